@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A virtual CPU. Its file's ioctls hold vcpu->mutex; KVM_RUN holds it for its
+ * whole length, so state that only the vCPU's own thread touches needs no
+ * other lock. What others touch while it runs: requests (atomic bits), the
+ * sub-structures' own words (their headers say which), and run->immediate_exit
+ * (written by the VMM at any time, read once before each entry).
+ *
+ * vcpu->run is shared with the VMM, which may write any byte of it at any
+ * time: read a field once (READ_ONCE into a local), check the local, use the
+ * local. Never trust what the module itself wrote there earlier.
+ */
+#ifndef AV_API_VCPU_H
+#define AV_API_VCPU_H
+
+#include <linux/bitmap.h>
+#include <linux/compiler.h>
+#include <linux/signal_types.h>
+
+#include "api/vm.h"
+
+struct av_srf;
+struct pid;
+
+/* Requests: bits of vcpu->requests, looked at before each entry. */
+enum av_req {
+	AV_REQ_VM_DEAD,		/* the VM was killed: leave with its reason */
+	AV_REQ_IRQ,		/* an interrupt line or the timer changed */
+	AV_REQ_MMU,		/* shadow roots or contexts changed: flush, reload */
+	AV_REQ_SLEEP,		/* PSCI stopped this vCPU */
+	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to load */
+	AV_NR_REQS
+};
+
+struct av_vcpu {
+	struct av_vm *vm;
+	int id;				/* KVM_CREATE_VCPU's argument, < AV_MAX_VCPUS */
+	unsigned int idx;		/* index in vm->vcpus */
+	struct mutex mutex;
+
+	struct kvm_run *run;		/* one page, mapped by the VMM */
+	struct av_srf *srf;		/* one page, in the window at id + 1 */
+
+	unsigned long requests;		/* enum av_req */
+
+	/* The thread in KVM_RUN, or the last one (RCU, for kicks and stats). */
+	struct pid __rcu *pid;
+
+	sigset_t sigset;		/* KVM_SET_SIGNAL_MASK */
+	bool sigset_active;
+
+	/* KVM_ARM_VCPU_INIT has been done, with these features. */
+	bool initialized;
+	u32 target;
+	DECLARE_BITMAP(features, 32);
+
+	bool has_run;			/* KVM_RUN was entered once */
+
+	struct av_vcpu_cpu cpu;
+	struct av_vcpu_mmu mmu;
+	struct av_vcpu_mmio mmio;
+	struct av_vcpu_irq irq;
+	struct av_vcpu_stats stats;
+};
+
+static inline bool av_vcpu_has_feature(const struct av_vcpu *vcpu, int feature)
+{
+	return test_bit(feature, vcpu->features);
+}
+
+/* Raise a request; the caller kicks (cpu/cpu.h) if it cannot wait. */
+static inline void av_vcpu_request(struct av_vcpu *vcpu, enum av_req req)
+{
+	/* What the request is about is visible before the request is. */
+	smp_wmb();
+	set_bit(req, &vcpu->requests);
+}
+
+/* Take a request: true once for each time it was raised and not yet taken. */
+static inline bool av_vcpu_take_request(struct av_vcpu *vcpu, enum av_req req)
+{
+	if (!test_bit(req, &vcpu->requests))
+		return false;
+	clear_bit(req, &vcpu->requests);
+	/* Pairs with av_vcpu_request(). */
+	smp_mb__after_atomic();
+	return true;
+}
+
+/*
+ * End this VM with a sentence: the first reason is kept, every vCPU leaves
+ * with KVM_EXIT_INTERNAL_ERROR, later KVM_RUNs answer -EIO as KVM's dead VMs
+ * do. For what a guest or a VMM does that we cannot go on with; never for a
+ * defect of the host. Fills vcpu->run; returns 0, for "return av_vm_kill(…)".
+ */
+__printf(2, 3) int av_vm_kill(struct av_vcpu *vcpu, const char *fmt, ...);
+
+#endif /* AV_API_VCPU_H */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A virtual machine: what /dev/kvm's KVM_CREATE_VM makes.
+ *
+ * Lifetime. A VM lives while any file of it does: the VM's own, a vCPU's, a
+ * device's, a statistics file. Each holds one reference (av_vm_get/av_vm_put);
+ * the last one destroys vCPUs, devices, memory and irqfds, in that order of
+ * need (api/vm.c). vCPUs are never destroyed before the VM, so a pointer to
+ * one stays good as long as the VM does: no reference count of their own.
+ * The guest's memory belongs to vm->mm, of which the VM holds a reference on
+ * the structure (mmgrab), not on the address space: when the VMM dies, the
+ * MMU notifier's release empties the shadow tables.
+ *
+ * Locks, outermost first. Take them in this order, skip what you do not need:
+ *
+ *   vm->lock         mutex     vCPU creation, device creation, VM-wide ioctls
+ *   vcpu->mutex      mutex     one vCPU's ioctls, KVM_RUN for its whole length;
+ *                              several at once only by av_vm_lock_vcpus(),
+ *                              which takes vm->lock first and never waits
+ *   vm->slots_lock   mutex     changes to memory slots and to the device bus
+ *   vm->config_lock  mutex     VM-wide state that a vCPU's ioctl may also change
+ *                              (vGIC set-up, ID registers, counter offset)
+ *   vm->srcu         srcu      reading slots, bus and interrupt routing; taken by
+ *                              the function that looks, not by its callers;
+ *                              synchronize_srcu() under slots_lock or irq_lock
+ *                              is allowed, under a vcpu->mutex or inside a
+ *                              read section it is not
+ *   vm->irq_lock     mutex     irqfds and routing changes (never inside srcu)
+ *   vGIC's spinlocks           as irq/ says; taken with interrupts off, and
+ *                              from hrtimers and irqfd wake-ups
+ *   vm->mmu_lock     spinlock  shadow tables, reverse map, mmu_seq; taken inside
+ *                              the MMU notifier, so nothing under it allocates
+ *                              with GFP_KERNEL or touches user memory
+ *
+ * mmap_lock (GUP, user copies) nests inside vcpu->mutex and slots_lock and
+ * outside mmu_lock. Nothing above is taken under a spinlock below it.
+ *
+ * Every ioctl first checks current->mm == vm->mm (-EIO), then vm->dead (-EIO).
+ */
+#ifndef AV_API_VM_H
+#define AV_API_VM_H
+
+#include <linux/kref.h>
+#include <linux/kvm.h>
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/srcu.h>
+
+#include "cpu/types.h"
+#include "irq/types.h"
+#include "mmio/types.h"
+#include "mmu/types.h"
+#include "stats/types.h"
+
+struct av_vcpu;
+
+/*
+ * The window's table has 512 pages: one of code and one a vCPU. KVM's limit
+ * for a GICv3 is 512; ours is what leaves the table room.
+ */
+#define AV_MAX_VCPUS		256
+#define AV_IPA_BITS_DEFAULT	40
+#define AV_IPA_BITS_MIN		32
+
+/* Room for the reason of a VM's death, a sentence. */
+#define AV_REASON_LEN		120
+
+struct av_vm {
+	struct mm_struct *mm;
+	struct kref users;
+	struct list_head list;		/* av_vms, under av_vms_lock */
+	unsigned int serial;		/* for logs and traces */
+
+	struct mutex lock;
+	struct mutex slots_lock;
+	struct mutex config_lock;
+	struct mutex irq_lock;
+	struct srcu_struct srcu;
+	spinlock_t mmu_lock;
+
+	/*
+	 * vCPUs by index, in order of creation: written under lock, with the
+	 * entry before the count (release), never removed. Readers need no
+	 * lock: av_vm_vcpu(), av_for_each_vcpu().
+	 */
+	unsigned int nr_vcpus;
+	struct av_vcpu *vcpus[AV_MAX_VCPUS];
+
+	u8 ipa_bits;
+	struct list_head devices;	/* struct av_device, under lock */
+
+	/* Set once by av_vm_kill(); the text is complete before dead is set. */
+	bool dead;
+	unsigned long dying;
+	char reason[AV_REASON_LEN];
+
+	struct av_vm_cpu cpu;
+	struct av_vm_mmu mmu;
+	struct av_vm_mmio mmio;
+	struct av_vm_irq irq;
+	struct av_vm_stats stats;
+};
+
+static inline void av_vm_get(struct av_vm *vm)
+{
+	kref_get(&vm->users);
+}
+
+void av_vm_put(struct av_vm *vm);
+
+/* The index'th vCPU, or NULL. Any context. */
+static inline struct av_vcpu *av_vm_vcpu(struct av_vm *vm, unsigned int idx)
+{
+	/* Pairs with the release in av_vm_create_vcpu(). */
+	if (idx >= smp_load_acquire(&vm->nr_vcpus))
+		return NULL;
+	return vm->vcpus[idx];
+}
+
+/* The vCPU with this id (KVM_CREATE_VCPU's argument), or NULL. */
+struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id);
+
+#define av_for_each_vcpu(idx, vcpu, vm) \
+	for ((idx) = 0; ((vcpu) = av_vm_vcpu(vm, idx)); (idx)++)
+
+/*
+ * Take vm->lock and then every vCPU's mutex, or nothing: false when a vCPU is
+ * in an ioctl. What KVM's vGIC does around accesses to device state.
+ */
+bool av_vm_trylock_vcpus(struct av_vm *vm);
+void av_vm_unlock_vcpus(struct av_vm *vm);
+
+/* Has any vCPU ever entered KVM_RUN? */
+bool av_vm_has_run(struct av_vm *vm);
+
+/* Raise a request (api/vcpu.h) on every vCPU and get them out of the guest. */
+void av_vm_request_all(struct av_vm *vm, unsigned int req);
+
+#endif /* AV_API_VM_H */
