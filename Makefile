@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+# The project's front door. `make` lists the targets; each installs what it needs.
+#
+# Rules: every target works from a fresh clone; build products go to build/ and vmm/target/,
+# downloads to $(CACHE); no recipe needs a terminal.
+
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+CACHE := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/armvisor)
+VENV := $(CACHE)/venv/bin
+LAB := bin/lab
+KERNELS := 6.1 6.12 7.2
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---- set-up and building ------------------------------------------------------------------
+.PHONY: setup build vmm guests module
+setup: ## install what building and testing needs (once; later runs are instant)
+	@tools/setup
+
+build: vmm guests module ## build everything
+
+vmm: setup ## the VMM, a static arm64 program
+	@tools/cargo build --release -p armvisor
+
+guests: setup ## bare-metal guests, tools for the boards, the Debian test guest
+	@$(MAKE) -C guests
+
+module: setup ## armvisor.ko for each supported kernel
+	@for k in $(KERNELS); do $(MAKE) -C module KVER=$$k; done
+
+# ---- using --------------------------------------------------------------------------------
+.PHONY: demo figures install
+demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went
+	@$(LAB) demo
+
+figures: vmm guests ## run the counted measurements: `name value unit`, JSON beside it
+	@$(LAB) figures --json build/figures.json
+
+# ---- checking -----------------------------------------------------------------------------
+.PHONY: test check fmt test-conformance test-debug bench fuzz clean
+test: vmm guests ## all tests, closing with a line that counts them
+	@$(VENV)/python tools/test.py
+
+check: setup ## formatting, lints, licence headers, sizes (under 2 minutes)
+	@$(VENV)/python tools/check.py
+
+fmt: setup ## rewrite the sources in the project's format
+	@tools/cargo fmt --all
+	@$(VENV)/ruff format lab tests tools
+	@$(VENV)/ruff check --fix lab tests tools
+
+fuzz: setup ## fuzz the virtio devices, a minute a target (FUZZ_SECONDS=…)
+	@tools/fuzz $(or $(FUZZ_SECONDS),60)
+
+clean: ## remove build products (downloads in the cache stay)
+	rm -rf build vmm/target vmm/fuzz/target

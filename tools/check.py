@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`make check`: formatting, lints, licence headers and sizes, in under two minutes.
+
+A check is a row: a name and a function that returns the complaints it has. All run; the exit status
+is 1 if any complained. `tools/check.py NAME…` runs only those checks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+CACHE = Path(
+    os.environ.get("ARMVISOR_CACHE")
+    or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "armvisor"
+)
+
+# Longest file and function that pass; what is over the soft bound is only shown.
+FILE_LINES = (600, 800)
+FUNCTION_LINES = (60, 100)
+
+GPL = "GPL-2.0"
+PERMISSIVE = "Apache-2.0 OR BSD-3-Clause"
+LICENCES = {"module/": GPL, "guests/": GPL}
+SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
+FORMATTED = ["lab", "tests", "tools"]
+
+# What checkpatch says of code outside the kernel's own tree, or of style that it knows less well than
+# the kernel's newest files; a reason each.
+CHECKPATCH_IGNORE = {
+    "FILE_PATH_CHANGES": "there is no MAINTAINERS file here",
+    "SPDX_LICENSE_TAG": "licence lines are checked above, for every language",
+    "EMBEDDED_FILENAME": "a file's first comment may name the manual's section of that name",
+    "LINUX_VERSION_CODE": "an out-of-tree module must ask, in module/compat only",
+    "CONSTANT_CONVERSION": "code that also builds outside the kernel has no cpu_to_le*",
+    "PREFER_KERNEL_TYPES": "the same",
+    "VOLATILE": "bare-metal guests have no READ_ONCE",
+    "AVOID_EXTERNS": "symbols of the assembler have no header",
+}
+
+
+def run(*command: str, cwd: Path = TOP, **env: str) -> list[str]:
+    """A command's output lines if it failed, else none."""
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, env=os.environ | env, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    except FileNotFoundError:
+        return [f"{command[0]} is not installed: run 'make setup'"]
+    if done.returncode == 0:
+        return []
+    return done.stdout.splitlines() or [f"{command[0]} ended with status {done.returncode}"]
+
+
+def tracked(*suffixes: str) -> list[Path]:
+    """The files of those endings that git tracks or would, relative to the top."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=TOP, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    paths = sorted(Path(name) for name in listed.split("\0") if name.endswith(suffixes))
+    return [path for path in paths if (TOP / path).is_file()]
+
+
+def rust_format() -> list[str]:
+    return run("tools/cargo", "fmt", "--all", "--check")
+
+
+def rust_lints() -> list[str]:
+    lint = ("clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings")
+    return run("tools/cargo", *lint) + run("tools/cargo", *lint, ARMVISOR_TARGET="host")
+
+
+def python_lints() -> list[str]:
+    ruff = str(Path(sys.executable).parent / "ruff")
+    return run(ruff, "format", "--quiet", "--diff", *FORMATTED) + run(ruff, "check", *FORMATTED)
+
+
+def shell_lints() -> list[str]:
+    scripts = [
+        str(path)
+        for path in tracked("")
+        if (TOP / path).read_bytes()[:32].startswith((b"#!/usr/bin/env bash", b"#!/bin/sh"))
+    ]
+    return run("shellcheck", *scripts)
+
+
+def licences() -> list[str]:
+    """Every source's first two lines name the licence of its folder."""
+    wrong = []
+    for path in tracked(*SOURCES):
+        wanted = next((v for k, v in LICENCES.items() if str(path).startswith(k)), PERMISSIVE)
+        with (TOP / path).open(errors="replace") as file:
+            head = file.readline() + file.readline()
+        if f"SPDX-License-Identifier: {wanted}" not in head:
+            wrong.append(f"{path}: its first lines must have 'SPDX-License-Identifier: {wanted}'")
+    return wrong
+
+
+def checkpatch_script() -> Path:
+    """Where checkpatch.pl of Debian's kernel source stands; fetched at the first use."""
+    home = CACHE / "checkpatch"
+    script = home / "scripts" / "checkpatch.pl"
+    if script.exists():
+        return script
+    found = subprocess.run(
+        ["bin/lab", "packages", "get", "linux-source-6.1", "--suite", "bookworm"],
+        cwd=TOP, check=True, stdout=subprocess.PIPE, text=True,
+    ).stdout.split()[-1]  # fmt: skip
+    wanted = {f"scripts/{n}" for n in ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")}
+    unpack = ["dpkg-deb", "--fsys-tarfile", found]
+    with subprocess.Popen(unpack, stdout=subprocess.PIPE) as deb:
+        with tarfile.open(fileobj=deb.stdout, mode="r|") as outer:
+            source = next(m for m in outer if m.name.endswith(".tar.xz"))
+            with tarfile.open(fileobj=outer.extractfile(source), mode="r|xz") as inner:
+                for member in inner:
+                    name = member.name.partition("/")[2]
+                    if name in wanted:
+                        target = home / name
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        target.write_bytes(inner.extractfile(member).read())
+                        wanted.remove(name)
+                    if not wanted:
+                        break
+        deb.kill()
+    script.chmod(0o755)
+    return script
+
+
+def kernel_style() -> list[str]:
+    sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(("module/", "guests/"))]
+    if not sources:
+        return []
+    options = ["--no-tree", "--no-summary", "--terse", "--max-line-length=100", "--show-types"]
+    ignore = ",".join(CHECKPATCH_IGNORE)
+    return run("perl", str(checkpatch_script()), *options, f"--ignore={ignore}", "-f", *sources)
+
+
+def sizes() -> list[str]:
+    """Files and functions over the hard bounds; prints those over the soft ones."""
+    import lizard
+
+    paths = tracked(*SOURCES)
+    rows = [(len((TOP / p).read_bytes().splitlines()), f"{p}", FILE_LINES) for p in paths]
+    for info in lizard.analyze_files([str(TOP / p) for p in paths if p.suffix in (".c", ".rs", ".py")]):
+        name = Path(info.filename).relative_to(TOP)
+        rows += [(f.length, f"{name}: {f.name}()", FUNCTION_LINES) for f in info.function_list]
+    over = sorted((row for row in rows if row[0] > row[2][0]), reverse=True)
+    for lines, what, (soft, _hard) in over:
+        print(f"   {lines:5} lines (over {soft}): {what}")
+    print(f"   {sum(row[0] for row in rows if row[2] is FILE_LINES)} lines in {len(paths)} sources")
+    return [f"{what}: {lines} lines, at most {hard}" for lines, what, (_, hard) in over if lines > hard]
+
+
+CHECKS: dict[str, Callable[[], list[str]]] = {
+    "rust-format": rust_format,
+    "rust-lints": rust_lints,
+    "python-lints": python_lints,
+    "shell-lints": shell_lints,
+    "kernel-style": kernel_style,
+    "licences": licences,
+    "sizes": sizes,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Check formatting, lints, licences and sizes.")
+    parser.add_argument("name", nargs="*", help=f"which: {', '.join(CHECKS)} (all)")
+    names = parser.parse_args().name
+    if unknown := set(names) - set(CHECKS):
+        parser.error(f"no check called {', '.join(sorted(unknown))}; see --help")
+    failed = []
+    for name, check in CHECKS.items():
+        if names and name not in names:
+            continue
+        start = time.monotonic()
+        complaints = check()
+        state = f"{len(complaints)} lines of complaint" if complaints else "ok"
+        print(f"{name:13} {state}  ({time.monotonic() - start:.0f} s)", flush=True)
+        for line in complaints:
+            print(f"   {line}")
+        failed += [name] * bool(complaints)
+    if failed:
+        print(f"\nnot clean: {', '.join(failed)} ('make fmt' mends formatting)")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

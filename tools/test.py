@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`make test`: run every suite, then close with one line that counts the tests of all of them.
+
+A suite is a row: its name, its command, and how its output counts. Every suite runs even when an
+earlier one failed; the exit status is 1 if any test failed, or if a suite ended badly or ran no
+test at all. `tools/test.py NAME…` runs only those suites.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+OUT = TOP / "build" / "test"
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __iadd__(self, other: Counts) -> Counts:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        return self
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.skipped
+
+    def __str__(self) -> str:
+        text = f"{self.passed} passed, {self.failed} failed"
+        return text + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    command: list[str]
+    count: Callable[[Suite, str], Counts]
+    env: dict[str, str]
+    what: str
+
+    @property
+    def junit(self) -> Path:
+        return OUT / f"{self.name}.xml"
+
+
+def count_junit(suite: Suite, _output: str) -> Counts:
+    """Counts of a pytest run, from the JUnit file that it wrote."""
+    if not suite.junit.exists():
+        return Counts()
+    counts = Counts()
+    for node in ElementTree.parse(suite.junit).getroot().iter("testsuite"):
+        number = {key: int(node.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
+        bad = number["failures"] + number["errors"]
+        counts += Counts(number["tests"] - bad - number["skipped"], bad, number["skipped"])
+    return counts
+
+
+def count_lines(pattern: str) -> Callable[[Suite, str], Counts]:
+    """Counts from the closing lines of a run, whose numbers are `pattern`'s named groups."""
+    compiled = re.compile(pattern, re.M)
+
+    def count(_suite: Suite, output: str) -> Counts:
+        counts = Counts()
+        for match in compiled.finditer(output):
+            found = {key: int(value or 0) for key, value in match.groupdict().items()}
+            counts += Counts(found["passed"], found["failed"], found.get("skipped", 0))
+        return counts
+
+    return count
+
+
+CARGO = r"^test result: .*? (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored"
+PLAIN = r"^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$"
+
+
+def pytest_suite(name: str, where: str, what: str, *options: str) -> Suite:
+    junit = OUT / f"{name}.xml"
+    command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={junit}", *options, where]
+    return Suite(name, command, count_junit, {}, what)
+
+
+def suites() -> list[Suite]:
+    cargo = [str(TOP / "tools/cargo"), "test", "--quiet", "--workspace"]
+    return [
+        pytest_suite("lab", "lab/tests", "the lab's unit tests"),
+        Suite("vmm", cargo, count_lines(CARGO), {"ARMVISOR_TARGET": "host"}, "the VMM's unit tests"),
+        Suite("module", ["make", "-C", "module", "test"], count_lines(PLAIN), {},
+              "the module's unit tests on this machine"),
+        pytest_suite("boards", "tests", "end to end, on emulated boards", "-n", "2", "--dist=worksteal"),
+    ]  # fmt: skip
+
+
+def run(suite: Suite) -> tuple[Counts, str]:
+    """Run one suite, showing its output as it comes; returns its counts and why it is bad, if so."""
+    print(f"\n== {suite.name}: {suite.what}", flush=True)
+    suite.junit.unlink(missing_ok=True)
+    lines = []
+    with subprocess.Popen(
+        suite.command, cwd=TOP, env=os.environ | suite.env, text=True, errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        for line in process.stdout or ():
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            lines.append(line)
+    counts = suite.count(suite, "".join(lines))
+    if process.returncode and not counts.failed:
+        counts.failed += 1
+        return counts, f"ended with status {process.returncode}"
+    if not counts.total:
+        counts.failed += 1
+        return counts, "ran no test"
+    return counts, f"{counts.failed} failed" if counts.failed else ""
+
+
+def main() -> int:
+    every = suites()
+    parser = argparse.ArgumentParser(description="Run the test suites and count them.")
+    parser.add_argument("name", nargs="*", help=", ".join(f"{s.name} ({s.what})" for s in every))
+    names = parser.parse_args().name
+    if unknown := set(names) - {s.name for s in every}:
+        parser.error(f"no suite called {', '.join(sorted(unknown))}; see --help")
+    OUT.mkdir(parents=True, exist_ok=True)
+    total, bad = Counts(), []
+    print()
+    summary = []
+    for suite in every:
+        if names and suite.name not in names:
+            continue
+        start = time.monotonic()
+        counts, why = run(suite)
+        total += counts
+        summary.append(f"{suite.name:8} {counts}  ({time.monotonic() - start:.0f} s)")
+        if why:
+            bad.append(f"{suite.name}: {why}")
+    print("\n" + "\n".join(summary))
+    for line in bad:
+        print(f"FAILED {line}")
+    print(f"\n{total}", flush=True)
+    return 1 if total.failed or bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
