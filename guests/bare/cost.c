@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cost.h"
+
+#define ROUNDS 7
+
+static u64 counter(void)
+{
+	isb();
+	return read_sysreg(cntvct_el0);
+}
+
+static void nothing(void)
+{
+	asm volatile("");
+}
+
+static u64 best_of(void (*operation)(void), u64 loops)
+{
+	u64 best = ~0UL;
+	u64 start, took, i;
+	unsigned int round;
+
+	for (round = 0; round < ROUNDS; round++) {
+		start = counter();
+		for (i = 0; i < loops; i++)
+			operation();
+		took = counter() - start;
+		if (took < best)
+			best = took;
+	}
+	return best;
+}
+
+u64 cost_of(void (*operation)(void), u64 loops)
+{
+	u64 with = best_of(operation, loops);
+	u64 without = best_of(nothing, loops);
+
+	return with > without ? (with - without) * 1000 / loops : 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What one operation costs, by the virtual counter: the best of several rounds,
+ * less what the empty loop takes. A tick is 1 / CNTFRQ_EL0 seconds; on a counted
+ * board (62.5 MHz, one instruction a nanosecond) it is 16 instructions.
+ */
+#ifndef GUESTS_COST_H
+#define GUESTS_COST_H
+
+#include "guest.h"
+
+/* Thousandths of a tick for one call of operation(). */
+u64 cost_of(void (*operation)(void), u64 loops);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The virtual timer through the GICv3: interrupts arrive, each with its number,
+ * none before its time, and WFI wakes for a pending one even while it is masked.
+ */
+#include "guest.h"
+
+#define SHOTS 20
+#define CTL_ENABLE 1UL
+#define CTL_MASK 2UL
+#define CTL_PENDING 4UL
+
+static volatile unsigned int taken;
+static volatile unsigned int early;
+static volatile u32 last_irq;
+static u64 worst;
+
+static bool on_interrupt(struct frame *frame)
+{
+	u64 now, due;
+	u32 irq;
+
+	if (frame->vector != 0x280)
+		return false;
+	irq = gic_acknowledge();
+	now = read_sysreg(cntvct_el0);
+	due = read_sysreg(cntv_cval_el0);
+	if (now < due)
+		early++;
+	else if (now - due > worst)
+		worst = now - due;
+	last_irq = irq;
+	taken++;
+	write_sysreg(cntv_ctl_el0, 0);
+	isb();
+	gic_end(irq);
+	return true;
+}
+
+static void arm(u64 ticks)
+{
+	write_sysreg(cntv_cval_el0, read_sysreg(cntvct_el0) + ticks);
+	write_sysreg(cntv_ctl_el0, CTL_ENABLE);
+	isb();
+}
+
+/* WFI with interrupts masked: it must end, and the interrupt must still pend. */
+static void masked_wait(u64 ticks)
+{
+	unsigned int before = taken;
+
+	arm(ticks);
+	while (!(read_sysreg(cntv_ctl_el0) & CTL_PENDING))
+		asm volatile("wfi");
+	check(taken == before, "an interrupt was taken while masked");
+	check(read_sysreg(isr_el1) & 0x80, "ISR_EL1 does not show the pending interrupt");
+	asm volatile("msr daifclr, #2\n\tisb\n\tmsr daifset, #2");
+	check(taken == before + 1, "the pending interrupt did not come when unmasked");
+}
+
+void guest_main(void)
+{
+	u64 ticks = read_sysreg(cntfrq_el0) / 1000;
+	unsigned int i;
+
+	mmu_enable();
+	if (!gic_init(0))
+		return;
+	exception_hook = on_interrupt;
+	gic_enable(0, machine.virtual_timer_irq);
+	masked_wait(ticks);
+	for (i = 0; i < SHOTS; i++) {
+		unsigned int before = taken;
+
+		arm(ticks);
+		while (taken == before)
+			asm volatile("wfi\n\tmsr daifclr, #2\n\tisb\n\tmsr daifset, #2");
+	}
+	check(taken == SHOTS + 1, "%u interrupts for %u shots", taken, SHOTS + 1);
+	check(!early, "%u interrupts came before their time", early);
+	check(last_irq == machine.virtual_timer_irq, "interrupt %u instead of %u", last_irq,
+	      machine.virtual_timer_irq);
+	result("timer.interrupts", taken, "count");
+	result("timer.latency", worst, "ticks");
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a bare-metal guest program is given.
+ *
+ * A program defines guest_main(). It starts on the boot CPU at EL1 with the MMU
+ * and caches off, interrupts masked, and a console. When it returns, the number
+ * of failures is reported and the machine is switched off through PSCI.
+ *
+ * Results are lines on the serial port:
+ *	result NAME VALUE UNIT
+ * The last one is always "result PROGRAM.failures N count"; a run without it
+ * has died on the way, whatever else it printed.
+ */
+#ifndef GUESTS_GUEST_H
+#define GUESTS_GUEST_H
+
+#include "machine.h"
+
+#define read_sysreg(name) ({					\
+	u64 value_;						\
+	asm volatile("mrs %0, " #name : "=r" (value_));		\
+	value_;							\
+})
+
+#define write_sysreg(name, value)				\
+	asm volatile("msr " #name ", %0" : : "r" ((u64)(value)) : "memory")
+
+static inline void isb(void)
+{
+	asm volatile("isb" : : : "memory");
+}
+
+static inline void dsb(void)
+{
+	asm volatile("dsb sy" : : : "memory");
+}
+
+extern struct machine machine;
+extern const char guest_name[];
+
+/* The program's own. */
+void guest_main(void);
+
+/* console.c */
+void console_init(void);
+void print(const char *text, ...) __attribute__((format(printf, 1, 2)));
+void result(const char *name, u64 value, const char *unit);
+/* A value of three decimals: `thousandths` / 1000. */
+void result_milli(const char *name, u64 thousandths, const char *unit);
+/* Counts a failure and says what was expected of what. */
+bool check(bool good, const char *text, ...) __attribute__((format(printf, 2, 3)));
+unsigned int failures(void);
+
+/* psci.c */
+#define PSCI_VERSION 0x84000000UL
+#define PSCI_CPU_OFF 0x84000002UL
+#define PSCI_CPU_ON 0xc4000003UL
+#define PSCI_AFFINITY_INFO 0xc4000004UL
+#define PSCI_SYSTEM_OFF 0x84000008UL
+#define PSCI_SYSTEM_RESET 0x84000009UL
+#define PSCI_FEATURES 0x8400000aUL
+s64 psci(u64 function, u64 a, u64 b, u64 c);
+void power_off(void) __attribute__((noreturn));
+/* Starts a CPU at `entry` on a stack of its own, MMU as the boot CPU has it. */
+s64 cpu_start(unsigned int cpu, void (*entry)(unsigned int cpu));
+
+/* mmu.c */
+void mmu_init(void);
+void mmu_enable(void);
+
+/* gic.c */
+bool gic_init(unsigned int cpu);
+void gic_enable(unsigned int cpu, u32 irq);
+u32 gic_acknowledge(void);
+void gic_end(u32 irq);
+
+/* start.S and the linker script */
+extern char image_start[], image_end[];
+
+/* vectors.S: registers at an exception that nobody claims, and who may claim it. */
+struct frame {
+	u64 x[31];
+	u64 elr;
+	u64 spsr;
+	u64 esr;
+	u64 far;
+	u64 vector;
+};
+
+/* Set by a program: returns true when it has dealt with the exception. */
+extern bool (*exception_hook)(struct frame *frame);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the device tree says about the machine: guests hold no address of their
+ * own, so that they run on armvisor, on QEMU's virt machine and on what comes next.
+ */
+#ifndef GUESTS_MACHINE_H
+#define GUESTS_MACHINE_H
+
+#include "fdt.h"
+
+#define MAX_CPUS 64
+#define MAX_RAM_REGIONS 8
+
+struct region {
+	u64 base;
+	u64 size;
+};
+
+enum serial_kind { SERIAL_NONE, SERIAL_16550, SERIAL_PL011 };
+
+struct machine {
+	struct region ram[MAX_RAM_REGIONS];
+	unsigned int ram_count;
+	u64 mpidr[MAX_CPUS];
+	unsigned int cpu_count;
+	enum serial_kind serial_kind;
+	struct region serial;
+	unsigned int serial_shift;
+	struct region rtc;
+	struct region gic_distributor;
+	struct region gic_redistributor;
+	u32 virtual_timer_irq;
+	bool psci_smc;
+	struct region fdt;
+	const char *bootargs;
+};
+
+/* False when the blob is no device tree; what it does not name stays zero. */
+bool machine_from_fdt(struct machine *machine, const void *blob, size_t limit);
+
+/* The value of `name=` on the kernel command line, or the fallback. */
+u64 machine_option(const struct machine *machine, const char *name, u64 fallback);
+
+#endif
