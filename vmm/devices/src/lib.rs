@@ -1,1 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! Virtio device models behind virtio-mmio, with no hypervisor in them.
+//!
+//! # Attaching a device (what the VMM does)
+//!
+//! ```ignore
+//! let io = IoThread::spawn()?;                              // one for all devices
+//! let block = Block::new(file, BlockConfig { read_only, id })?;
+//! let virtio = VirtioMmio::new(Box::new(block), memory.clone(), irqfd, &io)?;
+//! for (queue, event) in virtio.queue_events().iter().enumerate() {
+//!     // ioeventfd: 4-byte write of `queue` at base + QUEUE_NOTIFY
+//! }
+//! bus.insert(base, MMIO_SIZE, Box::new(virtio.clone()));    // VirtioMmio is a MmioDevice
+//! // FDT node: compatible "virtio,mmio", reg <base MMIO_SIZE>, an edge-rising SPI
+//! ```
+//!
+//! * `memory` is `Arc<GuestMemory>`. `irqfd` is an `Arc<dyn Interrupt>`; one `trigger` is one edge.
+//! * A plain MMIO write to `QUEUE_NOTIFY` works as well as the ioeventfd and only costs an exit.
+//! * Pause: stop the vCPUs, then [`IoThread::pause`]; it returns when no device touches memory.
+//!   [`IoThread::resume`] goes on. Dropping the `IoThread` stops it and waits for it.
+//! * [`VirtioMmio::counters`] gives the figures for `armvisor stat`.
+//!
+//! # Threads and locks
+//!
+//! Each device has one lock (in `virtio::mmio`). A vCPU thread takes it for MMIO accesses other
+//! than InterruptStatus, InterruptACK and QueueNotify; the I/O thread takes it to serve a queue. It
+//! is a leaf but for `Interrupt::trigger` and epoll, neither of which calls back. Reset takes it, so
+//! a reset waits for the request in progress and nothing is served after it.
+//!
+//! # What a guest can do to us
+//!
+//! Everything a guest writes is checked where it is read, once, from a copy. A malformed ring stops
+//! the device with DEVICE_NEEDS_RESET until the driver resets it; a well-formed request that asks
+//! for something impossible fails with the status that its device defines. Either is counted, and
+//! what is logged is rate-limited. No guest input may panic.
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+use std::io;
+
+pub mod io_thread;
+mod limit;
+mod sys;
+pub mod virtio;
+
+pub use io_thread::IoThread;
+pub use virtio::mmio::{MMIO_SIZE, QUEUE_NOTIFY, VirtioMmio};
+pub use virtio::{Error, VirtioDevice};
+
+/// Guest memory as every device sees it: shared, never dirty-tracked here.
+pub type GuestMemory = vm_memory::GuestMemoryMmap<()>;
+
+/// A device on the MMIO bus; `offset` is relative to the device's base.
+///
+/// An access that the device does not support reads as zeroes and writes nothing.
+pub trait MmioDevice: Send {
+    /// Serves a load of `data.len()` bytes.
+    fn read(&mut self, offset: u64, data: &mut [u8]);
+    /// Serves a store of `data.len()` bytes.
+    fn write(&mut self, offset: u64, data: &[u8]);
+}
+
+/// The device's interrupt line: an irqfd in the VMM, a counter in the tests.
+pub trait Interrupt: Send + Sync {
+    /// Sends one edge. Called from vCPU threads and the I/O thread, with the device's lock held.
+    fn trigger(&self) -> io::Result<()>;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The one thread that serves every device's queues, off the vCPU threads.
+//!
+//! An epoll loop of its own rather than event-manager's: there, what is watched can only be changed
+//! from inside a callback, and a reset has to take a device's sources out from a vCPU thread.
+//!
+//! An event carries the device's number and a token: queues count from 0, a device's own sources
+//! have `SOURCE` set. Level-triggered throughout, so a stale event (its source was removed after
+//! epoll returned it) finds nothing to do. The thread parks while paused; `pause` returns only once
+//! it has.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+
+use log::error;
+use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+
+use crate::virtio::mmio::VirtioMmio;
+use crate::virtio::{Error, Event, Sources, lock};
+
+const SOURCE: u32 = 1 << 31;
+const WAKE: u64 = u64::MAX;
+const EVENTS: usize = 32;
+
+/// The I/O thread. Dropping it stops the thread and takes every device out of use.
+pub struct IoThread {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    epoll: Epoll,
+    wake: EventFd,
+    gate: Mutex<Gate>,
+    changed: Condvar,
+    /// Never held while a device is called.
+    devices: Mutex<Vec<Option<VirtioMmio>>>,
+}
+
+#[derive(Default)]
+struct Gate {
+    pause: bool,
+    parked: bool,
+    quit: bool,
+}
+
+impl IoThread {
+    /// Starts the thread.
+    pub fn spawn() -> Result<Self, Error> {
+        let failed = |e| Error::host("cannot start the I/O thread", e);
+        let shared = Arc::new(Shared {
+            epoll: Epoll::new().map_err(failed)?,
+            wake: EventFd::new(EFD_NONBLOCK).map_err(failed)?,
+            gate: Mutex::default(),
+            changed: Condvar::new(),
+            devices: Mutex::default(),
+        });
+        let wake = EpollEvent::new(EventSet::IN, WAKE);
+        shared
+            .epoll
+            .ctl(ControlOperation::Add, shared.wake.as_raw_fd(), wake)
+            .map_err(failed)?;
+        let worker = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("virtio-io".into())
+            .spawn(move || worker.run())
+            .map_err(failed)?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Stops serving; returns when no device touches guest memory any more.
+    pub fn pause(&self) {
+        let mut gate = lock(&self.shared.gate);
+        gate.pause = true;
+        self.shared.wake();
+        while !gate.parked && !gate.quit {
+            gate = self.shared.wait(gate);
+        }
+    }
+
+    /// Serves again what `pause` stopped. What came in between is served now.
+    pub fn resume(&self) {
+        lock(&self.shared.gate).pause = false;
+        self.shared.changed.notify_all();
+    }
+
+    pub(crate) fn reserve(&self) -> Slot {
+        let mut devices = lock(&self.shared.devices);
+        devices.push(None);
+        Slot {
+            shared: Arc::clone(&self.shared),
+            device: devices.len() as u32 - 1,
+        }
+    }
+}
+
+impl Drop for IoThread {
+    fn drop(&mut self) {
+        lock(&self.shared.gate).quit = true;
+        self.shared.changed.notify_all();
+        self.shared.wake();
+        if let Some(thread) = self.thread.take() {
+            if thread.join().is_err() {
+                error!("the I/O thread had panicked");
+            }
+        }
+        let devices = std::mem::take(&mut *lock(&self.shared.devices));
+        devices
+            .into_iter()
+            .flatten()
+            .for_each(|device| device.detach());
+    }
+}
+
+/// A device's place in the loop.
+pub(crate) struct Slot {
+    shared: Arc<Shared>,
+    device: u32,
+}
+
+impl Slot {
+    pub(crate) fn sources(&self) -> LoopSources {
+        LoopSources {
+            shared: Arc::clone(&self.shared),
+            device: self.device,
+        }
+    }
+
+    /// Lets the loop serve `virtio` from now on.
+    pub(crate) fn attach(self, virtio: VirtioMmio) -> Result<(), Error> {
+        lock(&self.shared.devices)[self.device as usize] = Some(virtio.clone());
+        for (token, event) in (0..).zip(virtio.queue_events()) {
+            self.sources()
+                .control(
+                    ControlOperation::Add,
+                    event.as_raw_fd(),
+                    token,
+                    EventSet::IN,
+                )
+                .map_err(|e| Error::host("cannot watch a queue", e))?;
+        }
+        Ok(())
+    }
+}
+
+/// One device's view of the loop.
+pub(crate) struct LoopSources {
+    shared: Arc<Shared>,
+    device: u32,
+}
+
+impl LoopSources {
+    fn control(
+        &self,
+        operation: ControlOperation,
+        fd: i32,
+        token: u32,
+        events: EventSet,
+    ) -> io::Result<()> {
+        let data = u64::from(self.device) << 32 | u64::from(token);
+        self.shared
+            .epoll
+            .ctl(operation, fd, EpollEvent::new(events, data))
+    }
+}
+
+impl Sources for LoopSources {
+    fn add(&self, fd: BorrowedFd<'_>, token: u32, events: EventSet) -> io::Result<()> {
+        self.control(
+            ControlOperation::Add,
+            fd.as_raw_fd(),
+            token | SOURCE,
+            events,
+        )
+    }
+
+    fn modify(&self, fd: BorrowedFd<'_>, token: u32, events: EventSet) -> io::Result<()> {
+        self.control(
+            ControlOperation::Modify,
+            fd.as_raw_fd(),
+            token | SOURCE,
+            events,
+        )
+    }
+
+    fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        self.control(
+            ControlOperation::Delete,
+            fd.as_fd().as_raw_fd(),
+            0,
+            EventSet::empty(),
+        )
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let mut ready = vec![EpollEvent::default(); EVENTS];
+        while self.may_go_on() {
+            let count = match self.epoll.wait(-1, &mut ready) {
+                Ok(count) => count,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => {
+                    error!("I/O thread: epoll failed, devices stop: {e}");
+                    break;
+                }
+            };
+            for event in &ready[..count] {
+                self.dispatch(event);
+            }
+        }
+        // Whoever waits for us to park must not wait for ever.
+        lock(&self.gate).quit = true;
+        self.changed.notify_all();
+    }
+
+    /// Parks while paused; false when the thread is to end.
+    fn may_go_on(&self) -> bool {
+        let mut gate = lock(&self.gate);
+        while gate.pause && !gate.quit {
+            gate.parked = true;
+            self.changed.notify_all();
+            gate = self.wait(gate);
+        }
+        gate.parked = false;
+        !gate.quit
+    }
+
+    fn wait<'a>(&self, gate: std::sync::MutexGuard<'a, Gate>) -> std::sync::MutexGuard<'a, Gate> {
+        self.changed
+            .wait(gate)
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        // Fails only when the counter is full, and then the event is pending anyway.
+        let _ = self.wake.write(1);
+    }
+
+    fn dispatch(&self, ready: &EpollEvent) {
+        let data = ready.data();
+        if data == WAKE {
+            let _ = self.wake.read();
+            return;
+        }
+        let device = lock(&self.devices)
+            .get((data >> 32) as usize)
+            .cloned()
+            .flatten();
+        let Some(device) = device else { return };
+        let token = data as u32;
+        device.handle(if token & SOURCE == 0 {
+            Event::Queue(token as usize)
+        } else {
+            Event::Source(token & !SOURCE, ready.event_set())
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "io_thread_test.rs"]
+mod tests;

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The virtio-mmio transport of one device: MMIO accesses from vCPU threads on one side, events from
+//! the I/O thread on the other, one lock between them.
+//!
+//! Rules:
+//! * InterruptStatus, InterruptACK, ConfigGeneration and QueueNotify do not take the lock: a guest's
+//!   interrupt handler must not wait for a request that the I/O thread is serving.
+//! * Registers are 32 bits, aligned; the configuration space takes aligned 8, 16 and 32 bits. Any
+//!   other access reads zeroes, writes nothing, and is counted.
+//! * After a malformed ring the device is `broken`: its sources are gone, its events are drained and
+//!   ignored, NEEDS_RESET is set, and only a reset brings it back.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use log::warn;
+use virtio_bindings::virtio_mmio::{
+    VIRTIO_MMIO_CONFIG, VIRTIO_MMIO_CONFIG_GENERATION, VIRTIO_MMIO_INTERRUPT_ACK,
+    VIRTIO_MMIO_INTERRUPT_STATUS, VIRTIO_MMIO_QUEUE_NOTIFY,
+};
+use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+
+use super::regs::{Action, Regs};
+use super::ring::{Ring, RingError};
+use super::signal::Signal;
+use super::{COMMON_FEATURES, Context, Error, Event, Sources, VirtioDevice, lock};
+use crate::limit::LogLimit;
+use crate::{GuestMemory, Interrupt, IoThread, MmioDevice};
+
+/// Bytes of address space that one device takes.
+pub const MMIO_SIZE: u64 = 0x200;
+/// Where a driver writes a queue's index to notify it: the address for the ioeventfds.
+pub const QUEUE_NOTIFY: u64 = VIRTIO_MMIO_QUEUE_NOTIFY as u64;
+
+const CONFIG: u64 = VIRTIO_MMIO_CONFIG as u64;
+
+/// A device on its transport. Clones are the same device.
+#[derive(Clone)]
+pub struct VirtioMmio(Arc<Inner>);
+
+struct Inner {
+    name: &'static str,
+    mem: Arc<GuestMemory>,
+    signal: Signal,
+    sources: Box<dyn Sources>,
+    queue_events: Vec<EventFd>,
+    limit: LogLimit,
+    notifications: AtomicU64,
+    refused: AtomicU64,
+    state: Mutex<State>,
+}
+
+struct State {
+    regs: Regs,
+    rings: Vec<Ring>,
+    device: Box<dyn VirtioDevice>,
+    broken: bool,
+    malformed: u64,
+    resets: u64,
+}
+
+impl VirtioMmio {
+    /// Puts `device` on a transport and its queues into the event loop of `io`.
+    pub fn new(
+        device: Box<dyn VirtioDevice>,
+        mem: Arc<GuestMemory>,
+        irq: Arc<dyn Interrupt>,
+        io: &IoThread,
+    ) -> Result<Self, Error> {
+        let slot = io.reserve();
+        let virtio = Self::with_sources(device, mem, irq, Box::new(slot.sources()))?;
+        slot.attach(virtio.clone())?;
+        Ok(virtio)
+    }
+
+    /// The same with an event loop of the caller's.
+    pub(crate) fn with_sources(
+        device: Box<dyn VirtioDevice>,
+        mem: Arc<GuestMemory>,
+        irq: Arc<dyn Interrupt>,
+        sources: Box<dyn Sources>,
+    ) -> Result<Self, Error> {
+        let sizes = device.queue_sizes();
+        let queue_events = sizes.iter().map(|_| EventFd::new(EFD_NONBLOCK));
+        let queue_events = queue_events
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|e| Error::host("cannot make an eventfd", e))?;
+        let features = device.features() | COMMON_FEATURES;
+        let state = State {
+            regs: Regs::new(device.device_type(), features, sizes),
+            rings: sizes.iter().map(|_| Ring::idle()).collect(),
+            broken: false,
+            malformed: 0,
+            resets: 0,
+            device,
+        };
+        Ok(Self(Arc::new(Inner {
+            name: state.device.name(),
+            mem,
+            signal: Signal::new(irq),
+            sources,
+            queue_events,
+            limit: LogLimit::new(),
+            notifications: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            state: Mutex::new(state),
+        })))
+    }
+
+    /// One event a queue, to be bound to a write of its index to [`QUEUE_NOTIFY`].
+    pub fn queue_events(&self) -> &[EventFd] {
+        &self.0.queue_events
+    }
+
+    /// The device's short name.
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// Counters of the device, then those of the transport.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let inner = &self.0;
+        let (sent, failed) = inner.signal.counts();
+        let state = lock(&inner.state);
+        let mut all = state.device.counters();
+        all.extend([
+            ("notifications", inner.notifications.load(Ordering::Relaxed)),
+            ("interrupts", sent),
+            ("interrupts_failed", failed),
+            ("malformed_rings", state.malformed),
+            ("refused_accesses", inner.refused.load(Ordering::Relaxed)),
+            ("resets", state.resets),
+        ]);
+        all
+    }
+
+    /// Serves one event on the I/O thread.
+    pub(crate) fn handle(&self, event: Event) {
+        let inner = &*self.0;
+        if let Event::Queue(index) = event {
+            // Nonblocking: nothing to read means that an earlier event took it along.
+            if inner.queue_events[index].read().is_ok() {
+                inner.notifications.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let mut state = lock(&inner.state);
+        let state = &mut *state;
+        if state.broken || !state.regs.live() {
+            return;
+        }
+        let mut ctx = inner.context(&state.regs, &mut state.rings);
+        if let Err(error) = state.device.handle(event, &mut ctx) {
+            inner.break_device(state, &error);
+        }
+    }
+
+    /// Takes the device out of use before it is dropped.
+    pub(crate) fn detach(&self) {
+        lock(&self.0.state).device.reset(&*self.0.sources);
+    }
+
+    fn read_register(&self, offset: u32) -> Option<u32> {
+        match offset {
+            VIRTIO_MMIO_INTERRUPT_STATUS => Some(self.0.signal.status()),
+            VIRTIO_MMIO_CONFIG_GENERATION => Some(self.0.signal.generation()),
+            _ => lock(&self.0.state).regs.read(offset),
+        }
+    }
+
+    fn write_register(&self, offset: u32, value: u32) {
+        let inner = &*self.0;
+        match offset {
+            VIRTIO_MMIO_INTERRUPT_ACK => return inner.signal.acknowledge(value),
+            VIRTIO_MMIO_QUEUE_NOTIFY => return self.notify(value),
+            _ => {}
+        }
+        let mut state = lock(&inner.state);
+        let state = &mut *state;
+        match state.regs.write(offset, value) {
+            Action::None | Action::Notify(_) | Action::Acknowledge(_) => {}
+            Action::Refused(why) => inner.refuse(why, u64::from(offset)),
+            Action::Reset => inner.reset(state),
+            Action::Activate => inner.activate(state),
+            Action::Enable(index) => inner.enable(state, index),
+            Action::Stop(index) => state.rings[index].stop(),
+        }
+    }
+
+    fn notify(&self, index: u32) {
+        match self.0.queue_events.get(index as usize) {
+            // Fails only when the counter is full, and then the event is pending anyway.
+            Some(event) => drop(event.write(1)),
+            None => self
+                .0
+                .refuse("notification for a queue that does not exist", QUEUE_NOTIFY),
+        }
+    }
+}
+
+impl Inner {
+    fn context<'a>(&'a self, regs: &Regs, rings: &'a mut [Ring]) -> Context<'a> {
+        Context {
+            mem: &self.mem,
+            rings,
+            features: regs.features(),
+            signal: &self.signal,
+            sources: &*self.sources,
+            queue_events: &self.queue_events,
+        }
+    }
+
+    fn enable(&self, state: &mut State, index: usize) {
+        let queue = state.regs.queue(index);
+        let event_idx = state.regs.features() & (1 << VIRTIO_RING_F_EVENT_IDX) != 0;
+        match Ring::new(&self.mem, &queue.setup, queue.max, event_idx) {
+            Ok(ring) => {
+                state.rings[index] = ring;
+                state.regs.set_ready(index);
+            }
+            Err(error) => self.break_device(state, &error),
+        }
+    }
+
+    fn activate(&self, state: &mut State) {
+        let mut ctx = self.context(&state.regs, &mut state.rings);
+        if let Err(error) = state.device.activate(&mut ctx) {
+            // The host's fault, not the ring's, but the driver can only be told the same way.
+            warn!("{}: cannot start: {error}", self.name);
+            self.needs_reset(state);
+            return;
+        }
+        // A driver may fill its queues, and even notify, before DRIVER_OK.
+        for event in &self.queue_events {
+            let _ = event.write(1);
+        }
+    }
+
+    fn reset(&self, state: &mut State) {
+        state.device.reset(&*self.sources);
+        state.rings.iter_mut().for_each(|ring| *ring = Ring::idle());
+        state.broken = false;
+        state.resets += 1;
+        self.signal.acknowledge(u32::MAX);
+    }
+
+    fn break_device(&self, state: &mut State, error: &RingError) {
+        state.malformed += 1;
+        if self.limit.allow() {
+            warn!("{}: stopped until the driver resets it: {error}", self.name);
+        }
+        self.needs_reset(state);
+    }
+
+    fn needs_reset(&self, state: &mut State) {
+        state.broken = true;
+        state.device.reset(&*self.sources);
+        state.rings.iter_mut().for_each(Ring::stop);
+        state.regs.set_needs_reset();
+        if state.regs.driver_ok() {
+            self.signal.config_changed();
+        }
+    }
+
+    fn refuse(&self, why: &str, offset: u64) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        if self.limit.allow() {
+            warn!("{}: guest access at {offset:#x} ignored: {why}", self.name);
+        }
+    }
+
+    fn allowed(&self, offset: u64, len: usize) -> bool {
+        let sized = if offset < CONFIG {
+            len == 4
+        } else {
+            matches!(len, 1 | 2 | 4)
+        };
+        let ok = sized && offset % len as u64 == 0 && offset < MMIO_SIZE;
+        if !ok {
+            self.refuse(
+                "unaligned or of a size that virtio-mmio does not have",
+                offset,
+            );
+        }
+        ok
+    }
+}
+
+impl MmioDevice for VirtioMmio {
+    fn read(&mut self, offset: u64, data: &mut [u8]) {
+        data.fill(0);
+        if !self.0.allowed(offset, data.len()) {
+            return;
+        }
+        if offset >= CONFIG {
+            return lock(&self.0.state)
+                .device
+                .read_config(offset - CONFIG, data);
+        }
+        match self.read_register(offset as u32) {
+            Some(value) => data.copy_from_slice(&value.to_le_bytes()),
+            None => self
+                .0
+                .refuse("read of a register that does not exist", offset),
+        }
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) {
+        if !self.0.allowed(offset, data.len()) {
+            return;
+        }
+        if offset >= CONFIG {
+            return lock(&self.0.state)
+                .device
+                .write_config(offset - CONFIG, data);
+        }
+        if let Ok(bytes) = data.try_into() {
+            self.write_register(offset as u32, u32::from_le_bytes(bytes));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "mmio_test.rs"]
+mod tests;
