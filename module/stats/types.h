@@ -6,10 +6,36 @@
 #ifndef AV_STATS_TYPES_H
 #define AV_STATS_TYPES_H
 
+#include <linux/atomic.h>
+#include <linux/types.h>
+
+#include "stats/classes.h"
+
+#define X(cls, name, group)	AV_EXIT_##cls,
+enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
+#undef X
+
+#define X(event, name)		AV_EVENT_##event,
+enum av_event { AV_EVENTS(X) AV_NR_EVENTS };
+#undef X
+
+#define X(figure, name, kind, unit) AV_VM_##figure,
+enum av_vm_figure { AV_VM_FIGURES(X) AV_NR_VM_FIGURES };
+#undef X
+
 struct av_vm_stats {
+	atomic64_t figure[AV_NR_VM_FIGURES];
 };
 
 struct av_vcpu_stats {
+	u64 stamp;		/* the last mark, 0 before the first KVM_RUN */
+	enum av_exit_class cls;	/* of the exit being handled */
+	u64 exits;
+	u64 guest_ticks;
+	u64 vmm_ticks;
+	u64 count[AV_NR_EXITS];
+	u64 ticks[AV_NR_EXITS];
+	u64 event[AV_NR_EVENTS];
 };
 
 #endif /* AV_STATS_TYPES_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The classes of exits, as rows: X(CLASS, "name on the statistics file", GROUP).
+ *
+ * A name that KVM has for the same thing is KVM's. GROUP is the row of
+ * ARMvisor's Table 7 that the class belongs to; a group is a statistic of its
+ * own, the sum of its classes. Rows and groups may be added at the end of
+ * their kind; names are an interface and do not change.
+ */
+#ifndef AV_STATS_CLASSES_H
+#define AV_STATS_CLASSES_H
+
+#define AV_EXIT_CLASSES(X)						\
+	/* Sensitive instructions, by what they touch. */		\
+	X(SYSREG,	"sysreg",		SEN_INST)		\
+	X(ID_REG,	"id_reg",		SEN_INST)		\
+	X(PSTATE,	"pstate",		SEN_INST)		\
+	X(SP_EL0,	"sp_el0",		SEN_INST)		\
+	X(TPIDR,	"tpidr",		SEN_INST)		\
+	X(EXC_REG,	"exception_reg",	SEN_INST)		\
+	X(REGIME,	"translation_reg",	SEN_INST)		\
+	X(ERET,		"eret",			SEN_INST)		\
+	X(TLBI,		"tlbi",			SEN_INST)		\
+	X(CACHE,	"cache_op",		SEN_INST)		\
+	X(AT,		"at",			SEN_INST)		\
+	X(GIC_REG,	"gic_reg",		SEN_INST)		\
+	X(TIMER_REG,	"timer_reg",		SEN_INST)		\
+	X(FP,		"fp_first_use",		SEN_INST)		\
+	/* The guest's own exceptions and calls. */			\
+	X(SVC,		"svc",			GUEST_EXC)		\
+	X(UNDEF,	"undef",		GUEST_EXC)		\
+	X(DEBUG,	"debug",		GUEST_EXC)		\
+	X(ALIGN,	"alignment",		GUEST_EXC)		\
+	X(HVC,		"hvc_exit_stat",	HYPERCALL)		\
+	X(SMC,		"smc_exit_stat",	HYPERCALL)		\
+	X(WFI,		"wfi_exit_stat",	SUSPEND)		\
+	X(WFE,		"wfe_exit_stat",	SUSPEND)		\
+	/* The host's business. */					\
+	X(IRQ,		"host_irq",		IRQ)			\
+	X(SERROR,	"serror",		IRQ)			\
+	X(SIGNAL,	"signal_exits",		IRQ)			\
+	/* Finished in the switcher, without leaving the guest's tables. */ \
+	X(FAST,		"fast",			FAST)			\
+	/* Memory. */							\
+	X(DABT_TRANS,	"dabt_hidden_translation", DAT_TRANS)		\
+	X(DABT_PERM,	"dabt_hidden_permission", PROTECTION)		\
+	X(DABT_TRUE,	"dabt_guest",		DABT_TRUE)		\
+	X(PABT_HIDDEN,	"pabt_hidden",		PABT_KVM)		\
+	X(PABT_TRUE,	"pabt_guest",		PABT_TRUE)		\
+	X(MMIO_KERNEL,	"mmio_exit_kernel",	MMIO)			\
+	X(MMIO_USER,	"mmio_exit_user",	MMIO)			\
+	X(OTHER,	"other",		OTHER)
+
+/* Groups: X(GROUP, "name"), ARMvisor's Table 7 first, in its order. */
+#define AV_EXIT_GROUPS(X)						\
+	X(SEN_INST,	"sen_inst_trap")				\
+	X(IRQ,		"irq")						\
+	X(FAST,		"fast_trap")					\
+	X(DAT_TRANS,	"dat_trans")					\
+	X(PROTECTION,	"protection")					\
+	X(MMIO,		"mmio")						\
+	X(DABT_TRUE,	"dabt_true")					\
+	X(PABT_KVM,	"pabt_kvm")					\
+	X(PABT_TRUE,	"pabt_true")					\
+	X(MEM_PV,	"mem_pv")					\
+	X(GUEST_EXC,	"guest_exc")					\
+	X(HYPERCALL,	"hypercall")					\
+	X(SUSPEND,	"suspend")					\
+	X(OTHER,	"other_trap")
+
+/* What happens inside exits, of one vCPU: X(EVENT, "name"). */
+#define AV_EVENTS(X)							\
+	X(INJECT_IRQ,	"inject_irq")		/* virtual interrupts taken */ \
+	X(INJECT_SYNC,	"inject_sync")		/* synchronous exceptions, true faults too */ \
+	X(INJECT_SERROR, "inject_serror")				\
+	X(MODE_SWITCH,	"mode_switch")		/* vEL1 <-> vEL0 */	\
+	X(TREE_SWITCH,	"tree_switch")		/* another shadow root loaded */ \
+	X(TREE_MISS,	"tree_miss")		/* a root made for a context */ \
+	X(CONTEXT_RECYCLE, "context_recycle")	/* a host ASID taken from another tree */ \
+	X(SHADOW_FILL,	"shadow_fill")		/* entries written */	\
+	X(SHADOW_RETRY,	"shadow_retry")		/* fills undone by a race */ \
+	X(TLB_FLUSH,	"tlb_flush")		/* of the hardware's TLB */ \
+	X(WALK,		"guest_walk")		/* of the guest's tables */ \
+	X(INSN_FETCH,	"insn_fetch")		/* of a trapped instruction */ \
+	X(HALT_WAKEUP,	"halt_wakeup")					\
+	X(FP_LOAD,	"fp_load")
+
+/* The VM's own: X(FIGURE, "name", KIND, UNIT) with the ABI's kinds and units. */
+#define AV_VM_FIGURES(X)						\
+	X(SHADOW_PAGES,		"shadow_pages",		INSTANT,	NONE)	\
+	X(SHADOW_TREES,		"shadow_trees",		INSTANT,	NONE)	\
+	X(SHADOW_RECLAIM,	"shadow_reclaim",	CUMULATIVE,	NONE)	\
+	X(SHADOW_DROP,		"shadow_drop",		CUMULATIVE,	NONE)	\
+	X(NOTIFIER_DROP,	"notifier_drop",	CUMULATIVE,	NONE)	\
+	X(DIRTY_PAGES,		"dirty_pages",		CUMULATIVE,	NONE)	\
+	X(REMOTE_TLB_FLUSH,	"remote_tlb_flush",	CUMULATIVE,	NONE)	\
+	X(REMOTE_TLB_FLUSH_REQUESTS, "remote_tlb_flush_requests", CUMULATIVE, NONE)
+
+#endif /* AV_STATS_CLASSES_H */
