@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Latencies of what programs ask of a kernel. A row is a name and a function that
+ * does the operation `loops` times; rows are measured best of ROUNDS and printed
+ * together at the end, when nothing is timed any more.
+ */
+#ifndef GUESTS_TOOLS_LAT_H
+#define GUESTS_TOOLS_LAT_H
+
+#include <stdint.h>
+#include <stdnoreturn.h>
+
+struct lat_row {
+	const char *name;
+	void (*prepare)(void);
+	void (*run)(uint64_t loops);
+	void (*finish)(void);
+	uint64_t loops;
+};
+
+/* lat_calls.c, lat_processes.c, lat_memory.c; each ends with a row without name */
+extern const struct lat_row lat_calls[];
+extern const struct lat_row lat_processes[];
+extern const struct lat_row lat_memory[];
+
+/* Says what failed, with errno's text, and exits: no figure is better than a wrong one. */
+noreturn void lat_fail(const char *what);
+
+/* What "fork + exec" executes: this program, told to end at once. */
+#define LAT_NOTHING "--nothing"
+
+#endif
