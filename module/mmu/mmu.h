@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mmu/ for the rest of the module.
+ *
+ * The run loop, for each entry:
+ *
+ *	av_mmu_load(vcpu)		may sleep; picks the shadow trees
+ *	local_irq_disable()
+ *	av_mmu_prepare_entry(vcpu, &e)	roots and identities for the switch
+ *	... enter, exit, local_irq_enable()
+ *
+ * A tree that a vCPU has loaded is emptied by invalidations but never freed
+ * before that vCPU loads another, so what prepare_entry gave stays good for
+ * as long as the vCPU runs with it.
+ *
+ * Handlers return >0 resume, 0 to user space with vcpu->run filled, <0 errno.
+ */
+#ifndef AV_MMU_MMU_H
+#define AV_MMU_MMU_H
+
+#include <linux/kvm.h>
+#include <linux/types.h>
+
+struct av_vm;
+struct av_vcpu;
+
+/* What the switch needs to enter the guest's address space. */
+struct av_entry {
+	u64 root0, root1;	/* physical addresses for TTBR0 and TTBR1 */
+	/*
+	 * Identities of the two trees, never reused in a VM: a host ASID that
+	 * last ran this pair may run it again without a flush.
+	 */
+	u64 serial0, serial1;
+};
+
+/* An abort as it came from the guest: physical ESR_EL1 and FAR_EL1. */
+struct av_abort {
+	u64 esr;
+	u64 far;
+};
+
+/* Module load and unload. */
+int av_mmu_init(void);
+void av_mmu_exit(void);
+
+int av_mmu_vm_init(struct av_vm *vm);
+void av_mmu_vm_destroy(struct av_vm *vm);
+int av_mmu_vcpu_init(struct av_vcpu *vcpu);
+void av_mmu_vcpu_destroy(struct av_vcpu *vcpu);
+
+/* Memory slots: KVM's rules and errnos. Take vm->slots_lock themselves. */
+int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region *mem);
+int av_mmu_get_dirty_log(struct av_vm *vm, const struct kvm_dirty_log *log);
+int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log);
+/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2: -EINVAL for flags that are not known. */
+int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);
+
+/*
+ * The window's level 3 table, shared by all TTBR1 trees of the VM: mapped for
+ * the switch by cpu/switch code, which owns its entries. Physical address and
+ * kernel pointer; index 0 is the trampoline, 1 + idx the vCPU's data page.
+ */
+u64 *av_mmu_window(struct av_vm *vm);
+
+int av_mmu_load(struct av_vcpu *vcpu);
+void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out);
+
+/*
+ * After a change of SCTLR, TCR, TTBRn, MAIR or of the virtual exception level.
+ * Cheap: the next av_mmu_load() looks.
+ */
+void av_mmu_regime_changed(struct av_vcpu *vcpu);
+
+/* An instruction or data abort from the guest (EC 0x20 and 0x24). */
+int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort);
+
+/*
+ * The instruction at va, as the guest's present mode would fetch it: 0; or 1
+ * after a guest fault was injected; or -EFAULT where the VMM took its memory
+ * away.
+ */
+int av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn);
+
+/*
+ * Guest memory by guest virtual address with the rights of level el: 0, or
+ * AV_FAULT_CODE() (mmu/regime.h) of the first byte that failed and *far set to
+ * its address, or a negative errno. Memory only, no devices: AV_FSC_EXTERNAL.
+ */
+int av_mmu_read_guest_va(struct av_vcpu *vcpu, int el, u64 va, void *buf, unsigned int len,
+			 u64 *far);
+int av_mmu_write_guest_va(struct av_vcpu *vcpu, int el, u64 va, const void *buf,
+			  unsigned int len, u64 *far);
+
+/* Guest memory by physical address, in the VMM's context; -EFAULT on a hole. */
+int av_gpa_read(struct av_vm *vm, u64 gpa, void *buf, unsigned int len);
+int av_gpa_write(struct av_vm *vm, u64 gpa, const void *buf, unsigned int len);
+/* Is there memory at gpa? */
+bool av_gpa_is_ram(struct av_vm *vm, u64 gpa);
+
+/*
+ * A trapped TLBI: sys is its encoding (AV_SYS()), xt its operand. False when
+ * the encoding is no TLBI of EL1 that this CPU has: inject UNDEF.
+ */
+bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt);
+
+/* A trapped AT S1E{0,1}{R,W}: *par as PAR_EL1 then reads. 0 or a negative errno. */
+int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par);
+
+#endif /* AV_MMU_MMU_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The guest's own translation: what its tables say about an address.
+ *
+ * Pure code. The walker reads guest memory through struct av_mem_ops and
+ * knows nothing of shadows or host pages. All three granules are walked; the
+ * ID registers decide which of them a guest is told about.
+ *
+ * What the architecture leaves open is decided so:
+ *  - TnSZ outside 16..39 (no FEAT_TTST, no FEAT_LVA): level 0 translation fault;
+ *  - a reserved granule: 4 KiB;
+ *  - TTBR base bits below the table's alignment: taken as zero;
+ *  - IPS larger than what the guest was told, or reserved: what it was told;
+ *  - hardware management of the access flag and dirty state is never shown to
+ *    the guest, so TCR_EL1.HA and HD are RES0 and AF=0 faults.
+ */
+#ifndef AV_MMU_REGIME_H
+#define AV_MMU_REGIME_H
+
+#include "lib/av_types.h"
+
+/* The registers that steer the EL1&0 regime; ipa_bits is PARange as shown. */
+struct av_regime {
+	u64 sctlr, tcr, ttbr0, ttbr1, mair;
+	u8 ipa_bits;
+};
+
+#define AV_SCTLR_M		BIT_ULL(0)
+#define AV_SCTLR_WXN		BIT_ULL(19)
+
+#define AV_TCR_T0SZ		GENMASK_ULL(5, 0)
+#define AV_TCR_EPD0		BIT_ULL(7)
+#define AV_TCR_TG0		GENMASK_ULL(15, 14)
+#define AV_TCR_T1SZ		GENMASK_ULL(21, 16)
+#define AV_TCR_A1		BIT_ULL(22)
+#define AV_TCR_EPD1		BIT_ULL(23)
+#define AV_TCR_TG1		GENMASK_ULL(31, 30)
+#define AV_TCR_IPS		GENMASK_ULL(34, 32)
+#define AV_TCR_AS		BIT_ULL(36)
+#define AV_TCR_TBI0		BIT_ULL(37)
+#define AV_TCR_TBI1		BIT_ULL(38)
+#define AV_TCR_HPD0		BIT_ULL(41)
+#define AV_TCR_HPD1		BIT_ULL(42)
+#define AV_TCR_E0PD0		BIT_ULL(55)
+#define AV_TCR_E0PD1		BIT_ULL(56)
+
+#define AV_TTBR_BADDR		GENMASK_ULL(47, 1)
+#define AV_TTBR_ASID		GENMASK_ULL(63, 48)
+
+/* Fault status codes (ESR_ELx.ISS.{D,I}FSC); those with a level take it added. */
+#define AV_FSC_ADDRESS_SIZE	0x00
+#define AV_FSC_TRANSLATION	0x04
+#define AV_FSC_ACCESS_FLAG	0x08
+#define AV_FSC_PERMISSION	0x0c
+#define AV_FSC_EXTERNAL		0x10
+#define AV_FSC_EXTERNAL_WALK	0x14
+#define AV_FSC_ALIGNMENT	0x21
+
+/* A guest fault as a return value: never 0, never negative. */
+#define AV_FAULT		0x100
+#define AV_FAULT_CODE(fsc, level)	(AV_FAULT | (fsc) | (level))
+#define AV_FAULT_FSC(ret)		((ret) & 0x3f)
+
+/* What an access wants, and what a page grants to one exception level. */
+#define AV_R	1
+#define AV_W	2
+#define AV_X	4
+
+/* A guest leaf, as it applies to one address. */
+struct av_walk {
+	u64 va;		/* canonical: the tag replaced by copies of bit 55 */
+	u64 ipa;	/* what va translates to */
+	u64 desc_ipa;	/* where the leaf descriptor is; 0 with the MMU off */
+	u8 level;	/* of the leaf */
+	u8 span;	/* log2 of the bytes that one TLB entry may cover here */
+	u8 el1, el0;	/* AV_R | AV_W | AV_X */
+	u8 attr;	/* the MAIR byte, or Device-nGnRnE with the MMU off */
+	u8 sh;		/* the SH field as walked */
+	bool global;	/* nG clear: matches every ASID */
+	bool high;	/* translated by TTBR1 */
+	bool e0pd;	/* EL0 accesses to this half fault at level 0 */
+};
+
+struct av_mem_ops {
+	/*
+	 * Read 8 aligned bytes of guest memory at once. 0, 1 when there is no
+	 * memory at ipa, or a negative errno, which the walk then returns.
+	 */
+	int (*read64)(void *ctx, u64 ipa, u64 *val);
+};
+
+/*
+ * Walk the guest's tables for va. 0 and *out, or AV_FAULT_CODE() as hardware
+ * would report it before permissions are looked at, or read64's errno.
+ * out->va, high are also valid with a fault.
+ */
+int av_walk(const struct av_regime *regime, const struct av_mem_ops *ops, void *ctx, u64 va,
+	    struct av_walk *out);
+
+/* May exception level el (0 or 1) make this access? 0 or AV_FAULT_CODE(). */
+int av_walk_permits(const struct av_walk *walk, int el, u8 access);
+
+/* The address without its tag: bits 63:56 copies of bit 55 where TBI says so. */
+u64 av_untag(const struct av_regime *regime, u64 va);
+
+/* The current ASID: TTBRn by TCR_EL1.A1, 8 or 16 bits by TCR_EL1.AS. */
+u16 av_regime_asid(const struct av_regime *regime);
+
+static inline bool av_regime_mmu_on(const struct av_regime *regime)
+{
+	return regime->sctlr & AV_SCTLR_M;
+}
+
+#endif /* AV_MMU_REGIME_H */
