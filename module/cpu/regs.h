@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The shadow register file: one page a vCPU, everything the guest's CPU holds.
+ *
+ * The switcher saves to and loads from its head by fixed offsets (the asserts
+ * at the end; switch/offsets.h has them for assembly), so its order is ABI
+ * between C and assembly. While the guest runs, SP_EL1 points at the page
+ * through the window; the guest itself, at EL0, cannot reach it. Outside the
+ * guest only the vCPU's own thread touches it.
+ *
+ * The guest's virtual state is kept apart from the physical:
+ *  - vpstate is what the guest believes in, in SPSR's layout, without NZCV and
+ *    what else EL0 owns (AV_PSR_PHYS), which live in the physical pstate;
+ *  - sp is the stack pointer in use, physically SP_EL0; the one not in use is
+ *    in sys[AV_SP_EL0] or sys[AV_SP_EL1] (av_srf_set_mode() swaps them);
+ *  - sys[] are the virtual system registers, plain memory.
+ *
+ * Pure: no kernel services.
+ */
+#ifndef AV_CPU_REGS_H
+#define AV_CPU_REGS_H
+
+#include "lib/av_types.h"
+
+/* Why the guest was left: the vector taken, as the switcher stores it. */
+enum av_exit_code {
+	AV_EXIT_SYNC,
+	AV_EXIT_IRQ,
+	AV_EXIT_FIQ,
+	AV_EXIT_SERROR,
+	AV_EXIT_FATAL,		/* an exception in the window itself: our defect */
+};
+
+/*
+ * Virtual system registers that are plain memory. The order is free but for
+ * the first group, which the switcher may come to use by offset.
+ */
+enum av_vreg {
+	/* exception state */
+	AV_SP_EL0, AV_SP_EL1, AV_ELR_EL1, AV_SPSR_EL1, AV_ESR_EL1, AV_FAR_EL1,
+	AV_VBAR_EL1, AV_TPIDR_EL0, AV_TPIDRRO_EL0, AV_TPIDR_EL1,
+	/* the translation regime */
+	AV_SCTLR_EL1, AV_TCR_EL1, AV_TTBR0_EL1, AV_TTBR1_EL1, AV_MAIR_EL1, AV_AMAIR_EL1,
+	AV_CONTEXTIDR_EL1, AV_PAR_EL1,
+	/* the rest */
+	AV_ACTLR_EL1, AV_CPACR_EL1, AV_AFSR0_EL1, AV_AFSR1_EL1, AV_CNTKCTL_EL1,
+	AV_CSSELR_EL1, AV_MDSCR_EL1, AV_MDCCINT_EL1, AV_OSLSR_EL1, AV_OSDLR_EL1,
+	AV_DISR_EL1, AV_MPIDR_EL1,
+	AV_DBGBVR0_EL1, AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
+	AV_DBGBCR0_EL1, AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
+	AV_DBGWVR0_EL1, AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
+	AV_DBGWCR0_EL1, AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
+	AV_NR_VREGS,
+};
+
+/* What the switcher needs to go in and to come back. Written by C before each entry. */
+struct av_switch {
+	/* physical address | ASID << 48, as written */
+	u64 ttbr_none;		/* an empty table */
+	u64 ttbr0_aux;		/* the window's low alias */
+	u64 ttbr1_hop;		/* guest tree under the VM's hop ASID */
+	u64 ttbr0, ttbr1;	/* guest trees, context's ASID in ttbr1 */
+	u64 asid_host_hop;	/* ASID under which the host's tree meets the aux table */
+	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
+	u64 flush;		/* the host's kernel entries are global, or stale ones of ours: flush all */
+	/* the host's, saved by the switcher */
+	u64 h_ttbr0, h_ttbr1, h_vbar, h_sp, h_sp_el0, h_ret;
+	u64 h_sctlr, h_tcr, h_cpacr, h_cntkctl, h_mdscr;
+	u64 h_tpidr_el0, h_tpidrro_el0;
+	/* addresses of the window, high and low */
+	u64 high_code, high_data, low_code, low_data;
+};
+
+struct av_srf {
+	u64 regs[31];
+	u64 sp;
+	u64 pc;
+	u64 pstate;		/* physical */
+	u64 esr;		/* of the last exit, as the hardware gave it */
+	u64 far;
+	u64 exit;		/* enum av_exit_code */
+	u64 vpstate;		/* virtual, SPSR's layout */
+	struct av_switch sw;
+	u64 sys[AV_NR_VREGS];
+};
+
+static_assert(sizeof(struct av_srf) <= 4096, "the register file is one page");
+
+/* PSTATE, in SPSR's layout. */
+#define AV_PSR_MODE		GENMASK_ULL(4, 0)
+#define AV_PSR_EL0T		0x0
+#define AV_PSR_EL1T		0x4
+#define AV_PSR_EL1H		0x5
+#define AV_PSR_NRW		BIT_ULL(4)
+#define AV_PSR_F		BIT_ULL(6)
+#define AV_PSR_I		BIT_ULL(7)
+#define AV_PSR_A		BIT_ULL(8)
+#define AV_PSR_D		BIT_ULL(9)
+#define AV_PSR_DAIF		GENMASK_ULL(9, 6)
+#define AV_PSR_BTYPE		GENMASK_ULL(11, 10)
+#define AV_PSR_SSBS		BIT_ULL(12)
+#define AV_PSR_IL		BIT_ULL(20)
+#define AV_PSR_SS		BIT_ULL(21)
+#define AV_PSR_PAN		BIT_ULL(22)
+#define AV_PSR_UAO		BIT_ULL(23)
+#define AV_PSR_DIT		BIT_ULL(24)
+#define AV_PSR_NZCV		GENMASK_ULL(31, 28)
+
+/* The bits of PSTATE that EL0 reads and writes itself, and so are kept physically. */
+#define AV_PSR_PHYS		(AV_PSR_NZCV | AV_PSR_DIT | AV_PSR_SSBS | AV_PSR_BTYPE)
+
+/* ESR_ELx */
+#define AV_ESR_EC		GENMASK_ULL(31, 26)
+#define AV_ESR_IL		BIT_ULL(25)
+#define AV_ESR_ISS		GENMASK_ULL(24, 0)
+#define AV_ESR_WNR		BIT_ULL(6)
+#define AV_ESR_S1PTW		BIT_ULL(7)
+#define AV_ESR_CM		BIT_ULL(8)
+#define AV_ESR_FNV		BIT_ULL(10)
+#define AV_ESR_EA		BIT_ULL(9)
+#define AV_ESR_FSC		GENMASK_ULL(5, 0)
+
+#define AV_EC_UNKNOWN		0x00
+#define AV_EC_WFX		0x01
+#define AV_EC_FP		0x07
+#define AV_EC_ILLEGAL		0x0e
+#define AV_EC_SVC64		0x15
+#define AV_EC_HVC64		0x16
+#define AV_EC_SMC64		0x17
+#define AV_EC_SYS64		0x18
+#define AV_EC_SVE		0x19
+#define AV_EC_IABT_LOW		0x20
+#define AV_EC_IABT_CUR		0x21
+#define AV_EC_PC_ALIGN		0x22
+#define AV_EC_DABT_LOW		0x24
+#define AV_EC_DABT_CUR		0x25
+#define AV_EC_SP_ALIGN		0x26
+#define AV_EC_FP_EXC64		0x2c
+#define AV_EC_SERROR		0x2f
+#define AV_EC_BREAKPT_LOW	0x30
+#define AV_EC_BREAKPT_CUR	0x31
+#define AV_EC_SOFTSTP_LOW	0x32
+#define AV_EC_SOFTSTP_CUR	0x33
+#define AV_EC_WATCHPT_LOW	0x34
+#define AV_EC_WATCHPT_CUR	0x35
+#define AV_EC_BRK64		0x3c
+
+/* SCTLR_EL1, the bits that mean something to us. */
+#define AV_SCTLR_M		BIT_ULL(0)
+#define AV_SCTLR_A		BIT_ULL(1)
+#define AV_SCTLR_C		BIT_ULL(2)
+#define AV_SCTLR_SA		BIT_ULL(3)
+#define AV_SCTLR_SA0		BIT_ULL(4)
+#define AV_SCTLR_NAA		BIT_ULL(6)
+#define AV_SCTLR_UMA		BIT_ULL(9)
+#define AV_SCTLR_I		BIT_ULL(12)
+#define AV_SCTLR_DZE		BIT_ULL(14)
+#define AV_SCTLR_UCT		BIT_ULL(15)
+#define AV_SCTLR_NTWI		BIT_ULL(16)
+#define AV_SCTLR_NTWE		BIT_ULL(18)
+#define AV_SCTLR_WXN		BIT_ULL(19)
+#define AV_SCTLR_SPAN		BIT_ULL(23)
+#define AV_SCTLR_E0E		BIT_ULL(24)
+#define AV_SCTLR_EE		BIT_ULL(25)
+#define AV_SCTLR_UCI		BIT_ULL(26)
+
+static inline u32 av_esr_ec(u64 esr)
+{
+	return FIELD_GET(AV_ESR_EC, esr);
+}
+
+/* Is the guest's virtual CPU at EL1? */
+static inline bool av_srf_el1(const struct av_srf *srf)
+{
+	return srf->vpstate & AV_PSR_EL1T;
+}
+
+/* Register 31 of an instruction that means XZR by it. */
+static inline u64 av_srf_get_x(const struct av_srf *srf, unsigned int n)
+{
+	return n < 31 ? srf->regs[n] : 0;
+}
+
+static inline void av_srf_set_x(struct av_srf *srf, unsigned int n, u64 val)
+{
+	if (n < 31)
+		srf->regs[n] = val;
+}
+
+/* Where the stack pointer of a mode is kept while another is in use. */
+static inline enum av_vreg av_mode_sp(u64 mode)
+{
+	return (mode & AV_PSR_MODE) == AV_PSR_EL1H ? AV_SP_EL1 : AV_SP_EL0;
+}
+
+/* Replace the virtual mode (EL and SPSel), moving the stack pointers. */
+static inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
+{
+	srf->sys[av_mode_sp(srf->vpstate)] = srf->sp;
+	srf->vpstate = (srf->vpstate & ~AV_PSR_MODE) | (mode & AV_PSR_MODE);
+	srf->sp = srf->sys[av_mode_sp(mode)];
+}
+
+/* The whole PSTATE as the guest would see it in SPSR. */
+static inline u64 av_srf_spsr(const struct av_srf *srf)
+{
+	return (srf->vpstate & ~AV_PSR_PHYS) | (srf->pstate & AV_PSR_PHYS);
+}
+
+#endif /* AV_CPU_REGS_H */
