@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The A64 load/store decoder: what an instruction that faulted wanted to do.
+ *
+ * A fault of EL0 comes without a syndrome of the access (ISS.ISV is 0 for a
+ * stage-1 abort), so an access to a device is decoded from the instruction.
+ * The decoder is pure: no memory, no vCPU, only the 32 bits. It never fails:
+ * what it cannot describe as one or two register transfers has a kind that
+ * says what it is, for the sentence that refuses it.
+ */
+#ifndef AV_MMIO_DECODE_H
+#define AV_MMIO_DECODE_H
+
+#include "lib/av_types.h"
+
+enum av_ldst_kind {
+	AV_LDST_NONE,		/* no load or store, or not allocated */
+	AV_LDST_SINGLE,		/* one general-purpose register */
+	AV_LDST_PAIR,		/* two of them, the lower address first */
+	/* The rest touches memory and cannot be done to a device. */
+	AV_LDST_EXCLUSIVE,	/* LDXR, STXR and their pairs */
+	AV_LDST_ATOMIC,		/* LSE: LDADD, SWP, CAS, CASP, LD64B… */
+	AV_LDST_SIMD,		/* FP and SIMD registers */
+	AV_LDST_PAUTH,		/* LDRAA, LDRAB */
+	AV_LDST_TAG,		/* memory tagging */
+	AV_LDST_COPY,		/* memory copy and set (MOPS) */
+	AV_LDST_ZVA,		/* DC ZVA */
+	/* These transfer nothing. */
+	AV_LDST_PREFETCH,	/* PRFM: never faults */
+	AV_LDST_CACHE,		/* DC and IC by virtual address */
+	AV_LDST_NR_KINDS
+};
+
+enum av_ldst_mode {
+	AV_LDST_OFFSET,		/* base + offset */
+	AV_LDST_PRE,		/* base + offset, written back */
+	AV_LDST_POST,		/* base; base + offset written back */
+	AV_LDST_REG,		/* base + extended register */
+	AV_LDST_LITERAL,	/* PC + offset */
+};
+
+#define AV_LDST_SP	31	/* as rn: the stack pointer; as others: zero */
+
+struct av_ldst {
+	u8 kind;		/* enum av_ldst_kind */
+	u8 mode;		/* enum av_ldst_mode */
+	bool write;
+	bool sign;		/* loads: sign-extend … */
+	bool wide;		/* … to 64 bits, else to 32 */
+	bool ordered;		/* acquire or release */
+	u8 size;		/* log2 of the bytes of one register's access */
+	u8 rt, rt2, rn;
+	u8 rm, extend, shift;	/* AV_LDST_REG: option field and left shift */
+	s32 offset;		/* in bytes */
+};
+
+/* Describe @insn; returns the kind. All of @out is always written. */
+enum av_ldst_kind av_insn_decode(u32 insn, struct av_ldst *out);
+
+/* "a SIMD load or store", for a sentence. Never NULL. */
+const char *av_ldst_name(enum av_ldst_kind kind);
+
+/*
+ * The address of a decoded SINGLE or PAIR; of its first element. @x holds
+ * x0 to x30, @sp the stack pointer, @pc the address of the instruction.
+ */
+u64 av_ldst_address(const struct av_ldst *ls, const u64 *x, u64 sp, u64 pc);
+
+/* The value that the base register has afterwards, for PRE and POST. */
+u64 av_ldst_writeback(const struct av_ldst *ls, u64 base);
+
+static inline bool av_ldst_writes_back(const struct av_ldst *ls)
+{
+	return ls->mode == AV_LDST_PRE || ls->mode == AV_LDST_POST;
+}
+
+/* What a load of the 1 << size bytes in @raw leaves in the register. */
+u64 av_ldst_extend(const struct av_ldst *ls, u64 raw);
+
+#endif /* AV_MMIO_DECODE_H */

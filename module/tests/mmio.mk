@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# mmio/: the decoder by hand, against Capstone, and over its fuzzing corpus.
+# To fuzz with clang (libFuzzer adds what it finds to the corpus):
+#
+#   make fuzz_decode FUZZ_SECONDS=60
+
+cache       := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/armvisor)
+venv_python := $(wildcard $(cache)/venv/bin/python)
+PYTHON      ?= $(or $(venv_python),python3)
+
+tests += test_decode decode_dump fuzz_decode
+
+test_decode-src := test_decode.c
+$(out)/test_decode $(out)/test_decode.passed: ../mmio/decode.c
+
+decode_dump-src := decode_dump.c ../mmio/decode.c
+decode_dump-run := $(PYTHON) decode_capstone.py
+$(out)/decode_dump.passed: decode_capstone.py
+
+fuzz_decode-src := fuzz_decode.c ../mmio/decode.c fuzz_replay.c
+fuzz_decode-args := corpus/decode
+$(out)/fuzz_decode.passed: $(wildcard corpus/decode/*)
+
+.PHONY: fuzz_decode
+fuzz_decode:
+	clang $(CFLAGS) -fsanitize=fuzzer -o $(out)/$@-clang fuzz_decode.c ../mmio/decode.c
+	$(out)/$@-clang -max_total_time=$(or $(FUZZ_SECONDS),60) corpus/decode
