@@ -63,6 +63,7 @@ typedef int64_t s64;
 #define container_of(p, t, m)	((t *)((char *)(p) - offsetof(t, m)))
 #define fallthrough		__attribute__((__fallthrough__))
 #define __must_check		__attribute__((__warn_unused_result__))
+#undef __always_inline
 #define __always_inline		inline __attribute__((__always_inline__))
 #define __printf(a, b)		__attribute__((__format__(printf, a, b)))
 #define static_assert		_Static_assert
