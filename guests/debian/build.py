@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Build the Debian test guest: a stock kernel, and an initramfs of Debian's busybox, that
+kernel's own modules, the project's tools and the init beside this file.
+
+    build.py --out FOLDER --tools FOLDER [--flavour cloud|generic] VERSION…
+
+writes FOLDER/debian-VERSION/{vmlinuz,Image,initrd,guest.json}; with the generic flavour the
+folder is debian-VERSION-generic. The same inputs give the same bytes.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from armvisor_lab import kernels, paths
+from armvisor_lab.cpio import Cpio
+from armvisor_lab.errors import LabError
+from armvisor_lab.kernels import Kernel
+from armvisor_lab.kmodules import Modules, canonical, plain
+from armvisor_lab.packages import Package, Packages
+
+BUSYBOX_SUITE = "trixie"
+
+# What init loads, by the name that it asks for. A kernel may have some of them built in.
+MODULES = (
+    "virtio_mmio",
+    "virtio_pci",
+    "virtio_blk",
+    "virtio_net",
+    "vmw_vsock_virtio_transport",
+    "virtio_rng",
+    "virtio_balloon",
+    "ext4",
+)
+
+APPLETS = (
+    "cat", "cut", "dd", "dmesg", "insmod", "ip", "mkdir", "mke2fs", "mount", "ping",
+    "poweroff", "reboot", "rm", "seq", "setsid", "sh", "sha256sum", "sleep", "sync", "taskset",
+    "tr", "true", "umount", "usleep", "wc",
+)  # fmt: skip
+TOOLS = ("cntvct", "lat", "stream")
+
+
+def progress(message: str) -> None:
+    print(f"guests: {message}", file=sys.stderr)
+
+
+def add_busybox(cpio: Cpio) -> Package:
+    """The shell and the commands that init uses."""
+    package = Packages(BUSYBOX_SUITE, progress).get("busybox-static")
+    busybox = next(path for path in package.unpacked().glob("**/bin/busybox") if path.is_file())
+    cpio.file("bin/busybox", busybox.read_bytes(), 0o755)
+    for name in APPLETS:
+        cpio.symlink(f"bin/{name}", "busybox")
+    return package
+
+
+def add_modules(cpio: Cpio, kernel: Kernel) -> None:
+    """Each module once, and for each name a list of what to load, in order."""
+    known = Modules(kernel.modules)
+    files: dict[str, bytes] = {}
+    for name in MODULES:
+        order = known.load_order([name])
+        for path in order:
+            files.setdefault(canonical(path.name), plain(path))
+        lines = "".join(f"{canonical(path.name)}\n" for path in order)
+        cpio.file(f"modules/{name}", lines.encode())
+    for name, data in sorted(files.items()):
+        cpio.file(f"modules/{name}.ko", data)
+
+
+def build_initrd(kernel: Kernel, tools: Path) -> tuple[bytes, list[str]]:
+    """The initramfs, and the packages that it is made of."""
+    cpio = Cpio()
+    for name in ("dev", "proc", "sys", "tmp"):
+        cpio.folder(name)
+    # The kernel opens it for init before devtmpfs is mounted.
+    cpio.device("dev/console", 0o020000, 5, 1)
+    cpio.file("init", Path(__file__).with_name("init").read_bytes(), 0o755)
+    busybox = add_busybox(cpio)
+    for tool in TOOLS:
+        cpio.file(f"bin/{tool}", (tools / tool).read_bytes(), 0o755)
+    add_modules(cpio, kernel)
+    return cpio.finish(), [f"{busybox.name}={busybox.version}", *kernel.packages]
+
+
+def build(version: str, flavour: str, out: Path, tools: Path) -> Path:
+    """Write one guest; the folder that it is in."""
+    kernel = kernels.get(version, flavour, progress)
+    initrd, packages = build_initrd(kernel, tools)
+    folder = out / (f"debian-{version}" if flavour == "cloud" else f"debian-{version}-{flavour}")
+    paths.write_atomically(folder / "initrd", initrd)
+    paths.write_atomically(folder / "vmlinuz", kernel.vmlinuz.read_bytes())
+    paths.write_atomically(folder / "Image", kernel.image.read_bytes())
+    fields = {
+        "version": version,
+        "flavour": flavour,
+        "release": kernel.release,
+        "packages": packages,
+        "initrd_sha256": hashlib.sha256(initrd).hexdigest(),
+    }
+    paths.write_atomically(folder / "guest.json", json.dumps(fields, indent=1).encode())
+    return folder
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--tools", type=Path, required=True)
+    parser.add_argument("--flavour", choices=kernels.FLAVOURS, default="cloud")
+    parser.add_argument("versions", nargs="+", metavar="VERSION")
+    arguments = parser.parse_args()
+    try:
+        for version in arguments.versions:
+            folder = build(version, arguments.flavour, arguments.out, arguments.tools)
+            print(folder)
+    except (LabError, OSError) as error:
+        print(f"guests: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
