@@ -1,0 +1,87 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+# First process of a board. Loads modules, opens the channels to the lab, runs the command,
+# tells its status, powers off. Its own words go to the console; the command's do not:
+#
+#   /dev/vport0p1  status, lines: "boot", "run", "exit N", "fail WHY"
+#   /dev/vport0p2  the command's standard input
+#   /dev/vport0p3  the command's standard output
+#   /dev/vport0p4  the command's standard error
+#
+# What to run stands in /lab: `modules` (file and parameters a line), `settings`, `command`.
+
+export PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin HOME=/root TERM=linux
+
+/bin/busybox mkdir -p /proc /sys /dev /tmp /run /root /usr/bin /usr/sbin /sbin /etc /var/tmp
+/bin/busybox --install -s
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev 2>/dev/null
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /run
+mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
+mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+ln -sf /proc/self/fd /dev/fd
+ln -sf /proc/self/fd/0 /dev/stdin
+ln -sf /proc/self/fd/1 /dev/stdout
+ln -sf /proc/self/fd/2 /dev/stderr
+hostname board
+ip link set lo up
+
+failed=
+load() {
+	while read -r file parameters; do
+		# shellcheck disable=SC2086 # parameters are words
+		if ! insmod "/lab/$file" $parameters; then
+			failed="module ${file##*/} does not load, see the console log"
+		fi
+	done <"$1"
+}
+
+finish() {
+	echo "$1" >&3
+	poweroff -f
+	sleep 1000
+}
+
+. /lab/settings
+load /lab/modules.early
+
+# The channels' driver finds them a moment after it is loaded.
+tries=0
+while [ ! -c /dev/vport0p4 ] && [ $tries -lt 500 ]; do
+	tries=$((tries + 1))
+	usleep 20000
+done
+if ! exec 3>/dev/vport0p1; then
+	echo "lab: no channel to the lab" >/dev/console
+	poweroff -f
+fi
+echo boot >&3
+
+load /lab/modules
+[ -n "$failed" ] && finish "fail $failed"
+
+if [ "$SETTLE" != 0 ]; then
+	# A counted command starts on a machine that is done with booting: random pool filled,
+	# deferred initialisation and the first writeback behind it.
+	dd if=/dev/random of=/dev/null bs=1 count=1 2>/dev/null
+	sleep "$SETTLE"
+fi
+
+cd /root || cd /
+echo run >&3
+/bin/busybox sh /lab/command </dev/vport0p2 >/dev/vport0p3 2>/dev/vport0p4 3>&-
+status=$?
+if [ "$CHECK_LEAKS" = 1 ] && [ -w /sys/kernel/debug/kmemleak ]; then
+	# Twice: kmemleak calls a leak only what two scans found unreachable.
+	for _ in 1 2; do
+		echo scan >/sys/kernel/debug/kmemleak
+		sleep 6
+	done
+	cat /sys/kernel/debug/kmemleak >/dev/console
+fi
+finish "exit $status"

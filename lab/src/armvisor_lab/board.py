@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Emulated Arm boards: run a command on a stock kernel, with EL2 or without.
+
+    from armvisor_lab.board import Board
+    result = Board(el2=True, files={"/bin/armvisor": Path("…")}).run(["armvisor", "--version"])
+    result.status, result.stdout, result.failure, result.console
+
+A board that crashes, hangs or complains is a `Failure` in the result, not an exception;
+`LabError` is raised for what is wrong on this side (a missing file, no such kernel).
+Boards have nothing in common and may run side by side, in threads or processes.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from armvisor_lab import initramfs, kernels, logs, splat
+from armvisor_lab.errors import LabError
+from armvisor_lab.initramfs import Module
+from armvisor_lab.kernels import Kernel
+from armvisor_lab.machine import Channel, Deadline, Machine, Receive
+
+CPUS = ("cortex-a72", "cortex-a76", "neoverse-n1", "max")
+
+# Exit statuses of the lab's own, as `timeout`, `env` and shells use them.
+EXIT_HANG = 124
+EXIT_USAGE = 125
+EXIT_CRASH = 126
+
+BOOT_SECONDS = 180
+SETTLE_SECONDS = 4
+# After an oops the command may still end, and the kernel has more to say.
+SPLAT_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a board is not to be trusted."""
+
+    kind: str
+    message: str
+    exit_status: int
+
+
+@dataclass
+class Result:
+    """What a board did."""
+
+    status: int | None
+    stdout: bytes
+    stderr: bytes
+    console: str
+    log: Path
+    failure: Failure | None
+    seconds: float
+    kernel: Kernel
+
+    @property
+    def exit_status(self) -> int:
+        """The command's status, or the lab's own if the board failed."""
+        if self.failure:
+            return self.failure.exit_status
+        return EXIT_CRASH if self.status is None else self.status
+
+    @property
+    def text(self) -> str:
+        """Standard output as text."""
+        return self.stdout.decode("utf-8", "replace")
+
+    def check(self) -> "Result":
+        """This result, if the board and the command did well; else an exception."""
+        if self.failure:
+            raise LabError(str(self.failure.message), f"console log: {self.log}")
+        if self.status != 0:
+            said = self.stderr.decode("utf-8", "replace").strip()[-2000:]
+            raise LabError(f"the command returned {self.status}: {said}", f"log: {self.log}")
+        return self
+
+
+@dataclass
+class Board:
+    """A board to be started. Every run starts a fresh one."""
+
+    el2: bool = False
+    cpu: str = "cortex-a72"
+    kernel: str = kernels.DEFAULT
+    flavour: str = "cloud"
+    smp: int = 1
+    memory: int = 1024  # MiB
+    count: bool = False
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
+    modules: Sequence[str | Module] = ()
+    append: str = ""
+    timeout: float = 300
+    log: Path | None = None
+    settle: float | None = None
+    check_leaks: bool = False
+    qemu_args: Sequence[str] = ()
+
+    def validate(self) -> None:
+        """Refuse what no board can be."""
+        if self.cpu not in CPUS:
+            raise LabError(f"no CPU {self.cpu!r}", f"there are {', '.join(CPUS)}")
+        if not 1 <= self.smp <= 64:
+            raise LabError(f"a board has 1 to 64 CPUs, not {self.smp}")
+        if self.count and self.smp != 1:
+            raise LabError("instructions can be counted on one CPU only", "drop --smp or --count")
+        if not 128 <= self.memory <= 65536:
+            raise LabError(f"a board has 128 MiB to 64 GiB of memory, not {self.memory} MiB")
+        if self.timeout <= 0:
+            raise LabError(f"a time limit of {self.timeout} s is over before it begins")
+
+    def machine_arguments(self) -> list[str]:
+        """QEMU's arguments for the hardware."""
+        machine = "virt,gic-version=3"
+        if self.el2:
+            machine += ",virtualization=on"
+        arguments = ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
+        if self.count:
+            # A nanosecond an instruction, and no time passes in waiting.
+            machine += ",dtb-randomness=off"
+            arguments += ["-icount", "shift=0,sleep=off"]
+        else:
+            mode = "multi" if self.smp > 1 else "single"
+            arguments += ["-accel", f"tcg,thread={mode}"]
+        arguments += ["-M", machine, "-cpu", self.cpu]
+        arguments += ["-smp", str(self.smp), "-m", str(self.memory)]
+        return arguments
+
+    def command_line(self) -> str:
+        """The board kernel's command line."""
+        words = ["console=ttyAMA0", "panic=-1", "rdinit=/init"]
+        if self.count:
+            words += ["nokaslr", "randomize_kstack_offset=off"]
+        else:
+            words += ["earlycon"]
+        return " ".join([*words, *self.append.split()])
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bytes | int = b"",
+        on_stdout: Receive | None = None,
+        on_stderr: Receive | None = None,
+        progress: kernels.Progress = lambda _: None,
+    ) -> Result:
+        """Start a board, run `command` in it, and tell how it went.
+
+        `stdin` is bytes or a descriptor to read from. Output is collected, and given to
+        `on_stdout` and `on_stderr` as it arrives.
+        """
+        self.validate()
+        if not command:
+            raise LabError("no command to run on the board")
+        kernel = kernels.get(self.kernel, self.flavour, progress)
+        modules = [
+            Module.parse(module) if isinstance(module, str) else module for module in self.modules
+        ]
+        settle = self.settle if self.settle is not None else SETTLE_SECONDS * self.count
+        settings = {"SETTLE": f"{settle:g}", "CHECK_LEAKS": str(int(self.check_leaks))}
+        pieces = initramfs.build(kernel, modules, self.files, command, settings)
+        size = sum(map(len, pieces))
+        if size * 2 + (96 << 20) > self.memory << 20:
+            raise LabError(
+                f"{size >> 20} MiB of files do not fit into a board of {self.memory} MiB",
+                f"give it --memory {(size * 2 + (256 << 20)) >> 20}",
+            )
+        log = self.log or logs.new("board")
+        with tempfile.TemporaryDirectory(prefix="armvisor-board-") as folder:
+            initrd = Path(folder) / "initrd"
+            with initrd.open("wb") as file:
+                file.writelines(pieces)
+            run = _Run(self, log, stdin, on_stdout, on_stderr)
+            return run.go(kernel, initrd)
+
+
+class _Run:
+    """One board's life: what it has said so far, and when to lose patience."""
+
+    def __init__(
+        self,
+        board: Board,
+        log: Path,
+        stdin: bytes | int,
+        on_stdout: Receive | None,
+        on_stderr: Receive | None,
+    ) -> None:
+        self._board = board
+        self._log = log
+        self._phase = "start"
+        self._status: int | None = None
+        self._refusal = ""
+        self._lines = b""
+        self._scanner = splat.Scanner()
+        self._console = bytearray()
+        self._stdout, self._stderr = bytearray(), bytearray()
+        self._limit = time.monotonic() + min(BOOT_SECONDS, board.timeout)
+        self._log_file = log.open("wb", buffering=0)
+        self._channels = [
+            Channel("console", self._on_console),
+            Channel("status", self._on_status),
+            Channel("stdin", None, stdin),
+            Channel("stdout", _tee(self._stdout, on_stdout)),
+            Channel("stderr", _tee(self._stderr, on_stderr)),
+        ]
+
+    def _arguments(self, kernel: Kernel, initrd: Path) -> list[str]:
+        arguments = self._board.machine_arguments()
+        arguments += ["-kernel", str(kernel.image), "-initrd", str(initrd)]
+        arguments += ["-append", self._board.command_line()]
+        for channel in self._channels:
+            arguments += ["-chardev", channel.chardev]
+        arguments += ["-serial", "chardev:console"]
+        arguments += ["-global", "virtio-mmio.force-legacy=false"]
+        arguments += ["-device", "virtio-serial-device,max_ports=8"]
+        for number, channel in enumerate(self._channels[1:], 1):
+            arguments += ["-device", f"virtserialport,chardev={channel.name},nr={number}"]
+        return [*arguments, *self._board.qemu_args]
+
+    def go(self, kernel: Kernel, initrd: Path) -> Result:
+        machine = Machine(self._arguments(kernel, initrd), self._channels)
+        hung = False
+        try:
+            machine.run(lambda: self._limit, lambda: False)
+        except Deadline:
+            hung = True
+        finally:
+            self._scanner.finish()
+            self._log_file.close()
+        console = self._console.decode("utf-8", "replace")
+        return Result(
+            self._status, bytes(self._stdout), bytes(self._stderr), console, self._log,
+            self._judge(hung, machine.errors, console), machine.seconds, kernel,
+        )  # fmt: skip
+
+    def _on_console(self, data: bytes) -> None:
+        self._console += data
+        self._log_file.write(data)
+        before = len(self._scanner.splats)
+        self._scanner.feed(data)
+        if any(found.kind == "oops" for found in self._scanner.splats[before:]):
+            self._limit = min(self._limit, time.monotonic() + SPLAT_SECONDS)
+
+    def _on_status(self, data: bytes) -> None:
+        *lines, self._lines = (self._lines + data).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode("utf-8", "replace").partition(" ")
+            self._phase = word
+            if word == "run":
+                self._limit = time.monotonic() + self._board.timeout
+            elif word == "exit":
+                self._status = int(rest)
+            elif word == "fail":
+                self._refusal = rest
+
+    def _judge(self, hung: bool, errors: str, console: str) -> Failure | None:
+        if worst := self._scanner.worst:
+            return Failure(
+                worst.kind,
+                f"the board's kernel reported: {worst.line}\n{splat.excerpt(console, worst)}",
+                EXIT_CRASH,
+            )
+        if self._refusal:
+            return Failure("set-up", self._refusal, EXIT_USAGE)
+        if hung and self._status is None:
+            return Failure("hang", self._say_hang(), EXIT_HANG)
+        if self._status is None:
+            if self._phase == "start" and errors:
+                return Failure("set-up", f"QEMU did not start: {errors}", EXIT_USAGE)
+            where = "during boot" if self._phase != "run" else "before the command ended"
+            return Failure("stop", f"the board went off {where}\n{errors}".strip(), EXIT_CRASH)
+        return None
+
+    def _say_hang(self) -> str:
+        if self._phase == "run":
+            return f"the command did not end within {self._board.timeout:g} s"
+        limit = min(BOOT_SECONDS, self._board.timeout)
+        return f"the board did not get to running the command within {limit:g} s"
+
+
+def _tee(store: bytearray, also: Receive | None) -> Receive:
+    def receive(data: bytes) -> None:
+        store.extend(data)
+        if also:
+            also(data)
+
+    return receive
+
+
+def tail(console: str, lines: int = 30) -> str:
+    """The last lines of a console log."""
+    return "\n".join(console.rstrip().splitlines()[-lines:])
+
+
+def forwardable_stdin() -> bytes | int:
+    """This process's standard input, if a board may read it.
+
+    A process in the background that reads its terminal is stopped, so it does not.
+    """
+    try:
+        if os.isatty(0) and os.tcgetpgrp(0) != os.getpgrp():
+            return b""
+        os.fstat(0)
+    except OSError:
+        return b""
+    return 0

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The command `lab`: its sub-commands, and what an error looks like."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from armvisor_lab import cli_board, cli_packages
+from armvisor_lab.board import EXIT_USAGE
+from armvisor_lab.errors import LabError
+
+EXIT_INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with the lab's exit status for a wrong command line."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's grammar."""
+    top = _Parser(prog="lab", description="Emulated Arm boards and experiments for armvisor.")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    for module in (cli_board, cli_packages):
+        module.add(commands)
+    return top
+
+
+def _terminated(number: int, _frame: FrameType | None) -> None:
+    # As an exception, so that boards are taken down and temporary files removed.
+    sys.exit(128 + number)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; its exit status."""
+    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGHUP, _terminated)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser().parse_args(words)
+    try:
+        return options.run(options)
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("lab: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return EXIT_USAGE

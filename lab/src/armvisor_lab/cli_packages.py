@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`lab packages` and `lab kernel`."""
+
+import argparse
+from typing import Any
+
+from armvisor_lab import kernels
+from armvisor_lab.apt import SUITES
+from armvisor_lab.cli_board import say
+from armvisor_lab.packages import Packages, fetched
+
+
+def add(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the commands to the command line's grammar."""
+    packages = commands.add_parser("packages", help="Debian arm64 packages in the cache")
+    actions = packages.add_subparsers(metavar="ACTION", required=True, parser_class=type(packages))
+    get = actions.add_parser("get", help="fetch a package and print where it is")
+    get.add_argument("name", help="as for apt: NAME, NAME=VERSION, NAME:ARCHITECTURE")
+    get.add_argument("--suite", choices=SUITES, default="trixie", help="default %(default)s")
+    get.add_argument("--deps", action="store_true", help="also all that it depends on")
+    get.add_argument("--unpack", action="store_true", help="print the unpacked folder instead")
+    get.set_defaults(run=_get)
+    files = actions.add_parser("files", help="list what is in the cache, with versions")
+    files.set_defaults(run=_files)
+    update = actions.add_parser("update", help="look for newer versions at the next use")
+    update.set_defaults(run=_update)
+
+    kernel = commands.add_parser("kernel", help="stock Debian arm64 kernels")
+    actions = kernel.add_subparsers(metavar="ACTION", required=True, parser_class=type(kernel))
+    path = actions.add_parser("path", help="print the path of a kernel's part, fetching it")
+    path.add_argument("version", choices=kernels.SUITE_OF)
+    path.add_argument("--flavour", choices=kernels.FLAVOURS, default="cloud")
+    path.add_argument(
+        "--what",
+        choices=("image", "vmlinuz", "modules", "headers", "config", "release"),
+        default="image",
+        help="image: raw Image (default); vmlinuz: as shipped; headers: folder for make -C",
+    )
+    path.set_defaults(run=_path)
+
+
+def _get(options: argparse.Namespace) -> int:
+    packages = Packages(options.suite, say)
+    name = options.name
+    found = packages.closure(name) if options.deps else [packages.get(name)]
+    for package in found:
+        print(package.unpacked() if options.unpack else package.deb)
+    return 0
+
+
+def _files(_options: argparse.Namespace) -> int:
+    for suite, packages in fetched().items():
+        for package in packages:
+            print(f"{suite:16} {package.name} {package.version} {package.architecture}")
+    return 0
+
+
+def _update(_options: argparse.Namespace) -> int:
+    for suite in SUITES:
+        Packages(suite, say).update()
+    return 0
+
+
+def _path(options: argparse.Namespace) -> int:
+    if options.what == "headers":
+        print(kernels.headers(options.version, options.flavour, say))
+    else:
+        kernel = kernels.get(options.version, options.flavour, say)
+        print(getattr(kernel, options.what))
+    return 0

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Stock Debian arm64 kernels, ready for a board: image, modules and headers.
+
+A kernel's folder in the cache holds `vmlinuz` (as shipped), `Image` (what QEMU loads),
+`config`, `modules` and `kernel.json`, which says from which packages it came.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from armvisor_lab import kimage, paths
+from armvisor_lab.apt import host_architecture
+from armvisor_lab.errors import LabError
+from armvisor_lab.packages import Package, Packages, unpack
+
+SUITE_OF = {"6.1": "bookworm", "6.12": "trixie", "7.2": "trixie-backports"}
+FLAVOURS = ("cloud", "generic")
+DEFAULT = "6.12"
+
+_PARTS = r"^linux-(image|binary|modules|base)-\d"
+_HEADERS = r"^linux-headers-\d"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel, unpacked."""
+
+    version: str
+    flavour: str
+    release: str
+    folder: Path
+    packages: tuple[str, ...]
+
+    @property
+    def vmlinuz(self) -> Path:
+        """The kernel file as its package ships it."""
+        return self.folder / "vmlinuz"
+
+    @property
+    def image(self) -> Path:
+        """The raw Image."""
+        return self.folder / "Image"
+
+    @property
+    def config(self) -> Path:
+        """The kernel's configuration."""
+        return self.folder / "config"
+
+    @property
+    def modules(self) -> Path:
+        """The folder that is /lib/modules/RELEASE, `modules.dep` included."""
+        return self.folder / "modules"
+
+
+def _meta(kind: str, flavour: str) -> str:
+    return f"linux-{kind}-cloud-arm64" if flavour == "cloud" else f"linux-{kind}-arm64"
+
+
+def check_names(version: str, flavour: str) -> None:
+    """Refuse a version or flavour that the lab does not know."""
+    if version not in SUITE_OF:
+        raise LabError(f"no kernel {version!r}", f"there are {', '.join(SUITE_OF)}")
+    if flavour not in FLAVOURS:
+        raise LabError(f"no kernel flavour {flavour!r}", f"there are {', '.join(FLAVOURS)}")
+
+
+def get(version: str, flavour: str = "cloud", progress: Progress = lambda _: None) -> Kernel:
+    """The kernel `version`, fetched and unpacked on first use."""
+    if Path(version).is_dir():
+        return from_folder(Path(version))
+    check_names(version, flavour)
+    packages = Packages(SUITE_OF[version], progress)
+    parts = packages.follow(_meta("image", flavour), _PARTS)
+    image = next(part for part in parts if re.match(r"linux-(image|binary)-\d", part.name))
+    target = paths.cache() / "kernels" / f"{version}-{flavour}-{image.version.replace(':', '_')}"
+    if not target.exists():
+        with paths.locked("kernels"):
+            if not target.exists():
+                progress(f"unpacking kernel {version} ({flavour})")
+                with paths.new_folder(target) as work:
+                    _build(work, parts, version, flavour)
+    return _read(target)
+
+
+def _read(folder: Path) -> Kernel:
+    fields = json.loads((folder / "kernel.json").read_text())
+    return Kernel(folder=folder, **fields | {"packages": tuple(fields["packages"])})
+
+
+def from_folder(folder: Path) -> Kernel:
+    """A kernel of one's own: a folder with `Image`, `modules` and perhaps `config`."""
+    folder = folder.resolve()
+    for name in ("Image", "modules/modules.dep"):
+        if not (folder / name).exists():
+            raise LabError(
+                f"{folder} holds no {name}",
+                "a kernel's folder has Image and modules (as /lib/modules/RELEASE, after depmod)",
+            )
+    release = (folder / "modules").resolve().name
+    return Kernel(folder.name, "own", release, folder, ())
+
+
+def _build(work: Path, parts: list[Package], version: str, flavour: str) -> None:
+    tree = work / "tree"
+    tree.mkdir()
+    for part in parts:
+        unpack(part.deb, tree)
+    shutil.rmtree(tree / "usr/share", ignore_errors=True)
+    found = [path for path in tree.glob("**/lib/modules/*") if path.is_dir()]
+    if len(found) != 1:
+        raise LabError(f"packages of kernel {version} hold {len(found)} module folders, not one")
+    modules, release = found[0], found[0].name
+    _depmod(modules.parents[2], release)
+    _link(work / "modules", modules)
+    _link(work / "vmlinuz", *tree.glob("boot/vmlinuz-*"), *modules.glob("vmlinuz"))
+    _link(work / "config", *tree.glob("boot/config-*"), *modules.glob("config"))
+    source = (work / "vmlinuz").resolve()
+    if kimage.is_image(source.read_bytes()[:64]):
+        _link(work / "Image", source)
+    else:
+        (work / "Image").write_bytes(kimage.raw_image(source.read_bytes(), str(source)))
+    names = [f"{part.name}={part.version}" for part in parts]
+    fields = {"version": version, "flavour": flavour, "release": release, "packages": names}
+    (work / "kernel.json").write_text(json.dumps(fields, indent=1))
+
+
+def _link(name: Path, *targets: Path) -> None:
+    if not targets:
+        raise LabError(f"the kernel's packages hold no {name.name}")
+    name.symlink_to(os.path.relpath(targets[0], name.parent))
+
+
+def _depmod(root: Path, release: str) -> None:
+    """Write modules.dep; `root` is the folder that has lib/modules."""
+    search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    if not (depmod := shutil.which("depmod", path=search)):
+        raise LabError("depmod is missing", "run tools/setup")
+    done = subprocess.run(
+        [depmod, "-b", str(root), release], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0 or not (root / "lib/modules" / release / "modules.dep").exists():
+        raise LabError(f"depmod failed for {release}: {done.stderr.strip()[-400:]}")
+
+
+def headers(version: str, flavour: str = "cloud", progress: Progress = lambda _: None) -> Path:
+    """The kernel's build folder: `make -C` it with M= to build a module for it."""
+    check_names(version, flavour)
+    packages = Packages(SUITE_OF[version], progress)
+    parts = packages.follow(_meta("headers", flavour), _HEADERS)
+    main = next(part for part in parts if not part.name.endswith("-common"))
+    kbuild = _kbuild(packages, main)
+    stem = f"{version}-{flavour}-{main.version.replace(':', '_')}"
+    target = paths.cache() / "headers" / stem
+    if not target.exists():
+        with paths.locked("kernels"):
+            if not target.exists():
+                progress(f"unpacking the headers of kernel {version} ({flavour})")
+                _build_headers(target, [*parts, kbuild])
+    return target / "usr/src" / main.name
+
+
+def _kbuild(packages: Packages, main: Package) -> Package:
+    """The build tools of the headers, which run here: this machine's architecture."""
+    fields = subprocess.run(
+        ["dpkg-deb", "-f", str(main.deb), "Depends"], capture_output=True, text=True, check=True
+    )
+    match = re.search(r"linux-kbuild-[^ ,]+", fields.stdout)
+    if not match:
+        raise LabError(f"{main.name} names no linux-kbuild package")
+    return packages.get(f"{match[0]}:{host_architecture()}={main.version}")
+
+
+def _build_headers(target: Path, parts: list[Package]) -> None:
+    with paths.new_folder(target) as work:
+        for part in parts:
+            unpack(part.deb, work)
+        shutil.rmtree(work / "usr/share", ignore_errors=True)
+        # The packages expect to be installed at /usr/src and /usr/lib: point them here.
+        prefix = str(target / "usr")
+        for makefile in work.glob("usr/src/*/Makefile"):
+            text = makefile.read_text()
+            makefile.write_text(re.sub(r"(?<![\w.])/usr(?=/src/linux-headers-)", prefix, text))

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""One QEMU process and the byte channels to it.
+
+QEMU gets each channel as one end of a socket pair, so there are no names in the file system
+to collide or to be left over. QEMU is a session of its own, dies with this process by the
+kernel's doing (PR_SET_PDEATHSIG, set by setpriv), and is killed on every way out of
+`Machine.run`. One thread serves everything; nothing here outlives the call.
+"""
+
+import contextlib
+import os
+import selectors
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+
+from armvisor_lab.errors import LabError
+
+Receive = Callable[[bytes], None]
+
+_CHUNK = 65536
+_KILL_GRACE = 2.0
+
+
+class Deadline(Exception):
+    """The machine ran past its deadline."""
+
+
+class Channel:
+    """One byte stream between QEMU and the lab.
+
+    What is sent comes from bytes or from a descriptor; a descriptor is read only when all
+    that was read before is sent, so a slow guest slows its feeder down. At the end of what is
+    sent QEMU gives the whole channel up: so a channel that receives sends nothing (None).
+    """
+
+    def __init__(
+        self, name: str, receive: Receive | None = None, send: bytes | int | None = None
+    ) -> None:
+        self.name = name
+        self._receive = receive
+        self.open = True
+        self.ours, self.theirs = socket.socketpair()
+        self.ours.setblocking(False)
+        self._unsent = send if isinstance(send, bytes) else b""
+        self._source = send if isinstance(send, int) else None
+        if send is not None:
+            self._finish()
+
+    @property
+    def chardev(self) -> str:
+        """QEMU's option for this channel."""
+        return f"socket,id={self.name},fd={self.theirs.fileno()}"
+
+    @property
+    def source(self) -> int | None:
+        """The descriptor to wait for now, if any."""
+        return None if self._unsent else self._source
+
+    @property
+    def events(self) -> int:
+        """What to wait for on our end now."""
+        if not self.open:
+            return 0
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+
+    def take(self) -> bool:
+        """Receive once; whether there may be more at once."""
+        try:
+            data = self.ours.recv(_CHUNK)
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            data = b""
+        if data and self._receive:
+            self._receive(data)
+        self.open = bool(data)
+        return self.open
+
+    def fill(self) -> None:
+        """Read once from the source, which is ready, and send it on."""
+        assert self._source is not None
+        try:
+            self._unsent = os.read(self._source, _CHUNK)
+        except OSError:
+            self._unsent = b""
+        if not self._unsent:
+            self._source = None
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what waits, as far as it goes."""
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[self.ours.send(self._unsent) :]
+        except BlockingIOError:
+            return
+        except (BrokenPipeError, ConnectionResetError):
+            self._unsent, self._source = b"", None
+        self._finish()
+
+    def _finish(self) -> None:
+        if not self._unsent and self._source is None:
+            # The guest reads end of file.
+            with contextlib.suppress(OSError):
+                self.ours.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Close both ends."""
+        self.ours.close()
+        self.theirs.close()
+
+
+def find_qemu() -> str:
+    """The emulator's path."""
+    if own := os.environ.get("ARMVISOR_QEMU"):
+        return own
+    if qemu := shutil.which("qemu-system-aarch64"):
+        return qemu
+    raise LabError("qemu-system-aarch64 is missing", "run tools/setup")
+
+
+class Machine:
+    """A QEMU process from start to end."""
+
+    def __init__(self, arguments: Sequence[str], channels: Sequence[Channel]) -> None:
+        self._arguments = list(arguments)
+        self._channels = list(channels)
+        self._errors = tempfile.TemporaryFile()
+        self.seconds = 0.0
+
+    @property
+    def errors(self) -> str:
+        """What QEMU itself printed."""
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace").strip()
+
+    def run(self, deadline: Callable[[], float], stop: Callable[[], bool]) -> int:
+        """Run to the end and return QEMU's exit status.
+
+        Both are asked again as things happen: `deadline` for the time on the monotonic clock
+        after which Deadline is raised, `stop` for whether to end the machine now.
+        """
+        began = time.monotonic()
+        process = self._start()
+        try:
+            self._serve(process, deadline, stop)
+        finally:
+            self._end(process)
+            self.seconds = time.monotonic() - began
+        return process.returncode
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if not (setpriv := shutil.which("setpriv")):
+            raise LabError("setpriv is missing", "apt-get install util-linux")
+        process = subprocess.Popen(
+            [setpriv, "--pdeathsig", "KILL", "--", find_qemu(), *self._arguments],
+            stdin=subprocess.DEVNULL, stdout=self._errors, stderr=self._errors,
+            pass_fds=[channel.theirs.fileno() for channel in self._channels],
+            start_new_session=True,
+        )  # fmt: skip
+        for channel in self._channels:
+            channel.theirs.close()
+        return process
+
+    def _serve(
+        self,
+        process: subprocess.Popen[bytes],
+        deadline: Callable[[], float],
+        stop: Callable[[], bool],
+    ) -> None:
+        pidfd = os.pidfd_open(process.pid)
+        try:
+            # poll: epoll refuses /dev/null and regular files as sources.
+            with selectors.PollSelector() as selector:
+                selector.register(pidfd, selectors.EVENT_READ)
+                while not stop():
+                    for channel in self._channels:
+                        _watch(selector, channel.ours.fileno(), channel.events, channel)
+                        if channel.source is not None:
+                            _watch(selector, channel.source, selectors.EVENT_READ, channel)
+                    left = deadline() - time.monotonic()
+                    if left <= 0:
+                        raise Deadline
+                    ready = selector.select(left)
+                    if any(key.fd == pidfd for key, _ in ready):
+                        return
+                    for key, events in ready:
+                        _dispatch(selector, key, events)
+        finally:
+            os.close(pidfd)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(_KILL_GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for channel in self._channels:
+            # What QEMU left behind in its end.
+            while channel.open and channel.take():
+                pass
+            channel.close()
+
+
+def _watch(selector: selectors.BaseSelector, fd: int, events: int, channel: Channel) -> None:
+    """Wait for `events` of `fd`, or for nothing."""
+    known = selector.get_map().get(fd)
+    if known and not events:
+        selector.unregister(fd)
+    elif known and known.events != events:
+        selector.modify(fd, events, channel)
+    elif not known and events:
+        selector.register(fd, events, channel)
+
+
+def _dispatch(selector: selectors.BaseSelector, key: selectors.SelectorKey, events: int) -> None:
+    channel: Channel = key.data
+    if key.fd == channel.ours.fileno():
+        if events & selectors.EVENT_WRITE:
+            channel.flush()
+        if events & selectors.EVENT_READ:
+            channel.take()
+    elif key.fd == channel.source:
+        channel.fill()
+        if channel.source is None:
+            selector.unregister(key.fd)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Finding out from a kernel's console that something went wrong.
+
+Only lines with a kernel time stamp count, so that what a program or a VM's guest prints to
+the console is not taken for the board's own trouble.
+"""
+
+import re
+from dataclasses import dataclass
+
+# [    1.234567], or with the caller when printk.caller is on: [    1.234567][    T1]
+_STAMP = re.compile(r"^\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ?(.*)$")
+
+# Kind and pattern; the first that matches names the trouble. Fatal: the kernel stops there.
+_PATTERNS: tuple[tuple[str, bool, re.Pattern[str]], ...] = tuple(
+    (kind, fatal, re.compile(pattern))
+    for kind, fatal, pattern in (
+        ("panic", True, r"Kernel panic - not syncing"),
+        ("kasan", False, r"BUG: K(A|M|C)SAN"),
+        ("kfence", False, r"BUG: KFENCE"),
+        ("lockup", False, r"(watchdog: )?BUG: (soft|workqueue) lockup|hard LOCKUP"),
+        ("rcu", False, r"(rcu: )?INFO: rcu\w* (self-)?detected (expedited )?stall"),
+        ("rcu", False, r"WARNING: suspicious RCU usage"),
+        ("lockdep", False, r"WARNING: (possible|inconsistent|bad|held|lock|nested|Nested)\b"),
+        ("lockdep", False, r"INFO: (possible|inconsistent|HARDIRQ|SOFTIRQ)\b.*(lock|detected)"),
+        ("lockdep", False, r"INFO: trying to register non-static key"),
+        ("lockdep", False, r"BUG: (MAX_LOCK|key |held lock freed)"),
+        ("hung task", False, r"INFO: task .* blocked (for more than|in I/O wait)"),
+        ("oops", False, r"Unable to handle kernel"),
+        ("oops", False, r"Internal error: "),
+        ("oops", False, r"Unhandled (64-bit|32-bit)? ?\S+ .*(exception|interrupt)"),
+        ("oops", False, r"Bad mode in |SError Interrupt on CPU"),
+        ("bug", False, r"kernel BUG at "),
+        ("bug", False, r"BUG: "),
+        ("ubsan", False, r"UBSAN: "),
+        ("memory leak", False, r"kmemleak: \d+ new suspected memory leak"),
+        ("warning", False, r"WARNING: .*(CPU[:#] ?\d+|PID: \d+|\+0x[0-9a-f]+/0x)"),
+        ("warning", False, r"refcount_t: |list_(add|del) corruption|DEBUG_LOCKS_WARN_ON"),
+        ("warning", False, r"unregister_netdevice: waiting for "),
+    )
+)
+
+_EXCERPT_BEFORE = 2
+_EXCERPT_AFTER = 40
+
+
+@dataclass(frozen=True)
+class Splat:
+    """One thing that the kernel complained about."""
+
+    kind: str
+    line: str
+    number: int
+    fatal: bool
+
+
+class Scanner:
+    """Finds splats in console output that arrives in chunks."""
+
+    def __init__(self) -> None:
+        self._rest = ""
+        self._number = 0
+        self.splats: list[Splat] = []
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next chunk; a line counts once it is complete."""
+        text = self._rest + data.decode("utf-8", "replace")
+        *lines, self._rest = text.split("\n")
+        for line in lines:
+            self._look(line.rstrip("\r"))
+
+    def finish(self) -> None:
+        """Look at what is left when the console is closed."""
+        if self._rest:
+            self._look(self._rest)
+            self._rest = ""
+
+    def _look(self, line: str) -> None:
+        number, self._number = self._number, self._number + 1
+        if not (match := _STAMP.match(line)):
+            return
+        for kind, fatal, pattern in _PATTERNS:
+            if pattern.match(match[1]):
+                self.splats.append(Splat(kind, match[1], number, fatal))
+                return
+
+    @property
+    def worst(self) -> Splat | None:
+        """The first splat: what follows is mostly its consequence."""
+        return self.splats[0] if self.splats else None
+
+
+def scan(console: str) -> list[Splat]:
+    """All splats of a finished console log."""
+    scanner = Scanner()
+    scanner.feed(console.encode())
+    scanner.finish()
+    return scanner.splats
+
+
+def excerpt(console: str, splat: Splat) -> str:
+    """The lines around a splat."""
+    lines = console.splitlines()
+    return "\n".join(lines[max(0, splat.number - _EXCERPT_BEFORE) : splat.number + _EXCERPT_AFTER])
