@@ -13,6 +13,7 @@
 
 struct av_vm;
 struct av_vcpu;
+struct user_fpsimd_state;
 
 /*
  * VM life: called in this order at creation, undone in reverse. vm is zeroed
@@ -41,8 +42,15 @@ int av_irq_vcpu_init(struct av_vcpu *vcpu);
 void av_irq_vcpu_destroy(struct av_vcpu *vcpu);
 
 /* cpu/: running, reset, registers, power state, pending exceptions. */
+/*
+ * av_vcpu_run(): KVM_RUN from here on: complete the MMIO access that the VMM
+ * answered, look at run->immediate_exit, run. The vCPU is initialised, the
+ * vGIC ready, the signal mask set.
+ */
 int av_vcpu_run(struct av_vcpu *vcpu);
 void av_vcpu_kick(struct av_vcpu *vcpu);
+void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate);	/* mode is checked */
+struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu);	/* outside KVM_RUN */
 int av_vcpu_reset(struct av_vcpu *vcpu);	/* target, features are set */
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */

@@ -43,6 +43,5 @@ extern const struct av_device_ops av_vgic_v3_device;
 /* The KVM_CREATE_DEVICE and KVM_SIGNAL/SET_ATTR side, for api/ only. */
 int av_device_ioctl_create(struct av_vm *vm, void __user *argp);
 void av_devices_destroy(struct av_vm *vm);
-bool av_device_type_known(u32 type);
 
 #endif /* AV_API_DEVICE_H */

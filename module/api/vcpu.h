@@ -13,14 +13,13 @@
 #ifndef AV_API_VCPU_H
 #define AV_API_VCPU_H
 
-#include <linux/bitmap.h>
+#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/signal_types.h>
 
 #include "api/vm.h"
 
 struct av_srf;
-struct pid;
 
 /* Requests: bits of vcpu->requests, looked at before each entry. */
 enum av_req {
@@ -43,18 +42,17 @@ struct av_vcpu {
 
 	unsigned long requests;		/* enum av_req */
 
-	/* The thread in KVM_RUN, or the last one (RCU, for kicks and stats). */
-	struct pid __rcu *pid;
-
 	sigset_t sigset;		/* KVM_SET_SIGNAL_MASK */
 	bool sigset_active;
 
 	/* KVM_ARM_VCPU_INIT has been done, with these features. */
 	bool initialized;
 	u32 target;
-	DECLARE_BITMAP(features, 32);
+	u32 features;			/* BIT(KVM_ARM_VCPU_*), without POWER_OFF */
 
 	bool has_run;			/* KVM_RUN was entered once */
+
+	u64 spsr_aa32[4];		/* ABT, UND, IRQ, FIQ: kept for the VMM only */
 
 	struct av_vcpu_cpu cpu;
 	struct av_vcpu_mmu mmu;
@@ -63,9 +61,9 @@ struct av_vcpu {
 	struct av_vcpu_stats stats;
 };
 
-static inline bool av_vcpu_has_feature(const struct av_vcpu *vcpu, int feature)
+static inline bool av_vcpu_has_feature(const struct av_vcpu *vcpu, unsigned int feature)
 {
-	return test_bit(feature, vcpu->features);
+	return vcpu->features & BIT(feature);
 }
 
 /* Raise a request; the caller kicks (cpu/cpu.h) if it cannot wait. */
@@ -88,11 +86,17 @@ static inline bool av_vcpu_take_request(struct av_vcpu *vcpu, enum av_req req)
 }
 
 /*
- * End this VM with a sentence: the first reason is kept, every vCPU leaves
- * with KVM_EXIT_INTERNAL_ERROR, later KVM_RUNs answer -EIO as KVM's dead VMs
- * do. For what a guest or a VMM does that we cannot go on with; never for a
- * defect of the host. Fills vcpu->run; returns 0, for "return av_vm_kill(…)".
+ * End this VM with a sentence. The first reason is kept; every vCPU leaves
+ * KVM_RUN with KVM_EXIT_INTERNAL_ERROR, and so does each later KVM_RUN. The
+ * exit's 16 words of data are AV_REASON_MAGIC and the text. Other ioctls go on
+ * working, so that a VMM can look at the remains.
+ *
+ * For what a guest or a VMM does that we cannot go on with; never for a defect
+ * of the host. Fills vcpu->run; returns 0, for "return av_vm_kill(…)".
  */
 __printf(2, 3) int av_vm_kill(struct av_vcpu *vcpu, const char *fmt, ...);
+
+/* Fill vcpu->run with the reason of a VM that is dead. Returns 0. */
+int av_vcpu_exit_dead(struct av_vcpu *vcpu);
 
 #endif /* AV_API_VCPU_H */

@@ -35,7 +35,7 @@
  * mmap_lock (GUP, user copies) nests inside vcpu->mutex and slots_lock and
  * outside mmu_lock. Nothing above is taken under a spinlock below it.
  *
- * Every ioctl first checks current->mm == vm->mm (-EIO), then vm->dead (-EIO).
+ * Every ioctl first checks current->mm == vm->mm (-EIO).
  */
 #ifndef AV_API_VM_H
 #define AV_API_VM_H
@@ -61,16 +61,21 @@ struct av_vcpu;
  * for a GICv3 is 512; ours is what leaves the table room.
  */
 #define AV_MAX_VCPUS		256
+#define AV_MAX_SLOTS		512
+#define AV_MAX_IRQ_ROUTES	4096
 #define AV_IPA_BITS_DEFAULT	40
 #define AV_IPA_BITS_MIN		32
 
-/* Room for the reason of a VM's death, a sentence. */
+/*
+ * Room for the reason of a VM's death, a sentence: what fits the data of
+ * KVM_EXIT_INTERNAL_ERROR behind AV_REASON_MAGIC.
+ */
 #define AV_REASON_LEN		120
+#define AV_REASON_MAGIC		0x726f7369766d7261ULL	/* "armvisor" in memory */
 
 struct av_vm {
 	struct mm_struct *mm;
 	struct kref users;
-	struct list_head list;		/* av_vms, under av_vms_lock */
 	unsigned int serial;		/* for logs and traces */
 
 	struct mutex lock;
@@ -89,11 +94,13 @@ struct av_vm {
 	struct av_vcpu *vcpus[AV_MAX_VCPUS];
 
 	u8 ipa_bits;
+	bool features_fixed;		/* under config_lock */
+	u32 features;			/* of KVM_ARM_VCPU_INIT, of all vCPUs */
 	struct list_head devices;	/* struct av_device, under lock */
 
-	/* Set once by av_vm_kill(); the text is complete before dead is set. */
-	bool dead;
+	/* av_vm_kill(): dying is bit 0, set once; reason is whole once dead is. */
 	unsigned long dying;
+	bool dead;
 	char reason[AV_REASON_LEN];
 
 	struct av_vm_cpu cpu;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * KVM's ABI, as files: what main.c and the files of this folder call.
+ *
+ *   dev.c        the device node: system ioctls, KVM_CREATE_VM
+ *   extension.c  KVM_CHECK_EXTENSION: what there is, as a table
+ *   vm.c         a VM's life, its locks
+ *   vm_ioctl.c   a VM's file
+ *   vcpu.c       a vCPU's life, its file, the page shared with the VMM
+ *   vcpu_ioctl.c a vCPU's ioctls
+ *   one_reg.c    KVM_GET/SET_ONE_REG, KVM_GET_REG_LIST
+ *   device.c     in-kernel devices
+ */
+#ifndef AV_API_API_H
+#define AV_API_API_H
+
+#include <linux/fs.h>
+
+#include "api/vcpu.h"
+
+/*
+ * Make the device node, as the last step of loading: after this, VMs come.
+ * With KVM on the host it is /dev/armvisor, else /dev/kvm with its number.
+ */
+int av_api_init(bool host_has_kvm);
+/* Take it away. No file of ours is open: the module could not be unloaded. */
+void av_api_exit(void);
+/* How the node is called: "kvm" or "armvisor". */
+const char *av_api_node(void);
+
+/* The largest IPA size a VM can have here. */
+unsigned int av_api_ipa_limit(void);
+
+/* KVM_CHECK_EXTENSION; vm is NULL on the device node. */
+int av_check_extension(struct av_vm *vm, unsigned long ext);
+
+/* vm.c */
+struct av_vm *av_vm_create(unsigned long type);
+extern const struct file_operations av_vm_fops;
+
+/* vcpu.c */
+int av_vm_create_vcpu(struct av_vm *vm, unsigned long id);
+void av_vcpu_free(struct av_vcpu *vcpu);
+long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* one_reg.c */
+int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp);
+int av_vcpu_set_one_reg(struct av_vcpu *vcpu, void __user *argp);
+int av_vcpu_get_reg_list(struct av_vcpu *vcpu, void __user *argp);
+
+/*
+ * An ioctl as a row. The handler copies its argument itself and returns what
+ * the ioctl returns. Unknown numbers answer what KVM does on that file.
+ */
+struct av_ioctl {
+	unsigned int cmd;
+	int (*call)(void *object, void __user *argp);
+};
+
+/* The row of cmd, or NULL. */
+const struct av_ioctl *av_ioctl_find(const struct av_ioctl *rows, unsigned int n,
+				     unsigned int cmd);
+
+/*
+ * 32-bit programs: as on KVM/arm64, they may not open the node, and an ioctl
+ * on a file that they were given fails.
+ */
+#ifdef CONFIG_COMPAT
+long av_no_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+#define AV_COMPAT_IOCTL .compat_ioctl = av_no_compat_ioctl,
+#else
+#define AV_COMPAT_IOCTL
+#endif
+
+/* What every ioctl asks first: -EIO unless the caller's memory is the VM's. */
+static inline int av_vm_check_caller(const struct av_vm *vm)
+{
+	return current->mm == vm->mm ? 0 : -EIO;
+}
+
+#endif /* AV_API_API_H */

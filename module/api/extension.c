@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KVM_CHECK_EXTENSION. What is not in the table is not there: 0. A capability
+ * enters the table when all of it works, never before.
+ */
+#include <linux/cpumask.h>
+
+#include "api/api.h"
+
+struct av_extension {
+	unsigned int cap;
+	int value;
+};
+
+static const struct av_extension av_extensions[] = {
+	{ KVM_CAP_USER_MEMORY,			1 },
+	{ KVM_CAP_DESTROY_MEMORY_REGION_WORKS,	1 },
+	{ KVM_CAP_JOIN_MEMORY_REGIONS_WORKS,	1 },
+	{ KVM_CAP_NR_MEMSLOTS,			AV_MAX_SLOTS },
+	{ KVM_CAP_READONLY_MEM,			1 },
+	{ KVM_CAP_SYNC_MMU,			1 },
+	{ KVM_CAP_ONE_REG,			1 },
+	{ KVM_CAP_MP_STATE,			1 },
+	{ KVM_CAP_IMMEDIATE_EXIT,		1 },
+	{ KVM_CAP_VCPU_EVENTS,			1 },
+	{ KVM_CAP_VCPU_ATTRIBUTES,		1 },
+	{ KVM_CAP_ARM_PSCI,			1 },
+	{ KVM_CAP_ARM_PSCI_0_2,			1 },
+	{ KVM_CAP_ARM_INJECT_EXT_DABT,		1 },
+	{ KVM_CAP_ARM_IRQ_LINE_LAYOUT_2,	1 },
+	{ KVM_CAP_ARM_SET_DEVICE_ADDR,		1 },
+	{ KVM_CAP_IRQCHIP,			1 },
+	{ KVM_CAP_IRQFD,			1 },
+	{ KVM_CAP_IRQFD_RESAMPLE,		1 },
+	{ KVM_CAP_IRQ_ROUTING,			AV_MAX_IRQ_ROUTES },
+	{ KVM_CAP_IOEVENTFD,			1 },
+	{ KVM_CAP_IOEVENTFD_ANY_LENGTH,		1 },
+	{ KVM_CAP_IOEVENTFD_NO_LENGTH,		1 },
+	{ KVM_CAP_DEVICE_CTRL,			1 },
+	{ KVM_CAP_INTERNAL_ERROR_DATA,		1 },
+	{ KVM_CAP_ENABLE_CAP_VM,		1 },
+	{ KVM_CAP_CHECK_EXTENSION_VM,		1 },
+	{ KVM_CAP_BINARY_STATS_FD,		1 },
+	{ KVM_CAP_MAX_VCPUS,			AV_MAX_VCPUS },
+	{ KVM_CAP_MAX_VCPU_ID,			AV_MAX_VCPUS },
+};
+
+int av_check_extension(struct av_vm *vm, unsigned long ext)
+{
+	unsigned int i;
+
+	/* The two that depend on the machine. */
+	if (ext == KVM_CAP_NR_VCPUS)
+		return min_t(unsigned int, num_online_cpus(), AV_MAX_VCPUS);
+	if (ext == KVM_CAP_ARM_VM_IPA_SIZE)
+		return av_api_ipa_limit();
+
+	for (i = 0; i < ARRAY_SIZE(av_extensions); i++)
+		if (av_extensions[i].cap == ext)
+			return av_extensions[i].value;
+	return 0;
+}

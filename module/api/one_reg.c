@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Registers by KVM's 64-bit ids: KVM_GET_ONE_REG, KVM_SET_ONE_REG and
+ * KVM_GET_REG_LIST. An id names its register's size; a wrong size is another
+ * register that does not exist.
+ *
+ * The core group is an index, in units of 32 bits, into struct kvm_regs, and
+ * is served here from the register file. Every other group is one pair of
+ * functions of its owner: a row of av_reg_groups.
+ */
+#include <linux/kvm.h>
+#include <linux/uaccess.h>
+#include <asm/ptrace.h>
+
+#include "api/api.h"
+#include "api/calls.h"
+#include "cpu/regs.h"
+
+#define AV_CORE(field)		KVM_REG_ARM_CORE_REG(field)
+#define AV_CORE_WORDS		(sizeof(struct kvm_regs) / sizeof(__u32))
+#define AV_REG_ANY		(KVM_REG_ARCH_MASK | KVM_REG_SIZE_MASK | KVM_REG_ARM_COPROC_MASK)
+
+/* Where a stack pointer is: in use, or put away. */
+static u64 *av_core_sp(struct av_srf *srf, enum av_vreg which)
+{
+	return av_mode_sp(srf->vpstate) == which ? &srf->sp : &srf->sys[which];
+}
+
+/*
+ * Address and size of the core register at an offset, or NULL. PSTATE is in
+ * two places and so in none: *size is set and NULL returned.
+ */
+static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
+{
+	struct user_fpsimd_state *fp = av_vcpu_fp(vcpu);
+	struct av_srf *srf = vcpu->srf;
+
+	*size = sizeof(u64);
+	if (off % 2 == 0 && off <= AV_CORE(regs.regs[30]))
+		return &srf->regs[off / 2];
+	switch (off) {
+	case AV_CORE(regs.sp):
+		return av_core_sp(srf, AV_SP_EL0);
+	case AV_CORE(regs.pc):
+		return &srf->pc;
+	case AV_CORE(regs.pstate):
+		return NULL;
+	case AV_CORE(sp_el1):
+		return av_core_sp(srf, AV_SP_EL1);
+	case AV_CORE(elr_el1):
+		return &srf->sys[AV_ELR_EL1];
+	case AV_CORE(spsr[KVM_SPSR_EL1]):
+		return &srf->sys[AV_SPSR_EL1];
+	case AV_CORE(spsr[KVM_SPSR_ABT]):
+	case AV_CORE(spsr[KVM_SPSR_UND]):
+	case AV_CORE(spsr[KVM_SPSR_IRQ]):
+	case AV_CORE(spsr[KVM_SPSR_FIQ]):
+		return &vcpu->spsr_aa32[(off - AV_CORE(spsr[KVM_SPSR_ABT])) / 2];
+	}
+
+	*size = sizeof(__uint128_t);
+	if (off % 4 == 0 && off >= AV_CORE(fp_regs.vregs[0]) &&
+	    off <= AV_CORE(fp_regs.vregs[31]))
+		return &fp->vregs[(off - AV_CORE(fp_regs.vregs[0])) / 4];
+
+	*size = sizeof(u32);
+	if (off == AV_CORE(fp_regs.fpsr))
+		return &fp->fpsr;
+	if (off == AV_CORE(fp_regs.fpcr))
+		return &fp->fpcr;
+
+	*size = 0;
+	return NULL;
+}
+
+/* The index of a core id; -ENOENT past the structure, -EINVAL for no register. */
+static int av_core_find(struct av_vcpu *vcpu, u64 id, u64 *off, void **addr)
+{
+	unsigned int size;
+
+	*off = id & ~AV_REG_ANY;
+	if (*off >= AV_CORE_WORDS || *off + KVM_REG_SIZE(id) / sizeof(__u32) >= AV_CORE_WORDS)
+		return -ENOENT;
+	*addr = av_core_reg(vcpu, *off, &size);
+	return size == KVM_REG_SIZE(id) ? 0 : -EINVAL;
+}
+
+static int av_core_get(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
+{
+	u64 off, pstate;
+	void *addr;
+	int r = av_core_find(vcpu, reg->id, &off, &addr);
+
+	if (r)
+		return r;
+	if (off == AV_CORE(regs.pstate)) {
+		pstate = av_srf_spsr(vcpu->srf);
+		addr = &pstate;
+	}
+	return copy_to_user(u64_to_user_ptr(reg->addr), addr, KVM_REG_SIZE(reg->id)) ?
+		-EFAULT : 0;
+}
+
+/* No AArch32 in a guest, at no level. */
+static bool av_pstate_valid(u64 pstate)
+{
+	switch (pstate & (AV_PSR_MODE | AV_PSR_NRW)) {
+	case AV_PSR_EL0T:
+	case AV_PSR_EL1T:
+	case AV_PSR_EL1H:
+		return true;
+	}
+	return false;
+}
+
+static int av_core_set(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
+{
+	unsigned int size = KVM_REG_SIZE(reg->id);
+	__uint128_t val;
+	void *addr;
+	u64 off;
+	int r = av_core_find(vcpu, reg->id, &off, &addr);
+
+	if (r)
+		return r;
+	if (copy_from_user(&val, u64_to_user_ptr(reg->addr), size))
+		return -EFAULT;
+	if (off == AV_CORE(regs.pstate)) {
+		if (!av_pstate_valid(val))
+			return -EINVAL;
+		av_vcpu_set_pstate(vcpu, val);
+		return 0;
+	}
+	memcpy(addr, &val, size);
+	return 0;
+}
+
+/* The n'th core register's id, in the structure's order. */
+static int av_core_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
+{
+	unsigned int off, size;
+
+	for (off = 0; off < AV_CORE_WORDS; off++) {
+		av_core_reg(vcpu, off, &size);
+		if (!size || n--)
+			continue;
+		*id = KVM_REG_ARM64 | KVM_REG_ARM_CORE | off |
+		      ((u64)ilog2(size) << KVM_REG_SIZE_SHIFT);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* KVM gives the timers' registers after the firmware's, in this order. */
+static const u64 av_timer_regs[] = {
+	KVM_REG_ARM_TIMER_CTL,
+	KVM_REG_ARM_TIMER_CNT,
+	KVM_REG_ARM_TIMER_CVAL,
+	KVM_REG_ARM_PTIMER_CTL,
+	KVM_REG_ARM_PTIMER_CNT,
+	KVM_REG_ARM_PTIMER_CVAL,
+};
+
+static bool av_is_timer_reg(u64 id)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(av_timer_regs); i++)
+		if (av_timer_regs[i] == id)
+			return true;
+	return false;
+}
+
+static int av_timer_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
+{
+	if (n >= ARRAY_SIZE(av_timer_regs))
+		return -ENOENT;
+	*id = av_timer_regs[n];
+	return 0;
+}
+
+/* The groups in the order of KVM_GET_REG_LIST. */
+static int (*const av_reg_index[])(struct av_vcpu *vcpu, unsigned int n, u64 *id) = {
+	av_core_index,
+	av_fw_reg_index,
+	av_timer_index,
+	av_sysreg_index,
+};
+
+static int av_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
+{
+	switch (id & KVM_REG_ARM_COPROC_MASK) {
+	case KVM_REG_ARM_FW:
+	case KVM_REG_ARM_FW_FEAT_BMAP:
+		return av_fw_reg_get(vcpu, id, val);
+	case KVM_REG_ARM64_SVE:
+		return -ENOENT;
+	}
+	if (av_is_timer_reg(id))
+		return av_timer_reg_get(vcpu, id, val);
+	return av_sysreg_get(vcpu, id, val);
+}
+
+static int av_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
+{
+	switch (id & KVM_REG_ARM_COPROC_MASK) {
+	case KVM_REG_ARM_FW:
+	case KVM_REG_ARM_FW_FEAT_BMAP:
+		return av_fw_reg_set(vcpu, id, val);
+	case KVM_REG_ARM64_SVE:
+		return -ENOENT;
+	}
+	if (av_is_timer_reg(id))
+		return av_timer_reg_set(vcpu, id, val);
+	return av_sysreg_set(vcpu, id, val);
+}
+
+/* Copy the request and see that it is about this architecture. */
+static int av_one_reg(struct av_vcpu *vcpu, void __user *argp, struct kvm_one_reg *reg)
+{
+	if (!vcpu->initialized)
+		return -ENOEXEC;
+	if (copy_from_user(reg, argp, sizeof(*reg)))
+		return -EFAULT;
+	if ((reg->id & ~KVM_REG_SIZE_MASK) >> 32 != KVM_REG_ARM64 >> 32)
+		return -EINVAL;
+	return 0;
+}
+
+static bool av_reg_is_core(u64 id)
+{
+	return (id & KVM_REG_ARM_COPROC_MASK) == KVM_REG_ARM_CORE;
+}
+
+int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
+{
+	struct kvm_one_reg reg;
+	u64 val = 0;
+	int r = av_one_reg(vcpu, argp, &reg);
+
+	if (r)
+		return r;
+	if (av_reg_is_core(reg.id))
+		return av_core_get(vcpu, &reg);
+	/* All others have at most 64 bits, the low ones first in memory. */
+	if (KVM_REG_SIZE(reg.id) > sizeof(val))
+		return -ENOENT;
+	r = av_reg_get(vcpu, reg.id, &val);
+	if (r)
+		return r;
+	return copy_to_user(u64_to_user_ptr(reg.addr), &val, KVM_REG_SIZE(reg.id)) ?
+		-EFAULT : 0;
+}
+
+int av_vcpu_set_one_reg(struct av_vcpu *vcpu, void __user *argp)
+{
+	struct kvm_one_reg reg;
+	u64 val = 0;
+	int r = av_one_reg(vcpu, argp, &reg);
+
+	if (r)
+		return r;
+	if (av_reg_is_core(reg.id))
+		return av_core_set(vcpu, &reg);
+	if (KVM_REG_SIZE(reg.id) > sizeof(val))
+		return -ENOENT;
+	/* A register that is not there is that before it is a bad address. */
+	r = av_reg_get(vcpu, reg.id, &val);
+	if (r)
+		return r;
+	if (copy_from_user(&val, u64_to_user_ptr(reg.addr), KVM_REG_SIZE(reg.id)))
+		return -EFAULT;
+	return av_reg_set(vcpu, reg.id, val);
+}
+
+/* Count the ids, and write those that there is room for. */
+static int av_reg_list_walk(struct av_vcpu *vcpu, u64 __user *to, u64 room, u64 *count)
+{
+	unsigned int group, n;
+	u64 id;
+
+	*count = 0;
+	for (group = 0; group < ARRAY_SIZE(av_reg_index); group++) {
+		for (n = 0; !av_reg_index[group](vcpu, n, &id); n++) {
+			if (*count < room && put_user(id, to + *count))
+				return -EFAULT;
+			(*count)++;
+		}
+	}
+	return 0;
+}
+
+int av_vcpu_get_reg_list(struct av_vcpu *vcpu, void __user *argp)
+{
+	struct kvm_reg_list __user *list = argp;
+	u64 count, room;
+	int r;
+
+	if (!vcpu->initialized)
+		return -ENOEXEC;
+	if (copy_from_user(&room, &list->n, sizeof(room)))
+		return -EFAULT;
+	r = av_reg_list_walk(vcpu, NULL, 0, &count);
+	if (r)
+		return r;
+	if (copy_to_user(&list->n, &count, sizeof(count)))
+		return -EFAULT;
+	if (room < count)
+		return -E2BIG;
+	return av_reg_list_walk(vcpu, list->reg, count, &count);
+}

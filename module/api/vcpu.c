@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A vCPU's life and its file: creation, the page shared with the VMM, release.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "api/api.h"
+#include "api/calls.h"
+
+static int av_vcpu_release(struct inode *inode, struct file *file)
+{
+	struct av_vcpu *vcpu = file->private_data;
+
+	av_vm_put(vcpu->vm);
+	return 0;
+}
+
+/*
+ * Page 0 of the mapping is kvm_run; there is nothing behind it. The mapping
+ * holds the file and so the VM; the page itself is counted, so that it may
+ * outlive both in somebody's pipe.
+ */
+static vm_fault_t av_vcpu_fault(struct vm_fault *vmf)
+{
+	struct av_vcpu *vcpu = vmf->vma->vm_file->private_data;
+
+	if (vmf->pgoff)
+		return VM_FAULT_SIGBUS;
+	vmf->page = virt_to_page(vcpu->run);
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct av_vcpu_vm_ops = {
+	.fault = av_vcpu_fault,
+};
+
+static int av_vcpu_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	vma->vm_ops = &av_vcpu_vm_ops;
+	return 0;
+}
+
+static const struct file_operations av_vcpu_fops = {
+	.owner		= THIS_MODULE,
+	.release	= av_vcpu_release,
+	.unlocked_ioctl	= av_vcpu_ioctl,
+	AV_COMPAT_IOCTL
+	.mmap		= av_vcpu_mmap,
+	.llseek		= noop_llseek,
+};
+
+static void av_vcpu_free_pages(struct av_vcpu *vcpu)
+{
+	free_page((unsigned long)vcpu->run);
+	free_page((unsigned long)vcpu->srf);
+	kfree(vcpu);
+}
+
+/* Its interrupts have been destroyed; nobody can reach it. */
+void av_vcpu_free(struct av_vcpu *vcpu)
+{
+	av_cpu_vcpu_destroy(vcpu);
+	av_mmu_vcpu_destroy(vcpu);
+	av_vcpu_free_pages(vcpu);
+}
+
+static struct av_vcpu *av_vcpu_alloc(struct av_vm *vm, int id)
+{
+	struct av_vcpu *vcpu = kzalloc(sizeof(*vcpu), GFP_KERNEL_ACCOUNT);
+
+	if (!vcpu)
+		return NULL;
+	vcpu->vm = vm;
+	vcpu->id = id;
+	vcpu->idx = vm->nr_vcpus;
+	mutex_init(&vcpu->mutex);
+	vcpu->run = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	vcpu->srf = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	if (!vcpu->run || !vcpu->srf) {
+		av_vcpu_free_pages(vcpu);
+		return NULL;
+	}
+	return vcpu;
+}
+
+static struct av_vcpu *av_vcpu_create(struct av_vm *vm, int id)
+{
+	struct av_vcpu *vcpu = av_vcpu_alloc(vm, id);
+	int r;
+
+	if (!vcpu)
+		return ERR_PTR(-ENOMEM);
+	r = av_mmu_vcpu_init(vcpu);
+	if (r)
+		goto free_pages;
+	r = av_cpu_vcpu_init(vcpu);
+	if (r)
+		goto undo_mmu;
+	r = av_irq_vcpu_init(vcpu);
+	if (r)
+		goto undo_cpu;
+	return vcpu;
+
+undo_cpu:
+	av_cpu_vcpu_destroy(vcpu);
+undo_mmu:
+	av_mmu_vcpu_destroy(vcpu);
+free_pages:
+	av_vcpu_free_pages(vcpu);
+	return ERR_PTR(r);
+}
+
+/* Make the file and enter the vCPU in the VM: from here on it is there. */
+static int av_vcpu_publish(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct file *file;
+	char name[32];
+	int fd;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	snprintf(name, sizeof(name), "kvm-vcpu:%d", vcpu->id);
+	file = anon_inode_getfile(name, &av_vcpu_fops, vcpu, O_RDWR);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	av_vm_get(vm);
+	vm->vcpus[vcpu->idx] = vcpu;
+	/* Pairs with the acquire in av_vm_vcpu(). */
+	smp_store_release(&vm->nr_vcpus, vcpu->idx + 1);
+	fd_install(fd, file);
+	return fd;
+}
+
+static int av_vm_create_vcpu_locked(struct av_vm *vm, int id)
+{
+	struct av_vcpu *vcpu;
+	int r;
+
+	if (vm->nr_vcpus >= AV_MAX_VCPUS)
+		return -EINVAL;
+	if (av_irqchip_ready(vm))
+		return -EBUSY;
+	if (av_vm_vcpu_by_id(vm, id))
+		return -EEXIST;
+
+	vcpu = av_vcpu_create(vm, id);
+	if (IS_ERR(vcpu))
+		return PTR_ERR(vcpu);
+	r = av_vcpu_publish(vcpu);
+	if (r < 0) {
+		av_irq_vcpu_destroy(vcpu);
+		av_vcpu_free(vcpu);
+	}
+	return r;
+}
+
+int av_vm_create_vcpu(struct av_vm *vm, unsigned long id)
+{
+	int r;
+
+	if (id >= AV_MAX_VCPUS)
+		return -EINVAL;
+	mutex_lock(&vm->lock);
+	r = av_vm_create_vcpu_locked(vm, id);
+	mutex_unlock(&vm->lock);
+	return r;
+}

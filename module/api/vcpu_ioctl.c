@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A vCPU's ioctls, all under vcpu->mutex. KVM_RUN holds it for as long as the
+ * guest runs, so another thread's ioctl waits for the next exit, and can be
+ * killed while it waits.
+ */
+#include <linux/fs.h>
+#include <linux/sched/signal.h>
+#include <linux/signal.h>
+#include <linux/uaccess.h>
+
+#include "api/api.h"
+#include "api/calls.h"
+#include "stats/stats.h"
+
+/* The features of KVM_ARM_VCPU_INIT that KVM knows, and those that we have. */
+#define AV_FEATURES_KNOWN	GENMASK(KVM_ARM_VCPU_HAS_EL2, 0)
+#define AV_FEATURES_HERE	(BIT(KVM_ARM_VCPU_POWER_OFF) | BIT(KVM_ARM_VCPU_PSCI_0_2))
+
+/*
+ * KVM_RUN lets signals in by the mask that KVM_SET_SIGNAL_MASK gave: a VMM
+ * keeps its kick signal blocked but for here.
+ */
+static void av_sigset_activate(struct av_vcpu *vcpu)
+{
+	if (vcpu->sigset_active)
+		sigprocmask(SIG_SETMASK, &vcpu->sigset, &current->real_blocked);
+}
+
+static void av_sigset_deactivate(struct av_vcpu *vcpu)
+{
+	if (!vcpu->sigset_active)
+		return;
+	sigprocmask(SIG_SETMASK, &current->real_blocked, NULL);
+	sigemptyset(&current->real_blocked);
+}
+
+static int av_vcpu_ioctl_run(struct av_vcpu *vcpu)
+{
+	int r;
+
+	if (!vcpu->initialized)
+		return -ENOEXEC;
+	if (!vcpu->has_run) {
+		r = av_irq_first_run(vcpu);
+		if (r)
+			return r;
+		WRITE_ONCE(vcpu->has_run, true);
+	}
+	if (READ_ONCE(vcpu->vm->dead))
+		return av_vcpu_exit_dead(vcpu);
+
+	av_sigset_activate(vcpu);
+	av_stats_run_begin(vcpu);
+	r = av_vcpu_run(vcpu);
+	av_stats_run_end(vcpu);
+	av_sigset_deactivate(vcpu);
+	return r;
+}
+
+static int av_init_check(const struct kvm_vcpu_init *init)
+{
+	unsigned int i;
+
+	for (i = 1; i < ARRAY_SIZE(init->features); i++)
+		if (init->features[i])
+			return -ENOENT;
+	if (init->features[0] & ~AV_FEATURES_KNOWN)
+		return -ENOENT;
+	if (init->features[0] & ~AV_FEATURES_HERE)
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * The features of a VM's vCPUs are the same, and stay as first given. They are
+ * compared here and set, before anything is changed.
+ */
+static int av_vcpu_fix_features(struct av_vcpu *vcpu, const struct kvm_vcpu_init *init)
+{
+	struct av_vm *vm = vcpu->vm;
+	int r = 0;
+
+	mutex_lock(&vm->config_lock);
+	if (!vm->features_fixed) {
+		vm->features = init->features[0];
+		vm->features_fixed = true;
+	} else if (vm->features != init->features[0]) {
+		r = -EINVAL;
+	}
+	mutex_unlock(&vm->config_lock);
+	if (!r) {
+		vcpu->target = init->target;
+		vcpu->features = init->features[0];
+	}
+	return r;
+}
+
+/*
+ * The first initialisation fixes the features, of this vCPU and of all in the
+ * VM; each one resets the vCPU. Being powered off is a state, not a feature.
+ */
+static int av_vcpu_ioctl_init(void *object, void __user *argp)
+{
+	struct av_vcpu *vcpu = object;
+	struct kvm_vcpu_init init;
+	bool power_off;
+	int r;
+
+	if (copy_from_user(&init, argp, sizeof(init)))
+		return -EFAULT;
+	if (init.target != KVM_ARM_TARGET_GENERIC_V8)
+		return -EINVAL;
+	power_off = init.features[0] & BIT(KVM_ARM_VCPU_POWER_OFF);
+	init.features[0] &= ~BIT(KVM_ARM_VCPU_POWER_OFF);
+	r = av_init_check(&init);
+	if (r)
+		return r;
+
+	r = av_vcpu_fix_features(vcpu, &init);
+	if (r)
+		return r;
+	r = av_vcpu_reset(vcpu);
+	if (r)
+		return r;
+	vcpu->initialized = true;
+	return av_vcpu_set_mp_state(vcpu, power_off ? KVM_MP_STATE_STOPPED :
+				    KVM_MP_STATE_RUNNABLE);
+}
+
+/* SVE, the only thing that could be finalized, is not there. */
+static int av_vcpu_ioctl_finalize(void *object, void __user *argp)
+{
+	struct av_vcpu *vcpu = object;
+	int what;
+
+	if (!vcpu->initialized)
+		return -ENOEXEC;
+	return copy_from_user(&what, argp, sizeof(what)) ? -EFAULT : -EINVAL;
+}
+
+static int av_vcpu_ioctl_get_reg(void *object, void __user *argp)
+{
+	return av_vcpu_get_one_reg(object, argp);
+}
+
+static int av_vcpu_ioctl_set_reg(void *object, void __user *argp)
+{
+	return av_vcpu_set_one_reg(object, argp);
+}
+
+static int av_vcpu_ioctl_reg_list(void *object, void __user *argp)
+{
+	return av_vcpu_get_reg_list(object, argp);
+}
+
+static int av_vcpu_ioctl_get_mp_state(void *object, void __user *argp)
+{
+	struct kvm_mp_state state = { .mp_state = av_vcpu_get_mp_state(object) };
+
+	return copy_to_user(argp, &state, sizeof(state)) ? -EFAULT : 0;
+}
+
+static int av_vcpu_ioctl_set_mp_state(void *object, void __user *argp)
+{
+	struct kvm_mp_state state;
+
+	if (copy_from_user(&state, argp, sizeof(state)))
+		return -EFAULT;
+	return av_vcpu_set_mp_state(object, state.mp_state);
+}
+
+static int av_vcpu_ioctl_get_events(void *object, void __user *argp)
+{
+	struct kvm_vcpu_events events = {};
+	int r = av_vcpu_get_events(object, &events);
+
+	if (r)
+		return r;
+	return copy_to_user(argp, &events, sizeof(events)) ? -EFAULT : 0;
+}
+
+static int av_vcpu_ioctl_set_events(void *object, void __user *argp)
+{
+	struct kvm_vcpu_events events;
+
+	if (copy_from_user(&events, argp, sizeof(events)))
+		return -EFAULT;
+	return av_vcpu_set_events(object, &events);
+}
+
+/*
+ * Attributes. The timers have some; a vCPU without a PMU says -ENODEV to the
+ * PMU's, and there is no stolen-time page.
+ */
+static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, int no_pmu,
+			int (*timer)(struct av_vcpu *vcpu,
+				     const struct kvm_device_attr *attr))
+{
+	struct kvm_device_attr attr;
+
+	if (copy_from_user(&attr, argp, sizeof(attr)))
+		return -EFAULT;
+	switch (attr.group) {
+	case KVM_ARM_VCPU_TIMER_CTRL:
+		return timer(vcpu, &attr);
+	case KVM_ARM_VCPU_PMU_V3_CTRL:
+		return no_pmu;
+	default:
+		return -ENXIO;
+	}
+}
+
+static int av_vcpu_ioctl_set_attr(void *object, void __user *argp)
+{
+	return av_vcpu_attr(object, argp, -ENODEV, av_timer_set_attr);
+}
+
+static int av_vcpu_ioctl_get_attr(void *object, void __user *argp)
+{
+	return av_vcpu_attr(object, argp, -ENXIO, av_timer_get_attr);
+}
+
+static int av_vcpu_ioctl_has_attr(void *object, void __user *argp)
+{
+	return av_vcpu_attr(object, argp, -ENXIO, av_timer_has_attr);
+}
+
+/* No argument: the thread's own mask again. */
+static int av_vcpu_ioctl_sigmask(void *object, void __user *argp)
+{
+	struct kvm_signal_mask __user *user = argp;
+	struct av_vcpu *vcpu = object;
+	struct kvm_signal_mask head;
+	sigset_t set;
+
+	if (!argp) {
+		vcpu->sigset_active = false;
+		return 0;
+	}
+	if (copy_from_user(&head, argp, sizeof(head)))
+		return -EFAULT;
+	if (head.len != sizeof(set))
+		return -EINVAL;
+	if (copy_from_user(&set, user->sigset, sizeof(set)))
+		return -EFAULT;
+	sigdelsetmask(&set, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	vcpu->sigset = set;
+	vcpu->sigset_active = true;
+	return 0;
+}
+
+/* Not there yet; a VMM's debugger stub must find out. */
+static int av_vcpu_ioctl_no_debug(void *object, void __user *argp)
+{
+	return -ENOTTY;
+}
+
+/* x86's way to set registers: arm64 only looks whether it could read them. */
+static int av_vcpu_ioctl_set_regs(void *object, void __user *argp)
+{
+	struct kvm_regs regs;
+
+	return copy_from_user(&regs, argp, sizeof(regs)) ? -EFAULT : -EINVAL;
+}
+
+static int av_vcpu_ioctl_translate(void *object, void __user *argp)
+{
+	struct kvm_translation tr;
+
+	return copy_from_user(&tr, argp, sizeof(tr)) ? -EFAULT : -EINVAL;
+}
+
+static const struct av_ioctl av_vcpu_ioctls[] = {
+	{ KVM_GET_ONE_REG,		av_vcpu_ioctl_get_reg },
+	{ KVM_SET_ONE_REG,		av_vcpu_ioctl_set_reg },
+	{ KVM_GET_REG_LIST,		av_vcpu_ioctl_reg_list },
+	{ KVM_ARM_VCPU_INIT,		av_vcpu_ioctl_init },
+	{ KVM_ARM_VCPU_FINALIZE,	av_vcpu_ioctl_finalize },
+	{ KVM_GET_MP_STATE,		av_vcpu_ioctl_get_mp_state },
+	{ KVM_SET_MP_STATE,		av_vcpu_ioctl_set_mp_state },
+	{ KVM_GET_VCPU_EVENTS,		av_vcpu_ioctl_get_events },
+	{ KVM_SET_VCPU_EVENTS,		av_vcpu_ioctl_set_events },
+	{ KVM_SET_DEVICE_ATTR,		av_vcpu_ioctl_set_attr },
+	{ KVM_GET_DEVICE_ATTR,		av_vcpu_ioctl_get_attr },
+	{ KVM_HAS_DEVICE_ATTR,		av_vcpu_ioctl_has_attr },
+	{ KVM_SET_SIGNAL_MASK,		av_vcpu_ioctl_sigmask },
+	{ KVM_SET_GUEST_DEBUG,		av_vcpu_ioctl_no_debug },
+	{ KVM_SET_REGS,			av_vcpu_ioctl_set_regs },
+	{ KVM_TRANSLATE,		av_vcpu_ioctl_translate },
+};
+
+static long av_vcpu_ioctl_locked(struct av_vcpu *vcpu, unsigned int cmd, unsigned long arg)
+{
+	const struct av_ioctl *row;
+
+	switch (cmd) {
+	case KVM_RUN:
+		return arg ? -EINVAL : av_vcpu_ioctl_run(vcpu);
+	case KVM_GET_STATS_FD:
+		return av_stats_vcpu_fd(vcpu);
+	}
+	row = av_ioctl_find(av_vcpu_ioctls, ARRAY_SIZE(av_vcpu_ioctls), cmd);
+	return row ? row->call(vcpu, (void __user *)arg) : -EINVAL;
+}
+
+long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct av_vcpu *vcpu = file->private_data;
+	long r;
+
+	r = av_vm_check_caller(vcpu->vm);
+	if (r)
+		return r;
+	/* Other drivers' numbers are refused even while the guest runs. */
+	if (_IOC_TYPE(cmd) != KVMIO)
+		return -EINVAL;
+	if (mutex_lock_killable(&vcpu->mutex))
+		return -EINTR;
+	r = av_vcpu_ioctl_locked(vcpu, cmd, arg);
+	mutex_unlock(&vcpu->mutex);
+	return r;
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A VM's life. See vm.h for the rules of references and locks.
+ */
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <asm/cpufeature.h>
+#include <asm/sysreg.h>
+
+#include "api/api.h"
+#include "api/calls.h"
+#include "api/device.h"
+
+unsigned int av_api_ipa_limit(void)
+{
+	static const u8 bits[] = { 32, 36, 40, 42, 44, 48 };
+	unsigned int parange = read_sanitised_ftr_reg(SYS_ID_AA64MMFR0_EL1) & 0xf;
+
+	return bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)];
+}
+
+/* KVM_CREATE_VM's type: the IPA size in its low byte, 0 for 40 bits. */
+static int av_vm_ipa_bits(unsigned long type)
+{
+	unsigned int bits = type & KVM_VM_TYPE_ARM_IPA_SIZE_MASK;
+
+	if (type & ~KVM_VM_TYPE_ARM_IPA_SIZE_MASK)
+		return -EINVAL;
+	if (!bits)
+		bits = AV_IPA_BITS_DEFAULT;
+	if (bits < AV_IPA_BITS_MIN || bits > av_api_ipa_limit())
+		return -EINVAL;
+	return bits;
+}
+
+/* The folders' parts of a VM, in order of creation. */
+static const struct {
+	int (*init)(struct av_vm *vm);
+	void (*destroy)(struct av_vm *vm);
+} av_vm_parts[] = {
+	{ av_cpu_vm_init,	av_cpu_vm_destroy },
+	{ av_mmu_vm_init,	av_mmu_vm_destroy },
+	{ av_mmio_vm_init,	av_mmio_vm_destroy },
+	{ av_irq_vm_init,	av_irq_vm_destroy },
+};
+
+static void av_vm_undo_parts(struct av_vm *vm, unsigned int n)
+{
+	while (n--)
+		av_vm_parts[n].destroy(vm);
+}
+
+static int av_vm_init_parts(struct av_vm *vm)
+{
+	unsigned int i;
+	int r;
+
+	for (i = 0; i < ARRAY_SIZE(av_vm_parts); i++) {
+		r = av_vm_parts[i].init(vm);
+		if (r) {
+			av_vm_undo_parts(vm, i);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static struct av_vm *av_vm_alloc(void)
+{
+	static atomic_t serial;
+	struct av_vm *vm = kvzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+
+	if (!vm)
+		return NULL;
+	if (init_srcu_struct(&vm->srcu)) {
+		kvfree(vm);
+		return NULL;
+	}
+	kref_init(&vm->users);
+	mutex_init(&vm->lock);
+	mutex_init(&vm->slots_lock);
+	mutex_init(&vm->config_lock);
+	mutex_init(&vm->irq_lock);
+	spin_lock_init(&vm->mmu_lock);
+	INIT_LIST_HEAD(&vm->devices);
+	vm->serial = atomic_inc_return(&serial);
+	return vm;
+}
+
+static void av_vm_free(struct av_vm *vm)
+{
+	cleanup_srcu_struct(&vm->srcu);
+	mmdrop(vm->mm);
+	kvfree(vm);
+}
+
+struct av_vm *av_vm_create(unsigned long type)
+{
+	int ipa_bits = av_vm_ipa_bits(type);
+	struct av_vm *vm;
+	int r;
+
+	if (ipa_bits < 0)
+		return ERR_PTR(ipa_bits);
+	vm = av_vm_alloc();
+	if (!vm)
+		return ERR_PTR(-ENOMEM);
+	vm->ipa_bits = ipa_bits;
+	vm->mm = current->mm;
+	mmgrab(vm->mm);
+
+	r = av_vm_init_parts(vm);
+	if (r) {
+		av_vm_free(vm);
+		return ERR_PTR(r);
+	}
+	return vm;
+}
+
+/*
+ * Nobody holds a file of this VM any more, so no ioctl runs and none will.
+ * What can still come in are the notifier, irqfds and timers: each part's
+ * destroy ends its own. Devices and then vCPUs go first: they use the parts.
+ */
+static void av_vm_destroy(struct kref *users)
+{
+	struct av_vm *vm = container_of(users, struct av_vm, users);
+	unsigned int i, n = vm->nr_vcpus;
+
+	av_devices_destroy(vm);
+	for (i = 0; i < n; i++)
+		av_irq_vcpu_destroy(vm->vcpus[i]);
+	av_irq_vm_destroy(vm);
+	av_mmio_vm_destroy(vm);
+	for (i = 0; i < n; i++)
+		av_vcpu_free(vm->vcpus[i]);
+	av_mmu_vm_destroy(vm);
+	av_cpu_vm_destroy(vm);
+	av_vm_free(vm);
+}
+
+void av_vm_put(struct av_vm *vm)
+{
+	kref_put(&vm->users, av_vm_destroy);
+}
+
+struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	/* Nearly every VMM counts from 0. */
+	vcpu = id >= 0 ? av_vm_vcpu(vm, id) : NULL;
+	if (vcpu && vcpu->id == id)
+		return vcpu;
+	av_for_each_vcpu(i, vcpu, vm)
+		if (vcpu->id == id)
+			return vcpu;
+	return NULL;
+}
+
+static void av_vm_unlock_first_vcpus(struct av_vm *vm, unsigned int n)
+{
+	while (n--)
+		mutex_unlock(&vm->vcpus[n]->mutex);
+}
+
+bool av_vm_trylock_vcpus(struct av_vm *vm)
+{
+	unsigned int i;
+
+	mutex_lock(&vm->lock);
+	for (i = 0; i < vm->nr_vcpus; i++) {
+		if (!mutex_trylock(&vm->vcpus[i]->mutex)) {
+			av_vm_unlock_first_vcpus(vm, i);
+			mutex_unlock(&vm->lock);
+			return false;
+		}
+	}
+	return true;
+}
+
+void av_vm_unlock_vcpus(struct av_vm *vm)
+{
+	av_vm_unlock_first_vcpus(vm, vm->nr_vcpus);
+	mutex_unlock(&vm->lock);
+}
+
+bool av_vm_has_run(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	av_for_each_vcpu(i, vcpu, vm)
+		if (READ_ONCE(vcpu->has_run))
+			return true;
+	return false;
+}
+
+void av_vm_request_all(struct av_vm *vm, unsigned int req)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	av_for_each_vcpu(i, vcpu, vm) {
+		av_vcpu_request(vcpu, req);
+		av_vcpu_kick(vcpu);
+	}
+}

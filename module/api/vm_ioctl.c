@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A VM's file. Handlers copy their argument, check what belongs to the ABI
+ * (reserved fields, sizes) and hand it on; what it means is the folders' own.
+ */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "api/api.h"
+#include "api/calls.h"
+#include "api/device.h"
+#include "stats/stats.h"
+
+static int av_vm_set_memory(void *object, void __user *argp)
+{
+	struct kvm_userspace_memory_region mem;
+
+	if (copy_from_user(&mem, argp, sizeof(mem)))
+		return -EFAULT;
+	return av_mmu_set_slot(object, &mem);
+}
+
+static int av_vm_get_dirty_log(void *object, void __user *argp)
+{
+	struct kvm_dirty_log log;
+
+	if (copy_from_user(&log, argp, sizeof(log)))
+		return -EFAULT;
+	return av_mmu_get_dirty_log(object, &log);
+}
+
+static int av_vm_create_device(void *object, void __user *argp)
+{
+	return av_device_ioctl_create(object, argp);
+}
+
+/* A vGICv2 only, which a host with a GICv3 does not have: KVM says the same. */
+static int av_vm_create_irqchip(void *object, void __user *argp)
+{
+	return -ENODEV;
+}
+
+/*
+ * The old way to place a vGICv2. No device of ours has such an address, which
+ * for KVM on a host with a GICv3 is one and the same error.
+ */
+static int av_vm_set_device_addr(void *object, void __user *argp)
+{
+	struct kvm_arm_device_addr addr;
+
+	if (copy_from_user(&addr, argp, sizeof(addr)))
+		return -EFAULT;
+	return -ENODEV;
+}
+
+static int av_vm_preferred_target(void *object, void __user *argp)
+{
+	struct kvm_vcpu_init init = { .target = KVM_ARM_TARGET_GENERIC_V8 };
+
+	return copy_to_user(argp, &init, sizeof(init)) ? -EFAULT : 0;
+}
+
+static int av_vm_irq_line(void *object, void __user *argp)
+{
+	struct kvm_irq_level level;
+
+	if (copy_from_user(&level, argp, sizeof(level)))
+		return -EFAULT;
+	return av_irq_line(object, &level);
+}
+
+static int av_vm_irqfd(void *object, void __user *argp)
+{
+	struct kvm_irqfd args;
+
+	if (copy_from_user(&args, argp, sizeof(args)))
+		return -EFAULT;
+	return av_irqfd(object, &args);
+}
+
+static int av_vm_ioeventfd(void *object, void __user *argp)
+{
+	struct kvm_ioeventfd args;
+
+	if (copy_from_user(&args, argp, sizeof(args)))
+		return -EFAULT;
+	return av_ioeventfd(object, &args);
+}
+
+static int av_vm_set_routing(void *object, void __user *argp)
+{
+	struct kvm_irq_routing_entry *entries = NULL;
+	struct kvm_irq_routing head;
+	int r;
+
+	if (copy_from_user(&head, argp, sizeof(head)))
+		return -EFAULT;
+	if (head.nr > AV_MAX_IRQ_ROUTES || head.flags)
+		return -EINVAL;
+	if (head.nr) {
+		entries = vmemdup_user(argp + sizeof(head),
+				       array_size(head.nr, sizeof(*entries)));
+		if (IS_ERR(entries))
+			return PTR_ERR(entries);
+	}
+	r = av_irq_set_routing(object, entries, head.nr);
+	kvfree(entries);
+	return r;
+}
+
+/* No capability of a VM can be switched on yet: -EINVAL as for unknown ones. */
+static int av_vm_enable_cap(void *object, void __user *argp)
+{
+	struct kvm_enable_cap cap;
+
+	return copy_from_user(&cap, argp, sizeof(cap)) ? -EFAULT : -EINVAL;
+}
+
+/* A VM has no attributes (KVM's only group filters SMCCC calls). */
+static int av_vm_attr(void *object, void __user *argp)
+{
+	struct kvm_device_attr attr;
+
+	return copy_from_user(&attr, argp, sizeof(attr)) ? -EFAULT : -ENXIO;
+}
+
+static const struct av_ioctl av_vm_ioctls[] = {
+	{ KVM_IRQ_LINE,			av_vm_irq_line },
+	{ KVM_SET_USER_MEMORY_REGION,	av_vm_set_memory },
+	{ KVM_GET_DIRTY_LOG,		av_vm_get_dirty_log },
+	{ KVM_IRQFD,			av_vm_irqfd },
+	{ KVM_IOEVENTFD,		av_vm_ioeventfd },
+	{ KVM_SET_GSI_ROUTING,		av_vm_set_routing },
+	{ KVM_CREATE_DEVICE,		av_vm_create_device },
+	{ KVM_CREATE_IRQCHIP,		av_vm_create_irqchip },
+	{ KVM_ARM_SET_DEVICE_ADDR,	av_vm_set_device_addr },
+	{ KVM_ARM_PREFERRED_TARGET,	av_vm_preferred_target },
+	{ KVM_ENABLE_CAP,		av_vm_enable_cap },
+	{ KVM_HAS_DEVICE_ATTR,		av_vm_attr },
+	{ KVM_SET_DEVICE_ATTR,		av_vm_attr },
+};
+
+static long av_vm_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct av_vm *vm = file->private_data;
+	const struct av_ioctl *row;
+	int r;
+
+	r = av_vm_check_caller(vm);
+	if (r)
+		return r;
+
+	/* The three whose argument is not an address. */
+	switch (cmd) {
+	case KVM_CREATE_VCPU:
+		return av_vm_create_vcpu(vm, arg);
+	case KVM_CHECK_EXTENSION:
+		return av_check_extension(vm, arg);
+	case KVM_GET_STATS_FD:
+		return av_stats_vm_fd(vm);
+	}
+
+	row = av_ioctl_find(av_vm_ioctls, ARRAY_SIZE(av_vm_ioctls), cmd);
+	return row ? row->call(vm, (void __user *)arg) : -EINVAL;
+}
+
+static int av_vm_release(struct inode *inode, struct file *file)
+{
+	av_vm_put(file->private_data);
+	return 0;
+}
+
+const struct file_operations av_vm_fops = {
+	.owner		= THIS_MODULE,
+	.release	= av_vm_release,
+	.unlocked_ioctl	= av_vm_ioctl,
+	AV_COMPAT_IOCTL
+	.llseek		= noop_llseek,
+};

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KVM_GET_STATS_FD: the binary statistics format of KVM's ABI, a file that
+ * reads as header, id, descriptors and data. Everything but the data is
+ * constant; descriptors are made from the tables of classes.h, and the data is
+ * gathered in the same order at each read that touches it.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kvm.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+#include <linux/uaccess.h>
+
+#include "api/api.h"
+#include "stats/stats.h"
+
+#define AV_STATS_NAME_SIZE	48
+
+struct av_stats_desc {
+	struct kvm_stats_desc desc;
+	char name[AV_STATS_NAME_SIZE];
+};
+
+#define AV_DESC(kind, unit, base, exp, text) {				\
+	.desc = {							\
+		.flags = KVM_STATS_TYPE_##kind | KVM_STATS_UNIT_##unit | \
+			 KVM_STATS_BASE_##base,				\
+		.exponent = exp,					\
+		.size = 1,						\
+	},								\
+	.name = text,							\
+}
+#define AV_DESC_COUNT(text)	AV_DESC(CUMULATIVE, NONE, POW10, 0, text)
+#define AV_DESC_NS(text)	AV_DESC(CUMULATIVE, SECONDS, POW10, -9, text)
+
+#define X_GROUP(group, text)		AV_DESC_COUNT(text), AV_DESC_NS(text "_ns"),
+#define X_CLASS(cls, text, group)	AV_DESC_COUNT(text), AV_DESC_NS(text "_ns"),
+#define X_EVENT(event, text)		AV_DESC_COUNT(text),
+#define X_FIGURE(figure, text, kind, unit) AV_DESC(kind, unit, POW10, 0, text),
+
+/* A group and its only class may share a name: then the group is it. */
+static const struct av_stats_desc av_vcpu_descs[] = {
+	AV_DESC_COUNT("exits"),
+	AV_DESC_NS("guest_ns"),
+	AV_DESC_NS("vmm_ns"),
+	AV_EXIT_GROUPS(X_GROUP)
+	AV_EXIT_CLASSES(X_CLASS)
+	AV_EVENTS(X_EVENT)
+};
+
+static const struct av_stats_desc av_vm_descs[] = {
+	AV_VM_FIGURES(X_FIGURE)
+};
+
+#define X(group, text)	AV_GROUP_##group,
+enum av_exit_group { AV_EXIT_GROUPS(X) AV_NR_GROUPS };
+#undef X
+
+#define X(cls, text, group) [AV_EXIT_##cls] = AV_GROUP_##group,
+static const u8 av_group_of[AV_NR_EXITS] = { AV_EXIT_CLASSES(X) };
+#undef X
+
+static u64 av_ticks_to_ns(u64 ticks)
+{
+	return mul_u64_u32_div(ticks, NSEC_PER_SEC, read_sysreg(cntfrq_el0));
+}
+
+/* A class's count and time are two values, next to each other. */
+struct av_pair {
+	u64 count;
+	u64 ns;
+};
+
+static void av_vcpu_gather(const void *object, u64 *data)
+{
+	const struct av_vcpu_stats *s = &((const struct av_vcpu *)object)->stats;
+	struct av_pair *group, *cls;
+	unsigned int i;
+
+	*data++ = READ_ONCE(s->exits);
+	*data++ = av_ticks_to_ns(READ_ONCE(s->guest_ticks));
+	*data++ = av_ticks_to_ns(READ_ONCE(s->vmm_ticks));
+
+	group = (struct av_pair *)data;
+	cls = group + AV_NR_GROUPS;
+	memset(group, 0, AV_NR_GROUPS * sizeof(*group));
+	for (i = 0; i < AV_NR_EXITS; i++, cls++) {
+		cls->count = READ_ONCE(s->count[i]);
+		cls->ns = av_ticks_to_ns(READ_ONCE(s->ticks[i]));
+		group[av_group_of[i]].count += cls->count;
+		group[av_group_of[i]].ns += cls->ns;
+	}
+
+	data = (u64 *)cls;
+	for (i = 0; i < AV_NR_EVENTS; i++)
+		*data++ = READ_ONCE(s->event[i]);
+}
+
+static void av_vm_gather(const void *object, u64 *data)
+{
+	const struct av_vm *vm = object;
+	unsigned int i;
+
+	for (i = 0; i < AV_NR_VM_FIGURES; i++)
+		data[i] = atomic64_read(&vm->stats.figure[i]);
+}
+
+/* What makes a vCPU's file and a VM's different. */
+struct av_stats_kind {
+	const struct av_stats_desc *descs;
+	unsigned int n;
+	void (*gather)(const void *object, u64 *data);
+};
+
+static const struct av_stats_kind av_vcpu_kind = {
+	av_vcpu_descs, ARRAY_SIZE(av_vcpu_descs), av_vcpu_gather,
+};
+
+static const struct av_stats_kind av_vm_kind = {
+	av_vm_descs, ARRAY_SIZE(av_vm_descs), av_vm_gather,
+};
+
+struct av_stats_file {
+	const struct av_stats_kind *kind;
+	struct av_vm *vm;	/* referenced */
+	const void *object;
+	char id[AV_STATS_NAME_SIZE];
+};
+
+/* The constant parts' places; data comes last. */
+static struct kvm_stats_header av_stats_header(const struct av_stats_kind *kind)
+{
+	u32 desc = sizeof(struct kvm_stats_header) + AV_STATS_NAME_SIZE;
+
+	return (struct kvm_stats_header) {
+		.name_size = AV_STATS_NAME_SIZE,
+		.num_desc = kind->n,
+		.id_offset = sizeof(struct kvm_stats_header),
+		.desc_offset = desc,
+		.data_offset = desc + kind->n * sizeof(struct av_stats_desc),
+	};
+}
+
+static void *av_stats_image(const struct av_stats_file *sf, size_t *size)
+{
+	const struct av_stats_kind *kind = sf->kind;
+	struct kvm_stats_header header = av_stats_header(kind);
+	struct av_stats_desc *desc;
+	unsigned int i;
+	void *image;
+
+	*size = header.data_offset + kind->n * sizeof(u64);
+	image = kvmalloc(*size, GFP_KERNEL_ACCOUNT);
+	if (!image)
+		return NULL;
+	memcpy(image, &header, sizeof(header));
+	memcpy(image + header.id_offset, sf->id, AV_STATS_NAME_SIZE);
+	desc = image + header.desc_offset;
+	memcpy(desc, kind->descs, kind->n * sizeof(*desc));
+	for (i = 0; i < kind->n; i++)
+		desc[i].desc.offset = i * sizeof(u64);
+	kind->gather(sf->object, image + header.data_offset);
+	return image;
+}
+
+static ssize_t av_stats_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
+{
+	ssize_t r;
+	size_t size;
+	void *image = av_stats_image(file->private_data, &size);
+
+	if (!image)
+		return -ENOMEM;
+	r = simple_read_from_buffer(buf, len, pos, image, size);
+	kvfree(image);
+	return r;
+}
+
+static int av_stats_release(struct inode *inode, struct file *file)
+{
+	struct av_stats_file *sf = file->private_data;
+
+	av_vm_put(sf->vm);
+	kfree(sf);
+	return 0;
+}
+
+static const struct file_operations av_stats_fops = {
+	.owner		= THIS_MODULE,
+	.read		= av_stats_read,
+	.release	= av_stats_release,
+	.llseek		= noop_llseek,
+};
+
+static int av_stats_fd(struct av_vm *vm, const struct av_stats_kind *kind,
+		       const void *object, const char *name, const char *id)
+{
+	struct av_stats_file *sf = kzalloc(sizeof(*sf), GFP_KERNEL_ACCOUNT);
+	struct file *file;
+	int fd;
+
+	if (!sf)
+		return -ENOMEM;
+	sf->kind = kind;
+	sf->vm = vm;
+	sf->object = object;
+	strscpy(sf->id, id, sizeof(sf->id));
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		goto free;
+	file = anon_inode_getfile(name, &av_stats_fops, sf, O_RDONLY);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		fd = PTR_ERR(file);
+		goto free;
+	}
+	/* A reader comes back for the data alone: pread(). */
+	file->f_mode |= FMODE_PREAD;
+	av_vm_get(vm);
+	fd_install(fd, file);
+	return fd;
+
+free:
+	kfree(sf);
+	return fd;
+}
+
+int av_stats_vm_fd(struct av_vm *vm)
+{
+	char id[AV_STATS_NAME_SIZE];
+
+	snprintf(id, sizeof(id), "kvm-%d", task_pid_nr(current));
+	return av_stats_fd(vm, &av_vm_kind, vm, "kvm-vm-stats", id);
+}
+
+int av_stats_vcpu_fd(struct av_vcpu *vcpu)
+{
+	char id[AV_STATS_NAME_SIZE];
+
+	snprintf(id, sizeof(id), "kvm-%d/vcpu-%d", task_pid_nr(current), vcpu->id);
+	return av_stats_fd(vcpu->vm, &av_vcpu_kind, vcpu, "kvm-vcpu-stats", id);
+}
