@@ -38,9 +38,13 @@
 
 use std::io;
 
+pub mod block;
 pub mod io_thread;
 mod limit;
+pub mod rng;
 mod sys;
+#[cfg(any(test, feature = "fuzzing"))]
+mod testing;
 pub mod virtio;
 
 pub use io_thread::IoThread;

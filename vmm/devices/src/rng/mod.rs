@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! virtio-entropy from the host kernel's generator.
+//!
+//! A request gets at most `MAX_REQUEST` bytes, so that a guest that asks for gigabytes cannot hold up
+//! the other devices; drivers must cope with fewer bytes than they asked for. Before the host's own
+//! pool is seeded there is nothing to give: the request stays on the ring, and is looked at again
+//! when the driver notifies or the retry timer fires.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use virtio_bindings::virtio_ids::VIRTIO_ID_RNG;
+use vmm_sys_util::epoll::EventSet;
+
+use crate::GuestMemory;
+use crate::sys;
+use crate::virtio::chain::Chain;
+use crate::virtio::ring::RingError;
+use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice};
+
+const QUEUE_SIZE: u16 = 64;
+const MAX_REQUEST: usize = 64 << 10;
+const STEP: usize = 4 << 10;
+const RETRY: Duration = Duration::from_millis(100);
+const TIMER: u32 = 0;
+
+/// The device.
+pub struct Rng {
+    fill: fn(&mut [u8]) -> io::Result<usize>,
+    timer: Option<OwnedFd>,
+    requests: u64,
+    bytes: u64,
+    unseeded: u64,
+}
+
+impl Default for Rng {
+    fn default() -> Self {
+        Self::with_source(sys::random)
+    }
+}
+
+impl Rng {
+    fn with_source(fill: fn(&mut [u8]) -> io::Result<usize>) -> Self {
+        Self {
+            fill,
+            timer: None,
+            requests: 0,
+            bytes: 0,
+            unseeded: 0,
+        }
+    }
+
+    fn request(&mut self, mem: &GuestMemory, chain: &Chain) -> Result<Served, RingError> {
+        if chain.read_len() != 0 {
+            return Err(RingError::Direction);
+        }
+        let want = MAX_REQUEST.min(chain.write_len() as usize);
+        let mut buf = [0; STEP];
+        let mut given = 0;
+        while given < want {
+            let step = STEP.min(want - given);
+            match (self.fill)(&mut buf[..step]) {
+                Ok(got) if got > 0 => {
+                    chain.write(mem, given as u32, &buf[..got])?;
+                    given += got;
+                }
+                _ => break,
+            }
+        }
+        if given == 0 {
+            self.unseeded += 1;
+            return Ok(Served::Later);
+        }
+        self.requests += 1;
+        self.bytes += given as u64;
+        Ok(Served::Used(given as u32))
+    }
+
+    /// Serves the queue, and comes back later if the host had nothing to give.
+    fn serve(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        let before = self.unseeded;
+        ctx.serve(0, |mem, chain| self.request(mem, chain))?;
+        if self.unseeded > before {
+            self.arm(ctx.sources);
+        }
+        Ok(())
+    }
+
+    /// Without a timer the next notification retries, which is as well as we can do then.
+    fn arm(&mut self, sources: &dyn Sources) {
+        self.disarm(sources);
+        let Ok(timer) = sys::timer(RETRY) else { return };
+        if sources.add(timer.as_fd(), TIMER, EventSet::IN).is_ok() {
+            self.timer = Some(timer);
+        }
+    }
+
+    fn disarm(&mut self, sources: &dyn Sources) {
+        if let Some(timer) = self.timer.take() {
+            let _ = sources.remove(timer.as_fd());
+        }
+    }
+}
+
+impl VirtioDevice for Rng {
+    fn name(&self) -> &'static str {
+        "rng"
+    }
+
+    fn device_type(&self) -> u32 {
+        VIRTIO_ID_RNG
+    }
+
+    fn features(&self) -> u64 {
+        0
+    }
+
+    fn queue_sizes(&self) -> &[u16] {
+        &[QUEUE_SIZE]
+    }
+
+    fn read_config(&self, _offset: u64, _data: &mut [u8]) {}
+
+    fn write_config(&mut self, _offset: u64, _data: &[u8]) {}
+
+    fn activate(&mut self, _ctx: &mut Context<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        if let Event::Source(..) = event {
+            self.disarm(ctx.sources);
+        }
+        self.serve(ctx)
+    }
+
+    fn reset(&mut self, sources: &dyn Sources) {
+        self.disarm(sources);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("requests", self.requests),
+            ("bytes", self.bytes),
+            ("unseeded", self.unseeded),
+        ]
+    }
+}
+
+#[cfg(test)]
+#[path = "rng_test.rs"]
+mod tests;
