@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A doubly linked list for code that also builds outside the kernel. */
+#ifndef AV_MMU_LIST_H
+#define AV_MMU_LIST_H
+
+#include "lib/av_types.h"
+
+struct av_list {
+	struct av_list *next, *prev;
+};
+
+static inline void av_list_init(struct av_list *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+static inline bool av_list_empty(const struct av_list *head)
+{
+	return head->next == head;
+}
+
+static inline void av_list_add_tail(struct av_list *node, struct av_list *head)
+{
+	node->next = head;
+	node->prev = head->prev;
+	head->prev->next = node;
+	head->prev = node;
+}
+
+/* Leaves node an empty list of its own: removing it twice is harmless. */
+static inline void av_list_del(struct av_list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	av_list_init(node);
+}
+
+#define av_list_entry(ptr, type, member) container_of(ptr, type, member)
+
+/* Safe against removal of the entry at hand. */
+#define av_list_for_each(pos, tmp, head, member)					\
+	for ((pos) = av_list_entry((head)->next, typeof(*(pos)), member),		\
+	     (tmp) = av_list_entry((pos)->member.next, typeof(*(pos)), member);		\
+	     &(pos)->member != (head);							\
+	     (pos) = (tmp), (tmp) = av_list_entry((pos)->member.next, typeof(*(pos)), member))
+
+#endif /* AV_MMU_LIST_H */

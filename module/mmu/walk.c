@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The stage 1 walk of the EL1&0 regime over the guest's own tables, after the
+ * architecture's pseudocode. Faults come in its order: range and EPD, then at
+ * each level external abort, validity, address size, and at the leaf the
+ * access flag; permissions are the caller's (av_walk_permits()).
+ */
+#include "mmu/regime.h"
+
+#define DESC_VALID		BIT_ULL(0)
+#define DESC_TABLE		BIT_ULL(1)	/* at level 3: a page */
+#define DESC_ATTR		GENMASK_ULL(4, 2)
+#define DESC_USER		BIT_ULL(6)	/* AP[1] */
+#define DESC_RDONLY		BIT_ULL(7)	/* AP[2] */
+#define DESC_SH			GENMASK_ULL(9, 8)
+#define DESC_AF			BIT_ULL(10)
+#define DESC_NG			BIT_ULL(11)
+#define DESC_CONT		BIT_ULL(52)
+#define DESC_PXN		BIT_ULL(53)
+#define DESC_UXN		BIT_ULL(54)
+#define DESC_PXN_TABLE		BIT_ULL(59)
+#define DESC_UXN_TABLE		BIT_ULL(60)
+#define DESC_NOUSER_TABLE	BIT_ULL(61)	/* APTable[0] */
+#define DESC_RDONLY_TABLE	BIT_ULL(62)	/* APTable[1] */
+
+#define TSZ_MIN			16
+#define TSZ_MAX			39
+
+/* The half of the address space that a walk is in. */
+struct half {
+	u64 ttbr;
+	u8 tsz;
+	u8 granule;		/* log2 */
+	bool epd, hpd, e0pd, tbi;
+};
+
+/* What the tables above take away from a leaf. */
+struct limits {
+	bool nouser, rdonly, pxn, uxn;
+};
+
+static u8 granule_of(const struct av_regime *r, bool high)
+{
+	/* TG0 and TG1 number the granules differently. */
+	static const u8 tg0[] = { 12, 16, 14, 12 }, tg1[] = { 12, 14, 12, 16 };
+
+	return high ? tg1[FIELD_GET(AV_TCR_TG1, r->tcr)] : tg0[FIELD_GET(AV_TCR_TG0, r->tcr)];
+}
+
+static struct half half_of(const struct av_regime *r, bool high)
+{
+	return (struct half) {
+		.ttbr = high ? r->ttbr1 : r->ttbr0,
+		.tsz = high ? FIELD_GET(AV_TCR_T1SZ, r->tcr) : FIELD_GET(AV_TCR_T0SZ, r->tcr),
+		.granule = granule_of(r, high),
+		.epd = r->tcr & (high ? AV_TCR_EPD1 : AV_TCR_EPD0),
+		.hpd = r->tcr & (high ? AV_TCR_HPD1 : AV_TCR_HPD0),
+		.e0pd = r->tcr & (high ? AV_TCR_E0PD1 : AV_TCR_E0PD0),
+		.tbi = r->tcr & (high ? AV_TCR_TBI1 : AV_TCR_TBI0),
+	};
+}
+
+static bool is_high(u64 va)
+{
+	return va & BIT_ULL(55);
+}
+
+u64 av_untag(const struct av_regime *r, u64 va)
+{
+	bool tbi = r->tcr & (is_high(va) ? AV_TCR_TBI1 : AV_TCR_TBI0);
+
+	return tbi ? (u64)sign_extend64(va, 55) : va;
+}
+
+u16 av_regime_asid(const struct av_regime *r)
+{
+	u64 asid = FIELD_GET(AV_TTBR_ASID, r->tcr & AV_TCR_A1 ? r->ttbr1 : r->ttbr0);
+
+	return r->tcr & AV_TCR_AS ? asid : asid & 0xff;
+}
+
+/* Bits of output address: what the guest asks for, at most what it was told. */
+static u8 output_bits(const struct av_regime *r)
+{
+	static const u8 bits[] = { 32, 36, 40, 42, 44, 48, 48, 48 };
+
+	return min(bits[FIELD_GET(AV_TCR_IPS, r->tcr)], r->ipa_bits);
+}
+
+/* SCTLR_EL1.M clear: VA is IPA, for addresses that one can be. */
+static int walk_flat(const struct av_regime *r, u64 va, struct av_walk *out)
+{
+	/* With TBI the tag is ignored, but bit 55 must still be clear. */
+	u64 addr = out->va & GENMASK_ULL(55, 0);
+
+	if (va & GENMASK_ULL(63, 56) && av_untag(r, va) == va)
+		addr = va;
+	if (addr >> r->ipa_bits)
+		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 0);
+	out->ipa = addr;
+	out->span = 12;
+	out->level = 0;
+	out->el1 = AV_R | AV_W | AV_X;
+	out->el0 = AV_R | AV_W | AV_X;
+	out->sh = 2;
+	out->global = true;
+	return 0;
+}
+
+/* Is va in the part of its half that TnSZ leaves? */
+static bool in_range(const struct half *h, u64 va)
+{
+	int top = 64 - h->tsz;
+
+	if (h->tsz < TSZ_MIN || h->tsz > TSZ_MAX)
+		return false;
+	return is_high(va) ? (s64)va >> top == -1 : va >> top == 0;
+}
+
+/* log2 of what a TLB entry for this leaf may cover: its block, or its contiguous run. */
+static u8 leaf_span(const struct half *h, int level, bool contiguous)
+{
+	int stride = h->granule - 3;
+	int shift = h->granule + stride * (3 - level);
+
+	if (!contiguous)
+		return shift;
+	switch (h->granule) {
+	case 14:
+		return shift + (level == 3 ? 7 : 5);
+	case 16:
+		return shift + 5;
+	default:
+		return shift + 4;
+	}
+}
+
+static bool is_block(const struct half *h, int level, u64 desc)
+{
+	if (desc & DESC_TABLE)
+		return false;
+	/* Blocks: levels 1 and 2 of 4 KiB, level 2 of 16 and 64 KiB. */
+	return level == 2 || (level == 1 && h->granule == 12);
+}
+
+/* Rights from the leaf's bits, the tables' limits, and WXN. */
+static void set_rights(const struct av_regime *r, const struct limits *lim, u64 desc,
+		       struct av_walk *out)
+{
+	bool user = desc & DESC_USER && !lim->nouser;
+	bool write = !(desc & DESC_RDONLY) && !lim->rdonly;
+	bool wxn = r->sctlr & AV_SCTLR_WXN;
+
+	out->el1 = AV_R | (write ? AV_W : 0);
+	out->el0 = user ? out->el1 : 0;
+	/* What EL0 can write EL1 never executes. */
+	if (!(desc & DESC_PXN) && !lim->pxn && !(out->el0 & AV_W) &&
+	    !(wxn && out->el1 & AV_W))
+		out->el1 |= AV_X;
+	if (!(desc & DESC_UXN) && !lim->uxn && !(wxn && out->el0 & AV_W))
+		out->el0 |= AV_X;
+}
+
+static int leaf(const struct av_regime *r, const struct half *h, const struct limits *lim,
+		int level, u64 desc, struct av_walk *out)
+{
+	int shift = h->granule + (h->granule - 3) * (3 - level);
+	u64 offset = out->va & GENMASK_ULL(shift - 1, 0);
+
+	out->level = level;
+	if (!(desc & DESC_AF))
+		return AV_FAULT_CODE(AV_FSC_ACCESS_FLAG, level);
+	out->ipa = (desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(shift - 1, 0)) | offset;
+	out->span = leaf_span(h, level, desc & DESC_CONT);
+	out->attr = r->mair >> (8 * FIELD_GET(DESC_ATTR, desc));
+	out->sh = FIELD_GET(DESC_SH, desc);
+	out->global = !(desc & DESC_NG);
+	set_rights(r, lim, desc, out);
+	return 0;
+}
+
+static void add_limits(const struct half *h, u64 desc, struct limits *lim)
+{
+	if (h->hpd)
+		return;
+	lim->nouser |= !!(desc & DESC_NOUSER_TABLE);
+	lim->rdonly |= !!(desc & DESC_RDONLY_TABLE);
+	lim->pxn |= !!(desc & DESC_PXN_TABLE);
+	lim->uxn |= !!(desc & DESC_UXN_TABLE);
+}
+
+static int walk_tables(const struct av_regime *r, const struct half *h,
+		       const struct av_mem_ops *ops, void *ctx, struct av_walk *out)
+{
+	int stride = h->granule - 3, in_bits = 64 - h->tsz, obits = output_bits(r);
+	int level = 4 - (in_bits - h->granule + stride - 1) / stride;
+	/* Bits resolved by the first table, which may be smaller than a granule. */
+	int shift = h->granule + stride * (3 - level);
+	u64 mask = GENMASK_ULL(in_bits - 1, 0), table = h->ttbr & AV_TTBR_BADDR;
+	struct limits lim = {};
+	u64 desc;
+	int ret;
+
+	if (table >> obits)
+		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 0);
+	table &= ~((1ULL << (in_bits - shift + 3)) - 1);
+	for (;; level++, shift -= stride) {
+		out->level = level;
+		out->desc_ipa = table | ((out->va & mask) >> shift << 3);
+		ret = ops->read64(ctx, out->desc_ipa, &desc);
+		if (ret)
+			return ret < 0 ? ret : AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, level);
+		if (!(desc & DESC_VALID))
+			return AV_FAULT_CODE(AV_FSC_TRANSLATION, level);
+		if (level == 3 ? !(desc & DESC_TABLE)
+			       : !(desc & DESC_TABLE) && !is_block(h, level, desc))
+			return AV_FAULT_CODE(AV_FSC_TRANSLATION, level);
+		if ((desc & GENMASK_ULL(47, 12)) >> obits)
+			return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, level);
+		if (level == 3 || !(desc & DESC_TABLE))
+			return leaf(r, h, &lim, level, desc, out);
+		add_limits(h, desc, &lim);
+		table = desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(h->granule - 1, 0);
+		mask = GENMASK_ULL(shift - 1, 0);
+	}
+}
+
+int av_walk(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, u64 va,
+	    struct av_walk *out)
+{
+	struct half h = half_of(r, is_high(va));
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	out->va = av_untag(r, va);
+	if (!av_regime_mmu_on(r))
+		return walk_flat(r, va, out);
+	out->high = is_high(va);
+	out->e0pd = h.e0pd;
+	if (h.epd || !in_range(&h, out->va))
+		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 0);
+	ret = walk_tables(r, &h, ops, ctx, out);
+	/* EL0 is not even told that there is a page. */
+	if (h.e0pd)
+		out->el0 = 0;
+	return ret;
+}
+
+int av_walk_permits(const struct av_walk *walk, int el, u8 access)
+{
+	u8 rights = el ? walk->el1 : walk->el0;
+
+	if (!el && walk->e0pd)
+		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 0);
+	if (access & ~rights)
+		return AV_FAULT_CODE(AV_FSC_PERMISSION, walk->level);
+	return 0;
+}
