@@ -52,8 +52,8 @@ check: setup ## formatting, lints, licence headers, sizes (under 2 minutes)
 
 fmt: setup ## rewrite the sources in the project's format
 	@tools/cargo fmt --all
-	@$(VENV)/ruff format lab tests tools
-	@$(VENV)/ruff check --fix lab tests tools
+	@$(VENV)/ruff format --config lab/pyproject.toml lab tests tools
+	@$(VENV)/ruff check --config lab/pyproject.toml --fix lab tests tools
 
 fuzz: setup ## fuzz the virtio devices, a minute a target (FUZZ_SECONDS=…)
 	@tools/fuzz $(or $(FUZZ_SECONDS),60)

@@ -32,8 +32,8 @@ LICENCES = {"module/": GPL, "guests/": GPL}
 SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
 
-# What checkpatch says of code outside the kernel's own tree, or of style that it knows less well than
-# the kernel's newest files; a reason each.
+# What checkpatch says of code outside the kernel's own tree, or of style that it knows less well
+# than the kernel's newest files; a reason each.
 CHECKPATCH_IGNORE = {
     "FILE_PATH_CHANGES": "there is no MAINTAINERS file here",
     "SPDX_LICENSE_TAG": "licence lines are checked above, for every language",
@@ -81,7 +81,10 @@ def rust_lints() -> list[str]:
 
 def python_lints() -> list[str]:
     ruff = str(Path(sys.executable).parent / "ruff")
-    return run(ruff, "format", "--quiet", "--diff", *FORMATTED) + run(ruff, "check", *FORMATTED)
+    config = "--config=lab/pyproject.toml"
+    return run(ruff, "format", config, "--quiet", "--diff", *FORMATTED) + run(
+        ruff, "check", config, *FORMATTED
+    )
 
 
 def shell_lints() -> list[str]:
@@ -136,7 +139,9 @@ def checkpatch_script() -> Path:
 
 
 def kernel_style() -> list[str]:
-    sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(("module/", "guests/"))]
+    sources = [
+        str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(("module/", "guests/"))
+    ]
     if not sources:
         return []
     options = ["--no-tree", "--no-summary", "--terse", "--max-line-length=100", "--show-types"]
@@ -150,14 +155,18 @@ def sizes() -> list[str]:
 
     paths = tracked(*SOURCES)
     rows = [(len((TOP / p).read_bytes().splitlines()), f"{p}", FILE_LINES) for p in paths]
-    for info in lizard.analyze_files([str(TOP / p) for p in paths if p.suffix in (".c", ".rs", ".py")]):
+    for info in lizard.analyze_files(
+        [str(TOP / p) for p in paths if p.suffix in (".c", ".rs", ".py")]
+    ):
         name = Path(info.filename).relative_to(TOP)
         rows += [(f.length, f"{name}: {f.name}()", FUNCTION_LINES) for f in info.function_list]
     over = sorted((row for row in rows if row[0] > row[2][0]), reverse=True)
     for lines, what, (soft, _hard) in over:
         print(f"   {lines:5} lines (over {soft}): {what}")
     print(f"   {sum(row[0] for row in rows if row[2] is FILE_LINES)} lines in {len(paths)} sources")
-    return [f"{what}: {lines} lines, at most {hard}" for lines, what, (_, hard) in over if lines > hard]
+    return [
+        f"{what}: {lines} lines, at most {hard}" for lines, what, (_, hard) in over if lines > hard
+    ]
 
 
 CHECKS: dict[str, Callable[[], list[str]]] = {

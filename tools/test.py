@@ -63,7 +63,9 @@ def count_junit(suite: Suite, _output: str) -> Counts:
         return Counts()
     counts = Counts()
     for node in ElementTree.parse(suite.junit).getroot().iter("testsuite"):
-        number = {key: int(node.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")}
+        number = {
+            key: int(node.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")
+        }
         bad = number["failures"] + number["errors"]
         counts += Counts(number["tests"] - bad - number["skipped"], bad, number["skipped"])
     return counts
@@ -83,7 +85,9 @@ def count_lines(pattern: str) -> Callable[[Suite, str], Counts]:
     return count
 
 
-CARGO = r"^test result: .*? (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored"
+CARGO = (
+    r"^test result: .*? (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored"
+)
 PLAIN = r"^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$"
 
 
@@ -95,17 +99,19 @@ def pytest_suite(name: str, where: str, what: str, *options: str) -> Suite:
 
 def suites() -> list[Suite]:
     cargo = [str(TOP / "tools/cargo"), "test", "--quiet", "--workspace"]
+    module = ["make", "-C", "module", "test"]
+    host = {"ARMVISOR_TARGET": "host"}
+    side_by_side = ("-n", "2", "--dist=worksteal")
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
-        Suite("vmm", cargo, count_lines(CARGO), {"ARMVISOR_TARGET": "host"}, "the VMM's unit tests"),
-        Suite("module", ["make", "-C", "module", "test"], count_lines(PLAIN), {},
-              "the module's unit tests on this machine"),
-        pytest_suite("boards", "tests", "end to end, on emulated boards", "-n", "2", "--dist=worksteal"),
-    ]  # fmt: skip
+        Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
+        Suite("module", module, count_lines(PLAIN), {}, "the module's unit tests, on this machine"),
+        pytest_suite("boards", "tests", "end to end, on emulated boards", *side_by_side),
+    ]
 
 
 def run(suite: Suite) -> tuple[Counts, str]:
-    """Run one suite, showing its output as it comes; returns its counts and why it is bad, if so."""
+    """Run one suite, showing its output as it comes: its counts, and why it is bad, if so."""
     print(f"\n== {suite.name}: {suite.what}", flush=True)
     suite.junit.unlink(missing_ok=True)
     lines = []

@@ -4,7 +4,7 @@
 import argparse
 from typing import Any
 
-from armvisor_lab import kernels
+from armvisor_lab import debugkernel, kernels
 from armvisor_lab.apt import SUITES
 from armvisor_lab.cli_board import say
 from armvisor_lab.packages import Packages, fetched
@@ -37,6 +37,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         help="image: raw Image (default); vmlinuz: as shipped; headers: folder for make -C",
     )
     path.set_defaults(run=_path)
+    debug = actions.add_parser("debug", help="build a kernel with checkers; prints its folder")
+    debug.add_argument("version", choices=debugkernel.SOURCES, nargs="?", default=kernels.DEFAULT)
+    debug.set_defaults(run=_debug)
 
 
 def _get(options: argparse.Namespace) -> int:
@@ -67,4 +70,9 @@ def _path(options: argparse.Namespace) -> int:
     else:
         kernel = kernels.get(options.version, options.flavour, say)
         print(getattr(kernel, options.what))
+    return 0
+
+
+def _debug(options: argparse.Namespace) -> int:
+    print(debugkernel.get(options.version, say))
     return 0

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A board kernel with the kernel's own checkers on, built from Debian's linux-source.
+
+`lab/kernel/debug.config` says which: KASAN, lockdep with PROVE_RCU, kmemleak, object debugging.
+The result is a kernel folder as `kernels.from_folder` reads it, with the tree that modules are
+built against beside it:
+
+    CACHE/debug-kernels/VERSION-HASH/{Image,modules/,config,build/}
+
+HASH is over the fragment, so a changed fragment is a new kernel. Building takes about a quarter
+of an hour on two cores.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from armvisor_lab import kernels, paths
+from armvisor_lab.errors import LabError
+from armvisor_lab.packages import Packages
+
+SOURCES = {"6.1": "linux-source-6.1", "6.12": "linux-source-6.12"}
+FRAGMENT = Path("lab/kernel/debug.config")
+
+Progress = Callable[[str], None]
+
+
+def get(version: str = kernels.DEFAULT, progress: Progress = lambda _: None) -> Path:
+    """The folder of the debug kernel `version`, built on first use."""
+    if version not in SOURCES:
+        raise LabError(f"no debug kernel {version!r}", f"there are {', '.join(SOURCES)}")
+    fragment = paths.checkout() / FRAGMENT
+    source = Packages(kernels.SUITE_OF[version], progress).get(SOURCES[version])
+    stamp = hashlib.sha256(fragment.read_bytes() + source.version.encode()).hexdigest()[:12]
+    target = paths.cache() / "debug-kernels" / f"{version}-{stamp}"
+    if not target.exists():
+        with paths.locked("debug-kernel"):
+            if not target.exists():
+                with paths.new_folder(target) as work:
+                    _unpack(source.unpacked(), work, progress)
+                    _configure(work / "build", fragment)
+                    _build(work / "build", progress)
+                    _install(work, target)
+    return target
+
+
+def _unpack(package: Path, work: Path, progress: Progress) -> None:
+    archive = next(package.glob("usr/src/linux-source-*.tar.xz"))
+    progress(f"unpacking {archive.name}")
+    done = subprocess.run(
+        ["tar", "-C", str(work), "-xf", str(archive)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise LabError(f"{archive} cannot be unpacked: {done.stderr.strip()[-400:]}")
+    (work / archive.name.removesuffix(".tar.xz")).rename(work / "build")
+
+
+def _make(build: Path, *words: str) -> None:
+    command = ["make", "-s", "-C", str(build), f"-j{os.cpu_count() or 1}", *words]
+    environment = os.environ | {
+        "ARCH": "arm64",
+        "CROSS_COMPILE": "aarch64-linux-gnu-",
+        "KBUILD_BUILD_USER": "lab",
+        "KBUILD_BUILD_HOST": "debug",
+    }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LabError(f"{' '.join(command)} failed: {done.stderr.strip()[-2000:]}")
+
+
+def _configure(build: Path, fragment: Path) -> None:
+    """allnoconfig with the fragment merged; an option that did not take is an error."""
+    wanted = [line for line in fragment.read_text().splitlines() if line.startswith("CONFIG_")]
+    _make(build, f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig")
+    have = set((build / ".config").read_text().splitlines())
+    if missing := [line for line in wanted if line not in have]:
+        raise LabError(f"the kernel does not take {', '.join(missing)}", f"mend {fragment}")
+
+
+def _build(build: Path, progress: Progress) -> None:
+    progress(f"building a kernel with checkers in {build.parent} (about a quarter of an hour)")
+    _make(build, "Image", "modules")
+
+
+def _install(work: Path, target: Path) -> None:
+    build = work / "build"
+    _make(build, f"INSTALL_MOD_PATH={work}", "modules_install")
+    modules = next((work / "lib/modules").iterdir())
+    for name in ("build", "source"):
+        (modules / name).unlink(missing_ok=True)
+        (modules / name).symlink_to(target / "build")
+    (work / "modules").symlink_to(modules.relative_to(work))
+    shutil.copy2(build / "arch/arm64/boot/Image", work / "Image")
+    shutil.copy2(build / ".config", work / "config")
