@@ -2,13 +2,23 @@
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "switch/switch.h"
+
 static int __init av_module_init(void)
 {
-	return 0;
+	int ret = av_window_init();
+
+	if (ret)
+		return ret;
+	ret = av_switch_selftest();
+	if (ret)
+		av_window_exit();
+	return ret;
 }
 
 static void __exit av_module_exit(void)
 {
+	av_window_exit();
 }
 
 module_init(av_module_init);

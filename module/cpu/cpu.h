@@ -22,7 +22,7 @@ struct kvm_vcpu_events;
 
 /* An exit as its handlers see it; what the switcher stored, made stable. */
 struct av_exit {
-	enum av_exit_code code;
+	enum av_left code;
 	u32 ec;
 	u64 esr;
 	u64 far;

@@ -23,12 +23,12 @@
 #include "lib/av_types.h"
 
 /* Why the guest was left: the vector taken, as the switcher stores it. */
-enum av_exit_code {
-	AV_EXIT_SYNC,
-	AV_EXIT_IRQ,
-	AV_EXIT_FIQ,
-	AV_EXIT_SERROR,
-	AV_EXIT_FATAL,		/* an exception in the window itself: our defect */
+enum av_left {
+	AV_LEFT_SYNC,
+	AV_LEFT_IRQ,
+	AV_LEFT_FIQ,
+	AV_LEFT_SERROR,
+	AV_LEFT_FATAL,		/* an exception in the window itself: our defect */
 };
 
 /*
@@ -61,14 +61,14 @@ struct av_switch {
 	u64 ttbr1_hop;		/* guest tree under the VM's hop ASID */
 	u64 ttbr0, ttbr1;	/* guest trees, context's ASID in ttbr1 */
 	u64 asid_host_hop;	/* ASID under which the host's tree meets the aux table */
+	/* addresses of the window, high and low */
+	u64 high_code, high_data, low_code, low_data;
 	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
 	u64 flush;		/* the host's kernel entries are global, or stale ones of ours: flush all */
 	/* the host's, saved by the switcher */
 	u64 h_ttbr0, h_ttbr1, h_vbar, h_sp, h_sp_el0, h_ret;
 	u64 h_sctlr, h_tcr, h_cpacr, h_cntkctl, h_mdscr;
 	u64 h_tpidr_el0, h_tpidrro_el0;
-	/* addresses of the window, high and low */
-	u64 high_code, high_data, low_code, low_data;
 };
 
 struct av_srf {
@@ -78,7 +78,7 @@ struct av_srf {
 	u64 pstate;		/* physical */
 	u64 esr;		/* of the last exit, as the hardware gave it */
 	u64 far;
-	u64 exit;		/* enum av_exit_code */
+	u64 exit;		/* enum av_left */
 	u64 vpstate;		/* virtual, SPSR's layout */
 	struct av_switch sw;
 	u64 sys[AV_NR_VREGS];

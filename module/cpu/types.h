@@ -6,7 +6,10 @@
 #ifndef AV_CPU_TYPES_H
 #define AV_CPU_TYPES_H
 
+#include "switch/types.h"
+
 struct av_vm_cpu {
+	struct av_vm_switch sw;
 };
 
 struct av_vcpu_cpu {

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The world switch.
+ *
+ * The host runs from its own tables in TTBR1 and cannot replace them under its
+ * feet, so the way leads over the window: one page of code that is mapped
+ * twice, low through a table of ours in TTBR0 (aux) and high in every guest
+ * tree. From the host's text to the low alias, swap TTBR1, to the high alias,
+ * swap TTBR0, eret; an exception from the guest enters the high alias and goes
+ * the same way back.
+ *
+ * ASIDs (TCR_EL1.A1 is 1, so TTBR1 holds the ASID). A TLB, also by
+ * speculation, may keep any entry reachable under the tables and the ASID of
+ * the moment, so no two tables that disagree about an address may ever be
+ * live under one ASID while the address matters:
+ *
+ *	step			TTBR0	TTBR1	ASID
+ *	host			host's	host	host's
+ *	leave user tables	none	host	host's
+ *	own ASID		none	host	H (host hop)
+ *	low alias		aux	host	H
+ *	-> low code		aux	guest	G (guest hop)
+ *	-> high code		none	guest	G
+ *	own ASID		none	guest	context's
+ *	guest			guest	guest	context's
+ *
+ * Under H the host's tree meets only aux; under G guest trees of one VM meet
+ * aux, and all of them agree on the window, which is all that is used then.
+ * Host entries that are global match under every ASID: where the host has
+ * such, SW_FLUSH makes the low code drop everything once the host's tree is
+ * out of TTBR1. Ours are never global, so no flush on the way back.
+ *
+ * Registers: av_switch_enter(srf) is an ordinary C function, called with
+ * interrupts off; all of DAIF is masked from its first to its last lines.
+ * In the window, SP_EL1 is the register file's high address.
+ */
+#include <linux/linkage.h>
+#include <asm/assembler.h>
+#include "switch/offsets.h"
+
+/* Frame of av_switch_enter on the host's stack. */
+#define F_X29		0
+#define F_X19		16
+#define F_SRF		96
+#define F_DAIF		104
+#define F_X18		112
+#define F_SIZE		128
+
+	.text
+
+/* \tmp = host's TTBR1 with the host hop's ASID; \srf in hand. */
+	.macro	host_hop_ttbr1 tmp, asid, srf
+	ldr	\tmp, [\srf, #SW_H_TTBR1]
+	ldr	\asid, [\srf, #SW_ASID_HOST]
+	bfi	\tmp, \asid, #48, #16
+	.endm
+
+/* Write \reg with the value at \guest, keeping the present one at \host. */
+	.macro	swap_in reg, guest, host
+	mrs	x1, \reg
+	ldr	x2, [x0, #\guest]
+	str	x1, [x0, #\host]
+	msr	\reg, x2
+	.endm
+
+	.macro	swap_back reg, host
+	ldr	x1, [x0, #\host]
+	msr	\reg, x1
+	.endm
+
+SYM_FUNC_START(av_switch_enter)
+	stp	x29, x30, [sp, #-F_SIZE]!
+	mov	x29, sp
+	stp	x19, x20, [sp, #F_X19]
+	stp	x21, x22, [sp, #F_X19 + 16]
+	stp	x23, x24, [sp, #F_X19 + 32]
+	stp	x25, x26, [sp, #F_X19 + 48]
+	stp	x27, x28, [sp, #F_X19 + 64]
+	mrs	x1, daif
+	stp	x0, x1, [sp, #F_SRF]
+	str	x18, [sp, #F_X18]
+	msr	daifset, #0xf
+
+	mrs	x1, ttbr0_el1
+	mrs	x2, ttbr1_el1
+	stp	x1, x2, [x0, #SW_H_TTBR0]
+	mrs	x1, vbar_el1
+	mov	x2, sp
+	stp	x1, x2, [x0, #SW_H_VBAR]
+	mrs	x1, sp_el0
+	adr	x2, .Lreturn
+	stp	x1, x2, [x0, #SW_H_SP_EL0]
+
+	/* What the guest feels of these at EL0; the host's own code does not. */
+	swap_in	cpacr_el1, SW_CPACR, SW_H_CPACR
+	swap_in	cntkctl_el1, SW_CNTKCTL, SW_H_CNTKCTL
+	swap_in	mdscr_el1, SW_MDSCR, SW_H_MDSCR
+	swap_in	tpidr_el0, SRF_TPIDR, SW_H_TPIDR
+	swap_in	tpidrro_el0, SRF_TPIDRRO, SW_H_TPIDRRO
+	swap_in	sctlr_el1, SW_SCTLR, SW_H_SCTLR
+
+	ldr	x1, [x0, #SW_TTBR_NONE]
+	msr	ttbr0_el1, x1
+	isb
+	host_hop_ttbr1 x1, x2, x0
+	msr	ttbr1_el1, x1
+	swap_in	tcr_el1, SW_TCR, SW_H_TCR
+	isb
+	ldr	x3, [x0, #SW_TTBR0_AUX]
+	ldp	x16, x4, [x0, #SW_LOW_CODE]
+	msr	ttbr0_el1, x3
+	isb
+	add	x16, x16, #(.Llow_entry - av_window_code)
+	br	x16
+
+	/* x0 is the low address of the register file, through aux. */
+.Lreturn:
+	hint	#36				/* bti j */
+	ldr	x1, [x0, #SW_H_SP]
+	mov	sp, x1
+	ldp	x2, x3, [x0, #SW_H_TTBR0]
+	ldr	x4, [x0, #SW_TTBR_NONE]
+	ldr	x5, [x0, #SW_H_TCR]
+	ldr	x0, [sp, #F_SRF]
+	msr	ttbr0_el1, x4
+	isb
+	msr	ttbr1_el1, x3
+	msr	tcr_el1, x5
+	isb
+	msr	ttbr0_el1, x2
+	swap_back vbar_el1, SW_H_VBAR
+	swap_back sp_el0, SW_H_SP_EL0
+	mrs	x1, tpidr_el0
+	mrs	x2, tpidrro_el0
+	str	x1, [x0, #SRF_TPIDR]
+	str	x2, [x0, #SRF_TPIDRRO]
+	swap_back sctlr_el1, SW_H_SCTLR
+	swap_back cpacr_el1, SW_H_CPACR
+	swap_back cntkctl_el1, SW_H_CNTKCTL
+	swap_back mdscr_el1, SW_H_MDSCR
+	swap_back tpidr_el0, SW_H_TPIDR
+	swap_back tpidrro_el0, SW_H_TPIDRRO
+	isb
+
+	ldr	x1, [sp, #F_DAIF]
+	msr	daif, x1
+	ldr	x18, [sp, #F_X18]
+	ldp	x27, x28, [sp, #F_X19 + 64]
+	ldp	x25, x26, [sp, #F_X19 + 48]
+	ldp	x23, x24, [sp, #F_X19 + 32]
+	ldp	x21, x22, [sp, #F_X19 + 16]
+	ldp	x19, x20, [sp, #F_X19]
+	ldp	x29, x30, [sp], #F_SIZE
+	ret
+SYM_FUNC_END(av_switch_enter)
+
+/*
+ * The window's code page: copied, never run in place, so it lives with
+ * read-only data. Position independent. Vectors first.
+ */
+	.section .rodata, "a"
+	.balign	2048
+SYM_DATA_START(av_window_code)
+	/*
+	 * From EL1, whichever stack: only a defect of ours comes here. The
+	 * guest's registers may be gone; tell C and let it end the VM.
+	 */
+	.rept	8
+	.balign	128
+	mov	x0, #EXIT_FATAL
+	b	.Lexit_saved
+	.endr
+	/* From EL0: synchronous, IRQ, FIQ, SError. */
+	.irp	code, 0, 1, 2, 3
+	.balign	128
+	stp	x0, x1, [sp, #SRF_REGS]
+	mov	x0, #\code
+	b	.Lexit
+	.endr
+	/* From AArch32, which no guest is ever in. */
+	.rept	4
+	.balign	128
+	mov	x0, #EXIT_FATAL
+	b	.Lexit_saved
+	.endr
+	.balign	128
+
+	/* Low alias; x4 is the register file's low address. */
+.Llow_entry:
+	ldr	x2, [x4, #SW_TTBR1_HOP]
+	ldr	x6, [x4, #SW_FLUSH]
+	ldp	x3, x5, [x4, #SW_HIGH_CODE]
+	msr	ttbr1_el1, x2
+	isb
+	cbz	x6, 1f
+	tlbi	vmalle1
+	dsb	nsh
+	isb
+1:	add	x16, x3, #(.Lhigh_entry - av_window_code)
+	br	x16
+
+	/* High alias; x3 is its address, x5 the register file's. */
+.Lhigh_entry:
+	msr	vbar_el1, x3
+	mov	sp, x5
+	ldr	x0, [sp, #SW_TTBR_NONE]
+	ldp	x1, x2, [sp, #SW_TTBR0]
+	msr	ttbr0_el1, x0
+	isb
+	msr	ttbr1_el1, x2
+	ldp	x3, x4, [sp, #SRF_PC]
+	ldr	x5, [sp, #SRF_SP]
+	isb
+	msr	ttbr0_el1, x1
+	msr	elr_el1, x3
+	msr	spsr_el1, x4
+	msr	sp_el0, x5
+	ldp	x2, x3, [sp, #SRF_REGS + 16]
+	ldp	x4, x5, [sp, #SRF_REGS + 32]
+	ldp	x6, x7, [sp, #SRF_REGS + 48]
+	ldp	x8, x9, [sp, #SRF_REGS + 64]
+	ldp	x10, x11, [sp, #SRF_REGS + 80]
+	ldp	x12, x13, [sp, #SRF_REGS + 96]
+	ldp	x14, x15, [sp, #SRF_REGS + 112]
+	ldp	x16, x17, [sp, #SRF_REGS + 128]
+	ldp	x18, x19, [sp, #SRF_REGS + 144]
+	ldp	x20, x21, [sp, #SRF_REGS + 160]
+	ldp	x22, x23, [sp, #SRF_REGS + 176]
+	ldp	x24, x25, [sp, #SRF_REGS + 192]
+	ldp	x26, x27, [sp, #SRF_REGS + 208]
+	ldp	x28, x29, [sp, #SRF_REGS + 224]
+	ldr	x30, [sp, #SRF_REGS + 240]
+	ldp	x0, x1, [sp, #SRF_REGS]
+	eret
+	dsb	nsh				/* nothing past eret, not even by speculation */
+	isb
+
+	/* From the guest: x0 is the exit code, x0 and x1 are saved. */
+.Lexit:
+	stp	x2, x3, [sp, #SRF_REGS + 16]
+	stp	x4, x5, [sp, #SRF_REGS + 32]
+	stp	x6, x7, [sp, #SRF_REGS + 48]
+	stp	x8, x9, [sp, #SRF_REGS + 64]
+	stp	x10, x11, [sp, #SRF_REGS + 80]
+	stp	x12, x13, [sp, #SRF_REGS + 96]
+	stp	x14, x15, [sp, #SRF_REGS + 112]
+	stp	x16, x17, [sp, #SRF_REGS + 128]
+	stp	x18, x19, [sp, #SRF_REGS + 144]
+	stp	x20, x21, [sp, #SRF_REGS + 160]
+	stp	x22, x23, [sp, #SRF_REGS + 176]
+	stp	x24, x25, [sp, #SRF_REGS + 192]
+	stp	x26, x27, [sp, #SRF_REGS + 208]
+	stp	x28, x29, [sp, #SRF_REGS + 224]
+	str	x30, [sp, #SRF_REGS + 240]
+	mrs	x1, sp_el0
+	str	x1, [sp, #SRF_SP]
+.Lexit_saved:
+	mrs	x1, elr_el1
+	mrs	x2, spsr_el1
+	stp	x1, x2, [sp, #SRF_PC]
+	mrs	x1, esr_el1
+	mrs	x2, far_el1
+	stp	x1, x2, [sp, #SRF_ESR]
+	str	x0, [sp, #SRF_EXIT]
+
+	ldr	x1, [sp, #SW_TTBR_NONE]
+	ldr	x2, [sp, #SW_TTBR1_HOP]
+	ldr	x3, [sp, #SW_TTBR0_AUX]
+	ldp	x16, x0, [sp, #SW_LOW_CODE]
+	mov	x5, sp
+	host_hop_ttbr1 x4, x6, x5
+	ldr	x17, [sp, #SW_H_RET]
+	msr	ttbr0_el1, x1
+	isb
+	msr	ttbr1_el1, x2
+	isb
+	msr	ttbr0_el1, x3
+	isb
+	add	x16, x16, #(.Llow_exit - av_window_code)
+	br	x16
+
+	/* Low alias; x0 is the register file there, x4 and x17 lead home. */
+.Llow_exit:
+	msr	ttbr1_el1, x4
+	isb
+	br	x17
+SYM_DATA_END_LABEL(av_window_code, SYM_L_GLOBAL, av_window_code_end)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One round trip at load: a few instructions at a kernel address at EL0, whose
+ * trace in the registers is known. A machine where the switch does not do what
+ * it must is refused before a guest depends on it.
+ */
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <asm/cacheflush.h>
+#include <asm/pgtable-hwdef.h>
+
+#include "cpu/regs.h"
+#include "switch/switch.h"
+
+#define TEST_VA		0xffff800008000000ULL
+#define TEST_SP		0x1234567890abcdef
+#define TEST_SVC	0x2a
+#define TEST_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_PXN | PTE_USER | \
+			 PTE_RDONLY | PTE_ATTRINDX(MT_NORMAL))
+
+static const u32 test_code[] = {
+	0x8b010000,			/* add x0, x0, x1 */
+	0x910003e2,			/* mov x2, sp */
+	0xd4000001 | TEST_SVC << 5,	/* svc #TEST_SVC */
+};
+
+struct selftest {
+	struct av_vm_switch sw;
+	struct av_srf *srf;
+	u64 *tables[4];
+	u32 *code;
+};
+
+static int selftest_pages(struct selftest *t)
+{
+	int i;
+
+	t->srf = (void *)get_zeroed_page(GFP_KERNEL);
+	t->code = (void *)get_zeroed_page(GFP_KERNEL);
+	if (!t->srf || !t->code)
+		return -ENOMEM;
+	for (i = 0; i < 4; i++) {
+		t->tables[i] = (void *)get_zeroed_page(GFP_KERNEL);
+		if (!t->tables[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void selftest_map(struct selftest *t)
+{
+	u64 *root = t->tables[0], desc;
+	int level;
+
+	memcpy(t->code, test_code, sizeof(test_code));
+	caches_clean_inval_pou((unsigned long)t->code, (unsigned long)t->code + PAGE_SIZE);
+
+	desc = virt_to_phys(t->code) | TEST_DESC;
+	for (level = 3; level >= 0; level--) {
+		t->tables[level][(TEST_VA >> (39 - 9 * level)) & 511] = desc;
+		desc = virt_to_phys(t->tables[level]) | PMD_TYPE_TABLE;
+	}
+	root[511] = av_window_root_desc(&t->sw);
+	dsb(ishst);
+}
+
+static int selftest_run(struct selftest *t)
+{
+	struct av_srf *srf = t->srf;
+	struct av_entry entry = {
+		.ttbr0 = page_to_phys(ZERO_PAGE(0)),
+		.ttbr1 = virt_to_phys(t->tables[0]),
+	};
+	unsigned int tries = 100;
+
+	srf->regs[0] = 1;
+	srf->regs[1] = 2;
+	srf->sp = TEST_SP;
+	srf->pc = TEST_VA;
+	srf->vpstate = AV_PSR_EL1H;
+	do {
+		local_irq_disable();
+		av_switch_run(&t->sw, srf, &entry, false);
+		local_irq_enable();
+	} while (srf->exit == AV_LEFT_IRQ && --tries);
+
+	if (srf->exit == AV_LEFT_SYNC && av_esr_ec(srf->esr) == AV_EC_SVC64 &&
+	    (srf->esr & 0xffff) == TEST_SVC && srf->pc == TEST_VA + sizeof(test_code) &&
+	    srf->regs[0] == 3 && srf->regs[2] == TEST_SP && srf->sp == TEST_SP)
+		return 0;
+	pr_err("armvisor: the world switch does not work on this machine (exit %llu, ESR %#llx, FAR %#llx, PC %#llx): please report it with the CPU's name and the kernel's version\n",
+	       srf->exit, srf->esr, srf->far, srf->pc);
+	return -ENODEV;
+}
+
+int av_switch_selftest(void)
+{
+	struct selftest *t = kzalloc(sizeof(*t), GFP_KERNEL);
+	int ret, i;
+
+	if (!t)
+		return -ENOMEM;
+	ret = selftest_pages(t);
+	if (ret)
+		goto free;
+	ret = av_switch_vm_init(&t->sw);
+	if (ret)
+		goto free;
+	av_switch_vcpu_init(&t->sw, t->srf, 0);
+	selftest_map(t);
+	ret = selftest_run(t);
+	av_switch_vm_destroy(&t->sw);
+free:
+	free_page((unsigned long)t->srf);
+	free_page((unsigned long)t->code);
+	for (i = 0; i < 4; i++)
+		free_page((unsigned long)t->tables[i]);
+	kfree(t);
+	return ret;
+}
