@@ -79,10 +79,14 @@ struct av_srf {
 	u64 esr;		/* of the last exit, as the hardware gave it */
 	u64 far;
 	u64 exit;		/* enum av_left */
+	u64 insn;		/* of an unknown-instruction exit, or AV_INSN_UNKNOWN */
 	u64 vpstate;		/* virtual, SPSR's layout */
 	struct av_switch sw;
 	u64 sys[AV_NR_VREGS];
 };
+
+/* The switcher could not read the instruction: fetch it. */
+#define AV_INSN_UNKNOWN		BIT_ULL(32)
 
 static_assert(sizeof(struct av_srf) <= 4096, "the register file is one page");
 

@@ -162,10 +162,23 @@ SYM_FUNC_END(av_switch_enter)
 	.balign	2048
 SYM_DATA_START(av_window_code)
 	/*
-	 * From EL1, whichever stack: only a defect of ours comes here. The
-	 * guest's registers may be gone; tell C and let it end the VM.
+	 * From EL1, whichever stack: a failed fetch (below), or a defect of
+	 * ours. Then the guest's registers may be gone; tell C and let it end
+	 * the VM.
 	 */
-	.rept	8
+	.rept	4
+	.balign	128
+	mov	x0, #EXIT_FATAL
+	b	.Lexit_saved
+	.endr
+	.balign	128
+	mrs	x1, elr_el1
+	adr	x2, .Lfetch
+	cmp	x1, x2
+	b.eq	.Lfetch_failed
+	mov	x0, #EXIT_FATAL
+	b	.Lexit_saved
+	.rept	3
 	.balign	128
 	mov	x0, #EXIT_FATAL
 	b	.Lexit_saved
@@ -258,11 +271,24 @@ SYM_DATA_START(av_window_code)
 	mrs	x1, elr_el1
 	mrs	x2, spsr_el1
 	stp	x1, x2, [sp, #SRF_PC]
-	mrs	x1, esr_el1
+	mrs	x3, esr_el1
 	mrs	x2, far_el1
-	stp	x1, x2, [sp, #SRF_ESR]
+	stp	x3, x2, [sp, #SRF_ESR]
 	str	x0, [sp, #SRF_EXIT]
 
+	/*
+	 * An unknown instruction: read it, as EL0, while the TLB that just
+	 * served its fetch is still there. Another vCPU's TLBI may come
+	 * between; then C fetches it the long way.
+	 */
+	lsr	x3, x3, #26
+	orr	x3, x3, x0
+	cbnz	x3, .Lfetched
+.Lfetch:
+	ldtr	w2, [x1]
+.Lfetch_done:
+	str	x2, [sp, #SRF_INSN]
+.Lfetched:
 	ldr	x1, [sp, #SW_TTBR_NONE]
 	ldr	x2, [sp, #SW_TTBR1_HOP]
 	ldr	x3, [sp, #SW_TTBR0_AUX]
@@ -278,6 +304,10 @@ SYM_DATA_START(av_window_code)
 	isb
 	add	x16, x16, #(.Llow_exit - av_window_code)
 	br	x16
+
+.Lfetch_failed:
+	mov	x2, #INSN_UNKNOWN
+	b	.Lfetch_done
 
 	/* Low alias; x0 is the register file there, x4 and x17 lead home. */
 .Llow_exit:

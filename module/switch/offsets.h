@@ -13,9 +13,10 @@
 #define SRF_ESR		0x110
 #define SRF_FAR		0x118
 #define SRF_EXIT	0x120
+#define SRF_INSN	0x128
 
 /* struct av_switch */
-#define SW_BASE		0x130
+#define SW_BASE		0x138
 #define SW_TTBR_NONE	(SW_BASE + 0x00)
 #define SW_TTBR0_AUX	(SW_BASE + 0x08)
 #define SW_TTBR1_HOP	(SW_BASE + 0x10)
@@ -53,5 +54,8 @@
 
 /* enum av_left */
 #define EXIT_FATAL	4
+
+/* No instruction: AV_INSN_UNKNOWN */
+#define INSN_UNKNOWN	0x100000000
 
 #endif /* AV_SWITCH_OFFSETS_H */

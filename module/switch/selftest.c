@@ -18,17 +18,20 @@
 #define TEST_VA		0xffff800008000000ULL
 #define TEST_SP		0x1234567890abcdef
 #define TEST_SVC	0x2a
+#define TEST_INSN	0xd538d083
 #define TEST_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_PXN | PTE_USER | \
 			 PTE_RDONLY | PTE_ATTRINDX(MT_NORMAL))
 
 static const u32 test_code[] = {
 	0x8b010000,			/* add x0, x0, x1 */
 	0x910003e2,			/* mov x2, sp */
+	TEST_INSN,			/* mrs x3, tpidr_el1: unknown at EL0 */
 	0xd4000001 | TEST_SVC << 5,	/* svc #TEST_SVC */
 };
 
 struct selftest {
-	struct av_vm_switch sw;
+	struct av_vm_switch vsw;
+	struct av_vcpu_switch csw;
 	struct av_srf *srf;
 	u64 *tables[4];
 	u32 *code;
@@ -63,34 +66,47 @@ static void selftest_map(struct selftest *t)
 		t->tables[level][(TEST_VA >> (39 - 9 * level)) & 511] = desc;
 		desc = virt_to_phys(t->tables[level]) | PMD_TYPE_TABLE;
 	}
-	root[511] = av_window_root_desc(&t->sw);
+	root[511] = av_window_root_desc(&t->vsw);
 	dsb(ishst);
+}
+
+/* Run until something of the guest's own doing ends it; false if nothing does. */
+static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
+{
+	unsigned int tries = 100;
+
+	do {
+		local_irq_disable();
+		av_switch_run(&t->vsw, &t->csw, t->srf, entry, false);
+		local_irq_enable();
+	} while (t->srf->exit == AV_LEFT_IRQ && --tries);
+	return t->srf->exit == AV_LEFT_SYNC;
 }
 
 static int selftest_run(struct selftest *t)
 {
 	struct av_srf *srf = t->srf;
 	struct av_entry entry = {
-		.ttbr0 = page_to_phys(ZERO_PAGE(0)),
-		.ttbr1 = virt_to_phys(t->tables[0]),
+		.root0 = page_to_phys(ZERO_PAGE(0)),
+		.root1 = virt_to_phys(t->tables[0]),
+		.serial0 = 1,
+		.serial1 = 1,
 	};
-	unsigned int tries = 100;
 
 	srf->regs[0] = 1;
 	srf->regs[1] = 2;
 	srf->sp = TEST_SP;
 	srf->pc = TEST_VA;
 	srf->vpstate = AV_PSR_EL1H;
-	do {
-		local_irq_disable();
-		av_switch_run(&t->sw, srf, &entry, false);
-		local_irq_enable();
-	} while (srf->exit == AV_LEFT_IRQ && --tries);
-
-	if (srf->exit == AV_LEFT_SYNC && av_esr_ec(srf->esr) == AV_EC_SVC64 &&
+	if (!selftest_enter(t, &entry) || av_esr_ec(srf->esr) != AV_EC_UNKNOWN ||
+	    srf->insn != TEST_INSN || srf->pc != TEST_VA + 8)
+		goto broken;
+	srf->pc += 4;
+	if (selftest_enter(t, &entry) && av_esr_ec(srf->esr) == AV_EC_SVC64 &&
 	    (srf->esr & 0xffff) == TEST_SVC && srf->pc == TEST_VA + sizeof(test_code) &&
 	    srf->regs[0] == 3 && srf->regs[2] == TEST_SP && srf->sp == TEST_SP)
 		return 0;
+broken:
 	pr_err("armvisor: the world switch does not work on this machine (exit %llu, ESR %#llx, FAR %#llx, PC %#llx): please report it with the CPU's name and the kernel's version\n",
 	       srf->exit, srf->esr, srf->far, srf->pc);
 	return -ENODEV;
@@ -106,13 +122,16 @@ int av_switch_selftest(void)
 	ret = selftest_pages(t);
 	if (ret)
 		goto free;
-	ret = av_switch_vm_init(&t->sw);
+	ret = av_switch_vm_init(&t->vsw);
 	if (ret)
 		goto free;
-	av_switch_vcpu_init(&t->sw, t->srf, 0);
-	selftest_map(t);
-	ret = selftest_run(t);
-	av_switch_vm_destroy(&t->sw);
+	ret = av_switch_vcpu_init(&t->vsw, &t->csw, t->srf, 0);
+	if (!ret) {
+		selftest_map(t);
+		ret = selftest_run(t);
+		av_switch_vcpu_destroy(&t->csw);
+	}
+	av_switch_vm_destroy(&t->vsw);
 free:
 	free_page((unsigned long)t->srf);
 	free_page((unsigned long)t->code);

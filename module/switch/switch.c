@@ -10,6 +10,7 @@
 #include <linux/pgtable.h>
 #include <linux/stddef.h>
 #include <asm/sysreg.h>
+#include <asm/tlbflush.h>
 
 #include "cpu/regs.h"
 #include "switch/offsets.h"
@@ -25,6 +26,7 @@ CHECK_OFFSET(pstate, SRF_PSTATE);
 CHECK_OFFSET(esr, SRF_ESR);
 CHECK_OFFSET(far, SRF_FAR);
 CHECK_OFFSET(exit, SRF_EXIT);
+CHECK_OFFSET(insn, SRF_INSN);
 CHECK_OFFSET(sw.ttbr_none, SW_TTBR_NONE);
 CHECK_OFFSET(sw.ttbr0_aux, SW_TTBR0_AUX);
 CHECK_OFFSET(sw.ttbr1_hop, SW_TTBR1_HOP);
@@ -57,6 +59,7 @@ CHECK_OFFSET(sw.h_tpidrro_el0, SW_H_TPIDRRO);
 CHECK_OFFSET(sys[AV_TPIDR_EL0], SRF_TPIDR);
 CHECK_OFFSET(sys[AV_TPIDRRO_EL0], SRF_TPIDRRO);
 static_assert(AV_LEFT_FATAL == EXIT_FATAL);
+static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
 
 /* SCTLR_EL1: what lets EL0 do things, all cleared first. Names as in the architecture. */
 #define SCTLR_EN_PAUTH	(BIT_ULL(31) | BIT_ULL(30) | BIT_ULL(27) | BIT_ULL(13))
@@ -136,15 +139,48 @@ static u64 guest_cntkctl(const struct av_srf *srf)
 	return cntkctl;
 }
 
-void av_switch_run(const struct av_vm_switch *vsw, struct av_srf *srf,
-		   const struct av_entry *entry, bool fp)
+/*
+ * The ASID that these trees run under. One that ran other trees before is
+ * flushed everywhere, since the vCPU may have left entries on other CPUs.
+ */
+static u64 context_asid(struct av_vcpu_switch *csw, const struct av_entry *entry)
+{
+	struct av_context *ctx = &csw->context[csw->current_context];
+	unsigned int i;
+
+	if (ctx->serial0 == entry->serial0 && ctx->serial1 == entry->serial1)
+		return ctx->asid.asid;
+
+	for (i = 0; i < csw->nr_contexts; i++) {
+		ctx = &csw->context[i];
+		if (ctx->serial0 == entry->serial0 && ctx->serial1 == entry->serial1) {
+			csw->current_context = i;
+			return ctx->asid.asid;
+		}
+	}
+
+	i = csw->next_victim;
+	csw->next_victim = (i + 1) % csw->nr_contexts;
+	csw->current_context = i;
+	ctx = &csw->context[i];
+	if (ctx->serial0 || ctx->serial1) {
+		__tlbi(aside1is, (u64)ctx->asid.asid << 48);
+		dsb(ish);
+	}
+	ctx->serial0 = entry->serial0;
+	ctx->serial1 = entry->serial1;
+	return ctx->asid.asid;
+}
+
+void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+		   struct av_srf *srf, const struct av_entry *entry, bool fp)
 {
 	struct av_switch *sw = &srf->sw;
 
-	sw->ttbr0 = entry->ttbr0;
-	sw->ttbr1 = entry->ttbr1 | (u64)vsw->asid[AV_ASID_CONTEXT0 + entry->context] << 48;
-	sw->ttbr1_hop = entry->ttbr1 | (u64)vsw->asid[AV_ASID_GUEST_HOP] << 48;
-	sw->flush = entry->flush_local || !arm64_use_ng_mappings;
+	sw->ttbr0 = entry->root0;
+	sw->ttbr1 = entry->root1 | context_asid(csw, entry) << 48;
+	sw->ttbr1_hop = entry->root1 | (u64)vsw->guest_hop.asid << 48;
+	sw->flush = !arm64_use_ng_mappings;
 	sw->sctlr = guest_sctlr(srf);
 	sw->tcr = guest_tcr(srf);
 	sw->cpacr = guest_cpacr(fp);

@@ -2,10 +2,10 @@
 /*
  * The world switch as C sees it.
  *
- * A context is a pair of shadow trees run under one ASID of the host's. A VM
- * has AV_NR_CONTEXTS of them, numbered; which trees a context means is mmu/'s
- * business, and so is flushing a context's ASID before it means others.
- * TLB entries of ours are never global.
+ * A context is a pair of shadow trees run under one ASID of the host's. Each
+ * vCPU has a few of its own, so that recycling one disturbs nobody else; what
+ * the trees are is mmu/'s business, here they are two serial numbers that are
+ * never used twice. TLB entries of ours are never global.
  */
 #ifndef AV_SWITCH_SWITCH_H
 #define AV_SWITCH_SWITCH_H
@@ -17,40 +17,44 @@
 
 struct av_srf;
 
-/* What to run next: physical addresses of the roots, and the context's number. */
+/*
+ * What to run next, as av_mmu_prepare_entry() says: the physical addresses of
+ * the roots, and the identities of the two trees, never reused in a VM. A host
+ * ASID that last ran this pair runs it again without a flush; which ASID, and
+ * flushing it when it changes hands, is done here.
+ */
 struct av_entry {
-	u64 ttbr0;
-	u64 ttbr1;
-	unsigned int context;
-	bool flush_local;	/* drop all of this CPU's TLB on the way in */
+	u64 root0, root1;	/* TTBR0, TTBR1 */
+	u64 serial0, serial1;	/* from 1 */
 };
 
 /*
  * The window: the top 2 MiB of the kernel half. Every shadow TTBR1 root maps
  * it: root[511] is av_window_root_desc(), a table descriptor to write as it is.
+ * Made by av_cpu_vm_init(), before mmu/ makes trees.
  */
 #define AV_WINDOW_START		0xffffffffffe00000ULL
 
-u64 av_window_root_desc(const struct av_vm_switch *sw);
-
-/* The host ASID of a context, for TLBI by ASID. */
-u16 av_context_asid(const struct av_vm_switch *sw, unsigned int context);
+u64 av_window_root_desc(const struct av_vm_switch *vsw);
 
 /* Module life. */
 int av_window_init(void);
 void av_window_exit(void);
 
 /* VM and vCPU life; the register file goes into the window at slot id + 1. */
-int av_switch_vm_init(struct av_vm_switch *sw);
-void av_switch_vm_destroy(struct av_vm_switch *sw);
-void av_switch_vcpu_init(struct av_vm_switch *sw, struct av_srf *srf, unsigned int id);
+int av_switch_vm_init(struct av_vm_switch *vsw);
+void av_switch_vm_destroy(struct av_vm_switch *vsw);
+int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			struct av_srf *srf, unsigned int id);
+void av_switch_vcpu_destroy(struct av_vcpu_switch *csw);
 
 /*
  * Run the guest until something ends it; the register file has the reason.
- * Interrupts off; they end it too and stay pending for the host to take.
+ * Interrupts off; they end it too and stay pending for the host to take. @fp:
+ * its FP registers are loaded, it may use them.
  */
-void av_switch_run(const struct av_vm_switch *vsw, struct av_srf *srf,
-		   const struct av_entry *entry, bool fp);
+void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+		   struct av_srf *srf, const struct av_entry *entry, bool fp);
 
 /* Go there and back once, before anybody depends on it: 0, or -ENODEV said in the log. */
 int av_switch_selftest(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What switch/ keeps a VM: the window's tables and the host ASIDs.
+ * What switch/ keeps a VM and a vCPU: the window's tables, host ASIDs.
  */
 #ifndef AV_SWITCH_TYPES_H
 #define AV_SWITCH_TYPES_H
@@ -9,21 +9,32 @@
 
 struct mm_struct;
 
-/* Pairs of shadow trees that can keep TLB entries at the same time. */
+/* Pairs of shadow trees of which a vCPU can keep TLB entries at the same time. */
 #define AV_NR_CONTEXTS	8
 
-enum {
-	AV_ASID_HOST_HOP,		/* the host's tree and the aux table */
-	AV_ASID_GUEST_HOP,		/* guest trees and the aux table */
-	AV_ASID_CONTEXT0,
-	AV_NR_ASIDS = AV_ASID_CONTEXT0 + AV_NR_CONTEXTS
+/* An ASID that the host's allocator pinned for us. */
+struct av_asid {
+	struct mm_struct *token;
+	u16 asid;
 };
 
 struct av_vm_switch {
-	/* aux[0] and every guest root's last entry lead to l1; l3 is the window */
+	/* aux[0] leads to l1, the last entries down from there to l3, the window */
 	u64 *aux, *l1, *l2, *l3;
-	struct mm_struct *token[AV_NR_ASIDS];
-	u16 asid[AV_NR_ASIDS];
+	struct av_asid host_hop;	/* the host's tree and the aux table */
+	struct av_asid guest_hop;	/* guest trees and the aux table */
+};
+
+struct av_context {
+	struct av_asid asid;
+	u64 serial0, serial1;		/* of the trees; 0: none yet */
+};
+
+struct av_vcpu_switch {
+	struct av_context context[AV_NR_CONTEXTS];
+	unsigned int nr_contexts;	/* at least 1 */
+	unsigned int current_context;
+	unsigned int next_victim;
 };
 
 #endif /* AV_SWITCH_TYPES_H */

@@ -56,19 +56,14 @@ void av_window_exit(void)
 	free_page((unsigned long)window_code);
 }
 
-u64 av_window_root_desc(const struct av_vm_switch *sw)
+u64 av_window_root_desc(const struct av_vm_switch *vsw)
 {
-	return virt_to_phys(sw->l1) | TABLE_DESC;
+	return virt_to_phys(vsw->l1) | TABLE_DESC;
 }
 
-u16 av_context_asid(const struct av_vm_switch *sw, unsigned int context)
+static int tables_init(struct av_vm_switch *vsw)
 {
-	return sw->asid[AV_ASID_CONTEXT0 + context];
-}
-
-static int tables_init(struct av_vm_switch *sw)
-{
-	u64 **tables[] = { &sw->aux, &sw->l1, &sw->l2, &sw->l3 };
+	u64 **tables[] = { &vsw->aux, &vsw->l1, &vsw->l2, &vsw->l3 };
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(tables); i++) {
@@ -76,83 +71,108 @@ static int tables_init(struct av_vm_switch *sw)
 		if (!*tables[i])
 			return -ENOMEM;
 	}
-	sw->aux[0] = virt_to_phys(sw->l1) | TABLE_DESC;
-	sw->l1[511] = virt_to_phys(sw->l2) | TABLE_DESC;
-	sw->l2[511] = virt_to_phys(sw->l3) | TABLE_DESC;
-	sw->l3[0] = virt_to_phys(window_code) | CODE_DESC;
+	vsw->aux[0] = virt_to_phys(vsw->l1) | TABLE_DESC;
+	vsw->l1[511] = virt_to_phys(vsw->l2) | TABLE_DESC;
+	vsw->l2[511] = virt_to_phys(vsw->l3) | TABLE_DESC;
+	vsw->l3[0] = virt_to_phys(window_code) | CODE_DESC;
 	return 0;
 }
 
-static int asids_init(struct av_vm_switch *sw)
+static int asid_get(struct av_asid *a)
 {
-	size_t size = sizeof(struct mm_struct) + 2 * cpumask_size();
-	int i;
-
-	for (i = 0; i < AV_NR_ASIDS; i++) {
-		struct mm_struct *token = kzalloc(size, GFP_KERNEL_ACCOUNT);
-		unsigned long asid;
-
-		if (!token)
-			return -ENOMEM;
-		asid = arm64_mm_context_get(token);
-		if (!asid) {
-			kfree(token);
-			pr_warn_ratelimited("armvisor: the host has no more ASIDs to pin: end other VMs first\n");
-			return -ENOSPC;
-		}
-		sw->token[i] = token;
-		sw->asid[i] = asid;
-	}
-	return 0;
+	a->token = kzalloc(sizeof(struct mm_struct) + 2 * cpumask_size(), GFP_KERNEL_ACCOUNT);
+	if (!a->token)
+		return -ENOMEM;
+	a->asid = arm64_mm_context_get(a->token);
+	if (a->asid)
+		return 0;
+	kfree(a->token);
+	a->token = NULL;
+	return -ENOSPC;
 }
 
-/* Of a VM that never ran or never will again. */
-void av_switch_vm_destroy(struct av_vm_switch *sw)
+/* Nothing runs under it any more, nor ever will before the host's allocator flushed it. */
+static void asid_put(struct av_asid *a)
 {
-	int i;
-
-	/* Walks through the tables must not outlive them. */
+	if (!a->token)
+		return;
 	dsb(ishst);
-	for (i = 0; i < AV_NR_ASIDS && sw->token[i]; i++)
-		__tlbi(aside1is, (u64)sw->asid[i] << 48);
+	__tlbi(aside1is, (u64)a->asid << 48);
 	dsb(ish);
-	for (i = 0; i < AV_NR_ASIDS && sw->token[i]; i++) {
-		arm64_mm_context_put(sw->token[i]);
-		kfree(sw->token[i]);
-		sw->token[i] = NULL;
-	}
-	free_page((unsigned long)sw->aux);
-	free_page((unsigned long)sw->l1);
-	free_page((unsigned long)sw->l2);
-	free_page((unsigned long)sw->l3);
+	arm64_mm_context_put(a->token);
+	kfree(a->token);
+	a->token = NULL;
 }
 
-int av_switch_vm_init(struct av_vm_switch *sw)
+/* Also of one that was half made. The trees that lead here are gone. */
+void av_switch_vm_destroy(struct av_vm_switch *vsw)
+{
+	asid_put(&vsw->host_hop);
+	asid_put(&vsw->guest_hop);
+	free_page((unsigned long)vsw->aux);
+	free_page((unsigned long)vsw->l1);
+	free_page((unsigned long)vsw->l2);
+	free_page((unsigned long)vsw->l3);
+}
+
+int av_switch_vm_init(struct av_vm_switch *vsw)
 {
 	int ret;
 
-	ret = tables_init(sw);
+	ret = tables_init(vsw);
 	if (!ret)
-		ret = asids_init(sw);
+		ret = asid_get(&vsw->host_hop);
+	if (!ret)
+		ret = asid_get(&vsw->guest_hop);
 	if (ret)
-		av_switch_vm_destroy(sw);
+		av_switch_vm_destroy(vsw);
 	return ret;
 }
 
-void av_switch_vcpu_init(struct av_vm_switch *sw, struct av_srf *srf, unsigned int id)
+/* One ASID will do; more save flushes. A machine may have no more than 256 in all. */
+static int contexts_init(struct av_vcpu_switch *csw)
+{
+	int ret = 0;
+
+	while (csw->nr_contexts < AV_NR_CONTEXTS) {
+		ret = asid_get(&csw->context[csw->nr_contexts].asid);
+		if (ret)
+			break;
+		csw->nr_contexts++;
+	}
+	if (csw->nr_contexts)
+		return 0;
+	if (ret == -ENOSPC)
+		pr_warn_ratelimited("armvisor: the host has no more ASIDs to give: end other VMs first\n");
+	return ret;
+}
+
+void av_switch_vcpu_destroy(struct av_vcpu_switch *csw)
+{
+	while (csw->nr_contexts)
+		asid_put(&csw->context[--csw->nr_contexts].asid);
+}
+
+int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			struct av_srf *srf, unsigned int id)
 {
 	u64 data = (u64)(id + 1) * PAGE_SIZE;
+	int ret;
 
+	ret = contexts_init(csw);
+	if (ret)
+		return ret;
 	srf->sw.ttbr_none = page_to_phys(ZERO_PAGE(0));
-	srf->sw.ttbr0_aux = virt_to_phys(sw->aux);
-	srf->sw.asid_host_hop = sw->asid[AV_ASID_HOST_HOP];
+	srf->sw.ttbr0_aux = virt_to_phys(vsw->aux);
+	srf->sw.asid_host_hop = vsw->host_hop.asid;
 	srf->sw.high_code = AV_WINDOW_START;
 	srf->sw.high_data = AV_WINDOW_START + data;
 	srf->sw.low_code = WINDOW_LOW;
 	srf->sw.low_data = WINDOW_LOW + data;
 
-	WRITE_ONCE(sw->l3[id + 1], virt_to_phys(srf) | DATA_DESC);
+	WRITE_ONCE(vsw->l3[id + 1], virt_to_phys(srf) | DATA_DESC);
 	/* Walks of any CPU see it before the vCPU is first entered. */
 	dsb(ishst);
 	isb();
+	return 0;
 }
