@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The vGIC's CPU interface: the ICC system registers of one vCPU.
+ * Pure; rules in vgic.h.
+ *
+ * Five bits of priority, all of them preemption bits, so there are 32 levels
+ * and one active-priorities register a group. Accesses follow the virtual CPU
+ * interface of the architecture (the ICV pseudocode), which is what a guest of
+ * KVM runs on.
+ */
+#include "irq/vgic.h"
+
+#define PRI_SHIFT	(8 - AV_VGIC_PRI_BITS)
+#define PRI_MASK	((u8)(0xff << PRI_SHIFT))
+#define BPR0_MIN	(7 - AV_VGIC_PRI_BITS)
+#define BPR1_MIN	(8 - AV_VGIC_PRI_BITS)
+#define IDLE		0xff
+
+#define CTLR_CBPR	BIT(0)
+#define CTLR_EOIMODE	BIT(1)
+#define CTLR_PRIBITS	GENMASK(10, 8)
+#define CTLR_IDBITS	GENMASK(13, 11)
+#define CTLR_SEIS	BIT(14)
+#define CTLR_A3V	BIT(15)
+
+#define SRE_VALUE	7	/* system registers on, no bypass; read-only as in KVM */
+
+static unsigned int bpr1_of(const struct av_vgic_cpu *cpu)
+{
+	if (!cpu->cbpr)
+		return cpu->bpr1;
+	return min_t(unsigned int, cpu->bpr0 + 1U, 7);
+}
+
+/* A priority without its subpriority: what decides about preemption. */
+static u8 group_priority(const struct av_vgic_cpu *cpu, u8 priority, bool group1)
+{
+	unsigned int point = group1 ? bpr1_of(cpu) : cpu->bpr0 + 1U;
+
+	return (u8)(priority & (0xffU << point));
+}
+
+static u8 running_priority(const struct av_vgic_cpu *cpu)
+{
+	u32 active = cpu->ap0r | cpu->ap1r;
+
+	return active ? (u8)(__ffs64(active) << PRI_SHIFT) : IDLE;
+}
+
+u32 av_vgic_highest(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	u32 words, bits, best = AV_VGIC_SPURIOUS;
+	unsigned int best_priority = IDLE;
+
+	if (!vgic->enabled)
+		return best;
+	for (words = cpu->summary; words; words &= words - 1) {
+		u32 word = (u32)__ffs64(words);
+
+		for (bits = cpu->candidates[word]; bits; bits &= bits - 1) {
+			u32 intid = word * 32 + (u32)__ffs64(bits);
+			const struct av_virq *irq = av_vgic_irq(vgic, cpu, intid);
+
+			if (!irq || !(irq->group1 ? cpu->grpen1 : cpu->grpen0))
+				continue;
+			/* Equal priorities: the lower number, which came first. */
+			if (irq->priority >= best_priority)
+				continue;
+			best_priority = irq->priority;
+			best = intid;
+		}
+	}
+	return best;
+}
+
+/* May this interrupt, the best one, interrupt what runs? */
+static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
+{
+	return irq->priority < cpu->pmr &&
+	       group_priority(cpu, irq->priority, irq->group1) < running_priority(cpu);
+}
+
+u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	const struct av_virq *irq;
+	u32 intid;
+
+	if (!cpu->summary)
+		return 0;
+	intid = av_vgic_highest(vgic, cpu);
+	if (intid == AV_VGIC_SPURIOUS)
+		return 0;
+	irq = av_vgic_irq(vgic, cpu, intid);
+	if (!irq || !signals(cpu, irq))
+		return 0;
+	return irq->group1 ? AV_VGIC_IRQ : AV_VGIC_FIQ;
+}
+
+static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group1)
+{
+	u32 intid = av_vgic_highest(vgic, cpu);
+	struct av_virq *irq;
+	u32 level;
+
+	if (intid == AV_VGIC_SPURIOUS)
+		return intid;
+	irq = av_vgic_irq(vgic, cpu, intid);
+	if (!irq || irq->group1 != group1 || !signals(cpu, irq))
+		return AV_VGIC_SPURIOUS;
+
+	irq->active = true;
+	irq->latch = false;
+	level = 1U << (group_priority(cpu, irq->priority, group1) >> PRI_SHIFT);
+	if (group1)
+		cpu->ap1r |= level;
+	else
+		cpu->ap0r |= level;
+	av_virq_changed(vgic, cpu, irq, intid);
+	av_vgic_update_cpu(vgic, cpu);
+	return intid;
+}
+
+static void deactivate(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
+		       u32 intid)
+{
+	irq->active = false;
+	if (irq->notify)
+		cpu->deactivated = intid;
+	av_virq_changed(vgic, cpu, irq, intid);
+}
+
+/* The highest active priority is over; IDLE if there was none. */
+static u8 drop_priority(struct av_vgic_cpu *cpu)
+{
+	u8 priority = running_priority(cpu);
+	u32 active = cpu->ap0r | cpu->ap1r, lowest = active & (~active + 1);
+
+	if (cpu->ap0r & lowest)
+		cpu->ap0r &= ~lowest;
+	else
+		cpu->ap1r &= ~lowest;
+	return priority;
+}
+
+static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid,
+			     bool group1)
+{
+	struct av_virq *irq;
+	u8 dropped;
+
+	if (intid >= 1020)	/* special numbers */
+		return;
+	dropped = drop_priority(cpu);
+	irq = av_vgic_irq(vgic, cpu, intid);
+	/* What does not fit is the guest's mistake; the priority is dropped all the same. */
+	if (irq && irq->active && !cpu->eoimode && irq->group1 == group1 &&
+	    group_priority(cpu, irq->priority, group1) == dropped)
+		deactivate(vgic, cpu, irq, intid);
+	av_vgic_update_cpu(vgic, cpu);
+}
+
+static void write_dir(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
+{
+	struct av_virq *irq = av_vgic_irq(vgic, cpu, intid);
+
+	if (cpu->eoimode && irq && irq->active)
+		deactivate(vgic, cpu, irq, intid);
+}
+
+static u64 highest_of_group(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group1)
+{
+	u32 intid = av_vgic_highest(vgic, cpu);
+	const struct av_virq *irq = av_vgic_irq(vgic, cpu, intid);
+
+	return irq && irq->group1 == group1 ? intid : AV_VGIC_SPURIOUS;
+}
+
+static u64 read_ctlr(const struct av_vgic_cpu *cpu)
+{
+	return (cpu->cbpr ? CTLR_CBPR : 0) | (cpu->eoimode ? CTLR_EOIMODE : 0) |
+	       FIELD_PREP(CTLR_PRIBITS, AV_VGIC_PRI_BITS - 1) |
+	       FIELD_PREP(CTLR_IDBITS, AV_VGIC_ID_BITS) | CTLR_A3V;
+}
+
+static void write_ctlr(struct av_vgic_cpu *cpu, u64 val)
+{
+	cpu->cbpr = val & CTLR_CBPR;
+	cpu->eoimode = val & CTLR_EOIMODE;
+}
+
+static void write_bpr(u8 *bpr, u64 val, u8 least)
+{
+	*bpr = max_t(u8, val & 7, least);
+}
+
+#define ICC(crm, op2)		AV_SYS(3, 0, 12, crm, op2)
+#define ICC_PMR			AV_SYS(3, 0, 4, 6, 0)
+#define ICC_IAR0		ICC(8, 0)
+#define ICC_EOIR0		ICC(8, 1)
+#define ICC_HPPIR0		ICC(8, 2)
+#define ICC_BPR0		ICC(8, 3)
+#define ICC_AP0R0		ICC(8, 4)
+#define ICC_AP1R0		ICC(9, 0)
+#define ICC_DIR			ICC(11, 1)
+#define ICC_RPR			ICC(11, 3)
+#define ICC_SGI1R		ICC(11, 5)
+#define ICC_ASGI1R		ICC(11, 6)
+#define ICC_SGI0R		ICC(11, 7)
+#define ICC_IAR1		ICC(12, 0)
+#define ICC_EOIR1		ICC(12, 1)
+#define ICC_HPPIR1		ICC(12, 2)
+#define ICC_BPR1		ICC(12, 3)
+#define ICC_CTLR		ICC(12, 4)
+#define ICC_SRE			ICC(12, 5)
+#define ICC_IGRPEN0		ICC(12, 6)
+#define ICC_IGRPEN1		ICC(12, 7)
+
+/* The registers that hold state: the guest's and the VMM's view are the same. */
+static bool read_state(const struct av_vgic_cpu *cpu, u32 reg, u64 *val)
+{
+	switch (reg) {
+	case ICC_PMR:
+		*val = cpu->pmr;
+		return true;
+	case ICC_BPR0:
+		*val = cpu->bpr0;
+		return true;
+	case ICC_BPR1:
+		*val = bpr1_of(cpu);
+		return true;
+	case ICC_AP0R0:
+		*val = cpu->ap0r;
+		return true;
+	case ICC_AP1R0:
+		*val = cpu->ap1r;
+		return true;
+	case ICC_CTLR:
+		*val = read_ctlr(cpu);
+		return true;
+	case ICC_SRE:
+		*val = SRE_VALUE;
+		return true;
+	case ICC_IGRPEN0:
+		*val = cpu->grpen0;
+		return true;
+	case ICC_IGRPEN1:
+		*val = cpu->grpen1;
+		return true;
+	}
+	return false;
+}
+
+static bool write_state(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, u64 val)
+{
+	switch (reg) {
+	case ICC_PMR:
+		cpu->pmr = val & PRI_MASK;
+		break;
+	case ICC_BPR0:
+		write_bpr(&cpu->bpr0, val, BPR0_MIN);
+		break;
+	case ICC_BPR1:
+		if (!cpu->cbpr)
+			write_bpr(&cpu->bpr1, val, BPR1_MIN);
+		break;
+	case ICC_AP0R0:
+		cpu->ap0r = (u32)val;
+		break;
+	case ICC_AP1R0:
+		cpu->ap1r = (u32)val;
+		break;
+	case ICC_CTLR:
+		write_ctlr(cpu, val);
+		break;
+	case ICC_SRE:
+		return true;
+	case ICC_IGRPEN0:
+		cpu->grpen0 = val & 1;
+		break;
+	case ICC_IGRPEN1:
+		cpu->grpen1 = val & 1;
+		break;
+	default:
+		return false;
+	}
+	av_vgic_update_cpu(vgic, cpu);
+	return true;
+}
+
+static bool icc_read(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, u64 *val)
+{
+	switch (reg) {
+	case ICC_IAR0:
+	case ICC_IAR1:
+		*val = acknowledge(vgic, cpu, reg == ICC_IAR1);
+		return true;
+	case ICC_HPPIR0:
+	case ICC_HPPIR1:
+		*val = highest_of_group(vgic, cpu, reg == ICC_HPPIR1);
+		return true;
+	case ICC_RPR:
+		*val = running_priority(cpu);
+		return true;
+	}
+	return read_state(cpu, reg, val);
+}
+
+static bool icc_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, u64 val)
+{
+	switch (reg) {
+	case ICC_EOIR0:
+	case ICC_EOIR1:
+		end_of_interrupt(vgic, cpu, val & GENMASK(23, 0), reg == ICC_EOIR1);
+		return true;
+	case ICC_DIR:
+		write_dir(vgic, cpu, val & GENMASK(23, 0));
+		return true;
+	case ICC_SGI1R:
+	case ICC_ASGI1R:
+	case ICC_SGI0R:
+		av_vgic_sgi(vgic, cpu, val, reg == ICC_SGI1R);
+		return true;
+	}
+	return write_state(vgic, cpu, reg, val);
+}
+
+bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write, u64 *val)
+{
+	return write ? icc_write(vgic, cpu, reg, *val) : icc_read(vgic, cpu, reg, val);
+}
+
+/* AP0R1 to AP0R3 and their AP1R twins exist as attributes, not as registers. */
+static bool is_absent_apr(u32 reg)
+{
+	return (reg > ICC_AP0R0 && reg <= ICC_AP0R0 + 3) || (reg > ICC_AP1R0 && reg <= ICC_AP1R0 + 3);
+}
+
+bool av_vgic_icc_user_has(u32 reg)
+{
+	static const struct av_vgic_cpu none;
+	u64 val;
+
+	return read_state(&none, reg, &val) || is_absent_apr(reg);
+}
+
+int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write, u64 *val)
+{
+	const u64 fixed = CTLR_PRIBITS | CTLR_IDBITS | CTLR_SEIS | CTLR_A3V;
+
+	if (!av_vgic_icc_user_has(reg))
+		return -ENXIO;
+	if (is_absent_apr(reg))
+		return -EINVAL;
+	if (!write)
+		return read_state(cpu, reg, val) ? 0 : -ENXIO;
+	/*
+	 * State of a machine with more bits of priority or numbers, or other
+	 * features, cannot be restored. Fewer bits can: the guest goes on to
+	 * see ours.
+	 */
+	if (reg == ICC_CTLR && (FIELD_GET(CTLR_PRIBITS, *val) > FIELD_GET(CTLR_PRIBITS, read_ctlr(cpu)) ||
+				FIELD_GET(CTLR_IDBITS, *val) > AV_VGIC_ID_BITS ||
+				((*val ^ read_ctlr(cpu)) & fixed & (CTLR_SEIS | CTLR_A3V))))
+		return -EINVAL;
+	if (reg == ICC_SRE && !(*val & 1))
+		return -EINVAL;
+	return write_state(vgic, cpu, reg, *val) ? 0 : -ENXIO;
+}

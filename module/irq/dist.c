@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The vGIC's distributor frame. Pure; rules in vgic.h and regs.h.
+ */
+#include "irq/regs.h"
+
+#define CTLR_ENABLE_GRP1	BIT(1)		/* EnableGrp1 with one security state */
+#define CTLR_ARE		BIT(4)
+#define CTLR_DS			BIT(6)
+#define TYPER_ID_BITS		(9U << 19)	/* INTIDs of ten bits */
+#define IIDR_PRODUCT		(0x4bU << 24)	/* 'K': as KVM's, whose model this is */
+#define IIDR_REVISION		GENMASK(15, 12)
+#define IIDR_IMPLEMENTER	0x43b
+
+static u64 read_ctlr(const struct av_vgic_io *io, u32 intid)
+{
+	return (io->vgic->enabled ? CTLR_ENABLE_GRP1 : 0) | CTLR_ARE | CTLR_DS;
+}
+
+static int write_ctlr(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	bool enabled = val & CTLR_ENABLE_GRP1;
+
+	if (enabled != io->vgic->enabled) {
+		io->vgic->enabled = enabled;
+		av_vgic_update_all(io->vgic);
+	}
+	return 0;
+}
+
+static u64 read_typer(const struct av_vgic_io *io, u32 intid)
+{
+	return (av_vgic_nr_irqs(io->vgic) / 32 - 1) | TYPER_ID_BITS;
+}
+
+static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
+{
+	return IIDR_PRODUCT | FIELD_PREP(IIDR_REVISION, (u64)io->vgic->revision) |
+	       IIDR_IMPLEMENTER;
+}
+
+/* The VMM chooses among the revisions of KVM's model that we are. */
+static int write_iidr(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	u32 revision = (u32)FIELD_GET(IIDR_REVISION, val);
+
+	if (!io->user)
+		return 0;
+	if (((u32)val ^ read_iidr(io, intid)) & ~IIDR_REVISION)
+		return -EINVAL;
+	if (revision != AV_VGIC_REV_2 && revision != AV_VGIC_REV_3)
+		return -EINVAL;
+	io->vgic->revision = (u8)revision;
+	return 0;
+}
+
+/* Of TYPER2 nothing can be restored but what it reads. */
+static int write_typer2(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	return io->user && val ? -EINVAL : 0;
+}
+
+/* Aff3 is not there: the upper word reads zero and ignores writes. */
+static u64 read_irouter(const struct av_vgic_io *io, u32 intid)
+{
+	const struct av_virq *irq = av_vgic_irq(io->vgic, io->cpu, intid);
+
+	return irq ? av_vgic_part(io, irq->mpidr) : 0;
+}
+
+static int write_irouter(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	struct av_virq *irq = av_vgic_irq(io->vgic, io->cpu, intid);
+
+	if (irq && !(io->offset & 4))
+		av_virq_route(io->vgic, irq, intid, val & GENMASK(23, 0));
+	return 0;
+}
+
+#define W32	AV_VGIC_W32
+#define W8_32	(AV_VGIC_W8 | AV_VGIC_W32)
+#define W32_64	(AV_VGIC_W32 | AV_VGIC_W64)
+#define IRQS	AV_VGIC_MAX_IRQS
+
+static const struct av_vgic_row rows[] = {
+	{ 0x0000, 4, 0, W32, read_ctlr, write_ctlr },
+	{ 0x0004, 4, 0, W32, read_typer, NULL },
+	{ 0x0008, 4, 0, W32, read_iidr, write_iidr },
+	{ 0x000c, 4, 0, W32, av_vgic_raz, write_typer2 },
+	{ 0x0010, 4, 0, W32, av_vgic_rao, NULL },			/* STATUSR */
+	{ 0x0080, IRQS / 8, 1, W32, av_vgic_read_group, av_vgic_write_group },
+	{ 0x0100, IRQS / 8, 1, W32, av_vgic_read_enable, av_vgic_write_senable },
+	{ 0x0180, IRQS / 8, 1, W32, av_vgic_read_enable, av_vgic_write_cenable },
+	{ 0x0200, IRQS / 8, 1, W32, av_vgic_read_spending, av_vgic_write_spending },
+	{ 0x0280, IRQS / 8, 1, W32, av_vgic_read_cpending, av_vgic_write_cpending },
+	{ 0x0300, IRQS / 8, 1, W32, av_vgic_read_active, av_vgic_write_sactive },
+	{ 0x0380, IRQS / 8, 1, W32, av_vgic_read_active, av_vgic_write_cactive },
+	{ 0x0400, IRQS, 8, W8_32, av_vgic_read_priority, av_vgic_write_priority },
+	{ 0x0800, IRQS, 8, W8_32, av_vgic_raz, NULL },			/* ITARGETSR */
+	{ 0x0c00, IRQS / 4, 2, W32, av_vgic_read_config, av_vgic_write_config },
+	{ 0x0d00, IRQS / 8, 1, W32, av_vgic_raz, NULL },		/* IGRPMODR */
+	{ 0x6000, IRQS * 8, 64, W32_64, read_irouter, write_irouter },
+	{ 0xffd0, 48, 0, W32, av_vgic_read_idregs, NULL },
+};
+
+int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val)
+{
+	const struct av_vgic_row *row;
+	u32 intid;
+
+	*val = 0;
+	row = av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
+	if (!row)
+		return -ENXIO;
+	/* Private interrupts are the redistributors'. */
+	if (!row->bits || intid >= AV_VGIC_PRIVATE)
+		*val = row->read(io, intid);
+	return 0;
+}
+
+int av_vgic_dist_write(const struct av_vgic_io *io, u64 val)
+{
+	const struct av_vgic_row *row;
+	u32 intid;
+
+	row = av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
+	if (!row)
+		return -ENXIO;
+	if (!row->write || (row->bits && intid < AV_VGIC_PRIVATE))
+		return 0;
+	return row->write(io, intid, val);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The vGIC's redistributor frames, RD_base and SGI_base. Pure; rules in
+ * vgic.h and regs.h. There are no LPIs: their registers read zero.
+ */
+#include "irq/regs.h"
+
+#define CTLR_CES	BIT(1)		/* EnableLPIs is implemented to be cleared */
+#define CTLR_IR		BIT(2)		/* invalidation by register */
+#define TYPER_LAST	BIT_ULL(4)
+#define IIDR_PRODUCT	(0x4bU << 24)
+#define IIDR_IMPLEMENTER 0x43b
+
+static u64 read_ctlr(const struct av_vgic_io *io, u32 intid)
+{
+	return io->vgic->revision >= AV_VGIC_REV_3 ? CTLR_IR | CTLR_CES : 0;
+}
+
+static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
+{
+	return IIDR_PRODUCT | IIDR_IMPLEMENTER;
+}
+
+static u64 read_typer(const struct av_vgic_io *io, u32 intid)
+{
+	const struct av_vgic_cpu *cpu = io->cpu;
+	u64 val = (u64)cpu->mpidr << 32 | (cpu->id & 0xffff) << 8;
+
+	if (io->vgic->ops->is_last(io->vgic, cpu))
+		val |= TYPER_LAST;
+	return av_vgic_part(io, val);
+}
+
+#define W32	AV_VGIC_W32
+#define W8_32	(AV_VGIC_W8 | AV_VGIC_W32)
+#define W32_64	(AV_VGIC_W32 | AV_VGIC_W64)
+#define IRQS	AV_VGIC_PRIVATE
+#define SGI	0x10000
+
+static const struct av_vgic_row rows[] = {
+	{ 0x0000, 4, 0, W32, read_ctlr, NULL },
+	{ 0x0004, 4, 0, W32, read_iidr, NULL },
+	{ 0x0008, 8, 0, W32_64, read_typer, NULL },
+	{ 0x0010, 4, 0, W32, av_vgic_raz, NULL },	/* STATUSR */
+	{ 0x0014, 4, 0, W32, av_vgic_raz, NULL },	/* WAKER: always awake */
+	{ 0x0070, 8, 0, W32_64, av_vgic_raz, NULL },	/* PROPBASER */
+	{ 0x0078, 8, 0, W32_64, av_vgic_raz, NULL },	/* PENDBASER */
+	{ 0x00a0, 8, 0, W32_64, av_vgic_raz, NULL },	/* INVLPIR */
+	{ 0x00b0, 8, 0, W32_64, av_vgic_raz, NULL },	/* INVALLR */
+	{ 0x00c0, 4, 0, W32, av_vgic_raz, NULL },	/* SYNCR */
+	{ 0xffd0, 48, 0, W32, av_vgic_read_idregs, NULL },
+	{ SGI + 0x080, IRQS / 8, 1, W32, av_vgic_read_group, av_vgic_write_group },
+	{ SGI + 0x100, IRQS / 8, 1, W32, av_vgic_read_enable, av_vgic_write_senable },
+	{ SGI + 0x180, IRQS / 8, 1, W32, av_vgic_read_enable, av_vgic_write_cenable },
+	{ SGI + 0x200, IRQS / 8, 1, W32, av_vgic_read_spending, av_vgic_write_spending },
+	{ SGI + 0x280, IRQS / 8, 1, W32, av_vgic_read_cpending, av_vgic_write_cpending },
+	{ SGI + 0x300, IRQS / 8, 1, W32, av_vgic_read_active, av_vgic_write_sactive },
+	{ SGI + 0x380, IRQS / 8, 1, W32, av_vgic_read_active, av_vgic_write_cactive },
+	{ SGI + 0x400, IRQS, 8, W8_32, av_vgic_read_priority, av_vgic_write_priority },
+	{ SGI + 0xc00, IRQS / 4, 2, W32, av_vgic_read_config, av_vgic_write_config },
+	{ SGI + 0xd00, IRQS / 8, 1, W32, av_vgic_raz, NULL },	/* IGRPMODR0 */
+	{ SGI + 0xe00, 4, 0, W32, av_vgic_raz, NULL },		/* NSACR */
+};
+
+int av_vgic_redist_read(const struct av_vgic_io *io, u64 *val)
+{
+	const struct av_vgic_row *row;
+	u32 intid;
+
+	*val = 0;
+	row = av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
+	if (!row)
+		return -ENXIO;
+	*val = row->read(io, intid);
+	return 0;
+}
+
+int av_vgic_redist_write(const struct av_vgic_io *io, u64 val)
+{
+	const struct av_vgic_row *row;
+	u32 intid;
+
+	row = av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
+	if (!row)
+		return -ENXIO;
+	return row->write ? row->write(io, intid, val) : 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory-mapped registers of the vGIC as rows, for dist.c and redist.c.
+ *
+ * A row is a register or a bank of registers with some bits an interrupt. The
+ * accessors of the banks are shared by both frames: what is an SPI's in the
+ * distributor is an SGI's or PPI's in a redistributor.
+ */
+#ifndef AV_IRQ_REGS_H
+#define AV_IRQ_REGS_H
+
+#include "irq/vgic.h"
+
+/* Widths that a register may be accessed with: the number of bytes is the bit. */
+#define AV_VGIC_W8	1
+#define AV_VGIC_W32	4
+#define AV_VGIC_W64	8
+
+struct av_vgic_row {
+	u32 offset, size;	/* in bytes */
+	u8 bits;		/* of the bank, an interrupt; 0: a plain register */
+	u8 widths;
+	/* intid: the first interrupt of the access, of a bank. */
+	u64 (*read)(const struct av_vgic_io *io, u32 intid);
+	/* NULL ignores writes. 0 or -EINVAL. */
+	int (*write)(const struct av_vgic_io *io, u32 intid, u64 val);
+};
+
+/* The row that takes this access and its first interrupt, or NULL. */
+const struct av_vgic_row *av_vgic_row_find(const struct av_vgic_row *rows, unsigned int n,
+					   const struct av_vgic_io *io, u32 *intid);
+
+/* The accessed part of a register of 64 bits. */
+static inline u64 av_vgic_part(const struct av_vgic_io *io, u64 reg)
+{
+	u64 val = reg >> ((io->offset & 7) * 8);
+
+	return io->len == 8 ? val : (u32)val;
+}
+
+u64 av_vgic_raz(const struct av_vgic_io *io, u32 intid);
+u64 av_vgic_rao(const struct av_vgic_io *io, u32 intid);
+u64 av_vgic_read_idregs(const struct av_vgic_io *io, u32 intid);
+
+u64 av_vgic_read_group(const struct av_vgic_io *io, u32 intid);
+int av_vgic_write_group(const struct av_vgic_io *io, u32 intid, u64 val);
+u64 av_vgic_read_enable(const struct av_vgic_io *io, u32 intid);
+int av_vgic_write_senable(const struct av_vgic_io *io, u32 intid, u64 val);
+int av_vgic_write_cenable(const struct av_vgic_io *io, u32 intid, u64 val);
+u64 av_vgic_read_spending(const struct av_vgic_io *io, u32 intid);
+u64 av_vgic_read_cpending(const struct av_vgic_io *io, u32 intid);
+int av_vgic_write_spending(const struct av_vgic_io *io, u32 intid, u64 val);
+int av_vgic_write_cpending(const struct av_vgic_io *io, u32 intid, u64 val);
+u64 av_vgic_read_active(const struct av_vgic_io *io, u32 intid);
+int av_vgic_write_sactive(const struct av_vgic_io *io, u32 intid, u64 val);
+int av_vgic_write_cactive(const struct av_vgic_io *io, u32 intid, u64 val);
+u64 av_vgic_read_priority(const struct av_vgic_io *io, u32 intid);
+int av_vgic_write_priority(const struct av_vgic_io *io, u32 intid, u64 val);
+u64 av_vgic_read_config(const struct av_vgic_io *io, u32 intid);
+int av_vgic_write_config(const struct av_vgic_io *io, u32 intid, u64 val);
+
+#endif /* AV_IRQ_REGS_H */

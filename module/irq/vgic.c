@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The vGIC's interrupts: their state, who they go to, how they come in.
+ * Pure; rules in vgic.h.
+ */
+#include "irq/vgic.h"
+
+void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id)
+{
+	unsigned int i;
+
+	memset(cpu, 0, sizeof(*cpu));
+	cpu->id = id;
+	cpu->mpidr = av_vgic_affinity(id);
+	cpu->bpr0 = 7 - AV_VGIC_PRI_BITS;
+	cpu->bpr1 = 8 - AV_VGIC_PRI_BITS;
+	for (i = 0; i < AV_VGIC_PRIVATE; i++) {
+		struct av_virq *irq = &cpu->private[i];
+
+		irq->group1 = true;
+		irq->enabled = i < AV_VGIC_SGIS;
+		irq->level = i >= AV_VGIC_SGIS;
+		irq->mpidr = cpu->mpidr;
+	}
+}
+
+void av_vgic_add_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	unsigned int i;
+
+	cpu->index = vgic->nr_cpus;
+	for (i = 0; i < AV_VGIC_PRIVATE; i++)
+		cpu->private[i].target = (s16)cpu->index;
+	vgic->cpus[vgic->nr_cpus++] = cpu;
+}
+
+void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis)
+{
+	unsigned int i;
+
+	/* Until the guest routes it, an SPI goes to the first vCPU, whatever its id. */
+	for (i = 0; i < vgic->nr_spis; i++) {
+		spis[i].group1 = true;
+		spis[i].target = vgic->nr_cpus ? 0 : -1;
+	}
+	vgic->spis = spis;
+	if (!vgic->revision)
+		vgic->revision = AV_VGIC_REV_3;
+	vgic->initialized = true;
+}
+
+struct av_virq *av_vgic_irq(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
+{
+	if (intid < AV_VGIC_PRIVATE)
+		return cpu ? &cpu->private[intid] : NULL;
+	if (!vgic->initialized || intid >= av_vgic_nr_irqs(vgic))
+		return NULL;
+	return &vgic->spis[intid - AV_VGIC_PRIVATE];
+}
+
+struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
+{
+	unsigned int i;
+
+	for (i = 0; i < vgic->nr_cpus; i++)
+		if (vgic->cpus[i]->mpidr == mpidr)
+			return vgic->cpus[i];
+	return NULL;
+}
+
+void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	u8 out = av_vgic_output(vgic, cpu), old = cpu->out;
+
+	if (out == old)
+		return;
+	WRITE_ONCE(cpu->out, out);
+	if (out & ~old)
+		vgic->ops->kick(vgic, cpu);
+}
+
+void av_vgic_update_all(struct av_vgic *vgic)
+{
+	unsigned int i;
+
+	for (i = 0; i < vgic->nr_cpus; i++)
+		av_vgic_update_cpu(vgic, vgic->cpus[i]);
+}
+
+static void set_candidate(struct av_vgic_cpu *cpu, u32 intid, bool on)
+{
+	u32 word = intid / 32;
+
+	if (on)
+		cpu->candidates[word] |= 1U << (intid % 32);
+	else
+		cpu->candidates[word] &= ~(1U << (intid % 32));
+	if (cpu->candidates[word])
+		cpu->summary |= 1U << word;
+	else
+		cpu->summary &= ~(1U << word);
+}
+
+static struct av_vgic_cpu *target_of(struct av_vgic *vgic, struct av_vgic_cpu *cpu,
+				     struct av_virq *irq, u32 intid)
+{
+	if (intid < AV_VGIC_PRIVATE)
+		return cpu;
+	return irq->target < 0 ? NULL : vgic->cpus[irq->target];
+}
+
+void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
+		     u32 intid)
+{
+	struct av_vgic_cpu *target = target_of(vgic, cpu, irq, intid);
+
+	if (!target)
+		return;
+	set_candidate(target, intid, irq->enabled && !irq->active && av_virq_pending(irq));
+	/* Before it is initialized there is no CPU interface to signal. */
+	if (vgic->initialized)
+		av_vgic_update_cpu(vgic, target);
+}
+
+void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpidr)
+{
+	struct av_vgic_cpu *from = target_of(vgic, NULL, irq, intid);
+	struct av_vgic_cpu *to = av_vgic_cpu_by_mpidr(vgic, mpidr);
+
+	irq->mpidr = mpidr;
+	irq->target = to ? (s16)to->index : -1;
+	if (from && from != to) {
+		set_candidate(from, intid, false);
+		av_vgic_update_cpu(vgic, from);
+	}
+	av_virq_changed(vgic, NULL, irq, intid);
+}
+
+int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool level,
+		   bool owner)
+{
+	struct av_virq *irq = av_vgic_irq(vgic, cpu, intid);
+
+	if (!irq)
+		return -EINVAL;
+	/* KVM: a line that somebody in the kernel drives is not the VMM's. */
+	if (irq->owned && !owner)
+		return 0;
+	if (irq->level) {
+		if (irq->line == level)
+			return 0;
+		irq->line = level;
+	} else {
+		if (!level)
+			return 0;
+		irq->latch = true;
+	}
+	av_virq_changed(vgic, cpu, irq, intid);
+	return 0;
+}
+
+/* ICC_SGI1R_EL1 */
+#define SGI_TARGETS	GENMASK_ULL(15, 0)
+#define SGI_AFF1	GENMASK_ULL(23, 16)
+#define SGI_INTID	GENMASK_ULL(27, 24)
+#define SGI_AFF2	GENMASK_ULL(39, 32)
+#define SGI_BROADCAST	BIT_ULL(40)
+#define SGI_RANGE	GENMASK_ULL(47, 44)
+#define SGI_AFF3	GENMASK_ULL(55, 48)
+
+static void raise_sgi(struct av_vgic *vgic, struct av_vgic_cpu *to, u32 intid, bool group1)
+{
+	struct av_virq *irq = &to->private[intid];
+
+	if (irq->group1 && !group1)
+		return;
+	irq->latch = true;
+	av_virq_changed(vgic, to, irq, intid);
+}
+
+void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool group1)
+{
+	u32 intid = FIELD_GET(SGI_INTID, reg), cluster;
+	unsigned int i;
+
+	if (reg & SGI_BROADCAST) {
+		for (i = 0; i < vgic->nr_cpus; i++)
+			if (vgic->cpus[i] != from)
+				raise_sgi(vgic, vgic->cpus[i], intid, group1);
+		return;
+	}
+	/* No vCPU has an Aff3 or, with ICC_CTLR_EL1.RSS 0, an Aff0 above 15. */
+	if (reg & (SGI_AFF3 | SGI_RANGE))
+		return;
+	cluster = (u32)(FIELD_GET(SGI_AFF2, reg) << 16 | FIELD_GET(SGI_AFF1, reg) << 8);
+	for (i = 0; i < 16; i++) {
+		struct av_vgic_cpu *to;
+
+		if (!(reg & BIT_ULL(i)))
+			continue;
+		to = av_vgic_cpu_by_mpidr(vgic, cluster | i);
+		if (to)
+			raise_sgi(vgic, to, intid, group1);
+	}
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A GICv3 in software: distributor, redistributors and CPU interfaces of one
+ * VM. One security state (GICD_CTLR.DS is 1), affinity routing always on, no
+ * LPIs. What software can see of it is what KVM's shows, register by register.
+ *
+ * There is no hardware behind it: the CPU interface is emulated too, so an
+ * interrupt is in exactly one place, its struct av_virq. A vCPU's candidates
+ * are the interrupts that are enabled, pending, not active and routed to it,
+ * as a bitmap with one summary word; every change of an interrupt updates its
+ * bit (av_virq_changed()), and a vCPU's output lines are computed anew when
+ * its candidates or its CPU interface changed. So the question asked before
+ * each entry, "is there an interrupt", is one load: cpu->out.
+ *
+ * Pure: no kernel services. All calls are made under one lock that the user
+ * of this code provides (irq/host.c: vm->irq.lock, a raw spinlock, interrupts
+ * off); only cpu->out may be read without. One lock a VM is enough: the
+ * longest thing done under it is a scan of 32 interrupts.
+ */
+#ifndef AV_IRQ_VGIC_H
+#define AV_IRQ_VGIC_H
+
+#include "lib/av_types.h"
+
+#define AV_VGIC_SGIS		16
+#define AV_VGIC_PRIVATE		32	/* SGIs and PPIs */
+#define AV_VGIC_MAX_IRQS	1024	/* bound of the bitmaps; INTIDs end at 1019 */
+#define AV_VGIC_SPURIOUS	1023
+#define AV_VGIC_NR_DEFAULT	256	/* if the VMM does not say */
+#define AV_VGIC_PRI_BITS	5
+#define AV_VGIC_ID_BITS		1	/* ICC_CTLR_EL1.IDbits: 24 */
+#define AV_VGIC_MAX_CPUS	256
+
+/* Revisions of KVM's model, GICD_IIDR.Revision. */
+#define AV_VGIC_REV_2		2
+#define AV_VGIC_REV_3		3
+
+/* cpu->out */
+#define AV_VGIC_IRQ		BIT(0)
+#define AV_VGIC_FIQ		BIT(1)
+
+struct av_virq {
+	u8 priority;
+	bool enabled : 1;
+	bool level : 1;		/* level-sensitive, not edge-triggered */
+	bool line : 1;		/* the input, if level-sensitive */
+	bool latch : 1;		/* pending by an edge or by a register */
+	bool active : 1;
+	bool group1 : 1;
+	bool owned : 1;		/* a PPI of the module's own: the VMM's line is ignored */
+	bool notify : 1;	/* an SPI whose deactivation somebody waits for */
+	s16 target;		/* index of the vCPU, -1: routed to none */
+	u32 mpidr;		/* GICD_IROUTER */
+};
+
+struct av_vgic_cpu {
+	u32 index;
+	u32 id;			/* GICR_TYPER.Processor_Number */
+	u32 mpidr;		/* Aff2.Aff1.Aff0 */
+	u8 out;
+
+	u32 summary;		/* bit n: candidates[n] is not empty */
+	u32 candidates[AV_VGIC_MAX_IRQS / 32];
+
+	/* CPU interface */
+	u8 pmr, bpr0, bpr1;
+	bool cbpr, eoimode, grpen0, grpen1;
+	u32 ap0r, ap1r;		/* active priorities, a bit a preemption level */
+	/* The SPI with ->notify that was deactivated last; the caller takes it. */
+	u32 deactivated;
+
+	struct av_virq private[AV_VGIC_PRIVATE];
+};
+
+struct av_vgic;
+
+struct av_vgic_ops {
+	/* cpu->out has come to show something: make the vCPU look. Under the lock. */
+	void (*kick)(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+	/* GICR_TYPER.Last */
+	bool (*is_last)(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
+};
+
+struct av_vgic {
+	const struct av_vgic_ops *ops;
+	bool initialized;	/* spis is there, no vCPU is added any more */
+	bool enabled;		/* GICD_CTLR.EnableGrp1, which KVM takes for both groups */
+	u8 revision;
+	u32 nr_spis;		/* 0 until it is said or initialized */
+	u32 nr_cpus;
+	struct av_virq *spis;
+	struct av_vgic_cpu *cpus[AV_VGIC_MAX_CPUS];
+};
+
+/* ---- vgic.c: interrupts ------------------------------------------------ */
+
+/* A vCPU's reset state; @id gives its affinity. */
+void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id);
+/* Add it to a vGIC that is not initialized yet. */
+void av_vgic_add_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+/* Bring the vGIC to life with @spis, zeroed, one for each of nr_spis. */
+void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis);
+
+/* The affinity that a vCPU of this id has in MPIDR_EL1, as KVM gives it. */
+static inline u32 av_vgic_affinity(u32 id)
+{
+	return (id & 0xf) | ((id >> 4) & 0xff) << 8 | ((id >> 12) & 0xff) << 16;
+}
+
+static inline u32 av_vgic_nr_irqs(const struct av_vgic *vgic)
+{
+	return vgic->nr_spis + AV_VGIC_PRIVATE;
+}
+
+/* The interrupt of a number, or NULL; @cpu is for private ones. */
+struct av_virq *av_vgic_irq(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid);
+
+static inline bool av_virq_pending(const struct av_virq *irq)
+{
+	return irq->latch || (irq->level && irq->line);
+}
+
+/* After any change of @irq: its candidate bit, its vCPU's output. */
+void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
+		     u32 intid);
+/* Route an SPI by affinity; the caller does not call av_virq_changed(). */
+void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpidr);
+/* After a change of a CPU interface, or of GICD_CTLR for all. */
+void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+void av_vgic_update_all(struct av_vgic *vgic);
+
+/*
+ * An input line. Level-sensitive: the line is at @level. Edge-triggered: a
+ * rising edge if @level. -EINVAL if there is no such interrupt.
+ */
+int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool level,
+		   bool owner);
+
+/* ICC_SGI1R_EL1 and its siblings; @group1: may make interrupts of group 1. */
+void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool group1);
+
+/* The vCPU with this affinity, or NULL. */
+struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr);
+
+/* ---- cpuif.c: ICC registers -------------------------------------------- */
+
+/* @reg is AV_SYS(). False: there is no such register, or not in this direction. */
+bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write, u64 *val);
+/* The VMM's view (KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS): 0, -ENXIO, -EINVAL. */
+int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write,
+		     u64 *val);
+bool av_vgic_icc_user_has(u32 reg);
+/* The best candidate whose group is enabled at the CPU interface; 1023: none. */
+u32 av_vgic_highest(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+/* What cpu->out should be. */
+u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+
+/* ---- dist.c, redist.c: memory-mapped registers -------------------------- */
+
+#define AV_VGIC_DIST_SIZE	0x10000
+#define AV_VGIC_REDIST_SIZE	0x20000
+
+/* One access of @len bytes at @offset, aligned or not, inside the frame. */
+struct av_vgic_io {
+	struct av_vgic *vgic;
+	struct av_vgic_cpu *cpu;	/* whose redistributor; who accesses */
+	u32 offset;
+	u8 len;
+	bool user;			/* the VMM saves and restores */
+};
+
+/*
+ * What no register takes reads zero and ignores writes: -ENXIO then, for the
+ * VMM to see. -EINVAL: a value that cannot be restored.
+ */
+int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val);
+int av_vgic_dist_write(const struct av_vgic_io *io, u64 val);
+int av_vgic_redist_read(const struct av_vgic_io *io, u64 *val);
+int av_vgic_redist_write(const struct av_vgic_io *io, u64 val);
+
+/* KVM_DEV_ARM_VGIC_GRP_LEVEL_INFO: 32 lines from @intid. */
+u32 av_vgic_lines_read(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid);
+void av_vgic_lines_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, u32 val);
+
+#endif /* AV_IRQ_VGIC_H */

@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The vGIC as software sees it, two vCPUs: registers, delivery, priorities,
+ * end of interrupt, SGIs, routing, save and restore; then a long random
+ * sequence of everything, after each step of which the candidate bitmaps and
+ * output lines must be what the interrupts' state says.
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "irq/vgic.h"
+
+#define ICC(crm, op2)	AV_SYS(3, 0, 12, crm, op2)
+#define PMR		AV_SYS(3, 0, 4, 6, 0)
+#define IAR0		ICC(8, 0)
+#define EOIR0		ICC(8, 1)
+#define BPR0		ICC(8, 3)
+#define AP0R0		ICC(8, 4)
+#define AP1R0		ICC(9, 0)
+#define DIR		ICC(11, 1)
+#define RPR		ICC(11, 3)
+#define SGI1R		ICC(11, 5)
+#define SGI0R		ICC(11, 7)
+#define IAR1		ICC(12, 0)
+#define EOIR1		ICC(12, 1)
+#define HPPIR1		ICC(12, 2)
+#define BPR1		ICC(12, 3)
+#define CTLR		ICC(12, 4)
+#define SRE		ICC(12, 5)
+#define GRPEN0		ICC(12, 6)
+#define GRPEN1		ICC(12, 7)
+
+#define SGI_BASE	0x10000
+#define NR_SPIS		64
+
+static struct av_vgic vgic;
+static struct av_vgic_cpu cpus[2];
+static struct av_virq spis[NR_SPIS];
+static unsigned int kicks[2];
+
+static void kick(struct av_vgic *v, struct av_vgic_cpu *cpu)
+{
+	kicks[cpu->index]++;
+}
+
+static bool is_last(const struct av_vgic *v, const struct av_vgic_cpu *cpu)
+{
+	return cpu->index == 1;
+}
+
+static const struct av_vgic_ops ops = { .kick = kick, .is_last = is_last };
+
+static u64 icc(int cpu, u32 reg)
+{
+	u64 val = 0xdeadbeef;
+
+	CHECK(av_vgic_icc(&vgic, &cpus[cpu], reg, false, &val));
+	return val;
+}
+
+static void icc_set(int cpu, u32 reg, u64 val)
+{
+	CHECK(av_vgic_icc(&vgic, &cpus[cpu], reg, true, &val));
+}
+
+static struct av_vgic_io io_at(int cpu, u32 offset, u8 len, bool user)
+{
+	return (struct av_vgic_io) {
+		.vgic = &vgic, .cpu = &cpus[cpu], .offset = offset, .len = len, .user = user,
+	};
+}
+
+static u64 dist(u32 offset)
+{
+	struct av_vgic_io io = io_at(0, offset, 4, false);
+	u64 val;
+
+	av_vgic_dist_read(&io, &val);
+	return val;
+}
+
+static void dist_set(u32 offset, u64 val)
+{
+	struct av_vgic_io io = io_at(0, offset, 4, false);
+
+	av_vgic_dist_write(&io, val);
+}
+
+static u64 redist(int cpu, u32 offset)
+{
+	struct av_vgic_io io = io_at(cpu, offset, 4, false);
+	u64 val;
+
+	av_vgic_redist_read(&io, &val);
+	return val;
+}
+
+static void redist_set(int cpu, u32 offset, u64 val)
+{
+	struct av_vgic_io io = io_at(cpu, offset, 4, false);
+
+	av_vgic_redist_write(&io, val);
+}
+
+static void line(int cpu, u32 intid, bool level)
+{
+	CHECK_EQ(av_vgic_inject(&vgic, &cpus[cpu], intid, level, false), 0);
+}
+
+/* As a guest leaves it after boot: group 1 on, PMR open, SPIs level-sensitive of priority 0xa0. */
+static void boot(void)
+{
+	int cpu, i;
+
+	memset(&vgic, 0, sizeof(vgic));
+	memset(spis, 0, sizeof(spis));
+	memset(kicks, 0, sizeof(kicks));
+	vgic.ops = &ops;
+	vgic.nr_spis = NR_SPIS;
+	for (cpu = 0; cpu < 2; cpu++) {
+		av_vgic_cpu_init(&cpus[cpu], (u32)cpu);
+		av_vgic_add_cpu(&vgic, &cpus[cpu]);
+	}
+	av_vgic_init(&vgic, spis);
+	dist_set(0, 2);
+	for (cpu = 0; cpu < 2; cpu++) {
+		icc_set(cpu, PMR, 0xf0);
+		icc_set(cpu, GRPEN1, 1);
+		for (i = 0; i < 32; i += 4)
+			redist_set(cpu, SGI_BASE + 0x400 + i, 0xa0a0a0a0);
+	}
+	CHECK_EQ(dist(0xc08), 0xaaaaaaaa);	/* reset as KVM's: edge-triggered */
+	for (i = 32; i < 32 + NR_SPIS; i += 4)
+		dist_set(0x400 + i, 0xa0a0a0a0);
+	for (i = 32; i < 32 + NR_SPIS; i += 16)
+		dist_set(0xc00 + i / 4, 0);
+}
+
+static void identity(void)
+{
+	struct av_vgic_io io;
+	u64 val;
+
+	boot();
+	CHECK_EQ(dist(0), 0x52);
+	CHECK_EQ(dist(4), 2 | 9 << 19);
+	CHECK_EQ(dist(8), 0x4b00343b);
+	CHECK_EQ(dist(0xffe8), 0x3b);
+	CHECK_EQ(dist(0xffe4), 0);
+	CHECK_EQ(redist(0, 0xffe8), 0x3b);
+	CHECK_EQ(redist(0, 4), 0x4b00043b);
+	CHECK_EQ(redist(0, 0), 6);
+	io = io_at(1, 8, 8, false);
+	CHECK_EQ(av_vgic_redist_read(&io, &val), 0);
+	CHECK_EQ(val, 1ULL << 32 | 1 << 8 | 1 << 4);
+	CHECK_EQ(redist(1, 0xc), 1);
+	CHECK_EQ(redist(0, 8), 0);
+	CHECK_EQ(icc(0, CTLR), 0x8c00);
+	CHECK_EQ(icc(0, SRE), 7);
+	CHECK_EQ(av_vgic_affinity(0x21), 0x201);
+}
+
+static void access_widths(void)
+{
+	struct av_vgic_io io;
+	u64 val;
+
+	boot();
+	io = io_at(0, 0x420, 1, false);		/* priorities take bytes */
+	CHECK_EQ(av_vgic_dist_read(&io, &val), 0);
+	CHECK_EQ(val, 0xa0);
+	io = io_at(0, 0x100, 1, false);		/* enables do not */
+	CHECK_EQ(av_vgic_dist_read(&io, &val), -ENXIO);
+	CHECK_EQ(val, 0);
+	io = io_at(0, 0x102, 4, false);		/* misaligned */
+	CHECK_EQ(av_vgic_dist_read(&io, &val), -ENXIO);
+	io = io_at(0, 0x6100, 8, false);
+	CHECK_EQ(av_vgic_dist_read(&io, &val), 0);
+	io = io_at(0, 0x6100, 2, false);
+	CHECK_EQ(av_vgic_dist_write(&io, 1), -ENXIO);
+	io = io_at(0, 0x100 + (32 + NR_SPIS) / 8, 4, false);	/* past the last SPI */
+	CHECK_EQ(av_vgic_dist_read(&io, &val), -ENXIO);
+	/* Private interrupts read zero in the distributor. */
+	CHECK_EQ(dist(0x100), 0);
+	dist_set(0x200, ~0u);
+	CHECK_EQ(redist(0, SGI_BASE + 0x200), 0);
+	CHECK_EQ(redist(0, SGI_BASE + 0x100), 0xffff);
+}
+
+static void level_spi(void)
+{
+	boot();
+	line(0, 40, true);
+	CHECK_EQ(cpus[0].out, 0);			/* not enabled */
+	dist_set(0x104, 1 << 8);
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(kicks[0], 1);
+	CHECK_EQ(icc(0, HPPIR1), 40);
+	CHECK_EQ(icc(1, HPPIR1), 1023);
+	CHECK_EQ(icc(1, IAR1), 1023);
+	CHECK_EQ(icc(0, RPR), 0xff);
+	CHECK_EQ(icc(0, IAR1), 40);
+	CHECK_EQ(icc(0, RPR), 0xa0);
+	CHECK_EQ(icc(0, AP1R0), 1 << (0xa0 >> 3));
+	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(dist(0x304), 1 << 8);
+	CHECK_EQ(dist(0x204), 1 << 8);			/* active and pending: the line is high */
+	CHECK_EQ(icc(0, IAR1), 1023);
+	icc_set(0, EOIR1, 40);
+	CHECK_EQ(icc(0, RPR), 0xff);
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);		/* again, as the line still is */
+	line(0, 40, false);
+	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(icc(0, IAR1), 1023);
+}
+
+static void edge_spi(void)
+{
+	boot();
+	dist_set(0xc08, 2);				/* 32: edge */
+	CHECK_EQ(dist(0xc08), 2);
+	dist_set(0x104, 1);
+	line(0, 32, true);
+	line(0, 32, false);
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);		/* latched */
+	CHECK_EQ(icc(0, IAR1), 32);
+	CHECK_EQ(dist(0x204), 0);
+	line(0, 32, true);				/* another while active */
+	CHECK_EQ(dist(0x204), 1);
+	CHECK_EQ(cpus[0].out, 0);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(icc(0, IAR1), 32);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(icc(0, IAR1), 1023);
+	CHECK_EQ(av_vgic_inject(&vgic, &cpus[0], 32 + NR_SPIS, true, false), -EINVAL);
+	CHECK_EQ(av_vgic_inject(&vgic, NULL, 20, true, false), -EINVAL);
+}
+
+static void priorities(void)
+{
+	boot();
+	dist_set(0x104, 7);
+	dist_set(0x420, 0x00408047);			/* 32: 0x47 → 0x40, 33: 0x80, 34: 0x40 */
+	CHECK_EQ(dist(0x420) & 0xffffff, 0x408040);
+	line(0, 33, true);
+	CHECK_EQ(icc(0, IAR1), 33);
+	line(0, 34, true);				/* preempts */
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	line(0, 32, true);				/* of equal priority: the lower number */
+	CHECK_EQ(icc(0, IAR1), 32);
+	CHECK_EQ(cpus[0].out, 0);			/* 34 cannot preempt its equal */
+	CHECK_EQ(icc(0, HPPIR1), 34);
+	CHECK_EQ(icc(0, IAR1), 1023);
+	line(0, 32, false);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(icc(0, IAR1), 34);
+	line(0, 34, false);
+	icc_set(0, EOIR1, 34);
+	CHECK_EQ(icc(0, RPR), 0x80);
+	line(0, 33, false);
+	icc_set(0, EOIR1, 33);
+	CHECK_EQ(icc(0, RPR), 0xff);
+	/* PMR */
+	line(0, 33, true);
+	icc_set(0, PMR, 0x80);
+	CHECK_EQ(cpus[0].out, 0);
+	icc_set(0, PMR, 0x8f);				/* five bits: 0x88 */
+	CHECK_EQ(icc(0, PMR), 0x88);
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+}
+
+static void binary_point(void)
+{
+	boot();
+	icc_set(0, BPR1, 0);
+	CHECK_EQ(icc(0, BPR1), 3);
+	icc_set(0, BPR0, 0);
+	CHECK_EQ(icc(0, BPR0), 2);
+	icc_set(0, BPR1, 7);				/* one bit of group priority */
+	dist_set(0x104, 3);
+	dist_set(0x420, 0x0080);			/* 32: 0x80, 33: 0 */
+	dist_set(0x420, 0x00004060);			/* 32: 0x60, 33: 0x40, both group 0x00 */
+	line(0, 32, true);
+	CHECK_EQ(icc(0, IAR1), 32);
+	line(0, 33, true);
+	CHECK_EQ(cpus[0].out, 0);			/* higher, but of one group priority */
+	CHECK_EQ(icc(0, RPR), 0);
+	line(0, 32, false);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(dist(0x304), 0);
+	CHECK_EQ(icc(0, IAR1), 33);
+	icc_set(0, CTLR, 1);				/* CBPR */
+	CHECK_EQ(icc(0, BPR1), 3);
+	icc_set(0, BPR1, 5);				/* ignored */
+	icc_set(0, CTLR, 0);
+	CHECK_EQ(icc(0, BPR1), 7);
+}
+
+static void eoi_modes(void)
+{
+	boot();
+	dist_set(0x104, 1);
+	spis[0].notify = true;
+	icc_set(0, CTLR, 2);
+	line(0, 32, true);
+	CHECK_EQ(icc(0, IAR1), 32);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(icc(0, RPR), 0xff);			/* priority dropped … */
+	CHECK_EQ(dist(0x304), 1);			/* … still active */
+	CHECK_EQ(cpus[0].deactivated, 0);
+	icc_set(0, DIR, 32);
+	CHECK_EQ(dist(0x304), 0);
+	CHECK_EQ(cpus[0].deactivated, 32);
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	icc_set(0, CTLR, 0);
+	CHECK_EQ(icc(0, IAR1), 32);
+	icc_set(0, DIR, 32);				/* ignored in this mode */
+	CHECK_EQ(dist(0x304), 1);
+	icc_set(0, EOIR1, 1023);			/* special: nothing */
+	CHECK_EQ(icc(0, RPR), 0xa0);
+	icc_set(0, EOIR1, 33);				/* not active: drops only */
+	CHECK_EQ(icc(0, RPR), 0xff);
+	CHECK_EQ(dist(0x304), 1);
+	dist_set(0x384, 1);				/* ICACTIVER helps */
+	CHECK_EQ(dist(0x304), 0);
+	icc_set(0, EOIR1, 32);				/* nothing is active */
+	CHECK_EQ(icc(0, RPR), 0xff);
+}
+
+static void groups(void)
+{
+	boot();
+	dist_set(0x104, 1);
+	dist_set(0x084, ~1u);				/* 32 in group 0 */
+	CHECK_EQ(dist(0x084), ~1u);
+	line(0, 32, true);
+	CHECK_EQ(cpus[0].out, 0);			/* group 0 is off */
+	icc_set(0, GRPEN0, 1);
+	CHECK_EQ(cpus[0].out, AV_VGIC_FIQ);
+	CHECK_EQ(icc(0, IAR1), 1023);
+	CHECK_EQ(icc(0, IAR0), 32);
+	CHECK_EQ(icc(0, AP0R0), 1 << 20);
+	icc_set(0, EOIR0, 32);
+	CHECK_EQ(icc(0, RPR), 0xff);
+	dist_set(0, 0);					/* the distributor off */
+	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(icc(0, IAR0), 1023);
+	dist_set(0, 2);
+	CHECK_EQ(cpus[0].out, AV_VGIC_FIQ);
+}
+
+static void sgis(void)
+{
+	boot();
+	icc_set(0, SGI1R, 3ULL << 24 | 1 << 1);		/* SGI 3 to the second */
+	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
+	CHECK_EQ(kicks[1], 1);
+	CHECK_EQ(redist(1, SGI_BASE + 0x200), 1 << 3);
+	CHECK_EQ(icc(1, IAR1), 3);
+	icc_set(1, EOIR1, 3);
+	icc_set(0, SGI1R, 1ULL << 40 | 5ULL << 24);	/* all but itself */
+	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(icc(1, IAR1), 5);
+	icc_set(1, EOIR1, 5);
+	icc_set(0, SGI1R, 1ULL << 16 | 2);		/* another cluster: nobody */
+	icc_set(0, SGI1R, 1ULL << 32 | 2);
+	icc_set(0, SGI1R, 1ULL << 48 | 2);
+	CHECK_EQ(cpus[1].out, 0);
+	icc_set(0, SGI0R, 2);				/* group 1 SGIs are not for it */
+	CHECK_EQ(cpus[1].out, 0);
+	icc_set(0, SGI1R, 1);				/* to itself */
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(icc(0, IAR1), 0);
+}
+
+static void routing(void)
+{
+	boot();
+	dist_set(0x104, 1);
+	line(0, 32, true);
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	dist_set(0x6100, 1);				/* to the second, while pending */
+	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
+	dist_set(0x6104, ~0u);				/* no Aff3 */
+	CHECK_EQ(dist(0x6104), 0);
+	dist_set(0x6100, 77);				/* nobody */
+	CHECK_EQ(dist(0x6100), 77);
+	CHECK_EQ(cpus[1].out, 0);
+	CHECK_EQ(cpus[0].out, 0);
+	dist_set(0x6100, 0x80000000);			/* IRM is not there */
+	CHECK_EQ(dist(0x6100), 0);
+	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	/* Active on the first, then routed away: ended where it was taken. */
+	CHECK_EQ(icc(0, IAR1), 32);
+	dist_set(0x6100, 1);
+	CHECK_EQ(cpus[1].out, 0);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
+}
+
+static void ppis(void)
+{
+	boot();
+	redist_set(1, SGI_BASE + 0x100, 1 << 27);
+	cpus[1].private[27].owned = true;
+	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, true, false), 0);
+	CHECK_EQ(cpus[1].out, 0);			/* the module's own */
+	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, true, true), 0);
+	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out, 0);
+	redist_set(1, SGI_BASE + 0xc04, ~0u);		/* kind of PPIs is fixed */
+	CHECK_EQ(redist(1, SGI_BASE + 0xc04), 0);
+	CHECK_EQ(redist(1, SGI_BASE + 0xc00), 0xaaaaaaaa);
+	CHECK_EQ(icc(1, IAR1), 27);
+	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, false, true), 0);
+	icc_set(1, EOIR1, 27);
+	CHECK_EQ(cpus[1].out, 0);
+}
+
+static void save_and_restore(void)
+{
+	struct av_vgic_io io;
+	u64 val;
+
+	boot();
+	line(0, 32, true);
+	io = io_at(0, 0x204, 4, true);
+	CHECK_EQ(av_vgic_dist_read(&io, &val), 0);
+	CHECK_EQ(val, 0);				/* lines are saved apart */
+	CHECK_EQ(av_vgic_lines_read(&vgic, &cpus[0], 32), 1);
+	CHECK_EQ(av_vgic_dist_write(&io, 6), 0);
+	CHECK_EQ(av_vgic_dist_write(&io, 2), 0);	/* sets and clears */
+	CHECK_EQ(av_vgic_dist_read(&io, &val), 0);
+	CHECK_EQ(val, 2);
+	av_vgic_lines_write(&vgic, &cpus[0], 32, 8);
+	CHECK_EQ(av_vgic_lines_read(&vgic, &cpus[0], 32), 8);
+	CHECK_EQ(dist(0x204), 8 | 2);
+	av_vgic_lines_write(&vgic, &cpus[0], 0, ~0u);	/* SGIs have none */
+	CHECK_EQ(av_vgic_lines_read(&vgic, &cpus[0], 0), 0xffff0000);
+
+	io = io_at(0, 8, 4, true);
+	CHECK_EQ(av_vgic_dist_write(&io, 0x4b00243b), 0);
+	CHECK_EQ(dist(8), 0x4b00243b);
+	CHECK_EQ(redist(0, 0), 0);			/* revision 2 has no IR, CES */
+	CHECK_EQ(av_vgic_dist_write(&io, 0x4b00143b), -EINVAL);
+	CHECK_EQ(av_vgic_dist_write(&io, 0x4c00343b), -EINVAL);
+	dist_set(8, 0x4b00343b);			/* not the guest's */
+	CHECK_EQ(dist(8), 0x4b00243b);
+	io = io_at(0, 0x1000, 4, true);
+	CHECK_EQ(av_vgic_dist_read(&io, &val), -ENXIO);
+}
+
+static void cpu_registers_of_the_vmm(void)
+{
+	struct av_vgic_cpu *cpu = &cpus[0];
+	u64 val;
+
+	boot();
+	val = 0xaf;
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, PMR, true, &val), 0);
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, PMR, false, &val), 0);
+	CHECK_EQ(val, 0xa8);
+	val = 0x8c02;
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, CTLR, true, &val), 0);
+	CHECK_EQ(icc(0, CTLR), 0x8c02);
+	val = 0x8d00;					/* more priority bits */
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, CTLR, true, &val), -EINVAL);
+	val = 0x0c00;					/* no A3V */
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, CTLR, true, &val), -EINVAL);
+	val = 0;
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, SRE, true, &val), -EINVAL);
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, IAR1, false, &val), -ENXIO);
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, AP1R0 + 1, false, &val), -EINVAL);
+	CHECK(av_vgic_icc_user_has(AP0R0 + 3));
+	CHECK(!av_vgic_icc_user_has(SGI1R));
+	CHECK(!av_vgic_icc(&vgic, cpu, AP1R0 + 1, false, &val));
+	CHECK(!av_vgic_icc(&vgic, cpu, IAR1, true, &val));
+	CHECK(!av_vgic_icc(&vgic, cpu, EOIR1, false, &val));
+	CHECK(!av_vgic_icc(&vgic, cpu, SGI1R, false, &val));
+}
+
+/* Everything derived must follow from the interrupts' own state. */
+static bool consistent(void)
+{
+	unsigned int c;
+	u32 intid;
+
+	for (c = 0; c < 2; c++) {
+		for (intid = 0; intid < 32 + NR_SPIS; intid++) {
+			const struct av_virq *irq = av_vgic_irq(&vgic, &cpus[c], intid);
+			bool mine = intid < 32 || irq->target == (s16)c;
+			bool want = mine && irq->enabled && !irq->active &&
+				    (irq->latch || (irq->level && irq->line));
+			bool have = cpus[c].candidates[intid / 32] >> (intid % 32) & 1;
+
+			if (want != have)
+				return false;
+		}
+		for (intid = 0; intid < 32; intid++)
+			if ((cpus[c].summary >> intid & 1) != !!cpus[c].candidates[intid])
+				return false;
+		if (cpus[c].out != av_vgic_output(&vgic, &cpus[c]))
+			return false;
+	}
+	return true;
+}
+
+static void random_step(void)
+{
+	static const u32 regs[] = {
+		PMR, IAR0, EOIR0, BPR0, AP0R0, AP1R0, DIR, RPR, SGI1R, SGI0R, IAR1, EOIR1,
+		HPPIR1, BPR1, CTLR, SRE, GRPEN0, GRPEN1,
+	};
+	struct av_vgic_io io = io_at(rand() & 1, 0, 4, !(rand() & 7));
+	u64 val = (u64)rand() << 32 ^ (u64)rand() << 8 ^ (u64)rand();
+
+	switch (rand() % 6) {
+	case 0:
+		av_vgic_inject(&vgic, io.cpu, rand() % (32 + NR_SPIS), val & 1, val & 2);
+		break;
+	case 1:
+		if (rand() & 1)
+			val %= 32 + NR_SPIS;
+		av_vgic_icc(&vgic, io.cpu, regs[rand() % ARRAY_SIZE(regs)], rand() & 1, &val);
+		break;
+	case 2:
+		io.offset = (u32)rand() % 0xe00 & ~3u;
+		av_vgic_dist_write(&io, val);
+		break;
+	case 3:
+		io.offset = SGI_BASE + ((u32)rand() % 0xe00 & ~3u);
+		av_vgic_redist_write(&io, val);
+		break;
+	case 4:
+		io.offset = 0x6000 + (32 + (u32)rand() % NR_SPIS) * 8;
+		av_vgic_dist_write(&io, val & 3);
+		break;
+	default:
+		icc_set((int)io.cpu->index, rand() & 1 ? EOIR1 : GRPEN1, rand() & 1);
+		break;
+	}
+}
+
+static void random_sequences(void)
+{
+	int i;
+
+	srand(1);
+	boot();
+	for (i = 0; i < 200000; i++) {
+		random_step();
+		if (!consistent()) {
+			CHECK(!"consistent after each step");
+			return;
+		}
+	}
+	CHECK(i == 200000);
+}
+
+int main(void)
+{
+	RUN(identity);
+	RUN(access_widths);
+	RUN(level_spi);
+	RUN(edge_spi);
+	RUN(priorities);
+	RUN(binary_point);
+	RUN(eoi_modes);
+	RUN(groups);
+	RUN(sgis);
+	RUN(routing);
+	RUN(ppis);
+	RUN(save_and_restore);
+	RUN(cpu_registers_of_the_vmm);
+	RUN(random_sequences);
+	return TESTS_DONE();
+}
