@@ -38,8 +38,11 @@ def _terminated(number: int, _frame: FrameType | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status."""
+    # Also where SIGINT came in ignored, as in a script's background jobs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminated)
-    signal.signal(signal.SIGHUP, _terminated)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _terminated)
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(words)
     try:

@@ -11,7 +11,6 @@ from typing import Any
 
 from armvisor_lab import kernels
 from armvisor_lab.board import CPUS, Board, Result, forwardable_stdin, tail
-from armvisor_lab.errors import LabError
 
 _STATUSES = """\
 The exit status is the command's own, or
@@ -171,6 +170,3 @@ def describe(board: Board, kernel: kernels.Kernel) -> dict[str, Any]:
         "kernel": kernel.release,
         "packages": list(kernel.packages),
     }
-
-
-__all__ = ["LabError", "add", "describe", "file_pair", "memory_size", "say"]

@@ -44,7 +44,7 @@ class Cpio:
 
     def _inside(self, name: str) -> str:
         """The archive's form of `name`: relative, with its parents added."""
-        path = PurePosixPath("/" + name)
+        path = PurePosixPath("/" + name.lstrip("/"))
         if ".." in path.parts:
             raise LabError(f"{name}: paths inside a board may not contain '..'")
         relative = str(path.relative_to("/"))
@@ -88,7 +88,7 @@ class Cpio:
         if source.is_file():
             self.file(name, source.read_bytes(), source.stat().st_mode)
         elif source.is_dir():
-            if PurePosixPath("/" + name) != PurePosixPath("/"):
+            if PurePosixPath("/" + name.lstrip("/")) != PurePosixPath("/"):
                 self.folder(name, source.stat().st_mode & 0o7777)
             for child in sorted(source.iterdir()):
                 self.copy(child, f"{name}/{child.name}")

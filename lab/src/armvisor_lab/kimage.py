@@ -11,7 +11,6 @@ import shutil
 import struct
 import subprocess
 import zlib
-from pathlib import Path
 
 from armvisor_lab.errors import LabError
 
@@ -40,6 +39,8 @@ def raw_image(data: bytes, name: str) -> bytes:
 
 
 def _zboot_payload(data: bytes, name: str) -> bytes:
+    if len(data) < 64:
+        raise LabError(f"{name}: truncated within its header")
     offset, size = struct.unpack_from("<II", data, 8)
     kind = data[24:56].split(b"\0", 1)[0].decode("ascii", "replace")
     if size == 0 or offset + size > len(data):
@@ -76,12 +77,3 @@ def _unzstd(data: bytes, name: str) -> bytes:
     if done.returncode != 0:
         raise OSError(done.stderr.decode(errors="replace").strip())
     return done.stdout
-
-
-def write_raw_image(source: Path, target: Path) -> None:
-    """Make `target` the raw Image of the kernel file `source` (a link if it is one)."""
-    data = source.read_bytes()
-    if is_image(data):
-        target.symlink_to(source)
-    else:
-        target.write_bytes(raw_image(data, str(source)))

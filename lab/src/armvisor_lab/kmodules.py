@@ -22,6 +22,8 @@ class Modules:
     """The modules of one kernel, from its folder with `modules.dep`."""
 
     def __init__(self, folder: Path) -> None:
+        # Resolved: the last part is the kernel's release.
+        folder = folder.resolve()
         self.folder = folder
         self._files: dict[str, str] = {}
         self._needs: dict[str, list[str]] = {}

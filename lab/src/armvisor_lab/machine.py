@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from typing import IO
 
 from armvisor_lab.errors import LabError
 
@@ -129,36 +130,33 @@ class Machine:
     def __init__(self, arguments: Sequence[str], channels: Sequence[Channel]) -> None:
         self._arguments = list(arguments)
         self._channels = list(channels)
-        self._errors = tempfile.TemporaryFile()
         self.seconds = 0.0
+        self.errors = ""  # what QEMU itself printed
 
-    @property
-    def errors(self) -> str:
-        """What QEMU itself printed."""
-        self._errors.seek(0)
-        return self._errors.read().decode(errors="replace").strip()
-
-    def run(self, deadline: Callable[[], float], stop: Callable[[], bool]) -> int:
+    def run(self, deadline: Callable[[], float]) -> int:
         """Run to the end and return QEMU's exit status.
 
-        Both are asked again as things happen: `deadline` for the time on the monotonic clock
-        after which Deadline is raised, `stop` for whether to end the machine now.
+        `deadline`, asked again as things happen, is the time on the monotonic clock after
+        which Deadline is raised.
         """
         began = time.monotonic()
-        process = self._start()
-        try:
-            self._serve(process, deadline, stop)
-        finally:
-            self._end(process)
-            self.seconds = time.monotonic() - began
+        with tempfile.TemporaryFile() as errors:
+            process = self._start(errors)
+            try:
+                self._serve(process, deadline)
+            finally:
+                self._end(process)
+                self.seconds = time.monotonic() - began
+                errors.seek(0)
+                self.errors = errors.read().decode(errors="replace").strip()
         return process.returncode
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, errors: IO[bytes]) -> subprocess.Popen[bytes]:
         if not (setpriv := shutil.which("setpriv")):
             raise LabError("setpriv is missing", "apt-get install util-linux")
         process = subprocess.Popen(
             [setpriv, "--pdeathsig", "KILL", "--", find_qemu(), *self._arguments],
-            stdin=subprocess.DEVNULL, stdout=self._errors, stderr=self._errors,
+            stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
             pass_fds=[channel.theirs.fileno() for channel in self._channels],
             start_new_session=True,
         )  # fmt: skip
@@ -166,18 +164,13 @@ class Machine:
             channel.theirs.close()
         return process
 
-    def _serve(
-        self,
-        process: subprocess.Popen[bytes],
-        deadline: Callable[[], float],
-        stop: Callable[[], bool],
-    ) -> None:
+    def _serve(self, process: subprocess.Popen[bytes], deadline: Callable[[], float]) -> None:
         pidfd = os.pidfd_open(process.pid)
         try:
             # poll: epoll refuses /dev/null and regular files as sources.
             with selectors.PollSelector() as selector:
                 selector.register(pidfd, selectors.EVENT_READ)
-                while not stop():
+                while True:
                     for channel in self._channels:
                         _watch(selector, channel.ours.fileno(), channel.events, channel)
                         if channel.source is not None:

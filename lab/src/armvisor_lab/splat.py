@@ -11,32 +11,34 @@ from dataclasses import dataclass
 # [    1.234567], or with the caller when printk.caller is on: [    1.234567][    T1]
 _STAMP = re.compile(r"^\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ?(.*)$")
 
-# Kind and pattern; the first that matches names the trouble. Fatal: the kernel stops there.
-_PATTERNS: tuple[tuple[str, bool, re.Pattern[str]], ...] = tuple(
-    (kind, fatal, re.compile(pattern))
-    for kind, fatal, pattern in (
-        ("panic", True, r"Kernel panic - not syncing"),
-        ("kasan", False, r"BUG: K(A|M|C)SAN"),
-        ("kfence", False, r"BUG: KFENCE"),
-        ("lockup", False, r"(watchdog: )?BUG: (soft|workqueue) lockup|hard LOCKUP"),
-        ("rcu", False, r"(rcu: )?INFO: rcu\w* (self-)?detected (expedited )?stall"),
-        ("rcu", False, r"WARNING: suspicious RCU usage"),
-        ("lockdep", False, r"WARNING: (possible|inconsistent|bad|held|lock|nested|Nested)\b"),
-        ("lockdep", False, r"INFO: (possible|inconsistent|HARDIRQ|SOFTIRQ)\b.*(lock|detected)"),
-        ("lockdep", False, r"INFO: trying to register non-static key"),
-        ("lockdep", False, r"BUG: (MAX_LOCK|key |held lock freed)"),
-        ("hung task", False, r"INFO: task .* blocked (for more than|in I/O wait)"),
-        ("oops", False, r"Unable to handle kernel"),
-        ("oops", False, r"Internal error: "),
-        ("oops", False, r"Unhandled (64-bit|32-bit)? ?\S+ .*(exception|interrupt)"),
-        ("oops", False, r"Bad mode in |SError Interrupt on CPU"),
-        ("bug", False, r"kernel BUG at "),
-        ("bug", False, r"BUG: "),
-        ("ubsan", False, r"UBSAN: "),
-        ("memory leak", False, r"kmemleak: \d+ new suspected memory leak"),
-        ("warning", False, r"WARNING: .*(CPU[:#] ?\d+|PID: \d+|\+0x[0-9a-f]+/0x)"),
-        ("warning", False, r"refcount_t: |list_(add|del) corruption|DEBUG_LOCKS_WARN_ON"),
-        ("warning", False, r"unregister_netdevice: waiting for "),
+# Kind and pattern; the first that matches names the trouble.
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("panic", r"Kernel panic - not syncing"),
+        ("kasan", r"BUG: K(A|M|C)SAN"),
+        ("kfence", r"BUG: KFENCE"),
+        ("lockup", r"(watchdog: )?BUG: (soft|workqueue) lockup|hard LOCKUP"),
+        ("rcu", r"(rcu: )?INFO: rcu\w* (self-)?detected (expedited )?stall"),
+        ("rcu", r"WARNING: suspicious RCU usage"),
+        ("lockdep", r"WARNING: (possible|inconsistent|bad|held|lock|nested|Nested)\b"),
+        ("lockdep", r"INFO: (possible|inconsistent|HARDIRQ|SOFTIRQ)\b.*(lock|detected)"),
+        ("lockdep", r"INFO: trying to register non-static key"),
+        ("lockdep", r"WARNING: (HARDIRQ|SOFTIRQ|RECLAIM_FS)\S* -> "),
+        ("lockdep", r"(\[ )?BUG: (Invalid wait context|MAX_LOCK|key |held lock freed)"),
+        ("hung task", r"INFO: task .* blocked (for more than|in I/O wait)"),
+        ("oops", r"Unable to handle kernel"),
+        ("oops", r"Internal error: "),
+        ("oops", r"Unhandled (64-bit|32-bit)? ?\S+ .*(exception|interrupt)"),
+        ("oops", r"Bad mode in |SError Interrupt on CPU"),
+        ("bug", r"kernel BUG at "),
+        ("bug", r"BUG: "),
+        ("ubsan", r"UBSAN: "),
+        ("object", r"ODEBUG: "),
+        ("memory leak", r"kmemleak: \d+ new suspected memory leak"),
+        ("warning", r"WARNING: .*(CPU[:#] ?\d+|PID: \d+|\+0x[0-9a-f]+/0x)"),
+        ("warning", r"refcount_t: |list_(add|del) corruption|DEBUG_LOCKS_WARN_ON"),
+        ("warning", r"unregister_netdevice: waiting for "),
     )
 )
 
@@ -51,7 +53,6 @@ class Splat:
     kind: str
     line: str
     number: int
-    fatal: bool
 
 
 class Scanner:
@@ -79,9 +80,9 @@ class Scanner:
         number, self._number = self._number, self._number + 1
         if not (match := _STAMP.match(line)):
             return
-        for kind, fatal, pattern in _PATTERNS:
+        for kind, pattern in _PATTERNS:
             if pattern.match(match[1]):
-                self.splats.append(Splat(kind, match[1], number, fatal))
+                self.splats.append(Splat(kind, match[1], number))
                 return
 
     @property

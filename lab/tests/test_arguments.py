@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The command line: what it accepts, and that what is wrong is refused before QEMU starts."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from armvisor_lab import cli, machine
+from armvisor_lab.board import EXIT_USAGE, Board
+from armvisor_lab.cli_board import file_pair, memory_size
+from armvisor_lab.errors import LabError
+from armvisor_lab.initramfs import Module
+
+
+@pytest.fixture(autouse=True)
+def no_qemu(monkeypatch):
+    monkeypatch.setattr(machine.Machine, "_start", lambda *_args: pytest.fail("QEMU was started"))
+
+
+@pytest.mark.parametrize(
+    ("text", "mib"), [("512", 512), ("512M", 512), ("2G", 2048), ("1GiB", 1024), ("2g", 2048)]
+)
+def test_sizes(text, mib):
+    assert memory_size(text) == mib
+
+
+@pytest.mark.parametrize("text", ["", "G", "-1", "1.5G", "2T", "1G2"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError):
+        memory_size(text)
+
+
+def test_files_may_have_colons_and_keep_their_name_in_a_folder(tmp_path):
+    source = tmp_path / "a:b"
+    source.write_text("")
+    assert file_pair(f"{source}:/bin/x") == ("/bin/x", source)
+    assert file_pair(f"{source}:/bin/") == ("/bin/a:b", source)
+
+
+@pytest.mark.parametrize("text", ["nosuch:/x", "/etc/passwd", "/etc/passwd:relative", ":/x"])
+def test_bad_files_are_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError):
+        file_pair(text)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--smp", "0"],
+        ["--smp", "65"],
+        ["--smp", "two"],
+        ["--count", "--smp", "2"],
+        ["--memory", "0"],
+        ["--memory", "100000G"],
+        ["--cpu", "cortex-a53"],
+        ["--kernel", "5.10"],
+        ["--flavour", "rt"],
+        ["--timeout", "0"],
+        ["--module", ":"],
+        ["--file", "nosuch:/x"],
+        ["--no-such-option"],
+    ],
+)
+def test_wrong_options_end_with_the_usage_status(options, capsys):
+    try:
+        status = cli.main(["board", "run", *options, "--", "true"])
+    except SystemExit as stop:
+        status = stop.code
+    assert status == EXIT_USAGE
+    assert "lab" in capsys.readouterr().err
+
+
+def test_a_board_without_a_command_is_refused(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["board", "run"])
+    assert stop.value.code == EXIT_USAGE
+    assert "COMMAND" in capsys.readouterr().err
+
+
+def test_words_after_the_dashes_are_the_command_s(monkeypatch):
+    seen = []
+
+    def run(_self, command, **_rest):
+        seen.append(list(command))
+        raise LabError("enough")
+
+    monkeypatch.setattr(Board, "run", run)
+    cli.main(["board", "run", "--", "env", "--", "--el2", "-x"])
+    assert seen == [["env", "--", "--el2", "-x"]]
+
+
+def test_hardware_arguments():
+    plain = Board().machine_arguments()
+    assert "virt,gic-version=3" in plain
+    assert "tcg,thread=single" in plain
+    two = Board(el2=True, smp=2).machine_arguments()
+    assert "virt,gic-version=3,virtualization=on" in two
+    assert "tcg,thread=multi" in two
+    counted = Board(count=True).machine_arguments()
+    assert "shift=0,sleep=off" in counted
+    assert not any("thread=" in word for word in counted)
+
+
+def test_counted_boards_are_not_random():
+    assert "nokaslr" in Board(count=True).command_line()
+    assert "nokaslr" not in Board().command_line()
+    assert Board(append="kvm-arm.mode=protected").command_line().endswith("=protected")
+
+
+def test_modules_with_parameters():
+    assert Module.parse("tun") == Module("tun")
+    assert Module.parse("build/x.ko:debug=1 size=4") == Module("build/x.ko", "debug=1 size=4")
+    assert Module.parse("build/x.ko").is_file
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("armvisor_lab.kernels.get", lambda *_args: None)
+    monkeypatch.setattr("armvisor_lab.initramfs.build", lambda *_args: [bytes(200 << 20)])
+    with pytest.raises(LabError, match="--memory"):
+        Board(memory=256).run(["true"])
+
+
+def test_a_missing_module_file_is_named(monkeypatch, capsys):
+    assert cli.main(["board", "run", "--module", "/nosuch.ko", "--", "true"]) == EXIT_USAGE
+    assert "/nosuch.ko" in capsys.readouterr().err
+
+
+def test_json_of_a_result_is_json(monkeypatch, capsys, tmp_path):
+    from armvisor_lab.board import Result
+    from armvisor_lab.kernels import Kernel
+
+    kernel = Kernel("6.12", "cloud", "6.12-x", Path("/k"), ("linux-image=1",))
+    result = Result(3, b"text\n", b"\xff", "", tmp_path / "log", None, 1.5, kernel)
+    monkeypatch.setattr(Board, "run", lambda *_args, **_rest: result)
+    assert cli.main(["board", "run", "--json", "--", "true"]) == 3
+    said = json.loads(capsys.readouterr().out)
+    assert said["status"] == said["exit_status"] == 3
+    assert said["stdout"] == "text\n"
+    assert said["stderr"] == {"base64": "/w=="}
+    assert said["board"]["packages"] == ["linux-image=1"]
