@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Calls, breakpoints and what is no instruction at all. */
+#include "trap.h"
+
+TRAP("call.svc.0", ALL, "svc #0");
+TRAP("call.svc.ffff", ALL, "svc #0xffff");
+TRAP("call.svc.flags", ALL, "adds xzr, xzr, xzr\n\tsvc #0x55");
+TRAP("call.brk.1", ALL, "brk #1");
+TRAP("call.brk.ffff", ALL, "brk #0xffff");
+TRAP("call.hlt", ALL, "hlt #0x55");
+TRAP("call.hvc.el0", EL0, "hvc #0");
+TRAP("call.smc.el0", EL0, "smc #0");
+/* A function that no firmware has: not supported, and nothing else is touched. */
+TRAP_F("call.hvc.unknown", EL1, 0, IMM("x0", 0x8400ff00) "hvc #0");
+TRAP_F("call.hvc.psci-version", EL1, NO_X0, IMM("x0", 0x84000000) "hvc #0");
+TRAP_F("call.hvc.psci-features", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0x84000008) "hvc #0");
+TRAP_F("call.hvc.psci-features-none", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0x8400ff00) "hvc #0");
+TRAP_F("call.hvc.affinity-self", EL1, 0,
+       IMM("x0", 0xc4000004) "mrs x1, mpidr_el1\n\tand x1, x1, #0xffffff\n\t"
+       "mov x2, #0\n\thvc #0\n\tmov x1, #0");
+TRAP_F("call.hvc.affinity-none", EL1, 0,
+       IMM("x0", 0xc4000004) IMM("x1", 0xff000000) "mov x2, #0\n\thvc #0");
+TRAP_F("call.hvc.cpu-on-none", EL1, 0,
+       IMM("x0", 0xc4000003) IMM("x1", 0xff000000) "mov x2, #0\n\tmov x3, #0\n\thvc #0");
+TRAP_F("call.hvc.migrate-info-type", EL1, 0, IMM("x0", 0x84000006) "hvc #0");
+
+TRAP("undefined.udf.0", ALL, "udf #0");
+TRAP("undefined.udf.ffff", ALL, "udf #0xffff");
+TRAP("undefined.hole.1", ALL, ".inst 0x02000000");
+TRAP("undefined.hole.2", ALL, ".inst 0xffffffff");
+TRAP("undefined.hole.3", ALL, ".inst 0xd4000000");
+TRAP("undefined.hole.4", ALL, ".inst 0xd4000004");
+TRAP("undefined.dcps1", ALL, "dcps1");
+TRAP("undefined.dcps2", ALL, "dcps2");
+TRAP("undefined.dcps3", ALL, "dcps3");
+TRAP("undefined.drps", ALL, "drps");
+TRAP("undefined.flags-kept", ALL, "mov x0, #-1\n\tcmn x0, #1\n\tudf #1");
+TRAP_F("undefined.skipped", ALL, SKIP, "udf #0\n\tadd x0, x0, #1\n\tudf #1\n\tadd x0, x0, #2");
+
+/* Hints do nothing, whatever they hint at. */
+TRAP("hint.nop", ALL, "nop");
+TRAP("hint.yield", ALL, "yield");
+TRAP("hint.sev", ALL, "sev");
+TRAP("hint.sevl", ALL, "sevl");
+TRAP("hint.esb", ALL, "hint #16");
+TRAP("hint.psb", ALL, "hint #17");
+TRAP("hint.csdb", ALL, "hint #20");
+TRAP("hint.bti", ALL, "hint #34");
+TRAP("hint.unallocated", ALL, "hint #127");
+TRAP("hint.paciaz", ALL, "mov x30, #0x40\n\thint #24");
+TRAP("hint.xpaclri", ALL, "mov x30, #0x40\n\thint #7");
+TRAP("barrier.dsb", ALL, "dsb sy\n\tdsb ish\n\tdsb ld");
+TRAP("barrier.dmb", ALL, "dmb sy\n\tdmb ishst");
+TRAP("barrier.isb", ALL, "isb");
+TRAP("barrier.clrex", ALL, "clrex");

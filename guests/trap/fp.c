@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/* FP and SIMD: trapped as CPACR_EL1 says, and their state where they are not. */
+#include "trap.h"
+
+SETUP fp_el1(struct probe_state *state)
+{
+	(void)state;
+	write_sysreg(cpacr_el1, 1UL << 20);
+	isb();
+}
+
+SETUP fp_all(struct probe_state *state)
+{
+	(void)state;
+	write_sysreg(cpacr_el1, 3UL << 20);
+	isb();
+}
+
+SETUP fp_reserved(struct probe_state *state)
+{
+	(void)state;
+	write_sysreg(cpacr_el1, 2UL << 20);
+	isb();
+}
+
+#define FP_ROWS(name, text)							\
+	TRAP("fp." name ".off", ALL, text);					\
+	TRAP_SETUP("fp." name ".el1", ALL, 0, fp_el1, text);			\
+	TRAP_SETUP("fp." name ".reserved", ALL, 0, fp_reserved, text);		\
+	TRAP_SETUP("fp." name ".all", ALL, 0, fp_all, text)
+
+FP_ROWS("move", "fmov d0, x1\n\tfmov x0, d0");
+FP_ROWS("fpcr", "mov x1, #0x1000000\n\tmsr fpcr, x1\n\tmrs x0, fpcr\n\tmsr fpcr, xzr");
+FP_ROWS("fpsr", "mov x1, #0x1f\n\tmsr fpsr, x1\n\tmrs x0, fpsr\n\tmsr fpsr, xzr");
+FP_ROWS("load", IMM("x20", U_DATA) "ldr q1, [x20]\n\tmov x0, v1.d[1]");
+FP_ROWS("load-unmapped", IMM("x20", U_UNMAPPED) "ldr q1, [x20]");
+FP_ROWS("store-readonly", IMM("x20", U_READONLY) "stp q0, q1, [x20]");
+TRAP_SETUP("fp.kept", ALL, SKIP, fp_all, "fmov d7, x3\n\tudf #0\n\tfmov x0, d7");
+TRAP_SETUP("fp.arithmetic", ALL, 0, fp_all,
+	   "mov x1, #7\n\tscvtf d0, x1\n\tfmul d1, d0, d0\n\tfsqrt d2, d1\n\tfcvtzs x0, d2\n\tfmov x1, d1");

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Interrupts taken at EL1 and EL0, by vector and number. When one arrives depends on
+ * the machine, so the code waits on one instruction: where it is taken does not.
+ */
+#include "trap.h"
+
+#define BRANCH_TO_SELF 0x14000000U
+#define WFI 0xd503207fU
+#define ISR_READ 0xd538c100U	/* mrs x0, isr_el1 */
+#define BRK_END (0xd4200000U | END_IMMEDIATE << 5)
+#define SGI 3
+#define IRQ_MASK 0x80UL
+#define NO_INTERRUPT 1023
+
+static void fire_timer(void)
+{
+	write_sysreg(cntv_cval_el0, 0);
+	write_sysreg(cntv_ctl_el0, 1);
+	isb();
+}
+
+static void fire_sgi(void)
+{
+	u64 self = read_sysreg(mpidr_el1);
+
+	write_sysreg(s3_0_c12_c11_5, (self >> 16 & 0xff) << 32 | (self >> 8 & 0xff) << 16 |
+		     SGI << 24 | 1UL << (self & 15));
+	isb();
+}
+
+static void acknowledge(void)
+{
+	u32 irq = gic_acknowledge();
+
+	line_add(" irq=%u", irq);
+	write_sysreg(cntv_ctl_el0, 0);
+	isb();
+	if (irq != NO_INTERRUPT)
+		gic_end(irq);
+	line_add(" then=%u", gic_acknowledge());
+}
+
+/* The code waits with the interrupt unmasked; exactly one must come. */
+static void taken(const char *name, void (*fire)(void), unsigned int mode)
+{
+	u32 code[] = { BRANCH_TO_SELF, BRK_END };
+	struct probe_state state;
+
+	arena_load_code(code, sizeof(code));
+	default_state(&state, mode);
+	state.pstate &= ~IRQ_MASK;
+	fire();
+	line_add("trap interrupt.%s %s:", name, mode_name(mode));
+	probe_run(&state);
+	describe_event(&state, mode, 0);
+	acknowledge();
+	line_end();
+	arena_restore();
+}
+
+/* WFI with the interrupt pending and masked goes on behind it; ISR_EL1 shows it. */
+static void masked_wait(const char *name, void (*fire)(void))
+{
+	u32 code[] = { WFI, ISR_READ, BRK_END };
+	struct probe_state state, before;
+
+	arena_load_code(code, sizeof(code));
+	default_state(&state, EL1H);
+	before = state;
+	fire();
+	while (!(read_sysreg(isr_el1) & IRQ_MASK))
+		;
+	line_add("trap interrupt.wfi.%s el1h:", name);
+	probe_run(&state);
+	describe_event(&state, EL1H, 0);
+	describe_registers(&before, &state, 0);
+	acknowledge();
+	line_end();
+	arena_restore();
+}
+
+void run_interrupts(void)
+{
+	static const unsigned int modes[] = { EL1H, EL1T, EL0 };
+	unsigned int i;
+
+	arena_reset_memory();
+	if (!gic_init(0))
+		return;
+	gic_enable(0, machine.virtual_timer_irq);
+	gic_enable(0, SGI);
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		taken("timer", fire_timer, modes[i]);
+		taken("sgi", fire_sgi, modes[i]);
+	}
+	masked_wait("timer", fire_timer);
+	masked_wait("sgi", fire_sgi);
+}

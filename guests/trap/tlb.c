@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every TLB invalidation executes at EL1 and is refused at EL0; and each kind makes a
+ * changed entry take effect. The entry of the CHANGE pages is rewritten through its
+ * address in the identity map, which setup() puts into x10 and x11.
+ */
+#include "trap.h"
+#include "mmu.h"
+
+#define OPERAND "mov x1, xzr\n\t"
+
+#define TLBI(op) TRAP("tlbi." op, ALL, OPERAND "tlbi " op ", x1\n\tdsb sy")
+#define TLBI_ALL(op) TRAP("tlbi." op, ALL, "tlbi " op "\n\tdsb sy")
+
+TLBI_ALL("vmalle1");
+TLBI_ALL("vmalle1is");
+TLBI("vae1");
+TLBI("vae1is");
+TLBI("aside1");
+TLBI("aside1is");
+TLBI("vaae1");
+TLBI("vaae1is");
+TLBI("vale1");
+TLBI("vale1is");
+TLBI("vaale1");
+TLBI("vaale1is");
+TRAP_F("tlbi.el2", EL1H, SKIP, "tlbi alle1\n\ttlbi alle2\n\ttlbi vmalls12e1\n\ttlbi vae2, x0\n\t"
+       "tlbi ipas2e1, x0\n\ttlbi alle3");
+TRAP_ROW("tlbi.range", ALL, SKIP, FEATURE_TLBIRANGE, ".", "mov x1, xzr\n\t.inst 0xd5088621\n\t.inst 0xd5088221");
+
+/* x10, x11: where the entries of K_CHANGE and U_CHANGE are; x12: the addresses' operand. */
+SETUP change_pages(struct probe_state *state)
+{
+	state->x[10] = (u64)arena_entry(K_CHANGE);
+	state->x[11] = (u64)arena_entry(U_CHANGE);
+	state->x[12] = K_CHANGE >> 12 & 0xfffffffffffUL;
+	state->x[13] = U_CHANGE >> 12 | (u64)ARENA_ASID << 48;
+	state->x[14] = (u64)ARENA_ASID << 48;
+}
+
+/* Loads through the old entry, removes it, invalidates, loads again: the last must fault. */
+#define REMOVE(name, half, entry, invalidate)					\
+	TRAP_SETUP("tlb.remove." name, EL1, 0, change_pages,			\
+		   IMM("x20", half) "ldr x0, [x20]\n\tstr xzr, [" entry "]\n\tdsb ishst\n\t" \
+		   invalidate "\n\tdsb ish\n\tisb\n\tldr x1, [x20]")
+
+REMOVE("upper.vmalle1", K_CHANGE, "x10", "tlbi vmalle1");
+REMOVE("upper.vmalle1is", K_CHANGE, "x10", "tlbi vmalle1is");
+REMOVE("upper.vae1", K_CHANGE, "x10", "tlbi vae1, x12");
+REMOVE("upper.vaae1is", K_CHANGE, "x10", "tlbi vaae1is, x12");
+REMOVE("upper.vale1is", K_CHANGE, "x10", "tlbi vale1is, x12");
+REMOVE("upper.vaale1", K_CHANGE, "x10", "tlbi vaale1, x12");
+REMOVE("lower.vmalle1", U_CHANGE, "x11", "tlbi vmalle1");
+REMOVE("lower.vae1is", U_CHANGE, "x11", "tlbi vae1is, x13");
+REMOVE("lower.vaae1", U_CHANGE, "x11", "tlbi vaae1, x13");
+REMOVE("lower.vale1", U_CHANGE, "x11", "tlbi vale1, x13");
+REMOVE("lower.vaale1is", U_CHANGE, "x11", "tlbi vaale1is, x13");
+REMOVE("lower.aside1", U_CHANGE, "x11", "tlbi aside1, x14");
+REMOVE("lower.aside1is", U_CHANGE, "x11", "tlbi aside1is, x14");
+
+/* From nothing to something needs no invalidation. */
+TRAP_SETUP("tlb.add.upper", EL1, 0, change_pages,
+	   IMM("x20", K_CHANGE) "ldr x2, [x10]\n\tstr xzr, [x10]\n\tdsb ish\n\ttlbi vmalle1\n\t"
+	   "dsb ish\n\tisb\n\tstr x2, [x10]\n\tdsb ish\n\tisb\n\tldr x1, [x20]\n\tmov x2, #0");
+TRAP_SETUP("tlb.add.lower", EL1, 0, change_pages,
+	   IMM("x20", U_CHANGE) "ldr x2, [x11]\n\tstr xzr, [x11]\n\tdsb ish\n\ttlbi vmalle1\n\t"
+	   "dsb ish\n\tisb\n\tstr x2, [x11]\n\tdsb ish\n\tisb\n\tldr x1, [x20]\n\tmov x2, #0");
+
+/* Permissions taken away; and what breaks before it makes. */
+#define CHANGE(name, half, entry, change, invalidate, use)			\
+	TRAP_SETUP("tlb.change." name, EL1, 0, change_pages,			\
+		   IMM("x20", half) "ldr x0, [x20]\n\tldr x2, [" entry "]\n\t"	\
+		   change "\n\tstr x2, [" entry "]\n\tmov x2, #0\n\tdsb ishst\n\t"	\
+		   invalidate "\n\tdsb ish\n\tisb\n\t" use)
+
+CHANGE("upper.readonly", K_CHANGE, "x10", "orr x2, x2, #0x80", "tlbi vaale1is, x12", "str x0, [x20]");
+CHANGE("lower.readonly", U_CHANGE, "x11", "orr x2, x2, #0x80", "tlbi vale1is, x13", "str x0, [x20]");
+CHANGE("upper.old", K_CHANGE, "x10", "and x2, x2, #~0x400", "tlbi vaae1is, x12", "ldr x1, [x20]");
+CHANGE("lower.kernel", U_CHANGE, "x11", "and x2, x2, #~0x40", "tlbi vae1is, x13", "ldtr x1, [x20]");
+CHANGE("lower.global", U_CHANGE, "x11", "and x2, x2, #~0x800", "tlbi vae1is, x13", "ldr x1, [x20]");
+
+/* Another ASID does not see what is not global; coming back needs no invalidation. */
+#define ASID(n) "mrs x2, ttbr0_el1\n\tand x2, x2, #0x0000ffffffffffff\n\tmov x3, #" #n "\n\t" \
+	"orr x3, x2, x3, lsl #48\n\tmsr ttbr0_el1, x3\n\tisb\n\tmov x2, #0\n\tmov x3, #0\n\t"
+TRAP_SETUP("tlb.asid.other", EL1, 0, change_pages,
+	   IMM("x20", U_CHANGE) "ldr x0, [x20]\n\tstr xzr, [x11]\n\tdsb ish\n\t" ASID(7)
+	   "ldr x1, [x20]");
+TRAP_SETUP("tlb.asid.same-page", EL1, 0, change_pages,
+	   IMM("x20", U_CHANGE) "ldr x0, [x20]\n\t" ASID(7) "ldr x1, [x20]\n\t" ASID(1)
+	   "ldr x4, [x20]");
