@@ -41,11 +41,13 @@ use std::io;
 pub mod block;
 pub mod io_thread;
 mod limit;
+pub mod net;
 pub mod rng;
 mod sys;
 #[cfg(any(test, feature = "fuzzing"))]
 mod testing;
 pub mod virtio;
+pub mod vsock;
 
 pub use io_thread::IoThread;
 pub use virtio::mmio::{MMIO_SIZE, QUEUE_NOTIFY, VirtioMmio};

@@ -10,7 +10,10 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use libc::{c_int, c_long, c_short, c_uint, c_ulong};
@@ -193,6 +196,32 @@ pub(crate) fn timer(delay: Duration) -> io::Result<OwnedFd> {
     let (fd, null) = (timer.as_raw_fd(), std::ptr::null_mut());
     // SAFETY: `spec` lives through the call and no old value is asked for.
     status(unsafe { libc::timerfd_settime(fd, 0, &spec, null) }).map(|()| timer)
+}
+
+/// Connects to the Unix socket at `path` without ever waiting: a listener whose queue is full is
+/// EAGAIN. The stream does not block either.
+pub(crate) fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let bytes = path.as_os_str().as_bytes();
+    // SAFETY: all zeroes is a valid sockaddr_un.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    if bytes.len() >= address.sun_path.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, &from) in address.sun_path.iter_mut().zip(bytes) {
+        *to = from as libc::c_char;
+    }
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is involved.
+    let fd = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) } as _)? as c_int;
+    // SAFETY: the kernel just gave us this descriptor, and nobody else has it.
+    let stream = unsafe { UnixStream::from_raw_fd(fd) };
+    let (to, len) = (
+        (&raw const address).cast(),
+        size_of_val(&address) as libc::socklen_t,
+    );
+    // SAFETY: `address` is a sockaddr_un of that length, terminated.
+    status(unsafe { libc::connect(fd, to, len) }).map(|()| stream)
 }
 
 /// The host's page size.

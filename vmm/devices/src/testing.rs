@@ -4,6 +4,8 @@
 //!
 //! Memory is two regions without a gap, so that a buffer can lie across both. Queue `i` sits at
 //! `BASE + i * QUEUE_STRIDE`; buffers start at `BUFFERS`.
+// A panic is how a test, or the fuzzer, says that the harness is wrong.
+#![allow(clippy::expect_used, dead_code)]
 
 use std::collections::HashMap;
 use std::io;
@@ -16,7 +18,7 @@ use vm_memory::{Bytes, GuestAddress};
 use vmm_sys_util::epoll::EventSet;
 
 use crate::virtio::{Event, Sources, VirtioDevice, lock};
-use crate::{GuestMemory, Interrupt, MmioDevice, VirtioMmio};
+use crate::{GuestMemory, Interrupt, IoThread, MmioDevice, VirtioMmio};
 
 pub(crate) const BASE: u64 = 0x4000_0000;
 pub(crate) const REGION: u64 = 0x20_0000;
@@ -73,6 +75,20 @@ impl Sources for Watched {
     }
 }
 
+/// What a descriptor is ready for, without waiting.
+pub(crate) fn poll_fd(fd: RawFd, wanted: EventSet) -> EventSet {
+    use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent};
+    let epoll = Epoll::new().expect("epoll");
+    epoll
+        .ctl(ControlOperation::Add, fd, EpollEvent::new(wanted, 0))
+        .expect("a watched descriptor");
+    let mut ready = [EpollEvent::default()];
+    match epoll.wait(0, &mut ready) {
+        Ok(1) => ready[0].event_set(),
+        _ => EventSet::empty(),
+    }
+}
+
 /// A buffer of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Buf {
@@ -88,6 +104,8 @@ pub(crate) struct Rig {
     pub(crate) watched: Watched,
     pub(crate) queues: Vec<DriverQueue>,
     queue_size: u16,
+    /// The real I/O thread serves the queues.
+    live: bool,
 }
 
 /// The driver's side of a queue.
@@ -122,6 +140,7 @@ impl Rig {
             watched,
             queues: Vec::new(),
             queue_size: 16,
+            live: false,
         }
     }
 
@@ -221,6 +240,9 @@ impl Rig {
 
     /// Runs the event loop for one queue until it is quiet.
     pub(crate) fn serve(&self, index: usize) {
+        if self.live {
+            return;
+        }
         for _ in 0..1000 {
             let event = &self.virtio.queue_events()[index];
             // Peek: a nonblocking read tells whether it is set; writing puts it back.
@@ -392,4 +414,57 @@ pub(crate) fn write_desc(mem: &GuestMemory, at: u64, addr: u64, len: u32, flags:
     bytes.extend(next.to_le_bytes());
     mem.write_slice(&bytes, GuestAddress(at))
         .expect("in guest memory");
+}
+
+/// A device on the real I/O thread.
+pub(crate) struct Live {
+    rig: Rig,
+    _io: IoThread,
+}
+
+impl Live {
+    pub(crate) fn start(device: Box<dyn VirtioDevice>, features: u64) -> Self {
+        let io = IoThread::spawn().expect("a thread");
+        let line = Arc::new(Line::default());
+        let mem = memory();
+        let virtio =
+            VirtioMmio::new(device, Arc::clone(&mem), line.clone(), &io).expect("eventfds");
+        let watched = Watched::default();
+        let mut rig = Rig {
+            mem,
+            virtio,
+            line,
+            watched,
+            queues: Vec::new(),
+            queue_size: 16,
+            live: true,
+        };
+        rig.start(features);
+        Self { rig, _io: io }
+    }
+
+    /// Waits for a used element.
+    pub(crate) fn wait_used(&mut self, index: usize) -> (u16, u32) {
+        for _ in 0..5000 {
+            if let Some(used) = self.rig.used(index) {
+                return used;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        panic!("nothing used on queue {index} for five seconds");
+    }
+}
+
+impl std::ops::Deref for Live {
+    type Target = Rig;
+
+    fn deref(&self) -> &Rig {
+        &self.rig
+    }
+}
+
+impl std::ops::DerefMut for Live {
+    fn deref_mut(&mut self) -> &mut Rig {
+        &mut self.rig
+    }
 }

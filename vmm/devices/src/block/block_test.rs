@@ -245,7 +245,8 @@ fn discard_and_zeroes_reach_their_ranges_only() {
 #[test]
 fn one_bad_range_refuses_them_all() {
     let mut bench = Bench::new(false);
-    let cases: &[(&[(u64, u32, u32)], u8)] = &[
+    type Ranges<'a> = &'a [(u64, u32, u32)];
+    let cases: &[(Ranges<'_>, u8)] = &[
         (&[(0, 1, 0), (SECTORS, 1, 0)], IOERR),
         (&[(0, 1, 0), (u64::MAX, 2, 0)], IOERR),
         (&[(0, 1, 0), (0, u32::MAX, 0)], IOERR),

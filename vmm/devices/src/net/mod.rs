@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! virtio-net on a TAP, one queue pair.
+//!
+//! Sending: each chain is one frame behind its header. A frame that the host does not take (link
+//! down, its queue full, a header that asks for what was not negotiated) is dropped and counted, as
+//! hardware would; a chain too short for a header, or with writable parts, breaks the ring.
+//!
+//! Receiving: a frame is read from the TAP only when the one before it was delivered. When the
+//! driver has no room for it, it waits here and the TAP is not watched, so that the host's queue
+//! fills and its senders see it: nothing is dropped, nothing spins. The driver's next buffers wake
+//! us. The one frame that no room can ever hold is dropped and counted.
+
+mod header;
+mod tap;
+
+use std::io;
+use std::os::fd::AsFd;
+
+use log::warn;
+use virtio_bindings::virtio_ids::VIRTIO_ID_NET;
+use virtio_bindings::virtio_net::*;
+use vmm_sys_util::epoll::EventSet;
+
+use crate::GuestMemory;
+use crate::sys;
+use crate::virtio::chain::Chain;
+use crate::virtio::ring::{Ring, RingError};
+use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
+use header::HEADER;
+use tap::Tap;
+
+const QUEUE_SIZES: [u16; 2] = [256, 256];
+const RX: usize = 0;
+const TX: usize = 1;
+const TAP: u32 = 0;
+/// The largest frame with its header: 64 KiB of IP and an Ethernet header.
+const MAX_FRAME: usize = HEADER + 14 + 65_535 + 1;
+const MIN_FRAME: usize = 14;
+/// Frames received for one event before the other devices get a turn.
+const RX_BUDGET: u32 = 256;
+
+/// What a network device is made with.
+#[derive(Clone, Debug, Default)]
+pub struct NetConfig {
+    /// The name of an existing TAP.
+    pub tap: String,
+    /// The guest's address; a random one of its own if there is none.
+    pub mac: Option<[u8; 6]>,
+}
+
+/// The device.
+pub struct Net {
+    tap: Tap,
+    mac: [u8; 6],
+    features: u64,
+    link_up: bool,
+    watched: bool,
+    buffer: Vec<u8>,
+    /// Length of the frame in `buffer` that waits for room.
+    pending: Option<usize>,
+    chains: Vec<Chain>,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    tx_frames: u64,
+    tx_bytes: u64,
+    tx_dropped: u64,
+    rx_frames: u64,
+    rx_bytes: u64,
+    rx_dropped: u64,
+    rx_waits: u64,
+}
+
+/// What became of a received frame.
+#[derive(Debug, PartialEq, Eq)]
+enum Delivery {
+    Done,
+    NoRoom,
+    TooLarge,
+}
+
+impl Net {
+    /// Attaches to the TAP.
+    pub fn new(config: &NetConfig) -> Result<Self, Error> {
+        Self::with_tap(Tap::open(&config.tap)?, config.mac)
+    }
+
+    fn with_tap(tap: Tap, mac: Option<[u8; 6]>) -> Result<Self, Error> {
+        let mac = match mac {
+            Some(mac) if mac[0] & 1 != 0 || mac == [0; 6] => {
+                return Err(Error::Config(
+                    "the MAC address is not one of a single station".into(),
+                ));
+            }
+            Some(mac) => mac,
+            None => random_mac()?,
+        };
+        Ok(Self {
+            tap,
+            mac,
+            features: 0,
+            link_up: true,
+            watched: false,
+            buffer: vec![0; MAX_FRAME],
+            pending: None,
+            chains: Vec::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// The guest's address.
+    pub fn mac(&self) -> [u8; 6] {
+        self.mac
+    }
+
+    fn send(&mut self, mem: &GuestMemory, chain: &Chain) -> Result<Served, RingError> {
+        if chain.write_len() != 0 {
+            return Err(RingError::Direction);
+        }
+        let mut header = [0; HEADER];
+        chain.read(mem, 0, &mut header)?;
+        let len = chain.read_len() as usize - HEADER;
+        let sent = match header::sanitize(header, self.features) {
+            Some(header) if (MIN_FRAME..=MAX_FRAME - HEADER).contains(&len) => {
+                let frame = chain.read_slices(mem, HEADER as u32, len)?;
+                self.tap.write(&header, &frame).is_ok()
+            }
+            _ => false,
+        };
+        if sent {
+            self.counters.tx_frames += 1;
+            self.counters.tx_bytes += len as u64;
+        } else {
+            self.counters.tx_dropped += 1;
+        }
+        Ok(Served::Used(0))
+    }
+
+    /// Moves frames from the TAP to the driver until one side has no more.
+    fn receive(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        for _ in 0..RX_BUDGET {
+            let Some(len) = self.next_frame(ctx) else {
+                break;
+            };
+            match self.deliver(ctx.mem, &mut ctx.rings[RX], len)? {
+                Delivery::Done => {
+                    self.counters.rx_frames += 1;
+                    self.counters.rx_bytes += (len - HEADER) as u64;
+                }
+                Delivery::TooLarge => self.counters.rx_dropped += 1,
+                Delivery::NoRoom => {
+                    self.pending = Some(len);
+                    if ctx.rings[RX].rearm_for_more(ctx.mem)? {
+                        continue;
+                    }
+                    self.counters.rx_waits += 1;
+                    self.watch(ctx.sources, false);
+                    return ctx.finish(RX);
+                }
+            }
+        }
+        ctx.rings[RX].suppress(ctx.mem)?;
+        self.watch(ctx.sources, self.link_up);
+        if self.pending.is_some() {
+            // Out of budget with a frame in hand, which no event of the TAP would bring back.
+            ctx.again(RX);
+        }
+        ctx.finish(RX)
+    }
+
+    /// The frame that waits, or the next one of the TAP, in `buffer`.
+    fn next_frame(&mut self, ctx: &Context<'_>) -> Option<usize> {
+        if let Some(len) = self.pending.take() {
+            return Some(len);
+        }
+        loop {
+            match self.tap.read(&mut self.buffer) {
+                Ok(len) if len >= HEADER + MIN_FRAME => return Some(len),
+                Ok(_) => self.counters.rx_dropped += 1,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(e) => {
+                    // The TAP is gone. Watching it further would only spin.
+                    warn!("net: the TAP failed, the link is down now: {e}");
+                    self.link_up = false;
+                    ctx.signal.config_changed();
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        mem: &GuestMemory,
+        ring: &mut Ring,
+        len: usize,
+    ) -> Result<Delivery, RingError> {
+        let mergeable = self.features & (1 << VIRTIO_NET_F_MRG_RXBUF) != 0;
+        let most = if mergeable { ring.size() } else { 1 };
+        let mut count = 0;
+        let mut room = 0;
+        while room < len {
+            if count == most {
+                ring.undo_pops(count);
+                return Ok(Delivery::TooLarge);
+            }
+            if self.chains.len() == usize::from(count) {
+                self.chains.push(Chain::default());
+            }
+            let chain = &mut self.chains[usize::from(count)];
+            if !ring.pop(mem, chain)? {
+                ring.undo_pops(count);
+                return Ok(Delivery::NoRoom);
+            }
+            if chain.read_len() != 0 {
+                return Err(RingError::Direction);
+            }
+            if count == 0 && (chain.write_len() as usize) < HEADER {
+                return Err(RingError::Short);
+            }
+            room += chain.write_len() as usize;
+            count += 1;
+        }
+        header::set_num_buffers(&mut self.buffer, count);
+        let mut rest = &self.buffer[..len];
+        for chain in &self.chains[..usize::from(count)] {
+            let (now, later) = rest.split_at(rest.len().min(chain.write_len() as usize));
+            chain.write(mem, 0, now)?;
+            ring.push_used(mem, chain.head(), now.len() as u32)?;
+            rest = later;
+        }
+        Ok(Delivery::Done)
+    }
+
+    fn watch(&mut self, sources: &dyn Sources, want: bool) {
+        if want == self.watched {
+            return;
+        }
+        let fd = self.tap.as_fd();
+        let done = if want {
+            sources.add(fd, TAP, EventSet::IN)
+        } else {
+            sources.remove(fd)
+        };
+        match done {
+            Ok(()) => self.watched = want,
+            Err(e) => warn!("net: cannot change what is watched: {e}"),
+        }
+    }
+
+    fn offloads(&self, ctx: &Context<'_>) -> u32 {
+        if !ctx.has(VIRTIO_NET_F_GUEST_CSUM) {
+            return 0;
+        }
+        let wanted = [
+            (VIRTIO_NET_F_GUEST_TSO4, tap::OFFLOAD_TSO4),
+            (VIRTIO_NET_F_GUEST_TSO6, tap::OFFLOAD_TSO6),
+            (VIRTIO_NET_F_GUEST_ECN, tap::OFFLOAD_ECN),
+        ];
+        let wanted = wanted.iter().filter(|(feature, _)| ctx.has(*feature));
+        wanted.fold(tap::OFFLOAD_CSUM, |flags, (_, flag)| flags | flag)
+    }
+}
+
+impl VirtioDevice for Net {
+    fn name(&self) -> &'static str {
+        "net"
+    }
+
+    fn device_type(&self) -> u32 {
+        VIRTIO_ID_NET
+    }
+
+    fn features(&self) -> u64 {
+        let offloads = self.tap.offloads();
+        let mut features = 1 << VIRTIO_NET_F_MAC
+            | 1 << VIRTIO_NET_F_STATUS
+            | 1 << VIRTIO_NET_F_MRG_RXBUF
+            | 1 << VIRTIO_NET_F_CSUM
+            | 1 << VIRTIO_NET_F_HOST_TSO4
+            | 1 << VIRTIO_NET_F_HOST_TSO6
+            | 1 << VIRTIO_NET_F_HOST_ECN;
+        for (offload, feature) in [
+            (tap::OFFLOAD_CSUM, VIRTIO_NET_F_GUEST_CSUM),
+            (tap::OFFLOAD_TSO4, VIRTIO_NET_F_GUEST_TSO4),
+            (tap::OFFLOAD_TSO6, VIRTIO_NET_F_GUEST_TSO6),
+            (tap::OFFLOAD_ECN, VIRTIO_NET_F_GUEST_ECN),
+        ] {
+            if offloads & offload != 0 {
+                features |= 1 << feature;
+            }
+        }
+        features
+    }
+
+    fn queue_sizes(&self) -> &[u16] {
+        &QUEUE_SIZES
+    }
+
+    fn read_config(&self, offset: u64, data: &mut [u8]) {
+        let mut config = [0; 12];
+        config[..6].copy_from_slice(&self.mac);
+        config[6] = if self.link_up {
+            VIRTIO_NET_S_LINK_UP as u8
+        } else {
+            0
+        };
+        // max_virtqueue_pairs
+        config[8] = 1;
+        read_config_bytes(&config, offset, data);
+    }
+
+    fn write_config(&mut self, _offset: u64, _data: &[u8]) {}
+
+    fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error> {
+        self.tap
+            .set_offloads(self.offloads(ctx))
+            .map_err(|e| Error::host("cannot set the TAP's offloads", e))?;
+        self.features = ctx.features;
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        match event {
+            Event::Queue(TX) => ctx.serve(TX, |mem, chain| self.send(mem, chain)),
+            _ if ctx.rings[RX].ready() => self.receive(ctx),
+            // The driver stopped the queue: leave the frames to the TAP.
+            _ => {
+                self.watch(ctx.sources, false);
+                Ok(())
+            }
+        }
+    }
+
+    fn reset(&mut self, sources: &dyn Sources) {
+        self.watch(sources, false);
+        self.pending = None;
+        self.features = 0;
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("tx_frames", c.tx_frames),
+            ("tx_bytes", c.tx_bytes),
+            ("tx_dropped", c.tx_dropped),
+            ("rx_frames", c.rx_frames),
+            ("rx_bytes", c.rx_bytes),
+            ("rx_dropped", c.rx_dropped),
+            ("rx_waits", c.rx_waits),
+        ]
+    }
+}
+
+/// A locally administered address.
+fn random_mac() -> Result<[u8; 6], Error> {
+    let mut mac = [0; 6];
+    match sys::random(&mut mac) {
+        Ok(6) => {}
+        Ok(_) => return Err(Error::Config("no random MAC address: give one".into())),
+        Err(e) => return Err(Error::host("no random MAC address: give one", e)),
+    }
+    mac[0] = mac[0] & !1 | 2;
+    Ok(mac)
+}
+
+#[cfg(test)]
+#[path = "net_test.rs"]
+mod tests;
