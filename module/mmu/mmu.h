@@ -21,18 +21,10 @@
 #include <linux/kvm.h>
 #include <linux/types.h>
 
+#include "switch/switch.h"
+
 struct av_vm;
 struct av_vcpu;
-
-/* What the switch needs to enter the guest's address space. */
-struct av_entry {
-	u64 root0, root1;	/* physical addresses for TTBR0 and TTBR1 */
-	/*
-	 * Identities of the two trees, never reused in a VM: a host ASID that
-	 * last ran this pair may run it again without a flush.
-	 */
-	u64 serial0, serial1;
-};
 
 /* An abort as it came from the guest: physical ESR_EL1 and FAR_EL1. */
 struct av_abort {
@@ -57,14 +49,13 @@ int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *l
 int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);
 
 /*
- * The window's level 3 table, shared by all TTBR1 trees of the VM: mapped for
- * the switch by cpu/switch code, which owns its entries. Physical address and
- * kernel pointer; index 0 is the trampoline, 1 + idx the vCPU's data page.
+ * Where the vCPU goes on: the roots and serial numbers of its trees. After an
+ * av_mmu_load() that succeeded; interrupts may be off.
  */
-u64 *av_mmu_window(struct av_vm *vm);
-
-int av_mmu_load(struct av_vcpu *vcpu);
 void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out);
+
+/* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
+int av_mmu_load(struct av_vcpu *vcpu);
 
 /*
  * After a change of SCTLR, TCR, TTBRn, MAIR or of the virtual exception level.

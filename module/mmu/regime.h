@@ -55,6 +55,10 @@ struct av_regime {
 #define AV_FSC_EXTERNAL		0x10
 #define AV_FSC_EXTERNAL_WALK	0x14
 #define AV_FSC_ALIGNMENT	0x21
+#define AV_FSC_TLB_CONFLICT	0x30
+#define AV_FSC_ATOMIC_UPDATE	0x31
+#define AV_FSC_LOCKDOWN		0x34
+#define AV_FSC_EXCLUSIVE	0x35
 
 /* A guest fault as a return value: never 0, never negative. */
 #define AV_FAULT		0x100

@@ -184,6 +184,7 @@ void av_gather_finish(struct av_gather *g);
 /* The key of a half in a mode; asid as av_regime_asid(). */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
 		 struct av_tree_key *key);
+bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b);
 /*
  * Find or make, and take a reference. NULL when there is no memory set aside,
  * or no room (av_shadow_reclaim() makes some).

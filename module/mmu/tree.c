@@ -105,7 +105,7 @@ void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool hig
 		key->mode = el ? AV_MODE_EL1 : AV_MODE_EL0;
 }
 
-static bool same_key(const struct av_tree_key *a, const struct av_tree_key *b)
+bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b)
 {
 	return a->base == b->base && a->tcr == b->tcr && a->mair == b->mair &&
 	       a->asid == b->asid && a->high == b->high && a->mode == b->mode &&
@@ -199,7 +199,7 @@ static struct av_tree *find(struct av_shadow *sh, const struct av_tree_key *key)
 	struct av_tree *tree, *tmp;
 
 	av_list_for_each(tree, tmp, bucket, hash)
-		if (same_key(&tree->key, key))
+		if (av_tree_key_equal(&tree->key, key))
 			return tree;
 	return NULL;
 }

@@ -6,10 +6,77 @@
 #ifndef AV_MMU_TYPES_H
 #define AV_MMU_TYPES_H
 
+#include <linux/list.h>
+#include <linux/mmu_notifier.h>
+#include <linux/types.h>
+
+#include "mmu/shadow.h"
+#include "mmu/slots.h"
+
+/* Tables set aside for one fill: three levels below a root, and a root's own. */
+#define AV_SPARE_PTS		8
+
+/* Table pages a VM may always have; more with its memory. */
+#define AV_MIN_PTS		2048
+
+/* One more for so many guest pages, up to 2 GiB of tables. */
+#define AV_PAGES_PER_PT		32
+#define AV_MAX_PTS		(1U << 18)
+
+/* Table pages to give back at once when the budget is reached. */
+#define AV_RECLAIM		64
+
+/* Trees that a vCPU keeps a reference on, to change between without the lock. */
+#define AV_VCPU_TREES		8
+
+struct av_spare {
+	struct av_list pts;
+	u32 nr;
+	struct av_tree *tree;
+};
+
 struct av_vm_mmu {
+	/* Under mmu_lock. */
+	struct av_shadow shadow;
+	struct av_spare *spare;		/* of the vCPU that fills */
+	unsigned long invalidate_start, invalidate_end;
+	unsigned int in_progress;	/* notifier ranges open */
+
+	/*
+	 * Bumped under mmu_lock by whatever makes a translation read before
+	 * stale: TLBI, notifier, slot change. Read without the lock before a
+	 * walk and compared under it before the fill.
+	 */
+	u64 seq;
+
+	/* srcu; written under slots_lock and mmu_lock. */
+	struct av_slots __rcu *slots;
+	u32 budget;			/* of table pages, what shadow.max_pts is */
+
+	struct mmu_notifier notifier;
+	bool registered;
+	struct list_head list;		/* of VMs, for the shrinker */
+	/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2 */
+	u64 manual_protect;
 };
 
 struct av_vcpu_mmu {
+	/* All of the vCPU's own thread. */
+	bool stale;			/* look at the registers before the next entry */
+	struct av_regime regime;	/* as loaded */
+	int el;
+	struct av_tree *tree[2];	/* loaded, low and high; referenced by trees[] */
+
+	struct av_tree *trees[AV_VCPU_TREES];
+	unsigned int next_tree;
+	struct av_spare spare;
+
+	/* The last page that an instruction was fetched from. */
+	struct {
+		u64 seq, va, hva;
+		int el;
+		bool valid;
+	} fetch;
 };
 
 #endif /* AV_MMU_TYPES_H */

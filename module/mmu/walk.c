@@ -108,7 +108,7 @@ static int walk_flat(const struct av_regime *r, u64 va, struct av_walk *out)
 }
 
 /* Is va in the part of its half that TnSZ leaves? */
-static bool in_range(const struct half *h, u64 va)
+static bool within_half(const struct half *h, u64 va)
 {
 	int top = 64 - h->tsz;
 
@@ -237,7 +237,7 @@ int av_walk(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, 
 		return walk_flat(r, va, out);
 	out->high = is_high(va);
 	out->e0pd = h.e0pd;
-	if (h.epd || !in_range(&h, out->va))
+	if (h.epd || !within_half(&h, out->va))
 		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 0);
 	ret = walk_tables(r, &h, ops, ctx, out);
 	/* EL0 is not even told that there is a page. */

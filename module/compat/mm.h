@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory management: what differs among kernels. */
+#ifndef AV_COMPAT_MM_H
+#define AV_COMPAT_MM_H
+
+#include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+#include <linux/types.h>
+#include <linux/version.h>
+
+/* What the young callbacks of an MMU notifier return. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+typedef bool av_young_t;
+#else
+typedef int av_young_t;
+#endif
+
+/* Shrinkers are allocated since 6.7. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+
+static inline struct shrinker *av_shrinker_alloc(const char *name)
+{
+	return shrinker_alloc(0, "%s", name);
+}
+
+static inline int av_shrinker_register(struct shrinker *shrinker, const char *name)
+{
+	shrinker_register(shrinker);
+	return 0;
+}
+
+static inline void av_shrinker_free(struct shrinker *shrinker)
+{
+	shrinker_free(shrinker);
+}
+
+/* Of one that was never registered. */
+static inline void av_shrinker_discard(struct shrinker *shrinker)
+{
+	shrinker_free(shrinker);
+}
+
+#else
+
+static inline struct shrinker *av_shrinker_alloc(const char *name)
+{
+	return kzalloc(sizeof(struct shrinker), GFP_KERNEL);
+}
+
+static inline int av_shrinker_register(struct shrinker *shrinker, const char *name)
+{
+	return register_shrinker(shrinker, "%s", name);
+}
+
+static inline void av_shrinker_free(struct shrinker *shrinker)
+{
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+}
+
+static inline void av_shrinker_discard(struct shrinker *shrinker)
+{
+	kfree(shrinker);
+}
+
+#endif
+
+#endif /* AV_COMPAT_MM_H */

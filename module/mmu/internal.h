@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the kernel side of mmu/ shares among its files. */
+#ifndef AV_MMU_INTERNAL_H
+#define AV_MMU_INTERNAL_H
+
+#include <linux/srcu.h>
+#include <linux/uaccess.h>
+
+#include "api/vcpu.h"
+#include "cpu/regs.h"
+#include "mmu/mmu.h"
+
+/* host.c: spare tables and the shadow's ops */
+extern const struct av_shadow_ops av_host_ops;
+int av_spare_fill(struct av_spare *spare);
+void av_spare_empty(struct av_spare *spare);
+void av_pt_free(struct av_pt *pt);
+
+/* memslot.c */
+void av_slot_free(struct av_slot *slot);
+
+static inline struct av_slots *av_vm_slots(struct av_vm *vm)
+{
+	return srcu_dereference_check(vm->mmu.slots, &vm->srcu,
+				      lockdep_is_held(&vm->mmu_lock) ||
+				      lockdep_is_held(&vm->slots_lock));
+}
+
+static inline struct av_slot *av_vm_slot(struct av_vm *vm, u64 gfn)
+{
+	return av_slot_find(av_vm_slots(vm), gfn);
+}
+
+static inline unsigned long av_slot_hva(const struct av_slot *slot, u64 gpa)
+{
+	return slot->hva + (gpa - (slot->base_gfn << PAGE_SHIFT));
+}
+
+/* Note a page written. The slot is held by srcu or a lock. */
+static inline void av_slot_mark_dirty(struct av_slot *slot, u64 gfn)
+{
+	unsigned long *dirty = READ_ONCE(slot->dirty);
+
+	if (dirty)
+		set_bit(gfn - slot->base_gfn, dirty);
+}
+
+/* guest.c: the walker's view of guest memory; ctx is the VM, srcu is held. */
+extern const struct av_mem_ops av_guest_mem_ops;
+
+/* The registers that translate, from the vCPU's register file. */
+void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
+
+/* shrink.c */
+void av_shrink_add(struct av_vm *vm);
+void av_shrink_remove(struct av_vm *vm);
+
+/* notifier.c */
+int av_notifier_register(struct av_vm *vm);
+void av_notifier_unregister(struct av_vm *vm);
+
+/* Under mmu_lock: may a host page looked up since seq was read be mapped? */
+static inline bool av_mmu_raced(struct av_vm *vm, u64 seq, unsigned long hva)
+{
+	struct av_vm_mmu *mmu = &vm->mmu;
+
+	lockdep_assert_held(&vm->mmu_lock);
+	if (mmu->in_progress && hva >= mmu->invalidate_start && hva < mmu->invalidate_end)
+		return true;
+	return mmu->seq != seq;
+}
+
+/* Before a walk. Pairs with the lock that the bump is made under. */
+static inline u64 av_mmu_read_seq(struct av_vm *vm)
+{
+	u64 seq = READ_ONCE(vm->mmu.seq);
+
+	smp_rmb();
+	return seq;
+}
+
+static inline void av_mmu_bump_seq(struct av_vm *vm)
+{
+	lockdep_assert_held(&vm->mmu_lock);
+	WRITE_ONCE(vm->mmu.seq, vm->mmu.seq + 1);
+}
+
+#endif /* AV_MMU_INTERNAL_H */

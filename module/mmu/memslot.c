@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory slots, the kernel side: KVM_SET_USER_MEMORY_REGION.
+ *
+ * Changes are made under slots_lock. A slot that goes away is marked dying
+ * under mmu_lock, so that no fault fills from it any more; then what maps it
+ * is dropped, in pieces; then the set without it is published under mmu_lock;
+ * then, after an srcu grace period, it is freed. A fault that meets a dying
+ * slot returns to the guest and comes again.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <asm/tlbflush.h>
+
+#include "mmu/internal.h"
+
+/* Frames looked at before the lock is let go for a moment. */
+#define ZAP_BATCH	1024
+
+void av_slot_free(struct av_slot *slot)
+{
+	if (!slot)
+		return;
+	kvfree(slot->rmap);
+	kvfree(slot->dirty);
+	kfree(slot);
+}
+
+/* The bitmap, and behind it as much again to hand out from. */
+static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
+{
+	size_t words = BITS_TO_LONGS(npages);
+	unsigned long *dirty = kvcalloc(2 * words, sizeof(long), GFP_KERNEL_ACCOUNT);
+
+	if (dirty && vm->mmu.manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
+		bitmap_set(dirty, 0, npages);
+	return dirty;
+}
+
+static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *req)
+{
+	struct av_slot *slot = kzalloc(sizeof(*slot), GFP_KERNEL_ACCOUNT);
+
+	if (!slot)
+		return NULL;
+	slot->id = req->slot;
+	slot->flags = req->flags;
+	slot->base_gfn = req->gpa >> PAGE_SHIFT;
+	slot->npages = req->size >> PAGE_SHIFT;
+	slot->hva = req->hva;
+	slot->rmap = kvcalloc(slot->npages, sizeof(*slot->rmap), GFP_KERNEL_ACCOUNT);
+	if (slot->flags & AV_SLOT_LOG_DIRTY)
+		slot->dirty = alloc_dirty(vm, slot->npages);
+	if (slot->rmap && (slot->dirty || !(slot->flags & AV_SLOT_LOG_DIRTY)))
+		return slot;
+	av_slot_free(slot);
+	return NULL;
+}
+
+typedef void gfn_fn(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather *g);
+
+/* Call fn over a slot's frames in batches, each flushed before the lock is let go. */
+static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
+{
+	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
+	struct av_gather g;
+
+	while (gfn < end) {
+		u64 stop = min(end, gfn + ZAP_BATCH);
+
+		spin_lock(&vm->mmu_lock);
+		av_gather_init(&g, &vm->mmu.shadow);
+		fn(&vm->mmu.shadow, gfn, stop, &g);
+		av_gather_finish(&g);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+		gfn = stop;
+	}
+}
+
+static void wrprotect_gfns(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather *g)
+{
+	for (; gfn < end; gfn++)
+		av_shadow_wrprotect_gfn(sh, gfn, g);
+}
+
+/* Stop filling from a slot and drop what was. */
+static void retire(struct av_vm *vm, struct av_slot *slot)
+{
+	spin_lock(&vm->mmu_lock);
+	WRITE_ONCE(slot->dying, true);
+	av_mmu_bump_seq(vm);
+	spin_unlock(&vm->mmu_lock);
+	for_slot(vm, slot, av_shadow_zap_gfns);
+}
+
+/* More memory may have more tables. Never fewer: ids are in use. */
+static int grow_budget(struct av_vm *vm, u64 npages)
+{
+	u32 want = min_t(u64, AV_MIN_PTS + npages / AV_PAGES_PER_PT, AV_MAX_PTS);
+	struct av_pt **by_id;
+
+	if (want <= vm->mmu.budget)
+		return 0;
+	by_id = kvcalloc(want, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
+	if (!by_id)
+		return -ENOMEM;
+	spin_lock(&vm->mmu_lock);
+	by_id = av_shadow_grow(&vm->mmu.shadow, by_id, want);
+	spin_unlock(&vm->mmu_lock);
+	vm->mmu.budget = want;
+	kvfree(by_id);
+	return 0;
+}
+
+/* Publish a set without old and with slot, either may be NULL. */
+static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
+{
+	struct av_slots *slots = av_vm_slots(vm), *next;
+
+	next = kvzalloc(struct_size(next, slot, slots->nr + 1), GFP_KERNEL_ACCOUNT);
+	if (!next)
+		return -ENOMEM;
+	av_slots_replace(slots, old, slot, next);
+	if (grow_budget(vm, next->npages)) {
+		kvfree(next);
+		return -ENOMEM;
+	}
+	if (old)
+		retire(vm, old);
+	spin_lock(&vm->mmu_lock);
+	rcu_assign_pointer(vm->mmu.slots, next);
+	av_mmu_bump_seq(vm);
+	spin_unlock(&vm->mmu_lock);
+	synchronize_srcu(&vm->srcu);
+	kvfree(slots);
+	av_slot_free(old);
+	return 0;
+}
+
+static int create(struct av_vm *vm, const struct av_region *req, struct av_slot *old)
+{
+	struct av_slot *slot = new_slot(vm, req);
+	int ret;
+
+	if (!slot)
+		return -ENOMEM;
+	ret = publish(vm, old, slot);
+	if (ret)
+		av_slot_free(slot);
+	return ret;
+}
+
+/* The dirty log goes on or off. */
+static int change_flags(struct av_vm *vm, const struct av_region *req, struct av_slot *slot)
+{
+	bool on = req->flags & AV_SLOT_LOG_DIRTY;
+	unsigned long *dirty = NULL;
+
+	if (on) {
+		dirty = alloc_dirty(vm, slot->npages);
+		if (!dirty)
+			return -ENOMEM;
+	}
+	spin_lock(&vm->mmu_lock);
+	swap(slot->dirty, dirty);
+	slot->flags = req->flags;
+	av_mmu_bump_seq(vm);
+	spin_unlock(&vm->mmu_lock);
+	if (on && !(vm->mmu.manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
+		for_slot(vm, slot, wrprotect_gfns);
+	synchronize_srcu(&vm->srcu);
+	kvfree(dirty);
+	return 0;
+}
+
+static int set_slot(struct av_vm *vm, const struct av_region *req)
+{
+	enum av_slot_change change;
+	struct av_slot *old;
+	int ret;
+
+	ret = av_slot_check(av_vm_slots(vm), req, vm->ipa_bits, &change, &old);
+	if (ret)
+		return ret;
+	switch (change) {
+	case AV_SLOT_CREATE:
+	case AV_SLOT_MOVE:
+		return create(vm, req, old);
+	case AV_SLOT_DELETE:
+		return publish(vm, old, NULL);
+	case AV_SLOT_FLAGS:
+		return change_flags(vm, req, old);
+	default:
+		return 0;
+	}
+}
+
+int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region *mem)
+{
+	struct av_region req = {
+		.slot = mem->slot,
+		.flags = mem->flags,
+		.gpa = mem->guest_phys_addr,
+		.size = mem->memory_size,
+		.hva = mem->userspace_addr,
+	};
+	int ret;
+
+	if (req.hva != untagged_addr(req.hva) ||
+	    !access_ok((void __user *)req.hva, req.size))
+		return -EINVAL;
+	mutex_lock(&vm->slots_lock);
+	ret = set_slot(vm, &req);
+	mutex_unlock(&vm->slots_lock);
+	return ret;
+}

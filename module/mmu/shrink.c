@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Under memory pressure the host takes back shadow trees that no vCPU has
+ * loaded, the coldest first, a VM at a time.
+ */
+#include <linux/list.h>
+#include <linux/mutex.h>
+
+#include "compat/mm.h"
+#include "mmu/internal.h"
+
+static LIST_HEAD(vms);
+static DEFINE_MUTEX(vms_lock);	/* outside every mmu_lock */
+static struct shrinker *shrinker;
+
+void av_shrink_add(struct av_vm *vm)
+{
+	mutex_lock(&vms_lock);
+	list_add_tail(&vm->mmu.list, &vms);
+	mutex_unlock(&vms_lock);
+}
+
+void av_shrink_remove(struct av_vm *vm)
+{
+	mutex_lock(&vms_lock);
+	list_del(&vm->mmu.list);
+	mutex_unlock(&vms_lock);
+}
+
+/* Each table is two pages. */
+static unsigned long count(struct shrinker *s, struct shrink_control *sc)
+{
+	unsigned long n = 0;
+	struct av_vm *vm;
+
+	if (!mutex_trylock(&vms_lock))
+		return 0;
+	list_for_each_entry(vm, &vms, mmu.list)
+		n += 2 * READ_ONCE(vm->mmu.shadow.nr_pts);
+	mutex_unlock(&vms_lock);
+	return n ?: SHRINK_EMPTY;
+}
+
+static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
+{
+	unsigned long freed = 0;
+	struct av_vm *vm;
+
+	/* A table is allocated with no lock of ours held, but a reclaimer may be us. */
+	if (!mutex_trylock(&vms_lock))
+		return SHRINK_STOP;
+	list_for_each_entry(vm, &vms, mmu.list) {
+		spin_lock(&vm->mmu_lock);
+		freed += 2 * av_shadow_reclaim(&vm->mmu.shadow,
+					       DIV_ROUND_UP(sc->nr_to_scan - freed, 2), false);
+		spin_unlock(&vm->mmu_lock);
+		if (freed >= sc->nr_to_scan)
+			break;
+	}
+	list_rotate_left(&vms);
+	mutex_unlock(&vms_lock);
+	return freed ?: SHRINK_STOP;
+}
+
+int av_mmu_init(void)
+{
+	int ret;
+
+	shrinker = av_shrinker_alloc("armvisor-mmu");
+	if (!shrinker)
+		return -ENOMEM;
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker->seeks = DEFAULT_SEEKS;
+	ret = av_shrinker_register(shrinker, "armvisor-mmu");
+	if (ret)
+		av_shrinker_discard(shrinker);
+	return ret;
+}
+
+void av_mmu_exit(void)
+{
+	av_shrinker_free(shrinker);
+}
