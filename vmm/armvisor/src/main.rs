@@ -1,2 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-fn main() {}
+//! The `armvisor` program: reads the command line, does what it says, and turns the outcome into a
+//! sentence and an exit code.
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::process;
+
+use anyhow::Result;
+use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs};
+use armvisor::control::{Request, client};
+use armvisor::outcome::{ExitCode, code_of};
+use armvisor::rundir::RunDir;
+use clap::Parser;
+
+fn main() -> process::ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.verbosity);
+    match carry_out(&cli) {
+        Ok(code) => process::ExitCode::from(code),
+        Err(error) => {
+            eprintln!("armvisor: {error:#}");
+            process::ExitCode::from(code_of(&error) as u8)
+        }
+    }
+}
+
+fn start_log(verbosity: Verbosity) {
+    let level = match (verbosity.quiet, verbosity.verbose) {
+        (true, _) => log::LevelFilter::Error,
+        (_, 0) => log::LevelFilter::Warn,
+        (_, 1) => log::LevelFilter::Info,
+        _ => log::LevelFilter::Debug,
+    };
+    env_logger::Builder::new()
+        .filter_level(level)
+        .parse_env("ARMVISOR_LOG")
+        .format(|out, record| {
+            let level = record.level().as_str().to_lowercase();
+            // \r: the terminal may be raw.
+            writeln!(out, "armvisor: {level}: {}\r", record.args())
+        })
+        .init();
+}
+
+fn carry_out(cli: &Cli) -> Result<u8> {
+    let run = RunDir::of_user();
+    let done = ExitCode::Success as u8;
+    match &cli.command {
+        Command::Run(args) => return run_vm(args, cli.verbosity),
+        Command::Stat(args) => {
+            let reply = client::ask(&run, &args.vm, Request::Stat)?;
+            let stat = reply.stat.unwrap_or_default();
+            print(&if args.json {
+                json(&stat)?
+            } else {
+                client::show_stat(&stat)
+            })?;
+        }
+        Command::Pause(args) => simple(&run, args, Request::Pause)?,
+        Command::Resume(args) => simple(&run, args, Request::Resume)?,
+        Command::Stop(args) => simple(&run, args, Request::Stop)?,
+        Command::List { json: as_json } => {
+            let stats = client::list(&run)?;
+            print(&if *as_json {
+                json(&stats)?
+            } else {
+                client::show_list(&stats)
+            })?;
+        }
+    }
+    Ok(done)
+}
+
+fn simple(run: &RunDir, args: &VmArgs, request: Request) -> Result<()> {
+    let reply = client::ask(run, &args.vm, request)?;
+    if args.json {
+        print(&json(&reply)?)?;
+    }
+    Ok(())
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    Ok(serde_json::to_string(value)? + "\n")
+}
+
+/// Standard output may be a pipe whose reader has gone; that is no fault of ours.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn run_vm(args: &RunArgs, verbosity: Verbosity) -> Result<u8> {
+    use armvisor::outcome::End;
+
+    let report = armvisor::vm::run(args)?;
+    if args.json {
+        print(&json(&report)?)?;
+    }
+    match report.end {
+        End::PowerOff if verbosity.verbose == 0 => {}
+        _ if verbosity.quiet => {}
+        _ => eprintln!("armvisor: {}", report.line()),
+    }
+    Ok(report.exit_code)
+}
+
+#[cfg(not(target_arch = "aarch64"))]
+fn run_vm(_: &RunArgs, _: Verbosity) -> Result<u8> {
+    let refusal = armvisor::outcome::Refusal::host(
+        "armvisor runs VMs on arm64 machines only; this is the build for another one, which can \
+         only talk to VMs",
+    );
+    Err(refusal.into())
+}

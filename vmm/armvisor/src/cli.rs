@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The command line. What it refuses, it refuses before anything is opened, with exit code 2.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::console::{Choice, ESCAPE_HELP};
+use crate::layout;
+use crate::memory::HugePages;
+use crate::outcome::EXIT_CODES_HELP;
+use crate::rundir::check_name;
+use crate::size;
+
+/// A small virtual machine monitor for KVM on arm64.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES_HELP, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub verbosity: Verbosity,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Verbosity {
+    /// Say more: -v what is chosen, -vv what the guest does wrong
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// Say nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a VM
+    #[command(after_help = run_help())]
+    Run(Box<RunArgs>),
+    /// Show a VM's state and counters
+    Stat(VmArgs),
+    /// Stop a VM's CPUs and devices until 'resume'
+    Pause(VmArgs),
+    /// Let a paused VM go on
+    Resume(VmArgs),
+    /// End a VM at once, as pulling the plug does
+    Stop(VmArgs),
+    /// List the VMs that run
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn run_help() -> String {
+    format!("On a terminal: {ESCAPE_HELP}.\n\n{EXIT_CODES_HELP}")
+}
+
+#[derive(Debug, Args)]
+pub struct VmArgs {
+    /// The VM's name, as 'armvisor list' shows it
+    pub vm: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Kernel: an arm64 Image, plain, gzipped or EFI zboot
+    #[arg(long, value_name = "IMAGE")]
+    pub kernel: PathBuf,
+    /// Initial RAM disk
+    #[arg(long, value_name = "FILE")]
+    pub initrd: Option<PathBuf>,
+    /// Added to the kernel's command line; its own 'console=' or 'earlycon' replaces the default
+    #[arg(
+        long,
+        value_name = "STRING",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
+    pub append: String,
+    /// Number of CPUs
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_cpus, allow_negative_numbers = true)]
+    pub cpus: u32,
+    /// Memory, such as 512M or 2G
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = parse_memory)]
+    pub memory: u64,
+    /// Let the guest have more memory than the host has
+    #[arg(long)]
+    pub overcommit: bool,
+    /// A raw disk image, or several; with ',ro' the guest cannot write it
+    #[arg(long, value_name = "PATH[,ro]")]
+    pub disk: Vec<DiskArg>,
+    /// A network device on the TAP device NAME
+    #[arg(long, value_name = "tap=NAME[,mac=MAC]")]
+    pub net: Option<NetArg>,
+    /// A socket device: the guest is CID N, the host side is Unix socket PATH
+    #[arg(long, value_name = "cid=N,uds=PATH")]
+    pub vsock: Option<VsockArg>,
+    /// What the host backs guest memory with
+    #[arg(long, value_enum, default_value_t)]
+    pub huge_pages: HugePages,
+    /// The KVM device
+    #[arg(long, value_name = "PATH", default_value = "/dev/kvm")]
+    pub device: PathBuf,
+    /// The guest's console: stdio, none, or a file to write it to
+    #[arg(long, value_name = "stdio|FILE|none", default_value = "stdio")]
+    pub console: Choice,
+    /// The VM's name for 'armvisor stat' and its like [default: vm-PID]
+    #[arg(long, value_parser = parse_name)]
+    pub name: Option<String>,
+    /// Print a report as one line of JSON when the VM ends
+    #[arg(long)]
+    pub json: bool,
+    /// Give the guest no random seeds, for runs that repeat instruction by instruction
+    #[arg(long, hide = true)]
+    pub no_randomness: bool,
+}
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    size::parse_memory(text).map_err(|error| error.to_string())
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned())
+}
+
+fn parse_cpus(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(0) => Err("a VM needs at least one CPU".into()),
+        Ok(cpus) if cpus <= layout::MAX_CPUS => Ok(cpus),
+        Ok(_) => Err(format!("a VM has at most {} CPUs", layout::MAX_CPUS)),
+        Err(_) => Err(format!("write a number from 1 to {}", layout::MAX_CPUS)),
+    }
+}
+
+/// One `--disk`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskArg {
+    pub path: PathBuf,
+    pub read_only: bool,
+}
+
+impl FromStr for DiskArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (path, read_only) = match text.strip_suffix(",ro") {
+            Some(path) => (path, true),
+            None => (text, false),
+        };
+        if path.is_empty() {
+            return Err("names no file".into());
+        }
+        Ok(DiskArg {
+            path: path.into(),
+            read_only,
+        })
+    }
+}
+
+/// `--net`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetArg {
+    pub tap: String,
+    pub mac: Option<[u8; 6]>,
+}
+
+/// IFNAMSIZ with its NUL.
+const MAX_TAP: usize = 15;
+
+impl FromStr for NetArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut tap, mut mac) = (None, None);
+        for (key, value) in key_values(text)? {
+            match key {
+                "tap" if tap.is_none() => tap = Some(parse_tap(value)?),
+                "mac" if mac.is_none() => mac = Some(parse_mac(value)?),
+                _ => {
+                    return Err(format!(
+                        "does not know '{key}' here; write tap=NAME[,mac=MAC]"
+                    ));
+                }
+            }
+        }
+        let tap = tap.ok_or("names no TAP; write tap=NAME[,mac=MAC]")?;
+        Ok(NetArg { tap, mac })
+    }
+}
+
+fn parse_tap(name: &str) -> Result<String, String> {
+    let bad = |c: char| c == '/' || c.is_whitespace() || c.is_control();
+    if name.is_empty() || name.len() > MAX_TAP || name.contains(bad) {
+        return Err(format!(
+            "'{}' cannot be the name of a TAP",
+            name.escape_debug()
+        ));
+    }
+    Ok(name.to_owned())
+}
+
+fn parse_mac(text: &str) -> Result<[u8; 6], String> {
+    let wrong = || {
+        format!(
+            "'{}' is no MAC; write one as 52:54:00:12:34:56",
+            text.escape_debug()
+        )
+    };
+    let mut mac = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut mac {
+        let part = parts
+            .next()
+            .filter(|part| part.len() == 2)
+            .ok_or_else(wrong)?;
+        *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+    }
+    if parts.next().is_some() {
+        return Err(wrong());
+    }
+    if mac[0] & 1 != 0 || mac == [0; 6] {
+        return Err(format!(
+            "{text} is not the address of one device (its first byte must be even)"
+        ));
+    }
+    Ok(mac)
+}
+
+/// `--vsock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VsockArg {
+    pub cid: u32,
+    pub uds: PathBuf,
+}
+
+impl FromStr for VsockArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "write cid=N,uds=PATH";
+        let (mut cid, mut uds) = (None, None);
+        for (key, value) in key_values(text)? {
+            match key {
+                "cid" if cid.is_none() => cid = Some(parse_cid(value)?),
+                "uds" if uds.is_none() && !value.is_empty() => uds = Some(PathBuf::from(value)),
+                _ => return Err(format!("does not know '{key}={value}' here; {FORM}")),
+            }
+        }
+        match (cid, uds) {
+            (Some(cid), Some(uds)) => Ok(VsockArg { cid, uds }),
+            _ => Err(format!("lacks a part; {FORM}")),
+        }
+    }
+}
+
+/// 0 to 2 are the hypervisor, loopback and the host; the last one means "any".
+fn parse_cid(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(cid) if cid > 2 && cid != u32::MAX => Ok(cid),
+        _ => Err("a guest's CID is a number from 3 to 4294967294".into()),
+    }
+}
+
+fn key_values(text: &str) -> Result<Vec<(&str, &str)>, String> {
+    text.split(',')
+        .map(|part| {
+            part.split_once('=')
+                .ok_or(format!("'{part}' is not key=value"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(args: &[&str]) -> Result<RunArgs, String> {
+        let all = ["armvisor", "run", "--kernel", "k"].iter().chain(args);
+        match Cli::try_parse_from(all)
+            .map_err(|error| error.to_string())?
+            .command
+        {
+            Command::Run(args) => Ok(*args),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn defaults_need_no_configuration() {
+        let args = run(&[]).unwrap();
+        assert_eq!(
+            (args.cpus, args.memory, args.console),
+            (1, 512 << 20, Choice::Stdio)
+        );
+        assert_eq!(args.device, PathBuf::from("/dev/kvm"));
+        assert_eq!(args.huge_pages, HugePages::Thp);
+        assert!(args.disk.is_empty() && args.net.is_none() && args.vsock.is_none());
+    }
+
+    #[test]
+    fn a_full_command_line_is_understood() {
+        let args = run(&[
+            "--disk",
+            "a.img",
+            "--disk",
+            "b,c.img,ro",
+            "--net",
+            "tap=tap0,mac=52:54:00:ab:cd:ef",
+            "--vsock",
+            "cid=3,uds=/tmp/v",
+            "--cpus",
+            "4",
+            "--memory",
+            "2G",
+            "--append",
+            "-quiet x",
+            "--huge-pages",
+            "hugetlb",
+            "--console",
+            "none",
+            "--name",
+            "web-1",
+            "--json",
+            "-vv",
+        ])
+        .unwrap();
+        let disk = |path: &str, read_only| DiskArg {
+            path: path.into(),
+            read_only,
+        };
+        assert_eq!(args.disk, [disk("a.img", false), disk("b,c.img", true)]);
+        let net = args.net.unwrap();
+        assert_eq!(
+            (net.tap.as_str(), net.mac),
+            ("tap0", Some([0x52, 0x54, 0, 0xab, 0xcd, 0xef]))
+        );
+        assert_eq!(
+            args.vsock,
+            Some(VsockArg {
+                cid: 3,
+                uds: "/tmp/v".into()
+            })
+        );
+        assert_eq!(
+            (args.append.as_str(), args.huge_pages),
+            ("-quiet x", HugePages::Hugetlb)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_way_to_write_it() {
+        let cases: [(&[&str], &str); 20] = [
+            (&["--cpus", "0"], "at least one CPU"),
+            (&["--cpus", "100000"], "at most 123 CPUs"),
+            (&["--cpus", "-1"], "from 1 to 123"),
+            (&["--memory", "0"], "no memory cannot run"),
+            (&["--memory", "16M"], "too small"),
+            (&["--memory", "100000001"], "not a multiple of 2 MiB"),
+            (&["--memory", "lots"], "whole number with a unit"),
+            (&["--disk", ""], "names no file"),
+            (&["--disk", ",ro"], "names no file"),
+            (&["--net", "eth0"], "not key=value"),
+            (&["--net", "mac=52:54:00:12:34:56"], "names no TAP"),
+            (&["--net", "tap=x,mac=52:54:00"], "is no MAC"),
+            (
+                &["--net", "tap=x,mac=01:00:5e:00:00:01"],
+                "first byte must be even",
+            ),
+            (
+                &["--net", "tap=a-name-that-is-too-long"],
+                "cannot be the name of a TAP",
+            ),
+            (&["--net", "tap=x,tap=y"], "does not know"),
+            (&["--vsock", "cid=2,uds=x"], "from 3 to"),
+            (&["--vsock", "cid=3"], "lacks a part"),
+            (&["--vsock", "cid=3,uds="], "does not know"),
+            (&["--name", "../up"], "letters, digits"),
+            (&["--huge-pages", "big"], "hugetlb"),
+        ];
+        for (args, sentence) in cases {
+            let error = run(args).unwrap_err();
+            assert!(error.contains(sentence), "{args:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

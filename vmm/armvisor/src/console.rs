@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The host's side of the guest's console.
+//!
+//! Output: the UART writes to a [`Screen`], which gathers lines, so that a terminal, pipe or file
+//! sees one write a line. It holds a guest up only when a slow reader is far behind, and even then a
+//! kick of the vCPU's thread gets through: nothing here may keep a VM from being stopped.
+//! Input: the main loop feeds [`Keyboard`] what is typed, and the UART what comes out of it.
+//!
+//! Locks: a Screen is inside its UART and has that lock. The main loop only tries for it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use vmm_sys_util::timerfd::TimerFd;
+
+use crate::sys::tty::wait_writable;
+
+/// What `--console` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Stdio,
+    File(PathBuf),
+    None,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("is empty; say stdio, none or a file's name".into()),
+            "stdio" => Ok(Choice::Stdio),
+            "none" => Ok(Choice::None),
+            path => Ok(Choice::File(path.into())),
+        }
+    }
+}
+
+/// Half a line is shown after this long.
+const HALF_LINE: Duration = Duration::from_millis(20);
+/// Written even without an end of line.
+const LINE: usize = 1024;
+/// A pipe that poll calls writable takes this much without blocking (PIPE_BUF).
+const CHUNK: usize = 4096;
+/// With this much unwritten the guest waits for the reader.
+const BEHIND: usize = 64 << 10;
+
+/// Where the guest's characters go.
+pub struct Screen {
+    out: Option<File>,
+    bytes: Vec<u8>,
+    timer: TimerFd,
+    due: Option<Duration>,
+}
+
+impl Screen {
+    /// `out` is None for a console that nobody sees.
+    pub fn new(out: Option<OwnedFd>) -> io::Result<Self> {
+        let timer = TimerFd::new().map_err(io::Error::from)?;
+        let out = out.map(File::from);
+        Ok(Screen {
+            out,
+            bytes: Vec::with_capacity(LINE),
+            timer,
+            due: None,
+        })
+    }
+
+    /// Becomes readable when the main loop should call [`Screen::tick`].
+    pub fn timer_fd(&self) -> RawFd {
+        self.timer.as_raw_fd()
+    }
+
+    /// Asks for a tick after `delay`, or earlier if one is due earlier.
+    pub fn tick_in(&mut self, delay: Duration) {
+        if self.due.is_some_and(|due| due <= delay) {
+            return;
+        }
+        match self.timer.reset(delay, None) {
+            Ok(()) => self.due = Some(delay),
+            Err(error) => log::error!("cannot set the console's timer: {error}"),
+        }
+    }
+
+    /// The timer has fired: shows what is there.
+    pub fn tick(&mut self) {
+        if self.due.take().is_some() {
+            // Readable, so this does not wait; the number of expirations says nothing.
+            let _ = self.timer.wait();
+        }
+        self.show(0);
+        if !self.bytes.is_empty() {
+            self.tick_in(HALF_LINE);
+        }
+    }
+
+    /// Writes out what is there, waiting up to `patience` milliseconds for a slow reader. Output that
+    /// nobody can take is lost, as on a cable that is not plugged in.
+    fn show(&mut self, patience: i32) {
+        let Some(out) = &mut self.out else {
+            self.bytes.clear();
+            return;
+        };
+        let mut done = 0;
+        while done < self.bytes.len() && wait_writable(out.as_fd(), patience).unwrap_or(true) {
+            let end = self.bytes.len().min(done + CHUNK);
+            match out.write(&self.bytes[done..end]) {
+                Ok(written) => done += written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    log::debug!("console output is lost: {error}");
+                    done = self.bytes.len();
+                }
+            }
+        }
+        self.bytes.drain(..done);
+    }
+
+    /// The VM is over: shows the rest, with patience, but not for ever.
+    pub fn finish(&mut self) {
+        for _ in 0..20 {
+            self.show(100);
+            if self.bytes.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() >= LINE || bytes.contains(&b'\n') {
+            self.show(0);
+        }
+        if self.bytes.len() >= BEHIND {
+            self.show(1000);
+        }
+        if !self.bytes.is_empty() {
+            self.tick_in(HALF_LINE);
+        }
+        Ok(bytes.len())
+    }
+
+    /// The UART flushes after each character, which is not when a person wants to see it.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the user wants of armvisor rather than of the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    Quit,
+    Help,
+}
+
+const ESCAPE: u8 = 0x01;
+
+pub const ESCAPE_HELP: &str =
+    "Ctrl-A x stops the VM, Ctrl-A h shows this, Ctrl-A Ctrl-A types Ctrl-A";
+
+/// Characters on their way to the guest.
+#[derive(Default)]
+pub struct Keyboard {
+    queue: VecDeque<u8>,
+    escaped: bool,
+    /// Off where input comes from a file or pipe: its bytes are the guest's, all of them.
+    escapes: bool,
+}
+
+impl Keyboard {
+    /// With `escapes`, Ctrl-A starts a command for armvisor.
+    pub fn new(escapes: bool) -> Self {
+        Keyboard {
+            escapes,
+            ..Keyboard::default()
+        }
+    }
+
+    /// Takes what was typed; a command that is among it ends the taking.
+    pub fn typed(&mut self, bytes: &[u8]) -> Option<Command> {
+        for byte in bytes {
+            if !self.escapes {
+                self.queue.push_back(*byte);
+                continue;
+            }
+            match (std::mem::take(&mut self.escaped), *byte) {
+                (false, ESCAPE) => self.escaped = true,
+                (true, b'x' | b'X') => return Some(Command::Quit),
+                (true, b'h' | b'H' | b'?') => return Some(Command::Help),
+                // Any other key after the escape is typed as it is.
+                (_, byte) => self.queue.push_back(byte),
+            }
+        }
+        None
+    }
+
+    /// Gives the guest what it takes: `give` returns how many of the bytes it took.
+    pub fn feed(&mut self, mut give: impl FnMut(&[u8]) -> usize) {
+        loop {
+            let (front, _) = self.queue.as_slices();
+            if front.is_empty() {
+                return;
+            }
+            match give(front) {
+                0 => return,
+                taken => drop(self.queue.drain(..taken.min(self.queue.len()))),
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn pipe() -> (io::PipeReader, Screen) {
+        let (reader, writer) = io::pipe().unwrap();
+        (reader, Screen::new(Some(writer.into())).unwrap())
+    }
+
+    fn read(reader: &mut io::PipeReader) -> Vec<u8> {
+        let mut bytes = vec![0; 1 << 17];
+        let got = reader.read(&mut bytes).unwrap();
+        bytes.truncate(got);
+        bytes
+    }
+
+    #[test]
+    fn lines_are_shown_whole_and_halves_after_a_tick() {
+        let (mut reader, mut screen) = pipe();
+        for byte in b"one\ntwo" {
+            screen.write_all(&[*byte]).unwrap();
+        }
+        assert_eq!(read(&mut reader), b"one\n");
+        assert_eq!(screen.due, Some(HALF_LINE));
+        screen.tick();
+        assert_eq!(
+            (read(&mut reader).as_slice(), screen.due),
+            (b"two".as_slice(), None)
+        );
+    }
+
+    #[test]
+    fn a_slow_reader_loses_nothing_and_a_missing_one_holds_nobody_up() {
+        let (mut reader, mut screen) = pipe();
+        let text: Vec<u8> = (0..80_000_u32).map(|at| at as u8).collect();
+        screen.write_all(&text).unwrap();
+        assert!(!screen.bytes.is_empty(), "a pipe holds less than that");
+        let mut got = read(&mut reader);
+        while got.len() < text.len() {
+            screen.tick();
+            got.extend(read(&mut reader));
+        }
+        assert!(got == text);
+        drop(reader);
+        screen.write_all(b"gone\n").unwrap();
+        assert!(screen.bytes.is_empty());
+    }
+
+    #[test]
+    fn no_console_keeps_nothing() {
+        let mut screen = Screen::new(None).unwrap();
+        screen.write_all(&vec![b'x'; 10 * LINE]).unwrap();
+        assert!(screen.bytes.is_empty());
+    }
+
+    #[test]
+    fn an_earlier_tick_stands() {
+        let mut screen = Screen::new(None).unwrap();
+        screen.tick_in(Duration::from_secs(5));
+        screen.tick_in(Duration::from_secs(1));
+        screen.tick_in(Duration::from_secs(9));
+        assert_eq!(screen.due, Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn the_escape_key_is_for_armvisor() {
+        let mut keyboard = Keyboard::new(true);
+        assert_eq!(keyboard.typed(b"ab\x01\x01c\x01"), None);
+        assert_eq!(keyboard.typed(b"q\x01h"), Some(Command::Help));
+        assert_eq!(keyboard.typed(b"\x01x"), Some(Command::Quit));
+        let mut got = Vec::new();
+        keyboard.feed(|bytes| {
+            got.extend_from_slice(bytes);
+            bytes.len()
+        });
+        assert_eq!(got, b"ab\x01cq");
+        assert!(keyboard.is_empty());
+    }
+
+    #[test]
+    fn files_have_no_escapes_and_a_full_guest_is_fed_later() {
+        let mut keyboard = Keyboard::default();
+        assert_eq!(keyboard.typed(b"\x01x"), None);
+        keyboard.feed(|_| 0);
+        keyboard.feed(|bytes| bytes.len().min(1));
+        assert!(keyboard.is_empty());
+    }
+
+    #[test]
+    fn choices_parse() {
+        assert_eq!("stdio".parse(), Ok(Choice::Stdio));
+        assert_eq!("none".parse(), Ok(Choice::None));
+        assert_eq!("/tmp/log".parse(), Ok(Choice::File("/tmp/log".into())));
+        assert!("".parse::<Choice>().is_err());
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! `armvisor stat|pause|resume|stop|list`: asking running VMs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::time::Duration;
+
+use super::{Reply, Request, Stat, State};
+use crate::outcome::Refusal;
+use crate::rundir::RunDir;
+use crate::size;
+
+/// A VM answers at once, or has a problem.
+const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_REPLY: u64 = 1 << 20;
+
+/// Asks a VM, and waits for its reply.
+pub fn ask(run: &RunDir, name: &str, request: Request) -> Result<Reply, Refusal> {
+    let refuse = |problem: String| Refusal::host(format!("VM {name} does not answer: {problem}"));
+    let mut stream = run.connect(name)?;
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .map_err(|error| refuse(error.to_string()))?;
+    let mut line = serde_json::to_vec(&request).map_err(|error| refuse(error.to_string()))?;
+    line.push(b'\n');
+    stream
+        .write_all(&line)
+        .map_err(|error| refuse(error.to_string()))?;
+    let mut reply = String::new();
+    let mut reader = BufReader::new(stream).take(MAX_REPLY);
+    reader
+        .read_line(&mut reply)
+        .map_err(|error| refuse(error.to_string()))?;
+    let reply: Reply = serde_json::from_str(&reply).map_err(|error| refuse(error.to_string()))?;
+    match &reply.error {
+        Some(error) if !reply.ok => Err(Refusal::host(format!("VM {name}: {error}"))),
+        _ => Ok(reply),
+    }
+}
+
+fn state(stat: &Stat) -> &'static str {
+    match stat.state {
+        State::Running => "running",
+        State::Paused => "paused",
+    }
+}
+
+/// A VM's figures for a person.
+pub fn show_stat(stat: &Stat) -> String {
+    let mut text = format!(
+        "{}: {}, pid {}, up {:.1} s, {} vCPU(s), {} of memory\n",
+        stat.name,
+        state(stat),
+        stat.pid,
+        stat.uptime_seconds,
+        stat.vcpus.len(),
+        size::display(stat.memory_bytes),
+    );
+    for vcpu in &stat.vcpus {
+        row(&mut text, &format!("vcpu{}", vcpu.index), &vcpu.exits);
+        row(&mut text, &format!("vcpu{} kvm", vcpu.index), &vcpu.kvm);
+    }
+    for device in &stat.devices {
+        row(&mut text, &device.name, &device.counters);
+    }
+    row(&mut text, "kvm", &stat.kvm);
+    text
+}
+
+/// One line of counters; those that are zero say nothing.
+fn row(text: &mut String, title: &str, counters: &BTreeMap<String, u64>) {
+    let counts: Vec<String> = counters
+        .iter()
+        .filter(|(_, count)| **count != 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if !counts.is_empty() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {title:<14} {}", counts.join(", "));
+    }
+}
+
+/// The VMs that run, a line each. One that ends meanwhile is left out.
+pub fn list(run: &RunDir) -> Result<Vec<Stat>, Refusal> {
+    let names = run.list()?;
+    Ok(names
+        .iter()
+        .filter_map(|name| {
+            ask(run, name, Request::Stat)
+                .ok()
+                .and_then(|reply| reply.stat)
+        })
+        .collect())
+}
+
+pub fn show_list(stats: &[Stat]) -> String {
+    let mut text = String::new();
+    for stat in stats {
+        let _ = writeln!(
+            text,
+            "{:<20} {:<8} pid {:<8} up {:.1} s",
+            stat.name,
+            state(stat),
+            stat.pid,
+            stat.uptime_seconds
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::VcpuStat;
+    use crate::control::server::Server;
+
+    #[test]
+    fn a_person_sees_what_counts() {
+        let exits = BTreeMap::from([("mmio_user_read".to_owned(), 7), ("signal".to_owned(), 0)]);
+        let vcpus = vec![VcpuStat {
+            index: 0,
+            exits,
+            ..VcpuStat::default()
+        }];
+        let stat = Stat {
+            name: "vm".into(),
+            memory_bytes: 512 << 20,
+            vcpus,
+            ..Stat::default()
+        };
+        let text = show_stat(&stat);
+        assert!(text.starts_with("vm: running, pid 0, up 0.0 s, 1 vCPU(s), 512M of memory\n"));
+        assert!(text.contains("vcpu0          mmio_user_read 7\n"), "{text}");
+        assert!(!text.contains("signal"));
+        assert!(show_list(&[stat]).starts_with("vm "));
+    }
+
+    #[test]
+    fn asking_gets_the_reply_or_the_error() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDir::at(parent.path().join("armvisor"));
+        let mut server = Server::new(run.listen("vm").unwrap()).unwrap();
+        let serve = std::thread::spawn(move || {
+            let mut asked = 0;
+            while asked < 2 {
+                let answer = |request| {
+                    asked += 1;
+                    match request {
+                        Request::Pause => Reply::done(),
+                        _ => Reply::error("cannot"),
+                    }
+                };
+                server.serve(answer).unwrap();
+            }
+        });
+        assert_eq!(ask(&run, "vm", Request::Pause).unwrap(), Reply::done());
+        let refusal = ask(&run, "vm", Request::Stop).unwrap_err();
+        assert_eq!(refusal.sentence, "VM vm: cannot");
+        serve.join().unwrap();
+        assert!(list(&run).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! Talking to a running VM: one JSON object a line, on the VM's socket in the run directory.
+//!
+//! Request: `{"command": "stat" | "pause" | "resume" | "stop"}`. Reply: `{"ok": true, ...}` with
+//! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`. What is not a request gets
+//! an error reply and the connection is closed.
+
+pub mod client;
+pub mod server;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What can be asked of a VM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    Stat,
+    Pause,
+    Resume,
+    Stop,
+}
+
+/// A request longer than this is not one.
+pub const MAX_REQUEST: usize = 1024;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    #[default]
+    Running,
+    Paused,
+}
+
+/// Figures of one vCPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VcpuStat {
+    pub index: usize,
+    /// Exits to the VMM, by class.
+    pub exits: BTreeMap<String, u64>,
+    /// What KVM counts, by class name or, where it has none, by KVM's.
+    pub kvm: BTreeMap<String, u64>,
+}
+
+/// Figures of one device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceStat {
+    pub name: String,
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// What `armvisor stat` shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stat {
+    pub name: String,
+    pub pid: u32,
+    pub state: State,
+    pub uptime_seconds: f64,
+    pub memory_bytes: u64,
+    pub vcpus: Vec<VcpuStat>,
+    pub devices: Vec<DeviceStat>,
+    /// The VM's own statistics from KVM.
+    pub kvm: BTreeMap<String, u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    pub ok: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stat: Option<Stat>,
+}
+
+impl Reply {
+    pub fn done() -> Self {
+        Reply {
+            ok: true,
+            ..Reply::default()
+        }
+    }
+
+    pub fn stat(stat: Stat) -> Self {
+        Reply {
+            stat: Some(stat),
+            ..Reply::done()
+        }
+    }
+
+    pub fn error(sentence: impl Into<String>) -> Self {
+        Reply {
+            error: Some(sentence.into()),
+            ..Reply::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_format_is_what_the_documentation_says() {
+        let request: Request = serde_json::from_str(r#"{"command":"stat"}"#).unwrap();
+        assert_eq!(request, Request::Stat);
+        assert!(serde_json::from_str::<Request>(r#"{"command":"fly"}"#).is_err());
+        assert_eq!(
+            serde_json::to_string(&Reply::done()).unwrap(),
+            r#"{"ok":true}"#
+        );
+        let reply = serde_json::to_string(&Reply::error("no")).unwrap();
+        assert_eq!(reply, r#"{"ok":false,"error":"no"}"#);
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The classes of exit, in one table. `armvisor stat`, the final report, the module's statistics and
+//! the cost model use these names; nothing else in the program spells one.
+//!
+//! Two sources count: this program counts the exits that reach it, where it dispatches them; and KVM
+//! counts what it handles by itself and tells through its binary statistics (`KVM_GET_STATS_FD`).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the VMM itself sees of a vCPU, in the order of [`CLASSES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Class {
+    MmioRead,
+    MmioWrite,
+    Signal,
+    SystemEvent,
+    Error,
+}
+
+/// A class that the VMM counts: its name and what it means.
+pub struct ClassRow {
+    pub class: Class,
+    pub name: &'static str,
+    pub help: &'static str,
+}
+
+pub const CLASSES: [ClassRow; 5] = [
+    ClassRow {
+        class: Class::MmioRead,
+        name: "mmio_user_read",
+        help: "load from a device of the VMM",
+    },
+    ClassRow {
+        class: Class::MmioWrite,
+        name: "mmio_user_write",
+        help: "store to a device of the VMM",
+    },
+    ClassRow {
+        class: Class::Signal,
+        name: "signal",
+        help: "interrupted for pause, stop or a signal",
+    },
+    ClassRow {
+        class: Class::SystemEvent,
+        name: "system_event",
+        help: "power-off, reset or crash",
+    },
+    ClassRow {
+        class: Class::Error,
+        name: "error",
+        help: "KVM could not go on",
+    },
+];
+
+/// What KVM counts for a vCPU: the name in its statistics, and the class name here. Statistics of
+/// other names are shown as they are.
+pub const KVM_CLASSES: [(&str, &str); 7] = [
+    ("exits", "total"),
+    ("hvc_exit_stat", "hypercall"),
+    ("wfe_exit_stat", "wfe"),
+    ("wfi_exit_stat", "wfi"),
+    ("mmio_exit_user", "mmio_user"),
+    ("mmio_exit_kernel", "mmio_kernel"),
+    ("signal_exits", "signal"),
+];
+
+/// The class name of one of KVM's statistics.
+pub fn kvm_class(stat: &str) -> Option<&'static str> {
+    KVM_CLASSES
+        .iter()
+        .find(|(kvm, _)| *kvm == stat)
+        .map(|(_, class)| *class)
+}
+
+/// One vCPU's counters. Its thread adds; any thread reads.
+#[derive(Debug, Default)]
+pub struct ExitCounters([AtomicU64; CLASSES.len()]);
+
+impl ExitCounters {
+    pub fn bump(&self, class: Class) {
+        // Only the vCPU's own thread writes, so a load and a store do: no locked instruction.
+        let counter = &self.0[class as usize];
+        counter.store(
+            counter.load(Ordering::Relaxed).wrapping_add(1),
+            Ordering::Relaxed,
+        );
+    }
+
+    pub fn get(&self, class: Class) -> u64 {
+        self.0[class as usize].load(Ordering::Relaxed)
+    }
+
+    /// Counts by class name.
+    pub fn by_name(&self) -> BTreeMap<String, u64> {
+        CLASSES
+            .iter()
+            .map(|row| (row.name.to_owned(), self.get(row.class)))
+            .collect()
+    }
+}
+
+/// Adds counts by name, for the sum over vCPUs.
+pub fn sum<'a>(maps: impl IntoIterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap<String, u64> {
+    let mut total = BTreeMap::new();
+    for (name, count) in maps.into_iter().flatten() {
+        *total.entry(name.clone()).or_insert(0) += count;
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enum() {
+        for (index, row) in CLASSES.iter().enumerate() {
+            assert_eq!(row.class as usize, index, "{}", row.name);
+            assert!(!row.help.is_empty());
+        }
+    }
+
+    #[test]
+    fn counting_and_summing() {
+        let (a, b) = (ExitCounters::default(), ExitCounters::default());
+        a.bump(Class::MmioRead);
+        a.bump(Class::MmioRead);
+        b.bump(Class::Signal);
+        let total = sum([&a.by_name(), &b.by_name()]);
+        assert_eq!(total["mmio_user_read"], 2);
+        assert_eq!(total["signal"], 1);
+        assert_eq!(total["error"], 0);
+    }
+
+    #[test]
+    fn kvm_names_map_to_classes() {
+        assert_eq!(kvm_class("wfi_exit_stat"), Some("wfi"));
+        assert_eq!(kvm_class("halt_wait_ns"), None);
+    }
+}

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The hypervisor through KVM's API, on arm64.
+//!
+//! Nothing here depends on whose KVM it is: what is used is asked for with KVM_CHECK_EXTENSION, and
+//! what is missing is named. The order of creation is KVM's: VM, memory, vCPUs, interrupt controller
+//! (which counts the vCPUs), then what is wired to it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use kvm_bindings::*;
+use kvm_ioctls::{Cap, DeviceFd, IoEventAddress, Kvm, VcpuExit, VcpuFd, VmFd};
+use vmm_sys_util::eventfd::EventFd;
+
+use super::{Vcpu, VmEntry, VmExit};
+use crate::fdt::Gic;
+use crate::layout;
+use crate::outcome::{End, Refusal};
+use crate::sys;
+use crate::sys::kick::Kickable;
+use crate::sys::kvm::ImmediateExit;
+
+/// What a VM of ours cannot do without, and how to say so.
+const NEEDED: [(Cap, &str); 7] = [
+    (Cap::UserMemory, "KVM_CAP_USER_MEMORY"),
+    (Cap::OneReg, "KVM_CAP_ONE_REG"),
+    (Cap::ArmPsci02, "KVM_CAP_ARM_PSCI_0_2"),
+    (Cap::DeviceCtrl, "KVM_CAP_DEVICE_CTRL"),
+    (Cap::Irqfd, "KVM_CAP_IRQFD"),
+    (Cap::Ioeventfd, "KVM_CAP_IOEVENTFD"),
+    (Cap::ImmediateExit, "KVM_CAP_IMMEDIATE_EXIT"),
+];
+
+// Registers by their KVM_GET_ONE_REG numbers: core registers count in 32-bit words of struct
+// kvm_regs, system registers are their encoding.
+const CORE: u64 = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE as u64;
+const X0: u64 = CORE;
+const SP_EL0: u64 = CORE | 62;
+const PC: u64 = CORE | 64;
+const PSTATE: u64 = CORE | 66;
+const SP_EL1: u64 = CORE | 68;
+const ELR_EL1: u64 = CORE | 70;
+const MPIDR_EL1: u64 = system(3, 0, 0, 0, 5);
+const ID_AA64MMFR0_EL1: u64 = system(3, 0, 0, 7, 0);
+const ESR_EL1: u64 = system(3, 0, 5, 2, 0);
+const FAR_EL1: u64 = system(3, 0, 6, 0, 0);
+const VBAR_EL1: u64 = system(3, 0, 12, 0, 0);
+const SCTLR_EL1: u64 = system(3, 0, 1, 0, 0);
+
+const fn system(op0: u64, op1: u64, crn: u64, crm: u64, op2: u64) -> u64 {
+    let encoding = op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2;
+    KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM64_SYSREG as u64 | encoding
+}
+
+/// MPIDR_EL1's affinity fields, which name a CPU.
+const MPIDR_AFFINITY: u64 = 0xff_00ff_ffff;
+/// KVM's default address space, where it does not say how large it may be.
+const DEFAULT_IPA_BITS: u32 = 40;
+
+/// The open KVM device.
+pub struct Hypervisor {
+    kvm: Kvm,
+}
+
+impl Hypervisor {
+    /// Opens the KVM device at `path` and checks that it is one, and able enough.
+    pub fn open(path: &Path) -> Result<Self, Refusal> {
+        let refuse = |problem: String| Refusal::host(format!("{}: {problem}", path.display()));
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| {
+                refuse(match error.kind() {
+                    io::ErrorKind::NotFound => {
+                        "no such device; this machine's kernel offers no KVM here \
+                     (it started without EL2, or KVM is not loaded)"
+                            .into()
+                    }
+                    io::ErrorKind::PermissionDenied => {
+                        "permission denied; add yourself to the group \
+                     that owns it ('sudo usermod -aG kvm $USER', then log in again)"
+                            .into()
+                    }
+                    io::ErrorKind::IsADirectory => "is a directory, not a KVM device".into(),
+                    _ => format!("cannot be opened: {error}"),
+                })
+            })?;
+        match sys::kvm::api_version(&file) {
+            Ok(version) if version == KVM_API_VERSION as i32 => {}
+            Ok(version) => {
+                return Err(refuse(format!(
+                    "speaks version {version} of KVM's API, not 12"
+                )));
+            }
+            Err(_) => return Err(refuse("is not a KVM device".into())),
+        }
+        let kvm = sys::kvm::from_owned(OwnedFd::from(file));
+        let missing: Vec<&str> = NEEDED
+            .iter()
+            .filter(|(cap, _)| !kvm.check_extension(*cap))
+            .map(|(_, name)| *name)
+            .collect();
+        if !missing.is_empty() {
+            return Err(refuse(format!(
+                "this KVM lacks {}; armvisor needs it",
+                missing.join(", ")
+            )));
+        }
+        Ok(Hypervisor { kvm })
+    }
+
+    /// Makes a VM for `cpus` vCPUs and an address space that ends with `memory`.
+    pub fn create_vm(&self, cpus: u32, memory: u64) -> Result<Vm, Refusal> {
+        let most = self.kvm.get_max_vcpus();
+        if cpus as usize > most {
+            return Err(Refusal::host(format!(
+                "this KVM runs at most {most} CPUs in a VM"
+            )));
+        }
+        let needed = layout::ipa_bits(memory);
+        let limit = u32::try_from(self.kvm.get_host_ipa_limit()).unwrap_or(0);
+        let allowed = if limit == 0 { DEFAULT_IPA_BITS } else { limit };
+        if needed > allowed {
+            return Err(Refusal::host(format!(
+                "this much memory needs {needed} bits of guest address and this KVM has {allowed}; \
+                 ask for less --memory"
+            )));
+        }
+        // The smallest address space that holds the machine: the fewest levels of tables to walk.
+        let vm = if limit == 0 {
+            self.kvm.create_vm()
+        } else {
+            self.kvm.create_vm_with_ipa_size(needed)
+        };
+        let fd = vm.map_err(|error| Refusal::host(format!("KVM cannot make a VM: {error}")))?;
+        Ok(Vm { fd, cpus })
+    }
+}
+
+/// A VM.
+pub struct Vm {
+    fd: VmFd,
+    cpus: u32,
+}
+
+fn host(what: &'static str) -> impl Fn(kvm_ioctls::Error) -> Refusal {
+    move |error| Refusal::host(format!("KVM cannot {what}: {error}"))
+}
+
+impl Vm {
+    pub fn fd(&self) -> &VmFd {
+        &self.fd
+    }
+
+    pub fn add_memory(
+        &self,
+        slot: u32,
+        guest: u64,
+        region: &vm_memory::MmapRegion,
+    ) -> Result<(), Refusal> {
+        sys::kvm::set_memory(&self.fd, slot, guest, region, 0)
+            .map_err(|error| Refusal::host(format!("KVM cannot take the guest's memory: {error}")))
+    }
+
+    /// Makes vCPU `index`; all but the first wait for the guest to start them.
+    pub fn create_vcpu(&self, index: u32) -> Result<KvmVcpu, Refusal> {
+        let fd = self
+            .fd
+            .create_vcpu(u64::from(index))
+            .map_err(host("make a vCPU"))?;
+        let mut init = kvm_vcpu_init::default();
+        self.fd
+            .get_preferred_target(&mut init)
+            .map_err(host("say what CPU to make"))?;
+        init.features[0] |= 1 << KVM_ARM_VCPU_PSCI_0_2;
+        if index > 0 {
+            init.features[0] |= 1 << KVM_ARM_VCPU_POWER_OFF;
+        }
+        let pauth = [Cap::ArmPtrAuthAddress, Cap::ArmPtrAuthGeneric];
+        if pauth.iter().all(|cap| self.fd.check_extension(*cap)) {
+            init.features[0] |= 1 << KVM_ARM_VCPU_PTRAUTH_ADDRESS;
+            init.features[0] |= 1 << KVM_ARM_VCPU_PTRAUTH_GENERIC;
+        }
+        fd.vcpu_init(&init).map_err(host("set up a vCPU"))?;
+        let immediate = ImmediateExit::map(&fd)
+            .map_err(|error| Refusal::host(format!("KVM cannot share a vCPU's state: {error}")))?;
+        Ok(KvmVcpu { fd, immediate })
+    }
+
+    /// Makes the interrupt controller, the newest that KVM has, after all vCPUs.
+    pub fn create_gic(&self) -> Result<(Gic, DeviceFd), Refusal> {
+        let create = |kind| {
+            self.fd.create_device(&mut kvm_create_device {
+                type_: kind,
+                fd: 0,
+                flags: 0,
+            })
+        };
+        let (gic, device) = match create(kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V3) {
+            Ok(device) => (Gic::V3, device),
+            Err(_) => {
+                let device = create(kvm_device_type_KVM_DEV_TYPE_ARM_VGIC_V2)
+                    .map_err(host("make an interrupt controller (GICv3 or GICv2)"))?;
+                (Gic::V2, device)
+            }
+        };
+        if gic == Gic::V2 && self.cpus > layout::GICV2_MAX_CPUS {
+            return Err(Refusal::host(format!(
+                "this machine's interrupt controller (GICv2) serves at most {} CPUs",
+                layout::GICV2_MAX_CPUS
+            )));
+        }
+        let addresses = match gic {
+            Gic::V3 => [
+                (KVM_VGIC_V3_ADDR_TYPE_DIST, layout::GIC_DIST_BASE),
+                (KVM_VGIC_V3_ADDR_TYPE_REDIST, layout::GIC_REDIST_BASE),
+            ],
+            Gic::V2 => [
+                (KVM_VGIC_V2_ADDR_TYPE_DIST, layout::GIC_DIST_BASE),
+                (KVM_VGIC_V2_ADDR_TYPE_CPU, layout::GICV2_CPU_BASE),
+            ],
+        };
+        let interrupts: u32 = layout::SPI_BASE + layout::SPI_COUNT;
+        let refuse = host("set up the interrupt controller");
+        for (kind, address) in &addresses {
+            set(
+                &device,
+                KVM_DEV_ARM_VGIC_GRP_ADDR,
+                u64::from(*kind),
+                address,
+            )
+            .map_err(&refuse)?;
+        }
+        set(&device, KVM_DEV_ARM_VGIC_GRP_NR_IRQS, 0, &interrupts).map_err(&refuse)?;
+        let init = u64::from(KVM_DEV_ARM_VGIC_CTRL_INIT);
+        set(&device, KVM_DEV_ARM_VGIC_GRP_CTRL, init, &0_u64).map_err(&refuse)?;
+        Ok((gic, device))
+    }
+
+    /// An event that raises shared interrupt `spi` in the guest, once for each write.
+    pub fn interrupt(&self, spi: u32) -> Result<EventFd, Refusal> {
+        let event = eventfd()?;
+        self.fd
+            .register_irqfd(&event, spi)
+            .map_err(host("wire an interrupt (irqfd)"))?;
+        Ok(event)
+    }
+
+    /// Has KVM write `event` when the guest stores the 32-bit `value` at `address`.
+    pub fn notify(&self, event: &EventFd, address: u64, value: u32) -> Result<(), Refusal> {
+        let address = IoEventAddress::Mmio(address);
+        self.fd
+            .register_ioevent(event, &address, value)
+            .map_err(host("wire a queue (ioeventfd)"))
+    }
+
+    /// Has KVM collect byte stores to `address`. Returns at which page of a vCPU's file the ring is;
+    /// None where this KVM cannot.
+    pub fn coalesce(&self, address: u64) -> Option<u32> {
+        let page = u32::try_from(self.fd.check_extension_int(Cap::CoalescedMmio)).ok()?;
+        if page == 0 {
+            return None;
+        }
+        let zone = IoEventAddress::Mmio(address);
+        match self.fd.register_coalesced_mmio(zone, 1) {
+            Ok(()) => Some(page),
+            Err(error) => {
+                log::info!("the UART costs an exit a character: {error}");
+                None
+            }
+        }
+    }
+}
+
+fn eventfd() -> Result<EventFd, Refusal> {
+    EventFd::new(libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)
+        .map_err(|error| Refusal::host(format!("cannot make an eventfd: {error}")))
+}
+
+fn set<T>(device: &DeviceFd, group: u32, attr: u64, value: &T) -> Result<(), kvm_ioctls::Error> {
+    let addr = (&raw const *value) as u64;
+    device.set_device_attr(&kvm_device_attr {
+        group,
+        attr,
+        addr,
+        flags: 0,
+    })
+}
+
+/// A vCPU, before its thread runs it.
+pub struct KvmVcpu {
+    fd: VcpuFd,
+    immediate: ImmediateExit,
+}
+
+impl KvmVcpu {
+    pub fn fd(&self) -> &VcpuFd {
+        &self.fd
+    }
+
+    /// The affinity that names this CPU in the device tree.
+    pub fn mpidr(&self) -> Result<u64, Refusal> {
+        let mpidr = get(&self.fd, MPIDR_EL1).map_err(host("read a vCPU's MPIDR_EL1"))?;
+        Ok(mpidr & MPIDR_AFFINITY)
+    }
+
+    /// ID_AA64MMFR0_EL1, which says what page sizes the CPU has; None where KVM does not tell.
+    pub fn mmfr0(&self) -> Option<u64> {
+        get(&self.fd, ID_AA64MMFR0_EL1).ok()
+    }
+
+    /// Sets the registers that the arm64 boot protocol defines.
+    pub fn set_boot_state(&self, entry: u64, fdt: u64) -> Result<(), Refusal> {
+        // DAIF masked, EL1 with its own stack pointer.
+        const BOOT_PSTATE: u64 = 0x3c5;
+        for (register, value) in [(PSTATE, BOOT_PSTATE), (PC, entry), (X0, fdt)] {
+            let set = self.fd.set_one_reg(register, &value.to_le_bytes());
+            set.map_err(host("set a vCPU's registers"))?;
+        }
+        Ok(())
+    }
+
+    /// The vCPU, made ready to be run and kicked on the calling thread.
+    pub fn on_this_thread(&mut self) -> Running<'_> {
+        Running {
+            fd: &mut self.fd,
+            kickable: Kickable::new(self.immediate.flag()),
+        }
+    }
+}
+
+fn get(fd: &VcpuFd, register: u64) -> Result<u64, kvm_ioctls::Error> {
+    let mut value = [0; 8];
+    fd.get_one_reg(register, &mut value)?;
+    Ok(u64::from_le_bytes(value))
+}
+
+/// A vCPU on its thread.
+pub struct Running<'a> {
+    fd: &'a mut VcpuFd,
+    kickable: Kickable<'a>,
+}
+
+/// An exit that borrows nothing of the vCPU.
+enum Raw {
+    Done(VmExit),
+    Internal,
+    NoSyndrome,
+}
+
+impl Vcpu for Running<'_> {
+    fn run(&mut self, entry: VmEntry) -> VmExit {
+        if let VmEntry::MmioRead(data) = entry {
+            sys::kvm::set_mmio_data(self.fd.get_kvm_run(), data);
+        }
+        let raw = match self.fd.run() {
+            Ok(exit) => translate(exit),
+            Err(error) => match error.errno() {
+                libc::EINTR | libc::EAGAIN => {
+                    self.kickable.clear();
+                    return VmExit::Interrupted;
+                }
+                errno => return VmExit::Stuck(run_error(errno)),
+            },
+        };
+        match raw {
+            Raw::Done(exit) => exit,
+            Raw::Internal => VmExit::Stuck(internal_error(self.fd.get_kvm_run())),
+            Raw::NoSyndrome => VmExit::Stuck(no_syndrome(self.fd.get_kvm_run())),
+        }
+    }
+
+    fn registers(&self) -> String {
+        let value = |register: u64| match get(self.fd, register) {
+            Ok(value) => format!("{value:016x}"),
+            Err(_) => "?".into(),
+        };
+        let named = [
+            ("pc", PC),
+            ("pstate", PSTATE),
+            ("sp_el0", SP_EL0),
+            ("sp_el1", SP_EL1),
+            ("elr_el1", ELR_EL1),
+            ("esr_el1", ESR_EL1),
+            ("far_el1", FAR_EL1),
+            ("vbar_el1", VBAR_EL1),
+            ("sctlr_el1", SCTLR_EL1),
+        ];
+        let general = (0..31).map(|number| (format!("x{number}"), X0 + 2 * number));
+        let all = named
+            .iter()
+            .map(|(name, id)| ((*name).to_owned(), *id))
+            .chain(general);
+        let cells: Vec<String> = all
+            .map(|(name, id)| format!("{name}={}", value(id)))
+            .collect();
+        let lines: Vec<String> = cells.chunks(4).map(|line| line.join(" ")).collect();
+        lines.join("\n")
+    }
+}
+
+fn translate(exit: VcpuExit<'_>) -> Raw {
+    Raw::Done(match exit {
+        VcpuExit::MmioRead(address, data) => VmExit::MmioRead {
+            address,
+            len: data.len(),
+        },
+        VcpuExit::MmioWrite(address, bytes) => {
+            let mut data = [0; 8];
+            let len = bytes.len().min(8);
+            data[..len].copy_from_slice(&bytes[..len]);
+            VmExit::MmioWrite { address, data, len }
+        }
+        VcpuExit::Intr => VmExit::Interrupted,
+        VcpuExit::SystemEvent(kind, data) => return Raw::Done(system_event(kind, data)),
+        VcpuExit::Shutdown => VmExit::System(End::PowerOff),
+        VcpuExit::InternalError => return Raw::Internal,
+        VcpuExit::Unsupported(KVM_EXIT_ARM_NISV) => return Raw::NoSyndrome,
+        VcpuExit::FailEntry(reason, cpu) => VmExit::Stuck(format!(
+            "the CPU refused to enter the guest (reason {reason:#x} on CPU {cpu})"
+        )),
+        VcpuExit::MemoryFault { gpa, size, .. } => VmExit::Stuck(format!(
+            "a fault at guest address {gpa:#x} ({size} bytes) that the host cannot resolve"
+        )),
+        other => VmExit::Stuck(format!("an exit that armvisor does not know: {other:?}")),
+    })
+}
+
+fn system_event(kind: u32, data: &[u64]) -> VmExit {
+    VmExit::System(match kind {
+        KVM_SYSTEM_EVENT_SHUTDOWN => End::PowerOff,
+        KVM_SYSTEM_EVENT_RESET => End::Reset,
+        KVM_SYSTEM_EVENT_CRASH => End::Crash {
+            detail: format!("it says {data:x?}"),
+        },
+        // A guest may ask to be suspended; there is nothing here that could wake it.
+        other => return VmExit::Stuck(format!("a system event of an unknown kind, {other}")),
+    })
+}
+
+fn internal_error(run: &kvm_run) -> String {
+    let (suberror, data) = sys::kvm::internal_error(run);
+    let name = match suberror {
+        KVM_INTERNAL_ERROR_EMULATION => "it cannot emulate an instruction",
+        KVM_INTERNAL_ERROR_DELIVERY_EV => "it cannot deliver an event",
+        KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON => "an exit reason that it does not know",
+        _ => "an internal error",
+    };
+    format!("{name} (kind {suberror}, data {data:x?})")
+}
+
+fn no_syndrome(run: &kvm_run) -> String {
+    let (syndrome, address) = sys::kvm::no_syndrome(run);
+    format!(
+        "the guest accesses a device at {address:#x} with an instruction that the CPU does not \
+         describe, such as a pair or vector load (syndrome {syndrome:#x})"
+    )
+}
+
+fn run_error(errno: i32) -> String {
+    match errno {
+        libc::ENOSYS => "the guest accesses a device with an instruction that the CPU does not \
+             describe, such as a pair or vector load, or runs code where no memory is"
+            .into(),
+        libc::EFAULT => "the guest uses memory that the host cannot provide".into(),
+        libc::ENOMEM => "the host is out of memory".into(),
+        errno => format!("KVM_RUN fails: {}", io::Error::from_raw_os_error(errno)),
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! Kernels and initrds: from a file into guest memory, each byte once.
+//!
+//! Accepted kernels: the arm64 `Image`, the same in gzip, and the EFI "zboot" form with a gzip or
+//! zstd payload. What else people pass by mistake is named in the refusal.
+
+pub mod compressed;
+pub mod image;
+pub mod zboot;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use armvisor_devices::GuestMemory;
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
+
+use crate::outcome::Refusal;
+use crate::size::{self, KIB};
+use compressed::Compression;
+use image::Header;
+
+/// As much of a file as is needed to say what it is.
+const HEAD: usize = 4096;
+const PAGE: u64 = 4 * KIB;
+
+/// A kernel in guest memory.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Loaded {
+    pub header: Header,
+    /// Where it starts to run.
+    pub entry: GuestAddress,
+    /// The first free address after it and its zeroed data.
+    pub end: GuestAddress,
+}
+
+/// An initrd in guest memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Initrd {
+    pub start: GuestAddress,
+    pub end: GuestAddress,
+}
+
+/// Loads the kernel at `path` to the start of guest memory.
+pub fn load(path: &Path, memory: &GuestMemory) -> Result<Loaded, Refusal> {
+    let refuse = |problem: String| Refusal::file("kernel", path, problem);
+    let (mut file, len) = open("kernel", path)?;
+    let mut head = vec![0; HEAD.min(len as usize)];
+    file.read_exact_at(&mut head, 0)
+        .map_err(|error| Refusal::open("kernel", path, &error))?;
+
+    if compressed::is_gzip(&head) {
+        return load_compressed(&file, (0, len), Compression::Gzip, memory).map_err(refuse);
+    }
+    if let Some(payload) = zboot::Payload::parse(&head).map_err(refuse)? {
+        let (range, compression) = payload.check(len).map_err(refuse)?;
+        return load_compressed(&file, range, compression, memory).map_err(refuse);
+    }
+    let header = Header::parse(&head).map_err(refuse)?;
+    header.check_length(&head, len).map_err(refuse)?;
+    let placed = place(header, len, memory).map_err(refuse)?;
+    memory
+        .read_exact_volatile_from(placed.entry, &mut file, len as usize)
+        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    Ok(placed)
+}
+
+/// Loads the initrd at `path` behind `after`.
+pub fn load_initrd(
+    path: &Path,
+    memory: &GuestMemory,
+    after: GuestAddress,
+) -> Result<Initrd, Refusal> {
+    let refuse = |problem: String| Refusal::file("initrd", path, problem);
+    let (mut file, len) = open("initrd", path)?;
+    let start = align_up(after, PAGE).ok_or_else(|| refuse("does not fit".into()))?;
+    let room = room_from(memory, start);
+    if len > room {
+        return Err(refuse(format!(
+            "has {} and the guest has {} left beside its kernel; give the guest more --memory",
+            size::display(len),
+            size::display(room)
+        )));
+    }
+    memory
+        .read_exact_volatile_from(start, &mut file, len as usize)
+        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    Ok(Initrd {
+        start,
+        end: start.unchecked_add(len),
+    })
+}
+
+fn open(what: &str, path: &Path) -> Result<(File, u64), Refusal> {
+    let file = File::open(path).map_err(|error| Refusal::open(what, path, &error))?;
+    let data = file
+        .metadata()
+        .map_err(|error| Refusal::open(what, path, &error))?;
+    if !data.is_file() {
+        return Err(Refusal::file(what, path, "is not a regular file"));
+    }
+    match data.len() {
+        0 => Err(Refusal::file(what, path, "is empty")),
+        len => Ok((file, len)),
+    }
+}
+
+fn load_compressed(
+    file: &File,
+    range: (u64, u64),
+    compression: Compression,
+    memory: &GuestMemory,
+) -> Result<Loaded, String> {
+    let mut stream = compressed::Stream::new(file, range, compression)?;
+    let mut head = vec![0; HEAD];
+    let got = stream.fill(&mut head)?;
+    head.truncate(got);
+    let header = Header::parse(&head).map_err(|problem| format!("its payload {problem}"))?;
+    let placed = place(header, got as u64, memory)?;
+    // The header says how much memory the kernel owns; a payload may fill that and no more.
+    let limit = placed.end.unchecked_offset_from(placed.entry);
+    let copied = stream.copy_to(memory, placed.entry, head, limit)?;
+    header.check_length_of_unpacked(copied)?;
+    Ok(placed)
+}
+
+/// Where a kernel with this header goes, if it fits.
+fn place(header: Header, file_len: u64, memory: &GuestMemory) -> Result<Loaded, String> {
+    let base = memory.iter().next().map_or(GuestAddress(0), |region| {
+        use vm_memory::GuestMemoryRegion;
+        region.start_addr()
+    });
+    let size = header.memory_size(file_len);
+    let available = room_from(memory, base);
+    let end = header
+        .text_offset
+        .checked_add(size)
+        .filter(|end| *end <= available);
+    let Some(end) = end else {
+        return Err(format!(
+            "needs {} MiB of memory for itself and the guest has {}; give it more --memory",
+            header.text_offset.saturating_add(size).div_ceil(size::MIB),
+            size::display(available)
+        ));
+    };
+    let entry = base.unchecked_add(header.text_offset);
+    Ok(Loaded {
+        header,
+        entry,
+        end: base.unchecked_add(end),
+    })
+}
+
+/// Bytes of guest memory from `start` on.
+fn room_from(memory: &GuestMemory, start: GuestAddress) -> u64 {
+    let last = memory.last_addr();
+    last.checked_offset_from(start).map_or(0, |rest| rest + 1)
+}
+
+/// The next multiple of `align`, a power of two.
+pub fn align_up(address: GuestAddress, align: u64) -> Option<GuestAddress> {
+    address.0.checked_next_multiple_of(align).map(GuestAddress)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The main thread of a running VM: console, control socket, signals, and the end.
+//!
+//! Threads: this one; one a vCPU, named `vcpuN`; one for the devices. The first vCPU (or signal, or
+//! user) that says how the VM ends decides it; then all vCPUs are told to quit, kicked until their
+//! threads are gone, and the devices stop.
+//!
+//! This thread never waits for the UART's lock, which a vCPU may hold while it waits for a slow
+//! reader of the console.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use armvisor_devices::IoThread;
+use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
+use vmm_sys_util::eventfd::EventFd;
+
+use crate::console::{Command, ESCAPE_HELP, Keyboard, Screen};
+use crate::control::server::Server;
+use crate::control::{Reply, Request, Stat, State};
+use crate::outcome::End;
+use crate::sys::kick::kick;
+use crate::sys::signal::EndSignals;
+use crate::uart::Uart;
+use crate::vcpu::Gate;
+
+/// How long vCPUs may take to notice a pause, and the program waits for its threads at the end.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A guest that has not taken its input yet is offered it again after this long.
+const INPUT_RETRY: Duration = Duration::from_millis(10);
+/// How often characters that KVM has collected are looked for when nothing else brings us there.
+const COALESCED_LOOK: Duration = Duration::from_millis(200);
+
+pub type ConsoleUart = Arc<Mutex<Uart<Screen>>>;
+
+/// What the threads of a VM share.
+pub struct Shared {
+    pub gate: Gate,
+    end: Mutex<Option<End>>,
+    ended: EventFd,
+}
+
+impl Shared {
+    pub fn new() -> io::Result<Self> {
+        let ended = EventFd::new(libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)?;
+        Ok(Shared {
+            gate: Gate::default(),
+            end: Mutex::new(None),
+            ended,
+        })
+    }
+
+    fn lock_end(&self) -> MutexGuard<'_, Option<End>> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the VM; the first reason stands.
+    pub fn end(&self, end: End) {
+        self.lock_end().get_or_insert(end);
+        if let Err(error) = self.ended.write(1) {
+            log::error!("cannot wake the main loop: {error}");
+        }
+    }
+}
+
+/// Where an event comes from.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+enum Source {
+    Ended,
+    Signals,
+    Control,
+    Screen,
+    Input,
+}
+
+const SOURCES: [Source; 5] = [
+    Source::Ended,
+    Source::Signals,
+    Source::Control,
+    Source::Screen,
+    Source::Input,
+];
+
+/// A running VM, seen from its main thread.
+pub struct MainLoop {
+    pub shared: Arc<Shared>,
+    pub vcpus: Vec<JoinHandle<()>>,
+    pub io: IoThread,
+    pub uart: ConsoleUart,
+    pub signals: EndSignals,
+    pub server: Server,
+    /// Whether KVM collects the UART's characters.
+    pub coalesced: bool,
+    /// Makes the figures that `armvisor stat` shows.
+    pub stat: Box<dyn Fn(State) -> Stat>,
+}
+
+/// Standard input on its way to the guest.
+struct Input {
+    file: File,
+    keyboard: Keyboard,
+    /// False at the end of the input.
+    open: bool,
+    /// A regular file cannot be waited for; it is read when the guest has taken what came before.
+    pollable: bool,
+}
+
+impl MainLoop {
+    /// Runs until the VM has ended, and returns how.
+    pub fn run(mut self, with_input: bool) -> io::Result<(End, Stat)> {
+        let mut input = if with_input {
+            Some(Input::stdin()?)
+        } else {
+            None
+        };
+        let epoll = self.watch(input.as_mut())?;
+        if self.coalesced || input.as_ref().is_some_and(|input| !input.pollable) {
+            self.with_screen(|screen| screen.tick_in(INPUT_RETRY));
+        }
+        let end = loop {
+            if let Some(end) = self.shared.lock_end().take() {
+                break end;
+            }
+            let mut events = [EpollEvent::default(); SOURCES.len()];
+            let count = match epoll.wait(-1, &mut events) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            for event in &events[..count] {
+                self.handle(event.data(), &epoll, input.as_mut())?;
+            }
+        };
+        let stat = self.finish();
+        Ok((end, stat))
+    }
+
+    fn watch(&self, input: Option<&mut Input>) -> io::Result<Epoll> {
+        let epoll = Epoll::new()?;
+        let add = |fd: RawFd, source: Source| {
+            let event = EpollEvent::new(EventSet::IN, source as u64);
+            epoll.ctl(ControlOperation::Add, fd, event)
+        };
+        add(self.shared.ended.as_raw_fd(), Source::Ended)?;
+        add(self.signals.as_raw_fd(), Source::Signals)?;
+        add(self.server.as_raw_fd(), Source::Control)?;
+        let timer = self.with_screen(|screen| screen.timer_fd());
+        if let Some(timer) = timer {
+            add(timer, Source::Screen)?;
+        }
+        if let Some(input) = input {
+            match add(input.file.as_raw_fd(), Source::Input) {
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => input.pollable = false,
+                other => other?,
+            }
+        }
+        Ok(epoll)
+    }
+
+    fn handle(&mut self, data: u64, epoll: &Epoll, input: Option<&mut Input>) -> io::Result<()> {
+        match SOURCES.get(data as usize) {
+            Some(Source::Ended) => drop(self.shared.ended.read()),
+            Some(Source::Signals) => {
+                while let Some(number) = self.signals.take()? {
+                    self.shared.end(End::Signal { number });
+                }
+            }
+            Some(Source::Control) => self.serve()?,
+            Some(Source::Screen) => self.tick(input),
+            Some(Source::Input) => {
+                let Some(input) = input else { return Ok(()) };
+                self.read_input(input);
+                if !input.open {
+                    let event = EpollEvent::default();
+                    epoll.ctl(ControlOperation::Delete, input.file.as_raw_fd(), event)?;
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Runs `action` on the screen, unless a vCPU is busy with the UART.
+    fn with_screen<T>(&self, action: impl FnOnce(&mut Screen) -> T) -> Option<T> {
+        match self.uart.try_lock() {
+            Ok(mut uart) => Some(action(uart.sink())),
+            Err(TryLockError::Poisoned(uart)) => Some(action(uart.into_inner().sink())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The console's timer: characters without an end of line, collected characters, input that the
+    /// guest could not take before.
+    fn tick(&mut self, input: Option<&mut Input>) {
+        // Not locked out for long: the timer stays readable until the tick is taken.
+        let Ok(mut uart) = self.uart.try_lock() else {
+            return std::thread::yield_now();
+        };
+        let active = uart.drain();
+        uart.sink().tick();
+        if self.coalesced {
+            let next = if active { INPUT_RETRY } else { COALESCED_LOOK };
+            uart.sink().tick_in(next);
+        }
+        drop(uart);
+        if let Some(input) = input {
+            if !input.pollable && input.open && input.keyboard.is_empty() {
+                self.read_input(input);
+            } else {
+                self.feed(input);
+            }
+        }
+    }
+
+    fn read_input(&mut self, input: &mut Input) {
+        let mut bytes = [0; 1024];
+        match input.file.read(&mut bytes) {
+            Ok(0) => input.open = false,
+            Ok(got) => match input.keyboard.typed(&bytes[..got]) {
+                Some(Command::Quit) => self.shared.end(End::Stopped {
+                    by: "the console's escape key",
+                }),
+                Some(Command::Help) => eprintln!("\r\narmvisor: {ESCAPE_HELP}\r"),
+                None => {}
+            },
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                log::info!("the console's input has ended: {error}");
+                input.open = false;
+            }
+        }
+        self.feed(input);
+    }
+
+    /// Types what is there; what the guest does not take now is tried again at the next tick.
+    fn feed(&mut self, input: &mut Input) {
+        let Ok(mut uart) = self.uart.try_lock() else {
+            return;
+        };
+        input.keyboard.feed(|bytes| uart.input(bytes));
+        if !input.keyboard.is_empty() || (!input.pollable && input.open) {
+            uart.sink().tick_in(INPUT_RETRY);
+        }
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let MainLoop {
+            server,
+            shared,
+            vcpus,
+            io,
+            stat,
+            ..
+        } = self;
+        server.serve(|request| match request {
+            Request::Stat => Reply::stat(stat(state_of(shared))),
+            Request::Pause => pause(shared, vcpus, io),
+            Request::Resume => {
+                if shared.gate.is_paused() {
+                    io.resume();
+                    shared.gate.resume();
+                }
+                Reply::done()
+            }
+            Request::Stop => {
+                shared.end(End::Stopped {
+                    by: "armvisor stop",
+                });
+                Reply::done()
+            }
+        })
+    }
+
+    /// Stops the threads and returns the last figures.
+    fn finish(self) -> Stat {
+        let MainLoop {
+            shared,
+            vcpus,
+            io,
+            uart,
+            stat,
+            ..
+        } = self;
+        shared.gate.quit();
+        let limit = Instant::now() + PATIENCE;
+        for thread in vcpus {
+            kick(&thread);
+            while !thread.is_finished() && Instant::now() < limit {
+                // A kick may find the thread in a wait that is no KVM_RUN; the next one may not.
+                if !shared
+                    .gate
+                    .wait_parked(usize::MAX, Duration::from_millis(2))
+                {
+                    kick(&thread);
+                }
+            }
+            if !thread.is_finished() {
+                log::error!("a vCPU thread does not stop; leaving it to the end of the process");
+            } else if thread.join().is_err() {
+                log::error!("a vCPU thread panicked");
+            }
+        }
+        let last = stat(state_of(&shared));
+        drop(io);
+        if let Ok(mut uart) = uart.try_lock() {
+            uart.drain();
+            uart.sink().finish();
+        }
+        last
+    }
+}
+
+fn state_of(shared: &Shared) -> State {
+    if shared.gate.is_paused() {
+        State::Paused
+    } else {
+        State::Running
+    }
+}
+
+fn pause(shared: &Shared, vcpus: &[JoinHandle<()>], io: &IoThread) -> Reply {
+    if shared.gate.is_paused() {
+        return Reply::done();
+    }
+    shared.gate.pause();
+    for thread in vcpus {
+        kick(thread);
+    }
+    if !shared.gate.wait_parked(vcpus.len(), PATIENCE) {
+        shared.gate.resume();
+        return Reply::error("a vCPU does not stop; the VM goes on");
+    }
+    // The vCPUs first: then no new work comes to the devices while they finish theirs.
+    io.pause();
+    Reply::done()
+}
+
+impl Input {
+    fn stdin() -> io::Result<Self> {
+        let stdin = io::stdin();
+        let escapes = stdin.is_terminal();
+        let file = File::from(stdin.as_fd().try_clone_to_owned()?);
+        let keyboard = Keyboard::new(escapes);
+        Ok(Input {
+            file,
+            keyboard,
+            open: true,
+            pollable: true,
+        })
+    }
+}

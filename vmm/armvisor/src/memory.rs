@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! Guest memory: one memfd, mapped once, at 2 MiB boundaries on both sides.
+//!
+//! A page of guest memory costs the host a fault when the guest first touches it, and the kernel must
+//! clear it. With 4 KiB pages a Debian boot takes tens of thousands of such faults; with 2 MiB pages
+//! a hundred. That is what `--huge-pages` chooses.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use armvisor_devices::GuestMemory;
+use vm_memory::{GuestAddress, GuestRegionMmap, MmapRegion};
+
+use crate::layout::RAM_BASE;
+use crate::outcome::Refusal;
+use crate::size::{self, MEMORY_BLOCK};
+use crate::sys::memory::{Advice, advise, map_aligned, memfd, seal_size};
+
+/// What the host backs guest memory with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum HugePages {
+    /// 4 KiB pages, taken as the guest touches them.
+    Off,
+    /// 2 MiB pages where the host has them free, taken as the guest touches them.
+    #[default]
+    Thp,
+    /// 2 MiB pages from the host's hugetlb pool, reserved at the start.
+    Hugetlb,
+}
+
+/// A VM's memory.
+pub struct Memory {
+    pub guest: Arc<GuestMemory>,
+    pub file: File,
+    region: Arc<MmapRegion>,
+}
+
+impl Memory {
+    /// Makes `bytes` of guest memory (a multiple of [`MEMORY_BLOCK`]).
+    pub fn new(bytes: u64, huge: HugePages) -> Result<Self, Refusal> {
+        let refuse = |what: &str, error: io::Error| {
+            Refusal::host(format!(
+                "cannot {what} {} of guest memory: {error}",
+                size::display(bytes)
+            ))
+        };
+        let len = usize::try_from(bytes)
+            .map_err(|_| Refusal::usage("more memory than this machine can address"))?;
+        let file = memfd(c"armvisor-memory", huge == HugePages::Hugetlb)
+            .map_err(|error| refuse("make a memfd for", error))?;
+        file.set_len(bytes)
+            .map_err(|error| refuse("set the size of", error))?;
+        seal_size(&file).map_err(|error| refuse("seal the size of", error))?;
+        let map = file
+            .try_clone()
+            .and_then(|file| map_aligned(file, len, MEMORY_BLOCK as usize));
+        let region = map.map_err(|error| match (huge, error.raw_os_error()) {
+            (HugePages::Hugetlb, Some(libc::ENOMEM)) => Refusal::host(hugetlb_advice(bytes)),
+            _ => refuse("map", error),
+        })?;
+        for advice in [Advice::DontDump, Advice::DontFork] {
+            advise(&region, 0, len, advice).map_err(|error| refuse("set up", error))?;
+        }
+        let region = Arc::new(region);
+        let guest =
+            GuestRegionMmap::with_arc(region.clone(), GuestAddress(RAM_BASE)).ok_or_else(|| {
+                Refusal::usage("the memory reaches past the end of the address space")
+            })?;
+        let guest = GuestMemory::from_regions(vec![guest])
+            .map_err(|error| refuse("register", io::Error::other(error)))?;
+        let memory = Memory {
+            guest: Arc::new(guest),
+            file,
+            region,
+        };
+        if huge == HugePages::Thp {
+            memory.ask_for_huge_pages();
+        }
+        Ok(memory)
+    }
+
+    /// The mapping, for KVM.
+    pub fn region(&self) -> &MmapRegion {
+        &self.region
+    }
+
+    fn ask_for_huge_pages(&self) {
+        if let Err(error) = advise(&self.region, 0, self.region.size(), Advice::HugePage) {
+            log::info!("guest memory has no huge pages: {error}");
+        }
+    }
+}
+
+/// The sentence for a hugetlb pool that is too small.
+fn hugetlb_advice(bytes: u64) -> String {
+    let pages = bytes / MEMORY_BLOCK;
+    format!(
+        "the host's pool has too few free 2 MiB pages for {}; add {pages} with \
+         'sysctl vm.nr_hugepages=<now + {pages}>', or use --huge-pages thp",
+        size::display(bytes)
+    )
+}
+
+/// MemTotal + SwapTotal, in bytes, from the text of /proc/meminfo.
+fn host_memory(meminfo: &str) -> Option<u64> {
+    let field = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim()
+            .strip_suffix("kB")?
+            .trim()
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(1024)
+    };
+    Some(field("MemTotal:")? + field("SwapTotal:").unwrap_or(0))
+}
+
+/// Refuses more memory than the host has, unless the user knows better.
+pub fn check_against_host(bytes: u64, overcommit: bool) -> Result<(), Refusal> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    check_against(bytes, overcommit, &meminfo)
+}
+
+fn check_against(bytes: u64, overcommit: bool, meminfo: &str) -> Result<(), Refusal> {
+    match host_memory(meminfo) {
+        Some(host) if bytes > host && !overcommit => Err(Refusal::host(format!(
+            "the guest asks for {} and the host has {} MiB of memory and swap; \
+             ask for less, or add --overcommit if the guest will not use it all",
+            size::display(bytes),
+            host >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::size::MIB;
+    use vm_memory::{Bytes, GuestMemoryBackend};
+
+    const MEMINFO: &str = "MemTotal:        2048 kB\nMemFree:  1 kB\nSwapTotal:       1024 kB\n";
+
+    #[test]
+    fn memory_is_at_its_place_and_zero() {
+        let memory = Memory::new(32 * MIB, HugePages::Thp).unwrap();
+        let mut bytes = [1; 16];
+        memory
+            .guest
+            .read_slice(&mut bytes, GuestAddress(RAM_BASE + 32 * MIB - 16))
+            .unwrap();
+        assert_eq!(bytes, [0; 16]);
+        assert!(
+            memory
+                .guest
+                .read_slice(&mut bytes, GuestAddress(RAM_BASE + 32 * MIB))
+                .is_err()
+        );
+        assert_eq!(memory.region().as_ptr() as u64 % MEMORY_BLOCK, 0);
+        assert_eq!(
+            memory.guest.last_addr(),
+            GuestAddress(RAM_BASE + 32 * MIB - 1)
+        );
+    }
+
+    #[test]
+    fn more_than_the_host_has_is_refused() {
+        assert!(check_against(3 * MIB, false, MEMINFO).is_ok());
+        let refusal = check_against(4 * MIB, false, MEMINFO).unwrap_err();
+        assert!(refusal.sentence.contains("--overcommit"), "{refusal}");
+        assert!(check_against(4 * MIB, true, MEMINFO).is_ok());
+        assert!(
+            check_against(4 * MIB, false, "").is_ok(),
+            "unknown is not too little"
+        );
+    }
+
+    #[test]
+    fn an_empty_hugetlb_pool_says_what_to_set() {
+        // More than any pool has.
+        let refusal = Memory::new(1 << 45, HugePages::Hugetlb).err().unwrap();
+        assert!(refusal.sentence.contains("2 MiB pages"), "{refusal}");
+        assert!(hugetlb_advice(512 * MIB).contains("add 256"));
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The PL031 real-time clock on the MMIO bus. It tells the time; it has no alarm interrupt.
+
+use armvisor_devices::MmioDevice;
+use vm_superio::Rtc;
+use vm_superio::rtc_pl031::NoEvents;
+
+pub struct RealTimeClock(Rtc<NoEvents>);
+
+impl Default for RealTimeClock {
+    fn default() -> Self {
+        RealTimeClock(Rtc::new())
+    }
+}
+
+fn register(offset: u64) -> Option<u16> {
+    u16::try_from(offset).ok().filter(|offset| offset % 4 == 0)
+}
+
+impl MmioDevice for RealTimeClock {
+    /// Registers have 32 bits; other accesses read zero.
+    fn read(&mut self, offset: u64, data: &mut [u8]) {
+        data.fill(0);
+        if let (Some(offset), Ok(data)) = (register(offset), <&mut [u8; 4]>::try_from(data)) {
+            self.0.read(offset, data);
+        }
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) {
+        if let (Some(offset), Ok(data)) = (register(offset), <&[u8; 4]>::try_from(data)) {
+            self.0.write(offset, data);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    fn read(rtc: &mut RealTimeClock, offset: u64) -> u32 {
+        let mut data = [0xff; 4];
+        rtc.read(offset, &mut data);
+        u32::from_le_bytes(data)
+    }
+
+    #[test]
+    fn it_tells_the_time_and_takes_another() {
+        let mut rtc = RealTimeClock::default();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs() as u32;
+        assert!(read(&mut rtc, 0).abs_diff(now) <= 1);
+        rtc.write(8, &1_000_000_u32.to_le_bytes());
+        assert!(read(&mut rtc, 0).abs_diff(1_000_000) <= 1);
+    }
+
+    #[test]
+    fn odd_accesses_read_zero() {
+        let mut rtc = RealTimeClock::default();
+        assert_eq!(read(&mut rtc, 2), 0);
+        assert_eq!(read(&mut rtc, u64::MAX), 0);
+        let mut eight = [0xff; 8];
+        rtc.read(0, &mut eight);
+        assert_eq!(eight, [0; 8]);
+        rtc.write(8, &[1]);
+        rtc.write(0xfff, &[0; 4]);
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The run directory: one socket a running VM, for `armvisor stat` and its like.
+//!
+//! A socket that nobody listens on is of a VM that was killed; it is removed by whoever finds it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use crate::outcome::{ExitCode, Refusal};
+use crate::sys::euid;
+
+const SUFFIX: &str = ".sock";
+/// sun_path has 108 bytes with its NUL.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// The run directory of this user.
+#[derive(Clone, Debug)]
+pub struct RunDir(PathBuf);
+
+/// A VM's socket, removed when the VM ends.
+pub struct Socket {
+    pub listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            log::debug!("removing {}: {error}", self.path.display());
+        }
+    }
+}
+
+/// Names are file names, shown on terminals: letters, digits, `-`, `_` and `.`.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
+        return Err(
+            "a VM's name has 1 to 64 letters, digits, '-', '_' or '.', and no '.' first".into(),
+        );
+    }
+    Ok(())
+}
+
+impl RunDir {
+    /// `$XDG_RUNTIME_DIR/armvisor`, or `/run/armvisor` where there is no such variable.
+    pub fn of_user() -> Self {
+        let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
+        RunDir(PathBuf::from(base.unwrap_or_else(|| "/run".into())).join("armvisor"))
+    }
+
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        RunDir(path.into())
+    }
+
+    fn socket_path(&self, name: &str) -> Result<PathBuf, Refusal> {
+        check_name(name).map_err(Refusal::usage)?;
+        let path = self.0.join(format!("{name}{SUFFIX}"));
+        if path.as_os_str().len() > MAX_SOCKET_PATH {
+            return Err(Refusal::usage(format!(
+                "{} is too long for a socket; use a shorter --name or XDG_RUNTIME_DIR",
+                path.display()
+            )));
+        }
+        Ok(path)
+    }
+
+    fn refuse(&self, problem: impl std::fmt::Display) -> Refusal {
+        Refusal::host(format!(
+            "run directory {}: {problem}; set XDG_RUNTIME_DIR to a directory of your own",
+            self.0.display()
+        ))
+    }
+
+    /// Makes the directory; it must be this user's alone, since who can write there can pose as a VM.
+    fn create(&self) -> Result<(), Refusal> {
+        if let Err(error) = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.0)
+        {
+            return Err(self.refuse(error));
+        }
+        let data = fs::symlink_metadata(&self.0).map_err(|error| self.refuse(error))?;
+        if !data.is_dir() || data.uid() != euid() || data.mode() & 0o022 != 0 {
+            return Err(self.refuse("is not a directory that you own and only you can write"));
+        }
+        Ok(())
+    }
+
+    /// Opens the socket of a new VM.
+    pub fn listen(&self, name: &str) -> Result<Socket, Refusal> {
+        let path = self.socket_path(name)?;
+        self.create()?;
+        let refuse = |error: io::Error| self.refuse(format!("{}: {error}", path.display()));
+        let listener = match UnixListener::bind(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                if UnixStream::connect(&path).is_ok() {
+                    return Err(Refusal::host(format!(
+                        "a VM named {name} is running; choose another --name, or \
+                         'armvisor stop {name}'"
+                    )));
+                }
+                fs::remove_file(&path).map_err(refuse)?;
+                UnixListener::bind(&path).map_err(refuse)?
+            }
+            other => other.map_err(refuse)?,
+        };
+        let socket = Socket {
+            listener,
+            path: path.clone(),
+        };
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(&path, private).map_err(refuse)?;
+        socket.listener.set_nonblocking(true).map_err(refuse)?;
+        Ok(socket)
+    }
+
+    /// Connects to a VM.
+    pub fn connect(&self, name: &str) -> Result<UnixStream, Refusal> {
+        let path = self.socket_path(name)?;
+        UnixStream::connect(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Refusal::new(
+                ExitCode::NoSuchVm,
+                format!("no VM named {name} is running; 'armvisor list' shows those that are"),
+            ),
+            _ => Refusal::host(format!("cannot talk to VM {name}: {error}")),
+        })
+    }
+
+    /// The names of the VMs that run, sorted; sockets of those that were killed are removed.
+    pub fn list(&self) -> Result<Vec<String>, Refusal> {
+        let entries = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(|error| self.refuse(error))?,
+        };
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| live_name(&entry.path()))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// The VM's name, if `path` is the socket of one that runs.
+fn live_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+    if !is_socket || check_name(name).is_err() {
+        return None;
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Some(name.to_owned()),
+        Err(error) => {
+            if error.kind() == io::ErrorKind::ConnectionRefused {
+                let _ = fs::remove_file(path);
+            }
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn dir() -> (tempfile::TempDir, RunDir) {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDir::at(parent.path().join("armvisor"));
+        (parent, run)
+    }
+
+    #[test]
+    fn a_vm_is_listed_while_it_runs() {
+        let (_parent, run) = dir();
+        assert!(run.list().unwrap().is_empty());
+        let socket = run.listen("one").unwrap();
+        assert_eq!(fs::metadata(&socket.path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(run.list().unwrap(), ["one"]);
+        run.connect("one").unwrap();
+        let again = run.listen("one").err().unwrap();
+        assert!(again.sentence.contains("is running"), "{again}");
+        drop(socket);
+        assert!(run.list().unwrap().is_empty());
+        assert_eq!(run.connect("one").unwrap_err().code, ExitCode::NoSuchVm);
+    }
+
+    #[test]
+    fn the_socket_of_a_killed_vm_is_cleaned_up() {
+        let (_parent, run) = dir();
+        for clean in [true, false] {
+            // Forgotten, so that the file stays; shut down, so that nobody listens: as after a kill.
+            let socket = std::mem::ManuallyDrop::new(run.listen("dead").unwrap());
+            let listener = socket.listener.as_fd().try_clone_to_owned().unwrap();
+            UnixStream::from(listener)
+                .shutdown(std::net::Shutdown::Both)
+                .unwrap();
+            assert!(socket.path.exists());
+            if clean {
+                assert!(run.list().unwrap().is_empty());
+                assert!(!socket.path.exists());
+            } else {
+                drop(run.listen("dead").unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        let (_parent, run) = dir();
+        drop(run.listen("x").unwrap());
+        let file = run.0.join("file.sock");
+        fs::write(&file, "").unwrap();
+        assert!(run.list().unwrap().is_empty());
+        assert!(file.exists());
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_is_refused() {
+        let (_parent, run) = dir();
+        drop(run.listen("x").unwrap());
+        fs::set_permissions(&run.0, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(
+            run.listen("x")
+                .err()
+                .unwrap()
+                .sentence
+                .contains("only you can write")
+        );
+    }
+
+    #[test]
+    fn names_that_are_no_names_are_refused() {
+        let (_parent, run) = dir();
+        for name in ["", "../x", ".x", "a/b", "a b", "\x1b[2J", &"x".repeat(65)] {
+            assert_eq!(
+                run.connect(name).unwrap_err().code,
+                ExitCode::Usage,
+                "{name}"
+            );
+        }
+        let deep = RunDir::at("/tmp/".to_owned() + &"d".repeat(100));
+        assert!(
+            deep.listen("x")
+                .err()
+                .unwrap()
+                .sentence
+                .contains("too long")
+        );
+    }
+}

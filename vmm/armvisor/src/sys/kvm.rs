@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The parts of a vCPU's `kvm_run` page that kvm-ioctls leaves to its user.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU8;
+
+use kvm_bindings::{kvm_run, kvm_userspace_memory_region};
+use kvm_ioctls::{Kvm, VcpuFd, VmFd};
+
+/// The answer to the load that the vCPU's last exit was about.
+pub fn set_mmio_data(run: &mut kvm_run, data: [u8; 8]) {
+    // Writing a union's field is safe; KVM reads this one at the entry after an MMIO read only.
+    run.__bindgen_anon_1.mmio.data = data;
+}
+
+/// What KVM_EXIT_INTERNAL_ERROR says: the kind of error and its data.
+pub fn internal_error(run: &kvm_run) -> (u32, Vec<u64>) {
+    // SAFETY: plain integers, so every bit pattern is valid; the exit reason says which member.
+    let internal = unsafe { run.__bindgen_anon_1.internal };
+    let count = (internal.ndata as usize).min(internal.data.len());
+    (internal.suberror, internal.data[..count].to_vec())
+}
+
+/// What KVM_EXIT_ARM_NISV says: the syndrome without ISV, and the guest physical address.
+pub fn no_syndrome(run: &kvm_run) -> (u64, u64) {
+    // SAFETY: plain integers, so every bit pattern is valid; the exit reason says which member.
+    let nisv = unsafe { run.__bindgen_anon_1.arm_nisv };
+    (nisv.esr_iss, nisv.fault_ipa)
+}
+
+/// The `immediate_exit` byte of a vCPU, in a mapping of its own of the shared `kvm_run` page.
+pub struct ImmediateExit {
+    run: NonNull<kvm_run>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and may be used from any thread; what is accessed
+// through it is atomic.
+unsafe impl Send for ImmediateExit {}
+
+impl ImmediateExit {
+    pub fn map(vcpu: &VcpuFd) -> io::Result<Self> {
+        let len = size_of::<kvm_run>();
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let (null, fd) = (ptr::null_mut(), vcpu.as_raw_fd());
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs no other.
+        let mapped = unsafe { libc::mmap(null, len, protection, libc::MAP_SHARED, fd, 0) };
+        match NonNull::new(mapped) {
+            Some(mapped) if mapped.as_ptr() != libc::MAP_FAILED => Ok(ImmediateExit {
+                run: mapped.cast(),
+                len,
+            }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// KVM reads it at each entry; the vCPU's thread and its signal handler write it.
+    pub fn flag(&self) -> &AtomicU8 {
+        // SAFETY: the mapping lives as long as self and holds a kvm_run.
+        let flag = unsafe { &raw mut (*self.run.as_ptr()).immediate_exit };
+        // SAFETY: a byte has no alignment or validity needs, and all of this program's accesses
+        // through this mapping are atomic.
+        unsafe { AtomicU8::from_ptr(flag) }
+    }
+}
+
+impl Drop for ImmediateExit {
+    fn drop(&mut self) {
+        // SAFETY: this value's own mapping, which nothing borrows any more.
+        unsafe { libc::munmap(self.run.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Takes over a descriptor that the caller has found to be a KVM device.
+pub fn from_owned(fd: OwnedFd) -> Kvm {
+    // SAFETY: the descriptor is owned and is given away here.
+    unsafe { Kvm::from_raw_fd(fd.into_raw_fd()) }
+}
+
+/// _IO(KVMIO, 0x00): -1 with ENOTTY where `fd` is not KVM.
+pub fn api_version(fd: &impl AsRawFd) -> io::Result<i32> {
+    const KVM_GET_API_VERSION: u32 = 0xae00;
+    // SAFETY: the ioctl takes no argument; on a device that is not KVM it fails or does what that
+    // device does for an ioctl of no argument.
+    super::check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_API_VERSION as _, 0) })
+}
+
+/// Gives the guest a range of this process's memory.
+pub fn set_memory(
+    vm: &VmFd,
+    slot: u32,
+    guest: u64,
+    region: &vm_memory::MmapRegion,
+    flags: u32,
+) -> io::Result<()> {
+    let memory = kvm_userspace_memory_region {
+        slot,
+        flags,
+        guest_phys_addr: guest,
+        memory_size: region.size() as u64,
+        userspace_addr: region.as_ptr() as u64,
+    };
+    // SAFETY: the region is mapped until the process ends (see sys::memory::map_aligned), and the
+    // rest of the program accesses it as memory that somebody else writes (vm-memory).
+    unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
+}

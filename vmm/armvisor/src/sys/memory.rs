@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! memfds and aligned mappings of them.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr;
+
+use vm_memory::mmap::MmapRegionBuilder;
+use vm_memory::{FileOffset, MmapRegion};
+
+use super::check;
+
+pub const MADV_COLLAPSE: libc::c_int = 25;
+
+/// A file in memory; with `hugetlb`, of 2 MiB pages from the host's pool.
+pub fn memfd(name: &CStr, hugetlb: bool) -> io::Result<File> {
+    let mut flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    if hugetlb {
+        flags |= libc::MFD_HUGETLB | libc::MFD_HUGE_2MB;
+    }
+    // SAFETY: `name` ends in a NUL; the call touches no other memory.
+    let fd = check(unsafe { libc::memfd_create(name.as_ptr(), flags) })?;
+    // SAFETY: the call returned a new descriptor that nobody else owns.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Nobody may change the file's size from now on: its mappings stay whole.
+pub fn seal_size(file: &File) -> io::Result<()> {
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: F_ADD_SEALS takes an integer and touches no memory.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }).map(drop)
+}
+
+/// Maps all `len` bytes of `file`, shared, at a multiple of `align` (a power of two, pages at least).
+///
+/// The mapping stays until the process ends: a VM's memory is used by KVM and by device threads, and
+/// the process ends with the VM.
+pub fn map_aligned(file: File, len: usize, align: usize) -> io::Result<MmapRegion> {
+    assert!(align.is_power_of_two());
+    let room = len.checked_add(align).ok_or(io::ErrorKind::OutOfMemory)?;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs no other.
+    let reserved = unsafe { libc::mmap(ptr::null_mut(), room, libc::PROT_NONE, flags, -1, 0) };
+    if reserved == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let head = reserved.align_offset(align);
+    // SAFETY: head < align, so that head + len is inside the room just reserved.
+    let start = unsafe { reserved.byte_add(head) };
+    let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+    // SAFETY: replaces a part of the reservation above, which nobody else knows of.
+    let mapped = unsafe { libc::mmap(start, len, protection, flags, file.as_raw_fd(), 0) };
+    if mapped == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        // SAFETY: gives back the reservation, which nothing points into.
+        unsafe { libc::munmap(reserved, room) };
+        return Err(error);
+    }
+    let builder = MmapRegionBuilder::new(len)
+        .with_mmap_prot(protection)
+        .with_mmap_flags(libc::MAP_SHARED)
+        .with_file_offset(FileOffset::new(file, 0));
+    // SAFETY: `mapped` starts a mapping of `len` bytes that is never taken away.
+    let builder = unsafe { builder.with_raw_mmap_pointer(mapped.cast()) };
+    builder.build().map_err(io::Error::other)
+}
+
+/// What [`advise`] may ask for; none of them changes what the memory holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Advice {
+    HugePage,
+    /// Make huge pages now, whatever the host's setting for shared memory says.
+    Collapse,
+    /// Leave guest memory out of core dumps.
+    DontDump,
+    /// A child process, if there ever is one, does not get guest memory.
+    DontFork,
+}
+
+/// madvise over a part of a region.
+pub fn advise(region: &MmapRegion, offset: usize, len: usize, advice: Advice) -> io::Result<()> {
+    if offset
+        .checked_add(len)
+        .is_none_or(|end| end > region.size())
+    {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let advice = match advice {
+        Advice::HugePage => libc::MADV_HUGEPAGE,
+        Advice::Collapse => MADV_COLLAPSE,
+        Advice::DontDump => libc::MADV_DONTDUMP,
+        Advice::DontFork => libc::MADV_DONTFORK,
+    };
+    let start = region.as_ptr().wrapping_add(offset);
+    // SAFETY: the range is inside the region's mapping, and no advice above alters its contents.
+    check(unsafe { libc::madvise(start.cast(), len, advice) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap, GuestRegionMmap};
+
+    #[test]
+    fn a_mapping_is_aligned_and_is_the_file() {
+        let align = 2 << 20;
+        for _ in 0..3 {
+            let file = memfd(c"test", false).unwrap();
+            file.set_len(4 << 20).unwrap();
+            seal_size(&file).unwrap();
+            let second = file.try_clone().unwrap();
+            let region = map_aligned(file, 4 << 20, align).unwrap();
+            assert_eq!(region.as_ptr() as usize % align, 0);
+            let region = GuestRegionMmap::new(region, GuestAddress(0)).unwrap();
+            let memory: GuestMemoryMmap = GuestMemoryMmap::from_regions(vec![region]).unwrap();
+            memory
+                .write_slice(b"hello", GuestAddress(0x30_0000))
+                .unwrap();
+            let mut read = [0; 5];
+            std::os::unix::fs::FileExt::read_exact_at(&second, &mut read, 0x30_0000).unwrap();
+            assert_eq!(&read, b"hello");
+            assert!(second.set_len(1 << 20).is_err(), "sealed");
+        }
+    }
+
+    #[test]
+    fn advice_outside_the_region_is_refused() {
+        let file = memfd(c"test", false).unwrap();
+        file.set_len(2 << 20).unwrap();
+        let region = map_aligned(file, 2 << 20, 2 << 20).unwrap();
+        advise(&region, 0, 2 << 20, Advice::DontDump).unwrap();
+        assert!(advise(&region, 4096, 2 << 20, Advice::DontDump).is_err());
+        assert!(advise(&region, usize::MAX, 2, Advice::DontDump).is_err());
+    }
+}

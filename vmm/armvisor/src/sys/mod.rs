@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! All of the crate's `unsafe`: system calls and mappings that no crate wraps safely.
+//!
+//! Each function here is safe to call, or is not exported. Each block says why it is sound.
+
+pub mod kick;
+#[cfg(target_arch = "aarch64")]
+pub mod kvm;
+pub mod memory;
+pub mod ring;
+pub mod signal;
+pub mod stats;
+pub mod tty;
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// The result of a system call that returns -1 and sets errno on failure.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// Fills `buffer` from the kernel's random generator. Never waits: a kernel that has no entropy yet
+/// (a machine at boot) gives what its pool has, which is what the guest would do itself.
+pub fn random(buffer: &mut [u8]) -> io::Result<()> {
+    const GRND_INSECURE: libc::c_uint = 4;
+    let mut done = 0;
+    while done < buffer.len() {
+        let rest = &mut buffer[done..];
+        // SAFETY: the pointer and the length are those of a writable slice.
+        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), GRND_INSECURE) };
+        match usize::try_from(got) {
+            Ok(got) => done += got,
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Another descriptor of the same open file.
+pub fn duplicate(fd: &impl AsRawFd) -> io::Result<OwnedFd> {
+    // SAFETY: F_DUPFD_CLOEXEC takes an integer and touches no memory.
+    let copy = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 0) })?;
+    // SAFETY: the call returned a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// The effective user of this process.
+pub fn euid() -> u32 {
+    // SAFETY: geteuid has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// The user at the other end of a Unix socket.
+pub fn peer_uid(socket: &impl AsRawFd) -> io::Result<u32> {
+    let mut cred = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: `cred` and `len` are live and `len` is the size of `cred`.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut cred).cast(),
+            &raw mut len,
+        )
+    })?;
+    Ok(cred.uid)
+}
+
+/// Takes an open-file-description lock on the whole of `file`: exclusive, or shared. Err(WouldBlock)
+/// if another open file has a lock that conflicts.
+pub fn lock_file(file: &std::fs::File, exclusive: bool) -> io::Result<()> {
+    let kind = if exclusive {
+        libc::F_WRLCK
+    } else {
+        libc::F_RDLCK
+    };
+    // SAFETY: flock is plain data, for which all zeroes is a valid value.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: F_OFD_SETLK reads a flock, which `lock` is.
+    match check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }) {
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_fills_all_of_it() {
+        let mut bytes = [0; 64];
+        random(&mut bytes).unwrap();
+        // All zeroes by chance once in 2^512 runs.
+        assert_ne!(bytes, [0; 64]);
+    }
+
+    #[test]
+    fn the_other_end_of_my_socket_is_me() {
+        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(peer_uid(&one).unwrap(), euid());
+    }
+
+    #[test]
+    fn locks_conflict_between_open_files() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        let open = || {
+            std::fs::File::options()
+                .read(true)
+                .write(true)
+                .open(path.path())
+                .unwrap()
+        };
+        let (one, two, three) = (open(), open(), open());
+        lock_file(&one, false).unwrap();
+        lock_file(&two, false).unwrap();
+        assert_eq!(
+            lock_file(&three, true).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
+        drop((one, two));
+        lock_file(&three, true).unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! KVM's binary statistics: a file with a header, descriptors with names, and numbers.
+//!
+//! The format describes itself; what does not fit its own description is left out.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+
+use super::check;
+
+/// _IO(KVMIO, 0xce)
+const KVM_GET_STATS_FD: u32 = 0xaece;
+const DESCRIPTOR: usize = 16;
+const MAX_DESCRIPTORS: usize = 4096;
+const MAX_NAME: usize = 512;
+
+/// The statistics of a VM or a vCPU.
+pub struct Stats {
+    file: File,
+    data_offset: u64,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    name: String,
+    offset: u64,
+}
+
+impl Stats {
+    /// The statistics of a VM's or a vCPU's descriptor; an error where KVM has none.
+    pub fn of(fd: &impl AsRawFd) -> io::Result<Self> {
+        // SAFETY: the ioctl takes no argument and returns a new descriptor.
+        let fd = check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_STATS_FD as _) })?;
+        // SAFETY: the descriptor is new and nobody else owns it.
+        Stats::parse(unsafe { File::from_raw_fd(fd) })
+    }
+
+    fn parse(file: File) -> io::Result<Self> {
+        let mut header = [0; 24];
+        file.read_exact_at(&mut header, 0)?;
+        let name_size = word(&header, 4) as usize;
+        let count = word(&header, 8) as usize;
+        let desc_offset = u64::from(word(&header, 16));
+        let data_offset = u64::from(word(&header, 20));
+        if name_size > MAX_NAME || count > MAX_DESCRIPTORS {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let stride = DESCRIPTOR + name_size;
+        let mut bytes = vec![0; stride * count];
+        file.read_exact_at(&mut bytes, desc_offset)?;
+        let rows = bytes.chunks_exact(stride).filter_map(row).collect();
+        Ok(Stats {
+            file,
+            data_offset,
+            rows,
+        })
+    }
+
+    /// Reads all single-number statistics.
+    pub fn read(&self) -> io::Result<Vec<(&str, u64)>> {
+        self.rows
+            .iter()
+            .map(|row| {
+                let mut value = [0; 8];
+                self.file
+                    .read_exact_at(&mut value, self.data_offset + row.offset)?;
+                Ok((row.name.as_str(), u64::from_ne_bytes(value)))
+            })
+            .collect()
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_ne_bytes(word)
+}
+
+/// A descriptor: flags u32, exponent i16, size u16, offset u32, bucket size u32, name. Histograms
+/// (more than one number) are left out.
+fn row(descriptor: &[u8]) -> Option<Row> {
+    let size = u16::from_ne_bytes([descriptor[6], descriptor[7]]);
+    let name = descriptor[DESCRIPTOR..].split(|byte| *byte == 0).next()?;
+    let name = std::str::from_utf8(name).ok()?;
+    let offset = u64::from(word(descriptor, 8));
+    (size == 1 && !name.is_empty()).then(|| Row {
+        name: name.to_owned(),
+        offset,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(name: &str, size: u16, offset: u32) -> Vec<u8> {
+        let mut bytes = vec![0; 16 + 48];
+        bytes[6..8].copy_from_slice(&size.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&offset.to_ne_bytes());
+        bytes[16..16 + name.len()].copy_from_slice(name.as_bytes());
+        bytes
+    }
+
+    fn file(count: u32, rows: &[Vec<u8>], data: &[u64]) -> File {
+        let descriptors: Vec<u8> = rows.concat();
+        let data_offset = 24 + descriptors.len() as u32;
+        let words = [0, 48, count, 0, 24, data_offset];
+        let mut bytes: Vec<u8> = words
+            .iter()
+            .flat_map(|word: &u32| word.to_ne_bytes())
+            .collect();
+        bytes.extend(descriptors);
+        bytes.extend(data.iter().flat_map(|value| value.to_ne_bytes()));
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        file
+    }
+
+    #[test]
+    fn single_numbers_are_read_by_name() {
+        let rows = [
+            descriptor("exits", 1, 0),
+            descriptor("histogram", 2, 8),
+            descriptor("last", 1, 24),
+        ];
+        let stats = Stats::parse(file(3, &rows, &[7, 1, 2, 9])).unwrap();
+        assert_eq!(stats.read().unwrap(), [("exits", 7), ("last", 9)]);
+    }
+
+    #[test]
+    fn a_file_that_lies_is_an_error() {
+        let rows = [descriptor("exits", 1, 0)];
+        assert!(Stats::parse(file(2, &rows, &[])).is_err());
+        assert!(Stats::parse(file(u32::MAX, &rows, &[])).is_err());
+        let stats = Stats::parse(file(1, &[descriptor("exits", 1, 4096)], &[1])).unwrap();
+        assert!(stats.read().is_err());
+    }
+
+    #[test]
+    fn what_is_no_kvm_has_no_statistics() {
+        assert!(Stats::of(&tempfile::tempfile().unwrap()).is_err());
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! Terminal attributes and non-blocking standard input.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::check;
+
+/// A terminal's attributes, to be put back later.
+#[derive(Clone, Copy)]
+pub struct Attributes(libc::termios);
+
+pub fn attributes(terminal: BorrowedFd<'_>) -> io::Result<Attributes> {
+    // SAFETY: termios is plain data, for which all zeroes is a valid value.
+    let mut attributes: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: `attributes` is live and writable.
+    check(unsafe { libc::tcgetattr(terminal.as_raw_fd(), &raw mut attributes) })?;
+    Ok(Attributes(attributes))
+}
+
+pub fn set_attributes(terminal: BorrowedFd<'_>, attributes: &Attributes) -> io::Result<()> {
+    let attributes: *const libc::termios = &attributes.0;
+    // SAFETY: `attributes` is live. TCSANOW: a guest that never reads must not hold us up.
+    check(unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, attributes) }).map(drop)
+}
+
+impl Attributes {
+    /// Every key reaches the guest as it is typed; output keeps the terminal's own line ends.
+    pub fn raw(&self) -> Attributes {
+        let mut raw = self.0;
+        // SAFETY: `raw` is live and writable; the call only computes.
+        unsafe { libc::cfmakeraw(&raw mut raw) };
+        // The VMM's own messages end lines with a bare newline, so leave output processing on.
+        raw.c_oflag |= self.0.c_oflag & libc::OPOST;
+        Attributes(raw)
+    }
+}
+
+/// Whether the calling process may read its terminal now: a background job may not.
+pub fn in_foreground(terminal: BorrowedFd<'_>) -> bool {
+    // SAFETY: no memory is touched.
+    let group = unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) };
+    // SAFETY: getpgrp has no arguments and cannot fail.
+    group == unsafe { libc::getpgrp() }
+}
+
+/// Waits for room to write; false when the time is over or a signal came first.
+pub fn wait_writable(file: BorrowedFd<'_>, milliseconds: i32) -> io::Result<bool> {
+    let mut poll = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: one live pollfd.
+    match check(unsafe { libc::poll(&raw mut poll, 1, milliseconds) }) {
+        Ok(ready) => Ok(ready > 0),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The VM's virtio devices: made from the command line, put on the bus, wired to KVM.
+
+use std::sync::{Arc, Mutex};
+
+use armvisor_devices::virtio::VirtioDevice;
+use armvisor_devices::{IoThread, QUEUE_NOTIFY, VirtioMmio};
+
+use crate::bus::Bus;
+use crate::cli::RunArgs;
+use crate::disk;
+use crate::hv::kvm::Vm;
+use crate::layout;
+use crate::memory::Memory;
+use crate::outcome::Refusal;
+use crate::vm::Irqfd;
+
+/// Makes all devices and wires them up, in the order that names them in the guest.
+pub fn attach(
+    vm: &Vm,
+    bus: &mut Bus,
+    io: &IoThread,
+    args: &RunArgs,
+    memory: &Memory,
+) -> anyhow::Result<Vec<VirtioMmio>> {
+    let devices = make(args, memory)?;
+    if devices.len() > layout::VIRTIO_MAX as usize {
+        let most = layout::VIRTIO_MAX;
+        return Err(
+            Refusal::usage(format!("a VM has at most {most} devices; use fewer --disk")).into(),
+        );
+    }
+    let mut attached = Vec::new();
+    for (index, device) in devices.into_iter().enumerate() {
+        attached.push(wire(vm, bus, io, memory, index as u32, device)?);
+    }
+    Ok(attached)
+}
+
+fn host(error: armvisor_devices::Error) -> Refusal {
+    Refusal::host(error.to_string())
+}
+
+fn make(args: &RunArgs, _memory: &Memory) -> Result<Vec<Box<dyn VirtioDevice>>, Refusal> {
+    use armvisor_devices::block::{Block, BlockConfig};
+    use armvisor_devices::rng::Rng;
+
+    let mut devices: Vec<Box<dyn VirtioDevice>> = Vec::new();
+    for (index, arg) in args.disk.iter().enumerate() {
+        let file = disk::open(arg)?;
+        let config = BlockConfig {
+            read_only: arg.read_only,
+            id: format!("armvisor-disk{index}"),
+        };
+        let block =
+            Block::new(file, config).map_err(|error| Refusal::file("disk", &arg.path, error))?;
+        devices.push(Box::new(block));
+    }
+    devices.push(Box::new(Rng::default()));
+    Ok(devices)
+}
+
+fn wire(
+    vm: &Vm,
+    bus: &mut Bus,
+    io: &IoThread,
+    memory: &Memory,
+    index: u32,
+    device: Box<dyn VirtioDevice>,
+) -> anyhow::Result<VirtioMmio> {
+    let base = layout::virtio_base(index);
+    let interrupt = Arc::new(Irqfd(vm.interrupt(layout::virtio_spi(index))?));
+    let device = VirtioMmio::new(device, memory.guest.clone(), interrupt, io).map_err(host)?;
+    for (queue, event) in device.queue_events().iter().enumerate() {
+        vm.notify(event, base + QUEUE_NOTIFY, queue as u32)?;
+    }
+    bus.insert(
+        base,
+        armvisor_devices::MMIO_SIZE,
+        Arc::new(Mutex::new(device.clone())),
+    )?;
+    Ok(device)
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! Putting a VM together, and running it.
+//!
+//! What can be refused is refused before the first vCPU runs, in the order in which a person would
+//! look for it: host, memory, kernel, devices.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use armvisor_devices::{IoThread, VirtioMmio};
+use kvm_ioctls::DeviceFd;
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
+use vmm_sys_util::eventfd::EventFd;
+
+use crate::bus::Bus;
+use crate::cli::RunArgs;
+use crate::console::{Choice, Screen};
+use crate::control::server::Server;
+use crate::control::{DeviceStat, Stat, State, VcpuStat};
+use crate::exits::{ExitCounters, kvm_class};
+use crate::fdt::{self, Machine, Seeds};
+use crate::hv::kvm::{Hypervisor, KvmVcpu, Vm};
+use crate::kernel::{self, Loaded};
+use crate::layout;
+use crate::main_loop::{ConsoleUart, MainLoop, Shared};
+use crate::memory::{Memory, check_against_host};
+use crate::outcome::{End, Refusal};
+use crate::report::{Phases, Report};
+use crate::rtc::RealTimeClock;
+use crate::rundir::{RunDir, Socket};
+use crate::sys::ring::CoalescedRing;
+use crate::sys::signal::EndSignals;
+use crate::sys::stats::Stats;
+use crate::terminal::Raw;
+use crate::uart::{self, Uart};
+use crate::{sys, vcpu, virtio};
+
+/// An eventfd that raises an interrupt in the guest.
+pub struct Irqfd(pub EventFd);
+
+impl armvisor_devices::Interrupt for Irqfd {
+    fn trigger(&self) -> io::Result<()> {
+        self.0.write(1)
+    }
+}
+
+/// Runs the VM that the command line describes, until it ends.
+pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
+    let start = Instant::now();
+    let mut phases = Phases::start();
+    let signals = EndSignals::new()?;
+    sys::kick::install()?;
+    let hypervisor = Hypervisor::open(&args.device)?;
+    check_against_host(args.memory, args.overcommit)?;
+    let name = args
+        .name
+        .clone()
+        .unwrap_or_else(|| format!("vm-{}", std::process::id()));
+    let socket = RunDir::of_user().listen(&name)?;
+    phases.done("checks");
+
+    let vm = hypervisor.create_vm(args.cpus, args.memory)?;
+    let memory = Memory::new(args.memory, args.huge_pages)?;
+    vm.add_memory(0, layout::RAM_BASE, memory.region())?;
+    phases.done("memory");
+
+    let loaded = kernel::load(&args.kernel, &memory.guest)?;
+    let initrd = match &args.initrd {
+        Some(path) => Some(kernel::load_initrd(path, &memory.guest, loaded.end)?),
+        None => None,
+    };
+    phases.done("load");
+
+    let built = Built::new(&vm, args, &memory)?;
+    phases.done("devices");
+
+    let fdt_at = write_fdt(args, &memory, &loaded, initrd, &built)?;
+    built.vcpus[0].set_boot_state(loaded.entry.0, fdt_at.0)?;
+    phases.done("boot state");
+
+    let raw = if args.console == Choice::Stdio {
+        Raw::enter()?
+    } else {
+        None
+    };
+    let main_loop = built.start(name, socket, signals, args.memory, start)?;
+    let (end, stat) = main_loop.run(args.console == Choice::Stdio)?;
+    phases.done("run");
+    drop(raw);
+    Ok(Report::new(
+        end,
+        stat,
+        phases.into_steps(),
+        start.elapsed().as_secs_f64(),
+    ))
+}
+
+/// A VM before its threads.
+struct Built {
+    vcpus: Vec<KvmVcpu>,
+    mpidrs: Vec<u64>,
+    gic: (fdt::Gic, DeviceFd),
+    bus: Bus,
+    io: IoThread,
+    uart: ConsoleUart,
+    coalesced: bool,
+    virtio: Vec<VirtioMmio>,
+    vm_stats: OwnedFd,
+}
+
+impl Built {
+    fn new(vm: &Vm, args: &RunArgs, memory: &Memory) -> anyhow::Result<Self> {
+        let vcpus: Result<Vec<_>, _> = (0..args.cpus).map(|index| vm.create_vcpu(index)).collect();
+        let vcpus = vcpus?;
+        let mpidrs: Result<Vec<_>, _> = vcpus.iter().map(KvmVcpu::mpidr).collect();
+        let gic = vm.create_gic()?;
+        let mut bus = Bus::default();
+
+        let interrupt = Irqfd(vm.interrupt(layout::UART_SPI)?);
+        let mut uart = Uart::new(
+            Box::new(interrupt),
+            Screen::new(open_console(&args.console)?)?,
+        );
+        let coalesced = coalesce(vm, &vcpus[0], &mut uart);
+        let uart = Arc::new(Mutex::new(uart));
+        bus.insert(layout::UART_BASE, uart::WINDOW, uart.clone())?;
+        let rtc = Arc::new(Mutex::new(RealTimeClock::default()));
+        bus.insert(layout::RTC_BASE, layout::RTC_SIZE, rtc)?;
+
+        let io = IoThread::spawn().map_err(|error| Refusal::host(error.to_string()))?;
+        let virtio = virtio::attach(vm, &mut bus, &io, args, memory)?;
+        let vm_stats = vm.fd().as_fd_clone()?;
+        Ok(Built {
+            vcpus,
+            mpidrs: mpidrs?,
+            gic,
+            bus,
+            io,
+            uart,
+            coalesced,
+            virtio,
+            vm_stats,
+        })
+    }
+
+    /// Starts the vCPUs' threads.
+    fn start(
+        self,
+        name: String,
+        socket: Socket,
+        signals: EndSignals,
+        memory_bytes: u64,
+        start: Instant,
+    ) -> anyhow::Result<MainLoop> {
+        let shared = Arc::new(Shared::new()?);
+        let bus = Arc::new(self.bus);
+        let mut sources = StatSources {
+            name,
+            memory_bytes,
+            start,
+            vcpus: Vec::new(),
+            virtio: self.virtio,
+            vm: self.vm_stats,
+            _gic: self.gic.1,
+        };
+        let mut threads = Vec::new();
+        for (index, vcpu) in self.vcpus.into_iter().enumerate() {
+            let counters = Arc::new(ExitCounters::default());
+            sources
+                .vcpus
+                .push((counters.clone(), vcpu.fd().as_fd_clone()?));
+            threads.push(spawn(index, vcpu, bus.clone(), shared.clone(), counters)?);
+        }
+        Ok(MainLoop {
+            shared,
+            vcpus: threads,
+            io: self.io,
+            uart: self.uart,
+            signals,
+            server: Server::new(socket)?,
+            coalesced: self.coalesced,
+            stat: Box::new(move |state| sources.stat(state)),
+        })
+    }
+}
+
+/// The thread of a vCPU.
+fn spawn(
+    index: usize,
+    mut vcpu: KvmVcpu,
+    bus: Arc<Bus>,
+    shared: Arc<Shared>,
+    counters: Arc<ExitCounters>,
+) -> io::Result<JoinHandle<()>> {
+    let body = move || {
+        let run = || {
+            let mut running = vcpu.on_this_thread();
+            vcpu::run(&mut running, &bus, &shared.gate, &counters)
+        };
+        let ended = std::panic::catch_unwind(AssertUnwindSafe(run));
+        match ended {
+            Ok(Some(end)) => shared.end(end),
+            Ok(None) => {}
+            Err(_) => shared.end(End::Internal {
+                detail: format!("vcpu{index} panicked"),
+            }),
+        }
+        shared.gate.leave();
+    };
+    std::thread::Builder::new()
+        .name(format!("vcpu{index}"))
+        .spawn(body)
+}
+
+fn open_console(choice: &Choice) -> Result<Option<OwnedFd>, Refusal> {
+    let failed = |error: io::Error| Refusal::host(format!("cannot write the console: {error}"));
+    match choice {
+        Choice::None => Ok(None),
+        Choice::Stdio => io::stdout()
+            .as_fd()
+            .try_clone_to_owned()
+            .map(Some)
+            .map_err(failed),
+        Choice::File(path) => match File::create(path) {
+            Ok(file) => Ok(Some(file.into())),
+            Err(error) => Err(Refusal::open("console", path, &error)),
+        },
+    }
+}
+
+/// Lets KVM collect characters, where it can.
+fn coalesce(vm: &Vm, vcpu: &KvmVcpu, uart: &mut Uart<Screen>) -> bool {
+    let Some(page) = vm.coalesce(layout::UART_BASE) else {
+        return false;
+    };
+    match CoalescedRing::map(vcpu.fd(), page) {
+        Ok(ring) => {
+            uart.coalesce(ring);
+            true
+        }
+        Err(error) => {
+            // KVM would go on collecting what nobody reads, and exit when its ring is full.
+            log::warn!("cannot read KVM's ring of stores: {error}; the console may lag");
+            false
+        }
+    }
+}
+
+/// The kernel's command line: what the user says, after a console unless the user names one.
+pub fn command_line(append: &str) -> String {
+    let names_console = append
+        .split_whitespace()
+        .any(|word| word.starts_with("console=") || word.split('=').next() == Some("earlycon"));
+    let mut line = String::new();
+    if !names_console {
+        line = format!(
+            "earlycon=uart8250,mmio,{:#x} console=ttyS0",
+            layout::UART_BASE
+        );
+    }
+    if !line.is_empty() && !append.is_empty() {
+        line.push(' ');
+    }
+    line + append
+}
+
+fn write_fdt(
+    args: &RunArgs,
+    memory: &Memory,
+    loaded: &Loaded,
+    initrd: Option<kernel::Initrd>,
+    built: &Built,
+) -> anyhow::Result<GuestAddress> {
+    let kib = loaded.header.page_size.kib();
+    if let (Some(kib), Some(mmfr0)) = (kib, built.vcpus[0].mmfr0()) {
+        if !loaded.header.page_size.on_cpu(mmfr0) {
+            let problem = format!("is built for {kib} KiB pages, which this CPU does not have");
+            return Err(Refusal::file("kernel", &args.kernel, problem).into());
+        }
+    }
+    let seeds = if args.no_randomness {
+        None
+    } else {
+        Some(seeds()?)
+    };
+    let tree = fdt::build(&Machine {
+        mpidrs: &built.mpidrs,
+        memory: args.memory,
+        gic: built.gic.0,
+        bootargs: &command_line(&args.append),
+        initrd,
+        virtio: built.virtio.len() as u32,
+        seeds: seeds.as_ref(),
+    })
+    .map_err(|error| Refusal::usage(format!("--append: {error}")))?;
+    let after = initrd.map_or(loaded.end, |initrd| initrd.end);
+    let at = kernel::align_up(after, 4096);
+    let room = at
+        .and_then(|at| memory.guest.last_addr().checked_offset_from(at))
+        .unwrap_or(0);
+    match at {
+        Some(at) if room >= tree.len() as u64 => {
+            memory.guest.write_slice(&tree, at)?;
+            Ok(at)
+        }
+        _ => Err(Refusal::usage(
+            "the kernel and initrd leave no memory for the guest to run in; give it more --memory",
+        )
+        .into()),
+    }
+}
+
+fn seeds() -> io::Result<Seeds> {
+    let mut seeds = Seeds {
+        kaslr: 0,
+        rng: [0; 64],
+    };
+    let mut kaslr = [0; 8];
+    sys::random(&mut kaslr)?;
+    sys::random(&mut seeds.rng)?;
+    seeds.kaslr = u64::from_ne_bytes(kaslr);
+    Ok(seeds)
+}
+
+/// What the figures of a VM are made of.
+struct StatSources {
+    name: String,
+    memory_bytes: u64,
+    start: Instant,
+    vcpus: Vec<(Arc<ExitCounters>, OwnedFd)>,
+    virtio: Vec<VirtioMmio>,
+    vm: OwnedFd,
+    // Closing it would take the interrupt controller's device out of KVM's hands for the user.
+    _gic: DeviceFd,
+}
+
+impl StatSources {
+    fn stat(&self, state: State) -> Stat {
+        let vcpus = self
+            .vcpus
+            .iter()
+            .enumerate()
+            .map(|(index, (counters, fd))| VcpuStat {
+                index,
+                exits: counters.by_name(),
+                kvm: kvm_stats(fd),
+            });
+        let devices = self
+            .virtio
+            .iter()
+            .enumerate()
+            .map(|(index, device)| DeviceStat {
+                name: format!("virtio{index}-{}", device.name()),
+                counters: device
+                    .counters()
+                    .into_iter()
+                    .map(|(name, count)| (name.into(), count))
+                    .collect(),
+            });
+        Stat {
+            name: self.name.clone(),
+            pid: std::process::id(),
+            state,
+            uptime_seconds: self.start.elapsed().as_secs_f64(),
+            memory_bytes: self.memory_bytes,
+            vcpus: vcpus.collect(),
+            devices: devices.collect(),
+            kvm: kvm_stats(&self.vm),
+        }
+    }
+}
+
+/// KVM's statistics by class name; none where this KVM has none.
+fn kvm_stats(fd: &OwnedFd) -> std::collections::BTreeMap<String, u64> {
+    let read = || -> io::Result<_> {
+        let stats = Stats::of(fd)?;
+        let rows = stats.read()?;
+        Ok(rows
+            .iter()
+            .map(|(name, value)| (kvm_class(name).unwrap_or(name).to_owned(), *value))
+            .collect())
+    };
+    read().unwrap_or_default()
+}
+
+/// Another descriptor of the same KVM object, for its statistics.
+trait CloneFd {
+    fn as_fd_clone(&self) -> io::Result<OwnedFd>;
+}
+
+impl<T: std::os::fd::AsRawFd> CloneFd for T {
+    fn as_fd_clone(&self) -> io::Result<OwnedFd> {
+        sys::duplicate(self)
+    }
+}
