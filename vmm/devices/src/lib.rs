@@ -38,6 +38,7 @@
 
 use std::io;
 
+pub mod balloon;
 pub mod block;
 pub mod io_thread;
 mod limit;

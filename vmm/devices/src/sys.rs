@@ -19,6 +19,7 @@ use std::time::Duration;
 use libc::{c_int, c_long, c_short, c_uint, c_ulong};
 use vm_memory::VolatileSlice;
 use vm_memory::volatile_memory::PtrGuardMut;
+use vmm_sys_util::eventfd::EventFd;
 use vmm_sys_util::ioctl::{ioctl_with_ref, ioctl_with_val};
 use vmm_sys_util::ioctl_iow_nr;
 
@@ -235,6 +236,12 @@ fn to_offset(value: u64) -> io::Result<libc::off_t> {
     value
         .try_into()
         .map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
+}
+
+/// The descriptor of an eventfd, which vmm-sys-util gives out as a number only.
+pub(crate) fn borrow(event: &EventFd) -> BorrowedFd<'_> {
+    // SAFETY: `event` owns the descriptor and is borrowed as long as the result.
+    unsafe { BorrowedFd::borrow_raw(event.as_raw_fd()) }
 }
 
 const TUN: c_uint = b'T' as c_uint;
