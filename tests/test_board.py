@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Boards, end to end: what a command says and returns, and how a board's own trouble is told."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from armvisor_lab.board import Board
+
+TOP = Path(__file__).resolve().parents[1]
+LAB = str(TOP / "bin/lab")
+
+
+def lab(*words: str, **rest) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [LAB, "board", "run", *words],
+        capture_output=True,
+        check=False,
+        timeout=280,
+        **rest,
+    )
+
+
+def boards_of(session: str) -> list[int]:
+    """QEMU processes that were started with the word `session` on their command line."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"qemu-system" in words[0] and any(
+            session.encode() in word for word in words
+        ):
+            found.append(int(folder.name))
+    return found
+
+
+def wait_for(what, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if what():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_output_is_exact_and_status_comes_through():
+    data = bytes(range(256)) * 700
+    done = lab("--", "sh", "-c", "cat; echo problem >&2; exit 37", input=data)
+    assert done.stdout == data
+    assert done.stderr == b"problem\n"
+    assert done.returncode == 37
+
+
+def test_words_of_the_command_arrive_as_given():
+    words = [
+        "two words",
+        "",
+        "quote'quote",
+        '"',
+        "$HOME",
+        "*",
+        "back\\slash",
+        "--",
+        "-n",
+        "ü\n",
+    ]
+    done = lab(
+        "--", "sh", "-c", r'for w in "$@"; do printf "%s\0" "$w"; done', "sh", *words
+    )
+    assert done.stdout.decode().split("\0")[:-1] == words
+
+
+def test_a_command_that_dies_of_a_signal():
+    assert Board().run(["sh", "-c", "kill -9 $$"]).status == 128 + 9
+
+
+def test_a_missing_command_is_the_shell_s_127():
+    result = Board().run(["nosuch"])
+    assert result.status == 127
+    assert result.failure is None
+
+
+@pytest.mark.parametrize("version", ["6.1", "6.12", "7.2"])
+def test_kvm_is_on_the_board_with_el2_only(version):
+    with ThreadPoolExecutor(2) as pool:
+        boards = [Board(el2=el2, kernel=version, smp=2) for el2 in (True, False)]
+        script = "uname -r; nproc; test -c /dev/kvm"
+        jobs = [pool.submit(board.run, ["sh", "-c", script]) for board in boards]
+        with_el2, without = [job.result() for job in jobs]
+    assert (with_el2.status, without.status) == (0, 1)
+    assert with_el2.failure is without.failure is None
+    release, cpus = with_el2.text.split()
+    assert release.startswith(version + ".")
+    assert cpus == "2"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "append", "says"),
+    [
+        ("cortex-a72", "", "Hyp mode initialized|Hyp nVHE mode initialized"),
+        ("cortex-a76", "", "VHE mode initialized"),
+        ("neoverse-n1", "kvm-arm.mode=protected", "Protected .*mode initialized"),
+        ("max", "", "VHE mode initialized"),
+    ],
+)
+def test_modes_of_kvm(cpu, append, says):
+    result = Board(el2=True, cpu=cpu, append=append).run(["dmesg"]).check()
+    assert re.search(f"kvm .*({says})", result.text)
+
+
+def test_modules_load_with_what_they_need():
+    board = Board(modules=["vhost_vsock", "tun"])
+    result = board.run(["sh", "-c", "lsmod; ls /dev/vhost-vsock /dev/net/tun"]).check()
+    for name in ("vhost_vsock", "vhost", "vsock", "tun"):
+        assert re.search(rf"^{name} ", result.text, re.MULTILINE)
+
+
+def test_a_module_that_does_not_load_is_a_failure_of_the_board(tmp_path):
+    bad = tmp_path / "bad.ko"
+    bad.write_bytes(b"\x7fELF" + bytes(100))
+    result = Board(modules=[str(bad)]).run(["true"])
+    assert result.status is None
+    assert result.failure is not None
+    assert "module bad.ko does not load" in result.failure.message
+    assert result.exit_status == 125
+
+
+def test_files_and_folders_are_put_into_the_board(tmp_path):
+    (tmp_path / "tool").write_text("#!/bin/sh\necho it runs\n")
+    (tmp_path / "tool").chmod(0o755)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/data").write_bytes(b"\0\1\2")
+    pairs = [f"{tmp_path}/tool:/usr/bin/", f"{tmp_path}/folder:/deep/er"]
+    done = lab(
+        "--file",
+        pairs[0],
+        "--file",
+        pairs[1],
+        "--",
+        "sh",
+        "-c",
+        "tool; cat /deep/er/data",
+    )
+    assert done.stdout == b"it runs\n\0\1\2"
+
+
+def test_a_panic_is_reported_with_the_console(tmp_path):
+    log = tmp_path / "console.log"
+    done = lab(
+        "--log", str(log), "--", "sh", "-c", "echo before; echo c >/proc/sysrq-trigger"
+    )
+    assert done.returncode == 126
+    assert done.stdout == b"before\n"
+    assert b"Kernel panic - not syncing: sysrq triggered crash" in done.stderr
+    assert str(log).encode() in done.stderr
+    assert b"sysrq_handle_crash" in log.read_bytes()
+
+
+def test_a_splat_fails_a_command_that_succeeded():
+    said = "BUG: KASAN: slab-use-after-free in nothing+0x1/0x2"
+    result = Board().run(["sh", "-c", f"echo '{said}' >/dev/kmsg; exit 0"])
+    assert result.status == 0
+    assert result.failure is not None
+    assert result.failure.kind == "kasan"
+    assert result.exit_status == 126
+
+
+def test_what_a_command_prints_is_no_splat():
+    line = "[    1.000000] Kernel panic - not syncing: a guest's"
+    result = Board().run(["echo", line]).check()
+    assert result.text == line + "\n"
+
+
+def test_a_hang_is_reported():
+    done = lab("--timeout", "4", "--", "sh", "-c", "echo started; sleep 1000")
+    assert done.returncode == 124
+    assert done.stdout == b"started\n"
+    assert b"did not end within 4 s" in done.stderr
+
+
+def test_a_board_that_goes_off_is_reported():
+    result = Board().run(["sh", "-c", "poweroff -f; sleep 1000"])
+    assert result.status is None
+    assert result.failure is not None
+    assert result.failure.kind == "stop"
+    assert result.exit_status == 126
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_an_interrupted_board(number, tmp_path):
+    mark = f"test.mark={os.getpid()}.{number}"
+    process = subprocess.Popen(
+        [LAB, "board", "run", "--append", mark, "--", "sleep", "1000"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    try:
+        assert wait_for(lambda: boards_of(mark), 60)
+        process.send_signal(number)
+        process.wait(20)
+        assert wait_for(lambda: not boards_of(mark), 10)
+        if number != signal.SIGKILL:
+            assert process.returncode == 128 + number
+            assert list(tmp_path.iterdir()) == []
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_boards_run_side_by_side():
+    with ThreadPoolExecutor(2) as pool:
+        results = list(
+            pool.map(
+                lambda word: Board().run(["sh", "-c", f"sleep 2; echo {word}"]),
+                ["a", "b"],
+            )
+        )
+    assert [result.check().text for result in results] == ["a\n", "b\n"]
+
+
+def test_counted_runs_repeat():
+    # The board's clock counts instructions: the same work takes the same time, in nanoseconds.
+    now = "awk '/^now at/ {print $3}' /proc/timer_list"
+    work = "for i in 1 2 3; do ls -lR /proc/sys >/dev/null; done"
+    board = Board(count=True, settle=1)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [
+            pool.submit(board.run, ["sh", "-c", f"{now}; {work}; {now}"])
+            for _ in range(2)
+        ]
+        readings = [job.result().check().text.split() for job in jobs]
+    took = [int(end) - int(start) for start, end in readings]
+    assert min(took) > 10_000_000
+    assert max(took) <= min(took) * 1.005
+
+
+def test_json():
+    done = lab("--json", "--el2", "--", "sh", "-c", "echo out; echo err >&2; exit 5")
+    said = json.loads(done.stdout)
+    assert (said["stdout"], said["stderr"], said["status"]) == ("out\n", "err\n", 5)
+    assert done.returncode == 5
+    assert said["board"]["el2"] is True
+    assert any(
+        package.startswith("linux-image-6.12") for package in said["board"]["packages"]
+    )
+    assert Path(said["console_log"]).exists()
