@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several hundred calls of KVM's API, right and wrong ones, each with its
+ * answer as a line of text. On two hosts the lines must be the same, but for
+ * those that tests/data/module_api.toml declares, with a reason.
+ *
+ *	conform [GROUP...]	those groups, or all
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conform.h"
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} groups[] = {
+	{ "system", conform_system },
+	{ "vm", conform_vm },
+	{ "wild", conform_wild },
+	{ "memory", conform_memory },
+	{ "vcpu", conform_vcpu },
+	{ "regs", conform_regs },
+	{ "sysregs", conform_sysregs },
+	{ "reglist", conform_reglist },
+	{ "device", conform_device },
+	{ "irq", conform_irq },
+	{ "ioeventfd", conform_ioeventfd },
+	{ "run", conform_run },
+	{ "life", conform_life },
+	{ "stats", conform_stats },
+};
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(groups); i++) {
+		if (!wanted(groups[i].name, argc, argv))
+			continue;
+		group(groups[i].name);
+		groups[i].run();
+	}
+	printf("done\n");
+	return 0;
+}

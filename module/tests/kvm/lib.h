@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the programs share: opening the device, and saying what a call answered
+ * in a form that two hosts can be compared by: one line a call, the group, the
+ * name, and the value or the errno's name.
+ *
+ *	vm.create_vcpu_twice = EEXIST
+ *	system.api_version = 12
+ *	vm.create_vcpu = fd
+ */
+#ifndef AV_TESTS_KVM_LIB_H
+#define AV_TESTS_KVM_LIB_H
+
+#include <linux/kvm.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Addresses that no program has mapped. */
+#define WILD_LOW	((void *)8)
+#define WILD_HIGH	((void *)0xffff800000000000ULL)
+#define WILD_END	((void *)~7ULL)
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+/* Name of the group that later lines belong to. */
+void group(const char *name);
+
+/*
+ * One line: "group.name = value" when ret is not negative, else errno's name.
+ * Returns ret. name is a printf format.
+ */
+__attribute__((format(printf, 2, 3))) long say(long ret, const char *name, ...);
+
+/* The same for a call that makes a file: its number is not said. */
+__attribute__((format(printf, 2, 3))) int say_fd(int fd, const char *name, ...);
+
+/* A line that is not an ioctl's answer. */
+__attribute__((format(printf, 2, 3))) void note(u64 value, const char *name, ...);
+
+/* Stop the program: the machine is not what the test needs. */
+__attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...);
+
+/* The device of $KVM_DEVICE, or /dev/kvm. */
+int open_kvm(void);
+
+/* Each ends the program when it fails. */
+int new_vm(int kvm);
+int new_vcpu(int vm, int id);
+struct kvm_run *map_run(int kvm, int vcpu);
+void init_vcpu(int vcpu);
+void *map_memory(size_t size);
+/* A slot of anonymous memory at guest address gpa; returns its memory. */
+void *new_slot(int vm, int slot, u64 gpa, size_t size);
+void set_reg(int vcpu, u64 id, u64 value);
+u64 get_reg(int vcpu, u64 id);
+
+#define REG_X(n)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
+			 KVM_REG_ARM_CORE_REG(regs.regs[n]))
+#define REG_PC		(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
+			 KVM_REG_ARM_CORE_REG(regs.pc))
+#define REG_PSTATE	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
+			 KVM_REG_ARM_CORE_REG(regs.pstate))
+
+/* A one-vCPU VM with memory and the program that is to run there. */
+struct guest {
+	int kvm, vm, vcpu;
+	struct kvm_run *run;
+	void *memory;
+};
+
+#define GUEST_BASE	0x40000000ULL
+#define GUEST_SIZE	0x200000ULL
+#define GUEST_MMIO	0x0a000000ULL	/* in no slot */
+
+void new_guest(struct guest *g, const u32 *code, size_t size);
+void free_guest(struct guest *g);
+
+#endif /* AV_TESTS_KVM_LIB_H */
