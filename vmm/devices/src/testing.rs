@@ -419,16 +419,22 @@ pub(crate) fn write_desc(mem: &GuestMemory, at: u64, addr: u64, len: u32, flags:
 /// A device on the real I/O thread.
 pub(crate) struct Live {
     rig: Rig,
-    _io: IoThread,
+    io: Option<IoThread>,
 }
 
 impl Live {
     pub(crate) fn start(device: Box<dyn VirtioDevice>, features: u64) -> Self {
         let io = IoThread::spawn().expect("a thread");
+        let mut live = Self::start_on(device, features, &io);
+        live.io = Some(io);
+        live
+    }
+
+    /// On a thread of the caller's.
+    pub(crate) fn start_on(device: Box<dyn VirtioDevice>, features: u64, io: &IoThread) -> Self {
         let line = Arc::new(Line::default());
         let mem = memory();
-        let virtio =
-            VirtioMmio::new(device, Arc::clone(&mem), line.clone(), &io).expect("eventfds");
+        let virtio = VirtioMmio::new(device, Arc::clone(&mem), line.clone(), io).expect("eventfds");
         let watched = Watched::default();
         let mut rig = Rig {
             mem,
@@ -440,7 +446,11 @@ impl Live {
             live: true,
         };
         rig.start(features);
-        Self { rig, _io: io }
+        Self { rig, io: None }
+    }
+
+    pub(crate) fn io(&self) -> &IoThread {
+        self.io.as_ref().expect("started on another's thread")
     }
 
     /// Waits for a used element.

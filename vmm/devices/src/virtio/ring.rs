@@ -65,21 +65,24 @@ pub(crate) struct RingSetup {
 }
 
 impl RingSetup {
-    /// (address, length, alignment) of the three areas.
-    fn areas(&self) -> [(u64, u64, u64); 3] {
+    /// (address, length, alignment) of the three areas. The rings end with a field for the other
+    /// side's event only when that was negotiated.
+    fn areas(&self, event_idx: bool) -> [(u64, u64, u64); 3] {
         let n = u64::from(self.size);
+        let event = if event_idx { 2 } else { 0 };
+        let (avail, used) = (4 + 2 * n + event, 4 + 8 * n + event);
         [
             (self.desc, 16 * n, 16),
-            (self.avail, 6 + 2 * n, 2),
-            (self.used, 6 + 8 * n, 4),
+            (self.avail, avail, 2),
+            (self.used, used, 4),
         ]
     }
 
-    fn check(&self, mem: &GuestMemory, max: u16) -> Result<(), RingError> {
+    fn check(&self, mem: &GuestMemory, max: u16, event_idx: bool) -> Result<(), RingError> {
         if !self.size.is_power_of_two() || self.size > u32::from(max) {
             return Err(RingError::Size(self.size));
         }
-        for (addr, len, align) in self.areas() {
+        for (addr, len, align) in self.areas(event_idx) {
             let ends = addr.checked_add(len - 1).is_some();
             let there =
                 ends && mem.check_range(GuestAddress(addr), len as usize, Permissions::ReadWrite);
@@ -87,7 +90,7 @@ impl RingSetup {
                 return Err(RingError::Area(addr, len));
             }
         }
-        let areas = self.areas();
+        let areas = self.areas(event_idx);
         for (i, a) in areas.iter().enumerate() {
             if areas[..i]
                 .iter()
@@ -124,7 +127,7 @@ impl Ring {
         max: u16,
         event_idx: bool,
     ) -> Result<Self, RingError> {
-        setup.check(mem, max)?;
+        setup.check(mem, max, event_idx)?;
         let broken = |_| RingError::Size(setup.size);
         let size = u16::try_from(setup.size).map_err(|_| RingError::Size(setup.size))?;
         let mut queue = Queue::new(size).map_err(broken)?;
@@ -247,3 +250,7 @@ impl Ring {
         RingError::Area(self.queue.used_ring(), 0)
     }
 }
+
+#[cfg(test)]
+#[path = "ring_test.rs"]
+mod tests;
