@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The walker against tables built here: every granule and level, the order of
+ * faults, rights, TCR geometry, tags, and the MMU off.
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "mmu/regime.h"
+
+#define MEM_BASE	0x40000000ULL
+#define MEM_SIZE	0x800000
+
+#define VALID		BIT_ULL(0)
+#define TABLE		BIT_ULL(1)
+#define PAGE		(VALID | TABLE)
+#define USER		BIT_ULL(6)
+#define RDONLY		BIT_ULL(7)
+#define AF		BIT_ULL(10)
+#define NG		BIT_ULL(11)
+#define CONT		BIT_ULL(52)
+#define PXN		BIT_ULL(53)
+#define UXN		BIT_ULL(54)
+#define PXN_TABLE	BIT_ULL(59)
+#define UXN_TABLE	BIT_ULL(60)
+#define NOUSER_TABLE	BIT_ULL(61)
+#define RDONLY_TABLE	BIT_ULL(62)
+
+/* TG0 and TG1 of a granule. */
+#define TG(t0, t1)	((u64)(t0) << 14 | (u64)(t1) << 30)
+#define TG_4K		TG(0, 2)
+#define TG_16K		TG(2, 1)
+#define TG_64K		TG(1, 3)
+#define IPS(n)		((u64)(n) << 32)
+#define TSZ(n)		((u64)(n) | (u64)(n) << 16)
+
+#define TRANSLATION(l)	AV_FAULT_CODE(AV_FSC_TRANSLATION, l)
+#define ADDR_SIZE(l)	AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, l)
+#define PERMISSION(l)	AV_FAULT_CODE(AV_FSC_PERMISSION, l)
+
+static u8 *mem;
+static u64 next_table;
+static unsigned int reads;
+
+static int read64(void *ctx, u64 ipa, u64 *val)
+{
+	reads++;
+	if (ipa & 7)
+		return -EINVAL;
+	if (ipa < MEM_BASE || ipa - MEM_BASE >= MEM_SIZE)
+		return 1;
+	memcpy(val, mem + (ipa - MEM_BASE), 8);
+	return 0;
+}
+
+static const struct av_mem_ops ops = { .read64 = read64 };
+
+static u64 peek(u64 ipa)
+{
+	u64 val = 0;
+
+	read64(NULL, ipa, &val);
+	return val;
+}
+
+static void poke(u64 ipa, u64 val)
+{
+	memcpy(mem + (ipa - MEM_BASE), &val, 8);
+}
+
+static u64 new_table(int granule)
+{
+	u64 size = 1ULL << granule, t = ALIGN(next_table, size);
+
+	next_table = t + size;
+	memset(mem + (t - MEM_BASE), 0, size);
+	return t;
+}
+
+static void reset(void)
+{
+	next_table = MEM_BASE;
+	reads = 0;
+}
+
+static int granule_of(u64 tcr)
+{
+	static const u8 g[] = { 12, 16, 14 };
+
+	return g[tcr >> 14 & 3];
+}
+
+static int start_level(int granule, int tsz)
+{
+	int bits = 64 - tsz - granule, stride = granule - 3;
+
+	return 4 - (bits + stride - 1) / stride;
+}
+
+/* Build the way to va and put a leaf at level; returns where the leaf descriptor is. */
+static u64 map(const struct av_regime *r, u64 va, u64 leaf, int level, u64 table_bits)
+{
+	bool high = va >> 55 & 1;
+	int tsz = (high ? r->tcr >> 16 : r->tcr) & 0x3f, granule = granule_of(r->tcr);
+	u64 mask = ~0ULL >> tsz, table = high ? r->ttbr1 : r->ttbr0;
+	int l, shift;
+
+	table &= GENMASK_ULL(47, 1);
+	for (l = start_level(granule, tsz);; l++) {
+		u64 at;
+
+		shift = granule + (granule - 3) * (3 - l);
+		at = table + (((va & mask) >> shift) << 3);
+		mask = (1ULL << shift) - 1;
+		if (l == level) {
+			poke(at, leaf);
+			return at;
+		}
+		if (!(peek(at) & VALID))
+			poke(at, new_table(granule) | PAGE | table_bits);
+		table = peek(at) & GENMASK_ULL(47, 12);
+	}
+}
+
+static struct av_regime regime(u64 tcr)
+{
+	struct av_regime r = { .sctlr = AV_SCTLR_M, .tcr = tcr, .mair = 0x000000000044ff04,
+			       .ipa_bits = 40 };
+
+	reset();
+	r.ttbr0 = new_table(granule_of(tcr));
+	r.ttbr1 = new_table(granule_of(tcr));
+	return r;
+}
+
+static struct av_walk walked;
+
+static int walk(const struct av_regime *r, u64 va)
+{
+	return av_walk(r, &ops, NULL, va, &walked);
+}
+
+/* A leaf of every kind in both halves translates, with its level and span. */
+static void test_leaves(void)
+{
+	static const struct {
+		u64 tg;
+		int tsz, level, span;
+		u64 cont;
+	} rows[] = {
+		{ TG_4K, 16, 3, 12, 0 }, { TG_4K, 16, 3, 16, CONT }, { TG_4K, 16, 2, 21, 0 },
+		{ TG_4K, 16, 2, 25, CONT }, { TG_4K, 16, 1, 30, 0 }, { TG_4K, 16, 1, 34, CONT },
+		{ TG_4K, 25, 3, 12, 0 }, { TG_4K, 25, 2, 21, 0 }, { TG_4K, 34, 3, 12, 0 },
+		{ TG_4K, 39, 3, 12, 0 }, { TG_4K, 39, 2, 21, 0 },
+		{ TG_16K, 16, 3, 14, 0 }, { TG_16K, 16, 3, 21, CONT }, { TG_16K, 17, 2, 25, 0 },
+		{ TG_16K, 28, 2, 30, CONT }, { TG_16K, 39, 3, 14, 0 },
+		{ TG_64K, 16, 3, 16, 0 }, { TG_64K, 22, 3, 21, CONT }, { TG_64K, 22, 2, 29, 0 },
+		{ TG_64K, 16, 2, 34, CONT }, { TG_64K, 39, 3, 16, 0 },
+	};
+	unsigned int i, half;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (half = 0; half < 2; half++) {
+			struct av_regime r = regime(rows[i].tg | TSZ(rows[i].tsz) | IPS(2));
+			int granule = granule_of(r.tcr);
+			int shift = granule + (granule - 3) * (3 - rows[i].level);
+			u64 bottom = half ? ~0ULL << (64 - rows[i].tsz) : 0;
+			u64 va = bottom + (1ULL << shift) * 3 + 0x1238;
+			u64 pa = 5ULL << shift, kind = rows[i].level == 3 ? PAGE : VALID;
+
+			if (va - bottom >= 1ULL << (64 - rows[i].tsz))
+				va = bottom + 0x1238;
+			map(&r, va, pa | kind | AF | rows[i].cont | 1 << 2 | 3 << 8,
+			    rows[i].level, 0);
+			CHECK_EQ(walk(&r, va), 0);
+			CHECK_EQ(walked.ipa, pa + (va & ((1ULL << shift) - 1)));
+			CHECK_EQ(walked.level, rows[i].level);
+			CHECK_EQ(walked.span, rows[i].span);
+			CHECK_EQ(walked.high, half);
+			CHECK_EQ(walked.attr, 0xff);
+			CHECK_EQ(walked.sh, 3);
+			CHECK(walked.global);
+			/* The same place in the other half has nothing. */
+			CHECK(walk(&r, va ^ (~0ULL << (64 - rows[i].tsz))) & AV_FAULT);
+		}
+	}
+}
+
+static void test_geometry(void)
+{
+	struct av_regime r;
+	int tsz;
+
+	for (tsz = 0; tsz < 64; tsz++) {
+		r = regime(TG_4K | TSZ(tsz) | IPS(2));
+		if (tsz < 16 || tsz > 39) {
+			CHECK_EQ(walk(&r, 0), TRANSLATION(0));
+			CHECK_EQ(walk(&r, ~0ULL), TRANSLATION(0));
+			CHECK_EQ(reads, 0);
+			continue;
+		}
+		/* The last address of the range, and the first beyond it. */
+		map(&r, (1ULL << (64 - tsz)) - 1, 0x80000000 | PAGE | AF, 3, 0);
+		CHECK_EQ(walk(&r, (1ULL << (64 - tsz)) - 1), 0);
+		CHECK_EQ(walk(&r, 1ULL << (64 - tsz)), TRANSLATION(0));
+		map(&r, ~0ULL << (64 - tsz), 0x80000000 | PAGE | AF, 3, 0);
+		CHECK_EQ(walk(&r, ~0ULL << (64 - tsz)), 0);
+		CHECK_EQ(walk(&r, (~0ULL << (64 - tsz)) - 1), TRANSLATION(0));
+	}
+	/* T0SZ and T1SZ are apart. */
+	r = regime(TG_4K | 25 | 16 << 16 | IPS(2));
+	map(&r, ~0ULL << 48, 0x80000000 | PAGE | AF, 3, 0);
+	CHECK_EQ(walk(&r, ~0ULL << 48), 0);
+	CHECK_EQ(walk(&r, 1ULL << 40), TRANSLATION(0));
+	/* EPD closes its half only. */
+	r.tcr |= AV_TCR_EPD0;
+	CHECK_EQ(walk(&r, ~0ULL << 48), 0);
+	CHECK_EQ(walk(&r, 0), TRANSLATION(0));
+	r.tcr |= AV_TCR_EPD1;
+	reads = 0;
+	CHECK_EQ(walk(&r, ~0ULL << 48), TRANSLATION(0));
+	CHECK_EQ(reads, 0);
+	/* Reserved granules are 4 KiB. */
+	r = regime(TG_4K | TSZ(16) | IPS(2));
+	map(&r, 0x5000, 0x80000000 | PAGE | AF, 3, 0);
+	map(&r, ~0xfffULL, 0x80000000 | PAGE | AF, 3, 0);
+	r.tcr = TG(3, 0) | TSZ(16) | IPS(2);
+	CHECK_EQ(walk(&r, 0x5000), 0);
+	CHECK_EQ(walk(&r, ~0xfffULL), 0);
+}
+
+static void test_tags(void)
+{
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(2));
+
+	map(&r, 0x5000, 0x80000000 | PAGE | AF, 3, 0);
+	map(&r, 0xffff000000005000, 0x90000000 | PAGE | AF, 3, 0);
+	CHECK_EQ(walk(&r, 0x5a00000000005000), TRANSLATION(0));
+	CHECK_EQ(walk(&r, 0x5aff000000005000), TRANSLATION(0));
+	r.tcr |= AV_TCR_TBI0;
+	CHECK_EQ(walk(&r, 0x5a00000000005008), 0);
+	CHECK_EQ(walked.ipa, 0x80000008);
+	CHECK_EQ(walked.va, 0x5008);
+	CHECK_EQ(walk(&r, 0x5aff000000005000), TRANSLATION(0));
+	r.tcr |= AV_TCR_TBI1;
+	CHECK_EQ(walk(&r, 0x5aff000000005000), 0);
+	CHECK_EQ(walked.va, 0xffff000000005000);
+	CHECK_EQ(walked.ipa, 0x90000000);
+	/* Bits 55:48 are no part of the tag. */
+	CHECK_EQ(walk(&r, 0x0001000000005000), TRANSLATION(0));
+	CHECK_EQ(walk(&r, 0xfffe000000005000), TRANSLATION(0));
+}
+
+/* At each level: nothing, a hole in memory, too large an address. */
+static void test_faults(void)
+{
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(0));
+	u64 va = 0x8040201000, at[4], good[4];
+	int l;
+
+	at[3] = map(&r, va, 0x80000000 | PAGE | AF, 3, 0);
+	for (l = 0; l < 3; l++)
+		at[l] = map(&r, va, 0, l, 0);
+	/* map() left level 2 of the last call at zero: build again. */
+	r = regime(TG_4K | TSZ(16) | IPS(0));
+	at[3] = map(&r, va, 0x80000000 | PAGE | AF, 3, 0);
+	CHECK_EQ(walk(&r, va), 0);
+	CHECK_EQ(walked.desc_ipa, at[3]);
+	at[0] = r.ttbr0 + 8;
+	for (l = 0; l < 3; l++) {
+		good[l] = peek(at[l]);
+		at[l + 1] = (good[l] & GENMASK_ULL(47, 12)) + 8;
+	}
+	good[3] = peek(at[3]);
+	for (l = 0; l < 4; l++) {
+		poke(at[l], 0);
+		CHECK_EQ(walk(&r, va), TRANSLATION(l));
+		/* Everything but the valid bit. */
+		poke(at[l], ~1ULL);
+		CHECK_EQ(walk(&r, va), TRANSLATION(l));
+		/* IPS 0 is 32 bits. */
+		poke(at[l], good[l] | BIT_ULL(32));
+		CHECK_EQ(walk(&r, va), ADDR_SIZE(l));
+		poke(at[l], good[l] | BIT_ULL(47));
+		CHECK_EQ(walk(&r, va), ADDR_SIZE(l));
+		if (l < 3) {
+			poke(at[l], (good[l] & 0xfff) | 0x10000000);
+			CHECK_EQ(walk(&r, va), AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, l + 1));
+		}
+		poke(at[l], good[l]);
+	}
+	/* A block where none may be, and a reserved page descriptor. */
+	poke(at[0], 0x80000000 | VALID | AF);
+	CHECK_EQ(walk(&r, va), TRANSLATION(0));
+	poke(at[0], good[0]);
+	poke(at[3], 0x80000000 | VALID | AF);
+	CHECK_EQ(walk(&r, va), TRANSLATION(3));
+	/* The access flag; a wrong address goes before it. */
+	poke(at[3], 0x80000000 | PAGE);
+	CHECK_EQ(walk(&r, va), AV_FAULT_CODE(AV_FSC_ACCESS_FLAG, 3));
+	poke(at[3], 0x180000000 | PAGE);
+	CHECK_EQ(walk(&r, va), ADDR_SIZE(3));
+	/* The table base. */
+	r.ttbr0 |= BIT_ULL(40);
+	CHECK_EQ(walk(&r, va), ADDR_SIZE(0));
+	r.ttbr0 = 0x1000;
+	CHECK_EQ(walk(&r, va), AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, 0));
+}
+
+/* IPS is bounded by what the guest was told; blocks only where the granule has them. */
+static void test_sizes_and_blocks(void)
+{
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(5));
+	static const u64 tgs[] = { TG_16K, TG_64K };
+	unsigned int i;
+
+	map(&r, 0, 1ULL << 40 | PAGE | AF, 3, 0);
+	CHECK_EQ(walk(&r, 0), ADDR_SIZE(3));
+	r.ipa_bits = 42;
+	CHECK_EQ(walk(&r, 0), 0);
+	r.tcr = TG_4K | TSZ(16) | IPS(7);
+	CHECK_EQ(walk(&r, 0), 0);
+	for (i = 0; i < ARRAY_SIZE(tgs); i++) {
+		r = regime(tgs[i] | TSZ(17) | IPS(2));
+		map(&r, 0, VALID | AF, 1, 0);
+		CHECK_EQ(walk(&r, 0), TRANSLATION(1));
+	}
+	/* A table base off its alignment is taken without those bits. */
+	r = regime(TG_4K | TSZ(25) | IPS(2));
+	map(&r, 0x40000000, 0x80000000 | VALID | AF, 1, 0);
+	r.ttbr0 |= 0x840;
+	CHECK_EQ(walk(&r, 0x40000000), 0);
+	/* CnP and the ASID are no part of the address. */
+	r.ttbr0 |= 1 | 0x1234ULL << 48;
+	CHECK_EQ(walk(&r, 0x40000000), 0);
+	CHECK_EQ(walked.ipa, 0x80000000);
+}
+
+static void check_rights(const struct av_regime *r, u64 bits, u64 table_bits, u8 el1, u8 el0)
+{
+	struct av_regime copy = *r;
+
+	reset();
+	new_table(12);
+	copy.ttbr0 = MEM_BASE;
+	map(&copy, 0x8040201000, 0x80000000 | PAGE | AF | bits, 3, table_bits);
+	CHECK_EQ(walk(&copy, 0x8040201000), 0);
+	CHECK_EQ(walked.el1, el1);
+	CHECK_EQ(walked.el0, el0);
+}
+
+static void test_rights(void)
+{
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(2));
+	const u8 rd = AV_R, rw = AV_R | AV_W, rx = AV_R | AV_X, rwx = AV_R | AV_W | AV_X;
+
+	check_rights(&r, 0, 0, rwx, AV_X);
+	check_rights(&r, UXN, 0, rwx, 0);
+	check_rights(&r, PXN, 0, rw, AV_X);
+	/* What EL0 writes EL1 does not execute. */
+	check_rights(&r, USER, 0, rw, rwx);
+	check_rights(&r, USER | UXN, 0, rw, rw);
+	check_rights(&r, USER | RDONLY, 0, rx, rx);
+	check_rights(&r, USER | RDONLY | PXN, 0, rd, rx);
+	check_rights(&r, USER | RDONLY | UXN, 0, rx, rd);
+	check_rights(&r, RDONLY | PXN | UXN, 0, rd, 0);
+	/* Limits of the tables above. */
+	check_rights(&r, USER, NOUSER_TABLE, rwx, AV_X);
+	check_rights(&r, USER, RDONLY_TABLE, rx, rx);
+	check_rights(&r, USER | RDONLY, PXN_TABLE, rd, rx);
+	check_rights(&r, USER | RDONLY, UXN_TABLE, rx, rd);
+	r.tcr |= AV_TCR_HPD0;
+	check_rights(&r, USER, NOUSER_TABLE | RDONLY_TABLE | UXN_TABLE, rw, rwx);
+	r.tcr &= ~AV_TCR_HPD0;
+	/* WXN. */
+	r.sctlr |= AV_SCTLR_WXN;
+	check_rights(&r, 0, 0, rw, AV_X);
+	check_rights(&r, USER, 0, rw, rw);
+	check_rights(&r, USER | RDONLY, 0, rx, rx);
+	r.sctlr &= ~AV_SCTLR_WXN;
+	/* nG. */
+	check_rights(&r, NG, 0, rwx, AV_X);
+	CHECK(!walked.global);
+	/* E0PD. */
+	CHECK_EQ(av_walk_permits(&walked, 0, AV_X), 0);
+	r.tcr |= AV_TCR_E0PD0;
+	check_rights(&r, USER, 0, rw, 0);
+	CHECK_EQ(av_walk_permits(&walked, 0, AV_R), TRANSLATION(0));
+	CHECK_EQ(av_walk_permits(&walked, 1, AV_W), 0);
+	CHECK_EQ(av_walk_permits(&walked, 1, AV_X), PERMISSION(3));
+}
+
+static void test_attributes(void)
+{
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(2));
+	int i;
+
+	r.mair = 0x8877665544332211;
+	for (i = 0; i < 8; i++) {
+		map(&r, 0x1000, 0x80000000 | PAGE | AF | i << 2 | 2 << 8, 3, 0);
+		CHECK_EQ(walk(&r, 0x1000), 0);
+		CHECK_EQ(walked.attr, 0x11 * (i + 1));
+		CHECK_EQ(walked.sh, 2);
+	}
+}
+
+static void test_mmu_off(void)
+{
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(2));
+
+	r.sctlr = 0;
+	CHECK_EQ(walk(&r, 0x12345678), 0);
+	CHECK_EQ(walked.ipa, 0x12345678);
+	CHECK_EQ(walked.el1, AV_R | AV_W | AV_X);
+	CHECK_EQ(walked.attr, 0);
+	CHECK(!walked.high);
+	CHECK_EQ(walk(&r, (1ULL << 40) - 1), 0);
+	CHECK_EQ(walk(&r, 1ULL << 40), ADDR_SIZE(0));
+	CHECK_EQ(walk(&r, ~0ULL), ADDR_SIZE(0));
+	CHECK_EQ(walk(&r, 0x5a00000000001000), ADDR_SIZE(0));
+	r.tcr |= AV_TCR_TBI0;
+	CHECK_EQ(walk(&r, 0x5a00000000001000), 0);
+	CHECK_EQ(walked.ipa, 0x1000);
+	r.tcr |= AV_TCR_TBI1;
+	CHECK_EQ(walk(&r, 0x5aff000000001000), ADDR_SIZE(0));
+	CHECK_EQ(reads, 0);
+}
+
+static void test_asid(void)
+{
+	struct av_regime r = { .ttbr0 = 0x1234ULL << 48, .ttbr1 = 0xabcdULL << 48 };
+
+	CHECK_EQ(av_regime_asid(&r), 0x34);
+	r.tcr = AV_TCR_AS;
+	CHECK_EQ(av_regime_asid(&r), 0x1234);
+	r.tcr |= AV_TCR_A1;
+	CHECK_EQ(av_regime_asid(&r), 0xabcd);
+	r.tcr = AV_TCR_A1;
+	CHECK_EQ(av_regime_asid(&r), 0xcd);
+}
+
+/* Tables that point at themselves end after four reads. */
+static void test_loop(void)
+{
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(2));
+	int i;
+
+	for (i = 0; i < 512; i++)
+		poke(r.ttbr0 + 8 * i, r.ttbr0 | PAGE | AF);
+	reads = 0;
+	CHECK_EQ(walk(&r, 0x123456789000), 0);
+	CHECK_EQ(reads, 4);
+	CHECK_EQ(walked.ipa, r.ttbr0);
+}
+
+int main(void)
+{
+	mem = calloc(1, MEM_SIZE);
+	RUN(test_leaves);
+	RUN(test_geometry);
+	RUN(test_tags);
+	RUN(test_faults);
+	RUN(test_sizes_and_blocks);
+	RUN(test_rights);
+	RUN(test_attributes);
+	RUN(test_mmu_off);
+	RUN(test_asid);
+	RUN(test_loop);
+	free(mem);
+	return TESTS_DONE();
+}
