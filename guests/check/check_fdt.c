@@ -55,6 +55,8 @@ static void check_virt(const char *folder)
 	EXPECT(machine.gic_distributor.base == 0x8000000);
 	EXPECT(machine.gic_redistributor.base == 0x80a0000);
 	EXPECT(machine.virtual_timer_irq == 27);
+	EXPECT(machine.virtio_count == 32);
+	EXPECT(machine.virtio[0].base == 0xa003e00 || machine.virtio[0].base == 0xa000000);
 	EXPECT(!machine.psci_smc);
 	EXPECT(!strcmp(machine.bootargs, "alpha=0x1F beta=12 gammadelta=9 delta=7"));
 	EXPECT(machine_option(&machine, "alpha", 5) == 31);

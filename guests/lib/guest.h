@@ -74,6 +74,15 @@ void gic_enable(unsigned int cpu, u32 irq);
 u32 gic_acknowledge(void);
 void gic_end(u32 irq);
 
+/*
+ * disk.c: a virtio disk to write to, for output that is too long for a serial port
+ * where every character is an exit. Both are false when there is none or it fails.
+ * disk_append() writes text behind what was written before; disk_flush() the rest.
+ */
+bool disk_open(void);
+void disk_append(const char *text, size_t size);
+bool disk_flush(void);
+
 /* start.S and the linker script */
 extern char image_start[], image_end[];
 

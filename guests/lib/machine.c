@@ -65,6 +65,16 @@ static void find_timer(struct machine *machine, const struct fdt *fdt)
 		machine->virtual_timer_irq = (u32)fdt_cells(&interrupts, 7, 1) + FIRST_PPI;
 }
 
+static void find_virtio(struct machine *machine, const struct fdt *fdt)
+{
+	struct region region;
+	fdt_node node = -1;
+
+	while ((node = fdt_compatible(fdt, node, "virtio,mmio")) >= 0)
+		if (machine->virtio_count < MAX_VIRTIO && region_of(fdt, node, 0, &region))
+			machine->virtio[machine->virtio_count++] = region;
+}
+
 static void find_bootargs(struct machine *machine, const struct fdt *fdt)
 {
 	struct fdt_property bootargs;
@@ -97,6 +107,7 @@ bool machine_from_fdt(struct machine *machine, const void *blob, size_t limit)
 	find_cpus(machine, &fdt);
 	find_serial(machine, &fdt);
 	find_timer(machine, &fdt);
+	find_virtio(machine, &fdt);
 	find_bootargs(machine, &fdt);
 	node = fdt_compatible(&fdt, -1, "arm,pl031");
 	if (node >= 0)

@@ -10,6 +10,7 @@
 
 #define MAX_CPUS 64
 #define MAX_RAM_REGIONS 8
+#define MAX_VIRTIO 32
 
 struct region {
 	u64 base;
@@ -30,6 +31,8 @@ struct machine {
 	struct region gic_distributor;
 	struct region gic_redistributor;
 	u32 virtual_timer_irq;
+	struct region virtio[MAX_VIRTIO];
+	unsigned int virtio_count;
 	bool psci_smc;
 	struct region fdt;
 	const char *bootargs;

@@ -10,6 +10,7 @@
 #define GIB_SHIFT 30
 #define MIB2_SHIFT 21
 #define POOL_TABLES 16
+#define DEVICE_BLOCK (PTE_BLOCK | PTE_AF | PTE_DEVICE | PTE_UXN | PTE_PXN)
 
 static u64 root[512] __attribute__((aligned(4096)));
 static u64 pool[POOL_TABLES][512] __attribute__((aligned(4096)));
@@ -68,7 +69,9 @@ void mmu_init(void)
 		map(&machine.ram[i], PTE_BLOCK | PTE_AF | PTE_INNER | PTE_NORMAL);
 	for (i = 0; i < ARRAY_SIZE(devices); i++)
 		if (devices[i]->size)
-			map(devices[i], PTE_BLOCK | PTE_AF | PTE_DEVICE | PTE_UXN | PTE_PXN);
+			map(devices[i], DEVICE_BLOCK);
+	for (i = 0; i < machine.virtio_count; i++)
+		map(&machine.virtio[i], DEVICE_BLOCK);
 }
 
 void mmu_enable(void)

@@ -5,10 +5,12 @@
 void guest_main(void)
 {
 	arena_init();
+	report_open();
 	run_registers();
 	run_table();
 	run_interrupts();
 	run_sweep();
+	report_close();
 	result("trap.lines", line_count(), "count");
 	result("trap.hash", line_hash(), "hash");
 }

@@ -7,6 +7,7 @@
 static char line[LINE_SIZE];
 static unsigned int length;
 static u64 lines;
+static bool to_disk;
 static u64 hash = 0xcbf29ce484222325UL;
 
 static void line_put(struct sink *sink, char c)
@@ -32,11 +33,27 @@ void line_end(void)
 
 	check(length < LINE_SIZE - 1, "a line was cut: raise LINE_SIZE");
 	line[length] = '\0';
-	print("%s\n", line);
+	if (to_disk) {
+		disk_append(line, length);
+		disk_append("\n", 1);
+	} else {
+		print("%s\n", line);
+	}
 	for (i = 0; i < length; i++)
 		hash = (hash ^ (u8)line[i]) * 0x100000001b3UL;
 	length = 0;
 	lines++;
+}
+
+void report_open(void)
+{
+	to_disk = disk_open();
+}
+
+void report_close(void)
+{
+	if (to_disk)
+		disk_flush();
 }
 
 u64 line_count(void)

@@ -51,7 +51,7 @@ static const char *family(u32 e)
 		return "amu";
 	if (op1(e) == 0 && crn(e) == 10 && crm(e) >= 4)
 		return "lor";
-	if (op1(e) == 0 && crn(e) == 5 && crm(e) >= 3)
+	if (op1(e) == 0 && ((crn(e) == 5 && crm(e) >= 3) || (crn(e) == 12 && crm(e) == 1 && e & 7)))
 		return "ras";
 	if (op1(e) == 0 && crn(e) == 2 && crm(e) >= 1)
 		return "pauth";

@@ -104,7 +104,12 @@ struct trap_test {
 	"movk " reg ", #((" STRING(value) ") >> 32 & 0xffff), lsl #32\n\t"	\
 	"movk " reg ", #((" STRING(value) ") >> 48 & 0xffff), lsl #48\n\t"
 
-/* report.c: one line at a time, printed and hashed when it ends. */
+/*
+ * report.c: one line at a time, hashed when it ends, and printed: to the disk if there
+ * is one, for a hypervisor takes an exit for each character of a serial port.
+ */
+void report_open(void);
+void report_close(void);
 void line_add(const char *text, ...) __attribute__((format(printf, 1, 2)));
 void line_end(void);
 u64 line_count(void);

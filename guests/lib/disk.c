@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A virtio-mmio block device, version 2, one request at a time, polled. Text is
+ * gathered in a buffer and written a buffer at a time: one notification each.
+ */
+#include "guest.h"
+
+#define MAGIC 0x74726976
+#define BLOCK_DEVICE 2
+#define QUEUE_SIZE 4
+#define SECTOR 512
+#define BUFFER_SIZE (64UL << 10)
+
+enum {
+	R_MAGIC = 0x000, R_VERSION = 0x004, R_DEVICE = 0x008, R_FEATURES = 0x010,
+	R_FEATURES_SELECT = 0x014, R_DRIVER_FEATURES = 0x020, R_DRIVER_SELECT = 0x024,
+	R_QUEUE_SELECT = 0x030, R_QUEUE_MAX = 0x034, R_QUEUE_SIZE = 0x038, R_QUEUE_READY = 0x044,
+	R_NOTIFY = 0x050, R_STATUS = 0x070, R_DESCRIPTORS = 0x080,
+	R_AVAILABLE = 0x090, R_USED = 0x0a0,
+};
+
+enum { ACKNOWLEDGE = 1, DRIVER = 2, DRIVER_OK = 4, FEATURES_OK = 8 };
+
+#define FEATURE_VERSION_1_HIGH 1U
+#define DESCRIPTOR_NEXT 1
+#define DESCRIPTOR_WRITE 2
+#define REQUEST_OUT 1
+
+struct descriptor {
+	u64 address;
+	u32 length;
+	u16 flags;
+	u16 next;
+};
+
+struct queue {
+	struct descriptor descriptors[QUEUE_SIZE];
+	struct {
+		u16 flags;
+		u16 index;
+		u16 ring[QUEUE_SIZE];
+		u16 event;
+	} available;
+	struct {
+		u16 flags;
+		u16 index;
+		struct {
+			u32 id;
+			u32 length;
+		} ring[QUEUE_SIZE];
+		u16 event;
+	} used __attribute__((aligned(16)));
+};
+
+struct request {
+	u32 kind;
+	u32 reserved;
+	u64 sector;
+};
+
+static volatile struct queue queue __attribute__((aligned(4096)));
+static struct request request __attribute__((aligned(16)));
+static volatile u8 status;
+static char buffer[BUFFER_SIZE] __attribute__((aligned(4096)));
+static size_t buffered;
+static u64 next_sector;
+static u64 device;
+
+static volatile u32 *reg(u64 offset)
+{
+	return (volatile u32 *)(device + offset);
+}
+
+static void set_address(u64 offset, volatile void *address)
+{
+	*reg(offset) = (u32)(u64)address;
+	*reg(offset + 4) = (u32)((u64)address >> 32);
+}
+
+static bool find_device(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < machine.virtio_count; i++) {
+		device = machine.virtio[i].base;
+		if (*reg(R_MAGIC) == MAGIC && *reg(R_VERSION) == 2 && *reg(R_DEVICE) == BLOCK_DEVICE)
+			return true;
+	}
+	return false;
+}
+
+static bool negotiate(void)
+{
+	*reg(R_STATUS) = 0;
+	*reg(R_STATUS) = ACKNOWLEDGE;
+	*reg(R_STATUS) = ACKNOWLEDGE | DRIVER;
+	*reg(R_FEATURES_SELECT) = 1;
+	if (!(*reg(R_FEATURES) & FEATURE_VERSION_1_HIGH))
+		return false;
+	*reg(R_DRIVER_SELECT) = 0;
+	*reg(R_DRIVER_FEATURES) = 0;
+	*reg(R_DRIVER_SELECT) = 1;
+	*reg(R_DRIVER_FEATURES) = FEATURE_VERSION_1_HIGH;
+	*reg(R_STATUS) = ACKNOWLEDGE | DRIVER | FEATURES_OK;
+	return *reg(R_STATUS) & FEATURES_OK;
+}
+
+bool disk_open(void)
+{
+	if (!find_device() || !negotiate())
+		return false;
+	*reg(R_QUEUE_SELECT) = 0;
+	if (*reg(R_QUEUE_MAX) < QUEUE_SIZE)
+		return false;
+	*reg(R_QUEUE_SIZE) = QUEUE_SIZE;
+	set_address(R_DESCRIPTORS, queue.descriptors);
+	set_address(R_AVAILABLE, &queue.available);
+	set_address(R_USED, &queue.used);
+	*reg(R_QUEUE_READY) = 1;
+	*reg(R_STATUS) = ACKNOWLEDGE | DRIVER | FEATURES_OK | DRIVER_OK;
+	return true;
+}
+
+static void describe(unsigned int i, const volatile void *address, u32 length, u16 flags)
+{
+	queue.descriptors[i].address = (u64)address;
+	queue.descriptors[i].length = length;
+	queue.descriptors[i].flags = flags;
+	queue.descriptors[i].next = (u16)(i + 1);
+}
+
+static bool write_sectors(size_t size)
+{
+	u16 index = queue.available.index;
+	u64 end = read_sysreg(cntvct_el0) + 30 * read_sysreg(cntfrq_el0);
+
+	request = (struct request){ .kind = REQUEST_OUT, .sector = next_sector };
+	status = 0xff;
+	describe(0, &request, sizeof(request), DESCRIPTOR_NEXT);
+	describe(1, buffer, (u32)size, DESCRIPTOR_NEXT);
+	describe(2, &status, 1, DESCRIPTOR_WRITE);
+	queue.available.flags = 1;	/* no interrupt: this waits */
+	queue.available.ring[index % QUEUE_SIZE] = 0;
+	dsb();
+	queue.available.index = (u16)(index + 1);
+	dsb();
+	*reg(R_NOTIFY) = 0;
+	while (queue.used.index != (u16)(index + 1))
+		if (read_sysreg(cntvct_el0) > end)
+			return check(false, "the disk does not answer");
+	dsb();
+	next_sector += size / SECTOR;
+	return check(!status, "the disk refuses sector %lu: status %u", request.sector, status);
+}
+
+bool disk_flush(void)
+{
+	size_t size = (buffered + SECTOR - 1) & ~(SECTOR - 1UL);
+
+	for (; buffered < size; buffered++)
+		buffer[buffered] = '\0';
+	buffered = 0;
+	return !size || write_sectors(size);
+}
+
+void disk_append(const char *text, size_t size)
+{
+	while (size--) {
+		buffer[buffered++] = *text++;
+		if (buffered == BUFFER_SIZE)
+			disk_flush();
+	}
+}
