@@ -1,7 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
-tests += test_walk
-test_walk-src := ../mmu/walk.c test_walk.c
+#
+# mmu/: walker, TLBI decoder, shadow tables and memory slots. To fuzz the
+# walker with clang (libFuzzer adds what it finds to the corpus):
+#
+#   make fuzz_walk FUZZ_SECONDS=60
 
-shadow-src := ../mmu/shadow.c ../mmu/tree.c ../mmu/rmap.c ../mmu/walk.c
-tests += test_shadow
-test_shadow-src := $(shadow-src) test_shadow.c
+tests += test_walk test_shadow test_shadow_tlbi test_slots fuzz_walk
+
+test_walk-src := test_walk.c ../mmu/walk.c
+test_shadow-src := test_shadow.c ../mmu/shadow.c ../mmu/tree.c ../mmu/rmap.c ../mmu/walk.c
+test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c
+test_slots-src := test_slots.c ../mmu/slots.c
+
+fuzz_walk-src := fuzz_walk.c ../mmu/walk.c fuzz_replay.c
+fuzz_walk-args := corpus/walk
+$(out)/fuzz_walk.passed: $(wildcard corpus/walk/*)
+
+.PHONY: fuzz_walk
+fuzz_walk:
+	clang $(CFLAGS) -fsanitize=fuzzer -o $(out)/$@-clang fuzz_walk.c ../mmu/walk.c
+	$(out)/$@-clang -max_total_time=$(or $(FUZZ_SECONDS),60) corpus/walk
