@@ -40,6 +40,8 @@ use std::io;
 
 pub mod balloon;
 pub mod block;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod io_thread;
 mod limit;
 pub mod net;

@@ -238,6 +238,15 @@ fn to_offset(value: u64) -> io::Result<libc::off_t> {
         .map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
 }
 
+/// A file without a name, for fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn memfd() -> io::Result<File> {
+    // SAFETY: the name is a terminated string.
+    let fd = check(unsafe { libc::memfd_create(c"armvisor".as_ptr(), libc::MFD_CLOEXEC) } as _)?;
+    // SAFETY: the kernel just gave us this descriptor, and nobody else has it.
+    Ok(unsafe { File::from_raw_fd(fd as c_int) })
+}
+
 /// The descriptor of an eventfd, which vmm-sys-util gives out as a number only.
 pub(crate) fn borrow(event: &EventFd) -> BorrowedFd<'_> {
     // SAFETY: `event` owns the descriptor and is borrowed as long as the result.

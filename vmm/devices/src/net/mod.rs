@@ -367,6 +367,17 @@ fn random_mac() -> Result<[u8; 6], Error> {
     Ok(mac)
 }
 
+/// A device on one end of a socket pair in place of a TAP, and the other end.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn stand_in() -> Result<(Net, std::os::unix::net::UnixDatagram), Error> {
+    let failed = |e| Error::host("no socket pair", e);
+    let (wire, inside) = std::os::unix::net::UnixDatagram::pair().map_err(failed)?;
+    wire.set_nonblocking(true).map_err(failed)?;
+    inside.set_nonblocking(true).map_err(failed)?;
+    let net = Net::with_tap(Tap::stand_in(inside.into()), Some([2, 0, 0, 0, 0, 1]))?;
+    Ok((net, wire))
+}
+
 #[cfg(test)]
 #[path = "net_test.rs"]
 mod tests;

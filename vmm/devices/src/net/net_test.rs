@@ -20,10 +20,7 @@ impl Bench {
     }
 
     fn with_queue_size(features: u64, size: u16) -> Self {
-        let (wire, inside) = UnixDatagram::pair().unwrap();
-        wire.set_nonblocking(true).unwrap();
-        inside.set_nonblocking(true).unwrap();
-        let net = Net::with_tap(Tap::stand_in(inside.into()), Some(MAC)).unwrap();
+        let (net, wire) = stand_in().unwrap();
         let mut rig = Rig::new(Box::new(net));
         rig.start_with_queue_size(features, size);
         Self { rig, wire }

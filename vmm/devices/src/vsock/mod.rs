@@ -10,6 +10,8 @@
 //! watched for and whether it has something for the guest.
 
 mod connection;
+#[cfg(any(test, feature = "fuzzing"))]
+mod fake;
 mod host;
 mod packet;
 
@@ -28,6 +30,8 @@ use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
 use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
 use connection::{Connection, Packet};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use fake::{FakeHost, with_fake_host};
 use host::{Client, Listener, Progress};
 use packet::*;
 

@@ -2,7 +2,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixListener;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::connection::BUF_ALLOC;
@@ -15,36 +14,6 @@ const GUEST_PORT: u32 = 1024;
 const TX_AT: u64 = BUFFERS;
 const RX_AT: u64 = BUFFERS + 0x4_0000;
 const RX_ROOM: u32 = 4096;
-
-/// A host whose programs are socket pairs.
-#[derive(Clone, Default)]
-struct FakeHost {
-    arriving: Arc<Mutex<VecDeque<UnixStream>>>,
-    /// The far ends of the guest's connections.
-    reached: Arc<Mutex<Vec<(u32, UnixStream)>>>,
-    refuse: Arc<Mutex<bool>>,
-}
-
-impl Host for FakeHost {
-    fn accept(&mut self) -> io::Result<UnixStream> {
-        lock(&self.arriving)
-            .pop_front()
-            .ok_or_else(|| io::ErrorKind::WouldBlock.into())
-    }
-
-    fn connect(&mut self, port: u32) -> io::Result<UnixStream> {
-        if *lock(&self.refuse) {
-            return Err(io::ErrorKind::ConnectionRefused.into());
-        }
-        let (near, far) = pair();
-        lock(&self.reached).push((port, far));
-        Ok(near)
-    }
-
-    fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        None
-    }
-}
 
 fn pair() -> (UnixStream, UnixStream) {
     let (near, far) = UnixStream::pair().unwrap();
@@ -139,7 +108,9 @@ impl Bench {
     fn connect(&mut self) -> UnixStream {
         self.send(80, OP_REQUEST, &[]);
         assert_eq!(self.op(), Some(OP_RESPONSE));
-        lock(&self.host.reached).pop().unwrap().1
+        let far = lock(&self.host.reached).pop().unwrap().1;
+        far.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        far
     }
 
     /// Delivers what the sockets have for the device, until it wants no more.
