@@ -1,5 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+# shellcheck shell=dash
+#
 # First process of a board. Loads modules, opens the channels to the lab, runs the command,
 # tells its status, powers off. Its own words go to the console; the command's do not:
 #
@@ -47,6 +49,7 @@ finish() {
 	sleep 1000
 }
 
+# shellcheck disable=SC1091 # written for each board
 . /lab/settings
 load /lab/modules.early
 
