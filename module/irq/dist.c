@@ -103,6 +103,13 @@ static const struct av_vgic_row rows[] = {
 	{ 0xffd0, 48, 0, W32, av_vgic_read_idregs, NULL },
 };
 
+bool av_vgic_dist_has(const struct av_vgic_io *io)
+{
+	u32 intid;
+
+	return av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
+}
+
 int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val)
 {
 	const struct av_vgic_row *row;

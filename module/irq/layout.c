@@ -92,6 +92,18 @@ int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus)
 	return 0;
 }
 
+void av_layout_unplace(struct av_vgic_layout *lay, u32 nr_cpus)
+{
+	unsigned int i;
+
+	for (i = lay->nr_regions; i-- && lay->nr_placed > nr_cpus; ) {
+		while (lay->regions[i].used && lay->nr_placed > nr_cpus) {
+			lay->regions[i].used--;
+			lay->nr_placed--;
+		}
+	}
+}
+
 /* May a region of this index and kind follow those that there are? */
 static int check_order(const struct av_vgic_layout *lay, u32 index, u32 count)
 {
@@ -128,9 +140,8 @@ int av_layout_add_region(struct av_vgic_layout *lay, u32 index, u64 base, u32 co
 	lay->regions[lay->nr_regions++] = region;
 	r = av_layout_place(lay, nr_cpus);
 	if (r) {
-		/* Only the new region had room, so only it was given away from. */
+		av_layout_unplace(lay, placed);
 		lay->nr_regions--;
-		lay->nr_placed = placed;
 	}
 	return r;
 }

@@ -45,6 +45,9 @@ int av_layout_add_region(struct av_vgic_layout *lay, u32 index, u64 base, u32 co
 /* Slots for vCPUs up to nr_cpus, as far as there are regions. -EINVAL: an overlap. */
 int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus);
 
+/* The last vCPU to be placed, of index nr_cpus, does not come: back to nr_cpus. */
+void av_layout_unplace(struct av_vgic_layout *lay, u32 nr_cpus);
+
 /* Is all there to run? 0, -ENXIO, -EINVAL. */
 int av_layout_check(const struct av_vgic_layout *lay, u32 nr_cpus);
 

@@ -62,6 +62,13 @@ static const struct av_vgic_row rows[] = {
 	{ SGI + 0xe00, 4, 0, W32, av_vgic_raz, NULL },		/* NSACR */
 };
 
+bool av_vgic_redist_has(const struct av_vgic_io *io)
+{
+	u32 intid;
+
+	return av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
+}
+
 int av_vgic_redist_read(const struct av_vgic_io *io, u64 *val)
 {
 	const struct av_vgic_row *row;

@@ -6,10 +6,62 @@
 #ifndef AV_IRQ_TYPES_H
 #define AV_IRQ_TYPES_H
 
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+
+#include "irq/layout.h"
+#include "irq/timer.h"
+#include "irq/vgic.h"
+
+/* As KVM's limit; routes, and so numbers of irqfds (GSIs). */
+#define AV_MAX_IRQ_ROUTES	4096
+
+enum av_timer_id { AV_TIMER_VIRT, AV_TIMER_PHYS, AV_NR_TIMERS };
+
+/* The vGIC of a VM and where it is. */
+struct av_irqchip {
+	struct av_vgic vgic;		/* under vm->irq.lock */
+	struct av_vgic_layout layout;	/* under vm->config_lock until ready */
+};
+
+struct av_irq_routes;
+
 struct av_vm_irq {
+	raw_spinlock_t lock;		/* the vGIC; interrupts off */
+
+	/*
+	 * Made by KVM_CREATE_DEVICE, freed with the VM. created under vm->lock
+	 * and config_lock; ready, once the first vCPU runs, never changes back.
+	 */
+	struct av_irqchip *chip;
+	bool created;
+	bool started;			/* a vCPU has run: no device can come any more */
+	bool ready;
+
+	u8 ppi[AV_NR_TIMERS];		/* the timers' interrupts; config_lock */
+	u64 cnt_offset;			/* counter of the guest = host's − this; config_lock */
+	u64 cnt_given;			/* last counter value told to the VMM, before the first run */
+
+	struct av_irq_routes __rcu *routes;	/* srcu; written under irq_lock */
+	spinlock_t irqfd_lock;		/* the list: taken by wake-ups, interrupts off */
+	struct list_head irqfds;
+	struct list_head resamplers;	/* srcu; written under irq_lock */
 };
 
 struct av_vcpu_irq {
+	struct av_vgic_cpu gic;		/* under vm->irq.lock, but for gic.out */
+	/* Without a vGIC: lines that KVM_IRQ_LINE sets, AV_VGIC_IRQ and _FIQ. Atomic bits. */
+	unsigned long lines;
+
+	/* The timers are the vCPU's own thread's, but for what expired() does. */
+	struct av_timer timer[AV_NR_TIMERS];
+	bool line[AV_NR_TIMERS];	/* as the vGIC knows it */
+	bool recheck;			/* a timer expired or was written: av_timer_sync() */
+	bool armed;
+	u64 deadline;			/* of the hrtimer, in the counter of the host */
+	struct hrtimer hrtimer;		/* for the earlier one */
 };
 
 #endif /* AV_IRQ_TYPES_H */

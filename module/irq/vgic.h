@@ -178,6 +178,10 @@ int av_vgic_dist_write(const struct av_vgic_io *io, u64 val);
 int av_vgic_redist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_redist_write(const struct av_vgic_io *io, u64 val);
 
+/* Would a register take this access? */
+bool av_vgic_dist_has(const struct av_vgic_io *io);
+bool av_vgic_redist_has(const struct av_vgic_io *io);
+
 /* KVM_DEV_ARM_VGIC_GRP_LEVEL_INFO: 32 lines from @intid. */
 u32 av_vgic_lines_read(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid);
 void av_vgic_lines_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, u32 val);

@@ -6,10 +6,23 @@
 #ifndef AV_MMIO_TYPES_H
 #define AV_MMIO_TYPES_H
 
+#include <linux/rcupdate.h>
+
+#include "mmio/decode.h"
+
+struct av_bus;
+
 struct av_vm_mmio {
+	/* ioeventfds: read in vm->srcu, replaced under vm->slots_lock. */
+	struct av_bus __rcu *bus;
 };
 
+/* An access on its way through user space. The vCPU's own thread only. */
 struct av_vcpu_mmio {
+	bool pending;		/* left with KVM_EXIT_MMIO, not completed */
+	u8 element;		/* of a pair: which register */
+	struct av_ldst insn;
+	u64 gpa;		/* of element 0 */
 };
 
 #endif /* AV_MMIO_TYPES_H */

@@ -7,7 +7,7 @@ Every combination of the opcode bits of the "Loads and Stores" group (31:28, 26,
 decoded with N random fills of the other bits, and with the fills that select special cases (Rt2, Rs
 and Rm of 31). Where Capstone knows the instruction, the decoder must say the same of it: kind,
 direction, sizes, registers, addressing, offset. Where Capstone knows none, the decoder must not
-claim a transfer that the architecture does not have; the differences that are right are named below.
+claim a transfer that the architecture does not have; differences that are right are named below.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def expected(mnemonic: str, operands: str) -> Access:
     assert stem
     access.size, access.sign = SUFFIX.get(stem[2] or "", (3 if wide else 2, 0))
     access.wide = int(wide)
-    access.ordered = int(bool(re.match(r"ldar|stlr|ldlar|stllr|ldapr|ldapur|ldapurs|stlur", mnemonic)))
+    access.ordered = int(bool(re.match(r"ldl?ar|stll?r|ldapu?r|stlur", mnemonic)))
     addressing(access, rest)
     return access
 
@@ -171,14 +171,16 @@ def compare(word: int, got: Access, text: tuple[str, str] | None) -> str | None:
         return None if got.kind == want.kind else f"{' '.join(text)}: decoded as {got}"
     if want.mode == LITERAL:
         want.rn = got.rn
-    return None if astuple(got) == astuple(want) else f"{' '.join(text)}:\n  {got}, expected\n  {want}"
+    if astuple(got) == astuple(want):
+        return None
+    return f"{' '.join(text)}:\n  {got}, expected\n  {want}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Compare the A64 load/store decoder with Capstone.")
+    parser = argparse.ArgumentParser(description="Compare the decoder with Capstone.")
     parser.add_argument("dump", help="path of decode_dump")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--fills", type=int, default=3, help="random fills a combination (default 3)")
+    parser.add_argument("--fills", type=int, default=3, help="random fills each (default 3)")
     args = parser.parse_args()
     every = words(args.seed, args.fills)
     dump = subprocess.run(

@@ -89,6 +89,24 @@ static void several_regions(void)
 	CHECK_EQ(av_layout_add_region(&lay, 3, (1ULL << 40) - RSIZE, 2, 5), -E2BIG);
 }
 
+/* A vCPU whose creation failed gives its slot back, to the next one. */
+static void unplaced(void)
+{
+	u32 offset, cpu;
+
+	av_layout_init(&lay, 40);
+	CHECK_EQ(av_layout_add_region(&lay, 0, R, 1, 1), 0);
+	CHECK_EQ(av_layout_add_region(&lay, 1, 0x10000000, 2, 1), 0);
+	CHECK_EQ(av_layout_place(&lay, 2), 0);
+	av_layout_unplace(&lay, 1);
+	CHECK_EQ(lay.nr_placed, 1);
+	CHECK_EQ(lay.regions[1].used, 0);
+	CHECK_EQ(av_layout_find(&lay, 0x10000000, &offset, &cpu), AV_FRAME_NONE);
+	CHECK_EQ(av_layout_place(&lay, 2), 0);
+	CHECK_EQ(av_layout_find(&lay, 0x10000000, &offset, &cpu), AV_FRAME_REDIST);
+	CHECK_EQ(cpu, 1);
+}
+
 static void overlap_found_late(void)
 {
 	av_layout_init(&lay, 40);
@@ -107,6 +125,7 @@ int main(void)
 	RUN(one_region);
 	RUN(growing_into_the_distributor);
 	RUN(several_regions);
+	RUN(unplaced);
 	RUN(overlap_found_late);
 	return TESTS_DONE();
 }

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KVM_DEV_TYPE_ARM_VGIC_V3: the vGIC's device attributes, with KVM's order of
+ * checks and errnos. What an address or a register means is layout.c's,
+ * dist.c's, redist.c's and cpuif.c's.
+ */
+#include <linux/uaccess.h>
+
+#include "api/device.h"
+#include "irq/device.h"
+#include "irq/irq.h"
+
+/* KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION; the index is of eight bits to KVM. */
+#define REGION_INDEX	GENMASK_ULL(7, 0)
+#define REGION_FLAGS	GENMASK_ULL(15, 12)
+#define REGION_BASE	GENMASK_ULL(51, 16)
+#define REGION_COUNT	GENMASK_ULL(63, 52)
+
+/* KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS: an encoding as AV_SYS() has it. */
+#define SYSREG		GENMASK_ULL(15, 0)
+
+static struct av_irqchip *chip_of(struct av_device *dev)
+{
+	return dev->vm->irq.chip;
+}
+
+static void __user *user_ptr(const struct kvm_device_attr *attr)
+{
+	return (void __user *)(unsigned long)attr->addr;
+}
+
+static int vgic_create(struct av_device *dev)
+{
+	return av_irqchip_create(dev->vm);
+}
+
+/* The vGIC itself lives as long as the VM does. */
+static void vgic_destroy(struct av_device *dev)
+{
+	av_irqchip_undo(dev->vm);
+}
+
+/* ---- addresses --------------------------------------------------------------- */
+
+static int set_addr(struct av_device *dev, u64 type, u64 addr)
+{
+	struct av_irqchip *chip = chip_of(dev);
+	struct av_vgic_layout *lay = &chip->layout;
+
+	if (dev->vm->irq.ready)
+		return -EEXIST;
+	switch (type) {
+	case KVM_VGIC_V3_ADDR_TYPE_DIST:
+		return av_layout_set_dist(lay, addr);
+	case KVM_VGIC_V3_ADDR_TYPE_REDIST:
+		return av_layout_add_region(lay, 0, addr, 0, chip->vgic.nr_cpus);
+	case KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION:
+		if (!FIELD_GET(REGION_COUNT, addr) ||
+		    FIELD_GET(REGION_FLAGS, addr))
+			return -EINVAL;
+		return av_layout_add_region(lay, addr & REGION_INDEX,
+					    addr & REGION_BASE,
+					    FIELD_GET(REGION_COUNT, addr),
+					    chip->vgic.nr_cpus);
+	}
+	return -ENXIO;
+}
+
+static int get_addr(struct av_device *dev, u64 type, u64 *addr)
+{
+	const struct av_vgic_layout *lay = &chip_of(dev)->layout;
+	u32 index = *addr & REGION_INDEX;
+
+	switch (type) {
+	case KVM_VGIC_V3_ADDR_TYPE_DIST:
+		*addr = lay->dist;
+		return 0;
+	case KVM_VGIC_V3_ADDR_TYPE_REDIST:
+		*addr = lay->nr_regions ? lay->regions[0].base : AV_ADDR_UNDEF;
+		return 0;
+	case KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION:
+		if (index >= lay->nr_regions)
+			return -ENOENT;
+		*addr = index | lay->regions[index].base |
+			FIELD_PREP(REGION_COUNT, (u64)lay->regions[index].count);
+		return 0;
+	}
+	return -ENXIO;
+}
+
+static int addr_attr(struct av_device *dev, const struct kvm_device_attr *attr, bool write)
+{
+	u64 __user *uaddr = user_ptr(attr);
+	u64 addr = 0;
+	int r;
+
+	/* To read a region is to say which. */
+	if ((write || attr->attr == KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION) && get_user(addr, uaddr))
+		return -EFAULT;
+	mutex_lock(&dev->vm->config_lock);
+	r = write ? set_addr(dev, attr->attr, addr) : get_addr(dev, attr->attr, &addr);
+	mutex_unlock(&dev->vm->config_lock);
+	if (!r && !write)
+		r = put_user(addr, uaddr);
+	return r;
+}
+
+/* ---- number of interrupts, control ----------------------------------------------- */
+
+static int set_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	struct av_vgic *vgic = &chip_of(dev)->vgic;
+	int r = 0;
+	u32 val;
+
+	if (get_user(val, (u32 __user *)user_ptr(attr)))
+		return -EFAULT;
+	/* At least 32 SPIs, whole registers, and no number from 1020 on. */
+	if (val < AV_VGIC_PRIVATE + 32 || val >= AV_VGIC_MAX_IRQS || val % 32)
+		return -EINVAL;
+	mutex_lock(&dev->vm->config_lock);
+	if (dev->vm->irq.ready || vgic->nr_spis)
+		r = -EBUSY;
+	else
+		vgic->nr_spis = val - AV_VGIC_PRIVATE;
+	mutex_unlock(&dev->vm->config_lock);
+	return r;
+}
+
+static int get_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	return put_user(av_vgic_nr_irqs(&chip_of(dev)->vgic), (u32 __user *)user_ptr(attr));
+}
+
+/* vm->lock keeps vCPUs from being created meanwhile. */
+static int control_init(struct av_device *dev)
+{
+	int r;
+
+	mutex_lock(&dev->vm->lock);
+	mutex_lock(&dev->vm->config_lock);
+	r = av_irqchip_init(dev->vm);
+	mutex_unlock(&dev->vm->config_lock);
+	mutex_unlock(&dev->vm->lock);
+	return r;
+}
+
+/* There are no LPIs, so no pending ones to write to memory: nothing to do, as in KVM. */
+static int control_save_pending(struct av_device *dev)
+{
+	if (!av_vm_trylock_vcpus(dev->vm))
+		return -EBUSY;
+	av_vm_unlock_vcpus(dev->vm);
+	return 0;
+}
+
+static int control(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	switch (attr->attr) {
+	case KVM_DEV_ARM_VGIC_CTRL_INIT:
+		return control_init(dev);
+	case KVM_DEV_ARM_VGIC_SAVE_PENDING_TABLES:
+		return control_save_pending(dev);
+	}
+	return -ENXIO;
+}
+
+/* ---- registers ---------------------------------------------------------------------- */
+
+/* The vCPU that an attribute names by affinity; the distributor's need not. */
+static struct av_vgic_cpu *attr_cpu(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	struct av_vgic *vgic = &chip_of(dev)->vgic;
+
+	if (attr->group == KVM_DEV_ARM_VGIC_GRP_DIST_REGS)
+		return vgic->nr_cpus ? vgic->cpus[0] : NULL;
+	return av_vgic_cpu_by_mpidr(vgic, attr->attr >> KVM_DEV_ARM_VGIC_V3_MPIDR_SHIFT);
+}
+
+static struct av_vgic_io attr_io(struct av_device *dev, const struct kvm_device_attr *attr,
+				 struct av_vgic_cpu *cpu)
+{
+	return (struct av_vgic_io) {
+		.vgic = &chip_of(dev)->vgic,
+		.cpu = cpu,
+		.offset = attr->attr & KVM_DEV_ARM_VGIC_OFFSET_MASK,
+		.len = sizeof(u32),
+		.user = true,
+	};
+}
+
+static int level_info(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u64 attr, bool write,
+		      u64 *val)
+{
+	u32 intid = attr & KVM_DEV_ARM_VGIC_LINE_LEVEL_INTID_MASK;
+
+	if (FIELD_GET(KVM_DEV_ARM_VGIC_LINE_LEVEL_INFO_MASK, attr) != VGIC_LEVEL_INFO_LINE_LEVEL ||
+	    intid % 32)
+		return -EINVAL;
+	if (write)
+		av_vgic_lines_write(vgic, cpu, intid, (u32)*val);
+	else
+		*val = av_vgic_lines_read(vgic, cpu, intid);
+	return 0;
+}
+
+/* Under vm->irq.lock. */
+static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
+		      struct av_vgic_cpu *cpu, bool write, u64 *val)
+{
+	struct av_vgic_io io = attr_io(dev, attr, cpu);
+
+	switch (attr->group) {
+	case KVM_DEV_ARM_VGIC_GRP_DIST_REGS:
+		return write ? av_vgic_dist_write(&io, *val) : av_vgic_dist_read(&io, val);
+	case KVM_DEV_ARM_VGIC_GRP_REDIST_REGS:
+		return write ? av_vgic_redist_write(&io, *val) : av_vgic_redist_read(&io, val);
+	case KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS:
+		return av_vgic_icc_user(io.vgic, cpu, attr->attr & SYSREG,
+					write, val);
+	case KVM_DEV_ARM_VGIC_GRP_LEVEL_INFO:
+		return level_info(io.vgic, cpu, attr->attr, write, val);
+	}
+	return -EINVAL;
+}
+
+/* With all vCPUs out of the guest and staying there. */
+static int access_stopped(struct av_device *dev, const struct kvm_device_attr *attr,
+			  struct av_vgic_cpu *cpu, bool write, u64 *val)
+{
+	struct av_vm *vm = dev->vm;
+	unsigned long flags;
+	int r = -EBUSY;
+
+	if (!av_vm_trylock_vcpus(vm))
+		return r;
+	mutex_lock(&vm->config_lock);
+	if (vm->irq.chip->vgic.initialized) {
+		raw_spin_lock_irqsave(&vm->irq.lock, flags);
+		r = access_reg(dev, attr, cpu, write, val);
+		raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	}
+	mutex_unlock(&vm->config_lock);
+	av_vm_unlock_vcpus(vm);
+	return r;
+}
+
+static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, bool write)
+{
+	struct av_vgic_cpu *cpu = attr_cpu(dev, attr);
+	bool wide = attr->group == KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS;
+	u64 val = 0;
+	u32 low;
+	int r;
+
+	if (!cpu)
+		return -EINVAL;
+	if (write && wide) {
+		if (get_user(val, (u64 __user *)user_ptr(attr)))
+			return -EFAULT;
+	} else if (write) {
+		if (get_user(low, (u32 __user *)user_ptr(attr)))
+			return -EFAULT;
+		val = low;
+	}
+	r = access_stopped(dev, attr, cpu, write, &val);
+	if (r || write)
+		return r;
+	return wide ? put_user(val, (u64 __user *)user_ptr(attr)) :
+		      put_user((u32)val, (u32 __user *)user_ptr(attr));
+}
+
+/* ---- dispatch ------------------------------------------------------------------------ */
+
+static int vgic_set_attr(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	switch (attr->group) {
+	case KVM_DEV_ARM_VGIC_GRP_ADDR:
+		return addr_attr(dev, attr, true);
+	case KVM_DEV_ARM_VGIC_GRP_NR_IRQS:
+		return set_nr_irqs(dev, attr);
+	case KVM_DEV_ARM_VGIC_GRP_CTRL:
+		return control(dev, attr);
+	case KVM_DEV_ARM_VGIC_GRP_DIST_REGS:
+	case KVM_DEV_ARM_VGIC_GRP_REDIST_REGS:
+	case KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS:
+	case KVM_DEV_ARM_VGIC_GRP_LEVEL_INFO:
+		return reg_attr(dev, attr, true);
+	}
+	return -ENXIO;
+}
+
+static int vgic_get_attr(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	switch (attr->group) {
+	case KVM_DEV_ARM_VGIC_GRP_ADDR:
+		return addr_attr(dev, attr, false);
+	case KVM_DEV_ARM_VGIC_GRP_NR_IRQS:
+		return get_nr_irqs(dev, attr);
+	case KVM_DEV_ARM_VGIC_GRP_DIST_REGS:
+	case KVM_DEV_ARM_VGIC_GRP_REDIST_REGS:
+	case KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS:
+	case KVM_DEV_ARM_VGIC_GRP_LEVEL_INFO:
+		return reg_attr(dev, attr, false);
+	}
+	return -ENXIO;
+}
+
+static int has_reg(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	struct av_vgic_cpu *cpu = attr_cpu(dev, attr);
+	struct av_vgic_io io = attr_io(dev, attr, cpu);
+	bool has;
+
+	if (!cpu)
+		return -EINVAL;
+	if (attr->group == KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS)
+		has = av_vgic_icc_user_has(attr->attr & SYSREG);
+	else if (attr->group == KVM_DEV_ARM_VGIC_GRP_DIST_REGS)
+		has = av_vgic_dist_has(&io);
+	else
+		has = av_vgic_redist_has(&io);
+	return has ? 0 : -ENXIO;
+}
+
+static int vgic_has_attr(struct av_device *dev, const struct kvm_device_attr *attr)
+{
+	bool has = false;
+
+	switch (attr->group) {
+	case KVM_DEV_ARM_VGIC_GRP_ADDR:
+		has = attr->attr == KVM_VGIC_V3_ADDR_TYPE_DIST ||
+		      attr->attr == KVM_VGIC_V3_ADDR_TYPE_REDIST ||
+		      attr->attr == KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION;
+		break;
+	case KVM_DEV_ARM_VGIC_GRP_NR_IRQS:
+		has = true;
+		break;
+	case KVM_DEV_ARM_VGIC_GRP_CTRL:
+		has = attr->attr == KVM_DEV_ARM_VGIC_CTRL_INIT ||
+		      attr->attr == KVM_DEV_ARM_VGIC_SAVE_PENDING_TABLES;
+		break;
+	case KVM_DEV_ARM_VGIC_GRP_LEVEL_INFO:
+		has = FIELD_GET(KVM_DEV_ARM_VGIC_LINE_LEVEL_INFO_MASK, attr->attr) ==
+		      VGIC_LEVEL_INFO_LINE_LEVEL;
+		break;
+	case KVM_DEV_ARM_VGIC_GRP_DIST_REGS:
+	case KVM_DEV_ARM_VGIC_GRP_REDIST_REGS:
+	case KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS:
+		return has_reg(dev, attr);
+	}
+	return has ? 0 : -ENXIO;
+}
+
+const struct av_device_ops av_vgic_v3_device = {
+	.name = "kvm-arm-vgic-v3",
+	.type = KVM_DEV_TYPE_ARM_VGIC_V3,
+	.create = vgic_create,
+	.destroy = vgic_destroy,
+	.set_attr = vgic_set_attr,
+	.get_attr = vgic_get_attr,
+	.has_attr = vgic_has_attr,
+};

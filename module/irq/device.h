@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The vGIC's life as a device: host.c for device.c. */
+#ifndef AV_IRQ_DEVICE_H
+#define AV_IRQ_DEVICE_H
+
+struct av_vm;
+
+int av_irqchip_create(struct av_vm *vm);
+void av_irqchip_undo(struct av_vm *vm);
+int av_irqchip_init(struct av_vm *vm);
+
+#endif /* AV_IRQ_DEVICE_H */

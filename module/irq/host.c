@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The vGIC in a VM: its life, its lock, and the ways in to it.
+ *
+ * vm->irq.lock is taken with interrupts off from vCPU threads, ioctls,
+ * eventfd wake-ups (under the eventfd's own lock) and never anything inside
+ * it but av_vcpu_kick().
+ */
+#include <linux/slab.h>
+
+#include "api/calls.h"
+#include "cpu/cpu.h"
+#include "irq/device.h"
+#include "irq/irq.h"
+
+static struct av_vcpu *vcpu_of(struct av_vgic_cpu *gic)
+{
+	return container_of(gic, struct av_vcpu, irq.gic);
+}
+
+/* The vCPU's own accesses kick nobody: it looks before it goes on. */
+static void vgic_kick(struct av_vgic *vgic, struct av_vgic_cpu *gic)
+{
+	av_vcpu_kick(vcpu_of(gic));
+}
+
+static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *gic)
+{
+	const struct av_irqchip *chip = container_of(vgic, struct av_irqchip, vgic);
+
+	return av_layout_is_last(&chip->layout, gic->index);
+}
+
+static const struct av_vgic_ops av_vgic_host_ops = {
+	.kick = vgic_kick,
+	.is_last = vgic_is_last,
+};
+
+int av_irq_vm_init(struct av_vm *vm)
+{
+	raw_spin_lock_init(&vm->irq.lock);
+	av_timer_vm_init(vm);
+	av_irqfd_vm_init(vm);
+	return 0;
+}
+
+void av_irq_vm_destroy(struct av_vm *vm)
+{
+	av_irqfd_vm_destroy(vm);
+	av_route_destroy(vm);
+	if (vm->irq.chip)
+		kvfree(vm->irq.chip->vgic.spis);
+	kvfree(vm->irq.chip);
+	vm->irq.chip = NULL;
+}
+
+/* ---- vCPUs --------------------------------------------------------------- */
+
+static int add_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
+{
+	struct av_irqchip *chip = vm->irq.chip;
+	unsigned long flags;
+	int r;
+
+	if (chip->vgic.initialized)
+		return -EBUSY;
+	r = av_layout_place(&chip->layout, chip->vgic.nr_cpus + 1);
+	if (r)
+		return r;
+	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	av_vgic_add_cpu(&chip->vgic, &vcpu->irq.gic);
+	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	return 0;
+}
+
+int av_irq_vcpu_init(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+	int r = 0;
+
+	av_vgic_cpu_init(&vcpu->irq.gic, vcpu->id);
+	av_timer_vcpu_init(vcpu);
+	mutex_lock(&vm->config_lock);
+	if (vm->irq.created)
+		r = add_vcpu(vm, vcpu);
+	mutex_unlock(&vm->config_lock);
+	return r;
+}
+
+/* A vCPU that never came to be takes its place in the vGIC back: it was the last. */
+static void del_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
+{
+	struct av_irqchip *chip = vm->irq.chip;
+	unsigned long flags;
+
+	if (!chip->vgic.nr_cpus || chip->vgic.cpus[chip->vgic.nr_cpus - 1] != &vcpu->irq.gic)
+		return;
+	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	chip->vgic.cpus[--chip->vgic.nr_cpus] = NULL;
+	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	av_layout_unplace(&chip->layout, chip->vgic.nr_cpus);
+}
+
+void av_irq_vcpu_destroy(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+
+	av_timer_vcpu_destroy(vcpu);
+	mutex_lock(&vm->config_lock);
+	if (vm->irq.created && !vm->irq.chip->vgic.initialized)
+		del_vcpu(vm, vcpu);
+	mutex_unlock(&vm->config_lock);
+}
+
+/* ---- the device ----------------------------------------------------------- */
+
+/* KVM_CREATE_DEVICE, vm->lock held. */
+int av_irqchip_create(struct av_vm *vm)
+{
+	struct av_irqchip *chip = vm->irq.chip;
+	struct av_vcpu *vcpu;
+	unsigned int i;
+	int r = 0;
+
+	if (vm->irq.created)
+		return -EEXIST;
+	if (!chip)
+		chip = kvzalloc(sizeof(*chip), GFP_KERNEL_ACCOUNT);
+	if (!chip)
+		return -ENOMEM;
+	mutex_lock(&vm->config_lock);
+	if (vm->irq.started) {
+		if (!vm->irq.chip)
+			kvfree(chip);
+		r = -EBUSY;
+		goto unlock;
+	}
+	memset(&chip->vgic, 0, sizeof(chip->vgic));
+	chip->vgic.ops = &av_vgic_host_ops;
+	av_layout_init(&chip->layout, vm->ipa_bits);
+	av_for_each_vcpu(i, vcpu, vm)
+		av_vgic_add_cpu(&chip->vgic, &vcpu->irq.gic);
+	vm->irq.chip = chip;
+	/* Pairs with the acquire in chip_of(). */
+	smp_store_release(&vm->irq.created, true);
+unlock:
+	mutex_unlock(&vm->config_lock);
+	return r;
+}
+
+/* Its file could not be made: as if it had never been. The memory stays the VM's. */
+void av_irqchip_undo(struct av_vm *vm)
+{
+	mutex_lock(&vm->config_lock);
+	WRITE_ONCE(vm->irq.created, false);
+	mutex_unlock(&vm->config_lock);
+}
+
+/* KVM_DEV_ARM_VGIC_CTRL_INIT, config_lock held. */
+int av_irqchip_init(struct av_vm *vm)
+{
+	struct av_vgic *vgic = &vm->irq.chip->vgic;
+	struct av_virq *spis;
+	unsigned long flags;
+	int r;
+
+	if (vgic->initialized)
+		return 0;
+	if (!vgic->nr_spis)
+		vgic->nr_spis = AV_VGIC_NR_DEFAULT - AV_VGIC_PRIVATE;
+	spis = kvcalloc(vgic->nr_spis, sizeof(*spis), GFP_KERNEL_ACCOUNT);
+	if (!spis)
+		return -ENOMEM;
+	r = av_route_default(vm, vgic->nr_spis);
+	if (r) {
+		kvfree(spis);
+		return r;
+	}
+	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	av_vgic_init(vgic, spis);
+	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	return 0;
+}
+
+static struct av_irqchip *chip_of(struct av_vm *vm)
+{
+	/* Pairs with the release in av_irqchip_create(). */
+	return smp_load_acquire(&vm->irq.created) ? vm->irq.chip : NULL;
+}
+
+bool av_irqchip_created(struct av_vm *vm)
+{
+	return chip_of(vm);
+}
+
+bool av_irqchip_ready(struct av_vm *vm)
+{
+	struct av_irqchip *chip = chip_of(vm);
+
+	return chip && READ_ONCE(chip->vgic.initialized);
+}
+
+bool av_irq_has_icc(struct av_vm *vm)
+{
+	return av_irqchip_created(vm);
+}
+
+int av_irq_first_run(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_irqchip *chip;
+	int r = 0;
+
+	mutex_lock(&vm->config_lock);
+	chip = chip_of(vm);
+	if (chip && !vm->irq.ready) {
+		r = av_layout_check(&chip->layout, chip->vgic.nr_cpus);
+		if (!r && !chip->vgic.initialized)
+			r = -EBUSY;
+		if (!r)
+			r = av_timer_first_run(vm);
+		if (!r)
+			/* Pairs with the acquire in av_vgic_mmio(). */
+			smp_store_release(&vm->irq.ready, true);
+	}
+	if (!r)
+		vm->irq.started = true;
+	mutex_unlock(&vm->config_lock);
+	return r;
+}
+
+/* ---- ways in ---------------------------------------------------------------- */
+
+bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_vgic_cpu *gic = &vcpu->irq.gic;
+	unsigned long flags;
+	u32 deactivated;
+	bool known;
+
+	if (!vm->irq.ready)
+		return false;
+	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	known = av_vgic_icc(&vm->irq.chip->vgic, gic, reg, write, val);
+	deactivated = gic->deactivated;
+	gic->deactivated = 0;
+	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	if (unlikely(deactivated))
+		av_irqfd_deactivated(vm, deactivated);
+	return known;
+}
+
+bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_vgic_io io = { .cpu = &vcpu->irq.gic, .len = len };
+	enum av_frame frame;
+	unsigned long flags;
+	u32 cpu = 0;
+
+	/* Pairs with the release in av_irq_first_run(). */
+	if (!smp_load_acquire(&vm->irq.ready))
+		return false;
+	frame = av_layout_find(&vm->irq.chip->layout, gpa, &io.offset, &cpu);
+	if (frame == AV_FRAME_NONE)
+		return false;
+	io.vgic = &vm->irq.chip->vgic;
+	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	if (frame == AV_FRAME_REDIST) {
+		io.cpu = io.vgic->cpus[cpu];
+		if (write)
+			av_vgic_redist_write(&io, *val);
+		else
+			av_vgic_redist_read(&io, val);
+	} else if (write) {
+		av_vgic_dist_write(&io, *val);
+	} else {
+		av_vgic_dist_read(&io, val);
+	}
+	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	return true;
+}
+
+int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner)
+{
+	struct av_irqchip *chip = chip_of(vm);
+	unsigned long flags;
+	int r;
+
+	if (!chip || !READ_ONCE(chip->vgic.initialized))
+		return -EBUSY;
+	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	r = av_vgic_inject(&chip->vgic, vcpu ? &vcpu->irq.gic : NULL, intid, level, owner);
+	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	return r;
+}
+
+/* KVM_IRQ_LINE of type CPU: the pins of a CPU without a vGIC. */
+static int cpu_line(struct av_vm *vm, struct av_vcpu *vcpu, u32 num, bool level)
+{
+	unsigned int bit = num == KVM_ARM_IRQ_CPU_IRQ ? ilog2(AV_VGIC_IRQ) : ilog2(AV_VGIC_FIQ);
+
+	if (av_irqchip_created(vm))
+		return -ENXIO;
+	if (!vcpu || num > KVM_ARM_IRQ_CPU_FIQ)
+		return -EINVAL;
+	if (level ? test_and_set_bit(bit, &vcpu->irq.lines) :
+		    !test_and_clear_bit(bit, &vcpu->irq.lines))
+		return 0;
+	av_vcpu_kick(vcpu);
+	return 0;
+}
+
+int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level)
+{
+	u32 irq = level->irq;
+	u32 num = (irq >> KVM_ARM_IRQ_NUM_SHIFT) & KVM_ARM_IRQ_NUM_MASK;
+	u32 idx = ((irq >> KVM_ARM_IRQ_VCPU_SHIFT) & KVM_ARM_IRQ_VCPU_MASK) +
+		  ((irq >> KVM_ARM_IRQ_VCPU2_SHIFT) & KVM_ARM_IRQ_VCPU2_MASK) *
+		  (KVM_ARM_IRQ_VCPU_MASK + 1);
+	struct av_vcpu *vcpu = av_vm_vcpu_by_id(vm, idx);
+
+	switch ((irq >> KVM_ARM_IRQ_TYPE_SHIFT) & KVM_ARM_IRQ_TYPE_MASK) {
+	case KVM_ARM_IRQ_TYPE_CPU:
+		return cpu_line(vm, vcpu, num, level->level);
+	case KVM_ARM_IRQ_TYPE_PPI:
+		if (!av_irqchip_created(vm))
+			return -ENXIO;
+		if (!vcpu || num < AV_VGIC_SGIS || num >= AV_VGIC_PRIVATE)
+			return -EINVAL;
+		return av_irq_inject(vm, vcpu, num, level->level, false);
+	case KVM_ARM_IRQ_TYPE_SPI:
+		if (!av_irqchip_created(vm))
+			return -ENXIO;
+		if (num < AV_VGIC_PRIVATE)
+			return -EINVAL;
+		return av_irq_inject(vm, NULL, num, level->level, false);
+	}
+	return -EINVAL;
+}

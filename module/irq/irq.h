@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * irq/ for the rest of the module: interrupts and time.
+ *
+ * The run loop, before each entry, in the vCPU's own thread:
+ *
+ *	out = av_irq_pending(vcpu);
+ *	if (out & AV_VGIC_IRQ && !(vpstate & I)) inject it
+ *
+ * with interrupts off and the vCPU marked as in the guest, so that a change
+ * that comes later kicks it out again. The same asks whether a WFI is over,
+ * whatever PSTATE masks.
+ */
+#ifndef AV_IRQ_IRQ_H
+#define AV_IRQ_IRQ_H
+
+#include "api/vcpu.h"
+
+/* Module load and unload. */
+int av_irq_init(void);
+void av_irq_exit(void);
+
+void av_timer_sync(struct av_vcpu *vcpu);
+
+/*
+ * The interrupts that the vCPU's CPU interface signals now: AV_VGIC_IRQ and
+ * AV_VGIC_FIQ. The vCPU's own thread.
+ */
+static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
+{
+	if (unlikely(READ_ONCE(vcpu->irq.recheck)))
+		av_timer_sync(vcpu);
+	return READ_ONCE(vcpu->irq.gic.out) | (unsigned int)READ_ONCE(vcpu->irq.lines);
+}
+
+/*
+ * A trapped ICC_*_EL1; @reg is AV_SYS(). False: inject UNDEF (no such
+ * register, not in this direction, or the VM has no vGIC).
+ */
+bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
+/* Does the VM have system registers of a GIC (ID_AA64PFR0_EL1.GIC)? */
+bool av_irq_has_icc(struct av_vm *vm);
+
+/*
+ * A trapped access to a timer or a counter: CNT{P,V}_{CTL,CVAL,TVAL}_EL0,
+ * CNT{P,V}CT(SS)_EL0, CNTFRQ_EL0. False: UNDEF. Whether EL0 may is the
+ * caller's to ask (CNTKCTL_EL1).
+ */
+bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
+
+/* May the guest read CNTVCT_EL0 from the hardware? Else it must trap. */
+static inline bool av_timer_counter_is_direct(const struct av_vcpu *vcpu)
+{
+	return !READ_ONCE(vcpu->vm->irq.cnt_offset);
+}
+
+/* A vCPU reset (KVM_ARM_VCPU_INIT, PSCI): its timers stop. */
+void av_timer_reset(struct av_vcpu *vcpu);
+
+/* An access to the vGIC's frames: false if there is none at gpa. */
+bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val);
+
+/* ---- between the files of irq/ ------------------------------------------ */
+
+/* Drive an input line: KVM's errnos. Any context. */
+int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner);
+
+/* An SPI that somebody waits for was deactivated (irqfd.c). */
+void av_irqfd_deactivated(struct av_vm *vm, u32 intid);
+void av_irqfd_vm_init(struct av_vm *vm);
+void av_irqfd_vm_destroy(struct av_vm *vm);
+
+/* The interrupt of a GSI: an INTID, or -1. Inside vm->srcu. */
+int av_route_intid(struct av_vm *vm, u32 gsi);
+/* One SPI a GSI, as at the vGIC's birth. */
+int av_route_default(struct av_vm *vm, u32 nr_spis);
+void av_route_destroy(struct av_vm *vm);
+/* Tell the vGIC which SPIs have somebody waiting; vm->irq_lock held (irqfd.c). */
+void av_irqfd_mark(struct av_vm *vm);
+
+void av_timer_vm_init(struct av_vm *vm);
+void av_timer_vcpu_init(struct av_vcpu *vcpu);
+void av_timer_vcpu_destroy(struct av_vcpu *vcpu);
+/* Claim the timers' interrupts; config_lock held. -EINVAL: both the same. */
+int av_timer_first_run(struct av_vm *vm);
+
+#endif /* AV_IRQ_IRQ_H */

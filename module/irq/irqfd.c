@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KVM_IRQFD: an eventfd whose signal is an interrupt.
+ *
+ * An irqfd waits on its eventfd. The wake-up runs under the eventfd's lock
+ * with interrupts off and injects at once: the vGIC takes a raw spinlock and
+ * no more. An irqfd ends by KVM_IRQFD's deassign flag, when the last file of
+ * its eventfd goes, or with the VM; whoever takes it off the list, under
+ * irqfd_lock, queues its end, once.
+ *
+ * With a resample eventfd, a signal raises a level-sensitive line, which
+ * stays up until the guest deactivates the interrupt: then it goes down and
+ * the resample eventfd is signalled, for the VMM to raise it again if the
+ * device still asks. All such irqfds of one GSI share one line (av_resampler).
+ *
+ * Locks: vm->irq_lock (assign, ends, resamplers), inside it the eventfd's,
+ * inside that irqfd_lock, inside that the vGIC's. Resamplers are read in
+ * vm->srcu. Nobody waits for an end with irq_lock held: it takes it.
+ */
+#include <linux/file.h>
+#include <linux/poll.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/srcu.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "api/calls.h"
+#include "compat/irq.h"
+#include "irq/irq.h"
+
+struct av_resampler {
+	u32 gsi;
+	struct list_head irqfds;	/* irq_lock, srcu */
+	struct list_head link;
+};
+
+struct av_irqfd {
+	struct av_vm *vm;
+	u32 gsi;
+	struct eventfd_ctx *event;
+	wait_queue_entry_t wait;
+	poll_table table;
+	struct list_head link;		/* irqfd_lock; empty: it is ending */
+	struct work_struct end;
+
+	struct av_resampler *resampler;	/* or NULL */
+	struct eventfd_ctx *resample;
+	struct list_head resampler_link;
+};
+
+/* Ends of irqfds; flushed before a VM goes, so not one of the system's. */
+static struct workqueue_struct *av_irqfd_ends;
+
+int av_irq_init(void)
+{
+	av_irqfd_ends = alloc_workqueue("armvisor-irqfd", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return av_irqfd_ends ? 0 : -ENOMEM;
+}
+
+void av_irq_exit(void)
+{
+	destroy_workqueue(av_irqfd_ends);
+}
+
+void av_irqfd_vm_init(struct av_vm *vm)
+{
+	spin_lock_init(&vm->irq.irqfd_lock);
+	INIT_LIST_HEAD(&vm->irq.irqfds);
+	INIT_LIST_HEAD(&vm->irq.resamplers);
+}
+
+static void set_gsi(struct av_vm *vm, u32 gsi, bool level)
+{
+	int intid = av_route_intid(vm, gsi);
+
+	if (intid >= 0)
+		av_irq_inject(vm, NULL, intid, level, false);
+}
+
+static void inject(struct av_irqfd *irqfd)
+{
+	struct av_vm *vm = irqfd->vm;
+	int idx = srcu_read_lock(&vm->srcu);
+
+	set_gsi(vm, irqfd->gsi, true);
+	/* Without a resampler it is an edge. */
+	if (!irqfd->resampler)
+		set_gsi(vm, irqfd->gsi, false);
+	srcu_read_unlock(&vm->srcu, idx);
+}
+
+/* ---- resampling --------------------------------------------------------------- */
+
+/* The vCPU that deactivated it, before it goes on. */
+void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
+{
+	struct av_resampler *resampler;
+	struct av_irqfd *irqfd;
+	int idx = srcu_read_lock(&vm->srcu);
+
+	list_for_each_entry_srcu(resampler, &vm->irq.resamplers, link,
+				 srcu_read_lock_held(&vm->srcu)) {
+		if (av_route_intid(vm, resampler->gsi) != intid)
+			continue;
+		set_gsi(vm, resampler->gsi, false);
+		list_for_each_entry_srcu(irqfd, &resampler->irqfds, resampler_link,
+					 srcu_read_lock_held(&vm->srcu))
+			av_eventfd_signal(irqfd->resample);
+	}
+	srcu_read_unlock(&vm->srcu, idx);
+}
+
+void av_irqfd_mark(struct av_vm *vm)
+{
+	struct av_irqchip *chip = vm->irq.chip;
+	struct av_resampler *resampler;
+	unsigned long flags;
+	int intid, idx;
+	u32 i;
+
+	if (!av_irqchip_ready(vm))
+		return;
+	idx = srcu_read_lock(&vm->srcu);
+	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	for (i = 0; i < chip->vgic.nr_spis; i++)
+		chip->vgic.spis[i].notify = false;
+	list_for_each_entry(resampler, &vm->irq.resamplers, link) {
+		intid = av_route_intid(vm, resampler->gsi);
+		if (intid >= 0 && intid < av_vgic_nr_irqs(&chip->vgic))
+			chip->vgic.spis[intid - AV_VGIC_PRIVATE].notify = true;
+	}
+	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	srcu_read_unlock(&vm->srcu, idx);
+}
+
+/* irq_lock held. */
+static int join_resampler(struct av_irqfd *irqfd)
+{
+	struct av_vm *vm = irqfd->vm;
+	struct av_resampler *resampler;
+
+	list_for_each_entry(resampler, &vm->irq.resamplers, link)
+		if (resampler->gsi == irqfd->gsi)
+			goto found;
+	resampler = kzalloc(sizeof(*resampler), GFP_KERNEL_ACCOUNT);
+	if (!resampler)
+		return -ENOMEM;
+	resampler->gsi = irqfd->gsi;
+	INIT_LIST_HEAD(&resampler->irqfds);
+	list_add_rcu(&resampler->link, &vm->irq.resamplers);
+	av_irqfd_mark(vm);
+found:
+	list_add_rcu(&irqfd->resampler_link, &resampler->irqfds);
+	irqfd->resampler = resampler;
+	return 0;
+}
+
+/* irq_lock held; the wake-up is gone. */
+static void leave_resampler(struct av_irqfd *irqfd)
+{
+	struct av_resampler *resampler = irqfd->resampler;
+	struct av_vm *vm = irqfd->vm;
+	bool last;
+	int idx;
+
+	if (!resampler)
+		return;
+	list_del_rcu(&irqfd->resampler_link);
+	last = list_empty(&resampler->irqfds);
+	if (last)
+		list_del_rcu(&resampler->link);
+	synchronize_srcu_expedited(&vm->srcu);
+	if (!last)
+		return;
+	av_irqfd_mark(vm);
+	/* Nobody is left to bring the line down. */
+	idx = srcu_read_lock(&vm->srcu);
+	set_gsi(vm, resampler->gsi, false);
+	srcu_read_unlock(&vm->srcu, idx);
+	kfree(resampler);
+}
+
+/* ---- an irqfd's life -------------------------------------------------------------- */
+
+static void put_irqfd(struct av_irqfd *irqfd)
+{
+	if (irqfd->resample)
+		eventfd_ctx_put(irqfd->resample);
+	eventfd_ctx_put(irqfd->event);
+	kfree(irqfd);
+}
+
+static void end_work(struct work_struct *work)
+{
+	struct av_irqfd *irqfd = container_of(work, struct av_irqfd, end);
+	struct av_vm *vm = irqfd->vm;
+	u64 count;
+
+	mutex_lock(&vm->irq_lock);
+	/* After this no wake-up of it runs nor will. */
+	eventfd_ctx_remove_wait_queue(irqfd->event, &irqfd->wait, &count);
+	leave_resampler(irqfd);
+	mutex_unlock(&vm->irq_lock);
+	put_irqfd(irqfd);
+}
+
+/* irqfd_lock held, the irqfd on the list. */
+static void end(struct av_irqfd *irqfd)
+{
+	list_del_init(&irqfd->link);
+	queue_work(av_irqfd_ends, &irqfd->end);
+}
+
+static int wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
+{
+	struct av_irqfd *irqfd = container_of(wait, struct av_irqfd, wait);
+	struct av_vm *vm = irqfd->vm;
+	__poll_t flags = key_to_poll(key);
+	unsigned long irqflags;
+	u64 count;
+
+	if (flags & EPOLLIN) {
+		/* The eventfd's lock is held: take the count, as nobody reads it. */
+		eventfd_ctx_do_read(irqfd->event, &count);
+		inject(irqfd);
+	}
+	if (flags & EPOLLHUP) {
+		spin_lock_irqsave(&vm->irq.irqfd_lock, irqflags);
+		if (!list_empty(&irqfd->link))
+			end(irqfd);
+		spin_unlock_irqrestore(&vm->irq.irqfd_lock, irqflags);
+	}
+	return 0;
+}
+
+static void enqueue(struct file *file, wait_queue_head_t *head, poll_table *table)
+{
+	struct av_irqfd *irqfd = container_of(table, struct av_irqfd, table);
+
+	add_wait_queue_priority(head, &irqfd->wait);
+}
+
+/* Enter it in the list; one eventfd is one irqfd. */
+static int list_irqfd(struct av_irqfd *irqfd)
+{
+	struct av_vm *vm = irqfd->vm;
+	struct av_irqfd *other;
+	int r = 0;
+
+	spin_lock_irq(&vm->irq.irqfd_lock);
+	list_for_each_entry(other, &vm->irq.irqfds, link)
+		if (other->event == irqfd->event)
+			r = -EBUSY;
+	if (!r)
+		list_add_tail(&irqfd->link, &vm->irq.irqfds);
+	spin_unlock_irq(&vm->irq.irqfd_lock);
+	return r;
+}
+
+/* irq_lock held: the end of this irqfd, should it come at once, waits for us. */
+static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
+{
+	int r;
+
+	r = list_irqfd(irqfd);
+	if (r)
+		return r;
+	if (resample) {
+		r = join_resampler(irqfd);
+		if (r) {
+			spin_lock_irq(&irqfd->vm->irq.irqfd_lock);
+			list_del_init(&irqfd->link);
+			spin_unlock_irq(&irqfd->vm->irq.irqfd_lock);
+			return r;
+		}
+	}
+	/* What was signalled before we waited counts. */
+	if (vfs_poll(file, &irqfd->table) & EPOLLIN)
+		inject(irqfd);
+	return 0;
+}
+
+static struct av_irqfd *alloc_irqfd(struct av_vm *vm, const struct kvm_irqfd *args,
+				    struct file *file)
+{
+	struct av_irqfd *irqfd = kzalloc(sizeof(*irqfd), GFP_KERNEL_ACCOUNT);
+	struct eventfd_ctx *ctx;
+
+	if (!irqfd)
+		return ERR_PTR(-ENOMEM);
+	irqfd->vm = vm;
+	irqfd->gsi = args->gsi;
+	INIT_LIST_HEAD(&irqfd->link);
+	INIT_WORK(&irqfd->end, end_work);
+	init_waitqueue_func_entry(&irqfd->wait, wake);
+	init_poll_funcptr(&irqfd->table, enqueue);
+	ctx = eventfd_ctx_fileget(file);
+	if (IS_ERR(ctx)) {
+		kfree(irqfd);
+		return ERR_CAST(ctx);
+	}
+	irqfd->event = ctx;
+	if (!(args->flags & KVM_IRQFD_FLAG_RESAMPLE))
+		return irqfd;
+	ctx = eventfd_ctx_fdget(args->resamplefd);
+	if (IS_ERR(ctx)) {
+		put_irqfd(irqfd);
+		return ERR_CAST(ctx);
+	}
+	irqfd->resample = ctx;
+	return irqfd;
+}
+
+static int assign(struct av_vm *vm, const struct kvm_irqfd *args)
+{
+	struct av_irqfd *irqfd;
+	struct file *file;
+	int r;
+
+	if (!av_irqchip_ready(vm))
+		return -EAGAIN;
+	file = fget(args->fd);
+	if (!file)
+		return -EBADF;
+	irqfd = alloc_irqfd(vm, args, file);
+	if (IS_ERR(irqfd)) {
+		r = PTR_ERR(irqfd);
+		goto put_file;
+	}
+	mutex_lock(&vm->irq_lock);
+	r = start(irqfd, file, irqfd->resample);
+	mutex_unlock(&vm->irq_lock);
+	if (r)
+		put_irqfd(irqfd);
+put_file:
+	fput(file);
+	return r;
+}
+
+static int deassign(struct av_vm *vm, const struct kvm_irqfd *args)
+{
+	struct eventfd_ctx *ctx = eventfd_ctx_fdget(args->fd);
+	struct av_irqfd *irqfd, *next;
+
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	/* irq_lock: not while another thread assigns it. */
+	mutex_lock(&vm->irq_lock);
+	spin_lock_irq(&vm->irq.irqfd_lock);
+	list_for_each_entry_safe(irqfd, next, &vm->irq.irqfds, link)
+		if (irqfd->event == ctx && irqfd->gsi == args->gsi)
+			end(irqfd);
+	spin_unlock_irq(&vm->irq.irqfd_lock);
+	mutex_unlock(&vm->irq_lock);
+	eventfd_ctx_put(ctx);
+	/* When this returns, no signal of it interrupts any more. */
+	flush_workqueue(av_irqfd_ends);
+	return 0;
+}
+
+int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args)
+{
+	if (args->flags & ~(KVM_IRQFD_FLAG_DEASSIGN | KVM_IRQFD_FLAG_RESAMPLE) ||
+	    args->gsi >= AV_MAX_IRQ_ROUTES)
+		return -EINVAL;
+	return args->flags & KVM_IRQFD_FLAG_DEASSIGN ? deassign(vm, args) : assign(vm, args);
+}
+
+void av_irqfd_vm_destroy(struct av_vm *vm)
+{
+	struct av_irqfd *irqfd, *next;
+
+	spin_lock_irq(&vm->irq.irqfd_lock);
+	list_for_each_entry_safe(irqfd, next, &vm->irq.irqfds, link)
+		end(irqfd);
+	spin_unlock_irq(&vm->irq.irqfd_lock);
+	/* Also those that ended by themselves a moment ago. */
+	flush_workqueue(av_irqfd_ends);
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A vCPU's timers on the host: one hrtimer for the earlier of the two.
+ *
+ * Only the vCPU's own thread (or an ioctl, under vcpu->mutex) touches the
+ * timers. What writes one sets recheck; av_timer_sync(), before the next
+ * entry, gives the lines to the vGIC and sets the hrtimer, once for however
+ * many writes there were. The hrtimer only sets recheck and kicks: whether a
+ * timer has expired is always read from the counter.
+ */
+#include <linux/math64.h>
+#include <linux/uaccess.h>
+#include <asm/barrier.h>
+#include <asm/sysreg.h>
+
+#include "api/calls.h"
+#include "compat/irq.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+
+/* Interrupts of the timers unless the VMM says others. */
+#define AV_PPI_VIRT	27
+#define AV_PPI_PHYS	30
+
+/* Sleep no longer than that at once: keeps ticks × 10⁹ in bounds. */
+#define AV_TIMER_MAX_SECONDS	3600
+
+#define CNT(crm, op2)	AV_SYS(3, 3, 14, crm, op2)
+#define CNTFRQ		CNT(0, 0)
+#define CNTPCT		CNT(0, 1)
+#define CNTVCT		CNT(0, 2)
+#define CNTPCTSS	CNT(0, 5)
+#define CNTVCTSS	CNT(0, 6)
+#define CNTP_TVAL	CNT(2, 0)
+#define CNTP_CTL	CNT(2, 1)
+#define CNTP_CVAL	CNT(2, 2)
+#define CNTV_TVAL	CNT(3, 0)
+#define CNTV_CTL	CNT(3, 1)
+#define CNTV_CVAL	CNT(3, 2)
+
+static u64 host_counter(void)
+{
+	isb();
+	return read_sysreg(cntvct_el0);
+}
+
+/* The guest's counter; virtual and physical are one, as under KVM with no offset between. */
+static u64 guest_counter(struct av_vm *vm)
+{
+	return host_counter() - READ_ONCE(vm->irq.cnt_offset);
+}
+
+static enum hrtimer_restart expired(struct hrtimer *hrtimer)
+{
+	struct av_vcpu *vcpu = container_of(hrtimer, struct av_vcpu, irq.hrtimer);
+
+	WRITE_ONCE(vcpu->irq.recheck, true);
+	av_vcpu_kick(vcpu);
+	return HRTIMER_NORESTART;
+}
+
+static u64 ticks_to_ns(u64 ticks)
+{
+	u32 freq = read_sysreg(cntfrq_el0);
+
+	if (!freq || ticks / freq >= AV_TIMER_MAX_SECONDS)
+		return (u64)AV_TIMER_MAX_SECONDS * NSEC_PER_SEC;
+	/* Up: to wake before the time is to wake for nothing. */
+	return mul_u64_u32_div(ticks, NSEC_PER_SEC, freq) + 1;
+}
+
+/* Have expired() called in so many ticks, or not at all. */
+static void arm(struct av_vcpu *vcpu, bool any, u64 in)
+{
+	struct av_vcpu_irq *irq = &vcpu->irq;
+	u64 deadline = host_counter() + in;
+
+	if (!any) {
+		if (irq->armed)
+			hrtimer_cancel(&irq->hrtimer);
+		irq->armed = false;
+		return;
+	}
+	if (irq->armed && irq->deadline == deadline && hrtimer_active(&irq->hrtimer))
+		return;
+	irq->armed = true;
+	irq->deadline = deadline;
+	hrtimer_start(&irq->hrtimer, ns_to_ktime(ticks_to_ns(in)), HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void set_line(struct av_vcpu *vcpu, enum av_timer_id id, bool level)
+{
+	struct av_vm *vm = vcpu->vm;
+
+	if (vcpu->irq.line[id] == level)
+		return;
+	vcpu->irq.line[id] = level;
+	if (vm->irq.ready)
+		av_irq_inject(vm, vcpu, vm->irq.ppi[id], level, true);
+}
+
+void av_timer_sync(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_irq *irq = &vcpu->irq;
+	u64 now, in, first = ~0ULL;
+	unsigned int id;
+	bool any = false;
+
+	/* Before the counter is read: an expiry from here on is looked at again. */
+	WRITE_ONCE(irq->recheck, false);
+	barrier();
+	now = guest_counter(vcpu->vm);
+	for (id = 0; id < AV_NR_TIMERS; id++) {
+		set_line(vcpu, id, av_timer_line(&irq->timer[id], now));
+		if (av_timer_armed(&irq->timer[id], now, &in)) {
+			any = true;
+			first = min(first, in);
+		}
+	}
+	arm(vcpu, any, first);
+}
+
+static bool decode(u32 reg, enum av_timer_id *id, enum av_timer_reg *which)
+{
+	switch (reg) {
+	case CNTP_TVAL:
+	case CNTV_TVAL:
+		*which = AV_TIMER_TVAL;
+		break;
+	case CNTP_CTL:
+	case CNTV_CTL:
+		*which = AV_TIMER_CTL;
+		break;
+	case CNTP_CVAL:
+	case CNTV_CVAL:
+		*which = AV_TIMER_CVAL;
+		break;
+	default:
+		return false;
+	}
+	*id = FIELD_GET(AV_SYS_CRM, reg) == 3 ? AV_TIMER_VIRT : AV_TIMER_PHYS;
+	return true;
+}
+
+static bool read_counter(struct av_vm *vm, u32 reg, u64 *val)
+{
+	switch (reg) {
+	case CNTFRQ:
+		*val = read_sysreg(cntfrq_el0);
+		return true;
+	case CNTPCT:
+	case CNTVCT:
+	case CNTPCTSS:
+	case CNTVCTSS:
+		*val = guest_counter(vm);
+		return true;
+	}
+	return false;
+}
+
+bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
+{
+	enum av_timer_reg which;
+	enum av_timer_id id;
+	u64 now;
+
+	if (!decode(reg, &id, &which))
+		return !write && read_counter(vcpu->vm, reg, val);
+	now = guest_counter(vcpu->vm);
+	if (!write) {
+		*val = av_timer_read(&vcpu->irq.timer[id], which, now);
+		return true;
+	}
+	av_timer_write(&vcpu->irq.timer[id], which, *val, now);
+	WRITE_ONCE(vcpu->irq.recheck, true);
+	return true;
+}
+
+/* ---- life -------------------------------------------------------------------- */
+
+void av_timer_vm_init(struct av_vm *vm)
+{
+	vm->irq.ppi[AV_TIMER_VIRT] = AV_PPI_VIRT;
+	vm->irq.ppi[AV_TIMER_PHYS] = AV_PPI_PHYS;
+}
+
+void av_timer_vcpu_init(struct av_vcpu *vcpu)
+{
+	av_hrtimer_setup(&vcpu->irq.hrtimer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+}
+
+void av_timer_vcpu_destroy(struct av_vcpu *vcpu)
+{
+	hrtimer_cancel(&vcpu->irq.hrtimer);
+}
+
+void av_timer_reset(struct av_vcpu *vcpu)
+{
+	memset(vcpu->irq.timer, 0, sizeof(vcpu->irq.timer));
+	WRITE_ONCE(vcpu->irq.recheck, true);
+}
+
+int av_timer_first_run(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned long flags;
+	unsigned int i, id;
+
+	if (vm->irq.ppi[AV_TIMER_VIRT] == vm->irq.ppi[AV_TIMER_PHYS])
+		return -EINVAL;
+	av_for_each_vcpu(i, vcpu, vm) {
+		raw_spin_lock_irqsave(&vm->irq.lock, flags);
+		for (id = 0; id < AV_NR_TIMERS; id++)
+			vcpu->irq.gic.private[vm->irq.ppi[id]].owned = true;
+		raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+		WRITE_ONCE(vcpu->irq.recheck, true);
+	}
+	return 0;
+}
+
+/* ---- what the VMM sees --------------------------------------------------------- */
+
+/* KVM's names: the ids of CVAL and CNT are exchanged, for ever. */
+int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
+{
+	struct av_vm *vm = vcpu->vm;
+	u64 now = guest_counter(vm);
+
+	switch (id) {
+	case KVM_REG_ARM_TIMER_CTL:
+		*val = av_timer_read(&vcpu->irq.timer[AV_TIMER_VIRT], AV_TIMER_CTL, now);
+		return 0;
+	case KVM_REG_ARM_TIMER_CVAL:
+		*val = vcpu->irq.timer[AV_TIMER_VIRT].cval;
+		return 0;
+	case KVM_REG_ARM_PTIMER_CTL:
+		*val = av_timer_read(&vcpu->irq.timer[AV_TIMER_PHYS], AV_TIMER_CTL, now);
+		return 0;
+	case KVM_REG_ARM_PTIMER_CVAL:
+		*val = vcpu->irq.timer[AV_TIMER_PHYS].cval;
+		return 0;
+	case KVM_REG_ARM_TIMER_CNT:
+		if (!vm->irq.started)
+			WRITE_ONCE(vm->irq.cnt_given, now);
+		*val = now;
+		return 0;
+	case KVM_REG_ARM_PTIMER_CNT:
+		*val = now;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/*
+ * An offset makes the guest's counter reads trap, each of them. A VMM that
+ * writes back, before anything runs, the value that it just read (QEMU does)
+ * restores nothing: the counter stays the host's.
+ */
+static void set_counter(struct av_vm *vm, u64 val)
+{
+	u64 given = READ_ONCE(vm->irq.cnt_given);
+
+	mutex_lock(&vm->config_lock);
+	if (vm->irq.started || !given || val != given)
+		WRITE_ONCE(vm->irq.cnt_offset, host_counter() - val);
+	mutex_unlock(&vm->config_lock);
+}
+
+int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
+{
+	switch (id) {
+	case KVM_REG_ARM_TIMER_CTL:
+		av_timer_write(&vcpu->irq.timer[AV_TIMER_VIRT], AV_TIMER_CTL, val, 0);
+		break;
+	case KVM_REG_ARM_TIMER_CVAL:
+		av_timer_write(&vcpu->irq.timer[AV_TIMER_VIRT], AV_TIMER_CVAL, val, 0);
+		break;
+	case KVM_REG_ARM_PTIMER_CTL:
+		av_timer_write(&vcpu->irq.timer[AV_TIMER_PHYS], AV_TIMER_CTL, val, 0);
+		break;
+	case KVM_REG_ARM_PTIMER_CVAL:
+		av_timer_write(&vcpu->irq.timer[AV_TIMER_PHYS], AV_TIMER_CVAL, val, 0);
+		break;
+	case KVM_REG_ARM_TIMER_CNT:
+		set_counter(vcpu->vm, val);
+		break;
+	case KVM_REG_ARM_PTIMER_CNT:
+		/* One counter, set by the other name: they never differ. */
+		break;
+	default:
+		return -ENOENT;
+	}
+	WRITE_ONCE(vcpu->irq.recheck, true);
+	return 0;
+}
+
+static int attr_timer(const struct kvm_device_attr *attr, enum av_timer_id *id)
+{
+	switch (attr->attr) {
+	case KVM_ARM_VCPU_TIMER_IRQ_VTIMER:
+		*id = AV_TIMER_VIRT;
+		return 0;
+	case KVM_ARM_VCPU_TIMER_IRQ_PTIMER:
+		*id = AV_TIMER_PHYS;
+		return 0;
+	}
+	return -ENXIO;
+}
+
+int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	struct av_vm *vm = vcpu->vm;
+	enum av_timer_id id;
+	int ppi, r;
+
+	if (!av_irqchip_created(vm))
+		return -EINVAL;
+	if (get_user(ppi, (int __user *)(unsigned long)attr->addr))
+		return -EFAULT;
+	if (ppi < AV_VGIC_SGIS || ppi >= AV_VGIC_PRIVATE)
+		return -EINVAL;
+	mutex_lock(&vm->config_lock);
+	if (vm->irq.started) {
+		r = -EBUSY;
+	} else {
+		r = attr_timer(attr, &id);
+		if (!r)
+			vm->irq.ppi[id] = ppi;
+	}
+	mutex_unlock(&vm->config_lock);
+	return r;
+}
+
+int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	enum av_timer_id id;
+	int r = attr_timer(attr, &id);
+
+	if (r)
+		return r;
+	return put_user((int)vcpu->vm->irq.ppi[id], (int __user *)(unsigned long)attr->addr);
+}
+
+int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	enum av_timer_id id;
+
+	return attr_timer(attr, &id);
+}

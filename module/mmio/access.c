@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One access of the guest to a device, from the decoded instruction to its
+ * registers. Rules in mmio.h.
+ */
+#include <linux/kvm.h>
+
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "stats/stats.h"
+
+#define GUEST_PAGE	0x1000U
+
+static unsigned int elements(const struct av_ldst *ls)
+{
+	return ls->kind == AV_LDST_PAIR ? 2 : 1;
+}
+
+static unsigned int bytes(const struct av_ldst *ls)
+{
+	return 1U << ls->size;
+}
+
+/* What a store puts on the bus. */
+static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned int element)
+{
+	u64 val = av_srf_get_x(srf, element ? ls->rt2 : ls->rt);
+
+	return ls->size == 3 ? val : val & GENMASK_ULL(8 * bytes(ls) - 1, 0);
+}
+
+static void loaded(struct av_srf *srf, const struct av_ldst *ls, unsigned int element, u64 raw)
+{
+	av_srf_set_x(srf, element ? ls->rt2 : ls->rt, av_ldst_extend(ls, raw));
+}
+
+/* All elements are done. */
+static int finish(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+	const struct av_ldst *ls = &vcpu->mmio.insn;
+
+	if (av_ldst_writes_back(ls)) {
+		if (ls->rn == AV_LDST_SP)
+			srf->sp = av_ldst_writeback(ls, srf->sp);
+		else
+			srf->regs[ls->rn] = av_ldst_writeback(ls, srf->regs[ls->rn]);
+	}
+	av_vcpu_skip_insn(vcpu);
+	return 1;
+}
+
+/* In the kernel? A read leaves its value in *val. */
+static bool in_kernel(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val)
+{
+	return av_vgic_mmio(vcpu, gpa, len, write, val) ||
+	       (write && av_ioeventfd_write(vcpu->vm, gpa, len, *val));
+}
+
+static int to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 val)
+{
+	struct kvm_run *run = vcpu->run;
+
+	run->mmio.phys_addr = gpa;
+	run->mmio.len = len;
+	run->mmio.is_write = write;
+	if (write)
+		memcpy(run->mmio.data, &val, sizeof(val));
+	run->exit_reason = KVM_EXIT_MMIO;
+	vcpu->mmio.pending = true;
+	av_count(vcpu, AV_EXIT_MMIO_USER);
+	return 0;
+}
+
+/* Do the elements from the present one on, until one is the VMM's. */
+static int go_on(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmio *m = &vcpu->mmio;
+	const struct av_ldst *ls = &m->insn;
+	unsigned int len = bytes(ls);
+
+	for (; m->element < elements(ls); m->element++) {
+		u64 gpa = m->gpa + m->element * len;
+		u64 val = ls->write ? stored(vcpu->srf, ls, m->element) : 0;
+
+		if (!in_kernel(vcpu, gpa, len, ls->write, &val))
+			return to_user(vcpu, gpa, len, ls->write, val);
+		if (!ls->write)
+			loaded(vcpu->srf, ls, m->element, val);
+	}
+	return finish(vcpu);
+}
+
+int av_mmio_complete(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmio *m = &vcpu->mmio;
+	u64 raw;
+
+	if (!m->pending)
+		return 1;
+	m->pending = false;
+	/* A VMM that says the exit was none has the instruction done again. */
+	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
+		return 1;
+	if (!m->insn.write) {
+		memcpy(&raw, vcpu->run->mmio.data, sizeof(raw));
+		loaded(vcpu->srf, &m->insn, m->element, raw);
+	}
+	m->element++;
+	return go_on(vcpu);
+}
+
+/* Loads and stores that no device here can answer. */
+static int refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind, u64 gpa)
+{
+	return av_vm_kill(vcpu, "%s at %#llx accesses device address %#llx: only plain loads and stores can be emulated",
+			  av_ldst_name(kind), vcpu->srf->pc, gpa);
+}
+
+int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
+{
+	struct av_srf *srf = vcpu->srf;
+	struct av_ldst ls;
+	u64 va;
+
+	av_count(vcpu, AV_EXIT_MMIO_KERNEL);
+	switch (av_insn_decode(insn, &ls)) {
+	case AV_LDST_SINGLE:
+	case AV_LDST_PAIR:
+		break;
+	case AV_LDST_CACHE:
+	case AV_LDST_PREFETCH:
+		av_vcpu_skip_insn(vcpu);
+		return 1;
+	case AV_LDST_NONE:
+		/* Another CPU has changed the instruction since: see what it is now. */
+		return 1;
+	default:
+		return refuse(vcpu, ls.kind, gpa);
+	}
+	va = av_ldst_address(&ls, srf->regs, srf->sp, srf->pc);
+	/*
+	 * Registers or instruction may differ from those that faulted only by
+	 * another CPU's doing; a fault behind the first byte means that the
+	 * first was memory. Such an access no bus carries.
+	 */
+	if ((va ^ far) & GENMASK_ULL(11, 0) ||
+	    (gpa & (GUEST_PAGE - 1)) + bytes(&ls) * elements(&ls) > GUEST_PAGE) {
+		av_inject_abort(vcpu, false, far, iss);
+		return 1;
+	}
+	vcpu->mmio.insn = ls;
+	vcpu->mmio.element = 0;
+	vcpu->mmio.gpa = gpa;
+	return go_on(vcpu);
+}
