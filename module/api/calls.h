@@ -68,6 +68,8 @@ int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *event
 /* mmu/: memory slots. */
 int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region *mem);
 int av_mmu_get_dirty_log(struct av_vm *vm, const struct kvm_dirty_log *log);
+int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log);
+int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);	/* -EINVAL */
 
 /* mmio/ */
 int av_ioeventfd(struct av_vm *vm, const struct kvm_ioeventfd *args);
@@ -87,7 +89,5 @@ int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);
 int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
-/* KVM_ARM_SET_COUNTER_OFFSET; -EBUSY when a vCPU runs. */
-int av_timer_set_offset(struct av_vm *vm, const struct kvm_arm_counter_offset *offset);
 
 #endif /* AV_API_CALLS_H */

@@ -6,6 +6,7 @@
 #include <linux/cpumask.h>
 
 #include "api/api.h"
+#include "mmu/slots.h"
 
 struct av_extension {
 	unsigned int cap;
@@ -16,9 +17,11 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_USER_MEMORY,			1 },
 	{ KVM_CAP_DESTROY_MEMORY_REGION_WORKS,	1 },
 	{ KVM_CAP_JOIN_MEMORY_REGIONS_WORKS,	1 },
-	{ KVM_CAP_NR_MEMSLOTS,			AV_MAX_SLOTS },
+	{ KVM_CAP_NR_MEMSLOTS,			AV_SLOTS_MAX },
 	{ KVM_CAP_READONLY_MEM,			1 },
 	{ KVM_CAP_SYNC_MMU,			1 },
+	{ KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2,	KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE |
+						KVM_DIRTY_LOG_INITIALLY_SET },
 	{ KVM_CAP_ONE_REG,			1 },
 	{ KVM_CAP_MP_STATE,			1 },
 	{ KVM_CAP_IMMEDIATE_EXIT,		1 },
@@ -35,7 +38,6 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_IRQ_ROUTING,			AV_MAX_IRQ_ROUTES },
 	{ KVM_CAP_IOEVENTFD,			1 },
 	{ KVM_CAP_IOEVENTFD_ANY_LENGTH,		1 },
-	{ KVM_CAP_IOEVENTFD_NO_LENGTH,		1 },
 	{ KVM_CAP_DEVICE_CTRL,			1 },
 	{ KVM_CAP_INTERNAL_ERROR_DATA,		1 },
 	{ KVM_CAP_ENABLE_CAP_VM,		1 },

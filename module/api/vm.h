@@ -61,8 +61,6 @@ struct av_vcpu;
  * for a GICv3 is 512; ours is what leaves the table room.
  */
 #define AV_MAX_VCPUS		256
-#define AV_MAX_SLOTS		512
-#define AV_MAX_IRQ_ROUTES	4096
 #define AV_IPA_BITS_DEFAULT	40
 #define AV_IPA_BITS_MIN		32
 

@@ -32,6 +32,15 @@ static int av_vm_get_dirty_log(void *object, void __user *argp)
 	return av_mmu_get_dirty_log(object, &log);
 }
 
+static int av_vm_clear_dirty_log(void *object, void __user *argp)
+{
+	struct kvm_clear_dirty_log log;
+
+	if (copy_from_user(&log, argp, sizeof(log)))
+		return -EFAULT;
+	return av_mmu_clear_dirty_log(object, &log);
+}
+
 static int av_vm_create_device(void *object, void __user *argp)
 {
 	return av_device_ioctl_create(object, argp);
@@ -111,12 +120,15 @@ static int av_vm_set_routing(void *object, void __user *argp)
 	return r;
 }
 
-/* No capability of a VM can be switched on yet: -EINVAL as for unknown ones. */
 static int av_vm_enable_cap(void *object, void __user *argp)
 {
 	struct kvm_enable_cap cap;
 
-	return copy_from_user(&cap, argp, sizeof(cap)) ? -EFAULT : -EINVAL;
+	if (copy_from_user(&cap, argp, sizeof(cap)))
+		return -EFAULT;
+	if (cap.flags || cap.cap != KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2)
+		return -EINVAL;
+	return av_mmu_enable_manual_protect(object, cap.args[0]);
 }
 
 /* A VM has no attributes (KVM's only group filters SMCCC calls). */
@@ -131,6 +143,7 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_IRQ_LINE,			av_vm_irq_line },
 	{ KVM_SET_USER_MEMORY_REGION,	av_vm_set_memory },
 	{ KVM_GET_DIRTY_LOG,		av_vm_get_dirty_log },
+	{ KVM_CLEAR_DIRTY_LOG,		av_vm_clear_dirty_log },
 	{ KVM_IRQFD,			av_vm_irqfd },
 	{ KVM_IOEVENTFD,		av_vm_ioeventfd },
 	{ KVM_SET_GSI_ROUTING,		av_vm_set_routing },

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a VMM must be able to do without harm to the host: take guest memory
+ * away, close files, die, fork and pass junk while its vCPUs run. Each part
+ * checks what it can see; that the host's log stays clean is the lab's to see.
+ *
+ *	hostile [PART...]	those parts, or all; ends with "done"
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hostile.h"
+
+static int failures;
+
+void expect(bool condition, const char *what, ...)
+{
+	va_list args;
+
+	if (condition)
+		return;
+	failures++;
+	printf("FAILED: ");
+	va_start(args, what);
+	vprintf(what, args);
+	va_end(args);
+	printf("\n");
+	fflush(stdout);
+}
+
+const u32 guest_writer[32] = {
+	0xd2a14000,	/*    mov  x0, #0x0a000000 */
+	0xd2a80001,	/* 0: mov  x1, #0x40000000 */
+	0x91400421,	/*    add  x1, x1, #0x1000 */
+	0xd2a80402,	/*    mov  x2, #0x40200000 */
+	0xf9000021,	/* 1: str  x1, [x1] */
+	0x91020021,	/*    add  x1, x1, #0x80 */
+	0xeb02003f,	/*    cmp  x1, x2 */
+	0x54ffffa1,	/*    b.ne 1b */
+	0xf9000001,	/*    str  x1, [x0] */
+	0x17fffff8,	/*    b    0b */
+};
+
+const u32 guest_mmio[32] = {
+	0xd2a14000,	/*    mov  x0, #0x0a000000 */
+	0xf9400001,	/* 0: ldr  x1, [x0] */
+	0x17ffffff,	/*    b    0b */
+};
+
+static void on_signal(int number)
+{
+}
+
+static void *run_thread(void *arg)
+{
+	struct runner *r = arg;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
+		if (ioctl(r->g.vcpu, KVM_RUN, 0) && errno != EINTR) {
+			__atomic_store_n(&r->error, errno, __ATOMIC_RELEASE);
+			break;
+		}
+		__atomic_fetch_add(&r->exits, 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+void run_in_thread(struct runner *r)
+{
+	if (pthread_create(&r->thread, NULL, run_thread, r))
+		die("pthread_create");
+}
+
+void start_runner(struct runner *r, const u32 *code, size_t size)
+{
+	memset(r, 0, sizeof(*r));
+	new_guest(&r->g, code, size);
+	run_in_thread(r);
+}
+
+int stop_runner(struct runner *r)
+{
+	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
+	while (pthread_tryjoin_np(r->thread, NULL)) {
+		pthread_kill(r->thread, SIGUSR1);
+		usleep(1000);
+	}
+	return r->error;
+}
+
+bool runner_progress(struct runner *r, unsigned long n)
+{
+	unsigned long from = __atomic_load_n(&r->exits, __ATOMIC_ACQUIRE);
+	int ms;
+
+	for (ms = 0; ms < 30000; ms++) {
+		if (__atomic_load_n(&r->exits, __ATOMIC_ACQUIRE) >= from + n)
+			return true;
+		if (__atomic_load_n(&r->error, __ATOMIC_ACQUIRE))
+			return false;
+		usleep(1000);
+	}
+	return false;
+}
+
+bool runner_ends(struct runner *r)
+{
+	int ms;
+
+	for (ms = 0; ms < 30000; ms++) {
+		if (__atomic_load_n(&r->error, __ATOMIC_ACQUIRE))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} parts[] = {
+	{ "memory", hostile_memory },
+	{ "files", hostile_files },
+	{ "processes", hostile_processes },
+	{ "arguments", hostile_arguments },
+	{ "many", hostile_many },
+};
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	size_t i;
+
+	sigaction(SIGUSR1, &action, NULL);
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!wanted(parts[i].name, argc, argv))
+			continue;
+		printf("%s\n", parts[i].name);
+		fflush(stdout);
+		parts[i].run();
+	}
+	printf(failures ? "%d failures\n" : "done\n", failures);
+	return !!failures;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ioctls with random numbers and contents, from a fixed seed, on every kind of
+ * file at once with a guest that runs. Nothing is expected but to live.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hostile.h"
+
+static u64 seed = 0x9e3779b97f4a7c15ULL;
+
+static u64 rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static const unsigned long commands[] = {
+	KVM_CHECK_EXTENSION, KVM_SET_USER_MEMORY_REGION, KVM_GET_DIRTY_LOG,
+	KVM_CLEAR_DIRTY_LOG, KVM_IRQ_LINE, KVM_IRQFD, KVM_IOEVENTFD, KVM_SET_GSI_ROUTING,
+	KVM_CREATE_DEVICE, KVM_ARM_SET_DEVICE_ADDR, KVM_ARM_PREFERRED_TARGET, KVM_ENABLE_CAP,
+	KVM_HAS_DEVICE_ATTR, KVM_SET_DEVICE_ATTR, KVM_GET_DEVICE_ATTR, KVM_ARM_VCPU_INIT,
+	KVM_GET_ONE_REG, KVM_SET_ONE_REG, KVM_GET_REG_LIST, KVM_GET_MP_STATE,
+	KVM_SET_MP_STATE, KVM_GET_VCPU_EVENTS, KVM_SET_VCPU_EVENTS, KVM_ARM_VCPU_FINALIZE,
+	KVM_SET_SIGNAL_MASK, KVM_SET_GUEST_DEBUG, KVM_SIGNAL_MSI, KVM_CREATE_IRQCHIP,
+};
+
+/* Small numbers, sizes and addresses that mean something, and any bits. */
+static u64 rnd_word(void *memory)
+{
+	switch (rnd() % 8) {
+	case 0:
+		return rnd() % 16;
+	case 1:
+		return 1ULL << rnd() % 64;
+	case 2:
+		return (rnd() % 1024) << 12;
+	case 3:
+		return (u64)memory + (rnd() % 512) * 4096;
+	case 4:
+		return GUEST_BASE + (rnd() % 1024) * 4096;
+	case 5:
+		return KVM_REG_ARM64 | (rnd() & 0x00f000000013ffffULL);
+	case 6:
+		return 0;
+	}
+	return rnd();
+}
+
+static void fill(u64 *words, size_t n, void *memory)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		words[i] = rnd_word(memory);
+		if (rnd() % 4 == 0)
+			words[i] = (words[i] & 0xffffffff) | rnd_word(memory) << 32;
+	}
+}
+
+/* One file's turn. Files that calls make are closed at the end of the process's turn. */
+static void one_call(const int *fds, size_t n, void *memory, int keep)
+{
+	u64 words[512];
+	unsigned long cmd = commands[rnd() % ARRAY_SIZE(commands)];
+	void *arg = words;
+	int fd;
+
+	fill(words, 64, memory);
+	if (rnd() % 16 == 0)
+		arg = (void *)rnd_word(memory);
+	if (rnd() % 32 == 0)
+		cmd = _IOC(rnd() % 4, KVMIO, rnd() % 256, rnd() % 512);
+	/* Neither would come back by itself. */
+	if (_IOC_NR(cmd) == _IOC_NR(KVM_RUN))
+		return;
+	fd = ioctl(fds[rnd() % n], cmd, arg);
+	if (fd > keep)
+		close(fd);
+	if (cmd == KVM_CREATE_DEVICE && (int)words[0] > keep)
+		close((int)words[0]);
+}
+
+static void random_calls(void)
+{
+	struct kvm_create_device dev = { .type = KVM_DEV_TYPE_ARM_VGIC_V3 };
+	struct guest g;
+	int fds[5], round, i, raw;
+	void *spare;
+
+	for (round = 0; round < 20; round++) {
+		new_guest(&g, guest_mmio, sizeof(guest_mmio));
+		raw = new_vcpu(g.vm, 1);
+		spare = map_memory(GUEST_SIZE);
+		if (ioctl(g.vm, KVM_CREATE_DEVICE, &dev))
+			die("KVM_CREATE_DEVICE");
+		fds[0] = g.kvm;
+		fds[1] = g.vm;
+		fds[2] = g.vcpu;
+		fds[3] = raw;
+		fds[4] = dev.fd;
+		for (i = 0; i < 3000; i++) {
+			one_call(fds, ARRAY_SIZE(fds), spare, dev.fd);
+			if (i % 10 == 0) {
+				/* Whatever it is now: a look inside and out again. */
+				g.run->immediate_exit = 1;
+				ioctl(g.vcpu, KVM_RUN, 0);
+			}
+		}
+		munmap(spare, GUEST_SIZE);
+		for (i = dev.fd; i >= g.kvm; i--)
+			close(i);
+		munmap(g.run, 4096);
+		munmap(g.memory, GUEST_SIZE);
+	}
+}
+
+/* Register values at random, and then the guest runs with them for a moment. */
+static void random_registers(void)
+{
+	struct kvm_reg_list *list;
+	struct runner r;
+	u64 words[2 + 1024], value[32];
+	struct kvm_one_reg reg;
+	size_t i;
+	int round;
+
+	for (round = 0; round < 50; round++) {
+		memset(&r, 0, sizeof(r));
+		new_guest(&r.g, guest_writer, sizeof(guest_writer));
+		list = (void *)words;
+		list->n = 1024;
+		if (ioctl(r.g.vcpu, KVM_GET_REG_LIST, list))
+			die("KVM_GET_REG_LIST");
+		for (i = 0; i < list->n; i++) {
+			if (rnd() % 4)
+				continue;
+			fill(value, ARRAY_SIZE(value), r.g.memory);
+			reg.id = list->reg[i];
+			reg.addr = (u64)value;
+			ioctl(r.g.vcpu, KVM_SET_ONE_REG, &reg);
+		}
+		run_in_thread(&r);
+		usleep(5000);
+		stop_runner(&r);
+		free_guest(&r.g);
+	}
+}
+
+void hostile_arguments(void)
+{
+	random_calls();
+	random_registers();
+}

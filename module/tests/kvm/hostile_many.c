@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Many VMs and vCPUs: all that they took comes back. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "hostile.h"
+
+/* A line of /proc/meminfo, in KiB. */
+static long meminfo(const char *name)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	char line[128];
+	long kib = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)))
+			sscanf(line + strlen(name) + 1, "%ld", &kib);
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+/* What the kernel holds for itself and cannot drop. */
+static long kernel_memory(void)
+{
+	return meminfo("SUnreclaim") + meminfo("PageTables") + meminfo("VmallocUsed");
+}
+
+static void one_vm(void)
+{
+	struct kvm_create_device dev = { .type = KVM_DEV_TYPE_ARM_VGIC_V3 };
+	struct guest g;
+
+	new_guest(&g, guest_writer, sizeof(guest_writer));
+	expect(!ioctl(g.vm, KVM_CREATE_DEVICE, &dev), "KVM_CREATE_DEVICE: %s",
+	       strerror(errno));
+	close(ioctl(g.vm, KVM_GET_STATS_FD, 0));
+	close(dev.fd);
+	free_guest(&g);
+
+	new_guest(&g, guest_writer, sizeof(guest_writer));
+	expect(!ioctl(g.vcpu, KVM_RUN, 0), "KVM_RUN: %s", strerror(errno));
+	free_guest(&g);
+}
+
+static void comes_back(void)
+{
+	long before, after, free_before, free_after;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		one_vm();
+	usleep(300000);
+	before = kernel_memory();
+	free_before = meminfo("MemFree");
+	for (i = 0; i < 200; i++)
+		one_vm();
+	usleep(300000);
+	after = kernel_memory();
+	free_after = meminfo("MemFree");
+	/* 200 VMs have some 12 pages each of their own, and a table a megabyte. */
+	expect(after - before < 2048, "200 VMs left %ld KiB in the kernel", after - before);
+	expect(free_before - free_after < 4096, "200 VMs left %ld KiB less",
+	       free_before - free_after);
+}
+
+static void many_vcpus(void)
+{
+	int kvm = open_kvm(), vm = new_vm(kvm), limit, i;
+	struct rlimit files = { 2048, 2048 };
+
+	setrlimit(RLIMIT_NOFILE, &files);
+	limit = ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_MAX_VCPUS);
+	for (i = 0; i < limit; i++) {
+		int vcpu = ioctl(vm, KVM_CREATE_VCPU, i);
+
+		expect(vcpu >= 0, "vCPU %d of %d: %s", i, limit, strerror(errno));
+		if (vcpu < 0)
+			break;
+		close(vcpu);
+	}
+	expect(ioctl(vm, KVM_CREATE_VCPU, limit) == -1 && errno == EINVAL,
+	       "vCPU %d of %d can be made", limit, limit);
+	close(vm);
+	close(kvm);
+}
+
+void hostile_many(void)
+{
+	many_vcpus();
+	comes_back();
+}

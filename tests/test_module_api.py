@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""KVM's API, call by call: the module's answers are real KVM's, or declared with a reason.
+
+`module/tests/kvm/conform` makes several thousand calls, right and wrong ones, and prints a line for
+each. It runs on the board with EL2, on its KVM, and on the board without, on the module; the lines
+must agree but for those that `data/module_api.toml` declares. A declaration that no difference
+needs any more fails too.
+"""
+
+import fnmatch
+import subprocess
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from armvisor_lab.board import Board
+
+TOP = Path(__file__).resolve().parents[1]
+BUILD = TOP / "build/module"
+DECLARED = tomllib.loads((TOP / "tests/data/module_api.toml").read_text())["difference"]
+KERNEL = "6.12"
+
+
+def make(*words: str) -> None:
+    done = subprocess.run(["make", "-s", "-C", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"make {' '.join(words)}:\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="module")
+def programs() -> Path:
+    make(str(TOP / "module/tests/kvm"))
+    return BUILD / "kvm"
+
+
+@pytest.fixture(scope="module")
+def module() -> Path:
+    make(str(TOP / "module"), f"KVER={KERNEL}")
+    return BUILD / KERNEL / "armvisor.ko"
+
+
+def on_kvm(program: Path) -> str:
+    board = Board(el2=True, kernel=KERNEL, files={"/program": program}, timeout=240)
+    return board.run(["/program"]).check().text
+
+
+def on_module(program: Path, module: Path, *words: str, smp: int = 1) -> str:
+    files = {"/program": program, "/armvisor.ko": module}
+    board = Board(kernel=KERNEL, files=files, timeout=400, smp=smp)
+    script = 'insmod /armvisor.ko && "$@" && rmmod armvisor'
+    return board.run(["sh", "-c", script, "sh", "/program", *words]).check().text
+
+
+def answers(text: str) -> dict[str, str]:
+    """The lines by name; a name that comes again is numbered."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.partition(" = ")
+        if not equals:
+            continue
+        seen[name] += 1
+        found[name if seen[name] == 1 else f"{name}#{seen[name]}"] = value
+    return found
+
+
+def patterns() -> list[str]:
+    return [pattern for row in DECLARED for pattern in row["lines"]]
+
+
+def test_declarations_have_reasons():
+    assert all(len(row["reason"]) > 10 for row in DECLARED)
+    assert not [pattern for pattern, n in Counter(patterns()).items() if n > 1]
+
+
+def test_answers_are_kvms(programs: Path, module: Path):
+    with_el2 = on_kvm(programs / "conform")
+    without = on_module(programs / "conform", module)
+    assert with_el2.endswith("done\n"), "the program did not finish on KVM"
+    assert without.endswith("done\n"), "the program did not finish on the module"
+    kvm, ours = answers(with_el2), answers(without)
+    assert len(kvm) > 3000
+
+    unused = set(patterns())
+    undeclared = []
+    for name in dict.fromkeys([*kvm, *ours]):
+        if kvm.get(name) == ours.get(name):
+            continue
+        used = [pattern for pattern in patterns() if fnmatch.fnmatchcase(name, pattern)]
+        unused -= set(used)
+        if not used:
+            undeclared.append(f"{name}: KVM {kvm.get(name)}, module {ours.get(name)}")
+    assert not undeclared, f"{len(undeclared)} answers differ:\n" + "\n".join(undeclared)
+    assert not unused, f"declared differences that are none: {sorted(unused)}"
+
+
+def test_no_vmm_harms_the_host(programs: Path, module: Path):
+    """Memory taken away, files closed, processes killed and forked, wild arguments."""
+    assert on_module(programs / "hostile", module, smp=2).endswith("done\n")
