@@ -236,9 +236,9 @@ static int access_stopped(struct av_device *dev, const struct kvm_device_attr *a
 		return r;
 	mutex_lock(&vm->config_lock);
 	if (vm->irq.chip->vgic.initialized) {
-		raw_spin_lock_irqsave(&vm->irq.lock, flags);
+		spin_lock_irqsave(&vm->irq.lock, flags);
 		r = access_reg(dev, attr, cpu, write, val);
-		raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+		spin_unlock_irqrestore(&vm->irq.lock, flags);
 	}
 	mutex_unlock(&vm->config_lock);
 	av_vm_unlock_vcpus(vm);

@@ -38,7 +38,7 @@ static const struct av_vgic_ops av_vgic_host_ops = {
 
 int av_irq_vm_init(struct av_vm *vm)
 {
-	raw_spin_lock_init(&vm->irq.lock);
+	spin_lock_init(&vm->irq.lock);
 	av_timer_vm_init(vm);
 	av_irqfd_vm_init(vm);
 	return 0;
@@ -67,9 +67,9 @@ static int add_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 	r = av_layout_place(&chip->layout, chip->vgic.nr_cpus + 1);
 	if (r)
 		return r;
-	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq.lock, flags);
 	av_vgic_add_cpu(&chip->vgic, &vcpu->irq.gic);
-	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
 	return 0;
 }
 
@@ -95,9 +95,9 @@ static void del_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 
 	if (!chip->vgic.nr_cpus || chip->vgic.cpus[chip->vgic.nr_cpus - 1] != &vcpu->irq.gic)
 		return;
-	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq.lock, flags);
 	chip->vgic.cpus[--chip->vgic.nr_cpus] = NULL;
-	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
 	av_layout_unplace(&chip->layout, chip->vgic.nr_cpus);
 }
 
@@ -176,9 +176,9 @@ int av_irqchip_init(struct av_vm *vm)
 		kvfree(spis);
 		return r;
 	}
-	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq.lock, flags);
 	av_vgic_init(vgic, spis);
-	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
 	return 0;
 }
 
@@ -241,11 +241,11 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 
 	if (!vm->irq.ready)
 		return false;
-	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq.lock, flags);
 	known = av_vgic_icc(&vm->irq.chip->vgic, gic, reg, write, val);
 	deactivated = gic->deactivated;
 	gic->deactivated = 0;
-	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
 	if (unlikely(deactivated))
 		av_irqfd_deactivated(vm, deactivated);
 	return known;
@@ -266,7 +266,7 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 	if (frame == AV_FRAME_NONE)
 		return false;
 	io.vgic = &vm->irq.chip->vgic;
-	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq.lock, flags);
 	if (frame == AV_FRAME_REDIST) {
 		io.cpu = io.vgic->cpus[cpu];
 		if (write)
@@ -278,7 +278,7 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 	} else {
 		av_vgic_dist_read(&io, val);
 	}
-	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
 	return true;
 }
 
@@ -290,9 +290,9 @@ int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level,
 
 	if (!chip || !READ_ONCE(chip->vgic.initialized))
 		return -EBUSY;
-	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq.lock, flags);
 	r = av_vgic_inject(&chip->vgic, vcpu ? &vcpu->irq.gic : NULL, intid, level, owner);
-	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
 	return r;
 }
 

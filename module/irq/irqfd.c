@@ -3,8 +3,8 @@
  * KVM_IRQFD: an eventfd whose signal is an interrupt.
  *
  * An irqfd waits on its eventfd. The wake-up runs under the eventfd's lock
- * with interrupts off and injects at once: the vGIC takes a raw spinlock and
- * no more. An irqfd ends by KVM_IRQFD's deassign flag, when the last file of
+ * with interrupts off and injects at once: the vGIC takes a spinlock and no
+ * more. An irqfd ends by KVM_IRQFD's deassign flag, when the last file of
  * its eventfd goes, or with the VM; whoever takes it off the list, under
  * irqfd_lock, queues its end, once.
  *
@@ -122,7 +122,7 @@ void av_irqfd_mark(struct av_vm *vm)
 	if (!av_irqchip_ready(vm))
 		return;
 	idx = srcu_read_lock(&vm->srcu);
-	raw_spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq.lock, flags);
 	for (i = 0; i < chip->vgic.nr_spis; i++)
 		chip->vgic.spis[i].notify = false;
 	list_for_each_entry(resampler, &vm->irq.resamplers, link) {
@@ -130,7 +130,7 @@ void av_irqfd_mark(struct av_vm *vm)
 		if (intid >= 0 && intid < av_vgic_nr_irqs(&chip->vgic))
 			chip->vgic.spis[intid - AV_VGIC_PRIVATE].notify = true;
 	}
-	raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
 	srcu_read_unlock(&vm->srcu, idx);
 }
 

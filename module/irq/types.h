@@ -29,7 +29,7 @@ struct av_irqchip {
 struct av_irq_routes;
 
 struct av_vm_irq {
-	raw_spinlock_t lock;		/* the vGIC; interrupts off */
+	spinlock_t lock;		/* the vGIC; interrupts off */
 
 	/*
 	 * Made by KVM_CREATE_DEVICE, freed with the VM. created under vm->lock

@@ -85,7 +85,7 @@ static void arm(struct av_vcpu *vcpu, bool any, u64 in)
 		return;
 	irq->armed = true;
 	irq->deadline = deadline;
-	hrtimer_start(&irq->hrtimer, ns_to_ktime(ticks_to_ns(in)), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&irq->hrtimer, ns_to_ktime(ticks_to_ns(in)), HRTIMER_MODE_REL_PINNED);
 }
 
 static void set_line(struct av_vcpu *vcpu, enum av_timer_id id, bool level)
@@ -186,7 +186,7 @@ void av_timer_vm_init(struct av_vm *vm)
 
 void av_timer_vcpu_init(struct av_vcpu *vcpu)
 {
-	av_hrtimer_setup(&vcpu->irq.hrtimer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	av_hrtimer_setup(&vcpu->irq.hrtimer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED);
 }
 
 void av_timer_vcpu_destroy(struct av_vcpu *vcpu)
@@ -209,10 +209,10 @@ int av_timer_first_run(struct av_vm *vm)
 	if (vm->irq.ppi[AV_TIMER_VIRT] == vm->irq.ppi[AV_TIMER_PHYS])
 		return -EINVAL;
 	av_for_each_vcpu(i, vcpu, vm) {
-		raw_spin_lock_irqsave(&vm->irq.lock, flags);
+		spin_lock_irqsave(&vm->irq.lock, flags);
 		for (id = 0; id < AV_NR_TIMERS; id++)
 			vcpu->irq.gic.private[vm->irq.ppi[id]].owned = true;
-		raw_spin_unlock_irqrestore(&vm->irq.lock, flags);
+		spin_unlock_irqrestore(&vm->irq.lock, flags);
 		WRITE_ONCE(vcpu->irq.recheck, true);
 	}
 	return 0;
