@@ -18,7 +18,8 @@ unsigned int av_api_ipa_limit(void)
 	static const u8 bits[] = { 32, 36, 40, 42, 44, 48 };
 	unsigned int parange = read_sanitised_ftr_reg(SYS_ID_AA64MMFR0_EL1) & 0xf;
 
-	return bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)];
+	return min_t(unsigned int, bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)],
+		     AV_IPA_BITS_MAX);
 }
 
 /* KVM_CREATE_VM's type: the IPA size in its low byte, 0 for 40 bits. */

@@ -16,6 +16,9 @@
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
 #define AV_SPARE_PTS		8
 
+/* What the reverse map can name, down to a size that PARange can say. */
+#define AV_IPA_BITS_MAX		42
+
 /* Table pages a VM may always have; more with its memory. */
 #define AV_MIN_PTS		2048
 
