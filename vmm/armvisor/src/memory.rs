@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Guest memory: one memfd, mapped once, at 2 MiB boundaries on both sides.
 //!
-//! A page of guest memory costs the host a fault when the guest first touches it, and the kernel must
-//! clear it. With 4 KiB pages a Debian boot takes tens of thousands of such faults; with 2 MiB pages
-//! a hundred. That is what `--huge-pages` chooses.
+//! A page of guest memory costs the host a fault when the guest first touches it. With 4 KiB pages a
+//! Debian boot takes 17,000 such faults; with 2 MiB pages a hundred. That is what `--huge-pages` is
+//! about. For `thp` there are three ways, the first that works is taken:
+//! 1. memfd, where the host's setting for shared memory (shmem_enabled) allows huge pages;
+//! 2. a file on a private tmpfs with huge pages on, where this process may mount one;
+//! 3. memfd, with huge pages made at once for the part that the kernel and initrd are loaded to.
+//!
+//! Making them at once for all of it would take memory that the guest may never use.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +20,7 @@ use vm_memory::{GuestAddress, GuestRegionMmap, MmapRegion};
 use crate::layout::RAM_BASE;
 use crate::outcome::Refusal;
 use crate::size::{self, MEMORY_BLOCK};
-use crate::sys::memory::{Advice, advise, map_aligned, memfd, seal_size};
+use crate::sys::memory::{Advice, advise, huge_tmpfs_file, map_aligned, memfd, seal_size};
 
 /// What the host backs guest memory with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -34,6 +39,7 @@ pub struct Memory {
     pub guest: Arc<GuestMemory>,
     pub file: File,
     region: Arc<MmapRegion>,
+    backing: Backing,
 }
 
 impl Memory {
@@ -47,11 +53,15 @@ impl Memory {
         };
         let len = usize::try_from(bytes)
             .map_err(|_| Refusal::usage("more memory than this machine can address"))?;
-        let file = memfd(c"armvisor-memory", huge == HugePages::Hugetlb)
-            .map_err(|error| refuse("make a memfd for", error))?;
+        let backing = Backing::choose(huge);
+        let file = backing
+            .file()
+            .map_err(|error| refuse("make a file for", error))?;
         file.set_len(bytes)
             .map_err(|error| refuse("set the size of", error))?;
-        seal_size(&file).map_err(|error| refuse("seal the size of", error))?;
+        if backing != Backing::Tmpfs {
+            seal_size(&file).map_err(|error| refuse("seal the size of", error))?;
+        }
         let map = file
             .try_clone()
             .and_then(|file| map_aligned(file, len, MEMORY_BLOCK as usize));
@@ -73,6 +83,7 @@ impl Memory {
             guest: Arc::new(guest),
             file,
             region,
+            backing,
         };
         if huge == HugePages::Thp {
             memory.ask_for_huge_pages();
@@ -90,6 +101,77 @@ impl Memory {
             log::info!("guest memory has no huge pages: {error}");
         }
     }
+
+    /// Guest memory from its start to `bytes` is about to be filled: makes huge pages for it now,
+    /// where they do not come by themselves.
+    pub fn will_fill(&self, bytes: u64) {
+        if self.backing != Backing::MemfdCollapse {
+            return;
+        }
+        let bytes = bytes
+            .next_multiple_of(MEMORY_BLOCK)
+            .min(self.region.size() as u64);
+        match advise(&self.region, 0, bytes as usize, Advice::Collapse) {
+            Ok(()) => log::info!("huge pages for the first {}", size::display(bytes)),
+            Err(error) => log::info!("no huge pages for the kernel's memory: {error}"),
+        }
+    }
+}
+
+/// Where the pages come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backing {
+    Memfd,
+    MemfdCollapse,
+    MemfdHugetlb,
+    Tmpfs,
+}
+
+const SHMEM_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+
+impl Backing {
+    fn choose(huge: HugePages) -> Self {
+        match huge {
+            HugePages::Off => Backing::Memfd,
+            HugePages::Hugetlb => Backing::MemfdHugetlb,
+            HugePages::Thp => {
+                let setting = std::fs::read_to_string(SHMEM_ENABLED).unwrap_or_default();
+                if shmem_allows(&setting) {
+                    Backing::Memfd
+                } else {
+                    Backing::around_the_setting()
+                }
+            }
+        }
+    }
+
+    /// The host's setting keeps huge pages from memfds.
+    fn around_the_setting() -> Self {
+        match huge_tmpfs_file() {
+            Ok(_) => Backing::Tmpfs,
+            Err(error) => {
+                log::info!(
+                    "no huge pages for all of guest memory: {SHMEM_ENABLED} does not allow them \
+                     ('advise' would) and a private tmpfs is not possible ({error})"
+                );
+                Backing::MemfdCollapse
+            }
+        }
+    }
+
+    fn file(self) -> io::Result<File> {
+        match self {
+            Backing::Tmpfs => huge_tmpfs_file(),
+            _ => memfd(c"armvisor-memory", self == Backing::MemfdHugetlb),
+        }
+    }
+}
+
+/// Whether the chosen word of the host's setting gives huge pages to a memfd that asks for them.
+fn shmem_allows(setting: &str) -> bool {
+    ["[always]", "[advise]", "[within_size]", "[force]"]
+        .iter()
+        .any(|word| setting.contains(word))
 }
 
 /// The sentence for a hugetlb pool that is too small.
@@ -162,6 +244,33 @@ mod tests {
             memory.guest.last_addr(),
             GuestAddress(RAM_BASE + 32 * MIB - 1)
         );
+    }
+
+    #[test]
+    fn the_hosts_setting_is_understood() {
+        assert!(shmem_allows("always within_size [advise] never deny force"));
+        assert!(!shmem_allows(
+            "always within_size advise [never] deny force"
+        ));
+        assert!(!shmem_allows(
+            "always within_size advise never [deny] force"
+        ));
+        assert!(!shmem_allows(""));
+    }
+
+    #[test]
+    fn every_backing_holds_what_is_written() {
+        for huge in [HugePages::Off, HugePages::Thp] {
+            let memory = Memory::new(32 * MIB, huge).unwrap();
+            memory.will_fill(3 * MIB);
+            memory
+                .guest
+                .write_obj(0x55_u8, GuestAddress(RAM_BASE + 7 * MIB))
+                .unwrap();
+            let mut byte = [0];
+            std::os::unix::fs::FileExt::read_exact_at(&memory.file, &mut byte, 7 * MIB).unwrap();
+            assert_eq!(byte, [0x55], "{huge:?}: {:?}", memory.backing);
+        }
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     vm.add_memory(0, layout::RAM_BASE, memory.region())?;
     phases.done("memory");
 
+    memory.will_fill(kernel::space(&args.kernel, args.initrd.as_deref()));
     let loaded = kernel::load(&args.kernel, &memory.guest)?;
     let initrd = match &args.initrd {
         Some(path) => Some(kernel::load_initrd(path, &memory.guest, loaded.end)?),

@@ -91,6 +91,13 @@ pub fn load_initrd(
     })
 }
 
+/// About how much memory the files will fill, from the start of it; an estimate for those who
+/// prepare that memory, 0 where the files cannot be had.
+pub fn space(kernel: &Path, initrd: Option<&Path>) -> u64 {
+    let len = |path: &Path| path.metadata().map_or(0, |data| data.len());
+    len(kernel) + initrd.map_or(0, len)
+}
+
 fn open(what: &str, path: &Path) -> Result<(File, u64), Refusal> {
     let file = File::open(path).map_err(|error| Refusal::open(what, path, &error))?;
     let data = file
