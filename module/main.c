@@ -1,24 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading and unloading.
+ *
+ * Every precondition is looked at before anything is made; what fails says in
+ * one sentence what is missing and what to do. The device node comes last:
+ * once it is there, VMs come. Open files hold the module, so when it is
+ * unloaded none is left.
+ */
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "api/api.h"
+#include "cpu/sysreg.h"
+#include "irq/irq.h"
+#include "mmu/mmu.h"
+#include "preconditions.h"
 #include "switch/switch.h"
+
+struct step {
+	int (*init)(void);
+	void (*exit)(void);
+};
+
+/* KVM's number is taken where the host started at EL2 and has KVM of its own. */
+static int api_init(void)
+{
+	int ret = av_api_init(false);
+
+	return ret == -EBUSY ? av_api_init(true) : ret;
+}
+
+/* In order; undone in reverse. */
+static const struct step steps[] = {
+	{ av_check_preconditions, NULL },
+	{ av_sysreg_init, NULL },
+	{ av_window_init, av_window_exit },
+	{ av_switch_selftest, NULL },
+	{ av_mmu_init, av_mmu_exit },
+	{ av_irq_init, av_irq_exit },
+	{ api_init, av_api_exit },
+};
+
+static void undo(unsigned int done)
+{
+	while (done--)
+		if (steps[done].exit)
+			steps[done].exit();
+}
 
 static int __init av_module_init(void)
 {
-	int ret = av_window_init();
+	unsigned int i;
+	int ret;
 
-	if (ret)
-		return ret;
-	ret = av_switch_selftest();
-	if (ret)
-		av_window_exit();
-	return ret;
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		ret = steps[i].init();
+		if (ret) {
+			undo(i);
+			return ret;
+		}
+	}
+	pr_info("armvisor: /dev/%s is ready\n", av_api_node());
+	return 0;
 }
 
 static void __exit av_module_exit(void)
 {
-	av_window_exit();
+	undo(ARRAY_SIZE(steps));
 }
 
 module_init(av_module_init);

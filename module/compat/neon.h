@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* FP/SIMD in the kernel: from 6.19 on, the caller brings the memory to save it in. */
+#ifndef AV_COMPAT_NEON_H
+#define AV_COMPAT_NEON_H
+
+#include <linux/version.h>
+#include <asm/neon.h>
+#include <asm/ptrace.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define av_neon_begin(state)	kernel_neon_begin(state)
+#define av_neon_end(state)	kernel_neon_end(state)
+#else
+#define av_neon_begin(state)	((void)(state), kernel_neon_begin())
+#define av_neon_end(state)	((void)(state), kernel_neon_end())
+#endif
+
+#endif /* AV_COMPAT_NEON_H */

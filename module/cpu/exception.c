@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Exception entry and return of the virtual CPU. Pure: see cpu/exception.h.
+ *
+ * The guest's CPU has no PAN and no UAO, so these stay 0; it has what the host
+ * has of SSBS, DIT and BTYPE, which live in the physical PSTATE.
+ */
+#include "cpu/exception.h"
+
+#define SCTLR_DSSBS	BIT_ULL(44)
+#define MDSCR_SS	BIT_ULL(0)
+#define MDSCR_KDE	BIT_ULL(13)
+#define OSLSR_OSLK	BIT_ULL(1)
+
+/* What of a saved PSTATE is virtual, besides the mode. */
+#define VIRTUAL_BITS	(AV_PSR_DAIF | AV_PSR_IL | AV_PSR_SS)
+
+/* Would a step of an instruction in this mode be taken as an exception? */
+static bool step_enabled(const struct av_srf *srf, u64 pstate)
+{
+	if (!(srf->sys[AV_MDSCR_EL1] & MDSCR_SS) || (srf->sys[AV_OSLSR_EL1] & OSLSR_OSLK))
+		return false;
+	if (!(pstate & AV_PSR_EL1T))
+		return true;
+	return (srf->sys[AV_MDSCR_EL1] & MDSCR_KDE) && !(pstate & AV_PSR_D);
+}
+
+bool av_srf_stepping(const struct av_srf *srf)
+{
+	return step_enabled(srf, srf->vpstate);
+}
+
+static u32 vector_group(const struct av_srf *srf)
+{
+	switch (srf->vpstate & AV_PSR_MODE) {
+	case AV_PSR_EL0T:
+		return 0x400;
+	case AV_PSR_EL1T:
+		return 0x000;
+	default:
+		return 0x200;
+	}
+}
+
+u32 av_srf_take(struct av_srf *srf, u32 vector)
+{
+	u32 offset = vector_group(srf) + vector;
+
+	srf->sys[AV_SPSR_EL1] = av_srf_spsr(srf);
+	srf->sys[AV_ELR_EL1] = srf->pc;
+	av_srf_set_mode(srf, AV_PSR_EL1H);
+	srf->vpstate = AV_PSR_EL1H | AV_PSR_DAIF;
+	srf->pstate &= ~(AV_PSR_BTYPE | AV_PSR_SSBS);
+	if (srf->sys[AV_SCTLR_EL1] & SCTLR_DSSBS)
+		srf->pstate |= AV_PSR_SSBS;
+	srf->pc = srf->sys[AV_VBAR_EL1] + offset;
+	return offset;
+}
+
+/* The class of an exception from the same level is one more, where there are two. */
+static u64 esr_same_level(u64 esr)
+{
+	switch (av_esr_ec(esr)) {
+	case AV_EC_IABT_LOW:
+	case AV_EC_DABT_LOW:
+	case AV_EC_BREAKPT_LOW:
+	case AV_EC_SOFTSTP_LOW:
+	case AV_EC_WATCHPT_LOW:
+		return esr + FIELD_PREP(AV_ESR_EC, 1);
+	default:
+		return esr;
+	}
+}
+
+u32 av_srf_take_sync(struct av_srf *srf, u64 esr)
+{
+	srf->sys[AV_ESR_EL1] = av_srf_el1(srf) ? esr_same_level(esr) : esr;
+	return av_srf_take(srf, AV_VECTOR_SYNC);
+}
+
+static bool mode_exists(u64 spsr)
+{
+	switch (spsr & AV_PSR_MODE) {
+	case AV_PSR_EL0T:
+	case AV_PSR_EL1T:
+	case AV_PSR_EL1H:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void av_srf_set_pstate(struct av_srf *srf, u64 pstate)
+{
+	av_srf_set_mode(srf, pstate);
+	srf->vpstate = pstate & (VIRTUAL_BITS | AV_PSR_MODE);
+	srf->pstate = (srf->pstate & ~AV_PSR_PHYS) | (pstate & AV_PSR_PHYS);
+}
+
+void av_srf_eret(struct av_srf *srf)
+{
+	u64 spsr = srf->sys[AV_SPSR_EL1];
+	bool was_stepping = av_srf_stepping(srf);
+
+	srf->pc = srf->sys[AV_ELR_EL1];
+	/*
+	 * An illegal return stays in its mode with PSTATE.IL set; the next
+	 * instruction then takes the exception.
+	 */
+	if (!mode_exists(spsr))
+		spsr = (spsr & ~AV_PSR_MODE) | (srf->vpstate & AV_PSR_MODE) | AV_PSR_IL;
+	/* SPSR.SS counts only where stepping begins with this return. */
+	if (was_stepping || !step_enabled(srf, spsr))
+		spsr &= ~AV_PSR_SS;
+	av_srf_set_pstate(srf, spsr);
+}
+
+void av_srf_skip(struct av_srf *srf)
+{
+	srf->pc += 4;
+	srf->pstate &= ~AV_PSR_BTYPE;
+	srf->vpstate &= ~AV_PSR_SS;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Why the guest was left, and who deals with it: one table by exception class.
+ * Handlers return as cpu/cpu.h says. The hardware's view is of an exception
+ * from EL0; the guest's of one from where its virtual CPU was.
+ */
+#include <linux/ratelimit.h>
+
+#include "cpu/cpu.h"
+#include "cpu/exception.h"
+#include "mmu/mmu.h"
+#include "stats/stats.h"
+
+#define CPACR_FPEN		GENMASK_ULL(21, 20)
+#define CPACR_FPEN_NONE		3
+
+/* The guest's own: it gets what the hardware said. */
+static int reflect(struct av_vcpu *vcpu)
+{
+	av_inject_sync(vcpu, vcpu->srf->esr);
+	return 1;
+}
+
+static int reflect_svc(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_SVC);
+	return reflect(vcpu);
+}
+
+static int reflect_undef(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_UNDEF);
+	av_inject_undef(vcpu);
+	return 1;
+}
+
+static int reflect_align(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_ALIGN);
+	vcpu->srf->sys[AV_FAR_EL1] = vcpu->srf->far;
+	return reflect(vcpu);
+}
+
+static int reflect_fp_exception(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_OTHER);
+	return reflect(vcpu);
+}
+
+static int reflect_debug(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_DEBUG);
+	return reflect(vcpu);
+}
+
+static int reflect_watchpoint(struct av_vcpu *vcpu)
+{
+	vcpu->srf->sys[AV_FAR_EL1] = vcpu->srf->far;
+	return reflect_debug(vcpu);
+}
+
+/* FPEN: bit 0 lets EL1 use FP, both together let EL0 too. */
+static bool fp_allowed(const struct av_srf *srf)
+{
+	u64 fpen = FIELD_GET(CPACR_FPEN, srf->sys[AV_CPACR_EL1]);
+
+	return av_srf_el1(srf) ? fpen & 1 : fpen == CPACR_FPEN_NONE;
+}
+
+static int handle_fp(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_FP);
+	if (!fp_allowed(vcpu->srf))
+		return reflect(vcpu);
+	vcpu->cpu.fp_wanted = true;
+	return 1;
+}
+
+static int handle_abort(struct av_vcpu *vcpu)
+{
+	struct av_abort abort = { .esr = vcpu->srf->esr, .far = vcpu->srf->far };
+
+	return av_mmu_fault(vcpu, &abort);
+}
+
+/* A class that nothing EL0 does can make: the machine has something we do not know. */
+static int handle_strange(struct av_vcpu *vcpu)
+{
+	return av_vm_kill(vcpu, "exception class %#x (ESR %#llx) at %#llx is not known to this hypervisor",
+			  av_esr_ec(vcpu->srf->esr), vcpu->srf->esr, vcpu->srf->pc);
+}
+
+typedef int (*exit_handler)(struct av_vcpu *vcpu);
+
+static const exit_handler handlers[64] = {
+	[AV_EC_UNKNOWN]		= av_handle_unknown,
+	[AV_EC_WFX]		= av_handle_wfx,
+	[AV_EC_FP]		= handle_fp,
+	[0x0d]			= reflect_undef,	/* BTI, which the guest has not */
+	[AV_EC_SVC64]		= reflect_svc,
+	[AV_EC_SYS64]		= av_handle_sys64,
+	[AV_EC_SVE]		= reflect_undef,
+	[0x1d]			= reflect_undef,	/* SME */
+	[AV_EC_IABT_LOW]	= handle_abort,
+	[AV_EC_DABT_LOW]	= handle_abort,
+	[AV_EC_PC_ALIGN]	= reflect_align,
+	[AV_EC_SP_ALIGN]	= reflect_align,
+	[AV_EC_FP_EXC64]	= reflect_fp_exception,
+	[AV_EC_BREAKPT_LOW]	= reflect_debug,
+	[AV_EC_SOFTSTP_LOW]	= reflect_debug,
+	[AV_EC_WATCHPT_LOW]	= reflect_watchpoint,
+	[AV_EC_BRK64]		= reflect_debug,
+};
+
+static int handle_sync(struct av_vcpu *vcpu)
+{
+	exit_handler handler = handlers[av_esr_ec(vcpu->srf->esr)];
+
+	return handler ? handler(vcpu) : handle_strange(vcpu);
+}
+
+int av_handle_exit(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+
+	switch (srf->exit) {
+	case AV_LEFT_SYNC:
+		return handle_sync(vcpu);
+	case AV_LEFT_IRQ:
+	case AV_LEFT_FIQ:
+		/* The host took it when interrupts came on. */
+		av_count(vcpu, AV_EXIT_IRQ);
+		return 1;
+	case AV_LEFT_SERROR:
+		/* Masked while the guest runs, so not one of the machine's. */
+		av_count(vcpu, AV_EXIT_SERROR);
+		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",
+				  srf->esr);
+	default:
+		pr_err_ratelimited("armvisor: exception in the window: ESR %#llx FAR %#llx PC %#llx\n",
+				   srf->esr, srf->far, srf->pc);
+		return av_vm_kill(vcpu, "the hypervisor's own switching code took an exception (ESR %#llx, FAR %#llx, PC %#llx); please report it",
+				  srf->esr, srf->far, srf->pc);
+	}
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * FP/SIMD, lazily: trapped at each entry until the guest uses it, then loaded
+ * for that stay in the guest. The guest's registers are live only with
+ * interrupts off; whenever they are on, its state is in memory, so the host
+ * may do with the unit what it likes.
+ */
+#include <linux/linkage.h>
+
+#include "compat/neon.h"
+#include "cpu/cpu.h"
+#include "stats/stats.h"
+
+asmlinkage void av_fp_state_save(struct user_fpsimd_state *state);
+asmlinkage void av_fp_state_load(struct user_fpsimd_state *state);
+
+static_assert(offsetof(struct user_fpsimd_state, fpsr) == 512);
+static_assert(offsetof(struct user_fpsimd_state, fpcr) == 516);
+
+/* The VMM's own registers are put away; may not sleep from here to the end. */
+void av_fp_begin(struct av_vcpu *vcpu)
+{
+	av_neon_begin(&vcpu->cpu.fp_host);
+}
+
+void av_fp_load(struct av_vcpu *vcpu)
+{
+	av_stat_inc(vcpu, AV_EVENT_FP_LOAD);
+	av_fp_state_load(&vcpu->cpu.fp);
+}
+
+void av_fp_save(struct av_vcpu *vcpu)
+{
+	av_fp_state_save(&vcpu->cpu.fp);
+}
+
+void av_fp_end(struct av_vcpu *vcpu)
+{
+	av_neon_end(&vcpu->cpu.fp_host);
+}

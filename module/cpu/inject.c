@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Exceptions into the guest: the pure part is cpu/exception.c, here is what
+ * the rest of the module must know of it.
+ */
+#include <linux/kvm.h>
+
+#include "cpu/cpu.h"
+#include "cpu/exception.h"
+#include "irq/irq.h"
+#include "irq/vgic.h"
+#include "mmu/mmu.h"
+#include "stats/stats.h"
+#include "stats/trace.h"
+
+void av_vcpu_mode_changed(struct av_vcpu *vcpu)
+{
+	av_stat_inc(vcpu, AV_EVENT_MODE_SWITCH);
+	av_mmu_regime_changed(vcpu);
+}
+
+void av_inject_sync(struct av_vcpu *vcpu, u64 esr)
+{
+	struct av_srf *srf = vcpu->srf;
+	bool el1 = av_srf_el1(srf);
+	u64 pc = srf->pc;
+	u32 offset = av_srf_take_sync(srf, esr);
+
+	av_stat_inc(vcpu, AV_EVENT_INJECT_SYNC);
+	trace_av_inject(vcpu->id, offset, pc, esr, srf->sys[AV_FAR_EL1]);
+	if (!el1)
+		av_vcpu_mode_changed(vcpu);
+}
+
+void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss)
+{
+	u64 ec = insn ? AV_EC_IABT_LOW : AV_EC_DABT_LOW;
+
+	vcpu->srf->sys[AV_FAR_EL1] = far;
+	av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | (iss & AV_ESR_ISS));
+}
+
+void av_inject_undef(struct av_vcpu *vcpu)
+{
+	av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, AV_EC_UNKNOWN) | AV_ESR_IL);
+}
+
+void av_inject_serror(struct av_vcpu *vcpu, u64 iss)
+{
+	vcpu->cpu.serror_pending = true;
+	vcpu->cpu.serror_iss = iss & AV_ESR_ISS;
+}
+
+static void inject_async(struct av_vcpu *vcpu, u32 vector)
+{
+	struct av_srf *srf = vcpu->srf;
+	bool el1 = av_srf_el1(srf);
+	u64 pc = srf->pc;
+	u32 offset = av_srf_take(srf, vector);
+
+	trace_av_inject(vcpu->id, offset, pc, srf->sys[AV_ESR_EL1], 0);
+	if (!el1)
+		av_vcpu_mode_changed(vcpu);
+}
+
+static bool serror_due(const struct av_vcpu *vcpu)
+{
+	return vcpu->cpu.serror_pending && !(vcpu->srf->vpstate & AV_PSR_A);
+}
+
+/* The lines of the interrupt controller that PSTATE lets through. */
+static unsigned int irq_due(struct av_vcpu *vcpu)
+{
+	unsigned int out = av_irq_pending(vcpu);
+
+	if (vcpu->srf->vpstate & AV_PSR_I)
+		out &= ~AV_VGIC_IRQ;
+	if (vcpu->srf->vpstate & AV_PSR_F)
+		out &= ~AV_VGIC_FIQ;
+	return out;
+}
+
+bool av_inject_due(struct av_vcpu *vcpu)
+{
+	return serror_due(vcpu) || irq_due(vcpu) || (vcpu->srf->vpstate & AV_PSR_IL);
+}
+
+void av_inject_pending(struct av_vcpu *vcpu)
+{
+	unsigned int irq;
+
+	if (serror_due(vcpu)) {
+		vcpu->cpu.serror_pending = false;
+		vcpu->srf->sys[AV_ESR_EL1] = FIELD_PREP(AV_ESR_EC, AV_EC_SERROR) | AV_ESR_IL |
+					     vcpu->cpu.serror_iss;
+		av_stat_inc(vcpu, AV_EVENT_INJECT_SERROR);
+		inject_async(vcpu, AV_VECTOR_SERROR);
+		return;
+	}
+	irq = irq_due(vcpu);
+	if (irq) {
+		av_stat_inc(vcpu, AV_EVENT_INJECT_IRQ);
+		inject_async(vcpu, irq & AV_VGIC_FIQ ? AV_VECTOR_FIQ : AV_VECTOR_IRQ);
+		return;
+	}
+	/* After an illegal ERET the next instruction is the exception. */
+	if (vcpu->srf->vpstate & AV_PSR_IL)
+		av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, AV_EC_ILLEGAL) | AV_ESR_IL);
+}
+
+void av_vcpu_skip_insn(struct av_vcpu *vcpu)
+{
+	av_srf_skip(vcpu->srf);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The instructions that arrive as "unknown" from EL0, told apart. Pure.
+ */
+#ifndef AV_CPU_INSN_H
+#define AV_CPU_INSN_H
+
+#include "lib/av_types.h"
+
+enum av_insn_kind {
+	AV_INSN_UNDEF,		/* not one of these: undefined for the guest too */
+	AV_INSN_SYSREG,		/* MRS, MSR (register) */
+	AV_INSN_SYS,		/* SYS, SYSL and their names: TLBI, AT, DC, IC */
+	AV_INSN_MSR_IMM,	/* MSR (immediate) */
+	AV_INSN_HVC,
+	AV_INSN_SMC,
+	AV_INSN_ERET,
+	AV_INSN_NR_KINDS
+};
+
+struct av_insn {
+	u16 enc;	/* AV_SYS(): SYSREG, SYS; MSR_IMM with CRm 0 */
+	u16 imm;	/* HVC, SMC: 16 bits; MSR_IMM: 4 */
+	u8 rt;		/* SYSREG, SYS */
+	bool write;	/* SYSREG, SYS: from rt, not to it */
+};
+
+static inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
+{
+	u32 low = insn & 0x1f;
+
+	if ((insn & 0xffc00000) == 0xd5000000) {
+		u32 op0 = (insn >> 19) & 3;
+
+		out->enc = (insn >> 5) & 0xffff;
+		out->rt = low;
+		out->write = !(insn & BIT(21));
+		if (op0 >= 2)
+			return AV_INSN_SYSREG;
+		if (op0 == 1)
+			return AV_INSN_SYS;
+		if ((insn & 0xf01f) != 0x401f || !out->write)
+			return AV_INSN_UNDEF;
+		out->imm = (insn >> 8) & 15;
+		out->enc &= ~AV_SYS_CRM;
+		return AV_INSN_MSR_IMM;
+	}
+	if (insn == 0xd69f03e0)
+		return AV_INSN_ERET;
+	out->imm = (insn >> 5) & 0xffff;
+	if ((insn & 0xffe0001f) == 0xd4000002)
+		return AV_INSN_HVC;
+	if ((insn & 0xffe0001f) == 0xd4000003)
+		return AV_INSN_SMC;
+	return AV_INSN_UNDEF;
+}
+
+/* The same from the syndrome of a trapped MSR, MRS or system instruction (EC 0x18). */
+static inline enum av_insn_kind av_insn_from_iss(u64 iss, struct av_insn *out)
+{
+	u32 op0 = (iss >> 20) & 3;
+
+	out->enc = AV_SYS(op0, (iss >> 14) & 7, (iss >> 10) & 15, (iss >> 1) & 15,
+			  (iss >> 17) & 7);
+	out->rt = (iss >> 5) & 31;
+	out->write = !(iss & 1);
+	if (op0 >= 2)
+		return AV_INSN_SYSREG;
+	if (op0 == 1)
+		return AV_INSN_SYS;
+	out->imm = (iss >> 1) & 15;
+	out->enc &= ~AV_SYS_CRM;
+	return AV_INSN_MSR_IMM;
+}
+
+#endif /* AV_CPU_INSN_H */

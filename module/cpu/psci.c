@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PSCI 0.2 to 1.1, as the version that the VMM chose has it: power of this
+ * CPU and of others, of the system.
+ */
+#include <linux/kvm.h>
+#include <uapi/linux/psci.h>
+
+#include "api/calls.h"
+#include "cpu/cpu.h"
+#include "cpu/sysreg.h"
+
+#define AFFINITY_BITS	(GENMASK_ULL(39, 32) | GENMASK_ULL(23, 0))
+
+/* A 32-bit call's arguments are 32 bits wide. */
+static u64 arg(const struct av_vcpu *vcpu, unsigned int n)
+{
+	u64 val = vcpu->srf->regs[n];
+
+	return vcpu->srf->regs[0] & PSCI_0_2_64BIT ? val : (u32)val;
+}
+
+static int answer(struct av_vcpu *vcpu, u64 val)
+{
+	vcpu->srf->regs[0] = val;
+	return 1;
+}
+
+bool av_is_psci(const struct av_vcpu *vcpu, u32 fn)
+{
+	u32 base = fn & ~PSCI_0_2_64BIT;
+
+	return base >= PSCI_0_2_FN(0) && base <= PSCI_0_2_FN(0x1f);
+}
+
+static u64 affinity_of(const struct av_vcpu *vcpu)
+{
+	return vcpu->srf->sys[AV_MPIDR_EL1] & AFFINITY_BITS;
+}
+
+static struct av_vcpu *vcpu_by_affinity(struct av_vm *vm, u64 affinity)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	av_for_each_vcpu(i, vcpu, vm)
+		if (affinity_of(vcpu) == affinity)
+			return vcpu;
+	return NULL;
+}
+
+static int cpu_off(struct av_vcpu *vcpu)
+{
+	spin_lock(&vcpu->cpu.power_lock);
+	WRITE_ONCE(vcpu->cpu.mp_state, KVM_MP_STATE_STOPPED);
+	spin_unlock(&vcpu->cpu.power_lock);
+	return 1;
+}
+
+static int cpu_on(struct av_vcpu *vcpu)
+{
+	struct av_vcpu *target = NULL;
+	u64 affinity = arg(vcpu, 1);
+	u64 ret = PSCI_RET_SUCCESS;
+
+	if (!(affinity & ~AFFINITY_BITS))
+		target = vcpu_by_affinity(vcpu->vm, affinity);
+	if (!target || !READ_ONCE(target->initialized))
+		return answer(vcpu, PSCI_RET_INVALID_PARAMS);
+
+	spin_lock(&target->cpu.power_lock);
+	if (!av_vcpu_stopped(target)) {
+		ret = PSCI_RET_ALREADY_ON;
+	} else {
+		target->cpu.start.pc = arg(vcpu, 2);
+		target->cpu.start.x0 = arg(vcpu, 3);
+		av_vcpu_request(target, AV_REQ_RESET);
+		WRITE_ONCE(target->cpu.mp_state, KVM_MP_STATE_RUNNABLE);
+	}
+	spin_unlock(&target->cpu.power_lock);
+	if (ret == PSCI_RET_SUCCESS)
+		av_vcpu_kick(target);
+	return answer(vcpu, ret);
+}
+
+/* Is any CPU on that the affinity, down to this level, names? */
+static int affinity_info(struct av_vcpu *vcpu)
+{
+	u64 affinity = arg(vcpu, 1), level = arg(vcpu, 2);
+	u64 mask = AFFINITY_BITS;
+	struct av_vcpu *other;
+	bool found = false;
+	unsigned int i;
+
+	if (level > 3 || affinity & ~AFFINITY_BITS)
+		return answer(vcpu, PSCI_RET_INVALID_PARAMS);
+	mask &= level == 3 ? GENMASK_ULL(39, 32) : ~0ULL << (8 * level);
+	affinity &= mask;
+	av_for_each_vcpu(i, other, vcpu->vm) {
+		if ((affinity_of(other) & mask) != affinity)
+			continue;
+		found = true;
+		if (!av_vcpu_stopped(other))
+			return answer(vcpu, PSCI_0_2_AFFINITY_LEVEL_ON);
+	}
+	return answer(vcpu, found ? PSCI_0_2_AFFINITY_LEVEL_OFF : PSCI_RET_INVALID_PARAMS);
+}
+
+/*
+ * Off and reset are the VMM's to carry out; nothing runs on meanwhile. Should
+ * the VMM run this vCPU again all the same, the call has failed.
+ */
+static int system_event(struct av_vcpu *vcpu, u32 type, u64 flags)
+{
+	struct kvm_run *run = vcpu->run;
+	struct av_vcpu *other;
+	unsigned int i;
+
+	av_for_each_vcpu(i, other, vcpu->vm)
+		cpu_off(other);
+	av_vm_request_all(vcpu->vm, AV_REQ_SLEEP);
+
+	answer(vcpu, PSCI_RET_INTERNAL_FAILURE);
+	memset(&run->system_event, 0, sizeof(run->system_event));
+	run->system_event.type = type;
+	run->system_event.ndata = 1;
+	run->system_event.data[0] = flags;
+	run->exit_reason = KVM_EXIT_SYSTEM_EVENT;
+	return 0;
+}
+
+/* Vendor resets (bit 31) are not there; of the architecture's only the warm one. */
+static int system_reset2(struct av_vcpu *vcpu)
+{
+	u64 type = arg(vcpu, 1);
+
+	if (type != PSCI_1_1_RESET_TYPE_SYSTEM_WARM_RESET && !(type & PSCI_1_1_RESET_TYPE_VENDOR_START))
+		return answer(vcpu, PSCI_RET_INVALID_PARAMS);
+	return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, KVM_SYSTEM_EVENT_RESET_FLAG_PSCI_RESET2);
+}
+
+/* Standby: nothing is lost, so it is a WFI. */
+static int cpu_suspend(struct av_vcpu *vcpu)
+{
+	answer(vcpu, PSCI_RET_SUCCESS);
+	av_vcpu_block(vcpu);
+	return 1;
+}
+
+static int features(struct av_vcpu *vcpu)
+{
+	u32 minor = vcpu->vm->cpu.psci_version & 0xffff;
+
+	switch ((u32)arg(vcpu, 1)) {
+	case PSCI_0_2_FN_PSCI_VERSION:
+	case PSCI_0_2_FN_CPU_SUSPEND:
+	case PSCI_0_2_FN64_CPU_SUSPEND:
+	case PSCI_0_2_FN_CPU_OFF:
+	case PSCI_0_2_FN_CPU_ON:
+	case PSCI_0_2_FN64_CPU_ON:
+	case PSCI_0_2_FN_AFFINITY_INFO:
+	case PSCI_0_2_FN64_AFFINITY_INFO:
+	case PSCI_0_2_FN_MIGRATE_INFO_TYPE:
+	case PSCI_0_2_FN_SYSTEM_OFF:
+	case PSCI_0_2_FN_SYSTEM_RESET:
+	case PSCI_1_0_FN_PSCI_FEATURES:
+	case 0x80000000:	/* SMCCC_VERSION */
+		return answer(vcpu, PSCI_RET_SUCCESS);
+	case PSCI_1_1_FN_SYSTEM_RESET2:
+	case PSCI_1_1_FN64_SYSTEM_RESET2:
+		return answer(vcpu, minor >= 1 ? PSCI_RET_SUCCESS : PSCI_RET_NOT_SUPPORTED);
+	default:
+		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
+	}
+}
+
+/* What came with 1.0 and 1.1. */
+static int psci_1_call(struct av_vcpu *vcpu, u32 fn)
+{
+	u32 version = vcpu->vm->cpu.psci_version;
+
+	if (version < PSCI_VERSION(1, 0))
+		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
+	switch (fn) {
+	case PSCI_1_0_FN_PSCI_FEATURES:
+		return features(vcpu);
+	case PSCI_1_1_FN_SYSTEM_RESET2:
+	case PSCI_1_1_FN64_SYSTEM_RESET2:
+		if (version >= PSCI_VERSION(1, 1))
+			return system_reset2(vcpu);
+		fallthrough;
+	default:
+		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
+	}
+}
+
+int av_psci_call(struct av_vcpu *vcpu)
+{
+	u32 fn = vcpu->srf->regs[0];
+
+	switch (fn) {
+	case PSCI_0_2_FN_PSCI_VERSION:
+		return answer(vcpu, vcpu->vm->cpu.psci_version);
+	case PSCI_0_2_FN_CPU_SUSPEND:
+	case PSCI_0_2_FN64_CPU_SUSPEND:
+		return cpu_suspend(vcpu);
+	case PSCI_0_2_FN_CPU_OFF:
+		return cpu_off(vcpu);
+	case PSCI_0_2_FN_CPU_ON:
+	case PSCI_0_2_FN64_CPU_ON:
+		return cpu_on(vcpu);
+	case PSCI_0_2_FN_AFFINITY_INFO:
+	case PSCI_0_2_FN64_AFFINITY_INFO:
+		return affinity_info(vcpu);
+	case PSCI_0_2_FN_MIGRATE_INFO_TYPE:
+		/* No trusted OS is here, nor must one be moved. */
+		return answer(vcpu, PSCI_0_2_TOS_MP);
+	case PSCI_0_2_FN_SYSTEM_OFF:
+		return system_event(vcpu, KVM_SYSTEM_EVENT_SHUTDOWN, 0);
+	case PSCI_0_2_FN_SYSTEM_RESET:
+		return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, 0);
+	default:
+		return psci_1_call(vcpu, fn);
+	}
+}

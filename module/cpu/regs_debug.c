@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Debug registers (op0 2). The guest's single step is carried out by the
+ * hardware; its breakpoint and watchpoint registers keep what is written but
+ * do not match yet. There is no external debugger: its channels read as zero.
+ */
+#include <asm/sysreg.h>
+
+#include "cpu/sysreg.h"
+#include "stats/stats.h"
+
+#define OSLSR_OSLM	BIT_ULL(3)	/* the OS lock is there */
+#define OSLSR_OSLK	BIT_ULL(1)	/* and locked */
+
+static bool raz_wi(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	if (!write)
+		*val = 0;
+	return true;
+}
+
+static bool access_oslar(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	vcpu->srf->sys[AV_OSLSR_EL1] = OSLSR_OSLM | (*val & 1 ? OSLSR_OSLK : 0);
+	return true;
+}
+
+static bool access_authstatus(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write,
+			      u64 *val)
+{
+	*val = read_sysreg(dbgauthstatus_el1);
+	return true;
+}
+
+/* Only the lock itself is the VMM's to change. */
+static int set_oslsr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	if ((val ^ OSLSR_OSLM) & ~OSLSR_OSLK)
+		return -EINVAL;
+	vcpu->srf->sys[AV_OSLSR_EL1] = val;
+	return 0;
+}
+
+#define DBG_MEM(n, op2, kind)							\
+	{ .enc = AV_SYS(2, 0, 0, n, op2), .flags = AV_ROW_ALL, .cls = AV_EXIT_SYSREG,	\
+	  .vreg = AV_DBG##kind##0_EL1 + (n), .name = "DBG" #kind #n "_EL1" }
+#define DBG_PAIRS(n) \
+	DBG_MEM(n, 4, BVR), DBG_MEM(n, 5, BCR), DBG_MEM(n, 6, WVR), DBG_MEM(n, 7, WCR)
+
+static const struct av_sysreg rows[] = {
+	AV_FN(AV_SYS(2, 0, 0, 0, 2), AV_ROW_RW, SYSREG, "OSDTRRX_EL1", raz_wi),
+	DBG_PAIRS(0),
+	DBG_PAIRS(1),
+	AV_MEM(AV_SYS(2, 0, 0, 2, 0), AV_ROW_ALL, SYSREG, MDCCINT_EL1, 0),
+	AV_MEM(AV_SYS(2, 0, 0, 2, 2), AV_ROW_ALL, SYSREG, MDSCR_EL1, 0),
+	DBG_PAIRS(2),
+	AV_FN(AV_SYS(2, 0, 0, 3, 2), AV_ROW_RW, SYSREG, "OSDTRTX_EL1", raz_wi),
+	DBG_PAIRS(3),
+	DBG_PAIRS(4),
+	DBG_PAIRS(5),
+	AV_FN(AV_SYS(2, 0, 0, 6, 2), AV_ROW_RW, SYSREG, "OSECCR_EL1", raz_wi),
+	DBG_PAIRS(6),
+	DBG_PAIRS(7),
+	DBG_PAIRS(8),
+	DBG_PAIRS(9),
+	DBG_PAIRS(10),
+	DBG_PAIRS(11),
+	DBG_PAIRS(12),
+	DBG_PAIRS(13),
+	DBG_PAIRS(14),
+	DBG_PAIRS(15),
+	AV_FN(AV_SYS(2, 0, 1, 0, 0), AV_ROW_READ, SYSREG, "MDRAR_EL1", raz_wi),
+	AV_FN(AV_SYS(2, 0, 1, 0, 4), AV_ROW_WRITE, SYSREG, "OSLAR_EL1", access_oslar),
+	{ .enc = AV_SYS(2, 0, 1, 1, 4), .flags = AV_ROW_READ | AV_ROW_VMM,
+	  .cls = AV_EXIT_SYSREG, .vreg = AV_OSLSR_EL1, .name = "OSLSR_EL1",
+	  .reset = OSLSR_OSLM, .set = set_oslsr },
+	AV_FN(AV_SYS(2, 0, 1, 3, 4), AV_ROW_RW, SYSREG, "OSDLR_EL1", raz_wi),
+	AV_FN(AV_SYS(2, 0, 1, 4, 4), AV_ROW_RW, SYSREG, "DBGPRCR_EL1", raz_wi),
+	AV_FN(AV_SYS(2, 0, 7, 8, 6), AV_ROW_RW, SYSREG, "DBGCLAIMSET_EL1", raz_wi),
+	AV_FN(AV_SYS(2, 0, 7, 9, 6), AV_ROW_RW, SYSREG, "DBGCLAIMCLR_EL1", raz_wi),
+	AV_FN(AV_SYS(2, 0, 7, 14, 6), AV_ROW_READ, SYSREG, "DBGAUTHSTATUS_EL1",
+	      access_authstatus),
+	AV_FN(AV_SYS(2, 3, 0, 1, 0), AV_ROW_READ, SYSREG, "MDCCSR_EL0", raz_wi),
+	AV_FN(AV_SYS(2, 3, 0, 4, 0), AV_ROW_RW, SYSREG, "DBGDTR_EL0", raz_wi),
+	AV_FN(AV_SYS(2, 3, 0, 5, 0), AV_ROW_RW, SYSREG, "DBGDTRTX_EL0", raz_wi),
+};
+
+const struct av_sysreg_table av_regs_debug = { rows, ARRAY_SIZE(rows) };

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Identification: the CPU's name, its features (cpu/idregs.c says which), its
+ * caches.
+ *
+ * The caches are made up, as KVM's are: one level, one set, one way, so that
+ * a guest that walks sets and ways is soon done with it; the true line sizes
+ * are in CTR_EL0, which the guest reads from the hardware.
+ */
+#include <asm/cpu.h>
+#include <asm/cputype.h>
+#include <asm/sysreg.h>
+
+#include "cpu/sysreg.h"
+#include "irq/irq.h"
+#include "irq/vgic.h"
+#include "stats/stats.h"
+
+#define MPIDR_RES1		BIT_ULL(31)
+#define GUEST_CLIDR_UNIFIED_L1	4ULL
+#define GUEST_CLIDR_LOUIS		BIT_ULL(21)
+#define GUEST_CLIDR_LOC		BIT_ULL(24)
+#define GUEST_CLIDR_LOUU		BIT_ULL(27)
+
+static bool access_midr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	*val = read_cpuid_id();
+	return true;
+}
+
+static bool access_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	*val = vcpu->srf->sys[AV_MPIDR_EL1];
+	return true;
+}
+
+static bool access_revidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	*val = read_sysreg(revidr_el1);
+	return true;
+}
+
+static bool access_aidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	*val = read_sysreg(aidr_el1);
+	return true;
+}
+
+/* With IDC set, data caches need no cleaning to any point of unification. */
+static bool access_clidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	*val = GUEST_CLIDR_UNIFIED_L1 | GUEST_CLIDR_LOC;
+	if (!(read_sysreg(ctr_el0) & BIT_ULL(28)))
+		*val |= GUEST_CLIDR_LOUIS | GUEST_CLIDR_LOUU;
+	return true;
+}
+
+static bool access_ccsidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	/* log2 of the line in words of 16 bytes; DminLine counts in words of 4. */
+	u64 line = FIELD_GET(GENMASK_ULL(19, 16), read_sysreg(ctr_el0));
+
+	*val = line > 2 ? line - 2 : 0;
+	return true;
+}
+
+static bool access_csselr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	if (write)
+		vcpu->srf->sys[AV_CSSELR_EL1] = *val & 0xf;
+	else
+		*val = vcpu->srf->sys[AV_CSSELR_EL1];
+	return true;
+}
+
+static bool access_ctr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	/* Virtual EL0 comes here when its kernel cleared SCTLR_EL1.UCT. */
+	if (!av_srf_el1(vcpu->srf))
+		return false;
+	*val = read_sysreg(ctr_el0);
+	return true;
+}
+
+static unsigned int idreg_of(const struct av_sysreg *reg)
+{
+	return AV_IDREG(FIELD_GET(AV_SYS_CRM, reg->enc), FIELD_GET(AV_SYS_OP2, reg->enc));
+}
+
+static u64 idreg_value(struct av_vcpu *vcpu, unsigned int n)
+{
+	u64 val = READ_ONCE(vcpu->vm->cpu.idregs[n]);
+
+	if (n == AV_ID_PFR0 && !av_irq_has_icc(vcpu->vm))
+		val &= ~AV_ID_PFR0_GIC;
+	return val;
+}
+
+static bool access_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	*val = idreg_value(vcpu, idreg_of(reg));
+	return true;
+}
+
+static int get_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val)
+{
+	reg->access(vcpu, reg, false, val);
+	return 0;
+}
+
+/* What the VMM may write is what it reads. */
+static int set_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	u64 have = 0;
+
+	reg->access(vcpu, reg, false, &have);
+	return val == have ? 0 : -EINVAL;
+}
+
+/* The VM's ID registers: a VMM may take features away, before the first run. */
+static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	struct av_vm *vm = vcpu->vm;
+	unsigned int n = idreg_of(reg);
+	u64 limit = av_idreg_compose(n, av_host_idreg(n));
+	int ret = 0;
+
+	mutex_lock(&vm->config_lock);
+	if (val == idreg_value(vcpu, n))
+		ret = 0;
+	else if (av_vm_has_run(vm))
+		ret = -EBUSY;
+	else if (!av_idreg_may_be(n, limit, val))
+		ret = -EINVAL;
+	else
+		vm->cpu.idregs[n] = val;
+	mutex_unlock(&vm->config_lock);
+	return ret;
+}
+
+static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	vcpu->srf->sys[AV_MPIDR_EL1] = val;
+	return 0;
+}
+
+u64 av_host_idreg(unsigned int n)
+{
+	if (!av_idreg_uses_host(n))
+		return 0;
+	return read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
+}
+
+void av_idregs_init(struct av_vm *vm)
+{
+	unsigned int n;
+
+	for (n = 0; n < AV_NR_IDREGS; n++)
+		vm->cpu.idregs[n] = av_idreg_compose(n, av_host_idreg(n));
+}
+
+void av_mpidr_init(struct av_vcpu *vcpu)
+{
+	vcpu->srf->sys[AV_MPIDR_EL1] = MPIDR_RES1 | av_vgic_affinity(vcpu->id);
+}
+
+#define FIXED(op1, crm, op2, flags_, name_, access_)					\
+	{ .enc = AV_SYS(3, op1, 0, crm, op2), .flags = flags_, .cls = AV_EXIT_ID_REG,	\
+	  .vreg = AV_NR_VREGS, .name = name_, .access = access_, .get = get_fixed,	\
+	  .set = set_fixed }
+#define SEEN	(AV_ROW_READ | AV_ROW_VMM)
+#define ID(crm, op2, name_)								\
+	{ .enc = AV_SYS(3, 0, 0, crm, op2), .flags = SEEN, .cls = AV_EXIT_ID_REG,		\
+	  .vreg = AV_NR_VREGS, .name = name_, .access = access_id, .get = get_fixed,	\
+	  .set = set_id }
+
+static const struct av_sysreg rows[] = {
+	FIXED(0, 0, 0, SEEN, "MIDR_EL1", access_midr),
+	{ .enc = AV_SYS(3, 0, 0, 0, 5), .flags = SEEN, .cls = AV_EXIT_ID_REG,
+	  .vreg = AV_NR_VREGS, .name = "MPIDR_EL1", .access = access_mpidr,
+	  .get = get_fixed, .set = set_mpidr },
+	FIXED(0, 0, 6, SEEN, "REVIDR_EL1", access_revidr),
+	ID(1, 0, "ID_PFR0_EL1"),
+	ID(1, 1, "ID_PFR1_EL1"),
+	ID(1, 2, "ID_DFR0_EL1"),
+	ID(1, 3, "ID_AFR0_EL1"),
+	ID(1, 4, "ID_MMFR0_EL1"),
+	ID(1, 5, "ID_MMFR1_EL1"),
+	ID(1, 6, "ID_MMFR2_EL1"),
+	ID(1, 7, "ID_MMFR3_EL1"),
+	ID(2, 0, "ID_ISAR0_EL1"),
+	ID(2, 1, "ID_ISAR1_EL1"),
+	ID(2, 2, "ID_ISAR2_EL1"),
+	ID(2, 3, "ID_ISAR3_EL1"),
+	ID(2, 4, "ID_ISAR4_EL1"),
+	ID(2, 5, "ID_ISAR5_EL1"),
+	ID(2, 6, "ID_MMFR4_EL1"),
+	ID(2, 7, "ID_ISAR6_EL1"),
+	ID(3, 0, "MVFR0_EL1"),
+	ID(3, 1, "MVFR1_EL1"),
+	ID(3, 2, "MVFR2_EL1"),
+	ID(3, 3, "ID_c3_3_EL1"),
+	ID(3, 4, "ID_PFR2_EL1"),
+	ID(3, 5, "ID_DFR1_EL1"),
+	ID(3, 6, "ID_MMFR5_EL1"),
+	ID(3, 7, "ID_c3_7_EL1"),
+	ID(4, 0, "ID_AA64PFR0_EL1"),
+	ID(4, 1, "ID_AA64PFR1_EL1"),
+	ID(4, 2, "ID_AA64PFR2_EL1"),
+	ID(4, 3, "ID_c4_3_EL1"),
+	ID(4, 4, "ID_AA64ZFR0_EL1"),
+	ID(4, 5, "ID_AA64SMFR0_EL1"),
+	ID(4, 6, "ID_c4_6_EL1"),
+	ID(4, 7, "ID_AA64FPFR0_EL1"),
+	ID(5, 0, "ID_AA64DFR0_EL1"),
+	ID(5, 1, "ID_AA64DFR1_EL1"),
+	ID(5, 2, "ID_c5_2_EL1"),
+	ID(5, 3, "ID_c5_3_EL1"),
+	ID(5, 4, "ID_AA64AFR0_EL1"),
+	ID(5, 5, "ID_AA64AFR1_EL1"),
+	ID(5, 6, "ID_c5_6_EL1"),
+	ID(5, 7, "ID_c5_7_EL1"),
+	ID(6, 0, "ID_AA64ISAR0_EL1"),
+	ID(6, 1, "ID_AA64ISAR1_EL1"),
+	ID(6, 2, "ID_AA64ISAR2_EL1"),
+	ID(6, 3, "ID_AA64ISAR3_EL1"),
+	ID(6, 4, "ID_c6_4_EL1"),
+	ID(6, 5, "ID_c6_5_EL1"),
+	ID(6, 6, "ID_c6_6_EL1"),
+	ID(6, 7, "ID_c6_7_EL1"),
+	ID(7, 0, "ID_AA64MMFR0_EL1"),
+	ID(7, 1, "ID_AA64MMFR1_EL1"),
+	ID(7, 2, "ID_AA64MMFR2_EL1"),
+	ID(7, 3, "ID_AA64MMFR3_EL1"),
+	ID(7, 4, "ID_AA64MMFR4_EL1"),
+	ID(7, 5, "ID_c7_5_EL1"),
+	ID(7, 6, "ID_c7_6_EL1"),
+	ID(7, 7, "ID_c7_7_EL1"),
+	FIXED(1, 0, 0, AV_ROW_READ, "CCSIDR_EL1", access_ccsidr),
+	FIXED(1, 0, 1, SEEN, "CLIDR_EL1", access_clidr),
+	FIXED(1, 0, 7, SEEN, "AIDR_EL1", access_aidr),
+	{ .enc = AV_SYS(3, 2, 0, 0, 0), .flags = AV_ROW_ALL, .cls = AV_EXIT_ID_REG,
+	  .vreg = AV_CSSELR_EL1, .name = "CSSELR_EL1", .access = access_csselr },
+	FIXED(3, 0, 1, SEEN, "CTR_EL0", access_ctr),
+};
+
+const struct av_sysreg_table av_regs_id = { rows, ARRAY_SIZE(rows) };

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Registers of EL1 proper: translation, exceptions, threads, the interrupt
+ * controller's CPU interface.
+ */
+#include "cpu/sysreg.h"
+#include "irq/irq.h"
+#include "irq/vgic.h"
+#include "mmu/mmu.h"
+#include "stats/stats.h"
+
+/* What KVM gives SCTLR_EL1 at reset: the bits that are RES1 without later extensions. */
+#define SCTLR_RESET	0x00c50078
+/* TCR_EL1 of a guest: no hardware access flag or dirty state, no LPA2. */
+#define TCR_HA_HD_DS	(BIT_ULL(39) | BIT_ULL(40) | BIT_ULL(59))
+
+/* A register of the translation regime: the shadow trees follow. */
+static bool access_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	u64 *mem = &vcpu->srf->sys[reg->vreg];
+
+	if (!write) {
+		*val = *mem;
+		return true;
+	}
+	if (*mem == *val)
+		return true;
+	*mem = *val;
+	av_mmu_regime_changed(vcpu);
+	return true;
+}
+
+static bool access_tcr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	if (write)
+		*val &= ~TCR_HA_HD_DS;
+	return access_regime(vcpu, reg, write, val);
+}
+
+static bool access_sctlr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	if (write && *val & AV_SCTLR_EE) {
+		av_vm_kill(vcpu, "the guest turned to big-endian, which is not supported here");
+		return true;
+	}
+	return access_regime(vcpu, reg, write, val);
+}
+
+static int set_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	access_regime(vcpu, reg, true, &val);
+	return 0;
+}
+
+/* The stack pointers: which of them is in srf->sp depends on the mode. */
+static bool access_sp_el0(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	struct av_srf *srf = vcpu->srf;
+
+	/* With SPSel 0 it is the stack pointer in use, and UNDEFINED by this name. */
+	if ((srf->vpstate & AV_PSR_MODE) != AV_PSR_EL1H)
+		return false;
+	if (write)
+		srf->sys[AV_SP_EL0] = *val;
+	else
+		*val = srf->sys[AV_SP_EL0];
+	return true;
+}
+
+static bool access_spsel(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	if (write)
+		av_srf_set_mode(vcpu->srf, *val & 1 ? AV_PSR_EL1H : AV_PSR_EL1T);
+	else
+		*val = vcpu->srf->vpstate & 1;
+	return true;
+}
+
+static bool access_currentel(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write,
+			     u64 *val)
+{
+	*val = vcpu->srf->vpstate & 0xc;
+	return true;
+}
+
+static bool access_daif(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	struct av_srf *srf = vcpu->srf;
+
+	/* From virtual EL0 it is SCTLR_EL1.UMA's to allow. */
+	if (!av_srf_el1(srf) && !(srf->sys[AV_SCTLR_EL1] & AV_SCTLR_UMA))
+		return false;
+	if (write)
+		srf->vpstate = (srf->vpstate & ~AV_PSR_DAIF) | (*val & AV_PSR_DAIF);
+	else
+		*val = srf->vpstate & AV_PSR_DAIF;
+	return true;
+}
+
+/* What is pending, masked or not. */
+static bool access_isr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	unsigned int out = av_irq_pending(vcpu);
+
+	*val = (out & AV_VGIC_IRQ ? AV_PSR_I : 0) | (out & AV_VGIC_FIQ ? AV_PSR_F : 0) |
+	       (vcpu->cpu.serror_pending ? AV_PSR_A : 0);
+	return true;
+}
+
+static bool access_icc(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	return av_icc_access(vcpu, reg->enc, write, val);
+}
+
+#define REGIME(sys, reg_, reset_, access_)					\
+	{ .enc = sys, .flags = AV_ROW_ALL, .cls = AV_EXIT_REGIME, .vreg = AV_##reg_,	\
+	  .name = #reg_, .reset = reset_, .access = access_, .set = set_regime }
+#define ICC(crn, crm, op2, flags_, name_) \
+	AV_FN(AV_SYS(3, 0, crn, crm, op2), flags_, GIC_REG, name_, access_icc)
+
+static const struct av_sysreg rows[] = {
+	REGIME(AV_SYS(3, 0, 1, 0, 0), SCTLR_EL1, SCTLR_RESET, access_sctlr),
+	AV_MEM(AV_SYS(3, 0, 1, 0, 1), AV_ROW_ALL, SYSREG, ACTLR_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 1, 0, 2), AV_ROW_ALL, SYSREG, CPACR_EL1, 0),
+	REGIME(AV_SYS(3, 0, 2, 0, 0), TTBR0_EL1, 0, access_regime),
+	REGIME(AV_SYS(3, 0, 2, 0, 1), TTBR1_EL1, 0, access_regime),
+	REGIME(AV_SYS(3, 0, 2, 0, 2), TCR_EL1, 0, access_tcr),
+	AV_MEM(AV_SYS(3, 0, 4, 0, 0), AV_ROW_RW, EXC_REG, SPSR_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 4, 0, 1), AV_ROW_RW, EXC_REG, ELR_EL1, 0),
+	AV_FN(AV_SYS(3, 0, 4, 1, 0), AV_ROW_RW, SP_EL0, "SP_EL0", access_sp_el0),
+	AV_FN(AV_SYS(3, 0, 4, 2, 0), AV_ROW_RW, PSTATE, "SPSel", access_spsel),
+	AV_FN(AV_SYS(3, 0, 4, 2, 2), AV_ROW_READ, PSTATE, "CurrentEL", access_currentel),
+	ICC(4, 6, 0, AV_ROW_RW, "ICC_PMR_EL1"),
+	AV_MEM(AV_SYS(3, 0, 5, 1, 0), AV_ROW_ALL, SYSREG, AFSR0_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 5, 1, 1), AV_ROW_ALL, SYSREG, AFSR1_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 5, 2, 0), AV_ROW_ALL, EXC_REG, ESR_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 6, 0, 0), AV_ROW_ALL, EXC_REG, FAR_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 7, 4, 0), AV_ROW_ALL, AT, PAR_EL1, 0),
+	REGIME(AV_SYS(3, 0, 10, 2, 0), MAIR_EL1, 0, access_regime),
+	AV_MEM(AV_SYS(3, 0, 10, 3, 0), AV_ROW_ALL, SYSREG, AMAIR_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 12, 0, 0), AV_ROW_ALL, EXC_REG, VBAR_EL1, 0),
+	AV_FN(AV_SYS(3, 0, 12, 1, 0), AV_ROW_READ, EXC_REG, "ISR_EL1", access_isr),
+	ICC(12, 8, 0, AV_ROW_READ, "ICC_IAR0_EL1"),
+	ICC(12, 8, 1, AV_ROW_WRITE, "ICC_EOIR0_EL1"),
+	ICC(12, 8, 2, AV_ROW_READ, "ICC_HPPIR0_EL1"),
+	ICC(12, 8, 3, AV_ROW_RW, "ICC_BPR0_EL1"),
+	ICC(12, 8, 4, AV_ROW_RW, "ICC_AP0R0_EL1"),
+	ICC(12, 8, 5, AV_ROW_RW, "ICC_AP0R1_EL1"),
+	ICC(12, 8, 6, AV_ROW_RW, "ICC_AP0R2_EL1"),
+	ICC(12, 8, 7, AV_ROW_RW, "ICC_AP0R3_EL1"),
+	ICC(12, 9, 0, AV_ROW_RW, "ICC_AP1R0_EL1"),
+	ICC(12, 9, 1, AV_ROW_RW, "ICC_AP1R1_EL1"),
+	ICC(12, 9, 2, AV_ROW_RW, "ICC_AP1R2_EL1"),
+	ICC(12, 9, 3, AV_ROW_RW, "ICC_AP1R3_EL1"),
+	ICC(12, 11, 1, AV_ROW_WRITE, "ICC_DIR_EL1"),
+	ICC(12, 11, 3, AV_ROW_READ, "ICC_RPR_EL1"),
+	ICC(12, 11, 5, AV_ROW_WRITE, "ICC_SGI1R_EL1"),
+	ICC(12, 11, 6, AV_ROW_WRITE, "ICC_ASGI1R_EL1"),
+	ICC(12, 11, 7, AV_ROW_WRITE, "ICC_SGI0R_EL1"),
+	ICC(12, 12, 0, AV_ROW_READ, "ICC_IAR1_EL1"),
+	ICC(12, 12, 1, AV_ROW_WRITE, "ICC_EOIR1_EL1"),
+	ICC(12, 12, 2, AV_ROW_READ, "ICC_HPPIR1_EL1"),
+	ICC(12, 12, 3, AV_ROW_RW, "ICC_BPR1_EL1"),
+	ICC(12, 12, 4, AV_ROW_RW, "ICC_CTLR_EL1"),
+	ICC(12, 12, 5, AV_ROW_RW, "ICC_SRE_EL1"),
+	ICC(12, 12, 6, AV_ROW_RW, "ICC_IGRPEN0_EL1"),
+	ICC(12, 12, 7, AV_ROW_RW, "ICC_IGRPEN1_EL1"),
+	AV_MEM(AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL, SYSREG, CONTEXTIDR_EL1, 0),
+	AV_MEM(AV_SYS(3, 0, 13, 0, 4), AV_ROW_ALL, TPIDR, TPIDR_EL1, 0),
+	AV_FN(AV_SYS(3, 3, 4, 2, 1), AV_ROW_RW | AV_ROW_EL0, PSTATE, "DAIF", access_daif),
+	/* EL0's own, in the hardware while the guest runs; here for EL1 writing the read-only one. */
+	AV_MEM(AV_SYS(3, 3, 13, 0, 2), AV_ROW_ALL, TPIDR, TPIDR_EL0, 0),
+	AV_MEM(AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL, TPIDR, TPIDRRO_EL0, 0),
+};
+
+const struct av_sysreg_table av_regs_vm = { rows, ARRAY_SIZE(rows) };

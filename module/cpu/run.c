@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KVM_RUN's loop.
+ *
+ * 1. Anything that ends or changes the run: signals, requests, power state.
+ * 2. An interrupt that is due changes the register file: vector, mode.
+ * 3. The shadow trees of the resulting mode (may sleep).
+ * 4. Interrupts off. in_guest is set, then requests, interrupts, signals are
+ *    looked at once more: whoever raises one after this look sees in_guest and
+ *    sends an interrupt, which ends the stay in the guest as soon as it began.
+ * 5. Into the guest and back, with the host's interrupts taken as exits.
+ * 6. Interrupts on: here the host takes the one that brought us back.
+ * 7. The exit is handled with everything allowed.
+ *
+ * Work of the host's on return to user space (TIF_NOTIFY_RESUME: task work,
+ * memory.high throttling) waits for the next exit to the VMM; what is urgent
+ * of it comes as a signal.
+ */
+#include <linux/kvm.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+#include "api/calls.h"
+#include "compat/kvm_run.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
+#include "stats/stats.h"
+#include "stats/trace.h"
+
+void av_vcpu_kick(struct av_vcpu *vcpu)
+{
+	struct task_struct *task;
+
+	/* What the kick is about is visible before in_guest and the queue are looked at. */
+	smp_mb();
+	if (waitqueue_active(&vcpu->cpu.wq))
+		wake_up(&vcpu->cpu.wq);
+	if (!READ_ONCE(vcpu->cpu.in_guest))
+		return;
+	rcu_read_lock();
+	task = rcu_dereference(vcpu->cpu.task);
+	if (task)
+		kick_process(task);
+	rcu_read_unlock();
+}
+
+static int interrupted(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_SIGNAL);
+	vcpu->run->exit_reason = KVM_EXIT_INTR;
+	return -EINTR;
+}
+
+/* >0: on into the guest; else leave. */
+static int handle_requests(struct av_vcpu *vcpu)
+{
+	if (!READ_ONCE(vcpu->requests))
+		return 1;
+	if (av_vcpu_take_request(vcpu, AV_REQ_VM_DEAD))
+		return av_vcpu_exit_dead(vcpu);
+	if (av_vcpu_take_request(vcpu, AV_REQ_RESET))
+		av_vcpu_load_start(vcpu);
+	av_vcpu_take_request(vcpu, AV_REQ_SLEEP);
+	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
+	av_vcpu_take_request(vcpu, AV_REQ_MMU);
+	return 1;
+}
+
+static int before_entry(struct av_vcpu *vcpu)
+{
+	int ret;
+
+	if (need_resched())
+		schedule();
+	else
+		cond_resched();		/* a quiescent state for RCU */
+	for (;;) {
+		ret = handle_requests(vcpu);
+		if (ret <= 0)
+			return ret;
+		if (signal_pending(current))
+			return interrupted(vcpu);
+		if (likely(!av_vcpu_stopped(vcpu)))
+			break;
+		av_vcpu_wait_started(vcpu);
+	}
+	if (av_inject_due(vcpu))
+		av_inject_pending(vcpu);
+	return av_mmu_load(vcpu) ?: 1;
+}
+
+/* With interrupts off: has anything come up since before_entry()? */
+static bool must_wait(struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->requests) || need_resched() || signal_pending(current) ||
+	       av_inject_due(vcpu);
+}
+
+/* One stay in the guest. False: something came up first. */
+static bool enter_guest(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+	bool fp = vcpu->cpu.fp_wanted;
+	struct av_entry entry;
+	bool entered = false;
+
+	if (fp)
+		av_fp_begin(vcpu);
+	local_irq_disable();
+	WRITE_ONCE(vcpu->cpu.in_guest, true);
+	/* Pairs with the barrier in av_vcpu_kick(). */
+	smp_mb();
+	if (!must_wait(vcpu)) {
+		entered = true;
+		av_mmu_prepare_entry(vcpu, &entry);
+		trace_av_entry(vcpu->id, srf->pc, srf->vpstate);
+		if (fp)
+			av_fp_load(vcpu);
+		av_stats_enter(vcpu);
+		av_switch_run(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, srf, &entry, fp);
+		av_stats_exit(vcpu);
+		if (fp)
+			av_fp_save(vcpu);
+		vcpu->cpu.fp_wanted = false;
+		trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
+	}
+	WRITE_ONCE(vcpu->cpu.in_guest, false);
+	local_irq_enable();
+	if (fp)
+		av_fp_end(vcpu);
+	return entered;
+}
+
+static int run_loop(struct av_vcpu *vcpu)
+{
+	int ret;
+
+	do {
+		ret = before_entry(vcpu);
+		if (ret > 0 && enter_guest(vcpu))
+			ret = av_handle_exit(vcpu);
+	} while (ret > 0);
+	return ret;
+}
+
+int av_vcpu_run(struct av_vcpu *vcpu)
+{
+	int ret = av_mmio_complete(vcpu);
+
+	if (ret <= 0)
+		return ret;
+	if (av_run_immediate_exit(vcpu->run))
+		return -EINTR;
+
+	vcpu->run->exit_reason = KVM_EXIT_UNKNOWN;
+	vcpu->run->flags = 0;
+	rcu_assign_pointer(vcpu->cpu.task, current);
+	ret = run_loop(vcpu);
+	RCU_INIT_POINTER(vcpu->cpu.task, NULL);
+	return ret;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * System registers as rows.
+ *
+ * A row says what a register is called, how it is encoded, what it is after a
+ * reset, who sees it, and what an access from virtual EL1 does. A register
+ * that is plain memory needs no function. An encoding without a row is
+ * UNDEFINED for the guest and not there for the VMM.
+ *
+ * Rows live in tables by subject (regs_*.c), each in ascending order of
+ * encoding and none in two; av_sysreg_init() checks that at load.
+ */
+#ifndef AV_CPU_SYSREG_H
+#define AV_CPU_SYSREG_H
+
+#include "cpu/cpu.h"
+
+/* Who sees a register. */
+enum {
+	AV_ROW_READ	= BIT(0),	/* the guest: MRS */
+	AV_ROW_WRITE	= BIT(1),	/* the guest: MSR */
+	AV_ROW_VMM	= BIT(2),	/* the VMM: one of KVM's register ids */
+	AV_ROW_EL0	= BIT(3),	/* virtual EL0 too, if the access function agrees */
+	AV_ROW_RW	= AV_ROW_READ | AV_ROW_WRITE,
+	AV_ROW_ALL	= AV_ROW_RW | AV_ROW_VMM,
+};
+
+struct av_sysreg {
+	u16 enc;
+	u8 flags;
+	u8 cls;			/* enum av_exit_class, what its trap counts as */
+	u8 vreg;		/* enum av_vreg, if it is plain memory; else AV_NR_VREGS */
+	const char *name;
+	u64 reset;
+	/* An access by virtual EL1; false: UNDEFINED after all. NULL: plain memory. */
+	bool (*access)(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val);
+	/* The VMM's view where it differs: 0 or an errno. NULL: plain memory. */
+	int (*get)(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val);
+	int (*set)(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val);
+};
+
+struct av_sysreg_table {
+	const struct av_sysreg *rows;
+	unsigned int nr;
+};
+
+extern const struct av_sysreg_table av_regs_vm, av_regs_debug, av_regs_time, av_regs_id;
+
+/* Build the index; -EINVAL if a table is out of order. At module load. */
+int av_sysreg_init(void);
+void av_sysreg_reset(struct av_vcpu *vcpu);
+
+/* The row of an encoding, or NULL. */
+const struct av_sysreg *av_sysreg_find(u16 enc);
+
+/* regs_id.c */
+u64 av_host_idreg(unsigned int n);	/* the host's, where the guest sees some of it */
+void av_idregs_init(struct av_vm *vm);
+void av_mpidr_init(struct av_vcpu *vcpu);
+
+/* The rows of a register that is memory, and of one that has a function. */
+#define AV_MEM(sys, flags_, cls_, reg_, reset_)					\
+	{ .enc = sys, .flags = flags_, .cls = AV_EXIT_##cls_, .vreg = AV_##reg_,	\
+	  .name = #reg_, .reset = reset_ }
+#define AV_FN(sys, flags_, cls_, name_, access_)					\
+	{ .enc = sys, .flags = flags_, .cls = AV_EXIT_##cls_, .vreg = AV_NR_VREGS,	\
+	  .name = name_, .access = access_ }
+
+#endif /* AV_CPU_SYSREG_H */

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Instructions that EL0 may not execute: what they do in virtual EL1.
+ *
+ * They come as "unknown" (EC 0x00), with the instruction fetched by the
+ * switcher, or as a trapped system instruction (EC 0x18), with the instruction
+ * in the syndrome. From virtual EL0 they are the guest kernel's to deal with:
+ * an unknown one is UNDEFINED, a trapped one is reflected, but for those that
+ * the guest's kernel allowed its user space and only we trap.
+ */
+#include <asm/barrier.h>
+
+#include "cpu/cpu.h"
+#include "cpu/exception.h"
+#include "cpu/insn.h"
+#include "cpu/sysreg.h"
+#include "mmu/mmu.h"
+#include "stats/stats.h"
+
+static int undefined(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_UNDEF);
+	av_inject_undef(vcpu);
+	return 1;
+}
+
+/* Trapped for virtual EL0 by its kernel's own settings. */
+static int reflect(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_SYSREG);
+	av_inject_sync(vcpu, vcpu->srf->esr);
+	return 1;
+}
+
+static bool access_row(struct av_vcpu *vcpu, const struct av_sysreg *row, bool write, u64 *val)
+{
+	u64 *mem;
+
+	if (!(row->flags & (write ? AV_ROW_WRITE : AV_ROW_READ)))
+		return false;
+	if (row->access)
+		return row->access(vcpu, row, write, val);
+	mem = &vcpu->srf->sys[row->vreg];
+	if (write)
+		*mem = *val;
+	else
+		*val = *mem;
+	return true;
+}
+
+/* MRS and MSR. */
+static int emulate_sysreg(struct av_vcpu *vcpu, const struct av_insn *insn)
+{
+	const struct av_sysreg *row = av_sysreg_find(insn->enc);
+	struct av_srf *srf = vcpu->srf;
+	u64 val = 0;
+
+	if (!row)
+		return undefined(vcpu);
+	av_count(vcpu, row->cls);
+	if (insn->write)
+		val = av_srf_get_x(srf, insn->rt);
+	if (!access_row(vcpu, row, insn->write, &val))
+		return av_srf_el1(srf) ? undefined(vcpu) : reflect(vcpu);
+	if (!insn->write)
+		av_srf_set_x(srf, insn->rt, val);
+	/* A killed VM leaves from the top of the loop. */
+	av_vcpu_skip_insn(vcpu);
+	return 1;
+}
+
+#define AV_SYS_TLBI_FIRST	AV_SYS(1, 0, 8, 0, 0)
+#define AV_SYS_TLBI_LAST	AV_SYS(1, 0, 9, 15, 7)
+#define AV_SYS_AT_CRM8		AV_SYS(1, 0, 7, 8, 0)
+#define AV_SYS_AT_CRM9		AV_SYS(1, 0, 7, 9, 0)
+#define AV_SYS_IC_IALLUIS	AV_SYS(1, 0, 7, 1, 0)
+#define AV_SYS_IC_IALLU		AV_SYS(1, 0, 7, 5, 0)
+#define AV_SYS_DC_IVAC		AV_SYS(1, 0, 7, 6, 1)
+#define AV_SYS_DC_ISW		AV_SYS(1, 0, 7, 6, 2)
+#define AV_SYS_DC_CSW		AV_SYS(1, 0, 7, 10, 2)
+#define AV_SYS_DC_CISW		AV_SYS(1, 0, 7, 14, 2)
+
+/* Cache maintenance of EL1. False: no such operation. */
+static bool emulate_cache(struct av_vcpu *vcpu, u16 enc)
+{
+	switch (enc) {
+	case AV_SYS_IC_IALLUIS:
+	case AV_SYS_IC_IALLU:
+		/* The vCPU may move to another CPU, so all of them. */
+		asm volatile("ic ialluis" : : : "memory");
+		dsb(ish);
+		return true;
+	case AV_SYS_DC_IVAC:
+	case AV_SYS_DC_ISW:
+	case AV_SYS_DC_CSW:
+	case AV_SYS_DC_CISW:
+		/*
+		 * The guest's memory is coherent for all who see it: there is
+		 * nothing to clean, and invalidation may always clean first.
+		 */
+		return true;
+	}
+	return false;
+}
+
+static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
+{
+	int ret;
+
+	av_count(vcpu, AV_EXIT_AT);
+	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt),
+			&vcpu->srf->sys[AV_PAR_EL1]);
+	if (ret)
+		return ret;
+	av_vcpu_skip_insn(vcpu);
+	return 1;
+}
+
+/* SYS: TLBI, AT, IC, DC. SYSL has no named form here: undefined. */
+static int emulate_sys(struct av_vcpu *vcpu, const struct av_insn *insn)
+{
+	u16 enc = insn->enc;
+
+	if (!insn->write)
+		return undefined(vcpu);
+	if (enc >= AV_SYS_TLBI_FIRST && enc <= AV_SYS_TLBI_LAST) {
+		av_count(vcpu, AV_EXIT_TLBI);
+		if (!av_mmu_tlbi(vcpu, enc, av_srf_get_x(vcpu->srf, insn->rt)))
+			return undefined(vcpu);
+	} else if (enc >= AV_SYS_AT_CRM8 && enc < AV_SYS_AT_CRM8 + 4) {
+		return emulate_at(vcpu, insn);
+	} else {
+		av_count(vcpu, AV_EXIT_CACHE);
+		if (!emulate_cache(vcpu, enc))
+			return undefined(vcpu);
+	}
+	av_vcpu_skip_insn(vcpu);
+	return 1;
+}
+
+#define AV_MSR_SPSEL		AV_SYS(0, 0, 4, 0, 5)
+#define AV_MSR_DAIFSET		AV_SYS(0, 3, 4, 0, 6)
+#define AV_MSR_DAIFCLR		AV_SYS(0, 3, 4, 0, 7)
+
+/* MSR (immediate): PSTATE's fields that EL0 has no say in. */
+static int emulate_msr_imm(struct av_vcpu *vcpu, const struct av_insn *insn)
+{
+	struct av_srf *srf = vcpu->srf;
+
+	av_count(vcpu, AV_EXIT_PSTATE);
+	switch (insn->enc) {
+	case AV_MSR_DAIFSET:
+		srf->vpstate |= FIELD_PREP(AV_PSR_DAIF, insn->imm);
+		break;
+	case AV_MSR_DAIFCLR:
+		srf->vpstate &= ~FIELD_PREP(AV_PSR_DAIF, insn->imm);
+		break;
+	case AV_MSR_SPSEL:
+		av_srf_set_mode(srf, insn->imm & 1 ? AV_PSR_EL1H : AV_PSR_EL1T);
+		break;
+	default:
+		/* PAN, UAO and what came later: not this CPU's. */
+		return undefined(vcpu);
+	}
+	av_vcpu_skip_insn(vcpu);
+	return 1;
+}
+
+static int emulate_eret(struct av_vcpu *vcpu)
+{
+	av_count(vcpu, AV_EXIT_ERET);
+	av_srf_eret(vcpu->srf);
+	if (!av_srf_el1(vcpu->srf))
+		av_vcpu_mode_changed(vcpu);
+	return 1;
+}
+
+/*
+ * HVC is a call that returns to the next instruction. SMC is trapped, and so
+ * reported at the instruction itself; going on after it is the handler's act.
+ * As under KVM, HVC's immediate means nothing, and of SMC's only 0 is SMCCC;
+ * others answer as an unknown function.
+ */
+static int emulate_call(struct av_vcpu *vcpu, const struct av_insn *insn, bool hvc)
+{
+	av_count(vcpu, hvc ? AV_EXIT_HVC : AV_EXIT_SMC);
+	av_vcpu_skip_insn(vcpu);
+	if (!hvc && insn->imm) {
+		av_srf_set_x(vcpu->srf, 0, ~0ULL);
+		return 1;
+	}
+	return av_handle_smccc(vcpu);
+}
+
+static int emulate(struct av_vcpu *vcpu, enum av_insn_kind kind, const struct av_insn *insn)
+{
+	switch (kind) {
+	case AV_INSN_SYSREG:
+		return emulate_sysreg(vcpu, insn);
+	case AV_INSN_SYS:
+		return emulate_sys(vcpu, insn);
+	case AV_INSN_MSR_IMM:
+		return emulate_msr_imm(vcpu, insn);
+	case AV_INSN_ERET:
+		return emulate_eret(vcpu);
+	case AV_INSN_HVC:
+		return emulate_call(vcpu, insn, true);
+	case AV_INSN_SMC:
+		return emulate_call(vcpu, insn, false);
+	default:
+		return undefined(vcpu);
+	}
+}
+
+int av_handle_unknown(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+	struct av_insn insn;
+	u32 word = srf->insn;
+	int ret;
+
+	if (!av_srf_el1(srf))
+		return undefined(vcpu);
+	if (unlikely(srf->insn == AV_INSN_UNKNOWN)) {
+		av_stat_inc(vcpu, AV_EVENT_INSN_FETCH);
+		ret = av_mmu_fetch_insn(vcpu, srf->pc, &word);
+		if (ret)
+			return ret;
+	}
+	return emulate(vcpu, av_insn_kind(word, &insn), &insn);
+}
+
+int av_handle_sys64(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+	const struct av_sysreg *row;
+	struct av_insn insn;
+	enum av_insn_kind kind = av_insn_from_iss(srf->esr & AV_ESR_ISS, &insn);
+
+	if (av_srf_el1(srf))
+		return emulate(vcpu, kind, &insn);
+
+	/* Only we trap it, the guest's kernel does not mind: a row for EL0 says. */
+	row = kind == AV_INSN_SYSREG ? av_sysreg_find(insn.enc) : NULL;
+	if (row && row->flags & AV_ROW_EL0)
+		return emulate(vcpu, kind, &insn);
+	if (kind == AV_INSN_MSR_IMM && srf->sys[AV_SCTLR_EL1] & AV_SCTLR_UMA)
+		return emulate(vcpu, kind, &insn);
+	return reflect(vcpu);
+}

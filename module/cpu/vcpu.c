@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A virtual CPU's life apart from running: creation, reset, power, what the
+ * VMM saves and restores of pending exceptions.
+ *
+ * Power. mp_state is written under power_lock: by the vCPU itself (PSCI
+ * CPU_OFF), by another one (CPU_ON), by the VMM. CPU_ON does not touch the
+ * other's register file: it leaves a start address and AV_REQ_RESET, and the
+ * vCPU loads them itself.
+ */
+#include <linux/kvm.h>
+#include <uapi/linux/psci.h>
+
+#include "api/calls.h"
+#include "cpu/cpu.h"
+#include "cpu/exception.h"
+#include "cpu/sysreg.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
+#include "mmu/regime.h"
+
+int av_cpu_vm_init(struct av_vm *vm)
+{
+	av_idregs_init(vm);
+	vm->cpu.psci_version = PSCI_VERSION(1, 1);
+	av_smccc_vm_init(vm);
+	return av_switch_vm_init(&vm->cpu.sw);
+}
+
+void av_cpu_vm_destroy(struct av_vm *vm)
+{
+	av_switch_vm_destroy(&vm->cpu.sw);
+}
+
+int av_cpu_vcpu_init(struct av_vcpu *vcpu)
+{
+	init_waitqueue_head(&vcpu->cpu.wq);
+	spin_lock_init(&vcpu->cpu.power_lock);
+	vcpu->cpu.mp_state = KVM_MP_STATE_RUNNABLE;
+	return av_switch_vcpu_init(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, vcpu->srf, vcpu->id);
+}
+
+void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)
+{
+	av_switch_vcpu_destroy(&vcpu->cpu.sw);
+}
+
+/* Everything but where the switcher finds its way. */
+int av_vcpu_reset(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+
+	memset(srf->regs, 0, sizeof(srf->regs));
+	memset(srf->sys, 0, sizeof(srf->sys));
+	srf->sp = 0;
+	srf->pc = 0;
+	srf->pstate = 0;
+	srf->vpstate = AV_PSR_EL1H | AV_PSR_DAIF;
+	av_sysreg_reset(vcpu);
+	av_mpidr_init(vcpu);
+
+	memset(&vcpu->cpu.fp, 0, sizeof(vcpu->cpu.fp));
+	vcpu->cpu.serror_pending = false;
+	vcpu->cpu.serror_iss = 0;
+	memset(vcpu->spsr_aa32, 0, sizeof(vcpu->spsr_aa32));
+	av_timer_reset(vcpu);
+	av_mmio_reset(vcpu);
+	av_mmu_regime_changed(vcpu);
+	return 0;
+}
+
+/* CPU_ON, or a system that starts again: reset, then the caller's entry point. */
+void av_vcpu_load_start(struct av_vcpu *vcpu)
+{
+	struct av_start start;
+
+	spin_lock(&vcpu->cpu.power_lock);
+	start = vcpu->cpu.start;
+	spin_unlock(&vcpu->cpu.power_lock);
+	av_vcpu_reset(vcpu);
+	vcpu->srf->pc = start.pc;
+	vcpu->srf->regs[0] = start.x0;
+}
+
+bool av_vcpu_stopped(const struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->cpu.mp_state) == KVM_MP_STATE_STOPPED;
+}
+
+void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate)
+{
+	av_srf_set_pstate(vcpu->srf, pstate);
+	av_mmu_regime_changed(vcpu);
+}
+
+struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu)
+{
+	return &vcpu->cpu.fp;
+}
+
+int av_vcpu_get_mp_state(struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->cpu.mp_state);
+}
+
+int av_vcpu_set_mp_state(struct av_vcpu *vcpu, u32 state)
+{
+	if (state != KVM_MP_STATE_RUNNABLE && state != KVM_MP_STATE_STOPPED)
+		return -EINVAL;
+	spin_lock(&vcpu->cpu.power_lock);
+	WRITE_ONCE(vcpu->cpu.mp_state, state);
+	spin_unlock(&vcpu->cpu.power_lock);
+	return 0;
+}
+
+int av_vcpu_get_events(struct av_vcpu *vcpu, struct kvm_vcpu_events *events)
+{
+	events->exception.serror_pending = vcpu->cpu.serror_pending;
+	return 0;
+}
+
+/* No RAS extension, so an SError has no syndrome of the VMM's. */
+int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *events)
+{
+	if (events->exception.serror_pending) {
+		if (events->exception.serror_has_esr)
+			return -EINVAL;
+		av_inject_serror(vcpu, 0);
+	}
+	/* A synchronous external abort, not on a walk; the address is not known. */
+	if (events->exception.ext_dabt_pending)
+		av_inject_abort(vcpu, false, 0, AV_ESR_FNV | AV_FSC_EXTERNAL);
+	return 0;
+}

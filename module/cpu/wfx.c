@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * WFI and WFE: the thread sleeps, or lets others run.
+ */
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "stats/stats.h"
+
+#define ISS_WFE		BIT_ULL(0)
+
+/* WFI ends with an interrupt, masked or not. */
+static bool wfi_over(struct av_vcpu *vcpu)
+{
+	return av_irq_pending(vcpu) || vcpu->cpu.serror_pending || READ_ONCE(vcpu->requests);
+}
+
+void av_vcpu_block(struct av_vcpu *vcpu)
+{
+	wait_event_interruptible(vcpu->cpu.wq, wfi_over(vcpu));
+	av_stat_inc(vcpu, AV_EVENT_HALT_WAKEUP);
+}
+
+void av_vcpu_wait_started(struct av_vcpu *vcpu)
+{
+	wait_event_interruptible(vcpu->cpu.wq,
+				 !av_vcpu_stopped(vcpu) || READ_ONCE(vcpu->requests));
+}
+
+/* SCTLR_EL1.nTWI and nTWE say whether user space may wait by itself. */
+static bool user_may_wait(const struct av_vcpu *vcpu, bool wfe)
+{
+	return vcpu->srf->sys[AV_SCTLR_EL1] & (wfe ? AV_SCTLR_NTWE : AV_SCTLR_NTWI);
+}
+
+int av_handle_wfx(struct av_vcpu *vcpu)
+{
+	bool wfe = vcpu->srf->esr & ISS_WFE;
+
+	if (!av_srf_el1(vcpu->srf) && !user_may_wait(vcpu, wfe)) {
+		av_inject_sync(vcpu, vcpu->srf->esr);
+		return 1;
+	}
+	av_count(vcpu, wfe ? AV_EXIT_WFE : AV_EXIT_WFI);
+	av_vcpu_skip_insn(vcpu);
+	/* WFE may end at any time; what it waits for may need this CPU. */
+	if (wfe)
+		cond_resched();
+	else
+		av_vcpu_block(vcpu);
+	return 1;
+}

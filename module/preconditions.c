@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * May this machine be used at all? A row a reason why not, with a remedy. The
+ * switch runs on the host's translation geometry and its interrupt masking, so
+ * these must be what it knows.
+ */
+#include <linux/errno.h>
+#include <linux/mm.h>
+#include <linux/printk.h>
+#include <asm/cpufeature.h>
+#include <asm/sysreg.h>
+
+#include "lib/av_types.h"
+#include "preconditions.h"
+
+#define HOST_TCR_T1SZ	GENMASK_ULL(21, 16)
+#define HOST_TCR_A1		BIT_ULL(22)
+#define HOST_TCR_DS		BIT_ULL(59)
+#define HOST_SCTLR_NMI	BIT_ULL(61)
+#define HOST_MMFR0_TGRAN4	GENMASK_ULL(31, 28)
+
+static bool page_size_wrong(void)
+{
+	return PAGE_SIZE != 4096;
+}
+
+static bool no_granule(void)
+{
+	return FIELD_GET(HOST_MMFR0_TGRAN4, read_sysreg(id_aa64mmfr0_el1)) == 15;
+}
+
+/* The window and the shadow trees are made for 48 bits and four levels. */
+static bool address_space_wrong(void)
+{
+	u64 tcr = read_sysreg(tcr_el1);
+
+	return FIELD_GET(HOST_TCR_T1SZ, tcr) != 16 || tcr & HOST_TCR_DS;
+}
+
+/* The window's table is what TTBR1's ASID goes with. */
+static bool asid_elsewhere(void)
+{
+	return !(read_sysreg(tcr_el1) & HOST_TCR_A1);
+}
+
+/* An interrupt that PSTATE.I does not mask would come in the middle of a switch. */
+static bool pseudo_nmi(void)
+{
+#ifdef CONFIG_ARM64_PSEUDO_NMI
+	if (system_uses_irq_prio_masking())
+		return true;
+#endif
+	return read_sysreg(sctlr_el1) & HOST_SCTLR_NMI;
+}
+
+static const struct precondition {
+	bool (*fails)(void);
+	const char *sentence;
+} preconditions[] = {
+	{ page_size_wrong,
+	  "this kernel has pages of another size than 4 KiB; boot one with 4 KiB pages (Debian: linux-image-arm64)" },
+	{ no_granule,
+	  "this CPU cannot translate in 4 KiB granules; there is no remedy on this machine" },
+	{ address_space_wrong,
+	  "the kernel half of this kernel is not 48 bits wide; boot with arm64.nolva (or a kernel built with ARM64_VA_BITS=48)" },
+	{ asid_elsewhere,
+	  "this kernel keeps its ASIDs in TTBR0, which no kernel from 5.0 on does; boot a newer one" },
+	{ pseudo_nmi,
+	  "this kernel uses non-maskable interrupts; boot without irqchip.gicv3_pseudo_nmi=1" },
+};
+
+int av_check_preconditions(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(preconditions); i++) {
+		if (!preconditions[i].fails())
+			continue;
+		pr_err("armvisor: cannot run here: %s\n", preconditions[i].sentence);
+		return -ENODEV;
+	}
+	return 0;
+}
