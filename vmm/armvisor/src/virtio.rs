@@ -41,9 +41,12 @@ fn host(error: armvisor_devices::Error) -> Refusal {
     Refusal::host(error.to_string())
 }
 
-fn make(args: &RunArgs, _memory: &Memory) -> Result<Vec<Box<dyn VirtioDevice>>, Refusal> {
+fn make(args: &RunArgs, memory: &Memory) -> Result<Vec<Box<dyn VirtioDevice>>, Refusal> {
+    use armvisor_devices::balloon::{Backing, Balloon};
     use armvisor_devices::block::{Block, BlockConfig};
+    use armvisor_devices::net::{Net, NetConfig};
     use armvisor_devices::rng::Rng;
+    use armvisor_devices::vsock::{Vsock, VsockConfig};
 
     let mut devices: Vec<Box<dyn VirtioDevice>> = Vec::new();
     for (index, arg) in args.disk.iter().enumerate() {
@@ -56,6 +59,23 @@ fn make(args: &RunArgs, _memory: &Memory) -> Result<Vec<Box<dyn VirtioDevice>>, 
             Block::new(file, config).map_err(|error| Refusal::file("disk", &arg.path, error))?;
         devices.push(Box::new(block));
     }
+    if let Some(arg) = &args.net {
+        let config = NetConfig {
+            tap: arg.tap.clone(),
+            mac: arg.mac,
+        };
+        devices.push(Box::new(Net::new(&config).map_err(host)?));
+    }
+    if let Some(arg) = &args.vsock {
+        let config = VsockConfig {
+            cid: arg.cid.into(),
+            uds: arg.uds.clone(),
+        };
+        devices.push(Box::new(Vsock::new(&config).map_err(host)?));
+    }
+    let release = Backing::new(memory.guest.clone());
+    let (balloon, _) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
+    devices.push(Box::new(balloon));
     devices.push(Box::new(Rng::default()));
     Ok(devices)
 }
