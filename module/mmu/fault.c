@@ -16,23 +16,9 @@
 
 #include "cpu/cpu.h"
 #include "mmio/mmio.h"
-#include "mmu/internal.h"
+#include "mmu/fault.h"
 
 #define FSC_TYPE		GENMASK(5, 2)
-
-struct fault {
-	struct av_vcpu *vcpu;
-	u64 esr, far;
-	u64 seq;
-	u8 access;
-	bool insn;
-	struct av_walk walk;
-	struct av_slot *slot;
-	/* what is filled */
-	u8 rights;
-	struct page *page;
-	bool writable;		/* by the host's leave */
-};
 
 /* What the handling of a fault came to, when it is no errno. */
 enum outcome {
@@ -41,7 +27,7 @@ enum outcome {
 	TRUE_FAULT = AV_FAULT,	/* and its code */
 };
 
-static u64 iss_of(const struct fault *f, u32 fsc)
+static u64 iss_of(const struct av_fault *f, u32 fsc)
 {
 	if (f->insn)
 		return fsc;
@@ -56,129 +42,150 @@ static u8 access_of(u64 esr)
 	return (esr & AV_ESR_WNR) && !(esr & AV_ESR_CM) ? AV_W : AV_R;
 }
 
-/*
- * What the tree may grant. The tree that both levels share holds EL0's rights;
- * where EL1 needs more, it must have a tree of its own.
- */
-static bool choose_rights(struct fault *f, const struct av_tree *tree)
-{
-	f->rights = tree->key.mode == AV_MODE_EL1 ? f->walk.el1 : f->walk.el0;
-	/* The flat map is the same for both. */
-	return !(f->access & ~f->rights);
-}
-
-static int split_tree(struct fault *f, struct av_tree *tree)
+/* The tree that both levels share holds EL0's rights: where EL1 needs more, a tree of its own. */
+static int split_tree(struct av_fault *f)
 {
 	struct av_vm *vm = f->vcpu->vm;
 
 	spin_lock(&vm->mmu_lock);
-	tree->split = true;
+	f->tree->split = true;
 	spin_unlock(&vm->mmu_lock);
 	av_mmu_regime_changed(f->vcpu);
 	return RESUME;
 }
 
 /* The host's page behind the frame, for writing too where that costs nothing. */
-static int get_page_of(struct fault *f)
+static int get_page_of(struct av_fault *f)
 {
 	unsigned long hva = av_slot_hva(f->slot, f->walk.ipa) & PAGE_MASK;
+	struct av_candidate *c = &f->at[0];
 	bool write = f->access & AV_W;
-	bool may_write = f->rights & AV_W && !(f->slot->flags & AV_SLOT_READONLY);
 	long n;
 
-	if (READ_ONCE(f->slot->dirty))
-		may_write = write;
-	f->writable = may_write;
-	if (may_write && !write) {
-		if (get_user_page_fast_only(hva, FOLL_WRITE, &f->page))
+	if (f->slot->flags & AV_SLOT_READONLY || (READ_ONCE(f->slot->dirty) && !write))
+		c->rights &= ~AV_W;
+	if (c->rights & AV_W && !write) {
+		if (get_user_page_fast_only(hva, FOLL_WRITE, &c->page))
 			return 0;
-		f->writable = false;
+		c->rights &= ~AV_W;
 	}
-	n = get_user_pages_fast(hva, 1, f->writable ? FOLL_WRITE : 0, &f->page);
+	n = get_user_pages_fast(hva, 1, write ? FOLL_WRITE : 0, &c->page);
 	if (n == 1)
 		return 0;
-	if (n == -EHWPOISON || n == -EINTR || n == -ERESTARTSYS)
-		return n == -EHWPOISON ? -EFAULT : -EINTR;
+	if (n == -EINTR || n == -ERESTARTSYS || n == -ENOMEM)
+		return n == -ENOMEM ? -ENOMEM : -EINTR;
 	/* No page, though the slot says so: the VMM took it away. KVM's answer. */
-	return n == -ENOMEM ? -ENOMEM : -EFAULT;
+	return -EFAULT;
 }
 
 /*
  * Instructions the VMM, or a device through the page cache, wrote here may
  * not have reached the point of unification. What the guest writes is its own
- * business: its cache maintenance is carried out by the hardware.
+ * business: its cache maintenance is carried out by the hardware. The flag on
+ * the reverse map says that it was done since the page came.
  */
-static void clean_for_execution(struct fault *f)
+void av_clean_for_execution(struct av_slot *slot, u64 gfn, struct page *page)
 {
-	u32 *head = &f->slot->rmap[(f->walk.ipa >> PAGE_SHIFT) - f->slot->base_gfn];
-	unsigned long va = (unsigned long)page_address(f->page);
+	unsigned long va = (unsigned long)page_address(page);
 
-	if (f->rights & AV_X && !(READ_ONCE(*head) & AV_RMAP_FLAG))
+	if (!(READ_ONCE(slot->rmap[gfn - slot->base_gfn]) & AV_RMAP_FLAG))
 		caches_clean_inval_pou(va, va + PAGE_SIZE);
 }
 
-static int fill_locked(struct fault *f, struct av_tree *tree)
+static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_new)
 {
 	struct av_vm *vm = f->vcpu->vm;
-	struct av_shadow *sh = &vm->mmu.shadow;
-	u64 gfn = f->walk.ipa >> PAGE_SHIFT;
 	struct av_fill fill = {
-		.va = f->walk.va & PAGE_MASK,
-		.pa = page_to_phys(f->page),
-		.gfn = gfn,
+		.va = c->va,
+		.pa = page_to_phys(c->page),
+		.gfn = c->gfn,
 		.level = 3,
-		.rights = f->writable ? f->rights : f->rights & ~AV_W,
-		.gspan = f->walk.span,
-		.global = f->walk.global,
+		.rights = c->rights,
+		.gspan = c->span,
+		.global = c->global,
+		.only_new = only_new,
 	};
 	int ret;
 
-	if (av_mmu_raced(vm, f->seq, av_slot_hva(f->slot, f->walk.ipa)) || f->slot->dying)
+	if (av_mmu_raced(vm, f->seq, av_slot_hva(f->slot, c->gfn << PAGE_SHIFT)))
 		return RESUME;
-	vm->mmu.spare = &f->vcpu->mmu.spare;
-	ret = av_shadow_fill(sh, tree, &fill);
+	ret = av_shadow_fill(&vm->mmu.shadow, f->tree, &fill);
 	if (ret == -ENOSPC) {
-		av_shadow_reclaim(sh, AV_RECLAIM, true);
-		ret = av_shadow_fill(sh, tree, &fill);
+		av_shadow_reclaim(&vm->mmu.shadow, AV_RECLAIM, true);
+		ret = av_shadow_fill(&vm->mmu.shadow, f->tree, &fill);
 	}
-	vm->mmu.spare = NULL;
 	if (ret == -ESTALE) {
 		av_mmu_regime_changed(f->vcpu);
 		return RESUME;
 	}
 	if (ret)
 		return ret;
-	if (f->rights & AV_X)
-		f->slot->rmap[gfn - f->slot->base_gfn] |= AV_RMAP_FLAG;
-	if (f->writable)
-		av_slot_mark_dirty(f->slot, gfn);
+	if (c->rights & AV_X)
+		f->slot->rmap[c->gfn - f->slot->base_gfn] |= AV_RMAP_FLAG;
+	if (c->rights & AV_W)
+		av_slot_mark_dirty(f->slot, c->gfn);
 	return RESUME;
 }
 
-/* There is memory, and the guest may have it. */
-static int fill(struct fault *f)
+static int fill_locked(struct av_fault *f)
 {
-	struct av_vcpu *vcpu = f->vcpu;
-	struct av_tree *tree = vcpu->mmu.tree[f->walk.high];
+	struct av_vm *vm = f->vcpu->vm;
+	unsigned int i;
 	int ret;
 
-	if (!choose_rights(f, tree))
-		return split_tree(f, tree);
+	/* A slot on its way out, or a log begun since the rights were chosen. */
+	if (f->slot->dying)
+		return RESUME;
+	vm->mmu.spare = &f->vcpu->mmu.spare;
+	ret = fill_one(f, &f->at[0], false);
+	for (i = 1; i < f->nr && ret == RESUME; i++)
+		ret = fill_one(f, &f->at[i], true);
+	vm->mmu.spare = NULL;
+	return ret;
+}
+
+static void put_pages(struct av_fault *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->nr; i++) {
+		if (f->at[i].rights & AV_W)
+			SetPageDirty(f->at[i].page);
+		put_page(f->at[i].page);
+	}
+}
+
+/* There is memory, and the guest may have it. */
+static int fill(struct av_fault *f)
+{
+	struct av_vcpu *vcpu = f->vcpu;
+	struct av_candidate *c = &f->at[0];
+	int ret;
+
+	f->tree = vcpu->mmu.tree[f->walk.high];
+	c->va = f->walk.va & PAGE_MASK;
+	c->gfn = f->walk.ipa >> PAGE_SHIFT;
+	c->rights = av_tree_rights(f->tree, &f->walk);
+	c->span = f->walk.span;
+	c->global = f->walk.global;
+	if (f->access & ~c->rights)
+		return split_tree(f);
 	ret = av_spare_fill(&vcpu->mmu.spare) ?: get_page_of(f);
 	if (ret)
 		return ret;
-	clean_for_execution(f);
+	f->nr = 1;
+	if (c->rights & AV_X)
+		av_clean_for_execution(f->slot, c->gfn, c->page);
+	av_fault_around(f);
 	spin_lock(&vcpu->vm->mmu_lock);
-	ret = fill_locked(f, tree);
+	ret = fill_locked(f);
 	spin_unlock(&vcpu->vm->mmu_lock);
-	if (f->writable)
-		SetPageDirty(f->page);
-	put_page(f->page);
+	put_pages(f);
 	return ret;
 }
 
 /* Translation, access flag and permission faults: look in the guest's tables. */
-static int resolve(struct fault *f)
+static int resolve(struct av_fault *f)
 {
 	struct av_vcpu *vcpu = f->vcpu;
 	int ret;
@@ -192,13 +199,16 @@ static int resolve(struct fault *f)
 	if (f->walk.va >= AV_WINDOW_BASE)
 		return av_vm_kill(vcpu, "the guest uses %#llx, in the top 2 MiB of its address space, which the hypervisor needs",
 				  f->walk.va);
+	/* Beyond the VM's own addresses: as KVM, as if beyond PARange. */
+	if (f->walk.ipa >> vcpu->vm->ipa_bits)
+		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 0);
 	f->slot = av_vm_slot(vcpu->vm, f->walk.ipa >> PAGE_SHIFT);
 	if (!f->slot || (f->access & AV_W && f->slot->flags & AV_SLOT_READONLY))
 		return DEVICE;
 	return fill(f);
 }
 
-static int device(struct fault *f)
+static int device(struct av_fault *f)
 {
 	struct av_vcpu *vcpu = f->vcpu;
 	u32 insn;
@@ -220,7 +230,7 @@ static int device(struct fault *f)
 }
 
 /* Faults that the shadow tables have no part in are passed on as they came. */
-static int pass_on(struct fault *f, u32 fsc)
+static int pass_on(struct av_fault *f, u32 fsc)
 {
 	switch (fsc) {
 	case AV_FSC_TLB_CONFLICT:
@@ -244,7 +254,7 @@ static int pass_on(struct fault *f, u32 fsc)
 
 int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort)
 {
-	struct fault f = {
+	struct av_fault f = {
 		.vcpu = vcpu,
 		.esr = abort->esr,
 		.far = abort->far,

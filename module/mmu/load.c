@@ -7,6 +7,15 @@
  */
 #include "mmu/internal.h"
 
+/* What the guest was told of its physical addresses; the VM's may be fewer. */
+static u8 parange_bits(const struct av_vm *vm)
+{
+	static const u8 bits[] = { 32, 36, 40, 42, 44, 48 };
+	unsigned int parange = vm->cpu.idregs[AV_ID_MMFR0] & 0xf;
+
+	return bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)];
+}
+
 void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
 {
 	const u64 *sys = vcpu->srf->sys;
@@ -17,7 +26,7 @@ void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
 		.ttbr0 = sys[AV_TTBR0_EL1],
 		.ttbr1 = sys[AV_TTBR1_EL1],
 		.mair = sys[AV_MAIR_EL1],
-		.ipa_bits = vcpu->vm->ipa_bits,
+		.ipa_bits = parange_bits(vcpu->vm),
 	};
 }
 

@@ -83,6 +83,7 @@ struct av_walk {
 	bool global;	/* nG clear: matches every ASID */
 	bool high;	/* translated by TTBR1 */
 	bool e0pd;	/* EL0 accesses to this half fault at level 0 */
+	u8 limits;	/* what the tables above take away: the walker's own */
 };
 
 struct av_mem_ops {
@@ -100,6 +101,13 @@ struct av_mem_ops {
  */
 int av_walk(const struct av_regime *regime, const struct av_mem_ops *ops, void *ctx, u64 va,
 	    struct av_walk *out);
+
+/*
+ * The same for va whose descriptor, read by the caller, is in the same level 3
+ * table as that of a walk that succeeded.
+ */
+int av_walk_sibling(const struct av_regime *regime, const struct av_walk *walk, u64 va, u64 desc,
+		    struct av_walk *out);
 
 /* May exception level el (0 or 1) make this access? 0 or AV_FAULT_CODE(). */
 int av_walk_permits(const struct av_walk *walk, int el, u8 access);

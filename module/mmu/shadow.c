@@ -81,6 +81,22 @@ u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level)
 	}
 }
 
+u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n)
+{
+	const struct av_pt *pt = tree->root;
+	u32 bits = 0, idx, i;
+
+	while (pt && pt->level < 3) {
+		idx = index_of(va, pt->level);
+		if (av_pte_is_leaf(pt, idx))
+			return GENMASK(n - 1, 0);
+		pt = child_of(pt, idx);
+	}
+	for (i = 0, idx = index_of(va, 3); pt && i < n; i++)
+		bits |= pt->pte[idx + i] ? BIT(i) : 0;
+	return bits;
+}
+
 static void zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g);
 
 static void zap_entry(struct av_pt *pt, u32 idx, u64 start, u64 last, struct av_gather *g)
@@ -203,6 +219,8 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 {
 	u64 old = pt->pte[idx], new = leaf_pte(sh, f);
 
+	if (old && f->only_new)
+		return;
 	if (old && !only_adds(old, new)) {
 		drop_leaf(sh, pt, idx);
 		old = 0;

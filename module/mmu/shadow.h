@@ -164,6 +164,7 @@ struct av_fill {
 	u8 rights;		/* AV_R | AV_W | AV_X */
 	u8 gspan;		/* av_walk.span */
 	bool global;
+	bool only_new;		/* leave what is there */
 };
 
 /*
@@ -208,6 +209,9 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 
 /* The entry that translates va now, for tests and tracing; 0 when there is none. */
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
+
+/* Which of the n pages from va on, within one level 3 table, have a leaf: a bit each. */
+u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 
 /* Drop what the guest's invalidation names, and what it might cover. */
 void av_shadow_tlbi(struct av_shadow *sh, const struct av_tlbi *op);

@@ -34,10 +34,11 @@ struct half {
 	bool epd, hpd, e0pd, tbi;
 };
 
-/* What the tables above take away from a leaf. */
-struct limits {
-	bool nouser, rdonly, pxn, uxn;
-};
+/* What the tables above take away from a leaf: av_walk.limits. */
+#define NO_USER			BIT(0)
+#define NO_WRITE		BIT(1)
+#define NO_PXEC			BIT(2)
+#define NO_UEXEC		BIT(3)
 
 static u8 granule_of(const struct av_regime *r, bool high)
 {
@@ -135,34 +136,31 @@ static u8 leaf_span(const struct half *h, int level, bool contiguous)
 	}
 }
 
-static bool is_block(const struct half *h, int level, u64 desc)
+/* Levels with blocks: 1 and 2 of 4 KiB, level 2 of 16 and 64 KiB. */
+static bool may_be_block(const struct half *h, int level)
 {
-	if (desc & DESC_TABLE)
-		return false;
-	/* Blocks: levels 1 and 2 of 4 KiB, level 2 of 16 and 64 KiB. */
 	return level == 2 || (level == 1 && h->granule == 12);
 }
 
 /* Rights from the leaf's bits, the tables' limits, and WXN. */
-static void set_rights(const struct av_regime *r, const struct limits *lim, u64 desc,
-		       struct av_walk *out)
+static void set_rights(const struct av_regime *r, u64 desc, struct av_walk *out)
 {
-	bool user = desc & DESC_USER && !lim->nouser;
-	bool write = !(desc & DESC_RDONLY) && !lim->rdonly;
+	bool user = desc & DESC_USER && !(out->limits & NO_USER);
+	bool write = !(desc & DESC_RDONLY) && !(out->limits & NO_WRITE);
 	bool wxn = r->sctlr & AV_SCTLR_WXN;
 
 	out->el1 = AV_R | (write ? AV_W : 0);
 	out->el0 = user ? out->el1 : 0;
 	/* What EL0 can write EL1 never executes. */
-	if (!(desc & DESC_PXN) && !lim->pxn && !(out->el0 & AV_W) &&
+	if (!(desc & DESC_PXN) && !(out->limits & NO_PXEC) && !(out->el0 & AV_W) &&
 	    !(wxn && out->el1 & AV_W))
 		out->el1 |= AV_X;
-	if (!(desc & DESC_UXN) && !lim->uxn && !(wxn && out->el0 & AV_W))
+	if (!(desc & DESC_UXN) && !(out->limits & NO_UEXEC) && !(wxn && out->el0 & AV_W))
 		out->el0 |= AV_X;
 }
 
-static int leaf(const struct av_regime *r, const struct half *h, const struct limits *lim,
-		int level, u64 desc, struct av_walk *out)
+static int leaf(const struct av_regime *r, const struct half *h, int level, u64 desc,
+		struct av_walk *out)
 {
 	int shift = h->granule + (h->granule - 3) * (3 - level);
 	u64 offset = out->va & GENMASK_ULL(shift - 1, 0);
@@ -175,18 +173,31 @@ static int leaf(const struct av_regime *r, const struct half *h, const struct li
 	out->attr = r->mair >> (8 * FIELD_GET(DESC_ATTR, desc));
 	out->sh = FIELD_GET(DESC_SH, desc);
 	out->global = !(desc & DESC_NG);
-	set_rights(r, lim, desc, out);
+	set_rights(r, desc, out);
 	return 0;
 }
 
-static void add_limits(const struct half *h, u64 desc, struct limits *lim)
+static u8 limits_of(const struct half *h, u64 desc)
 {
 	if (h->hpd)
-		return;
-	lim->nouser |= !!(desc & DESC_NOUSER_TABLE);
-	lim->rdonly |= !!(desc & DESC_RDONLY_TABLE);
-	lim->pxn |= !!(desc & DESC_PXN_TABLE);
-	lim->uxn |= !!(desc & DESC_UXN_TABLE);
+		return 0;
+	return (desc & DESC_NOUSER_TABLE ? NO_USER : 0) |
+	       (desc & DESC_RDONLY_TABLE ? NO_WRITE : 0) |
+	       (desc & DESC_PXN_TABLE ? NO_PXEC : 0) | (desc & DESC_UXN_TABLE ? NO_UEXEC : 0);
+}
+
+/* A descriptor that is read: a fault, 0 for a leaf, or 1 for a table. */
+static int classify(const struct half *h, int level, u64 desc, u8 obits)
+{
+	bool table = desc & DESC_TABLE;
+
+	if (!(desc & DESC_VALID))
+		return AV_FAULT_CODE(AV_FSC_TRANSLATION, level);
+	if (!table && (level == 3 || !may_be_block(h, level)))
+		return AV_FAULT_CODE(AV_FSC_TRANSLATION, level);
+	if ((desc & GENMASK_ULL(47, 12)) >> obits)
+		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, level);
+	return level < 3 && table;
 }
 
 static int walk_tables(const struct av_regime *r, const struct half *h,
@@ -197,7 +208,6 @@ static int walk_tables(const struct av_regime *r, const struct half *h,
 	/* Bits resolved by the first table, which may be smaller than a granule. */
 	int shift = h->granule + stride * (3 - level);
 	u64 mask = GENMASK_ULL(in_bits - 1, 0), table = h->ttbr & AV_TTBR_BADDR;
-	struct limits lim = {};
 	u64 desc;
 	int ret;
 
@@ -210,16 +220,10 @@ static int walk_tables(const struct av_regime *r, const struct half *h,
 		ret = ops->read64(ctx, out->desc_ipa, &desc);
 		if (ret)
 			return ret < 0 ? ret : AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, level);
-		if (!(desc & DESC_VALID))
-			return AV_FAULT_CODE(AV_FSC_TRANSLATION, level);
-		if (level == 3 ? !(desc & DESC_TABLE)
-			       : !(desc & DESC_TABLE) && !is_block(h, level, desc))
-			return AV_FAULT_CODE(AV_FSC_TRANSLATION, level);
-		if ((desc & GENMASK_ULL(47, 12)) >> obits)
-			return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, level);
-		if (level == 3 || !(desc & DESC_TABLE))
-			return leaf(r, h, &lim, level, desc, out);
-		add_limits(h, desc, &lim);
+		ret = classify(h, level, desc, obits);
+		if (ret != 1)
+			return ret ?: leaf(r, h, level, desc, out);
+		out->limits |= limits_of(h, desc);
 		table = desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(h->granule - 1, 0);
 		mask = GENMASK_ULL(shift - 1, 0);
 	}
@@ -255,4 +259,18 @@ int av_walk_permits(const struct av_walk *walk, int el, u8 access)
 	if (access & ~rights)
 		return AV_FAULT_CODE(AV_FSC_PERMISSION, walk->level);
 	return 0;
+}
+
+int av_walk_sibling(const struct av_regime *r, const struct av_walk *walk, u64 va, u64 desc,
+		    struct av_walk *out)
+{
+	struct half h = half_of(r, walk->high);
+	int ret;
+
+	*out = *walk;
+	out->va = va;
+	ret = classify(&h, 3, desc, output_bits(r)) ?: leaf(r, &h, 3, desc, out);
+	if (h.e0pd)
+		out->el0 = 0;
+	return ret;
 }

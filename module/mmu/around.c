@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fault-around: a hidden fault costs an exit, a walk and a look at the host's
+ * tables; the neighbours of a page cost little more while we are there. Only
+ * what is ready is taken: descriptors that the guest has filled in, pages that
+ * the host has present, nothing that the shadow has already.
+ */
+#include <linux/mm.h>
+
+#include "mmu/fault.h"
+
+struct around {
+	struct av_fault *f;
+	u64 first;		/* address of the group */
+	u64 desc[AV_AROUND];
+	bool have_desc;
+};
+
+/*
+ * The descriptors of the group. Where one guest leaf covers the group, or the
+ * MMU is off, there is nothing to read.
+ */
+static bool read_descs(struct around *a)
+{
+	const struct av_walk *walk = &a->f->walk;
+	u64 ipa = walk->desc_ipa & ~(sizeof(a->desc) - 1);
+	struct av_slot *slot;
+
+	if (!walk->desc_ipa || walk->level < 3)
+		return true;
+	/* Larger granules: only 4 KiB descriptors stand for one page each. */
+	if (walk->span != 12 && walk->span != 16)
+		return false;
+	slot = av_vm_slot(a->f->vcpu->vm, ipa >> PAGE_SHIFT);
+	if (!slot)
+		return false;
+	a->have_desc = true;
+	return !copy_from_user(a->desc, (void __user *)av_slot_hva(slot, ipa), sizeof(a->desc));
+}
+
+/* What the guest maps at the i'th page; false when nothing we would take. */
+static bool neighbour(const struct around *a, unsigned int i, struct av_walk *walk)
+{
+	const struct av_fault *f = a->f;
+	u64 va = a->first + i * PAGE_SIZE;
+
+	if (va == (f->walk.va & PAGE_MASK))
+		return false;
+	if (a->have_desc)
+		return !av_walk_sibling(&f->vcpu->mmu.regime, &f->walk, va, a->desc[i], walk);
+	*walk = f->walk;
+	walk->va = va;
+	walk->ipa = f->walk.ipa + (va - f->walk.va);
+	return true;
+}
+
+static bool usable(const struct av_fault *f, const struct av_walk *walk)
+{
+	u64 gfn = walk->ipa >> PAGE_SHIFT;
+
+	return av_tree_rights(f->tree, walk) && gfn >= f->slot->base_gfn &&
+	       gfn - f->slot->base_gfn < f->slot->npages &&
+	       (walk->global || f->tree->key.asid != AV_ASID_ANY);
+}
+
+static void want(struct av_fault *f, const struct av_walk *walk)
+{
+	struct av_candidate *c = &f->at[f->nr++];
+
+	c->va = walk->va;
+	c->gfn = walk->ipa >> PAGE_SHIFT;
+	c->rights = av_tree_rights(f->tree, walk);
+	c->span = walk->span;
+	c->global = walk->global;
+	/* Logged pages become writable one by one, as they are written. */
+	if (f->slot->flags & AV_SLOT_READONLY || READ_ONCE(f->slot->dirty))
+		c->rights &= ~AV_W;
+}
+
+/* Candidates from c on that follow each other in the slot and want the same. */
+static unsigned int run_length(const struct av_fault *f, unsigned int c)
+{
+	const struct av_candidate *at = f->at;
+	unsigned int n = 1;
+
+	while (c + n < f->nr && at[c + n].gfn == at[c].gfn + n &&
+	       !((at[c + n].rights ^ at[c].rights) & AV_W))
+		n++;
+	return n;
+}
+
+/* Get the pages of one run, as many as are present; how many. */
+static unsigned int get_run(struct av_fault *f, unsigned int c, unsigned int n)
+{
+	unsigned long hva = av_slot_hva(f->slot, f->at[c].gfn << PAGE_SHIFT);
+	struct page *pages[AV_AROUND];
+	bool write = f->at[c].rights & AV_W;
+	int got, i;
+
+	got = get_user_pages_fast_only(hva, n, write ? FOLL_WRITE : 0, pages);
+	if (got <= 0 && write) {
+		/* Not writable yet, for one: reading is something. */
+		got = get_user_pages_fast_only(hva, n, 0, pages);
+		for (i = 0; i < got; i++)
+			f->at[c + i].rights &= ~AV_W;
+	}
+	for (i = 0; i < got; i++)
+		f->at[c + i].page = pages[i];
+	return max(got, 0);
+}
+
+/* Get the neighbours' pages; those without one fall out. */
+static void get_pages(struct av_fault *f)
+{
+	unsigned int c, n, got, i, kept = 1;
+
+	for (c = 1; c < f->nr; c += n) {
+		n = run_length(f, c);
+		got = get_run(f, c, n);
+		for (i = 0; i < got; i++)
+			f->at[kept++] = f->at[c + i];
+	}
+	f->nr = kept;
+}
+
+void av_fault_around(struct av_fault *f)
+{
+	struct around a = {
+		.f = f,
+		.first = f->walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
+	};
+	struct av_vm *vm = f->vcpu->vm;
+	struct av_walk walk;
+	unsigned int i;
+	u32 present;
+
+	spin_lock(&vm->mmu_lock);
+	present = av_shadow_present(f->tree, a.first, AV_AROUND);
+	spin_unlock(&vm->mmu_lock);
+	if (present == GENMASK(AV_AROUND - 1, 0) || !read_descs(&a))
+		return;
+	for (i = 0; i < AV_AROUND; i++)
+		if (!(present & BIT(i)) && neighbour(&a, i, &walk) && usable(f, &walk))
+			want(f, &walk);
+	get_pages(f);
+	for (i = 1; i < f->nr; i++)
+		if (f->at[i].rights & AV_X)
+			av_clean_for_execution(f->slot, f->at[i].gfn, f->at[i].page);
+}

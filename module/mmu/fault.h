@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A hidden fault under way: shared by fault.c and around.c. */
+#ifndef AV_MMU_FAULT_H
+#define AV_MMU_FAULT_H
+
+#include "mmu/internal.h"
+
+/* Guest pages filled at one fault: the aligned group that the page is in. */
+#define AV_AROUND		16
+
+/* A guest page and the host's page behind it. */
+struct av_candidate {
+	u64 va;
+	u64 gfn;
+	struct page *page;
+	u8 rights;		/* that the tree may grant, AV_W only by the host's leave */
+	u8 span;
+	bool global;
+};
+
+struct av_fault {
+	struct av_vcpu *vcpu;
+	u64 esr, far;
+	u64 seq;
+	u8 access;
+	bool insn;
+	struct av_walk walk;
+	struct av_slot *slot;
+	struct av_tree *tree;
+
+	/* The page at fault first, then its neighbours. */
+	struct av_candidate at[1 + AV_AROUND];
+	unsigned int nr;
+};
+
+/* What a tree may grant of a walk's rights. */
+static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
+{
+	return tree->key.mode == AV_MODE_EL1 ? walk->el1 : walk->el0;
+}
+
+/*
+ * Add the neighbours of the page at fault that the guest maps in the same slot
+ * and the host has present: no faults are taken for them.
+ */
+void av_fault_around(struct av_fault *f);
+
+/* Instructions in this page that the VMM wrote reach where they are fetched from. */
+void av_clean_for_execution(struct av_slot *slot, u64 gfn, struct page *page);
+
+#endif /* AV_MMU_FAULT_H */
