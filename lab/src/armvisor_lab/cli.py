@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from armvisor_lab import cli_board, cli_packages, demo
+from armvisor_lab import cli_board, cli_figures, cli_packages, demo
 from armvisor_lab.board import EXIT_USAGE
 from armvisor_lab.errors import LabError
 
@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
     top = _Parser(prog="lab", description="Emulated Arm boards and experiments for armvisor.")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in (cli_board, cli_packages, demo):
+    for module in (cli_board, cli_packages, cli_figures, demo):
         module.add(commands)
     return top
 

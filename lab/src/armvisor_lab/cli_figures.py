@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`lab figures`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import paths
+from armvisor_lab.cli_board import say
+from armvisor_lab.figures import run
+
+
+def add(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command to the command line's grammar."""
+    figures = commands.add_parser(
+        "figures",
+        help="measure on counted boards: `name value unit` a line",
+        description="Runs the counted measurements. Figures go to standard output as "
+        "`name value unit`, progress to standard error, the record with revision, boards, "
+        "kernels and package versions to a JSON file.",
+    )
+    figures.add_argument("--only", action="append", default=[], metavar="PATTERN",
+                         help="figures to measure, as in `boot.*`; repeatable")  # fmt: skip
+    figures.add_argument("--json", type=Path, metavar="FILE",
+                         help="the record, default build/figures.json")  # fmt: skip
+    figures.add_argument("--list", action="store_true", help="name the figures, measure nothing")
+    figures.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.list:
+        for measurement in run.select(options.only):
+            for name in measurement.figures:
+                print(f"{name:32} {measurement.what}")
+        return 0
+    file = options.json or paths.checkout() / "build/figures.json"
+    figures, failures = run.measure(options.only, say, lambda line: print(line, flush=True))
+    run.write(file, run.record(figures, failures))
+    say(f"{len(figures)} figures, the record is in {file}")
+    for failure in failures:
+        say(f"not measured: {failure}")
+    return 1 if failures else 0

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Figures: what is measured, and the registry of it.
+
+A family of figures is a module of this package with `measurements()`. A measurement is one
+board run and yields one figure or several; it declares their names, so that a selection is
+known before anything runs. Each figure is `name value unit`; names are
+`WHAT[.ROW].VARIANT`, for example `boot.kvm` or `lat.null.native`. A variant is who runs the
+guest: native, kvm, kvm-vhe, kvm-nvhe, armvisor, qemu-kvm, qemu-tcg.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from armvisor_lab.packages import Package
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a measurement gave: values by figure name, and where they come from.
+
+    `packages` are those that took part beside the board's kernel.
+    """
+
+    values: Mapping[str, float]
+    board: Mapping[str, Any]
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One run that yields figures."""
+
+    figures: tuple[str, ...]
+    what: str
+    run: Callable[[Progress], Outcome]
+    unit: str = "instructions"
+    minutes: float = 1.0
+
+
+def names(packages: list[Package]) -> tuple[str, ...]:
+    """Packages as `name=version`, sorted, for the record."""
+    return tuple(sorted(f"{package.name}={package.version}" for package in packages))

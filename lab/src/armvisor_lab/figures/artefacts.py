@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What the measurements run: the VMM, the guests and the tools that the project builds."""
+
+from pathlib import Path
+
+from armvisor_lab import paths
+from armvisor_lab.errors import LabError
+
+TARGETS = ("aarch64-unknown-linux-musl", "aarch64-unknown-linux-gnu")
+
+
+def _built(path: Path, how: str) -> Path:
+    if not path.exists():
+        raise LabError(f"{path} is not built", f"run `{how}`")
+    return path
+
+
+def vmm() -> Path:
+    """The VMM, built for release; the newest where both targets were built."""
+    found = [
+        path
+        for target in TARGETS
+        if (path := paths.checkout() / f"vmm/target/{target}/release/armvisor").exists()
+    ]
+    if not found:
+        raise LabError("the VMM is not built", "run `make vmm`")
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def guest(version: str) -> dict[str, Path]:
+    """The Debian test guest's `Image` and `initrd`."""
+    folder = paths.checkout() / f"build/guests/debian-{version}"
+    return {name: _built(folder / name, "make guests") for name in ("Image", "initrd")}
+
+
+def bare(name: str) -> Path:
+    """A bare-metal guest."""
+    return _built(paths.checkout() / f"build/guests/bare/{name}.img", "make guests")
+
+
+def tool(name: str) -> Path:
+    """A small static arm64 Linux program."""
+    return _built(paths.checkout() / f"build/guests/tools/{name}", "make guests")

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`hypercall.*` and `mmio_user.*`: what one exit costs, there and back.
+
+A bare-metal guest makes the same exit many times and prints the best average: PSCI_VERSION,
+answered by the hypervisor, and a read that the VMM answers.
+"""
+
+from armvisor_lab.board import Board
+from armvisor_lab.cli_board import describe
+from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts
+from armvisor_lab.results import instructions
+
+_GUESTS = {"hypercall": "hypercall.cost", "mmio_user": "mmio.read"}
+_IMAGES = {"hypercall": "hypercall", "mmio_user": "mmio"}
+_VARIANTS = {"kvm-vhe": "cortex-a76", "kvm-nvhe": "cortex-a72"}
+
+
+def _exits(variant: str, cpu: str) -> Measurement:
+    figures = tuple(f"{what}.{variant}" for what in _GUESTS)
+
+    def run(progress: Progress) -> Outcome:
+        files = {f"/guest/{image}": artefacts.bare(image) for image in _IMAGES.values()}
+        files["/bin/armvisor"] = artefacts.vmm()
+        board = Board(el2=True, cpu=cpu, count=True, files=files)
+        one = "armvisor run --no-randomness --memory 128M --kernel /guest/"
+        script = " && ".join(one + image for image in _IMAGES.values())
+        result = board.run(["sh", "-c", script], progress=progress).check()
+        values = {
+            f"{what}.{variant}": instructions(result.text, name) for what, name in _GUESTS.items()
+        }
+        return Outcome(values, describe(board, result.kernel))
+
+    return Measurement(figures, f"exits of a bare-metal guest on {variant}", run, minutes=0.7)
+
+
+def measurements() -> list[Measurement]:
+    """This family's measurements."""
+    return [_exits(variant, cpu) for variant, cpu in _VARIANTS.items()]

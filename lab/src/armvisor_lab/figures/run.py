@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Running measurements: one line a figure on standard output, and the record as JSON."""
+
+import datetime
+import fnmatch
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import paths
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import Measurement, Outcome, Progress, boot, exits, lat
+from armvisor_lab.machine import find_qemu
+
+FAMILIES = (boot, exits, lat)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure as it goes into the record."""
+
+    name: str
+    value: float
+    unit: str
+    what: str
+    board: Mapping[str, Any]
+    packages: tuple[str, ...]
+
+
+def registry() -> list[Measurement]:
+    """All measurements; no two give the same figure."""
+    found = [each for family in FAMILIES for each in family.measurements()]
+    seen: set[str] = set()
+    for measurement in found:
+        for name in measurement.figures:
+            if name in seen:
+                raise LabError(f"two measurements give the figure {name}")
+            seen.add(name)
+    return found
+
+
+def select(patterns: list[str]) -> list[Measurement]:
+    """The measurements with a figure that a pattern names, quick ones first."""
+    found = registry()
+    for pattern in patterns:
+        if not any(fnmatch.fnmatch(name, pattern) for each in found for name in each.figures):
+            every = ", ".join(name for each in found for name in each.figures)
+            raise LabError(f"no figure matches {pattern!r}", f"there are: {every}")
+    if patterns:
+        found = [each for each in found if any(_wanted(n, patterns) for n in each.figures)]
+    return sorted(found, key=lambda each: each.minutes > 5)
+
+
+def _wanted(name: str, patterns: list[str]) -> bool:
+    return not patterns or any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+
+
+def show(value: float) -> str:
+    """A value as it is printed: whole from a thousand on, else to four digits."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def measure(
+    patterns: list[str], progress: Progress, emit: Callable[[str], None]
+) -> tuple[list[Figure], list[str]]:
+    """Measure what the patterns select; the figures, and the failures as sentences."""
+    figures: list[Figure] = []
+    failures: list[str] = []
+    chosen = select(patterns)
+    for number, measurement in enumerate(chosen, 1):
+        progress(f"{number}/{len(chosen)} {measurement.what}")
+        try:
+            outcome = measurement.run(progress)
+        except LabError as error:
+            failures.append(f"{', '.join(measurement.figures)}: {error}")
+            progress(f"failed: {error}")
+            continue
+        for figure in _figures(measurement, outcome):
+            if _wanted(figure.name, patterns):
+                figures.append(figure)
+                emit(f"{figure.name} {show(figure.value)} {figure.unit}")
+    return figures, failures
+
+
+def _figures(measurement: Measurement, outcome: Outcome) -> list[Figure]:
+    missing = set(measurement.figures) ^ set(outcome.values)
+    if missing:
+        raise LabError(f"{measurement.what}: declared and measured figures differ: {missing}")
+    return [
+        Figure(name, outcome.values[name], measurement.unit, measurement.what, outcome.board,
+               outcome.packages)
+        for name in measurement.figures
+    ]  # fmt: skip
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(
+        command, cwd=paths.checkout(), capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def record(figures: list[Figure], failures: list[str]) -> dict[str, Any]:
+    """The record of a run: figures with revision, emulator and time."""
+    return {
+        "schema": 1,
+        "revision": _said("git", "rev-parse", "HEAD"),
+        "modified": bool(_said("git", "status", "--porcelain", "--untracked-files=no")),
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "emulator": _said(find_qemu(), "--version").partition("\n")[0],
+        "figures": [asdict(figure) for figure in figures],
+        "failures": failures,
+    }
+
+
+def write(file: Path, content: dict[str, Any]) -> None:
+    """Write the record."""
+    paths.write_atomically(file, (json.dumps(content, indent=1) + "\n").encode())
