@@ -43,6 +43,13 @@ CHECKPATCH_IGNORE = {
     "PREFER_KERNEL_TYPES": "the same",
     "VOLATILE": "bare-metal guests have no READ_ONCE",
     "AVOID_EXTERNS": "symbols of the assembler have no header",
+    "EMBEDDED_FUNCTION_NAME": "the name of a test case, or a word, not of a function",
+    "COMPLEX_MACRO": "tables are made by macros; what they make are rows",
+    "MULTISTATEMENT_MACRO_USE_DO_WHILE": "the same",
+    "LEADING_SPACE": "assembly in strings of several lines",
+    "PREFER_DEFINED_ATTRIBUTE_MACRO": "guests and user-space tests have no linux/compiler.h",
+    "USE_NEGATIVE_ERRNO": "user-space tests return errno as it is",
+    "CONSTANT_COMPARISON": "bounds read lower <= value, in the order of numbers",
 }
 
 
