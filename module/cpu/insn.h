@@ -58,10 +58,15 @@ static inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
 /* The same from the syndrome of a trapped MSR, MRS or system instruction (EC 0x18). */
 static inline enum av_insn_kind av_insn_from_iss(u64 iss, struct av_insn *out)
 {
-	u32 op0 = (iss >> 20) & 3;
+	u32 op0 = (iss >> 20) & 3, op1 = (iss >> 14) & 7, op2 = (iss >> 17) & 7;
 
-	out->enc = AV_SYS(op0, (iss >> 14) & 7, (iss >> 10) & 15, (iss >> 1) & 15,
-			  (iss >> 17) & 7);
+	/*
+	 * Of MSR (immediate) only DAIFSet and DAIFClr trap, op1 3, op2 6 and 7.
+	 * QEMU (seen in 7.2) reports the two swapped.
+	 */
+	if (!op0 && op2 == 3)
+		swap(op1, op2);
+	out->enc = AV_SYS(op0, op1, (iss >> 10) & 15, (iss >> 1) & 15, op2);
 	out->rt = (iss >> 5) & 31;
 	out->write = !(iss & 1);
 	if (op0 >= 2)
