@@ -36,9 +36,7 @@ def boards_of(session: str) -> list[int]:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"qemu-system" in words[0] and any(
-            session.encode() in word for word in words
-        ):
+        if b"qemu-system" in words[0] and any(session.encode() in word for word in words):
             found.append(int(folder.name))
     return found
 
@@ -73,9 +71,7 @@ def test_words_of_the_command_arrive_as_given():
         "-n",
         "ü\n",
     ]
-    done = lab(
-        "--", "sh", "-c", r'for w in "$@"; do printf "%s\0" "$w"; done', "sh", *words
-    )
+    done = lab("--", "sh", "-c", r'for w in "$@"; do printf "%s\0" "$w"; done', "sh", *words)
     assert done.stdout.decode().split("\0")[:-1] == words
 
 
@@ -155,9 +151,7 @@ def test_files_and_folders_are_put_into_the_board(tmp_path):
 
 def test_a_panic_is_reported_with_the_console(tmp_path):
     log = tmp_path / "console.log"
-    done = lab(
-        "--log", str(log), "--", "sh", "-c", "echo before; echo c >/proc/sysrq-trigger"
-    )
+    done = lab("--log", str(log), "--", "sh", "-c", "echo before; echo c >/proc/sysrq-trigger")
     assert done.returncode == 126
     assert done.stdout == b"before\n"
     assert b"Kernel panic - not syncing: sysrq triggered crash" in done.stderr
@@ -180,11 +174,14 @@ def test_what_a_command_prints_is_no_splat():
     assert result.text == line + "\n"
 
 
-def test_a_hang_is_reported():
-    done = lab("--timeout", "4", "--", "sh", "-c", "echo started; sleep 1000")
+def test_a_hang_is_reported_with_what_the_cpus_do(tmp_path):
+    log = tmp_path / "console.log"
+    words = ["--timeout", "4", "--log", str(log), "--smp", "2"]
+    done = lab(*words, "--", "sh", "-c", "echo started; while :; do :; done")
     assert done.returncode == 124
     assert done.stdout == b"started\n"
     assert b"did not end within 4 s" in done.stderr
+    assert b"Show backtrace of all active CPUs" in log.read_bytes()
 
 
 def test_a_board_that_goes_off_is_reported():
@@ -233,10 +230,7 @@ def test_counted_runs_repeat():
     work = "for i in 1 2 3; do ls -lR /proc/sys >/dev/null; done"
     board = Board(count=True, settle=1)
     with ThreadPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(board.run, ["sh", "-c", f"{now}; {work}; {now}"])
-            for _ in range(2)
-        ]
+        jobs = [pool.submit(board.run, ["sh", "-c", f"{now}; {work}; {now}"]) for _ in range(2)]
         readings = [job.result().check().text.split() for job in jobs]
     took = [int(end) - int(start) for start, end in readings]
     assert min(took) > 10_000_000
@@ -249,7 +243,5 @@ def test_json():
     assert (said["stdout"], said["stderr"], said["status"]) == ("out\n", "err\n", 5)
     assert done.returncode == 5
     assert said["board"]["el2"] is True
-    assert any(
-        package.startswith("linux-image-6.12") for package in said["board"]["packages"]
-    )
+    assert any(package.startswith("linux-image-6.12") for package in said["board"]["packages"])
     assert Path(said["console_log"]).exists()

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armvisor_lab import initramfs, kernels, logs, splat
+from armvisor_lab import autopsy, initramfs, kernels, logs, splat
+from armvisor_lab.autopsy import Autopsy
 from armvisor_lab.errors import LabError
 from armvisor_lab.initramfs import Module
 from armvisor_lab.kernels import Kernel
@@ -138,7 +139,7 @@ class Board:
 
     def command_line(self) -> str:
         """The board kernel's command line."""
-        words = ["console=ttyAMA0", "panic=-1", "rdinit=/init"]
+        words = ["console=ttyAMA0", "panic=-1", "rdinit=/init", "sysrq_always_enabled"]
         if self.count:
             words += ["nokaslr", "randomize_kstack_offset=off"]
         else:
@@ -206,8 +207,11 @@ class _Run:
         self._stdout, self._stderr = bytearray(), bytearray()
         self._limit = time.monotonic() + BOOT_SECONDS
         self._log_file = log.open("wb", buffering=0)
+        console = Channel("console", self._on_console)
+        self._autopsy = Autopsy(console.name, console.push)
+        self._hung = False
         self._channels = [
-            Channel("console", self._on_console),
+            console,
             Channel("status", self._on_status),
             Channel("stdin", None, stdin),
             Channel("stdout", _tee(self._stdout, on_stdout)),
@@ -220,7 +224,7 @@ class _Run:
         arguments += ["-append", self._board.command_line()]
         for channel in self._channels:
             arguments += ["-chardev", channel.chardev]
-        arguments += ["-serial", "chardev:console"]
+        arguments += ["-serial", "chardev:console", *self._autopsy.arguments]
         arguments += ["-global", "virtio-mmio.force-legacy=false"]
         arguments += ["-device", "virtio-serial-device,max_ports=8"]
         for number, channel in enumerate(self._channels[1:], 1):
@@ -228,20 +232,28 @@ class _Run:
         return [*arguments, *self._board.qemu_args]
 
     def go(self, kernel: Kernel, initrd: Path) -> Result:
-        machine = Machine(self._arguments(kernel, initrd), self._channels)
-        hung = False
+        channels = [*self._channels, self._autopsy.channel]
+        machine = Machine(self._arguments(kernel, initrd), channels)
         try:
-            machine.run(lambda: self._limit)
+            machine.run(self._deadline)
         except Deadline:
-            hung = True
+            self._hung = True
         finally:
             self._scanner.finish()
             self._log_file.close()
         console = self._console.decode("utf-8", "replace")
         return Result(
             self._status, bytes(self._stdout), bytes(self._stderr), console, self._log,
-            self._judge(hung, machine.errors, console), machine.seconds, kernel,
+            self._judge(machine.errors, console), machine.seconds, kernel,
         )  # fmt: skip
+
+    def _deadline(self) -> float:
+        """When to give the board up; at first only when to ask what it is doing."""
+        if not self._hung and time.monotonic() >= self._limit:
+            self._hung = True
+            self._limit += autopsy.SECONDS
+            self._autopsy.begin()
+        return self._limit
 
     def _on_console(self, data: bytes) -> None:
         self._console += data
@@ -263,7 +275,7 @@ class _Run:
             elif word == "fail":
                 self._refusal = rest
 
-    def _judge(self, hung: bool, errors: str, console: str) -> Failure | None:
+    def _judge(self, errors: str, console: str) -> Failure | None:
         if worst := self._scanner.worst:
             return Failure(
                 worst.kind,
@@ -272,7 +284,7 @@ class _Run:
             )
         if self._refusal:
             return Failure("set-up", self._refusal, EXIT_USAGE)
-        if hung and self._status is None:
+        if self._hung and self._status is None:
             return Failure("hang", self._say_hang(), EXIT_HANG)
         if self._status is None:
             if self._phase == "start" and errors:

@@ -48,8 +48,8 @@ class Channel:
         self.ours.setblocking(False)
         self._unsent = send if isinstance(send, bytes) else b""
         self._source = send if isinstance(send, int) else None
-        if send is not None:
-            self._finish()
+        self._ends = send is not None
+        self._finish()
 
     @property
     def chardev(self) -> str:
@@ -67,6 +67,10 @@ class Channel:
         if not self.open:
             return 0
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+
+    def push(self, data: bytes) -> None:
+        """Send `data` after what waits."""
+        self._unsent += data
 
     def take(self) -> bool:
         """Receive once; whether there may be more at once."""
@@ -104,7 +108,7 @@ class Channel:
         self._finish()
 
     def _finish(self) -> None:
-        if not self._unsent and self._source is None:
+        if self._ends and not self._unsent and self._source is None:
             # The guest reads end of file.
             with contextlib.suppress(OSError):
                 self.ours.shutdown(socket.SHUT_WR)
@@ -171,11 +175,13 @@ class Machine:
             with selectors.PollSelector() as selector:
                 selector.register(pidfd, selectors.EVENT_READ)
                 while True:
+                    # First, because it may send something.
+                    end = deadline()
                     for channel in self._channels:
                         _watch(selector, channel.ours.fileno(), channel.events, channel)
                         if channel.source is not None:
                             _watch(selector, channel.source, selectors.EVENT_READ, channel)
-                    left = deadline() - time.monotonic()
+                    left = end - time.monotonic()
                     if left <= 0:
                         raise Deadline
                     ready = selector.select(left)

@@ -50,7 +50,7 @@ def with_libraries(
         raise LabError(f"package {package} of {suite} has no {path}")
     libraries = _libraries(folders)
     files = {f"/{path}": program, f"/lib/{_LOADER}": libraries[_LOADER].resolve()}
-    queue, seen = needed(program), {_LOADER}
+    queue, seen = list(needed(program)), {_LOADER}
     while queue:
         name = queue.pop()
         if name in seen:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What a hung board's CPUs and tasks are doing, asked of its kernel before it is killed.
+
+The questions are magic SysRq keys, which a serial console takes after a break; QEMU sends
+breaks by command of its control channel (QMP). The answers appear in the console log. A
+board too dead to answer stays silent, and nothing here waits for it.
+"""
+
+import json
+from collections.abc import Callable
+
+from armvisor_lab.machine import Channel
+
+# Stacks of the running CPUs, and of the tasks that wait in the kernel.
+_KEYS = "lw"
+
+SECONDS = 4.0
+
+
+class Autopsy:
+    """The control channel of a board and the dialogue over it."""
+
+    def __init__(self, serial: str, press: Callable[[bytes], None]) -> None:
+        """`serial` is QEMU's name of the console, `press` types on it."""
+        self.channel = Channel("control", self._receive)
+        self._serial = serial
+        self._press = press
+        self._keys = list(_KEYS)
+        self._rest = b""
+        self._asked = False
+
+    @property
+    def arguments(self) -> list[str]:
+        """QEMU's arguments for the control channel."""
+        return ["-chardev", self.channel.chardev, "-mon", "chardev=control,mode=control"]
+
+    def begin(self) -> None:
+        """Start asking."""
+        self._asked = True
+        self._send({"execute": "qmp_capabilities"})
+
+    def _send(self, message: dict[str, object]) -> None:
+        self.channel.push(json.dumps(message).encode() + b"\n")
+
+    def _receive(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            answer = json.loads(line)
+            if not self._asked or "return" not in answer:
+                continue
+            # Each answer is to a break, but for the first: press its key, go on to the next.
+            if answer.get("id") == "break":
+                self._press(self._keys.pop(0).encode())
+            if self._keys:
+                serial = {"id": self._serial}
+                self._send({"execute": "chardev-send-break", "arguments": serial, "id": "break"})

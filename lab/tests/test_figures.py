@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Figures: reading of results, the registry, and what a run prints and records."""
+
+import json
+import re
+
+import pytest
+
+from armvisor_lab import cli, programs, results
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import Measurement, Outcome, run
+
+OUTPUT = """\
+[    0.931132] Run /init as init process\r
+result guest.cpus 1 count\r
+result guest.end.cntfrq 62500000 Hz\r
+result guest.end.ticks 60629545 ticks\r
+"""
+
+
+def test_ticks_are_instructions_by_the_counter_s_frequency():
+    assert results.instructions(OUTPUT, "guest.end.ticks") == 60629545 * 16
+
+
+def test_fractions_are_kept():
+    text = "result lat.cntfrq 62500000 Hz\nresult lat.null 20.375 ticks\n"
+    assert results.instructions(text, "lat.null") == 326
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "result a.b 1 ticks\n", "result a.cntfrq 1 Hz\nresult a.b 1 count\n", "results a.b 1 x"],
+)
+def test_a_result_that_is_not_there_is_an_error_with_the_output(text):
+    with pytest.raises(LabError, match=r"no result 'a\.b'"):
+        results.instructions(text, "a.b")
+
+
+def test_every_figure_s_name_says_what_and_who():
+    for measurement in run.registry():
+        for name in measurement.figures:
+            assert re.fullmatch(r"[a-z_]+(\.[a-z-]+)?\.[a-z0-9-]+", name), name
+
+
+def test_the_promised_figures_are_there():
+    names = {name for measurement in run.registry() for name in measurement.figures}
+    assert names >= {"boot.native", "boot.kvm", "boot.qemu-kvm", "boot.qemu-tcg"}
+    assert names >= {"hypercall.kvm-vhe", "hypercall.kvm-nvhe", "mmio_user.kvm-vhe"}
+
+
+def test_the_longest_runs_last():
+    assert run.select([])[-1].figures == ("boot.qemu-tcg",)
+
+
+def test_a_pattern_that_matches_nothing_names_what_there_is():
+    with pytest.raises(LabError, match=r"boot\.native"):
+        run.select(["boot.nosuch"])
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(970054384.0, "970054384"), (1333.008, "1333"), (6.0, "6"), (326.4, "326.4")],
+)
+def test_values_are_shown_to_what_they_are_worth(value, shown):
+    assert run.show(value) == shown
+
+
+@pytest.fixture
+def family(monkeypatch, tmp_path):
+    def good(_progress) -> Outcome:
+        return Outcome({"boot.a": 12345.6, "boot.b": 2.0}, {"cpu": "x"}, ("qemu=1",))
+
+    def bad(_progress) -> Outcome:
+        raise LabError("the board hung", "look at the log")
+
+    class Family:
+        @staticmethod
+        def measurements():
+            return [
+                Measurement(("boot.a", "boot.b"), "two at once", good),
+                Measurement(("boot.c",), "one that fails", bad),
+            ]
+
+    monkeypatch.setattr(run, "FAMILIES", (Family,))
+    return tmp_path / "figures.json"
+
+
+def test_figures_go_to_standard_output_and_into_the_record(family, capsys):
+    assert cli.main(["figures", "--only", "boot.a", "--json", str(family)]) == 0
+    said = capsys.readouterr()
+    assert said.out == "boot.a 12346 instructions\n"
+    assert "two at once" in said.err
+    record = json.loads(family.read_text())
+    assert [figure["name"] for figure in record["figures"]] == ["boot.a"]
+    assert record["figures"][0]["value"] == 12345.6
+    assert record["figures"][0]["packages"] == ["qemu=1"]
+    assert re.fullmatch(r"[0-9a-f]{40}", record["revision"])
+
+
+def test_one_failure_does_not_lose_the_others(family, capsys):
+    assert cli.main(["figures", "--json", str(family)]) == 1
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 2
+    assert "boot.c: the board hung" in said.err
+    assert json.loads(family.read_text())["failures"]
+
+
+def test_two_measurements_of_one_figure_are_refused(family, monkeypatch):
+    monkeypatch.setattr(run, "FAMILIES", run.FAMILIES * 2)
+    with pytest.raises(LabError, match=r"boot\.a"):
+        run.registry()
+
+
+def test_libraries_of_a_program_are_found_in_turn(tmp_path, monkeypatch):
+    library = tmp_path / "lib/usr/lib/aarch64-linux-gnu"
+    library.mkdir(parents=True)
+    (library / "liba.so.1.2").write_text("a")
+    (library / "liba.so.1").symlink_to("liba.so.1.2")
+    (library / "libb.so.2").write_text("b")
+    (library / "ld-linux-aarch64.so.1").write_text("loader")
+    (tmp_path / "main/usr/bin").mkdir(parents=True)
+    (tmp_path / "main/usr/bin/program").write_text("p")
+    needs = {"program": ["liba.so.1"], "liba.so.1.2": ["libb.so.2"], "libb.so.2": ["liba.so.1"]}
+
+    class Unpacked:
+        name, version = "x", "1"
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def unpacked(self):
+            return tmp_path / self._name
+
+    monkeypatch.setattr(programs, "needed", lambda file: needs[file.name])
+    monkeypatch.setattr(
+        programs.Packages, "closure", lambda *_: [Unpacked("lib"), Unpacked("main")]
+    )
+    files, _ = programs.with_libraries("p", "usr/bin/program", "trixie")
+    assert {name.rsplit("/", 1)[1]: path.name for name, path in files.items()} == {
+        "program": "program",
+        "ld-linux-aarch64.so.1": "ld-linux-aarch64.so.1",
+        "liba.so.1": "liba.so.1.2",
+        "libb.so.2": "libb.so.2",
+    }
+    needs["libb.so.2"] = ["libmissing.so"]
+    with pytest.raises(LabError, match=r"libmissing\.so"):
+        programs.with_libraries("p", "usr/bin/program", "trixie")

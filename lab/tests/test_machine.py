@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Channels and processes, with a stand-in for QEMU: a Python program on the other end."""
+
+import os
+import sys
+import threading
+import time
+
+import pytest
+
+from armvisor_lab.machine import Channel, Deadline, Machine
+
+ECHO = """
+import os, socket, sys
+end = socket.socket(fileno=int(sys.argv[1]))
+while data := end.recv(1000):
+    end.sendall(data.upper())
+    if b"STOP" in data: break
+"""
+
+
+@pytest.fixture
+def python(tmp_path, monkeypatch):
+    """Makes `Machine` run this Python instead of QEMU."""
+    monkeypatch.setenv("ARMVISOR_QEMU", sys.executable)
+
+    def arguments(program: str, *words: object) -> list[str]:
+        return ["-c", program, *map(str, words)]
+
+    return arguments
+
+
+def later(seconds: float):
+    end = time.monotonic() + seconds
+    return lambda: end
+
+
+def test_bytes_go_there_and_back(python):
+    got = bytearray()
+    channel = Channel("c", got.extend)
+    channel.push(b"x" * 300_000 + b"STOP")
+    machine = Machine(python(ECHO, channel.theirs.fileno()), [channel])
+    assert machine.run(later(20)) == 0
+    assert got == b"X" * 300_000 + b"STOP"
+
+
+def test_a_sending_channel_ends_with_its_bytes(python):
+    counts = "import socket,sys; s = socket.socket(fileno=int(sys.argv[1])); n = 0\n"
+    counts += "while d := s.recv(4096): n += len(d)\nsys.exit(n == 500000)"
+    channel = Channel("c", None, b"y" * 500_000)
+    assert Machine(python(counts, channel.theirs.fileno()), [channel]).run(later(20)) == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file", "null"])
+def test_what_a_descriptor_gives_is_sent(python, tmp_path, kind):
+    data = b"" if kind == "null" else os.urandom(200_000)
+    if kind == "pipe":
+        source, sink = os.pipe()
+
+        def feed():
+            with os.fdopen(sink, "wb") as file:
+                file.write(data)
+
+        threading.Thread(target=feed).start()
+    elif kind == "file":
+        (tmp_path / "data").write_bytes(data)
+        source = os.open(tmp_path / "data", os.O_RDONLY)
+    else:
+        source = os.open(os.devnull, os.O_RDONLY)
+    copy = "import socket,sys; s = socket.socket(fileno=int(sys.argv[1]))\n"
+    copy += "with open(sys.argv[2], 'wb') as f:\n while d := s.recv(4096): f.write(d)"
+    channel = Channel("c", None, source)
+    target = tmp_path / "copy"
+    Machine(python(copy, channel.theirs.fileno(), target), [channel]).run(later(20))
+    os.close(source)
+    assert target.read_bytes() == data
+
+
+def test_what_is_left_in_a_channel_at_the_end_is_taken(python):
+    got = bytearray()
+    channel = Channel("c", got.extend)
+    program = "import os,sys; os.write(int(sys.argv[1]), b'z' * 100000)"
+    Machine(python(program, channel.theirs.fileno()), [channel]).run(later(20))
+    assert len(got) == 100_000
+
+
+def test_the_deadline_kills_what_does_not_listen(python):
+    program = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(100)"
+    machine = Machine(python(program), [])
+    began = time.monotonic()
+    with pytest.raises(Deadline):
+        machine.run(later(0.5))
+    assert time.monotonic() - began < 10
+
+
+def test_a_deadline_may_be_moved(python):
+    end = [time.monotonic() + 10]
+
+    def sooner(_data: bytes) -> None:
+        end[0] = time.monotonic()
+
+    channel = Channel("c", sooner)
+    program = "import os,sys,time; os.write(int(sys.argv[1]), b'.'); time.sleep(100)"
+    machine = Machine(python(program, channel.theirs.fileno()), [channel])
+    with pytest.raises(Deadline):
+        machine.run(lambda: end[0])
+    assert machine.seconds < 9
+
+
+def test_what_the_emulator_says_is_kept(python):
+    machine = Machine(python("import sys; sys.exit('no such machine')"), [])
+    assert machine.run(later(20)) == 1
+    assert machine.errors == "no such machine"
+
+
+def test_an_error_in_a_receiver_ends_the_machine(python):
+    def fail(_data: bytes) -> None:
+        raise KeyboardInterrupt
+
+    channel = Channel("c", fail)
+    program = "import os,sys,time; os.write(int(sys.argv[1]), b'.'); time.sleep(100)"
+    machine = Machine(python(program, channel.theirs.fileno()), [channel])
+    with pytest.raises(KeyboardInterrupt):
+        machine.run(later(20))
+    assert machine.seconds < 15
