@@ -18,7 +18,7 @@
 #include "endpoint.h"
 
 #define CHUNK 65536
-#define RETRIES 100
+#define RETRIES 600
 
 struct sum {
 	uint64_t hash;
@@ -160,7 +160,7 @@ static int echo(int fd)
 	return n < 0;
 }
 
-/* The other side may still be starting: tries for ten seconds. */
+/* The other side may still be starting: tries for a minute. */
 static int connect_patiently(const char *name)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };

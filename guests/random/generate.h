@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Random sequences of privileged instructions and memory-management operations.
+ *
+ * A seed gives one sequence, always the same. What it does is determined by the
+ * architecture alone: nothing in it depends on time, on where the image stands, on a
+ * feature that Armv8.0 leaves open, or on an entry that a TLB may or may not hold.
+ *
+ * Registers: x0 to x15 are data, x16 to x18 scratch, x20 an address, x30 a link.
+ * Given by the runner and never changed: x24, x25 the two vector tables, x26 the data
+ * page's entry without attributes, x28 and x29 where the entries of K_CHANGE and
+ * U_CHANGE are. Free of the machine, so that it is tested on the development machine.
+ */
+#ifndef GUESTS_RANDOM_GENERATE_H
+#define GUESTS_RANDOM_GENERATE_H
+
+#include "../lib/types.h"
+
+#define SEQUENCE_MAX 1000	/* words, the end included */
+#define SEQUENCE_UNITS 48	/* operations, at most */
+
+struct sequence {
+	u64 rng;
+	u32 code[SEQUENCE_MAX];
+	unsigned int length;
+	unsigned int units;
+	/* Where it starts: 0 EL1h, 1 EL1t, 2 EL0. */
+	unsigned int mode;
+	/* First values of x0 to x15. */
+	u64 x[16];
+};
+
+void sequence_generate(struct sequence *sequence, u64 seed);
+u64 random_next(u64 *state);
+
+#endif
