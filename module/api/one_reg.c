@@ -187,6 +187,21 @@ static int (*const av_reg_index[])(struct av_vcpu *vcpu, unsigned int n, u64 *id
 	av_sysreg_index,
 };
 
+/* No vCPU has SVE; which ids would be its registers can be asked all the same. */
+static int av_no_sve(u64 id)
+{
+	if (id == KVM_REG_ARM64_SVE_VLS)
+		return -ENOENT;
+	if (id >= KVM_REG_ARM64_SVE_ZREG(0, 0) &&
+	    id <= KVM_REG_ARM64_SVE_ZREG(KVM_ARM64_SVE_NUM_ZREGS - 1,
+					 KVM_ARM64_SVE_MAX_SLICES - 1))
+		return -ENOENT;
+	if (id >= KVM_REG_ARM64_SVE_PREG(0, 0) &&
+	    id <= KVM_REG_ARM64_SVE_FFR(KVM_ARM64_SVE_MAX_SLICES - 1))
+		return -ENOENT;
+	return -EINVAL;
+}
+
 static int av_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 {
 	switch (id & KVM_REG_ARM_COPROC_MASK) {
@@ -194,7 +209,7 @@ static int av_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 	case KVM_REG_ARM_FW_FEAT_BMAP:
 		return av_fw_reg_get(vcpu, id, val);
 	case KVM_REG_ARM64_SVE:
-		return -ENOENT;
+		return av_no_sve(id);
 	}
 	if (av_is_timer_reg(id))
 		return av_timer_reg_get(vcpu, id, val);
@@ -208,7 +223,7 @@ static int av_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 	case KVM_REG_ARM_FW_FEAT_BMAP:
 		return av_fw_reg_set(vcpu, id, val);
 	case KVM_REG_ARM64_SVE:
-		return -ENOENT;
+		return av_no_sve(id);
 	}
 	if (av_is_timer_reg(id))
 		return av_timer_reg_set(vcpu, id, val);
@@ -242,12 +257,12 @@ int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		return r;
 	if (av_reg_is_core(reg.id))
 		return av_core_get(vcpu, &reg);
-	/* All others have at most 64 bits, the low ones first in memory. */
-	if (KVM_REG_SIZE(reg.id) > sizeof(val))
-		return -ENOENT;
+	/* All others that there are have 64 bits at most, the low ones first in memory. */
 	r = av_reg_get(vcpu, reg.id, &val);
 	if (r)
 		return r;
+	if (KVM_REG_SIZE(reg.id) > sizeof(val))
+		return -ENOENT;
 	return copy_to_user(u64_to_user_ptr(reg.addr), &val, KVM_REG_SIZE(reg.id)) ?
 		-EFAULT : 0;
 }
@@ -262,12 +277,12 @@ int av_vcpu_set_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		return r;
 	if (av_reg_is_core(reg.id))
 		return av_core_set(vcpu, &reg);
-	if (KVM_REG_SIZE(reg.id) > sizeof(val))
-		return -ENOENT;
 	/* A register that is not there is that before it is a bad address. */
 	r = av_reg_get(vcpu, reg.id, &val);
 	if (r)
 		return r;
+	if (KVM_REG_SIZE(reg.id) > sizeof(val))
+		return -ENOENT;
 	if (copy_from_user(&val, u64_to_user_ptr(reg.addr), KVM_REG_SIZE(reg.id)))
 		return -EFAULT;
 	return av_reg_set(vcpu, reg.id, val);

@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "api/api.h"
@@ -14,7 +15,7 @@
 #include "stats/stats.h"
 
 /* The features of KVM_ARM_VCPU_INIT that KVM knows, and those that we have. */
-#define AV_FEATURES_KNOWN	GENMASK(KVM_ARM_VCPU_HAS_EL2, 0)
+#define AV_FEATURES_KNOWN	GENMASK(KVM_ARM_VCPU_PTRAUTH_GENERIC, 0)
 #define AV_FEATURES_HERE	(BIT(KVM_ARM_VCPU_POWER_OFF) | BIT(KVM_ARM_VCPU_PSCI_0_2))
 
 /*
@@ -173,8 +174,12 @@ static int av_vcpu_ioctl_set_mp_state(void *object, void __user *argp)
 static int av_vcpu_ioctl_get_events(void *object, void __user *argp)
 {
 	struct kvm_vcpu_events events = {};
-	int r = av_vcpu_get_events(object, &events);
+	struct av_vcpu *vcpu = object;
+	int r;
 
+	if (!vcpu->initialized)
+		return -ENOEXEC;
+	r = av_vcpu_get_events(vcpu, &events);
 	if (r)
 		return r;
 	return copy_to_user(argp, &events, sizeof(events)) ? -EFAULT : 0;
@@ -183,19 +188,43 @@ static int av_vcpu_ioctl_get_events(void *object, void __user *argp)
 static int av_vcpu_ioctl_set_events(void *object, void __user *argp)
 {
 	struct kvm_vcpu_events events;
+	struct av_vcpu *vcpu = object;
 
+	if (!vcpu->initialized)
+		return -ENOEXEC;
 	if (copy_from_user(&events, argp, sizeof(events)))
 		return -EFAULT;
-	return av_vcpu_set_events(object, &events);
+	if (memchr_inv(events.exception.pad, 0, sizeof(events.exception.pad)) ||
+	    memchr_inv(events.reserved, 0, sizeof(events.reserved)))
+		return -EINVAL;
+	return av_vcpu_set_events(vcpu, &events);
 }
 
 /*
- * Attributes. The timers have some; a vCPU without a PMU says -ENODEV to the
- * PMU's, and there is no stolen-time page.
+ * Attributes. The timers have some. There is no PMU and no stolen-time page;
+ * what KVM says of those to a vCPU that has none is said here too.
  */
-static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, int no_pmu,
-			int (*timer)(struct av_vcpu *vcpu,
-				     const struct kvm_device_attr *attr))
+typedef int (*av_attr_call)(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
+
+static int av_pmu_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	return -ENODEV;
+}
+
+static int av_pmu_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	if (attr->attr != KVM_ARM_VCPU_PMU_V3_IRQ)
+		return -ENXIO;
+	return av_irqchip_created(vcpu->vm) ? -ENODEV : -EINVAL;
+}
+
+static int av_pmu_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	return -ENXIO;
+}
+
+static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call timer,
+			av_attr_call pmu)
 {
 	struct kvm_device_attr attr;
 
@@ -205,7 +234,7 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, int no_pmu,
 	case KVM_ARM_VCPU_TIMER_CTRL:
 		return timer(vcpu, &attr);
 	case KVM_ARM_VCPU_PMU_V3_CTRL:
-		return no_pmu;
+		return pmu(vcpu, &attr);
 	default:
 		return -ENXIO;
 	}
@@ -213,17 +242,17 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, int no_pmu,
 
 static int av_vcpu_ioctl_set_attr(void *object, void __user *argp)
 {
-	return av_vcpu_attr(object, argp, -ENODEV, av_timer_set_attr);
+	return av_vcpu_attr(object, argp, av_timer_set_attr, av_pmu_set_attr);
 }
 
 static int av_vcpu_ioctl_get_attr(void *object, void __user *argp)
 {
-	return av_vcpu_attr(object, argp, -ENXIO, av_timer_get_attr);
+	return av_vcpu_attr(object, argp, av_timer_get_attr, av_pmu_get_attr);
 }
 
 static int av_vcpu_ioctl_has_attr(void *object, void __user *argp)
 {
-	return av_vcpu_attr(object, argp, -ENXIO, av_timer_has_attr);
+	return av_vcpu_attr(object, argp, av_timer_has_attr, av_pmu_has_attr);
 }
 
 /* No argument: the thread's own mask again. */
@@ -253,7 +282,9 @@ static int av_vcpu_ioctl_sigmask(void *object, void __user *argp)
 /* Not there yet; a VMM's debugger stub must find out. */
 static int av_vcpu_ioctl_no_debug(void *object, void __user *argp)
 {
-	return -ENOTTY;
+	struct kvm_guest_debug debug;
+
+	return copy_from_user(&debug, argp, sizeof(debug)) ? -EFAULT : -ENOTTY;
 }
 
 /* x86's way to set registers: arm64 only looks whether it could read them. */

@@ -81,6 +81,20 @@ static int av_vm_irq_line(void *object, void __user *argp)
 	return av_irq_line(object, &level);
 }
 
+/* The same, with a status that KVM/arm64 hands back as it came. */
+static int av_vm_irq_line_status(void *object, void __user *argp)
+{
+	struct kvm_irq_level level;
+	int r;
+
+	if (copy_from_user(&level, argp, sizeof(level)))
+		return -EFAULT;
+	r = av_irq_line(object, &level);
+	if (r)
+		return r;
+	return copy_to_user(argp, &level, sizeof(level)) ? -EFAULT : 0;
+}
+
 static int av_vm_irqfd(void *object, void __user *argp)
 {
 	struct kvm_irqfd args;
@@ -141,6 +155,7 @@ static int av_vm_attr(void *object, void __user *argp)
 
 static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_IRQ_LINE,			av_vm_irq_line },
+	{ KVM_IRQ_LINE_STATUS,		av_vm_irq_line_status },
 	{ KVM_SET_USER_MEMORY_REGION,	av_vm_set_memory },
 	{ KVM_GET_DIRTY_LOG,		av_vm_get_dirty_log },
 	{ KVM_CLEAR_DIRTY_LOG,		av_vm_clear_dirty_log },

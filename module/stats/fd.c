@@ -20,18 +20,26 @@
 
 #define AV_STATS_NAME_SIZE	48
 
+/*
+ * struct kvm_stats_desc as user space knows it, with the name behind it: newer
+ * kernels' own view of that structure has another size.
+ */
 struct av_stats_desc {
-	struct kvm_stats_desc desc;
+	u32 flags;
+	s16 exponent;
+	u16 size;
+	u32 offset;
+	u32 bucket_size;
 	char name[AV_STATS_NAME_SIZE];
 };
 
+static_assert(offsetof(struct av_stats_desc, name) == offsetof(struct kvm_stats_desc, name));
+
 #define AV_DESC(kind, unit, base, exp, text) {				\
-	.desc = {							\
-		.flags = KVM_STATS_TYPE_##kind | KVM_STATS_UNIT_##unit | \
-			 KVM_STATS_BASE_##base,				\
-		.exponent = exp,					\
-		.size = 1,						\
-	},								\
+	.flags = KVM_STATS_TYPE_##kind | KVM_STATS_UNIT_##unit |	\
+		 KVM_STATS_BASE_##base,					\
+	.exponent = exp,						\
+	.size = 1,							\
 	.name = text,							\
 }
 #define AV_DESC_COUNT(text)	AV_DESC(CUMULATIVE, NONE, POW10, 0, text)
@@ -42,7 +50,6 @@ struct av_stats_desc {
 #define X_EVENT(event, text)		AV_DESC_COUNT(text),
 #define X_FIGURE(figure, text, kind, unit) AV_DESC(kind, unit, POW10, 0, text),
 
-/* A group and its only class may share a name: then the group is it. */
 static const struct av_stats_desc av_vcpu_descs[] = {
 	AV_DESC_COUNT("exits"),
 	AV_DESC_NS("guest_ns"),
@@ -162,7 +169,7 @@ static void *av_stats_image(const struct av_stats_file *sf, size_t *size)
 	desc = image + header.desc_offset;
 	memcpy(desc, kind->descs, kind->n * sizeof(*desc));
 	for (i = 0; i < kind->n; i++)
-		desc[i].desc.offset = i * sizeof(u64);
+		desc[i].offset = i * sizeof(u64);
 	kind->gather(sf->object, image + header.data_offset);
 	return image;
 }
