@@ -172,7 +172,7 @@ def _kbuild(packages: Packages, main: Package) -> Package:
     fields = subprocess.run(
         ["dpkg-deb", "-f", str(main.deb), "Depends"], capture_output=True, text=True, check=True
     )
-    match = re.search(r"linux-kbuild-[^ ,]+", fields.stdout)
+    match = re.search(r"linux-kbuild-[^\s,]+", fields.stdout)
     if not match:
         raise LabError(f"{main.name} names no linux-kbuild package")
     return packages.get(f"{match[0]}:{host_architecture()}={main.version}")
