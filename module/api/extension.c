@@ -40,6 +40,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_IOEVENTFD_ANY_LENGTH,		1 },
 	{ KVM_CAP_DEVICE_CTRL,			1 },
 	{ KVM_CAP_INTERNAL_ERROR_DATA,		1 },
+	{ KVM_CAP_SYSTEM_EVENT_DATA,		1 },
 	{ KVM_CAP_ENABLE_CAP_VM,		1 },
 	{ KVM_CAP_CHECK_EXTENSION_VM,		1 },
 	{ KVM_CAP_BINARY_STATS_FD,		1 },
