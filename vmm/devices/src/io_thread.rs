@@ -66,7 +66,10 @@ impl IoThread {
         let worker = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("virtio-io".into())
-            .spawn(move || worker.run())
+            .spawn(move || {
+                let _gone = Gone(&worker);
+                worker.run();
+            })
             .map_err(failed)?;
         Ok(Self {
             shared,
@@ -199,6 +202,16 @@ impl Sources for LoopSources {
     }
 }
 
+/// However the thread ends, by a panic too: whoever waits for it to park must not wait for ever.
+struct Gone<'a>(&'a Shared);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.gate).quit = true;
+        self.0.changed.notify_all();
+    }
+}
+
 impl Shared {
     fn run(&self) {
         let mut ready = vec![EpollEvent::default(); EVENTS];
@@ -215,9 +228,6 @@ impl Shared {
                 self.dispatch(event);
             }
         }
-        // Whoever waits for us to park must not wait for ever.
-        lock(&self.gate).quit = true;
-        self.changed.notify_all();
     }
 
     /// Parks while paused; false when the thread is to end.

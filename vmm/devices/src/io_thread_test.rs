@@ -146,3 +146,43 @@ fn two_devices_share_the_thread() {
         assert_eq!(two.wait_used(0).1, 513);
     }
 }
+
+#[test]
+fn a_thread_that_panicked_is_not_waited_for() {
+    struct Bomb;
+    impl crate::VirtioDevice for Bomb {
+        fn name(&self) -> &'static str {
+            "bomb"
+        }
+        fn device_type(&self) -> u32 {
+            1
+        }
+        fn features(&self) -> u64 {
+            0
+        }
+        fn queue_sizes(&self) -> &[u16] {
+            &[16]
+        }
+        fn read_config(&self, _: u64, _: &mut [u8]) {}
+        fn write_config(&mut self, _: u64, _: &[u8]) {}
+        fn activate(&mut self, _: &mut crate::virtio::Context<'_>) -> Result<(), Error> {
+            Ok(())
+        }
+        fn handle(
+            &mut self,
+            _: Event,
+            _: &mut crate::virtio::Context<'_>,
+        ) -> Result<(), crate::virtio::ring::RingError> {
+            panic!("this test wants a thread that panics");
+        }
+        fn reset(&mut self, _: &dyn Sources) {}
+        fn counters(&self) -> Vec<(&'static str, u64)> {
+            Vec::new()
+        }
+    }
+    let mut live = Live::start(Box::new(Bomb), 0);
+    live.io().pause();
+    live.io().resume();
+    live.set(0x70, 0);
+    assert_eq!(live.get(0x70), 0, "the registers still work");
+}

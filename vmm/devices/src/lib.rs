@@ -3,15 +3,26 @@
 //!
 //! # Attaching a device (what the VMM does)
 //!
-//! ```ignore
-//! let io = IoThread::spawn()?;                              // one for all devices
-//! let block = Block::new(file, BlockConfig { read_only, id })?;
-//! let virtio = VirtioMmio::new(Box::new(block), memory.clone(), irqfd, &io)?;
-//! for (queue, event) in virtio.queue_events().iter().enumerate() {
-//!     // ioeventfd: 4-byte write of `queue` at base + QUEUE_NOTIFY
+//! ```no_run
+//! use armvisor_devices::block::{Block, BlockConfig};
+//! use armvisor_devices::{Error, GuestMemory, Interrupt, IoThread, VirtioMmio};
+//! # use std::{fs::File, sync::Arc};
+//!
+//! fn attach(
+//!     image: File,
+//!     memory: Arc<GuestMemory>,
+//!     irqfd: Arc<dyn Interrupt>,
+//!     io: &IoThread, // IoThread::spawn(), one for all devices
+//! ) -> Result<VirtioMmio, Error> {
+//!     let block = Block::new(image, BlockConfig { read_only: false, id: "disk0".into() })?;
+//!     let virtio = VirtioMmio::new(Box::new(block), memory, irqfd, io)?;
+//!     for (queue, event) in virtio.queue_events().iter().enumerate() {
+//!         // ioeventfd: a 4-byte write of `queue` at the device's base + QUEUE_NOTIFY
+//!     }
+//!     // bus: MMIO_SIZE bytes at the base; a clone of `virtio` is the MmioDevice there
+//!     // FDT: compatible "virtio,mmio", an edge-rising SPI
+//!     Ok(virtio)
 //! }
-//! bus.insert(base, MMIO_SIZE, Box::new(virtio.clone()));    // VirtioMmio is a MmioDevice
-//! // FDT node: compatible "virtio,mmio", reg <base MMIO_SIZE>, an edge-rising SPI
 //! ```
 //!
 //! * `memory` is `Arc<GuestMemory>`. `irqfd` is an `Arc<dyn Interrupt>`; one `trigger` is one edge.

@@ -47,7 +47,7 @@ impl Tap {
             let hint = match e.raw_os_error() {
                 Some(libc::EBUSY) => " (another program has it)",
                 Some(libc::EPERM) => " (owned by another user: 'ip tuntap add … user NAME')",
-                Some(libc::EINVAL) => " (it is not a TAP)",
+                Some(libc::EINVAL) => " (it is not a TAP, or one of many queues)",
                 _ => "",
             };
             Error::host(format!("cannot attach to the TAP '{name}'{hint}"), e)
