@@ -348,11 +348,11 @@ int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, boo
 	const u64 fixed = CTLR_PRIBITS | CTLR_IDBITS | CTLR_SEIS | CTLR_A3V;
 
 	if (!av_vgic_icc_user_has(reg))
-		return -ENXIO;
+		return -ENOENT;
 	if (is_absent_apr(reg))
 		return -EINVAL;
 	if (!write)
-		return read_state(cpu, reg, val) ? 0 : -ENXIO;
+		return read_state(cpu, reg, val) ? 0 : -ENOENT;
 	/*
 	 * State of a machine with more bits of priority or numbers, or other
 	 * features, cannot be restored. Fewer bits can: the guest goes on to
@@ -364,5 +364,5 @@ int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, boo
 		return -EINVAL;
 	if (reg == ICC_SRE && !(*val & 1))
 		return -EINVAL;
-	return write_state(vgic, cpu, reg, *val) ? 0 : -ENXIO;
+	return write_state(vgic, cpu, reg, *val) ? 0 : -ENOENT;
 }

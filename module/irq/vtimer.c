@@ -228,13 +228,13 @@ int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 
 	switch (id) {
 	case KVM_REG_ARM_TIMER_CTL:
-		*val = av_timer_read(&vcpu->irq.timer[AV_TIMER_VIRT], AV_TIMER_CTL, now);
+		*val = av_timer_user_ctl(&vcpu->irq.timer[AV_TIMER_VIRT], now);
 		return 0;
 	case KVM_REG_ARM_TIMER_CVAL:
 		*val = vcpu->irq.timer[AV_TIMER_VIRT].cval;
 		return 0;
 	case KVM_REG_ARM_PTIMER_CTL:
-		*val = av_timer_read(&vcpu->irq.timer[AV_TIMER_PHYS], AV_TIMER_CTL, now);
+		*val = av_timer_user_ctl(&vcpu->irq.timer[AV_TIMER_PHYS], now);
 		return 0;
 	case KVM_REG_ARM_PTIMER_CVAL:
 		*val = vcpu->irq.timer[AV_TIMER_PHYS].cval;

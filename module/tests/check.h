@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-static unsigned long check_count, check_failed;
+static unsigned long check_count, check_failed, test_passed, test_failed;
 
 #define CHECK(cond) do {							\
 	check_count++;								\
@@ -31,9 +31,19 @@ static unsigned long check_count, check_failed;
 	}									\
 } while (0)
 
-#define RUN(fn) (fn())
+/* A test has failed if one of its checks did, or if it made none. */
+#define RUN(fn) do {								\
+	unsigned long run_count = check_count, run_failed = check_failed;	\
+										\
+	fn();									\
+	if (check_failed == run_failed && check_count > run_count)		\
+		test_passed++;							\
+	else									\
+		test_failed++;							\
+} while (0)
 
-#define TESTS_DONE() (printf("%s: %lu checks, %lu failed\n", __FILE__, check_count,	\
-			     check_failed), check_failed || !check_count)
+#define TESTS_DONE() (printf("%s: %lu checks\n%lu passed, %lu failed\n", __FILE__,	\
+			     check_count, test_passed, test_failed),		\
+		      test_failed || !test_passed)
 
 #endif /* AV_TESTS_CHECK_H */

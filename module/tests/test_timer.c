@@ -10,7 +10,7 @@ static void control(void)
 
 	CHECK_EQ(av_timer_read(&t, AV_TIMER_CTL, 5), 0);
 	av_timer_write(&t, AV_TIMER_CTL, ~0ULL, 5);
-	CHECK_EQ(t.ctl, AV_TIMER_ENABLE | AV_TIMER_IMASK);
+	CHECK_EQ(av_timer_user_ctl(&t, 5), 0xffffffff);
 	CHECK_EQ(av_timer_read(&t, AV_TIMER_CTL, 5), 7);	/* CVAL 0 has passed */
 	CHECK(!av_timer_line(&t, 5));				/* but is masked */
 	CHECK(!av_timer_armed(&t, 5, &in));
@@ -19,6 +19,7 @@ static void control(void)
 	CHECK(!av_timer_armed(&t, 5, &in));			/* it is high already */
 	av_timer_write(&t, AV_TIMER_CTL, AV_TIMER_IMASK, 5);
 	CHECK_EQ(av_timer_read(&t, AV_TIMER_CTL, 5), AV_TIMER_IMASK);
+	CHECK_EQ(av_timer_user_ctl(&t, 5), AV_TIMER_IMASK | AV_TIMER_ISTATUS);
 	CHECK(!av_timer_line(&t, 5));
 }
 

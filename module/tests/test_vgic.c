@@ -471,7 +471,7 @@ static void cpu_registers_of_the_vmm(void)
 	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, CTLR, true, &val), -EINVAL);
 	val = 0;
 	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, SRE, true, &val), -EINVAL);
-	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, IAR1, false, &val), -ENXIO);
+	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, IAR1, false, &val), -ENOENT);
 	CHECK_EQ(av_vgic_icc_user(&vgic, cpu, AP1R0 + 1, false, &val), -EINVAL);
 	CHECK(av_vgic_icc_user_has(AP0R0 + 3));
 	CHECK(!av_vgic_icc_user_has(SGI1R));
