@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Bare-metal guests on a board, several in one boot, for the tests of guests and hypervisors.
+
+    outputs = run_guests(Host(cpu="cortex-a72"), [Guest("hello"), Guest("smp", cpus=4)])
+    outputs["hello"].results["hello.failures"]
+
+A guest's results are its lines `result NAME VALUE UNIT`; a guest that did not print its last one,
+`result NAME.failures 0 count`, has failed whatever else it said.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from armvisor_lab.board import Board
+from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
+
+MARK = "\x1e"
+
+
+@dataclass(frozen=True)
+class Host:
+    """The board that is the host: with EL2 and KVM, or without and with a module for it."""
+
+    cpu: str = "cortex-a72"
+    kernel: str = "6.12"
+    el2: bool = True
+    module: Path | None = None
+    smp: int = 1
+
+    def __str__(self) -> str:
+        return f"{'kvm' if self.el2 else 'module'}-{self.cpu}-{self.kernel}"
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A bare-metal program and the VM that it gets."""
+
+    program: str
+    append: str = ""
+    cpus: int = 1
+    memory: str = "64M"
+    disk: bool = False
+    name: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the run is found under."""
+        return self.name or self.program
+
+
+@dataclass
+class Output:
+    """What one guest left behind."""
+
+    status: int = -1
+    console: str = ""
+    disk: str = ""
+    results: dict[str, str] = field(default_factory=dict)
+
+
+def results(text: str) -> dict[str, str]:
+    """Values by name, of the lines `result NAME VALUE UNIT`."""
+    lines = [line.split() for line in text.splitlines() if line.startswith("result ")]
+    return {words[1]: words[2] for words in lines if len(words) == 4}
+
+
+def _commands(guest: Guest) -> str:
+    words = ["armvisor", "run", "--kernel", f"/guests/{guest.program}.img"]
+    words += ["--memory", guest.memory, "--cpus", str(guest.cpus), "--append", guest.append]
+    lines = []
+    if guest.disk:
+        words += ["--disk", "/tmp/disk"]
+        lines.append("rm -f /tmp/disk; truncate -s 8M /tmp/disk")
+    lines.append(f"{shlex.join(words)} >/tmp/console; status=$?")
+    lines.append(f"printf '{MARK}%s console %s\\n' {guest.key} $status; cat /tmp/console")
+    if guest.disk:
+        lines.append(f"printf '{MARK}%s disk 0\\n' {guest.key}; tr -d '\\0' </tmp/disk")
+    return "\n".join(lines)
+
+
+def _split(text: str) -> dict[str, Output]:
+    outputs: dict[str, Output] = {}
+    for part in text.split(MARK)[1:]:
+        head, _, body = part.partition("\n")
+        key, what, status = head.split()
+        output = outputs.setdefault(key, Output())
+        if what == "disk":
+            output.disk = body
+        else:
+            output.status = int(status)
+            output.console = body
+            output.results = results(body)
+    return outputs
+
+
+def run_guests(
+    host: Host, guests: Sequence[Guest], timeout: float = 500, check: bool = True
+) -> dict[str, Output]:
+    """Run the guests one after the other on one board; with `check` all must have gone well."""
+    script = "\n".join(_commands(guest) for guest in guests) + "\nexit 0\n"
+    programs = {guest.program for guest in guests}
+    board = Board(
+        el2=host.el2,
+        cpu=host.cpu,
+        kernel=host.kernel,
+        smp=host.smp,
+        timeout=timeout,
+        modules=[Module(str(host.module))] if host.module else (),
+        files={
+            "/bin/armvisor": artefacts.vmm(),
+            "/script": script.encode(),
+            **{f"/guests/{name}.img": artefacts.bare(name) for name in programs},
+        },
+    )
+    done = board.run(["sh", "/script"])
+    said = done.stderr.decode("utf-8", "replace")[-3000:]
+    assert not done.failure, f"{done.failure}\n{done.text[-3000:]}\n{said}"
+    outputs = _split(done.stdout.decode("latin-1"))
+    if check:
+        for guest in guests:
+            output = outputs[guest.key]
+            failures = output.results.get(f"{guest.program}.failures")
+            assert (output.status, failures) == (0, "0"), f"{output.console}\n{said}"
+    return outputs
