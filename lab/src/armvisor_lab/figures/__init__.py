@@ -37,7 +37,7 @@ class Measurement:
     what: str
     run: Callable[[Progress], Outcome]
     unit: str = "instructions"
-    minutes: float = 1.0
+    slow: bool = False
 
 
 def names(packages: list[Package]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def _exits(variant: str, cpu: str) -> Measurement:
         }
         return Outcome(values, describe(board, result.kernel))
 
-    return Measurement(figures, f"exits of a bare-metal guest on {variant}", run, minutes=0.7)
+    return Measurement(figures, f"exits of a bare-metal guest on {variant}", run)
 
 
 def measurements() -> list[Measurement]:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`lat.ROW.*`: system calls, signals, processes and memory, each repeated, the best taken.
 
-`lat` measures with the counter, which a guest reads without leaving; it settles first and
-prints at its end.
+The program `lat` measures with the counter, which a guest reads without leaving, and
+prints at its end. Natively it runs on a settled board.
 """
 
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts
+from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
 from armvisor_lab.results import instructions
 
 # In the order in which `lat` prints them.
@@ -16,6 +16,9 @@ ROWS = (
     "pipe", "unix-socket", "fork-exit", "fork-exec", "fork-sh", "map-touch-unmap",
     "protection-fault",
 )  # fmt: skip
+
+# Debian's QEMU on KVM would show the guest that armvisor shows on KVM.
+_VARIANTS = ("kvm", "qemu-tcg")
 
 
 def _values(text: str, variant: str) -> dict[str, float]:
@@ -27,12 +30,22 @@ def _names(variant: str) -> tuple[str, ...]:
 
 
 def _native(progress: Progress) -> Outcome:
-    board = Board(count=True, files={"/bin/lat": artefacts.tool("lat")})
+    board = Board(count=True, files={"/bin/lat": artefacts.tool("lat")}, timeout=600)
     result = board.run(["lat"], progress=progress).check()
-    values = _values(result.text, "native")
-    return Outcome(values, describe(board, result.kernel))
+    return Outcome(_values(result.text, "native"), describe(board, result.kernel))
+
+
+def _in_vm(variant: vms.Variant) -> Measurement:
+    def run(progress: Progress) -> Outcome:
+        board, result, packages = vms.run(variant, "armvisor.test=lat", progress)
+        values = _values(result.text, variant.name)
+        return Outcome(values, describe(board, result.kernel), packages)
+
+    what = f"latencies in the guest: {variant.what}"
+    return Measurement(_names(variant.name), what, run, slow=variant.slow)
 
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    return [Measurement(_names("native"), "latencies on the board itself", _native)]
+    native = Measurement(_names("native"), "latencies on the board itself", _native)
+    return [native, *(_in_vm(each) for each in vms.VARIANTS if each.name in _VARIANTS)]

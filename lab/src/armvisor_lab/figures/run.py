@@ -51,7 +51,7 @@ def select(patterns: list[str]) -> list[Measurement]:
             raise LabError(f"no figure matches {pattern!r}", f"there are: {every}")
     if patterns:
         found = [each for each in found if any(_wanted(n, patterns) for n in each.figures)]
-    return sorted(found, key=lambda each: each.minutes > 5)
+    return sorted(found, key=lambda each: each.slow)
 
 
 def _wanted(name: str, patterns: list[str]) -> bool:

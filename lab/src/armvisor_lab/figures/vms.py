@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The Debian test guest under each way to run a VM, on counted boards.
+
+A variant is a row: which board, which files beside the guest, which command. Families of
+figures run their guest through it, so a new way to run VMs is one more row here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from armvisor_lab import kernels, programs
+from armvisor_lab.board import Board, Result
+from armvisor_lab.figures import Progress, artefacts, names
+from armvisor_lab.packages import Package
+
+GUEST = kernels.DEFAULT
+GUEST_MIB = 512
+# What would make two runs differ, and costs what no real machine pays (see docs).
+SAME = "nokaslr randomize_kstack_offset=off"
+QEMU_SUITE = "trixie"
+
+Files = tuple[dict[str, Path], list[Package]]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a VM."""
+
+    name: str
+    what: str
+    el2: bool
+    cpu: str
+    files: Callable[[Progress], Files]
+    command: Callable[[str], list[str]]
+    memory: int = 2048
+    timeout: float = 600
+
+    @property
+    def slow(self) -> bool:
+        """Whether a run takes minutes and not seconds."""
+        return self.timeout > 1000
+
+
+def _armvisor_files(_progress: Progress) -> Files:
+    return {"/bin/armvisor": artefacts.vmm()}, []
+
+
+def _armvisor_command(append: str) -> list[str]:
+    words = ["armvisor", "run", "--kernel", "/guest/Image", "--initrd", "/guest/initrd"]
+    words += ["--memory", f"{GUEST_MIB}M", "--cpus", "1", "--no-randomness"]
+    return [*words, "--append", append]
+
+
+def _qemu_files(progress: Progress) -> Files:
+    path = "usr/bin/qemu-system-aarch64"
+    return programs.with_libraries("qemu-system-arm", path, QEMU_SUITE, progress)
+
+
+def _qemu_command(accel: str, cpu: str) -> Callable[[str], list[str]]:
+    def command(append: str) -> list[str]:
+        words = ["qemu-system-aarch64", "-accel", accel, "-nographic", "-nic", "none"]
+        words += ["-M", "virt,gic-version=3,dtb-randomness=off", "-cpu", cpu]
+        words += ["-m", str(GUEST_MIB), "-smp", "1"]
+        words += ["-kernel", "/guest/Image", "-initrd", "/guest/initrd"]
+        return [*words, "-append", f"console=ttyAMA0 {append}"]
+
+    return command
+
+
+VARIANTS = (
+    Variant("kvm", "armvisor on KVM (nVHE)", True, "cortex-a72", _armvisor_files,
+            _armvisor_command),
+    Variant("qemu-kvm", "Debian's QEMU on KVM (nVHE)", True, "cortex-a72", _qemu_files,
+            _qemu_command("kvm", "host"), memory=3072),
+    Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", _qemu_files,
+            _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600),
+)  # fmt: skip
+
+
+def run(variant: Variant, append: str, progress: Progress) -> tuple[Board, Result, tuple[str, ...]]:
+    """Run the guest to its end; the board, what it did, and the packages that took part.
+
+    The guest's console is the result's standard output; what the run took as a whole, the
+    VMM's start and end included, is `count-run.elapsed` on its standard error.
+    """
+    guest = artefacts.guest(GUEST)
+    files, packages = variant.files(progress)
+    files = files | {
+        "/guest/Image": guest["Image"],
+        "/guest/initrd": guest["initrd"],
+        "/bin/count-run": artefacts.tool("count-run"),
+    }
+    board = Board(
+        el2=variant.el2, cpu=variant.cpu, count=True, memory=variant.memory, files=files,
+        timeout=variant.timeout,
+    )  # fmt: skip
+    command = ["count-run", "-e", *variant.command(f"{SAME} {append}".strip())]
+    return board, board.run(command, progress=progress).check(), names(packages)
