@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The VMM's virtio devices under Debian's own drivers, on KVM: what is written is read back after
+another boot, what is sent arrives, what is freed goes back to the host, and none of it takes more
+exits than it should.
+
+Each row is one board; its VMs get all devices at once. The board's script says what it saw in
+lines `result NAME VALUE UNIT`, as the guests do.
+"""
+
+import json
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from armvisor_lab.board import Board, Result
+from armvisor_lab.figures import artefacts
+
+MIB = 1 << 20
+MARK = "== "
+
+# What a board does, piece by piece; `vm` runs a VM in the background and sets $vm.
+PRELUDE = """
+set -e
+vm() { name=$1 tests=$2; shift 2
+    armvisor run --kernel /guest/Image --initrd /guest/initrd --memory 384M --json \
+        --append "quiet armvisor.test=$tests armvisor.bytes=$BYTES" "$@" >/tmp/$name.out & vm=$!
+}
+show() { echo "== $1"; cat /tmp/$1.out; }
+"""
+
+EVERYTHING = """
+tap tap0 10.0.2.1/24
+truncate -s 16777516 /tmp/disk
+stream receive tcp:0.0.0.0:5001 >/tmp/receive.out & receive=$!
+stream echo unix:/tmp/v.sock_5006 >/tmp/echo.out & echo=$!
+vm first disk-write,rng,net,vsock --cpus $CPUS --disk /tmp/disk --net tap=tap0 \
+    --vsock cid=7,uds=/tmp/v.sock
+stream check vsock-uds:/tmp/v.sock:5005 1000000 >/tmp/check.out
+wait $receive && wait $echo && wait $vm
+show first; show receive; show check
+[ ! -e /tmp/v.sock ] && echo "result socket.removed 1 bool"
+echo "result disk.size $(wc -c </tmp/disk) bytes"
+before=$(sha256sum </tmp/disk)
+vm second disk-readonly --disk /tmp/disk,ro; wait $vm; show second
+[ "$before" = "$(sha256sum </tmp/disk)" ] && echo "result readonly.unchanged 1 bool"
+vm third disk-check --disk /tmp/disk; wait $vm; show third
+"""
+
+MEMORY = """
+vm balloon balloon
+while kill -0 $vm 2>/dev/null; do
+    while read -r key value _; do [ "$key" = Shmem: ] && echo $value; done </proc/meminfo \
+        >>/tmp/shmem
+    sleep 0.5
+done
+wait $vm; show balloon
+echo "== shmem"; cat /tmp/shmem
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One board and its VM."""
+
+    kernel: str
+    cpu: str
+    cpus: int
+    mebibytes: int
+
+    def __str__(self) -> str:
+        return f"{self.kernel}-{self.cpu}-{self.cpus}cpu-{self.mebibytes}MiB"
+
+
+ROWS = [
+    Row("6.12", "cortex-a72", 1, 4),
+    Row("6.1", "cortex-a72", 4, 4),
+    Row("7.2", "cortex-a72", 1, 4),
+    Row("6.1", "cortex-a76", 1, 4),
+    Row("6.12", "cortex-a76", 4, 4),
+    Row("7.2", "cortex-a76", 4, 4),
+]
+
+
+def run(script: str, row: Row, count: bool = False) -> dict[str, str]:
+    """What the script showed, by the name of each part; what it said itself is under ""."""
+    guest = artefacts.guest(row.kernel)
+    settings = f"BYTES={row.mebibytes * MIB} CPUS={row.cpus}\n"
+    files: dict[str, Path | bytes] = {
+        "/bin/armvisor": artefacts.vmm(),
+        "/bin/tap": artefacts.tool("tap"),
+        "/bin/stream": artefacts.tool("stream"),
+        "/guest/Image": guest["Image"],
+        "/guest/initrd": guest["initrd"],
+        "/script": (settings + textwrap.dedent(PRELUDE) + script).encode(),
+    }
+    board = Board(
+        el2=True, cpu=row.cpu, memory=1536, files=files, modules=("tun",), timeout=900,
+        smp=min(row.cpus, 2), count=count,
+    )  # fmt: skip
+    return parts(board.run(["sh", "/script"]))
+
+
+def parts(result: Result) -> dict[str, str]:
+    said = result.stderr.decode("utf-8", "replace")[-3000:]
+    assert not result.failure, f"{result.failure}\n{result.text[-3000:]}\n{said}"
+    assert result.status == 0, f"{result.text[-3000:]}\n{said}"
+    found: dict[str, str] = {"": ""}
+    part = ""
+    for line in result.text.splitlines():
+        if line.startswith(MARK):
+            part = line.removeprefix(MARK)
+            found[part] = ""
+        elif line.startswith("result ") and re.match(r"result (socket|disk\.size|readonly)", line):
+            found[""] += line + "\n"
+        else:
+            found[part] += line + "\n"
+    return found
+
+
+def results(text: str) -> dict[str, str]:
+    return {
+        words[1]: words[2]
+        for line in text.splitlines()
+        if len(words := line.split()) >= 3 and words[0] == "result"
+    }
+
+
+def report(text: str) -> dict:
+    """The VMM's own report, the last line of its output."""
+    return json.loads(next(line for line in text.splitlines() if line.startswith('{"end"')))
+
+
+def counters(text: str) -> dict[str, dict[str, int]]:
+    """Counters by the kind of device."""
+    devices = report(text)["devices"]
+    return {device["name"].split("-")[-1]: device["counters"] for device in devices}
+
+
+def assert_guest_is_content(text: str) -> None:
+    got = results(text)
+    bad = {name: value for name, value in got.items() if name.endswith("failures") and value != "0"}
+    assert "guest.failures" in got and not bad, text[-3000:]
+    for name, counted in counters(text).items():
+        quiet = ("malformed_rings", "refused_accesses", "interrupts_failed")
+        assert [counted[each] for each in quiet] == [0, 0, 0], (name, counted)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_disk_network_vsock_and_entropy(row: Row):
+    shown = run(EVERYTHING, row)
+    first, own = shown["first"], results(shown[""])
+    for name in ("first", "second", "third"):
+        assert_guest_is_content(shown[name])
+    told = results(first)
+    assert told["guest.cpus"] == str(row.cpus)
+
+    # Disk: what the first boot wrote is there in the third, and the image kept its odd size.
+    assert told["disk.checksum"] == results(shown["third"])["disk.checksum"]
+    assert own["disk.size"] == "16777516"
+    assert own["readonly.unchanged"] == "1"
+    block = counters(first)["block"]
+    assert block["bytes_written"] > MIB and block["flushes"] > 0 and block["errors"] == 0
+    assert counters(shown["second"])["block"]["bytes_written"] == 0
+
+    # Network: the same bytes on both sides, none dropped.
+    arrived = results(shown["receive"])
+    assert told["send.bytes"] == arrived["receive.bytes"] == str(row.mebibytes * MIB)
+    assert told["send.checksum"] == arrived["receive.checksum"]
+    assert "3 packets received" in first
+    net = counters(first)["net"]
+    assert net["tx_bytes"] > row.mebibytes * MIB and net["tx_dropped"] == net["rx_dropped"] == 0
+
+    # Vsock, both ways, and nothing left behind.
+    assert told["echo.bytes"] == results(shown["check"])["echo.bytes"] == "1000000"
+    vsock = counters(first)["vsock"]
+    assert vsock["open"] == vsock["refused"] == vsock["ignored"] == 0
+    assert own["socket.removed"] == "1"
+
+    assert int(told["rng.bytes"]) >= 64
+
+
+def test_a_large_transfer_arrives_and_its_exits_are_bounded():
+    """64 MiB with the right checksum; a MiB costs exits by the dozen, not by the frame.
+
+    On a counting board, because TCP cuts its segments by the time that passes.
+    """
+    row = Row("6.12", "cortex-a72", 1, 64)
+    script = """
+        tap tap0 10.0.2.1/24
+        stream receive tcp:0.0.0.0:5001 >/tmp/receive.out & receive=$!
+        vm net net --net tap=tap0
+        wait $receive && wait $vm; show net; show receive
+    """
+    shown = run(textwrap.dedent(script), row, count=True)
+    assert_guest_is_content(shown["net"])
+    sent, arrived = results(shown["net"]), results(shown["receive"])
+    assert sent["send.bytes"] == arrived["receive.bytes"] == str(64 * MIB)
+    assert sent["send.checksum"] == arrived["receive.checksum"]
+    net = counters(shown["net"])["net"]
+    # 724 frames of Ethernet's size make a MiB.
+    assert net["tx_frames"] < 200 * row.mebibytes, net
+    assert net["notifications"] < 200 * row.mebibytes, net
+    # Each interrupt costs two exits, for InterruptStatus and InterruptACK.
+    assert net["interrupts"] < 250 * row.mebibytes, net
+
+
+def test_free_memory_goes_back_to_the_host():
+    row = Row("6.12", "cortex-a72", 1, 128)
+    shown = run(MEMORY, row)
+    assert_guest_is_content(shown["balloon"])
+    balloon = counters(shown["balloon"])["balloon"]
+    assert balloon["released_bytes"] >= 128 * MIB
+    assert balloon["release_failed"] == balloon["refused_pages"] == 0
+    # The host's own count of the memory behind the guest, in KiB, while the VM ran.
+    shmem = [int(line) for line in shown["shmem"].split()]
+    assert max(shmem) * 1024 > 128 * MIB, "the guest never used its memory"
+    peak = shmem.index(max(shmem))
+    assert (max(shmem) - min(shmem[peak:])) * 1024 > 100 * MIB, shmem
