@@ -85,6 +85,11 @@ bool av_inject_due(struct av_vcpu *vcpu)
 	return serror_due(vcpu) || irq_due(vcpu) || (vcpu->srf->vpstate & AV_PSR_IL);
 }
 
+bool av_inject_waiting(struct av_vcpu *vcpu)
+{
+	return vcpu->cpu.serror_pending || av_irq_pending(vcpu);
+}
+
 void av_inject_pending(struct av_vcpu *vcpu)
 {
 	unsigned int irq;

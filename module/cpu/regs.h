@@ -83,12 +83,16 @@ struct av_srf {
 	u64 vpstate;		/* virtual, SPSR's layout */
 	struct av_switch sw;
 	u64 sys[AV_NR_VREGS];
+	/* for switch/fast.c, written before each entry */
+	u64 due;		/* something waits for PSTATE.DAIF to let it in */
+	u64 slow;		/* every trap is to leave: the guest is being stepped */
+	u64 fast;		/* traps that did not leave, counted */
 };
 
 /* The switcher could not read the instruction: fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
 
-static_assert(sizeof(struct av_srf) <= 4096, "the register file is one page");
+static_assert(sizeof(struct av_srf) <= 2048, "its page is switch/fast.c's stack too");
 
 /* PSTATE, in SPSR's layout. */
 #define AV_PSR_MODE		GENMASK_ULL(4, 0)

@@ -24,6 +24,7 @@
 #include "api/calls.h"
 #include "compat/kvm_run.h"
 #include "cpu/cpu.h"
+#include "cpu/exception.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
@@ -119,9 +120,13 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		trace_av_entry(vcpu->id, srf->pc, srf->vpstate);
 		if (fp)
 			av_fp_load(vcpu);
+		srf->due = av_inject_waiting(vcpu);
+		srf->slow = srf->vpstate & AV_PSR_SS || av_srf_stepping(srf);
+		srf->fast = 0;
 		av_stats_enter(vcpu);
 		av_switch_run(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, srf, &entry, fp);
 		av_stats_exit(vcpu);
+		vcpu->stats.count[AV_EXIT_FAST] += srf->fast;
 		if (fp)
 			av_fp_save(vcpu);
 		vcpu->cpu.fp_wanted = false;

@@ -32,7 +32,8 @@
  *
  * Registers: av_switch_enter(srf) is an ordinary C function, called with
  * interrupts off; all of DAIF is masked from its first to its last lines.
- * In the window, SP_EL1 is the register file's high address.
+ * In the window, SP_EL1 is the register file's high address; av_fast() has the
+ * rest of its page as stack.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
@@ -155,12 +156,12 @@ SYM_FUNC_START(av_switch_enter)
 SYM_FUNC_END(av_switch_enter)
 
 /*
- * The window's code page: copied, never run in place, so it lives with
- * read-only data. Position independent. Vectors first.
+ * The window's code: copied, never run in place, position independent. Vectors
+ * first; switch/fast.c follows in the same section, then switch/window-end.S.
  */
-	.section .rodata, "a"
-	.balign	2048
-SYM_DATA_START(av_window_code)
+	.section .av_window.text, "ax"
+	.balign	4096
+SYM_CODE_START(av_window_code)
 	/*
 	 * From EL1, whichever stack: a failed fetch (below), or a defect of
 	 * ours. Then the guest's registers may be gone; tell C and let it end
@@ -221,10 +222,11 @@ SYM_DATA_START(av_window_code)
 	msr	ttbr0_el1, x0
 	isb
 	msr	ttbr1_el1, x2
-	ldp	x3, x4, [sp, #SRF_PC]
-	ldr	x5, [sp, #SRF_SP]
 	isb
 	msr	ttbr0_el1, x1
+.Lresume:
+	ldp	x3, x4, [sp, #SRF_PC]
+	ldr	x5, [sp, #SRF_SP]
 	msr	elr_el1, x3
 	msr	spsr_el1, x4
 	msr	sp_el0, x5
@@ -289,6 +291,14 @@ SYM_DATA_START(av_window_code)
 .Lfetch_done:
 	str	x2, [sp, #SRF_INSN]
 .Lfetched:
+	/* What needs no more than the register file is done here and now. */
+	cbnz	x0, .Lleave
+	mov	x0, sp
+	add	sp, sp, #4096
+	bl	av_fast
+	sub	sp, sp, #4096
+	cbnz	w0, .Lresume
+.Lleave:
 	ldr	x1, [sp, #SW_TTBR_NONE]
 	ldr	x2, [sp, #SW_TTBR1_HOP]
 	ldr	x3, [sp, #SW_TTBR0_AUX]
@@ -314,4 +324,4 @@ SYM_DATA_START(av_window_code)
 	msr	ttbr1_el1, x4
 	isb
 	br	x17
-SYM_DATA_END_LABEL(av_window_code, SYM_L_GLOBAL, av_window_code_end)
+SYM_CODE_END(av_window_code)

@@ -98,6 +98,7 @@ static int selftest_run(struct selftest *t)
 	srf->sp = TEST_SP;
 	srf->pc = TEST_VA;
 	srf->vpstate = AV_PSR_EL1H;
+	srf->slow = 1;			/* let the fetched instruction be seen */
 	if (!selftest_enter(t, &entry) || av_esr_ec(srf->esr) != AV_EC_UNKNOWN ||
 	    srf->insn != TEST_INSN || srf->pc != TEST_VA + 8)
 		goto broken;

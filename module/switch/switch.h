@@ -41,7 +41,7 @@ u64 av_window_root_desc(const struct av_vm_switch *vsw);
 int av_window_init(void);
 void av_window_exit(void);
 
-/* VM and vCPU life; the register file goes into the window at slot id + 1. */
+/* VM and vCPU life; the register file goes into the window behind the code, at its id. */
 int av_switch_vm_init(struct av_vm_switch *vsw);
 void av_switch_vm_destroy(struct av_vm_switch *vsw);
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
@@ -58,6 +58,9 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 
 /* Go there and back once, before anybody depends on it: 0, or -ENODEV said in the log. */
 int av_switch_selftest(void);
+
+/* switch/fast.c: in the window only. */
+int av_fast(struct av_srf *srf);
 
 /* switch/enter.S */
 asmlinkage void av_switch_enter(struct av_srf *srf);

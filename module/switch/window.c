@@ -3,7 +3,7 @@
  * The window's tables and the host ASIDs it all runs under.
  *
  * Tables have the host's 4 KiB, four level geometry. One level 3 table holds
- * the window (slot 0 the code, slot id + 1 a vCPU's register file); the same
+ * the window (the code first, behind it the vCPUs' register files by id); the same
  * chain of tables hangs under the last entry of each guest TTBR1 root and
  * under the first of the aux root, so the low alias of a window address is
  * its low 39 bits. Nothing in the window is accessible to EL0.
@@ -26,6 +26,9 @@
 #include "cpu/regs.h"
 #include "switch/switch.h"
 
+/* Pages of code at the window's start. */
+#define CODE_PAGES	1
+
 #define WINDOW_LOW	(AV_WINDOW_START & GENMASK_ULL(38, 0))
 
 #define TABLE_DESC	(PMD_TYPE_TABLE)
@@ -40,20 +43,22 @@ int av_window_init(void)
 {
 	size_t size = av_window_code_end - av_window_code;
 
-	if (WARN_ON(size > PAGE_SIZE))
+	if (size > CODE_PAGES * PAGE_SIZE) {
+		pr_err("armvisor: the window has no room for %zu bytes of code\n", size);
 		return -EINVAL;
-	window_code = (void *)get_zeroed_page(GFP_KERNEL);
+	}
+	window_code = alloc_pages_exact(CODE_PAGES * PAGE_SIZE, GFP_KERNEL | __GFP_ZERO);
 	if (!window_code)
 		return -ENOMEM;
 	memcpy(window_code, av_window_code, size);
 	caches_clean_inval_pou((unsigned long)window_code,
-			       (unsigned long)window_code + PAGE_SIZE);
+			       (unsigned long)window_code + CODE_PAGES * PAGE_SIZE);
 	return 0;
 }
 
 void av_window_exit(void)
 {
-	free_page((unsigned long)window_code);
+	free_pages_exact(window_code, CODE_PAGES * PAGE_SIZE);
 }
 
 u64 av_window_root_desc(const struct av_vm_switch *vsw)
@@ -74,7 +79,8 @@ static int tables_init(struct av_vm_switch *vsw)
 	vsw->aux[0] = virt_to_phys(vsw->l1) | TABLE_DESC;
 	vsw->l1[511] = virt_to_phys(vsw->l2) | TABLE_DESC;
 	vsw->l2[511] = virt_to_phys(vsw->l3) | TABLE_DESC;
-	vsw->l3[0] = virt_to_phys(window_code) | CODE_DESC;
+	for (i = 0; i < CODE_PAGES; i++)
+		vsw->l3[i] = (virt_to_phys(window_code) + i * PAGE_SIZE) | CODE_DESC;
 	return 0;
 }
 
@@ -156,7 +162,8 @@ void av_switch_vcpu_destroy(struct av_vcpu_switch *csw)
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			struct av_srf *srf, unsigned int id)
 {
-	u64 data = (u64)(id + 1) * PAGE_SIZE;
+	unsigned int slot = CODE_PAGES + id;
+	u64 data = (u64)slot * PAGE_SIZE;
 	int ret;
 
 	ret = contexts_init(csw);
@@ -170,7 +177,7 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	srf->sw.low_code = WINDOW_LOW;
 	srf->sw.low_data = WINDOW_LOW + data;
 
-	WRITE_ONCE(vsw->l3[id + 1], virt_to_phys(srf) | DATA_DESC);
+	WRITE_ONCE(vsw->l3[slot], virt_to_phys(srf) | DATA_DESC);
 	/* Walks of any CPU see it before the vCPU is first entered. */
 	dsb(ishst);
 	isb();
