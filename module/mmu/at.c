@@ -25,7 +25,9 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 		return false;
 	spin_lock(&vm->mmu_lock);
 	av_mmu_bump_seq(vm);
+	vm->mmu.spare = &vcpu->mmu.spare;
 	av_shadow_tlbi(&vm->mmu.shadow, &op);
+	vm->mmu.spare = NULL;
 	spin_unlock(&vm->mmu_lock);
 	return true;
 }

@@ -83,9 +83,18 @@ static struct av_pt *take_pt(void *ctx)
 	return pt;
 }
 
+/* Back to the vCPU at work, if it has room: clear tables are as good as new. */
 static void give_pt(void *ctx, struct av_pt *pt)
 {
-	av_pt_free(pt);
+	struct av_vm *vm = ctx;
+	struct av_spare *spare = vm->mmu.spare;
+
+	if (!spare || spare->nr >= AV_SPARE_MAX || pt->fixed) {
+		av_pt_free(pt);
+		return;
+	}
+	av_list_add_tail(&pt->node, &spare->pts);
+	spare->nr++;
 }
 
 static struct av_tree *take_tree(void *ctx)
@@ -194,6 +203,18 @@ fail:
 	return ret;
 }
 
+void av_mmu_drop_all(struct av_vm *vm)
+{
+	u32 freed;
+
+	do {
+		spin_lock(&vm->mmu_lock);
+		freed = av_shadow_reclaim(&vm->mmu.shadow, AV_RECLAIM, true);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+	} while (freed);
+}
+
 static void free_slots(struct av_vm *vm)
 {
 	struct av_slots *slots = rcu_dereference_protected(vm->mmu.slots, true);
@@ -211,9 +232,7 @@ void av_mmu_vm_destroy(struct av_vm *vm)
 
 	av_shrink_remove(vm);
 	av_notifier_unregister(vm);
-	spin_lock(&vm->mmu_lock);
-	av_shadow_destroy(&mmu->shadow);
-	spin_unlock(&vm->mmu_lock);
+	av_mmu_drop_all(vm);
 	kvfree(mmu->shadow.by_id);
 	free_slots(vm);
 }

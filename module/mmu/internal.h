@@ -15,6 +15,8 @@ extern const struct av_shadow_ops av_host_ops;
 int av_spare_fill(struct av_spare *spare);
 void av_spare_empty(struct av_spare *spare);
 void av_pt_free(struct av_pt *pt);
+/* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
+void av_mmu_drop_all(struct av_vm *vm);
 
 /* memslot.c */
 void av_slot_free(struct av_slot *slot);

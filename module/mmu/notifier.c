@@ -167,8 +167,8 @@ static void release(struct mmu_notifier *mn, struct mm_struct *mm)
 
 	spin_lock(&vm->mmu_lock);
 	av_mmu_bump_seq(vm);
-	av_shadow_reclaim(&vm->mmu.shadow, U32_MAX, true);
 	spin_unlock(&vm->mmu_lock);
+	av_mmu_drop_all(vm);
 }
 
 static const struct mmu_notifier_ops ops = {

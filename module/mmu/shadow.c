@@ -246,7 +246,8 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 		sh->high_tagged = true;
 		return -ESTALE;
 	}
-	tree->has_global |= f->global;
+	if (f->global && !tree->has_global)
+		av_tree_set_global(sh, tree, true);
 	while (pt->level < f->level) {
 		struct av_pt *child = descend(sh, pt, index_of(f->va, pt->level));
 

@@ -114,6 +114,7 @@ struct av_tree {
 struct av_shadow_ops {
 	/* A zeroed table or tree that the caller set aside earlier, or NULL. */
 	struct av_pt *(*alloc_pt)(void *ctx);
+	/* Takes a table back; its entries are all clear unless it is a fixed one. */
 	void (*free_pt)(void *ctx, struct av_pt *pt);
 	struct av_tree *(*alloc_tree)(void *ctx);
 	void (*free_tree)(void *ctx, struct av_tree *tree);
@@ -141,6 +142,8 @@ struct av_shadow {
 	struct av_list trees[2][AV_TREE_BUCKETS + 1];
 	struct av_list lru;
 	u32 nr_trees;
+	/* Of each half, trees of one ASID: all, and those that hold global entries. */
+	u32 nr_tagged[2], nr_tagged_global[2];
 	u64 next_serial;
 	bool high_tagged;
 };
@@ -222,6 +225,7 @@ void av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
 
 /* Internal to the pure part. */
+void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
 void av_rmap_add(struct av_shadow *sh, u32 gfn, struct av_pt *pt, u32 idx);
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx);

@@ -162,8 +162,17 @@ static void free_tables(struct av_shadow *sh, struct av_tree *tree, bool fixed_t
 			av_pt_dead(sh, pt, g);
 }
 
+void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global)
+{
+	if (tree->key.asid != AV_ASID_ANY && tree->has_global != global)
+		sh->nr_tagged_global[tree->key.high] += global ? 1 : -1;
+	tree->has_global = global;
+}
+
 static void free_tree(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g)
 {
+	av_tree_set_global(sh, tree, false);
+	sh->nr_tagged[tree->key.high] -= tree->key.asid != AV_ASID_ANY;
 	av_list_del(&tree->hash);
 	av_list_del(&tree->lru);
 	free_tables(sh, tree, true, g);
@@ -185,6 +194,7 @@ static struct av_tree *new_tree(struct av_shadow *sh, const struct av_tree_key *
 	av_list_add_tail(&tree->lru, &sh->lru);
 	av_list_add_tail(&tree->hash, bucket_of(sh, key->high, key->asid));
 	sh->nr_trees++;
+	sh->nr_tagged[key->high] += key->asid != AV_ASID_ANY;
 	if (build_root(sh, tree))
 		return tree;
 	av_gather_init(&g, sh);
@@ -250,7 +260,7 @@ void av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *
 
 	av_list_for_each(pt, tmp, &tree->pts, node)
 		wipe(pt, g);
-	tree->has_global = false;
+	av_tree_set_global(sh, tree, false);
 	g->all = true;
 	if (!tree->users) {
 		free_tree(sh, tree, g);
@@ -298,15 +308,30 @@ static bool names_tree(const struct av_tree *tree, const struct av_tlbi *op)
 	       tree->key.asid == AV_ASID_ANY || tree->has_global;
 }
 
-static void tlbi_addresses(struct av_shadow *sh, const struct av_tlbi *op, struct av_gather *g)
+static void tlbi_bucket(struct av_list *bucket, const struct av_tlbi *op, struct av_gather *g)
 {
 	struct av_tree *tree, *tmp;
+
+	av_list_for_each(tree, tmp, bucket, hash)
+		if (names_tree(tree, op))
+			av_shadow_zap_range(tree, op->start, op->last, g);
+}
+
+/* Most often one ASID's bucket will do, or none; global entries may be in any. */
+static void tlbi_addresses(struct av_shadow *sh, const struct av_tlbi *op, struct av_gather *g)
+{
+	bool any_asid = op->scope == AV_TLBI_VAA || sh->nr_tagged_global[op->high];
 	int i;
 
-	for (i = 0; i <= AV_TREE_BUCKETS; i++)
-		av_list_for_each(tree, tmp, &sh->trees[op->high][i], hash)
-			if (names_tree(tree, op))
-				av_shadow_zap_range(tree, op->start, op->last, g);
+	tlbi_bucket(bucket_of(sh, op->high, AV_ASID_ANY), op, g);
+	if (!sh->nr_tagged[op->high])
+		return;
+	if (!any_asid) {
+		tlbi_bucket(bucket_of(sh, op->high, op->asid), op, g);
+		return;
+	}
+	for (i = 0; i < AV_TREE_BUCKETS; i++)
+		tlbi_bucket(&sh->trees[op->high][i], op, g);
 }
 
 /* Trees that serve every ASID hold global entries only, which stay. */

@@ -15,6 +15,8 @@
 
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
 #define AV_SPARE_PTS		8
+/* Of those that come back, how many a vCPU keeps for the next process. */
+#define AV_SPARE_MAX		64
 
 /* What the reverse map can name, down to a size that PARange can say. */
 #define AV_IPA_BITS_MAX		42

@@ -52,8 +52,15 @@ static struct av_pt *alloc_pt(void *ctx)
 
 static void free_pt(void *ctx, struct av_pt *pt)
 {
+	unsigned int i;
+
 	CHECK(flushed_since_write);
 	CHECK_EQ(pt->live, 0);
+	/* One that is not fixed may be used again as it is. */
+	for (i = 0; i < AV_ENTRIES && !pt->fixed; i++) {
+		CHECK_EQ(pt->pte[i], 0);
+		CHECK(!pt->aux[i].child);
+	}
 	free(pt->pte);
 	free(pt->aux);
 	free(pt);
