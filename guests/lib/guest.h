@@ -60,9 +60,10 @@ unsigned int failures(void);
 #define PSCI_SYSTEM_RESET 0x84000009UL
 #define PSCI_FEATURES 0x8400000aUL
 s64 psci(u64 function, u64 a, u64 b, u64 c);
-void power_off(void) __attribute__((noreturn));
+_Noreturn void power_off(void);
 /* Starts a CPU at `entry` on a stack of its own, MMU as the boot CPU has it. */
-s64 cpu_start(unsigned int cpu, void (*entry)(unsigned int cpu));
+typedef void (*cpu_main)(unsigned int cpu);
+s64 cpu_start(unsigned int cpu, cpu_main entry);
 
 /* mmu.c */
 void mmu_init(void);

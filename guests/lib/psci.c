@@ -6,7 +6,7 @@ extern char cpu_entry[];
 
 struct cpu_boot {
 	u64 stack;
-	void (*entry)(unsigned int cpu);
+	cpu_main entry;
 	u64 cpu;
 	u64 sctlr;
 	u64 tcr;
@@ -42,7 +42,7 @@ void power_off(void)
 		asm volatile("wfi");
 }
 
-s64 cpu_start(unsigned int cpu, void (*entry)(unsigned int cpu))
+s64 cpu_start(unsigned int cpu, cpu_main entry)
 {
 	struct cpu_boot *boot = &boots[cpu];
 
