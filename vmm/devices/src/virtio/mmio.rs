@@ -255,7 +255,6 @@ impl Inner {
     fn needs_reset(&self, state: &mut State) {
         state.broken = true;
         state.device.reset(&*self.sources);
-        state.rings.iter_mut().for_each(Ring::stop);
         state.regs.set_needs_reset();
         if state.regs.driver_ok() {
             self.signal.config_changed();

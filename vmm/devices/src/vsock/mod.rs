@@ -547,6 +547,7 @@ impl VirtioDevice for Vsock {
             ("rx_bytes", c.rx_bytes),
             ("connections", c.connections),
             ("open", self.connections.len() as u64),
+            ("waiting", (self.queue.len() + self.replies.len()) as u64),
             ("refused", c.refused),
             ("ignored", c.ignored),
         ]

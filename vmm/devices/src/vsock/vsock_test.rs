@@ -519,6 +519,24 @@ fn connections_and_replies_are_bounded() {
 }
 
 #[test]
+fn connections_that_come_and_go_leave_nothing_in_the_queue() {
+    let mut bench = Bench::new();
+    // Without receive buffers, so that nothing that waits for the guest can go.
+    while bench.peek().is_some() {}
+    for port in 1..=8 {
+        bench.send(port, OP_RW, &[]);
+        assert_eq!(bench.peek().unwrap().0.op, OP_RST);
+    }
+    for _ in 0..1000 {
+        bench.send(80, OP_REQUEST, &[]);
+        assert_eq!(bench.rig.counter("waiting"), 1);
+        bench.send(80, OP_RST, &[]);
+        lock(&bench.host.reached).clear();
+    }
+    assert_eq!(bench.rig.counter("waiting"), 0);
+}
+
+#[test]
 fn malformed_packets_break_the_ring() {
     let long = Header {
         len: 101,
