@@ -156,14 +156,14 @@ def headers(version: str, flavour: str = "cloud", progress: Progress = lambda _:
     packages = Packages(SUITE_OF[version], progress)
     parts = packages.follow(_meta("headers", flavour), _HEADERS)
     main = next(part for part in parts if not part.name.endswith("-common"))
-    kbuild = _kbuild(packages, main)
+    tools = [_kbuild(packages, main), packages.get(f"libc6:{host_architecture()}")]
     stem = f"{version}-{flavour}-{main.version.replace(':', '_')}"
     target = paths.cache() / "headers" / stem
     if not target.exists():
         with paths.locked("kernels"):
             if not target.exists():
                 progress(f"unpacking the headers of kernel {version} ({flavour})")
-                _build_headers(target, [*parts, kbuild])
+                _build_headers(target, parts, tools)
     return target / "usr/src" / main.name
 
 
@@ -178,13 +178,42 @@ def _kbuild(packages: Packages, main: Package) -> Package:
     return packages.get(f"{match[0]}:{host_architecture()}={main.version}")
 
 
-def _build_headers(target: Path, parts: list[Package]) -> None:
+def _build_headers(target: Path, parts: list[Package], tools: list[Package]) -> None:
+    kbuild, libc = tools
     with paths.new_folder(target) as work:
-        for part in parts:
+        for part in [*parts, kbuild]:
             unpack(part.deb, work)
+        unpack(libc.deb, work / "libc")
+        _use_libc(work, target)
         shutil.rmtree(work / "usr/share", ignore_errors=True)
         # The packages expect to be installed at /usr/src and /usr/lib: point them here.
         prefix = str(target / "usr")
         for makefile in work.glob("usr/src/*/Makefile"):
             text = makefile.read_text()
             makefile.write_text(re.sub(r"(?<![\w.])/usr(?=/src/linux-headers-)", prefix, text))
+
+
+def _use_libc(work: Path, target: Path) -> None:
+    """Run the build tools with their own suite's C library: this machine's may be older.
+
+    `work` is where the files are now, `target` where they will be. Each program steps aside for
+    a script that starts it through the loader it was built for.
+    """
+    loader = next((work / "libc").glob("**/ld-linux-*.so.*")).relative_to(work)
+    for program in list(work.glob("usr/lib/linux-kbuild-*/scripts/**/*")):
+        if program.is_symlink() or not program.is_file():
+            continue
+        with program.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                continue
+        real = program.parent / "elf" / program.name
+        real.parent.mkdir(exist_ok=True)
+        program.rename(real)
+        library = target / loader.parent
+        program.write_text(
+            "#!/bin/sh\n"
+            # By the script's name, from which modpost makes that of the program it starts.
+            f'exec "{target / loader}" --library-path "{library}" --argv0 "$0" '
+            f'"{target / real.relative_to(work)}" "$@"\n'
+        )
+        program.chmod(0o755)
