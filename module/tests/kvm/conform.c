@@ -27,6 +27,7 @@ static const struct {
 	{ "device", conform_device },
 	{ "irq", conform_irq },
 	{ "ioeventfd", conform_ioeventfd },
+	{ "events", conform_events },
 	{ "run", conform_run },
 	{ "life", conform_life },
 	{ "stats", conform_stats },

@@ -16,6 +16,7 @@ void conform_reglist(void);
 void conform_device(void);
 void conform_irq(void);
 void conform_ioeventfd(void);
+void conform_events(void);
 void conform_run(void);
 void conform_life(void);
 void conform_stats(void);
