@@ -35,3 +35,5 @@ pub mod vcpu;
 pub mod virtio;
 #[cfg(target_arch = "aarch64")]
 pub mod vm;
+#[cfg(target_arch = "aarch64")]
+pub mod window;

@@ -30,6 +30,7 @@ use crate::vcpu::Gate;
 
 /// How long vCPUs may take to notice a pause, and the program waits for its threads at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
+const KICK_AGAIN: Duration = Duration::from_millis(20);
 /// A guest that has not taken its input yet is offered it again after this long.
 const INPUT_RETRY: Duration = Duration::from_millis(10);
 /// How often characters that KVM has collected are looked for when nothing else brings us there.
@@ -287,22 +288,20 @@ impl MainLoop {
         } = self;
         shared.gate.quit();
         let limit = Instant::now() + PATIENCE;
-        for thread in vcpus {
-            kick(&thread);
-            while !thread.is_finished() && Instant::now() < limit {
-                // A kick may find the thread in a wait that is no KVM_RUN; the next one may not.
-                if !shared
-                    .gate
-                    .wait_parked(usize::MAX, Duration::from_millis(2))
-                {
-                    kick(&thread);
-                }
+        // A kick may find a thread in a wait that is no KVM_RUN; the next one may not.
+        let gone = loop {
+            vcpus.iter().for_each(kick);
+            if shared.gate.wait_gone(vcpus.len(), KICK_AGAIN) {
+                break true;
             }
-            if !thread.is_finished() {
-                log::error!("a vCPU thread does not stop; leaving it to the end of the process");
-            } else if thread.join().is_err() {
-                log::error!("a vCPU thread panicked");
+            if Instant::now() > limit {
+                break false;
             }
+        };
+        if !gone {
+            log::error!("a vCPU thread does not stop; leaving it to the end of the process");
+        } else if vcpus.into_iter().any(|thread| thread.join().is_err()) {
+            log::error!("a vCPU thread panicked");
         }
         let last = stat(state_of(&shared));
         drop(io);

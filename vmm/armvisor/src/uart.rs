@@ -6,8 +6,12 @@
 //!   wait in a ring. Whoever touches the UART empties the ring first, so the order of a CPU's stores
 //!   to it is kept. The console thread also empties it from time to time, for a guest that stores
 //!   characters and never touches the UART otherwise.
-//! - The device tree promises a long FIFO, so that Linux asks for the line status once in 256
-//!   characters.
+//! - Before the guest uses interrupts, it asks for the line status before each character. Until then
+//!   the registers are memory that the guest can read and not write (a [`Window`]): reads cost
+//!   nothing, and stores exit as ever. This is exact as long as reading a register changes nothing,
+//!   which [`Uart::window_is_exact`] decides after each store; when it no longer is, the window
+//!   closes for good.
+//! - The device tree promises a long FIFO, so that Linux with interrupts asks once in 256 characters.
 //!
 //! The transmitter is always empty: characters go to a writer that takes all of them.
 
@@ -23,8 +27,8 @@ use crate::sys::ring::CoalescedRing;
 
 /// Registers are next to each other.
 pub const REG_SHIFT: u32 = 0;
-/// The UART's registers, to a page's end.
-pub const WINDOW: u64 = 0x1000;
+/// The UART's registers, and the rest of the largest page that a host can have.
+pub const WINDOW: u64 = 0x1_0000;
 /// What the divisor latch divides.
 pub const CLOCK: u32 = 1_843_200;
 /// What the device tree says of the transmit FIFO.
@@ -45,10 +49,33 @@ impl Trigger for Line {
     }
 }
 
+/// Registers that the guest reads as memory.
+pub trait Window: Send {
+    /// From now on the guest reads these.
+    fn show(&mut self, registers: [u8; REGISTERS]);
+    /// From now on reads exit.
+    fn close(&mut self);
+}
+
+const REGISTERS: usize = 8;
+
+// Registers and bits that matter here.
+const IER: u8 = 1;
+const LCR: u8 = 3;
+const LCR_DLAB: u8 = 0x80;
+const MCR: u8 = 4;
+const LSR: u8 = 5;
+const MCR_LOOP: u8 = 0x10;
+const LSR_DATA_READY: u8 = 0x01;
+
 /// The UART.
 pub struct Uart<S: Write + Send> {
     serial: Serial<Line, NoEvents, S>,
     ring: Option<CoalescedRing>,
+    window: Option<Box<dyn Window>>,
+    /// LCR's bit that puts the divisor in the place of the first two registers.
+    divisor_latch: bool,
+    interrupts: u8,
 }
 
 impl<S: Write + Send> Uart<S> {
@@ -56,12 +83,46 @@ impl<S: Write + Send> Uart<S> {
         Uart {
             serial: Serial::new(Line(interrupt), sink),
             ring: None,
+            window: None,
+            divisor_latch: false,
+            interrupts: 0,
         }
     }
 
     /// From now on KVM puts stores to the transmit register into `ring`.
     pub fn coalesce(&mut self, ring: CoalescedRing) {
         self.ring = Some(ring);
+    }
+
+    /// Lets the guest read the registers as memory, for as long as that is exact.
+    pub fn open_window(&mut self, window: Box<dyn Window>) {
+        self.window = Some(window);
+        self.update_window();
+    }
+
+    /// Whether reading a register has no effect and what it reads is known beforehand: no interrupt
+    /// that reading acknowledges, no character to take, none that comes back by itself.
+    fn window_is_exact(&mut self) -> bool {
+        let status = self.serial.read(LSR);
+        let control = self.serial.read(MCR);
+        self.interrupts == 0 && status & LSR_DATA_READY == 0 && control & MCR_LOOP == 0
+    }
+
+    fn update_window(&mut self) {
+        if self.window.is_none() {
+            return;
+        }
+        if self.window_is_exact() {
+            let mut registers = [0; REGISTERS];
+            for (number, register) in registers.iter_mut().enumerate() {
+                *register = self.serial.read(number as u8);
+            }
+            if let Some(window) = &mut self.window {
+                window.show(registers);
+            }
+        } else if let Some(mut window) = self.window.take() {
+            window.close();
+        }
     }
 
     /// Carries out the stores that KVM took down; true if there were any.
@@ -80,6 +141,11 @@ impl<S: Write + Send> Uart<S> {
     fn store(&mut self, register: u8, value: u8) {
         // The sink and the line have no errors to tell.
         let _ = self.serial.write(register, value);
+        match register {
+            IER if !self.divisor_latch => self.interrupts = value,
+            LCR => self.divisor_latch = value & LCR_DLAB != 0,
+            _ => {}
+        }
     }
 
     /// How many characters the guest's receive FIFO takes now.
@@ -91,7 +157,9 @@ impl<S: Write + Send> Uart<S> {
     pub fn input(&mut self, bytes: &[u8]) -> usize {
         self.drain();
         // A full FIFO is the only error.
-        self.serial.enqueue_raw_bytes(bytes).unwrap_or(0)
+        let taken = self.serial.enqueue_raw_bytes(bytes).unwrap_or(0);
+        self.update_window();
+        taken
     }
 
     pub fn sink(&mut self) -> &mut S {
@@ -118,6 +186,10 @@ impl<S: Write + Send> MmioDevice for Uart<S> {
         // A wider store writes the register at its address: what a 16550 behind a wide bus does.
         if let (Some(register), Some(byte)) = (register(offset), data.first()) {
             self.store(register, *byte);
+            // A character sent changes nothing that the guest can read.
+            if register != 0 || self.divisor_latch {
+                self.update_window();
+            }
         }
     }
 }
@@ -125,8 +197,8 @@ impl<S: Write + Send> MmioDevice for Uart<S> {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -142,7 +214,10 @@ mod tests {
 
     const IER: u64 = 1;
     const IIR: u64 = 2;
+    const LCR: u64 = 3;
+    const MCR: u64 = 4;
     const LSR: u64 = 5;
+    const SCR: u64 = 7;
 
     fn uart() -> (Uart<Vec<u8>>, Count) {
         let count = Count::default();
@@ -184,6 +259,71 @@ mod tests {
         uart.write(IER << REG_SHIFT, &[2]);
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
         assert_eq!(read(&mut uart, IIR) & 0xf, 2);
+    }
+
+    /// What the guest reads without an exit; None when the window is closed.
+    #[derive(Clone, Default)]
+    struct Memory(Arc<Mutex<Option<[u8; REGISTERS]>>>);
+
+    impl Window for Memory {
+        fn show(&mut self, registers: [u8; REGISTERS]) {
+            *self.0.lock().unwrap() = Some(registers);
+        }
+        fn close(&mut self) {
+            *self.0.lock().unwrap() = None;
+        }
+    }
+
+    fn windowed() -> (Uart<Vec<u8>>, Memory) {
+        let (mut uart, memory) = (uart().0, Memory::default());
+        uart.open_window(Box::new(memory.clone()));
+        (uart, memory)
+    }
+
+    #[test]
+    fn the_window_shows_what_an_exit_would_read() {
+        let (mut uart, memory) = windowed();
+        let stores = [
+            (0, b'a'),
+            (LCR, 0x83),
+            (0, 1),
+            (IER, 2),
+            (LCR, 3),
+            (0, b'b'),
+            (IER, 0),
+            (SCR, 0x5a),
+            (MCR, 0xb),
+            (2, 7),
+        ];
+        for (register, value) in stores {
+            uart.write(register, &[value]);
+            let shown = memory.0.lock().unwrap().expect("open");
+            for (number, byte) in shown.iter().enumerate() {
+                assert_eq!(
+                    *byte,
+                    read(&mut uart, number as u64),
+                    "{number} after {register}"
+                );
+            }
+        }
+        assert_eq!(uart.sink(), b"ab");
+    }
+
+    #[test]
+    fn the_window_closes_for_good_when_reading_matters() {
+        let enable_interrupts = |uart: &mut Uart<Vec<u8>>| uart.write(IER, &[1]);
+        let loop_back = |uart: &mut Uart<Vec<u8>>| uart.write(MCR, &[0x10]);
+        let type_a_key = |uart: &mut Uart<Vec<u8>>| assert_eq!(uart.input(b"k"), 1);
+        let causes: [&dyn Fn(&mut Uart<Vec<u8>>); 3] =
+            [&enable_interrupts, &loop_back, &type_a_key];
+        for cause in causes {
+            let (mut uart, memory) = windowed();
+            cause(&mut uart);
+            assert_eq!(*memory.0.lock().unwrap(), None);
+            uart.write(IER, &[0]);
+            uart.write(MCR, &[0]);
+            assert_eq!(*memory.0.lock().unwrap(), None);
+        }
     }
 
     #[test]

@@ -65,9 +65,18 @@ impl Gate {
 
     /// Waits until `count` vCPUs are parked or gone; false when that takes longer than `limit`.
     pub fn wait_parked(&self, count: usize, limit: Duration) -> bool {
+        self.wait(limit, |waiting| waiting.parked + waiting.gone >= count)
+    }
+
+    /// Waits until `count` vCPUs are gone; false when that takes longer than `limit`.
+    pub fn wait_gone(&self, count: usize, limit: Duration) -> bool {
+        self.wait(limit, |waiting| waiting.gone >= count)
+    }
+
+    fn wait(&self, limit: Duration, done: impl Fn(&Waiting) -> bool) -> bool {
         let end = Instant::now() + limit;
         let mut guard = self.lock();
-        while guard.parked + guard.gone < count {
+        while !done(&guard) {
             let Some(left) = end.checked_duration_since(Instant::now()) else {
                 return false;
             };

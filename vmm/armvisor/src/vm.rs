@@ -38,6 +38,7 @@ use crate::sys::signal::EndSignals;
 use crate::sys::stats::Stats;
 use crate::terminal::Raw;
 use crate::uart::{self, Uart};
+use crate::window::RegisterPage;
 use crate::{sys, vcpu, virtio};
 
 /// An eventfd that raises an interrupt in the guest.
@@ -64,7 +65,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     let socket = RunDir::of_user().listen(&name)?;
     phases.done("checks");
 
-    let vm = hypervisor.create_vm(args.cpus, args.memory)?;
+    let vm = Arc::new(hypervisor.create_vm(args.cpus, args.memory)?);
     let memory = Memory::new(args.memory, args.huge_pages)?;
     vm.add_memory(0, layout::RAM_BASE, memory.region())?;
     phases.done("memory");
@@ -115,7 +116,7 @@ struct Built {
 }
 
 impl Built {
-    fn new(vm: &Vm, args: &RunArgs, memory: &Memory) -> anyhow::Result<Self> {
+    fn new(vm: &Arc<Vm>, args: &RunArgs, memory: &Memory) -> anyhow::Result<Self> {
         let vcpus: Result<Vec<_>, _> = (0..args.cpus).map(|index| vm.create_vcpu(index)).collect();
         let vcpus = vcpus?;
         let mpidrs: Result<Vec<_>, _> = vcpus.iter().map(KvmVcpu::mpidr).collect();
@@ -128,6 +129,9 @@ impl Built {
             Screen::new(open_console(&args.console)?)?,
         );
         let coalesced = coalesce(vm, &vcpus[0], &mut uart);
+        if let Some(page) = RegisterPage::new(vm)? {
+            uart.open_window(Box::new(page));
+        }
         let uart = Arc::new(Mutex::new(uart));
         bus.insert(layout::UART_BASE, uart::WINDOW, uart.clone())?;
         let rtc = Arc::new(Mutex::new(RealTimeClock::default()));
@@ -284,11 +288,7 @@ fn write_fdt(
             return Err(Refusal::file("kernel", &args.kernel, problem).into());
         }
     }
-    let seeds = if args.no_randomness {
-        None
-    } else {
-        Some(seeds()?)
-    };
+    let seeds = (!args.no_randomness).then(seeds).transpose()?;
     let tree = fdt::build(&Machine {
         mpidrs: &built.mpidrs,
         memory: args.memory,
@@ -316,6 +316,7 @@ fn write_fdt(
     }
 }
 
+/// Seeds for the guest's random generators and for its kernel's place.
 fn seeds() -> io::Result<Seeds> {
     let mut seeds = Seeds {
         kaslr: 0,

@@ -165,6 +165,25 @@ impl Vm {
             .map_err(|error| Refusal::host(format!("KVM cannot take the guest's memory: {error}")))
     }
 
+    /// Gives the guest `region` at `guest` to read; its stores there exit. False where this KVM cannot.
+    pub fn add_readable(&self, slot: u32, guest: u64, region: &vm_memory::MmapRegion) -> bool {
+        if !self.fd.check_extension(Cap::ReadonlyMem) {
+            return false;
+        }
+        match sys::kvm::set_memory(&self.fd, slot, guest, region, KVM_MEM_READONLY) {
+            Ok(()) => true,
+            Err(error) => {
+                log::info!("the UART's registers cannot be memory: {error}");
+                false
+            }
+        }
+    }
+
+    /// Takes memory away from the guest again: accesses there exit.
+    pub fn remove_memory(&self, slot: u32, guest: u64) -> io::Result<()> {
+        sys::kvm::remove_memory(&self.fd, slot, guest)
+    }
+
     /// Makes vCPU `index`; all but the first wait for the guest to start them.
     pub fn create_vcpu(&self, index: u32) -> Result<KvmVcpu, Refusal> {
         let fd = self

@@ -44,7 +44,7 @@ pub struct Initrd {
 /// Loads the kernel at `path` to the start of guest memory.
 pub fn load(path: &Path, memory: &GuestMemory) -> Result<Loaded, Refusal> {
     let refuse = |problem: String| Refusal::file("kernel", path, problem);
-    let (mut file, len) = open("kernel", path)?;
+    let (file, len) = open("kernel", path)?;
     let mut head = vec![0; HEAD.min(len as usize)];
     file.read_exact_at(&mut head, 0)
         .map_err(|error| Refusal::open("kernel", path, &error))?;
@@ -59,9 +59,7 @@ pub fn load(path: &Path, memory: &GuestMemory) -> Result<Loaded, Refusal> {
     let header = Header::parse(&head).map_err(refuse)?;
     header.check_length(&head, len).map_err(refuse)?;
     let placed = place(header, len, memory).map_err(refuse)?;
-    memory
-        .read_exact_volatile_from(placed.entry, &mut file, len as usize)
-        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    copy(file, len, memory, placed.entry).map_err(refuse)?;
     Ok(placed)
 }
 
@@ -72,7 +70,7 @@ pub fn load_initrd(
     after: GuestAddress,
 ) -> Result<Initrd, Refusal> {
     let refuse = |problem: String| Refusal::file("initrd", path, problem);
-    let (mut file, len) = open("initrd", path)?;
+    let (file, len) = open("initrd", path)?;
     let start = align_up(after, PAGE).ok_or_else(|| refuse("does not fit".into()))?;
     let room = room_from(memory, start);
     if len > room {
@@ -82,9 +80,7 @@ pub fn load_initrd(
             size::display(room)
         )));
     }
-    memory
-        .read_exact_volatile_from(start, &mut file, len as usize)
-        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    copy(file, len, memory, start).map_err(refuse)?;
     Ok(Initrd {
         start,
         end: start.unchecked_add(len),
@@ -110,6 +106,14 @@ fn open(what: &str, path: &Path) -> Result<(File, u64), Refusal> {
         0 => Err(Refusal::file(what, path, "is empty")),
         len => Ok((file, len)),
     }
+}
+
+/// Reads a file to its place in guest memory: one copy, by the host's kernel. (Mapping the file and
+/// copying it here takes as many instructions, and lets whoever shortens it kill us.)
+fn copy(mut file: File, len: u64, memory: &GuestMemory, to: GuestAddress) -> Result<(), String> {
+    memory
+        .read_exact_volatile_from(to, &mut file, len as usize)
+        .map_err(|error| format!("cannot be read: {error}"))
 }
 
 fn load_compressed(

@@ -87,6 +87,17 @@ pub fn api_version(fd: &impl AsRawFd) -> io::Result<i32> {
     super::check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_API_VERSION as _, 0) })
 }
 
+/// Takes a range of memory away from the guest.
+pub fn remove_memory(vm: &VmFd, slot: u32, guest: u64) -> io::Result<()> {
+    let memory = kvm_userspace_memory_region {
+        slot,
+        guest_phys_addr: guest,
+        ..Default::default()
+    };
+    // SAFETY: a size of zero deletes the slot; no memory of this process is named.
+    unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
+}
+
 /// Gives the guest a range of this process's memory.
 pub fn set_memory(
     vm: &VmFd,

@@ -46,6 +46,24 @@ pub fn random(buffer: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes what the CPU's cache holds of `region`'s first line through to memory, for a guest that
+/// reads it as a device, past the caches, on a machine whose caches do not see that.
+pub fn clean_first_line(region: &vm_memory::MmapRegion) {
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: cleaning a line of a live mapping changes nothing that a program can see.
+    unsafe {
+        std::arch::asm!("dc cvac, {0}", "dsb sy", in(reg) region.as_ptr(), options(nostack));
+    }
+    #[cfg(not(target_arch = "aarch64"))]
+    let _ = region;
+}
+
+/// The size of the host's pages.
+pub fn page_size() -> io::Result<usize> {
+    // SAFETY: sysconf has no memory effects.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)
+}
+
 /// Another descriptor of the same open file.
 pub fn duplicate(fd: &impl AsRawFd) -> io::Result<OwnedFd> {
     // SAFETY: F_DUPFD_CLOEXEC takes an integer and touches no memory.

@@ -38,9 +38,7 @@ unsafe impl Send for CoalescedRing {}
 impl CoalescedRing {
     /// Maps the ring at `page_offset` pages into `file`: a vCPU, and what KVM_CAP_COALESCED_MMIO says.
     pub fn map(file: &impl AsRawFd, page_offset: u32) -> io::Result<Self> {
-        // SAFETY: sysconf has no memory effects.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        let page = usize::try_from(page).map_err(io::Error::other)?;
+        let page = super::page_size()?;
         let offset = libc::off_t::try_from(page as u64 * u64::from(page_offset));
         let offset = offset.map_err(io::Error::other)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
