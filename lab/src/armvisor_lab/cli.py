@@ -13,6 +13,15 @@ from armvisor_lab.errors import LabError
 
 EXIT_INTERRUPTED = 130
 
+_EXAMPLES = """\
+examples (`lab COMMAND ACTION --help` tells all options):
+  lab board run --el2 -- ls -l /dev/kvm     a command on a board that has KVM
+  lab board run -- sh                       a shell, its input from here
+  lab kernel path 6.12 --what headers       what a module for that kernel is built against
+  lab packages get strace --deps            an arm64 package and all it needs
+  lab figures --only 'boot.*'               counted measurements
+"""
+
 
 class _Parser(argparse.ArgumentParser):
     """argparse, with the lab's exit status for a wrong command line."""
@@ -24,7 +33,12 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
-    top = _Parser(prog="lab", description="Emulated Arm boards and experiments for armvisor.")
+    top = _Parser(
+        prog="lab",
+        description="Emulated Arm boards and experiments for armvisor.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for module in (cli_board, cli_packages, cli_figures, demo):
         module.add(commands)
@@ -54,4 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("lab: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
+        return EXIT_USAGE
+    except OSError as error:
+        print(f"lab: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""tools/setup: instant and offline once done, and plain about what fails."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from armvisor_lab import paths
+
+TOP = Path(__file__).resolve().parents[1]
+SETUP = TOP / "tools/setup"
+
+
+def can_leave_the_network() -> bool:
+    return subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
+
+
+def write_program(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def run_with(programs: Path, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    path = f"{programs}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "ARMVISOR_CACHE": str(cache), **more}
+    return subprocess.run([SETUP], env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not can_leave_the_network(), reason="needs root to be without a network")
+def test_a_second_run_is_quiet_and_offline():
+    subprocess.run([SETUP], check=True)
+    before = os.times()
+    done = subprocess.run(["unshare", "-n", SETUP], capture_output=True, text=True, check=False)
+    after = os.times()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    # Processor time, for the machine may be busy with something else.
+    used = (after.children_user - before.children_user) + (
+        after.children_system - before.children_system
+    )
+    assert used < 2
+
+
+def test_rust_s_settings_read_the_same_in_the_shell_and_in_make():
+    lines = (paths.cache() / "rust.env").read_text().splitlines()
+    pairs = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    assert {"CARGO", "RUSTC", "CARGO_BUILD_TARGET"} <= set(pairs)
+    for value in pairs.values():
+        assert not set(value) & set(" \t'\"$#\\")
+    assert Path(pairs["CARGO"]).exists()
+    assert pairs["CARGO_BUILD_TARGET"].startswith("aarch64-unknown-linux-")
+
+
+def test_a_package_that_cannot_be_installed_is_said_with_apt_s_words(tmp_path):
+    programs = tmp_path / "bin"
+    write_program(programs, "dpkg-query", "exit 1")
+    write_program(programs, "id", "echo 0")
+    write_program(programs, "env", 'shift; exec "$@"')
+    write_program(
+        programs, "apt-get", '[ "$1" = update ] || { echo "E: held broken packages"; exit 100; }'
+    )
+    done = run_with(programs, tmp_path / "cache")
+    assert done.returncode == 1
+    assert "installing Debian packages: bc" in done.stderr
+    assert "E: held broken packages" in done.stderr
+    assert "failed: installing Debian packages" in done.stderr
+    assert str(tmp_path / "cache/setup.log") in done.stderr
+
+
+def test_without_root_and_sudo_the_command_to_run_is_told(tmp_path):
+    programs = tmp_path / "bin"
+    write_program(programs, "dpkg-query", "exit 1")
+    write_program(programs, "id", "echo 1000")
+    for name in ("bash", "dirname", "readlink", "mkdir", "flock", "sed", "sort", "comm", "rm",
+                 "tail", "printf", "env", "apt-get"):  # fmt: skip
+        target = next(
+            Path(folder) / name for folder in ("/bin", "/usr/bin") if (Path(folder) / name).exists()
+        )
+        (programs / name).symlink_to(target)
+    env = {"PATH": str(programs), "ARMVISOR_CACHE": str(tmp_path / "cache"), "HOME": "/"}
+    done = subprocess.run([SETUP], env=env, capture_output=True, text=True, check=False)
+    said = done.stderr + (tmp_path / "cache/setup.log").read_text()
+    assert done.returncode == 1
+    assert "needs root" in said
+    assert "as root: apt-get update" in said
+
+
+def test_an_unknown_choice_of_rust_is_refused(tmp_path):
+    env = {**os.environ, "ARMVISOR_RUST": "nightly", "ARMVISOR_CACHE": str(tmp_path)}
+    done = subprocess.run(
+        [TOP / "tools/setup-rust"], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "rustup or debian" in done.stderr
