@@ -54,6 +54,31 @@ static void check_leaf(const struct av_regime *r, const struct av_walk *w, u64 v
 	REQUIRE(av_walk_permits(w, 1, AV_R) == 0 || !(w->el1 & AV_R));
 }
 
+/* A neighbour by the short way is what a walk of its own says. */
+static void check_sibling(const struct av_regime *r, const struct memory *m,
+			  const struct av_walk *w)
+{
+	struct memory again = *m;
+	struct av_walk walked, sibling;
+	u64 desc, va = w->va ^ 0x3000;
+	int ret;
+
+	/* Pages of 4 KiB only, where an address and its descriptor go together. */
+	if (!w->desc_ipa || w->level != 3 || (w->span != 12 && w->span != 16) ||
+	    r->tcr & (w->high ? AV_TCR_TG1 & ~BIT_ULL(31) : AV_TCR_TG0))
+		return;
+	again.reads = 0;
+	REQUIRE(!read64(&again, w->desc_ipa ^ 0x18, &desc));
+	again.reads = 0;
+	ret = av_walk(r, &ops, &again, va, &walked);
+	REQUIRE(av_walk_sibling(r, w, va, desc, &sibling) == ret);
+	if (ret)
+		return;
+	REQUIRE(sibling.ipa == walked.ipa && sibling.el0 == walked.el0);
+	REQUIRE(sibling.el1 == walked.el1 && sibling.global == walked.global);
+	REQUIRE(sibling.span == walked.span && sibling.attr == walked.attr);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const u8 bits[] = { 32, 36, 40, 42 };
@@ -75,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(ret >= 0);
 	if (!ret) {
 		check_leaf(&r, &w, in.va);
+		check_sibling(&r, &m, &w);
 		return 0;
 	}
 	REQUIRE(ret & AV_FAULT && !(ret & ~(AV_FAULT | 0x3f)));

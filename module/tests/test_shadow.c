@@ -300,6 +300,32 @@ static void test_fill(void)
 	teardown();
 }
 
+static void test_present(void)
+{
+	struct av_tree *tree;
+	struct av_fill f = { .va = 0x405000, .pa = 0x100000000, .level = 3, .rights = AV_R,
+			     .gspan = 12, .only_new = true };
+
+	setup();
+	tree = get(0x1000, false, 0, 1);
+	CHECK_EQ(av_shadow_present(tree, 0x400000, 16), 0);
+	fill(tree, 0x400000, 7, 3, AV_R, 12, false);
+	CHECK_EQ(av_shadow_present(tree, 0x600000, 16), 0);
+	fill(tree, 0x40f000, 7, 3, AV_R, 12, false);
+	fill(tree, 0x410000, 7, 3, AV_R, 12, false);
+	CHECK_EQ(av_shadow_present(tree, 0x400000, 16), 0x8001);
+	CHECK_EQ(av_shadow_present(tree, 0x410000, 16), 1);
+	/* A neighbour does not replace what is there. */
+	fill(tree, 0x405000, 9, 3, AV_R | AV_W, 12, false);
+	touch(tree, 0x405000);
+	CHECK_EQ(av_shadow_fill(&sh, tree, &f), 0);
+	CHECK_EQ(touch(tree, 0x405000) & AV_PTE_ADDR, 0x100009000);
+	fill(tree, 0x800000, 512, 2, AV_R, 21, false);
+	CHECK_EQ(av_shadow_present(tree, 0x8f0000, 16), 0xffff);
+	check_rmap();
+	teardown();
+}
+
 /* The window is in every high tree, before and after anything happens to it. */
 static void check_window(struct av_tree *tree)
 {
@@ -753,6 +779,7 @@ static void test_random(void)
 int main(void)
 {
 	RUN(test_fill);
+	RUN(test_present);
 	RUN(test_window);
 	RUN(test_spans);
 	RUN(test_asids);

@@ -439,6 +439,39 @@ static void test_asid(void)
 	CHECK_EQ(av_regime_asid(&r), 0xcd);
 }
 
+/* The neighbours of a page by their descriptors alone. */
+static void test_siblings(void)
+{
+	static const u64 leaves[] = {
+		0x80001000 | PAGE | AF, 0x90000000 | PAGE | AF | NG | USER, 0,
+		0x80002000 | PAGE, 0x80003000 | VALID | AF, 1ULL << 45 | PAGE | AF,
+		0x80004000 | PAGE | AF | CONT | RDONLY | PXN,
+	};
+	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(2));
+	struct av_walk base, sibling;
+	unsigned int i;
+
+	map(&r, 0x8040200000, 0x80000000 | PAGE | AF, 3, UXN_TABLE | NOUSER_TABLE);
+	CHECK_EQ(walk(&r, 0x8040200123), 0);
+	base = walked;
+	for (i = 0; i < ARRAY_SIZE(leaves); i++) {
+		u64 va = 0x8040201000 + i * 0x1000;
+		int want;
+
+		map(&r, va, leaves[i], 3, 0);
+		want = walk(&r, va);
+		CHECK_EQ(av_walk_sibling(&r, &base, va, leaves[i], &sibling), want);
+		if (want)
+			continue;
+		CHECK_EQ(sibling.va, va);
+		CHECK_EQ(sibling.ipa, walked.ipa);
+		CHECK_EQ(sibling.el0, walked.el0);
+		CHECK_EQ(sibling.el1, walked.el1);
+		CHECK_EQ(sibling.global, walked.global);
+		CHECK_EQ(sibling.span, walked.span);
+	}
+}
+
 /* Tables that point at themselves end after four reads. */
 static void test_loop(void)
 {
@@ -465,6 +498,7 @@ int main(void)
 	RUN(test_attributes);
 	RUN(test_mmu_off);
 	RUN(test_asid);
+	RUN(test_siblings);
 	RUN(test_loop);
 	free(mem);
 	return TESTS_DONE();
