@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Guests of a few instructions, put together here: an arm64 Image header and words of code.
+
+What such a guest does to its VMM is known to the instruction, so tests can ask for exact counts.
+"""
+
+import struct
+
+UART = 0x0900_0000
+RTC = 0x0901_0000
+NOTHING = 0x0B00_0000
+
+SYSTEM_OFF = 0x8400_0008
+SYSTEM_RESET = 0x8400_0009
+
+MAGIC = b"ARM\x64"
+_BRANCH_OVER_HEADER = 0x1400_0010
+_HVC = 0xD400_0002
+
+
+def image(*words: int, size: int = 0x1000, flags: int = 0b1010) -> bytes:
+    """An Image that runs these instructions."""
+    header = struct.pack("<II3Q3Q4sI", _BRANCH_OVER_HEADER, 0, 0, size, flags, 0, 0, 0, MAGIC, 0)
+    return header + struct.pack(f"<{len(words)}I", *words)
+
+
+def load(register: int, value: int) -> list[int]:
+    """x`register` = `value` (32 bits)."""
+    low, high = value & 0xFFFF, value >> 16
+    return [0xD280_0000 | low << 5 | register, 0xF2A0_0000 | high << 5 | register]
+
+
+def ldr(register: int, base: int) -> int:
+    """w`register` = 32 bits at [x`base`]."""
+    return 0xB940_0000 | base << 5 | register
+
+
+def ldp(register: int, base: int) -> int:
+    """x`register` and its neighbour = 128 bits at [x`base`]: no syndrome for a hypervisor."""
+    return 0xA940_0000 | (register + 1) << 10 | base << 5 | register
+
+
+def strb(register: int, base: int) -> int:
+    """The byte at [x`base`] = w`register`."""
+    return 0x3900_0000 | base << 5 | register
+
+
+def psci(function: int) -> list[int]:
+    """A call that does not return."""
+    return [*load(0, function), _HVC, LOOP]
+
+
+LOOP = 0x1400_0000  # b .
+WFI_LOOP = [0xD503_207F, 0x17FF_FFFF]  # wfi; b .-4
+BRANCH_TO_NOTHING = [*load(1, NOTHING), 0xD61F_0020]  # br x1
+
+
+def say(text: str) -> list[int]:
+    """Store each character to the UART, asking it nothing."""
+    words = load(1, UART)
+    for character in text.encode():
+        words += [*load(2, character), strb(2, 1)]
+    return words
