@@ -121,7 +121,7 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		if (fp)
 			av_fp_load(vcpu);
 		srf->due = av_inject_waiting(vcpu);
-		srf->slow = srf->vpstate & AV_PSR_SS || av_srf_stepping(srf);
+		srf->slow = av_srf_stepping(srf);
 		srf->fast = 0;
 		av_stats_enter(vcpu);
 		av_switch_run(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, srf, &entry, fp);

@@ -12,6 +12,7 @@
 #include <asm/sysreg.h>
 #include <asm/tlbflush.h>
 
+#include "cpu/exception.h"
 #include "cpu/regs.h"
 #include "switch/offsets.h"
 #include "switch/switch.h"
@@ -96,6 +97,7 @@ static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
 #define CNTKCTL_EL0_ALL	(GENMASK_ULL(9, 8) | GENMASK_ULL(1, 0))
 #define CNTKCTL_EL0VCT	BIT_ULL(1)
 
+#define MDSCR_SS	BIT_ULL(0)
 #define MDSCR_TDCC	BIT_ULL(12)
 
 static u64 guest_sctlr(const struct av_srf *srf)
@@ -176,6 +178,7 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry, bool fp)
 {
 	struct av_switch *sw = &srf->sw;
+	bool step = av_srf_stepping(srf);
 
 	sw->ttbr0 = entry->root0;
 	sw->ttbr1 = entry->root1 | context_asid(csw, entry) << 48;
@@ -188,6 +191,14 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	sw->mdscr = MDSCR_TDCC;
 	/* Interrupts are the host's, always taken. SErrors stay pending for it too. */
 	srf->pstate = (srf->pstate & AV_PSR_PHYS) | AV_PSR_D | AV_PSR_A | AV_PSR_EL0T;
+	/* The hardware steps for the guest; it counts down PSTATE.SS. */
+	if (step) {
+		sw->mdscr |= MDSCR_SS;
+		srf->pstate |= srf->vpstate & AV_PSR_SS;
+	}
 
 	av_switch_enter(srf);
+
+	if (step)
+		srf->vpstate = (srf->vpstate & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the guest sees of the CPU: cpu/idregs.c. */
+#include "check.h"
+#include "cpu/idregs.h"
+
+#define FIELD(val, lsb)	(((val) >> (lsb)) & 15)
+
+/* Whatever the host has, these are never shown. */
+static void test_hidden(void)
+{
+	static const struct { unsigned int reg, lsb; const char *name; } hidden[] = {
+		{ AV_ID_PFR0, 8, "EL2" }, { AV_ID_PFR0, 12, "EL3" }, { AV_ID_PFR0, 28, "RAS" },
+		{ AV_ID_PFR0, 32, "SVE" }, { AV_ID_PFR0, 44, "AMU" },
+		{ AV_ID_PFR1, 0, "BT" }, { AV_ID_PFR1, 8, "MTE" }, { AV_ID_PFR1, 24, "SME" },
+		{ AV_ID_ISAR1, 4, "APA" }, { AV_ID_ISAR1, 8, "API" }, { AV_ID_ISAR1, 24, "GPA" },
+		{ AV_ID_ISAR1, 28, "GPI" },
+		{ AV_IDREG(7, 1), 0, "HAFDBS" }, { AV_IDREG(7, 1), 8, "VH" },
+		{ AV_IDREG(7, 1), 20, "PAN" },
+		{ AV_ID_MMFR2, 0, "CnP" }, { AV_ID_MMFR2, 4, "UAO" }, { AV_ID_MMFR0, 8, "BigEnd" },
+		{ AV_ID_DFR0, 8, "PMUVer" }, { AV_ID_DFR0, 32, "PMSVer" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(hidden); i++) {
+		CHECK_EQ(FIELD(av_idreg_compose(hidden[i].reg, ~0ULL), hidden[i].lsb), 0);
+		CHECK_EQ(FIELD(av_idreg_compose(hidden[i].reg, 0), hidden[i].lsb), 0);
+	}
+}
+
+static void test_fixed_and_capped(void)
+{
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, 0x22222222), 0), 1);	/* EL0: AArch64 only */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, 0), 60), 1);		/* CSV3 */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR2, 0), 60), 1);		/* E0PD */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_ISAR0, 0), 56), 2);		/* TLBI by range */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR0, 6), 0), 5);		/* 52 bits: 48 */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR0, 4), 0), 4);
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_ISAR0, 0x20ULL << 16), 20), 2);	/* LSE, as the host */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, 0xffULL << 16), 16), 15);	/* no FP, as the host */
+}
+
+static void test_narrowing(void)
+{
+	u64 isar0 = av_idreg_compose(AV_ID_ISAR0, 0x0000100010211120ULL);
+	u64 pfr0 = av_idreg_compose(AV_ID_PFR0, 0x11);
+
+	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, isar0));
+	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 & ~(15ULL << 20)));
+	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, 0));
+	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 + (1ULL << 20)));
+	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 | 1ULL << 60));
+	/* Signed: taking FP away is 15, and cannot be given back. */
+	CHECK(av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 | 0xffULL << 16));
+	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0 | 0xffULL << 16, pfr0));
+}
+
+static void test_unallocated(void)
+{
+	unsigned int n, shown = 0;
+
+	for (n = 0; n < AV_NR_IDREGS; n++) {
+		if (av_idreg_compose(n, ~0ULL))
+			shown++;
+		if (!av_idreg_uses_host(n))
+			CHECK_EQ(av_idreg_compose(n, ~0ULL), av_idreg_compose(n, 0));
+	}
+	CHECK_EQ(shown, 7);
+}
+
+int main(void)
+{
+	RUN(test_hidden);
+	RUN(test_fixed_and_capped);
+	RUN(test_narrowing);
+	RUN(test_unallocated);
+	return TESTS_DONE();
+}
