@@ -25,6 +25,8 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 		return false;
 	spin_lock(&vm->mmu_lock);
 	av_mmu_bump_seq(vm);
+	if (op.scope == AV_TLBI_ALL || op.scope == AV_TLBI_ASID)
+		av_vm_stat_add(vm, AV_VM_SHADOW_DROP, 1);
 	vm->mmu.spare = &vcpu->mmu.spare;
 	av_shadow_tlbi(&vm->mmu.shadow, &op);
 	vm->mmu.spare = NULL;

@@ -17,6 +17,8 @@
 #include "cpu/cpu.h"
 #include "mmio/mmio.h"
 #include "mmu/fault.h"
+#include "stats/stats.h"
+#include "stats/trace.h"
 
 #define FSC_TYPE		GENMASK(5, 2)
 
@@ -107,11 +109,13 @@ static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_
 	};
 	int ret;
 
-	if (av_mmu_raced(vm, f->seq, av_slot_hva(f->slot, c->gfn << PAGE_SHIFT)))
+	if (av_mmu_raced(vm, f->seq, av_slot_hva(f->slot, c->gfn << PAGE_SHIFT))) {
+		av_stat_inc(f->vcpu, AV_EVENT_SHADOW_RETRY);
 		return RESUME;
+	}
 	ret = av_shadow_fill(&vm->mmu.shadow, f->tree, &fill);
 	if (ret == -ENOSPC) {
-		av_shadow_reclaim(&vm->mmu.shadow, AV_RECLAIM, true);
+		av_mmu_reclaim(vm);
 		ret = av_shadow_fill(&vm->mmu.shadow, f->tree, &fill);
 	}
 	if (ret == -ESTALE) {
@@ -120,10 +124,11 @@ static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_
 	}
 	if (ret)
 		return ret;
+	av_stat_inc(f->vcpu, AV_EVENT_SHADOW_FILL);
 	if (c->rights & AV_X)
 		f->slot->rmap[c->gfn - f->slot->base_gfn] |= AV_RMAP_FLAG;
 	if (c->rights & AV_W)
-		av_slot_mark_dirty(f->slot, c->gfn);
+		av_slot_mark_dirty(vm, f->slot, c->gfn);
 	return RESUME;
 }
 
@@ -190,6 +195,7 @@ static int resolve(struct av_fault *f)
 	struct av_vcpu *vcpu = f->vcpu;
 	int ret;
 
+	av_stat_inc(vcpu, AV_EVENT_WALK);
 	f->seq = av_mmu_read_seq(vcpu->vm);
 	ret = av_walk(&vcpu->mmu.regime, &av_guest_mem_ops, vcpu->vm, f->far, &f->walk);
 	if (!ret)
@@ -240,6 +246,8 @@ static int pass_on(struct av_fault *f, u32 fsc)
 		spin_unlock(&f->vcpu->vm->mmu_lock);
 		return 1;
 	case AV_FSC_ALIGNMENT:
+		av_count(f->vcpu, AV_EXIT_ALIGN);
+		fallthrough;
 	case AV_FSC_EXTERNAL:
 	case AV_FSC_LOCKDOWN:
 	case AV_FSC_EXCLUSIVE:
@@ -250,6 +258,18 @@ static int pass_on(struct av_fault *f, u32 fsc)
 		return av_vm_kill(f->vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx at %#llx",
 				  f->esr, f->far);
 	}
+}
+
+static void count_fault(const struct av_fault *f, u32 type, bool guests)
+{
+	enum av_exit_class cls = type == AV_FSC_PERMISSION ? AV_EXIT_DABT_PERM :
+							     AV_EXIT_DABT_TRANS;
+
+	if (f->insn)
+		cls = guests ? AV_EXIT_PABT_TRUE : AV_EXIT_PABT_HIDDEN;
+	else if (guests)
+		cls = AV_EXIT_DABT_TRUE;
+	av_count(f->vcpu, cls);
 }
 
 int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort)
@@ -270,10 +290,12 @@ int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort)
 	idx = srcu_read_lock(&vcpu->vm->srcu);
 	ret = resolve(&f);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	if (ret < TRUE_FAULT && ret != DEVICE)
-		return ret;
+	trace_av_fault(vcpu->id, f.walk.va, f.walk.ipa, f.esr, ret);
 	if (ret == DEVICE)
 		return device(&f);
+	count_fault(&f, type, ret >= TRUE_FAULT);
+	if (ret < TRUE_FAULT)
+		return ret;
 	av_inject_abort(vcpu, f.insn, f.far, iss_of(&f, AV_FAULT_FSC(ret)));
 	return 1;
 }

@@ -34,7 +34,7 @@ static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, b
 		return copy_from_user(buf, hva, len) ? -EFAULT : 0;
 	if (copy_to_user(hva, buf, len))
 		return -EFAULT;
-	av_slot_mark_dirty(slot, gpa >> PAGE_SHIFT);
+	av_slot_mark_dirty(vm, slot, gpa >> PAGE_SHIFT);
 	return 0;
 }
 

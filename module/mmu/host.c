@@ -80,6 +80,7 @@ static struct av_pt *take_pt(void *ctx)
 	pt = av_list_entry(spare->pts.next, struct av_pt, node);
 	av_list_del(&pt->node);
 	spare->nr--;
+	av_vm_stat_add(vm, AV_VM_SHADOW_PAGES, 2);
 	return pt;
 }
 
@@ -89,6 +90,7 @@ static void give_pt(void *ctx, struct av_pt *pt)
 	struct av_vm *vm = ctx;
 	struct av_spare *spare = vm->mmu.spare;
 
+	av_vm_stat_add(vm, AV_VM_SHADOW_PAGES, -2);
 	if (!spare || spare->nr >= AV_SPARE_MAX || pt->fixed) {
 		av_pt_free(pt);
 		return;
@@ -105,11 +107,14 @@ static struct av_tree *take_tree(void *ctx)
 
 	if (spare)
 		spare->tree = NULL;
+	if (tree)
+		av_vm_stat_add(vm, AV_VM_SHADOW_TREES, 1);
 	return tree;
 }
 
 static void give_tree(void *ctx, struct av_tree *tree)
 {
+	av_vm_stat_add(ctx, AV_VM_SHADOW_TREES, -1);
 	kfree(tree);
 }
 
@@ -122,6 +127,7 @@ static void publish(void *ctx)
 /* Entries of every ASID: the same address may be cached under several contexts. */
 static void flush_page(void *ctx, u64 va)
 {
+	av_vm_stat_add(ctx, AV_VM_REMOTE_TLB_FLUSH, 1);
 	dsb(ishst);
 	__tlbi(vaae1is, (va >> 12) & GENMASK_ULL(43, 0));
 	dsb(ish);
@@ -148,6 +154,7 @@ static void flush_all(void *ctx)
 	struct av_vcpu *vcpu;
 	unsigned int i;
 
+	av_vm_stat_add(vm, AV_VM_REMOTE_TLB_FLUSH, 1);
 	dsb(ishst);
 	if (READ_ONCE(vm->nr_vcpus) > FLUSH_BY_ASID_VCPUS) {
 		__tlbi(vmalle1is);
@@ -201,6 +208,12 @@ fail:
 	kvfree(by_id);
 	kfree(slots);
 	return ret;
+}
+
+void av_mmu_reclaim(struct av_vm *vm)
+{
+	av_vm_stat_add(vm, AV_VM_SHADOW_RECLAIM, 1);
+	av_shadow_reclaim(&vm->mmu.shadow, AV_RECLAIM, true);
 }
 
 void av_mmu_drop_all(struct av_vm *vm)

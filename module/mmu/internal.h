@@ -9,6 +9,7 @@
 #include "api/vcpu.h"
 #include "cpu/regs.h"
 #include "mmu/mmu.h"
+#include "stats/stats.h"
 
 /* host.c: spare tables and the shadow's ops */
 extern const struct av_shadow_ops av_host_ops;
@@ -17,6 +18,8 @@ void av_spare_empty(struct av_spare *spare);
 void av_pt_free(struct av_pt *pt);
 /* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
 void av_mmu_drop_all(struct av_vm *vm);
+/* Under mmu_lock: the budget is reached, make room, from what is loaded if need be. */
+void av_mmu_reclaim(struct av_vm *vm);
 
 /* memslot.c */
 void av_slot_free(struct av_slot *slot);
@@ -39,12 +42,12 @@ static inline unsigned long av_slot_hva(const struct av_slot *slot, u64 gpa)
 }
 
 /* Note a page written. The slot is held by srcu or a lock. */
-static inline void av_slot_mark_dirty(struct av_slot *slot, u64 gfn)
+static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u64 gfn)
 {
 	unsigned long *dirty = READ_ONCE(slot->dirty);
 
-	if (dirty)
-		set_bit(gfn - slot->base_gfn, dirty);
+	if (dirty && !test_and_set_bit(gfn - slot->base_gfn, dirty))
+		av_vm_stat_add(vm, AV_VM_DIRTY_PAGES, 1);
 }
 
 /* guest.c: the walker's view of guest memory; ctx is the VM, srcu is held. */

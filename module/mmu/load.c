@@ -52,7 +52,7 @@ static struct av_tree *get_locked(struct av_vcpu *vcpu, const struct av_tree_key
 	tree = av_tree_get(sh, key);
 	if (!tree && !sh->free_id) {
 		/* The budget is reached: what is loaded is emptied, if need be. */
-		av_shadow_reclaim(sh, AV_RECLAIM, true);
+		av_mmu_reclaim(vcpu->vm);
 		tree = av_tree_get(sh, key);
 	}
 	vcpu->vm->mmu.spare = NULL;
@@ -73,6 +73,7 @@ static struct av_tree *adopt(struct av_vcpu *vcpu, const struct av_tree_key *key
 		i = mmu->next_tree++ % AV_VCPU_TREES;
 	} while (mmu->trees[i] && (mmu->trees[i] == mmu->tree[0] ||
 				   mmu->trees[i] == mmu->tree[1]));
+	av_stat_inc(vcpu, AV_EVENT_TREE_MISS);
 	spin_lock(&vm->mmu_lock);
 	if (mmu->trees[i])
 		av_tree_put(&vm->mmu.shadow, mmu->trees[i]);
@@ -99,6 +100,8 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 		key.mode = AV_MODE_EL1;
 		tree = choose(vcpu, &key);
 	}
+	if (vcpu->mmu.tree[high] != tree)
+		av_stat_inc(vcpu, AV_EVENT_TREE_SWITCH);
 	vcpu->mmu.tree[high] = tree;
 	return tree ? 0 : -ENOMEM;
 }

@@ -76,6 +76,8 @@ static bool unmap(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
 		  struct av_gather *g)
 {
 	av_shadow_zap_gfns(&vm->mmu.shadow, gfn, end, g);
+	if (g->nr || g->all)
+		av_vm_stat_add(vm, AV_VM_NOTIFIER_DROP, 1);
 	for (; gfn < end; gfn++)
 		slot->rmap[gfn - slot->base_gfn] &= ~AV_RMAP_FLAG;
 	return false;
