@@ -16,7 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use libc::{c_int, c_long, c_short, c_uint, c_ulong};
+use libc::{c_int, c_short, c_uint, c_ulong};
 use vm_memory::VolatileSlice;
 use vm_memory::volatile_memory::PtrGuardMut;
 use vmm_sys_util::eventfd::EventFd;
@@ -89,26 +89,26 @@ pub(crate) fn read_at(file: &File, slices: &[VolatileSlice], offset: u64) -> io:
     })
 }
 
-/// Writes at `offset` of `file`, through to the medium if `durable`.
-pub(crate) fn write_at(
-    file: &File,
-    slices: &[VolatileSlice],
-    offset: u64,
-    durable: bool,
-) -> io::Result<usize> {
+/// Writes at `offset` of `file`; at most [`MAX_VECTOR`] slices at a time.
+pub(crate) fn write_at(file: &File, slices: &[VolatileSlice], offset: u64) -> io::Result<usize> {
     let vector = Vector::new(slices);
     let offset = to_offset(offset)?;
-    let (fd, iovecs) = (file.as_raw_fd(), vector.iovecs.as_ptr());
-    if !durable {
-        // SAFETY: the iovecs describe guest memory that `slices` keeps mapped.
-        return check(unsafe { libc::pwritev(fd, iovecs, vector.len(), offset) });
-    }
-    // By number, because musl has no pwritev2 before 1.2.5. The offset's upper half is unused where
-    // registers have 64 bits.
-    let (count, upper) = (vector.len() as c_long, 0 as c_long);
-    let (call, flags) = (libc::SYS_pwritev2, libc::RWF_DSYNC);
-    // SAFETY: as above; the arguments are those of pwritev2(2).
-    check(unsafe { libc::syscall(call, fd, iovecs, count, offset, upper, flags) } as libc::ssize_t)
+    // SAFETY: the iovecs describe guest memory that `slices` keeps mapped.
+    check(unsafe {
+        libc::pwritev(
+            file.as_raw_fd(),
+            vector.iovecs.as_ptr(),
+            vector.len(),
+            offset,
+        )
+    })
+}
+
+/// Whether `file` was opened for reading and writing.
+pub(crate) fn is_read_write(file: &File) -> io::Result<bool> {
+    // SAFETY: no memory is involved.
+    let flags = check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) } as _)?;
+    Ok(flags as c_int & libc::O_ACCMODE == libc::O_RDWR)
 }
 
 /// Writes `head`, then guest memory, in one call.

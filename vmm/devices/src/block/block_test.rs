@@ -372,16 +372,29 @@ fn the_cache_mode_follows_features_and_the_config_field() {
     assert!(!block.durable());
 
     let mut bench = Bench::new(false);
+    let write = |bench: &mut Bench| {
+        let data = [Buf::Read(DATA_AT, 512)];
+        assert_eq!(bench.run(VIRTIO_BLK_T_OUT, 7, &data), (OK, 1));
+        bench.rig.counter("syncs")
+    };
+    assert_eq!(write(&mut bench), 0, "write-back waits for a flush");
+    bench.run(VIRTIO_BLK_T_FLUSH, 0, &[]);
+    assert_eq!(bench.rig.counter("syncs"), 1);
     bench.rig.virtio.write(0x100 + WRITEBACK, &[0]);
+    assert_eq!(
+        bench.rig.counter("syncs"),
+        2,
+        "what was written before is flushed"
+    );
     let mut data = [9];
     bench.rig.virtio.read(0x100 + WRITEBACK, &mut data);
     assert_eq!(data, [0]);
-    bench.rig.put(DATA_AT, &[1; 512]);
-    assert_eq!(
-        bench.run(VIRTIO_BLK_T_OUT, 7, &[Buf::Read(DATA_AT, 512)]),
-        (OK, 1)
-    );
-    assert_eq!(bench.contents()[7 * 512..8 * 512], [1; 512]);
+    assert_eq!(write(&mut bench), 3, "write-through");
+    let zeroes = bench.ranges(&[(1, 1, 0)]);
+    bench.run(VIRTIO_BLK_T_WRITE_ZEROES, 0, &[zeroes]);
+    assert_eq!(bench.rig.counter("syncs"), 4);
+    bench.rig.start(0);
+    assert_eq!(write(&mut bench), 5, "a driver without FLUSH");
 }
 
 #[test]

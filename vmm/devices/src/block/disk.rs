@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use vm_memory::VolatileSlice;
 
@@ -27,6 +28,7 @@ pub(super) struct Disk {
     read_only: bool,
     block_size: u64,
     can_punch: bool,
+    syncs: AtomicU64,
 }
 
 /// Why a change or a transfer did not happen.
@@ -71,10 +73,8 @@ impl Disk {
                 bytes % SECTOR
             );
         }
-        if !read_only {
-            // No bytes, but the kernel checks that the file may be written.
-            sys::write_at(&file, &[], 0, false)
-                .map_err(|e| Error::host("the disk is not open for writing", e))?;
+        if !read_only && !sys::is_read_write(&file).map_err(failed)? {
+            return Err(Error::Config("the disk is not open for writing".into()));
         }
         // Beyond the end with the size kept, this changes nothing and tells whether it works.
         let end = bytes.next_multiple_of(1 << 20);
@@ -87,6 +87,7 @@ impl Disk {
             read_only,
             block_size,
             can_punch,
+            syncs: AtomicU64::new(0),
         })
     }
 
@@ -140,15 +141,10 @@ impl Disk {
         })
     }
 
-    pub(super) fn write(
-        &self,
-        sector: u64,
-        from: Vec<VolatileSlice>,
-        durable: bool,
-    ) -> Result<(), Failure> {
+    pub(super) fn write(&self, sector: u64, from: Vec<VolatileSlice>) -> Result<(), Failure> {
         let offset = self.locate_change(sector, total(&from))?;
         transfer(from, offset, |slices, at| {
-            sys::write_at(&self.file, slices, at, durable)
+            sys::write_at(&self.file, slices, at)
         })
     }
 
@@ -156,7 +152,14 @@ impl Disk {
         if self.read_only {
             return Ok(());
         }
-        Ok(self.file.sync_data()?)
+        self.file.sync_data()?;
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How often the file was made durable.
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
     }
 
     pub(super) fn discard(&self, sector: u64, sectors: u64) -> Result<(), Failure> {

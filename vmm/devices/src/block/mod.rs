@@ -202,7 +202,10 @@ impl Block {
             .chain
             .read_slices(request.mem, HEADER, len as usize)
             .map_err(lost)?;
-        self.disk.write(request.sector, slices, self.durable())?;
+        self.disk.write(request.sector, slices)?;
+        if self.durable() {
+            self.disk.flush()?;
+        }
         self.counters.writes += 1;
         self.counters.bytes_written += u64::from(len);
         Ok(0)
@@ -326,6 +329,7 @@ impl VirtioDevice for Block {
             ("reads", c.reads),
             ("writes", c.writes),
             ("flushes", c.flushes),
+            ("syncs", self.disk.syncs()),
             ("discards", c.discards),
             ("write_zeroes", c.zeroes),
             ("bytes_read", c.bytes_read),
