@@ -40,7 +40,7 @@ static struct blob read_blob(const char *folder, const char *name)
 	return blob;
 }
 
-static void check_virt(const char *folder)
+void check_fdt_virt(const char *folder)
 {
 	struct blob blob = read_blob(folder, "virt.dtb");
 	struct machine machine;
@@ -66,7 +66,7 @@ static void check_virt(const char *folder)
 	free(blob.data);
 }
 
-static void check_el2(const char *folder)
+void check_fdt_el2(const char *folder)
 {
 	struct blob blob = read_blob(folder, "virt-el2.dtb");
 	struct machine machine;
@@ -76,7 +76,7 @@ static void check_el2(const char *folder)
 	free(blob.data);
 }
 
-static void check_damage(const char *folder)
+void check_fdt_damage(const char *folder)
 {
 	struct blob blob = read_blob(folder, "virt.dtb");
 	struct machine machine;
@@ -105,11 +105,4 @@ static void check_damage(const char *folder)
 	}
 	free(blob.data);
 	EXPECT(!machine_from_fdt(&machine, NULL, 4096));
-}
-
-void check_fdt(const char *folder)
-{
-	check_virt(folder);
-	check_el2(folder);
-	check_damage(folder);
 }

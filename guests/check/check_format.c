@@ -16,10 +16,11 @@ static bool gives(const char *expected, int length, const char *got)
 #define FORMATS(expected, ...) \
 	EXPECT(gives(expected, format_string(out, sizeof(out), __VA_ARGS__), out))
 
-void check_format(void)
+void check_format(const char *folder)
 {
 	char out[64];
 
+	(void)folder;
 	FORMATS("plain", "plain");
 	FORMATS("100%", "%d%%", 100);
 	FORMATS("-7", "%d", -7);

@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "check.h"
 
-unsigned int checks, wrong;
+unsigned int wrong;
+
+static void (*const tests[])(const char *folder) = {
+	check_format, check_random_variety, check_random_repeats,
+	check_fdt_virt, check_fdt_el2, check_fdt_damage,
+};
 
 int main(int argc, char **argv)
 {
+	unsigned int passed = 0, failed = 0, before;
+	unsigned int i;
+
 	if (argc != 2) {
 		fprintf(stderr, "usage: check FOLDER-WITH-DTBS\n");
 		return 2;
 	}
-	check_format();
-	check_fdt(argv[1]);
-	printf("guests: %u checks, %u wrong\n", checks, wrong);
-	return wrong ? 1 : 0;
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		before = wrong;
+		tests[i](argv[1]);
+		if (wrong == before)
+			passed++;
+		else
+			failed++;
+	}
+	printf("guests: %u passed, %u failed\n", passed, failed);
+	return failed ? 1 : 0;
 }
