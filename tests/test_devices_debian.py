@@ -43,10 +43,14 @@ wait $receive && wait $echo && wait $vm
 show first; show receive; show check
 [ ! -e /tmp/v.sock ] && echo "result socket.removed 1 bool"
 echo "result disk.size $(wc -c </tmp/disk) bytes"
+vm second disk-check --disk /tmp/disk; wait $vm; show second
+"""
+
+READONLY = """
+seq 200000 >/tmp/disk
 before=$(sha256sum </tmp/disk)
-vm second disk-readonly --disk /tmp/disk,ro; wait $vm; show second
+vm only disk-readonly --disk /tmp/disk,ro; wait $vm; show only
 [ "$before" = "$(sha256sum </tmp/disk)" ] && echo "result readonly.unchanged 1 bool"
-vm third disk-check --disk /tmp/disk; wait $vm; show third
 """
 
 MEMORY = """
@@ -75,12 +79,12 @@ class Row:
 
 
 ROWS = [
-    Row("6.12", "cortex-a72", 1, 4),
-    Row("6.1", "cortex-a72", 4, 4),
-    Row("7.2", "cortex-a72", 1, 4),
-    Row("6.1", "cortex-a76", 1, 4),
-    Row("6.12", "cortex-a76", 4, 4),
-    Row("7.2", "cortex-a76", 4, 4),
+    Row("6.12", "cortex-a72", 1, 2),
+    Row("6.1", "cortex-a72", 4, 2),
+    Row("7.2", "cortex-a72", 1, 2),
+    Row("6.1", "cortex-a76", 1, 2),
+    Row("6.12", "cortex-a76", 4, 2),
+    Row("7.2", "cortex-a76", 4, 2),
 ]
 
 
@@ -152,18 +156,16 @@ def assert_guest_is_content(text: str) -> None:
 def test_disk_network_vsock_and_entropy(row: Row):
     shown = run(EVERYTHING, row)
     first, own = shown["first"], results(shown[""])
-    for name in ("first", "second", "third"):
+    for name in ("first", "second"):
         assert_guest_is_content(shown[name])
     told = results(first)
     assert told["guest.cpus"] == str(row.cpus)
 
-    # Disk: what the first boot wrote is there in the third, and the image kept its odd size.
-    assert told["disk.checksum"] == results(shown["third"])["disk.checksum"]
+    # Disk: what the first boot wrote is there in the second, and the image kept its odd size.
+    assert told["disk.checksum"] == results(shown["second"])["disk.checksum"]
     assert own["disk.size"] == "16777516"
-    assert own["readonly.unchanged"] == "1"
     block = counters(first)["block"]
     assert block["bytes_written"] > MIB and block["flushes"] > 0 and block["errors"] == 0
-    assert counters(shown["second"])["block"]["bytes_written"] == 0
 
     # Network: the same bytes on both sides, none dropped.
     arrived = results(shown["receive"])
@@ -180,6 +182,14 @@ def test_disk_network_vsock_and_entropy(row: Row):
     assert own["socket.removed"] == "1"
 
     assert int(told["rng.bytes"]) >= 64
+
+
+def test_a_read_only_disk_never_changes():
+    shown = run(READONLY, Row("6.12", "cortex-a72", 1, 1))
+    assert_guest_is_content(shown["only"])
+    assert results(shown[""])["readonly.unchanged"] == "1"
+    block = counters(shown["only"])["block"]
+    assert block["bytes_written"] == 0 and block["bytes_read"] >= 4096
 
 
 def test_a_large_transfer_arrives_and_its_exits_are_bounded():
