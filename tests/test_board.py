@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from armvisor_lab import initramfs, kernels
 from armvisor_lab.board import Board
+from armvisor_lab.initramfs import Module
 
 TOP = Path(__file__).resolve().parents[1]
 LAB = str(TOP / "bin/lab")
@@ -205,12 +207,19 @@ def test_nothing_is_left_of_an_interrupted_board(number, tmp_path):
         process.send_signal(number)
         process.wait(20)
         assert wait_for(lambda: not boards_of(mark), 10)
-        if number != signal.SIGKILL:
-            assert process.returncode == 128 + number
-            assert list(tmp_path.iterdir()) == []
+        assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
+        assert list(tmp_path.iterdir()) == []
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_module_built_anew_is_loaded_anew(tmp_path):
+    module = tmp_path / "same.ko"
+    for content in (b"\x7fELF first", b"\x7fELF second"):
+        module.write_bytes(content)
+        pieces = initramfs.build(kernels.get("6.12"), [Module(str(module))], {}, ["true"], {})
+        assert content in b"".join(pieces)
 
 
 def test_boards_run_side_by_side():

@@ -10,8 +10,8 @@ A board that crashes, hangs or complains is a `Failure` in the result, not an ex
 Boards have nothing in common and may run side by side, in threads or processes.
 """
 
+import math
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from armvisor_lab.autopsy import Autopsy
 from armvisor_lab.errors import LabError
 from armvisor_lab.initramfs import Module
 from armvisor_lab.kernels import Kernel
-from armvisor_lab.machine import Channel, Deadline, Machine, Receive
+from armvisor_lab.machine import Channel, Deadline, Machine, Receive, descriptor_path
 
 CPUS = ("cortex-a72", "cortex-a76", "neoverse-n1", "max")
 
@@ -34,6 +34,7 @@ EXIT_CRASH = 126
 COUNT_EPOCH = "2026-01-01T00:00:00"
 
 BOOT_SECONDS = 180
+POWER_OFF_SECONDS = 60
 SETTLE_SECONDS = 4
 # After an oops the command may still end, and the kernel has more to say.
 SPLAT_SECONDS = 20
@@ -140,6 +141,8 @@ class Board:
     def command_line(self) -> str:
         """The board kernel's command line."""
         words = ["console=ttyAMA0", "panic=-1", "rdinit=/init", "sysrq_always_enabled"]
+        # Several boards may share a processor: what is slow for that reason is no lock-up.
+        words += ["watchdog_thresh=30", "rcupdate.rcu_cpu_stall_timeout=60"]
         if self.count:
             words += ["nokaslr", "randomize_kstack_offset=off"]
         else:
@@ -177,12 +180,12 @@ class Board:
                 f"give it --memory {(size * 2 + (256 << 20)) >> 20}",
             )
         log = self.log or logs.new("board")
-        with tempfile.TemporaryDirectory(prefix="armvisor-board-") as folder:
-            initrd = Path(folder) / "initrd"
-            with initrd.open("wb") as file:
-                file.writelines(pieces)
+        # In memory, without a name: nothing is left behind, however this process ends.
+        with os.fdopen(os.memfd_create("initrd"), "wb") as initrd:
+            initrd.writelines(pieces)
+            initrd.flush()
             run = _Run(self, log, stdin, on_stdout, on_stderr)
-            return run.go(kernel, initrd)
+            return run.go(kernel, initrd.fileno())
 
 
 class _Run:
@@ -206,6 +209,7 @@ class _Run:
         self._console = bytearray()
         self._stdout, self._stderr = bytearray(), bytearray()
         self._limit = time.monotonic() + BOOT_SECONDS
+        self._last = math.inf
         self._log_file = log.open("wb", buffering=0)
         console = Channel("console", self._on_console)
         self._autopsy = Autopsy(console.name, console.push)
@@ -218,9 +222,9 @@ class _Run:
             Channel("stderr", _tee(self._stderr, on_stderr)),
         ]
 
-    def _arguments(self, kernel: Kernel, initrd: Path) -> list[str]:
+    def _arguments(self, kernel: Kernel, initrd: int) -> list[str]:
         arguments = self._board.machine_arguments()
-        arguments += ["-kernel", str(kernel.image), "-initrd", str(initrd)]
+        arguments += ["-kernel", str(kernel.image), "-initrd", descriptor_path(initrd)]
         arguments += ["-append", self._board.command_line()]
         for channel in self._channels:
             arguments += ["-chardev", channel.chardev]
@@ -231,9 +235,9 @@ class _Run:
             arguments += ["-device", f"virtserialport,chardev={channel.name},nr={number}"]
         return [*arguments, *self._board.qemu_args]
 
-    def go(self, kernel: Kernel, initrd: Path) -> Result:
+    def go(self, kernel: Kernel, initrd: int) -> Result:
         channels = [*self._channels, self._autopsy.channel]
-        machine = Machine(self._arguments(kernel, initrd), channels)
+        machine = Machine(self._arguments(kernel, initrd), channels, [initrd])
         try:
             machine.run(self._deadline)
         except Deadline:
@@ -249,9 +253,12 @@ class _Run:
 
     def _deadline(self) -> float:
         """When to give the board up; at first only when to ask what it is doing."""
-        if not self._hung and time.monotonic() >= self._limit:
+        if not self._hung:
+            limit = min(self._limit, self._last)
+            if time.monotonic() < limit:
+                return limit
             self._hung = True
-            self._limit += autopsy.SECONDS
+            self._limit = time.monotonic() + autopsy.SECONDS
             self._autopsy.begin()
         return self._limit
 
@@ -261,7 +268,7 @@ class _Run:
         before = len(self._scanner.splats)
         self._scanner.feed(data)
         if any(found.kind == "oops" for found in self._scanner.splats[before:]):
-            self._limit = min(self._limit, time.monotonic() + SPLAT_SECONDS)
+            self._last = min(self._last, time.monotonic() + SPLAT_SECONDS)
 
     def _on_status(self, data: bytes) -> None:
         *lines, self._lines = (self._lines + data).split(b"\n")
@@ -272,6 +279,7 @@ class _Run:
                 self._limit = time.monotonic() + self._board.timeout
             elif word == "exit":
                 self._status = int(rest)
+                self._limit = time.monotonic() + POWER_OFF_SECONDS
             elif word == "fail":
                 self._refusal = rest
 
@@ -284,7 +292,7 @@ class _Run:
             )
         if self._refusal:
             return Failure("set-up", self._refusal, EXIT_USAGE)
-        if self._hung and self._status is None:
+        if self._hung:
             return Failure("hang", self._say_hang(), EXIT_HANG)
         if self._status is None:
             if self._phase == "start" and errors:
@@ -294,6 +302,8 @@ class _Run:
         return None
 
     def _say_hang(self) -> str:
+        if self._phase == "exit":
+            return f"the command ended, but the board did not go off in {POWER_OFF_SECONDS} s"
         if self._phase == "run":
             return f"the command did not end within {self._board.timeout:g} s"
         return f"the board did not get to running the command within {BOOT_SECONDS} s"

@@ -5,6 +5,7 @@ The pieces are the base (busybox and our init), the kernel's modules, and what t
 run brings: files, command and settings.
 """
 
+import contextlib
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,9 @@ from armvisor_lab.packages import Packages
 CHANNEL_MODULES = ("virtio_mmio", "virtio_console")
 
 BUSYBOX_SUITE = "trixie"
+
+# Pieces to keep in the cache.
+KEEP = 100
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,33 @@ class Module:
         return self.name.endswith(".ko")
 
 
+def _file(kind: str, key: bytes) -> Path:
+    return paths.cache() / "initramfs" / f"{kind}-{hashlib.sha256(key).hexdigest()[:24]}.cpio"
+
+
 def _piece(kind: str, key: bytes, cpio: Cpio) -> bytes:
-    file = paths.cache() / "initramfs" / f"{kind}-{hashlib.sha256(key).hexdigest()[:24]}.cpio"
+    file = _file(kind, key)
     data = cpio.finish()
     paths.write_atomically(file, data)
+    # Every build of a module of one's own makes a piece: drop those of long ago.
+    with contextlib.suppress(FileNotFoundError):
+        pieces = sorted(file.parent.glob("*.cpio"), key=lambda path: path.stat().st_mtime)
+        for old in pieces[:-KEEP]:
+            old.unlink()
     return data
 
 
 def _cached(kind: str, key: bytes) -> bytes | None:
-    file = paths.cache() / "initramfs" / f"{kind}-{hashlib.sha256(key).hexdigest()[:24]}.cpio"
-    return file.read_bytes() if file.exists() else None
+    try:
+        return _file(kind, key).read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _identity(path: Path) -> tuple[str, int, int]:
+    """What tells a rebuilt file from the one before."""
+    status = path.stat()
+    return str(path), status.st_size, status.st_mtime_ns
 
 
 @lru_cache
@@ -80,46 +101,67 @@ def _base() -> bytes:
     return _piece("base", key, cpio)
 
 
-def _modules(kernel: Kernel, modules: Sequence[Module]) -> bytes:
-    """The piece with the modules, their dependencies and the lists to load them by."""
-    known = Modules(kernel.modules)
-    early = known.load_order(list(CHANNEL_MODULES))
-    order: dict[str, tuple[bytes | Path, str]] = {}
+@dataclass(frozen=True)
+class _Load:
+    """One module file to load: where it is (bytes: one of one's own) and its parameters."""
+
+    source: Path | bytes
+    parameters: str = ""
+
+    @property
+    def identity(self) -> object:
+        """What tells this from any other, a rebuilt one included."""
+        if isinstance(self.source, bytes):
+            return hashlib.sha256(self.source).hexdigest(), self.parameters
+        return _identity(self.source), self.parameters
+
+    @property
+    def data(self) -> bytes:
+        """The module itself."""
+        return self.source if isinstance(self.source, bytes) else plain(self.source)
+
+
+def _order(known: Modules, modules: Sequence[Module]) -> dict[str, _Load]:
+    """What to load for `modules`, by name, dependencies first."""
+    order: dict[str, _Load] = {}
     for module in modules:
+        name = canonical(module.name)
+        needs = [module.name]
         if module.is_file:
             file = Path(module.name)
             if not file.is_file():
                 raise LabError(f"{file}: no such module file")
             data = file.read_bytes()
-            for path in known.load_order(own_dependencies(data)):
-                order.setdefault(canonical(path.name), (path, ""))
-            order[canonical(file.name)] = (data, module.parameters)
-        else:
-            for path in known.load_order([module.name]):
-                order.setdefault(canonical(path.name), (path, ""))
-            if (name := canonical(module.name)) in order:
-                order[name] = (order[name][0], module.parameters)
-    key = repr((kernel.release, str(kernel.folder), early, [
-        (name, hashlib.sha256(what).hexdigest() if isinstance(what, bytes) else str(what), words)
-        for name, (what, words) in order.items()
-    ])).encode()  # fmt: skip
+            needs = own_dependencies(data)
+        for path in known.load_order(needs):
+            order.setdefault(canonical(path.name), _Load(path))
+        if module.is_file:
+            order[name] = _Load(data, module.parameters)
+        elif name in order:
+            order[name] = _Load(order[name].source, module.parameters)
+    return order
+
+
+def _modules(kernel: Kernel, modules: Sequence[Module]) -> bytes:
+    """The piece with the modules, their dependencies and the lists to load them by."""
+    known = Modules(kernel.modules)
+    early = {canonical(path.name): _Load(path) for path in known.load_order(CHANNEL_MODULES)}
+    order = _order(known, modules)
+    later = {name: load for name, load in order.items() if name not in early}
+    lists = [("modules.early", early), ("modules", later)]
+    key = repr([
+        (name, [(module, load.identity) for module, load in loads.items()])
+        for name, loads in lists
+    ]).encode()  # fmt: skip
     if (cached := _cached("modules", key)) is not None:
         return cached
     cpio = Cpio()
-    for path in early:
-        cpio.file(f"lab/modules.d/{canonical(path.name)}.ko", plain(path))
-    already = {canonical(path.name) for path in early}
-    for name, (what, _) in order.items():
-        if name not in already:
-            cpio.file(f"lab/modules.d/{name}.ko", what if isinstance(what, bytes) else plain(what))
-    lines = [f"modules.d/{canonical(path.name)}.ko\n" for path in early]
-    cpio.file("lab/modules.early", "".join(lines).encode())
-    later = [
-        f"modules.d/{name}.ko {words}".rstrip() + "\n"
-        for name, (_, words) in order.items()
-        if name not in already
-    ]
-    cpio.file("lab/modules", "".join(later).encode())
+    for name, loads in lists:
+        lines = ""
+        for module, load in loads.items():
+            cpio.file(f"lab/modules.d/{module}.ko", load.data)
+            lines += f"modules.d/{module}.ko {load.parameters}".rstrip() + "\n"
+        cpio.file(f"lab/{name}", lines.encode())
     return _piece("modules", key, cpio)
 
 

@@ -74,7 +74,7 @@ def check_names(version: str, flavour: str) -> None:
 
 def get(version: str, flavour: str = "cloud", progress: Progress = lambda _: None) -> Kernel:
     """The kernel `version`, fetched and unpacked on first use."""
-    if Path(version).is_dir():
+    if version not in SUITE_OF and Path(version).is_dir():
         return from_folder(Path(version))
     check_names(version, flavour)
     packages = Packages(SUITE_OF[version], progress)

@@ -7,6 +7,7 @@ kernel needs no loading and drops out.
 
 import lzma
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from armvisor_lab.errors import LabError
@@ -39,7 +40,7 @@ class Modules:
         if builtin.exists():
             self._builtin = {canonical(line) for line in builtin.read_text().split()}
 
-    def load_order(self, names: list[str]) -> list[Path]:
+    def load_order(self, names: Sequence[str]) -> list[Path]:
         """Files to load, dependencies first, for `names` to be there."""
         order: dict[str, None] = {}
         for name in names:

@@ -128,12 +128,21 @@ def find_qemu() -> str:
     raise LabError("qemu-system-aarch64 is missing", "run tools/setup")
 
 
+def descriptor_path(fd: int) -> str:
+    """The path by which QEMU opens a descriptor that is passed to it."""
+    return f"/proc/self/fd/{fd}"
+
+
 class Machine:
     """A QEMU process from start to end."""
 
-    def __init__(self, arguments: Sequence[str], channels: Sequence[Channel]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], channels: Sequence[Channel], files: Sequence[int] = ()
+    ) -> None:
+        """`files` are descriptors that `arguments` name as `descriptor_path` does."""
         self._arguments = list(arguments)
         self._channels = list(channels)
+        self._files = list(files)
         self.seconds = 0.0
         self.errors = ""  # what QEMU itself printed
 
@@ -161,7 +170,7 @@ class Machine:
         process = subprocess.Popen(
             [setpriv, "--pdeathsig", "KILL", "--", find_qemu(), *self._arguments],
             stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
-            pass_fds=[channel.theirs.fileno() for channel in self._channels],
+            pass_fds=[*self._files, *(channel.theirs.fileno() for channel in self._channels)],
             start_new_session=True,
         )  # fmt: skip
         for channel in self._channels:
