@@ -226,7 +226,9 @@ impl Inner {
         let mut ctx = self.context(&state.regs, &mut state.rings);
         if let Err(error) = state.device.activate(&mut ctx) {
             // The host's fault, not the ring's, but the driver can only be told the same way.
-            warn!("{}: cannot start: {error}", self.name);
+            if self.limit.allow() {
+                warn!("{}: cannot start: {error}", self.name);
+            }
             self.needs_reset(state);
             return;
         }
