@@ -14,6 +14,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
@@ -31,6 +32,7 @@ PERMISSIVE = "Apache-2.0 OR BSD-3-Clause"
 LICENCES = {"module/": GPL, "guests/": GPL}
 SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
+WORKERS = os.cpu_count() or 1
 
 # What checkpatch says of code outside the kernel's own tree, or of style that it knows less well
 # than the kernel's newest files; a reason each.
@@ -153,7 +155,10 @@ def kernel_style() -> list[str]:
         return []
     options = ["--no-tree", "--no-summary", "--terse", "--max-line-length=100", "--show-types"]
     ignore = ",".join(CHECKPATCH_IGNORE)
-    return run("perl", str(checkpatch_script()), *options, f"--ignore={ignore}", "-f", *sources)
+    command = ["perl", str(checkpatch_script()), *options, f"--ignore={ignore}", "-f"]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        parts = pool.map(lambda n: run(*command, *sources[n::WORKERS]), range(WORKERS))
+        return sorted(line for part in parts for line in part)
 
 
 def sizes() -> list[str]:
@@ -193,17 +198,18 @@ def main() -> int:
     names = parser.parse_args().name
     if unknown := set(names) - set(CHECKS):
         parser.error(f"no check called {', '.join(sorted(unknown))}; see --help")
+    wanted = {name: check for name, check in CHECKS.items() if not names or name in names}
     failed = []
-    for name, check in CHECKS.items():
-        if names and name not in names:
-            continue
-        start = time.monotonic()
-        complaints = check()
-        state = f"{len(complaints)} lines of complaint" if complaints else "ok"
-        print(f"{name:13} {state}  ({time.monotonic() - start:.0f} s)", flush=True)
-        for line in complaints:
-            print(f"   {line}")
-        failed += [name] * bool(complaints)
+    start = time.monotonic()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        jobs = {name: pool.submit(check) for name, check in wanted.items()}
+        for name, job in jobs.items():
+            complaints = job.result()
+            state = f"{len(complaints)} lines of complaint" if complaints else "ok"
+            print(f"{name:13} {state}  (at {time.monotonic() - start:.0f} s)", flush=True)
+            for line in complaints:
+                print(f"   {line}")
+            failed += [name] * bool(complaints)
     if failed:
         print(f"\nnot clean: {', '.join(failed)} ('make fmt' mends formatting)")
     return 1 if failed else 0
