@@ -48,12 +48,6 @@ bool av_irq_has_icc(struct av_vm *vm);
  */
 bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 
-/* May the guest read CNTVCT_EL0 from the hardware? Else it must trap. */
-static inline bool av_timer_counter_is_direct(const struct av_vcpu *vcpu)
-{
-	return !READ_ONCE(vcpu->vm->irq.cnt_offset);
-}
-
 /* A vCPU reset (KVM_ARM_VCPU_INIT, PSCI): its timers stop. */
 void av_timer_reset(struct av_vcpu *vcpu);
 

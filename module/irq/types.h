@@ -42,7 +42,7 @@ struct av_vm_irq {
 
 	u8 ppi[AV_NR_TIMERS];		/* the timers' interrupts; config_lock */
 	u64 cnt_offset;			/* counter of the guest = host's − this; config_lock */
-	u64 cnt_given;			/* last counter value told to the VMM, before the first run */
+	u64 cnt_created;		/* the host's counter when the VM was made */
 
 	struct av_irq_routes __rcu *routes;	/* srcu; written under irq_lock */
 	spinlock_t irqfd_lock;		/* the list: taken by wake-ups, interrupts off */

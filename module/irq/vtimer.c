@@ -182,6 +182,7 @@ void av_timer_vm_init(struct av_vm *vm)
 {
 	vm->irq.ppi[AV_TIMER_VIRT] = AV_PPI_VIRT;
 	vm->irq.ppi[AV_TIMER_PHYS] = AV_PPI_PHYS;
+	vm->irq.cnt_created = host_counter();
 }
 
 void av_timer_vcpu_init(struct av_vcpu *vcpu)
@@ -240,10 +241,6 @@ int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 		*val = vcpu->irq.timer[AV_TIMER_PHYS].cval;
 		return 0;
 	case KVM_REG_ARM_TIMER_CNT:
-		if (!vm->irq.started)
-			WRITE_ONCE(vm->irq.cnt_given, now);
-		*val = now;
-		return 0;
 	case KVM_REG_ARM_PTIMER_CNT:
 		*val = now;
 		return 0;
@@ -253,16 +250,17 @@ int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 
 /*
  * An offset makes the guest's counter reads trap, each of them. A VMM that
- * writes back, before anything runs, the value that it just read (QEMU does)
- * restores nothing: the counter stays the host's.
+ * writes back, before anything runs, a value that it read from this VM (QEMU
+ * does) restores nothing: the counter stays the host's.
  */
 static void set_counter(struct av_vm *vm, u64 val)
 {
-	u64 given = READ_ONCE(vm->irq.cnt_given);
+	u64 now = host_counter();
 
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.started || !given || val != given)
-		WRITE_ONCE(vm->irq.cnt_offset, host_counter() - val);
+	if (vm->irq.started || val < vm->irq.cnt_created || val > now)
+		WRITE_ONCE(vm->irq.cnt_offset, now - val);
+	WRITE_ONCE(vm->cpu.sw.trap_counter, vm->irq.cnt_offset);
 	mutex_unlock(&vm->config_lock);
 }
 

@@ -131,11 +131,16 @@ static u64 guest_cpacr(bool fp)
 	return fp ? cpacr | CPACR_FPEN_EL0 : cpacr;
 }
 
-/* The virtual counter is direct; the guest's kernel may deny it to its user space. */
-static u64 guest_cntkctl(const struct av_srf *srf)
+/*
+ * The virtual counter is direct, unless the VM's has an offset; the guest's
+ * kernel may deny it to its user space.
+ */
+static u64 guest_cntkctl(const struct av_vm_switch *vsw, const struct av_srf *srf)
 {
 	u64 cntkctl = read_sysreg(cntkctl_el1) & ~CNTKCTL_EL0_ALL;
 
+	if (READ_ONCE(vsw->trap_counter))
+		return cntkctl;
 	if (av_srf_el1(srf) || (srf->sys[AV_CNTKCTL_EL1] & CNTKCTL_EL0VCT))
 		cntkctl |= CNTKCTL_EL0VCT;
 	return cntkctl;
@@ -187,7 +192,7 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	sw->sctlr = guest_sctlr(srf);
 	sw->tcr = guest_tcr(srf);
 	sw->cpacr = guest_cpacr(fp);
-	sw->cntkctl = guest_cntkctl(srf);
+	sw->cntkctl = guest_cntkctl(vsw, srf);
 	sw->mdscr = MDSCR_TDCC;
 	/* Interrupts are the host's, always taken. SErrors stay pending for it too. */
 	srf->pstate = (srf->pstate & AV_PSR_PHYS) | AV_PSR_D | AV_PSR_A | AV_PSR_EL0T;

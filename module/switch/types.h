@@ -23,6 +23,7 @@ struct av_vm_switch {
 	u64 *aux, *l1, *l2, *l3;
 	struct av_asid host_hop;	/* the host's tree and the aux table */
 	struct av_asid guest_hop;	/* guest trees and the aux table */
+	bool trap_counter;		/* the guest's counter is not the host's (irq/vtimer.c) */
 };
 
 struct av_context {

@@ -50,6 +50,18 @@ __asm__(".pushsection .rodata\n.balign 4\n"
 	"str x0, [x10, #0x100]\n b .\n"
 	"guest_stores_end:\n.popsection\n");
 
+/* The counter, then a timer that is to expire at once. */
+extern const u32 guest_counter[] __attribute__((visibility("hidden")));
+extern const u32 guest_counter_end[] __attribute__((visibility("hidden")));
+__asm__(".pushsection .rodata\n.balign 4\n"
+	"guest_counter:\n"
+	"mov x10, #0x0a000000\n isb\n mrs x0, cntvct_el0\n str x0, [x10]\n"
+	"msr cntv_cval_el0, x0\n mov x1, #1\n msr cntv_ctl_el0, x1\n isb\n"
+	"mrs x0, cntv_ctl_el0\n str x0, [x10]\n"
+	"mov x1, #1 << 41\n msr cntv_cval_el0, x1\n isb\n"
+	"mrs x0, cntv_ctl_el0\n str x0, [x10]\n b .\n"
+	"guest_counter_end:\n.popsection\n");
+
 static void set_attr(int dev, u32 group, u64 attr, u64 value)
 {
 	struct kvm_device_attr a = { .group = group, .attr = attr, .addr = (u64)&value };
@@ -299,10 +311,34 @@ static void stores(void)
 	free_guest(&g);
 }
 
+/*
+ * A restored counter: what the guest reads and what its timers compare with.
+ * With a vGIC: without one, KVM takes an expired timer away from the guest.
+ */
+static void counter(void)
+{
+	struct guest g;
+	u64 value;
+
+	new_guest(&g, guest_counter,
+		  (const char *)guest_counter_end - (const char *)guest_counter);
+	new_gic(g.vm);
+	set_reg(g.vcpu, KVM_REG_ARM_TIMER_CNT, 1ULL << 40);
+	next(&g, &value);
+	note(value >> 40, "counter.restored");
+	next(&g, &value);
+	note(value, "counter.passed");
+	next(&g, &value);
+	note(value, "counter.to_come");
+	note(get_reg(g.vcpu, KVM_REG_ARM_TIMER_CNT) >> 40, "counter.vmm");
+	free_guest(&g);
+}
+
 void conform_events(void)
 {
 	alarm(60);	/* a guest that waits for ever fails the test */
 	interrupts();
 	stores();
+	counter();
 	alarm(0);
 }
