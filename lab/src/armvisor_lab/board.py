@@ -10,6 +10,7 @@ A board that crashes, hangs or complains is a `Failure` in the result, not an ex
 Boards have nothing in common and may run side by side, in threads or processes.
 """
 
+import contextlib
 import math
 import os
 import time
@@ -213,7 +214,7 @@ class _Run:
         self._log_file = log.open("wb", buffering=0)
         console = Channel("console", self._on_console)
         self._autopsy = Autopsy(console.name, console.push)
-        self._hung = False
+        self._hang = ""
         self._channels = [
             console,
             Channel("status", self._on_status),
@@ -239,9 +240,9 @@ class _Run:
         channels = [*self._channels, self._autopsy.channel]
         machine = Machine(self._arguments(kernel, initrd), channels, [initrd])
         try:
-            machine.run(self._deadline)
-        except Deadline:
-            self._hung = True
+            # The deadline is noted as a hang when it is met, before the board is asked why.
+            with contextlib.suppress(Deadline):
+                machine.run(self._deadline)
         finally:
             self._scanner.finish()
             self._log_file.close()
@@ -253,11 +254,11 @@ class _Run:
 
     def _deadline(self) -> float:
         """When to give the board up; at first only when to ask what it is doing."""
-        if not self._hung:
+        if not self._hang:
             limit = min(self._limit, self._last)
             if time.monotonic() < limit:
                 return limit
-            self._hung = True
+            self._hang = self._say_hang()
             self._limit = time.monotonic() + autopsy.SECONDS
             self._autopsy.begin()
         return self._limit
@@ -292,8 +293,8 @@ class _Run:
             )
         if self._refusal:
             return Failure("set-up", self._refusal, EXIT_USAGE)
-        if self._hung:
-            return Failure("hang", self._say_hang(), EXIT_HANG)
+        if self._hang:
+            return Failure("hang", self._hang, EXIT_HANG)
         if self._status is None:
             if self._phase == "start" and errors:
                 return Failure("set-up", f"QEMU did not start: {errors}", EXIT_USAGE)
