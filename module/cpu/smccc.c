@@ -21,11 +21,8 @@
 #define TRNG_MAX_BITS64		192
 #define TRNG_MAX_BITS32		96
 
-/* KVM's own identity, so that guests find what they know. */
-static const u32 vendor_uid[4] = {
-	ARM_SMCCC_VENDOR_HYP_UID_KVM_REG_0, ARM_SMCCC_VENDOR_HYP_UID_KVM_REG_1,
-	ARM_SMCCC_VENDOR_HYP_UID_KVM_REG_2, ARM_SMCCC_VENDOR_HYP_UID_KVM_REG_3,
-};
+/* KVM's own identity, 28b46fb6-2ec5-11e9-a9ca-4b564d003a74, so that guests find what they know. */
+static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004d };
 
 #define STD_BITS	BIT(KVM_REG_ARM_STD_BIT_TRNG_V1_0)
 #define VENDOR_BITS	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_FUNC_FEAT)
