@@ -52,7 +52,6 @@ def psci(function: int) -> list[int]:
 
 LOOP = 0x1400_0000  # b .
 WFI_LOOP = [0xD503_207F, 0x17FF_FFFF]  # wfi; b .-4
-BRANCH_TO_NOTHING = [*load(1, NOTHING), 0xD61F_0020]  # br x1
 
 
 def say(text: str) -> list[int]:

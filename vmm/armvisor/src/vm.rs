@@ -4,9 +4,10 @@
 //! What can be refused is refused before the first vCPU runs, in the order in which a person would
 //! look for it: host, memory, kernel, devices.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -35,7 +36,7 @@ use crate::rtc::RealTimeClock;
 use crate::rundir::{RunDir, Socket};
 use crate::sys::ring::CoalescedRing;
 use crate::sys::signal::EndSignals;
-use crate::sys::stats::Stats;
+use crate::sys::stats::{self, Stats};
 use crate::terminal::Raw;
 use crate::uart::{self, Uart};
 use crate::window::RegisterPage;
@@ -112,7 +113,7 @@ struct Built {
     uart: ConsoleUart,
     coalesced: bool,
     virtio: Vec<VirtioMmio>,
-    vm_stats: OwnedFd,
+    vm_stats: Option<File>,
 }
 
 impl Built {
@@ -139,7 +140,7 @@ impl Built {
 
         let io = IoThread::spawn().map_err(|error| Refusal::host(error.to_string()))?;
         let virtio = virtio::attach(vm, &mut bus, &io, args, memory)?;
-        let vm_stats = vm.fd().as_fd_clone()?;
+        let vm_stats = stats_file(vm.fd());
         Ok(Built {
             vcpus,
             mpidrs: mpidrs?,
@@ -178,7 +179,7 @@ impl Built {
             let counters = Arc::new(ExitCounters::default());
             sources
                 .vcpus
-                .push((counters.clone(), vcpu.fd().as_fd_clone()?));
+                .push((counters.clone(), stats_file(vcpu.fd())));
             threads.push(spawn(index, vcpu, bus.clone(), shared.clone(), counters)?);
         }
         Ok(MainLoop {
@@ -334,9 +335,9 @@ struct StatSources {
     name: String,
     memory_bytes: u64,
     start: Instant,
-    vcpus: Vec<(Arc<ExitCounters>, OwnedFd)>,
+    vcpus: Vec<(Arc<ExitCounters>, Option<File>)>,
     virtio: Vec<VirtioMmio>,
-    vm: OwnedFd,
+    vm: Option<File>,
     // Closing it would take the interrupt controller's device out of KVM's hands for the user.
     _gic: DeviceFd,
 }
@@ -347,10 +348,10 @@ impl StatSources {
             .vcpus
             .iter()
             .enumerate()
-            .map(|(index, (counters, fd))| VcpuStat {
+            .map(|(index, (counters, stats))| VcpuStat {
                 index,
                 exits: counters.by_name(),
-                kvm: kvm_stats(fd),
+                kvm: kvm_stats(stats.as_ref()),
             });
         let devices = self
             .virtio
@@ -372,31 +373,25 @@ impl StatSources {
             memory_bytes: self.memory_bytes,
             vcpus: vcpus.collect(),
             devices: devices.collect(),
-            kvm: kvm_stats(&self.vm),
+            kvm: kvm_stats(self.vm.as_ref()),
         }
     }
 }
 
-/// KVM's statistics by class name; none where this KVM has none.
-fn kvm_stats(fd: &OwnedFd) -> std::collections::BTreeMap<String, u64> {
-    let read = || -> io::Result<_> {
-        let stats = Stats::of(fd)?;
-        let rows = stats.read()?;
-        Ok(rows
-            .iter()
-            .map(|(name, value)| (kvm_class(name).unwrap_or(name).to_owned(), *value))
-            .collect())
+/// The file with KVM's statistics; None where this KVM has none.
+fn stats_file(fd: &impl AsRawFd) -> Option<File> {
+    stats::open(fd)
+        .inspect_err(|error| log::debug!("KVM has no statistics: {error}"))
+        .ok()
+}
+
+/// KVM's statistics by class name.
+fn kvm_stats(file: Option<&File>) -> BTreeMap<String, u64> {
+    let read = |file: &File| -> io::Result<_> {
+        let stats = Stats::parse(file.try_clone()?)?;
+        let by_class =
+            |(name, value): &(&str, u64)| (kvm_class(name).unwrap_or(name).to_owned(), *value);
+        Ok(stats.read()?.iter().map(by_class).collect())
     };
-    read().unwrap_or_default()
-}
-
-/// Another descriptor of the same KVM object, for its statistics.
-trait CloneFd {
-    fn as_fd_clone(&self) -> io::Result<OwnedFd>;
-}
-
-impl<T: std::os::fd::AsRawFd> CloneFd for T {
-    fn as_fd_clone(&self) -> io::Result<OwnedFd> {
-        sys::duplicate(self)
-    }
+    file.and_then(|file| read(file).ok()).unwrap_or_default()
 }

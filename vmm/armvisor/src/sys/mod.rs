@@ -13,7 +13,7 @@ pub mod stats;
 pub mod tty;
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 /// The result of a system call that returns -1 and sets errno on failure.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -62,14 +62,6 @@ pub fn clean_first_line(region: &vm_memory::MmapRegion) {
 pub fn page_size() -> io::Result<usize> {
     // SAFETY: sysconf has no memory effects.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)
-}
-
-/// Another descriptor of the same open file.
-pub fn duplicate(fd: &impl AsRawFd) -> io::Result<OwnedFd> {
-    // SAFETY: F_DUPFD_CLOEXEC takes an integer and touches no memory.
-    let copy = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 0) })?;
-    // SAFETY: the call returned a new descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
 /// The effective user of this process.

@@ -16,6 +16,17 @@ const DESCRIPTOR: usize = 16;
 const MAX_DESCRIPTORS: usize = 4096;
 const MAX_NAME: usize = 512;
 
+/// The file with the statistics of a VM or a vCPU; an error where KVM has none.
+///
+/// A vCPU's must be opened before the vCPU runs: KVM makes the call wait until it comes back, which
+/// may be never. Reading the file waits for nobody.
+pub fn open(fd: &impl AsRawFd) -> io::Result<File> {
+    // SAFETY: the ioctl takes no argument and returns a new descriptor.
+    let fd = check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_STATS_FD as _) })?;
+    // SAFETY: the descriptor is new and nobody else owns it.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
 /// The statistics of a VM or a vCPU.
 pub struct Stats {
     file: File,
@@ -29,15 +40,8 @@ struct Row {
 }
 
 impl Stats {
-    /// The statistics of a VM's or a vCPU's descriptor; an error where KVM has none.
-    pub fn of(fd: &impl AsRawFd) -> io::Result<Self> {
-        // SAFETY: the ioctl takes no argument and returns a new descriptor.
-        let fd = check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_STATS_FD as _) })?;
-        // SAFETY: the descriptor is new and nobody else owns it.
-        Stats::parse(unsafe { File::from_raw_fd(fd) })
-    }
-
-    fn parse(file: File) -> io::Result<Self> {
+    /// Reads what the file says of itself.
+    pub fn parse(file: File) -> io::Result<Self> {
         let mut header = [0; 24];
         file.read_exact_at(&mut header, 0)?;
         let name_size = word(&header, 4) as usize;
@@ -140,6 +144,6 @@ mod tests {
 
     #[test]
     fn what_is_no_kvm_has_no_statistics() {
-        assert!(Stats::of(&tempfile::tempfile().unwrap()).is_err());
+        assert!(open(&tempfile::tempfile().unwrap()).is_err());
     }
 }

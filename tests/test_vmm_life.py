@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A VM's life on a board with KVM: how it ends and what armvisor says then, exact exit counts, and
+control of a VM that runs. The guests are a few instructions each.
+"""
+
+import json
+
+import pytest
+from tiny_guests import (
+    LOOP,
+    NOTHING,
+    RTC,
+    SYSTEM_OFF,
+    SYSTEM_RESET,
+    WFI_LOOP,
+    image,
+    ldp,
+    ldr,
+    load,
+    psci,
+    say,
+)
+
+from armvisor_lab.board import Board, Result
+from armvisor_lab.figures import artefacts
+
+MARK = "\x1e"
+
+GUESTS = {
+    "off": image(*psci(SYSTEM_OFF)),
+    "reset": image(*psci(SYSTEM_RESET)),
+    "pair": image(*load(1, RTC), ldp(2, 1), LOOP),
+    "reads": image(*load(1, RTC), *[ldr(2, 1)] * 5, *psci(SYSTEM_OFF)),
+    "hole": image(*load(1, NOTHING), *[ldr(2, 1)] * 2, *psci(SYSTEM_OFF)),
+    "hello": image(*say("hello\n"), *psci(SYSTEM_OFF)),
+    # More than KVM's ring of stores holds, and no end of line.
+    "chatty": image(*say("0123456789" * 30), *psci(SYSTEM_OFF)),
+    "waiting": image(*say("waiting"), *WFI_LOOP),
+    "spinning": image(LOOP),
+}
+
+SCRIPT = """
+part() { printf '\\036%s %s\\n' "$1" "$2"; }
+once() {
+    timeout 60 armvisor run --kernel /g/$1 --memory 32M --json --name $1 $2 >/out 2>/err </dev/null
+    part $1 $?; cat /out; echo ---; cat /err
+}
+up() {
+    armvisor run --kernel /g/$1 --memory 32M --name $1 $2 >/out 2>/err </dev/null & vm=$!
+    for try in $(seq 100); do armvisor list | grep -q "^$1 " && return; sleep 0.1; done
+}
+for guest in off reset pair reads hole hello chatty; do once $guest; done
+
+# Not INT: a shell makes programs in its background ignore it.
+for signal in TERM HUP; do
+    up spinning; kill -$signal $vm; wait $vm; part signal-$signal $?; cat /err
+done
+up spinning; armvisor stop spinning; part stop-client $?
+wait $vm; part stop $?; cat /err
+
+up waiting
+# Half a line is shown although the guest says no more.
+for try in $(seq 50); do [ "$(cat /out)" = waiting ] && break; sleep 0.1; done
+part half-line 0; cat /out; echo
+part stat $?; armvisor stat waiting --json
+armvisor run --kernel /g/off --memory 32M --name waiting </dev/null 2>&1; part same-name $?
+armvisor pause waiting; part pause $?; armvisor stat waiting --json
+armvisor pause waiting; part pause-again $?
+armvisor resume waiting; part resume $?; armvisor stat waiting --json
+armvisor pause waiting; kill $vm; wait $vm; part end-while-paused $?
+
+up spinning --cpus=3; armvisor pause spinning; part pause-cpus $?
+armvisor stat spinning; kill -9 $vm; wait $vm
+armvisor stat spinning 2>&1; part stat-killed $?
+armvisor list; part list $?
+part left 0; ls /run/armvisor
+part lock 0
+truncate -s 1M /disk
+up waiting --disk=/disk
+armvisor run --kernel /g/off --memory 32M --disk /disk 2>&1 </dev/null; part second-vm $?
+kill $vm; wait $vm
+armvisor run --kernel /g/off --memory 32M --disk /disk </dev/null; part after-lock $?
+exit 0
+"""
+
+
+class Parts(dict[str, tuple[int, str]]):
+    """What the script printed under each mark, with the status; text before the mark is its own."""
+
+    def report(self, name: str) -> dict:
+        return json.loads(self[name][1].split("---")[0].splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def parts() -> Parts:
+    files = {f"/g/{name}": data for name, data in GUESTS.items()}
+    files |= {"/bin/armvisor": artefacts.vmm(), "/script": SCRIPT.encode()}
+    done: Result = Board(el2=True, smp=2, files=files, timeout=400).run(["sh", "/script"])
+    assert not done.failure, f"{done.failure}\n{done.text}"
+    found = Parts()
+    before = ""
+    for part in done.text.split(MARK):
+        head, _, said = part.partition("\n")
+        if not before and not found and " " not in head:
+            continue
+        name, status = head.split()
+        found[name] = (int(status), said)
+    return found
+
+
+def test_power_off_is_success(parts):
+    status, said = parts["off"]
+    assert status == 0
+    assert said.endswith("---\n"), "nothing on standard error"
+    assert parts.report("off")["end"] == {"reason": "power_off"}
+
+
+def test_a_reset_has_its_own_code(parts):
+    status, said = parts["reset"]
+    assert status == 5 and "the guest asked for a reset" in said
+
+
+def test_what_kvm_cannot_do_ends_with_a_sentence_and_the_registers(parts):
+    status, said = parts["pair"]
+    assert status == 7
+    assert "KVM cannot go on with the guest: " in said
+    assert "pc=" in said and "x30=" in said
+    assert "panicked" not in said
+
+
+def test_the_registers_are_the_guests(parts):
+    words = parts["pair"][1].replace("\n", " ").split()
+    assert f"x1={RTC:016x}" in words
+    assert "pc=0000000040000048" in words
+
+
+def test_exits_are_counted_exactly(parts):
+    exits = parts.report("reads")["exits"]
+    assert exits["mmio_user_read"] == 5
+    assert exits["mmio_user_write"] == 0
+    assert exits["system_event"] == 1
+
+
+def test_kvms_own_counts_agree(parts):
+    assert parts.report("reads")["kvm_exits"]["mmio_user"] == 5
+
+
+def test_a_hole_is_read_and_survived(parts):
+    assert parts["hole"][0] == 0
+    assert parts.report("hole")["exits"]["mmio_user_read"] == 2
+
+
+def test_characters_take_no_exit_and_arrive(parts):
+    report = parts.report("hello")
+    assert parts["hello"][1].startswith("hello\n")
+    assert report["exits"]["mmio_user_write"] == 0
+    assert report["kvm_exits"]["mmio_kernel"] == len("hello\n")
+
+
+def test_more_characters_than_the_ring_holds_arrive_in_order(parts):
+    assert parts["chatty"][1].startswith("0123456789" * 30 + "{")
+
+
+@pytest.mark.parametrize(("signal", "code"), [("TERM", 143), ("HUP", 129)])
+def test_signals_end_a_spinning_guest(parts, signal, code):
+    status, said = parts[f"signal-{signal}"]
+    assert status == code
+    assert f"killed by signal {code - 128}" in said
+
+
+def test_stop_ends_a_spinning_guest(parts):
+    assert parts["stop-client"][0] == 0
+    assert parts["stop"][0] == 8
+    assert "stopped by armvisor stop" in parts["stop"][1]
+
+
+def test_half_a_line_is_shown(parts):
+    assert parts["half-line"][1] == "waiting\n"
+
+
+def test_states_are_told(parts):
+    def state(name: str) -> str:
+        return json.loads(parts[name][1].splitlines()[0])["state"]
+
+    assert [state(name) for name in ("stat", "pause", "resume")] == ["running", "paused", "running"]
+    assert parts["pause"][0] == parts["pause-again"][0] == parts["resume"][0] == 0
+
+
+def test_stat_has_exits_and_devices(parts):
+    stat = json.loads(parts["stat"][1].splitlines()[0])
+    assert stat["vcpus"][0]["kvm"]["mmio_kernel"] == len("waiting")
+    assert {device["name"].split("-")[1] for device in stat["devices"]} >= {"rng", "balloon"}
+
+
+def test_names_are_unique(parts):
+    assert parts["same-name"][0] == 4
+
+
+def test_a_paused_vm_can_be_ended(parts):
+    assert parts["end-while-paused"][0] == 143
+
+
+def test_all_cpus_pause(parts):
+    status, said = parts["pause-cpus"]
+    assert status == 0 and "spinning: paused" in said and "3 vCPU(s)" in said
+
+
+def test_a_killed_vm_is_cleaned_up(parts):
+    assert parts["stat-killed"][0] == 9
+    assert parts["list"] == (0, "")
+    assert parts["left"] == (0, "")
+
+
+def test_two_vms_do_not_share_a_disk(parts):
+    assert parts["second-vm"][0] == 4
+    assert parts["after-lock"][0] == 0
