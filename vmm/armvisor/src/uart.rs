@@ -314,8 +314,7 @@ mod tests {
         let enable_interrupts = |uart: &mut Uart<Vec<u8>>| uart.write(IER, &[1]);
         let loop_back = |uart: &mut Uart<Vec<u8>>| uart.write(MCR, &[0x10]);
         let type_a_key = |uart: &mut Uart<Vec<u8>>| assert_eq!(uart.input(b"k"), 1);
-        let causes: [&dyn Fn(&mut Uart<Vec<u8>>); 3] =
-            [&enable_interrupts, &loop_back, &type_a_key];
+        let causes: [fn(&mut Uart<Vec<u8>>); 3] = [enable_interrupts, loop_back, type_a_key];
         for cause in causes {
             let (mut uart, memory) = windowed();
             cause(&mut uart);

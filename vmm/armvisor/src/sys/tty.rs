@@ -58,3 +58,49 @@ pub fn wait_writable(file: BorrowedFd<'_>, milliseconds: i32) -> io::Result<bool
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+    use std::ptr;
+
+    use super::*;
+
+    /// A terminal and the side that drives it.
+    fn terminal() -> (OwnedFd, OwnedFd) {
+        let (mut driver, mut terminal) = (-1, -1);
+        let (name, attributes, size) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the descriptors are live and writable; null is allowed for the rest.
+        let opened =
+            unsafe { libc::openpty(&raw mut driver, &raw mut terminal, name, attributes, size) };
+        check(opened).unwrap();
+        // SAFETY: both descriptors are new and nobody else owns them.
+        unsafe { (OwnedFd::from_raw_fd(driver), OwnedFd::from_raw_fd(terminal)) }
+    }
+
+    #[test]
+    fn raw_mode_gives_every_key_and_goes_away_again() {
+        let (_driver, terminal) = terminal();
+        let before = attributes(terminal.as_fd()).unwrap();
+        set_attributes(terminal.as_fd(), &before.raw()).unwrap();
+        let raw = attributes(terminal.as_fd()).unwrap();
+        assert_eq!(raw.0.c_lflag & (libc::ICANON | libc::ECHO | libc::ISIG), 0);
+        assert_eq!(raw.0.c_oflag & libc::OPOST, before.0.c_oflag & libc::OPOST);
+        set_attributes(terminal.as_fd(), &before).unwrap();
+        let after = attributes(terminal.as_fd()).unwrap();
+        assert_eq!(after.0.c_lflag, before.0.c_lflag);
+        assert_eq!(after.0.c_iflag, before.0.c_iflag);
+    }
+
+    #[test]
+    fn a_file_is_no_terminal_and_always_writable() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(attributes(file.as_fd()).is_err());
+        assert!(wait_writable(file.as_fd(), 0).unwrap());
+        let (_driver, terminal) = terminal();
+        assert!(
+            !in_foreground(terminal.as_fd()),
+            "it controls no session of ours"
+        );
+    }
+}
