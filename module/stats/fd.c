@@ -67,7 +67,8 @@ static const struct av_stats_desc av_vm_descs[] = {
 enum av_exit_group { AV_EXIT_GROUPS(X) AV_NR_GROUPS };
 #undef X
 
-#define X(cls, text, group) [AV_EXIT_##cls] = AV_GROUP_##group,
+/* In the order of the classes, as their own enum is. */
+#define X(cls, text, group) AV_GROUP_##group,
 static const u8 av_group_of[AV_NR_EXITS] = { AV_EXIT_CLASSES(X) };
 #undef X
 
