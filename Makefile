@@ -44,7 +44,7 @@ figures: vmm guests ## run the counted measurements: `name value unit`, JSON bes
 
 # ---- checking -----------------------------------------------------------------------------
 .PHONY: test check fmt test-conformance test-debug bench fuzz clean
-test: vmm guests ## all tests, closing with a line that counts them
+test: vmm guests module ## all tests, closing with a line that counts them
 	@$(VENV)/python tools/test.py
 
 check: setup ## formatting, lints, licence headers, sizes (under 2 minutes)
