@@ -76,8 +76,9 @@ static void arm(struct av_vcpu *vcpu, bool any, u64 in)
 	u64 deadline = host_counter() + in;
 
 	if (!any) {
+		/* If it is expiring right now: to look once more does no harm. */
 		if (irq->armed)
-			hrtimer_cancel(&irq->hrtimer);
+			hrtimer_try_to_cancel(&irq->hrtimer);
 		irq->armed = false;
 		return;
 	}

@@ -30,17 +30,20 @@ static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned i
 	return ls->size == 3 ? val : val & GENMASK_ULL(8 * bytes(ls) - 1, 0);
 }
 
-static void loaded(struct av_srf *srf, const struct av_ldst *ls, unsigned int element, u64 raw)
-{
-	av_srf_set_x(srf, element ? ls->rt2 : ls->rt, av_ldst_extend(ls, raw));
-}
-
-/* All elements are done. */
+/*
+ * All elements are done: only now do registers change, so that an access given
+ * up half-way can be done again.
+ */
 static int finish(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 	const struct av_ldst *ls = &vcpu->mmio.insn;
 
+	if (!ls->write) {
+		av_srf_set_x(srf, ls->rt, av_ldst_extend(ls, vcpu->mmio.loaded[0]));
+		if (ls->kind == AV_LDST_PAIR)
+			av_srf_set_x(srf, ls->rt2, av_ldst_extend(ls, vcpu->mmio.loaded[1]));
+	}
 	if (av_ldst_writes_back(ls)) {
 		if (ls->rn == AV_LDST_SP)
 			srf->sp = av_ldst_writeback(ls, srf->sp);
@@ -86,8 +89,7 @@ static int go_on(struct av_vcpu *vcpu)
 
 		if (!in_kernel(vcpu, gpa, len, ls->write, &val))
 			return to_user(vcpu, gpa, len, ls->write, val);
-		if (!ls->write)
-			loaded(vcpu->srf, ls, m->element, val);
+		m->loaded[m->element] = val;
 	}
 	return finish(vcpu);
 }
@@ -95,7 +97,6 @@ static int go_on(struct av_vcpu *vcpu)
 int av_mmio_complete(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmio *m = &vcpu->mmio;
-	u64 raw;
 
 	if (!m->pending)
 		return 1;
@@ -103,10 +104,7 @@ int av_mmio_complete(struct av_vcpu *vcpu)
 	/* A VMM that says the exit was none has the instruction done again. */
 	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
 		return 1;
-	if (!m->insn.write) {
-		memcpy(&raw, vcpu->run->mmio.data, sizeof(raw));
-		loaded(vcpu->srf, &m->insn, m->element, raw);
-	}
+	memcpy(&m->loaded[m->element], vcpu->run->mmio.data, sizeof(m->loaded[0]));
 	m->element++;
 	return go_on(vcpu);
 }
