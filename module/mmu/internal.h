@@ -80,6 +80,7 @@ static inline u64 av_mmu_read_seq(struct av_vm *vm)
 {
 	u64 seq = READ_ONCE(vm->mmu.seq);
 
+	/* Before all that the walk reads: stale data comes with a stale seq. */
 	smp_rmb();
 	return seq;
 }

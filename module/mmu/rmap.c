@@ -61,7 +61,7 @@ void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 typedef bool entry_fn(struct av_pt *pt, u32 idx, struct av_gather *g);
 
 /* Call fn on the entries that hang on gfn: all, or only blocks. */
-static bool for_each_on(struct av_shadow *sh, u32 gfn, bool blocks_only, entry_fn *fn,
+static bool visit_frame(struct av_shadow *sh, u32 gfn, bool blocks_only, entry_fn *fn,
 			struct av_gather *g)
 {
 	u32 *head = sh->ops->rmap(sh->ctx, gfn);
@@ -80,13 +80,13 @@ static bool for_each_on(struct av_shadow *sh, u32 gfn, bool blocks_only, entry_f
 }
 
 /* The entries that map gfn: its own, and blocks that begin before it. */
-static bool for_each_mapping(struct av_shadow *sh, u32 gfn, entry_fn *fn, struct av_gather *g)
+static bool visit_mappings(struct av_shadow *sh, u32 gfn, entry_fn *fn, struct av_gather *g)
 {
 	u32 first = ALIGN_DOWN(gfn, AV_BLOCK_PAGES);
-	bool any = for_each_on(sh, gfn, false, fn, g);
+	bool any = visit_frame(sh, gfn, false, fn, g);
 
 	if (first != gfn)
-		any |= for_each_on(sh, first, true, fn, g);
+		any |= visit_frame(sh, first, true, fn, g);
 	return any;
 }
 
@@ -100,9 +100,9 @@ void av_shadow_zap_gfns(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather
 {
 	if (gfn >= end)
 		return;
-	for_each_mapping(sh, gfn, zap_entry, g);
+	visit_mappings(sh, gfn, zap_entry, g);
 	for (gfn++; gfn < end; gfn++)
-		for_each_on(sh, gfn, false, zap_entry, g);
+		visit_frame(sh, gfn, false, zap_entry, g);
 }
 
 static bool wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
@@ -123,7 +123,7 @@ static bool wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
 
 void av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 {
-	for_each_mapping(sh, gfn, wrprotect_entry, g);
+	visit_mappings(sh, gfn, wrprotect_entry, g);
 }
 
 static bool is_young(struct av_pt *pt, u32 idx, struct av_gather *g)
@@ -142,5 +142,5 @@ static bool make_old(struct av_pt *pt, u32 idx, struct av_gather *g)
 
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g)
 {
-	return for_each_mapping(sh, gfn, clear ? make_old : is_young, g);
+	return visit_mappings(sh, gfn, clear ? make_old : is_young, g);
 }

@@ -26,7 +26,7 @@
 
 /* One more for so many guest pages, up to 2 GiB of tables. */
 #define AV_PAGES_PER_PT		32
-#define AV_MAX_PTS		(1U << 18)
+#define AV_MAX_PTS		BIT(18)
 
 /* Table pages to give back at once when the budget is reached. */
 #define AV_RECLAIM		64

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A world for the shadow tables to be tested in. A fake TLB caches whatever is
+ * looked up with touch() until it is flushed, so that it can be checked that
+ *  - the TLB holds nothing that the shadow does not grant any more (check_tlb);
+ *  - every leaf is on its frame's reverse map, and nothing else is (check_rmap);
+ *  - no table is given back before the TLB was flushed, or with entries left;
+ *  - everything is given back in the end (teardown).
+ */
+#ifndef AV_TESTS_SHADOW_WORLD_H
+#define AV_TESTS_SHADOW_WORLD_H
+
+#include "mmu/shadow.h"
+
+#define NR_GFNS		4096
+#define MAX_PTS		400
+#define WINDOW_PA	0x7ff000ULL
+#define KVA		0xffff800010000000ULL
+
+extern struct av_shadow sh;
+extern int spare;	/* tables that may still be had; negative: any number */
+extern unsigned int flush_alls, flush_pages;
+extern bool flushed_since_write;
+
+void setup(void);
+void teardown(void);
+
+/* Look va up as the hardware would, and keep the answer. */
+u64 touch(struct av_tree *tree, u64 va);
+void check_tlb(void);
+void check_rmap(void);
+
+struct av_regime regime(u64 ttbr0, u64 ttbr1, u16 asid);
+struct av_tree *get(u64 base, bool high, int el, u16 asid);
+/* Frame gfn is at host page gfn + 0x100000. */
+int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, bool global);
+/* Invalidate, then check TLB and reverse map. */
+void tlbi(int scope, u64 va, u64 last, u16 asid);
+
+#endif /* AV_TESTS_SHADOW_WORLD_H */
