@@ -25,6 +25,8 @@ DEFAULT = "6.12"
 
 _PARTS = r"^linux-(image|binary|modules|base)-\d"
 _HEADERS = r"^linux-headers-\d"
+# Part of a headers folder's name: a new number here makes new folders, not half old ones.
+_RECIPE = 2
 
 Progress = Callable[[str], None]
 
@@ -157,7 +159,7 @@ def headers(version: str, flavour: str = "cloud", progress: Progress = lambda _:
     parts = packages.follow(_meta("headers", flavour), _HEADERS)
     main = next(part for part in parts if not part.name.endswith("-common"))
     tools = [_kbuild(packages, main), packages.get(f"libc6:{host_architecture()}")]
-    stem = f"{version}-{flavour}-{main.version.replace(':', '_')}"
+    stem = f"{version}-{flavour}-{main.version.replace(':', '_')}-{_RECIPE}"
     target = paths.cache() / "headers" / stem
     if not target.exists():
         with paths.locked("kernels"):
