@@ -42,6 +42,9 @@ demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say
 figures: vmm guests ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json
 
+install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule
+	@module/install.sh
+
 # ---- checking -----------------------------------------------------------------------------
 .PHONY: test check fmt test-conformance test-debug bench fuzz clean
 test: vmm guests module ## all tests, closing with a line that counts them

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Debian's own QEMU on the module: an unmodified program that speaks KVM's API.
+
+It boots the Debian test guest twice on the board without EL2: once with its disk on virtio-mmio, to
+write a file, and once with it on virtio-pci, to read the file back. `its=off`, because QEMU takes
+it for granted that KVM with a GICv3 has an ITS too, and the module has none.
+"""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from armvisor_lab import programs
+from armvisor_lab.board import Board
+from armvisor_lab.figures import artefacts
+
+TOP = Path(__file__).resolve().parents[1]
+KERNEL = "6.12"
+# The suite whose QEMU it is, and where the disk of each of the two runs is.
+SUITE = "trixie"
+RUNS = (("virtio-blk-device", "disk-write"), ("virtio-blk-pci,romfile=", "disk-check"))
+
+
+def command(device: str, test: str) -> str:
+    words = ["qemu-system-aarch64", "-accel", "kvm", "-cpu", "host", "-nographic", "-nic", "none"]
+    words += ["-M", "virt,gic-version=3,its=off", "-m", "512", "-smp", "1"]
+    words += ["-kernel", "/guest/Image", "-initrd", "/guest/initrd"]
+    words += ["-drive", "file=/tmp/disk,format=raw,if=none,id=disk"]
+    words += ["-device", f"{device},drive=disk"]
+    words += ["-append", f"console=ttyAMA0 quiet armvisor.test={test}"]
+    return shlex.join(words)
+
+
+@pytest.fixture(scope="module")
+def module() -> Path:
+    done = subprocess.run(
+        ["make", "-s", "-C", str(TOP / "module"), f"KVER={KERNEL}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return TOP / "build/module" / KERNEL / "armvisor.ko"
+
+
+def test_debian_boots_with_its_disk(module: Path):
+    path = "usr/bin/qemu-system-aarch64"
+    files, _packages = programs.with_libraries("qemu-system-arm", path, SUITE)
+    guest = artefacts.guest(KERNEL)
+    files |= {
+        "/armvisor.ko": module,
+        "/guest/Image": guest["Image"],
+        "/guest/initrd": guest["initrd"],
+    }
+    script = ["insmod /armvisor.ko", "truncate -s 16M /tmp/disk"]
+    script += [command(device, test) for device, test in RUNS]
+    script += ["rmmod armvisor"]
+    board = Board(kernel=KERNEL, memory=3072, files=files, timeout=1500)
+    text = board.run(["sh", "-c", " && ".join(script)]).check().text
+    assert text.count("This is Debian in a VM") == len(RUNS), text[-3000:]
+    assert text.count("result guest.failures 0 count") == len(RUNS), text[-3000:]
+    # Both runs saw the same file.
+    sums = [line for line in text.splitlines() if line.startswith("result disk.checksum")]
+    assert len(sums) == len(RUNS) and len(set(sums)) == 1, text[-3000:]
