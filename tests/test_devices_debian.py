@@ -210,11 +210,11 @@ def test_a_large_transfer_arrives_and_its_exits_are_bounded():
     assert sent["send.bytes"] == arrived["receive.bytes"] == str(64 * MIB)
     assert sent["send.checksum"] == arrived["receive.checksum"]
     net = counters(shown["net"])["net"]
-    # 724 frames of Ethernet's size make a MiB.
-    assert net["tx_frames"] < 200 * row.mebibytes, net
-    assert net["notifications"] < 200 * row.mebibytes, net
+    # 724 frames of Ethernet's size make a MiB. Seen: 23 frames, 17 notifications, 31 interrupts.
+    assert net["tx_frames"] < 60 * row.mebibytes, net
+    assert net["notifications"] < 45 * row.mebibytes, net
     # Each interrupt costs two exits, for InterruptStatus and InterruptACK.
-    assert net["interrupts"] < 250 * row.mebibytes, net
+    assert net["interrupts"] < 80 * row.mebibytes, net
 
 
 def test_free_memory_goes_back_to_the_host():
