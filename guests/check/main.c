@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "check.h"
 
+#include "../lib/types.h"
+
 unsigned int wrong;
 
 static void (*const tests[])(const char *folder) = {
@@ -17,7 +19,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: check FOLDER-WITH-DTBS\n");
 		return 2;
 	}
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
 		before = wrong;
 		tests[i](argv[1]);
 		if (wrong == before)

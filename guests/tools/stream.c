@@ -18,7 +18,7 @@
 #include "endpoint.h"
 
 #define CHUNK 65536
-#define RETRIES 600
+#define RETRIES 6000
 
 struct sum {
 	uint64_t hash;
@@ -160,7 +160,7 @@ static int echo(int fd)
 	return n < 0;
 }
 
-/* The other side may still be starting: tries for a minute. */
+/* The other side may still be starting: tries for ten minutes. */
 static int connect_patiently(const char *name)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };
