@@ -11,6 +11,7 @@
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
+#define ISS_STEP_ISV		BIT_ULL(24)
 #define CPACR_FPEN		GENMASK_ULL(21, 20)
 #define CPACR_FPEN_NONE		3
 
@@ -51,6 +52,18 @@ static int reflect_debug(struct av_vcpu *vcpu)
 {
 	av_count(vcpu, AV_EXIT_DEBUG);
 	return reflect(vcpu);
+}
+
+/*
+ * After an emulated instruction the step exception comes at the next entry,
+ * with nothing executed; the guest is to see that one was (ISV).
+ */
+static int reflect_step(struct av_vcpu *vcpu)
+{
+	if (vcpu->cpu.step_emulated)
+		vcpu->srf->esr |= ISS_STEP_ISV;
+	vcpu->cpu.step_emulated = false;
+	return reflect_debug(vcpu);
 }
 
 static int reflect_watchpoint(struct av_vcpu *vcpu)
@@ -107,7 +120,7 @@ static const exit_handler handlers[64] = {
 	[AV_EC_SP_ALIGN]	= reflect_align,
 	[AV_EC_FP_EXC64]	= reflect_fp_exception,
 	[AV_EC_BREAKPT_LOW]	= reflect_debug,
-	[AV_EC_SOFTSTP_LOW]	= reflect_debug,
+	[AV_EC_SOFTSTP_LOW]	= reflect_step,
 	[AV_EC_WATCHPT_LOW]	= reflect_watchpoint,
 	[AV_EC_BRK64]		= reflect_debug,
 };

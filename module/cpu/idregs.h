@@ -19,6 +19,8 @@
 #define AV_ID_MMFR2		AV_IDREG(7, 2)
 
 #define AV_ID_PFR0_GIC		GENMASK_ULL(27, 24)
+#define AV_ID_DFR0_BRPS		GENMASK_ULL(15, 12)
+#define AV_ID_DFR0_WRPS		GENMASK_ULL(23, 20)
 
 /* What the guest sees of a register, given the host's own. */
 u64 av_idreg_compose(unsigned int reg, u64 host);

@@ -115,5 +115,7 @@ void av_inject_pending(struct av_vcpu *vcpu)
 
 void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 {
+	/* If it was being stepped, the step is done, and the hardware did not see it. */
+	vcpu->cpu.step_emulated = vcpu->srf->vpstate & AV_PSR_SS;
 	av_srf_skip(vcpu->srf);
 }

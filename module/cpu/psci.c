@@ -20,8 +20,10 @@ static u64 arg(const struct av_vcpu *vcpu, unsigned int n)
 	return vcpu->srf->regs[0] & PSCI_0_2_64BIT ? val : (u32)val;
 }
 
+/* As KVM: x1 to x3 are results too, and zero. */
 static int answer(struct av_vcpu *vcpu, u64 val)
 {
+	memset(&vcpu->srf->regs[1], 0, 3 * sizeof(u64));
 	vcpu->srf->regs[0] = val;
 	return 1;
 }

@@ -31,6 +31,29 @@ static bool access_authstatus(struct av_vcpu *vcpu, const struct av_sysreg *reg,
 	return true;
 }
 
+/* ID_AA64DFR0_EL1 says how many there are; what is beyond is UNDEFINED. */
+static bool dbg_exists(struct av_vcpu *vcpu, const struct av_sysreg *reg)
+{
+	u64 dfr0 = READ_ONCE(vcpu->vm->cpu.idregs[AV_ID_DFR0]);
+	bool watch = FIELD_GET(AV_SYS_OP2, reg->enc) >= 6;
+	u64 last = watch ? FIELD_GET(AV_ID_DFR0_WRPS, dfr0) : FIELD_GET(AV_ID_DFR0_BRPS, dfr0);
+
+	return FIELD_GET(AV_SYS_CRM, reg->enc) <= last;
+}
+
+static bool access_dbg(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	u64 *mem = &vcpu->srf->sys[reg->vreg];
+
+	if (!dbg_exists(vcpu, reg))
+		return false;
+	if (write)
+		*mem = *val;
+	else
+		*val = *mem;
+	return true;
+}
+
 /* Only the lock itself is the VMM's to change. */
 static int set_oslsr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
@@ -42,7 +65,8 @@ static int set_oslsr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 
 #define DBG_MEM(n, op2, kind)							\
 	{ .enc = AV_SYS(2, 0, 0, n, op2), .flags = AV_ROW_ALL, .cls = AV_EXIT_SYSREG,	\
-	  .vreg = AV_DBG##kind##0_EL1 + (n), .name = "DBG" #kind #n "_EL1" }
+	  .vreg = AV_DBG##kind##0_EL1 + (n), .name = "DBG" #kind #n "_EL1",	\
+	  .access = access_dbg }
 #define DBG_PAIRS(n) \
 	DBG_MEM(n, 4, BVR), DBG_MEM(n, 5, BCR), DBG_MEM(n, 6, WVR), DBG_MEM(n, 7, WCR)
 

@@ -241,9 +241,14 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 		return emulate(vcpu, kind, &insn);
 
 	/* Only we trap it, the guest's kernel does not mind: a row for EL0 says. */
-	row = kind == AV_INSN_SYSREG ? av_sysreg_find(insn.enc) : NULL;
-	if (row && row->flags & AV_ROW_EL0)
-		return emulate(vcpu, kind, &insn);
+	if (kind == AV_INSN_SYSREG) {
+		row = av_sysreg_find(insn.enc);
+		/* The host has it, the guest's CPU has not: the PMU. */
+		if (!row)
+			return undefined(vcpu);
+		if (row->flags & AV_ROW_EL0)
+			return emulate(vcpu, kind, &insn);
+	}
 	if (kind == AV_INSN_MSR_IMM && srf->sys[AV_SCTLR_EL1] & AV_SCTLR_UMA)
 		return emulate(vcpu, kind, &insn);
 	return reflect(vcpu);

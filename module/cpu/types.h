@@ -56,6 +56,7 @@ struct av_vcpu_cpu {
 	struct user_fpsimd_state fp_host;	/* scratch of the host's, compat/neon.h */
 	bool fp_wanted;
 
+	bool step_emulated;		/* the instruction last stepped was emulated */
 	bool serror_pending;
 	u64 serror_iss;
 };
