@@ -16,6 +16,9 @@
 
 #include "mmu/internal.h"
 
+/* The VMM chooses these sizes: what cannot be had is an errno, nothing for the host's log. */
+#define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+
 /* Frames looked at before the lock is let go for a moment. */
 #define ZAP_BATCH	1024
 
@@ -32,7 +35,7 @@ void av_slot_free(struct av_slot *slot)
 static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 {
 	size_t words = BITS_TO_LONGS(npages);
-	unsigned long *dirty = kvcalloc(2 * words, sizeof(long), GFP_KERNEL_ACCOUNT);
+	unsigned long *dirty = kvcalloc(2 * words, sizeof(long), GFP_SLOT);
 
 	if (dirty && vm->mmu.manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
 		bitmap_set(dirty, 0, npages);
@@ -50,7 +53,7 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 	slot->base_gfn = req->gpa >> PAGE_SHIFT;
 	slot->npages = req->size >> PAGE_SHIFT;
 	slot->hva = req->hva;
-	slot->rmap = kvcalloc(slot->npages, sizeof(*slot->rmap), GFP_KERNEL_ACCOUNT);
+	slot->rmap = kvcalloc(slot->npages, sizeof(*slot->rmap), GFP_SLOT);
 	if (slot->flags & AV_SLOT_LOG_DIRTY)
 		slot->dirty = alloc_dirty(vm, slot->npages);
 	if (slot->rmap && (slot->dirty || !(slot->flags & AV_SLOT_LOG_DIRTY)))
