@@ -51,6 +51,13 @@ up() {
 }
 for guest in off reset pair reads hole hello chatty; do once $guest; done
 
+for huge in off thp hugetlb; do
+    echo 16 >/proc/sys/vm/nr_hugepages
+    armvisor run --kernel /g/off --memory 32M --huge-pages $huge </dev/null; part huge-$huge $?
+done
+gzip -c /g/hello >/hello.gz
+armvisor run --kernel /hello.gz --memory 32M </dev/null; part gzip $?
+
 # Not INT: a shell makes programs in its background ignore it.
 for signal in TERM HUP; do
     up spinning; kill -$signal $vm; wait $vm; part signal-$signal $?; cat /err
@@ -172,6 +179,16 @@ def test_stop_ends_a_spinning_guest(parts):
     assert parts["stop-client"][0] == 0
     assert parts["stop"][0] == 8
     assert "stopped by armvisor stop" in parts["stop"][1]
+
+
+@pytest.mark.parametrize("huge", ["off", "thp", "hugetlb"])
+def test_every_kind_of_memory_runs_a_guest(parts, huge):
+    assert parts[f"huge-{huge}"][0] == 0
+
+
+def test_a_gzipped_kernel_runs(parts):
+    assert parts["gzip"][0] == 0
+    assert parts["huge-hugetlb"][1] == "hello\n"
 
 
 def test_half_a_line_is_shown(parts):

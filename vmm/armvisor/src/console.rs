@@ -162,6 +162,8 @@ pub enum Command {
 }
 
 const ESCAPE: u8 = 0x01;
+/// As much input as a terminal holds for a program that does not read.
+const FULL: usize = 4096;
 
 pub const ESCAPE_HELP: &str =
     "Ctrl-A x stops the VM, Ctrl-A h shows this, Ctrl-A Ctrl-A types Ctrl-A";
@@ -218,6 +220,11 @@ impl Keyboard {
 
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Enough is waiting for the guest: take no more until it has read some.
+    pub fn is_full(&self) -> bool {
+        self.queue.len() >= FULL
     }
 }
 
@@ -307,6 +314,9 @@ mod tests {
         let mut keyboard = Keyboard::default();
         assert_eq!(keyboard.typed(b"\x01x"), None);
         keyboard.feed(|_| 0);
+        assert!(!keyboard.is_full());
+        keyboard.typed(&[b'x'; FULL]);
+        assert!(keyboard.is_full());
         keyboard.feed(|bytes| bytes.len().min(1));
         assert!(keyboard.is_empty());
     }

@@ -30,6 +30,8 @@ use crate::vcpu::Gate;
 
 /// How long vCPUs may take to notice a pause, and the program waits for its threads at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A vCPU has the UART, perhaps for a slow reader of the console: look again after this long.
+const BUSY: Duration = Duration::from_millis(1);
 const KICK_AGAIN: Duration = Duration::from_millis(20);
 /// A guest that has not taken its input yet is offered it again after this long.
 const INPUT_RETRY: Duration = Duration::from_millis(10);
@@ -109,6 +111,8 @@ struct Input {
     open: bool,
     /// A regular file cannot be waited for; it is read when the guest has taken what came before.
     pollable: bool,
+    /// Whether epoll watches it. A guest that does not read holds up whoever writes to it.
+    watched: bool,
 }
 
 impl MainLoop {
@@ -156,7 +160,10 @@ impl MainLoop {
         if let Some(input) = input {
             match add(input.file.as_raw_fd(), Source::Input) {
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => input.pollable = false,
-                other => other?,
+                other => {
+                    other?;
+                    input.watched = true;
+                }
             }
         }
         Ok(epoll)
@@ -171,14 +178,18 @@ impl MainLoop {
                 }
             }
             Some(Source::Control) => self.serve()?,
-            Some(Source::Screen) => self.tick(input),
+            Some(Source::Screen) => {
+                let Some(input) = input else {
+                    self.tick(None);
+                    return Ok(());
+                };
+                self.tick(Some(input));
+                input.watch_if_wanted(epoll)?;
+            }
             Some(Source::Input) => {
                 let Some(input) = input else { return Ok(()) };
                 self.read_input(input);
-                if !input.open {
-                    let event = EpollEvent::default();
-                    epoll.ctl(ControlOperation::Delete, input.file.as_raw_fd(), event)?;
-                }
+                input.watch_if_wanted(epoll)?;
             }
             None => {}
         }
@@ -197,9 +208,9 @@ impl MainLoop {
     /// The console's timer: characters without an end of line, collected characters, input that the
     /// guest could not take before.
     fn tick(&mut self, input: Option<&mut Input>) {
-        // Not locked out for long: the timer stays readable until the tick is taken.
+        // The timer stays readable until its tick is taken.
         let Ok(mut uart) = self.uart.try_lock() else {
-            return std::thread::yield_now();
+            return std::thread::sleep(BUSY);
         };
         let active = uart.drain();
         uart.sink().tick();
@@ -339,6 +350,23 @@ fn pause(shared: &Shared, vcpus: &[JoinHandle<()>], io: &IoThread) -> Reply {
 }
 
 impl Input {
+    /// Watches for input while there is room for it.
+    fn watch_if_wanted(&mut self, epoll: &Epoll) -> io::Result<()> {
+        let wanted = self.pollable && self.open && !self.keyboard.is_full();
+        if wanted == self.watched {
+            return Ok(());
+        }
+        let (operation, events) = if wanted {
+            (ControlOperation::Add, EventSet::IN)
+        } else {
+            (ControlOperation::Delete, EventSet::empty())
+        };
+        let event = EpollEvent::new(events, Source::Input as u64);
+        epoll.ctl(operation, self.file.as_raw_fd(), event)?;
+        self.watched = wanted;
+        Ok(())
+    }
+
     fn stdin() -> io::Result<Self> {
         let stdin = io::stdin();
         let escapes = stdin.is_terminal();
@@ -349,6 +377,7 @@ impl Input {
             keyboard,
             open: true,
             pollable: true,
+            watched: false,
         })
     }
 }

@@ -74,8 +74,11 @@ mod tests {
         let opened =
             unsafe { libc::openpty(&raw mut driver, &raw mut terminal, name, attributes, size) };
         check(opened).unwrap();
-        // SAFETY: both descriptors are new and nobody else owns them.
-        unsafe { (OwnedFd::from_raw_fd(driver), OwnedFd::from_raw_fd(terminal)) }
+        let own = |fd| {
+            // SAFETY: the descriptor is new and nobody else owns it.
+            unsafe { OwnedFd::from_raw_fd(fd) }
+        };
+        (own(driver), own(terminal))
     }
 
     #[test]
