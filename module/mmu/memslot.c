@@ -64,6 +64,15 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 
 typedef void gfn_fn(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather *g);
 
+/* Does anything map frames of this part? Nothing new will: the caller saw to that. */
+static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
+{
+	for (; gfn < end; gfn++)
+		if (READ_ONCE(slot->rmap[gfn - slot->base_gfn]) & AV_RMAP_ENTRY)
+			return true;
+	return false;
+}
+
 /* Call fn over a slot's frames in batches, each flushed before the lock is let go. */
 static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 {
@@ -73,11 +82,13 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 	while (gfn < end) {
 		u64 stop = min(end, gfn + ZAP_BATCH);
 
-		spin_lock(&vm->mmu_lock);
-		av_gather_init(&g, &vm->mmu.shadow);
-		fn(&vm->mmu.shadow, gfn, stop, &g);
-		av_gather_finish(&g);
-		spin_unlock(&vm->mmu_lock);
+		if (any_mapped(slot, gfn, stop)) {
+			spin_lock(&vm->mmu_lock);
+			av_gather_init(&g, &vm->mmu.shadow);
+			fn(&vm->mmu.shadow, gfn, stop, &g);
+			av_gather_finish(&g);
+			spin_unlock(&vm->mmu_lock);
+		}
 		cond_resched();
 		gfn = stop;
 	}

@@ -75,11 +75,19 @@ static bool for_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 static bool unmap(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
 		  struct av_gather *g)
 {
-	av_shadow_zap_gfns(&vm->mmu.shadow, gfn, end, g);
+	u64 start = gfn;
+
+	for (; gfn < end; gfn++) {
+		u32 *head = &slot->rmap[gfn - slot->base_gfn];
+
+		/* Most frames of a large range have none; a block hangs on its first. */
+		if (!*head && (gfn != start || IS_ALIGNED(gfn, AV_BLOCK_PAGES)))
+			continue;
+		av_shadow_zap_gfns(&vm->mmu.shadow, gfn, gfn + 1, g);
+		*head &= ~AV_RMAP_FLAG;
+	}
 	if (g->nr || g->all)
 		av_vm_stat_add(vm, AV_VM_NOTIFIER_DROP, 1);
-	for (; gfn < end; gfn++)
-		slot->rmap[gfn - slot->base_gfn] &= ~AV_RMAP_FLAG;
 	return false;
 }
 
