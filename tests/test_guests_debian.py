@@ -14,9 +14,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from guest_runs import MARK, results
+
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
-from guest_runs import MARK, results
 
 TOP = Path(__file__).resolve().parents[1]
 KERNELS = ("6.1", "6.12", "7.2")
@@ -49,8 +50,16 @@ def folder(kernel: str) -> Path:
     return TOP / f"build/guests/debian-{kernel}"
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("cpu", ["cortex-a72", "cortex-a76"])
+# What `make test` runs of the matrix; the rest is for `make test-conformance`.
+QUICK = {("cortex-a72", "6.12"), ("cortex-a76", "7.2")}
+MATRIX = [
+    pytest.param(cpu, kernel, marks=() if (cpu, kernel) in QUICK else pytest.mark.conformance)
+    for cpu in ("cortex-a72", "cortex-a76")
+    for kernel in KERNELS
+]
+
+
+@pytest.mark.parametrize(("cpu", "kernel"), MATRIX)
 def test_boots_and_uses_its_devices(cpu: str, kernel: str):
     files: dict[str, Path | bytes] = {
         "/bin/armvisor": artefacts.vmm(),

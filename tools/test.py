@@ -3,7 +3,7 @@
 
 A suite is a row: its name, its command, and how its output counts. Every suite runs even when an
 earlier one failed; the exit status is 1 if any test failed, or if a suite ended badly or ran no
-test at all. `tools/test.py NAME…` runs only those suites.
+test at all. `tools/test.py NAME…` runs only those suites, also those that are not quick.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Suite:
     count: Callable[[Suite, str], Counts]
     env: dict[str, str]
     what: str
+    quick: bool = True
 
     @property
     def junit(self) -> Path:
@@ -91,10 +92,10 @@ CARGO = (
 PLAIN = r"^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$"
 
 
-def pytest_suite(name: str, where: str, what: str, *options: str) -> Suite:
+def pytest_suite(name: str, where: str, what: str, *options: str, quick: bool = True) -> Suite:
     junit = OUT / f"{name}.xml"
     command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={junit}", *options, where]
-    return Suite(name, command, count_junit, {}, what)
+    return Suite(name, command, count_junit, {}, what, quick)
 
 
 def suites() -> list[Suite]:
@@ -106,8 +107,15 @@ def suites() -> list[Suite]:
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
         Suite("module", module, count_lines(PLAIN), {}, "the module's unit tests, on this machine"),
-        pytest_suite("boards", "tests", "end to end, on emulated boards", *side_by_side),
-    ]
+        pytest_suite(
+            "boards", "tests", "end to end, on emulated boards", *side_by_side,
+            "--durations=15", "-m", "not conformance",
+        ),
+        pytest_suite(
+            "conformance", "tests", "the whole matrix of hosts and guests", *side_by_side,
+            "-m", "conformance", quick=False,
+        ),
+    ]  # fmt: skip
 
 
 def run(suite: Suite) -> tuple[Counts, str]:
@@ -145,7 +153,7 @@ def main() -> int:
     print()
     summary = []
     for suite in every:
-        if names and suite.name not in names:
+        if suite.name not in names if names else not suite.quick:
             continue
         start = time.monotonic()
         counts, why = run(suite)
