@@ -11,9 +11,9 @@
 
 /* What the young callbacks of an MMU notifier return. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
-typedef bool av_young_t;
+#define av_young_t	bool
 #else
-typedef int av_young_t;
+#define av_young_t	int
 #endif
 
 /* Shrinkers are allocated since 6.7. */

@@ -37,6 +37,7 @@ void av_vcpu_kick(struct av_vcpu *vcpu)
 
 	/* What the kick is about is visible before in_guest and the queue are looked at. */
 	smp_mb();
+	/* Pairs with the barrier of whoever queues itself: the smp_mb() above serves. */
 	if (waitqueue_active(&vcpu->cpu.wq))
 		wake_up(&vcpu->cpu.wq);
 	if (!READ_ONCE(vcpu->cpu.in_guest))

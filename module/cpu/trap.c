@@ -123,12 +123,12 @@ static int emulate_sys(struct av_vcpu *vcpu, const struct av_insn *insn)
 
 	if (!insn->write)
 		return undefined(vcpu);
+	if (enc >= AV_SYS_AT_CRM8 && enc < AV_SYS_AT_CRM8 + 4)
+		return emulate_at(vcpu, insn);
 	if (enc >= AV_SYS_TLBI_FIRST && enc <= AV_SYS_TLBI_LAST) {
 		av_count(vcpu, AV_EXIT_TLBI);
 		if (!av_mmu_tlbi(vcpu, enc, av_srf_get_x(vcpu->srf, insn->rt)))
 			return undefined(vcpu);
-	} else if (enc >= AV_SYS_AT_CRM8 && enc < AV_SYS_AT_CRM8 + 4) {
-		return emulate_at(vcpu, insn);
 	} else {
 		av_count(vcpu, AV_EXIT_CACHE);
 		if (!emulate_cache(vcpu, enc))
