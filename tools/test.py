@@ -72,13 +72,17 @@ def count_junit(suite: Suite, _output: str) -> Counts:
     return counts
 
 
-def count_lines(pattern: str) -> Callable[[Suite, str], Counts]:
-    """Counts from the closing lines of a run, whose numbers are `pattern`'s named groups."""
+def count_lines(pattern: str, last: bool = False) -> Callable[[Suite, str], Counts]:
+    """Counts from a run's closing lines, whose numbers are `pattern`'s named groups.
+
+    `last`: the run sums up by itself, and only its last such line counts.
+    """
     compiled = re.compile(pattern, re.M)
 
     def count(_suite: Suite, output: str) -> Counts:
         counts = Counts()
-        for match in compiled.finditer(output):
+        matches = list(compiled.finditer(output))
+        for match in matches[-1:] if last else matches:
             found = {key: int(value or 0) for key, value in match.groupdict().items()}
             counts += Counts(found["passed"], found["failed"], found.get("skipped", 0))
         return counts
@@ -106,7 +110,7 @@ def suites() -> list[Suite]:
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
-        Suite("module", module, count_lines(PLAIN), {}, "the module's unit tests, on this machine"),
+        Suite("module", module, count_lines(PLAIN, last=True), {}, "the module's unit tests, on this machine"),
         pytest_suite(
             "boards", "tests", "end to end, on emulated boards", *side_by_side,
             "--durations=15", "-m", "not conformance",
