@@ -110,7 +110,7 @@ def suites() -> list[Suite]:
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
-        Suite("module", module, count_lines(PLAIN, last=True), {}, "the module's unit tests, on this machine"),
+        Suite("module", module, count_lines(PLAIN, last=True), {}, "the module's unit tests"),
         pytest_suite(
             "boards", "tests", "end to end, on emulated boards", *side_by_side,
             "--durations=15", "-m", "not conformance",
