@@ -57,7 +57,7 @@ def test_debian_boots_with_its_disk(module: Path):
     script = ["insmod /armvisor.ko", "truncate -s 16M /tmp/disk"]
     script += [command(device, test) for device, test in RUNS]
     script += ["rmmod armvisor"]
-    board = Board(kernel=KERNEL, memory=3072, files=files, timeout=1500)
+    board = Board(kernel=KERNEL, memory=3072, files=files, timeout=2400)
     text = board.run(["sh", "-c", " && ".join(script)]).check().text
     assert text.count("This is Debian in a VM") == len(RUNS), text[-3000:]
     assert text.count("result guest.failures 0 count") == len(RUNS), text[-3000:]
