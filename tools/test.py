@@ -105,12 +105,14 @@ def pytest_suite(name: str, where: str, what: str, *options: str, quick: bool = 
 def suites() -> list[Suite]:
     cargo = [str(TOP / "tools/cargo"), "test", "--quiet", "--workspace"]
     module = ["make", "-C", "module", "test"]
+    guests = ["make", "-C", "guests", "check"]
     host = {"ARMVISOR_TARGET": "host"}
     side_by_side = ("-n", "2", "--dist=worksteal")
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
         Suite("module", module, count_lines(PLAIN, last=True), {}, "the module's unit tests"),
+        Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(
             "boards", "tests", "end to end, on emulated boards", *side_by_side,
             "--durations=15", "-m", "not conformance",
