@@ -93,6 +93,8 @@ def count_lines(pattern: str, last: bool = False) -> Callable[[Suite, str], Coun
 CARGO = (
     r"^test result: .*? (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored"
 )
+# A named line is one test that looked at so many inputs, but where a suite names itself.
+UNNAMED = r"^(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$"
 PLAIN = r"^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$"
 
 
@@ -111,7 +113,7 @@ def suites() -> list[Suite]:
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
-        Suite("module", module, count_lines(PLAIN, last=True), {}, "the module's unit tests"),
+        Suite("module", module, count_lines(UNNAMED), {}, "the module's unit tests"),
         Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(
             "boards", "tests", "end to end, on emulated boards", *side_by_side,
