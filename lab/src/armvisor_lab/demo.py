@@ -11,13 +11,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from armvisor_lab import kernels, paths
+from armvisor_lab import kernels
 from armvisor_lab.board import CPUS, Board, Result, tail
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
+from armvisor_lab.figures import artefacts
 
-VMM = "vmm/target/{target}/release/armvisor"
-TARGETS = ("aarch64-unknown-linux-musl", "aarch64-unknown-linux-gnu")
 REPORT = b'{"end":'
 
 # Counters of time or of polling, which say nothing about where exits went.
@@ -31,22 +30,6 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     demo.add_argument("--kernel", choices=kernels.SUITE_OF, default=kernels.DEFAULT,
                       help="of board and guest, default %(default)s")  # fmt: skip
     demo.set_defaults(run=_run)
-
-
-def built(path: str, target: str) -> str:
-    """A build product's path; an error that names the make target if it is not there."""
-    if not (paths.checkout() / path).exists():
-        raise LabError(f"{path} is not built", f"run 'make {target}'")
-    return str(paths.checkout() / path)
-
-
-def vmm() -> str:
-    """The VMM for boards, of whichever target this machine could build."""
-    for target in TARGETS:
-        path = paths.checkout() / VMM.format(target=target)
-        if path.exists():
-            return str(path)
-    return built(VMM.format(target=TARGETS[0]), "vmm")
 
 
 class Console:
@@ -94,16 +77,16 @@ def show(report: dict[str, Any]) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    guest = f"build/guests/debian-{options.kernel}"
+    guest = artefacts.guest(options.kernel)
     board = Board(
         el2=True,
         cpu=options.cpu,
         kernel=options.kernel,
         memory=1536,
         files={
-            "/bin/armvisor": paths.checkout() / vmm(),
-            "/guest/vmlinuz": paths.checkout() / built(f"{guest}/vmlinuz", "guests"),
-            "/guest/initrd": paths.checkout() / built(f"{guest}/initrd", "guests"),
+            "/bin/armvisor": artefacts.vmm(),
+            "/guest/vmlinuz": guest["vmlinuz"],
+            "/guest/initrd": guest["initrd"],
         },
     )
     command = ["armvisor", "run", "--kernel", "/guest/vmlinuz", "--initrd", "/guest/initrd"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from armvisor_lab import paths
 from armvisor_lab.errors import LabError
 
+_GUEST = ("vmlinuz", "Image", "initrd")
 TARGETS = ("aarch64-unknown-linux-musl", "aarch64-unknown-linux-gnu")
 
 
@@ -28,9 +29,9 @@ def vmm() -> Path:
 
 
 def guest(version: str) -> dict[str, Path]:
-    """The Debian test guest's `Image` and `initrd`."""
+    """The Debian test guest: `vmlinuz` as Debian ships it, raw `Image`, `initrd`."""
     folder = paths.checkout() / f"build/guests/debian-{version}"
-    return {name: _built(folder / name, "make guests") for name in ("Image", "initrd")}
+    return {name: _built(folder / name, "make guests") for name in _GUEST}
 
 
 def bare(name: str) -> Path:
