@@ -2,8 +2,10 @@
 """What a hung board's CPUs and tasks are doing, asked of its kernel before it is killed.
 
 The questions are magic SysRq keys, which a serial console takes after a break; QEMU sends
-breaks by command of its control channel (QMP). The answers appear in the console log. A
-board too dead to answer stays silent, and nothing here waits for it.
+breaks by command of its control channel (QMP). The answers appear in the console log, and
+the next question waits for the answer to the last: a break on its way sooner could overtake
+the key, which takes another channel. A board too dead to answer stays silent, and nothing
+here waits for it.
 """
 
 import json
@@ -14,7 +16,10 @@ from armvisor_lab.machine import Channel
 # Stacks of the running CPUs, and of the tasks that wait in the kernel.
 _KEYS = "lw"
 
-SECONDS = 4.0
+# What the kernel says first in answer to any of them.
+_ANSWER = b"sysrq: "
+
+SECONDS = 8.0
 
 
 class Autopsy:
@@ -27,6 +32,7 @@ class Autopsy:
         self._press = press
         self._keys = list(_KEYS)
         self._rest = b""
+        self._tail = b""
         self._asked = False
 
     @property
@@ -42,15 +48,28 @@ class Autopsy:
     def _send(self, message: dict[str, object]) -> None:
         self.channel.push(json.dumps(message).encode() + b"\n")
 
+    def heard(self, data: bytes) -> None:
+        """The console said `data`; ask the next question once the last is being answered."""
+        if not self._asked or not self._keys:
+            return
+        self._tail += data
+        if _ANSWER in self._tail:
+            self._tail = b""
+            self._break()
+        self._tail = self._tail[-len(_ANSWER) :]
+
+    def _break(self) -> None:
+        serial = {"id": self._serial}
+        self._send({"execute": "chardev-send-break", "arguments": serial, "id": "break"})
+
     def _receive(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             answer = json.loads(line)
             if not self._asked or "return" not in answer:
                 continue
-            # Each answer is to a break, but for the first: press its key, go on to the next.
+            # The first answer is to the greeting; each later one to a break: press its key.
             if answer.get("id") == "break":
                 self._press(self._keys.pop(0).encode())
-            if self._keys:
-                serial = {"id": self._serial}
-                self._send({"execute": "chardev-send-break", "arguments": serial, "id": "break"})
+            else:
+                self._break()

@@ -266,6 +266,7 @@ class _Run:
     def _on_console(self, data: bytes) -> None:
         self._console += data
         self._log_file.write(data)
+        self._autopsy.heard(data)
         before = len(self._scanner.splats)
         self._scanner.feed(data)
         if any(found.kind == "oops" for found in self._scanner.splats[before:]):
