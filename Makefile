@@ -46,12 +46,15 @@ install: ## armvisor.ko for the running kernel (by DKMS where there is one), and
 	@module/install.sh
 
 # ---- checking -----------------------------------------------------------------------------
-.PHONY: test check fmt test-conformance fuzz clean
+.PHONY: test check fmt test-conformance test-soak fuzz clean
 test: vmm guests module ## all tests, closing with a line that counts them
 	@$(VENV)/python tools/test.py
 
 test-conformance: vmm guests module ## the whole matrix of hosts and guests (long)
 	@$(VENV)/python tools/test.py conformance
+
+test-soak: vmm guests module ## a hundred Debian guests in a row on the module (about an hour)
+	@$(VENV)/python tools/test.py soak
 
 check: setup ## formatting, lints, licence headers, sizes (under 2 minutes)
 	@$(VENV)/python tools/check.py

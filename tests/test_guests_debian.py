@@ -7,7 +7,6 @@ to the disk the second reads back. The devices' own behaviour is test_devices_de
 """
 
 import hashlib
-import json
 import os
 import re
 import subprocess
@@ -15,42 +14,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from guest_runs import MARK, results
+from debian_runs import TOP, folder, run_pairs
+from guest_runs import Host
 
-from armvisor_lab.board import Board
-from armvisor_lab.figures import artefacts
-
-TOP = Path(__file__).resolve().parents[1]
 KERNELS = ("6.1", "6.12", "7.2")
-CPUS = (1, 4)
-
-BYTES = 8 << 20
-
-SCRIPT = f"""
-tap tap0 10.0.2.1/24
-truncate -s 16M /tmp/disk
-vm() {{
-    stream receive tcp:10.0.2.1:5001 >/tmp/receive & others=$!
-    stream echo unix:/tmp/v_5006 & others="$others $!"
-    stream check vsock-uds:/tmp/v:5005 100000 & others="$others $!"
-    armvisor run --kernel /guest/vmlinuz --initrd /guest/initrd --cpus $1 --memory 384M \\
-        --disk /tmp/disk --net tap=tap0 --vsock cid=3,uds=/tmp/v \\
-        --append "quiet console=ttyS0 armvisor.bytes={BYTES} armvisor.test=$2" >/tmp/console
-    status=$?
-    [ $status = 0 ] || kill $others
-    wait $others
-    printf '{MARK}%s %s\\n' $1 $status
-    cat /tmp/console /tmp/receive
-}}
-vm 1 disk-write,net,vsock
-vm 4 disk-check,net,vsock,cpus
-"""
-
-
-def folder(kernel: str) -> Path:
-    return TOP / f"build/guests/debian-{kernel}"
-
-
 # What `make test` runs of the matrix; the rest is for `make test-conformance`.
 QUICK = {("cortex-a72", "6.12"), ("cortex-a76", "7.2")}
 MATRIX = [
@@ -62,45 +29,7 @@ MATRIX = [
 
 @pytest.mark.parametrize(("cpu", "kernel"), MATRIX)
 def test_boots_and_uses_its_devices(cpu: str, kernel: str):
-    files: dict[str, Path | bytes] = {
-        "/bin/armvisor": artefacts.vmm(),
-        "/bin/tap": artefacts.tool("tap"),
-        "/bin/stream": artefacts.tool("stream"),
-        "/script": SCRIPT.encode(),
-        "/guest/vmlinuz": folder(kernel) / "vmlinuz",
-        "/guest/initrd": folder(kernel) / "initrd",
-    }
-    board = Board(el2=True, cpu=cpu, modules=("tun",), files=files, timeout=1500)
-    done = board.run(["sh", "/script"])
-    said = done.stderr.decode("utf-8", "replace")[-3000:]
-    assert not done.failure, f"{done.failure}\n{done.text[-3000:]}\n{said}"
-
-    release = json.loads((folder(kernel) / "guest.json").read_text())["release"]
-    parts = done.text.split(MARK)[1:]
-    assert len(parts) == len(CPUS), done.text[-3000:]
-    told = []
-    for cpus, part in zip(CPUS, parts, strict=True):
-        head, _, console = part.partition("\n")
-        assert head == f"{cpus} 0", f"{console[-3000:]}\n{said}"
-        assert f"This is Debian in a VM: Linux {release}, {cpus} CPU(s)" in console
-        assert_content(results(console), cpus, console)
-        told.append(results(console))
-    # Written in the first VM, read back in the second.
-    assert told[0]["disk.checksum"] == told[1]["disk.checksum"]
-
-
-def assert_content(told: dict[str, str], cpus: int, console: str):
-    failures = {name: value for name, value in told.items() if name.endswith(".failures")}
-    assert set(failures.values()) == {"0"}, console[-3000:]
-    assert {"guest.net.failures", "guest.vsock.failures", "guest.failures"} <= set(failures)
-    assert told["guest.cpus"] == str(cpus)
-    assert told["guest.kaslr"] == "1"
-    assert 300 << 10 < int(told["guest.memory"]) < 384 << 10
-    assert "3 packets received" in console
-    assert told["send.bytes"] == told["receive.bytes"] == str(BYTES)
-    assert told["send.checksum"] == told["receive.checksum"]
-    # The counter, read at the very end.
-    assert int(told["guest.end.ticks"]) > 0
+    run_pairs(Host(cpu=cpu, kernel="6.12"), [kernel])
 
 
 def build_guest(kernel: str, out: Path) -> subprocess.CompletedProcess[str]:

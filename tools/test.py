@@ -117,11 +117,15 @@ def suites() -> list[Suite]:
         Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(
             "boards", "tests", "end to end, on emulated boards", *side_by_side,
-            "--durations=15", "-m", "not conformance",
+            "--durations=15", "-m", "not conformance and not soak",
         ),
         pytest_suite(
             "conformance", "tests", "the whole matrix of hosts and guests", *side_by_side,
             "-m", "conformance", quick=False,
+        ),
+        pytest_suite(
+            "soak", "tests", "a hundred Debian guests on the module", *side_by_side,
+            "-m", "soak", quick=False,
         ),
     ]  # fmt: skip
 

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What tests run, brought up to date first: a test must never judge an older build."""
+
+import subprocess
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+
+
+def make(*words: str) -> None:
+    """`make -C WORDS…`, its output shown if it fails."""
+    done = subprocess.run(["make", "-s", "-C", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"make {' '.join(words)}:\n{done.stdout}{done.stderr}"
+
+
+def module(kernel: str) -> Path:
+    """armvisor.ko for one of the boards' kernels."""
+    make(str(TOP / "module"), f"KVER={kernel}")
+    return TOP / "build/module" / kernel / "armvisor.ko"

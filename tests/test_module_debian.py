@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Stock Debian guests on the module, with all their devices: every host kernel, every guest kernel.
+
+The same runs as on KVM (test_guests_debian.py), with one CPU. A board's log with a warning fails.
+Counted boards: a guest's exits take QEMU so long that a board in real time, on a busy machine,
+sees little but its own timer.
+"""
+
+import pytest
+from built import module
+from debian_runs import run_pairs
+from guest_runs import Host
+
+KERNELS = ("6.1", "6.12", "7.2")
+HOSTS = [(cpu, kernel) for kernel in ("6.12", "7.2", "6.1") for cpu in ("cortex-a72", "neoverse-n1")]
+# Boots in a row on all hosts together: 6 hosts, 3 kernels, 2 boots a pair, 3 rounds: 108.
+ROUNDS = 3
+
+
+def boots(cpu: str, kernel: str, guests: tuple[str, ...], rounds: int = 1):
+    host = Host(cpu=cpu, kernel=kernel, el2=False, module=module(kernel))
+    limit = 120 + 240 * len(guests) * rounds
+    run_pairs(host, guests, cpus=(1, 1), rounds=rounds, count=True, timeout=limit)
+
+
+def test_boots_and_uses_its_devices():
+    boots("cortex-a72", "6.12", ("6.12",))
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize(("cpu", "kernel"), HOSTS)
+def test_every_guest_on_every_host(cpu: str, kernel: str):
+    boots(cpu, kernel, KERNELS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("cpu", "kernel"), HOSTS)
+def test_boots_many_times_in_a_row(cpu: str, kernel: str):
+    boots(cpu, kernel, KERNELS, ROUNDS)
