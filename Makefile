@@ -12,6 +12,7 @@ CACHE := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/armvisor)
 VENV := $(CACHE)/venv/bin
 LAB := bin/lab
 KERNELS := 6.1 6.12 7.2
+DEMO_KERNEL := 6.12
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -37,7 +38,8 @@ module: setup ## armvisor.ko for each supported kernel
 # ---- using --------------------------------------------------------------------------------
 .PHONY: demo figures install
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went
-	@$(LAB) demo
+	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
+	@$(LAB) demo --kernel $(DEMO_KERNEL)
 
 figures: vmm guests ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json

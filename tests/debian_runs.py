@@ -54,7 +54,7 @@ def run_pairs(
     count: bool = False,
     timeout: float = 1500,
 ) -> Result:
-    """Boot each kernel's two VMs, with `cpus` CPUs each, `rounds` times; assert that all went well."""
+    """Boot each kernel's two VMs, of `cpus` CPUs, `rounds` times; assert that all went well."""
     lines = [FUNCTIONS]
     lines += [f"pair {kernel} {cpus[0]} {cpus[1]}" for kernel in kernels] * rounds
     files: dict[str, Path | bytes] = {

@@ -12,7 +12,9 @@ from debian_runs import run_pairs
 from guest_runs import Host
 
 KERNELS = ("6.1", "6.12", "7.2")
-HOSTS = [(cpu, kernel) for kernel in ("6.12", "7.2", "6.1") for cpu in ("cortex-a72", "neoverse-n1")]
+HOSTS = [
+    (cpu, kernel) for kernel in ("6.12", "7.2", "6.1") for cpu in ("cortex-a72", "neoverse-n1")
+]
 # Boots in a row on all hosts together: 6 hosts, 3 kernels, 2 boots a pair, 3 rounds: 108.
 ROUNDS = 3
 

@@ -34,6 +34,12 @@ def guest(version: str) -> dict[str, Path]:
     return {name: _built(folder / name, "make guests") for name in _GUEST}
 
 
+def module(kernel: str) -> Path:
+    """armvisor.ko for one of the boards' kernels."""
+    path = paths.checkout() / f"build/module/{kernel}/armvisor.ko"
+    return _built(path, f"make -C module KVER={kernel}")
+
+
 def bare(name: str) -> Path:
     """A bare-metal guest."""
     return _built(paths.checkout() / f"build/guests/bare/{name}.img", "make guests")
