@@ -105,8 +105,13 @@ SYM_FUNC_START(av_switch_enter)
 	isb
 	host_hop_ttbr1 x1, x2, x0
 	msr	ttbr1_el1, x1
-	swap_in	tcr_el1, SW_TCR, SW_H_TCR
-	isb
+	mrs	x1, tcr_el1
+	ldr	x2, [x0, #SW_TCR]
+	str	x1, [x0, #SW_H_TCR]
+	cmp	x1, x2
+	b.eq	1f
+	msr	tcr_el1, x2
+1:	isb
 	ldr	x3, [x0, #SW_TTBR0_AUX]
 	ldp	x16, x4, [x0, #SW_LOW_CODE]
 	msr	ttbr0_el1, x3
@@ -126,8 +131,11 @@ SYM_FUNC_START(av_switch_enter)
 	msr	ttbr0_el1, x4
 	isb
 	msr	ttbr1_el1, x3
+	mrs	x1, tcr_el1
+	cmp	x1, x5
+	b.eq	1f
 	msr	tcr_el1, x5
-	isb
+1:	isb
 	msr	ttbr0_el1, x2
 	swap_back vbar_el1, SW_H_VBAR
 	swap_back sp_el0, SW_H_SP_EL0
