@@ -31,7 +31,7 @@
 #define AV_MMU_SHADOW_H
 
 #include "lib/av_types.h"
-#include "mmu/list.h"
+#include "lib/list.h"
 #include "mmu/regime.h"
 #include "mmu/tlbi.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A doubly linked list for code that also builds outside the kernel. */
-#ifndef AV_MMU_LIST_H
-#define AV_MMU_LIST_H
+#ifndef AV_LIB_LIST_H
+#define AV_LIB_LIST_H
 
 #include "lib/av_types.h"
 
@@ -45,4 +45,4 @@ static inline void av_list_del(struct av_list *node)
 	     &(pos)->member != (head);							\
 	     (pos) = (tmp), (tmp) = av_list_entry((pos)->member.next, typeof(*(pos)), member))
 
-#endif /* AV_MMU_LIST_H */
+#endif /* AV_LIB_LIST_H */
