@@ -79,6 +79,10 @@ bool av_irqchip_created(struct av_vm *vm);
 bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no more vCPUs */
 int av_irq_first_run(struct av_vcpu *vcpu);
 int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level);
+/* KVM_SIGNAL_MSI: 1, or 0 where the guest has it blocked. */
+int av_signal_msi(struct av_vm *vm, const struct kvm_msi *msi);
+/* KVM_CAP_MSI_DEVID: is there an ITS? */
+bool av_irq_needs_devid(struct av_vm *vm);
 int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args);
 int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *entries,
 		       unsigned int nr);

@@ -15,6 +15,7 @@
 
 static const struct av_device_ops *const av_device_kinds[] = {
 	&av_vgic_v3_device,
+	&av_vgic_its_device,
 };
 
 static const struct av_device_ops *av_device_kind(u32 type)

@@ -39,6 +39,7 @@ struct av_device {
 
 /* irq/ */
 extern const struct av_device_ops av_vgic_v3_device;
+extern const struct av_device_ops av_vgic_its_device;
 
 /* The KVM_CREATE_DEVICE and KVM_SIGNAL/SET_ATTR side, for api/ only. */
 int av_device_ioctl_create(struct av_vm *vm, void __user *argp);

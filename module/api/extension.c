@@ -6,6 +6,7 @@
 #include <linux/cpumask.h>
 
 #include "api/api.h"
+#include "api/calls.h"
 #include "mmu/slots.h"
 
 struct av_extension {
@@ -36,6 +37,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_IRQFD,			1 },
 	{ KVM_CAP_IRQFD_RESAMPLE,		1 },
 	{ KVM_CAP_IRQ_ROUTING,			AV_MAX_IRQ_ROUTES },
+	{ KVM_CAP_SIGNAL_MSI,			1 },
 	{ KVM_CAP_IOEVENTFD,			1 },
 	{ KVM_CAP_IOEVENTFD_ANY_LENGTH,		1 },
 	{ KVM_CAP_DEVICE_CTRL,			1 },
@@ -52,11 +54,13 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 {
 	unsigned int i;
 
-	/* The two that depend on the machine. */
+	/* Those that depend on the machine, or on the VM. */
 	if (ext == KVM_CAP_NR_VCPUS)
 		return min_t(unsigned int, num_online_cpus(), AV_MAX_VCPUS);
 	if (ext == KVM_CAP_ARM_VM_IPA_SIZE)
 		return av_api_ipa_limit();
+	if (ext == KVM_CAP_MSI_DEVID)
+		return vm ? av_irq_needs_devid(vm) : -EINVAL;
 
 	for (i = 0; i < ARRAY_SIZE(av_extensions); i++)
 		if (av_extensions[i].cap == ext)

@@ -20,6 +20,8 @@
  *   vm->slots_lock   mutex     changes to memory slots and to the device bus
  *   vm->config_lock  mutex     VM-wide state that a vCPU's ioctl may also change
  *                              (vGIC set-up, ID registers, counter offset)
+ *   vm->irq.msi_lock mutex     LPIs and ITSs (irq/msi.h); guest memory is read and
+ *                              written under it
  *   vm->srcu         srcu      reading slots, bus and interrupt routing; taken by
  *                              the function that looks, not by its callers;
  *                              synchronize_srcu() under slots_lock or irq_lock

@@ -104,6 +104,15 @@ static int av_vm_irqfd(void *object, void __user *argp)
 	return av_irqfd(object, &args);
 }
 
+static int av_vm_signal_msi(void *object, void __user *argp)
+{
+	struct kvm_msi msi;
+
+	if (copy_from_user(&msi, argp, sizeof(msi)))
+		return -EFAULT;
+	return av_signal_msi(object, &msi);
+}
+
 static int av_vm_ioeventfd(void *object, void __user *argp)
 {
 	struct kvm_ioeventfd args;
@@ -160,6 +169,7 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_GET_DIRTY_LOG,		av_vm_get_dirty_log },
 	{ KVM_CLEAR_DIRTY_LOG,		av_vm_clear_dirty_log },
 	{ KVM_IRQFD,			av_vm_irqfd },
+	{ KVM_SIGNAL_MSI,		av_vm_signal_msi },
 	{ KVM_IOEVENTFD,		av_vm_ioeventfd },
 	{ KVM_SET_GSI_ROUTING,		av_vm_set_routing },
 	{ KVM_CREATE_DEVICE,		av_vm_create_device },

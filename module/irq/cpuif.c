@@ -8,7 +8,7 @@
  * interface of the architecture (the ICV pseudocode), which is what a guest of
  * KVM runs on.
  */
-#include "irq/vgic.h"
+#include "irq/lpi.h"
 
 #define PRI_SHIFT	(8 - AV_VGIC_PRI_BITS)
 #define PRI_MASK	((u8)(0xff << PRI_SHIFT))
@@ -49,6 +49,7 @@ static u8 running_priority(const struct av_vgic_cpu *cpu)
 
 u32 av_vgic_highest(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
+	const struct av_lpi *lpi = cpu->grpen1 ? av_lpi_best(cpu) : NULL;
 	u32 words, bits, best = AV_VGIC_SPURIOUS;
 	unsigned int best_priority = IDLE;
 
@@ -70,6 +71,8 @@ u32 av_vgic_highest(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 			best = intid;
 		}
 	}
+	if (lpi && lpi->irq.priority < best_priority)
+		best = lpi->intid;
 	return best;
 }
 
@@ -85,7 +88,7 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	const struct av_virq *irq;
 	u32 intid;
 
-	if (!cpu->summary)
+	if (!cpu->summary && !cpu->lpi_levels)
 		return 0;
 	intid = av_vgic_highest(vgic, cpu);
 	if (intid == AV_VGIC_SPURIOUS)
@@ -108,7 +111,8 @@ static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group
 	if (!irq || irq->group1 != group1 || !signals(cpu, irq))
 		return AV_VGIC_SPURIOUS;
 
-	irq->active = true;
+	/* LPIs have no active state. */
+	irq->active = intid < AV_LPI_MIN;
 	irq->latch = false;
 	level = 1U << (group_priority(cpu, irq->priority, group1) >> PRI_SHIFT);
 	if (group1)
@@ -148,7 +152,7 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 	struct av_virq *irq;
 	u8 dropped;
 
-	if (intid >= 1020)	/* special numbers */
+	if (intid >= 1020 && intid <= AV_VGIC_SPURIOUS)	/* special numbers */
 		return;
 	dropped = drop_priority(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);

@@ -145,13 +145,21 @@ static int control_init(struct av_device *dev)
 	return r;
 }
 
-/* There are no LPIs, so no pending ones to write to memory: nothing to do, as in KVM. */
+/* Pending LPIs go to the guest's tables. */
 static int control_save_pending(struct av_device *dev)
 {
-	if (!av_vm_trylock_vcpus(dev->vm))
+	struct av_vgic *vgic = &chip_of(dev)->vgic;
+	struct av_vm *vm = dev->vm;
+	int r = -ENXIO;
+
+	if (!av_vm_trylock_vcpus(vm))
 		return -EBUSY;
-	av_vm_unlock_vcpus(dev->vm);
-	return 0;
+	mutex_lock(&vm->irq.msi_lock);
+	if (vgic->initialized)
+		r = av_lpi_save_pending(vgic);
+	mutex_unlock(&vm->irq.msi_lock);
+	av_vm_unlock_vcpus(vm);
+	return r;
 }
 
 static int control(struct av_device *dev, const struct kvm_device_attr *attr)
@@ -236,22 +244,36 @@ static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 	return -EINVAL;
 }
 
+/* config_lock held, the vGIC initialized. */
+static int access_locked(struct av_device *dev, const struct kvm_device_attr *attr,
+			 struct av_vgic_cpu *cpu, bool write, u64 *val)
+{
+	struct av_vgic_io io = attr_io(dev, attr, cpu);
+	struct av_vm *vm = dev->vm;
+	unsigned long flags;
+	int r;
+
+	if (write && attr->group == KVM_DEV_ARM_VGIC_GRP_REDIST_REGS &&
+	    av_lpi_mmio_write(vm, &io, *val, &r))
+		return r;
+	spin_lock_irqsave(&vm->irq.lock, flags);
+	r = access_reg(dev, attr, cpu, write, val);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	return r;
+}
+
 /* With all vCPUs out of the guest and staying there. */
 static int access_stopped(struct av_device *dev, const struct kvm_device_attr *attr,
 			  struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
 	struct av_vm *vm = dev->vm;
-	unsigned long flags;
 	int r = -EBUSY;
 
 	if (!av_vm_trylock_vcpus(vm))
 		return r;
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.chip->vgic.initialized) {
-		spin_lock_irqsave(&vm->irq.lock, flags);
-		r = access_reg(dev, attr, cpu, write, val);
-		spin_unlock_irqrestore(&vm->irq.lock, flags);
-	}
+	if (vm->irq.chip->vgic.initialized)
+		r = access_locked(dev, attr, cpu, write, val);
 	mutex_unlock(&vm->config_lock);
 	av_vm_unlock_vcpus(vm);
 	return r;

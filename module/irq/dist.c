@@ -2,12 +2,15 @@
 /*
  * The vGIC's distributor frame. Pure; rules in vgic.h and regs.h.
  */
+#include "irq/lpi.h"
 #include "irq/regs.h"
 
 #define CTLR_ENABLE_GRP1	BIT(1)		/* EnableGrp1 with one security state */
 #define CTLR_ARE		BIT(4)
 #define CTLR_DS			BIT(6)
-#define TYPER_ID_BITS		(9U << 19)	/* INTIDs of ten bits */
+#define TYPER_LPIS		BIT(17)
+#define TYPER_ID_BITS		GENMASK(23, 19)	/* of INTIDs, less one */
+#define ID_BITS_SPIS		10
 #define IIDR_PRODUCT		(0x4bU << 24)	/* 'K': as KVM's, whose model this is */
 #define IIDR_REVISION		GENMASK(15, 12)
 #define IIDR_IMPLEMENTER	0x43b
@@ -30,7 +33,11 @@ static int write_ctlr(const struct av_vgic_io *io, u32 intid, u64 val)
 
 static u64 read_typer(const struct av_vgic_io *io, u32 intid)
 {
-	return (av_vgic_nr_irqs(io->vgic) / 32 - 1) | TYPER_ID_BITS;
+	u64 val = av_vgic_nr_irqs(io->vgic) / 32 - 1;
+
+	if (!io->vgic->has_its)
+		return val | FIELD_PREP(TYPER_ID_BITS, ID_BITS_SPIS - 1);
+	return val | FIELD_PREP(TYPER_ID_BITS, AV_LPI_ID_BITS - 1) | TYPER_LPIS;
 }
 
 static u64 read_iidr(const struct av_vgic_io *io, u32 intid)

@@ -4,7 +4,7 @@
  *
  * vm->irq.lock is taken with interrupts off from vCPU threads, ioctls,
  * eventfd wake-ups (under the eventfd's own lock) and never anything inside
- * it but av_vcpu_kick().
+ * it but av_vcpu_kick(). LPIs and ITSs have a lock of their own: msi.h.
  */
 #include <linux/slab.h>
 
@@ -34,11 +34,19 @@ static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *g
 static const struct av_vgic_ops av_vgic_host_ops = {
 	.kick = vgic_kick,
 	.is_last = vgic_is_last,
+	.lock = av_msi_lock,
+	.unlock = av_msi_unlock,
+	.rest = av_msi_rest,
+	.read = av_msi_read,
+	.write = av_msi_write,
+	.is_ram = av_msi_is_ram,
+	.mem = &av_msi_allocator,
 };
 
 int av_irq_vm_init(struct av_vm *vm)
 {
 	spin_lock_init(&vm->irq.lock);
+	mutex_init(&vm->irq.msi_lock);
 	av_timer_vm_init(vm);
 	av_irqfd_vm_init(vm);
 	return 0;
@@ -114,33 +122,83 @@ void av_irq_vcpu_destroy(struct av_vcpu *vcpu)
 
 /* ---- the device ----------------------------------------------------------- */
 
+/* What holds the vGIC's state, whether or not there is a vGIC. config_lock held. */
+static struct av_irqchip *get_chip(struct av_vm *vm)
+{
+	struct av_irqchip *chip = vm->irq.chip;
+
+	if (chip)
+		return chip;
+	chip = kvzalloc(sizeof(*chip), GFP_KERNEL_ACCOUNT);
+	if (!chip)
+		return NULL;
+	chip->vm = vm;
+	chip->vgic.ops = &av_vgic_host_ops;
+	vm->irq.chip = chip;
+	return chip;
+}
+
+int av_irqchip_add_its(struct av_vm *vm)
+{
+	struct av_irqchip *chip = get_chip(vm);
+
+	if (!chip)
+		return -ENOMEM;
+	spin_lock_irq(&vm->irq.lock);
+	chip->vgic.has_its = true;
+	chip->vgic.propbaser = AV_LPI_BASE_RESET;
+	spin_unlock_irq(&vm->irq.lock);
+	WRITE_ONCE(vm->irq.its_created, vm->irq.its_created + 1);
+	return 0;
+}
+
+/* Its file could not be made, or the VM goes. */
+void av_irqchip_del_its(struct av_vm *vm)
+{
+	mutex_lock(&vm->config_lock);
+	WRITE_ONCE(vm->irq.its_created, vm->irq.its_created - 1);
+	spin_lock_irq(&vm->irq.lock);
+	vm->irq.chip->vgic.has_its = vm->irq.its_created;
+	spin_unlock_irq(&vm->irq.lock);
+	mutex_unlock(&vm->config_lock);
+}
+
+/* As an ITS that came before it left it, and its vCPUs. config_lock held. */
+static void init_chip(struct av_vm *vm, struct av_irqchip *chip)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	memset(&chip->vgic, 0, sizeof(chip->vgic));
+	chip->vgic.ops = &av_vgic_host_ops;
+	if (vm->irq.its_created) {
+		chip->vgic.has_its = true;
+		chip->vgic.propbaser = AV_LPI_BASE_RESET;
+	}
+	av_layout_init(&chip->layout, vm->ipa_bits);
+	av_for_each_vcpu(i, vcpu, vm)
+		av_vgic_add_cpu(&chip->vgic, &vcpu->irq.gic);
+}
+
 /* KVM_CREATE_DEVICE, vm->lock held. */
 int av_irqchip_create(struct av_vm *vm)
 {
-	struct av_irqchip *chip = vm->irq.chip;
-	struct av_vcpu *vcpu;
-	unsigned int i;
+	struct av_irqchip *chip;
 	int r = 0;
 
 	if (vm->irq.created)
 		return -EEXIST;
-	if (!chip)
-		chip = kvzalloc(sizeof(*chip), GFP_KERNEL_ACCOUNT);
-	if (!chip)
-		return -ENOMEM;
 	mutex_lock(&vm->config_lock);
 	if (vm->irq.started) {
-		if (!vm->irq.chip)
-			kvfree(chip);
 		r = -EBUSY;
 		goto unlock;
 	}
-	memset(&chip->vgic, 0, sizeof(chip->vgic));
-	chip->vgic.ops = &av_vgic_host_ops;
-	av_layout_init(&chip->layout, vm->ipa_bits);
-	av_for_each_vcpu(i, vcpu, vm)
-		av_vgic_add_cpu(&chip->vgic, &vcpu->irq.gic);
-	vm->irq.chip = chip;
+	chip = get_chip(vm);
+	if (!chip) {
+		r = -ENOMEM;
+		goto unlock;
+	}
+	init_chip(vm, chip);
 	/* Pairs with the acquire in chip_of(). */
 	smp_store_release(&vm->irq.created, true);
 unlock:
@@ -205,6 +263,13 @@ bool av_irq_has_icc(struct av_vm *vm)
 	return av_irqchip_created(vm);
 }
 
+bool av_irq_has_its(struct av_vm *vm)
+{
+	struct av_irqchip *chip = chip_of(vm);
+
+	return chip && READ_ONCE(chip->vgic.has_its);
+}
+
 int av_irq_first_run(struct av_vcpu *vcpu)
 {
 	struct av_vm *vm = vcpu->vm;
@@ -258,17 +323,22 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 	enum av_frame frame;
 	unsigned long flags;
 	u32 cpu = 0;
+	int r;
 
 	/* Pairs with the release in av_irq_first_run(). */
 	if (!smp_load_acquire(&vm->irq.ready))
 		return false;
 	frame = av_layout_find(&vm->irq.chip->layout, gpa, &io.offset, &cpu);
 	if (frame == AV_FRAME_NONE)
-		return false;
+		return av_its_mmio(vm, gpa, len, write, val);
 	io.vgic = &vm->irq.chip->vgic;
-	spin_lock_irqsave(&vm->irq.lock, flags);
 	if (frame == AV_FRAME_REDIST) {
 		io.cpu = io.vgic->cpus[cpu];
+		if (write && av_lpi_mmio_write(vm, &io, *val, &r))
+			return true;
+	}
+	spin_lock_irqsave(&vm->irq.lock, flags);
+	if (frame == AV_FRAME_REDIST) {
 		if (write)
 			av_vgic_redist_write(&io, *val);
 		else

@@ -59,13 +59,22 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 /* Drive an input line: KVM's errnos. Any context. */
 int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner);
 
+struct kvm_msi;
+
+/* A message: 1, or 0 where the guest has it blocked, or KVM's errno. Any context. */
+int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);
+/* Is there a vGIC with an ITS? */
+bool av_irq_has_its(struct av_vm *vm);
+
 /* An SPI that somebody waits for was deactivated (irqfd.c). */
 void av_irqfd_deactivated(struct av_vm *vm, u32 intid);
 void av_irqfd_vm_init(struct av_vm *vm);
 void av_irqfd_vm_destroy(struct av_vm *vm);
 
-/* The interrupt of a GSI: an INTID, or -1. Inside vm->srcu. */
+/* The pin of a GSI: an INTID, or -1. Inside vm->srcu. */
 int av_route_intid(struct av_vm *vm, u32 gsi);
+/* Drive a GSI: its pin to @level, or its message when @level rises. Inside vm->srcu, any context. */
+void av_route_set(struct av_vm *vm, u32 gsi, bool level);
 /* One SPI a GSI, as at the vGIC's birth. */
 int av_route_default(struct av_vm *vm, u32 nr_spis);
 void av_route_destroy(struct av_vm *vm);

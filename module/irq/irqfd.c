@@ -70,23 +70,15 @@ void av_irqfd_vm_init(struct av_vm *vm)
 	INIT_LIST_HEAD(&vm->irq.resamplers);
 }
 
-static void set_gsi(struct av_vm *vm, u32 gsi, bool level)
-{
-	int intid = av_route_intid(vm, gsi);
-
-	if (intid >= 0)
-		av_irq_inject(vm, NULL, intid, level, false);
-}
-
 static void inject(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;
 	int idx = srcu_read_lock(&vm->srcu);
 
-	set_gsi(vm, irqfd->gsi, true);
+	av_route_set(vm, irqfd->gsi, true);
 	/* Without a resampler it is an edge. */
 	if (!irqfd->resampler)
-		set_gsi(vm, irqfd->gsi, false);
+		av_route_set(vm, irqfd->gsi, false);
 	srcu_read_unlock(&vm->srcu, idx);
 }
 
@@ -103,7 +95,7 @@ void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 				 srcu_read_lock_held(&vm->srcu)) {
 		if (av_route_intid(vm, resampler->gsi) != intid)
 			continue;
-		set_gsi(vm, resampler->gsi, false);
+		av_route_set(vm, resampler->gsi, false);
 		list_for_each_entry_srcu(irqfd, &resampler->irqfds, resampler_link,
 					 srcu_read_lock_held(&vm->srcu))
 			av_eventfd_signal(irqfd->resample);
@@ -176,7 +168,7 @@ static void leave_resampler(struct av_irqfd *irqfd)
 	av_irqfd_mark(vm);
 	/* Nobody is left to bring the line down. */
 	idx = srcu_read_lock(&vm->srcu);
-	set_gsi(vm, resampler->gsi, false);
+	av_route_set(vm, resampler->gsi, false);
 	srcu_read_unlock(&vm->srcu, idx);
 	kfree(resampler);
 }

@@ -11,11 +11,11 @@ void av_layout_init(struct av_vgic_layout *lay, u8 ipa_bits)
 	lay->ipa_bits = ipa_bits;
 }
 
-static int check_range(const struct av_vgic_layout *lay, u64 base, u64 size)
+int av_layout_check_range(u8 ipa_bits, u64 base, u64 size)
 {
 	if (!IS_ALIGNED(base, FRAME_ALIGN) || base + size < base)
 		return -EINVAL;
-	if (base >> lay->ipa_bits || base + size > BIT_ULL(lay->ipa_bits))
+	if (base >> ipa_bits || base + size > BIT_ULL(ipa_bits))
 		return -E2BIG;
 	return 0;
 }
@@ -47,7 +47,7 @@ int av_layout_set_dist(struct av_vgic_layout *lay, u64 base)
 
 	if (lay->dist != AV_ADDR_UNDEF)
 		return -EEXIST;
-	r = check_range(lay, base, AV_VGIC_DIST_SIZE);
+	r = av_layout_check_range(lay->ipa_bits, base, AV_VGIC_DIST_SIZE);
 	if (!r)
 		lay->dist = base;
 	return r;
@@ -59,7 +59,7 @@ static bool fits(const struct av_vgic_layout *lay, u32 nr_cpus)
 	unsigned int i;
 
 	for (i = 0; i < lay->nr_regions; i++)
-		if (check_range(lay, lay->regions[i].base, region_size(&lay->regions[i], nr_cpus)))
+		if (av_layout_check_range(lay->ipa_bits, lay->regions[i].base, region_size(&lay->regions[i], nr_cpus)))
 			return false;
 	return lay->dist == AV_ADDR_UNDEF ||
 	       !overlaps_regions(lay, lay->dist, AV_VGIC_DIST_SIZE, nr_cpus);
@@ -133,7 +133,7 @@ int av_layout_add_region(struct av_vgic_layout *lay, u32 index, u64 base, u32 co
 		return -EINVAL;
 	if (overlaps_regions(lay, base, size, nr_cpus))
 		return -EINVAL;
-	r = check_range(lay, base, size);
+	r = av_layout_check_range(lay->ipa_bits, base, size);
 	if (r)
 		return r;
 

@@ -32,6 +32,9 @@ struct av_vgic_layout {
 
 void av_layout_init(struct av_vgic_layout *lay, u8 ipa_bits);
 
+/* Frames at base, so large: aligned, and in an IPA space so wide? -EINVAL, -E2BIG. */
+int av_layout_check_range(u8 ipa_bits, u64 base, u64 size);
+
 /* KVM_VGIC_V3_ADDR_TYPE_DIST */
 int av_layout_set_dist(struct av_vgic_layout *lay, u64 base);
 

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The vGIC's redistributor frames, RD_base and SGI_base. Pure; rules in
- * vgic.h and regs.h. There are no LPIs: their registers read zero.
+ * vgic.h and regs.h.
  */
+#include "irq/lpi.h"
 #include "irq/regs.h"
 
+#define CTLR_ENABLE_LPIS BIT(0)
 #define CTLR_CES	BIT(1)		/* EnableLPIs is implemented to be cleared */
 #define CTLR_IR		BIT(2)		/* invalidation by register */
+#define TYPER_PLPIS	BIT_ULL(0)
 #define TYPER_LAST	BIT_ULL(4)
 #define IIDR_PRODUCT	(0x4bU << 24)
 #define IIDR_IMPLEMENTER 0x43b
 
 static u64 read_ctlr(const struct av_vgic_io *io, u32 intid)
 {
-	return io->vgic->revision >= AV_VGIC_REV_3 ? CTLR_IR | CTLR_CES : 0;
+	return (io->cpu->lpis_on ? CTLR_ENABLE_LPIS : 0) |
+	       (io->vgic->revision >= AV_VGIC_REV_3 ? CTLR_IR | CTLR_CES : 0);
 }
 
 static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
@@ -26,9 +30,21 @@ static u64 read_typer(const struct av_vgic_io *io, u32 intid)
 	const struct av_vgic_cpu *cpu = io->cpu;
 	u64 val = (u64)cpu->mpidr << 32 | (cpu->id & 0xffff) << 8;
 
+	if (io->vgic->has_its)
+		val |= TYPER_PLPIS;
 	if (io->vgic->ops->is_last(io->vgic, cpu))
 		val |= TYPER_LAST;
 	return av_vgic_part(io, val);
+}
+
+static u64 read_propbaser(const struct av_vgic_io *io, u32 intid)
+{
+	return av_vgic_part(io, io->vgic->propbaser);
+}
+
+static u64 read_pendbaser(const struct av_vgic_io *io, u32 intid)
+{
+	return av_vgic_part(io, io->cpu->pendbaser & ~AV_LPI_PTZ);
 }
 
 #define W32	AV_VGIC_W32
@@ -43,8 +59,8 @@ static const struct av_vgic_row rows[] = {
 	{ 0x0008, 8, 0, W32_64, read_typer, NULL },
 	{ 0x0010, 4, 0, W32, av_vgic_raz, NULL },	/* STATUSR */
 	{ 0x0014, 4, 0, W32, av_vgic_raz, NULL },	/* WAKER: always awake */
-	{ 0x0070, 8, 0, W32_64, av_vgic_raz, NULL },	/* PROPBASER */
-	{ 0x0078, 8, 0, W32_64, av_vgic_raz, NULL },	/* PENDBASER */
+	{ 0x0070, 8, 0, W32_64, read_propbaser, NULL },
+	{ 0x0078, 8, 0, W32_64, read_pendbaser, NULL },
 	{ 0x00a0, 8, 0, W32_64, av_vgic_raz, NULL },	/* INVLPIR */
 	{ 0x00b0, 8, 0, W32_64, av_vgic_raz, NULL },	/* INVALLR */
 	{ 0x00c0, 4, 0, W32, av_vgic_raz, NULL },	/* SYNCR */
@@ -61,6 +77,79 @@ static const struct av_vgic_row rows[] = {
 	{ SGI + 0xd00, IRQS / 8, 1, W32, av_vgic_raz, NULL },	/* IGRPMODR0 */
 	{ SGI + 0xe00, 4, 0, W32, av_vgic_raz, NULL },		/* NSACR */
 };
+
+/* ---- what is written with the MSI lock held --------------------------------- */
+
+static int write_ctlr(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	av_lpi_enable(io->vgic, io->cpu, val & CTLR_ENABLE_LPIS);
+	return 0;
+}
+
+/* Tables do not move while they are in use. */
+static void set_base(const struct av_vgic_io *io, u64 *reg, u64 (*sanitise)(u64 reg), u64 val)
+{
+	struct av_vgic *vgic = io->vgic;
+
+	if (io->cpu->lpis_on)
+		return;
+	vgic->ops->lock(vgic);
+	*reg = sanitise(av_vgic_merge(io->offset, io->len, *reg, val));
+	vgic->ops->unlock(vgic);
+}
+
+static int write_propbaser(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	set_base(io, &io->vgic->propbaser, av_lpi_propbaser, val);
+	return 0;
+}
+
+static int write_pendbaser(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	set_base(io, &io->cpu->pendbaser, av_lpi_pendbaser, val);
+	return 0;
+}
+
+/* The upper word is for interrupts of virtual machines' own, of GICv4. */
+static int write_invlpir(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	if (!(io->offset & 4) && io->cpu->lpis_on)
+		av_lpi_invalidate(io->vgic, (u32)val);
+	return 0;
+}
+
+static int write_invallr(const struct av_vgic_io *io, u32 intid, u64 val)
+{
+	if (!(io->offset & 4) && io->cpu->lpis_on)
+		av_lpi_reload_all(io->vgic, io->cpu);
+	return 0;
+}
+
+static const struct av_vgic_row lpi_rows[] = {
+	{ 0x0000, 4, 0, W32, NULL, write_ctlr },
+	{ 0x0070, 8, 0, W32_64, NULL, write_propbaser },
+	{ 0x0078, 8, 0, W32_64, NULL, write_pendbaser },
+	{ 0x00a0, 8, 0, W32_64, NULL, write_invlpir },
+	{ 0x00b0, 8, 0, W32_64, NULL, write_invallr },
+};
+
+bool av_vgic_redist_is_lpis(const struct av_vgic_io *io)
+{
+	u32 intid;
+
+	return av_vgic_row_find(lpi_rows, ARRAY_SIZE(lpi_rows), io, &intid);
+}
+
+int av_vgic_redist_write_lpis(const struct av_vgic_io *io, u64 val)
+{
+	const struct av_vgic_row *row;
+	u32 intid;
+
+	row = av_vgic_row_find(lpi_rows, ARRAY_SIZE(lpi_rows), io, &intid);
+	return row ? row->write(io, intid, val) : -ENXIO;
+}
+
+/* ---- everything else, under the vGIC's lock ------------------------------------ */
 
 bool av_vgic_redist_has(const struct av_vgic_io *io)
 {

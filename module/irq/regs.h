@@ -38,6 +38,15 @@ static inline u64 av_vgic_part(const struct av_vgic_io *io, u64 reg)
 	return io->len == 8 ? val : (u32)val;
 }
 
+/* A register of 64 bits after a write of @len bytes to its lower or upper half or all of it. */
+static inline u64 av_vgic_merge(u32 offset, u8 len, u64 reg, u64 val)
+{
+	unsigned int lower = (offset & 4) * 8;
+	u64 mask = len == 8 ? ~0ULL : GENMASK_ULL(31, 0) << lower;
+
+	return (reg & ~mask) | (val << lower & mask);
+}
+
 u64 av_vgic_raz(const struct av_vgic_io *io, u32 intid);
 u64 av_vgic_rao(const struct av_vgic_io *io, u32 intid);
 u64 av_vgic_read_idregs(const struct av_vgic_io *io, u32 intid);

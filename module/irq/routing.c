@@ -2,9 +2,9 @@
 /*
  * From GSIs, the numbers of irqfds, to interrupts.
  *
- * A GSI goes to one pin of the vGIC (pin n is SPI 32 + n) or to a message,
- * which needs an ITS and so goes nowhere. The table is replaced as a whole:
- * read inside vm->srcu, written under vm->irq_lock.
+ * A GSI goes to one pin of the vGIC (pin n is SPI 32 + n) or is a message to
+ * an ITS. The table is replaced as a whole: read inside vm->srcu, written
+ * under vm->irq_lock.
  */
 #include <linux/kvm.h>
 #include <linux/slab.h>
@@ -13,37 +13,70 @@
 #include "api/calls.h"
 #include "irq/irq.h"
 
-#define ROUTE_NONE	(-1)
-#define ROUTE_MSI	(-2)
-
 /* Pins that the ABI knows, whether or not the vGIC has so many SPIs. */
 #define NR_PINS		(1020 - AV_VGIC_PRIVATE)
 
-struct av_irq_routes {
-	u32 nr;
-	s16 pin[];		/* by GSI */
+struct route {
+	enum { ROUTE_NONE, ROUTE_PIN, ROUTE_MSI } kind;
+	union {
+		u32 pin;
+		struct kvm_irq_routing_msi msi;
+	};
+	u32 flags;		/* of the message */
 };
 
-int av_route_intid(struct av_vm *vm, u32 gsi)
+struct av_irq_routes {
+	u32 nr;
+	struct route at[];	/* by GSI */
+};
+
+static const struct route *route_of(struct av_vm *vm, u32 gsi)
 {
 	const struct av_irq_routes *routes = srcu_dereference(vm->irq.routes, &vm->srcu);
 
-	if (!routes || gsi >= routes->nr || routes->pin[gsi] < 0)
-		return -1;
-	return routes->pin[gsi] + AV_VGIC_PRIVATE;
+	return routes && gsi < routes->nr ? &routes->at[gsi] : NULL;
+}
+
+int av_route_intid(struct av_vm *vm, u32 gsi)
+{
+	const struct route *route = route_of(vm, gsi);
+
+	return route && route->kind == ROUTE_PIN ? (int)route->pin + AV_VGIC_PRIVATE : -1;
+}
+
+static void send(struct av_vm *vm, const struct route *route)
+{
+	const struct kvm_msi msi = {
+		.address_lo = route->msi.address_lo,
+		.address_hi = route->msi.address_hi,
+		.data = route->msi.data,
+		.flags = route->flags,
+		.devid = route->msi.devid,
+	};
+
+	if (av_irq_has_its(vm))
+		av_irq_msi(vm, &msi);
+}
+
+void av_route_set(struct av_vm *vm, u32 gsi, bool level)
+{
+	const struct route *route = route_of(vm, gsi);
+
+	if (!route)
+		return;
+	if (route->kind == ROUTE_PIN)
+		av_irq_inject(vm, NULL, route->pin + AV_VGIC_PRIVATE, level, false);
+	else if (route->kind == ROUTE_MSI && level)
+		send(vm, route);
 }
 
 static struct av_irq_routes *alloc_routes(u32 nr)
 {
 	struct av_irq_routes *routes;
-	u32 i;
 
-	routes = kvzalloc(struct_size(routes, pin, nr), GFP_KERNEL_ACCOUNT);
-	if (!routes)
-		return NULL;
-	routes->nr = nr;
-	for (i = 0; i < nr; i++)
-		routes->pin[i] = ROUTE_NONE;
+	routes = kvzalloc(struct_size(routes, at, nr), GFP_KERNEL_ACCOUNT);
+	if (routes)
+		routes->nr = nr;
 	return routes;
 }
 
@@ -68,12 +101,12 @@ int av_route_default(struct av_vm *vm, u32 nr_spis)
 	if (!routes)
 		return -ENOMEM;
 	for (i = 0; i < nr_spis; i++)
-		routes->pin[i] = i;
+		routes->at[i] = (struct route) { .kind = ROUTE_PIN, .pin = i };
 	replace(vm, routes);
 	return 0;
 }
 
-/* One entry of the ABI: the pin, ROUTE_MSI, or an errno. */
+/* One entry of the ABI: 0 or an errno. */
 static int check_entry(const struct kvm_irq_routing_entry *entry)
 {
 	if (entry->gsi >= AV_MAX_IRQ_ROUTES)
@@ -86,6 +119,20 @@ static int check_entry(const struct kvm_irq_routing_entry *entry)
 		return entry->flags & ~KVM_MSI_VALID_DEVID ? -EINVAL : 0;
 	}
 	return -EINVAL;
+}
+
+static struct route make_route(const struct kvm_irq_routing_entry *entry)
+{
+	struct route route = { .kind = ROUTE_PIN };
+
+	if (entry->type == KVM_IRQ_ROUTING_MSI) {
+		route.kind = ROUTE_MSI;
+		route.msi = entry->u.msi;
+		route.flags = entry->flags;
+	} else {
+		route.pin = entry->u.irqchip.pin;
+	}
+	return route;
 }
 
 int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *entries,
@@ -105,15 +152,14 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 	if (!routes)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
-		s16 *pin = &routes->pin[entries[i].gsi];
+		struct route *route = &routes->at[entries[i].gsi];
 
 		/* One way for a GSI: there is one chip. */
-		if (*pin != ROUTE_NONE) {
+		if (route->kind != ROUTE_NONE) {
 			kvfree(routes);
 			return -EINVAL;
 		}
-		*pin = entries[i].type == KVM_IRQ_ROUTING_MSI ? ROUTE_MSI :
-								 (s16)entries[i].u.irqchip.pin;
+		*route = make_route(&entries[i]);
 	}
 	replace(vm, routes);
 	return 0;

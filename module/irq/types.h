@@ -8,10 +8,12 @@
 
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
 #include "irq/layout.h"
+#include "irq/msi.h"
 #include "irq/timer.h"
 #include "irq/vgic.h"
 
@@ -22,6 +24,7 @@ enum av_timer_id { AV_TIMER_VIRT, AV_TIMER_PHYS, AV_NR_TIMERS };
 
 /* The vGIC of a VM and where it is. */
 struct av_irqchip {
+	struct av_vm *vm;
 	struct av_vgic vgic;		/* under vm->irq.lock */
 	struct av_vgic_layout layout;	/* under vm->config_lock until ready */
 };
@@ -32,13 +35,18 @@ struct av_vm_irq {
 	spinlock_t lock;		/* the vGIC; interrupts off */
 
 	/*
-	 * Made by KVM_CREATE_DEVICE, freed with the VM. created under vm->lock
+	 * Made by KVM_CREATE_DEVICE of it or of an ITS, freed with the VM. created under vm->lock
 	 * and config_lock; ready, once the first vCPU runs, never changes back.
 	 */
 	struct av_irqchip *chip;
 	bool created;
 	bool started;			/* a vCPU has run: no device can come any more */
 	bool ready;
+
+	struct mutex msi_lock;		/* LPIs and ITSs: msi.h */
+	unsigned int its_created;	/* config_lock */
+	unsigned int nr_its;		/* those with a place: under lock, but for its_at() */
+	struct av_its_chip *its[AV_MAX_PLACED_ITS];
 
 	u8 ppi[AV_NR_TIMERS];		/* the timers' interrupts; config_lock */
 	u64 cnt_offset;			/* counter of the guest = host's − this; config_lock */

@@ -3,7 +3,7 @@
  * The vGIC's interrupts: their state, who they go to, how they come in.
  * Pure; rules in vgic.h.
  */
-#include "irq/vgic.h"
+#include "irq/lpi.h"
 
 void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id)
 {
@@ -14,6 +14,8 @@ void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id)
 	cpu->mpidr = av_vgic_affinity(id);
 	cpu->bpr0 = 7 - AV_VGIC_PRI_BITS;
 	cpu->bpr1 = 8 - AV_VGIC_PRI_BITS;
+	for (i = 0; i < AV_VGIC_LEVELS; i++)
+		av_list_init(&cpu->lpis[i]);
 	for (i = 0; i < AV_VGIC_PRIVATE; i++) {
 		struct av_virq *irq = &cpu->private[i];
 
@@ -43,6 +45,8 @@ void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis)
 		spis[i].group1 = true;
 		spis[i].target = vgic->nr_cpus ? 0 : -1;
 	}
+	for (i = 0; i < vgic->nr_cpus; i++)
+		vgic->cpus[i]->pendbaser = AV_LPI_BASE_RESET;
 	vgic->spis = spis;
 	if (!vgic->revision)
 		vgic->revision = AV_VGIC_REV_3;
@@ -53,6 +57,11 @@ struct av_virq *av_vgic_irq(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 i
 {
 	if (intid < AV_VGIC_PRIVATE)
 		return cpu ? &cpu->private[intid] : NULL;
+	if (intid >= AV_LPI_MIN) {
+		struct av_lpi *lpi = av_lpi_find(vgic, intid);
+
+		return lpi ? &lpi->irq : NULL;
+	}
 	if (!vgic->initialized || intid >= av_vgic_nr_irqs(vgic))
 		return NULL;
 	return &vgic->spis[intid - AV_VGIC_PRIVATE];
@@ -64,6 +73,19 @@ struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
 
 	for (i = 0; i < vgic->nr_cpus; i++)
 		if (vgic->cpus[i]->mpidr == mpidr)
+			return vgic->cpus[i];
+	return NULL;
+}
+
+struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id)
+{
+	unsigned int i;
+
+	/* Nearly every VMM counts from 0. */
+	if (id < vgic->nr_cpus && vgic->cpus[id]->id == id)
+		return vgic->cpus[id];
+	for (i = 0; i < vgic->nr_cpus; i++)
+		if (vgic->cpus[i]->id == id)
 			return vgic->cpus[i];
 	return NULL;
 }
@@ -112,8 +134,13 @@ static struct av_vgic_cpu *target_of(struct av_vgic *vgic, struct av_vgic_cpu *c
 void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
 		     u32 intid)
 {
-	struct av_vgic_cpu *target = target_of(vgic, cpu, irq, intid);
+	struct av_vgic_cpu *target;
 
+	if (intid >= AV_LPI_MIN) {
+		av_lpi_changed(vgic, container_of(irq, struct av_lpi, irq));
+		return;
+	}
+	target = target_of(vgic, cpu, irq, intid);
 	if (!target)
 		return;
 	set_candidate(target, intid, irq->enabled && !irq->active && av_virq_pending(irq));

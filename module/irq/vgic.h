@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A GICv3 in software: distributor, redistributors and CPU interfaces of one
- * VM. One security state (GICD_CTLR.DS is 1), affinity routing always on, no
- * LPIs. What software can see of it is what KVM's shows, register by register.
+ * VM. One security state (GICD_CTLR.DS is 1), affinity routing always on; LPIs
+ * (lpi.h) where the VM has an ITS (its.h). What software can see of it is what
+ * KVM's shows, register by register.
  *
  * There is no hardware behind it: the CPU interface is emulated too, so an
  * interrupt is in exactly one place, its struct av_virq. A vCPU's candidates
@@ -20,7 +21,9 @@
 #ifndef AV_IRQ_VGIC_H
 #define AV_IRQ_VGIC_H
 
+#include "irq/idmap.h"
 #include "lib/av_types.h"
+#include "lib/list.h"
 
 #define AV_VGIC_SGIS		16
 #define AV_VGIC_PRIVATE		32	/* SGIs and PPIs */
@@ -29,6 +32,7 @@
 #define AV_VGIC_NR_DEFAULT	256	/* if the VMM does not say */
 #define AV_VGIC_PRI_BITS	5
 #define AV_VGIC_ID_BITS		1	/* ICC_CTLR_EL1.IDbits: 24 */
+#define AV_VGIC_LEVELS		BIT(AV_VGIC_PRI_BITS)
 #define AV_VGIC_MAX_CPUS	256
 
 /* Revisions of KVM's model, GICD_IIDR.Revision. */
@@ -70,6 +74,12 @@ struct av_vgic_cpu {
 	u32 deactivated;
 
 	struct av_virq private[AV_VGIC_PRIVATE];
+
+	/* LPIs (lpi.h): GICR_CTLR.EnableLPIs, GICR_PENDBASER, candidates by priority. */
+	bool lpis_on;
+	u64 pendbaser;
+	u32 lpi_levels;		/* bit n: lpis[n] is not empty */
+	struct av_list lpis[AV_VGIC_LEVELS];
 };
 
 struct av_vgic;
@@ -79,6 +89,17 @@ struct av_vgic_ops {
 	void (*kick)(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 	/* GICR_TYPER.Last */
 	bool (*is_last)(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
+
+	/* For LPIs and the ITS, which work under a lock of their own: lpi.h. */
+	void (*lock)(struct av_vgic *vgic);
+	void (*unlock)(struct av_vgic *vgic);
+	/* Between the steps of something long: others may run. */
+	void (*rest)(struct av_vgic *vgic);
+	/* The guest's memory; may sleep. 0 or a negative errno. */
+	int (*read)(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
+	int (*write)(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
+	bool (*is_ram)(struct av_vgic *vgic, u64 gpa);
+	const struct av_allocator *mem;
 };
 
 struct av_vgic {
@@ -90,6 +111,11 @@ struct av_vgic {
 	u32 nr_cpus;
 	struct av_virq *spis;
 	struct av_vgic_cpu *cpus[AV_VGIC_MAX_CPUS];
+
+	bool has_its;		/* and so LPIs */
+	u64 propbaser;		/* one for all redistributors, as in KVM */
+	struct av_idmap lpis;	/* struct av_lpi by number */
+	u32 nr_events;		/* that map to them */
 };
 
 /* ---- vgic.c: interrupts ------------------------------------------------ */
@@ -139,8 +165,9 @@ int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, boo
 /* ICC_SGI1R_EL1 and its siblings; @group1: may make interrupts of group 1. */
 void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool group1);
 
-/* The vCPU with this affinity, or NULL. */
+/* The vCPU with this affinity, with this id; or NULL. */
 struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr);
+struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id);
 
 /* ---- cpuif.c: ICC registers -------------------------------------------- */
 
@@ -177,6 +204,13 @@ int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_dist_write(const struct av_vgic_io *io, u64 val);
 int av_vgic_redist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_redist_write(const struct av_vgic_io *io, u64 val);
+
+/*
+ * Writes to a redistributor's registers of LPIs go another way: with the MSI
+ * lock held and not the vGIC's. -ENXIO: this is none of them.
+ */
+int av_vgic_redist_write_lpis(const struct av_vgic_io *io, u64 val);
+bool av_vgic_redist_is_lpis(const struct av_vgic_io *io);
 
 /* Would a register take this access? */
 bool av_vgic_dist_has(const struct av_vgic_io *io);

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # irq/: the vGIC, its placement, and the timers' registers.
 
-vgic-src := $(addprefix ../irq/,vgic.c cpuif.c regs.c dist.c redist.c)
+vgic-src := $(addprefix ../irq/,vgic.c cpuif.c regs.c dist.c redist.c lpi.c idmap.c)
+its-src := $(vgic-src) $(addprefix ../irq/,its.c its_cmd.c its_regs.c its_table.c) its_world.c
 
-tests += test_vgic test_vgic_layout test_timer
+tests += test_vgic test_vgic_layout test_timer test_idmap test_its test_its_random
 
 test_vgic-src := test_vgic.c $(vgic-src)
 test_vgic_layout-src := test_vgic_layout.c ../irq/layout.c
+test_idmap-src := test_idmap.c ../irq/idmap.c
+test_its-src := test_its.c $(its-src)
+test_its_random-src := test_its_random.c $(its-src)
 test_timer-src := test_timer.c ../irq/timer.c

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An interrupt translation service: what turns a message of a device (DeviceID)
+ * about an event (EventID) into an LPI of a vCPU. What software can see of it
+ * is what KVM's shows: register values, errors, layout of saved tables.
+ *
+ * The guest maps devices, events and collections by commands in a queue in its
+ * memory. KVM's ITS, and so this one, keeps the mappings itself and uses the
+ * guest's tables for two things only: whether there is room for a number, and
+ * to save to when the VMM asks for it (its_table.c).
+ *
+ * Everything the guest says is hostile until looked at. Mappings are bounded
+ * by the widths of the numbers, events by AV_ITS_MAX_EVENTS for the whole VM,
+ * and one access does a bounded amount of work: what is left in the queue is
+ * done at the next (the guest, which must wait for GITS_CREADR, makes those).
+ *
+ * Locks as in lpi.h: all of this is under the MSI lock (M), but for a message,
+ * which is under the vGIC's (L). What a message looks at changes under both.
+ *
+ *   its.c        mappings and messages
+ *   its_cmd.c    commands
+ *   its_regs.c   the frame's registers
+ *   its_table.c  saving and restoring
+ *
+ * Pure.
+ */
+#ifndef AV_IRQ_ITS_H
+#define AV_IRQ_ITS_H
+
+#include "irq/lpi.h"
+
+#define AV_ITS_SIZE		0x20000	/* two frames: registers, doorbell */
+#define AV_ITS_ID_BITS		16	/* of devices, events and collections */
+#define AV_ITS_MAX_ID		(AV_IDMAP_IDS - 1)
+#define AV_ITS_ENTRY		8	/* bytes, in each of the tables */
+#define AV_ITS_CMD		32	/* bytes */
+/* More than there are LPIs: only a guest that maps several events to one gets there. */
+#define AV_ITS_MAX_EVENTS	AV_IDMAP_IDS
+/* Commands, and mappings that they visit, in one access: a full queue is a fourth of it. */
+#define AV_ITS_BUDGET		0x20000
+
+/* GITS_BASER0 and 1 */
+enum av_its_table { AV_ITS_DEVICES, AV_ITS_COLLECTIONS, AV_ITS_TABLES };
+
+#define AV_ITS_VALID		BIT_ULL(63)	/* BASERn, CBASER */
+#define AV_ITS_INDIRECT		BIT_ULL(62)	/* BASERn: of two levels */
+#define AV_ITS_TABLE_PAGE	0x10000U	/* the only size of page */
+
+struct av_its_collection {
+	u32 id;
+	s32 target;		/* id of a vCPU, or -1 */
+	u32 events;		/* that are in it */
+};
+
+struct av_its_event {
+	u32 id;
+	struct av_lpi *lpi;
+	struct av_its_collection *collection;	/* NULL: it is gone */
+};
+
+struct av_its_device {
+	u32 id;
+	u8 event_bits;
+	u64 itt;		/* its table */
+	struct av_idmap events;
+};
+
+struct av_its {
+	struct av_vgic *vgic;
+	bool enabled;
+	u64 cbaser;
+	u32 creadr, cwriter;	/* offsets in the queue, below its size */
+	u64 baser[AV_ITS_TABLES];
+	struct av_idmap devices, collections;
+	u32 work;		/* of AV_ITS_BUDGET, in this access */
+};
+
+/* What is wrong with a command, as the architecture numbers it. */
+enum av_its_error {
+	AV_ITS_MOVI_UNMAPPED_INTERRUPT = 0x010107,
+	AV_ITS_MOVI_UNMAPPED_COLLECTION = 0x010109,
+	AV_ITS_CLEAR_UNMAPPED_INTERRUPT = 0x010507,
+	AV_ITS_MAPD_DEVICE_OOR = 0x010801,
+	AV_ITS_MAPD_ITTSIZE_OOR = 0x010802,
+	AV_ITS_MAPC_PROCNUM_OOR = 0x010902,
+	AV_ITS_MAPC_COLLECTION_OOR = 0x010903,
+	AV_ITS_MAPTI_UNMAPPED_DEVICE = 0x010a04,
+	AV_ITS_MAPTI_ID_OOR = 0x010a05,
+	AV_ITS_MAPTI_PHYSICALID_OOR = 0x010a06,
+	AV_ITS_INV_UNMAPPED_INTERRUPT = 0x010c07,
+	AV_ITS_INVALL_UNMAPPED_COLLECTION = 0x010d09,
+	AV_ITS_MOVALL_PROCNUM_OOR = 0x010e01,
+	AV_ITS_DISCARD_UNMAPPED_INTERRUPT = 0x010f07,
+};
+
+/* ---- its.c ------------------------------------------------------------------- */
+
+void av_its_init(struct av_its *its, struct av_vgic *vgic);
+/* M: nothing is mapped any more; registers as KVM_DEV_ARM_ITS_CTRL_RESET leaves them. */
+void av_its_reset(struct av_its *its);
+
+/* L: a message. 1: raised, 0: the guest has it blocked, -EBUSY: ITS or LPIs are off. */
+int av_its_msi(struct av_its *its, u32 device, u32 event);
+
+static inline struct av_its_device *av_its_device(const struct av_its *its, u32 id)
+{
+	return av_idmap_find(&its->devices, id);
+}
+
+static inline struct av_its_collection *av_its_collection(const struct av_its *its, u32 id)
+{
+	return av_idmap_find(&its->collections, id);
+}
+
+struct av_its_event *av_its_event(const struct av_its *its, u32 device, u32 event);
+/* The vCPU that it is mapped to, or NULL. */
+struct av_vgic_cpu *av_its_target(const struct av_its *its,
+				  const struct av_its_collection *collection);
+
+/* M: make and unmake mappings. 0 or a negative errno. */
+int av_its_add_device(struct av_its *its, u32 id, u64 itt, u8 event_bits);
+void av_its_free_device(struct av_its *its, struct av_its_device *device);
+void av_its_free_devices(struct av_its *its);
+int av_its_add_collection(struct av_its *its, u32 id, s32 target,
+			  struct av_its_collection **out);
+void av_its_free_collection(struct av_its *its, struct av_its_collection *collection);
+void av_its_free_collections(struct av_its *its);
+int av_its_add_event(struct av_its *its, struct av_its_device *device, u32 id, u32 intid,
+		     struct av_its_collection *collection);
+void av_its_free_event(struct av_its *its, struct av_its_device *device,
+		       struct av_its_event *event);
+void av_its_set_collection(struct av_its *its, struct av_its_event *event,
+			   struct av_its_collection *collection);
+void av_its_set_target(struct av_its *its, struct av_its_collection *collection, s32 target);
+
+/* M: does the guest's table have room for @id? *entry: where. */
+bool av_its_has_room(const struct av_its *its, enum av_its_table table, u32 id, u64 *entry);
+/* M: the same for an event in its device's table. */
+bool av_its_has_event_room(const struct av_its *its, const struct av_its_device *device,
+			   u32 event);
+
+static inline u64 av_its_table_address(u64 baser)
+{
+	return (baser & GENMASK_ULL(47, 16)) | (baser >> 12 & 0xf) << 48;
+}
+
+static inline u32 av_its_table_size(u64 baser)
+{
+	return ((baser & 0xff) + 1) * AV_ITS_TABLE_PAGE;
+}
+
+/* ---- its_cmd.c ---------------------------------------------------------------- */
+
+static inline u32 av_its_queue_size(const struct av_its *its)
+{
+	return ((its->cbaser & 0xff) + 1) << 12;
+}
+
+/* M: one command: 0, enum av_its_error, or a negative errno. */
+int av_its_command(struct av_its *its, const u64 words[4]);
+/* M: what is in the queue, as far as the budget goes. */
+void av_its_run(struct av_its *its);
+
+/* ---- its_regs.c ------------------------------------------------------------------ */
+
+struct av_its_io {
+	struct av_its *its;
+	u32 offset;
+	u8 len;
+	bool user;		/* the VMM saves and restores */
+};
+
+/* M: one access. -ENXIO: no register takes it; of the VMM's also -EBUSY and -EINVAL. */
+int av_its_read(const struct av_its_io *io, u64 *val);
+int av_its_write(const struct av_its_io *io, u64 val);
+/* How wide the VMM's accesses to the register at @offset are; 0: there is none. */
+u8 av_its_user_width(u32 offset);
+
+/* ---- its_table.c ------------------------------------------------------------------ */
+
+/* M: KVM_DEV_ARM_ITS_SAVE_TABLES and _RESTORE_TABLES. 0 or a negative errno. */
+int av_its_save(struct av_its *its);
+int av_its_restore(struct av_its *its);
+/* M: write one entry of a table. */
+int av_its_write_entry(struct av_its *its, u64 gpa, u64 entry);
+
+#endif /* AV_IRQ_ITS_H */

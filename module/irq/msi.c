@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages and ITSs of a VM. Rules in msi.h.
+ */
+#include <linux/kvm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "api/calls.h"
+#include "irq/irq.h"
+#include "irq/msi.h"
+#include "mmu/mmu.h"
+
+/* ---- what lpi.c and its*.c need -------------------------------------------- */
+
+static struct av_vm *vm_of(struct av_vgic *vgic)
+{
+	return container_of(vgic, struct av_irqchip, vgic)->vm;
+}
+
+void av_msi_lock(struct av_vgic *vgic)
+{
+	lockdep_assert_held(&vm_of(vgic)->irq.msi_lock);
+	spin_lock_irq(&vm_of(vgic)->irq.lock);
+}
+
+void av_msi_unlock(struct av_vgic *vgic)
+{
+	spin_unlock_irq(&vm_of(vgic)->irq.lock);
+}
+
+/* What a guest has mapped is the VMM's memory. */
+static void *msi_zalloc(size_t size)
+{
+	return kzalloc(size, GFP_KERNEL_ACCOUNT);
+}
+
+static void msi_free(const void *p)
+{
+	kfree(p);
+}
+
+const struct av_allocator av_msi_allocator = {
+	.zalloc = msi_zalloc,
+	.free = msi_free,
+};
+
+int av_msi_read(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len)
+{
+	return av_gpa_read(vm_of(vgic), gpa, buf, len);
+}
+
+int av_msi_write(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len)
+{
+	return av_gpa_write(vm_of(vgic), gpa, buf, len);
+}
+
+bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa)
+{
+	return av_gpa_is_ram(vm_of(vgic), gpa);
+}
+
+void av_msi_rest(struct av_vgic *vgic)
+{
+	cond_resched();
+}
+
+/* ---- an ITS's place --------------------------------------------------------- */
+
+int av_its_place(struct av_vm *vm, struct av_its_chip *chip, u64 base)
+{
+	int r;
+
+	mutex_lock(&vm->irq.msi_lock);
+	if (chip->base != AV_ADDR_UNDEF) {
+		r = -EEXIST;
+		goto unlock;
+	}
+	r = av_layout_check_range(vm->ipa_bits, base, AV_ITS_SIZE);
+	if (r)
+		goto unlock;
+	if (vm->irq.nr_its == AV_MAX_PLACED_ITS) {
+		r = -ENOSPC;
+		goto unlock;
+	}
+	chip->base = base;
+	spin_lock_irq(&vm->irq.lock);
+	vm->irq.its[vm->irq.nr_its] = chip;
+	/* Pairs with the acquire in its_at(). */
+	smp_store_release(&vm->irq.nr_its, vm->irq.nr_its + 1);
+	spin_unlock_irq(&vm->irq.lock);
+unlock:
+	mutex_unlock(&vm->irq.msi_lock);
+	return r;
+}
+
+/* The last file has gone, and with it every vCPU that runs: only irqfds look here. */
+void av_its_remove(struct av_vm *vm, struct av_its_chip *chip)
+{
+	unsigned int i;
+
+	mutex_lock(&vm->irq.msi_lock);
+	spin_lock_irq(&vm->irq.lock);
+	for (i = 0; i < vm->irq.nr_its; i++) {
+		if (vm->irq.its[i] != chip)
+			continue;
+		vm->irq.its[i] = vm->irq.its[vm->irq.nr_its - 1];
+		WRITE_ONCE(vm->irq.nr_its, vm->irq.nr_its - 1);
+		break;
+	}
+	spin_unlock_irq(&vm->irq.lock);
+	av_its_reset(&chip->its);
+	mutex_unlock(&vm->irq.msi_lock);
+}
+
+/*
+ * The ITS at gpa. Under the vGIC's lock, or in a vCPU's thread, whose file
+ * keeps the VM and so its ITSs.
+ */
+static struct av_its_chip *its_at(struct av_vm *vm, u64 gpa)
+{
+	/* Pairs with the release in av_its_place(). */
+	unsigned int i, nr = smp_load_acquire(&vm->irq.nr_its);
+
+	for (i = 0; i < nr; i++)
+		if (gpa - vm->irq.its[i]->base < AV_ITS_SIZE)
+			return vm->irq.its[i];
+	return NULL;
+}
+
+bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *val)
+{
+	struct av_its_chip *chip = its_at(vm, gpa);
+	struct av_its_io io = { .len = len };
+
+	if (!chip)
+		return false;
+	io.its = &chip->its;
+	io.offset = (u32)(gpa - chip->base);
+	mutex_lock(&vm->irq.msi_lock);
+	if (write)
+		av_its_write(&io, *val);
+	else
+		av_its_read(&io, val);
+	mutex_unlock(&vm->irq.msi_lock);
+	return true;
+}
+
+bool av_lpi_mmio_write(struct av_vm *vm, const struct av_vgic_io *io, u64 val, int *ret)
+{
+	if (!av_vgic_redist_is_lpis(io))
+		return false;
+	mutex_lock(&vm->irq.msi_lock);
+	*ret = av_vgic_redist_write_lpis(io, val);
+	mutex_unlock(&vm->irq.msi_lock);
+	return true;
+}
+
+/* ---- messages ----------------------------------------------------------------- */
+
+int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi)
+{
+	u64 doorbell = (u64)msi->address_hi << 32 | msi->address_lo;
+	struct av_its_chip *chip;
+	unsigned long flags;
+	int r = -EINVAL;
+
+	/* Without the device's number no ITS can tell whose message it is. */
+	if (!(msi->flags & KVM_MSI_VALID_DEVID))
+		return r;
+	spin_lock_irqsave(&vm->irq.lock, flags);
+	chip = its_at(vm, doorbell);
+	if (chip)
+		r = av_its_msi(&chip->its, msi->devid, msi->data);
+	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	return r;
+}
+
+bool av_irq_needs_devid(struct av_vm *vm)
+{
+	return READ_ONCE(vm->irq.its_created);
+}
+
+/* KVM_SIGNAL_MSI: 1, or 0 where the guest has it blocked, or an errno. */
+int av_signal_msi(struct av_vm *vm, const struct kvm_msi *msi)
+{
+	if (!av_irqchip_created(vm) || msi->flags & ~KVM_MSI_VALID_DEVID)
+		return -EINVAL;
+	if (!av_irq_has_its(vm))
+		return -ENODEV;
+	return av_irq_msi(vm, msi);
+}
