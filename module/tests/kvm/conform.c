@@ -26,6 +26,8 @@ static const struct {
 	{ "reglist", conform_reglist },
 	{ "device", conform_device },
 	{ "irq", conform_irq },
+	{ "its", conform_its },
+	{ "msi", conform_msi },
 	{ "ioeventfd", conform_ioeventfd },
 	{ "events", conform_events },
 	{ "run", conform_run },

@@ -15,6 +15,8 @@ void conform_sysregs(void);
 void conform_reglist(void);
 void conform_device(void);
 void conform_irq(void);
+void conform_its(void);
+void conform_msi(void);
 void conform_ioeventfd(void);
 void conform_events(void);
 void conform_run(void);
