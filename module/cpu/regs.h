@@ -85,7 +85,7 @@ struct av_srf {
 	u64 sys[AV_NR_VREGS];
 	/* for switch/fast.c, written before each entry */
 	u64 due;		/* something waits for PSTATE.DAIF to let it in */
-	u64 slow;		/* every trap is to leave: the guest is being stepped */
+	u64 slow;		/* every trap is to leave: the guest is being debugged */
 	u64 fast;		/* traps that did not leave, counted */
 };
 

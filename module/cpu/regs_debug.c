@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debug registers (op0 2). The guest's single step is carried out by the
- * hardware; its breakpoint and watchpoint registers keep what is written but
- * do not match yet. There is no external debugger: its channels read as zero.
+ * Debug registers (op0 2). The guest's single step, breakpoints and
+ * watchpoints are carried out by the hardware (cpu/hwdebug.c). There is no
+ * external debugger: its channels read as zero.
  */
+#include "cpu/hwdebug.h"
 #include "cpu/sysreg.h"
 #include "stats/stats.h"
 
@@ -47,10 +48,21 @@ static bool access_dbg(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool w
 
 	if (!dbg_exists(vcpu, reg))
 		return false;
-	if (write)
-		*mem = *val;
-	else
+	if (!write) {
 		*val = *mem;
+		return true;
+	}
+	switch (FIELD_GET(AV_SYS_OP2, reg->enc)) {
+	case 5:
+		*mem = av_dbgbcr_written(*val);
+		break;
+	case 7:
+		*mem = av_dbgwcr_written(*val);
+		break;
+	default:
+		*mem = *val;
+		break;
+	}
 	return true;
 }
 

@@ -25,6 +25,7 @@
 #include "compat/kvm_run.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
+#include "cpu/hwdebug.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
@@ -122,7 +123,7 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		if (fp)
 			av_fp_load(vcpu);
 		srf->due = av_inject_waiting(vcpu);
-		srf->slow = av_srf_stepping(srf);
+		srf->slow = av_srf_debugging(srf);
 		srf->fast = 0;
 		av_stats_enter(vcpu);
 		av_switch_run(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, srf, &entry, fp);

@@ -13,7 +13,9 @@
 #include <asm/tlbflush.h>
 
 #include "cpu/exception.h"
+#include "cpu/hwdebug.h"
 #include "cpu/regs.h"
+#include "switch/debug.h"
 #include "switch/offsets.h"
 #include "switch/switch.h"
 
@@ -99,6 +101,7 @@ static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
 
 #define MDSCR_SS	BIT_ULL(0)
 #define MDSCR_TDCC	BIT_ULL(12)
+#define MDSCR_MDE	BIT_ULL(15)
 
 static u64 guest_sctlr(const struct av_srf *srf)
 {
@@ -183,7 +186,7 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry, bool fp)
 {
 	struct av_switch *sw = &srf->sw;
-	bool step = av_srf_stepping(srf);
+	bool step = av_srf_stepping(srf), matching = av_srf_matching(srf);
 
 	sw->ttbr0 = entry->root0;
 	sw->ttbr1 = entry->root1 | context_asid(csw, entry) << 48;
@@ -202,8 +205,15 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		srf->pstate |= srf->vpstate & AV_PSR_SS;
 	}
 
+	if (unlikely(matching)) {
+		sw->mdscr |= MDSCR_MDE;
+		av_debug_enter(srf, &csw->debug);
+	}
+
 	av_switch_enter(srf);
 
+	if (unlikely(matching))
+		av_debug_leave(&csw->debug);
 	if (step)
 		srf->vpstate = (srf->vpstate & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
 }

@@ -7,6 +7,8 @@
 
 #include <linux/types.h>
 
+#include "cpu/hwdebug.h"
+
 struct mm_struct;
 
 /* Pairs of shadow trees of which a vCPU can keep TLB entries at the same time. */
@@ -31,11 +33,20 @@ struct av_context {
 	u64 serial0, serial1;		/* of the trees; 0: none yet */
 };
 
+#define AV_MAX_DEBUG_REGS	16
+
+/* The host's debug registers, while the guest's are in their place. */
+struct av_host_debug {
+	struct av_hwdebug_pair breakpoint[AV_MAX_DEBUG_REGS], watchpoint[AV_MAX_DEBUG_REGS];
+	unsigned int breakpoints, watchpoints;
+};
+
 struct av_vcpu_switch {
 	struct av_context context[AV_NR_CONTEXTS];
 	unsigned int nr_contexts;	/* at least 1 */
 	unsigned int current_context;
 	unsigned int next_victim;
+	struct av_host_debug debug;
 };
 
 #endif /* AV_SWITCH_TYPES_H */

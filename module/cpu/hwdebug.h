@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The guest's breakpoints and watchpoints, as the hardware is to have them
+ * while the guest runs. Pure.
+ *
+ * Both virtual levels run at EL0, so a register that asks for the level that
+ * the virtual CPU is at asks the hardware for EL0, and one that does not is
+ * off. What depends on CONTEXTIDR_EL1 is decided here: every write of it
+ * traps. What the hardware then reports is the guest's exception as it stands.
+ *
+ * Not possible: LDTR and STTR of virtual EL1 count as its own accesses.
+ */
+#ifndef AV_CPU_HWDEBUG_H
+#define AV_CPU_HWDEBUG_H
+
+#include "cpu/regs.h"
+
+/* DBGBCR<n>_EL1, DBGWCR<n>_EL1 */
+#define AV_DBG_E		BIT_ULL(0)
+#define AV_DBG_PMC		GENMASK_ULL(2, 1)	/* PAC in DBGWCR */
+#define AV_DBG_EL1		BIT_ULL(1)
+#define AV_DBG_EL0		BIT_ULL(2)
+#define AV_DBG_HMC		BIT_ULL(13)
+#define AV_DBG_SSC		GENMASK_ULL(15, 14)
+#define AV_DBG_SSC_SECURE	2
+#define AV_DBG_LBN		GENMASK_ULL(19, 16)
+#define AV_DBGB_BAS		GENMASK_ULL(8, 5)
+#define AV_DBGB_BT		GENMASK_ULL(23, 20)
+#define AV_DBGW_LSC		GENMASK_ULL(4, 3)
+#define AV_DBGW_BAS		GENMASK_ULL(12, 5)
+#define AV_DBGW_WT		BIT_ULL(20)
+#define AV_DBGW_MASK		GENMASK_ULL(28, 24)
+
+#define AV_DBGBCR_BITS		(AV_DBG_E | AV_DBG_PMC | AV_DBG_HMC | AV_DBG_SSC | AV_DBG_LBN | \
+				 AV_DBGB_BAS | AV_DBGB_BT)
+#define AV_DBGWCR_BITS		(AV_DBG_E | AV_DBG_PMC | AV_DBG_HMC | AV_DBG_SSC | AV_DBG_LBN | \
+				 AV_DBGW_LSC | AV_DBGW_BAS | AV_DBGW_WT | AV_DBGW_MASK)
+
+/* How many the CPU has, and the CONTEXTIDR_EL1 that the hardware runs under. */
+struct av_hwdebug {
+	u8 breakpoints, watchpoints, context_aware;
+	u32 contextidr;
+};
+
+/* A value and a control register for the hardware; control is 0 where nothing is to match. */
+struct av_hwdebug_pair {
+	u64 value, control;
+};
+
+/* Is there anything in the virtual debug registers that acts, now or with other masks? */
+bool av_srf_debugging(const struct av_srf *srf);
+
+/* May breakpoints and watchpoints match at the present level? */
+bool av_srf_matching(const struct av_srf *srf);
+
+/* The n-th of each, given that av_srf_matching(). */
+struct av_hwdebug_pair av_srf_breakpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
+					 unsigned int n);
+struct av_hwdebug_pair av_srf_watchpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
+					 unsigned int n);
+
+/* What a control register holds after val was written to it. */
+u64 av_dbgbcr_written(u64 val);
+u64 av_dbgwcr_written(u64 val);
+
+#endif /* AV_CPU_HWDEBUG_H */
