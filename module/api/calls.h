@@ -73,6 +73,7 @@ int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);	/* -EINVAL */
 
 /* mmio/ */
 int av_ioeventfd(struct av_vm *vm, const struct kvm_ioeventfd *args);
+int av_mmio_enable_nisv(struct av_vm *vm);	/* KVM_CAP_ARM_NISV_TO_USER */
 
 /* irq/: lines, routes, irqfds; the first run checks and maps the vGIC. */
 bool av_irqchip_created(struct av_vm *vm);

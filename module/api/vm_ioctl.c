@@ -149,9 +149,16 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 
 	if (copy_from_user(&cap, argp, sizeof(cap)))
 		return -EFAULT;
-	if (cap.flags || cap.cap != KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2)
+	if (cap.flags)
 		return -EINVAL;
-	return av_mmu_enable_manual_protect(object, cap.args[0]);
+	switch (cap.cap) {
+	case KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2:
+		return av_mmu_enable_manual_protect(object, cap.args[0]);
+	case KVM_CAP_ARM_NISV_TO_USER:
+		return av_mmio_enable_nisv(object);
+	default:
+		return -EINVAL;
+	}
 }
 
 /* A VM has no attributes (KVM's only group filters SMCCC calls). */

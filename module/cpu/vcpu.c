@@ -128,8 +128,8 @@ int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *event
 			return -EINVAL;
 		av_inject_serror(vcpu, 0);
 	}
-	/* A synchronous external abort, not on a walk; the address is not known. */
+	/* A synchronous external abort, not on a walk, of the access that made the last exit. */
 	if (events->exception.ext_dabt_pending)
-		av_inject_abort(vcpu, false, 0, AV_ESR_FNV | AV_FSC_EXTERNAL);
+		av_inject_abort(vcpu, false, vcpu->srf->far, AV_FSC_EXTERNAL);
 	return 0;
 }

@@ -5,12 +5,14 @@
  */
 #include <linux/kvm.h>
 
+#include "api/calls.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "stats/stats.h"
 
 #define GUEST_PAGE	0x1000U
+#define ISS_TRANSLATION_LEVEL_3	0x07
 
 static unsigned int elements(const struct av_ldst *ls)
 {
@@ -109,11 +111,31 @@ int av_mmio_complete(struct av_vcpu *vcpu)
 	return go_on(vcpu);
 }
 
-/* Loads and stores that no device here can answer. */
-static int refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind, u64 gpa)
+/*
+ * Loads and stores that no device here can answer. To KVM these are accesses
+ * that the hardware does not describe: the VMM is told, if it asked for that
+ * (and may have the guest take an abort); else KVM_RUN has an errno for it.
+ */
+static int refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind, u64 gpa, u64 iss)
 {
-	return av_vm_kill(vcpu, "%s at %#llx accesses device address %#llx: only plain loads and stores can be emulated",
-			  av_ldst_name(kind), vcpu->srf->pc, gpa);
+	struct kvm_run *run = vcpu->run;
+
+	if (READ_ONCE(vcpu->vm->mmio.nisv_to_user)) {
+		run->exit_reason = KVM_EXIT_ARM_NISV;
+		/* As the stage 2 fault that it is to KVM. */
+		run->arm_nisv.esr_iss = (iss & (AV_ESR_WNR | AV_ESR_CM)) | ISS_TRANSLATION_LEVEL_3;
+		run->arm_nisv.fault_ipa = gpa;
+		return 0;
+	}
+	pr_notice_ratelimited("armvisor: VM %u, vCPU %d: %s at %#llx accesses device address %#llx: only plain loads and stores can be emulated\n",
+			      vcpu->vm->serial, vcpu->id, av_ldst_name(kind), vcpu->srf->pc, gpa);
+	return -ENOSYS;
+}
+
+int av_mmio_enable_nisv(struct av_vm *vm)
+{
+	WRITE_ONCE(vm->mmio.nisv_to_user, true);
+	return 0;
 }
 
 int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
@@ -135,7 +157,7 @@ int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
 		/* Another CPU has changed the instruction since: see what it is now. */
 		return 1;
 	default:
-		return refuse(vcpu, ls.kind, gpa);
+		return refuse(vcpu, ls.kind, gpa, iss);
 	}
 	va = av_ldst_address(&ls, srf->regs, srf->sp, srf->pc);
 	/*

@@ -15,6 +15,7 @@ struct av_bus;
 struct av_vm_mmio {
 	/* ioeventfds: read in vm->srcu, replaced under vm->slots_lock. */
 	struct av_bus __rcu *bus;
+	bool nisv_to_user;	/* KVM_CAP_ARM_NISV_TO_USER, never taken back */
 };
 
 /* An access on its way through user space. The vCPU's own thread only. */

@@ -31,6 +31,7 @@ static const struct {
 	{ "ioeventfd", conform_ioeventfd },
 	{ "events", conform_events },
 	{ "run", conform_run },
+	{ "nisv", conform_nisv },
 	{ "life", conform_life },
 	{ "stats", conform_stats },
 };

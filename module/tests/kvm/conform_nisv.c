@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Accesses to no memory that the hardware does not describe and no hypervisor
+ * guesses: SIMD, exclusive, DC ZVA. KVM_RUN has an errno for them, or, with
+ * KVM_CAP_ARM_NISV_TO_USER, an exit, after which a VMM may inject an abort.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "conform.h"
+
+#define DEVICE	"mov x1, #0x0a000000\n mov x0, #3 << 20\n msr cpacr_el1, x0\n isb\n"
+#define VECTORS	0x800
+#define FSC_LEVEL 3UL	/* of a stage 2 that only KVM has */
+
+GUEST(simd_load, DEVICE "ldr q0, [x1, #16]\n b .\n");
+GUEST(simd_store, DEVICE "str d0, [x1, #8]!\n b .\n");
+GUEST(simd_pair, DEVICE "stp q0, q1, [x1]\n b .\n");
+GUEST(exclusive_load, DEVICE "ldxr x2, [x1]\n b .\n");
+GUEST(zva, DEVICE "dc zva, x1\n b .\n");
+
+static void say_nisv(struct guest *g, const char *name, const char *when)
+{
+	long ret = ioctl(g->vcpu, KVM_RUN, 0);
+
+	say(ret, "%s.%s.run", name, when);
+	note(g->run->exit_reason, "%s.%s.exit", name, when);
+	if (!ret && g->run->exit_reason == KVM_EXIT_ARM_NISV) {
+		note(g->run->arm_nisv.esr_iss & ~FSC_LEVEL, "%s.%s.esr_iss", name, when);
+		note(g->run->arm_nisv.fault_ipa, "%s.%s.fault_ipa", name, when);
+	}
+	note(get_reg(g->vcpu, REG_PC) - GUEST_BASE, "%s.%s.pc", name, when);
+}
+
+#define SYSREG(op0, op1, crn, crm, op2) ARM64_SYS_REG(op0, op1, crn, crm, op2)
+
+static void inject(struct guest *g, const char *name)
+{
+	struct kvm_vcpu_events events = { .exception.ext_dabt_pending = 1 };
+
+	set_reg(g->vcpu, SYSREG(3, 0, 12, 0, 0), GUEST_BASE + VECTORS);
+	say(ioctl(g->vcpu, KVM_SET_VCPU_EVENTS, &events), "%s.inject", name);
+	/* A store at the vector, so that there is an exit to look from. */
+	say_nisv(g, name, "injected");
+	note(get_reg(g->vcpu, SYSREG(3, 0, 5, 2, 0)), "%s.esr", name);
+	note(get_reg(g->vcpu, SYSREG(3, 0, 6, 0, 0)), "%s.far", name);
+}
+
+static void one(const char *name, const u32 *code, const u32 *end)
+{
+	static const u32 store[] = { 0xb900003f, 0x14000000 };	/* str wzr, [x1]; b . */
+	struct kvm_enable_cap cap = { .cap = KVM_CAP_ARM_NISV_TO_USER };
+	struct guest g;
+
+	new_guest(&g, code, (const char *)end - (const char *)code);
+	memcpy((char *)g.memory + VECTORS + 0x200, store, sizeof(store));
+	say_nisv(&g, name, "refused");
+	say_nisv(&g, name, "again");
+	say(ioctl(g.vm, KVM_ENABLE_CAP, &cap), "%s.enable", name);
+	say_nisv(&g, name, "told");
+	inject(&g, name);
+	free_guest(&g);
+}
+
+#define ONE(name) one(#name, guest_##name, guest_##name##_end)
+
+void conform_nisv(void)
+{
+	ONE(simd_load);
+	ONE(simd_store);
+	ONE(simd_pair);
+	ONE(exclusive_load);
+	ONE(zva);
+}
