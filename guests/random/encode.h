@@ -40,6 +40,35 @@ static inline u32 encode_and_low12(unsigned int rd, unsigned int rn)
 	return 0x92402c00U | rn << 5 | rd;
 }
 
+/* Rd = Rn + immediate, of 12 bits. */
+static inline u32 encode_add(unsigned int rd, unsigned int rn, u32 immediate)
+{
+	return 0x91000000U | immediate << 10 | rn << 5 | rd;
+}
+
+/* Rd = Rn ^ 1 */
+static inline u32 encode_flip_bit0(unsigned int rd, unsigned int rn)
+{
+	return 0xd2400000U | rn << 5 | rd;
+}
+
+/* The address of what is `words` instructions further on. */
+static inline u32 encode_adr(unsigned int rd, u32 words)
+{
+	return 0x10000000U | words << 5 | rd;
+}
+
+static inline u32 encode_branch_to(unsigned int rn)
+{
+	return 0xd61f0000U | rn << 5;
+}
+
+/* Rd = Rn & 0xfffffffff000: of PAR_EL1, the page. */
+static inline u32 encode_and_page(unsigned int rd, unsigned int rn)
+{
+	return 0x92748c00U | rn << 5 | rd;
+}
+
 /* Branch on a condition, over `words` instructions. */
 static inline u32 encode_branch_if(unsigned int condition, u32 words)
 {

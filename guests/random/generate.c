@@ -7,12 +7,15 @@
 #define DATA_REGISTERS 16
 #define SCRATCH 16
 #define ADDRESS 20
+#define DISTRIBUTOR 22
+#define CLOCK 23
 #define PTE_BASE 26
 #define ENTRY_UPPER 28
 #define ENTRY_LOWER 29
+#define LINK 30
 #define ZERO_REGISTER 31
 #define END_BRK 0xe0d
-#define MOST_WORDS 24	/* that one operation takes */
+#define MOST_WORDS 32	/* that one operation takes */
 
 u64 random_next(u64 *state)
 {
@@ -90,7 +93,8 @@ static const struct toggled toggled[] = {
 	{ 3, 0, 1, 0, 0, 0x0405c212 },			/* SCTLR_EL1 */
 	{ 3, 0, 1, 0, 2, 0x00300000 },			/* CPACR_EL1 */
 	{ 3, 0, 2, 0, 0, 0x0007000000000000 },		/* TTBR0_EL1, the ASID */
-	{ 3, 0, 2, 0, 2, 0x0000006000000000 },		/* TCR_EL1, TBI0 and TBI1 */
+	{ 3, 0, 2, 0, 1, 0x0007000000000000 },		/* TTBR1_EL1, the ASID */
+	{ 3, 0, 2, 0, 2, 0x0000007000400000 },		/* TCR_EL1: TBI0, TBI1, AS, A1 */
 	{ 3, 0, 10, 2, 0, 0xffffffff00000000 },		/* MAIR_EL1, what no entry uses */
 	{ 3, 0, 14, 1, 0, 0x303 },			/* CNTKCTL_EL1 */
 	{ 3, 0, 4, 0, 0, 0xf00003c0 },			/* SPSR_EL1 */
@@ -105,6 +109,13 @@ static const struct toggled toggled[] = {
 	{ 3, 2, 0, 0, 0, 0x1 },				/* CSSELR_EL1 */
 	{ 2, 0, 0, 2, 2, 0x1000 },			/* MDSCR_EL1 */
 	{ 3, 3, 14, 3, 2, 0xffffffffffffffff },		/* CNTV_CVAL_EL0 */
+	{ 3, 3, 14, 2, 2, 0xffffffffffffffff },		/* CNTP_CVAL_EL0 */
+	{ 3, 0, 4, 6, 0, 0xf8 },			/* ICC_PMR_EL1 */
+	{ 3, 0, 12, 12, 4, 0x2 },			/* ICC_CTLR_EL1, EOImode */
+	{ 3, 0, 12, 12, 6, 0x1 },			/* ICC_IGRPEN0_EL1 */
+	{ 3, 0, 12, 12, 7, 0x1 },			/* ICC_IGRPEN1_EL1 */
+	{ 2, 0, 0, 0, 4, 0x0000fffffffffffc },		/* DBGBVR0_EL1 */
+	{ 2, 0, 0, 0, 6, 0x0000fffffffffffc },		/* DBGWVR0_EL1 */
 };
 
 static void toggle_register(struct sequence *s)
@@ -130,6 +141,9 @@ static const struct readable readable[] = {
 	{ 3, 0, 4, 0, 1 }, { 3, 0, 4, 1, 0 }, { 3, 0, 5, 2, 0 }, { 3, 0, 13, 0, 1 },
 	{ 3, 0, 13, 0, 4 }, { 3, 3, 13, 0, 2 }, { 3, 3, 4, 2, 0 }, { 3, 3, 4, 2, 1 },
 	{ 3, 0, 4, 2, 0 }, { 3, 0, 4, 2, 2 }, { 3, 0, 12, 1, 0 }, { 3, 3, 14, 3, 2 },
+	{ 3, 3, 14, 2, 2 }, { 3, 0, 4, 6, 0 }, { 3, 0, 12, 12, 7 }, { 3, 0, 12, 12, 6 },
+	{ 3, 0, 12, 12, 0 }, { 3, 0, 12, 12, 2 }, { 3, 0, 12, 11, 3 },	/* IAR1 HPPIR1 RPR */
+	{ 2, 0, 0, 0, 4 }, { 2, 0, 0, 0, 6 }, { 2, 0, 1, 1, 4 },
 	/* EL2 and EL3: undefined at EL1 and EL0. */
 	{ 3, 4, 1, 1, 0 }, { 3, 4, 2, 1, 0 }, { 3, 4, 4, 1, 0 }, { 3, 5, 1, 0, 0 },
 	{ 3, 6, 1, 1, 0 }, { 3, 4, 14, 0, 3 },
@@ -189,20 +203,24 @@ static const u64 places[] = {
 static const u32 accesses[] = {
 	0xf9400000, 0xf9000000, 0xb9400000, 0xb9000000, 0x79400000, 0x79000000,	/* LDR STR W H */
 	0x39400000, 0x39000000, 0xb9800000, 0x79800000, 0x39800000,	/* LDRB STRB LDRS* */
-	0xf8400800, 0xf8000800, 0x38400800, 0x78000800,	/* LDTR STTR LDTRB STTRH */
 	0xf8408400, 0xf8008400, 0xf85f8c00, 0xf81f8c00,	/* post +8, pre -8 */
 	0xf8403000, 0xf8005000,	/* LDUR +3, STUR +5 */
 };
 
 static const u32 pair_accesses[] = { 0xa9400000, 0xa9000000, 0x29400000, 0x69400000, 0xa8c10000 };
 
-static void emit_address(struct sequence *s)
+static void emit_place(struct sequence *s, u64 place)
 {
 	u64 offset = choose(s, 480) * 8 + 16;
 
 	if (!choose(s, 4))
 		offset += choose(s, 8);
-	emit_constant(s, ADDRESS, CHOOSE_OF(s, places) + offset);
+	emit_constant(s, ADDRESS, place + offset);
+}
+
+static void emit_address(struct sequence *s)
+{
+	emit_place(s, CHOOSE_OF(s, places));
 }
 
 static void access_memory(struct sequence *s)
@@ -214,6 +232,125 @@ static void access_memory(struct sequence *s)
 		emit(s, CHOOSE_OF(s, accesses) | ADDRESS << 5 | data_register(s));
 	if (!choose(s, 4))
 		emit(s, CHOOSE_OF(s, pair_accesses) | (rt ^ 1) << 10 | ADDRESS << 5 | rt);
+}
+
+/*
+ * LDTR and STTR where EL1 may do no more than EL0: a hypervisor whose virtual EL1 runs at
+ * EL0 cannot tell them from LDR and STR elsewhere.
+ */
+static void access_unprivileged(struct sequence *s)
+{
+	static const u32 unprivileged[] = {
+		0xf8400800, 0xf8000800, 0x38400800, 0x78000800,	/* LDTR STTR LDTRB STTRH */
+		0xb8800800, 0x38c00800,				/* LDTRSW LDTRSB */
+	};
+	static const u64 equal[] = {
+		K_USER, K_USER, K_OLD, K_UNMAPPED, K_UNMAPPED_1, K_OUTSIDE,
+		U_DATA, U_DATA, U_READONLY, U_OLD, U_UNMAPPED, U_UNMAPPED_2, U_OUTSIDE,
+	};
+
+	emit_place(s, CHOOSE_OF(s, equal));
+	emit(s, CHOOSE_OF(s, unprivileged) | ADDRESS << 5 | data_register(s));
+}
+
+/*
+ * ---- devices: aligned, and only in forms that hardware describes to a hypervisor. Signed
+ * loads are not among them: QEMU's CPUs do not say that they are.
+ */
+
+/* Loads and stores by size; bits 0 to 9 are registers. */
+static const u32 device_words[] = {
+	0xb9400000, 0xb9000000,			/* LDR STR */
+	0xb8400000, 0xb8000000, 0xb83f6800, 0xb87f6800,	/* LDUR STUR; STR LDR by register */
+	0x88dffc00, 0x889ffc00,			/* LDAR STLR */
+};
+static const u32 device_bytes[] = { 0x39400000, 0x39000000 };
+static const u32 device_others[] = { 0x79400000, 0xf9400000 };
+
+/* User space's: the PL031's match, mask and identity registers, and some that are none. */
+static void access_clock(struct sequence *s)
+{
+	static const u16 offsets[] = { 0x4, 0x4, 0x10, 0x10, 0xfe0, 0xfe8, 0xff0, 0xff8, 0x20, 0x800 };
+
+	emit(s, encode_add(ADDRESS, CLOCK, CHOOSE_OF(s, offsets)));
+	emit(s, CHOOSE_OF(s, device_words) | ADDRESS << 5 | data_register(s));
+	if (!choose(s, 3)) {
+		emit(s, encode_add(ADDRESS, CLOCK, 0xfe0 + choose(s, 4) * 8));
+		emit(s, CHOOSE_OF(s, device_others) | ADDRESS << 5 | data_register(s));
+	}
+}
+
+/* The kernel's: shared interrupts 32 to 63, which nothing turns on. */
+static void access_distributor(struct sequence *s)
+{
+	static const u16 offsets[] = {
+		0x000, 0x104,				/* CTLR, ISENABLER1: for reading */
+		0x084, 0x184, 0x204, 0x284,		/* IGROUPR1 ICENABLER1 IS/ICPENDR1 */
+		0xc08, 0xc0c, 0x420, 0x43c,		/* ICFGR2, 3, IPRIORITYR8, 15 */
+	};
+	u32 at = choose(s, ARRAY_SIZE(offsets)), word = CHOOSE_OF(s, device_words);
+
+	s->uses_distributor = true;
+	if (choose(s, 3)) {
+		emit(s, encode_add(ADDRESS, DISTRIBUTOR, offsets[at]));
+		if (at < 2)
+			word = device_words[0];
+		emit(s, word | ADDRESS << 5 | data_register(s));
+		return;
+	}
+	emit(s, encode_add(ADDRESS, DISTRIBUTOR, 0x420 + choose(s, 32)));
+	emit(s, CHOOSE_OF(s, device_bytes) | ADDRESS << 5 | data_register(s));
+}
+
+/*
+ * An interrupt to this CPU. When it comes is known: it is pending with the write, and
+ * taken before the next instruction that PSTATE and the CPU interface let it in at.
+ */
+static void interrupt_self(struct sequence *s)
+{
+	emit_constant(s, SCRATCH, (u64)choose(s, SEQUENCE_SGIS) << 24 | 1);
+	emit(s, encode_system(false, 3, 0, 12, 11, 5, SCRATCH));	/* ICC_SGI1R_EL1 */
+	emit(s, ENCODE_ISB);
+	if (choose(s, 2))
+		emit(s, encode_system(false, 0, 3, 4, 2, 7, ZERO_REGISTER));	/* DAIFClr #I */
+}
+
+/*
+ * Over to the code's physical address, MMU off, an access or two, MMU on, and back. What
+ * both states touch is cleaned first. At EL0 it goes wrong at the jump, and on behind it.
+ */
+static void turn_mmu_off(struct sequence *s)
+{
+	unsigned int count = 1 + choose(s, 3);
+	unsigned int off = 9, back = off + 1 + 4 + count + 4;	/* behind the ADRs */
+	static const u32 plain[] = { 0xf9400000, 0xf9000000, 0xb9400000, 0x39000000, 0x79400000 };
+
+	emit(s, encode_add(ADDRESS, PTE_BASE, choose(s, 500) * 8));
+	emit(s, encode_system(false, 1, 3, 7, 14, 1, ADDRESS));		/* DC CIVAC */
+	emit(s, ENCODE_DSB);
+	emit(s, encode_adr(LINK, back));
+	emit(s, encode_adr(SCRATCH, off));
+	emit(s, encode_system(false, 1, 0, 7, 8, 0, SCRATCH));		/* AT S1E1R */
+	emit(s, ENCODE_ISB);
+	emit(s, encode_system(true, 3, 0, 7, 4, 0, SCRATCH + 1));
+	emit(s, encode_and_page(SCRATCH + 1, SCRATCH + 1));
+	emit(s, encode_and_low12(SCRATCH + 2, SCRATCH));
+	emit(s, encode_alu(0x8b000000, SCRATCH + 1, SCRATCH + 1, SCRATCH + 2));
+	emit(s, ENCODE_NOP);
+	emit(s, encode_branch_to(SCRATCH + 1));
+	emit(s, encode_system(true, 3, 0, 1, 0, 0, SCRATCH + 2));
+	emit(s, encode_flip_bit0(SCRATCH, SCRATCH + 2));
+	emit(s, encode_system(false, 3, 0, 1, 0, 0, SCRATCH));
+	emit(s, ENCODE_ISB);
+	while (count--)
+		emit(s, CHOOSE_OF(s, plain) | ADDRESS << 5 | data_register(s));
+	emit(s, ENCODE_DSB);
+	emit(s, encode_system(false, 3, 0, 1, 0, 0, SCRATCH + 2));
+	emit(s, ENCODE_ISB);
+	emit(s, encode_branch_to(LINK));
+	emit(s, encode_move(false, SCRATCH, 0, 0));
+	emit(s, encode_move(false, SCRATCH + 1, 0, 0));
+	emit(s, encode_move(false, SCRATCH + 2, 0, 0));
 }
 
 static void maintain_caches(struct sequence *s)
@@ -380,9 +517,10 @@ static const struct {
 } operations[] = {
 	{ arithmetic, 14 }, { branch_over, 4 }, { toggle_register, 16 }, { read_register, 14 },
 	{ peek_register, 4 }, { immediate_pstate, 6 }, { switch_vectors, 2 },
-	{ access_memory, 26 }, { maintain_caches, 5 }, { translate, 6 }, { change_entry, 12 },
+	{ access_memory, 24 }, { access_unprivileged, 4 }, { maintain_caches, 5 }, { translate, 6 }, { change_entry, 12 },
 	{ invalidate, 5 }, { call, 6 }, { jump, 3 }, { return_to_mode, 8 },
-	{ wait_for_event, 1 }, { floating_point, 4 }, { barrier, 2 },
+	{ wait_for_event, 1 }, { floating_point, 4 }, { barrier, 2 }, { turn_mmu_off, 3 },
+	{ access_clock, 3 }, { access_distributor, 4 }, { interrupt_self, 4 },
 };
 
 static void one_operation(struct sequence *s)
@@ -408,6 +546,7 @@ void sequence_generate(struct sequence *sequence, u64 seed)
 
 	sequence->rng = seed * 0xd1342543de82ef95UL + 1;
 	sequence->length = 0;
+	sequence->uses_distributor = false;
 	sequence->mode = CHOOSE_OF(sequence, modes);
 	for (i = 0; i < DATA_REGISTERS; i++)
 		sequence->x[i] = random_next(&sequence->rng) >> choose(sequence, 64);

@@ -7,8 +7,8 @@
  * feature that Armv8.0 leaves open, or on an entry that a TLB may or may not hold.
  *
  * Registers: x0 to x15 are data, x16 to x18 scratch, x20 an address, x30 a link.
- * Given by the runner and never changed: x24, x25 the two vector tables, x26 the data
- * page's entry without attributes, x28 and x29 where the entries of K_CHANGE and
+ * Given by the runner and never changed: x22 the interrupt distributor, x23 the clock, both
+ * devices; x24, x25 the two vector tables, x26 the data page's entry without attributes, x28 and x29 where the entries of K_CHANGE and
  * U_CHANGE are. Free of the machine, so that it is tested on the development machine.
  */
 #ifndef GUESTS_RANDOM_GENERATE_H
@@ -18,6 +18,7 @@
 
 #define SEQUENCE_MAX 1000	/* words, the end included */
 #define SEQUENCE_UNITS 48	/* operations, at most */
+#define SEQUENCE_SGIS 4		/* software interrupts that it sends itself: 0 to 3 */
 
 struct sequence {
 	u64 rng;
@@ -26,6 +27,8 @@ struct sequence {
 	unsigned int units;
 	/* Where it starts: 0 EL1h, 1 EL1t, 2 EL0. */
 	unsigned int mode;
+	/* It may leave something in the distributor. */
+	bool uses_distributor;
 	/* First values of x0 to x15. */
 	u64 x[16];
 };

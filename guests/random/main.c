@@ -14,12 +14,14 @@
 
 #define MAX_EVENTS 1000
 #define CODE_OFFSET (ARENA_CODE_SIZE - 1UL)
-#define FIRST_GIVEN 24
+#define FIRST_GIVEN 22
 #define END_IMMEDIATE 0xe0d
 #define CLASS_ILLEGAL 0x0e
 #define CLASS_SVC 0x15
+#define CLASS_NONE 0x3f	/* of an interrupt: it goes on where it was */
 #define PSTATE_IL (1UL << 20)
 #define PSTATE_MODE 0x1fUL
+#define GICR_SGI 0x10000
 #define PTE_FROM_DATA 0x0000fffffffff000UL
 
 static struct sequence sequence;
@@ -65,6 +67,65 @@ static void clear_fp(void)
 	isb();
 }
 
+/* In a form that hardware describes to a hypervisor; a compiler may choose another. */
+static void device_write(u64 address, u32 value)
+{
+	asm volatile("str %w0, [%1]" : : "r" (value), "r" (address) : "memory");
+}
+
+/* Nothing pending, nothing active, everything let through. */
+static void reset_interrupts(void)
+{
+	u64 sgi = machine.gic_redistributor.base + GICR_SGI;
+
+	write_sysreg(s3_0_c12_c12_7, 0);	/* ICC_IGRPEN1 */
+	isb();
+	device_write(sgi + 0x280, 0xf);		/* ICPENDR0 */
+	device_write(sgi + 0x380, 0xf);		/* ICACTIVER0 */
+	dsb();
+	write_sysreg(s3_0_c12_c9_0, 0);		/* ICC_AP1R0 */
+	write_sysreg(s3_0_c4_c6_0, 0xf0);	/* ICC_PMR */
+	write_sysreg(s3_0_c12_c12_4, 0);	/* ICC_CTLR */
+	write_sysreg(s3_0_c12_c12_6, 0);	/* ICC_IGRPEN0, 1 */
+	write_sysreg(s3_0_c12_c12_7, 1);
+	isb();
+}
+
+/* Priorities of their own: which of two equal ones comes first is anybody's choice. */
+static void enable_interrupts(void)
+{
+	u64 sgi = machine.gic_redistributor.base + GICR_SGI;
+	u32 priorities = 0, i;
+
+	for (i = 0; i < SEQUENCE_SGIS; i++) {
+		gic_enable(0, i);
+		priorities |= (0x30 + 0x20 * i) << 8 * i;
+	}
+	device_write(sgi + 0x400, priorities);	/* IPRIORITYR0 */
+	dsb();
+}
+
+/* What sequences may leave in devices and in the interrupt controller's registers. */
+static void reset_devices(void)
+{
+	u64 gic = machine.gic_distributor.base;
+	unsigned int i;
+
+	device_write(machine.rtc.base + 0x4, 0);
+	device_write(machine.rtc.base + 0x10, 0);
+	reset_interrupts();
+	if (!sequence.uses_distributor)
+		return;
+	device_write(gic + 0x084, 0xffffffff);	/* IGROUPR1 */
+	device_write(gic + 0x184, 0xffffffff);	/* ICENABLER1 */
+	device_write(gic + 0x284, 0xffffffff);	/* ICPENDR1 */
+	device_write(gic + 0xc08, 0);		/* ICFGR2, 3 */
+	device_write(gic + 0xc0c, 0);
+	for (i = 0; i < 32; i += 4)
+		device_write(gic + 0x420 + i, 0);	/* IPRIORITYR8 to 15 */
+	dsb();
+}
+
 static void prepare(struct probe_state *state)
 {
 	static const u64 pstates[] = { PSTATE_EL1H, PSTATE_EL1T, PSTATE_EL0 };
@@ -74,6 +135,8 @@ static void prepare(struct probe_state *state)
 	*state = (struct probe_state){ 0 };
 	for (i = 0; i < ARRAY_SIZE(sequence.x); i++)
 		state->x[i] = sequence.x[i];
+	state->x[22] = machine.gic_distributor.base;
+	state->x[23] = machine.rtc.base;
 	state->x[24] = (u64)probe_vectors;
 	state->x[25] = (u64)probe_vectors_second;
 	state->x[26] = arena_data_physical();
@@ -87,6 +150,10 @@ static void prepare(struct probe_state *state)
 	write_sysreg(csselr_el1, 0);
 	write_sysreg(cntv_ctl_el0, 0);
 	write_sysreg(cntv_cval_el0, 0);
+	write_sysreg(cntp_cval_el0, 0);
+	write_sysreg(dbgbvr0_el1, 0);
+	write_sysreg(dbgwvr0_el1, 0);
+	reset_devices();
 	isb();
 }
 
@@ -114,16 +181,36 @@ static u64 placeless(u64 address)
 
 static void note_event(const struct probe_state *state)
 {
-	u64 far = far_is_defined(state->esr) ? placeless(state->far) : 0;
+	u64 esr = is_synchronous(state->vector) ? state->esr : 0;
+	u64 far = far_is_defined(esr) ? placeless(state->far) : 0;
 
 	mix(state->vector);
 	mix(state->pc);
 	mix(state->pstate);
-	mix(state->esr);
+	mix(esr);
 	mix(far);
 	if (tracing)
 		say("event vector=%lx pc=%lx spsr=%lx esr=%lx far=%lx\n", state->vector,
-		    state->pc, state->pstate, state->esr, far);
+		    state->pc, state->pstate, esr, far);
+}
+
+#define NO_INTERRUPT 1020
+#define ICC_CTLR_EOIMODE 2
+
+/* A sequence may have acknowledged it itself, and another one before. */
+static void take_interrupt(void)
+{
+	u32 irq = gic_acknowledge();
+
+	mix(irq);
+	if (tracing)
+		say("interrupt %u\n", irq);
+	if (irq >= NO_INTERRUPT)
+		return;
+	gic_end(irq);
+	if (read_sysreg(s3_0_c12_c12_4) & ICC_CTLR_EOIMODE)
+		write_sysreg(s3_0_c12_c11_1, irq);	/* ICC_DIR */
+	isb();
 }
 
 static bool is_end(const struct probe_state *state)
@@ -140,12 +227,14 @@ static bool resume(struct probe_state *state, u64 *reached)
 	unsigned int class = esr_class(state->esr);
 	u64 pc = state->pc;
 
-	if (!is_synchronous(state->vector))
-		return false;
+	if (!is_synchronous(state->vector)) {
+		take_interrupt();
+		class = CLASS_NONE;
+	}
 	state->pstate &= ~PSTATE_IL;
 	if (!in_code(pc) || pc & 3)
 		pc = state->x[30];	/* a jump that went wrong: behind it */
-	else if (class != CLASS_ILLEGAL && class != CLASS_SVC)
+	else if (class != CLASS_ILLEGAL && class != CLASS_SVC && class != CLASS_NONE)
 		pc += 4;
 	if (!in_code(pc) || (pc & CODE_OFFSET) < *reached)
 		return false;
@@ -186,6 +275,9 @@ static void note_final(const struct probe_state *state)
 	note_register("tpidr_el0", read_sysreg(tpidr_el0));
 	note_register("tpidr_el1", read_sysreg(tpidr_el1));
 	note_register("cntv_cval", read_sysreg(cntv_cval_el0));
+	note_register("cntp_cval", read_sysreg(cntp_cval_el0));
+	note_register("pmr", read_sysreg(s3_0_c4_c6_0));
+	note_register("igrpen1", read_sysreg(s3_0_c12_c12_7));
 	note_register("vectors", read_sysreg(vbar_el1) == (u64)probe_vectors);
 	note_register("upper", *arena_entry(K_CHANGE) & ~data);
 	note_register("lower", *arena_entry(U_CHANGE) & ~data);
@@ -227,6 +319,9 @@ void guest_main(void)
 
 	tracing = machine_option(&machine, "trace", 0);
 	arena_init();
+	if (!gic_init(0))
+		return;
+	enable_interrupts();
 	to_disk = disk_open();
 	for (seed = first; seed < first + count; seed++) {
 		events = run_sequence(seed);
