@@ -29,6 +29,7 @@ class Host:
     el2: bool = True
     module: Path | None = None
     smp: int = 1
+    count: bool = False  # deterministic, whatever else the machine does; one CPU
 
     def __str__(self) -> str:
         return f"{'kvm' if self.el2 else 'module'}-{self.cpu}-{self.kernel}"
@@ -107,6 +108,7 @@ def run_guests(
         cpu=host.cpu,
         kernel=host.kernel,
         smp=host.smp,
+        count=host.count,
         timeout=timeout,
         modules=[Module(str(host.module))] if host.module else (),
         files={
