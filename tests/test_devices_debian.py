@@ -64,6 +64,22 @@ wait $vm; show balloon
 echo "== shmem"; cat /tmp/shmem
 """
 
+INFLATE = """
+vm blown balloon,idle --name blown
+given() {
+    for try in $(seq 600); do
+        armvisor stat blown --json >/tmp/stat
+        grep -q "\\"actual_pages\\":$1[,}]" /tmp/stat && return
+        sleep 0.1
+    done
+    echo "the guest has not given $1 pages"; cat /tmp/stat; return 1
+}
+for try in $(seq 600); do grep -q guest.idle /tmp/blown.out && break; sleep 0.1; done
+armvisor balloon blown 64M; given 16384
+armvisor balloon blown 16M; given 4096
+armvisor stop blown; wait $vm || true; show blown
+"""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -219,6 +235,14 @@ def test_a_large_transfer_arrives_and_its_exits_are_bounded():
     assert net["notifications"] < 45 * row.mebibytes, net
     # Each interrupt costs two exits, for InterruptStatus and InterruptACK.
     assert net["interrupts"] < 80 * row.mebibytes, net
+
+
+def test_a_guest_gives_and_takes_what_the_balloon_asks():
+    shown = run(INFLATE, Row("6.12", "cortex-a72", 1, 16))
+    balloon = counters(shown["blown"])["balloon"]
+    assert balloon["inflated_pages"] >= 16384
+    assert balloon["deflated_pages"] >= 16384 - 4096
+    assert balloon["release_failed"] == balloon["refused_pages"] == 0
 
 
 def test_free_memory_goes_back_to_the_host():

@@ -46,6 +46,8 @@ pub enum Command {
     Resume(VmArgs),
     /// End a VM at once, as pulling the plug does
     Stop(VmArgs),
+    /// Ask a VM's guest to give memory back to the host, or to take it again
+    Balloon(BalloonArgs),
     /// List the VMs that run
     List {
         /// Print JSON
@@ -65,6 +67,15 @@ pub struct VmArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BalloonArgs {
+    #[command(flatten)]
+    pub vm: VmArgs,
+    /// How much of its memory the guest is to do without, in all, such as 128M; 0 for none
+    #[arg(value_parser = size::parse)]
+    pub size: u64,
 }
 
 #[derive(Debug, Args)]
@@ -387,6 +398,21 @@ mod tests {
             let error = run(args).unwrap_err();
             assert!(error.contains(sentence), "{args:?}: {error}");
         }
+    }
+
+    #[test]
+    fn a_balloon_has_a_vm_and_a_size() {
+        let parse = |size: &str| Cli::try_parse_from(["armvisor", "balloon", "vm", size]);
+        match parse("128M").unwrap().command {
+            Command::Balloon(args) => assert_eq!((&*args.vm.vm, args.size), ("vm", 128 << 20)),
+            other => panic!("{other:?}"),
+        }
+        assert!(
+            parse("much")
+                .unwrap_err()
+                .to_string()
+                .contains("whole number")
+        );
     }
 
     #[test]

@@ -60,6 +60,9 @@ fn carry_out(cli: &Cli) -> Result<u8> {
         Command::Pause(args) => simple(&run, args, Request::Pause)?,
         Command::Resume(args) => simple(&run, args, Request::Resume)?,
         Command::Stop(args) => simple(&run, args, Request::Stop)?,
+        Command::Balloon(args) => {
+            simple(&run, &args.vm, Request::Balloon { bytes: args.size })?;
+        }
         Command::List { json: as_json } => {
             let stats = client::list(&run)?;
             print(&if *as_json {

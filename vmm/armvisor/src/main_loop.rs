@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use armvisor_devices::IoThread;
+use armvisor_devices::balloon::BalloonControl;
 use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 use vmm_sys_util::eventfd::EventFd;
 
@@ -99,6 +100,7 @@ pub struct MainLoop {
     pub server: Server,
     /// Whether KVM collects the UART's characters.
     pub coalesced: bool,
+    pub balloon: BalloonControl,
     /// Makes the figures that `armvisor stat` shows.
     pub stat: Box<dyn Fn(State) -> Stat>,
 }
@@ -265,6 +267,7 @@ impl MainLoop {
             shared,
             vcpus,
             io,
+            balloon,
             stat,
             ..
         } = self;
@@ -278,6 +281,10 @@ impl MainLoop {
                 }
                 Reply::done()
             }
+            Request::Balloon { bytes } => match balloon.set_target(bytes) {
+                Ok(()) => Reply::done(),
+                Err(error) => Reply::error(error.to_string()),
+            },
             Request::Stop => {
                 shared.end(End::Stopped {
                     by: "armvisor stop",

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use armvisor_devices::balloon::BalloonControl;
 use armvisor_devices::virtio::VirtioDevice;
 use armvisor_devices::{IoThread, QUEUE_NOTIFY, VirtioMmio};
 
@@ -15,6 +16,12 @@ use crate::memory::Memory;
 use crate::outcome::Refusal;
 use crate::vm::Irqfd;
 
+/// The devices of a VM, and the handle of the one that takes requests.
+pub struct Attached {
+    pub devices: Vec<VirtioMmio>,
+    pub balloon: BalloonControl,
+}
+
 /// Makes all devices and wires them up, in the order that names them in the guest.
 pub fn attach(
     vm: &Vm,
@@ -22,8 +29,8 @@ pub fn attach(
     io: &IoThread,
     args: &RunArgs,
     memory: &Memory,
-) -> anyhow::Result<Vec<VirtioMmio>> {
-    let devices = make(args, memory)?;
+) -> anyhow::Result<Attached> {
+    let (devices, balloon) = make(args, memory)?;
     if devices.len() > layout::VIRTIO_MAX as usize {
         let most = layout::VIRTIO_MAX;
         return Err(
@@ -34,14 +41,20 @@ pub fn attach(
     for (index, device) in devices.into_iter().enumerate() {
         attached.push(wire(vm, bus, io, memory, index as u32, device)?);
     }
-    Ok(attached)
+    Ok(Attached {
+        devices: attached,
+        balloon,
+    })
 }
 
 fn host(error: armvisor_devices::Error) -> Refusal {
     Refusal::host(error.to_string())
 }
 
-fn make(args: &RunArgs, memory: &Memory) -> Result<Vec<Box<dyn VirtioDevice>>, Refusal> {
+fn make(
+    args: &RunArgs,
+    memory: &Memory,
+) -> Result<(Vec<Box<dyn VirtioDevice>>, BalloonControl), Refusal> {
     use armvisor_devices::balloon::{Backing, Balloon};
     use armvisor_devices::block::{Block, BlockConfig};
     use armvisor_devices::net::{Net, NetConfig};
@@ -74,10 +87,10 @@ fn make(args: &RunArgs, memory: &Memory) -> Result<Vec<Box<dyn VirtioDevice>>, R
         devices.push(Box::new(Vsock::new(&config).map_err(host)?));
     }
     let release = Backing::new(memory.guest.clone());
-    let (balloon, _) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
+    let (balloon, control) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
     devices.push(Box::new(balloon));
     devices.push(Box::new(Rng::default()));
-    Ok(devices)
+    Ok((devices, control))
 }
 
 fn wire(

@@ -112,7 +112,7 @@ struct Built {
     io: IoThread,
     uart: ConsoleUart,
     coalesced: bool,
-    virtio: Vec<VirtioMmio>,
+    virtio: virtio::Attached,
     vm_stats: Option<File>,
 }
 
@@ -170,7 +170,7 @@ impl Built {
             memory_bytes,
             start,
             vcpus: Vec::new(),
-            virtio: self.virtio,
+            virtio: self.virtio.devices,
             vm: self.vm_stats,
             _gic: self.gic.1,
         };
@@ -190,6 +190,7 @@ impl Built {
             signals,
             server: Server::new(socket)?,
             coalesced: self.coalesced,
+            balloon: self.virtio.balloon,
             stat: Box::new(move |state| sources.stat(state)),
         })
     }
@@ -296,7 +297,7 @@ fn write_fdt(
         gic: built.gic.0,
         bootargs: &command_line(&args.append),
         initrd,
-        virtio: built.virtio.len() as u32,
+        virtio: built.virtio.devices.len() as u32,
         seeds: seeds.as_ref(),
     })
     .map_err(|error| Refusal::usage(format!("--append: {error}")))?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Talking to a running VM: one JSON object a line, on the VM's socket in the run directory.
 //!
-//! Request: `{"command": "stat" | "pause" | "resume" | "stop"}`. Reply: `{"ok": true, ...}` with
+//! Request: `{"command": "stat" | "pause" | "resume" | "stop"}` or
+//! `{"command": "balloon", "bytes": N}`. Reply: `{"ok": true, ...}` with
 //! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`. What is not a request gets
 //! an error reply and the connection is closed.
 
@@ -20,6 +21,10 @@ pub enum Request {
     Pause,
     Resume,
     Stop,
+    /// The guest is to give up this much of its memory, in all.
+    Balloon {
+        bytes: u64,
+    },
 }
 
 /// A request longer than this is not one.
@@ -104,7 +109,16 @@ mod tests {
     fn the_wire_format_is_what_the_documentation_says() {
         let request: Request = serde_json::from_str(r#"{"command":"stat"}"#).unwrap();
         assert_eq!(request, Request::Stat);
-        assert!(serde_json::from_str::<Request>(r#"{"command":"fly"}"#).is_err());
+        let request: Request = serde_json::from_str(r#"{"command":"balloon","bytes":9}"#).unwrap();
+        assert_eq!(request, Request::Balloon { bytes: 9 });
+        for wrong in [
+            r#"{"command":"fly"}"#,
+            r#"{"command":"balloon"}"#,
+            r#"{"command":"balloon","bytes":-1}"#,
+            r#"{"command":"balloon","bytes":1,"and":2}"#,
+        ] {
+            assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
+        }
         assert_eq!(
             serde_json::to_string(&Reply::done()).unwrap(),
             r#"{"ok":true}"#

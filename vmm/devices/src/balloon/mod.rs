@@ -408,6 +408,15 @@ impl VirtioDevice for Balloon {
             ("refused_pages", c.refused),
             ("release_failed", c.failed),
             ("stats", c.stats),
+            // Not counters: what was asked for, and what the guest has given.
+            (
+                "target_pages",
+                self.shared.target.load(Ordering::Acquire).into(),
+            ),
+            (
+                "actual_pages",
+                self.shared.actual.load(Ordering::Acquire).into(),
+            ),
         ]
     }
 }
