@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The commands that the documents show: each is run here as it stands there, or by another test.
+
+A command of a document is a line of a fenced block marked `sh`. One that this file does not know
+fails, and so does a row here that no document has any more.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, sorted(TOP.glob("*/*.md")))]
+
+# Run here, from the checkout's top: what standard output must hold.
+RUN = {
+    "make demo": r"This is Debian in a VM: Linux (?s:.*)Where the time went",
+    "bin/lab board run -- uname -a": r"^Linux .* aarch64 GNU/Linux$",
+    "bin/lab board run --el2 --cpu cortex-a76 --kernel 7.2 -- ls -l /dev/kvm": r"^crw.* /dev/kvm$",
+    "bin/lab board run --el2 --count -- true": r"^$",
+    "make -C module check-symbols": r"",
+}
+
+# Run by others, as a whole or with other names of files and VMs: where, and what to find there.
+ELSEWHERE = {
+    "make test": (".ci/run", "make test"),
+    "make figures": ("tests/test_figures.py", "figures"),
+    "make -C module KVER=6.12": ("tests/built.py", "KVER="),
+    "make -C module test": ("tools/test.py", '"module", "test"'),
+    "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
+    "target/release/armvisor run ": ("tests/debian_runs.py", "armvisor run "),
+    "armvisor list": ("tests/test_vmm_life.py", "armvisor list"),
+    "armvisor stat VM --json": ("tests/test_vmm_life.py", "armvisor stat"),
+    "armvisor pause VM": ("tests/test_vmm_life.py", "armvisor pause"),
+    "armvisor resume VM": ("tests/test_vmm_life.py", "armvisor resume"),
+    "armvisor balloon VM 128M": ("tests/test_devices_debian.py", "armvisor balloon"),
+    "armvisor stop VM": ("tests/test_vmm_life.py", "armvisor stop"),
+}
+
+
+def shown() -> list[str]:
+    """Every command that a document shows, in order, once."""
+    commands: dict[str, None] = {}
+    for document in DOCUMENTS:
+        text = (TOP / document).read_text()
+        for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+            for line in block.splitlines():
+                command = line.partition(" #")[0].strip()
+                if command:
+                    commands[command] = None
+    return list(commands)
+
+
+def elsewhere(command: str) -> list[str]:
+    """The rows that mean `command`: itself, or where a row ends in a blank, its beginning."""
+    return [
+        known
+        for known in ELSEWHERE
+        if command == known or (known.endswith(" ") and command.startswith(known))
+    ]
+
+
+def test_every_command_is_run_somewhere():
+    unknown = [c for c in shown() if c not in RUN and not elsewhere(c)]
+    assert not unknown
+
+
+def test_nothing_is_run_that_no_document_shows():
+    commands = shown()
+    assert not [c for c in RUN if c not in commands]
+    used = {known for command in commands for known in elsewhere(command)}
+    assert set(ELSEWHERE) == used
+
+
+@pytest.mark.parametrize(("where", "what"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_the_other_place_has_it(where: str, what: str):
+    assert what in (TOP / where).read_text()
+
+
+@pytest.mark.parametrize("command", RUN)
+def test_command(command: str):
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=TOP, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert re.search(RUN[command], done.stdout, re.M), done.stdout[-2000:]
