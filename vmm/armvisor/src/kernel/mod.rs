@@ -13,10 +13,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use armvisor_devices::GuestMemory;
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryRegion};
 
 use crate::outcome::Refusal;
 use crate::size::{self, KIB};
+use crate::sys;
 use compressed::Compression;
 use image::Header;
 
@@ -108,12 +109,34 @@ fn open(what: &str, path: &Path) -> Result<(File, u64), Refusal> {
     }
 }
 
-/// Reads a file to its place in guest memory: one copy, by the host's kernel. (Mapping the file and
-/// copying it here takes as many instructions, and lets whoever shortens it kill us.)
+/// Copies a file to its place in guest memory: one copy, by the host's kernel. (Mapping the file and
+/// copying it here would let whoever shortens it kill us.)
 fn copy(mut file: File, len: u64, memory: &GuestMemory, to: GuestAddress) -> Result<(), String> {
+    if spliced(&file, len, memory, to) {
+        return Ok(());
+    }
     memory
         .read_exact_volatile_from(to, &mut file, len as usize)
         .map_err(|error| format!("cannot be read: {error}"))
+}
+
+/// Copies from file to file, where guest memory is one, past our mapping of it: that saves the faults
+/// that fill the mapping, and the clearing of huge pages that are written over at once. False if it
+/// has to be done the other way, or if that is to say what is wrong.
+fn spliced(file: &File, len: u64, memory: &GuestMemory, to: GuestAddress) -> bool {
+    let Some((region, at)) = memory.to_region_addr(to) else {
+        return false;
+    };
+    let Some(target) = region.file_offset().filter(|_| len <= region.len() - at.0) else {
+        return false;
+    };
+    match sys::splice::copy(file, target.file(), target.start() + at.0, len) {
+        Ok(done) => done == len,
+        Err(error) => {
+            log::debug!("reading, because the host cannot splice this: {error}");
+            false
+        }
+    }
 }
 
 fn load_compressed(
@@ -137,10 +160,10 @@ fn load_compressed(
 
 /// Where a kernel with this header goes, if it fits.
 fn place(header: Header, file_len: u64, memory: &GuestMemory) -> Result<Loaded, String> {
-    let base = memory.iter().next().map_or(GuestAddress(0), |region| {
-        use vm_memory::GuestMemoryRegion;
-        region.start_addr()
-    });
+    let base = memory
+        .iter()
+        .next()
+        .map_or(GuestAddress(0), |region| region.start_addr());
     let size = header.memory_size(file_len);
     let available = room_from(memory, base);
     let end = header

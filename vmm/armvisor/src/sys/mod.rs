@@ -9,6 +9,7 @@ pub mod kvm;
 pub mod memory;
 pub mod ring;
 pub mod signal;
+pub mod splice;
 pub mod stats;
 pub mod tty;
 
