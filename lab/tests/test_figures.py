@@ -8,7 +8,7 @@ import pytest
 
 from armvisor_lab import cli, programs, results
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, run
+from armvisor_lab.figures import Measurement, Outcome, lat, run
 
 OUTPUT = """\
 [    0.931132] Run /init as init process\r
@@ -36,6 +36,29 @@ def test_a_result_that_is_not_there_is_an_error_with_the_output(text):
         results.instructions(text, "a.b")
 
 
+def test_every_result_of_a_name_is_there_in_its_order():
+    text = "".join(f"result run.cntfrq 1000 Hz\nresult run.elapsed {n} ticks\n" for n in (3, 1, 2))
+    assert results.all_instructions(text, "run.elapsed") == [3e6, 1e6, 2e6]
+
+
+POWER_OFF = """\
+[    0.855493] guest.end: counter 61413499 at 62500000 Hz\r
+result guest.end.ticks 61413499 ticks\r
+[    0.856729] reboot: Power down\r
+"""
+
+
+def test_the_kernel_s_clock_leads_from_the_counter_to_the_power_off():
+    counted = results.until_power_off(POWER_OFF, "guest.end")
+    assert counted == pytest.approx(61413499 * 16 + 1_236_000)
+
+
+@pytest.mark.parametrize("lost", ["counter", "Power down"])
+def test_a_boot_without_its_power_off_is_an_error_with_the_output(lost):
+    with pytest.raises(LabError, match=r"power-off"):
+        results.until_power_off(POWER_OFF.replace(lost, "…"), "guest.end")
+
+
 def test_every_figure_s_name_says_what_and_who():
     for measurement in run.registry():
         for name in measurement.figures:
@@ -45,8 +68,10 @@ def test_every_figure_s_name_says_what_and_who():
 def test_the_promised_figures_are_there():
     names = {name for measurement in run.registry() for name in measurement.figures}
     assert names >= {"boot.native", "boot.kvm", "boot.qemu-kvm", "boot.qemu-tcg"}
-    assert names >= {"lat.null.native", "lat.fork-exec.qemu-tcg"}
+    assert names >= {f"lat.{row}.{who}" for row in lat.ROWS
+                     for who in ("native", "armvisor", "qemu-tcg")}  # fmt: skip
     assert names >= {"hypercall.kvm-vhe", "hypercall.kvm-nvhe", "mmio_user.kvm-vhe"}
+    assert names >= {"boot.armvisor", "hypercall.armvisor", "mmio_user.armvisor"}
 
 
 def test_the_slow_ones_run_last():

@@ -22,18 +22,45 @@ class Value:
 
 def parse(text: str) -> dict[str, Value]:
     """The results in a program's output; the last of a name counts."""
-    return {
-        match[1]: Value(float(match[2]), match[3])
-        for match in _LINE.finditer(text.replace("\r", ""))
-    }
+    return dict(_every(text))
+
+
+def _every(text: str) -> list[tuple[str, Value]]:
+    matches = _LINE.finditer(text.replace("\r", ""))
+    return [(match[1], Value(float(match[2]), match[3])) for match in matches]
 
 
 def instructions(text: str, name: str) -> float:
     """The result `name`, in ticks of the counter, as instructions of a counted board."""
-    found = parse(text)
-    prefix = name.rpartition(".")[0]
-    frequency = found.get(f"{prefix}.cntfrq")
-    if name not in found or frequency is None or found[name].unit != "ticks":
+    return all_instructions(text, name)[-1]
+
+
+def all_instructions(text: str, name: str) -> list[float]:
+    """Each result `name`, of which there is at least one, in the order of the text."""
+    found = _every(text)
+    rate = dict(found).get(f"{name.rpartition('.')[0]}.cntfrq")
+    ticks = [each for key, each in found if key == name]
+    if not ticks or rate is None or any(each.unit != "ticks" for each in ticks):
         last = "\n  ".join(text.strip().splitlines()[-8:])
         raise LabError(f"the run printed no result {name!r} in ticks; its last lines:\n  {last}")
-    return found[name].value * _NANOSECONDS / frequency.value
+    return [each.value * _NANOSECONDS / rate.value for each in ticks]
+
+
+_COUNTER = r"^\[ *(\d+\.\d+)\] {name}: counter (\d+) at (\d+) Hz$"
+_POWER_OFF = re.compile(r"^\[ *(\d+\.\d+)\] reboot: Power down$", re.MULTILINE)
+
+
+def until_power_off(console: str, name: str) -> float:
+    """From the machine's reset to its power-off, in instructions of a counted board.
+
+    What the counter said at `name` stands in the kernel's log with the time of the kernel's
+    clock, which is the same counter from a later start; so does the power-off.
+    """
+    text = console.replace("\r", "")
+    at = re.search(_COUNTER.format(name=re.escape(name)), text, re.MULTILINE)
+    off = _POWER_OFF.search(text)
+    if not at or not off:
+        last = "\n  ".join(text.strip().splitlines()[-8:])
+        raise LabError(f"no {name!r} and power-off in the console; its last lines:\n  {last}")
+    after = float(off[1]) - float(at[1])
+    return (int(at[2]) / int(at[3]) + after) * _NANOSECONDS

@@ -8,8 +8,8 @@ known before anything runs. Each figure is `name value unit`; names are
 guest: native, kvm, kvm-vhe, kvm-nvhe, armvisor, qemu-kvm, qemu-tcg.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from armvisor_lab.packages import Package
@@ -21,12 +21,14 @@ Progress = Callable[[str], None]
 class Outcome:
     """What a measurement gave: values by figure name, and where they come from.
 
-    `packages` are those that took part beside the board's kernel.
+    `packages` are those that took part beside the board's kernel; `samples` are what a value
+    is the mean of.
     """
 
     values: Mapping[str, float]
     board: Mapping[str, Any]
     packages: tuple[str, ...] = ()
+    samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the measurements run: the VMM, the guests and the tools that the project builds."""
+"""What the measurements run: the VMM, the module, the guests and tools that the project builds."""
 
 from pathlib import Path
 

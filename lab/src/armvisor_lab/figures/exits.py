@@ -5,23 +5,40 @@ A bare-metal guest makes the same exit many times and prints the best average: P
 answered by the hypervisor, and a read that the VMM answers.
 """
 
+from dataclasses import dataclass
+
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts
+from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
 from armvisor_lab.results import instructions
 
 _GUESTS = {"hypercall": "hypercall.cost", "mmio_user": "mmio.read"}
 _IMAGES = {"hypercall": "hypercall", "mmio_user": "mmio"}
-_VARIANTS = {"kvm-vhe": "cortex-a76", "kvm-nvhe": "cortex-a72"}
 
 
-def _exits(variant: str, cpu: str) -> Measurement:
+@dataclass(frozen=True)
+class _Host:
+    """The board's CPU, and what runs VMs on it: KVM, with EL2, or the module, without."""
+
+    cpu: str
+    el2: bool = True
+
+
+_HOSTS = {
+    "kvm-vhe": _Host("cortex-a76"),
+    "kvm-nvhe": _Host("cortex-a72"),
+    "armvisor": _Host("cortex-a72", el2=False),
+}
+
+
+def _exits(variant: str, host: _Host) -> Measurement:
     figures = tuple(f"{what}.{variant}" for what in _GUESTS)
 
     def run(progress: Progress) -> Outcome:
         files = {f"/guest/{image}": artefacts.bare(image) for image in _IMAGES.values()}
         files["/bin/armvisor"] = artefacts.vmm()
-        board = Board(el2=True, cpu=cpu, count=True, files=files)
+        modules = () if host.el2 else vms.module()
+        board = Board(el2=host.el2, cpu=host.cpu, count=True, files=files, modules=modules)
         one = "armvisor run --no-randomness --memory 128M --kernel /guest/"
         script = " && ".join(one + image for image in _IMAGES.values())
         result = board.run(["sh", "-c", script], progress=progress).check()
@@ -35,4 +52,4 @@ def _exits(variant: str, cpu: str) -> Measurement:
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    return [_exits(variant, cpu) for variant, cpu in _VARIANTS.items()]
+    return [_exits(variant, host) for variant, host in _HOSTS.items()]

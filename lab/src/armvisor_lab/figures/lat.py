@@ -18,7 +18,7 @@ ROWS = (
 )  # fmt: skip
 
 # Debian's QEMU on KVM would show the guest that armvisor shows on KVM.
-_VARIANTS = ("kvm", "qemu-tcg")
+_VARIANTS = ("kvm", "armvisor", "qemu-tcg")
 
 
 def _values(text: str, variant: str) -> dict[str, float]:
@@ -37,7 +37,7 @@ def _native(progress: Progress) -> Outcome:
 
 def _in_vm(variant: vms.Variant) -> Measurement:
     def run(progress: Progress) -> Outcome:
-        board, result, packages = vms.run(variant, "armvisor.test=lat", progress)
+        board, result, packages = vms.run(variant, ["armvisor.test=lat"], progress)
         values = _values(result.text, variant.name)
         return Outcome(values, describe(board, result.kernel), packages)
 

@@ -28,6 +28,7 @@ class Figure:
     what: str
     board: Mapping[str, Any]
     packages: tuple[str, ...]
+    samples: tuple[float, ...]
 
 
 def registry() -> list[Measurement]:
@@ -91,7 +92,7 @@ def _figures(measurement: Measurement, outcome: Outcome) -> list[Figure]:
         raise LabError(f"{measurement.what}: declared and measured figures differ: {missing}")
     return [
         Figure(name, outcome.values[name], measurement.unit, measurement.what, outcome.board,
-               outcome.packages)
+               outcome.packages, tuple(outcome.samples.get(name, ())))
         for name in measurement.figures
     ]  # fmt: skip
 

@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The Debian test guest under each way to run a VM, on counted boards.
 
-A variant is a row: which board, which files beside the guest, which command. Families of
-figures run their guest through it, so a new way to run VMs is one more row here.
+A variant is a row: which board, which files and modules beside the guest, which command.
+Families of figures run their guest through it, so a new way to run VMs is one more row here.
 """
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from armvisor_lab import kernels, programs
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import Progress, artefacts, names
+from armvisor_lab.initramfs import Module
 from armvisor_lab.packages import Package
 
 GUEST = kernels.DEFAULT
 GUEST_MIB = 512
-# What would make two runs differ, and costs what no real machine pays (see docs).
-SAME = "nokaslr randomize_kstack_offset=off"
+# `quiet` is what Debian boots with. The others would make two runs differ, and cost what no
+# real machine pays (see docs).
+SAME = "quiet nokaslr randomize_kstack_offset=off"
 QEMU_SUITE = "trixie"
 
 Files = tuple[dict[str, Path], list[Package]]
@@ -33,12 +36,14 @@ class Variant:
     cpu: str
     files: Callable[[Progress], Files]
     command: Callable[[str], list[str]]
+    modules: Callable[[], tuple[Module, ...]] = tuple
     memory: int = 2048
-    timeout: float = 600
+    timeout: float = 600  # of one guest
+    boots: int = 1  # that `boot.*` takes the mean of
 
     @property
     def slow(self) -> bool:
-        """Whether a run takes minutes and not seconds."""
+        """Whether a guest takes minutes and not seconds."""
         return self.timeout > 1000
 
 
@@ -50,6 +55,11 @@ def _armvisor_command(append: str) -> list[str]:
     words = ["armvisor", "run", "--kernel", "/guest/Image", "--initrd", "/guest/initrd"]
     words += ["--memory", f"{GUEST_MIB}M", "--cpus", "1", "--no-randomness"]
     return [*words, "--append", append]
+
+
+def module() -> tuple[Module, ...]:
+    """The module for the board's kernel."""
+    return (Module(str(artefacts.module(GUEST))),)
 
 
 def _qemu_files(progress: Progress) -> Files:
@@ -70,19 +80,24 @@ def _qemu_command(accel: str, cpu: str) -> Callable[[str], list[str]]:
 
 VARIANTS = (
     Variant("kvm", "armvisor on KVM (nVHE)", True, "cortex-a72", _armvisor_files,
-            _armvisor_command),
+            _armvisor_command, boots=5),
     Variant("qemu-kvm", "Debian's QEMU on KVM (nVHE)", True, "cortex-a72", _qemu_files,
-            _qemu_command("kvm", "host"), memory=3072),
+            _qemu_command("kvm", "host"), memory=3072, boots=5),
+    Variant("armvisor", "armvisor on its module, without EL2", False, "cortex-a72",
+            _armvisor_files, _armvisor_command, modules=module, timeout=1800),
     Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", _qemu_files,
             _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600),
 )  # fmt: skip
 
 
-def run(variant: Variant, append: str, progress: Progress) -> tuple[Board, Result, tuple[str, ...]]:
-    """Run the guest to its end; the board, what it did, and the packages that took part.
+def run(
+    variant: Variant, appends: Sequence[str], progress: Progress
+) -> tuple[Board, Result, tuple[str, ...]]:
+    """Run a guest to its end for each of `appends`, what its command line has beside `SAME`,
+    one after the other on one board; the board, what it did, and the packages that took part.
 
-    The guest's console is the result's standard output; what the run took as a whole, the
-    VMM's start and end included, is `count-run.elapsed` on its standard error.
+    The guests' consoles are the result's standard output; what each run took as a whole, the
+    VMM's start and end included, is a `count-run.elapsed` on its standard error.
     """
     guest = artefacts.guest(GUEST)
     files, packages = variant.files(progress)
@@ -93,7 +108,8 @@ def run(variant: Variant, append: str, progress: Progress) -> tuple[Board, Resul
     }
     board = Board(
         el2=variant.el2, cpu=variant.cpu, count=True, memory=variant.memory, files=files,
-        timeout=variant.timeout,
+        modules=variant.modules(), timeout=variant.timeout * len(appends),
     )  # fmt: skip
-    command = ["count-run", "-e", *variant.command(f"{SAME} {append}".strip())]
-    return board, board.run(command, progress=progress).check(), names(packages)
+    commands = [variant.command(f"{SAME} {append}".strip()) for append in appends]
+    script = " && ".join(shlex.join(["count-run", "-e", *words]) for words in commands)
+    return board, board.run(["sh", "-c", script], progress=progress).check(), names(packages)
