@@ -24,6 +24,7 @@ int av_cpu_vm_init(struct av_vm *vm);
 void av_cpu_vm_destroy(struct av_vm *vm);
 int av_mmu_vm_init(struct av_vm *vm);
 void av_mmu_vm_destroy(struct av_vm *vm);
+void av_mmu_vm_stop(struct av_vm *vm);		/* before vCPUs go: see mmu/mmu.h */
 int av_mmio_vm_init(struct av_vm *vm);
 void av_mmio_vm_destroy(struct av_vm *vm);
 int av_irq_vm_init(struct av_vm *vm);

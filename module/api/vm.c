@@ -120,23 +120,31 @@ struct av_vm *av_vm_create(unsigned long type)
 	return vm;
 }
 
+/* From the last to the first: who flushes for one that goes looks at those that are left. */
+static void av_vm_free_vcpus(struct av_vm *vm)
+{
+	while (vm->nr_vcpus)
+		av_vcpu_free(vm->vcpus[--vm->nr_vcpus]);
+}
+
 /*
  * Nobody holds a file of this VM any more, so no ioctl runs and none will.
- * What can still come in are the notifier, irqfds and timers: each part's
- * destroy ends its own. Devices and then vCPUs go first: they use the parts.
+ * What can still come in are the notifier and the shrinker, irqfds and timers:
+ * each part ends its own before what those look at goes. Devices and then
+ * vCPUs go first: they use the parts.
  */
 static void av_vm_destroy(struct kref *users)
 {
 	struct av_vm *vm = container_of(users, struct av_vm, users);
-	unsigned int i, n = vm->nr_vcpus;
+	unsigned int i;
 
+	av_mmu_vm_stop(vm);
 	av_devices_destroy(vm);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < vm->nr_vcpus; i++)
 		av_irq_vcpu_destroy(vm->vcpus[i]);
 	av_irq_vm_destroy(vm);
 	av_mmio_vm_destroy(vm);
-	for (i = 0; i < n; i++)
-		av_vcpu_free(vm->vcpus[i]);
+	av_vm_free_vcpus(vm);
 	av_mmu_vm_destroy(vm);
 	av_cpu_vm_destroy(vm);
 	av_vm_free(vm);

@@ -203,6 +203,7 @@ int av_mmu_vm_init(struct av_vm *vm)
 	if (ret)
 		goto fail;
 	av_shrink_add(vm);
+	mmu->registered = true;
 	return 0;
 fail:
 	kvfree(by_id);
@@ -238,13 +239,21 @@ static void free_slots(struct av_vm *vm)
 	kvfree(slots);
 }
 
+void av_mmu_vm_stop(struct av_vm *vm)
+{
+	if (!vm->mmu.registered)
+		return;
+	vm->mmu.registered = false;
+	av_shrink_remove(vm);
+	av_notifier_unregister(vm);
+}
+
 /* Nobody can reach the VM any more; its vCPUs have given their trees back. */
 void av_mmu_vm_destroy(struct av_vm *vm)
 {
 	struct av_vm_mmu *mmu = &vm->mmu;
 
-	av_shrink_remove(vm);
-	av_notifier_unregister(vm);
+	av_mmu_vm_stop(vm);
 	av_mmu_drop_all(vm);
 	kvfree(mmu->shadow.by_id);
 	free_slots(vm);

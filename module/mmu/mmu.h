@@ -38,6 +38,12 @@ void av_mmu_exit(void);
 
 int av_mmu_vm_init(struct av_vm *vm);
 void av_mmu_vm_destroy(struct av_vm *vm);
+/*
+ * Before the first vCPU is freed: the host's notifier and shrinker, which flush
+ * what the vCPUs have cached, do not come any more; nothing of its memory is
+ * mapped from here on.
+ */
+void av_mmu_vm_stop(struct av_vm *vm);
 int av_mmu_vcpu_init(struct av_vcpu *vcpu);
 void av_mmu_vcpu_destroy(struct av_vcpu *vcpu);
 

@@ -59,7 +59,7 @@ struct av_vm_mmu {
 	u32 budget;			/* of table pages, what shadow.max_pts is */
 
 	struct mmu_notifier notifier;
-	bool registered;
+	bool registered;		/* with the host: notifier and shrinker may come */
 	struct list_head list;		/* of VMs, for the shrinker */
 	/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2 */
 	u64 manual_protect;
