@@ -5,7 +5,7 @@
  * A device kind is one struct av_device_ops, listed in api/device.c. All
  * calls come from an ioctl, with the VM's mm checked. create, and only it, is
  * called with vm->lock held; the attribute calls take what they need
- * (av_vm_trylock_vcpus() for state a running vCPU uses: -EBUSY as KVM).
+ * (av_vm_try_stop_vcpus() for state a running vCPU uses: -EBUSY as KVM).
  * The device lives as long as the VM, its file only keeps the VM alive;
  * destroy is called when the VM goes, after the vCPUs have stopped and before
  * they are freed.

@@ -338,17 +338,22 @@ static long av_vcpu_ioctl_locked(struct av_vcpu *vcpu, unsigned int cmd, unsigne
 long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct av_vcpu *vcpu = file->private_data;
+	struct av_vm *vm = vcpu->vm;
 	long r;
 
-	r = av_vm_check_caller(vcpu->vm);
+	r = av_vm_check_caller(vm);
 	if (r)
 		return r;
 	/* Other drivers' numbers are refused even while the guest runs. */
 	if (_IOC_TYPE(cmd) != KVMIO)
 		return -EINVAL;
-	if (mutex_lock_killable(&vcpu->mutex))
+	if (down_read_killable(&vm->vcpus_sem))
 		return -EINTR;
-	r = av_vcpu_ioctl_locked(vcpu, cmd, arg);
-	mutex_unlock(&vcpu->mutex);
+	r = mutex_lock_killable(&vcpu->mutex);
+	if (!r) {
+		r = av_vcpu_ioctl_locked(vcpu, cmd, arg);
+		mutex_unlock(&vcpu->mutex);
+	}
+	up_read(&vm->vcpus_sem);
 	return r;
 }

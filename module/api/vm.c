@@ -84,6 +84,7 @@ static struct av_vm *av_vm_alloc(void)
 	mutex_init(&vm->slots_lock);
 	mutex_init(&vm->config_lock);
 	mutex_init(&vm->irq_lock);
+	init_rwsem(&vm->vcpus_sem);
 	spin_lock_init(&vm->mmu_lock);
 	INIT_LIST_HEAD(&vm->devices);
 	vm->serial = atomic_inc_return(&serial);
@@ -170,30 +171,18 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
 	return NULL;
 }
 
-static void av_vm_unlock_first_vcpus(struct av_vm *vm, unsigned int n)
+bool av_vm_try_stop_vcpus(struct av_vm *vm)
 {
-	while (n--)
-		mutex_unlock(&vm->vcpus[n]->mutex);
-}
-
-bool av_vm_trylock_vcpus(struct av_vm *vm)
-{
-	unsigned int i;
-
 	mutex_lock(&vm->lock);
-	for (i = 0; i < vm->nr_vcpus; i++) {
-		if (!mutex_trylock(&vm->vcpus[i]->mutex)) {
-			av_vm_unlock_first_vcpus(vm, i);
-			mutex_unlock(&vm->lock);
-			return false;
-		}
-	}
-	return true;
+	if (down_write_trylock(&vm->vcpus_sem))
+		return true;
+	mutex_unlock(&vm->lock);
+	return false;
 }
 
-void av_vm_unlock_vcpus(struct av_vm *vm)
+void av_vm_release_vcpus(struct av_vm *vm)
 {
-	av_vm_unlock_first_vcpus(vm, vm->nr_vcpus);
+	up_write(&vm->vcpus_sem);
 	mutex_unlock(&vm->lock);
 }
 

@@ -14,9 +14,12 @@
  * Locks, outermost first. Take them in this order, skip what you do not need:
  *
  *   vm->lock         mutex     vCPU creation, device creation, VM-wide ioctls
- *   vcpu->mutex      mutex     one vCPU's ioctls, KVM_RUN for its whole length;
- *                              several at once only by av_vm_lock_vcpus(),
- *                              which takes vm->lock first and never waits
+ *   vm->vcpus_sem    rwsem     read: each ioctl of a vCPU, KVM_RUN for its whole
+ *                              length; write: av_vm_try_stop_vcpus(), which takes
+ *                              vm->lock first and never waits. One lock, as a
+ *                              thread cannot hold as many mutexes as a VM may
+ *                              have vCPUs: lockdep follows 48
+ *   vcpu->mutex      mutex     one vCPU's ioctls, inside vcpus_sem; never two
  *   vm->slots_lock   mutex     changes to memory slots and to the device bus
  *   vm->config_lock  mutex     VM-wide state that a vCPU's ioctl may also change
  *                              (vGIC set-up, ID registers, counter offset)
@@ -47,6 +50,7 @@
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 
@@ -82,6 +86,7 @@ struct av_vm {
 	struct mutex slots_lock;
 	struct mutex config_lock;
 	struct mutex irq_lock;
+	struct rw_semaphore vcpus_sem;
 	struct srcu_struct srcu;
 	spinlock_t mmu_lock;
 
@@ -133,11 +138,11 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id);
 	for ((idx) = 0; ((vcpu) = av_vm_vcpu(vm, idx)); (idx)++)
 
 /*
- * Take vm->lock and then every vCPU's mutex, or nothing: false when a vCPU is
- * in an ioctl. What KVM's vGIC does around accesses to device state.
+ * Keep every vCPU out of its ioctls, and none from being created, or nothing:
+ * false when one is in there. What KVM does around accesses to the vGIC's state.
  */
-bool av_vm_trylock_vcpus(struct av_vm *vm);
-void av_vm_unlock_vcpus(struct av_vm *vm);
+bool av_vm_try_stop_vcpus(struct av_vm *vm);
+void av_vm_release_vcpus(struct av_vm *vm);
 
 /* Has any vCPU ever entered KVM_RUN? */
 bool av_vm_has_run(struct av_vm *vm);

@@ -152,13 +152,13 @@ static int control_save_pending(struct av_device *dev)
 	struct av_vm *vm = dev->vm;
 	int r = -ENXIO;
 
-	if (!av_vm_trylock_vcpus(vm))
+	if (!av_vm_try_stop_vcpus(vm))
 		return -EBUSY;
 	mutex_lock(&vm->irq.msi_lock);
 	if (vgic->initialized)
 		r = av_lpi_save_pending(vgic);
 	mutex_unlock(&vm->irq.msi_lock);
-	av_vm_unlock_vcpus(vm);
+	av_vm_release_vcpus(vm);
 	return r;
 }
 
@@ -269,13 +269,13 @@ static int access_stopped(struct av_device *dev, const struct kvm_device_attr *a
 	struct av_vm *vm = dev->vm;
 	int r = -EBUSY;
 
-	if (!av_vm_trylock_vcpus(vm))
+	if (!av_vm_try_stop_vcpus(vm))
 		return r;
 	mutex_lock(&vm->config_lock);
 	if (vm->irq.chip->vgic.initialized)
 		r = access_locked(dev, attr, cpu, write, val);
 	mutex_unlock(&vm->config_lock);
-	av_vm_unlock_vcpus(vm);
+	av_vm_release_vcpus(vm);
 	return r;
 }
 

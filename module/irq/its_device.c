@@ -76,12 +76,12 @@ static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, b
 		return -EFAULT;
 	if (misaligned(attr->attr))
 		return -EINVAL;
-	if (!av_vm_trylock_vcpus(vm))
+	if (!av_vm_try_stop_vcpus(vm))
 		return -EBUSY;
 	mutex_lock(&vm->irq.msi_lock);
 	r = its_reg(dev->priv, (u32)attr->attr, write, &val);
 	mutex_unlock(&vm->irq.msi_lock);
-	av_vm_unlock_vcpus(vm);
+	av_vm_release_vcpus(vm);
 	return r || write ? r : put_user(val, user_ptr(attr));
 }
 
@@ -105,7 +105,7 @@ static int control(struct av_device *dev, u64 what)
 
 	if (what == KVM_DEV_ARM_VGIC_CTRL_INIT)
 		return 0;
-	if (!av_vm_trylock_vcpus(vm))
+	if (!av_vm_try_stop_vcpus(vm))
 		return -EBUSY;
 	mutex_lock(&vm->irq.msi_lock);
 	switch (what) {
@@ -120,7 +120,7 @@ static int control(struct av_device *dev, u64 what)
 		break;
 	}
 	mutex_unlock(&vm->irq.msi_lock);
-	av_vm_unlock_vcpus(vm);
+	av_vm_release_vcpus(vm);
 	return r;
 }
 
