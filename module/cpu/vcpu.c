@@ -43,7 +43,7 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)
 {
-	av_switch_vcpu_destroy(&vcpu->cpu.sw);
+	av_switch_vcpu_destroy(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, vcpu->id);
 }
 
 /* Everything but where the switcher finds its way. */

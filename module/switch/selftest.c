@@ -130,7 +130,7 @@ int av_switch_selftest(void)
 	if (!ret) {
 		selftest_map(t);
 		ret = selftest_run(t);
-		av_switch_vcpu_destroy(&t->csw);
+		av_switch_vcpu_destroy(&t->vsw, &t->csw, 0);
 	}
 	av_switch_vm_destroy(&t->vsw);
 free:

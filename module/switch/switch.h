@@ -46,7 +46,8 @@ int av_switch_vm_init(struct av_vm_switch *vsw);
 void av_switch_vm_destroy(struct av_vm_switch *vsw);
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			struct av_srf *srf, unsigned int id);
-void av_switch_vcpu_destroy(struct av_vcpu_switch *csw);
+void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			    unsigned int id);
 
 /*
  * Run the guest until something ends it; the register file has the reason.

@@ -153,8 +153,23 @@ static int contexts_init(struct av_vcpu_switch *csw)
 	return ret;
 }
 
-void av_switch_vcpu_destroy(struct av_vcpu_switch *csw)
+/* A register file's page is not freed before no TLB can lead there, under any ASID. */
+static void unmap_register_file(struct av_vm_switch *vsw, unsigned int id)
 {
+	unsigned int slot = CODE_PAGES + id;
+	u64 page = AV_WINDOW_START / PAGE_SIZE + slot, low = WINDOW_LOW / PAGE_SIZE + slot;
+
+	WRITE_ONCE(vsw->l3[slot], 0);
+	dsb(ishst);
+	__tlbi(vaae1is, page & GENMASK_ULL(43, 0));
+	__tlbi(vaae1is, low);
+	dsb(ish);
+}
+
+void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			    unsigned int id)
+{
+	unmap_register_file(vsw, id);
 	while (csw->nr_contexts)
 		asid_put(&csw->context[--csw->nr_contexts].asid);
 }
