@@ -7,6 +7,7 @@
  *	hostile [PART...]	those parts, or all; ends with "done"
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,39 @@
 #include "hostile.h"
 
 static int failures;
+
+u64 rnd(u64 *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+bool write_file(const char *path, const char *word)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, word, strlen(word)) == (ssize_t)strlen(word);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+long read_figure(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "r");
+	size_t n = strlen(name);
+	char line[128];
+	long value = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, n) && (line[n] == ':' || line[n] == ' '))
+			sscanf(line + n + 1, "%ld", &value);
+	if (file)
+		fclose(file);
+	return value;
+}
 
 void expect(bool condition, const char *what, ...)
 {
@@ -65,6 +99,11 @@ static void *run_thread(void *arg)
 			__atomic_store_n(&r->error, errno, __ATOMIC_RELEASE);
 			break;
 		}
+		if (r->tells && r->g.run->exit_reason == KVM_EXIT_MMIO &&
+		    r->g.run->mmio.phys_addr == GUEST_BAD) {
+			__atomic_store_n(&r->error, EBADMSG, __ATOMIC_RELEASE);
+			break;
+		}
 		__atomic_fetch_add(&r->exits, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -80,6 +119,29 @@ void start_runner(struct runner *r, const u32 *code, size_t size)
 {
 	memset(r, 0, sizeof(*r));
 	new_guest(&r->g, code, size);
+	run_in_thread(r);
+}
+
+void start_runner_on(struct runner *r, const u32 *code, size_t size, void *memory)
+{
+	struct kvm_userspace_memory_region mem = {
+		.guest_phys_addr = GUEST_BASE, .memory_size = GUEST_SIZE,
+		.userspace_addr = (u64)memory,
+	};
+	struct guest *g = &r->g;
+
+	memset(r, 0, sizeof(*r));
+	r->tells = true;
+	g->kvm = open_kvm();
+	g->vm = new_vm(g->kvm);
+	g->vcpu = new_vcpu(g->vm, 0);
+	g->run = map_run(g->kvm, g->vcpu);
+	init_vcpu(g->vcpu);
+	g->memory = memory;
+	memcpy(memory, code, size);
+	if (ioctl(g->vm, KVM_SET_USER_MEMORY_REGION, &mem))
+		die("KVM_SET_USER_MEMORY_REGION");
+	set_reg(g->vcpu, REG_PC, GUEST_BASE);
 	run_in_thread(r);
 }
 
@@ -129,6 +191,11 @@ static const struct {
 	{ "processes", hostile_processes },
 	{ "arguments", hostile_arguments },
 	{ "many", hostile_many },
+	{ "swap", hostile_swap },
+	{ "odd", hostile_odd },
+	{ "close", hostile_close },
+	{ "guests", hostile_guests },
+	{ "allocations", hostile_allocations },
 };
 
 static bool wanted(const char *name, int argc, char **argv)
@@ -147,6 +214,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
 	for (i = 0; i < ARRAY_SIZE(parts); i++) {
 		if (!wanted(parts[i].name, argc, argv))
 			continue;

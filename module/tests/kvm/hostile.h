@@ -11,9 +11,15 @@ struct runner {
 	struct guest g;
 	pthread_t thread;
 	bool stop;
-	int error;		/* errno that ended it, 0 if stopped */
+	bool tells;		/* the guest is one of those that report at GUEST_BAD */
+	int error;		/* errno that ended it, 0 if stopped; EBADMSG: GUEST_BAD */
 	unsigned long exits;
 };
+
+/* guests.S */
+extern const u32 guest_counter[], guest_counter_end[];
+extern const u32 guest_reader[], guest_reader_end[];
+#define GUEST_BAD	(GUEST_MMIO + 8)
 
 /* Write all of memory but the first page, over and over; an MMIO write a round. */
 extern const u32 guest_writer[32];
@@ -21,6 +27,8 @@ extern const u32 guest_writer[32];
 extern const u32 guest_mmio[32];
 
 void start_runner(struct runner *r, const u32 *code, size_t size);
+/* The same on memory of the caller's, GUEST_SIZE of it. */
+void start_runner_on(struct runner *r, const u32 *code, size_t size, void *memory);
 void run_in_thread(struct runner *r);
 /* Make it leave, wait for it; errno that it ended with. */
 int stop_runner(struct runner *r);
@@ -28,6 +36,13 @@ int stop_runner(struct runner *r);
 bool runner_progress(struct runner *r, unsigned long n);
 /* Wait at most some seconds for it to end by itself. */
 bool runner_ends(struct runner *r);
+
+/* Numbers from a seed, the same ones at each run. */
+u64 rnd(u64 *seed);
+/* A word into a file of the kernel's; false if there is no such file. */
+bool write_file(const char *path, const char *word);
+/* A number after a name in a file of the kernel's, -1 if there is none. */
+long read_figure(const char *path, const char *name);
 
 /* Say what went wrong and remember it. */
 __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *what, ...);
@@ -37,5 +52,10 @@ void hostile_files(void);
 void hostile_processes(void);
 void hostile_arguments(void);
 void hostile_many(void);
+void hostile_swap(void);
+void hostile_odd(void);
+void hostile_close(void);
+void hostile_guests(void);
+void hostile_allocations(void);
 
 #endif /* AV_TESTS_KVM_HOSTILE_H */

@@ -13,12 +13,9 @@
 
 static u64 seed = 0x9e3779b97f4a7c15ULL;
 
-static u64 rnd(void)
+static u64 any(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return rnd(&seed);
 }
 
 static const unsigned long commands[] = {
@@ -34,23 +31,23 @@ static const unsigned long commands[] = {
 /* Small numbers, sizes and addresses that mean something, and any bits. */
 static u64 rnd_word(void *memory)
 {
-	switch (rnd() % 8) {
+	switch (any() % 8) {
 	case 0:
-		return rnd() % 16;
+		return any() % 16;
 	case 1:
-		return 1ULL << rnd() % 64;
+		return 1ULL << any() % 64;
 	case 2:
-		return (rnd() % 1024) << 12;
+		return (any() % 1024) << 12;
 	case 3:
-		return (u64)memory + (rnd() % 512) * 4096;
+		return (u64)memory + (any() % 512) * 4096;
 	case 4:
-		return GUEST_BASE + (rnd() % 1024) * 4096;
+		return GUEST_BASE + (any() % 1024) * 4096;
 	case 5:
-		return KVM_REG_ARM64 | (rnd() & 0x00f000000013ffffULL);
+		return KVM_REG_ARM64 | (any() & 0x00f000000013ffffULL);
 	case 6:
 		return 0;
 	}
-	return rnd();
+	return any();
 }
 
 static void fill(u64 *words, size_t n, void *memory)
@@ -59,7 +56,7 @@ static void fill(u64 *words, size_t n, void *memory)
 
 	for (i = 0; i < n; i++) {
 		words[i] = rnd_word(memory);
-		if (rnd() % 4 == 0)
+		if (any() % 4 == 0)
 			words[i] = (words[i] & 0xffffffff) | rnd_word(memory) << 32;
 	}
 }
@@ -68,19 +65,19 @@ static void fill(u64 *words, size_t n, void *memory)
 static void one_call(const int *fds, size_t n, void *memory, int keep)
 {
 	u64 words[512];
-	unsigned long cmd = commands[rnd() % ARRAY_SIZE(commands)];
+	unsigned long cmd = commands[any() % ARRAY_SIZE(commands)];
 	void *arg = words;
 	int fd;
 
 	fill(words, 64, memory);
-	if (rnd() % 16 == 0)
+	if (any() % 16 == 0)
 		arg = (void *)rnd_word(memory);
-	if (rnd() % 32 == 0)
-		cmd = _IOC(rnd() % 4, KVMIO, rnd() % 256, rnd() % 512);
+	if (any() % 32 == 0)
+		cmd = _IOC(any() % 4, KVMIO, any() % 256, any() % 512);
 	/* Neither would come back by itself. */
 	if (_IOC_NR(cmd) == _IOC_NR(KVM_RUN))
 		return;
-	fd = ioctl(fds[rnd() % n], cmd, arg);
+	fd = ioctl(fds[any() % n], cmd, arg);
 	if (fd > keep)
 		close(fd);
 	if (cmd == KVM_CREATE_DEVICE && (int)words[0] > keep)
@@ -139,7 +136,7 @@ static void random_registers(void)
 		if (ioctl(r.g.vcpu, KVM_GET_REG_LIST, list))
 			die("KVM_GET_REG_LIST");
 		for (i = 0; i < list->n; i++) {
-			if (rnd() % 4)
+			if (any() % 4)
 				continue;
 			fill(value, ARRAY_SIZE(value), r.g.memory);
 			reg.id = list->reg[i];

@@ -9,19 +9,9 @@
 
 #include "hostile.h"
 
-/* A line of /proc/meminfo, in KiB. */
 static long meminfo(const char *name)
 {
-	FILE *file = fopen("/proc/meminfo", "r");
-	char line[128];
-	long kib = -1;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, strlen(name)))
-			sscanf(line + strlen(name) + 1, "%ld", &kib);
-	if (file)
-		fclose(file);
-	return kib;
+	return read_figure("/proc/meminfo", name);
 }
 
 /* What the kernel holds for itself and cannot drop. */

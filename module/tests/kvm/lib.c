@@ -179,6 +179,30 @@ u64 get_reg(int vcpu, u64 id)
 	return value;
 }
 
+static void place(int vgic, u64 what, u64 address)
+{
+	struct kvm_device_attr attr = {
+		.group = KVM_DEV_ARM_VGIC_GRP_ADDR, .attr = what, .addr = (u64)&address,
+	};
+
+	if (ioctl(vgic, KVM_SET_DEVICE_ATTR, &attr))
+		die("KVM_DEV_ARM_VGIC_GRP_ADDR");
+}
+
+int ready_vgic(int vm)
+{
+	struct kvm_create_device dev = { .type = KVM_DEV_TYPE_ARM_VGIC_V3 };
+	struct kvm_device_attr attr = { .group = KVM_DEV_ARM_VGIC_GRP_CTRL };
+
+	if (ioctl(vm, KVM_CREATE_DEVICE, &dev))
+		die("KVM_CREATE_DEVICE");
+	place(dev.fd, KVM_VGIC_V3_ADDR_TYPE_DIST, GUEST_DIST);
+	place(dev.fd, KVM_VGIC_V3_ADDR_TYPE_REDIST, GUEST_REDIST);
+	if (ioctl((int)dev.fd, KVM_SET_DEVICE_ATTR, &attr))
+		die("KVM_DEV_ARM_VGIC_CTRL_INIT");
+	return dev.fd;
+}
+
 void new_guest(struct guest *g, const u32 *code, size_t size)
 {
 	g->kvm = open_kvm();

@@ -58,6 +58,8 @@ void init_vcpu(int vcpu);
 void *map_memory(size_t size);
 /* A slot of anonymous memory at guest address gpa; returns its memory. */
 void *new_slot(int vm, int slot, u64 gpa, size_t size);
+/* A vGIC for the vCPUs that there are, ready. */
+int ready_vgic(int vm);
 void set_reg(int vcpu, u64 id, u64 value);
 u64 get_reg(int vcpu, u64 id);
 
@@ -78,6 +80,8 @@ struct guest {
 #define GUEST_BASE	0x40000000ULL
 #define GUEST_SIZE	0x200000ULL
 #define GUEST_MMIO	0x0a000000ULL	/* in no slot */
+#define GUEST_DIST	0x08000000ULL
+#define GUEST_REDIST	0x080a0000ULL
 
 void new_guest(struct guest *g, const u32 *code, size_t size);
 void free_guest(struct guest *g);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Guests of a few instructions, each from its name to its name with _end. They
+ * run from GUEST_BASE with the MMU off and say what they found at GUEST_MMIO:
+ * a store there is a round done, one at GUEST_BAD (8 behind) is a failure.
+ */
+	.section .rodata
+	.macro	guest name
+	.balign	8
+	.globl	\name, \name\()_end
+\name:
+	.endm
+
+/*
+ * Counts in every 128 bytes of memory but the first page: a value that is not
+ * the round's number was lost or came from somewhere else.
+ */
+	guest	guest_counter
+	mov	x0, #0x0a000000
+	mov	x3, xzr
+0:	mov	x1, #0x40000000
+	add	x1, x1, #0x1000
+	mov	x2, #0x40200000
+1:	ldr	x4, [x1]
+	cmp	x4, x3
+	b.ne	2f
+	add	x4, x4, #1
+	str	x4, [x1]
+	add	x1, x1, #0x80
+	cmp	x1, x2
+	b.ne	1b
+	add	x3, x3, #1
+	str	x3, [x0]
+	b	0b
+2:	str	x1, [x0, #8]
+	b	2b
+guest_counter_end:
+
+/* Reads one address, x1, again and again, and tells each value. */
+	guest	guest_reader
+	mov	x0, #0x0a000000
+1:	ldr	x2, [x1]
+	str	x2, [x0]
+	b	1b
+guest_reader_end:
+
+	.section .note.GNU-stack, "", %progbits

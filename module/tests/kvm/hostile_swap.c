@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The host's memory management at work under a running guest: swap, aging,
+ * merged pages, huge pages made and split, compaction, shrinkers. The guest
+ * counts in all of its memory and tells when a count is not what it left.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hostile.h"
+
+#define ROUNDS	8
+#define KSM	"/sys/kernel/mm/ksm/"
+
+/* Since Linux 6.1; the C library's headers are older. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE	25
+#endif
+
+static size_t counter_size(void)
+{
+	return (char *)guest_counter_end - (char *)guest_counter;
+}
+
+/* Private memory at a multiple of its size, which huge pages and KSM can have. */
+static void *private_memory(void)
+{
+	char *at = mmap(NULL, 2 * GUEST_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = (char *)(((u64)at + GUEST_SIZE - 1) & ~(GUEST_SIZE - 1));
+
+	if (at == MAP_FAILED)
+		die("mmap");
+	munmap(at, memory - at);
+	munmap(memory + GUEST_SIZE, at + GUEST_SIZE - memory);
+	return memory;
+}
+
+/* Do something to the guest's memory, a number of times, and see it go on. */
+static void disturb(const char *what, void *memory, void (*act)(char *memory, int round))
+{
+	struct runner r;
+	int i;
+
+	start_runner_on(&r, guest_counter, counter_size(), memory);
+	expect(runner_progress(&r, 2), "%s: the counter does not run: %s", what,
+	       strerror(r.error));
+	for (i = 0; i < ROUNDS; i++) {
+		act(memory, i);
+		expect(runner_progress(&r, i % 2), "%s: round %d: %s", what, i,
+		       r.error == EBADMSG ? "the guest read another value than it wrote" :
+					    strerror(r.error));
+		if (r.error)
+			break;
+	}
+	stop_runner(&r);
+	free_guest(&r.g);
+}
+
+static void page_out(char *memory, int round)
+{
+	if (madvise(memory, GUEST_SIZE, MADV_PAGEOUT))
+		die("MADV_PAGEOUT");
+}
+
+static void cool(char *memory, int round)
+{
+	if (madvise(memory, GUEST_SIZE, MADV_COLD))
+		die("MADV_COLD");
+}
+
+static void swap(void)
+{
+	long before = read_figure("/proc/vmstat", "pswpout"), in;
+
+	disturb("swap, shared memory", map_memory(GUEST_SIZE), page_out);
+	expect(read_figure("/proc/vmstat", "pswpout") > before + 500,
+	       "shared memory was not swapped: is there swap space?");
+	before = read_figure("/proc/vmstat", "pswpout");
+	in = read_figure("/proc/vmstat", "pswpin");
+	disturb("swap, private memory", private_memory(), page_out);
+	expect(read_figure("/proc/vmstat", "pswpout") > before + 500,
+	       "private memory was not swapped");
+	expect(read_figure("/proc/vmstat", "pswpin") > in + 500,
+	       "swapped memory was never read back");
+	disturb("aging", private_memory(), cool);
+}
+
+/* Every page has the same counts for a moment: merged, written, merged again. */
+static void merge(char *memory, int round)
+{
+	if (madvise(memory, GUEST_SIZE, MADV_MERGEABLE))
+		die("MADV_MERGEABLE");
+	usleep(10000);
+	if (round == ROUNDS / 2)
+		madvise(memory, GUEST_SIZE, MADV_UNMERGEABLE);
+}
+
+static void merged(void)
+{
+	if (!write_file(KSM "sleep_millisecs", "0") || !write_file(KSM "pages_to_scan", "5000") ||
+	    !write_file(KSM "run", "1"))
+		die("KSM does not run");
+	disturb("KSM", private_memory(), merge);
+	expect(write_file(KSM "run", "2"), "KSM does not let go");
+	write_file(KSM "run", "0");
+}
+
+/* Made by force, then split by what changes a part of it. */
+static void huge(char *memory, int round)
+{
+	char *page = memory + 0x1000 * (1 + round * 16);
+
+	madvise(memory, GUEST_SIZE, MADV_HUGEPAGE);
+	madvise(memory, GUEST_SIZE, MADV_COLLAPSE);
+	mprotect(page, 0x1000, PROT_READ);
+	mprotect(page, 0x1000, PROT_READ | PROT_WRITE);
+	if (round % 4 == 3)
+		madvise(memory, GUEST_SIZE, MADV_NOHUGEPAGE);
+}
+
+static void compact(char *memory, int round)
+{
+	write_file("/proc/sys/vm/compact_memory", "1");
+}
+
+/* All the shrinkers there are: the module's tables go, and are filled again. */
+static void shrink(char *memory, int round)
+{
+	if (!write_file("/proc/sys/vm/drop_caches", "2"))
+		die("drop_caches");
+}
+
+void hostile_swap(void)
+{
+	swap();
+	merged();
+	disturb("huge pages", private_memory(), huge);
+	disturb("compaction", private_memory(), compact);
+	disturb("shrinkers", private_memory(), shrink);
+}
