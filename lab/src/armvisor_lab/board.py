@@ -142,6 +142,8 @@ class Board:
     def command_line(self) -> str:
         """The board kernel's command line."""
         words = ["console=ttyAMA0", "panic=-1", "rdinit=/init", "sysrq_always_enabled"]
+        # Trouble is told from other text by its time stamp, which a kernel may be built without.
+        words += ["printk.time=1"]
         # Several boards may share a processor: what is slow for that reason is no lock-up.
         words += ["watchdog_thresh=30", "rcupdate.rcu_cpu_stall_timeout=60"]
         if self.count:
