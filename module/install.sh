@@ -34,9 +34,11 @@ build_here() {
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	copy_sources "$work/armvisor"
-	# Extra words for make, for a cross build.
+	# The compiler need not be the very one that built the kernel (see Makefile).
+	# Extra words for make: for a cross build.
 	# shellcheck disable=SC2086
-	make -C "$headers" M="$work/armvisor" ${KMAKE_FLAGS:-} modules
+	make -C "$headers" M="$work/armvisor" CONFIG_DEBUG_INFO_BTF_MODULES= \
+		CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= ${KMAKE_FLAGS:-} modules
 	install -D -m 644 "$work/armvisor/armvisor.ko" \
 		"$root/lib/modules/$release/updates/armvisor.ko"
 }

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "make figures": ("tests/test_figures.py", "figures"),
     "make -C module KVER=6.12": ("tests/built.py", "KVER="),
     "make -C module test": ("tools/test.py", '"module", "test"'),
+    "make install": ("tests/test_module_install.py", "module/install.sh"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
     "target/release/armvisor run ": ("tests/debian_runs.py", "armvisor run "),
     "armvisor list": ("tests/test_vmm_life.py", "armvisor list"),

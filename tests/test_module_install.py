@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`make install` below another root: the module where modprobe looks for it, and the udev rule.
+
+Built with the boards' headers and loaded on a board by `modprobe`, as a user would.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+from built import TOP
+
+from armvisor_lab import kernels
+from armvisor_lab.board import Board
+
+KERNEL = "6.12"
+# What a native build finds by itself.
+CROSS = "ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- CC=aarch64-linux-gnu-gcc"
+
+
+def install(root: Path, headers: Path, release: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"DESTDIR": str(root), "KDIR": str(headers), "KMAKE_FLAGS": CROSS}
+    command = [str(TOP / "module/install.sh"), release]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def test_installed_it_loads_by_name(tmp_path: Path):
+    headers = kernels.headers(KERNEL)
+    release = (headers / "include/config/kernel.release").read_text().strip()
+    done = install(tmp_path, headers, release)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.stdout.endswith(f"installed for {release}: modprobe armvisor\n")
+    rule = (tmp_path / "usr/lib/udev/rules.d/99-armvisor.rules").read_text()
+    assert 'GROUP="kvm"' in rule and 'MODE="0660"' in rule
+    path = f"lib/modules/{release}/updates/armvisor.ko"
+    script = "depmod && modprobe armvisor && ls /dev/kvm && rmmod armvisor"
+    files = {f"/{path}": tmp_path / path}
+    assert Board(kernel=KERNEL, files=files).run(["sh", "-c", script]).check().text == "/dev/kvm\n"
+
+
+def test_without_headers_it_says_what_to_install(tmp_path: Path):
+    done = install(tmp_path, tmp_path / "none", "9.9")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"install: no headers of 9.9 at {tmp_path}/none: apt-get install linux-headers-9.9\n"
+    )
+    assert not list(tmp_path.iterdir())
