@@ -6,7 +6,9 @@
  */
 #include <linux/errno.h>
 #include <linux/mm.h>
+#include <linux/platform_device.h>
 #include <linux/printk.h>
+#include <linux/string.h>
 #include <asm/cpufeature.h>
 #include <asm/sysreg.h>
 
@@ -53,6 +55,19 @@ static bool pseudo_nmi(void)
 	return read_sysreg(sctlr_el1) & HOST_SCTLR_NMI;
 }
 
+static int is_sdei(struct device *dev, void *data)
+{
+	struct device_driver *driver = READ_ONCE(dev->driver);
+
+	return driver && !strcmp(driver->name, "sdei");
+}
+
+/* Events of the firmware's come whatever is masked, and run on the kernel's tables. */
+static bool firmware_events(void)
+{
+	return bus_for_each_dev(&platform_bus_type, NULL, NULL, is_sdei);
+}
+
 static const struct precondition {
 	bool (*fails)(void);
 	const char *sentence;
@@ -67,6 +82,8 @@ static const struct precondition {
 	  "this kernel keeps its ASIDs in TTBR0, which no kernel from 5.0 on does; boot a newer one" },
 	{ pseudo_nmi,
 	  "this kernel uses non-maskable interrupts; boot without irqchip.gicv3_pseudo_nmi=1" },
+	{ firmware_events,
+	  "this machine's firmware delivers events that cannot be masked (SDEI); turn firmware-first error handling off in its set-up" },
 };
 
 int av_check_preconditions(void)
