@@ -84,14 +84,28 @@ static int tables_init(struct av_vm_switch *vsw)
 	return 0;
 }
 
+static void asid_flush(const struct av_asid *a)
+{
+	dsb(ishst);
+	__tlbi(aside1is, (u64)a->asid << 48);
+	dsb(ish);
+}
+
+/*
+ * The host may have used the number for a process before its ASIDs last rolled
+ * over, and a CPU flushes for that only when it next switches processes, which
+ * going into the guest is not. So drop what is left of that process here.
+ */
 static int asid_get(struct av_asid *a)
 {
 	a->token = kzalloc(sizeof(struct mm_struct) + 2 * cpumask_size(), GFP_KERNEL_ACCOUNT);
 	if (!a->token)
 		return -ENOMEM;
 	a->asid = arm64_mm_context_get(a->token);
-	if (a->asid)
+	if (a->asid) {
+		asid_flush(a);
 		return 0;
+	}
 	kfree(a->token);
 	a->token = NULL;
 	return -ENOSPC;
@@ -102,9 +116,7 @@ static void asid_put(struct av_asid *a)
 {
 	if (!a->token)
 		return;
-	dsb(ishst);
-	__tlbi(aside1is, (u64)a->asid << 48);
-	dsb(ish);
+	asid_flush(a);
 	arm64_mm_context_put(a->token);
 	kfree(a->token);
 	a->token = NULL;
