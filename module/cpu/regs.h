@@ -64,6 +64,7 @@ struct av_switch {
 	/* addresses of the window, high and low */
 	u64 high_code, high_data, low_code, low_data;
 	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
+	u64 loops;		/* of branches on the way out, switch/mitigate.h */
 	u64 flush;		/* the host's kernel entries are global, or stale ones of ours: flush all */
 	/* the host's, saved by the switcher */
 	u64 h_ttbr0, h_ttbr1, h_vbar, h_sp, h_sp_el0, h_ret;

@@ -307,7 +307,18 @@ SYM_CODE_START(av_window_code)
 	sub	sp, sp, #4096
 	cbnz	w0, .Lresume
 .Lleave:
-	ldr	x1, [sp, #SW_TTBR_NONE]
+	/*
+	 * Branch history of the guest's: nothing of the host's is reachable
+	 * until its tables are back, and the ISBs on the way there wait for
+	 * this. CLRBHB, or the loop where that is a hint without effect.
+	 */
+	hint	#22
+	ldr	x0, [sp, #SW_LOOPS]
+	cbz	x0, 2f
+1:	b	. + 4
+	subs	x0, x0, #1
+	b.ne	1b
+2:	ldr	x1, [sp, #SW_TTBR_NONE]
 	ldr	x2, [sp, #SW_TTBR1_HOP]
 	ldr	x3, [sp, #SW_TTBR0_AUX]
 	ldp	x16, x0, [sp, #SW_LOW_CODE]

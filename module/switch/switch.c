@@ -16,6 +16,7 @@
 #include "cpu/hwdebug.h"
 #include "cpu/regs.h"
 #include "switch/debug.h"
+#include "switch/leave.h"
 #include "switch/offsets.h"
 #include "switch/switch.h"
 
@@ -45,6 +46,7 @@ CHECK_OFFSET(sw.tcr, SW_TCR);
 CHECK_OFFSET(sw.cpacr, SW_CPACR);
 CHECK_OFFSET(sw.cntkctl, SW_CNTKCTL);
 CHECK_OFFSET(sw.mdscr, SW_MDSCR);
+CHECK_OFFSET(sw.loops, SW_LOOPS);
 CHECK_OFFSET(sw.flush, SW_FLUSH);
 CHECK_OFFSET(sw.h_ttbr0, SW_H_TTBR0);
 CHECK_OFFSET(sw.h_ttbr1, SW_H_TTBR1);
@@ -187,6 +189,8 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 {
 	struct av_switch *sw = &srf->sw;
 	bool step = av_srf_stepping(srf), matching = av_srf_matching(srf);
+	const struct av_leave *leave = av_leave_here();
+	struct av_host_pstate pstate;
 
 	sw->ttbr0 = entry->root0;
 	sw->ttbr1 = entry->root1 | context_asid(csw, entry) << 48;
@@ -205,6 +209,8 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		srf->pstate |= srf->vpstate & AV_PSR_SS;
 	}
 
+	sw->loops = leave->mitigation.loops;
+	av_host_pstate_save(leave, &pstate);
 	if (unlikely(matching)) {
 		sw->mdscr |= MDSCR_MDE;
 		av_debug_enter(srf, &csw->debug);
@@ -212,6 +218,8 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 
 	av_switch_enter(srf);
 
+	av_leave_firmware(leave);
+	av_host_pstate_restore(leave, &pstate);
 	if (unlikely(matching))
 		av_debug_leave(&csw->debug);
 	if (step)

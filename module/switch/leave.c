@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What leaving the guest takes on each CPU, found out when the CPU first enters
+ * one, so that CPUs may differ and may come later.
+ */
+#include <linux/cpu.h>
+#include <linux/percpu.h>
+#include <asm/cputype.h>
+
+#include "switch/leave.h"
+
+#define PFR0_DIT	GENMASK_ULL(51, 48)
+#define PFR1_MTE	GENMASK_ULL(11, 8)
+/* By number: older assemblers have no name for it. */
+#define REG_ISAR2	sys_reg(3, 0, 0, 6, 2)
+
+static DEFINE_PER_CPU(struct av_leave, leave_here);
+
+/* The firmware has the call, and this CPU needs it (1: has it and needs it not). */
+static bool firmware_needs(u32 call)
+{
+	struct arm_smccc_res res = { .a0 = (unsigned long)SMCCC_RET_NOT_SUPPORTED };
+
+	if (arm_smccc_1_1_get_conduit() == SMCCC_CONDUIT_NONE)
+		return false;
+	arm_smccc_1_1_invoke(ARM_SMCCC_ARCH_FEATURES_FUNC_ID, call, &res);
+	return (int)res.a0 == SMCCC_RET_SUCCESS;
+}
+
+static void find_out(struct av_leave *leave)
+{
+	struct av_cpu_facts cpu = {
+		.midr = read_cpuid_id(),
+		.pfr0 = read_sysreg(id_aa64pfr0_el1),
+		.mmfr1 = read_sysreg(id_aa64mmfr1_el1),
+		.isar2 = read_sysreg_s(REG_ISAR2),
+		.workaround_1 = firmware_needs(ARM_SMCCC_ARCH_WORKAROUND_1),
+		.workaround_3 = firmware_needs(ARM_SMCCC_ARCH_WORKAROUND_3),
+	};
+
+	leave->dit = FIELD_GET(PFR0_DIT, cpu.pfr0);
+	leave->tco = FIELD_GET(PFR1_MTE, read_sysreg(id_aa64pfr1_el1));
+	/* mitigations=off: the host's owner does not want them. */
+	if (!cpu_mitigations_off())
+		leave->mitigation = av_mitigation_for(&cpu);
+	leave->known = true;
+}
+
+const struct av_leave *av_leave_here(void)
+{
+	struct av_leave *leave = this_cpu_ptr(&leave_here);
+
+	if (unlikely(!leave->known))
+		find_out(leave);
+	return leave;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the host's own vectors do for the kernel on its way in from EL0, beyond
+ * registers, done on the way back from the guest, which takes another way:
+ * predictors forget (mitigate.h), and PSTATE has what the kernel runs with.
+ *
+ * What an exception sets by itself (PAN, UAO, SSBS) it sets in the window too.
+ * DIT it leaves as the guest had it, TCO it sets: both are put back.
+ */
+#ifndef AV_SWITCH_LEAVE_H
+#define AV_SWITCH_LEAVE_H
+
+#include <linux/arm-smccc.h>
+#include <asm/sysreg.h>
+
+#include "switch/mitigate.h"
+
+struct av_leave {
+	bool known;			/* the rest is filled */
+	bool dit, tco;			/* the CPU has these */
+	struct av_mitigation mitigation;
+};
+
+struct av_host_pstate {
+	u64 dit, tco;
+};
+
+/* This CPU's; interrupts off. */
+const struct av_leave *av_leave_here(void);
+
+#define AV_REG_DIT	sys_reg(3, 3, 4, 2, 5)
+#define AV_REG_TCO	sys_reg(3, 3, 4, 2, 7)
+
+static inline void av_host_pstate_save(const struct av_leave *leave, struct av_host_pstate *p)
+{
+	if (leave->dit)
+		p->dit = read_sysreg_s(AV_REG_DIT);
+	if (leave->tco)
+		p->tco = read_sysreg_s(AV_REG_TCO);
+}
+
+static inline void av_host_pstate_restore(const struct av_leave *leave,
+					  const struct av_host_pstate *p)
+{
+	if (leave->dit)
+		write_sysreg_s(p->dit, AV_REG_DIT);
+	if (leave->tco)
+		write_sysreg_s(p->tco, AV_REG_TCO);
+}
+
+static inline void av_leave_firmware(const struct av_leave *leave)
+{
+	switch (leave->mitigation.firmware) {
+	case AV_FIRMWARE_WORKAROUND_1:
+		arm_smccc_1_1_invoke(ARM_SMCCC_ARCH_WORKAROUND_1, NULL);
+		break;
+	case AV_FIRMWARE_WORKAROUND_3:
+		arm_smccc_1_1_invoke(ARM_SMCCC_ARCH_WORKAROUND_3, NULL);
+		break;
+	}
+}
+
+#endif /* AV_SWITCH_LEAVE_H */

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which mitigation a CPU needs on leaving the guest. Pure: see mitigate.h. */
+#include "switch/mitigate.h"
+
+#define MIDR_MODEL		(GENMASK_ULL(31, 24) | GENMASK_ULL(15, 4))
+#define MODEL(implementer, part)	((u32)(implementer) << 24 | (u32)(part) << 4)
+#define ARM(part)		MODEL(0x41, part)
+
+#define PFR0_CSV2		GENMASK_ULL(59, 56)
+#define PFR0_CSV2_HISTORY	3
+#define MMFR1_ECBHB		GENMASK_ULL(63, 60)
+#define ISAR2_CLRBHB		GENMASK_ULL(31, 28)
+
+/* Loops enough to fill the history; NOTHING_LEARNT: these do not speculate on what they learn. */
+#define NOTHING_LEARNT	0xffff
+
+static const struct {
+	u32 model;
+	u16 loops;
+} models[] = {
+	{ ARM(0xd03), NOTHING_LEARNT },		/* Cortex-A53 */
+	{ ARM(0xd04), NOTHING_LEARNT },		/* Cortex-A35 */
+	{ ARM(0xd05), NOTHING_LEARNT },		/* Cortex-A55 */
+	{ ARM(0xd46), NOTHING_LEARNT },		/* Cortex-A510 */
+	{ ARM(0xd80), NOTHING_LEARNT },		/* Cortex-A520 */
+	{ MODEL(0x42, 0x100), NOTHING_LEARNT },	/* Brahma-B53 */
+	{ MODEL(0x48, 0xd01), NOTHING_LEARNT },	/* HiSilicon TSV110 */
+	{ MODEL(0x51, 0x803), NOTHING_LEARNT },	/* Kryo 3xx silver */
+	{ MODEL(0x51, 0x805), NOTHING_LEARNT },	/* Kryo 4xx silver */
+	{ ARM(0xd07), 8 },			/* Cortex-A57 */
+	{ ARM(0xd08), 8 },			/* Cortex-A72 */
+	{ MODEL(0xc0, 0xac3), 11 },		/* Ampere-1 */
+	{ ARM(0xd0b), 24 },			/* Cortex-A76 */
+	{ ARM(0xd0c), 24 },			/* Neoverse-N1 */
+	{ ARM(0xd0d), 24 },			/* Cortex-A77 */
+	{ ARM(0xd0e), 24 },			/* Cortex-A76AE */
+	{ MODEL(0x51, 0x804), 24 },		/* Kryo 4xx gold */
+	{ ARM(0xd40), 32 },			/* Neoverse-V1 */
+	{ ARM(0xd41), 32 },			/* Cortex-A78 */
+	{ ARM(0xd42), 32 },			/* Cortex-A78AE */
+	{ ARM(0xd44), 32 },			/* Cortex-X1 */
+	{ ARM(0xd47), 32 },			/* Cortex-A710 */
+	{ ARM(0xd48), 32 },			/* Cortex-X2 */
+	{ ARM(0xd49), 32 },			/* Neoverse-N2 */
+	{ ARM(0xd4b), 32 },			/* Cortex-A78C */
+	{ ARM(0xd4c), 32 },			/* Cortex-X1C */
+	{ ARM(0xd4d), 38 },			/* Cortex-A715 */
+	{ ARM(0xd81), 38 },			/* Cortex-A720 */
+	{ ARM(0xd4e), 132 },			/* Cortex-X3 */
+	{ ARM(0xd4f), 132 },			/* Neoverse-V2 */
+};
+
+static u16 loops_of(u32 midr)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(models); i++)
+		if (models[i].model == (midr & MIDR_MODEL))
+			return models[i].loops;
+	return 0;
+}
+
+static void clear_history(const struct av_cpu_facts *cpu, u16 loops, struct av_mitigation *m)
+{
+	if (FIELD_GET(PFR0_CSV2, cpu->pfr0) >= PFR0_CSV2_HISTORY ||
+	    FIELD_GET(MMFR1_ECBHB, cpu->mmfr1) || FIELD_GET(ISAR2_CLRBHB, cpu->isar2))
+		return;
+	m->loops = loops;
+	/* It does what WORKAROUND_1 does, too. */
+	if (!loops && cpu->workaround_3)
+		m->firmware = AV_FIRMWARE_WORKAROUND_3;
+}
+
+struct av_mitigation av_mitigation_for(const struct av_cpu_facts *cpu)
+{
+	struct av_mitigation m = { 0, AV_FIRMWARE_NONE };
+	u16 loops = loops_of(cpu->midr);
+
+	if (loops == NOTHING_LEARNT)
+		return m;
+	if (!FIELD_GET(PFR0_CSV2, cpu->pfr0)) {
+		if (!cpu->workaround_1 && !cpu->workaround_3)
+			return m;
+		m.firmware = cpu->workaround_1 ? AV_FIRMWARE_WORKAROUND_1 :
+						 AV_FIRMWARE_WORKAROUND_3;
+	}
+	clear_history(cpu, loops, &m);
+	return m;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a CPU's predictors may have learnt from the guest, and how they are
+ * made to forget it on the way out.
+ *
+ * The host does this in its own vectors, for what comes from EL0, and when a
+ * process that jumped to kernel addresses is left; the guest enters neither
+ * way. It runs at EL0 and at kernel addresses, so every exit counts as both.
+ * Until the host's tables are back there is nothing of the host's to reach, so
+ * it is done on leaving the window; traps that end in the window need none.
+ *
+ *  - branch history (CVE-2022-23960): by hardware; by CLRBHB, a hint that the
+ *    switcher always executes; by a loop of branches; or by firmware;
+ *  - branch targets (CVE-2017-5715), where CSV2 does not say that those learnt
+ *    elsewhere are not used: by firmware. Where that cannot do it the host is
+ *    open to its own processes, and says so; then history is not cleared either.
+ *
+ * The lists are those of Linux. Pure.
+ */
+#ifndef AV_SWITCH_MITIGATE_H
+#define AV_SWITCH_MITIGATE_H
+
+#include "lib/av_types.h"
+
+struct av_cpu_facts {
+	u32 midr;
+	u64 pfr0, mmfr1, isar2;		/* ID_AA64*_EL1 of this CPU */
+	bool workaround_1, workaround_3;	/* the firmware says that this CPU needs it */
+};
+
+enum av_firmware_call { AV_FIRMWARE_NONE, AV_FIRMWARE_WORKAROUND_1, AV_FIRMWARE_WORKAROUND_3 };
+
+struct av_mitigation {
+	u16 loops;			/* of the branch loop; 0: none */
+	u8 firmware;			/* enum av_firmware_call */
+};
+
+struct av_mitigation av_mitigation_for(const struct av_cpu_facts *cpu);
+
+#endif /* AV_SWITCH_MITIGATE_H */
