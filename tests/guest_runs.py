@@ -70,7 +70,14 @@ def results(text: str) -> dict[str, str]:
 
 def _commands(guest: Guest) -> str:
     words = ["armvisor", "run", "--kernel", f"/guests/{guest.program}.img"]
-    words += ["--memory", guest.memory, "--cpus", str(guest.cpus), "--append", guest.append]
+    words += [
+        "--memory",
+        guest.memory,
+        "--cpus",
+        str(guest.cpus),
+        "--append",
+        guest.append,
+    ]
     lines = []
     if guest.disk:
         words += ["--disk", "/tmp/disk"]
@@ -120,6 +127,9 @@ def run_guests(
     done = board.run(["sh", "/script"])
     said = done.stderr.decode("utf-8", "replace")[-3000:]
     assert not done.failure, f"{done.failure}\n{done.text[-3000:]}\n{said}"
+    # A VM that the module ended says why there.
+    complaints = [line for line in done.console.splitlines() if "armvisor: VM" in line]
+    assert not complaints, "\n".join(complaints)
     outputs = _split(done.stdout.decode("latin-1"))
     if check:
         for guest in guests:

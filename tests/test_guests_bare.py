@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The bare-metal guests under `armvisor run` on KVM, nVHE and VHE."""
+"""The bare-metal guests under `armvisor run`: on KVM, nVHE and VHE, and on the module."""
+
+import subprocess
+from pathlib import Path
 
 import pytest
 from guest_runs import Guest, Host, run_guests
+
+TOP = Path(__file__).resolve().parents[1]
+KERNEL = "6.12"
 
 MIB = 1 << 20
 PROGRAMS = [
@@ -16,9 +22,18 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("cpu", ["cortex-a72", "cortex-a76"])
-def test_programs(cpu: str):
-    outputs = run_guests(Host(cpu), PROGRAMS)
+def without_el2(cpu: str) -> Host:
+    make = ["make", "-s", "-C", str(TOP / "module"), f"KVER={KERNEL}"]
+    done = subprocess.run(make, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    module = TOP / "build/module" / KERNEL / "armvisor.ko"
+    return Host(cpu, KERNEL, el2=False, module=module, count=True)
+
+
+@pytest.mark.parametrize("where", ["kvm-cortex-a72", "kvm-cortex-a76", "module-cortex-a72"])
+def test_programs(where: str):
+    hypervisor, _, cpu = where.partition("-")
+    outputs = run_guests(Host(cpu) if hypervisor == "kvm" else without_el2(cpu), PROGRAMS)
 
     hello = outputs["hello"]
     assert hello.results["hello.cpus"] == "3"
@@ -26,7 +41,11 @@ def test_programs(cpu: str):
     assert "some=thing" in hello.console
 
     # What a hypervisor answers itself is cheaper than what user space does.
-    assert outputs["hypercall"].results["hypercall.version"] in ("65536", "65537", "65539")
+    assert outputs["hypercall"].results["hypercall.version"] in (
+        "65536",
+        "65537",
+        "65539",
+    )
     hypercall = float(outputs["hypercall"].results["hypercall.cost"])
     assert 0 < hypercall < float(outputs["mmio"].results["mmio.read"])
 

@@ -144,6 +144,7 @@ void arena_restore(void)
 	write_sysreg(mdscr_el1, 0);
 	write_sysreg(dbgbcr0_el1, 0);
 	write_sysreg(dbgwcr0_el1, 0);
+	write_sysreg(oslar_el1, 0);
 	write_sysreg(contextidr_el1, 0);
 	write_sysreg(tpidr_el0, 0);
 	write_sysreg(tpidr_el1, 0);

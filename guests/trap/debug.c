@@ -72,6 +72,44 @@ SETUP break_kernel(struct probe_state *state)
 	state->pstate &= ~PSTATE_D;
 }
 
+/* D masks them at EL1, the OS lock everywhere. */
+SETUP break_masked(struct probe_state *state)
+{
+	break_kernel(state);
+	state->pstate |= PSTATE_D;
+}
+
+SETUP break_locked(struct probe_state *state)
+{
+	break_user(state);
+	write_sysreg(oslar_el1, 1);
+	isb();
+}
+
+/* Only in the context that breakpoint 5 names; the last ones know contexts. */
+static void break_in_context(u64 context)
+{
+	write_sysreg(dbgbvr5_el1, context);
+	write_sysreg(dbgbcr5_el1, 1 | 3UL << 1 | 0xfUL << 5 | 3UL << 20);
+	write_sysreg(dbgbvr0_el1, U_CODE + 4);
+	write_sysreg(dbgbcr0_el1, 1 | 2UL << 1 | 0xfUL << 5 | 5UL << 16 | 1UL << 20);
+	write_sysreg(contextidr_el1, 0x77);
+	write_sysreg(mdscr_el1, MDSCR_MDE);
+	isb();
+}
+
+SETUP break_same_context(struct probe_state *state)
+{
+	(void)state;
+	break_in_context(0x77);
+}
+
+SETUP break_other_context(struct probe_state *state)
+{
+	(void)state;
+	break_in_context(0x78);
+}
+
 static void watch(u64 address, u64 privilege, u64 kinds)
 {
 	write_sysreg(dbgwvr0_el1, address);
@@ -99,11 +137,21 @@ TRAP_SETUP("break.user", EL0, 0, break_user, WORK);
 TRAP_SETUP("break.user.at-el1", EL1, 0, break_user, WORK);
 TRAP_SETUP("break.kernel", EL1, 0, break_kernel, WORK);
 TRAP_SETUP("break.kernel.at-el0", EL0, 0, break_kernel, WORK);
+TRAP_SETUP("break.kernel.masked", EL1, 0, break_masked, WORK);
+TRAP_SETUP("break.kernel.unmasked-later", EL1, 0, break_masked, "msr daifclr, #8\n\t" WORK);
+TRAP_SETUP("break.kernel.at-system-register", EL1, 0, break_kernel, "nop\n\tmrs x0, sp_el0\n\tnop");
+TRAP_SETUP("break.user.locked", EL0, 0, break_locked, WORK);
+TRAP_SETUP("break.user.context", EL0, 0, break_same_context, WORK);
+TRAP_SETUP("break.user.other-context", EL0, 0, break_other_context, WORK);
 TRAP_SETUP("watch.user.load", EL0, 0, watch_user, AT_DATA(U_DATA, "ldr w1, [x20, #0x44]"));
 TRAP_SETUP("watch.user.store", EL0, 0, watch_user, AT_DATA(U_DATA, "str x1, [x20, #0x40]"));
 TRAP_SETUP("watch.user.beside", EL0, 0, watch_user, AT_DATA(U_DATA, "ldr x1, [x20, #0x48]"));
 TRAP_SETUP("watch.user.at-el1", EL1, 0, watch_user, AT_DATA(U_DATA, "ldr x1, [x20, #0x40]"));
 TRAP_SETUP("watch.kernel.store", EL1, 0, watch_kernel, AT_DATA(K_DATA, "str x1, [x20, #0x40]"));
+TRAP_SETUP("watch.user.pair", EL0, 0, watch_user, AT_DATA(U_DATA, "stp x1, x2, [x20, #0x38]"));
+TRAP_SETUP("watch.user.exclusive", EL0, 0, watch_user,
+	   AT_DATA(U_DATA + 0x40, "ldxr x1, [x20]\n\tclrex"));
+TRAP_SETUP("watch.user.before-fault", EL0, 0, watch_user, AT_DATA(U_READONLY, "str x1, [x20, #0x40]"));
 TRAP_SETUP("watch.kernel.load", EL1, 0, watch_kernel, AT_DATA(K_DATA, "ldr x1, [x20, #0x40]"));
 
 TRAP("debug.brk-kept", ALL, "mov x5, #1\n\tbrk #7");
