@@ -139,6 +139,42 @@ def test_two_measurements_of_one_figure_are_refused(family, monkeypatch):
         run.registry()
 
 
+def _record(path, figures):
+    content = {"figures": [{"name": name, "value": value} for name, value in figures.items()]}
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("new", "within", "status"),
+    [
+        ({"boot.a": 1004.0, "boot.b": 5.0}, "0.5", 0),
+        ({"boot.a": 1006.0, "boot.b": 5.0}, "0.5", 1),
+        ({"boot.a": 994.0, "boot.b": 5.0}, "0.5", 1),
+        ({"boot.a": 1006.0, "boot.b": 5.0}, "1", 0),
+        ({"boot.a": 1000.0}, "0.5", 1),
+        ({"boot.a": 1000.0, "boot.b": 5.0, "boot.c": 1.0}, "0.5", 1),
+    ],
+)
+def test_records_agree_or_not(tmp_path, capsys, new, within, status):
+    old = _record(tmp_path / "old", {"boot.a": 1000.0, "boot.b": 5.0})
+    new = _record(tmp_path / "new", new)
+    assert cli.main(["figures", "--compare", old, new, "--within", within]) == status
+    said = capsys.readouterr()
+    assert ("<-" in said.out) == bool(status)
+    assert "most: boot." in said.err
+
+
+def test_what_is_no_record_is_refused(tmp_path, capsys):
+    good = _record(tmp_path / "good", {"boot.a": 1.0})
+    bad = tmp_path / "bad"
+    for content in ("", "[]", '{"figures": [{"name": "x"}]}'):
+        bad.write_text(content)
+        assert cli.main(["figures", "--compare", good, str(bad)]) != 0
+        assert "is no record of figures" in capsys.readouterr().err
+    assert cli.main(["figures", "--compare", good, str(tmp_path / "nosuch")]) != 0
+
+
 def test_libraries_of_a_program_are_found_in_turn(tmp_path, monkeypatch):
     library = tmp_path / "lib/usr/lib/aarch64-linux-gnu"
     library.mkdir(parents=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from armvisor_lab import paths
 from armvisor_lab.cli_board import say
-from armvisor_lab.figures import run
+from armvisor_lab.figures import compare, run
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -24,10 +24,25 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     figures.add_argument("--json", type=Path, metavar="FILE",
                          help="the record, default build/figures.json")  # fmt: skip
     figures.add_argument("--list", action="store_true", help="name the figures, measure nothing")
+    figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
+                         help="compare two records; measure nothing")  # fmt: skip
+    figures.add_argument("--within", type=float, default=compare.LIMIT, metavar="PERCENT",
+                         help="what --compare lets pass, default %(default)s")  # fmt: skip
     figures.set_defaults(run=_run)
 
 
+def _compare(options: argparse.Namespace) -> int:
+    old, new = (compare.read(file) for file in options.compare)
+    differences = compare.compare(old, new)
+    for each in differences:
+        print(each.line(options.within))
+    say(compare.summary(differences, options.within))
+    return 0 if all(each.agrees(options.within) for each in differences) else 1
+
+
 def _run(options: argparse.Namespace) -> int:
+    if options.compare:
+        return _compare(options)
     if options.list:
         for measurement in run.select(options.only):
             for name in measurement.figures:
