@@ -41,7 +41,7 @@ demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
 
-figures: vmm guests ## run the counted measurements: `name value unit`, JSON beside it
+figures: vmm guests module ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json
 
 install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule

@@ -8,7 +8,7 @@ import pytest
 
 from armvisor_lab import cli, programs, results
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, lat, run
+from armvisor_lab.figures import Measurement, Outcome, bounds, lat, run
 
 OUTPUT = """\
 [    0.931132] Run /init as init process\r
@@ -123,6 +123,32 @@ def test_figures_go_to_standard_output_and_into_the_record(family, capsys):
     assert record["figures"][0]["value"] == 12345.6
     assert record["figures"][0]["packages"] == ["qemu=1"]
     assert re.fullmatch(r"[0-9a-f]{40}", record["revision"])
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [
+        ({}, []),
+        ({"boot.kvm": 9.0}, []),
+        ({"boot.kvm": 1080.0, "boot.native": 1000.0}, [True]),
+        ({"boot.kvm": 1081.0, "boot.native": 1000.0}, [False]),
+        ({"hypercall.armvisor": 1000.0, "boot.armvisor": 5.1e9}, [True, False]),
+    ],
+)
+def test_bounds_are_of_what_was_measured(values, holds):
+    assert [verdict.holds for verdict in bounds.judge(values)] == holds
+
+
+def test_bounds_are_of_figures_that_there_are():
+    names = {name for measurement in run.registry() for name in measurement.figures}
+    assert {bound.name for bound in bounds.BOUNDS} <= names
+    assert {bound.of for bound in bounds.BOUNDS} <= names | {""}
+
+
+def test_a_figure_over_its_bound_fails_the_run(family, capsys, monkeypatch):
+    monkeypatch.setattr(bounds, "BOUNDS", (bounds.Bound("boot.a", 12345),))
+    assert cli.main(["figures", "--only", "boot.a", "--json", str(family)]) == 1
+    assert "OVER its bound: boot.a 12346 of 12345" in capsys.readouterr().err
 
 
 def test_one_failure_does_not_lose_the_others(family, capsys):

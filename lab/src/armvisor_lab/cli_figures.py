@@ -7,7 +7,7 @@ from typing import Any
 
 from armvisor_lab import paths
 from armvisor_lab.cli_board import say
-from armvisor_lab.figures import compare, run
+from armvisor_lab.figures import bounds, compare, run
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -17,7 +17,8 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         help="measure on counted boards: `name value unit` a line",
         description="Runs the counted measurements. Figures go to standard output as "
         "`name value unit`, progress to standard error, the record with revision, boards, "
-        "kernels and package versions to a JSON file.",
+        "kernels and package versions to a JSON file. Fails if one could not be measured or is "
+        "over its bound.",
     )
     figures.add_argument("--only", action="append", default=[], metavar="PATTERN",
                          help="figures to measure, as in `boot.*`; repeatable")  # fmt: skip
@@ -52,6 +53,9 @@ def _run(options: argparse.Namespace) -> int:
     figures, failures = run.measure(options.only, say, lambda line: print(line, flush=True))
     run.write(file, run.record(figures, failures))
     say(f"{len(figures)} figures, the record is in {file}")
+    verdicts = bounds.judge({figure.name: figure.value for figure in figures})
+    for verdict in verdicts:
+        say(f"{'within' if verdict.holds else 'OVER'} its bound: {verdict.text}")
     for failure in failures:
         say(f"not measured: {failure}")
-    return 1 if failures else 0
+    return 1 if failures or not all(verdict.holds for verdict in verdicts) else 0

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What figures may be at most: a run that measures one and finds more has failed.
+
+A bound is instructions, or so many times another figure of the same run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from armvisor_lab.figures.run import show
+
+
+@dataclass(frozen=True)
+class Bound:
+    """At most `limit`, or `limit` times the figure `of`."""
+
+    name: str
+    limit: float
+    of: str = ""
+
+    def judge(self, values: Mapping[str, float]) -> "Verdict | None":
+        """How the figure did; None where what it takes was not measured."""
+        if self.name not in values or (self.of and self.of not in values):
+            return None
+        value = values[self.name]
+        if not self.of:
+            return Verdict(value <= self.limit, f"{self.name} {show(value)} of {self.limit:.0f}")
+        times = value / values[self.of]
+        text = f"{self.name} {times:.3f} times {self.of}, of {self.limit:g}"
+        return Verdict(times <= self.limit, text)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a bound holds, in words."""
+
+    holds: bool
+    text: str
+
+
+BOUNDS = (
+    Bound("boot.kvm", 1.08, "boot.native"),
+    Bound("hypercall.armvisor", 1_000),
+    Bound("mmio_user.armvisor", 4_000),
+    Bound("boot.armvisor", 5e9),
+)
+
+
+def judge(values: Mapping[str, float]) -> list[Verdict]:
+    """The verdicts on what was measured."""
+    return [verdict for bound in BOUNDS if (verdict := bound.judge(values))]
