@@ -247,7 +247,7 @@ int av_its_add_collection(struct av_its *its, u32 id, s32 target,
 }
 
 /* Do @visit to each event of the collection. */
-static void for_each_event_in(struct av_its *its, struct av_its_collection *collection,
+static void visit_events(struct av_its *its, struct av_its_collection *collection,
 			      void (*visit)(struct av_its *its, struct av_its_event *event))
 {
 	struct av_its_device *device;
@@ -278,7 +278,7 @@ static void follow_collection(struct av_its *its, struct av_its_event *event)
 
 void av_its_free_collection(struct av_its *its, struct av_its_collection *collection)
 {
-	for_each_event_in(its, collection, leave_collection);
+	visit_events(its, collection, leave_collection);
 	lock(its);
 	av_idmap_remove(&its->collections, mem_of(its), collection->id);
 	unlock(its);
@@ -301,5 +301,5 @@ void av_its_set_target(struct av_its *its, struct av_its_collection *collection,
 	lock(its);
 	collection->target = target;
 	unlock(its);
-	for_each_event_in(its, collection, follow_collection);
+	visit_events(its, collection, follow_collection);
 }

@@ -12,7 +12,7 @@ static void kick(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 
 static bool is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 {
-	return cpu->index == NR_CPUS - 1;
+	return cpu->index == VCPUS - 1;
 }
 
 static void lock(struct av_vgic *vgic)
@@ -224,7 +224,7 @@ void world_reset(void)
 	w.allow = -1;
 	w.vgic.ops = &ops;
 	w.vgic.nr_spis = 32;
-	for (cpu = 0; cpu < NR_CPUS; cpu++) {
+	for (cpu = 0; cpu < VCPUS; cpu++) {
 		av_vgic_cpu_init(&w.cpus[cpu], (u32)cpu);
 		av_vgic_add_cpu(&w.vgic, &w.cpus[cpu]);
 	}
@@ -240,7 +240,7 @@ void world_boot(void)
 
 	world_reset();
 	w.vgic.enabled = true;
-	for (cpu = 0; cpu < NR_CPUS; cpu++) {
+	for (cpu = 0; cpu < VCPUS; cpu++) {
 		icc_put(cpu, AV_SYS(3, 0, 4, 6, 0), 0xf8);
 		icc_put(cpu, AV_SYS(3, 0, 12, 12, 7), 1);
 		redist_lpi_set(cpu, 0x70, 8, PROP_TABLE | 15);
@@ -320,7 +320,7 @@ static bool counts_consistent(u32 users)
 
 bool consistent(void)
 {
-	unsigned int queued[NR_CPUS] = { 0 };
+	unsigned int queued[VCPUS] = { 0 };
 	u32 intid, users = 0;
 	struct av_lpi *lpi;
 	int cpu;
@@ -330,7 +330,7 @@ bool consistent(void)
 			return false;
 		users += lpi->users;
 	}
-	for (cpu = 0; cpu < NR_CPUS; cpu++)
+	for (cpu = 0; cpu < VCPUS; cpu++)
 		if (queued_on(&w.cpus[cpu]) != queued[cpu] ||
 		    w.cpus[cpu].out != av_vgic_output(&w.vgic, &w.cpus[cpu]))
 			return false;

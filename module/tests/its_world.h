@@ -11,7 +11,7 @@
 
 #define RAM		0x40000000ULL
 #define RAM_SIZE	0x200000U
-#define NR_CPUS		2
+#define VCPUS		2
 
 /* Where a guest of ours puts things. */
 #define DEVICE_TABLE	(RAM + 0x10000)
@@ -24,7 +24,7 @@
 
 struct world {
 	struct av_vgic vgic;
-	struct av_vgic_cpu cpus[NR_CPUS];
+	struct av_vgic_cpu cpus[VCPUS];
 	struct av_virq spis[32];
 	struct av_its its;
 	u8 ram[RAM_SIZE];
@@ -32,7 +32,7 @@ struct world {
 	unsigned long allocated;	/* blocks */
 	long allow;			/* allocations that still succeed; -1: all */
 	unsigned long broken;		/* rules */
-	unsigned int kicks[NR_CPUS];
+	unsigned int kicks[VCPUS];
 	u32 written;			/* commands, all in all */
 };
 
