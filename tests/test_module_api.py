@@ -95,7 +95,7 @@ def test_answers_are_kvms(programs: Path, module: Path):
     assert not unused, f"declared differences that are none: {sorted(unused)}"
 
 
-@pytest.mark.parametrize("part", ["memory", "files", "processes", "arguments", "many"])
+@pytest.mark.parametrize("part", ["memory", "files", "processes", "arguments", "many", "messages"])
 def test_no_vmm_harms_the_host(programs: Path, module: Path, part: str):
-    """Memory taken away, files closed, processes killed and forked, wild arguments, many VMs."""
+    """Memory taken away, files closed, processes killed and forked, wild arguments, many VMs, messages."""
     assert on_module(programs / "hostile", module, part, smp=2).endswith("done\n")

@@ -44,4 +44,33 @@ guest_counter_end:
 	b	1b
 guest_reader_end:
 
+/*
+ * Goes round an ITS's queue (CWRITER), looks how far it is (CREADR), has LPIs
+ * looked at anew (INVALLR, INVLPIR), and turns LPIs and the ITS off and on now
+ * and then. Places as in its_machine.c.
+ */
+	guest	guest_commander
+	mov	x0, #0x08080000
+	mov	x4, #0x080a0000
+	mov	x5, #0x0a000000
+	mov	x6, xzr
+0:	add	x1, x1, #0x60
+	and	x1, x1, #0xfe0
+	str	x1, [x0, #0x88]
+	ldr	x2, [x0, #0x90]
+	str	x1, [x4, #0xb0]
+	mov	w3, #8200
+	str	w3, [x4, #0xa0]
+	add	x6, x6, #1
+	tst	x6, #15
+	b.ne	1f
+	str	wzr, [x4]
+	mov	w3, #1
+	str	w3, [x4]
+	str	wzr, [x0]
+	str	w3, [x0]
+1:	str	x1, [x5]
+	b	0b
+guest_commander_end:
+
 	.section .note.GNU-stack, "", %progbits

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a VMM must be able to do without harm to the host: take guest memory
- * away, close files, die, fork and pass junk while its vCPUs run. Each part
+ * away, close files, die, fork, pass junk and let its devices talk while its
+ * vCPUs run. Each part
  * checks what it can see; that the host's log stays clean is the lab's to see.
  *
  *	hostile [PART...]	those parts, or all; ends with "done"
@@ -196,6 +197,7 @@ static const struct {
 	{ "close", hostile_close },
 	{ "guests", hostile_guests },
 	{ "allocations", hostile_allocations },
+	{ "messages", hostile_messages },
 };
 
 static bool wanted(const char *name, int argc, char **argv)

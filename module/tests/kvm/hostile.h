@@ -19,6 +19,7 @@ struct runner {
 /* guests.S */
 extern const u32 guest_counter[], guest_counter_end[];
 extern const u32 guest_reader[], guest_reader_end[];
+extern const u32 guest_commander[], guest_commander_end[];
 #define GUEST_BAD	(GUEST_MMIO + 8)
 
 /* Write all of memory but the first page, over and over; an MMIO write a round. */
@@ -57,5 +58,6 @@ void hostile_odd(void);
 void hostile_close(void);
 void hostile_guests(void);
 void hostile_allocations(void);
+void hostile_messages(void);
 
 #endif /* AV_TESTS_KVM_HOSTILE_H */
