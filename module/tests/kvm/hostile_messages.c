@@ -37,23 +37,30 @@ static u64 next(u64 *seed)
 	return *seed;
 }
 
-/* Commands that mean something, junk in the tables, and no memory at all. */
-static void *scribbler(void *arg)
+/* A command that means something, and junk in a table. */
+static void scribble(struct machine *m, u64 *seed)
 {
 	static const u8 ops[] = { MOVI, INT, CLEAR, MAPD, MAPC, MAPTI, MAPTI, MAPI, INV, INVALL,
 				  MOVALL, DISCARD };
+	u64 *words = ram_at(m, QUEUE + next(seed) % 128 * 32);
+
+	words[0] = ops[next(seed) % sizeof(ops)] | (next(seed) % 8) << 32;
+	words[1] = next(seed) % 16 | (8190 + next(seed) % 100) << 32;
+	words[2] = (next(seed) % 4 ? VALID : 0) | (next(seed) % 3) << 16 | next(seed) % 4;
+	if ((u8)words[0] == MAPD)
+		words[2] = ITT | VALID;
+	words[3] = (next(seed) % 3) << 16;
+	*ram_at(m, DEVICE_TABLE + next(seed) % 0x50000 / 8 * 8) = next(seed);
+}
+
+/* The same without end, and no memory at all. */
+static void *scribbler(void *arg)
+{
 	struct scene *s = arg;
-	u64 seed = 88172645463325252ULL, *words;
+	u64 seed = 88172645463325252ULL;
 
 	while (!over(s)) {
-		words = ram_at(&s->m, QUEUE + next(&seed) % 128 * 32);
-		words[0] = ops[next(&seed) % sizeof(ops)] | (next(&seed) % 8) << 32;
-		words[1] = next(&seed) % 16 | (8190 + next(&seed) % 100) << 32;
-		words[2] = (next(&seed) % 4 ? VALID : 0) | (next(&seed) % 3) << 16 | next(&seed) % 4;
-		if ((u8)words[0] == MAPD)
-			words[2] = ITT | VALID;
-		words[3] = (next(&seed) % 3) << 16;
-		*ram_at(&s->m, DEVICE_TABLE + next(&seed) % 0x50000 / 8 * 8) = next(&seed);
+		scribble(&s->m, &seed);
 		if (next(&seed) % 1000 == 0)
 			madvise(s->m.ram + 0x10000, RAM_SIZE - 0x10000, MADV_DONTNEED);
 		if (next(&seed) % 5000 == 0) {
@@ -130,6 +137,31 @@ static void works_as_new(struct scene *s)
 	expect(send_msi(&s->m, 5, 4) == 0, "a message about nothing after it all");
 }
 
+/* Attributes by chance, with no vCPU in the way: registers, tables saved and restored. */
+static void attributes(void)
+{
+	static const u64 offsets[] = { CTLR, CBASER, CWRITER, CREADR, BASER0, BASER1, 0x4 };
+	struct scene s = { 0 };
+	u64 seed = 1181783497276652981ULL, val;
+	int i, fd;
+
+	new_machine(&s.m);
+	boot_machine(&s.m);
+	for (i = 0; i < 20000; i++) {
+		scribble(&s.m, &seed);
+		val = next(&seed) % 2 ? next(&seed) : RAM | VALID | next(&seed) % 0x400000;
+		fd = next(&seed) % 4 ? s.m.its : s.m.vgic;
+		if (next(&seed) % 2)
+			its_set(&s.m, offsets[next(&seed) % ARRAY_SIZE(offsets)], val);
+		else
+			attr_call(fd, next(&seed) % 2 ? KVM_SET_DEVICE_ATTR : KVM_GET_DEVICE_ATTR,
+				  next(&seed) % 10, next(&seed) % 256, &val);
+		its_control(&s.m, next(&seed) % 8);
+	}
+	works_as_new(&s);
+	free_machine(&s.m);
+}
+
 void hostile_messages(void)
 {
 	static void *(*const parts[])(void *arg) = { scribbler, sender, router };
@@ -160,4 +192,5 @@ void hostile_messages(void)
 		if (round % 2 == 0)
 			close(s.event);
 	}
+	attributes();
 }
