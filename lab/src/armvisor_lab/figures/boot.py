@@ -38,8 +38,8 @@ def _native(progress: Progress) -> Outcome:
     board = Board(el2=True, count=True, memory=vms.GUEST_MIB, timeout=600)
     guest = artefacts.guest(vms.GUEST)
     samples = []
-    for word in _words(_BOOTS):
-        progress(word)
+    for number, word in enumerate(_words(_BOOTS), 1):
+        progress(f"boot {number} of {_BOOTS}")
         append = f"console=ttyAMA0 panic=-1 {vms.SAME} {word}"
         booted = boot(board, guest["Image"], guest["initrd"], append, lambda _: None)
         samples.append(until_power_off(booted.console, _END))
