@@ -468,7 +468,10 @@ fn internal_error(run: &kvm_run) -> String {
         KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON => "an exit reason that it does not know",
         _ => "an internal error",
     };
-    format!("{name} (kind {suberror}, data {data:x?})")
+    match super::reason_in_words(&data) {
+        Some(reason) => reason,
+        None => format!("{name} (kind {suberror}, data {data:x?})"),
+    }
 }
 
 fn no_syndrome(run: &kvm_run) -> String {

@@ -59,3 +59,44 @@ pub trait Vcpu {
     /// The registers, in a few lines for a person; what can be read of them.
     fn registers(&self) -> String;
 }
+
+/// A hypervisor may say why in words: text, padded with zeros, behind a first word of its own.
+pub fn reason_in_words(data: &[u64]) -> Option<String> {
+    let bytes: Vec<u8> = data
+        .iter()
+        .skip(1)
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let text = std::str::from_utf8(&bytes).ok()?.trim_end_matches('\0');
+    let readable = text.len() > 16 && text.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+    readable.then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason_in_words;
+
+    fn data(text: &[u8]) -> Vec<u64> {
+        let mut bytes = [0; 15 * 8];
+        bytes[..text.len()].copy_from_slice(text);
+        let words = bytes
+            .chunks(8)
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+        [7].into_iter().chain(words).collect()
+    }
+
+    #[test]
+    fn text_in_an_internal_error_is_told_as_it_is() {
+        let text = "the guest turned to big-endian";
+        assert_eq!(reason_in_words(&data(text.as_bytes())), Some(text.into()));
+    }
+
+    #[test]
+    fn what_is_no_text_is_not() {
+        assert_eq!(reason_in_words(&[]), None);
+        assert_eq!(reason_in_words(&[1, 2, 3]), None);
+        assert_eq!(reason_in_words(&data(b"")), None);
+        assert_eq!(reason_in_words(&data(b"a sentence \xff with junk")), None);
+        assert_eq!(reason_in_words(&data(b"a sentence\0 with a hole")), None);
+    }
+}
