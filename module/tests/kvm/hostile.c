@@ -193,6 +193,7 @@ static const struct {
 	{ "arguments", hostile_arguments },
 	{ "many", hostile_many },
 	{ "swap", hostile_swap },
+	{ "power", hostile_power },
 	{ "odd", hostile_odd },
 	{ "close", hostile_close },
 	{ "guests", hostile_guests },

@@ -38,6 +38,15 @@ bool runner_progress(struct runner *r, unsigned long n);
 /* Wait at most some seconds for it to end by itself. */
 bool runner_ends(struct runner *r);
 
+/* Private memory of GUEST_SIZE at a multiple of it. */
+void *private_memory(void);
+/*
+ * Run guest_counter on this memory, do something to it a number of times, and
+ * see the guest go on with all that it counted.
+ */
+#define DISTURBANCES	8
+void disturb(const char *what, void *memory, void (*act)(char *memory, int round));
+
 /* Numbers from a seed, the same ones at each run. */
 u64 rnd(u64 *seed);
 /* A word into a file of the kernel's; false if there is no such file. */
@@ -54,6 +63,7 @@ void hostile_processes(void);
 void hostile_arguments(void);
 void hostile_many(void);
 void hostile_swap(void);
+void hostile_power(void);
 void hostile_odd(void);
 void hostile_close(void);
 void hostile_guests(void);

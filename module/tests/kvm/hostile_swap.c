@@ -11,7 +11,6 @@
 
 #include "hostile.h"
 
-#define ROUNDS	8
 #define KSM	"/sys/kernel/mm/ksm/"
 
 /* Since Linux 6.1; the C library's headers are older. */
@@ -25,7 +24,7 @@ static size_t counter_size(void)
 }
 
 /* Private memory at a multiple of its size, which huge pages and KSM can have. */
-static void *private_memory(void)
+void *private_memory(void)
 {
 	char *at = mmap(NULL, 2 * GUEST_SIZE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -38,8 +37,7 @@ static void *private_memory(void)
 	return memory;
 }
 
-/* Do something to the guest's memory, a number of times, and see it go on. */
-static void disturb(const char *what, void *memory, void (*act)(char *memory, int round))
+void disturb(const char *what, void *memory, void (*act)(char *memory, int round))
 {
 	struct runner r;
 	int i;
@@ -47,7 +45,7 @@ static void disturb(const char *what, void *memory, void (*act)(char *memory, in
 	start_runner_on(&r, guest_counter, counter_size(), memory);
 	expect(runner_progress(&r, 2), "%s: the counter does not run: %s", what,
 	       strerror(r.error));
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < DISTURBANCES; i++) {
 		act(memory, i);
 		expect(runner_progress(&r, i % 2), "%s: round %d: %s", what, i,
 		       r.error == EBADMSG ? "the guest read another value than it wrote" :
@@ -94,7 +92,7 @@ static void merge(char *memory, int round)
 	if (madvise(memory, GUEST_SIZE, MADV_MERGEABLE))
 		die("MADV_MERGEABLE");
 	usleep(10000);
-	if (round == ROUNDS / 2)
+	if (round == DISTURBANCES / 2)
 		madvise(memory, GUEST_SIZE, MADV_UNMERGEABLE);
 }
 
