@@ -48,7 +48,7 @@ install: ## armvisor.ko for the running kernel (by DKMS where there is one), and
 	@module/install.sh
 
 # ---- checking -----------------------------------------------------------------------------
-.PHONY: test check fmt test-conformance test-soak fuzz clean
+.PHONY: test check fmt test-conformance test-soak test-debug fuzz clean
 test: vmm guests module ## all tests, closing with a line that counts them
 	@$(VENV)/python tools/test.py
 
@@ -57,6 +57,10 @@ test-conformance: vmm guests module ## the whole matrix of hosts and guests (lon
 
 test-soak: vmm guests module ## a hundred Debian guests in a row on the module (about an hour)
 	@$(VENV)/python tools/test.py soak
+
+test-debug: vmm guests ## survival tests on a kernel with KASAN, lockdep, kmemleak… (builds it; an hour)
+	@$(LAB) kernel debug >/dev/null
+	@$(VENV)/python tools/test.py debug
 
 check: setup ## formatting, lints, licence headers, sizes (under 2 minutes)
 	@$(VENV)/python tools/check.py

@@ -116,9 +116,3 @@ def compare(with_el2: str, without: str, cpu: str = CPU) -> tuple[list[str], set
         if not used:
             undeclared.append(f"{name}: KVM {kvm.get(name)}, module {ours.get(name)}")
     return undeclared, unused
-
-
-@pytest.mark.parametrize("part", ["memory", "files", "processes", "arguments", "many", "messages"])
-def test_no_vmm_harms_the_host(programs: Path, module: Path, part: str):
-    """Memory taken away, files closed, processes killed, wild arguments, many VMs, messages."""
-    assert on_module(programs / "hostile", module, part, smp=2).endswith("done\n")

@@ -117,7 +117,7 @@ def suites() -> list[Suite]:
         Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(
             "boards", "tests", "end to end, on emulated boards", *side_by_side,
-            "--durations=15", "-m", "not conformance and not soak",
+            "--durations=15", "-m", "not conformance and not soak and not debug",
         ),
         pytest_suite(
             "conformance", "tests", "the whole matrix of hosts and guests", *side_by_side,
@@ -126,6 +126,10 @@ def suites() -> list[Suite]:
         pytest_suite(
             "soak", "tests", "a hundred Debian guests on the module", *side_by_side,
             "-m", "soak", quick=False,
+        ),
+        pytest_suite(
+            "debug", "tests", "the module on a kernel with checkers", "-m", "debug", "-v",
+            quick=False,
         ),
     ]  # fmt: skip
 

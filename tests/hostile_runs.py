@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Hostile VMMs and hostile guests on a board, for the tests of stock hosts and of the one with
+checkers.
+
+A run is a script; what it took from the host must be there again when the module has been unloaded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from built import TOP, make
+from guest_runs import MARK
+
+from armvisor_lab.board import Board, Result
+from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
+
+# Parts of module/tests/kvm/hostile.c. Each is one board.
+PARTS = (
+    "memory", "files", "processes", "arguments", "many", "odd", "close", "guests", "swap",
+    "power", "messages",
+)  # fmt: skip
+
+SWAP = "echo 64M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"
+
+# KiB that a host's own caches may have grown by meanwhile, of what it holds for itself.
+GROWTH = {"SUnreclaim": 4096, "PageTables": 512, "VmallocUsed": 2048, "Shmem": 512}
+FIGURES = f"""
+figures() {{
+    sync; echo 3 >/proc/sys/vm/drop_caches; sleep 1
+    printf '{MARK}figures\\n'; grep -E '^({"|".join(GROWTH)}):' /proc/meminfo; printf '{MARK}\\n'
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A guest of guests/hostile, and how it ends."""
+
+    name: str
+    # None: never by itself, it is stopped.
+    status: int | None = 0
+    # What the VMM says.
+    says: str = ""
+
+
+CASES = (
+    Case("jump"),
+    Case("registers"),
+    Case("calls"),
+    Case("tables-device"),
+    Case("tables-hole"),
+    Case("tables-beyond"),
+    Case("tables-self"),
+    Case("tables-race"),
+    Case("vector", None),
+    Case("vector-hole", None),
+    Case("stack", None),
+    Case("wfi", None),
+    Case("wfe", None),
+)
+ON_KVM = Case("window")
+ON_MODULE = Case("window", 7, "in the top 2 MiB of its address space, which the hypervisor needs")
+
+SIGTERM = 143
+
+
+@dataclass
+class Machine:
+    """The board that is the host."""
+
+    kernel: str
+    module: Path | None = None
+    smp: int = 2
+    count: bool = False
+    append: str = ""
+    leaks: bool = False
+    timeout: float = 600
+    modules: Sequence[str | Module] = field(default_factory=tuple)
+
+    def run(self, script: str, files: dict[str, Path | bytes]) -> Result:
+        """The script with the module loaded before and unloaded after it, if there is one."""
+        lines = ["set -e"]
+        if self.module:
+            files = files | {"/armvisor.ko": self.module}
+            lines += ["insmod /armvisor.ko", script, "rmmod armvisor"]
+        else:
+            lines += [script]
+        board = Board(
+            el2=not self.module, kernel=self.kernel, smp=self.smp, count=self.count,
+            memory=2048, append=self.append, check_leaks=self.leaks, timeout=self.timeout,
+            modules=self.modules, files=files | {"/script": "\n".join(lines).encode()},
+        )  # fmt: skip
+        return board.run(["sh", "/script"])
+
+
+def programs() -> Path:
+    """The folder of the programs that speak KVM's API."""
+    make(str(TOP / "module/tests/kvm"))
+    return TOP / "build/module/kvm"
+
+
+def hostile_vmm(machine: Machine, part: str, settings: str = "") -> Result:
+    """Run a part of the hostile VMM twice, the second time under the eyes of a bookkeeper."""
+    if part == "swap":
+        machine.modules = (*machine.modules, "zram")
+    once = f"{settings} /hostile {part}"
+    script = [FIGURES, SWAP if part == "swap" else "", once]
+    if not machine.leaks:
+        script += ["figures", once, "figures"]
+    result = machine.run("\n".join(script), {"/hostile": programs() / "hostile"})
+    text = result.check().text
+    assert text.count("\ndone\n") == (1 if machine.leaks else 2), text
+    if not machine.leaks:
+        assert_comes_back(text)
+    return result
+
+
+def assert_comes_back(text: str):
+    """The host holds no more after the second run than before it."""
+    parts = text.split(MARK)
+    before, after = (
+        {line.split(":")[0]: int(line.split()[1]) for line in part.splitlines()[1:]}
+        for part in parts
+        if part.startswith("figures\n")
+    )
+    grown = {name: after[name] - before[name] for name in GROWTH}
+    assert all(grown[name] <= GROWTH[name] for name in GROWTH), f"KiB kept by the host: {grown}"
+
+
+def _command(case: Case, seconds: int) -> str:
+    limit = "" if case.status is not None else f"timeout -s TERM {seconds} "
+    return (
+        f"status=0; {limit}armvisor run --kernel /hostile.img --cpus 2 --memory 64M "
+        f"--append case={case.name} </dev/null >/tmp/out 2>&1 || status=$?; "
+        f"printf '{MARK}%s %s\\n' {case.name} $status; cat /tmp/out"
+    )
+
+
+def hostile_guests(machine: Machine, cases: Sequence[Case], seconds: int = 2) -> Result:
+    """Run the cases one after the other; each must end as it says, after its first line."""
+    files: dict[str, Path | bytes] = {
+        "/bin/armvisor": artefacts.vmm(),
+        "/hostile.img": artefacts.bare("hostile"),
+    }
+    script = "\n".join(_command(case, seconds) for case in cases)
+    result = machine.run(f"{script}\nprintf '{MARK}end 0\\n'", files)
+    parts = {}
+    for part in result.check().text.split(MARK)[1:]:
+        head, _, said = part.partition("\n")
+        name, status = head.split()
+        parts[name] = (int(status), said)
+    for case in cases:
+        status, said = parts[case.name]
+        assert f"case {case.name}\n" in said.replace("\r", ""), said
+        assert status == (SIGTERM if case.status is None else case.status), f"{status}: {said}"
+        assert case.says in said, said
+        if case.status == 0:
+            assert "result hostile.failures 0 count" in said, said
+    return result

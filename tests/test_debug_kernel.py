@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The module on a host kernel with the kernel's own checkers on: `make test-debug`.
+
+KASAN, UBSAN, lockdep with PROVE_RCU, DEBUG_ATOMIC_SLEEP, DEBUG_OBJECTS, DEBUG_LIST, DEBUG_VM and
+kmemleak (lab/kernel/debug.config) watch what the tests of stock kernels do: any line of theirs in
+the log fails the board, and what kmemleak finds after the module's unloading fails it too. Boards
+count instructions, so that a slow kernel on a busy machine is no reason to fail, but where two CPUs
+matter.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from built import TOP, make
+from guest_runs import results
+from hostile_runs import CASES, ON_MODULE, PARTS, Machine, hostile_guests, hostile_vmm, programs
+
+from armvisor_lab import debugkernel
+from armvisor_lab.board import Result
+from armvisor_lab.figures import artefacts
+
+pytestmark = pytest.mark.debug
+
+KERNEL = "6.12"
+# Races want two CPUs; all else is counted, on one.
+TWO_CPUS = ("files", "processes", "close", "guests", "power")
+FEWER = {"guests": "SEEDS=100", "many": "VMS=20"}
+CYCLES = 20
+
+CHECKERS = (
+    "KernelAddressSanitizer initialized",
+    "RCU lockdep checking is enabled",
+    "kmemleak: Kernel memory leak detector initialized",
+)
+
+
+@cache
+def folder() -> Path:
+    return debugkernel.get(KERNEL)
+
+
+@cache
+def module() -> Path:
+    make(str(TOP / "module"), f"KVER=debug-{KERNEL}", f"KDIR={folder() / 'build'}")
+    return TOP / f"build/module/debug-{KERNEL}/armvisor.ko"
+
+
+def machine(two_cpus: bool = False) -> Machine:
+    return Machine(
+        str(folder()), module(), smp=2 if two_cpus else 1, count=not two_cpus, leaks=True,
+        append="kasan_multi_shot", timeout=1500,
+    )  # fmt: skip
+
+
+def assert_watched(result: Result):
+    """The checkers were there, or their silence would mean nothing."""
+    assert not [line for line in CHECKERS if line not in result.console], result.log
+
+
+LOCKDEP = "grep debug_locks: /proc/lockdep_stats"
+
+
+def assert_lockdep_to_the_end(result: Result):
+    """Lockdep turns itself off when it has found something, and stays silent from then on."""
+    assert re.search(r"debug_locks: +1\b", result.text), result.log
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_hostile_vmms(part: str):
+    assert_watched(hostile_vmm(machine(part in TWO_CPUS), part, FEWER.get(part, "")))
+
+
+def test_every_allocation_fails_once():
+    result = hostile_vmm(machine(), "allocations")
+    assert_watched(result)
+    failed = re.search(r"^(\d+) allocations failed in turn$", result.text, re.MULTILINE)
+    assert failed and int(failed[1]) > 50
+
+
+def test_hostile_guests():
+    assert_watched(hostile_guests(machine(two_cpus=True), [*CASES, ON_MODULE], seconds=8))
+
+
+def test_every_call_of_the_api():
+    files = {"/conform": programs() / "conform", "/memory": programs() / "memory"}
+    result = machine().run(f"/conform >/tmp/out; tail -n 1 /tmp/out; /memory; {LOCKDEP}", files)
+    assert result.check().text.count("done\n") == 2
+    assert_watched(result)
+    assert_lockdep_to_the_end(result)
+
+
+def test_loads_and_unloads():
+    """With a VM in between: nothing of it may stay for the next time."""
+    files = {"/memory": programs() / "memory"}
+    again = "rmmod armvisor; insmod /armvisor.ko; /memory >/dev/null"
+    result = machine().run(f"for i in $(seq {CYCLES}); do {again}; done; {LOCKDEP}", files)
+    result.check()
+    assert result.console.count("/dev/kvm is ready") == CYCLES + 1
+    assert_watched(result)
+    assert_lockdep_to_the_end(result)
+
+
+def test_boots_debian():
+    guest = artefacts.guest(KERNEL)
+    files = {
+        "/bin/armvisor": artefacts.vmm(),
+        "/guest/vmlinuz": guest["vmlinuz"],
+        "/guest/initrd": guest["initrd"],
+    }
+    run = (
+        "truncate -s 16M /tmp/disk; armvisor run --kernel /guest/vmlinuz --initrd /guest/initrd "
+        "--memory 384M --disk /tmp/disk "
+        "--append 'quiet console=ttyS0 armvisor.test=disk-write,disk-check,rng'"
+    )
+    result = machine().run(f"{run}; {LOCKDEP}", files)
+    told = results(result.check().text)
+    assert told["guest.failures"] == "0", result.text[-3000:]
+    assert_watched(result)
+    assert_lockdep_to_the_end(result)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The host survives hostile VMMs and hostile guests on stock kernels, and gets everything back.
+
+What the kernel's own checkers say to the same is test_debug_kernel.py's matter. The hostile guests
+also run on KVM: but for the hypervisor's own corner of the address space they end alike.
+"""
+
+import pytest
+from built import module
+from hostile_runs import (
+    CASES,
+    ON_KVM,
+    ON_MODULE,
+    PARTS,
+    Machine,
+    assert_comes_back,
+    hostile_guests,
+    hostile_vmm,
+)
+
+HOSTS = [
+    "6.12",
+    pytest.param("6.1", marks=pytest.mark.conformance),
+    pytest.param("7.2", marks=pytest.mark.conformance),
+]
+
+
+@pytest.mark.parametrize("kernel", HOSTS)
+@pytest.mark.parametrize("part", PARTS)
+def test_no_vmm_harms_the_host(part: str, kernel: str):
+    """Memory taken away, files closed, processes killed and forked, wild arguments, many VMs."""
+    hostile_vmm(Machine(kernel, module(kernel)), part)
+
+
+@pytest.mark.parametrize("kernel", HOSTS)
+def test_no_guest_harms_the_host(kernel: str):
+    hostile_guests(Machine(kernel, module(kernel)), [*CASES, ON_MODULE])
+
+
+@pytest.mark.conformance
+def test_hostile_guests_on_kvm():
+    hostile_guests(Machine("6.12"), [*CASES, ON_KVM])
+
+
+def test_what_a_host_kept_is_found():
+    """The bookkeeper itself: so much is within what caches grow by, and so much is not."""
+
+    def figures(unreclaimable: int) -> str:
+        names = {"SUnreclaim": unreclaimable, "PageTables": 9, "VmallocUsed": 9, "Shmem": 9}
+        return "\x1efigures\n" + "".join(f"{k}: {v} kB\n" for k, v in names.items()) + "\x1e\n"
+
+    assert_comes_back(figures(20000) + "done\n" + figures(21000))
+    with pytest.raises(AssertionError, match="SUnreclaim': 9000"):
+        assert_comes_back(figures(20000) + "done\n" + figures(29000))
