@@ -84,7 +84,7 @@ VARIANTS = (
     Variant("qemu-kvm", "Debian's QEMU on KVM (nVHE)", True, "cortex-a72", _qemu_files,
             _qemu_command("kvm", "host"), memory=3072, boots=5),
     Variant("armvisor", "armvisor on its module, without EL2", False, "cortex-a72",
-            _armvisor_files, _armvisor_command, modules=module, timeout=1800),
+            _armvisor_files, _armvisor_command, modules=module, timeout=1800, boots=5),
     Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", _qemu_files,
             _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600),
 )  # fmt: skip
