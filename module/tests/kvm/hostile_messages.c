@@ -147,7 +147,7 @@ static void attributes(void)
 
 	new_machine(&s.m);
 	boot_machine(&s.m);
-	for (i = 0; i < 20000; i++) {
+	for (i = 0; i < 2000; i++) {
 		scribble(&s.m, &seed);
 		val = next(&seed) % 2 ? next(&seed) : RAM | VALID | next(&seed) % 0x400000;
 		fd = next(&seed) % 4 ? s.m.its : s.m.vgic;
