@@ -254,7 +254,7 @@ void guest_main(void)
 	unsigned int i;
 
 	mmu_enable();
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		if (!asked(cases[i].name))
 			continue;
 		print("case %s\n", cases[i].name);
