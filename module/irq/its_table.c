@@ -5,7 +5,7 @@
  *
  *   device       63 valid · 62:49 distance to the next · 48:5 table's address
  *                over 256 · 4:0 bits of event numbers, less one
- *   event        63:48 distance to the next · 47:16 LPI · 15:0 its collection
+ *   event        63:48 distance to the next · 47:16 LPI · 15:0 collection's number
  *   collection   63 valid · 51:16 vCPU · 15:0 number; in order, up to an
  *                entry that is not valid
  *
