@@ -2,6 +2,7 @@
 """What tests run, brought up to date first: a test must never judge an older build."""
 
 import subprocess
+from functools import cache
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
@@ -13,6 +14,7 @@ def make(*words: str) -> None:
     assert done.returncode == 0, f"make {' '.join(words)}:\n{done.stdout}{done.stderr}"
 
 
+@cache
 def module(kernel: str) -> Path:
     """armvisor.ko for one of the boards' kernels."""
     make(str(TOP / "module"), f"KVER={kernel}")

@@ -252,6 +252,7 @@ def test_a_large_transfer_arrives_and_its_exits_are_bounded():
     assert net["interrupts"] < 80 * row.mebibytes, net
 
 
+@pytest.mark.conformance
 def test_a_gzipped_kernel_boots_where_only_gicv2_is():
     row = Row("6.12", "cortex-a72", 2, 1)
     shown = run(GICV2, row, qemu_args=("-M", "gic-version=2"))
@@ -267,6 +268,7 @@ def zboot(image: bytes) -> bytes:
     return head.ljust(64, b"\0") + packed
 
 
+@pytest.mark.conformance
 def test_a_zboot_guest_gives_and_takes_what_the_balloon_asks():
     kernel = zboot(artefacts.guest("6.12")["Image"].read_bytes())
     shown = run(INFLATE, Row("6.12", "cortex-a72", 1, 16), zboot=kernel)

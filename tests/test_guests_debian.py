@@ -19,7 +19,7 @@ from guest_runs import Host
 
 KERNELS = ("6.1", "6.12", "7.2")
 # What `make test` runs of the matrix; the rest is for `make test-conformance`.
-QUICK = {("cortex-a72", "6.12"), ("cortex-a76", "7.2")}
+QUICK = {("cortex-a76", "7.2")}
 MATRIX = [
     pytest.param(cpu, kernel, marks=() if (cpu, kernel) in QUICK else pytest.mark.conformance)
     for cpu in ("cortex-a72", "cortex-a76")

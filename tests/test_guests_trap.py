@@ -11,16 +11,17 @@ import fnmatch
 import importlib.util
 import os
 import re
-import subprocess
 import tomllib
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
 import pytest
+from built import TOP, module
 from guest_runs import Guest, Host, Output, run_guests
 
-TOP = Path(__file__).resolve().parents[1]
+# One worker runs them all: they share the outputs of boards.
+pytestmark = pytest.mark.xdist_group("trap")
+
 DECLARED = tomllib.loads((TOP / "tests/data/module_traps.toml").read_text())["difference"]
 KERNEL = "6.12"
 CPUS = ["cortex-a72", "neoverse-n1"]
@@ -35,18 +36,6 @@ FEW = min(1_000, SEQUENCES)
 _spec = importlib.util.spec_from_file_location("trap_compare", TOP / "guests/trap/compare.py")
 compare = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(compare)
-
-
-@cache
-def module(kernel: str) -> Path:
-    done = subprocess.run(
-        ["make", "-s", "-C", str(TOP / "module"), f"KVER={kernel}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-    return TOP / "build/module" / kernel / "armvisor.ko"
 
 
 def kvm(cpu: str) -> Host:
@@ -123,9 +112,10 @@ def test_kvm_with_and_without_vhe_trap_alike():
 
 
 HOSTS = [(cpu, kernel) for kernel in (KERNEL, "6.1", "7.2") for cpu in CPUS]
+# What `make test` runs of the matrix; the rest is for `make test-conformance`.
+QUICK = ("cortex-a72", KERNEL)
 MATRIX = [
-    pytest.param(cpu, kernel, marks=() if kernel == KERNEL else pytest.mark.conformance)
-    for cpu, kernel in HOSTS
+    pytest.param(*host, marks=() if host == QUICK else pytest.mark.conformance) for host in HOSTS
 ]
 
 
@@ -145,6 +135,7 @@ def test_module_runs_sequences_as_kvm(cpu: str, kernel: str):
     )
 
 
+@pytest.mark.conformance
 def test_declared_differences_are_there_and_have_reasons():
     assert all(len(row["reason"]) > 10 for row in DECLARED)
     assert not [pattern for pattern, n in Counter(patterns()).items() if n > 1]

@@ -8,25 +8,20 @@ needs any more fails too.
 """
 
 import fnmatch
-import subprocess
 import tomllib
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from built import TOP, make
+from built import module as built_module
 
 from armvisor_lab.board import Board
 
-TOP = Path(__file__).resolve().parents[1]
 BUILD = TOP / "build/module"
 DECLARED = tomllib.loads((TOP / "tests/data/module_api.toml").read_text())["difference"]
 KERNEL = "6.12"
 CPU = "cortex-a72"
-
-
-def make(*words: str) -> None:
-    done = subprocess.run(["make", "-s", "-C", *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"make {' '.join(words)}:\n{done.stdout}{done.stderr}"
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +32,7 @@ def programs() -> Path:
 
 @pytest.fixture(scope="module")
 def module() -> Path:
-    make(str(TOP / "module"), f"KVER={KERNEL}")
-    return BUILD / KERNEL / "armvisor.ko"
+    return built_module(KERNEL)
 
 
 def on_kvm(program: Path) -> str:

@@ -23,10 +23,15 @@ HOSTS = [
     pytest.param("6.1", marks=pytest.mark.conformance),
     pytest.param("7.2", marks=pytest.mark.conformance),
 ]
+# The long ones are for `make test-conformance`.
+LONG = ("processes", "many", "swap", "power")
+PART_ROWS = [
+    pytest.param(part, marks=pytest.mark.conformance if part in LONG else ()) for part in PARTS
+]
 
 
 @pytest.mark.parametrize("kernel", HOSTS)
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", PART_ROWS)
 def test_no_vmm_harms_the_host(part: str, kernel: str):
     """Memory taken away, files closed, processes killed and forked, wild arguments, many VMs."""
     hostile_vmm(Machine(kernel, module(kernel)), part)

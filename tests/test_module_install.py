@@ -8,6 +8,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from built import TOP
 
 from armvisor_lab import kernels
@@ -24,6 +25,7 @@ def install(root: Path, headers: Path, release: str) -> subprocess.CompletedProc
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.conformance
 def test_installed_it_loads_by_name(tmp_path: Path):
     headers = kernels.headers(KERNEL)
     release = (headers / "include/config/kernel.release").read_text().strip()

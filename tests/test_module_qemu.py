@@ -7,16 +7,13 @@ are MSI-X: messages to the ITS, which QEMU sends by irqfds or by KVM_SIGNAL_MSI.
 """
 
 import shlex
-import subprocess
-from pathlib import Path
 
-import pytest
+from built import module
 
 from armvisor_lab import programs
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
 
-TOP = Path(__file__).resolve().parents[1]
 KERNEL = "6.12"
 # The suite whose QEMU it is, and where the disk of each of the two runs is.
 SUITE = "trixie"
@@ -36,24 +33,12 @@ def command(device: str, test: str) -> str:
     return shlex.join(words)
 
 
-@pytest.fixture(scope="module")
-def module() -> Path:
-    done = subprocess.run(
-        ["make", "-s", "-C", str(TOP / "module"), f"KVER={KERNEL}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return TOP / "build/module" / KERNEL / "armvisor.ko"
-
-
-def test_debian_boots_with_its_disk(module: Path):
+def test_debian_boots_with_its_disk():
     path = "usr/bin/qemu-system-aarch64"
     files, _packages = programs.with_libraries("qemu-system-arm", path, SUITE)
     guest = artefacts.guest(KERNEL)
     files |= {
-        "/armvisor.ko": module,
+        "/armvisor.ko": module(KERNEL),
         "/guest/Image": guest["Image"],
         "/guest/initrd": guest["initrd"],
     }

@@ -109,7 +109,7 @@ def suites() -> list[Suite]:
     module = ["make", "-C", "module", "test"]
     guests = ["make", "-C", "guests", "check"]
     host = {"ARMVISOR_TARGET": "host"}
-    side_by_side = ("-n", "2", "--dist=worksteal")
+    side_by_side = ("-n", "2", "--dist=loadgroup")
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
