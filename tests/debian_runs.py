@@ -17,8 +17,6 @@ from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
 
 TOP = Path(__file__).resolve().parents[1]
-BYTES = 8 << 20
-
 FUNCTIONS = f"""
 tap tap0 10.0.2.1/24
 vm() {{
@@ -27,7 +25,7 @@ vm() {{
     stream check vsock-uds:/tmp/v:5005 100000 & others="$others $!"
     armvisor run --kernel /guest-$1/vmlinuz --initrd /guest-$1/initrd --cpus $2 --memory 384M \\
         --disk /tmp/disk --net tap=tap0 --vsock cid=3,uds=/tmp/v \\
-        --append "quiet console=ttyS0 armvisor.bytes={BYTES} armvisor.test=$3" >/tmp/console
+        --append "quiet console=ttyS0 armvisor.bytes=$BYTES armvisor.test=$3" >/tmp/console
     status=$?
     [ $status = 0 ] || kill $others
     wait $others
@@ -52,10 +50,15 @@ def run_pairs(
     cpus: tuple[int, int] = (1, 4),
     rounds: int = 1,
     count: bool = False,
+    mebibytes: int = 8,
     timeout: float = 1500,
 ) -> Result:
-    """Boot each kernel's two VMs, of `cpus` CPUs, `rounds` times; assert that all went well."""
-    lines = [FUNCTIONS]
+    """Boot each kernel's two VMs, of `cpus` CPUs, `rounds` times; assert that all went well.
+
+    Each VM sends `mebibytes` over its network.
+    """
+    size = mebibytes << 20
+    lines = [f"BYTES={size}", FUNCTIONS]
     lines += [f"pair {kernel} {cpus[0]} {cpus[1]}" for kernel in kernels] * rounds
     files: dict[str, Path | bytes] = {
         "/bin/armvisor": artefacts.vmm(),
@@ -77,13 +80,13 @@ def run_pairs(
     boots = [part.partition("\n")[::2] for part in done.text.split(MARK)[1:]]
     assert len(boots) == 2 * rounds * len(kernels), said
     for first, second in zip(boots[::2], boots[1::2], strict=True):
-        told = [assert_content(head, console, said) for head, console in (first, second)]
+        told = [assert_content(head, console, said, size) for head, console in (first, second)]
         # Written in the first VM, read back in the second.
         assert told[0]["disk.checksum"] == told[1]["disk.checksum"]
     return done
 
 
-def assert_content(head: str, console: str, said: str) -> dict[str, str]:
+def assert_content(head: str, console: str, said: str, size: int) -> dict[str, str]:
     """What a guest told, once it told all that it should."""
     kernel, cpus, status = head.split()
     assert status == "0", f"{console[-3000:]}\n{said}"
@@ -97,7 +100,7 @@ def assert_content(head: str, console: str, said: str) -> dict[str, str]:
     assert told["guest.kaslr"] == "1"
     assert 300 << 10 < int(told["guest.memory"]) < 384 << 10
     assert "3 packets received" in console
-    assert told["send.bytes"] == told["receive.bytes"] == str(BYTES)
+    assert told["send.bytes"] == told["receive.bytes"] == str(size)
     assert told["send.checksum"] == told["receive.checksum"]
     # The counter, read at the very end.
     assert int(told["guest.end.ticks"]) > 0

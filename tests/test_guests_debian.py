@@ -29,7 +29,7 @@ MATRIX = [
 
 @pytest.mark.parametrize(("cpu", "kernel"), MATRIX)
 def test_boots_and_uses_its_devices(cpu: str, kernel: str):
-    run_pairs(Host(cpu=cpu, kernel="6.12"), [kernel])
+    run_pairs(Host(cpu=cpu, kernel="6.12"), [kernel], mebibytes=64)
 
 
 def build_guest(kernel: str, out: Path) -> subprocess.CompletedProcess[str]:
