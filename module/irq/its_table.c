@@ -34,9 +34,10 @@ int av_its_write_entry(struct av_its *its, u64 gpa, u64 entry)
 	return its->vgic->ops->write(its->vgic, gpa, &entry, sizeof(entry));
 }
 
-static void rest(struct av_its *its)
+/* -EINTR: the thread is to die. What a VMM's tables ask for may take very long. */
+static int rest(struct av_its *its)
 {
-	its->vgic->ops->rest(its->vgic);
+	return its->vgic->ops->rest(its->vgic) ? -EINTR : 0;
 }
 
 /* ---- saving ----------------------------------------------------------------------- */
@@ -66,9 +67,10 @@ static int save_events(struct av_its *its, struct av_its_device *device)
 
 	av_idmap_for_each(&device->events, id, event) {
 		r = save_event(its, device, event);
+		if (!r)
+			r = rest(its);
 		if (r)
 			return r;
-		rest(its);
 	}
 	return 0;
 }
@@ -94,7 +96,9 @@ static int save_devices(struct av_its *its)
 	if (!(its->baser[AV_ITS_DEVICES] & AV_ITS_VALID))
 		return 0;
 	av_idmap_for_each(&its->devices, id, device) {
-		rest(its);
+		r = rest(its);
+		if (r)
+			return r;
 		/* Room that was there and is no more (the VMM's doing): it is left out. */
 		if (!av_its_has_room(its, AV_ITS_DEVICES, id, &at))
 			continue;
@@ -125,10 +129,11 @@ static int save_collections(struct av_its *its)
 	av_idmap_for_each(&its->collections, id, collection) {
 		r = av_its_write_entry(its, at, AV_ITS_VALID | id |
 				       FIELD_PREP(COLLECTION_TARGET, (u64)(u32)collection->target));
+		if (!r)
+			r = rest(its);
 		if (r)
 			return r;
 		at += AV_ITS_ENTRY;
-		rest(its);
 	}
 	return at == end ? 0 : av_its_write_entry(its, at, 0);
 }
@@ -157,7 +162,9 @@ static int scan_table(struct scan *scan, u64 at, u32 entries, u32 id)
 	int r;
 
 	while (id < end) {
-		r = read_entry(scan->its, at, &entry);
+		r = rest(scan->its);
+		if (!r)
+			r = read_entry(scan->its, at, &entry);
 		if (r)
 			return r;
 		r = scan->visit(scan, id, entry);
@@ -165,7 +172,6 @@ static int scan_table(struct scan *scan, u64 at, u32 entries, u32 id)
 			return r;
 		id += (u32)r;
 		at += (u64)r * AV_ITS_ENTRY;
-		rest(scan->its);
 	}
 	return 1;
 }
@@ -267,10 +273,11 @@ static int restore_collections(struct av_its *its)
 	if (!(baser & AV_ITS_VALID))
 		return 0;
 	for (; r > 0 && at < end; at += AV_ITS_ENTRY) {
-		r = read_entry(its, at, &entry);
+		r = rest(its);
+		if (!r)
+			r = read_entry(its, at, &entry);
 		if (!r)
 			r = restore_collection(its, entry);
-		rest(its);
 	}
 	if (r < 0)
 		av_its_free_collections(its);

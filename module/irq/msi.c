@@ -4,6 +4,7 @@
  */
 #include <linux/kvm.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "api/calls.h"
@@ -60,9 +61,10 @@ bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa)
 	return av_gpa_is_ram(vm_of(vgic), gpa);
 }
 
-void av_msi_rest(struct av_vgic *vgic)
+bool av_msi_rest(struct av_vgic *vgic)
 {
 	cond_resched();
+	return fatal_signal_pending(current);
 }
 
 /* ---- an ITS's place --------------------------------------------------------- */

@@ -30,7 +30,7 @@ extern const struct av_allocator av_msi_allocator;
 int av_msi_read(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 int av_msi_write(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
 bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa);
-void av_msi_rest(struct av_vgic *vgic);
+bool av_msi_rest(struct av_vgic *vgic);
 
 /* KVM_VGIC_ITS_ADDR_TYPE: -EEXIST, -EINVAL, -E2BIG, -ENOSPC. */
 int av_its_place(struct av_vm *vm, struct av_its_chip *chip, u64 base);

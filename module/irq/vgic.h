@@ -93,8 +93,11 @@ struct av_vgic_ops {
 	/* For LPIs and the ITS, which work under a lock of their own: lpi.h. */
 	void (*lock)(struct av_vgic *vgic);
 	void (*unlock)(struct av_vgic *vgic);
-	/* Between the steps of something long: others may run. */
-	void (*rest)(struct av_vgic *vgic);
+	/*
+	 * Between the steps of something long: others may run. True: the thread is
+	 * to die, and nobody waits for the end any more.
+	 */
+	bool (*rest)(struct av_vgic *vgic);
 	/* The guest's memory; may sleep. 0 or a negative errno. */
 	int (*read)(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 	int (*write)(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);

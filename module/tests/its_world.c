@@ -27,9 +27,12 @@ static void unlock(struct av_vgic *vgic)
 	w.locked = false;
 }
 
-static void rest(struct av_vgic *vgic)
+static bool rest(struct av_vgic *vgic)
 {
 	w.broken += w.locked;
+	if (w.life > 0)
+		w.life--;
+	return !w.life;
 }
 
 static void *zalloc(size_t size)
@@ -222,6 +225,7 @@ void world_reset(void)
 
 	memset(&w, 0, sizeof(w));
 	w.allow = -1;
+	w.life = -1;
 	w.vgic.ops = &ops;
 	w.vgic.nr_spis = 32;
 	for (cpu = 0; cpu < VCPUS; cpu++) {

@@ -421,6 +421,35 @@ static void wrong_tables(void)
 	CHECK(world_end());
 }
 
+/* A thread that is to die does not finish what a VMM's tables ask for: nothing stays. */
+static void dying(void)
+{
+	int r, life;
+
+	boot_mapped();
+	mapd(4000, ITT + 0x1000, 16, true);
+	mapti(4000, 9, 9000, 1);
+	CHECK_EQ(av_its_save(&w.its), 0);
+	av_its_free_devices(&w.its);
+	av_its_free_collections(&w.its);
+	for (life = 0; life < 10000; life++) {
+		w.life = life;
+		r = av_its_restore(&w.its);
+		if (!r)
+			break;
+		CHECK_EQ(r, -EINTR);
+		CHECK_EQ(w.vgic.nr_events, 0);
+		CHECK(av_idmap_empty(&w.its.devices) && av_idmap_empty(&w.its.collections));
+	}
+	CHECK(life > 9 && life < 10000);	/* once an entry looked at, at least */
+	CHECK_EQ(w.vgic.nr_events, 2);
+	w.life = 1;
+	CHECK_EQ(av_its_save(&w.its), -EINTR);
+	w.life = -1;
+	CHECK_EQ(av_its_save(&w.its), 0);
+	CHECK(world_end());
+}
+
 /* The queue: wrapping, positions that are none, no memory behind it. */
 static void queue(void)
 {
@@ -529,6 +558,7 @@ int main(void)
 	RUN(pending_tables);
 	RUN(save_and_restore);
 	RUN(wrong_tables);
+	RUN(dying);
 	RUN(queue);
 	RUN(budget);
 	RUN(no_memory);

@@ -6,9 +6,12 @@
  * change routes. Nothing is expected but to live, and then to work as new.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hostile.h"
@@ -162,6 +165,41 @@ static void attributes(void)
 	free_machine(&s.m);
 }
 
+/* 65,536 devices, all with the same 65,536 empty events: hours, for who reads them all. */
+static void endless_tables(struct machine *m)
+{
+	const u64 table = RAM + 0x200000;
+	u64 id;
+
+	its_set(m, CTLR, 0);
+	its_set(m, BASER0, table | VALID | 7);
+	memset(ram_at(m, ITT), 0, 8 << 16);
+	for (id = 0; id < 1 << 16; id++)
+		*ram_at(m, table + id * 8) = VALID | 1ULL << 49 | ITT >> 8 << 5 | 15;
+}
+
+/* A VMM that is killed while its tables are restored is gone. */
+static void killed_in_restore(void)
+{
+	struct machine m;
+	pid_t child;
+	int status;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		new_machine(&m);
+		boot_machine(&m);
+		endless_tables(&m);
+		its_control(&m, KVM_DEV_ARM_ITS_RESTORE_TABLES);
+		_exit(0);
+	}
+	sleep(2);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	expect(WIFSIGNALED(status), "endless tables are restored at once");
+}
+
 void hostile_messages(void)
 {
 	static void *(*const parts[])(void *arg) = { scribbler, sender, router };
@@ -193,4 +231,5 @@ void hostile_messages(void)
 			close(s.event);
 	}
 	attributes();
+	killed_in_restore();
 }
