@@ -5,7 +5,8 @@
  * Each row of the table is one encoding group of the architecture's "Loads
  * and Stores" page: the bits that select it and the function that reads its
  * fields. Rows do not overlap (tests/test_decode.c proves it for every
- * combination of the selecting bits), so their order carries no meaning.
+ * combination of the selecting bits), so their order carries no meaning: what
+ * drivers use for devices comes first, as it is found first.
  */
 #include "mmio/decode.h"
 
@@ -245,6 +246,16 @@ struct row {
 };
 
 static const struct row rows[] = {
+	/* one register: size 111 V 0x opc … */
+	{ 0x3f000000, 0x39000000, dec_unsigned },
+	{ 0x3f200c00, 0x38000000, dec_unscaled },
+	{ 0x3f200c00, 0x38000400, dec_post },
+	{ 0x3f200c00, 0x38000800, dec_unpriv },
+	{ 0x3f200c00, 0x38000c00, dec_pre },
+	{ 0x3f200c00, 0x38200000, dec_atomic },
+	{ 0x3f200c00, 0x38200800, dec_reg },
+	{ 0x3f200400, 0x38200400, dec_pauth },
+	{ 0x3e000000, 0x3c000000, dec_simd },
 	/* exclusives, ordered, compare-and-swap: size 001000 o2 L o1 … */
 	{ 0x3fa00000, 0x08000000, dec_exclusive },
 	{ 0x3fa00000, 0x08200000, dec_exclusive_pair },
@@ -262,16 +273,6 @@ static const struct row rows[] = {
 	/* pairs: opc 101 V 0 type L imm7 Rt2 Rn Rt */
 	{ 0x3e000000, 0x28000000, dec_pair },
 	{ 0x3e000000, 0x2c000000, dec_simd },
-	/* one register: size 111 V 0x opc … */
-	{ 0x3f000000, 0x39000000, dec_unsigned },
-	{ 0x3f200c00, 0x38000000, dec_unscaled },
-	{ 0x3f200c00, 0x38000400, dec_post },
-	{ 0x3f200c00, 0x38000800, dec_unpriv },
-	{ 0x3f200c00, 0x38000c00, dec_pre },
-	{ 0x3f200c00, 0x38200000, dec_atomic },
-	{ 0x3f200c00, 0x38200800, dec_reg },
-	{ 0x3f200400, 0x38200400, dec_pauth },
-	{ 0x3e000000, 0x3c000000, dec_simd },
 	/* SIMD structures: 0 Q 00110x */
 	{ 0xbe000000, 0x0c000000, dec_simd },
 	/* SYS #3, C7, Cm, #op2, Xt */

@@ -280,6 +280,7 @@ int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort)
 		.far = abort->far,
 		.access = access_of(abort->esr),
 		.insn = av_esr_ec(abort->esr) == AV_EC_IABT_LOW,
+		.at = vcpu->mmu.candidates,
 	};
 	u32 fsc = FIELD_GET(AV_ESR_FSC, abort->esr), type = fsc & FSC_TYPE;
 	int ret, idx;

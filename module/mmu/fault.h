@@ -5,19 +5,6 @@
 
 #include "mmu/internal.h"
 
-/* Guest pages filled at one fault: the aligned group that the page is in. */
-#define AV_AROUND		16
-
-/* A guest page and the host's page behind it. */
-struct av_candidate {
-	u64 va;
-	u64 gfn;
-	struct page *page;
-	u8 rights;		/* that the tree may grant, AV_W only by the host's leave */
-	u8 span;
-	bool global;
-};
-
 struct av_fault {
 	struct av_vcpu *vcpu;
 	u64 esr, far;
@@ -28,8 +15,8 @@ struct av_fault {
 	struct av_slot *slot;
 	struct av_tree *tree;
 
-	/* The page at fault first, then its neighbours. */
-	struct av_candidate at[1 + AV_AROUND];
+	/* The page at fault first, then its neighbours; the vCPU's. */
+	struct av_candidate *at;
 	unsigned int nr;
 };
 

@@ -34,6 +34,19 @@
 /* Trees that a vCPU keeps a reference on, to change between without the lock. */
 #define AV_VCPU_TREES		8
 
+/* Guest pages filled at one fault: the aligned group that the page is in. */
+#define AV_AROUND		16
+
+/* A guest page and the host's page behind it. */
+struct av_candidate {
+	u64 va;
+	u64 gfn;
+	struct page *page;
+	u8 rights;		/* that the tree may grant, AV_W only by the host's leave */
+	u8 span;
+	bool global;
+};
+
 struct av_spare {
 	struct av_list pts;
 	u32 nr;
@@ -75,6 +88,8 @@ struct av_vcpu_mmu {
 	struct av_tree *trees[AV_VCPU_TREES];
 	unsigned int next_tree;
 	struct av_spare spare;
+	/* Of the fault under way; not on the stack, which is zeroed at each fault. */
+	struct av_candidate candidates[1 + AV_AROUND];
 
 	/* The last page that an instruction was fetched from. */
 	struct {
