@@ -264,9 +264,13 @@ int av_walk_permits(const struct av_walk *walk, int el, u8 access)
 int av_walk_sibling(const struct av_regime *r, const struct av_walk *walk, u64 va, u64 desc,
 		    struct av_walk *out)
 {
-	struct half h = half_of(r, walk->high);
+	struct half h;
 	int ret;
 
+	/* Most neighbours of a lone page are none: a caller that goes round asks often. */
+	if (!(desc & DESC_VALID))
+		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 3);
+	h = half_of(r, walk->high);
 	*out = *walk;
 	out->va = va;
 	ret = classify(&h, 3, desc, output_bits(r)) ?: leaf(r, &h, 3, desc, out);
