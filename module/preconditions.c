@@ -45,6 +45,12 @@ static bool asid_elsewhere(void)
 	return !(read_sysreg(tcr_el1) & HOST_TCR_A1);
 }
 
+/* Locks are taken with the CPU's interrupts off, just before an entry. */
+static bool realtime(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_RT);
+}
+
 /* An interrupt that PSTATE.I does not mask would come in the middle of a switch. */
 static bool pseudo_nmi(void)
 {
@@ -80,6 +86,8 @@ static const struct precondition {
 	  "the kernel half of this kernel is not 48 bits wide; boot with arm64.nolva (or a kernel built with ARM64_VA_BITS=48)" },
 	{ asid_elsewhere,
 	  "this kernel keeps its ASIDs in TTBR0, which no kernel from 5.0 on does; boot a newer one" },
+	{ realtime,
+	  "this is a PREEMPT_RT kernel, whose spinlocks sleep; boot an ordinary one (Debian: linux-image-arm64)" },
 	{ pseudo_nmi,
 	  "this kernel uses non-maskable interrupts; boot without irqchip.gicv3_pseudo_nmi=1" },
 	{ firmware_events,

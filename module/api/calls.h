@@ -52,6 +52,7 @@ int av_vcpu_run(struct av_vcpu *vcpu);
 void av_vcpu_kick(struct av_vcpu *vcpu);
 void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate);	/* mode is checked */
 struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu);	/* outside KVM_RUN */
+void av_vcpu_load_start(struct av_vcpu *vcpu);	/* if PSCI CPU_ON left AV_REQ_RESET */
 int av_vcpu_reset(struct av_vcpu *vcpu);	/* target, features are set */
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */

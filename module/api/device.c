@@ -87,7 +87,10 @@ static int av_device_create(struct av_vm *vm, const struct av_device_ops *ops)
 	dev->ops = ops;
 	dev->vm = vm;
 
-	mutex_lock(&vm->lock);
+	if (mutex_lock_killable(&vm->lock)) {
+		kfree(dev);
+		return -EINTR;
+	}
 	r = ops->create(dev);
 	if (r) {
 		mutex_unlock(&vm->lock);

@@ -239,6 +239,8 @@ static int av_one_reg(struct av_vcpu *vcpu, void __user *argp, struct kvm_one_re
 		return -EFAULT;
 	if ((reg->id & ~KVM_REG_SIZE_MASK) >> 32 != KVM_REG_ARM64 >> 32)
 		return -EINVAL;
+	/* PSCI CPU_ON may have left a state to load: registers are read and written after it. */
+	av_vcpu_load_start(vcpu);
 	return 0;
 }
 

@@ -170,7 +170,8 @@ int av_vm_create_vcpu(struct av_vm *vm, unsigned long id)
 
 	if (id >= AV_MAX_VCPUS)
 		return -EINVAL;
-	mutex_lock(&vm->lock);
+	if (mutex_lock_killable(&vm->lock))
+		return -EINTR;
 	r = av_vm_create_vcpu_locked(vm, id);
 	mutex_unlock(&vm->lock);
 	return r;

@@ -121,6 +121,7 @@ static int av_vcpu_ioctl_init(void *object, void __user *argp)
 	r = av_vcpu_fix_features(vcpu, &init);
 	if (r)
 		return r;
+	av_vcpu_take_request(vcpu, AV_REQ_RESET);
 	r = av_vcpu_reset(vcpu);
 	if (r)
 		return r;

@@ -75,10 +75,10 @@ static struct av_vm *av_vm_alloc(void)
 
 	if (!vm)
 		return NULL;
-	if (init_srcu_struct(&vm->srcu)) {
-		kvfree(vm);
-		return NULL;
-	}
+	if (init_srcu_struct(&vm->srcu))
+		goto free;
+	if (init_srcu_struct(&vm->irq_srcu))
+		goto cleanup;
 	kref_init(&vm->users);
 	mutex_init(&vm->lock);
 	mutex_init(&vm->slots_lock);
@@ -89,10 +89,17 @@ static struct av_vm *av_vm_alloc(void)
 	INIT_LIST_HEAD(&vm->devices);
 	vm->serial = atomic_inc_return(&serial);
 	return vm;
+
+cleanup:
+	cleanup_srcu_struct(&vm->srcu);
+free:
+	kvfree(vm);
+	return NULL;
 }
 
 static void av_vm_free(struct av_vm *vm)
 {
+	cleanup_srcu_struct(&vm->irq_srcu);
 	cleanup_srcu_struct(&vm->srcu);
 	mmdrop(vm->mm);
 	kvfree(vm);
@@ -173,7 +180,8 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
 
 bool av_vm_try_stop_vcpus(struct av_vm *vm)
 {
-	mutex_lock(&vm->lock);
+	if (mutex_lock_killable(&vm->lock))
+		return false;
 	if (down_write_trylock(&vm->vcpus_sem))
 		return true;
 	mutex_unlock(&vm->lock);

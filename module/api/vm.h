@@ -25,12 +25,16 @@
  *                              (vGIC set-up, ID registers, counter offset)
  *   vm->irq.msi_lock mutex     LPIs and ITSs (irq/msi.h); guest memory is read and
  *                              written under it
- *   vm->srcu         srcu      reading slots, bus and interrupt routing; taken by
- *                              the function that looks, not by its callers;
- *                              synchronize_srcu() under slots_lock or irq_lock
- *                              is allowed, under a vcpu->mutex or inside a
- *                              read section it is not
- *   vm->irq_lock     mutex     irqfds and routing changes (never inside srcu)
+ *   vm->srcu         srcu      reading slots and bus; taken by the function that
+ *                              looks, not by its callers; its readers wait for
+ *                              the guest's memory, so for ever if the VMM likes:
+ *                              synchronize_srcu() is allowed under slots_lock,
+ *                              under a vcpu->mutex or inside a read section it
+ *                              is not
+ *   vm->irq_srcu     srcu      reading interrupt routing; no reader sleeps on the
+ *                              guest's memory, for what all VMs share waits for
+ *                              them; synchronize_srcu() under irq_lock
+ *   vm->irq_lock     mutex     irqfds and routing changes (never inside irq_srcu)
  *   vGIC's spinlocks           as irq/ says; taken with interrupts off, and
  *                              from hrtimers and irqfd wake-ups
  *   vm->mmu_lock     spinlock  shadow tables, reverse map, mmu_seq; taken inside
@@ -88,6 +92,7 @@ struct av_vm {
 	struct mutex irq_lock;
 	struct rw_semaphore vcpus_sem;
 	struct srcu_struct srcu;
+	struct srcu_struct irq_srcu;
 	spinlock_t mmu_lock;
 
 	/*

@@ -37,7 +37,7 @@ bool av_is_psci(const struct av_vcpu *vcpu, u32 fn)
 
 static u64 affinity_of(const struct av_vcpu *vcpu)
 {
-	return vcpu->srf->sys[AV_MPIDR_EL1] & AFFINITY_BITS;
+	return READ_ONCE(vcpu->cpu.mpidr) & AFFINITY_BITS;
 }
 
 static struct av_vcpu *vcpu_by_affinity(struct av_vm *vm, u64 affinity)
@@ -77,7 +77,8 @@ static int cpu_on(struct av_vcpu *vcpu)
 		target->cpu.start.pc = arg(vcpu, 2);
 		target->cpu.start.x0 = arg(vcpu, 3);
 		av_vcpu_request(target, AV_REQ_RESET);
-		WRITE_ONCE(target->cpu.mp_state, KVM_MP_STATE_RUNNABLE);
+		/* Whoever sees it running sees the request. */
+		smp_store_release(&target->cpu.mp_state, KVM_MP_STATE_RUNNABLE);
 	}
 	spin_unlock(&target->cpu.power_lock);
 	if (ret == PSCI_RET_SUCCESS)

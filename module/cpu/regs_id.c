@@ -141,6 +141,7 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	vcpu->srf->sys[AV_MPIDR_EL1] = val;
+	WRITE_ONCE(vcpu->cpu.mpidr, val);
 	return 0;
 }
 
@@ -162,6 +163,7 @@ void av_idregs_init(struct av_vm *vm)
 void av_mpidr_init(struct av_vcpu *vcpu)
 {
 	vcpu->srf->sys[AV_MPIDR_EL1] = MPIDR_RES1 | av_vgic_affinity(vcpu->id);
+	WRITE_ONCE(vcpu->cpu.mpidr, vcpu->srf->sys[AV_MPIDR_EL1]);
 }
 
 #define FIXED(op1, crm, op2, flags_, name_, access_)					\

@@ -53,6 +53,8 @@ void av_vcpu_kick(struct av_vcpu *vcpu)
 static int interrupted(struct av_vcpu *vcpu)
 {
 	av_count(vcpu, AV_EXIT_SIGNAL);
+	/* The machine may sleep now, and the hrtimer's clock with it. */
+	WRITE_ONCE(vcpu->irq.recheck, true);
 	vcpu->run->exit_reason = KVM_EXIT_INTR;
 	return -EINTR;
 }
@@ -64,8 +66,7 @@ static int handle_requests(struct av_vcpu *vcpu)
 		return 1;
 	if (av_vcpu_take_request(vcpu, AV_REQ_VM_DEAD))
 		return av_vcpu_exit_dead(vcpu);
-	if (av_vcpu_take_request(vcpu, AV_REQ_RESET))
-		av_vcpu_load_start(vcpu);
+	av_vcpu_load_start(vcpu);
 	av_vcpu_take_request(vcpu, AV_REQ_SLEEP);
 	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
 	av_vcpu_take_request(vcpu, AV_REQ_MMU);

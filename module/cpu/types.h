@@ -50,6 +50,7 @@ struct av_vcpu_cpu {
 	spinlock_t power_lock;
 	u32 mp_state;
 	struct av_start start;
+	u64 mpidr;			/* MPIDR_EL1, for others to look at: no reset clears it */
 
 	/* FP/SIMD: in memory unless fp_loaded; the guest wants it on the next entry. */
 	struct user_fpsimd_state fp;

@@ -75,6 +75,8 @@ void av_vcpu_load_start(struct av_vcpu *vcpu)
 {
 	struct av_start start;
 
+	if (!av_vcpu_take_request(vcpu, AV_REQ_RESET))
+		return;
 	spin_lock(&vcpu->cpu.power_lock);
 	start = vcpu->cpu.start;
 	spin_unlock(&vcpu->cpu.power_lock);
@@ -129,7 +131,10 @@ int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *event
 		av_inject_serror(vcpu, 0);
 	}
 	/* A synchronous external abort, not on a walk, of the access that made the last exit. */
-	if (events->exception.ext_dabt_pending)
+	if (events->exception.ext_dabt_pending) {
+		/* Nor does that access end as a load or store any more. */
+		av_mmio_reset(vcpu);
 		av_inject_abort(vcpu, false, vcpu->srf->far, AV_FSC_EXTERNAL);
+	}
 	return 0;
 }

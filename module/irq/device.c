@@ -137,7 +137,8 @@ static int control_init(struct av_device *dev)
 {
 	int r;
 
-	mutex_lock(&dev->vm->lock);
+	if (mutex_lock_killable(&dev->vm->lock))
+		return -EINTR;
 	mutex_lock(&dev->vm->config_lock);
 	r = av_irqchip_init(dev->vm);
 	mutex_unlock(&dev->vm->config_lock);
@@ -179,10 +180,17 @@ static int control(struct av_device *dev, const struct kvm_device_attr *attr)
 static struct av_vgic_cpu *attr_cpu(struct av_device *dev, const struct kvm_device_attr *attr)
 {
 	struct av_vgic *vgic = &chip_of(dev)->vgic;
+	struct av_vgic_cpu *cpu;
 
+	/* vm->lock: what is seen without it may be a vCPU whose creation fails yet. */
+	if (mutex_lock_killable(&dev->vm->lock))
+		return NULL;
 	if (attr->group == KVM_DEV_ARM_VGIC_GRP_DIST_REGS)
-		return vgic->nr_cpus ? vgic->cpus[0] : NULL;
-	return av_vgic_cpu_by_mpidr(vgic, attr->attr >> KVM_DEV_ARM_VGIC_V3_MPIDR_SHIFT);
+		cpu = vgic->nr_cpus ? vgic->cpus[0] : NULL;
+	else
+		cpu = av_vgic_cpu_by_mpidr(vgic, attr->attr >> KVM_DEV_ARM_VGIC_V3_MPIDR_SHIFT);
+	mutex_unlock(&dev->vm->lock);
+	return cpu;
 }
 
 static struct av_vgic_io attr_io(struct av_device *dev, const struct kvm_device_attr *attr,

@@ -71,9 +71,9 @@ void av_irqfd_deactivated(struct av_vm *vm, u32 intid);
 void av_irqfd_vm_init(struct av_vm *vm);
 void av_irqfd_vm_destroy(struct av_vm *vm);
 
-/* The pin of a GSI: an INTID, or -1. Inside vm->srcu. */
+/* The pin of a GSI: an INTID, or -1. Inside vm->irq_srcu. */
 int av_route_intid(struct av_vm *vm, u32 gsi);
-/* Drive a GSI: its pin to @level, or its message when @level rises. Inside vm->srcu, any context. */
+/* Drive a GSI: its pin to @level, or its message when @level rises. Inside vm->irq_srcu, any context. */
 void av_route_set(struct av_vm *vm, u32 gsi, bool level);
 /* One SPI a GSI, as at the vGIC's birth. */
 int av_route_default(struct av_vm *vm, u32 nr_spis);

@@ -29,9 +29,12 @@
 #include "compat/irq.h"
 #include "irq/irq.h"
 
+/* Lists of them are walked with interrupts off. */
+#define AV_MAX_IRQFDS	(2 * AV_MAX_IRQ_ROUTES)
+
 struct av_resampler {
 	u32 gsi;
-	struct list_head irqfds;	/* irq_lock, srcu */
+	struct list_head irqfds;	/* irq_lock, irq_srcu */
 	struct list_head link;
 };
 
@@ -73,13 +76,13 @@ void av_irqfd_vm_init(struct av_vm *vm)
 static void inject(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;
-	int idx = srcu_read_lock(&vm->srcu);
+	int idx = srcu_read_lock(&vm->irq_srcu);
 
 	av_route_set(vm, irqfd->gsi, true);
 	/* Without a resampler it is an edge. */
 	if (!irqfd->resampler)
 		av_route_set(vm, irqfd->gsi, false);
-	srcu_read_unlock(&vm->srcu, idx);
+	srcu_read_unlock(&vm->irq_srcu, idx);
 }
 
 /* ---- resampling --------------------------------------------------------------- */
@@ -89,18 +92,18 @@ void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 {
 	struct av_resampler *resampler;
 	struct av_irqfd *irqfd;
-	int idx = srcu_read_lock(&vm->srcu);
+	int idx = srcu_read_lock(&vm->irq_srcu);
 
 	list_for_each_entry_srcu(resampler, &vm->irq.resamplers, link,
-				 srcu_read_lock_held(&vm->srcu)) {
+				 srcu_read_lock_held(&vm->irq_srcu)) {
 		if (av_route_intid(vm, resampler->gsi) != intid)
 			continue;
 		av_route_set(vm, resampler->gsi, false);
 		list_for_each_entry_srcu(irqfd, &resampler->irqfds, resampler_link,
-					 srcu_read_lock_held(&vm->srcu))
+					 srcu_read_lock_held(&vm->irq_srcu))
 			av_eventfd_signal(irqfd->resample);
 	}
-	srcu_read_unlock(&vm->srcu, idx);
+	srcu_read_unlock(&vm->irq_srcu, idx);
 }
 
 void av_irqfd_mark(struct av_vm *vm)
@@ -113,7 +116,7 @@ void av_irqfd_mark(struct av_vm *vm)
 
 	if (!av_irqchip_ready(vm))
 		return;
-	idx = srcu_read_lock(&vm->srcu);
+	idx = srcu_read_lock(&vm->irq_srcu);
 	spin_lock_irqsave(&vm->irq.lock, flags);
 	for (i = 0; i < chip->vgic.nr_spis; i++)
 		chip->vgic.spis[i].notify = false;
@@ -123,7 +126,7 @@ void av_irqfd_mark(struct av_vm *vm)
 			chip->vgic.spis[intid - AV_VGIC_PRIVATE].notify = true;
 	}
 	spin_unlock_irqrestore(&vm->irq.lock, flags);
-	srcu_read_unlock(&vm->srcu, idx);
+	srcu_read_unlock(&vm->irq_srcu, idx);
 }
 
 /* irq_lock held. */
@@ -162,14 +165,14 @@ static void leave_resampler(struct av_irqfd *irqfd)
 	last = list_empty(&resampler->irqfds);
 	if (last)
 		list_del_rcu(&resampler->link);
-	synchronize_srcu_expedited(&vm->srcu);
+	synchronize_srcu_expedited(&vm->irq_srcu);
 	if (!last)
 		return;
 	av_irqfd_mark(vm);
 	/* Nobody is left to bring the line down. */
-	idx = srcu_read_lock(&vm->srcu);
+	idx = srcu_read_lock(&vm->irq_srcu);
 	av_route_set(vm, resampler->gsi, false);
-	srcu_read_unlock(&vm->srcu, idx);
+	srcu_read_unlock(&vm->irq_srcu, idx);
 	kfree(resampler);
 }
 
@@ -201,6 +204,7 @@ static void end_work(struct work_struct *work)
 static void end(struct av_irqfd *irqfd)
 {
 	list_del_init(&irqfd->link);
+	irqfd->vm->irq.nr_irqfds--;
 	queue_work(av_irqfd_ends, &irqfd->end);
 }
 
@@ -244,8 +248,12 @@ static int list_irqfd(struct av_irqfd *irqfd)
 	list_for_each_entry(other, &vm->irq.irqfds, link)
 		if (other->event == irqfd->event)
 			r = -EBUSY;
-	if (!r)
+	if (!r && vm->irq.nr_irqfds >= AV_MAX_IRQFDS)
+		r = -ENOSPC;
+	if (!r) {
 		list_add_tail(&irqfd->link, &vm->irq.irqfds);
+		vm->irq.nr_irqfds++;
+	}
 	spin_unlock_irq(&vm->irq.irqfd_lock);
 	return r;
 }
@@ -263,6 +271,7 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 		if (r) {
 			spin_lock_irq(&irqfd->vm->irq.irqfd_lock);
 			list_del_init(&irqfd->link);
+			irqfd->vm->irq.nr_irqfds--;
 			spin_unlock_irq(&irqfd->vm->irq.irqfd_lock);
 			return r;
 		}

@@ -139,7 +139,11 @@ bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *v
 		return false;
 	io.its = &chip->its;
 	io.offset = (u32)(gpa - chip->base);
-	mutex_lock(&vm->irq.msi_lock);
+	/* Whoever has it may wait for the guest's memory; a thread that is to die does not. */
+	if (mutex_lock_killable(&vm->irq.msi_lock)) {
+		*val = 0;
+		return true;
+	}
 	if (write)
 		av_its_write(&io, *val);
 	else
@@ -152,7 +156,9 @@ bool av_lpi_mmio_write(struct av_vm *vm, const struct av_vgic_io *io, u64 val, i
 {
 	if (!av_vgic_redist_is_lpis(io))
 		return false;
-	mutex_lock(&vm->irq.msi_lock);
+	*ret = mutex_lock_killable(&vm->irq.msi_lock);
+	if (*ret)
+		return true;
 	*ret = av_vgic_redist_write_lpis(io, val);
 	mutex_unlock(&vm->irq.msi_lock);
 	return true;

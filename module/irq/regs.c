@@ -266,7 +266,8 @@ void av_vgic_lines_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 inti
 	for (i = 0; i < 32; i++) {
 		struct av_virq *irq = av_vgic_irq(vgic, cpu, intid + i);
 
-		if (!irq || intid + i < AV_VGIC_SGIS)
+		/* A timer's line follows from the timer. */
+		if (!irq || irq->owned || intid + i < AV_VGIC_SGIS)
 			continue;
 		irq->line = val & (1U << i);
 		av_virq_changed(vgic, cpu, irq, intid + i);

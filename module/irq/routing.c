@@ -32,7 +32,7 @@ struct av_irq_routes {
 
 static const struct route *route_of(struct av_vm *vm, u32 gsi)
 {
-	const struct av_irq_routes *routes = srcu_dereference(vm->irq.routes, &vm->srcu);
+	const struct av_irq_routes *routes = srcu_dereference(vm->irq.routes, &vm->irq_srcu);
 
 	return routes && gsi < routes->nr ? &routes->at[gsi] : NULL;
 }
@@ -88,7 +88,7 @@ static void replace(struct av_vm *vm, struct av_irq_routes *routes)
 	old = rcu_dereference_protected(vm->irq.routes, lockdep_is_held(&vm->irq_lock));
 	rcu_assign_pointer(vm->irq.routes, routes);
 	av_irqfd_mark(vm);
-	synchronize_srcu_expedited(&vm->srcu);
+	synchronize_srcu_expedited(&vm->irq_srcu);
 	mutex_unlock(&vm->irq_lock);
 	kvfree(old);
 }

@@ -52,10 +52,11 @@ struct av_vm_irq {
 	u64 cnt_offset;			/* counter of the guest = host's − this; config_lock */
 	u64 cnt_created;		/* the host's counter when the VM was made */
 
-	struct av_irq_routes __rcu *routes;	/* srcu; written under irq_lock */
+	struct av_irq_routes __rcu *routes;	/* irq_srcu; written under irq_lock */
 	spinlock_t irqfd_lock;		/* the list: taken by wake-ups, interrupts off */
 	struct list_head irqfds;
-	struct list_head resamplers;	/* srcu; written under irq_lock */
+	unsigned int nr_irqfds;		/* on the list, under irqfd_lock */
+	struct list_head resamplers;	/* irq_srcu; written under irq_lock */
 };
 
 struct av_vcpu_irq {

@@ -82,7 +82,7 @@ static void arm(struct av_vcpu *vcpu, bool any, u64 in)
 		irq->armed = false;
 		return;
 	}
-	if (irq->armed && irq->deadline == deadline && hrtimer_active(&irq->hrtimer))
+	if (irq->armed && irq->deadline == deadline && hrtimer_is_queued(&irq->hrtimer))
 		return;
 	irq->armed = true;
 	irq->deadline = deadline;
@@ -109,7 +109,7 @@ void av_timer_sync(struct av_vcpu *vcpu)
 
 	/* Before the counter is read: an expiry from here on is looked at again. */
 	WRITE_ONCE(irq->recheck, false);
-	barrier();
+	smp_mb();
 	now = guest_counter(vcpu->vm);
 	for (id = 0; id < AV_NR_TIMERS; id++) {
 		set_line(vcpu, id, av_timer_line(&irq->timer[id], now));
@@ -212,8 +212,14 @@ int av_timer_first_run(struct av_vm *vm)
 		return -EINVAL;
 	av_for_each_vcpu(i, vcpu, vm) {
 		spin_lock_irqsave(&vm->irq.lock, flags);
-		for (id = 0; id < AV_NR_TIMERS; id++)
-			vcpu->irq.gic.private[vm->irq.ppi[id]].owned = true;
+		for (id = 0; id < AV_NR_TIMERS; id++) {
+			struct av_virq *irq = &vcpu->irq.gic.private[vm->irq.ppi[id]];
+
+			/* From here on the line is what av_timer_sync() makes it. */
+			irq->owned = true;
+			irq->line = vcpu->irq.line[id];
+			av_virq_changed(&vm->irq.chip->vgic, &vcpu->irq.gic, irq, vm->irq.ppi[id]);
+		}
 		spin_unlock_irqrestore(&vm->irq.lock, flags);
 		WRITE_ONCE(vcpu->irq.recheck, true);
 	}
@@ -261,6 +267,8 @@ static void set_counter(struct av_vm *vm, u64 val)
 	mutex_lock(&vm->config_lock);
 	if (vm->irq.started || val < vm->irq.cnt_created || val > now)
 		WRITE_ONCE(vm->irq.cnt_offset, now - val);
+	else
+		WRITE_ONCE(vm->irq.cnt_offset, 0);
 	WRITE_ONCE(vm->cpu.sw.trap_counter, vm->irq.cnt_offset);
 	mutex_unlock(&vm->config_lock);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accesses to no memory that the hardware does not describe and no hypervisor
+ * Accesses to no memory that end as an abort: the VMM says so, of one that it was
+ * given, or of those that the hardware does not describe and no hypervisor
  * guesses: SIMD, exclusive, DC ZVA. KVM_RUN has an errno for them, or, with
- * KVM_CAP_ARM_NISV_TO_USER, an exit, after which a VMM may inject an abort.
+ * KVM_CAP_ARM_NISV_TO_USER, an exit, after which it may inject an abort.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,6 +19,7 @@ GUEST(simd_store, DEVICE "str d0, [x1, #8]!\n b .\n");
 GUEST(simd_pair, DEVICE "stp q0, q1, [x1]\n b .\n");
 GUEST(exclusive_load, DEVICE "ldxr x2, [x1]\n b .\n");
 GUEST(zva, DEVICE "dc zva, x1\n b .\n");
+GUEST(described, DEVICE "mov x2, #7\n ldr x2, [x1, #16]\n b .\n");
 
 static void say_nisv(struct guest *g, const char *name, const char *when)
 {
@@ -46,9 +48,24 @@ static void inject(struct guest *g, const char *name)
 	note(get_reg(g->vcpu, SYSREG(3, 0, 6, 0, 0)), "%s.far", name);
 }
 
+static const u32 store[] = { 0xb900003f, 0x14000000 };	/* str wzr, [x1]; b . */
+
+/* A load that the VMM was given and answers with an abort does not end as a load. */
+static void described(void)
+{
+	struct guest g;
+
+	NEW_GUEST(&g, described);
+	memcpy((char *)g.memory + VECTORS + 0x200, store, sizeof(store));
+	say_nisv(&g, "described", "told");
+	memset(g.run->mmio.data, 0x55, 8);
+	inject(&g, "described");
+	note(get_reg(g.vcpu, REG_X(2)), "described.x2");
+	free_guest(&g);
+}
+
 static void one(const char *name, const u32 *code, const u32 *end)
 {
-	static const u32 store[] = { 0xb900003f, 0x14000000 };	/* str wzr, [x1]; b . */
 	struct kvm_enable_cap cap = { .cap = KVM_CAP_ARM_NISV_TO_USER };
 	struct guest g;
 
@@ -71,4 +88,5 @@ void conform_nisv(void)
 	ONE(simd_pair);
 	ONE(exclusive_load);
 	ONE(zva);
+	described();
 }

@@ -129,6 +129,41 @@ static void psci_call(u64 function, u64 x1, u64 x2, const char *name)
 	free_guest(&g);
 }
 
+/* What a vCPU was told by CPU_ON is in its registers before it runs, and only once. */
+static void cpu_on(void)
+{
+	struct kvm_vcpu_init init = {
+		.target = KVM_ARM_TARGET_GENERIC_V8,
+		.features = { 1 << KVM_ARM_VCPU_PSCI_0_2 | 1 << KVM_ARM_VCPU_POWER_OFF },
+	};
+	static const u64 answers[] = { 0xc4000003, GUEST_BASE + 0x1000, 1 };
+	struct kvm_mp_state state = { 0 };
+	struct guest g;
+	size_t i;
+	int other;
+
+	NEW_GUEST(&g, psci);
+	other = new_vcpu(g.vm, 1);
+	say(ioctl(other, KVM_ARM_VCPU_INIT, &init), "cpu_on.init");
+	set_reg(other, REG_X(0), 5);
+	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+		ioctl(g.vcpu, KVM_RUN, 0);
+		answer(&g, answers[i]);
+	}
+	run_once(&g, "cpu_on");
+	note(get_reg(other, REG_PC), "cpu_on.pc");
+	note(get_reg(other, REG_X(0)), "cpu_on.x0");
+	say(ioctl(other, KVM_GET_MP_STATE, &state), "cpu_on.get_state");
+	note(state.mp_state, "cpu_on.state");
+	set_reg(other, REG_PC, GUEST_BASE + 0x2000);
+	note(get_reg(other, REG_PC), "cpu_on.pc_set");
+	say(ioctl(other, KVM_ARM_VCPU_INIT, &init), "cpu_on.init_again");
+	set_reg(other, REG_PC, GUEST_BASE + 0x3000);
+	note(get_reg(other, REG_PC), "cpu_on.pc_set_again");
+	close(other);
+	free_guest(&g);
+}
+
 static void psci(void)
 {
 	psci_call(0x84000000, 0, 0, "psci_version");
@@ -278,6 +313,7 @@ void conform_run(void)
 {
 	mmio();
 	psci();
+	cpu_on();
 	calls();
 	signals();
 	nowhere();
