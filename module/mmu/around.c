@@ -26,10 +26,11 @@ static bool read_descs(struct around *a)
 	u64 ipa = walk->desc_ipa & ~(sizeof(a->desc) - 1);
 	struct av_slot *slot;
 
-	if (!walk->desc_ipa || walk->level < 3)
+	/* The MMU off is a level 0 walk. */
+	if (walk->level < 3)
 		return true;
 	/* Larger granules: only 4 KiB descriptors stand for one page each. */
-	if (walk->span != 12 && walk->span != 16)
+	if (av_regime_granule(&a->f->vcpu->mmu.regime, walk->high) != 12)
 		return false;
 	slot = av_vm_slot(a->f->vcpu->vm, ipa >> PAGE_SHIFT);
 	if (!slot)

@@ -12,8 +12,8 @@
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <asm/cacheflush.h>
 
+#include "compat/icache.h"
 #include "cpu/cpu.h"
 #include "mmio/mmio.h"
 #include "mmu/fault.h"
@@ -91,7 +91,7 @@ void av_clean_for_execution(struct av_slot *slot, u64 gfn, struct page *page)
 	unsigned long va = (unsigned long)page_address(page);
 
 	if (!(READ_ONCE(slot->rmap[gfn - slot->base_gfn]) & AV_RMAP_FLAG))
-		caches_clean_inval_pou(va, va + PAGE_SIZE);
+		av_sync_icache_aliases(va, PAGE_SIZE);
 }
 
 static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_new)

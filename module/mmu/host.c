@@ -14,6 +14,7 @@
 #include <asm/memory.h>
 #include <asm/tlbflush.h>
 
+#include "compat/tlb.h"
 #include "mmu/internal.h"
 
 /* With more vCPUs than this one flush of everything is less work than one an ASID. */
@@ -114,8 +115,14 @@ static struct av_tree *take_tree(void *ctx)
 
 static void give_tree(void *ctx, struct av_tree *tree)
 {
-	av_vm_stat_add(ctx, AV_VM_SHADOW_TREES, -1);
-	kfree(tree);
+	struct av_vm *vm = ctx;
+	struct av_spare *spare = vm->mmu.spare;
+
+	av_vm_stat_add(vm, AV_VM_SHADOW_TREES, -1);
+	if (spare && !spare->tree)
+		spare->tree = tree;
+	else
+		kfree(tree);
 }
 
 /* Table walkers of all CPUs see what was written; no stale order with what follows. */
@@ -130,7 +137,7 @@ static void flush_page(void *ctx, u64 va)
 	av_vm_stat_add(ctx, AV_VM_REMOTE_TLB_FLUSH, 1);
 	dsb(ishst);
 	__tlbi(vaae1is, (va >> 12) & GENMASK_ULL(43, 0));
-	dsb(ish);
+	av_tlbi_sync();
 }
 
 static void flush_asid(u16 asid)
@@ -163,7 +170,7 @@ static void flush_all(void *ctx)
 		av_for_each_vcpu(i, vcpu, vm)
 			flush_vcpu(vcpu);
 	}
-	dsb(ish);
+	av_tlbi_sync();
 }
 
 static u32 *rmap_head(void *ctx, u32 gfn)

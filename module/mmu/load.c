@@ -50,8 +50,8 @@ static struct av_tree *get_locked(struct av_vcpu *vcpu, const struct av_tree_key
 
 	vcpu->vm->mmu.spare = &vcpu->mmu.spare;
 	tree = av_tree_get(sh, key);
-	if (!tree && !sh->free_id) {
-		/* The budget is reached: what is loaded is emptied, if need be. */
+	if (!tree) {
+		/* Not enough is left of the budget: what is loaded is emptied, if need be. */
 		av_mmu_reclaim(vcpu->vm);
 		tree = av_tree_get(sh, key);
 	}

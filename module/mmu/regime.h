@@ -115,6 +115,9 @@ int av_walk_permits(const struct av_walk *walk, int el, u8 access);
 /* The address without its tag: bits 63:56 copies of bit 55 where TBI says so. */
 u64 av_untag(const struct av_regime *regime, u64 va);
 
+/* log2 of the granule of one half. */
+u8 av_regime_granule(const struct av_regime *regime, bool high);
+
 /* The current ASID: TTBRn by TCR_EL1.A1, 8 or 16 bits by TCR_EL1.AS. */
 u16 av_regime_asid(const struct av_regime *regime);
 

@@ -116,7 +116,7 @@ static bool wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
 	}
 	if (pte & AV_PTE_RDONLY)
 		return false;
-	WRITE_ONCE(pt->pte[idx], pte | AV_PTE_RDONLY);
+	WRITE_ONCE(pt->pte[idx], (pte & ~AV_PTE_DBM) | AV_PTE_RDONLY);
 	av_gather_entry(g, pt, idx);
 	return true;
 }

@@ -158,7 +158,7 @@ static u64 leaf_pte(const struct av_shadow *sh, const struct av_fill *f)
 	pte |= FIELD_PREP(AV_PTE_ATTR, sh->attr_normal) | (f->pa & AV_PTE_ADDR);
 	pte |= f->level == 3 ? AV_PTE_TABLE : 0;
 	pte |= f->rights & AV_R ? AV_PTE_USER : 0;
-	pte |= f->rights & AV_W ? 0 : AV_PTE_RDONLY;
+	pte |= f->rights & AV_W ? AV_PTE_DBM : AV_PTE_RDONLY;
 	pte |= f->rights & AV_X ? 0 : AV_PTE_UXN;
 	return pte;
 }
@@ -208,7 +208,7 @@ static void drop_child(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_gather_finish(&g);
 }
 
-/* More rights, or AF, for the same page need no flush: faults are not cached. */
+/* More rights, or AF, for the same page: may be changed in place. */
 static bool only_adds(u64 old, u64 new)
 {
 	return !((old ^ new) & AV_PTE_ADDR) && !(~old & new & (AV_PTE_RDONLY | AV_PTE_UXN)) &&
@@ -232,6 +232,9 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 		pt->live++;
 	av_rmap_add(sh, f->gfn, pt, idx);
 	WRITE_ONCE(pt->pte[idx], new);
+	/* A TLB may hold an entry that only permits less, and keep it over the fault. */
+	if (old && old & AV_PTE_AF && old != new)
+		sh->ops->flush_page(sh->ctx, f->va);
 }
 
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f)

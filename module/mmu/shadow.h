@@ -249,6 +249,8 @@ static inline int av_level_shift(int level)
 #define AV_PTE_AF		BIT_ULL(10)
 #define AV_PTE_NG		BIT_ULL(11)
 #define AV_PTE_ADDR		GENMASK_ULL(47, 12)
+/* Set where AV_PTE_RDONLY is not: a writable page by the rules of S1PIE too. */
+#define AV_PTE_DBM		BIT_ULL(51)
 #define AV_PTE_PXN		BIT_ULL(53)
 #define AV_PTE_UXN		BIT_ULL(54)
 

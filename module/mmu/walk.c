@@ -40,7 +40,7 @@ struct half {
 #define NO_PXEC			BIT(2)
 #define NO_UEXEC		BIT(3)
 
-static u8 granule_of(const struct av_regime *r, bool high)
+u8 av_regime_granule(const struct av_regime *r, bool high)
 {
 	/* TG0 and TG1 number the granules differently. */
 	static const u8 tg0[] = { 12, 16, 14, 12 }, tg1[] = { 12, 14, 12, 16 };
@@ -53,7 +53,7 @@ static struct half half_of(const struct av_regime *r, bool high)
 	return (struct half) {
 		.ttbr = high ? r->ttbr1 : r->ttbr0,
 		.tsz = high ? FIELD_GET(AV_TCR_T1SZ, r->tcr) : FIELD_GET(AV_TCR_T0SZ, r->tcr),
-		.granule = granule_of(r, high),
+		.granule = av_regime_granule(r, high),
 		.epd = r->tcr & (high ? AV_TCR_EPD1 : AV_TCR_EPD0),
 		.hpd = r->tcr & (high ? AV_TCR_HPD1 : AV_TCR_HPD0),
 		.e0pd = r->tcr & (high ? AV_TCR_E0PD1 : AV_TCR_E0PD0),

@@ -108,12 +108,13 @@ SYM_FUNC_START(av_switch_enter)
 	mrs	x1, tcr_el1
 	ldr	x2, [x0, #SW_TCR]
 	str	x1, [x0, #SW_H_TCR]
+	/* The last use of x0: its tag, if it has one, needs the host's TBI1. */
+	ldr	x3, [x0, #SW_TTBR0_AUX]
+	ldp	x16, x4, [x0, #SW_LOW_CODE]
 	cmp	x1, x2
 	b.eq	1f
 	msr	tcr_el1, x2
 1:	isb
-	ldr	x3, [x0, #SW_TTBR0_AUX]
-	ldp	x16, x4, [x0, #SW_LOW_CODE]
 	msr	ttbr0_el1, x3
 	isb
 	add	x16, x16, #(.Llow_entry - av_window_code)

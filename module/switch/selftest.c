@@ -9,9 +9,9 @@
 #include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include <asm/cacheflush.h>
 #include <asm/pgtable-hwdef.h>
 
+#include "compat/icache.h"
 #include "cpu/regs.h"
 #include "switch/switch.h"
 
@@ -59,7 +59,7 @@ static void selftest_map(struct selftest *t)
 	int level;
 
 	memcpy(t->code, test_code, sizeof(test_code));
-	caches_clean_inval_pou((unsigned long)t->code, (unsigned long)t->code + PAGE_SIZE);
+	av_sync_icache_aliases((unsigned long)t->code, PAGE_SIZE);
 
 	desc = virt_to_phys(t->code) | TEST_DESC;
 	for (level = 3; level >= 0; level--) {

@@ -12,6 +12,7 @@
 #include <asm/sysreg.h>
 #include <asm/tlbflush.h>
 
+#include "compat/tlb.h"
 #include "cpu/exception.h"
 #include "cpu/hwdebug.h"
 #include "cpu/regs.h"
@@ -177,7 +178,7 @@ static u64 context_asid(struct av_vcpu_switch *csw, const struct av_entry *entry
 	ctx = &csw->context[i];
 	if (ctx->serial0 || ctx->serial1) {
 		__tlbi(aside1is, (u64)ctx->asid.asid << 48);
-		dsb(ish);
+		av_tlbi_sync();
 	}
 	ctx->serial0 = entry->serial0;
 	ctx->serial1 = entry->serial1;

@@ -18,11 +18,12 @@
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
 #include <linux/slab.h>
-#include <asm/cacheflush.h>
 #include <asm/mmu_context.h>
 #include <asm/pgtable-hwdef.h>
 #include <asm/tlbflush.h>
 
+#include "compat/icache.h"
+#include "compat/tlb.h"
 #include "cpu/regs.h"
 #include "switch/switch.h"
 
@@ -35,7 +36,8 @@
 #define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_UXN | \
 			 PTE_ATTRINDX(MT_NORMAL))
 #define CODE_DESC	(PAGE_DESC | PTE_RDONLY)
-#define DATA_DESC	(PAGE_DESC | PTE_PXN)
+/* PTE_DBM: where permissions are indirect (S1PIE), this is what makes it writable. */
+#define DATA_DESC	(PAGE_DESC | PTE_PXN | PTE_DBM)
 
 static void *window_code;
 
@@ -51,8 +53,7 @@ int av_window_init(void)
 	if (!window_code)
 		return -ENOMEM;
 	memcpy(window_code, av_window_code, size);
-	caches_clean_inval_pou((unsigned long)window_code,
-			       (unsigned long)window_code + CODE_PAGES * PAGE_SIZE);
+	av_sync_icache_aliases((unsigned long)window_code, CODE_PAGES * PAGE_SIZE);
 	return 0;
 }
 
@@ -88,7 +89,7 @@ static void asid_flush(const struct av_asid *a)
 {
 	dsb(ishst);
 	__tlbi(aside1is, (u64)a->asid << 48);
-	dsb(ish);
+	av_tlbi_sync();
 }
 
 /*
@@ -175,7 +176,7 @@ static void unmap_register_file(struct av_vm_switch *vsw, unsigned int id)
 	dsb(ishst);
 	__tlbi(vaae1is, page & GENMASK_ULL(43, 0));
 	__tlbi(vaae1is, low);
-	dsb(ish);
+	av_tlbi_sync();
 }
 
 void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,

@@ -21,17 +21,17 @@ static void test_fill(void)
 	CHECK(pte & AV_PTE_PXN && pte & AV_PTE_NG && pte & AV_PTE_AF);
 	CHECK_EQ(touch(high, 0x400000 | KVA), 0);
 	CHECK_EQ(touch(low, 0x401000), 0);
-	/* More rights in place, without a flush; fewer with one. */
+	/* More rights in place: the TLB may hold the fewer. Fewer: flushed too. */
 	CHECK_EQ(fill(low, 0x400000, 7, 3, AV_R | AV_W | AV_X, 12, false), 0);
-	CHECK_EQ(flush_pages + flush_alls, 0);
+	CHECK_EQ(flush_pages + flush_alls, 1);
 	touch(low, 0x400000);
 	CHECK_EQ(fill(low, 0x400000, 7, 3, AV_R, 12, false), 0);
-	CHECK_EQ(flush_pages, 1);
+	CHECK_EQ(flush_pages, 2);
 	check_tlb();
 	/* Another page at the same place: flushed between. */
 	touch(low, 0x400000);
 	CHECK_EQ(fill(low, 0x400000, 8, 3, AV_R, 12, false), 0);
-	CHECK_EQ(flush_pages, 2);
+	CHECK_EQ(flush_pages, 3);
 	check_tlb();
 	check_rmap();
 	/* Execute only. */

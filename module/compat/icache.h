@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Instruction caches that are not looked up by physical address alone. */
+#ifndef AV_COMPAT_ICACHE_H
+#define AV_COMPAT_ICACHE_H
+
+#include <asm/cache.h>
+#include <asm/cacheflush.h>
+#include <asm/cpufeature.h>
+#include <asm/sysreg.h>
+
+#define AV_L1IP_PIPT	3
+
+/*
+ * Code at va is to be fetched from another address of the same page: in an
+ * aliasing cache (Cortex-A53, A55) invalidating by va does not reach that.
+ * The kernel's own icache_is_aliasing() reads what is not exported.
+ */
+static inline void av_sync_icache_aliases(unsigned long va, size_t size)
+{
+	caches_clean_inval_pou(va, va + size);
+	if (CTR_L1IP(read_sanitised_ftr_reg(SYS_CTR_EL0)) != AV_L1IP_PIPT)
+		icache_inval_all_pou();
+}
+
+#endif /* AV_COMPAT_ICACHE_H */
