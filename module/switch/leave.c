@@ -40,6 +40,7 @@ static void find_out(struct av_leave *leave)
 
 	leave->dit = FIELD_GET(PFR0_DIT, cpu.pfr0);
 	leave->tco = FIELD_GET(PFR1_MTE, read_sysreg(id_aa64pfr1_el1));
+	av_profilers_find(&leave->profilers);
 	/* mitigations=off: the host's owner does not want them. */
 	if (!cpu_mitigations_off())
 		leave->mitigation = av_mitigation_for(&cpu);

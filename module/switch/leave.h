@@ -14,10 +14,12 @@
 #include <asm/sysreg.h>
 
 #include "switch/mitigate.h"
+#include "switch/profile.h"
 
 struct av_leave {
 	bool known;			/* the rest is filled */
 	bool dit, tco;			/* the CPU has these */
+	struct av_profilers profilers;
 	struct av_mitigation mitigation;
 };
 

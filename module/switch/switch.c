@@ -191,6 +191,7 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	struct av_switch *sw = &srf->sw;
 	bool step = av_srf_stepping(srf), matching = av_srf_matching(srf);
 	const struct av_leave *leave = av_leave_here();
+	struct av_profiling held;
 	struct av_host_pstate pstate;
 
 	sw->ttbr0 = entry->root0;
@@ -217,7 +218,9 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		av_debug_enter(srf, &csw->debug);
 	}
 
+	av_profiling_hold(&leave->profilers, &held);
 	av_switch_enter(srf);
+	av_profiling_go_on(&held);
 
 	av_leave_firmware(leave);
 	av_host_pstate_restore(leave, &pstate);
