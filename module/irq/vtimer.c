@@ -107,8 +107,8 @@ void av_timer_sync(struct av_vcpu *vcpu)
 	unsigned int id;
 	bool any = false;
 
-	/* Before the counter is read: an expiry from here on is looked at again. */
 	WRITE_ONCE(irq->recheck, false);
+	/* Before the timers and the counter are read: an expiry from here on is looked at again. */
 	smp_mb();
 	now = guest_counter(vcpu->vm);
 	for (id = 0; id < AV_NR_TIMERS; id++) {
