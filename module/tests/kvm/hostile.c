@@ -60,12 +60,12 @@ void expect(bool condition, const char *what, ...)
 	if (condition)
 		return;
 	failures++;
-	printf("FAILED: ");
-	va_start(args, what);
-	vprintf(what, args);
-	va_end(args);
-	printf("\n");
 	fflush(stdout);
+	fprintf(stderr, "FAILED: ");
+	va_start(args, what);
+	vfprintf(stderr, what, args);
+	va_end(args);
+	fprintf(stderr, "\n");
 }
 
 const u32 guest_writer[32] = {
