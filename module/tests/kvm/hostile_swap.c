@@ -57,8 +57,10 @@ void disturb(const char *what, void *memory, void (*act)(char *memory, int round
 	free_guest(&r.g);
 }
 
+/* What the vCPU's CPU has just faulted in waits there, and is not swapped till drained. */
 static void page_out(char *memory, int round)
 {
+	write_file("/proc/sys/vm/drop_caches", "1");
 	if (madvise(memory, GUEST_SIZE, MADV_PAGEOUT))
 		die("MADV_PAGEOUT");
 }
@@ -106,14 +108,14 @@ static void merged(void)
 	write_file(KSM "run", "0");
 }
 
-/* Made by force, then split by what changes a part of it. */
+/* Made by force, then split by what changes a part of it, but lets the guest write there. */
 static void huge(char *memory, int round)
 {
 	char *page = memory + 0x1000 * (1 + round * 16);
 
 	madvise(memory, GUEST_SIZE, MADV_HUGEPAGE);
 	madvise(memory, GUEST_SIZE, MADV_COLLAPSE);
-	mprotect(page, 0x1000, PROT_READ);
+	mprotect(page, 0x1000, PROT_READ | PROT_WRITE | PROT_EXEC);
 	mprotect(page, 0x1000, PROT_READ | PROT_WRITE);
 	if (round % 4 == 3)
 		madvise(memory, GUEST_SIZE, MADV_NOHUGEPAGE);
