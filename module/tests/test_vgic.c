@@ -407,6 +407,9 @@ static void ppis(void)
 	cpus[1].private[27].owned = true;
 	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, true, false), 0);
 	CHECK_EQ(cpus[1].out, 0);			/* the module's own */
+	av_vgic_lines_write(&vgic, &cpus[1], 0, ~0u);
+	CHECK_EQ(av_vgic_lines_read(&vgic, &cpus[1], 0), 0xf7ff0000);
+	av_vgic_lines_write(&vgic, &cpus[1], 0, 0);
 	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, true, true), 0);
 	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
 	CHECK_EQ(cpus[0].out, 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -113,6 +114,67 @@ static void dead_eventfds(void)
 	close(kvm);
 }
 
+struct search {
+	int vgic;
+	bool stop;
+};
+
+/* Looks for the second vCPU, by all attributes that name one. */
+static void *searcher(void *arg)
+{
+	static const u32 groups[] = {
+		KVM_DEV_ARM_VGIC_GRP_REDIST_REGS, KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS,
+		KVM_DEV_ARM_VGIC_GRP_LEVEL_INFO,
+	};
+	struct search *s = arg;
+	u64 val = 0;
+	size_t i;
+
+	while (!__atomic_load_n(&s->stop, __ATOMIC_ACQUIRE)) {
+		for (i = 0; i < ARRAY_SIZE(groups); i++) {
+			struct kvm_device_attr attr = {
+				.group = groups[i], .attr = 1ULL << 32, .addr = (u64)&val,
+			};
+
+			ioctl(s->vgic, KVM_HAS_DEVICE_ATTR, &attr);
+			ioctl(s->vgic, KVM_GET_DEVICE_ATTR, &attr);
+			ioctl(s->vgic, KVM_SET_DEVICE_ATTR, &attr);
+		}
+	}
+	return NULL;
+}
+
+/* vCPUs that fail for want of a file's number, and are looked for meanwhile. */
+static void vcpus_without_files(void)
+{
+	struct kvm_create_device dev = { .type = KVM_DEV_TYPE_ARM_VGIC_V3 };
+	int kvm = open_kvm(), vm = new_vm(kvm), vcpu = new_vcpu(vm, 0), i, fd;
+	struct rlimit limit, none;
+	struct search s = { 0 };
+	pthread_t thread;
+
+	if (ioctl(vm, KVM_CREATE_DEVICE, &dev) || getrlimit(RLIMIT_NOFILE, &limit))
+		die("KVM_CREATE_DEVICE");
+	s.vgic = dev.fd;
+	fd = dup(0);
+	close(fd);
+	none = (struct rlimit) { .rlim_cur = fd, .rlim_max = limit.rlim_max };
+	if (pthread_create(&thread, NULL, searcher, &s) || setrlimit(RLIMIT_NOFILE, &none))
+		die("pthread_create");
+	for (i = 0; i < 2000; i++)
+		expect(ioctl(vm, KVM_CREATE_VCPU, 1) == -1 && errno == EMFILE,
+		       "a vCPU without a file: %s", strerror(errno));
+	setrlimit(RLIMIT_NOFILE, &limit);
+	__atomic_store_n(&s.stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	/* It is there when it can have one. */
+	close(new_vcpu(vm, 1));
+	close(dev.fd);
+	close(vcpu);
+	close(vm);
+	close(kvm);
+}
+
 /* As long as any file of ours is open the module stays. */
 static void no_unload(void)
 {
@@ -149,5 +211,6 @@ void hostile_files(void)
 	many_threads();
 	scribble();
 	dead_eventfds();
+	vcpus_without_files();
 	no_unload();
 }
