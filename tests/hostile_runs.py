@@ -140,7 +140,7 @@ def _command(case: Case, seconds: int) -> str:
     )
 
 
-def hostile_guests(machine: Machine, cases: Sequence[Case], seconds: int = 2) -> Result:
+def hostile_guests(machine: Machine, cases: Sequence[Case], seconds: int = 5) -> Result:
     """Run the cases one after the other; each must end as it says, after its first line."""
     files: dict[str, Path | bytes] = {
         "/bin/armvisor": artefacts.vmm(),
