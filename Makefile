@@ -32,8 +32,8 @@ vmm: setup ## the VMM, a static arm64 program
 guests: setup ## bare-metal guests, tools for the boards, the Debian test guest
 	@$(MAKE) -C guests
 
-module: setup ## armvisor.ko for each supported kernel
-	@for k in $(KERNELS); do $(MAKE) -C module KVER=$$k; done
+module: setup ## armvisor.ko for each supported kernel, with its host symbols checked
+	@for k in $(KERNELS); do $(MAKE) -C module KVER=$$k check-symbols; done
 
 # ---- using --------------------------------------------------------------------------------
 .PHONY: demo figures install
