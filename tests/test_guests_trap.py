@@ -102,6 +102,12 @@ def differences(cpu: str, kernel: str = KERNEL) -> dict[str, str]:
     return result.differences
 
 
+def test_one_worker_runs_them_all(request):
+    """Else each worker runs the longest boards of all again."""
+    together = request.config.getoption("loadgroup", default=False)
+    assert not together or request.node.nodeid.endswith("@trap"), "see pytest in lab/pyproject.toml"
+
+
 def test_kvm_with_and_without_vhe_trap_alike():
     plain = outputs_of(kvm("cortex-a72"), SEQUENCES)
     vhe = outputs_of(kvm("cortex-a76"), FEW)
