@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from guest_runs import MARK, Host, results
+from guest_runs import MARK, Host, assert_isolated, results
 
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import artefacts
@@ -72,11 +72,12 @@ def run_pairs(
     modules = ["tun", *([Module(str(host.module))] if host.module else ())]
     board = Board(
         el2=host.el2, cpu=host.cpu, kernel=host.kernel, smp=host.smp, modules=modules,
-        files=files, memory=1536, count=count, timeout=timeout,
+        append=host.append, files=files, memory=1536, count=count, timeout=timeout,
     )  # fmt: skip
     done = board.run(["sh", "/script"])
     said = done.stderr.decode("utf-8", "replace")[-3000:]
     assert not done.failure, f"{done.failure}\n{done.text[-3000:]}\n{said}"
+    assert_isolated(host, done.console)
     boots = [part.partition("\n")[::2] for part in done.text.split(MARK)[1:]]
     assert len(boots) == 2 * rounds * len(kernels), said
     for first, second in zip(boots[::2], boots[1::2], strict=True):

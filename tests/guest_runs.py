@@ -18,6 +18,9 @@ from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
 
 MARK = "\x1e"
+# Makes the host's kernel mappings not global, as they are where KASLR is on: a counted board has no
+# KASLR. The module then switches without flushing the TLB.
+KPTI = "kpti=1"
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Host:
     module: Path | None = None
     smp: int = 1
     count: bool = False  # deterministic, whatever else the machine does; one CPU
+    append: str = ""  # more for the kernel's command line
 
     def __str__(self) -> str:
         return f"{'kvm' if self.el2 else 'module'}-{self.cpu}-{self.kernel}"
@@ -104,6 +108,12 @@ def _split(text: str) -> dict[str, Output]:
     return outputs
 
 
+def assert_isolated(host: Host, console: str) -> None:
+    """A host that was told to isolate page tables does."""
+    if KPTI in host.append.split():
+        assert "detected: Kernel page table isolation (KPTI)" in console
+
+
 def run_guests(
     host: Host, guests: Sequence[Guest], timeout: float = 500, check: bool = True
 ) -> dict[str, Output]:
@@ -116,6 +126,7 @@ def run_guests(
         kernel=host.kernel,
         smp=host.smp,
         count=host.count,
+        append=host.append,
         timeout=timeout,
         modules=[Module(str(host.module))] if host.module else (),
         files={
@@ -130,6 +141,7 @@ def run_guests(
     # A VM that the module ended says why there.
     complaints = [line for line in done.console.splitlines() if "armvisor: VM" in line]
     assert not complaints, "\n".join(complaints)
+    assert_isolated(host, done.console)
     outputs = _split(done.stdout.decode("latin-1"))
     if check:
         for guest in guests:

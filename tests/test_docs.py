@@ -20,7 +20,7 @@ RUN = {
     "bin/lab board run -- uname -a": r"^Linux .* aarch64 GNU/Linux$",
     "bin/lab board run --el2 --cpu cortex-a76 --kernel 7.2 -- ls -l /dev/kvm": r"^crw.* /dev/kvm$",
     "bin/lab board run --el2 --count --json -- cat /proc/uptime": r'"stdout": "\d+\.\d\d ',
-    "make -C module check-symbols": r"^check-symbols: .*/7\.2/armvisor\.ko: \d+ symbols, all listed",
+    "make -C module check-symbols": r"^check-symbols: .*/7\.2/armvisor\.ko: \d+ symbols, all",
 }
 
 # Run by others, as a whole or with other names of files and VMs: where, and what to find there.
