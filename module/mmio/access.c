@@ -138,13 +138,12 @@ int av_mmio_enable_nisv(struct av_vm *vm)
 	return 0;
 }
 
-int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
+static int emulate(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
 {
 	struct av_srf *srf = vcpu->srf;
 	struct av_ldst ls;
 	u64 va;
 
-	av_count(vcpu, AV_EXIT_MMIO_KERNEL);
 	switch (av_insn_decode(insn, &ls)) {
 	case AV_LDST_SINGLE:
 	case AV_LDST_PAIR:
@@ -174,4 +173,14 @@ int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
 	vcpu->mmio.element = 0;
 	vcpu->mmio.gpa = gpa;
 	return go_on(vcpu);
+}
+
+int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
+{
+	int ret = emulate(vcpu, gpa, insn, iss, far);
+
+	/* One that goes to the VMM has been counted as that. */
+	if (!vcpu->mmio.pending)
+		av_count(vcpu, AV_EXIT_MMIO_KERNEL);
+	return ret;
 }

@@ -82,11 +82,13 @@ static inline void av_stats_run_begin(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_stats *s = &vcpu->stats;
 
-	/* The first KVM_RUN has no last one to count from. */
-	if (s->stamp)
+	if (s->stamp) {
 		s->vmm_ticks += av_stats_lap(s);
-	else
-		s->stamp = av_stats_now();
+		return;
+	}
+	/* The first KVM_RUN has no last one to count from, and no exit. */
+	s->stamp = av_stats_now();
+	s->cls = AV_EXIT_OTHER;
 }
 
 static inline void av_stats_run_end(struct av_vcpu *vcpu)

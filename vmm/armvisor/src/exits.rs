@@ -55,10 +55,11 @@ pub const CLASSES: [ClassRow; 5] = [
 ];
 
 /// What KVM counts for a vCPU: the name in its statistics, and the class name here. Statistics of
-/// other names are shown as they are.
+/// other names are shown as they are. The module has more (its `module/stats/classes.h`): no name
+/// here may be one of those.
 pub const KVM_CLASSES: [(&str, &str); 7] = [
     ("exits", "total"),
-    ("hvc_exit_stat", "hypercall"),
+    ("hvc_exit_stat", "hvc"),
     ("wfe_exit_stat", "wfe"),
     ("wfi_exit_stat", "wfi"),
     ("mmio_exit_user", "mmio_user"),
@@ -66,12 +67,13 @@ pub const KVM_CLASSES: [(&str, &str); 7] = [
     ("signal_exits", "signal"),
 ];
 
-/// The class name of one of KVM's statistics.
-pub fn kvm_class(stat: &str) -> Option<&'static str> {
-    KVM_CLASSES
-        .iter()
-        .find(|(kvm, _)| *kvm == stat)
-        .map(|(_, class)| *class)
+/// The class name of one of KVM's statistics, or of the time that belongs to it.
+pub fn kvm_class(stat: &str) -> String {
+    let (count, suffix) = stat
+        .strip_suffix("_ns")
+        .map_or((stat, ""), |count| (count, "_ns"));
+    let class = KVM_CLASSES.iter().find(|(kvm, _)| *kvm == count);
+    class.map_or_else(|| stat.to_owned(), |(_, class)| [class, suffix].concat())
 }
 
 /// One vCPU's counters. Its thread adds; any thread reads.
@@ -136,7 +138,8 @@ mod tests {
 
     #[test]
     fn kvm_names_map_to_classes() {
-        assert_eq!(kvm_class("wfi_exit_stat"), Some("wfi"));
-        assert_eq!(kvm_class("halt_wait_ns"), None);
+        assert_eq!(kvm_class("wfi_exit_stat"), "wfi");
+        assert_eq!(kvm_class("wfi_exit_stat_ns"), "wfi_ns");
+        assert_eq!(kvm_class("halt_wait_ns"), "halt_wait_ns");
     }
 }

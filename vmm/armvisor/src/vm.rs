@@ -390,8 +390,7 @@ fn stats_file(fd: &impl AsRawFd) -> Option<File> {
 fn kvm_stats(file: Option<&File>) -> BTreeMap<String, u64> {
     let read = |file: &File| -> io::Result<_> {
         let stats = Stats::parse(file.try_clone()?)?;
-        let by_class =
-            |(name, value): &(&str, u64)| (kvm_class(name).unwrap_or(name).to_owned(), *value);
+        let by_class = |(name, value): &(&str, u64)| (kvm_class(name), *value);
         Ok(stats.read()?.iter().map(by_class).collect())
     };
     file.and_then(|file| read(file).ok()).unwrap_or_default()

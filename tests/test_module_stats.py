@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What the module tells of itself: counts and times by class of exit, and tracepoints.
+
+The guests are a few instructions each, so counts are known exactly.
+"""
+
+import json
+import re
+
+import pytest
+from built import TOP, module
+from tiny_guests import RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, psci
+
+from armvisor_lab.board import Board
+from armvisor_lab.figures import artefacts
+
+MARK = "\x1e"
+READS = 50
+GUESTS = {
+    "reads": image(*load(1, RTC), *[ldr(2, 1)] * READS, *psci(SYSTEM_OFF)),
+    "waiting": image(*WFI_LOOP),
+}
+SCRIPT = """
+cd /sys/kernel/tracing/
+echo 1 >events/armvisor/enable
+armvisor run --kernel /g/timer --memory 64M >/dev/null </dev/null || exit
+echo 0 >events/armvisor/enable
+printf '\\036'; grep -o ' av_[a-z]*: .*' trace | sort -u -k1,1
+printf '\\036'; armvisor run --kernel /g/reads --memory 32M --json </dev/null || exit
+armvisor run --kernel /g/waiting --memory 32M --name waiting >/out 2>&1 </dev/null & vm=$!
+for try in $(seq 100); do armvisor list | grep -q '^waiting ' && break; sleep 0.1; done
+sleep 1
+printf '\\036'; armvisor stat waiting --json || exit
+printf '\\036'; armvisor stat waiting || exit
+armvisor stop waiting; wait $vm; exit 0
+"""
+# What armvisor calls them (vmm/armvisor/src/exits.rs).
+NAMES = {"hvc_exit_stat": "hvc", "wfi_exit_stat": "wfi", "wfe_exit_stat": "wfe"}
+NAMES |= {"mmio_exit_user": "mmio_user", "mmio_exit_kernel": "mmio_kernel"}
+NAMES |= {"signal_exits": "signal"}
+
+
+@pytest.fixture(scope="module")
+def told() -> list[str]:
+    files = {f"/g/{name}": data for name, data in GUESTS.items()}
+    files |= {"/g/timer": artefacts.bare("timer"), "/bin/armvisor": artefacts.vmm()}
+    files |= {"/armvisor.ko": module("6.12"), "/script": f"insmod /armvisor.ko\n{SCRIPT}".encode()}
+    done = Board(files=files, count=True).run(["sh", "/script"])
+    assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
+    return done.text.split(MARK)[1:]
+
+
+def groups() -> dict[str, list[str]]:
+    """The statistics that each group is the sum of."""
+    text = (TOP / "module/stats/classes.h").read_text()
+    members: dict[str, list[str]] = {}
+    for name, group in re.findall(r'X\(\w+,\s+"(\w+)",\s+([A-Z_]+)\)', text):
+        members.setdefault(group, []).append(NAMES.get(name, name))
+    names = dict(re.findall(r'X\(([A-Z_]+),\s+"(\w+)"\)', text))
+    return {names[group]: classes for group, classes in members.items()}
+
+
+def assert_adds_up(exits: dict[str, int]):
+    assert len(groups()) > 10
+    for group, classes in groups().items():
+        for unit in ("", "_ns"):
+            assert exits[group + unit] == sum(exits[name + unit] for name in classes), group
+        # What was before the first exit is "other"; an exit not yet over has no time.
+        for name in set(classes) - {"other"}:
+            assert exits[name] or not exits[f"{name}_ns"], name
+
+
+def test_exits_are_counted_by_class_with_their_time(told):
+    exits = json.loads(told[1].splitlines()[-1])["kvm_exits"]
+    assert_adds_up(exits)
+    assert (exits["mmio_user"], exits["mmio_kernel"], exits["hvc"]) == (READS, 0, 1)
+    assert exits["pabt_hidden"] >= 1
+    # The guest has no floating point.
+    assert exits["fp_load"] == exits["fp_first_use"] == 0
+    for name in ("guest", "vmm", "mmio_user", "hvc", "pabt_hidden"):
+        assert exits[f"{name}_ns"] > 0, name
+
+
+def test_stat_shows_a_running_vms_exits(told):
+    exits = json.loads(told[2])["vcpus"][0]["kvm"]
+    assert_adds_up(exits)
+    assert exits["wfi"] >= 1 and exits["mmio_user"] == 0
+    assert re.search(r"vcpu0 kvm .* wfi [1-9]", told[3])
+    assert re.search(r"kvm .*shadow_pages [1-9]", told[3])
+
+
+def test_tracepoints_tell_of_entry_exit_fault_and_injection(told):
+    lines = {line.split(":")[0].strip(): line for line in told[0].splitlines() if line.strip()}
+    assert set(lines) == {"av_entry", "av_exit", "av_fault", "av_inject"}
+    assert re.search(r"vcpu=0 pc=0x[0-9a-f]+ pstate=0x[0-9a-f]+$", lines["av_entry"])
+    assert re.search(r"vcpu=0 exit=\d+ pc=0x\w+ ec=\w+ esr=0x\w+ far=0x\w+$", lines["av_exit"])
+    assert re.search(r"va=0x\w+ ipa=0x\w+ esr=0x\w+ result=-?\d+$", lines["av_fault"])
+    assert re.search(r"vector=0x\w+ pc=0x\w+ esr=0x\w+ far=0x\w+$", lines["av_inject"])
