@@ -6,15 +6,35 @@ import re
 import subprocess
 from pathlib import Path
 
+from built import module
+
 TOP = Path(__file__).resolve().parents[1]
 NAME = "hypercall.kvm-vhe"
 
 
-def test_a_figure_is_a_line_and_json(tmp_path: Path):
-    path = tmp_path / "figures.json"
-    command = [str(TOP / "bin/lab"), "figures", "--only", NAME, "--json", str(path)]
+def measure(path: Path, *names: str) -> subprocess.CompletedProcess[str]:
+    command = [str(TOP / "bin/lab"), "figures", "--json", str(path)]
+    for name in names:
+        command += ["--only", name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_modules_exits_are_within_their_bounds(tmp_path: Path):
+    """A figure over its bound fails the run."""
+    module("6.12")
+    done = measure(tmp_path / "figures.json", "hypercall.armvisor", "mmio_user.armvisor")
+    found = re.findall(r"^(\w+)\.armvisor (\d+) instructions$", done.stdout, re.M)
+    assert {name: int(value) > 200 for name, value in found} == {
+        "hypercall": True,
+        "mmio_user": True,
+    }
+
+
+def test_a_figure_is_a_line_and_json(tmp_path: Path):
+    path = tmp_path / "figures.json"
+    done = measure(path, NAME)
     line = re.fullmatch(rf"{re.escape(NAME)} (\d+) instructions\n", done.stdout)
     assert line, done.stdout
     figures = json.loads(path.read_text())

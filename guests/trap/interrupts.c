@@ -7,7 +7,13 @@
 
 #define BRANCH_TO_SELF 0x14000000U
 #define WFI 0xd503207fU
-#define ISR_READ 0xd538c100U	/* mrs x0, isr_el1 */
+#define ISR_READ 0xd538c104U	/* mrs x4, isr_el1 */
+/* The 64-bit PSCI_CPU_SUSPEND, to standby. */
+#define SUSPEND_LOW 0xd2800020U	/* mov x0, #1 */
+#define SUSPEND_HIGH 0xf2b88000U	/* movk x0, #0xc400, lsl #16 */
+#define STATE_STANDBY 0xd2800001U	/* mov x1, #0 */
+#define HVC 0xd4000002U
+#define SMC 0xd4000003U
 #define BRK_END (0xd4200000U | END_IMMEDIATE << 5)
 #define SGI 3
 #define IRQ_MASK 0x80UL
@@ -59,19 +65,19 @@ static void taken(const char *name, void (*fire)(void), unsigned int mode)
 	arena_restore();
 }
 
-/* WFI with the interrupt pending and masked goes on behind it; ISR_EL1 shows it. */
-static void masked_wait(const char *name, void (*fire)(void))
+/* Waiting with the interrupt pending and masked is over at once; ISR_EL1 shows it. */
+static void masked_wait(const char *how, const char *name, void (*fire)(void), const u32 *code,
+			u64 size)
 {
-	u32 code[] = { WFI, ISR_READ, BRK_END };
 	struct probe_state state, before;
 
-	arena_load_code(code, sizeof(code));
+	arena_load_code(code, size);
 	default_state(&state, EL1H);
 	before = state;
 	fire();
 	while (!(read_sysreg(isr_el1) & IRQ_MASK))
 		;
-	line_add("trap interrupt.wfi.%s el1h:", name);
+	line_add("trap interrupt.%s.%s el1h:", how, name);
 	probe_run(&state);
 	describe_event(&state, EL1H, 0);
 	describe_registers(&before, &state, 0);
@@ -83,6 +89,9 @@ static void masked_wait(const char *name, void (*fire)(void))
 void run_interrupts(void)
 {
 	static const unsigned int modes[] = { EL1H, EL1T, EL0 };
+	static const u32 wait[] = { WFI, ISR_READ, BRK_END };
+	const u32 suspend[] = { SUSPEND_LOW, SUSPEND_HIGH, STATE_STANDBY,
+				machine.psci_smc ? SMC : HVC, ISR_READ, BRK_END };
 	unsigned int i;
 
 	arena_reset_memory();
@@ -94,6 +103,8 @@ void run_interrupts(void)
 		taken("timer", fire_timer, modes[i]);
 		taken("sgi", fire_sgi, modes[i]);
 	}
-	masked_wait("timer", fire_timer);
-	masked_wait("sgi", fire_sgi);
+	masked_wait("wfi", "timer", fire_timer, wait, sizeof(wait));
+	masked_wait("wfi", "sgi", fire_sgi, wait, sizeof(wait));
+	masked_wait("suspend", "timer", fire_timer, suspend, sizeof(suspend));
+	masked_wait("suspend", "sgi", fire_sgi, suspend, sizeof(suspend));
 }

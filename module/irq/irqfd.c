@@ -15,7 +15,7 @@
  *
  * Locks: vm->irq_lock (assign, ends, resamplers), inside it the eventfd's,
  * inside that irqfd_lock, inside that the vGIC's. Resamplers are read in
- * vm->srcu. Nobody waits for an end with irq_lock held: it takes it.
+ * vm->irq_srcu. Nobody waits for an end with irq_lock held: it takes it.
  */
 #include <linux/file.h>
 #include <linux/poll.h>
@@ -196,6 +196,10 @@ static void end_work(struct work_struct *work)
 	/* After this no wake-up of it runs nor will. */
 	eventfd_ctx_remove_wait_queue(irqfd->event, &irqfd->wait, &count);
 	leave_resampler(irqfd);
+	/* Not before: what is on its way to its end is a VMM's to wait for, too. */
+	spin_lock_irq(&vm->irq.irqfd_lock);
+	vm->irq.nr_irqfds--;
+	spin_unlock_irq(&vm->irq.irqfd_lock);
 	mutex_unlock(&vm->irq_lock);
 	put_irqfd(irqfd);
 }
@@ -204,7 +208,6 @@ static void end_work(struct work_struct *work)
 static void end(struct av_irqfd *irqfd)
 {
 	list_del_init(&irqfd->link);
-	irqfd->vm->irq.nr_irqfds--;
 	queue_work(av_irqfd_ends, &irqfd->end);
 }
 

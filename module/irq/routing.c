@@ -3,7 +3,7 @@
  * From GSIs, the numbers of irqfds, to interrupts.
  *
  * A GSI goes to one pin of the vGIC (pin n is SPI 32 + n) or is a message to
- * an ITS. The table is replaced as a whole: read inside vm->srcu, written
+ * an ITS. The table is replaced as a whole: read inside vm->irq_srcu, written
  * under vm->irq_lock.
  */
 #include <linux/kvm.h>

@@ -55,7 +55,7 @@ struct av_vm_irq {
 	struct av_irq_routes __rcu *routes;	/* irq_srcu; written under irq_lock */
 	spinlock_t irqfd_lock;		/* the list: taken by wake-ups, interrupts off */
 	struct list_head irqfds;
-	unsigned int nr_irqfds;		/* on the list, under irqfd_lock */
+	unsigned int nr_irqfds;		/* not yet ended, under irqfd_lock */
 	struct list_head resamplers;	/* irq_srcu; written under irq_lock */
 };
 

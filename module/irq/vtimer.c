@@ -54,6 +54,8 @@ static enum hrtimer_restart expired(struct hrtimer *hrtimer)
 {
 	struct av_vcpu *vcpu = container_of(hrtimer, struct av_vcpu, irq.hrtimer);
 
+	/* No longer queued, for whoever sees the look asked for: pairs with av_timer_sync()'s. */
+	smp_mb();
 	WRITE_ONCE(vcpu->irq.recheck, true);
 	av_vcpu_kick(vcpu);
 	return HRTIMER_NORESTART;
@@ -188,7 +190,8 @@ void av_timer_vm_init(struct av_vm *vm)
 
 void av_timer_vcpu_init(struct av_vcpu *vcpu)
 {
-	av_hrtimer_setup(&vcpu->irq.hrtimer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED);
+	/* The counter goes on while the machine sleeps, and so does this clock. */
+	av_hrtimer_setup(&vcpu->irq.hrtimer, expired, CLOCK_BOOTTIME, HRTIMER_MODE_REL_PINNED);
 }
 
 void av_timer_vcpu_destroy(struct av_vcpu *vcpu)

@@ -60,15 +60,21 @@ void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 
 typedef bool entry_fn(struct av_pt *pt, u32 idx, struct av_gather *g);
 
-/* Call fn on the entries that hang on gfn: all, or only blocks. */
-static bool visit_frame(struct av_shadow *sh, u32 gfn, bool blocks_only, entry_fn *fn,
+/*
+ * How many entries of a frame tell its age: a guest may have made millions of
+ * them, and whoever asks holds locks of the host's.
+ */
+#define AGE_ENTRIES	64
+
+/* Call fn on the entries that hang on gfn, most of them at most: all, or only blocks. */
+static bool visit_frame(struct av_shadow *sh, u32 gfn, bool blocks_only, u32 most, entry_fn *fn,
 			struct av_gather *g)
 {
 	u32 *head = sh->ops->rmap(sh->ctx, gfn);
 	u32 name = head ? *head & AV_RMAP_ENTRY : 0;
 	bool any = false;
 
-	while (name) {
+	while (name && most--) {
 		struct av_pt *pt = pt_of(sh, name);
 		u32 idx = name % AV_ENTRIES;
 
@@ -80,13 +86,14 @@ static bool visit_frame(struct av_shadow *sh, u32 gfn, bool blocks_only, entry_f
 }
 
 /* The entries that map gfn: its own, and blocks that begin before it. */
-static bool visit_mappings(struct av_shadow *sh, u32 gfn, entry_fn *fn, struct av_gather *g)
+static bool visit_mappings(struct av_shadow *sh, u32 gfn, u32 most, entry_fn *fn,
+			   struct av_gather *g)
 {
 	u32 first = ALIGN_DOWN(gfn, AV_BLOCK_PAGES);
-	bool any = visit_frame(sh, gfn, false, fn, g);
+	bool any = visit_frame(sh, gfn, false, most, fn, g);
 
 	if (first != gfn)
-		any |= visit_frame(sh, first, true, fn, g);
+		any |= visit_frame(sh, first, true, most, fn, g);
 	return any;
 }
 
@@ -100,9 +107,9 @@ void av_shadow_zap_gfns(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather
 {
 	if (gfn >= end)
 		return;
-	visit_mappings(sh, gfn, zap_entry, g);
+	visit_mappings(sh, gfn, ~0U, zap_entry, g);
 	for (gfn++; gfn < end; gfn++)
-		visit_frame(sh, gfn, false, zap_entry, g);
+		visit_frame(sh, gfn, false, ~0U, zap_entry, g);
 }
 
 static bool wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
@@ -123,7 +130,7 @@ static bool wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
 
 void av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 {
-	visit_mappings(sh, gfn, wrprotect_entry, g);
+	visit_mappings(sh, gfn, ~0U, wrprotect_entry, g);
 }
 
 static bool is_young(struct av_pt *pt, u32 idx, struct av_gather *g)
@@ -142,5 +149,5 @@ static bool make_old(struct av_pt *pt, u32 idx, struct av_gather *g)
 
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g)
 {
-	return visit_mappings(sh, gfn, clear ? make_old : is_young, g);
+	return visit_mappings(sh, gfn, AGE_ENTRIES, clear ? make_old : is_young, g);
 }

@@ -232,8 +232,11 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 		pt->live++;
 	av_rmap_add(sh, f->gfn, pt, idx);
 	WRITE_ONCE(pt->pte[idx], new);
-	/* A TLB may hold an entry that only permits less, and keep it over the fault. */
-	if (old && old & AV_PTE_AF && old != new)
+	/*
+	 * A TLB may hold an entry that only permits less, and keep it over the fault:
+	 * also one whose AF was clear a moment ago, where hardware sets it.
+	 */
+	if (old && old != new)
 		sh->ops->flush_page(sh->ctx, f->va);
 }
 

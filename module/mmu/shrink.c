@@ -45,15 +45,19 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
 	unsigned long freed = 0;
 	struct av_vm *vm;
+	u32 n;
 
 	/* A table is allocated with no lock of ours held, but a reclaimer may be us. */
 	if (!mutex_trylock(&vms_lock))
 		return SHRINK_STOP;
 	list_for_each_entry(vm, &vms, mmu.list) {
 		spin_lock(&vm->mmu_lock);
-		freed += 2 * av_shadow_reclaim(&vm->mmu.shadow,
-					       DIV_ROUND_UP(sc->nr_to_scan - freed, 2), false);
+		n = av_shadow_reclaim(&vm->mmu.shadow, DIV_ROUND_UP(sc->nr_to_scan - freed, 2),
+				      false);
 		spin_unlock(&vm->mmu_lock);
+		if (n)
+			av_vm_stat_add(vm, AV_VM_SHADOW_RECLAIM, 1);
+		freed += 2 * n;
 		if (freed >= sc->nr_to_scan)
 			break;
 	}

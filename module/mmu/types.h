@@ -24,9 +24,12 @@
 /* Table pages a VM may always have; more with its memory. */
 #define AV_MIN_PTS		2048
 
-/* One more for so many guest pages, up to 2 GiB of tables. */
+/*
+ * One more for so many guest pages; at most what maps 64 GiB, as a TLBI of all that drops them
+ * holds mmu_lock: 0.4 s were measured on a PC.
+ */
 #define AV_PAGES_PER_PT		32
-#define AV_MAX_PTS		BIT(18)
+#define AV_MAX_PTS		BIT(15)
 
 /* Table pages to give back at once when the budget is reached. */
 #define AV_RECLAIM		64

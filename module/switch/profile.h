@@ -63,7 +63,8 @@ static inline void av_profiling_hold(const struct av_profilers *has, struct av_p
 		held->trfcr = read_sysreg_s(AV_REG_TRFCR);
 		write_sysreg_s(0, AV_REG_TRFCR);
 		isb();
-		asm volatile("hint #18" ::: "memory");		/* TSB CSYNC */
+		/* TSB CSYNC; twice for the CPUs on which one may flush nothing. */
+		asm volatile("hint #18\n\thint #18" ::: "memory");
 	}
 	if (held->pmscr || held->trfcr)
 		dsb(nsh);

@@ -17,7 +17,7 @@ static void test_hidden(void)
 		{ AV_IDREG(7, 1), 0, "HAFDBS" }, { AV_IDREG(7, 1), 8, "VH" },
 		{ AV_IDREG(7, 1), 20, "PAN" },
 		{ AV_ID_MMFR2, 0, "CnP" }, { AV_ID_MMFR2, 4, "UAO" }, { AV_ID_MMFR0, 8, "BigEnd" },
-		{ AV_ID_DFR0, 8, "PMUVer" }, { AV_ID_DFR0, 32, "PMSVer" },
+		{ AV_ID_MMFR0, 20, "TGran16" }, { AV_ID_DFR0, 8, "PMUVer" }, { AV_ID_DFR0, 32, "PMSVer" },
 	};
 	unsigned int i;
 
@@ -35,6 +35,8 @@ static void test_fixed_and_capped(void)
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_ISAR0, 0), 56), 2);		/* TLBI by range */
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR0, 6), 0), 5);		/* 52 bits: 48 */
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR0, 4), 0), 4);
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR0, 0), 24), 15);		/* TGran64: none */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR0, ~0ULL), 28), 0);		/* TGran4 */
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_ISAR0, 0x20ULL << 16), 20), 2);	/* LSE, as the host */
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, 0xffULL << 16), 16), 15);	/* no FP, as the host */
 }

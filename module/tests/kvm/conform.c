@@ -32,6 +32,7 @@ static const struct {
 	{ "events", conform_events },
 	{ "run", conform_run },
 	{ "nisv", conform_nisv },
+	{ "serror", conform_serror },
 	{ "life", conform_life },
 	{ "stats", conform_stats },
 };
