@@ -55,7 +55,7 @@ test: vmm guests module ## all tests, closing with a line that counts them
 test-conformance: vmm guests module ## the whole matrix of hosts and guests (long)
 	@$(VENV)/python tools/test.py conformance
 
-test-soak: vmm guests module ## a hundred Debian guests in a row on the module (about an hour)
+test-soak: vmm guests module ## 108 Debian guests on the module, on six hosts (about an hour)
 	@$(VENV)/python tools/test.py soak
 
 test-debug: vmm guests ## survival tests on a kernel with KASAN, lockdep, kmemleak… (builds it; an hour)

@@ -40,6 +40,29 @@ def test_installed_it_loads_by_name(tmp_path: Path):
     assert Board(kernel=KERNEL, files=files).run(["sh", "-c", script]).check().text == "/dev/kvm\n"
 
 
+# What DKMS does: the sources as install.sh copies them, and the words of dkms.conf.
+DKMS = """
+here=$1/module kernel_source_dir=$2 dkms_tree=$3
+eval "$(sed -n '/^copy_sources() {/,/^}/p' "$here/install.sh")"
+. "$here/dkms.conf"
+build=$dkms_tree/$PACKAGE_NAME/$PACKAGE_VERSION/build
+mkdir -p "$build" && copy_sources "$build" && eval "${MAKE[0]} $4" >&2 || exit
+echo "$build/$BUILT_MODULE_NAME.ko $DEST_MODULE_LOCATION"
+"""
+
+
+@pytest.mark.conformance
+def test_dkms_would_build_it(tmp_path: Path):
+    words = ["bash", "-c", DKMS, "dkms", str(TOP), str(kernels.headers(KERNEL)), str(tmp_path)]
+    done = subprocess.run([*words, CROSS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    path, place = done.stdout.split()
+    assert place == "/updates/dkms"
+    files = {"/armvisor.ko": Path(path)}
+    script = "insmod /armvisor.ko && ls /dev/kvm && rmmod armvisor"
+    assert Board(kernel=KERNEL, files=files).run(["sh", "-c", script]).check().text == "/dev/kvm\n"
+
+
 def test_without_headers_it_says_what_to_install(tmp_path: Path):
     done = install(tmp_path, tmp_path / "none", "9.9")
     assert done.returncode == 1

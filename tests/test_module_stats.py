@@ -6,19 +6,37 @@ The guests are a few instructions each, so counts are known exactly.
 
 import json
 import re
+import struct
 
 import pytest
 from built import TOP, module
-from tiny_guests import RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, psci
+from tiny_guests import ISB, RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, msr, psci
 
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
 
 MARK = "\x1e"
 READS = 50
+CONTEXTS = 100
+SCTLR, TTBR0, TCR, MAIR = (3, 0, 1, 0, 0), (3, 0, 2, 0, 0), (3, 0, 2, 0, 2), (3, 0, 10, 2, 0)
+
+
+def contexts() -> bytes:
+    """A guest that runs itself under many ASIDs, by a table of one block, and then waits."""
+    start, table, block = 0x4000_0000, 0x4000_1000, 0x4000_0701
+    words = [*load(2, 0xFF), msr(MAIR, 2), *load(2, 0x0080_3519), msr(TCR, 2)]
+    words += [*load(1, table), msr(TTBR0, 1), ISB, *load(2, 0x00C5_0079), msr(SCTLR, 2), ISB]
+    words += [*load(4, CONTEXTS), 0xD2E0_0026]  # x6 = 1 << 48
+    words += [0x8B06_0021, msr(TTBR0, 1), ISB, 0xF100_0484]  # x1 += x6; …; x4 -= 1
+    words += [0xB500_0004 | (-4 & 0x7FFFF) << 5, *WFI_LOOP]  # again while x4
+    code = image(*words, size=0x2000).ljust(table - start, b"\0")
+    return code + struct.pack("<2Q", 0, block).ljust(0x1000, b"\0")
+
+
 GUESTS = {
     "reads": image(*load(1, RTC), *[ldr(2, 1)] * READS, *psci(SYSTEM_OFF)),
     "waiting": image(*WFI_LOOP),
+    "contexts": contexts(),
 }
 SCRIPT = """
 cd /sys/kernel/tracing/
@@ -32,7 +50,14 @@ for try in $(seq 100); do armvisor list | grep -q '^waiting ' && break; sleep 0.
 sleep 1
 printf '\\036'; armvisor stat waiting --json || exit
 printf '\\036'; armvisor stat waiting || exit
-armvisor stop waiting; wait $vm; exit 0
+armvisor stop waiting; wait $vm
+armvisor run --kernel /g/contexts --memory 32M --name contexts >/out 2>&1 </dev/null & vm=$!
+for try in $(seq 100); do armvisor list | grep -q '^contexts ' && break; sleep 0.1; done
+sleep 1
+printf '\036'; armvisor stat contexts --json || exit
+echo 2 >/proc/sys/vm/drop_caches
+printf '\036'; armvisor stat contexts --json || exit
+armvisor stop contexts; wait $vm; exit 0
 """
 # What armvisor calls them (vmm/armvisor/src/exits.rs).
 NAMES = {"hvc_exit_stat": "hvc", "wfi_exit_stat": "wfi", "wfe_exit_stat": "wfe"}
@@ -45,7 +70,7 @@ def told() -> list[str]:
     files = {f"/g/{name}": data for name, data in GUESTS.items()}
     files |= {"/g/timer": artefacts.bare("timer"), "/bin/armvisor": artefacts.vmm()}
     files |= {"/armvisor.ko": module("6.12"), "/script": f"insmod /armvisor.ko\n{SCRIPT}".encode()}
-    done = Board(files=files, count=True).run(["sh", "/script"])
+    done = Board(files=files, count=True, timeout=120).run(["sh", "/script"])
     assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
     return done.text.split(MARK)[1:]
 
@@ -87,6 +112,15 @@ def test_stat_shows_a_running_vms_exits(told):
     assert exits["wfi"] >= 1 and exits["mmio_user"] == 0
     assert re.search(r"vcpu0 kvm .* wfi [1-9]", told[3])
     assert re.search(r"kvm .*shadow_pages [1-9]", told[3])
+
+
+def test_a_host_short_of_memory_gets_shadow_tables_back(told):
+    before, after = (json.loads(text.splitlines()[0])["kvm"] for text in told[4:6])
+    assert before["shadow_trees"] >= CONTEXTS and before["shadow_reclaim"] == 0
+    # What the vCPU has at hand stays.
+    assert 0 < after["shadow_trees"] <= CONTEXTS // 4
+    assert after["shadow_pages"] <= before["shadow_pages"] // 4
+    assert after["shadow_reclaim"] > 0
 
 
 def test_tracepoints_tell_of_entry_exit_fault_and_injection(told):

@@ -45,12 +45,19 @@ def strb(register: int, base: int) -> int:
     return 0x3900_0000 | base << 5 | register
 
 
+def msr(system: tuple[int, int, int, int, int], register: int) -> int:
+    """The system register op0, op1, CRn, CRm, op2 = x`register`."""
+    op0, op1, crn, crm, op2 = system
+    return 0xD510_0000 | (op0 - 2) << 19 | op1 << 16 | crn << 12 | crm << 8 | op2 << 5 | register
+
+
 def psci(function: int) -> list[int]:
     """A call that does not return."""
     return [*load(0, function), _HVC, LOOP]
 
 
 LOOP = 0x1400_0000  # b .
+ISB = 0xD503_3FDF
 WFI_LOOP = [0xD503_207F, 0x17FF_FFFF]  # wfi; b .-4
 
 

@@ -124,7 +124,7 @@ def suites() -> list[Suite]:
             "-m", "conformance", quick=False,
         ),
         pytest_suite(
-            "soak", "tests", "a hundred Debian guests on the module", *side_by_side,
+            "soak", "tests", "108 Debian guests on the module", *side_by_side,
             "-m", "soak", quick=False,
         ),
         pytest_suite(

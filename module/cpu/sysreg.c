@@ -15,7 +15,7 @@ static const struct av_sysreg_table *const tables[] = {
 
 /*
  * Rows by hash of their encoding: the hottest exits look here, so one probe
- * must nearly always do. 0 is no row, else table and row, each plus one.
+ * must nearly always do.
  */
 #define HASH_BITS	10
 #define HASH_SIZE	BIT(HASH_BITS)

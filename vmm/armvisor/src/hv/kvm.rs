@@ -75,8 +75,9 @@ impl Hypervisor {
             .map_err(|error| {
                 refuse(match error.kind() {
                     io::ErrorKind::NotFound => {
-                        "no such device; this machine's kernel offers no KVM here \
-                     (it started without EL2, or KVM is not loaded)"
+                        "no such device; this machine's kernel offers no KVM here. \
+                     If it started without EL2 ('HYP mode not available' in its log): \
+                     'sudo modprobe armvisor', installed by 'make install' of armvisor's sources"
                             .into()
                     }
                     io::ErrorKind::PermissionDenied => {

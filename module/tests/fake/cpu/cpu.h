@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel and the hypervisor around the register table, as far as its rows
+ * need them: on a development machine cpu/sysreg.c and cpu/regs_*.c find this
+ * for every header of theirs that is not pure.
+ */
+#ifndef AV_TESTS_FAKE_CPU_H
+#define AV_TESTS_FAKE_CPU_H
+
+#include <stdio.h>
+
+#include "cpu/exception.h"
+#include "cpu/idregs.h"
+#include "mmu/regime.h"
+#include "stats/classes.h"
+
+#define KVM_REG_ARM64_SYSREG	(0x13ULL << 16)
+
+#define X(cls, name, group)	AV_EXIT_##cls,
+enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
+#undef X
+
+struct av_vm {
+	struct {
+		u64 idregs[AV_NR_IDREGS];
+	} cpu;
+	bool config_lock, has_run, icc;
+};
+
+struct av_vcpu {
+	struct av_vm *vm;
+	struct av_srf *srf;
+	int id;
+	struct {
+		bool serror_pending;
+		u64 mpidr;
+	} cpu;
+	unsigned int regime_changes, irq_pending, icc_accesses, timer_accesses;
+	const char *killed;
+};
+
+/* The host's CPU. */
+#define FAKE_ID			0x1111111111111111ULL
+#define fake_ctr_el0		0x84448004ULL
+#define fake_revidr_el1		0x5eULL
+#define fake_aidr_el1		0xa1ULL
+#define read_sysreg(reg)	((u64)fake_##reg)
+#define read_cpuid_id()		0x410fd083ULL
+#define sys_reg(...)		0
+#define read_sanitised_ftr_reg(reg) ((u64)(reg) | FAKE_ID)
+
+static inline void mutex_lock(bool *lock)
+{
+	*lock = true;
+}
+
+static inline void mutex_unlock(bool *lock)
+{
+	*lock = false;
+}
+
+static inline bool av_vm_has_run(struct av_vm *vm)
+{
+	return vm->has_run;
+}
+
+static inline bool av_irq_has_icc(struct av_vm *vm)
+{
+	return vm->icc;
+}
+
+static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
+{
+	return vcpu->irq_pending;
+}
+
+static inline int av_vm_kill(struct av_vcpu *vcpu, const char *why)
+{
+	vcpu->killed = why;
+	return 0;
+}
+
+static inline void av_mmu_regime_changed(struct av_vcpu *vcpu)
+{
+	vcpu->regime_changes++;
+}
+
+static inline bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
+{
+	vcpu->icc_accesses++;
+	return true;
+}
+
+static inline bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
+{
+	vcpu->timer_accesses++;
+	return true;
+}
+
+int av_sysreg_init(void);
+void av_sysreg_reset(struct av_vcpu *vcpu);
+int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
+int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);
+int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+
+#endif /* AV_TESTS_FAKE_CPU_H */

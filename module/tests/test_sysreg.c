@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The register table: cpu/sysreg.c and its rows, cpu/regs_*.c. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "cpu/sysreg.h"
+#include "irq/vgic.h"
+
+#define ID(enc)		(0x6030000000000000ULL | KVM_REG_ARM64_SYSREG | (enc))
+#define SCTLR		AV_SYS(3, 0, 1, 0, 0)
+#define TTBR0		AV_SYS(3, 0, 2, 0, 0)
+#define TCR		AV_SYS(3, 0, 2, 0, 2)
+#define SP_EL0		AV_SYS(3, 0, 4, 1, 0)
+#define CURRENTEL	AV_SYS(3, 0, 4, 2, 2)
+#define DAIF		AV_SYS(3, 3, 4, 2, 1)
+#define ISR		AV_SYS(3, 0, 12, 1, 0)
+#define ICC_IAR1	AV_SYS(3, 0, 12, 12, 0)
+#define OSLAR		AV_SYS(2, 0, 1, 0, 4)
+#define OSLSR		AV_SYS(2, 0, 1, 1, 4)
+#define MPIDR		AV_SYS(3, 0, 0, 0, 5)
+#define MIDR		AV_SYS(3, 0, 0, 0, 0)
+#define PFR0		AV_SYS(3, 0, 0, 4, 0)
+#define CNTVCT		AV_SYS(3, 3, 14, 0, 2)
+#define CNTFRQ		AV_SYS(3, 3, 14, 0, 0)
+#define CTR		AV_SYS(3, 3, 0, 0, 1)
+#define NO_SUCH		AV_SYS(3, 0, 15, 2, 0)
+
+static struct av_vm vm;
+static struct av_srf srf;
+static struct av_vcpu vcpu = { .vm = &vm, .srf = &srf };
+
+static void fresh(void)
+{
+	memset(&vm, 0, sizeof(vm));
+	memset(&srf, 0xa5, sizeof(srf));
+	vcpu = (struct av_vcpu){ .vm = &vm, .srf = &srf, .id = 0x23 };
+	vm.icc = true;
+	av_idregs_init(&vm);
+	av_sysreg_reset(&vcpu);
+	av_mpidr_init(&vcpu);
+	srf.vpstate = AV_PSR_EL1H;
+}
+
+/* As the guest does it; false: UNDEFINED. */
+static bool guest(u16 enc, bool write, u64 *val)
+{
+	const struct av_sysreg *row = av_sysreg_find(enc);
+
+	if (!row || !(row->flags & (write ? AV_ROW_WRITE : AV_ROW_READ)))
+		return false;
+	if (row->access)
+		return row->access(&vcpu, row, write, val);
+	if (write)
+		srf.sys[row->vreg] = *val;
+	else
+		*val = srf.sys[row->vreg];
+	return true;
+}
+
+static u64 reads(u16 enc)
+{
+	u64 val = ~0ULL;
+
+	CHECK(guest(enc, false, &val));
+	return val;
+}
+
+static bool writes(u16 enc, u64 val)
+{
+	return guest(enc, true, &val);
+}
+
+static void test_tables_are_entered_once(void)
+{
+	CHECK_EQ(av_sysreg_init(), 0);
+	CHECK_EQ(av_sysreg_init(), -EINVAL);
+}
+
+/* Every encoding there is: found under its own, and complete. */
+static void test_rows(void)
+{
+	unsigned int enc, n = 0;
+
+	for (enc = 0; enc < 0x10000; enc++) {
+		const struct av_sysreg *row = av_sysreg_find(enc);
+
+		if (!row)
+			continue;
+		n++;
+		CHECK_EQ(row->enc, enc);
+		CHECK(row->name && row->name[0]);
+		CHECK(row->flags & (AV_ROW_RW | AV_ROW_VMM));
+		CHECK(row->cls < AV_NR_EXITS);
+		/* Memory, or whoever sees it has a function. */
+		if (row->vreg >= AV_NR_VREGS) {
+			CHECK_EQ(row->vreg, AV_NR_VREGS);
+			CHECK(row->access);
+			CHECK(!(row->flags & AV_ROW_VMM) || (row->get && row->set));
+			CHECK_EQ(row->reset, 0);
+		}
+		/* EL0 is somebody's decision. */
+		CHECK(!(row->flags & AV_ROW_EL0) || row->access);
+	}
+	CHECK(n > 180);
+	CHECK(!av_sysreg_find(NO_SUCH));
+}
+
+static void test_index_is_the_vmms_rows(void)
+{
+	unsigned int enc, n, want = 0;
+	u64 id, val;
+
+	for (enc = 0; enc < 0x10000; enc++) {
+		const struct av_sysreg *row = av_sysreg_find(enc);
+
+		want += row && row->flags & AV_ROW_VMM;
+	}
+	fresh();
+	for (n = 0; !av_sysreg_index(&vcpu, n, &id); n++) {
+		CHECK_EQ(id & ~0xffffULL, ID(0));
+		CHECK_EQ(av_sysreg_get(&vcpu, id, &val), 0);
+		/* What was read can be written. */
+		CHECK_EQ(av_sysreg_set(&vcpu, id, val), 0);
+	}
+	CHECK_EQ(n, want);
+	CHECK_EQ(av_sysreg_index(&vcpu, ~0U, &id), -ENOENT);
+}
+
+static void test_reset(void)
+{
+	unsigned int enc;
+
+	fresh();
+	CHECK_EQ(reads(SCTLR), 0x00c50078);
+	CHECK_EQ(reads(OSLSR), 8);
+	CHECK_EQ(reads(MPIDR), 0x80000000 | 2 << 8 | 3);
+	CHECK_EQ(vcpu.cpu.mpidr, reads(MPIDR));
+	for (enc = 0; enc < 0x10000; enc++) {
+		const struct av_sysreg *row = av_sysreg_find(enc);
+
+		if (row && row->vreg < AV_NR_VREGS)
+			CHECK_EQ(srf.sys[row->vreg], row->reset);
+		if (row && row->vreg < AV_NR_VREGS && enc != SCTLR && enc != OSLSR)
+			CHECK_EQ(row->reset, 0);
+	}
+}
+
+static void test_ids_of_the_vmm(void)
+{
+	u64 val;
+
+	fresh();
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(NO_SUCH), &val), -ENOENT);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(NO_SUCH), 0), -ENOENT);
+	/* The guest's alone; another size; another kind. */
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(DAIF), &val), -ENOENT);
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(SCTLR) ^ (1ULL << 52), &val), -ENOENT);
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(SCTLR) ^ (1ULL << 20), &val), -ENOENT);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(TTBR0), 0x1234000), 0);
+	CHECK_EQ(vcpu.regime_changes, 1);
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(TTBR0), &val), 0);
+	CHECK_EQ(val, 0x1234000);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(MIDR), 0), -EINVAL);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(OSLSR), 0xa), 0);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(OSLSR), 0xb), -EINVAL);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(MPIDR), 0x80000005), 0);
+	CHECK_EQ(reads(MPIDR), 0x80000005);
+}
+
+static void test_regime(void)
+{
+	fresh();
+	CHECK(writes(TTBR0, 0x5000));
+	CHECK(writes(TTBR0, 0x5000));
+	CHECK_EQ(vcpu.regime_changes, 1);
+	/* Nothing that the walker does not do. */
+	CHECK(writes(TCR, ~0ULL));
+	CHECK_EQ(reads(TCR), ~(BIT_ULL(39) | BIT_ULL(40) | BIT_ULL(59)));
+	CHECK(writes(SCTLR, AV_SCTLR_EE));
+	CHECK(vcpu.killed);
+	CHECK_EQ(reads(SCTLR), 0x00c50078);
+}
+
+static void test_pstate(void)
+{
+	u64 val = 0;
+
+	fresh();
+	CHECK_EQ(reads(CURRENTEL), 4);
+	CHECK(!writes(CURRENTEL, 0));
+	CHECK(writes(DAIF, ~0ULL));
+	CHECK_EQ(reads(DAIF), AV_PSR_DAIF);
+	CHECK_EQ(srf.vpstate, AV_PSR_EL1H | AV_PSR_DAIF);
+	CHECK(writes(SP_EL0, 0x77));
+	CHECK_EQ(srf.sys[AV_SP_EL0], 0x77);
+	srf.vpstate = AV_PSR_EL1T;
+	CHECK(!guest(SP_EL0, false, &val));
+	/* EL0 may where its kernel lets it. */
+	srf.vpstate = AV_PSR_EL0T;
+	srf.sys[AV_SCTLR_EL1] &= ~AV_SCTLR_UMA;
+	CHECK(!writes(DAIF, 0));
+	srf.sys[AV_SCTLR_EL1] |= AV_SCTLR_UMA;
+	CHECK(writes(DAIF, 0));
+}
+
+static void test_interrupts_and_time(void)
+{
+	fresh();
+	CHECK_EQ(reads(ISR), 0);
+	vcpu.irq_pending = AV_VGIC_IRQ;
+	vcpu.cpu.serror_pending = true;
+	CHECK_EQ(reads(ISR), AV_PSR_I | AV_PSR_A);
+	reads(ICC_IAR1);
+	CHECK(!writes(ICC_IAR1, 0));
+	CHECK_EQ(vcpu.icc_accesses, 1);
+	reads(CNTVCT);
+	CHECK(!writes(CNTFRQ, 1));
+	CHECK_EQ(vcpu.timer_accesses, 1);
+	srf.vpstate = AV_PSR_EL0T;
+	srf.sys[AV_CNTKCTL_EL1] = 0;
+	CHECK(!guest(CNTVCT, false, &(u64){ 0 }));
+	srf.sys[AV_CNTKCTL_EL1] = 2;
+	reads(CNTVCT);
+}
+
+static void test_identification(void)
+{
+	u64 val;
+
+	fresh();
+	CHECK_EQ(reads(MIDR), 0x410fd083);
+	CHECK_EQ(reads(CTR), fake_ctr_el0);
+	CHECK(reads(PFR0) & AV_ID_PFR0_GIC);
+	vm.icc = false;
+	CHECK(!(reads(PFR0) & AV_ID_PFR0_GIC));
+	vm.icc = true;
+	/* Features may go before the first run, and only go. */
+	val = reads(PFR0);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val | 0xfULL << 32), -EINVAL);
+	vm.has_run = true;
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val), 0);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val | 0xfULL << 16), -EBUSY);
+	CHECK(!vm.config_lock);
+}
+
+static void test_debug(void)
+{
+	u64 dfr0 = AV_SYS(3, 0, 0, 5, 0), have;
+	unsigned int n;
+
+	fresh();
+	have = FIELD_GET(AV_ID_DFR0_BRPS, reads(dfr0));
+	for (n = 0; n < 16; n++)
+		CHECK_EQ(guest(AV_SYS(2, 0, 0, n, 4), false, &(u64){ 0 }), n <= have);
+	CHECK(writes(OSLAR, 1));
+	CHECK_EQ(reads(OSLSR), 0xa);
+	CHECK(writes(OSLAR, 0));
+	CHECK_EQ(reads(OSLSR), 8);
+}
+
+/* A guest writes anything anywhere: nothing but its own state may change. */
+static void test_any_write(void)
+{
+	unsigned int i;
+	u64 val;
+
+	srand(1);
+	fresh();
+	for (i = 0; i < 200000; i++) {
+		val = (u64)rand() << 40 ^ (u64)rand() << 20 ^ rand();
+		srf.vpstate = i % 3 ? AV_PSR_EL1H : AV_PSR_EL0T;
+		guest(rand() & 0xffff, rand() & 1, &val);
+	}
+	CHECK(vcpu.vm == &vm && vcpu.srf == &srf && vcpu.id == 0x23);
+}
+
+int main(void)
+{
+	RUN(test_tables_are_entered_once);
+	RUN(test_rows);
+	RUN(test_index_is_the_vmms_rows);
+	RUN(test_reset);
+	RUN(test_ids_of_the_vmm);
+	RUN(test_regime);
+	RUN(test_pstate);
+	RUN(test_interrupts_and_time);
+	RUN(test_identification);
+	RUN(test_debug);
+	RUN(test_any_write);
+	return TESTS_DONE();
+}
