@@ -70,7 +70,7 @@ fmt: setup ## rewrite the sources in the project's format
 	@$(VENV)/ruff format --config lab/pyproject.toml lab tests tools
 	@$(VENV)/ruff check --config lab/pyproject.toml --fix lab tests tools
 
-fuzz: setup ## fuzz the virtio devices, a minute a target (FUZZ_SECONDS=…)
+fuzz: setup ## fuzz the module's decoder and walker, the VMM's devices, a minute each (FUZZ_SECONDS=…)
 	@tools/fuzz $(or $(FUZZ_SECONDS),60)
 
 clean: ## remove build products (downloads in the cache stay)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # mmio/: the decoder by hand, against Capstone, and over its fuzzing corpus.
-# To fuzz with clang (libFuzzer adds what it finds to the corpus):
+# To fuzz with clang and libFuzzer (`make fuzz` at the top does):
 #
-#   make fuzz_decode FUZZ_SECONDS=60
+#   make fuzz_decode FUZZ_SECONDS=60 CLANG=clang
 
 cache       := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/armvisor)
 venv_python := $(wildcard $(cache)/venv/bin/python)
@@ -24,5 +24,4 @@ $(out)/fuzz_decode.passed: $(wildcard corpus/decode/*)
 
 .PHONY: fuzz_decode
 fuzz_decode:
-	clang $(CFLAGS) -fsanitize=fuzzer -o $(out)/$@-clang fuzz_decode.c ../mmio/decode.c
-	$(out)/$@-clang -max_total_time=$(or $(FUZZ_SECONDS),60) corpus/decode
+	$(call fuzz,fuzz_decode.c ../mmio/decode.c,corpus/decode)

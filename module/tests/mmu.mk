@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # mmu/: walker, TLBI decoder, shadow tables and memory slots. To fuzz the
-# walker with clang (libFuzzer adds what it finds to the corpus):
+# walker with clang and libFuzzer (`make fuzz` at the top does):
 #
-#   make fuzz_walk FUZZ_SECONDS=60
+#   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
 tests += test_walk test_shadow test_shadow_random test_shadow_tlbi test_slots fuzz_walk
 
@@ -20,5 +20,4 @@ $(out)/fuzz_walk.passed: $(wildcard corpus/walk/*)
 
 .PHONY: fuzz_walk
 fuzz_walk:
-	clang $(CFLAGS) -fsanitize=fuzzer -o $(out)/$@-clang fuzz_walk.c ../mmu/walk.c
-	$(out)/$@-clang -max_total_time=$(or $(FUZZ_SECONDS),60) corpus/walk
+	$(call fuzz,fuzz_walk.c ../mmu/walk.c,corpus/walk)
