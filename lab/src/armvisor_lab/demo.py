@@ -106,7 +106,7 @@ def show(report: dict[str, Any]) -> None:
     """Print where the time went."""
     print("\nWhere the time went (seconds of the emulated machine's clock):")
     for label, text in _rows(report):
-        print(f"  {label:24}{text}")
+        print(f"  {label:24}{text}".rstrip())
 
 
 def _board(options: argparse.Namespace) -> Board:
