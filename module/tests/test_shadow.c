@@ -287,6 +287,35 @@ static void test_dirty_and_age(void)
 	teardown();
 }
 
+/* A frame that a guest mapped many times is looked at by some of its entries, and dropped by all. */
+static void test_age_of_many_entries(void)
+{
+	struct av_tree *tree;
+	struct av_gather g;
+	unsigned int i, old = 0;
+
+	setup();
+	tree = get(0x1000, false, 0, 1);
+	for (i = 0; i < 200; i++) {
+		fill(tree, 0x1000 * i, 9, 3, AV_R, 12, false);
+		touch(tree, 0x1000 * i);
+	}
+	av_gather_init(&g, &sh);
+	CHECK(av_shadow_age_gfn(&sh, 9, true, &g));
+	CHECK(!av_shadow_age_gfn(&sh, 9, false, &g));
+	av_gather_finish(&g);
+	check_tlb();
+	for (i = 0; i < 200; i++)
+		old += !(av_shadow_lookup(tree, 0x1000 * i, NULL) & AV_PTE_AF);
+	CHECK_EQ(old, 64);
+	av_gather_init(&g, &sh);
+	av_shadow_zap_gfns(&sh, 9, 10, &g);
+	av_gather_finish(&g);
+	for (i = 0; i < 200; i++)
+		CHECK_EQ(touch(tree, 0x1000 * i), 0);
+	teardown();
+}
+
 static void test_budget(void)
 {
 	struct av_tree *trees[200], *tree;
@@ -366,6 +395,7 @@ int main(void)
 	RUN(test_high_tagging);
 	RUN(test_blocks);
 	RUN(test_dirty_and_age);
+	RUN(test_age_of_many_entries);
 	RUN(test_budget);
 	RUN(test_keys);
 	return TESTS_DONE();
