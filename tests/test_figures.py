@@ -6,9 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from built import module
+from built import TOP, module
 
-TOP = Path(__file__).resolve().parents[1]
 NAME = "hypercall.kvm-vhe"
 
 

@@ -4,9 +4,6 @@
 
 #include "conform.h"
 
-#define SYSREG(op0, op1, crn, crm, op2) ARM64_SYS_REG(op0, op1, crn, crm, op2)
-#define CORE(field)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
-			 KVM_REG_ARM_CORE_REG(field))
 #define VECTORS		0x800
 #define VECTOR_SERROR	0x380	/* of the current EL, with its own stack pointer */
 
@@ -33,13 +30,13 @@ void conform_serror(void)
 
 	NEW_GUEST(&g, masked);
 	memcpy((char *)g.memory + VECTORS + VECTOR_SERROR, handler, sizeof(handler));
-	set_reg(g.vcpu, SYSREG(3, 0, 12, 0, 0), GUEST_BASE + VECTORS);
+	set_reg(g.vcpu, ARM64_SYS_REG(3, 0, 12, 0, 0), GUEST_BASE + VECTORS);
 	say(ioctl(g.vcpu, KVM_SET_VCPU_EVENTS, &events), "set");
 	say_store(&g, "masked");
 	say_store(&g, "taken");
-	note(get_reg(g.vcpu, SYSREG(3, 0, 5, 2, 0)) >> 26, "taken.esr_class");
-	note(get_reg(g.vcpu, CORE(elr_el1)) - GUEST_BASE, "taken.elr");
-	note(get_reg(g.vcpu, CORE(spsr[0])), "taken.spsr");
+	note(get_reg(g.vcpu, ARM64_SYS_REG(3, 0, 5, 2, 0)) >> 26, "taken.esr_class");
+	note(get_reg(g.vcpu, REG_CORE(elr_el1)) - GUEST_BASE, "taken.elr");
+	note(get_reg(g.vcpu, REG_CORE(spsr[0])), "taken.spsr");
 	say(ioctl(g.vcpu, KVM_GET_VCPU_EVENTS, &events), "get");
 	note(events.exception.serror_pending, "taken.pending");
 	free_guest(&g);

@@ -63,12 +63,11 @@ int ready_vgic(int vm);
 void set_reg(int vcpu, u64 id, u64 value);
 u64 get_reg(int vcpu, u64 id);
 
-#define REG_X(n)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
-			 KVM_REG_ARM_CORE_REG(regs.regs[n]))
-#define REG_PC		(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
-			 KVM_REG_ARM_CORE_REG(regs.pc))
-#define REG_PSTATE	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
-			 KVM_REG_ARM_CORE_REG(regs.pstate))
+#define REG_CORE(field)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
+			 KVM_REG_ARM_CORE_REG(field))
+#define REG_X(n)	REG_CORE(regs.regs[n])
+#define REG_PC		REG_CORE(regs.pc)
+#define REG_PSTATE	REG_CORE(regs.pstate)
 
 /* A one-vCPU VM with memory and the program that is to run there. */
 struct guest {
