@@ -11,6 +11,7 @@
 #include <linux/module.h>
 
 #include "api/api.h"
+#include "cpu/cpu.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
@@ -35,7 +36,7 @@ static const struct step steps[] = {
 	{ av_check_preconditions, NULL },
 	{ av_sysreg_init, NULL },
 	{ av_window_init, av_window_exit },
-	{ av_switch_selftest, NULL },
+	{ av_cpu_selftest, NULL },
 	{ av_mmu_init, av_mmu_exit },
 	{ av_irq_init, av_irq_exit },
 	{ api_init, av_api_exit },

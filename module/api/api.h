@@ -10,13 +10,14 @@
  *   vcpu_ioctl.c a vCPU's ioctls
  *   one_reg.c    KVM_GET/SET_ONE_REG, KVM_GET_REG_LIST
  *   device.c     in-kernel devices
+ *   stats_fd.c   the files of KVM_GET_STATS_FD
  */
 #ifndef AV_API_API_H
 #define AV_API_API_H
 
 #include <linux/fs.h>
 
-#include "api/vcpu.h"
+#include "vm/vcpu.h"
 
 /*
  * Make the device node, as the last step of loading: after this, VMs come.
@@ -42,6 +43,10 @@ extern const struct file_operations av_vm_fops;
 int av_vm_create_vcpu(struct av_vm *vm, unsigned long id);
 void av_vcpu_free(struct av_vcpu *vcpu);
 long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* stats_fd.c: KVM_GET_STATS_FD */
+int av_stats_vm_fd(struct av_vm *vm);
+int av_stats_vcpu_fd(struct av_vcpu *vcpu);
 
 /* one_reg.c */
 int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp);
@@ -71,6 +76,10 @@ long av_no_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 #else
 #define AV_COMPAT_IOCTL
 #endif
+
+/* device.c: KVM_CREATE_DEVICE */
+int av_device_ioctl_create(struct av_vm *vm, void __user *argp);
+void av_devices_destroy(struct av_vm *vm);
 
 /* What every ioctl asks first: -EIO unless the caller's memory is the VM's. */
 static inline int av_vm_check_caller(const struct av_vm *vm)

@@ -11,7 +11,8 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
-#include "api/device.h"
+#include "irq/irq.h"
+#include "vm/device.h"
 
 static const struct av_device_ops *const av_device_kinds[] = {
 	&av_vgic_v3_device,

@@ -6,7 +6,10 @@
 #include <linux/cpumask.h>
 
 #include "api/api.h"
-#include "api/calls.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
 #include "mmu/slots.h"
 
 struct av_extension {

@@ -13,8 +13,11 @@
 #include <asm/ptrace.h>
 
 #include "api/api.h"
-#include "api/calls.h"
-#include "cpu/regs.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
+#include "vm/regfile.h"
 
 #define AV_CORE(field)		KVM_REG_ARM_CORE_REG(field)
 #define AV_CORE_WORDS		(sizeof(struct kvm_regs) / sizeof(__u32))

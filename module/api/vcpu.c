@@ -10,7 +10,10 @@
 #include <linux/slab.h>
 
 #include "api/api.h"
-#include "api/calls.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
 
 static int av_vcpu_release(struct inode *inode, struct file *file)
 {
@@ -55,11 +58,21 @@ static const struct file_operations av_vcpu_fops = {
 	.llseek		= noop_llseek,
 };
 
+/* A vCPU with the state of each folder: the one place that knows them all. */
+struct av_vcpu_whole {
+	struct av_vcpu vcpu;
+	struct av_vcpu_switch sw;
+	struct av_vcpu_mmu mmu;
+	struct av_vcpu_irq irq;
+	struct av_vcpu_mmio mmio;
+	struct av_vcpu_cpu cpu;
+};
+
 static void av_vcpu_free_pages(struct av_vcpu *vcpu)
 {
 	free_page((unsigned long)vcpu->run);
 	free_page((unsigned long)vcpu->srf);
-	kfree(vcpu);
+	kfree(container_of(vcpu, struct av_vcpu_whole, vcpu));
 }
 
 /* Its interrupts have been destroyed; nobody can reach it. */
@@ -72,14 +85,22 @@ void av_vcpu_free(struct av_vcpu *vcpu)
 
 static struct av_vcpu *av_vcpu_alloc(struct av_vm *vm, int id)
 {
-	struct av_vcpu *vcpu = kzalloc(sizeof(*vcpu), GFP_KERNEL_ACCOUNT);
+	struct av_vcpu_whole *whole = kzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
+	struct av_vcpu *vcpu;
 
-	if (!vcpu)
+	if (!whole)
 		return NULL;
+	vcpu = &whole->vcpu;
+	vcpu->sw = &whole->sw;
+	vcpu->mmu = &whole->mmu;
+	vcpu->irq = &whole->irq;
+	vcpu->mmio = &whole->mmio;
+	vcpu->cpu = &whole->cpu;
 	vcpu->vm = vm;
 	vcpu->id = id;
 	vcpu->idx = vm->nr_vcpus;
 	mutex_init(&vcpu->mutex);
+	init_waitqueue_head(&vcpu->wq);
 	vcpu->run = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 	vcpu->srf = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 	if (!vcpu->run || !vcpu->srf) {

@@ -11,7 +11,10 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
-#include "api/calls.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
 #include "stats/stats.h"
 
 /* The features of KVM_ARM_VCPU_INIT that KVM knows, and those that we have. */
@@ -52,9 +55,9 @@ static int av_vcpu_ioctl_run(struct av_vcpu *vcpu)
 		return av_vcpu_exit_dead(vcpu);
 
 	av_sigset_activate(vcpu);
-	av_stats_run_begin(vcpu);
+	av_stats_run_begin(&vcpu->stats);
 	r = av_vcpu_run(vcpu);
-	av_stats_run_end(vcpu);
+	av_stats_run_end(&vcpu->stats);
 	av_sigset_deactivate(vcpu);
 	return r;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A VM's life. See vm.h for the rules of references and locks.
+ * A VM's life. See vm/vm.h for the rules of references and locks.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -10,16 +10,17 @@
 #include <asm/sysreg.h>
 
 #include "api/api.h"
-#include "api/calls.h"
-#include "api/device.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
+#include "vm/device.h"
 
 unsigned int av_api_ipa_limit(void)
 {
-	static const u8 bits[] = { 32, 36, 40, 42, 44, 48 };
 	unsigned int parange = read_sanitised_ftr_reg(SYS_ID_AA64MMFR0_EL1) & 0xf;
 
-	return min_t(unsigned int, bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)],
-		     AV_IPA_BITS_MAX);
+	return min_t(unsigned int, av_parange_bits(parange), AV_IPA_BITS_MAX);
 }
 
 /* KVM_CREATE_VM's type: the IPA size in its low byte, 0 for 40 bits. */
@@ -35,6 +36,18 @@ static int av_vm_ipa_bits(unsigned long type)
 		return -EINVAL;
 	return bits;
 }
+
+/* A VM with the state of each folder: the one place that knows them all. */
+struct av_vm_whole {
+	struct av_vm vm;
+	struct av_vm_switch sw;
+	struct av_vm_mmu mmu;
+	struct av_vm_irq irq;
+	struct av_vm_mmio mmio;
+	struct av_vm_cpu cpu;
+};
+
+static void av_vm_destroy(struct av_vm *vm);
 
 /* The folders' parts of a VM, in order of creation. */
 static const struct {
@@ -71,10 +84,18 @@ static int av_vm_init_parts(struct av_vm *vm)
 static struct av_vm *av_vm_alloc(void)
 {
 	static atomic_t serial;
-	struct av_vm *vm = kvzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+	struct av_vm_whole *whole = kvzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
+	struct av_vm *vm;
 
-	if (!vm)
+	if (!whole)
 		return NULL;
+	vm = &whole->vm;
+	vm->sw = &whole->sw;
+	vm->mmu = &whole->mmu;
+	vm->irq = &whole->irq;
+	vm->mmio = &whole->mmio;
+	vm->cpu = &whole->cpu;
+	vm->destroy = av_vm_destroy;
 	if (init_srcu_struct(&vm->srcu))
 		goto free;
 	if (init_srcu_struct(&vm->irq_srcu))
@@ -93,7 +114,7 @@ static struct av_vm *av_vm_alloc(void)
 cleanup:
 	cleanup_srcu_struct(&vm->srcu);
 free:
-	kvfree(vm);
+	kvfree(whole);
 	return NULL;
 }
 
@@ -102,7 +123,7 @@ static void av_vm_free(struct av_vm *vm)
 	cleanup_srcu_struct(&vm->irq_srcu);
 	cleanup_srcu_struct(&vm->srcu);
 	mmdrop(vm->mm);
-	kvfree(vm);
+	kvfree(container_of(vm, struct av_vm_whole, vm));
 }
 
 struct av_vm *av_vm_create(unsigned long type)
@@ -141,9 +162,8 @@ static void av_vm_free_vcpus(struct av_vm *vm)
  * each part ends its own before what those look at goes. Devices and then
  * vCPUs go first: they use the parts.
  */
-static void av_vm_destroy(struct kref *users)
+static void av_vm_destroy(struct av_vm *vm)
 {
-	struct av_vm *vm = container_of(users, struct av_vm, users);
 	unsigned int i;
 
 	av_mmu_vm_stop(vm);
@@ -156,62 +176,4 @@ static void av_vm_destroy(struct kref *users)
 	av_mmu_vm_destroy(vm);
 	av_cpu_vm_destroy(vm);
 	av_vm_free(vm);
-}
-
-void av_vm_put(struct av_vm *vm)
-{
-	kref_put(&vm->users, av_vm_destroy);
-}
-
-struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
-{
-	struct av_vcpu *vcpu;
-	unsigned int i;
-
-	/* Nearly every VMM counts from 0. */
-	vcpu = id >= 0 ? av_vm_vcpu(vm, id) : NULL;
-	if (vcpu && vcpu->id == id)
-		return vcpu;
-	av_for_each_vcpu(i, vcpu, vm)
-		if (vcpu->id == id)
-			return vcpu;
-	return NULL;
-}
-
-bool av_vm_try_stop_vcpus(struct av_vm *vm)
-{
-	if (mutex_lock_killable(&vm->lock))
-		return false;
-	if (down_write_trylock(&vm->vcpus_sem))
-		return true;
-	mutex_unlock(&vm->lock);
-	return false;
-}
-
-void av_vm_release_vcpus(struct av_vm *vm)
-{
-	up_write(&vm->vcpus_sem);
-	mutex_unlock(&vm->lock);
-}
-
-bool av_vm_has_run(struct av_vm *vm)
-{
-	struct av_vcpu *vcpu;
-	unsigned int i;
-
-	av_for_each_vcpu(i, vcpu, vm)
-		if (READ_ONCE(vcpu->has_run))
-			return true;
-	return false;
-}
-
-void av_vm_request_all(struct av_vm *vm, unsigned int req)
-{
-	struct av_vcpu *vcpu;
-	unsigned int i;
-
-	av_for_each_vcpu(i, vcpu, vm) {
-		av_vcpu_request(vcpu, req);
-		av_vcpu_kick(vcpu);
-	}
 }

@@ -10,8 +10,11 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
-#include "api/calls.h"
-#include "api/device.h"
+#include "cpu/cpu.h"
+#include "irq/irq.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
+#include "vm/device.h"
 #include "stats/stats.h"
 
 static int av_vm_set_memory(void *object, void __user *argp)

@@ -26,16 +26,48 @@
 #ifndef AV_CPU_CPU_H
 #define AV_CPU_CPU_H
 
-#include "api/vcpu.h"
-#include "cpu/regs.h"
+#include <asm/sysreg.h>
+
+#include "cpu/controls.h"
+#include "cpu/types.h"
+#include "vm/regfile.h"
+#include "vm/vcpu.h"
 
 struct kvm_vcpu_events;
 struct user_fpsimd_state;
 
+/*
+ * VM and vCPU life, vm->lock held for a vCPU's. destroy is only called after a
+ * successful init. 0 or a negative errno.
+ */
+int av_cpu_vm_init(struct av_vm *vm);
+void av_cpu_vm_destroy(struct av_vm *vm);
+int av_cpu_vcpu_init(struct av_vcpu *vcpu);
+void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
+
+/*
+ * KVM_RUN from here on: complete the MMIO access that the VMM answered, look
+ * at run->immediate_exit, run. The vCPU is initialised, the vGIC ready, the
+ * signal mask set.
+ */
 int av_vcpu_run(struct av_vcpu *vcpu);
 
-/* Get the vCPU out of the guest, and out of WFI, soon. Any context. */
-void av_vcpu_kick(struct av_vcpu *vcpu);
+/* What a VMM reads and writes of a vCPU outside KVM_RUN; KVM's errnos. */
+void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate);	/* mode is checked */
+struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu);
+int av_vcpu_reset(struct av_vcpu *vcpu);	/* target, features are set */
+int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
+int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
+/* The n'th id a VMM sees, in KVM's order (ascending); -ENOENT past the last. */
+int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+/* KVM_REG_ARM_FW (PSCI version, workarounds) and FW_FEAT_BMAP. */
+int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
+int av_fw_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);
+int av_fw_reg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+int av_vcpu_get_mp_state(struct av_vcpu *vcpu);			/* KVM_MP_STATE_* */
+int av_vcpu_set_mp_state(struct av_vcpu *vcpu, u32 state);	/* -EINVAL */
+int av_vcpu_get_events(struct av_vcpu *vcpu, struct kvm_vcpu_events *events);
+int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *events);
 
 /*
  * Exceptions into the guest. ESRs and ISSs are as for an exception from a
@@ -76,6 +108,18 @@ void av_vcpu_wait_started(struct av_vcpu *vcpu);
 /* vcpu.c */
 void av_vcpu_load_start(struct av_vcpu *vcpu);	/* AV_REQ_RESET */
 bool av_vcpu_stopped(const struct av_vcpu *vcpu);
+
+/* The host's controls as they are on this CPU; interrupts off. */
+static inline void av_host_controls_read(struct av_host_controls *host)
+{
+	host->sctlr = read_sysreg(sctlr_el1);
+	host->tcr = read_sysreg(tcr_el1);
+	host->cpacr = read_sysreg(cpacr_el1);
+	host->cntkctl = read_sysreg(cntkctl_el1);
+}
+
+/* selftest.c: go there and back once, at load: 0, or -ENODEV said in the log. */
+int av_cpu_selftest(void);
 
 /* fp.c: around a stay in the guest. begin with interrupts on, end too. */
 void av_fp_begin(struct av_vcpu *vcpu);

@@ -6,7 +6,7 @@
 #ifndef AV_CPU_EXCEPTION_H
 #define AV_CPU_EXCEPTION_H
 
-#include "cpu/regs.h"
+#include "vm/regfile.h"
 
 /* Offsets in a group of the vector table. */
 #define AV_VECTOR_SYNC		0x000

@@ -24,33 +24,33 @@ static int reflect(struct av_vcpu *vcpu)
 
 static int reflect_svc(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_SVC);
+	av_count(&vcpu->stats, AV_EXIT_SVC);
 	return reflect(vcpu);
 }
 
 static int reflect_undef(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_UNDEF);
+	av_count(&vcpu->stats, AV_EXIT_UNDEF);
 	av_inject_undef(vcpu);
 	return 1;
 }
 
 static int reflect_align(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_ALIGN);
+	av_count(&vcpu->stats, AV_EXIT_ALIGN);
 	vcpu->srf->sys[AV_FAR_EL1] = vcpu->srf->far;
 	return reflect(vcpu);
 }
 
 static int reflect_fp_exception(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_OTHER);
+	av_count(&vcpu->stats, AV_EXIT_OTHER);
 	return reflect(vcpu);
 }
 
 static int reflect_debug(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_DEBUG);
+	av_count(&vcpu->stats, AV_EXIT_DEBUG);
 	return reflect(vcpu);
 }
 
@@ -60,9 +60,9 @@ static int reflect_debug(struct av_vcpu *vcpu)
  */
 static int reflect_step(struct av_vcpu *vcpu)
 {
-	if (vcpu->cpu.step_emulated)
+	if (vcpu->cpu->step_emulated)
 		vcpu->srf->esr |= ISS_STEP_ISV;
-	vcpu->cpu.step_emulated = false;
+	vcpu->cpu->step_emulated = false;
 	return reflect_debug(vcpu);
 }
 
@@ -82,10 +82,10 @@ static bool fp_allowed(const struct av_srf *srf)
 
 static int handle_fp(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_FP);
+	av_count(&vcpu->stats, AV_EXIT_FP);
 	if (!fp_allowed(vcpu->srf))
 		return reflect(vcpu);
-	vcpu->cpu.fp_wanted = true;
+	vcpu->cpu->fp_wanted = true;
 	return 1;
 }
 
@@ -142,11 +142,11 @@ int av_handle_exit(struct av_vcpu *vcpu)
 	case AV_LEFT_IRQ:
 	case AV_LEFT_FIQ:
 		/* The host took it when interrupts came on. */
-		av_count(vcpu, AV_EXIT_IRQ);
+		av_count(&vcpu->stats, AV_EXIT_IRQ);
 		return 1;
 	case AV_LEFT_SERROR:
 		/* Masked while the guest runs, so not one of the machine's. */
-		av_count(vcpu, AV_EXIT_SERROR);
+		av_count(&vcpu->stats, AV_EXIT_SERROR);
 		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",
 				  srf->esr);
 	default:

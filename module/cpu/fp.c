@@ -20,21 +20,21 @@ static_assert(offsetof(struct user_fpsimd_state, fpcr) == 516);
 /* The VMM's own registers are put away; may not sleep from here to the end. */
 void av_fp_begin(struct av_vcpu *vcpu)
 {
-	av_neon_begin(&vcpu->cpu.fp_host);
+	av_neon_begin(&vcpu->cpu->fp_host);
 }
 
 void av_fp_load(struct av_vcpu *vcpu)
 {
-	av_stat_inc(vcpu, AV_EVENT_FP_LOAD);
-	av_fp_state_load(&vcpu->cpu.fp);
+	av_stat_inc(&vcpu->stats, AV_EVENT_FP_LOAD);
+	av_fp_state_load(&vcpu->cpu->fp);
 }
 
 void av_fp_save(struct av_vcpu *vcpu)
 {
-	av_fp_state_save(&vcpu->cpu.fp);
+	av_fp_state_save(&vcpu->cpu->fp);
 }
 
 void av_fp_end(struct av_vcpu *vcpu)
 {
-	av_neon_end(&vcpu->cpu.fp_host);
+	av_neon_end(&vcpu->cpu->fp_host);
 }

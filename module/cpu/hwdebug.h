@@ -13,7 +13,7 @@
 #ifndef AV_CPU_HWDEBUG_H
 #define AV_CPU_HWDEBUG_H
 
-#include "cpu/regs.h"
+#include "vm/regfile.h"
 
 /* DBGBCR<n>_EL1, DBGWCR<n>_EL1 */
 #define AV_DBG_E		BIT_ULL(0)

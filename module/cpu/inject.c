@@ -15,7 +15,7 @@
 
 void av_vcpu_mode_changed(struct av_vcpu *vcpu)
 {
-	av_stat_inc(vcpu, AV_EVENT_MODE_SWITCH);
+	av_stat_inc(&vcpu->stats, AV_EVENT_MODE_SWITCH);
 	av_mmu_regime_changed(vcpu);
 }
 
@@ -26,7 +26,7 @@ void av_inject_sync(struct av_vcpu *vcpu, u64 esr)
 	u64 pc = srf->pc;
 	u32 offset = av_srf_take_sync(srf, esr);
 
-	av_stat_inc(vcpu, AV_EVENT_INJECT_SYNC);
+	av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_SYNC);
 	trace_av_inject(vcpu->id, offset, pc, esr, srf->sys[AV_FAR_EL1]);
 	if (!el1)
 		av_vcpu_mode_changed(vcpu);
@@ -47,8 +47,8 @@ void av_inject_undef(struct av_vcpu *vcpu)
 
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss)
 {
-	vcpu->cpu.serror_pending = true;
-	vcpu->cpu.serror_iss = iss & AV_ESR_ISS;
+	vcpu->cpu->serror_pending = true;
+	vcpu->cpu->serror_iss = iss & AV_ESR_ISS;
 }
 
 static void inject_async(struct av_vcpu *vcpu, u32 vector)
@@ -65,7 +65,7 @@ static void inject_async(struct av_vcpu *vcpu, u32 vector)
 
 static bool serror_due(const struct av_vcpu *vcpu)
 {
-	return vcpu->cpu.serror_pending && !(vcpu->srf->vpstate & AV_PSR_A);
+	return vcpu->cpu->serror_pending && !(vcpu->srf->vpstate & AV_PSR_A);
 }
 
 /* The lines of the interrupt controller that PSTATE lets through. */
@@ -87,7 +87,7 @@ bool av_inject_due(struct av_vcpu *vcpu)
 
 bool av_inject_waiting(struct av_vcpu *vcpu)
 {
-	return vcpu->cpu.serror_pending || av_irq_pending(vcpu);
+	return vcpu->cpu->serror_pending || av_irq_pending(vcpu);
 }
 
 void av_inject_pending(struct av_vcpu *vcpu)
@@ -95,16 +95,16 @@ void av_inject_pending(struct av_vcpu *vcpu)
 	unsigned int irq;
 
 	if (serror_due(vcpu)) {
-		vcpu->cpu.serror_pending = false;
+		vcpu->cpu->serror_pending = false;
 		vcpu->srf->sys[AV_ESR_EL1] = FIELD_PREP(AV_ESR_EC, AV_EC_SERROR) | AV_ESR_IL |
-					     vcpu->cpu.serror_iss;
-		av_stat_inc(vcpu, AV_EVENT_INJECT_SERROR);
+					     vcpu->cpu->serror_iss;
+		av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_SERROR);
 		inject_async(vcpu, AV_VECTOR_SERROR);
 		return;
 	}
 	irq = irq_due(vcpu);
 	if (irq) {
-		av_stat_inc(vcpu, AV_EVENT_INJECT_IRQ);
+		av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_IRQ);
 		inject_async(vcpu, irq & AV_VGIC_FIQ ? AV_VECTOR_FIQ : AV_VECTOR_IRQ);
 		return;
 	}
@@ -116,6 +116,6 @@ void av_inject_pending(struct av_vcpu *vcpu)
 void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 {
 	/* If it was being stepped, the step is done, and the hardware did not see it. */
-	vcpu->cpu.step_emulated = vcpu->srf->vpstate & AV_PSR_SS;
+	vcpu->cpu->step_emulated = vcpu->srf->vpstate & AV_PSR_SS;
 	av_srf_skip(vcpu->srf);
 }

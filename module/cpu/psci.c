@@ -6,7 +6,6 @@
 #include <linux/kvm.h>
 #include <uapi/linux/psci.h>
 
-#include "api/calls.h"
 #include "cpu/cpu.h"
 #include "cpu/sysreg.h"
 
@@ -37,7 +36,7 @@ bool av_is_psci(const struct av_vcpu *vcpu, u32 fn)
 
 static u64 affinity_of(const struct av_vcpu *vcpu)
 {
-	return READ_ONCE(vcpu->cpu.mpidr) & AFFINITY_BITS;
+	return READ_ONCE(vcpu->cpu->mpidr) & AFFINITY_BITS;
 }
 
 static struct av_vcpu *vcpu_by_affinity(struct av_vm *vm, u64 affinity)
@@ -53,9 +52,9 @@ static struct av_vcpu *vcpu_by_affinity(struct av_vm *vm, u64 affinity)
 
 static int cpu_off(struct av_vcpu *vcpu)
 {
-	spin_lock(&vcpu->cpu.power_lock);
-	WRITE_ONCE(vcpu->cpu.mp_state, KVM_MP_STATE_STOPPED);
-	spin_unlock(&vcpu->cpu.power_lock);
+	spin_lock(&vcpu->cpu->power_lock);
+	WRITE_ONCE(vcpu->cpu->mp_state, KVM_MP_STATE_STOPPED);
+	spin_unlock(&vcpu->cpu->power_lock);
 	return 1;
 }
 
@@ -70,17 +69,17 @@ static int cpu_on(struct av_vcpu *vcpu)
 	if (!target || !READ_ONCE(target->initialized))
 		return answer(vcpu, PSCI_RET_INVALID_PARAMS);
 
-	spin_lock(&target->cpu.power_lock);
+	spin_lock(&target->cpu->power_lock);
 	if (!av_vcpu_stopped(target)) {
 		ret = PSCI_RET_ALREADY_ON;
 	} else {
-		target->cpu.start.pc = arg(vcpu, 2);
-		target->cpu.start.x0 = arg(vcpu, 3);
+		target->cpu->start.pc = arg(vcpu, 2);
+		target->cpu->start.x0 = arg(vcpu, 3);
 		av_vcpu_request(target, AV_REQ_RESET);
 		/* Whoever sees it running sees the request. */
-		smp_store_release(&target->cpu.mp_state, KVM_MP_STATE_RUNNABLE);
+		smp_store_release(&target->cpu->mp_state, KVM_MP_STATE_RUNNABLE);
 	}
-	spin_unlock(&target->cpu.power_lock);
+	spin_unlock(&target->cpu->power_lock);
 	if (ret == PSCI_RET_SUCCESS)
 		av_vcpu_kick(target);
 	return answer(vcpu, ret);
@@ -152,7 +151,7 @@ static int cpu_suspend(struct av_vcpu *vcpu)
 
 static int features(struct av_vcpu *vcpu)
 {
-	u32 minor = vcpu->vm->cpu.psci_version & 0xffff;
+	u32 minor = vcpu->vm->cpu->psci_version & 0xffff;
 
 	switch ((u32)arg(vcpu, 1)) {
 	case PSCI_0_2_FN_PSCI_VERSION:
@@ -180,7 +179,7 @@ static int features(struct av_vcpu *vcpu)
 /* What came with 1.0 and 1.1. */
 static int psci_1_call(struct av_vcpu *vcpu, u32 fn)
 {
-	u32 version = vcpu->vm->cpu.psci_version;
+	u32 version = vcpu->vm->cpu->psci_version;
 
 	if (version < PSCI_VERSION(1, 0))
 		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
@@ -203,7 +202,7 @@ int av_psci_call(struct av_vcpu *vcpu)
 
 	switch (fn) {
 	case PSCI_0_2_FN_PSCI_VERSION:
-		return answer(vcpu, vcpu->vm->cpu.psci_version);
+		return answer(vcpu, vcpu->vm->cpu->psci_version);
 	case PSCI_0_2_FN_CPU_SUSPEND:
 	case PSCI_0_2_FN64_CPU_SUSPEND:
 		return cpu_suspend(vcpu);

@@ -35,7 +35,7 @@ static bool access_authstatus(struct av_vcpu *vcpu, const struct av_sysreg *reg,
 /* ID_AA64DFR0_EL1 says how many there are; what is beyond is UNDEFINED. */
 static bool dbg_exists(struct av_vcpu *vcpu, const struct av_sysreg *reg)
 {
-	u64 dfr0 = READ_ONCE(vcpu->vm->cpu.idregs[AV_ID_DFR0]);
+	u64 dfr0 = READ_ONCE(vcpu->vm->cpu->idregs[AV_ID_DFR0]);
 	bool watch = FIELD_GET(AV_SYS_OP2, reg->enc) >= 6;
 	u64 last = watch ? FIELD_GET(AV_ID_DFR0_WRPS, dfr0) : FIELD_GET(AV_ID_DFR0_BRPS, dfr0);
 

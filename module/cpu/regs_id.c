@@ -14,6 +14,7 @@
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "irq/vgic.h"
+#include "mmu/walk.h"
 #include "stats/stats.h"
 
 #define MPIDR_RES1		BIT_ULL(31)
@@ -89,11 +90,18 @@ static unsigned int idreg_of(const struct av_sysreg *reg)
 
 static u64 idreg_value(struct av_vcpu *vcpu, unsigned int n)
 {
-	u64 val = READ_ONCE(vcpu->vm->cpu.idregs[n]);
+	u64 val = READ_ONCE(vcpu->vm->cpu->idregs[n]);
 
 	if (n == AV_ID_PFR0 && !av_irq_has_icc(vcpu->vm))
 		val &= ~AV_ID_PFR0_GIC;
 	return val;
+}
+
+static void set_idreg(struct av_vm *vm, unsigned int n, u64 val)
+{
+	vm->cpu->idregs[n] = val;
+	if (n == AV_ID_MMFR0)
+		vm->pa_bits = av_parange_bits(FIELD_GET(AV_ID_MMFR0_PARANGE, val));
 }
 
 static bool access_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
@@ -133,7 +141,7 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	else if (!av_idreg_may_be(n, limit, val))
 		ret = -EINVAL;
 	else
-		vm->cpu.idregs[n] = val;
+		set_idreg(vm, n, val);
 	mutex_unlock(&vm->config_lock);
 	return ret;
 }
@@ -141,7 +149,7 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	vcpu->srf->sys[AV_MPIDR_EL1] = val;
-	WRITE_ONCE(vcpu->cpu.mpidr, val);
+	WRITE_ONCE(vcpu->cpu->mpidr, val);
 	return 0;
 }
 
@@ -157,13 +165,13 @@ void av_idregs_init(struct av_vm *vm)
 	unsigned int n;
 
 	for (n = 0; n < AV_NR_IDREGS; n++)
-		vm->cpu.idregs[n] = av_idreg_compose(n, av_host_idreg(n));
+		set_idreg(vm, n, av_idreg_compose(n, av_host_idreg(n)));
 }
 
 void av_mpidr_init(struct av_vcpu *vcpu)
 {
 	vcpu->srf->sys[AV_MPIDR_EL1] = MPIDR_RES1 | av_vgic_affinity(vcpu->id);
-	WRITE_ONCE(vcpu->cpu.mpidr, vcpu->srf->sys[AV_MPIDR_EL1]);
+	WRITE_ONCE(vcpu->cpu->mpidr, vcpu->srf->sys[AV_MPIDR_EL1]);
 }
 
 #define FIXED(op1, crm, op2, flags_, name_, access_)					\

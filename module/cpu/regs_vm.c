@@ -103,7 +103,7 @@ static bool access_isr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool w
 	unsigned int out = av_irq_pending(vcpu);
 
 	*val = (out & AV_VGIC_IRQ ? AV_PSR_I : 0) | (out & AV_VGIC_FIQ ? AV_PSR_F : 0) |
-	       (vcpu->cpu.serror_pending ? AV_PSR_A : 0);
+	       (vcpu->cpu->serror_pending ? AV_PSR_A : 0);
 	return true;
 }
 

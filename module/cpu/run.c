@@ -21,9 +21,9 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
-#include "api/calls.h"
 #include "compat/kvm_run.h"
 #include "cpu/cpu.h"
+#include "cpu/debug_load.h"
 #include "cpu/exception.h"
 #include "cpu/hwdebug.h"
 #include "irq/irq.h"
@@ -32,29 +32,11 @@
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-void av_vcpu_kick(struct av_vcpu *vcpu)
-{
-	struct task_struct *task;
-
-	/* What the kick is about is visible before in_guest and the queue are looked at. */
-	smp_mb();
-	/* Pairs with the barrier of whoever queues itself: the smp_mb() above serves. */
-	if (waitqueue_active(&vcpu->cpu.wq))
-		wake_up(&vcpu->cpu.wq);
-	if (!READ_ONCE(vcpu->cpu.in_guest))
-		return;
-	rcu_read_lock();
-	task = rcu_dereference(vcpu->cpu.task);
-	if (task)
-		kick_process(task);
-	rcu_read_unlock();
-}
-
 static int interrupted(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_SIGNAL);
+	av_count(&vcpu->stats, AV_EXIT_SIGNAL);
 	/* The machine may sleep now, and the hrtimer's clock with it. */
-	WRITE_ONCE(vcpu->irq.recheck, true);
+	WRITE_ONCE(vcpu->irq->recheck, true);
 	vcpu->run->exit_reason = KVM_EXIT_INTR;
 	return -EINTR;
 }
@@ -103,18 +85,36 @@ static bool must_wait(struct av_vcpu *vcpu)
 	       av_inject_due(vcpu);
 }
 
+/* Interrupts off: set the controls, go there and back. */
+static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
+{
+	struct av_srf *srf = vcpu->srf;
+	bool step = av_srf_stepping(srf), matching = av_srf_matching(srf);
+	struct av_host_controls host;
+
+	av_host_controls_read(&host);
+	av_controls(srf, &host, fp, READ_ONCE(vcpu->vm->irq->cnt_offset));
+	if (unlikely(matching))
+		av_debug_enter(srf, &vcpu->cpu->host_debug);
+	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
+	if (unlikely(matching))
+		av_debug_leave(&vcpu->cpu->host_debug);
+	if (step)
+		srf->vpstate = (srf->vpstate & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
+}
+
 /* One stay in the guest. False: something came up first. */
 static bool enter_guest(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	bool fp = vcpu->cpu.fp_wanted;
+	bool fp = vcpu->cpu->fp_wanted;
 	struct av_entry entry;
 	bool entered = false;
 
 	if (fp)
 		av_fp_begin(vcpu);
 	local_irq_disable();
-	WRITE_ONCE(vcpu->cpu.in_guest, true);
+	WRITE_ONCE(vcpu->in_guest, true);
 	/* Pairs with the barrier in av_vcpu_kick(). */
 	smp_mb();
 	if (!must_wait(vcpu)) {
@@ -126,16 +126,16 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		srf->due = av_inject_waiting(vcpu);
 		srf->slow = av_srf_debugging(srf);
 		srf->fast = 0;
-		av_stats_enter(vcpu);
-		av_switch_run(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, srf, &entry, fp);
-		av_stats_exit(vcpu);
+		av_stats_enter(&vcpu->stats);
+		stay(vcpu, &entry, fp);
+		av_stats_exit(&vcpu->stats);
 		vcpu->stats.count[AV_EXIT_FAST] += srf->fast;
 		if (fp)
 			av_fp_save(vcpu);
-		vcpu->cpu.fp_wanted = false;
+		vcpu->cpu->fp_wanted = false;
 		trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
 	}
-	WRITE_ONCE(vcpu->cpu.in_guest, false);
+	WRITE_ONCE(vcpu->in_guest, false);
 	local_irq_enable();
 	if (fp)
 		av_fp_end(vcpu);
@@ -165,8 +165,8 @@ int av_vcpu_run(struct av_vcpu *vcpu)
 
 	vcpu->run->exit_reason = KVM_EXIT_UNKNOWN;
 	vcpu->run->flags = 0;
-	rcu_assign_pointer(vcpu->cpu.task, current);
+	rcu_assign_pointer(vcpu->task, current);
 	ret = run_loop(vcpu);
-	RCU_INIT_POINTER(vcpu->cpu.task, NULL);
+	RCU_INIT_POINTER(vcpu->task, NULL);
 	return ret;
 }

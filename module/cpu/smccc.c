@@ -13,7 +13,6 @@
 #include <linux/string.h>
 #include <uapi/linux/psci.h>
 
-#include "api/calls.h"
 #include "cpu/cpu.h"
 
 #define TRNG_VERSION_1_0	0x10000UL
@@ -29,9 +28,9 @@ static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004
 
 void av_smccc_vm_init(struct av_vm *vm)
 {
-	vm->cpu.smccc_std = STD_BITS;
-	vm->cpu.smccc_std_hyp = 0;
-	vm->cpu.smccc_vendor_hyp = VENDOR_BITS;
+	vm->cpu->smccc_std = STD_BITS;
+	vm->cpu->smccc_std_hyp = 0;
+	vm->cpu->smccc_vendor_hyp = VENDOR_BITS;
 }
 
 static int answer(struct av_vcpu *vcpu, u64 a0, u64 a1, u64 a2, u64 a3)
@@ -74,7 +73,7 @@ static int trng_rnd(struct av_vcpu *vcpu, bool wide)
 
 static int trng_call(struct av_vcpu *vcpu, u32 fn)
 {
-	if (!(READ_ONCE(vcpu->vm->cpu.smccc_std) & STD_BITS))
+	if (!(READ_ONCE(vcpu->vm->cpu->smccc_std) & STD_BITS))
 		return not_supported(vcpu);
 	switch (fn) {
 	case ARM_SMCCC_TRNG_VERSION:
@@ -101,14 +100,14 @@ static int trng_call(struct av_vcpu *vcpu, u32 fn)
 
 static int vendor_features(struct av_vcpu *vcpu)
 {
-	if (!(READ_ONCE(vcpu->vm->cpu.smccc_vendor_hyp) & VENDOR_BITS))
+	if (!(READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp) & VENDOR_BITS))
 		return not_supported(vcpu);
 	return answer(vcpu, BIT(ARM_SMCCC_KVM_FUNC_FEATURES), 0, 0, 0);
 }
 
 static int vendor_call_uid(struct av_vcpu *vcpu)
 {
-	if (!(READ_ONCE(vcpu->vm->cpu.smccc_vendor_hyp) & VENDOR_BITS))
+	if (!(READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp) & VENDOR_BITS))
 		return not_supported(vcpu);
 	return answer(vcpu, vendor_uid[0], vendor_uid[1], vendor_uid[2], vendor_uid[3]);
 }
@@ -159,7 +158,7 @@ int av_fw_reg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
 
 int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 {
-	const struct av_vm_cpu *cpu = &vcpu->vm->cpu;
+	const struct av_vm_cpu *cpu = vcpu->vm->cpu;
 
 	switch (id) {
 	case KVM_REG_ARM_PSCI_VERSION:
@@ -193,7 +192,7 @@ static int set_psci_version(struct av_vcpu *vcpu, u64 val)
 	case PSCI_VERSION(1, 1):
 		if (!av_vcpu_has_feature(vcpu, KVM_ARM_VCPU_PSCI_0_2))
 			return -EINVAL;
-		vcpu->vm->cpu.psci_version = val;
+		vcpu->vm->cpu->psci_version = val;
 		return 0;
 	case PSCI_VERSION(0, 1):
 		/* Its function numbers are the VMM's; nobody uses them any more. */
@@ -219,7 +218,7 @@ static int set_bitmap(struct av_vcpu *vcpu, u64 *bitmap, u64 known, u64 val)
 
 int av_fw_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 {
-	struct av_vm_cpu *cpu = &vcpu->vm->cpu;
+	struct av_vm_cpu *cpu = vcpu->vm->cpu;
 
 	switch (id) {
 	case KVM_REG_ARM_PSCI_VERSION:

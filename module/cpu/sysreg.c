@@ -6,7 +6,6 @@
 #include <linux/kvm.h>
 #include <linux/printk.h>
 
-#include "api/calls.h"
 #include "cpu/sysreg.h"
 
 static const struct av_sysreg_table *const tables[] = {

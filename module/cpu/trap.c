@@ -19,7 +19,7 @@
 
 static int undefined(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_UNDEF);
+	av_count(&vcpu->stats, AV_EXIT_UNDEF);
 	av_inject_undef(vcpu);
 	return 1;
 }
@@ -27,7 +27,7 @@ static int undefined(struct av_vcpu *vcpu)
 /* Trapped for virtual EL0 by its kernel's own settings. */
 static int reflect(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_SYSREG);
+	av_count(&vcpu->stats, AV_EXIT_SYSREG);
 	av_inject_sync(vcpu, vcpu->srf->esr);
 	return 1;
 }
@@ -57,7 +57,7 @@ static int emulate_sysreg(struct av_vcpu *vcpu, const struct av_insn *insn)
 
 	if (!row)
 		return undefined(vcpu);
-	av_count(vcpu, row->cls);
+	av_count(&vcpu->stats, row->cls);
 	if (insn->write)
 		val = av_srf_get_x(srf, insn->rt);
 	if (!access_row(vcpu, row, insn->write, &val))
@@ -107,7 +107,7 @@ static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
 {
 	int ret;
 
-	av_count(vcpu, AV_EXIT_AT);
+	av_count(&vcpu->stats, AV_EXIT_AT);
 	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt),
 			&vcpu->srf->sys[AV_PAR_EL1]);
 	if (ret)
@@ -126,11 +126,11 @@ static int emulate_sys(struct av_vcpu *vcpu, const struct av_insn *insn)
 	if (enc >= AV_SYS_AT_CRM8 && enc < AV_SYS_AT_CRM8 + 4)
 		return emulate_at(vcpu, insn);
 	if (enc >= AV_SYS_TLBI_FIRST && enc <= AV_SYS_TLBI_LAST) {
-		av_count(vcpu, AV_EXIT_TLBI);
+		av_count(&vcpu->stats, AV_EXIT_TLBI);
 		if (!av_mmu_tlbi(vcpu, enc, av_srf_get_x(vcpu->srf, insn->rt)))
 			return undefined(vcpu);
 	} else {
-		av_count(vcpu, AV_EXIT_CACHE);
+		av_count(&vcpu->stats, AV_EXIT_CACHE);
 		if (!emulate_cache(vcpu, enc))
 			return undefined(vcpu);
 	}
@@ -147,7 +147,7 @@ static int emulate_msr_imm(struct av_vcpu *vcpu, const struct av_insn *insn)
 {
 	struct av_srf *srf = vcpu->srf;
 
-	av_count(vcpu, AV_EXIT_PSTATE);
+	av_count(&vcpu->stats, AV_EXIT_PSTATE);
 	switch (insn->enc) {
 	case AV_MSR_DAIFSET:
 		srf->vpstate |= FIELD_PREP(AV_PSR_DAIF, insn->imm);
@@ -168,7 +168,7 @@ static int emulate_msr_imm(struct av_vcpu *vcpu, const struct av_insn *insn)
 
 static int emulate_eret(struct av_vcpu *vcpu)
 {
-	av_count(vcpu, AV_EXIT_ERET);
+	av_count(&vcpu->stats, AV_EXIT_ERET);
 	av_srf_eret(vcpu->srf);
 	if (!av_srf_el1(vcpu->srf))
 		av_vcpu_mode_changed(vcpu);
@@ -183,7 +183,7 @@ static int emulate_eret(struct av_vcpu *vcpu)
  */
 static int emulate_call(struct av_vcpu *vcpu, const struct av_insn *insn, bool hvc)
 {
-	av_count(vcpu, hvc ? AV_EXIT_HVC : AV_EXIT_SMC);
+	av_count(&vcpu->stats, hvc ? AV_EXIT_HVC : AV_EXIT_SMC);
 	av_vcpu_skip_insn(vcpu);
 	if (!hvc && insn->imm) {
 		av_srf_set_x(vcpu->srf, 0, ~0ULL);
@@ -222,7 +222,7 @@ int av_handle_unknown(struct av_vcpu *vcpu)
 	if (!av_srf_el1(srf))
 		return undefined(vcpu);
 	if (unlikely(srf->insn == AV_INSN_UNKNOWN)) {
-		av_stat_inc(vcpu, AV_EVENT_INSN_FETCH);
+		av_stat_inc(&vcpu->stats, AV_EVENT_INSN_FETCH);
 		ret = av_mmu_fetch_insn(vcpu, srf->pc, &word);
 		if (ret)
 			return ret;

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What cpu/ keeps in struct av_vm and struct av_vcpu.
- * Includes neither api/vm.h nor api/vcpu.h: they include this.
+ * What cpu/ keeps for a VM and a vCPU: what vm->cpu and vcpu->cpu point to.
  */
 #ifndef AV_CPU_TYPES_H
 #define AV_CPU_TYPES_H
 
 #include <linux/ptrace.h>
 #include <linux/spinlock_types.h>
-#include <linux/wait.h>
 
+#include "cpu/hwdebug.h"
 #include "cpu/idregs.h"
-#include "switch/types.h"
-
-struct task_struct;
 
 struct av_vm_cpu {
-	struct av_vm_switch sw;
-
 	/* What the guest is shown, under config_lock until a vCPU has run. */
 	u64 idregs[AV_NR_IDREGS];
 
 	/* Firmware, as KVM_REG_ARM_FW* set it before the first run. */
 	u32 psci_version;
 	u64 smccc_std, smccc_std_hyp, smccc_vendor_hyp;
+};
+
+#define AV_MAX_DEBUG_REGS	16
+
+/* The host's debug registers, while the guest's are in their place. */
+struct av_host_debug {
+	struct av_hwdebug_pair breakpoint[AV_MAX_DEBUG_REGS], watchpoint[AV_MAX_DEBUG_REGS];
+	unsigned int breakpoints, watchpoints;
 };
 
 /* Where PSCI CPU_ON says to start. */
@@ -33,16 +35,6 @@ struct av_start {
 };
 
 struct av_vcpu_cpu {
-	struct av_vcpu_switch sw;
-
-	/*
-	 * The thread in KVM_RUN, NULL outside; RCU, for kicks. in_guest is set
-	 * with interrupts off before the last look at the requests.
-	 */
-	struct task_struct __rcu *task;
-	bool in_guest;
-	wait_queue_head_t wq;		/* WFI and powered off */
-
 	/*
 	 * Power: KVM_MP_STATE_RUNNABLE, STOPPED, or SUSPENDED. power_lock, and
 	 * READ_ONCE for a look. start is valid with AV_REQ_RESET.
@@ -56,6 +48,8 @@ struct av_vcpu_cpu {
 	struct user_fpsimd_state fp;
 	struct user_fpsimd_state fp_host;	/* scratch of the host's, compat/neon.h */
 	bool fp_wanted;
+
+	struct av_host_debug host_debug;
 
 	bool step_emulated;		/* the instruction last stepped was emulated */
 	bool serror_pending;

@@ -11,39 +11,37 @@
 #include <linux/kvm.h>
 #include <uapi/linux/psci.h>
 
-#include "api/calls.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
-#include "mmu/regime.h"
+#include "mmu/walk.h"
 
 int av_cpu_vm_init(struct av_vm *vm)
 {
 	av_idregs_init(vm);
-	vm->cpu.psci_version = PSCI_VERSION(1, 1);
+	vm->cpu->psci_version = PSCI_VERSION(1, 1);
 	av_smccc_vm_init(vm);
-	return av_switch_vm_init(&vm->cpu.sw);
+	return av_switch_vm_init(vm->sw);
 }
 
 void av_cpu_vm_destroy(struct av_vm *vm)
 {
-	av_switch_vm_destroy(&vm->cpu.sw);
+	av_switch_vm_destroy(vm->sw);
 }
 
 int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 {
-	init_waitqueue_head(&vcpu->cpu.wq);
-	spin_lock_init(&vcpu->cpu.power_lock);
-	vcpu->cpu.mp_state = KVM_MP_STATE_RUNNABLE;
-	return av_switch_vcpu_init(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, vcpu->srf, vcpu->id);
+	spin_lock_init(&vcpu->cpu->power_lock);
+	vcpu->cpu->mp_state = KVM_MP_STATE_RUNNABLE;
+	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->id);
 }
 
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)
 {
-	av_switch_vcpu_destroy(&vcpu->vm->cpu.sw, &vcpu->cpu.sw, vcpu->id);
+	av_switch_vcpu_destroy(vcpu->vm->sw, vcpu->sw, vcpu->id);
 }
 
 /* Everything but where the switcher finds its way. */
@@ -60,9 +58,9 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	av_sysreg_reset(vcpu);
 	av_mpidr_init(vcpu);
 
-	memset(&vcpu->cpu.fp, 0, sizeof(vcpu->cpu.fp));
-	vcpu->cpu.serror_pending = false;
-	vcpu->cpu.serror_iss = 0;
+	memset(&vcpu->cpu->fp, 0, sizeof(vcpu->cpu->fp));
+	vcpu->cpu->serror_pending = false;
+	vcpu->cpu->serror_iss = 0;
 	memset(vcpu->spsr_aa32, 0, sizeof(vcpu->spsr_aa32));
 	av_timer_reset(vcpu);
 	av_mmio_reset(vcpu);
@@ -77,9 +75,9 @@ void av_vcpu_load_start(struct av_vcpu *vcpu)
 
 	if (!av_vcpu_take_request(vcpu, AV_REQ_RESET))
 		return;
-	spin_lock(&vcpu->cpu.power_lock);
-	start = vcpu->cpu.start;
-	spin_unlock(&vcpu->cpu.power_lock);
+	spin_lock(&vcpu->cpu->power_lock);
+	start = vcpu->cpu->start;
+	spin_unlock(&vcpu->cpu->power_lock);
 	av_vcpu_reset(vcpu);
 	vcpu->srf->pc = start.pc;
 	vcpu->srf->regs[0] = start.x0;
@@ -87,7 +85,7 @@ void av_vcpu_load_start(struct av_vcpu *vcpu)
 
 bool av_vcpu_stopped(const struct av_vcpu *vcpu)
 {
-	return READ_ONCE(vcpu->cpu.mp_state) == KVM_MP_STATE_STOPPED;
+	return READ_ONCE(vcpu->cpu->mp_state) == KVM_MP_STATE_STOPPED;
 }
 
 void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate)
@@ -98,27 +96,27 @@ void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate)
 
 struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu)
 {
-	return &vcpu->cpu.fp;
+	return &vcpu->cpu->fp;
 }
 
 int av_vcpu_get_mp_state(struct av_vcpu *vcpu)
 {
-	return READ_ONCE(vcpu->cpu.mp_state);
+	return READ_ONCE(vcpu->cpu->mp_state);
 }
 
 int av_vcpu_set_mp_state(struct av_vcpu *vcpu, u32 state)
 {
 	if (state != KVM_MP_STATE_RUNNABLE && state != KVM_MP_STATE_STOPPED)
 		return -EINVAL;
-	spin_lock(&vcpu->cpu.power_lock);
-	WRITE_ONCE(vcpu->cpu.mp_state, state);
-	spin_unlock(&vcpu->cpu.power_lock);
+	spin_lock(&vcpu->cpu->power_lock);
+	WRITE_ONCE(vcpu->cpu->mp_state, state);
+	spin_unlock(&vcpu->cpu->power_lock);
 	return 0;
 }
 
 int av_vcpu_get_events(struct av_vcpu *vcpu, struct kvm_vcpu_events *events)
 {
-	events->exception.serror_pending = vcpu->cpu.serror_pending;
+	events->exception.serror_pending = vcpu->cpu->serror_pending;
 	return 0;
 }
 

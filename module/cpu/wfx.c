@@ -14,18 +14,18 @@
 /* WFI ends with an interrupt, masked or not. */
 static bool wfi_over(struct av_vcpu *vcpu)
 {
-	return av_irq_pending(vcpu) || vcpu->cpu.serror_pending || READ_ONCE(vcpu->requests);
+	return av_irq_pending(vcpu) || vcpu->cpu->serror_pending || READ_ONCE(vcpu->requests);
 }
 
 void av_vcpu_block(struct av_vcpu *vcpu)
 {
-	wait_event_interruptible(vcpu->cpu.wq, wfi_over(vcpu));
-	av_stat_inc(vcpu, AV_EVENT_HALT_WAKEUP);
+	wait_event_interruptible(vcpu->wq, wfi_over(vcpu));
+	av_stat_inc(&vcpu->stats, AV_EVENT_HALT_WAKEUP);
 }
 
 void av_vcpu_wait_started(struct av_vcpu *vcpu)
 {
-	wait_event_interruptible(vcpu->cpu.wq,
+	wait_event_interruptible(vcpu->wq,
 				 !av_vcpu_stopped(vcpu) || READ_ONCE(vcpu->requests));
 }
 
@@ -43,7 +43,7 @@ int av_handle_wfx(struct av_vcpu *vcpu)
 		av_inject_sync(vcpu, vcpu->srf->esr);
 		return 1;
 	}
-	av_count(vcpu, wfe ? AV_EXIT_WFE : AV_EXIT_WFI);
+	av_count(&vcpu->stats, wfe ? AV_EXIT_WFE : AV_EXIT_WFI);
 	av_vcpu_skip_insn(vcpu);
 	/* WFE may end at any time; what it waits for may need this CPU. */
 	if (wfe)

@@ -6,7 +6,7 @@
  */
 #include <linux/uaccess.h>
 
-#include "api/device.h"
+#include "vm/device.h"
 #include "irq/device.h"
 #include "irq/irq.h"
 
@@ -21,7 +21,7 @@
 
 static struct av_irqchip *chip_of(struct av_device *dev)
 {
-	return dev->vm->irq.chip;
+	return dev->vm->irq->chip;
 }
 
 static void __user *user_ptr(const struct kvm_device_attr *attr)
@@ -47,7 +47,7 @@ static int set_addr(struct av_device *dev, u64 type, u64 addr)
 	struct av_irqchip *chip = chip_of(dev);
 	struct av_vgic_layout *lay = &chip->layout;
 
-	if (dev->vm->irq.ready)
+	if (dev->vm->irq->ready)
 		return -EEXIST;
 	switch (type) {
 	case KVM_VGIC_V3_ADDR_TYPE_DIST:
@@ -119,7 +119,7 @@ static int set_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr
 	if (val < AV_VGIC_PRIVATE + 32 || val >= AV_VGIC_MAX_IRQS || val % 32)
 		return -EINVAL;
 	mutex_lock(&dev->vm->config_lock);
-	if (dev->vm->irq.ready || vgic->nr_spis)
+	if (dev->vm->irq->ready || vgic->nr_spis)
 		r = -EBUSY;
 	else
 		vgic->nr_spis = val - AV_VGIC_PRIVATE;
@@ -155,10 +155,10 @@ static int control_save_pending(struct av_device *dev)
 
 	if (!av_vm_try_stop_vcpus(vm))
 		return -EBUSY;
-	mutex_lock(&vm->irq.msi_lock);
+	mutex_lock(&vm->irq->msi_lock);
 	if (vgic->initialized)
 		r = av_lpi_save_pending(vgic);
-	mutex_unlock(&vm->irq.msi_lock);
+	mutex_unlock(&vm->irq->msi_lock);
 	av_vm_release_vcpus(vm);
 	return r;
 }
@@ -232,7 +232,7 @@ static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 
 	return r == -ENXIO ? 0 : r;
 }
 
-/* Under vm->irq.lock. */
+/* Under vm->irq->lock. */
 static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 		      struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
@@ -264,9 +264,9 @@ static int access_locked(struct av_device *dev, const struct kvm_device_attr *at
 	if (write && attr->group == KVM_DEV_ARM_VGIC_GRP_REDIST_REGS &&
 	    av_lpi_mmio_write(vm, &io, *val, &r))
 		return r;
-	spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
 	r = access_reg(dev, attr, cpu, write, val);
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	return r;
 }
 
@@ -280,7 +280,7 @@ static int access_stopped(struct av_device *dev, const struct kvm_device_attr *a
 	if (!av_vm_try_stop_vcpus(vm))
 		return r;
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.chip->vgic.initialized)
+	if (vm->irq->chip->vgic.initialized)
 		r = access_locked(dev, attr, cpu, write, val);
 	mutex_unlock(&vm->config_lock);
 	av_vm_release_vcpus(vm);

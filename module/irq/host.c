@@ -2,20 +2,18 @@
 /*
  * The vGIC in a VM: its life, its lock, and the ways in to it.
  *
- * vm->irq.lock is taken with interrupts off from vCPU threads, ioctls,
+ * vm->irq->lock is taken with interrupts off from vCPU threads, ioctls,
  * eventfd wake-ups (under the eventfd's own lock) and never anything inside
  * it but av_vcpu_kick(). LPIs and ITSs have a lock of their own: msi.h.
  */
 #include <linux/slab.h>
 
-#include "api/calls.h"
-#include "cpu/cpu.h"
 #include "irq/device.h"
 #include "irq/irq.h"
 
 static struct av_vcpu *vcpu_of(struct av_vgic_cpu *gic)
 {
-	return container_of(gic, struct av_vcpu, irq.gic);
+	return container_of(gic, struct av_vcpu_irq, gic)->vcpu;
 }
 
 /* The vCPU's own accesses kick nobody: it looks before it goes on. */
@@ -45,8 +43,8 @@ static const struct av_vgic_ops av_vgic_host_ops = {
 
 int av_irq_vm_init(struct av_vm *vm)
 {
-	spin_lock_init(&vm->irq.lock);
-	mutex_init(&vm->irq.msi_lock);
+	spin_lock_init(&vm->irq->lock);
+	mutex_init(&vm->irq->msi_lock);
 	av_timer_vm_init(vm);
 	av_irqfd_vm_init(vm);
 	return 0;
@@ -56,17 +54,17 @@ void av_irq_vm_destroy(struct av_vm *vm)
 {
 	av_irqfd_vm_destroy(vm);
 	av_route_destroy(vm);
-	if (vm->irq.chip)
-		kvfree(vm->irq.chip->vgic.spis);
-	kvfree(vm->irq.chip);
-	vm->irq.chip = NULL;
+	if (vm->irq->chip)
+		kvfree(vm->irq->chip->vgic.spis);
+	kvfree(vm->irq->chip);
+	vm->irq->chip = NULL;
 }
 
 /* ---- vCPUs --------------------------------------------------------------- */
 
 static int add_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 {
-	struct av_irqchip *chip = vm->irq.chip;
+	struct av_irqchip *chip = vm->irq->chip;
 	unsigned long flags;
 	int r;
 
@@ -75,9 +73,9 @@ static int add_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 	r = av_layout_place(&chip->layout, chip->vgic.nr_cpus + 1);
 	if (r)
 		return r;
-	spin_lock_irqsave(&vm->irq.lock, flags);
-	av_vgic_add_cpu(&chip->vgic, &vcpu->irq.gic);
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
+	av_vgic_add_cpu(&chip->vgic, &vcpu->irq->gic);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	return 0;
 }
 
@@ -86,10 +84,11 @@ int av_irq_vcpu_init(struct av_vcpu *vcpu)
 	struct av_vm *vm = vcpu->vm;
 	int r = 0;
 
-	av_vgic_cpu_init(&vcpu->irq.gic, vcpu->id);
+	av_vgic_cpu_init(&vcpu->irq->gic, vcpu->id);
+	vcpu->irq->vcpu = vcpu;
 	av_timer_vcpu_init(vcpu);
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.created)
+	if (vm->irq->created)
 		r = add_vcpu(vm, vcpu);
 	mutex_unlock(&vm->config_lock);
 	return r;
@@ -98,14 +97,14 @@ int av_irq_vcpu_init(struct av_vcpu *vcpu)
 /* A vCPU that never came to be takes its place in the vGIC back: it was the last. */
 static void del_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 {
-	struct av_irqchip *chip = vm->irq.chip;
+	struct av_irqchip *chip = vm->irq->chip;
 	unsigned long flags;
 
-	if (!chip->vgic.nr_cpus || chip->vgic.cpus[chip->vgic.nr_cpus - 1] != &vcpu->irq.gic)
+	if (!chip->vgic.nr_cpus || chip->vgic.cpus[chip->vgic.nr_cpus - 1] != &vcpu->irq->gic)
 		return;
-	spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
 	chip->vgic.cpus[--chip->vgic.nr_cpus] = NULL;
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	av_layout_unplace(&chip->layout, chip->vgic.nr_cpus);
 }
 
@@ -115,7 +114,7 @@ void av_irq_vcpu_destroy(struct av_vcpu *vcpu)
 
 	av_timer_vcpu_destroy(vcpu);
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.created && !vm->irq.chip->vgic.initialized)
+	if (vm->irq->created && !vm->irq->chip->vgic.initialized)
 		del_vcpu(vm, vcpu);
 	mutex_unlock(&vm->config_lock);
 }
@@ -125,7 +124,7 @@ void av_irq_vcpu_destroy(struct av_vcpu *vcpu)
 /* What holds the vGIC's state, whether or not there is a vGIC. config_lock held. */
 static struct av_irqchip *get_chip(struct av_vm *vm)
 {
-	struct av_irqchip *chip = vm->irq.chip;
+	struct av_irqchip *chip = vm->irq->chip;
 
 	if (chip)
 		return chip;
@@ -134,7 +133,7 @@ static struct av_irqchip *get_chip(struct av_vm *vm)
 		return NULL;
 	chip->vm = vm;
 	chip->vgic.ops = &av_vgic_host_ops;
-	vm->irq.chip = chip;
+	vm->irq->chip = chip;
 	return chip;
 }
 
@@ -144,11 +143,11 @@ int av_irqchip_add_its(struct av_vm *vm)
 
 	if (!chip)
 		return -ENOMEM;
-	spin_lock_irq(&vm->irq.lock);
+	spin_lock_irq(&vm->irq->lock);
 	chip->vgic.has_its = true;
 	chip->vgic.propbaser = AV_LPI_BASE_RESET;
-	spin_unlock_irq(&vm->irq.lock);
-	WRITE_ONCE(vm->irq.its_created, vm->irq.its_created + 1);
+	spin_unlock_irq(&vm->irq->lock);
+	WRITE_ONCE(vm->irq->its_created, vm->irq->its_created + 1);
 	return 0;
 }
 
@@ -156,10 +155,10 @@ int av_irqchip_add_its(struct av_vm *vm)
 void av_irqchip_del_its(struct av_vm *vm)
 {
 	mutex_lock(&vm->config_lock);
-	WRITE_ONCE(vm->irq.its_created, vm->irq.its_created - 1);
-	spin_lock_irq(&vm->irq.lock);
-	vm->irq.chip->vgic.has_its = vm->irq.its_created;
-	spin_unlock_irq(&vm->irq.lock);
+	WRITE_ONCE(vm->irq->its_created, vm->irq->its_created - 1);
+	spin_lock_irq(&vm->irq->lock);
+	vm->irq->chip->vgic.has_its = vm->irq->its_created;
+	spin_unlock_irq(&vm->irq->lock);
 	mutex_unlock(&vm->config_lock);
 }
 
@@ -171,13 +170,13 @@ static void init_chip(struct av_vm *vm, struct av_irqchip *chip)
 
 	memset(&chip->vgic, 0, sizeof(chip->vgic));
 	chip->vgic.ops = &av_vgic_host_ops;
-	if (vm->irq.its_created) {
+	if (vm->irq->its_created) {
 		chip->vgic.has_its = true;
 		chip->vgic.propbaser = AV_LPI_BASE_RESET;
 	}
 	av_layout_init(&chip->layout, vm->ipa_bits);
 	av_for_each_vcpu(i, vcpu, vm)
-		av_vgic_add_cpu(&chip->vgic, &vcpu->irq.gic);
+		av_vgic_add_cpu(&chip->vgic, &vcpu->irq->gic);
 }
 
 /* KVM_CREATE_DEVICE, vm->lock held. */
@@ -186,10 +185,10 @@ int av_irqchip_create(struct av_vm *vm)
 	struct av_irqchip *chip;
 	int r = 0;
 
-	if (vm->irq.created)
+	if (vm->irq->created)
 		return -EEXIST;
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.started) {
+	if (vm->irq->started) {
 		r = -EBUSY;
 		goto unlock;
 	}
@@ -200,7 +199,7 @@ int av_irqchip_create(struct av_vm *vm)
 	}
 	init_chip(vm, chip);
 	/* Pairs with the acquire in chip_of(). */
-	smp_store_release(&vm->irq.created, true);
+	smp_store_release(&vm->irq->created, true);
 unlock:
 	mutex_unlock(&vm->config_lock);
 	return r;
@@ -210,14 +209,14 @@ unlock:
 void av_irqchip_undo(struct av_vm *vm)
 {
 	mutex_lock(&vm->config_lock);
-	WRITE_ONCE(vm->irq.created, false);
+	WRITE_ONCE(vm->irq->created, false);
 	mutex_unlock(&vm->config_lock);
 }
 
 /* KVM_DEV_ARM_VGIC_CTRL_INIT, config_lock held. */
 int av_irqchip_init(struct av_vm *vm)
 {
-	struct av_vgic *vgic = &vm->irq.chip->vgic;
+	struct av_vgic *vgic = &vm->irq->chip->vgic;
 	struct av_virq *spis;
 	unsigned long flags;
 	int r;
@@ -234,16 +233,16 @@ int av_irqchip_init(struct av_vm *vm)
 		kvfree(spis);
 		return r;
 	}
-	spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
 	av_vgic_init(vgic, spis);
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	return 0;
 }
 
 static struct av_irqchip *chip_of(struct av_vm *vm)
 {
 	/* Pairs with the release in av_irqchip_create(). */
-	return smp_load_acquire(&vm->irq.created) ? vm->irq.chip : NULL;
+	return smp_load_acquire(&vm->irq->created) ? vm->irq->chip : NULL;
 }
 
 bool av_irqchip_created(struct av_vm *vm)
@@ -278,7 +277,7 @@ int av_irq_first_run(struct av_vcpu *vcpu)
 
 	mutex_lock(&vm->config_lock);
 	chip = chip_of(vm);
-	if (chip && !vm->irq.ready) {
+	if (chip && !vm->irq->ready) {
 		r = av_layout_check(&chip->layout, chip->vgic.nr_cpus);
 		if (!r && !chip->vgic.initialized)
 			r = -EBUSY;
@@ -286,10 +285,10 @@ int av_irq_first_run(struct av_vcpu *vcpu)
 			r = av_timer_first_run(vm);
 		if (!r)
 			/* Pairs with the acquire in av_vgic_mmio(). */
-			smp_store_release(&vm->irq.ready, true);
+			smp_store_release(&vm->irq->ready, true);
 	}
 	if (!r)
-		vm->irq.started = true;
+		vm->irq->started = true;
 	mutex_unlock(&vm->config_lock);
 	return r;
 }
@@ -299,18 +298,18 @@ int av_irq_first_run(struct av_vcpu *vcpu)
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
 	struct av_vm *vm = vcpu->vm;
-	struct av_vgic_cpu *gic = &vcpu->irq.gic;
+	struct av_vgic_cpu *gic = &vcpu->irq->gic;
 	unsigned long flags;
 	u32 deactivated;
 	bool known;
 
-	if (!vm->irq.ready)
+	if (!vm->irq->ready)
 		return false;
-	spin_lock_irqsave(&vm->irq.lock, flags);
-	known = av_vgic_icc(&vm->irq.chip->vgic, gic, reg, write, val);
+	spin_lock_irqsave(&vm->irq->lock, flags);
+	known = av_vgic_icc(&vm->irq->chip->vgic, gic, reg, write, val);
 	deactivated = gic->deactivated;
 	gic->deactivated = 0;
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	if (unlikely(deactivated))
 		av_irqfd_deactivated(vm, deactivated);
 	return known;
@@ -319,25 +318,25 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val)
 {
 	struct av_vm *vm = vcpu->vm;
-	struct av_vgic_io io = { .cpu = &vcpu->irq.gic, .len = len };
+	struct av_vgic_io io = { .cpu = &vcpu->irq->gic, .len = len };
 	enum av_frame frame;
 	unsigned long flags;
 	u32 cpu = 0;
 	int r;
 
 	/* Pairs with the release in av_irq_first_run(). */
-	if (!smp_load_acquire(&vm->irq.ready))
+	if (!smp_load_acquire(&vm->irq->ready))
 		return false;
-	frame = av_layout_find(&vm->irq.chip->layout, gpa, &io.offset, &cpu);
+	frame = av_layout_find(&vm->irq->chip->layout, gpa, &io.offset, &cpu);
 	if (frame == AV_FRAME_NONE)
 		return av_its_mmio(vm, gpa, len, write, val);
-	io.vgic = &vm->irq.chip->vgic;
+	io.vgic = &vm->irq->chip->vgic;
 	if (frame == AV_FRAME_REDIST) {
 		io.cpu = io.vgic->cpus[cpu];
 		if (write && av_lpi_mmio_write(vm, &io, *val, &r))
 			return true;
 	}
-	spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
 	if (frame == AV_FRAME_REDIST) {
 		if (write)
 			av_vgic_redist_write(&io, *val);
@@ -348,7 +347,7 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 	} else {
 		av_vgic_dist_read(&io, val);
 	}
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	return true;
 }
 
@@ -360,9 +359,9 @@ int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level,
 
 	if (!chip || !READ_ONCE(chip->vgic.initialized))
 		return -EBUSY;
-	spin_lock_irqsave(&vm->irq.lock, flags);
-	r = av_vgic_inject(&chip->vgic, vcpu ? &vcpu->irq.gic : NULL, intid, level, owner);
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
+	r = av_vgic_inject(&chip->vgic, vcpu ? &vcpu->irq->gic : NULL, intid, level, owner);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	return r;
 }
 
@@ -375,8 +374,8 @@ static int cpu_line(struct av_vm *vm, struct av_vcpu *vcpu, u32 num, bool level)
 		return -ENXIO;
 	if (!vcpu || num > KVM_ARM_IRQ_CPU_FIQ)
 		return -EINVAL;
-	if (level ? test_and_set_bit(bit, &vcpu->irq.lines) :
-		    !test_and_clear_bit(bit, &vcpu->irq.lines))
+	if (level ? test_and_set_bit(bit, &vcpu->irq->lines) :
+		    !test_and_clear_bit(bit, &vcpu->irq->lines))
 		return 0;
 	av_vcpu_kick(vcpu);
 	return 0;

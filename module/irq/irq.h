@@ -14,11 +14,51 @@
 #ifndef AV_IRQ_IRQ_H
 #define AV_IRQ_IRQ_H
 
-#include "api/vcpu.h"
+#include "irq/types.h"
+#include "vm/device.h"
+#include "vm/vcpu.h"
+
+struct kvm_irq_level;
+struct kvm_irq_routing_entry;
+struct kvm_irqfd;
+struct kvm_msi;
 
 /* Module load and unload. */
 int av_irq_init(void);
 void av_irq_exit(void);
+
+/*
+ * VM and vCPU life, vm->lock held for a vCPU's. av_irq_vcpu_destroy() stops the
+ * VM's own timers, by which alone such a vCPU can still be reached.
+ */
+int av_irq_vm_init(struct av_vm *vm);
+void av_irq_vm_destroy(struct av_vm *vm);
+int av_irq_vcpu_init(struct av_vcpu *vcpu);
+void av_irq_vcpu_destroy(struct av_vcpu *vcpu);
+
+/* The in-kernel devices that KVM_CREATE_DEVICE makes. */
+extern const struct av_device_ops av_vgic_v3_device;
+extern const struct av_device_ops av_vgic_its_device;
+
+/* Lines, routes, irqfds; the first run checks and maps the vGIC. KVM's errnos. */
+bool av_irqchip_created(struct av_vm *vm);
+bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no more vCPUs */
+int av_irq_first_run(struct av_vcpu *vcpu);
+int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level);
+/* KVM_SIGNAL_MSI: 1, or 0 where the guest has it blocked. */
+int av_signal_msi(struct av_vm *vm, const struct kvm_msi *msi);
+/* KVM_CAP_MSI_DEVID: is there an ITS? */
+bool av_irq_needs_devid(struct av_vm *vm);
+int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args);
+int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *entries,
+		       unsigned int nr);
+/* KVM_REG_ARM_TIMER_{CTL,CNT,CVAL} and their PTIMER twins: ids as the VMM gives. */
+int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
+int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);
+/* KVM_ARM_VCPU_TIMER_CTRL, and the legacy KVM_ARM_SET_DEVICE_ADDR (a vGICv2: -ENODEV). */
+int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
+int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
+int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 
 void av_timer_sync(struct av_vcpu *vcpu);
 
@@ -28,9 +68,9 @@ void av_timer_sync(struct av_vcpu *vcpu);
  */
 static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 {
-	if (unlikely(READ_ONCE(vcpu->irq.recheck)))
+	if (unlikely(READ_ONCE(vcpu->irq->recheck)))
 		av_timer_sync(vcpu);
-	return READ_ONCE(vcpu->irq.gic.out) | (unsigned int)READ_ONCE(vcpu->irq.lines);
+	return READ_ONCE(vcpu->irq->gic.out) | (unsigned int)READ_ONCE(vcpu->irq->lines);
 }
 
 /*
@@ -58,8 +98,6 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 
 /* Drive an input line: KVM's errnos. Any context. */
 int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner);
-
-struct kvm_msi;
 
 /* A message: 1, or 0 where the guest has it blocked, or KVM's errno. Any context. */
 int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);

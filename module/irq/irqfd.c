@@ -25,7 +25,6 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "api/calls.h"
 #include "compat/irq.h"
 #include "irq/irq.h"
 
@@ -68,9 +67,9 @@ void av_irq_exit(void)
 
 void av_irqfd_vm_init(struct av_vm *vm)
 {
-	spin_lock_init(&vm->irq.irqfd_lock);
-	INIT_LIST_HEAD(&vm->irq.irqfds);
-	INIT_LIST_HEAD(&vm->irq.resamplers);
+	spin_lock_init(&vm->irq->irqfd_lock);
+	INIT_LIST_HEAD(&vm->irq->irqfds);
+	INIT_LIST_HEAD(&vm->irq->resamplers);
 }
 
 static void inject(struct av_irqfd *irqfd)
@@ -94,7 +93,7 @@ void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 	struct av_irqfd *irqfd;
 	int idx = srcu_read_lock(&vm->irq_srcu);
 
-	list_for_each_entry_srcu(resampler, &vm->irq.resamplers, link,
+	list_for_each_entry_srcu(resampler, &vm->irq->resamplers, link,
 				 srcu_read_lock_held(&vm->irq_srcu)) {
 		if (av_route_intid(vm, resampler->gsi) != intid)
 			continue;
@@ -108,7 +107,7 @@ void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 
 void av_irqfd_mark(struct av_vm *vm)
 {
-	struct av_irqchip *chip = vm->irq.chip;
+	struct av_irqchip *chip = vm->irq->chip;
 	struct av_resampler *resampler;
 	unsigned long flags;
 	int intid, idx;
@@ -117,15 +116,15 @@ void av_irqfd_mark(struct av_vm *vm)
 	if (!av_irqchip_ready(vm))
 		return;
 	idx = srcu_read_lock(&vm->irq_srcu);
-	spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
 	for (i = 0; i < chip->vgic.nr_spis; i++)
 		chip->vgic.spis[i].notify = false;
-	list_for_each_entry(resampler, &vm->irq.resamplers, link) {
+	list_for_each_entry(resampler, &vm->irq->resamplers, link) {
 		intid = av_route_intid(vm, resampler->gsi);
 		if (intid >= 0 && intid < av_vgic_nr_irqs(&chip->vgic))
 			chip->vgic.spis[intid - AV_VGIC_PRIVATE].notify = true;
 	}
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	srcu_read_unlock(&vm->irq_srcu, idx);
 }
 
@@ -135,7 +134,7 @@ static int join_resampler(struct av_irqfd *irqfd)
 	struct av_vm *vm = irqfd->vm;
 	struct av_resampler *resampler;
 
-	list_for_each_entry(resampler, &vm->irq.resamplers, link)
+	list_for_each_entry(resampler, &vm->irq->resamplers, link)
 		if (resampler->gsi == irqfd->gsi)
 			goto found;
 	resampler = kzalloc(sizeof(*resampler), GFP_KERNEL_ACCOUNT);
@@ -143,7 +142,7 @@ static int join_resampler(struct av_irqfd *irqfd)
 		return -ENOMEM;
 	resampler->gsi = irqfd->gsi;
 	INIT_LIST_HEAD(&resampler->irqfds);
-	list_add_rcu(&resampler->link, &vm->irq.resamplers);
+	list_add_rcu(&resampler->link, &vm->irq->resamplers);
 	av_irqfd_mark(vm);
 found:
 	list_add_rcu(&irqfd->resampler_link, &resampler->irqfds);
@@ -197,9 +196,9 @@ static void end_work(struct work_struct *work)
 	eventfd_ctx_remove_wait_queue(irqfd->event, &irqfd->wait, &count);
 	leave_resampler(irqfd);
 	/* Not before: what is on its way to its end is a VMM's to wait for, too. */
-	spin_lock_irq(&vm->irq.irqfd_lock);
-	vm->irq.nr_irqfds--;
-	spin_unlock_irq(&vm->irq.irqfd_lock);
+	spin_lock_irq(&vm->irq->irqfd_lock);
+	vm->irq->nr_irqfds--;
+	spin_unlock_irq(&vm->irq->irqfd_lock);
 	mutex_unlock(&vm->irq_lock);
 	put_irqfd(irqfd);
 }
@@ -225,10 +224,10 @@ static int wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key
 		inject(irqfd);
 	}
 	if (flags & EPOLLHUP) {
-		spin_lock_irqsave(&vm->irq.irqfd_lock, irqflags);
+		spin_lock_irqsave(&vm->irq->irqfd_lock, irqflags);
 		if (!list_empty(&irqfd->link))
 			end(irqfd);
-		spin_unlock_irqrestore(&vm->irq.irqfd_lock, irqflags);
+		spin_unlock_irqrestore(&vm->irq->irqfd_lock, irqflags);
 	}
 	return 0;
 }
@@ -247,17 +246,17 @@ static int list_irqfd(struct av_irqfd *irqfd)
 	struct av_irqfd *other;
 	int r = 0;
 
-	spin_lock_irq(&vm->irq.irqfd_lock);
-	list_for_each_entry(other, &vm->irq.irqfds, link)
+	spin_lock_irq(&vm->irq->irqfd_lock);
+	list_for_each_entry(other, &vm->irq->irqfds, link)
 		if (other->event == irqfd->event)
 			r = -EBUSY;
-	if (!r && vm->irq.nr_irqfds >= AV_MAX_IRQFDS)
+	if (!r && vm->irq->nr_irqfds >= AV_MAX_IRQFDS)
 		r = -ENOSPC;
 	if (!r) {
-		list_add_tail(&irqfd->link, &vm->irq.irqfds);
-		vm->irq.nr_irqfds++;
+		list_add_tail(&irqfd->link, &vm->irq->irqfds);
+		vm->irq->nr_irqfds++;
 	}
-	spin_unlock_irq(&vm->irq.irqfd_lock);
+	spin_unlock_irq(&vm->irq->irqfd_lock);
 	return r;
 }
 
@@ -272,10 +271,10 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 	if (resample) {
 		r = join_resampler(irqfd);
 		if (r) {
-			spin_lock_irq(&irqfd->vm->irq.irqfd_lock);
+			spin_lock_irq(&irqfd->vm->irq->irqfd_lock);
 			list_del_init(&irqfd->link);
-			irqfd->vm->irq.nr_irqfds--;
-			spin_unlock_irq(&irqfd->vm->irq.irqfd_lock);
+			irqfd->vm->irq->nr_irqfds--;
+			spin_unlock_irq(&irqfd->vm->irq->irqfd_lock);
 			return r;
 		}
 	}
@@ -351,11 +350,11 @@ static int deassign(struct av_vm *vm, const struct kvm_irqfd *args)
 		return PTR_ERR(ctx);
 	/* irq_lock: not while another thread assigns it. */
 	mutex_lock(&vm->irq_lock);
-	spin_lock_irq(&vm->irq.irqfd_lock);
-	list_for_each_entry_safe(irqfd, next, &vm->irq.irqfds, link)
+	spin_lock_irq(&vm->irq->irqfd_lock);
+	list_for_each_entry_safe(irqfd, next, &vm->irq->irqfds, link)
 		if (irqfd->event == ctx && irqfd->gsi == args->gsi)
 			end(irqfd);
-	spin_unlock_irq(&vm->irq.irqfd_lock);
+	spin_unlock_irq(&vm->irq->irqfd_lock);
 	mutex_unlock(&vm->irq_lock);
 	eventfd_ctx_put(ctx);
 	/* When this returns, no signal of it interrupts any more. */
@@ -375,10 +374,10 @@ void av_irqfd_vm_destroy(struct av_vm *vm)
 {
 	struct av_irqfd *irqfd, *next;
 
-	spin_lock_irq(&vm->irq.irqfd_lock);
-	list_for_each_entry_safe(irqfd, next, &vm->irq.irqfds, link)
+	spin_lock_irq(&vm->irq->irqfd_lock);
+	list_for_each_entry_safe(irqfd, next, &vm->irq->irqfds, link)
 		end(irqfd);
-	spin_unlock_irq(&vm->irq.irqfd_lock);
+	spin_unlock_irq(&vm->irq->irqfd_lock);
 	/* Also those that ended by themselves a moment ago. */
 	flush_workqueue(av_irqfd_ends);
 }

@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "api/device.h"
+#include "vm/device.h"
 #include "irq/device.h"
 #include "irq/irq.h"
 #include "irq/msi.h"
@@ -32,7 +32,7 @@ static int its_create(struct av_device *dev)
 		kfree(chip);
 		return r;
 	}
-	av_its_init(&chip->its, &vm->irq.chip->vgic);
+	av_its_init(&chip->its, &vm->irq->chip->vgic);
 	chip->base = AV_ADDR_UNDEF;
 	dev->priv = chip;
 	return 0;
@@ -78,9 +78,9 @@ static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, b
 		return -EINVAL;
 	if (!av_vm_try_stop_vcpus(vm))
 		return -EBUSY;
-	mutex_lock(&vm->irq.msi_lock);
+	mutex_lock(&vm->irq->msi_lock);
 	r = its_reg(dev->priv, (u32)attr->attr, write, &val);
-	mutex_unlock(&vm->irq.msi_lock);
+	mutex_unlock(&vm->irq->msi_lock);
 	av_vm_release_vcpus(vm);
 	return r || write ? r : put_user(val, user_ptr(attr));
 }
@@ -107,7 +107,7 @@ static int control(struct av_device *dev, u64 what)
 		return 0;
 	if (!av_vm_try_stop_vcpus(vm))
 		return -EBUSY;
-	mutex_lock(&vm->irq.msi_lock);
+	mutex_lock(&vm->irq->msi_lock);
 	switch (what) {
 	case KVM_DEV_ARM_ITS_CTRL_RESET:
 		av_its_reset(&chip->its);
@@ -119,7 +119,7 @@ static int control(struct av_device *dev, u64 what)
 		r = its_tables(&chip->its, false);
 		break;
 	}
-	mutex_unlock(&vm->irq.msi_lock);
+	mutex_unlock(&vm->irq->msi_lock);
 	av_vm_release_vcpus(vm);
 	return r;
 }

@@ -7,7 +7,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "api/calls.h"
 #include "irq/irq.h"
 #include "irq/msi.h"
 #include "mmu/mmu.h"
@@ -21,13 +20,13 @@ static struct av_vm *vm_of(struct av_vgic *vgic)
 
 void av_msi_lock(struct av_vgic *vgic)
 {
-	lockdep_assert_held(&vm_of(vgic)->irq.msi_lock);
-	spin_lock_irq(&vm_of(vgic)->irq.lock);
+	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
+	spin_lock_irq(&vm_of(vgic)->irq->lock);
 }
 
 void av_msi_unlock(struct av_vgic *vgic)
 {
-	spin_unlock_irq(&vm_of(vgic)->irq.lock);
+	spin_unlock_irq(&vm_of(vgic)->irq->lock);
 }
 
 /* What a guest has mapped is the VMM's memory. */
@@ -73,7 +72,7 @@ int av_its_place(struct av_vm *vm, struct av_its_chip *chip, u64 base)
 {
 	int r;
 
-	mutex_lock(&vm->irq.msi_lock);
+	mutex_lock(&vm->irq->msi_lock);
 	if (chip->base != AV_ADDR_UNDEF) {
 		r = -EEXIST;
 		goto unlock;
@@ -81,18 +80,18 @@ int av_its_place(struct av_vm *vm, struct av_its_chip *chip, u64 base)
 	r = av_layout_check_range(vm->ipa_bits, base, AV_ITS_SIZE);
 	if (r)
 		goto unlock;
-	if (vm->irq.nr_its == AV_MAX_PLACED_ITS) {
+	if (vm->irq->nr_its == AV_MAX_PLACED_ITS) {
 		r = -ENOSPC;
 		goto unlock;
 	}
 	chip->base = base;
-	spin_lock_irq(&vm->irq.lock);
-	vm->irq.its[vm->irq.nr_its] = chip;
+	spin_lock_irq(&vm->irq->lock);
+	vm->irq->its[vm->irq->nr_its] = chip;
 	/* Pairs with the acquire in its_at(). */
-	smp_store_release(&vm->irq.nr_its, vm->irq.nr_its + 1);
-	spin_unlock_irq(&vm->irq.lock);
+	smp_store_release(&vm->irq->nr_its, vm->irq->nr_its + 1);
+	spin_unlock_irq(&vm->irq->lock);
 unlock:
-	mutex_unlock(&vm->irq.msi_lock);
+	mutex_unlock(&vm->irq->msi_lock);
 	return r;
 }
 
@@ -101,18 +100,18 @@ void av_its_remove(struct av_vm *vm, struct av_its_chip *chip)
 {
 	unsigned int i;
 
-	mutex_lock(&vm->irq.msi_lock);
-	spin_lock_irq(&vm->irq.lock);
-	for (i = 0; i < vm->irq.nr_its; i++) {
-		if (vm->irq.its[i] != chip)
+	mutex_lock(&vm->irq->msi_lock);
+	spin_lock_irq(&vm->irq->lock);
+	for (i = 0; i < vm->irq->nr_its; i++) {
+		if (vm->irq->its[i] != chip)
 			continue;
-		vm->irq.its[i] = vm->irq.its[vm->irq.nr_its - 1];
-		WRITE_ONCE(vm->irq.nr_its, vm->irq.nr_its - 1);
+		vm->irq->its[i] = vm->irq->its[vm->irq->nr_its - 1];
+		WRITE_ONCE(vm->irq->nr_its, vm->irq->nr_its - 1);
 		break;
 	}
-	spin_unlock_irq(&vm->irq.lock);
+	spin_unlock_irq(&vm->irq->lock);
 	av_its_reset(&chip->its);
-	mutex_unlock(&vm->irq.msi_lock);
+	mutex_unlock(&vm->irq->msi_lock);
 }
 
 /*
@@ -122,11 +121,11 @@ void av_its_remove(struct av_vm *vm, struct av_its_chip *chip)
 static struct av_its_chip *its_at(struct av_vm *vm, u64 gpa)
 {
 	/* Pairs with the release in av_its_place(). */
-	unsigned int i, nr = smp_load_acquire(&vm->irq.nr_its);
+	unsigned int i, nr = smp_load_acquire(&vm->irq->nr_its);
 
 	for (i = 0; i < nr; i++)
-		if (gpa - vm->irq.its[i]->base < AV_ITS_SIZE)
-			return vm->irq.its[i];
+		if (gpa - vm->irq->its[i]->base < AV_ITS_SIZE)
+			return vm->irq->its[i];
 	return NULL;
 }
 
@@ -140,7 +139,7 @@ bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *v
 	io.its = &chip->its;
 	io.offset = (u32)(gpa - chip->base);
 	/* Whoever has it may wait for the guest's memory; a thread that is to die does not. */
-	if (mutex_lock_killable(&vm->irq.msi_lock)) {
+	if (mutex_lock_killable(&vm->irq->msi_lock)) {
 		*val = 0;
 		return true;
 	}
@@ -148,7 +147,7 @@ bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *v
 		av_its_write(&io, *val);
 	else
 		av_its_read(&io, val);
-	mutex_unlock(&vm->irq.msi_lock);
+	mutex_unlock(&vm->irq->msi_lock);
 	return true;
 }
 
@@ -156,11 +155,11 @@ bool av_lpi_mmio_write(struct av_vm *vm, const struct av_vgic_io *io, u64 val, i
 {
 	if (!av_vgic_redist_is_lpis(io))
 		return false;
-	*ret = mutex_lock_killable(&vm->irq.msi_lock);
+	*ret = mutex_lock_killable(&vm->irq->msi_lock);
 	if (*ret)
 		return true;
 	*ret = av_vgic_redist_write_lpis(io, val);
-	mutex_unlock(&vm->irq.msi_lock);
+	mutex_unlock(&vm->irq->msi_lock);
 	return true;
 }
 
@@ -176,17 +175,17 @@ int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi)
 	/* Without the device's number no ITS can tell whose message it is. */
 	if (!(msi->flags & KVM_MSI_VALID_DEVID))
 		return r;
-	spin_lock_irqsave(&vm->irq.lock, flags);
+	spin_lock_irqsave(&vm->irq->lock, flags);
 	chip = its_at(vm, doorbell);
 	if (chip)
 		r = av_its_msi(&chip->its, msi->devid, msi->data);
-	spin_unlock_irqrestore(&vm->irq.lock, flags);
+	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	return r;
 }
 
 bool av_irq_needs_devid(struct av_vm *vm)
 {
-	return READ_ONCE(vm->irq.its_created);
+	return READ_ONCE(vm->irq->its_created);
 }
 
 /* KVM_SIGNAL_MSI: 1, or 0 where the guest has it blocked, or an errno. */

@@ -2,7 +2,7 @@
 /*
  * ITSs in a VM: host.c, msi.c and its_device.c among themselves.
  *
- * vm->irq.msi_lock is the MSI lock of lpi.h: a mutex, inside vm->config_lock
+ * vm->irq->msi_lock is the MSI lock of lpi.h: a mutex, inside vm->config_lock
  * and outside vm->srcu, since the guest's memory is read and written under it,
  * in the VMM's own context. A message takes only the vGIC's spinlock.
  */
@@ -20,7 +20,7 @@ struct av_vcpu;
 
 struct av_its_chip {
 	struct av_its its;	/* under msi_lock, and the vGIC's lock for messages */
-	u64 base;		/* AV_ADDR_UNDEF, or in vm->irq.its; set once */
+	u64 base;		/* AV_ADDR_UNDEF, or in vm->irq->its; set once */
 };
 
 /* What the vGIC's ops need of a VM. */

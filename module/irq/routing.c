@@ -10,7 +10,6 @@
 #include <linux/slab.h>
 #include <linux/srcu.h>
 
-#include "api/calls.h"
 #include "irq/irq.h"
 
 /* Pins that the ABI knows, whether or not the vGIC has so many SPIs. */
@@ -32,7 +31,7 @@ struct av_irq_routes {
 
 static const struct route *route_of(struct av_vm *vm, u32 gsi)
 {
-	const struct av_irq_routes *routes = srcu_dereference(vm->irq.routes, &vm->irq_srcu);
+	const struct av_irq_routes *routes = srcu_dereference(vm->irq->routes, &vm->irq_srcu);
 
 	return routes && gsi < routes->nr ? &routes->at[gsi] : NULL;
 }
@@ -85,8 +84,8 @@ static void replace(struct av_vm *vm, struct av_irq_routes *routes)
 	struct av_irq_routes *old;
 
 	mutex_lock(&vm->irq_lock);
-	old = rcu_dereference_protected(vm->irq.routes, lockdep_is_held(&vm->irq_lock));
-	rcu_assign_pointer(vm->irq.routes, routes);
+	old = rcu_dereference_protected(vm->irq->routes, lockdep_is_held(&vm->irq_lock));
+	rcu_assign_pointer(vm->irq->routes, routes);
 	av_irqfd_mark(vm);
 	synchronize_srcu_expedited(&vm->irq_srcu);
 	mutex_unlock(&vm->irq_lock);
@@ -168,6 +167,6 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 /* Nobody reads any more. */
 void av_route_destroy(struct av_vm *vm)
 {
-	kvfree(rcu_dereference_protected(vm->irq.routes, 1));
-	RCU_INIT_POINTER(vm->irq.routes, NULL);
+	kvfree(rcu_dereference_protected(vm->irq->routes, 1));
+	RCU_INIT_POINTER(vm->irq->routes, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What irq/ keeps in struct av_vm and struct av_vcpu.
- * Includes neither api/vm.h nor api/vcpu.h: they include this.
+ * What irq/ keeps for a VM and a vCPU: what vm->irq and vcpu->irq point to.
  */
 #ifndef AV_IRQ_TYPES_H
 #define AV_IRQ_TYPES_H
@@ -25,7 +24,7 @@ enum av_timer_id { AV_TIMER_VIRT, AV_TIMER_PHYS, AV_NR_TIMERS };
 /* The vGIC of a VM and where it is. */
 struct av_irqchip {
 	struct av_vm *vm;
-	struct av_vgic vgic;		/* under vm->irq.lock */
+	struct av_vgic vgic;		/* under vm->irq->lock */
 	struct av_vgic_layout layout;	/* under vm->config_lock until ready */
 };
 
@@ -59,8 +58,12 @@ struct av_vm_irq {
 	struct list_head resamplers;	/* irq_srcu; written under irq_lock */
 };
 
+struct av_vcpu;
+
 struct av_vcpu_irq {
-	struct av_vgic_cpu gic;		/* under vm->irq.lock, but for gic.out */
+	struct av_vcpu *vcpu;
+
+	struct av_vgic_cpu gic;		/* under vm->irq->lock, but for gic.out */
 	/* Without a vGIC: lines that KVM_IRQ_LINE sets, AV_VGIC_IRQ and _FIQ. Atomic bits. */
 	unsigned long lines;
 

@@ -14,7 +14,7 @@
  * each entry, "is there an interrupt", is one load: cpu->out.
  *
  * Pure: no kernel services. All calls are made under one lock that the user
- * of this code provides (irq/host.c: vm->irq.lock, a spinlock, interrupts
+ * of this code provides (irq/host.c: vm->irq->lock, a spinlock, interrupts
  * off); only cpu->out may be read without. One lock a VM is enough: the
  * longest thing done under it is a scan of 32 interrupts.
  */

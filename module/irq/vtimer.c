@@ -13,9 +13,7 @@
 #include <asm/barrier.h>
 #include <asm/sysreg.h>
 
-#include "api/calls.h"
 #include "compat/irq.h"
-#include "cpu/cpu.h"
 #include "irq/irq.h"
 
 /* Interrupts of the timers unless the VMM says others. */
@@ -47,16 +45,16 @@ static u64 host_counter(void)
 /* The guest's counter; virtual and physical are one, as under KVM with no offset between. */
 static u64 guest_counter(struct av_vm *vm)
 {
-	return host_counter() - READ_ONCE(vm->irq.cnt_offset);
+	return host_counter() - READ_ONCE(vm->irq->cnt_offset);
 }
 
 static enum hrtimer_restart expired(struct hrtimer *hrtimer)
 {
-	struct av_vcpu *vcpu = container_of(hrtimer, struct av_vcpu, irq.hrtimer);
+	struct av_vcpu *vcpu = container_of(hrtimer, struct av_vcpu_irq, hrtimer)->vcpu;
 
 	/* No longer queued, for whoever sees the look asked for: pairs with av_timer_sync()'s. */
 	smp_mb();
-	WRITE_ONCE(vcpu->irq.recheck, true);
+	WRITE_ONCE(vcpu->irq->recheck, true);
 	av_vcpu_kick(vcpu);
 	return HRTIMER_NORESTART;
 }
@@ -74,7 +72,7 @@ static u64 ticks_to_ns(u64 ticks)
 /* Have expired() called in so many ticks, or not at all. */
 static void arm(struct av_vcpu *vcpu, bool any, u64 in)
 {
-	struct av_vcpu_irq *irq = &vcpu->irq;
+	struct av_vcpu_irq *irq = vcpu->irq;
 	u64 deadline = host_counter() + in;
 
 	if (!any) {
@@ -95,16 +93,16 @@ static void set_line(struct av_vcpu *vcpu, enum av_timer_id id, bool level)
 {
 	struct av_vm *vm = vcpu->vm;
 
-	if (vcpu->irq.line[id] == level)
+	if (vcpu->irq->line[id] == level)
 		return;
-	vcpu->irq.line[id] = level;
-	if (vm->irq.ready)
-		av_irq_inject(vm, vcpu, vm->irq.ppi[id], level, true);
+	vcpu->irq->line[id] = level;
+	if (vm->irq->ready)
+		av_irq_inject(vm, vcpu, vm->irq->ppi[id], level, true);
 }
 
 void av_timer_sync(struct av_vcpu *vcpu)
 {
-	struct av_vcpu_irq *irq = &vcpu->irq;
+	struct av_vcpu_irq *irq = vcpu->irq;
 	u64 now, in, first = ~0ULL;
 	unsigned int id;
 	bool any = false;
@@ -171,11 +169,11 @@ bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 		return !write && read_counter(vcpu->vm, reg, val);
 	now = guest_counter(vcpu->vm);
 	if (!write) {
-		*val = av_timer_read(&vcpu->irq.timer[id], which, now);
+		*val = av_timer_read(&vcpu->irq->timer[id], which, now);
 		return true;
 	}
-	av_timer_write(&vcpu->irq.timer[id], which, *val, now);
-	WRITE_ONCE(vcpu->irq.recheck, true);
+	av_timer_write(&vcpu->irq->timer[id], which, *val, now);
+	WRITE_ONCE(vcpu->irq->recheck, true);
 	return true;
 }
 
@@ -183,26 +181,26 @@ bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 
 void av_timer_vm_init(struct av_vm *vm)
 {
-	vm->irq.ppi[AV_TIMER_VIRT] = AV_PPI_VIRT;
-	vm->irq.ppi[AV_TIMER_PHYS] = AV_PPI_PHYS;
-	vm->irq.cnt_created = host_counter();
+	vm->irq->ppi[AV_TIMER_VIRT] = AV_PPI_VIRT;
+	vm->irq->ppi[AV_TIMER_PHYS] = AV_PPI_PHYS;
+	vm->irq->cnt_created = host_counter();
 }
 
 void av_timer_vcpu_init(struct av_vcpu *vcpu)
 {
 	/* The counter goes on while the machine sleeps, and so does this clock. */
-	av_hrtimer_setup(&vcpu->irq.hrtimer, expired, CLOCK_BOOTTIME, HRTIMER_MODE_REL_PINNED);
+	av_hrtimer_setup(&vcpu->irq->hrtimer, expired, CLOCK_BOOTTIME, HRTIMER_MODE_REL_PINNED);
 }
 
 void av_timer_vcpu_destroy(struct av_vcpu *vcpu)
 {
-	hrtimer_cancel(&vcpu->irq.hrtimer);
+	hrtimer_cancel(&vcpu->irq->hrtimer);
 }
 
 void av_timer_reset(struct av_vcpu *vcpu)
 {
-	memset(vcpu->irq.timer, 0, sizeof(vcpu->irq.timer));
-	WRITE_ONCE(vcpu->irq.recheck, true);
+	memset(vcpu->irq->timer, 0, sizeof(vcpu->irq->timer));
+	WRITE_ONCE(vcpu->irq->recheck, true);
 }
 
 int av_timer_first_run(struct av_vm *vm)
@@ -211,20 +209,20 @@ int av_timer_first_run(struct av_vm *vm)
 	unsigned long flags;
 	unsigned int i, id;
 
-	if (vm->irq.ppi[AV_TIMER_VIRT] == vm->irq.ppi[AV_TIMER_PHYS])
+	if (vm->irq->ppi[AV_TIMER_VIRT] == vm->irq->ppi[AV_TIMER_PHYS])
 		return -EINVAL;
 	av_for_each_vcpu(i, vcpu, vm) {
-		spin_lock_irqsave(&vm->irq.lock, flags);
+		spin_lock_irqsave(&vm->irq->lock, flags);
 		for (id = 0; id < AV_NR_TIMERS; id++) {
-			struct av_virq *irq = &vcpu->irq.gic.private[vm->irq.ppi[id]];
+			struct av_virq *irq = &vcpu->irq->gic.private[vm->irq->ppi[id]];
 
 			/* From here on the line is what av_timer_sync() makes it. */
 			irq->owned = true;
-			irq->line = vcpu->irq.line[id];
-			av_virq_changed(&vm->irq.chip->vgic, &vcpu->irq.gic, irq, vm->irq.ppi[id]);
+			irq->line = vcpu->irq->line[id];
+			av_virq_changed(&vm->irq->chip->vgic, &vcpu->irq->gic, irq, vm->irq->ppi[id]);
 		}
-		spin_unlock_irqrestore(&vm->irq.lock, flags);
-		WRITE_ONCE(vcpu->irq.recheck, true);
+		spin_unlock_irqrestore(&vm->irq->lock, flags);
+		WRITE_ONCE(vcpu->irq->recheck, true);
 	}
 	return 0;
 }
@@ -239,16 +237,16 @@ int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 
 	switch (id) {
 	case KVM_REG_ARM_TIMER_CTL:
-		*val = av_timer_user_ctl(&vcpu->irq.timer[AV_TIMER_VIRT], now);
+		*val = av_timer_user_ctl(&vcpu->irq->timer[AV_TIMER_VIRT], now);
 		return 0;
 	case KVM_REG_ARM_TIMER_CVAL:
-		*val = vcpu->irq.timer[AV_TIMER_VIRT].cval;
+		*val = vcpu->irq->timer[AV_TIMER_VIRT].cval;
 		return 0;
 	case KVM_REG_ARM_PTIMER_CTL:
-		*val = av_timer_user_ctl(&vcpu->irq.timer[AV_TIMER_PHYS], now);
+		*val = av_timer_user_ctl(&vcpu->irq->timer[AV_TIMER_PHYS], now);
 		return 0;
 	case KVM_REG_ARM_PTIMER_CVAL:
-		*val = vcpu->irq.timer[AV_TIMER_PHYS].cval;
+		*val = vcpu->irq->timer[AV_TIMER_PHYS].cval;
 		return 0;
 	case KVM_REG_ARM_TIMER_CNT:
 	case KVM_REG_ARM_PTIMER_CNT:
@@ -268,11 +266,10 @@ static void set_counter(struct av_vm *vm, u64 val)
 	u64 now = host_counter();
 
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.started || val < vm->irq.cnt_created || val > now)
-		WRITE_ONCE(vm->irq.cnt_offset, now - val);
+	if (vm->irq->started || val < vm->irq->cnt_created || val > now)
+		WRITE_ONCE(vm->irq->cnt_offset, now - val);
 	else
-		WRITE_ONCE(vm->irq.cnt_offset, 0);
-	WRITE_ONCE(vm->cpu.sw.trap_counter, vm->irq.cnt_offset);
+		WRITE_ONCE(vm->irq->cnt_offset, 0);
 	mutex_unlock(&vm->config_lock);
 }
 
@@ -280,16 +277,16 @@ int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 {
 	switch (id) {
 	case KVM_REG_ARM_TIMER_CTL:
-		av_timer_write(&vcpu->irq.timer[AV_TIMER_VIRT], AV_TIMER_CTL, val, 0);
+		av_timer_write(&vcpu->irq->timer[AV_TIMER_VIRT], AV_TIMER_CTL, val, 0);
 		break;
 	case KVM_REG_ARM_TIMER_CVAL:
-		av_timer_write(&vcpu->irq.timer[AV_TIMER_VIRT], AV_TIMER_CVAL, val, 0);
+		av_timer_write(&vcpu->irq->timer[AV_TIMER_VIRT], AV_TIMER_CVAL, val, 0);
 		break;
 	case KVM_REG_ARM_PTIMER_CTL:
-		av_timer_write(&vcpu->irq.timer[AV_TIMER_PHYS], AV_TIMER_CTL, val, 0);
+		av_timer_write(&vcpu->irq->timer[AV_TIMER_PHYS], AV_TIMER_CTL, val, 0);
 		break;
 	case KVM_REG_ARM_PTIMER_CVAL:
-		av_timer_write(&vcpu->irq.timer[AV_TIMER_PHYS], AV_TIMER_CVAL, val, 0);
+		av_timer_write(&vcpu->irq->timer[AV_TIMER_PHYS], AV_TIMER_CVAL, val, 0);
 		break;
 	case KVM_REG_ARM_TIMER_CNT:
 		set_counter(vcpu->vm, val);
@@ -300,7 +297,7 @@ int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 	default:
 		return -ENOENT;
 	}
-	WRITE_ONCE(vcpu->irq.recheck, true);
+	WRITE_ONCE(vcpu->irq->recheck, true);
 	return 0;
 }
 
@@ -330,12 +327,12 @@ int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 	if (ppi < AV_VGIC_SGIS || ppi >= AV_VGIC_PRIVATE)
 		return -EINVAL;
 	mutex_lock(&vm->config_lock);
-	if (vm->irq.started) {
+	if (vm->irq->started) {
 		r = -EBUSY;
 	} else {
 		r = attr_timer(attr, &id);
 		if (!r)
-			vm->irq.ppi[id] = ppi;
+			vm->irq->ppi[id] = ppi;
 	}
 	mutex_unlock(&vm->config_lock);
 	return r;
@@ -348,7 +345,7 @@ int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 
 	if (r)
 		return r;
-	return put_user((int)vcpu->vm->irq.ppi[id], (int __user *)(unsigned long)attr->addr);
+	return put_user((int)vcpu->vm->irq->ppi[id], (int __user *)(unsigned long)attr->addr);
 }
 
 int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)

@@ -5,7 +5,6 @@
  */
 #include <linux/kvm.h>
 
-#include "api/calls.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
@@ -39,12 +38,12 @@ static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned i
 static int finish(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	const struct av_ldst *ls = &vcpu->mmio.insn;
+	const struct av_ldst *ls = &vcpu->mmio->insn;
 
 	if (!ls->write) {
-		av_srf_set_x(srf, ls->rt, av_ldst_extend(ls, vcpu->mmio.loaded[0]));
+		av_srf_set_x(srf, ls->rt, av_ldst_extend(ls, vcpu->mmio->loaded[0]));
 		if (ls->kind == AV_LDST_PAIR)
-			av_srf_set_x(srf, ls->rt2, av_ldst_extend(ls, vcpu->mmio.loaded[1]));
+			av_srf_set_x(srf, ls->rt2, av_ldst_extend(ls, vcpu->mmio->loaded[1]));
 	}
 	if (av_ldst_writes_back(ls)) {
 		if (ls->rn == AV_LDST_SP)
@@ -73,15 +72,15 @@ static int to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, 
 	if (write)
 		memcpy(run->mmio.data, &val, sizeof(val));
 	run->exit_reason = KVM_EXIT_MMIO;
-	vcpu->mmio.pending = true;
-	av_count(vcpu, AV_EXIT_MMIO_USER);
+	vcpu->mmio->pending = true;
+	av_count(&vcpu->stats, AV_EXIT_MMIO_USER);
 	return 0;
 }
 
 /* Do the elements from the present one on, until one is the VMM's. */
 static int go_on(struct av_vcpu *vcpu)
 {
-	struct av_vcpu_mmio *m = &vcpu->mmio;
+	struct av_vcpu_mmio *m = vcpu->mmio;
 	const struct av_ldst *ls = &m->insn;
 	unsigned int len = bytes(ls);
 
@@ -98,7 +97,7 @@ static int go_on(struct av_vcpu *vcpu)
 
 int av_mmio_complete(struct av_vcpu *vcpu)
 {
-	struct av_vcpu_mmio *m = &vcpu->mmio;
+	struct av_vcpu_mmio *m = vcpu->mmio;
 
 	if (!m->pending)
 		return 1;
@@ -120,7 +119,7 @@ static int refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind, u64 gpa, u64 iss
 {
 	struct kvm_run *run = vcpu->run;
 
-	if (READ_ONCE(vcpu->vm->mmio.nisv_to_user)) {
+	if (READ_ONCE(vcpu->vm->mmio->nisv_to_user)) {
 		run->exit_reason = KVM_EXIT_ARM_NISV;
 		/* As the stage 2 fault that it is to KVM. */
 		run->arm_nisv.esr_iss = (iss & (AV_ESR_WNR | AV_ESR_CM)) | ISS_TRANSLATION_LEVEL_3;
@@ -134,7 +133,7 @@ static int refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind, u64 gpa, u64 iss
 
 int av_mmio_enable_nisv(struct av_vm *vm)
 {
-	WRITE_ONCE(vm->mmio.nisv_to_user, true);
+	WRITE_ONCE(vm->mmio->nisv_to_user, true);
 	return 0;
 }
 
@@ -169,9 +168,9 @@ static int emulate(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
 		av_inject_abort(vcpu, false, far, iss);
 		return 1;
 	}
-	vcpu->mmio.insn = ls;
-	vcpu->mmio.element = 0;
-	vcpu->mmio.gpa = gpa;
+	vcpu->mmio->insn = ls;
+	vcpu->mmio->element = 0;
+	vcpu->mmio->gpa = gpa;
 	return go_on(vcpu);
 }
 
@@ -180,7 +179,7 @@ int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
 	int ret = emulate(vcpu, gpa, insn, iss, far);
 
 	/* One that goes to the VMM has been counted as that. */
-	if (!vcpu->mmio.pending)
-		av_count(vcpu, AV_EXIT_MMIO_KERNEL);
+	if (!vcpu->mmio->pending)
+		av_count(&vcpu->stats, AV_EXIT_MMIO_KERNEL);
 	return ret;
 }

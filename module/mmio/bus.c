@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 #include <linux/srcu.h>
 
-#include "api/calls.h"
 #include "compat/irq.h"
 #include "mmio/mmio.h"
 
@@ -77,7 +76,7 @@ static bool write_bus(const struct av_bus *bus, u64 gpa, unsigned int len, u64 v
 bool av_ioeventfd_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val)
 {
 	int idx = srcu_read_lock(&vm->srcu);
-	const struct av_bus *bus = srcu_dereference(vm->mmio.bus, &vm->srcu);
+	const struct av_bus *bus = srcu_dereference(vm->mmio->bus, &vm->srcu);
 	bool taken = bus && write_bus(bus, gpa, len, val);
 
 	srcu_read_unlock(&vm->srcu, idx);
@@ -88,7 +87,7 @@ bool av_ioeventfd_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val)
 
 static struct av_bus *bus_of(struct av_vm *vm)
 {
-	return rcu_dereference_protected(vm->mmio.bus, lockdep_is_held(&vm->slots_lock));
+	return rcu_dereference_protected(vm->mmio->bus, lockdep_is_held(&vm->slots_lock));
 }
 
 static struct av_bus *alloc_bus(unsigned int nr)
@@ -105,7 +104,7 @@ static void replace(struct av_vm *vm, struct av_bus *bus)
 {
 	struct av_bus *old = bus_of(vm);
 
-	rcu_assign_pointer(vm->mmio.bus, bus);
+	rcu_assign_pointer(vm->mmio->bus, bus);
 	synchronize_srcu_expedited(&vm->srcu);
 	kvfree(old);
 }
@@ -233,11 +232,11 @@ int av_mmio_vm_init(struct av_vm *vm)
 /* Nobody reads any more. */
 void av_mmio_vm_destroy(struct av_vm *vm)
 {
-	struct av_bus *bus = rcu_dereference_protected(vm->mmio.bus, 1);
+	struct av_bus *bus = rcu_dereference_protected(vm->mmio->bus, 1);
 	unsigned int i;
 
 	for (i = 0; bus && i < bus->nr; i++)
 		eventfd_ctx_put(bus->at[i].event);
 	kvfree(bus);
-	RCU_INIT_POINTER(vm->mmio.bus, NULL);
+	RCU_INIT_POINTER(vm->mmio->bus, NULL);
 }

@@ -11,7 +11,13 @@
 #ifndef AV_MMIO_MMIO_H
 #define AV_MMIO_MMIO_H
 
-#include "api/vcpu.h"
+#include "mmio/types.h"
+#include "vm/vcpu.h"
+
+struct kvm_ioeventfd;
+
+int av_mmio_vm_init(struct av_vm *vm);
+void av_mmio_vm_destroy(struct av_vm *vm);
 
 /*
  * The instruction at the vCPU's PC accessed gpa, which is no memory (or
@@ -30,8 +36,12 @@ int av_mmio_complete(struct av_vcpu *vcpu);
 /* A vCPU reset (KVM_ARM_VCPU_INIT): what was on its way is dropped. */
 static inline void av_mmio_reset(struct av_vcpu *vcpu)
 {
-	vcpu->mmio.pending = false;
+	vcpu->mmio->pending = false;
 }
+
+/* KVM_IOEVENTFD; KVM_CAP_ARM_NISV_TO_USER. */
+int av_ioeventfd(struct av_vm *vm, const struct kvm_ioeventfd *args);
+int av_mmio_enable_nisv(struct av_vm *vm);
 
 /* bus.c: does an ioeventfd take this write? */
 bool av_ioeventfd_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What mmio/ keeps in struct av_vm and struct av_vcpu.
- * Includes neither api/vm.h nor api/vcpu.h: they include this.
+ * What mmio/ keeps for a VM and a vCPU: what vm->mmio and vcpu->mmio point to.
  */
 #ifndef AV_MMIO_TYPES_H
 #define AV_MMIO_TYPES_H

@@ -30,7 +30,7 @@ static bool read_descs(struct around *a)
 	if (walk->level < 3)
 		return true;
 	/* Larger granules: only 4 KiB descriptors stand for one page each. */
-	if (av_regime_granule(&a->f->vcpu->mmu.regime, walk->high) != 12)
+	if (av_regime_granule(&a->f->vcpu->mmu->regime, walk->high) != 12)
 		return false;
 	slot = av_vm_slot(a->f->vcpu->vm, ipa >> PAGE_SHIFT);
 	if (!slot)
@@ -48,7 +48,7 @@ static bool neighbour(const struct around *a, unsigned int i, struct av_walk *wa
 	if (va == (f->walk.va & PAGE_MASK))
 		return false;
 	if (a->have_desc)
-		return !av_walk_sibling(&f->vcpu->mmu.regime, &f->walk, va, a->desc[i], walk);
+		return !av_walk_sibling(&f->vcpu->mmu->regime, &f->walk, va, a->desc[i], walk);
 	*walk = f->walk;
 	walk->va = va;
 	walk->ipa = f->walk.ipa + (va - f->walk.va);

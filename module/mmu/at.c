@@ -26,10 +26,10 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	spin_lock(&vm->mmu_lock);
 	av_mmu_bump_seq(vm);
 	if (op.scope == AV_TLBI_ALL || op.scope == AV_TLBI_ASID)
-		av_vm_stat_add(vm, AV_VM_SHADOW_DROP, 1);
-	vm->mmu.spare = &vcpu->mmu.spare;
-	av_shadow_tlbi(&vm->mmu.shadow, &op);
-	vm->mmu.spare = NULL;
+		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_DROP, 1);
+	vm->mmu->spare = &vcpu->mmu->spare;
+	av_shadow_tlbi(&vm->mmu->shadow, &op);
+	vm->mmu->spare = NULL;
 	spin_unlock(&vm->mmu_lock);
 	return true;
 }

@@ -21,7 +21,7 @@ int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags)
 	    (flags && !(flags & KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE)))
 		return -EINVAL;
 	mutex_lock(&vm->slots_lock);
-	vm->mmu.manual_protect = flags;
+	vm->mmu->manual_protect = flags;
 	mutex_unlock(&vm->slots_lock);
 	return 0;
 }
@@ -42,9 +42,9 @@ static void protect_word(struct av_vm *vm, const struct av_slot *slot, u64 word,
 	struct av_gather g;
 	unsigned int bit;
 
-	av_gather_init(&g, &vm->mmu.shadow);
+	av_gather_init(&g, &vm->mmu->shadow);
 	for_each_set_bit(bit, &bits, BITS_PER_LONG)
-		av_shadow_wrprotect_gfn(&vm->mmu.shadow, gfn + bit, &g);
+		av_shadow_wrprotect_gfn(&vm->mmu->shadow, gfn + bit, &g);
 	av_gather_finish(&g);
 }
 
@@ -76,7 +76,7 @@ static int get_log(struct av_vm *vm, const struct kvm_dirty_log *log)
 		return ret;
 	words = BITS_TO_LONGS(slot->npages);
 	out = slot->dirty;
-	if (!vm->mmu.manual_protect) {
+	if (!vm->mmu->manual_protect) {
 		/* The second half of the bitmap's memory is for this. */
 		out += words;
 		for (i = 0; i < words; i++)

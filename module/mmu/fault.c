@@ -110,13 +110,13 @@ static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_
 	int ret;
 
 	if (av_mmu_raced(vm, f->seq, av_slot_hva(f->slot, c->gfn << PAGE_SHIFT))) {
-		av_stat_inc(f->vcpu, AV_EVENT_SHADOW_RETRY);
+		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return RESUME;
 	}
-	ret = av_shadow_fill(&vm->mmu.shadow, f->tree, &fill);
+	ret = av_shadow_fill(&vm->mmu->shadow, f->tree, &fill);
 	if (ret == -ENOSPC) {
 		av_mmu_reclaim(vm);
-		ret = av_shadow_fill(&vm->mmu.shadow, f->tree, &fill);
+		ret = av_shadow_fill(&vm->mmu->shadow, f->tree, &fill);
 	}
 	if (ret == -ESTALE) {
 		av_mmu_regime_changed(f->vcpu);
@@ -124,7 +124,7 @@ static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_
 	}
 	if (ret)
 		return ret;
-	av_stat_inc(f->vcpu, AV_EVENT_SHADOW_FILL);
+	av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
 	if (c->rights & AV_X)
 		f->slot->rmap[c->gfn - f->slot->base_gfn] |= AV_RMAP_FLAG;
 	if (c->rights & AV_W)
@@ -141,11 +141,11 @@ static int fill_locked(struct av_fault *f)
 	/* A slot on its way out, or a log begun since the rights were chosen. */
 	if (f->slot->dying)
 		return RESUME;
-	vm->mmu.spare = &f->vcpu->mmu.spare;
+	vm->mmu->spare = &f->vcpu->mmu->spare;
 	ret = fill_one(f, &f->at[0], false);
 	for (i = 1; i < f->nr && ret == RESUME; i++)
 		ret = fill_one(f, &f->at[i], true);
-	vm->mmu.spare = NULL;
+	vm->mmu->spare = NULL;
 	return ret;
 }
 
@@ -167,7 +167,7 @@ static int fill(struct av_fault *f)
 	struct av_candidate *c = &f->at[0];
 	int ret;
 
-	f->tree = vcpu->mmu.tree[f->walk.high];
+	f->tree = vcpu->mmu->tree[f->walk.high];
 	c->va = f->walk.va & PAGE_MASK;
 	c->gfn = f->walk.ipa >> PAGE_SHIFT;
 	c->rights = av_tree_rights(f->tree, &f->walk);
@@ -175,7 +175,7 @@ static int fill(struct av_fault *f)
 	c->global = f->walk.global;
 	if (f->access & ~c->rights)
 		return split_tree(f);
-	ret = av_spare_fill(&vcpu->mmu.spare) ?: get_page_of(f);
+	ret = av_spare_fill(&vcpu->mmu->spare) ?: get_page_of(f);
 	if (ret)
 		return ret;
 	f->nr = 1;
@@ -195,11 +195,11 @@ static int resolve(struct av_fault *f)
 	struct av_vcpu *vcpu = f->vcpu;
 	int ret;
 
-	av_stat_inc(vcpu, AV_EVENT_WALK);
+	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 	f->seq = av_mmu_read_seq(vcpu->vm);
-	ret = av_walk(&vcpu->mmu.regime, &av_guest_mem_ops, vcpu->vm, f->far, &f->walk);
+	ret = av_walk(&vcpu->mmu->regime, &av_guest_mem_ops, vcpu->vm, f->far, &f->walk);
 	if (!ret)
-		ret = av_walk_permits(&f->walk, vcpu->mmu.el, f->access);
+		ret = av_walk_permits(&f->walk, vcpu->mmu->el, f->access);
 	if (ret)
 		return ret;
 	if (f->walk.va >= AV_WINDOW_BASE)
@@ -246,7 +246,7 @@ static int pass_on(struct av_fault *f, u32 fsc)
 		spin_unlock(&f->vcpu->vm->mmu_lock);
 		return 1;
 	case AV_FSC_ALIGNMENT:
-		av_count(f->vcpu, AV_EXIT_ALIGN);
+		av_count(&f->vcpu->stats, AV_EXIT_ALIGN);
 		fallthrough;
 	case AV_FSC_EXTERNAL:
 	case AV_FSC_LOCKDOWN:
@@ -269,7 +269,7 @@ static void count_fault(const struct av_fault *f, u32 type, bool guests)
 		cls = guests ? AV_EXIT_PABT_TRUE : AV_EXIT_PABT_HIDDEN;
 	else if (guests)
 		cls = AV_EXIT_DABT_TRUE;
-	av_count(f->vcpu, cls);
+	av_count(&f->vcpu->stats, cls);
 }
 
 int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort)
@@ -280,7 +280,7 @@ int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort)
 		.far = abort->far,
 		.access = access_of(abort->esr),
 		.insn = av_esr_ec(abort->esr) == AV_EC_IABT_LOW,
-		.at = vcpu->mmu.candidates,
+		.at = vcpu->mmu->candidates,
 	};
 	u32 fsc = FIELD_GET(AV_ESR_FSC, abort->esr), type = fsc & FSC_TYPE;
 	int ret, idx;

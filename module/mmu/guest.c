@@ -128,7 +128,7 @@ int av_mmu_write_guest_va(struct av_vcpu *vcpu, int el, u64 va, const void *buf,
 /* Find the page at va for instructions and remember where the VMM has it. */
 static int fetch_page(struct av_vcpu *vcpu, u64 va)
 {
-	typeof(vcpu->mmu.fetch) *fetch = &vcpu->mmu.fetch;
+	typeof(vcpu->mmu->fetch) *fetch = &vcpu->mmu->fetch;
 	int el = av_srf_el1(vcpu->srf), ret, idx;
 	struct av_slot *slot;
 	u64 ipa;
@@ -155,11 +155,11 @@ static int fetch_page(struct av_vcpu *vcpu, u64 va)
 
 int av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
 {
-	typeof(vcpu->mmu.fetch) *fetch = &vcpu->mmu.fetch;
+	typeof(vcpu->mmu->fetch) *fetch = &vcpu->mmu->fetch;
 
 	if (!fetch->valid || fetch->va != (va & PAGE_MASK) ||
-	    fetch->el != av_srf_el1(vcpu->srf) || vcpu->mmu.stale ||
-	    fetch->seq != READ_ONCE(vcpu->vm->mmu.seq)) {
+	    fetch->el != av_srf_el1(vcpu->srf) || vcpu->mmu->stale ||
+	    fetch->seq != READ_ONCE(vcpu->vm->mmu->seq)) {
 		int ret = fetch_page(vcpu, va);
 
 		if (ret)

@@ -73,7 +73,7 @@ void av_spare_empty(struct av_spare *spare)
 static struct av_pt *take_pt(void *ctx)
 {
 	struct av_vm *vm = ctx;
-	struct av_spare *spare = vm->mmu.spare;
+	struct av_spare *spare = vm->mmu->spare;
 	struct av_pt *pt;
 
 	if (!spare || !spare->nr)
@@ -81,7 +81,7 @@ static struct av_pt *take_pt(void *ctx)
 	pt = av_list_entry(spare->pts.next, struct av_pt, node);
 	av_list_del(&pt->node);
 	spare->nr--;
-	av_vm_stat_add(vm, AV_VM_SHADOW_PAGES, 2);
+	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_PAGES, 2);
 	return pt;
 }
 
@@ -89,9 +89,9 @@ static struct av_pt *take_pt(void *ctx)
 static void give_pt(void *ctx, struct av_pt *pt)
 {
 	struct av_vm *vm = ctx;
-	struct av_spare *spare = vm->mmu.spare;
+	struct av_spare *spare = vm->mmu->spare;
 
-	av_vm_stat_add(vm, AV_VM_SHADOW_PAGES, -2);
+	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_PAGES, -2);
 	if (!spare || spare->nr >= AV_SPARE_MAX || pt->fixed) {
 		av_pt_free(pt);
 		return;
@@ -103,22 +103,22 @@ static void give_pt(void *ctx, struct av_pt *pt)
 static struct av_tree *take_tree(void *ctx)
 {
 	struct av_vm *vm = ctx;
-	struct av_spare *spare = vm->mmu.spare;
+	struct av_spare *spare = vm->mmu->spare;
 	struct av_tree *tree = spare ? spare->tree : NULL;
 
 	if (spare)
 		spare->tree = NULL;
 	if (tree)
-		av_vm_stat_add(vm, AV_VM_SHADOW_TREES, 1);
+		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_TREES, 1);
 	return tree;
 }
 
 static void give_tree(void *ctx, struct av_tree *tree)
 {
 	struct av_vm *vm = ctx;
-	struct av_spare *spare = vm->mmu.spare;
+	struct av_spare *spare = vm->mmu->spare;
 
-	av_vm_stat_add(vm, AV_VM_SHADOW_TREES, -1);
+	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_TREES, -1);
 	if (spare && !spare->tree)
 		spare->tree = tree;
 	else
@@ -147,7 +147,7 @@ static void flush_asid(u16 asid)
 
 static void flush_vcpu(const struct av_vcpu *vcpu)
 {
-	const struct av_vcpu_switch *csw = &vcpu->cpu.sw;
+	const struct av_vcpu_switch *csw = vcpu->sw;
 	unsigned int i;
 
 	for (i = 0; i < csw->nr_contexts; i++)
@@ -161,12 +161,12 @@ static void flush_all(void *ctx)
 	struct av_vcpu *vcpu;
 	unsigned int i;
 
-	av_vm_stat_add(vm, AV_VM_REMOTE_TLB_FLUSH, 1);
+	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
 	dsb(ishst);
 	if (READ_ONCE(vm->nr_vcpus) > FLUSH_BY_ASID_VCPUS) {
 		__tlbi(vmalle1is);
 	} else {
-		flush_asid(vm->cpu.sw.guest_hop.asid);
+		flush_asid(vm->sw->guest_hop.asid);
 		av_for_each_vcpu(i, vcpu, vm)
 			flush_vcpu(vcpu);
 	}
@@ -194,7 +194,7 @@ const struct av_shadow_ops av_host_ops = {
 
 int av_mmu_vm_init(struct av_vm *vm)
 {
-	struct av_vm_mmu *mmu = &vm->mmu;
+	struct av_vm_mmu *mmu = vm->mmu;
 	struct av_slots *slots = kzalloc(sizeof(*slots), GFP_KERNEL_ACCOUNT);
 	struct av_pt **by_id = kvcalloc(AV_MIN_PTS, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
 	int ret = -ENOMEM;
@@ -202,7 +202,8 @@ int av_mmu_vm_init(struct av_vm *vm)
 	if (!slots || !by_id)
 		goto fail;
 	av_shadow_init(&mmu->shadow, &av_host_ops, vm, by_id, AV_MIN_PTS);
-	mmu->shadow.window_pa = virt_to_phys(vm->cpu.sw.l3);
+	mmu->vm = vm;
+	mmu->shadow.window_pa = virt_to_phys(vm->sw->l3);
 	mmu->shadow.attr_normal = MT_NORMAL;
 	mmu->budget = AV_MIN_PTS;
 	RCU_INIT_POINTER(mmu->slots, slots);
@@ -220,8 +221,8 @@ fail:
 
 void av_mmu_reclaim(struct av_vm *vm)
 {
-	av_vm_stat_add(vm, AV_VM_SHADOW_RECLAIM, 1);
-	av_shadow_reclaim(&vm->mmu.shadow, AV_RECLAIM, true);
+	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_RECLAIM, 1);
+	av_shadow_reclaim(&vm->mmu->shadow, AV_RECLAIM, true);
 }
 
 void av_mmu_drop_all(struct av_vm *vm)
@@ -230,7 +231,7 @@ void av_mmu_drop_all(struct av_vm *vm)
 
 	do {
 		spin_lock(&vm->mmu_lock);
-		freed = av_shadow_reclaim(&vm->mmu.shadow, AV_RECLAIM, true);
+		freed = av_shadow_reclaim(&vm->mmu->shadow, AV_RECLAIM, true);
 		spin_unlock(&vm->mmu_lock);
 		cond_resched();
 	} while (freed);
@@ -238,7 +239,7 @@ void av_mmu_drop_all(struct av_vm *vm)
 
 static void free_slots(struct av_vm *vm)
 {
-	struct av_slots *slots = rcu_dereference_protected(vm->mmu.slots, true);
+	struct av_slots *slots = rcu_dereference_protected(vm->mmu->slots, true);
 	u32 i;
 
 	for (i = 0; i < slots->nr; i++)
@@ -248,9 +249,9 @@ static void free_slots(struct av_vm *vm)
 
 void av_mmu_vm_stop(struct av_vm *vm)
 {
-	if (!vm->mmu.registered)
+	if (!vm->mmu->registered)
 		return;
-	vm->mmu.registered = false;
+	vm->mmu->registered = false;
 	av_shrink_remove(vm);
 	av_notifier_unregister(vm);
 }
@@ -258,7 +259,7 @@ void av_mmu_vm_stop(struct av_vm *vm)
 /* Nobody can reach the VM any more; its vCPUs have given their trees back. */
 void av_mmu_vm_destroy(struct av_vm *vm)
 {
-	struct av_vm_mmu *mmu = &vm->mmu;
+	struct av_vm_mmu *mmu = vm->mmu;
 
 	av_mmu_vm_stop(vm);
 	av_mmu_drop_all(vm);
@@ -268,8 +269,8 @@ void av_mmu_vm_destroy(struct av_vm *vm)
 
 int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 {
-	av_list_init(&vcpu->mmu.spare.pts);
-	vcpu->mmu.stale = true;
+	av_list_init(&vcpu->mmu->spare.pts);
+	vcpu->mmu->stale = true;
 	return 0;
 }
 
@@ -280,8 +281,8 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 
 	spin_lock(&vm->mmu_lock);
 	for (i = 0; i < AV_VCPU_TREES; i++)
-		if (vcpu->mmu.trees[i])
-			av_tree_put(&vm->mmu.shadow, vcpu->mmu.trees[i]);
+		if (vcpu->mmu->trees[i])
+			av_tree_put(&vm->mmu->shadow, vcpu->mmu->trees[i]);
 	spin_unlock(&vm->mmu_lock);
-	av_spare_empty(&vcpu->mmu.spare);
+	av_spare_empty(&vcpu->mmu->spare);
 }

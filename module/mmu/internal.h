@@ -6,8 +6,8 @@
 #include <linux/srcu.h>
 #include <linux/uaccess.h>
 
-#include "api/vcpu.h"
-#include "cpu/regs.h"
+#include "vm/vcpu.h"
+#include "vm/regfile.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
@@ -26,7 +26,7 @@ void av_slot_free(struct av_slot *slot);
 
 static inline struct av_slots *av_vm_slots(struct av_vm *vm)
 {
-	return srcu_dereference_check(vm->mmu.slots, &vm->srcu,
+	return srcu_dereference_check(vm->mmu->slots, &vm->srcu,
 				      lockdep_is_held(&vm->mmu_lock) ||
 				      lockdep_is_held(&vm->slots_lock));
 }
@@ -47,7 +47,7 @@ static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u6
 	unsigned long *dirty = READ_ONCE(slot->dirty);
 
 	if (dirty && !test_and_set_bit(gfn - slot->base_gfn, dirty))
-		av_vm_stat_add(vm, AV_VM_DIRTY_PAGES, 1);
+		av_vm_stat_add(&vm->stats, AV_VM_DIRTY_PAGES, 1);
 }
 
 /* guest.c: the walker's view of guest memory; ctx is the VM, srcu is held. */
@@ -67,7 +67,7 @@ void av_notifier_unregister(struct av_vm *vm);
 /* Under mmu_lock: may a host page looked up since seq was read be mapped? */
 static inline bool av_mmu_raced(struct av_vm *vm, u64 seq, unsigned long hva)
 {
-	struct av_vm_mmu *mmu = &vm->mmu;
+	struct av_vm_mmu *mmu = vm->mmu;
 
 	lockdep_assert_held(&vm->mmu_lock);
 	if (mmu->in_progress && hva >= mmu->invalidate_start && hva < mmu->invalidate_end)
@@ -78,7 +78,7 @@ static inline bool av_mmu_raced(struct av_vm *vm, u64 seq, unsigned long hva)
 /* Before a walk. Pairs with the lock that the bump is made under. */
 static inline u64 av_mmu_read_seq(struct av_vm *vm)
 {
-	u64 seq = READ_ONCE(vm->mmu.seq);
+	u64 seq = READ_ONCE(vm->mmu->seq);
 
 	/* Before all that the walk reads: stale data comes with a stale seq. */
 	smp_rmb();
@@ -88,7 +88,7 @@ static inline u64 av_mmu_read_seq(struct av_vm *vm)
 static inline void av_mmu_bump_seq(struct av_vm *vm)
 {
 	lockdep_assert_held(&vm->mmu_lock);
-	WRITE_ONCE(vm->mmu.seq, vm->mmu.seq + 1);
+	WRITE_ONCE(vm->mmu->seq, vm->mmu->seq + 1);
 }
 
 #endif /* AV_MMU_INTERNAL_H */

@@ -7,15 +7,6 @@
  */
 #include "mmu/internal.h"
 
-/* What the guest was told of its physical addresses; the VM's may be fewer. */
-static u8 parange_bits(const struct av_vm *vm)
-{
-	static const u8 bits[] = { 32, 36, 40, 42, 44, 48 };
-	unsigned int parange = vm->cpu.idregs[AV_ID_MMFR0] & 0xf;
-
-	return bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)];
-}
-
 void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
 {
 	const u64 *sys = vcpu->srf->sys;
@@ -26,7 +17,7 @@ void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
 		.ttbr0 = sys[AV_TTBR0_EL1],
 		.ttbr1 = sys[AV_TTBR1_EL1],
 		.mair = sys[AV_MAIR_EL1],
-		.ipa_bits = parange_bits(vcpu->vm),
+		.ipa_bits = vcpu->vm->pa_bits,
 	};
 }
 
@@ -35,7 +26,7 @@ static struct av_tree *find_own(struct av_vcpu *vcpu, const struct av_tree_key *
 	int i;
 
 	for (i = 0; i < AV_VCPU_TREES; i++) {
-		struct av_tree *tree = vcpu->mmu.trees[i];
+		struct av_tree *tree = vcpu->mmu->trees[i];
 
 		if (tree && av_tree_key_equal(&tree->key, key))
 			return tree;
@@ -45,24 +36,24 @@ static struct av_tree *find_own(struct av_vcpu *vcpu, const struct av_tree_key *
 
 static struct av_tree *get_locked(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
-	struct av_shadow *sh = &vcpu->vm->mmu.shadow;
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	struct av_tree *tree;
 
-	vcpu->vm->mmu.spare = &vcpu->mmu.spare;
+	vcpu->vm->mmu->spare = &vcpu->mmu->spare;
 	tree = av_tree_get(sh, key);
 	if (!tree) {
 		/* Not enough is left of the budget: what is loaded is emptied, if need be. */
 		av_mmu_reclaim(vcpu->vm);
 		tree = av_tree_get(sh, key);
 	}
-	vcpu->vm->mmu.spare = NULL;
+	vcpu->vm->mmu->spare = NULL;
 	return tree;
 }
 
 /* Get a tree from the VM's, for one of the vCPU's places that is not loaded. */
 static struct av_tree *adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
-	struct av_vcpu_mmu *mmu = &vcpu->mmu;
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	struct av_vm *vm = vcpu->vm;
 	struct av_tree *tree;
 	unsigned int i;
@@ -73,10 +64,10 @@ static struct av_tree *adopt(struct av_vcpu *vcpu, const struct av_tree_key *key
 		i = mmu->next_tree++ % AV_VCPU_TREES;
 	} while (mmu->trees[i] && (mmu->trees[i] == mmu->tree[0] ||
 				   mmu->trees[i] == mmu->tree[1]));
-	av_stat_inc(vcpu, AV_EVENT_TREE_MISS);
+	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_MISS);
 	spin_lock(&vm->mmu_lock);
 	if (mmu->trees[i])
-		av_tree_put(&vm->mmu.shadow, mmu->trees[i]);
+		av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
 	tree = get_locked(vcpu, key);
 	mmu->trees[i] = tree;
 	spin_unlock(&vm->mmu_lock);
@@ -93,22 +84,22 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	struct av_tree_key key;
 	struct av_tree *tree;
 
-	av_tree_key(&vcpu->vm->mmu.shadow, regime, high, el, &key);
+	av_tree_key(&vcpu->vm->mmu->shadow, regime, high, el, &key);
 	tree = choose(vcpu, &key);
 	if (tree && !high && el && READ_ONCE(tree->split)) {
-		vcpu->mmu.tree[0] = tree;	/* keep its place */
+		vcpu->mmu->tree[0] = tree;	/* keep its place */
 		key.mode = AV_MODE_EL1;
 		tree = choose(vcpu, &key);
 	}
-	if (vcpu->mmu.tree[high] != tree)
-		av_stat_inc(vcpu, AV_EVENT_TREE_SWITCH);
-	vcpu->mmu.tree[high] = tree;
+	if (vcpu->mmu->tree[high] != tree)
+		av_stat_inc(&vcpu->stats, AV_EVENT_TREE_SWITCH);
+	vcpu->mmu->tree[high] = tree;
 	return tree ? 0 : -ENOMEM;
 }
 
 int av_mmu_load(struct av_vcpu *vcpu)
 {
-	struct av_vcpu_mmu *mmu = &vcpu->mmu;
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int el = av_srf_el1(vcpu->srf), ret;
 
 	if (!mmu->stale)
@@ -125,12 +116,12 @@ int av_mmu_load(struct av_vcpu *vcpu)
 
 void av_mmu_regime_changed(struct av_vcpu *vcpu)
 {
-	vcpu->mmu.stale = true;
+	vcpu->mmu->stale = true;
 }
 
 void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out)
 {
-	const struct av_tree *low = vcpu->mmu.tree[0], *high = vcpu->mmu.tree[1];
+	const struct av_tree *low = vcpu->mmu->tree[0], *high = vcpu->mmu->tree[1];
 
 	out->root0 = low->root->pa;
 	out->root1 = high->root->pa;

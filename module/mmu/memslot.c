@@ -37,7 +37,7 @@ static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 	size_t words = BITS_TO_LONGS(npages);
 	unsigned long *dirty = kvcalloc(2 * words, sizeof(long), GFP_SLOT);
 
-	if (dirty && vm->mmu.manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
+	if (dirty && vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
 		bitmap_set(dirty, 0, npages);
 	return dirty;
 }
@@ -84,8 +84,8 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 
 		if (any_mapped(slot, gfn, stop)) {
 			spin_lock(&vm->mmu_lock);
-			av_gather_init(&g, &vm->mmu.shadow);
-			fn(&vm->mmu.shadow, gfn, stop, &g);
+			av_gather_init(&g, &vm->mmu->shadow);
+			fn(&vm->mmu->shadow, gfn, stop, &g);
 			av_gather_finish(&g);
 			spin_unlock(&vm->mmu_lock);
 		}
@@ -116,15 +116,15 @@ static int grow_budget(struct av_vm *vm, u64 npages)
 	u32 want = min_t(u64, AV_MIN_PTS + npages / AV_PAGES_PER_PT, AV_MAX_PTS);
 	struct av_pt **by_id;
 
-	if (want <= vm->mmu.budget)
+	if (want <= vm->mmu->budget)
 		return 0;
 	by_id = kvcalloc(want, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
 	if (!by_id)
 		return -ENOMEM;
 	spin_lock(&vm->mmu_lock);
-	by_id = av_shadow_grow(&vm->mmu.shadow, by_id, want);
+	by_id = av_shadow_grow(&vm->mmu->shadow, by_id, want);
 	spin_unlock(&vm->mmu_lock);
-	vm->mmu.budget = want;
+	vm->mmu->budget = want;
 	kvfree(by_id);
 	return 0;
 }
@@ -145,7 +145,7 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	if (old)
 		retire(vm, old);
 	spin_lock(&vm->mmu_lock);
-	rcu_assign_pointer(vm->mmu.slots, next);
+	rcu_assign_pointer(vm->mmu->slots, next);
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
 	synchronize_srcu(&vm->srcu);
@@ -183,7 +183,7 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	slot->flags = req->flags;
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
-	if (on && !(vm->mmu.manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
+	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
 		for_slot(vm, slot, wrprotect_gfns);
 	synchronize_srcu(&vm->srcu);
 	kvfree(dirty);

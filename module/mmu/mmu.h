@@ -21,10 +21,9 @@
 #include <linux/kvm.h>
 #include <linux/types.h>
 
+#include "mmu/types.h"
 #include "switch/switch.h"
-
-struct av_vm;
-struct av_vcpu;
+#include "vm/vcpu.h"
 
 /* An abort as it came from the guest: physical ESR_EL1 and FAR_EL1. */
 struct av_abort {

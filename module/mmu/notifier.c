@@ -20,7 +20,7 @@
 
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {
-	return container_of(mn, struct av_vm, mmu.notifier);
+	return container_of(mn, struct av_vm_mmu, notifier)->vm;
 }
 
 typedef bool gfn_fn(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
@@ -61,7 +61,7 @@ static bool for_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 		if (!slot_range(slot, start, end, &gfn, &last))
 			continue;
 		for (; gfn <= last; gfn += BATCH) {
-			av_gather_init(&g, &vm->mmu.shadow);
+			av_gather_init(&g, &vm->mmu->shadow);
 			any |= fn(vm, slot, gfn, min(last + 1, gfn + BATCH), &g);
 			av_gather_finish(&g);
 			if (may_block)
@@ -83,11 +83,11 @@ static bool unmap(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
 		/* Most frames of a large range have none; a block hangs on its first. */
 		if (!*head && (gfn != start || IS_ALIGNED(gfn, AV_BLOCK_PAGES)))
 			continue;
-		av_shadow_zap_gfns(&vm->mmu.shadow, gfn, gfn + 1, g);
+		av_shadow_zap_gfns(&vm->mmu->shadow, gfn, gfn + 1, g);
 		*head &= ~AV_RMAP_FLAG;
 	}
 	if (g->nr || g->all)
-		av_vm_stat_add(vm, AV_VM_NOTIFIER_DROP, 1);
+		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
 	return false;
 }
 
@@ -108,7 +108,7 @@ static int range_start(struct mmu_notifier *mn, const struct mmu_notifier_range 
 	int idx = srcu_read_lock(&vm->srcu);
 
 	spin_lock(&vm->mmu_lock);
-	widen(&vm->mmu, range->start, range->end);
+	widen(vm->mmu, range->start, range->end);
 	for_range(vm, range->start, range->end, mmu_notifier_range_blockable(range), unmap);
 	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);
@@ -121,7 +121,7 @@ static void range_end(struct mmu_notifier *mn, const struct mmu_notifier_range *
 
 	spin_lock(&vm->mmu_lock);
 	av_mmu_bump_seq(vm);
-	vm->mmu.in_progress--;
+	vm->mmu->in_progress--;
 	spin_unlock(&vm->mmu_lock);
 }
 
@@ -131,7 +131,7 @@ static bool test_age(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
 	bool young = false;
 
 	for (; gfn < end && !young; gfn++)
-		young = av_shadow_age_gfn(&vm->mmu.shadow, gfn, false, g);
+		young = av_shadow_age_gfn(&vm->mmu->shadow, gfn, false, g);
 	return young;
 }
 
@@ -141,7 +141,7 @@ static bool clear_age(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
 	bool young = false;
 
 	for (; gfn < end; gfn++)
-		young |= av_shadow_age_gfn(&vm->mmu.shadow, gfn, true, g);
+		young |= av_shadow_age_gfn(&vm->mmu->shadow, gfn, true, g);
 	return young;
 }
 
@@ -192,11 +192,11 @@ static const struct mmu_notifier_ops ops = {
 
 int av_notifier_register(struct av_vm *vm)
 {
-	vm->mmu.notifier.ops = &ops;
-	return mmu_notifier_register(&vm->mmu.notifier, vm->mm);
+	vm->mmu->notifier.ops = &ops;
+	return mmu_notifier_register(&vm->mmu->notifier, vm->mm);
 }
 
 void av_notifier_unregister(struct av_vm *vm)
 {
-	mmu_notifier_unregister(&vm->mmu.notifier, vm->mm);
+	mmu_notifier_unregister(&vm->mmu->notifier, vm->mm);
 }

@@ -32,7 +32,7 @@
 
 #include "lib/av_types.h"
 #include "lib/list.h"
-#include "mmu/regime.h"
+#include "mmu/walk.h"
 #include "mmu/tlbi.h"
 
 #define AV_ENTRIES		512

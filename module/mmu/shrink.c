@@ -16,14 +16,14 @@ static struct shrinker *shrinker;
 void av_shrink_add(struct av_vm *vm)
 {
 	mutex_lock(&vms_lock);
-	list_add_tail(&vm->mmu.list, &vms);
+	list_add_tail(&vm->mmu->list, &vms);
 	mutex_unlock(&vms_lock);
 }
 
 void av_shrink_remove(struct av_vm *vm)
 {
 	mutex_lock(&vms_lock);
-	list_del(&vm->mmu.list);
+	list_del(&vm->mmu->list);
 	mutex_unlock(&vms_lock);
 }
 
@@ -31,12 +31,12 @@ void av_shrink_remove(struct av_vm *vm)
 static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 {
 	unsigned long n = 0;
-	struct av_vm *vm;
+	struct av_vm_mmu *mmu;
 
 	if (!mutex_trylock(&vms_lock))
 		return 0;
-	list_for_each_entry(vm, &vms, mmu.list)
-		n += 2 * READ_ONCE(vm->mmu.shadow.nr_pts);
+	list_for_each_entry(mmu, &vms, list)
+		n += 2 * READ_ONCE(mmu->shadow.nr_pts);
 	mutex_unlock(&vms_lock);
 	return n ?: SHRINK_EMPTY;
 }
@@ -44,19 +44,21 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
 	unsigned long freed = 0;
-	struct av_vm *vm;
+	struct av_vm_mmu *mmu;
 	u32 n;
 
 	/* A table is allocated with no lock of ours held, but a reclaimer may be us. */
 	if (!mutex_trylock(&vms_lock))
 		return SHRINK_STOP;
-	list_for_each_entry(vm, &vms, mmu.list) {
+	list_for_each_entry(mmu, &vms, list) {
+		struct av_vm *vm = mmu->vm;
+
 		spin_lock(&vm->mmu_lock);
-		n = av_shadow_reclaim(&vm->mmu.shadow, DIV_ROUND_UP(sc->nr_to_scan - freed, 2),
+		n = av_shadow_reclaim(&mmu->shadow, DIV_ROUND_UP(sc->nr_to_scan - freed, 2),
 				      false);
 		spin_unlock(&vm->mmu_lock);
 		if (n)
-			av_vm_stat_add(vm, AV_VM_SHADOW_RECLAIM, 1);
+			av_vm_stat_add(&vm->stats, AV_VM_SHADOW_RECLAIM, 1);
 		freed += 2 * n;
 		if (freed >= sc->nr_to_scan)
 			break;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What mmu/ keeps in struct av_vm and struct av_vcpu.
- * Includes neither api/vm.h nor api/vcpu.h: they include this.
+ * What mmu/ keeps for a VM and a vCPU: what vm->mmu and vcpu->mmu point to.
  */
 #ifndef AV_MMU_TYPES_H
 #define AV_MMU_TYPES_H
@@ -56,7 +55,11 @@ struct av_spare {
 	struct av_tree *tree;
 };
 
+struct av_vm;
+
 struct av_vm_mmu {
+	struct av_vm *vm;
+
 	/* Under mmu_lock. */
 	struct av_shadow shadow;
 	struct av_spare *spare;		/* of the vCPU that fills */

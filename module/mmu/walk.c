@@ -5,7 +5,7 @@
  * each level external abort, validity, address size, and at the leaf the
  * access flag; permissions are the caller's (av_walk_permits()).
  */
-#include "mmu/regime.h"
+#include "mmu/walk.h"
 
 #define DESC_VALID		BIT_ULL(0)
 #define DESC_TABLE		BIT_ULL(1)	/* at level 3: a page */
@@ -80,12 +80,17 @@ u16 av_regime_asid(const struct av_regime *r)
 	return r->tcr & AV_TCR_AS ? asid : asid & 0xff;
 }
 
+u8 av_parange_bits(unsigned int parange)
+{
+	static const u8 bits[] = { 32, 36, 40, 42, 44, 48 };
+
+	return bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)];
+}
+
 /* Bits of output address: what the guest asks for, at most what it was told. */
 static u8 output_bits(const struct av_regime *r)
 {
-	static const u8 bits[] = { 32, 36, 40, 42, 44, 48, 48, 48 };
-
-	return min(bits[FIELD_GET(AV_TCR_IPS, r->tcr)], r->ipa_bits);
+	return min(av_parange_bits(FIELD_GET(AV_TCR_IPS, r->tcr)), r->ipa_bits);
 }
 
 /* SCTLR_EL1.M clear: VA is IPA, for addresses that one can be. */

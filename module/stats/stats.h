@@ -22,7 +22,7 @@
 
 #include <asm/sysreg.h>
 
-#include "api/vcpu.h"
+#include "stats/types.h"
 
 static inline u64 av_stats_now(void)
 {
@@ -30,27 +30,27 @@ static inline u64 av_stats_now(void)
 }
 
 /* This exit is of that class. */
-static inline void av_count(struct av_vcpu *vcpu, enum av_exit_class cls)
+static inline void av_count(struct av_vcpu_stats *s, enum av_exit_class cls)
 {
-	vcpu->stats.count[cls]++;
-	vcpu->stats.cls = cls;
+	s->count[cls]++;
+	s->cls = cls;
 }
 
 /* Something that happens within exits, or many times in one. */
-static inline void av_stat_inc(struct av_vcpu *vcpu, enum av_event event)
+static inline void av_stat_inc(struct av_vcpu_stats *s, enum av_event event)
 {
-	vcpu->stats.event[event]++;
+	s->event[event]++;
 }
 
-static inline void av_stat_add(struct av_vcpu *vcpu, enum av_event event, u64 n)
+static inline void av_stat_add(struct av_vcpu_stats *s, enum av_event event, u64 n)
 {
-	vcpu->stats.event[event] += n;
+	s->event[event] += n;
 }
 
 /* The VM's own figures; any context, any thread. */
-static inline void av_vm_stat_add(struct av_vm *vm, enum av_vm_figure figure, s64 n)
+static inline void av_vm_stat_add(struct av_vm_stats *s, enum av_vm_figure figure, s64 n)
 {
-	atomic64_add(n, &vm->stats.figure[figure]);
+	atomic64_add(n, &s->figure[figure]);
 }
 
 static inline u64 av_stats_lap(struct av_vcpu_stats *s)
@@ -62,26 +62,20 @@ static inline u64 av_stats_lap(struct av_vcpu_stats *s)
 	return ticks;
 }
 
-static inline void av_stats_enter(struct av_vcpu *vcpu)
+static inline void av_stats_enter(struct av_vcpu_stats *s)
 {
-	struct av_vcpu_stats *s = &vcpu->stats;
-
 	s->ticks[s->cls] += av_stats_lap(s);
 }
 
-static inline void av_stats_exit(struct av_vcpu *vcpu)
+static inline void av_stats_exit(struct av_vcpu_stats *s)
 {
-	struct av_vcpu_stats *s = &vcpu->stats;
-
 	s->guest_ticks += av_stats_lap(s);
 	s->exits++;
 	s->cls = AV_EXIT_OTHER;
 }
 
-static inline void av_stats_run_begin(struct av_vcpu *vcpu)
+static inline void av_stats_run_begin(struct av_vcpu_stats *s)
 {
-	struct av_vcpu_stats *s = &vcpu->stats;
-
 	if (s->stamp) {
 		s->vmm_ticks += av_stats_lap(s);
 		return;
@@ -91,13 +85,9 @@ static inline void av_stats_run_begin(struct av_vcpu *vcpu)
 	s->cls = AV_EXIT_OTHER;
 }
 
-static inline void av_stats_run_end(struct av_vcpu *vcpu)
+static inline void av_stats_run_end(struct av_vcpu_stats *s)
 {
-	av_stats_enter(vcpu);
+	av_stats_enter(s);
 }
-
-/* KVM_GET_STATS_FD. */
-int av_stats_vm_fd(struct av_vm *vm);
-int av_stats_vcpu_fd(struct av_vcpu *vcpu);
 
 #endif /* AV_STATS_STATS_H */

@@ -51,16 +51,13 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 
 /*
  * Run the guest until something ends it; the register file has the reason.
- * Interrupts off; they end it too and stay pending for the host to take. @fp:
- * its FP registers are loaded, it may use them.
+ * Interrupts off; they end it too and stay pending for the host to take. The
+ * controls in srf->sw are set (cpu/controls.h).
  */
 void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-		   struct av_srf *srf, const struct av_entry *entry, bool fp);
+		   struct av_srf *srf, const struct av_entry *entry);
 
-/* Go there and back once, before anybody depends on it: 0, or -ENODEV said in the log. */
-int av_switch_selftest(void);
-
-/* switch/fast.c: in the window only. */
+/* cpu/fast.c: in the window only, called from enter.S. */
 int av_fast(struct av_srf *srf);
 
 /* switch/enter.S */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What switch/ keeps a VM and a vCPU: the window's tables, host ASIDs.
+ * What switch/ keeps for a VM and a vCPU: what vm->sw and vcpu->sw point to.
  */
 #ifndef AV_SWITCH_TYPES_H
 #define AV_SWITCH_TYPES_H
 
 #include <linux/types.h>
-
-#include "cpu/hwdebug.h"
 
 struct mm_struct;
 
@@ -25,7 +23,6 @@ struct av_vm_switch {
 	u64 *aux, *l1, *l2, *l3;
 	struct av_asid host_hop;	/* the host's tree and the aux table */
 	struct av_asid guest_hop;	/* guest trees and the aux table */
-	bool trap_counter;		/* the guest's counter is not the host's (irq/vtimer.c) */
 };
 
 struct av_context {
@@ -33,20 +30,11 @@ struct av_context {
 	u64 serial0, serial1;		/* of the trees; 0: none yet */
 };
 
-#define AV_MAX_DEBUG_REGS	16
-
-/* The host's debug registers, while the guest's are in their place. */
-struct av_host_debug {
-	struct av_hwdebug_pair breakpoint[AV_MAX_DEBUG_REGS], watchpoint[AV_MAX_DEBUG_REGS];
-	unsigned int breakpoints, watchpoints;
-};
-
 struct av_vcpu_switch {
 	struct av_context context[AV_NR_CONTEXTS];
 	unsigned int nr_contexts;	/* at least 1 */
 	unsigned int current_context;
 	unsigned int next_victim;
-	struct av_host_debug debug;
 };
 
 #endif /* AV_SWITCH_TYPES_H */

@@ -24,7 +24,7 @@
 
 #include "compat/icache.h"
 #include "compat/tlb.h"
-#include "cpu/regs.h"
+#include "vm/regfile.h"
 #include "switch/switch.h"
 
 /* Pages of code at the window's start. */

@@ -7,5 +7,5 @@ test_hwdebug-src := ../cpu/hwdebug.c test_hwdebug.c
 test_mitigate-src := ../switch/mitigate.c test_mitigate.c
 tests += test_sysreg
 test_sysreg-src := ../cpu/sysreg.c $(wildcard ../cpu/regs_*.c) ../cpu/exception.c ../cpu/idregs.c \
-	../cpu/hwdebug.c test_sysreg.c
+	../cpu/hwdebug.c ../mmu/walk.c test_sysreg.c
 test_sysreg-cflags := -iquote fake -isystem fake/system

@@ -134,7 +134,7 @@ static void test_reset(void)
 	CHECK_EQ(reads(SCTLR), 0x00c50078);
 	CHECK_EQ(reads(OSLSR), 8);
 	CHECK_EQ(reads(MPIDR), 0x80000000 | 2 << 8 | 3);
-	CHECK_EQ(vcpu.cpu.mpidr, reads(MPIDR));
+	CHECK_EQ(vcpu.cpu->mpidr, reads(MPIDR));
 	for (enc = 0; enc < 0x10000; enc++) {
 		const struct av_sysreg *row = av_sysreg_find(enc);
 
@@ -208,7 +208,7 @@ static void test_interrupts_and_time(void)
 	fresh();
 	CHECK_EQ(reads(ISR), 0);
 	vcpu.irq_pending = AV_VGIC_IRQ;
-	vcpu.cpu.serror_pending = true;
+	vcpu.cpu->serror_pending = true;
 	CHECK_EQ(reads(ISR), AV_PSR_I | AV_PSR_A);
 	reads(ICC_IAR1);
 	CHECK(!writes(ICC_IAR1, 0));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/regime.h"
+#include "mmu/walk.h"
 
 #define MEM_BASE	0x40000000ULL
 #define MEM_SIZE	0x800000

@@ -11,7 +11,7 @@
 
 #include "cpu/exception.h"
 #include "cpu/idregs.h"
-#include "mmu/regime.h"
+#include "mmu/walk.h"
 #include "stats/classes.h"
 
 #define KVM_REG_ARM64_SYSREG	(0x13ULL << 16)
@@ -23,7 +23,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 struct av_vm {
 	struct {
 		u64 idregs[AV_NR_IDREGS];
-	} cpu;
+	} cpu[1];
+	u8 pa_bits;
 	bool config_lock, has_run, icc;
 };
 
@@ -34,7 +35,7 @@ struct av_vcpu {
 	struct {
 		bool serror_pending;
 		u64 mpidr;
-	} cpu;
+	} cpu[1];
 	unsigned int regime_changes, irq_pending, icc_accesses, timer_accesses;
 	const char *killed;
 };

@@ -14,19 +14,16 @@
  *  - hardware management of the access flag and dirty state is never shown to
  *    the guest, so TCR_EL1.HA and HD are RES0 and AF=0 faults.
  */
-#ifndef AV_MMU_REGIME_H
-#define AV_MMU_REGIME_H
+#ifndef AV_MMU_WALK_H
+#define AV_MMU_WALK_H
 
-#include "lib/av_types.h"
+#include "vm/regfile.h"
 
 /* The registers that steer the EL1&0 regime; ipa_bits is PARange as shown. */
 struct av_regime {
 	u64 sctlr, tcr, ttbr0, ttbr1, mair;
 	u8 ipa_bits;
 };
-
-#define AV_SCTLR_M		BIT_ULL(0)
-#define AV_SCTLR_WXN		BIT_ULL(19)
 
 #define AV_TCR_T0SZ		GENMASK_ULL(5, 0)
 #define AV_TCR_EPD0		BIT_ULL(7)
@@ -121,9 +118,12 @@ u8 av_regime_granule(const struct av_regime *regime, bool high);
 /* The current ASID: TTBRn by TCR_EL1.A1, 8 or 16 bits by TCR_EL1.AS. */
 u16 av_regime_asid(const struct av_regime *regime);
 
+/* Bits of a physical address by ID_AA64MMFR0_EL1.PARange and TCR_EL1.IPS; what is reserved is the most. */
+u8 av_parange_bits(unsigned int parange);
+
 static inline bool av_regime_mmu_on(const struct av_regime *regime)
 {
 	return regime->sctlr & AV_SCTLR_M;
 }
 
-#endif /* AV_MMU_REGIME_H */
+#endif /* AV_MMU_WALK_H */

@@ -6,8 +6,7 @@
 #include <linux/ratelimit.h>
 #include <linux/string.h>
 
-#include "api/api.h"
-#include "api/vcpu.h"
+#include "vm/vcpu.h"
 
 int av_vcpu_exit_dead(struct av_vcpu *vcpu)
 {

@@ -10,8 +10,8 @@
  * destroy is called when the VM goes, after the vCPUs have stopped and before
  * they are freed.
  */
-#ifndef AV_API_DEVICE_H
-#define AV_API_DEVICE_H
+#ifndef AV_VM_DEVICE_H
+#define AV_VM_DEVICE_H
 
 #include <linux/kvm.h>
 #include <linux/list.h>
@@ -37,12 +37,4 @@ struct av_device {
 	void *priv;		/* the kind's own */
 };
 
-/* irq/ */
-extern const struct av_device_ops av_vgic_v3_device;
-extern const struct av_device_ops av_vgic_its_device;
-
-/* The KVM_CREATE_DEVICE and KVM_SIGNAL/SET_ATTR side, for api/ only. */
-int av_device_ioctl_create(struct av_vm *vm, void __user *argp);
-void av_devices_destroy(struct av_vm *vm);
-
-#endif /* AV_API_DEVICE_H */
+#endif /* AV_VM_DEVICE_H */

@@ -12,7 +12,7 @@
 #include <asm/pgtable-hwdef.h>
 
 #include "compat/icache.h"
-#include "cpu/regs.h"
+#include "cpu/cpu.h"
 #include "switch/switch.h"
 
 #define TEST_VA		0xffff800008000000ULL
@@ -73,11 +73,14 @@ static void selftest_map(struct selftest *t)
 /* Run until something of the guest's own doing ends it; false if nothing does. */
 static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 {
+	struct av_host_controls host;
 	unsigned int tries = 100;
 
 	do {
 		local_irq_disable();
-		av_switch_run(&t->vsw, &t->csw, t->srf, entry, false);
+		av_host_controls_read(&host);
+		av_controls(t->srf, &host, false, false);
+		av_switch_run(&t->vsw, &t->csw, t->srf, entry);
 		local_irq_enable();
 	} while (t->srf->exit == AV_LEFT_IRQ && --tries);
 	return t->srf->exit == AV_LEFT_SYNC;
@@ -113,7 +116,7 @@ broken:
 	return -ENODEV;
 }
 
-int av_switch_selftest(void)
+int av_cpu_selftest(void)
 {
 	struct selftest *t = kzalloc(sizeof(*t), GFP_KERNEL);
 	int ret, i;

@@ -17,8 +17,8 @@
  *
  * Pure: no kernel services.
  */
-#ifndef AV_CPU_REGS_H
-#define AV_CPU_REGS_H
+#ifndef AV_VM_REGFILE_H
+#define AV_VM_REGFILE_H
 
 #include "lib/av_types.h"
 
@@ -216,4 +216,4 @@ static inline u64 av_srf_spsr(const struct av_srf *srf)
 	return (srf->vpstate & ~AV_PSR_PHYS) | (srf->pstate & AV_PSR_PHYS);
 }
 
-#endif /* AV_CPU_REGS_H */
+#endif /* AV_VM_REGFILE_H */

@@ -12,7 +12,7 @@
  */
 #include "cpu/exception.h"
 #include "cpu/insn.h"
-#include "cpu/regs.h"
+#include "vm/regfile.h"
 #include "switch/switch.h"
 
 #define __window	__attribute__((__section__(".av_window.text")))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The debug registers over a stay in the guest. */
-#ifndef AV_SWITCH_DEBUG_H
-#define AV_SWITCH_DEBUG_H
+#ifndef AV_CPU_DEBUG_LOAD_H
+#define AV_CPU_DEBUG_LOAD_H
 
-#include "switch/types.h"
+#include "cpu/types.h"
 
 struct av_srf;
 
-/* Around av_switch_enter(), interrupts off, where av_srf_matching(). */
+/* Around av_switch_run(), interrupts off, where av_srf_matching(). */
 void av_debug_enter(const struct av_srf *srf, struct av_host_debug *host);
 void av_debug_leave(const struct av_host_debug *host);
 
-#endif /* AV_SWITCH_DEBUG_H */
+#endif /* AV_CPU_DEBUG_LOAD_H */

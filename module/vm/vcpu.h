@@ -10,16 +10,24 @@
  * time: read a field once (READ_ONCE into a local), check the local, use the
  * local. Never trust what the module itself wrote there earlier.
  */
-#ifndef AV_API_VCPU_H
-#define AV_API_VCPU_H
+#ifndef AV_VM_VCPU_H
+#define AV_VM_VCPU_H
 
 #include <linux/bits.h>
 #include <linux/compiler.h>
+#include <linux/rcupdate.h>
 #include <linux/signal_types.h>
+#include <linux/wait.h>
 
-#include "api/vm.h"
+#include "vm/vm.h"
 
 struct av_srf;
+struct av_vcpu_cpu;
+struct av_vcpu_irq;
+struct av_vcpu_mmio;
+struct av_vcpu_mmu;
+struct av_vcpu_switch;
+struct task_struct;
 
 /* Requests: bits of vcpu->requests, looked at before each entry. */
 enum av_req {
@@ -54,10 +62,20 @@ struct av_vcpu {
 
 	u64 spsr_aa32[4];		/* ABT, UND, IRQ, FIQ: kept for the VMM only */
 
-	struct av_vcpu_cpu cpu;
-	struct av_vcpu_mmu mmu;
-	struct av_vcpu_mmio mmio;
-	struct av_vcpu_irq irq;
+	/*
+	 * The thread in KVM_RUN, NULL outside; RCU, for kicks. in_guest is set
+	 * with interrupts off before the last look at the requests.
+	 */
+	struct task_struct __rcu *task;
+	bool in_guest;
+	wait_queue_head_t wq;		/* WFI and powered off */
+
+	/* The state of each folder, as in struct av_vm. */
+	struct av_vcpu_switch *sw;
+	struct av_vcpu_mmu *mmu;
+	struct av_vcpu_irq *irq;
+	struct av_vcpu_mmio *mmio;
+	struct av_vcpu_cpu *cpu;
 	struct av_vcpu_stats stats;
 };
 
@@ -66,7 +84,10 @@ static inline bool av_vcpu_has_feature(const struct av_vcpu *vcpu, unsigned int 
 	return vcpu->features & BIT(feature);
 }
 
-/* Raise a request; the caller kicks (cpu/cpu.h) if it cannot wait. */
+/* Get the vCPU out of the guest, and out of WFI, soon. Any context. */
+void av_vcpu_kick(struct av_vcpu *vcpu);
+
+/* Raise a request; the caller kicks if it cannot wait. */
 static inline void av_vcpu_request(struct av_vcpu *vcpu, enum av_req req)
 {
 	/* What the request is about is visible before the request is. */
@@ -99,4 +120,4 @@ __printf(2, 3) int av_vm_kill(struct av_vcpu *vcpu, const char *fmt, ...);
 /* Fill vcpu->run with the reason of a VM that is dead. Returns 0. */
 int av_vcpu_exit_dead(struct av_vcpu *vcpu);
 
-#endif /* AV_API_VCPU_H */
+#endif /* AV_VM_VCPU_H */

@@ -5,14 +5,14 @@
  *
  * All that is loaded matches at EL0 only, so the host's own way into the guest
  * and back is not disturbed, whatever its MDSCR_EL1 says; in the guest,
- * MDSCR_EL1 is switch.c's.
+ * MDSCR_EL1 is cpu/controls.c's.
  */
 #include <asm/barrier.h>
 #include <asm/cpufeature.h>
 #include <asm/sysreg.h>
 
 #include "cpu/hwdebug.h"
-#include "switch/debug.h"
+#include "cpu/debug_load.h"
 
 #define DFR0_BRPS	GENMASK_ULL(15, 12)
 #define DFR0_WRPS	GENMASK_ULL(23, 20)

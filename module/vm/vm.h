@@ -2,6 +2,9 @@
 /*
  * A virtual machine: what /dev/kvm's KVM_CREATE_VM makes.
  *
+ * The object only: vm/ is the bottom layer, and knows of the folders above it
+ * no more than a pointer to the state of each.
+ *
  * Lifetime. A VM lives while any file of it does: the VM's own, a vCPU's, a
  * device's, a statistics file. Each holds one reference (av_vm_get/av_vm_put);
  * the last one destroys vCPUs, devices, memory and irqfds, in that order of
@@ -23,7 +26,7 @@
  *   vm->slots_lock   mutex     changes to memory slots and to the device bus
  *   vm->config_lock  mutex     VM-wide state that a vCPU's ioctl may also change
  *                              (vGIC set-up, ID registers, counter offset)
- *   vm->irq.msi_lock mutex     LPIs and ITSs (irq/msi.h); guest memory is read and
+ *   vm->irq->msi_lock mutex     LPIs and ITSs (irq/msi.h); guest memory is read and
  *                              written under it
  *   vm->srcu         srcu      reading slots and bus; taken by the function that
  *                              looks, not by its callers; its readers wait for
@@ -46,8 +49,8 @@
  *
  * Every ioctl first checks current->mm == vm->mm (-EIO).
  */
-#ifndef AV_API_VM_H
-#define AV_API_VM_H
+#ifndef AV_VM_VM_H
+#define AV_VM_VM_H
 
 #include <linux/kref.h>
 #include <linux/kvm.h>
@@ -58,13 +61,14 @@
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 
-#include "cpu/types.h"
-#include "irq/types.h"
-#include "mmio/types.h"
-#include "mmu/types.h"
 #include "stats/types.h"
 
 struct av_vcpu;
+struct av_vm_cpu;
+struct av_vm_irq;
+struct av_vm_mmio;
+struct av_vm_mmu;
+struct av_vm_switch;
 
 /*
  * The window's table has 512 pages: one of code and one a vCPU. KVM's limit
@@ -103,7 +107,8 @@ struct av_vm {
 	unsigned int nr_vcpus;
 	struct av_vcpu *vcpus[AV_MAX_VCPUS];
 
-	u8 ipa_bits;
+	u8 ipa_bits;			/* of the VM's own address space */
+	u8 pa_bits;			/* ID_AA64MMFR0_EL1.PARange as the guest reads it */
 	bool features_fixed;		/* under config_lock */
 	u32 features;			/* of KVM_ARM_VCPU_INIT, of all vCPUs */
 	struct list_head devices;	/* struct av_device, under lock */
@@ -113,11 +118,19 @@ struct av_vm {
 	bool dead;
 	char reason[AV_REASON_LEN];
 
-	struct av_vm_cpu cpu;
-	struct av_vm_mmu mmu;
-	struct av_vm_mmio mmio;
-	struct av_vm_irq irq;
+	/*
+	 * The state of each folder, which defines it in its types.h. Set before
+	 * any of them is called, never changed; allocated with the VM.
+	 */
+	struct av_vm_switch *sw;
+	struct av_vm_mmu *mmu;
+	struct av_vm_irq *irq;
+	struct av_vm_mmio *mmio;
+	struct av_vm_cpu *cpu;
 	struct av_vm_stats stats;
+
+	/* The last reference is gone: api/vm.c. */
+	void (*destroy)(struct av_vm *vm);
 };
 
 static inline void av_vm_get(struct av_vm *vm)
@@ -152,7 +165,7 @@ void av_vm_release_vcpus(struct av_vm *vm);
 /* Has any vCPU ever entered KVM_RUN? */
 bool av_vm_has_run(struct av_vm *vm);
 
-/* Raise a request (api/vcpu.h) on every vCPU and get them out of the guest. */
+/* Raise a request (vm/vcpu.h) on every vCPU and get them out of the guest. */
 void av_vm_request_all(struct av_vm *vm, unsigned int req);
 
-#endif /* AV_API_VM_H */
+#endif /* AV_VM_VM_H */

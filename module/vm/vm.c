@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What any folder may ask of a VM and its vCPUs as objects: references, look-up,
+ * requests and kicks, keeping vCPUs out of their ioctls. Rules in vm.h, vcpu.h.
+ */
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "vm/vcpu.h"
+
+static void last_reference(struct kref *users)
+{
+	struct av_vm *vm = container_of(users, struct av_vm, users);
+
+	vm->destroy(vm);
+}
+
+void av_vm_put(struct av_vm *vm)
+{
+	kref_put(&vm->users, last_reference);
+}
+
+void av_vcpu_kick(struct av_vcpu *vcpu)
+{
+	struct task_struct *task;
+
+	/* What the kick is about is visible before in_guest and the queue are looked at. */
+	smp_mb();
+	/* Pairs with the barrier of whoever queues itself: the smp_mb() above serves. */
+	if (waitqueue_active(&vcpu->wq))
+		wake_up(&vcpu->wq);
+	if (!READ_ONCE(vcpu->in_guest))
+		return;
+	rcu_read_lock();
+	task = rcu_dereference(vcpu->task);
+	if (task)
+		kick_process(task);
+	rcu_read_unlock();
+}
+
+struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	/* Nearly every VMM counts from 0. */
+	vcpu = id >= 0 ? av_vm_vcpu(vm, id) : NULL;
+	if (vcpu && vcpu->id == id)
+		return vcpu;
+	av_for_each_vcpu(i, vcpu, vm)
+		if (vcpu->id == id)
+			return vcpu;
+	return NULL;
+}
+
+bool av_vm_try_stop_vcpus(struct av_vm *vm)
+{
+	if (mutex_lock_killable(&vm->lock))
+		return false;
+	if (down_write_trylock(&vm->vcpus_sem))
+		return true;
+	mutex_unlock(&vm->lock);
+	return false;
+}
+
+void av_vm_release_vcpus(struct av_vm *vm)
+{
+	up_write(&vm->vcpus_sem);
+	mutex_unlock(&vm->lock);
+}
+
+bool av_vm_has_run(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	av_for_each_vcpu(i, vcpu, vm)
+		if (READ_ONCE(vcpu->has_run))
+			return true;
+	return false;
+}
+
+void av_vm_request_all(struct av_vm *vm, unsigned int req)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	av_for_each_vcpu(i, vcpu, vm) {
+		av_vcpu_request(vcpu, req);
+		av_vcpu_kick(vcpu);
+	}
+}
