@@ -12,11 +12,12 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from armvisor_lab import paths
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, MissingError
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -29,6 +30,11 @@ SUITES = {
 }
 
 _TARGET_FORMAT = "$(LABEL)|$(REPO_URI)"
+# What apt says of a package, or of a version of one, that its lists do not have.
+_NOT_LISTED = re.compile(
+    r"Unable to locate package|Version '.*' for '.*' was not found|No packages found|"
+    r"Can't find a source to download|has no installation candidate"
+)
 _OWN_ACQUIRE = ("IndexTargets", "Languages", "CompressionTypes", "Changelogs", "GzipIndexes")
 
 
@@ -94,6 +100,12 @@ def _run(command: list[str], env: dict[str, str] | None = None, cwd: Path | None
         detail = "\n  ".join(errors[:4] or done.stderr.strip().splitlines()[-4:])
         raise LabError(f"`{' '.join(command[:4])} …` failed:\n  {detail}", "is the network up?")
     return done.stdout
+
+
+def _named(command: Sequence[str]) -> str:
+    """The packages of a command line of apt's, or the first of many."""
+    names = [word for word in command[2:] if not word.startswith("-") and word != "install"]
+    return ", ".join(repr(name) for name in names[:4]) + (" …" if len(names) > 4 else "")
 
 
 class Apt:
@@ -163,7 +175,15 @@ class Apt:
     def _apt(self, *command: str, cwd: Path | None = None) -> str:
         # LC_ALL because the output is parsed; APT_CONFIG because it is read before all else.
         env = {**os.environ, "LC_ALL": "C.UTF-8", "APT_CONFIG": str(self._config)}
-        return _run(list(command), env=env, cwd=cwd)
+        try:
+            return _run(list(command), env=env, cwd=cwd)
+        except LabError as error:
+            if not (said := _NOT_LISTED.search(str(error))):
+                raise
+            raise MissingError(
+                f"suite {self.suite} has no {_named(command)} for arm64: {said[0]}",
+                "is the name right?",
+            ) from error
 
     def show(self, name: str) -> dict[str, str]:
         """The fields of the candidate version of package `name`."""
@@ -173,7 +193,9 @@ class Apt:
             if colon and not line.startswith(" "):
                 fields.setdefault(key, value)
         if "Version" not in fields:
-            raise LabError(f"suite {self.suite} has no package {name!r} for arm64")
+            raise MissingError(
+                f"suite {self.suite} has no {name!r} for arm64", "is the name right?"
+            )
         return fields
 
     def closure(self, name: str) -> list[str]:
@@ -181,7 +203,7 @@ class Apt:
         plan = self._apt("apt-get", "-s", "install", name)
         found = re.findall(r"^Inst (\S+) \((\S+) ", plan, re.MULTILINE)
         if not found:
-            raise LabError(f"suite {self.suite} cannot install {name!r} for arm64")
+            raise MissingError(f"suite {self.suite} cannot install {name!r} for arm64")
         return [f"{package}={version}" for package, version in found]
 
     def download(self, wanted: list[str], folder: Path) -> list[Path]:

@@ -9,3 +9,7 @@ class LabError(Exception):
         super().__init__(f"{what}\n  {remedy}" if remedy else what)
         self.what = what
         self.remedy = remedy
+
+
+class MissingError(LabError):
+    """The archive's lists do not have a package, or not in that version."""

@@ -3,7 +3,9 @@
 
 What a name was resolved to is recorded beside the packages. As long as the record stands,
 nothing is asked of the network: a second run works offline and gives the same versions
-until `lab packages update`.
+until `lab packages update`, which alone forgets records. A recorded version whose file is gone
+is fetched again, that version and no other; the archive keeps few of them, and one that it has
+no more is said.
 """
 
 import json
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from armvisor_lab import paths
 from armvisor_lab.apt import SUITES, Apt
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, MissingError
 
 Progress = Callable[[str], None]
 
@@ -38,6 +40,12 @@ class Package:
     def deb(self) -> Path:
         """The package file."""
         return paths.cache() / "debs" / self.file
+
+    @property
+    def exact(self) -> str:
+        """This version and no other, as apt is asked for it."""
+        architecture = "" if self.architecture == "all" else f":{self.architecture}"
+        return f"{self.name}{architecture}={self.version}"
 
     def unpacked(self) -> Path:
         """The folder with the package's files, unpacked on first use."""
@@ -86,33 +94,62 @@ class Packages:
             return {}
         return json.loads(self._records.read_text())
 
-    def _recorded(self, key: str) -> list[Package] | None:
-        entry = self._load().get(key)
-        found = [Package(**fields) for fields in entry or []]
-        return found if found and all(package.deb.exists() for package in found) else None
+    def _recorded(self, key: str, version: str = "") -> list[Package]:
+        """What is recorded under `key`, of `version` if one is asked for, in the cache or not."""
+        found = [Package(**fields) for fields in self._load().get(key, [])]
+        return [] if version and {package.version for package in found} != {version} else found
 
-    def _obtain(self, key: str, resolve: Callable[[], list[str]]) -> list[Package]:
+    def _obtain(
+        self, key: str, resolve: Callable[[], list[str]], version: str = ""
+    ) -> list[Package]:
         """The packages recorded under `key`, else what `resolve` names, downloaded."""
-        if (found := self._recorded(key)) is not None:
+        found = self._recorded(key, version)
+        if found and all(package.deb.exists() for package in found):
             return found
         with paths.locked(f"packages-{self.suite}"):
-            if (found := self._recorded(key)) is not None:
+            found = self._recorded(key, version)
+            gone = [package.exact for package in found if not package.deb.exists()]
+            if found and not gone:
                 return found
-            fresh = not self.apt.ready()
-            if fresh:
-                self.update(locked=True)
             try:
-                found = self._download(resolve())
-            except LabError:
-                # The archive replaces packages; lists of another day may name gone ones.
-                if fresh:
+                fetched = self._fetch((lambda: gone) if gone else resolve)
+            except MissingError as error:
+                if not gone and not version:
                     raise
-                self.update(locked=True)
-                found = self._download(resolve())
-            records = self._load() | {key: [asdict(package) for package in found]}
+                what = ", ".join(gone) or f"version {version} of what {key.split()[1]} stands for"
+                raise LabError(
+                    f"the cache's record names {what}, which is not in the cache, and suite "
+                    f"{self.suite} of the archive has it no more",
+                    "`lab packages update` forgets the recorded versions: what is fetched "
+                    "then is today's",
+                ) from error
+            if gone:
+                return found
+            records = self._load() | {key: [asdict(package) for package in fetched]}
             text = json.dumps(records, indent=1, sort_keys=True)
             paths.write_atomically(self._records, text.encode())
-            return found
+            return fetched
+
+    def _fetch(self, wanted: Callable[[], list[str]]) -> list[Package]:
+        """Download what `wanted` names; with lists of today if those of another day lack it."""
+        fresh = not self.apt.ready()
+        if fresh:
+            self._refresh()
+        try:
+            return self._download(wanted())
+        except LabError as first:
+            # The archive replaces packages; lists of another day may name gone ones.
+            if fresh:
+                raise
+            try:
+                self._refresh()
+            except LabError:
+                raise first from None
+            return self._download(wanted())
+
+    def _refresh(self) -> None:
+        self._progress(f"fetching the package lists of {self.suite}")
+        self.apt.update()
 
     def _download(self, wanted: list[str]) -> list[Package]:
         names = [item.split("=")[0] for item in wanted]
@@ -128,15 +165,11 @@ class Packages:
             raise LabError(f"apt gave {len(found)} of {len(wanted)} packages", "run it again")
         return found
 
-    def update(self, locked: bool = False) -> None:
+    def update(self) -> None:
         """Fetch the package lists and forget what names were resolved to."""
-        if not locked:
-            with paths.locked(f"packages-{self.suite}"):
-                return self.update(locked=True)
-        self._progress(f"fetching the package lists of {self.suite}")
-        self.apt.update()
-        self._records.unlink(missing_ok=True)
-        return None
+        with paths.locked(f"packages-{self.suite}"):
+            self._refresh()
+            self._records.unlink(missing_ok=True)
 
     def get(self, name: str) -> Package:
         """One package. `name:architecture` and `name=version` work as with apt."""
@@ -146,10 +179,15 @@ class Packages:
         """A package with everything that it depends on."""
         return self._obtain(f"closure {name}", lambda: self.apt.closure(name))
 
-    def follow(self, name: str, pattern: str) -> list[Package]:
+    def followed(self, name: str, pattern: str) -> list[Package]:
+        """What `follow` has recorded, in the cache or not; asks nothing of the network."""
+        return self._recorded(f"follow {name} {pattern}")
+
+    def follow(self, name: str, pattern: str, version: str = "") -> list[Package]:
         """The packages that match `pattern` among `name` and what it depends on, in turn.
 
-        Resolves Debian's meta packages: `linux-image-arm64` to the kernel of the day.
+        Resolves Debian's meta packages: `linux-image-arm64` to the kernel of the day, or to the
+        one of `version`.
         """
 
         def resolve() -> list[str]:
@@ -160,8 +198,10 @@ class Packages:
                 if current in seen:
                     continue
                 seen.add(current)
-                fields = self.apt.show(current)
-                if re.search(pattern, current):
+                match = re.search(pattern, current)
+                pinned = version and (match or current == name)
+                fields = self.apt.show(f"{current}={version}" if pinned else current)
+                if match:
                     wanted[current] = f"{current}={fields['Version']}"
                 queue += [
                     other
@@ -172,7 +212,7 @@ class Packages:
                 raise LabError(f"{name} of suite {self.suite} leads to no package {pattern!r}")
             return list(wanted.values())
 
-        return self._obtain(f"follow {name} {pattern}", resolve)
+        return self._obtain(f"follow {name} {pattern}", resolve, version)
 
 
 def _describe(deb: Path) -> Package:
