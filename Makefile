@@ -11,8 +11,9 @@ SHELL := /bin/bash
 CACHE := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/armvisor)
 VENV := $(CACHE)/venv/bin
 LAB := bin/lab
-KERNELS := 6.1 6.12 7.2
-DEMO_KERNEL := 6.12
+# What the archive has under these names is a matter of the day: bin/lab kernel list.
+KERNELS := oldstable stable newest
+DEMO_KERNEL := stable
 
 .DEFAULT_GOAL := help
 .PHONY: help

@@ -16,6 +16,6 @@ def make(*words: str) -> None:
 
 @cache
 def module(kernel: str) -> Path:
-    """armvisor.ko for one of the boards' kernels."""
+    """armvisor.ko for the kernel of a role."""
     make(str(TOP / "module"), f"KVER={kernel}")
     return TOP / "build/module" / kernel / "armvisor.ko"

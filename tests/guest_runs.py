@@ -28,7 +28,7 @@ class Host:
     """The board that is the host: with EL2 and KVM, or without and with a module for it."""
 
     cpu: str = "cortex-a72"
-    kernel: str = "6.12"
+    kernel: str = "stable"
     el2: bool = True
     module: Path | None = None
     smp: int = 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from built import TOP, make
 from guest_runs import MARK
 
+from armvisor_lab import kernels
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
@@ -22,8 +23,6 @@ PARTS = (
     "power", "messages",
 )  # fmt: skip
 
-# Before 6.12 zram's compressor is a module of its own, which it asks for by name.
-SWAP_MODULES = {"6.1": ("lzo-rle", "zram")}
 SWAP = "echo 64M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"
 
 # KiB that a host's own caches may have grown by meanwhile, of what it holds for itself.
@@ -106,7 +105,9 @@ def programs() -> Path:
 def hostile_vmm(machine: Machine, part: str, settings: str = "") -> Result:
     """Run a part of the hostile VMM twice, the second time under the eyes of a bookkeeper."""
     if part == "swap":
-        machine.modules = (*machine.modules, *SWAP_MODULES.get(machine.kernel, ("zram",)))
+        # Before Linux 6.12 zram's compressor is a module of its own, which it asks for by name.
+        its_own = list(kernels.get(machine.kernel).modules.rglob("lzo-rle.ko*"))
+        machine.modules = (*machine.modules, *(["lzo-rle"] if its_own else []), "zram")
     once = f"{settings} /hostile {part}"
     script = [FIGURES, SWAP if part == "swap" else "", once]
     if not machine.leaks:

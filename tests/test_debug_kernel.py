@@ -23,7 +23,7 @@ from armvisor_lab.figures import artefacts
 
 pytestmark = pytest.mark.debug
 
-KERNEL = "6.12"
+KERNEL = "stable"
 # Races want two CPUs; all else is counted, on one.
 TWO_CPUS = ("files", "processes", "close", "guests", "power")
 FEWER = {"guests": "SEEDS=100", "many": "VMS=20"}

@@ -107,12 +107,12 @@ class Row:
 
 
 ROWS = [
-    Row("6.12", "cortex-a72", 1, 2),
-    Row("6.1", "cortex-a72", 4, 2),
-    Row("7.2", "cortex-a72", 1, 2),
-    Row("6.1", "cortex-a76", 1, 2),
-    Row("6.12", "cortex-a76", 4, 2),
-    Row("7.2", "cortex-a76", 4, 2),
+    Row("stable", "cortex-a72", 1, 2),
+    Row("oldstable", "cortex-a72", 4, 2),
+    Row("newest", "cortex-a72", 1, 2),
+    Row("oldstable", "cortex-a76", 1, 2),
+    Row("stable", "cortex-a76", 4, 2),
+    Row("newest", "cortex-a76", 4, 2),
 ]
 
 
@@ -220,7 +220,7 @@ def test_disk_network_vsock_and_entropy(row: Row):
 
 
 def test_a_read_only_disk_never_changes():
-    shown = run(READONLY, Row("6.12", "cortex-a72", 1, 1))
+    shown = run(READONLY, Row("stable", "cortex-a72", 1, 1))
     assert_guest_is_content(shown["only"])
     assert results(shown[""])["readonly.unchanged"] == "1"
     block = counters(shown["only"])["block"]
@@ -232,7 +232,7 @@ def test_a_large_transfer_arrives_and_its_exits_are_bounded():
 
     On a counting board, because TCP cuts its segments by the time that passes.
     """
-    row = Row("6.12", "cortex-a72", 1, 64)
+    row = Row("stable", "cortex-a72", 1, 64)
     script = """
         tap tap0 10.0.2.1/24
         stream receive tcp:0.0.0.0:5001 >/tmp/receive.out & receive=$!
@@ -254,7 +254,7 @@ def test_a_large_transfer_arrives_and_its_exits_are_bounded():
 
 @pytest.mark.conformance
 def test_a_gzipped_kernel_boots_where_only_gicv2_is():
-    row = Row("6.12", "cortex-a72", 2, 1)
+    row = Row("stable", "cortex-a72", 2, 1)
     shown = run(GICV2, row, qemu_args=("-M", "gic-version=2"))
     assert_guest_is_content(shown["gicv2"])
     assert "GICv3" not in shown["board"] and "kvm" in shown["board"]
@@ -270,8 +270,8 @@ def zboot(image: bytes) -> bytes:
 
 @pytest.mark.conformance
 def test_a_zboot_guest_gives_and_takes_what_the_balloon_asks():
-    kernel = zboot(artefacts.guest("6.12")["Image"].read_bytes())
-    shown = run(INFLATE, Row("6.12", "cortex-a72", 1, 16), zboot=kernel)
+    kernel = zboot(artefacts.guest("stable")["Image"].read_bytes())
+    shown = run(INFLATE, Row("stable", "cortex-a72", 1, 16), zboot=kernel)
     balloon = counters(shown["blown"])["balloon"]
     assert balloon["inflated_pages"] >= 16384
     assert balloon["deflated_pages"] >= 16384 - 4096
@@ -279,7 +279,7 @@ def test_a_zboot_guest_gives_and_takes_what_the_balloon_asks():
 
 
 def test_free_memory_goes_back_to_the_host():
-    row = Row("6.12", "cortex-a72", 1, 128)
+    row = Row("stable", "cortex-a72", 1, 128)
     shown = run(MEMORY, row)
     assert_guest_is_content(shown["balloon"])
     balloon = counters(shown["balloon"])["balloon"]

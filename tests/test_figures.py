@@ -22,7 +22,7 @@ def measure(path: Path, *names: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_modules_exits_are_within_their_bounds(tmp_path: Path):
     """A figure over its bound fails the run."""
-    module("6.12")
+    module("stable")
     done = measure(tmp_path / "figures.json", "hypercall.armvisor", "mmio_user.armvisor")
     found = re.findall(r"^(\w+)\.armvisor (\d+) instructions$", done.stdout, re.M)
     assert {name: int(value) > 200 for name, value in found} == {

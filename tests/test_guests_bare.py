@@ -8,7 +8,7 @@ import pytest
 from guest_runs import Guest, Host, run_guests
 
 TOP = Path(__file__).resolve().parents[1]
-KERNEL = "6.12"
+KERNEL = "stable"
 
 MIB = 1 << 20
 PROGRAMS = [

@@ -14,7 +14,7 @@ from built import TOP
 from armvisor_lab import kernels
 from armvisor_lab.board import Board
 
-KERNEL = "6.12"
+KERNEL = "stable"
 # What a native build finds by itself.
 CROSS = "ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- CC=aarch64-linux-gnu-gcc"
 

@@ -14,7 +14,7 @@ from armvisor_lab import programs
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
 
-KERNEL = "6.12"
+KERNEL = "stable"
 # The suite whose QEMU it is, and where the disk of each of the two runs is.
 SUITE = "trixie"
 RUNS = (

@@ -69,7 +69,8 @@ NAMES |= {"signal_exits": "signal"}
 def told() -> list[str]:
     files = {f"/g/{name}": data for name, data in GUESTS.items()}
     files |= {"/g/timer": artefacts.bare("timer"), "/bin/armvisor": artefacts.vmm()}
-    files |= {"/armvisor.ko": module("6.12"), "/script": f"insmod /armvisor.ko\n{SCRIPT}".encode()}
+    files |= {"/armvisor.ko": module("stable")}
+    files |= {"/script": f"insmod /armvisor.ko\n{SCRIPT}".encode()}
     done = Board(files=files, count=True, timeout=120).run(["sh", "/script"])
     assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
     return done.text.split(MARK)[1:]

@@ -110,7 +110,7 @@ def refused() -> dict[str, tuple[int, str]]:
         el2=True,
         files={
             "/bin/armvisor": artefacts.vmm(),
-            "/guest/Image": artefacts.guest("6.12")["Image"],
+            "/guest/Image": artefacts.guest("stable")["Image"],
             "/off.img": image(*psci(SYSTEM_OFF)),
             "/large.img": image(*psci(SYSTEM_OFF), size=1 << 40),
             "/bzimage": foreign(0x202, b"HdrS"),

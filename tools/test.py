@@ -157,6 +157,15 @@ def run(suite: Suite) -> tuple[Counts, str]:
     return counts, f"{counts.failed} failed" if counts.failed else ""
 
 
+def kernels() -> str:
+    """The versions that the names of kernels stood for in this run."""
+    done = subprocess.run(
+        [str(TOP / "bin/lab"), "kernel", "list"], capture_output=True, text=True, check=False
+    )
+    rows = [line.split(None, 2) for line in done.stdout.splitlines()]
+    return ", ".join(f"{role} {version}" for role, _suite, version in rows)
+
+
 def main() -> int:
     every = suites()
     parser = argparse.ArgumentParser(description="Run the test suites and count them.")
@@ -180,6 +189,7 @@ def main() -> int:
     print("\n" + "\n".join(summary))
     for line in bad:
         print(f"FAILED {line}")
+    print(f"\nkernels: {kernels()}")
     print(f"\n{total}", flush=True)
     return 1 if total.failed or bad else 0
 

@@ -3,10 +3,10 @@
 """Build the Debian test guest: a stock kernel, and an initramfs of Debian's busybox, that
 kernel's own modules, the project's tools and the init beside this file.
 
-    build.py --out FOLDER --tools FOLDER [--flavour cloud|generic] VERSION…
+    build.py --out FOLDER --tools FOLDER [--flavour cloud|generic] KERNEL…
 
-writes FOLDER/debian-VERSION/{vmlinuz,Image,initrd,guest.json}; with the generic flavour the
-folder is debian-VERSION-generic. The same inputs give the same bytes.
+writes FOLDER/debian-KERNEL/{vmlinuz,Image,initrd,guest.json}, where KERNEL is a role as the lab
+names them (stable, newest); with the generic flavour the folder is debian-KERNEL-generic. The same inputs give the same bytes.
 """
 
 import argparse
@@ -87,16 +87,17 @@ def build_initrd(kernel: Kernel, tools: Path) -> tuple[bytes, list[str]]:
     return cpio.finish(), [f"{busybox.name}={busybox.version}", *kernel.packages]
 
 
-def build(version: str, flavour: str, out: Path, tools: Path) -> Path:
+def build(name: str, flavour: str, out: Path, tools: Path) -> Path:
     """Write one guest; the folder that it is in."""
-    kernel = kernels.get(version, flavour, progress)
+    kernel = kernels.get(kernels.role_of(name), flavour, progress)
     initrd, packages = build_initrd(kernel, tools)
-    folder = out / (f"debian-{version}" if flavour == "cloud" else f"debian-{version}-{flavour}")
+    folder = out / (f"debian-{kernel.role}" + ("" if flavour == "cloud" else f"-{flavour}"))
     paths.write_atomically(folder / "initrd", initrd)
     paths.write_atomically(folder / "vmlinuz", kernel.vmlinuz.read_bytes())
     paths.write_atomically(folder / "Image", kernel.image.read_bytes())
     fields = {
-        "version": version,
+        "role": kernel.role,
+        "version": kernel.version,
         "flavour": flavour,
         "release": kernel.release,
         "packages": packages,
@@ -111,11 +112,11 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tools", type=Path, required=True)
     parser.add_argument("--flavour", choices=kernels.FLAVOURS, default="cloud")
-    parser.add_argument("versions", nargs="+", metavar="VERSION")
+    parser.add_argument("kernels", nargs="+", metavar="KERNEL")
     arguments = parser.parse_args()
     try:
-        for version in arguments.versions:
-            folder = build(version, arguments.flavour, arguments.out, arguments.tools)
+        for name in arguments.kernels:
+            folder = build(name, arguments.flavour, arguments.out, arguments.tools)
             print(folder)
     except (LabError, OSError) as error:
         print(f"guests: {error}", file=sys.stderr)

@@ -17,7 +17,7 @@ _EXAMPLES = """\
 examples (`lab COMMAND ACTION --help` tells all options):
   lab board run --el2 -- ls -l /dev/kvm     a command on a board that has KVM
   lab board run -- sh                       a shell, its input from here
-  lab kernel path 6.12 --what headers       what a module for that kernel is built against
+  lab kernel path stable --what headers     what a module for that kernel is built against
   lab packages get strace --deps            an arm64 package and all it needs
   lab figures --only 'boot.*'               counted measurements
 """

@@ -11,6 +11,7 @@ from typing import Any
 
 from armvisor_lab import kernels
 from armvisor_lab.board import CPUS, Board, Result, forwardable_stdin, tail
+from armvisor_lab.errors import LabError
 
 _STATUSES = """\
 The exit status is the command's own, or
@@ -32,6 +33,14 @@ def memory_size(text: str) -> int:
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: write 512M or 2G")
     return int(match[1]) * (1024 if match[2] in ("G", "g") else 1)
+
+
+def kernel_role(text: str) -> str:
+    """A kernel's role, by its name or by the version that was found for it."""
+    try:
+        return kernels.role_of(text)
+    except LabError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def file_pair(text: str) -> tuple[str, Path]:
@@ -61,7 +70,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     option = run.add_argument
     option("--el2", action="store_true", help="a CPU with EL2: KVM works on this board")
     option("--cpu", choices=CPUS, default="cortex-a72", help="default %(default)s")
-    option("--kernel", default=kernels.DEFAULT, metavar="VERSION",
+    option("--kernel", default=kernels.DEFAULT, metavar="KERNEL",
            help=f"{', '.join(kernels.SUITE_OF)}, or a folder with Image and modules; "
                 "default %(default)s")  # fmt: skip
     option("--flavour", choices=kernels.FLAVOURS, default="cloud", help="default %(default)s")
@@ -168,5 +177,7 @@ def describe(board: Board, kernel: kernels.Kernel) -> dict[str, Any]:
         "count": board.count,
         "append": board.append,
         "kernel": kernel.release,
+        "kernel_role": kernel.role,
+        "kernel_version": kernel.version,
         "packages": list(kernel.packages),
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from armvisor_lab import debugkernel, kernels
 from armvisor_lab.apt import SUITES
-from armvisor_lab.cli_board import say
+from armvisor_lab.cli_board import kernel_role, say
 from armvisor_lab.packages import Packages, fetched
 
 
@@ -22,23 +22,30 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     get.set_defaults(run=_get)
     files = actions.add_parser("files", help="list what is in the cache, with versions")
     files.set_defaults(run=_files)
-    update = actions.add_parser("update", help="look for newer versions at the next use")
+    update = actions.add_parser(
+        "update", help="forget recorded versions; the next use fetches today's"
+    )
     update.set_defaults(run=_update)
 
     kernel = commands.add_parser("kernel", help="stock Debian arm64 kernels")
     actions = kernel.add_subparsers(metavar="ACTION", required=True, parser_class=type(kernel))
     path = actions.add_parser("path", help="print the path of a kernel's part, fetching it")
-    path.add_argument("version", choices=kernels.SUITE_OF)
+    path.add_argument(
+        "kernel", type=kernel_role, metavar="KERNEL", help=", ".join(kernels.SUITE_OF)
+    )
     path.add_argument("--flavour", choices=kernels.FLAVOURS, default="cloud")
     path.add_argument(
         "--what",
-        choices=("image", "vmlinuz", "modules", "headers", "config", "release"),
+        choices=("image", "vmlinuz", "modules", "headers", "config", "release", "version"),
         default="image",
-        help="image: raw Image (default); vmlinuz: as shipped; headers: folder for make -C",
+        help="image: raw Image (default); vmlinuz: as shipped; headers: folder for make -C; "
+        "release: as uname says; version: the package's",
     )
     path.set_defaults(run=_path)
+    names = actions.add_parser("list", help="the names of kernels, and the version found of each")
+    names.set_defaults(run=_list)
     debug = actions.add_parser("debug", help="build a kernel with checkers; prints its folder")
-    debug.add_argument("version", choices=debugkernel.SOURCES, nargs="?", default=kernels.DEFAULT)
+    debug.add_argument("kernel", choices=debugkernel.ROLES, nargs="?", default=kernels.DEFAULT)
     debug.set_defaults(run=_debug)
 
 
@@ -66,13 +73,19 @@ def _update(_options: argparse.Namespace) -> int:
 
 def _path(options: argparse.Namespace) -> int:
     if options.what == "headers":
-        print(kernels.headers(options.version, options.flavour, say))
+        print(kernels.headers(options.kernel, options.flavour, say))
     else:
-        kernel = kernels.get(options.version, options.flavour, say)
+        kernel = kernels.get(options.kernel, options.flavour, say)
         print(getattr(kernel, options.what))
     return 0
 
 
+def _list(_options: argparse.Namespace) -> int:
+    for role, suite in kernels.SUITE_OF.items():
+        print(f"{role:10} {suite:17} {kernels.recorded(role) or 'not fetched yet'}")
+    return 0
+
+
 def _debug(options: argparse.Namespace) -> int:
-    print(debugkernel.get(options.version, say))
+    print(debugkernel.get(options.kernel, say))
     return 0

@@ -5,9 +5,10 @@
 The result is a kernel folder as `kernels.from_folder` reads it, with the tree that modules are
 built against beside it:
 
-    CACHE/debug-kernels/VERSION-HASH/{Image,modules/,config,build/}
+    CACHE/debug-kernels/SERIES-HASH/{Image,modules/,config,build/}
 
-HASH is over the fragment, so a changed fragment is a new kernel. Building takes about a quarter
+SERIES is as in `linux-source-6.12`. HASH is over the fragment, so a changed fragment is a new
+kernel. Building takes about a quarter
 of an hour on two cores.
 """
 
@@ -22,20 +23,21 @@ from armvisor_lab import kernels, paths
 from armvisor_lab.errors import LabError
 from armvisor_lab.packages import Packages
 
-SOURCES = {"6.1": "linux-source-6.1", "6.12": "linux-source-6.12"}
+ROLES = ("oldstable", "stable")
 FRAGMENT = Path("lab/kernel/debug.config")
 
 Progress = Callable[[str], None]
 
 
-def get(version: str = kernels.DEFAULT, progress: Progress = lambda _: None) -> Path:
-    """The folder of the debug kernel `version`, built on first use."""
-    if version not in SOURCES:
-        raise LabError(f"no debug kernel {version!r}", f"there are {', '.join(SOURCES)}")
+def get(role: str = kernels.DEFAULT, progress: Progress = lambda _: None) -> Path:
+    """The folder of a role's kernel with checkers, built on first use."""
+    if role not in ROLES:
+        raise LabError(f"no debug kernel {role!r}", f"there are {', '.join(ROLES)}")
     fragment = paths.checkout() / FRAGMENT
-    source = Packages(kernels.SUITE_OF[version], progress).get(SOURCES[version])
+    series = ".".join(kernels.get(role, progress=progress).version.split(".")[:2])
+    source = Packages(kernels.SUITE_OF[role], progress).get(f"linux-source-{series}")
     stamp = hashlib.sha256(fragment.read_bytes() + source.version.encode()).hexdigest()[:12]
-    target = paths.cache() / "debug-kernels" / f"{version}-{stamp}"
+    target = paths.cache() / "debug-kernels" / f"{series}-{stamp}"
     if not target.exists():
         with paths.locked("debug-kernel"):
             if not target.exists():

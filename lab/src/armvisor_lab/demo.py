@@ -15,7 +15,7 @@ from typing import Any
 
 from armvisor_lab import kernels
 from armvisor_lab.board import CPUS, Board, Result, tail
-from armvisor_lab.cli_board import say
+from armvisor_lab.cli_board import kernel_role, say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
 
@@ -38,8 +38,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
     demo = commands.add_parser("demo", help="a Debian VM on an emulated board, start to finish")
     demo.add_argument("--cpu", choices=CPUS, default="cortex-a72", help="default %(default)s")
-    demo.add_argument("--kernel", choices=kernels.SUITE_OF, default=kernels.DEFAULT,
-                      help="of board and guest, default %(default)s")  # fmt: skip
+    demo.add_argument("--kernel", type=kernel_role, default=kernels.DEFAULT,
+                      metavar="KERNEL", help=f"of board and guest: {', '.join(kernels.SUITE_OF)}; "
+                      "default %(default)s")  # fmt: skip
     demo.add_argument("--el2", action="store_true",
                       help="on a board with EL2, on KVM, instead of the module")  # fmt: skip
     demo.set_defaults(run=_run)
@@ -130,7 +131,8 @@ def _run(options: argparse.Namespace) -> int:
     board = _board(options)
     command = [*RUN]
     el2 = "with" if options.el2 else "without"
-    say(f"booting an emulated Arm machine {el2} EL2 ({options.cpu}, Debian's {options.kernel})")
+    kernel = kernels.get(options.kernel, progress=say)
+    say(f"booting an emulated Arm machine {el2} EL2 ({options.cpu}, Debian {kernel})")
     if not options.el2:
         say("in it: insmod armvisor.ko")
     say(f"in it: {' '.join(command)}")

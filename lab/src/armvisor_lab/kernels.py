@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Stock Debian arm64 kernels, ready for a board: image, modules and headers.
 
+A kernel is named by its role: `oldstable`, `stable` and `newest` are suites of the archive, and
+which version each has is a matter of the day. The version found is recorded (packages.py), and
+image and headers of a role are of one version, whenever each was fetched. Where a version was
+recorded, it may be said instead of the role: `6.12`, `6.12.117`.
+
 A kernel's folder in the cache holds `vmlinuz` (as shipped), `Image` (what QEMU loads),
 `config`, `modules` and `kernel.json`, which says from which packages it came.
 """
@@ -19,12 +24,12 @@ from armvisor_lab.apt import host_architecture
 from armvisor_lab.errors import LabError
 from armvisor_lab.packages import Package, Packages, unpack
 
-SUITE_OF = {"6.1": "bookworm", "6.12": "trixie", "7.2": "trixie-backports"}
+SUITE_OF = {"oldstable": "bookworm", "stable": "trixie", "newest": "trixie-backports"}
 FLAVOURS = ("cloud", "generic")
-DEFAULT = "6.12"
+DEFAULT = "stable"
 
-_PARTS = r"^linux-(image|binary|modules|base)-\d"
-_HEADERS = r"^linux-headers-\d"
+# What Debian's meta packages of a kernel's image and of its headers stand for.
+_PATTERN = {"image": r"^linux-(image|binary|modules|base)-\d", "headers": r"^linux-headers-\d"}
 # Part of a headers folder's name: a new number here makes new folders, not half old ones.
 _RECIPE = 2
 
@@ -33,13 +38,17 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel, unpacked."""
+    """One kernel, unpacked. `version` is its package's, `release` what uname says."""
 
     version: str
     flavour: str
     release: str
     folder: Path
     packages: tuple[str, ...]
+    role: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.role} ({self.version})" if self.role else self.version
 
     @property
     def vmlinuz(self) -> Path:
@@ -66,35 +75,51 @@ def _meta(kind: str, flavour: str) -> str:
     return f"linux-{kind}-cloud-arm64" if flavour == "cloud" else f"linux-{kind}-arm64"
 
 
-def check_names(version: str, flavour: str) -> None:
-    """Refuse a version or flavour that the lab does not know."""
-    if version not in SUITE_OF:
-        raise LabError(f"no kernel {version!r}", f"there are {', '.join(SUITE_OF)}")
+def recorded(role: str, flavour: str = "cloud") -> str:
+    """The version that the cache's record has for a role, or nothing."""
+    packages = Packages(SUITE_OF[role])
+    for kind, pattern in _PATTERN.items():
+        if found := packages.followed(_meta(kind, flavour), pattern):
+            return found[0].version
+    return ""
+
+
+def role_of(name: str) -> str:
+    """The role that `name` is, or the role whose recorded version it begins."""
+    if name in SUITE_OF:
+        return name
+    versions = {role: recorded(role) or recorded(role, "generic") for role in SUITE_OF}
+    if re.match(r"\d+\.\d", name):
+        for role, version in versions.items():
+            if re.match(rf"{re.escape(name)}(?![\w~])", version):
+                return role
+    there = (f"{role} ({version or 'not fetched yet'})" for role, version in versions.items())
+    raise LabError(f"no kernel {name!r}", f"there are {', '.join(there)}")
+
+
+def _parts(kind: str, role: str, flavour: str, progress: Progress) -> list[Package]:
     if flavour not in FLAVOURS:
         raise LabError(f"no kernel flavour {flavour!r}", f"there are {', '.join(FLAVOURS)}")
+    packages = Packages(SUITE_OF[role], progress)
+    return packages.follow(_meta(kind, flavour), _PATTERN[kind], recorded(role, flavour))
 
 
-def get(version: str, flavour: str = "cloud", progress: Progress = lambda _: None) -> Kernel:
-    """The kernel `version`, fetched and unpacked on first use."""
-    if version not in SUITE_OF and Path(version).is_dir():
-        return from_folder(Path(version))
-    check_names(version, flavour)
-    packages = Packages(SUITE_OF[version], progress)
-    parts = packages.follow(_meta("image", flavour), _PARTS)
-    image = next(part for part in parts if re.match(r"linux-(image|binary)-\d", part.name))
-    target = paths.cache() / "kernels" / f"{version}-{flavour}-{image.version.replace(':', '_')}"
+def get(name: str, flavour: str = "cloud", progress: Progress = lambda _: None) -> Kernel:
+    """The kernel of a role, fetched and unpacked on first use, or the one in the folder `name`."""
+    if name not in SUITE_OF and Path(name).is_dir():
+        return from_folder(Path(name))
+    role = role_of(name)
+    parts = _parts("image", role, flavour, progress)
+    version = parts[0].version
+    target = paths.cache() / "kernels" / f"{flavour}-{version.replace(':', '_')}"
     if not target.exists():
         with paths.locked("kernels"):
             if not target.exists():
-                progress(f"unpacking kernel {version} ({flavour})")
+                progress(f"unpacking the kernel of {role} ({flavour}), {version}")
                 with paths.new_folder(target) as work:
                     _build(work, parts, version, flavour)
-    return _read(target)
-
-
-def _read(folder: Path) -> Kernel:
-    fields = json.loads((folder / "kernel.json").read_text())
-    return Kernel(folder=folder, **fields | {"packages": tuple(fields["packages"])})
+    fields = json.loads((target / "kernel.json").read_text())
+    return Kernel(folder=target, role=role, **fields | {"packages": tuple(fields["packages"])})
 
 
 def from_folder(folder: Path) -> Kernel:
@@ -152,19 +177,19 @@ def _depmod(root: Path, release: str) -> None:
         raise LabError(f"depmod failed for {release}: {done.stderr.strip()[-400:]}")
 
 
-def headers(version: str, flavour: str = "cloud", progress: Progress = lambda _: None) -> Path:
+def headers(name: str, flavour: str = "cloud", progress: Progress = lambda _: None) -> Path:
     """The kernel's build folder: `make -C` it with M= to build a module for it."""
-    check_names(version, flavour)
-    packages = Packages(SUITE_OF[version], progress)
-    parts = packages.follow(_meta("headers", flavour), _HEADERS)
+    role = role_of(name)
+    packages = Packages(SUITE_OF[role], progress)
+    parts = _parts("headers", role, flavour, progress)
     main = next(part for part in parts if not part.name.endswith("-common"))
     tools = [_kbuild(packages, main), packages.get(f"libc6:{host_architecture()}")]
-    stem = f"{version}-{flavour}-{main.version.replace(':', '_')}-{_RECIPE}"
+    stem = f"{flavour}-{main.version.replace(':', '_')}-{_RECIPE}"
     target = paths.cache() / "headers" / stem
     if not target.exists():
         with paths.locked("kernels"):
             if not target.exists():
-                progress(f"unpacking the headers of kernel {version} ({flavour})")
+                progress(f"unpacking the headers of {role} ({flavour}), {main.version}")
                 _build_headers(target, parts, tools)
     return target / "usr/src" / main.name
 

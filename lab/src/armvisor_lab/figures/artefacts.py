@@ -28,16 +28,16 @@ def vmm() -> Path:
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
-def guest(version: str) -> dict[str, Path]:
-    """The Debian test guest: `vmlinuz` as Debian ships it, raw `Image`, `initrd`."""
-    folder = paths.checkout() / f"build/guests/debian-{version}"
+def guest(role: str) -> dict[str, Path]:
+    """The Debian test guest of a role: `vmlinuz` as Debian ships it, raw `Image`, `initrd`."""
+    folder = paths.checkout() / f"build/guests/debian-{role}"
     return {name: _built(folder / name, "make guests") for name in _GUEST}
 
 
-def module(kernel: str) -> Path:
-    """armvisor.ko for one of the boards' kernels."""
-    path = paths.checkout() / f"build/module/{kernel}/armvisor.ko"
-    return _built(path, f"make -C module KVER={kernel}")
+def module(role: str) -> Path:
+    """armvisor.ko for the kernel of a role."""
+    path = paths.checkout() / f"build/module/{role}/armvisor.ko"
+    return _built(path, f"make -C module KVER={role}")
 
 
 def bare(name: str) -> Path:
