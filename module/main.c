@@ -17,6 +17,7 @@
 #include "mmu/mmu.h"
 #include "preconditions.h"
 #include "switch/switch.h"
+#include "switch/tlb.h"
 
 struct step {
 	int (*init)(void);
@@ -35,6 +36,7 @@ static int api_init(void)
 static const struct step steps[] = {
 	{ av_check_preconditions, NULL },
 	{ av_sysreg_init, NULL },
+	{ av_asid_init, NULL },
 	{ av_window_init, av_window_exit },
 	{ av_cpu_selftest, NULL },
 	{ av_mmu_init, av_mmu_exit },

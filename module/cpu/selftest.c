@@ -14,6 +14,7 @@
 #include "compat/icache.h"
 #include "cpu/cpu.h"
 #include "switch/switch.h"
+#include "switch/window_desc.h"
 
 #define TEST_VA		0xffff800008000000ULL
 #define TEST_SP		0x1234567890abcdef
@@ -33,7 +34,8 @@ struct selftest {
 	struct av_vm_switch vsw;
 	struct av_vcpu_switch csw;
 	struct av_srf *srf;
-	u64 *tables[4];
+	u64 *tables[4];		/* down to the code */
+	u64 *way[2];		/* down to the window */
 	u32 *code;
 };
 
@@ -48,6 +50,11 @@ static int selftest_pages(struct selftest *t)
 	for (i = 0; i < 4; i++) {
 		t->tables[i] = (void *)get_zeroed_page(GFP_KERNEL);
 		if (!t->tables[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < 2; i++) {
+		t->way[i] = (void *)get_zeroed_page(GFP_KERNEL);
+		if (!t->way[i])
 			return -ENOMEM;
 	}
 	return 0;
@@ -66,7 +73,10 @@ static void selftest_map(struct selftest *t)
 		t->tables[level][(TEST_VA >> (39 - 9 * level)) & 511] = desc;
 		desc = virt_to_phys(t->tables[level]) | PMD_TYPE_TABLE;
 	}
-	root[511] = av_window_root_desc(&t->vsw);
+	/* The window, in the shape that every guest's tree has. */
+	root[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(t->way[0]));
+	t->way[0][AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(t->way[1]));
+	av_window_hang(t->way[1], virt_to_phys(t->vsw.l3));
 	dsb(ishst);
 }
 
@@ -92,8 +102,6 @@ static int selftest_run(struct selftest *t)
 	struct av_entry entry = {
 		.root0 = page_to_phys(ZERO_PAGE(0)),
 		.root1 = virt_to_phys(t->tables[0]),
-		.serial0 = 1,
-		.serial1 = 1,
 	};
 
 	srf->regs[0] = 1;
@@ -141,6 +149,8 @@ free:
 	free_page((unsigned long)t->code);
 	for (i = 0; i < 4; i++)
 		free_page((unsigned long)t->tables[i]);
+	for (i = 0; i < 2; i++)
+		free_page((unsigned long)t->way[i]);
 	kfree(t);
 	return ret;
 }

@@ -36,6 +36,18 @@ static inline void av_list_del(struct av_list *node)
 	av_list_init(node);
 }
 
+/* All of list to the end of head; list is empty afterwards. */
+static inline void av_list_splice_tail(struct av_list *list, struct av_list *head)
+{
+	if (av_list_empty(list))
+		return;
+	list->next->prev = head->prev;
+	head->prev->next = list->next;
+	list->prev->next = head;
+	head->prev = list->prev;
+	av_list_init(list);
+}
+
 #define av_list_entry(ptr, type, member) container_of(ptr, type, member)
 
 /* Safe against removal of the entry at hand. */

@@ -34,31 +34,39 @@ static int find_logged(struct av_vm *vm, u32 id, struct av_slot **slot)
 	return *slot && (*slot)->dirty ? 0 : -ENOENT;
 }
 
-/* Write-protect the pages of one word of the log, and flush. */
-static void protect_word(struct av_vm *vm, const struct av_slot *slot, u64 word,
-			 unsigned long bits)
+/* Write-protect pages of one word of the log, a part, and flush: those that are left. */
+static unsigned long protect_part(struct av_vm *vm, u64 gfn, unsigned long bits)
 {
-	u64 gfn = slot->base_gfn + word * BITS_PER_LONG;
+	struct av_shadow *sh = &vm->mmu->shadow;
 	struct av_gather g;
-	unsigned int bit;
 
-	av_gather_init(&g, &vm->mmu->shadow);
-	for_each_set_bit(bit, &bits, BITS_PER_LONG)
-		av_shadow_wrprotect_gfn(&vm->mmu->shadow, gfn + bit, &g);
+	av_gather_init(&g, sh);
+	while (bits && !av_shadow_wrprotect_gfn(sh, gfn + __ffs(bits), &g))
+		bits &= bits - 1;
 	av_gather_finish(&g);
+	return bits;
 }
 
-/* Clear the bits of mask in one word; what was set. */
+/*
+ * Clear the bits of mask in one word; what was set. Where the lock is let go
+ * before all pages are protected, a page that is written meanwhile without a
+ * fault is in the bits that are about to be handed out.
+ */
 static unsigned long harvest(struct av_vm *vm, struct av_slot *slot, u64 word,
 			     unsigned long mask)
 {
-	unsigned long bits;
+	unsigned long bits, left;
 
 	if (!(READ_ONCE(slot->dirty[word]) & mask))
 		return 0;
 	spin_lock(&vm->mmu_lock);
 	bits = mask & atomic_long_fetch_andnot(mask, (atomic_long_t *)&slot->dirty[word]);
-	protect_word(vm, slot, word, bits);
+	left = bits;
+	while (left) {
+		left = protect_part(vm, slot->base_gfn + word * BITS_PER_LONG, left);
+		if (left)
+			cond_resched_lock(&vm->mmu_lock);
+	}
 	spin_unlock(&vm->mmu_lock);
 	cond_resched();
 	return bits;

@@ -109,15 +109,14 @@ static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_
 	};
 	int ret;
 
-	if (av_mmu_raced(vm, f->seq, av_slot_hva(f->slot, c->gfn << PAGE_SHIFT))) {
+	if (av_mmu_raced(vm, f->tree, f->seq, av_slot_hva(f->slot, c->gfn << PAGE_SHIFT))) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return RESUME;
 	}
-	ret = av_shadow_fill(&vm->mmu->shadow, f->tree, &fill);
-	if (ret == -ENOSPC) {
-		av_mmu_reclaim(vm);
-		ret = av_shadow_fill(&vm->mmu->shadow, f->tree, &fill);
-	}
+	ret = av_shadow_fill(&vm->mmu->shadow, f->tree, &fill, &f->vcpu->mmu->pool);
+	/* The access comes again, and finds room that was made. */
+	if (ret == -ENOSPC && av_mmu_reclaim(vm, &f->vcpu->mmu->pool))
+		return RESUME;
 	if (ret == -ESTALE) {
 		av_mmu_regime_changed(f->vcpu);
 		return RESUME;
@@ -141,11 +140,10 @@ static int fill_locked(struct av_fault *f)
 	/* A slot on its way out, or a log begun since the rights were chosen. */
 	if (f->slot->dying)
 		return RESUME;
-	vm->mmu->spare = &f->vcpu->mmu->spare;
 	ret = fill_one(f, &f->at[0], false);
 	for (i = 1; i < f->nr && ret == RESUME; i++)
 		ret = fill_one(f, &f->at[i], true);
-	vm->mmu->spare = NULL;
+	av_shadow_publish(&vm->mmu->shadow);
 	return ret;
 }
 
@@ -175,7 +173,7 @@ static int fill(struct av_fault *f)
 	c->global = f->walk.global;
 	if (f->access & ~c->rights)
 		return split_tree(f);
-	ret = av_spare_fill(&vcpu->mmu->spare) ?: get_page_of(f);
+	ret = av_pool_fill(&vcpu->mmu->pool) ?: get_page_of(f);
 	if (ret)
 		return ret;
 	f->nr = 1;
@@ -196,13 +194,13 @@ static int resolve(struct av_fault *f)
 	int ret;
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
-	f->seq = av_mmu_read_seq(vcpu->vm);
+	f->seq = av_mmu_read_seq(vcpu, f->far & BIT_ULL(55));
 	ret = av_walk(&vcpu->mmu->regime, &av_guest_mem_ops, vcpu->vm, f->far, &f->walk);
 	if (!ret)
 		ret = av_walk_permits(&f->walk, vcpu->mmu->el, f->access);
 	if (ret)
 		return ret;
-	if (f->walk.va >= AV_WINDOW_BASE)
+	if (f->walk.va >= AV_WINDOW_START)
 		return av_vm_kill(vcpu, "the guest uses %#llx, in the top 2 MiB of its address space, which the hypervisor needs",
 				  f->walk.va);
 	/* Beyond the VM's own addresses: as KVM, as if beyond PARange. */
@@ -242,7 +240,7 @@ static int pass_on(struct av_fault *f, u32 fsc)
 	case AV_FSC_TLB_CONFLICT:
 		/* Ours, if anybody's: start over. */
 		spin_lock(&f->vcpu->vm->mmu_lock);
-		av_host_ops.flush_all(f->vcpu->vm);
+		av_host_ops.flush(f->vcpu->vm, &(struct av_flush) { .all = true, .tables = true });
 		spin_unlock(&f->vcpu->vm->mmu_lock);
 		return 1;
 	case AV_FSC_ALIGNMENT:

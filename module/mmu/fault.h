@@ -8,7 +8,7 @@
 struct av_fault {
 	struct av_vcpu *vcpu;
 	u64 esr, far;
-	u64 seq;
+	struct av_seq seq;
 	u8 access;
 	bool insn;
 	struct av_walk walk;

@@ -134,7 +134,7 @@ static int fetch_page(struct av_vcpu *vcpu, u64 va)
 	u64 ipa;
 
 	fetch->valid = false;
-	fetch->seq = av_mmu_read_seq(vcpu->vm);
+	fetch->seq = av_mmu_read_seq(vcpu, va & BIT_ULL(55));
 	ret = translate(vcpu, el, va, AV_X, &ipa);
 	if (ret < 0)
 		return ret;
@@ -159,7 +159,7 @@ int av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
 
 	if (!fetch->valid || fetch->va != (va & PAGE_MASK) ||
 	    fetch->el != av_srf_el1(vcpu->srf) || vcpu->mmu->stale ||
-	    fetch->seq != READ_ONCE(vcpu->vm->mmu->seq)) {
+	    !av_mmu_seq_current(vcpu, va & BIT_ULL(55), fetch->seq)) {
 		int ret = fetch_page(vcpu, va);
 
 		if (ret)

@@ -11,15 +11,20 @@
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
-/* host.c: spare tables and the shadow's ops */
+/* pool.c: tables set aside, and the shadow's ops */
 extern const struct av_shadow_ops av_host_ops;
-int av_spare_fill(struct av_spare *spare);
-void av_spare_empty(struct av_spare *spare);
-void av_pt_free(struct av_pt *pt);
-/* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
+int av_pool_fill(struct av_pool *pool);
+void av_pool_empty(struct av_pool *pool);
+
+/* life.c: drop all that is filled, a part at a time; trees that nobody has loaded too. */
 void av_mmu_drop_all(struct av_vm *vm);
-/* Under mmu_lock: the budget is reached, make room, from what is loaded if need be. */
-void av_mmu_reclaim(struct av_vm *vm);
+/* Take doomed tables apart until there are none, a part at a time; pool may be NULL. */
+void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
+/*
+ * Under mmu_lock: the budget is reached, make some room, from what is loaded
+ * if need be. False when there is nothing to be had.
+ */
+bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 
 /* memslot.c */
 void av_slot_free(struct av_slot *slot);
@@ -64,25 +69,36 @@ void av_shrink_remove(struct av_vm *vm);
 int av_notifier_register(struct av_vm *vm);
 void av_notifier_unregister(struct av_vm *vm);
 
-/* Under mmu_lock: may a host page looked up since seq was read be mapped? */
-static inline bool av_mmu_raced(struct av_vm *vm, u64 seq, unsigned long hva)
+/* Before a walk of va's half. Pairs with the lock that the bumps are made under. */
+static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
+{
+	struct av_seq seq = {
+		.host = READ_ONCE(vcpu->vm->mmu->seq),
+		.tree = READ_ONCE(vcpu->mmu->tree[high]->seq),
+	};
+
+	/* Before all that the walk reads: stale data comes with a stale seq. */
+	smp_rmb();
+	return seq;
+}
+
+/* Has nothing been invalidated since, as far as can be seen without the lock? */
+static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
+{
+	return seq.host == READ_ONCE(vcpu->vm->mmu->seq) &&
+	       seq.tree == READ_ONCE(vcpu->mmu->tree[high]->seq);
+}
+
+/* Under mmu_lock: may a host page looked up since seq was read be mapped in this tree? */
+static inline bool av_mmu_raced(struct av_vm *vm, const struct av_tree *tree, struct av_seq seq,
+				unsigned long hva)
 {
 	struct av_vm_mmu *mmu = vm->mmu;
 
 	lockdep_assert_held(&vm->mmu_lock);
 	if (mmu->in_progress && hva >= mmu->invalidate_start && hva < mmu->invalidate_end)
 		return true;
-	return mmu->seq != seq;
-}
-
-/* Before a walk. Pairs with the lock that the bump is made under. */
-static inline u64 av_mmu_read_seq(struct av_vm *vm)
-{
-	u64 seq = READ_ONCE(vm->mmu->seq);
-
-	/* Before all that the walk reads: stale data comes with a stale seq. */
-	smp_rmb();
-	return seq;
+	return mmu->seq != seq.host || tree->seq != seq.tree;
 }
 
 static inline void av_mmu_bump_seq(struct av_vm *vm)

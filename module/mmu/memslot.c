@@ -62,7 +62,8 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 	return NULL;
 }
 
-typedef void gfn_fn(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather *g);
+/* av_shadow_zap_gfn() or av_shadow_wrprotect_gfn(): true while the frame has more. */
+typedef bool gfn_fn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 
 /* Does anything map frames of this part? Nothing new will: the caller saw to that. */
 static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
@@ -73,31 +74,35 @@ static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
 	return false;
 }
 
-/* Call fn over a slot's frames in batches, each flushed before the lock is let go. */
+/* Call fn over frames from gfn on until end, or until enough was done: where to go on. */
+static u64 for_part(struct av_vm *vm, u64 gfn, u64 end, gfn_fn *fn)
+{
+	struct av_shadow *sh = &vm->mmu->shadow;
+	struct av_gather g;
+
+	spin_lock(&vm->mmu_lock);
+	av_gather_init(&g, sh);
+	while (gfn < end && !fn(sh, gfn, &g))
+		gfn++;
+	av_gather_finish(&g);
+	spin_unlock(&vm->mmu_lock);
+	return gfn;
+}
+
+/* Call fn over a slot's frames in parts, each flushed before the lock is let go. */
 static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 {
 	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
-	struct av_gather g;
 
 	while (gfn < end) {
 		u64 stop = min(end, gfn + ZAP_BATCH);
 
-		if (any_mapped(slot, gfn, stop)) {
-			spin_lock(&vm->mmu_lock);
-			av_gather_init(&g, &vm->mmu->shadow);
-			fn(&vm->mmu->shadow, gfn, stop, &g);
-			av_gather_finish(&g);
-			spin_unlock(&vm->mmu_lock);
-		}
+		if (any_mapped(slot, gfn, stop))
+			gfn = for_part(vm, gfn, stop, fn);
+		else
+			gfn = stop;
 		cond_resched();
-		gfn = stop;
 	}
-}
-
-static void wrprotect_gfns(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather *g)
-{
-	for (; gfn < end; gfn++)
-		av_shadow_wrprotect_gfn(sh, gfn, g);
 }
 
 /* Stop filling from a slot and drop what was. */
@@ -107,7 +112,7 @@ static void retire(struct av_vm *vm, struct av_slot *slot)
 	WRITE_ONCE(slot->dying, true);
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
-	for_slot(vm, slot, av_shadow_zap_gfns);
+	for_slot(vm, slot, av_shadow_zap_gfn);
 }
 
 /* More memory may have more tables. Never fewer: ids are in use. */
@@ -184,7 +189,7 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
 	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
-		for_slot(vm, slot, wrprotect_gfns);
+		for_slot(vm, slot, av_shadow_wrprotect_gfn);
 	synchronize_srcu(&vm->srcu);
 	kvfree(dirty);
 	return 0;

@@ -18,13 +18,16 @@
 /* Frames looked at before the lock is offered to others. */
 #define BATCH	512
 
+/*
+ * Frames that one call of ageing looks at, and of slots as many: the host holds
+ * locks of its own, and a VMM may have put thousands of slots on one address.
+ */
+#define AGE_FRAMES	8192
+
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {
 	return container_of(mn, struct av_vm_mmu, notifier)->vm;
 }
-
-typedef bool gfn_fn(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
-		    struct av_gather *g);
 
 /* The frames of a slot that an address range holds. */
 static bool slot_range(const struct av_slot *slot, unsigned long start, unsigned long end,
@@ -41,54 +44,74 @@ static bool slot_range(const struct av_slot *slot, unsigned long start, unsigned
 }
 
 /*
- * Call fn over the frames of [start, end), under mmu_lock, flushing after each
- * batch. Where the lock is offered the set of slots may change: fn then works
- * on frames by the new set, which is harmless, and what the old set mapped was
- * dropped with it.
+ * The host waits, or spins where it may not sleep: then the lock is let go for
+ * whoever spins on it.
  */
-static bool for_range(struct av_vm *vm, unsigned long start, unsigned long end, bool may_block,
-		      gfn_fn *fn)
+static void offer_lock(struct av_vm *vm, bool may_block)
+{
+	if (may_block) {
+		cond_resched_lock(&vm->mmu_lock);
+	} else if (spin_needbreak(&vm->mmu_lock)) {
+		spin_unlock(&vm->mmu_lock);
+		cpu_relax();
+		spin_lock(&vm->mmu_lock);
+	}
+}
+
+/*
+ * Drop frames from gfn on until end, or until enough was done; returns where
+ * to go on. The page at a frame will be another: its instructions are not
+ * clean any more.
+ */
+static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
+{
+	struct av_shadow *sh = &vm->mmu->shadow;
+	struct av_gather g;
+	bool more;
+
+	av_gather_init(&g, sh);
+	more = av_shadow_zap_blocks(sh, gfn, &g);
+	for (; gfn < end && !more; gfn++) {
+		u32 *head = &slot->rmap[gfn - slot->base_gfn];
+
+		/* Most frames of a large range have none; blocks hang on each 2 MiB. */
+		if (IS_ALIGNED(gfn, AV_BLOCK_PAGES))
+			more = av_shadow_zap_blocks(sh, gfn, &g);
+		if (*head && !more)
+			more = av_shadow_zap_gfn(sh, gfn, &g);
+		if (more)
+			break;
+		*head &= ~AV_RMAP_FLAG;
+	}
+	if (g.work)
+		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
+	av_gather_finish(&g);
+	return gfn;
+}
+
+/*
+ * Where the lock is offered the set of slots may change: the old set's frames
+ * are then worked on by the new set, which is harmless, and what the old set
+ * mapped was dropped with it.
+ */
+static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end, bool may_block)
 {
 	struct av_slots *slots = av_vm_slots(vm);
-	struct av_gather g;
-	bool any = false;
 	u64 gfn, last;
 	u32 i;
 
 	for (i = 0; i < slots->nr; i++) {
 		struct av_slot *slot = slots->slot[i];
 
+		if (i % BATCH == BATCH - 1)
+			offer_lock(vm, may_block);
 		if (!slot_range(slot, start, end, &gfn, &last))
 			continue;
-		for (; gfn <= last; gfn += BATCH) {
-			av_gather_init(&g, &vm->mmu->shadow);
-			any |= fn(vm, slot, gfn, min(last + 1, gfn + BATCH), &g);
-			av_gather_finish(&g);
-			if (may_block)
-				cond_resched_lock(&vm->mmu_lock);
+		while (gfn <= last) {
+			gfn = unmap_part(vm, slot, gfn, min(last + 1, gfn + BATCH));
+			offer_lock(vm, may_block);
 		}
 	}
-	return any;
-}
-
-/* The page at a frame will be another: drop it, and forget that its instructions are clean. */
-static bool unmap(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
-		  struct av_gather *g)
-{
-	u64 start = gfn;
-
-	for (; gfn < end; gfn++) {
-		u32 *head = &slot->rmap[gfn - slot->base_gfn];
-
-		/* Most frames of a large range have none; a block hangs on its first. */
-		if (!*head && (gfn != start || IS_ALIGNED(gfn, AV_BLOCK_PAGES)))
-			continue;
-		av_shadow_zap_gfns(&vm->mmu->shadow, gfn, gfn + 1, g);
-		*head &= ~AV_RMAP_FLAG;
-	}
-	if (g->nr || g->all)
-		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
-	return false;
 }
 
 static void widen(struct av_vm_mmu *mmu, unsigned long start, unsigned long end)
@@ -109,7 +132,7 @@ static int range_start(struct mmu_notifier *mn, const struct mmu_notifier_range 
 
 	spin_lock(&vm->mmu_lock);
 	widen(vm->mmu, range->start, range->end);
-	for_range(vm, range->start, range->end, mmu_notifier_range_blockable(range), unmap);
+	unmap_range(vm, range->start, range->end, mmu_notifier_range_blockable(range));
 	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);
 	return 0;
@@ -125,34 +148,49 @@ static void range_end(struct mmu_notifier *mn, const struct mmu_notifier_range *
 	spin_unlock(&vm->mmu_lock);
 }
 
-static bool test_age(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
-		     struct av_gather *g)
-{
-	bool young = false;
+/* What of an ageing is still to be looked at, and what was found. */
+struct ageing {
+	struct av_gather g;
+	bool clear, young;
+	unsigned int left;
+};
 
-	for (; gfn < end && !young; gfn++)
-		young = av_shadow_age_gfn(&vm->mmu->shadow, gfn, false, g);
-	return young;
+static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, u64 last,
+		     struct ageing *a)
+{
+	for (; gfn <= last && a->left && !av_gather_spent(&a->g); gfn++, a->left--)
+		if (slot->rmap[gfn - slot->base_gfn] & AV_RMAP_ENTRY)
+			a->young |= av_shadow_age_gfn(sh, gfn, a->clear, &a->g);
 }
 
-static bool clear_age(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end,
-		      struct av_gather *g)
+/*
+ * Has the guest used pages of the range, and with clear, forget that. The host
+ * asks for a page or a block, and where a VMM or a guest has mapped it very
+ * often not all of that is looked at: the rest counts as not used.
+ */
+static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, bool clear)
 {
-	bool young = false;
+	struct av_slots *slots = av_vm_slots(vm);
+	struct ageing a = { .clear = clear, .left = AGE_FRAMES };
+	u64 gfn, last;
+	u32 i;
 
-	for (; gfn < end; gfn++)
-		young |= av_shadow_age_gfn(&vm->mmu->shadow, gfn, true, g);
-	return young;
+	av_gather_init(&a.g, &vm->mmu->shadow);
+	for (i = 0; i < slots->nr && a.left && (clear || !a.young); i++, a.left--)
+		if (slot_range(slots->slot[i], start, end, &gfn, &last))
+			age_slot(&vm->mmu->shadow, slots->slot[i], gfn, last, &a);
+	av_gather_finish(&a.g);
+	return a.young;
 }
 
-static bool age(struct mmu_notifier *mn, unsigned long start, unsigned long end, gfn_fn *fn)
+static bool age(struct mmu_notifier *mn, unsigned long start, unsigned long end, bool clear)
 {
 	struct av_vm *vm = vm_of(mn);
 	int idx = srcu_read_lock(&vm->srcu);
 	bool young;
 
 	spin_lock(&vm->mmu_lock);
-	young = for_range(vm, start, end, false, fn);
+	young = age_range(vm, start, end, clear);
 	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);
 	return young;
@@ -161,13 +199,13 @@ static bool age(struct mmu_notifier *mn, unsigned long start, unsigned long end,
 static av_young_t clear_young(struct mmu_notifier *mn, struct mm_struct *mm,
 			      unsigned long start, unsigned long end)
 {
-	return age(mn, start, end, clear_age);
+	return age(mn, start, end, true);
 }
 
 static av_young_t test_young(struct mmu_notifier *mn, struct mm_struct *mm,
 			     unsigned long address)
 {
-	return age(mn, address, address + PAGE_SIZE, test_age);
+	return age(mn, address, address + PAGE_SIZE, false);
 }
 
 /* The VMM's memory goes away as a whole; nobody can enter the guest again. */

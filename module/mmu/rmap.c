@@ -4,8 +4,8 @@
  *
  * An entry's name is its table's id and its index, in 31 bits. A frame's head
  * holds the first name, each entry the next and the previous one, so that an
- * entry is removed without a search however many map the same frame. A block
- * hangs on its first frame, beside entries that map that frame alone.
+ * entry is removed without a search however many map the same frame. Blocks
+ * have heads of their own, one for each 2 MiB of frames.
  */
 #include "mmu/shadow.h"
 
@@ -24,9 +24,9 @@ static union av_aux *aux_of(struct av_shadow *sh, u32 name)
 	return &pt_of(sh, name)->aux[name % AV_ENTRIES];
 }
 
-static void set_head(struct av_shadow *sh, u32 gfn, u32 name)
+static void set_head(struct av_shadow *sh, u32 gfn, int level, u32 name)
 {
-	u32 *head = sh->ops->rmap(sh->ctx, gfn);
+	u32 *head = sh->ops->rmap(sh->ctx, gfn, level);
 
 	if (head)
 		*head = (*head & AV_RMAP_FLAG) | name;
@@ -34,14 +34,15 @@ static void set_head(struct av_shadow *sh, u32 gfn, u32 name)
 
 void av_rmap_add(struct av_shadow *sh, u32 gfn, struct av_pt *pt, u32 idx)
 {
-	u32 *head = sh->ops->rmap(sh->ctx, gfn);
+	u32 *head = sh->ops->rmap(sh->ctx, gfn, pt->level);
 	u32 first = head ? *head & AV_RMAP_ENTRY : 0;
 
 	pt->aux[idx].next = first;
 	pt->aux[idx].prev = AV_RMAP_FLAG | gfn;
 	if (first)
 		aux_of(sh, first)->prev = name_of(pt, idx);
-	set_head(sh, gfn, name_of(pt, idx));
+	if (head)
+		*head = (*head & AV_RMAP_FLAG) | name_of(pt, idx);
 }
 
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
@@ -51,103 +52,105 @@ void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	if (aux->next)
 		aux_of(sh, aux->next)->prev = aux->prev;
 	if (aux->prev & AV_RMAP_FLAG)
-		set_head(sh, aux->prev & ~AV_RMAP_FLAG, aux->next);
+		set_head(sh, aux->prev & ~AV_RMAP_FLAG, pt->level, aux->next);
 	else
 		aux_of(sh, aux->prev)->next = aux->next;
 	aux->next = 0;
 	aux->prev = 0;
 }
 
-typedef bool entry_fn(struct av_pt *pt, u32 idx, struct av_gather *g);
-
-/*
- * How many entries of a frame tell its age: a guest may have made millions of
- * them, and whoever asks holds locks of the host's.
- */
-#define AGE_ENTRIES	64
-
-/* Call fn on the entries that hang on gfn, most of them at most: all, or only blocks. */
-static bool visit_frame(struct av_shadow *sh, u32 gfn, bool blocks_only, u32 most, entry_fn *fn,
-			struct av_gather *g)
+/* The first entry on a head, 0 when there is none. */
+static u32 first_of(struct av_shadow *sh, u32 gfn, int level)
 {
-	u32 *head = sh->ops->rmap(sh->ctx, gfn);
-	u32 name = head ? *head & AV_RMAP_ENTRY : 0;
-	bool any = false;
+	u32 *head = sh->ops->rmap(sh->ctx, gfn, level);
 
-	while (name && most--) {
+	return head ? *head & AV_RMAP_ENTRY : 0;
+}
+
+/* Drop entries from name on, as many as one call may; true when some are left. */
+static bool zap_from(struct av_shadow *sh, u32 name, struct av_gather *g)
+{
+	while (name && !av_gather_spent(g)) {
 		struct av_pt *pt = pt_of(sh, name);
 		u32 idx = name % AV_ENTRIES;
 
-		name = pt->aux[idx].next;	/* fn may take the entry away */
-		if (!blocks_only || pt->level < 3)
-			any |= fn(pt, idx, g);
+		name = pt->aux[idx].next;
+		av_shadow_clear(pt, idx, g);
 	}
-	return any;
+	return name;
 }
 
-/* The entries that map gfn: its own, and blocks that begin before it. */
-static bool visit_mappings(struct av_shadow *sh, u32 gfn, u32 most, entry_fn *fn,
-			   struct av_gather *g)
+bool av_shadow_zap_blocks(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 {
-	u32 first = ALIGN_DOWN(gfn, AV_BLOCK_PAGES);
-	bool any = visit_frame(sh, gfn, false, most, fn, g);
-
-	if (first != gfn)
-		any |= visit_frame(sh, first, true, most, fn, g);
-	return any;
+	return zap_from(sh, first_of(sh, ALIGN_DOWN(gfn, AV_BLOCK_PAGES), 2), g);
 }
 
-static bool zap_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
+bool av_shadow_zap_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 {
-	av_shadow_clear(pt, idx, g);
-	return true;
+	return zap_from(sh, first_of(sh, gfn, 3), g) || av_shadow_zap_blocks(sh, gfn, g);
 }
 
-void av_shadow_zap_gfns(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather *g)
-{
-	if (gfn >= end)
-		return;
-	visit_mappings(sh, gfn, ~0U, zap_entry, g);
-	for (gfn++; gfn < end; gfn++)
-		visit_frame(sh, gfn, false, ~0U, zap_entry, g);
-}
+/*
+ * How many entries of a frame are looked at one by one: a guest may have made
+ * millions of them, and whoever asks holds locks of the host's.
+ */
+#define SOME_ENTRIES	64
 
-static bool wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
+static void wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
 {
 	u64 pte = pt->pte[idx];
 
-	if (pt->level < 3) {
-		/* The log counts pages: the block comes back as pages. */
-		av_shadow_clear(pt, idx, g);
-		return true;
-	}
+	g->work++;
 	if (pte & AV_PTE_RDONLY)
-		return false;
+		return;
 	WRITE_ONCE(pt->pte[idx], (pte & ~AV_PTE_DBM) | AV_PTE_RDONLY);
 	av_gather_entry(g, pt, idx);
-	return true;
 }
 
-void av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
+/* The log counts pages, so blocks go and come back as pages; so does the rest of a long chain. */
+bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 {
-	visit_mappings(sh, gfn, ~0U, wrprotect_entry, g);
+	u32 name = first_of(sh, gfn, 3), n;
+
+	if (av_gather_spent(g))
+		return true;
+	for (n = 0; name && n < SOME_ENTRIES; n++) {
+		struct av_pt *pt = pt_of(sh, name);
+		u32 idx = name % AV_ENTRIES;
+
+		wrprotect_entry(pt, idx, g);
+		name = pt->aux[idx].next;
+	}
+	return zap_from(sh, name, g) || av_shadow_zap_blocks(sh, gfn, g);
 }
 
-static bool is_young(struct av_pt *pt, u32 idx, struct av_gather *g)
+/* Of the entries from name on: is one young, is one made old? */
+static bool age_from(struct av_shadow *sh, u32 name, bool clear, struct av_gather *g)
 {
-	return pt->pte[idx] & AV_PTE_AF;
-}
+	bool young = false;
+	u32 n;
 
-static bool make_old(struct av_pt *pt, u32 idx, struct av_gather *g)
-{
-	if (!is_young(pt, idx, g))
-		return false;
-	WRITE_ONCE(pt->pte[idx], pt->pte[idx] & ~AV_PTE_AF);
-	av_gather_entry(g, pt, idx);
-	return true;
+	for (n = 0; name && n < SOME_ENTRIES; n++) {
+		struct av_pt *pt = pt_of(sh, name);
+		u32 idx = name % AV_ENTRIES;
+		u64 pte = pt->pte[idx];
+
+		g->work++;
+		name = pt->aux[idx].next;
+		if (!(pte & AV_PTE_AF))
+			continue;
+		young = true;
+		if (!clear)
+			break;
+		WRITE_ONCE(pt->pte[idx], pte & ~AV_PTE_AF);
+		av_gather_entry(g, pt, idx);
+	}
+	return young;
 }
 
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g)
 {
-	return visit_mappings(sh, gfn, AGE_ENTRIES, clear ? make_old : is_young, g);
+	bool young = age_from(sh, first_of(sh, gfn, 3), clear, g);
+
+	return age_from(sh, first_of(sh, ALIGN_DOWN(gfn, AV_BLOCK_PAGES), 2), clear, g) || young;
 }

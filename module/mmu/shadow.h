@@ -16,9 +16,15 @@
  *  - An entry never changes its output address in place: it is cleared and
  *    the TLB flushed first. Rights may change in place; taking some away
  *    flushes.
- *  - A table page is given back only when no table points to it and the TLB
- *    has been flushed since (struct av_gather keeps it until then).
- *  - Each entry is on the reverse map of its guest frame.
+ *  - Each entry is on the reverse map of its guest frame, a block on that of
+ *    its 2 MiB.
+ *  - No call does work that grows with what a guest has mapped. What covers
+ *    whole tables is unlinked at the topmost of them, and the TLB flushed
+ *    (struct av_gather); the tables are doomed: out of every walker's reach.
+ *    av_shadow_reap() takes them apart, a part a call, and only it gives a
+ *    table back. What is left to do a call says by its return value; the
+ *    caller offers the lock and calls again.
+ *  - Every flush names the trees that it is for (struct av_flush).
  *
  * Trees. A tree is what one TTBR sees in one mode. TTBR0: one tree serves
  * virtual EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs
@@ -26,6 +32,9 @@
  * (av_tree.split). TTBR1: one for each level. TTBR1's trees hold global
  * entries only and serve every ASID, until the guest maps something non-global
  * there; from then on each ASID has its own (av_shadow.high_tagged).
+ *
+ * Roots. No vCPU runs on a tree's own root table: each has a copy of it
+ * (struct av_root), filled with the tree and cleared with it.
  */
 #ifndef AV_MMU_SHADOW_H
 #define AV_MMU_SHADOW_H
@@ -34,15 +43,13 @@
 #include "lib/list.h"
 #include "mmu/walk.h"
 #include "mmu/tlbi.h"
+#include "switch/window_desc.h"
 
 #define AV_ENTRIES		512
 #define AV_ROOT_LEVEL		0
 #define AV_PAGE_SHIFT		12
 #define AV_BLOCK_SHIFT		21
 #define AV_BLOCK_PAGES		(1U << (AV_BLOCK_SHIFT - AV_PAGE_SHIFT))
-
-/* The top 2 MiB of the upper half belong to the switch, not to the guest. */
-#define AV_WINDOW_BASE		(~0ULL << AV_BLOCK_SHIFT)
 
 /* Guest frame numbers fit in 31 bits: 43 bits of IPA. */
 #define AV_GFN_BITS		31
@@ -88,43 +95,74 @@ struct av_pt {
 	union av_aux *aux;
 	u64 pa;			/* of pte */
 
-	struct av_list node;	/* av_tree.pts, or av_gather.dead */
+	struct av_list node;	/* av_shadow.doomed, av_gather.unlinked, or a pool's */
 	struct av_tree *tree;
 	u64 va;			/* of its first entry */
 	u32 id;			/* index in av_shadow.by_id */
-	u16 live;		/* leaves in this table */
+	u16 live;		/* entries, but for those that lead to fixed tables */
 	u8 level;
 	u8 gspan;		/* log2 of the largest guest leaf here or below */
 	bool fixed;		/* root and way to the window: lives with the tree */
 };
 
+/* A vCPU's copy of a tree's root table. */
+struct av_root {
+	u64 *pte;
+	u64 pa;			/* of pte */
+	struct av_list node;	/* av_tree.copies */
+};
+
 struct av_tree {
 	struct av_tree_key key;
-	u64 serial;
+	u64 serial;		/* never used twice; names it to the TLB's owner */
+	u64 seq;		/* counts the invalidations that reached it */
 	struct av_pt *root;
-	struct av_list hash;	/* av_shadow.trees */
+	struct av_list copies;	/* struct av_root */
+	struct av_list hash;	/* av_shadow.trees, by serial */
 	struct av_list lru;	/* av_shadow.lru, the coldest first */
-	struct av_list pts;
-	u32 nr_pts;
+	u32 nr_pts;		/* tables, doomed ones too: it is freed after them */
 	u32 users;		/* vCPUs that have it loaded */
 	bool has_global;
 	bool split;
+	bool dead;		/* dropped, nobody finds it any more */
+};
+
+/*
+ * What to flush: pages of trees, trees with all that their tables ever led to,
+ * everything of the VM. tables: tables were unlinked, so what walkers keep of
+ * the way to them goes too, also under the ASID that the switch hops with.
+ */
+#define AV_FLUSH_PAGES		16
+#define AV_FLUSH_TREES		4
+struct av_flush {
+	struct { u64 serial, va; } page[AV_FLUSH_PAGES];
+	u64 tree[AV_FLUSH_TREES];
+	u8 nr_pages, nr_trees;
+	bool all, tables;
+};
+
+/* Tables and trees set aside for a call; kept by who fills. */
+struct av_pool {
+	struct av_list pts;
+	u32 nr;
+	struct av_tree *tree;
 };
 
 struct av_shadow_ops {
-	/* A zeroed table or tree that the caller set aside earlier, or NULL. */
-	struct av_pt *(*alloc_pt)(void *ctx);
-	/* Takes a table back; its entries are all clear unless it is a fixed one. */
-	void (*free_pt)(void *ctx, struct av_pt *pt);
-	struct av_tree *(*alloc_tree)(void *ctx);
-	void (*free_tree)(void *ctx, struct av_tree *tree);
+	/* Take back a table or a tree; pool may be NULL. A table's entries are all clear. */
+	void (*free_pt)(void *ctx, struct av_pt *pt, struct av_pool *pool);
+	void (*free_tree)(void *ctx, struct av_tree *tree, struct av_pool *pool);
+	/* One of the pool's is used. */
+	void (*used)(void *ctx, int pts, int trees);
 	/* Make written entries visible to the table walkers. */
 	void (*publish)(void *ctx);
-	/* Flush one page of every ASID, or everything, on all CPUs; waits. */
-	void (*flush_page)(void *ctx, u64 va);
-	void (*flush_all)(void *ctx);
-	/* The reverse map head of a guest page; NULL when it is in no slot. */
-	u32 *(*rmap)(void *ctx, u32 gfn);
+	/* Flush on all CPUs and wait; how many TLBI that took. */
+	unsigned int (*flush)(void *ctx, const struct av_flush *f);
+	/*
+	 * The reverse map head of a guest page (level 3), or of the blocks that
+	 * map the 2 MiB from gfn on (level 2). NULL when it is in no slot.
+	 */
+	u32 *(*rmap)(void *ctx, u32 gfn, int level);
 };
 
 #define AV_TREE_BUCKETS		64
@@ -137,9 +175,11 @@ struct av_shadow {
 
 	struct av_pt **by_id;	/* [max_pts]; a free one holds the next free id */
 	u32 max_pts, nr_pts, free_id;
+	u32 fresh_id;		/* from here on none was ever used */
+	struct av_list doomed;	/* tables: unlinked and flushed */
 
 	/* By half and ASID; the last bucket of each is AV_ASID_ANY's. */
-	struct av_list trees[2][AV_TREE_BUCKETS + 1];
+	struct av_list trees[2][AV_TREE_BUCKETS + 1];	/* oldest first */
 	struct av_list lru;
 	u32 nr_trees;
 	/* Of each half, trees of one ASID: all, and those that hold global entries. */
@@ -148,15 +188,30 @@ struct av_shadow {
 	bool high_tagged;
 };
 
-/* What an operation has cleared and not yet flushed. */
-#define AV_GATHER_PAGES		16
+/*
+ * Trees a VM has at most: finding one looks at as many. More than the vCPUs
+ * can have loaded at once.
+ */
+#define AV_MAX_TREES		4096
+
+/*
+ * What one call does at most before it asks to be called again, in entries
+ * cleared or unlinked, give or take one table: some 100,000 instructions.
+ */
+#define AV_WORK			1024
+
+/* What an operation has cleared and not yet flushed, and how much it did. */
 struct av_gather {
 	struct av_shadow *sh;
-	struct av_list dead;
-	u64 va[AV_GATHER_PAGES];
-	u8 nr;
-	bool all;
+	struct av_list unlinked;
+	struct av_flush flush;
+	u32 work;
 };
+
+static inline bool av_gather_spent(const struct av_gather *g)
+{
+	return g->work >= AV_WORK;
+}
 
 /* One entry to install. */
 struct av_fill {
@@ -178,37 +233,51 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 		    struct av_pt **by_id, u32 max_pts);
 /* Move to a larger array; returns the old one. */
 struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id, u32 max_pts);
-/* Drop every tree; no vCPU may have one loaded. */
-void av_shadow_destroy(struct av_shadow *sh);
 
 void av_gather_init(struct av_gather *g, struct av_shadow *sh);
-/* Flush and give back. Every gather ends with this. */
-void av_gather_finish(struct av_gather *g);
+/* Flush. Every gather ends with this. Returns the number of TLBI. */
+unsigned int av_gather_finish(struct av_gather *g);
 
 /* The key of a half in a mode; asid as av_regime_asid(). */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
 		 struct av_tree_key *key);
 bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b);
 /*
- * Find or make, and take a reference. NULL when there is no memory set aside,
- * or no room (av_shadow_reclaim() makes some).
+ * Find or make, and take a reference. NULL when the pool has not enough, or
+ * there is no room (av_shadow_reclaim() makes some).
  */
-struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key);
+struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
+			    struct av_pool *pool);
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
-/* Drop what a tree holds; the tree too when nobody has it loaded. */
-void av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g);
-/*
- * Free the coldest trees until at least nr tables were given back; trees that
- * are loaded are emptied when nothing else is left and hard is set.
- */
-u32 av_shadow_reclaim(struct av_shadow *sh, u32 nr, bool hard);
+
+/* Make root a copy of the tree's; from then on it is kept as one. The walkers have it nowhere. */
+void av_root_attach(struct av_root *root, struct av_tree *tree);
+/* It is a copy of nothing any more, as one that never was attached. */
+void av_root_detach(struct av_root *root);
 
 /*
- * Install. 0; -ENOMEM no table was set aside; -ENOSPC the budget is reached;
- * -ESTALE a non-global page for a tree that serves every ASID: sh->high_tagged
- * is now set, load again; -EINVAL the address is the switch's.
+ * Make room: take doomed tables apart, else drop from the coldest tree that
+ * nobody has loaded, or with hard from the coldest one. Tables given back;
+ * *more says whether another call would find more to do.
  */
-int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f);
+u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more);
+
+/* Take doomed tables apart, as many as one call may. True while there are more. */
+bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
+
+/*
+ * Install; the caller publishes (av_shadow_publish()) when it has installed
+ * all that it wanted. 0; -ENOMEM the pool is empty; -ENOSPC the budget is
+ * reached; -ESTALE a non-global page for a tree that serves every ASID:
+ * sh->high_tagged is now set, load again; -EINVAL the address is the switch's.
+ */
+int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
+		   struct av_pool *pool);
+
+static inline void av_shadow_publish(struct av_shadow *sh)
+{
+	sh->ops->publish(sh->ctx);
+}
 
 /* The entry that translates va now, for tests and tracing; 0 when there is none. */
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
@@ -216,12 +285,31 @@ u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
 /* Which of the n pages from va on, within one level 3 table, have a leaf: a bit each. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 
-/* Drop what the guest's invalidation names, and what it might cover. */
-void av_shadow_tlbi(struct av_shadow *sh, const struct av_tlbi *op);
+/*
+ * An invalidation of the guest's on its way: where it has come to. Begin with
+ * all zero but op.
+ */
+struct av_tlbi_walk {
+	struct av_tlbi op;
+	u64 newest;		/* trees from this serial on hold nothing that it means */
+	u16 place;		/* which of av_shadow.trees[][], counted through */
+	u64 done;		/* serial: trees there up to this one are done */
+	u64 begun, va;		/* the tree that was begun, and where to go on in it */
+};
 
-/* By guest frame, [gfn, end): drop; take write rights away; take AF away (was any set?). */
-void av_shadow_zap_gfns(struct av_shadow *sh, u32 gfn, u32 end, struct av_gather *g);
-void av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
+/* Drop what it names, and what it might cover: a part. True while there is more. */
+bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g);
+
+/*
+ * By guest frame: drop; take write rights away (or drop, where there are very
+ * many entries). True while the frame has more that this means: finish the
+ * gather, begin another.
+ */
+bool av_shadow_zap_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
+bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
+/* The blocks over the 2 MiB that gfn is in, as av_shadow_zap_gfn(). */
+bool av_shadow_zap_blocks(struct av_shadow *sh, u32 gfn, struct av_gather *g);
+/* Take AF away; was any set? Looks at some of the entries where a guest made very many. */
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
 
 /* Internal to the pure part. */
@@ -229,10 +317,28 @@ void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global)
 void av_rmap_add(struct av_shadow *sh, u32 gfn, struct av_pt *pt, u32 idx);
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx);
+void av_gather_tree(struct av_gather *g, const struct av_tree *tree);
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
-void av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_gather *g);
-struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va);
-void av_pt_dead(struct av_shadow *sh, struct av_pt *pt, struct av_gather *g);
+void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
+/* Write an entry of a table, and of all copies where it is a root. */
+void av_pt_set(struct av_pt *pt, u32 idx, u64 val);
+/*
+ * Drop [start, last] of a tree, a part of it: true and *next, when there is
+ * more, where to go on.
+ */
+bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_gather *g, u64 *next);
+struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va,
+			struct av_pool *pool);
+/* Drop all that a tree holds, a part, as av_shadow_zap_range(); then the tree, if nobody has it. */
+bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g, u64 *next);
+bool av_tree_empty(const struct av_tree *tree);
+void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
+
+/* Is the budget of tables reached? */
+static inline bool av_shadow_full(const struct av_shadow *sh)
+{
+	return !sh->free_id && sh->fresh_id >= sh->max_pts;
+}
 
 /* log2 of the bytes that one entry of a table at this level covers. */
 static inline int av_level_shift(int level)
@@ -240,8 +346,6 @@ static inline int av_level_shift(int level)
 	return AV_PAGE_SHIFT + 9 * (3 - level);
 }
 
-#define AV_PTE_VALID		BIT_ULL(0)
-#define AV_PTE_TABLE		BIT_ULL(1)	/* or page, at level 3 */
 #define AV_PTE_ATTR		GENMASK_ULL(4, 2)
 #define AV_PTE_USER		BIT_ULL(6)
 #define AV_PTE_RDONLY		BIT_ULL(7)
@@ -259,6 +363,21 @@ static inline bool av_pte_is_leaf(const struct av_pt *pt, u32 idx)
 	u64 pte = pt->pte[idx];
 
 	return pte & AV_PTE_VALID && (pt->level == 3 || !(pte & AV_PTE_TABLE));
+}
+
+/* The table below entry idx, or NULL for a leaf, nothing, or the window. */
+static inline struct av_pt *av_pt_child(const struct av_pt *pt, u32 idx)
+{
+	u64 pte = pt->pte[idx];
+
+	if (pt->level == 3 || !(pte & AV_PTE_VALID) || !(pte & AV_PTE_TABLE))
+		return NULL;
+	return pt->aux[idx].child;
+}
+
+static inline u32 av_pt_index(u64 va, int level)
+{
+	return (va >> av_level_shift(level)) & (AV_ENTRIES - 1);
 }
 
 #endif /* AV_MMU_SHADOW_H */

@@ -5,6 +5,7 @@
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 
 #include "compat/mm.h"
 #include "mmu/internal.h"
@@ -41,6 +42,21 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	return n ?: SHRINK_EMPTY;
 }
 
+/* Free so many tables of a VM, or what there is. */
+static u32 scan_vm(struct av_vm *vm, u32 wanted)
+{
+	bool more = true;
+	u32 n = 0;
+
+	while (more && n < wanted) {
+		spin_lock(&vm->mmu_lock);
+		n += av_shadow_reclaim(&vm->mmu->shadow, false, NULL, &more);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+	}
+	return n;
+}
+
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
 	unsigned long freed = 0;
@@ -51,14 +67,9 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 	if (!mutex_trylock(&vms_lock))
 		return SHRINK_STOP;
 	list_for_each_entry(mmu, &vms, list) {
-		struct av_vm *vm = mmu->vm;
-
-		spin_lock(&vm->mmu_lock);
-		n = av_shadow_reclaim(&mmu->shadow, DIV_ROUND_UP(sc->nr_to_scan - freed, 2),
-				      false);
-		spin_unlock(&vm->mmu_lock);
+		n = scan_vm(mmu->vm, DIV_ROUND_UP(sc->nr_to_scan - freed, 2));
 		if (n)
-			av_vm_stat_add(&vm->stats, AV_VM_SHADOW_RECLAIM, 1);
+			av_vm_stat_add(&mmu->vm->stats, AV_VM_SHADOW_RECLAIM, 1);
 		freed += 2 * n;
 		if (freed >= sc->nr_to_scan)
 			break;

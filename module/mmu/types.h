@@ -13,9 +13,9 @@
 #include "mmu/slots.h"
 
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
-#define AV_SPARE_PTS		8
+#define AV_POOL_PTS		8
 /* Of those that come back, how many a vCPU keeps for the next process. */
-#define AV_SPARE_MAX		64
+#define AV_POOL_MAX		64
 
 /* What the reverse map can name, down to a size that PARange can say. */
 #define AV_IPA_BITS_MAX		42
@@ -23,15 +23,9 @@
 /* Table pages a VM may always have; more with its memory. */
 #define AV_MIN_PTS		2048
 
-/*
- * One more for so many guest pages; at most what maps 64 GiB, as a TLBI of all that drops them
- * holds mmu_lock: 0.4 s were measured on a PC.
- */
+/* One more for so many guest pages; at most what maps 64 GiB. */
 #define AV_PAGES_PER_PT		32
 #define AV_MAX_PTS		BIT(15)
-
-/* Table pages to give back at once when the budget is reached. */
-#define AV_RECLAIM		64
 
 /* Trees that a vCPU keeps a reference on, to change between without the lock. */
 #define AV_VCPU_TREES		8
@@ -49,27 +43,25 @@ struct av_candidate {
 	bool global;
 };
 
-struct av_spare {
-	struct av_list pts;
-	u32 nr;
-	struct av_tree *tree;
-};
-
 struct av_vm;
+
+/* How far invalidations had come: the host's, and the guest's of the tree of an address. */
+struct av_seq {
+	u64 host, tree;
+};
 
 struct av_vm_mmu {
 	struct av_vm *vm;
 
 	/* Under mmu_lock. */
 	struct av_shadow shadow;
-	struct av_spare *spare;		/* of the vCPU that fills */
 	unsigned long invalidate_start, invalidate_end;
 	unsigned int in_progress;	/* notifier ranges open */
 
 	/*
-	 * Bumped under mmu_lock by whatever makes a translation read before
-	 * stale: TLBI, notifier, slot change. Read without the lock before a
-	 * walk and compared under it before the fill.
+	 * Bumped under mmu_lock by the host's invalidations, notifier and slot
+	 * changes. The guest's count in each tree (av_tree.seq). Both are read
+	 * without the lock before a walk and compared under it before the fill.
 	 */
 	u64 seq;
 
@@ -93,13 +85,16 @@ struct av_vcpu_mmu {
 
 	struct av_tree *trees[AV_VCPU_TREES];
 	unsigned int next_tree;
-	struct av_spare spare;
+	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each from its first use */
+	struct av_root *root[2];		/* of tree[] */
+	struct av_pool pool;			/* av_pool_fill() */
 	/* Of the fault under way; not on the stack, which is zeroed at each fault. */
 	struct av_candidate candidates[1 + AV_AROUND];
 
 	/* The last page that an instruction was fetched from. */
 	struct {
-		u64 seq, va, hva;
+		struct av_seq seq;
+		u64 va, hva;
 		int el;
 		bool valid;
 	} fetch;

@@ -6,11 +6,11 @@
 #include <asm/sysreg.h>
 #include <asm/tlbflush.h>
 
-#include "compat/tlb.h"
 #include "vm/regfile.h"
 #include "switch/leave.h"
 #include "switch/offsets.h"
 #include "switch/switch.h"
+#include "switch/tlb.h"
 
 #define CHECK_OFFSET(field, offset) \
 	static_assert(offsetof(struct av_srf, field) == (offset), #field)
@@ -58,40 +58,7 @@ CHECK_OFFSET(sys[AV_TPIDRRO_EL0], SRF_TPIDRRO);
 static_assert(AV_LEFT_FATAL == EXIT_FATAL);
 static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
 
-/*
- * The ASID that these trees run under. One that ran other trees before is
- * flushed everywhere, since the vCPU may have left entries on other CPUs.
- */
-static u64 context_asid(struct av_vcpu_switch *csw, const struct av_entry *entry)
-{
-	struct av_context *ctx = &csw->context[csw->current_context];
-	unsigned int i;
-
-	if (ctx->serial0 == entry->serial0 && ctx->serial1 == entry->serial1)
-		return ctx->asid.asid;
-
-	for (i = 0; i < csw->nr_contexts; i++) {
-		ctx = &csw->context[i];
-		if (ctx->serial0 == entry->serial0 && ctx->serial1 == entry->serial1) {
-			csw->current_context = i;
-			return ctx->asid.asid;
-		}
-	}
-
-	i = csw->next_victim;
-	csw->next_victim = (i + 1) % csw->nr_contexts;
-	csw->current_context = i;
-	ctx = &csw->context[i];
-	if (ctx->serial0 || ctx->serial1) {
-		__tlbi(aside1is, (u64)ctx->asid.asid << 48);
-		av_tlbi_sync();
-	}
-	ctx->serial0 = entry->serial0;
-	ctx->serial1 = entry->serial1;
-	return ctx->asid.asid;
-}
-
-void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+void av_switch_run(const struct av_vm_switch *vsw, const struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry)
 {
 	const struct av_leave *leave = av_leave_here();
@@ -100,7 +67,7 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	struct av_profiling held;
 
 	sw->ttbr0 = entry->root0;
-	sw->ttbr1 = entry->root1 | context_asid(csw, entry) << 48;
+	sw->ttbr1 = entry->root1 | (u64)av_tlb_asid(csw) << 48;
 	sw->ttbr1_hop = entry->root1 | (u64)vsw->guest_hop.asid << 48;
 	sw->flush = !arm64_use_ng_mappings;
 	sw->loops = leave->mitigation.loops;

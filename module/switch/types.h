@@ -8,31 +8,38 @@
 #include <linux/types.h>
 
 struct mm_struct;
+struct av_asid_share;
 
 /* Pairs of shadow trees of which a vCPU can keep TLB entries at the same time. */
 #define AV_NR_CONTEXTS	8
 
-/* An ASID that the host's allocator pinned for us. */
+/* An ASID that the host's allocator pinned for us, and on whose shares it counts. */
 struct av_asid {
-	struct mm_struct *token;
+	struct mm_struct *token;	/* NULL: none */
 	u16 asid;
+	struct av_asid_share *const *shares;
 };
+
+/* Whose ASIDs are counted together: those of one program, those of one user. */
+enum av_asid_holder { AV_ASID_PROGRAM, AV_ASID_USER, AV_NR_ASID_HOLDERS };
 
 struct av_vm_switch {
 	/* aux[0] leads to l1, the last entries down from there to l3, the window */
 	u64 *aux, *l1, *l2, *l3;
+	struct av_asid_share *share[AV_NR_ASID_HOLDERS];
 	struct av_asid host_hop;	/* the host's tree and the aux table */
 	struct av_asid guest_hop;	/* guest trees and the aux table */
 };
 
+/* A pair of trees and the ASID that it runs under; serials as in struct av_entry. */
 struct av_context {
+	u64 serial0, serial1;		/* 0: none yet. Written by the vCPU, read by who flushes */
 	struct av_asid asid;
-	u64 serial0, serial1;		/* of the trees; 0: none yet */
 };
 
 struct av_vcpu_switch {
 	struct av_context context[AV_NR_CONTEXTS];
-	unsigned int nr_contexts;	/* at least 1 */
+	unsigned int nr_contexts;	/* that have an ASID: at least 1 */
 	unsigned int current_context;
 	unsigned int next_victim;
 };

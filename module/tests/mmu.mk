@@ -5,11 +5,13 @@
 #
 #   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
-tests += test_walk test_shadow test_shadow_random test_shadow_tlbi test_slots fuzz_walk
+tests += test_walk test_shadow test_shadow_random test_shadow_bounds test_shadow_tlbi test_slots fuzz_walk
 
 test_walk-src := test_walk.c ../mmu/walk.c
-shadow-src := shadow_world.c ../mmu/shadow.c ../mmu/tree.c ../mmu/rmap.c ../mmu/walk.c
+shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c \
+	reclaim.c walk.c)
 test_shadow-src := test_shadow.c $(shadow-src)
+test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
 test_shadow_random-src := test_shadow_random.c $(shadow-src)
 test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c
 test_slots-src := test_slots.c ../mmu/slots.c

@@ -17,26 +17,24 @@
 #define TLB_SIZE	4096
 
 struct av_shadow sh;
-static u32 rmap[NR_GFNS];
+struct av_pool pool;
+static u32 rmap[NR_GFNS], block_rmap[NR_GFNS / AV_BLOCK_PAGES];
 int spare;
-unsigned int flush_alls, flush_pages;
+unsigned int flush_alls, flush_pages, flush_trees, most_work;
 static unsigned int allocated, trees_allocated;
-bool flushed_since_write;
 
+/* What is cached: a leaf, and the tables on the way to it. */
 static struct {
-	struct av_tree *tree;
-	u64 va, pte;
+	struct av_tree *tree;	/* NULL: nothing */
+	u64 serial, va, pte;
+	struct av_pt *way[3];
 } tlb[TLB_SIZE];
 static unsigned int tlb_next;
 
-static struct av_pt *alloc_pt(void *ctx)
+static struct av_pt *alloc_pt(void)
 {
-	struct av_pt *pt;
+	struct av_pt *pt = calloc(1, sizeof(*pt));
 
-	if (!spare)
-		return NULL;
-	spare--;
-	pt = calloc(1, sizeof(*pt));
 	pt->pte = aligned_alloc(4096, 4096);
 	memset(pt->pte, 0, 4096);
 	pt->aux = calloc(AV_ENTRIES, sizeof(*pt->aux));
@@ -45,83 +43,141 @@ static struct av_pt *alloc_pt(void *ctx)
 	return pt;
 }
 
-static void free_pt(void *ctx, struct av_pt *pt)
+static void delete_pt(struct av_pt *pt)
 {
-	unsigned int i;
-
-	REQUIRE(flushed_since_write);
-	REQUIRE(pt->live == 0);
-	/* One that is not fixed may be used again as it is. */
-	for (i = 0; i < AV_ENTRIES && !pt->fixed; i++) {
-		REQUIRE(pt->pte[i] == 0);
-		REQUIRE(!pt->aux[i].child);
-	}
 	free(pt->pte);
 	free(pt->aux);
 	free(pt);
 	allocated--;
 }
 
-static struct av_tree *alloc_tree(void *ctx)
+static void free_pt(void *ctx, struct av_pt *pt, struct av_pool *to)
 {
-	trees_allocated++;
-	return calloc(1, sizeof(struct av_tree));
+	unsigned int i, j;
+
+	REQUIRE(pt->live == 0);
+	for (i = 0; i < AV_ENTRIES; i++) {
+		REQUIRE(pt->pte[i] == 0);
+		REQUIRE(!pt->aux[i].child);
+	}
+	/* No walker knows the way to it. */
+	for (i = 0; i < TLB_SIZE; i++)
+		for (j = 0; j < 3 && tlb[i].tree; j++)
+			REQUIRE(tlb[i].way[j] != pt);
+	delete_pt(pt);
 }
 
-static void free_tree(void *ctx, struct av_tree *tree)
+static void free_tree(void *ctx, struct av_tree *tree, struct av_pool *to)
 {
 	unsigned int i;
 
-	trees_allocated--;
-	/* Its entries may stay in the TLB until the flush that is to come. */
 	for (i = 0; i < TLB_SIZE; i++)
-		if (tlb[i].tree == tree)
-			tlb[i].tree = (void *)-1;
+		REQUIRE(tlb[i].tree != tree);
+	REQUIRE(av_list_empty(&tree->copies));
 	free(tree);
+	trees_allocated--;
+}
+
+static void used(void *ctx, int pts, int trees)
+{
+	spare -= spare > 0 ? pts : 0;
 }
 
 static void publish(void *ctx)
 {
 }
 
-static void flush_page(void *ctx, u64 va)
+static void forget(unsigned int i)
+{
+	memset(&tlb[i], 0, sizeof(tlb[i]));
+}
+
+/* A leaf goes by its address, and with it, as on hardware, what led to it. */
+static void flush_page(u64 serial, u64 va)
 {
 	unsigned int i;
 
 	flush_pages++;
-	for (i = 0; i < TLB_SIZE; i++)
-		if (tlb[i].va == (va & ~0xfffULL) ||
-		    (tlb[i].pte && !(tlb[i].pte & AV_PTE_TABLE) &&
-		     tlb[i].va >> AV_BLOCK_SHIFT == va >> AV_BLOCK_SHIFT))
-			memset(&tlb[i], 0, sizeof(tlb[i]));
-	flushed_since_write = true;
+	for (i = 0; i < TLB_SIZE; i++) {
+		bool block = tlb[i].pte && !(tlb[i].pte & AV_PTE_TABLE);
+
+		if (tlb[i].serial == serial &&
+		    (tlb[i].va == (va & ~0xfffULL) ||
+		     (block && tlb[i].va >> AV_BLOCK_SHIFT == va >> AV_BLOCK_SHIFT)))
+			forget(i);
+	}
 }
 
-static void flush_all(void *ctx)
+static unsigned int flush(void *ctx, const struct av_flush *f)
 {
-	flush_alls++;
-	memset(tlb, 0, sizeof(tlb));
-	flushed_since_write = true;
+	unsigned int i, j;
+
+	for (i = 0; i < f->nr_pages; i++)
+		flush_page(f->page[i].serial, f->page[i].va);
+	for (j = 0; j < f->nr_trees; j++) {
+		flush_trees++;
+		for (i = 0; i < TLB_SIZE; i++)
+			if (tlb[i].serial == f->tree[j])
+				forget(i);
+	}
+	if (f->all) {
+		flush_alls++;
+		memset(tlb, 0, sizeof(tlb));
+	}
+	return f->nr_pages + f->nr_trees + f->all;
 }
 
-static u32 *rmap_head(void *ctx, u32 gfn)
+static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
-	return gfn < NR_GFNS ? &rmap[gfn] : NULL;
+	if (gfn >= NR_GFNS)
+		return NULL;
+	return level == 3 ? &rmap[gfn] : &block_rmap[gfn / AV_BLOCK_PAGES];
 }
 
 static const struct av_shadow_ops ops = {
-	.alloc_pt = alloc_pt, .free_pt = free_pt, .alloc_tree = alloc_tree,
-	.free_tree = free_tree, .publish = publish, .flush_page = flush_page,
-	.flush_all = flush_all, .rmap = rmap_head,
+	.free_pt = free_pt, .free_tree = free_tree, .used = used, .publish = publish,
+	.flush = flush, .rmap = rmap_head,
 };
+
+/* What a vCPU sets aside before it fills, as far as there is. */
+struct av_pool *full_pool(void)
+{
+	while (pool.nr < 8 && (spare < 0 || (int)pool.nr < spare)) {
+		av_list_add_tail(&alloc_pt()->node, &pool.pts);
+		pool.nr++;
+	}
+	while (spare >= 0 && (int)pool.nr > spare) {
+		struct av_pt *pt = av_list_entry(pool.pts.next, struct av_pt, node);
+
+		av_list_del(&pt->node);
+		delete_pt(pt);
+		pool.nr--;
+	}
+	if (!pool.tree) {
+		pool.tree = calloc(1, sizeof(*pool.tree));
+		trees_allocated++;
+	}
+	return &pool;
+}
+
+/* The bound on what one call does: a table over what it may begin with. */
+static void finish(struct av_gather *g)
+{
+	most_work = max(most_work, g->work);
+	av_gather_finish(g);
+}
 
 void setup(void)
 {
 	memset(rmap, 0, sizeof(rmap));
+	memset(block_rmap, 0, sizeof(block_rmap));
 	memset(tlb, 0, sizeof(tlb));
+	memset(&pool, 0, sizeof(pool));
+	av_list_init(&pool.pts);
 	spare = -1;
 	flush_alls = 0;
 	flush_pages = 0;
+	flush_trees = 0;
 	av_shadow_init(&sh, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), MAX_PTS);
 	sh.window_pa = WINDOW_PA;
 	sh.attr_normal = 0;
@@ -129,15 +185,33 @@ void setup(void)
 
 void teardown(void)
 {
+	struct av_tree *tree, *tmp;
 	unsigned int i;
 
-	av_shadow_destroy(&sh);
+	av_list_for_each(tree, tmp, &sh.lru, lru)
+		tree->users = 0;
+	memset(tlb, 0, sizeof(tlb));
+	reclaim_all();
+	REQUIRE(sh.nr_trees == 0);
 	free(sh.by_id);
+	spare = 0;
+	full_pool();
+	free(pool.tree);
+	trees_allocated -= !!pool.tree;
 	REQUIRE(allocated == 0);
 	REQUIRE(trees_allocated == 0);
 	REQUIRE(sh.nr_pts == 0);
 	for (i = 0; i < NR_GFNS; i++)
-		REQUIRE((rmap[i] & AV_RMAP_ENTRY) == 0);
+		REQUIRE((rmap[i] & AV_RMAP_ENTRY) == 0 && !block_rmap[i / AV_BLOCK_PAGES]);
+}
+
+/* Everything that there is to be had, from loaded trees too. */
+void reclaim_all(void)
+{
+	bool more = true;
+
+	while (more)
+		av_shadow_reclaim(&sh, true, NULL, &more);
 }
 
 /* Look va up as the hardware would, and keep the answer. */
@@ -145,13 +219,21 @@ u64 touch(struct av_tree *tree, u64 va)
 {
 	u64 pte = av_shadow_lookup(tree, va, NULL);
 
+	struct av_pt *pt = tree->root;
+	int level = 3;
+
 	if (pte && pte & AV_PTE_AF) {
+		av_shadow_lookup(tree, va, &level);
 		tlb[tlb_next].tree = tree;
+		tlb[tlb_next].serial = tree->serial;
 		tlb[tlb_next].va = va & ~0xfffULL;
 		tlb[tlb_next].pte = pte;
+		while (pt->level < level) {
+			pt = av_pt_child(pt, av_pt_index(va, pt->level));
+			tlb[tlb_next].way[pt->level - 1] = pt;
+		}
 		tlb_next = (tlb_next + 1) % TLB_SIZE;
 	}
-	flushed_since_write = false;
 	return pte;
 }
 
@@ -165,7 +247,6 @@ void check_tlb(void)
 
 		if (!tlb[i].tree)
 			continue;
-		REQUIRE(tlb[i].tree != (void *)-1);
 		now = av_shadow_lookup(tlb[i].tree, tlb[i].va, NULL);
 		REQUIRE(now);
 		REQUIRE(!((now ^ tlb[i].pte) & (AV_PTE_ADDR | AV_PTE_TABLE)));
@@ -175,33 +256,65 @@ void check_tlb(void)
 	}
 }
 
-/* Every live leaf is on exactly one reverse map chain, and nothing else is. */
+/* The entries of a table and of all below it: counts agree; returns the leaves. */
+static unsigned long check_table(struct av_pt *pt)
+{
+	unsigned long leaves = 0;
+	u32 i, live = 0;
+
+	REQUIRE(sh.by_id[pt->id] == pt);
+	for (i = 0; i < AV_ENTRIES; i++) {
+		struct av_pt *child = av_pt_child(pt, i);
+		bool leaf = av_pte_is_leaf(pt, i);
+
+		leaves += leaf;
+		live += leaf || (child && !child->fixed);
+		if (child)
+			leaves += check_table(child);
+	}
+	REQUIRE(pt->live == live);
+	return leaves;
+}
+
+/* The entries on a head, which all map its frame. */
+static unsigned long check_chain(u32 head, u32 gfn, int level)
+{
+	u32 name, n, prev = AV_RMAP_FLAG | gfn;
+	unsigned long named = 0;
+	struct av_pt *pt;
+
+	for (name = head & AV_RMAP_ENTRY; name; name = pt->aux[n].next) {
+		pt = sh.by_id[name / AV_ENTRIES];
+		n = name % AV_ENTRIES;
+		REQUIRE(av_pte_is_leaf(pt, n) && pt->level == level);
+		REQUIRE(pt->aux[n].prev == prev);
+		REQUIRE(((pt->pte[n] & AV_PTE_ADDR) >> 12) == gfn + 0x100000);
+		prev = name;
+		named++;
+	}
+	return named;
+}
+
+/* Every live leaf is on exactly one reverse map chain, and nothing else is; copies are copies. */
 void check_rmap(void)
 {
 	unsigned long leaves = 0, named = 0;
+	struct av_root *copy, *ctmp;
 	struct av_tree *tree, *tmp;
 	struct av_pt *pt, *ptmp;
-	u32 i, n, name, prev;
+	u32 i;
 
-	av_list_for_each(tree, tmp, &sh.lru, lru)
-		av_list_for_each(pt, ptmp, &tree->pts, node) {
-			for (i = 0, n = 0; i < AV_ENTRIES; i++)
-				n += av_pte_is_leaf(pt, i);
-			REQUIRE(pt->live == n);
-			REQUIRE(sh.by_id[pt->id] == pt);
-			leaves += n;
-		}
+	av_list_for_each(tree, tmp, &sh.lru, lru) {
+		leaves += check_table(tree->root);
+		av_list_for_each(copy, ctmp, &tree->copies, node)
+			REQUIRE(!memcmp(copy->pte, tree->root->pte, 4096));
+	}
+	av_list_for_each(pt, ptmp, &sh.doomed, node)
+		leaves += check_table(pt);
 	for (i = 0; i < NR_GFNS; i++) {
-		prev = AV_RMAP_FLAG | i;
-		for (name = rmap[i] & AV_RMAP_ENTRY; name; name = pt->aux[n].next) {
-			pt = sh.by_id[name / AV_ENTRIES];
-			n = name % AV_ENTRIES;
-			REQUIRE(av_pte_is_leaf(pt, n));
-			REQUIRE(pt->aux[n].prev == prev);
-			REQUIRE(((pt->pte[n] & AV_PTE_ADDR) >> 12) == i + 0x100000);
-			prev = name;
-			named++;
-		}
+		named += check_chain(rmap[i], i, 3);
+		if (i % AV_BLOCK_PAGES == 0)
+			named += check_chain(block_rmap[i / AV_BLOCK_PAGES], i, 2);
 	}
 	REQUIRE(named == leaves);
 }
@@ -220,7 +333,7 @@ struct av_tree *get(u64 base, bool high, int el, u16 asid)
 	struct av_tree_key key;
 
 	av_tree_key(&sh, &r, high, el, &key);
-	return av_tree_get(&sh, &key);
+	return av_tree_get(&sh, &key, full_pool());
 }
 
 int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, bool global)
@@ -230,18 +343,60 @@ int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, b
 		.rights = rights, .gspan = span, .global = global,
 	};
 
-	flushed_since_write = false;
-	return av_shadow_fill(&sh, tree, &f);
+	return av_shadow_fill(&sh, tree, &f, full_pool());
 }
 
 void tlbi(int scope, u64 va, u64 last, u16 asid)
 {
-	struct av_tlbi op = { .scope = scope, .high = va >> 55 & 1, .asid = asid,
-			      .start = va, .last = last };
+	struct av_tlbi_walk w = {
+		.op = { .scope = scope, .high = va >> 55 & 1, .asid = asid, .start = va, .last = last },
+	};
+	struct av_gather g;
+	bool more;
 
-	flushed_since_write = false;
-	av_shadow_tlbi(&sh, &op);
-	check_tlb();
+	do {
+		av_gather_init(&g, &sh);
+		more = av_shadow_tlbi(&sh, &w, &g);
+		finish(&g);
+		check_tlb();
+	} while (more);
 	check_rmap();
+	while (av_shadow_reap(&sh, NULL))
+		check_rmap();
 }
 
+void zap(u32 gfn, u32 end)
+{
+	struct av_gather g;
+	bool more;
+
+	while (gfn < end) {
+		av_gather_init(&g, &sh);
+		more = av_shadow_zap_gfn(&sh, gfn, &g);
+		finish(&g);
+		gfn += !more;
+	}
+}
+
+void wrprotect(u32 gfn)
+{
+	struct av_gather g;
+	bool more;
+
+	do {
+		av_gather_init(&g, &sh);
+		more = av_shadow_wrprotect_gfn(&sh, gfn, &g);
+		finish(&g);
+	} while (more);
+}
+
+bool age(u32 gfn, bool clear)
+{
+	struct av_gather g;
+	bool young;
+
+	av_gather_init(&g, &sh);
+	young = av_shadow_age_gfn(&sh, gfn, clear, &g);
+	finish(&g);
+	return young;
+}

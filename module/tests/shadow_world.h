@@ -4,7 +4,8 @@
  * looked up with touch() until it is flushed, so that it can be checked that
  *  - the TLB holds nothing that the shadow does not grant any more (check_tlb);
  *  - every leaf is on its frame's reverse map, and nothing else is (check_rmap);
- *  - no table is given back before the TLB was flushed, or with entries left;
+ *  - no table is given back while a walker may know the way to it, or with
+ *    entries left;
  *  - everything is given back in the end (teardown).
  */
 #ifndef AV_TESTS_SHADOW_WORLD_H
@@ -19,8 +20,9 @@
 
 extern struct av_shadow sh;
 extern int spare;	/* tables that may still be had; negative: any number */
-extern unsigned int flush_alls, flush_pages;
-extern bool flushed_since_write;
+extern unsigned int flush_alls, flush_pages, flush_trees;
+extern unsigned int most_work;	/* that one call did, in the units of AV_WORK */
+extern struct av_pool pool;
 
 void setup(void);
 void teardown(void);
@@ -36,5 +38,11 @@ struct av_tree *get(u64 base, bool high, int el, u16 asid);
 int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, bool global);
 /* Invalidate, then check TLB and reverse map. */
 void tlbi(int scope, u64 va, u64 last, u16 asid);
+/* By frame, until all is done. */
+void zap(u32 gfn, u32 end);
+void wrprotect(u32 gfn);
+bool age(u32 gfn, bool clear);
+void reclaim_all(void);
+struct av_pool *full_pool(void);
 
 #endif /* AV_TESTS_SHADOW_WORLD_H */

@@ -43,9 +43,9 @@ static void test_fill(void)
 	CHECK_EQ(fill(high, 0x400000, 5, 3, AV_R, 12, true), -EINVAL);
 	CHECK_EQ(fill(low, KVA, 5, 3, AV_R, 12, true), -EINVAL);
 	CHECK_EQ(fill(low, 1ULL << 48, 5, 3, AV_R, 12, true), -EINVAL);
-	CHECK_EQ(fill(high, AV_WINDOW_BASE, 5, 3, AV_R, 12, true), -EINVAL);
+	CHECK_EQ(fill(high, AV_WINDOW_START, 5, 3, AV_R, 12, true), -EINVAL);
 	CHECK_EQ(fill(high, ~0xfffULL, 5, 3, AV_R, 12, true), -EINVAL);
-	CHECK_EQ(fill(high, AV_WINDOW_BASE - 0x1000, 5, 3, AV_R, 12, true), 0);
+	CHECK_EQ(fill(high, AV_WINDOW_START - 0x1000, 5, 3, AV_R, 12, true), 0);
 	check_rmap();
 	teardown();
 }
@@ -68,7 +68,7 @@ static void test_present(void)
 	/* A neighbour does not replace what is there. */
 	fill(tree, 0x405000, 9, 3, AV_R | AV_W, 12, false);
 	touch(tree, 0x405000);
-	CHECK_EQ(av_shadow_fill(&sh, tree, &f), 0);
+	CHECK_EQ(av_shadow_fill(&sh, tree, &f, full_pool()), 0);
 	CHECK_EQ(touch(tree, 0x405000) & AV_PTE_ADDR, 0x100009000);
 	fill(tree, 0x800000, 512, 2, AV_R, 21, false);
 	CHECK_EQ(av_shadow_present(tree, 0x8f0000, 16), 0xffff);
@@ -96,18 +96,19 @@ static void test_window(void)
 	setup();
 	tree = get(0x1000, true, 1, 1);
 	check_window(tree);
-	fill(tree, AV_WINDOW_BASE - 0x1000, 5, 3, AV_R, 12, true);
+	fill(tree, AV_WINDOW_START - 0x1000, 5, 3, AV_R, 12, true);
 	fill(tree, KVA, 5, 3, AV_R, 12, true);
-	tlbi(AV_TLBI_VAA, AV_WINDOW_BASE - 0x10000000, ~0ULL, 0);
+	tlbi(AV_TLBI_VAA, AV_WINDOW_START - 0x10000000, ~0ULL, 0);
 	check_window(tree);
-	CHECK_EQ(touch(tree, AV_WINDOW_BASE - 0x1000), 0);
+	CHECK_EQ(touch(tree, AV_WINDOW_START - 0x1000), 0);
 	CHECK(touch(tree, KVA));
 	tlbi(AV_TLBI_ALL, 0, 0, 0);
 	check_window(tree);
 	CHECK_EQ(touch(tree, KVA), 0);
 	/* It was loaded: emptied, kept, and good for more. */
 	CHECK_EQ(fill(tree, KVA, 5, 3, AV_R, 12, true), 0);
-	CHECK(av_shadow_reclaim(&sh, 1000, true) > 0);
+	reclaim_all();
+	check_rmap();
 	check_window(tree);
 	CHECK_EQ(touch(tree, KVA), 0);
 	teardown();
@@ -211,7 +212,6 @@ static void test_high_tagging(void)
 static void test_blocks(void)
 {
 	struct av_tree *tree;
-	struct av_gather g;
 
 	setup();
 	tree = get(0x1000, false, 0, 1);
@@ -230,20 +230,16 @@ static void test_blocks(void)
 	/* A frame in the middle of a block takes the block. */
 	CHECK_EQ(fill(tree, 0x200000, 512, 2, AV_R | AV_W, 21, false), 0);
 	touch(tree, 0x300000);
-	av_gather_init(&g, &sh);
-	CHECK(av_shadow_age_gfn(&sh, 700, false, &g));
-	CHECK(!av_shadow_age_gfn(&sh, 1024, false, &g));
-	av_shadow_zap_gfns(&sh, 700, 701, &g);
-	av_gather_finish(&g);
+	CHECK(age(700, false));
+	CHECK(!age(1024, false));
+	zap(700, 701);
 	CHECK_EQ(touch(tree, 0x300000), 0);
 	check_tlb();
 	check_rmap();
 	/* Logging takes it apart. */
 	CHECK_EQ(fill(tree, 0x200000, 512, 2, AV_R | AV_W, 21, false), 0);
 	touch(tree, 0x300000);
-	av_gather_init(&g, &sh);
-	av_shadow_wrprotect_gfn(&sh, 1000, &g);
-	av_gather_finish(&g);
+	wrprotect(1000);
 	CHECK_EQ(touch(tree, 0x300000), 0);
 	check_tlb();
 	teardown();
@@ -252,7 +248,6 @@ static void test_blocks(void)
 static void test_dirty_and_age(void)
 {
 	struct av_tree *a, *b;
-	struct av_gather g;
 	int i;
 
 	setup();
@@ -265,24 +260,18 @@ static void test_dirty_and_age(void)
 	fill(b, 0x5000, 9, 3, AV_R, 12, false);
 	fill(b, 0x6000, 10, 3, AV_R | AV_W, 12, false);
 	touch(b, 0x6000);
-	av_gather_init(&g, &sh);
-	av_shadow_wrprotect_gfn(&sh, 9, &g);
-	av_gather_finish(&g);
+	wrprotect(9);
 	check_tlb();
 	for (i = 0; i < 40; i++)
 		CHECK(touch(a, 0x1000 * i) & AV_PTE_RDONLY);
 	CHECK(!(touch(b, 0x6000) & AV_PTE_RDONLY));
-	av_gather_init(&g, &sh);
-	CHECK(av_shadow_age_gfn(&sh, 9, true, &g));
-	CHECK(!av_shadow_age_gfn(&sh, 9, true, &g));
-	CHECK(!av_shadow_age_gfn(&sh, 9, false, &g));
-	CHECK(av_shadow_age_gfn(&sh, 10, false, &g));
-	av_gather_finish(&g);
+	CHECK(age(9, true));
+	CHECK(!age(9, true));
+	CHECK(!age(9, false));
+	CHECK(age(10, false));
 	/* A fault makes it young again. */
 	fill(b, 0x5000, 9, 3, AV_R, 12, false);
-	av_gather_init(&g, &sh);
-	CHECK(av_shadow_age_gfn(&sh, 9, true, &g));
-	av_gather_finish(&g);
+	CHECK(age(9, true));
 	check_rmap();
 	teardown();
 }
@@ -291,7 +280,6 @@ static void test_dirty_and_age(void)
 static void test_age_of_many_entries(void)
 {
 	struct av_tree *tree;
-	struct av_gather g;
 	unsigned int i, old = 0;
 
 	setup();
@@ -300,17 +288,13 @@ static void test_age_of_many_entries(void)
 		fill(tree, 0x1000 * i, 9, 3, AV_R, 12, false);
 		touch(tree, 0x1000 * i);
 	}
-	av_gather_init(&g, &sh);
-	CHECK(av_shadow_age_gfn(&sh, 9, true, &g));
-	CHECK(!av_shadow_age_gfn(&sh, 9, false, &g));
-	av_gather_finish(&g);
+	CHECK(age(9, true));
+	CHECK(!age(9, false));
 	check_tlb();
 	for (i = 0; i < 200; i++)
 		old += !(av_shadow_lookup(tree, 0x1000 * i, NULL) & AV_PTE_AF);
 	CHECK_EQ(old, 64);
-	av_gather_init(&g, &sh);
-	av_shadow_zap_gfns(&sh, 9, 10, &g);
-	av_gather_finish(&g);
+	zap(9, 10);
 	for (i = 0; i < 200; i++)
 		CHECK_EQ(touch(tree, 0x1000 * i), 0);
 	teardown();
@@ -320,6 +304,7 @@ static void test_budget(void)
 {
 	struct av_tree *trees[200], *tree;
 	int i, ret = 0, n = 0;
+	bool more;
 
 	setup();
 	tree = get(0x1000, true, 1, 1);
@@ -336,11 +321,14 @@ static void test_budget(void)
 	CHECK(n > 50 && n < 150);
 	CHECK(sh.nr_pts < MAX_PTS);
 	/* All are loaded: only a hard reclaim gets anything. */
-	CHECK_EQ(av_shadow_reclaim(&sh, 10, false), 0);
+	CHECK_EQ(av_shadow_reclaim(&sh, false, NULL, &more), 0);
+	CHECK(!more);
 	av_tree_put(&sh, trees[0]);
 	av_tree_put(&sh, trees[1]);
-	CHECK_EQ(av_shadow_reclaim(&sh, 1, false), 4);
-	CHECK(av_shadow_reclaim(&sh, 10, true) >= 10);
+	CHECK_EQ(av_shadow_reclaim(&sh, false, NULL, &more), 4);
+	CHECK(more);
+	CHECK_EQ(av_shadow_reclaim(&sh, true, NULL, &more), 4);
+	CHECK_EQ(av_shadow_reclaim(&sh, true, NULL, &more), 3);
 	check_rmap();
 	CHECK_EQ(fill(tree, KVA, 1, 3, AV_R, 12, true), 0);
 	/* Nothing set aside. */

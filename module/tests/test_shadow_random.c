@@ -37,9 +37,10 @@ static void random_fill(void)
 	bool global = high || rnd(8) == 0;
 	int ret = fill(model[t].tree, model[t].base + p * 0x1000ULL, gfn, 3, rights, span,
 		       global);
+	bool more;
 
 	if (ret == -ENOSPC) {
-		av_shadow_reclaim(&sh, 20, true);
+		av_shadow_reclaim(&sh, true, NULL, &more);
 		/* Whose entries went is not said: look. */
 		for (t = 0; t < NR_TREES; t++)
 			for (p = 0; p < NR_PAGES; p++)
@@ -88,13 +89,9 @@ static void random_tlbi(void)
 static void random_zap(void)
 {
 	u32 gfn = rnd(NR_GFNS), end = min(gfn + rnd(100), (u32)NR_GFNS);
-	struct av_gather g;
 	int t, p;
 
-	flushed_since_write = false;
-	av_gather_init(&g, &sh);
-	av_shadow_zap_gfns(&sh, gfn, end, &g);
-	av_gather_finish(&g);
+	zap(gfn, end);
 	for (t = 0; t < NR_TREES; t++)
 		for (p = 0; p < NR_PAGES; p++)
 			if (model[t].page[p].gfn >= gfn && model[t].page[p].gfn < end)
@@ -104,12 +101,9 @@ static void random_zap(void)
 static void random_protect(void)
 {
 	u32 gfn = rnd(NR_GFNS);
-	struct av_gather g;
 	int t, p;
 
-	av_gather_init(&g, &sh);
-	av_shadow_wrprotect_gfn(&sh, gfn, &g);
-	av_gather_finish(&g);
+	wrprotect(gfn);
 	for (t = 0; t < NR_TREES; t++)
 		for (p = 0; p < NR_PAGES; p++)
 			if (model[t].page[p].gfn == gfn)

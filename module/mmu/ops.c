@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trapped TLBI and AT instructions, carried out on the shadow and the guest's tables. */
 #include <linux/mm.h>
+#include <linux/sched.h>
 
 #include "mmu/internal.h"
 
@@ -19,18 +20,24 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_vm *vm = vcpu->vm;
 	bool asid16 = vcpu->srf->sys[AV_TCR_EL1] & AV_TCR_AS;
-	struct av_tlbi op;
+	struct av_tlbi_walk walk = {};
+	struct av_gather g;
+	bool more;
 
-	if (!av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &op))
+	if (!av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &walk.op))
 		return false;
-	spin_lock(&vm->mmu_lock);
-	av_mmu_bump_seq(vm);
-	if (op.scope == AV_TLBI_ALL || op.scope == AV_TLBI_ASID)
+	if (walk.op.scope == AV_TLBI_ALL || walk.op.scope == AV_TLBI_ASID)
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_DROP, 1);
-	vm->mmu->spare = &vcpu->mmu->spare;
-	av_shadow_tlbi(&vm->mmu->shadow, &op);
-	vm->mmu->spare = NULL;
-	spin_unlock(&vm->mmu_lock);
+	do {
+		spin_lock(&vm->mmu_lock);
+		av_gather_init(&g, &vm->mmu->shadow);
+		more = av_shadow_tlbi(&vm->mmu->shadow, &walk, &g);
+		av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(&g));
+		spin_unlock(&vm->mmu_lock);
+		if (more)
+			cond_resched();
+	} while (more);
+	av_mmu_reap(vm, &vcpu->mmu->pool);
 	return true;
 }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The life of what mmu/ keeps in VMs and vCPUs, and of all that is in the shadow. */
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <asm/memory.h>
+
+#include "mmu/internal.h"
+
+int av_mmu_vm_init(struct av_vm *vm)
+{
+	struct av_vm_mmu *mmu = vm->mmu;
+	struct av_slots *slots = kzalloc(sizeof(*slots), GFP_KERNEL_ACCOUNT);
+	struct av_pt **by_id = kvcalloc(AV_MIN_PTS, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
+	int ret = -ENOMEM;
+
+	if (!slots || !by_id)
+		goto fail;
+	av_shadow_init(&mmu->shadow, &av_host_ops, vm, by_id, AV_MIN_PTS);
+	mmu->vm = vm;
+	mmu->shadow.window_pa = virt_to_phys(vm->sw->l3);
+	mmu->shadow.attr_normal = MT_NORMAL;
+	mmu->budget = AV_MIN_PTS;
+	RCU_INIT_POINTER(mmu->slots, slots);
+	ret = av_notifier_register(vm);
+	if (ret)
+		goto fail;
+	av_shrink_add(vm);
+	mmu->registered = true;
+	return 0;
+fail:
+	kvfree(by_id);
+	kfree(slots);
+	return ret;
+}
+
+bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
+{
+	bool more;
+
+	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_RECLAIM, 1);
+	av_shadow_reclaim(&vm->mmu->shadow, true, pool, &more);
+	return more;
+}
+
+void av_mmu_drop_all(struct av_vm *vm)
+{
+	bool more;
+
+	do {
+		spin_lock(&vm->mmu_lock);
+		av_shadow_reclaim(&vm->mmu->shadow, true, NULL, &more);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+	} while (more);
+}
+
+void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
+{
+	bool more;
+
+	/* A glance without the lock: what others doom they reap. */
+	if (av_list_empty(&vm->mmu->shadow.doomed))
+		return;
+	do {
+		spin_lock(&vm->mmu_lock);
+		more = av_shadow_reap(&vm->mmu->shadow, pool);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+	} while (more);
+}
+
+static void free_slots(struct av_vm *vm)
+{
+	struct av_slots *slots = rcu_dereference_protected(vm->mmu->slots, true);
+	u32 i;
+
+	for (i = 0; i < slots->nr; i++)
+		av_slot_free(slots->slot[i]);
+	kvfree(slots);
+}
+
+void av_mmu_vm_stop(struct av_vm *vm)
+{
+	if (!vm->mmu->registered)
+		return;
+	vm->mmu->registered = false;
+	av_shrink_remove(vm);
+	av_notifier_unregister(vm);
+}
+
+/* Nobody can reach the VM any more; its vCPUs have given their trees back. */
+void av_mmu_vm_destroy(struct av_vm *vm)
+{
+	struct av_vm_mmu *mmu = vm->mmu;
+
+	av_mmu_vm_stop(vm);
+	av_mmu_drop_all(vm);
+	kvfree(mmu->shadow.by_id);
+	free_slots(vm);
+}
+
+int av_mmu_vcpu_init(struct av_vcpu *vcpu)
+{
+	av_list_init(&vcpu->mmu->pool.pts);
+	vcpu->mmu->stale = true;
+	return 0;
+}
+
+void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_vm *vm = vcpu->vm;
+	int i;
+
+	spin_lock(&vm->mmu_lock);
+	for (i = 0; i < AV_VCPU_TREES; i++) {
+		if (!mmu->trees[i])
+			continue;
+		av_root_detach(&mmu->roots[i]);
+		av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
+	}
+	spin_unlock(&vm->mmu_lock);
+	/* The vCPU's contexts were flushed with its ASIDs: no walker has its roots. */
+	for (i = 0; i < AV_VCPU_TREES; i++)
+		free_page((unsigned long)mmu->roots[i].pte);
+	av_pool_empty(&mmu->pool);
+}

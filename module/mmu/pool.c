@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The shadow tables' hold on the host: memory for tables, the owner of the
+ * TLB, the reverse map.
+ *
+ * Tables are set aside by a vCPU before it takes mmu_lock (av_pool_fill()), as
+ * nothing may be allocated under it.
+ */
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "mmu/internal.h"
+#include "switch/tlb.h"
+
+static void pt_free(struct av_pt *pt)
+{
+	free_page((unsigned long)pt->pte);
+	free_page((unsigned long)pt->aux);
+	kfree(pt);
+}
+
+static struct av_pt *pt_alloc(void)
+{
+	struct av_pt *pt = kzalloc(sizeof(*pt), GFP_KERNEL_ACCOUNT);
+
+	if (!pt)
+		return NULL;
+	pt->pte = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	pt->aux = (union av_aux *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	if (!pt->pte || !pt->aux) {
+		pt_free(pt);
+		return NULL;
+	}
+	pt->pa = virt_to_phys(pt->pte);
+	return pt;
+}
+
+int av_pool_fill(struct av_pool *pool)
+{
+	while (pool->nr < AV_POOL_PTS) {
+		struct av_pt *pt = pt_alloc();
+
+		if (!pt)
+			return -ENOMEM;
+		av_list_add_tail(&pt->node, &pool->pts);
+		pool->nr++;
+	}
+	if (!pool->tree)
+		pool->tree = kzalloc(sizeof(*pool->tree), GFP_KERNEL_ACCOUNT);
+	return pool->tree ? 0 : -ENOMEM;
+}
+
+void av_pool_empty(struct av_pool *pool)
+{
+	struct av_pt *pt, *tmp;
+
+	av_list_for_each(pt, tmp, &pool->pts, node)
+		pt_free(pt);
+	av_list_init(&pool->pts);
+	pool->nr = 0;
+	kfree(pool->tree);
+	pool->tree = NULL;
+}
+
+static void used(void *ctx, int pts, int trees)
+{
+	struct av_vm *vm = ctx;
+
+	if (pts)
+		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_PAGES, 2 * pts);
+	if (trees)
+		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_TREES, trees);
+}
+
+/* Back to the vCPU at work, if it has room: clear tables are as good as new. */
+static void give_pt(void *ctx, struct av_pt *pt, struct av_pool *pool)
+{
+	used(ctx, -1, 0);
+	if (!pool || pool->nr >= AV_POOL_MAX) {
+		pt_free(pt);
+		return;
+	}
+	av_list_add_tail(&pt->node, &pool->pts);
+	pool->nr++;
+}
+
+static void give_tree(void *ctx, struct av_tree *tree, struct av_pool *pool)
+{
+	used(ctx, 0, -1);
+	if (pool && !pool->tree)
+		pool->tree = tree;
+	else
+		kfree(tree);
+}
+
+/* Table walkers of all CPUs see what was written; no stale order with what follows. */
+static void publish(void *ctx)
+{
+	dsb(ishst);
+}
+
+static unsigned int flush(void *ctx, const struct av_flush *f)
+{
+	struct av_vm *vm = ctx;
+	unsigned int i, n = 0;
+
+	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
+	av_tlb_flush_begin();
+	if (f->all) {
+		n += av_tlb_flush_vm(vm);
+	} else {
+		for (i = 0; i < f->nr_trees; i++)
+			n += av_tlb_flush_tree(vm, f->tree[i]);
+		for (i = 0; i < f->nr_pages; i++)
+			n += av_tlb_flush_page(vm, f->page[i].serial, f->page[i].va);
+	}
+	if (f->tables)
+		n += av_tlb_flush_hop(vm);
+	if (!n)
+		return 0;
+	av_tlb_flush_end();
+	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
+	return n;
+}
+
+static u32 *rmap_head(void *ctx, u32 gfn, int level)
+{
+	struct av_vm *vm = ctx;
+	struct av_slot *slot;
+
+	/* Nothing is filled as a block. */
+	if (level < 3)
+		return NULL;
+	slot = av_vm_slot(vm, gfn);
+	return slot ? &slot->rmap[gfn - slot->base_gfn] : NULL;
+}
+
+const struct av_shadow_ops av_host_ops = {
+	.free_pt = give_pt,
+	.free_tree = give_tree,
+	.used = used,
+	.publish = publish,
+	.flush = flush,
+	.rmap = rmap_head,
+};

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Giving tables back: doomed ones are taken apart, and trees are dropped to
+ * make room, the coldest first. A part a call.
+ */
+#include "mmu/shadow.h"
+
+/* What a table costs besides its entries, in the units of AV_WORK: looking at all 512. */
+#define TABLE_WORK	40
+
+/* Clear the entries of a doomed table; tables below it are doomed in its place. */
+static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < AV_ENTRIES && (pt->live || pt->level < 3); i++) {
+		struct av_pt *child;
+
+		if (!pt->pte[i])
+			continue;
+		n++;
+		child = av_pt_child(pt, i);
+		if (av_pte_is_leaf(pt, i)) {
+			av_rmap_del(sh, pt, i);
+			pt->live--;
+		} else if (child) {
+			pt->aux[i].child = NULL;
+			av_list_add_tail(&child->node, &sh->doomed);
+		}
+		pt->pte[i] = 0;
+	}
+	pt->live = 0;
+	return n;
+}
+
+static void free_doomed(struct av_shadow *sh, struct av_pt *pt, struct av_pool *pool)
+{
+	struct av_tree *tree = pt->tree;
+
+	av_pt_free_id(sh, pt);
+	sh->ops->free_pt(sh->ctx, pt, pool);
+	if (tree->dead && !tree->nr_pts)
+		sh->ops->free_tree(sh->ctx, tree, pool);
+}
+
+bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
+{
+	u32 work = 0;
+
+	while (!av_list_empty(&sh->doomed)) {
+		struct av_pt *pt = av_list_entry(sh->doomed.next, struct av_pt, node);
+
+		if (work >= AV_WORK)
+			return true;
+		av_list_del(&pt->node);
+		work += TABLE_WORK + take_apart(sh, pt);
+		free_doomed(sh, pt, pool);
+	}
+	return false;
+}
+
+/* The coldest tree that nobody has loaded, or with hard the coldest one that holds anything. */
+static struct av_tree *coldest(struct av_shadow *sh, bool hard)
+{
+	struct av_tree *tree, *tmp;
+
+	av_list_for_each(tree, tmp, &sh->lru, lru)
+		if (!tree->users)
+			return tree;
+	if (!hard)
+		return NULL;
+	av_list_for_each(tree, tmp, &sh->lru, lru)
+		if (!av_tree_empty(tree))
+			return tree;
+	return NULL;
+}
+
+u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more)
+{
+	u32 before = sh->nr_pts;
+	struct av_tree *tree;
+	struct av_gather g;
+	u64 next = 0;
+
+	*more = true;
+	if (av_list_empty(&sh->doomed)) {
+		tree = coldest(sh, hard);
+		if (!tree) {
+			*more = false;
+			return 0;
+		}
+		av_gather_init(&g, sh);
+		av_tree_drop(sh, tree, &g, &next);
+		av_gather_finish(&g);
+		if (g.work >= AV_WORK / 2)
+			return 0;
+	}
+	av_shadow_reap(sh, pool);
+	return before - sh->nr_pts;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which trees a vCPU runs on, and its roots.
+ *
+ * A vCPU keeps references on the last few trees that it used, so that going
+ * between virtual EL1 and EL0, or between a few processes, takes no lock. It
+ * runs on its own copy of a tree's root table, so that what stands at one
+ * address may differ from vCPU to vCPU.
+ *
+ * A place of trees[] has its copy's page for life. The page is filled anew
+ * when the place goes to another tree: it is in no TTBR then, and what the
+ * TLB keeps of the former tree under that tree's contexts stays right.
+ */
+#include <linux/gfp.h>
+#include <linux/io.h>
+
+#include "mmu/internal.h"
+#include "switch/tlb.h"
+
+void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
+{
+	const u64 *sys = vcpu->srf->sys;
+
+	*regime = (struct av_regime) {
+		.sctlr = sys[AV_SCTLR_EL1],
+		.tcr = sys[AV_TCR_EL1],
+		.ttbr0 = sys[AV_TTBR0_EL1],
+		.ttbr1 = sys[AV_TTBR1_EL1],
+		.mair = sys[AV_MAIR_EL1],
+		.ipa_bits = vcpu->vm->pa_bits,
+	};
+}
+
+/* The place of a tree among the vCPU's own, or -1. */
+static int find_own(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
+{
+	int i;
+
+	for (i = 0; i < AV_VCPU_TREES; i++) {
+		const struct av_tree *tree = mmu->trees[i];
+
+		if (tree && av_tree_key_equal(&tree->key, key))
+			return i;
+	}
+	return -1;
+}
+
+/* Room is made a part at a time, with the lock let go between. */
+static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *key)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_tree *tree;
+	bool more = true;
+
+	spin_lock(&vm->mmu_lock);
+	for (;;) {
+		tree = av_tree_get(&vm->mmu->shadow, key, &vcpu->mmu->pool);
+		if (tree || !more)
+			break;
+		more = av_mmu_reclaim(vm, &vcpu->mmu->pool);
+		cond_resched_lock(&vm->mmu_lock);
+	}
+	spin_unlock(&vm->mmu_lock);
+	return tree;
+}
+
+/* A place of the vCPU's whose tree is not loaded, emptied. */
+static int free_place(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_vm *vm = vcpu->vm;
+	int i;
+
+	do {
+		i = mmu->next_tree++ % AV_VCPU_TREES;
+	} while (mmu->trees[i] && (mmu->trees[i] == mmu->tree[0] ||
+				   mmu->trees[i] == mmu->tree[1]));
+	if (mmu->trees[i]) {
+		spin_lock(&vm->mmu_lock);
+		av_root_detach(&mmu->roots[i]);
+		av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
+		spin_unlock(&vm->mmu_lock);
+		mmu->trees[i] = NULL;
+	}
+	if (!mmu->roots[i].pte) {
+		mmu->roots[i].pte = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+		if (!mmu->roots[i].pte)
+			return -ENOMEM;
+		mmu->roots[i].pa = virt_to_phys(mmu->roots[i].pte);
+		av_list_init(&mmu->roots[i].node);
+	}
+	return i;
+}
+
+/* Get a tree from the VM's, for one of the vCPU's places that is not loaded. */
+static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_vm *vm = vcpu->vm;
+	int i, ret;
+
+	ret = av_pool_fill(&mmu->pool);
+	if (ret)
+		return ret;
+	i = free_place(vcpu);
+	if (i < 0)
+		return i;
+	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_MISS);
+	mmu->trees[i] = get_tree(vcpu, key);
+	if (!mmu->trees[i])
+		return -ENOMEM;
+	spin_lock(&vm->mmu_lock);
+	av_root_attach(&mmu->roots[i], mmu->trees[i]);
+	av_shadow_publish(&vm->mmu->shadow);
+	spin_unlock(&vm->mmu_lock);
+	return i;
+}
+
+static int choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
+{
+	int i = find_own(vcpu->mmu, key);
+
+	return i >= 0 ? i : adopt(vcpu, key);
+}
+
+static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool high, int el)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_tree_key key;
+	int i;
+
+	av_tree_key(&vcpu->vm->mmu->shadow, regime, high, el, &key);
+	i = choose(vcpu, &key);
+	if (i >= 0 && !high && el && READ_ONCE(mmu->trees[i]->split)) {
+		mmu->tree[0] = mmu->trees[i];	/* keep its place */
+		key.mode = AV_MODE_EL1;
+		i = choose(vcpu, &key);
+	}
+	if (i < 0)
+		return i;
+	if (mmu->tree[high] != mmu->trees[i])
+		av_stat_inc(&vcpu->stats, AV_EVENT_TREE_SWITCH);
+	mmu->tree[high] = mmu->trees[i];
+	mmu->root[high] = &mmu->roots[i];
+	return 0;
+}
+
+int av_mmu_load(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	int el = av_srf_el1(vcpu->srf), ret;
+
+	if (!mmu->stale)
+		return 0;
+	av_vcpu_regime(vcpu, &mmu->regime);
+	mmu->el = el;
+	mmu->fetch.valid = false;
+	ret = load_half(vcpu, &mmu->regime, false, el);
+	if (!ret)
+		ret = load_half(vcpu, &mmu->regime, true, el);
+	if (!ret)
+		ret = av_tlb_load(vcpu, mmu->tree[0]->serial, mmu->tree[1]->serial);
+	mmu->stale = ret;
+	return ret;
+}
+
+void av_mmu_regime_changed(struct av_vcpu *vcpu)
+{
+	vcpu->mmu->stale = true;
+}
+
+void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out)
+{
+	out->root0 = vcpu->mmu->root[0]->pa;
+	out->root1 = vcpu->mmu->root[1]->pa;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Contexts, and every TLBI but those of an ASID that changes hands (asid.c). Rules in tlb.h. */
+#include <linux/ratelimit.h>
+#include <asm/tlbflush.h>
+
+#include "compat/tlb.h"
+#include "stats/stats.h"
+#include "switch/tlb.h"
+
+#define TLBI_VA		GENMASK_ULL(43, 0)
+
+static void set_context(struct av_vcpu_switch *csw, unsigned int i, u64 serial0, u64 serial1)
+{
+	WRITE_ONCE(csw->context[i].serial0, serial0);
+	WRITE_ONCE(csw->context[i].serial1, serial1);
+	csw->current_context = i;
+	/* Pairs with av_tlb_flush_begin(). */
+	smp_mb();
+}
+
+/*
+ * A context of other trees is made one of these. Flushed everywhere, since the
+ * vCPU may have left entries on other CPUs.
+ */
+static void recycle(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
+{
+	struct av_vcpu_switch *csw = vcpu->sw;
+	unsigned int i = csw->next_victim;
+
+	csw->next_victim = (i + 1) % csw->nr_contexts;
+	if (csw->context[i].serial0) {
+		av_tlb_flush_begin();
+		__tlbi(aside1is, (u64)csw->context[i].asid.asid << 48);
+		av_tlb_flush_end();
+		av_stat_inc(&vcpu->stats, AV_EVENT_CONTEXT_RECYCLE);
+		av_stat_inc(&vcpu->stats, AV_EVENT_TLB_FLUSH);
+	}
+	set_context(csw, i, serial0, serial1);
+}
+
+int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
+{
+	struct av_vcpu_switch *csw = vcpu->sw;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < csw->nr_contexts; i++) {
+		const struct av_context *ctx = &csw->context[i];
+
+		if (ctx->serial0 == serial0 && ctx->serial1 == serial1) {
+			csw->current_context = i;
+			return 0;
+		}
+	}
+	/* One ASID will do; more save flushes. */
+	if (i < AV_NR_CONTEXTS)
+		ret = av_asid_get(&csw->context[i].asid, vcpu->vm->sw->share);
+	if (i < AV_NR_CONTEXTS && !ret) {
+		csw->next_victim = 0;
+		set_context(csw, i, serial0, serial1);
+		/* Who flushes counts on what is below nr_contexts being whole. */
+		smp_store_release(&csw->nr_contexts, i + 1);
+		smp_mb();
+		return 0;
+	}
+	if (csw->nr_contexts) {
+		recycle(vcpu, serial0, serial1);
+		return 0;
+	}
+	if (ret == -ENOSPC)
+		pr_warn_ratelimited("armvisor: VM %u: this program, or its user, or the host has no more ASIDs to give: end other VMs first\n",
+				    vcpu->vm->serial);
+	return ret;
+}
+
+void av_tlb_flush_begin(void)
+{
+	/* Entries are written before walkers look, and before contexts are looked at. */
+	dsb(ish);
+}
+
+void av_tlb_flush_end(void)
+{
+	av_tlbi_sync();
+}
+
+static void flush_asid(const struct av_context *ctx)
+{
+	__tlbi(aside1is, (u64)ctx->asid.asid << 48);
+}
+
+static bool has_tree(const struct av_context *ctx, u64 serial)
+{
+	return READ_ONCE(ctx->serial0) == serial || READ_ONCE(ctx->serial1) == serial;
+}
+
+/* Call what stands behind it for each context of the VM. */
+#define for_each_context(ctx, vcpu, v, i, vm)						\
+	av_for_each_vcpu(v, vcpu, vm)							\
+		for ((i) = 0, (ctx) = (vcpu)->sw->context;				\
+		     (i) < smp_load_acquire(&(vcpu)->sw->nr_contexts); (i)++, (ctx)++)
+
+unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
+{
+	const struct av_context *ctx;
+	struct av_vcpu *vcpu;
+	unsigned int v, i, n = 0;
+
+	for_each_context(ctx, vcpu, v, i, vm) {
+		if (!has_tree(ctx, serial))
+			continue;
+		__tlbi(vae1is, ((va >> 12) & TLBI_VA) | (u64)ctx->asid.asid << 48);
+		n++;
+	}
+	return n;
+}
+
+unsigned int av_tlb_flush_tree(struct av_vm *vm, u64 serial)
+{
+	const struct av_context *ctx;
+	struct av_vcpu *vcpu;
+	unsigned int v, i, n = 0;
+
+	for_each_context(ctx, vcpu, v, i, vm) {
+		if (!has_tree(ctx, serial))
+			continue;
+		flush_asid(ctx);
+		n++;
+	}
+	return n;
+}
+
+unsigned int av_tlb_flush_vm(struct av_vm *vm)
+{
+	const struct av_context *ctx;
+	struct av_vcpu *vcpu;
+	unsigned int v, i, n = 0;
+
+	for_each_context(ctx, vcpu, v, i, vm) {
+		flush_asid(ctx);
+		n++;
+	}
+	return n;
+}
+
+unsigned int av_tlb_flush_hop(struct av_vm *vm)
+{
+	__tlbi(aside1is, (u64)vm->sw->guest_hop.asid << 48);
+	return 1;
+}
+
+void av_tlb_flush_window(u64 high, u64 low)
+{
+	av_tlb_flush_begin();
+	__tlbi(vaae1is, (high >> 12) & TLBI_VA);
+	__tlbi(vaae1is, (low >> 12) & TLBI_VA);
+	av_tlb_flush_end();
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What one call on the shadow tables does at most, whatever a guest has made of
+ * them, and that what is done in parts is whole in the end: also where others
+ * fill, make trees or drop them between two parts.
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "shadow_world.h"
+
+/* A call may end a table after it has come to its bound: that much over it. */
+#define MOST	(AV_WORK + 2 * AV_ENTRIES)
+
+#define L3_BYTES	(1ULL << 21)
+
+static void test_one_frame_in_many_entries(void)
+{
+	struct av_tree *tree;
+	unsigned int i;
+
+	setup();
+	most_work = 0;
+	tree = get(0x1000, false, 0, 1);
+	for (i = 0; i < 50000; i++)
+		CHECK_EQ(fill(tree, 0x1000ULL * i, 9, 3, AV_R | AV_W, 12, false), 0);
+	wrprotect(9);
+	for (i = 0; i < 50000; i++)
+		CHECK(!touch(tree, 0x1000ULL * i) || touch(tree, 0x1000ULL * i) & AV_PTE_RDONLY);
+	check_rmap();
+	for (i = 0; i < 50000; i++)
+		CHECK_EQ(fill(tree, 0x1000ULL * i, 9, 3, AV_R | AV_W, 12, false), 0);
+	zap(9, 10);
+	CHECK_EQ(av_shadow_present(tree, 0, 16), 0);
+	check_rmap();
+	CHECK(most_work > AV_WORK / 2 && most_work <= MOST);
+	teardown();
+}
+
+/* Tables wherever a tree can have them, dropped by address, ASID, and all. */
+static void test_many_tables(void)
+{
+	static const int scopes[] = { AV_TLBI_ALL, AV_TLBI_ASID, AV_TLBI_VA, AV_TLBI_VAA };
+	struct av_tree *tree, *other;
+	unsigned int s, i, reaps;
+	bool more;
+
+	for (s = 0; s < ARRAY_SIZE(scopes); s++) {
+		setup();
+		most_work = 0;
+		tree = get(0x1000, false, 0, 1);
+		other = get(0x1000, false, 0, 2);
+		CHECK_EQ(fill(other, 0x1000, 1, 3, AV_R, 12, false), 0);
+		for (i = 0; i < 100; i++)
+			CHECK_EQ(fill(tree, (i * 5ULL << 39) + 0x1000, i, 3, AV_R, 12, false), 0);
+		tlbi(scopes[s], 0, (1ULL << 55) - 1, 1);
+		for (i = 0; i < 100; i++)
+			CHECK_EQ(touch(tree, (i * 5ULL << 39) + 0x1000), 0);
+		CHECK_EQ(!touch(other, 0x1000), s == 0 || s == 3);
+		CHECK_EQ(sh.nr_pts, s == 0 || s == 3 ? 2 : 5);
+		CHECK(most_work <= MOST);
+		/* What is unlinked is taken apart a part at a time. */
+		for (i = 0; i < 60; i++)
+			CHECK_EQ(fill(tree, i * L3_BYTES, i, 3, AV_R, 12, false), 0);
+		CHECK(av_shadow_reclaim(&sh, true, NULL, &more) <= 60);
+		for (reaps = 0; av_shadow_reap(&sh, NULL); reaps++)
+			check_rmap();
+		CHECK(reaps < 10);
+		teardown();
+	}
+}
+
+/* A gigabyte's leaf broken into pages is dropped by one address, tables and all. */
+static void test_large_leaf(void)
+{
+	struct av_tree *tree;
+	unsigned int i;
+
+	setup();
+	tree = get(0x1000, false, 0, 1);
+	most_work = 0;
+	for (i = 0; i < 300; i++)
+		CHECK_EQ(fill(tree, i * L3_BYTES + 0x5000, i, 3, AV_R, 30, false), 0);
+	touch(tree, 0x5000);
+	tlbi(AV_TLBI_VA, 0x123000, 0x123fff, 1);
+	for (i = 0; i < 300; i++)
+		CHECK_EQ(touch(tree, i * L3_BYTES + 0x5000), 0);
+	CHECK(most_work <= 310);
+	CHECK_EQ(sh.nr_pts, 3);
+	teardown();
+}
+
+/* Trees of one ASID by the hundred, each made by another table base. */
+static void test_many_trees(void)
+{
+	struct av_tree *tree = NULL;
+	unsigned int i;
+
+	setup();
+	most_work = 0;
+	for (i = 0; i < 90; i++) {
+		tree = get(0x1000 * i, false, 0, 1);
+		CHECK(tree);
+		fill(tree, 0x1000, i, 3, AV_R, 12, false);
+		av_tree_put(&sh, tree);
+	}
+	CHECK_EQ(sh.nr_trees, 90);
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	CHECK_EQ(sh.nr_trees, 0);
+	CHECK_EQ(sh.nr_pts, 0);
+	CHECK(most_work <= MOST);
+	teardown();
+}
+
+/* Between two parts a tree goes, another comes, and a third is filled again. */
+static void test_lists_that_change(void)
+{
+	struct av_tlbi_walk w = { .op = { .scope = AV_TLBI_ALL } };
+	struct av_tree *trees[20], *late = NULL;
+	struct av_gather g;
+	unsigned int i, parts = 0;
+	bool more = true;
+
+	setup();
+	for (i = 0; i < 20; i++) {
+		trees[i] = get(0x1000 * i, false, 0, 1 + i % 3);
+		fill(trees[i], 0x1000, i, 3, AV_R, 12, false);
+	}
+	while (more) {
+		av_gather_init(&g, &sh);
+		g.work = AV_WORK - 3;	/* as if it had done nearly enough */
+		more = av_shadow_tlbi(&sh, &w, &g);
+		av_gather_finish(&g);
+		if (parts++ == 2) {
+			trees[15]->users = 0;
+			reclaim_all();
+			late = get(0x999000, false, 0, 1);
+			fill(late, 0x1000, 1, 3, AV_R, 12, false);
+		}
+		CHECK(parts < 100);
+	}
+	CHECK(parts > 5);
+	for (i = 0; i < 20; i++)
+		if (i != 15)
+			CHECK_EQ(touch(trees[i], 0x1000), 0);
+	/* Made since it began, by what the guest's tables say now. */
+	CHECK(touch(late, 0x1000));
+	check_rmap();
+	teardown();
+}
+
+/* A flush names the trees that it is for, and no more. */
+static void test_flushes_name_trees(void)
+{
+	struct av_tree *a, *b;
+
+	setup();
+	a = get(0x1000, false, 0, 1);
+	b = get(0x2000, false, 0, 2);
+	fill(a, 0x1000, 1, 3, AV_R, 12, false);
+	fill(b, 0x1000, 2, 3, AV_R, 12, false);
+	tlbi(AV_TLBI_VA, 0x1000, 0x1fff, 1);
+	CHECK_EQ(flush_pages, 1);
+	tlbi(AV_TLBI_ASID, 0, 0, 2);
+	CHECK_EQ(flush_trees, 1);
+	CHECK_EQ(flush_alls, 0);
+	/* Nothing was there, so nothing is flushed. */
+	tlbi(AV_TLBI_VA, 0x1000, 0x1fff, 1);
+	tlbi(AV_TLBI_ASID, 0, 0, 2);
+	CHECK_EQ(flush_pages + flush_trees, 2);
+	teardown();
+}
+
+/* Invalidations count in the trees that they reach, so faults elsewhere go on. */
+static void test_sequences(void)
+{
+	struct av_tree *a, *b, *k;
+	u64 sa, sb, sk;
+
+	setup();
+	a = get(0x1000, false, 0, 1);
+	b = get(0x2000, false, 0, 2);
+	k = get(0x3000, true, 1, 1);
+	sa = a->seq, sb = b->seq, sk = k->seq;
+	tlbi(AV_TLBI_VA, 0x1000, 0x1fff, 1);
+	CHECK(a->seq != sa && b->seq == sb && k->seq == sk);
+	tlbi(AV_TLBI_VAA, KVA, KVA + 0xfff, 0);
+	CHECK(b->seq == sb && k->seq != sk);
+	sa = a->seq;
+	tlbi(AV_TLBI_ASID, 0, 0, 2);
+	CHECK(a->seq == sa && b->seq != sb);
+	sb = b->seq, sk = k->seq;
+	tlbi(AV_TLBI_ALL, 0, 0, 0);
+	CHECK(a->seq != sa && b->seq != sb && k->seq != sk);
+	teardown();
+}
+
+/* vCPUs' copies of a root follow it until they are detached. */
+static void test_copies(void)
+{
+	struct av_root one = { .pte = calloc(512, 8) }, two = { .pte = calloc(512, 8) };
+	struct av_tree *tree;
+
+	setup();
+	tree = get(0x1000, true, 1, 1);
+	fill(tree, KVA, 1, 3, AV_R, 12, true);
+	av_root_attach(&one, tree);
+	av_root_attach(&two, tree);
+	check_rmap();
+	CHECK(one.pte[AV_WINDOW_INDEX] && one.pte[256]);
+	fill(tree, KVA + (1ULL << 40), 2, 3, AV_R, 12, true);
+	check_rmap();
+	CHECK(two.pte[258]);
+	av_root_detach(&two);
+	tlbi(AV_TLBI_ALL, 0, 0, 0);
+	CHECK(!one.pte[256] && !one.pte[258] && one.pte[AV_WINDOW_INDEX]);
+	CHECK(two.pte[258]);
+	av_root_detach(&one);
+	teardown();
+	free(one.pte);
+	free(two.pte);
+}
+
+int main(void)
+{
+	RUN(test_one_frame_in_many_entries);
+	RUN(test_many_tables);
+	RUN(test_large_leaf);
+	RUN(test_many_trees);
+	RUN(test_lists_that_change);
+	RUN(test_flushes_name_trees);
+	RUN(test_sequences);
+	RUN(test_copies);
+	return TESTS_DONE();
+}
