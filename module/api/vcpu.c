@@ -72,7 +72,7 @@ static void av_vcpu_free_pages(struct av_vcpu *vcpu)
 {
 	free_page((unsigned long)vcpu->run);
 	free_page((unsigned long)vcpu->srf);
-	kfree(container_of(vcpu, struct av_vcpu_whole, vcpu));
+	kvfree(container_of(vcpu, struct av_vcpu_whole, vcpu));
 }
 
 /* Its interrupts have been destroyed; nobody can reach it. */
@@ -85,7 +85,7 @@ void av_vcpu_free(struct av_vcpu *vcpu)
 
 static struct av_vcpu *av_vcpu_alloc(struct av_vm *vm, int id)
 {
-	struct av_vcpu_whole *whole = kzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
+	struct av_vcpu_whole *whole = kvzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
 	struct av_vcpu *vcpu;
 
 	if (!whole)

@@ -10,8 +10,6 @@
  */
 #include "irq/lpi.h"
 
-#define PRI_SHIFT	(8 - AV_VGIC_PRI_BITS)
-#define PRI_MASK	((u8)(0xff << PRI_SHIFT))
 #define BPR0_MIN	(7 - AV_VGIC_PRI_BITS)
 #define BPR1_MIN	(8 - AV_VGIC_PRI_BITS)
 #define IDLE		0xff
@@ -44,35 +42,41 @@ static u8 running_priority(const struct av_vgic_cpu *cpu)
 {
 	u32 active = cpu->ap0r | cpu->ap1r;
 
-	return active ? (u8)(__ffs64(active) << PRI_SHIFT) : IDLE;
+	return active ? (u8)(__ffs64(active) << AV_VGIC_PRI_SHIFT) : IDLE;
 }
 
-u32 av_vgic_highest(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+/* The best candidate of one group, if better than @best of @level, which it replaces. */
+static u32 better(const struct av_vgic_queue *queue, u32 best, u32 *level)
 {
-	const struct av_lpi *lpi = cpu->grpen1 ? av_lpi_best(cpu) : NULL;
-	u32 words, bits, best = AV_VGIC_SPURIOUS;
-	unsigned int best_priority = IDLE;
+	u32 at, word, intid;
+
+	if (!queue->levels)
+		return best;
+	at = (u32)__ffs64(queue->levels);
+	if (at > *level)
+		return best;
+	word = (u32)__ffs64(queue->words[at]);
+	intid = word * 32 + (u32)__ffs64(queue->bits[at][word]);
+	/* Of equal priorities, the lower number. */
+	if (at == *level && intid > best)
+		return best;
+	*level = at;
+	return intid;
+}
+
+u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
+{
+	u32 best = AV_VGIC_SPURIOUS, level = AV_VGIC_LEVELS;
 
 	if (!vgic->enabled)
 		return best;
-	for (words = cpu->summary; words; words &= words - 1) {
-		u32 word = (u32)__ffs64(words);
-
-		for (bits = cpu->candidates[word]; bits; bits &= bits - 1) {
-			u32 intid = word * 32 + (u32)__ffs64(bits);
-			const struct av_virq *irq = av_vgic_irq(vgic, cpu, intid);
-
-			if (!irq || !(irq->group1 ? cpu->grpen1 : cpu->grpen0))
-				continue;
-			/* Equal priorities: the lower number, which came first. */
-			if (irq->priority >= best_priority)
-				continue;
-			best_priority = irq->priority;
-			best = intid;
-		}
-	}
-	if (lpi && lpi->irq.priority < best_priority)
-		best = lpi->intid;
+	if (cpu->grpen0)
+		best = better(&cpu->queue[0], best, &level);
+	if (!cpu->grpen1)
+		return best;
+	best = better(&cpu->queue[1], best, &level);
+	if (cpu->lpi_levels && (u32)__ffs64(cpu->lpi_levels) < level)
+		best = av_lpi_best(cpu)->intid;
 	return best;
 }
 
@@ -88,8 +92,6 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	const struct av_virq *irq;
 	u32 intid;
 
-	if (!cpu->summary && !cpu->lpi_levels)
-		return 0;
 	intid = av_vgic_highest(vgic, cpu);
 	if (intid == AV_VGIC_SPURIOUS)
 		return 0;
@@ -114,7 +116,7 @@ static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group
 	/* LPIs have no active state. */
 	irq->active = intid < AV_LPI_MIN;
 	irq->latch = false;
-	level = 1U << (group_priority(cpu, irq->priority, group1) >> PRI_SHIFT);
+	level = 1U << (group_priority(cpu, irq->priority, group1) >> AV_VGIC_PRI_SHIFT);
 	if (group1)
 		cpu->ap1r |= level;
 	else
@@ -258,7 +260,7 @@ static bool write_state(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, 
 {
 	switch (reg) {
 	case ICC_PMR:
-		cpu->pmr = val & PRI_MASK;
+		cpu->pmr = val & AV_VGIC_PRI_MASK;
 		break;
 	case ICC_BPR0:
 		write_bpr(&cpu->bpr0, val, BPR0_MIN);

@@ -232,7 +232,7 @@ static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 
 	return r == -ENXIO ? 0 : r;
 }
 
-/* Under vm->irq->lock. */
+/* Under vm->irq->lock, which GICD_CTLR releases between vCPUs. */
 static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 		      struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
@@ -258,15 +258,14 @@ static int access_locked(struct av_device *dev, const struct kvm_device_attr *at
 {
 	struct av_vgic_io io = attr_io(dev, attr, cpu);
 	struct av_vm *vm = dev->vm;
-	unsigned long flags;
 	int r;
 
 	if (write && attr->group == KVM_DEV_ARM_VGIC_GRP_REDIST_REGS &&
 	    av_lpi_mmio_write(vm, &io, *val, &r))
 		return r;
-	spin_lock_irqsave(&vm->irq->lock, flags);
+	spin_lock_irq(&vm->irq->lock);
 	r = access_reg(dev, attr, cpu, write, val);
-	spin_unlock_irqrestore(&vm->irq->lock, flags);
+	spin_unlock_irq(&vm->irq->lock);
 	return r;
 }
 

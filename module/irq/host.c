@@ -6,6 +6,8 @@
  * eventfd wake-ups (under the eventfd's own lock) and never anything inside
  * it but av_vcpu_kick(). LPIs and ITSs have a lock of their own: msi.h.
  */
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "irq/device.h"
@@ -29,12 +31,29 @@ static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *g
 	return av_layout_is_last(&chip->layout, gic->index);
 }
 
+/* All that the ops' lock is taken in is process context with interrupts on. */
+static void vgic_lock(struct av_vgic *vgic)
+{
+	spin_lock_irq(&container_of(vgic, struct av_irqchip, vgic)->vm->irq->lock);
+}
+
+static void vgic_unlock(struct av_vgic *vgic)
+{
+	spin_unlock_irq(&container_of(vgic, struct av_irqchip, vgic)->vm->irq->lock);
+}
+
+static bool vgic_rest(struct av_vgic *vgic)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
 static const struct av_vgic_ops av_vgic_host_ops = {
 	.kick = vgic_kick,
 	.is_last = vgic_is_last,
-	.lock = av_msi_lock,
-	.unlock = av_msi_unlock,
-	.rest = av_msi_rest,
+	.lock = vgic_lock,
+	.unlock = vgic_unlock,
+	.rest = vgic_rest,
 	.read = av_msi_read,
 	.write = av_msi_write,
 	.is_ram = av_msi_is_ram,
@@ -299,17 +318,16 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
 	struct av_vm *vm = vcpu->vm;
 	struct av_vgic_cpu *gic = &vcpu->irq->gic;
-	unsigned long flags;
 	u32 deactivated;
 	bool known;
 
 	if (!vm->irq->ready)
 		return false;
-	spin_lock_irqsave(&vm->irq->lock, flags);
+	spin_lock_irq(&vm->irq->lock);
 	known = av_vgic_icc(&vm->irq->chip->vgic, gic, reg, write, val);
 	deactivated = gic->deactivated;
 	gic->deactivated = 0;
-	spin_unlock_irqrestore(&vm->irq->lock, flags);
+	spin_unlock_irq(&vm->irq->lock);
 	if (unlikely(deactivated))
 		av_irqfd_deactivated(vm, deactivated);
 	return known;
@@ -320,7 +338,6 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 	struct av_vm *vm = vcpu->vm;
 	struct av_vgic_io io = { .cpu = &vcpu->irq->gic, .len = len };
 	enum av_frame frame;
-	unsigned long flags;
 	u32 cpu = 0;
 	int r;
 
@@ -336,7 +353,7 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 		if (write && av_lpi_mmio_write(vm, &io, *val, &r))
 			return true;
 	}
-	spin_lock_irqsave(&vm->irq->lock, flags);
+	spin_lock_irq(&vm->irq->lock);
 	if (frame == AV_FRAME_REDIST) {
 		if (write)
 			av_vgic_redist_write(&io, *val);
@@ -347,7 +364,7 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 	} else {
 		av_vgic_dist_read(&io, val);
 	}
-	spin_unlock_irqrestore(&vm->irq->lock, flags);
+	spin_unlock_irq(&vm->irq->lock);
 	return true;
 }
 

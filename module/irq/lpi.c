@@ -3,7 +3,6 @@
 #include "irq/lpi.h"
 
 #define PROP_ENABLED	BIT(0)
-#define PROP_PRIORITY	((u8)(0xff << (8 - AV_VGIC_PRI_BITS)))
 #define PROP_ADDRESS	GENMASK_ULL(51, 12)
 #define PEND_ADDRESS	GENMASK_ULL(51, 16)
 #define PROP_RES0	(GENMASK_ULL(63, 59) | GENMASK_ULL(55, 52) | GENMASK_ULL(6, 5))
@@ -44,7 +43,7 @@ void av_lpi_changed(struct av_vgic *vgic, struct av_lpi *lpi)
 {
 	const struct av_virq *irq = &lpi->irq;
 	struct av_vgic_cpu *from = lpi->queued, *to = NULL;
-	u8 level = irq->priority >> (8 - AV_VGIC_PRI_BITS);
+	u8 level = av_virq_level(irq);
 
 	if (irq->enabled && irq->latch)
 		to = target_of(vgic, lpi);
@@ -90,7 +89,7 @@ int av_lpi_reload(struct av_vgic *vgic, struct av_lpi *lpi)
 	if (r)
 		return r;
 	vgic->ops->lock(vgic);
-	lpi->irq.priority = prop & PROP_PRIORITY;
+	lpi->irq.priority = prop & AV_VGIC_PRI_MASK;
 	lpi->irq.enabled = prop & PROP_ENABLED;
 	av_lpi_changed(vgic, lpi);
 	vgic->ops->unlock(vgic);

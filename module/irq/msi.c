@@ -3,8 +3,6 @@
  * Messages and ITSs of a VM. Rules in msi.h.
  */
 #include <linux/kvm.h>
-#include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "irq/irq.h"
@@ -16,17 +14,6 @@
 static struct av_vm *vm_of(struct av_vgic *vgic)
 {
 	return container_of(vgic, struct av_irqchip, vgic)->vm;
-}
-
-void av_msi_lock(struct av_vgic *vgic)
-{
-	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
-	spin_lock_irq(&vm_of(vgic)->irq->lock);
-}
-
-void av_msi_unlock(struct av_vgic *vgic)
-{
-	spin_unlock_irq(&vm_of(vgic)->irq->lock);
 }
 
 /* What a guest has mapped is the VMM's memory. */
@@ -47,23 +34,20 @@ const struct av_allocator av_msi_allocator = {
 
 int av_msi_read(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len)
 {
+	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
 	return av_gpa_read(vm_of(vgic), gpa, buf, len);
 }
 
 int av_msi_write(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len)
 {
+	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
 	return av_gpa_write(vm_of(vgic), gpa, buf, len);
 }
 
 bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa)
 {
+	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
 	return av_gpa_is_ram(vm_of(vgic), gpa);
-}
-
-bool av_msi_rest(struct av_vgic *vgic)
-{
-	cond_resched();
-	return fatal_signal_pending(current);
 }
 
 /* ---- an ITS's place --------------------------------------------------------- */

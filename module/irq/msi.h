@@ -24,13 +24,10 @@ struct av_its_chip {
 };
 
 /* What the vGIC's ops need of a VM. */
-void av_msi_lock(struct av_vgic *vgic);
-void av_msi_unlock(struct av_vgic *vgic);
 extern const struct av_allocator av_msi_allocator;
 int av_msi_read(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 int av_msi_write(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
 bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa);
-bool av_msi_rest(struct av_vgic *vgic);
 
 /* KVM_VGIC_ITS_ADDR_TYPE: -EEXIST, -EINVAL, -E2BIG, -ENOSPC. */
 int av_its_place(struct av_vm *vm, struct av_its_chip *chip, u64 base);

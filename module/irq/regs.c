@@ -199,7 +199,6 @@ u64 av_vgic_read_priority(const struct av_vgic_io *io, u32 intid)
 
 int av_vgic_write_priority(const struct av_vgic_io *io, u32 intid, u64 val)
 {
-	const u8 mask = (u8)(0xff << (8 - AV_VGIC_PRI_BITS));
 	unsigned int i;
 
 	for (i = 0; i < io->len; i++) {
@@ -207,7 +206,7 @@ int av_vgic_write_priority(const struct av_vgic_io *io, u32 intid, u64 val)
 
 		if (!irq)
 			continue;
-		irq->priority = (u8)(val >> (i * 8)) & mask;
+		irq->priority = (u8)(val >> (i * 8)) & AV_VGIC_PRI_MASK;
 		av_virq_changed(io->vgic, io->cpu, irq, intid + i);
 	}
 	return 0;

@@ -67,16 +67,6 @@ struct av_virq *av_vgic_irq(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 i
 	return &vgic->spis[intid - AV_VGIC_PRIVATE];
 }
 
-struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
-{
-	unsigned int i;
-
-	for (i = 0; i < vgic->nr_cpus; i++)
-		if (vgic->cpus[i]->mpidr == mpidr)
-			return vgic->cpus[i];
-	return NULL;
-}
-
 struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id)
 {
 	unsigned int i;
@@ -90,6 +80,13 @@ struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id)
 	return NULL;
 }
 
+struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
+{
+	u32 id = (mpidr & 0xf) | (mpidr >> 8 & 0xff) << 4 | (mpidr >> 16 & 0xff) << 12;
+
+	return av_vgic_affinity(id) == mpidr ? av_vgic_cpu_by_id(vgic, id) : NULL;
+}
+
 void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	u8 out = av_vgic_output(vgic, cpu), old = cpu->out;
@@ -101,26 +98,57 @@ void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 		vgic->ops->kick(vgic, cpu);
 }
 
+/* Between two vCPUs of an operation that reaches all of them: @i is the index of the one before. */
+static void pause_after(struct av_vgic *vgic, unsigned int i)
+{
+	if (i % AV_VGIC_BATCH != AV_VGIC_BATCH - 1)
+		return;
+	vgic->ops->unlock(vgic);
+	vgic->ops->rest(vgic);
+	vgic->ops->lock(vgic);
+}
+
 void av_vgic_update_all(struct av_vgic *vgic)
 {
 	unsigned int i;
 
-	for (i = 0; i < vgic->nr_cpus; i++)
+	for (i = 0; i < vgic->nr_cpus; i++) {
 		av_vgic_update_cpu(vgic, vgic->cpus[i]);
+		pause_after(vgic, i);
+	}
 }
 
-static void set_candidate(struct av_vgic_cpu *cpu, u32 intid, bool on)
+/* ---- candidates ------------------------------------------------------------- */
+
+static void dequeue(struct av_vgic_cpu *cpu, struct av_virq *irq, u32 intid)
 {
+	struct av_vgic_queue *queue = &cpu->queue[irq->queued_group1];
+	u8 level = irq->queued_level;
 	u32 word = intid / 32;
 
-	if (on)
-		cpu->candidates[word] |= 1U << (intid % 32);
-	else
-		cpu->candidates[word] &= ~(1U << (intid % 32));
-	if (cpu->candidates[word])
-		cpu->summary |= 1U << word;
-	else
-		cpu->summary &= ~(1U << word);
+	if (!irq->queued)
+		return;
+	irq->queued = false;
+	queue->bits[level][word] &= ~(1U << (intid % 32));
+	if (queue->bits[level][word])
+		return;
+	queue->words[level] &= ~(1U << word);
+	if (!queue->words[level])
+		queue->levels &= ~(1U << level);
+}
+
+static void enqueue(struct av_vgic_cpu *cpu, struct av_virq *irq, u32 intid)
+{
+	struct av_vgic_queue *queue = &cpu->queue[irq->group1];
+	u8 level = av_virq_level(irq);
+	u32 word = intid / 32;
+
+	irq->queued = true;
+	irq->queued_group1 = irq->group1;
+	irq->queued_level = level;
+	queue->bits[level][word] |= 1U << (intid % 32);
+	queue->words[level] |= 1U << word;
+	queue->levels |= 1U << level;
 }
 
 static struct av_vgic_cpu *target_of(struct av_vgic *vgic, struct av_vgic_cpu *cpu,
@@ -143,7 +171,9 @@ void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_vi
 	target = target_of(vgic, cpu, irq, intid);
 	if (!target)
 		return;
-	set_candidate(target, intid, irq->enabled && !irq->active && av_virq_pending(irq));
+	dequeue(target, irq, intid);
+	if (irq->enabled && !irq->active && av_virq_pending(irq))
+		enqueue(target, irq, intid);
 	/* Before it is initialized there is no CPU interface to signal. */
 	if (vgic->initialized)
 		av_vgic_update_cpu(vgic, target);
@@ -157,7 +187,7 @@ void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpi
 	irq->mpidr = mpidr;
 	irq->target = to ? (s16)to->index : -1;
 	if (from && from != to) {
-		set_candidate(from, intid, false);
+		dequeue(from, irq, intid);
 		av_vgic_update_cpu(vgic, from);
 	}
 	av_virq_changed(vgic, NULL, irq, intid);
@@ -211,9 +241,11 @@ void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool g
 	unsigned int i;
 
 	if (reg & SGI_BROADCAST) {
-		for (i = 0; i < vgic->nr_cpus; i++)
+		for (i = 0; i < vgic->nr_cpus; i++) {
 			if (vgic->cpus[i] != from)
 				raise_sgi(vgic, vgic->cpus[i], intid, group1);
+			pause_after(vgic, i);
+		}
 		return;
 	}
 	/* No vCPU has an Aff3 or, with ICC_CTLR_EL1.RSS 0, an Aff0 above 15. */

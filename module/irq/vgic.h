@@ -2,21 +2,23 @@
 /*
  * A GICv3 in software: distributor, redistributors and CPU interfaces of one
  * VM. One security state (GICD_CTLR.DS is 1), affinity routing always on; LPIs
- * (lpi.h) where the VM has an ITS (its.h). What software can see of it is what
- * KVM's shows, register by register.
+ * (lpi.h) where the VM has an ITS (its.h). Software sees the registers of
+ * KVM's vGIC, one by one.
  *
- * There is no hardware behind it: the CPU interface is emulated too, so an
- * interrupt is in exactly one place, its struct av_virq. A vCPU's candidates
- * are the interrupts that are enabled, pending, not active and routed to it,
- * as a bitmap with one summary word; every change of an interrupt updates its
- * bit (av_virq_changed()), and a vCPU's output lines are computed anew when
- * its candidates or its CPU interface changed. So the question asked before
- * each entry, "is there an interrupt", is one load: cpu->out.
+ * No hardware is behind it: the CPU interface is emulated too, and struct
+ * av_virq holds the whole state of an interrupt. The candidates of a vCPU are
+ * the interrupts that are enabled, pending, not active and routed to it. They
+ * are kept by group and priority as bitmaps with summary words, so that the
+ * best one is found with a few bit scans, however many there are. Each change
+ * of an interrupt moves its bit (av_virq_changed()) and computes the output
+ * lines of its vCPU anew; the check before each entry is one load: cpu->out.
  *
- * Pure: no kernel services. All calls are made under one lock that the user
- * of this code provides (irq/host.c: vm->irq->lock, a spinlock, interrupts
- * off); only cpu->out may be read without. One lock a VM is enough: the
- * longest thing done under it is a scan of 32 interrupts.
+ * Pure: no kernel services. The caller holds one lock (irq/host.c:
+ * vm->irq->lock, a spinlock, interrupts off); only cpu->out is read without.
+ * Under the lock, one access changes 32 interrupts at most, each in constant
+ * time. The two operations that reach every vCPU, broadcast SGIs and
+ * GICD_CTLR, release the lock after each AV_VGIC_BATCH vCPUs: their callers
+ * may sleep and hold no other spinlock.
  */
 #ifndef AV_IRQ_VGIC_H
 #define AV_IRQ_VGIC_H
@@ -31,9 +33,12 @@
 #define AV_VGIC_SPURIOUS	1023
 #define AV_VGIC_NR_DEFAULT	256	/* if the VMM does not say */
 #define AV_VGIC_PRI_BITS	5
+#define AV_VGIC_PRI_SHIFT	(8 - AV_VGIC_PRI_BITS)
+#define AV_VGIC_PRI_MASK	((u8)(0xff << AV_VGIC_PRI_SHIFT))
 #define AV_VGIC_ID_BITS		1	/* ICC_CTLR_EL1.IDbits: 24 */
 #define AV_VGIC_LEVELS		BIT(AV_VGIC_PRI_BITS)
 #define AV_VGIC_MAX_CPUS	256
+#define AV_VGIC_BATCH		16	/* vCPUs signalled in one hold of the lock */
 
 /* Revisions of KVM's model, GICD_IIDR.Revision. */
 #define AV_VGIC_REV_2		2
@@ -53,8 +58,18 @@ struct av_virq {
 	bool group1 : 1;
 	bool owned : 1;		/* a PPI of the module's own: the VMM's line is ignored */
 	bool notify : 1;	/* an SPI whose deactivation somebody waits for */
+	bool queued : 1;	/* a candidate, in the queue of … */
+	bool queued_group1 : 1;	/* … this group … */
+	u8 queued_level;	/* … at this priority level */
 	s16 target;		/* index of the vCPU, -1: routed to none */
 	u32 mpidr;		/* GICD_IROUTER */
+};
+
+/* Candidates of one group. Bit n of each word says: what it stands for is not empty. */
+struct av_vgic_queue {
+	u32 levels;
+	u32 words[AV_VGIC_LEVELS];
+	u32 bits[AV_VGIC_LEVELS][AV_VGIC_MAX_IRQS / 32];
 };
 
 struct av_vgic_cpu {
@@ -63,8 +78,7 @@ struct av_vgic_cpu {
 	u32 mpidr;		/* Aff2.Aff1.Aff0 */
 	u8 out;
 
-	u32 summary;		/* bit n: candidates[n] is not empty */
-	u32 candidates[AV_VGIC_MAX_IRQS / 32];
+	struct av_vgic_queue queue[2];	/* SGIs, PPIs and SPIs, by group */
 
 	/* CPU interface */
 	u8 pmr, bpr0, bpr1;
@@ -90,14 +104,15 @@ struct av_vgic_ops {
 	/* GICR_TYPER.Last */
 	bool (*is_last)(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
 
-	/* For LPIs and the ITS, which work under a lock of their own: lpi.h. */
 	void (*lock)(struct av_vgic *vgic);
 	void (*unlock)(struct av_vgic *vgic);
 	/*
-	 * Between the steps of something long: others may run. True: the thread is
-	 * to die, and nobody waits for the end any more.
+	 * Between two steps of a long operation, without the lock: others may run.
+	 * True: a fatal signal is pending for the thread.
 	 */
 	bool (*rest)(struct av_vgic *vgic);
+
+	/* For LPIs and the ITS, which work under a lock of their own: lpi.h. */
 	/* The guest's memory; may sleep. 0 or a negative errno. */
 	int (*read)(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 	int (*write)(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
@@ -149,6 +164,12 @@ static inline bool av_virq_pending(const struct av_virq *irq)
 	return irq->latch || (irq->level && irq->line);
 }
 
+/* The lower the level, the higher the priority. */
+static inline u8 av_virq_level(const struct av_virq *irq)
+{
+	return irq->priority >> AV_VGIC_PRI_SHIFT;
+}
+
 /* After any change of @irq: its candidate bit, its vCPU's output. */
 void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
 		     u32 intid);
@@ -156,6 +177,7 @@ void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_vi
 void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpidr);
 /* After a change of a CPU interface, or of GICD_CTLR for all. */
 void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+/* Releases the lock between batches of vCPUs. */
 void av_vgic_update_all(struct av_vgic *vgic);
 
 /*
@@ -165,7 +187,10 @@ void av_vgic_update_all(struct av_vgic *vgic);
 int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool level,
 		   bool owner);
 
-/* ICC_SGI1R_EL1 and its siblings; @group1: may make interrupts of group 1. */
+/*
+ * ICC_SGI1R_EL1 and its siblings; @group1: may make interrupts of group 1.
+ * A broadcast releases the lock between batches of vCPUs.
+ */
 void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool group1);
 
 /* The vCPU with this affinity, with this id; or NULL. */
@@ -181,7 +206,7 @@ int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, boo
 		     u64 *val);
 bool av_vgic_icc_user_has(u32 reg);
 /* The best candidate whose group is enabled at the CPU interface; 1023: none. */
-u32 av_vgic_highest(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
 /* What cpu->out should be. */
 u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 

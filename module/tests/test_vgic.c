@@ -48,7 +48,18 @@ static bool is_last(const struct av_vgic *v, const struct av_vgic_cpu *cpu)
 	return cpu->index == 1;
 }
 
-static const struct av_vgic_ops ops = { .kick = kick, .is_last = is_last };
+static void no_lock(struct av_vgic *v)
+{
+}
+
+static bool rest(struct av_vgic *v)
+{
+	return false;
+}
+
+static const struct av_vgic_ops ops = {
+	.kick = kick, .is_last = is_last, .lock = no_lock, .unlock = no_lock, .rest = rest,
+};
 
 static u64 icc(int cpu, u32 reg)
 {
@@ -484,6 +495,51 @@ static void cpu_registers_of_the_vmm(void)
 	CHECK(!av_vgic_icc(&vgic, cpu, SGI1R, false, &val));
 }
 
+static bool summed_up(const struct av_vgic_queue *queue)
+{
+	u32 level, word;
+
+	for (level = 0; level < AV_VGIC_LEVELS; level++) {
+		for (word = 0; word < AV_VGIC_MAX_IRQS / 32; word++)
+			if ((queue->words[level] >> word & 1) != !!queue->bits[level][word])
+				return false;
+		if ((queue->levels >> level & 1) != !!queue->words[level])
+			return false;
+	}
+	return true;
+}
+
+/* In how many places of the queues is it? */
+static unsigned int places(const struct av_vgic_queue queue[2], u32 intid)
+{
+	unsigned int n = 0;
+	u32 level;
+
+	for (level = 0; level < AV_VGIC_LEVELS; level++)
+		n += (queue[0].bits[level][intid / 32] >> (intid % 32) & 1) +
+		     (queue[1].bits[level][intid / 32] >> (intid % 32) & 1);
+	return n;
+}
+
+/* The best one, from the interrupts' own state. */
+static u32 slow_highest(struct av_vgic_cpu *cpu)
+{
+	u32 intid, best = 1023;
+	int priority = 256;
+
+	for (intid = 0; vgic.enabled && intid < 32 + NR_SPIS; intid++) {
+		const struct av_virq *irq = av_vgic_irq(&vgic, cpu, intid);
+
+		if ((intid >= 32 && irq->target != (s16)cpu->index) || !irq->enabled ||
+		    irq->active || !(irq->latch || (irq->level && irq->line)) ||
+		    !(irq->group1 ? cpu->grpen1 : cpu->grpen0) || irq->priority >= priority)
+			continue;
+		priority = irq->priority;
+		best = intid;
+	}
+	return best;
+}
+
 /* Everything derived must follow from the interrupts' own state. */
 static bool consistent(void)
 {
@@ -491,19 +547,27 @@ static bool consistent(void)
 	u32 intid;
 
 	for (c = 0; c < 2; c++) {
+		const struct av_vgic_queue *queue = cpus[c].queue;
+
+		if (!summed_up(&queue[0]) || !summed_up(&queue[1]))
+			return false;
 		for (intid = 0; intid < 32 + NR_SPIS; intid++) {
 			const struct av_virq *irq = av_vgic_irq(&vgic, &cpus[c], intid);
 			bool mine = intid < 32 || irq->target == (s16)c;
 			bool want = mine && irq->enabled && !irq->active &&
 				    (irq->latch || (irq->level && irq->line));
-			bool have = cpus[c].candidates[intid / 32] >> (intid % 32) & 1;
 
-			if (want != have)
+			/* In one place at most: the one that its state says. */
+			if (mine && irq->queued != want)
+				return false;
+			if (places(queue, intid) != want)
+				return false;
+			if (want && !(queue[irq->group1].bits[irq->priority >> 3][intid / 32] >>
+				      (intid % 32) & 1))
 				return false;
 		}
-		for (intid = 0; intid < 32; intid++)
-			if ((cpus[c].summary >> intid & 1) != !!cpus[c].candidates[intid])
-				return false;
+		if (av_vgic_highest(&vgic, &cpus[c]) != slow_highest(&cpus[c]))
+			return false;
 		if (cpus[c].out != av_vgic_output(&vgic, &cpus[c]))
 			return false;
 	}
