@@ -5,7 +5,7 @@
  * An irqfd waits on its eventfd. The wake-up runs under the eventfd's lock
  * with interrupts off and injects at once: the vGIC takes a spinlock and no
  * more. An irqfd ends by KVM_IRQFD's deassign flag, when the last file of
- * its eventfd goes, or with the VM; whoever takes it off the list, under
+ * its eventfd goes, or with the VM; whoever takes it out of the table, under
  * irqfd_lock, queues its end, once.
  *
  * With a resample eventfd, a signal raises a level-sensitive line, which
@@ -17,7 +17,9 @@
  * inside that irqfd_lock, inside that the vGIC's. Resamplers are read in
  * vm->irq_srcu. Nobody waits for an end with irq_lock held: it takes it.
  */
+#include <linux/bitmap.h>
 #include <linux/file.h>
+#include <linux/hashtable.h>
 #include <linux/poll.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
@@ -28,7 +30,7 @@
 #include "compat/irq.h"
 #include "irq/irq.h"
 
-/* Lists of them are walked with interrupts off. */
+/* A bucket of the table, 32 of them on average, is searched with interrupts off. */
 #define AV_MAX_IRQFDS	(2 * AV_MAX_IRQ_ROUTES)
 
 struct av_resampler {
@@ -43,7 +45,7 @@ struct av_irqfd {
 	struct eventfd_ctx *event;
 	wait_queue_entry_t wait;
 	poll_table table;
-	struct list_head link;		/* irqfd_lock; empty: it is ending */
+	struct hlist_node link;		/* irqfd_lock; not hashed: it is ending */
 	struct work_struct end;
 
 	struct av_resampler *resampler;	/* or NULL */
@@ -68,7 +70,7 @@ void av_irq_exit(void)
 void av_irqfd_vm_init(struct av_vm *vm)
 {
 	spin_lock_init(&vm->irq->irqfd_lock);
-	INIT_LIST_HEAD(&vm->irq->irqfds);
+	hash_init(vm->irq->irqfds);
 	INIT_LIST_HEAD(&vm->irq->resamplers);
 }
 
@@ -99,33 +101,37 @@ void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 			continue;
 		av_route_set(vm, resampler->gsi, false);
 		list_for_each_entry_srcu(irqfd, &resampler->irqfds, resampler_link,
-					 srcu_read_lock_held(&vm->irq_srcu))
+					 srcu_read_lock_held(&vm->irq_srcu)) {
 			av_eventfd_signal(irqfd->resample);
+			cond_resched();
+		}
 	}
 	srcu_read_unlock(&vm->irq_srcu, idx);
 }
 
 void av_irqfd_mark(struct av_vm *vm)
 {
+	DECLARE_BITMAP(marked, AV_VGIC_MAX_IRQS);
 	struct av_irqchip *chip = vm->irq->chip;
 	struct av_resampler *resampler;
-	unsigned long flags;
 	int intid, idx;
 	u32 i;
 
 	if (!av_irqchip_ready(vm))
 		return;
+	/* As many resamplers as irqfds: looked at before the lock is taken. */
+	bitmap_zero(marked, AV_VGIC_MAX_IRQS);
 	idx = srcu_read_lock(&vm->irq_srcu);
-	spin_lock_irqsave(&vm->irq->lock, flags);
-	for (i = 0; i < chip->vgic.nr_spis; i++)
-		chip->vgic.spis[i].notify = false;
 	list_for_each_entry(resampler, &vm->irq->resamplers, link) {
 		intid = av_route_intid(vm, resampler->gsi);
-		if (intid >= 0 && intid < av_vgic_nr_irqs(&chip->vgic))
-			chip->vgic.spis[intid - AV_VGIC_PRIVATE].notify = true;
+		if (intid >= 0)
+			__set_bit(intid, marked);
 	}
-	spin_unlock_irqrestore(&vm->irq->lock, flags);
 	srcu_read_unlock(&vm->irq_srcu, idx);
+	spin_lock_irq(&vm->irq->lock);
+	for (i = 0; i < chip->vgic.nr_spis; i++)
+		chip->vgic.spis[i].notify = test_bit(AV_VGIC_PRIVATE + i, marked);
+	spin_unlock_irq(&vm->irq->lock);
 }
 
 /* irq_lock held. */
@@ -203,10 +209,10 @@ static void end_work(struct work_struct *work)
 	put_irqfd(irqfd);
 }
 
-/* irqfd_lock held, the irqfd on the list. */
+/* irqfd_lock held, the irqfd in the table. */
 static void end(struct av_irqfd *irqfd)
 {
-	list_del_init(&irqfd->link);
+	hash_del(&irqfd->link);
 	queue_work(av_irqfd_ends, &irqfd->end);
 }
 
@@ -225,7 +231,7 @@ static int wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key
 	}
 	if (flags & EPOLLHUP) {
 		spin_lock_irqsave(&vm->irq->irqfd_lock, irqflags);
-		if (!list_empty(&irqfd->link))
+		if (hash_hashed(&irqfd->link))
 			end(irqfd);
 		spin_unlock_irqrestore(&vm->irq->irqfd_lock, irqflags);
 	}
@@ -239,21 +245,30 @@ static void enqueue(struct file *file, wait_queue_head_t *head, poll_table *tabl
 	add_wait_queue_priority(head, &irqfd->wait);
 }
 
-/* Enter it in the list; one eventfd is one irqfd. */
-static int list_irqfd(struct av_irqfd *irqfd)
+/* The irqfd of an eventfd, or NULL. irqfd_lock held. */
+static struct av_irqfd *find_irqfd(struct av_vm *vm, const struct eventfd_ctx *event)
+{
+	struct av_irqfd *irqfd;
+
+	hash_for_each_possible(vm->irq->irqfds, irqfd, link, (unsigned long)event)
+		if (irqfd->event == event)
+			return irqfd;
+	return NULL;
+}
+
+/* Enter it in the table; one eventfd is one irqfd. */
+static int enter_irqfd(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;
-	struct av_irqfd *other;
 	int r = 0;
 
 	spin_lock_irq(&vm->irq->irqfd_lock);
-	list_for_each_entry(other, &vm->irq->irqfds, link)
-		if (other->event == irqfd->event)
-			r = -EBUSY;
-	if (!r && vm->irq->nr_irqfds >= AV_MAX_IRQFDS)
+	if (find_irqfd(vm, irqfd->event))
+		r = -EBUSY;
+	else if (vm->irq->nr_irqfds >= AV_MAX_IRQFDS)
 		r = -ENOSPC;
 	if (!r) {
-		list_add_tail(&irqfd->link, &vm->irq->irqfds);
+		hash_add(vm->irq->irqfds, &irqfd->link, (unsigned long)irqfd->event);
 		vm->irq->nr_irqfds++;
 	}
 	spin_unlock_irq(&vm->irq->irqfd_lock);
@@ -265,14 +280,14 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 {
 	int r;
 
-	r = list_irqfd(irqfd);
+	r = enter_irqfd(irqfd);
 	if (r)
 		return r;
 	if (resample) {
 		r = join_resampler(irqfd);
 		if (r) {
 			spin_lock_irq(&irqfd->vm->irq->irqfd_lock);
-			list_del_init(&irqfd->link);
+			hash_del(&irqfd->link);
 			irqfd->vm->irq->nr_irqfds--;
 			spin_unlock_irq(&irqfd->vm->irq->irqfd_lock);
 			return r;
@@ -294,7 +309,6 @@ static struct av_irqfd *alloc_irqfd(struct av_vm *vm, const struct kvm_irqfd *ar
 		return ERR_PTR(-ENOMEM);
 	irqfd->vm = vm;
 	irqfd->gsi = args->gsi;
-	INIT_LIST_HEAD(&irqfd->link);
 	INIT_WORK(&irqfd->end, end_work);
 	init_waitqueue_func_entry(&irqfd->wait, wake);
 	init_poll_funcptr(&irqfd->table, enqueue);
@@ -344,16 +358,16 @@ put_file:
 static int deassign(struct av_vm *vm, const struct kvm_irqfd *args)
 {
 	struct eventfd_ctx *ctx = eventfd_ctx_fdget(args->fd);
-	struct av_irqfd *irqfd, *next;
+	struct av_irqfd *irqfd;
 
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	/* irq_lock: not while another thread assigns it. */
 	mutex_lock(&vm->irq_lock);
 	spin_lock_irq(&vm->irq->irqfd_lock);
-	list_for_each_entry_safe(irqfd, next, &vm->irq->irqfds, link)
-		if (irqfd->event == ctx && irqfd->gsi == args->gsi)
-			end(irqfd);
+	irqfd = find_irqfd(vm, ctx);
+	if (irqfd && irqfd->gsi == args->gsi)
+		end(irqfd);
 	spin_unlock_irq(&vm->irq->irqfd_lock);
 	mutex_unlock(&vm->irq_lock);
 	eventfd_ctx_put(ctx);
@@ -370,14 +384,27 @@ int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args)
 	return args->flags & KVM_IRQFD_FLAG_DEASSIGN ? deassign(vm, args) : assign(vm, args);
 }
 
+/* One at a time: to end one is to queue work. */
+static void end_bucket(struct av_vm *vm, struct hlist_head *bucket)
+{
+	struct av_irqfd *irqfd;
+
+	do {
+		spin_lock_irq(&vm->irq->irqfd_lock);
+		irqfd = hlist_entry_safe(bucket->first, struct av_irqfd, link);
+		if (irqfd)
+			end(irqfd);
+		spin_unlock_irq(&vm->irq->irqfd_lock);
+		cond_resched();
+	} while (irqfd);
+}
+
 void av_irqfd_vm_destroy(struct av_vm *vm)
 {
-	struct av_irqfd *irqfd, *next;
+	unsigned int i;
 
-	spin_lock_irq(&vm->irq->irqfd_lock);
-	list_for_each_entry_safe(irqfd, next, &vm->irq->irqfds, link)
-		end(irqfd);
-	spin_unlock_irq(&vm->irq->irqfd_lock);
+	for (i = 0; i < HASH_SIZE(vm->irq->irqfds); i++)
+		end_bucket(vm, &vm->irq->irqfds[i]);
 	/* Also those that ended by themselves a moment ago. */
 	flush_workqueue(av_irqfd_ends);
 }

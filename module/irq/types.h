@@ -5,6 +5,7 @@
 #ifndef AV_IRQ_TYPES_H
 #define AV_IRQ_TYPES_H
 
+#include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -18,6 +19,7 @@
 
 /* As KVM's limit; routes, and so numbers of irqfds (GSIs). */
 #define AV_MAX_IRQ_ROUTES	4096
+#define AV_IRQFD_HASH_BITS	8
 
 enum av_timer_id { AV_TIMER_VIRT, AV_TIMER_PHYS, AV_NR_TIMERS };
 
@@ -52,8 +54,8 @@ struct av_vm_irq {
 	u64 cnt_created;		/* the host's counter when the VM was made */
 
 	struct av_irq_routes __rcu *routes;	/* irq_srcu; written under irq_lock */
-	spinlock_t irqfd_lock;		/* the list: taken by wake-ups, interrupts off */
-	struct list_head irqfds;
+	spinlock_t irqfd_lock;		/* the table: taken by wake-ups, interrupts off */
+	DECLARE_HASHTABLE(irqfds, AV_IRQFD_HASH_BITS);	/* by eventfd */
 	unsigned int nr_irqfds;		/* not yet ended, under irqfd_lock */
 	struct list_head resamplers;	/* irq_srcu; written under irq_lock */
 };
