@@ -137,6 +137,7 @@ int av_its_add_event(struct av_its *its, struct av_its_device *device, u32 id, u
 		return -ENOMEM;
 	event->id = id;
 	event->collection = collection;
+	av_list_init(&event->link);
 	r = av_lpi_map(its->vgic, intid, av_its_target(its, collection), &event->lpi);
 	if (r)
 		goto free;
@@ -144,7 +145,7 @@ int av_its_add_event(struct av_its *its, struct av_its_device *device, u32 id, u
 	r = av_idmap_insert(&device->events, mem, id, event);
 	if (r)
 		goto unmap;
-	collection->events++;
+	av_list_add_tail(&event->link, &collection->events);
 	its->vgic->nr_events++;
 	return 0;
 unmap:
@@ -160,8 +161,7 @@ void av_its_free_event(struct av_its *its, struct av_its_device *device,
 	lock(its);
 	av_idmap_remove(&device->events, mem_of(its), event->id);
 	unlock(its);
-	if (event->collection)
-		event->collection->events--;
+	av_list_del(&event->link);
 	av_lpi_unmap(its->vgic, event->lpi);
 	its->vgic->nr_events--;
 	mem_of(its)->free(event);
@@ -171,10 +171,9 @@ void av_its_free_event(struct av_its *its, struct av_its_device *device,
 void av_its_set_collection(struct av_its *its, struct av_its_event *event,
 			   struct av_its_collection *collection)
 {
-	if (event->collection)
-		event->collection->events--;
+	av_list_del(&event->link);
 	if (collection)
-		collection->events++;
+		av_list_add_tail(&event->link, &collection->events);
 	lock(its);
 	event->collection = collection;
 	unlock(its);
@@ -238,6 +237,7 @@ int av_its_add_collection(struct av_its *its, u32 id, s32 target,
 		return -ENOMEM;
 	collection->id = id;
 	collection->target = target;
+	av_list_init(&collection->events);
 	r = av_idmap_insert(&its->collections, mem, id, collection);
 	if (r)
 		mem->free(collection);
@@ -246,39 +246,14 @@ int av_its_add_collection(struct av_its *its, u32 id, s32 target,
 	return r;
 }
 
-/* Do @visit to each event of the collection. */
-static void visit_events(struct av_its *its, struct av_its_collection *collection,
-			      void (*visit)(struct av_its *its, struct av_its_event *event))
-{
-	struct av_its_device *device;
-	struct av_its_event *event;
-	u32 d, e;
-
-	if (!collection->events)
-		return;
-	av_idmap_for_each(&its->devices, d, device) {
-		av_idmap_for_each(&device->events, e, event) {
-			if (event->collection == collection)
-				visit(its, event);
-			step(its);
-		}
-		step(its);
-	}
-}
-
-static void leave_collection(struct av_its *its, struct av_its_event *event)
-{
-	av_its_set_collection(its, event, NULL);
-}
-
-static void follow_collection(struct av_its *its, struct av_its_event *event)
-{
-	av_lpi_move(its->vgic, event->lpi, NULL, av_its_target(its, event->collection));
-}
-
 void av_its_free_collection(struct av_its *its, struct av_its_collection *collection)
 {
-	visit_events(its, collection, leave_collection);
+	struct av_its_event *event, *next;
+
+	av_list_for_each(event, next, &collection->events, link) {
+		av_its_set_collection(its, event, NULL);
+		step(its);
+	}
 	lock(its);
 	av_idmap_remove(&its->collections, mem_of(its), collection->id);
 	unlock(its);
@@ -298,8 +273,13 @@ void av_its_free_collections(struct av_its *its)
 
 void av_its_set_target(struct av_its *its, struct av_its_collection *collection, s32 target)
 {
+	struct av_its_event *event, *next;
+
 	lock(its);
 	collection->target = target;
 	unlock(its);
-	visit_events(its, collection, follow_collection);
+	av_list_for_each(event, next, &collection->events, link) {
+		av_lpi_move(its->vgic, event->lpi, NULL, av_its_target(its, collection));
+		step(its);
+	}
 }

@@ -49,13 +49,14 @@ enum av_its_table { AV_ITS_DEVICES, AV_ITS_COLLECTIONS, AV_ITS_TABLES };
 struct av_its_collection {
 	u32 id;
 	s32 target;		/* id of a vCPU, or -1 */
-	u32 events;		/* that are in it */
+	struct av_list events;	/* struct av_its_event */
 };
 
 struct av_its_event {
 	u32 id;
 	struct av_lpi *lpi;
 	struct av_its_collection *collection;	/* NULL: it is gone */
+	struct av_list link;			/* in the collection's */
 };
 
 struct av_its_device {

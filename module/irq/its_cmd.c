@@ -191,7 +191,8 @@ static int movall(struct av_its *its, const struct cmd *cmd)
 	its->work += vgic->nr_events;
 	av_idmap_for_each(&vgic->lpis, intid, lpi) {
 		av_lpi_move(vgic, lpi, from, to);
-		vgic->ops->rest(vgic);
+		if (vgic->ops->rest(vgic))
+			break;
 	}
 	return 0;
 }
@@ -239,7 +240,8 @@ void av_its_run(struct av_its *its)
 	if (!its->enabled || !vgic->initialized)
 		return;
 	its->work = 0;
-	while (its->creadr != its->cwriter && its->work < AV_ITS_BUDGET) {
+	while (!vgic->ops->rest(vgic) && its->creadr != its->cwriter &&
+	       its->work < AV_ITS_BUDGET) {
 		u64 at = (its->cbaser & CBASER_ADDRESS) + its->creadr;
 
 		/* One that cannot be read, or be done, is passed over. */
@@ -249,6 +251,5 @@ void av_its_run(struct av_its *its)
 		if (its->creadr == av_its_queue_size(its))
 			its->creadr = 0;
 		its->work++;
-		vgic->ops->rest(vgic);
 	}
 }

@@ -75,21 +75,41 @@ static int save_events(struct av_its *its, struct av_its_device *device)
 	return 0;
 }
 
-/* The next that there is room for. */
-static u32 device_distance(struct av_its *its, const struct av_its_device *device)
+/* To the next device that there is room for; 0: there is none. Or an errno. */
+static int device_distance(struct av_its *its, const struct av_its_device *device)
 {
 	u32 next;
+	int r;
 
-	for (next = device->id + 1; av_idmap_next(&its->devices, &next); next++)
+	for (next = device->id + 1; av_idmap_next(&its->devices, &next); next++) {
 		if (av_its_has_room(its, AV_ITS_DEVICES, next, NULL))
-			return min(next - device->id, MAX_DEVICE_NEXT);
+			return (int)min(next - device->id, MAX_DEVICE_NEXT);
+		r = rest(its);
+		if (r)
+			return r;
+	}
 	return 0;
+}
+
+static int save_device(struct av_its *its, struct av_its_device *device, u64 at)
+{
+	int r = save_events(its, device), distance;
+
+	if (r)
+		return r;
+	distance = device_distance(its, device);
+	if (distance < 0)
+		return distance;
+	return av_its_write_entry(its, at, AV_ITS_VALID |
+				  FIELD_PREP(DEVICE_NEXT, (u64)distance) |
+				  FIELD_PREP(DEVICE_ITT, device->itt >> 8) |
+				  FIELD_PREP(DEVICE_BITS, (u64)device->event_bits - 1));
 }
 
 static int save_devices(struct av_its *its)
 {
 	struct av_its_device *device;
-	u64 entry, at;
+	u64 at;
 	u32 id;
 	int r;
 
@@ -97,19 +117,9 @@ static int save_devices(struct av_its *its)
 		return 0;
 	av_idmap_for_each(&its->devices, id, device) {
 		r = rest(its);
-		if (r)
-			return r;
 		/* Room that was there and is no more (the VMM's doing): it is left out. */
-		if (!av_its_has_room(its, AV_ITS_DEVICES, id, &at))
-			continue;
-		r = save_events(its, device);
-		if (r)
-			return r;
-		entry = AV_ITS_VALID |
-			FIELD_PREP(DEVICE_NEXT, (u64)device_distance(its, device)) |
-			FIELD_PREP(DEVICE_ITT, device->itt >> 8) |
-			FIELD_PREP(DEVICE_BITS, (u64)device->event_bits - 1);
-		r = av_its_write_entry(its, at, entry);
+		if (!r && av_its_has_room(its, AV_ITS_DEVICES, id, &at))
+			r = save_device(its, device, at);
 		if (r)
 			return r;
 	}

@@ -104,7 +104,8 @@ void av_lpi_reload_all(struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 	av_idmap_for_each(&vgic->lpis, intid, lpi) {
 		if (target_of(vgic, lpi) == cpu)
 			av_lpi_reload(vgic, lpi);
-		vgic->ops->rest(vgic);
+		if (vgic->ops->rest(vgic))
+			return;
 	}
 }
 
@@ -276,7 +277,8 @@ static void load_pending_table(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 		last = at;
 		if (target_of(vgic, lpi) == cpu)
 			set_latch(vgic, lpi, byte >> (intid % 8) & 1);
-		vgic->ops->rest(vgic);
+		if (vgic->ops->rest(vgic))
+			return;
 	}
 }
 

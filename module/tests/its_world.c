@@ -30,6 +30,7 @@ static void unlock(struct av_vgic *vgic)
 static bool rest(struct av_vgic *vgic)
 {
 	w.broken += w.locked;
+	w.rests++;
 	if (w.life > 0)
 		w.life--;
 	return !w.life;
@@ -297,6 +298,19 @@ static bool lpi_consistent(const struct av_lpi *lpi, unsigned int *queued)
 	return true;
 }
 
+static long members(const struct av_its_collection *collection)
+{
+	const struct av_list *at;
+	long n = 0;
+
+	for (at = collection->events.next; at != &collection->events; at = at->next) {
+		if (av_list_entry(at, struct av_its_event, link)->collection != collection)
+			return -1;
+		n++;
+	}
+	return n;
+}
+
 /* Events of the devices are what collections and LPIs count. */
 static bool counts_consistent(u32 users)
 {
@@ -307,7 +321,7 @@ static bool counts_consistent(u32 users)
 	long in = 0;
 
 	av_idmap_for_each(&w.its.collections, c, collection)
-		in += collection->events;
+		in += members(collection);
 	av_idmap_for_each(&w.its.devices, d, device) {
 		av_idmap_for_each(&device->events, e, event) {
 			total++;

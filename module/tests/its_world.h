@@ -31,6 +31,7 @@ struct world {
 	bool locked;
 	unsigned long allocated;	/* blocks */
 	long allow;			/* allocations that still succeed; -1: all */
+	unsigned long rests;
 	long life;			/* rests until the thread is to die; -1: for ever */
 	unsigned long broken;		/* rules */
 	unsigned int kicks[VCPUS];
