@@ -81,6 +81,7 @@ static int get_addr(struct av_device *dev, u64 type, u64 *addr)
 	case KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION:
 		if (index >= lay->nr_regions)
 			return -ENOENT;
+		index = array_index_nospec(index, lay->nr_regions);
 		*addr = index | lay->regions[index].base |
 			FIELD_PREP(REGION_COUNT, (u64)lay->regions[index].count);
 		return 0;

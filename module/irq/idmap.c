@@ -12,6 +12,7 @@ struct av_idmap_node {
 	void *slot[WAYS];
 };
 
+/* The mask bounds it, also where a CPU runs ahead of the check of @id. */
 static unsigned int way(u32 id, int shift)
 {
 	return id >> shift & (WAYS - 1);

@@ -132,7 +132,9 @@ static u64 read_baser(const struct av_its_io *io)
 {
 	unsigned int table = table_of(io);
 
-	return table < AV_ITS_TABLES ? part(io, io->its->baser[table]) : 0;
+	if (table >= AV_ITS_TABLES)
+		return 0;
+	return part(io, io->its->baser[array_index_nospec(table, AV_ITS_TABLES)]);
 }
 
 /* Another table: what was in the old one is forgotten. */
@@ -144,6 +146,7 @@ static int write_baser(const struct av_its_io *io, u64 val)
 
 	if (its->enabled || table >= AV_ITS_TABLES)
 		return 0;
+	table = array_index_nospec(table, AV_ITS_TABLES);
 	old = its->baser[table];
 	reg = av_vgic_merge(io->offset, io->len, old, val) & ~(BASER_FIXED | BASER_PAGE_SIZE);
 	reg = av_gic_sanitise(reg, 59, 53) | (old & BASER_FIXED) | BASER_PAGE_64K;

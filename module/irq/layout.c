@@ -191,11 +191,11 @@ enum av_frame av_layout_find(const struct av_vgic_layout *lay, u64 gpa, u32 *off
 	}
 	for (i = 0; i < lay->nr_regions; i++) {
 		const struct av_redist_region *region = &lay->regions[i];
-		u64 at = gpa - region->base;
+		u64 at = gpa - region->base, slot = at / AV_VGIC_REDIST_SIZE;
 
-		if (at < (u64)region->used * AV_VGIC_REDIST_SIZE) {
+		if (slot < region->used) {
 			*offset = at % AV_VGIC_REDIST_SIZE;
-			*cpu = region->first + (u32)(at / AV_VGIC_REDIST_SIZE);
+			*cpu = region->first + (u32)array_index_nospec(slot, region->used);
 			return AV_FRAME_REDIST;
 		}
 	}

@@ -7,6 +7,7 @@
  * under vm->irq_lock.
  */
 #include <linux/kvm.h>
+#include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
 
@@ -33,7 +34,9 @@ static const struct route *route_of(struct av_vm *vm, u32 gsi)
 {
 	const struct av_irq_routes *routes = srcu_dereference(vm->irq->routes, &vm->irq_srcu);
 
-	return routes && gsi < routes->nr ? &routes->at[gsi] : NULL;
+	if (!routes || gsi >= routes->nr)
+		return NULL;
+	return &routes->at[array_index_nospec(gsi, routes->nr)];
 }
 
 int av_route_intid(struct av_vm *vm, u32 gsi)
@@ -151,7 +154,7 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 	if (!routes)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
-		struct route *route = &routes->at[entries[i].gsi];
+		struct route *route = &routes->at[array_index_nospec(entries[i].gsi, gsis)];
 
 		/* One way for a GSI: there is one chip. */
 		if (route->kind != ROUTE_NONE) {

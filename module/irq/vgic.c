@@ -56,7 +56,7 @@ void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis)
 struct av_virq *av_vgic_irq(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 {
 	if (intid < AV_VGIC_PRIVATE)
-		return cpu ? &cpu->private[intid] : NULL;
+		return cpu ? &cpu->private[array_index_nospec(intid, AV_VGIC_PRIVATE)] : NULL;
 	if (intid >= AV_LPI_MIN) {
 		struct av_lpi *lpi = av_lpi_find(vgic, intid);
 
@@ -64,7 +64,7 @@ struct av_virq *av_vgic_irq(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 i
 	}
 	if (!vgic->initialized || intid >= av_vgic_nr_irqs(vgic))
 		return NULL;
-	return &vgic->spis[intid - AV_VGIC_PRIVATE];
+	return &vgic->spis[array_index_nospec(intid - AV_VGIC_PRIVATE, vgic->nr_spis)];
 }
 
 struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id)
@@ -72,8 +72,11 @@ struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id)
 	unsigned int i;
 
 	/* Nearly every VMM counts from 0. */
-	if (id < vgic->nr_cpus && vgic->cpus[id]->id == id)
-		return vgic->cpus[id];
+	if (id < vgic->nr_cpus) {
+		i = array_index_nospec(id, vgic->nr_cpus);
+		if (vgic->cpus[i]->id == id)
+			return vgic->cpus[i];
+	}
 	for (i = 0; i < vgic->nr_cpus; i++)
 		if (vgic->cpus[i]->id == id)
 			return vgic->cpus[i];
@@ -120,11 +123,17 @@ void av_vgic_update_all(struct av_vgic *vgic)
 
 /* ---- candidates ------------------------------------------------------------- */
 
+/* Bounded also where a CPU runs ahead of the check of @intid. */
+static u32 word_of(u32 intid)
+{
+	return intid / 32 % (AV_VGIC_MAX_IRQS / 32);
+}
+
 static void dequeue(struct av_vgic_cpu *cpu, struct av_virq *irq, u32 intid)
 {
 	struct av_vgic_queue *queue = &cpu->queue[irq->queued_group1];
 	u8 level = irq->queued_level;
-	u32 word = intid / 32;
+	u32 word = word_of(intid);
 
 	if (!irq->queued)
 		return;
@@ -141,7 +150,7 @@ static void enqueue(struct av_vgic_cpu *cpu, struct av_virq *irq, u32 intid)
 {
 	struct av_vgic_queue *queue = &cpu->queue[irq->group1];
 	u8 level = av_virq_level(irq);
-	u32 word = intid / 32;
+	u32 word = word_of(intid);
 
 	irq->queued = true;
 	irq->queued_group1 = irq->group1;

@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/nospec.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <asm/barrier.h>
@@ -75,6 +76,8 @@ typedef int64_t s64;
 #define ALIGN(x, a)		(((x) + ((typeof(x))(a) - 1)) & ~((typeof(x))(a) - 1))
 #define ALIGN_DOWN(x, a)	((x) & ~((typeof(x))(a) - 1))
 #define IS_ALIGNED(x, a)	(((x) & ((typeof(x))(a) - 1)) == 0)
+/* After the check that index < size: the kernel's also holds where the check is mispredicted. */
+#define array_index_nospec(index, size)	((index) < (size) ? (index) : 0)
 
 static inline int fls64(u64 x)
 {
