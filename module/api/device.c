@@ -15,8 +15,8 @@
 #include "vm/device.h"
 
 static const struct av_device_ops *const av_device_kinds[] = {
-	&av_vgic_v3_device,
-	&av_vgic_its_device,
+	&av_vgic_v3_device_ops,
+	&av_vgic_its_device_ops,
 };
 
 static const struct av_device_ops *av_device_kind(u32 type)

@@ -37,8 +37,8 @@ int av_irq_vcpu_init(struct av_vcpu *vcpu);
 void av_irq_vcpu_destroy(struct av_vcpu *vcpu);
 
 /* The in-kernel devices that KVM_CREATE_DEVICE makes. */
-extern const struct av_device_ops av_vgic_v3_device;
-extern const struct av_device_ops av_vgic_its_device;
+extern const struct av_device_ops av_vgic_v3_device_ops;
+extern const struct av_device_ops av_vgic_its_device_ops;
 
 /* Lines, routes, irqfds; the first run checks and maps the vGIC. KVM's errnos. */
 bool av_irqchip_created(struct av_vm *vm);

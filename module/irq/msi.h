@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ITSs in a VM: host.c, msi.c and its_device.c among themselves.
+ * ITSs in a VM: between irqchip.c, msi.c and the attributes.
  *
  * vm->irq->msi_lock is the MSI lock of lpi.h: a mutex, inside vm->config_lock
  * and outside vm->srcu, since the guest's memory is read and written under it,

@@ -13,7 +13,7 @@
  * of an interrupt moves its bit (av_virq_changed()) and computes the output
  * lines of its vCPU anew; the check before each entry is one load: cpu->out.
  *
- * Pure: no kernel services. The caller holds one lock (irq/host.c:
+ * Pure: no kernel services. The caller holds one lock (irq/irqchip.c:
  * vm->irq->lock, a spinlock, interrupts off); only cpu->out is read without.
  * Under the lock, one access changes 32 interrupts at most, each in constant
  * time. The two operations that reach every vCPU, broadcast SGIs and

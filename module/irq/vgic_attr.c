@@ -7,7 +7,7 @@
 #include <linux/uaccess.h>
 
 #include "vm/device.h"
-#include "irq/device.h"
+#include "irq/irqchip.h"
 #include "irq/irq.h"
 
 /* KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION; the index is of eight bits to KVM. */
@@ -394,7 +394,7 @@ static int vgic_has_attr(struct av_device *dev, const struct kvm_device_attr *at
 	return has ? 0 : -ENXIO;
 }
 
-const struct av_device_ops av_vgic_v3_device = {
+const struct av_device_ops av_vgic_v3_device_ops = {
 	.name = "kvm-arm-vgic-v3",
 	.type = KVM_DEV_TYPE_ARM_VGIC_V3,
 	.create = vgic_create,

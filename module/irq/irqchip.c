@@ -10,7 +10,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "irq/device.h"
+#include "irq/irqchip.h"
 #include "irq/irq.h"
 
 static struct av_vcpu *vcpu_of(struct av_vgic_cpu *gic)

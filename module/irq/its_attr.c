@@ -8,7 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "vm/device.h"
-#include "irq/device.h"
+#include "irq/irqchip.h"
 #include "irq/irq.h"
 #include "irq/msi.h"
 
@@ -183,7 +183,7 @@ static int its_has_attr(struct av_device *dev, const struct kvm_device_attr *att
 	return has ? 0 : -ENXIO;
 }
 
-const struct av_device_ops av_vgic_its_device = {
+const struct av_device_ops av_vgic_its_device_ops = {
 	.name = "kvm-arm-vgic-its",
 	.type = KVM_DEV_TYPE_ARM_VGIC_ITS,
 	.create = its_create,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The vGIC's life as a device: host.c for device.c. */
-#ifndef AV_IRQ_DEVICE_H
-#define AV_IRQ_DEVICE_H
+/* The life of the vGIC of a VM (irqchip.c), for the device attributes. */
+#ifndef AV_IRQ_IRQCHIP_H
+#define AV_IRQ_IRQCHIP_H
 
 struct av_vm;
 
@@ -12,4 +12,4 @@ int av_irqchip_init(struct av_vm *vm);
 int av_irqchip_add_its(struct av_vm *vm);
 void av_irqchip_del_its(struct av_vm *vm);
 
-#endif /* AV_IRQ_DEVICE_H */
+#endif /* AV_IRQ_IRQCHIP_H */
