@@ -154,7 +154,7 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 	struct av_virq *irq;
 	u8 dropped;
 
-	if (intid >= 1020 && intid <= AV_VGIC_SPURIOUS)	/* special numbers */
+	if (intid >= AV_VGIC_SPECIAL && intid <= AV_VGIC_SPURIOUS)
 		return;
 	dropped = drop_priority(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);

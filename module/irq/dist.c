@@ -11,9 +11,6 @@
 #define TYPER_LPIS		BIT(17)
 #define TYPER_ID_BITS		GENMASK(23, 19)	/* of INTIDs, less one */
 #define ID_BITS_SPIS		10
-#define IIDR_PRODUCT		(0x4bU << 24)	/* 'K': as KVM's, whose model this is */
-#define IIDR_REVISION		GENMASK(15, 12)
-#define IIDR_IMPLEMENTER	0x43b
 
 static u64 read_ctlr(const struct av_vgic_io *io, u32 intid)
 {
@@ -42,18 +39,17 @@ static u64 read_typer(const struct av_vgic_io *io, u32 intid)
 
 static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
 {
-	return IIDR_PRODUCT | FIELD_PREP(IIDR_REVISION, (u64)io->vgic->revision) |
-	       IIDR_IMPLEMENTER;
+	return AV_GIC_IIDR | FIELD_PREP(AV_GIC_IIDR_REVISION, (u64)io->vgic->revision);
 }
 
 /* The VMM chooses among the revisions of KVM's model that we are. */
 static int write_iidr(const struct av_vgic_io *io, u32 intid, u64 val)
 {
-	u32 revision = (u32)FIELD_GET(IIDR_REVISION, val);
+	u32 revision = (u32)FIELD_GET(AV_GIC_IIDR_REVISION, val);
 
 	if (!io->user)
 		return 0;
-	if (((u32)val ^ read_iidr(io, intid)) & ~IIDR_REVISION)
+	if (((u32)val ^ read_iidr(io, intid)) & ~AV_GIC_IIDR_REVISION)
 		return -EINVAL;
 	if (revision != AV_VGIC_REV_2 && revision != AV_VGIC_REV_3)
 		return -EINVAL;
@@ -72,7 +68,7 @@ static u64 read_irouter(const struct av_vgic_io *io, u32 intid)
 {
 	const struct av_virq *irq = av_vgic_irq(io->vgic, io->cpu, intid);
 
-	return irq ? av_vgic_part(io, irq->mpidr) : 0;
+	return irq ? av_gic_part(io->offset, io->len, irq->mpidr) : 0;
 }
 
 static int write_irouter(const struct av_vgic_io *io, u32 intid, u64 val)
@@ -84,9 +80,6 @@ static int write_irouter(const struct av_vgic_io *io, u32 intid, u64 val)
 	return 0;
 }
 
-#define W32	AV_VGIC_W32
-#define W8_32	(AV_VGIC_W8 | AV_VGIC_W32)
-#define W32_64	(AV_VGIC_W32 | AV_VGIC_W64)
 #define IRQS	AV_VGIC_MAX_IRQS
 
 static const struct av_vgic_row rows[] = {

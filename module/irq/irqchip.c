@@ -13,6 +13,8 @@
 #include "irq/irqchip.h"
 #include "irq/irq.h"
 
+static_assert(AV_MAX_VCPUS <= AV_VGIC_MAX_CPUS);
+
 static struct av_vcpu *vcpu_of(struct av_vgic_cpu *gic)
 {
 	return container_of(gic, struct av_vcpu_irq, gic)->vcpu;
@@ -34,12 +36,12 @@ static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *g
 /* All that the ops' lock is taken in is process context with interrupts on. */
 static void vgic_lock(struct av_vgic *vgic)
 {
-	spin_lock_irq(&container_of(vgic, struct av_irqchip, vgic)->vm->irq->lock);
+	spin_lock_irq(&av_vgic_vm(vgic)->irq->lock);
 }
 
 static void vgic_unlock(struct av_vgic *vgic)
 {
-	spin_unlock_irq(&container_of(vgic, struct av_irqchip, vgic)->vm->irq->lock);
+	spin_unlock_irq(&av_vgic_vm(vgic)->irq->lock);
 }
 
 static bool vgic_rest(struct av_vgic *vgic)

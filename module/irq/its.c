@@ -4,9 +4,8 @@
 
 #define BASER_TYPE(type)	((u64)(type) << 56)
 #define BASER_ENTRY_SIZE	((u64)(AV_ITS_ENTRY - 1) << 48)
-#define BASER_PAGE_64K		(2ULL << 8)
 #define BASER_RESET		(AV_GIC_CACHE_RAWB << 59 | BASER_ENTRY_SIZE | \
-				 AV_GIC_SHAREABLE | BASER_PAGE_64K)
+				 AV_GIC_SHAREABLE | AV_ITS_BASER_PAGE_64K)
 
 static void lock(struct av_its *its)
 {
@@ -91,7 +90,6 @@ int av_its_msi(struct av_its *its, u32 device, u32 event)
 bool av_its_has_room(const struct av_its *its, enum av_its_table table, u32 id, u64 *entry)
 {
 	const struct av_vgic *vgic = its->vgic;
-	const u32 per_page = AV_ITS_TABLE_PAGE / AV_ITS_ENTRY;
 	u64 baser = its->baser[table], at = av_its_table_address(baser), page;
 	u32 slots = av_its_table_size(baser) / AV_ITS_ENTRY;	/* of either level */
 
@@ -102,12 +100,12 @@ bool av_its_has_room(const struct av_its *its, enum av_its_table table, u32 id, 
 			return false;
 		at += (u64)id * AV_ITS_ENTRY;
 	} else {
-		if (id / per_page >= slots)
+		if (id / AV_ITS_PER_PAGE >= slots)
 			return false;
-		at += (u64)(id / per_page) * sizeof(page);
+		at += (u64)(id / AV_ITS_PER_PAGE) * sizeof(page);
 		if (vgic->ops->read(its->vgic, at, &page, sizeof(page)) || !(page & AV_ITS_VALID))
 			return false;
-		at = (page & GENMASK_ULL(51, 16)) + (u64)(id % per_page) * AV_ITS_ENTRY;
+		at = (page & AV_ITS_PAGE_ADDRESS) + (u64)(id % AV_ITS_PER_PAGE) * AV_ITS_ENTRY;
 	}
 	if (entry)
 		*entry = at;

@@ -44,7 +44,10 @@ enum av_its_table { AV_ITS_DEVICES, AV_ITS_COLLECTIONS, AV_ITS_TABLES };
 
 #define AV_ITS_VALID		BIT_ULL(63)	/* BASERn, CBASER */
 #define AV_ITS_INDIRECT		BIT_ULL(62)	/* BASERn: of two levels */
-#define AV_ITS_TABLE_PAGE	0x10000U	/* the only size of page */
+#define AV_ITS_BASER_PAGE_64K	(2ULL << 8)	/* BASERn.Page_Size, the only one … */
+#define AV_ITS_TABLE_PAGE	0x10000U	/* … in bytes … */
+#define AV_ITS_PER_PAGE		(AV_ITS_TABLE_PAGE / AV_ITS_ENTRY)	/* … in entries */
+#define AV_ITS_PAGE_ADDRESS	GENMASK_ULL(51, 16)	/* in an entry of the first of two levels */
 
 struct av_its_collection {
 	u32 id;

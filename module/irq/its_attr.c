@@ -12,11 +12,6 @@
 #include "irq/irq.h"
 #include "irq/msi.h"
 
-static u64 __user *user_ptr(const struct kvm_device_attr *attr)
-{
-	return (u64 __user *)(unsigned long)attr->addr;
-}
-
 static int its_create(struct av_device *dev)
 {
 	struct av_vm *vm = dev->vm;
@@ -68,11 +63,12 @@ static int its_reg(struct av_its_chip *chip, u32 offset, bool write, u64 *val)
 
 static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, bool write)
 {
+	u64 __user *uaddr = u64_to_user_ptr(attr->addr);
 	struct av_vm *vm = dev->vm;
 	u64 val = 0;
 	int r;
 
-	if (write && get_user(val, user_ptr(attr)))
+	if (write && get_user(val, uaddr))
 		return -EFAULT;
 	if (misaligned(attr->attr))
 		return -EINVAL;
@@ -82,7 +78,7 @@ static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, b
 	r = its_reg(dev->priv, (u32)attr->attr, write, &val);
 	mutex_unlock(&vm->irq->msi_lock);
 	av_vm_release_vcpus(vm);
-	return r || write ? r : put_user(val, user_ptr(attr));
+	return r || write ? r : put_user(val, uaddr);
 }
 
 /* ---- control ----------------------------------------------------------------------- */
@@ -128,13 +124,14 @@ static int control(struct av_device *dev, u64 what)
 
 static int its_set_attr(struct av_device *dev, const struct kvm_device_attr *attr)
 {
+	u64 __user *uaddr = u64_to_user_ptr(attr->addr);
 	u64 base;
 
 	switch (attr->group) {
 	case KVM_DEV_ARM_VGIC_GRP_ADDR:
 		if (attr->attr != KVM_VGIC_ITS_ADDR_TYPE)
 			return -ENODEV;
-		if (get_user(base, user_ptr(attr)))
+		if (get_user(base, uaddr))
 			return -EFAULT;
 		return av_its_place(dev->vm, dev->priv, base);
 	case KVM_DEV_ARM_VGIC_GRP_CTRL:
@@ -148,12 +145,13 @@ static int its_set_attr(struct av_device *dev, const struct kvm_device_attr *att
 static int its_get_attr(struct av_device *dev, const struct kvm_device_attr *attr)
 {
 	const struct av_its_chip *chip = dev->priv;
+	u64 __user *uaddr = u64_to_user_ptr(attr->addr);
 
 	switch (attr->group) {
 	case KVM_DEV_ARM_VGIC_GRP_ADDR:
 		if (attr->attr != KVM_VGIC_ITS_ADDR_TYPE)
 			return -ENODEV;
-		return put_user(READ_ONCE(chip->base), user_ptr(attr));
+		return put_user(READ_ONCE(chip->base), uaddr);
 	case KVM_DEV_ARM_VGIC_GRP_ITS_REGS:
 		return reg_attr(dev, attr, false);
 	}

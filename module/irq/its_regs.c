@@ -13,18 +13,13 @@
 #define TYPER_ITT_ENTRY		GENMASK_ULL(7, 4)
 #define TYPER_ID_BITS		GENMASK_ULL(12, 8)
 #define TYPER_DEVICE_BITS	GENMASK_ULL(17, 13)
-#define IIDR			0x4b00043bU	/* as KVM's; revision 0 of its table layouts */
-#define IIDR_REVISION		GENMASK(15, 12)
 #define BASER_FIXED		(GENMASK_ULL(58, 56) | GENMASK_ULL(52, 48))	/* type, entry size */
 #define BASER_PAGE_SIZE		GENMASK_ULL(9, 8)
-#define BASER_PAGE_64K		(2ULL << 8)
 #define QUEUE_OFFSET		GENMASK_ULL(19, 5)
 
 static u64 part(const struct av_its_io *io, u64 reg)
 {
-	u64 val = reg >> ((io->offset & 7) * 8);
-
-	return io->len == 8 ? val : (u32)val;
+	return av_gic_part(io->offset, io->len, reg);
 }
 
 static u64 read_ctlr(const struct av_its_io *io)
@@ -52,14 +47,15 @@ static int write_ctlr(const struct av_its_io *io, u64 val)
 	return 0;
 }
 
+/* The revision is that of the saved tables' layout. */
 static u64 read_iidr(const struct av_its_io *io)
 {
-	return IIDR;
+	return AV_GIC_IIDR;
 }
 
 static int write_iidr(const struct av_its_io *io, u64 val)
 {
-	return io->user && FIELD_GET(IIDR_REVISION, val) ? -EINVAL : 0;
+	return io->user && FIELD_GET(AV_GIC_IIDR_REVISION, val) ? -EINVAL : 0;
 }
 
 static u64 read_typer(const struct av_its_io *io)
@@ -81,7 +77,7 @@ static int write_cbaser(const struct av_its_io *io, u64 val)
 
 	if (its->enabled)
 		return 0;
-	its->cbaser = av_gic_sanitise(av_vgic_merge(io->offset, io->len, its->cbaser, val),
+	its->cbaser = av_gic_sanitise(av_gic_merge(io->offset, io->len, its->cbaser, val),
 				      59, 53) & ~GENMASK_ULL(15, 12);
 	its->creadr = 0;
 	its->cwriter = 0;
@@ -96,7 +92,7 @@ static u64 read_cwriter(const struct av_its_io *io)
 static int write_cwriter(const struct av_its_io *io, u64 val)
 {
 	struct av_its *its = io->its;
-	u64 to = av_vgic_merge(io->offset, io->len, its->cwriter, val) & QUEUE_OFFSET;
+	u64 to = av_gic_merge(io->offset, io->len, its->cwriter, val) & QUEUE_OFFSET;
 
 	if (to < av_its_queue_size(its))
 		its->cwriter = (u32)to;
@@ -148,8 +144,8 @@ static int write_baser(const struct av_its_io *io, u64 val)
 		return 0;
 	table = array_index_nospec(table, AV_ITS_TABLES);
 	old = its->baser[table];
-	reg = av_vgic_merge(io->offset, io->len, old, val) & ~(BASER_FIXED | BASER_PAGE_SIZE);
-	reg = av_gic_sanitise(reg, 59, 53) | (old & BASER_FIXED) | BASER_PAGE_64K;
+	reg = av_gic_merge(io->offset, io->len, old, val) & ~(BASER_FIXED | BASER_PAGE_SIZE);
+	reg = av_gic_sanitise(reg, 59, 53) | (old & BASER_FIXED) | AV_ITS_BASER_PAGE_64K;
 	if (table == AV_ITS_COLLECTIONS)
 		reg &= ~AV_ITS_INDIRECT;
 	its->baser[table] = reg;
@@ -172,8 +168,8 @@ static u64 read_idregs(const struct av_its_io *io)
 		return 0x92;
 	case 0xffe4:
 		return 0xb4;
-	case 0xffe8:
-		return 0x3b;
+	case AV_GIC_PIDR2_OFFSET:
+		return AV_GIC_PIDR2;
 	case 0xfff0:
 		return 0x0d;
 	case 0xfff4:
@@ -186,8 +182,6 @@ static u64 read_idregs(const struct av_its_io *io)
 	return 0;
 }
 
-#define W32	AV_VGIC_W32
-#define W32_64	(AV_VGIC_W32 | AV_VGIC_W64)
 
 static const struct its_row {
 	u32 offset, size;
@@ -228,7 +222,7 @@ u8 av_its_user_width(u32 offset)
 
 	if (!row)
 		return 0;
-	return row->widths & AV_VGIC_W64 ? 8 : 4;
+	return row->widths & W64 ? 8 : 4;
 }
 
 /* Whoever looks or writes moves the queue on. */

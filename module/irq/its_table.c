@@ -230,12 +230,12 @@ static int restore_device(struct scan *scan, u32 id, u64 entry)
 /* An entry of the first of two levels. */
 static int restore_page(struct scan *scan, u32 id, u64 entry)
 {
-	const u32 per_page = AV_ITS_TABLE_PAGE / AV_ITS_ENTRY;
 	struct scan second = { .its = scan->its, .visit = restore_device };
 
-	if (!(entry & AV_ITS_VALID) || id >= AV_IDMAP_IDS / per_page)
+	if (!(entry & AV_ITS_VALID) || id >= AV_IDMAP_IDS / AV_ITS_PER_PAGE)
 		return 1;
-	return scan_table(&second, entry & GENMASK_ULL(51, 16), per_page, id * per_page);
+	return scan_table(&second, entry & AV_ITS_PAGE_ADDRESS, AV_ITS_PER_PAGE,
+			  id * AV_ITS_PER_PAGE);
 }
 
 static int restore_devices(struct av_its *its)

@@ -16,11 +16,6 @@ struct av_lpi *av_lpi_find(const struct av_vgic *vgic, u32 intid)
 	return av_idmap_find(&vgic->lpis, intid);
 }
 
-static struct av_vgic_cpu *target_of(const struct av_vgic *vgic, const struct av_lpi *lpi)
-{
-	return lpi->irq.target < 0 ? NULL : vgic->cpus[lpi->irq.target];
-}
-
 static void dequeue(struct av_lpi *lpi)
 {
 	struct av_vgic_cpu *cpu = lpi->queued;
@@ -46,7 +41,7 @@ void av_lpi_changed(struct av_vgic *vgic, struct av_lpi *lpi)
 	u8 level = av_virq_level(irq);
 
 	if (irq->enabled && irq->latch)
-		to = target_of(vgic, lpi);
+		to = av_virq_target(vgic, &lpi->irq);
 	if (from == to && (!to || lpi->level == level))
 		return;
 	if (from)
@@ -102,7 +97,7 @@ void av_lpi_reload_all(struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 	u32 intid;
 
 	av_idmap_for_each(&vgic->lpis, intid, lpi) {
-		if (target_of(vgic, lpi) == cpu)
+		if (av_virq_target(vgic, &lpi->irq) == cpu)
 			av_lpi_reload(vgic, lpi);
 		if (vgic->ops->rest(vgic))
 			return;
@@ -120,7 +115,7 @@ static void set_latch(struct av_vgic *vgic, struct av_lpi *lpi, bool on)
 /* A new LPI may have been pending before: a bit in memory, which is consumed. */
 static int load_pending(struct av_vgic *vgic, struct av_lpi *lpi)
 {
-	const struct av_vgic_cpu *cpu = target_of(vgic, lpi);
+	const struct av_vgic_cpu *cpu = av_virq_target(vgic, &lpi->irq);
 	u8 mask = (u8)(1U << (lpi->intid % 8)), byte;
 	int r;
 
@@ -138,7 +133,7 @@ static int load_pending(struct av_vgic *vgic, struct av_lpi *lpi)
 
 static int save_pending(struct av_vgic *vgic, const struct av_lpi *lpi)
 {
-	const struct av_vgic_cpu *cpu = target_of(vgic, lpi);
+	const struct av_vgic_cpu *cpu = av_virq_target(vgic, &lpi->irq);
 	u8 mask = (u8)(1U << (lpi->intid % 8)), byte;
 	int r;
 
@@ -227,7 +222,7 @@ void av_lpi_unmap(struct av_vgic *vgic, struct av_lpi *lpi)
 void av_lpi_move(struct av_vgic *vgic, struct av_lpi *lpi, const struct av_vgic_cpu *from,
 		 struct av_vgic_cpu *to)
 {
-	if (from && target_of(vgic, lpi) != from)
+	if (from && av_virq_target(vgic, &lpi->irq) != from)
 		return;
 	vgic->ops->lock(vgic);
 	lpi->irq.target = to ? (s16)to->index : -1;
@@ -275,7 +270,7 @@ static void load_pending_table(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 		if (at != last && vgic->ops->read(vgic, at, &byte, sizeof(byte)))
 			return;
 		last = at;
-		if (target_of(vgic, lpi) == cpu)
+		if (av_virq_target(vgic, &lpi->irq) == cpu)
 			set_latch(vgic, lpi, byte >> (intid % 8) & 1);
 		if (vgic->ops->rest(vgic))
 			return;

@@ -11,11 +11,6 @@
 
 /* ---- what lpi.c and its*.c need -------------------------------------------- */
 
-static struct av_vm *vm_of(struct av_vgic *vgic)
-{
-	return container_of(vgic, struct av_irqchip, vgic)->vm;
-}
-
 /* What a guest has mapped is the VMM's memory. */
 static void *msi_zalloc(size_t size)
 {
@@ -34,20 +29,20 @@ const struct av_allocator av_msi_allocator = {
 
 int av_msi_read(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len)
 {
-	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
-	return av_gpa_read(vm_of(vgic), gpa, buf, len);
+	lockdep_assert_held(&av_vgic_vm(vgic)->irq->msi_lock);
+	return av_gpa_read(av_vgic_vm(vgic), gpa, buf, len);
 }
 
 int av_msi_write(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len)
 {
-	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
-	return av_gpa_write(vm_of(vgic), gpa, buf, len);
+	lockdep_assert_held(&av_vgic_vm(vgic)->irq->msi_lock);
+	return av_gpa_write(av_vgic_vm(vgic), gpa, buf, len);
 }
 
 bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa)
 {
-	lockdep_assert_held(&vm_of(vgic)->irq->msi_lock);
-	return av_gpa_is_ram(vm_of(vgic), gpa);
+	lockdep_assert_held(&av_vgic_vm(vgic)->irq->msi_lock);
+	return av_gpa_is_ram(av_vgic_vm(vgic), gpa);
 }
 
 /* ---- an ITS's place --------------------------------------------------------- */

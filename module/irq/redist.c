@@ -11,8 +11,6 @@
 #define CTLR_IR		BIT(2)		/* invalidation by register */
 #define TYPER_PLPIS	BIT_ULL(0)
 #define TYPER_LAST	BIT_ULL(4)
-#define IIDR_PRODUCT	(0x4bU << 24)
-#define IIDR_IMPLEMENTER 0x43b
 
 static u64 read_ctlr(const struct av_vgic_io *io, u32 intid)
 {
@@ -22,7 +20,7 @@ static u64 read_ctlr(const struct av_vgic_io *io, u32 intid)
 
 static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
 {
-	return IIDR_PRODUCT | IIDR_IMPLEMENTER;
+	return AV_GIC_IIDR;
 }
 
 static u64 read_typer(const struct av_vgic_io *io, u32 intid)
@@ -34,22 +32,19 @@ static u64 read_typer(const struct av_vgic_io *io, u32 intid)
 		val |= TYPER_PLPIS;
 	if (io->vgic->ops->is_last(io->vgic, cpu))
 		val |= TYPER_LAST;
-	return av_vgic_part(io, val);
+	return av_gic_part(io->offset, io->len, val);
 }
 
 static u64 read_propbaser(const struct av_vgic_io *io, u32 intid)
 {
-	return av_vgic_part(io, io->vgic->propbaser);
+	return av_gic_part(io->offset, io->len, io->vgic->propbaser);
 }
 
 static u64 read_pendbaser(const struct av_vgic_io *io, u32 intid)
 {
-	return av_vgic_part(io, io->cpu->pendbaser & ~AV_LPI_PTZ);
+	return av_gic_part(io->offset, io->len, io->cpu->pendbaser & ~AV_LPI_PTZ);
 }
 
-#define W32	AV_VGIC_W32
-#define W8_32	(AV_VGIC_W8 | AV_VGIC_W32)
-#define W32_64	(AV_VGIC_W32 | AV_VGIC_W64)
 #define IRQS	AV_VGIC_PRIVATE
 #define SGI	0x10000
 
@@ -94,7 +89,7 @@ static void set_base(const struct av_vgic_io *io, u64 *reg, u64 (*sanitise)(u64 
 	if (io->cpu->lpis_on)
 		return;
 	vgic->ops->lock(vgic);
-	*reg = sanitise(av_vgic_merge(io->offset, io->len, *reg, val));
+	*reg = sanitise(av_gic_merge(io->offset, io->len, *reg, val));
 	vgic->ops->unlock(vgic);
 }
 

@@ -39,10 +39,10 @@ u64 av_vgic_rao(const struct av_vgic_io *io, u32 intid)
 	return ~0ULL;
 }
 
-/* PIDR2: a GICv3. The rest identifies nobody. */
+/* Only PIDR2 says anything. */
 u64 av_vgic_read_idregs(const struct av_vgic_io *io, u32 intid)
 {
-	return (io->offset & 0xffff) == 0xffe8 ? 0x3b : 0;
+	return (io->offset & 0xffff) == AV_GIC_PIDR2_OFFSET ? AV_GIC_PIDR2 : 0;
 }
 
 static struct av_virq *irq_of(const struct av_vgic_io *io, u32 intid)

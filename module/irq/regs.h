@@ -12,9 +12,14 @@
 #include "irq/vgic.h"
 
 /* Widths that a register may be accessed with: the number of bytes is the bit. */
-#define AV_VGIC_W8	1
-#define AV_VGIC_W32	4
-#define AV_VGIC_W64	8
+enum { W8 = 1, W32 = 4, W64 = 8, W8_32 = W8 | W32, W32_64 = W32 | W64 };
+
+/* GICx_IIDR: KVM's product ('K') and implementer, whose model this is; revision 0. */
+#define AV_GIC_IIDR		0x4b00043bU
+#define AV_GIC_IIDR_REVISION	GENMASK(15, 12)
+/* GICx_PIDR2: an Arm GICv3. */
+#define AV_GIC_PIDR2_OFFSET	0xffe8
+#define AV_GIC_PIDR2		0x3b
 
 struct av_vgic_row {
 	u32 offset, size;	/* in bytes */
@@ -30,16 +35,16 @@ struct av_vgic_row {
 const struct av_vgic_row *av_vgic_row_find(const struct av_vgic_row *rows, unsigned int n,
 					   const struct av_vgic_io *io, u32 *intid);
 
-/* The accessed part of a register of 64 bits. */
-static inline u64 av_vgic_part(const struct av_vgic_io *io, u64 reg)
+/* What a read of @len bytes at @offset sees of a register of 64 bits. */
+static inline u64 av_gic_part(u32 offset, u8 len, u64 reg)
 {
-	u64 val = reg >> ((io->offset & 7) * 8);
+	u64 val = reg >> ((offset & 7) * 8);
 
-	return io->len == 8 ? val : (u32)val;
+	return len == 8 ? val : (u32)val;
 }
 
 /* A register of 64 bits after a write of @len bytes to its lower or upper half or all of it. */
-static inline u64 av_vgic_merge(u32 offset, u8 len, u64 reg, u64 val)
+static inline u64 av_gic_merge(u32 offset, u8 len, u64 reg, u64 val)
 {
 	unsigned int lower = (offset & 4) * 8;
 	u64 mask = len == 8 ? ~0ULL : GENMASK_ULL(31, 0) << lower;

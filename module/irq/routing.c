@@ -14,7 +14,7 @@
 #include "irq/irq.h"
 
 /* Pins that the ABI knows, whether or not the vGIC has so many SPIs. */
-#define NR_PINS		(1020 - AV_VGIC_PRIVATE)
+#define NR_PINS		(AV_VGIC_SPECIAL - AV_VGIC_PRIVATE)
 
 struct route {
 	enum { ROUTE_NONE, ROUTE_PIN, ROUTE_MSI } kind;

@@ -30,6 +30,11 @@ struct av_irqchip {
 	struct av_vgic_layout layout;	/* under vm->config_lock until ready */
 };
 
+static inline struct av_vm *av_vgic_vm(const struct av_vgic *vgic)
+{
+	return container_of(vgic, struct av_irqchip, vgic)->vm;
+}
+
 struct av_irq_routes;
 
 struct av_vm_irq {

@@ -163,9 +163,7 @@ static void enqueue(struct av_vgic_cpu *cpu, struct av_virq *irq, u32 intid)
 static struct av_vgic_cpu *target_of(struct av_vgic *vgic, struct av_vgic_cpu *cpu,
 				     struct av_virq *irq, u32 intid)
 {
-	if (intid < AV_VGIC_PRIVATE)
-		return cpu;
-	return irq->target < 0 ? NULL : vgic->cpus[irq->target];
+	return intid < AV_VGIC_PRIVATE ? cpu : av_virq_target(vgic, irq);
 }
 
 void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,

@@ -29,7 +29,8 @@
 
 #define AV_VGIC_SGIS		16
 #define AV_VGIC_PRIVATE		32	/* SGIs and PPIs */
-#define AV_VGIC_MAX_IRQS	1024	/* bound of the bitmaps; INTIDs end at 1019 */
+#define AV_VGIC_MAX_IRQS	1024	/* bound of the bitmaps */
+#define AV_VGIC_SPECIAL		1020	/* from here to 1023: no interrupts */
 #define AV_VGIC_SPURIOUS	1023
 #define AV_VGIC_NR_DEFAULT	256	/* if the VMM does not say */
 #define AV_VGIC_PRI_BITS	5
@@ -154,6 +155,13 @@ static inline u32 av_vgic_affinity(u32 id)
 static inline u32 av_vgic_nr_irqs(const struct av_vgic *vgic)
 {
 	return vgic->nr_spis + AV_VGIC_PRIVATE;
+}
+
+/* The vCPU that an SPI or LPI is routed to, or NULL. */
+static inline struct av_vgic_cpu *av_virq_target(const struct av_vgic *vgic,
+						 const struct av_virq *irq)
+{
+	return irq->target < 0 ? NULL : vgic->cpus[irq->target];
 }
 
 /* The interrupt of a number, or NULL; @cpu is for private ones. */

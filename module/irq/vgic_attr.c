@@ -24,11 +24,6 @@ static struct av_irqchip *chip_of(struct av_device *dev)
 	return dev->vm->irq->chip;
 }
 
-static void __user *user_ptr(const struct kvm_device_attr *attr)
-{
-	return (void __user *)(unsigned long)attr->addr;
-}
-
 static int vgic_create(struct av_device *dev)
 {
 	return av_irqchip_create(dev->vm);
@@ -91,7 +86,7 @@ static int get_addr(struct av_device *dev, u64 type, u64 *addr)
 
 static int addr_attr(struct av_device *dev, const struct kvm_device_attr *attr, bool write)
 {
-	u64 __user *uaddr = user_ptr(attr);
+	u64 __user *uaddr = u64_to_user_ptr(attr->addr);
 	u64 addr = 0;
 	int r;
 
@@ -110,11 +105,12 @@ static int addr_attr(struct av_device *dev, const struct kvm_device_attr *attr, 
 
 static int set_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr)
 {
+	u32 __user *uaddr = u64_to_user_ptr(attr->addr);
 	struct av_vgic *vgic = &chip_of(dev)->vgic;
 	int r = 0;
 	u32 val;
 
-	if (get_user(val, (u32 __user *)user_ptr(attr)))
+	if (get_user(val, uaddr))
 		return -EFAULT;
 	/* At least 32 SPIs, whole registers, and no number from 1020 on. */
 	if (val < AV_VGIC_PRIVATE + 32 || val >= AV_VGIC_MAX_IRQS || val % 32)
@@ -130,7 +126,9 @@ static int set_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr
 
 static int get_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr)
 {
-	return put_user(av_vgic_nr_irqs(&chip_of(dev)->vgic), (u32 __user *)user_ptr(attr));
+	u32 __user *uaddr = u64_to_user_ptr(attr->addr);
+
+	return put_user(av_vgic_nr_irqs(&chip_of(dev)->vgic), uaddr);
 }
 
 /* vm->lock keeps vCPUs from being created meanwhile. */
@@ -287,29 +285,46 @@ static int access_stopped(struct av_device *dev, const struct kvm_device_attr *a
 	return r;
 }
 
+/* System registers are of 64 bits, all others of 32. */
+static bool is_wide(const struct kvm_device_attr *attr)
+{
+	return attr->group == KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS;
+}
+
+static int get_val(const struct kvm_device_attr *attr, u64 *val)
+{
+	u64 __user *wide = u64_to_user_ptr(attr->addr);
+	u32 __user *narrow = u64_to_user_ptr(attr->addr);
+	u32 low;
+	int r;
+
+	if (is_wide(attr))
+		return get_user(*val, wide);
+	r = get_user(low, narrow);
+	*val = low;
+	return r;
+}
+
+static int put_val(const struct kvm_device_attr *attr, u64 val)
+{
+	u64 __user *wide = u64_to_user_ptr(attr->addr);
+	u32 __user *narrow = u64_to_user_ptr(attr->addr);
+
+	return is_wide(attr) ? put_user(val, wide) : put_user((u32)val, narrow);
+}
+
 static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, bool write)
 {
 	struct av_vgic_cpu *cpu = attr_cpu(dev, attr);
-	bool wide = attr->group == KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS;
 	u64 val = 0;
-	u32 low;
 	int r;
 
 	if (!cpu)
 		return -EINVAL;
-	if (write && wide) {
-		if (get_user(val, (u64 __user *)user_ptr(attr)))
-			return -EFAULT;
-	} else if (write) {
-		if (get_user(low, (u32 __user *)user_ptr(attr)))
-			return -EFAULT;
-		val = low;
-	}
+	if (write && get_val(attr, &val))
+		return -EFAULT;
 	r = access_stopped(dev, attr, cpu, write, &val);
-	if (r || write)
-		return r;
-	return wide ? put_user(val, (u64 __user *)user_ptr(attr)) :
-		      put_user((u32)val, (u32 __user *)user_ptr(attr));
+	return r || write ? r : put_val(attr, val);
 }
 
 /* ---- dispatch ------------------------------------------------------------------------ */

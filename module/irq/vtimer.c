@@ -316,13 +316,14 @@ static int attr_timer(const struct kvm_device_attr *attr, enum av_timer_id *id)
 
 int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 {
+	int __user *uaddr = u64_to_user_ptr(attr->addr);
 	struct av_vm *vm = vcpu->vm;
 	enum av_timer_id id;
 	int ppi, r;
 
 	if (!av_irqchip_created(vm))
 		return -EINVAL;
-	if (get_user(ppi, (int __user *)(unsigned long)attr->addr))
+	if (get_user(ppi, uaddr))
 		return -EFAULT;
 	if (ppi < AV_VGIC_SGIS || ppi >= AV_VGIC_PRIVATE)
 		return -EINVAL;
@@ -340,12 +341,11 @@ int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 
 int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 {
+	int __user *uaddr = u64_to_user_ptr(attr->addr);
 	enum av_timer_id id;
 	int r = attr_timer(attr, &id);
 
-	if (r)
-		return r;
-	return put_user((int)vcpu->vm->irq->ppi[id], (int __user *)(unsigned long)attr->addr);
+	return r ? r : put_user((int)vcpu->vm->irq->ppi[id], uaddr);
 }
 
 int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
