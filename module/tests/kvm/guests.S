@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Guests of a few instructions, each from its name to its name with _end. They
- * run from GUEST_BASE with the MMU off and say what they found at GUEST_MMIO:
- * a store there is a round done, one at GUEST_BAD (8 behind) is a failure.
+ * run from GUEST_BASE, the last one excepted with the MMU off, and say what they
+ * found at GUEST_MMIO: a store there is a round done, one at GUEST_BAD (8 behind)
+ * is a failure.
  */
 	.section .rodata
 	.macro	guest name
@@ -72,5 +73,42 @@ guest_reader_end:
 1:	str	x1, [x5]
 	b	0b
 guest_commander_end:
+
+/*
+ * Does as its VMM says, with page tables that the VMM wrote (mapper.c): x5 is
+ * the part to go to, after each of which it tells GUEST_MMIO (x0).
+ */
+	guest	guest_mapper
+0:	str	x1, [x0]
+	br	x5
+	.globl	guest_mapper_touch
+guest_mapper_touch:
+1:	str	x1, [x1]
+	add	x1, x1, x3
+	cmp	x1, x2
+	b.lo	1b
+	b	0b
+	.globl	guest_mapper_all
+guest_mapper_all:
+	dsb	ishst
+	tlbi	vmalle1
+	dsb	ish
+	isb
+	b	0b
+	.globl	guest_mapper_asid
+guest_mapper_asid:
+	dsb	ishst
+	tlbi	aside1, x1
+	dsb	ish
+	isb
+	b	0b
+	.globl	guest_mapper_va
+guest_mapper_va:
+	dsb	ishst
+	tlbi	vae1, x1
+	dsb	ish
+	isb
+	b	0b
+guest_mapper_end:
 
 	.section .note.GNU-stack, "", %progbits

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How long the host's CPU is held at a stretch by the worst that guests and
+ * VMMs are known to ask for (meter.h says what that means), on a counted board.
+ *
+ *	bounds ROW...		those rows; ends with "done"
+ *
+ * Each row makes its state, then does its operation under the meter. The bound
+ * is tests/test_module_bounds.py's.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bounds.h"
+
+u64 setting(const char *name, u64 usual)
+{
+	const char *value = getenv(name);
+
+	return value ? strtoull(value, NULL, 0) : usual;
+}
+
+void result(const char *name, u64 value, const char *unit)
+{
+	printf("result %s %llu %s\n", name, (unsigned long long)value, unit);
+	fflush(stdout);
+}
+
+void must_write(const char *path, const char *word)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, word, strlen(word)) != (ssize_t)strlen(word))
+		die("%s into %s", word, path);
+	close(fd);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} rows[] = {
+	{ "idle", bounds_idle },
+	{ "frame", bounds_frame },
+	{ "frame_zap", bounds_frame_zap },
+	{ "frame_slot", bounds_frame_slot },
+	{ "tables_all", bounds_tables_all },
+	{ "tables_asid", bounds_tables_asid },
+	{ "tables_block", bounds_tables_block },
+	{ "tables_budget", bounds_tables_budget },
+	{ "tables_close", bounds_tables_close },
+	{ "tables_exit", bounds_tables_exit },
+	{ "tables_shrink", bounds_tables_shrink },
+	{ "tables_unmap", bounds_tables_unmap },
+};
+
+static void run_row(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!strcmp(rows[i].name, name)) {
+			rows[i].run();
+			return;
+		}
+	}
+	fprintf(stderr, "no row %s\n", name);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	meter_init();
+	for (i = 1; i < argc; i++)
+		run_row(argv[i]);
+	printf("done\n");
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef AV_TESTS_KVM_BOUNDS_H
+#define AV_TESTS_KVM_BOUNDS_H
+
+#include "lib.h"
+#include "mapper.h"
+#include "meter.h"
+
+/* $NAME, or what is usual. */
+u64 setting(const char *name, u64 usual);
+/* A figure beside the meter's: "result NAME VALUE UNIT". */
+void result(const char *name, u64 value, const char *unit);
+/* A word into a file of the kernel's, or the end of the program. */
+void must_write(const char *path, const char *word);
+
+/* bounds_map.c */
+void bounds_idle(void);
+void bounds_frame(void);
+void bounds_frame_zap(void);
+void bounds_frame_slot(void);
+void bounds_tables_all(void);
+void bounds_tables_asid(void);
+void bounds_tables_block(void);
+void bounds_tables_budget(void);
+void bounds_tables_close(void);
+void bounds_tables_exit(void);
+void bounds_tables_shrink(void);
+void bounds_tables_unmap(void);
+
+#endif /* AV_TESTS_KVM_BOUNDS_H */

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a guest has mapped is dropped, write-protected, taken away: all of many
+ * tables, or one frame that very many entries map.
+ *
+ *	ENTRIES=n	of one frame, where 2,097,152 are usual
+ *	TABLES=n	of level 3, where 32,000 are usual: 32,768 are the most
+ */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bounds.h"
+
+#define PAGE	0x1000UL
+#define TABLE	0x200000UL	/* what one of level 3 maps */
+
+void bounds_idle(void)
+{
+	meter_begin();
+	usleep(100000);
+	meter_end("idle");
+}
+
+static void fill(struct mapper *m, u64 from, u64 size, u64 step)
+{
+	mapper_touch(m, from, size, step);
+	result("entries", read_stat(m->stats, "shadow_fill"), "count");
+}
+
+/* A frame that many entries map. */
+static void many_entries(struct mapper *m)
+{
+	new_mapper(m, ONE_FRAME, true);
+	fill(m, MAPPER_VA, setting("ENTRIES", 1 << 21) * PAGE, PAGE);
+}
+
+static void set_flags(struct mapper *m, u64 size, u32 flags)
+{
+	struct kvm_userspace_memory_region mem = {
+		.slot = 1, .flags = flags, .guest_phys_addr = MAPPER_FRAMES,
+		.memory_size = size, .userspace_addr = (u64)m->frames,
+	};
+
+	if (ioctl(m->g.vm, KVM_SET_USER_MEMORY_REGION, &mem))
+		die("KVM_SET_USER_MEMORY_REGION");
+}
+
+/* Logged, the log read, not logged any more, deleted: what a migration does. */
+void bounds_frame(void)
+{
+	static u64 bits[MAPPER_FRAMES_SIZE / PAGE / 64];
+	struct kvm_dirty_log log = { .slot = 1, .dirty_bitmap = bits };
+	struct mapper m;
+
+	many_entries(&m);
+	meter_begin();
+	set_flags(&m, m.frames_size, KVM_MEM_LOG_DIRTY_PAGES);
+	meter_end("frame.log_on");
+	/* Written again, by some of the entries. */
+	mapper_touch(&m, MAPPER_VA, 64 * TABLE, PAGE);
+	meter_begin();
+	if (ioctl(m.g.vm, KVM_GET_DIRTY_LOG, &log) || !(bits[0] & 1))
+		die("KVM_GET_DIRTY_LOG");
+	meter_end("frame.log_read");
+	free_mapper(&m);
+}
+
+void bounds_frame_zap(void)
+{
+	struct mapper m;
+
+	many_entries(&m);
+	meter_begin();
+	if (madvise(m.frames, PAGE, MADV_DONTNEED))
+		die("MADV_DONTNEED");
+	meter_end("frame.zap");
+	free_mapper(&m);
+}
+
+void bounds_frame_slot(void)
+{
+	struct mapper m;
+
+	many_entries(&m);
+	meter_begin();
+	set_flags(&m, 0, 0);
+	meter_end("frame.slot_deleted");
+	free_mapper(&m);
+}
+
+/* As many tables as the largest VM has. */
+static void many_tables(struct mapper *m)
+{
+	new_mapper(m, EACH_ITS_OWN, true);
+	fill(m, MAPPER_VA, setting("TABLES", 32000) * TABLE, TABLE);
+}
+
+void bounds_tables_all(void)
+{
+	struct mapper m;
+
+	many_tables(&m);
+	meter_begin();
+	mapper_tlbi_all(&m);
+	meter_end("tables.all");
+	/* What was dropped may still have to be freed. */
+	meter_begin();
+	mapper_touch(&m, MAPPER_VA, 64 * TABLE, TABLE);
+	meter_end("tables.touched_after");
+	free_mapper(&m);
+}
+
+void bounds_tables_asid(void)
+{
+	struct mapper m;
+
+	many_tables(&m);
+	meter_begin();
+	mapper_tlbi_asid(&m);
+	meter_end("tables.asid");
+	free_mapper(&m);
+}
+
+/*
+ * A block of the guest's: to invalidate one address of it is to drop all that
+ * was filled from it. It is 512 slots on the same memory of the host.
+ */
+void bounds_tables_block(void)
+{
+	const u64 gpa = 0x200000000;
+	struct mapper m;
+	u32 i;
+
+	new_mapper(&m, EACH_ITS_OWN, true);
+	for (i = 0; i < 512; i++)
+		mapper_slot(&m, 3 + i, gpa + i * TABLE, m.frames, TABLE);
+	mapper_block(&m, gpa);
+	fill(&m, MAPPER_VA, 512 * TABLE, 16 * PAGE);
+	meter_begin();
+	mapper_tlbi_va(&m, MAPPER_VA);
+	meter_end("tables.block");
+	free_mapper(&m);
+}
+
+/* One table more than there may be, over and over. */
+void bounds_tables_budget(void)
+{
+	struct mapper m;
+
+	many_tables(&m);
+	meter_begin();
+	mapper_touch(&m, MAPPER_VA + 32000 * TABLE, 2000 * TABLE, TABLE);
+	meter_end("tables.budget");
+	free_mapper(&m);
+}
+
+void bounds_tables_close(void)
+{
+	struct mapper m;
+
+	many_tables(&m);
+	meter_begin();
+	free_mapper(&m);
+	meter_end("tables.close");
+}
+
+/* The VMM is killed. */
+void bounds_tables_exit(void)
+{
+	int ready[2], status;
+	struct mapper m;
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		die("pipe");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		many_tables(&m);
+		if (write(ready[1], "", 1) != 1)
+			die("write");
+		pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		die("the VMM ended");
+	meter_begin();
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	meter_end("tables.exit");
+	close(ready[0]);
+}
+
+/* Trees that no vCPU keeps go when the host wants memory. */
+void bounds_tables_shrink(void)
+{
+	struct mapper m;
+	int asid;
+
+	many_tables(&m);
+	for (asid = 2; asid < 20; asid++) {
+		mapper_set_asid(&m, asid);
+		mapper_touch(&m, MAPPER_VA, PAGE, PAGE);
+	}
+	meter_begin();
+	must_write("/proc/sys/vm/drop_caches", "2");
+	meter_end("tables.shrink");
+	free_mapper(&m);
+}
+
+void bounds_tables_unmap(void)
+{
+	struct mapper m;
+
+	many_tables(&m);
+	meter_begin();
+	munmap(m.frames, m.frames_size);
+	meter_end("tables.unmap");
+	free_mapper(&m);
+}

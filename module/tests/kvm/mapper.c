@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mapper.h"
+
+/* guests.S */
+extern const u32 guest_mapper[], guest_mapper_end[];
+extern const u32 guest_mapper_touch[], guest_mapper_all[], guest_mapper_asid[];
+extern const u32 guest_mapper_va[];
+
+#define SCTLR	ARM64_SYS_REG(3, 0, 1, 0, 0)
+#define TTBR0	ARM64_SYS_REG(3, 0, 2, 0, 0)
+#define TCR	ARM64_SYS_REG(3, 0, 2, 0, 2)
+#define MAIR	ARM64_SYS_REG(3, 0, 10, 2, 0)
+
+#define SCTLR_RES1	0x30d00800ULL
+/* 48 bits, 4 KiB, the lower half only, 40 bits of addresses. */
+#define TCR_VALUE	(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 23 | 2ULL << 30 | 2ULL << 32)
+
+#define TABLE		3ULL
+#define PAGE		0x703ULL	/* Normal, AF, inner shareable */
+#define BLOCK		0x701ULL
+#define DEVICE_BLOCK	0x405ULL	/* attribute 1 */
+#define NON_GLOBAL	0x800ULL
+
+/* Tables, in the guest's first slot behind its program. */
+#define L0	0x2000
+#define L1_LOW	0x3000
+#define L1	0x4000
+#define L2	0x5000
+#define L3	0x6000
+
+static u64 *table(struct mapper *m, u64 offset)
+{
+	return (u64 *)((char *)m->g.memory + offset);
+}
+
+static void write_tables(struct mapper *m, enum mapper_frames frames)
+{
+	u64 i;
+
+	table(m, L0)[0] = (GUEST_BASE + L1_LOW) | TABLE;
+	table(m, L0)[1] = (GUEST_BASE + L1) | TABLE;
+	table(m, L1_LOW)[0] = DEVICE_BLOCK;
+	table(m, L1_LOW)[1] = GUEST_BASE | BLOCK;
+	for (i = 0; i < 512; i++) {
+		u64 frame = frames == ONE_FRAME ? 0 : i * 0x1000;
+
+		table(m, L1)[i] = (GUEST_BASE + L2) | TABLE;
+		table(m, L2)[i] = (GUEST_BASE + L3) | TABLE;
+		table(m, L3)[i] = (MAPPER_FRAMES + frame) | PAGE | NON_GLOBAL;
+	}
+}
+
+static void run(struct mapper *m)
+{
+	if (ioctl(m->g.vcpu, KVM_RUN, 0))
+		die("KVM_RUN of the mapper");
+	if (m->g.run->exit_reason != KVM_EXIT_MMIO || m->g.run->mmio.phys_addr != GUEST_MMIO)
+		die("the mapper ended with %u", m->g.run->exit_reason);
+}
+
+static void *private_pages(size_t size, int flags)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("mmap of %zu bytes", size);
+	return memory;
+}
+
+void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size)
+{
+	struct kvm_userspace_memory_region mem = {
+		.slot = slot, .guest_phys_addr = gpa, .memory_size = size,
+		.userspace_addr = (u64)memory,
+	};
+
+	if (ioctl(m->g.vm, KVM_SET_USER_MEMORY_REGION, &mem))
+		die("KVM_SET_USER_MEMORY_REGION");
+}
+
+void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
+{
+	const size_t gib = 1UL << 30;
+
+	memset(m, 0, sizeof(*m));
+	new_guest(&m->g, guest_mapper, (char *)guest_mapper_end - (char *)guest_mapper);
+	m->stats = ioctl(m->g.vcpu, KVM_GET_STATS_FD, 0);
+	m->frames_size = MAPPER_FRAMES_SIZE;
+	m->frames = private_pages(m->frames_size, MAP_POPULATE);
+	madvise(m->frames, m->frames_size, MADV_NOHUGEPAGE);
+	mapper_slot(m, 1, MAPPER_FRAMES, m->frames, m->frames_size);
+	if (budget)
+		mapper_slot(m, 2, 4 * gib, private_pages(4 * gib, MAP_NORESERVE), 4 * gib);
+	write_tables(m, frames);
+	set_reg(m->g.vcpu, MAIR, 0x00ff);
+	set_reg(m->g.vcpu, TCR, TCR_VALUE);
+	mapper_set_asid(m, MAPPER_ASID);
+	set_reg(m->g.vcpu, SCTLR, SCTLR_RES1 | 1);
+	set_reg(m->g.vcpu, REG_X(0), GUEST_MMIO);
+	run(m);
+}
+
+void free_mapper(struct mapper *m)
+{
+	munmap(m->frames, m->frames_size);
+	close(m->stats);
+	free_guest(&m->g);
+}
+
+static void call(struct mapper *m, const u32 *part)
+{
+	set_reg(m->g.vcpu, REG_X(5), GUEST_BASE + ((char *)part - (char *)guest_mapper));
+	run(m);
+}
+
+void mapper_block(struct mapper *m, u64 gpa)
+{
+	table(m, L1)[0] = gpa | BLOCK | NON_GLOBAL;
+}
+
+void mapper_set_asid(struct mapper *m, u16 asid)
+{
+	set_reg(m->g.vcpu, TTBR0, (GUEST_BASE + L0) | (u64)asid << 48);
+}
+
+void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step)
+{
+	set_reg(m->g.vcpu, REG_X(1), from);
+	set_reg(m->g.vcpu, REG_X(2), from + size);
+	set_reg(m->g.vcpu, REG_X(3), step);
+	call(m, guest_mapper_touch);
+}
+
+void mapper_tlbi_all(struct mapper *m)
+{
+	call(m, guest_mapper_all);
+}
+
+void mapper_tlbi_asid(struct mapper *m)
+{
+	set_reg(m->g.vcpu, REG_X(1), (u64)MAPPER_ASID << 48);
+	call(m, guest_mapper_asid);
+}
+
+void mapper_tlbi_va(struct mapper *m, u64 va)
+{
+	set_reg(m->g.vcpu, REG_X(1), (u64)MAPPER_ASID << 48 | va >> 12);
+	call(m, guest_mapper_va);
+}
+
+u64 read_stat(int fd, const char *name)
+{
+	static char image[65536];
+	const struct kvm_stats_header *h = (const void *)image;
+	ssize_t size = pread(fd, image, sizeof(image), 0);
+	size_t step = sizeof(struct kvm_stats_desc) + h->name_size, i;
+
+	for (i = 0; size > 0 && i < h->num_desc; i++) {
+		const struct kvm_stats_desc *d = (const void *)(image + h->desc_offset + i * step);
+
+		if (!strcmp(d->name, name))
+			return *(const u64 *)(image + h->data_offset + d->offset);
+	}
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A guest with page tables that the VMM wrote for it, one vCPU, which touches
+ * addresses and invalidates as it is told: a few pages of tables lead to one
+ * table of level 3 from everywhere, so that gigabytes of addresses cost nothing
+ * but what a hypervisor keeps for them.
+ *
+ *	0x4000 0000	the guest's program, its tables and its frames, as they are
+ *	MAPPER_VA	2 MiB that repeat up to MAPPER_VA + MAPPER_SPAN
+ *
+ * All pages of the 2 MiB are one frame, or 512 different ones.
+ */
+#ifndef AV_TESTS_KVM_MAPPER_H
+#define AV_TESTS_KVM_MAPPER_H
+
+#include "lib.h"
+
+#define MAPPER_VA	0x8000000000ULL
+#define MAPPER_SPAN	0x8000000000ULL
+#define MAPPER_FRAMES	(GUEST_BASE + GUEST_SIZE)	/* a slot of their own */
+#define MAPPER_FRAMES_SIZE	0x200000UL
+#define MAPPER_ASID	1
+
+struct mapper {
+	struct guest g;
+	int stats;		/* the vCPU's statistics */
+	void *frames;		/* memory of slot 1 */
+	size_t frames_size;
+};
+
+enum mapper_frames { ONE_FRAME, EACH_ITS_OWN };
+
+/*
+ * The VM. budget: an empty slot of 4 GiB beside, as a VM may have more tables
+ * the more memory it has.
+ */
+void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget);
+void free_mapper(struct mapper *m);
+void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size);
+
+/* Write to an address in every step bytes of size, from MAPPER_VA on. */
+void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step);
+/* TLBI VMALLE1; ASIDE1 of its ASID; VAE1 of an address. */
+void mapper_tlbi_all(struct mapper *m);
+void mapper_tlbi_asid(struct mapper *m);
+void mapper_tlbi_va(struct mapper *m, u64 va);
+/* One block of 1 GiB at MAPPER_VA in place of the 2 MiB that repeat. */
+void mapper_block(struct mapper *m, u64 gpa);
+/* Use another ASID from now on. */
+void mapper_set_asid(struct mapper *m, u16 asid);
+
+/* A figure of a statistics file by its name; 0 when there is none (as on KVM). */
+u64 read_stat(int fd, const char *name);
+
+#endif /* AV_TESTS_KVM_MAPPER_H */
