@@ -13,6 +13,10 @@ void result(const char *name, u64 value, const char *unit);
 /* A word into a file of the kernel's, or the end of the program. */
 void must_write(const char *path, const char *word);
 
+/* bounds_age.c */
+void bounds_age_page(void);
+void bounds_age_huge(void);
+
 /* bounds_map.c */
 void bounds_idle(void);
 void bounds_frame(void);
@@ -26,5 +30,10 @@ void bounds_tables_close(void);
 void bounds_tables_exit(void);
 void bounds_tables_shrink(void);
 void bounds_tables_unmap(void);
+
+/* bounds_slot.c */
+void bounds_slot(void);
+void bounds_slot_memory(void);
+void bounds_slot_charged(void);
 
 #endif /* AV_TESTS_KVM_BOUNDS_H */

@@ -56,7 +56,7 @@ void bounds_frame(void)
 
 	many_entries(&m);
 	meter_begin();
-	set_flags(&m, m.frames_size, KVM_MEM_LOG_DIRTY_PAGES);
+	set_flags(&m, MAPPER_FRAMES_SIZE, KVM_MEM_LOG_DIRTY_PAGES);
 	meter_end("frame.log_on");
 	/* Written again, by some of the entries. */
 	mapper_touch(&m, MAPPER_VA, 64 * TABLE, PAGE);
@@ -108,7 +108,7 @@ void bounds_tables_all(void)
 	/* What was dropped may still have to be freed. */
 	meter_begin();
 	mapper_touch(&m, MAPPER_VA, 64 * TABLE, TABLE);
-	meter_end("tables.touched_after");
+	meter_end("tables.all_after");
 	free_mapper(&m);
 }
 
@@ -136,7 +136,7 @@ void bounds_tables_block(void)
 	new_mapper(&m, EACH_ITS_OWN, true);
 	for (i = 0; i < 512; i++)
 		mapper_slot(&m, 3 + i, gpa + i * TABLE, m.frames, TABLE);
-	mapper_block(&m, gpa);
+	mapper_block(&m, 0, gpa);
 	fill(&m, MAPPER_VA, 512 * TABLE, 16 * PAGE);
 	meter_begin();
 	mapper_tlbi_va(&m, MAPPER_VA);
@@ -218,7 +218,7 @@ void bounds_tables_unmap(void)
 
 	many_tables(&m);
 	meter_begin();
-	munmap(m.frames, m.frames_size);
+	munmap(m.frames, MAPPER_FRAMES_SIZE);
 	meter_end("tables.unmap");
 	free_mapper(&m);
 }

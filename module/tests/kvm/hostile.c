@@ -8,7 +8,6 @@
  *	hostile [PART...]	those parts, or all; ends with "done"
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,31 +25,6 @@ u64 rnd(u64 *seed)
 	*seed ^= *seed >> 7;
 	*seed ^= *seed << 17;
 	return *seed;
-}
-
-bool write_file(const char *path, const char *word)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, word, strlen(word)) == (ssize_t)strlen(word);
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
-long read_figure(const char *path, const char *name)
-{
-	FILE *file = fopen(path, "r");
-	size_t n = strlen(name);
-	char line[128];
-	long value = -1;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, n) && (line[n] == ':' || line[n] == ' '))
-			sscanf(line + n + 1, "%ld", &value);
-	if (file)
-		fclose(file);
-	return value;
 }
 
 void expect(bool condition, const char *what, ...)

@@ -49,10 +49,6 @@ void disturb(const char *what, void *memory, void (*act)(char *memory, int round
 
 /* Numbers from a seed, the same ones at each run. */
 u64 rnd(u64 *seed);
-/* A word into a file of the kernel's; false if there is no such file. */
-bool write_file(const char *path, const char *word);
-/* A number after a name in a file of the kernel's, -1 if there is none. */
-long read_figure(const char *path, const char *name);
 
 /* Say what went wrong and remember it. */
 __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *what, ...);

@@ -179,6 +179,31 @@ u64 get_reg(int vcpu, u64 id)
 	return value;
 }
 
+bool write_file(const char *path, const char *word)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, word, strlen(word)) == (ssize_t)strlen(word);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+long read_figure(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "r");
+	size_t n = strlen(name);
+	char line[128];
+	long value = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, n) && (line[n] == ':' || line[n] == ' '))
+			sscanf(line + n + 1, "%ld", &value);
+	if (file)
+		fclose(file);
+	return value;
+}
+
 static void place(int vgic, u64 what, u64 address)
 {
 	struct kvm_device_attr attr = {

@@ -63,6 +63,11 @@ int ready_vgic(int vm);
 void set_reg(int vcpu, u64 id, u64 value);
 u64 get_reg(int vcpu, u64 id);
 
+/* A word into a file of the kernel's; false if there is no such file. */
+bool write_file(const char *path, const char *word);
+/* A number after a name in a file of the kernel's, -1 if there is none. */
+long read_figure(const char *path, const char *name);
+
 #define REG_CORE(field)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | \
 			 KVM_REG_ARM_CORE_REG(field))
 #define REG_X(n)	REG_CORE(regs.regs[n])

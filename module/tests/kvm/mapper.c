@@ -62,13 +62,25 @@ static void run(struct mapper *m)
 		die("the mapper ended with %u", m->g.run->exit_reason);
 }
 
-static void *private_pages(size_t size, int flags)
+static void *private_pages(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		die("mmap of %zu bytes", size);
+	return memory;
+}
+
+void *mapper_memory(int advice)
+{
+	const size_t size = MAPPER_FRAMES_SIZE;
+	char *at = private_pages(2 * size);
+	char *memory = (char *)(((u64)at + size - 1) & ~(size - 1));
+
+	if (madvise(memory, size, advice))
+		die("madvise");
+	memset(memory, 1, size);
 	return memory;
 }
 
@@ -90,12 +102,10 @@ void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
 	memset(m, 0, sizeof(*m));
 	new_guest(&m->g, guest_mapper, (char *)guest_mapper_end - (char *)guest_mapper);
 	m->stats = ioctl(m->g.vcpu, KVM_GET_STATS_FD, 0);
-	m->frames_size = MAPPER_FRAMES_SIZE;
-	m->frames = private_pages(m->frames_size, MAP_POPULATE);
-	madvise(m->frames, m->frames_size, MADV_NOHUGEPAGE);
-	mapper_slot(m, 1, MAPPER_FRAMES, m->frames, m->frames_size);
+	m->frames = mapper_memory(frames == ONE_FRAME ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+	mapper_slot(m, 1, MAPPER_FRAMES, m->frames, MAPPER_FRAMES_SIZE);
 	if (budget)
-		mapper_slot(m, 2, 4 * gib, private_pages(4 * gib, MAP_NORESERVE), 4 * gib);
+		mapper_slot(m, 2, 4 * gib, private_pages(4 * gib), 4 * gib);
 	write_tables(m, frames);
 	set_reg(m->g.vcpu, MAIR, 0x00ff);
 	set_reg(m->g.vcpu, TCR, TCR_VALUE);
@@ -107,7 +117,7 @@ void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
 
 void free_mapper(struct mapper *m)
 {
-	munmap(m->frames, m->frames_size);
+	munmap(m->frames, MAPPER_FRAMES_SIZE);
 	close(m->stats);
 	free_guest(&m->g);
 }
@@ -118,9 +128,9 @@ static void call(struct mapper *m, const u32 *part)
 	run(m);
 }
 
-void mapper_block(struct mapper *m, u64 gpa)
+void mapper_block(struct mapper *m, u32 number, u64 gpa)
 {
-	table(m, L1)[0] = gpa | BLOCK | NON_GLOBAL;
+	table(m, L1)[number] = gpa | BLOCK | NON_GLOBAL;
 }
 
 void mapper_set_asid(struct mapper *m, u16 asid)

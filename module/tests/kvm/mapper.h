@@ -8,7 +8,8 @@
  *	0x4000 0000	the guest's program, its tables and its frames, as they are
  *	MAPPER_VA	2 MiB that repeat up to MAPPER_VA + MAPPER_SPAN
  *
- * All pages of the 2 MiB are one frame, or 512 different ones.
+ * All pages of the 2 MiB are one frame, or 512 different ones. The frames are
+ * private memory: one frame is a page, 512 are a huge page.
  */
 #ifndef AV_TESTS_KVM_MAPPER_H
 #define AV_TESTS_KVM_MAPPER_H
@@ -24,8 +25,7 @@
 struct mapper {
 	struct guest g;
 	int stats;		/* the vCPU's statistics */
-	void *frames;		/* memory of slot 1 */
-	size_t frames_size;
+	void *frames;		/* memory of slot 1, MAPPER_FRAMES_SIZE */
 };
 
 enum mapper_frames { ONE_FRAME, EACH_ITS_OWN };
@@ -35,6 +35,8 @@ enum mapper_frames { ONE_FRAME, EACH_ITS_OWN };
  * the more memory it has.
  */
 void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget);
+/* MAPPER_FRAMES_SIZE of private memory, present, with this advice on huge pages. */
+void *mapper_memory(int advice);
 void free_mapper(struct mapper *m);
 void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size);
 
@@ -44,8 +46,8 @@ void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step);
 void mapper_tlbi_all(struct mapper *m);
 void mapper_tlbi_asid(struct mapper *m);
 void mapper_tlbi_va(struct mapper *m, u64 va);
-/* One block of 1 GiB at MAPPER_VA in place of the 2 MiB that repeat. */
-void mapper_block(struct mapper *m, u64 gpa);
+/* The GiB at MAPPER_VA of this number is one block, not 2 MiB that repeat. */
+void mapper_block(struct mapper *m, u32 number, u64 gpa);
 /* Use another ASID from now on. */
 void mapper_set_asid(struct mapper *m, u16 asid);
 

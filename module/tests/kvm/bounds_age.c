@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The host asks whether memory was used, and takes it away, while very many
+ * slots lie on it. Who asks is DAMON: reclaim does it by the same calls, but
+ * to swap a page takes it longer than the bound without any VM.
+ *
+ *	SLOTS=n		so many, where 2,000 are usual
+ *	FILLED=n	of which the guest has touched so many
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bounds.h"
+
+#define DAMON	"/sys/kernel/mm/damon/admin/kdamonds/"
+#define HUGE	MAPPER_FRAMES_SIZE
+#define GPA	0x200000000ULL
+
+static void put_slots(struct mapper *m, void *memory)
+{
+	u32 n = setting("SLOTS", 2000), filled = setting("FILLED", 0), i;
+
+	for (i = 0; i < n; i++)
+		mapper_slot(m, 3 + i, GPA + i * HUGE, memory, HUGE);
+	for (i = 0; i < filled; i += 512)
+		mapper_block(m, i / 512, GPA + i * HUGE);
+	if (filled)
+		mapper_touch(m, MAPPER_VA, filled * HUGE, 16 * 0x1000);
+	result("entries", read_stat(m->stats, "shadow_fill"), "count");
+}
+
+static void damon_write(const char *file, u64 value)
+{
+	char path[128], word[32];
+
+	snprintf(path, sizeof(path), DAMON "%s", file);
+	snprintf(word, sizeof(word), "%llu", (unsigned long long)value);
+	must_write(path, word);
+}
+
+/* Three looks, of 50 ms each. */
+static void damon(void *memory)
+{
+	/* Newer kernels have a user of their own, and one at a time. */
+	write_file("/sys/module/damon_stat/parameters/enabled", "N");
+	damon_write("nr_kdamonds", 1);
+	damon_write("0/contexts/nr_contexts", 1);
+	must_write(DAMON "0/contexts/0/operations", "fvaddr");
+	damon_write("0/contexts/0/monitoring_attrs/intervals/sample_us", 50000);
+	damon_write("0/contexts/0/monitoring_attrs/intervals/aggr_us", 1000000);
+	damon_write("0/contexts/0/targets/nr_targets", 1);
+	damon_write("0/contexts/0/targets/0/pid_target", getpid());
+	damon_write("0/contexts/0/targets/0/regions/nr_regions", 1);
+	damon_write("0/contexts/0/targets/0/regions/0/start", (u64)memory);
+	damon_write("0/contexts/0/targets/0/regions/0/end", (u64)memory + HUGE);
+	must_write(DAMON "0/state", "on");
+	usleep(180000);
+	must_write(DAMON "0/state", "off");
+}
+
+static void age(const char *name, int advice, long huge)
+{
+	void *memory = mapper_memory(advice);
+	struct mapper m;
+
+	if (read_figure("/proc/self/smaps_rollup", "AnonHugePages") != huge)
+		die("%s: not the pages asked for", name);
+	new_mapper(&m, EACH_ITS_OWN, true);
+	put_slots(&m, memory);
+	meter_begin();
+	damon(memory);
+	meter_end("%s", name);
+	/* To free very many small pages takes 6.12 itself too long. */
+	if (huge) {
+		meter_begin();
+		if (madvise(memory, HUGE, MADV_DONTNEED))
+			die("MADV_DONTNEED");
+		meter_end("%s.drop", name);
+	}
+	free_mapper(&m);
+}
+
+void bounds_age_page(void)
+{
+	age("age_page", MADV_NOHUGEPAGE, 0);
+}
+
+void bounds_age_huge(void)
+{
+	age("age_huge", MADV_HUGEPAGE, 2048);
+}
