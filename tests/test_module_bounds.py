@@ -6,6 +6,9 @@ module/tests/kvm/meter.h: spinning locks, interrupts or preemption off, and on a
 preemptible (6.1, 6.12) all that it does before it offers the CPU. Mutexes do not count.
 """
 
+import platform
+import re
+import subprocess
 from dataclasses import dataclass
 
 import pytest
@@ -111,3 +114,37 @@ def test_what_a_vm_takes_is_its_groups():
     """All that a guest makes the host allocate is charged to the VMM's memory control group."""
     figures = measure(KERNEL, module(KERNEL), "/bounds slot_charged")
     assert 32 << 10 < figures["slot.taken"] < figures["slot.charged"] + 1024, figures
+
+
+def test_one_user_does_not_take_all_asids():
+    """32 VMs run 65,536 contexts; others' VMs run, and processes switch as fast as before."""
+    figures = measure(KERNEL, module(KERNEL), "/bounds asids", memory=2048)
+    assert figures["asids.other_user"] == 0, figures
+    assert figures["asids.after.total"] < 1.1 * figures["asids.before.total"], figures
+    assert figures["asids.contexts"] > 0 and not too_long(figures), figures
+
+
+@pytest.mark.parametrize("act", ["va", "asid", "all"])
+def test_one_vms_tlbi_is_no_others(act: str, flushes: dict[str, int]):
+    """By the statistics: a VM of four vCPUs flushes, the VM beside it keeps all that it has."""
+    assert flushes[f"flushes.{act}.asked"] > 0, flushes
+    assert flushes[f"flushes.{act}.others"] == flushes[f"flushes.{act}.filled"] == 0, flushes
+
+
+def test_a_context_that_is_taken_from_a_tree_is_counted(flushes: dict[str, int]):
+    assert flushes["flushes.recycled"] > 0, flushes
+
+
+@pytest.fixture(scope="module")
+def flushes() -> dict[str, int]:
+    return measure(KERNEL, module(KERNEL), "/bounds flushes")
+
+
+def test_no_tlbi_of_the_whole_machine():
+    """Where the host's mappings are global a CPU flushes its own TLB; nobody flushes all CPUs'."""
+    prefix = "" if platform.machine() == "aarch64" else "aarch64-linux-gnu-"
+    code = subprocess.run(
+        [f"{prefix}objdump", "-d", str(module(KERNEL))], capture_output=True, text=True, check=True
+    ).stdout
+    issued = set(re.findall(r"\ttlbi\t(\w+)", code))
+    assert "aside1is" in issued and "vmalle1is" not in issued, issued

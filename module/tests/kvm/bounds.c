@@ -48,6 +48,8 @@ static const struct {
 	{ "idle", bounds_idle },
 	{ "age_page", bounds_age_page },
 	{ "age_huge", bounds_age_huge },
+	{ "asids", bounds_asids },
+	{ "flushes", bounds_flushes },
 	{ "frame", bounds_frame },
 	{ "frame_zap", bounds_frame_zap },
 	{ "frame_slot", bounds_frame_slot },

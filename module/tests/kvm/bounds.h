@@ -17,6 +17,10 @@ void must_write(const char *path, const char *word);
 void bounds_age_page(void);
 void bounds_age_huge(void);
 
+/* bounds_asid.c */
+void bounds_asids(void);
+void bounds_flushes(void);
+
 /* bounds_map.c */
 void bounds_idle(void);
 void bounds_frame(void);

@@ -139,7 +139,7 @@ void bounds_tables_block(void)
 	mapper_block(&m, 0, gpa);
 	fill(&m, MAPPER_VA, 512 * TABLE, 16 * PAGE);
 	meter_begin();
-	mapper_tlbi_va(&m, MAPPER_VA);
+	mapper_tlbi_va(&m);
 	meter_end("tables.block");
 	free_mapper(&m);
 }
@@ -203,7 +203,7 @@ void bounds_tables_shrink(void)
 
 	many_tables(&m);
 	for (asid = 2; asid < 20; asid++) {
-		mapper_set_asid(&m, asid);
+		mapper_set_asid(m.g.vcpu, asid);
 		mapper_touch(&m, MAPPER_VA, PAGE, PAGE);
 	}
 	meter_begin();

@@ -95,6 +95,17 @@ void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size)
 		die("KVM_SET_USER_MEMORY_REGION");
 }
 
+void mapper_vcpu(int vcpu, u16 asid)
+{
+	set_reg(vcpu, MAIR, 0x00ff);
+	set_reg(vcpu, TCR, TCR_VALUE);
+	mapper_set_asid(vcpu, asid);
+	set_reg(vcpu, SCTLR, SCTLR_RES1 | 1);
+	set_reg(vcpu, REG_PC, GUEST_BASE);
+	set_reg(vcpu, REG_X(0), GUEST_MMIO);
+	set_reg(vcpu, REG_X(5), GUEST_BASE);
+}
+
 void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
 {
 	const size_t gib = 1UL << 30;
@@ -107,11 +118,7 @@ void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
 	if (budget)
 		mapper_slot(m, 2, 4 * gib, private_pages(4 * gib), 4 * gib);
 	write_tables(m, frames);
-	set_reg(m->g.vcpu, MAIR, 0x00ff);
-	set_reg(m->g.vcpu, TCR, TCR_VALUE);
-	mapper_set_asid(m, MAPPER_ASID);
-	set_reg(m->g.vcpu, SCTLR, SCTLR_RES1 | 1);
-	set_reg(m->g.vcpu, REG_X(0), GUEST_MMIO);
+	mapper_vcpu(m->g.vcpu, MAPPER_ASID);
 	run(m);
 }
 
@@ -133,9 +140,9 @@ void mapper_block(struct mapper *m, u32 number, u64 gpa)
 	table(m, L1)[number] = gpa | BLOCK | NON_GLOBAL;
 }
 
-void mapper_set_asid(struct mapper *m, u16 asid)
+void mapper_set_asid(int vcpu, u16 asid)
 {
-	set_reg(m->g.vcpu, TTBR0, (GUEST_BASE + L0) | (u64)asid << 48);
+	set_reg(vcpu, TTBR0, (GUEST_BASE + L0) | (u64)asid << 48);
 }
 
 void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step)
@@ -157,9 +164,9 @@ void mapper_tlbi_asid(struct mapper *m)
 	call(m, guest_mapper_asid);
 }
 
-void mapper_tlbi_va(struct mapper *m, u64 va)
+void mapper_tlbi_va(struct mapper *m)
 {
-	set_reg(m->g.vcpu, REG_X(1), (u64)MAPPER_ASID << 48 | va >> 12);
+	set_reg(m->g.vcpu, REG_X(1), (u64)MAPPER_ASID << 48 | MAPPER_VA >> 12);
 	call(m, guest_mapper_va);
 }
 

@@ -37,19 +37,24 @@ enum mapper_frames { ONE_FRAME, EACH_ITS_OWN };
 void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget);
 /* MAPPER_FRAMES_SIZE of private memory, present, with this advice on huge pages. */
 void *mapper_memory(int advice);
+/*
+ * Registers of another vCPU, in any VM with a mapper's memory at GUEST_BASE:
+ * each KVM_RUN ends with a store to GUEST_MMIO.
+ */
+void mapper_vcpu(int vcpu, u16 asid);
 void free_mapper(struct mapper *m);
 void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size);
 
 /* Write to an address in every step bytes of size, from MAPPER_VA on. */
 void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step);
-/* TLBI VMALLE1; ASIDE1 of its ASID; VAE1 of an address. */
+/* TLBI VMALLE1; ASIDE1 of its ASID; VAE1 of MAPPER_VA. */
 void mapper_tlbi_all(struct mapper *m);
 void mapper_tlbi_asid(struct mapper *m);
-void mapper_tlbi_va(struct mapper *m, u64 va);
+void mapper_tlbi_va(struct mapper *m);
 /* The GiB at MAPPER_VA of this number is one block, not 2 MiB that repeat. */
 void mapper_block(struct mapper *m, u32 number, u64 gpa);
 /* Use another ASID from now on. */
-void mapper_set_asid(struct mapper *m, u16 asid);
+void mapper_set_asid(int vcpu, u16 asid);
 
 /* A figure of a statistics file by its name; 0 when there is none (as on KVM). */
 u64 read_stat(int fd, const char *name);
