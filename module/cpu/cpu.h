@@ -14,6 +14,7 @@
  *
  *	run.c		the loop
  *	exit.c		dispatch by exception class
+ *	abort.c		aborts: memory and devices
  *	trap.c		instructions that EL0 may not execute
  *	sysreg.c	the register table; regs_*.c its rows, idregs.c the ID fields
  *	exception.c	what taking and returning does to the register file (pure)
@@ -94,6 +95,13 @@ int av_handle_exit(struct av_vcpu *vcpu);
 int av_handle_unknown(struct av_vcpu *vcpu);	/* EC 0x00 */
 int av_handle_sys64(struct av_vcpu *vcpu);	/* EC 0x18 */
 int av_handle_wfx(struct av_vcpu *vcpu);	/* EC 0x01 */
+
+/* abort.c: EC 0x20 and 0x24. */
+int av_handle_abort(struct av_vcpu *vcpu);
+/* The instruction at PC: 0, or as handlers return when it cannot be had. */
+int av_fetch_insn(struct av_vcpu *vcpu, u32 *insn);
+/* At the start of KVM_RUN: the access that the VMM answered, if there is one. */
+int av_complete_mmio(struct av_vcpu *vcpu);
 
 /* psci.c, smccc.c: HVC #0 and SMC #0. */
 int av_handle_smccc(struct av_vcpu *vcpu);

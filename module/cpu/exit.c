@@ -8,7 +8,6 @@
 
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
-#include "mmu/mmu.h"
 #include "stats/stats.h"
 
 #define ISS_STEP_ISV		BIT_ULL(24)
@@ -89,13 +88,6 @@ static int handle_fp(struct av_vcpu *vcpu)
 	return 1;
 }
 
-static int handle_abort(struct av_vcpu *vcpu)
-{
-	struct av_abort abort = { .esr = vcpu->srf->esr, .far = vcpu->srf->far };
-
-	return av_mmu_fault(vcpu, &abort);
-}
-
 /* A class that nothing EL0 does can make: the machine has something we do not know. */
 static int handle_strange(struct av_vcpu *vcpu)
 {
@@ -114,8 +106,8 @@ static const exit_handler handlers[64] = {
 	[AV_EC_SYS64]		= av_handle_sys64,
 	[AV_EC_SVE]		= reflect_undef,
 	[0x1d]			= reflect_undef,	/* SME */
-	[AV_EC_IABT_LOW]	= handle_abort,
-	[AV_EC_DABT_LOW]	= handle_abort,
+	[AV_EC_IABT_LOW]	= av_handle_abort,
+	[AV_EC_DABT_LOW]	= av_handle_abort,
 	[AV_EC_PC_ALIGN]	= reflect_align,
 	[AV_EC_SP_ALIGN]	= reflect_align,
 	[AV_EC_FP_EXC64]	= reflect_fp_exception,

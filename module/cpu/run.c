@@ -27,7 +27,6 @@
 #include "cpu/exception.h"
 #include "cpu/hwdebug.h"
 #include "irq/irq.h"
-#include "mmio/mmio.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
@@ -156,7 +155,7 @@ static int run_loop(struct av_vcpu *vcpu)
 
 int av_vcpu_run(struct av_vcpu *vcpu)
 {
-	int ret = av_mmio_complete(vcpu);
+	int ret = av_complete_mmio(vcpu);
 
 	if (ret <= 0)
 		return ret;

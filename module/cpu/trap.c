@@ -223,7 +223,7 @@ int av_handle_unknown(struct av_vcpu *vcpu)
 		return undefined(vcpu);
 	if (unlikely(srf->insn == AV_INSN_UNKNOWN)) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_INSN_FETCH);
-		ret = av_mmu_fetch_insn(vcpu, srf->pc, &word);
+		ret = av_fetch_insn(vcpu, &word);
 		if (ret)
 			return ret;
 	}

@@ -5,10 +5,9 @@
  */
 #include <linux/kvm.h>
 
-#include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
-#include "stats/stats.h"
+#include "vm/regfile.h"
 
 #define GUEST_PAGE	0x1000U
 #define ISS_TRANSLATION_LEVEL_3	0x07
@@ -35,7 +34,7 @@ static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned i
  * All elements are done: only now do registers change, so that an access given
  * up half-way can be done again.
  */
-static int finish(struct av_vcpu *vcpu)
+static enum av_answer_kind finish(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 	const struct av_ldst *ls = &vcpu->mmio->insn;
@@ -51,8 +50,7 @@ static int finish(struct av_vcpu *vcpu)
 		else
 			srf->regs[ls->rn] = av_ldst_writeback(ls, srf->regs[ls->rn]);
 	}
-	av_vcpu_skip_insn(vcpu);
-	return 1;
+	return AV_ANSWER_SKIP;
 }
 
 /* In the kernel? A read leaves its value in *val. */
@@ -62,7 +60,8 @@ static bool in_kernel(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool writ
 	       (write && av_ioeventfd_write(vcpu->vm, gpa, len, *val));
 }
 
-static int to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 val)
+static enum av_answer_kind to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write,
+				   u64 val)
 {
 	struct kvm_run *run = vcpu->run;
 
@@ -73,12 +72,11 @@ static int to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, 
 		memcpy(run->mmio.data, &val, sizeof(val));
 	run->exit_reason = KVM_EXIT_MMIO;
 	vcpu->mmio->pending = true;
-	av_count(&vcpu->stats, AV_EXIT_MMIO_USER);
-	return 0;
+	return AV_ANSWER_USER;
 }
 
 /* Do the elements from the present one on, until one is the VMM's. */
-static int go_on(struct av_vcpu *vcpu)
+static enum av_answer_kind go_on(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmio *m = vcpu->mmio;
 	const struct av_ldst *ls = &m->insn;
@@ -95,16 +93,14 @@ static int go_on(struct av_vcpu *vcpu)
 	return finish(vcpu);
 }
 
-int av_mmio_complete(struct av_vcpu *vcpu)
+enum av_answer_kind av_mmio_complete(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmio *m = vcpu->mmio;
 
-	if (!m->pending)
-		return 1;
 	m->pending = false;
 	/* A VMM that says the exit was none has the instruction done again. */
 	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
-		return 1;
+		return AV_ANSWER_RESUME;
 	memcpy(&m->loaded[m->element], vcpu->run->mmio.data, sizeof(m->loaded[0]));
 	m->element++;
 	return go_on(vcpu);
@@ -115,20 +111,24 @@ int av_mmio_complete(struct av_vcpu *vcpu)
  * that the hardware does not describe: the VMM is told, if it asked for that
  * (and may have the guest take an abort); else KVM_RUN has an errno for it.
  */
-static int refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind, u64 gpa, u64 iss)
+static enum av_answer_kind refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind,
+				  struct av_answer *answer)
 {
 	struct kvm_run *run = vcpu->run;
 
 	if (READ_ONCE(vcpu->vm->mmio->nisv_to_user)) {
 		run->exit_reason = KVM_EXIT_ARM_NISV;
 		/* As the stage 2 fault that it is to KVM. */
-		run->arm_nisv.esr_iss = (iss & (AV_ESR_WNR | AV_ESR_CM)) | ISS_TRANSLATION_LEVEL_3;
-		run->arm_nisv.fault_ipa = gpa;
-		return 0;
+		run->arm_nisv.esr_iss = (answer->iss & (AV_ESR_WNR | AV_ESR_CM)) |
+					ISS_TRANSLATION_LEVEL_3;
+		run->arm_nisv.fault_ipa = answer->ipa;
+		return AV_ANSWER_USER;
 	}
 	pr_notice_ratelimited("armvisor: VM %u, vCPU %d: %s at %#llx accesses device address %#llx: only plain loads and stores can be emulated\n",
-			      vcpu->vm->serial, vcpu->id, av_ldst_name(kind), vcpu->srf->pc, gpa);
-	return -ENOSYS;
+			      vcpu->vm->serial, vcpu->id, av_ldst_name(kind), vcpu->srf->pc,
+			      answer->ipa);
+	answer->err = -ENOSYS;
+	return AV_ANSWER_ERROR;
 }
 
 int av_mmio_enable_nisv(struct av_vm *vm)
@@ -137,7 +137,7 @@ int av_mmio_enable_nisv(struct av_vm *vm)
 	return 0;
 }
 
-static int emulate(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
+static enum av_answer_kind emulate(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer)
 {
 	struct av_srf *srf = vcpu->srf;
 	struct av_ldst ls;
@@ -149,13 +149,12 @@ static int emulate(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
 		break;
 	case AV_LDST_CACHE:
 	case AV_LDST_PREFETCH:
-		av_vcpu_skip_insn(vcpu);
-		return 1;
+		return AV_ANSWER_SKIP;
 	case AV_LDST_NONE:
 		/* Another CPU has changed the instruction since: see what it is now. */
-		return 1;
+		return AV_ANSWER_RESUME;
 	default:
-		return refuse(vcpu, ls.kind, gpa, iss);
+		return refuse(vcpu, ls.kind, answer);
 	}
 	va = av_ldst_address(&ls, srf->regs, srf->sp, srf->pc);
 	/*
@@ -163,23 +162,17 @@ static int emulate(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
 	 * another CPU's doing; a fault behind the first byte means that the
 	 * first was memory. Such an access no bus carries.
 	 */
-	if ((va ^ far) & GENMASK_ULL(11, 0) ||
-	    (gpa & (GUEST_PAGE - 1)) + bytes(&ls) * elements(&ls) > GUEST_PAGE) {
-		av_inject_abort(vcpu, false, far, iss);
-		return 1;
-	}
+	if ((va ^ answer->far) & GENMASK_ULL(11, 0) ||
+	    (answer->ipa & (GUEST_PAGE - 1)) + bytes(&ls) * elements(&ls) > GUEST_PAGE)
+		return AV_ANSWER_ABORT;
 	vcpu->mmio->insn = ls;
 	vcpu->mmio->element = 0;
-	vcpu->mmio->gpa = gpa;
+	vcpu->mmio->gpa = answer->ipa;
 	return go_on(vcpu);
 }
 
-int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far)
+void av_mmio_access(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer)
 {
-	int ret = emulate(vcpu, gpa, insn, iss, far);
-
-	/* One that goes to the VMM has been counted as that. */
-	if (!vcpu->mmio->pending)
-		av_count(&vcpu->stats, AV_EXIT_MMIO_KERNEL);
-	return ret;
+	answer->kind = emulate(vcpu, insn, answer);
+	answer->cls = vcpu->mmio->pending ? AV_EXIT_MMIO_USER : AV_EXIT_MMIO_KERNEL;
 }

@@ -12,6 +12,7 @@
 #define AV_MMIO_MMIO_H
 
 #include "mmio/types.h"
+#include "vm/answer.h"
 #include "vm/vcpu.h"
 
 struct kvm_ioeventfd;
@@ -20,18 +21,20 @@ int av_mmio_vm_init(struct av_vm *vm);
 void av_mmio_vm_destroy(struct av_vm *vm);
 
 /*
- * The instruction at the vCPU's PC accessed gpa, which is no memory (or
- * read-only memory, for a write). @far is its virtual address and @iss that
- * of the external abort that a bus without a device there gives. Returns
- * > 0 resume, 0 to user space, < 0 errno.
+ * The instruction at the vCPU's PC accessed what is no memory (or read-only
+ * memory, for a write). The answer is AV_ANSWER_DEVICE, with the syndrome of the
+ * external abort that a bus without a device there gives; it becomes what to do.
  */
-int av_mmio_access(struct av_vcpu *vcpu, u64 gpa, u32 insn, u64 iss, u64 far);
+void av_mmio_access(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer);
 
-/*
- * At the start of KVM_RUN: take what the VMM answered. As av_mmio_access();
- * 1 also if there is nothing to complete.
- */
-int av_mmio_complete(struct av_vcpu *vcpu);
+/* Is an access with the VMM? */
+static inline bool av_mmio_pending(const struct av_vcpu *vcpu)
+{
+	return vcpu->mmio->pending;
+}
+
+/* At the start of KVM_RUN, with one pending: take what the VMM answered. */
+enum av_answer_kind av_mmio_complete(struct av_vcpu *vcpu);
 
 /* A vCPU reset (KVM_ARM_VCPU_INIT): what was on its way is dropped. */
 static inline void av_mmio_reset(struct av_vcpu *vcpu)

@@ -22,7 +22,7 @@ struct around {
  */
 static bool read_descs(struct around *a)
 {
-	const struct av_walk *walk = &a->f->walk;
+	const struct av_walk *walk = &a->f->r.walk;
 	u64 ipa = walk->desc_ipa & ~(sizeof(a->desc) - 1);
 	struct av_slot *slot;
 
@@ -45,13 +45,13 @@ static bool neighbour(const struct around *a, unsigned int i, struct av_walk *wa
 	const struct av_fault *f = a->f;
 	u64 va = a->first + i * PAGE_SIZE;
 
-	if (va == (f->walk.va & PAGE_MASK))
+	if (va == (f->r.walk.va & PAGE_MASK))
 		return false;
 	if (a->have_desc)
-		return !av_walk_sibling(&f->vcpu->mmu->regime, &f->walk, va, a->desc[i], walk);
-	*walk = f->walk;
+		return !av_walk_sibling(&f->vcpu->mmu->regime, &f->r.walk, va, a->desc[i], walk);
+	*walk = f->r.walk;
 	walk->va = va;
-	walk->ipa = f->walk.ipa + (va - f->walk.va);
+	walk->ipa = f->r.walk.ipa + (va - f->r.walk.va);
 	return true;
 }
 
@@ -59,9 +59,9 @@ static bool usable(const struct av_fault *f, const struct av_walk *walk)
 {
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 
-	return av_tree_rights(f->tree, walk) && gfn >= f->slot->base_gfn &&
-	       gfn - f->slot->base_gfn < f->slot->npages &&
-	       (walk->global || f->tree->key.asid != AV_ASID_ANY);
+	return av_tree_rights(f->r.tree, walk) && gfn >= f->r.slot->base_gfn &&
+	       gfn - f->r.slot->base_gfn < f->r.slot->npages &&
+	       (walk->global || f->r.tree->key.asid != AV_ASID_ANY);
 }
 
 static void want(struct av_fault *f, const struct av_walk *walk)
@@ -70,12 +70,9 @@ static void want(struct av_fault *f, const struct av_walk *walk)
 
 	c->va = walk->va;
 	c->gfn = walk->ipa >> PAGE_SHIFT;
-	c->rights = av_tree_rights(f->tree, walk);
+	c->rights = av_slot_rights(f->r.slot, av_tree_rights(f->r.tree, walk), false);
 	c->span = walk->span;
 	c->global = walk->global;
-	/* Logged pages become writable one by one, as they are written. */
-	if (f->slot->flags & AV_SLOT_READONLY || READ_ONCE(f->slot->dirty))
-		c->rights &= ~AV_W;
 }
 
 /* Candidates from c on that follow each other in the slot and want the same. */
@@ -93,7 +90,7 @@ static unsigned int run_length(const struct av_fault *f, unsigned int c)
 /* Get the pages of one run, as many as are present; how many. */
 static unsigned int get_run(struct av_fault *f, unsigned int c, unsigned int n)
 {
-	unsigned long hva = av_slot_hva(f->slot, f->at[c].gfn << PAGE_SHIFT);
+	unsigned long hva = av_slot_hva(f->r.slot, f->at[c].gfn << PAGE_SHIFT);
 	struct page *pages[AV_AROUND];
 	bool write = f->at[c].rights & AV_W;
 	int got, i;
@@ -128,7 +125,7 @@ void av_fault_around(struct av_fault *f)
 {
 	struct around a = {
 		.f = f,
-		.first = f->walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
+		.first = f->r.walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
 	};
 	struct av_vm *vm = f->vcpu->vm;
 	struct av_walk walk;
@@ -136,7 +133,7 @@ void av_fault_around(struct av_fault *f)
 	u32 present;
 
 	spin_lock(&vm->mmu_lock);
-	present = av_shadow_present(f->tree, a.first, AV_AROUND);
+	present = av_shadow_present(f->r.tree, a.first, AV_AROUND);
 	spin_unlock(&vm->mmu_lock);
 	if (present == GENMASK(AV_AROUND - 1, 0) || !read_descs(&a))
 		return;
@@ -146,5 +143,5 @@ void av_fault_around(struct av_fault *f)
 	get_pages(f);
 	for (i = 1; i < f->nr; i++)
 		if (f->at[i].rights & AV_X)
-			av_clean_for_execution(f->slot, f->at[i].gfn, f->at[i].page);
+			av_clean_for_execution(f->r.slot, f->at[i].gfn, f->at[i].page);
 }

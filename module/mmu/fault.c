@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an abort from the guest means.
- *
- * The guest's own tables say no, or nothing: a true fault, the guest's. They
- * say yes and there is memory: a hidden fault, ours, and the shadow entry is
- * filled. They say yes and there is none: a device.
+ * Aborts from the guest: mmu/resolve.h says what one is; hidden faults are
+ * filled here.
  *
  * Order of a hidden fault: read mmu_seq; walk (guest memory, may sleep); get
  * the host's page (may sleep); under mmu_lock, when nothing was invalidated
@@ -14,58 +11,29 @@
 #include <linux/pagemap.h>
 
 #include "compat/icache.h"
-#include "cpu/cpu.h"
-#include "mmio/mmio.h"
 #include "mmu/fault.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-#define FSC_TYPE		GENMASK(5, 2)
-
-/* What the handling of a fault came to, when it is no errno. */
-enum outcome {
-	RESUME = 1,		/* go on in the guest */
-	DEVICE,			/* an access to walk.ipa, where no memory is */
-	TRUE_FAULT = AV_FAULT,	/* and its code */
-};
-
-static u64 iss_of(const struct av_fault *f, u32 fsc)
-{
-	if (f->insn)
-		return fsc;
-	return fsc | (f->esr & (AV_ESR_WNR | AV_ESR_CM));
-}
-
-/* Cache maintenance reports itself as a write but asks for no more than a read. */
-static u8 access_of(u64 esr)
-{
-	if (av_esr_ec(esr) == AV_EC_IABT_LOW)
-		return AV_X;
-	return (esr & AV_ESR_WNR) && !(esr & AV_ESR_CM) ? AV_W : AV_R;
-}
-
-/* The tree that both levels share holds EL0's rights: where EL1 needs more, a tree of its own. */
-static int split_tree(struct av_fault *f)
+/* EL1 needs what EL0 may not do: from here on it has a tree of its own. */
+static void split_tree(struct av_fault *f)
 {
 	struct av_vm *vm = f->vcpu->vm;
 
 	spin_lock(&vm->mmu_lock);
-	f->tree->split = true;
+	f->r.tree->split = true;
 	spin_unlock(&vm->mmu_lock);
 	av_mmu_regime_changed(f->vcpu);
-	return RESUME;
 }
 
 /* The host's page behind the frame, for writing too where that costs nothing. */
 static int get_page_of(struct av_fault *f)
 {
-	unsigned long hva = av_slot_hva(f->slot, f->walk.ipa) & PAGE_MASK;
+	unsigned long hva = av_slot_hva(f->r.slot, f->r.walk.ipa) & PAGE_MASK;
 	struct av_candidate *c = &f->at[0];
-	bool write = f->access & AV_W;
+	bool write = f->r.access & AV_W;
 	long n;
 
-	if (f->slot->flags & AV_SLOT_READONLY || (READ_ONCE(f->slot->dirty) && !write))
-		c->rights &= ~AV_W;
 	if (c->rights & AV_W && !write) {
 		if (get_user_page_fast_only(hva, FOLL_WRITE, &c->page))
 			return 0;
@@ -94,6 +62,7 @@ void av_clean_for_execution(struct av_slot *slot, u64 gfn, struct page *page)
 		av_sync_icache_aliases(va, PAGE_SIZE);
 }
 
+/* 0, -EAGAIN to look once more, or another errno. */
 static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_new)
 {
 	struct av_vm *vm = f->vcpu->vm;
@@ -109,26 +78,26 @@ static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_
 	};
 	int ret;
 
-	if (av_mmu_raced(vm, f->tree, f->seq, av_slot_hva(f->slot, c->gfn << PAGE_SHIFT))) {
+	if (av_mmu_raced(vm, f->r.tree, f->seq, av_slot_hva(f->r.slot, c->gfn << PAGE_SHIFT))) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
-		return RESUME;
+		return -EAGAIN;
 	}
-	ret = av_shadow_fill(&vm->mmu->shadow, f->tree, &fill, &f->vcpu->mmu->pool);
+	ret = av_shadow_fill(&vm->mmu->shadow, f->r.tree, &fill, &f->vcpu->mmu->pool);
 	/* The access comes again, and finds room that was made. */
 	if (ret == -ENOSPC && av_mmu_reclaim(vm, &f->vcpu->mmu->pool))
-		return RESUME;
+		return -EAGAIN;
 	if (ret == -ESTALE) {
 		av_mmu_regime_changed(f->vcpu);
-		return RESUME;
+		return -EAGAIN;
 	}
 	if (ret)
 		return ret;
 	av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
 	if (c->rights & AV_X)
-		f->slot->rmap[c->gfn - f->slot->base_gfn] |= AV_RMAP_FLAG;
+		f->r.slot->rmap[c->gfn - f->r.slot->base_gfn] |= AV_RMAP_FLAG;
 	if (c->rights & AV_W)
-		av_slot_mark_dirty(vm, f->slot, c->gfn);
-	return RESUME;
+		av_slot_mark_dirty(vm, f->r.slot, c->gfn);
+	return 0;
 }
 
 static int fill_locked(struct av_fault *f)
@@ -138,10 +107,10 @@ static int fill_locked(struct av_fault *f)
 	int ret;
 
 	/* A slot on its way out, or a log begun since the rights were chosen. */
-	if (f->slot->dying)
-		return RESUME;
+	if (f->r.slot->dying)
+		return -EAGAIN;
 	ret = fill_one(f, &f->at[0], false);
-	for (i = 1; i < f->nr && ret == RESUME; i++)
+	for (i = 1; i < f->nr && !ret; i++)
 		ret = fill_one(f, &f->at[i], true);
 	av_shadow_publish(&vm->mmu->shadow);
 	return ret;
@@ -158,143 +127,84 @@ static void put_pages(struct av_fault *f)
 	}
 }
 
-/* There is memory, and the guest may have it. */
+/* 0: the entry is there, or the guest runs into the fault again. */
 static int fill(struct av_fault *f)
 {
 	struct av_vcpu *vcpu = f->vcpu;
 	struct av_candidate *c = &f->at[0];
 	int ret;
 
-	f->tree = vcpu->mmu->tree[f->walk.high];
-	c->va = f->walk.va & PAGE_MASK;
-	c->gfn = f->walk.ipa >> PAGE_SHIFT;
-	c->rights = av_tree_rights(f->tree, &f->walk);
-	c->span = f->walk.span;
-	c->global = f->walk.global;
-	if (f->access & ~c->rights)
-		return split_tree(f);
+	c->va = f->r.walk.va & PAGE_MASK;
+	c->gfn = f->r.walk.ipa >> PAGE_SHIFT;
+	c->rights = f->r.rights;
+	c->span = f->r.walk.span;
+	c->global = f->r.walk.global;
 	ret = av_pool_fill(&vcpu->mmu->pool) ?: get_page_of(f);
 	if (ret)
 		return ret;
 	f->nr = 1;
 	if (c->rights & AV_X)
-		av_clean_for_execution(f->slot, c->gfn, c->page);
+		av_clean_for_execution(f->r.slot, c->gfn, c->page);
 	av_fault_around(f);
 	spin_lock(&vcpu->vm->mmu_lock);
 	ret = fill_locked(f);
 	spin_unlock(&vcpu->vm->mmu_lock);
 	put_pages(f);
-	return ret;
+	return ret == -EAGAIN ? 0 : ret;
 }
 
-/* Translation, access flag and permission faults: look in the guest's tables. */
-static int resolve(struct av_fault *f)
+static void flush(struct av_vm *vm)
 {
-	struct av_vcpu *vcpu = f->vcpu;
-	int ret;
-
-	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
-	f->seq = av_mmu_read_seq(vcpu, f->far & BIT_ULL(55));
-	ret = av_walk(&vcpu->mmu->regime, &av_guest_mem_ops, vcpu->vm, f->far, &f->walk);
-	if (!ret)
-		ret = av_walk_permits(&f->walk, vcpu->mmu->el, f->access);
-	if (ret)
-		return ret;
-	if (f->walk.va >= AV_WINDOW_START)
-		return av_vm_kill(vcpu, "the guest uses %#llx, in the top 2 MiB of its address space, which the hypervisor needs",
-				  f->walk.va);
-	/* Beyond the VM's own addresses: as KVM, as if beyond PARange. */
-	if (f->walk.ipa >> vcpu->vm->ipa_bits)
-		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 0);
-	f->slot = av_vm_slot(vcpu->vm, f->walk.ipa >> PAGE_SHIFT);
-	if (!f->slot || (f->access & AV_W && f->slot->flags & AV_SLOT_READONLY))
-		return DEVICE;
-	return fill(f);
+	spin_lock(&vm->mmu_lock);
+	av_host_ops.flush(vm, &(struct av_flush) { .all = true, .tables = true });
+	spin_unlock(&vm->mmu_lock);
 }
 
-static int device(struct av_fault *f)
+/* What is left to do of a fault that is ours. */
+static int work(struct av_fault *f)
 {
-	struct av_vcpu *vcpu = f->vcpu;
-	u32 insn;
-	int ret;
-
-	if (f->insn) {
-		av_inject_abort(vcpu, true, f->far, AV_FSC_EXTERNAL);
-		return 1;
-	}
-	/* Cache maintenance of a device or of nothing does nothing. */
-	if (f->esr & AV_ESR_CM) {
-		av_vcpu_skip_insn(vcpu);
-		return 1;
-	}
-	ret = av_mmu_fetch_insn(vcpu, vcpu->srf->pc, &insn);
-	if (ret)
-		return ret;
-	return av_mmio_access(vcpu, f->walk.ipa, insn, iss_of(f, AV_FSC_EXTERNAL), f->far);
-}
-
-/* Faults that the shadow tables have no part in are passed on as they came. */
-static int pass_on(struct av_fault *f, u32 fsc)
-{
-	switch (fsc) {
-	case AV_FSC_TLB_CONFLICT:
-		/* Ours, if anybody's: start over. */
-		spin_lock(&f->vcpu->vm->mmu_lock);
-		av_host_ops.flush(f->vcpu->vm, &(struct av_flush) { .all = true, .tables = true });
-		spin_unlock(&f->vcpu->vm->mmu_lock);
-		return 1;
-	case AV_FSC_ALIGNMENT:
-		av_count(&f->vcpu->stats, AV_EXIT_ALIGN);
-		fallthrough;
-	case AV_FSC_EXTERNAL:
-	case AV_FSC_LOCKDOWN:
-	case AV_FSC_EXCLUSIVE:
-	case AV_FSC_ATOMIC_UPDATE:
-		av_inject_abort(f->vcpu, f->insn, f->far, iss_of(f, fsc));
-		return 1;
+	switch (f->r.work) {
+	case AV_ABORT_FILL:
+		return fill(f);
+	case AV_ABORT_SPLIT:
+		split_tree(f);
+		return 0;
+	case AV_ABORT_FLUSH:
+		flush(f->vcpu->vm);
+		return 0;
 	default:
-		return av_vm_kill(f->vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx at %#llx",
-				  f->esr, f->far);
+		return 0;
 	}
 }
 
-static void count_fault(const struct av_fault *f, u32 type, bool guests)
-{
-	enum av_exit_class cls = type == AV_FSC_PERMISSION ? AV_EXIT_DABT_PERM :
-							     AV_EXIT_DABT_TRANS;
-
-	if (f->insn)
-		cls = guests ? AV_EXIT_PABT_TRUE : AV_EXIT_PABT_HIDDEN;
-	else if (guests)
-		cls = AV_EXIT_DABT_TRUE;
-	av_count(&f->vcpu->stats, cls);
-}
-
-int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort)
+void av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort, struct av_answer *answer)
 {
 	struct av_fault f = {
 		.vcpu = vcpu,
-		.esr = abort->esr,
-		.far = abort->far,
-		.access = access_of(abort->esr),
-		.insn = av_esr_ec(abort->esr) == AV_EC_IABT_LOW,
+		.seq = av_mmu_read_seq(vcpu, abort->far & BIT_ULL(55)),
 		.at = vcpu->mmu->candidates,
 	};
-	u32 fsc = FIELD_GET(AV_ESR_FSC, abort->esr), type = fsc & FSC_TYPE;
-	int ret, idx;
+	int idx = srcu_read_lock(&vcpu->vm->srcu), ret;
+	struct av_view view = {
+		.regime = &vcpu->mmu->regime,
+		.el = vcpu->mmu->el,
+		.tree = vcpu->mmu->tree,
+		.slots = av_vm_slots(vcpu->vm),
+		.mem = &av_guest_mem_ops,
+		.ctx = vcpu->vm,
+		.esr = abort->esr,
+		.far = abort->far,
+		.ipa_bits = vcpu->vm->ipa_bits,
+	};
 
-	if (type != AV_FSC_TRANSLATION && type != AV_FSC_ACCESS_FLAG &&
-	    type != AV_FSC_PERMISSION)
-		return pass_on(&f, fsc);
-	idx = srcu_read_lock(&vcpu->vm->srcu);
-	ret = resolve(&f);
+	av_resolve(&view, &f.r, answer);
+	if (f.r.walked)
+		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
+	ret = work(&f);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	trace_av_fault(vcpu->id, f.walk.va, f.walk.ipa, f.esr, ret);
-	if (ret == DEVICE)
-		return device(&f);
-	count_fault(&f, type, ret >= TRUE_FAULT);
-	if (ret < TRUE_FAULT)
-		return ret;
-	av_inject_abort(vcpu, f.insn, f.far, iss_of(&f, AV_FAULT_FSC(ret)));
-	return 1;
+	if (ret) {
+		answer->kind = AV_ANSWER_ERROR;
+		answer->err = ret;
+	}
+	trace_av_fault(vcpu->id, abort->far, f.r.walk.ipa, abort->esr, answer->kind);
 }

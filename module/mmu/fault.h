@@ -4,27 +4,17 @@
 #define AV_MMU_FAULT_H
 
 #include "mmu/internal.h"
+#include "mmu/resolve.h"
 
 struct av_fault {
 	struct av_vcpu *vcpu;
-	u64 esr, far;
 	struct av_seq seq;
-	u8 access;
-	bool insn;
-	struct av_walk walk;
-	struct av_slot *slot;
-	struct av_tree *tree;
+	struct av_resolved r;
 
 	/* The page at fault first, then its neighbours; the vCPU's. */
 	struct av_candidate *at;
 	unsigned int nr;
 };
-
-/* What a tree may grant of a walk's rights. */
-static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
-{
-	return tree->key.mode == AV_MODE_EL1 ? walk->el1 : walk->el0;
-}
 
 /*
  * Add the neighbours of the page at fault that the guest maps in the same slot

@@ -5,7 +5,6 @@
  */
 #include <linux/mm.h>
 
-#include "cpu/cpu.h"
 #include "mmu/internal.h"
 
 static int read64(void *ctx, u64 ipa, u64 *val)
@@ -125,7 +124,10 @@ int av_mmu_write_guest_va(struct av_vcpu *vcpu, int el, u64 va, const void *buf,
 	return access_va(vcpu, el, va, (void *)buf, len, true, far);
 }
 
-/* Find the page at va for instructions and remember where the VMM has it. */
+/*
+ * Find the page at va for instructions and remember where the VMM has it: 0,
+ * AV_FAULT_CODE(), or an errno.
+ */
 static int fetch_page(struct av_vcpu *vcpu, u64 va)
 {
 	typeof(vcpu->mmu->fetch) *fetch = &vcpu->mmu->fetch;
@@ -136,10 +138,10 @@ static int fetch_page(struct av_vcpu *vcpu, u64 va)
 	fetch->valid = false;
 	fetch->seq = av_mmu_read_seq(vcpu, va & BIT_ULL(55));
 	ret = translate(vcpu, el, va, AV_X, &ipa);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	idx = srcu_read_lock(&vcpu->vm->srcu);
-	slot = ret ? NULL : av_vm_slot(vcpu->vm, ipa >> PAGE_SHIFT);
+	slot = av_vm_slot(vcpu->vm, ipa >> PAGE_SHIFT);
 	if (slot) {
 		fetch->va = va & PAGE_MASK;
 		fetch->hva = av_slot_hva(slot, ipa) & PAGE_MASK;
@@ -147,13 +149,10 @@ static int fetch_page(struct av_vcpu *vcpu, u64 va)
 		fetch->valid = true;
 	}
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	if (slot)
-		return 0;
-	av_inject_abort(vcpu, true, va, ret ? AV_FAULT_FSC(ret) : AV_FSC_EXTERNAL);
-	return 1;
+	return slot ? 0 : AV_FAULT_CODE(AV_FSC_EXTERNAL, 0);
 }
 
-int av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
+static int fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
 {
 	typeof(vcpu->mmu->fetch) *fetch = &vcpu->mmu->fetch;
 
@@ -168,3 +167,21 @@ int av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
 	/* A slot that went away since took seq with it, or was read a moment earlier. */
 	return get_user(*insn, (u32 __user *)(fetch->hva + offset_in_page(va)));
 }
+
+bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer *answer)
+{
+	int ret = fetch_insn(vcpu, va, insn);
+
+	if (!ret)
+		return true;
+	*answer = (struct av_answer) {
+		.kind = ret < 0 ? AV_ANSWER_ERROR : AV_ANSWER_ABORT,
+		.cls = ret < 0 ? AV_EXIT_PABT_HIDDEN : AV_EXIT_PABT_TRUE,
+		.err = ret,
+		.insn = true,
+		.far = va,
+		.iss = AV_FAULT_FSC(ret),
+	};
+	return false;
+}
+

@@ -13,7 +13,7 @@
  * before that vCPU loads another, so what prepare_entry gave stays good for
  * as long as the vCPU runs with it.
  *
- * Handlers return >0 resume, 0 to user space with vcpu->run filled, <0 errno.
+ * Aborts end in an answer (vm/answer.h), which cpu/ carries out.
  */
 #ifndef AV_MMU_MMU_H
 #define AV_MMU_MMU_H
@@ -23,6 +23,7 @@
 
 #include "mmu/types.h"
 #include "switch/switch.h"
+#include "vm/answer.h"
 #include "vm/vcpu.h"
 
 /* An abort as it came from the guest: physical ESR_EL1 and FAR_EL1. */
@@ -68,15 +69,14 @@ int av_mmu_load(struct av_vcpu *vcpu);
  */
 void av_mmu_regime_changed(struct av_vcpu *vcpu);
 
-/* An instruction or data abort from the guest (EC 0x20 and 0x24). */
-int av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort);
+/* An instruction or data abort from the guest (EC 0x20 and 0x24). May sleep. */
+void av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort, struct av_answer *answer);
 
 /*
- * The instruction at va, as the guest's present mode would fetch it: 0; or 1
- * after a guest fault was injected; or -EFAULT where the VMM took its memory
- * away.
+ * The instruction at va, as the guest's present mode would fetch it. False: it
+ * cannot be had, and the answer says what to do.
  */
-int av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn);
+bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer *answer);
 
 /*
  * Guest memory by guest virtual address with the rights of level el: 0, or

@@ -170,7 +170,7 @@ struct av_shadow_ops {
 struct av_shadow {
 	const struct av_shadow_ops *ops;
 	void *ctx;
-	u64 window_pa;		/* the level 3 table under AV_WINDOW_BASE */
+	u64 window_pa;		/* the level 3 table under AV_WINDOW_START */
 	u8 attr_normal;		/* AttrIndx of Normal write-back memory */
 
 	struct av_pt **by_id;	/* [max_pts]; a free one holds the next free id */

@@ -51,6 +51,10 @@
 	X(MMIO_USER,	"mmio_exit_user",	MMIO)			\
 	X(OTHER,	"other",		OTHER)
 
+#define X(cls, name, group)	AV_EXIT_##cls,
+enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
+#undef X
+
 /* Groups: X(GROUP, "name"), ARMvisor's Table 7 first, in its order. */
 #define AV_EXIT_GROUPS(X)						\
 	X(SEN_INST,	"sen_inst_trap")				\

@@ -62,8 +62,8 @@ TRACE_EVENT(av_exit,
 );
 
 /*
- * What an abort turned out to be. ipa is all ones when the guest's tables gave
- * none; result is the handler's: 1 resume, 0 to the VMM, negative an error.
+ * What an abort turned out to be: result is of enum av_answer_kind. ipa is 0 when
+ * the guest's tables gave none.
  */
 TRACE_EVENT(av_fault,
 	TP_PROTO(int vcpu, u64 va, u64 ipa, u64 esr, int result),

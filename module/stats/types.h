@@ -10,10 +10,6 @@
 
 #include "stats/classes.h"
 
-#define X(cls, name, group)	AV_EXIT_##cls,
-enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
-#undef X
-
 #define X(event, name)		AV_EVENT_##event,
 enum av_event { AV_EVENTS(X) AV_NR_EVENTS };
 #undef X

@@ -16,10 +16,6 @@
 
 #define KVM_REG_ARM64_SYSREG	(0x13ULL << 16)
 
-#define X(cls, name, group)	AV_EXIT_##cls,
-enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
-#undef X
-
 struct av_vm {
 	struct {
 		u64 idregs[AV_NR_IDREGS];

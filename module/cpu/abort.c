@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Aborts from the guest: what mmu/ and mmio/ found them to be (vm/answer.h) is
+ * carried out here, on the virtual CPU.
+ */
+#include "cpu/cpu.h"
+#include "mmio/mmio.h"
+#include "mmu/mmu.h"
+#include "stats/stats.h"
+
+static int kill(struct av_vcpu *vcpu, const struct av_answer *answer)
+{
+	switch ((enum av_kill_reason)answer->err) {
+	case AV_KILL_WINDOW:
+		return av_vm_kill(vcpu, "the guest uses %#llx, in the top 2 MiB of its address space, which the hypervisor needs",
+				  answer->far);
+	default:
+		return av_vm_kill(vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx at %#llx",
+				  answer->iss, answer->far);
+	}
+}
+
+/* Returns as a handler of exits does. */
+static int carry_out(struct av_vcpu *vcpu, const struct av_answer *answer)
+{
+	switch (answer->kind) {
+	case AV_ANSWER_SKIP:
+		av_vcpu_skip_insn(vcpu);
+		return 1;
+	case AV_ANSWER_ABORT:
+		av_inject_abort(vcpu, answer->insn, answer->far, answer->iss);
+		return 1;
+	case AV_ANSWER_USER:
+		return 0;
+	case AV_ANSWER_ERROR:
+		return answer->err;
+	case AV_ANSWER_KILL:
+		return kill(vcpu, answer);
+	default:
+		return 1;
+	}
+}
+
+int av_handle_abort(struct av_vcpu *vcpu)
+{
+	struct av_abort abort = { .esr = vcpu->srf->esr, .far = vcpu->srf->far };
+	struct av_answer answer;
+	u32 insn;
+
+	av_mmu_fault(vcpu, &abort, &answer);
+	if (answer.kind == AV_ANSWER_DEVICE &&
+	    av_mmu_fetch_insn(vcpu, vcpu->srf->pc, &insn, &answer))
+		av_mmio_access(vcpu, insn, &answer);
+	av_count(&vcpu->stats, answer.cls);
+	return carry_out(vcpu, &answer);
+}
+
+int av_fetch_insn(struct av_vcpu *vcpu, u32 *insn)
+{
+	struct av_answer answer;
+
+	if (av_mmu_fetch_insn(vcpu, vcpu->srf->pc, insn, &answer))
+		return 0;
+	av_count(&vcpu->stats, answer.cls);
+	return carry_out(vcpu, &answer);
+}
+
+int av_complete_mmio(struct av_vcpu *vcpu)
+{
+	struct av_answer answer;
+
+	if (!av_mmio_pending(vcpu))
+		return 1;
+	answer.kind = av_mmio_complete(vcpu);
+	/* The access was counted; another register of its pair is another exit. */
+	if (answer.kind == AV_ANSWER_USER)
+		av_count(&vcpu->stats, AV_EXIT_MMIO_USER);
+	return carry_out(vcpu, &answer);
+}

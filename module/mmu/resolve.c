@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The meaning of an abort: rules in resolve.h. */
+#include "mmu/resolve.h"
+
+#define FSC_TYPE		GENMASK(5, 2)
+
+static bool is_insn(u64 esr)
+{
+	return av_esr_ec(esr) == AV_EC_IABT_LOW;
+}
+
+/* Cache maintenance reports itself as a write but asks for no more than a read. */
+static u8 access_of(u64 esr)
+{
+	if (is_insn(esr))
+		return AV_X;
+	return (esr & AV_ESR_WNR) && !(esr & AV_ESR_CM) ? AV_W : AV_R;
+}
+
+/* Stage 1 as the guest sees it: nothing of how the hardware came by the fault. */
+static u64 iss_of(const struct av_view *view, u32 fsc)
+{
+	u64 keep = is_insn(view->esr) ? 0 : AV_ESR_WNR | AV_ESR_CM;
+
+	/* Not the tables', so the guest's: FAR may be not valid. */
+	if (fsc == AV_FSC_EXTERNAL)
+		keep |= AV_ESR_FNV | AV_ESR_EA;
+	return fsc | (view->esr & keep);
+}
+
+static void guests_abort(const struct av_view *view, u32 fsc, struct av_answer *answer)
+{
+	answer->kind = AV_ANSWER_ABORT;
+	answer->cls = answer->insn ? AV_EXIT_PABT_TRUE : AV_EXIT_DABT_TRUE;
+	answer->iss = iss_of(view, fsc);
+}
+
+static void kill(const struct av_view *view, enum av_kill_reason reason, struct av_answer *answer)
+{
+	answer->kind = AV_ANSWER_KILL;
+	answer->err = reason;
+	answer->iss = view->esr;
+}
+
+/* Faults that the shadow tables have no part in are passed on as they came. */
+static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av_answer *answer)
+{
+	switch (fsc) {
+	case AV_FSC_TLB_CONFLICT:
+		/* Ours, if anybody's: start over. */
+		return AV_ABORT_FLUSH;
+	case AV_FSC_ALIGNMENT:
+	case AV_FSC_EXTERNAL:
+	case AV_FSC_LOCKDOWN:
+	case AV_FSC_EXCLUSIVE:
+	case AV_FSC_ATOMIC_UPDATE:
+		guests_abort(view, fsc, answer);
+		if (fsc == AV_FSC_ALIGNMENT)
+			answer->cls = AV_EXIT_ALIGN;
+		break;
+	default:
+		kill(view, AV_KILL_TABLES, answer);
+	}
+	return AV_ABORT_ANSWERED;
+}
+
+static enum av_abort_work device(const struct av_view *view, u64 ipa, struct av_answer *answer)
+{
+	guests_abort(view, AV_FSC_EXTERNAL, answer);
+	answer->iss &= ~(AV_ESR_FNV | AV_ESR_EA);
+	answer->ipa = ipa;
+	/* Nothing can be executed there. */
+	if (answer->insn)
+		return AV_ABORT_ANSWERED;
+	/* Cache maintenance of a device or of nothing does nothing. */
+	if (view->esr & AV_ESR_CM) {
+		answer->kind = AV_ANSWER_SKIP;
+		answer->cls = AV_EXIT_CACHE;
+		return AV_ABORT_ANSWERED;
+	}
+	answer->kind = AV_ANSWER_DEVICE;
+	return AV_ABORT_ANSWERED;
+}
+
+/* There is memory, and the guest may have it. */
+static enum av_abort_work hidden(const struct av_view *view, struct av_resolved *r)
+{
+	u8 rights;
+
+	r->tree = view->tree[r->walk.high];
+	rights = av_tree_rights(r->tree, &r->walk);
+	/* The tree that both levels share holds EL0's rights. */
+	if (r->access & ~rights)
+		return AV_ABORT_SPLIT;
+	r->rights = av_slot_rights(r->slot, rights, r->access & AV_W);
+	return AV_ABORT_FILL;
+}
+
+/* Translation, access flag and permission faults: look in the guest's tables. */
+static enum av_abort_work look(const struct av_view *view, struct av_resolved *r,
+			       struct av_answer *answer)
+{
+	int ret = av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
+	u64 ipa = r->walk.ipa;
+
+	if (!ret)
+		ret = av_walk_permits(&r->walk, view->el, r->access);
+	if (ret < 0) {
+		answer->kind = AV_ANSWER_ERROR;
+		answer->err = ret;
+		return AV_ABORT_ANSWERED;
+	}
+	if (ret) {
+		guests_abort(view, AV_FAULT_FSC(ret), answer);
+		return AV_ABORT_ANSWERED;
+	}
+	if (r->walk.va >= AV_WINDOW_START) {
+		kill(view, AV_KILL_WINDOW, answer);
+		answer->far = r->walk.va;
+		return AV_ABORT_ANSWERED;
+	}
+	/* Beyond the VM's own addresses: as KVM, as if beyond PARange. */
+	if (ipa >> view->ipa_bits) {
+		guests_abort(view, AV_FSC_ADDRESS_SIZE, answer);
+		return AV_ABORT_ANSWERED;
+	}
+	r->slot = av_slot_find(view->slots, ipa >> AV_PAGE_SHIFT);
+	if (!r->slot || (r->access & AV_W && r->slot->flags & AV_SLOT_READONLY))
+		return device(view, ipa, answer);
+	return hidden(view, r);
+}
+
+void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer)
+{
+	u32 fsc = FIELD_GET(AV_ESR_FSC, view->esr), type = fsc & FSC_TYPE;
+
+	r->walked = type == AV_FSC_TRANSLATION || type == AV_FSC_ACCESS_FLAG ||
+		    type == AV_FSC_PERMISSION;
+	*answer = (struct av_answer) {
+		.kind = AV_ANSWER_RESUME,
+		.insn = is_insn(view->esr),
+		.far = view->far,
+		.cls = type == AV_FSC_PERMISSION ? AV_EXIT_DABT_PERM : AV_EXIT_DABT_TRANS,
+	};
+	if (answer->insn)
+		answer->cls = AV_EXIT_PABT_HIDDEN;
+	r->access = access_of(view->esr);
+	r->work = r->walked ? look(view, r, answer) : pass_on(view, fsc, answer);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The meaning of an abort from the guest.
+ *
+ * The guest's own tables say no, or nothing: a true fault, the guest's. They
+ * say yes and there is memory: a hidden fault, ours, and the shadow entry is
+ * filled. They say yes and there is none: a device.
+ *
+ * Pure code: registers, slots and trees are looked at, nothing is changed.
+ */
+#ifndef AV_MMU_RESOLVE_H
+#define AV_MMU_RESOLVE_H
+
+#include "mmu/shadow.h"
+#include "mmu/slots.h"
+#include "vm/answer.h"
+
+/* What an abort is judged by. */
+struct av_view {
+	const struct av_regime *regime;
+	struct av_tree *const *tree;	/* loaded, low and high */
+	const struct av_slots *slots;
+	const struct av_mem_ops *mem;
+	void *ctx;			/* of mem */
+	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
+	u8 el;				/* the virtual CPU's */
+	u8 ipa_bits;			/* of the VM's own addresses */
+};
+
+enum av_abort_work {
+	AV_ABORT_ANSWERED,	/* the answer says it all */
+	/* A hidden fault. The answer is to resume, once this is done: */
+	AV_ABORT_FILL,		/* fill the entry */
+	AV_ABORT_SPLIT,		/* EL1 needs rights that EL0 has not: a tree of its own */
+	AV_ABORT_FLUSH,		/* flush the TLB */
+};
+
+struct av_resolved {
+	enum av_abort_work work;
+	bool walked;		/* walk is what the guest's tables say, as far as they do */
+	u8 access;		/* that the guest made */
+	u8 rights;		/* AV_ABORT_FILL: for the entry */
+	struct av_walk walk;
+	struct av_slot *slot;
+	struct av_tree *tree;
+};
+
+/* Fill *r (valid by its work) and *answer. */
+void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
+
+/* Rights that a tree grants of a walk's. */
+static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
+{
+	return tree->key.mode == AV_MODE_EL1 ? walk->el1 : walk->el0;
+}
+
+/*
+ * Rights for an entry of a slot's page: no writing to a read-only slot; logged
+ * pages become writable one by one, as they are written.
+ */
+static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool written)
+{
+	if (slot->flags & AV_SLOT_READONLY || (READ_ONCE(slot->dirty) && !written))
+		rights &= ~AV_W;
+	return rights;
+}
+
+#endif /* AV_MMU_RESOLVE_H */

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The meaning of aborts, a row a case: which are the guest's, with which
+ * syndrome; which are hidden, with which rights; which are devices.
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "mmu/resolve.h"
+#include "shadow_world.h"
+
+/* ---- a guest with one table a level, in each half --------------------------- */
+
+#define TABLES		0x40000000ULL
+#define RAM		0x80000000ULL
+#define ROM		0x90000000ULL	/* a read-only slot */
+#define LOGGED		0xa0000000ULL	/* a slot with the dirty log on */
+#define DEVICE		0x10000000ULL	/* no slot */
+#define BEYOND		0x1000000000ULL	/* of the VM's 36 bits, not of PARange's 40 */
+#define OUTSIDE		0x10000000000ULL /* of PARange's */
+#define ABSENT_TABLE	0x20000000ULL	/* a table where there is no memory */
+#define BROKEN		0x30000000ULL	/* a table that the VMM took away */
+#define SLOT_SIZE	0x100000ULL
+#define IPA_BITS	36
+
+#define TABLE		3ULL
+#define AF		BIT_ULL(10)
+#define PAGE		(3ULL | AF)
+#define USER		BIT_ULL(6)
+#define RDONLY		BIT_ULL(7)
+#define NG		BIT_ULL(11)
+#define PXN		BIT_ULL(53)
+#define UXN		BIT_ULL(54)
+
+/* Pages of the low half. */
+#define RW		0x1000ULL
+#define RO		0x2000ULL
+#define KERNEL		0x3000ULL	/* EL1 only */
+#define NO_EXEC		0x4000ULL
+#define DEV		0x5000ULL
+#define DEV_RO		0x6000ULL
+#define ROM_RW		0x7000ULL
+#define LOG		0x8000ULL
+#define NO_AF		0x9000ULL
+#define FAR_AWAY	0xa000ULL
+#define TOO_LARGE	0xb000ULL
+#define ROM_LOG		0xc000ULL
+#define NONE		0xd000ULL
+#define NO_TABLE	0x40000000ULL	/* by level 1 */
+#define BROKEN_TABLE	0x80000000ULL
+#define OUT_OF_HALF	0x1000000000000ULL
+#define HIGH		0xffffff8000000000ULL
+#define WINDOW		(~0ULL << 21)
+
+static u64 tables[8][AV_ENTRIES];
+
+static int read64(void *ctx, u64 ipa, u64 *val)
+{
+	if (ipa >> 12 == BROKEN >> 12)
+		return -EFAULT;
+	if (ipa < TABLES || ipa - TABLES >= sizeof(tables))
+		return 1;
+	*val = tables[(ipa - TABLES) >> 12][ipa >> 3 & (AV_ENTRIES - 1)];
+	return 0;
+}
+
+static const struct av_mem_ops mem = { .read64 = read64 };
+
+static u64 table(unsigned int n)
+{
+	return TABLES + n * 0x1000;
+}
+
+static void map(u64 va, u64 desc)
+{
+	tables[3][va >> 12 & (AV_ENTRIES - 1)] = desc;
+}
+
+static void build_tables(void)
+{
+	tables[0][0] = table(1) | TABLE;
+	tables[1][0] = table(2) | TABLE;
+	tables[1][1] = ABSENT_TABLE | TABLE;
+	tables[1][2] = BROKEN | TABLE;
+	tables[2][0] = table(3) | TABLE;
+	map(RW, RAM | PAGE | USER | NG);
+	map(RO, RAM | 0x1000 | PAGE | USER | RDONLY | NG);
+	map(KERNEL, RAM | 0x2000 | PAGE | NG);
+	map(NO_EXEC, RAM | PAGE | USER | UXN | PXN | NG);
+	map(DEV, DEVICE | PAGE | USER | NG);
+	map(DEV_RO, DEVICE | PAGE | USER | RDONLY | NG);
+	map(ROM_RW, ROM | PAGE | USER | NG);
+	map(ROM_LOG, (ROM + 0x1000) | PAGE | USER | RDONLY | NG);
+	map(LOG, LOGGED | PAGE | USER | NG);
+	map(NO_AF, RAM | 3 | USER | NG);
+	map(FAR_AWAY, BEYOND | PAGE | USER | NG);
+	map(TOO_LARGE, OUTSIDE | PAGE | USER | NG);
+	/* The high half: a page, and the window's last block. */
+	tables[4][511] = table(5) | TABLE;
+	tables[5][0] = table(6) | TABLE;
+	tables[6][0] = RAM | 1 | AF;
+	tables[5][511] = table(7) | TABLE;
+	tables[7][511] = RAM | 1 | AF;
+}
+
+static unsigned long log_bits;
+static struct av_slot ram = { .base_gfn = RAM >> 12, .npages = SLOT_SIZE >> 12 };
+static struct av_slot rom = { .base_gfn = ROM >> 12, .npages = SLOT_SIZE >> 12,
+			      .flags = AV_SLOT_READONLY };
+static struct av_slot logged = { .base_gfn = LOGGED >> 12, .npages = SLOT_SIZE >> 12,
+				 .dirty = &log_bits };
+static struct av_slots *slots;
+
+static const struct av_regime guest = {
+	.sctlr = AV_SCTLR_M, .tcr = 16 | 16 << 16 | AV_TCR_AS | FIELD_PREP(AV_TCR_IPS, 2),
+	.ttbr0 = TABLES, .ttbr1 = TABLES + 0x4000, .ipa_bits = 40,
+};
+
+static struct av_tree *load(bool high, u8 el, bool split)
+{
+	struct av_tree_key key;
+
+	av_tree_key(&sh, &guest, high, el, &key);
+	if (split)
+		key.mode = AV_MODE_EL1;
+	return av_tree_get(&sh, &key, full_pool());
+}
+
+/* ---- the rows ---------------------------------------------------------------- */
+
+#define FETCH		BIT(0)		/* an instruction abort */
+#define ISSUE		0x1ffffffULL	/* all that a syndrome can say */
+#define FSC(type, level)	(AV_FSC_##type | (level))
+
+struct row {
+	const char *name;
+	/* the abort: of the shadow tables, so its level means nothing */
+	unsigned int how;
+	u64 iss;
+	u8 el;
+	bool split;		/* EL1 has a tree of its own */
+	u64 far;
+	/* what is to come of it */
+	enum av_answer_kind kind;
+	enum av_abort_work work;
+	enum av_exit_class cls;
+	u64 answer_iss;		/* AV_ANSWER_ABORT, AV_ANSWER_DEVICE */
+	u8 rights;		/* AV_ABORT_FILL */
+	int err;		/* AV_ANSWER_ERROR, AV_ANSWER_KILL */
+};
+
+#define T	FSC(TRANSLATION, 3)
+#define P	FSC(PERMISSION, 3)
+#define A	FSC(ACCESS_FLAG, 3)
+#define W	AV_ESR_WNR
+#define CM	AV_ESR_CM
+#define RWX	(AV_R | AV_W | AV_X)
+
+#define HIDDEN(c, r)	.kind = AV_ANSWER_RESUME, .work = AV_ABORT_FILL, .cls = AV_EXIT_##c, \
+			.rights = (r)
+#define TRUE_FAULT(c, i)	.kind = AV_ANSWER_ABORT, .cls = AV_EXIT_##c, .answer_iss = (i)
+#define BUS(i)		.kind = AV_ANSWER_DEVICE, .cls = AV_EXIT_DABT_TRUE, .answer_iss = (i)
+
+static const struct row rows[] = {
+	/* Hidden: the guest's tables allow it, and there is memory. */
+	{ "a load", .iss = T, .far = RW, HIDDEN(DABT_TRANS, RWX) },
+	{ "a store", .iss = T | W, .far = RW, HIDDEN(DABT_TRANS, RWX) },
+	{ "a store to what may only be read yet", .iss = P | W, .far = RW, HIDDEN(DABT_PERM, RWX) },
+	{ "an entry without AF", .iss = A, .far = RW, HIDDEN(DABT_TRANS, RWX) },
+	{ "a fetch", FETCH, .iss = T, .far = RW, HIDDEN(PABT_HIDDEN, RWX) },
+	{ "a load from a page for reading", .iss = T, .far = RO, HIDDEN(DABT_TRANS, AV_R | AV_X) },
+	{ "cache maintenance of it", .iss = T | W | CM, .far = RO,
+	  HIDDEN(DABT_TRANS, AV_R | AV_X) },
+	{ "EL1 on EL0's page, which it may not execute", .iss = T, .el = 1, .far = RW,
+	  HIDDEN(DABT_TRANS, RWX) },
+	{ "EL1 in the high half", .iss = T | W, .el = 1, .far = HIGH + 0x123, HIDDEN(DABT_TRANS, RWX) },
+	/* The slot has a say in the rights. */
+	{ "a load from ROM", .iss = T, .far = ROM_RW, HIDDEN(DABT_TRANS, AV_R | AV_X) },
+	{ "a load from a logged page", .iss = T, .far = LOG, HIDDEN(DABT_TRANS, AV_R | AV_X) },
+	{ "a store to a logged page", .iss = P | W, .far = LOG, HIDDEN(DABT_PERM, RWX) },
+	/* The tree that both levels share. */
+	{ "EL1's own page", .iss = T, .el = 1, .far = KERNEL, .kind = AV_ANSWER_RESUME,
+	  .work = AV_ABORT_SPLIT, .cls = AV_EXIT_DABT_TRANS },
+	{ "EL1's own page, in a tree of its own", .iss = T, .el = 1, .split = true, .far = KERNEL,
+	  HIDDEN(DABT_TRANS, RWX) },
+	/* True: the guest's tables do not allow it, and their level counts. */
+	{ "nothing there", .iss = T | W, .far = NONE, TRUE_FAULT(DABT_TRUE, T | W) },
+	{ "nothing there, to fetch", FETCH, .iss = FSC(PERMISSION, 1), .far = NONE,
+	  TRUE_FAULT(PABT_TRUE, T) },
+	{ "no AF", .iss = T, .far = NO_AF, TRUE_FAULT(DABT_TRUE, A) },
+	{ "outside of the half", .iss = T, .far = OUT_OF_HALF,
+	  TRUE_FAULT(DABT_TRUE, FSC(TRANSLATION, 0)) },
+	{ "a store to a page for reading", .iss = T | W, .far = RO, TRUE_FAULT(DABT_TRUE, P | W) },
+	{ "EL0 on EL1's page", .iss = T, .far = KERNEL, TRUE_FAULT(DABT_TRUE, P) },
+	{ "a fetch of what is not executed", FETCH, .iss = P, .far = NO_EXEC,
+	  TRUE_FAULT(PABT_TRUE, P) },
+	{ "EL1 executes what EL0 may write", FETCH, .iss = P, .el = 1, .split = true, .far = RW,
+	  TRUE_FAULT(PABT_TRUE, P) },
+	{ "cache maintenance of nothing", .iss = T | W | CM, .far = NONE,
+	  TRUE_FAULT(DABT_TRUE, T | W | CM) },
+	{ "the rest of the syndrome is not the guest's", .iss = (ISSUE & ~0x3fULL & ~CM) | T,
+	  .far = NONE, TRUE_FAULT(DABT_TRUE, T | W) },
+	{ "nor of a fetch", FETCH, .iss = (ISSUE & ~0x3fULL) | T, .far = NONE,
+	  TRUE_FAULT(PABT_TRUE, T) },
+	{ "a table in no memory", .iss = T, .far = NO_TABLE,
+	  TRUE_FAULT(DABT_TRUE, FSC(EXTERNAL_WALK, 2)) },
+	{ "a page beyond PARange", .iss = T, .far = TOO_LARGE,
+	  TRUE_FAULT(DABT_TRUE, FSC(ADDRESS_SIZE, 3)) },
+	{ "a page beyond the VM's addresses", .iss = T, .far = FAR_AWAY,
+	  TRUE_FAULT(DABT_TRUE, FSC(ADDRESS_SIZE, 0)) },
+	/* No memory: a device. */
+	{ "a load from a device", .iss = T, .far = DEV + 8, BUS(AV_FSC_EXTERNAL) },
+	{ "a store to a device", .iss = T | W, .far = DEV + 8, BUS(AV_FSC_EXTERNAL | W) },
+	{ "a store to a device for reading", .iss = T | W, .far = DEV_RO,
+	  TRUE_FAULT(DABT_TRUE, P | W) },
+	{ "a store to ROM", .iss = P | W, .far = ROM_RW, BUS(AV_FSC_EXTERNAL | W) },
+	{ "cache maintenance of ROM", .iss = T | W | CM, .far = ROM_RW,
+	  HIDDEN(DABT_TRANS, AV_R | AV_X) },
+	{ "cache maintenance of a device", .iss = T | W | CM, .far = DEV, .kind = AV_ANSWER_SKIP,
+	  .cls = AV_EXIT_CACHE },
+	{ "a fetch from a device", FETCH, .iss = T, .far = DEV,
+	  TRUE_FAULT(PABT_TRUE, AV_FSC_EXTERNAL) },
+	{ "a load from a device, its syndrome full", .iss = (ISSUE & ~0x3fULL & ~CM & ~W) | T,
+	  .far = DEV, BUS(AV_FSC_EXTERNAL) },
+	/* Not of the tables: passed on. */
+	{ "alignment", .iss = AV_FSC_ALIGNMENT | W, .far = RW + 1,
+	  TRUE_FAULT(ALIGN, AV_FSC_ALIGNMENT | W) },
+	{ "an external abort", .iss = AV_FSC_EXTERNAL | AV_ESR_FNV | AV_ESR_EA, .far = RW,
+	  TRUE_FAULT(DABT_TRUE, AV_FSC_EXTERNAL | AV_ESR_FNV | AV_ESR_EA) },
+	{ "one of a fetch", FETCH, .iss = AV_FSC_EXTERNAL | AV_ESR_FNV, .far = RW,
+	  TRUE_FAULT(PABT_TRUE, AV_FSC_EXTERNAL | AV_ESR_FNV) },
+	{ "lockdown", .iss = AV_FSC_LOCKDOWN, .far = RW, TRUE_FAULT(DABT_TRUE, AV_FSC_LOCKDOWN) },
+	{ "an exclusive that is not supported", .iss = AV_FSC_EXCLUSIVE | W, .far = RW,
+	  TRUE_FAULT(DABT_TRUE, AV_FSC_EXCLUSIVE | W) },
+	{ "an atomic update that is not supported", .iss = AV_FSC_ATOMIC_UPDATE, .far = RW,
+	  TRUE_FAULT(DABT_TRUE, AV_FSC_ATOMIC_UPDATE) },
+	{ "a conflict in the TLB", .iss = AV_FSC_TLB_CONFLICT, .far = RW, .kind = AV_ANSWER_RESUME,
+	  .work = AV_ABORT_FLUSH, .cls = AV_EXIT_DABT_TRANS },
+	/* The end. */
+	{ "a walk that the hardware could not do", .iss = FSC(EXTERNAL_WALK, 2), .far = RW,
+	  .kind = AV_ANSWER_KILL, .cls = AV_EXIT_DABT_TRANS, .err = AV_KILL_TABLES },
+	{ "an address too large for the hardware", FETCH, .iss = FSC(ADDRESS_SIZE, 1), .far = RW,
+	  .kind = AV_ANSWER_KILL, .cls = AV_EXIT_PABT_HIDDEN, .err = AV_KILL_TABLES },
+	{ "the window", .iss = T, .el = 1, .far = WINDOW + 0x40, .kind = AV_ANSWER_KILL,
+	  .cls = AV_EXIT_DABT_TRANS, .err = AV_KILL_WINDOW },
+	{ "EL0 on the window, which is the guest's to refuse", .iss = T, .far = WINDOW,
+	  TRUE_FAULT(DABT_TRUE, FSC(PERMISSION, 2)) },
+	{ "memory that the VMM took away", .iss = T, .far = BROKEN_TABLE,
+	  .kind = AV_ANSWER_ERROR, .cls = AV_EXIT_DABT_TRANS, .err = -EFAULT },
+};
+
+static void check_row(const struct row *row)
+{
+	u64 ec = row->how & FETCH ? AV_EC_IABT_LOW : AV_EC_DABT_LOW;
+	struct av_tree *tree[2] = {
+		load(false, row->el, row->split), load(true, row->el, false),
+	};
+	struct av_view view = {
+		.regime = &guest, .tree = tree, .slots = slots, .mem = &mem, .el = row->el,
+		.esr = FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | row->iss, .far = row->far,
+		.ipa_bits = IPA_BITS,
+	};
+	struct av_resolved r = { .work = 99 };
+	struct av_answer answer;
+
+	av_resolve(&view, &r, &answer);
+	CHECK_EQ(answer.kind, row->kind);
+	CHECK_EQ(r.work, row->work);
+	CHECK_EQ(answer.cls, row->cls);
+	CHECK_EQ(answer.far, row->far);
+	CHECK_EQ(answer.insn, row->how & FETCH);
+	if (row->kind == AV_ANSWER_ABORT || row->kind == AV_ANSWER_DEVICE)
+		CHECK_EQ(answer.iss, row->answer_iss);
+	if (row->kind == AV_ANSWER_DEVICE)
+		CHECK_EQ(answer.ipa, r.walk.ipa);
+	if (row->kind == AV_ANSWER_ERROR || row->kind == AV_ANSWER_KILL)
+		CHECK_EQ(answer.err, row->err);
+	if (row->work == AV_ABORT_FILL) {
+		CHECK_EQ(r.rights, row->rights);
+		CHECK_EQ(r.tree, tree[row->far >> 63]);
+		CHECK_EQ(r.slot, av_slot_find(slots, r.walk.ipa >> 12));
+	}
+	av_tree_put(&sh, tree[0]);
+	av_tree_put(&sh, tree[1]);
+}
+
+static void test_rows(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		unsigned long before = check_failed;
+
+		check_row(&rows[i]);
+		if (check_failed > before)
+			fprintf(stderr, "  in the row: %s\n", rows[i].name);
+	}
+}
+
+/* No syndrome is without an answer, and none gives more than the guest's tables do. */
+static void test_every_syndrome(void)
+{
+	struct av_tree *tree[2] = { load(false, 0, false), load(true, 0, false) };
+	u64 far[] = { RW, RO, KERNEL, NO_EXEC, DEV, ROM_RW, LOG, NO_AF, NONE, WINDOW };
+	struct av_resolved r;
+	struct av_answer answer;
+	unsigned int i, bits;
+
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		for (bits = 0; bits < 1024; bits++) {
+			struct av_view view = {
+				.regime = &guest, .tree = tree, .slots = slots, .mem = &mem,
+				.esr = FIELD_PREP(AV_ESR_EC, bits & 512 ? AV_EC_IABT_LOW :
+						  AV_EC_DABT_LOW) | (bits & 511),
+				.far = far[i], .ipa_bits = IPA_BITS,
+			};
+			u8 wants = bits & 512 ? AV_X : bits & W && !(bits & CM) ? AV_W : AV_R;
+
+			memset(&r, 0xff, sizeof(r));
+			av_resolve(&view, &r, &answer);
+			CHECK(answer.kind <= AV_ANSWER_KILL && r.work <= AV_ABORT_FLUSH);
+			CHECK(r.work == AV_ABORT_ANSWERED || answer.kind == AV_ANSWER_RESUME);
+			if (r.work == AV_ABORT_FILL) {
+				CHECK(r.rights & wants && !(r.rights & ~r.walk.el0));
+				CHECK(!(r.slot == &rom && r.rights & AV_W));
+			}
+			if (answer.kind == AV_ANSWER_DEVICE)
+				CHECK(r.walk.el0 & wants && !(answer.iss & ~(W | 0x3fULL)));
+		}
+	}
+	av_tree_put(&sh, tree[0]);
+	av_tree_put(&sh, tree[1]);
+}
+
+int main(void)
+{
+	struct av_slot *all[] = { &ram, &rom, &logged };
+	unsigned int i;
+
+	slots = calloc(1, sizeof(*slots) + sizeof(all));
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		slots->slot[slots->nr++] = all[i];
+	build_tables();
+	setup();
+	RUN(test_rows);
+	RUN(test_every_syndrome);
+	teardown();
+	free(slots);
+	return TESTS_DONE();
+}
