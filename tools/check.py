@@ -148,6 +148,14 @@ def checkpatch_script() -> Path:
     return script
 
 
+def module_layers() -> list[str]:
+    """Each folder of the module includes only what module/layers.toml lets it."""
+    sys.path.insert(0, str(TOP / "tools"))
+    import layers
+
+    return layers.complaints()
+
+
 def kernel_style() -> list[str]:
     sources = [
         str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(("module/", "guests/"))
@@ -188,6 +196,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "python-lints": python_lints,
     "shell-lints": shell_lints,
     "kernel-style": kernel_style,
+    "layers": module_layers,
     "licences": licences,
     "sizes": sizes,
 }

@@ -86,7 +86,9 @@ def complaints_of(path: Path, module: Path, layers: Layers) -> list[str]:
 
 def complaints(module: Path = MODULE) -> list[str]:
     layers = Layers.load(module / "layers.toml")
-    missing = sorted(f"layers.toml: there is no {n}" for n in layers.pure if not (module / n).exists())
+    missing = sorted(
+        f"layers.toml: there is no {n}" for n in layers.pure if not (module / n).exists()
+    )
     per_file = [c for path in sources(module, layers) for c in complaints_of(path, module, layers)]
     return circles(layers) + unknown_folders(module, layers) + missing + per_file
 

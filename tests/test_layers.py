@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The check of the module's layers (`make check`): clean here, and it sees what it is there for."""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+
+_spec = importlib.util.spec_from_file_location("layers", TOP / "tools/layers.py")
+layers = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = layers  # dataclasses look there
+_spec.loader.exec_module(layers)
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    """A copy of the module to spoil."""
+    return Path(shutil.copytree(TOP / "module", tmp_path / "module"))
+
+
+def add_include(path: Path, line: str) -> None:
+    path.write_text(f"{line}\n{path.read_text()}")
+
+
+def test_the_module_is_in_layers():
+    assert layers.complaints() == []
+
+
+def test_the_picture_has_every_folder():
+    table = layers.Layers.load(TOP / "module/layers.toml")
+    picture = layers.picture()
+    assert all(folder in picture for folder in [*table.folders, *table.below])
+
+
+@pytest.mark.parametrize(
+    ("source", "header"),
+    [
+        ("mmu/fault.c", "cpu/cpu.h"),
+        ("mmu/fault.c", "mmio/mmio.h"),
+        ("mmio/access.c", "cpu/cpu.h"),
+        ("irq/vgic.h", "cpu/cpu.h"),
+        ("switch/enter.S", "mmu/mmu.h"),
+        ("cpu/exit.c", "api/api.h"),
+        ("vm/vm.c", "switch/switch.h"),
+        ("stats/stats.h", "vm/vcpu.h"),
+    ],
+)
+def test_an_include_that_points_up_or_aside(module: Path, source: str, header: str):
+    add_include(module / source, f'#include "{header}"')
+    found = layers.complaints(module)
+    assert any(c.startswith(f'{source}: includes "{header}"') for c in found), found
+
+
+@pytest.mark.parametrize("header", ["<linux/mm.h>", '"mmu/internal.h"'])
+def test_a_pure_file_takes_the_kernel_in(module: Path, header: str):
+    add_include(module / "mmu/resolve.c", f"#include {header}")
+    assert layers.complaints(module) == [f"mmu/resolve.c: is pure, and {header[1:-1]} is not"]
+
+
+def test_a_circle_in_the_table(module: Path):
+    table = module / "layers.toml"
+    table.write_text(table.read_text().replace("vm = []", 'vm = ["mmu"]', 1))
+    assert layers.complaints(module) == ["layers.toml: vm may include mmu, which is not below it"]
+
+
+def test_a_folder_that_the_table_does_not_know(module: Path):
+    (module / "extra").mkdir()
+    (module / "extra/extra.c").write_text("")
+    assert layers.complaints(module) == ["extra/: not a layer of layers.toml"]
+
+
+def test_a_pure_file_that_is_gone(module: Path):
+    (module / "mmu/resolve.c").unlink()
+    assert layers.complaints(module) == ["layers.toml: there is no mmu/resolve.c"]
