@@ -15,6 +15,7 @@ enum av_insn_kind {
 	AV_INSN_HVC,
 	AV_INSN_SMC,
 	AV_INSN_ERET,
+	AV_INSN_RUNS,		/* never unknown at EL0: it was written since */
 	AV_INSN_NR_KINDS
 };
 
@@ -24,6 +25,17 @@ struct av_insn {
 	u8 rt;		/* SYSREG, SYS */
 	bool write;	/* SYSREG, SYS: from rt, not to it */
 };
+
+/*
+ * The instructions that may replace others while these are executed (kprobes,
+ * static keys), but for HVC and SMC: B, BL, B.cond, BRK, SVC, ISB and hints.
+ */
+static inline bool av_insn_runs(u32 insn)
+{
+	return (insn & 0x7c000000) == 0x14000000 || (insn & 0xff000010) == 0x54000000 ||
+	       (insn & 0xffe0001f) == 0xd4200000 || (insn & 0xffe0001f) == 0xd4000001 ||
+	       (insn & 0xfffff0ff) == 0xd50330df || (insn & 0xfffff01f) == 0xd503201f;
+}
 
 static inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
 {
@@ -40,7 +52,7 @@ static inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
 		if (op0 == 1)
 			return AV_INSN_SYS;
 		if ((insn & 0xf01f) != 0x401f || !out->write)
-			return AV_INSN_UNDEF;
+			return av_insn_runs(insn) ? AV_INSN_RUNS : AV_INSN_UNDEF;
 		out->imm = (insn >> 8) & 15;
 		out->enc &= ~AV_SYS_CRM;
 		return AV_INSN_MSR_IMM;
@@ -52,7 +64,7 @@ static inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
 		return AV_INSN_HVC;
 	if ((insn & 0xffe0001f) == 0xd4000003)
 		return AV_INSN_SMC;
-	return AV_INSN_UNDEF;
+	return av_insn_runs(insn) ? AV_INSN_RUNS : AV_INSN_UNDEF;
 }
 
 /* The same from the syndrome of a trapped MSR, MRS or system instruction (EC 0x18). */

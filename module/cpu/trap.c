@@ -207,6 +207,8 @@ static int emulate(struct av_vcpu *vcpu, enum av_insn_kind kind, const struct av
 		return emulate_call(vcpu, insn, true);
 	case AV_INSN_SMC:
 		return emulate_call(vcpu, insn, false);
+	case AV_INSN_RUNS:
+		return 1;
 	default:
 		return undefined(vcpu);
 	}

@@ -6,28 +6,19 @@
 #include <linux/kvm.h>
 
 #include "irq/irq.h"
+#include "mmio/match.h"
 #include "mmio/mmio.h"
+#include "mmu/types.h"
 #include "vm/regfile.h"
 
-#define GUEST_PAGE	0x1000U
 #define ISS_TRANSLATION_LEVEL_3	0x07
-
-static unsigned int elements(const struct av_ldst *ls)
-{
-	return ls->kind == AV_LDST_PAIR ? 2 : 1;
-}
-
-static unsigned int bytes(const struct av_ldst *ls)
-{
-	return 1U << ls->size;
-}
 
 /* What a store puts on the bus. */
 static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned int element)
 {
 	u64 val = av_srf_get_x(srf, element ? ls->rt2 : ls->rt);
 
-	return ls->size == 3 ? val : val & GENMASK_ULL(8 * bytes(ls) - 1, 0);
+	return ls->size == 3 ? val : val & GENMASK_ULL(8 * av_ldst_bytes(ls) - 1, 0);
 }
 
 /*
@@ -80,9 +71,9 @@ static enum av_answer_kind go_on(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmio *m = vcpu->mmio;
 	const struct av_ldst *ls = &m->insn;
-	unsigned int len = bytes(ls);
+	unsigned int len = av_ldst_bytes(ls);
 
-	for (; m->element < elements(ls); m->element++) {
+	for (; m->element < av_ldst_elements(ls); m->element++) {
 		u64 gpa = m->gpa + m->element * len;
 		u64 val = ls->write ? stored(vcpu->srf, ls, m->element) : 0;
 
@@ -97,11 +88,13 @@ enum av_answer_kind av_mmio_complete(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmio *m = vcpu->mmio;
 
+	BUILD_BUG_ON(offsetof(struct kvm_run, mmio.data) % sizeof(u64));
 	m->pending = false;
 	/* A VMM that says the exit was none has the instruction done again. */
 	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
 		return AV_ANSWER_RESUME;
-	memcpy(&m->loaded[m->element], vcpu->run->mmio.data, sizeof(m->loaded[0]));
+	/* Once: the VMM may write it at any time. */
+	m->loaded[m->element] = READ_ONCE(*(u64 *)vcpu->run->mmio.data);
 	m->element++;
 	return go_on(vcpu);
 }
@@ -139,35 +132,21 @@ int av_mmio_enable_nisv(struct av_vm *vm)
 
 static enum av_answer_kind emulate(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer)
 {
-	struct av_srf *srf = vcpu->srf;
-	struct av_ldst ls;
-	u64 va;
+	struct av_vcpu_mmio *m = vcpu->mmio;
 
-	switch (av_insn_decode(insn, &ls)) {
-	case AV_LDST_SINGLE:
-	case AV_LDST_PAIR:
+	av_insn_decode(insn, &m->insn);
+	switch (av_ldst_match(&m->insn, &vcpu->mmu->regime, vcpu->srf, answer->iss, answer->far)) {
+	case AV_MATCH_YES:
 		break;
-	case AV_LDST_CACHE:
-	case AV_LDST_PREFETCH:
-		return AV_ANSWER_SKIP;
-	case AV_LDST_NONE:
-		/* Another CPU has changed the instruction since: see what it is now. */
-		return AV_ANSWER_RESUME;
-	default:
-		return refuse(vcpu, ls.kind, answer);
-	}
-	va = av_ldst_address(&ls, srf->regs, srf->sp, srf->pc);
-	/*
-	 * Registers or instruction may differ from those that faulted only by
-	 * another CPU's doing; a fault behind the first byte means that the
-	 * first was memory. Such an access no bus carries.
-	 */
-	if ((va ^ answer->far) & GENMASK_ULL(11, 0) ||
-	    (answer->ipa & (GUEST_PAGE - 1)) + bytes(&ls) * elements(&ls) > GUEST_PAGE)
+	case AV_MATCH_REFUSED:
+		return refuse(vcpu, m->insn.kind, answer);
+	case AV_MATCH_SPLIT:
 		return AV_ANSWER_ABORT;
-	vcpu->mmio->insn = ls;
-	vcpu->mmio->element = 0;
-	vcpu->mmio->gpa = answer->ipa;
+	default:
+		return AV_ANSWER_RESUME;
+	}
+	m->element = 0;
+	m->gpa = answer->ipa;
 	return go_on(vcpu);
 }
 

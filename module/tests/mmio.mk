@@ -9,10 +9,12 @@ cache       := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/arm
 venv_python := $(wildcard $(cache)/venv/bin/python)
 PYTHON      ?= $(or $(venv_python),python3)
 
-tests += test_decode decode_dump fuzz_decode
+tests += test_decode test_match decode_dump fuzz_decode
 
 test_decode-src := test_decode.c
 $(out)/test_decode $(out)/test_decode.passed: ../mmio/decode.c
+
+test_match-src := test_match.c ../mmio/match.c ../mmio/decode.c ../mmu/walk.c
 
 decode_dump-src := decode_dump.c ../mmio/decode.c
 decode_dump-run := $(PYTHON) decode_capstone.py

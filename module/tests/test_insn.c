@@ -30,6 +30,22 @@ static const struct {
 	{ 0x00000000, AV_INSN_UNDEF, 0, 0, 0, false },				/* udf #0 */
 	{ 0xd4a00001, AV_INSN_UNDEF, 0, 0, 0, false },				/* dcps1 */
 	{ 0xd4400000, AV_INSN_UNDEF, 0, 0, 0, false },				/* hlt #0 */
+	/* these never trap as unknown: they took the place of one that did */
+	{ 0x14000001, AV_INSN_RUNS, 0, 0, 0, false },				/* b . + 4 */
+	{ 0x17ffffff, AV_INSN_RUNS, 0, 0, 0, false },				/* b . - 4 */
+	{ 0x94000001, AV_INSN_RUNS, 0, 0, 0, false },				/* bl . + 4 */
+	{ 0x54000021, AV_INSN_RUNS, 0, 0, 0, false },				/* b.ne . + 4 */
+	{ 0xd4200000, AV_INSN_RUNS, 0, 0, 0, false },				/* brk #0 */
+	{ 0xd43fffe0, AV_INSN_RUNS, 0, 0, 0, false },				/* brk #0xffff */
+	{ 0xd4000001, AV_INSN_RUNS, 0, 0, 0, false },				/* svc #0 */
+	{ 0xd5033fdf, AV_INSN_RUNS, 0, 0, 0, false },				/* isb */
+	{ 0xd503201f, AV_INSN_RUNS, 0, 0, 0, false },				/* nop */
+	{ 0xd503245f, AV_INSN_RUNS, 0, 0, 0, false },				/* bti c */
+	/* their neighbours may be unknown */
+	{ 0xd4200001, AV_INSN_UNDEF, 0, 0, 0, false },
+	{ 0xd4000000, AV_INSN_UNDEF, 0, 0, 0, false },
+	{ 0x54000031, AV_INSN_UNDEF, 0, 0, 0, false },				/* bc.ne . + 4 */
+	{ 0xd61f0800, AV_INSN_UNDEF, 0, 0, 0, false },				/* braaz x0 */
 };
 
 static void test_words(void)

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/* An instruction against the syndrome of its fault: rules in match.h. */
+#include "mmio/match.h"
+
+#define PAGE_OFFSET_MASK	GENMASK_ULL(11, 0)
+
+static u64 page_of(u64 va)
+{
+	return va & ~PAGE_OFFSET_MASK;
+}
+
+enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *regime,
+			    const struct av_srf *srf, u64 iss, u64 far)
+{
+	u64 va, last;
+
+	switch (ls->kind) {
+	case AV_LDST_SINGLE:
+	case AV_LDST_PAIR:
+		break;
+	case AV_LDST_NONE:
+	case AV_LDST_PREFETCH:	/* faults never */
+	case AV_LDST_CACHE:	/* says so in the syndrome */
+		return AV_MATCH_AGAIN;
+	default:
+		return AV_MATCH_REFUSED;
+	}
+	if (iss & AV_ESR_CM || ls->write != !!(iss & AV_ESR_WNR))
+		return AV_MATCH_AGAIN;
+	/* FAR has the tag on some CPUs and not on others. */
+	far = av_untag(regime, far);
+	va = av_untag(regime, av_ldst_address(ls, srf->regs, srf->sp, srf->pc));
+	last = va + av_ldst_elements(ls) * av_ldst_bytes(ls) - 1;
+	if (far == va)
+		return page_of(last) == page_of(va) ? AV_MATCH_YES : AV_MATCH_SPLIT;
+	/* The first byte was memory, and the fault is in the page after it. */
+	if (page_of(far) == page_of(last) && page_of(far) != page_of(va) && far <= last)
+		return AV_MATCH_SPLIT;
+	return AV_MATCH_AGAIN;
+}
