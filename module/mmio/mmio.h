@@ -46,7 +46,7 @@ static inline void av_mmio_reset(struct av_vcpu *vcpu)
 int av_ioeventfd(struct av_vm *vm, const struct kvm_ioeventfd *args);
 int av_mmio_enable_nisv(struct av_vm *vm);
 
-/* bus.c: does an ioeventfd take this write? */
+/* ioeventfd.c: does an ioeventfd take this write? */
 bool av_ioeventfd_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val);
 
 #endif /* AV_MMIO_MMIO_H */

@@ -11,12 +11,12 @@
 #include <linux/pagemap.h>
 
 #include "compat/icache.h"
-#include "mmu/fault.h"
+#include "mmu/hidden.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 
 /* EL1 needs what EL0 may not do: from here on it has a tree of its own. */
-static void split_tree(struct av_fault *f)
+static void split_tree(struct av_hidden *f)
 {
 	struct av_vm *vm = f->vcpu->vm;
 
@@ -27,7 +27,7 @@ static void split_tree(struct av_fault *f)
 }
 
 /* The host's page behind the frame, for writing too where that costs nothing. */
-static int get_page_of(struct av_fault *f)
+static int get_page_of(struct av_hidden *f)
 {
 	unsigned long hva = av_slot_hva(f->r.slot, f->r.walk.ipa) & PAGE_MASK;
 	struct av_candidate *c = &f->at[0];
@@ -63,7 +63,7 @@ void av_clean_for_execution(struct av_slot *slot, u64 gfn, struct page *page)
 }
 
 /* 0, -EAGAIN to look once more, or another errno. */
-static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_new)
+static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only_new)
 {
 	struct av_vm *vm = f->vcpu->vm;
 	struct av_fill fill = {
@@ -100,7 +100,7 @@ static int fill_one(struct av_fault *f, const struct av_candidate *c, bool only_
 	return 0;
 }
 
-static int fill_locked(struct av_fault *f)
+static int fill_locked(struct av_hidden *f)
 {
 	struct av_vm *vm = f->vcpu->vm;
 	unsigned int i;
@@ -116,7 +116,7 @@ static int fill_locked(struct av_fault *f)
 	return ret;
 }
 
-static void put_pages(struct av_fault *f)
+static void put_pages(struct av_hidden *f)
 {
 	unsigned int i;
 
@@ -128,7 +128,7 @@ static void put_pages(struct av_fault *f)
 }
 
 /* 0: the entry is there, or the guest runs into the fault again. */
-static int fill(struct av_fault *f)
+static int fill(struct av_hidden *f)
 {
 	struct av_vcpu *vcpu = f->vcpu;
 	struct av_candidate *c = &f->at[0];
@@ -161,7 +161,7 @@ static void flush(struct av_vm *vm)
 }
 
 /* What is left to do of a fault that is ours. */
-static int work(struct av_fault *f)
+static int work(struct av_hidden *f)
 {
 	switch (f->r.work) {
 	case AV_ABORT_FILL:
@@ -179,7 +179,7 @@ static int work(struct av_fault *f)
 
 void av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort, struct av_answer *answer)
 {
-	struct av_fault f = {
+	struct av_hidden f = {
 		.vcpu = vcpu,
 		.seq = av_mmu_read_seq(vcpu, abort->far & BIT_ULL(55)),
 		.at = vcpu->mmu->candidates,

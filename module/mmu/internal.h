@@ -55,7 +55,7 @@ static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u6
 		av_vm_stat_add(&vm->stats, AV_VM_DIRTY_PAGES, 1);
 }
 
-/* guest.c: the walker's view of guest memory; ctx is the VM, srcu is held. */
+/* memory.c: the walker's view of guest memory; ctx is the VM, srcu is held. */
 extern const struct av_mem_ops av_guest_mem_ops;
 
 /* The registers that translate, from the vCPU's register file. */

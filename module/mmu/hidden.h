@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A hidden fault under way: shared by fault.c and around.c. */
-#ifndef AV_MMU_FAULT_H
-#define AV_MMU_FAULT_H
+/* A hidden fault under way: shared by fault.c and fault_around.c. */
+#ifndef AV_MMU_HIDDEN_H
+#define AV_MMU_HIDDEN_H
 
 #include "mmu/internal.h"
 #include "mmu/resolve.h"
 
-struct av_fault {
+struct av_hidden {
 	struct av_vcpu *vcpu;
 	struct av_seq seq;
 	struct av_resolved r;
@@ -20,9 +20,9 @@ struct av_fault {
  * Add the neighbours of the page at fault that the guest maps in the same slot
  * and the host has present: no faults are taken for them.
  */
-void av_fault_around(struct av_fault *f);
+void av_fault_around(struct av_hidden *f);
 
 /* Instructions in this page that the VMM wrote reach where they are fetched from. */
 void av_clean_for_execution(struct av_slot *slot, u64 gfn, struct page *page);
 
-#endif /* AV_MMU_FAULT_H */
+#endif /* AV_MMU_HIDDEN_H */

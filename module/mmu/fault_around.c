@@ -7,10 +7,10 @@
  */
 #include <linux/mm.h>
 
-#include "mmu/fault.h"
+#include "mmu/hidden.h"
 
 struct around {
-	struct av_fault *f;
+	struct av_hidden *f;
 	u64 first;		/* address of the group */
 	u64 desc[AV_AROUND];
 	bool have_desc;
@@ -42,7 +42,7 @@ static bool read_descs(struct around *a)
 /* What the guest maps at the i'th page; false when nothing we would take. */
 static bool neighbour(const struct around *a, unsigned int i, struct av_walk *walk)
 {
-	const struct av_fault *f = a->f;
+	const struct av_hidden *f = a->f;
 	u64 va = a->first + i * PAGE_SIZE;
 
 	if (va == (f->r.walk.va & PAGE_MASK))
@@ -55,7 +55,7 @@ static bool neighbour(const struct around *a, unsigned int i, struct av_walk *wa
 	return true;
 }
 
-static bool usable(const struct av_fault *f, const struct av_walk *walk)
+static bool usable(const struct av_hidden *f, const struct av_walk *walk)
 {
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 
@@ -64,7 +64,7 @@ static bool usable(const struct av_fault *f, const struct av_walk *walk)
 	       (walk->global || f->r.tree->key.asid != AV_ASID_ANY);
 }
 
-static void want(struct av_fault *f, const struct av_walk *walk)
+static void want(struct av_hidden *f, const struct av_walk *walk)
 {
 	struct av_candidate *c = &f->at[f->nr++];
 
@@ -76,7 +76,7 @@ static void want(struct av_fault *f, const struct av_walk *walk)
 }
 
 /* Candidates from c on that follow each other in the slot and want the same. */
-static unsigned int run_length(const struct av_fault *f, unsigned int c)
+static unsigned int run_length(const struct av_hidden *f, unsigned int c)
 {
 	const struct av_candidate *at = f->at;
 	unsigned int n = 1;
@@ -88,7 +88,7 @@ static unsigned int run_length(const struct av_fault *f, unsigned int c)
 }
 
 /* Get the pages of one run, as many as are present; how many. */
-static unsigned int get_run(struct av_fault *f, unsigned int c, unsigned int n)
+static unsigned int get_run(struct av_hidden *f, unsigned int c, unsigned int n)
 {
 	unsigned long hva = av_slot_hva(f->r.slot, f->at[c].gfn << PAGE_SHIFT);
 	struct page *pages[AV_AROUND];
@@ -108,7 +108,7 @@ static unsigned int get_run(struct av_fault *f, unsigned int c, unsigned int n)
 }
 
 /* Get the neighbours' pages; those without one fall out. */
-static void get_pages(struct av_fault *f)
+static void get_pages(struct av_hidden *f)
 {
 	unsigned int c, n, got, i, kept = 1;
 
@@ -121,7 +121,7 @@ static void get_pages(struct av_fault *f)
 	f->nr = kept;
 }
 
-void av_fault_around(struct av_fault *f)
+void av_fault_around(struct av_hidden *f)
 {
 	struct around a = {
 		.f = f,
