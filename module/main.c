@@ -16,6 +16,7 @@
 #include "irq/irq.h"
 #include "mmu/mmu.h"
 #include "preconditions.h"
+#include "switch/leave.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
 
@@ -35,6 +36,7 @@ static int api_init(void)
 /* In order; undone in reverse. */
 static const struct step steps[] = {
 	{ av_check_preconditions, NULL },
+	{ av_leave_init, NULL },
 	{ av_sysreg_init, NULL },
 	{ av_asid_init, NULL },
 	{ av_window_init, av_window_exit },

@@ -88,13 +88,6 @@ static int handle_fp(struct av_vcpu *vcpu)
 	return 1;
 }
 
-/* A class that nothing EL0 does can make: the machine has something we do not know. */
-static int handle_strange(struct av_vcpu *vcpu)
-{
-	return av_vm_kill(vcpu, "exception class %#x (ESR %#llx) at %#llx is not known to this hypervisor",
-			  av_esr_ec(vcpu->srf->esr), vcpu->srf->esr, vcpu->srf->pc);
-}
-
 typedef int (*exit_handler)(struct av_vcpu *vcpu);
 
 static const exit_handler handlers[64] = {
@@ -121,7 +114,8 @@ static int handle_sync(struct av_vcpu *vcpu)
 {
 	exit_handler handler = handlers[av_esr_ec(vcpu->srf->esr)];
 
-	return handler ? handler(vcpu) : handle_strange(vcpu);
+	/* A class of a feature that the guest's CPU has not: UNDEFINED, as on KVM. */
+	return handler ? handler(vcpu) : reflect_undef(vcpu);
 }
 
 int av_handle_exit(struct av_vcpu *vcpu)

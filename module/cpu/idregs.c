@@ -29,7 +29,7 @@ static const struct field fields[] = {
 	F(PFR0, 24, FIX, 1),	/* GIC: the vGIC's CPU interface is in system registers; 0 without a vGIC */
 	F(PFR0, 48, CAP, 1),	/* DIT: PSTATE.DIT is EL0's to write, and switched with PSTATE */
 	F(PFR0, 56, CAP, 1),	/* CSV2: a fact of the core; predictors know nothing of our levels */
-	F(PFR0, 60, FIX, 1),	/* CSV3: virtual EL0 runs on trees without the kernel half: nothing to isolate */
+	F(PFR0, 60, CAP, 1),	/* CSV3: a fact of the cores: without it a guest turns KPTI on, as on KVM */
 	F(PFR1, 4, CAP, 2),	/* SSBS: PSTATE.SSBS is EL0's to write, and switched with PSTATE */
 	F(ISAR0, 4, HOST, 0),	/* AES: executed directly */
 	F(ISAR0, 8, HOST, 0),	/* SHA1: executed directly */
@@ -60,7 +60,7 @@ static const struct field fields[] = {
 	F(MMFR0, 24, FIX, 15),	/* TGran64: 4 KiB only */
 	F(MMFR0, 28, FIX, 0),	/* TGran4: always there */
 	F(MMFR2, 32, HOST, 0),	/* AT: unaligned single-copy atomicity, a fact of the core */
-	F(MMFR2, 60, FIX, 1),	/* E0PD: honoured by the walker; tells the guest that KPTI gains nothing */
+	F(MMFR2, 60, FIX, 1),	/* E0PD: honoured by the walker; where CSV3 is, tells the guest that KPTI gains nothing */
 	F(DFR0, 0, FIX, 6),	/* DebugVer: Armv8 debug */
 	F(DFR0, 12, HOST, 0),	/* BRPs: as the host has, for the VMM's sake */
 	F(DFR0, 20, HOST, 0),	/* WRPs: as the host has */

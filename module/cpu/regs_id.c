@@ -16,6 +16,7 @@
 #include "irq/vgic.h"
 #include "mmu/walk.h"
 #include "stats/stats.h"
+#include "switch/leave.h"
 
 #define MPIDR_RES1		BIT_ULL(31)
 #define GUEST_CLIDR_UNIFIED_L1	4ULL
@@ -155,9 +156,15 @@ static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 
 u64 av_host_idreg(unsigned int n)
 {
+	u64 val;
+
 	if (!av_idreg_uses_host(n))
 		return 0;
-	return read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
+	val = read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
+	/* Cores that are known to be safe need not say so. */
+	if (n == AV_ID_PFR0 && !(val & AV_ID_PFR0_CSV3) && av_cpus_meltdown_safe())
+		val |= FIELD_PREP(AV_ID_PFR0_CSV3, 1);
+	return val;
 }
 
 void av_idregs_init(struct av_vm *vm)

@@ -234,8 +234,11 @@ SYM_CODE_START(av_window_code)
 	isb
 	msr	ttbr0_el1, x1
 .Lresume:
+	ldr	x0, [sp, #SW_UNPRIV_TLBI]
 	ldp	x3, x4, [sp, #SRF_PC]
 	ldr	x5, [sp, #SRF_SP]
+	cbnz	x0, .Lunpriv_tlbi
+.Lresume_now:
 	msr	elr_el1, x3
 	msr	spsr_el1, x4
 	msr	sp_el0, x5
@@ -334,6 +337,12 @@ SYM_CODE_START(av_window_code)
 	isb
 	add	x16, x16, #(.Llow_exit - av_window_code)
 	br	x16
+
+	/* The address matters as little as in the host's own way out to EL0. */
+.Lunpriv_tlbi:
+	tlbi	vale1, xzr
+	dsb	nsh
+	b	.Lresume_now
 
 .Lfetch_failed:
 	mov	x2, #INSN_UNKNOWN

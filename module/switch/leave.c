@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What leaving the guest takes on each CPU, found out when the CPU first enters
- * one, so that CPUs may differ and may come later.
+ * What entering and leaving the guest takes on each CPU, found out when the CPU
+ * first enters one, so that CPUs may differ and may come later.
  */
 #include <linux/cpu.h>
 #include <linux/percpu.h>
+#include <linux/smp.h>
+#include <asm/cpufeature.h>
 #include <asm/cputype.h>
 
 #include "switch/leave.h"
 
 #define PFR0_DIT	GENMASK_ULL(51, 48)
 #define PFR1_MTE	GENMASK_ULL(11, 8)
+#define PFR1_GCS	GENMASK_ULL(47, 44)
+#define MMFR1_TIDCP1	GENMASK_ULL(55, 52)
 /* By number: older assemblers have no name for it. */
 #define REG_ISAR2	sys_reg(3, 0, 0, 6, 2)
 
 static DEFINE_PER_CPU(struct av_leave, leave_here);
+static bool meltdown_safe;
 
 /* The firmware has the call, and this CPU needs it (1: has it and needs it not). */
 static bool firmware_needs(u32 call)
@@ -40,6 +45,10 @@ static void find_out(struct av_leave *leave)
 
 	leave->dit = FIELD_GET(PFR0_DIT, cpu.pfr0);
 	leave->tco = FIELD_GET(PFR1_MTE, read_sysreg(id_aa64pfr1_el1));
+	/* As the kernel has it: one that does not know GCS has it off, and may not have its registers. */
+	leave->gcs = FIELD_GET(PFR1_GCS, read_sanitised_ftr_reg(SYS_ID_AA64PFR1_EL1));
+	leave->tidcp = FIELD_GET(MMFR1_TIDCP1, cpu.mmfr1);
+	leave->unpriv_tlbi = av_unpriv_load_leaks(cpu.midr);
 	av_profilers_find(&leave->profilers);
 	/* mitigations=off: the host's owner does not want them. */
 	if (!cpu_mitigations_off())
@@ -54,4 +63,25 @@ const struct av_leave *av_leave_here(void)
 	if (unlikely(!leave->known))
 		find_out(leave);
 	return leave;
+}
+
+static void look_here(void *unsafe)
+{
+	if (!av_meltdown_safe(read_cpuid_id(), read_sysreg(id_aa64pfr0_el1)))
+		WRITE_ONCE(*(bool *)unsafe, true);
+}
+
+/* A CPU that comes later is one that the kernel lets in: no worse than those that are there. */
+int av_leave_init(void)
+{
+	bool unsafe = false;
+
+	on_each_cpu(look_here, &unsafe, true);
+	meltdown_safe = !unsafe;
+	return 0;
+}
+
+bool av_cpus_meltdown_safe(void)
+{
+	return meltdown_safe;
 }

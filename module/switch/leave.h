@@ -6,6 +6,10 @@
  *
  * What an exception sets by itself (PAN, UAO, SSBS) it sets in the window too.
  * DIT it leaves as the guest had it, TCO it sets: both are put back.
+ *
+ * GCSCRE0_EL1 has a VMM's own shadow stack on, if it asked for one: in the
+ * guest each call would push to it. It is 0 while the guest runs, and what the
+ * guest does with GCS is UNDEFINED.
  */
 #ifndef AV_SWITCH_LEAVE_H
 #define AV_SWITCH_LEAVE_H
@@ -18,20 +22,28 @@
 
 struct av_leave {
 	bool known;			/* the rest is filled */
-	bool dit, tco;			/* the CPU has these */
+	bool dit, tco, gcs, tidcp;	/* the CPU has these */
+	bool unpriv_tlbi;		/* av_unpriv_load_leaks() */
 	struct av_profilers profilers;
 	struct av_mitigation mitigation;
 };
 
 struct av_host_pstate {
-	u64 dit, tco;
+	u64 dit, tco, gcscre0;
 };
+
+/* At load: looks at each CPU that is online. */
+int av_leave_init(void);
+
+/* av_meltdown_safe() of all CPUs. */
+bool av_cpus_meltdown_safe(void);
 
 /* This CPU's; interrupts off. */
 const struct av_leave *av_leave_here(void);
 
 #define AV_REG_DIT	sys_reg(3, 3, 4, 2, 5)
 #define AV_REG_TCO	sys_reg(3, 3, 4, 2, 7)
+#define AV_REG_GCSCRE0	sys_reg(3, 0, 2, 5, 2)
 
 static inline void av_host_pstate_save(const struct av_leave *leave, struct av_host_pstate *p)
 {
@@ -39,6 +51,10 @@ static inline void av_host_pstate_save(const struct av_leave *leave, struct av_h
 		p->dit = read_sysreg_s(AV_REG_DIT);
 	if (leave->tco)
 		p->tco = read_sysreg_s(AV_REG_TCO);
+	if (unlikely(leave->gcs)) {
+		p->gcscre0 = read_sysreg_s(AV_REG_GCSCRE0);
+		write_sysreg_s(0, AV_REG_GCSCRE0);
+	}
 }
 
 static inline void av_host_pstate_restore(const struct av_leave *leave,
@@ -48,6 +64,8 @@ static inline void av_host_pstate_restore(const struct av_leave *leave,
 		write_sysreg_s(p->dit, AV_REG_DIT);
 	if (leave->tco)
 		write_sysreg_s(p->tco, AV_REG_TCO);
+	if (unlikely(leave->gcs))
+		write_sysreg_s(p->gcscre0, AV_REG_GCSCRE0);
 }
 
 static inline void av_leave_firmware(const struct av_leave *leave)

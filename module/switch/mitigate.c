@@ -6,6 +6,10 @@
 #define MODEL(implementer, part)	((u32)(implementer) << 24 | (u32)(part) << 4)
 #define ARM(part)		MODEL(0x41, part)
 
+#define MIDR_REVISION		GENMASK_ULL(3, 0)
+#define MIDR_VARIANT		GENMASK_ULL(23, 20)
+
+#define PFR0_CSV3		GENMASK_ULL(63, 60)
 #define PFR0_CSV2		GENMASK_ULL(59, 56)
 #define PFR0_CSV2_HISTORY	3
 #define MMFR1_ECBHB		GENMASK_ULL(63, 60)
@@ -86,4 +90,47 @@ struct av_mitigation av_mitigation_for(const struct av_cpu_facts *cpu)
 	}
 	clear_history(cpu, loops, &m);
 	return m;
+}
+
+bool av_unpriv_load_leaks(u32 midr)
+{
+	switch (midr & MIDR_MODEL) {
+	case ARM(0xd46):	/* Cortex-A510 */
+		return true;
+	case ARM(0xd80):	/* Cortex-A520 r0p0, r0p1 */
+		return !FIELD_GET(MIDR_VARIANT, midr) && FIELD_GET(MIDR_REVISION, midr) <= 1;
+	default:
+		return false;
+	}
+}
+
+/* Models without CSV3 in their ID register that need no KPTI. */
+static const u32 kpti_needless[] = {
+	ARM(0xd03),		/* Cortex-A53 */
+	ARM(0xd04),		/* Cortex-A35 */
+	ARM(0xd05),		/* Cortex-A55 */
+	ARM(0xd07),		/* Cortex-A57 */
+	ARM(0xd08),		/* Cortex-A72 */
+	ARM(0xd09),		/* Cortex-A73 */
+	MODEL(0x42, 0x100),	/* Brahma-B53 */
+	MODEL(0x42, 0x516),	/* Vulcan */
+	MODEL(0x43, 0x0af),	/* ThunderX2 */
+	MODEL(0x48, 0xd01),	/* HiSilicon TSV110 */
+	MODEL(0x4e, 0x004),	/* Carmel */
+	MODEL(0x51, 0x800),	/* Kryo 2xx gold */
+	MODEL(0x51, 0x801),	/* Kryo 2xx silver */
+	MODEL(0x51, 0x803),	/* Kryo 3xx silver */
+	MODEL(0x51, 0x805),	/* Kryo 4xx silver */
+};
+
+bool av_meltdown_safe(u32 midr, u64 pfr0)
+{
+	unsigned int i;
+
+	if (FIELD_GET(PFR0_CSV3, pfr0))
+		return true;
+	for (i = 0; i < ARRAY_SIZE(kpti_needless); i++)
+		if (kpti_needless[i] == (midr & MIDR_MODEL))
+			return true;
+	return false;
 }

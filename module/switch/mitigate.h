@@ -15,7 +15,8 @@
  *    elsewhere are not used: by firmware. Where that cannot do it the host is
  *    open to its own processes, and says so; then history is not cleared either.
  *
- * The lists are those of Linux. Pure.
+ * Two more facts of a model are looked up here, as they are lists of the same
+ * kind. The lists are those of Linux. Pure.
  */
 #ifndef AV_SWITCH_MITIGATE_H
 #define AV_SWITCH_MITIGATE_H
@@ -36,5 +37,18 @@ struct av_mitigation {
 };
 
 struct av_mitigation av_mitigation_for(const struct av_cpu_facts *cpu);
+
+/*
+ * Errata 2966298 and 3117295 (Cortex-A520, A510): an unprivileged load by
+ * speculation may leak what only EL1 may read. A TLBI before each return to
+ * EL0 keeps it from that; it is an erratum's, so mitigations=off keeps it.
+ */
+bool av_unpriv_load_leaks(u32 midr);
+
+/*
+ * Is EL0 kept from reading by speculation what only EL1 may (CVE-2017-5754)?
+ * CSV3 says so, or the model is one that Linux knows not to do it.
+ */
+bool av_meltdown_safe(u32 midr, u64 pfr0);
 
 #endif /* AV_SWITCH_MITIGATE_H */

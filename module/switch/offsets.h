@@ -47,9 +47,10 @@
 #define SW_H_MDSCR	(SW_BASE + 0xd8)
 #define SW_H_TPIDR	(SW_BASE + 0xe0)
 #define SW_H_TPIDRRO	(SW_BASE + 0xe8)
+#define SW_UNPRIV_TLBI	(SW_BASE + 0xf0)
 
 /* sys[AV_TPIDR_EL0], sys[AV_TPIDRRO_EL0] */
-#define SRF_SYS		(SW_BASE + 0xf0)
+#define SRF_SYS		(SW_BASE + 0xf8)
 #define SRF_TPIDR	(SRF_SYS + 7 * 8)
 #define SRF_TPIDRRO	(SRF_SYS + 8 * 8)
 

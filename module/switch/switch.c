@@ -53,6 +53,7 @@ CHECK_OFFSET(sw.h_cntkctl, SW_H_CNTKCTL);
 CHECK_OFFSET(sw.h_mdscr, SW_H_MDSCR);
 CHECK_OFFSET(sw.h_tpidr_el0, SW_H_TPIDR);
 CHECK_OFFSET(sw.h_tpidrro_el0, SW_H_TPIDRRO);
+CHECK_OFFSET(sw.unpriv_tlbi, SW_UNPRIV_TLBI);
 CHECK_OFFSET(sys[AV_TPIDR_EL0], SRF_TPIDR);
 CHECK_OFFSET(sys[AV_TPIDRRO_EL0], SRF_TPIDRRO);
 static_assert(AV_LEFT_FATAL == EXIT_FATAL);
@@ -71,6 +72,7 @@ void av_switch_run(const struct av_vm_switch *vsw, const struct av_vcpu_switch *
 	sw->ttbr1_hop = entry->root1 | (u64)vsw->guest_hop.asid << 48;
 	sw->flush = !arm64_use_ng_mappings;
 	sw->loops = leave->mitigation.loops;
+	sw->unpriv_tlbi = leave->unpriv_tlbi;
 	av_host_pstate_save(leave, &pstate);
 
 	av_profiling_hold(&leave->profilers, &held);

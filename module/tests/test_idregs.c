@@ -30,7 +30,8 @@ static void test_hidden(void)
 static void test_fixed_and_capped(void)
 {
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, 0x22222222), 0), 1);	/* EL0: AArch64 only */
-	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, 0), 60), 1);		/* CSV3 */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, 0), 60), 0);		/* CSV3, as the host */
+	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_PFR0, ~0ULL), 60), 1);
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR2, 0), 60), 1);		/* E0PD */
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_ISAR0, 0), 56), 2);		/* TLBI by range */
 	CHECK_EQ(FIELD(av_idreg_compose(AV_ID_MMFR0, 6), 0), 5);		/* 52 bits: 48 */

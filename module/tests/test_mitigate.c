@@ -6,12 +6,14 @@
 #define A53	0x410fd034
 #define A72	0x410fd083
 #define A73	0x410fd092
+#define A75	0x413fd0a1
 #define N1	0x413fd0c1
 #define N2	0x410fd490
 #define V2	0x410fd4f1
 #define OTHER	0x610f0230
 
 #define CSV2(n)	((u64)(n) << 56)
+#define CSV3(n)	((u64)(n) << 60)
 #define ECBHB	BIT_ULL(60)
 #define CLRBHB	BIT_ULL(28)
 
@@ -64,8 +66,34 @@ static void test_model_only(void)
 	CHECK_EQ(av_mitigation_for(&cpu).loops, 24);
 }
 
+static void test_unprivileged_loads(void)
+{
+	CHECK(av_unpriv_load_leaks(0x410fd460));		/* Cortex-A510: all of them */
+	CHECK(av_unpriv_load_leaks(0x411fd463));
+	CHECK(av_unpriv_load_leaks(0x410fd800));		/* Cortex-A520 r0p0 and r0p1 */
+	CHECK(av_unpriv_load_leaks(0x410fd801));
+	CHECK(!av_unpriv_load_leaks(0x410fd802));
+	CHECK(!av_unpriv_load_leaks(0x411fd800));
+	CHECK(!av_unpriv_load_leaks(A53));
+	CHECK(!av_unpriv_load_leaks(N1));
+}
+
+static void test_meltdown(void)
+{
+	CHECK(av_meltdown_safe(A53, 0));
+	CHECK(av_meltdown_safe(A72, 0));
+	CHECK(av_meltdown_safe(A73 ^ 0x0030000f, 0));
+	CHECK(av_meltdown_safe(0x430f0af1, 0));			/* ThunderX2 */
+	CHECK(!av_meltdown_safe(A75, 0));
+	CHECK(!av_meltdown_safe(OTHER, 0));
+	CHECK(av_meltdown_safe(A75, CSV3(1)));
+	CHECK(av_meltdown_safe(OTHER, CSV3(1)));
+}
+
 int main(void)
 {
+	RUN(test_unprivileged_loads);
+	RUN(test_meltdown);
 	RUN(test_rows);
 	RUN(test_model_only);
 	return TESTS_DONE();

@@ -25,6 +25,7 @@
 #define CTR		AV_SYS(3, 3, 0, 0, 1)
 #define NO_SUCH		AV_SYS(3, 0, 15, 2, 0)
 
+bool fake_meltdown_safe = true;
 static struct av_vm vm;
 static struct av_srf srf;
 static struct av_vcpu vcpu = { .vm = &vm, .srf = &srf };
@@ -234,6 +235,15 @@ static void test_identification(void)
 	vm.icc = false;
 	CHECK(!(reads(PFR0) & AV_ID_PFR0_GIC));
 	vm.icc = true;
+	/* Cores need not have CSV3 to be safe; a guest on one that is not is told, for its KPTI. */
+	CHECK_EQ(FIELD_GET(AV_ID_PFR0_CSV3, reads(PFR0)), 1);
+	fake_meltdown_safe = false;
+	fresh();
+	CHECK_EQ(FIELD_GET(AV_ID_PFR0_CSV3, reads(PFR0)), 0);
+	val = reads(PFR0) | FIELD_PREP(AV_ID_PFR0_CSV3, 1);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val), -EINVAL);
+	fake_meltdown_safe = true;
+	fresh();
 	/* Features may go before the first run, and only go. */
 	val = reads(PFR0);
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val | 0xfULL << 32), -EINVAL);

@@ -70,6 +70,7 @@ struct av_switch {
 	u64 h_ttbr0, h_ttbr1, h_vbar, h_sp, h_sp_el0, h_ret;
 	u64 h_sctlr, h_tcr, h_cpacr, h_cntkctl, h_mdscr;
 	u64 h_tpidr_el0, h_tpidrro_el0;
+	u64 unpriv_tlbi;	/* before each ERET to EL0, switch/mitigate.h */
 };
 
 struct av_srf {

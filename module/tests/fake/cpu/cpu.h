@@ -24,6 +24,9 @@ struct av_vm {
 	bool config_lock, has_run, icc;
 };
 
+/* Is the host's CPU one that keeps EL0 from reading what is EL1's? */
+extern bool fake_meltdown_safe;
+
 struct av_vcpu {
 	struct av_vm *vm;
 	struct av_srf *srf;
@@ -44,7 +47,8 @@ struct av_vcpu {
 #define read_sysreg(reg)	((u64)fake_##reg)
 #define read_cpuid_id()		0x410fd083ULL
 #define sys_reg(...)		0
-#define read_sanitised_ftr_reg(reg) ((u64)(reg) | FAKE_ID)
+#define fake_no_csv3(id)		((id) & ~AV_ID_PFR0_CSV3)
+#define read_sanitised_ftr_reg(reg)	fake_no_csv3((u64)(reg) | FAKE_ID)
 
 static inline void mutex_lock(bool *lock)
 {
@@ -64,6 +68,11 @@ static inline bool av_vm_has_run(struct av_vm *vm)
 static inline bool av_irq_has_icc(struct av_vm *vm)
 {
 	return vm->icc;
+}
+
+static inline bool av_cpus_meltdown_safe(void)
+{
+	return fake_meltdown_safe;
 }
 
 static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
