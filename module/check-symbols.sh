@@ -4,6 +4,10 @@
 # check-symbols.sh <module.ko> <kernel's build folder> <list>: does the kernel
 # export all that the module needs, and does the list have it? And does the
 # window's code, which runs without the kernel, refer to nothing but itself?
+# Its C runs while most registers are still the guest's: SP_EL0, x18, the thread
+# registers and the FP ones. An option of the kernel's build that makes the
+# compiler go through one of these (a stack protector, a shadow call stack, pointer
+# authentication, a tracer) is found in the object.
 #
 # A symbol that the list does not have is an error on a kernel that the list
 # says was reviewed, and a warning on all others: a kernel of another day, whose
@@ -44,6 +48,18 @@ for s in $outside; do
 	echo "check-symbols: $ko: code of the window refers to $s, which is not in it" >&2
 	bad=1
 done
+"${CROSS_COMPILE:-}objdump" -d --no-show-raw-insn -j .av_window.text "$ko" >"$ko.window"
+foreign=$(awk -F '\t' '
+	/^[0-9a-f]+ </	{ c = $0 !~ /<av_window_code/; functions += c; next }
+	c && ($2 ~ /^(mrs|msr|sys|sysl|at|dc|ic|tlbi|pac|xpac|aut|bra|blra|ret[ab]|br|blr|svc|hvc|smc|brk|hint)/ ||
+	      $3 ~ /(^|[ ,{[])([xw]18|[vqdshbz][0-9]+)([],.}]|$)/) { print $2, $3 }
+	END		{ if (!functions) print "(no function of it is seen)" }
+' "$ko.window" | sort -u)
+if [ -n "$foreign" ]; then
+	echo "check-symbols: $ko: C code of the window uses what is the guest's: $foreign" >&2
+	bad=1
+fi
+rm -f "$ko.window"
 [ "$bad" = 0 ] || exit 1
 listed=$([ "$unlisted" = 0 ] && echo "all listed" || echo "$unlisted NOT listed")
 seen=$([ "$reviewed" = yes ] && echo "reviewed" || echo "not reviewed yet")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What `check-symbols.sh` says of C in the window, where most registers are still the guest's."""
+
+import platform
+import subprocess
+
+import pytest
+from built import TOP, module
+
+CROSS = "" if platform.machine() == "aarch64" else "aarch64-linux-gnu-"
+PROTECTOR = ["-fstack-protector-all", "-mstack-protector-guard=sysreg"]
+PROTECTOR += ["-mstack-protector-guard-reg=sp_el0", "-mstack-protector-guard-offset=8"]
+
+
+def check(ko) -> subprocess.CompletedProcess[str]:
+    """Of the window's code only: a list and a kernel without symbols."""
+    return subprocess.run(
+        ["sh", TOP / "module/check-symbols.sh", ko, "/dev/null", "/dev/null"],
+        env={"CROSS_COMPILE": CROSS, "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def check_code(path, body: str, *options: str) -> subprocess.CompletedProcess[str]:
+    source = path / "fast.c"
+    source.write_text(
+        f'__attribute__((section(".av_window.text"))) int av_fast(volatile long *p) {{ {body} }}\n'
+    )
+    ko = path / "fast.ko"
+    subprocess.run([f"{CROSS}gcc", "-O2", *options, "-c", source, "-o", ko], check=True)
+    return check(ko)
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "found"),
+    [
+        ("p[0] = p[1]; return p[2];", PROTECTOR, "mrs x1, sp_el0"),
+        ("p[0] = p[1]; return p[2];", ["-mbranch-protection=pac-ret+leaf"], "paciasp"),
+        ('asm volatile("str x30, [x18], #8"); return 0;', [], "x18"),
+        ("return p[0] * 2.5;", [], "fmul"),
+        ('asm volatile("msr tpidr_el0, %0" :: "r"(p)); return 0;', [], "tpidr_el0"),
+    ],
+)
+def test_what_goes_through_the_guests_registers_is_refused(tmp_path, body, options, found):
+    done = check_code(tmp_path, body, *options)
+    assert done.returncode == 1
+    assert "uses what is the guest's" in done.stderr and found in done.stderr, done.stderr
+
+
+def test_plain_code_passes(tmp_path):
+    done = check_code(tmp_path, "if (p[0]) p[1] = p[2]; return p[3];")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_modules_own_is_looked_at(tmp_path):
+    """The list is empty here, so the module's symbols are complained of, and nothing else."""
+    done = check(module("6.12"))
+    assert done.returncode == 1 and "not in /dev/null" in done.stderr
+    assert "of the window" not in done.stderr
