@@ -23,15 +23,29 @@
 #define AV_CORE_WORDS		(sizeof(struct kvm_regs) / sizeof(__u32))
 #define AV_REG_ANY		(KVM_REG_ARCH_MASK | KVM_REG_SIZE_MASK | KVM_REG_ARM_COPROC_MASK)
 
-/* Where a stack pointer is: in use, or put away. */
-static u64 *av_core_sp(struct av_srf *srf, enum av_vreg which)
+/* The core register that is a virtual system register, or AV_NR_VREGS. */
+static unsigned int av_core_vreg(const struct av_srf *srf, u64 off)
 {
-	return av_mode_sp(srf->vpstate) == which ? &srf->sp : &srf->sys[which];
+	unsigned int in_use = av_mode_sp(srf->vpstate);
+
+	switch (off) {
+	case AV_CORE(regs.sp):
+		return in_use == AV_SP_EL0 ? AV_NR_VREGS : AV_SP_EL0;
+	case AV_CORE(sp_el1):
+		return in_use == AV_SP_EL1 ? AV_NR_VREGS : AV_SP_EL1;
+	case AV_CORE(elr_el1):
+		return AV_ELR_EL1;
+	case AV_CORE(spsr[KVM_SPSR_EL1]):
+		return AV_SPSR_EL1;
+	default:
+		return AV_NR_VREGS;
+	}
 }
 
 /*
- * Address and size of the core register at an offset, or NULL. PSTATE is in
- * two places and so in none: *size is set and NULL returned.
+ * Address and size of the core register at an offset, or NULL. Of PSTATE, which
+ * is in two places, and of a virtual system register *size is set and NULL
+ * returned.
  */
 static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 {
@@ -41,19 +55,16 @@ static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 	*size = sizeof(u64);
 	if (off % 2 == 0 && off <= AV_CORE(regs.regs[30]))
 		return &srf->regs[off / 2];
+	if (av_core_vreg(srf, off) < AV_NR_VREGS)
+		return NULL;
 	switch (off) {
 	case AV_CORE(regs.sp):
-		return av_core_sp(srf, AV_SP_EL0);
+	case AV_CORE(sp_el1):
+		return &srf->sp;
 	case AV_CORE(regs.pc):
 		return &srf->pc;
 	case AV_CORE(regs.pstate):
 		return NULL;
-	case AV_CORE(sp_el1):
-		return av_core_sp(srf, AV_SP_EL1);
-	case AV_CORE(elr_el1):
-		return &srf->sys[AV_ELR_EL1];
-	case AV_CORE(spsr[KVM_SPSR_EL1]):
-		return &srf->sys[AV_SPSR_EL1];
 	case AV_CORE(spsr[KVM_SPSR_ABT]):
 	case AV_CORE(spsr[KVM_SPSR_UND]):
 	case AV_CORE(spsr[KVM_SPSR_IRQ]):
@@ -90,15 +101,16 @@ static int av_core_find(struct av_vcpu *vcpu, u64 id, u64 *off, void **addr)
 
 static int av_core_get(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 {
-	u64 off, pstate;
+	u64 off, val;
 	void *addr;
 	int r = av_core_find(vcpu, reg->id, &off, &addr);
 
 	if (r)
 		return r;
-	if (off == AV_CORE(regs.pstate)) {
-		pstate = av_srf_spsr(vcpu->srf);
-		addr = &pstate;
+	if (!addr) {
+		val = off == AV_CORE(regs.pstate) ? av_srf_spsr(vcpu->srf) :
+			av_srf_get(vcpu->srf, av_core_vreg(vcpu->srf, off));
+		addr = &val;
 	}
 	return copy_to_user(u64_to_user_ptr(reg->addr), addr, KVM_REG_SIZE(reg->id)) ?
 		-EFAULT : 0;
@@ -134,7 +146,10 @@ static int av_core_set(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 		av_vcpu_set_pstate(vcpu, val);
 		return 0;
 	}
-	memcpy(addr, &val, size);
+	if (addr)
+		memcpy(addr, &val, size);
+	else
+		av_srf_set(vcpu->srf, av_core_vreg(vcpu->srf, off), val);
 	return 0;
 }
 

@@ -46,7 +46,7 @@
 
 static u64 guest_sctlr(const struct av_srf *srf, const struct av_host_controls *host)
 {
-	u64 guest = srf->sys[AV_SCTLR_EL1];
+	u64 guest = av_srf_get(srf, AV_SCTLR_EL1);
 	u64 sctlr = (host->sctlr & ~SCTLR_GUEST_OFF) | SCTLR_TSCXT;
 
 	if (!av_srf_el1(srf))
@@ -62,7 +62,7 @@ static u64 guest_tcr(const struct av_srf *srf, const struct av_host_controls *ho
 	u64 tcr = host->tcr;
 
 	tcr &= ~(TCR_SIZES | TCR_EPD | TCR_TBI | TCR_TBID | TCR_NFD | TCR_E0PD);
-	return tcr | (srf->sys[AV_TCR_EL1] & TCR_TBI) |
+	return tcr | (av_srf_get(srf, AV_TCR_EL1) & TCR_TBI) |
 	       FIELD_PREP(GENMASK_ULL(5, 0), 16) | FIELD_PREP(GENMASK_ULL(21, 16), 16);
 }
 
@@ -86,7 +86,7 @@ static u64 guest_cntkctl(const struct av_srf *srf, const struct av_host_controls
 
 	if (trap_counter)
 		return cntkctl;
-	if (av_srf_el1(srf) || (srf->sys[AV_CNTKCTL_EL1] & CNTKCTL_EL0VCT))
+	if (av_srf_el1(srf) || (av_srf_get(srf, AV_CNTKCTL_EL1) & CNTKCTL_EL0VCT))
 		cntkctl |= CNTKCTL_EL0VCT;
 	return cntkctl;
 }

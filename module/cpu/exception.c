@@ -18,11 +18,13 @@
 /* Would a step of an instruction in this mode be taken as an exception? */
 static bool step_enabled(const struct av_srf *srf, u64 pstate)
 {
-	if (!(srf->sys[AV_MDSCR_EL1] & MDSCR_SS) || (srf->sys[AV_OSLSR_EL1] & OSLSR_OSLK))
+	u64 mdscr = av_srf_get(srf, AV_MDSCR_EL1);
+
+	if (!(mdscr & MDSCR_SS) || (av_srf_get(srf, AV_OSLSR_EL1) & OSLSR_OSLK))
 		return false;
 	if (!(pstate & AV_PSR_EL1T))
 		return true;
-	return (srf->sys[AV_MDSCR_EL1] & MDSCR_KDE) && !(pstate & AV_PSR_D);
+	return (mdscr & MDSCR_KDE) && !(pstate & AV_PSR_D);
 }
 
 bool av_srf_stepping(const struct av_srf *srf)
@@ -46,14 +48,14 @@ u32 av_srf_take(struct av_srf *srf, u32 vector)
 {
 	u32 offset = vector_group(srf) + vector;
 
-	srf->sys[AV_SPSR_EL1] = av_srf_spsr(srf);
-	srf->sys[AV_ELR_EL1] = srf->pc;
+	av_srf_set(srf, AV_SPSR_EL1, av_srf_spsr(srf));
+	av_srf_set(srf, AV_ELR_EL1, srf->pc);
 	av_srf_set_mode(srf, AV_PSR_EL1H);
 	srf->vpstate = AV_PSR_EL1H | AV_PSR_DAIF;
 	srf->pstate &= ~(AV_PSR_BTYPE | AV_PSR_SSBS);
-	if (srf->sys[AV_SCTLR_EL1] & SCTLR_DSSBS)
+	if (av_srf_get(srf, AV_SCTLR_EL1) & SCTLR_DSSBS)
 		srf->pstate |= AV_PSR_SSBS;
-	srf->pc = srf->sys[AV_VBAR_EL1] + offset;
+	srf->pc = av_srf_get(srf, AV_VBAR_EL1) + offset;
 	return offset;
 }
 
@@ -74,7 +76,7 @@ static u64 esr_same_level(u64 esr)
 
 u32 av_srf_take_sync(struct av_srf *srf, u64 esr)
 {
-	srf->sys[AV_ESR_EL1] = av_srf_el1(srf) ? esr_same_level(esr) : esr;
+	av_srf_set(srf, AV_ESR_EL1, av_srf_el1(srf) ? esr_same_level(esr) : esr);
 	return av_srf_take(srf, AV_VECTOR_SYNC);
 }
 
@@ -99,10 +101,10 @@ void av_srf_set_pstate(struct av_srf *srf, u64 pstate)
 
 void av_srf_eret(struct av_srf *srf)
 {
-	u64 spsr = srf->sys[AV_SPSR_EL1];
+	u64 spsr = av_srf_get(srf, AV_SPSR_EL1);
 	bool was_stepping = av_srf_stepping(srf);
 
-	srf->pc = srf->sys[AV_ELR_EL1];
+	srf->pc = av_srf_get(srf, AV_ELR_EL1);
 	/*
 	 * An illegal return stays in its mode with PSTATE.IL set; the next
 	 * instruction then takes the exception.

@@ -37,7 +37,7 @@ static int reflect_undef(struct av_vcpu *vcpu)
 static int reflect_align(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ALIGN);
-	vcpu->srf->sys[AV_FAR_EL1] = vcpu->srf->far;
+	av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);
 	return reflect(vcpu);
 }
 
@@ -67,14 +67,14 @@ static int reflect_step(struct av_vcpu *vcpu)
 
 static int reflect_watchpoint(struct av_vcpu *vcpu)
 {
-	vcpu->srf->sys[AV_FAR_EL1] = vcpu->srf->far;
+	av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);
 	return reflect_debug(vcpu);
 }
 
 /* FPEN: bit 0 lets EL1 use FP, both together let EL0 too. */
 static bool fp_allowed(const struct av_srf *srf)
 {
-	u64 fpen = FIELD_GET(CPACR_FPEN, srf->sys[AV_CPACR_EL1]);
+	u64 fpen = FIELD_GET(CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1));
 
 	return av_srf_el1(srf) ? fpen & 1 : fpen == CPACR_FPEN_NONE;
 }

@@ -12,17 +12,17 @@ enum { BT_ADDRESS, BT_ADDRESS_LINKED, BT_CONTEXT, BT_CONTEXT_LINKED };
 
 bool av_srf_debugging(const struct av_srf *srf)
 {
-	return srf->sys[AV_MDSCR_EL1] & (MDSCR_SS | MDSCR_MDE) &&
-	       !(srf->sys[AV_OSLSR_EL1] & OSLSR_OSLK);
+	return av_srf_get(srf, AV_MDSCR_EL1) & (MDSCR_SS | MDSCR_MDE) &&
+	       !(av_srf_get(srf, AV_OSLSR_EL1) & OSLSR_OSLK);
 }
 
 bool av_srf_matching(const struct av_srf *srf)
 {
-	if (!av_srf_debugging(srf) || !(srf->sys[AV_MDSCR_EL1] & MDSCR_MDE))
+	if (!av_srf_debugging(srf) || !(av_srf_get(srf, AV_MDSCR_EL1) & MDSCR_MDE))
 		return false;
 	if (!av_srf_el1(srf))
 		return true;
-	return srf->sys[AV_MDSCR_EL1] & MDSCR_KDE && !(srf->vpstate & AV_PSR_D);
+	return av_srf_get(srf, AV_MDSCR_EL1) & MDSCR_KDE && !(srf->vpstate & AV_PSR_D);
 }
 
 /* Enabled, and for the level that the virtual CPU is at? The guest is not secure. */
@@ -40,14 +40,14 @@ static bool is_context_aware(const struct av_hwdebug *hw, unsigned int n)
 
 static bool context_matches(const struct av_srf *srf, unsigned int n)
 {
-	return (u32)srf->sys[AV_DBGBVR0_EL1 + n] == (u32)srf->sys[AV_CONTEXTIDR_EL1];
+	return (u32)av_srf_get(srf, AV_DBGBVR0_EL1 + n) == (u32)av_srf_get(srf, AV_CONTEXTIDR_EL1);
 }
 
 /* Does the breakpoint that this one is linked to agree? */
 static bool link_matches(const struct av_srf *srf, const struct av_hwdebug *hw, u64 control)
 {
 	unsigned int n = FIELD_GET(AV_DBG_LBN, control);
-	u64 linked = srf->sys[AV_DBGBCR0_EL1 + n];
+	u64 linked = av_srf_get(srf, AV_DBGBCR0_EL1 + n);
 
 	return is_context_aware(hw, n) && linked & AV_DBG_E &&
 	       FIELD_GET(AV_DBGB_BT, linked) == BT_CONTEXT_LINKED && context_matches(srf, n);
@@ -56,10 +56,10 @@ static bool link_matches(const struct av_srf *srf, const struct av_hwdebug *hw, 
 struct av_hwdebug_pair av_srf_breakpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
 					 unsigned int n)
 {
-	u64 control = srf->sys[AV_DBGBCR0_EL1 + n];
+	u64 control = av_srf_get(srf, AV_DBGBCR0_EL1 + n);
 	struct av_hwdebug_pair off = { 0, 0 };
 	struct av_hwdebug_pair on = {
-		.value = srf->sys[AV_DBGBVR0_EL1 + n],
+		.value = av_srf_get(srf, AV_DBGBVR0_EL1 + n),
 		.control = AV_DBG_E | AV_DBG_EL0 | (control & AV_DBGB_BAS),
 	};
 
@@ -85,10 +85,10 @@ struct av_hwdebug_pair av_srf_breakpoint(const struct av_srf *srf, const struct 
 struct av_hwdebug_pair av_srf_watchpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
 					 unsigned int n)
 {
-	u64 control = srf->sys[AV_DBGWCR0_EL1 + n];
+	u64 control = av_srf_get(srf, AV_DBGWCR0_EL1 + n);
 	struct av_hwdebug_pair off = { 0, 0 };
 	struct av_hwdebug_pair on = {
-		.value = srf->sys[AV_DBGWVR0_EL1 + n],
+		.value = av_srf_get(srf, AV_DBGWVR0_EL1 + n),
 		.control = AV_DBG_E | AV_DBG_EL0 |
 			   (control & (AV_DBGW_LSC | AV_DBGW_BAS | AV_DBGW_MASK)),
 	};

@@ -27,7 +27,7 @@ void av_inject_sync(struct av_vcpu *vcpu, u64 esr)
 	u32 offset = av_srf_take_sync(srf, esr);
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_SYNC);
-	trace_av_inject(vcpu->id, offset, pc, esr, srf->sys[AV_FAR_EL1]);
+	trace_av_inject(vcpu->id, offset, pc, esr, av_srf_get(srf, AV_FAR_EL1));
 	if (!el1)
 		av_vcpu_mode_changed(vcpu);
 }
@@ -36,7 +36,7 @@ void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss)
 {
 	u64 ec = insn ? AV_EC_IABT_LOW : AV_EC_DABT_LOW;
 
-	vcpu->srf->sys[AV_FAR_EL1] = far;
+	av_srf_set(vcpu->srf, AV_FAR_EL1, far);
 	av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | (iss & AV_ESR_ISS));
 }
 
@@ -58,7 +58,7 @@ static void inject_async(struct av_vcpu *vcpu, u32 vector)
 	u64 pc = srf->pc;
 	u32 offset = av_srf_take(srf, vector);
 
-	trace_av_inject(vcpu->id, offset, pc, srf->sys[AV_ESR_EL1], 0);
+	trace_av_inject(vcpu->id, offset, pc, av_srf_get(srf, AV_ESR_EL1), 0);
 	if (!el1)
 		av_vcpu_mode_changed(vcpu);
 }
@@ -96,8 +96,8 @@ void av_inject_pending(struct av_vcpu *vcpu)
 
 	if (serror_due(vcpu)) {
 		vcpu->cpu->serror_pending = false;
-		vcpu->srf->sys[AV_ESR_EL1] = FIELD_PREP(AV_ESR_EC, AV_EC_SERROR) | AV_ESR_IL |
-					     vcpu->cpu->serror_iss;
+		av_srf_set(vcpu->srf, AV_ESR_EL1, FIELD_PREP(AV_ESR_EC, AV_EC_SERROR) |
+						  AV_ESR_IL | vcpu->cpu->serror_iss);
 		av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_SERROR);
 		inject_async(vcpu, AV_VECTOR_SERROR);
 		return;

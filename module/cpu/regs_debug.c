@@ -20,7 +20,7 @@ static bool raz_wi(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write
 
 static bool access_oslar(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	vcpu->srf->sys[AV_OSLSR_EL1] = OSLSR_OSLM | (*val & 1 ? OSLSR_OSLK : 0);
+	av_srf_set(vcpu->srf, AV_OSLSR_EL1, OSLSR_OSLM | (*val & 1 ? OSLSR_OSLK : 0));
 	return true;
 }
 
@@ -44,23 +44,21 @@ static bool dbg_exists(struct av_vcpu *vcpu, const struct av_sysreg *reg)
 
 static bool access_dbg(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	u64 *mem = &vcpu->srf->sys[reg->vreg];
-
 	if (!dbg_exists(vcpu, reg))
 		return false;
 	if (!write) {
-		*val = *mem;
+		*val = av_srf_get(vcpu->srf, reg->vreg);
 		return true;
 	}
 	switch (FIELD_GET(AV_SYS_OP2, reg->enc)) {
 	case 5:
-		*mem = av_dbgbcr_written(*val);
+		av_srf_set(vcpu->srf, reg->vreg, av_dbgbcr_written(*val));
 		break;
 	case 7:
-		*mem = av_dbgwcr_written(*val);
+		av_srf_set(vcpu->srf, reg->vreg, av_dbgwcr_written(*val));
 		break;
 	default:
-		*mem = *val;
+		av_srf_set(vcpu->srf, reg->vreg, *val);
 		break;
 	}
 	return true;
@@ -71,7 +69,7 @@ static int set_oslsr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	if ((val ^ OSLSR_OSLM) & ~OSLSR_OSLK)
 		return -EINVAL;
-	vcpu->srf->sys[AV_OSLSR_EL1] = val;
+	av_srf_set(vcpu->srf, AV_OSLSR_EL1, val);
 	return 0;
 }
 

@@ -32,7 +32,7 @@ static bool access_midr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool 
 
 static bool access_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	*val = vcpu->srf->sys[AV_MPIDR_EL1];
+	*val = av_srf_get(vcpu->srf, AV_MPIDR_EL1);
 	return true;
 }
 
@@ -69,9 +69,9 @@ static bool access_ccsidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, boo
 static bool access_csselr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	if (write)
-		vcpu->srf->sys[AV_CSSELR_EL1] = *val & 0xf;
+		av_srf_set(vcpu->srf, AV_CSSELR_EL1, *val & 0xf);
 	else
-		*val = vcpu->srf->sys[AV_CSSELR_EL1];
+		*val = av_srf_get(vcpu->srf, AV_CSSELR_EL1);
 	return true;
 }
 
@@ -149,7 +149,7 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 
 static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
-	vcpu->srf->sys[AV_MPIDR_EL1] = val;
+	av_srf_set(vcpu->srf, AV_MPIDR_EL1, val);
 	WRITE_ONCE(vcpu->cpu->mpidr, val);
 	return 0;
 }
@@ -177,8 +177,8 @@ void av_idregs_init(struct av_vm *vm)
 
 void av_mpidr_init(struct av_vcpu *vcpu)
 {
-	vcpu->srf->sys[AV_MPIDR_EL1] = MPIDR_RES1 | av_vgic_affinity(vcpu->id);
-	WRITE_ONCE(vcpu->cpu->mpidr, vcpu->srf->sys[AV_MPIDR_EL1]);
+	av_srf_set(vcpu->srf, AV_MPIDR_EL1, MPIDR_RES1 | av_vgic_affinity(vcpu->id));
+	WRITE_ONCE(vcpu->cpu->mpidr, av_srf_get(vcpu->srf, AV_MPIDR_EL1));
 }
 
 #define FIXED(op1, crm, op2, flags_, name_, access_)					\

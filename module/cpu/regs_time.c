@@ -19,7 +19,7 @@ static bool access_if(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool wr
 {
 	struct av_srf *srf = vcpu->srf;
 
-	if (!av_srf_el1(srf) && !(srf->sys[AV_CNTKCTL_EL1] & bits))
+	if (!av_srf_el1(srf) && !(av_srf_get(srf, AV_CNTKCTL_EL1) & bits))
 		return false;
 	return av_timer_access(vcpu, reg->enc, write, val);
 }

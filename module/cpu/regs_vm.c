@@ -17,15 +17,15 @@
 /* A register of the translation regime: the shadow trees follow. */
 static bool access_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	u64 *mem = &vcpu->srf->sys[reg->vreg];
+	u64 old = av_srf_get(vcpu->srf, reg->vreg);
 
 	if (!write) {
-		*val = *mem;
+		*val = old;
 		return true;
 	}
-	if (*mem == *val)
+	if (old == *val)
 		return true;
-	*mem = *val;
+	av_srf_set(vcpu->srf, reg->vreg, *val);
 	av_mmu_regime_changed(vcpu);
 	return true;
 }
@@ -61,9 +61,9 @@ static bool access_sp_el0(struct av_vcpu *vcpu, const struct av_sysreg *reg, boo
 	if ((srf->vpstate & AV_PSR_MODE) != AV_PSR_EL1H)
 		return false;
 	if (write)
-		srf->sys[AV_SP_EL0] = *val;
+		av_srf_set(srf, AV_SP_EL0, *val);
 	else
-		*val = srf->sys[AV_SP_EL0];
+		*val = av_srf_get(srf, AV_SP_EL0);
 	return true;
 }
 
@@ -88,7 +88,7 @@ static bool access_daif(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool 
 	struct av_srf *srf = vcpu->srf;
 
 	/* From virtual EL0 it is SCTLR_EL1.UMA's to allow. */
-	if (!av_srf_el1(srf) && !(srf->sys[AV_SCTLR_EL1] & AV_SCTLR_UMA))
+	if (!av_srf_el1(srf) && !(av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_UMA))
 		return false;
 	if (write)
 		srf->vpstate = (srf->vpstate & ~AV_PSR_DAIF) | (*val & AV_PSR_DAIF);

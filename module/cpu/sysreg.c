@@ -83,7 +83,7 @@ void av_sysreg_reset(struct av_vcpu *vcpu)
 			const struct av_sysreg *row = &tables[t]->rows[i];
 
 			if (row->vreg < AV_NR_VREGS)
-				vcpu->srf->sys[row->vreg] = row->reset;
+				av_srf_set(vcpu->srf, row->vreg, row->reset);
 		}
 }
 
@@ -107,7 +107,7 @@ int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 		return -ENOENT;
 	if (row->get)
 		return row->get(vcpu, row, val);
-	*val = vcpu->srf->sys[row->vreg];
+	*val = av_srf_get(vcpu->srf, row->vreg);
 	return 0;
 }
 
@@ -119,7 +119,7 @@ int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 		return -ENOENT;
 	if (row->set)
 		return row->set(vcpu, row, val);
-	vcpu->srf->sys[row->vreg] = val;
+	av_srf_set(vcpu->srf, row->vreg, val);
 	return 0;
 }
 

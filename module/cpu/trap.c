@@ -34,17 +34,14 @@ static int reflect(struct av_vcpu *vcpu)
 
 static bool access_row(struct av_vcpu *vcpu, const struct av_sysreg *row, bool write, u64 *val)
 {
-	u64 *mem;
-
 	if (!(row->flags & (write ? AV_ROW_WRITE : AV_ROW_READ)))
 		return false;
 	if (row->access)
 		return row->access(vcpu, row, write, val);
-	mem = &vcpu->srf->sys[row->vreg];
 	if (write)
-		*mem = *val;
+		av_srf_set(vcpu->srf, row->vreg, *val);
 	else
-		*val = *mem;
+		*val = av_srf_get(vcpu->srf, row->vreg);
 	return true;
 }
 
@@ -105,13 +102,14 @@ static bool emulate_cache(struct av_vcpu *vcpu, u16 enc)
 
 static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
 {
+	u64 par;
 	int ret;
 
 	av_count(&vcpu->stats, AV_EXIT_AT);
-	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt),
-			&vcpu->srf->sys[AV_PAR_EL1]);
+	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt), &par);
 	if (ret)
 		return ret;
+	av_srf_set(vcpu->srf, AV_PAR_EL1, par);
 	av_vcpu_skip_insn(vcpu);
 	return 1;
 }
@@ -251,7 +249,7 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 		if (row->flags & AV_ROW_EL0)
 			return emulate(vcpu, kind, &insn);
 	}
-	if (kind == AV_INSN_MSR_IMM && srf->sys[AV_SCTLR_EL1] & AV_SCTLR_UMA)
+	if (kind == AV_INSN_MSR_IMM && av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_UMA)
 		return emulate(vcpu, kind, &insn);
 	return reflect(vcpu);
 }

@@ -32,7 +32,7 @@ void av_vcpu_wait_started(struct av_vcpu *vcpu)
 /* SCTLR_EL1.nTWI and nTWE say whether user space may wait by itself. */
 static bool user_may_wait(const struct av_vcpu *vcpu, bool wfe)
 {
-	return vcpu->srf->sys[AV_SCTLR_EL1] & (wfe ? AV_SCTLR_NTWE : AV_SCTLR_NTWI);
+	return av_srf_get(vcpu->srf, AV_SCTLR_EL1) & (wfe ? AV_SCTLR_NTWE : AV_SCTLR_NTWI);
 }
 
 int av_handle_wfx(struct av_vcpu *vcpu)

@@ -19,7 +19,7 @@
 bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_vm *vm = vcpu->vm;
-	bool asid16 = vcpu->srf->sys[AV_TCR_EL1] & AV_TCR_AS;
+	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS;
 	struct av_tlbi_walk walk = {};
 	struct av_gather g;
 	bool more;

@@ -19,14 +19,14 @@
 
 void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
 {
-	const u64 *sys = vcpu->srf->sys;
+	const struct av_srf *srf = vcpu->srf;
 
 	*regime = (struct av_regime) {
-		.sctlr = sys[AV_SCTLR_EL1],
-		.tcr = sys[AV_TCR_EL1],
-		.ttbr0 = sys[AV_TTBR0_EL1],
-		.ttbr1 = sys[AV_TTBR1_EL1],
-		.mair = sys[AV_MAIR_EL1],
+		.sctlr = av_srf_get(srf, AV_SCTLR_EL1),
+		.tcr = av_srf_get(srf, AV_TCR_EL1),
+		.ttbr0 = av_srf_get(srf, AV_TTBR0_EL1),
+		.ttbr1 = av_srf_get(srf, AV_TTBR1_EL1),
+		.mair = av_srf_get(srf, AV_MAIR_EL1),
 		.ipa_bits = vcpu->vm->pa_bits,
 	};
 }

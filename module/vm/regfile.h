@@ -179,6 +179,20 @@ static inline u32 av_esr_ec(u64 esr)
 	return FIELD_GET(AV_ESR_EC, esr);
 }
 
+/*
+ * A virtual system register. Read and written once: a guest may come to share
+ * this memory. Nobody else looks into sys[].
+ */
+static inline u64 av_srf_get(const struct av_srf *srf, unsigned int reg)
+{
+	return READ_ONCE(srf->sys[reg]);
+}
+
+static inline void av_srf_set(struct av_srf *srf, unsigned int reg, u64 val)
+{
+	WRITE_ONCE(srf->sys[reg], val);
+}
+
 /* Is the guest's virtual CPU at EL1? */
 static inline bool av_srf_el1(const struct av_srf *srf)
 {
@@ -206,9 +220,9 @@ static inline enum av_vreg av_mode_sp(u64 mode)
 /* Replace the virtual mode (EL and SPSel), moving the stack pointers. */
 static inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
 {
-	srf->sys[av_mode_sp(srf->vpstate)] = srf->sp;
+	av_srf_set(srf, av_mode_sp(srf->vpstate), srf->sp);
 	srf->vpstate = (srf->vpstate & ~AV_PSR_MODE) | (mode & AV_PSR_MODE);
-	srf->sp = srf->sys[av_mode_sp(mode)];
+	srf->sp = av_srf_get(srf, av_mode_sp(mode));
 }
 
 /* The whole PSTATE as the guest would see it in SPSR. */
