@@ -109,6 +109,11 @@ guest_mapper_va:
 	dsb	ish
 	isb
 	b	0b
+	/* Or stores, when its VMM changes it; x4 is what it reads. */
+	.globl	guest_mapper_load
+guest_mapper_load:
+1:	ldr	x4, [x1]
+	b	1b
 guest_mapper_end:
 
 	.section .note.GNU-stack, "", %progbits

@@ -173,6 +173,7 @@ static const struct {
 	{ "guests", hostile_guests },
 	{ "allocations", hostile_allocations },
 	{ "messages", hostile_messages },
+	{ "changed", hostile_changed },
 };
 
 static bool wanted(const char *name, int argc, char **argv)

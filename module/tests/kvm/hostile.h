@@ -65,5 +65,6 @@ void hostile_close(void);
 void hostile_guests(void);
 void hostile_allocations(void);
 void hostile_messages(void);
+void hostile_changed(void);
 
 #endif /* AV_TESTS_KVM_HOSTILE_H */

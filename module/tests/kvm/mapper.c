@@ -8,12 +8,14 @@
 /* guests.S */
 extern const u32 guest_mapper[], guest_mapper_end[];
 extern const u32 guest_mapper_touch[], guest_mapper_all[], guest_mapper_asid[];
-extern const u32 guest_mapper_va[];
+extern const u32 guest_mapper_va[], guest_mapper_load[];
 
 #define SCTLR	ARM64_SYS_REG(3, 0, 1, 0, 0)
 #define TTBR0	ARM64_SYS_REG(3, 0, 2, 0, 0)
 #define TCR	ARM64_SYS_REG(3, 0, 2, 0, 2)
 #define MAIR	ARM64_SYS_REG(3, 0, 10, 2, 0)
+
+#define VBAR	ARM64_SYS_REG(3, 0, 12, 0, 0)
 
 #define SCTLR_RES1	0x30d00800ULL
 /* 48 bits, 4 KiB, the lower half only, 40 bits of addresses. */
@@ -24,6 +26,7 @@ extern const u32 guest_mapper_va[];
 #define BLOCK		0x701ULL
 #define DEVICE_BLOCK	0x405ULL	/* attribute 1 */
 #define NON_GLOBAL	0x800ULL
+#define READ_ONLY	0x80ULL
 
 /* Tables, in the guest's first slot behind its program. */
 #define L0	0x2000
@@ -31,6 +34,8 @@ extern const u32 guest_mapper_va[];
 #define L1	0x4000
 #define L2	0x5000
 #define L3	0x6000
+#define VECTORS	0x8000
+#define SYNC	0x200		/* from its own level */
 
 static u64 *table(struct mapper *m, u64 offset)
 {
@@ -129,10 +134,29 @@ void free_mapper(struct mapper *m)
 	free_guest(&m->g);
 }
 
+static u64 offset_of(const u32 *part)
+{
+	return (char *)part - (char *)guest_mapper;
+}
+
 static void call(struct mapper *m, const u32 *part)
 {
-	set_reg(m->g.vcpu, REG_X(5), GUEST_BASE + ((char *)part - (char *)guest_mapper));
+	set_reg(m->g.vcpu, REG_X(5), GUEST_BASE + offset_of(part));
 	run(m);
+}
+
+u32 *mapper_load_device(struct mapper *m, u32 number)
+{
+	u64 load = offset_of(guest_mapper_load), from = VECTORS + SYNC;
+	u32 *vector = (u32 *)table(m, from);
+
+	/* b load */
+	*vector = 0x14000000 | ((load - from) / 4 & 0x3ffffff);
+	table(m, L1)[number] = DEVICE_BLOCK | READ_ONLY | NON_GLOBAL;
+	set_reg(m->g.vcpu, VBAR, GUEST_BASE + VECTORS);
+	set_reg(m->g.vcpu, REG_X(1), MAPPER_VA + ((u64)number << 30) + GUEST_MMIO);
+	set_reg(m->g.vcpu, REG_X(5), GUEST_BASE + load);
+	return (u32 *)table(m, load);
 }
 
 void mapper_block(struct mapper *m, u32 number, u64 gpa)

@@ -53,6 +53,12 @@ void mapper_tlbi_asid(struct mapper *m);
 void mapper_tlbi_va(struct mapper *m);
 /* The GiB at MAPPER_VA of this number is one block, not 2 MiB that repeat. */
 void mapper_block(struct mapper *m, u32 number, u64 gpa);
+/*
+ * Load from GUEST_MMIO, where that GiB is for reading only, again and again: the
+ * caller runs the vCPU. An exception is nothing but the next round. Returns
+ * where the instruction is, which the caller may change.
+ */
+u32 *mapper_load_device(struct mapper *m, u32 number);
 /* Use another ASID from now on. */
 void mapper_set_asid(int vcpu, u16 asid);
 
