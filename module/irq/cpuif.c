@@ -3,10 +3,9 @@
  * The vGIC's CPU interface: the ICC system registers of one vCPU.
  * Pure; rules in vgic.h.
  *
- * Five bits of priority, all of them preemption bits, so there are 32 levels
- * and one active-priorities register a group. Accesses follow the virtual CPU
- * interface of the architecture (the ICV pseudocode), which is what a guest of
- * KVM runs on.
+ * Priorities have five bits, all of them preemption bits: 32 levels, and one
+ * active-priorities register per group. Accesses behave as the architecture's
+ * pseudocode for the virtual CPU interface (ICV), which KVM's guests use.
  */
 #include "irq/lpi.h"
 
@@ -21,7 +20,7 @@
 #define CTLR_SEIS	BIT(14)
 #define CTLR_A3V	BIT(15)
 
-#define SRE_VALUE	7	/* system registers on, no bypass; read-only as in KVM */
+#define SRE_VALUE	7	/* system registers on, no bypass; read-only, as in KVM */
 
 static unsigned int bpr1_of(const struct av_vgic_cpu *cpu)
 {
@@ -30,7 +29,7 @@ static unsigned int bpr1_of(const struct av_vgic_cpu *cpu)
 	return min_t(unsigned int, cpu->bpr0 + 1U, 7);
 }
 
-/* A priority without its subpriority: what decides about preemption. */
+/* The group priority, without the subpriority: it decides about preemption. */
 static u8 group_priority(const struct av_vgic_cpu *cpu, u8 priority, bool group1)
 {
 	unsigned int point = group1 ? bpr1_of(cpu) : cpu->bpr0 + 1U;
@@ -45,7 +44,7 @@ static u8 running_priority(const struct av_vgic_cpu *cpu)
 	return active ? (u8)(__ffs64(active) << AV_VGIC_PRI_SHIFT) : IDLE;
 }
 
-/* The best candidate of one group, if better than @best of @level, which it replaces. */
+/* The best candidate of @queue if it beats @best, whose level is *level; otherwise @best. */
 static u32 better(const struct av_vgic_queue *queue, u32 best, u32 *level)
 {
 	u32 at, word, intid;
@@ -57,7 +56,7 @@ static u32 better(const struct av_vgic_queue *queue, u32 best, u32 *level)
 		return best;
 	word = (u32)__ffs64(queue->words[at]);
 	intid = word * 32 + (u32)__ffs64(queue->bits[at][word]);
-	/* Of equal priorities, the lower number. */
+	/* Among equal priorities the lowest INTID wins. */
 	if (at == *level && intid > best)
 		return best;
 	*level = at;
@@ -80,7 +79,7 @@ u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 	return best;
 }
 
-/* May this interrupt, the best one, interrupt what runs? */
+/* Does @irq pass the priority mask and preempt the running priority? */
 static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 {
 	return irq->priority < cpu->pmr &&
@@ -135,7 +134,7 @@ static void deactivate(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_
 	av_virq_changed(vgic, cpu, irq, intid);
 }
 
-/* The highest active priority is over; IDLE if there was none. */
+/* Drop the highest active priority and return it; IDLE if none is active. */
 static u8 drop_priority(struct av_vgic_cpu *cpu)
 {
 	u8 priority = running_priority(cpu);
@@ -158,7 +157,7 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 		return;
 	dropped = drop_priority(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);
-	/* What does not fit is the guest's mistake; the priority is dropped all the same. */
+	/* The guest may name the wrong interrupt: the priority is dropped all the same. */
 	if (irq && irq->active && !cpu->eoimode && irq->group1 == group1 &&
 	    group_priority(cpu, irq->priority, group1) == dropped)
 		deactivate(vgic, cpu, irq, intid);
@@ -221,7 +220,7 @@ static void write_bpr(u8 *bpr, u64 val, u8 least)
 #define ICC_IGRPEN0		ICC(12, 6)
 #define ICC_IGRPEN1		ICC(12, 7)
 
-/* The registers that hold state: the guest's and the VMM's view are the same. */
+/* Registers that hold state: the guest and the VMM see the same value. */
 static bool read_state(const struct av_vgic_cpu *cpu, u32 reg, u64 *val)
 {
 	switch (reg) {
@@ -335,7 +334,7 @@ bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool wr
 	return write ? icc_write(vgic, cpu, reg, *val) : icc_read(vgic, cpu, reg, val);
 }
 
-/* AP0R1 to AP0R3 and their AP1R twins exist as attributes, not as registers. */
+/* AP0R1 to AP0R3 and AP1R1 to AP1R3 exist as attributes but not as registers. */
 static bool is_absent_apr(u32 reg)
 {
 	return (reg > ICC_AP0R0 && reg <= ICC_AP0R0 + 3) || (reg > ICC_AP1R0 && reg <= ICC_AP1R0 + 3);
@@ -360,9 +359,9 @@ int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, boo
 	if (!write)
 		return read_state(cpu, reg, val) ? 0 : -ENOENT;
 	/*
-	 * State of a machine with more bits of priority or numbers, or other
-	 * features, cannot be restored. Fewer bits can: the guest goes on to
-	 * see ours.
+	 * A value with more priority bits, more INTID bits or other features
+	 * cannot be restored. One with fewer bits can: the guest then sees
+	 * this machine's.
 	 */
 	if (reg == ICC_CTLR && (FIELD_GET(CTLR_PRIBITS, *val) > FIELD_GET(CTLR_PRIBITS, read_ctlr(cpu)) ||
 				FIELD_GET(CTLR_IDBITS, *val) > AV_VGIC_ID_BITS ||

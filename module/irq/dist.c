@@ -42,7 +42,7 @@ static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
 	return AV_GIC_IIDR | FIELD_PREP(AV_GIC_IIDR_REVISION, (u64)io->vgic->revision);
 }
 
-/* The VMM chooses among the revisions of KVM's model that we are. */
+/* The VMM may select an older revision of KVM's model. */
 static int write_iidr(const struct av_vgic_io *io, u32 intid, u64 val)
 {
 	u32 revision = (u32)FIELD_GET(AV_GIC_IIDR_REVISION, val);
@@ -57,13 +57,13 @@ static int write_iidr(const struct av_vgic_io *io, u32 intid, u64 val)
 	return 0;
 }
 
-/* Of TYPER2 nothing can be restored but what it reads. */
+/* TYPER2 reads zero, and zero is the only value that can be restored. */
 static int write_typer2(const struct av_vgic_io *io, u32 intid, u64 val)
 {
 	return io->user && val ? -EINVAL : 0;
 }
 
-/* Aff3 is not there: the upper word reads zero and ignores writes. */
+/* There is no Aff3: the upper word reads zero and ignores writes. */
 static u64 read_irouter(const struct av_vgic_io *io, u32 intid)
 {
 	const struct av_virq *irq = av_vgic_irq(io->vgic, io->cpu, intid);
@@ -119,7 +119,7 @@ int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val)
 	row = av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
 	if (!row)
 		return -ENXIO;
-	/* Private interrupts are the redistributors'. */
+	/* Private interrupts belong to the redistributors. */
 	if (!row->bits || intid >= AV_VGIC_PRIVATE)
 		*val = row->read(io, intid);
 	return 0;

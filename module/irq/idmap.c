@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The map of numbers of 16 bits. Pure; rules in idmap.h. */
+/* A map of 16-bit numbers. Pure; rules in idmap.h. */
 #include "irq/idmap.h"
 
 #define WAY_BITS	4
@@ -12,7 +12,7 @@ struct av_idmap_node {
 	void *slot[WAYS];
 };
 
-/* The mask bounds it, also where a CPU runs ahead of the check of @id. */
+/* The mask bounds the result even if the CPU speculates past the check of @id. */
 static unsigned int way(u32 id, int shift)
 {
 	return id >> shift & (WAYS - 1);
@@ -44,14 +44,14 @@ void *av_idmap_next(const struct av_idmap *map, u32 *id)
 			*id = next;
 			return (void *)at;
 		}
-		/* All that the empty slot stands for is empty. */
+		/* An empty slot: skip its whole range. */
 		shift += WAY_BITS;
 		next = ((next >> shift) + 1) << shift;
 	}
 	return NULL;
 }
 
-/* Nodes from the last level up to @top, around @item; NULL: no memory. */
+/* Nodes from the last level up to @top that lead to @item; NULL: no memory. */
 static void *build(const struct av_allocator *mem, u32 id, int top, void *item)
 {
 	struct av_idmap_node *node;

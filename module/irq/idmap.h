@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A sparse map from numbers of 16 bits to things: a radix tree of four levels,
- * sixteen ways each. A guest that chooses the numbers can make it neither slow
- * nor much larger than what is in it, and it is in order.
+ * A sparse, ordered map from 16-bit numbers to items: a radix tree of four
+ * levels with sixteen slots per node. A guest that chooses the numbers can
+ * make lookups no slower, and the tree not much larger than its contents.
  *
- * Pure. Changes are made one at a time (the user's lock). Lookups may run
- * beside an insertion, which shows itself whole or not at all; a removal
- * excludes them, since it frees what they walk through.
+ * Pure. The caller serialises insertions and removals. Lookups may run beside
+ * an insertion, which publishes its nodes at once; the caller excludes them
+ * from removals, which free nodes.
  */
 #ifndef AV_IRQ_IDMAP_H
 #define AV_IRQ_IDMAP_H
@@ -26,19 +26,19 @@ struct av_idmap {
 	struct av_idmap_node *root;
 };
 
-/* NULL: there is none, or @id is no number of 16 bits. */
+/* The item of @id; NULL: there is none, or @id has more than 16 bits. */
 void *av_idmap_find(const struct av_idmap *map, u32 id);
 
-/* The first with a number from *@id on, which becomes its number; or NULL. */
+/* The first item at or after *id, which is set to its number; or NULL. */
 void *av_idmap_next(const struct av_idmap *map, u32 *id);
 
-/* -EEXIST, -EINVAL (no such number), -ENOMEM: nothing has changed. */
+/* On -EEXIST, -EINVAL (number too large) and -ENOMEM nothing has changed. */
 int av_idmap_insert(struct av_idmap *map, const struct av_allocator *mem, u32 id, void *item);
 
-/* What is removed is the caller's. None there: nothing happens. */
+/* The caller keeps the item. An empty slot is no error. */
 void av_idmap_remove(struct av_idmap *map, const struct av_allocator *mem, u32 id);
 
-/* In order; the item at hand may be removed. */
+/* In order. The loop may remove the current item. */
 #define av_idmap_for_each(map, id, item) \
 	for ((id) = 0; ((item) = av_idmap_next(map, &(id))); (id)++)
 

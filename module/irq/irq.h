@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * irq/ for the rest of the module: interrupts and time.
+ * Interrupts and time: the interface of irq/.
  *
- * The run loop, before each entry, in the vCPU's own thread:
+ * Before each entry the run loop calls, in the vCPU's own thread,
  *
  *	out = av_irq_pending(vcpu);
- *	if (out & AV_VGIC_IRQ && !(vpstate & I)) inject it
+ *	if (out & AV_VGIC_IRQ && !(vpstate & I))
+ *		inject it;
  *
- * with interrupts off and the vCPU marked as in the guest, so that a change
- * that comes later kicks it out again. The same asks whether a WFI is over,
- * whatever PSTATE masks.
+ * with interrupts off and the vCPU already marked as in the guest: a later
+ * change kicks it out again. WFI ends on the same condition without the mask.
  */
 #ifndef AV_IRQ_IRQ_H
 #define AV_IRQ_IRQ_H
@@ -28,8 +28,8 @@ int av_irq_init(void);
 void av_irq_exit(void);
 
 /*
- * VM and vCPU life, vm->lock held for a vCPU's. av_irq_vcpu_destroy() stops the
- * VM's own timers, by which alone such a vCPU can still be reached.
+ * Life of VMs and, with vm->lock held, of vCPUs. av_irq_vcpu_destroy() stops the
+ * vCPU's hrtimer, its last user.
  */
 int av_irq_vm_init(struct av_vm *vm);
 void av_irq_vm_destroy(struct av_vm *vm);
@@ -42,17 +42,17 @@ extern const struct av_device_ops av_vgic_its_device_ops;
 
 /* Lines, routes, irqfds; the first run checks and maps the vGIC. KVM's errnos. */
 bool av_irqchip_created(struct av_vm *vm);
-bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no more vCPUs */
+bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no vCPU can be added */
 int av_irq_first_run(struct av_vcpu *vcpu);
 int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level);
-/* KVM_SIGNAL_MSI: 1, or 0 where the guest has it blocked. */
+/* KVM_SIGNAL_MSI: 1, or 0 if the guest has not mapped it. */
 int av_signal_msi(struct av_vm *vm, const struct kvm_msi *msi);
 /* KVM_CAP_MSI_DEVID: is there an ITS? */
 bool av_irq_needs_devid(struct av_vm *vm);
 int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args);
 int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *entries,
 		       unsigned int nr);
-/* KVM_REG_ARM_TIMER_{CTL,CNT,CVAL} and their PTIMER twins: ids as the VMM gives. */
+/* KVM_REG_ARM_TIMER_{CTL,CNT,CVAL} and KVM_REG_ARM_PTIMER_*, with the VMM's ids. */
 int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);
 /* KVM_ARM_VCPU_TIMER_CTRL, and the legacy KVM_ARM_SET_DEVICE_ADDR (a vGICv2: -ENODEV). */
@@ -63,8 +63,8 @@ int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 void av_timer_sync(struct av_vcpu *vcpu);
 
 /*
- * The interrupts that the vCPU's CPU interface signals now: AV_VGIC_IRQ and
- * AV_VGIC_FIQ. The vCPU's own thread.
+ * The outputs of the vCPU's CPU interface, AV_VGIC_IRQ and AV_VGIC_FIQ. Called by
+ * the vCPU's own thread.
  */
 static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 {
@@ -75,54 +75,57 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 
 /*
  * A trapped ICC_*_EL1; @reg is AV_SYS(). False: inject UNDEF (no such
- * register, not in this direction, or the VM has no vGIC).
+ * register, no access in this direction, or no vGIC). May sleep.
  */
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
-/* Does the VM have system registers of a GIC (ID_AA64PFR0_EL1.GIC)? */
+/* Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? */
 bool av_irq_has_icc(struct av_vm *vm);
 
 /*
  * A trapped access to a timer or a counter: CNT{P,V}_{CTL,CVAL,TVAL}_EL0,
- * CNT{P,V}CT(SS)_EL0, CNTFRQ_EL0. False: UNDEF. Whether EL0 may is the
- * caller's to ask (CNTKCTL_EL1).
+ * CNT{P,V}CT(SS)_EL0, CNTFRQ_EL0. False: inject UNDEF. The caller has checked
+ * EL0's rights (CNTKCTL_EL1).
  */
 bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 
-/* A vCPU reset (KVM_ARM_VCPU_INIT, PSCI): its timers stop. */
+/* Stop the timers of a vCPU at its reset (KVM_ARM_VCPU_INIT, PSCI). */
 void av_timer_reset(struct av_vcpu *vcpu);
 
-/* An access to the vGIC's frames: false if there is none at gpa. */
+/* An access to a frame of the vGIC or an ITS; false: there is none at gpa. May sleep. */
 bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val);
 
-/* ---- between the files of irq/ ------------------------------------------ */
+/* ---- inside irq/ -------------------------------------------------------- */
 
-/* Drive an input line: KVM's errnos. Any context. */
+/* Drive an input line. KVM's errnos. Any context. */
 int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner);
 
-/* A message: 1, or 0 where the guest has it blocked, or KVM's errno. Any context. */
+/* Deliver a message: 1, 0 if the guest has not mapped it, or KVM's errno. Any context. */
 int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);
 /* Is there a vGIC with an ITS? */
 bool av_irq_has_its(struct av_vm *vm);
 
-/* An SPI that somebody waits for was deactivated (irqfd.c). */
+/* The guest deactivated an SPI that has a resampler (irqfd.c). May sleep. */
 void av_irqfd_deactivated(struct av_vm *vm, u32 intid);
 void av_irqfd_vm_init(struct av_vm *vm);
 void av_irqfd_vm_destroy(struct av_vm *vm);
 
-/* The pin of a GSI: an INTID, or -1. Inside vm->irq_srcu. */
+/* The INTID that a GSI is routed to, or -1. Inside vm->irq_srcu. */
 int av_route_intid(struct av_vm *vm, u32 gsi);
-/* Drive a GSI: its pin to @level, or its message when @level rises. Inside vm->irq_srcu, any context. */
+/*
+ * Drive a GSI: set its pin to @level, or send its message if @level is true.
+ * Inside vm->irq_srcu, any context.
+ */
 void av_route_set(struct av_vm *vm, u32 gsi, bool level);
-/* One SPI a GSI, as at the vGIC's birth. */
+/* The initial routes: GSI n to SPI n. */
 int av_route_default(struct av_vm *vm, u32 nr_spis);
 void av_route_destroy(struct av_vm *vm);
-/* Tell the vGIC which SPIs have somebody waiting; vm->irq_lock held (irqfd.c). */
+/* Tell the vGIC which SPIs have a resampler; vm->irq_lock held (irqfd.c). */
 void av_irqfd_mark(struct av_vm *vm);
 
 void av_timer_vm_init(struct av_vm *vm);
 void av_timer_vcpu_init(struct av_vcpu *vcpu);
 void av_timer_vcpu_destroy(struct av_vcpu *vcpu);
-/* Claim the timers' interrupts; config_lock held. -EINVAL: both the same. */
+/* Claim the timers' PPIs; config_lock held. -EINVAL: both have the same one. */
 int av_timer_first_run(struct av_vm *vm);
 
 #endif /* AV_IRQ_IRQ_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The vGIC in a VM: its life, its lock, and the ways in to it.
+ * The vGIC of a VM: its life, its lock, and its callers.
  *
- * vm->irq->lock is taken with interrupts off from vCPU threads, ioctls,
- * eventfd wake-ups (under the eventfd's own lock) and never anything inside
- * it but av_vcpu_kick(). LPIs and ITSs have a lock of their own: msi.h.
+ * vCPU threads, ioctls and eventfd wake-ups (under the eventfd's own lock) take
+ * vm->irq->lock, always with interrupts off. Under it only av_vcpu_kick() is
+ * called. LPIs and ITSs have another lock: msi.h.
  */
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -20,7 +20,7 @@ static struct av_vcpu *vcpu_of(struct av_vgic_cpu *gic)
 	return container_of(gic, struct av_vcpu_irq, gic)->vcpu;
 }
 
-/* The vCPU's own accesses kick nobody: it looks before it goes on. */
+/* The accessing vCPU needs no kick: it checks its outputs before the next entry. */
 static void vgic_kick(struct av_vgic *vgic, struct av_vgic_cpu *gic)
 {
 	av_vcpu_kick(vcpu_of(gic));
@@ -33,7 +33,7 @@ static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *g
 	return av_layout_is_last(&chip->layout, gic->index);
 }
 
-/* All that the ops' lock is taken in is process context with interrupts on. */
+/* The ops' lock is taken in process context only, with interrupts on. */
 static void vgic_lock(struct av_vgic *vgic)
 {
 	spin_lock_irq(&av_vgic_vm(vgic)->irq->lock);
@@ -115,7 +115,7 @@ int av_irq_vcpu_init(struct av_vcpu *vcpu)
 	return r;
 }
 
-/* A vCPU that never came to be takes its place in the vGIC back: it was the last. */
+/* Remove a vCPU whose creation failed later: it is the last one. */
 static void del_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 {
 	struct av_irqchip *chip = vm->irq->chip;
@@ -142,7 +142,7 @@ void av_irq_vcpu_destroy(struct av_vcpu *vcpu)
 
 /* ---- the device ----------------------------------------------------------- */
 
-/* What holds the vGIC's state, whether or not there is a vGIC. config_lock held. */
+/* The vGIC's state, which an ITS needs even before the vGIC is created. config_lock held. */
 static struct av_irqchip *get_chip(struct av_vm *vm)
 {
 	struct av_irqchip *chip = vm->irq->chip;
@@ -172,7 +172,7 @@ int av_irqchip_add_its(struct av_vm *vm)
 	return 0;
 }
 
-/* Its file could not be made, or the VM goes. */
+/* The ITS's file could not be made, or the VM is destroyed. */
 void av_irqchip_del_its(struct av_vm *vm)
 {
 	mutex_lock(&vm->config_lock);
@@ -183,7 +183,7 @@ void av_irqchip_del_its(struct av_vm *vm)
 	mutex_unlock(&vm->config_lock);
 }
 
-/* As an ITS that came before it left it, and its vCPUs. config_lock held. */
+/* Start from the ITSs and vCPUs that there are already. config_lock held. */
 static void init_chip(struct av_vm *vm, struct av_irqchip *chip)
 {
 	struct av_vcpu *vcpu;
@@ -226,7 +226,7 @@ unlock:
 	return r;
 }
 
-/* Its file could not be made: as if it had never been. The memory stays the VM's. */
+/* The vGIC's file could not be made: there is none. The VM keeps the memory. */
 void av_irqchip_undo(struct av_vm *vm)
 {
 	mutex_lock(&vm->config_lock);
@@ -314,7 +314,7 @@ int av_irq_first_run(struct av_vcpu *vcpu)
 	return r;
 }
 
-/* ---- ways in ---------------------------------------------------------------- */
+/* ---- callers ---------------------------------------------------------------- */
 
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
@@ -384,7 +384,7 @@ int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level,
 	return r;
 }
 
-/* KVM_IRQ_LINE of type CPU: the pins of a CPU without a vGIC. */
+/* KVM_IRQ_LINE of type CPU: the IRQ and FIQ pins of a vCPU without a vGIC. */
 static int cpu_line(struct av_vm *vm, struct av_vcpu *vcpu, u32 num, bool level)
 {
 	unsigned int bit = num == KVM_ARM_IRQ_CPU_IRQ ? ilog2(AV_VGIC_IRQ) : ilog2(AV_VGIC_FIQ);

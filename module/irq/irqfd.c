@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_IRQFD: an eventfd whose signal is an interrupt.
+ * KVM_IRQFD: a signal of an eventfd raises an interrupt.
  *
- * An irqfd waits on its eventfd. The wake-up runs under the eventfd's lock
- * with interrupts off and injects at once: the vGIC takes a spinlock and no
- * more. An irqfd ends by KVM_IRQFD's deassign flag, when the last file of
- * its eventfd goes, or with the VM; whoever takes it out of the table, under
- * irqfd_lock, queues its end, once.
+ * An irqfd is an entry in its eventfd's wait queue. The wake-up runs under the
+ * eventfd's lock with interrupts off, and injects at once: the vGIC takes a
+ * spinlock only. An irqfd ends by KVM_IRQFD's deassign flag, when the last file
+ * of its eventfd is closed, or with the VM. To end it is to remove it from the
+ * table, under irqfd_lock, and to queue its work.
  *
- * With a resample eventfd, a signal raises a level-sensitive line, which
- * stays up until the guest deactivates the interrupt: then it goes down and
- * the resample eventfd is signalled, for the VMM to raise it again if the
- * device still asks. All such irqfds of one GSI share one line (av_resampler).
+ * With a resample eventfd, a signal raises a level-sensitive line. The line
+ * stays high until the guest deactivates the interrupt; then it is lowered and
+ * the resample eventfd is signalled, so that the VMM can raise it again if the
+ * device still asserts it. All such irqfds of a GSI share one av_resampler.
  *
- * Locks: vm->irq_lock (assign, ends, resamplers), inside it the eventfd's,
- * inside that irqfd_lock, inside that the vGIC's. Resamplers are read in
- * vm->irq_srcu. Nobody waits for an end with irq_lock held: it takes it.
+ * Locks, outermost first: vm->irq_lock (assign, end, resamplers), the eventfd's,
+ * irqfd_lock, the vGIC's. Resamplers are read in vm->irq_srcu. The work of an
+ * end takes irq_lock, so nothing waits for one with irq_lock held.
  */
 #include <linux/bitmap.h>
 #include <linux/file.h>
@@ -30,7 +30,7 @@
 #include "compat/irq.h"
 #include "irq/irq.h"
 
-/* A bucket of the table, 32 of them on average, is searched with interrupts off. */
+/* One hash bucket, 32 irqfds on average, is searched with interrupts off. */
 #define AV_MAX_IRQFDS	(2 * AV_MAX_IRQ_ROUTES)
 
 struct av_resampler {
@@ -45,7 +45,7 @@ struct av_irqfd {
 	struct eventfd_ctx *event;
 	wait_queue_entry_t wait;
 	poll_table table;
-	struct hlist_node link;		/* irqfd_lock; not hashed: it is ending */
+	struct hlist_node link;		/* under irqfd_lock; not hashed: it ends */
 	struct work_struct end;
 
 	struct av_resampler *resampler;	/* or NULL */
@@ -53,7 +53,7 @@ struct av_irqfd {
 	struct list_head resampler_link;
 };
 
-/* Ends of irqfds; flushed before a VM goes, so not one of the system's. */
+/* Runs the ends of irqfds. Own queue: it is flushed before a VM is freed. */
 static struct workqueue_struct *av_irqfd_ends;
 
 int av_irq_init(void)
@@ -80,7 +80,7 @@ static void inject(struct av_irqfd *irqfd)
 	int idx = srcu_read_lock(&vm->irq_srcu);
 
 	av_route_set(vm, irqfd->gsi, true);
-	/* Without a resampler it is an edge. */
+	/* Without a resampler, a signal is an edge. */
 	if (!irqfd->resampler)
 		av_route_set(vm, irqfd->gsi, false);
 	srcu_read_unlock(&vm->irq_srcu, idx);
@@ -88,7 +88,7 @@ static void inject(struct av_irqfd *irqfd)
 
 /* ---- resampling --------------------------------------------------------------- */
 
-/* The vCPU that deactivated it, before it goes on. */
+/* Called by the vCPU that deactivated it, before its next entry. */
 void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 {
 	struct av_resampler *resampler;
@@ -119,7 +119,7 @@ void av_irqfd_mark(struct av_vm *vm)
 
 	if (!av_irqchip_ready(vm))
 		return;
-	/* As many resamplers as irqfds: looked at before the lock is taken. */
+	/* There may be thousands of resamplers: walk them before taking the spinlock. */
 	bitmap_zero(marked, AV_VGIC_MAX_IRQS);
 	idx = srcu_read_lock(&vm->irq_srcu);
 	list_for_each_entry(resampler, &vm->irq->resamplers, link) {
@@ -156,7 +156,7 @@ found:
 	return 0;
 }
 
-/* irq_lock held; the wake-up is gone. */
+/* irq_lock held, the wake-up removed. */
 static void leave_resampler(struct av_irqfd *irqfd)
 {
 	struct av_resampler *resampler = irqfd->resampler;
@@ -174,7 +174,7 @@ static void leave_resampler(struct av_irqfd *irqfd)
 	if (!last)
 		return;
 	av_irqfd_mark(vm);
-	/* Nobody is left to bring the line down. */
+	/* No irqfd is left to lower the line. */
 	idx = srcu_read_lock(&vm->irq_srcu);
 	av_route_set(vm, resampler->gsi, false);
 	srcu_read_unlock(&vm->irq_srcu, idx);
@@ -198,10 +198,10 @@ static void end_work(struct work_struct *work)
 	u64 count;
 
 	mutex_lock(&vm->irq_lock);
-	/* After this no wake-up of it runs nor will. */
+	/* No wake-up runs after this. */
 	eventfd_ctx_remove_wait_queue(irqfd->event, &irqfd->wait, &count);
 	leave_resampler(irqfd);
-	/* Not before: what is on its way to its end is a VMM's to wait for, too. */
+	/* Only now: an irqfd that has not ended yet counts against the limit. */
 	spin_lock_irq(&vm->irq->irqfd_lock);
 	vm->irq->nr_irqfds--;
 	spin_unlock_irq(&vm->irq->irqfd_lock);
@@ -225,7 +225,7 @@ static int wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key
 	u64 count;
 
 	if (flags & EPOLLIN) {
-		/* The eventfd's lock is held: take the count, as nobody reads it. */
+		/* Reset the count, which nobody reads. The eventfd's lock is held. */
 		eventfd_ctx_do_read(irqfd->event, &count);
 		inject(irqfd);
 	}
@@ -256,7 +256,7 @@ static struct av_irqfd *find_irqfd(struct av_vm *vm, const struct eventfd_ctx *e
 	return NULL;
 }
 
-/* Enter it in the table; one eventfd is one irqfd. */
+/* Enter it in the table: an eventfd has one irqfd at most. */
 static int enter_irqfd(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;
@@ -275,7 +275,7 @@ static int enter_irqfd(struct av_irqfd *irqfd)
 	return r;
 }
 
-/* irq_lock held: the end of this irqfd, should it come at once, waits for us. */
+/* irq_lock held: should the irqfd end at once, its work waits for us. */
 static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 {
 	int r;
@@ -293,7 +293,7 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 			return r;
 		}
 	}
-	/* What was signalled before we waited counts. */
+	/* A signal from before the wait counts. */
 	if (vfs_poll(file, &irqfd->table) & EPOLLIN)
 		inject(irqfd);
 	return 0;
@@ -362,7 +362,7 @@ static int deassign(struct av_vm *vm, const struct kvm_irqfd *args)
 
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	/* irq_lock: not while another thread assigns it. */
+	/* irq_lock: no other thread assigns it meanwhile. */
 	mutex_lock(&vm->irq_lock);
 	spin_lock_irq(&vm->irq->irqfd_lock);
 	irqfd = find_irqfd(vm, ctx);
@@ -371,20 +371,20 @@ static int deassign(struct av_vm *vm, const struct kvm_irqfd *args)
 	spin_unlock_irq(&vm->irq->irqfd_lock);
 	mutex_unlock(&vm->irq_lock);
 	eventfd_ctx_put(ctx);
-	/* When this returns, no signal of it interrupts any more. */
+	/* After this no signal of the eventfd raises an interrupt. */
 	flush_workqueue(av_irqfd_ends);
 	return 0;
 }
 
 int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args)
 {
-	/* A GSI that no route can have is as good as one that none has. */
+	/* Any GSI is accepted: one beyond the routes raises nothing. */
 	if (args->flags & ~(KVM_IRQFD_FLAG_DEASSIGN | KVM_IRQFD_FLAG_RESAMPLE))
 		return -EINVAL;
 	return args->flags & KVM_IRQFD_FLAG_DEASSIGN ? deassign(vm, args) : assign(vm, args);
 }
 
-/* One at a time: to end one is to queue work. */
+/* One irqfd per hold of the lock: each queues a work. */
 static void end_bucket(struct av_vm *vm, struct hlist_head *bucket)
 {
 	struct av_irqfd *irqfd;
@@ -405,6 +405,6 @@ void av_irqfd_vm_destroy(struct av_vm *vm)
 
 	for (i = 0; i < HASH_SIZE(vm->irq->irqfds); i++)
 		end_bucket(vm, &vm->irq->irqfds[i]);
-	/* Also those that ended by themselves a moment ago. */
+	/* Also those that ended by themselves just before. */
 	flush_workqueue(av_irqfd_ends);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The ITS's mappings, and messages. Pure; rules in its.h. */
+/* The mappings of an ITS, and messages. Pure; rules in its.h. */
 #include "irq/its.h"
 
 #define BASER_TYPE(type)	((u64)(type) << 56)
@@ -22,7 +22,7 @@ static const struct av_allocator *mem_of(const struct av_its *its)
 	return its->vgic->ops->mem;
 }
 
-/* One more step of something that a guest can make long. */
+/* One step of an operation that a guest can make long. */
 static void step(struct av_its *its)
 {
 	its->work++;
@@ -91,7 +91,7 @@ bool av_its_has_room(const struct av_its *its, enum av_its_table table, u32 id, 
 {
 	const struct av_vgic *vgic = its->vgic;
 	u64 baser = its->baser[table], at = av_its_table_address(baser), page;
-	u32 slots = av_its_table_size(baser) / AV_ITS_ENTRY;	/* of either level */
+	u32 slots = av_its_table_size(baser) / AV_ITS_ENTRY;	/* of the only or the first level */
 
 	if (id > AV_ITS_MAX_ID)
 		return false;
@@ -139,7 +139,7 @@ int av_its_add_event(struct av_its *its, struct av_its_device *device, u32 id, u
 	r = av_lpi_map(its->vgic, intid, av_its_target(its, collection), &event->lpi);
 	if (r)
 		goto free;
-	/* From here on messages find it. */
+	/* Messages find the event from here on. */
 	r = av_idmap_insert(&device->events, mem, id, event);
 	if (r)
 		goto unmap;
@@ -165,7 +165,7 @@ void av_its_free_event(struct av_its *its, struct av_its_device *device,
 	mem_of(its)->free(event);
 }
 
-/* In another collection, or in none; where its LPI goes is the caller's. */
+/* Move an event to another collection or to none; the caller moves its LPI. */
 void av_its_set_collection(struct av_its *its, struct av_its_event *event,
 			   struct av_its_collection *collection)
 {

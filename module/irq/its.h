@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An interrupt translation service: what turns a message of a device (DeviceID)
- * about an event (EventID) into an LPI of a vCPU. What software can see of it
- * is what KVM's shows: register values, errors, layout of saved tables.
+ * An interrupt translation service (ITS). It translates a message, a DeviceID
+ * and an EventID, into an LPI of a vCPU. Software sees KVM's ITS: its register
+ * values, its errors, and its layout of saved tables.
  *
  * The guest maps devices, events and collections by commands in a queue in its
- * memory. KVM's ITS, and so this one, keeps the mappings itself and uses the
- * guest's tables for two things only: whether there is room for a number, and
- * to save to when the VMM asks for it (its_table.c).
+ * memory. As in KVM, the mappings are kept here, and the guest's tables serve
+ * two purposes only: their size says which numbers may be mapped, and the VMM
+ * can have the mappings saved to them (its_table.c).
  *
- * Everything the guest says is hostile until looked at. Mappings are bounded
- * by the widths of the numbers, events by AV_ITS_MAX_EVENTS for the whole VM,
- * and one access does a bounded amount of work: what is left in the queue is
- * done at the next (the guest, which must wait for GITS_CREADR, makes those).
+ * All input of the guest is hostile. The widths of the numbers bound devices
+ * and collections, AV_ITS_MAX_EVENTS the events of the whole VM. One access
+ * does a bounded amount of work and leaves the rest of the queue to the next
+ * one; the guest makes further accesses, since it must poll GITS_CREADR.
  *
- * Locks as in lpi.h: all of this is under the MSI lock (M), but for a message,
- * which is under the vGIC's (L). What a message looks at changes under both.
+ * Locks are those of lpi.h: a message is delivered under the vGIC's lock (L),
+ * everything else runs under the MSI lock (M). What a message reads changes
+ * under both.
  *
  *   its.c        mappings and messages
  *   its_cmd.c    commands
@@ -30,13 +31,13 @@
 #include "irq/lpi.h"
 
 #define AV_ITS_SIZE		0x20000	/* two frames: registers, doorbell */
-#define AV_ITS_ID_BITS		16	/* of devices, events and collections */
+#define AV_ITS_ID_BITS		16	/* of devices, events, collections */
 #define AV_ITS_MAX_ID		(AV_IDMAP_IDS - 1)
 #define AV_ITS_ENTRY		8	/* bytes, in each of the tables */
 #define AV_ITS_CMD		32	/* bytes */
-/* More than there are LPIs: only a guest that maps several events to one gets there. */
+/* More than there are LPIs: reached only by mapping several events to one. */
 #define AV_ITS_MAX_EVENTS	AV_IDMAP_IDS
-/* Commands, and mappings that they visit, in one access: a full queue is a fourth of it. */
+/* Commands and visited mappings per access. A full queue has a fourth as many commands. */
 #define AV_ITS_BUDGET		0x20000
 
 /* GITS_BASER0 and 1 */
@@ -44,10 +45,10 @@ enum av_its_table { AV_ITS_DEVICES, AV_ITS_COLLECTIONS, AV_ITS_TABLES };
 
 #define AV_ITS_VALID		BIT_ULL(63)	/* BASERn, CBASER */
 #define AV_ITS_INDIRECT		BIT_ULL(62)	/* BASERn: of two levels */
-#define AV_ITS_BASER_PAGE_64K	(2ULL << 8)	/* BASERn.Page_Size, the only one … */
+#define AV_ITS_BASER_PAGE_64K	(2ULL << 8)	/* BASERn.Page_Size, fixed … */
 #define AV_ITS_TABLE_PAGE	0x10000U	/* … in bytes … */
 #define AV_ITS_PER_PAGE		(AV_ITS_TABLE_PAGE / AV_ITS_ENTRY)	/* … in entries */
-#define AV_ITS_PAGE_ADDRESS	GENMASK_ULL(51, 16)	/* in an entry of the first of two levels */
+#define AV_ITS_PAGE_ADDRESS	GENMASK_ULL(51, 16)	/* in a first-level entry */
 
 struct av_its_collection {
 	u32 id;
@@ -58,14 +59,14 @@ struct av_its_collection {
 struct av_its_event {
 	u32 id;
 	struct av_lpi *lpi;
-	struct av_its_collection *collection;	/* NULL: it is gone */
+	struct av_its_collection *collection;	/* NULL: unmapped meanwhile */
 	struct av_list link;			/* in the collection's */
 };
 
 struct av_its_device {
 	u32 id;
 	u8 event_bits;
-	u64 itt;		/* its table */
+	u64 itt;		/* address of its table */
 	struct av_idmap events;
 };
 
@@ -79,7 +80,7 @@ struct av_its {
 	u32 work;		/* of AV_ITS_BUDGET, in this access */
 };
 
-/* What is wrong with a command, as the architecture numbers it. */
+/* The architecture's numbers of command errors. */
 enum av_its_error {
 	AV_ITS_MOVI_UNMAPPED_INTERRUPT = 0x010107,
 	AV_ITS_MOVI_UNMAPPED_COLLECTION = 0x010109,
@@ -100,10 +101,10 @@ enum av_its_error {
 /* ---- its.c ------------------------------------------------------------------- */
 
 void av_its_init(struct av_its *its, struct av_vgic *vgic);
-/* M: nothing is mapped any more; registers as KVM_DEV_ARM_ITS_CTRL_RESET leaves them. */
+/* M: KVM_DEV_ARM_ITS_CTRL_RESET: unmap everything, reset registers. */
 void av_its_reset(struct av_its *its);
 
-/* L: a message. 1: raised, 0: the guest has it blocked, -EBUSY: ITS or LPIs are off. */
+/* L: deliver a message. 1: raised, 0: not mapped, -EBUSY: the ITS or LPIs are off. */
 int av_its_msi(struct av_its *its, u32 device, u32 event);
 
 static inline struct av_its_device *av_its_device(const struct av_its *its, u32 id)
@@ -117,7 +118,7 @@ static inline struct av_its_collection *av_its_collection(const struct av_its *i
 }
 
 struct av_its_event *av_its_event(const struct av_its *its, u32 device, u32 event);
-/* The vCPU that it is mapped to, or NULL. */
+/* The vCPU that a collection is mapped to, or NULL. */
 struct av_vgic_cpu *av_its_target(const struct av_its *its,
 				  const struct av_its_collection *collection);
 
@@ -137,7 +138,7 @@ void av_its_set_collection(struct av_its *its, struct av_its_event *event,
 			   struct av_its_collection *collection);
 void av_its_set_target(struct av_its *its, struct av_its_collection *collection, s32 target);
 
-/* M: does the guest's table have room for @id? *entry: where. */
+/* M: does the guest's table have room for @id? *entry: the address. */
 bool av_its_has_room(const struct av_its *its, enum av_its_table table, u32 id, u64 *entry);
 /* M: the same for an event in its device's table. */
 bool av_its_has_event_room(const struct av_its *its, const struct av_its_device *device,
@@ -160,9 +161,9 @@ static inline u32 av_its_queue_size(const struct av_its *its)
 	return ((its->cbaser & 0xff) + 1) << 12;
 }
 
-/* M: one command: 0, enum av_its_error, or a negative errno. */
+/* M: execute a command: 0, enum av_its_error, or a negative errno. */
 int av_its_command(struct av_its *its, const u64 words[4]);
-/* M: what is in the queue, as far as the budget goes. */
+/* M: execute the commands in the queue, as far as the budget goes. */
 void av_its_run(struct av_its *its);
 
 /* ---- its_regs.c ------------------------------------------------------------------ */
@@ -174,10 +175,10 @@ struct av_its_io {
 	bool user;		/* the VMM saves and restores */
 };
 
-/* M: one access. -ENXIO: no register takes it; of the VMM's also -EBUSY and -EINVAL. */
+/* M: one access. -ENXIO: no such register. The VMM also gets -EBUSY and -EINVAL. */
 int av_its_read(const struct av_its_io *io, u64 *val);
 int av_its_write(const struct av_its_io *io, u64 val);
-/* How wide the VMM's accesses to the register at @offset are; 0: there is none. */
+/* Width of the VMM's accesses to the register at @offset; 0: no such register. */
 u8 av_its_user_width(u32 offset);
 
 /* ---- its_table.c ------------------------------------------------------------------ */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_DEV_TYPE_ARM_VGIC_ITS: the ITS's device attributes, with KVM's order of
- * checks and errnos. What a register or a table means is its_regs.c's and
- * its_table.c's.
+ * KVM_DEV_TYPE_ARM_VGIC_ITS: device attributes of an ITS, with KVM's errnos and
+ * order of checks. its_regs.c and its_table.c implement registers and tables.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -42,13 +41,13 @@ static void its_destroy(struct av_device *dev)
 
 /* ---- registers ------------------------------------------------------------------- */
 
-/* Of 64 bits, but for the first two and the last ones. */
+/* Registers have 64 bits, but for the first two and the identification. */
 static bool misaligned(u64 offset)
 {
 	return offset & (offset < 0x8 || offset >= 0xffd0 ? 3 : 7);
 }
 
-/* The offset's upper half is nothing to KVM. */
+/* KVM ignores the upper half of the offset. */
 static int its_reg(struct av_its_chip *chip, u32 offset, bool write, u64 *val)
 {
 	struct av_its_io io = { .its = &chip->its, .offset = offset, .user = true };
@@ -83,7 +82,7 @@ static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, b
 
 /* ---- control ----------------------------------------------------------------------- */
 
-/* Tables, where there are any, name vCPUs: not before these are all there. */
+/* Tables name vCPUs: they are not used before all vCPUs are created. */
 static int its_tables(struct av_its *its, bool save)
 {
 	if (!its->vgic->initialized &&
@@ -92,7 +91,7 @@ static int its_tables(struct av_its *its, bool save)
 	return save ? av_its_save(its) : av_its_restore(its);
 }
 
-/* KVM takes any other number as well, for nothing. */
+/* KVM accepts any other number and does nothing. */
 static int control(struct av_device *dev, u64 what)
 {
 	struct av_its_chip *chip = dev->priv;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ITS's commands: a row a command, the fields cut out of its four words.
- * A command that makes no sense does nothing. Pure; rules in its.h.
+ * The commands of an ITS, one row each. A command is four words; decode() gets
+ * its fields. An invalid command does nothing. Pure; rules in its.h.
  */
 #include "irq/its.h"
 
@@ -34,7 +34,7 @@ static struct cmd decode(const u64 words[4])
 	};
 }
 
-/* Mapping a device again is to forget what it had. */
+/* Mapping a device again drops its old mappings. */
 static int mapd(struct av_its *its, const struct cmd *cmd)
 {
 	struct av_its_device *device;
@@ -72,7 +72,7 @@ static int mapc(struct av_its *its, const struct cmd *cmd)
 	return av_its_add_collection(its, cmd->collection, (s32)cmd->target, NULL);
 }
 
-/* An event may come before its collection is mapped: the collection then waits for MAPC. */
+/* An event may be mapped before its collection, which then waits for MAPC. */
 static int map_event(struct av_its *its, const struct cmd *cmd, u32 intid)
 {
 	struct av_its_device *device = av_its_device(its, cmd->device);
@@ -86,7 +86,7 @@ static int map_event(struct av_its *its, const struct cmd *cmd, u32 intid)
 	if (intid < AV_LPI_MIN || intid >= av_lpi_limit(its->vgic))
 		return AV_ITS_MAPTI_PHYSICALID_OOR;
 	if (av_idmap_find(&device->events, cmd->event))
-		return 0;	/* unpredictable: the first mapping stays */
+		return 0;	/* UNPREDICTABLE: keep the first mapping */
 	collection = av_its_collection(its, cmd->collection);
 	if (!collection) {
 		if (!av_its_has_room(its, AV_ITS_COLLECTIONS, cmd->collection, NULL))
@@ -175,7 +175,7 @@ static int invall(struct av_its *its, const struct cmd *cmd)
 	return 0;
 }
 
-/* Of all LPIs of the VM, whichever ITS maps to them. */
+/* Affects all LPIs of the VM, also those of other ITSs. */
 static int movall(struct av_its *its, const struct cmd *cmd)
 {
 	struct av_vgic *vgic = its->vgic;
@@ -197,7 +197,7 @@ static int movall(struct av_its *its, const struct cmd *cmd)
 	return 0;
 }
 
-/* All that came before is done. */
+/* Earlier commands are complete already. */
 static int sync(struct av_its *its, const struct cmd *cmd)
 {
 	return 0;
@@ -244,7 +244,7 @@ void av_its_run(struct av_its *its)
 	       its->work < AV_ITS_BUDGET) {
 		u64 at = (its->cbaser & CBASER_ADDRESS) + its->creadr;
 
-		/* One that cannot be read, or be done, is passed over. */
+		/* Skip a command that cannot be read or executed. */
 		if (!vgic->ops->read(vgic, at, words, sizeof(words)))
 			av_its_command(its, words);
 		its->creadr += AV_ITS_CMD;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registers of an ITS, a row each. The second frame, the doorbell's, has
- * none: messages come by KVM_SIGNAL_MSI and irqfds, not by the guest's stores.
+ * The registers of an ITS, one row each. The second frame, the doorbell, has no
+ * registers: KVM_SIGNAL_MSI and irqfds send messages, stores of the guest do not.
  * Pure; rules in its.h.
  */
 #include "irq/its.h"
@@ -36,7 +36,7 @@ static int write_ctlr(const struct av_its_io *io, u64 val)
 	struct av_vgic *vgic = its->vgic;
 	bool on = val & CTLR_ENABLE;
 
-	/* Without its tables and queue it stays off. */
+	/* The ITS stays off until its tables and queue are valid. */
 	if (on && !its->enabled &&
 	    !(its->baser[AV_ITS_DEVICES] & its->baser[AV_ITS_COLLECTIONS] & its->cbaser &
 	      AV_ITS_VALID))
@@ -47,7 +47,7 @@ static int write_ctlr(const struct av_its_io *io, u64 val)
 	return 0;
 }
 
-/* The revision is that of the saved tables' layout. */
+/* The revision is the one of the saved tables' layout. */
 static u64 read_iidr(const struct av_its_io *io)
 {
 	return AV_GIC_IIDR;
@@ -70,7 +70,7 @@ static u64 read_cbaser(const struct av_its_io *io)
 	return part(io, io->its->cbaser);
 }
 
-/* A new queue is empty. The address is one of 64 KiB. */
+/* A new queue is empty. Its address is 64 KiB-aligned. */
 static int write_cbaser(const struct av_its_io *io, u64 val)
 {
 	struct av_its *its = io->its;
@@ -133,7 +133,7 @@ static u64 read_baser(const struct av_its_io *io)
 	return part(io, io->its->baser[array_index_nospec(table, AV_ITS_TABLES)]);
 }
 
-/* Another table: what was in the old one is forgotten. */
+/* A new table drops the mappings of the old one. */
 static int write_baser(const struct av_its_io *io, u64 val)
 {
 	struct av_its *its = io->its;
@@ -158,7 +158,7 @@ static int write_baser(const struct av_its_io *io, u64 val)
 	return 0;
 }
 
-/* Peripheral and component identification: a GICv3 ITS of Arm's, with 64 KiB frames. */
+/* Peripheral and component identification: an Arm GICv3 ITS with 64 KiB frames. */
 static u64 read_idregs(const struct av_its_io *io)
 {
 	switch (io->offset) {
@@ -225,7 +225,7 @@ u8 av_its_user_width(u32 offset)
 	return row->widths & W64 ? 8 : 4;
 }
 
-/* Whoever looks or writes moves the queue on. */
+/* Each access executes commands. */
 int av_its_read(const struct av_its_io *io, u64 *val)
 {
 	const struct its_row *row = row_of(io);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ITS's mappings in the guest's tables, to save and to restore. The layout
- * is KVM's first (revision 0, in its documentation), eight bytes an entry:
+ * Saving an ITS's mappings to the guest's tables and restoring them. The layout
+ * is KVM's documented revision 0, with entries of eight bytes:
  *
  *   device       63 valid · 62:49 distance to the next · 48:5 table's address
  *                over 256 · 4:0 bits of event numbers, less one
@@ -9,8 +9,9 @@
  *   collection   63 valid · 51:16 vCPU · 15:0 number; in order, up to an
  *                entry that is not valid
  *
- * The distance is 0 in the last one, and as large as fits where the next is
- * further away: then entries are looked at one by one. Pure; rules in its.h.
+ * The distance is 0 in the last entry. If the next entry is too far away, the
+ * distance is the largest that fits, and entries are read one by one from there.
+ * Pure; rules in its.h.
  */
 #include "irq/its.h"
 
@@ -34,7 +35,7 @@ int av_its_write_entry(struct av_its *its, u64 gpa, u64 entry)
 	return its->vgic->ops->write(its->vgic, gpa, &entry, sizeof(entry));
 }
 
-/* -EINTR: the thread is to die. What a VMM's tables ask for may take very long. */
+/* -EINTR: a fatal signal is pending. A VMM's tables can take very long. */
 static int rest(struct av_its *its)
 {
 	return its->vgic->ops->rest(its->vgic) ? -EINTR : 0;
@@ -48,7 +49,7 @@ static int save_event(struct av_its *its, struct av_its_device *device,
 	u64 at = device->itt + (u64)event->id * AV_ITS_ENTRY, entry = 0;
 	u32 next = event->id + 1, distance = 0;
 
-	/* One whose collection has gone has nowhere to say so. */
+	/* An event without a collection has no representation in the table. */
 	if (event->collection) {
 		if (av_idmap_next(&device->events, &next))
 			distance = min(next - event->id, MAX_EVENT_NEXT);
@@ -75,7 +76,7 @@ static int save_events(struct av_its *its, struct av_its_device *device)
 	return 0;
 }
 
-/* To the next device that there is room for; 0: there is none. Or an errno. */
+/* Distance to the next device that has room in the table, 0 if none, or an errno. */
 static int device_distance(struct av_its *its, const struct av_its_device *device)
 {
 	u32 next;
@@ -117,7 +118,7 @@ static int save_devices(struct av_its *its)
 		return 0;
 	av_idmap_for_each(&its->devices, id, device) {
 		r = rest(its);
-		/* Room that was there and is no more (the VMM's doing): it is left out. */
+		/* The VMM may have taken the room away: such a device is left out. */
 		if (!r && av_its_has_room(its, AV_ITS_DEVICES, id, &at))
 			r = save_device(its, device, at);
 		if (r)
@@ -160,11 +161,11 @@ int av_its_save(struct av_its *its)
 struct scan {
 	struct av_its *its;
 	struct av_its_device *device;
-	/* What an entry says: distance to the next, 0 if it is the last, or an errno. */
+	/* Returns the distance to the next entry, 0 for the last one, or an errno. */
 	int (*visit)(struct scan *scan, u32 id, u64 entry);
 };
 
-/* 0: the last was found; 1: the table's end was. No number is above AV_ITS_MAX_ID. */
+/* 0: found the last entry; 1: reached the table's end. Stops after AV_ITS_MAX_ID. */
 static int scan_table(struct scan *scan, u64 at, u32 entries, u32 id)
 {
 	const u32 end = min(id + entries, AV_ITS_MAX_ID + 1);
@@ -227,7 +228,7 @@ static int restore_device(struct scan *scan, u32 id, u64 entry)
 	return r ? r : (int)FIELD_GET(DEVICE_NEXT, entry);
 }
 
-/* An entry of the first of two levels. */
+/* A first-level entry. */
 static int restore_page(struct scan *scan, u32 id, u64 entry)
 {
 	struct scan second = { .its = scan->its, .visit = restore_device };
@@ -255,7 +256,7 @@ static int restore_devices(struct av_its *its)
 	return min(r, 0);
 }
 
-/* 1: there was one, 0: there was none. */
+/* 1: restored, 0: no valid entry. */
 static int restore_collection(struct av_its *its, u64 entry)
 {
 	s32 target = (s32)FIELD_GET(COLLECTION_TARGET, entry);

@@ -53,7 +53,7 @@ int av_layout_set_dist(struct av_vgic_layout *lay, u64 base)
 	return r;
 }
 
-/* The frames fit and do not overlap, for so many vCPUs. */
+/* With nr_cpus vCPUs, do the frames fit, and apart from each other? */
 static bool fits(const struct av_vgic_layout *lay, u32 nr_cpus)
 {
 	unsigned int i;
@@ -104,7 +104,7 @@ void av_layout_unplace(struct av_vgic_layout *lay, u32 nr_cpus)
 	}
 }
 
-/* May a region of this index and kind follow those that there are? */
+/* May a region of this index and kind follow the present ones? */
 static int check_order(const struct av_vgic_layout *lay, u32 index, u32 count)
 {
 	if (!lay->nr_regions)
@@ -173,7 +173,7 @@ bool av_layout_is_last(const struct av_vgic_layout *lay, u32 cpu)
 		return false;
 	if (!region->count || region->used < region->count)
 		return true;
-	/* The last of a full region: is there another right behind it? */
+	/* The last one of a full region: is another region adjacent? */
 	end = region->base + region_size(region, 0);
 	for (i = 0; i < lay->nr_regions; i++)
 		if (lay->regions[i].base == end && lay->regions[i].used)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where a vGIC's frames are in the guest's physical memory: one distributor,
- * and regions of redistributors that vCPUs fill in the order of their
- * creation, so that a region's slots hold vCPUs of consecutive indices.
- * KVM's rules and errnos for setting them, piece by piece and in any order.
+ * Addresses of a vGIC's frames in guest physical memory: one distributor, and
+ * regions of redistributors. vCPUs fill the regions in order of creation, so a
+ * region holds vCPUs of consecutive indices. The VMM sets the addresses in any
+ * order, with KVM's rules and errnos.
  *
  * Pure. Written before the first vCPU runs (vm->config_lock), read-only after.
  */
@@ -17,7 +17,7 @@
 
 struct av_redist_region {
 	u64 base;
-	u32 count;		/* of slots; 0: the only region, as many as vCPUs */
+	u32 count;		/* of slots; 0: the only region, with one slot per vCPU */
 	u32 used;		/* slots taken … */
 	u32 first;		/* … by the vCPUs from this index on */
 };
@@ -32,26 +32,26 @@ struct av_vgic_layout {
 
 void av_layout_init(struct av_vgic_layout *lay, u8 ipa_bits);
 
-/* Frames at base, so large: aligned, and in an IPA space so wide? -EINVAL, -E2BIG. */
+/* Is the range aligned (-EINVAL) and inside the IPA space (-E2BIG)? */
 int av_layout_check_range(u8 ipa_bits, u64 base, u64 size);
 
 /* KVM_VGIC_V3_ADDR_TYPE_DIST */
 int av_layout_set_dist(struct av_vgic_layout *lay, u64 base);
 
 /*
- * KVM_VGIC_V3_ADDR_TYPE_REDIST (count 0, index 0) and _REDIST_REGION; then
- * gives the nr_cpus vCPUs that there are their slots. Nothing changes on error.
+ * KVM_VGIC_V3_ADDR_TYPE_REDIST (count 0, index 0) and _REDIST_REGION. Places
+ * the present nr_cpus vCPUs too. On error nothing has changed.
  */
 int av_layout_add_region(struct av_vgic_layout *lay, u32 index, u64 base, u32 count,
 			 u32 nr_cpus);
 
-/* Slots for vCPUs up to nr_cpus, as far as there are regions. -EINVAL: an overlap. */
+/* Place vCPUs up to nr_cpus, as far as there are slots. -EINVAL: an overlap. */
 int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus);
 
-/* The last vCPU to be placed, of index nr_cpus, does not come: back to nr_cpus. */
+/* Undo av_layout_place(): only the first nr_cpus vCPUs stay placed. */
 void av_layout_unplace(struct av_vgic_layout *lay, u32 nr_cpus);
 
-/* Is all there to run? 0, -ENXIO, -EINVAL. */
+/* Can vCPUs run? -ENXIO: an address is missing; -EINVAL: frames overlap. */
 int av_layout_check(const struct av_vgic_layout *lay, u32 nr_cpus);
 
 /* GICR_TYPER.Last of the vCPU with this index. */
@@ -59,7 +59,7 @@ bool av_layout_is_last(const struct av_vgic_layout *lay, u32 cpu);
 
 enum av_frame { AV_FRAME_NONE, AV_FRAME_DIST, AV_FRAME_REDIST };
 
-/* The frame at gpa, the offset in it, and the redistributor's vCPU. */
+/* The frame at gpa, the offset in it, and the index of the redistributor's vCPU. */
 enum av_frame av_layout_find(const struct av_vgic_layout *lay, u64 gpa, u32 *offset, u32 *cpu);
 
 #endif /* AV_IRQ_LAYOUT_H */

@@ -112,7 +112,7 @@ static void set_latch(struct av_vgic *vgic, struct av_lpi *lpi, bool on)
 	vgic->ops->unlock(vgic);
 }
 
-/* A new LPI may have been pending before: a bit in memory, which is consumed. */
+/* A new LPI is pending if its bit in memory is set; the bit is consumed. */
 static int load_pending(struct av_vgic *vgic, struct av_lpi *lpi)
 {
 	const struct av_vgic_cpu *cpu = av_virq_target(vgic, &lpi->irq);
@@ -237,7 +237,7 @@ void av_lpi_clear(struct av_vgic *vgic, struct av_lpi *lpi)
 
 /* ---- the redistributor's part --------------------------------------------------- */
 
-/* What is pending is lost, as the architecture has it. No message comes meanwhile. */
+/* Pending LPIs are lost, as in the architecture. EnableLPIs is off: none is raised. */
 static void flush_pending(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	struct av_lpi *lpi;
@@ -254,7 +254,7 @@ static void flush_pending(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	} while (lpi);
 }
 
-/* Unless the guest says that its table is zero, it says what is pending. */
+/* Read the pending table, unless the guest says that it is zero. */
 static void load_pending_table(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	struct av_lpi *lpi;
@@ -308,7 +308,7 @@ u64 av_gic_sanitise(u64 reg, unsigned int inner, unsigned int outer)
 	if (field <= 1)			/* device, or not cached */
 		reg = (reg & ~(7ULL << inner)) | AV_GIC_CACHE_RAWB << inner;
 	field = reg >> outer & 7;
-	if (field > 1)			/* other than the inner one's, or not cached */
+	if (field > 1)			/* neither the inner one's nor non-cacheable */
 		reg &= ~(7ULL << outer);
 	return reg;
 }

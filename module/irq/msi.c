@@ -11,7 +11,7 @@
 
 /* ---- what lpi.c and its*.c need -------------------------------------------- */
 
-/* What a guest has mapped is the VMM's memory. */
+/* Mappings of a guest are accounted to its VMM. */
 static void *msi_zalloc(size_t size)
 {
 	return kzalloc(size, GFP_KERNEL_ACCOUNT);
@@ -74,7 +74,7 @@ unlock:
 	return r;
 }
 
-/* The last file has gone, and with it every vCPU that runs: only irqfds look here. */
+/* The last file is closed and no vCPU runs: only irqfds still look here. */
 void av_its_remove(struct av_vm *vm, struct av_its_chip *chip)
 {
 	unsigned int i;
@@ -94,8 +94,8 @@ void av_its_remove(struct av_vm *vm, struct av_its_chip *chip)
 }
 
 /*
- * The ITS at gpa. Under the vGIC's lock, or in a vCPU's thread, whose file
- * keeps the VM and so its ITSs.
+ * The ITS at gpa. Called under the vGIC's lock, or in a vCPU's thread, whose file
+ * holds the VM and with it the ITSs.
  */
 static struct av_its_chip *its_at(struct av_vm *vm, u64 gpa)
 {
@@ -117,7 +117,7 @@ bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *v
 		return false;
 	io.its = &chip->its;
 	io.offset = (u32)(gpa - chip->base);
-	/* Whoever has it may wait for the guest's memory; a thread that is to die does not. */
+	/* Killable: the owner of the lock may wait for the guest's memory. */
 	if (mutex_lock_killable(&vm->irq->msi_lock)) {
 		*val = 0;
 		return true;
@@ -151,7 +151,7 @@ int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi)
 	unsigned long flags;
 	int r = -EINVAL;
 
-	/* Without the device's number no ITS can tell whose message it is. */
+	/* An ITS needs the DeviceID. */
 	if (!(msi->flags & KVM_MSI_VALID_DEVID))
 		return r;
 	spin_lock_irqsave(&vm->irq->lock, flags);
@@ -167,7 +167,6 @@ bool av_irq_needs_devid(struct av_vm *vm)
 	return READ_ONCE(vm->irq->its_created);
 }
 
-/* KVM_SIGNAL_MSI: 1, or 0 where the guest has it blocked, or an errno. */
 int av_signal_msi(struct av_vm *vm, const struct kvm_msi *msi)
 {
 	if (!av_irqchip_created(vm) || msi->flags & ~KVM_MSI_VALID_DEVID)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ITSs in a VM: between irqchip.c, msi.c and the attributes.
+ * The ITSs of a VM: msi.c for irqchip.c and the device attributes.
  *
- * vm->irq->msi_lock is the MSI lock of lpi.h: a mutex, inside vm->config_lock
- * and outside vm->srcu, since the guest's memory is read and written under it,
- * in the VMM's own context. A message takes only the vGIC's spinlock.
+ * vm->irq->msi_lock is the MSI lock of lpi.h: a mutex inside vm->config_lock and
+ * outside vm->srcu, since its owner reads and writes the guest's memory, in the
+ * VMM's context. A message takes the vGIC's spinlock only.
  */
 #ifndef AV_IRQ_MSI_H
 #define AV_IRQ_MSI_H
@@ -15,7 +15,7 @@
 struct av_vm;
 struct av_vcpu;
 
-/* An ITS with a place in the guest's memory can be reached; so many. */
+/* ITSs that have an address in the guest's memory, at most. */
 #define AV_MAX_PLACED_ITS	16
 
 struct av_its_chip {
@@ -23,7 +23,7 @@ struct av_its_chip {
 	u64 base;		/* AV_ADDR_UNDEF, or in vm->irq->its; set once */
 };
 
-/* What the vGIC's ops need of a VM. */
+/* For the vGIC's ops. */
 extern const struct av_allocator av_msi_allocator;
 int av_msi_read(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 int av_msi_write(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
@@ -31,13 +31,13 @@ bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa);
 
 /* KVM_VGIC_ITS_ADDR_TYPE: -EEXIST, -EINVAL, -E2BIG, -ENOSPC. */
 int av_its_place(struct av_vm *vm, struct av_its_chip *chip, u64 base);
-/* It goes: no message finds it any more, nothing of it stays. */
+/* Unplace an ITS and drop all its mappings. */
 void av_its_remove(struct av_vm *vm, struct av_its_chip *chip);
 
-/* An access to an ITS's frames: false if there is none at gpa. */
+/* An access to an ITS's frames; false: there is none at gpa. */
 bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *val);
 
-/* A write to a redistributor: true if it was to the LPIs' registers, and is done. */
+/* A write to a redistributor; true: it was to a register of LPIs, and is done. */
 bool av_lpi_mmio_write(struct av_vm *vm, const struct av_vgic_io *io, u64 val, int *ret);
 
 #endif /* AV_IRQ_MSI_H */

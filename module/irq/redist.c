@@ -7,7 +7,7 @@
 #include "irq/regs.h"
 
 #define CTLR_ENABLE_LPIS BIT(0)
-#define CTLR_CES	BIT(1)		/* EnableLPIs is implemented to be cleared */
+#define CTLR_CES	BIT(1)		/* EnableLPIs can be cleared */
 #define CTLR_IR		BIT(2)		/* invalidation by register */
 #define TYPER_PLPIS	BIT_ULL(0)
 #define TYPER_LAST	BIT_ULL(4)
@@ -73,7 +73,7 @@ static const struct av_vgic_row rows[] = {
 	{ SGI + 0xe00, 4, 0, W32, av_vgic_raz, NULL },		/* NSACR */
 };
 
-/* ---- what is written with the MSI lock held --------------------------------- */
+/* ---- writes with the MSI lock held ------------------------------------------ */
 
 static int write_ctlr(const struct av_vgic_io *io, u32 intid, u64 val)
 {
@@ -81,7 +81,7 @@ static int write_ctlr(const struct av_vgic_io *io, u32 intid, u64 val)
 	return 0;
 }
 
-/* Tables do not move while they are in use. */
+/* Tables in use do not move. */
 static void set_base(const struct av_vgic_io *io, u64 *reg, u64 (*sanitise)(u64 reg), u64 val)
 {
 	struct av_vgic *vgic = io->vgic;
@@ -105,7 +105,7 @@ static int write_pendbaser(const struct av_vgic_io *io, u32 intid, u64 val)
 	return 0;
 }
 
-/* The upper word is for interrupts of virtual machines' own, of GICv4. */
+/* The upper word selects virtual interrupts of GICv4. */
 static int write_invlpir(const struct av_vgic_io *io, u32 intid, u64 val)
 {
 	if (!(io->offset & 4) && io->cpu->lpis_on)
@@ -144,7 +144,7 @@ int av_vgic_redist_write_lpis(const struct av_vgic_io *io, u64 val)
 	return row ? row->write(io, intid, val) : -ENXIO;
 }
 
-/* ---- everything else, under the vGIC's lock ------------------------------------ */
+/* ---- all other accesses, under the vGIC's lock ----------------------------------- */
 
 bool av_vgic_redist_has(const struct av_vgic_io *io)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The vGIC's banks of registers with some bits an interrupt. Pure; rules in
+ * The vGIC's banks of registers with a field per interrupt. Pure; rules in
  * vgic.h and regs.h.
  *
- * The VMM's accesses (io->user) save and restore: for them ISPENDR is the
- * latch alone, set and cleared by what is written, since the lines have their
- * own attribute; ICPENDR reads zero and ignores.
+ * The VMM's accesses (io->user) save and restore. For them ISPENDR is the latch
+ * alone, and a write sets and clears it; the lines have an attribute of their
+ * own. ICPENDR reads zero and ignores writes.
  */
 #include "irq/regs.h"
 
@@ -39,7 +39,7 @@ u64 av_vgic_rao(const struct av_vgic_io *io, u32 intid)
 	return ~0ULL;
 }
 
-/* Only PIDR2 says anything. */
+/* All but PIDR2 read zero. */
 u64 av_vgic_read_idregs(const struct av_vgic_io *io, u32 intid)
 {
 	return (io->offset & 0xffff) == AV_GIC_PIDR2_OFFSET ? AV_GIC_PIDR2 : 0;
@@ -50,7 +50,7 @@ static struct av_virq *irq_of(const struct av_vgic_io *io, u32 intid)
 	return av_vgic_irq(io->vgic, io->cpu, intid);
 }
 
-/* Collect one bit an interrupt. */
+/* Collect one bit per interrupt. */
 static u64 read_bits(const struct av_vgic_io *io, u32 intid,
 		     bool (*get)(const struct av_virq *irq))
 {
@@ -66,7 +66,7 @@ static u64 read_bits(const struct av_vgic_io *io, u32 intid,
 	return val;
 }
 
-/* Do @set to each interrupt whose bit is in @mask. */
+/* Call @set for each interrupt whose bit is in @mask. */
 static int write_bits(const struct av_vgic_io *io, u32 intid, u64 mask, u64 val,
 		      void (*set)(struct av_virq *irq, bool on))
 {
@@ -212,7 +212,7 @@ int av_vgic_write_priority(const struct av_vgic_io *io, u32 intid, u64 val)
 	return 0;
 }
 
-/* Two bits an interrupt, of which the upper says edge-triggered. */
+/* Two bits per interrupt; the upper one is set if it is edge-triggered. */
 u64 av_vgic_read_config(const struct av_vgic_io *io, u32 intid)
 {
 	unsigned int i;
@@ -227,7 +227,7 @@ u64 av_vgic_read_config(const struct av_vgic_io *io, u32 intid)
 	return val;
 }
 
-/* SGIs are edge-triggered, and what our PPIs are is not the guest's to change. */
+/* SGIs are always edge-triggered, and the guest cannot change PPIs. */
 int av_vgic_write_config(const struct av_vgic_io *io, u32 intid, u64 val)
 {
 	unsigned int i;
@@ -257,7 +257,7 @@ u32 av_vgic_lines_read(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 	return val;
 }
 
-/* The line is set of whatever kind: the VMM may restore the kind later. */
+/* Also of edge-triggered interrupts: the VMM may restore ICFGR later. */
 void av_vgic_lines_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, u32 val)
 {
 	unsigned int i;
@@ -265,7 +265,7 @@ void av_vgic_lines_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 inti
 	for (i = 0; i < 32; i++) {
 		struct av_virq *irq = av_vgic_irq(vgic, cpu, intid + i);
 
-		/* A timer's line follows from the timer. */
+		/* The line of a timer follows from the timer. */
 		if (!irq || irq->owned || intid + i < AV_VGIC_SGIS)
 			continue;
 		irq->line = val & (1U << i);

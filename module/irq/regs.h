@@ -2,19 +2,19 @@
 /*
  * Memory-mapped registers of the vGIC as rows, for dist.c and redist.c.
  *
- * A row is a register or a bank of registers with some bits an interrupt. The
- * accessors of the banks are shared by both frames: what is an SPI's in the
- * distributor is an SGI's or PPI's in a redistributor.
+ * A row is one register, or a bank of registers with a field per interrupt.
+ * Both frames share the accessors of the banks: the distributor has the fields
+ * of SPIs, a redistributor those of SGIs and PPIs.
  */
 #ifndef AV_IRQ_REGS_H
 #define AV_IRQ_REGS_H
 
 #include "irq/vgic.h"
 
-/* Widths that a register may be accessed with: the number of bytes is the bit. */
+/* Access widths of a register, in bytes; each is a bit. */
 enum { W8 = 1, W32 = 4, W64 = 8, W8_32 = W8 | W32, W32_64 = W32 | W64 };
 
-/* GICx_IIDR: KVM's product ('K') and implementer, whose model this is; revision 0. */
+/* GICx_IIDR: product and implementer as KVM's, revision 0. */
 #define AV_GIC_IIDR		0x4b00043bU
 #define AV_GIC_IIDR_REVISION	GENMASK(15, 12)
 /* GICx_PIDR2: an Arm GICv3. */
@@ -23,19 +23,19 @@ enum { W8 = 1, W32 = 4, W64 = 8, W8_32 = W8 | W32, W32_64 = W32 | W64 };
 
 struct av_vgic_row {
 	u32 offset, size;	/* in bytes */
-	u8 bits;		/* of the bank, an interrupt; 0: a plain register */
+	u8 bits;		/* per interrupt of a bank; 0: a single register */
 	u8 widths;
-	/* intid: the first interrupt of the access, of a bank. */
+	/* @intid: the first interrupt of an access to a bank. */
 	u64 (*read)(const struct av_vgic_io *io, u32 intid);
 	/* NULL ignores writes. 0 or -EINVAL. */
 	int (*write)(const struct av_vgic_io *io, u32 intid, u64 val);
 };
 
-/* The row that takes this access and its first interrupt, or NULL. */
+/* The row of this access and its first interrupt, or NULL. */
 const struct av_vgic_row *av_vgic_row_find(const struct av_vgic_row *rows, unsigned int n,
 					   const struct av_vgic_io *io, u32 *intid);
 
-/* What a read of @len bytes at @offset sees of a register of 64 bits. */
+/* The value that a read of @len bytes at @offset gets from a 64-bit register. */
 static inline u64 av_gic_part(u32 offset, u8 len, u64 reg)
 {
 	u64 val = reg >> ((offset & 7) * 8);
@@ -43,7 +43,7 @@ static inline u64 av_gic_part(u32 offset, u8 len, u64 reg)
 	return len == 8 ? val : (u32)val;
 }
 
-/* A register of 64 bits after a write of @len bytes to its lower or upper half or all of it. */
+/* The value of a 64-bit register after a write of @len bytes at @offset. */
 static inline u64 av_gic_merge(u32 offset, u8 len, u64 reg, u64 val)
 {
 	unsigned int lower = (offset & 4) * 8;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From GSIs, the numbers of irqfds, to interrupts.
+ * Routes from GSIs, which irqfds name, to interrupts.
  *
- * A GSI goes to one pin of the vGIC (pin n is SPI 32 + n) or is a message to
- * an ITS. The table is replaced as a whole: read inside vm->irq_srcu, written
- * under vm->irq_lock.
+ * A GSI is routed to one pin of the vGIC (pin n is SPI n, INTID 32 + n), or to a
+ * message. Writers replace the whole table under vm->irq_lock; readers are
+ * inside vm->irq_srcu.
  */
 #include <linux/kvm.h>
 #include <linux/nospec.h>
@@ -13,7 +13,7 @@
 
 #include "irq/irq.h"
 
-/* Pins that the ABI knows, whether or not the vGIC has so many SPIs. */
+/* Pins in the ABI; the vGIC may have fewer SPIs. */
 #define NR_PINS		(AV_VGIC_SPECIAL - AV_VGIC_PRIVATE)
 
 struct route {
@@ -108,7 +108,7 @@ int av_route_default(struct av_vm *vm, u32 nr_spis)
 	return 0;
 }
 
-/* One entry of the ABI: 0 or an errno. */
+/* Check one entry of KVM_SET_GSI_ROUTING. */
 static int check_entry(const struct kvm_irq_routing_entry *entry)
 {
 	if (entry->gsi >= AV_MAX_IRQ_ROUTES)
@@ -156,7 +156,7 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 	for (i = 0; i < nr; i++) {
 		struct route *route = &routes->at[array_index_nospec(entries[i].gsi, gsis)];
 
-		/* One way for a GSI: there is one chip. */
+		/* A GSI has one route: there is one irqchip. */
 		if (route->kind != ROUTE_NONE) {
 			kvfree(routes);
 			return -EINVAL;
@@ -167,7 +167,7 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 	return 0;
 }
 
-/* Nobody reads any more. */
+/* There are no readers any more. */
 void av_route_destroy(struct av_vm *vm)
 {
 	kvfree(rcu_dereference_protected(vm->irq->routes, 1));

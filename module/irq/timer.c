@@ -13,7 +13,7 @@ u64 av_timer_read(const struct av_timer *timer, enum av_timer_reg reg, u64 now)
 		/* 32 bits, zero-extended; the guest takes them as signed. */
 		return (u32)(timer->cval - now);
 	default:
-		/* ISTATUS is unknown while disabled: clear, as processors have it. */
+		/* ISTATUS is UNKNOWN while the timer is disabled: clear, as in hardware. */
 		if ((timer->ctl & AV_TIMER_ENABLE) && now >= timer->cval)
 			return (timer->ctl & CTL_BITS) | AV_TIMER_ISTATUS;
 		return timer->ctl & CTL_BITS;

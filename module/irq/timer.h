@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An EL1 generic timer in software: CTL, CVAL and TVAL over a counter.
+ * An EL1 generic timer in software: CTL, CVAL and TVAL.
  *
- * The guest reads the counter (CNTVCT_EL0) from the hardware; its timers trap.
- * A timer holds no time of its own: whoever asks says what the counter is,
- * and whoever owns it sees to asking again when it expires.
+ * The guest reads the counter (CNTVCT_EL0) from the hardware; accesses to its
+ * timers trap. A timer does not run by itself: the caller passes the counter's
+ * value, and calls again when the timer expires.
  *
- * Pure. A timer is its vCPU's own: no lock.
+ * Pure. No lock: a timer belongs to its vCPU's thread.
  */
 #ifndef AV_IRQ_TIMER_H
 #define AV_IRQ_TIMER_H
@@ -24,20 +24,20 @@ struct av_timer {
 
 enum av_timer_reg { AV_TIMER_CTL, AV_TIMER_CVAL, AV_TIMER_TVAL };
 
-/* The VMM's view of CTL, KVM's: ISTATUS of a timer that is off, bits that are none. */
+/* CTL as KVM shows it to the VMM: with ISTATUS of a disabled timer and reserved bits. */
 u64 av_timer_user_ctl(const struct av_timer *timer, u64 now);
 
 u64 av_timer_read(const struct av_timer *timer, enum av_timer_reg reg, u64 now);
 void av_timer_write(struct av_timer *timer, enum av_timer_reg reg, u64 val, u64 now);
 
-/* Is the interrupt line high? */
+/* Is the interrupt line asserted? */
 static inline bool av_timer_line(const struct av_timer *timer, u64 now)
 {
 	return (timer->ctl & (AV_TIMER_ENABLE | AV_TIMER_IMASK)) == AV_TIMER_ENABLE &&
 	       now >= timer->cval;
 }
 
-/* Will the line rise by itself? Then *in is how many ticks from now, at least 1. */
+/* Will the timer expire? *in: in how many ticks, at least 1. */
 static inline bool av_timer_armed(const struct av_timer *timer, u64 now, u64 *in)
 {
 	if ((timer->ctl & (AV_TIMER_ENABLE | AV_TIMER_IMASK)) != AV_TIMER_ENABLE ||

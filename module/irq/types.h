@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What irq/ keeps for a VM and a vCPU: what vm->irq and vcpu->irq point to.
+ * State of irq/ for a VM and for a vCPU: vm->irq and vcpu->irq point to it.
  */
 #ifndef AV_IRQ_TYPES_H
 #define AV_IRQ_TYPES_H
@@ -17,13 +17,13 @@
 #include "irq/timer.h"
 #include "irq/vgic.h"
 
-/* As KVM's limit; routes, and so numbers of irqfds (GSIs). */
+/* KVM's limit: GSIs are below it. */
 #define AV_MAX_IRQ_ROUTES	4096
 #define AV_IRQFD_HASH_BITS	8
 
 enum av_timer_id { AV_TIMER_VIRT, AV_TIMER_PHYS, AV_NR_TIMERS };
 
-/* The vGIC of a VM and where it is. */
+/* The vGIC of a VM and the addresses of its frames. */
 struct av_irqchip {
 	struct av_vm *vm;
 	struct av_vgic vgic;		/* under vm->irq->lock */
@@ -41,25 +41,25 @@ struct av_vm_irq {
 	spinlock_t lock;		/* the vGIC; interrupts off */
 
 	/*
-	 * Made by KVM_CREATE_DEVICE of it or of an ITS, freed with the VM. created under vm->lock
-	 * and config_lock; ready, once the first vCPU runs, never changes back.
+	 * Allocated by KVM_CREATE_DEVICE of the vGIC or of an ITS, freed with the VM. created
+	 * changes under vm->lock and config_lock; ready is set by the first run, for good.
 	 */
 	struct av_irqchip *chip;
 	bool created;
-	bool started;			/* a vCPU has run: no device can come any more */
+	bool started;			/* a vCPU has run: no vGIC can be created */
 	bool ready;
 
 	struct mutex msi_lock;		/* LPIs and ITSs: msi.h */
 	unsigned int its_created;	/* config_lock */
-	unsigned int nr_its;		/* those with a place: under lock, but for its_at() */
+	unsigned int nr_its;		/* that have an address; under lock, but for its_at() */
 	struct av_its_chip *its[AV_MAX_PLACED_ITS];
 
 	u8 ppi[AV_NR_TIMERS];		/* the timers' interrupts; config_lock */
-	u64 cnt_offset;			/* counter of the guest = host's − this; config_lock */
-	u64 cnt_created;		/* the host's counter when the VM was made */
+	u64 cnt_offset;			/* guest's counter = host's − this; config_lock */
+	u64 cnt_created;		/* the host's counter at the VM's creation */
 
 	struct av_irq_routes __rcu *routes;	/* irq_srcu; written under irq_lock */
-	spinlock_t irqfd_lock;		/* the table: taken by wake-ups, interrupts off */
+	spinlock_t irqfd_lock;		/* irqfds; taken by wake-ups, interrupts off */
 	DECLARE_HASHTABLE(irqfds, AV_IRQFD_HASH_BITS);	/* by eventfd */
 	unsigned int nr_irqfds;		/* not yet ended, under irqfd_lock */
 	struct list_head resamplers;	/* irq_srcu; written under irq_lock */
@@ -71,15 +71,15 @@ struct av_vcpu_irq {
 	struct av_vcpu *vcpu;
 
 	struct av_vgic_cpu gic;		/* under vm->irq->lock, but for gic.out */
-	/* Without a vGIC: lines that KVM_IRQ_LINE sets, AV_VGIC_IRQ and _FIQ. Atomic bits. */
+	/* Without a vGIC: AV_VGIC_IRQ and _FIQ as KVM_IRQ_LINE sets them. Atomic bits. */
 	unsigned long lines;
 
-	/* The timers are the vCPU's own thread's, but for what expired() does. */
+	/* The timers belong to the vCPU's own thread; expired() only sets recheck. */
 	struct av_timer timer[AV_NR_TIMERS];
-	bool line[AV_NR_TIMERS];	/* as the vGIC knows it */
+	bool line[AV_NR_TIMERS];	/* as last given to the vGIC */
 	bool recheck;			/* a timer expired or was written: av_timer_sync() */
 	bool armed;
-	u64 deadline;			/* of the hrtimer, in the counter of the host */
+	u64 deadline;			/* of the hrtimer, as a value of the host's counter */
 	struct hrtimer hrtimer;		/* for the earlier one */
 };
 

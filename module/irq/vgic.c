@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The vGIC's interrupts: their state, who they go to, how they come in.
- * Pure; rules in vgic.h.
+ * The vGIC's interrupts: state, routing, input lines, SGIs. Pure; rules in
+ * vgic.h.
  */
 #include "irq/lpi.h"
 
@@ -40,7 +40,7 @@ void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis)
 {
 	unsigned int i;
 
-	/* Until the guest routes it, an SPI goes to the first vCPU, whatever its id. */
+	/* At reset an SPI is routed to the first vCPU, whatever its id. */
 	for (i = 0; i < vgic->nr_spis; i++) {
 		spis[i].group1 = true;
 		spis[i].target = vgic->nr_cpus ? 0 : -1;
@@ -71,7 +71,7 @@ struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id)
 {
 	unsigned int i;
 
-	/* Nearly every VMM counts from 0. */
+	/* Most VMMs number their vCPUs from 0. */
 	if (id < vgic->nr_cpus) {
 		i = array_index_nospec(id, vgic->nr_cpus);
 		if (vgic->cpus[i]->id == id)
@@ -101,7 +101,7 @@ void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 		vgic->ops->kick(vgic, cpu);
 }
 
-/* Between two vCPUs of an operation that reaches all of them: @i is the index of the one before. */
+/* Release the lock for a moment after each AV_VGIC_BATCH vCPUs; @i is the last one's index. */
 static void pause_after(struct av_vgic *vgic, unsigned int i)
 {
 	if (i % AV_VGIC_BATCH != AV_VGIC_BATCH - 1)
@@ -123,7 +123,7 @@ void av_vgic_update_all(struct av_vgic *vgic)
 
 /* ---- candidates ------------------------------------------------------------- */
 
-/* Bounded also where a CPU runs ahead of the check of @intid. */
+/* Bounded even if the CPU speculates past the check of @intid. */
 static u32 word_of(u32 intid)
 {
 	return intid / 32 % (AV_VGIC_MAX_IRQS / 32);
@@ -181,7 +181,7 @@ void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_vi
 	dequeue(target, irq, intid);
 	if (irq->enabled && !irq->active && av_virq_pending(irq))
 		enqueue(target, irq, intid);
-	/* Before it is initialized there is no CPU interface to signal. */
+	/* Before the initialization there is no CPU interface. */
 	if (vgic->initialized)
 		av_vgic_update_cpu(vgic, target);
 }
@@ -207,7 +207,7 @@ int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, boo
 
 	if (!irq)
 		return -EINVAL;
-	/* KVM: a line that somebody in the kernel drives is not the VMM's. */
+	/* As in KVM, the VMM cannot drive a line that has an owner in the kernel. */
 	if (irq->owned && !owner)
 		return 0;
 	if (irq->level) {
@@ -255,7 +255,7 @@ void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool g
 		}
 		return;
 	}
-	/* No vCPU has an Aff3 or, with ICC_CTLR_EL1.RSS 0, an Aff0 above 15. */
+	/* No vCPU has an Aff3, nor (ICC_CTLR_EL1.RSS is 0) an Aff0 above 15. */
 	if (reg & (SGI_AFF3 | SGI_RANGE))
 		return;
 	cluster = (u32)(FIELD_GET(SGI_AFF2, reg) << 16 | FIELD_GET(SGI_AFF1, reg) << 8);

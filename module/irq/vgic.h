@@ -32,7 +32,7 @@
 #define AV_VGIC_MAX_IRQS	1024	/* bound of the bitmaps */
 #define AV_VGIC_SPECIAL		1020	/* from here to 1023: no interrupts */
 #define AV_VGIC_SPURIOUS	1023
-#define AV_VGIC_NR_DEFAULT	256	/* if the VMM does not say */
+#define AV_VGIC_NR_DEFAULT	256	/* unless the VMM sets another number */
 #define AV_VGIC_PRI_BITS	5
 #define AV_VGIC_PRI_SHIFT	(8 - AV_VGIC_PRI_BITS)
 #define AV_VGIC_PRI_MASK	((u8)(0xff << AV_VGIC_PRI_SHIFT))
@@ -57,16 +57,16 @@ struct av_virq {
 	bool latch : 1;		/* pending by an edge or by a register */
 	bool active : 1;
 	bool group1 : 1;
-	bool owned : 1;		/* a PPI of the module's own: the VMM's line is ignored */
-	bool notify : 1;	/* an SPI whose deactivation somebody waits for */
-	bool queued : 1;	/* a candidate, in the queue of … */
-	bool queued_group1 : 1;	/* … this group … */
-	u8 queued_level;	/* … at this priority level */
-	s16 target;		/* index of the vCPU, -1: routed to none */
+	bool owned : 1;		/* a PPI that the module drives: the VMM cannot */
+	bool notify : 1;	/* an SPI with a resampler */
+	bool queued : 1;	/* a candidate, in the queue … */
+	bool queued_group1 : 1;	/* … of this group … */
+	u8 queued_level;	/* … and priority level */
+	s16 target;		/* index of the vCPU; -1: routed to none */
 	u32 mpidr;		/* GICD_IROUTER */
 };
 
-/* Candidates of one group. Bit n of each word says: what it stands for is not empty. */
+/* Candidates of one group. levels and words say which words[] and bits[] are not 0. */
 struct av_vgic_queue {
 	u32 levels;
 	u32 words[AV_VGIC_LEVELS];
@@ -84,8 +84,8 @@ struct av_vgic_cpu {
 	/* CPU interface */
 	u8 pmr, bpr0, bpr1;
 	bool cbpr, eoimode, grpen0, grpen1;
-	u32 ap0r, ap1r;		/* active priorities, a bit a preemption level */
-	/* The SPI with ->notify that was deactivated last; the caller takes it. */
+	u32 ap0r, ap1r;		/* active priorities, one bit per preemption level */
+	/* The SPI with ->notify that was deactivated; the caller of av_vgic_icc() clears it. */
 	u32 deactivated;
 
 	struct av_virq private[AV_VGIC_PRIVATE];
@@ -100,7 +100,7 @@ struct av_vgic_cpu {
 struct av_vgic;
 
 struct av_vgic_ops {
-	/* cpu->out has come to show something: make the vCPU look. Under the lock. */
+	/* An output of the vCPU was asserted: make it check. Under the lock. */
 	void (*kick)(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 	/* GICR_TYPER.Last */
 	bool (*is_last)(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
@@ -108,13 +108,15 @@ struct av_vgic_ops {
 	void (*lock)(struct av_vgic *vgic);
 	void (*unlock)(struct av_vgic *vgic);
 	/*
-	 * Between two steps of a long operation, without the lock: others may run.
-	 * True: a fatal signal is pending for the thread.
+	 * Reschedule between two steps of a long operation. Called without the lock.
+	 * True: a fatal signal is pending.
 	 */
 	bool (*rest)(struct av_vgic *vgic);
 
-	/* For LPIs and the ITS, which work under a lock of their own: lpi.h. */
-	/* The guest's memory; may sleep. 0 or a negative errno. */
+	/*
+	 * For LPIs and ITSs (lpi.h): the guest's memory, with the MSI lock held. May
+	 * sleep. 0 or a negative errno.
+	 */
 	int (*read)(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 	int (*write)(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
 	bool (*is_ram)(struct av_vgic *vgic, u64 gpa);
@@ -123,10 +125,10 @@ struct av_vgic_ops {
 
 struct av_vgic {
 	const struct av_vgic_ops *ops;
-	bool initialized;	/* spis is there, no vCPU is added any more */
-	bool enabled;		/* GICD_CTLR.EnableGrp1, which KVM takes for both groups */
+	bool initialized;	/* spis is allocated, no vCPU can be added */
+	bool enabled;		/* GICD_CTLR.EnableGrp1; as in KVM it enables both groups */
 	u8 revision;
-	u32 nr_spis;		/* 0 until it is said or initialized */
+	u32 nr_spis;		/* 0 until set or initialized */
 	u32 nr_cpus;
 	struct av_virq *spis;
 	struct av_vgic_cpu *cpus[AV_VGIC_MAX_CPUS];
@@ -134,7 +136,7 @@ struct av_vgic {
 	bool has_its;		/* and so LPIs */
 	u64 propbaser;		/* one for all redistributors, as in KVM */
 	struct av_idmap lpis;	/* struct av_lpi by number */
-	u32 nr_events;		/* that map to them */
+	u32 nr_events;		/* mapped to LPIs, of all ITSs */
 };
 
 /* ---- vgic.c: interrupts ------------------------------------------------ */
@@ -143,10 +145,10 @@ struct av_vgic {
 void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id);
 /* Add it to a vGIC that is not initialized yet. */
 void av_vgic_add_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
-/* Bring the vGIC to life with @spis, zeroed, one for each of nr_spis. */
+/* Initialize the vGIC; @spis has nr_spis entries, zeroed. */
 void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis);
 
-/* The affinity that a vCPU of this id has in MPIDR_EL1, as KVM gives it. */
+/* The affinity in MPIDR_EL1 of the vCPU with this id, as in KVM. */
 static inline u32 av_vgic_affinity(u32 id)
 {
 	return (id & 0xf) | ((id >> 4) & 0xff) << 8 | ((id >> 12) & 0xff) << 16;
@@ -164,7 +166,7 @@ static inline struct av_vgic_cpu *av_virq_target(const struct av_vgic *vgic,
 	return irq->target < 0 ? NULL : vgic->cpus[irq->target];
 }
 
-/* The interrupt of a number, or NULL; @cpu is for private ones. */
+/* The interrupt with this INTID, or NULL; @cpu is for private ones. */
 struct av_virq *av_vgic_irq(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid);
 
 static inline bool av_virq_pending(const struct av_virq *irq)
@@ -178,19 +180,19 @@ static inline u8 av_virq_level(const struct av_virq *irq)
 	return irq->priority >> AV_VGIC_PRI_SHIFT;
 }
 
-/* After any change of @irq: its candidate bit, its vCPU's output. */
+/* Call after any change of @irq: updates its queue and its vCPU's outputs. */
 void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
 		     u32 intid);
-/* Route an SPI by affinity; the caller does not call av_virq_changed(). */
+/* Route an SPI by affinity. Includes av_virq_changed(). */
 void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpidr);
-/* After a change of a CPU interface, or of GICD_CTLR for all. */
+/* Compute the outputs after a change of a CPU interface. */
 void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
-/* Releases the lock between batches of vCPUs. */
+/* The same for all, after a change of GICD_CTLR. Releases the lock between batches. */
 void av_vgic_update_all(struct av_vgic *vgic);
 
 /*
- * An input line. Level-sensitive: the line is at @level. Edge-triggered: a
- * rising edge if @level. -EINVAL if there is no such interrupt.
+ * Drive an input line: to @level if level-sensitive; a rising edge if
+ * edge-triggered and @level. -EINVAL: no such interrupt.
  */
 int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool level,
 		   bool owner);
@@ -207,15 +209,15 @@ struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id);
 
 /* ---- cpuif.c: ICC registers -------------------------------------------- */
 
-/* @reg is AV_SYS(). False: there is no such register, or not in this direction. */
+/* @reg is AV_SYS(). False: no such register, or no access in this direction. */
 bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write, u64 *val);
 /* The VMM's view (KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS): 0, -ENOENT, -EINVAL. */
 int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write,
 		     u64 *val);
 bool av_vgic_icc_user_has(u32 reg);
-/* The best candidate whose group is enabled at the CPU interface; 1023: none. */
+/* The INTID of the best candidate whose group is enabled; 1023: none. */
 u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
-/* What cpu->out should be. */
+/* The value of cpu->out that follows from all other state. */
 u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 
 /* ---- dist.c, redist.c: memory-mapped registers -------------------------- */
@@ -223,18 +225,18 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 #define AV_VGIC_DIST_SIZE	0x10000
 #define AV_VGIC_REDIST_SIZE	0x20000
 
-/* One access of @len bytes at @offset, aligned or not, inside the frame. */
+/* One access of @len bytes at @offset of the frame, aligned or not. */
 struct av_vgic_io {
 	struct av_vgic *vgic;
-	struct av_vgic_cpu *cpu;	/* whose redistributor; who accesses */
+	struct av_vgic_cpu *cpu;	/* the redistributor's, or the accessing one */
 	u32 offset;
 	u8 len;
 	bool user;			/* the VMM saves and restores */
 };
 
 /*
- * What no register takes reads zero and ignores writes: -ENXIO then, for the
- * VMM to see. -EINVAL: a value that cannot be restored.
+ * -ENXIO: no register takes the access; for a guest it reads zero and ignores
+ * writes. -EINVAL: a value that cannot be restored.
  */
 int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_dist_write(const struct av_vgic_io *io, u64 val);
@@ -242,13 +244,13 @@ int av_vgic_redist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_redist_write(const struct av_vgic_io *io, u64 val);
 
 /*
- * Writes to a redistributor's registers of LPIs go another way: with the MSI
- * lock held and not the vGIC's. -ENXIO: this is none of them.
+ * Writes to a redistributor's registers of LPIs, with the MSI lock held instead of
+ * the vGIC's. -ENXIO: not such a register.
  */
 int av_vgic_redist_write_lpis(const struct av_vgic_io *io, u64 val);
 bool av_vgic_redist_is_lpis(const struct av_vgic_io *io);
 
-/* Would a register take this access? */
+/* Is there a register that takes this access? */
 bool av_vgic_dist_has(const struct av_vgic_io *io);
 bool av_vgic_redist_has(const struct av_vgic_io *io);
 

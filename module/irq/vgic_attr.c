@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_DEV_TYPE_ARM_VGIC_V3: the vGIC's device attributes, with KVM's order of
- * checks and errnos. What an address or a register means is layout.c's,
- * dist.c's, redist.c's and cpuif.c's.
+ * KVM_DEV_TYPE_ARM_VGIC_V3: device attributes of the vGIC, with KVM's errnos and
+ * order of checks. layout.c implements the addresses, dist.c, redist.c and
+ * cpuif.c the registers.
  */
 #include <linux/uaccess.h>
 
@@ -10,13 +10,13 @@
 #include "irq/irqchip.h"
 #include "irq/irq.h"
 
-/* KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION; the index is of eight bits to KVM. */
+/* KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION; KVM uses eight bits of the index. */
 #define REGION_INDEX	GENMASK_ULL(7, 0)
 #define REGION_FLAGS	GENMASK_ULL(15, 12)
 #define REGION_BASE	GENMASK_ULL(51, 16)
 #define REGION_COUNT	GENMASK_ULL(63, 52)
 
-/* KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS: an encoding as AV_SYS() has it. */
+/* KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS: an encoding as AV_SYS() makes it. */
 #define SYSREG		GENMASK_ULL(15, 0)
 
 static struct av_irqchip *chip_of(struct av_device *dev)
@@ -29,7 +29,7 @@ static int vgic_create(struct av_device *dev)
 	return av_irqchip_create(dev->vm);
 }
 
-/* The vGIC itself lives as long as the VM does. */
+/* The vGIC's state is freed with the VM. */
 static void vgic_destroy(struct av_device *dev)
 {
 	av_irqchip_undo(dev->vm);
@@ -90,7 +90,7 @@ static int addr_attr(struct av_device *dev, const struct kvm_device_attr *attr, 
 	u64 addr = 0;
 	int r;
 
-	/* To read a region is to say which. */
+	/* A read of a region names it in the value. */
 	if ((write || attr->attr == KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION) && get_user(addr, uaddr))
 		return -EFAULT;
 	mutex_lock(&dev->vm->config_lock);
@@ -112,7 +112,7 @@ static int set_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr
 
 	if (get_user(val, uaddr))
 		return -EFAULT;
-	/* At least 32 SPIs, whole registers, and no number from 1020 on. */
+	/* A multiple of 32, with 32 SPIs at least, and below the special INTIDs. */
 	if (val < AV_VGIC_PRIVATE + 32 || val >= AV_VGIC_MAX_IRQS || val % 32)
 		return -EINVAL;
 	mutex_lock(&dev->vm->config_lock);
@@ -131,7 +131,7 @@ static int get_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr
 	return put_user(av_vgic_nr_irqs(&chip_of(dev)->vgic), uaddr);
 }
 
-/* vm->lock keeps vCPUs from being created meanwhile. */
+/* vm->lock: no vCPU is created meanwhile. */
 static int control_init(struct av_device *dev)
 {
 	int r;
@@ -145,7 +145,7 @@ static int control_init(struct av_device *dev)
 	return r;
 }
 
-/* Pending LPIs go to the guest's tables. */
+/* Write pending LPIs to the guest's tables. */
 static int control_save_pending(struct av_device *dev)
 {
 	struct av_vgic *vgic = &chip_of(dev)->vgic;
@@ -175,13 +175,13 @@ static int control(struct av_device *dev, const struct kvm_device_attr *attr)
 
 /* ---- registers ---------------------------------------------------------------------- */
 
-/* The vCPU that an attribute names by affinity; the distributor's need not. */
+/* The vCPU that an attribute names by its affinity. The distributor's name none. */
 static struct av_vgic_cpu *attr_cpu(struct av_device *dev, const struct kvm_device_attr *attr)
 {
 	struct av_vgic *vgic = &chip_of(dev)->vgic;
 	struct av_vgic_cpu *cpu;
 
-	/* vm->lock: what is seen without it may be a vCPU whose creation fails yet. */
+	/* vm->lock: without it, the creation of the vCPU may still fail. */
 	if (mutex_lock_killable(&dev->vm->lock))
 		return NULL;
 	if (attr->group == KVM_DEV_ARM_VGIC_GRP_DIST_REGS)
@@ -219,7 +219,7 @@ static int level_info(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u64 attr, b
 	return 0;
 }
 
-/* Where there is no register, KVM's VMM reads zero and writes nothing. */
+/* As in KVM, where there is no register the VMM reads zero and writes are ignored. */
 static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 *val)
 {
 	int r;
@@ -231,7 +231,7 @@ static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 
 	return r == -ENXIO ? 0 : r;
 }
 
-/* Under vm->irq->lock, which GICD_CTLR releases between vCPUs. */
+/* Under vm->irq->lock, which a write of GICD_CTLR releases between vCPUs. */
 static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 		      struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
@@ -268,7 +268,7 @@ static int access_locked(struct av_device *dev, const struct kvm_device_attr *at
 	return r;
 }
 
-/* With all vCPUs out of the guest and staying there. */
+/* Access a register while no vCPU runs. */
 static int access_stopped(struct av_device *dev, const struct kvm_device_attr *attr,
 			  struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
@@ -285,7 +285,7 @@ static int access_stopped(struct av_device *dev, const struct kvm_device_attr *a
 	return r;
 }
 
-/* System registers are of 64 bits, all others of 32. */
+/* System registers have 64 bits, all others 32. */
 static bool is_wide(const struct kvm_device_attr *attr)
 {
 	return attr->group == KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A vCPU's timers on the host: one hrtimer for the earlier of the two.
+ * The timers of a vCPU on the host: one hrtimer for the earlier of the two.
  *
- * Only the vCPU's own thread (or an ioctl, under vcpu->mutex) touches the
- * timers. What writes one sets recheck; av_timer_sync(), before the next
- * entry, gives the lines to the vGIC and sets the hrtimer, once for however
- * many writes there were. The hrtimer only sets recheck and kicks: whether a
- * timer has expired is always read from the counter.
+ * Only the vCPU's own thread, or an ioctl under vcpu->mutex, accesses the timers.
+ * A write sets recheck. Before the next entry av_timer_sync() passes the lines
+ * to the vGIC and starts the hrtimer, once for any number of writes. The hrtimer
+ * sets recheck and kicks; the counter alone says whether a timer has expired.
  */
 #include <linux/math64.h>
 #include <linux/uaccess.h>
@@ -16,11 +15,11 @@
 #include "compat/irq.h"
 #include "irq/irq.h"
 
-/* Interrupts of the timers unless the VMM says others. */
+/* PPIs of the timers, unless the VMM sets others. */
 #define AV_PPI_VIRT	27
 #define AV_PPI_PHYS	30
 
-/* Sleep no longer than that at once: keeps ticks × 10⁹ in bounds. */
+/* The longest sleep: keeps ticks × 10⁹ in range. */
 #define AV_TIMER_MAX_SECONDS	3600
 
 #define CNT(crm, op2)	AV_SYS(3, 3, 14, crm, op2)
@@ -42,7 +41,7 @@ static u64 host_counter(void)
 	return read_sysreg(cntvct_el0);
 }
 
-/* The guest's counter; virtual and physical are one, as under KVM with no offset between. */
+/* The guest's counter, virtual and physical, as in KVM without an offset between them. */
 static u64 guest_counter(struct av_vm *vm)
 {
 	return host_counter() - READ_ONCE(vm->irq->cnt_offset);
@@ -52,7 +51,7 @@ static enum hrtimer_restart expired(struct hrtimer *hrtimer)
 {
 	struct av_vcpu *vcpu = container_of(hrtimer, struct av_vcpu_irq, hrtimer)->vcpu;
 
-	/* No longer queued, for whoever sees the look asked for: pairs with av_timer_sync()'s. */
+	/* Whoever sees recheck also sees the hrtimer dequeued: pairs with av_timer_sync(). */
 	smp_mb();
 	WRITE_ONCE(vcpu->irq->recheck, true);
 	av_vcpu_kick(vcpu);
@@ -65,18 +64,18 @@ static u64 ticks_to_ns(u64 ticks)
 
 	if (!freq || ticks / freq >= AV_TIMER_MAX_SECONDS)
 		return (u64)AV_TIMER_MAX_SECONDS * NSEC_PER_SEC;
-	/* Up: to wake before the time is to wake for nothing. */
+	/* Round up: an early wake-up would be in vain. */
 	return mul_u64_u32_div(ticks, NSEC_PER_SEC, freq) + 1;
 }
 
-/* Have expired() called in so many ticks, or not at all. */
+/* Start the hrtimer to expire in @in ticks, or stop it. */
 static void arm(struct av_vcpu *vcpu, bool any, u64 in)
 {
 	struct av_vcpu_irq *irq = vcpu->irq;
 	u64 deadline = host_counter() + in;
 
 	if (!any) {
-		/* If it is expiring right now: to look once more does no harm. */
+		/* If it expires right now, one more check does no harm. */
 		if (irq->armed)
 			hrtimer_try_to_cancel(&irq->hrtimer);
 		irq->armed = false;
@@ -108,7 +107,7 @@ void av_timer_sync(struct av_vcpu *vcpu)
 	bool any = false;
 
 	WRITE_ONCE(irq->recheck, false);
-	/* Before the timers and the counter are read: an expiry from here on is looked at again. */
+	/* Clear recheck before reading timers and counter: a later expiry sets it again. */
 	smp_mb();
 	now = guest_counter(vcpu->vm);
 	for (id = 0; id < AV_NR_TIMERS; id++) {
@@ -188,7 +187,7 @@ void av_timer_vm_init(struct av_vm *vm)
 
 void av_timer_vcpu_init(struct av_vcpu *vcpu)
 {
-	/* The counter goes on while the machine sleeps, and so does this clock. */
+	/* This clock, like the counter, runs while the machine is suspended. */
 	av_hrtimer_setup(&vcpu->irq->hrtimer, expired, CLOCK_BOOTTIME, HRTIMER_MODE_REL_PINNED);
 }
 
@@ -216,7 +215,7 @@ int av_timer_first_run(struct av_vm *vm)
 		for (id = 0; id < AV_NR_TIMERS; id++) {
 			struct av_virq *irq = &vcpu->irq->gic.private[vm->irq->ppi[id]];
 
-			/* From here on the line is what av_timer_sync() makes it. */
+			/* From here on av_timer_sync() alone drives the line. */
 			irq->owned = true;
 			irq->line = vcpu->irq->line[id];
 			av_virq_changed(&vm->irq->chip->vgic, &vcpu->irq->gic, irq, vm->irq->ppi[id]);
@@ -227,9 +226,9 @@ int av_timer_first_run(struct av_vm *vm)
 	return 0;
 }
 
-/* ---- what the VMM sees --------------------------------------------------------- */
+/* ---- the VMM's registers and attributes ----------------------------------------- */
 
-/* KVM's names: the ids of CVAL and CNT are exchanged, for ever. */
+/* In KVM's ABI the ids of CVAL and CNT are swapped. */
 int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 {
 	struct av_vm *vm = vcpu->vm;
@@ -257,9 +256,9 @@ int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 }
 
 /*
- * An offset makes the guest's counter reads trap, each of them. A VMM that
- * writes back, before anything runs, a value that it read from this VM (QEMU
- * does) restores nothing: the counter stays the host's.
+ * With an offset, each counter read of the guest traps. A VMM that, before the
+ * first run, writes back a value that it read from this VM, as QEMU does,
+ * restores nothing: the offset stays zero.
  */
 static void set_counter(struct av_vm *vm, u64 val)
 {
@@ -292,7 +291,7 @@ int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 		set_counter(vcpu->vm, val);
 		break;
 	case KVM_REG_ARM_PTIMER_CNT:
-		/* One counter, set by the other name: they never differ. */
+		/* The same counter, which KVM_REG_ARM_TIMER_CNT sets. */
 		break;
 	default:
 		return -ENOENT;
