@@ -4,10 +4,11 @@
 vgic-src := $(addprefix ../irq/,vgic.c cpuif.c regs.c dist.c redist.c lpi.c idmap.c)
 its-src := $(vgic-src) $(addprefix ../irq/,its.c its_cmd.c its_regs.c its_table.c) its_world.c
 
-tests += test_vgic test_vgic_bounds test_vgic_layout test_timer test_idmap test_its test_its_bounds \
-	 test_its_random
+tests += test_vgic test_vgic_random test_vgic_bounds test_vgic_layout \
+	 test_its test_its_random test_its_bounds test_idmap test_timer
 
-test_vgic-src := test_vgic.c $(vgic-src)
+test_vgic-src := test_vgic.c vgic_world.c $(vgic-src)
+test_vgic_random-src := test_vgic_random.c vgic_world.c $(vgic-src)
 test_vgic_bounds-src := test_vgic_bounds.c $(vgic-src)
 # It counts instructions: without the sanitizers'.
 test_vgic_bounds-cflags := -O2 -fno-sanitize=all
