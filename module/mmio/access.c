@@ -25,15 +25,15 @@ static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned i
  * All elements are done: only now do registers change, so that an access given
  * up half-way can be done again.
  */
-static enum av_answer_kind finish(struct av_vcpu *vcpu)
+static noinline enum av_answer_kind finish(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 	const struct av_ldst *ls = &vcpu->mmio->insn;
 
 	if (!ls->write) {
-		av_srf_set_x(srf, ls->rt, av_ldst_extend(ls, vcpu->mmio->loaded[0]));
+		av_srf_set_x(srf, ls->rt, av_ldst_extend(ls, vcpu->mmio->value[0]));
 		if (ls->kind == AV_LDST_PAIR)
-			av_srf_set_x(srf, ls->rt2, av_ldst_extend(ls, vcpu->mmio->loaded[1]));
+			av_srf_set_x(srf, ls->rt2, av_ldst_extend(ls, vcpu->mmio->value[1]));
 	}
 	if (av_ldst_writes_back(ls)) {
 		if (ls->rn == AV_LDST_SP)
@@ -75,11 +75,11 @@ static enum av_answer_kind go_on(struct av_vcpu *vcpu)
 
 	for (; m->element < av_ldst_elements(ls); m->element++) {
 		u64 gpa = m->gpa + m->element * len;
-		u64 val = ls->write ? stored(vcpu->srf, ls, m->element) : 0;
+		u64 *val = &m->value[m->element];
 
-		if (!in_kernel(vcpu, gpa, len, ls->write, &val))
-			return to_user(vcpu, gpa, len, ls->write, val);
-		m->loaded[m->element] = val;
+		*val = ls->write ? stored(vcpu->srf, ls, m->element) : 0;
+		if (!in_kernel(vcpu, gpa, len, ls->write, val))
+			return to_user(vcpu, gpa, len, ls->write, *val);
 	}
 	return finish(vcpu);
 }
@@ -94,9 +94,10 @@ enum av_answer_kind av_mmio_complete(struct av_vcpu *vcpu)
 	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
 		return AV_ANSWER_RESUME;
 	/* Once: the VMM may write it at any time. */
-	m->loaded[m->element] = READ_ONCE(*(u64 *)vcpu->run->mmio.data);
+	m->value[m->element] = READ_ONCE(*(u64 *)vcpu->run->mmio.data);
 	m->element++;
-	return go_on(vcpu);
+	/* Most often that was all. */
+	return m->element == av_ldst_elements(&m->insn) ? finish(vcpu) : go_on(vcpu);
 }
 
 /*

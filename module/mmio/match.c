@@ -27,9 +27,12 @@ enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *re
 	}
 	if (iss & AV_ESR_CM || ls->write != !!(iss & AV_ESR_WNR))
 		return AV_MATCH_AGAIN;
+	va = av_ldst_address(ls, srf->regs, srf->sp, srf->pc);
 	/* FAR has the tag on some CPUs and not on others. */
-	far = av_untag(regime, far);
-	va = av_untag(regime, av_ldst_address(ls, srf->regs, srf->sp, srf->pc));
+	if (unlikely(far != va)) {
+		far = av_untag(regime, far);
+		va = av_untag(regime, va);
+	}
 	last = va + av_ldst_elements(ls) * av_ldst_bytes(ls) - 1;
 	if (far == va)
 		return page_of(last) == page_of(va) ? AV_MATCH_YES : AV_MATCH_SPLIT;

@@ -23,7 +23,7 @@ struct av_vcpu_mmio {
 	u8 element;		/* of a pair: which register */
 	struct av_ldst insn;
 	u64 gpa;		/* of element 0 */
-	u64 loaded[2];		/* registers are written when all of it is done */
+	u64 value[2];		/* on the bus; registers are written when all of it is done */
 };
 
 #endif /* AV_MMIO_TYPES_H */
