@@ -3,6 +3,7 @@
 #ifndef AV_COMPAT_MM_H
 #define AV_COMPAT_MM_H
 
+#include <linux/hugetlb.h>
 #include <linux/mm.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -15,6 +16,20 @@
 #else
 #define av_young_t	int
 #endif
+
+/* log2 of the pages that the program has mapped at an address, as KVM tells a bad one's. */
+static inline short av_mapping_shift(unsigned long addr)
+{
+	struct vm_area_struct *vma;
+	short shift = PAGE_SHIFT;
+
+	down_read(&current->mm->mmap_lock);
+	vma = find_vma(current->mm, addr);
+	if (vma && vma->vm_start <= addr && is_vm_hugetlb_page(vma))
+		shift = huge_page_shift(hstate_vma(vma));
+	up_read(&current->mm->mmap_lock);
+	return shift;
+}
 
 /* Shrinkers are allocated since 6.7. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)

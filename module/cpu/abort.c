@@ -43,15 +43,19 @@ static int carry_out(struct av_vcpu *vcpu, const struct av_answer *answer)
 
 int av_handle_abort(struct av_vcpu *vcpu)
 {
-	struct av_abort abort = { .esr = vcpu->srf->esr, .far = vcpu->srf->far };
 	struct av_answer answer;
 	u32 insn;
 
-	av_mmu_fault(vcpu, &abort, &answer);
+	av_mmu_fault(vcpu, vcpu->srf->esr, vcpu->srf->far, &answer);
 	if (answer.kind == AV_ANSWER_DEVICE &&
 	    av_mmu_fetch_insn(vcpu, vcpu->srf->pc, &insn, &answer))
 		av_mmio_access(vcpu, insn, &answer);
 	av_count(&vcpu->stats, answer.cls);
+	/* Nearly all of them: a hidden fault, an access for the VMM. */
+	if (answer.kind == AV_ANSWER_RESUME)
+		return 1;
+	if (answer.kind == AV_ANSWER_USER)
+		return 0;
 	return carry_out(vcpu, &answer);
 }
 
@@ -67,13 +71,17 @@ int av_fetch_insn(struct av_vcpu *vcpu, u32 *insn)
 
 int av_complete_mmio(struct av_vcpu *vcpu)
 {
-	struct av_answer answer;
-
 	if (!av_mmio_pending(vcpu))
 		return 1;
-	answer.kind = av_mmio_complete(vcpu);
-	/* The access was counted; another register of its pair is another exit. */
-	if (answer.kind == AV_ANSWER_USER)
+	switch (av_mmio_complete(vcpu)) {
+	case AV_ANSWER_USER:
+		/* The other register of a pair, another exit. */
 		av_count(&vcpu->stats, AV_EXIT_MMIO_USER);
-	return carry_out(vcpu, &answer);
+		return 0;
+	case AV_ANSWER_SKIP:
+		av_vcpu_skip_insn(vcpu);
+		return 1;
+	default:
+		return 1;
+	}
 }

@@ -25,6 +25,7 @@
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <asm/barrier.h>
+#include <asm/cmpxchg.h>
 
 #else
 
@@ -58,6 +59,7 @@ typedef int64_t s64;
 #define WRITE_ONCE(x, v)	(*(volatile typeof(x) *)&(x) = (v))
 /* Pairs with whatever the kernel's own would: one thread runs the tests. */
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define min(a, b)		({ typeof(a) _a = (a); typeof(b) _b = (b); _a < _b ? _a : _b; })

@@ -22,7 +22,7 @@ struct around {
  */
 static bool read_descs(struct around *a)
 {
-	const struct av_walk *walk = &a->f->r.walk;
+	const struct av_walk *walk = &a->f->r->walk;
 	u64 ipa = walk->desc_ipa & ~(sizeof(a->desc) - 1);
 	struct av_slot *slot;
 
@@ -36,7 +36,7 @@ static bool read_descs(struct around *a)
 	if (!slot)
 		return false;
 	a->have_desc = true;
-	return !copy_from_user(a->desc, (void __user *)av_slot_hva(slot, ipa), sizeof(a->desc));
+	return !av_mem_load_words(slot, ipa, a->desc, AV_AROUND);
 }
 
 /* What the guest maps at the i'th page; false when nothing we would take. */
@@ -45,13 +45,13 @@ static bool neighbour(const struct around *a, unsigned int i, struct av_walk *wa
 	const struct av_hidden *f = a->f;
 	u64 va = a->first + i * PAGE_SIZE;
 
-	if (va == (f->r.walk.va & PAGE_MASK))
+	if (va == (f->r->walk.va & PAGE_MASK))
 		return false;
 	if (a->have_desc)
-		return !av_walk_sibling(&f->vcpu->mmu->regime, &f->r.walk, va, a->desc[i], walk);
-	*walk = f->r.walk;
+		return !av_walk_sibling(&f->vcpu->mmu->regime, &f->r->walk, va, a->desc[i], walk);
+	*walk = f->r->walk;
 	walk->va = va;
-	walk->ipa = f->r.walk.ipa + (va - f->r.walk.va);
+	walk->ipa = f->r->walk.ipa + (va - f->r->walk.va);
 	return true;
 }
 
@@ -59,20 +59,22 @@ static bool usable(const struct av_hidden *f, const struct av_walk *walk)
 {
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 
-	return av_tree_rights(f->r.tree, walk) && gfn >= f->r.slot->base_gfn &&
-	       gfn - f->r.slot->base_gfn < f->r.slot->npages &&
-	       (walk->global || f->r.tree->key.asid != AV_ASID_ANY);
+	return av_tree_rights(f->r->tree, walk) && gfn >= f->r->slot->base_gfn &&
+	       gfn - f->r->slot->base_gfn < f->r->slot->npages &&
+	       (walk->global || f->r->tree->key.asid != AV_ASID_ANY);
 }
 
 static void want(struct av_hidden *f, const struct av_walk *walk)
 {
-	struct av_candidate *c = &f->at[f->nr++];
+	struct av_candidate *c = &f->at[f->nr];
 
 	c->va = walk->va;
 	c->gfn = walk->ipa >> PAGE_SHIFT;
-	c->rights = av_slot_rights(f->r.slot, av_tree_rights(f->r.tree, walk), false);
+	c->rights = av_slot_rights(f->r->slot, av_tree_rights(f->r->tree, walk), false);
 	c->span = walk->span;
 	c->global = walk->global;
+	if (!av_mem_prepare(f->r->slot, c->gfn))
+		f->nr++;
 }
 
 /* Candidates from c on that follow each other in the slot and want the same. */
@@ -90,21 +92,17 @@ static unsigned int run_length(const struct av_hidden *f, unsigned int c)
 /* Get the pages of one run, as many as are present; how many. */
 static unsigned int get_run(struct av_hidden *f, unsigned int c, unsigned int n)
 {
-	unsigned long hva = av_slot_hva(f->r.slot, f->at[c].gfn << PAGE_SHIFT);
 	struct page *pages[AV_AROUND];
-	bool write = f->at[c].rights & AV_W;
-	int got, i;
+	u8 rights = f->at[c].rights;
+	unsigned int got, i;
 
-	got = get_user_pages_fast_only(hva, n, write ? FOLL_WRITE : 0, pages);
-	if (got <= 0 && write) {
-		/* Not writable yet, for one: reading is something. */
-		got = get_user_pages_fast_only(hva, n, 0, pages);
-		for (i = 0; i < got; i++)
+	got = av_mem_hold_present(f->r->slot, f->at[c].gfn, n, &rights, pages);
+	for (i = 0; i < got; i++) {
+		f->at[c + i].page = pages[i];
+		if (!(rights & AV_W))
 			f->at[c + i].rights &= ~AV_W;
 	}
-	for (i = 0; i < got; i++)
-		f->at[c + i].page = pages[i];
-	return max(got, 0);
+	return got;
 }
 
 /* Get the neighbours' pages; those without one fall out. */
@@ -125,7 +123,7 @@ void av_fault_around(struct av_hidden *f)
 {
 	struct around a = {
 		.f = f,
-		.first = f->r.walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
+		.first = f->r->walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
 	};
 	struct av_vm *vm = f->vcpu->vm;
 	struct av_walk walk;
@@ -133,7 +131,7 @@ void av_fault_around(struct av_hidden *f)
 	u32 present;
 
 	spin_lock(&vm->mmu_lock);
-	present = av_shadow_present(f->r.tree, a.first, AV_AROUND);
+	present = av_shadow_present(f->r->tree, a.first, AV_AROUND);
 	spin_unlock(&vm->mmu_lock);
 	if (present == GENMASK(AV_AROUND - 1, 0) || !read_descs(&a))
 		return;
@@ -143,5 +141,5 @@ void av_fault_around(struct av_hidden *f)
 	get_pages(f);
 	for (i = 1; i < f->nr; i++)
 		if (f->at[i].rights & AV_X)
-			av_clean_for_execution(f->r.slot, f->at[i].gfn, f->at[i].page);
+			av_mem_clean_for_execution(f->r->slot, f->at[i].gfn, f->at[i].page);
 }

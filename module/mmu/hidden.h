@@ -3,13 +3,12 @@
 #ifndef AV_MMU_HIDDEN_H
 #define AV_MMU_HIDDEN_H
 
-#include "mmu/internal.h"
-#include "mmu/resolve.h"
+#include "mmu/memory.h"
 
 struct av_hidden {
 	struct av_vcpu *vcpu;
 	struct av_seq seq;
-	struct av_resolved r;
+	const struct av_resolved *r;
 
 	/* The page at fault first, then its neighbours; the vCPU's. */
 	struct av_candidate *at;
@@ -21,8 +20,5 @@ struct av_hidden {
  * and the host has present: no faults are taken for them.
  */
 void av_fault_around(struct av_hidden *f);
-
-/* Instructions in this page that the VMM wrote reach where they are fetched from. */
-void av_clean_for_execution(struct av_slot *slot, u64 gfn, struct page *page);
 
 #endif /* AV_MMU_HIDDEN_H */

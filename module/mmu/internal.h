@@ -41,11 +41,6 @@ static inline struct av_slot *av_vm_slot(struct av_vm *vm, u64 gfn)
 	return av_slot_find(av_vm_slots(vm), gfn);
 }
 
-static inline unsigned long av_slot_hva(const struct av_slot *slot, u64 gpa)
-{
-	return slot->hva + (gpa - (slot->base_gfn << PAGE_SHIFT));
-}
-
 /* Note a page written. The slot is held by srcu or a lock. */
 static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u64 gfn)
 {
@@ -55,7 +50,14 @@ static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u6
 		av_vm_stat_add(&vm->stats, AV_VM_DIRTY_PAGES, 1);
 }
 
-/* memory.c: the walker's view of guest memory; ctx is the VM, srcu is held. */
+/* An errno as what it comes to: bad memory has been told of, the guest tries again. */
+static inline void av_mmu_error(struct av_answer *answer, int err)
+{
+	answer->kind = err == -EHWPOISON ? AV_ANSWER_RESUME : AV_ANSWER_ERROR;
+	answer->err = err;
+}
+
+/* memory.c: guest memory for a walk now and then; ctx is the VM, srcu is held. */
 extern const struct av_mem_ops av_guest_mem_ops;
 
 /* The registers that translate, from the vCPU's register file. */

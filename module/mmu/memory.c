@@ -1,25 +1,233 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Guest memory as the hypervisor reads and writes it: through the VMM's own
- * mapping of it, in the VMM's context, with page faults taken as they come.
- */
+/* The guest's memory, by the VMM's mapping of it: rules in memory.h. */
 #include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
 
-#include "mmu/internal.h"
+#include "compat/icache.h"
+#include "compat/mm.h"
+#include "mmu/memory.h"
+
+static unsigned long hva_of(const struct av_slot *slot, u64 gpa)
+{
+	return slot->hva + (gpa - (slot->base_gfn << PAGE_SHIFT));
+}
+
+/* ---- memory that has gone bad ---------------------------------------------- */
+
+/*
+ * An address could not be read or held. The copies and the fast way to a page do
+ * not tell bad memory from none; the slow way does.
+ */
+static noinline __cold int failed(unsigned long hva)
+{
+	struct page *page;
+	long n = get_user_pages_unlocked(hva & PAGE_MASK, 1, &page, FOLL_HWPOISON);
+
+	if (n == 1)
+		put_page(page);
+	if (n != -EHWPOISON)
+		return -EFAULT;
+	send_sig_mceerr(BUS_MCEERR_AR, (void __user *)hva, av_mapping_shift(hva), current);
+	return -EHWPOISON;
+}
+
+/* ---- frames ------------------------------------------------------------------ */
+
+static void *alloc_piece(size_t size)
+{
+	/* Asked for by the guest: what cannot be had is an errno, nothing for the log. */
+	return kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+}
+
+static void free_piece(void *mem, size_t size)
+{
+	kvfree(mem);
+}
+
+static const struct av_frames_ops frames_ops = {
+	.alloc = alloc_piece,
+	.free = free_piece,
+};
+
+int av_mem_prepare(struct av_slot *slot, u64 gfn)
+{
+	return av_frames_make(&slot->frames, gfn - slot->base_gfn, &frames_ops);
+}
+
+void av_mem_free_frames(struct av_slot *slot)
+{
+	av_frames_free(&slot->frames, &frames_ops);
+}
+
+int av_mem_hold(const struct av_slot *slot, u64 gfn, u8 access, u8 *rights, struct page **page)
+{
+	unsigned long hva = hva_of(slot, gfn << PAGE_SHIFT);
+	bool write = access & AV_W;
+	long n;
+
+	if (*rights & AV_W && !write) {
+		if (get_user_page_fast_only(hva, FOLL_WRITE, page))
+			return 0;
+		*rights &= ~AV_W;
+	}
+	n = get_user_pages_fast(hva, 1, write ? FOLL_WRITE : 0, page);
+	switch (n) {
+	case 1:
+		return 0;
+	case -ENOMEM:
+		return -ENOMEM;
+	case -EINTR:
+	case -ERESTARTSYS:
+		return -EINTR;
+	default:
+		/* No page, though the slot says so: the VMM took it away. KVM's answer. */
+		return failed(hva);
+	}
+}
+
+unsigned int av_mem_hold_present(const struct av_slot *slot, u64 gfn, unsigned int n, u8 *rights,
+				 struct page **pages)
+{
+	unsigned long hva = hva_of(slot, gfn << PAGE_SHIFT);
+	bool write = *rights & AV_W;
+	int got;
+
+	got = get_user_pages_fast_only(hva, n, write ? FOLL_WRITE : 0, pages);
+	if (got <= 0 && write) {
+		/* Not writable yet, for one: reading is something. */
+		got = get_user_pages_fast_only(hva, n, 0, pages);
+		*rights &= ~AV_W;
+	}
+	return max(got, 0);
+}
+
+void av_mem_release(struct page *page, u8 rights)
+{
+	if (rights & AV_W)
+		SetPageDirty(page);
+	put_page(page);
+}
+
+bool av_mem_raced(struct av_vm *vm, const struct av_tree *tree, const struct av_slot *slot,
+		  u64 gfn, struct av_seq seq)
+{
+	return av_mmu_raced(vm, tree, seq, hva_of(slot, gfn << PAGE_SHIFT));
+}
+
+bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,
+		   u64 *first, u64 *last)
+{
+	u64 slot_end = slot->hva + (slot->npages << PAGE_SHIFT);
+	u64 from = max_t(u64, start, slot->hva), to = min_t(u64, end, slot_end);
+
+	if (from >= to)
+		return false;
+	*first = slot->base_gfn + ((from - slot->hva) >> PAGE_SHIFT);
+	*last = slot->base_gfn + ((to - 1 - slot->hva) >> PAGE_SHIFT);
+	return true;
+}
+
+void av_mem_clean_for_execution(const struct av_slot *slot, u64 gfn, struct page *page)
+{
+	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+	unsigned long va = (unsigned long)page_address(page);
+
+	if (!state || !(READ_ONCE(*state) & AV_FRAME_EXECUTED))
+		av_sync_icache_aliases(va, PAGE_SIZE);
+}
+
+void av_mem_set_executed(const struct av_slot *slot, u64 gfn)
+{
+	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+
+	if (state)
+		WRITE_ONCE(*state, *state | AV_FRAME_EXECUTED);
+}
+
+void av_mem_forget_executed(const struct av_slot *slot, u64 gfn, u64 end)
+{
+	for (; gfn < end; gfn++) {
+		u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+
+		if (state)
+			WRITE_ONCE(*state, *state & ~AV_FRAME_EXECUTED);
+	}
+}
+
+/* ---- words ------------------------------------------------------------------- */
+
+/* That a slot is in the VMM's half of the addresses was seen to when it was made. */
+static __always_inline int load64(const struct av_slot *slot, u64 gpa, u64 *val)
+{
+	unsigned long hva = hva_of(slot, gpa);
+
+	/* One single-copy atomic load. */
+	if (likely(!__get_user(*val, (u64 __user *)hva)))
+		return 0;
+	return failed(hva);
+}
+
+static bool holds(const struct av_slot *slot, u64 gfn)
+{
+	return slot && gfn - slot->base_gfn < slot->npages;
+}
 
 static int read64(void *ctx, u64 ipa, u64 *val)
 {
+	struct av_mem_reader *reader = ctx;
+
+	if (!holds(reader->slot, ipa >> PAGE_SHIFT)) {
+		reader->slot = av_slot_find(reader->slots, ipa >> PAGE_SHIFT);
+		if (!reader->slot)
+			return 1;
+	}
+	return load64(reader->slot, ipa, val);
+}
+
+const struct av_mem_ops av_mem_reader_ops = {
+	.read64 = read64,
+};
+
+/* For one word now and then: ctx is the VM, srcu is held. */
+static int read64_vm(void *ctx, u64 ipa, u64 *val)
+{
 	struct av_slot *slot = av_vm_slot(ctx, ipa >> PAGE_SHIFT);
 
-	if (!slot)
-		return 1;
-	/* One single-copy atomic load, as a table walk is. */
-	return get_user(*val, (u64 __user *)av_slot_hva(slot, ipa));
+	return slot ? load64(slot, ipa, val) : 1;
 }
 
 const struct av_mem_ops av_guest_mem_ops = {
-	.read64 = read64,
+	.read64 = read64_vm,
 };
+
+int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n)
+{
+	u64 __user *from = (u64 __user *)hva_of(slot, gpa);
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (__get_user(words[i], from + i))
+			return -EFAULT;
+	return 0;
+}
+
+struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa)
+{
+	return (struct av_mem_page) { .hva = hva_of(slot, gpa) & PAGE_MASK };
+}
+
+int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn)
+{
+	unsigned long hva = page.hva + offset;
+
+	if (likely(!__get_user(*insn, (u32 __user *)hva)))
+		return 0;
+	return failed(hva);
+}
+
+/* ---- bytes ------------------------------------------------------------------- */
 
 static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, bool write)
 {
@@ -28,7 +236,7 @@ static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, b
 
 	if (!slot || (write && slot->flags & AV_SLOT_READONLY))
 		return -EFAULT;
-	hva = (void __user *)av_slot_hva(slot, gpa);
+	hva = (void __user *)hva_of(slot, gpa);
 	if (!write)
 		return copy_from_user(buf, hva, len) ? -EFAULT : 0;
 	if (copy_to_user(hva, buf, len))
@@ -71,117 +279,3 @@ bool av_gpa_is_ram(struct av_vm *vm, u64 gpa)
 	srcu_read_unlock(&vm->srcu, idx);
 	return ram;
 }
-
-/* Translate with the rights of el: 0 and *ipa, AV_FAULT_CODE(), or an errno. */
-static int translate(struct av_vcpu *vcpu, int el, u64 va, u8 access, u64 *ipa)
-{
-	struct av_regime regime;
-	struct av_walk walk;
-	int idx, ret;
-
-	av_vcpu_regime(vcpu, &regime);
-	idx = srcu_read_lock(&vcpu->vm->srcu);
-	ret = av_walk(&regime, &av_guest_mem_ops, vcpu->vm, va, &walk);
-	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	if (!ret)
-		ret = av_walk_permits(&walk, el, access);
-	*ipa = walk.ipa;
-	return ret;
-}
-
-static int access_va(struct av_vcpu *vcpu, int el, u64 va, void *buf, unsigned int len,
-		     bool write, u64 *far)
-{
-	while (len) {
-		unsigned int part = min_t(unsigned int, len, PAGE_SIZE - offset_in_page(va));
-		u64 ipa;
-		int ret = translate(vcpu, el, va, write ? AV_W : AV_R, &ipa);
-
-		*far = va;
-		if (ret)
-			return ret;
-		if (!av_gpa_is_ram(vcpu->vm, ipa))
-			return AV_FAULT_CODE(AV_FSC_EXTERNAL, 0);
-		ret = access_gpa(vcpu->vm, ipa, buf, part, write);
-		if (ret)
-			return ret;
-		va += part;
-		buf += part;
-		len -= part;
-	}
-	return 0;
-}
-
-int av_mmu_read_guest_va(struct av_vcpu *vcpu, int el, u64 va, void *buf, unsigned int len,
-			 u64 *far)
-{
-	return access_va(vcpu, el, va, buf, len, false, far);
-}
-
-int av_mmu_write_guest_va(struct av_vcpu *vcpu, int el, u64 va, const void *buf,
-			  unsigned int len, u64 *far)
-{
-	return access_va(vcpu, el, va, (void *)buf, len, true, far);
-}
-
-/*
- * Find the page at va for instructions and remember where the VMM has it: 0,
- * AV_FAULT_CODE(), or an errno.
- */
-static int fetch_page(struct av_vcpu *vcpu, u64 va)
-{
-	typeof(vcpu->mmu->fetch) *fetch = &vcpu->mmu->fetch;
-	int el = av_srf_el1(vcpu->srf), ret, idx;
-	struct av_slot *slot;
-	u64 ipa;
-
-	fetch->valid = false;
-	fetch->seq = av_mmu_read_seq(vcpu, va & BIT_ULL(55));
-	ret = translate(vcpu, el, va, AV_X, &ipa);
-	if (ret)
-		return ret;
-	idx = srcu_read_lock(&vcpu->vm->srcu);
-	slot = av_vm_slot(vcpu->vm, ipa >> PAGE_SHIFT);
-	if (slot) {
-		fetch->va = va & PAGE_MASK;
-		fetch->hva = av_slot_hva(slot, ipa) & PAGE_MASK;
-		fetch->el = el;
-		fetch->valid = true;
-	}
-	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	return slot ? 0 : AV_FAULT_CODE(AV_FSC_EXTERNAL, 0);
-}
-
-static int fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
-{
-	typeof(vcpu->mmu->fetch) *fetch = &vcpu->mmu->fetch;
-
-	if (!fetch->valid || fetch->va != (va & PAGE_MASK) ||
-	    fetch->el != av_srf_el1(vcpu->srf) || vcpu->mmu->stale ||
-	    !av_mmu_seq_current(vcpu, va & BIT_ULL(55), fetch->seq)) {
-		int ret = fetch_page(vcpu, va);
-
-		if (ret)
-			return ret;
-	}
-	/* A slot that went away since took seq with it, or was read a moment earlier. */
-	return get_user(*insn, (u32 __user *)(fetch->hva + offset_in_page(va)));
-}
-
-bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer *answer)
-{
-	int ret = fetch_insn(vcpu, va, insn);
-
-	if (!ret)
-		return true;
-	*answer = (struct av_answer) {
-		.kind = ret < 0 ? AV_ANSWER_ERROR : AV_ANSWER_ABORT,
-		.cls = ret < 0 ? AV_EXIT_PABT_HIDDEN : AV_EXIT_PABT_TRUE,
-		.err = ret,
-		.insn = true,
-		.far = va,
-		.iss = AV_FAULT_FSC(ret),
-	};
-	return false;
-}
-

@@ -14,7 +14,7 @@
 #include <linux/vmalloc.h>
 #include <asm/tlbflush.h>
 
-#include "mmu/internal.h"
+#include "mmu/memory.h"
 
 /* The VMM chooses these sizes: what cannot be had is an errno, nothing for the host's log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
@@ -26,7 +26,7 @@ void av_slot_free(struct av_slot *slot)
 {
 	if (!slot)
 		return;
-	kvfree(slot->rmap);
+	av_mem_free_frames(slot);
 	kvfree(slot->dirty);
 	kfree(slot);
 }
@@ -53,10 +53,11 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 	slot->base_gfn = req->gpa >> PAGE_SHIFT;
 	slot->npages = req->size >> PAGE_SHIFT;
 	slot->hva = req->hva;
-	slot->rmap = kvcalloc(slot->npages, sizeof(*slot->rmap), GFP_SLOT);
-	if (slot->flags & AV_SLOT_LOG_DIRTY)
-		slot->dirty = alloc_dirty(vm, slot->npages);
-	if (slot->rmap && (slot->dirty || !(slot->flags & AV_SLOT_LOG_DIRTY)))
+	slot->frames.nr = slot->npages;
+	if (!(slot->flags & AV_SLOT_LOG_DIRTY))
+		return slot;
+	slot->dirty = alloc_dirty(vm, slot->npages);
+	if (slot->dirty)
 		return slot;
 	av_slot_free(slot);
 	return NULL;
@@ -68,9 +69,12 @@ typedef bool gfn_fn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 /* Does anything map frames of this part? Nothing new will: the caller saw to that. */
 static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
 {
-	for (; gfn < end; gfn++)
-		if (READ_ONCE(slot->rmap[gfn - slot->base_gfn]) & AV_RMAP_ENTRY)
+	for (; gfn < end; gfn++) {
+		const u32 *head = av_slot_head(slot, gfn);
+
+		if (head && READ_ONCE(*head))
 			return true;
+	}
 	return false;
 }
 
@@ -94,7 +98,8 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 {
 	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
 
-	while (gfn < end) {
+	/* What no piece is for, nothing maps. */
+	while ((gfn = av_slot_next(slot, gfn, end)) < end) {
 		u64 stop = min(end, gfn + ZAP_BATCH);
 
 		if (any_mapped(slot, gfn, stop))

@@ -26,12 +26,6 @@
 #include "vm/answer.h"
 #include "vm/vcpu.h"
 
-/* An abort as it came from the guest: physical ESR_EL1 and FAR_EL1. */
-struct av_abort {
-	u64 esr;
-	u64 far;
-};
-
 /* Module load and unload. */
 int av_mmu_init(void);
 void av_mmu_exit(void);
@@ -69,24 +63,17 @@ int av_mmu_load(struct av_vcpu *vcpu);
  */
 void av_mmu_regime_changed(struct av_vcpu *vcpu);
 
-/* An instruction or data abort from the guest (EC 0x20 and 0x24). May sleep. */
-void av_mmu_fault(struct av_vcpu *vcpu, const struct av_abort *abort, struct av_answer *answer);
+/*
+ * An instruction or data abort from the guest (EC 0x20 and 0x24), with ESR_EL1
+ * and FAR_EL1 as the hardware set them. May sleep.
+ */
+void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer);
 
 /*
  * The instruction at va, as the guest's present mode would fetch it. False: it
  * cannot be had, and the answer says what to do.
  */
 bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer *answer);
-
-/*
- * Guest memory by guest virtual address with the rights of level el: 0, or
- * AV_FAULT_CODE() (mmu/regime.h) of the first byte that failed and *far set to
- * its address, or a negative errno. Memory only, no devices: AV_FSC_EXTERNAL.
- */
-int av_mmu_read_guest_va(struct av_vcpu *vcpu, int el, u64 va, void *buf, unsigned int len,
-			 u64 *far);
-int av_mmu_write_guest_va(struct av_vcpu *vcpu, int el, u64 va, const void *buf,
-			  unsigned int len, u64 *far);
 
 /* Guest memory by physical address, in the VMM's context; -EFAULT on a hole. */
 int av_gpa_read(struct av_vm *vm, u64 gpa, void *buf, unsigned int len);

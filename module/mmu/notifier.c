@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 
 #include "compat/mm.h"
-#include "mmu/internal.h"
+#include "mmu/memory.h"
 
 /* Frames looked at before the lock is offered to others. */
 #define BATCH	512
@@ -27,20 +27,6 @@
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {
 	return container_of(mn, struct av_vm_mmu, notifier)->vm;
-}
-
-/* The frames of a slot that an address range holds. */
-static bool slot_range(const struct av_slot *slot, unsigned long start, unsigned long end,
-		       u64 *first, u64 *last)
-{
-	u64 slot_end = slot->hva + (slot->npages << PAGE_SHIFT);
-	u64 from = max_t(u64, start, slot->hva), to = min_t(u64, end, slot_end);
-
-	if (from >= to)
-		return false;
-	*first = slot->base_gfn + ((from - slot->hva) >> PAGE_SHIFT);
-	*last = slot->base_gfn + ((to - 1 - slot->hva) >> PAGE_SHIFT);
-	return true;
 }
 
 /*
@@ -66,23 +52,23 @@ static void offer_lock(struct av_vm *vm, bool may_block)
 static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 {
 	struct av_shadow *sh = &vm->mmu->shadow;
+	const u64 start = gfn;
 	struct av_gather g;
 	bool more;
 
 	av_gather_init(&g, sh);
 	more = av_shadow_zap_blocks(sh, gfn, &g);
-	for (; gfn < end && !more; gfn++) {
-		u32 *head = &slot->rmap[gfn - slot->base_gfn];
+	while (gfn < end && !more) {
+		const u32 *head = av_slot_head(slot, gfn);
 
 		/* Most frames of a large range have none; blocks hang on each 2 MiB. */
 		if (IS_ALIGNED(gfn, AV_BLOCK_PAGES))
 			more = av_shadow_zap_blocks(sh, gfn, &g);
-		if (*head && !more)
+		if (head && *head && !more)
 			more = av_shadow_zap_gfn(sh, gfn, &g);
-		if (more)
-			break;
-		*head &= ~AV_RMAP_FLAG;
+		gfn += !more;
 	}
+	av_mem_forget_executed(slot, start, gfn);
 	if (g.work)
 		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
 	av_gather_finish(&g);
@@ -97,7 +83,7 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end, bool may_block)
 {
 	struct av_slots *slots = av_vm_slots(vm);
-	u64 gfn, last;
+	u64 gfn, last, stop;
 	u32 i;
 
 	for (i = 0; i < slots->nr; i++) {
@@ -105,10 +91,13 @@ static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end
 
 		if (i % BATCH == BATCH - 1)
 			offer_lock(vm, may_block);
-		if (!slot_range(slot, start, end, &gfn, &last))
+		if (!av_mem_frames(slot, start, end, &gfn, &last))
 			continue;
 		while (gfn <= last) {
-			gfn = unmap_part(vm, slot, gfn, min(last + 1, gfn + BATCH));
+			stop = min(last + 1, gfn + BATCH);
+			gfn = unmap_part(vm, slot, gfn, stop);
+			if (gfn == stop)
+				gfn = av_slot_next(slot, gfn, last + 1);
 			offer_lock(vm, may_block);
 		}
 	}
@@ -158,9 +147,13 @@ struct ageing {
 static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, u64 last,
 		     struct ageing *a)
 {
-	for (; gfn <= last && a->left && !av_gather_spent(&a->g); gfn++, a->left--)
-		if (slot->rmap[gfn - slot->base_gfn] & AV_RMAP_ENTRY)
+	gfn = av_slot_next(slot, gfn, last + 1);
+	while (gfn <= last && a->left && !av_gather_spent(&a->g)) {
+		if (*av_slot_head(slot, gfn))
 			a->young |= av_shadow_age_gfn(sh, gfn, a->clear, &a->g);
+		gfn = av_slot_next(slot, gfn + 1, last + 1);
+		a->left--;
+	}
 }
 
 /*
@@ -177,7 +170,7 @@ static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 
 	av_gather_init(&a.g, &vm->mmu->shadow);
 	for (i = 0; i < slots->nr && a.left && (clear || !a.young); i++, a.left--)
-		if (slot_range(slots->slot[i], start, end, &gfn, &last))
+		if (av_mem_frames(slots->slot[i], start, end, &gfn, &last))
 			age_slot(&vm->mmu->shadow, slots->slot[i], gfn, last, &a);
 	av_gather_finish(&a.g);
 	return a.young;

@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "mmu/internal.h"
+#include "mmu/memory.h"
 #include "switch/tlb.h"
 
 static void pt_free(struct av_pt *pt)
@@ -134,7 +134,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 	if (level < 3)
 		return NULL;
 	slot = av_vm_slot(vm, gfn);
-	return slot ? &slot->rmap[gfn - slot->base_gfn] : NULL;
+	return slot ? av_slot_head(slot, gfn) : NULL;
 }
 
 const struct av_shadow_ops av_host_ops = {

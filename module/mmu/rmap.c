@@ -29,20 +29,20 @@ static void set_head(struct av_shadow *sh, u32 gfn, int level, u32 name)
 	u32 *head = sh->ops->rmap(sh->ctx, gfn, level);
 
 	if (head)
-		*head = (*head & AV_RMAP_FLAG) | name;
+		*head = name;
 }
 
 void av_rmap_add(struct av_shadow *sh, u32 gfn, struct av_pt *pt, u32 idx)
 {
 	u32 *head = sh->ops->rmap(sh->ctx, gfn, pt->level);
-	u32 first = head ? *head & AV_RMAP_ENTRY : 0;
+	u32 first = head ? *head : 0;
 
 	pt->aux[idx].next = first;
 	pt->aux[idx].prev = AV_RMAP_FLAG | gfn;
 	if (first)
 		aux_of(sh, first)->prev = name_of(pt, idx);
 	if (head)
-		*head = (*head & AV_RMAP_FLAG) | name_of(pt, idx);
+		*head = name_of(pt, idx);
 }
 
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
@@ -64,7 +64,7 @@ static u32 first_of(struct av_shadow *sh, u32 gfn, int level)
 {
 	u32 *head = sh->ops->rmap(sh->ctx, gfn, level);
 
-	return head ? *head & AV_RMAP_ENTRY : 0;
+	return head ? *head : 0;
 }
 
 /* Drop entries from name on, as many as one call may; true when some are left. */

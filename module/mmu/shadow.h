@@ -55,11 +55,10 @@
 #define AV_GFN_BITS		31
 
 /*
- * A reverse map head, one a guest page, in its slot: the first entry that
- * maps the page, and the caller's own flag.
+ * A reverse map head, one a guest page: the name of the first entry that maps
+ * the page, 31 bits, or 0. The flag says that a frame is meant, not an entry.
  */
 #define AV_RMAP_FLAG		BIT(31)
-#define AV_RMAP_ENTRY		GENMASK(30, 0)
 
 enum av_mode {
 	AV_MODE_SHARED,		/* TTBR0, both levels */

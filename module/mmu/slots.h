@@ -10,6 +10,7 @@
 #define AV_MMU_SLOTS_H
 
 #include "lib/av_types.h"
+#include "mmu/frames.h"
 
 /* KVM's numbers for arm64. */
 #define AV_SLOTS_MAX		32767
@@ -26,7 +27,7 @@ struct av_slot {
 	u32 id;
 	u32 flags;
 	bool dying;		/* being deleted or moved: fill nothing more */
-	u32 *rmap;		/* one head a page */
+	struct av_frames frames;
 	unsigned long *dirty;	/* one bit a page while the log is on */
 };
 

@@ -9,6 +9,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
+#include "mmu/resolve.h"
 #include "mmu/shadow.h"
 #include "mmu/slots.h"
 
@@ -76,6 +77,20 @@ struct av_vm_mmu {
 	u64 manual_protect;
 };
 
+/* Where the VMM has a page of the guest's: mmu/memory.h. */
+struct av_mem_page {
+	unsigned long hva;
+};
+
+/* The last page that an instruction was fetched from. */
+struct av_fetch {
+	struct av_seq seq;
+	u64 va;
+	struct av_mem_page page;
+	int el;
+	bool valid;
+};
+
 struct av_vcpu_mmu {
 	/* All of the vCPU's own thread. */
 	bool stale;			/* look at the registers before the next entry */
@@ -89,15 +104,10 @@ struct av_vcpu_mmu {
 	struct av_root *root[2];		/* of tree[] */
 	struct av_pool pool;			/* av_pool_fill() */
 	/* Of the fault under way; not on the stack, which is zeroed at each fault. */
+	struct av_resolved resolved;
 	struct av_candidate candidates[1 + AV_AROUND];
 
-	/* The last page that an instruction was fetched from. */
-	struct {
-		struct av_seq seq;
-		u64 va, hva;
-		int el;
-		bool valid;
-	} fetch;
+	struct av_fetch fetch;
 };
 
 #endif /* AV_MMU_TYPES_H */

@@ -5,7 +5,8 @@
 #
 #   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
-tests += test_walk test_resolve test_shadow test_shadow_random test_shadow_bounds test_shadow_tlbi test_slots fuzz_walk
+tests += test_walk test_resolve test_frames test_shadow test_shadow_random test_shadow_bounds \
+	 test_shadow_tlbi test_slots fuzz_walk
 
 test_walk-src := test_walk.c ../mmu/walk.c
 shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c \
@@ -15,6 +16,7 @@ test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
 test_shadow_random-src := test_shadow_random.c $(shadow-src)
 test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c
 test_slots-src := test_slots.c ../mmu/slots.c
+test_frames-src := test_frames.c ../mmu/frames.c
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 
 fuzz_walk-src := fuzz_walk.c ../mmu/walk.c fuzz_replay.c

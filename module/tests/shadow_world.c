@@ -202,7 +202,7 @@ void teardown(void)
 	REQUIRE(trees_allocated == 0);
 	REQUIRE(sh.nr_pts == 0);
 	for (i = 0; i < NR_GFNS; i++)
-		REQUIRE((rmap[i] & AV_RMAP_ENTRY) == 0 && !block_rmap[i / AV_BLOCK_PAGES]);
+		REQUIRE(rmap[i] == 0 && !block_rmap[i / AV_BLOCK_PAGES]);
 }
 
 /* Everything that there is to be had, from loaded trees too. */
@@ -283,7 +283,7 @@ static unsigned long check_chain(u32 head, u32 gfn, int level)
 	unsigned long named = 0;
 	struct av_pt *pt;
 
-	for (name = head & AV_RMAP_ENTRY; name; name = pt->aux[n].next) {
+	for (name = head; name; name = pt->aux[n].next) {
 		pt = sh.by_id[name / AV_ENTRIES];
 		n = name % AV_ENTRIES;
 		REQUIRE(av_pte_is_leaf(pt, n) && pt->level == level);

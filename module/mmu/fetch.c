@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Instructions as the guest's present mode would fetch them.
+ *
+ * The last page is kept with the sequence that it was found at: what makes a
+ * translation stale bumps the VM's, what changes the mode or the registers marks
+ * the vCPU's trees stale.
+ */
+#include <linux/mm.h>
+
+#include "mmu/memory.h"
+
+/* Translate with the rights of el to execute: 0 and *ipa, AV_FAULT_CODE(), or an errno. */
+static int translate(struct av_vcpu *vcpu, struct av_mem_reader *reader, int el, u64 va, u64 *ipa)
+{
+	struct av_regime regime;
+	struct av_walk walk;
+	int ret;
+
+	av_vcpu_regime(vcpu, &regime);
+	ret = av_walk(&regime, &av_mem_reader_ops, reader, va, &walk);
+	if (!ret)
+		ret = av_walk_permits(&walk, el, AV_X);
+	*ipa = walk.ipa;
+	return ret;
+}
+
+/* Find the page at va and keep it: 0, AV_FAULT_CODE(), or an errno. */
+static int fetch_page(struct av_vcpu *vcpu, u64 va)
+{
+	struct av_fetch *fetch = &vcpu->mmu->fetch;
+	struct av_mem_reader reader = {};
+	const struct av_slot *slot;
+	int ret, idx;
+	u64 ipa;
+
+	fetch->valid = false;
+	fetch->seq = av_mmu_read_seq(vcpu, va & BIT_ULL(55));
+	fetch->el = av_srf_el1(vcpu->srf);
+	idx = srcu_read_lock(&vcpu->vm->srcu);
+	reader.slots = av_vm_slots(vcpu->vm);
+	ret = translate(vcpu, &reader, fetch->el, va, &ipa);
+	slot = ret ? NULL : av_slot_find(reader.slots, ipa >> PAGE_SHIFT);
+	if (slot) {
+		fetch->va = va & PAGE_MASK;
+		fetch->page = av_mem_page(slot, ipa);
+		fetch->valid = true;
+	} else if (!ret) {
+		ret = AV_FAULT_CODE(AV_FSC_EXTERNAL, 0);
+	}
+	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	return ret;
+}
+
+static int fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
+{
+	struct av_fetch *fetch = &vcpu->mmu->fetch;
+
+	if (!fetch->valid || fetch->va != (va & PAGE_MASK) ||
+	    fetch->el != av_srf_el1(vcpu->srf) || vcpu->mmu->stale ||
+	    !av_mmu_seq_current(vcpu, va & BIT_ULL(55), fetch->seq)) {
+		int ret = fetch_page(vcpu, va);
+
+		if (ret)
+			return ret;
+	}
+	/* A slot that went away since took seq with it, or was read a moment earlier. */
+	return av_mem_load_insn(fetch->page, offset_in_page(va), insn);
+}
+
+bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer *answer)
+{
+	int ret = fetch_insn(vcpu, va, insn);
+
+	if (likely(!ret))
+		return true;
+	*answer = (struct av_answer) {
+		.kind = AV_ANSWER_ABORT,
+		.cls = AV_EXIT_PABT_TRUE,
+		.insn = true,
+		.far = va,
+		.iss = AV_FAULT_FSC(ret),
+	};
+	if (ret < 0)
+		av_mmu_error(answer, ret);
+	return false;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Reverse map heads and state bytes of a slot's frames, in pieces: rules in frames.h. */
+#include "mmu/frames.h"
+
+static u64 pieces_of(const struct av_frames *frames)
+{
+	return (frames->nr + AV_PIECE_FRAMES - 1) / AV_PIECE_FRAMES;
+}
+
+static u64 nr_tables(const struct av_frames *frames)
+{
+	return (pieces_of(frames) + AV_FRAMES_FANOUT - 1) / AV_FRAMES_FANOUT;
+}
+
+/* Pieces on the i'th table: that of a small slot is small. */
+static u64 table_size(const struct av_frames *frames, u64 i)
+{
+	return min(pieces_of(frames) - i * AV_FRAMES_FANOUT, (u64)AV_FRAMES_FANOUT);
+}
+
+/* What another has put there is read after the pointer to it. */
+static struct av_piece **table_at(const struct av_frames *frames, u64 i)
+{
+	struct av_piece ***top = READ_ONCE(frames->top);
+
+	return top ? READ_ONCE(top[i]) : NULL;
+}
+
+struct av_piece *av_frames_piece(const struct av_frames *frames, u64 frame)
+{
+	u64 piece = frame / AV_PIECE_FRAMES;
+	struct av_piece **table = table_at(frames, piece / AV_FRAMES_FANOUT);
+
+	return table ? READ_ONCE(table[piece % AV_FRAMES_FANOUT]) : NULL;
+}
+
+/* Put zeroed memory where there is none; of two that do so one is too late. */
+static int make(void **where, size_t size, const struct av_frames_ops *ops)
+{
+	void *mem;
+
+	if (READ_ONCE(*where))
+		return 0;
+	mem = ops->alloc(size);
+	if (!mem)
+		return -ENOMEM;
+	if (cmpxchg(where, NULL, mem))
+		ops->free(mem, size);
+	return 0;
+}
+
+int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_ops *ops)
+{
+	u64 piece = frame / AV_PIECE_FRAMES, i = piece / AV_FRAMES_FANOUT;
+	struct av_piece **table;
+	int ret;
+
+	if (likely(av_frames_piece(frames, frame)))
+		return 0;
+	ret = make((void **)&frames->top, nr_tables(frames) * sizeof(*frames->top), ops);
+	if (!ret)
+		ret = make((void **)&frames->top[i], table_size(frames, i) * sizeof(*table), ops);
+	if (ret)
+		return ret;
+	table = frames->top[i];
+	return make((void **)&table[piece % AV_FRAMES_FANOUT], sizeof(struct av_piece), ops);
+}
+
+void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops)
+{
+	u64 i, n, size;
+
+	for (i = 0; frames->top && i < nr_tables(frames); i++) {
+		struct av_piece **table = frames->top[i];
+
+		size = table_size(frames, i);
+		for (n = 0; table && n < size; n++)
+			if (table[n])
+				ops->free(table[n], sizeof(struct av_piece));
+		if (table)
+			ops->free(table, size * sizeof(*table));
+	}
+	if (frames->top)
+		ops->free(frames->top, nr_tables(frames) * sizeof(*frames->top));
+	frames->top = NULL;
+}
+
+u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end)
+{
+	u64 piece = frame / AV_PIECE_FRAMES;
+
+	if (!READ_ONCE(frames->top))
+		return end;
+	while (frame < end) {
+		struct av_piece **table = table_at(frames, piece / AV_FRAMES_FANOUT);
+
+		if (table && READ_ONCE(table[piece % AV_FRAMES_FANOUT]))
+			return frame;
+		piece = table ? piece + 1 : ALIGN_DOWN(piece, AV_FRAMES_FANOUT) + AV_FRAMES_FANOUT;
+		frame = piece * AV_PIECE_FRAMES;
+	}
+	return end;
+}

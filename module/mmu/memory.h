@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The guest's memory. It is the VMM's: a slot says where the VMM has it mapped,
+ * and this file is the only one that uses the mapping. Pages are held, words
+ * are loaded and stored, and what is kept of each frame is made and found here.
+ *
+ * Loads, stores and holds are in the VMM's context and may sleep: the VMM's
+ * page faults are taken as they come. The slot is held by srcu or a lock. They
+ * return 0, -EFAULT where the VMM has no memory, or
+ *
+ *	-EHWPOISON	the memory has gone bad: the thread has been sent SIGBUS as
+ *			by a touch of its own, and the guest is to try again, as
+ *			under KVM; the signal ends KVM_RUN first
+ */
+#ifndef AV_MMU_MEMORY_H
+#define AV_MMU_MEMORY_H
+
+#include "mmu/internal.h"
+#include "mmu/resolve.h"
+
+/* ---- frames ---- */
+
+/*
+ * Hold the page of a frame for an access, with those of *rights that cost
+ * nothing; takes the others away. -EINTR, -ENOMEM too.
+ */
+int av_mem_hold(const struct av_slot *slot, u64 gfn, u8 access, u8 *rights, struct page **page);
+
+/*
+ * Hold those of n frames from gfn on that the host has present, up to the first
+ * that is not: how many. Takes AV_W away from *rights where they can't be written.
+ */
+unsigned int av_mem_hold_present(const struct av_slot *slot, u64 gfn, unsigned int n, u8 *rights,
+				 struct page **pages);
+
+/* The guest may have written to a page held with AV_W. */
+void av_mem_release(struct page *page, u8 rights);
+
+/* Make sure that a frame's reverse map has a head, before it is filled: 0 or -ENOMEM. */
+int av_mem_prepare(struct av_slot *slot, u64 gfn);
+void av_mem_free_frames(struct av_slot *slot);
+
+/* Under mmu_lock: av_mmu_raced() for the page at a frame. */
+bool av_mem_raced(struct av_vm *vm, const struct av_tree *tree, const struct av_slot *slot,
+		  u64 gfn, struct av_seq seq);
+
+/* The frames of a slot in a range of the VMM's addresses, first to last: false if there are none. */
+bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,
+		   u64 *first, u64 *last);
+
+static inline u32 *av_slot_head(const struct av_slot *slot, u64 gfn)
+{
+	return av_frames_head(&slot->frames, gfn - slot->base_gfn);
+}
+
+/* The first frame from gfn on, and before end, that may be mapped; or end. */
+static inline u64 av_slot_next(const struct av_slot *slot, u64 gfn, u64 end)
+{
+	return slot->base_gfn + av_frames_next(&slot->frames, gfn - slot->base_gfn,
+					       end - slot->base_gfn);
+}
+
+/*
+ * Instructions the VMM, or a device through the page cache, wrote in a page may
+ * not have reached the point of unification. What the guest writes is its own
+ * business: its cache maintenance is carried out by the hardware.
+ */
+void av_mem_clean_for_execution(const struct av_slot *slot, u64 gfn, struct page *page);
+/* Under mmu_lock: it was cleaned, and is mapped now. */
+void av_mem_set_executed(const struct av_slot *slot, u64 gfn);
+/* Under mmu_lock: other pages will be in these frames. */
+void av_mem_forget_executed(const struct av_slot *slot, u64 gfn, u64 end);
+
+/* ---- words ---- */
+
+/*
+ * A reader of guest memory, for one walk or a few: most words are in the slot of
+ * the one before. Made and used within one srcu section.
+ */
+struct av_mem_reader {
+	const struct av_slots *slots;
+	const struct av_slot *slot;
+};
+
+/* The walker's view; its ctx is a struct av_mem_reader. */
+extern const struct av_mem_ops av_mem_reader_ops;
+
+/* n words, each in one single-copy atomic load, as a table walk is; in one page. */
+int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n);
+
+/* Where instructions are fetched from; stale when the VM's seq has changed. */
+struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa);
+int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn);
+
+#endif /* AV_MMU_MEMORY_H */

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pieces: a slot costs what is mapped of it, all that is made is found and given
+ * back, and what is not there is passed over at once.
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "mmu/frames.h"
+#include "mmu/slots.h"
+
+static size_t held, most;
+static long allowed;		/* allocations that still succeed; negative: any number */
+static unsigned long allocations;
+
+static void *alloc(size_t size)
+{
+	if (!allowed)
+		return NULL;
+	allowed--;
+	allocations++;
+	held += size;
+	most = max(most, size);
+	return calloc(1, size);
+}
+
+static void give(void *mem, size_t size)
+{
+	held -= size;
+	free(mem);
+}
+
+static const struct av_frames_ops ops = { .alloc = alloc, .free = give };
+
+static void begin(struct av_frames *frames, u64 nr)
+{
+	*frames = (struct av_frames) { .nr = nr };
+	held = 0;
+	most = 0;
+	allowed = -1;
+	allocations = 0;
+}
+
+static void end(struct av_frames *frames)
+{
+	av_frames_free(frames, &ops);
+	CHECK_EQ(held, 0);
+	CHECK(!frames->top);
+}
+
+#define GIB_64		(1ULL << 24)
+
+static void test_empty(void)
+{
+	const u64 sizes[] = { 1, AV_PIECE_FRAMES, GIB_64, AV_SLOT_PAGES_MAX };
+	struct av_frames frames;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		begin(&frames, sizes[i]);
+		CHECK_EQ(held, 0);
+		CHECK(!av_frames_head(&frames, sizes[i] - 1));
+		CHECK(!av_frames_state(&frames, 0));
+		CHECK_EQ(av_frames_next(&frames, 0, sizes[i]), sizes[i]);
+		end(&frames);
+	}
+}
+
+/* One frame of a slot of each size. */
+static void test_one(void)
+{
+	const struct {
+		u64 nr, most;
+	} sizes[] = {
+		{ 1, 4096 + 16 }, { AV_PIECE_FRAMES + 1, 4096 + 24 }, { GIB_64, 3 * 4096 },
+		{ AV_SLOT_PAGES_MAX, 100 << 10 },
+	};
+	struct av_frames frames;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		u64 last = sizes[i].nr - 1;
+
+		begin(&frames, sizes[i].nr);
+		CHECK_EQ(av_frames_make(&frames, last, &ops), 0);
+		CHECK(held <= sizes[i].most);
+		CHECK(av_frames_head(&frames, last) && !*av_frames_head(&frames, last));
+		CHECK(av_frames_state(&frames, last) && !*av_frames_state(&frames, last));
+		/* Made once. */
+		CHECK_EQ(av_frames_make(&frames, last, &ops), 0);
+		CHECK_EQ(allocations, 3);
+		end(&frames);
+	}
+}
+
+/* Frames of one piece are apart from each other, and from those of the next. */
+static void test_apart(void)
+{
+	const u64 nr = 3 * AV_PIECE_FRAMES;
+	struct av_frames frames;
+	u64 i;
+
+	begin(&frames, nr);
+	for (i = 0; i < nr; i++) {
+		CHECK_EQ(av_frames_make(&frames, i, &ops), 0);
+		*av_frames_head(&frames, i) = (u32)i + 1;
+		*av_frames_state(&frames, i) = (u8)(i * 7 + 1);
+	}
+	for (i = 0; i < nr; i++) {
+		CHECK_EQ(*av_frames_head(&frames, i), i + 1);
+		CHECK_EQ(*av_frames_state(&frames, i), (u8)(i * 7 + 1));
+	}
+	CHECK_EQ(allocations, 5);
+	end(&frames);
+}
+
+/* Against a plain list of what was made: random frames, random ranges. */
+static void test_next(void)
+{
+	enum { MADE = 40 };
+	u64 made[MADE], state = 1, i, n;
+	struct av_frames frames;
+
+	begin(&frames, AV_SLOT_PAGES_MAX);
+	for (i = 0; i < MADE; i++) {
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		made[i] = i < 4 ? i * AV_PIECE_FRAMES : (state >> 20) % AV_SLOT_PAGES_MAX;
+		CHECK_EQ(av_frames_make(&frames, made[i], &ops), 0);
+	}
+	for (n = 0; n < 20000; n++) {
+		u64 from, to, want;
+
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		from = (state >> 20) % AV_SLOT_PAGES_MAX;
+		if (n % 2)
+			from = made[n % MADE] + (state & 3) - (made[n % MADE] ? 1 : 0);
+		to = min(from + (state >> 50), AV_SLOT_PAGES_MAX);
+		want = to;
+		for (i = 0; i < MADE; i++) {
+			u64 first = made[i] / AV_PIECE_FRAMES * AV_PIECE_FRAMES;
+
+			if (from < first + AV_PIECE_FRAMES)
+				want = min(want, max(first, from));
+		}
+		CHECK_EQ(av_frames_next(&frames, from, max(from, to)), max(from, want));
+	}
+	end(&frames);
+}
+
+/* Each allocation fails once: nothing is lost, and the next try goes on. */
+static void test_no_memory(void)
+{
+	struct av_frames frames;
+	long n;
+
+	begin(&frames, GIB_64);
+	for (n = 0; n < 3; n++) {
+		allowed = n ? 1 : 0;
+		if (n)
+			CHECK_EQ(av_frames_make(&frames, 5, &ops), -ENOMEM);
+		allowed = 0;
+		CHECK_EQ(av_frames_make(&frames, 5, &ops), -ENOMEM);
+		CHECK(!av_frames_head(&frames, 5));
+	}
+	allowed = 1;
+	CHECK_EQ(av_frames_make(&frames, 5, &ops), 0);
+	CHECK(av_frames_head(&frames, 5));
+	end(&frames);
+}
+
+int main(void)
+{
+	RUN(test_empty);
+	RUN(test_one);
+	RUN(test_apart);
+	RUN(test_next);
+	RUN(test_no_memory);
+	return TESTS_DONE();
+}
