@@ -72,6 +72,28 @@ static unsigned long harvest(struct av_vm *vm, struct av_slot *slot, u64 word,
 	return bits;
 }
 
+/* Words that are looked at, or copied, before the CPU is offered. */
+#define WORDS_BATCH	4096
+
+static void rest(u64 i)
+{
+	if (i % WORDS_BATCH == WORDS_BATCH - 1)
+		cond_resched();
+}
+
+static int hand_out(unsigned long __user *to, const unsigned long *words, u64 nr)
+{
+	u64 i, n;
+
+	for (i = 0; i < nr; i += n) {
+		n = min_t(u64, nr - i, WORDS_BATCH);
+		if (copy_to_user(to + i, words + i, n * sizeof(*words)))
+			return -EFAULT;
+		cond_resched();
+	}
+	return 0;
+}
+
 static int get_log(struct av_vm *vm, const struct kvm_dirty_log *log)
 {
 	struct av_slot *slot;
@@ -87,10 +109,12 @@ static int get_log(struct av_vm *vm, const struct kvm_dirty_log *log)
 	if (!vm->mmu->manual_protect) {
 		/* The second half of the bitmap's memory is for this. */
 		out += words;
-		for (i = 0; i < words; i++)
+		for (i = 0; i < words; i++) {
+			rest(i);
 			out[i] = harvest(vm, slot, i, ~0UL);
+		}
 	}
-	return copy_to_user(log->dirty_bitmap, out, words * sizeof(long)) ? -EFAULT : 0;
+	return hand_out(log->dirty_bitmap, out, words);
 }
 
 int av_mmu_get_dirty_log(struct av_vm *vm, const struct kvm_dirty_log *log)
@@ -120,6 +144,7 @@ static int clear_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log)
 	    (n < slot->npages - first && n % BITS_PER_LONG))
 		return -EINVAL;
 	for (i = 0; i < BITS_TO_LONGS(n); i++) {
+		rest(i);
 		if (get_user(mask, bitmap + i))
 			return -EFAULT;
 		/* The user's bits past the last page mean nothing. */

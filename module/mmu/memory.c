@@ -44,6 +44,7 @@ static void *alloc_piece(size_t size)
 static void free_piece(void *mem, size_t size)
 {
 	kvfree(mem);
+	cond_resched();
 }
 
 static const struct av_frames_ops frames_ops = {

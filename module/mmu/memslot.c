@@ -31,6 +31,19 @@ void av_slot_free(struct av_slot *slot)
 	kfree(slot);
 }
 
+/* Bits set before the CPU is offered: the largest slot has 256 MiB of them. */
+#define SET_BATCH	BIT(18)
+
+static void set_all(unsigned long *bits, u64 n)
+{
+	u64 i;
+
+	for (i = 0; i < n; i += SET_BATCH) {
+		bitmap_set(bits + BIT_WORD(i), 0, min_t(u64, n - i, SET_BATCH));
+		cond_resched();
+	}
+}
+
 /* The bitmap, and behind it as much again to hand out from. */
 static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 {
@@ -38,7 +51,7 @@ static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 	unsigned long *dirty = kvcalloc(2 * words, sizeof(long), GFP_SLOT);
 
 	if (dirty && vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
-		bitmap_set(dirty, 0, npages);
+		set_all(dirty, npages);
 	return dirty;
 }
 
@@ -144,9 +157,10 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 {
 	struct av_slots *slots = av_vm_slots(vm), *next;
 
-	next = kvzalloc(struct_size(next, slot, slots->nr + 1), GFP_KERNEL_ACCOUNT);
+	next = kvzalloc(struct_size(next, slot, 2 * (slots->nr + 1)), GFP_KERNEL_ACCOUNT);
 	if (!next)
 		return -ENOMEM;
+	next->room = slots->nr + 1;
 	av_slots_replace(slots, old, slot, next);
 	if (grow_budget(vm, next->npages)) {
 		kvfree(next);

@@ -4,14 +4,33 @@
 
 #define PAGE_MASK_LOW	0xfffULL
 
+/* The slots in the order of their ids. */
+static struct av_slot *const *by_id(const struct av_slots *slots)
+{
+	return slots->slot + slots->room;
+}
+
+/* How many have a lower id. */
+static u32 lower_ids(const struct av_slots *slots, u32 id)
+{
+	u32 lo = 0, hi = slots->nr;
+
+	while (lo < hi) {
+		u32 mid = lo + (hi - lo) / 2;
+
+		if (by_id(slots)[mid]->id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 struct av_slot *av_slot_by_id(const struct av_slots *slots, u32 id)
 {
-	u32 i;
+	u32 i = lower_ids(slots, id);
 
-	for (i = 0; i < slots->nr; i++)
-		if (slots->slot[i]->id == id)
-			return slots->slot[i];
-	return NULL;
+	return i < slots->nr && by_id(slots)[i]->id == id ? by_id(slots)[i] : NULL;
 }
 
 /* The first slot that ends after gfn. */
@@ -109,28 +128,40 @@ int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 
 	return 0;
 }
 
+static struct av_slot **append(struct av_slot **to, struct av_slot *const *from, u32 first,
+			       u32 end)
+{
+	memcpy(to, from + first, (end - first) * sizeof(*to));
+	return to + (end - first);
+}
+
+/* Copy one order: without the out'th, with add before the in'th; nr if there is none. */
+static void copy_order(struct av_slot **to, struct av_slot *const *from, u32 nr, u32 out, u32 in,
+		       struct av_slot *add)
+{
+	if (in > out) {
+		to = append(to, from, 0, out);
+		to = append(to, from, out + 1, in);
+	} else {
+		to = append(to, from, 0, in);
+	}
+	if (add)
+		*to++ = add;
+	if (in <= out)
+		to = append(to, from, in, out);
+	append(to, from, max(in, min(out + 1, nr)), nr);
+}
+
 void av_slots_replace(const struct av_slots *old, const struct av_slot *drop,
 		      struct av_slot *add, struct av_slots *next)
 {
-	u32 i;
+	u32 out = drop ? first_after(old, drop->base_gfn) : old->nr;
+	u32 in = add ? first_after(old, add->base_gfn) : old->nr;
 
-	next->nr = 0;
-	next->npages = 0;
-	for (i = 0; i < old->nr; i++) {
-		struct av_slot *slot = old->slot[i];
-
-		if (slot == drop)
-			continue;
-		if (add && add->base_gfn < slot->base_gfn) {
-			next->slot[next->nr++] = add;
-			next->npages += add->npages;
-			add = NULL;
-		}
-		next->slot[next->nr++] = slot;
-		next->npages += slot->npages;
-	}
-	if (add) {
-		next->slot[next->nr++] = add;
-		next->npages += add->npages;
-	}
+	next->nr = old->nr - !!drop + !!add;
+	next->npages = old->npages - (drop ? drop->npages : 0) + (add ? add->npages : 0);
+	copy_order(next->slot, old->slot, old->nr, out, in, add);
+	out = drop ? lower_ids(old, drop->id) : old->nr;
+	in = add ? lower_ids(old, add->id) : old->nr;
+	copy_order(next->slot + next->room, by_id(old), old->nr, out, in, add);
 }

@@ -2,9 +2,9 @@
 /*
  * Memory slots: which guest frames are memory, and what KVM lets a VMM change.
  *
- * Pure code. A slot set is an array sorted by frame, never changed once it is
- * published: a change makes another. What hangs on a slot (reverse map, dirty
- * bitmap) is the kernel side's, see mmu/memslot.c.
+ * Pure code. A slot set is sorted by frame, and once more by id, and never
+ * changed once it is published: a change makes another. What hangs on a slot
+ * (frames, dirty bitmap) is the kernel side's, see mmu/memslot.c.
  */
 #ifndef AV_MMU_SLOTS_H
 #define AV_MMU_SLOTS_H
@@ -32,9 +32,9 @@ struct av_slot {
 };
 
 struct av_slots {
-	u32 nr;
+	u32 nr, room;
 	u64 npages;		/* of all slots */
-	struct av_slot *slot[];	/* by base_gfn, ascending */
+	struct av_slot *slot[];	/* twice room: by base_gfn, ascending; then by id */
 };
 
 /* A KVM_SET_USER_MEMORY_REGION. */
@@ -58,7 +58,7 @@ int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 
 struct av_slot *av_slot_find(const struct av_slots *slots, u64 gfn);
 struct av_slot *av_slot_by_id(const struct av_slots *slots, u32 id);
 
-/* Fill next, which has room for one slot more, from old: without drop, with add. */
+/* Fill next, whose room is one slot more than old has, from old: without drop, with add. */
 void av_slots_replace(const struct av_slots *old, const struct av_slot *drop,
 		      struct av_slot *add, struct av_slots *next);
 

@@ -11,7 +11,10 @@ static struct av_slots *slots;
 
 static struct av_slots *empty(u32 room)
 {
-	return calloc(1, sizeof(*slots) + room * sizeof(struct av_slot *));
+	struct av_slots *set = calloc(1, sizeof(*slots) + 2 * room * sizeof(struct av_slot *));
+
+	set->room = room;
+	return set;
 }
 
 static void replace(struct av_slot *drop, struct av_slot *add)
@@ -35,6 +38,15 @@ static struct av_slot *add(u32 id, u64 gpa, u64 size, u64 hva, u32 flags)
 	slot->flags = flags;
 	replace(NULL, slot);
 	return slot;
+}
+
+static void move(struct av_slot *slot, u64 gpa)
+{
+	struct av_slot *moved = calloc(1, sizeof(*moved));
+
+	*moved = *slot;
+	moved->base_gfn = gpa >> 12;
+	replace(slot, moved);
 }
 
 static void clear(void)
@@ -137,6 +149,16 @@ static struct av_slot *scan(u64 gfn)
 	return NULL;
 }
 
+static struct av_slot *scan_ids(u32 id)
+{
+	u32 i;
+
+	for (i = 0; i < slots->nr; i++)
+		if (slots->slot[i]->id == id)
+			return slots->slot[i];
+	return NULL;
+}
+
 static void test_lookup(void)
 {
 	u32 round, i, gfn;
@@ -153,6 +175,8 @@ static void test_lookup(void)
 		if (!check(id, 0, gpa, size, 0)) {
 			if (change == AV_SLOT_CREATE)
 				add(id, gpa, size, 0, 0);
+			else if (change == AV_SLOT_MOVE)
+				move(old, gpa);
 			else if (change == AV_SLOT_DELETE)
 				replace(old, NULL);
 		}
@@ -162,10 +186,14 @@ static void test_lookup(void)
 
 			pages += slot->npages;
 			CHECK(av_slot_by_id(slots, slot->id) == slot);
+			CHECK(!i || slots->slot[slots->room + i - 1]->id <
+			      slots->slot[slots->room + i]->id);
 			CHECK(!i || slots->slot[i - 1]->base_gfn +
 			      slots->slot[i - 1]->npages <= slot->base_gfn);
 		}
 		CHECK_EQ(slots->npages, pages);
+		for (id = 0; id < 42; id++)
+			CHECK(av_slot_by_id(slots, id) == scan_ids(id));
 		for (gfn = 0; gfn < 540; gfn++)
 			CHECK(av_slot_find(slots, gfn) == scan(gfn));
 	}
