@@ -26,7 +26,7 @@
 /* The core register that is a virtual system register, or AV_NR_VREGS. */
 static unsigned int av_core_vreg(const struct av_srf *srf, u64 off)
 {
-	unsigned int in_use = av_mode_sp(srf->vpstate);
+	unsigned int in_use = av_mode_sp(srf->vmode);
 
 	switch (off) {
 	case AV_CORE(regs.sp):

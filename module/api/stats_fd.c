@@ -57,6 +57,7 @@ static const struct av_stats_desc av_vcpu_descs[] = {
 	AV_EXIT_GROUPS(X_GROUP)
 	AV_EXIT_CLASSES(X_CLASS)
 	AV_EVENTS(X_EVENT)
+	AV_FAST_TRAPS(X_EVENT)
 };
 
 static const struct av_stats_desc av_vm_descs[] = {
@@ -83,6 +84,18 @@ struct av_pair {
 	u64 ns;
 };
 
+/* What a class was counted, where it is counted. */
+static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
+{
+	u64 count = READ_ONCE(s->count[cls]);
+	unsigned int i;
+
+	if (cls == AV_EXIT_FAST)
+		for (i = 0; i < AV_NR_FAST; i++)
+			count += READ_ONCE(s->fast[i]);
+	return count;
+}
+
 static void av_vcpu_gather(const void *object, u64 *data)
 {
 	const struct av_vcpu_stats *s = &((const struct av_vcpu *)object)->stats;
@@ -97,7 +110,7 @@ static void av_vcpu_gather(const void *object, u64 *data)
 	cls = group + AV_NR_GROUPS;
 	memset(group, 0, AV_NR_GROUPS * sizeof(*group));
 	for (i = 0; i < AV_NR_EXITS; i++, cls++) {
-		cls->count = READ_ONCE(s->count[i]);
+		cls->count = av_class_count(s, i);
 		cls->ns = av_ticks_to_ns(READ_ONCE(s->ticks[i]));
 		group[av_group_of[i]].count += cls->count;
 		group[av_group_of[i]].ns += cls->ns;
@@ -106,6 +119,8 @@ static void av_vcpu_gather(const void *object, u64 *data)
 	data = (u64 *)cls;
 	for (i = 0; i < AV_NR_EVENTS; i++)
 		*data++ = READ_ONCE(s->event[i]);
+	for (i = 0; i < AV_NR_FAST; i++)
+		*data++ = READ_ONCE(s->fast[i]);
 }
 
 static void av_vm_gather(const void *object, u64 *data)

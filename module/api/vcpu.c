@@ -107,6 +107,7 @@ static struct av_vcpu *av_vcpu_alloc(struct av_vm *vm, int id)
 		av_vcpu_free_pages(vcpu);
 		return NULL;
 	}
+	vcpu->stats.fast = vcpu->srf->fast;
 	return vcpu;
 }
 

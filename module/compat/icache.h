@@ -3,12 +3,20 @@
 #ifndef AV_COMPAT_ICACHE_H
 #define AV_COMPAT_ICACHE_H
 
+#include <asm/barrier.h>
 #include <asm/cache.h>
 #include <asm/cacheflush.h>
 #include <asm/cpufeature.h>
 #include <asm/sysreg.h>
 
 #define AV_L1IP_PIPT	3
+
+/* Those of all CPUs, whole, before any later instruction of this one. */
+static inline void av_icache_inval_all(void)
+{
+	asm volatile("ic ialluis" : : : "memory");
+	dsb(ish);
+}
 
 /*
  * Code at va is to be fetched from another address of the same page: in an

@@ -108,6 +108,6 @@ void av_controls(struct av_srf *srf, const struct av_host_controls *host, bool f
 	/* The hardware steps for the guest; it counts down PSTATE.SS. */
 	if (av_srf_stepping(srf)) {
 		sw->mdscr |= MDSCR_SS;
-		srf->pstate |= srf->vpstate & AV_PSR_SS;
+		srf->pstate |= srf->vmode & AV_PSR_SS;
 	}
 }

@@ -6,35 +6,29 @@
  * has of SSBS, DIT and BTYPE, which live in the physical PSTATE.
  */
 #include "cpu/exception.h"
+#include "cpu/hwdebug.h"
 
 #define SCTLR_DSSBS	BIT_ULL(44)
-#define MDSCR_SS	BIT_ULL(0)
-#define MDSCR_KDE	BIT_ULL(13)
-#define OSLSR_OSLK	BIT_ULL(1)
-
-/* What of a saved PSTATE is virtual, besides the mode. */
-#define VIRTUAL_BITS	(AV_PSR_DAIF | AV_PSR_IL | AV_PSR_SS)
-
 /* Would a step of an instruction in this mode be taken as an exception? */
 static bool step_enabled(const struct av_srf *srf, u64 pstate)
 {
 	u64 mdscr = av_srf_get(srf, AV_MDSCR_EL1);
 
-	if (!(mdscr & MDSCR_SS) || (av_srf_get(srf, AV_OSLSR_EL1) & OSLSR_OSLK))
+	if (!(mdscr & AV_MDSCR_SS) || (av_srf_get(srf, AV_OSLSR_EL1) & AV_OSLSR_OSLK))
 		return false;
 	if (!(pstate & AV_PSR_EL1T))
 		return true;
-	return (mdscr & MDSCR_KDE) && !(pstate & AV_PSR_D);
+	return (mdscr & AV_MDSCR_KDE) && !(pstate & AV_PSR_D);
 }
 
 bool av_srf_stepping(const struct av_srf *srf)
 {
-	return step_enabled(srf, srf->vpstate);
+	return step_enabled(srf, av_srf_vpstate(srf));
 }
 
 static u32 vector_group(const struct av_srf *srf)
 {
-	switch (srf->vpstate & AV_PSR_MODE) {
+	switch (av_srf_mode(srf)) {
 	case AV_PSR_EL0T:
 		return 0x400;
 	case AV_PSR_EL1T:
@@ -51,7 +45,7 @@ u32 av_srf_take(struct av_srf *srf, u32 vector)
 	av_srf_set(srf, AV_SPSR_EL1, av_srf_spsr(srf));
 	av_srf_set(srf, AV_ELR_EL1, srf->pc);
 	av_srf_set_mode(srf, AV_PSR_EL1H);
-	srf->vpstate = AV_PSR_EL1H | AV_PSR_DAIF;
+	av_srf_set_vpstate(srf, AV_PSR_EL1H | AV_PSR_DAIF);
 	srf->pstate &= ~(AV_PSR_BTYPE | AV_PSR_SSBS);
 	if (av_srf_get(srf, AV_SCTLR_EL1) & SCTLR_DSSBS)
 		srf->pstate |= AV_PSR_SSBS;
@@ -95,7 +89,7 @@ static bool mode_exists(u64 spsr)
 void av_srf_set_pstate(struct av_srf *srf, u64 pstate)
 {
 	av_srf_set_mode(srf, pstate);
-	srf->vpstate = pstate & (VIRTUAL_BITS | AV_PSR_MODE);
+	av_srf_set_vpstate(srf, pstate);
 	srf->pstate = (srf->pstate & ~AV_PSR_PHYS) | (pstate & AV_PSR_PHYS);
 }
 
@@ -110,16 +104,9 @@ void av_srf_eret(struct av_srf *srf)
 	 * instruction then takes the exception.
 	 */
 	if (!mode_exists(spsr))
-		spsr = (spsr & ~AV_PSR_MODE) | (srf->vpstate & AV_PSR_MODE) | AV_PSR_IL;
+		spsr = (spsr & ~AV_PSR_MODE) | av_srf_mode(srf) | AV_PSR_IL;
 	/* SPSR.SS counts only where stepping begins with this return. */
 	if (was_stepping || !step_enabled(srf, spsr))
 		spsr &= ~AV_PSR_SS;
 	av_srf_set_pstate(srf, spsr);
-}
-
-void av_srf_skip(struct av_srf *srf)
-{
-	srf->pc += 4;
-	srf->pstate &= ~AV_PSR_BTYPE;
-	srf->vpstate &= ~AV_PSR_SS;
 }

@@ -27,7 +27,12 @@ void av_srf_eret(struct av_srf *srf);
 void av_srf_set_pstate(struct av_srf *srf, u64 pstate);
 
 /* Past an instruction that was emulated. */
-void av_srf_skip(struct av_srf *srf);
+static __always_inline void av_srf_skip(struct av_srf *srf)
+{
+	srf->pc += 4;
+	srf->pstate &= ~AV_PSR_BTYPE;
+	srf->vmode &= ~AV_PSR_SS;
+}
 
 /* Does MDSCR_EL1 step instructions in the present mode? */
 bool av_srf_stepping(const struct av_srf *srf);

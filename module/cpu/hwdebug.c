@@ -2,27 +2,16 @@
 /* Breakpoints and watchpoints for the hardware. Pure: see cpu/hwdebug.h. */
 #include "cpu/hwdebug.h"
 
-#define MDSCR_SS	BIT_ULL(0)
-#define MDSCR_KDE	BIT_ULL(13)
-#define MDSCR_MDE	BIT_ULL(15)
-#define OSLSR_OSLK	BIT_ULL(1)
-
 /* DBGBCR<n>_EL1.BT: with the linked forms one more. Others want EL2 or AArch32. */
 enum { BT_ADDRESS, BT_ADDRESS_LINKED, BT_CONTEXT, BT_CONTEXT_LINKED };
 
-bool av_srf_debugging(const struct av_srf *srf)
-{
-	return av_srf_get(srf, AV_MDSCR_EL1) & (MDSCR_SS | MDSCR_MDE) &&
-	       !(av_srf_get(srf, AV_OSLSR_EL1) & OSLSR_OSLK);
-}
-
 bool av_srf_matching(const struct av_srf *srf)
 {
-	if (!av_srf_debugging(srf) || !(av_srf_get(srf, AV_MDSCR_EL1) & MDSCR_MDE))
+	if (!av_srf_debugging(srf) || !(av_srf_get(srf, AV_MDSCR_EL1) & AV_MDSCR_MDE))
 		return false;
 	if (!av_srf_el1(srf))
 		return true;
-	return av_srf_get(srf, AV_MDSCR_EL1) & MDSCR_KDE && !(srf->vpstate & AV_PSR_D);
+	return av_srf_get(srf, AV_MDSCR_EL1) & AV_MDSCR_KDE && !(av_srf_daif(srf) & AV_PSR_D);
 }
 
 /* Enabled, and for the level that the virtual CPU is at? The guest is not secure. */

@@ -47,8 +47,18 @@ struct av_hwdebug_pair {
 	u64 value, control;
 };
 
+#define AV_MDSCR_SS		BIT_ULL(0)
+#define AV_MDSCR_TDCC		BIT_ULL(12)
+#define AV_MDSCR_KDE		BIT_ULL(13)
+#define AV_MDSCR_MDE		BIT_ULL(15)
+#define AV_OSLSR_OSLK		BIT_ULL(1)
+
 /* Is there anything in the virtual debug registers that acts, now or with other masks? */
-bool av_srf_debugging(const struct av_srf *srf);
+static inline bool av_srf_debugging(const struct av_srf *srf)
+{
+	return av_srf_get(srf, AV_MDSCR_EL1) & (AV_MDSCR_SS | AV_MDSCR_MDE) &&
+	       !(av_srf_get(srf, AV_OSLSR_EL1) & AV_OSLSR_OSLK);
+}
 
 /* May breakpoints and watchpoints match at the present level? */
 bool av_srf_matching(const struct av_srf *srf);

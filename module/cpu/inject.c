@@ -65,24 +65,25 @@ static void inject_async(struct av_vcpu *vcpu, u32 vector)
 
 static bool serror_due(const struct av_vcpu *vcpu)
 {
-	return vcpu->cpu->serror_pending && !(vcpu->srf->vpstate & AV_PSR_A);
+	return vcpu->cpu->serror_pending && !(av_srf_daif(vcpu->srf) & AV_PSR_A);
 }
 
 /* The lines of the interrupt controller that PSTATE lets through. */
 static unsigned int irq_due(struct av_vcpu *vcpu)
 {
 	unsigned int out = av_irq_pending(vcpu);
+	u64 daif = av_srf_daif(vcpu->srf);
 
-	if (vcpu->srf->vpstate & AV_PSR_I)
+	if (daif & AV_PSR_I)
 		out &= ~AV_VGIC_IRQ;
-	if (vcpu->srf->vpstate & AV_PSR_F)
+	if (daif & AV_PSR_F)
 		out &= ~AV_VGIC_FIQ;
 	return out;
 }
 
 bool av_inject_due(struct av_vcpu *vcpu)
 {
-	return serror_due(vcpu) || irq_due(vcpu) || (vcpu->srf->vpstate & AV_PSR_IL);
+	return serror_due(vcpu) || irq_due(vcpu) || (vcpu->srf->vmode & AV_PSR_IL);
 }
 
 bool av_inject_waiting(struct av_vcpu *vcpu)
@@ -109,13 +110,13 @@ void av_inject_pending(struct av_vcpu *vcpu)
 		return;
 	}
 	/* After an illegal ERET the next instruction is the exception. */
-	if (vcpu->srf->vpstate & AV_PSR_IL)
+	if (vcpu->srf->vmode & AV_PSR_IL)
 		av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, AV_EC_ILLEGAL) | AV_ESR_IL);
 }
 
 void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 {
 	/* If it was being stepped, the step is done, and the hardware did not see it. */
-	vcpu->cpu->step_emulated = vcpu->srf->vpstate & AV_PSR_SS;
+	vcpu->cpu->step_emulated = vcpu->srf->vmode & AV_PSR_SS;
 	av_srf_skip(vcpu->srf);
 }

@@ -30,26 +30,23 @@ struct av_insn {
  * The instructions that may replace others while these are executed (kprobes,
  * static keys), but for HVC and SMC: B, BL, B.cond, BRK, SVC, ISB and hints.
  */
-static inline bool av_insn_runs(u32 insn)
+static __always_inline bool av_insn_runs(u32 insn)
 {
 	return (insn & 0x7c000000) == 0x14000000 || (insn & 0xff000010) == 0x54000000 ||
 	       (insn & 0xffe0001f) == 0xd4200000 || (insn & 0xffe0001f) == 0xd4000001 ||
 	       (insn & 0xfffff0ff) == 0xd50330df || (insn & 0xfffff01f) == 0xd503201f;
 }
 
-static inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
+static __always_inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
 {
-	u32 low = insn & 0x1f;
-
+	out->enc = (insn >> 5) & 0xffff;
+	out->rt = insn & 0x1f;
+	out->write = !(insn & BIT(21));
+	/* op0 2 and 3: what nearly all of them are. */
+	if ((insn & 0xffd00000) == 0xd5100000)
+		return AV_INSN_SYSREG;
 	if ((insn & 0xffc00000) == 0xd5000000) {
-		u32 op0 = (insn >> 19) & 3;
-
-		out->enc = (insn >> 5) & 0xffff;
-		out->rt = low;
-		out->write = !(insn & BIT(21));
-		if (op0 >= 2)
-			return AV_INSN_SYSREG;
-		if (op0 == 1)
+		if (insn & BIT(19))
 			return AV_INSN_SYS;
 		if ((insn & 0xf01f) != 0x401f || !out->write)
 			return av_insn_runs(insn) ? AV_INSN_RUNS : AV_INSN_UNDEF;
@@ -68,7 +65,7 @@ static inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
 }
 
 /* The same from the syndrome of a trapped MSR, MRS or system instruction (EC 0x18). */
-static inline enum av_insn_kind av_insn_from_iss(u64 iss, struct av_insn *out)
+static __always_inline enum av_insn_kind av_insn_from_iss(u64 iss, struct av_insn *out)
 {
 	u32 op0 = (iss >> 20) & 3, op1 = (iss >> 14) & 7, op2 = (iss >> 17) & 7;
 

@@ -52,35 +52,20 @@ static int set_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val
 	return 0;
 }
 
-/* The stack pointers: which of them is in srf->sp depends on the mode. */
 static bool access_sp_el0(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	struct av_srf *srf = vcpu->srf;
-
-	/* With SPSel 0 it is the stack pointer in use, and UNDEFINED by this name. */
-	if ((srf->vpstate & AV_PSR_MODE) != AV_PSR_EL1H)
-		return false;
-	if (write)
-		av_srf_set(srf, AV_SP_EL0, *val);
-	else
-		*val = av_srf_get(srf, AV_SP_EL0);
-	return true;
+	return av_reg_SP_EL0(vcpu->srf, write, val);
 }
 
 static bool access_spsel(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	if (write)
-		av_srf_set_mode(vcpu->srf, *val & 1 ? AV_PSR_EL1H : AV_PSR_EL1T);
-	else
-		*val = vcpu->srf->vpstate & 1;
-	return true;
+	return av_reg_SPSEL(vcpu->srf, write, val);
 }
 
 static bool access_currentel(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write,
 			     u64 *val)
 {
-	*val = vcpu->srf->vpstate & 0xc;
-	return true;
+	return av_reg_CURRENTEL(vcpu->srf, write, val);
 }
 
 static bool access_daif(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
@@ -90,11 +75,7 @@ static bool access_daif(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool 
 	/* From virtual EL0 it is SCTLR_EL1.UMA's to allow. */
 	if (!av_srf_el1(srf) && !(av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_UMA))
 		return false;
-	if (write)
-		srf->vpstate = (srf->vpstate & ~AV_PSR_DAIF) | (*val & AV_PSR_DAIF);
-	else
-		*val = srf->vpstate & AV_PSR_DAIF;
-	return true;
+	return av_reg_DAIF(srf, write, val);
 }
 
 /* What is pending, masked or not. */
@@ -125,20 +106,20 @@ static const struct av_sysreg rows[] = {
 	REGIME(AV_SYS(3, 0, 2, 0, 0), TTBR0_EL1, 0, access_regime),
 	REGIME(AV_SYS(3, 0, 2, 0, 1), TTBR1_EL1, 0, access_regime),
 	REGIME(AV_SYS(3, 0, 2, 0, 2), TCR_EL1, 0, access_tcr),
-	AV_MEM(AV_SYS(3, 0, 4, 0, 0), AV_ROW_RW, EXC_REG, SPSR_EL1, 0),
-	AV_MEM(AV_SYS(3, 0, 4, 0, 1), AV_ROW_RW, EXC_REG, ELR_EL1, 0),
-	AV_FN(AV_SYS(3, 0, 4, 1, 0), AV_ROW_RW, SP_EL0, "SP_EL0", access_sp_el0),
-	AV_FN(AV_SYS(3, 0, 4, 2, 0), AV_ROW_RW, PSTATE, "SPSel", access_spsel),
-	AV_FN(AV_SYS(3, 0, 4, 2, 2), AV_ROW_READ, PSTATE, "CurrentEL", access_currentel),
+	AV_FAST_MEM(SPSR_EL1),
+	AV_FAST_MEM(ELR_EL1),
+	AV_FAST_FN(SP_EL0, access_sp_el0),
+	AV_FAST_FN(SPSEL, access_spsel),
+	AV_FAST_FN(CURRENTEL, access_currentel),
 	ICC(4, 6, 0, AV_ROW_RW, "ICC_PMR_EL1"),
 	AV_MEM(AV_SYS(3, 0, 5, 1, 0), AV_ROW_ALL, SYSREG, AFSR0_EL1, 0),
 	AV_MEM(AV_SYS(3, 0, 5, 1, 1), AV_ROW_ALL, SYSREG, AFSR1_EL1, 0),
-	AV_MEM(AV_SYS(3, 0, 5, 2, 0), AV_ROW_ALL, EXC_REG, ESR_EL1, 0),
-	AV_MEM(AV_SYS(3, 0, 6, 0, 0), AV_ROW_ALL, EXC_REG, FAR_EL1, 0),
-	AV_MEM(AV_SYS(3, 0, 7, 4, 0), AV_ROW_ALL, AT, PAR_EL1, 0),
+	AV_FAST_MEM(ESR_EL1),
+	AV_FAST_MEM(FAR_EL1),
+	AV_FAST_MEM(PAR_EL1),
 	REGIME(AV_SYS(3, 0, 10, 2, 0), MAIR_EL1, 0, access_regime),
 	AV_MEM(AV_SYS(3, 0, 10, 3, 0), AV_ROW_ALL, SYSREG, AMAIR_EL1, 0),
-	AV_MEM(AV_SYS(3, 0, 12, 0, 0), AV_ROW_ALL, EXC_REG, VBAR_EL1, 0),
+	AV_FAST_MEM(VBAR_EL1),
 	AV_FN(AV_SYS(3, 0, 12, 1, 0), AV_ROW_READ, EXC_REG, "ISR_EL1", access_isr),
 	ICC(12, 8, 0, AV_ROW_READ, "ICC_IAR0_EL1"),
 	ICC(12, 8, 1, AV_ROW_WRITE, "ICC_EOIR0_EL1"),
@@ -166,8 +147,8 @@ static const struct av_sysreg rows[] = {
 	ICC(12, 12, 6, AV_ROW_RW, "ICC_IGRPEN0_EL1"),
 	ICC(12, 12, 7, AV_ROW_RW, "ICC_IGRPEN1_EL1"),
 	AV_MEM(AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL, SYSREG, CONTEXTIDR_EL1, 0),
-	AV_MEM(AV_SYS(3, 0, 13, 0, 4), AV_ROW_ALL, TPIDR, TPIDR_EL1, 0),
-	AV_FN(AV_SYS(3, 3, 4, 2, 1), AV_ROW_RW | AV_ROW_EL0, PSTATE, "DAIF", access_daif),
+	AV_FAST_MEM(TPIDR_EL1),
+	AV_FAST_FN(DAIF, access_daif),
 	/* EL0's own, in the hardware while the guest runs; here for EL1 writing the read-only one. */
 	AV_MEM(AV_SYS(3, 3, 13, 0, 2), AV_ROW_ALL, TPIDR, TPIDR_EL0, 0),
 	AV_MEM(AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL, TPIDR, TPIDRRO_EL0, 0),

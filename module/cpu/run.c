@@ -25,6 +25,7 @@
 #include "cpu/cpu.h"
 #include "cpu/debug_load.h"
 #include "cpu/exception.h"
+#include "cpu/fast.h"
 #include "cpu/hwdebug.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
@@ -99,7 +100,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	if (unlikely(matching))
 		av_debug_leave(&vcpu->cpu->host_debug);
 	if (step)
-		srf->vpstate = (srf->vpstate & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
+		srf->vmode = (srf->vmode & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
 }
 
 /* One stay in the guest. False: something came up first. */
@@ -119,16 +120,14 @@ static bool enter_guest(struct av_vcpu *vcpu)
 	if (!must_wait(vcpu)) {
 		entered = true;
 		av_mmu_prepare_entry(vcpu, &entry);
-		trace_av_entry(vcpu->id, srf->pc, srf->vpstate);
+		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
 		if (fp)
 			av_fp_load(vcpu);
 		srf->due = av_inject_waiting(vcpu);
-		srf->slow = av_srf_debugging(srf);
-		srf->fast = 0;
+		srf->slow = av_fast_not_now(srf);
 		av_stats_enter(&vcpu->stats);
 		stay(vcpu, &entry, fp);
 		av_stats_exit(&vcpu->stats);
-		vcpu->stats.count[AV_EXIT_FAST] += srf->fast;
 		if (fp)
 			av_fp_save(vcpu);
 		vcpu->cpu->fp_wanted = false;

@@ -108,7 +108,7 @@ static int selftest_run(struct selftest *t)
 	srf->regs[1] = 2;
 	srf->sp = TEST_SP;
 	srf->pc = TEST_VA;
-	srf->vpstate = AV_PSR_EL1H;
+	av_srf_set_vpstate(srf, AV_PSR_EL1H);
 	srf->slow = 1;			/* let the fetched instruction be seen */
 	if (!selftest_enter(t, &entry) || av_esr_ec(srf->esr) != AV_EC_UNKNOWN ||
 	    srf->insn != TEST_INSN || srf->pc != TEST_VA + 8)

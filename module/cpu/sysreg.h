@@ -14,16 +14,7 @@
 #define AV_CPU_SYSREG_H
 
 #include "cpu/cpu.h"
-
-/* Who sees a register. */
-enum {
-	AV_ROW_READ	= BIT(0),	/* the guest: MRS */
-	AV_ROW_WRITE	= BIT(1),	/* the guest: MSR */
-	AV_ROW_VMM	= BIT(2),	/* the VMM: one of KVM's register ids */
-	AV_ROW_EL0	= BIT(3),	/* virtual EL0 too, if the access function agrees */
-	AV_ROW_RW	= AV_ROW_READ | AV_ROW_WRITE,
-	AV_ROW_ALL	= AV_ROW_RW | AV_ROW_VMM,
-};
+#include "cpu/rows.h"
 
 struct av_sysreg {
 	u16 enc;
@@ -65,5 +56,20 @@ void av_mpidr_init(struct av_vcpu *vcpu);
 #define AV_FN(sys, flags_, cls_, name_, access_)					\
 	{ .enc = sys, .flags = flags_, .cls = AV_EXIT_##cls_, .vreg = AV_NR_VREGS,	\
 	  .name = name_, .access = access_ }
+
+/* The same of a row of cpu/rows.h, which says the rest. */
+#define AV_FAST_ROW(name_, sys, flags_, cls_)						\
+	AV_FAST_SYS_##name_ = sys, AV_FAST_FLAGS_##name_ = flags_,			\
+	AV_FAST_CLS_##name_ = AV_EXIT_##cls_,
+enum { AV_FAST_ROWS(AV_FAST_ROW, AV_FAST_ROW) };
+#undef AV_FAST_ROW
+
+#define AV_FAST_MEM(reg_)								\
+	{ .enc = AV_FAST_SYS_##reg_, .flags = AV_FAST_FLAGS_##reg_,			\
+	  .cls = AV_FAST_CLS_##reg_, .vreg = AV_##reg_, .name = #reg_ }
+#define AV_FAST_FN(reg_, access_)							\
+	{ .enc = AV_FAST_SYS_##reg_, .flags = AV_FAST_FLAGS_##reg_,			\
+	  .cls = AV_FAST_CLS_##reg_, .vreg = AV_NR_VREGS, .name = #reg_,		\
+	  .access = access_ }
 
 #endif /* AV_CPU_SYSREG_H */

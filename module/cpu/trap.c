@@ -8,8 +8,7 @@
  * an unknown one is UNDEFINED, a trapped one is reflected, but for those that
  * the guest's kernel allowed its user space and only we trap.
  */
-#include <asm/barrier.h>
-
+#include "compat/icache.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
 #include "cpu/insn.h"
@@ -84,8 +83,7 @@ static bool emulate_cache(struct av_vcpu *vcpu, u16 enc)
 	case AV_SYS_IC_IALLUIS:
 	case AV_SYS_IC_IALLU:
 		/* The vCPU may move to another CPU, so all of them. */
-		asm volatile("ic ialluis" : : : "memory");
-		dsb(ish);
+		av_icache_inval_all();
 		return true;
 	case AV_SYS_DC_IVAC:
 	case AV_SYS_DC_ISW:
@@ -136,25 +134,21 @@ static int emulate_sys(struct av_vcpu *vcpu, const struct av_insn *insn)
 	return 1;
 }
 
-#define AV_MSR_SPSEL		AV_SYS(0, 0, 4, 0, 5)
-#define AV_MSR_DAIFSET		AV_SYS(0, 3, 4, 0, 6)
-#define AV_MSR_DAIFCLR		AV_SYS(0, 3, 4, 0, 7)
-
 /* MSR (immediate): PSTATE's fields that EL0 has no say in. */
 static int emulate_msr_imm(struct av_vcpu *vcpu, const struct av_insn *insn)
 {
 	struct av_srf *srf = vcpu->srf;
+	u64 val;
 
 	av_count(&vcpu->stats, AV_EXIT_PSTATE);
 	switch (insn->enc) {
 	case AV_MSR_DAIFSET:
-		srf->vpstate |= FIELD_PREP(AV_PSR_DAIF, insn->imm);
-		break;
 	case AV_MSR_DAIFCLR:
-		srf->vpstate &= ~FIELD_PREP(AV_PSR_DAIF, insn->imm);
+		av_srf_set_daif(srf, av_daif_after(av_srf_daif(srf), insn->enc, insn->imm));
 		break;
 	case AV_MSR_SPSEL:
-		av_srf_set_mode(srf, insn->imm & 1 ? AV_PSR_EL1H : AV_PSR_EL1T);
+		val = insn->imm;
+		av_reg_SPSEL(srf, true, &val);
 		break;
 	default:
 		/* PAN, UAO and what came later: not this CPU's. */

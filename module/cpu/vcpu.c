@@ -54,7 +54,7 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	srf->sp = 0;
 	srf->pc = 0;
 	srf->pstate = 0;
-	srf->vpstate = AV_PSR_EL1H | AV_PSR_DAIF;
+	av_srf_set_vpstate(srf, AV_PSR_EL1H | AV_PSR_DAIF);
 	av_sysreg_reset(vcpu);
 	av_mpidr_init(vcpu);
 

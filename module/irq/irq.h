@@ -5,7 +5,7 @@
  * Before each entry the run loop calls, in the vCPU's own thread,
  *
  *	out = av_irq_pending(vcpu);
- *	if (out & AV_VGIC_IRQ && !(vpstate & I))
+ *	if (out & AV_VGIC_IRQ && !(DAIF & I))
  *		inject it;
  *
  * with interrupts off and the vCPU already marked as in the guest: a later

@@ -89,6 +89,24 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(HALT_WAKEUP,	"halt_wakeup")					\
 	X(FP_LOAD,	"fp_load")
 
+/* Of the class "fast", by register: X(REGISTER, "name"). */
+#define AV_FAST_TRAPS(X)						\
+	X(SP_EL0,	"fast_sp_el0")					\
+	X(TPIDR_EL1,	"fast_tpidr_el1")				\
+	X(ELR_EL1,	"fast_elr_el1")					\
+	X(SPSR_EL1,	"fast_spsr_el1")				\
+	X(ESR_EL1,	"fast_esr_el1")					\
+	X(FAR_EL1,	"fast_far_el1")					\
+	X(VBAR_EL1,	"fast_vbar_el1")				\
+	X(PAR_EL1,	"fast_par_el1")					\
+	X(SPSEL,	"fast_spsel")					\
+	X(CURRENTEL,	"fast_currentel")				\
+	X(DAIF,		"fast_daif")
+
+#define X(reg, name)	AV_FAST_##reg,
+enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
+#undef X
+
 /* The VM's own: X(FIGURE, "name", KIND, UNIT) with the ABI's kinds and units. */
 #define AV_VM_FIGURES(X)						\
 	X(SHADOW_PAGES,		"shadow_pages",		INSTANT,	NONE)	\

@@ -31,6 +31,8 @@ struct av_vcpu_stats {
 	u64 count[AV_NR_EXITS];
 	u64 ticks[AV_NR_EXITS];
 	u64 event[AV_NR_EVENTS];
+	/* AV_NR_FAST counts of the switcher's, which are those of AV_EXIT_FAST: count[] has none. */
+	const u64 *fast;
 };
 
 #endif /* AV_STATS_TYPES_H */

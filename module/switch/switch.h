@@ -44,9 +44,6 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 void av_switch_run(const struct av_vm_switch *vsw, const struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry);
 
-/* cpu/fast.c: in the window only, called from enter.S. */
-int av_fast(struct av_srf *srf);
-
 /* switch/enter.S */
 asmlinkage void av_switch_enter(struct av_srf *srf);
 extern const char av_window_code[], av_window_code_end[];

@@ -9,3 +9,17 @@ tests += test_sysreg
 test_sysreg-src := ../cpu/sysreg.c $(wildcard ../cpu/regs_*.c) ../cpu/exception.c ../cpu/idregs.c \
 	../cpu/hwdebug.c ../mmu/walk.c test_sysreg.c
 test_sysreg-cflags := -iquote fake -isystem fake/system
+
+# The short way of a trap against the long one. fuzz_fast: as long as you like.
+tests += test_fast
+test_fast-src := ../cpu/fast.c ../cpu/trap.c ../cpu/inject.c $(filter-out test_sysreg.c,$(test_sysreg-src)) \
+	test_fast.c
+test_fast-cflags := $(test_sysreg-cflags)
+
+.PHONY: fuzz_fast
+fuzz_fast: $(out)/test_fast
+	$< $(or $(FUZZ_STATES),100000000) $(or $(FUZZ_SEED),1)
+
+tests += test_exit
+test_exit-src := ../cpu/exit.c $(filter-out test_fast.c ../cpu/fast.c,$(test_fast-src)) test_exit.c
+test_exit-cflags := $(test_sysreg-cflags)

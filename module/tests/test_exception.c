@@ -13,7 +13,7 @@ static struct av_srf *reset(u64 mode)
 	static struct av_srf srf;
 
 	memset(&srf, 0, sizeof(srf));
-	srf.vpstate = AV_PSR_EL1H;
+	av_srf_set_vpstate(&srf, AV_PSR_EL1H);
 	srf.sys[AV_VBAR_EL1] = VBAR;
 	srf.sys[AV_SP_EL0] = SP_USER;
 	srf.sp = SP_KERN;
@@ -40,7 +40,7 @@ static void test_entry_picks_the_vector(void)
 			CHECK_EQ(srf->pc, VBAR + from[i].group + vectors[v]);
 			CHECK_EQ(srf->sys[AV_ELR_EL1], PC);
 			CHECK_EQ(srf->sys[AV_SPSR_EL1] & AV_PSR_MODE, from[i].mode);
-			CHECK_EQ(srf->vpstate, AV_PSR_EL1H | AV_PSR_DAIF);
+			CHECK_EQ(av_srf_vpstate(srf), AV_PSR_EL1H | AV_PSR_DAIF);
 			CHECK_EQ(srf->sp, SP_KERN);
 		}
 }
@@ -50,13 +50,13 @@ static void test_entry_saves_all_of_pstate(void)
 	struct av_srf *srf = reset(AV_PSR_EL0T);
 
 	srf->pstate = BIT_ULL(31) | BIT_ULL(29) | AV_PSR_SSBS | AV_PSR_BTYPE | AV_PSR_D | AV_PSR_A;
-	srf->vpstate |= AV_PSR_SS;
+	srf->vmode |= AV_PSR_SS;
 	av_srf_take(srf, AV_VECTOR_IRQ);
 	CHECK_EQ(srf->sys[AV_SPSR_EL1],
 		 BIT_ULL(31) | BIT_ULL(29) | AV_PSR_SSBS | AV_PSR_BTYPE | AV_PSR_SS);
 	/* Flags stay, BTYPE and SSBS do not. */
 	CHECK_EQ(srf->pstate & AV_PSR_PHYS, BIT_ULL(31) | BIT_ULL(29));
-	CHECK(!(srf->vpstate & AV_PSR_SS));
+	CHECK(!(av_srf_vpstate(srf) & AV_PSR_SS));
 }
 
 static void test_dssbs(void)
@@ -101,13 +101,13 @@ static void test_return_undoes_entry(void)
 		struct av_srf *srf = reset(modes[i]), before;
 
 		srf->pstate = BIT_ULL(30);
-		srf->vpstate |= AV_PSR_I;
+		av_srf_set_daif(srf, av_srf_daif(srf) | AV_PSR_I);
 		before = *srf;
 		av_srf_take(srf, AV_VECTOR_SYNC);
 		av_srf_eret(srf);
 		CHECK_EQ(srf->pc, before.pc);
 		CHECK_EQ(srf->sp, before.sp);
-		CHECK_EQ(srf->vpstate, before.vpstate);
+		CHECK_EQ(av_srf_vpstate(srf), av_srf_vpstate(&before));
 		CHECK_EQ(av_srf_spsr(srf), av_srf_spsr(&before));
 	}
 }
@@ -125,12 +125,12 @@ static void test_illegal_return(void)
 		av_srf_eret(srf);
 		CHECK_EQ(srf->pc, 0x4000);
 		CHECK_EQ(srf->sp, SP_KERN);
-		CHECK_EQ(srf->vpstate, AV_PSR_EL1H | AV_PSR_F | AV_PSR_IL);
+		CHECK_EQ(av_srf_vpstate(srf), AV_PSR_EL1H | AV_PSR_F | AV_PSR_IL);
 		CHECK_EQ(srf->pstate & AV_PSR_NZCV, BIT_ULL(28));
 		/* And the exception that follows clears it. */
 		av_srf_take_sync(srf, FIELD_PREP(AV_ESR_EC, AV_EC_ILLEGAL) | AV_ESR_IL);
 		CHECK(srf->sys[AV_SPSR_EL1] & AV_PSR_IL);
-		CHECK(!(srf->vpstate & AV_PSR_IL));
+		CHECK(!(av_srf_vpstate(srf) & AV_PSR_IL));
 	}
 }
 
@@ -140,7 +140,7 @@ static void test_no_pan_no_uao(void)
 
 	srf->sys[AV_SPSR_EL1] = AV_PSR_EL0T | AV_PSR_PAN | AV_PSR_UAO;
 	av_srf_eret(srf);
-	CHECK_EQ(srf->vpstate, AV_PSR_EL0T);
+	CHECK_EQ(av_srf_vpstate(srf), AV_PSR_EL0T);
 }
 
 static void test_stack_pointers(void)
@@ -169,10 +169,10 @@ static void test_stepping(void)
 	srf->sys[AV_SPSR_EL1] = AV_PSR_EL0T | AV_PSR_SS;
 	av_srf_eret(srf);
 	CHECK(av_srf_stepping(srf));
-	CHECK(srf->vpstate & AV_PSR_SS);
+	CHECK(av_srf_vpstate(srf) & AV_PSR_SS);
 	/* An emulated instruction is a step done. */
 	av_srf_skip(srf);
-	CHECK(!(srf->vpstate & AV_PSR_SS));
+	CHECK(!(av_srf_vpstate(srf) & AV_PSR_SS));
 
 	/* The OS lock forbids. */
 	srf->sys[AV_OSLSR_EL1] = BIT_ULL(1);
@@ -182,14 +182,14 @@ static void test_stepping(void)
 	srf = reset(AV_PSR_EL1H);
 	srf->sys[AV_MDSCR_EL1] = MDSCR_SS | MDSCR_KDE;
 	CHECK(av_srf_stepping(srf));
-	srf->vpstate |= AV_PSR_D;
+	av_srf_set_daif(srf, av_srf_daif(srf) | AV_PSR_D);
 	CHECK(!av_srf_stepping(srf));
 
 	/* Not stepping where it returns to: SPSR.SS is for nothing. */
 	srf = reset(AV_PSR_EL1H);
 	srf->sys[AV_SPSR_EL1] = AV_PSR_EL0T | AV_PSR_SS;
 	av_srf_eret(srf);
-	CHECK(!(srf->vpstate & AV_PSR_SS));
+	CHECK(!(av_srf_vpstate(srf) & AV_PSR_SS));
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static struct av_srf *reset(u64 mode, u64 mdscr)
 	static struct av_srf srf;
 
 	memset(&srf, 0, sizeof(srf));
-	srf.vpstate = mode;
+	av_srf_set_vpstate(&srf, mode);
 	srf.sys[AV_MDSCR_EL1] = mdscr;
 	srf.sys[AV_CONTEXTIDR_EL1] = CONTEXT;
 	return &srf;

@@ -39,7 +39,7 @@ static void fresh(void)
 	av_idregs_init(&vm);
 	av_sysreg_reset(&vcpu);
 	av_mpidr_init(&vcpu);
-	srf.vpstate = AV_PSR_EL1H;
+	av_srf_set_vpstate(&srf, AV_PSR_EL1H);
 }
 
 /* As the guest does it; false: UNDEFINED. */
@@ -191,13 +191,13 @@ static void test_pstate(void)
 	CHECK(!writes(CURRENTEL, 0));
 	CHECK(writes(DAIF, ~0ULL));
 	CHECK_EQ(reads(DAIF), AV_PSR_DAIF);
-	CHECK_EQ(srf.vpstate, AV_PSR_EL1H | AV_PSR_DAIF);
+	CHECK_EQ(av_srf_vpstate(&srf), AV_PSR_EL1H | AV_PSR_DAIF);
 	CHECK(writes(SP_EL0, 0x77));
 	CHECK_EQ(srf.sys[AV_SP_EL0], 0x77);
-	srf.vpstate = AV_PSR_EL1T;
+	av_srf_set_vpstate(&srf, AV_PSR_EL1T);
 	CHECK(!guest(SP_EL0, false, &val));
 	/* EL0 may where its kernel lets it. */
-	srf.vpstate = AV_PSR_EL0T;
+	av_srf_set_vpstate(&srf, AV_PSR_EL0T);
 	srf.sys[AV_SCTLR_EL1] &= ~AV_SCTLR_UMA;
 	CHECK(!writes(DAIF, 0));
 	srf.sys[AV_SCTLR_EL1] |= AV_SCTLR_UMA;
@@ -217,7 +217,7 @@ static void test_interrupts_and_time(void)
 	reads(CNTVCT);
 	CHECK(!writes(CNTFRQ, 1));
 	CHECK_EQ(vcpu.timer_accesses, 1);
-	srf.vpstate = AV_PSR_EL0T;
+	av_srf_set_vpstate(&srf, AV_PSR_EL0T);
 	srf.sys[AV_CNTKCTL_EL1] = 0;
 	CHECK(!guest(CNTVCT, false, &(u64){ 0 }));
 	srf.sys[AV_CNTKCTL_EL1] = 2;
@@ -278,7 +278,7 @@ static void test_any_write(void)
 	fresh();
 	for (i = 0; i < 200000; i++) {
 		val = (u64)rand() << 40 ^ (u64)rand() << 20 ^ rand();
-		srf.vpstate = i % 3 ? AV_PSR_EL1H : AV_PSR_EL0T;
+		av_srf_set_vpstate(&srf, i % 3 ? AV_PSR_EL1H : AV_PSR_EL0T);
 		guest(rand() & 0xffff, rand() & 1, &val);
 	}
 	CHECK(vcpu.vm == &vm && vcpu.srf == &srf && vcpu.id == 0x23);

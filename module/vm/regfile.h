@@ -9,8 +9,9 @@
  * guest only the vCPU's own thread touches it.
  *
  * The guest's virtual state is kept apart from the physical:
- *  - vpstate is what the guest believes in, in SPSR's layout, without NZCV and
- *    what else EL0 owns (AV_PSR_PHYS), which live in the physical pstate;
+ *  - vmode and sys[AV_DAIF] are what the guest believes in, in SPSR's layout.
+ *    NZCV and what else EL0 owns (AV_PSR_PHYS) is in the physical pstate. DAIF
+ *    is apart so that a guest may come to write it, and it alone;
  *  - sp is the stack pointer in use, physically SP_EL0; the one not in use is
  *    in sys[AV_SP_EL0] or sys[AV_SP_EL1] (av_srf_set_mode() swaps them);
  *  - sys[] are the virtual system registers, plain memory.
@@ -21,6 +22,7 @@
 #define AV_VM_REGFILE_H
 
 #include "lib/av_types.h"
+#include "stats/classes.h"
 
 /* Why the guest was left: the vector taken, as the switcher stores it. */
 enum av_left {
@@ -44,7 +46,7 @@ enum av_vreg {
 	AV_CONTEXTIDR_EL1, AV_PAR_EL1,
 	/* the rest */
 	AV_ACTLR_EL1, AV_CPACR_EL1, AV_AFSR0_EL1, AV_AFSR1_EL1, AV_CNTKCTL_EL1,
-	AV_CSSELR_EL1, AV_MDSCR_EL1, AV_MDCCINT_EL1, AV_OSLSR_EL1, AV_OSDLR_EL1,
+	AV_DAIF, AV_CSSELR_EL1, AV_MDSCR_EL1, AV_MDCCINT_EL1, AV_OSLSR_EL1, AV_OSDLR_EL1,
 	AV_DISR_EL1, AV_MPIDR_EL1,
 	AV_DBGBVR0_EL1, AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
 	AV_DBGBCR0_EL1, AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
@@ -82,22 +84,23 @@ struct av_srf {
 	u64 far;
 	u64 exit;		/* enum av_left */
 	u64 insn;		/* of an unknown-instruction exit, or AV_INSN_UNKNOWN */
-	u64 vpstate;		/* virtual, SPSR's layout */
+	u64 vmode;		/* virtual: mode, IL, SS */
 	struct av_switch sw;
 	u64 sys[AV_NR_VREGS];
-	/* for switch/fast.c, written before each entry */
+	/* for cpu/fast.c, written before each entry */
 	u64 due;		/* something waits for PSTATE.DAIF to let it in */
-	u64 slow;		/* every trap is to leave: the guest is being debugged */
-	u64 fast;		/* traps that did not leave, counted */
+	u64 slow;		/* every trap is to leave: av_fast_not_now() */
+	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
 };
 
 /* The switcher could not read the instruction: fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
 
-static_assert(sizeof(struct av_srf) <= 2048, "its page is switch/fast.c's stack too");
+static_assert(sizeof(struct av_srf) <= 2048, "its page is cpu/fast.c's stack too");
 
 /* PSTATE, in SPSR's layout. */
 #define AV_PSR_MODE		GENMASK_ULL(4, 0)
+#define AV_PSR_EL		GENMASK_ULL(3, 2)
 #define AV_PSR_EL0T		0x0
 #define AV_PSR_EL1T		0x4
 #define AV_PSR_EL1H		0x5
@@ -183,52 +186,81 @@ static inline u32 av_esr_ec(u64 esr)
  * A virtual system register. Read and written once: a guest may come to share
  * this memory. Nobody else looks into sys[].
  */
-static inline u64 av_srf_get(const struct av_srf *srf, unsigned int reg)
+static __always_inline u64 av_srf_get(const struct av_srf *srf, unsigned int reg)
 {
 	return READ_ONCE(srf->sys[reg]);
 }
 
-static inline void av_srf_set(struct av_srf *srf, unsigned int reg, u64 val)
+static __always_inline void av_srf_set(struct av_srf *srf, unsigned int reg, u64 val)
 {
 	WRITE_ONCE(srf->sys[reg], val);
 }
 
 /* Is the guest's virtual CPU at EL1? */
-static inline bool av_srf_el1(const struct av_srf *srf)
+static __always_inline bool av_srf_el1(const struct av_srf *srf)
 {
-	return srf->vpstate & AV_PSR_EL1T;
+	return srf->vmode & AV_PSR_EL1T;
+}
+
+/* The virtual mode: EL and SPSel. */
+static __always_inline u64 av_srf_mode(const struct av_srf *srf)
+{
+	return srf->vmode & AV_PSR_MODE;
+}
+
+/* The virtual masks, where SPSR has them. */
+static __always_inline u64 av_srf_daif(const struct av_srf *srf)
+{
+	return av_srf_get(srf, AV_DAIF) & AV_PSR_DAIF;
+}
+
+static __always_inline void av_srf_set_daif(struct av_srf *srf, u64 daif)
+{
+	av_srf_set(srf, AV_DAIF, daif & AV_PSR_DAIF);
+}
+
+/* All of PSTATE that is virtual: mode, masks, IL, SS. */
+static inline u64 av_srf_vpstate(const struct av_srf *srf)
+{
+	return srf->vmode | av_srf_daif(srf);
+}
+
+static inline void av_srf_set_vpstate(struct av_srf *srf, u64 vpstate)
+{
+	srf->vmode = vpstate & (AV_PSR_MODE | AV_PSR_IL | AV_PSR_SS);
+	av_srf_set_daif(srf, vpstate);
 }
 
 /* Register 31 of an instruction that means XZR by it. */
-static inline u64 av_srf_get_x(const struct av_srf *srf, unsigned int n)
+static __always_inline u64 av_srf_get_x(const struct av_srf *srf, unsigned int n)
 {
 	return n < 31 ? srf->regs[n] : 0;
 }
 
-static inline void av_srf_set_x(struct av_srf *srf, unsigned int n, u64 val)
+static __always_inline void av_srf_set_x(struct av_srf *srf, unsigned int n, u64 val)
 {
 	if (n < 31)
 		srf->regs[n] = val;
 }
 
 /* Where the stack pointer of a mode is kept while another is in use. */
-static inline enum av_vreg av_mode_sp(u64 mode)
+static __always_inline enum av_vreg av_mode_sp(u64 mode)
 {
 	return (mode & AV_PSR_MODE) == AV_PSR_EL1H ? AV_SP_EL1 : AV_SP_EL0;
 }
 
 /* Replace the virtual mode (EL and SPSel), moving the stack pointers. */
-static inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
+static __always_inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
 {
-	av_srf_set(srf, av_mode_sp(srf->vpstate), srf->sp);
-	srf->vpstate = (srf->vpstate & ~AV_PSR_MODE) | (mode & AV_PSR_MODE);
+	av_srf_set(srf, av_mode_sp(srf->vmode), srf->sp);
+	srf->vmode = (srf->vmode & ~AV_PSR_MODE) | (mode & AV_PSR_MODE);
 	srf->sp = av_srf_get(srf, av_mode_sp(mode));
 }
 
 /* The whole PSTATE as the guest would see it in SPSR. */
 static inline u64 av_srf_spsr(const struct av_srf *srf)
 {
-	return (srf->vpstate & ~AV_PSR_PHYS) | (srf->pstate & AV_PSR_PHYS);
+	return av_srf_vpstate(srf) | (srf->pstate & AV_PSR_PHYS);
 }
 
 #endif /* AV_VM_REGFILE_H */

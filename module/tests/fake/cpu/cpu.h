@@ -16,6 +16,15 @@
 
 #define KVM_REG_ARM64_SYSREG	(0x13ULL << 16)
 
+#define X(event, name)		AV_EVENT_##event,
+enum av_event { AV_EVENTS(X) AV_NR_EVENTS };
+#undef X
+
+struct av_vcpu_stats {
+	enum av_exit_class cls;
+	u64 count[AV_NR_EXITS], event[AV_NR_EVENTS];
+};
+
 struct av_vm {
 	struct {
 		u64 idregs[AV_NR_IDREGS];
@@ -32,9 +41,13 @@ struct av_vcpu {
 	struct av_srf *srf;
 	int id;
 	struct {
-		bool serror_pending;
+		bool serror_pending, step_emulated, fp_wanted;
+		u64 serror_iss;
 		u64 mpidr;
 	} cpu[1];
+	struct av_vcpu_stats stats;
+	u32 fetched;		/* the instruction that the hypervisor reads in the guest */
+	unsigned int others;	/* calls of what is not the register table's */
 	unsigned int regime_changes, irq_pending, icc_accesses, timer_accesses;
 	const char *killed;
 };
@@ -80,7 +93,7 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 	return vcpu->irq_pending;
 }
 
-static inline int av_vm_kill(struct av_vcpu *vcpu, const char *why)
+static inline int av_vm_kill(struct av_vcpu *vcpu, const char *why, ...)
 {
 	vcpu->killed = why;
 	return 0;
@@ -102,6 +115,75 @@ static inline bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u6
 	vcpu->timer_accesses++;
 	return true;
 }
+
+static inline void av_count(struct av_vcpu_stats *s, enum av_exit_class cls)
+{
+	s->count[cls]++;
+	s->cls = cls;
+}
+
+static inline void av_stat_inc(struct av_vcpu_stats *s, enum av_event event)
+{
+	s->event[event]++;
+}
+
+static inline void trace_av_inject(int vcpu, u32 offset, u64 pc, u64 esr, u64 far)
+{
+}
+
+static inline void av_icache_inval_all(void)
+{
+}
+
+static inline int av_fetch_insn(struct av_vcpu *vcpu, u32 *insn)
+{
+	*insn = vcpu->fetched;
+	return 0;
+}
+
+static inline bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
+{
+	vcpu->others++;
+	return true;
+}
+
+static inline int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
+{
+	vcpu->others++;
+	*par = va;
+	return 0;
+}
+
+static inline int av_handle_smccc(struct av_vcpu *vcpu)
+{
+	vcpu->others++;
+	return 1;
+}
+
+static inline int av_handle_abort(struct av_vcpu *vcpu)
+{
+	vcpu->others++;
+	return 1;
+}
+
+static inline int av_handle_wfx(struct av_vcpu *vcpu)
+{
+	vcpu->others++;
+	return 1;
+}
+
+int av_handle_exit(struct av_vcpu *vcpu);
+int av_handle_unknown(struct av_vcpu *vcpu);
+int av_handle_sys64(struct av_vcpu *vcpu);
+void av_inject_sync(struct av_vcpu *vcpu, u64 esr);
+void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
+void av_inject_undef(struct av_vcpu *vcpu);
+void av_inject_serror(struct av_vcpu *vcpu, u64 iss);
+void av_inject_pending(struct av_vcpu *vcpu);
+bool av_inject_due(struct av_vcpu *vcpu);
+bool av_inject_waiting(struct av_vcpu *vcpu);
+void av_vcpu_skip_insn(struct av_vcpu *vcpu);
+void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
 int av_sysreg_init(void);
 void av_sysreg_reset(struct av_vcpu *vcpu);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Traps that end in the window. Pure. */
+#ifndef AV_CPU_FAST_H
+#define AV_CPU_FAST_H
+
+#include "cpu/hwdebug.h"
+#include "vm/regfile.h"
+
+/*
+ * Is every trap to leave? Said in srf->slow before each entry: nothing that the
+ * window does changes it. Stepping counts each instruction.
+ */
+static inline bool av_fast_not_now(const struct av_srf *srf)
+{
+	return !av_srf_el1(srf) || srf->vmode & AV_PSR_SS || av_srf_debugging(srf);
+}
+
+/*
+ * Finish the trap that the register file holds, as cpu/trap.c would: nonzero.
+ * Or change nothing, and return 0. Called by switch/enter.S only.
+ */
+int av_fast(struct av_srf *srf);
+
+#endif /* AV_CPU_FAST_H */

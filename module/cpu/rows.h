@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Registers whose whole meaning is in the register file: rows, and what an
+ * access does, each once. cpu/regs_*.c makes rows of the register table of
+ * them; cpu/fast.c ends their traps in the window. Pure.
+ *
+ * Being here means: an access changes nothing that is looked at before the next
+ * entry but by the guest itself, or an interrupt that PSTATE.DAIF lets in.
+ */
+#ifndef AV_CPU_ROWS_H
+#define AV_CPU_ROWS_H
+
+#include "stats/classes.h"
+#include "vm/regfile.h"
+
+/* Who sees a register. */
+enum {
+	AV_ROW_READ	= BIT(0),	/* the guest: MRS */
+	AV_ROW_WRITE	= BIT(1),	/* the guest: MSR */
+	AV_ROW_VMM	= BIT(2),	/* the VMM: one of KVM's register ids */
+	AV_ROW_EL0	= BIT(3),	/* virtual EL0 too, if the access function agrees */
+	AV_ROW_RW	= AV_ROW_READ | AV_ROW_WRITE,
+	AV_ROW_ALL	= AV_ROW_RW | AV_ROW_VMM,
+};
+
+/*
+ * MEM(name, encoding, flags, class of exit): a word of memory, sys[AV_<name>].
+ * FN(…): av_reg_<name>(). Hottest first; all can be read. stats/classes.h counts
+ * each under its name.
+ */
+#define AV_FAST_ROWS(MEM, FN)							\
+	FN(SP_EL0,	AV_SYS(3, 0, 4, 1, 0),	AV_ROW_RW,	SP_EL0)		\
+	MEM(TPIDR_EL1,	AV_SYS(3, 0, 13, 0, 4),	AV_ROW_ALL,	TPIDR)		\
+	FN(DAIF,	AV_SYS(3, 3, 4, 2, 1),	AV_ROW_RW | AV_ROW_EL0, PSTATE)	\
+	MEM(ELR_EL1,	AV_SYS(3, 0, 4, 0, 1),	AV_ROW_RW,	EXC_REG)	\
+	MEM(SPSR_EL1,	AV_SYS(3, 0, 4, 0, 0),	AV_ROW_RW,	EXC_REG)	\
+	MEM(ESR_EL1,	AV_SYS(3, 0, 5, 2, 0),	AV_ROW_ALL,	EXC_REG)	\
+	MEM(FAR_EL1,	AV_SYS(3, 0, 6, 0, 0),	AV_ROW_ALL,	EXC_REG)	\
+	MEM(VBAR_EL1,	AV_SYS(3, 0, 12, 0, 0),	AV_ROW_ALL,	EXC_REG)	\
+	MEM(PAR_EL1,	AV_SYS(3, 0, 7, 4, 0),	AV_ROW_ALL,	AT)		\
+	FN(SPSEL,	AV_SYS(3, 0, 4, 2, 0),	AV_ROW_RW,	PSTATE)		\
+	FN(CURRENTEL,	AV_SYS(3, 0, 4, 2, 2),	AV_ROW_READ,	PSTATE)
+
+/* MSR (immediate), with CRm 0. */
+#define AV_MSR_SPSEL		AV_SYS(0, 0, 4, 0, 5)
+#define AV_MSR_DAIFSET		AV_SYS(0, 3, 4, 0, 6)
+#define AV_MSR_DAIFCLR		AV_SYS(0, 3, 4, 0, 7)
+
+/*
+ * An access by virtual EL1 that the row's flags allow; false: UNDEFINED after
+ * all.
+ */
+static __always_inline bool av_reg_SP_EL0(struct av_srf *srf, bool write, u64 *val)
+{
+	/* With SPSel 0 it is the stack pointer in use, and UNDEFINED by this name. */
+	if (av_srf_mode(srf) != AV_PSR_EL1H)
+		return false;
+	if (write)
+		av_srf_set(srf, AV_SP_EL0, *val);
+	else
+		*val = av_srf_get(srf, AV_SP_EL0);
+	return true;
+}
+
+static __always_inline bool av_reg_SPSEL(struct av_srf *srf, bool write, u64 *val)
+{
+	if (write)
+		av_srf_set_mode(srf, *val & 1 ? AV_PSR_EL1H : AV_PSR_EL1T);
+	else
+		*val = av_srf_mode(srf) & 1;
+	return true;
+}
+
+static __always_inline bool av_reg_CURRENTEL(struct av_srf *srf, bool write, u64 *val)
+{
+	*val = av_srf_mode(srf) & AV_PSR_EL;
+	return true;
+}
+
+static __always_inline bool av_reg_DAIF(struct av_srf *srf, bool write, u64 *val)
+{
+	if (write)
+		av_srf_set_daif(srf, *val);
+	else
+		*val = av_srf_daif(srf);
+	return true;
+}
+
+/* DAIF after an MSR (immediate) of one of the two. */
+static __always_inline u64 av_daif_after(u64 daif, u16 enc, u64 imm)
+{
+	u64 bits = FIELD_PREP(AV_PSR_DAIF, imm);
+
+	return enc == AV_MSR_DAIFSET ? daif | bits : daif & ~bits;
+}
+
+#endif /* AV_CPU_ROWS_H */

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Traps that end in the window (cpu/fast.c) against the long way (cpu/trap.c
+ * and the register table): on random register files and instructions, they
+ * leave the same, or the window declines and has changed nothing.
+ *
+ *	test_fast [states [seed]]
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "cpu/fast.h"
+#include "cpu/insn.h"
+#include "cpu/sysreg.h"
+#include "irq/vgic.h"
+#include "stats/stats.h"
+
+bool fake_meltdown_safe = true;
+
+static struct av_vm vm;
+static struct av_srf fast, before, slow;
+static struct av_vcpu vcpu = { .vm = &vm, .srf = &slow };
+
+static u64 seed = 1;
+
+/* xorshift64* */
+static u64 draw(void)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return seed * 0x2545f4914f6cdd1dULL;
+}
+
+static u64 below(u64 n)
+{
+	return (draw() >> 32) % n;
+}
+
+/* Accesses that took the short way, by register and direction. */
+static u64 taken[AV_NR_FAST][2], declined, daif_refused;
+
+struct reg {
+	const char *name;
+	u16 enc;
+	u8 flags, cls;
+};
+
+#define REG(name_, sys, flags_, cls_) \
+	[AV_FAST_##name_] = { #name_, sys, flags_, AV_EXIT_##cls_ },
+static const struct reg regs[AV_NR_FAST] = { AV_FAST_ROWS(REG, REG) };
+
+/* The window's rows are rows of the register table, and mean the same there. */
+static void test_rows(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < AV_NR_FAST; i++) {
+		const struct av_sysreg *row = av_sysreg_find(regs[i].enc);
+
+		CHECK(regs[i].name);
+		CHECK(row);
+		if (!row)
+			continue;
+		CHECK(!strcmp(row->name, regs[i].name));
+		CHECK_EQ(row->flags, regs[i].flags);
+		CHECK_EQ(row->cls, regs[i].cls);
+	}
+}
+
+/* MSR DAIFSet and DAIFClr, MSR SPSel; their neighbours. */
+static u32 draw_msr_imm(void)
+{
+	static const u16 encs[] = { AV_MSR_DAIFSET, AV_MSR_DAIFCLR, AV_MSR_SPSEL };
+	u32 enc = encs[below(3)];
+
+	if (!below(16))
+		enc ^= 1 << below(14);
+	return 0xd500401f | (u32)(enc & ~AV_SYS_CRM & 0x3fff) << 5 | (u32)below(16) << 8;
+}
+
+static u32 draw_insn(void)
+{
+	u32 dir = below(2) << 21;
+
+	switch (below(8)) {
+	case 0:
+		return draw_msr_imm();
+	case 1:				/* any register */
+		return 0xd5100000 | dir | (u32)below(1 << 20);
+	case 2:				/* any system instruction, if that */
+		return 0xd5000000 | (u32)below(1 << 22);
+	case 3:
+		return below(4) ? draw() : 0xd69f03e0;
+	default:			/* one of the window's, or a bit from it */
+		return 0xd5000000 | dir | ((u32)regs[below(AV_NR_FAST)].enc << 5) |
+		       (u32)below(32) | (below(16) ? 0 : 1u << below(20));
+	}
+}
+
+/* The syndrome of a trapped one, as the hardware has it, or QEMU of old. */
+static u64 iss_of(u32 insn)
+{
+	u64 op0 = insn >> 19 & 3, op1 = insn >> 16 & 7, crn = insn >> 12 & 15;
+	u64 crm = insn >> 8 & 15, op2 = insn >> 5 & 7, read = insn >> 21 & 1;
+
+	if (!op0 && below(2))
+		swap(op1, op2);
+	return op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | (u64)(insn & 31) << 5 | crm << 1 |
+	       read;
+}
+
+static u64 draw_mode(void)
+{
+	static const u8 modes[] = { AV_PSR_EL1H, AV_PSR_EL1H, AV_PSR_EL1T, AV_PSR_EL0T };
+
+	return modes[below(4)];
+}
+
+static u64 draw_value(void)
+{
+	switch (below(4)) {
+	case 0:
+		return below(2) ? 0 : ~0ULL;
+	case 1:
+		return below(16) << 6;
+	default:
+		return draw();
+	}
+}
+
+/* What the long way looks at and an access might change. */
+static const u16 looked_at[] = {
+	AV_SP_EL0, AV_SP_EL1, AV_ELR_EL1, AV_SPSR_EL1, AV_ESR_EL1, AV_FAR_EL1, AV_VBAR_EL1,
+	AV_TPIDR_EL1, AV_PAR_EL1, AV_SCTLR_EL1, AV_CONTEXTIDR_EL1, AV_CPACR_EL1,
+};
+
+/* A state in which the guest may have been, and the trap that ended it. */
+static void draw_state(void)
+{
+	u32 insn = draw_insn(), rt = insn & 31;
+	unsigned int i;
+
+	slow.regs[below(31)] = draw();
+	if (rt < 31)
+		slow.regs[rt] = draw_value();
+	av_srf_set(&slow, looked_at[below(ARRAY_SIZE(looked_at))], draw());
+	slow.sp = draw();
+	slow.pc = draw();
+	slow.pstate = draw() & AV_PSR_PHYS;
+	/* PSTATE.IL never gets as far as the guest. */
+	av_srf_set_vpstate(&slow, draw_mode() | below(16) << 6 | (below(4) ? 0 : AV_PSR_SS));
+	/* Half of it is not ours: a guest may have put anything there. */
+	if (below(2))
+		av_srf_set(&slow, AV_DAIF, draw());
+	av_srf_set(&slow, AV_MDSCR_EL1, below(8) ? 0 : draw());
+	av_srf_set(&slow, AV_OSLSR_EL1, below(2) ? 2 : 0);
+	vcpu.irq_pending = below(2) ? 0 : below(4);
+	vcpu.cpu->serror_pending = !below(8);
+	/* What is due is taken before an entry, so it is masked, or there is none. */
+	if (av_inject_due(&vcpu) && below(2))
+		av_srf_set_daif(&slow, ~0ULL);
+	if (av_inject_due(&vcpu))
+		vcpu.irq_pending = vcpu.cpu->serror_pending = 0;
+
+	i = below(8);
+	if (i < 5) {
+		slow.esr = AV_ESR_IL;
+		slow.insn = i ? insn : AV_INSN_UNKNOWN;
+	} else if (i < 7) {
+		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SYS64) | AV_ESR_IL | iss_of(insn);
+		slow.insn = draw();
+	} else {
+		slow.esr = draw();
+		slow.insn = insn;
+	}
+	vcpu.fetched = insn;
+}
+
+static void take_long_way(void)
+{
+	vcpu.regime_changes = vcpu.others = 0;
+	vcpu.killed = NULL;
+	memset(&vcpu.stats, 0, sizeof(vcpu.stats));
+	if (av_esr_ec(slow.esr) == AV_EC_SYS64)
+		CHECK_EQ(av_handle_sys64(&vcpu), 1);
+	else
+		CHECK_EQ(av_handle_unknown(&vcpu), 1);
+}
+
+static unsigned int register_taken(void)
+{
+	unsigned int i, n = AV_NR_FAST;
+
+	for (i = 0; i < AV_NR_FAST; i++) {
+		if (fast.fast[i] == before.fast[i])
+			continue;
+		CHECK_EQ(fast.fast[i], before.fast[i] + 1);
+		CHECK_EQ(n, AV_NR_FAST);
+		n = i;
+	}
+	return n;
+}
+
+static bool is_write(const struct av_srf *srf)
+{
+	return av_esr_ec(srf->esr) == AV_EC_SYS64 ? !(srf->esr & 1) : !(srf->insn & BIT(21));
+}
+
+/* The short way was taken: all that it left is what the long way leaves. */
+static void compare(void)
+{
+	unsigned int n = register_taken();
+
+	CHECK(n < AV_NR_FAST);
+	take_long_way();
+	CHECK_EQ(vcpu.regime_changes + vcpu.others, 0);
+	CHECK_EQ(vcpu.stats.event[AV_EVENT_INJECT_SYNC], 0);
+	CHECK(!vcpu.killed);
+	/* Nothing is due that would have come before the guest goes on. */
+	CHECK(!av_inject_due(&vcpu));
+	CHECK_EQ(vcpu.stats.count[regs[n].cls], 1);
+	CHECK_EQ(vcpu.stats.cls, regs[n].cls);
+	slow.fast[n]++;
+	CHECK(!memcmp(&fast, &slow, sizeof(fast)));
+	taken[n][is_write(&before)]++;
+}
+
+static void one(void)
+{
+	unsigned long failed = check_failed;
+
+	draw_state();
+	slow.due = av_inject_waiting(&vcpu);
+	slow.slow = av_fast_not_now(&slow);
+	before = slow;
+	fast = slow;
+	if (av_fast(&fast)) {
+		compare();
+	} else {
+		declined++;
+		daif_refused += slow.due && !slow.slow;
+		CHECK(!memcmp(&fast, &before, sizeof(fast)));
+	}
+	if (check_failed != failed)
+		fprintf(stderr, "state: esr %#" PRIx64 " insn %#" PRIx64 " vpstate %#" PRIx64
+			" due %" PRIu64 "\n", before.esr, before.insn, av_srf_vpstate(&before),
+			before.due);
+}
+
+static u64 states = 1000000;
+
+static void test_states(void)
+{
+	u64 i;
+
+	slow.regs[0] = draw();
+	for (i = 0; i < states && !check_failed; i++)
+		one();
+}
+
+/* All of it was tried: each register, there and back where both are allowed. */
+static void test_enough_was_tried(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < AV_NR_FAST; i++) {
+		CHECK(taken[i][0] > states / 10000);
+		if (regs[i].flags & AV_ROW_WRITE)
+			CHECK(taken[i][1] > states / 10000);
+	}
+	CHECK(declined > states / 10);
+	CHECK(daif_refused > states / 100);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		states = strtoull(argv[1], NULL, 0);
+	if (argc > 2)
+		seed = strtoull(argv[2], NULL, 0) | 1;
+	if (av_sysreg_init())
+		return 1;
+	RUN(test_rows);
+	RUN(test_states);
+	RUN(test_enough_was_tried);
+	return TESTS_DONE();
+}
