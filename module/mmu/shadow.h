@@ -197,7 +197,7 @@ struct av_shadow {
  * What one call does at most before it asks to be called again, in entries
  * cleared or unlinked, give or take one table: some 100,000 instructions.
  */
-#define AV_WORK			1024
+#define AV_WORK			512
 
 /* What an operation has cleared and not yet flushed, and how much it did. */
 struct av_gather {
