@@ -97,6 +97,7 @@ void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 
 	list_for_each_entry_srcu(resampler, &vm->irq->resamplers, link,
 				 srcu_read_lock_held(&vm->irq_srcu)) {
+		cond_resched();
 		if (av_route_intid(vm, resampler->gsi) != intid)
 			continue;
 		av_route_set(vm, resampler->gsi, false);
@@ -126,6 +127,7 @@ void av_irqfd_mark(struct av_vm *vm)
 		intid = av_route_intid(vm, resampler->gsi);
 		if (intid >= 0)
 			__set_bit(intid, marked);
+		cond_resched();
 	}
 	srcu_read_unlock(&vm->irq_srcu, idx);
 	spin_lock_irq(&vm->irq->lock);

@@ -77,13 +77,14 @@ static struct av_redist_region *free_region(struct av_vgic_layout *lay)
 
 int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus)
 {
-	while (lay->nr_placed < nr_cpus) {
-		struct av_redist_region *region = free_region(lay);
+	struct av_redist_region *region = free_region(lay);
 
-		if (!region)
-			return 0;	/* later, when there is one */
-		if (!fits(lay, nr_cpus))
-			return -EINVAL;
+	/* A vCPU without a slot is placed later, when there is a region for it. */
+	if (lay->nr_placed >= nr_cpus || !region)
+		return 0;
+	if (!fits(lay, nr_cpus))
+		return -EINVAL;
+	for (; lay->nr_placed < nr_cpus && region; region = free_region(lay)) {
 		if (!region->used)
 			region->first = lay->nr_placed;
 		region->used++;

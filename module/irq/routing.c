@@ -149,6 +149,7 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 		if (r)
 			return r;
 		gsis = max(gsis, entries[i].gsi + 1);
+		cond_resched();
 	}
 	routes = alloc_routes(gsis);
 	if (!routes)
@@ -162,6 +163,7 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 			return -EINVAL;
 		}
 		*route = make_route(&entries[i]);
+		cond_resched();
 	}
 	replace(vm, routes);
 	return 0;

@@ -222,6 +222,7 @@ int av_timer_first_run(struct av_vm *vm)
 		}
 		spin_unlock_irqrestore(&vm->irq->lock, flags);
 		WRITE_ONCE(vcpu->irq->recheck, true);
+		cond_resched();
 	}
 	return 0;
 }
