@@ -16,6 +16,7 @@ from bounds_runs import BOUND, measure, too_long
 from built import TOP, make, module
 
 KERNEL = "stable"
+OTHERS = ("oldstable", "newest")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,6 @@ class Row:
 
 
 ROWS = (
-    Row("idle", measured=("idle",)),
     Row("frame", "ENTRIES=65536", 65536, ("frame.log_on", "frame.log_read")),
     Row("frame_zap", "", 2 << 20, ("frame.zap",)),
     Row("frame_slot", "", 2 << 20, ("frame.slot_deleted",)),
@@ -49,6 +49,23 @@ ROWS = (
         ("slot.create", "slot.drop", "slot.log_on", "slot.log_read", "slot.log_off", "slot.move",
          "slot.delete", "slot.unmap", "slot.close"),
     ),
+    Row(
+        "slots_many", "SLOTS=8190", 0,
+        ("slots_many.create", "slots_many.flags", "slots_many.delete", "slots_many.drop_other",
+         "slots_many.drop", "slots_many.close"),
+    ),
+    Row(
+        "gic", "VCPUS=240", 0,
+        ("gic.create", "gic.user", "gic.user_control", "gic.user_levels", "gic.guest",
+         "gic.guest_control", "gic.guest_route", "gic.guest_sgi", "gic.lines", "gic.close"),
+    ),
+    Row(
+        "its", "", 0,
+        ("its.map", "its.raise", "its.invall", "its.movall", "its.save_pending", "its.lpis_off",
+         "its.lpis_on", "its.off_on", "its.save", "its.reset", "its.restore", "its.messages",
+         "its.mapd", "its.discard", "its.close"),
+    ),
+    Row("routes", "", 0, ("routes",)),
     Row("age_page age_huge", "", 0, ("age_page", "age_huge", "age_huge.drop")),
     Row("age_page age_huge", "FILLED=64", 32768, ("age_page", "age_huge", "age_huge.drop")),
 )  # fmt: skip
@@ -56,6 +73,7 @@ ROWS = (
 LONG = (
     Row("frame", "", 2 << 20, ("frame.log_on", "frame.log_read")),
     Row("frame_zap", "ENTRIES=14680064", 14680064, ("frame.zap",)),
+    Row("slots_many", "", 0, ("slots_many.create", "slots_many.drop_other", "slots_many.close")),
     Row("age_huge", "FILLED=1984", 1 << 20, ("age_huge", "age_huge.drop")),
 )
 
@@ -74,7 +92,7 @@ def test_no_cpu_is_held_for_long(row: Row):
 
 
 @pytest.mark.conformance
-@pytest.mark.parametrize("kernel", ["oldstable", "newest"])
+@pytest.mark.parametrize("kernel", OTHERS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_no_cpu_is_held_for_long_on_other_kernels(row: Row, kernel: str):
     check(row, kernel)
@@ -86,7 +104,16 @@ def test_no_cpu_is_held_for_long_by_more(row: Row):
     check(row, KERNEL, memory=2048, timeout=1200)
 
 
-@pytest.mark.parametrize("kernel", [KERNEL, pytest.param("newest", marks=pytest.mark.conformance)])
+ALL_KERNELS = [KERNEL, *(pytest.param(k, marks=pytest.mark.conformance) for k in OTHERS)]
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS)
+def test_a_host_at_rest_is_far_from_the_bound(kernel: str):
+    figures = measure(kernel, module(kernel), "/bounds idle")
+    assert 20_000 < figures["idle.longest"] < BOUND / 2, figures
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS)
 def test_the_meter_sees_what_holds_a_cpu(kernel: str):
     """A lock held and interrupts off for so long, the same work in parts, and the bound itself."""
     make(str(TOP / "module"), f"KVER={kernel}", "stall")

@@ -21,6 +21,11 @@ void bounds_age_huge(void);
 void bounds_asids(void);
 void bounds_flushes(void);
 
+/* bounds_gic.c, bounds_its.c */
+void bounds_gic(void);
+void bounds_its(void);
+void bounds_routes(void);
+
 /* bounds_map.c */
 void bounds_idle(void);
 void bounds_frame(void);
@@ -38,6 +43,7 @@ void bounds_tables_unmap(void);
 /* bounds_slot.c */
 void bounds_slot(void);
 void bounds_slot_memory(void);
+void bounds_slots_many(void);
 void bounds_slot_charged(void);
 
 #endif /* AV_TESTS_KVM_BOUNDS_H */

@@ -147,3 +147,37 @@ void bounds_slot_charged(void)
 	result("slot.charged", group, "KiB");
 	free_mapper(&m);
 }
+
+/*
+ * As many slots as there may be, a page each: one more, one less, and what the
+ * host does to other memory of the VMM.
+ */
+void bounds_slots_many(void)
+{
+	u32 n = setting("SLOTS", 32766), i;
+	int kvm = open_kvm(), vm = new_vm(kvm);
+	char *memory = map_memory(PAGE), *other = map_memory(PAGE);
+
+	*other = 1;
+	for (i = 0; i < n; i++)
+		set(vm, i, i * 2 * PAGE, PAGE, memory, 0);
+	meter_begin();
+	set(vm, n, n * 2 * PAGE, PAGE, memory, 0);
+	meter_end("slots_many.create");
+	meter_begin();
+	set(vm, n, n * 2 * PAGE, PAGE, memory, KVM_MEM_LOG_DIRTY_PAGES);
+	meter_end("slots_many.flags");
+	meter_begin();
+	set(vm, n, 0, 0, memory, 0);
+	meter_end("slots_many.delete");
+	meter_begin();
+	madvise(other, PAGE, MADV_DONTNEED);
+	meter_end("slots_many.drop_other");
+	meter_begin();
+	madvise(memory, PAGE, MADV_DONTNEED);
+	meter_end("slots_many.drop");
+	meter_begin();
+	close(vm);
+	meter_end("slots_many.close");
+	close(kvm);
+}

@@ -109,6 +109,14 @@ guest_mapper_va:
 	dsb	ish
 	isb
 	b	0b
+	.globl	guest_mapper_poke
+guest_mapper_poke:
+	str	w2, [x1]
+	b	0b
+	.globl	guest_mapper_sgi
+guest_mapper_sgi:
+	msr	S3_0_C12_C11_5, x1	/* ICC_SGI1R_EL1 */
+	b	0b
 	/* Or stores, when its VMM changes it; x4 is what it reads. */
 	.globl	guest_mapper_load
 guest_mapper_load:

@@ -9,6 +9,7 @@
 extern const u32 guest_mapper[], guest_mapper_end[];
 extern const u32 guest_mapper_touch[], guest_mapper_all[], guest_mapper_asid[];
 extern const u32 guest_mapper_va[], guest_mapper_load[];
+extern const u32 guest_mapper_poke[], guest_mapper_sgi[];
 
 #define SCTLR	ARM64_SYS_REG(3, 0, 1, 0, 0)
 #define TTBR0	ARM64_SYS_REG(3, 0, 2, 0, 0)
@@ -124,7 +125,6 @@ void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
 		mapper_slot(m, 2, 4 * gib, private_pages(4 * gib), 4 * gib);
 	write_tables(m, frames);
 	mapper_vcpu(m->g.vcpu, MAPPER_ASID);
-	run(m);
 }
 
 void free_mapper(struct mapper *m)
@@ -139,8 +139,16 @@ static u64 offset_of(const u32 *part)
 	return (char *)part - (char *)guest_mapper;
 }
 
+static void start(struct mapper *m)
+{
+	if (!m->started)
+		run(m);
+	m->started = true;
+}
+
 static void call(struct mapper *m, const u32 *part)
 {
+	start(m);
 	set_reg(m->g.vcpu, REG_X(5), GUEST_BASE + offset_of(part));
 	run(m);
 }
@@ -150,6 +158,7 @@ u32 *mapper_load_device(struct mapper *m, u32 number)
 	u64 load = offset_of(guest_mapper_load), from = VECTORS + SYNC;
 	u32 *vector = (u32 *)table(m, from);
 
+	start(m);
 	/* b load */
 	*vector = 0x14000000 | ((load - from) / 4 & 0x3ffffff);
 	table(m, L1)[number] = DEVICE_BLOCK | READ_ONLY | NON_GLOBAL;
@@ -175,6 +184,19 @@ void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step)
 	set_reg(m->g.vcpu, REG_X(2), from + size);
 	set_reg(m->g.vcpu, REG_X(3), step);
 	call(m, guest_mapper_touch);
+}
+
+void mapper_poke(struct mapper *m, u64 gpa, u32 value)
+{
+	set_reg(m->g.vcpu, REG_X(1), gpa);
+	set_reg(m->g.vcpu, REG_X(2), value);
+	call(m, guest_mapper_poke);
+}
+
+void mapper_sgi(struct mapper *m, u64 value)
+{
+	set_reg(m->g.vcpu, REG_X(1), value);
+	call(m, guest_mapper_sgi);
 }
 
 void mapper_tlbi_all(struct mapper *m)

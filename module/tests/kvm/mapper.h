@@ -25,6 +25,7 @@
 struct mapper {
 	struct guest g;
 	int stats;		/* the vCPU's statistics */
+	bool started;		/* at its first store; until then it may be given a vGIC */
 	void *frames;		/* memory of slot 1, MAPPER_FRAMES_SIZE */
 };
 
@@ -47,6 +48,9 @@ void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size)
 
 /* Write to an address in every step bytes of size, from MAPPER_VA on. */
 void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step);
+/* Write 32 bits to a device, and ICC_SGI1R_EL1. */
+void mapper_poke(struct mapper *m, u64 gpa, u32 value);
+void mapper_sgi(struct mapper *m, u64 value);
 /* TLBI VMALLE1; ASIDE1 of its ASID; VAE1 of MAPPER_VA. */
 void mapper_tlbi_all(struct mapper *m);
 void mapper_tlbi_asid(struct mapper *m);
