@@ -73,7 +73,7 @@ static unsigned long harvest(struct av_vm *vm, struct av_slot *slot, u64 word,
 }
 
 /* Words that are looked at, or copied, before the CPU is offered. */
-#define WORDS_BATCH	4096
+#define WORDS_BATCH	2048
 
 static void rest(u64 i)
 {

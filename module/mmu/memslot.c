@@ -27,7 +27,7 @@ void av_slot_free(struct av_slot *slot)
 	if (!slot)
 		return;
 	av_mem_free_frames(slot);
-	kvfree(slot->dirty);
+	vfree(slot->dirty);
 	kfree(slot);
 }
 
@@ -48,7 +48,8 @@ static void set_all(unsigned long *bits, u64 n)
 static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 {
 	size_t words = BITS_TO_LONGS(npages);
-	unsigned long *dirty = kvcalloc(2 * words, sizeof(long), GFP_SLOT);
+	/* Page by page: huge ones would be cleared at one stretch. */
+	unsigned long *dirty = __vcalloc(2 * words, sizeof(long), GFP_SLOT);
 
 	if (dirty && vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
 		set_all(dirty, npages);
@@ -210,7 +211,7 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
 		for_slot(vm, slot, av_shadow_wrprotect_gfn);
 	synchronize_srcu(&vm->srcu);
-	kvfree(dirty);
+	vfree(dirty);
 	return 0;
 }
 
