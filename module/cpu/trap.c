@@ -105,8 +105,9 @@ static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
 
 	av_count(&vcpu->stats, AV_EXIT_AT);
 	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt), &par);
+	/* Tables in bad memory: the VMM has been told, the guest tries again. */
 	if (ret)
-		return ret;
+		return ret == -EHWPOISON ? 1 : ret;
 	av_srf_set(vcpu->srf, AV_PAR_EL1, par);
 	av_vcpu_skip_insn(vcpu);
 	return 1;

@@ -57,9 +57,6 @@ static inline void av_mmu_error(struct av_answer *answer, int err)
 	answer->err = err;
 }
 
-/* memory.c: guest memory for a walk now and then; ctx is the VM, srcu is held. */
-extern const struct av_mem_ops av_guest_mem_ops;
-
 /* The registers that translate, from the vCPU's register file. */
 void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
 

@@ -191,18 +191,6 @@ const struct av_mem_ops av_mem_reader_ops = {
 	.read64 = read64,
 };
 
-/* For one word now and then: ctx is the VM, srcu is held. */
-static int read64_vm(void *ctx, u64 ipa, u64 *val)
-{
-	struct av_slot *slot = av_vm_slot(ctx, ipa >> PAGE_SHIFT);
-
-	return slot ? load64(slot, ipa, val) : 1;
-}
-
-const struct av_mem_ops av_guest_mem_ops = {
-	.read64 = read64_vm,
-};
-
 int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n)
 {
 	u64 __user *from = (u64 __user *)hva_of(slot, gpa);

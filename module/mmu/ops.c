@@ -3,7 +3,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 
-#include "mmu/internal.h"
+#include "mmu/memory.h"
 
 /* PAR_EL1 */
 #define PAR_F		BIT_ULL(0)
@@ -53,13 +53,15 @@ int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
 {
 	/* op2: bit 0 for writing, bit 1 for EL0; CRm 9 are the PAN forms. */
 	u32 op2 = FIELD_GET(AV_SYS_OP2, sys);
+	struct av_mem_reader reader = {};
 	struct av_regime regime;
 	struct av_walk walk;
 	int idx, ret;
 
 	av_vcpu_regime(vcpu, &regime);
 	idx = srcu_read_lock(&vcpu->vm->srcu);
-	ret = av_walk(&regime, &av_guest_mem_ops, vcpu->vm, va, &walk);
+	reader.slots = av_vm_slots(vcpu->vm);
+	ret = av_walk(&regime, &av_mem_reader_ops, &reader, va, &walk);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
 	if (ret < 0)
 		return ret;
