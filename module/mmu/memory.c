@@ -23,8 +23,10 @@ static unsigned long hva_of(const struct av_slot *slot, u64 gpa)
 static noinline __cold int failed(unsigned long hva)
 {
 	struct page *page;
-	long n = get_user_pages_unlocked(hva & PAGE_MASK, 1, &page, FOLL_HWPOISON);
+	long n;
 
+	hva &= PAGE_MASK;
+	n = get_user_pages_unlocked(hva, 1, &page, FOLL_HWPOISON);
 	if (n == 1)
 		put_page(page);
 	if (n != -EHWPOISON)

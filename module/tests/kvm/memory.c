@@ -7,6 +7,7 @@
  *	memory		prints a line for each check that fails, then "done"
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -252,6 +253,83 @@ static void enormous(void)
 	munmap(memory, 3ULL << 40);
 }
 
+static volatile int buses, bus_code, bus_shift;
+static void *volatile bus_at;
+
+static void on_bus(int sig, siginfo_t *info, void *context)
+{
+	buses++;
+	bus_code = info->si_code;
+	bus_at = info->si_addr;
+	bus_shift = info->si_addr_lsb;
+}
+
+/* The guest meets bad memory: the VMM gets a signal that says where, and nothing else changes. */
+static void meets_poison(void *at, int shift)
+{
+	u64 pc = get_reg(g.vcpu, REG_PC);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		buses = 0;
+		CHECK(ioctl(g.vcpu, KVM_RUN, 0) == -1 && errno == EINTR);
+		CHECK(buses == 1 && bus_code == BUS_MCEERR_AR && bus_at == at);
+		if (bus_shift != shift)
+			printf("FAILED: the signal's shift is %d, not %d\n", bus_shift, shift);
+		failures += bus_shift != shift;
+	}
+	CHECK(g.run->exit_reason == KVM_EXIT_INTR || g.run->exit_reason == KVM_EXIT_UNKNOWN);
+	CHECK(get_reg(g.vcpu, REG_PC) - pc <= 8);
+}
+
+static void poison(void *at, size_t size)
+{
+	CHECK(!madvise(at, size, MADV_HWPOISON));
+}
+
+/* Pages of a mapping, each touched; one goes bad, is met, and is replaced. */
+static void poisoned(size_t page, int flags, int shift)
+{
+	flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+	u64 *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, flags, -1, 0);
+	u64 *bad = memory + page / 8;
+	bool missed;
+
+	CHECK(memory != MAP_FAILED);
+	if (memory == MAP_FAILED)
+		return;
+	memory[0] = 1;
+	bad[1] = 2;
+	CHECK(!slot(1, OTHER, 2 * page, memory, 0));
+	CHECK(load(OTHER, &missed) == 1 && load(OTHER + page + 8, &missed) == 2);
+	poison(bad, page);
+	set_reg(g.vcpu, REG_X(0), OTHER + page + 8);
+	set_reg(g.vcpu, REG_X(2), 0);
+	meets_poison(bad, shift);
+	set_reg(g.vcpu, REG_X(2), 1);
+	meets_poison(bad, shift);
+	/* As a VMM that recovers does. */
+	CHECK(mmap(bad, page, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0) == bad);
+	bad[1] = 3;
+	CHECK(load(OTHER + page + 8, &missed) == 3 && load(OTHER, &missed) == 1);
+	CHECK(!slot(1, 0, 0, NULL, 0));
+	munmap(memory, 2 * page);
+}
+
+static void bad_memory(void)
+{
+	struct sigaction action = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGBUS, &action, NULL);
+	poisoned(PAGE, 0, 12);
+	CHECK(write_file("/proc/sys/vm/nr_hugepages", "4"));
+	poisoned(PAGE << 9, MAP_HUGETLB, 21);
+	CHECK(write_file("/proc/sys/vm/nr_hugepages", "0"));
+	/* The guest's own code. */
+	poison(g.memory, PAGE);
+	meets_poison(g.memory, 12);
+}
+
 int main(void)
 {
 	new_guest(&g, code, sizeof(code));
@@ -262,6 +340,7 @@ int main(void)
 	dirty_log();
 	manual_log();
 	enormous();
+	bad_memory();
 	free_guest(&g);
 	if (failures)
 		return 1;
