@@ -3,24 +3,32 @@
 
 A suite is a row: its name, its command, and how its output counts. Every suite runs even when an
 earlier one failed; the exit status is 1 if any test failed, or if a suite ended badly or ran no
-test at all. `tools/test.py NAME…` runs only those suites, also those that are not quick.
+test at all. `tools/test.py NAME…` runs only those suites, also those that are not quick. While a
+suite runs a line says how far it is (progress.py).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from progress import Progress
+
 TOP = Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "test"
+# How many tests each suite had when it last ran, for those that do not know before they end.
+TOTALS = OUT / "totals.json"
 
 
 @dataclass
@@ -101,7 +109,8 @@ PLAIN = r"^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skip
 def pytest_suite(name: str, where: str, what: str, *options: str, quick: bool = True) -> Suite:
     junit = OUT / f"{name}.xml"
     command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={junit}", *options, where]
-    return Suite(name, command, count_junit, {}, what, quick)
+    command += ["-p", "pytest_counts"]
+    return Suite(name, command, count_junit, {"PYTHONPATH": str(TOP / "tools")}, what, quick)
 
 
 def suites() -> list[Suite]:
@@ -134,23 +143,55 @@ def suites() -> list[Suite]:
     ]  # fmt: skip
 
 
-def run(suite: Suite) -> tuple[Counts, str]:
+# pytest's points, which the line of progress says better.
+POINTS = re.compile(r"[.FEsxX]*( *\[ *\d+%\])?\n")
+
+
+def follow(descriptor: int, progress: Progress) -> None:
+    """Read what pytest_counts.py tells until a suite has ended."""
+    with os.fdopen(descriptor) as told:
+        for line in told:
+            word, _, rest = line.strip().partition(" ")
+            if word == "failed":
+                progress.failed(rest)
+            else:
+                progress.reached(int(word), int(rest))
+
+
+def output(suite: Suite, progress: Progress) -> tuple[str, int]:
+    """Run a suite's command: what it printed, shown as it came, and its status."""
+    told, telling = os.pipe()
+    listener = threading.Thread(target=follow, args=(told, progress))
+    listener.start()
+    lines: list[str] = []
+    with subprocess.Popen(
+        suite.command, cwd=TOP, text=True, errors="replace", pass_fds=[telling],
+        env=os.environ | suite.env | {"ARMVISOR_PROGRESS": str(telling)},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        os.close(telling)
+        for line in process.stdout or ():
+            lines.append(line)
+            if suite.count is count_junit:
+                if not POINTS.fullmatch(line):
+                    progress.show(line)
+            else:
+                progress.show(line)
+                progress.reached(suite.count(suite, "".join(lines)).total)
+    listener.join()
+    return "".join(lines), process.returncode
+
+
+def run(suite: Suite, begin: float, expected: int) -> tuple[Counts, str]:
     """Run one suite, showing its output as it comes: its counts, and why it is bad, if so."""
     print(f"\n== {suite.name}: {suite.what}", flush=True)
     suite.junit.unlink(missing_ok=True)
-    lines = []
-    with subprocess.Popen(
-        suite.command, cwd=TOP, env=os.environ | suite.env, text=True, errors="replace",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
-        for line in process.stdout or ():
-            sys.stdout.write(line)
-            sys.stdout.flush()
-            lines.append(line)
-    counts = suite.count(suite, "".join(lines))
-    if process.returncode and not counts.failed:
+    with Progress(suite.name, begin, expected) as progress:
+        text, status = output(suite, progress)
+    counts = suite.count(suite, text)
+    if status and not counts.failed:
         counts.failed += 1
-        return counts, f"ended with status {process.returncode}"
+        return counts, f"ended with status {status}"
     if not counts.total:
         counts.failed += 1
         return counts, "ran no test"
@@ -174,18 +215,24 @@ def main() -> int:
     if unknown := set(names) - {s.name for s in every}:
         parser.error(f"no suite called {', '.join(sorted(unknown))}; see --help")
     OUT.mkdir(parents=True, exist_ok=True)
+    totals: dict[str, int] = {}
+    with suppress(OSError, ValueError):
+        totals = json.loads(TOTALS.read_text())
     total, bad = Counts(), []
     print()
     summary = []
+    begin = time.monotonic()
     for suite in every:
         if suite.name not in names if names else not suite.quick:
             continue
         start = time.monotonic()
-        counts, why = run(suite)
+        counts, why = run(suite, begin, totals.get(suite.name, 0))
         total += counts
+        totals[suite.name] = counts.total
         summary.append(f"{suite.name:8} {counts}  ({time.monotonic() - start:.0f} s)")
         if why:
             bad.append(f"{suite.name}: {why}")
+    TOTALS.write_text(json.dumps(totals))
     print("\n" + "\n".join(summary))
     for line in bad:
         print(f"FAILED {line}")

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""How far a run is: one line, rewritten in place on a terminal, written now and then elsewhere.
+
+Output of what runs goes through `show`, so that the line never stands in the middle of it. A
+thread keeps the line's time going; everything that prints holds the lock.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TextIO
+
+# Seconds between lines where there is no terminal.
+EVERY = 30
+_CLEAR = "\r\x1b[K"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+class Progress:
+    """The line of one suite. `expected` is how many tests it had last time, if that is known."""
+
+    def __init__(
+        self, name: str, begin: float, expected: int = 0, out: TextIO = sys.stdout
+    ) -> None:
+        self._name, self._begin, self._expected, self._out = name, begin, expected, out
+        self._start = self._last = time.monotonic()
+        self._done = self._total = self._failed = 0
+        self._terminal = out.isatty()
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Progress:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._over.set()
+        self._thread.join()
+        with self._lock:
+            self._clear()
+            self._out.flush()
+
+    def line(self, now: float) -> str:
+        """Which suite, how many of how many, and the time of the suite and of the run."""
+        if self._total:
+            of = f" of {self._total}"
+        else:
+            of = f" of about {self._expected}" if self._expected >= self._done > 0 else ""
+        bad = f", {self._failed} failed" if self._failed else ""
+        took = clock(now - self._start)
+        return (
+            f"{self._name}: {self._done}{of} tests{bad}, {took} (run: {clock(now - self._begin)})"
+        )
+
+    def reached(self, done: int, total: int = 0) -> None:
+        """So many tests have ended, of so many."""
+        with self._lock:
+            self._done, self._total = done, total
+            self._rewrite()
+
+    def failed(self, name: str) -> None:
+        """A test has failed: said at once."""
+        with self._lock:
+            self._failed += 1
+            self._print(f"FAILED {name}\n")
+
+    def show(self, text: str) -> None:
+        """Pass output on."""
+        with self._lock:
+            self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._clear()
+        self._out.write(text)
+        self._rewrite()
+        self._out.flush()
+
+    def _clear(self) -> None:
+        if self._terminal:
+            self._out.write(_CLEAR)
+
+    def _rewrite(self) -> None:
+        if self._terminal and not self._over.is_set():
+            self._out.write(_CLEAR + self.line(time.monotonic()))
+            self._out.flush()
+
+    def _tick(self) -> None:
+        while not self._over.wait(1):
+            with self._lock:
+                now = time.monotonic()
+                self._rewrite()
+                if not self._terminal and now - self._last >= EVERY:
+                    self._last = now
+                    self._out.write(f"-- {self.line(now)}\n")
+                    self._out.flush()

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A pytest plugin for tools/test.py: tells how far a run is, and each failure when it happens.
+
+It writes lines to the descriptor in ARMVISOR_PROGRESS: `DONE TOTAL` after each test, and
+`failed NAME`. With pytest-xdist only the process that gives out the tests speaks.
+"""
+
+import os
+from contextlib import suppress
+
+
+class Counts:
+    """What was collected and what has ended."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._total = 0
+        self._done = 0
+
+    def _say(self, line: str) -> None:
+        # Nobody may listen any more: no reason for a test to fail.
+        with suppress(OSError):
+            os.write(self._descriptor, f"{line}\n".encode())
+
+    def _count(self) -> None:
+        self._say(f"{self._done} {self._total}")
+
+    def pytest_collection_finish(self, session) -> None:  # noqa: ANN001
+        """Without xdist: the tests that will run."""
+        self._total = max(self._total, len(session.items))
+        self._count()
+
+    def pytest_runtest_logreport(self, report) -> None:  # noqa: ANN001
+        """A part of a test has ended; its tear-down is the last."""
+        if report.failed:
+            self._say(f"failed {report.nodeid}")
+        if report.when == "teardown":
+            self._done += 1
+            self._count()
+
+
+class Distributed(Counts):
+    """The same, where other processes collect."""
+
+    def pytest_xdist_node_collection_finished(self, ids) -> None:  # noqa: ANN001
+        """A worker has collected the tests, each the same ones."""
+        self._total = len(ids)
+        self._count()
+
+
+def pytest_configure(config) -> None:  # noqa: ANN001
+    """Speak, if somebody listens and this is no worker."""
+    descriptor = os.environ.get("ARMVISOR_PROGRESS")
+    if descriptor and not hasattr(config, "workerinput"):
+        kind = Distributed if config.pluginmanager.hasplugin("xdist") else Counts
+        config.pluginmanager.register(kind(int(descriptor)), "armvisor-counts")
