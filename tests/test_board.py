@@ -18,6 +18,7 @@ from armvisor_lab.initramfs import Module
 
 TOP = Path(__file__).resolve().parents[1]
 LAB = str(TOP / "bin/lab")
+CONFORMANCE = pytest.mark.conformance
 
 
 def lab(*words: str, **rest) -> subprocess.CompletedProcess[bytes]:
@@ -220,6 +221,20 @@ def test_a_module_built_anew_is_loaded_anew(tmp_path):
         module.write_bytes(content)
         pieces = initramfs.build(kernels.get("stable"), [Module(str(module))], {}, ["true"], {})
         assert content in b"".join(pieces)
+
+
+SLEEP = """
+echo +2 >/sys/class/rtc/rtc0/wakealarm && echo freeze >/sys/power/state
+if /init reopen; then exec >/dev/vport0p3; fi
+echo awake; exit 37
+"""
+
+
+@pytest.mark.parametrize("kernel", ["newest", pytest.param("stable", marks=CONFORMANCE)])
+def test_a_board_that_slept_tells_as_before(kernel):
+    result = Board(kernel=kernel).run(["sh", "-c", SLEEP])
+    assert result.failure is None
+    assert (result.text, result.status) == ("awake\n", 37)
 
 
 def test_boards_run_side_by_side():
