@@ -40,6 +40,24 @@ static struct blob read_blob(const char *folder, const char *name)
 	return blob;
 }
 
+static size_t word(const u8 *at)
+{
+	return (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
+}
+
+/* QEMU pads a tree to 1 MiB: cut it behind its strings, which come last. Its size. */
+static size_t cut_padding(struct blob *blob)
+{
+	size_t end = word(blob->data + 12) + word(blob->data + 32);
+
+	EXPECT(end > word(blob->data + 8) && end < blob->size);
+	blob->data[4] = (u8)(end >> 24);
+	blob->data[5] = (u8)(end >> 16);
+	blob->data[6] = (u8)(end >> 8);
+	blob->data[7] = (u8)end;
+	return end;
+}
+
 void check_fdt_virt(const char *folder)
 {
 	struct blob blob = read_blob(folder, "virt.dtb");
@@ -80,12 +98,12 @@ void check_fdt_damage(const char *folder)
 {
 	struct blob blob = read_blob(folder, "virt.dtb");
 	struct machine machine;
-	size_t total = (size_t)blob.data[5] << 16 | (size_t)blob.data[6] << 8 | blob.data[7];
+	size_t total = cut_padding(&blob);
 	size_t size;
 	u8 *copy;
 	int i;
 
-	/* Files may be padded behind the tree: what is cut must be of the tree. */
+	EXPECT(machine_from_fdt(&machine, blob.data, total));
 	for (size = 0; size < total; size += size < 64 ? 1 : 97) {
 		copy = malloc(size ? size : 1);
 		memcpy(copy, blob.data, size);
