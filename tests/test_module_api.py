@@ -23,6 +23,9 @@ from built import module as built_module
 
 from armvisor_lab.board import Board
 
+# One worker runs them all: they share the outputs of boards.
+pytestmark = pytest.mark.xdist_group("module_api")
+
 BUILD = TOP / "build/module"
 DECLARED = tomllib.loads((TOP / "tests/data/module_api.toml").read_text())["difference"]
 KERNEL = "stable"

@@ -15,6 +15,9 @@ from tiny_guests import ISB, RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, msr, p
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
 
+# One worker runs them all, on one board.
+pytestmark = pytest.mark.xdist_group("module_stats")
+
 MARK = "\x1e"
 READS = 50
 CONTEXTS = 100

@@ -24,6 +24,9 @@ from tiny_guests import (
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import artefacts
 
+# One worker runs them all, on one board.
+pytestmark = pytest.mark.xdist_group("vmm_life")
+
 MARK = "\x1e"
 
 GUESTS = {

@@ -13,6 +13,9 @@ from tiny_guests import SYSTEM_OFF, image, psci
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
 
+# One worker runs them all, on one board.
+pytestmark = pytest.mark.xdist_group("vmm_refusals")
+
 MARK = "\x1e"
 USAGE, BAD_FILE, HOST = 2, 3, 4
 

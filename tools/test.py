@@ -115,10 +115,11 @@ def pytest_suite(name: str, where: str, what: str, *options: str, quick: bool = 
 
 def suites() -> list[Suite]:
     cargo = [str(TOP / "tools/cargo"), "test", "--quiet", "--workspace"]
-    module = ["make", "-C", "module", "test"]
+    module = ["make", f"-j{os.cpu_count() or 1}", "-Otarget", "-C", "module", "test"]
     guests = ["make", "-C", "guests", "check"]
     host = {"ARMVISOR_TARGET": "host"}
-    side_by_side = ("-n", "2", "--dist=loadgroup")
+    # In the order of tests/conftest.py, not by the number of tests in a group.
+    side_by_side = ("-n", "2", "--dist=loadgroup", "--no-loadscope-reorder")
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
