@@ -206,6 +206,14 @@ def test_a_typing_error_forgets_nothing(archive, tmp_path):
     assert here.get("busybox-static").name == "busybox-static"
 
 
+def test_a_damaged_record_is_said(archive, tmp_path, capsys):
+    fetch("image")
+    file = tmp_path / "packages/trixie-backports.json"
+    file.write_text(file.read_text()[:-9])
+    assert cli.main(["kernel", "list"]) == EXIT_USAGE
+    assert f"{file} is damaged" in capsys.readouterr().err
+
+
 def test_without_a_network_nothing_is_forgotten_either(archive, tmp_path):
     fetch("image")
     before = records(tmp_path)
