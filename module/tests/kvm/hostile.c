@@ -19,14 +19,6 @@
 
 static int failures;
 
-u64 rnd(u64 *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
-
 void expect(bool condition, const char *what, ...)
 {
 	va_list args;

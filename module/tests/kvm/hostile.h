@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "lib.h"
+#include "random_guest.h"
 
 /* A guest whose vCPU runs in a thread of its own until stopped or failing. */
 struct runner {
@@ -46,9 +47,6 @@ void *private_memory(void);
  */
 #define DISTURBANCES	8
 void disturb(const char *what, void *memory, void (*act)(char *memory, int round));
-
-/* Numbers from a seed, the same ones at each run. */
-u64 rnd(u64 *seed);
 
 /* Say what went wrong and remember it. */
 __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *what, ...);
