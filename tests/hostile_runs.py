@@ -5,6 +5,8 @@ checkers.
 A run is a script; what it took from the host must be there again when the module has been unloaded.
 """
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +131,43 @@ def hostile_vmm(machine: Machine, part: str, settings: str = "") -> Result:
         # Stock kernels can do both; the one with checkers has no sleep.
         assert "no CPU that could go off" not in text and "no clock that could" not in text
     return result
+
+
+def fuzz_seconds(otherwise: int) -> int:
+    """How long the API is fuzzed; `ARMVISOR_FUZZ_SECONDS` says another time."""
+    return int(os.environ.get("ARMVISOR_FUZZ_SECONDS", otherwise))
+
+
+def fuzzed_api(machine: Machine, seconds: int, settings: str = "") -> Result:
+    """The fuzzer of the API for so long: `ARMVISOR_FUZZ_FIRST` is the first seed.
+
+    Half of it goes before the bookkeeper's first look. A board whose log has a failure names the
+    seeds in its output: FIRST and SEEDS run them again.
+    """
+    first = int(os.environ.get("ARMVISOR_FUZZ_FIRST", "1"))
+    half = f"SECONDS={max(1, seconds // 2)} {settings} /fuzz_api"
+    again = f"FIRST={first + 1000000} {half}"
+    script = [FIGURES, f"FIRST={first} {half}"]
+    script += [again] if machine.leaks else ["figures", again, "figures"]
+    machine.timeout += 2 * seconds
+    result = machine.run("\n".join(script), {"/fuzz_api": programs() / "fuzz_api"})
+    text = result.check().text
+    assert text.count("\ndone\n") == 2, text
+    assert_did_something(text)
+    if not machine.leaks:
+        assert_comes_back(text)
+    return result
+
+
+def assert_did_something(text: str):
+    """Most operations were accepted at least once, and guests ran."""
+    done: dict[str, int] = {}
+    for name, n in re.findall(r"^op (\w+): \d+ tried, (\d+) done", text, re.MULTILINE):
+        done[name] = done.get(name, 0) + int(n)
+    idle = [name for name, n in done.items() if not n]
+    assert len(done) > 50 and len(idle) < len(done) / 3, f"never done: {', '.join(idle)}"
+    exits = re.findall(r"^exits: (\d+) mmio", text, re.MULTILINE)
+    assert sum(map(int, exits)) > 0, "no guest ran"
 
 
 def assert_comes_back(text: str):

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory slots and the dirty log. A slot has a place, a size and memory of its
+ * own, by the seed and its number, so that moves, changes of flags and
+ * deletions meet what an earlier operation made.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define NR_SLOTS	8
+
+static struct kvm_userspace_memory_region usual(struct actor *a, unsigned int slot)
+{
+	u64 rng = stream(a->w->seed, 300, slot);
+	u64 pages = (rnd(&rng) >> 16) % 2 ? 512 : 1 + (rnd(&rng) >> 16) % 700;
+	struct area *area = &a->w->area[(rnd(&rng) >> 16) % NR_AREAS];
+	u64 first = (rnd(&rng) >> 16) % 2 ? 0 : (rnd(&rng) >> 16) % (AREA_SIZE / PAGE - pages);
+
+	if (!slot)
+		return (struct kvm_userspace_memory_region) {
+			.guest_phys_addr = GUEST_BASE, .memory_size = MAIN_SIZE,
+			.userspace_addr = (u64)a->w->area[0].at,
+		};
+	return (struct kvm_userspace_memory_region) {
+		.slot = slot,
+		.guest_phys_addr = EXTRA_BASE + (slot - 1) * 0x400000,
+		.memory_size = pages * PAGE,
+		.userspace_addr = (u64)area->at + first * PAGE,
+	};
+}
+
+static void set(struct actor *a, struct kvm_userspace_memory_region *mem)
+{
+	call(a, get_file(&a->w->vm), KVM_SET_USER_MEMORY_REGION, mem);
+}
+
+static unsigned int any_slot(struct actor *a)
+{
+	return one_in(a, 6) ? 0 : 1 + pick(a, NR_SLOTS - 1);
+}
+
+static void slot_create(struct actor *a)
+{
+	struct kvm_userspace_memory_region mem = usual(a, any_slot(a));
+
+	mem.flags = one_in(a, 2) ? KVM_MEM_LOG_DIRTY_PAGES : 0;
+	if (one_in(a, 8) && mem.slot)
+		mem.flags |= KVM_MEM_READONLY;
+	set(a, &mem);
+}
+
+static void slot_delete(struct actor *a)
+{
+	struct kvm_userspace_memory_region mem = usual(a, any_slot(a));
+	unsigned int delay = pick(a, 1000);
+
+	mem.memory_size = 0;
+	set(a, &mem);
+	if (mem.slot)
+		return;
+	/* The program's own: not for long. */
+	usleep(delay);
+	mem = usual(a, 0);
+	set(a, &mem);
+}
+
+static void slot_move(struct actor *a)
+{
+	struct kvm_userspace_memory_region mem = usual(a, any_slot(a));
+
+	mem.guest_phys_addr += (pick(a, 8) - 4) * 0x80000;
+	set(a, &mem);
+	if (mem.slot)
+		return;
+	mem = usual(a, 0);
+	set(a, &mem);
+}
+
+static void slot_flags(struct actor *a)
+{
+	struct kvm_userspace_memory_region mem = usual(a, any_slot(a));
+
+	mem.flags = one_in(a, 3) ? 0 : KVM_MEM_LOG_DIRTY_PAGES;
+	set(a, &mem);
+}
+
+/* Where a mapping of this name is. */
+static u64 find_mapping(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long at = 0;
+	char line[256];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, name))
+			sscanf(line, "%lx", &at);
+	if (maps)
+		fclose(maps);
+	return at;
+}
+
+/* A place of the kernel's or a file's, not plain memory; never one that this program needs. */
+static u64 odd_memory(struct actor *a)
+{
+	unsigned int n = pick(a, MAX_CPUS);
+
+	switch (pick(a, 4)) {
+	case 0:		/* a page shared with KVM itself */
+		return (u64)mmap(a->w->odd + n * PAGE, PAGE, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_FIXED, get_file(&a->w->vcpu[n]), 0);
+	case 1:
+		return find_mapping(one_in(a, 2) ? "[vdso]" : "[vvar]");
+	case 2:
+		return 0x10000;
+	default:
+		return (rnd(&a->rng) | 1ULL << (32 + pick(a, 32))) & ~(PAGE - 1);
+	}
+}
+
+static void slot_odd(struct actor *a)
+{
+	static const u64 places[] = {
+		GUEST_BASE, GUEST_BASE + MAIN_SIZE - PAGE, GUEST_DIST, GUEST_REDIST, 0,
+		GUEST_MMIO & ~(PAGE - 1), BELLS, (1ULL << 40) - PAGE, 1ULL << 47, EXTRA_BASE + 1,
+	};
+	struct kvm_userspace_memory_region mem = {
+		.slot = one_in(a, 8) ? rnd(&a->rng) : NR_SLOTS + pick(a, 4),
+		.flags = pick(a, 6),
+		.guest_phys_addr = one_in(a, 2) ? places[pick(a, ARRAY_SIZE(places))] :
+						  EXTRA_BASE + pick(a, 64) * 0x40000,
+		.memory_size = one_in(a, 4) ? 0 : PAGE << pick(a, 3),
+		.userspace_addr = odd_memory(a),
+	};
+
+	set(a, &mem);
+}
+
+/* ---- the dirty log ------------------------------------------------------------------- */
+
+static void dirty_get(struct actor *a)
+{
+	struct kvm_dirty_log log = { .slot = pick(a, NR_SLOTS), .dirty_bitmap = any_buffer(a) };
+	unsigned int i;
+
+	for (i = 0; i < NR_SLOTS; i++, log.slot = (log.slot + 1) % NR_SLOTS)
+		call(a, get_file(&a->w->vm), KVM_GET_DIRTY_LOG, &log);
+}
+
+static void dirty_clear(struct actor *a)
+{
+	struct kvm_clear_dirty_log log = {
+		.slot = pick(a, NR_SLOTS), .first_page = pick(a, 8) * 64,
+		.num_pages = one_in(a, 4) ? pick(a, 1024) : pick(a, 8) * 64,
+		.dirty_bitmap = any_buffer(a),
+	};
+	unsigned int i;
+
+	for (i = 0; i < NR_SLOTS; i++, log.slot = (log.slot + 1) % NR_SLOTS)
+		call(a, get_file(&a->w->vm), KVM_CLEAR_DIRTY_LOG, &log);
+}
+
+static void dirty_by_hand(struct actor *a)
+{
+	struct kvm_enable_cap cap = {
+		.cap = KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2, .args = { pick(a, 4) },
+	};
+
+	call(a, get_file(&a->w->vm), KVM_ENABLE_CAP, &cap);
+}
+
+const struct op slot_ops[] = {
+	{ "slot_create",	20, slot_create },
+	{ "slot_delete",	12, slot_delete },
+	{ "slot_move",		10, slot_move },
+	{ "slot_flags",		10, slot_flags },
+	{ "slot_odd",		6, slot_odd },
+	{ "dirty_get",		10, dirty_get },
+	{ "dirty_clear",	8, dirty_clear },
+	{ "dirty_by_hand",	2, dirty_by_hand },
+	{ }
+};

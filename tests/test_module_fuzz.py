@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""KVM's API fuzzed with vCPUs running: a minute on the module, and on KVM as a check of the fuzzer.
+
+The same for an hour on a kernel with checkers is in test_debug_kernel.py. A seed that failed runs
+again with `FIRST=seed SEEDS=1 fuzz_api` on a board (module/tests/kvm/fuzz.c has the other
+settings).
+"""
+
+import pytest
+from built import module
+from hostile_runs import Machine, assert_did_something, fuzz_seconds, fuzzed_api
+
+HOSTS = [
+    "stable",
+    pytest.param("oldstable", marks=pytest.mark.conformance),
+    pytest.param("newest", marks=pytest.mark.conformance),
+]
+
+
+@pytest.mark.parametrize("kernel", HOSTS)
+def test_no_calls_at_once_harm_the_host(kernel: str):
+    fuzzed_api(Machine(kernel, module(kernel)), fuzz_seconds(60))
+
+
+@pytest.mark.conformance
+def test_kvm_lives_too():
+    """No hang and no complaint is the fuzzer's own."""
+    fuzzed_api(Machine("stable"), fuzz_seconds(60))
+
+
+def test_idleness_is_found():
+    """A fuzzer whose operations are all refused finds nothing."""
+
+    def said(done: int, exits: int) -> str:
+        rows = "".join(f"op o{i}: 9 tried, {done} done, 1 ms\n" for i in range(60))
+        return f"{rows}exits: {exits} mmio, 0 system event\n"
+
+    assert_did_something(said(1, 1))
+    with pytest.raises(AssertionError, match="never done: o0, o1"):
+        assert_did_something(said(0, 1))
+    with pytest.raises(AssertionError, match="no guest ran"):
+        assert_did_something(said(1, 0))
