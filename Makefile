@@ -59,7 +59,7 @@ test-conformance: vmm guests module ## the whole matrix of hosts and guests (lon
 test-soak: vmm guests module ## 108 Debian guests on the module, on six hosts (about an hour)
 	@$(VENV)/python tools/test.py soak
 
-test-debug: vmm guests ## survival tests on a kernel with KASAN, lockdep, kmemleak… (builds it; an hour)
+test-debug: vmm guests ## survival tests on a kernel with KASAN, lockdep, kmemleak… (builds it; two hours)
 	@$(LAB) kernel debug >/dev/null
 	@$(VENV)/python tools/test.py debug
 

@@ -15,7 +15,17 @@ from pathlib import Path
 import pytest
 from built import TOP, make
 from guest_runs import results
-from hostile_runs import CASES, ON_MODULE, PARTS, Machine, hostile_guests, hostile_vmm, programs
+from hostile_runs import (
+    CASES,
+    ON_MODULE,
+    PARTS,
+    Machine,
+    fuzz_seconds,
+    fuzzed_api,
+    hostile_guests,
+    hostile_vmm,
+    programs,
+)
 
 from armvisor_lab import debugkernel
 from armvisor_lab.board import Result
@@ -81,6 +91,12 @@ def test_every_allocation_fails_once():
 
 def test_hostile_guests():
     assert_watched(hostile_guests(machine(two_cpus=True), [*CASES, ON_MODULE], seconds=8))
+
+
+def test_fuzzed_api():
+    """An hour of it, or ARMVISOR_FUZZ_SECONDS."""
+    result = fuzzed_api(machine(two_cpus=True), fuzz_seconds(3600), "LIMIT=600")
+    assert_watched(result)
 
 
 def test_every_call_of_the_api():
