@@ -16,7 +16,9 @@ extern const struct av_shadow_ops av_host_ops;
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
 
-/* life.c: drop all that is filled, a part at a time; trees that nobody has loaded too. */
+/* life.c: after a part of something long, where sleeping is allowed. */
+void av_mmu_offer(void);
+/* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
 void av_mmu_drop_all(struct av_vm *vm);
 /* Take doomed tables apart until there are none, a part at a time; pool may be NULL. */
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);

@@ -6,6 +6,7 @@
  * Tables are set aside by a vCPU before it takes mmu_lock (av_pool_fill()), as
  * nothing may be allocated under it.
  */
+#include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -13,20 +14,10 @@
 #include "mmu/memory.h"
 #include "switch/tlb.h"
 
-/*
- * Tables are 4 KiB objects of the slab allocator, which aligns them so. Freed
- * one after the other, single pages of the page allocator would go back to the
- * zone two thousand at a time with interrupts off.
- */
-static void *table_alloc(void)
-{
-	return kzalloc(AV_ENTRIES * sizeof(u64), GFP_KERNEL_ACCOUNT);
-}
-
 static void pt_free(struct av_pt *pt)
 {
-	kfree(pt->pte);
-	kfree(pt->aux);
+	free_page((unsigned long)pt->pte);
+	free_page((unsigned long)pt->aux);
 	kfree(pt);
 }
 
@@ -36,8 +27,8 @@ static struct av_pt *pt_alloc(void)
 
 	if (!pt)
 		return NULL;
-	pt->pte = table_alloc();
-	pt->aux = table_alloc();
+	pt->pte = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	pt->aux = (union av_aux *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 	if (!pt->pte || !pt->aux) {
 		pt_free(pt);
 		return NULL;

@@ -5,7 +5,6 @@
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 
 #include "compat/mm.h"
 #include "mmu/internal.h"
@@ -52,7 +51,7 @@ static u32 scan_vm(struct av_vm *vm, u32 wanted)
 		spin_lock(&vm->mmu_lock);
 		n += av_shadow_reclaim(&vm->mmu->shadow, false, NULL, &more);
 		spin_unlock(&vm->mmu_lock);
-		cond_resched();
+		av_mmu_offer();
 	}
 	return n;
 }
