@@ -2,9 +2,14 @@
 /*
  * The machine's controls while the guest runs. Pure.
  *
- * Only bits that act on EL0 differ from the host's; the host's own code in the
- * window does not feel them. Virtual EL1 gets what a kernel may do without
- * asking; virtual EL0 gets what the guest kernel allowed it.
+ * The guest runs at EL0 on a CPU that its kernel does not know: what EL0 may do
+ * comes from lists of bits that are allowed, each with a rule and a reason
+ * (controls.c). A bit without a row is 0, so what a newer architecture adds is
+ * off until someone lists it. The host's own code in the window feels only bits
+ * that are as the host has them.
+ *
+ * Virtual EL1 gets what a kernel may do without asking; virtual EL0 gets what
+ * the guest's kernel allowed it.
  */
 #ifndef AV_CPU_CONTROLS_H
 #define AV_CPU_CONTROLS_H
@@ -13,15 +18,20 @@
 
 /* The host's own, read on this CPU with interrupts off. */
 struct av_host_controls {
-	u64 sctlr, tcr, cpacr, cntkctl;
+	u64 sctlr, tcr, cntkctl;
+	bool tidcp;			/* the CPU has SCTLR_EL1.TIDCP */
 };
 
-/*
- * Set what the switch loads on its way in: SCTLR, TCR, CPACR, CNTKCTL, MDSCR and
- * the physical PSTATE. @fp: the guest's FP registers are loaded, it may use
- * them. @trap_counter: the guest's counter is not the host's.
- */
-void av_controls(struct av_srf *srf, const struct av_host_controls *host, bool fp,
-		 bool trap_counter);
+/* What is so in this stay. */
+enum {
+	AV_STAY_FP		= BIT(0),	/* the guest's FP registers are loaded: it may use them */
+	AV_STAY_COUNTER_TRAPS	= BIT(1),	/* the guest's counter is not the host's */
+	AV_STAY_STEPPING	= BIT(2),	/* av_srf_stepping() */
+	AV_STAY_MATCHING	= BIT(3),	/* av_srf_matching() */
+};
+
+/* Fill what the switch loads on its way in, and the control bits of the physical PSTATE. */
+void av_controls(struct av_controls *controls, struct av_srf *srf,
+		 const struct av_host_controls *host, unsigned int stay);
 
 #endif /* AV_CPU_CONTROLS_H */

@@ -31,6 +31,7 @@
 
 #include "cpu/controls.h"
 #include "cpu/types.h"
+#include "switch/leave.h"
 #include "vm/regfile.h"
 #include "vm/vcpu.h"
 
@@ -122,8 +123,8 @@ static inline void av_host_controls_read(struct av_host_controls *host)
 {
 	host->sctlr = read_sysreg(sctlr_el1);
 	host->tcr = read_sysreg(tcr_el1);
-	host->cpacr = read_sysreg(cpacr_el1);
 	host->cntkctl = read_sysreg(cntkctl_el1);
+	host->tidcp = av_leave_here()->tidcp;
 }
 
 /* selftest.c: go there and back once, at load: 0, or -ENODEV said in the log. */

@@ -85,21 +85,36 @@ static bool must_wait(struct av_vcpu *vcpu)
 	       av_inject_due(vcpu);
 }
 
+static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
+{
+	unsigned int how = fp ? AV_STAY_FP : 0;
+
+	if (READ_ONCE(vcpu->vm->irq->cnt_offset))
+		how |= AV_STAY_COUNTER_TRAPS;
+	if (likely(!av_srf_debugging(vcpu->srf)))
+		return how;
+	if (av_srf_stepping(vcpu->srf))
+		how |= AV_STAY_STEPPING;
+	if (av_srf_matching(vcpu->srf))
+		how |= AV_STAY_MATCHING;
+	return how;
+}
+
 /* Interrupts off: set the controls, go there and back. */
 static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 {
 	struct av_srf *srf = vcpu->srf;
-	bool step = av_srf_stepping(srf), matching = av_srf_matching(srf);
+	unsigned int how = stay_flags(vcpu, fp);
 	struct av_host_controls host;
 
 	av_host_controls_read(&host);
-	av_controls(srf, &host, fp, READ_ONCE(vcpu->vm->irq->cnt_offset));
-	if (unlikely(matching))
+	av_controls(&srf->sw.guest, srf, &host, how);
+	if (unlikely(how & AV_STAY_MATCHING))
 		av_debug_enter(srf, &vcpu->cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
-	if (unlikely(matching))
+	if (unlikely(how & AV_STAY_MATCHING))
 		av_debug_leave(&vcpu->cpu->host_debug);
-	if (step)
+	if (unlikely(how & AV_STAY_STEPPING))
 		srf->vmode = (srf->vmode & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
 }
 

@@ -89,7 +89,7 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 	do {
 		local_irq_disable();
 		av_host_controls_read(&host);
-		av_controls(t->srf, &host, false, false);
+		av_controls(&t->srf->sw.guest, t->srf, &host, 0);
 		av_switch_run(&t->vsw, &t->csw, t->srf, entry);
 		local_irq_enable();
 	} while (t->srf->exit == AV_LEFT_IRQ && --tries);

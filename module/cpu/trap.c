@@ -244,6 +244,9 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 		if (row->flags & AV_ROW_EL0)
 			return emulate(vcpu, kind, &insn);
 	}
+	/* An implementation's own: not this CPU's. */
+	if (kind == AV_INSN_SYS && (FIELD_GET(AV_SYS_CRN, insn.enc) & ~4) == 11)
+		return undefined(vcpu);
 	if (kind == AV_INSN_MSR_IMM && av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_UMA)
 		return emulate(vcpu, kind, &insn);
 	return reflect(vcpu);

@@ -4,7 +4,6 @@
  * first enters one, so that CPUs may differ and may come later.
  */
 #include <linux/cpu.h>
-#include <linux/percpu.h>
 #include <linux/smp.h>
 #include <asm/cpufeature.h>
 #include <asm/cputype.h>
@@ -18,7 +17,7 @@
 /* By number: older assemblers have no name for it. */
 #define REG_ISAR2	sys_reg(3, 0, 0, 6, 2)
 
-static DEFINE_PER_CPU(struct av_leave, leave_here);
+DEFINE_PER_CPU(struct av_leave, av_leave_of_cpu);
 static bool meltdown_safe;
 
 /* The firmware has the call, and this CPU needs it (1: has it and needs it not). */
@@ -32,7 +31,7 @@ static bool firmware_needs(u32 call)
 	return (int)res.a0 == SMCCC_RET_SUCCESS;
 }
 
-static void find_out(struct av_leave *leave)
+void av_leave_find_out(struct av_leave *leave)
 {
 	struct av_cpu_facts cpu = {
 		.midr = read_cpuid_id(),
@@ -54,15 +53,6 @@ static void find_out(struct av_leave *leave)
 	if (!cpu_mitigations_off())
 		leave->mitigation = av_mitigation_for(&cpu);
 	leave->known = true;
-}
-
-const struct av_leave *av_leave_here(void)
-{
-	struct av_leave *leave = this_cpu_ptr(&leave_here);
-
-	if (unlikely(!leave->known))
-		find_out(leave);
-	return leave;
 }
 
 static void look_here(void *unsafe)

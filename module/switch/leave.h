@@ -15,6 +15,7 @@
 #define AV_SWITCH_LEAVE_H
 
 #include <linux/arm-smccc.h>
+#include <linux/percpu.h>
 #include <asm/sysreg.h>
 
 #include "switch/mitigate.h"
@@ -38,8 +39,18 @@ int av_leave_init(void);
 /* av_meltdown_safe() of all CPUs. */
 bool av_cpus_meltdown_safe(void);
 
+DECLARE_PER_CPU(struct av_leave, av_leave_of_cpu);
+void av_leave_find_out(struct av_leave *leave);
+
 /* This CPU's; interrupts off. */
-const struct av_leave *av_leave_here(void);
+static inline const struct av_leave *av_leave_here(void)
+{
+	struct av_leave *leave = this_cpu_ptr(&av_leave_of_cpu);
+
+	if (unlikely(!leave->known))
+		av_leave_find_out(leave);
+	return leave;
+}
 
 #define AV_REG_DIT	sys_reg(3, 3, 4, 2, 5)
 #define AV_REG_TCO	sys_reg(3, 3, 4, 2, 7)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-tests += test_exception test_insn test_idregs test_hwdebug test_mitigate
+tests += test_controls test_exception test_insn test_idregs test_hwdebug test_mitigate
+test_controls-src := ../cpu/controls.c test_controls.c
 test_exception-src := ../cpu/exception.c test_exception.c
 test_insn-src := test_insn.c
 test_idregs-src := ../cpu/idregs.c test_idregs.c

@@ -55,6 +55,11 @@ enum av_vreg {
 	AV_NR_VREGS,
 };
 
+/* What EL0 may do while the guest runs: cpu/controls.h. */
+struct av_controls {
+	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
+};
+
 /* What the switcher needs to go in and to come back. Written by C before each entry. */
 struct av_switch {
 	/* physical address | ASID << 48, as written */
@@ -65,7 +70,7 @@ struct av_switch {
 	u64 asid_host_hop;	/* ASID under which the host's tree meets the aux table */
 	/* addresses of the window, high and low */
 	u64 high_code, high_data, low_code, low_data;
-	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
+	struct av_controls guest;
 	u64 loops;		/* of branches on the way out, switch/mitigate.h */
 	u64 flush;		/* the host's kernel entries are global, or stale ones of ours: flush all */
 	/* the host's, saved by the switcher */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What EL0 may do while the guest runs (cpu/controls.c): each bit of each
+ * register, for each of the host's and of the guest's, at both virtual levels,
+ * against a picture of the register that was written by itself.
+ */
+#include "check.h"
+#include "cpu/controls.h"
+#include "cpu/hwdebug.h"
+
+/*
+ * From bit 63 down, a nibble a word. 0: off, 1: on, h: the host's, g: the guest's, u: the guest's
+ * at virtual EL0 and on at virtual EL1, s: SA0, t: TIDCP, v: the counter, f: FP, m: MDE, x: SS.
+ */
+#define SCTLR	"t000 00h0 0000 0000 000h h0hh 00hh 0000 " \
+		"00hh 0uh0 hhh1 h000 uu0h h00h hhhs hhgh"
+#define TCR	"0000 0hh0 0000 0000 0000 0hhh hggh 0hhh " \
+		"hhhh hhhh 0h01 0000 hhhh hhhh 0001 0000"
+#define CPACR	"0000 0000 0000 0000 0000 0000 0000 0000 " \
+		"0001 0000 00f1 0000 0000 0000 0000 0000"
+#define CNTKCTL	"0000 0000 0000 0000 0000 0000 0000 0000 " \
+		"0000 0000 0000 00h0 0000 0000 hhhh hhv0"
+#define MDSCR	"0000 0000 0000 0000 0000 0000 0000 0000 " \
+		"0000 0000 0000 0000 m001 0000 0000 000x"
+#define PSTATE	"0000 0000 0000 0000 0000 0000 0000 0000 " \
+		"gggg 000g 00x0 0000 000g gg11 0000 0000"
+
+struct state {
+	bool host, guest, el1, sa, tidcp;
+	unsigned int stay;
+};
+
+static bool expected(char kind, const struct state *s)
+{
+	switch (kind) {
+	case '1':
+		return true;
+	case 'h':
+		return s->host;
+	case 'g':
+		return s->guest;
+	case 'u':
+		return s->guest || s->el1;
+	case 's':
+		return s->el1 ? s->sa : s->guest;
+	case 't':
+		return s->tidcp;
+	case 'v':
+		return !(s->stay & AV_STAY_COUNTER_TRAPS) && (s->guest || s->el1);
+	case 'f':
+		return s->stay & AV_STAY_FP;
+	case 'm':
+		return s->stay & AV_STAY_MATCHING;
+	case 'x':
+		return s->stay & AV_STAY_STEPPING;
+	default:
+		return false;
+	}
+}
+
+static char kind_of(const char *picture, unsigned int bit)
+{
+	unsigned int at = 63 - bit;
+
+	return picture[at + at / 4];
+}
+
+static struct av_srf srf;
+
+/* All registers with one bit set or not, as the state has it. */
+static void run(struct av_controls *c, const struct state *s, unsigned int bit)
+{
+	u64 host = s->host ? BIT_ULL(bit) : 0, guest = s->guest ? BIT_ULL(bit) : 0;
+	struct av_host_controls hc = {
+		.sctlr = host, .tcr = host, .cntkctl = host, .tidcp = s->tidcp,
+	};
+
+	memset(&srf, 0, sizeof(srf));
+	av_srf_set_vpstate(&srf, s->el1 ? AV_PSR_EL1H : AV_PSR_EL0T);
+	av_srf_set(&srf, AV_SCTLR_EL1, guest | (s->sa ? AV_SCTLR_SA : 0));
+	av_srf_set(&srf, AV_TCR_EL1, guest);
+	av_srf_set(&srf, AV_CNTKCTL_EL1, guest);
+	av_srf_set(&srf, AV_CPACR_EL1, guest);
+	av_srf_set(&srf, AV_MDSCR_EL1, guest);
+	srf.pstate = guest;
+	/* A step that is to come: what the virtual PSTATE has is passed on. */
+	srf.vmode |= AV_PSR_SS;
+	av_controls(c, &srf, &hc, s->stay);
+}
+
+static void check(const char *name, const char *picture, u64 got, const struct state *s,
+		  unsigned int bit)
+{
+	unsigned int i;
+	u64 want = 0;
+
+	CHECK_EQ(strlen(picture), 79);
+	for (i = 0; i < 64; i++) {
+		struct state here = *s;
+
+		/* The bit under test alone is set; the others are 0 on both sides. */
+		here.host &= i == bit;
+		here.guest &= i == bit;
+		want |= (u64)expected(kind_of(picture, i), &here) << i;
+	}
+	if (got != want)
+		fprintf(stderr, "%s: bit %u host %d guest %d el1 %d\n", name, bit, s->host, s->guest,
+			s->el1);
+	CHECK_EQ(got, want);
+}
+
+static void test_bit(unsigned int bit, const struct state *s)
+{
+	struct av_controls c;
+
+	run(&c, s, bit);
+	/* SA itself is a bit of the guest's: what it does to SA0 is another state's. */
+	if (bit != 3 || s->guest == s->sa)
+		check("SCTLR_EL1", SCTLR, c.sctlr, s, bit);
+	check("TCR_EL1", TCR, c.tcr, s, bit);
+	check("CPACR_EL1", CPACR, c.cpacr, s, bit);
+	check("CNTKCTL_EL1", CNTKCTL, c.cntkctl, s, bit);
+	check("MDSCR_EL1", MDSCR, c.mdscr, s, bit);
+	check("PSTATE", PSTATE, srf.pstate, s, bit);
+}
+
+static void test_each_bit(void)
+{
+	unsigned int bit, i;
+
+	for (bit = 0; bit < 64; bit++)
+		for (i = 0; i < 512; i++) {
+			struct state s = {
+				.host = i & 1, .guest = i & 2, .el1 = i & 4, .sa = i & 8,
+				.tidcp = i & 16, .stay = i >> 5,
+			};
+
+			test_bit(bit, &s);
+		}
+}
+
+/* All of the host's at once: what a newer architecture adds does not come through. */
+static void test_everything_on(void)
+{
+	struct av_host_controls hc = { ~0ULL, ~0ULL, ~0ULL, false };
+	struct av_controls c;
+
+	memset(&srf, 0, sizeof(srf));
+	av_controls(&c, &srf, &hc, 0);
+	/* Pointer authentication, UMA, traps of WFI and WFE, E0E, BT0, TCF0, MOPS, FPMR, ATA0, LS64, TPIDR2. */
+	CHECK_EQ(c.sctlr & 0x1dc004cecd054200ULL, 0);
+	/* EPD, TBI, HWU, TBID, NFD, E0PD, DS. */
+	CHECK_EQ(c.tcr & 0x09fff86000800080ULL, 0);
+	CHECK_EQ(c.cntkctl & 3, 0);
+}
+
+int main(void)
+{
+	RUN(test_each_bit);
+	RUN(test_everything_on);
+	return TESTS_DONE();
+}
