@@ -71,7 +71,7 @@ struct av_vcpu_whole {
 static void av_vcpu_free_pages(struct av_vcpu *vcpu)
 {
 	free_page((unsigned long)vcpu->run);
-	free_page((unsigned long)vcpu->srf);
+	av_srf_free(vcpu->srf);
 	kvfree(container_of(vcpu, struct av_vcpu_whole, vcpu));
 }
 
@@ -102,7 +102,7 @@ static struct av_vcpu *av_vcpu_alloc(struct av_vm *vm, int id)
 	mutex_init(&vcpu->mutex);
 	init_waitqueue_head(&vcpu->wq);
 	vcpu->run = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
-	vcpu->srf = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	vcpu->srf = av_srf_alloc();
 	if (!vcpu->run || !vcpu->srf) {
 		av_vcpu_free_pages(vcpu);
 		return NULL;

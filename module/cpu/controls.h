@@ -14,6 +14,7 @@
 #ifndef AV_CPU_CONTROLS_H
 #define AV_CPU_CONTROLS_H
 
+#include "switch/private.h"
 #include "vm/regfile.h"
 
 /* The host's own, read on this CPU with interrupts off. */

@@ -85,6 +85,18 @@ static __always_inline unsigned int fast_msr_imm(struct av_srf *srf, const struc
 	return AV_FAST_DAIF;
 }
 
+/* SP and x18 to x30 are as they were. */
+static __always_inline bool leaves_high(const struct av_insn *insn, enum av_insn_kind kind,
+					unsigned int n)
+{
+	if (n == AV_FAST_SPSEL)
+		return false;
+	return kind == AV_INSN_MSR_IMM || insn->write || insn->rt < 18;
+}
+
+/* As switch/enter.S tests them. */
+static_assert(AV_FAST_DONE == BIT(0) && AV_FAST_DONE_LOW == BIT(1));
+
 __window int av_fast(struct av_srf *srf)
 {
 	u32 ec = av_esr_ec(srf->esr);
@@ -93,25 +105,25 @@ __window int av_fast(struct av_srf *srf)
 	unsigned int n;
 
 	if (srf->slow)
-		return 0;
+		return AV_FAST_NO;
 	/* AV_INSN_UNKNOWN has 0 in its lower half, which is none of these. */
 	if (ec == AV_EC_UNKNOWN)
 		kind = av_insn_kind(srf->insn, &insn);
 	else if (ec == AV_EC_SYS64)
 		kind = av_insn_from_iss(srf->esr & AV_ESR_ISS, &insn);
 	else
-		return 0;
+		return AV_FAST_NO;
 
 	if (kind == AV_INSN_SYSREG)
 		n = fast_sysreg(srf, &insn);
 	else if (kind == AV_INSN_MSR_IMM)
 		n = fast_msr_imm(srf, &insn);
 	else
-		return 0;
+		return AV_FAST_NO;
 	if (n == AV_NR_FAST)
-		return 0;
+		return AV_FAST_NO;
 	srf->fast[n]++;
 	srf->pc += 4;
 	srf->pstate &= ~AV_PSR_BTYPE;
-	return 1;
+	return leaves_high(&insn, kind, n) ? AV_FAST_DONE_LOW : AV_FAST_DONE;
 }

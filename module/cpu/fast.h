@@ -15,9 +15,16 @@ static inline bool av_fast_not_now(const struct av_srf *srf)
 	return !av_srf_el1(srf) || srf->vmode & AV_PSR_SS || av_srf_debugging(srf);
 }
 
+/* switch/enter.S knows the numbers. */
+enum {
+	AV_FAST_NO,		/* nothing was changed: the long way */
+	AV_FAST_DONE,		/* finished */
+	AV_FAST_DONE_LOW,	/* finished, and neither SP nor a register from x18 on changed */
+};
+
 /*
- * Finish the trap that the register file holds, as cpu/trap.c would: nonzero.
- * Or change nothing, and return 0. Called by switch/enter.S only.
+ * Finish the trap that the register file holds, as cpu/trap.c would. Called by
+ * switch/enter.S only.
  */
 int av_fast(struct av_srf *srf);
 

@@ -31,6 +31,8 @@
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
+#include "switch/private.h"
+#include "switch/switch.h"
 
 static int interrupted(struct av_vcpu *vcpu)
 {
@@ -108,7 +110,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	struct av_host_controls host;
 
 	av_host_controls_read(&host);
-	av_controls(&srf->sw.guest, srf, &host, how);
+	av_controls(&vcpu->sw->priv->guest, srf, &host, how);
 	if (unlikely(how & AV_STAY_MATCHING))
 		av_debug_enter(srf, &vcpu->cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);

@@ -13,6 +13,7 @@
 
 #include "compat/icache.h"
 #include "cpu/cpu.h"
+#include "switch/private.h"
 #include "switch/switch.h"
 #include "switch/window_desc.h"
 
@@ -43,7 +44,7 @@ static int selftest_pages(struct selftest *t)
 {
 	int i;
 
-	t->srf = (void *)get_zeroed_page(GFP_KERNEL);
+	t->srf = av_srf_alloc();
 	t->code = (void *)get_zeroed_page(GFP_KERNEL);
 	if (!t->srf || !t->code)
 		return -ENOMEM;
@@ -89,7 +90,7 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 	do {
 		local_irq_disable();
 		av_host_controls_read(&host);
-		av_controls(&t->srf->sw.guest, t->srf, &host, 0);
+		av_controls(&t->csw.priv->guest, t->srf, &host, 0);
 		av_switch_run(&t->vsw, &t->csw, t->srf, entry);
 		local_irq_enable();
 	} while (t->srf->exit == AV_LEFT_IRQ && --tries);
@@ -145,7 +146,7 @@ int av_cpu_selftest(void)
 	}
 	av_switch_vm_destroy(&t->vsw);
 free:
-	free_page((unsigned long)t->srf);
+	av_srf_free(t->srf);
 	free_page((unsigned long)t->code);
 	for (i = 0; i < 4; i++)
 		free_page((unsigned long)t->tables[i]);

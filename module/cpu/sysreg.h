@@ -20,7 +20,7 @@ struct av_sysreg {
 	u16 enc;
 	u8 flags;
 	u8 cls;			/* enum av_exit_class, what its trap counts as */
-	u8 vreg;		/* enum av_vreg, if it is plain memory; else AV_NR_VREGS */
+	u16 vreg;		/* enum av_vreg, if it is plain memory; else AV_NR_VREGS */
 	const char *name;
 	u64 reset;
 	/* An access by virtual EL1; false: UNDEFINED after all. NULL: plain memory. */

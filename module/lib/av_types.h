@@ -69,6 +69,7 @@ typedef int64_t s64;
 #define max_t(t, a, b)		max((t)(a), (t)(b))
 #define container_of(p, t, m)	((t *)((char *)(p) - offsetof(t, m)))
 #define fallthrough		__attribute__((__fallthrough__))
+#define __aligned(n)		__attribute__((__aligned__(n)))
 #define __must_check		__attribute__((__warn_unused_result__))
 #undef __always_inline
 #define __always_inline		inline __attribute__((__always_inline__))

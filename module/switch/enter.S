@@ -30,10 +30,15 @@
  * such, SW_FLUSH makes the low code drop everything once the host's tree is
  * out of TTBR1. Ours are never global, so no flush on the way back.
  *
- * Registers: av_switch_enter(srf) is an ordinary C function, called with
+ * Registers: av_switch_enter(priv) is an ordinary C function, called with
  * interrupts off; all of DAIF is masked from its first to its last lines.
  * In the window, SP_EL1 is the register file's high address; av_fast() has the
- * rest of its page as stack.
+ * rest of its first page as stack.
+ *
+ * What is mapped while the guest runs, and could be read at EL0 by speculation
+ * on a core without CSV3: this code, and the VM's register files with the
+ * addresses of three tables. The private page, with where the host is and
+ * returns to, is not: it is reached under aux only, x0 its low address.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
@@ -42,24 +47,17 @@
 /* Frame of av_switch_enter on the host's stack. */
 #define F_X29		0
 #define F_X19		16
-#define F_SRF		96
+#define F_PRIVATE	96
 #define F_DAIF		104
 #define F_X18		112
 #define F_SIZE		128
 
 	.text
 
-/* \tmp = host's TTBR1 with the host hop's ASID; \srf in hand. */
-	.macro	host_hop_ttbr1 tmp, asid, srf
-	ldr	\tmp, [\srf, #SW_H_TTBR1]
-	ldr	\asid, [\srf, #SW_ASID_HOST]
-	bfi	\tmp, \asid, #48, #16
-	.endm
-
 /* Write \reg with the value at \guest, keeping the present one at \host. */
-	.macro	swap_in reg, guest, host
+	.macro	swap_in reg, guest, host, from=x0
 	mrs	x1, \reg
-	ldr	x2, [x0, #\guest]
+	ldr	x2, [\from, #\guest]
 	str	x1, [x0, #\host]
 	msr	\reg, x2
 	.endm
@@ -78,13 +76,17 @@ SYM_FUNC_START(av_switch_enter)
 	stp	x25, x26, [sp, #F_X19 + 48]
 	stp	x27, x28, [sp, #F_X19 + 64]
 	mrs	x1, daif
-	stp	x0, x1, [sp, #F_SRF]
+	stp	x0, x1, [sp, #F_PRIVATE]
 	str	x18, [sp, #F_X18]
 	msr	daifset, #0xf
 
 	mrs	x1, ttbr0_el1
 	mrs	x2, ttbr1_el1
 	stp	x1, x2, [x0, #SW_H_TTBR0]
+	ldr	x1, [x0, #SW_ASID_HOST]
+	bfi	x2, x1, #48, #16
+	str	x2, [x0, #SW_H_TTBR1_HOP]
+	mov	x5, x2
 	mrs	x1, vbar_el1
 	mov	x2, sp
 	stp	x1, x2, [x0, #SW_H_VBAR]
@@ -96,21 +98,21 @@ SYM_FUNC_START(av_switch_enter)
 	swap_in	cpacr_el1, SW_CPACR, SW_H_CPACR
 	swap_in	cntkctl_el1, SW_CNTKCTL, SW_H_CNTKCTL
 	swap_in	mdscr_el1, SW_MDSCR, SW_H_MDSCR
-	swap_in	tpidr_el0, SRF_TPIDR, SW_H_TPIDR
-	swap_in	tpidrro_el0, SRF_TPIDRRO, SW_H_TPIDRRO
+	ldr	x3, [x0, #SW_SRF]
+	swap_in	tpidr_el0, SRF_TPIDR, SW_H_TPIDR, x3
+	swap_in	tpidrro_el0, SRF_TPIDRRO, SW_H_TPIDRRO, x3
 	swap_in	sctlr_el1, SW_SCTLR, SW_H_SCTLR
 
 	ldr	x1, [x0, #SW_TTBR_NONE]
 	msr	ttbr0_el1, x1
 	isb
-	host_hop_ttbr1 x1, x2, x0
-	msr	ttbr1_el1, x1
+	msr	ttbr1_el1, x5
 	mrs	x1, tcr_el1
 	ldr	x2, [x0, #SW_TCR]
 	str	x1, [x0, #SW_H_TCR]
 	/* The last use of x0: its tag, if it has one, needs the host's TBI1. */
 	ldr	x3, [x0, #SW_TTBR0_AUX]
-	ldp	x16, x4, [x0, #SW_LOW_CODE]
+	ldp	x16, x4, [x0, #SW_LOW_CODE]	/* and the private page's low address */
 	cmp	x1, x2
 	b.eq	1f
 	msr	tcr_el1, x2
@@ -120,7 +122,7 @@ SYM_FUNC_START(av_switch_enter)
 	add	x16, x16, #(.Llow_entry - av_window_code)
 	br	x16
 
-	/* x0 is the low address of the register file, through aux. */
+	/* x0 is the private page through aux. */
 .Lreturn:
 	hint	#36				/* bti j */
 	ldr	x1, [x0, #SW_H_SP]
@@ -128,7 +130,7 @@ SYM_FUNC_START(av_switch_enter)
 	ldp	x2, x3, [x0, #SW_H_TTBR0]
 	ldr	x4, [x0, #SW_TTBR_NONE]
 	ldr	x5, [x0, #SW_H_TCR]
-	ldr	x0, [sp, #F_SRF]
+	ldr	x0, [sp, #F_PRIVATE]
 	msr	ttbr0_el1, x4
 	isb
 	msr	ttbr1_el1, x3
@@ -142,8 +144,9 @@ SYM_FUNC_START(av_switch_enter)
 	swap_back sp_el0, SW_H_SP_EL0
 	mrs	x1, tpidr_el0
 	mrs	x2, tpidrro_el0
-	str	x1, [x0, #SRF_TPIDR]
-	str	x2, [x0, #SRF_TPIDRRO]
+	ldr	x3, [x0, #SW_SRF]
+	str	x1, [x3, #SRF_TPIDR]
+	str	x2, [x3, #SRF_TPIDRRO]
 	swap_back sctlr_el1, SW_H_SCTLR
 	swap_back cpacr_el1, SW_H_CPACR
 	swap_back cntkctl_el1, SW_H_CNTKCTL
@@ -208,10 +211,12 @@ SYM_CODE_START(av_window_code)
 	.endr
 	.balign	128
 
-	/* Low alias; x4 is the register file's low address. */
+	/* Low alias; x4 is the private page there. */
 .Llow_entry:
-	ldr	x2, [x4, #SW_TTBR1_HOP]
 	ldr	x6, [x4, #SW_FLUSH]
+	ldr	x7, [x4, #SW_TTBR_NONE]
+	ldp	x2, x8, [x4, #SW_TTBR1_HOP]
+	ldr	x9, [x4, #SW_TTBR1]
 	ldp	x3, x5, [x4, #SW_HIGH_CODE]
 	msr	ttbr1_el1, x2
 	isb
@@ -222,26 +227,32 @@ SYM_CODE_START(av_window_code)
 1:	add	x16, x3, #(.Lhigh_entry - av_window_code)
 	br	x16
 
-	/* High alias; x3 is its address, x5 the register file's. */
+	/* High alias; x3 is its address, x5 the register file's, x7 to x9 tables. */
 .Lhigh_entry:
 	msr	vbar_el1, x3
 	mov	sp, x5
-	ldr	x0, [sp, #SW_TTBR_NONE]
-	ldp	x1, x2, [sp, #SW_TTBR0]
-	msr	ttbr0_el1, x0
+	msr	ttbr0_el1, x7
 	isb
-	msr	ttbr1_el1, x2
+	msr	ttbr1_el1, x9
 	isb
-	msr	ttbr0_el1, x1
-.Lresume:
-	ldr	x0, [sp, #SW_UNPRIV_TLBI]
-	ldp	x3, x4, [sp, #SRF_PC]
+	msr	ttbr0_el1, x8
+.Lresume_all:
 	ldr	x5, [sp, #SRF_SP]
+	ldp	x18, x19, [sp, #SRF_REGS + 144]
+	ldp	x20, x21, [sp, #SRF_REGS + 160]
+	ldp	x22, x23, [sp, #SRF_REGS + 176]
+	ldp	x24, x25, [sp, #SRF_REGS + 192]
+	ldp	x26, x27, [sp, #SRF_REGS + 208]
+	ldp	x28, x29, [sp, #SRF_REGS + 224]
+	msr	sp_el0, x5
+	/* What av_fast() left alone: from x18 on, but the link register, and SP. */
+.Lresume_low:
+	ldr	x0, [sp, #SRF_UNPRIV_TLBI]
+	ldp	x3, x4, [sp, #SRF_PC]
 	cbnz	x0, .Lunpriv_tlbi
 .Lresume_now:
 	msr	elr_el1, x3
 	msr	spsr_el1, x4
-	msr	sp_el0, x5
 	ldp	x2, x3, [sp, #SRF_REGS + 16]
 	ldp	x4, x5, [sp, #SRF_REGS + 32]
 	ldp	x6, x7, [sp, #SRF_REGS + 48]
@@ -250,12 +261,6 @@ SYM_CODE_START(av_window_code)
 	ldp	x12, x13, [sp, #SRF_REGS + 96]
 	ldp	x14, x15, [sp, #SRF_REGS + 112]
 	ldp	x16, x17, [sp, #SRF_REGS + 128]
-	ldp	x18, x19, [sp, #SRF_REGS + 144]
-	ldp	x20, x21, [sp, #SRF_REGS + 160]
-	ldp	x22, x23, [sp, #SRF_REGS + 176]
-	ldp	x24, x25, [sp, #SRF_REGS + 192]
-	ldp	x26, x27, [sp, #SRF_REGS + 208]
-	ldp	x28, x29, [sp, #SRF_REGS + 224]
 	ldr	x30, [sp, #SRF_REGS + 240]
 	ldp	x0, x1, [sp, #SRF_REGS]
 	eret
@@ -309,7 +314,8 @@ SYM_CODE_START(av_window_code)
 	add	sp, sp, #4096
 	bl	av_fast
 	sub	sp, sp, #4096
-	cbnz	w0, .Lresume
+	tbnz	w0, #AV_FAST_DONE_BIT, .Lresume_low
+	cbnz	w0, .Lresume_all
 .Lleave:
 	/*
 	 * Branch history of the guest's: nothing of the host's is reachable
@@ -317,25 +323,21 @@ SYM_CODE_START(av_window_code)
 	 * this. CLRBHB, or the loop where that is a hint without effect.
 	 */
 	hint	#22
-	ldr	x0, [sp, #SW_LOOPS]
+	ldr	x0, [sp, #SRF_LOOPS]
 	cbz	x0, 2f
 1:	b	. + 4
 	subs	x0, x0, #1
 	b.ne	1b
-2:	ldr	x1, [sp, #SW_TTBR_NONE]
-	ldr	x2, [sp, #SW_TTBR1_HOP]
-	ldr	x3, [sp, #SW_TTBR0_AUX]
-	ldp	x16, x0, [sp, #SW_LOW_CODE]
-	mov	x5, sp
-	host_hop_ttbr1 x4, x6, x5
-	ldr	x17, [sp, #SW_H_RET]
+2:	ldp	x1, x2, [sp, #SRF_TTBR_NONE]
+	ldp	x3, x0, [sp, #SRF_TTBR0_AUX]
+	adr	x16, .Llow_exit
+	and	x16, x16, #LOW_MASK
 	msr	ttbr0_el1, x1
 	isb
 	msr	ttbr1_el1, x2
 	isb
 	msr	ttbr0_el1, x3
 	isb
-	add	x16, x16, #(.Llow_exit - av_window_code)
 	br	x16
 
 	/* The address matters as little as in the host's own way out to EL0. */
@@ -348,8 +350,10 @@ SYM_CODE_START(av_window_code)
 	mov	x2, #INSN_UNKNOWN
 	b	.Lfetch_done
 
-	/* Low alias; x0 is the register file there, x4 and x17 lead home. */
+	/* Low alias; x0 is the private page there. */
 .Llow_exit:
+	ldr	x4, [x0, #SW_H_TTBR1_HOP]
+	ldr	x17, [x0, #SW_H_RET]
 	msr	ttbr1_el1, x4
 	isb
 	br	x17

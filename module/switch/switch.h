@@ -12,6 +12,7 @@
 
 #include "switch/types.h"
 
+struct av_private;
 struct av_srf;
 
 /* What to run next: the physical addresses of the roots. The context is loaded (tlb.h). */
@@ -28,7 +29,12 @@ struct av_entry {
 int av_window_init(void);
 void av_window_exit(void);
 
-/* VM and vCPU life; the register file goes into the window behind the code, at its id. */
+/*
+ * VM and vCPU life. The register file's two pages go into the window behind the
+ * code, in order of ids; av_srf_alloc() made it, or returned NULL.
+ */
+struct av_srf *av_srf_alloc(void);
+void av_srf_free(struct av_srf *srf);
 int av_switch_vm_init(struct av_vm_switch *vsw);
 void av_switch_vm_destroy(struct av_vm_switch *vsw);
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
@@ -39,13 +45,13 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 /*
  * Run the guest until something ends it; the register file has the reason.
  * Interrupts off; they end it too and stay pending for the host to take. The
- * controls in srf->sw are set (cpu/controls.h).
+ * controls in csw->priv are set (cpu/controls.h).
  */
 void av_switch_run(const struct av_vm_switch *vsw, const struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry);
 
 /* switch/enter.S */
-asmlinkage void av_switch_enter(struct av_srf *srf);
+asmlinkage void av_switch_enter(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[];
 
 #endif /* AV_SWITCH_SWITCH_H */

@@ -149,10 +149,7 @@ unsigned int av_tlb_flush_hop(struct av_vm *vm)
 	return 1;
 }
 
-void av_tlb_flush_window(u64 high, u64 low)
+void av_tlb_flush_window(u64 va)
 {
-	av_tlb_flush_begin();
-	__tlbi(vaae1is, (high >> 12) & TLBI_VA);
-	__tlbi(vaae1is, (low >> 12) & TLBI_VA);
-	av_tlb_flush_end();
+	__tlbi(vaae1is, (va >> 12) & TLBI_VA);
 }

@@ -45,11 +45,8 @@ unsigned int av_tlb_flush_vm(struct av_vm *vm);
 unsigned int av_tlb_flush_hop(struct av_vm *vm);
 void av_tlb_flush_end(void);
 
-/*
- * A page of the window is unmapped: nothing leads there any more, high or low,
- * whatever the ASID. At a vCPU's end only.
- */
-void av_tlb_flush_window(u64 high, u64 low);
+/* A page of the window or a private one, unmapped at a vCPU's end: whatever the ASID. */
+void av_tlb_flush_window(u64 va);
 
 /* ---- asid.c ---------------------------------------------------------------- */
 

@@ -24,8 +24,12 @@ struct av_asid {
 enum av_asid_holder { AV_ASID_PROGRAM, AV_ASID_USER, AV_NR_ASID_HOLDERS };
 
 struct av_vm_switch {
-	/* aux[0] leads to l1, the last entries down from there to l3, the window */
+	/*
+	 * aux[0] leads to l1, the last entries down from there to l3, the window;
+	 * aux[1] leads to p1, the first entries down from there to p3, the private pages
+	 */
 	u64 *aux, *l1, *l2, *l3;
+	u64 *p1, *p2, *p3;
 	struct av_asid_share *share[AV_NR_ASID_HOLDERS];
 	struct av_asid host_hop;	/* the host's tree and the aux table */
 	struct av_asid guest_hop;	/* guest trees and the aux table */
@@ -37,7 +41,10 @@ struct av_context {
 	struct av_asid asid;
 };
 
+struct av_private;
+
 struct av_vcpu_switch {
+	struct av_private *priv;
 	struct av_context context[AV_NR_CONTEXTS];
 	unsigned int nr_contexts;	/* that have an ASID: at least 1 */
 	unsigned int current_context;

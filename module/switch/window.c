@@ -6,7 +6,8 @@
  * the window (the code first, behind it the vCPUs' register files by id); the same
  * chain of tables hangs under the last entry of each guest TTBR1 root and
  * under the first of the aux root, so the low alias of a window address is
- * its low 39 bits. Nothing in the window is accessible to EL0.
+ * its low 39 bits. Nothing in the window is accessible to EL0. The vCPUs'
+ * private pages hang under the second entry of the aux root, and nowhere else.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -15,14 +16,21 @@
 
 #include "compat/icache.h"
 #include "vm/regfile.h"
+#include "switch/private.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
 #include "switch/window_desc.h"
+#include "vm/vm.h"
 
 /* Pages of code at the window's start. */
 #define CODE_PAGES	1
 
 #define WINDOW_LOW	(AV_WINDOW_START & GENMASK_ULL(38, 0))
+#define PRIVATE_LOW	BIT_ULL(39)
+
+#define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
+
+static_assert(CODE_PAGES + AV_MAX_VCPUS * SRF_PAGES <= 512);
 
 #define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_UXN | \
 			 PTE_ATTRINDX(MT_NORMAL))
@@ -55,7 +63,9 @@ void av_window_exit(void)
 
 static int tables_init(struct av_vm_switch *vsw)
 {
-	u64 **tables[] = { &vsw->aux, &vsw->l1, &vsw->l2, &vsw->l3 };
+	u64 **tables[] = {
+		&vsw->aux, &vsw->l1, &vsw->l2, &vsw->l3, &vsw->p1, &vsw->p2, &vsw->p3,
+	};
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(tables); i++) {
@@ -64,6 +74,9 @@ static int tables_init(struct av_vm_switch *vsw)
 			return -ENOMEM;
 	}
 	vsw->aux[0] = av_table_desc(virt_to_phys(vsw->l1));
+	vsw->aux[1] = av_table_desc(virt_to_phys(vsw->p1));
+	vsw->p1[0] = av_table_desc(virt_to_phys(vsw->p2));
+	vsw->p2[0] = av_table_desc(virt_to_phys(vsw->p3));
 	vsw->l1[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(vsw->l2));
 	av_window_hang(vsw->l2, virt_to_phys(vsw->l3));
 	for (i = 0; i < CODE_PAGES; i++)
@@ -81,6 +94,9 @@ void av_switch_vm_destroy(struct av_vm_switch *vsw)
 	free_page((unsigned long)vsw->l1);
 	free_page((unsigned long)vsw->l2);
 	free_page((unsigned long)vsw->l3);
+	free_page((unsigned long)vsw->p1);
+	free_page((unsigned long)vsw->p2);
+	free_page((unsigned long)vsw->p3);
 }
 
 int av_switch_vm_init(struct av_vm_switch *vsw)
@@ -100,43 +116,80 @@ int av_switch_vm_init(struct av_vm_switch *vsw)
 	return ret;
 }
 
-/* A register file's page is not freed before no TLB can lead there, under any ASID. */
-static void unmap_register_file(struct av_vm_switch *vsw, unsigned int id)
+struct av_srf *av_srf_alloc(void)
 {
-	u64 offset = (u64)(CODE_PAGES + id) * PAGE_SIZE;
+	return alloc_pages_exact(sizeof(struct av_srf), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+}
 
-	WRITE_ONCE(vsw->l3[CODE_PAGES + id], 0);
-	av_tlb_flush_window(AV_WINDOW_START + offset, WINDOW_LOW + offset);
+void av_srf_free(struct av_srf *srf)
+{
+	if (srf)
+		free_pages_exact(srf, sizeof(*srf));
+}
+
+/* A vCPU's pages are not freed before no TLB can lead there, under any ASID. */
+static void unmap_pages(struct av_vm_switch *vsw, unsigned int id)
+{
+	unsigned int slot = CODE_PAGES + id * SRF_PAGES, i;
+
+	for (i = 0; i < SRF_PAGES; i++)
+		WRITE_ONCE(vsw->l3[slot + i], 0);
+	WRITE_ONCE(vsw->p3[id], 0);
+	av_tlb_flush_begin();
+	for (i = 0; i < SRF_PAGES; i++) {
+		av_tlb_flush_window(AV_WINDOW_START + (u64)(slot + i) * PAGE_SIZE);
+		av_tlb_flush_window(WINDOW_LOW + (u64)(slot + i) * PAGE_SIZE);
+	}
+	av_tlb_flush_window(PRIVATE_LOW + (u64)id * PAGE_SIZE);
+	av_tlb_flush_end();
 }
 
 void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			    unsigned int id)
 {
-	unmap_register_file(vsw, id);
+	unmap_pages(vsw, id);
 	while (csw->nr_contexts)
 		av_asid_put(&csw->context[--csw->nr_contexts].asid);
+	free_page((unsigned long)csw->priv);
+}
+
+/* What never changes of the two structures. */
+static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
+		       struct av_srf *srf, unsigned int id)
+{
+	priv->srf = srf;
+	priv->ttbr_none = page_to_phys(ZERO_PAGE(0));
+	priv->ttbr0_aux = virt_to_phys(vsw->aux);
+	priv->asid_host_hop = vsw->host_hop.asid;
+	priv->high_code = AV_WINDOW_START;
+	priv->high_data = AV_WINDOW_START + (CODE_PAGES + (u64)id * SRF_PAGES) * PAGE_SIZE;
+	priv->low_code = WINDOW_LOW;
+	priv->low_private = PRIVATE_LOW + (u64)id * PAGE_SIZE;
+	srf->ttbr_none = priv->ttbr_none;
+	srf->ttbr0_aux = priv->ttbr0_aux;
+	srf->low_private = priv->low_private;
 }
 
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			struct av_srf *srf, unsigned int id)
 {
-	unsigned int slot = CODE_PAGES + id;
-	u64 data = (u64)slot * PAGE_SIZE;
+	unsigned int slot = CODE_PAGES + id * SRF_PAGES, i;
 	int ret;
 
+	csw->priv = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	if (!csw->priv)
+		return -ENOMEM;
 	ret = av_asid_get(&csw->context[0].asid, vsw->share);
-	if (ret)
+	if (ret) {
+		free_page((unsigned long)csw->priv);
 		return ret;
+	}
 	csw->nr_contexts = 1;
-	srf->sw.ttbr_none = page_to_phys(ZERO_PAGE(0));
-	srf->sw.ttbr0_aux = virt_to_phys(vsw->aux);
-	srf->sw.asid_host_hop = vsw->host_hop.asid;
-	srf->sw.high_code = AV_WINDOW_START;
-	srf->sw.high_data = AV_WINDOW_START + data;
-	srf->sw.low_code = WINDOW_LOW;
-	srf->sw.low_data = WINDOW_LOW + data;
-
-	WRITE_ONCE(vsw->l3[slot], virt_to_phys(srf) | DATA_DESC);
+	fill_pages(vsw, csw->priv, srf, id);
+	for (i = 0; i < SRF_PAGES; i++)
+		WRITE_ONCE(vsw->l3[slot + i],
+			   (virt_to_phys(srf) + i * PAGE_SIZE) | DATA_DESC);
+	WRITE_ONCE(vsw->p3[id], virt_to_phys(csw->priv) | DATA_DESC);
 	/* Walks of any CPU see it before the vCPU is first entered. */
 	dsb(ishst);
 	isb();

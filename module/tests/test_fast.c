@@ -230,14 +230,20 @@ static void compare(void)
 static void one(void)
 {
 	unsigned long failed = check_failed;
+	int ret;
 
 	draw_state();
 	slow.due = av_inject_waiting(&vcpu);
 	slow.slow = av_fast_not_now(&slow);
 	before = slow;
 	fast = slow;
-	if (av_fast(&fast)) {
+	ret = av_fast(&fast);
+	if (ret) {
 		compare();
+		if (ret == AV_FAST_DONE_LOW) {
+			CHECK(!memcmp(&fast.regs[18], &before.regs[18], 13 * sizeof(u64)));
+			CHECK_EQ(fast.sp, before.sp);
+		}
 	} else {
 		declined++;
 		daif_refused += slow.due && !slow.slow;

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The shadow register file: one page a vCPU, everything the guest's CPU holds.
+ * The shadow register file: two pages a vCPU, everything the guest's CPU holds.
  *
- * The switcher saves to and loads from its head by fixed offsets (the asserts
- * at the end; switch/offsets.h has them for assembly), so its order is ABI
- * between C and assembly. While the guest runs, SP_EL1 points at the page
- * through the window; the guest itself, at EL0, cannot reach it. Outside the
- * guest only the vCPU's own thread touches it.
+ * The first is the hypervisor's. The switcher saves to and loads from its head
+ * by fixed offsets (switch/offsets.h has them for assembly). While the guest
+ * runs, SP_EL1 points at it through the window, and its tail is cpu/fast.c's
+ * stack. The guest cannot reach it: it holds the physical PSTATE and the way
+ * back.
+ *
+ * The second is the guest's: its system registers, plain memory, where the
+ * architecture has them for FEAT_NV2 (VNCR_EL2's page), and others behind those.
+ * A guest may come to share it, so it is read and written through accessors,
+ * once, and believed as little as any word of a guest's.
+ *
+ * Outside the guest only the vCPU's own thread touches them.
  *
  * The guest's virtual state is kept apart from the physical:
  *  - vmode and sys[AV_DAIF] are what the guest believes in, in SPSR's layout.
  *    NZCV and what else EL0 owns (AV_PSR_PHYS) is in the physical pstate. DAIF
  *    is apart so that a guest may come to write it, and it alone;
  *  - sp is the stack pointer in use, physically SP_EL0; the one not in use is
- *    in sys[AV_SP_EL0] or sys[AV_SP_EL1] (av_srf_set_mode() swaps them);
- *  - sys[] are the virtual system registers, plain memory.
+ *    in sys[AV_SP_EL0] or sys[AV_SP_EL1] (av_srf_set_mode() swaps them).
  *
  * Pure: no kernel services.
  */
@@ -33,52 +39,50 @@ enum av_left {
 	AV_LEFT_FATAL,		/* an exception in the window itself: our defect */
 };
 
-/*
- * Virtual system registers that are plain memory. The order is free but for
- * the first group, which the switcher may come to use by offset.
- */
+/* Virtual system registers, by offset in their page. */
+#define AV_VREG(offset)	((offset) / 8)
 enum av_vreg {
-	/* exception state */
-	AV_SP_EL0, AV_SP_EL1, AV_ELR_EL1, AV_SPSR_EL1, AV_ESR_EL1, AV_FAR_EL1,
-	AV_VBAR_EL1, AV_TPIDR_EL0, AV_TPIDRRO_EL0, AV_TPIDR_EL1,
-	/* the translation regime */
-	AV_SCTLR_EL1, AV_TCR_EL1, AV_TTBR0_EL1, AV_TTBR1_EL1, AV_MAIR_EL1, AV_AMAIR_EL1,
-	AV_CONTEXTIDR_EL1, AV_PAR_EL1,
-	/* the rest */
-	AV_ACTLR_EL1, AV_CPACR_EL1, AV_AFSR0_EL1, AV_AFSR1_EL1, AV_CNTKCTL_EL1,
-	AV_DAIF, AV_CSSELR_EL1, AV_MDSCR_EL1, AV_MDCCINT_EL1, AV_OSLSR_EL1, AV_OSDLR_EL1,
-	AV_DISR_EL1, AV_MPIDR_EL1,
-	AV_DBGBVR0_EL1, AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
-	AV_DBGBCR0_EL1, AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
-	AV_DBGWVR0_EL1, AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
-	AV_DBGWCR0_EL1, AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
-	AV_NR_VREGS,
+	/* the architecture's, for VNCR_EL2 (Linux: asm/vncr_mapping.h) */
+	AV_CPACR_EL1 = AV_VREG(0x100),
+	AV_CONTEXTIDR_EL1 = AV_VREG(0x108),
+	AV_SCTLR_EL1 = AV_VREG(0x110),
+	AV_ACTLR_EL1 = AV_VREG(0x118),
+	AV_TCR_EL1 = AV_VREG(0x120),
+	AV_AFSR0_EL1 = AV_VREG(0x128),
+	AV_AFSR1_EL1 = AV_VREG(0x130),
+	AV_ESR_EL1 = AV_VREG(0x138),
+	AV_MAIR_EL1 = AV_VREG(0x140),
+	AV_AMAIR_EL1 = AV_VREG(0x148),
+	AV_MDSCR_EL1 = AV_VREG(0x158),
+	AV_SPSR_EL1 = AV_VREG(0x160),
+	AV_TTBR0_EL1 = AV_VREG(0x200),
+	AV_TTBR1_EL1 = AV_VREG(0x210),
+	AV_FAR_EL1 = AV_VREG(0x220),
+	AV_ELR_EL1 = AV_VREG(0x230),
+	AV_SP_EL1 = AV_VREG(0x240),
+	AV_VBAR_EL1 = AV_VREG(0x250),
+	/* ours, past what the architecture has given away */
+	AV_SP_EL0 = AV_VREG(0xc00),
+	AV_TPIDR_EL0 = AV_VREG(0xc08),
+	AV_TPIDRRO_EL0 = AV_VREG(0xc10),
+	AV_TPIDR_EL1 = AV_VREG(0xc18),
+	AV_PAR_EL1 = AV_VREG(0xc20),
+	AV_DAIF = AV_VREG(0xc28),
+	AV_CNTKCTL_EL1 = AV_VREG(0xc30),
+	AV_CSSELR_EL1 = AV_VREG(0xc38),
+	AV_MDCCINT_EL1 = AV_VREG(0xc40),
+	AV_OSLSR_EL1 = AV_VREG(0xc48),
+	AV_OSDLR_EL1 = AV_VREG(0xc50),
+	AV_DISR_EL1 = AV_VREG(0xc58),
+	AV_MPIDR_EL1 = AV_VREG(0xc60),
+	AV_DBGBVR0_EL1 = AV_VREG(0xd00), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
+	AV_DBGBCR0_EL1 = AV_VREG(0xd80), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
+	AV_DBGWVR0_EL1 = AV_VREG(0xe00), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
+	AV_DBGWCR0_EL1 = AV_VREG(0xe80), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
+	AV_NR_VREGS = AV_VREG(0x1000),
 };
 
-/* What EL0 may do while the guest runs: cpu/controls.h. */
-struct av_controls {
-	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
-};
-
-/* What the switcher needs to go in and to come back. Written by C before each entry. */
-struct av_switch {
-	/* physical address | ASID << 48, as written */
-	u64 ttbr_none;		/* an empty table */
-	u64 ttbr0_aux;		/* the window's low alias */
-	u64 ttbr1_hop;		/* guest tree under the VM's hop ASID */
-	u64 ttbr0, ttbr1;	/* guest trees, context's ASID in ttbr1 */
-	u64 asid_host_hop;	/* ASID under which the host's tree meets the aux table */
-	/* addresses of the window, high and low */
-	u64 high_code, high_data, low_code, low_data;
-	struct av_controls guest;
-	u64 loops;		/* of branches on the way out, switch/mitigate.h */
-	u64 flush;		/* the host's kernel entries are global, or stale ones of ours: flush all */
-	/* the host's, saved by the switcher */
-	u64 h_ttbr0, h_ttbr1, h_vbar, h_sp, h_sp_el0, h_ret;
-	u64 h_sctlr, h_tcr, h_cpacr, h_cntkctl, h_mdscr;
-	u64 h_tpidr_el0, h_tpidrro_el0;
-	u64 unpriv_tlbi;	/* before each ERET to EL0, switch/mitigate.h */
-};
+#define AV_SRF_PAGE	4096
 
 struct av_srf {
 	u64 regs[31];
@@ -90,18 +94,25 @@ struct av_srf {
 	u64 exit;		/* enum av_left */
 	u64 insn;		/* of an unknown-instruction exit, or AV_INSN_UNKNOWN */
 	u64 vmode;		/* virtual: mode, IL, SS */
-	struct av_switch sw;
-	u64 sys[AV_NR_VREGS];
+	/* the way back to the aux tables, and what is done on it (switch/private.h) */
+	u64 ttbr_none, ttbr1_hop, ttbr0_aux, low_private;
+	u64 loops;		/* of branches, switch/mitigate.h */
+	u64 unpriv_tlbi;	/* before each ERET to EL0, switch/mitigate.h */
 	/* for cpu/fast.c, written before each entry */
 	u64 due;		/* something waits for PSTATE.DAIF to let it in */
 	u64 slow;		/* every trap is to leave: av_fast_not_now() */
 	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
+
+	u64 sys[AV_NR_VREGS] __aligned(AV_SRF_PAGE);
 };
+
+#define AV_SRF_USED	(offsetof(struct av_srf, fast) + sizeof(u64) * AV_NR_FAST)
 
 /* The switcher could not read the instruction: fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
 
-static_assert(sizeof(struct av_srf) <= 2048, "its page is cpu/fast.c's stack too");
+static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
+static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
 
 /* PSTATE, in SPSR's layout. */
 #define AV_PSR_MODE		GENMASK_ULL(4, 0)

@@ -46,7 +46,7 @@ struct av_vcpu {
 	struct mutex mutex;
 
 	struct kvm_run *run;		/* one page, mapped by the VMM */
-	struct av_srf *srf;		/* one page, in the window at id + 1 */
+	struct av_srf *srf;		/* two pages, in the window by id */
 
 	unsigned long requests;		/* enum av_req */
 

@@ -71,10 +71,10 @@ struct av_vm_mmu;
 struct av_vm_switch;
 
 /*
- * The window's table has 512 pages: one of code and one a vCPU. KVM's limit
- * for a GICv3 is 512; ours is what leaves the table room.
+ * The window's table has 512 pages: one of code and two a vCPU. KVM's limit
+ * for a GICv3 is 512; ours is what the table has room for.
  */
-#define AV_MAX_VCPUS		256
+#define AV_MAX_VCPUS		255
 #define AV_IPA_BITS_DEFAULT	40
 #define AV_IPA_BITS_MIN		32
 
