@@ -8,6 +8,7 @@
  */
 #include <linux/kvm.h>
 #include <linux/nospec.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
 
