@@ -51,7 +51,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_CHECK_EXTENSION_VM,		1 },
 	{ KVM_CAP_BINARY_STATS_FD,		1 },
 	{ KVM_CAP_MAX_VCPUS,			AV_MAX_VCPUS },
-	{ KVM_CAP_MAX_VCPU_ID,			AV_MAX_VCPUS },
+	{ KVM_CAP_MAX_VCPU_ID,			AV_MAX_VCPU_ID },
 };
 
 int av_check_extension(struct av_vm *vm, unsigned long ext)

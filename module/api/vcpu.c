@@ -190,7 +190,7 @@ int av_vm_create_vcpu(struct av_vm *vm, unsigned long id)
 {
 	int r;
 
-	if (id >= AV_MAX_VCPUS)
+	if (id >= AV_MAX_VCPU_ID)
 		return -EINVAL;
 	if (mutex_lock_killable(&vm->lock))
 		return -EINTR;

@@ -36,12 +36,12 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 {
 	spin_lock_init(&vcpu->cpu->power_lock);
 	vcpu->cpu->mp_state = KVM_MP_STATE_RUNNABLE;
-	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->id);
+	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
 }
 
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)
 {
-	av_switch_vcpu_destroy(vcpu->vm->sw, vcpu->sw, vcpu->id);
+	av_switch_vcpu_destroy(vcpu->vm->sw, vcpu->sw, vcpu->idx);
 }
 
 /* Everything but where the switcher finds its way. */

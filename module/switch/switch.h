@@ -31,16 +31,16 @@ void av_window_exit(void);
 
 /*
  * VM and vCPU life. The register file's two pages go into the window behind the
- * code, in order of ids; av_srf_alloc() made it, or returned NULL.
+ * code, at the vCPU's index; av_srf_alloc() made it, or returned NULL.
  */
 struct av_srf *av_srf_alloc(void);
 void av_srf_free(struct av_srf *srf);
 int av_switch_vm_init(struct av_vm_switch *vsw);
 void av_switch_vm_destroy(struct av_vm_switch *vsw);
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-			struct av_srf *srf, unsigned int id);
+			struct av_srf *srf, unsigned int idx);
 void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-			    unsigned int id);
+			    unsigned int idx);
 
 /*
  * Run the guest until something ends it; the register file has the reason.

@@ -3,7 +3,7 @@
  * The window's tables.
  *
  * Tables have the host's 4 KiB, four level geometry. One level 3 table holds
- * the window (the code first, behind it the vCPUs' register files by id); the same
+ * the window (the code first, behind it the vCPUs' register files by index); the same
  * chain of tables hangs under the last entry of each guest TTBR1 root and
  * under the first of the aux root, so the low alias of a window address is
  * its low 39 bits. Nothing in the window is accessible to EL0. The vCPUs'
@@ -128,26 +128,26 @@ void av_srf_free(struct av_srf *srf)
 }
 
 /* A vCPU's pages are not freed before no TLB can lead there, under any ASID. */
-static void unmap_pages(struct av_vm_switch *vsw, unsigned int id)
+static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 {
-	unsigned int slot = CODE_PAGES + id * SRF_PAGES, i;
+	unsigned int slot = CODE_PAGES + idx * SRF_PAGES, i;
 
 	for (i = 0; i < SRF_PAGES; i++)
 		WRITE_ONCE(vsw->l3[slot + i], 0);
-	WRITE_ONCE(vsw->p3[id], 0);
+	WRITE_ONCE(vsw->p3[idx], 0);
 	av_tlb_flush_begin();
 	for (i = 0; i < SRF_PAGES; i++) {
 		av_tlb_flush_window(AV_WINDOW_START + (u64)(slot + i) * PAGE_SIZE);
 		av_tlb_flush_window(WINDOW_LOW + (u64)(slot + i) * PAGE_SIZE);
 	}
-	av_tlb_flush_window(PRIVATE_LOW + (u64)id * PAGE_SIZE);
+	av_tlb_flush_window(PRIVATE_LOW + (u64)idx * PAGE_SIZE);
 	av_tlb_flush_end();
 }
 
 void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-			    unsigned int id)
+			    unsigned int idx)
 {
-	unmap_pages(vsw, id);
+	unmap_pages(vsw, idx);
 	while (csw->nr_contexts)
 		av_asid_put(&csw->context[--csw->nr_contexts].asid);
 	free_page((unsigned long)csw->priv);
@@ -155,25 +155,26 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 
 /* What never changes of the two structures. */
 static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
-		       struct av_srf *srf, unsigned int id)
+		       struct av_srf *srf, unsigned int idx)
 {
 	priv->srf = srf;
 	priv->ttbr_none = page_to_phys(ZERO_PAGE(0));
 	priv->ttbr0_aux = virt_to_phys(vsw->aux);
 	priv->asid_host_hop = vsw->host_hop.asid;
 	priv->high_code = AV_WINDOW_START;
-	priv->high_data = AV_WINDOW_START + (CODE_PAGES + (u64)id * SRF_PAGES) * PAGE_SIZE;
+	priv->high_data = AV_WINDOW_START + (CODE_PAGES + (u64)idx * SRF_PAGES) * PAGE_SIZE;
 	priv->low_code = WINDOW_LOW;
-	priv->low_private = PRIVATE_LOW + (u64)id * PAGE_SIZE;
+	priv->flush = !arm64_use_ng_mappings;
+	priv->low_private = PRIVATE_LOW + (u64)idx * PAGE_SIZE;
 	srf->ttbr_none = priv->ttbr_none;
 	srf->ttbr0_aux = priv->ttbr0_aux;
 	srf->low_private = priv->low_private;
 }
 
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-			struct av_srf *srf, unsigned int id)
+			struct av_srf *srf, unsigned int idx)
 {
-	unsigned int slot = CODE_PAGES + id * SRF_PAGES, i;
+	unsigned int slot = CODE_PAGES + idx * SRF_PAGES, i;
 	int ret;
 
 	csw->priv = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
@@ -185,11 +186,11 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		return ret;
 	}
 	csw->nr_contexts = 1;
-	fill_pages(vsw, csw->priv, srf, id);
+	fill_pages(vsw, csw->priv, srf, idx);
 	for (i = 0; i < SRF_PAGES; i++)
 		WRITE_ONCE(vsw->l3[slot + i],
 			   (virt_to_phys(srf) + i * PAGE_SIZE) | DATA_DESC);
-	WRITE_ONCE(vsw->p3[id], virt_to_phys(csw->priv) | DATA_DESC);
+	WRITE_ONCE(vsw->p3[idx], virt_to_phys(csw->priv) | DATA_DESC);
 	/* Walks of any CPU see it before the vCPU is first entered. */
 	dsb(ishst);
 	isb();

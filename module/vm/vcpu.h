@@ -41,12 +41,12 @@ enum av_req {
 
 struct av_vcpu {
 	struct av_vm *vm;
-	int id;				/* KVM_CREATE_VCPU's argument, < AV_MAX_VCPUS */
+	int id;				/* KVM_CREATE_VCPU's argument, < AV_MAX_VCPU_ID */
 	unsigned int idx;		/* index in vm->vcpus */
 	struct mutex mutex;
 
 	struct kvm_run *run;		/* one page, mapped by the VMM */
-	struct av_srf *srf;		/* two pages, in the window by id */
+	struct av_srf *srf;		/* two pages, in the window by idx */
 
 	unsigned long requests;		/* enum av_req */
 
