@@ -86,10 +86,12 @@ void av_vcpu_skip_insn(struct av_vcpu *vcpu);
 /* ERET, or an exception, took the virtual CPU to another level. */
 void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
-/* Before an entry: take the interrupt or SError that is due. */
+/*
+ * Before an entry: take the interrupt or SError that is due. Asked whether one
+ * is, srf->due says whether any waits, masked or not.
+ */
 void av_inject_pending(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);
-bool av_inject_waiting(struct av_vcpu *vcpu);	/* due but for PSTATE's masks, if any */
 
 /* exit.c, trap.c: what the switcher left in the register file. */
 int av_handle_exit(struct av_vcpu *vcpu);

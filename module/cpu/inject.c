@@ -68,10 +68,9 @@ static bool serror_due(const struct av_vcpu *vcpu)
 	return vcpu->cpu->serror_pending && !(av_srf_daif(vcpu->srf) & AV_PSR_A);
 }
 
-/* The lines of the interrupt controller that PSTATE lets through. */
-static unsigned int irq_due(struct av_vcpu *vcpu)
+/* Of the lines of the interrupt controller, those that PSTATE lets through. */
+static unsigned int unmasked(const struct av_vcpu *vcpu, unsigned int out)
 {
-	unsigned int out = av_irq_pending(vcpu);
 	u64 daif = av_srf_daif(vcpu->srf);
 
 	if (daif & AV_PSR_I)
@@ -83,12 +82,11 @@ static unsigned int irq_due(struct av_vcpu *vcpu)
 
 bool av_inject_due(struct av_vcpu *vcpu)
 {
-	return serror_due(vcpu) || irq_due(vcpu) || (vcpu->srf->vmode & AV_PSR_IL);
-}
+	unsigned int out = av_irq_pending(vcpu);
 
-bool av_inject_waiting(struct av_vcpu *vcpu)
-{
-	return vcpu->cpu->serror_pending || av_irq_pending(vcpu);
+	vcpu->srf->due = out || vcpu->cpu->serror_pending;
+	return (out && unmasked(vcpu, out)) || serror_due(vcpu) ||
+	       vcpu->srf->vmode & AV_PSR_IL;
 }
 
 void av_inject_pending(struct av_vcpu *vcpu)
@@ -103,7 +101,7 @@ void av_inject_pending(struct av_vcpu *vcpu)
 		inject_async(vcpu, AV_VECTOR_SERROR);
 		return;
 	}
-	irq = irq_due(vcpu);
+	irq = unmasked(vcpu, av_irq_pending(vcpu));
 	if (irq) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_IRQ);
 		inject_async(vcpu, irq & AV_VGIC_FIQ ? AV_VECTOR_FIQ : AV_VECTOR_IRQ);

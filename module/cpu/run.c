@@ -140,7 +140,6 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
 		if (fp)
 			av_fp_load(vcpu);
-		srf->due = av_inject_waiting(vcpu);
 		srf->slow = av_fast_not_now(srf);
 		av_stats_enter(&vcpu->stats);
 		stay(vcpu, &entry, fp);

@@ -21,10 +21,12 @@ void av_switch_run(const struct av_vm_switch *vsw, const struct av_vcpu_switch *
 	priv->ttbr0 = entry->root0;
 	priv->ttbr1 = entry->root1 | (u64)av_tlb_asid(csw) << 48;
 	priv->ttbr1_hop = entry->root1 | (u64)vsw->guest_hop.asid << 48;
-	priv->flush = !arm64_use_ng_mappings;
 	srf->ttbr1_hop = priv->ttbr1_hop;
-	srf->loops = leave->mitigation.loops;
-	srf->unpriv_tlbi = leave->unpriv_tlbi;
+	if (unlikely(csw->leave != leave)) {
+		csw->leave = leave;
+		srf->loops = leave->mitigation.loops;
+		srf->unpriv_tlbi = leave->unpriv_tlbi;
+	}
 	av_host_pstate_save(leave, &pstate);
 
 	av_profiling_hold(&leave->profilers, &held);

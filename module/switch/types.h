@@ -41,10 +41,12 @@ struct av_context {
 	struct av_asid asid;
 };
 
+struct av_leave;
 struct av_private;
 
 struct av_vcpu_switch {
 	struct av_private *priv;
+	const struct av_leave *leave;	/* of the CPU that it last ran on */
 	struct av_context context[AV_NR_CONTEXTS];
 	unsigned int nr_contexts;	/* that have an ASID: at least 1 */
 	unsigned int current_context;

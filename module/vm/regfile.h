@@ -99,7 +99,7 @@ struct av_srf {
 	u64 loops;		/* of branches, switch/mitigate.h */
 	u64 unpriv_tlbi;	/* before each ERET to EL0, switch/mitigate.h */
 	/* for cpu/fast.c, written before each entry */
-	u64 due;		/* something waits for PSTATE.DAIF to let it in */
+	u64 due;		/* something waits, and PSTATE.DAIF keeps it out */
 	u64 slow;		/* every trap is to leave: av_fast_not_now() */
 	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
 

@@ -181,7 +181,6 @@ void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);
 void av_inject_pending(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);
-bool av_inject_waiting(struct av_vcpu *vcpu);
 void av_vcpu_skip_insn(struct av_vcpu *vcpu);
 void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
