@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The guest's memory, by the VMM's mapping of it: rules in memory.h. */
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -9,9 +10,16 @@
 #include "compat/mm.h"
 #include "mmu/memory.h"
 
+/*
+ * The slot was looked up by the address. That a CPU speculates past the look-up
+ * must not lead it outside of the slot: the guest chooses the address, and by its
+ * tables what is done with the word there.
+ */
 static unsigned long hva_of(const struct av_slot *slot, u64 gpa)
 {
-	return slot->hva + (gpa - (slot->base_gfn << PAGE_SHIFT));
+	u64 frame = array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn, slot->npages);
+
+	return slot->hva + (frame << PAGE_SHIFT) + offset_in_page(gpa);
 }
 
 /* ---- memory that has gone bad ---------------------------------------------- */
