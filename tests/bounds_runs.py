@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Rows of module/tests/kvm/bounds on a counted board, and their figures."""
+"""Rows of module/tests/kvm/bounds on counted boards, and their figures.
 
-from collections.abc import Mapping
+A board is booted once for several rows, which are tests of their own: what one of them did is in
+`measure()`'s cache, so rows of a board go to one worker (xdist_group).
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from built import TOP, make
-from guest_runs import KPTI, results
+from built import TOP, make, module
+from guest_runs import KPTI, MARK, results
 
 from armvisor_lab.board import Board
 from armvisor_lab.initramfs import Module
@@ -14,29 +21,59 @@ from armvisor_lab.initramfs import Module
 BOUND = 200_000
 
 
-def program() -> Path:
-    make(str(TOP / "module/tests/kvm"))
-    return TOP / "build/module/kvm/bounds"
+@dataclass(frozen=True)
+class Row:
+    """One run of module/tests/kvm/bounds: its rows, and what must have come of them."""
+
+    names: str
+    settings: str = ""
+    # Shadow entries that the guest made first.
+    entries: int = 0
+    # Operations that must have been under the meter.
+    measured: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return "-".join(f"{self.settings} {self.names}".split())
+
+    @property
+    def command(self) -> str:
+        return f"{self.settings} /bounds {self.names}"
 
 
+def stall(kernel: str) -> Path:
+    """The module that holds a CPU for a known time."""
+    make(str(TOP / "module"), f"KVER={kernel}", "stall")
+    return TOP / "build/module" / kernel / "tests/stall/stall.ko"
+
+
+@cache
 def measure(
-    kernel: str,
-    module: Path | None,
-    script: str,
-    modules: Mapping[str, Path] | None = None,
-    memory: int = 1024,
-    timeout: float = 250,
-) -> dict[str, int]:
-    """Run a script in which /bounds does rows; figures by name. Without a module: on KVM."""
+    kernel: str, rows: Sequence[Row], memory: int = 1024, timeout: float = 900
+) -> dict[Row, dict[str, int]]:
+    """Figures by name, of each row; of one whose program failed there is nothing."""
+    make(str(TOP / "module/tests/kvm"))
+    lines = ["insmod /stall.ko"]
+    for row in rows:
+        lines += [f"printf '{MARK}%s\\n' {shlex.quote(row.id)}", f"{row.command} || echo failed"]
     board = Board(
-        kernel=kernel, el2=module is None, count=True, append=KPTI, memory=memory,
-        modules=[Module(str(module))] if module else (),
-        files={"/bounds": program(), "/script": f"set -e\n{script}\n".encode(), **(modules or {})},
-        timeout=timeout,
+        kernel=kernel, count=True, append=KPTI, memory=memory, timeout=timeout,
+        modules=[Module(str(module(kernel)))],
+        files={
+            "/bounds": TOP / "build/module/kvm/bounds",
+            "/stall.ko": stall(kernel),
+            "/script": "\n".join([*lines, ""]).encode(),
+        },
     )  # fmt: skip
-    text = board.run(["sh", "/script"]).check().text
-    assert text.endswith("done\n"), text
-    return {name: int(value) for name, value in results(text).items()}
+    result = board.run(["sh", "/script"])
+    parts = dict(part.split("\n", 1) for part in result.check().text.split(MARK)[1:])
+    for row in rows:
+        if not parts[row.id].endswith("done\n"):
+            parts[row.id] = ""
+            print(result.stderr.decode("utf-8", "replace"))
+    return {
+        row: {name: int(value) for name, value in results(parts[row.id]).items()} for row in rows
+    }
 
 
 def too_long(figures: Mapping[str, int]) -> dict[str, int]:

@@ -9,162 +9,174 @@ preemptible (6.1, 6.12) all that it does before it offers the CPU. Mutexes do no
 import platform
 import re
 import subprocess
-from dataclasses import dataclass
 
 import pytest
-from bounds_runs import BOUND, measure, too_long
-from built import TOP, make, module
+from bounds_runs import BOUND, Row, measure, too_long
+from built import module
 
 KERNEL = "stable"
 OTHERS = ("oldstable", "newest")
+ALL_KERNELS = [KERNEL, *(pytest.param(k, marks=pytest.mark.conformance) for k in OTHERS)]
 
 
-@dataclass(frozen=True)
-class Row:
-    """Rows of module/tests/kvm/bounds of one board, and what must have been reached."""
-
-    names: str
-    settings: str = ""
-    # Shadow entries that the guest made first.
-    entries: int = 0
-    # Operations that must have been under the meter.
-    measured: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> str:
-        return "-".join(f"{self.settings} {self.names}".split())
+def operations(group: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{group}.{name}" for name in names.split())
 
 
-ROWS = (
-    Row("frame", "ENTRIES=65536", 65536, ("frame.log_on", "frame.log_read")),
-    Row("frame_zap", "", 2 << 20, ("frame.zap",)),
-    Row("frame_slot", "", 2 << 20, ("frame.slot_deleted",)),
-    Row("tables_all tables_asid", "", 512000, ("tables.all", "tables.asid")),
-    Row("tables_block", "", 1 << 18, ("tables.block",)),
-    Row("tables_budget tables_close", "", 512000, ("tables.budget", "tables.close")),
-    Row("tables_exit tables_shrink", "", 512000, ("tables.exit", "tables.shrink")),
-    Row("tables_unmap", "", 512000, ("tables.unmap",)),
-    Row(
-        "slot", "", 0,
-        ("slot.create", "slot.drop", "slot.log_on", "slot.log_read", "slot.log_off", "slot.move",
-         "slot.delete", "slot.unmap", "slot.close"),
+# By board.
+BOARDS = {
+    "frames": (
+        Row("frame", "ENTRIES=65536", 65536, operations("frame", "log_on log_read")),
+        Row("frame_zap", "", 2 << 20, ("frame.zap",)),
+        Row("frame_slot", "", 2 << 20, ("frame.slot_deleted",)),
     ),
-    Row(
-        "slots_many", "SLOTS=8190", 0,
-        ("slots_many.create", "slots_many.flags", "slots_many.delete", "slots_many.drop_other",
-         "slots_many.drop", "slots_many.close"),
+    "tables": (
+        Row("tables_all tables_asid", "", 512000, operations("tables", "all asid")),
+        Row("tables_block", "", 1 << 18, ("tables.block",)),
+        Row("tables_budget tables_close", "", 512000, operations("tables", "budget close")),
+        Row("tables_exit tables_shrink", "", 512000, operations("tables", "exit shrink")),
+        Row("tables_unmap", "", 512000, ("tables.unmap",)),
     ),
-    Row(
-        "gic", "VCPUS=240", 0,
-        ("gic.create", "gic.user", "gic.user_control", "gic.user_levels", "gic.guest",
-         "gic.guest_control", "gic.guest_route", "gic.guest_sgi", "gic.lines", "gic.close"),
+    "slots": (
+        Row(
+            "slot", "", 0,
+            operations("slot", "create drop log_on log_read log_off move delete unmap close"),
+        ),
+        Row(
+            "slots_many", "SLOTS=8190", 0,
+            operations("slots_many", "create flags delete drop_other drop close"),
+        ),
     ),
-    Row(
-        "its", "", 0,
-        ("its.map", "its.raise", "its.invall", "its.movall", "its.save_pending", "its.lpis_off",
-         "its.lpis_on", "its.off_on", "its.save", "its.reset", "its.restore", "its.messages",
-         "its.mapd", "its.discard", "its.close"),
+    "interrupts": (
+        Row(
+            "gic", "VCPUS=240", 0,
+            operations("gic", "create user user_control user_levels guest guest_control "
+                       "guest_route guest_sgi lines close"),
+        ),
+        Row(
+            "its", "", 0,
+            operations("its", "map raise invall movall save_pending lpis_off lpis_on off_on save "
+                       "reset restore messages mapd discard close"),
+        ),
+        Row("routes", "", 0, ("routes",)),
     ),
-    Row("routes", "", 0, ("routes",)),
-    Row("age_page age_huge", "", 0, ("age_page", "age_huge", "age_huge.drop")),
-    Row("age_page age_huge", "FILLED=64", 32768, ("age_page", "age_huge", "age_huge.drop")),
-)  # fmt: skip
-# The same with as much as a host can stand, and on the other kernels.
+    "ages": (
+        Row("age_page age_huge", "", 0, ("age_page", "age_huge", "age_huge.drop")),
+        Row("age_page age_huge", "FILLED=64", 32768, ("age_page", "age_huge", "age_huge.drop")),
+    ),
+}  # fmt: skip
+# With as much as a host can stand, a board each.
 LONG = (
-    Row("frame", "", 2 << 20, ("frame.log_on", "frame.log_read")),
+    Row("frame", "", 2 << 20, operations("frame", "log_on log_read")),
     Row("frame_zap", "ENTRIES=14680064", 14680064, ("frame.zap",)),
-    Row("slots_many", "", 0, ("slots_many.create", "slots_many.drop_other", "slots_many.close")),
+    Row("slots_many", "", 0, operations("slots_many", "create drop_other close")),
     Row("age_huge", "FILLED=1984", 1 << 20, ("age_huge", "age_huge.drop")),
 )
 
+# Of a board for what has no bound, or another one.
+IDLE = Row("idle")
+MEMORY = Row("slot_memory")
+CHARGED = Row("slot_charged")
+ASIDS = Row("asids")
+FLUSHES = Row("flushes")
+# Ways to hold a CPU, for 300 and 150 microseconds.
+STALLS = {
+    (way, us): Row("write", f"FILE=/sys/module/stall/parameters/{way} WORD={us} NAME={way}")
+    for way in ("lock", "irq", "offered")
+    for us in (300, 150)
+}
+OTHER_ROWS = (IDLE, *STALLS.values(), FLUSHES, MEMORY, CHARGED, ASIDS)
 
-def check(row: Row, kernel: str, memory: int = 1024, timeout: float = 250):
-    script = "\n".join(f"{row.settings} /bounds {name}" for name in row.names.split())
-    figures = measure(kernel, module(kernel), script, memory=memory, timeout=timeout)
+
+def rows_of_boards(kernels: tuple[str, ...]) -> list:
+    return [
+        pytest.param(kernel, board, row, marks=pytest.mark.xdist_group(f"bounds-{kernel}-{board}"),
+                     id=f"{kernel}-{row.id}")
+        for kernel in kernels
+        for board, rows in BOARDS.items()
+        for row in rows
+    ]  # fmt: skip
+
+
+def assert_within(row: Row, figures: dict[str, int]):
     missing = {f"{name}.longest" for name in row.measured} - figures.keys()
     assert not missing and figures.get("entries", 0) >= row.entries, figures
     assert not too_long(figures), figures
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_no_cpu_is_held_for_long(row: Row):
-    check(row, KERNEL)
+@pytest.mark.parametrize(("kernel", "board", "row"), rows_of_boards((KERNEL,)))
+def test_no_cpu_is_held_for_long(kernel: str, board: str, row: Row):
+    assert_within(row, measure(kernel, BOARDS[board])[row])
 
 
 @pytest.mark.conformance
-@pytest.mark.parametrize("kernel", OTHERS)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_no_cpu_is_held_for_long_on_other_kernels(row: Row, kernel: str):
-    check(row, kernel)
+@pytest.mark.parametrize(("kernel", "board", "row"), rows_of_boards(OTHERS))
+def test_no_cpu_is_held_for_long_on_other_kernels(kernel: str, board: str, row: Row):
+    assert_within(row, measure(kernel, BOARDS[board])[row])
 
 
 @pytest.mark.conformance
 @pytest.mark.parametrize("row", LONG, ids=lambda row: row.id)
 def test_no_cpu_is_held_for_long_by_more(row: Row):
-    check(row, KERNEL, memory=2048, timeout=1200)
+    assert_within(row, measure(KERNEL, (row,), memory=2048, timeout=1800)[row])
 
 
-ALL_KERNELS = [KERNEL, *(pytest.param(k, marks=pytest.mark.conformance) for k in OTHERS)]
-
-
+@pytest.mark.xdist_group("bounds-others")
 @pytest.mark.parametrize("kernel", ALL_KERNELS)
 def test_a_host_at_rest_is_far_from_the_bound(kernel: str):
-    figures = measure(kernel, module(kernel), "/bounds idle")
+    figures = measure(kernel, OTHER_ROWS)[IDLE]
     assert 20_000 < figures["idle.longest"] < BOUND / 2, figures
 
 
+@pytest.mark.xdist_group("bounds-others")
 @pytest.mark.parametrize("kernel", ALL_KERNELS)
 def test_the_meter_sees_what_holds_a_cpu(kernel: str):
-    """A lock held and interrupts off for so long, the same work in parts, and the bound itself."""
-    make(str(TOP / "module"), f"KVER={kernel}", "stall")
-    stall = TOP / "build/module" / kernel / "tests/stall/stall.ko"
-    script = """insmod /stall.ko
-    for way in lock irq offered; do
-        FILE=/sys/module/stall/parameters/$way WORD=300 NAME=$way /bounds write
-        FILE=/sys/module/stall/parameters/$way WORD=150 NAME=short_$way /bounds write
-    done"""
-    figures = measure(kernel, module(kernel), script, {"/stall.ko": stall})
+    """A lock held and interrupts off for so long; the same work in parts it does not mind."""
+    figures = measure(kernel, OTHER_ROWS)
     for way in ("lock", "irq"):
-        assert 300_000 < figures[f"{way}.longest"] < 350_000, figures
-        assert 150_000 < figures[f"short_{way}.longest"] < BOUND, figures
-    assert figures["offered.longest"] < 80_000 < figures["offered.total"], figures
-    assert set(too_long(figures)) == {"lock.longest", "irq.longest"}
+        assert 300_000 < figures[STALLS[way, 300]][f"{way}.longest"] < 350_000, figures
+        assert too_long(figures[STALLS[way, 300]]), figures
+        assert 150_000 < figures[STALLS[way, 150]][f"{way}.longest"] < BOUND, figures
+    offered = figures[STALLS["offered", 300]]
+    assert offered["offered.longest"] < 80_000 < 300_000 < offered["offered.total"], offered
 
 
+@pytest.mark.xdist_group("bounds-others")
 def test_empty_slots_take_no_memory():
     """Of 512 GiB of slots, KVM takes nothing that can be seen."""
-    figures = measure(KERNEL, module(KERNEL), "/bounds slot_memory")
+    figures = measure(KERNEL, OTHER_ROWS)[MEMORY]
     assert figures["slot.memory"] < 16 << 10, figures
 
 
+@pytest.mark.xdist_group("bounds-others")
 def test_what_a_vm_takes_is_its_groups():
     """All that a guest makes the host allocate is charged to the VMM's memory control group."""
-    figures = measure(KERNEL, module(KERNEL), "/bounds slot_charged")
+    figures = measure(KERNEL, OTHER_ROWS)[CHARGED]
     assert 32 << 10 < figures["slot.taken"] < figures["slot.charged"] + 1024, figures
 
 
+@pytest.mark.xdist_group("bounds-others")
 def test_one_user_does_not_take_all_asids():
     """32 VMs run 65,536 contexts; others' VMs run, and processes switch as fast as before."""
-    figures = measure(KERNEL, module(KERNEL), "/bounds asids", memory=2048)
+    figures = measure(KERNEL, OTHER_ROWS)[ASIDS]
     assert figures["asids.other_user"] == 0, figures
     assert figures["asids.after.total"] < 1.1 * figures["asids.before.total"], figures
     assert figures["asids.contexts"] > 0 and not too_long(figures), figures
 
 
+@pytest.mark.xdist_group("bounds-others")
 @pytest.mark.parametrize("act", ["va", "asid", "all"])
-def test_one_vms_tlbi_is_no_others(act: str, flushes: dict[str, int]):
+def test_one_vms_tlbi_is_no_others(act: str):
     """By the statistics: a VM of four vCPUs flushes, the VM beside it keeps all that it has."""
-    assert flushes[f"flushes.{act}.asked"] > 0, flushes
-    assert flushes[f"flushes.{act}.others"] == flushes[f"flushes.{act}.filled"] == 0, flushes
+    figures = measure(KERNEL, OTHER_ROWS)[FLUSHES]
+    assert figures[f"flushes.{act}.asked"] > 0, figures
+    assert figures[f"flushes.{act}.others"] == figures[f"flushes.{act}.filled"] == 0, figures
 
 
-def test_a_context_that_is_taken_from_a_tree_is_counted(flushes: dict[str, int]):
-    assert flushes["flushes.recycled"] > 0, flushes
-
-
-@pytest.fixture(scope="module")
-def flushes() -> dict[str, int]:
-    return measure(KERNEL, module(KERNEL), "/bounds flushes")
+@pytest.mark.xdist_group("bounds-others")
+def test_a_context_that_is_taken_from_a_tree_is_counted():
+    figures = measure(KERNEL, OTHER_ROWS)[FLUSHES]
+    assert figures["flushes.recycled"] > 0, figures
 
 
 def test_no_tlbi_of_the_whole_machine():
