@@ -22,6 +22,7 @@
 #include <linux/hashtable.h>
 #include <linux/poll.h>
 #include <linux/rculist.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
 #include <linux/wait.h>

@@ -8,6 +8,7 @@
  * sets recheck and kicks; the counter alone says whether a timer has expired.
  */
 #include <linux/math64.h>
+#include <linux/sched.h>
 #include <linux/uaccess.h>
 #include <asm/barrier.h>
 #include <asm/sysreg.h>

@@ -10,7 +10,7 @@
 #include "switch/switch.h"
 #include "switch/tlb.h"
 
-void av_switch_run(const struct av_vm_switch *vsw, const struct av_vcpu_switch *csw,
+void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry)
 {
 	const struct av_leave *leave = av_leave_here();

@@ -47,7 +47,7 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
  * Interrupts off; they end it too and stay pending for the host to take. The
  * controls in csw->priv are set (cpu/controls.h).
  */
-void av_switch_run(const struct av_vm_switch *vsw, const struct av_vcpu_switch *csw,
+void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry);
 
 /* switch/enter.S */
