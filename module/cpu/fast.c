@@ -51,8 +51,9 @@ static __always_inline unsigned int fast_read(struct av_srf *srf, u16 enc, u64 *
 		return AV_FAST_##name;						\
 	}
 #define FN(name, sys, flags, cls)						\
-	if (enc == (sys))							\
-		return av_reg_##name(srf, false, val) ? AV_FAST_##name : AV_NR_FAST;
+	if (enc == (sys)) {							\
+		return av_reg_##name(srf, false, val) ? AV_FAST_##name : AV_NR_FAST;	\
+	}
 	AV_FAST_ROWS(MEM, FN)
 #undef MEM
 #undef FN

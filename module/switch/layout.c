@@ -65,7 +65,7 @@ static_assert(AV_LEFT_FATAL == EXIT_FATAL);
 static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
 
 /* Kernels from 6.9 on say where the architecture has them. */
-#if __has_include(<asm/vncr_mapping.h>)
+#if __has_include("asm/vncr_mapping.h")
 #include <asm/vncr_mapping.h>
 
 #define CHECK_VNCR(reg)	static_assert(AV_##reg == AV_VREG(VNCR_##reg), #reg)

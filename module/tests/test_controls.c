@@ -9,21 +9,21 @@
 #include "cpu/hwdebug.h"
 
 /*
- * From bit 63 down, a nibble a word. 0: off, 1: on, h: the host's, g: the guest's, u: the guest's
+ * From bit 63 down, in nibbles. 0: off, 1: on, h: the host's, g: the guest's, u: the guest's
  * at virtual EL0 and on at virtual EL1, s: SA0, t: TIDCP, v: the counter, f: FP, m: MDE, x: SS.
  */
-#define SCTLR	"t000 00h0 0000 0000 000h h0hh 00hh 0000 " \
-		"00hh 0uh0 hhh1 h000 uu0h h00h hhhs hhgh"
-#define TCR	"0000 0hh0 0000 0000 0000 0hhh hggh 0hhh " \
-		"hhhh hhhh 0h01 0000 hhhh hhhh 0001 0000"
-#define CPACR	"0000 0000 0000 0000 0000 0000 0000 0000 " \
-		"0001 0000 00f1 0000 0000 0000 0000 0000"
-#define CNTKCTL	"0000 0000 0000 0000 0000 0000 0000 0000 " \
-		"0000 0000 0000 00h0 0000 0000 hhhh hhv0"
-#define MDSCR	"0000 0000 0000 0000 0000 0000 0000 0000 " \
-		"0000 0000 0000 0000 m001 0000 0000 000x"
-#define PSTATE	"0000 0000 0000 0000 0000 0000 0000 0000 " \
-		"gggg 000g 00x0 0000 000g gg11 0000 0000"
+#define SCTLR	"t000_00h0_0000_0000_000h_h0hh_00hh_0000_" \
+		"00hh_0uh0_hhh1_h000_uu0h_h00h_hhhs_hhgh"
+#define TCR	"0000_0hh0_0000_0000_0000_0hhh_hggh_0hhh_" \
+		"hhhh_hhhh_0h01_0000_hhhh_hhhh_0001_0000"
+#define CPACR	"0000_0000_0000_0000_0000_0000_0000_0000_" \
+		"0001_0000_00f1_0000_0000_0000_0000_0000"
+#define CNTKCTL	"0000_0000_0000_0000_0000_0000_0000_0000_" \
+		"0000_0000_0000_00h0_0000_0000_hhhh_hhv0"
+#define MDSCR	"0000_0000_0000_0000_0000_0000_0000_0000_" \
+		"0000_0000_0000_0000_m001_0000_0000_000x"
+#define PSTATE	"0000_0000_0000_0000_0000_0000_0000_0000_" \
+		"gggg_000g_00x0_0000_000g_gg11_0000_0000"
 
 struct state {
 	bool host, guest, el1, sa, tidcp;
