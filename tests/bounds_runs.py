@@ -5,6 +5,7 @@ A board is booted once for several rows, which are tests of their own: what one 
 `measure()`'s cache, so rows of a board go to one worker (xdist_group).
 """
 
+import fcntl
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,9 +43,13 @@ class Row:
 
 
 def stall(kernel: str) -> Path:
-    """The module that holds a CPU for a known time."""
-    make(str(TOP / "module"), f"KVER={kernel}", "stall")
-    return TOP / "build/module" / kernel / "tests/stall/stall.ko"
+    """The module that holds a CPU for a known time: `make module` builds none of the tests'."""
+    built = TOP / "build/module" / kernel
+    with (built / "stall.lock").open("w") as lock:
+        # Workers come here at the same time.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        make(str(TOP / "module"), f"KVER={kernel}", "stall")
+    return built / "tests/stall/stall.ko"
 
 
 @cache
@@ -56,9 +61,10 @@ def measure(
     lines = ["insmod /stall.ko"]
     for row in rows:
         lines += [f"printf '{MARK}%s\\n' {shlex.quote(row.id)}", f"{row.command} || echo failed"]
+    hypervisor = module(kernel)
     board = Board(
         kernel=kernel, count=True, append=KPTI, memory=memory, timeout=timeout,
-        modules=[Module(str(module(kernel)))],
+        modules=[Module(str(hypervisor))],
         files={
             "/bounds": TOP / "build/module/kvm/bounds",
             "/stall.ko": stall(kernel),

@@ -70,7 +70,7 @@ LONG = (
     Row("frame", "", 2 << 20, operations("frame", "log_on log_read")),
     Row("frame_zap", "ENTRIES=14680064", 14680064, ("frame.zap",)),
     Row("slots_many", "", 0, operations("slots_many", "create drop_other close")),
-    Row("age_huge", "FILLED=1984", 1 << 20, ("age_huge", "age_huge.drop")),
+    Row("age_huge", "FILLED=1984", 1984 * 512, ("age_huge", "age_huge.drop")),
 )
 
 # Of a board for what has no bound, or another one.
