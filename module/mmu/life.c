@@ -90,8 +90,10 @@ static void free_slots(struct av_vm *vm)
 	struct av_slots *slots = rcu_dereference_protected(vm->mmu->slots, true);
 	u32 i;
 
-	for (i = 0; i < slots->nr; i++)
+	for (i = 0; i < slots->nr; i++) {
 		av_slot_free(slots->slot[i]);
+		cond_resched();
+	}
 	kvfree(slots);
 }
 
