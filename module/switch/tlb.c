@@ -14,8 +14,8 @@ static void set_context(struct av_vcpu_switch *csw, unsigned int i, u64 serial0,
 	WRITE_ONCE(csw->context[i].serial0, serial0);
 	WRITE_ONCE(csw->context[i].serial1, serial1);
 	csw->current_context = i;
-	/* Pairs with av_tlb_flush_begin(). */
-	smp_mb();
+	/* Pairs with av_tlb_flush_begin(). The table walker is no CPU: a DSB. */
+	dsb(ish);
 }
 
 /*
@@ -57,10 +57,12 @@ int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 		ret = av_asid_get(&csw->context[i].asid, vcpu->vm->sw->share);
 	if (i < AV_NR_CONTEXTS && !ret) {
 		csw->next_victim = 0;
-		set_context(csw, i, serial0, serial1);
 		/* Who flushes counts on what is below nr_contexts being whole. */
+		WRITE_ONCE(csw->context[i].serial0, serial0);
+		WRITE_ONCE(csw->context[i].serial1, serial1);
+		/* Pairs with the acquire in for_each_context(). */
 		smp_store_release(&csw->nr_contexts, i + 1);
-		smp_mb();
+		set_context(csw, i, serial0, serial1);
 		return 0;
 	}
 	if (csw->nr_contexts) {
@@ -94,11 +96,17 @@ static bool has_tree(const struct av_context *ctx, u64 serial)
 	return READ_ONCE(ctx->serial0) == serial || READ_ONCE(ctx->serial1) == serial;
 }
 
+static unsigned int nr_contexts(const struct av_vcpu_switch *csw)
+{
+	/* Pairs with the release in av_tlb_load(). */
+	return smp_load_acquire(&csw->nr_contexts);
+}
+
 /* Call what stands behind it for each context of the VM. */
 #define for_each_context(ctx, vcpu, v, i, vm)						\
 	av_for_each_vcpu(v, vcpu, vm)							\
 		for ((i) = 0, (ctx) = (vcpu)->sw->context;				\
-		     (i) < smp_load_acquire(&(vcpu)->sw->nr_contexts); (i)++, (ctx)++)
+		     (i) < nr_contexts((vcpu)->sw); (i)++, (ctx)++)
 
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
 {

@@ -181,7 +181,9 @@ static void test_sequences(void)
 	a = get(0x1000, false, 0, 1);
 	b = get(0x2000, false, 0, 2);
 	k = get(0x3000, true, 1, 1);
-	sa = a->seq, sb = b->seq, sk = k->seq;
+	sa = a->seq;
+	sb = b->seq;
+	sk = k->seq;
 	tlbi(AV_TLBI_VA, 0x1000, 0x1fff, 1);
 	CHECK(a->seq != sa && b->seq == sb && k->seq == sk);
 	tlbi(AV_TLBI_VAA, KVA, KVA + 0xfff, 0);
@@ -189,7 +191,8 @@ static void test_sequences(void)
 	sa = a->seq;
 	tlbi(AV_TLBI_ASID, 0, 0, 2);
 	CHECK(a->seq == sa && b->seq != sb);
-	sb = b->seq, sk = k->seq;
+	sb = b->seq;
+	sk = k->seq;
 	tlbi(AV_TLBI_ALL, 0, 0, 0);
 	CHECK(a->seq != sa && b->seq != sb && k->seq != sk);
 	teardown();
