@@ -42,7 +42,7 @@ def programs() -> Path:
 
 @cache
 def on_kvm(program: Path, kernel: str) -> str:
-    board = Board(el2=True, kernel=kernel, files={"/program": program}, timeout=240)
+    board = Board(el2=True, kernel=kernel, files={"/program": program}, timeout=600)
     text = board.run(["/program"]).check().text
     assert text.endswith("done\n"), "the program did not finish on KVM"
     return text

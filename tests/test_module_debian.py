@@ -24,7 +24,7 @@ def boots(cpu: str, kernel: str, guests: tuple[str, ...], rounds: int = 1, mebib
     host = Host(
         cpu=cpu, kernel=kernel, el2=False, module=module(kernel), append=ISOLATED.get(cpu, "")
     )
-    limit = 120 + 240 * len(guests) * rounds
+    limit = 300 + 600 * len(guests) * rounds
     run_pairs(
         host, guests, cpus=(1, 1), rounds=rounds, count=True, mebibytes=mebibytes, timeout=limit
     )

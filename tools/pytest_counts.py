@@ -2,11 +2,18 @@
 """A pytest plugin for tools/test.py: tells how far a run is, and each failure when it happens.
 
 It writes lines to the descriptor in ARMVISOR_PROGRESS: `DONE TOTAL` after each test, and
-`failed NAME`. With pytest-xdist only the process that gives out the tests speaks.
+`failed NAME: REASON`. With pytest-xdist only the process that gives out the tests speaks.
 """
 
 import os
 from contextlib import suppress
+
+
+def _reason(report) -> str:  # noqa: ANN001
+    """The first line of what went wrong, if pytest knows."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    lines = str(getattr(crash, "message", "")).splitlines()
+    return f": {lines[0]}" if lines else ""
 
 
 class Counts:
@@ -33,7 +40,7 @@ class Counts:
     def pytest_runtest_logreport(self, report) -> None:  # noqa: ANN001
         """A part of a test has ended; its tear-down is the last."""
         if report.failed:
-            self._say(f"failed {report.nodeid}")
+            self._say(f"failed {report.nodeid}{_reason(report)}")
         if report.when == "teardown":
             self._done += 1
             self._count()

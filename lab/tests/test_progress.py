@@ -88,7 +88,8 @@ def test_pytest_tells_how_far_it_is(tmp_path, options):
     assert [int(line.split()[0]) for line in counts if line.endswith(" 7")][-7:] == [*range(1, 8)]
     failed = {line for line in lines if line.startswith("failed")}
     assert failed == {
-        "failed test_some.py::test_numbers[3]", "failed test_some.py::test_set_up",
+        "failed test_some.py::test_numbers[3]: assert 3 != 3",
+        "failed test_some.py::test_set_up: OSError",
     }  # fmt: skip
 
 
