@@ -73,7 +73,9 @@ static void want(struct av_hidden *f, const struct av_walk *walk)
 	c->rights = av_slot_rights(f->r->slot, av_tree_rights(f->r->tree, walk), false);
 	c->span = walk->span;
 	c->global = walk->global;
-	if (!av_mem_prepare(f->r->slot, c->gfn))
+	/* Most often the page before has made room for this one. */
+	if (av_mem_same_piece(f->r->slot, c->gfn, c[-1].gfn) ||
+	    !av_mem_prepare(f->r->slot, c->gfn))
 		f->nr++;
 }
 

@@ -206,10 +206,15 @@ int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned 
 	u64 __user *from = (u64 __user *)hva_of(slot, gpa);
 	unsigned int i;
 
+	if (!user_access_begin(from, n * sizeof(*from)))
+		return -EFAULT;
 	for (i = 0; i < n; i++)
-		if (__get_user(words[i], from + i))
-			return -EFAULT;
+		unsafe_get_user(words[i], from + i, fault);
+	user_access_end();
 	return 0;
+fault:
+	user_access_end();
+	return -EFAULT;
 }
 
 struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa)

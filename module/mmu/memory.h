@@ -40,6 +40,12 @@ void av_mem_release(struct page *page, u8 rights);
 int av_mem_prepare(struct av_slot *slot, u64 gfn);
 void av_mem_free_frames(struct av_slot *slot);
 
+static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 prepared)
+{
+	return (gfn - slot->base_gfn) / AV_PIECE_FRAMES ==
+	       (prepared - slot->base_gfn) / AV_PIECE_FRAMES;
+}
+
 /* Under mmu_lock: av_mmu_raced() for the page at a frame. */
 bool av_mem_raced(struct av_vm *vm, const struct av_tree *tree, const struct av_slot *slot,
 		  u64 gfn, struct av_seq seq);
