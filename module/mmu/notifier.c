@@ -16,13 +16,13 @@
 #include "mmu/memory.h"
 
 /* Frames looked at before the lock is offered to others. */
-#define BATCH	512
+#define BATCH	128
 
 /*
  * Frames that one call of ageing looks at, and of slots as many: the host holds
  * locks of its own, and a VMM may have put thousands of slots on one address.
  */
-#define AGE_FRAMES	8192
+#define AGE_FRAMES	1024
 
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {
