@@ -30,6 +30,11 @@ def test_the_module_is_in_layers():
     assert layers.complaints() == []
 
 
+def test_the_document_shows_the_layers_as_they_are():
+    shown = "\n".join(line.rstrip() for line in layers.picture().splitlines())
+    assert shown in (TOP / "docs/architecture.md").read_text()
+
+
 def test_the_picture_has_every_folder():
     table = layers.Layers.load(TOP / "module/layers.toml")
     picture = layers.picture()
