@@ -24,7 +24,11 @@ def check(folder: Path, *, exported: tuple[str, ...], reviewed: str = "") -> tup
     lines = [f"0x00000000\t{name}\tvmlinux\tEXPORT_SYMBOL_GPL\t\n" for name in exported]
     (kernel / "Module.symvers").write_text("".join(lines))
     (folder / "list").write_text(f"# reviewed {RELEASE}\nreviewed {reviewed}\n{LISTED}\n")
-    source = f"void {LISTED}(void);\nvoid {OTHER}(void);\nvoid f(void) {{ {LISTED}(); {OTHER}(); }}"
+    source = f"""void {LISTED}(void);
+    void {OTHER}(void);
+    void f(void) {{ {LISTED}(); {OTHER}(); }}
+    __attribute__((section(".av_window.text"))) int av_fast(int *p) {{ return *p; }}
+    """
     compiler = ["aarch64-linux-gnu-gcc", "-xc", "-c", "-", "-o", str(folder / "module.ko")]
     subprocess.run(compiler, input=source, text=True, check=True)
     words = [str(TOP / "module/check-symbols.sh"), "module.ko", "kernel", "list"]
