@@ -39,14 +39,25 @@ static bool read_descs(struct around *a)
 	return !av_mem_load_words(slot, ipa, a->desc, AV_AROUND);
 }
 
+/* A bit for each page of the group that may have something: where it was read, a valid descriptor. */
+static unsigned long valid_descs(const struct around *a)
+{
+	unsigned long bits = 0;
+	unsigned int i;
+
+	if (!a->have_desc)
+		return GENMASK(AV_AROUND - 1, 0);
+	for (i = AV_AROUND; i--;)
+		bits = bits << 1 | (a->desc[i] & 1);
+	return bits;
+}
+
 /* What the guest maps at the i'th page; false when nothing we would take. */
 static bool neighbour(const struct around *a, unsigned int i, struct av_walk *walk)
 {
 	const struct av_hidden *f = a->f;
 	u64 va = a->first + i * PAGE_SIZE;
 
-	if (va == (f->r->walk.va & PAGE_MASK))
-		return false;
 	if (a->have_desc)
 		return !av_walk_sibling(&f->vcpu->mmu->regime, &f->r->walk, va, a->desc[i], walk);
 	*walk = f->r->walk;
@@ -128,6 +139,7 @@ void av_fault_around(struct av_hidden *f)
 		.first = f->r->walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
 	};
 	struct av_vm *vm = f->vcpu->vm;
+	unsigned long wanted;
 	struct av_walk walk;
 	unsigned int i;
 	u32 present;
@@ -137,8 +149,12 @@ void av_fault_around(struct av_hidden *f)
 	spin_unlock(&vm->mmu_lock);
 	if (present == GENMASK(AV_AROUND - 1, 0) || !read_descs(&a))
 		return;
-	for (i = 0; i < AV_AROUND; i++)
-		if (!(present & BIT(i)) && neighbour(&a, i, &walk) && usable(f, &walk))
+	/* Often none: a page that the guest maps and unmaps by itself (fixmap). */
+	wanted = ~present & valid_descs(&a) & ~BIT((f->r->walk.va - a.first) / PAGE_SIZE);
+	if (!wanted)
+		return;
+	for_each_set_bit(i, &wanted, AV_AROUND)
+		if (neighbour(&a, i, &walk) && usable(f, &walk))
 			want(f, &walk);
 	get_pages(f);
 	for (i = 1; i < f->nr; i++)

@@ -22,7 +22,7 @@
  * Frames that one call of ageing looks at, and of slots as many: the host holds
  * locks of its own, and a VMM may have put thousands of slots on one address.
  */
-#define AGE_FRAMES	1024
+#define AGE_FRAMES	512
 
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {

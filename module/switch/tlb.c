@@ -105,8 +105,8 @@ static unsigned int nr_contexts(const struct av_vcpu_switch *csw)
 /* Call what stands behind it for each context of the VM. */
 #define for_each_context(ctx, vcpu, v, i, vm)						\
 	av_for_each_vcpu(v, vcpu, vm)							\
-		for ((i) = 0, (ctx) = (vcpu)->sw->context;				\
-		     (i) < nr_contexts((vcpu)->sw); (i)++, (ctx)++)
+		for ((i) = nr_contexts((vcpu)->sw), (ctx) = (vcpu)->sw->context;	\
+		     (i); (i)--, (ctx)++)
 
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
 {
