@@ -22,7 +22,7 @@
  * Frames that one call of ageing looks at, and of slots as many: the host holds
  * locks of its own, and a VMM may have put thousands of slots on one address.
  */
-#define AGE_FRAMES	512
+#define AGE_FRAMES	600
 
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {
@@ -147,10 +147,13 @@ struct ageing {
 static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, u64 last,
 		     struct ageing *a)
 {
+	a->young |= av_shadow_age_blocks(sh, gfn, a->clear, &a->g);
 	gfn = av_slot_next(slot, gfn, last + 1);
 	while (gfn <= last && a->left && !av_gather_spent(&a->g)) {
-		if (*av_slot_head(slot, gfn))
-			a->young |= av_shadow_age_gfn(sh, gfn, a->clear, &a->g);
+		u32 head = *av_slot_head(slot, gfn);
+
+		if (head)
+			a->young |= av_shadow_age_head(sh, head, a->clear, &a->g);
 		gfn = av_slot_next(slot, gfn + 1, last + 1);
 		a->left--;
 	}

@@ -148,9 +148,19 @@ static bool age_from(struct av_shadow *sh, u32 name, bool clear, struct av_gathe
 	return young;
 }
 
+bool av_shadow_age_head(struct av_shadow *sh, u32 head, bool clear, struct av_gather *g)
+{
+	return age_from(sh, head, clear, g);
+}
+
+bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g)
+{
+	return age_from(sh, first_of(sh, ALIGN_DOWN(gfn, AV_BLOCK_PAGES), 2), clear, g);
+}
+
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g)
 {
 	bool young = age_from(sh, first_of(sh, gfn, 3), clear, g);
 
-	return age_from(sh, first_of(sh, ALIGN_DOWN(gfn, AV_BLOCK_PAGES), 2), clear, g) || young;
+	return av_shadow_age_blocks(sh, gfn, clear, g) || young;
 }

@@ -310,6 +310,9 @@ bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 bool av_shadow_zap_blocks(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 /* Take AF away; was any set? Looks at some of the entries where a guest made very many. */
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
+/* The same in two, for who has the frame's head at hand: its pages, and the blocks over it. */
+bool av_shadow_age_head(struct av_shadow *sh, u32 head, bool clear, struct av_gather *g);
+bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
