@@ -9,6 +9,7 @@
  * functions of its owner: a row of av_reg_groups.
  */
 #include <linux/kvm.h>
+#include <linux/nospec.h>
 #include <linux/uaccess.h>
 #include <asm/ptrace.h>
 
@@ -54,7 +55,7 @@ static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 
 	*size = sizeof(u64);
 	if (off % 2 == 0 && off <= AV_CORE(regs.regs[30]))
-		return &srf->regs[off / 2];
+		return &srf->regs[array_index_nospec(off / 2, ARRAY_SIZE(srf->regs))];
 	if (av_core_vreg(srf, off) < AV_NR_VREGS)
 		return NULL;
 	switch (off) {
@@ -75,7 +76,7 @@ static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 	*size = sizeof(__uint128_t);
 	if (off % 4 == 0 && off >= AV_CORE(fp_regs.vregs[0]) &&
 	    off <= AV_CORE(fp_regs.vregs[31]))
-		return &fp->vregs[(off - AV_CORE(fp_regs.vregs[0])) / 4];
+		return &fp->vregs[array_index_nospec((off - AV_CORE(fp_regs.vregs[0])) / 4, 32)];
 
 	*size = sizeof(u32);
 	if (off == AV_CORE(fp_regs.fpsr))

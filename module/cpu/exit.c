@@ -123,14 +123,14 @@ int av_handle_exit(struct av_vcpu *vcpu)
 	struct av_srf *srf = vcpu->srf;
 
 	switch (srf->exit) {
-	case AV_LEFT_SYNC:
+	case AV_EXCEPTION_SYNC:
 		return handle_sync(vcpu);
-	case AV_LEFT_IRQ:
-	case AV_LEFT_FIQ:
+	case AV_EXCEPTION_IRQ:
+	case AV_EXCEPTION_FIQ:
 		/* The host took it when interrupts came on. */
 		av_count(&vcpu->stats, AV_EXIT_IRQ);
 		return 1;
-	case AV_LEFT_SERROR:
+	case AV_EXCEPTION_SERROR:
 		/* Masked while the guest runs, so not one of the machine's. */
 		av_count(&vcpu->stats, AV_EXIT_SERROR);
 		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",

@@ -93,8 +93,8 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 		av_controls(&t->csw.priv->guest, t->srf, &host, 0);
 		av_switch_run(&t->vsw, &t->csw, t->srf, entry);
 		local_irq_enable();
-	} while (t->srf->exit == AV_LEFT_IRQ && --tries);
-	return t->srf->exit == AV_LEFT_SYNC;
+	} while (t->srf->exit == AV_EXCEPTION_IRQ && --tries);
+	return t->srf->exit == AV_EXCEPTION_SYNC;
 }
 
 static int selftest_run(struct selftest *t)

@@ -61,7 +61,7 @@ CHECK_PRIVATE(h_tpidr_el0, SW_H_TPIDR);
 CHECK_PRIVATE(h_tpidrro_el0, SW_H_TPIDRRO);
 CHECK_PRIVATE(h_ttbr1_hop, SW_H_TTBR1_HOP);
 
-static_assert(AV_LEFT_FATAL == EXIT_FATAL);
+static_assert(AV_EXCEPTION_FATAL == EXIT_FATAL);
 static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
 
 /* Kernels from 6.9 on say where the architecture has them. */

@@ -64,7 +64,7 @@
 /* AV_FAST_DONE_LOW of cpu/fast.h */
 #define AV_FAST_DONE_BIT	1
 
-/* enum av_left */
+/* enum av_exception */
 #define EXIT_FATAL	4
 
 /* No instruction: AV_INSN_UNKNOWN */

@@ -86,11 +86,6 @@ void av_tlb_flush_end(void)
 	av_tlbi_sync();
 }
 
-static void flush_asid(const struct av_context *ctx)
-{
-	__tlbi(aside1is, (u64)ctx->asid.asid << 48);
-}
-
 static bool has_tree(const struct av_context *ctx, u64 serial)
 {
 	return READ_ONCE(ctx->serial0) == serial || READ_ONCE(ctx->serial1) == serial;
@@ -108,47 +103,40 @@ static unsigned int nr_contexts(const struct av_vcpu_switch *csw)
 		for ((i) = nr_contexts((vcpu)->sw), (ctx) = (vcpu)->sw->context;	\
 		     (i); (i)--, (ctx)++)
 
-unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
+/* The contexts of a tree, or of all with NULL: one page of each, or with NULL all. */
+static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serial, const u64 *va)
 {
 	const struct av_context *ctx;
 	struct av_vcpu *vcpu;
 	unsigned int v, i, n = 0;
 
 	for_each_context(ctx, vcpu, v, i, vm) {
-		if (!has_tree(ctx, serial))
+		u64 asid = (u64)ctx->asid.asid << 48;
+
+		if (serial && !has_tree(ctx, *serial))
 			continue;
-		__tlbi(vae1is, ((va >> 12) & TLBI_VA) | (u64)ctx->asid.asid << 48);
+		if (va)
+			__tlbi(vae1is, ((*va >> 12) & TLBI_VA) | asid);
+		else
+			__tlbi(aside1is, asid);
 		n++;
 	}
 	return n;
+}
+
+unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
+{
+	return flush(vm, &serial, &va);
 }
 
 unsigned int av_tlb_flush_tree(struct av_vm *vm, u64 serial)
 {
-	const struct av_context *ctx;
-	struct av_vcpu *vcpu;
-	unsigned int v, i, n = 0;
-
-	for_each_context(ctx, vcpu, v, i, vm) {
-		if (!has_tree(ctx, serial))
-			continue;
-		flush_asid(ctx);
-		n++;
-	}
-	return n;
+	return flush(vm, &serial, NULL);
 }
 
 unsigned int av_tlb_flush_vm(struct av_vm *vm)
 {
-	const struct av_context *ctx;
-	struct av_vcpu *vcpu;
-	unsigned int v, i, n = 0;
-
-	for_each_context(ctx, vcpu, v, i, vm) {
-		flush_asid(ctx);
-		n++;
-	}
-	return n;
+	return flush(vm, NULL, NULL);
 }
 
 unsigned int av_tlb_flush_hop(struct av_vm *vm)

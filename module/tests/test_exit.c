@@ -26,7 +26,7 @@ static void test_no_class_kills(void)
 
 	for (i = 0; i < ARRAY_SIZE(modes); i++)
 		for (ec = 0; ec < 64; ec++) {
-			leave_with(modes[i], AV_LEFT_SYNC, FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL);
+			leave_with(modes[i], AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL);
 			CHECK_EQ(av_handle_exit(&vcpu), 1);
 			CHECK(!vcpu.killed);
 		}
@@ -39,7 +39,7 @@ static void test_unlisted_class_is_undefined(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(classes); i++) {
-		leave_with(AV_PSR_EL0T, AV_LEFT_SYNC, FIELD_PREP(AV_ESR_EC, classes[i]) | 0x1234);
+		leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, classes[i]) | 0x1234);
 		av_handle_exit(&vcpu);
 		CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), AV_ESR_IL);
 		CHECK_EQ(av_srf_mode(&srf), AV_PSR_EL1H);
@@ -49,10 +49,10 @@ static void test_unlisted_class_is_undefined(void)
 
 static void test_what_kills(void)
 {
-	leave_with(AV_PSR_EL1H, AV_LEFT_SERROR, 0);
+	leave_with(AV_PSR_EL1H, AV_EXCEPTION_SERROR, 0);
 	CHECK_EQ(av_handle_exit(&vcpu), 0);
 	CHECK(vcpu.killed);
-	leave_with(AV_PSR_EL0T, AV_LEFT_FATAL, 0);
+	leave_with(AV_PSR_EL0T, AV_EXCEPTION_FATAL, 0);
 	CHECK_EQ(av_handle_exit(&vcpu), 0);
 	CHECK(vcpu.killed);
 }

@@ -31,12 +31,12 @@
 #include "stats/classes.h"
 
 /* Why the guest was left: the vector taken, as the switcher stores it. */
-enum av_left {
-	AV_LEFT_SYNC,
-	AV_LEFT_IRQ,
-	AV_LEFT_FIQ,
-	AV_LEFT_SERROR,
-	AV_LEFT_FATAL,		/* an exception in the window itself: our defect */
+enum av_exception {
+	AV_EXCEPTION_SYNC,
+	AV_EXCEPTION_IRQ,
+	AV_EXCEPTION_FIQ,
+	AV_EXCEPTION_SERROR,
+	AV_EXCEPTION_FATAL,		/* an exception in the window itself: our defect */
 };
 
 /* Virtual system registers, by offset in their page. */
@@ -91,7 +91,7 @@ struct av_srf {
 	u64 pstate;		/* physical */
 	u64 esr;		/* of the last exit, as the hardware gave it */
 	u64 far;
-	u64 exit;		/* enum av_left */
+	u64 exit;		/* enum av_exception */
 	u64 insn;		/* of an unknown-instruction exit, or AV_INSN_UNKNOWN */
 	u64 vmode;		/* virtual: mode, IL, SS */
 	/* the way back to the aux tables, and what is done on it (switch/private.h) */

@@ -3,6 +3,7 @@
  * What any folder may ask of a VM and its vCPUs as objects: references, look-up,
  * requests and kicks, keeping vCPUs out of their ioctls. Rules in vm.h, vcpu.h.
  */
+#include <linux/nospec.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
@@ -43,8 +44,9 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
 	struct av_vcpu *vcpu;
 	unsigned int i;
 
-	/* Nearly every VMM counts from 0. */
-	vcpu = id >= 0 ? av_vm_vcpu(vm, id) : NULL;
+	/* Nearly every VMM counts from 0. The id is a VMM's or a guest's. */
+	vcpu = id >= 0 && id < AV_MAX_VCPUS ?
+	       av_vm_vcpu(vm, array_index_nospec(id, AV_MAX_VCPUS)) : NULL;
 	if (vcpu && vcpu->id == id)
 		return vcpu;
 	av_for_each_vcpu(i, vcpu, vm)
