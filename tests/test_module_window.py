@@ -56,6 +56,18 @@ def test_plain_code_passes(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_nothing_is_read_between_the_workaround_and_eret():
+    """Errata 2966298 and 3117295: their TLBI is worth nothing with a load behind it."""
+    code = subprocess.run(
+        [f"{CROSS}objdump", "-d", "--no-show-raw-insn", "-j", ".av_window.text", module("stable")],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    lines = [line.split("\t")[1:] for line in code.splitlines() if line.count("\t") >= 1]
+    at = [i for i, words in enumerate(lines) if words[:2] == ["tlbi", "vale1, xzr"]]
+    assert len(at) == 1, code
+    assert [" ".join(words[:2]) for words in lines[at[0] + 1 : at[0] + 3]] == ["dsb nsh", "eret"]
+
+
 def test_the_modules_own_is_looked_at(tmp_path):
     """This kernel exports nothing, so the module's symbols are complained of, and nothing else."""
     done = check(tmp_path, module("stable"))

@@ -247,10 +247,7 @@ SYM_CODE_START(av_window_code)
 	msr	sp_el0, x5
 	/* What av_fast() left alone: from x18 on, but the link register, and SP. */
 .Lresume_low:
-	ldr	x0, [sp, #SRF_UNPRIV_TLBI]
 	ldp	x3, x4, [sp, #SRF_PC]
-	cbnz	x0, .Lunpriv_tlbi
-.Lresume_now:
 	msr	elr_el1, x3
 	msr	spsr_el1, x4
 	ldp	x2, x3, [sp, #SRF_REGS + 16]
@@ -261,10 +258,21 @@ SYM_CODE_START(av_window_code)
 	ldp	x12, x13, [sp, #SRF_REGS + 96]
 	ldp	x14, x15, [sp, #SRF_REGS + 112]
 	ldp	x16, x17, [sp, #SRF_REGS + 128]
+	ldr	x0, [sp, #SRF_UNPRIV_TLBI]
 	ldr	x30, [sp, #SRF_REGS + 240]
+	cbnz	x0, .Lunpriv_tlbi
 	ldp	x0, x1, [sp, #SRF_REGS]
 	eret
 	dsb	nsh				/* nothing past eret, not even by speculation */
+	isb
+
+	/* Behind the last load: the address matters as little as in the host's own way to EL0. */
+.Lunpriv_tlbi:
+	ldp	x0, x1, [sp, #SRF_REGS]
+	tlbi	vale1, xzr
+	dsb	nsh
+	eret
+	dsb	nsh
 	isb
 
 	/* From the guest: x0 is the exit code, x0 and x1 are saved. */
@@ -339,12 +347,6 @@ SYM_CODE_START(av_window_code)
 	msr	ttbr0_el1, x3
 	isb
 	br	x16
-
-	/* The address matters as little as in the host's own way out to EL0. */
-.Lunpriv_tlbi:
-	tlbi	vale1, xzr
-	dsb	nsh
-	b	.Lresume_now
 
 .Lfetch_failed:
 	mov	x2, #INSN_UNKNOWN
