@@ -10,6 +10,10 @@
  */
 #include "mmio/decode.h"
 
+/* The architecture's top level: op0 is x1x0. */
+#define LOADS_AND_STORES	(BIT(27) | BIT(25))
+#define LOADS_AND_STORES_VALUE	BIT(27)
+
 #define RT		GENMASK(4, 0)
 #define RN		GENMASK(9, 5)
 #define RT2		GENMASK(14, 10)
@@ -292,6 +296,9 @@ enum av_ldst_kind av_insn_decode(u32 insn, struct av_ldst *out)
 			break;
 		}
 	}
+	/* Not allocated when this was written: a later architecture may have it. */
+	if (out->kind == AV_LDST_NONE && (insn & LOADS_AND_STORES) == LOADS_AND_STORES_VALUE)
+		out->kind = AV_LDST_UNKNOWN;
 	return out->kind;
 }
 
@@ -308,6 +315,7 @@ const char *av_ldst_name(enum av_ldst_kind kind)
 		[AV_LDST_TAG] = "an access to memory tags",
 		[AV_LDST_COPY] = "a memory copy instruction",
 		[AV_LDST_ZVA] = "DC ZVA",
+		[AV_LDST_UNKNOWN] = "a load or store that the module does not know",
 		[AV_LDST_PREFETCH] = "a prefetch",
 		[AV_LDST_CACHE] = "cache maintenance",
 	};

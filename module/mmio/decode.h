@@ -14,7 +14,7 @@
 #include "lib/av_types.h"
 
 enum av_ldst_kind {
-	AV_LDST_NONE,		/* no load or store, or not allocated */
+	AV_LDST_NONE,		/* no load or store */
 	AV_LDST_SINGLE,		/* one general-purpose register */
 	AV_LDST_PAIR,		/* two of them, the lower address first */
 	/* The rest touches memory and cannot be done to a device. */
@@ -25,6 +25,7 @@ enum av_ldst_kind {
 	AV_LDST_TAG,		/* memory tagging */
 	AV_LDST_COPY,		/* memory copy and set (MOPS) */
 	AV_LDST_ZVA,		/* DC ZVA */
+	AV_LDST_UNKNOWN,	/* in the encodings of loads and stores, without a row here */
 	/* These transfer nothing. */
 	AV_LDST_PREFETCH,	/* PRFM: never faults */
 	AV_LDST_CACHE,		/* DC and IC by virtual address */

@@ -55,6 +55,10 @@ static const struct {
 	{ "became ldp x0, x3, [x1, #-8]", 0xa97f8c20, LOAD, BASE, AV_MATCH_AGAIN },
 	{ "became ldur x0, [x1, #-4]", 0xf85fc020, LOAD, BASE, AV_MATCH_AGAIN },
 	{ "in the middle of ldr x0, [x1]", 0xf9400020, LOAD, BASE + 4, AV_MATCH_AGAIN },
+	/* Known to a later architecture only: it would fault for ever. */
+	{ "stilp x0, x3, [x1]", 0xd9031820, STORE, BASE, AV_MATCH_REFUSED },
+	{ "stlr x0, [x1, #-8]!", 0xd9800820, STORE, BASE, AV_MATCH_REFUSED },
+	{ "ldclrp x0, x3, [x1]", 0x19231020, LOAD, BASE, AV_MATCH_REFUSED },
 	/* Something that makes no such fault. */
 	{ "became nop", 0xd503201f, LOAD, BASE, AV_MATCH_AGAIN },
 	{ "became brk #0", 0xd4200000, STORE, BASE, AV_MATCH_AGAIN },
