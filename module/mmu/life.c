@@ -76,6 +76,7 @@ void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
 	/* A glance without the lock: what others doom they reap. */
 	if (av_list_empty(&vm->mmu->shadow.doomed))
 		return;
+	cond_resched();
 	do {
 		spin_lock(&vm->mmu_lock);
 		more = av_shadow_reap(&vm->mmu->shadow, pool);

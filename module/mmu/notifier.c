@@ -31,13 +31,14 @@ static struct av_vm *vm_of(struct mmu_notifier *mn)
 
 /*
  * The host waits, or spins where it may not sleep: then the lock is let go for
- * whoever spins on it.
+ * whoever waits for it or for the CPU. Whether anybody does, kernels without
+ * preemption cannot say.
  */
 static void offer_lock(struct av_vm *vm, bool may_block)
 {
 	if (may_block) {
 		cond_resched_lock(&vm->mmu_lock);
-	} else if (spin_needbreak(&vm->mmu_lock)) {
+	} else {
 		spin_unlock(&vm->mmu_lock);
 		cpu_relax();
 		spin_lock(&vm->mmu_lock);

@@ -101,18 +101,52 @@ static void publish(void *ctx)
 	dsb(ishst);
 }
 
+/*
+ * Each name is looked for in each context, eight a vCPU: where these are many,
+ * names become the few trees that they are of, and all of these is flushed.
+ */
+#define FEW_LOOKS	4096
+
+/* The trees that a flush names, each once; more than AV_FLUSH_TREES: 0. */
+static unsigned int trees_of(const struct av_flush *f, u64 *tree)
+{
+	unsigned int i, j, n = f->nr_trees;
+
+	memcpy(tree, f->tree, sizeof(f->tree));
+	for (i = 0; i < f->nr_pages; i++) {
+		for (j = 0; j < n && tree[j] != f->page[i].serial; j++)
+			;
+		if (j < n)
+			continue;
+		if (n == AV_FLUSH_TREES)
+			return 0;
+		tree[n++] = f->page[i].serial;
+	}
+	return n;
+}
+
+static unsigned int flush_in_one_pass(struct av_vm *vm, const struct av_flush *f)
+{
+	u64 tree[AV_FLUSH_TREES];
+	unsigned int n = trees_of(f, tree);
+
+	return n ? av_tlb_flush_trees(vm, tree, n) : av_tlb_flush_vm(vm);
+}
+
 static unsigned int flush(void *ctx, const struct av_flush *f)
 {
 	struct av_vm *vm = ctx;
-	unsigned int i, n = 0;
+	unsigned int contexts = READ_ONCE(vm->nr_vcpus) * AV_NR_CONTEXTS, i, n = 0;
 
 	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
 	av_tlb_flush_begin();
 	if (f->all) {
 		n += av_tlb_flush_vm(vm);
+	} else if ((f->nr_trees + f->nr_pages) * contexts > FEW_LOOKS) {
+		n += flush_in_one_pass(vm, f);
 	} else {
 		for (i = 0; i < f->nr_trees; i++)
-			n += av_tlb_flush_tree(vm, f->tree[i]);
+			n += av_tlb_flush_trees(vm, &f->tree[i], 1);
 		for (i = 0; i < f->nr_pages; i++)
 			n += av_tlb_flush_page(vm, f->page[i].serial, f->page[i].va);
 	}

@@ -103,8 +103,20 @@ static unsigned int nr_contexts(const struct av_vcpu_switch *csw)
 		for ((i) = nr_contexts((vcpu)->sw), (ctx) = (vcpu)->sw->context;	\
 		     (i); (i)--, (ctx)++)
 
-/* The contexts of a tree, or of all with NULL: one page of each, or with NULL all. */
-static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serial, const u64 *va)
+static __always_inline bool has_any(const struct av_context *ctx, const u64 *serials,
+				    unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (has_tree(ctx, serials[i]))
+			return true;
+	return false;
+}
+
+/* The contexts that have one of these trees, or with none named all: a page of each, or all. */
+static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serials, unsigned int nr,
+					  const u64 *va)
 {
 	const struct av_context *ctx;
 	struct av_vcpu *vcpu;
@@ -113,7 +125,7 @@ static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serial, c
 	for_each_context(ctx, vcpu, v, i, vm) {
 		u64 asid = (u64)ctx->asid.asid << 48;
 
-		if (serial && !has_tree(ctx, *serial))
+		if (nr && !has_any(ctx, serials, nr))
 			continue;
 		if (va)
 			__tlbi(vae1is, ((*va >> 12) & TLBI_VA) | asid);
@@ -126,17 +138,17 @@ static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serial, c
 
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
 {
-	return flush(vm, &serial, &va);
+	return flush(vm, &serial, 1, &va);
 }
 
-unsigned int av_tlb_flush_tree(struct av_vm *vm, u64 serial)
+unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr)
 {
-	return flush(vm, &serial, NULL);
+	return flush(vm, serials, nr, NULL);
 }
 
 unsigned int av_tlb_flush_vm(struct av_vm *vm)
 {
-	return flush(vm, NULL, NULL);
+	return flush(vm, NULL, 0, NULL);
 }
 
 unsigned int av_tlb_flush_hop(struct av_vm *vm)

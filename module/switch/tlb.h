@@ -36,9 +36,9 @@ static inline u16 av_tlb_asid(const struct av_vcpu_switch *csw)
 
 /* A flush: begin after the entries were written, name what goes, end waits. */
 void av_tlb_flush_begin(void);
-/* One page of a tree, or a tree; the number of TLBI. */
+/* One page of a tree, or a few trees; the number of TLBI. */
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va);
-unsigned int av_tlb_flush_tree(struct av_vm *vm, u64 serial);
+unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr);
 /* Every context of the VM. */
 unsigned int av_tlb_flush_vm(struct av_vm *vm);
 /* What walkers keep of guest tables under the ASID that the switch hops with. */

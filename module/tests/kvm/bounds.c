@@ -64,6 +64,8 @@ static const struct {
 	{ "slots_many", bounds_slots_many },
 	{ "tables_all", bounds_tables_all },
 	{ "tables_asid", bounds_tables_asid },
+	{ "contexts", bounds_contexts },
+	{ "reap", bounds_reap },
 	{ "tables_block", bounds_tables_block },
 	{ "tables_budget", bounds_tables_budget },
 	{ "tables_close", bounds_tables_close },

@@ -19,6 +19,7 @@ void bounds_age_huge(void);
 
 /* bounds_asid.c */
 void bounds_asids(void);
+void bounds_contexts(void);
 void bounds_flushes(void);
 
 /* bounds_gic.c, bounds_its.c */
@@ -31,6 +32,7 @@ void bounds_idle(void);
 void bounds_frame(void);
 void bounds_frame_zap(void);
 void bounds_frame_slot(void);
+void bounds_reap(void);
 void bounds_tables_all(void);
 void bounds_tables_asid(void);
 void bounds_tables_block(void);

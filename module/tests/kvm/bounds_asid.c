@@ -5,9 +5,11 @@
  * processes go on as before. One VM's TLBI is no other's.
  *
  *	VMS=n VCPUS=n CONTEXTS=n	32, 256 and 8: 65,536 numbers, all that there are
+ *					(contexts: 255 and 8, one VM's)
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -129,6 +131,31 @@ void bounds_asids(void)
 	take_all(m.g.kvm, m.g.memory);
 	switches("asids.after");
 	result("asids.other_user", other_user(), "status");
+	free_mapper(&m);
+}
+
+/* As many contexts as a VM may have: each flush looks for its trees in all of them. */
+void bounds_contexts(void)
+{
+	u32 vcpus = setting("VCPUS", 255), contexts = setting("CONTEXTS", 8), id, made = 0;
+	struct rlimit files = { 1 << 12, 1 << 12 };
+	struct mapper m;
+
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		die("RLIMIT_NOFILE");
+	new_mapper(&m, EACH_ITS_OWN, false);
+	for (id = 1; id < vcpus; id++)
+		made += use_contexts(m.g.vm, id, contexts);
+	result("entries", made, "count");
+	mapper_touch(&m, MAPPER_VA, MAPPER_FRAMES_SIZE, 0x1000);
+	meter_begin();
+	mapper_tlbi_asid(&m);
+	meter_end("contexts.asid");
+	mapper_touch(&m, MAPPER_VA, MAPPER_FRAMES_SIZE, 0x1000);
+	meter_begin();
+	if (madvise(m.frames, MAPPER_FRAMES_SIZE, MADV_DONTNEED))
+		die("MADV_DONTNEED");
+	meter_end("contexts.zap");
 	free_mapper(&m);
 }
 

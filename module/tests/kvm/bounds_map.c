@@ -6,8 +6,10 @@
  *	ENTRIES=n	of one frame, where 2,097,152 are usual
  *	TABLES=n	of level 3, where 32,000 are usual: 32,768 are the most
  */
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -192,6 +194,64 @@ void bounds_tables_exit(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	meter_end("tables.exit");
+	close(ready[0]);
+}
+
+/* A VMM with memory that its guest has mapped page by page. */
+static void large_vmm(u64 size)
+{
+	const u64 gpa = 0x200000000;
+	struct mapper m;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("mmap");
+	new_mapper(&m, EACH_ITS_OWN, false);
+	mapper_slot(&m, 3, gpa, memory, size);
+	mapper_block(&m, 0, gpa);
+	fill(&m, MAPPER_VA, size, PAGE);
+}
+
+/*
+ * The host is short of memory and takes a VMM's that is dying before it has
+ * died: it may not sleep then.
+ */
+void bounds_reap(void)
+{
+	const struct sched_param above = { .sched_priority = 1 }, usual = { 0 };
+	int ready[2], status, pidfd;
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		die("pipe");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		large_vmm(setting("SIZE", 256 << 20));
+		if (write(ready[1], "", 1) != 1)
+			die("write");
+		pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		die("the VMM ended");
+	pidfd = pidfd_open(pid, 0);
+	if (pidfd < 0)
+		die("pidfd_open");
+	/* It is not to run, and end by itself, before that. */
+	if (sched_setscheduler(0, SCHED_FIFO, &above))
+		die("SCHED_FIFO");
+	meter_begin();
+	kill(pid, SIGKILL);
+	if (process_mrelease(pidfd, 0))
+		die("process_mrelease");
+	meter_end("reap");
+	sched_setscheduler(0, SCHED_OTHER, &usual);
+	waitpid(pid, &status, 0);
+	close(pidfd);
 	close(ready[0]);
 }
 
