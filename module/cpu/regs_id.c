@@ -77,9 +77,6 @@ static bool access_csselr(struct av_vcpu *vcpu, const struct av_sysreg *reg, boo
 
 static bool access_ctr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	/* Virtual EL0 comes here when its kernel cleared SCTLR_EL1.UCT. */
-	if (!av_srf_el1(vcpu->srf))
-		return false;
 	*val = read_sysreg(ctr_el0);
 	return true;
 }
@@ -137,7 +134,7 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	mutex_lock(&vm->config_lock);
 	if (val == idreg_value(vcpu, n))
 		ret = 0;
-	else if (av_vm_has_run(vm))
+	else if (vm->has_run)
 		ret = -EBUSY;
 	else if (!av_idreg_may_be(n, limit, val))
 		ret = -EINVAL;

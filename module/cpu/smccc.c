@@ -208,7 +208,7 @@ static int set_bitmap(struct av_vcpu *vcpu, u64 *bitmap, u64 known, u64 val)
 	if (val & ~known)
 		return -EINVAL;
 	mutex_lock(&vcpu->vm->config_lock);
-	if (val != *bitmap && av_vm_has_run(vcpu->vm))
+	if (val != *bitmap && vcpu->vm->has_run)
 		ret = -EBUSY;
 	else
 		WRITE_ONCE(*bitmap, val);

@@ -209,7 +209,7 @@ int av_irqchip_create(struct av_vm *vm)
 	if (vm->irq->created)
 		return -EEXIST;
 	mutex_lock(&vm->config_lock);
-	if (vm->irq->started) {
+	if (vm->has_run) {
 		r = -EBUSY;
 		goto unlock;
 	}
@@ -309,7 +309,7 @@ int av_irq_first_run(struct av_vcpu *vcpu)
 			smp_store_release(&vm->irq->ready, true);
 	}
 	if (!r)
-		vm->irq->started = true;
+		vm->has_run = true;
 	mutex_unlock(&vm->config_lock);
 	return r;
 }

@@ -46,7 +46,6 @@ struct av_vm_irq {
 	 */
 	struct av_irqchip *chip;
 	bool created;
-	bool started;			/* a vCPU has run: no vGIC can be created */
 	bool ready;
 
 	struct mutex msi_lock;		/* LPIs and ITSs: msi.h */

@@ -267,7 +267,7 @@ static void set_counter(struct av_vm *vm, u64 val)
 	u64 now = host_counter();
 
 	mutex_lock(&vm->config_lock);
-	if (vm->irq->started || val < vm->irq->cnt_created || val > now)
+	if (vm->has_run || val < vm->irq->cnt_created || val > now)
 		WRITE_ONCE(vm->irq->cnt_offset, now - val);
 	else
 		WRITE_ONCE(vm->irq->cnt_offset, 0);
@@ -329,7 +329,7 @@ int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 	if (ppi < AV_VGIC_SGIS || ppi >= AV_VGIC_PRIVATE)
 		return -EINVAL;
 	mutex_lock(&vm->config_lock);
-	if (vm->irq->started) {
+	if (vm->has_run) {
 		r = -EBUSY;
 	} else {
 		r = attr_timer(attr, &id);

@@ -231,6 +231,10 @@ static void test_identification(void)
 	fresh();
 	CHECK_EQ(reads(MIDR), 0x410fd083);
 	CHECK_EQ(reads(CTR), fake_ctr_el0);
+	/* Wherever the vCPU was stopped. */
+	av_srf_set_vpstate(&srf, AV_PSR_EL0T);
+	CHECK_EQ(reads(CTR), fake_ctr_el0);
+	av_srf_set_vpstate(&srf, AV_PSR_EL1H);
 	CHECK(reads(PFR0) & AV_ID_PFR0_GIC);
 	vm.icc = false;
 	CHECK(!(reads(PFR0) & AV_ID_PFR0_GIC));

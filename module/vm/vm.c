@@ -71,17 +71,6 @@ void av_vm_release_vcpus(struct av_vm *vm)
 	mutex_unlock(&vm->lock);
 }
 
-bool av_vm_has_run(struct av_vm *vm)
-{
-	struct av_vcpu *vcpu;
-	unsigned int i;
-
-	av_for_each_vcpu(i, vcpu, vm)
-		if (READ_ONCE(vcpu->has_run))
-			return true;
-	return false;
-}
-
 void av_vm_request_all(struct av_vm *vm, unsigned int req)
 {
 	struct av_vcpu *vcpu;

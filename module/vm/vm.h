@@ -111,6 +111,7 @@ struct av_vm {
 	u8 ipa_bits;			/* of the VM's own address space */
 	u8 pa_bits;			/* ID_AA64MMFR0_EL1.PARange as the guest reads it */
 	bool features_fixed;		/* under config_lock */
+	bool has_run;			/* KVM_RUN was entered once; under config_lock */
 	u32 features;			/* of KVM_ARM_VCPU_INIT, of all vCPUs */
 	struct list_head devices;	/* struct av_device, under lock */
 
@@ -162,9 +163,6 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id);
  */
 bool av_vm_try_stop_vcpus(struct av_vm *vm);
 void av_vm_release_vcpus(struct av_vm *vm);
-
-/* Has any vCPU ever entered KVM_RUN? */
-bool av_vm_has_run(struct av_vm *vm);
 
 /* Raise a request (vm/vcpu.h) on every vCPU and get them out of the guest. */
 void av_vm_request_all(struct av_vm *vm, unsigned int req);

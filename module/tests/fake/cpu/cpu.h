@@ -73,11 +73,6 @@ static inline void mutex_unlock(bool *lock)
 	*lock = false;
 }
 
-static inline bool av_vm_has_run(struct av_vm *vm)
-{
-	return vm->has_run;
-}
-
 static inline bool av_irq_has_icc(struct av_vm *vm)
 {
 	return vm->icc;
