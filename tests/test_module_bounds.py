@@ -35,6 +35,7 @@ BOARDS = {
         Row("tables_block", "", 1 << 18, ("tables.block",)),
         Row("tables_budget tables_close", "", 512000, operations("tables", "budget close")),
         Row("tables_exit tables_shrink", "", 512000, operations("tables", "exit shrink")),
+        Row("tables_trees", "", 2000, ("tables.trees",)),
         Row("tables_unmap", "", 512000, ("tables.unmap",)),
     ),
     "contexts": (Row("contexts", "", 254 * 8, operations("contexts", "asid zap")),),

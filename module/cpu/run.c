@@ -53,7 +53,6 @@ static int handle_requests(struct av_vcpu *vcpu)
 	av_vcpu_load_start(vcpu);
 	av_vcpu_take_request(vcpu, AV_REQ_SLEEP);
 	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
-	av_vcpu_take_request(vcpu, AV_REQ_MMU);
 	return 1;
 }
 

@@ -40,7 +40,8 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	};
 	int ret;
 
-	if (av_mem_raced(vm, f->r->tree, f->r->slot, c->gfn, f->seq)) {
+	if (av_mem_raced(vm, f->r->tree, f->r->slot, c->gfn, f->seq) ||
+	    (c->global && f->seq.va != vm->mmu->shadow.seq_va[f->r->tree->key.high])) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return -EAGAIN;
 	}
@@ -68,7 +69,7 @@ static int fill_locked(struct av_hidden *f)
 	unsigned int i;
 	int ret;
 
-	/* A slot on its way out, or a log begun since the rights were chosen. */
+	/* On its way out: nothing is filled from it any more. */
 	if (f->r->slot->dying)
 		return -EAGAIN;
 	ret = fill_one(f, &f->at[0], false);

@@ -76,6 +76,7 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 	struct av_seq seq = {
 		.host = READ_ONCE(vcpu->vm->mmu->seq),
 		.tree = READ_ONCE(vcpu->mmu->tree[high]->seq),
+		.va = READ_ONCE(vcpu->vm->mmu->shadow.seq_va[high]),
 	};
 
 	/* Before all that the walk reads: stale data comes with a stale seq. */
@@ -87,7 +88,8 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
 {
 	return seq.host == READ_ONCE(vcpu->vm->mmu->seq) &&
-	       seq.tree == READ_ONCE(vcpu->mmu->tree[high]->seq);
+	       seq.tree == READ_ONCE(vcpu->mmu->tree[high]->seq) &&
+	       seq.va == READ_ONCE(vcpu->vm->mmu->shadow.seq_va[high]);
 }
 
 /* Under mmu_lock: may a host page looked up since seq was read be mapped in this tree? */

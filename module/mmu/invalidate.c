@@ -100,8 +100,12 @@ bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gath
 {
 	unsigned int place;
 
-	if (!w->newest)
+	if (!w->newest) {
 		w->newest = sh->next_serial;
+		/* Global entries go whatever the ASID; one may be about to be filled. */
+		if (w->op.scope == AV_TLBI_VA || w->op.scope == AV_TLBI_VAA)
+			WRITE_ONCE(sh->seq_va[w->op.high], sh->seq_va[w->op.high] + 1);
+	}
 	for (place = place_from(sh, &w->op, w->place); place < PLACES;
 	     place = place_from(sh, &w->op, place + 1)) {
 		if (place != w->place) {

@@ -53,7 +53,7 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
  */
 void av_mmu_offer(void)
 {
-	free_page(get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN));
+	free_page(get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC));
 	cond_resched();
 }
 
@@ -74,7 +74,7 @@ void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
 	bool more;
 
 	/* A glance without the lock: what others doom they reap. */
-	if (av_list_empty(&vm->mmu->shadow.doomed))
+	if (READ_ONCE(vm->mmu->shadow.doomed.next) == &vm->mmu->shadow.doomed)
 		return;
 	cond_resched();
 	do {

@@ -69,6 +69,9 @@ u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n)
 	return bits;
 }
 
+/* Entries looked at that count as much as one that is cleared. */
+#define SCANNED	8
+
 /*
  * Drop [start, last] of one table, both inside it. Where a guest leaf larger
  * than an entry was broken up here, all that came from such a leaf goes.
@@ -87,12 +90,16 @@ static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 		last |= leaf;
 	}
 	end = av_pt_index(last, pt->level);
+	/* Also to find nothing takes its time. */
+	g->work += (end - av_pt_index(start, pt->level)) / SCANNED;
 	for (idx = av_pt_index(start, pt->level); idx <= end; idx++) {
-		u64 va = pt->va + ((u64)idx << shift), top = va + BIT_ULL(shift) - 1;
 		struct av_pt *child;
+		u64 va, top;
 
 		if (!pt->pte[idx])
 			continue;
+		va = pt->va + ((u64)idx << shift);
+		top = va + BIT_ULL(shift) - 1;
 		if (av_gather_spent(g)) {
 			*next = max(start, va);
 			return true;
@@ -116,7 +123,7 @@ bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_ga
 	u64 top = root->va + GENMASK_ULL(47, 0);
 
 	/* Hardware's tables end at 48 bits: what is beyond was never filled. */
-	if (last < root->va || start > top)
+	if (last < root->va || start > top || av_tree_empty(tree))
 		return false;
 	return zap_table(root, max(start, root->va), min(last, top), g, next);
 }

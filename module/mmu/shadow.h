@@ -183,6 +183,7 @@ struct av_shadow {
 	u32 nr_trees;
 	/* Of each half, trees of one ASID: all, and those that hold global entries. */
 	u32 nr_tagged[2], nr_tagged_global[2];
+	u64 seq_va[2];		/* TLBI by address so far, of each half */
 	u64 next_serial;
 	bool high_tagged;
 };

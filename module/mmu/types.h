@@ -46,9 +46,13 @@ struct av_candidate {
 
 struct av_vm;
 
-/* How far invalidations had come: the host's, and the guest's of the tree of an address. */
+/*
+ * How far invalidations had come: the host's; the guest's of the tree of an
+ * address; and those by address of its half, which also reach global entries of
+ * trees that had none yet.
+ */
 struct av_seq {
-	u64 host, tree;
+	u64 host, tree, va;
 };
 
 struct av_vm_mmu {

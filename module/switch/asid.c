@@ -18,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 #include <asm/cpufeature.h>
 #include <asm/mmu_context.h>
 #include <asm/tlbflush.h>
@@ -58,14 +59,17 @@ static unsigned int limit_of(enum av_asid_holder holder)
 	return holder == AV_ASID_USER ? most / 2 : most / 4;
 }
 
-static struct av_asid_share *find_share(const struct mm_struct *program, kuid_t user)
+/* Where there is none yet it is *spare, which is taken, or NULL. */
+static struct av_asid_share *find_share(const struct mm_struct *program, kuid_t user,
+					struct av_asid_share **spare)
 {
 	struct av_asid_share *share;
 
 	list_for_each_entry(share, &shares_in_use, node)
 		if (share->program == program && uid_eq(share->user, user))
 			return share;
-	share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
+	share = *spare;
+	*spare = NULL;
 	if (!share)
 		return NULL;
 	share->program = program;
@@ -74,14 +78,29 @@ static struct av_asid_share *find_share(const struct mm_struct *program, kuid_t 
 	return share;
 }
 
+/* Whoever the numbers of a user namespace are, they are those of the user who made it. */
+static kuid_t responsible_user(void)
+{
+	const struct user_namespace *ns;
+	kuid_t user = current_uid();
+
+	for (ns = current_user_ns(); ns->parent; ns = ns->parent)
+		user = ns->owner;
+	return user;
+}
+
 int av_asid_shares_get(struct av_asid_share **shares)
 {
-	kuid_t user = current_uid();
+	struct av_asid_share *spare[AV_NR_ASID_HOLDERS];
+	kuid_t user = responsible_user();
 	int ret = 0, i;
 
+	/* Memory may be long in coming; others' VMs do not wait for that. */
+	for (i = 0; i < AV_NR_ASID_HOLDERS; i++)
+		spare[i] = kzalloc(sizeof(*spare[i]), GFP_KERNEL_ACCOUNT);
 	mutex_lock(&asid_lock);
-	shares[AV_ASID_PROGRAM] = find_share(current->mm, user);
-	shares[AV_ASID_USER] = find_share(NULL, user);
+	shares[AV_ASID_PROGRAM] = find_share(current->mm, user, &spare[AV_ASID_PROGRAM]);
+	shares[AV_ASID_USER] = find_share(NULL, user, &spare[AV_ASID_USER]);
 	for (i = 0; i < AV_NR_ASID_HOLDERS; i++) {
 		if (shares[i])
 			shares[i]->vms++;
@@ -89,6 +108,8 @@ int av_asid_shares_get(struct av_asid_share **shares)
 			ret = -ENOMEM;
 	}
 	mutex_unlock(&asid_lock);
+	for (i = 0; i < AV_NR_ASID_HOLDERS; i++)
+		kfree(spare[i]);
 	if (ret)
 		av_asid_shares_put(shares);
 	return ret;
@@ -113,10 +134,10 @@ static bool may_take(struct av_asid_share *const *shares)
 {
 	int i;
 
-	if (taken >= most)
+	if (READ_ONCE(taken) >= most)
 		return false;
 	for (i = 0; shares && i < AV_NR_ASID_HOLDERS; i++)
-		if (shares[i]->taken >= limit_of(i))
+		if (READ_ONCE(shares[i]->taken) >= limit_of(i))
 			return false;
 	return true;
 }
@@ -146,6 +167,9 @@ int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares)
 {
 	struct mm_struct *token;
 
+	/* A glance without the lock: who has all that it may have asks often. */
+	if (!may_take(shares))
+		return -ENOSPC;
 	token = kzalloc(sizeof(*token) + 2 * cpumask_size(), GFP_KERNEL_ACCOUNT);
 	if (!token)
 		return -ENOMEM;

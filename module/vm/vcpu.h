@@ -33,7 +33,6 @@ struct task_struct;
 enum av_req {
 	AV_REQ_VM_DEAD,		/* the VM was killed: leave with its reason */
 	AV_REQ_IRQ,		/* an interrupt line or the timer changed */
-	AV_REQ_MMU,		/* shadow roots or contexts changed: flush, reload */
 	AV_REQ_SLEEP,		/* PSCI stopped this vCPU */
 	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to load */
 	AV_NR_REQS

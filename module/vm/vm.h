@@ -44,6 +44,9 @@
  *                              the MMU notifier, so nothing under it allocates
  *                              with GFP_KERNEL or touches user memory
  *
+ * Two are the module's: asid_lock (switch/asid.c), inside every mutex above;
+ * vms_lock (mmu/shrink.c), outside mmu_lock, inside vm->lock.
+ *
  * mmap_lock (GUP, user copies) nests inside vcpu->mutex and slots_lock and
  * outside mmu_lock. Nothing above is taken under a spinlock below it.
  *

@@ -64,6 +64,7 @@ static const struct {
 	{ "slots_many", bounds_slots_many },
 	{ "tables_all", bounds_tables_all },
 	{ "tables_asid", bounds_tables_asid },
+	{ "tables_trees", bounds_tables_trees },
 	{ "contexts", bounds_contexts },
 	{ "reap", bounds_reap },
 	{ "tables_block", bounds_tables_block },

@@ -40,6 +40,7 @@ void bounds_tables_budget(void);
 void bounds_tables_close(void);
 void bounds_tables_exit(void);
 void bounds_tables_shrink(void);
+void bounds_tables_trees(void);
 void bounds_tables_unmap(void);
 
 /* bounds_slot.c */

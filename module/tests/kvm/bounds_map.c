@@ -125,6 +125,24 @@ void bounds_tables_asid(void)
 	free_mapper(&m);
 }
 
+/* Trees by the thousand with a page each: there is much to look through and little to drop. */
+void bounds_tables_trees(void)
+{
+	u32 trees = setting("TREES", 2000), i;
+	struct mapper m;
+
+	new_mapper(&m, EACH_ITS_OWN, true);
+	for (i = 0; i < trees; i++) {
+		mapper_set_asid(m.g.vcpu, 1 + i);
+		mapper_touch(&m, MAPPER_VA, PAGE, PAGE);
+	}
+	result("entries", read_stat(m.stats, "shadow_fill"), "count");
+	meter_begin();
+	mapper_tlbi_all(&m);
+	meter_end("tables.trees");
+	free_mapper(&m);
+}
+
 /*
  * A block of the guest's: to invalidate one address of it is to drop all that
  * was filled from it. It is 512 slots on the same memory of the host.
