@@ -103,8 +103,9 @@ pub struct RunArgs {
     /// Let the guest have more memory than the host has
     #[arg(long)]
     pub overcommit: bool,
-    /// A raw disk image, or several; with ',ro' the guest cannot write it
-    #[arg(long, value_name = "PATH[,ro]")]
+    /// A raw disk image or a block device, or several; with ',ro' the guest cannot write it. What looks like
+    /// another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' says that it is raw
+    #[arg(long, value_name = "PATH[,ro][,raw]")]
     pub disk: Vec<DiskArg>,
     /// A network device on the TAP device NAME
     #[arg(long, value_name = "tap=NAME[,mac=MAC]")]
@@ -154,22 +155,33 @@ fn parse_cpus(text: &str) -> Result<u32, String> {
 pub struct DiskArg {
     pub path: PathBuf,
     pub read_only: bool,
+    /// The user says so, whatever it looks like.
+    pub raw: bool,
 }
 
 impl FromStr for DiskArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (path, read_only) = match text.strip_suffix(",ro") {
-            Some(path) => (path, true),
-            None => (text, false),
-        };
+        let (mut path, mut read_only, mut raw) = (text, false, false);
+        loop {
+            path = if let Some(rest) = path.strip_suffix(",ro") {
+                read_only = true;
+                rest
+            } else if let Some(rest) = path.strip_suffix(",raw") {
+                raw = true;
+                rest
+            } else {
+                break;
+            };
+        }
         if path.is_empty() {
             return Err("names no file".into());
         }
         Ok(DiskArg {
             path: path.into(),
             read_only,
+            raw,
         })
     }
 }
@@ -321,6 +333,8 @@ mod tests {
             "a.img",
             "--disk",
             "b,c.img,ro",
+            "--disk",
+            "d,raw,ro",
             "--net",
             "tap=tap0,mac=52:54:00:ab:cd:ef",
             "--vsock",
@@ -341,11 +355,17 @@ mod tests {
             "-vv",
         ])
         .unwrap();
-        let disk = |path: &str, read_only| DiskArg {
+        let disk = |path: &str, read_only, raw| DiskArg {
             path: path.into(),
             read_only,
+            raw,
         };
-        assert_eq!(args.disk, [disk("a.img", false), disk("b,c.img", true)]);
+        let disks = [
+            disk("a.img", false, false),
+            disk("b,c.img", true, false),
+            disk("d", true, true),
+        ];
+        assert_eq!(args.disk, disks);
         let net = args.net.unwrap();
         assert_eq!(
             (net.tap.as_str(), net.mac),
@@ -375,7 +395,7 @@ mod tests {
             (&["--memory", "100000001"], "not a multiple of 2 MiB"),
             (&["--memory", "lots"], "whole number with a unit"),
             (&["--disk", ""], "names no file"),
-            (&["--disk", ",ro"], "names no file"),
+            (&["--disk", ",ro,raw"], "names no file"),
             (&["--net", "eth0"], "not key=value"),
             (&["--net", "mac=52:54:00:12:34:56"], "names no TAP"),
             (&["--net", "tap=x,mac=52:54:00"], "is no MAC"),

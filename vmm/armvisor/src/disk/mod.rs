@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Opening disk images: the file is what it should be, and nobody else writes it.
+//! Opening disk images: the file is what it should be, raw above all, and nobody else writes it.
 //!
 //! The lock is on the open file description, so it goes with the process, however that ends. Two
 //! readers share; a writer is alone.
+
+mod format;
 
 use std::fs::File;
 use std::io;
@@ -19,7 +21,7 @@ pub fn open(disk: &DiskArg) -> Result<File, Refusal> {
         .read(true)
         .write(!disk.read_only)
         .open(&disk.path);
-    let file = open.map_err(|error| match error.kind() {
+    let mut file = open.map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem if !disk.read_only => {
             refuse("cannot be written by you; add ',ro' to use it read-only")
         }
@@ -40,6 +42,9 @@ pub fn open(disk: &DiskArg) -> Result<File, Refusal> {
     if kind.is_file() && data.len() < 512 {
         return Err(refuse("is smaller than one sector (512 bytes)"));
     }
+    if !disk.raw {
+        refuse_other_formats(&mut file, disk)?;
+    }
     lock_file(&file, !disk.read_only).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => Refusal::host(format!(
             "disk {}: another program has it locked, probably a VM that runs; stop that one, or let \
@@ -49,6 +54,18 @@ pub fn open(disk: &DiskArg) -> Result<File, Refusal> {
         _ => Refusal::host(format!("disk {}: cannot be locked: {error}", disk.path.display())),
     })?;
     Ok(file)
+}
+
+fn refuse_other_formats(file: &mut File, disk: &DiskArg) -> Result<(), Refusal> {
+    let found = format::of(file).map_err(|error| Refusal::open("disk", &disk.path, &error))?;
+    match found {
+        Some(format) if !(disk.read_only && format.is_read_only_medium()) => Err(Refusal::file(
+            "disk",
+            &disk.path,
+            format.problem(&disk.path),
+        )),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +79,7 @@ mod tests {
         DiskArg {
             path: path.to_owned(),
             read_only,
+            raw: false,
         }
     }
 
@@ -93,5 +111,27 @@ mod tests {
         assert!(sentence(image.path()).contains("is empty"));
         image.as_file().set_len(511).unwrap();
         assert!(sentence(image.path()).contains("smaller than one sector"));
+    }
+
+    #[test]
+    fn an_image_that_is_not_raw_needs_a_word() {
+        use std::os::unix::fs::FileExt;
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(1 << 20).unwrap();
+        let write = |bytes: &[u8], at| image.as_file().write_all_at(bytes, at).unwrap();
+        write(b"CD001", 0x8001);
+        assert!(sentence(image.path()).contains("ISO 9660"));
+        open(&arg(image.path(), true)).unwrap();
+        write(b"QFI\xfb\0\0\0\x02", 0);
+        for read_only in [false, true] {
+            let refusal = open(&arg(image.path(), read_only)).unwrap_err();
+            assert_eq!(refusal.code, ExitCode::BadFile);
+            assert!(refusal.sentence.contains("is in qcow2 format"), "{refusal}");
+            let raw = DiskArg {
+                raw: true,
+                ..arg(image.path(), read_only)
+            };
+            open(&raw).unwrap();
+        }
     }
 }
