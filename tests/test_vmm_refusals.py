@@ -112,6 +112,7 @@ ROWS = (
     Row("vsock-path", "--vsock cid=3,uds=/none/v", HOST, "/none/v"),
     Row("console-path", "--console /none/c", BAD_FILE, "no such file"),
     Row("name", "--name ../up", USAGE, "letters, digits"),
+    Row("append-long", "--append $(printf %02050d 0)", USAGE, "shorten it by 50 "),
     Row("nul-append", "--unknown", USAGE, "unexpected argument"),
 )
 
@@ -159,7 +160,7 @@ def test_refusal(refused, row):
     assert code == row.code, said
     assert row.says in said
     assert "panicked" not in said
-    if row.code != USAGE:
+    if said.startswith("armvisor: ") or row.code != USAGE:
         # One sentence, on one line.
         assert said.startswith("armvisor: ") and said.count("\n") == 1, said
 

@@ -86,7 +86,8 @@ pub struct RunArgs {
     /// Initial RAM disk
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
-    /// Added to the kernel's command line; its own 'console=' or 'earlycon' replaces the default
+    /// Added to the kernel's command line, which takes 2047 bytes in all; its own 'console=' or
+    /// 'earlycon' replaces the default
     #[arg(
         long,
         value_name = "STRING",

@@ -11,6 +11,7 @@
 
 pub mod bus;
 pub mod cli;
+pub mod cmdline;
 pub mod console;
 pub mod control;
 pub mod disk;

@@ -40,7 +40,7 @@ use crate::sys::stats::{self, Stats};
 use crate::terminal::Raw;
 use crate::uart::{self, Uart};
 use crate::window::RegisterPage;
-use crate::{sys, vcpu, virtio};
+use crate::{cmdline, sys, vcpu, virtio};
 
 /// An eventfd that raises an interrupt in the guest.
 pub struct Irqfd(pub EventFd);
@@ -55,6 +55,7 @@ impl armvisor_devices::Interrupt for Irqfd {
 pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     let start = Instant::now();
     let mut phases = Phases::start();
+    let bootargs = cmdline::build(&args.append)?;
     let signals = EndSignals::new()?;
     sys::kick::install()?;
     let hypervisor = Hypervisor::open(&args.device)?;
@@ -82,7 +83,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     let built = Built::new(&vm, args, &memory)?;
     phases.done("devices");
 
-    let fdt_at = write_fdt(args, &memory, &loaded, initrd, &built)?;
+    let fdt_at = write_fdt(args, &bootargs, &memory, &loaded, initrd, &built)?;
     built.vcpus[0].set_boot_state(loaded.entry.0, fdt_at.0)?;
     phases.done("boot state");
 
@@ -258,26 +259,9 @@ fn coalesce(vm: &Vm, vcpu: &KvmVcpu, uart: &mut Uart<Screen>) -> bool {
     }
 }
 
-/// The kernel's command line: what the user says, after a console unless the user names one.
-pub fn command_line(append: &str) -> String {
-    let names_console = append
-        .split_whitespace()
-        .any(|word| word.starts_with("console=") || word.split('=').next() == Some("earlycon"));
-    let mut line = String::new();
-    if !names_console {
-        line = format!(
-            "earlycon=uart8250,mmio,{:#x} console=ttyS0",
-            layout::UART_BASE
-        );
-    }
-    if !line.is_empty() && !append.is_empty() {
-        line.push(' ');
-    }
-    line + append
-}
-
 fn write_fdt(
     args: &RunArgs,
+    bootargs: &str,
     memory: &Memory,
     loaded: &Loaded,
     initrd: Option<kernel::Initrd>,
@@ -295,7 +279,7 @@ fn write_fdt(
         mpidrs: &built.mpidrs,
         memory: args.memory,
         gic: built.gic.0,
-        bootargs: &command_line(&args.append),
+        bootargs,
         initrd,
         virtio: built.virtio.devices.len() as u32,
         seeds: seeds.as_ref(),
