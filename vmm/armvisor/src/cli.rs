@@ -95,7 +95,7 @@ pub struct RunArgs {
         allow_hyphen_values = true
     )]
     pub append: String,
-    /// Number of CPUs
+    /// Number of CPUs, at most 123 and what this KVM can; more than the host has is possible but slow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_cpus, allow_negative_numbers = true)]
     pub cpus: u32,
     /// Memory, such as 512M or 2G

@@ -59,6 +59,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     let signals = EndSignals::new()?;
     sys::kick::install()?;
     let hypervisor = Hypervisor::open(&args.device)?;
+    hypervisor.check_cpus(args.cpus)?;
     check_against_host(args.memory, args.overcommit)?;
     let name = args
         .name

@@ -113,14 +113,17 @@ impl Hypervisor {
         Ok(Hypervisor { kvm })
     }
 
+    /// Refuses more vCPUs than this KVM has; says so where they are more than it recommends.
+    pub fn check_cpus(&self, cpus: u32) -> Result<(), Refusal> {
+        let (well, most) = (self.kvm.get_nr_vcpus(), self.kvm.get_max_vcpus());
+        if let Some(warning) = super::check_cpus(cpus, well, most)? {
+            log::warn!("{warning}");
+        }
+        Ok(())
+    }
+
     /// Makes a VM for `cpus` vCPUs and an address space that ends with `memory`.
     pub fn create_vm(&self, cpus: u32, memory: u64) -> Result<Vm, Refusal> {
-        let most = self.kvm.get_max_vcpus();
-        if cpus as usize > most {
-            return Err(Refusal::host(format!(
-                "this KVM runs at most {most} CPUs in a VM"
-            )));
-        }
         let needed = layout::ipa_bits(memory);
         let limit = u32::try_from(self.kvm.get_host_ipa_limit()).unwrap_or(0);
         let allowed = if limit == 0 { DEFAULT_IPA_BITS } else { limit };

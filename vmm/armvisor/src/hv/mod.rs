@@ -8,7 +8,7 @@
 pub mod kvm;
 
 use crate::exits::Class;
-use crate::outcome::End;
+use crate::outcome::{End, Refusal};
 
 /// What the vCPU goes on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,20 @@ pub trait Vcpu {
     fn registers(&self) -> String;
 }
 
+/// Compares `cpus` with what KVM says that it runs well (KVM_CAP_NR_VCPUS, on arm64 the host's CPUs) and
+/// at all (KVM_CAP_MAX_VCPUS). Returns what to warn of.
+pub fn check_cpus(cpus: u32, well: usize, most: usize) -> Result<Option<String>, Refusal> {
+    let asked = cpus as usize;
+    if asked > most {
+        return Err(Refusal::host(format!(
+            "--cpus {cpus}: this KVM runs at most {most} CPUs in a VM; give it --cpus {most} or fewer"
+        )));
+    }
+    Ok((asked > well).then(|| {
+        format!("--cpus {cpus}: the host has {well}, and CPUs of the VM will wait for each other")
+    }))
+}
+
 /// A hypervisor may say why in words: text, padded with zeros, behind a first word of its own.
 pub fn reason_in_words(data: &[u64]) -> Option<String> {
     let bytes: Vec<u8> = data
@@ -74,7 +88,8 @@ pub fn reason_in_words(data: &[u64]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::reason_in_words;
+    use super::{check_cpus, reason_in_words};
+    use crate::outcome::ExitCode;
 
     fn data(text: &[u8]) -> Vec<u64> {
         let mut bytes = [0; 15 * 8];
@@ -83,6 +98,16 @@ mod tests {
             .chunks(8)
             .map(|word| u64::from_le_bytes(word.try_into().unwrap()));
         [7].into_iter().chain(words).collect()
+    }
+
+    #[test]
+    fn cpus_are_bounded_by_what_kvm_says() {
+        assert_eq!(check_cpus(2, 2, 8).unwrap(), None);
+        let warning = check_cpus(8, 2, 8).unwrap().unwrap();
+        assert!(warning.contains("--cpus 8: the host has 2"), "{warning}");
+        let refusal = check_cpus(9, 2, 8).unwrap_err();
+        assert_eq!(refusal.code, ExitCode::Host);
+        assert!(refusal.sentence.contains("--cpus 8 or fewer"), "{refusal}");
     }
 
     #[test]
