@@ -77,4 +77,5 @@ static void __exit av_module_exit(void)
 module_init(av_module_init);
 module_exit(av_module_exit);
 MODULE_LICENSE("GPL");
+MODULE_VERSION(AV_VERSION);
 MODULE_DESCRIPTION("Virtual machines on arm64 without EL2");

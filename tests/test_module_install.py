@@ -5,11 +5,13 @@ Built with the boards' headers and loaded on a board by `modprobe`, as a user wo
 """
 
 import os
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
-from built import TOP
+from built import TOP, module
 
 from armvisor_lab import kernels
 from armvisor_lab.board import Board
@@ -70,3 +72,12 @@ def test_without_headers_it_says_what_to_install(tmp_path: Path):
         f"install: no headers of 9.9 at {tmp_path}/none: apt-get install linux-headers-9.9\n"
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_the_module_and_the_vmm_are_of_one_version():
+    """What `modinfo -F version`, DKMS and `armvisor --version` say."""
+    told = re.findall(rb"\0version=([^\0]*)\0", module(KERNEL).read_bytes())
+    dkms = re.search('^PACKAGE_VERSION="(.*)"$', (TOP / "module/dkms.conf").read_text(), re.M)
+    cargo = tomllib.loads((TOP / "vmm/Cargo.toml").read_text())
+    assert dkms and told == [dkms[1].encode()]
+    assert cargo["workspace"]["package"]["version"] == dkms[1]
