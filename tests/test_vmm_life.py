@@ -49,7 +49,7 @@ once() {
     part $1 $?; cat /out; echo ---; cat /err
 }
 up() {
-    armvisor run --kernel /g/$1 --memory 32M --name $1 $2 >/out 2>/err </dev/null & vm=$!
+    armvisor run --kernel /g/$1 --name $1 ${2:---memory=32M} >/out 2>/err </dev/null & vm=$!
     for try in $(seq 100); do armvisor list | grep -q "^$1 " && return; sleep 0.1; done
 }
 for guest in off reset pair reads hole hello chatty; do once $guest; done
@@ -68,11 +68,12 @@ done
 up spinning; armvisor stop spinning; part stop-client $?
 wait $vm; part stop $?; cat /err
 
-up waiting
+up waiting --memory=32768K
 # Half a line is shown although the guest says no more.
 for try in $(seq 50); do [ "$(cat /out)" = waiting ] && break; sleep 0.1; done
 part half-line 0; cat /out; echo
 part stat $?; armvisor stat waiting --json
+part list-running $?; armvisor list; armvisor stat waiting
 armvisor run --kernel /g/off --memory 32M --name waiting </dev/null 2>&1; part same-name $?
 armvisor pause waiting; part pause $?; armvisor stat waiting --json
 armvisor pause waiting; part pause-again $?
@@ -82,14 +83,14 @@ armvisor balloon waiting 64M 2>/err; part balloon-too-large $?; cat /err
 armvisor balloon nobody 1M 2>/err; part balloon-nobody $?
 armvisor pause waiting; kill $vm; wait $vm; part end-while-paused $?
 
-up spinning --cpus=3; armvisor pause spinning; part pause-cpus $?
+up spinning '--memory=32M --cpus=3'; armvisor pause spinning; part pause-cpus $?
 armvisor stat spinning; kill -9 $vm; wait $vm
 armvisor stat spinning 2>&1; part stat-killed $?
 armvisor list; part list $?
 part left 0; ls /run/armvisor
 part lock 0
 truncate -s 1M /disk
-up waiting --disk=/disk
+up waiting '--memory=32M --disk=/disk'
 armvisor run --kernel /g/off --memory 32M --disk /disk 2>&1 </dev/null; part second-vm $?
 kill $vm; wait $vm
 armvisor run --kernel /g/off --memory 32M --disk /disk </dev/null; part after-lock $?
@@ -222,7 +223,7 @@ def test_a_balloon_has_a_target_within_the_memory(parts):
     # This guest has no driver for it.
     assert (balloon["target_pages"], balloon["actual_pages"]) == (2048, 0)
     status, said = parts["balloon-too-large"]
-    assert status != 0 and "larger than the guest's memory" in said
+    assert status != 0 and "a balloon of 64M is larger than the guest's memory, 32M" in said
     assert parts["balloon-nobody"][0] == 9
 
 
@@ -237,6 +238,13 @@ def test_a_paused_vm_can_be_ended(parts):
 def test_all_cpus_pause(parts):
     status, said = parts["pause-cpus"]
     assert status == 0 and "spinning: paused" in said and "3 vCPU(s)" in said
+
+
+def test_the_list_has_a_heading_and_the_memory_as_it_was_typed(parts):
+    heading, vm, stat = [line.split() for line in parts["list-running"][1].splitlines()[:3]]
+    assert heading[:5] == ["NAME", "STATE", "PID", "CPUS", "MEMORY"]
+    assert [vm[0], vm[1], vm[3], vm[4]] == ["waiting", "running", "1", "32768K"]
+    assert "32768K of memory" in " ".join(stat)
 
 
 def test_a_killed_vm_is_cleaned_up(parts):

@@ -11,7 +11,7 @@ use crate::layout;
 use crate::memory::HugePages;
 use crate::outcome::EXIT_CODES_HELP;
 use crate::rundir::check_name;
-use crate::size;
+use crate::size::{self, Size};
 
 /// A small virtual machine monitor for KVM on arm64.
 #[derive(Debug, Parser)]
@@ -75,7 +75,7 @@ pub struct BalloonArgs {
     pub vm: VmArgs,
     /// How much of its memory the guest is to do without, in all, such as 128M; 0 for none
     #[arg(value_parser = size::parse)]
-    pub size: u64,
+    pub size: Size,
 }
 
 #[derive(Debug, Args)]
@@ -100,7 +100,7 @@ pub struct RunArgs {
     pub cpus: u32,
     /// Memory, such as 512M or 2G
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = parse_memory)]
-    pub memory: u64,
+    pub memory: Size,
     /// Let the guest have more memory than the host has
     #[arg(long)]
     pub overcommit: bool,
@@ -134,7 +134,7 @@ pub struct RunArgs {
     pub no_randomness: bool,
 }
 
-fn parse_memory(text: &str) -> Result<u64, String> {
+fn parse_memory(text: &str) -> Result<Size, String> {
     size::parse_memory(text).map_err(|error| error.to_string())
 }
 
@@ -319,7 +319,7 @@ mod tests {
     fn defaults_need_no_configuration() {
         let args = run(&[]).unwrap();
         assert_eq!(
-            (args.cpus, args.memory, args.console),
+            (args.cpus, args.memory.bytes, args.console),
             (1, 512 << 20, Choice::Stdio)
         );
         assert_eq!(args.device, PathBuf::from("/dev/kvm"));
@@ -425,7 +425,9 @@ mod tests {
     fn a_balloon_has_a_vm_and_a_size() {
         let parse = |size: &str| Cli::try_parse_from(["armvisor", "balloon", "vm", size]);
         match parse("128M").unwrap().command {
-            Command::Balloon(args) => assert_eq!((&*args.vm.vm, args.size), ("vm", 128 << 20)),
+            Command::Balloon(args) => {
+                assert_eq!((&*args.vm.vm, args.size.bytes), ("vm", 128 << 20))
+            }
             other => panic!("{other:?}"),
         }
         assert!(

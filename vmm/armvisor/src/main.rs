@@ -61,7 +61,11 @@ fn carry_out(cli: &Cli) -> Result<u8> {
         Command::Resume(args) => simple(&run, args, Request::Resume)?,
         Command::Stop(args) => simple(&run, args, Request::Stop)?,
         Command::Balloon(args) => {
-            simple(&run, &args.vm, Request::Balloon { bytes: args.size })?;
+            let request = Request::Balloon {
+                bytes: args.size.bytes,
+                unit: Some(args.size.unit),
+            };
+            simple(&run, &args.vm, request)?;
         }
         Command::List { json: as_json } => {
             let stats = client::list(&run)?;

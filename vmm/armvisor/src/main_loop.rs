@@ -24,6 +24,7 @@ use crate::console::{Command, ESCAPE_HELP, Keyboard, Screen};
 use crate::control::server::Server;
 use crate::control::{Reply, Request, Stat, State};
 use crate::outcome::End;
+use crate::size::{Size, Unit};
 use crate::sys::kick::kick;
 use crate::sys::signal::EndSignals;
 use crate::uart::Uart;
@@ -101,6 +102,7 @@ pub struct MainLoop {
     /// Whether KVM collects the UART's characters.
     pub coalesced: bool,
     pub balloon: BalloonControl,
+    pub memory: Size,
     /// Makes the figures that `armvisor stat` shows.
     pub stat: Box<dyn Fn(State) -> Stat>,
 }
@@ -268,6 +270,7 @@ impl MainLoop {
             vcpus,
             io,
             balloon,
+            memory,
             stat,
             ..
         } = self;
@@ -281,10 +284,10 @@ impl MainLoop {
                 }
                 Reply::done()
             }
-            Request::Balloon { bytes } => match balloon.set_target(bytes) {
-                Ok(()) => Reply::done(),
-                Err(error) => Reply::error(error.to_string()),
-            },
+            Request::Balloon { bytes, unit } => {
+                let unit = unit.unwrap_or(Unit::M);
+                inflate(balloon, *memory, Size { bytes, unit })
+            }
             Request::Stop => {
                 shared.end(End::Stopped {
                     by: "armvisor stop",
@@ -336,6 +339,20 @@ fn state_of(shared: &Shared) -> State {
         State::Paused
     } else {
         State::Running
+    }
+}
+
+/// Asks the guest to do without `asked` of its `memory`.
+fn inflate(balloon: &BalloonControl, memory: Size, asked: Size) -> Reply {
+    if asked.bytes > memory.bytes {
+        return Reply::error(format!(
+            "a balloon of {asked} is larger than the guest's memory, {}",
+            asked.beside(memory.bytes)
+        ));
+    }
+    match balloon.set_target(asked.bytes) {
+        Ok(()) => Reply::done(),
+        Err(error) => Reply::error(error.to_string()),
     }
 }
 

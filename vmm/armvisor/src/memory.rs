@@ -19,7 +19,7 @@ use vm_memory::{GuestAddress, GuestRegionMmap, MmapRegion};
 
 use crate::layout::RAM_BASE;
 use crate::outcome::Refusal;
-use crate::size::{self, MEMORY_BLOCK};
+use crate::size::{self, MEMORY_BLOCK, Size};
 use crate::sys::memory::{Advice, advise, huge_tmpfs_file, map_aligned, memfd, seal_size};
 
 /// What the host backs guest memory with.
@@ -43,14 +43,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Makes `bytes` of guest memory (a multiple of [`MEMORY_BLOCK`]).
-    pub fn new(bytes: u64, huge: HugePages) -> Result<Self, Refusal> {
+    /// Makes `size` of guest memory (a multiple of [`MEMORY_BLOCK`]).
+    pub fn new(size: Size, huge: HugePages) -> Result<Self, Refusal> {
         let refuse = |what: &str, error: io::Error| {
-            Refusal::host(format!(
-                "cannot {what} {} of guest memory: {error}",
-                size::display(bytes)
-            ))
+            Refusal::host(format!("cannot {what} {size} of guest memory: {error}"))
         };
+        let bytes = size.bytes;
         let len = usize::try_from(bytes)
             .map_err(|_| Refusal::usage("more memory than this machine can address"))?;
         let backing = Backing::choose(huge);
@@ -66,7 +64,7 @@ impl Memory {
             .try_clone()
             .and_then(|file| map_aligned(file, len, MEMORY_BLOCK as usize));
         let region = map.map_err(|error| match (huge, error.raw_os_error()) {
-            (HugePages::Hugetlb, Some(libc::ENOMEM)) => Refusal::host(hugetlb_advice(bytes)),
+            (HugePages::Hugetlb, Some(libc::ENOMEM)) => Refusal::host(hugetlb_advice(size)),
             _ => refuse("map", error),
         })?;
         for advice in [Advice::DontDump, Advice::DontFork] {
@@ -112,7 +110,7 @@ impl Memory {
             .next_multiple_of(MEMORY_BLOCK)
             .min(self.region.size() as u64);
         match advise(&self.region, 0, bytes as usize, Advice::Collapse) {
-            Ok(()) => log::info!("huge pages for the first {}", size::display(bytes)),
+            Ok(()) => log::info!("huge pages for the first {}", size::in_mib(bytes)),
             Err(error) => log::info!("no huge pages for the kernel's memory: {error}"),
         }
     }
@@ -175,12 +173,11 @@ fn shmem_allows(setting: &str) -> bool {
 }
 
 /// The sentence for a hugetlb pool that is too small.
-fn hugetlb_advice(bytes: u64) -> String {
-    let pages = bytes / MEMORY_BLOCK;
+fn hugetlb_advice(size: Size) -> String {
+    let pages = size.bytes / MEMORY_BLOCK;
     format!(
-        "the host's pool has too few free 2 MiB pages for {}; add {pages} with \
-         'sysctl vm.nr_hugepages=<now + {pages}>', or use --huge-pages thp",
-        size::display(bytes)
+        "the host's pool has too few free 2 MiB pages for {size}; add {pages} with \
+         'sysctl vm.nr_hugepages=<now + {pages}>', or use --huge-pages thp"
     )
 }
 
@@ -199,18 +196,17 @@ fn host_memory(meminfo: &str) -> Option<u64> {
 }
 
 /// Refuses more memory than the host has, unless the user knows better.
-pub fn check_against_host(bytes: u64, overcommit: bool) -> Result<(), Refusal> {
+pub fn check_against_host(size: Size, overcommit: bool) -> Result<(), Refusal> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    check_against(bytes, overcommit, &meminfo)
+    check_against(size, overcommit, &meminfo)
 }
 
-fn check_against(bytes: u64, overcommit: bool, meminfo: &str) -> Result<(), Refusal> {
+fn check_against(size: Size, overcommit: bool, meminfo: &str) -> Result<(), Refusal> {
     match host_memory(meminfo) {
-        Some(host) if bytes > host && !overcommit => Err(Refusal::host(format!(
-            "the guest asks for {} and the host has {} MiB of memory and swap; \
+        Some(host) if size.bytes > host && !overcommit => Err(Refusal::host(format!(
+            "the guest asks for {size} and the host has {} of memory and swap; \
              ask for less, or add --overcommit if the guest will not use it all",
-            size::display(bytes),
-            host >> 20
+            size.beside(host)
         ))),
         _ => Ok(()),
     }
@@ -219,14 +215,21 @@ fn check_against(bytes: u64, overcommit: bool, meminfo: &str) -> Result<(), Refu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::size::MIB;
+    use crate::size::{MIB, Unit};
     use vm_memory::{Bytes, GuestMemoryBackend};
+
+    fn mib(count: u64) -> Size {
+        Size {
+            bytes: count * MIB,
+            unit: Unit::M,
+        }
+    }
 
     const MEMINFO: &str = "MemTotal:        2048 kB\nMemFree:  1 kB\nSwapTotal:       1024 kB\n";
 
     #[test]
     fn memory_is_at_its_place_and_zero() {
-        let memory = Memory::new(32 * MIB, HugePages::Thp).unwrap();
+        let memory = Memory::new(mib(32), HugePages::Thp).unwrap();
         let mut bytes = [1; 16];
         memory
             .guest
@@ -261,7 +264,7 @@ mod tests {
     #[test]
     fn every_backing_holds_what_is_written() {
         for huge in [HugePages::Off, HugePages::Thp] {
-            let memory = Memory::new(32 * MIB, huge).unwrap();
+            let memory = Memory::new(mib(32), huge).unwrap();
             memory.will_fill(3 * MIB);
             memory
                 .guest
@@ -275,12 +278,16 @@ mod tests {
 
     #[test]
     fn more_than_the_host_has_is_refused() {
-        assert!(check_against(3 * MIB, false, MEMINFO).is_ok());
-        let refusal = check_against(4 * MIB, false, MEMINFO).unwrap_err();
+        assert!(check_against(mib(3), false, MEMINFO).is_ok());
+        let refusal = check_against(mib(4), false, MEMINFO).unwrap_err();
         assert!(refusal.sentence.contains("--overcommit"), "{refusal}");
-        assert!(check_against(4 * MIB, true, MEMINFO).is_ok());
         assert!(
-            check_against(4 * MIB, false, "").is_ok(),
+            refusal.sentence.contains("asks for 4M and the host has 3M"),
+            "{refusal}"
+        );
+        assert!(check_against(mib(4), true, MEMINFO).is_ok());
+        assert!(
+            check_against(mib(4), false, "").is_ok(),
             "unknown is not too little"
         );
     }
@@ -288,8 +295,8 @@ mod tests {
     #[test]
     fn an_empty_hugetlb_pool_says_what_to_set() {
         // More than any pool has.
-        let refusal = Memory::new(1 << 45, HugePages::Hugetlb).err().unwrap();
+        let refusal = Memory::new(mib(1 << 25), HugePages::Hugetlb).err().unwrap();
         assert!(refusal.sentence.contains("2 MiB pages"), "{refusal}");
-        assert!(hugetlb_advice(512 * MIB).contains("add 256"));
+        assert!(hugetlb_advice(mib(512)).contains("add 256"));
     }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Sizes as people write them: `512M`, `2G`, `1.5G` is refused. Binary units, any case.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub const KIB: u64 = 1 << 10;
@@ -33,8 +36,68 @@ pub enum SizeError {
     },
 }
 
+/// A unit that a size is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    Bytes,
+    K,
+    M,
+    G,
+    T,
+}
+
+/// From the largest down.
+const UNITS: [(Unit, u64, &str); 5] = [
+    (Unit::T, TIB, "T"),
+    (Unit::G, GIB, "G"),
+    (Unit::M, MIB, "M"),
+    (Unit::K, KIB, "K"),
+    (Unit::Bytes, 1, " bytes"),
+];
+
+/// A size as someone wrote it, and as they are shown it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub bytes: u64,
+    pub unit: Unit,
+}
+
+impl Size {
+    /// Another number of bytes in this one's unit, with a digit after the point where it is not whole;
+    /// in a smaller unit what is less than one.
+    pub fn beside(&self, bytes: u64) -> String {
+        let units = UNITS.iter().skip_while(|(unit, ..)| *unit != self.unit);
+        let fits = units.copied().find(|(_, factor, _)| bytes >= *factor);
+        let Some((_, factor, name)) = fits else {
+            return format!("{bytes} bytes");
+        };
+        let (whole, rest) = (bytes / factor, bytes % factor);
+        if rest == 0 {
+            return format!("{whole}{name}");
+        }
+        // Rounded down: who is told how much is left must not be told too much.
+        format!(
+            "{whole}.{}{name}",
+            u128::from(rest) * 10 / u128::from(factor)
+        )
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.beside(self.bytes))
+    }
+}
+
+/// A number of bytes that nobody wrote, in MiB or less.
+pub fn in_mib(bytes: u64) -> String {
+    let unit = Unit::M;
+    Size { bytes, unit }.to_string()
+}
+
 /// Parses a size with an optional unit K, M, G or T (also `KiB`, `MB`, ...: all binary).
-pub fn parse(text: &str) -> Result<u64, SizeError> {
+pub fn parse(text: &str) -> Result<Size, SizeError> {
     let syntax = || SizeError::Syntax(text.to_owned());
     let split = text
         .find(|c: char| !c.is_ascii_digit())
@@ -43,60 +106,83 @@ pub fn parse(text: &str) -> Result<u64, SizeError> {
     if digits.is_empty() {
         return Err(syntax());
     }
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" | "kib" => KIB,
-        "m" | "mb" | "mib" => MIB,
-        "g" | "gb" | "gib" => GIB,
-        "t" | "tb" | "tib" => TIB,
+    let (unit, factor) = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => (Unit::Bytes, 1),
+        "k" | "kb" | "kib" => (Unit::K, KIB),
+        "m" | "mb" | "mib" => (Unit::M, MIB),
+        "g" | "gb" | "gib" => (Unit::G, GIB),
+        "t" | "tb" | "tib" => (Unit::T, TIB),
         _ => return Err(syntax()),
     };
     let overflow = || SizeError::Overflow(text.to_owned());
     let number: u64 = digits.parse().map_err(|_| overflow())?;
-    number.checked_mul(factor).ok_or_else(overflow)
+    let bytes = number.checked_mul(factor).ok_or_else(overflow)?;
+    Ok(Size { bytes, unit })
 }
 
 /// Parses the size of a guest's memory and applies the rules that need no knowledge of the host.
-pub fn parse_memory(text: &str) -> Result<u64, SizeError> {
-    let bytes = parse(text)?;
-    if bytes == 0 {
+pub fn parse_memory(text: &str) -> Result<Size, SizeError> {
+    let size = parse(text)?;
+    if size.bytes == 0 {
         return Err(SizeError::Zero);
     }
-    if bytes < MEMORY_MIN {
-        return Err(SizeError::TooSmall(display(bytes)));
+    if size.bytes < MEMORY_MIN {
+        return Err(SizeError::TooSmall(size.to_string()));
     }
-    if bytes % MEMORY_BLOCK != 0 {
-        let below = bytes - bytes % MEMORY_BLOCK;
+    if size.bytes % MEMORY_BLOCK != 0 {
+        let below = size.bytes - size.bytes % MEMORY_BLOCK;
+        // Written so that it can be typed: in whole units.
+        let typed = |bytes: u64| {
+            let units = UNITS.iter().skip_while(|(unit, ..)| *unit != size.unit);
+            let mut whole = units.filter(|(_, factor, _)| bytes % factor == 0);
+            let (_, factor, name) = whole.next().unwrap_or(&UNITS[4]);
+            format!("{}{}", bytes / factor, name.trim_start_matches(" bytes"))
+        };
         return Err(SizeError::Unaligned {
             text: text.to_owned(),
-            below: display(below),
-            above: display(below.saturating_add(MEMORY_BLOCK)),
+            below: typed(below),
+            above: typed(below.saturating_add(MEMORY_BLOCK)),
         });
     }
-    Ok(bytes)
-}
-
-/// The shortest exact way to write `bytes` that [`parse`] reads back.
-pub fn display(bytes: u64) -> String {
-    for (factor, unit) in [(TIB, "T"), (GIB, "G"), (MIB, "M"), (KIB, "K")] {
-        if bytes >= factor && bytes % factor == 0 {
-            return format!("{}{unit}", bytes / factor);
-        }
-    }
-    format!("{bytes} bytes")
+    Ok(size)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn size(bytes: u64, unit: Unit) -> Size {
+        Size { bytes, unit }
+    }
+
     #[test]
     fn units_are_binary_and_case_does_not_matter() {
-        assert_eq!(parse("512M"), Ok(512 * MIB));
-        assert_eq!(parse("512m"), Ok(512 * MIB));
-        assert_eq!(parse("2GiB"), Ok(2 * GIB));
-        assert_eq!(parse("1T"), Ok(TIB));
-        assert_eq!(parse("4096"), Ok(4096));
+        assert_eq!(parse("512M"), Ok(size(512 * MIB, Unit::M)));
+        assert_eq!(parse("512m"), Ok(size(512 * MIB, Unit::M)));
+        assert_eq!(parse("2GiB"), Ok(size(2 * GIB, Unit::G)));
+        assert_eq!(parse("1T"), Ok(size(TIB, Unit::T)));
+        assert_eq!(parse("4096"), Ok(size(4096, Unit::Bytes)));
+    }
+
+    #[test]
+    fn sizes_are_shown_as_they_were_typed() {
+        for text in ["2048M", "2G", "1T", "5120K"] {
+            assert_eq!(parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(parse("1024kib").unwrap().to_string(), "1024K");
+        assert_eq!(parse("4096").unwrap().to_string(), "4096 bytes");
+        assert_eq!(parse("0M").unwrap().to_string(), "0 bytes");
+    }
+
+    #[test]
+    fn other_sizes_are_shown_beside_it() {
+        let typed = parse("64G").unwrap();
+        assert_eq!(typed.beside(3 * GIB), "3G");
+        assert_eq!(typed.beside(3 * GIB - 1), "2.9G");
+        assert_eq!(typed.beside(700 * MIB), "700M");
+        assert_eq!(typed.beside(12), "12 bytes");
+        assert_eq!(parse("1K").unwrap().beside(GIB), "1048576K");
+        assert_eq!(in_mib(GIB + MIB / 2), "1024.5M");
     }
 
     #[test]
@@ -126,7 +212,7 @@ mod tests {
             parse_memory("512"),
             Err(SizeError::TooSmall("512 bytes".into()))
         );
-        assert_eq!(parse_memory("32M"), Ok(32 * MIB));
+        assert_eq!(parse_memory("32M"), Ok(size(32 * MIB, Unit::M)));
     }
 
     #[test]
@@ -136,12 +222,13 @@ mod tests {
             error.to_string(),
             "513M is not a multiple of 2 MiB; the nearest are 512M and 514M"
         );
-    }
-
-    #[test]
-    fn display_reads_back() {
-        for bytes in [32 * MIB, 3 * GIB, TIB, 5 * KIB] {
-            assert_eq!(parse(&display(bytes)), Ok(bytes));
+        let cases = [
+            ("1048577K", "1048576K and 1050624K"),
+            ("33554433", "33554432 and 35651584"),
+        ];
+        for (text, nearest) in cases {
+            let error = parse_memory(text).unwrap_err().to_string();
+            assert!(error.ends_with(nearest), "{error}");
         }
     }
 }

@@ -34,6 +34,7 @@ use crate::outcome::{End, Refusal};
 use crate::report::{Phases, Report};
 use crate::rtc::RealTimeClock;
 use crate::rundir::{RunDir, Socket};
+use crate::size::Size;
 use crate::sys::ring::CoalescedRing;
 use crate::sys::signal::EndSignals;
 use crate::sys::stats::{self, Stats};
@@ -68,7 +69,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     let socket = RunDir::of_user().listen(&name)?;
     phases.done("checks");
 
-    let vm = Arc::new(hypervisor.create_vm(args.cpus, args.memory)?);
+    let vm = Arc::new(hypervisor.create_vm(args.cpus, args.memory.bytes)?);
     let memory = Memory::new(args.memory, args.huge_pages)?;
     vm.add_memory(0, layout::RAM_BASE, memory.region())?;
     phases.done("memory");
@@ -162,14 +163,14 @@ impl Built {
         name: String,
         socket: Socket,
         signals: EndSignals,
-        memory_bytes: u64,
+        memory: Size,
         start: Instant,
     ) -> anyhow::Result<MainLoop> {
         let shared = Arc::new(Shared::new()?);
         let bus = Arc::new(self.bus);
         let mut sources = StatSources {
             name,
-            memory_bytes,
+            memory,
             start,
             vcpus: Vec::new(),
             virtio: self.virtio.devices,
@@ -193,6 +194,7 @@ impl Built {
             server: Server::new(socket)?,
             coalesced: self.coalesced,
             balloon: self.virtio.balloon,
+            memory,
             stat: Box::new(move |state| sources.stat(state)),
         })
     }
@@ -278,7 +280,7 @@ fn write_fdt(
     let seeds = (!args.no_randomness).then(seeds).transpose()?;
     let tree = fdt::build(&Machine {
         mpidrs: &built.mpidrs,
-        memory: args.memory,
+        memory: args.memory.bytes,
         gic: built.gic.0,
         bootargs,
         initrd,
@@ -319,7 +321,7 @@ fn seeds() -> io::Result<Seeds> {
 /// What the figures of a VM are made of.
 struct StatSources {
     name: String,
-    memory_bytes: u64,
+    memory: Size,
     start: Instant,
     vcpus: Vec<(Arc<ExitCounters>, Option<File>)>,
     virtio: Vec<VirtioMmio>,
@@ -356,7 +358,8 @@ impl StatSources {
             pid: std::process::id(),
             state,
             uptime_seconds: self.start.elapsed().as_secs_f64(),
-            memory_bytes: self.memory_bytes,
+            memory: self.memory.to_string(),
+            memory_bytes: self.memory.bytes,
             vcpus: vcpus.collect(),
             devices: devices.collect(),
             kvm: kvm_stats(self.vm.as_ref()),

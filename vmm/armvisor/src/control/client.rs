@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::{Reply, Request, Stat, State};
 use crate::outcome::Refusal;
 use crate::rundir::RunDir;
-use crate::size;
 
 /// A VM answers at once, or has a problem.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,7 +54,7 @@ pub fn show_stat(stat: &Stat) -> String {
         stat.pid,
         stat.uptime_seconds,
         stat.vcpus.len(),
-        size::display(stat.memory_bytes),
+        stat.memory,
     );
     for vcpu in &stat.vcpus {
         row(&mut text, &format!("vcpu{}", vcpu.index), &vcpu.exits);
@@ -96,15 +95,26 @@ pub fn list(run: &RunDir) -> Result<Vec<Stat>, Refusal> {
 
 pub fn show_list(stats: &[Stat]) -> String {
     let mut text = String::new();
-    for stat in stats {
+    let mut line = |cells: [&str; 6]| {
+        let [name, state, pid, cpus, memory, up] = cells;
+        // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "{:<20} {:<8} pid {:<8} up {:.1} s",
-            stat.name,
-            state(stat),
-            stat.pid,
-            stat.uptime_seconds
+            "{name:<20} {state:<8} {pid:>8} {cpus:>5} {memory:>10} {up:>10}"
         );
+    };
+    if !stats.is_empty() {
+        line(["NAME", "STATE", "PID", "CPUS", "MEMORY", "UP (S)"]);
+    }
+    for stat in stats {
+        line([
+            &stat.name,
+            state(stat),
+            &stat.pid.to_string(),
+            &stat.vcpus.len().to_string(),
+            &stat.memory,
+            &format!("{:.1}", stat.uptime_seconds),
+        ]);
     }
     text
 }
@@ -126,6 +136,7 @@ mod tests {
         let stat = Stat {
             name: "vm".into(),
             memory_bytes: 512 << 20,
+            memory: "512M".into(),
             vcpus,
             ..Stat::default()
         };
@@ -133,7 +144,14 @@ mod tests {
         assert!(text.starts_with("vm: running, pid 0, up 0.0 s, 1 vCPU(s), 512M of memory\n"));
         assert!(text.contains("vcpu0          mmio_user_read 7\n"), "{text}");
         assert!(!text.contains("signal"));
-        assert!(show_list(&[stat]).starts_with("vm "));
+        let list = show_list(&[stat]);
+        let lines: Vec<Vec<&str>> = list
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(lines[0][..5], ["NAME", "STATE", "PID", "CPUS", "MEMORY"]);
+        assert_eq!(lines[1], ["vm", "running", "0", "1", "512M", "0.0"]);
+        assert_eq!(show_list(&[]), "", "nothing under a heading helps nobody");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! Talking to a running VM: one JSON object a line, on the VM's socket in the run directory.
 //!
 //! Request: `{"command": "stat" | "pause" | "resume" | "stop"}` or
-//! `{"command": "balloon", "bytes": N}`. Reply: `{"ok": true, ...}` with
+//! `{"command": "balloon", "bytes": N, "unit": "bytes" | "k" | "m" | "g" | "t"}`, where the unit, which may
+//! be left out, is what sizes in an error are told in. Reply: `{"ok": true, ...}` with
 //! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`. What is not a request gets
 //! an error reply and the connection is closed.
 
@@ -12,6 +13,8 @@ pub mod server;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use crate::size::Unit;
 
 /// What can be asked of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,8 @@ pub enum Request {
     /// The guest is to give up this much of its memory, in all.
     Balloon {
         bytes: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit: Option<Unit>,
     },
 }
 
@@ -63,6 +68,9 @@ pub struct Stat {
     pub state: State,
     pub uptime_seconds: f64,
     pub memory_bytes: u64,
+    /// The same as it was given to the VM, with a unit.
+    #[serde(default)]
+    pub memory: String,
     pub vcpus: Vec<VcpuStat>,
     pub devices: Vec<DeviceStat>,
     /// The VM's own statistics from KVM.
@@ -110,7 +118,19 @@ mod tests {
         let request: Request = serde_json::from_str(r#"{"command":"stat"}"#).unwrap();
         assert_eq!(request, Request::Stat);
         let request: Request = serde_json::from_str(r#"{"command":"balloon","bytes":9}"#).unwrap();
-        assert_eq!(request, Request::Balloon { bytes: 9 });
+        assert_eq!(
+            request,
+            Request::Balloon {
+                bytes: 9,
+                unit: None
+            }
+        );
+        let request = Request::Balloon {
+            bytes: 9,
+            unit: Some(Unit::M),
+        };
+        let line = serde_json::to_string(&request).unwrap();
+        assert_eq!(line, r#"{"command":"balloon","bytes":9,"unit":"m"}"#);
         for wrong in [
             r#"{"command":"fly"}"#,
             r#"{"command":"balloon"}"#,

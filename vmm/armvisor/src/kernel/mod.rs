@@ -77,8 +77,8 @@ pub fn load_initrd(
     if len > room {
         return Err(refuse(format!(
             "has {} and the guest has {} left beside its kernel; give the guest more --memory",
-            size::display(len),
-            size::display(room)
+            size::in_mib(len),
+            size::in_mib(room)
         )));
     }
     copy(file, len, memory, start).map_err(refuse)?;
@@ -174,7 +174,7 @@ fn place(header: Header, file_len: u64, memory: &GuestMemory) -> Result<Loaded, 
         return Err(format!(
             "needs {} MiB of memory for itself and the guest has {}; give it more --memory",
             header.text_offset.saturating_add(size).div_ceil(size::MIB),
-            size::display(available)
+            size::in_mib(available)
         ));
     };
     let entry = base.unchecked_add(header.text_offset);
