@@ -10,12 +10,12 @@ use crate::console::{Choice, ESCAPE_HELP};
 use crate::layout;
 use crate::memory::HugePages;
 use crate::outcome::EXIT_CODES_HELP;
-use crate::rundir::check_name;
+use crate::rundir::{RUN_DIR_HELP, check_name};
 use crate::size::{self, Size};
 
 /// A small virtual machine monitor for KVM on arm64.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXIT_CODES_HELP, propagate_version = true)]
+#[command(version, after_help = help(), propagate_version = true)]
 pub struct Cli {
     #[command(flatten)]
     pub verbosity: Verbosity,
@@ -54,6 +54,10 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+}
+
+fn help() -> String {
+    format!("{EXIT_CODES_HELP}\n\n{RUN_DIR_HELP}")
 }
 
 fn run_help() -> String {

@@ -2,7 +2,11 @@
 //! The run directory: one socket a running VM, for `armvisor stat` and its like.
 //!
 //! A socket that nobody listens on is of a VM that was killed; it is removed by whoever finds it.
+//!
+//! The directory must be its user's alone: who can write there can pose as a VM. In /tmp anyone may have
+//! made it first, so that it is looked at before a socket in it is made or spoken to.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
@@ -11,6 +15,11 @@ use std::path::{Path, PathBuf};
 
 use crate::outcome::{ExitCode, Refusal};
 use crate::sys::euid;
+
+/// What `armvisor --help` prints of it.
+pub const RUN_DIR_HELP: &str = "\
+Running VMs have their sockets in $XDG_RUNTIME_DIR/armvisor; without that variable in /run/armvisor
+(root), /run/user/UID/armvisor, or, where the system makes no such directory, /tmp/armvisor-UID.";
 
 const SUFFIX: &str = ".sock";
 /// sun_path has 108 bytes with its NUL.
@@ -46,10 +55,11 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 impl RunDir {
-    /// `$XDG_RUNTIME_DIR/armvisor`, or `/run/armvisor` where there is no such variable.
+    /// `$XDG_RUNTIME_DIR/armvisor`; where there is no such variable `/run/armvisor` for root, and for
+    /// others `/run/user/UID/armvisor` if the system made that directory, else `/tmp/armvisor-UID`.
     pub fn of_user() -> Self {
-        let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
-        RunDir(PathBuf::from(base.unwrap_or_else(|| "/run".into())).join("armvisor"))
+        let xdg = std::env::var_os("XDG_RUNTIME_DIR");
+        RunDir(choose(xdg.as_deref(), euid(), Path::new("/")))
     }
 
     pub fn at(path: impl Into<PathBuf>) -> Self {
@@ -84,11 +94,17 @@ impl RunDir {
         {
             return Err(self.refuse(error));
         }
-        let data = fs::symlink_metadata(&self.0).map_err(|error| self.refuse(error))?;
-        if !data.is_dir() || data.uid() != euid() || data.mode() & 0o022 != 0 {
-            return Err(self.refuse("is not a directory that you own and only you can write"));
+        self.check()
+    }
+
+    /// Refuses a directory that others can write; one that is not there is nobody's.
+    fn check(&self) -> Result<(), Refusal> {
+        match fs::symlink_metadata(&self.0) {
+            Ok(data) if is_private(&data, euid()) => Ok(()),
+            Ok(_) => Err(self.refuse("is not a directory that you own and only you can write")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(self.refuse(error)),
         }
-        Ok(())
     }
 
     /// Opens the socket of a new VM.
@@ -122,6 +138,7 @@ impl RunDir {
     /// Connects to a VM.
     pub fn connect(&self, name: &str) -> Result<UnixStream, Refusal> {
         let path = self.socket_path(name)?;
+        self.check()?;
         UnixStream::connect(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Refusal::new(
                 ExitCode::NoSuchVm,
@@ -133,6 +150,7 @@ impl RunDir {
 
     /// The names of the VMs that run, sorted; sockets of those that were killed are removed.
     pub fn list(&self) -> Result<Vec<String>, Refusal> {
+        self.check()?;
         let entries = match fs::read_dir(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(|error| self.refuse(error))?,
@@ -143,6 +161,26 @@ impl RunDir {
             .collect();
         names.sort();
         Ok(names)
+    }
+}
+
+fn is_private(data: &fs::Metadata, uid: u32) -> bool {
+    data.is_dir() && data.uid() == uid && data.mode() & 0o022 == 0
+}
+
+/// Where the user's run directory is, below `root`.
+fn choose(xdg: Option<&OsStr>, uid: u32, root: &Path) -> PathBuf {
+    // The variable's specification says to ignore a path that is not absolute.
+    if let Some(xdg) = xdg.map(Path::new).filter(|path| path.is_absolute()) {
+        return xdg.join("armvisor");
+    }
+    if uid == 0 {
+        return root.join("run/armvisor");
+    }
+    let of_system = root.join(format!("run/user/{uid}"));
+    match fs::symlink_metadata(&of_system) {
+        Ok(data) if is_private(&data, uid) => of_system.join("armvisor"),
+        _ => root.join(format!("tmp/armvisor-{uid}")),
     }
 }
 
@@ -224,15 +262,65 @@ mod tests {
     #[test]
     fn a_directory_that_others_can_write_is_refused() {
         let (_parent, run) = dir();
-        drop(run.listen("x").unwrap());
+        let socket = run.listen("x").unwrap();
+        assert_eq!(fs::metadata(&run.0).unwrap().mode() & 0o777, 0o700);
         fs::set_permissions(&run.0, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(
-            run.listen("x")
-                .err()
-                .unwrap()
-                .sentence
-                .contains("only you can write")
-        );
+        let refusals = [
+            run.listen("y").err(),
+            run.connect("x").err(),
+            run.list().err(),
+        ];
+        for refusal in refusals {
+            let sentence = refusal.unwrap().sentence;
+            assert!(sentence.contains("only you can write"), "{sentence}");
+        }
+        drop(socket);
+    }
+
+    #[test]
+    fn a_link_to_a_directory_is_refused() {
+        let (parent, run) = dir();
+        let own = parent.path().join("own");
+        fs::create_dir(&own).unwrap();
+        std::os::unix::fs::symlink(&own, &run.0).unwrap();
+        assert_eq!(run.listen("x").err().unwrap().code, ExitCode::Host);
+        assert!(run.list().is_err());
+    }
+
+    #[test]
+    fn without_the_variable_there_is_a_place_too() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |xdg: Option<&str>, uid| {
+            let path = choose(xdg.map(OsStr::new), uid, root.path());
+            let below = path.strip_prefix(root.path()).unwrap_or(&path).to_owned();
+            below.to_str().unwrap().to_owned()
+        };
+        let uid = euid();
+        assert_eq!(at(Some("/x"), uid), "/x/armvisor");
+        assert_eq!(at(None, 0), "run/armvisor");
+        // Nobody's number: the directory that the system makes is not there, or not theirs.
+        let other = 4_000_000;
+        assert_eq!(at(None, other), format!("tmp/armvisor-{other}"));
+        let made = root.path().join(format!("run/user/{other}"));
+        fs::create_dir_all(&made).unwrap();
+        assert_eq!(at(None, other), format!("tmp/armvisor-{other}"));
+        for no_path in ["", "relative"] {
+            assert_eq!(at(Some(no_path), 0), "run/armvisor");
+        }
+    }
+
+    #[test]
+    fn the_systems_directory_is_used_if_it_is_private() {
+        let root = tempfile::tempdir().unwrap();
+        let owner = 1234;
+        let made = root.path().join(format!("run/user/{owner}"));
+        fs::create_dir_all(&made).unwrap();
+        let mut data = fs::symlink_metadata(&made).unwrap();
+        assert!(is_private(&data, euid()));
+        assert!(!is_private(&data, owner));
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o770)).unwrap();
+        data = fs::symlink_metadata(&made).unwrap();
+        assert!(!is_private(&data, euid()));
     }
 
     #[test]
