@@ -78,7 +78,7 @@ armvisor run --kernel /g/off --memory 32M --name waiting </dev/null 2>&1; part s
 armvisor pause waiting; part pause $?; armvisor stat waiting --json
 armvisor pause waiting; part pause-again $?
 armvisor resume waiting; part resume $?; armvisor stat waiting --json
-armvisor balloon waiting 8M; part balloon $?; armvisor stat waiting --json
+armvisor balloon waiting 8M 2>/err; part balloon $?; armvisor stat waiting --json; cat /err
 armvisor balloon waiting 64M 2>/err; part balloon-too-large $?; cat /err
 armvisor balloon nobody 1M 2>/err; part balloon-nobody $?
 armvisor pause waiting; kill $vm; wait $vm; part end-while-paused $?
@@ -216,12 +216,15 @@ def test_stat_has_exits_and_devices(parts):
     assert {device["name"].split("-")[1] for device in stat["devices"]} >= {"rng", "balloon"}
 
 
-def test_a_balloon_has_a_target_within_the_memory(parts):
-    assert parts["balloon"][0] == 0
-    devices = json.loads(parts["balloon"][1].splitlines()[0])["devices"]
+def test_a_balloon_without_a_driver_is_told(parts):
+    status, said = parts["balloon"]
+    assert status == 10 and "its guest has no balloon driver at work" in said
+    devices = json.loads(said.splitlines()[0])["devices"]
     balloon = next(d["counters"] for d in devices if d["name"].endswith("balloon"))
-    # This guest has no driver for it.
-    assert (balloon["target_pages"], balloon["actual_pages"]) == (2048, 0)
+    assert (balloon["target_pages"], balloon["actual_pages"]) == (0, 0)
+
+
+def test_a_balloon_is_within_the_memory(parts):
     status, said = parts["balloon-too-large"]
     assert status != 0 and "a balloon of 64M is larger than the guest's memory, 32M" in said
     assert parts["balloon-nobody"][0] == 9

@@ -350,6 +350,12 @@ fn inflate(balloon: &BalloonControl, memory: Size, asked: Size) -> Reply {
             asked.beside(memory.bytes)
         ));
     }
+    if !balloon.has_driver() {
+        return Reply::unheard(
+            "its guest has no balloon driver at work, so its memory stays as it is; load one in the \
+             guest ('modprobe virtio_balloon'), or ask again once the guest has started",
+        );
+    }
     match balloon.set_target(asked.bytes) {
         Ok(()) => Reply::done(),
         Err(error) => Reply::error(error.to_string()),

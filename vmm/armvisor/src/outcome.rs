@@ -22,6 +22,7 @@ pub enum ExitCode {
     GuestStuck = 7,
     Stopped = 8,
     NoSuchVm = 9,
+    NoAnswer = 10,
 }
 
 /// What `armvisor --help` prints below the options.
@@ -37,6 +38,7 @@ Exit codes:
   7    KVM could not go on with the guest
   8    stopped by its user: armvisor stop, or Ctrl-A x on the console
   9    no such VM
+  10   the guest does not do what it was asked for: it has no driver for it (balloon)
   129  killed by SIGHUP      130  killed by SIGINT      143  killed by SIGTERM";
 
 /// Why a VM stopped running.

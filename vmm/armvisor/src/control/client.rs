@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::time::Duration;
 
 use super::{Reply, Request, Stat, State};
-use crate::outcome::Refusal;
+use crate::outcome::{ExitCode, Refusal};
 use crate::rundir::RunDir;
 
 /// A VM answers at once, or has a problem.
@@ -33,7 +33,14 @@ pub fn ask(run: &RunDir, name: &str, request: Request) -> Result<Reply, Refusal>
         .map_err(|error| refuse(error.to_string()))?;
     let reply: Reply = serde_json::from_str(&reply).map_err(|error| refuse(error.to_string()))?;
     match &reply.error {
-        Some(error) if !reply.ok => Err(Refusal::host(format!("VM {name}: {error}"))),
+        Some(error) if !reply.ok => {
+            let code = if reply.unheard {
+                ExitCode::NoAnswer
+            } else {
+                ExitCode::Host
+            };
+            Err(Refusal::new(code, format!("VM {name}: {error}")))
+        }
         _ => Ok(reply),
     }
 }
@@ -161,11 +168,12 @@ mod tests {
         let mut server = Server::new(run.listen("vm").unwrap()).unwrap();
         let serve = std::thread::spawn(move || {
             let mut asked = 0;
-            while asked < 2 {
+            while asked < 3 {
                 let answer = |request| {
                     asked += 1;
                     match request {
                         Request::Pause => Reply::done(),
+                        Request::Resume => Reply::unheard("no driver"),
                         _ => Reply::error("cannot"),
                     }
                 };
@@ -175,6 +183,9 @@ mod tests {
         assert_eq!(ask(&run, "vm", Request::Pause).unwrap(), Reply::done());
         let refusal = ask(&run, "vm", Request::Stop).unwrap_err();
         assert_eq!(refusal.sentence, "VM vm: cannot");
+        assert_eq!(refusal.code, ExitCode::Host);
+        let refusal = ask(&run, "vm", Request::Resume).unwrap_err();
+        assert_eq!(refusal.code, ExitCode::NoAnswer);
         serve.join().unwrap();
         assert!(list(&run).unwrap().is_empty());
     }

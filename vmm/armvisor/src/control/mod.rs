@@ -4,7 +4,8 @@
 //! Request: `{"command": "stat" | "pause" | "resume" | "stop"}` or
 //! `{"command": "balloon", "bytes": N, "unit": "bytes" | "k" | "m" | "g" | "t"}`, where the unit, which may
 //! be left out, is what sizes in an error are told in. Reply: `{"ok": true, ...}` with
-//! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`. What is not a request gets
+//! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`, with `"unheard": true` where
+//! the guest has nothing that would do what was asked. What is not a request gets
 //! an error reply and the connection is closed.
 
 pub mod client;
@@ -82,6 +83,8 @@ pub struct Reply {
     pub ok: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unheard: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stat: Option<Stat>,
 }
@@ -98,6 +101,13 @@ impl Reply {
         Reply {
             stat: Some(stat),
             ..Reply::done()
+        }
+    }
+
+    pub fn unheard(sentence: impl Into<String>) -> Self {
+        Reply {
+            unheard: true,
+            ..Reply::error(sentence)
         }
     }
 
@@ -145,5 +155,7 @@ mod tests {
         );
         let reply = serde_json::to_string(&Reply::error("no")).unwrap();
         assert_eq!(reply, r#"{"ok":false,"error":"no"}"#);
+        let reply = serde_json::to_string(&Reply::unheard("no")).unwrap();
+        assert_eq!(reply, r#"{"ok":false,"error":"no","unheard":true}"#);
     }
 }

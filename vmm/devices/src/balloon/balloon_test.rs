@@ -66,6 +66,18 @@ impl Bench {
     }
 }
 
+#[test]
+fn the_driver_is_there_from_its_start_to_its_reset() {
+    let mem = crate::testing::memory();
+    let (balloon, control) = Balloon::new(&mem, Box::new(Released::default())).unwrap();
+    let mut rig = Rig::with_memory(Box::new(balloon), mem);
+    assert!(!control.has_driver());
+    rig.start(0);
+    assert!(control.has_driver());
+    rig.set(virtio_bindings::virtio_mmio::VIRTIO_MMIO_STATUS, 0);
+    assert!(!control.has_driver());
+}
+
 const FIRST: u64 = BASE / PAGE;
 const LAST: u64 = END / PAGE - 1;
 

@@ -15,7 +15,7 @@ mod release;
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use log::warn;
@@ -66,6 +66,7 @@ pub const STAT_NAMES: [&str; 10] = [
 ];
 
 struct Shared {
+    driver: AtomicBool,
     target: AtomicU32,
     actual: AtomicU32,
     stats: Mutex<Vec<Stat>>,
@@ -79,6 +80,11 @@ struct Shared {
 pub struct BalloonControl(Arc<Shared>);
 
 impl BalloonControl {
+    /// Whether the guest has a driver at work that would see a target.
+    pub fn has_driver(&self) -> bool {
+        self.0.driver.load(Ordering::Acquire)
+    }
+
     /// Asks the guest to give up this much memory in all.
     pub fn set_target(&self, bytes: u64) -> Result<(), Error> {
         let pages = u32::try_from(bytes / PAGE)
@@ -155,6 +161,7 @@ impl Balloon {
         let event = EventFd::new(EFD_NONBLOCK).map_err(|e| Error::host("no eventfd", e))?;
         let bytes: u64 = mem.iter().map(|region| region.len()).sum();
         let shared = Arc::new(Shared {
+            driver: AtomicBool::new(false),
             target: AtomicU32::new(0),
             actual: AtomicU32::new(0),
             stats: Mutex::default(),
@@ -369,7 +376,9 @@ impl VirtioDevice for Balloon {
             None
         };
         self.watch(ctx.sources, true)
-            .map_err(|e| Error::host("cannot watch the balloon", e))
+            .map_err(|e| Error::host("cannot watch the balloon", e))?;
+        self.shared.driver.store(true, Ordering::Release);
+        Ok(())
     }
 
     fn handle(&mut self, event: Event, ctx: &mut Context<'_>) -> Result<(), RingError> {
@@ -391,6 +400,7 @@ impl VirtioDevice for Balloon {
 
     fn reset(&mut self, sources: &dyn Sources) {
         let _ = self.watch(sources, false);
+        self.shared.driver.store(false, Ordering::Release);
         self.stats_queue = None;
         self.reporting_queue = None;
         self.held = None;
