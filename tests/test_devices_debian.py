@@ -35,11 +35,12 @@ show() { echo "== $1"; cat /tmp/$1.out; }
 
 EVERYTHING = """
 tap tap0 10.0.2.1/24
+tap tap1 10.0.3.1/24
 truncate -s 16777516 /tmp/disk
 stream receive tcp:0.0.0.0:5001 >/tmp/receive.out & receive=$!
 stream echo unix:/tmp/v.sock_5006 >/tmp/echo.out & echo=$!
 vm first disk-write,rng,net,vsock --cpus $CPUS --disk /tmp/disk --net tap=tap0 \
-    --vsock cid=7,uds=/tmp/v.sock
+    --net tap=tap1,mac=52:54:00:12:34:56 --vsock cid=7,uds=/tmp/v.sock
 stream check vsock-uds:/tmp/v.sock:5005 1000000 >/tmp/check.out
 wait $receive && wait $echo && wait $vm
 show first; show receive; show check
@@ -169,8 +170,8 @@ def report(text: str) -> dict:
 
 
 def counters(text: str) -> dict[str, dict[str, int]]:
-    """Counters by the kind of device."""
-    devices = report(text)["devices"]
+    """Counters by the kind of device, the first of each kind."""
+    devices = reversed(report(text)["devices"])
     return {device["name"].split("-")[-1]: device["counters"] for device in devices}
 
 
@@ -209,6 +210,11 @@ def test_disk_network_vsock_and_entropy(row: Row):
     assert "3 packets received" in first
     net = counters(first)["net"]
     assert net["tx_bytes"] > row.mebibytes * MIB and net["tx_dropped"] == net["rx_dropped"] == 0
+
+    # A second network device is one of its own.
+    assert told["net.eth1"] == "52:54:00:12:34:56"
+    nets = [device for device in report(first)["devices"] if device["name"].endswith("-net")]
+    assert len(nets) == 2 and nets[1]["counters"]["rx_frames"] > 0
 
     # Vsock, both ways, and nothing left behind.
     assert told["echo.bytes"] == results(shown["check"])["echo.bytes"] == "1000000"

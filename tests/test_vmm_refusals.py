@@ -107,6 +107,7 @@ ROWS = (
     ),
     Row("disk-twice", "--disk /x --disk /x", HOST, "has it locked", "truncate -s 1M /x"),
     Row("tap-missing", "--net tap=none0", HOST, "none0"),
+    Row("tap-twice", "--net tap=a --net tap=a", USAGE, "given twice"),
     Row("tap-name", "--net tap=a/b", USAGE, "cannot be the name of a TAP"),
     Row("vsock-cid", "--vsock cid=1,uds=/v", USAGE, "from 3 to 4294967294"),
     Row("vsock-path", "--vsock cid=3,uds=/none/v", HOST, "/none/v"),

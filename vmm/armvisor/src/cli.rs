@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::console::{Choice, ESCAPE_HELP};
 use crate::layout;
 use crate::memory::HugePages;
-use crate::outcome::EXIT_CODES_HELP;
+use crate::outcome::{EXIT_CODES_HELP, Refusal};
 use crate::rundir::{RUN_DIR_HELP, check_name};
 use crate::size::{self, Size};
 
@@ -112,9 +112,9 @@ pub struct RunArgs {
     /// another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' says that it is raw
     #[arg(long, value_name = "PATH[,ro][,raw]")]
     pub disk: Vec<DiskArg>,
-    /// A network device on the TAP device NAME
+    /// A network device on the TAP device NAME, or several; without a MAC it gets a random one
     #[arg(long, value_name = "tap=NAME[,mac=MAC]")]
-    pub net: Option<NetArg>,
+    pub net: Vec<NetArg>,
     /// A socket device: the guest is CID N, the host side is Unix socket PATH
     #[arg(long, value_name = "cid=N,uds=PATH")]
     pub vsock: Option<VsockArg>,
@@ -220,6 +220,26 @@ impl FromStr for NetArg {
         let tap = tap.ok_or("names no TAP; write tap=NAME[,mac=MAC]")?;
         Ok(NetArg { tap, mac })
     }
+}
+
+/// Several `--net` must be different devices.
+pub fn check_nets(nets: &[NetArg]) -> Result<(), Refusal> {
+    for (index, net) in nets.iter().enumerate() {
+        let before = &nets[..index];
+        if before.iter().any(|other| other.tap == net.tap) {
+            return Err(Refusal::usage(format!(
+                "--net tap={}: given twice; a TAP serves one device",
+                net.tap
+            )));
+        }
+        if net.mac.is_some() && before.iter().any(|other| other.mac == net.mac) {
+            return Err(Refusal::usage(format!(
+                "--net tap={}: has the MAC of an earlier --net; give it one of its own",
+                net.tap
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn parse_tap(name: &str) -> Result<String, String> {
@@ -328,7 +348,7 @@ mod tests {
         );
         assert_eq!(args.device, PathBuf::from("/dev/kvm"));
         assert_eq!(args.huge_pages, HugePages::Thp);
-        assert!(args.disk.is_empty() && args.net.is_none() && args.vsock.is_none());
+        assert!(args.disk.is_empty() && args.net.is_empty() && args.vsock.is_none());
     }
 
     #[test]
@@ -342,6 +362,8 @@ mod tests {
             "d,raw,ro",
             "--net",
             "tap=tap0,mac=52:54:00:ab:cd:ef",
+            "--net",
+            "tap=tap1",
             "--vsock",
             "cid=3,uds=/tmp/v",
             "--cpus",
@@ -371,11 +393,13 @@ mod tests {
             disk("d", true, true),
         ];
         assert_eq!(args.disk, disks);
-        let net = args.net.unwrap();
-        assert_eq!(
-            (net.tap.as_str(), net.mac),
-            ("tap0", Some([0x52, 0x54, 0, 0xab, 0xcd, 0xef]))
-        );
+        let net = |tap: &str, mac| NetArg {
+            tap: tap.into(),
+            mac,
+        };
+        let first = net("tap0", Some([0x52, 0x54, 0, 0xab, 0xcd, 0xef]));
+        assert_eq!(args.net, [first, net("tap1", None)]);
+        check_nets(&args.net).unwrap();
         assert_eq!(
             args.vsock,
             Some(VsockArg {
@@ -423,6 +447,17 @@ mod tests {
             let error = run(args).unwrap_err();
             assert!(error.contains(sentence), "{args:?}: {error}");
         }
+    }
+
+    #[test]
+    fn two_nets_are_two_devices() {
+        let check = |nets: [&str; 2]| check_nets(&nets.map(|net| net.parse().unwrap()));
+        assert!(check(["tap=a", "tap=b"]).is_ok());
+        let refusal = check(["tap=a", "tap=a"]).unwrap_err();
+        assert!(refusal.sentence.contains("given twice"), "{refusal}");
+        let mac = "mac=52:54:00:00:00:01";
+        let refusal = check([&format!("tap=a,{mac}"), &format!("tap=b,{mac}")]).unwrap_err();
+        assert!(refusal.sentence.contains("MAC of an earlier"), "{refusal}");
     }
 
     #[test]

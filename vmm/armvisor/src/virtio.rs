@@ -33,9 +33,10 @@ pub fn attach(
     let (devices, balloon) = make(args, memory)?;
     if devices.len() > layout::VIRTIO_MAX as usize {
         let most = layout::VIRTIO_MAX;
-        return Err(
-            Refusal::usage(format!("a VM has at most {most} devices; use fewer --disk")).into(),
-        );
+        return Err(Refusal::usage(format!(
+            "a VM has at most {most} devices; use fewer --disk and --net"
+        ))
+        .into());
     }
     let mut attached = Vec::new();
     for (index, device) in devices.into_iter().enumerate() {
@@ -72,7 +73,7 @@ fn make(
             Block::new(file, config).map_err(|error| Refusal::file("disk", &arg.path, error))?;
         devices.push(Box::new(block));
     }
-    if let Some(arg) = &args.net {
+    for arg in &args.net {
         let config = NetConfig {
             tap: arg.tap.clone(),
             mac: arg.mac,

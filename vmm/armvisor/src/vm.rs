@@ -19,7 +19,7 @@ use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::bus::Bus;
-use crate::cli::RunArgs;
+use crate::cli::{RunArgs, check_nets};
 use crate::console::{Choice, Screen};
 use crate::control::server::Server;
 use crate::control::{DeviceStat, Stat, State, VcpuStat};
@@ -57,6 +57,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     let start = Instant::now();
     let mut phases = Phases::start();
     let bootargs = cmdline::build(&args.append)?;
+    check_nets(&args.net)?;
     let signals = EndSignals::new()?;
     sys::kick::install()?;
     let hypervisor = Hypervisor::open(&args.device)?;
