@@ -8,17 +8,20 @@ import json
 import pytest
 from tiny_guests import (
     LOOP,
+    MEMORY,
     NOTHING,
     RTC,
     SYSTEM_OFF,
     SYSTEM_RESET,
     WFI_LOOP,
+    cbnz,
     image,
     ldp,
     ldr,
     load,
     psci,
     say,
+    store,
 )
 
 from armvisor_lab.board import Board, Result
@@ -29,9 +32,14 @@ pytestmark = pytest.mark.xdist_group("vmm_life")
 
 MARK = "\x1e"
 
+# Resets as long as it finds its memory as it was at first.
+FIRST_TIME = [*load(2, 0x5A5A), store(2, 1), *say("boot\n"), *psci(SYSTEM_RESET)]
+AGAIN = [*load(1, MEMORY), ldr(2, 1), cbnz(2, len(FIRST_TIME) + 1), *FIRST_TIME, *psci(SYSTEM_OFF)]
+
 GUESTS = {
     "off": image(*psci(SYSTEM_OFF)),
     "reset": image(*psci(SYSTEM_RESET)),
+    "again": image(*AGAIN),
     "pair": image(*load(1, RTC), ldp(2, 1), LOOP),
     "reads": image(*load(1, RTC), *[ldr(2, 1)] * 5, *psci(SYSTEM_OFF)),
     "hole": image(*load(1, NOTHING), *[ldr(2, 1)] * 2, *psci(SYSTEM_OFF)),
@@ -94,6 +102,12 @@ up waiting '--memory=32M --disk=/disk'
 armvisor run --kernel /g/off --memory 32M --disk /disk 2>&1 </dev/null; part second-vm $?
 kill $vm; wait $vm
 armvisor run --kernel /g/off --memory 32M --disk /disk </dev/null; part after-lock $?
+up again '--memory=32M --cpus=2 --on-reset=restart --disk=/disk --vsock=cid=3,uds=/v --console=/c'
+for try in $(seq 100); do
+    armvisor stat again --json >/stat; grep -q '"resets":[3-9]' /stat && break; sleep 0.02
+done
+part again $?; cat /stat
+rm /g/again; wait $vm; part again-gone $?; cat /err; echo ---; cat /c
 exit 0
 """
 
@@ -132,6 +146,19 @@ def test_power_off_is_success(parts):
 def test_a_reset_has_its_own_code(parts):
     status, said = parts["reset"]
     assert status == 5 and "the guest asked for a reset" in said
+
+
+def test_a_reset_can_start_the_vm_again_as_at_first(parts):
+    status, said = parts["again"]
+    assert status == 0
+    stat = json.loads(said)
+    assert stat["name"] == "again" and stat["resets"] >= 3 and len(stat["vcpus"]) == 2
+    # The kernel is read anew each time. The guest would have powered off on seeing its own mark.
+    status, said = parts["again-gone"]
+    sentence, _, console = said.partition("---\n")
+    assert status == 3 and "kernel /g/again: no such file" in sentence
+    boots = console.split()
+    assert set(boots) == {"boot"} and len(boots) > stat["resets"]
 
 
 def test_what_kvm_cannot_do_ends_with_a_sentence_and_the_registers(parts):

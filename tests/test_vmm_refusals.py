@@ -97,7 +97,13 @@ ROWS = (
         "-f vpc -O raw",
         "truncate -s 1M /x; printf conectix >>/x; truncate -s 1049088 /x",
     ),
-    Row("disk-gzip", "--disk /x", BAD_FILE, "gzip -dc /x > /x.raw", "gzip -c /off.img >/x"),
+    Row(
+        "disk-gzip",
+        "--disk /x",
+        BAD_FILE,
+        "gzip -dc /x > /x.raw",
+        "gzip -c /off.img >/x; truncate -s 4K /x",
+    ),
     Row(
         "disk-iso",
         "--disk /x",

@@ -9,6 +9,8 @@ import struct
 UART = 0x0900_0000
 RTC = 0x0901_0000
 NOTHING = 0x0B00_0000
+# Memory that no image here reaches to.
+MEMORY = 0x4010_0000
 
 SYSTEM_OFF = 0x8400_0008
 SYSTEM_RESET = 0x8400_0009
@@ -33,6 +35,16 @@ def load(register: int, value: int) -> list[int]:
 def ldr(register: int, base: int) -> int:
     """w`register` = 32 bits at [x`base`]."""
     return 0xB940_0000 | base << 5 | register
+
+
+def store(register: int, base: int) -> int:
+    """32 bits at [x`base`] = w`register`."""
+    return 0xB900_0000 | base << 5 | register
+
+
+def cbnz(register: int, words: int) -> int:
+    """Skip `words` instructions ahead, this one included, if w`register` is not zero."""
+    return 0x3500_0000 | words << 5 | register
 
 
 def ldp(register: int, base: int) -> int:

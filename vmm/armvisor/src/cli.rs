@@ -82,7 +82,15 @@ pub struct BalloonArgs {
     pub size: Size,
 }
 
-#[derive(Debug, Args)]
+/// What follows when the guest asks for a reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnReset {
+    #[default]
+    Exit,
+    Restart,
+}
+
+#[derive(Clone, Debug, Args)]
 pub struct RunArgs {
     /// Kernel: an arm64 Image, plain, gzipped or EFI zboot
     #[arg(long, value_name = "IMAGE")]
@@ -118,6 +126,10 @@ pub struct RunArgs {
     /// A socket device: the guest is CID N, the host side is Unix socket PATH
     #[arg(long, value_name = "cid=N,uds=PATH")]
     pub vsock: Option<VsockArg>,
+    /// What a reset that the guest asks for does: ends armvisor with exit code 5, or starts the VM again as
+    /// at first, kernel and initrd read anew
+    #[arg(long, value_enum, default_value_t, value_name = "exit|restart")]
+    pub on_reset: OnReset,
     /// What the host backs guest memory with
     #[arg(long, value_enum, default_value_t)]
     pub huge_pages: HugePages,
@@ -348,6 +360,7 @@ mod tests {
         );
         assert_eq!(args.device, PathBuf::from("/dev/kvm"));
         assert_eq!(args.huge_pages, HugePages::Thp);
+        assert_eq!(args.on_reset, OnReset::Exit);
         assert!(args.disk.is_empty() && args.net.is_empty() && args.vsock.is_none());
     }
 
@@ -378,6 +391,8 @@ mod tests {
             "none",
             "--name",
             "web-1",
+            "--on-reset",
+            "restart",
             "--json",
             "-vv",
         ])
@@ -411,6 +426,7 @@ mod tests {
             (args.append.as_str(), args.huge_pages),
             ("-quiet x", HugePages::Hugetlb)
         );
+        assert_eq!(args.on_reset, OnReset::Restart);
     }
 
     #[test]

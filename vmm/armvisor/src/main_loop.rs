@@ -91,14 +91,34 @@ const SOURCES: [Source; 5] = [
     Source::Input,
 ];
 
+/// The ways in which others speak to a VM. They stay when it starts again.
+pub struct Outside {
+    pub signals: EndSignals,
+    pub server: Server,
+}
+
+/// How a machine ended.
+pub struct Ended {
+    pub end: End,
+    pub stat: Stat,
+    /// Whether all its threads are gone.
+    stopped: bool,
+}
+
+impl Ended {
+    /// Whether a machine that restarts at a reset does now.
+    pub fn may_restart(&self) -> bool {
+        self.stopped && self.end == End::Reset
+    }
+}
+
 /// A running VM, seen from its main thread.
-pub struct MainLoop {
+pub struct MainLoop<'a> {
     pub shared: Arc<Shared>,
     pub vcpus: Vec<JoinHandle<()>>,
     pub io: IoThread,
     pub uart: ConsoleUart,
-    pub signals: EndSignals,
-    pub server: Server,
+    pub outside: &'a mut Outside,
     /// Whether KVM collects the UART's characters.
     pub coalesced: bool,
     pub balloon: BalloonControl,
@@ -119,9 +139,9 @@ struct Input {
     watched: bool,
 }
 
-impl MainLoop {
+impl MainLoop<'_> {
     /// Runs until the VM has ended, and returns how.
-    pub fn run(mut self, with_input: bool) -> io::Result<(End, Stat)> {
+    pub fn run(mut self, with_input: bool) -> io::Result<Ended> {
         let mut input = if with_input {
             Some(Input::stdin()?)
         } else {
@@ -144,8 +164,8 @@ impl MainLoop {
                 self.handle(event.data(), &epoll, input.as_mut())?;
             }
         };
-        let stat = self.finish();
-        Ok((end, stat))
+        let (stat, stopped) = self.finish();
+        Ok(Ended { end, stat, stopped })
     }
 
     fn watch(&self, input: Option<&mut Input>) -> io::Result<Epoll> {
@@ -155,8 +175,8 @@ impl MainLoop {
             epoll.ctl(ControlOperation::Add, fd, event)
         };
         add(self.shared.ended.as_raw_fd(), Source::Ended)?;
-        add(self.signals.as_raw_fd(), Source::Signals)?;
-        add(self.server.as_raw_fd(), Source::Control)?;
+        add(self.outside.signals.as_raw_fd(), Source::Signals)?;
+        add(self.outside.server.as_raw_fd(), Source::Control)?;
         let timer = self.with_screen(|screen| screen.timer_fd());
         if let Some(timer) = timer {
             add(timer, Source::Screen)?;
@@ -177,7 +197,7 @@ impl MainLoop {
         match SOURCES.get(data as usize) {
             Some(Source::Ended) => drop(self.shared.ended.read()),
             Some(Source::Signals) => {
-                while let Some(number) = self.signals.take()? {
+                while let Some(number) = self.outside.signals.take()? {
                     self.shared.end(End::Signal { number });
                 }
             }
@@ -265,7 +285,7 @@ impl MainLoop {
 
     fn serve(&mut self) -> io::Result<()> {
         let MainLoop {
-            server,
+            outside,
             shared,
             vcpus,
             io,
@@ -274,7 +294,7 @@ impl MainLoop {
             stat,
             ..
         } = self;
-        server.serve(|request| match request {
+        outside.server.serve(|request| match request {
             Request::Stat => Reply::stat(stat(state_of(shared))),
             Request::Pause => pause(shared, vcpus, io),
             Request::Resume => {
@@ -297,8 +317,8 @@ impl MainLoop {
         })
     }
 
-    /// Stops the threads and returns the last figures.
-    fn finish(self) -> Stat {
+    /// Stops the threads and returns the last figures, and whether all threads did stop.
+    fn finish(self) -> (Stat, bool) {
         let MainLoop {
             shared,
             vcpus,
@@ -330,7 +350,7 @@ impl MainLoop {
             uart.drain();
             uart.sink().finish();
         }
-        last
+        (last, gone)
     }
 }
 

@@ -33,7 +33,7 @@ Exit codes:
   2    wrong usage
   3    a kernel, initrd, disk or other file that cannot be used
   4    the host refuses: KVM, memory, TAP, locks, permissions
-  5    the guest asked for a reset
+  5    the guest asked for a reset (see --on-reset)
   6    the guest reported a crash
   7    KVM could not go on with the guest
   8    stopped by its user: armvisor stop, or Ctrl-A x on the console
@@ -47,7 +47,7 @@ Exit codes:
 pub enum End {
     /// PSCI SYSTEM_OFF.
     PowerOff,
-    /// PSCI SYSTEM_RESET; armvisor does not restart the guest, its caller may.
+    /// PSCI SYSTEM_RESET; `--on-reset` says what follows.
     Reset,
     /// The guest told the hypervisor that it crashed.
     Crash { detail: String },

@@ -13,13 +13,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use armvisor_devices::net::random_mac;
 use armvisor_devices::{IoThread, VirtioMmio};
 use kvm_ioctls::DeviceFd;
 use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::bus::Bus;
-use crate::cli::{RunArgs, check_nets};
+use crate::cli::{OnReset, RunArgs, check_nets};
 use crate::console::{Choice, Screen};
 use crate::control::server::Server;
 use crate::control::{DeviceStat, Stat, State, VcpuStat};
@@ -28,12 +29,12 @@ use crate::fdt::{self, Machine, Seeds};
 use crate::hv::kvm::{Hypervisor, KvmVcpu, Vm};
 use crate::kernel::{self, Loaded};
 use crate::layout;
-use crate::main_loop::{ConsoleUart, MainLoop, Shared};
+use crate::main_loop::{ConsoleUart, Ended, MainLoop, Outside, Shared};
 use crate::memory::{Memory, check_against_host};
 use crate::outcome::{End, Refusal};
 use crate::report::{Phases, Report};
 use crate::rtc::RealTimeClock;
-use crate::rundir::{RunDir, Socket};
+use crate::rundir::RunDir;
 use crate::size::Size;
 use crate::sys::ring::CoalescedRing;
 use crate::sys::signal::EndSignals;
@@ -54,57 +55,121 @@ impl armvisor_devices::Interrupt for Irqfd {
 
 /// Runs the VM that the command line describes, until it ends.
 pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
-    let start = Instant::now();
-    let mut phases = Phases::start();
-    let bootargs = cmdline::build(&args.append)?;
-    check_nets(&args.net)?;
-    let signals = EndSignals::new()?;
-    sys::kick::install()?;
-    let hypervisor = Hypervisor::open(&args.device)?;
-    hypervisor.check_cpus(args.cpus)?;
-    check_against_host(args.memory, args.overcommit)?;
-    let name = args
-        .name
-        .clone()
-        .unwrap_or_else(|| format!("vm-{}", std::process::id()));
-    let socket = RunDir::of_user().listen(&name)?;
-    phases.done("checks");
-
-    let vm = Arc::new(hypervisor.create_vm(args.cpus, args.memory.bytes)?);
-    let memory = Memory::new(args.memory, args.huge_pages)?;
-    vm.add_memory(0, layout::RAM_BASE, memory.region())?;
-    phases.done("memory");
-
-    memory.will_fill(kernel::space(&args.kernel, args.initrd.as_deref()));
-    let loaded = kernel::load(&args.kernel, &memory.guest)?;
-    let initrd = match &args.initrd {
-        Some(path) => Some(kernel::load_initrd(path, &memory.guest, loaded.end)?),
-        None => None,
+    let mut args = args.clone();
+    let mut standing = Standing::new(&args)?;
+    // A machine has the same addresses after a reset.
+    for net in &mut args.net {
+        if net.mac.is_none() {
+            net.mac = Some(random_mac().map_err(|error| Refusal::host(error.to_string()))?);
+        }
+    }
+    let ended = loop {
+        let ended = standing.run_machine(&args)?;
+        if args.on_reset == OnReset::Exit || !ended.may_restart() {
+            break ended;
+        }
+        standing.resets += 1;
+        standing.phases.back_to(STEPS_OF_STANDING);
+        log::info!("{}; it starts again", ended.end);
     };
-    phases.done("load");
-
-    let built = Built::new(&vm, args, &memory)?;
-    phases.done("devices");
-
-    let fdt_at = write_fdt(args, &bootargs, &memory, &loaded, initrd, &built)?;
-    built.vcpus[0].set_boot_state(loaded.entry.0, fdt_at.0)?;
-    phases.done("boot state");
-
-    let raw = if args.console == Choice::Stdio {
-        Raw::enter()?
-    } else {
-        None
-    };
-    let main_loop = built.start(name, socket, signals, args.memory, start)?;
-    let (end, stat) = main_loop.run(args.console == Choice::Stdio)?;
-    phases.done("run");
-    drop(raw);
+    let Standing { phases, start, .. } = standing;
     Ok(Report::new(
-        end,
-        stat,
+        ended.end,
+        ended.stat,
         phases.into_steps(),
         start.elapsed().as_secs_f64(),
     ))
+}
+
+/// How many steps of the start are not a machine's.
+const STEPS_OF_STANDING: usize = 1;
+
+/// What stays when a reset ends the machine: all that others know the VM by.
+struct Standing {
+    name: String,
+    bootargs: String,
+    hypervisor: Hypervisor,
+    outside: Outside,
+    /// The console as it was opened for the first machine; a file must not be cut off again.
+    console: Option<Option<OwnedFd>>,
+    raw: Option<Raw>,
+    phases: Phases,
+    start: Instant,
+    resets: u64,
+}
+
+impl Standing {
+    /// Checks what needs no VM, and opens the VM's socket.
+    fn new(args: &RunArgs) -> anyhow::Result<Self> {
+        let start = Instant::now();
+        let mut phases = Phases::start();
+        let bootargs = cmdline::build(&args.append)?;
+        check_nets(&args.net)?;
+        let signals = EndSignals::new()?;
+        sys::kick::install()?;
+        let hypervisor = Hypervisor::open(&args.device)?;
+        hypervisor.check_cpus(args.cpus)?;
+        check_against_host(args.memory, args.overcommit)?;
+        let name = args
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("vm-{}", std::process::id()));
+        let server = Server::new(RunDir::of_user().listen(&name)?)?;
+        phases.done("checks");
+        Ok(Standing {
+            name,
+            bootargs,
+            hypervisor,
+            outside: Outside { server, signals },
+            console: None,
+            raw: None,
+            phases,
+            start,
+            resets: 0,
+        })
+    }
+
+    /// Makes the machine, runs it to its end, and takes it apart. Nothing of it is left for the next.
+    fn run_machine(&mut self, args: &RunArgs) -> anyhow::Result<Ended> {
+        let vm = Arc::new(self.hypervisor.create_vm(args.cpus, args.memory.bytes)?);
+        let memory = Memory::new(args.memory, args.huge_pages)?;
+        vm.add_memory(0, layout::RAM_BASE, memory.region())?;
+        self.phases.done("memory");
+
+        memory.will_fill(kernel::space(&args.kernel, args.initrd.as_deref()));
+        let loaded = kernel::load(&args.kernel, &memory.guest)?;
+        let initrd = match &args.initrd {
+            Some(path) => Some(kernel::load_initrd(path, &memory.guest, loaded.end)?),
+            None => None,
+        };
+        self.phases.done("load");
+
+        let built = Built::new(&vm, args, &memory, self.console(&args.console)?)?;
+        self.phases.done("devices");
+
+        let fdt_at = write_fdt(args, &self.bootargs, &memory, &loaded, initrd, &built)?;
+        built.vcpus[0].set_boot_state(loaded.entry.0, fdt_at.0)?;
+        self.phases.done("boot state");
+
+        let stdio = args.console == Choice::Stdio;
+        if stdio && self.raw.is_none() {
+            self.raw = Raw::enter()?;
+        }
+        let main_loop = built.start(self, args.memory)?;
+        let ended = main_loop.run(stdio)?;
+        self.phases.done("run");
+        Ok(ended)
+    }
+
+    fn console(&mut self, choice: &Choice) -> Result<Option<OwnedFd>, Refusal> {
+        if self.console.is_none() {
+            self.console = Some(open_console(choice)?);
+        }
+        match &self.console {
+            Some(Some(console)) => console.try_clone().map(Some).map_err(console_failed),
+            _ => Ok(None),
+        }
+    }
 }
 
 /// A VM before its threads.
@@ -121,7 +186,12 @@ struct Built {
 }
 
 impl Built {
-    fn new(vm: &Arc<Vm>, args: &RunArgs, memory: &Memory) -> anyhow::Result<Self> {
+    fn new(
+        vm: &Arc<Vm>,
+        args: &RunArgs,
+        memory: &Memory,
+        console: Option<OwnedFd>,
+    ) -> anyhow::Result<Self> {
         let vcpus: Result<Vec<_>, _> = (0..args.cpus).map(|index| vm.create_vcpu(index)).collect();
         let vcpus = vcpus?;
         let mpidrs: Result<Vec<_>, _> = vcpus.iter().map(KvmVcpu::mpidr).collect();
@@ -129,10 +199,7 @@ impl Built {
         let mut bus = Bus::default();
 
         let interrupt = Irqfd(vm.interrupt(layout::UART_SPI)?);
-        let mut uart = Uart::new(
-            Box::new(interrupt),
-            Screen::new(open_console(&args.console)?)?,
-        );
+        let mut uart = Uart::new(Box::new(interrupt), Screen::new(console)?);
         let coalesced = coalesce(vm, &vcpus[0], &mut uart);
         if let Some(page) = RegisterPage::new(vm)? {
             uart.open_window(Box::new(page));
@@ -159,20 +226,14 @@ impl Built {
     }
 
     /// Starts the vCPUs' threads.
-    fn start(
-        self,
-        name: String,
-        socket: Socket,
-        signals: EndSignals,
-        memory: Size,
-        start: Instant,
-    ) -> anyhow::Result<MainLoop> {
+    fn start(self, standing: &mut Standing, memory: Size) -> anyhow::Result<MainLoop<'_>> {
         let shared = Arc::new(Shared::new()?);
         let bus = Arc::new(self.bus);
         let mut sources = StatSources {
-            name,
+            name: standing.name.clone(),
             memory,
-            start,
+            start: standing.start,
+            resets: standing.resets,
             vcpus: Vec::new(),
             virtio: self.virtio.devices,
             vm: self.vm_stats,
@@ -191,8 +252,7 @@ impl Built {
             vcpus: threads,
             io: self.io,
             uart: self.uart,
-            signals,
-            server: Server::new(socket)?,
+            outside: &mut standing.outside,
             coalesced: self.coalesced,
             balloon: self.virtio.balloon,
             memory,
@@ -229,15 +289,18 @@ fn spawn(
         .spawn(body)
 }
 
+fn console_failed(error: io::Error) -> Refusal {
+    Refusal::host(format!("cannot write the console: {error}"))
+}
+
 fn open_console(choice: &Choice) -> Result<Option<OwnedFd>, Refusal> {
-    let failed = |error: io::Error| Refusal::host(format!("cannot write the console: {error}"));
     match choice {
         Choice::None => Ok(None),
         Choice::Stdio => io::stdout()
             .as_fd()
             .try_clone_to_owned()
             .map(Some)
-            .map_err(failed),
+            .map_err(console_failed),
         Choice::File(path) => match File::create(path) {
             Ok(file) => Ok(Some(file.into())),
             Err(error) => Err(Refusal::open("console", path, &error)),
@@ -324,6 +387,7 @@ struct StatSources {
     name: String,
     memory: Size,
     start: Instant,
+    resets: u64,
     vcpus: Vec<(Arc<ExitCounters>, Option<File>)>,
     virtio: Vec<VirtioMmio>,
     vm: Option<File>,
@@ -358,6 +422,7 @@ impl StatSources {
             name: self.name.clone(),
             pid: std::process::id(),
             state,
+            resets: self.resets,
             uptime_seconds: self.start.elapsed().as_secs_f64(),
             memory: self.memory.to_string(),
             memory_bytes: self.memory.bytes,

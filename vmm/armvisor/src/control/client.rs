@@ -55,11 +55,15 @@ fn state(stat: &Stat) -> &'static str {
 /// A VM's figures for a person.
 pub fn show_stat(stat: &Stat) -> String {
     let mut text = format!(
-        "{}: {}, pid {}, up {:.1} s, {} vCPU(s), {} of memory\n",
+        "{}: {}, pid {}, up {:.1} s{}, {} vCPU(s), {} of memory\n",
         stat.name,
         state(stat),
         stat.pid,
         stat.uptime_seconds,
+        match stat.resets {
+            0 => String::new(),
+            resets => format!(" with {resets} reset(s)"),
+        },
         stat.vcpus.len(),
         stat.memory,
     );
@@ -151,6 +155,11 @@ mod tests {
         assert!(text.starts_with("vm: running, pid 0, up 0.0 s, 1 vCPU(s), 512M of memory\n"));
         assert!(text.contains("vcpu0          mmio_user_read 7\n"), "{text}");
         assert!(!text.contains("signal"));
+        let again = Stat {
+            resets: 2,
+            ..stat.clone()
+        };
+        assert!(show_stat(&again).contains("up 0.0 s with 2 reset(s), 1 vCPU(s)"));
         let list = show_list(&[stat]);
         let lines: Vec<Vec<&str>> = list
             .lines()

@@ -72,6 +72,9 @@ pub struct Stat {
     /// The same as it was given to the VM, with a unit.
     #[serde(default)]
     pub memory: String,
+    /// How often the VM has started again after a reset. What is counted below begins anew each time.
+    #[serde(default)]
+    pub resets: u64,
     pub vcpus: Vec<VcpuStat>,
     pub devices: Vec<DeviceStat>,
     /// The VM's own statistics from KVM.

@@ -356,7 +356,7 @@ impl VirtioDevice for Net {
 }
 
 /// A locally administered address.
-fn random_mac() -> Result<[u8; 6], Error> {
+pub fn random_mac() -> Result<[u8; 6], Error> {
     let mut mac = [0; 6];
     match sys::random(&mut mac) {
         Ok(6) => {}
