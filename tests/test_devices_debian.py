@@ -90,7 +90,16 @@ given() {
 for try in $(seq 600); do grep -q guest.idle /tmp/blown.out && break; sleep 0.1; done
 armvisor balloon blown 64M; given 16384
 armvisor balloon blown 16M; given 4096
-armvisor stop blown; wait $vm || true; show blown
+armvisor stop --force blown; wait $vm || true; show blown
+"""
+
+# How a VM ends, and what armvisor says of it on standard error.
+ENDS = """
+vm pressed button --name pressed
+for try in $(seq 600); do grep -q guest.button /tmp/pressed.out && break; sleep 0.1; done
+armvisor stop --timeout 2 pressed 2>/tmp/early.out || echo "status $?" >>/tmp/early.out
+armvisor stop pressed && echo stopped >>/tmp/early.out
+wait $vm; show pressed; show early
 """
 
 
@@ -265,6 +274,19 @@ def test_a_gzipped_kernel_boots_where_only_gicv2_is():
     assert_guest_is_content(shown["gicv2"])
     assert "GICv3" not in shown["board"] and "kvm" in shown["board"]
     assert results(shown["gicv2"])["guest.cpus"] == "2"
+
+
+def test_a_guest_powers_off_when_its_power_button_is_pressed():
+    shown = run(ENDS, Row("stable", "cortex-a72", 1, 1))
+    # The guest lets the first press pass.
+    sentence, status, stopped = shown["early"].splitlines()
+    assert "VM pressed is still there 2 s after its power button was pressed" in sentence
+    assert "'armvisor stop --force pressed'" in sentence
+    assert (status, stopped) == ("status 10", "stopped")
+    assert_guest_is_content(shown["pressed"])
+    assert results(shown["pressed"])["guest.button.event"] == "1.116.1"
+    assert report(shown["pressed"])["end"] == {"reason": "power_off"}
+    assert counters(shown["pressed"])["button"]["presses"] == 2
 
 
 def zboot(image: bytes) -> bytes:

@@ -38,7 +38,8 @@ ELSEWHERE = {
     "armvisor pause VM": ("tests/test_vmm_life.py", "armvisor pause"),
     "armvisor resume VM": ("tests/test_vmm_life.py", "armvisor resume"),
     "armvisor balloon VM 128M": ("tests/test_devices_debian.py", "armvisor balloon"),
-    "armvisor stop VM": ("tests/test_vmm_life.py", "armvisor stop"),
+    "armvisor stop VM": ("tests/test_devices_debian.py", "armvisor stop pressed"),
+    "armvisor stop --force VM": ("tests/test_vmm_life.py", "armvisor stop --force"),
 }
 
 

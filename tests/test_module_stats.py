@@ -53,14 +53,14 @@ for try in $(seq 100); do armvisor list | grep -q '^waiting ' && break; sleep 0.
 sleep 1
 printf '\\036'; armvisor stat waiting --json || exit
 printf '\\036'; armvisor stat waiting || exit
-armvisor stop waiting; wait $vm
+armvisor stop --force waiting; wait $vm
 armvisor run --kernel /g/contexts --memory 32M --name contexts >/out 2>&1 </dev/null & vm=$!
 for try in $(seq 100); do armvisor list | grep -q '^contexts ' && break; sleep 0.1; done
 sleep 1
 printf '\\036'; armvisor stat contexts --json || exit
 echo 2 >/proc/sys/vm/drop_caches
 printf '\\036'; armvisor stat contexts --json || exit
-armvisor stop contexts; wait $vm; exit 0
+armvisor stop --force contexts; wait $vm; exit 0
 """
 # What armvisor calls them (vmm/armvisor/src/exits.rs).
 NAMES = {"hvc_exit_stat": "hvc", "wfi_exit_stat": "wfi", "wfe_exit_stat": "wfe"}

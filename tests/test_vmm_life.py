@@ -73,7 +73,8 @@ armvisor run --kernel /hello.gz --memory 32M </dev/null; part gzip $?
 for signal in TERM HUP; do
     up spinning; kill -$signal $vm; wait $vm; part signal-$signal $?; cat /err
 done
-up spinning; armvisor stop spinning; part stop-client $?
+up spinning; armvisor stop spinning 2>/out; part stop-no-driver $?; cat /out
+armvisor stop --force spinning; part stop-client $?
 wait $vm; part stop $?; cat /err
 
 up waiting --memory=32768K
@@ -209,10 +210,12 @@ def test_signals_end_a_spinning_guest(parts, signal, code):
     assert f"killed by signal {code - 128}" in said
 
 
-def test_stop_ends_a_spinning_guest(parts):
+def test_a_forced_stop_ends_a_spinning_guest(parts):
+    status, said = parts["stop-no-driver"]
+    assert status == 10 and "no driver for the power button" in said and "--force" in said
     assert parts["stop-client"][0] == 0
     assert parts["stop"][0] == 8
-    assert "stopped by armvisor stop" in parts["stop"][1]
+    assert "stopped by armvisor stop --force" in parts["stop"][1]
 
 
 @pytest.mark.parametrize("huge", ["off", "thp", "hugetlb"])

@@ -33,11 +33,13 @@ MODULES = (
     "vmw_vsock_virtio_transport",
     "virtio_rng",
     "virtio_balloon",
+    "virtio_input",
+    "evdev",
     "ext4",
 )
 
 APPLETS = (
-    "cat", "cut", "dd", "dmesg", "insmod", "ip", "mkdir", "mke2fs", "mount", "ping",
+    "cat", "cut", "dd", "dmesg", "insmod", "ip", "mkdir", "mke2fs", "mount", "od", "ping",
     "poweroff", "reboot", "rm", "seq", "setsid", "sh", "sha256sum", "sleep", "sync", "taskset",
     "tr", "true", "umount", "usleep", "wc",
 )  # fmt: skip

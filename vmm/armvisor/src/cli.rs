@@ -44,8 +44,8 @@ pub enum Command {
     Pause(VmArgs),
     /// Let a paused VM go on
     Resume(VmArgs),
-    /// End a VM at once, as pulling the plug does
-    Stop(VmArgs),
+    /// Press a VM's power button and wait until its guest has powered off, or end it at once
+    Stop(StopArgs),
     /// Ask a VM's guest to give memory back to the host, or to take it again
     Balloon(BalloonArgs),
     /// List the VMs that run
@@ -71,6 +71,19 @@ pub struct VmArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct StopArgs {
+    #[command(flatten)]
+    pub vm: VmArgs,
+    /// End the VM at once, as pulling the plug does
+    #[arg(long, conflicts_with = "timeout")]
+    pub force: bool,
+    /// How long to wait for the guest, whose programs (such as systemd-logind) decide what the button
+    /// does; 0 not to wait
+    #[arg(long, value_name = "SECONDS", default_value_t = 90)]
+    pub timeout: u32,
 }
 
 #[derive(Debug, Args)]
@@ -491,6 +504,22 @@ mod tests {
                 .to_string()
                 .contains("whole number")
         );
+    }
+
+    #[test]
+    fn a_stop_is_graceful_unless_forced() {
+        let parse = |args: &[&str]| {
+            let all = ["armvisor", "stop", "vm"].iter().chain(args);
+            match Cli::try_parse_from(all).map(|cli| cli.command) {
+                Ok(Command::Stop(args)) => Some((args.force, args.timeout)),
+                _ => None,
+            }
+        };
+        assert_eq!(parse(&[]), Some((false, 90)));
+        assert_eq!(parse(&["--timeout", "0"]), Some((false, 0)));
+        assert_eq!(parse(&["--force"]), Some((true, 90)));
+        assert_eq!(parse(&["--force", "--timeout", "5"]), None);
+        assert_eq!(parse(&["--timeout", "soon"]), None);
     }
 
     #[test]

@@ -5,10 +5,11 @@
 
 use std::io::Write;
 use std::process;
+use std::time::Duration;
 
 use anyhow::Result;
 use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs};
-use armvisor::control::{Request, client};
+use armvisor::control::{Reply, Request, client};
 use armvisor::outcome::{ExitCode, code_of};
 use armvisor::rundir::RunDir;
 use clap::Parser;
@@ -59,7 +60,11 @@ fn carry_out(cli: &Cli) -> Result<u8> {
         }
         Command::Pause(args) => simple(&run, args, Request::Pause)?,
         Command::Resume(args) => simple(&run, args, Request::Resume)?,
-        Command::Stop(args) => simple(&run, args, Request::Stop)?,
+        Command::Stop(args) if args.force => simple(&run, &args.vm, Request::Stop)?,
+        Command::Stop(args) => {
+            let limit = Duration::from_secs(args.timeout.into());
+            show_reply(&args.vm, &client::stop(&run, &args.vm.vm, limit)?)?;
+        }
         Command::Balloon(args) => {
             let request = Request::Balloon {
                 bytes: args.size.bytes,
@@ -80,9 +85,12 @@ fn carry_out(cli: &Cli) -> Result<u8> {
 }
 
 fn simple(run: &RunDir, args: &VmArgs, request: Request) -> Result<()> {
-    let reply = client::ask(run, &args.vm, request)?;
+    show_reply(args, &client::ask(run, &args.vm, request)?)
+}
+
+fn show_reply(args: &VmArgs, reply: &Reply) -> Result<()> {
     if args.json {
-        print(&json(&reply)?)?;
+        print(&json(reply)?)?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use armvisor_devices::IoThread;
 use armvisor_devices::balloon::BalloonControl;
+use armvisor_devices::button::PowerButton;
 use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 use vmm_sys_util::eventfd::EventFd;
 
@@ -97,6 +98,12 @@ pub struct Outside {
     pub server: Server,
 }
 
+/// The devices that requests go to.
+pub struct Handles {
+    pub balloon: BalloonControl,
+    pub button: PowerButton,
+}
+
 /// How a machine ended.
 pub struct Ended {
     pub end: End,
@@ -121,7 +128,7 @@ pub struct MainLoop<'a> {
     pub outside: &'a mut Outside,
     /// Whether KVM collects the UART's characters.
     pub coalesced: bool,
-    pub balloon: BalloonControl,
+    pub handles: Handles,
     pub memory: Size,
     /// Makes the figures that `armvisor stat` shows.
     pub stat: Box<dyn Fn(State) -> Stat>,
@@ -289,7 +296,7 @@ impl MainLoop<'_> {
             shared,
             vcpus,
             io,
-            balloon,
+            handles,
             memory,
             stat,
             ..
@@ -306,11 +313,12 @@ impl MainLoop<'_> {
             }
             Request::Balloon { bytes, unit } => {
                 let unit = unit.unwrap_or(Unit::M);
-                inflate(balloon, *memory, Size { bytes, unit })
+                inflate(&handles.balloon, *memory, Size { bytes, unit })
             }
+            Request::PowerButton => press(&handles.button, shared.gate.is_paused()),
             Request::Stop => {
                 shared.end(End::Stopped {
-                    by: "armvisor stop",
+                    by: "armvisor stop --force",
                 });
                 Reply::done()
             }
@@ -359,6 +367,23 @@ fn state_of(shared: &Shared) -> State {
         State::Paused
     } else {
         State::Running
+    }
+}
+
+/// Presses the power button of a guest that would see it.
+fn press(button: &PowerButton, paused: bool) -> Reply {
+    if paused {
+        return Reply::error("it is paused; let it go on with 'armvisor resume', or add --force");
+    }
+    if !button.has_driver() {
+        return Reply::unheard(
+            "its guest has no driver for the power button at work; load one in the guest \
+             ('modprobe virtio_input'), or add --force to end the VM as pulling the plug does",
+        );
+    }
+    match button.press() {
+        Ok(()) => Reply::done(),
+        Err(error) => Reply::error(format!("the power button cannot be pressed: {error}")),
     }
 }
 

@@ -36,9 +36,9 @@ Exit codes:
   5    the guest asked for a reset (see --on-reset)
   6    the guest reported a crash
   7    KVM could not go on with the guest
-  8    stopped by its user: armvisor stop, or Ctrl-A x on the console
+  8    stopped by its user: armvisor stop --force, or Ctrl-A x on the console
   9    no such VM
-  10   the guest does not do what it was asked for: it has no driver for it (balloon)
+  10   the guest does not do what it was asked for: no driver (balloon, stop), or too late (stop)
   129  killed by SIGHUP      130  killed by SIGINT      143  killed by SIGTERM";
 
 /// Why a VM stopped running.
@@ -53,7 +53,7 @@ pub enum End {
     Crash { detail: String },
     /// KVM cannot go on; `detail` is the sentence for the user.
     Stuck { detail: String },
-    /// `armvisor stop` or the console's escape key.
+    /// `armvisor stop --force` or the console's escape key.
     Stopped { by: &'static str },
     /// A signal to armvisor.
     Signal { number: i32 },

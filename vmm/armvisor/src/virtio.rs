@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use armvisor_devices::balloon::BalloonControl;
 use armvisor_devices::virtio::VirtioDevice;
 use armvisor_devices::{IoThread, QUEUE_NOTIFY, VirtioMmio};
 
@@ -12,14 +11,15 @@ use crate::cli::RunArgs;
 use crate::disk;
 use crate::hv::kvm::Vm;
 use crate::layout;
+use crate::main_loop::Handles;
 use crate::memory::Memory;
 use crate::outcome::Refusal;
 use crate::vm::Irqfd;
 
-/// The devices of a VM, and the handle of the one that takes requests.
+/// The devices of a VM, and the handles of those that take requests.
 pub struct Attached {
     pub devices: Vec<VirtioMmio>,
-    pub balloon: BalloonControl,
+    pub handles: Handles,
 }
 
 /// Makes all devices and wires them up, in the order that names them in the guest.
@@ -30,7 +30,7 @@ pub fn attach(
     args: &RunArgs,
     memory: &Memory,
 ) -> anyhow::Result<Attached> {
-    let (devices, balloon) = make(args, memory)?;
+    let (devices, handles) = make(args, memory)?;
     if devices.len() > layout::VIRTIO_MAX as usize {
         let most = layout::VIRTIO_MAX;
         return Err(Refusal::usage(format!(
@@ -44,7 +44,7 @@ pub fn attach(
     }
     Ok(Attached {
         devices: attached,
-        balloon,
+        handles,
     })
 }
 
@@ -52,12 +52,10 @@ fn host(error: armvisor_devices::Error) -> Refusal {
     Refusal::host(error.to_string())
 }
 
-fn make(
-    args: &RunArgs,
-    memory: &Memory,
-) -> Result<(Vec<Box<dyn VirtioDevice>>, BalloonControl), Refusal> {
+fn make(args: &RunArgs, memory: &Memory) -> Result<(Vec<Box<dyn VirtioDevice>>, Handles), Refusal> {
     use armvisor_devices::balloon::{Backing, Balloon};
     use armvisor_devices::block::{Block, BlockConfig};
+    use armvisor_devices::button::Button;
     use armvisor_devices::net::{Net, NetConfig};
     use armvisor_devices::rng::Rng;
     use armvisor_devices::vsock::{Vsock, VsockConfig};
@@ -88,10 +86,12 @@ fn make(
         devices.push(Box::new(Vsock::new(&config).map_err(host)?));
     }
     let release = Backing::new(memory.guest.clone());
-    let (balloon, control) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
-    devices.push(Box::new(balloon));
+    let (device, balloon) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
+    devices.push(Box::new(device));
     devices.push(Box::new(Rng::default()));
-    Ok((devices, control))
+    let (device, button) = Button::new().map_err(host)?;
+    devices.push(Box::new(device));
+    Ok((devices, Handles { balloon, button }))
 }
 
 fn wire(

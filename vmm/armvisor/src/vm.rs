@@ -254,7 +254,7 @@ impl Built {
             uart: self.uart,
             outside: &mut standing.outside,
             coalesced: self.coalesced,
-            balloon: self.virtio.balloon,
+            handles: self.virtio.handles,
             memory,
             stat: Box::new(move |state| sources.stat(state)),
         })

@@ -51,6 +51,7 @@ use std::io;
 
 pub mod balloon;
 pub mod block;
+pub mod button;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod io_thread;

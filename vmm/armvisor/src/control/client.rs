@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::{Reply, Request, Stat, State};
@@ -16,8 +17,12 @@ const MAX_REPLY: u64 = 1 << 20;
 
 /// Asks a VM, and waits for its reply.
 pub fn ask(run: &RunDir, name: &str, request: Request) -> Result<Reply, Refusal> {
-    let refuse = |problem: String| Refusal::host(format!("VM {name} does not answer: {problem}"));
     let mut stream = run.connect(name)?;
+    ask_on(&mut stream, name, request)
+}
+
+fn ask_on(stream: &mut UnixStream, name: &str, request: Request) -> Result<Reply, Refusal> {
+    let refuse = |problem: String| Refusal::host(format!("VM {name} does not answer: {problem}"));
     stream
         .set_read_timeout(Some(PATIENCE))
         .map_err(|error| refuse(error.to_string()))?;
@@ -41,6 +46,31 @@ pub fn ask(run: &RunDir, name: &str, request: Request) -> Result<Reply, Refusal>
             };
             Err(Refusal::new(code, format!("VM {name}: {error}")))
         }
+        _ => Ok(reply),
+    }
+}
+
+/// Presses a VM's power button and waits until the VM is gone, which closes the connection. With no
+/// time to wait it does not.
+pub fn stop(run: &RunDir, name: &str, limit: Duration) -> Result<Reply, Refusal> {
+    let mut stream = run.connect(name)?;
+    let reply = ask_on(&mut stream, name, Request::PowerButton)?;
+    if limit.is_zero() {
+        return Ok(reply);
+    }
+    let failed = |error: io::Error| Refusal::host(format!("cannot wait for VM {name}: {error}"));
+    stream.set_read_timeout(Some(limit)).map_err(failed)?;
+    match stream.read(&mut [0]) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Refusal::new(
+            ExitCode::NoAnswer,
+            format!(
+                "VM {name} is still there {} s after its power button was pressed; whether its guest \
+                 heeds the button is up to a program there, such as systemd-logind; power it off from \
+                 within, or end it at once with 'armvisor stop --force {name}'",
+                limit.as_secs()
+            ),
+        )),
+        Err(error) if error.kind() != io::ErrorKind::ConnectionReset => Err(failed(error)),
         _ => Ok(reply),
     }
 }
@@ -197,5 +227,30 @@ mod tests {
         assert_eq!(refusal.code, ExitCode::NoAnswer);
         serve.join().unwrap();
         assert!(list(&run).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_graceful_stop_waits_for_the_end() {
+        let parent = tempfile::tempdir().unwrap();
+        let run = RunDir::at(parent.path().join("armvisor"));
+        let mut server = Server::new(run.listen("vm").unwrap()).unwrap();
+        let serve = std::thread::spawn(move || {
+            let mut presses = 0;
+            // The guest heeds the button when it is pressed for the third time.
+            while presses < 3 {
+                let answer = |request| {
+                    assert_eq!(request, Request::PowerButton);
+                    presses += 1;
+                    Reply::done()
+                };
+                server.serve(answer).unwrap();
+            }
+        });
+        stop(&run, "vm", Duration::ZERO).unwrap();
+        let refusal = stop(&run, "vm", Duration::from_millis(50)).unwrap_err();
+        assert_eq!(refusal.code, ExitCode::NoAnswer);
+        assert!(refusal.sentence.contains("'armvisor stop --force vm'"));
+        stop(&run, "vm", Duration::from_secs(60)).unwrap();
+        serve.join().unwrap();
     }
 }

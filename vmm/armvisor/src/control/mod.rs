@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Talking to a running VM: one JSON object a line, on the VM's socket in the run directory.
 //!
-//! Request: `{"command": "stat" | "pause" | "resume" | "stop"}` or
+//! Request: `{"command": "stat" | "pause" | "resume" | "stop" | "power_button"}` (stop ends the VM at
+//! once, the power button asks its guest to power off) or
 //! `{"command": "balloon", "bytes": N, "unit": "bytes" | "k" | "m" | "g" | "t"}`, where the unit, which may
 //! be left out, is what sizes in an error are told in. Reply: `{"ok": true, ...}` with
 //! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`, with `"unheard": true` where
@@ -25,6 +26,7 @@ pub enum Request {
     Pause,
     Resume,
     Stop,
+    PowerButton,
     /// The guest is to give up this much of its memory, in all.
     Balloon {
         bytes: u64,
@@ -144,6 +146,8 @@ mod tests {
         };
         let line = serde_json::to_string(&request).unwrap();
         assert_eq!(line, r#"{"command":"balloon","bytes":9,"unit":"m"}"#);
+        let line = serde_json::to_string(&Request::PowerButton).unwrap();
+        assert_eq!(line, r#"{"command":"power_button"}"#);
         for wrong in [
             r#"{"command":"fly"}"#,
             r#"{"command":"balloon"}"#,
