@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from built import module
 
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
 
 MIB = 1 << 20
 MARK = "== "
@@ -61,6 +63,8 @@ gzip -c /guest/Image >/tmp/Image.gz
 echo "== board"; dmesg | grep -iE "gic|kvm"
 truncate -s 16M /tmp/disk
 KERNEL=/tmp/Image.gz
+armvisor run --kernel $KERNEL --cpus 9 2>/tmp/cpus.out || echo "status $?" >>/tmp/cpus.out
+show cpus
 vm gicv2 disk-write,cpus --cpus $CPUS --disk /tmp/disk
 wait $vm; show gicv2
 """
@@ -100,6 +104,10 @@ for try in $(seq 600); do grep -q guest.button /tmp/pressed.out && break; sleep 
 armvisor stop --timeout 2 pressed 2>/tmp/early.out || echo "status $?" >>/tmp/early.out
 armvisor stop pressed && echo stopped >>/tmp/early.out
 wait $vm; show pressed; show early
+for how in crash reboot; do
+    vm $how $how 2>/tmp/$how.err; status=0; wait $vm || status=$?
+    show $how; echo "status $status"; cat /tmp/$how.err
+done
 """
 
 
@@ -127,9 +135,17 @@ ROWS = [
 
 
 def run(
-    script: str, row: Row, count: bool = False, qemu_args: tuple[str, ...] = (), **more: bytes
+    script: str,
+    row: Row,
+    count: bool = False,
+    qemu_args: tuple[str, ...] = (),
+    armvisor: bool = False,
+    **more: bytes,
 ) -> dict[str, str]:
-    """What the script showed, by the name of each part; what it said itself is under ""."""
+    """What the script showed, by the name of each part; what it said itself is under "".
+
+    On KVM, or with `armvisor` on the module.
+    """
     guest = artefacts.guest(row.kernel)
     settings = f"BYTES={row.mebibytes * MIB} CPUS={row.cpus}\n"
     files: dict[str, Path | bytes] = {
@@ -141,8 +157,9 @@ def run(
         **{f"/more/{name}": data for name, data in more.items()},
         "/script": (settings + textwrap.dedent(PRELUDE) + script).encode(),
     }
+    modules = ["tun", *([Module(str(module("stable")))] if armvisor else ())]
     board = Board(
-        el2=True, cpu=row.cpu, memory=1536, files=files, modules=("tun",), timeout=900,
+        el2=not armvisor, cpu=row.cpu, memory=1536, files=files, modules=modules, timeout=900,
         smp=min(row.cpus, 2), count=count, qemu_args=qemu_args,
     )  # fmt: skip
     return parts(board.run(["sh", "/script"]))
@@ -272,13 +289,19 @@ def test_a_gzipped_kernel_boots_where_only_gicv2_is():
     row = Row("stable", "cortex-a72", 2, 1)
     shown = run(GICV2, row, qemu_args=("-M", "gic-version=2"))
     assert_guest_is_content(shown["gicv2"])
+    # Its KVM says so (KVM_CAP_MAX_VCPUS).
+    assert "this KVM runs at most 8 CPUs in a VM; give it --cpus 8 or fewer" in shown["cpus"]
+    assert shown["cpus"].endswith("\nstatus 4\n")
     assert "GICv3" not in shown["board"] and "kvm" in shown["board"]
     assert results(shown["gicv2"])["guest.cpus"] == "2"
 
 
-def test_a_guest_powers_off_when_its_power_button_is_pressed():
-    shown = run(ENDS, Row("stable", "cortex-a72", 1, 1))
-    # The guest lets the first press pass.
+@pytest.mark.parametrize(
+    "armvisor", [False, pytest.param(True, marks=pytest.mark.conformance)], ids=["kvm", "module"]
+)
+def test_power_off_panic_and_reset_are_told_apart(armvisor: bool):
+    shown = run(ENDS, Row("stable", "cortex-a72", 1, 1), armvisor=armvisor)
+    # The guest lets the first press of its power button pass.
     sentence, status, stopped = shown["early"].splitlines()
     assert "VM pressed is still there 2 s after its power button was pressed" in sentence
     assert "'armvisor stop --force pressed'" in sentence
@@ -287,6 +310,12 @@ def test_a_guest_powers_off_when_its_power_button_is_pressed():
     assert results(shown["pressed"])["guest.button.event"] == "1.116.1"
     assert report(shown["pressed"])["end"] == {"reason": "power_off"}
     assert counters(shown["pressed"])["button"]["presses"] == 2
+
+    assert "Kernel panic - not syncing: sysrq triggered crash" in shown["crash"]
+    assert report(shown["crash"])["end"] == {"reason": "panic"}
+    assert "\nstatus 6\narmvisor: the guest's kernel panicked" in shown["crash"]
+    assert report(shown["reboot"])["end"] == {"reason": "reset"}
+    assert "\nstatus 5\narmvisor: the guest asked for a reset" in shown["reboot"]
 
 
 def zboot(image: bytes) -> bytes:

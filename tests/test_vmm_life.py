@@ -92,7 +92,8 @@ armvisor balloon waiting 64M 2>/err; part balloon-too-large $?; cat /err
 armvisor balloon nobody 1M 2>/err; part balloon-nobody $?
 armvisor pause waiting; kill $vm; wait $vm; part end-while-paused $?
 
-up spinning '--memory=32M --cpus=3'; armvisor pause spinning; part pause-cpus $?
+up spinning '--memory=32M --cpus=3'; part cpus $?; cat /err
+armvisor pause spinning; part pause-cpus $?
 armvisor stat spinning; kill -9 $vm; wait $vm
 armvisor stat spinning 2>&1; part stat-killed $?
 armvisor list; part list $?
@@ -266,6 +267,10 @@ def test_names_are_unique(parts):
 
 def test_a_paused_vm_can_be_ended(parts):
     assert parts["end-while-paused"][0] == 143
+
+
+def test_more_cpus_than_the_host_has_are_warned_of(parts):
+    assert parts["cpus"][1].startswith("armvisor: warn: --cpus 3: the host has 2, ")
 
 
 def test_all_cpus_pause(parts):

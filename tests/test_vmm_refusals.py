@@ -119,7 +119,7 @@ ROWS = (
     Row("vsock-path", "--vsock cid=3,uds=/none/v", HOST, "/none/v"),
     Row("console-path", "--console /none/c", BAD_FILE, "no such file"),
     Row("name", "--name ../up", USAGE, "letters, digits"),
-    Row("append-long", "--append $(printf %02050d 0)", USAGE, "shorten it by 50 "),
+    Row("append-long", "--append $(printf %02050d 0)", USAGE, "shorten it by 77 "),
     Row("nul-append", "--unknown", USAGE, "unexpected argument"),
 )
 

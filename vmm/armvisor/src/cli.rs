@@ -111,8 +111,9 @@ pub struct RunArgs {
     /// Initial RAM disk
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
-    /// Added to the kernel's command line, which takes 2047 bytes in all; its own 'console=' or
-    /// 'earlycon' replaces the default
+    /// Added to the kernel's command line, which takes 2047 bytes in all. Its own 'console=' or
+    /// 'earlycon' replaces the default. 'panic=-1 reboot=panic_warm' comes before it, by which a panic
+    /// of a Linux kernel is known; with 'panic=0' here such a guest stays as it is
     #[arg(
         long,
         value_name = "STRING",
@@ -139,8 +140,8 @@ pub struct RunArgs {
     /// A socket device: the guest is CID N, the host side is Unix socket PATH
     #[arg(long, value_name = "cid=N,uds=PATH")]
     pub vsock: Option<VsockArg>,
-    /// What a reset that the guest asks for does: ends armvisor with exit code 5, or starts the VM again as
-    /// at first, kernel and initrd read anew
+    /// What a reset that the guest asks for does, or a panic: ends armvisor with exit code 5 or 6, or
+    /// starts the VM again as at first, kernel and initrd read anew
     #[arg(long, value_enum, default_value_t, value_name = "exit|restart")]
     pub on_reset: OnReset,
     /// What the host backs guest memory with
@@ -364,6 +365,21 @@ mod tests {
         }
     }
 
+    fn disk(path: &str, how: &str) -> DiskArg {
+        DiskArg {
+            path: path.into(),
+            read_only: how.contains("ro"),
+            raw: how.contains("raw"),
+        }
+    }
+
+    fn net(tap: &str, mac: Option<[u8; 6]>) -> NetArg {
+        NetArg {
+            tap: tap.into(),
+            mac,
+        }
+    }
+
     #[test]
     fn defaults_need_no_configuration() {
         let args = run(&[]).unwrap();
@@ -384,12 +400,8 @@ mod tests {
             "a.img",
             "--disk",
             "b,c.img,ro",
-            "--disk",
-            "d,raw,ro",
             "--net",
             "tap=tap0,mac=52:54:00:ab:cd:ef",
-            "--net",
-            "tap=tap1",
             "--vsock",
             "cid=3,uds=/tmp/v",
             "--cpus",
@@ -410,24 +422,9 @@ mod tests {
             "-vv",
         ])
         .unwrap();
-        let disk = |path: &str, read_only, raw| DiskArg {
-            path: path.into(),
-            read_only,
-            raw,
-        };
-        let disks = [
-            disk("a.img", false, false),
-            disk("b,c.img", true, false),
-            disk("d", true, true),
-        ];
-        assert_eq!(args.disk, disks);
-        let net = |tap: &str, mac| NetArg {
-            tap: tap.into(),
-            mac,
-        };
-        let first = net("tap0", Some([0x52, 0x54, 0, 0xab, 0xcd, 0xef]));
-        assert_eq!(args.net, [first, net("tap1", None)]);
-        check_nets(&args.net).unwrap();
+        assert_eq!(args.disk, [disk("a.img", "rw"), disk("b,c.img", "ro")]);
+        let mac = Some([0x52, 0x54, 0, 0xab, 0xcd, 0xef]);
+        assert_eq!(args.net, [net("tap0", mac)]);
         assert_eq!(
             args.vsock,
             Some(VsockArg {
@@ -475,6 +472,16 @@ mod tests {
         for (args, sentence) in cases {
             let error = run(args).unwrap_err();
             assert!(error.contains(sentence), "{args:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn devices_may_be_several() {
+        let args = run(&["--net", "tap=a", "--disk", "d,raw,ro", "--net", "tap=b"]).unwrap();
+        assert_eq!(args.net, [net("a", None), net("b", None)]);
+        assert_eq!(args.disk, [disk("d", "raw,ro")]);
+        for words in ["e,ro,raw", "e,raw,ro,raw"] {
+            assert_eq!(words.parse(), Ok(disk("e", "raw,ro")));
         }
     }
 

@@ -115,7 +115,7 @@ pub struct Ended {
 impl Ended {
     /// Whether a machine that restarts at a reset does now.
     pub fn may_restart(&self) -> bool {
-        self.stopped && self.end == End::Reset
+        self.stopped && self.end.is_reset()
     }
 }
 

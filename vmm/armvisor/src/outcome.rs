@@ -34,7 +34,7 @@ Exit codes:
   3    a kernel, initrd, disk or other file that cannot be used
   4    the host refuses: KVM, memory, TAP, locks, permissions
   5    the guest asked for a reset (see --on-reset)
-  6    the guest reported a crash
+  6    the guest's kernel panicked (see --append), or reported a crash
   7    KVM could not go on with the guest
   8    stopped by its user: armvisor stop --force, or Ctrl-A x on the console
   9    no such VM
@@ -49,6 +49,10 @@ pub enum End {
     PowerOff,
     /// PSCI SYSTEM_RESET; `--on-reset` says what follows.
     Reset,
+    /// PSCI SYSTEM_RESET2, which [`End::of_kernel`] makes a reset or a panic.
+    WarmReset,
+    /// The guest's kernel panicked; `--on-reset` says what follows.
+    Panic,
     /// The guest told the hypervisor that it crashed.
     Crash { detail: String },
     /// KVM cannot go on; `detail` is the sentence for the user.
@@ -62,11 +66,25 @@ pub enum End {
 }
 
 impl End {
+    /// What the end means with a kernel that resets warm after a panic, or with another one.
+    pub fn of_kernel(self, panic_is_warm: bool) -> Self {
+        match self {
+            End::WarmReset if panic_is_warm => End::Panic,
+            End::WarmReset => End::Reset,
+            other => other,
+        }
+    }
+
+    /// Whether the guest is to go on from its start.
+    pub fn is_reset(&self) -> bool {
+        matches!(self, End::Reset | End::Panic)
+    }
+
     pub fn exit_code(&self) -> u8 {
         match self {
             End::PowerOff => ExitCode::Success as u8,
-            End::Reset => ExitCode::GuestReset as u8,
-            End::Crash { .. } => ExitCode::GuestCrash as u8,
+            End::Reset | End::WarmReset => ExitCode::GuestReset as u8,
+            End::Panic | End::Crash { .. } => ExitCode::GuestCrash as u8,
             End::Stuck { .. } => ExitCode::GuestStuck as u8,
             End::Stopped { .. } => ExitCode::Stopped as u8,
             // What a shell reports for a program that the signal killed.
@@ -80,7 +98,8 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             End::PowerOff => write!(f, "the guest powered off"),
-            End::Reset => write!(f, "the guest asked for a reset"),
+            End::Reset | End::WarmReset => write!(f, "the guest asked for a reset"),
+            End::Panic => write!(f, "the guest's kernel panicked (its console says why)"),
             End::Crash { detail } => write!(f, "the guest crashed: {detail}"),
             End::Stuck { detail } => write!(f, "KVM cannot go on with the guest: {detail}"),
             End::Stopped { by } => write!(f, "stopped by {by}"),
@@ -162,6 +181,7 @@ mod tests {
             (End::PowerOff, 0),
             (End::Internal { detail: text() }, 1),
             (End::Reset, 5),
+            (End::Panic, 6),
             (End::Crash { detail: text() }, 6),
             (End::Stuck { detail: text() }, 7),
             (End::Stopped { by: "x" }, 8),
@@ -187,6 +207,14 @@ mod tests {
         for (end, code) in ends {
             assert_eq!(end.exit_code(), code, "{end:?}");
         }
+    }
+
+    #[test]
+    fn a_warm_reset_is_what_the_kernel_means_by_it() {
+        assert_eq!(End::WarmReset.of_kernel(true), End::Panic);
+        assert_eq!(End::WarmReset.of_kernel(false), End::Reset);
+        assert_eq!(End::Reset.of_kernel(true), End::Reset);
+        assert!(End::Panic.is_reset() && End::Reset.is_reset() && !End::PowerOff.is_reset());
     }
 
     #[test]

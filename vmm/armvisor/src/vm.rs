@@ -21,6 +21,7 @@ use vmm_sys_util::eventfd::EventFd;
 
 use crate::bus::Bus;
 use crate::cli::{OnReset, RunArgs, check_nets};
+use crate::cmdline::CommandLine;
 use crate::console::{Choice, Screen};
 use crate::control::server::Server;
 use crate::control::{DeviceStat, Stat, State, VcpuStat};
@@ -70,7 +71,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
         }
         standing.resets += 1;
         standing.phases.back_to(STEPS_OF_STANDING);
-        log::info!("{}; it starts again", ended.end);
+        let level = match ended.end {
+            End::Panic => log::Level::Warn,
+            _ => log::Level::Info,
+        };
+        log::log!(level, "{}; it starts again", ended.end);
     };
     let Standing { phases, start, .. } = standing;
     Ok(Report::new(
@@ -87,7 +92,7 @@ const STEPS_OF_STANDING: usize = 1;
 /// What stays when a reset ends the machine: all that others know the VM by.
 struct Standing {
     name: String,
-    bootargs: String,
+    bootargs: CommandLine,
     hypervisor: Hypervisor,
     outside: Outside,
     /// The console as it was opened for the first machine; a file must not be cut off again.
@@ -147,7 +152,7 @@ impl Standing {
         let built = Built::new(&vm, args, &memory, self.console(&args.console)?)?;
         self.phases.done("devices");
 
-        let fdt_at = write_fdt(args, &self.bootargs, &memory, &loaded, initrd, &built)?;
+        let fdt_at = write_fdt(args, &self.bootargs.text, &memory, &loaded, initrd, &built)?;
         built.vcpus[0].set_boot_state(loaded.entry.0, fdt_at.0)?;
         self.phases.done("boot state");
 
@@ -156,7 +161,8 @@ impl Standing {
             self.raw = Raw::enter()?;
         }
         let main_loop = built.start(self, args.memory)?;
-        let ended = main_loop.run(stdio)?;
+        let mut ended = main_loop.run(stdio)?;
+        ended.end = ended.end.of_kernel(self.bootargs.panic_is_warm);
         self.phases.done("run");
         Ok(ended)
     }

@@ -455,6 +455,7 @@ fn translate(exit: VcpuExit<'_>) -> Raw {
 fn system_event(kind: u32, data: &[u64]) -> VmExit {
     VmExit::System(match kind {
         KVM_SYSTEM_EVENT_SHUTDOWN => End::PowerOff,
+        KVM_SYSTEM_EVENT_RESET if is_reset2(data) => End::WarmReset,
         KVM_SYSTEM_EVENT_RESET => End::Reset,
         KVM_SYSTEM_EVENT_CRASH => End::Crash {
             detail: format!("it says {data:x?}"),
@@ -462,6 +463,12 @@ fn system_event(kind: u32, data: &[u64]) -> VmExit {
         // A guest may ask to be suspended; there is nothing here that could wake it.
         other => return VmExit::Stuck(format!("a system event of an unknown kind, {other}")),
     })
+}
+
+/// KVM before 5.19 does not say which reset it is.
+fn is_reset2(data: &[u64]) -> bool {
+    let flag = u64::from(KVM_SYSTEM_EVENT_RESET_FLAG_PSCI_RESET2);
+    data.first().is_some_and(|flags| flags & flag != 0)
 }
 
 fn internal_error(run: &kvm_run) -> String {
