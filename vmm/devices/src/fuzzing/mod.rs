@@ -11,6 +11,7 @@
 
 mod balloon;
 mod block;
+mod button;
 mod mmio;
 mod net;
 mod vsock;
@@ -21,6 +22,7 @@ use vmm_sys_util::epoll::EventSet;
 
 pub use balloon::balloon;
 pub use block::block;
+pub use button::button;
 pub use mmio::mmio;
 pub use net::net;
 pub use vsock::vsock;
@@ -267,6 +269,11 @@ mod tests {
     #[test]
     fn corpus_of_block() {
         replay("block", super::block);
+    }
+
+    #[test]
+    fn corpus_of_button() {
+        replay("button", super::button);
     }
 
     #[test]
