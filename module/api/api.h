@@ -84,7 +84,7 @@ void av_devices_destroy(struct av_vm *vm);
 /* What every ioctl asks first: -EIO unless the caller's memory is the VM's. */
 static inline int av_vm_check_caller(const struct av_vm *vm)
 {
-	return current->mm == vm->mm ? 0 : -EIO;
+	return current->mm == vm->mm && !READ_ONCE(vm->refused) ? 0 : -EIO;
 }
 
 #endif /* AV_API_API_H */

@@ -78,7 +78,10 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
  * register, no access in this direction, or no vGIC). May sleep.
  */
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
-/* Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? */
+/*
+ * Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? Until the
+ * first run it may still get a vGIC, and a VMM writes back what it read before.
+ */
 bool av_irq_has_icc(struct av_vm *vm);
 
 /*

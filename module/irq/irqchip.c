@@ -280,7 +280,7 @@ bool av_irqchip_ready(struct av_vm *vm)
 
 bool av_irq_has_icc(struct av_vm *vm)
 {
-	return av_irqchip_created(vm);
+	return !READ_ONCE(vm->has_run) || av_irqchip_created(vm);
 }
 
 bool av_irq_has_its(struct av_vm *vm)
@@ -302,14 +302,16 @@ int av_irq_first_run(struct av_vcpu *vcpu)
 		r = av_layout_check(&chip->layout, chip->vgic.nr_cpus);
 		if (!r && !chip->vgic.initialized)
 			r = -EBUSY;
-		if (!r)
+		if (r)
+			WRITE_ONCE(vm->refused, true);
+		else
 			r = av_timer_first_run(vm);
 		if (!r)
 			/* Pairs with the acquire in av_vgic_mmio(). */
 			smp_store_release(&vm->irq->ready, true);
 	}
 	if (!r)
-		vm->has_run = true;
+		WRITE_ONCE(vm->has_run, true);
 	mutex_unlock(&vm->config_lock);
 	return r;
 }

@@ -118,6 +118,8 @@ struct av_vm {
 	u32 features;			/* of KVM_ARM_VCPU_INIT, of all vCPUs */
 	struct list_head devices;	/* struct av_device, under lock */
 
+	bool refused;			/* a first run found a vGIC half set up: all is -EIO */
+
 	/* av_vm_kill(): dying is bit 0, set once; reason is whole once dead is. */
 	unsigned long dying;
 	bool dead;

@@ -24,6 +24,7 @@ static const struct {
 	{ "regs", conform_regs },
 	{ "sysregs", conform_sysregs },
 	{ "reglist", conform_reglist },
+	{ "order", conform_order },
 	{ "device", conform_device },
 	{ "irq", conform_irq },
 	{ "its", conform_its },

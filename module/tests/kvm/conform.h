@@ -26,6 +26,7 @@ void conform_vcpu(void);
 void conform_regs(void);
 void conform_sysregs(void);
 void conform_reglist(void);
+void conform_order(void);
 void conform_device(void);
 void conform_irq(void);
 void conform_its(void);
