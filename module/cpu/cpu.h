@@ -110,7 +110,9 @@ int av_complete_mmio(struct av_vcpu *vcpu);
 int av_handle_smccc(struct av_vcpu *vcpu);
 void av_smccc_vm_init(struct av_vm *vm);
 int av_psci_call(struct av_vcpu *vcpu);
-bool av_is_psci(const struct av_vcpu *vcpu, u32 fn);
+/* The version that this vCPU's calls have; -EINVAL: not for a vCPU with its features. */
+u32 av_psci_version(const struct av_vcpu *vcpu);
+int av_psci_set_version(struct av_vcpu *vcpu, u64 val);
 
 /* wfx.c: sleep until something is there for the guest, a signal, or a request. */
 void av_vcpu_block(struct av_vcpu *vcpu);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PSCI 0.2 to 1.1, as the version that the VMM chose has it: power of this
- * CPU and of others, of the system.
+ * PSCI as the version that the VMM chose has it, 0.2 to 1.1, or, for vCPUs
+ * without KVM_ARM_VCPU_PSCI_0_2, KVM's 0.1: power of this CPU and of others, of
+ * the system.
  */
 #include <linux/kvm.h>
 #include <uapi/linux/psci.h>
@@ -11,12 +12,15 @@
 
 #define AFFINITY_BITS	(GENMASK_ULL(39, 32) | GENMASK_ULL(23, 0))
 
-/* A 32-bit call's arguments are 32 bits wide. */
+/* A 32-bit call's arguments are 32 bits wide; 0.1 has one kind of call. */
 static u64 arg(const struct av_vcpu *vcpu, unsigned int n)
 {
 	u64 val = vcpu->srf->regs[n];
 
-	return vcpu->srf->regs[0] & PSCI_0_2_64BIT ? val : (u32)val;
+	if (vcpu->srf->regs[0] & PSCI_0_2_64BIT ||
+	    !av_vcpu_has_feature(vcpu, KVM_ARM_VCPU_PSCI_0_2))
+		return val;
+	return (u32)val;
 }
 
 /* As KVM: x1 to x3 are results too, and zero. */
@@ -27,11 +31,30 @@ static int answer(struct av_vcpu *vcpu, u64 val)
 	return 1;
 }
 
-bool av_is_psci(const struct av_vcpu *vcpu, u32 fn)
+u32 av_psci_version(const struct av_vcpu *vcpu)
 {
-	u32 base = fn & ~PSCI_0_2_64BIT;
+	if (!av_vcpu_has_feature(vcpu, KVM_ARM_VCPU_PSCI_0_2))
+		return PSCI_VERSION(0, 1);
+	return READ_ONCE(vcpu->vm->cpu->psci_version);
+}
 
-	return base >= PSCI_0_2_FN(0) && base <= PSCI_0_2_FN(0x1f);
+int av_psci_set_version(struct av_vcpu *vcpu, u64 val)
+{
+	bool old = !av_vcpu_has_feature(vcpu, KVM_ARM_VCPU_PSCI_0_2);
+
+	switch (val) {
+	case PSCI_VERSION(0, 1):
+		return old ? 0 : -EINVAL;
+	case PSCI_VERSION(0, 2):
+	case PSCI_VERSION(1, 0):
+	case PSCI_VERSION(1, 1):
+		if (old)
+			return -EINVAL;
+		WRITE_ONCE(vcpu->vm->cpu->psci_version, val);
+		return 0;
+	default:
+		return -EINVAL;
+	}
 }
 
 static u64 affinity_of(const struct av_vcpu *vcpu)
@@ -50,12 +73,12 @@ static struct av_vcpu *vcpu_by_affinity(struct av_vm *vm, u64 affinity)
 	return NULL;
 }
 
-static int cpu_off(struct av_vcpu *vcpu)
+static u64 cpu_off(struct av_vcpu *vcpu)
 {
 	spin_lock(&vcpu->cpu->power_lock);
 	WRITE_ONCE(vcpu->cpu->mp_state, KVM_MP_STATE_STOPPED);
 	spin_unlock(&vcpu->cpu->power_lock);
-	return 1;
+	return PSCI_RET_SUCCESS;
 }
 
 static int cpu_on(struct av_vcpu *vcpu)
@@ -71,7 +94,8 @@ static int cpu_on(struct av_vcpu *vcpu)
 
 	spin_lock(&target->cpu->power_lock);
 	if (!av_vcpu_stopped(target)) {
-		ret = PSCI_RET_ALREADY_ON;
+		ret = av_psci_version(vcpu) == PSCI_VERSION(0, 1) ?
+			PSCI_RET_INVALID_PARAMS : PSCI_RET_ALREADY_ON;
 	} else {
 		target->cpu->start.pc = arg(vcpu, 2);
 		target->cpu->start.x0 = arg(vcpu, 3);
@@ -151,8 +175,6 @@ static int cpu_suspend(struct av_vcpu *vcpu)
 
 static int features(struct av_vcpu *vcpu)
 {
-	u32 minor = vcpu->vm->cpu->psci_version & 0xffff;
-
 	switch ((u32)arg(vcpu, 1)) {
 	case PSCI_0_2_FN_PSCI_VERSION:
 	case PSCI_0_2_FN_CPU_SUSPEND:
@@ -170,7 +192,8 @@ static int features(struct av_vcpu *vcpu)
 		return answer(vcpu, PSCI_RET_SUCCESS);
 	case PSCI_1_1_FN_SYSTEM_RESET2:
 	case PSCI_1_1_FN64_SYSTEM_RESET2:
-		return answer(vcpu, minor >= 1 ? PSCI_RET_SUCCESS : PSCI_RET_NOT_SUPPORTED);
+		return answer(vcpu, av_psci_version(vcpu) >= PSCI_VERSION(1, 1) ?
+			      PSCI_RET_SUCCESS : PSCI_RET_NOT_SUPPORTED);
 	default:
 		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
 	}
@@ -179,7 +202,7 @@ static int features(struct av_vcpu *vcpu)
 /* What came with 1.0 and 1.1. */
 static int psci_1_call(struct av_vcpu *vcpu, u32 fn)
 {
-	u32 version = vcpu->vm->cpu->psci_version;
+	u32 version = av_psci_version(vcpu);
 
 	if (version < PSCI_VERSION(1, 0))
 		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
@@ -196,18 +219,32 @@ static int psci_1_call(struct av_vcpu *vcpu, u32 fn)
 	}
 }
 
+static int psci_0_1_call(struct av_vcpu *vcpu, u32 fn)
+{
+	switch (fn) {
+	case KVM_PSCI_FN_CPU_OFF:
+		return answer(vcpu, cpu_off(vcpu));
+	case KVM_PSCI_FN_CPU_ON:
+		return cpu_on(vcpu);
+	default:
+		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
+	}
+}
+
 int av_psci_call(struct av_vcpu *vcpu)
 {
 	u32 fn = vcpu->srf->regs[0];
 
+	if (av_psci_version(vcpu) == PSCI_VERSION(0, 1))
+		return psci_0_1_call(vcpu, fn);
 	switch (fn) {
 	case PSCI_0_2_FN_PSCI_VERSION:
-		return answer(vcpu, vcpu->vm->cpu->psci_version);
+		return answer(vcpu, av_psci_version(vcpu));
 	case PSCI_0_2_FN_CPU_SUSPEND:
 	case PSCI_0_2_FN64_CPU_SUSPEND:
 		return cpu_suspend(vcpu);
 	case PSCI_0_2_FN_CPU_OFF:
-		return cpu_off(vcpu);
+		return answer(vcpu, cpu_off(vcpu));
 	case PSCI_0_2_FN_CPU_ON:
 	case PSCI_0_2_FN64_CPU_ON:
 		return cpu_on(vcpu);

@@ -116,8 +116,6 @@ int av_handle_smccc(struct av_vcpu *vcpu)
 {
 	u32 fn = vcpu->srf->regs[0];
 
-	if (av_is_psci(vcpu, fn))
-		return av_psci_call(vcpu);
 	switch (fn) {
 	case ARM_SMCCC_VERSION_FUNC_ID:
 		return answer(vcpu, ARM_SMCCC_VERSION_1_1, 0, 0, 0);
@@ -132,7 +130,8 @@ int av_handle_smccc(struct av_vcpu *vcpu)
 	case ARM_SMCCC_VENDOR_HYP_KVM_FEATURES_FUNC_ID:
 		return vendor_features(vcpu);
 	default:
-		return not_supported(vcpu);
+		/* PSCI's numbers, old and new, or nobody's. */
+		return av_psci_call(vcpu);
 	}
 }
 
@@ -162,7 +161,7 @@ int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 
 	switch (id) {
 	case KVM_REG_ARM_PSCI_VERSION:
-		*val = cpu->psci_version;
+		*val = av_psci_version(vcpu);
 		return 0;
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_1:
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_2:
@@ -181,23 +180,6 @@ int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 		return 0;
 	default:
 		return -ENOENT;
-	}
-}
-
-static int set_psci_version(struct av_vcpu *vcpu, u64 val)
-{
-	switch (val) {
-	case PSCI_VERSION(0, 2):
-	case PSCI_VERSION(1, 0):
-	case PSCI_VERSION(1, 1):
-		if (!av_vcpu_has_feature(vcpu, KVM_ARM_VCPU_PSCI_0_2))
-			return -EINVAL;
-		vcpu->vm->cpu->psci_version = val;
-		return 0;
-	case PSCI_VERSION(0, 1):
-		/* Its function numbers are the VMM's; nobody uses them any more. */
-	default:
-		return -EINVAL;
 	}
 }
 
@@ -222,7 +204,7 @@ int av_fw_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 
 	switch (id) {
 	case KVM_REG_ARM_PSCI_VERSION:
-		return set_psci_version(vcpu, val);
+		return av_psci_set_version(vcpu, val);
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_1:
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_2:
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_3:

@@ -25,6 +25,7 @@ static const struct {
 	{ "sysregs", conform_sysregs },
 	{ "reglist", conform_reglist },
 	{ "order", conform_order },
+	{ "firmware", conform_firmware },
 	{ "device", conform_device },
 	{ "irq", conform_irq },
 	{ "its", conform_its },

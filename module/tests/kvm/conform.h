@@ -27,6 +27,7 @@ void conform_regs(void);
 void conform_sysregs(void);
 void conform_reglist(void);
 void conform_order(void);
+void conform_firmware(void);
 void conform_device(void);
 void conform_irq(void);
 void conform_its(void);

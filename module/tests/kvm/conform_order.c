@@ -275,6 +275,24 @@ static void taken_away(void)
 	free_guest(&g);
 }
 
+/* A vCPU without PSCI 0.2 has the PSCI that came before. */
+static void without_psci(void)
+{
+	struct kvm_vcpu_init init = { .target = KVM_ARM_TARGET_GENERIC_V8 };
+	int kvm = open_kvm(), vm = new_vm(kvm), vcpu = new_vcpu(vm, 0);
+	struct saved *saved;
+
+	if (ioctl(vcpu, KVM_ARM_VCPU_INIT, &init))
+		die("KVM_ARM_VCPU_INIT");
+	saved = read_all(vcpu, "old_psci");
+	note(get_reg(vcpu, KVM_REG_ARM_PSCI_VERSION), "old_psci.version");
+	write_all(vcpu, saved, "old_psci");
+	free(saved);
+	close(vcpu);
+	close(vm);
+	close(kvm);
+}
+
 void conform_order(void)
 {
 	as_qemu();
@@ -284,4 +302,5 @@ void conform_order(void)
 	too_early(true);
 	without_vgic();
 	taken_away();
+	without_psci();
 }
