@@ -6,6 +6,7 @@
 #include <linux/cpumask.h>
 
 #include "api/api.h"
+#include "compat/kvm_uapi.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
@@ -19,6 +20,7 @@ struct av_extension {
 
 static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_USER_MEMORY,			1 },
+	{ KVM_CAP_USER_MEMORY2,			1 },
 	{ KVM_CAP_DESTROY_MEMORY_REGION_WORKS,	1 },
 	{ KVM_CAP_JOIN_MEMORY_REGIONS_WORKS,	1 },
 	{ KVM_CAP_NR_MEMSLOTS,			AV_SLOTS_MAX },

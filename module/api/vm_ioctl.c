@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
+#include "compat/kvm_uapi.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
@@ -24,6 +25,22 @@ static int av_vm_set_memory(void *object, void __user *argp)
 	if (copy_from_user(&mem, argp, sizeof(mem)))
 		return -EFAULT;
 	return av_mmu_set_slot(object, &mem);
+}
+
+/* No guest memory of its own kind, so what is new in it means nothing. */
+static int av_vm_set_memory2(void *object, void __user *argp)
+{
+	struct kvm_userspace_memory_region2 mem;
+	struct kvm_userspace_memory_region old;
+
+	if (copy_from_user(&mem, argp, sizeof(mem)))
+		return -EFAULT;
+	old.slot = mem.slot;
+	old.flags = mem.flags;
+	old.guest_phys_addr = mem.guest_phys_addr;
+	old.memory_size = mem.memory_size;
+	old.userspace_addr = mem.userspace_addr;
+	return av_mmu_set_slot(object, &old);
 }
 
 static int av_vm_get_dirty_log(void *object, void __user *argp)
@@ -176,6 +193,7 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_IRQ_LINE,			av_vm_irq_line },
 	{ KVM_IRQ_LINE_STATUS,		av_vm_irq_line_status },
 	{ KVM_SET_USER_MEMORY_REGION,	av_vm_set_memory },
+	{ KVM_SET_USER_MEMORY_REGION2,	av_vm_set_memory2 },
 	{ KVM_GET_DIRTY_LOG,		av_vm_get_dirty_log },
 	{ KVM_CLEAR_DIRTY_LOG,		av_vm_clear_dirty_log },
 	{ KVM_IRQFD,			av_vm_irqfd },

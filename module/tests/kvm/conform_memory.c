@@ -78,21 +78,42 @@ static const struct region regions[] = {
 	{ "delete_with_log", 4, 0, 0, 0, 0, 0 },
 };
 
-static void set_regions(int vm, char *memory)
+/* By the old call or the new one, whose other fields are then all ones. */
+static void set_regions(int vm, char *memory, bool second)
 {
-	struct kvm_userspace_memory_region mem;
+	struct kvm_userspace_memory_region2 mem;
 	const struct region *r;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(regions); i++) {
 		r = &regions[i];
+		memset(&mem, 0xff, sizeof(mem));
 		mem.slot = r->slot;
 		mem.flags = r->flags;
 		mem.guest_phys_addr = r->gpa;
 		mem.memory_size = r->size;
 		mem.userspace_addr = r->wild ? r->wild : (u64)memory + r->offset;
-		say(ioctl(vm, KVM_SET_USER_MEMORY_REGION, &mem), "%s", r->name);
+		say(ioctl(vm, second ? KVM_SET_USER_MEMORY_REGION2 : KVM_SET_USER_MEMORY_REGION,
+			  &mem), "%s%s", second ? "second." : "", r->name);
 	}
+}
+
+/* The new call reads all of its structure, the old one no more than it had. */
+static void at_an_edge(int vm, char *memory)
+{
+	struct kvm_userspace_memory_region mem = {
+		.slot = 20, .guest_phys_addr = 0x90000000, .memory_size = K,
+		.userspace_addr = (u64)memory,
+	};
+	char *page = map_memory(2 * K), *edge = page + K - sizeof(mem);
+
+	munmap(page + K, K);
+	memcpy(edge, &mem, sizeof(mem));
+	say(ioctl(vm, KVM_SET_USER_MEMORY_REGION2, edge), "second.edge");
+	say(ioctl(vm, KVM_SET_USER_MEMORY_REGION, edge), "edge");
+	say(ioctl(vm, KVM_SET_USER_MEMORY_REGION2, NULL), "second.null");
+	say(ioctl(vm, KVM_SET_USER_MEMORY_REGION2, WILD_HIGH), "second.wild");
+	munmap(page, K);
 }
 
 static void dirty_log(int vm, char *memory)
@@ -142,9 +163,13 @@ void conform_memory(void)
 	int kvm = open_kvm(), vm = new_vm(kvm);
 	char *memory = map_memory(128 * K);
 
-	set_regions(vm, memory);
+	set_regions(vm, memory, false);
+	at_an_edge(vm, memory);
 	dirty_log(vm, memory);
 	slot_limit(kvm, vm, memory);
+	close(vm);
+	vm = new_vm(kvm);
+	set_regions(vm, memory, true);
 	munmap(memory, 128 * K);
 	close(vm);
 	close(kvm);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What KVM's interface got after the oldest kernel that the module builds for: the
+ * module offers it on every host. The test programs include it too.
+ */
+#ifndef AV_COMPAT_KVM_UAPI_H
+#define AV_COMPAT_KVM_UAPI_H
+
+#include <linux/kvm.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define KVM_CAP_USER_MEMORY2	231
+
+struct kvm_userspace_memory_region2 {
+	__u32 slot;
+	__u32 flags;
+	__u64 guest_phys_addr;
+	__u64 memory_size;
+	__u64 userspace_addr;
+	__u64 guest_memfd_offset;
+	__u32 guest_memfd;
+	__u32 pad1;
+	__u64 pad2[14];
+};
+
+#define KVM_SET_USER_MEMORY_REGION2 _IOW(KVMIO, 0x49, struct kvm_userspace_memory_region2)
+#endif
+
+#endif /* AV_COMPAT_KVM_UAPI_H */
