@@ -75,13 +75,26 @@ void av_irqfd_vm_init(struct av_vm *vm)
 	INIT_LIST_HEAD(&vm->irq->resamplers);
 }
 
+/*
+ * A signal raises the line. Of an SPI that is level-sensitive and has no resampler
+ * it is the VMM's to lower, with KVM_IRQ_LINE: so it is on KVM.
+ */
 static void inject(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;
 	int idx = srcu_read_lock(&vm->irq_srcu);
 
 	av_route_set(vm, irqfd->gsi, true);
-	/* Without a resampler, a signal is an edge. */
+	srcu_read_unlock(&vm->irq_srcu, idx);
+}
+
+/* One from before the irqfd is an edge all the same, there and here. */
+static void inject_early(struct av_irqfd *irqfd)
+{
+	struct av_vm *vm = irqfd->vm;
+	int idx = srcu_read_lock(&vm->irq_srcu);
+
+	av_route_set(vm, irqfd->gsi, true);
 	if (!irqfd->resampler)
 		av_route_set(vm, irqfd->gsi, false);
 	srcu_read_unlock(&vm->irq_srcu, idx);
@@ -298,7 +311,7 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 	}
 	/* A signal from before the wait counts. */
 	if (vfs_poll(file, &irqfd->table) & EPOLLIN)
-		inject(irqfd);
+		inject_early(irqfd);
 	return 0;
 }
 

@@ -28,6 +28,7 @@ static const struct {
 	{ "firmware", conform_firmware },
 	{ "device", conform_device },
 	{ "irq", conform_irq },
+	{ "irqfd", conform_irqfd },
 	{ "its", conform_its },
 	{ "msi", conform_msi },
 	{ "ioeventfd", conform_ioeventfd },

@@ -30,6 +30,7 @@ void conform_order(void);
 void conform_firmware(void);
 void conform_device(void);
 void conform_irq(void);
+void conform_irqfd(void);
 void conform_its(void);
 void conform_msi(void);
 void conform_ioeventfd(void);
