@@ -163,6 +163,17 @@ static int av_vm_set_routing(void *object, void __user *argp)
 	return r;
 }
 
+static int av_vm_set_counter_offset(void *object, void __user *argp)
+{
+	struct kvm_arm_counter_offset offset;
+
+	if (copy_from_user(&offset, argp, sizeof(offset)))
+		return -EFAULT;
+	if (offset.reserved)
+		return -EINVAL;
+	return av_timer_set_offset(object, offset.counter_offset);
+}
+
 static int av_vm_enable_cap(void *object, void __user *argp)
 {
 	struct kvm_enable_cap cap;
@@ -203,6 +214,7 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_CREATE_DEVICE,		av_vm_create_device },
 	{ KVM_CREATE_IRQCHIP,		av_vm_create_irqchip },
 	{ KVM_ARM_SET_DEVICE_ADDR,	av_vm_set_device_addr },
+	{ KVM_ARM_SET_COUNTER_OFFSET,	av_vm_set_counter_offset },
 	{ KVM_ARM_PREFERRED_TARGET,	av_vm_preferred_target },
 	{ KVM_ENABLE_CAP,		av_vm_enable_cap },
 	{ KVM_HAS_DEVICE_ATTR,		av_vm_attr },

@@ -90,7 +90,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 {
 	unsigned int how = fp ? AV_STAY_FP : 0;
 
-	if (READ_ONCE(vcpu->vm->irq->cnt_offset))
+	if (READ_ONCE(vcpu->vm->irq->cnt_offset[AV_TIMER_VIRT]))
 		how |= AV_STAY_COUNTER_TRAPS;
 	if (likely(!av_srf_debugging(vcpu->srf)))
 		return how;

@@ -55,6 +55,8 @@ int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *ent
 /* KVM_REG_ARM_TIMER_{CTL,CNT,CVAL} and KVM_REG_ARM_PTIMER_*, with the VMM's ids. */
 int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);
+/* KVM_ARM_SET_COUNTER_OFFSET, of both counters for good: 0, or -EBUSY while a vCPU runs. */
+int av_timer_set_offset(struct av_vm *vm, u64 offset);
 /* KVM_ARM_VCPU_TIMER_CTRL, and the legacy KVM_ARM_SET_DEVICE_ADDR (a vGICv2: -ENODEV). */
 int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);

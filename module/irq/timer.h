@@ -22,7 +22,7 @@ struct av_timer {
 	u32 ctl;		/* as written, but for ISTATUS */
 };
 
-enum av_timer_reg { AV_TIMER_CTL, AV_TIMER_CVAL, AV_TIMER_TVAL };
+enum av_timer_reg { AV_TIMER_CTL, AV_TIMER_CVAL, AV_TIMER_TVAL, AV_TIMER_CNT };
 
 /* CTL as KVM shows it to the VMM: with ISTATUS of a disabled timer and reserved bits. */
 u64 av_timer_user_ctl(const struct av_timer *timer, u64 now);

@@ -54,7 +54,8 @@ struct av_vm_irq {
 	struct av_its_chip *its[AV_MAX_PLACED_ITS];
 
 	u8 ppi[AV_NR_TIMERS];		/* the timers' interrupts; config_lock */
-	u64 cnt_offset;			/* guest's counter = host's − this; config_lock */
+	u64 cnt_offset[AV_NR_TIMERS];	/* guest's counter = host's − this; config_lock */
+	bool cnt_fixed;			/* KVM_ARM_SET_COUNTER_OFFSET: writes mean nothing */
 	u64 cnt_created;		/* the host's counter at the VM's creation */
 
 	struct av_irq_routes __rcu *routes;	/* irq_srcu; written under irq_lock */

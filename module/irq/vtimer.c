@@ -42,10 +42,10 @@ static u64 host_counter(void)
 	return read_sysreg(cntvct_el0);
 }
 
-/* The guest's counter, virtual and physical, as in KVM without an offset between them. */
-static u64 guest_counter(struct av_vm *vm)
+/* The guest's counter, virtual or physical: the host's, but for what the VMM set. */
+static u64 guest_counter(struct av_vm *vm, enum av_timer_id id)
 {
-	return host_counter() - READ_ONCE(vm->irq->cnt_offset);
+	return host_counter() - READ_ONCE(vm->irq->cnt_offset[id]);
 }
 
 static enum hrtimer_restart expired(struct hrtimer *hrtimer)
@@ -110,8 +110,8 @@ void av_timer_sync(struct av_vcpu *vcpu)
 	WRITE_ONCE(irq->recheck, false);
 	/* Clear recheck before reading timers and counter: a later expiry sets it again. */
 	smp_mb();
-	now = guest_counter(vcpu->vm);
 	for (id = 0; id < AV_NR_TIMERS; id++) {
+		now = guest_counter(vcpu->vm, id);
 		set_line(vcpu, id, av_timer_line(&irq->timer[id], now));
 		if (av_timer_armed(&irq->timer[id], now, &in)) {
 			any = true;
@@ -150,10 +150,12 @@ static bool read_counter(struct av_vm *vm, u32 reg, u64 *val)
 		*val = read_sysreg(cntfrq_el0);
 		return true;
 	case CNTPCT:
-	case CNTVCT:
 	case CNTPCTSS:
+		*val = guest_counter(vm, AV_TIMER_PHYS);
+		return true;
+	case CNTVCT:
 	case CNTVCTSS:
-		*val = guest_counter(vm);
+		*val = guest_counter(vm, AV_TIMER_VIRT);
 		return true;
 	}
 	return false;
@@ -167,7 +169,7 @@ bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 
 	if (!decode(reg, &id, &which))
 		return !write && read_counter(vcpu->vm, reg, val);
-	now = guest_counter(vcpu->vm);
+	now = guest_counter(vcpu->vm, id);
 	if (!write) {
 		*val = av_timer_read(&vcpu->irq->timer[id], which, now);
 		return true;
@@ -230,74 +232,105 @@ int av_timer_first_run(struct av_vm *vm)
 
 /* ---- the VMM's registers and attributes ----------------------------------------- */
 
-/* In KVM's ABI the ids of CVAL and CNT are swapped. */
-int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
+/* In KVM's ABI the ids of the virtual timer's CVAL and CNT are swapped. */
+static bool decode_id(u64 id, enum av_timer_id *timer, enum av_timer_reg *which)
 {
-	struct av_vm *vm = vcpu->vm;
-	u64 now = guest_counter(vm);
-
 	switch (id) {
 	case KVM_REG_ARM_TIMER_CTL:
-		*val = av_timer_user_ctl(&vcpu->irq->timer[AV_TIMER_VIRT], now);
-		return 0;
-	case KVM_REG_ARM_TIMER_CVAL:
-		*val = vcpu->irq->timer[AV_TIMER_VIRT].cval;
-		return 0;
 	case KVM_REG_ARM_PTIMER_CTL:
-		*val = av_timer_user_ctl(&vcpu->irq->timer[AV_TIMER_PHYS], now);
-		return 0;
+		*which = AV_TIMER_CTL;
+		break;
+	case KVM_REG_ARM_TIMER_CVAL:
 	case KVM_REG_ARM_PTIMER_CVAL:
-		*val = vcpu->irq->timer[AV_TIMER_PHYS].cval;
-		return 0;
+		*which = AV_TIMER_CVAL;
+		break;
 	case KVM_REG_ARM_TIMER_CNT:
 	case KVM_REG_ARM_PTIMER_CNT:
-		*val = now;
-		return 0;
+		*which = AV_TIMER_CNT;
+		break;
+	default:
+		return false;
 	}
-	return -ENOENT;
+	*timer = id == KVM_REG_ARM_PTIMER_CTL || id == KVM_REG_ARM_PTIMER_CVAL ||
+		 id == KVM_REG_ARM_PTIMER_CNT ? AV_TIMER_PHYS : AV_TIMER_VIRT;
+	return true;
+}
+
+int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
+{
+	enum av_timer_reg which;
+	enum av_timer_id t;
+	u64 now;
+
+	if (!decode_id(id, &t, &which))
+		return -ENOENT;
+	now = guest_counter(vcpu->vm, t);
+	if (which == AV_TIMER_CNT)
+		*val = now;
+	else if (which == AV_TIMER_CVAL)
+		*val = vcpu->irq->timer[t].cval;
+	else
+		*val = av_timer_user_ctl(&vcpu->irq->timer[t], now);
+	return 0;
+}
+
+/* A counter has jumped: every vCPU's timers may be due. */
+static void recheck_all(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	av_for_each_vcpu(i, vcpu, vm) {
+		WRITE_ONCE(vcpu->irq->recheck, true);
+		av_vcpu_kick(vcpu);
+	}
 }
 
 /*
- * With an offset, each counter read of the guest traps. A VMM that, before the
+ * With an offset, each read of the virtual counter traps. A VMM that, before the
  * first run, writes back a value that it read from this VM, as QEMU does,
  * restores nothing: the offset stays zero.
  */
-static void set_counter(struct av_vm *vm, u64 val)
+static void set_counter(struct av_vm *vm, enum av_timer_id id, u64 val)
 {
 	u64 now = host_counter();
 
 	mutex_lock(&vm->config_lock);
-	if (vm->has_run || val < vm->irq->cnt_created || val > now)
-		WRITE_ONCE(vm->irq->cnt_offset, now - val);
-	else
-		WRITE_ONCE(vm->irq->cnt_offset, 0);
+	if (!vm->irq->cnt_fixed) {
+		if (vm->has_run || val < vm->irq->cnt_created || val > now)
+			WRITE_ONCE(vm->irq->cnt_offset[id], now - val);
+		else
+			WRITE_ONCE(vm->irq->cnt_offset[id], 0);
+	}
 	mutex_unlock(&vm->config_lock);
+	recheck_all(vm);
+}
+
+int av_timer_set_offset(struct av_vm *vm, u64 offset)
+{
+	if (!av_vm_try_stop_vcpus(vm))
+		return -EBUSY;
+	mutex_lock(&vm->config_lock);
+	vm->irq->cnt_fixed = true;
+	WRITE_ONCE(vm->irq->cnt_offset[AV_TIMER_VIRT], offset);
+	WRITE_ONCE(vm->irq->cnt_offset[AV_TIMER_PHYS], offset);
+	mutex_unlock(&vm->config_lock);
+	recheck_all(vm);
+	av_vm_release_vcpus(vm);
+	return 0;
 }
 
 int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 {
-	switch (id) {
-	case KVM_REG_ARM_TIMER_CTL:
-		av_timer_write(&vcpu->irq->timer[AV_TIMER_VIRT], AV_TIMER_CTL, val, 0);
-		break;
-	case KVM_REG_ARM_TIMER_CVAL:
-		av_timer_write(&vcpu->irq->timer[AV_TIMER_VIRT], AV_TIMER_CVAL, val, 0);
-		break;
-	case KVM_REG_ARM_PTIMER_CTL:
-		av_timer_write(&vcpu->irq->timer[AV_TIMER_PHYS], AV_TIMER_CTL, val, 0);
-		break;
-	case KVM_REG_ARM_PTIMER_CVAL:
-		av_timer_write(&vcpu->irq->timer[AV_TIMER_PHYS], AV_TIMER_CVAL, val, 0);
-		break;
-	case KVM_REG_ARM_TIMER_CNT:
-		set_counter(vcpu->vm, val);
-		break;
-	case KVM_REG_ARM_PTIMER_CNT:
-		/* The same counter, which KVM_REG_ARM_TIMER_CNT sets. */
-		break;
-	default:
+	enum av_timer_reg which;
+	enum av_timer_id t;
+
+	if (!decode_id(id, &t, &which))
 		return -ENOENT;
-	}
+	if (which == AV_TIMER_CNT)
+		set_counter(vcpu->vm, t, val);
+	else
+		av_timer_write(&vcpu->irq->timer[t], which, val, 0);
 	WRITE_ONCE(vcpu->irq->recheck, true);
 	return 0;
 }

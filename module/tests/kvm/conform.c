@@ -29,6 +29,7 @@ static const struct {
 	{ "device", conform_device },
 	{ "irq", conform_irq },
 	{ "irqfd", conform_irqfd },
+	{ "timer", conform_timer },
 	{ "its", conform_its },
 	{ "msi", conform_msi },
 	{ "ioeventfd", conform_ioeventfd },

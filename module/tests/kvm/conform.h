@@ -31,6 +31,7 @@ void conform_firmware(void);
 void conform_device(void);
 void conform_irq(void);
 void conform_irqfd(void);
+void conform_timer(void);
 void conform_its(void);
 void conform_msi(void);
 void conform_ioeventfd(void);

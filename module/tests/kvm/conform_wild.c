@@ -23,7 +23,7 @@ static const struct row vm_rows[] = {
 	{ "enable_cap", KVM_ENABLE_CAP },
 	{ "has_attr", KVM_HAS_DEVICE_ATTR },
 	{ "set_attr", KVM_SET_DEVICE_ATTR },
-	{ "counter_offset", _IOW(KVMIO, 0xb5, u64[2]) },	/* KVM_ARM_SET_COUNTER_OFFSET */
+	{ "counter_offset", KVM_ARM_SET_COUNTER_OFFSET },
 	{ "signal_msi", KVM_SIGNAL_MSI },
 };
 
