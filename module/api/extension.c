@@ -40,6 +40,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_ARM_IRQ_LINE_LAYOUT_2,	1 },
 	{ KVM_CAP_ARM_SET_DEVICE_ADDR,		1 },
 	{ KVM_CAP_COUNTER_OFFSET,		1 },
+	{ KVM_CAP_ARM_SUPPORTED_REG_MASK_RANGES, BIT(KVM_ARM_FEATURE_ID_RANGE) },
 	{ KVM_CAP_IRQCHIP,			1 },
 	{ KVM_CAP_IRQFD,			1 },
 	{ KVM_CAP_IRQFD_RESAMPLE,		1 },

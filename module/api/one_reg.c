@@ -203,6 +203,7 @@ static int (*const av_reg_index[])(struct av_vcpu *vcpu, unsigned int n, u64 *id
 	av_core_index,
 	av_fw_reg_index,
 	av_timer_index,
+	av_demux_index,
 	av_sysreg_index,
 };
 
@@ -227,6 +228,8 @@ static int av_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 	case KVM_REG_ARM_FW:
 	case KVM_REG_ARM_FW_FEAT_BMAP:
 		return av_fw_reg_get(vcpu, id, val);
+	case KVM_REG_ARM_DEMUX:
+		return av_demux_get(vcpu, id, val);
 	case KVM_REG_ARM64_SVE:
 		return av_no_sve(id);
 	}
@@ -241,6 +244,8 @@ static int av_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 	case KVM_REG_ARM_FW:
 	case KVM_REG_ARM_FW_FEAT_BMAP:
 		return av_fw_reg_set(vcpu, id, val);
+	case KVM_REG_ARM_DEMUX:
+		return av_demux_set(vcpu, id, val);
 	case KVM_REG_ARM64_SVE:
 		return av_no_sve(id);
 	}

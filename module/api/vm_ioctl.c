@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "api/api.h"
@@ -174,6 +175,24 @@ static int av_vm_set_counter_offset(void *object, void __user *argp)
 	return av_timer_set_offset(object, offset.counter_offset);
 }
 
+/* Which bits of the ID registers, by their place in the feature ID space, may be written. */
+static int av_vm_get_reg_masks(void *object, void __user *argp)
+{
+	struct reg_mask_range range;
+	u64 __user *masks;
+	unsigned int i;
+
+	if (copy_from_user(&range, argp, sizeof(range)))
+		return -EFAULT;
+	if (range.range || memchr_inv(range.reserved, 0, sizeof(range.reserved)))
+		return -EINVAL;
+	masks = u64_to_user_ptr(range.addr);
+	for (i = 0; i < KVM_ARM_FEATURE_ID_RANGE_SIZE; i++)
+		if (put_user(av_id_mask(i), masks + i))
+			return -EFAULT;
+	return 0;
+}
+
 static int av_vm_enable_cap(void *object, void __user *argp)
 {
 	struct kvm_enable_cap cap;
@@ -215,6 +234,7 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_CREATE_IRQCHIP,		av_vm_create_irqchip },
 	{ KVM_ARM_SET_DEVICE_ADDR,	av_vm_set_device_addr },
 	{ KVM_ARM_SET_COUNTER_OFFSET,	av_vm_set_counter_offset },
+	{ KVM_ARM_GET_REG_WRITABLE_MASKS, av_vm_get_reg_masks },
 	{ KVM_ARM_PREFERRED_TARGET,	av_vm_preferred_target },
 	{ KVM_ENABLE_CAP,		av_vm_enable_cap },
 	{ KVM_HAS_DEVICE_ATTR,		av_vm_attr },

@@ -20,6 +20,20 @@ struct kvm_arm_counter_offset {
 #define KVM_ARM_SET_COUNTER_OFFSET _IOW(KVMIO, 0xb5, struct kvm_arm_counter_offset)
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define KVM_CAP_ARM_SUPPORTED_REG_MASK_RANGES	230
+#define KVM_ARM_FEATURE_ID_RANGE	0
+#define KVM_ARM_FEATURE_ID_RANGE_SIZE	(3 * 8 * 8)
+
+struct reg_mask_range {
+	__u64 addr;
+	__u32 range;
+	__u32 reserved[13];
+};
+
+#define KVM_ARM_GET_REG_WRITABLE_MASKS _IOR(KVMIO, 0xb6, struct reg_mask_range)
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define KVM_CAP_USER_MEMORY2	231
 

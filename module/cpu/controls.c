@@ -43,7 +43,7 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 	X(BIT_ULL(20),		ON)	/* TSCXT: SCXTNUM_EL0 is a VMM's own */	\
 	X(AV_SCTLR_A,		GUEST)	/* alignment is the guest's affair */	\
 	X(AV_SCTLR_DZE,		USER)	/* DC ZVA */				\
-	X(AV_SCTLR_UCT,		USER)	/* CTR_EL0 */				\
+	X(AV_SCTLR_UCT,		OTHER)	/* CTR_EL0: as USER, unless the VM has its own */ \
 	X(AV_SCTLR_UCI,		USER)	/* cache maintenance by address */	\
 	X(AV_SCTLR_SA0,		OTHER)	/* the stack of the level that it is at */ \
 	X(SCTLR_TIDCP,		OTHER)	/* what an implementation adds, where it can be kept from EL0 */
@@ -89,8 +89,10 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 	X(AV_PSR_A,		ON)						\
 	X(AV_PSR_SS,		OTHER)	/* counted down by the hardware */
 
-static u64 guest_sctlr(const struct av_srf *srf, const struct av_host_controls *host)
+static u64 guest_sctlr(const struct av_srf *srf, const struct av_host_controls *host,
+		       unsigned int stay)
 {
+	u64 user = (0 SCTLR_BITS(BITS_USER)) | (stay & AV_STAY_CTR_TRAPS ? 0 : AV_SCTLR_UCT);
 	u64 guest = av_srf_get(srf, AV_SCTLR_EL1);
 	u64 sctlr = (host->sctlr & (0 SCTLR_BITS(BITS_HOST))) | (0 SCTLR_BITS(BITS_ON)) |
 		    (guest & (0 SCTLR_BITS(BITS_GUEST)));
@@ -98,10 +100,10 @@ static u64 guest_sctlr(const struct av_srf *srf, const struct av_host_controls *
 	if (host->tidcp)
 		sctlr |= SCTLR_TIDCP;
 	if (!av_srf_el1(srf))
-		return sctlr | (guest & ((0 SCTLR_BITS(BITS_USER)) | AV_SCTLR_SA0));
+		return sctlr | (guest & (user | AV_SCTLR_SA0));
 	if (guest & AV_SCTLR_SA)
 		sctlr |= AV_SCTLR_SA0;
-	return sctlr | (0 SCTLR_BITS(BITS_USER));
+	return sctlr | user;
 }
 
 static u64 guest_tcr(const struct av_srf *srf, const struct av_host_controls *host)
@@ -138,7 +140,7 @@ void av_controls(struct av_controls *controls, struct av_srf *srf,
 		pstate |= srf->vmode & AV_PSR_SS;
 	}
 	srf->pstate = pstate;
-	controls->sctlr = guest_sctlr(srf, host);
+	controls->sctlr = guest_sctlr(srf, host, stay);
 	controls->tcr = guest_tcr(srf, host);
 	controls->cpacr = cpacr;
 	controls->cntkctl = guest_cntkctl(srf, host, stay);

@@ -29,6 +29,7 @@ enum {
 	AV_STAY_COUNTER_TRAPS	= BIT(1),	/* the guest's counter is not the host's */
 	AV_STAY_STEPPING	= BIT(2),	/* av_srf_stepping() */
 	AV_STAY_MATCHING	= BIT(3),	/* av_srf_matching() */
+	AV_STAY_CTR_TRAPS	= BIT(4),	/* the guest's CTR_EL0 is not the hardware's */
 };
 
 /* Fill what the switch loads on its way in, and the control bits of the physical PSTATE. */

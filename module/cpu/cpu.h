@@ -62,6 +62,12 @@ int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
 /* The n'th id a VMM sees, in KVM's order (ascending); -ENOENT past the last. */
 int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+/* KVM_ARM_GET_REG_WRITABLE_MASKS: of the n'th register, op1 (0, 1, 3), CRm, op2. */
+u64 av_id_mask(unsigned int n);
+/* KVM_REG_ARM_DEMUX: CCSIDR_EL1 by cache. */
+int av_demux_get(struct av_vcpu *vcpu, u64 id, u64 *val);
+int av_demux_set(struct av_vcpu *vcpu, u64 id, u64 val);
+int av_demux_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
 /* KVM_REG_ARM_FW (PSCI version, workarounds) and FW_FEAT_BMAP. */
 int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_fw_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);

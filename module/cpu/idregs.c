@@ -102,26 +102,117 @@ bool av_idreg_uses_host(unsigned int reg)
 	return false;
 }
 
-/* FP, AdvSIMD, TGran64 and TGran4 are signed: 15 is less than 0. */
+#define NIBBLE(lsb)	(15ULL << (lsb))
+
+/*
+ * The fields that a VMM may lower, as KVM has them: all but those of what it
+ * cannot take away from a guest.
+ */
+static const struct {
+	u8 reg;
+	u64 mask;
+} writable[] = {
+	/* FP, AdvSIMD, RAS, SVE, MPAM, AMU. */
+	{ AV_ID_PFR0,		~(NIBBLE(16) | NIBBLE(20) | NIBBLE(28) | NIBBLE(32) |
+				  NIBBLE(40) | NIBBLE(44)) },
+	/* BT, SSBS, CSV2_frac. */
+	{ AV_ID_PFR1,		NIBBLE(0) | NIBBLE(4) | NIBBLE(32) },
+	/* FPMR. */
+	{ AV_IDREG(4, 2),	NIBBLE(32) },
+	{ AV_IDREG(4, 4),	~(GENMASK_ULL(63, 60) | GENMASK_ULL(51, 48) | GENMASK_ULL(39, 36) |
+				  GENMASK_ULL(31, 28) | GENMASK_ULL(15, 8)) },
+	{ AV_IDREG(4, 7),	~(GENMASK_ULL(63, 32) | GENMASK_ULL(27, 2)) },
+	/* DebugVer, PMUVer, WRPs, DoubleLock: not the breakpoints, which count from the top. */
+	{ AV_ID_DFR0,		NIBBLE(0) | NIBBLE(8) | NIBBLE(20) | NIBBLE(36) },
+	{ AV_ID_ISAR0,		~NIBBLE(0) },
+	/* Pointer authentication, here and in the next. */
+	{ AV_ID_ISAR1,		~(NIBBLE(4) | NIBBLE(8) | NIBBLE(24) | NIBBLE(28)) },
+	{ AV_IDREG(6, 2),	~(NIBBLE(8) | NIBBLE(12) | NIBBLE(44)) },
+	/* ASIDBits, the second stage's granules. */
+	{ AV_ID_MMFR0,		~(NIBBLE(4) | NIBBLE(32) | NIBBLE(36) | NIBBLE(40) |
+				  GENMASK_ULL(55, 48)) },
+	/* VMIDBits, VH, XNX, TWED, HCX. */
+	{ AV_ID_MMFR1,		~(NIBBLE(4) | NIBBLE(8) | NIBBLE(28) | NIBBLE(32) | NIBBLE(40)) },
+	/* CCIDX, NV, IDS, FWB, EVT. */
+	{ AV_ID_MMFR2,		~(NIBBLE(20) | NIBBLE(24) | NIBBLE(36) | NIBBLE(40) | NIBBLE(44) |
+				  NIBBLE(56)) },
+	/* TCRX, S1PIE, S1POE. */
+	{ AV_IDREG(7, 3),	NIBBLE(0) | NIBBLE(8) | NIBBLE(16) },
+};
+
+u64 av_idreg_writable(unsigned int reg)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(writable); i++)
+		if (writable[i].reg == reg)
+			return writable[i].mask;
+	return 0;
+}
+
+/* CRm 1 to 3, but for the auxiliary ones and what is not allocated. */
+bool av_idreg_is_aarch32(unsigned int reg)
+{
+	return reg < AV_IDREG(4, 0) && reg != AV_IDREG(1, 3) && reg != AV_IDREG(3, 3) &&
+	       reg != AV_IDREG(3, 5) && reg != AV_IDREG(3, 7);
+}
+
+/* Of these 15 is less than 0: TGran64, TGran4, DoubleLock. */
 static bool is_signed(unsigned int reg, unsigned int lsb)
 {
-	return (reg == AV_ID_PFR0 && (lsb == 16 || lsb == 20)) ||
-	       (reg == AV_ID_MMFR0 && (lsb == 24 || lsb == 28));
+	return (reg == AV_ID_MMFR0 && (lsb == 24 || lsb == 28)) ||
+	       (reg == AV_ID_DFR0 && lsb == 36);
+}
+
+static bool field_may_be(unsigned int reg, unsigned int lsb, unsigned int have, unsigned int want)
+{
+	/* SpecSEI says what may happen to the guest: more of it is safe. */
+	if (reg == AV_ID_MMFR1 && lsb == 24)
+		return want >= have;
+	/* DebugVer starts from Armv8's. */
+	if (reg == AV_ID_DFR0 && lsb == 0 && want < 6)
+		return false;
+	if (is_signed(reg, lsb)) {
+		have = (have + 8) & 15;
+		want = (want + 8) & 15;
+	}
+	return want <= have;
 }
 
 bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val)
 {
+	u64 mask = av_idreg_writable(reg);
 	unsigned int lsb;
 
-	for (lsb = 0; lsb < 64; lsb += 4) {
-		u64 have = (limit >> lsb) & 15, want = (val >> lsb) & 15;
-
-		if (is_signed(reg, lsb)) {
-			have = (have + 8) & 15;
-			want = (want + 8) & 15;
-		}
-		if (want > have)
+	if ((val ^ limit) & ~mask)
+		return false;
+	for (lsb = 0; lsb < 64; lsb += 4)
+		if (!field_may_be(reg, lsb, (limit >> lsb) & 15, (val >> lsb) & 15))
 			return false;
-	}
+	return true;
+}
+
+u64 av_idreg_forget(unsigned int reg, u64 host, u64 val)
+{
+	u64 mpam = reg == AV_ID_PFR0 ? NIBBLE(40) : reg == AV_ID_PFR1 ? NIBBLE(16) : 0;
+
+	if (!((host ^ val) & mpam))
+		val &= ~mpam;
+	if (reg == AV_ID_DFR0 && (val & NIBBLE(8)) == NIBBLE(8))
+		val &= ~NIBBLE(8);
+	return val;
+}
+
+/* A field of CTR_EL0 may be less, each as wide as it is. */
+bool av_ctr_may_be(u64 limit, u64 val)
+{
+	static const u64 fields[] = { AV_CTR_DIC, AV_CTR_IDC, AV_CTR_DMINLINE, AV_CTR_IMINLINE };
+	unsigned int i;
+
+	if ((val ^ limit) & ~AV_CTR_WRITABLE)
+		return false;
+	for (i = 0; i < ARRAY_SIZE(fields); i++)
+		if ((val & fields[i]) > (limit & fields[i]))
+			return false;
 	return true;
 }

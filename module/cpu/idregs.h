@@ -16,6 +16,7 @@
 #define AV_ID_ISAR0		AV_IDREG(6, 0)
 #define AV_ID_ISAR1		AV_IDREG(6, 1)
 #define AV_ID_MMFR0		AV_IDREG(7, 0)
+#define AV_ID_MMFR1		AV_IDREG(7, 1)
 #define AV_ID_MMFR2		AV_IDREG(7, 2)
 
 #define AV_ID_MMFR0_PARANGE	GENMASK_ULL(3, 0)
@@ -30,10 +31,32 @@ u64 av_idreg_compose(unsigned int reg, u64 host);
 /* Does the guest see anything of the host's own in it? Only then is it read. */
 bool av_idreg_uses_host(unsigned int reg);
 
+/* The bits of fields that a VMM may write: KVM's list. */
+u64 av_idreg_writable(unsigned int reg);
+
+/* AArch32's: as on KVM without it they read as zero, and writes of a VMM are ignored. */
+bool av_idreg_is_aarch32(unsigned int reg);
+
 /*
- * May a VMM show val where limit is what we can give? Each field may be less:
- * fields count upwards, but for those where 15 means that it is not there.
+ * May a VMM show val where limit is what we can give? Each writable field may be
+ * less: fields count upwards, but for those where 15 means that it is not there.
  */
 bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val);
+
+/*
+ * A VMM's value without what KVM showed in its time and takes back without a word:
+ * the host's own MPAM, a PMU of another kind.
+ */
+u64 av_idreg_forget(unsigned int reg, u64 host, u64 val);
+
+#define AV_NR_CACHES		14	/* seven levels, each with CSSELR_EL1.InD */
+#define AV_CLIDR_RES0		GENMASK_ULL(63, 47)
+#define AV_CTR_DIC		BIT_ULL(29)
+#define AV_CTR_IDC		BIT_ULL(28)
+#define AV_CTR_DMINLINE		GENMASK_ULL(19, 16)
+#define AV_CTR_IMINLINE		GENMASK_ULL(3, 0)
+#define AV_CTR_WRITABLE		(AV_CTR_DIC | AV_CTR_IDC | AV_CTR_DMINLINE | AV_CTR_IMINLINE)
+
+bool av_ctr_may_be(u64 limit, u64 val);
 
 #endif /* AV_CPU_IDREGS_H */

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Identification: the CPU's name, its features (cpu/idregs.c says which), its
- * caches.
- *
- * The caches are made up, as KVM's are: one level, one set, one way, so that
- * a guest that walks sets and ways is soon done with it; the true line sizes
- * are in CTR_EL0, which the guest reads from the hardware.
+ * Identification: the CPU's name and its features (cpu/idregs.c says which).
  */
 #include <asm/cpu.h>
 #include <asm/cputype.h>
@@ -19,10 +14,6 @@
 #include "switch/leave.h"
 
 #define MPIDR_RES1		BIT_ULL(31)
-#define GUEST_CLIDR_UNIFIED_L1	4ULL
-#define GUEST_CLIDR_LOUIS		BIT_ULL(21)
-#define GUEST_CLIDR_LOC		BIT_ULL(24)
-#define GUEST_CLIDR_LOUU		BIT_ULL(27)
 
 static bool access_midr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
@@ -45,39 +36,6 @@ static bool access_revidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, boo
 static bool access_aidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	*val = read_sysreg(aidr_el1);
-	return true;
-}
-
-/* With IDC set, data caches need no cleaning to any point of unification. */
-static bool access_clidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
-{
-	*val = GUEST_CLIDR_UNIFIED_L1 | GUEST_CLIDR_LOC;
-	if (!(read_sysreg(ctr_el0) & BIT_ULL(28)))
-		*val |= GUEST_CLIDR_LOUIS | GUEST_CLIDR_LOUU;
-	return true;
-}
-
-static bool access_ccsidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
-{
-	/* log2 of the line in words of 16 bytes; DminLine counts in words of 4. */
-	u64 line = FIELD_GET(GENMASK_ULL(19, 16), read_sysreg(ctr_el0));
-
-	*val = line > 2 ? line - 2 : 0;
-	return true;
-}
-
-static bool access_csselr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
-{
-	if (write)
-		av_srf_set(vcpu->srf, AV_CSSELR_EL1, *val & 0xf);
-	else
-		*val = av_srf_get(vcpu->srf, AV_CSSELR_EL1);
-	return true;
-}
-
-static bool access_ctr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
-{
-	*val = read_sysreg(ctr_el0);
 	return true;
 }
 
@@ -123,6 +81,13 @@ static int set_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	return val == have ? 0 : -EINVAL;
 }
 
+static u64 host_idreg(unsigned int n)
+{
+	if (!av_idreg_uses_host(n))
+		return 0;
+	return read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
+}
+
 /* The VM's ID registers: a VMM may take features away, before the first run. */
 static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
@@ -131,6 +96,9 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	u64 limit = av_idreg_compose(n, av_host_idreg(n));
 	int ret = 0;
 
+	if (av_idreg_is_aarch32(n))
+		return 0;
+	val = av_idreg_forget(n, host_idreg(n), val);
 	mutex_lock(&vm->config_lock);
 	if (val == idreg_value(vcpu, n))
 		ret = 0;
@@ -151,13 +119,22 @@ static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	return 0;
 }
 
+/* Places in the feature ID space: CRm 1 with op1 0, CLIDR_EL1, CTR_EL0. */
+enum { PLACE_IDREGS = 8, PLACE_CLIDR = 64 + 1, PLACE_CTR = 128 + 1 };
+
+u64 av_id_mask(unsigned int n)
+{
+	if (n >= PLACE_IDREGS && n < PLACE_IDREGS + AV_NR_IDREGS)
+		return av_idreg_writable(n - PLACE_IDREGS);
+	if (n == PLACE_CLIDR)
+		return ~AV_CLIDR_RES0;
+	return n == PLACE_CTR ? AV_CTR_WRITABLE : 0;
+}
+
 u64 av_host_idreg(unsigned int n)
 {
-	u64 val;
+	u64 val = host_idreg(n);
 
-	if (!av_idreg_uses_host(n))
-		return 0;
-	val = read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
 	/* Cores that are known to be safe need not say so. */
 	if (n == AV_ID_PFR0 && !(val & AV_ID_PFR0_CSV3) && av_cpus_meltdown_safe())
 		val |= FIELD_PREP(AV_ID_PFR0_CSV3, 1);
@@ -250,12 +227,7 @@ static const struct av_sysreg rows[] = {
 	ID(7, 5, "ID_c7_5_EL1"),
 	ID(7, 6, "ID_c7_6_EL1"),
 	ID(7, 7, "ID_c7_7_EL1"),
-	FIXED(1, 0, 0, AV_ROW_READ, "CCSIDR_EL1", access_ccsidr),
-	FIXED(1, 0, 1, SEEN, "CLIDR_EL1", access_clidr),
 	FIXED(1, 0, 7, SEEN, "AIDR_EL1", access_aidr),
-	{ .enc = AV_SYS(3, 2, 0, 0, 0), .flags = AV_ROW_ALL, .cls = AV_EXIT_ID_REG,
-	  .vreg = AV_CSSELR_EL1, .name = "CSSELR_EL1", .access = access_csselr },
-	FIXED(3, 0, 1, SEEN, "CTR_EL0", access_ctr),
 };
 
 const struct av_sysreg_table av_regs_id = { rows, ARRAY_SIZE(rows) };

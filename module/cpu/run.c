@@ -92,6 +92,8 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 
 	if (READ_ONCE(vcpu->vm->irq->cnt_offset[AV_TIMER_VIRT]))
 		how |= AV_STAY_COUNTER_TRAPS;
+	if (READ_ONCE(vcpu->vm->cpu->ctr_traps))
+		how |= AV_STAY_CTR_TRAPS;
 	if (likely(!av_srf_debugging(vcpu->srf)))
 		return how;
 	if (av_srf_stepping(vcpu->srf))

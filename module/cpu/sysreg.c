@@ -9,7 +9,7 @@
 #include "cpu/sysreg.h"
 
 static const struct av_sysreg_table *const tables[] = {
-	&av_regs_debug, &av_regs_id, &av_regs_vm, &av_regs_time,
+	&av_regs_debug, &av_regs_id, &av_regs_cache, &av_regs_vm, &av_regs_time,
 };
 
 /*

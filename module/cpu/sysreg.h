@@ -35,7 +35,8 @@ struct av_sysreg_table {
 	unsigned int nr;
 };
 
-extern const struct av_sysreg_table av_regs_vm, av_regs_debug, av_regs_time, av_regs_id;
+extern const struct av_sysreg_table av_regs_vm, av_regs_debug, av_regs_time, av_regs_id,
+	av_regs_cache;
 
 /* Build the index; -EINVAL if a table is out of order. At module load. */
 int av_sysreg_init(void);
@@ -48,6 +49,9 @@ const struct av_sysreg *av_sysreg_find(u16 enc);
 u64 av_host_idreg(unsigned int n);	/* the host's, where the guest sees some of it */
 void av_idregs_init(struct av_vm *vm);
 void av_mpidr_init(struct av_vcpu *vcpu);
+
+/* regs_cache.c: once in a vCPU's life, for no reset changes what the VMM wrote. */
+void av_caches_init(struct av_vcpu *vcpu);
 
 /* The rows of a register that is memory, and of one that has a function. */
 #define AV_MEM(sys, flags_, cls_, reg_, reset_)					\

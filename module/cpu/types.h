@@ -14,6 +14,8 @@
 struct av_vm_cpu {
 	/* What the guest is shown, under config_lock until a vCPU has run. */
 	u64 idregs[AV_NR_IDREGS];
+	u64 ctr;			/* CTR_EL0, if it is not the hardware's: */
+	bool ctr_traps;
 
 	/* Firmware, as KVM_REG_ARM_FW* set it before the first run. */
 	u32 psci_version;
@@ -43,6 +45,9 @@ struct av_vcpu_cpu {
 	u32 mp_state;
 	struct av_start start;
 	u64 mpidr;			/* MPIDR_EL1, for others to look at: no reset clears it */
+
+	u64 clidr;			/* CLIDR_EL1, and CCSIDR_EL1 by CSSELR_EL1 */
+	u32 ccsidr[AV_NR_CACHES];
 
 	/* FP/SIMD: in memory unless fp_loaded; the guest wants it on the next entry. */
 	struct user_fpsimd_state fp;

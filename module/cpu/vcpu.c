@@ -36,6 +36,7 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 {
 	spin_lock_init(&vcpu->cpu->power_lock);
 	vcpu->cpu->mp_state = KVM_MP_STATE_RUNNABLE;
+	av_caches_init(vcpu);
 	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
 }
 

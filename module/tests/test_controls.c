@@ -10,10 +10,11 @@
 
 /*
  * From bit 63 down, in nibbles. 0: off, 1: on, h: the host's, g: the guest's, u: the guest's
- * at virtual EL0 and on at virtual EL1, s: SA0, t: TIDCP, v: the counter, f: FP, m: MDE, x: SS.
+ * at virtual EL0 and on at virtual EL1, c: the same unless CTR_EL0 traps, s: SA0, t: TIDCP,
+ * v: the counter, f: FP, m: MDE, x: SS.
  */
 #define SCTLR	"t000_00h0_0000_0000_000h_h0hh_00hh_0000_" \
-		"00hh_0uh0_hhh1_h000_uu0h_h00h_hhhs_hhgh"
+		"00hh_0uh0_hhh1_h000_cu0h_h00h_hhhs_hhgh"
 #define TCR	"0000_0hh0_0000_0000_0000_0hhh_hggh_0hhh_" \
 		"hhhh_hhhh_0h01_0000_hhhh_hhhh_0001_0000"
 #define CPACR	"0000_0000_0000_0000_0000_0000_0000_0000_" \
@@ -41,6 +42,8 @@ static bool expected(char kind, const struct state *s)
 		return s->guest;
 	case 'u':
 		return s->guest || s->el1;
+	case 'c':
+		return !(s->stay & AV_STAY_CTR_TRAPS) && (s->guest || s->el1);
 	case 's':
 		return s->el1 ? s->sa : s->guest;
 	case 't':
@@ -129,7 +132,7 @@ static void test_each_bit(void)
 	unsigned int bit, i;
 
 	for (bit = 0; bit < 64; bit++)
-		for (i = 0; i < 512; i++) {
+		for (i = 0; i < 1024; i++) {
 			struct state s = {
 				.host = i & 1, .guest = i & 2, .el1 = i & 4, .sa = i & 8,
 				.tidcp = i & 16, .stay = i >> 5,

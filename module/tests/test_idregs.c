@@ -52,9 +52,68 @@ static void test_narrowing(void)
 	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, 0));
 	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 + (1ULL << 20)));
 	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 | 1ULL << 60));
-	/* Signed: taking FP away is 15, and cannot be given back. */
-	CHECK(av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 | 0xffULL << 16));
-	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0 | 0xffULL << 16, pfr0));
+	/* FP is not the VMM's to take away. */
+	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 | 0xffULL << 16));
+	CHECK(av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 & ~(15ULL << 24)));
+	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 + (1ULL << 24)));
+}
+
+/* Fields that count otherwise. */
+static void test_odd_fields(void)
+{
+	u64 mmfr0 = av_idreg_compose(AV_ID_MMFR0, 0), dfr0 = av_idreg_compose(AV_ID_DFR0, 0x305006);
+
+	/* TGran4: 15 is less than 0, and nothing is more. */
+	CHECK(av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 15ULL << 28));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 1ULL << 28));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 & ~(15ULL << 24)));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 & ~(15ULL << 4)));
+	/* SpecSEI. */
+	CHECK(av_idreg_may_be(AV_ID_MMFR1, 0, 1ULL << 24));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR1, 1ULL << 24, 0));
+	/* DebugVer, breakpoints, watchpoints, DoubleLock. */
+	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - 1));
+	CHECK(av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - (1ULL << 20)));
+	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - (1ULL << 12)));
+	CHECK(av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 | 15ULL << 36));
+	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 | 1ULL << 36));
+}
+
+static void test_aarch32(void)
+{
+	unsigned int n, found = 0;
+
+	for (n = 0; n < AV_NR_IDREGS; n++) {
+		if (!av_idreg_is_aarch32(n))
+			continue;
+		found++;
+		CHECK_EQ(av_idreg_compose(n, ~0ULL), 0);
+		CHECK_EQ(av_idreg_writable(n), 0);
+	}
+	CHECK_EQ(found, 20);
+}
+
+static void test_forgotten(void)
+{
+	CHECK_EQ(av_idreg_forget(AV_ID_PFR0, 1ULL << 40, 1ULL << 40 | 1), 1);
+	CHECK_EQ(av_idreg_forget(AV_ID_PFR0, 0, 1ULL << 40), 1ULL << 40);
+	CHECK_EQ(av_idreg_forget(AV_ID_PFR1, 2ULL << 16, 2ULL << 16), 0);
+	CHECK_EQ(av_idreg_forget(AV_ID_DFR0, 0, 0xf06), 6);
+	CHECK_EQ(av_idreg_forget(AV_ID_DFR0, 0, 0x406), 0x406);
+	CHECK_EQ(av_idreg_forget(AV_ID_ISAR0, 0, ~0ULL), ~0ULL);
+}
+
+static void test_ctr(void)
+{
+	u64 ctr = 0xb444c004;
+
+	CHECK(av_ctr_may_be(ctr, ctr));
+	CHECK(av_ctr_may_be(ctr, ctr - 1));
+	CHECK(!av_ctr_may_be(ctr, ctr + 1));
+	CHECK(av_ctr_may_be(ctr, ctr & ~AV_CTR_IDC));
+	CHECK(!av_ctr_may_be(ctr & ~AV_CTR_DIC, ctr | AV_CTR_DIC));
+	CHECK(!av_ctr_may_be(ctr, ctr ^ BIT_ULL(20)));
+	CHECK(!av_ctr_may_be(ctr, 0));
 }
 
 static void test_unallocated(void)
@@ -75,6 +134,10 @@ int main(void)
 	RUN(test_hidden);
 	RUN(test_fixed_and_capped);
 	RUN(test_narrowing);
+	RUN(test_odd_fields);
+	RUN(test_aarch32);
+	RUN(test_forgotten);
+	RUN(test_ctr);
 	RUN(test_unallocated);
 	return TESTS_DONE();
 }

@@ -23,6 +23,8 @@
 #define CNTVCT		AV_SYS(3, 3, 14, 0, 2)
 #define CNTFRQ		AV_SYS(3, 3, 14, 0, 0)
 #define CTR		AV_SYS(3, 3, 0, 0, 1)
+#define CCSIDR		AV_SYS(3, 1, 0, 0, 0)
+#define CSSELR		AV_SYS(3, 2, 0, 0, 0)
 #define NO_SUCH		AV_SYS(3, 0, 15, 2, 0)
 
 bool fake_meltdown_safe = true;
@@ -39,6 +41,7 @@ static void fresh(void)
 	av_idregs_init(&vm);
 	av_sysreg_reset(&vcpu);
 	av_mpidr_init(&vcpu);
+	av_caches_init(&vcpu);
 	av_srf_set_vpstate(&srf, AV_PSR_EL1H);
 }
 
@@ -257,6 +260,43 @@ static void test_identification(void)
 	CHECK(!vm.config_lock);
 }
 
+/* Another machine's caches, and CTR_EL0 of another CPU. */
+static void test_caches(void)
+{
+	u64 id, val, ctr;
+	unsigned int n;
+
+	fresh();
+	for (n = 0; !av_demux_index(&vcpu, n, &id); n++) {
+		CHECK_EQ(av_demux_get(&vcpu, id, &val), 0);
+		CHECK_EQ(av_demux_set(&vcpu, id, val), 0);
+		CHECK_EQ(av_demux_set(&vcpu, id, 0x700fe007 + 8 * n), 0);
+		CHECK_EQ(av_demux_get(&vcpu, id, &val), 0);
+		CHECK_EQ(val, 0x700fe007 + 8 * n);
+		writes(CSSELR, n);
+		CHECK_EQ(reads(CCSIDR), val);
+	}
+	CHECK_EQ(n, AV_NR_CACHES);
+	writes(CSSELR, 15);
+	CHECK_EQ(reads(CCSIDR), 0);
+	CHECK_EQ(av_demux_get(&vcpu, id + 1, &val), -ENOENT);
+	CHECK_EQ(av_demux_set(&vcpu, id + 1, 7), -ENOENT);
+	CHECK_EQ(av_demux_get(&vcpu, id ^ 0x100, &val), -ENOENT);
+	/* The VMM's CTR_EL0 traps, for user space if its kernel allows it. */
+	ctr = reads(CTR);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(CTR), ctr + 1), -EINVAL);
+	CHECK(!vm.cpu->ctr_traps);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(CTR), (FAKE_ID | ctr) - 1), -EINVAL);
+	vm.has_run = true;
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(CTR), ctr), 0);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(CTR), ctr - 1), -EBUSY);
+	av_srf_set_vpstate(&srf, AV_PSR_EL0T);
+	srf.sys[AV_SCTLR_EL1] |= AV_SCTLR_UCT;
+	reads(CTR);
+	srf.sys[AV_SCTLR_EL1] &= ~AV_SCTLR_UCT;
+	CHECK(!guest(CTR, false, &val));
+}
+
 static void test_debug(void)
 {
 	u64 dfr0 = AV_SYS(3, 0, 0, 5, 0), have;
@@ -299,6 +339,7 @@ int main(void)
 	RUN(test_pstate);
 	RUN(test_interrupts_and_time);
 	RUN(test_identification);
+	RUN(test_caches);
 	RUN(test_debug);
 	RUN(test_any_write);
 	return TESTS_DONE();

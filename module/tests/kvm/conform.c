@@ -23,6 +23,7 @@ static const struct {
 	{ "vcpu", conform_vcpu },
 	{ "regs", conform_regs },
 	{ "sysregs", conform_sysregs },
+	{ "ids", conform_ids },
 	{ "reglist", conform_reglist },
 	{ "order", conform_order },
 	{ "firmware", conform_firmware },

@@ -15,6 +15,16 @@
 #include "stats/classes.h"
 
 #define KVM_REG_ARM64_SYSREG	(0x13ULL << 16)
+#define KVM_REG_ARM64		0x6000000000000000ULL
+#define KVM_REG_SIZE_U32	0x0020000000000000ULL
+#define KVM_REG_SIZE_MASK	0x00f0000000000000ULL
+#define KVM_REG_ARCH_MASK	0xff00000000000000ULL
+#define KVM_REG_ARM_COPROC_MASK	0x0fff0000ULL
+#define KVM_REG_ARM_DEMUX	(0x11ULL << 16)
+#define KVM_REG_ARM_DEMUX_ID_MASK	0xff00ULL
+#define KVM_REG_ARM_DEMUX_ID_CCSIDR	0ULL
+#define KVM_REG_ARM_DEMUX_VAL_MASK	0xffULL
+#define KVM_REG_ARM_DEMUX_VAL_SHIFT	0
 
 #define X(event, name)		AV_EVENT_##event,
 enum av_event { AV_EVENTS(X) AV_NR_EVENTS };
@@ -28,6 +38,8 @@ struct av_vcpu_stats {
 struct av_vm {
 	struct {
 		u64 idregs[AV_NR_IDREGS];
+		u64 ctr;
+		bool ctr_traps;
 	} cpu[1];
 	u8 pa_bits;
 	bool config_lock, has_run, icc;
@@ -43,7 +55,8 @@ struct av_vcpu {
 	struct {
 		bool serror_pending, step_emulated, fp_wanted;
 		u64 serror_iss;
-		u64 mpidr;
+		u64 mpidr, clidr;
+		u32 ccsidr[AV_NR_CACHES];
 	} cpu[1];
 	struct av_vcpu_stats stats;
 	u32 fetched;		/* the instruction that the hypervisor reads in the guest */
@@ -60,6 +73,7 @@ struct av_vcpu {
 #define read_sysreg(reg)	((u64)fake_##reg)
 #define read_cpuid_id()		0x410fd083ULL
 #define sys_reg(...)		0
+#define SYS_CTR_EL0		fake_ctr_el0
 #define fake_no_csv3(id)		((id) & ~AV_ID_PFR0_CSV3)
 #define read_sanitised_ftr_reg(reg)	fake_no_csv3((u64)(reg) | FAKE_ID)
 
@@ -184,5 +198,9 @@ void av_sysreg_reset(struct av_vcpu *vcpu);
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);
 int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+u64 av_id_mask(unsigned int n);
+int av_demux_get(struct av_vcpu *vcpu, u64 id, u64 *val);
+int av_demux_set(struct av_vcpu *vcpu, u64 id, u64 val);
+int av_demux_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
 
 #endif /* AV_TESTS_FAKE_CPU_H */

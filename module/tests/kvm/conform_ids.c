@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which ID registers and caches a VMM may write: the masks that say so, each
+ * field up and down, and what the guest then reads.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "conform.h"
+
+#define MASKS		KVM_ARM_FEATURE_ID_RANGE_SIZE
+#define CTR		ARM64_SYS_REG(3, 3, 0, 0, 1)
+#define CLIDR		ARM64_SYS_REG(3, 1, 0, 0, 1)
+#define CCSIDR(n)	(KVM_REG_ARM64 | KVM_REG_ARM_DEMUX | KVM_REG_SIZE_U32 | \
+			 KVM_REG_ARM_DEMUX_ID_CCSIDR | (n))
+
+/* From its kernel, and from user space with and without SCTLR_EL1.UCT. */
+extern const u32 guest_caches[] __attribute__((visibility("hidden")));
+extern const u32 guest_caches_end[] __attribute__((visibility("hidden")));
+__asm__(".pushsection .rodata\n.balign 4\n"
+	"guest_caches:\n"
+	"mov x10, #0x0a000000\n"
+	"adr x0, guest_caches + 0x800\n msr vbar_el1, x0\n"
+	"mrs x0, ctr_el0\n str x0, [x10]\n mrs x0, clidr_el1\n str x0, [x10]\n"
+	"mov x0, #2\n msr csselr_el1, x0\n isb\n mrs x0, ccsidr_el1\n str x0, [x10]\n"
+	"mrs x0, sctlr_el1\n orr x0, x0, #1 << 15\n msr sctlr_el1, x0\n isb\n"
+	"adr x0, 1f\n msr elr_el1, x0\n msr spsr_el1, xzr\n eret\n"
+	"1: mrs x0, ctr_el0\n str x0, [x10]\n svc #0\n"
+	"mrs x0, ctr_el0\n str x0, [x10, #8]\n b .\n"
+	".org guest_caches + 0xc00\n"
+	"mrs x0, esr_el1\n str x0, [x10, #16]\n"
+	"mrs x0, sctlr_el1\n bic x0, x0, #1 << 15\n msr sctlr_el1, x0\n isb\n eret\n"
+	"guest_caches_end:\n.popsection\n");
+
+static long get(int vcpu, u64 id, u64 *value)
+{
+	struct kvm_one_reg reg = { .id = id, .addr = (u64)value };
+
+	*value = 0;
+	return ioctl(vcpu, KVM_GET_ONE_REG, &reg);
+}
+
+static long set(int vcpu, u64 id, u64 value)
+{
+	struct kvm_one_reg reg = { .id = id, .addr = (u64)&value };
+
+	return ioctl(vcpu, KVM_SET_ONE_REG, &reg);
+}
+
+static void masks(int vm, u64 *mask)
+{
+	struct reg_mask_range range = { .addr = (u64)mask };
+	char *edge = map_memory(8192);
+	int i;
+
+	munmap(edge + 4096, 4096);
+	say(ioctl(vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range), "masks");
+	for (i = 0; i < MASKS; i++)
+		if (mask[i])
+			note(mask[i], "masks.%d_%d_%d", i / 64, i / 8 % 8, i % 8);
+	range.range = 1;
+	say(ioctl(vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range), "masks.range");
+	range.range = 0;
+	range.reserved[12] = 1;
+	say(ioctl(vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range), "masks.reserved");
+	range.reserved[12] = 0;
+	range.addr = (u64)edge + 4096 - MASKS * sizeof(u64);
+	say(ioctl(vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range), "masks.fits");
+	range.addr += sizeof(u64);
+	say(ioctl(vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range), "masks.edge");
+	range.addr = 0;
+	say(ioctl(vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range), "masks.null");
+	say(ioctl(vm, KVM_ARM_GET_REG_WRITABLE_MASKS, WILD_HIGH), "masks.wild");
+	munmap(edge, 4096);
+}
+
+/* A field of a register one up and one down: what is taken, by the mask's word. */
+static void fields(int vcpu, const u64 *mask, int crm, int op2)
+{
+	u64 id = ARM64_SYS_REG(3, 0, 0, crm, op2), value, now, m = mask[crm * 8 + op2];
+	u64 up = 0, down = 0, kept = 0, fixed_down = 0;
+	int lsb;
+
+	get(vcpu, id, &value);
+	for (lsb = 0; lsb < 64; lsb += 4) {
+		u64 field = value >> lsb & 15, one = 1ULL << lsb;
+
+		/* What may happen with more of it, not what can be done. */
+		if (crm == 7 && op2 == 1 && lsb == 24)
+			continue;
+		if (field < 14)
+			up += !set(vcpu, id, value + one);
+		set(vcpu, id, value);
+		/* 15 is less than nothing in some: another line's. */
+		if (!field || field == 15 || (crm == 5 && op2 == 0 && lsb == 0))
+			continue;
+		if (!(m & one)) {
+			fixed_down += !set(vcpu, id, value - one);
+			continue;
+		}
+		down += !!set(vcpu, id, value - one);
+		get(vcpu, id, &now);
+		kept += now != value - one;
+		set(vcpu, id, value);
+	}
+	note(up, "up.%d_%d", crm, op2);
+	note(down, "down_refused.%d_%d", crm, op2);
+	note(kept, "down_not_kept.%d_%d", crm, op2);
+	note(fixed_down, "fixed_down.%d_%d", crm, op2);
+}
+
+static void odd_fields(int vcpu)
+{
+	static const struct { const char *name; int crm, op2; u64 clear, bits; } odd[] = {
+		{ "tgran4", 7, 0, 15ULL << 28, 15ULL << 28 },
+		{ "specsei", 7, 1, 15ULL << 24, 1ULL << 24 },
+		{ "specsei_all", 7, 1, 15ULL << 24, 15ULL << 24 },
+		{ "doublelock", 5, 0, 15ULL << 36, 15ULL << 36 },
+		{ "doublelock_1", 5, 0, 15ULL << 36, 1ULL << 36 },
+		{ "debugver_5", 5, 0, 15, 5 },
+		{ "pmuver_imp_def", 5, 0, 15ULL << 8, 15ULL << 8 },
+		{ "pfr1_res0", 4, 1, 0, 1ULL << 20 },
+		{ "fp", 4, 0, 15ULL << 16, 15ULL << 16 },
+	};
+	u64 id, value;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+		id = ARM64_SYS_REG(3, 0, 0, odd[i].crm, odd[i].op2);
+		get(vcpu, id, &value);
+		say(set(vcpu, id, (value & ~odd[i].clear) | odd[i].bits), "odd.%s", odd[i].name);
+		set(vcpu, id, value);
+	}
+}
+
+static void cache_registers(int vcpu)
+{
+	static const u64 clidrs[] = {
+		0, 1, 1ULL << 24, 1ULL << 21, 1ULL << 27, 1ULL << 24 | 1ULL << 21,
+		1ULL << 47, 1ULL << 46 | 1ULL << 24 | 1ULL << 27, ~0ULL >> 17, ~0ULL,
+		0x9200023,
+	};
+	static const u32 ccsidrs[] = { 0, 1, 2, 3, 7, 0xf2, 0xffffffff, 0xfffffff8 };
+	u64 value;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(clidrs); i++) {
+		say(set(vcpu, CLIDR, clidrs[i]), "clidr.set_%#llx", (unsigned long long)clidrs[i]);
+		get(vcpu, CLIDR, &value);
+		note(value, "clidr.then");
+	}
+	for (i = 0; i < ARRAY_SIZE(ccsidrs); i++) {
+		say(set(vcpu, CCSIDR(2), ccsidrs[i]), "ccsidr.set_%#x", ccsidrs[i]);
+		get(vcpu, CCSIDR(2), &value);
+		note(value, "ccsidr.then");
+	}
+	get(vcpu, CCSIDR(3), &value);
+	note(value, "ccsidr.other");
+	say(set(vcpu, CCSIDR(14), 2), "ccsidr.14");
+	say(set(vcpu, CCSIDR(0x100), 2), "ccsidr.0x100");
+	say(get(vcpu, CCSIDR(0) ^ KVM_REG_SIZE_U32 ^ KVM_REG_SIZE_U64, &value), "ccsidr.u64");
+	/* They are not the reset's to change. */
+	init_vcpu(vcpu);
+	get(vcpu, CLIDR, &value);
+	note(value, "clidr.reset");
+	get(vcpu, CCSIDR(2), &value);
+	note(value, "ccsidr.reset");
+}
+
+static void next(struct guest *g, u64 from, const char *name)
+{
+	u64 data = 0;
+
+	say(ioctl(g->vcpu, KVM_RUN, 0), "%s.run", name);
+	memcpy(&data, g->run->mmio.data, sizeof(data));
+	note(g->run->mmio.phys_addr, "%s.address", name);
+	note(from ? data ^ from : data, "%s", name);
+}
+
+/* CTR_EL0 of another CPU, from where a guest reads it. */
+static void ctr(bool changed)
+{
+	const char *when = changed ? "ctr.changed" : "ctr";
+	struct guest g;
+	u64 value;
+
+	NEW_GUEST(&g, caches);
+	get(g.vcpu, CTR, &value);
+	say(set(g.vcpu, CTR, value + 1), "%s.set_more", when);
+	say(set(g.vcpu, CTR, value ^ 1 << 20), "%s.set_erg", when);
+	say(set(g.vcpu, CTR, value ^ 1 << 14), "%s.set_l1ip", when);
+	say(set(g.vcpu, CTR, value ^ 1ULL << 32), "%s.set_high", when);
+	if (changed)
+		say(set(g.vcpu, CTR, value - 1), "%s.set_less", when);
+	next(&g, value, "ctr.el1");
+	next(&g, 0, "ctr.clidr");
+	next(&g, 0, "ctr.ccsidr");
+	next(&g, value, "ctr.el0");
+	next(&g, 0, "ctr.svc");
+	next(&g, 0, "ctr.el0_denied");
+	say(set(g.vcpu, CTR, value), "%s.set_back_late", when);
+	say(set(g.vcpu, CTR, value - 1), "%s.set_less_late", when);
+	free_guest(&g);
+}
+
+void conform_ids(void)
+{
+	int kvm = open_kvm(), vm = new_vm(kvm), vcpu = new_vcpu(vm, 0), crm, op2;
+	u64 mask[MASKS];
+
+	masks(vm, mask);
+	init_vcpu(vcpu);
+	for (crm = 1; crm < 8; crm++)
+		for (op2 = 0; op2 < 8; op2++)
+			fields(vcpu, mask, crm, op2);
+	odd_fields(vcpu);
+	cache_registers(vcpu);
+	close(vcpu);
+	close(vm);
+	close(kvm);
+	ctr(false);
+	ctr(true);
+}
