@@ -204,6 +204,9 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 	switch (cap.cap) {
 	case KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2:
 		return av_mmu_enable_manual_protect(object, cap.args[0]);
+	case KVM_CAP_ARM_SYSTEM_SUSPEND:
+		av_psci_enable_suspend(object);
+		return 0;
 	case KVM_CAP_ARM_NISV_TO_USER:
 		return av_mmio_enable_nisv(object);
 	default:
@@ -211,12 +214,35 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 	}
 }
 
-/* A VM has no attributes (KVM's only group filters SMCCC calls). */
-static int av_vm_attr(void *object, void __user *argp)
+/* The only attribute of a VM: which firmware calls the guest may make. */
+static bool av_vm_has_attr(const struct kvm_device_attr *attr)
+{
+	return attr->group == KVM_ARM_VM_SMCCC_CTRL && attr->attr == KVM_ARM_VM_SMCCC_FILTER;
+}
+
+static int av_vm_has_attr_ioctl(void *object, void __user *argp)
 {
 	struct kvm_device_attr attr;
 
-	return copy_from_user(&attr, argp, sizeof(attr)) ? -EFAULT : -ENXIO;
+	if (copy_from_user(&attr, argp, sizeof(attr)))
+		return -EFAULT;
+	return av_vm_has_attr(&attr) ? 0 : -ENXIO;
+}
+
+static int av_vm_set_attr(void *object, void __user *argp)
+{
+	struct kvm_smccc_filter filter;
+	struct kvm_device_attr attr;
+
+	if (copy_from_user(&attr, argp, sizeof(attr)))
+		return -EFAULT;
+	if (!av_vm_has_attr(&attr))
+		return -ENXIO;
+	if (copy_from_user(&filter, u64_to_user_ptr(attr.addr), sizeof(filter)))
+		return -EFAULT;
+	if (memchr_inv(filter.pad, 0, sizeof(filter.pad)))
+		return -EINVAL;
+	return av_smccc_set_filter(object, filter.base, filter.nr_functions, filter.action);
 }
 
 static const struct av_ioctl av_vm_ioctls[] = {
@@ -237,8 +263,8 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_ARM_GET_REG_WRITABLE_MASKS, av_vm_get_reg_masks },
 	{ KVM_ARM_PREFERRED_TARGET,	av_vm_preferred_target },
 	{ KVM_ENABLE_CAP,		av_vm_enable_cap },
-	{ KVM_HAS_DEVICE_ATTR,		av_vm_attr },
-	{ KVM_SET_DEVICE_ATTR,		av_vm_attr },
+	{ KVM_HAS_DEVICE_ATTR,		av_vm_has_attr_ioctl },
+	{ KVM_SET_DEVICE_ATTR,		av_vm_set_attr },
 };
 
 static long av_vm_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

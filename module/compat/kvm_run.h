@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kvm_run's fields that the VMM writes while the vCPU runs. From 6.10 on the
- * kernel's headers mark them in their names.
+ * kvm_run: the fields that the VMM writes while the vCPU runs, which from 6.10 on
+ * the kernel's headers mark in their names, and others that changed.
  */
 #ifndef AV_COMPAT_KVM_RUN_H
 #define AV_COMPAT_KVM_RUN_H
@@ -13,6 +13,13 @@
 #define av_run_immediate_exit(run)	READ_ONCE((run)->immediate_exit__unsafe)
 #else
 #define av_run_immediate_exit(run)	READ_ONCE((run)->immediate_exit)
+#endif
+
+/* KVM_EXIT_HYPERCALL: 64 bits of flags in the place of longmode since 6.4. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#define av_run_set_hypercall_flags(run, val)	((run)->hypercall.flags = (val))
+#else
+#define av_run_set_hypercall_flags(run, val)	((run)->hypercall.longmode = (val))
 #endif
 
 #endif /* AV_COMPAT_KVM_RUN_H */

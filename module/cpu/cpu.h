@@ -62,6 +62,10 @@ int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
 /* The n'th id a VMM sees, in KVM's order (ascending); -ENOENT past the last. */
 int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+/* KVM_ARM_VM_SMCCC_FILTER: -EINVAL, -EEXIST, -ENOSPC, or -EBUSY after a run. */
+int av_smccc_set_filter(struct av_vm *vm, u32 base, u32 nr, u8 action);
+/* KVM_CAP_ARM_SYSTEM_SUSPEND: the guest's PSCI has SYSTEM_SUSPEND from now on. */
+void av_psci_enable_suspend(struct av_vm *vm);
 /* KVM_ARM_GET_REG_WRITABLE_MASKS: of the n'th register, op1 (0, 1, 3), CRm, op2. */
 u64 av_id_mask(unsigned int n);
 /* KVM_REG_ARM_DEMUX: CCSIDR_EL1 by cache. */
@@ -113,8 +117,9 @@ int av_fetch_insn(struct av_vcpu *vcpu, u32 *insn);
 int av_complete_mmio(struct av_vcpu *vcpu);
 
 /* psci.c, smccc.c: HVC #0 and SMC #0. */
-int av_handle_smccc(struct av_vcpu *vcpu);
+int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
 void av_smccc_vm_init(struct av_vm *vm);
+void av_smccc_vm_destroy(struct av_vm *vm);
 int av_psci_call(struct av_vcpu *vcpu);
 /* The version that this vCPU's calls have; -EINVAL: not for a vCPU with its features. */
 u32 av_psci_version(const struct av_vcpu *vcpu);
@@ -123,10 +128,12 @@ int av_psci_set_version(struct av_vcpu *vcpu, u64 val);
 /* wfx.c: sleep until something is there for the guest, a signal, or a request. */
 void av_vcpu_block(struct av_vcpu *vcpu);
 void av_vcpu_wait_started(struct av_vcpu *vcpu);
+int av_vcpu_wait_woken(struct av_vcpu *vcpu);	/* KVM_MP_STATE_SUSPENDED */
 
 /* vcpu.c */
 void av_vcpu_load_start(struct av_vcpu *vcpu);	/* AV_REQ_RESET */
 bool av_vcpu_stopped(const struct av_vcpu *vcpu);
+bool av_vcpu_suspended(const struct av_vcpu *vcpu);
 
 /* The host's controls as they are on this CPU; interrupts off. */
 static inline void av_host_controls_read(struct av_host_controls *host)

@@ -165,6 +165,28 @@ static int system_reset2(struct av_vcpu *vcpu)
 	return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, KVM_SYSTEM_EVENT_RESET_FLAG_PSCI_RESET2);
 }
 
+void av_psci_enable_suspend(struct av_vm *vm)
+{
+	WRITE_ONCE(vm->cpu->suspend_enabled, true);
+}
+
+/*
+ * The VMM's to carry out, and to refuse: it finds the arguments in the registers,
+ * and puts the answer there.
+ */
+static int system_suspend(struct av_vcpu *vcpu)
+{
+	struct kvm_run *run = vcpu->run;
+	unsigned int i;
+
+	for (i = 1; i < 4; i++)
+		vcpu->srf->regs[i] = arg(vcpu, i);
+	memset(&run->system_event, 0, sizeof(run->system_event));
+	run->system_event.type = KVM_SYSTEM_EVENT_SUSPEND;
+	run->exit_reason = KVM_EXIT_SYSTEM_EVENT;
+	return 0;
+}
+
 /* Standby: nothing is lost, so it is a WFI. */
 static int cpu_suspend(struct av_vcpu *vcpu)
 {
@@ -190,6 +212,10 @@ static int features(struct av_vcpu *vcpu)
 	case PSCI_1_0_FN_PSCI_FEATURES:
 	case 0x80000000:	/* SMCCC_VERSION */
 		return answer(vcpu, PSCI_RET_SUCCESS);
+	case PSCI_1_0_FN_SYSTEM_SUSPEND:
+	case PSCI_1_0_FN64_SYSTEM_SUSPEND:
+		return answer(vcpu, READ_ONCE(vcpu->vm->cpu->suspend_enabled) ?
+			      PSCI_RET_SUCCESS : PSCI_RET_NOT_SUPPORTED);
 	case PSCI_1_1_FN_SYSTEM_RESET2:
 	case PSCI_1_1_FN64_SYSTEM_RESET2:
 		return answer(vcpu, av_psci_version(vcpu) >= PSCI_VERSION(1, 1) ?
@@ -209,6 +235,11 @@ static int psci_1_call(struct av_vcpu *vcpu, u32 fn)
 	switch (fn) {
 	case PSCI_1_0_FN_PSCI_FEATURES:
 		return features(vcpu);
+	case PSCI_1_0_FN_SYSTEM_SUSPEND:
+	case PSCI_1_0_FN64_SYSTEM_SUSPEND:
+		if (READ_ONCE(vcpu->vm->cpu->suspend_enabled))
+			return system_suspend(vcpu);
+		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
 	case PSCI_1_1_FN_SYSTEM_RESET2:
 	case PSCI_1_1_FN64_SYSTEM_RESET2:
 		if (version >= PSCI_VERSION(1, 1))

@@ -25,7 +25,7 @@ static u64 host_ctr(void)
 	return read_sanitised_ftr_reg(SYS_CTR_EL0);
 }
 
-/* With IDC set, data caches need no cleaning to any point of unification; DIC: instruction caches. */
+/* With IDC set, data caches need no cleaning to a point of unification; DIC: nor do others. */
 static u64 made_up_clidr(void)
 {
 	u64 ctr = host_ctr(), clidr, loc = 1;

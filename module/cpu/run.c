@@ -70,9 +70,15 @@ static int before_entry(struct av_vcpu *vcpu)
 			return ret;
 		if (signal_pending(current))
 			return interrupted(vcpu);
-		if (likely(!av_vcpu_stopped(vcpu)))
+		if (unlikely(av_vcpu_stopped(vcpu))) {
+			av_vcpu_wait_started(vcpu);
+		} else if (unlikely(av_vcpu_suspended(vcpu))) {
+			ret = av_vcpu_wait_woken(vcpu);
+			if (ret <= 0)
+				return ret;
+		} else {
 			break;
-		av_vcpu_wait_started(vcpu);
+		}
 	}
 	if (av_inject_due(vcpu))
 		av_inject_pending(vcpu);

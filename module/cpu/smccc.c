@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Firmware calls by the SMC calling convention: which there are, and the
- * registers by which a VMM says so (KVM_REG_ARM_FW*, before the first run).
+ * registers by which a VMM says so (KVM_REG_ARM_FW*, before the first run). A
+ * filter, if the VMM set one, comes first: it denies functions, or has the VMM
+ * answer them.
  *
  * Speculation workarounds: the guest's kernel runs at EL0, so entering it from
  * its user space is an exit to the host, and what the host does on its way is
@@ -13,7 +15,11 @@
 #include <linux/string.h>
 #include <uapi/linux/psci.h>
 
+#include "compat/kvm_run.h"
+#include "compat/kvm_uapi.h"
+#include "compat/time.h"
 #include "cpu/cpu.h"
+#include "irq/irq.h"
 
 #define TRNG_VERSION_1_0	0x10000UL
 #define TRNG_INVALID		(-2L)
@@ -24,13 +30,24 @@
 static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004d };
 
 #define STD_BITS	BIT(KVM_REG_ARM_STD_BIT_TRNG_V1_0)
-#define VENDOR_BITS	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_FUNC_FEAT)
+#define VENDOR_FEATURES	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_FUNC_FEAT)
+#define VENDOR_PTP	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_PTP)
+#define VENDOR_BITS	(VENDOR_FEATURES | VENDOR_PTP)
+
+/* The ranges of a filter: more than firmware has functions, and soon freed. */
+#define MAX_RANGES	4096
 
 void av_smccc_vm_init(struct av_vm *vm)
 {
+	mt_init(&vm->cpu->smccc_filter);
 	vm->cpu->smccc_std = STD_BITS;
 	vm->cpu->smccc_std_hyp = 0;
 	vm->cpu->smccc_vendor_hyp = VENDOR_BITS;
+}
+
+void av_smccc_vm_destroy(struct av_vm *vm)
+{
+	mtree_destroy(&vm->cpu->smccc_filter);
 }
 
 static int answer(struct av_vcpu *vcpu, u64 a0, u64 a1, u64 a2, u64 a3)
@@ -98,24 +115,62 @@ static int trng_call(struct av_vcpu *vcpu, u32 fn)
 	}
 }
 
+static bool vendor_has(struct av_vcpu *vcpu, u64 bit)
+{
+	return READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp) & bit;
+}
+
 static int vendor_features(struct av_vcpu *vcpu)
 {
-	if (!(READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp) & VENDOR_BITS))
+	if (!vendor_has(vcpu, VENDOR_FEATURES))
 		return not_supported(vcpu);
-	return answer(vcpu, BIT(ARM_SMCCC_KVM_FUNC_FEATURES), 0, 0, 0);
+	return answer(vcpu, READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp), 0, 0, 0);
 }
 
 static int vendor_call_uid(struct av_vcpu *vcpu)
 {
-	if (!(READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp) & VENDOR_BITS))
+	if (!vendor_has(vcpu, VENDOR_FEATURES))
 		return not_supported(vcpu);
 	return answer(vcpu, vendor_uid[0], vendor_uid[1], vendor_uid[2], vendor_uid[3]);
 }
 
-int av_handle_smccc(struct av_vcpu *vcpu)
+/* PTP: the host's time, and which of its counters the guest had at that moment. */
+static int vendor_ptp(struct av_vcpu *vcpu)
 {
-	u32 fn = vcpu->srf->regs[0];
+	u64 real, counter;
+	enum av_timer_id id;
 
+	if (!vendor_has(vcpu, VENDOR_PTP) || !av_real_time(&real, &counter))
+		return not_supported(vcpu);
+	switch ((u32)vcpu->srf->regs[1]) {
+	case KVM_PTP_VIRT_COUNTER:
+		id = AV_TIMER_VIRT;
+		break;
+	case KVM_PTP_PHYS_COUNTER:
+		id = AV_TIMER_PHYS;
+		break;
+	default:
+		return not_supported(vcpu);
+	}
+	counter -= READ_ONCE(vcpu->vm->irq->cnt_offset[id]);
+	return answer(vcpu, upper_32_bits(real), lower_32_bits(real), upper_32_bits(counter),
+		      lower_32_bits(counter));
+}
+
+/* The VMM answers the call: it finds the arguments in the registers. */
+static int forward(struct av_vcpu *vcpu, u32 fn, bool smc)
+{
+	struct kvm_run *run = vcpu->run;
+
+	memset(&run->hypercall, 0, sizeof(run->hypercall));
+	run->hypercall.nr = fn;
+	av_run_set_hypercall_flags(run, smc ? KVM_HYPERCALL_EXIT_SMC : 0);
+	run->exit_reason = KVM_EXIT_HYPERCALL;
+	return 0;
+}
+
+static int call(struct av_vcpu *vcpu, u32 fn)
+{
 	switch (fn) {
 	case ARM_SMCCC_VERSION_FUNC_ID:
 		return answer(vcpu, ARM_SMCCC_VERSION_1_1, 0, 0, 0);
@@ -129,13 +184,75 @@ int av_handle_smccc(struct av_vcpu *vcpu)
 		return vendor_call_uid(vcpu);
 	case ARM_SMCCC_VENDOR_HYP_KVM_FEATURES_FUNC_ID:
 		return vendor_features(vcpu);
+	case ARM_SMCCC_VENDOR_HYP_KVM_PTP_FUNC_ID:
+		return vendor_ptp(vcpu);
 	default:
 		/* PSCI's numbers, old and new, or nobody's. */
 		return av_psci_call(vcpu);
 	}
 }
 
+int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
+{
+	u32 fn = vcpu->srf->regs[0];
+
+	switch (xa_to_value(mtree_load(&vcpu->vm->cpu->smccc_filter, fn))) {
+	case KVM_SMCCC_FILTER_HANDLE:
+		return call(vcpu, fn);
+	case KVM_SMCCC_FILTER_FWD_TO_USER:
+		return forward(vcpu, fn, smc);
+	default:
+		return not_supported(vcpu);
+	}
+}
+
 /* ---- the VMM's side ------------------------------------------------------ */
+
+static int insert_range(struct av_vm *vm, u32 first, u32 last, u8 action)
+{
+	int ret;
+
+	if (vm->cpu->smccc_ranges >= MAX_RANGES)
+		return -ENOSPC;
+	ret = mtree_insert_range(&vm->cpu->smccc_filter, first, last, xa_mk_value(action),
+				 GFP_KERNEL_ACCOUNT);
+	if (!ret)
+		vm->cpu->smccc_ranges++;
+	return ret;
+}
+
+/*
+ * The architecture's own calls cannot be filtered, so that no VMM tells a guest of
+ * mitigations that there are not: as on KVM their ranges are taken first.
+ */
+static int reserve(struct av_vm *vm)
+{
+	u32 smc64 = ARM_SMCCC_CALL_VAL(ARM_SMCCC_FAST_CALL, ARM_SMCCC_SMC_64, 0, 0);
+	int ret = 0;
+
+	if (!vm->cpu->smccc_ranges)
+		ret = insert_range(vm, ARM_SMCCC_VERSION_FUNC_ID,
+				   ARM_SMCCC_VERSION_FUNC_ID + ARM_SMCCC_FUNC_MASK,
+				   KVM_SMCCC_FILTER_HANDLE);
+	if (!ret && vm->cpu->smccc_ranges == 1)
+		ret = insert_range(vm, smc64, smc64 + ARM_SMCCC_FUNC_MASK, KVM_SMCCC_FILTER_HANDLE);
+	return ret;
+}
+
+int av_smccc_set_filter(struct av_vm *vm, u32 base, u32 nr, u8 action)
+{
+	u32 last = base + nr - 1;
+	int ret;
+
+	if (!nr || last < base || action > KVM_SMCCC_FILTER_FWD_TO_USER)
+		return -EINVAL;
+	mutex_lock(&vm->config_lock);
+	ret = av_vm_has_run(vm) ? -EBUSY : reserve(vm);
+	if (!ret)
+		ret = insert_range(vm, base, last, action);
+	mutex_unlock(&vm->config_lock);
+	return ret;
+}
 
 static const u64 fw_regs[] = {
 	KVM_REG_ARM_PSCI_VERSION,

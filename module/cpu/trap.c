@@ -182,7 +182,7 @@ static int emulate_call(struct av_vcpu *vcpu, const struct av_insn *insn, bool h
 		av_srf_set_x(vcpu->srf, 0, ~0ULL);
 		return 1;
 	}
-	return av_handle_smccc(vcpu);
+	return av_handle_smccc(vcpu, !hvc);
 }
 
 static int emulate(struct av_vcpu *vcpu, enum av_insn_kind kind, const struct av_insn *insn)

@@ -5,6 +5,7 @@
 #ifndef AV_CPU_TYPES_H
 #define AV_CPU_TYPES_H
 
+#include <linux/maple_tree.h>
 #include <linux/ptrace.h>
 #include <linux/spinlock_types.h>
 
@@ -20,6 +21,9 @@ struct av_vm_cpu {
 	/* Firmware, as KVM_REG_ARM_FW* set it before the first run. */
 	u32 psci_version;
 	u64 smccc_std, smccc_std_hyp, smccc_vendor_hyp;
+	struct maple_tree smccc_filter;	/* actions by function; config_lock, no change after a run */
+	unsigned int smccc_ranges;
+	bool suspend_enabled;		/* KVM_CAP_ARM_SYSTEM_SUSPEND */
 };
 
 #define AV_MAX_DEBUG_REGS	16

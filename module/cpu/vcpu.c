@@ -29,6 +29,7 @@ int av_cpu_vm_init(struct av_vm *vm)
 
 void av_cpu_vm_destroy(struct av_vm *vm)
 {
+	av_smccc_vm_destroy(vm);
 	av_switch_vm_destroy(vm->sw);
 }
 
@@ -89,6 +90,11 @@ bool av_vcpu_stopped(const struct av_vcpu *vcpu)
 	return READ_ONCE(vcpu->cpu->mp_state) == KVM_MP_STATE_STOPPED;
 }
 
+bool av_vcpu_suspended(const struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->cpu->mp_state) == KVM_MP_STATE_SUSPENDED;
+}
+
 void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate)
 {
 	av_srf_set_pstate(vcpu->srf, pstate);
@@ -107,7 +113,8 @@ int av_vcpu_get_mp_state(struct av_vcpu *vcpu)
 
 int av_vcpu_set_mp_state(struct av_vcpu *vcpu, u32 state)
 {
-	if (state != KVM_MP_STATE_RUNNABLE && state != KVM_MP_STATE_STOPPED)
+	if (state != KVM_MP_STATE_RUNNABLE && state != KVM_MP_STATE_STOPPED &&
+	    state != KVM_MP_STATE_SUSPENDED)
 		return -EINVAL;
 	spin_lock(&vcpu->cpu->power_lock);
 	WRITE_ONCE(vcpu->cpu->mp_state, state);

@@ -2,8 +2,10 @@
 /*
  * WFI and WFE: the thread sleeps, or lets others run.
  */
+#include <linux/kvm.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/string.h>
 
 #include "cpu/cpu.h"
 #include "irq/irq.h"
@@ -27,6 +29,24 @@ void av_vcpu_wait_started(struct av_vcpu *vcpu)
 {
 	wait_event_interruptible(vcpu->wq,
 				 !av_vcpu_stopped(vcpu) || READ_ONCE(vcpu->requests));
+}
+
+/*
+ * The VMM suspended the vCPU: what would wake it is an event for the VMM, which
+ * alone makes it runnable again. > 0: something else came up.
+ */
+int av_vcpu_wait_woken(struct av_vcpu *vcpu)
+{
+	struct kvm_run *run = vcpu->run;
+
+	wait_event_interruptible(vcpu->wq, av_irq_pending(vcpu) || READ_ONCE(vcpu->requests) ||
+				 !av_vcpu_suspended(vcpu));
+	if (!av_irq_pending(vcpu))
+		return 1;
+	memset(&run->system_event, 0, sizeof(run->system_event));
+	run->system_event.type = KVM_SYSTEM_EVENT_WAKEUP;
+	run->exit_reason = KVM_EXIT_SYSTEM_EVENT;
+	return 0;
 }
 
 /* SCTLR_EL1.nTWI and nTWE say whether user space may wait by itself. */

@@ -163,7 +163,7 @@ static inline int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
 	return 0;
 }
 
-static inline int av_handle_smccc(struct av_vcpu *vcpu)
+static inline int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
 {
 	vcpu->others++;
 	return 1;
