@@ -40,6 +40,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_ARM_IRQ_LINE_LAYOUT_2,	1 },
 	{ KVM_CAP_ARM_SET_DEVICE_ADDR,		1 },
 	{ KVM_CAP_PTP_KVM,			1 },
+	{ KVM_CAP_SET_GUEST_DEBUG,		1 },
 	{ KVM_CAP_ARM_SYSTEM_SUSPEND,		1 },
 	{ KVM_CAP_COUNTER_OFFSET,		1 },
 	{ KVM_CAP_ARM_SUPPORTED_REG_MASK_RANGES, BIT(KVM_ARM_FEATURE_ID_RANGE) },
@@ -69,6 +70,12 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 		return min_t(unsigned int, num_online_cpus(), AV_MAX_VCPUS);
 	if (ext == KVM_CAP_ARM_VM_IPA_SIZE)
 		return av_api_ipa_limit();
+	if (ext == KVM_CAP_SET_GUEST_DEBUG2)
+		return av_guest_debug_controls();
+	if (ext == KVM_CAP_GUEST_DEBUG_HW_BPS)
+		return av_nr_breakpoints();
+	if (ext == KVM_CAP_GUEST_DEBUG_HW_WPS)
+		return av_nr_watchpoints();
 	if (ext == KVM_CAP_MSI_DEVID)
 		return vm ? av_irq_needs_devid(vm) : -EINVAL;
 

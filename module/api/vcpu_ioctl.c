@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -286,12 +287,16 @@ static int av_vcpu_ioctl_sigmask(void *object, void __user *argp)
 	return 0;
 }
 
-/* Not there yet; a VMM's debugger stub must find out. */
-static int av_vcpu_ioctl_no_debug(void *object, void __user *argp)
+static int av_vcpu_ioctl_guest_debug(void *object, void __user *argp)
 {
-	struct kvm_guest_debug debug;
+	struct kvm_guest_debug *debug = memdup_user(argp, sizeof(*debug));
+	int r;
 
-	return copy_from_user(&debug, argp, sizeof(debug)) ? -EFAULT : -ENOTTY;
+	if (IS_ERR(debug))
+		return PTR_ERR(debug);
+	r = av_guest_debug_set(object, debug);
+	kfree(debug);
+	return r;
 }
 
 /* x86's way to set registers: arm64 only looks whether it could read them. */
@@ -323,7 +328,7 @@ static const struct av_ioctl av_vcpu_ioctls[] = {
 	{ KVM_GET_DEVICE_ATTR,		av_vcpu_ioctl_get_attr },
 	{ KVM_HAS_DEVICE_ATTR,		av_vcpu_ioctl_has_attr },
 	{ KVM_SET_SIGNAL_MASK,		av_vcpu_ioctl_sigmask },
-	{ KVM_SET_GUEST_DEBUG,		av_vcpu_ioctl_no_debug },
+	{ KVM_SET_GUEST_DEBUG,		av_vcpu_ioctl_guest_debug },
 	{ KVM_SET_REGS,			av_vcpu_ioctl_set_regs },
 	{ KVM_TRANSLATE,		av_vcpu_ioctl_translate },
 };

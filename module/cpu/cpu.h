@@ -21,6 +21,7 @@
  *	inject.c	exceptions into the guest
  *	psci.c, smccc.c	firmware
  *	wfx.c		waiting
+ *	guest_debug.c	the VMM as a debugger
  *	fp.c		FP/SIMD, lazily
  *	vcpu.c		life, reset, power state, events
  */
@@ -35,6 +36,7 @@
 #include "vm/regfile.h"
 #include "vm/vcpu.h"
 
+struct kvm_guest_debug;
 struct kvm_vcpu_events;
 struct user_fpsimd_state;
 
@@ -62,6 +64,12 @@ int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
 /* The n'th id a VMM sees, in KVM's order (ascending); -ENOENT past the last. */
 int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+/* KVM_SET_GUEST_DEBUG, and its control bits that there are. */
+int av_guest_debug_set(struct av_vcpu *vcpu, const struct kvm_guest_debug *dbg);
+u32 av_guest_debug_controls(void);
+/* How many breakpoints and watchpoints the machine has. */
+unsigned int av_nr_breakpoints(void);
+unsigned int av_nr_watchpoints(void);
 /* KVM_ARM_VM_SMCCC_FILTER: -EINVAL, -EEXIST, -ENOSPC, or -EBUSY after a run. */
 int av_smccc_set_filter(struct av_vm *vm, u32 base, u32 nr, u8 action);
 /* KVM_CAP_ARM_SYSTEM_SUSPEND: the guest's PSCI has SYSTEM_SUSPEND from now on. */

@@ -78,7 +78,24 @@ static void describe_cpu(struct av_hwdebug *hw)
 	hw->contextidr = read_sysreg(contextidr_el1);
 }
 
-void av_debug_enter(const struct av_srf *srf, struct av_host_debug *host)
+unsigned int av_nr_breakpoints(void)
+{
+	struct av_hwdebug hw;
+
+	describe_cpu(&hw);
+	return hw.breakpoints;
+}
+
+unsigned int av_nr_watchpoints(void)
+{
+	struct av_hwdebug hw;
+
+	describe_cpu(&hw);
+	return hw.watchpoints;
+}
+
+void av_debug_enter(const struct av_srf *srf, const struct kvm_guest_debug_arch *vmm,
+		    struct av_host_debug *host)
 {
 	struct av_hwdebug hw;
 	unsigned int n;
@@ -86,11 +103,13 @@ void av_debug_enter(const struct av_srf *srf, struct av_host_debug *host)
 	describe_cpu(&hw);
 	for (n = 0; n < hw.breakpoints; n++) {
 		host->breakpoint[n] = read_breakpoint(n);
-		write_breakpoint(n, av_srf_breakpoint(srf, &hw, n));
+		write_breakpoint(n, vmm ? av_vmm_breakpoint(srf, vmm->dbg_bvr[n], vmm->dbg_bcr[n]) :
+					  av_srf_breakpoint(srf, &hw, n));
 	}
 	for (n = 0; n < hw.watchpoints; n++) {
 		host->watchpoint[n] = read_watchpoint(n);
-		write_watchpoint(n, av_srf_watchpoint(srf, &hw, n));
+		write_watchpoint(n, vmm ? av_vmm_watchpoint(srf, vmm->dbg_wvr[n], vmm->dbg_wcr[n]) :
+					  av_srf_watchpoint(srf, &hw, n));
 	}
 	host->breakpoints = hw.breakpoints;
 	host->watchpoints = hw.watchpoints;

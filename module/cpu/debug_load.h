@@ -7,8 +7,9 @@
 
 struct av_srf;
 
-/* Around av_switch_run(), interrupts off, where av_srf_matching(). */
-void av_debug_enter(const struct av_srf *srf, struct av_host_debug *host);
+/* Around av_switch_run(), interrupts off; the VMM's registers, or NULL: the guest's own. */
+void av_debug_enter(const struct av_srf *srf, const struct kvm_guest_debug_arch *vmm,
+		    struct av_host_debug *host);
 void av_debug_leave(const struct av_host_debug *host);
 
 #endif /* AV_CPU_DEBUG_LOAD_H */

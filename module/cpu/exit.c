@@ -8,6 +8,7 @@
 
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
+#include "cpu/guest_debug.h"
 #include "stats/stats.h"
 
 #define ISS_STEP_ISV		BIT_ULL(24)
@@ -47,9 +48,12 @@ static int reflect_fp_exception(struct av_vcpu *vcpu)
 	return reflect(vcpu);
 }
 
+/* A VMM that debugs its guest has all of these. */
 static int reflect_debug(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_DEBUG);
+	if (unlikely(vcpu->cpu->guest_debug))
+		return av_guest_debug_exit(vcpu);
 	return reflect(vcpu);
 }
 
@@ -67,7 +71,8 @@ static int reflect_step(struct av_vcpu *vcpu)
 
 static int reflect_watchpoint(struct av_vcpu *vcpu)
 {
-	av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);
+	if (likely(!vcpu->cpu->guest_debug))
+		av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);
 	return reflect_debug(vcpu);
 }
 

@@ -89,6 +89,31 @@ struct av_hwdebug_pair av_srf_watchpoint(const struct av_srf *srf, const struct 
 	return on;
 }
 
+struct av_hwdebug_pair av_vmm_breakpoint(const struct av_srf *srf, u64 value, u64 control)
+{
+	struct av_hwdebug_pair off = { 0, 0 };
+	struct av_hwdebug_pair on = {
+		.value = value,
+		.control = AV_DBG_E | AV_DBG_EL0 | (control & AV_DBGB_BAS),
+	};
+
+	if (!is_for_level(srf, control) || FIELD_GET(AV_DBGB_BT, control) != BT_ADDRESS)
+		return off;
+	return on;
+}
+
+struct av_hwdebug_pair av_vmm_watchpoint(const struct av_srf *srf, u64 value, u64 control)
+{
+	struct av_hwdebug_pair off = { 0, 0 };
+	struct av_hwdebug_pair on = {
+		.value = value,
+		.control = AV_DBG_E | AV_DBG_EL0 |
+			   (control & (AV_DBGW_LSC | AV_DBGW_BAS | AV_DBGW_MASK)),
+	};
+
+	return is_for_level(srf, control) && !(control & AV_DBGW_WT) ? on : off;
+}
+
 /* BAS selects halfwords by two bits each, of which the second follows the first. */
 u64 av_dbgbcr_written(u64 val)
 {

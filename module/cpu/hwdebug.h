@@ -69,6 +69,10 @@ struct av_hwdebug_pair av_srf_breakpoint(const struct av_srf *srf, const struct 
 struct av_hwdebug_pair av_srf_watchpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
 					 unsigned int n);
 
+/* One of the VMM's own: by address, at the levels that it names, whatever the guest masks. */
+struct av_hwdebug_pair av_vmm_breakpoint(const struct av_srf *srf, u64 value, u64 control);
+struct av_hwdebug_pair av_vmm_watchpoint(const struct av_srf *srf, u64 value, u64 control);
+
 /* What a control register holds after val was written to it. */
 u64 av_dbgbcr_written(u64 val);
 u64 av_dbgwcr_written(u64 val);

@@ -26,6 +26,7 @@
 #include "cpu/debug_load.h"
 #include "cpu/exception.h"
 #include "cpu/fast.h"
+#include "cpu/guest_debug.h"
 #include "cpu/hwdebug.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
@@ -100,6 +101,8 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 		how |= AV_STAY_COUNTER_TRAPS;
 	if (READ_ONCE(vcpu->vm->cpu->ctr_traps))
 		how |= AV_STAY_CTR_TRAPS;
+	if (unlikely(vcpu->cpu->guest_debug))
+		return how | av_guest_debug_stay(vcpu);
 	if (likely(!av_srf_debugging(vcpu->srf)))
 		return how;
 	if (av_srf_stepping(vcpu->srf))
@@ -119,7 +122,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	av_host_controls_read(&host);
 	av_controls(&vcpu->sw->priv->guest, srf, &host, how);
 	if (unlikely(how & AV_STAY_MATCHING))
-		av_debug_enter(srf, &vcpu->cpu->host_debug);
+		av_debug_enter(srf, av_guest_debug_regs(vcpu), &vcpu->cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
 	if (unlikely(how & AV_STAY_MATCHING))
 		av_debug_leave(&vcpu->cpu->host_debug);
@@ -175,7 +178,7 @@ static int run_loop(struct av_vcpu *vcpu)
 	return ret;
 }
 
-int av_vcpu_run(struct av_vcpu *vcpu)
+static int complete_and_run(struct av_vcpu *vcpu)
 {
 	int ret = av_complete_mmio(vcpu);
 
@@ -189,5 +192,17 @@ int av_vcpu_run(struct av_vcpu *vcpu)
 	rcu_assign_pointer(vcpu->task, current);
 	ret = run_loop(vcpu);
 	RCU_INIT_POINTER(vcpu->task, NULL);
+	return ret;
+}
+
+int av_vcpu_run(struct av_vcpu *vcpu)
+{
+	int ret;
+
+	if (likely(!vcpu->cpu->guest_debug))
+		return complete_and_run(vcpu);
+	av_guest_debug_begin(vcpu);
+	ret = complete_and_run(vcpu);
+	av_guest_debug_end(vcpu);
 	return ret;
 }

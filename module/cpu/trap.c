@@ -163,6 +163,9 @@ static int emulate_eret(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ERET);
 	av_srf_eret(vcpu->srf);
+	/* A VMM that steps has stepped; what the guest steps is off meanwhile. */
+	if (unlikely(vcpu->cpu->guest_debug))
+		vcpu->srf->vmode &= ~AV_PSR_SS;
 	if (!av_srf_el1(vcpu->srf))
 		av_vcpu_mode_changed(vcpu);
 	return 1;

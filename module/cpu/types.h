@@ -5,6 +5,7 @@
 #ifndef AV_CPU_TYPES_H
 #define AV_CPU_TYPES_H
 
+#include <linux/kvm.h>
 #include <linux/maple_tree.h>
 #include <linux/ptrace.h>
 #include <linux/spinlock_types.h>
@@ -59,6 +60,13 @@ struct av_vcpu_cpu {
 	bool fp_wanted;
 
 	struct av_host_debug host_debug;
+
+	/* KVM_SET_GUEST_DEBUG (cpu/guest_debug.c): KVM_GUESTDBG_*, 0 without ENABLE. */
+	u32 guest_debug;
+	bool step_pending;		/* a step has been made, its exception is still to come */
+	bool stepped;			/* this KVM_RUN ends with it */
+	bool guest_ss;			/* the guest's own PSTATE.SS meanwhile */
+	struct kvm_guest_debug_arch debug_regs;
 
 	bool step_emulated;		/* the instruction last stepped was emulated */
 	bool serror_pending;

@@ -157,6 +157,28 @@ static void test_written(void)
 	CHECK_EQ(av_dbgwcr_written(~0ULL), 0x1f1fffff);
 }
 
+/* A VMM's own: no mask of the guest's matters, and no context. */
+static void test_vmms(void)
+{
+	struct av_srf *srf = reset(AV_PSR_EL1H | AV_PSR_DAIF, 0);
+	u64 both = AV_DBG_E | AV_DBG_PMC | BAS_ALL, loads = AV_DBG_E | AV_DBG_EL1 | BIT_ULL(3);
+	struct av_hwdebug_pair p = av_vmm_breakpoint(srf, ADDRESS, both);
+
+	CHECK_EQ(p.value, ADDRESS);
+	CHECK_EQ(p.control, AV_DBG_E | AV_DBG_EL0 | BAS_ALL);
+	CHECK_EQ(av_vmm_breakpoint(srf, ADDRESS, both & ~AV_DBG_E).control, 0);
+	CHECK_EQ(av_vmm_breakpoint(srf, ADDRESS, both & ~AV_DBG_EL1).control, 0);
+	CHECK_EQ(av_vmm_breakpoint(srf, ADDRESS, both | BT(1)).control, 0);
+	CHECK_EQ(av_vmm_breakpoint(srf, ADDRESS, both | BT(2)).control, 0);
+	CHECK_EQ(av_vmm_breakpoint(srf, ADDRESS, both | SSC(2)).control, 0);
+	CHECK_EQ(av_vmm_breakpoint(srf, ADDRESS, ~0ULL).control, 0);
+	p = av_vmm_watchpoint(srf, ADDRESS, loads | 0xff << 5);
+	CHECK_EQ(p.value, ADDRESS);
+	CHECK_EQ(p.control, AV_DBG_E | AV_DBG_EL0 | BIT_ULL(3) | 0xff << 5);
+	CHECK_EQ(av_vmm_watchpoint(srf, ADDRESS, loads | AV_DBGW_WT).control, 0);
+	CHECK_EQ(av_vmm_watchpoint(reset(AV_PSR_EL0T, 0), ADDRESS, loads).control, 0);
+}
+
 int main(void)
 {
 	RUN(test_when_anything_matches);
@@ -165,5 +187,6 @@ int main(void)
 	RUN(test_every_control_is_el0s);
 	RUN(test_context);
 	RUN(test_written);
+	RUN(test_vmms);
 	return TESTS_DONE();
 }

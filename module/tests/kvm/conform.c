@@ -38,6 +38,7 @@ static const struct {
 	{ "run", conform_run },
 	{ "nisv", conform_nisv },
 	{ "serror", conform_serror },
+	{ "debug", conform_debug },
 	{ "life", conform_life },
 	{ "stats", conform_stats },
 };

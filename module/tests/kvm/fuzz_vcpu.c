@@ -75,6 +75,57 @@ static void counter(struct actor *a)
 	call(a, any_vcpu(a), KVM_SET_ONE_REG, &reg);
 }
 
+/* A debugger that comes and goes: it steps, and has breakpoints of any kind. */
+static void guest_debug(struct actor *a)
+{
+	struct kvm_guest_debug *debug = (struct kvm_guest_debug *)a->buffer;
+	u64 *regs = (u64 *)&debug->arch;
+	unsigned int i;
+
+	memset(debug, 0, sizeof(*debug));
+	debug->control = one_in(a, 3) ? 0 : KVM_GUESTDBG_ENABLE | (u32)pick(a, 4) << 16 |
+			 (u32)pick(a, 2) << 1;
+	if (one_in(a, 16))
+		debug->control = (u32)rnd(&a->rng);
+	for (i = 0; i < sizeof(debug->arch) / sizeof(u64); i++)
+		regs[i] = one_in(a, 4) ? rnd(&a->rng) : one_in(a, 2) ? 0x1e7 : GUEST_BASE + 4 * i;
+	call(a, any_vcpu(a), KVM_SET_GUEST_DEBUG, debug);
+}
+
+/* What is set up for the VM, most of it before its first run. */
+static void vm_options(struct actor *a)
+{
+	struct kvm_smccc_filter filter = {
+		.base = 0x84000000 + (u32)pick(a, 64), .nr_functions = (u32)pick(a, 8),
+		.action = (u8)pick(a, 4),
+	};
+	struct kvm_device_attr attr = {
+		.group = KVM_ARM_VM_SMCCC_CTRL, .attr = KVM_ARM_VM_SMCCC_FILTER,
+		.addr = (u64)&filter,
+	};
+	struct kvm_arm_counter_offset offset = {
+		.counter_offset = rnd(&a->rng) >> pick(a, 64), .reserved = one_in(a, 8),
+	};
+	struct reg_mask_range range = { .addr = (u64)any_buffer(a), .range = one_in(a, 8) };
+	struct kvm_enable_cap cap = { .cap = KVM_CAP_ARM_SYSTEM_SUSPEND };
+	int vm = get_file(&a->w->vm);
+
+	switch (pick(a, 4)) {
+	case 0:
+		call(a, vm, KVM_SET_DEVICE_ATTR, &attr);
+		break;
+	case 1:
+		call(a, vm, KVM_ARM_SET_COUNTER_OFFSET, &offset);
+		break;
+	case 2:
+		call(a, vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range);
+		break;
+	default:
+		call(a, vm, KVM_ENABLE_CAP, &cap);
+		break;
+	}
+}
+
 static void power_state(struct actor *a)
 {
 	struct kvm_mp_state state = {
@@ -199,6 +250,8 @@ const struct op vcpu_ops[] = {
 	{ "vcpu_init",		8, vcpu_init },
 	{ "registers",		10, registers },
 	{ "counter",		1, counter },
+	{ "guest_debug",	4, guest_debug },
+	{ "vm_options",		2, vm_options },
 	{ "power_state",	5, power_state },
 	{ "events",		6, events },
 	{ "signal_mask",	3, signal_mask },

@@ -55,6 +55,7 @@ struct av_vcpu {
 	struct {
 		bool serror_pending, step_emulated, fp_wanted;
 		u64 serror_iss;
+		u32 guest_debug;
 		u64 mpidr, clidr;
 		u32 ccsidr[AV_NR_CACHES];
 	} cpu[1];
@@ -167,6 +168,12 @@ static inline int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
 {
 	vcpu->others++;
 	return 1;
+}
+
+static inline int av_guest_debug_exit(struct av_vcpu *vcpu)
+{
+	vcpu->others++;
+	return 0;
 }
 
 static inline int av_handle_abort(struct av_vcpu *vcpu)
