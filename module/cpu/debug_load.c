@@ -11,6 +11,7 @@
 #include <asm/cpufeature.h>
 #include <asm/sysreg.h>
 
+#include "cpu/cpu.h"
 #include "cpu/hwdebug.h"
 #include "cpu/debug_load.h"
 

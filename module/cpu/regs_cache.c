@@ -11,7 +11,7 @@
 #include "cpu/sysreg.h"
 #include "stats/stats.h"
 
-#define CLIDR_CTYPE(n, type)	((u64)(type) << (3 * ((n) - 1)))
+#define CLIDR_TYPE_OF(n, type)	((u64)(type) << (3 * ((n) - 1)))
 #define CLIDR_INST		1
 #define CLIDR_DATA		2
 #define CLIDR_UNIFIED		4
@@ -32,13 +32,13 @@ static u64 made_up_clidr(void)
 
 	if (ctr & AV_CTR_IDC) {
 		loc = ctr & AV_CTR_DIC ? 1 : 2;
-		clidr = CLIDR_CTYPE(loc, CLIDR_UNIFIED);
+		clidr = CLIDR_TYPE_OF(loc, CLIDR_UNIFIED);
 	} else {
 		clidr = FIELD_PREP(CLIDR_LOUU_BITS, 1) | FIELD_PREP(CLIDR_LOUIS_BITS, 1) |
-			CLIDR_CTYPE(1, CLIDR_DATA);
+			CLIDR_TYPE_OF(1, CLIDR_DATA);
 	}
 	if (!(ctr & AV_CTR_DIC))
-		clidr |= CLIDR_CTYPE(1, CLIDR_INST);
+		clidr |= CLIDR_TYPE_OF(1, CLIDR_INST);
 	return clidr | FIELD_PREP(CLIDR_LOC_BITS, loc);
 }
 

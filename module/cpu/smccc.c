@@ -247,7 +247,7 @@ int av_smccc_set_filter(struct av_vm *vm, u32 base, u32 nr, u8 action)
 	if (!nr || last < base || action > KVM_SMCCC_FILTER_FWD_TO_USER)
 		return -EINVAL;
 	mutex_lock(&vm->config_lock);
-	ret = av_vm_has_run(vm) ? -EBUSY : reserve(vm);
+	ret = vm->has_run ? -EBUSY : reserve(vm);
 	if (!ret)
 		ret = insert_range(vm, base, last, action);
 	mutex_unlock(&vm->config_lock);

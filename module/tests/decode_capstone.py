@@ -25,7 +25,9 @@ try:
 except ImportError:
     sys.exit("decode_capstone.py needs Capstone: 'pip install capstone', or run 'make setup'")
 
-NONE, SINGLE, PAIR, EXCLUSIVE, ATOMIC, SIMD, PAUTH, TAG, COPY, ZVA, PREFETCH, CACHE = range(12)
+NONE, SINGLE, PAIR, EXCLUSIVE, ATOMIC, SIMD, PAUTH, TAG, COPY, ZVA, UNKNOWN, PREFETCH, CACHE = (
+    range(13)
+)
 OFFSET, PRE, POST, REG, LITERAL = range(5)
 
 
@@ -143,7 +145,7 @@ def words(seed: int, fills: int) -> list[int]:
 
 # Transfers that the decoder describes and Capstone does not know, each for a reason.
 def allowed(word: int, got: Access) -> bool:
-    if got.kind in (NONE, EXCLUSIVE, SIMD, TAG, COPY, PAUTH):
+    if got.kind in (NONE, UNKNOWN, EXCLUSIVE, SIMD, TAG, COPY, PAUTH):
         return True  # refused in any case; unallocated ones never fault on their address
     if got.kind == ATOMIC and word >> 30 == 3:
         return True  # 64-byte accesses

@@ -236,7 +236,8 @@ static void test_identification(void)
 	CHECK_EQ(reads(CTR), fake_ctr_el0);
 	/* Wherever the vCPU was stopped. */
 	av_srf_set_vpstate(&srf, AV_PSR_EL0T);
-	CHECK_EQ(reads(CTR), fake_ctr_el0);
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(CTR), &val), 0);
+	CHECK_EQ(val, fake_ctr_el0);
 	av_srf_set_vpstate(&srf, AV_PSR_EL1H);
 	CHECK(reads(PFR0) & AV_ID_PFR0_GIC);
 	vm.icc = false;
