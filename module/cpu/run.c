@@ -71,14 +71,14 @@ static int before_entry(struct av_vcpu *vcpu)
 			return ret;
 		if (signal_pending(current))
 			return interrupted(vcpu);
-		if (unlikely(av_vcpu_stopped(vcpu))) {
+		if (likely(READ_ONCE(vcpu->cpu->mp_state) == KVM_MP_STATE_RUNNABLE))
+			break;
+		if (av_vcpu_stopped(vcpu)) {
 			av_vcpu_wait_started(vcpu);
-		} else if (unlikely(av_vcpu_suspended(vcpu))) {
+		} else if (av_vcpu_suspended(vcpu)) {
 			ret = av_vcpu_wait_woken(vcpu);
 			if (ret <= 0)
 				return ret;
-		} else {
-			break;
 		}
 	}
 	if (av_inject_due(vcpu))

@@ -192,11 +192,21 @@ static int call(struct av_vcpu *vcpu, u32 fn)
 	}
 }
 
+/* Most VMs have none. */
+static unsigned long filtered(const struct av_vm *vm, u32 fn)
+{
+	struct maple_tree *filter = &vm->cpu->smccc_filter;
+
+	if (likely(!READ_ONCE(vm->cpu->smccc_ranges)))
+		return KVM_SMCCC_FILTER_HANDLE;
+	return xa_to_value(mtree_load(filter, fn));
+}
+
 int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
 {
 	u32 fn = vcpu->srf->regs[0];
 
-	switch (xa_to_value(mtree_load(&vcpu->vm->cpu->smccc_filter, fn))) {
+	switch (filtered(vcpu->vm, fn)) {
 	case KVM_SMCCC_FILTER_HANDLE:
 		return call(vcpu, fn);
 	case KVM_SMCCC_FILTER_FWD_TO_USER:
