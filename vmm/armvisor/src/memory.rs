@@ -15,12 +15,12 @@ use std::io;
 use std::sync::Arc;
 
 use armvisor_devices::GuestMemory;
-use vm_memory::{GuestAddress, GuestRegionMmap, MmapRegion};
+use vm_memory::{GuestAddress, GuestRegionMmap};
 
 use crate::layout::RAM_BASE;
 use crate::outcome::Refusal;
 use crate::size::{self, MEMORY_BLOCK, Size};
-use crate::sys::memory::{Advice, advise, huge_tmpfs_file, map_aligned, memfd, seal_size};
+use crate::sys::memory::{Advice, Mapping, advise, huge_tmpfs_file, map_aligned, memfd, seal_size};
 
 /// What the host backs guest memory with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -38,7 +38,8 @@ pub enum HugePages {
 pub struct Memory {
     pub guest: Arc<GuestMemory>,
     pub file: File,
-    region: Arc<MmapRegion>,
+    // After `guest`, which shares it: the mapping goes with its last user.
+    region: Arc<Mapping>,
     backing: Backing,
 }
 
@@ -72,7 +73,7 @@ impl Memory {
         }
         let region = Arc::new(region);
         let guest =
-            GuestRegionMmap::with_arc(region.clone(), GuestAddress(RAM_BASE)).ok_or_else(|| {
+            GuestRegionMmap::with_arc(region.share(), GuestAddress(RAM_BASE)).ok_or_else(|| {
                 Refusal::usage("the memory reaches past the end of the address space")
             })?;
         let guest = GuestMemory::from_regions(vec![guest])
@@ -90,7 +91,7 @@ impl Memory {
     }
 
     /// The mapping, for KVM.
-    pub fn region(&self) -> &MmapRegion {
+    pub fn region(&self) -> &Arc<Mapping> {
         &self.region
     }
 

@@ -4,10 +4,10 @@
 use std::io;
 use std::sync::Arc;
 
-use vm_memory::{Bytes, MmapRegion, VolatileMemory};
+use vm_memory::{Bytes, VolatileMemory};
 
 use crate::hv::kvm::Vm;
-use crate::sys::memory::{map_aligned, memfd};
+use crate::sys::memory::{Mapping, map_aligned, memfd};
 use crate::sys::{clean_first_line, page_size};
 use crate::{layout, uart};
 
@@ -17,7 +17,7 @@ const SLOT: u32 = 1;
 /// A page at the UART's address, read-only to the guest.
 pub struct RegisterPage {
     vm: Arc<Vm>,
-    page: MmapRegion,
+    page: Arc<Mapping>,
 }
 
 impl RegisterPage {
@@ -29,7 +29,7 @@ impl RegisterPage {
         }
         let file = memfd(c"armvisor-uart", false)?;
         file.set_len(size as u64)?;
-        let page = map_aligned(file, size, size)?;
+        let page = Arc::new(map_aligned(file, size, size)?);
         if !vm.add_readable(SLOT, layout::UART_BASE, &page) {
             return Ok(None);
         }

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use kvm_bindings::*;
 use kvm_ioctls::{Cap, DeviceFd, IoEventAddress, Kvm, VcpuExit, VcpuFd, VmFd};
@@ -20,7 +21,8 @@ use crate::layout;
 use crate::outcome::{End, Refusal};
 use crate::sys;
 use crate::sys::kick::Kickable;
-use crate::sys::kvm::ImmediateExit;
+use crate::sys::kvm::{ImmediateExit, Slots};
+use crate::sys::memory::Mapping;
 
 /// What a VM of ours cannot do without, and how to say so.
 const NEEDED: [(Cap, &str); 7] = [
@@ -140,7 +142,11 @@ impl Hypervisor {
             self.kvm.create_vm_with_ipa_size(needed)
         };
         let fd = vm.map_err(|error| Refusal::host(format!("KVM cannot make a VM: {error}")))?;
-        Ok(Vm { fd, cpus })
+        Ok(Vm {
+            fd,
+            cpus,
+            slots: Arc::default(),
+        })
     }
 }
 
@@ -148,6 +154,7 @@ impl Hypervisor {
 pub struct Vm {
     fd: VmFd,
     cpus: u32,
+    slots: Arc<Slots>,
 }
 
 fn host(what: &'static str) -> impl Fn(kvm_ioctls::Error) -> Refusal {
@@ -159,22 +166,21 @@ impl Vm {
         &self.fd
     }
 
-    pub fn add_memory(
-        &self,
-        slot: u32,
-        guest: u64,
-        region: &vm_memory::MmapRegion,
-    ) -> Result<(), Refusal> {
-        sys::kvm::set_memory(&self.fd, slot, guest, region, 0)
+    pub fn add_memory(&self, slot: u32, guest: u64, mapping: &Arc<Mapping>) -> Result<(), Refusal> {
+        self.slots
+            .set(&self.fd, slot, guest, mapping, 0)
             .map_err(|error| Refusal::host(format!("KVM cannot take the guest's memory: {error}")))
     }
 
-    /// Gives the guest `region` at `guest` to read; its stores there exit. False where this KVM cannot.
-    pub fn add_readable(&self, slot: u32, guest: u64, region: &vm_memory::MmapRegion) -> bool {
+    /// Gives the guest `mapping` at `guest` to read; its stores there exit. False where this KVM cannot.
+    pub fn add_readable(&self, slot: u32, guest: u64, mapping: &Arc<Mapping>) -> bool {
         if !self.fd.check_extension(Cap::ReadonlyMem) {
             return false;
         }
-        match sys::kvm::set_memory(&self.fd, slot, guest, region, KVM_MEM_READONLY) {
+        match self
+            .slots
+            .set(&self.fd, slot, guest, mapping, KVM_MEM_READONLY)
+        {
             Ok(()) => true,
             Err(error) => {
                 log::info!("the UART's registers cannot be memory: {error}");
@@ -185,7 +191,7 @@ impl Vm {
 
     /// Takes memory away from the guest again: accesses there exit.
     pub fn remove_memory(&self, slot: u32, guest: u64) -> io::Result<()> {
-        sys::kvm::remove_memory(&self.fd, slot, guest)
+        self.slots.remove(&self.fd, slot, guest)
     }
 
     /// Makes vCPU `index`; all but the first wait for the guest to start them.
@@ -210,7 +216,11 @@ impl Vm {
         fd.vcpu_init(&init).map_err(host("set up a vCPU"))?;
         let immediate = ImmediateExit::map(&fd)
             .map_err(|error| Refusal::host(format!("KVM cannot share a vCPU's state: {error}")))?;
-        Ok(KvmVcpu { fd, immediate })
+        Ok(KvmVcpu {
+            fd,
+            immediate,
+            _slots: Arc::clone(&self.slots),
+        })
     }
 
     /// Makes the interrupt controller, the newest that KVM has, after all vCPUs.
@@ -317,6 +327,8 @@ fn set<T>(device: &DeviceFd, group: u32, attr: u64, value: &T) -> Result<(), kvm
 pub struct KvmVcpu {
     fd: VcpuFd,
     immediate: ImmediateExit,
+    // After the descriptor: what the vCPU can reach stays until it is closed.
+    _slots: Arc<Slots>,
 }
 
 impl KvmVcpu {

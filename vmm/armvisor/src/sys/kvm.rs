@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The parts of a vCPU's `kvm_run` page that kvm-ioctls leaves to its user.
+//! What kvm-ioctls leaves to its user: parts of a vCPU's `kvm_run` page, and the memory that a VM has.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kvm_bindings::{kvm_run, kvm_userspace_memory_region};
 use kvm_ioctls::{Kvm, VcpuFd, VmFd};
+
+use super::memory::Mapping;
 
 /// The answer to the load that the vCPU's last exit was about.
 pub fn set_mmio_data(run: &mut kvm_run, data: [u8; 8]) {
@@ -87,33 +90,43 @@ pub fn api_version(fd: &impl AsRawFd) -> io::Result<i32> {
     super::check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_API_VERSION as _, 0) })
 }
 
-/// Takes a range of memory away from the guest.
-pub fn remove_memory(vm: &VmFd, slot: u32, guest: u64) -> io::Result<()> {
-    let memory = kvm_userspace_memory_region {
-        slot,
-        guest_phys_addr: guest,
-        ..Default::default()
-    };
-    // SAFETY: a size of zero deletes the slot; no memory of this process is named.
-    unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
-}
+/// The memory of this process that a VM has. Kept by all who may run the VM: what KVM has an address of
+/// must not become another mapping.
+#[derive(Default)]
+pub struct Slots(Mutex<Vec<Arc<Mapping>>>);
 
-/// Gives the guest a range of this process's memory.
-pub fn set_memory(
-    vm: &VmFd,
-    slot: u32,
-    guest: u64,
-    region: &vm_memory::MmapRegion,
-    flags: u32,
-) -> io::Result<()> {
-    let memory = kvm_userspace_memory_region {
-        slot,
-        flags,
-        guest_phys_addr: guest,
-        memory_size: region.size() as u64,
-        userspace_addr: region.as_ptr() as u64,
-    };
-    // SAFETY: the region is mapped until the process ends (see sys::memory::map_aligned), and the
-    // rest of the program accesses it as memory that somebody else writes (vm-memory).
-    unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
+impl Slots {
+    /// Gives the guest a mapping.
+    pub fn set(
+        &self,
+        vm: &VmFd,
+        slot: u32,
+        guest: u64,
+        mapping: &Arc<Mapping>,
+        flags: u32,
+    ) -> io::Result<()> {
+        let memory = kvm_userspace_memory_region {
+            slot,
+            flags,
+            guest_phys_addr: guest,
+            memory_size: mapping.size() as u64,
+            userspace_addr: mapping.as_ptr() as u64,
+        };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Arc::clone(mapping));
+        // SAFETY: the mapping is kept from here on, as long as anybody may run the VM; the rest of the
+        // program accesses it as memory that somebody else writes (vm-memory).
+        unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
+    }
+
+    /// Takes a range of memory away from the guest. The mapping is kept all the same.
+    pub fn remove(&self, vm: &VmFd, slot: u32, guest: u64) -> io::Result<()> {
+        let memory = kvm_userspace_memory_region {
+            slot,
+            guest_phys_addr: guest,
+            ..Default::default()
+        };
+        // SAFETY: a size of zero deletes the slot; no memory of this process is named.
+        unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
+    }
 }

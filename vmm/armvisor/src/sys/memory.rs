@@ -4,8 +4,11 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::Arc;
 
 use vm_memory::mmap::MmapRegionBuilder;
 use vm_memory::{FileOffset, MmapRegion};
@@ -72,11 +75,41 @@ pub fn seal_size(file: &File) -> io::Result<()> {
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }).map(drop)
 }
 
+/// A mapping of [`map_aligned`]. It goes when this value does, if nobody shares the region any more;
+/// else it stays until the process ends.
+pub struct Mapping(ManuallyDrop<Arc<MmapRegion>>);
+
+impl Mapping {
+    /// The region, for others to hold.
+    pub fn share(&self) -> Arc<MmapRegion> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Deref for Mapping {
+    type Target = MmapRegion;
+
+    fn deref(&self) -> &MmapRegion {
+        &self.0
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here, and self is not used after.
+        let region = unsafe { ManuallyDrop::take(&mut self.0) };
+        let Some(region) = Arc::into_inner(region) else {
+            log::error!("guest memory is still in use; it stays mapped");
+            return;
+        };
+        // SAFETY: map_aligned made this mapping for this region, which nobody else has: nothing in this
+        // program points into it. KVM's slots keep the Mapping (see sys::kvm::Slots).
+        unsafe { libc::munmap(region.as_ptr().cast(), region.size()) };
+    }
+}
+
 /// Maps all `len` bytes of `file`, shared, at a multiple of `align` (a power of two, pages at least).
-///
-/// The mapping stays until the process ends: a VM's memory is used by KVM and by device threads, and
-/// the process ends with the VM.
-pub fn map_aligned(file: File, len: usize, align: usize) -> io::Result<MmapRegion> {
+pub fn map_aligned(file: File, len: usize, align: usize) -> io::Result<Mapping> {
     assert!(align.is_power_of_two());
     let room = len.checked_add(align).ok_or(io::ErrorKind::OutOfMemory)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -89,22 +122,31 @@ pub fn map_aligned(file: File, len: usize, align: usize) -> io::Result<MmapRegio
     let head = reserved.align_offset(align);
     // SAFETY: head < align, so that head + len is inside the room just reserved.
     let start = unsafe { reserved.byte_add(head) };
+    // SAFETY: the end of that part, still inside the room.
+    let rest = unsafe { start.byte_add(len) };
+    for (unused, size) in [(reserved, head), (rest, align - head)] {
+        if size > 0 {
+            // SAFETY: a part of the reservation above that nobody else knows of.
+            unsafe { libc::munmap(unused, size) };
+        }
+    }
     let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-    // SAFETY: replaces a part of the reservation above, which nobody else knows of.
+    // SAFETY: replaces what is left of the reservation.
     let mapped = unsafe { libc::mmap(start, len, protection, flags, file.as_raw_fd(), 0) };
     if mapped == libc::MAP_FAILED {
         let error = io::Error::last_os_error();
-        // SAFETY: gives back the reservation, which nothing points into.
-        unsafe { libc::munmap(reserved, room) };
+        // SAFETY: gives back what is left of the reservation, which nothing points into.
+        unsafe { libc::munmap(start, len) };
         return Err(error);
     }
     let builder = MmapRegionBuilder::new(len)
         .with_mmap_prot(protection)
         .with_mmap_flags(libc::MAP_SHARED)
         .with_file_offset(FileOffset::new(file, 0));
-    // SAFETY: `mapped` starts a mapping of `len` bytes that is never taken away.
+    // SAFETY: `mapped` starts a mapping of `len` bytes that is there as long as the region.
     let builder = unsafe { builder.with_raw_mmap_pointer(mapped.cast()) };
-    builder.build().map_err(io::Error::other)
+    let region = builder.build().map_err(io::Error::other)?;
+    Ok(Mapping(ManuallyDrop::new(Arc::new(region))))
 }
 
 /// What [`advise`] may ask for; none of them changes what the memory holds.
@@ -153,7 +195,7 @@ mod tests {
             let second = file.try_clone().unwrap();
             let region = map_aligned(file, 4 << 20, align).unwrap();
             assert_eq!(region.as_ptr() as usize % align, 0);
-            let region = GuestRegionMmap::new(region, GuestAddress(0)).unwrap();
+            let region = GuestRegionMmap::with_arc(region.share(), GuestAddress(0)).unwrap();
             let memory: GuestMemoryMmap = GuestMemoryMmap::from_regions(vec![region]).unwrap();
             memory
                 .write_slice(b"hello", GuestAddress(0x30_0000))
@@ -163,6 +205,31 @@ mod tests {
             assert_eq!(&read, b"hello");
             assert!(second.set_len(1 << 20).is_err(), "sealed");
         }
+    }
+
+    /// How often a memfd of this name is mapped, and whether anything is reserved beside it.
+    fn mapped(name: &str) -> usize {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().filter(|line| line.contains(name)).count()
+    }
+
+    #[test]
+    fn a_mapping_goes_with_its_last_user() {
+        let map = || {
+            let file = memfd(c"going", false).unwrap();
+            file.set_len(2 << 20).unwrap();
+            map_aligned(file, 2 << 20, 2 << 20).unwrap()
+        };
+        let first = map();
+        assert_eq!(mapped("going"), 1);
+        drop(first);
+        assert_eq!(mapped("going"), 0);
+        // Somebody still has the region: it must not go.
+        let second = map();
+        let shared = second.share();
+        drop(second);
+        assert_eq!(mapped("going"), 1);
+        assert_eq!(shared.size(), 2 << 20);
     }
 
     #[test]
