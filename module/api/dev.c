@@ -75,8 +75,8 @@ static long av_dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case KVM_CHECK_EXTENSION:
 		return av_check_extension(NULL, arg);
 	case KVM_GET_VCPU_MMAP_SIZE:
-		/* struct kvm_run and nothing behind it: no coalesced ring. */
-		return arg ? -EINVAL : PAGE_SIZE;
+		/* struct kvm_run, and the VM's ring of coalesced MMIO behind it. */
+		return arg ? -EINVAL : 2 * PAGE_SIZE;
 	default:
 		return -EINVAL;
 	}

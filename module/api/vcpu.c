@@ -24,17 +24,24 @@ static int av_vcpu_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Page 0 of the mapping is kvm_run; there is nothing behind it. The mapping
- * holds the file and so the VM; the page itself is counted, so that it may
+ * Page 0 of the mapping is kvm_run, page 1 the VM's ring of coalesced MMIO. The
+ * mapping holds the file and so the VM; a page itself is counted, so that it may
  * outlive both in somebody's pipe.
  */
 static vm_fault_t av_vcpu_fault(struct vm_fault *vmf)
 {
 	struct av_vcpu *vcpu = vmf->vma->vm_file->private_data;
 
-	if (vmf->pgoff)
+	switch (vmf->pgoff) {
+	case 0:
+		vmf->page = virt_to_page(vcpu->run);
+		break;
+	case KVM_COALESCED_MMIO_PAGE_OFFSET:
+		vmf->page = av_coalesced_page(vcpu->vm);
+		break;
+	default:
 		return VM_FAULT_SIGBUS;
-	vmf->page = virt_to_page(vcpu->run);
+	}
 	get_page(vmf->page);
 	return 0;
 }

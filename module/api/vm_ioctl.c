@@ -143,6 +143,25 @@ static int av_vm_ioeventfd(void *object, void __user *argp)
 	return av_ioeventfd(object, &args);
 }
 
+static int av_vm_coalesced(struct av_vm *vm, void __user *argp, bool add)
+{
+	struct kvm_coalesced_mmio_zone zone;
+
+	if (copy_from_user(&zone, argp, sizeof(zone)))
+		return -EFAULT;
+	return av_coalesced_mmio(vm, &zone, add);
+}
+
+static int av_vm_register_coalesced(void *object, void __user *argp)
+{
+	return av_vm_coalesced(object, argp, true);
+}
+
+static int av_vm_unregister_coalesced(void *object, void __user *argp)
+{
+	return av_vm_coalesced(object, argp, false);
+}
+
 static int av_vm_set_routing(void *object, void __user *argp)
 {
 	struct kvm_irq_routing_entry *entries = NULL;
@@ -255,6 +274,8 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_IRQFD,			av_vm_irqfd },
 	{ KVM_SIGNAL_MSI,		av_vm_signal_msi },
 	{ KVM_IOEVENTFD,		av_vm_ioeventfd },
+	{ KVM_REGISTER_COALESCED_MMIO,	av_vm_register_coalesced },
+	{ KVM_UNREGISTER_COALESCED_MMIO, av_vm_unregister_coalesced },
 	{ KVM_SET_GSI_ROUTING,		av_vm_set_routing },
 	{ KVM_CREATE_DEVICE,		av_vm_create_device },
 	{ KVM_CREATE_IRQCHIP,		av_vm_create_irqchip },

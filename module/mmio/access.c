@@ -48,7 +48,8 @@ static noinline enum av_answer_kind finish(struct av_vcpu *vcpu)
 static bool in_kernel(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val)
 {
 	return av_vgic_mmio(vcpu, gpa, len, write, val) ||
-	       (write && av_ioeventfd_write(vcpu->vm, gpa, len, *val));
+	       (write && (av_ioeventfd_write(vcpu->vm, gpa, len, *val) ||
+			  av_coalesced_write(vcpu->vm, gpa, len, *val)));
 }
 
 static enum av_answer_kind to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write,

@@ -226,7 +226,7 @@ int av_ioeventfd(struct av_vm *vm, const struct kvm_ioeventfd *args)
 
 int av_mmio_vm_init(struct av_vm *vm)
 {
-	return 0;
+	return av_coalesced_init(vm);
 }
 
 /* Nobody reads any more. */
@@ -239,4 +239,5 @@ void av_mmio_vm_destroy(struct av_vm *vm)
 		eventfd_ctx_put(bus->at[i].event);
 	kvfree(bus);
 	RCU_INIT_POINTER(vm->mmio->bus, NULL);
+	av_coalesced_destroy(vm);
 }

@@ -2,8 +2,8 @@
 /*
  * mmio/ for the rest of the module: accesses to what is no memory.
  *
- * An access goes to the vGIC, to an ioeventfd, or to the VMM, one register at
- * a time: a pair of registers is two accesses, the lower address first, and
+ * An access goes to the vGIC, to an ioeventfd, to the ring of stores that the VMM
+ * wants together, or to the VMM, one register at a time: a pair of registers is two accesses, the lower address first, and
  * may be two exits. As in KVM, the instruction is over (registers written, PC
  * moved on) only when the VMM comes back: the next KVM_RUN completes it
  * before anything else, before immediate_exit too.
@@ -15,7 +15,9 @@
 #include "vm/answer.h"
 #include "vm/vcpu.h"
 
+struct kvm_coalesced_mmio_zone;
 struct kvm_ioeventfd;
+struct page;
 
 int av_mmio_vm_init(struct av_vm *vm);
 void av_mmio_vm_destroy(struct av_vm *vm);
@@ -45,6 +47,15 @@ static inline void av_mmio_reset(struct av_vcpu *vcpu)
 /* KVM_IOEVENTFD; KVM_CAP_ARM_NISV_TO_USER. */
 int av_ioeventfd(struct av_vm *vm, const struct kvm_ioeventfd *args);
 int av_mmio_enable_nisv(struct av_vm *vm);
+
+/* KVM_REGISTER_COALESCED_MMIO, or UNREGISTER; the ring's page, for the VMM to map. */
+int av_coalesced_mmio(struct av_vm *vm, const struct kvm_coalesced_mmio_zone *zone, bool add);
+struct page *av_coalesced_page(struct av_vm *vm);
+
+/* coalesced.c: is this write in the ring now? */
+bool av_coalesced_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val);
+int av_coalesced_init(struct av_vm *vm);
+void av_coalesced_destroy(struct av_vm *vm);
 
 /* ioeventfd.c: does an ioeventfd take this write? */
 bool av_ioeventfd_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val);

@@ -6,14 +6,21 @@
 #define AV_MMIO_TYPES_H
 
 #include <linux/rcupdate.h>
+#include <linux/spinlock_types.h>
 
 #include "mmio/decode.h"
 
 struct av_bus;
+struct av_zones;
+struct kvm_coalesced_mmio_ring;
 
 struct av_vm_mmio {
 	/* ioeventfds: read in vm->srcu, replaced under vm->slots_lock. */
 	struct av_bus __rcu *bus;
+	/* Coalesced MMIO (coalesced.c): the same for its zones; a page shared with the VMM. */
+	struct av_zones __rcu *zones;
+	struct kvm_coalesced_mmio_ring *ring;
+	spinlock_t ring_lock;
 	bool nisv_to_user;	/* KVM_CAP_ARM_NISV_TO_USER, never taken back */
 };
 

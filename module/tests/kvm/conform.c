@@ -37,6 +37,7 @@ static const struct {
 	{ "events", conform_events },
 	{ "run", conform_run },
 	{ "nisv", conform_nisv },
+	{ "coalesced", conform_coalesced },
 	{ "serror", conform_serror },
 	{ "debug", conform_debug },
 	{ "life", conform_life },

@@ -39,6 +39,7 @@ void conform_ioeventfd(void);
 void conform_events(void);
 void conform_run(void);
 void conform_nisv(void);
+void conform_coalesced(void);
 void conform_serror(void);
 void conform_debug(void);
 void conform_life(void);

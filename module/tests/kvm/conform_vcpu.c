@@ -229,6 +229,8 @@ static void other_ioctls(int vcpu)
 	say(ioctl(vcpu, KVM_NMI, 0), "nmi");
 	say(ioctl(vcpu, KVM_SMI, 0), "smi");
 	say(ioctl(vcpu, KVM_SET_TSC_KHZ, 1000), "tsc_khz");
+	/* KVM_PRE_FAULT_MEMORY: not for arm64. */
+	say(ioctl(vcpu, _IOWR(KVMIO, 0xd5, u64[8]), 0), "pre_fault_memory");
 }
 
 static void mappings(int kvm, int vcpu)

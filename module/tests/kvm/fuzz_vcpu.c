@@ -108,9 +108,12 @@ static void vm_options(struct actor *a)
 	};
 	struct reg_mask_range range = { .addr = (u64)any_buffer(a), .range = one_in(a, 8) };
 	struct kvm_enable_cap cap = { .cap = KVM_CAP_ARM_SYSTEM_SUSPEND };
+	struct kvm_coalesced_mmio_zone zone = {
+		.addr = GUEST_MMIO + 8 * pick(a, 64), .size = (u32)pick(a, 0x200),
+	};
 	int vm = get_file(&a->w->vm);
 
-	switch (pick(a, 4)) {
+	switch (pick(a, 6)) {
 	case 0:
 		call(a, vm, KVM_SET_DEVICE_ATTR, &attr);
 		break;
@@ -119,6 +122,12 @@ static void vm_options(struct actor *a)
 		break;
 	case 2:
 		call(a, vm, KVM_ARM_GET_REG_WRITABLE_MASKS, &range);
+		break;
+	case 3:
+		call(a, vm, KVM_REGISTER_COALESCED_MMIO, &zone);
+		break;
+	case 4:
+		call(a, vm, KVM_UNREGISTER_COALESCED_MMIO, &zone);
 		break;
 	default:
 		call(a, vm, KVM_ENABLE_CAP, &cap);

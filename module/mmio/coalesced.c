@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Coalesced MMIO: stores to zones that the VMM names are kept in a ring, for it to
+ * carry out at its next exit, so that they are none themselves.
+ *
+ * The ring is a page of the VM, shared with the VMM behind kvm_run. The VMM may write
+ * any byte of it at any time: "last" is read once and checked, and says no more than
+ * where an entry goes. ring_lock, inside vm->srcu, keeps vCPUs apart.
+ *
+ * Zones are an array that is replaced as a whole, under vm->slots_lock, and read in
+ * vm->srcu. Zones of ports (pio) are no accesses of this machine.
+ */
+#include <linux/gfp.h>
+#include <linux/kvm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/srcu.h>
+
+#include "mmio/mmio.h"
+
+/* KVM's limit for a bus. */
+#define AV_MAX_ZONES	1000
+
+struct av_zones {
+	unsigned int nr;
+	struct {
+		u64 addr;
+		u32 size;
+	} at[];
+};
+
+/* All of it? As KVM has it, a zone at the end of the address space has nothing. */
+static bool within(u64 zone, u32 size, u64 addr, u64 len)
+{
+	return addr + len >= addr && addr >= zone && addr + len <= zone + size;
+}
+
+static bool put(struct kvm_coalesced_mmio_ring *ring, u64 gpa, unsigned int len, u64 val)
+{
+	u32 last = READ_ONCE(ring->last);
+	struct kvm_coalesced_mmio *entry;
+
+	/* One entry is always free, so that a full ring is no empty one. */
+	if (last >= KVM_COALESCED_MMIO_MAX ||
+	    (last + 1) % KVM_COALESCED_MMIO_MAX == READ_ONCE(ring->first))
+		return false;
+	entry = &ring->coalesced_mmio[last];
+	entry->phys_addr = gpa;
+	entry->len = len;
+	memcpy(entry->data, &val, len);
+	entry->pio = 0;
+	/* The VMM sees the entry when it sees the index. */
+	smp_store_release(&ring->last, (last + 1) % KVM_COALESCED_MMIO_MAX);
+	return true;
+}
+
+static bool write_zones(struct av_vm *vm, u64 gpa, unsigned int len, u64 val)
+{
+	const struct av_zones *zones = srcu_dereference(vm->mmio->zones, &vm->srcu);
+	unsigned int i;
+	bool taken;
+
+	for (i = 0; zones && i < zones->nr; i++) {
+		if (!within(zones->at[i].addr, zones->at[i].size, gpa, len))
+			continue;
+		spin_lock(&vm->mmio->ring_lock);
+		taken = put(vm->mmio->ring, gpa, len, val);
+		spin_unlock(&vm->mmio->ring_lock);
+		return taken;
+	}
+	return false;
+}
+
+bool av_coalesced_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val)
+{
+	bool taken;
+	int idx;
+
+	if (likely(!rcu_access_pointer(vm->mmio->zones)))
+		return false;
+	idx = srcu_read_lock(&vm->srcu);
+	taken = write_zones(vm, gpa, len, val);
+	srcu_read_unlock(&vm->srcu, idx);
+	return taken;
+}
+
+/* ---- changes ----------------------------------------------------------------- */
+
+static struct av_zones *zones_of(struct av_vm *vm)
+{
+	return rcu_dereference_protected(vm->mmio->zones, lockdep_is_held(&vm->slots_lock));
+}
+
+static struct av_zones *alloc_zones(unsigned int nr)
+{
+	struct av_zones *zones;
+
+	return kvzalloc(struct_size(zones, at, nr), GFP_KERNEL_ACCOUNT);
+}
+
+static void replace(struct av_vm *vm, struct av_zones *zones)
+{
+	struct av_zones *old = zones_of(vm);
+
+	rcu_assign_pointer(vm->mmio->zones, zones);
+	synchronize_srcu_expedited(&vm->srcu);
+	kvfree(old);
+}
+
+static int add_zone(struct av_vm *vm, u64 addr, u32 size)
+{
+	const struct av_zones *old = zones_of(vm);
+	unsigned int nr = old ? old->nr : 0;
+	struct av_zones *zones;
+
+	if (nr >= AV_MAX_ZONES)
+		return -ENOSPC;
+	zones = alloc_zones(nr + 1);
+	if (!zones)
+		return -ENOMEM;
+	if (nr)
+		memcpy(zones->at, old->at, nr * sizeof(zones->at[0]));
+	zones->at[nr].addr = addr;
+	zones->at[nr].size = size;
+	zones->nr = nr + 1;
+	replace(vm, zones);
+	return 0;
+}
+
+/* All zones that the range lies in go; that there was none is no error. */
+static int drop_zones(struct av_vm *vm, u64 addr, u32 size)
+{
+	const struct av_zones *old = zones_of(vm);
+	struct av_zones *zones;
+	unsigned int i;
+
+	if (!old)
+		return 0;
+	zones = alloc_zones(old->nr);
+	if (!zones)
+		return -ENOMEM;
+	for (i = 0; i < old->nr; i++)
+		if ((s32)size < 0 || !within(old->at[i].addr, old->at[i].size, addr, size))
+			zones->at[zones->nr++] = old->at[i];
+	if (!zones->nr) {
+		kvfree(zones);
+		zones = NULL;
+	}
+	replace(vm, zones);
+	return 0;
+}
+
+int av_coalesced_mmio(struct av_vm *vm, const struct kvm_coalesced_mmio_zone *zone, bool add)
+{
+	int ret;
+
+	if (zone->pio > 1)
+		return -EINVAL;
+	if (zone->pio)
+		return 0;
+	mutex_lock(&vm->slots_lock);
+	ret = add ? add_zone(vm, zone->addr, zone->size) : drop_zones(vm, zone->addr, zone->size);
+	mutex_unlock(&vm->slots_lock);
+	return ret;
+}
+
+struct page *av_coalesced_page(struct av_vm *vm)
+{
+	return virt_to_page(vm->mmio->ring);
+}
+
+int av_coalesced_init(struct av_vm *vm)
+{
+	spin_lock_init(&vm->mmio->ring_lock);
+	vm->mmio->ring = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	return vm->mmio->ring ? 0 : -ENOMEM;
+}
+
+/* Nobody writes any more; a mapping of the VMM's keeps the page itself. */
+void av_coalesced_destroy(struct av_vm *vm)
+{
+	kvfree(rcu_dereference_protected(vm->mmio->zones, 1));
+	RCU_INIT_POINTER(vm->mmio->zones, NULL);
+	free_page((unsigned long)vm->mmio->ring);
+}
