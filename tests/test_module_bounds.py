@@ -46,7 +46,7 @@ BOARDS = {
         ),
         Row(
             "slots_many", "SLOTS=8190", 0,
-            operations("slots_many", "create flags delete drop_other drop close"),
+            operations("slots_many", "first last create flags delete drop_other drop close"),
         ),
     ),
     "interrupts": (
@@ -112,6 +112,13 @@ def assert_within(row: Row, figures: dict[str, int]):
 @pytest.mark.parametrize(("kernel", "board", "row"), rows_of_boards((KERNEL,)))
 def test_no_cpu_is_held_for_long(kernel: str, board: str, row: Row):
     assert_within(row, measure(kernel, BOARDS[board])[row])
+
+
+@pytest.mark.xdist_group(f"bounds-{KERNEL}-slots")
+def test_a_slot_takes_no_longer_among_thousands():
+    """512 slots added to 7,678 cost what the first 512 did."""
+    figures = measure(KERNEL, BOARDS["slots"])[BOARDS["slots"][1]]
+    assert figures["slots_many.last.total"] < 1.5 * figures["slots_many.first.total"], figures
 
 
 @pytest.mark.conformance

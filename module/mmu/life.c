@@ -89,13 +89,18 @@ void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
 static void free_slots(struct av_vm *vm)
 {
 	struct av_slots *slots = rcu_dereference_protected(vm->mmu->slots, true);
-	u32 i;
+	struct av_slot_node *node;
 
-	for (i = 0; i < slots->nr; i++) {
-		av_slot_free(slots->slot[i]);
+	while ((node = av_slots_take_apart(slots, AV_BY_GFN))) {
+		kfree(node);
 		cond_resched();
 	}
-	kvfree(slots);
+	while ((node = av_slots_take_apart(slots, AV_BY_ID))) {
+		av_slot_free(node->slot);
+		kfree(node);
+		cond_resched();
+	}
+	kfree(slots);
 }
 
 void av_mmu_vm_stop(struct av_vm *vm)

@@ -153,28 +153,61 @@ static int grow_budget(struct av_vm *vm, u64 npages)
 	return 0;
 }
 
+static void free_edit(struct av_slot_edit *edit)
+{
+	if (!edit)
+		return;
+	while (edit->spares)
+		kfree(edit->spare[--edit->spares]);
+	while (edit->gone)
+		kfree(edit->old[--edit->gone]);
+	kfree(edit);
+}
+
+/* Room for a change of the set. */
+static struct av_slot_edit *alloc_edit(const struct av_slots *slots, bool drop, bool add)
+{
+	unsigned int need = av_slots_need(slots, drop, add);
+	struct av_slot_edit *edit = kmalloc(sizeof(*edit), GFP_KERNEL);
+	struct av_slot_node *node;
+
+	if (!edit)
+		return NULL;
+	edit->gone = 0;
+	for (edit->spares = 0; edit->spares < need; edit->spares++) {
+		node = kmalloc(sizeof(*node), GFP_KERNEL_ACCOUNT);
+		if (!node) {
+			free_edit(edit);
+			return NULL;
+		}
+		edit->spare[edit->spares] = node;
+	}
+	return edit;
+}
+
 /* Publish a set without old and with slot, either may be NULL. */
 static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 {
-	struct av_slots *slots = av_vm_slots(vm), *next;
+	struct av_slots *slots = av_vm_slots(vm);
+	struct av_slots *next = kmalloc(sizeof(*next), GFP_KERNEL_ACCOUNT);
+	struct av_slot_edit *edit = alloc_edit(slots, old, slot);
 
-	next = kvzalloc(struct_size(next, slot, 2 * (slots->nr + 1)), GFP_KERNEL_ACCOUNT);
-	if (!next)
-		return -ENOMEM;
-	next->room = slots->nr + 1;
-	av_slots_replace(slots, old, slot, next);
-	if (grow_budget(vm, next->npages)) {
-		kvfree(next);
+	if (!next || !edit || grow_budget(vm, slots->npages + (slot ? slot->npages : 0))) {
+		free_edit(edit);
+		kfree(next);
 		return -ENOMEM;
 	}
+	av_slots_replace(slots, old, slot, next, edit);
 	if (old)
 		retire(vm, old);
 	spin_lock(&vm->mmu_lock);
 	rcu_assign_pointer(vm->mmu->slots, next);
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
-	synchronize_srcu(&vm->srcu);
-	kvfree(slots);
+	/* As KVM: a VMM may have thousands of slots to add. */
+	synchronize_srcu_expedited(&vm->srcu);
+	free_edit(edit);
+	kfree(slots);
 	av_slot_free(old);
 	return 0;
 }
@@ -210,7 +243,7 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	spin_unlock(&vm->mmu_lock);
 	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
 		for_slot(vm, slot, av_shadow_wrprotect_gfn);
-	synchronize_srcu(&vm->srcu);
+	synchronize_srcu_expedited(&vm->srcu);
 	vfree(dirty);
 	return 0;
 }

@@ -84,13 +84,12 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end, bool may_block)
 {
 	struct av_slots *slots = av_vm_slots(vm);
+	struct av_slot *slot;
 	u64 gfn, last, stop;
-	u32 i;
+	u32 seen = 0;
 
-	for (i = 0; i < slots->nr; i++) {
-		struct av_slot *slot = slots->slot[i];
-
-		if (i % BATCH == BATCH - 1)
+	av_for_each_slot(slot, slots) {
+		if (++seen % BATCH == 0)
 			offer_lock(vm, may_block);
 		if (!av_mem_frames(slot, start, end, &gfn, &last))
 			continue;
@@ -169,13 +168,17 @@ static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 {
 	struct av_slots *slots = av_vm_slots(vm);
 	struct ageing a = { .clear = clear, .left = AGE_FRAMES };
+	struct av_slot *slot;
 	u64 gfn, last;
-	u32 i;
 
 	av_gather_init(&a.g, &vm->mmu->shadow);
-	for (i = 0; i < slots->nr && a.left && (clear || !a.young); i++, a.left--)
-		if (av_mem_frames(slots->slot[i], start, end, &gfn, &last))
-			age_slot(&vm->mmu->shadow, slots->slot[i], gfn, last, &a);
+	av_for_each_slot(slot, slots) {
+		if (!a.left || (a.young && !clear))
+			break;
+		if (av_mem_frames(slot, start, end, &gfn, &last))
+			age_slot(&vm->mmu->shadow, slot, gfn, last, &a);
+		a.left--;
+	}
 	av_gather_finish(&a.g);
 	return a.young;
 }

@@ -4,72 +4,54 @@
 
 #define PAGE_MASK_LOW	0xfffULL
 
-/* The slots in the order of their ids. */
-static struct av_slot *const *by_id(const struct av_slots *slots)
+static struct av_slot_node *root_of(const struct av_slots *slots, unsigned int order)
 {
-	return slots->slot + slots->room;
+	return slots->root[order];
 }
 
-/* How many have a lower id. */
-static u32 lower_ids(const struct av_slots *slots, u32 id)
+static u64 key_of(const struct av_slot *slot, unsigned int order)
 {
-	u32 lo = 0, hi = slots->nr;
-
-	while (lo < hi) {
-		u32 mid = lo + (hi - lo) / 2;
-
-		if (by_id(slots)[mid]->id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return order == AV_BY_GFN ? slot->base_gfn : slot->id;
 }
 
 struct av_slot *av_slot_by_id(const struct av_slots *slots, u32 id)
 {
-	u32 i = lower_ids(slots, id);
+	const struct av_slot_node *n = root_of(slots, AV_BY_ID);
 
-	return i < slots->nr && by_id(slots)[i]->id == id ? by_id(slots)[i] : NULL;
+	while (n && n->slot->id != id)
+		n = n->kid[id > n->slot->id];
+	return n ? n->slot : NULL;
 }
 
-/* The first slot that ends after gfn. */
-static u32 first_after(const struct av_slots *slots, u64 gfn)
+struct av_slot *av_slot_from(const struct av_slots *slots, u64 gfn)
 {
-	u32 lo = 0, hi = slots->nr;
+	const struct av_slot_node *n = root_of(slots, AV_BY_GFN);
+	struct av_slot *found = NULL;
 
-	while (lo < hi) {
-		u32 mid = lo + (hi - lo) / 2;
-		const struct av_slot *slot = slots->slot[mid];
+	while (n) {
+		bool ends_before = n->slot->base_gfn + n->slot->npages <= gfn;
 
-		if (slot->base_gfn + slot->npages > gfn)
-			hi = mid;
-		else
-			lo = mid + 1;
+		if (!ends_before)
+			found = n->slot;
+		n = n->kid[ends_before];
 	}
-	return lo;
+	return found;
 }
 
 struct av_slot *av_slot_find(const struct av_slots *slots, u64 gfn)
 {
-	u32 i = first_after(slots, gfn);
+	struct av_slot *slot = av_slot_from(slots, gfn);
 
-	if (i < slots->nr && slots->slot[i]->base_gfn <= gfn)
-		return slots->slot[i];
-	return NULL;
+	return slot && slot->base_gfn <= gfn ? slot : NULL;
 }
 
 static bool overlaps(const struct av_slots *slots, const struct av_slot *but, u64 gfn, u64 npages)
 {
-	u32 i;
+	struct av_slot *slot = av_slot_from(slots, gfn);
 
-	for (i = first_after(slots, gfn); i < slots->nr; i++) {
-		if (slots->slot[i]->base_gfn >= gfn + npages)
-			return false;
-		if (slots->slot[i] != but)
-			return true;
-	}
-	return false;
+	if (slot && slot == but)
+		slot = av_slot_from(slots, slot->base_gfn + slot->npages);
+	return slot && slot->base_gfn < gfn + npages;
 }
 
 static int check_numbers(const struct av_region *req)
@@ -128,40 +110,188 @@ int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 
 	return 0;
 }
 
-static struct av_slot **append(struct av_slot **to, struct av_slot *const *from, u32 first,
-			       u32 end)
+/* ---- changes ------------------------------------------------------------------ */
+
+/* A way down from the root: what is rebuilt from below. */
+struct path {
+	struct av_slot_node *node[AV_SLOT_HEIGHT + 1];
+	u8 side[AV_SLOT_HEIGHT + 1];
+	unsigned int depth;
+};
+
+static u8 height_of(const struct av_slot_node *n)
 {
-	memcpy(to, from + first, (end - first) * sizeof(*to));
-	return to + (end - first);
+	return n ? n->height : 0;
 }
 
-/* Copy one order: without the out'th, with add before the in'th; nr if there is none. */
-static void copy_order(struct av_slot **to, struct av_slot *const *from, u32 nr, u32 out, u32 in,
-		       struct av_slot *add)
+static void set_height(struct av_slot_node *n)
 {
-	if (in > out) {
-		to = append(to, from, 0, out);
-		to = append(to, from, out + 1, in);
-	} else {
-		to = append(to, from, 0, in);
+	n->height = 1 + max(height_of(n->kid[0]), height_of(n->kid[1]));
+}
+
+static struct av_slot_node *fresh(struct av_slot_edit *edit, u64 stamp)
+{
+	struct av_slot_node *n = edit->spare[--edit->spares];
+
+	n->stamp = stamp;
+	return n;
+}
+
+/* The node as this change may write it. */
+static struct av_slot_node *own(struct av_slot_edit *edit, u64 stamp, struct av_slot_node *n)
+{
+	struct av_slot_node *copy;
+
+	if (n->stamp == stamp)
+		return n;
+	copy = fresh(edit, stamp);
+	*copy = *n;
+	copy->stamp = stamp;
+	edit->old[edit->gone++] = n;
+	return copy;
+}
+
+/* n is its own; its kids' heights differ by two at most. */
+static struct av_slot_node *balance(struct av_slot_edit *edit, u64 stamp, struct av_slot_node *n)
+{
+	bool side = height_of(n->kid[1]) > height_of(n->kid[0]);
+	struct av_slot_node *kid, *inner;
+
+	if (height_of(n->kid[side]) <= height_of(n->kid[!side]) + 1) {
+		set_height(n);
+		return n;
 	}
-	if (add)
-		*to++ = add;
-	if (in <= out)
-		to = append(to, from, in, out);
-	append(to, from, max(in, min(out + 1, nr)), nr);
+	kid = own(edit, stamp, n->kid[side]);
+	if (height_of(kid->kid[!side]) > height_of(kid->kid[side])) {
+		inner = own(edit, stamp, kid->kid[!side]);
+		kid->kid[!side] = inner->kid[side];
+		inner->kid[side] = kid;
+		set_height(kid);
+		kid = inner;
+	}
+	n->kid[side] = kid->kid[!side];
+	kid->kid[!side] = n;
+	set_height(n);
+	set_height(kid);
+	return kid;
+}
+
+/* From below: sub takes the place at the end of the path. */
+static struct av_slot_node *rebuild(struct av_slot_edit *edit, u64 stamp, struct path *path,
+				    struct av_slot_node *sub)
+{
+	while (path->depth--) {
+		struct av_slot_node *n = own(edit, stamp, path->node[path->depth]);
+
+		n->kid[path->side[path->depth]] = sub;
+		sub = balance(edit, stamp, n);
+	}
+	return sub;
+}
+
+static void go(struct path *path, struct av_slot_node *n, bool side)
+{
+	path->node[path->depth] = n;
+	path->side[path->depth++] = side;
+}
+
+static void insert(struct av_slots *next, unsigned int order, struct av_slot *slot,
+		   struct av_slot_edit *edit)
+{
+	struct av_slot_node *n = next->root[order], *leaf = fresh(edit, next->stamp);
+	struct path path = { .depth = 0 };
+
+	leaf->slot = slot;
+	leaf->kid[0] = NULL;
+	leaf->kid[1] = NULL;
+	leaf->height = 1;
+	while (n) {
+		bool side = key_of(slot, order) > key_of(n->slot, order);
+
+		go(&path, n, side);
+		n = n->kid[side];
+	}
+	next->root[order] = rebuild(edit, next->stamp, &path, leaf);
+}
+
+static void drop_node(struct av_slots *next, struct av_slot_edit *edit, struct av_slot_node *n)
+{
+	/* Of this change itself: nobody has seen it. */
+	if (n->stamp == next->stamp)
+		edit->spare[edit->spares++] = n;
+	else
+		edit->old[edit->gone++] = n;
+}
+
+static void remove(struct av_slots *next, unsigned int order, const struct av_slot *slot,
+		   struct av_slot_edit *edit)
+{
+	struct av_slot_node *n = next->root[order], *found;
+	struct path path = { .depth = 0 };
+	unsigned int at;
+
+	while (n->slot != slot) {
+		bool side = key_of(slot, order) > key_of(n->slot, order);
+
+		go(&path, n, side);
+		n = n->kid[side];
+	}
+	if (n->kid[0] && n->kid[1]) {
+		/* The next slot in order takes its place, and goes from its own. */
+		found = n;
+		at = path.depth;
+		go(&path, n, true);
+		for (n = n->kid[1]; n->kid[0]; n = n->kid[0])
+			go(&path, n, false);
+		found = own(edit, next->stamp, found);
+		found->slot = n->slot;
+		path.node[at] = found;
+	}
+	found = n->kid[0] ? n->kid[0] : n->kid[1];
+	drop_node(next, edit, n);
+	next->root[order] = rebuild(edit, next->stamp, &path, found);
+}
+
+unsigned int av_slots_need(const struct av_slots *old, bool drop, bool add)
+{
+	unsigned int order, need = 0;
+
+	for (order = 0; order < AV_NR_ORDERS; order++)
+		need += (height_of(old->root[order]) + 1) * (3 * drop + add);
+	return need;
 }
 
 void av_slots_replace(const struct av_slots *old, const struct av_slot *drop,
-		      struct av_slot *add, struct av_slots *next)
+		      struct av_slot *add, struct av_slots *next, struct av_slot_edit *edit)
 {
-	u32 out = drop ? first_after(old, drop->base_gfn) : old->nr;
-	u32 in = add ? first_after(old, add->base_gfn) : old->nr;
+	unsigned int order;
 
-	next->nr = old->nr - !!drop + !!add;
-	next->npages = old->npages - (drop ? drop->npages : 0) + (add ? add->npages : 0);
-	copy_order(next->slot, old->slot, old->nr, out, in, add);
-	out = drop ? lower_ids(old, drop->id) : old->nr;
-	in = add ? lower_ids(old, add->id) : old->nr;
-	copy_order(next->slot + next->room, by_id(old), old->nr, out, in, add);
+	*next = *old;
+	next->stamp = old->stamp + 1;
+	next->nr += !!add - !!drop;
+	next->npages += (add ? add->npages : 0) - (drop ? drop->npages : 0);
+	edit->gone = 0;
+	for (order = 0; order < AV_NR_ORDERS; order++) {
+		if (drop)
+			remove(next, order, drop, edit);
+		if (add)
+			insert(next, order, add, edit);
+	}
+}
+
+struct av_slot_node *av_slots_take_apart(struct av_slots *slots, unsigned int order)
+{
+	struct av_slot_node *n = slots->root[order], *kid;
+
+	if (!n)
+		return NULL;
+	/* What is on the left goes up, until there is nothing. */
+	while (n->kid[0]) {
+		kid = n->kid[0];
+		n->kid[0] = kid->kid[1];
+		kid->kid[1] = n;
+		n = kid;
+	}
+	slots->root[order] = n->kid[1];
+	return n;
 }

@@ -2,9 +2,11 @@
 /*
  * Memory slots: which guest frames are memory, and what KVM lets a VMM change.
  *
- * Pure code. A slot set is sorted by frame, and once more by id, and never
- * changed once it is published: a change makes another. What hangs on a slot
- * (frames, dirty bitmap) is the kernel side's, see mmu/memslot.c.
+ * Pure code. A set is two balanced (AVL) trees of its slots, by frame and by id,
+ * and never changed once it is published: a change copies the nodes on its way
+ * and shares all others, so that it takes no longer with many slots than with few.
+ * What hangs on a slot (frames, dirty bitmap) is the kernel side's, see
+ * mmu/memslot.c.
  */
 #ifndef AV_MMU_SLOTS_H
 #define AV_MMU_SLOTS_H
@@ -31,10 +33,34 @@ struct av_slot {
 	unsigned long *dirty;	/* one bit a page while the log is on */
 };
 
+struct av_slot_node {
+	struct av_slot *slot;
+	struct av_slot_node *kid[2];
+	u64 stamp;		/* of the set that it was made for */
+	u8 height;
+};
+
+enum { AV_BY_GFN, AV_BY_ID, AV_NR_ORDERS };
+
 struct av_slots {
-	u32 nr, room;
+	u32 nr;
+	u64 stamp;		/* sets of a VM count upwards */
 	u64 npages;		/* of all slots */
-	struct av_slot *slot[];	/* twice room: by base_gfn, ascending; then by id */
+	struct av_slot_node *root[AV_NR_ORDERS];
+};
+
+/* AVL trees of AV_SLOTS_MAX are no higher. */
+#define AV_SLOT_HEIGHT		23
+
+/*
+ * The nodes of a change: fresh ones from the caller, and those of the old set that the
+ * new one has no use for. A removal touches three a level, an insertion one.
+ */
+#define AV_SLOT_EDIT_MAX	(AV_NR_ORDERS * 4 * (AV_SLOT_HEIGHT + 1))
+
+struct av_slot_edit {
+	unsigned int spares, gone;
+	struct av_slot_node *spare[AV_SLOT_EDIT_MAX], *old[AV_SLOT_EDIT_MAX];
 };
 
 /* A KVM_SET_USER_MEMORY_REGION. */
@@ -58,8 +84,30 @@ int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 
 struct av_slot *av_slot_find(const struct av_slots *slots, u64 gfn);
 struct av_slot *av_slot_by_id(const struct av_slots *slots, u32 id);
 
-/* Fill next, whose room is one slot more than old has, from old: without drop, with add. */
+/* The first slot that ends after gfn, or NULL: the next one's start is the end of this. */
+struct av_slot *av_slot_from(const struct av_slots *slots, u64 gfn);
+
+/* The one after it, in the same order. */
+static inline struct av_slot *av_slot_after(const struct av_slots *slots,
+					    const struct av_slot *slot)
+{
+	return av_slot_from(slots, slot->base_gfn + slot->npages);
+}
+
+#define av_for_each_slot(slot, slots) \
+	for ((slot) = av_slot_from(slots, 0); (slot); (slot) = av_slot_after(slots, slot))
+
+/* How many spare nodes a change needs at most. */
+unsigned int av_slots_need(const struct av_slots *old, bool drop, bool add);
+
+/*
+ * Make next from old: without drop, with add. The edit has the spares; those left over
+ * are still in it, and in its old the nodes to be freed when nobody reads old any more.
+ */
 void av_slots_replace(const struct av_slots *old, const struct av_slot *drop,
-		      struct av_slot *add, struct av_slots *next);
+		      struct av_slot *add, struct av_slots *next, struct av_slot_edit *edit);
+
+/* Take a node off a set that nobody reads: NULL when it is empty. Its slot is in it once. */
+struct av_slot_node *av_slots_take_apart(struct av_slots *slots, unsigned int order);
 
 #endif /* AV_MMU_SLOTS_H */

@@ -335,16 +335,32 @@ static void test_every_syndrome(void)
 int main(void)
 {
 	struct av_slot *all[] = { &ram, &rom, &logged };
+	static struct av_slot_edit edit;
+	struct av_slot_node *node;
 	unsigned int i;
 
-	slots = calloc(1, sizeof(*slots) + sizeof(all));
-	for (i = 0; i < ARRAY_SIZE(all); i++)
-		slots->slot[slots->nr++] = all[i];
+	slots = calloc(1, sizeof(*slots));
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		struct av_slots *next = calloc(1, sizeof(*next));
+
+		for (edit.spares = 0; edit.spares < av_slots_need(slots, false, true); edit.spares++)
+			edit.spare[edit.spares] = calloc(1, sizeof(struct av_slot_node));
+		av_slots_replace(slots, NULL, all[i], next, &edit);
+		while (edit.spares)
+			free(edit.spare[--edit.spares]);
+		while (edit.gone)
+			free(edit.old[--edit.gone]);
+		free(slots);
+		slots = next;
+	}
 	build_tables();
 	setup();
 	RUN(test_rows);
 	RUN(test_every_syndrome);
 	teardown();
+	for (i = 0; i < AV_NR_ORDERS; i++)
+		while ((node = av_slots_take_apart(slots, i)))
+			free(node);
 	free(slots);
 	return TESTS_DONE();
 }

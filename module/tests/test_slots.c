@@ -9,19 +9,40 @@
 
 static struct av_slots *slots;
 
-static struct av_slots *empty(u32 room)
-{
-	struct av_slots *set = calloc(1, sizeof(*slots) + 2 * room * sizeof(struct av_slot *));
+static unsigned long nodes;		/* that there are */
 
-	set->room = room;
-	return set;
+static void free_node(struct av_slot_node *node)
+{
+	/* A reader of it would read this. */
+	memset(node, 0x5a, sizeof(*node));
+	free(node);
+	nodes--;
 }
 
+/* As the kernel's side does it, but that the old set is still read until the end. */
 static void replace(struct av_slot *drop, struct av_slot *add)
 {
-	struct av_slots *next = empty(slots->nr + 1);
+	static struct av_slot_edit edit;
+	struct av_slots *next = calloc(1, sizeof(*next)), was = *slots;
+	unsigned int need = av_slots_need(slots, drop, add);
+	struct av_slot *gone;
 
-	av_slots_replace(slots, drop, add, next);
+	CHECK(need <= AV_SLOT_EDIT_MAX);
+	for (edit.spares = 0; edit.spares < need; edit.spares++, nodes++)
+		edit.spare[edit.spares] = malloc(sizeof(struct av_slot_node));
+	av_slots_replace(slots, drop, add, next, &edit);
+	CHECK(edit.spares <= need && edit.gone <= AV_SLOT_EDIT_MAX);
+	/* The old set is as it was. */
+	CHECK(!memcmp(&was, slots, sizeof(was)));
+	if (drop)
+		CHECK(av_slot_by_id(slots, drop->id) == drop &&
+		      av_slot_find(slots, drop->base_gfn) == drop);
+	gone = add ? av_slot_by_id(slots, add->id) : NULL;
+	CHECK(!gone || gone == drop);
+	while (edit.spares)
+		free_node(edit.spare[--edit.spares]);
+	while (edit.gone)
+		free_node(edit.old[--edit.gone]);
 	free(slots);
 	free(drop);
 	slots = next;
@@ -51,12 +72,51 @@ static void move(struct av_slot *slot, u64 gpa)
 
 static void clear(void)
 {
-	u32 i;
+	struct av_slot_node *node;
+	unsigned int order;
 
-	for (i = 0; slots && i < slots->nr; i++)
-		free(slots->slot[i]);
+	for (order = 0; slots && order < AV_NR_ORDERS; order++) {
+		while ((node = av_slots_take_apart(slots, order))) {
+			if (order == AV_BY_ID)
+				free(node->slot);
+			free_node(node);
+		}
+	}
+	CHECK_EQ(nodes, 0);
 	free(slots);
-	slots = empty(0);
+	slots = calloc(1, sizeof(*slots));
+}
+
+/* Balanced, in order, and each slot once: how many there are. */
+static u32 look(const struct av_slot_node *n, unsigned int order, u64 low, u64 high, u8 *height)
+{
+	u64 key;
+	u8 h[2];
+	u32 nr;
+
+	*height = 0;
+	if (!n)
+		return 0;
+	key = order == AV_BY_GFN ? n->slot->base_gfn : n->slot->id;
+	CHECK(key >= low && key <= high);
+	nr = 1 + (key ? look(n->kid[0], order, low, key - 1, &h[0]) : (h[0] = 0)) +
+	     look(n->kid[1], order, key + 1, high, &h[1]);
+	*height = 1 + max(h[0], h[1]);
+	CHECK_EQ(n->height, *height);
+	CHECK(max(h[0], h[1]) - min(h[0], h[1]) <= 1);
+	CHECK(n->stamp <= slots->stamp);
+	return nr;
+}
+
+static void look_all(void)
+{
+	u8 height;
+
+	CHECK_EQ(look(slots->root[AV_BY_GFN], AV_BY_GFN, 0, ~0ULL, &height),
+		 slots->nr);
+	CHECK(height <= AV_SLOT_HEIGHT);
+	CHECK_EQ(look(slots->root[AV_BY_ID], AV_BY_ID, 0, ~0ULL, &height),
+		 slots->nr);
 }
 
 static enum av_slot_change change;
@@ -141,28 +201,29 @@ static void test_modify(void)
 
 static struct av_slot *scan(u64 gfn)
 {
-	u32 i;
+	struct av_slot *slot;
 
-	for (i = 0; i < slots->nr; i++)
-		if (gfn - slots->slot[i]->base_gfn < slots->slot[i]->npages)
-			return slots->slot[i];
+	av_for_each_slot(slot, slots)
+		if (gfn - slot->base_gfn < slot->npages)
+			return slot;
 	return NULL;
 }
 
 static struct av_slot *scan_ids(u32 id)
 {
-	u32 i;
+	struct av_slot *slot;
 
-	for (i = 0; i < slots->nr; i++)
-		if (slots->slot[i]->id == id)
-			return slots->slot[i];
+	av_for_each_slot(slot, slots)
+		if (slot->id == id)
+			return slot;
 	return NULL;
 }
 
 static void test_lookup(void)
 {
-	u32 round, i, gfn;
-	u64 pages;
+	struct av_slot *slot;
+	u32 round, gfn, nr;
+	u64 pages, last;
 
 	clear();
 	srand(1);
@@ -181,21 +242,46 @@ static void test_lookup(void)
 				replace(old, NULL);
 		}
 		pages = 0;
-		for (i = 0; i < slots->nr; i++) {
-			struct av_slot *slot = slots->slot[i];
-
+		nr = 0;
+		last = 0;
+		av_for_each_slot(slot, slots) {
 			pages += slot->npages;
+			nr++;
 			CHECK(av_slot_by_id(slots, slot->id) == slot);
-			CHECK(!i || slots->slot[slots->room + i - 1]->id <
-			      slots->slot[slots->room + i]->id);
-			CHECK(!i || slots->slot[i - 1]->base_gfn +
-			      slots->slot[i - 1]->npages <= slot->base_gfn);
+			CHECK(slot->base_gfn >= last);
+			last = slot->base_gfn + slot->npages;
 		}
+		CHECK_EQ(nr, slots->nr);
+		look_all();
 		CHECK_EQ(slots->npages, pages);
 		for (id = 0; id < 42; id++)
 			CHECK(av_slot_by_id(slots, id) == scan_ids(id));
 		for (gfn = 0; gfn < 540; gfn++)
 			CHECK(av_slot_find(slots, gfn) == scan(gfn));
+	}
+	clear();
+}
+
+/* As many as there may be, in order, against it and at random, and away again. */
+static void test_full(void)
+{
+	u32 way, i, nr = AV_SLOTS_MAX, step = 7919;
+
+	for (way = 0; way < 3; way++) {
+		clear();
+		for (i = 0; i < nr; i++) {
+			u64 at = way == 0 ? i : way == 1 ? nr - 1 - i : (u64)i * step % nr;
+
+			add(i, at << 13, 0x1000, 0, 0);
+		}
+		look_all();
+		CHECK_EQ(slots->nr, nr);
+		CHECK_EQ(slots->npages, nr);
+		/* What a change may take does not grow as they do. */
+		CHECK(av_slots_need(slots, false, true) <= 2 * (AV_SLOT_HEIGHT + 1));
+		for (i = 0; i < nr; i += 1 + way)
+			replace(av_slot_by_id(slots, (u64)i * step % nr), NULL);
+		look_all();
 	}
 	clear();
 	free(slots);
@@ -206,5 +292,6 @@ int main(void)
 	RUN(test_numbers);
 	RUN(test_modify);
 	RUN(test_lookup);
+	RUN(test_full);
 	return TESTS_DONE();
 }
