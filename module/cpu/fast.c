@@ -37,8 +37,10 @@ static __always_inline unsigned int fast_write(struct av_srf *srf, u16 enc, u64 
 			return AV_NR_FAST;					\
 		return av_reg_##name(srf, true, &val) ? AV_FAST_##name : AV_NR_FAST;	\
 	}
-	AV_FAST_ROWS(MEM, FN)
+#define READ(name, sys, flags, cls)
+	AV_FAST_ROWS(MEM, READ, FN)
 #undef MEM
+#undef READ
 #undef FN
 	return AV_NR_FAST;
 }
@@ -54,7 +56,7 @@ static __always_inline unsigned int fast_read(struct av_srf *srf, u16 enc, u64 *
 	if (enc == (sys)) {							\
 		return av_reg_##name(srf, false, val) ? AV_FAST_##name : AV_NR_FAST;	\
 	}
-	AV_FAST_ROWS(MEM, FN)
+	AV_FAST_ROWS(MEM, MEM, FN)
 #undef MEM
 #undef FN
 	return AV_NR_FAST;

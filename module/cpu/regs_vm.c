@@ -93,6 +93,10 @@ static bool access_icc(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool w
 	return av_icc_access(vcpu, reg->enc, write, val);
 }
 
+#define FAST_REGIME(reg_, access_)						\
+	{ .enc = AV_FAST_SYS_##reg_, .flags = AV_FAST_FLAGS_##reg_,			\
+	  .cls = AV_FAST_CLS_##reg_, .vreg = AV_##reg_, .name = #reg_,			\
+	  .access = access_, .set = set_regime }
 #define REGIME(sys, reg_, reset_, access_)					\
 	{ .enc = sys, .flags = AV_ROW_ALL, .cls = AV_EXIT_REGIME, .vreg = AV_##reg_,	\
 	  .name = #reg_, .reset = reset_, .access = access_, .set = set_regime }
@@ -103,9 +107,9 @@ static const struct av_sysreg rows[] = {
 	REGIME(AV_SYS(3, 0, 1, 0, 0), SCTLR_EL1, SCTLR_RESET, access_sctlr),
 	AV_MEM(AV_SYS(3, 0, 1, 0, 1), AV_ROW_ALL, SYSREG, ACTLR_EL1, 0),
 	AV_MEM(AV_SYS(3, 0, 1, 0, 2), AV_ROW_ALL, SYSREG, CPACR_EL1, 0),
-	REGIME(AV_SYS(3, 0, 2, 0, 0), TTBR0_EL1, 0, access_regime),
-	REGIME(AV_SYS(3, 0, 2, 0, 1), TTBR1_EL1, 0, access_regime),
-	REGIME(AV_SYS(3, 0, 2, 0, 2), TCR_EL1, 0, access_tcr),
+	FAST_REGIME(TTBR0_EL1, access_regime),
+	FAST_REGIME(TTBR1_EL1, access_regime),
+	FAST_REGIME(TCR_EL1, access_tcr),
 	AV_FAST_MEM(SPSR_EL1),
 	AV_FAST_MEM(ELR_EL1),
 	AV_FAST_FN(SP_EL0, access_sp_el0),
@@ -146,12 +150,12 @@ static const struct av_sysreg rows[] = {
 	ICC(12, 12, 5, AV_ROW_RW, "ICC_SRE_EL1"),
 	ICC(12, 12, 6, AV_ROW_RW, "ICC_IGRPEN0_EL1"),
 	ICC(12, 12, 7, AV_ROW_RW, "ICC_IGRPEN1_EL1"),
-	AV_MEM(AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL, SYSREG, CONTEXTIDR_EL1, 0),
+	AV_FAST_MEM(CONTEXTIDR_EL1),
 	AV_FAST_MEM(TPIDR_EL1),
 	AV_FAST_FN(DAIF, access_daif),
 	/* EL0's own, in the hardware while the guest runs; here for EL1 writing the read-only one. */
 	AV_MEM(AV_SYS(3, 3, 13, 0, 2), AV_ROW_ALL, TPIDR, TPIDR_EL0, 0),
-	AV_MEM(AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL, TPIDR, TPIDRRO_EL0, 0),
+	AV_FAST_MEM(TPIDRRO_EL0),
 };
 
 const struct av_sysreg_table av_regs_vm = { rows, ARRAY_SIZE(rows) };

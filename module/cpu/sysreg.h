@@ -65,7 +65,7 @@ void av_caches_init(struct av_vcpu *vcpu);
 #define AV_FAST_ROW(name_, sys, flags_, cls_)						\
 	AV_FAST_SYS_##name_ = sys, AV_FAST_FLAGS_##name_ = flags_,			\
 	AV_FAST_CLS_##name_ = AV_EXIT_##cls_,
-enum { AV_FAST_ROWS(AV_FAST_ROW, AV_FAST_ROW) };
+enum { AV_FAST_ROWS(AV_FAST_ROW, AV_FAST_ROW, AV_FAST_ROW) };
 #undef AV_FAST_ROW
 
 #define AV_FAST_MEM(reg_)								\

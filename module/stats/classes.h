@@ -101,7 +101,12 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(PAR_EL1,	"fast_par_el1")					\
 	X(SPSEL,	"fast_spsel")					\
 	X(CURRENTEL,	"fast_currentel")				\
-	X(DAIF,		"fast_daif")
+	X(DAIF,		"fast_daif")					\
+	X(TCR_EL1,	"fast_tcr_el1")					\
+	X(TTBR0_EL1,	"fast_ttbr0_el1")				\
+	X(TTBR1_EL1,	"fast_ttbr1_el1")				\
+	X(CONTEXTIDR_EL1, "fast_contextidr_el1")			\
+	X(TPIDRRO_EL0,	"fast_tpidrro_el0")
 
 #define X(reg, name)	AV_FAST_##reg,
 enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
