@@ -44,14 +44,14 @@ for s in $needed; do
 done
 outside=$("${CROSS_COMPILE:-}readelf" -rW "$ko" |
 	awk '/^Relocation section/ { on = index($0, ".rela.av_window.text") }
-	     on && $1 ~ /^[0-9a-f]+$/ && $5 !~ /^(av_fast|av_window_code|\.av_window\.text)$/ { print $5 }')
+	     on && $1 ~ /^[0-9a-f]+$/ && $5 !~ /^(av_fast|av_window_[a-z0-9_]*|\.av_window\.text)$/ { print $5 }')
 for s in $outside; do
 	echo "check-symbols: $ko: code of the window refers to $s, which is not in it" >&2
 	bad=1
 done
 "${CROSS_COMPILE:-}objdump" -d --no-show-raw-insn -j .av_window.text "$ko" >"$ko.window"
 foreign=$(awk -F '\t' '
-	/^[0-9a-f]+ </	{ c = $0 !~ /<av_window_code/; functions += c; next }
+	/^[0-9a-f]+ </	{ c = $0 !~ /<av_window_/; functions += c; next }
 	c && $3 ~ /tpidrro_el0/ { next }
 	c && ($2 ~ /^(mrs|msr|sys|sysl|at|dc|ic|tlbi|pac|xpac|aut|bra|blra|ret[ab]|br|blr|svc|hvc|smc|brk|hint)/ ||
 	      $3 ~ /(^|[ ,{[])([xw]18|[vqdshbz][0-9]+)([],.}]|$)/) { print $2, $3 }

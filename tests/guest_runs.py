@@ -31,6 +31,7 @@ class Host:
     kernel: str = "stable"
     el2: bool = True
     module: Path | None = None
+    parameters: str = ""  # of the module
     smp: int = 1
     count: bool = False  # deterministic, whatever else the machine does; one CPU
     append: str = ""  # more for the kernel's command line
@@ -128,7 +129,7 @@ def run_guests(
         count=host.count,
         append=host.append,
         timeout=timeout,
-        modules=[Module(str(host.module))] if host.module else (),
+        modules=[Module(str(host.module), host.parameters)] if host.module else (),
         files={
             "/bin/armvisor": artefacts.vmm(),
             "/script": script.encode(),

@@ -13,6 +13,7 @@ import os
 import re
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -141,6 +142,18 @@ def test_module_runs_sequences_as_kvm(cpu: str, kernel: str):
         outputs_of(without_el2(cpu, kernel), count)["random"],
         count,
     )
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("cheap", [0, 1, 3, 4, 5])
+def test_what_makes_traps_cheap_can_be_off(cheap: int):
+    """Each part alone, and none (module/cpu/cheap.h): the guest cannot tell."""
+    host = replace(without_el2("cortex-a72"), parameters=f"cheap_traps={cheap}")
+    oracle, outputs = outputs_of(kvm("cortex-a72"), SEQUENCES), outputs_of(host, FEW)
+    result = compare.compare(oracle["trap"].disk, outputs["trap"].disk, strict=True)
+    assert not [name for name in result.differences if not declared_by(name)]
+    assert result.same > 2400
+    assert_same_sequences(oracle["random"], outputs["random"], FEW)
 
 
 @pytest.mark.conformance

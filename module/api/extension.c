@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "compat/kvm_uapi.h"
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
@@ -61,6 +62,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_BINARY_STATS_FD,		1 },
 	{ KVM_CAP_MAX_VCPUS,			AV_MAX_VCPUS },
 	{ KVM_CAP_MAX_VCPU_ID,			AV_MAX_VCPU_ID },
+	{ AV_CAP_CHEAP_TRAPS,			AV_CHEAP_ALL },
 };
 
 int av_check_extension(struct av_vm *vm, unsigned long ext)

@@ -96,6 +96,19 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 	return count;
 }
 
+/* What the window did without anybody to count it as an event. */
+static u64 av_event_in_window(const struct av_vcpu_stats *s, enum av_event event)
+{
+	switch (event) {
+	case AV_EVENT_INJECT_SYNC:
+		return READ_ONCE(s->fast[AV_FAST_SVC]);
+	case AV_EVENT_MODE_SWITCH:
+		return READ_ONCE(s->fast[AV_FAST_SVC]) + READ_ONCE(s->fast[AV_FAST_ERET_EL0]);
+	default:
+		return 0;
+	}
+}
+
 static void av_vcpu_gather(const void *object, u64 *data)
 {
 	const struct av_vcpu_stats *s = &((const struct av_vcpu *)object)->stats;
@@ -118,7 +131,7 @@ static void av_vcpu_gather(const void *object, u64 *data)
 
 	data = (u64 *)cls;
 	for (i = 0; i < AV_NR_EVENTS; i++)
-		*data++ = READ_ONCE(s->event[i]);
+		*data++ = READ_ONCE(s->event[i]) + av_event_in_window(s, i);
 	for (i = 0; i < AV_NR_FAST; i++)
 		*data++ = READ_ONCE(s->fast[i]);
 }

@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "compat/kvm_uapi.h"
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
@@ -228,6 +229,8 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 		return 0;
 	case KVM_CAP_ARM_NISV_TO_USER:
 		return av_mmio_enable_nisv(object);
+	case AV_CAP_CHEAP_TRAPS:
+		return av_cpu_enable_cheap(object, cap.args[0]);
 	default:
 		return -EINVAL;
 	}

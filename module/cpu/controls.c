@@ -124,22 +124,44 @@ static u64 guest_cntkctl(const struct av_srf *srf, const struct av_host_controls
 	return cntkctl;
 }
 
+bool av_controls_same(const struct av_srf *srf, unsigned int stay)
+{
+	const u64 user = (0 SCTLR_BITS(BITS_USER)) | AV_SCTLR_UCT;
+	u64 guest = av_srf_get(srf, AV_SCTLR_EL1);
+
+	if ((guest & user) != user || !(guest & AV_SCTLR_SA) != !(guest & AV_SCTLR_SA0))
+		return false;
+	if (!(stay & AV_STAY_COUNTER_TRAPS) &&
+	    !(av_srf_get(srf, AV_CNTKCTL_EL1) & CNTKCTL_EL0VCT))
+		return false;
+	if (stay & AV_STAY_FP &&
+	    FIELD_GET(AV_CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1)) != AV_CPACR_FPEN_NONE)
+		return false;
+	return !(stay & (AV_STAY_STEPPING | AV_STAY_MATCHING));
+}
+
+void av_controls_pstate(struct av_srf *srf, unsigned int stay)
+{
+	u64 pstate = (0 PSTATE_BITS(BITS_ON)) | (srf->pstate & (0 PSTATE_BITS(BITS_GUEST)));
+
+	if (stay & AV_STAY_STEPPING)
+		pstate |= srf->vmode & AV_PSR_SS;
+	srf->pstate = pstate;
+}
+
 void av_controls(struct av_controls *controls, struct av_srf *srf,
 		 const struct av_host_controls *host, unsigned int stay)
 {
 	u64 cpacr = 0 CPACR_BITS(BITS_ON);
 	u64 mdscr = 0 MDSCR_BITS(BITS_ON);
-	u64 pstate = (0 PSTATE_BITS(BITS_ON)) | (srf->pstate & (0 PSTATE_BITS(BITS_GUEST)));
 
 	if (stay & AV_STAY_FP)
 		cpacr |= CPACR_FPEN_EL0;
 	if (stay & AV_STAY_MATCHING)
 		mdscr |= AV_MDSCR_MDE;
-	if (stay & AV_STAY_STEPPING) {
+	if (stay & AV_STAY_STEPPING)
 		mdscr |= AV_MDSCR_SS;
-		pstate |= srf->vmode & AV_PSR_SS;
-	}
-	srf->pstate = pstate;
+	av_controls_pstate(srf, stay);
 	controls->sctlr = guest_sctlr(srf, host, stay);
 	controls->tcr = guest_tcr(srf, host);
 	controls->cpacr = cpacr;

@@ -36,4 +36,57 @@ enum {
 void av_controls(struct av_controls *controls, struct av_srf *srf,
 		 const struct av_host_controls *host, unsigned int stay);
 
+/* What controls were made of. */
+struct av_controls_of {
+	u64 sctlr, tcr, cntkctl, cpacr;	/* the guest's */
+	u64 h_sctlr, h_tcr, h_cntkctl;
+	u64 how;			/* AV_STAY_*, tidcp, the level */
+};
+
+static __always_inline u64 av_controls_how(const struct av_srf *srf,
+					   const struct av_host_controls *host, unsigned int stay)
+{
+	return stay | (u64)host->tidcp << 32 | (u64)av_srf_el1(srf) << 33;
+}
+
+/* Would they come out the same again? PSTATE is not of them. */
+static __always_inline bool av_controls_again(const struct av_controls_of *of,
+					      const struct av_srf *srf,
+					      const struct av_host_controls *host,
+					      unsigned int stay)
+{
+	u64 differ = of->how ^ av_controls_how(srf, host, stay);
+
+	differ |= (of->sctlr ^ av_srf_get(srf, AV_SCTLR_EL1)) | (of->h_sctlr ^ host->sctlr);
+	differ |= (of->tcr ^ av_srf_get(srf, AV_TCR_EL1)) | (of->h_tcr ^ host->tcr);
+	differ |= (of->cntkctl ^ av_srf_get(srf, AV_CNTKCTL_EL1)) | (of->h_cntkctl ^ host->cntkctl);
+	differ |= of->cpacr ^ av_srf_get(srf, AV_CPACR_EL1);
+	return !differ;
+}
+
+static inline void av_controls_note(struct av_controls_of *of, const struct av_srf *srf,
+				    const struct av_host_controls *host, unsigned int stay)
+{
+	*of = (struct av_controls_of) {
+		.sctlr = av_srf_get(srf, AV_SCTLR_EL1),
+		.tcr = av_srf_get(srf, AV_TCR_EL1),
+		.cntkctl = av_srf_get(srf, AV_CNTKCTL_EL1),
+		.cpacr = av_srf_get(srf, AV_CPACR_EL1),
+		.h_sctlr = host->sctlr,
+		.h_tcr = host->tcr,
+		.h_cntkctl = host->cntkctl,
+		.how = av_controls_how(srf, host, stay),
+	};
+}
+
+/* The control bits of the physical PSTATE alone, where the rest is as it was. */
+void av_controls_pstate(struct av_srf *srf, unsigned int stay);
+
+/*
+ * Are these the controls of the other mode too? And would an instruction that
+ * the guest's kernel traps at virtual EL0 only, trap as before (FPEN)? Then
+ * modes may change without leaving the window.
+ */
+bool av_controls_same(const struct av_srf *srf, unsigned int stay);
+
 #endif /* AV_CPU_CONTROLS_H */

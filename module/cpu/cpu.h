@@ -46,6 +46,8 @@ struct user_fpsimd_state;
  */
 int av_cpu_vm_init(struct av_vm *vm);
 void av_cpu_vm_destroy(struct av_vm *vm);
+/* What makes traps cheap, of a VM: -EINVAL for bits that are not there (cpu/cheap.h). */
+int av_cpu_enable_cheap(struct av_vm *vm, u64 which);
 int av_cpu_vcpu_init(struct av_vcpu *vcpu);
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
 

@@ -8,7 +8,6 @@
 #include "cpu/exception.h"
 #include "cpu/hwdebug.h"
 
-#define SCTLR_DSSBS	BIT_ULL(44)
 /* Would a step of an instruction in this mode be taken as an exception? */
 static bool step_enabled(const struct av_srf *srf, u64 pstate)
 {
@@ -26,54 +25,6 @@ bool av_srf_stepping(const struct av_srf *srf)
 	return step_enabled(srf, av_srf_vpstate(srf));
 }
 
-static u32 vector_group(const struct av_srf *srf)
-{
-	switch (av_srf_mode(srf)) {
-	case AV_PSR_EL0T:
-		return 0x400;
-	case AV_PSR_EL1T:
-		return 0x000;
-	default:
-		return 0x200;
-	}
-}
-
-u32 av_srf_take(struct av_srf *srf, u32 vector)
-{
-	u32 offset = vector_group(srf) + vector;
-
-	av_srf_set(srf, AV_SPSR_EL1, av_srf_spsr(srf));
-	av_srf_set(srf, AV_ELR_EL1, srf->pc);
-	av_srf_set_mode(srf, AV_PSR_EL1H);
-	av_srf_set_vpstate(srf, AV_PSR_EL1H | AV_PSR_DAIF);
-	srf->pstate &= ~(AV_PSR_BTYPE | AV_PSR_SSBS);
-	if (av_srf_get(srf, AV_SCTLR_EL1) & SCTLR_DSSBS)
-		srf->pstate |= AV_PSR_SSBS;
-	srf->pc = av_srf_get(srf, AV_VBAR_EL1) + offset;
-	return offset;
-}
-
-/* The class of an exception from the same level is one more, where there are two. */
-static u64 esr_same_level(u64 esr)
-{
-	switch (av_esr_ec(esr)) {
-	case AV_EC_IABT_LOW:
-	case AV_EC_DABT_LOW:
-	case AV_EC_BREAKPT_LOW:
-	case AV_EC_SOFTSTP_LOW:
-	case AV_EC_WATCHPT_LOW:
-		return esr + FIELD_PREP(AV_ESR_EC, 1);
-	default:
-		return esr;
-	}
-}
-
-u32 av_srf_take_sync(struct av_srf *srf, u64 esr)
-{
-	av_srf_set(srf, AV_ESR_EL1, av_srf_el1(srf) ? esr_same_level(esr) : esr);
-	return av_srf_take(srf, AV_VECTOR_SYNC);
-}
-
 static bool mode_exists(u64 spsr)
 {
 	switch (spsr & AV_PSR_MODE) {
@@ -84,13 +35,6 @@ static bool mode_exists(u64 spsr)
 	default:
 		return false;
 	}
-}
-
-void av_srf_set_pstate(struct av_srf *srf, u64 pstate)
-{
-	av_srf_set_mode(srf, pstate);
-	av_srf_set_vpstate(srf, pstate);
-	srf->pstate = (srf->pstate & ~AV_PSR_PHYS) | (pstate & AV_PSR_PHYS);
 }
 
 void av_srf_eret(struct av_srf *srf)

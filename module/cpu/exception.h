@@ -14,17 +14,61 @@
 #define AV_VECTOR_FIQ		0x100
 #define AV_VECTOR_SERROR	0x180
 
+static __always_inline u32 av_vector_group(const struct av_srf *srf)
+{
+	if (!av_srf_el1(srf))
+		return 0x400;
+	return av_srf_mode(srf) == AV_PSR_EL1T ? 0x000 : 0x200;
+}
+
 /* Take an exception; returns the offset from VBAR_EL1. ESR and FAR are the caller's. */
-u32 av_srf_take(struct av_srf *srf, u32 vector);
+static __always_inline u32 av_srf_take(struct av_srf *srf, u32 vector)
+{
+	u32 offset = av_vector_group(srf) + vector;
+
+	av_srf_set(srf, AV_SPSR_EL1, av_srf_spsr(srf));
+	av_srf_set(srf, AV_ELR_EL1, srf->pc);
+	av_srf_set_mode(srf, AV_PSR_EL1H);
+	av_srf_set_vpstate(srf, AV_PSR_EL1H | AV_PSR_DAIF);
+	srf->pstate &= ~(AV_PSR_BTYPE | AV_PSR_SSBS);
+	if (av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_DSSBS)
+		srf->pstate |= AV_PSR_SSBS;
+	srf->pc = av_srf_get(srf, AV_VBAR_EL1) + offset;
+	return offset;
+}
+
+/* The class of an exception from the same level is one more, where there are two. */
+static __always_inline u64 av_esr_same_level(u64 esr)
+{
+	switch (av_esr_ec(esr)) {
+	case AV_EC_IABT_LOW:
+	case AV_EC_DABT_LOW:
+	case AV_EC_BREAKPT_LOW:
+	case AV_EC_SOFTSTP_LOW:
+	case AV_EC_WATCHPT_LOW:
+		return esr + FIELD_PREP(AV_ESR_EC, 1);
+	default:
+		return esr;
+	}
+}
 
 /* A synchronous one, with the syndrome in the form that the level taken from asks for. */
-u32 av_srf_take_sync(struct av_srf *srf, u64 esr);
+static __always_inline u32 av_srf_take_sync(struct av_srf *srf, u64 esr)
+{
+	av_srf_set(srf, AV_ESR_EL1, av_srf_el1(srf) ? av_esr_same_level(esr) : esr);
+	return av_srf_take(srf, AV_VECTOR_SYNC);
+}
 
 /* ERET from virtual EL1. */
 void av_srf_eret(struct av_srf *srf);
 
 /* Replace the whole virtual PSTATE; the mode is one that exists. */
-void av_srf_set_pstate(struct av_srf *srf, u64 pstate);
+static __always_inline void av_srf_set_pstate(struct av_srf *srf, u64 pstate)
+{
+	av_srf_set_mode(srf, pstate);
+	av_srf_set_vpstate(srf, pstate);
+	srf->pstate = (srf->pstate & ~AV_PSR_PHYS) | (pstate & AV_PSR_PHYS);
+}
 
 /* Past an instruction that was emulated. */
 static __always_inline void av_srf_skip(struct av_srf *srf)

@@ -12,8 +12,6 @@
 #include "stats/stats.h"
 
 #define ISS_STEP_ISV		BIT_ULL(24)
-#define CPACR_FPEN		GENMASK_ULL(21, 20)
-#define CPACR_FPEN_NONE		3
 
 /* The guest's own: it gets what the hardware said. */
 static int reflect(struct av_vcpu *vcpu)
@@ -79,9 +77,9 @@ static int reflect_watchpoint(struct av_vcpu *vcpu)
 /* FPEN: bit 0 lets EL1 use FP, both together let EL0 too. */
 static bool fp_allowed(const struct av_srf *srf)
 {
-	u64 fpen = FIELD_GET(CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1));
+	u64 fpen = FIELD_GET(AV_CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1));
 
-	return av_srf_el1(srf) ? fpen & 1 : fpen == CPACR_FPEN_NONE;
+	return av_srf_el1(srf) ? fpen & 1 : fpen == AV_CPACR_FPEN_NONE;
 }
 
 static int handle_fp(struct av_vcpu *vcpu)

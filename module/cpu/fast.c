@@ -6,13 +6,17 @@
  * copied into the window with the switcher, so it calls nothing and refers to
  * no data of the kernel's.
  *
- * Only virtual EL1, only the registers of cpu/rows.h and DAIF, and as long as no
- * interrupt waits for what is written. All else goes the long way, which also
- * knows how to refuse. Pure: tests/test_fast.c holds it against
- * that way.
+ * Of virtual EL1 the registers of cpu/rows.h, DAIF and ERET, as long as no
+ * interrupt waits for what is written; of virtual EL0 SVC. Modes change here
+ * only where the controls of both are the same (av_controls_same()) and the
+ * trees of both are at hand (mmu/root.c). All else goes the long way, which also
+ * knows how to refuse. Pure: tests/test_fast.c holds it against that way.
  */
+#include "cpu/cheap.h"
+#include "cpu/exception.h"
 #include "cpu/fast.h"
 #include "cpu/insn.h"
+#include "cpu/quick.h"
 #include "cpu/rows.h"
 
 #define __window	__attribute__((__section__(".av_window.text")))
@@ -23,24 +27,34 @@ static __always_inline bool lets_in(const struct av_srf *srf, u64 old, u64 daif)
 	return srf->due && ~daif & old;
 }
 
+/* Rows from TCR_EL1 on can be turned off (cpu/cheap.h). A constant decides for most. */
+static __always_inline bool has_row(const struct av_srf *srf, unsigned int n)
+{
+	return n < AV_FAST_TCR_EL1 || srf->cheap & AV_CHEAP_ROWS;
+}
+
 /* The register's index in fast[], or AV_NR_FAST: not here. Compared in the order of the rows. */
 static __always_inline unsigned int fast_write(struct av_srf *srf, u16 enc, u64 val)
 {
 #define MEM(name, sys, flags, cls)						\
 	if (enc == (sys) && (flags) & AV_ROW_WRITE) {				\
+		if (!has_row(srf, AV_FAST_##name))				\
+			return AV_NR_FAST;					\
 		av_srf_set(srf, AV_##name, val);				\
 		return AV_FAST_##name;						\
 	}
 #define FN(name, sys, flags, cls)						\
 	if (enc == (sys) && (flags) & AV_ROW_WRITE) {				\
+		if (!has_row(srf, AV_FAST_##name))				\
+			return AV_NR_FAST;					\
 		if (AV_FAST_##name == AV_FAST_DAIF && lets_in(srf, av_srf_daif(srf), val))		\
 			return AV_NR_FAST;					\
 		return av_reg_##name(srf, true, &val) ? AV_FAST_##name : AV_NR_FAST;	\
 	}
-#define READ(name, sys, flags, cls)
-	AV_FAST_ROWS(MEM, READ, FN)
+#define LOAD(name, sys, flags, cls)
+	AV_FAST_ROWS(MEM, LOAD, FN)
 #undef MEM
-#undef READ
+#undef LOAD
 #undef FN
 	return AV_NR_FAST;
 }
@@ -49,11 +63,15 @@ static __always_inline unsigned int fast_read(struct av_srf *srf, u16 enc, u64 *
 {
 #define MEM(name, sys, flags, cls)						\
 	if (enc == (sys)) {							\
+		if (!has_row(srf, AV_FAST_##name))				\
+			return AV_NR_FAST;					\
 		*val = av_srf_get(srf, AV_##name);				\
 		return AV_FAST_##name;						\
 	}
 #define FN(name, sys, flags, cls)						\
 	if (enc == (sys)) {							\
+		if (!has_row(srf, AV_FAST_##name))				\
+			return AV_NR_FAST;					\
 		return av_reg_##name(srf, false, val) ? AV_FAST_##name : AV_NR_FAST;	\
 	}
 	AV_FAST_ROWS(MEM, MEM, FN)
@@ -85,6 +103,9 @@ static __always_inline unsigned int fast_msr_imm(struct av_srf *srf, const struc
 	if (lets_in(srf, old, daif))
 		return AV_NR_FAST;
 	av_srf_set_daif(srf, daif);
+	/* Which of two forms the hardware's syndrome has is seen here. */
+	if (av_esr_ec(srf->esr) == AV_EC_SYS64)
+		srf->quick_imm[insn->enc == AV_MSR_DAIFCLR] = srf->esr & ~AV_ISS_CRM;
 	return AV_FAST_DAIF;
 }
 
@@ -97,8 +118,34 @@ static __always_inline bool leaves_high(const struct av_insn *insn, enum av_insn
 	return kind == AV_INSN_MSR_IMM || insn->write || insn->rt < 18;
 }
 
+static __always_inline int fast_eret(struct av_srf *srf)
+{
+	u64 spsr = av_srf_get(srf, AV_SPSR_EL1), mode = spsr & AV_PSR_MODE;
+	bool el0 = mode == AV_PSR_EL0T;
+
+	if ((!el0 && mode != AV_PSR_EL1H) || spsr & (AV_PSR_IL | AV_PSR_SS))
+		return AV_FAST_NO;
+	if ((el0 && !srf->modes) || lets_in(srf, av_srf_daif(srf), spsr))
+		return AV_FAST_NO;
+	srf->fast[el0 ? AV_FAST_ERET_EL0 : AV_FAST_ERET]++;
+	srf->pc = av_srf_get(srf, AV_ELR_EL1);
+	av_srf_set_pstate(srf, spsr);
+	av_quick_mode(srf);
+	return el0 ? AV_FAST_TO_EL0 : AV_FAST_DONE;
+}
+
+static __always_inline int fast_svc(struct av_srf *srf)
+{
+	if (!srf->modes)
+		return AV_FAST_NO;
+	srf->fast[AV_FAST_SVC]++;
+	av_srf_take_sync(srf, srf->esr);
+	av_quick_mode(srf);
+	return AV_FAST_TO_EL1;
+}
+
 /* As switch/enter.S tests them. */
-static_assert(AV_FAST_DONE == BIT(0) && AV_FAST_DONE_LOW == BIT(1));
+static_assert(AV_FAST_DONE == BIT(0) && AV_FAST_DONE_LOW == BIT(1) && AV_FAST_TO_EL0 == BIT(2));
 
 __window int av_fast(struct av_srf *srf)
 {
@@ -109,6 +156,8 @@ __window int av_fast(struct av_srf *srf)
 
 	if (srf->slow)
 		return AV_FAST_NO;
+	if (!av_srf_el1(srf))
+		return ec == AV_EC_SVC64 ? fast_svc(srf) : AV_FAST_NO;
 	/* AV_INSN_UNKNOWN has 0 in its lower half, which is none of these. */
 	if (ec == AV_EC_UNKNOWN)
 		kind = av_insn_kind(srf->insn, &insn);
@@ -122,9 +171,11 @@ __window int av_fast(struct av_srf *srf)
 	else if (kind == AV_INSN_MSR_IMM)
 		n = fast_msr_imm(srf, &insn);
 	else
-		return AV_FAST_NO;
+		return kind == AV_INSN_ERET ? fast_eret(srf) : AV_FAST_NO;
 	if (n == AV_NR_FAST)
 		return AV_FAST_NO;
+	if (n == AV_FAST_SPSEL)
+		av_quick_mode(srf);
 	srf->fast[n]++;
 	srf->pc += 4;
 	srf->pstate &= ~AV_PSR_BTYPE;

@@ -12,7 +12,7 @@
  */
 static inline bool av_fast_not_now(const struct av_srf *srf)
 {
-	return !av_srf_el1(srf) || srf->vmode & AV_PSR_SS || av_srf_debugging(srf);
+	return srf->vmode & AV_PSR_SS || av_srf_debugging(srf);
 }
 
 /* switch/enter.S knows the numbers. */
@@ -20,6 +20,8 @@ enum {
 	AV_FAST_NO,		/* nothing was changed: the long way */
 	AV_FAST_DONE,		/* finished */
 	AV_FAST_DONE_LOW,	/* finished, and neither SP nor a register from x18 on changed */
+	AV_FAST_TO_EL0 = 4,	/* finished, in virtual EL0 */
+	AV_FAST_TO_EL1 = 8,	/* finished, in virtual EL1 */
 };
 
 /*

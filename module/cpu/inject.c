@@ -16,7 +16,7 @@
 void av_vcpu_mode_changed(struct av_vcpu *vcpu)
 {
 	av_stat_inc(&vcpu->stats, AV_EVENT_MODE_SWITCH);
-	av_mmu_regime_changed(vcpu);
+	av_mmu_mode_changed(vcpu);
 }
 
 void av_inject_sync(struct av_vcpu *vcpu, u64 esr)

@@ -7,6 +7,9 @@
 
 #include "lib/av_types.h"
 
+/* CRm in the syndrome of a trapped system instruction */
+#define AV_ISS_CRM	GENMASK_ULL(4, 1)
+
 enum av_insn_kind {
 	AV_INSN_UNDEF,		/* not one of these: undefined for the guest too */
 	AV_INSN_SYSREG,		/* MRS, MSR (register) */

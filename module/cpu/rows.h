@@ -26,15 +26,15 @@ enum {
 
 /*
  * MEM(name, encoding, flags, class of exit): a word of memory, sys[AV_<name>].
- * READ(…): the same, but a write changes more and goes the long way. FN(…):
+ * LOAD(…): the same, but a write changes more and goes the long way. FN(…):
  * av_reg_<name>(). Hottest first; all can be read. stats/classes.h counts each
  * under its name.
  */
-#define AV_FAST_ROWS(MEM, READ, FN)						\
+#define AV_FAST_ROWS(MEM, LOAD, FN)						\
 	FN(SP_EL0,	AV_SYS(3, 0, 4, 1, 0),	AV_ROW_RW,	SP_EL0)		\
 	MEM(TPIDR_EL1,	AV_SYS(3, 0, 13, 0, 4),	AV_ROW_ALL,	TPIDR)		\
 	/* Kernels with LPA2 ask it in each walk of a page table. */		\
-	READ(TCR_EL1,	AV_SYS(3, 0, 2, 0, 2),	AV_ROW_ALL,	REGIME)		\
+	LOAD(TCR_EL1,	AV_SYS(3, 0, 2, 0, 2),	AV_ROW_ALL,	REGIME)		\
 	FN(DAIF,	AV_SYS(3, 3, 4, 2, 1),	AV_ROW_RW | AV_ROW_EL0, PSTATE)	\
 	MEM(ELR_EL1,	AV_SYS(3, 0, 4, 0, 1),	AV_ROW_RW,	EXC_REG)	\
 	MEM(SPSR_EL1,	AV_SYS(3, 0, 4, 0, 0),	AV_ROW_RW,	EXC_REG)	\
@@ -44,8 +44,8 @@ enum {
 	MEM(PAR_EL1,	AV_SYS(3, 0, 7, 4, 0),	AV_ROW_ALL,	AT)		\
 	FN(SPSEL,	AV_SYS(3, 0, 4, 2, 0),	AV_ROW_RW,	PSTATE)		\
 	FN(CURRENTEL,	AV_SYS(3, 0, 4, 2, 2),	AV_ROW_READ,	PSTATE)		\
-	READ(TTBR0_EL1,	AV_SYS(3, 0, 2, 0, 0),	AV_ROW_ALL,	REGIME)		\
-	READ(TTBR1_EL1,	AV_SYS(3, 0, 2, 0, 1),	AV_ROW_ALL,	REGIME)		\
+	LOAD(TTBR0_EL1,	AV_SYS(3, 0, 2, 0, 0),	AV_ROW_ALL,	REGIME)		\
+	LOAD(TTBR1_EL1,	AV_SYS(3, 0, 2, 0, 1),	AV_ROW_ALL,	REGIME)		\
 	/* Breakpoints compare it: with any set, no trap ends in the window. */	\
 	MEM(CONTEXTIDR_EL1, AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL,	SYSREG)		\
 	FN(TPIDRRO_EL0,	AV_SYS(3, 3, 13, 0, 3),	AV_ROW_ALL,	TPIDR)

@@ -22,12 +22,14 @@
 #include <linux/sched/signal.h>
 
 #include "compat/kvm_run.h"
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/debug_load.h"
 #include "cpu/exception.h"
 #include "cpu/fast.h"
 #include "cpu/guest_debug.h"
 #include "cpu/hwdebug.h"
+#include "cpu/quick.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
@@ -83,7 +85,7 @@ static int before_entry(struct av_vcpu *vcpu)
 	}
 	if (av_inject_due(vcpu))
 		av_inject_pending(vcpu);
-	return av_mmu_load(vcpu) ?: 1;
+	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
 }
 
 /* With interrupts off: has anything come up since before_entry()? */
@@ -103,7 +105,8 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 		how |= AV_STAY_CTR_TRAPS;
 	if (unlikely(vcpu->cpu->guest_debug))
 		return how | av_guest_debug_stay(vcpu);
-	if (likely(!av_srf_debugging(vcpu->srf)))
+	/* Whatever is debugged is slow: av_fast_not_now(). */
+	if (likely(!vcpu->srf->slow))
 		return how;
 	if (av_srf_stepping(vcpu->srf))
 		how |= AV_STAY_STEPPING;
@@ -115,19 +118,48 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 /* Interrupts off: set the controls, go there and back. */
 static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 {
+	struct av_vcpu_cpu *cpu = vcpu->cpu;
 	struct av_srf *srf = vcpu->srf;
 	unsigned int how = stay_flags(vcpu, fp);
 	struct av_host_controls host;
 
 	av_host_controls_read(&host);
-	av_controls(&vcpu->sw->priv->guest, srf, &host, how);
-	if (unlikely(how & AV_STAY_MATCHING))
-		av_debug_enter(srf, av_guest_debug_regs(vcpu), &vcpu->cpu->host_debug);
+	if (likely(av_controls_again(&cpu->controls_of, srf, &host, how))) {
+		av_controls_pstate(srf, how);
+	} else {
+		av_controls(&vcpu->sw->priv->guest, srf, &host, how);
+		av_controls_note(&cpu->controls_of, srf, &host, how);
+		cpu->modes_same = av_controls_same(srf, how);
+	}
+	srf->modes = entry->ttbr1[!entry->el] && cpu->modes_same && !srf->slow &&
+		     srf->cheap & AV_CHEAP_MODES;
+	srf->quick_modes = srf->quick_on ? srf->modes : 0;
+	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING)))) {
+		av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
+		return;
+	}
+	if (how & AV_STAY_MATCHING)
+		av_debug_enter(srf, av_guest_debug_regs(vcpu), &cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
-	if (unlikely(how & AV_STAY_MATCHING))
-		av_debug_leave(&vcpu->cpu->host_debug);
-	if (unlikely(how & AV_STAY_STEPPING))
+	if (how & AV_STAY_MATCHING)
+		av_debug_leave(&cpu->host_debug);
+	if (how & AV_STAY_STEPPING)
 		srf->vmode = (srf->vmode & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
+}
+
+/* What traps may end in the window in this stay. */
+static void prepare_window(struct av_vcpu *vcpu)
+{
+	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
+	struct av_srf *srf = vcpu->srf;
+
+	srf->slow = av_fast_not_now(srf);
+	if (unlikely(srf->cheap != cheap)) {
+		srf->cheap = cheap;
+		av_quick_rows(srf, cheap);
+	}
+	srf->quick_on = cheap & AV_CHEAP_QUICK && !srf->slow ? AV_QUICK_ON : 0;
+	av_quick_mode(srf);
 }
 
 /* One stay in the guest. False: something came up first. */
@@ -150,13 +182,16 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
 		if (fp)
 			av_fp_load(vcpu);
-		srf->slow = av_fast_not_now(srf);
+		prepare_window(vcpu);
 		av_stats_enter(&vcpu->stats);
 		stay(vcpu, &entry, fp);
+		if (unlikely(av_srf_el1(srf) != vcpu->mmu->el))
+			av_mmu_follow_mode(vcpu, av_srf_el1(srf));
 		av_stats_exit(&vcpu->stats);
-		if (fp)
+		if (fp) {
 			av_fp_save(vcpu);
-		vcpu->cpu->fp_wanted = false;
+			vcpu->cpu->fp_wanted = false;
+		}
 		trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
 	}
 	WRITE_ONCE(vcpu->in_guest, false);

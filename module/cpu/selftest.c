@@ -15,6 +15,7 @@
 #include "cpu/cpu.h"
 #include "switch/private.h"
 #include "switch/switch.h"
+#include "switch/tlb.h"
 #include "switch/window_desc.h"
 
 #define TEST_VA		0xffff800008000000ULL
@@ -103,6 +104,8 @@ static int selftest_run(struct selftest *t)
 	struct av_entry entry = {
 		.root0 = page_to_phys(ZERO_PAGE(0)),
 		.root1 = virt_to_phys(t->tables[0]),
+		.ttbr1[1] = virt_to_phys(t->tables[0]) | av_tlb_asid_of(&t->csw, 0),
+		.el = 1,
 	};
 
 	srf->regs[0] = 1;

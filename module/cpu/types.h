@@ -10,6 +10,7 @@
 #include <linux/ptrace.h>
 #include <linux/spinlock_types.h>
 
+#include "cpu/controls.h"
 #include "cpu/hwdebug.h"
 #include "cpu/idregs.h"
 
@@ -25,6 +26,8 @@ struct av_vm_cpu {
 	struct maple_tree smccc_filter;	/* actions by function; config_lock, no change after a run */
 	unsigned int smccc_ranges;
 	bool suspend_enabled;		/* KVM_CAP_ARM_SYSTEM_SUSPEND */
+
+	u32 cheap;			/* AV_CHEAP_*; any thread may write it */
 };
 
 #define AV_MAX_DEBUG_REGS	16
@@ -60,6 +63,8 @@ struct av_vcpu_cpu {
 	bool fp_wanted;
 
 	struct av_host_debug host_debug;
+	struct av_controls_of controls_of;	/* those in sw->priv->guest */
+	bool modes_same;			/* and are they the other mode's: av_controls_same() */
 
 	/* KVM_SET_GUEST_DEBUG (cpu/guest_debug.c): KVM_GUESTDBG_*, 0 without ENABLE. */
 	u32 guest_debug;

@@ -9,8 +9,10 @@
  * vCPU loads them itself.
  */
 #include <linux/kvm.h>
+#include <linux/moduleparam.h>
 #include <uapi/linux/psci.h>
 
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
 #include "cpu/sysreg.h"
@@ -19,8 +21,21 @@
 #include "mmu/mmu.h"
 #include "mmu/walk.h"
 
+static unsigned int cheap_traps = AV_CHEAP_ALL;
+module_param(cheap_traps, uint, 0644);
+MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones (default all)");
+
+int av_cpu_enable_cheap(struct av_vm *vm, u64 which)
+{
+	if (which & ~(u64)AV_CHEAP_ALL)
+		return -EINVAL;
+	WRITE_ONCE(vm->cpu->cheap, which);
+	return 0;
+}
+
 int av_cpu_vm_init(struct av_vm *vm)
 {
+	vm->cpu->cheap = READ_ONCE(cheap_traps) & AV_CHEAP_ALL;
 	av_idregs_init(vm);
 	vm->cpu->psci_version = PSCI_VERSION(1, 1);
 	av_smccc_vm_init(vm);

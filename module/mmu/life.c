@@ -127,6 +127,7 @@ int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 {
 	av_list_init(&vcpu->mmu->pool.pts);
 	vcpu->mmu->stale = true;
+	vcpu->mmu->regimes = 1;
 	return 0;
 }
 

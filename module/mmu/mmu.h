@@ -52,16 +52,29 @@ int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);
  * Where the vCPU goes on: the roots and serial numbers of its trees. After an
  * av_mmu_load() that succeeded; interrupts may be off.
  */
-void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out);
+static inline void av_mmu_prepare_entry(const struct av_vcpu *vcpu, struct av_entry *out)
+{
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	out->root0 = mmu->root[0]->pa;
+	out->root1 = mmu->root[1]->pa;
+	out->el = mmu->el;
+	out->ttbr1[0] = mmu->ttbr1[0];
+	out->ttbr1[1] = mmu->ttbr1[1];
+}
 
 /* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
 int av_mmu_load(struct av_vcpu *vcpu);
 
+/* The window has gone from one virtual exception level to the other, this one. */
+void av_mmu_follow_mode(struct av_vcpu *vcpu, int el);
+
 /*
- * After a change of SCTLR, TCR, TTBRn, MAIR or of the virtual exception level.
+ * After a change of SCTLR, TCR, TTBRn, MAIR; of the virtual exception level.
  * Cheap: the next av_mmu_load() looks.
  */
 void av_mmu_regime_changed(struct av_vcpu *vcpu);
+void av_mmu_mode_changed(struct av_vcpu *vcpu);
 
 /*
  * An instruction or data abort from the guest (EC 0x20 and 0x24), with ESR_EL1

@@ -145,13 +145,60 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	return 0;
 }
 
-int av_mmu_load(struct av_vcpu *vcpu)
+/* Is what a mode was last run with still what it would be given now? */
+static bool mode_at_hand(const struct av_vcpu *vcpu, int el)
+{
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+	const struct av_mode_trees *m = &mmu->mode[el];
+	const struct av_tree *high = mmu->trees[m->place], *low = mmu->tree[0];
+
+	return m->regimes == mmu->regimes && low->serial == m->serial[0] &&
+	       (!el || !READ_ONCE(low->split)) && high && high->serial == m->serial[1] &&
+	       av_tlb_holds(vcpu->sw, m->context, m->serial[0], m->serial[1]);
+}
+
+static u64 ttbr1_of(const struct av_vcpu *vcpu, int el)
+{
+	const struct av_mode_trees *m = &vcpu->mmu->mode[el];
+
+	return vcpu->mmu->roots[m->place].pa | av_tlb_asid_of(vcpu->sw, m->context);
+}
+
+/* Go on with what a mode was last run with. */
+static void take_mode(struct av_vcpu *vcpu, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	int el = av_srf_el1(vcpu->srf), ret;
+	const struct av_mode_trees *m = &mmu->mode[el];
 
-	if (!mmu->stale)
-		return 0;
+	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_SWITCH);
+	mmu->el = el;
+	mmu->tree[1] = mmu->trees[m->place];
+	mmu->root[1] = &mmu->roots[m->place];
+	mmu->ttbr1[el] = ttbr1_of(vcpu, el);
+	vcpu->sw->current_context = m->context;
+}
+
+/* What was just loaded; and is the other mode at hand? It stays so until the next time. */
+static void note_mode(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	int other = !mmu->el;
+
+	mmu->mode[mmu->el] = (struct av_mode_trees) {
+		.regimes = mmu->regimes,
+		.serial = { mmu->tree[0]->serial, mmu->tree[1]->serial },
+		.place = mmu->root[1] - mmu->roots,
+		.context = vcpu->sw->current_context,
+	};
+	mmu->ttbr1[mmu->el] = ttbr1_of(vcpu, mmu->el);
+	mmu->ttbr1[other] = mode_at_hand(vcpu, other) ? ttbr1_of(vcpu, other) : 0;
+}
+
+static int load(struct av_vcpu *vcpu, int el)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	int ret;
+
 	av_vcpu_regime(vcpu, &mmu->regime);
 	mmu->el = el;
 	mmu->fetch.valid = false;
@@ -160,17 +207,38 @@ int av_mmu_load(struct av_vcpu *vcpu)
 		ret = load_half(vcpu, &mmu->regime, true, el);
 	if (!ret)
 		ret = av_tlb_load(vcpu, mmu->tree[0]->serial, mmu->tree[1]->serial);
+	if (!ret)
+		note_mode(vcpu);
+	return ret;
+}
+
+int av_mmu_load(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	int el = av_srf_el1(vcpu->srf), ret = 0;
+
+	if (!mmu->stale)
+		return 0;
+	if (mode_at_hand(vcpu, el))
+		take_mode(vcpu, el);
+	else
+		ret = load(vcpu, el);
 	mmu->stale = ret;
 	return ret;
 }
 
 void av_mmu_regime_changed(struct av_vcpu *vcpu)
 {
+	vcpu->mmu->regimes++;
 	vcpu->mmu->stale = true;
 }
 
-void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out)
+void av_mmu_mode_changed(struct av_vcpu *vcpu)
 {
-	out->root0 = vcpu->mmu->root[0]->pa;
-	out->root1 = vcpu->mmu->root[1]->pa;
+	vcpu->mmu->stale = true;
+}
+
+void av_mmu_follow_mode(struct av_vcpu *vcpu, int el)
+{
+	take_mode(vcpu, el);
 }

@@ -95,9 +95,23 @@ struct av_fetch {
 	bool valid;
 };
 
+/*
+ * What a mode was last run with: good as long as the registers, the place and
+ * the context are what they were.
+ */
+struct av_mode_trees {
+	u64 regimes;			/* av_vcpu_mmu.regimes then */
+	u64 serial[2];			/* of the trees, low and high */
+	u8 place;			/* of the high one, in trees[] */
+	u8 context;
+};
+
 struct av_vcpu_mmu {
 	/* All of the vCPU's own thread. */
 	bool stale;			/* look at the registers before the next entry */
+	u64 regimes;			/* changes of the registers, counted from 1 */
+	struct av_mode_trees mode[2];	/* virtual EL0, EL1 */
+	u64 ttbr1[2];			/* of each, with its ASID; 0: not at hand */
 	struct av_regime regime;	/* as loaded */
 	int el;
 	struct av_tree *tree[2];	/* loaded, low and high; referenced by trees[] */

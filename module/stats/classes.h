@@ -89,7 +89,7 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(HALT_WAKEUP,	"halt_wakeup")					\
 	X(FP_LOAD,	"fp_load")
 
-/* Of the class "fast", by register: X(REGISTER, "name"). */
+/* Of the class "fast", by register or instruction: X(REGISTER, "name"). */
 #define AV_FAST_TRAPS(X)						\
 	X(SP_EL0,	"fast_sp_el0")					\
 	X(TPIDR_EL1,	"fast_tpidr_el1")				\
@@ -106,7 +106,10 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(TTBR0_EL1,	"fast_ttbr0_el1")				\
 	X(TTBR1_EL1,	"fast_ttbr1_el1")				\
 	X(CONTEXTIDR_EL1, "fast_contextidr_el1")			\
-	X(TPIDRRO_EL0,	"fast_tpidrro_el0")
+	X(TPIDRRO_EL0,	"fast_tpidrro_el0")				\
+	X(SVC,		"fast_svc")					\
+	X(ERET,		"fast_eret")					\
+	X(ERET_EL0,	"fast_eret_el0")
 
 #define X(reg, name)	AV_FAST_##reg,
 enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };

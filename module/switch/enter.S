@@ -3,7 +3,7 @@
  * The world switch.
  *
  * The host runs from its own tables in TTBR1 and cannot replace them under its
- * feet, so the way leads over the window: one page of code that is mapped
+ * feet, so the way leads over the window: pages of code that are mapped
  * twice, low through a table of ours in TTBR0 (aux) and high in every guest
  * tree. From the host's text to the low alias, swap TTBR1, to the high alias,
  * swap TTBR0, eret; an exception from the guest enters the high alias and goes
@@ -189,6 +189,9 @@ SYM_CODE_START(av_window_code)
 	adr	x2, .Lfetch
 	cmp	x1, x2
 	b.eq	.Lfetch_failed
+	adr	x2, av_window_quick_fetch
+	cmp	x1, x2
+	b.eq	.Lquick_fetch_failed
 	mov	x0, #EXIT_FATAL
 	b	.Lexit_saved
 	.rept	3
@@ -196,8 +199,15 @@ SYM_CODE_START(av_window_code)
 	mov	x0, #EXIT_FATAL
 	b	.Lexit_saved
 	.endr
-	/* From EL0: synchronous, IRQ, FIQ, SError. */
-	.irp	code, 0, 1, 2, 3
+	/* From EL0: synchronous; IRQ, FIQ, SError. */
+	.balign	128
+	stp	x0, x1, [sp, #SRF_REGS]
+	mrs	x0, esr_el1
+	ldr	x1, [sp, #SRF_QUICK]
+	cmp	x0, x1
+	b.eq	av_window_quick_unknown
+	b	av_window_quick
+	.irp	code, 1, 2, 3
 	.balign	128
 	stp	x0, x1, [sp, #SRF_REGS]
 	mov	x0, #\code
@@ -275,9 +285,13 @@ SYM_CODE_START(av_window_code)
 	dsb	nsh
 	isb
 
-	/* From the guest: x0 is the exit code, x0 and x1 are saved. */
+	/* From the guest: what switch/quick.S declines. */
+SYM_INNER_LABEL(av_window_slow, SYM_L_GLOBAL)
+	mov	x0, #EXIT_SYNC
+	/* x0 is the exit code, x0 and x1 are saved. */
 .Lexit:
 	stp	x2, x3, [sp, #SRF_REGS + 16]
+SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	stp	x4, x5, [sp, #SRF_REGS + 32]
 	stp	x6, x7, [sp, #SRF_REGS + 48]
 	stp	x8, x9, [sp, #SRF_REGS + 64]
@@ -301,7 +315,8 @@ SYM_CODE_START(av_window_code)
 	mrs	x3, esr_el1
 	mrs	x2, far_el1
 	stp	x3, x2, [sp, #SRF_ESR]
-	str	x0, [sp, #SRF_EXIT]
+	and	x4, x0, #~EXIT_FETCHED
+	str	x4, [sp, #SRF_EXIT]
 
 	/*
 	 * An unknown instruction: read it, as EL0, while the TLB that just
@@ -317,13 +332,23 @@ SYM_CODE_START(av_window_code)
 	str	x2, [sp, #SRF_INSN]
 .Lfetched:
 	/* What needs no more than the register file is done here and now. */
-	cbnz	x0, .Lleave
+	cbnz	x4, .Lleave
 	mov	x0, sp
 	add	sp, sp, #4096
 	bl	av_fast
 	sub	sp, sp, #4096
-	tbnz	w0, #AV_FAST_DONE_BIT, .Lresume_low
-	cbnz	w0, .Lresume_all
+	tbnz	w0, #FAST_DONE_LOW_BIT, .Lresume_low
+	tbnz	w0, #FAST_DONE_BIT, .Lresume_all
+	cbz	w0, .Lleave
+	/*
+	 * Another mode: another tree and ASID. The window is the same in both,
+	 * and the exception return is the barrier.
+	 */
+	ldp	x1, x2, [sp, #SRF_TTBR1_EL0]
+	tst	x0, #1 << FAST_TO_EL0_BIT
+	csel	x1, x1, x2, ne
+	msr	ttbr1_el1, x1
+	b	.Lresume_all
 .Lleave:
 	/*
 	 * Branch history of the guest's: nothing of the host's is reachable
@@ -351,6 +376,16 @@ SYM_CODE_START(av_window_code)
 .Lfetch_failed:
 	mov	x2, #INSN_UNKNOWN
 	b	.Lfetch_done
+
+	/* x0 and x3 are the ELR_EL1 and SPSR_EL1 that this exception has replaced. */
+.Lquick_fetch_failed:
+	ldr	x1, [sp, #SRF_QUICK]
+	msr	elr_el1, x0
+	msr	spsr_el1, x3
+	msr	esr_el1, x1
+SYM_INNER_LABEL(av_window_slow_saved, SYM_L_GLOBAL)
+	mov	x0, #EXIT_SYNC
+	b	av_window_exit_from_x4
 
 	/* Low alias; x0 is the private page there. */
 .Llow_exit:

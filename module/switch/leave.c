@@ -52,6 +52,9 @@ void av_leave_find_out(struct av_leave *leave)
 	/* mitigations=off: the host's owner does not want them. */
 	if (!cpu_mitigations_off())
 		leave->mitigation = av_mitigation_for(&cpu);
+	leave->plain = !leave->dit && !leave->tco && !leave->gcs && !leave->unpriv_tlbi &&
+		       !leave->profilers.spe && !leave->profilers.trbe &&
+		       leave->mitigation.firmware == AV_FIRMWARE_NONE;
 	leave->known = true;
 }
 

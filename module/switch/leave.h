@@ -25,6 +25,7 @@ struct av_leave {
 	bool known;			/* the rest is filled */
 	bool dit, tco, gcs, tidcp;	/* the CPU has these */
 	bool unpriv_tlbi;		/* av_unpriv_load_leaks() */
+	bool plain;			/* none of these, no profiler, no firmware: most CPUs */
 	struct av_profilers profilers;
 	struct av_mitigation mitigation;
 };

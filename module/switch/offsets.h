@@ -21,7 +21,26 @@
 #define SRF_LOW_PRIVATE	0x150
 #define SRF_LOOPS	0x158
 #define SRF_UNPRIV_TLBI	0x160
-/* and the second: sys[AV_TPIDR_EL0], sys[AV_TPIDRRO_EL0] */
+#define SRF_VMODE	0x130
+#define SRF_DUE		0x168
+#define SRF_QUICK	0x180
+#define SRF_QUICK_IMM	0x188
+#define SRF_TTBR1_EL0	0x1a0
+#define SRF_TTBR1_EL1	0x1a8
+#define SRF_QUICK_ON	0x1b0
+#define SRF_QUICK_MODES	0x1b8
+#define SRF_QUICK_ROWS	0x1c0
+#define SRF_FAST	0x240
+/* and the second: virtual registers */
+#define SRF_SYS		0x1000
+#define SRF_SCTLR_EL1	0x1110
+#define SRF_ESR_EL1	0x1138
+#define SRF_SPSR_EL1	0x1160
+#define SRF_ELR_EL1	0x1230
+#define SRF_SP_EL1	0x1240
+#define SRF_VBAR_EL1	0x1250
+#define SRF_SP_EL0	0x1c00
+#define SRF_DAIF	0x1c28
 #define SRF_TPIDR	0x1c08
 #define SRF_TPIDRRO	0x1c10
 
@@ -61,11 +80,26 @@
 /* A low alias is the low bits of a high address. */
 #define LOW_MASK	0x7fffffffff
 
-/* AV_FAST_DONE_LOW of cpu/fast.h */
-#define AV_FAST_DONE_BIT	1
+/* AV_FAST_DONE_LOW, AV_FAST_DONE, AV_FAST_TO_EL0 of cpu/fast.h */
+#define FAST_DONE_LOW_BIT	1
+#define FAST_DONE_BIT		0
+#define FAST_TO_EL0_BIT		2
+
+/* AV_QUICK_ROWS; enum av_fast_trap */
+#define QUICK_ROWS	32
+#define FAST_DAIF	10
+#define FAST_SVC	16
+#define FAST_ERET_EL0	18
+
+/* The syndrome of MSR DAIF, x0, in halves. */
+#define ESR_DAIF_LOW	0xd004
+#define ESR_DAIF_HIGH	0x6232
 
 /* enum av_exception */
+#define EXIT_SYNC	0
 #define EXIT_FATAL	4
+/* and, until it is stored: the instruction is in the register file already */
+#define EXIT_FETCHED	0x100
 
 /* No instruction: AV_INSN_UNKNOWN */
 #define INSN_UNKNOWN	0x100000000

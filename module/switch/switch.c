@@ -10,23 +10,16 @@
 #include "switch/switch.h"
 #include "switch/tlb.h"
 
-void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-		   struct av_srf *srf, const struct av_entry *entry)
+/* On a CPU that has something to be put away first and back afterwards. */
+static noinline void enter_by_steps(const struct av_leave *leave, struct av_private *priv,
+				    struct av_srf *srf)
 {
-	const struct av_leave *leave = av_leave_here();
-	struct av_private *priv = csw->priv;
 	struct av_host_pstate pstate;
 	struct av_profiling held;
 
-	priv->ttbr0 = entry->root0;
-	priv->ttbr1 = entry->root1 | (u64)av_tlb_asid(csw) << 48;
-	priv->ttbr1_hop = entry->root1 | (u64)vsw->guest_hop.asid << 48;
-	srf->ttbr1_hop = priv->ttbr1_hop;
-	if (unlikely(csw->leave != leave)) {
-		csw->leave = leave;
-		srf->loops = leave->mitigation.loops;
-		srf->unpriv_tlbi = leave->unpriv_tlbi;
-	}
+	/* The workaround is on the long way back only. */
+	if (srf->unpriv_tlbi)
+		srf->quick = srf->quick_on = srf->quick_modes = 0;
 	av_host_pstate_save(leave, &pstate);
 
 	av_profiling_hold(&leave->profilers, &held);
@@ -35,4 +28,27 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 
 	av_leave_firmware(leave);
 	av_host_pstate_restore(leave, &pstate);
+}
+
+void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+		   struct av_srf *srf, const struct av_entry *entry)
+{
+	const struct av_leave *leave = av_leave_here();
+	struct av_private *priv = csw->priv;
+
+	priv->ttbr0 = entry->root0;
+	priv->ttbr1 = entry->ttbr1[entry->el];
+	priv->ttbr1_hop = entry->root1 | (u64)vsw->guest_hop.asid << 48;
+	srf->ttbr1_hop = priv->ttbr1_hop;
+	srf->ttbr1[0] = entry->ttbr1[0];
+	srf->ttbr1[1] = entry->ttbr1[1];
+	if (unlikely(csw->leave != leave)) {
+		csw->leave = leave;
+		srf->loops = leave->mitigation.loops;
+		srf->unpriv_tlbi = leave->unpriv_tlbi;
+	}
+	if (likely(leave->plain))
+		av_switch_enter(priv);
+	else
+		enter_by_steps(leave, priv, srf);
 }

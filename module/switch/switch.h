@@ -15,9 +15,15 @@
 struct av_private;
 struct av_srf;
 
-/* What to run next: the physical addresses of the roots. The context is loaded (tlb.h). */
+/*
+ * What to run next: the physical addresses of the roots, TTBR0's and TTBR1's,
+ * and the latter with the context's ASID (tlb.h), by the virtual exception
+ * level. Where the window may not go on to the other level that one is 0.
+ */
 struct av_entry {
-	u64 root0, root1;	/* TTBR0, TTBR1 */
+	u64 root0, root1;
+	u64 ttbr1[2];
+	unsigned int el;	/* that is gone on with */
 };
 
 /*

@@ -28,10 +28,18 @@
  */
 int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1);
 
-/* The loaded context's ASID. */
-static inline u16 av_tlb_asid(const struct av_vcpu_switch *csw)
+/* A context's ASID where TTBR1 has it. */
+static inline u64 av_tlb_asid_of(const struct av_vcpu_switch *csw, unsigned int context)
 {
-	return csw->context[csw->current_context].asid.asid;
+	return (u64)csw->context[context].asid.asid << 48;
+}
+
+/* Is a context still the one of these trees? The vCPU's own thread. */
+static inline bool av_tlb_holds(const struct av_vcpu_switch *csw, unsigned int context,
+				u64 serial0, u64 serial1)
+{
+	return csw->context[context].serial0 == serial0 &&
+	       csw->context[context].serial1 == serial1;
 }
 
 /* A flush: begin after the entries were written, name what goes, end waits. */

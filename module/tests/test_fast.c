@@ -10,8 +10,10 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "cpu/cheap.h"
 #include "cpu/fast.h"
 #include "cpu/insn.h"
+#include "cpu/quick.h"
 #include "cpu/sysreg.h"
 #include "irq/vgic.h"
 #include "stats/stats.h"
@@ -39,7 +41,7 @@ static u64 below(u64 n)
 }
 
 /* Accesses that took the short way, by register and direction. */
-static u64 taken[AV_NR_FAST][2], declined, daif_refused;
+static u64 taken[AV_NR_FAST][2], declined, daif_refused, to_el0;
 
 struct reg {
 	const char *name;
@@ -52,14 +54,20 @@ struct reg {
 	[AV_FAST_##name_] = { #name_, sys, flags_, AV_EXIT_##cls_, false },
 #define REG_READ(name_, sys, flags_, cls_) \
 	[AV_FAST_##name_] = { #name_, sys, flags_, AV_EXIT_##cls_, true },
-static const struct reg regs[AV_NR_FAST] = { AV_FAST_ROWS(REG, REG_READ, REG) };
+static const struct reg regs[AV_NR_FAST] = {
+	AV_FAST_ROWS(REG, REG_READ, REG)
+	/* No registers. */
+	[AV_FAST_SVC] = { .cls = AV_EXIT_SVC },
+	[AV_FAST_ERET] = { .cls = AV_EXIT_ERET },
+	[AV_FAST_ERET_EL0] = { .cls = AV_EXIT_ERET },
+};
 
 /* The window's rows are rows of the register table, and mean the same there. */
 static void test_rows(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < AV_NR_FAST; i++) {
+	for (i = 0; i < AV_FAST_SVC; i++) {
 		const struct av_sysreg *row = av_sysreg_find(regs[i].enc);
 
 		CHECK(regs[i].name);
@@ -95,7 +103,7 @@ static u32 draw_insn(void)
 	case 2:				/* any system instruction, if that */
 		return 0xd5000000 | (u32)below(1 << 22);
 	case 3:
-		return below(4) ? draw() : 0xd69f03e0;
+		return below(4) ? 0xd69f03e0 : draw();
 	default:			/* one of the window's, or a bit from it */
 		return 0xd5000000 | dir | ((u32)regs[below(AV_NR_FAST)].enc << 5) |
 		       (u32)below(32) | (below(16) ? 0 : 1u << below(20));
@@ -139,6 +147,28 @@ static const u16 looked_at[] = {
 	AV_TPIDR_EL1, AV_PAR_EL1, AV_SCTLR_EL1, AV_CONTEXTIDR_EL1, AV_CPACR_EL1,
 };
 
+/* Each row of the quick way has a place of its own. */
+static void test_quick_rows(void)
+{
+	static struct av_srf srf;
+	unsigned int i, n[2] = { 0, 0 }, all;
+
+	for (all = 0; all < 2; all++) {
+		CHECK(av_quick_rows(&srf, all ? AV_CHEAP_ALL : AV_CHEAP_QUICK));
+		for (i = 0; i < AV_QUICK_ROWS; i++) {
+			u32 row = srf.quick_rows[i];
+			const struct reg *reg = &regs[FIELD_GET(AV_QUICK_COUNTER, row)];
+
+			if (!row)
+				continue;
+			n[all]++;
+			CHECK_EQ(reg->enc, FIELD_GET(AV_QUICK_ENC, row));
+			CHECK_EQ(!(row & AV_QUICK_WRITE), reg->write_leaves);
+		}
+	}
+	CHECK(n[0] >= 8 && n[1] == n[0] + 4);
+}
+
 /* A state in which the guest may have been, and the trap that ended it. */
 static void draw_state(void)
 {
@@ -149,6 +179,9 @@ static void draw_state(void)
 	if (rt < 31)
 		slow.regs[rt] = draw_value();
 	av_srf_set(&slow, looked_at[below(ARRAY_SIZE(looked_at))], draw());
+	if (below(2))
+		av_srf_set(&slow, AV_SPSR_EL1, (draw() & AV_PSR_NZCV) | draw_mode() |
+			   (below(2) ? 0 : below(16) << 6));
 	slow.sp = draw();
 	slow.pc = draw();
 	slow.pstate = draw() & AV_PSR_PHYS;
@@ -167,8 +200,15 @@ static void draw_state(void)
 	if (av_inject_due(&vcpu))
 		vcpu.irq_pending = vcpu.cpu->serror_pending = 0;
 
-	i = below(8);
-	if (i < 5) {
+	slow.modes = below(4);
+	slow.quick_on = below(2) ? AV_QUICK_ON : 0;
+	av_quick_mode(&slow);
+	slow.cheap = below(4) ? AV_CHEAP_ALL : 0;
+	i = below(9);
+	if (i == 8) {
+		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | (draw() & 0xffff);
+		slow.insn = draw();
+	} else if (i < 5) {
 		slow.esr = AV_ESR_IL;
 		slow.insn = i ? insn : AV_INSN_UNKNOWN;
 	} else if (i < 7) {
@@ -186,10 +226,7 @@ static void take_long_way(void)
 	vcpu.regime_changes = vcpu.others = 0;
 	vcpu.killed = NULL;
 	memset(&vcpu.stats, 0, sizeof(vcpu.stats));
-	if (av_esr_ec(slow.esr) == AV_EC_SYS64)
-		CHECK_EQ(av_handle_sys64(&vcpu), 1);
-	else
-		CHECK_EQ(av_handle_unknown(&vcpu), 1);
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
 }
 
 static unsigned int register_taken(void)
@@ -217,15 +254,21 @@ static void compare(void)
 	unsigned int n = register_taken();
 
 	CHECK(n < AV_NR_FAST);
+	CHECK(before.cheap & AV_CHEAP_ROWS || n < AV_FAST_TCR_EL1 || n >= AV_FAST_SVC);
 	take_long_way();
 	CHECK_EQ(vcpu.regime_changes + vcpu.others, 0);
-	CHECK_EQ(vcpu.stats.event[AV_EVENT_INJECT_SYNC], 0);
+	CHECK_EQ(vcpu.stats.event[AV_EVENT_INJECT_SYNC], n == AV_FAST_SVC);
+	CHECK_EQ(vcpu.stats.event[AV_EVENT_MODE_SWITCH], av_srf_el1(&before) != av_srf_el1(&slow));
 	CHECK(!vcpu.killed);
 	/* Nothing is due that would have come before the guest goes on. */
 	CHECK(!av_inject_due(&vcpu));
 	CHECK_EQ(vcpu.stats.count[regs[n].cls], 1);
 	CHECK_EQ(vcpu.stats.cls, regs[n].cls);
 	slow.fast[n]++;
+	/* It is on where it may be; seen syndromes are kept. */
+	CHECK_EQ(fast.quick, av_srf_mode(&fast) == AV_PSR_EL1H ? before.quick_on : 0);
+	slow.quick = fast.quick;
+	memcpy(slow.quick_imm, fast.quick_imm, sizeof(fast.quick_imm));
 	CHECK(!memcmp(&fast, &slow, sizeof(fast)));
 	taken[n][is_write(&before)]++;
 }
@@ -244,6 +287,14 @@ static void one(void)
 	ret = av_fast(&fast);
 	if (ret) {
 		compare();
+		/* Both know where it goes on, and modes changed only where they may. */
+		if (av_srf_el1(&fast) != av_srf_el1(&before)) {
+			CHECK_EQ(ret, av_srf_el1(&fast) ? AV_FAST_TO_EL1 : AV_FAST_TO_EL0);
+			CHECK(before.modes);
+			to_el0 += ret == AV_FAST_TO_EL0;
+		} else {
+			CHECK(ret == AV_FAST_DONE || ret == AV_FAST_DONE_LOW);
+		}
 		if (ret == AV_FAST_DONE_LOW) {
 			CHECK(!memcmp(&fast.regs[18], &before.regs[18], 13 * sizeof(u64)));
 			CHECK_EQ(fast.sp, before.sp);
@@ -275,7 +326,11 @@ static void test_enough_was_tried(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < AV_NR_FAST; i++) {
+	CHECK(taken[AV_FAST_SVC][0] + taken[AV_FAST_SVC][1] > states / 1000);
+	CHECK(taken[AV_FAST_ERET][0] + taken[AV_FAST_ERET][1] > states / 1000);
+	CHECK(taken[AV_FAST_ERET_EL0][0] + taken[AV_FAST_ERET_EL0][1] > states / 10000);
+	CHECK(to_el0 > states / 10000);
+	for (i = 0; i < AV_FAST_SVC; i++) {
 		CHECK(taken[i][0] > states / 10000);
 		if (regs[i].write_leaves)
 			CHECK_EQ(taken[i][1], 0);
@@ -295,6 +350,7 @@ int main(int argc, char **argv)
 	if (av_sysreg_init())
 		return 1;
 	RUN(test_rows);
+	RUN(test_quick_rows);
 	RUN(test_states);
 	RUN(test_enough_was_tried);
 	return TESTS_DONE();

@@ -83,6 +83,7 @@ enum av_vreg {
 };
 
 #define AV_SRF_PAGE	4096
+#define AV_QUICK_ROWS	32
 
 struct av_srf {
 	u64 regs[31];
@@ -101,6 +102,15 @@ struct av_srf {
 	/* for cpu/fast.c, written before each entry */
 	u64 due;		/* something waits, and PSTATE.DAIF keeps it out */
 	u64 slow;		/* every trap is to leave: av_fast_not_now() */
+	u64 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
+	/* for switch/quick.S: cpu/quick.h */
+	u64 quick;		/* the syndrome that it takes, or 0 */
+	u64 quick_imm[2];	/* that of MSR DAIFSet and DAIFClr, without the immediate */
+	u64 modes;		/* virtual EL0 and EL1 may follow each other in the window */
+	u64 ttbr1[2];		/* and the trees of each, with their context's ASID */
+	u64 quick_on;		/* what quick is in virtual EL1 */
+	u64 quick_modes;	/* modes, for it */
+	u32 quick_rows[AV_QUICK_ROWS];
 	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
 
 	u64 sys[AV_NR_VREGS] __aligned(AV_SRF_PAGE);
@@ -174,6 +184,10 @@ static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
 #define AV_EC_WATCHPT_CUR	0x35
 #define AV_EC_BRK64		0x3c
 
+/* CPACR_EL1: who is trapped that uses FP */
+#define AV_CPACR_FPEN		GENMASK_ULL(21, 20)
+#define AV_CPACR_FPEN_NONE	3
+
 /* SCTLR_EL1, the bits that mean something to us. */
 #define AV_SCTLR_M		BIT_ULL(0)
 #define AV_SCTLR_A		BIT_ULL(1)
@@ -192,6 +206,7 @@ static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
 #define AV_SCTLR_E0E		BIT_ULL(24)
 #define AV_SCTLR_EE		BIT_ULL(25)
 #define AV_SCTLR_UCI		BIT_ULL(26)
+#define AV_SCTLR_DSSBS		BIT_ULL(44)
 
 static inline u32 av_esr_ec(u64 esr)
 {
@@ -236,12 +251,12 @@ static __always_inline void av_srf_set_daif(struct av_srf *srf, u64 daif)
 }
 
 /* All of PSTATE that is virtual: mode, masks, IL, SS. */
-static inline u64 av_srf_vpstate(const struct av_srf *srf)
+static __always_inline u64 av_srf_vpstate(const struct av_srf *srf)
 {
 	return srf->vmode | av_srf_daif(srf);
 }
 
-static inline void av_srf_set_vpstate(struct av_srf *srf, u64 vpstate)
+static __always_inline void av_srf_set_vpstate(struct av_srf *srf, u64 vpstate)
 {
 	srf->vmode = vpstate & (AV_PSR_MODE | AV_PSR_IL | AV_PSR_SS);
 	av_srf_set_daif(srf, vpstate);
@@ -274,7 +289,7 @@ static __always_inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
 }
 
 /* The whole PSTATE as the guest would see it in SPSR. */
-static inline u64 av_srf_spsr(const struct av_srf *srf)
+static __always_inline u64 av_srf_spsr(const struct av_srf *srf)
 {
 	return av_srf_vpstate(srf) | (srf->pstate & AV_PSR_PHYS);
 }

@@ -114,6 +114,10 @@ static inline void av_mmu_regime_changed(struct av_vcpu *vcpu)
 	vcpu->regime_changes++;
 }
 
+static inline void av_mmu_mode_changed(struct av_vcpu *vcpu)
+{
+}
+
 static inline bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
 	vcpu->icc_accesses++;

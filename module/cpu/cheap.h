@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What makes traps cheap, each to be had alone, so that its effect can be
+ * measured: bits of the module's parameter cheap_traps, which is what a VM
+ * begins with, and of KVM_ENABLE_CAP(AV_CAP_CHEAP_TRAPS) of one VM. All are on
+ * by default; none changes what a guest can see. Pure.
+ */
+#ifndef AV_CPU_CHEAP_H
+#define AV_CPU_CHEAP_H
+
+#include "lib/av_types.h"
+
+enum {
+	AV_CHEAP_ROWS	= BIT(0),	/* the window reads what kernels read in loops (cpu/rows.h) */
+	AV_CHEAP_MODES	= BIT(1),	/* SVC and ERET end in the window */
+	AV_CHEAP_QUICK	= BIT(2),	/* what is in memory, DAIF, and modes, in assembly (cpu/quick.h) */
+	AV_CHEAP_ALL	= AV_CHEAP_ROWS | AV_CHEAP_MODES | AV_CHEAP_QUICK,
+};
+
+/*
+ * A capability of a VM, of our own: KVM_CHECK_EXTENSION says which bits there
+ * are, KVM_ENABLE_CAP's args[0] which are on from each vCPU's next entry.
+ */
+#define AV_CAP_CHEAP_TRAPS	0x61760001
+
+#endif /* AV_CPU_CHEAP_H */
