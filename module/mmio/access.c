@@ -132,6 +132,16 @@ int av_mmio_enable_nisv(struct av_vm *vm)
 	return 0;
 }
 
+/*
+ * Stores that the hardware describes to KVM only without a write-back, and one at a
+ * time. Devices are given the others too; read-only memory is no device, and what
+ * KVM says of it a VMM knows.
+ */
+static bool undescribed(const struct av_ldst *ls)
+{
+	return ls->kind == AV_LDST_PAIR || av_ldst_writes_back(ls);
+}
+
 static enum av_answer_kind emulate(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer)
 {
 	struct av_vcpu_mmio *m = vcpu->mmio;
@@ -147,6 +157,8 @@ static enum av_answer_kind emulate(struct av_vcpu *vcpu, u32 insn, struct av_ans
 	default:
 		return AV_ANSWER_RESUME;
 	}
+	if (answer->rom && undescribed(&m->insn))
+		return refuse(vcpu, m->insn.kind, answer);
 	m->element = 0;
 	m->gpa = answer->ipa;
 	return go_on(vcpu);

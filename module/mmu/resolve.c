@@ -125,7 +125,8 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		return AV_ABORT_ANSWERED;
 	}
 	r->slot = av_slot_find(view->slots, ipa >> AV_PAGE_SHIFT);
-	if (!r->slot || (r->access & AV_W && r->slot->flags & AV_SLOT_READONLY))
+	answer->rom = r->slot && r->access & AV_W && r->slot->flags & AV_SLOT_READONLY;
+	if (!r->slot || answer->rom)
 		return device(view, ipa, answer);
 	return hidden(view, r);
 }

@@ -324,8 +324,10 @@ static void test_every_syndrome(void)
 				CHECK(r.rights & wants && !(r.rights & ~r.walk.el0));
 				CHECK(!(r.slot == &rom && r.rights & AV_W));
 			}
-			if (answer.kind == AV_ANSWER_DEVICE)
+			if (answer.kind == AV_ANSWER_DEVICE) {
 				CHECK(r.walk.el0 & wants && !(answer.iss & ~(W | 0x3fULL)));
+				CHECK_EQ(answer.rom, r.slot == &rom);
+			}
 		}
 	}
 	av_tree_put(&sh, tree[0]);

@@ -31,6 +31,7 @@ struct av_answer {
 	int err;		/* AV_ANSWER_ERROR: errno; AV_ANSWER_KILL: enum av_kill_reason */
 	u64 far, iss;
 	u64 ipa;
+	bool rom;		/* AV_ANSWER_DEVICE: a store to memory that is read-only */
 };
 
 #endif /* AV_VM_ANSWER_H */

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "conform.h"
 
@@ -19,6 +20,17 @@ GUEST(simd_store, DEVICE "str d0, [x1, #8]!\n b .\n");
 GUEST(simd_pair, DEVICE "stp q0, q1, [x1]\n b .\n");
 GUEST(exclusive_load, DEVICE "ldxr x2, [x1]\n b .\n");
 GUEST(zva, DEVICE "dc zva, x1\n b .\n");
+/* The same of read-only memory: of pairs and write-back too. */
+#define ROM	"mov x1, #0x0b000000\n mov x0, #3 << 20\n msr cpacr_el1, x0\n isb\n"
+#define ROM_BASE	0x0b000000ULL
+
+GUEST(rom_preindexed, ROM "str x2, [x1, #8]!\n b .\n");
+GUEST(rom_postindexed, ROM "strb w2, [x1], #1\n b .\n");
+GUEST(rom_pair, ROM "stp x2, x3, [x1]\n b .\n");
+GUEST(rom_simd, ROM "str q0, [x1]\n b .\n");
+GUEST(rom_plain, ROM "str x2, [x1]\n b guest_rom_plain\n");
+GUEST(rom_load, ROM "ldp x2, x3, [x1], #16\n str x2, [x1]\n b guest_rom_load\n");
+
 GUEST(described, DEVICE "mov x2, #7\n ldr x2, [x1, #16]\n b .\n");
 
 static void say_nisv(struct guest *g, const char *name, const char *when)
@@ -64,18 +76,35 @@ static void described(void)
 	free_guest(&g);
 }
 
+#define ROM_SIZE	0x1000
+
+static void *read_only_slot(int vm)
+{
+	struct kvm_userspace_memory_region mem = {
+		.slot = 1, .flags = KVM_MEM_READONLY, .guest_phys_addr = ROM_BASE,
+		.memory_size = ROM_SIZE, .userspace_addr = (u64)map_memory(ROM_SIZE),
+	};
+
+	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &mem))
+		die("KVM_SET_USER_MEMORY_REGION");
+	return (void *)mem.userspace_addr;
+}
+
 static void one(const char *name, const u32 *code, const u32 *end)
 {
 	struct kvm_enable_cap cap = { .cap = KVM_CAP_ARM_NISV_TO_USER };
 	struct guest g;
+	void *rom;
 
 	new_guest(&g, code, (const char *)end - (const char *)code);
+	rom = read_only_slot(g.vm);
 	memcpy((char *)g.memory + VECTORS + 0x200, store, sizeof(store));
 	say_nisv(&g, name, "refused");
 	say_nisv(&g, name, "again");
 	say(ioctl(g.vm, KVM_ENABLE_CAP, &cap), "%s.enable", name);
 	say_nisv(&g, name, "told");
 	inject(&g, name);
+	munmap(rom, ROM_SIZE);
 	free_guest(&g);
 }
 
@@ -88,5 +117,11 @@ void conform_nisv(void)
 	ONE(simd_pair);
 	ONE(exclusive_load);
 	ONE(zva);
+	ONE(rom_preindexed);
+	ONE(rom_postindexed);
+	ONE(rom_pair);
+	ONE(rom_simd);
+	ONE(rom_plain);
+	ONE(rom_load);
 	described();
 }
