@@ -4,6 +4,7 @@
  * enters the table when all of it works, never before.
  */
 #include <linux/cpumask.h>
+#include <linux/sched/stat.h>
 
 #include "api/api.h"
 #include "compat/kvm_uapi.h"
@@ -80,6 +81,8 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 		return av_nr_breakpoints();
 	if (ext == KVM_CAP_GUEST_DEBUG_HW_WPS)
 		return av_nr_watchpoints();
+	if (ext == KVM_CAP_STEAL_TIME)
+		return sched_info_on();
 	if (ext == KVM_CAP_MSI_DEVID)
 		return vm ? av_irq_needs_devid(vm) : -EINVAL;
 

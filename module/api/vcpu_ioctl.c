@@ -209,8 +209,8 @@ static int av_vcpu_ioctl_set_events(void *object, void __user *argp)
 }
 
 /*
- * Attributes. The timers have some. There is no PMU and no stolen-time page;
- * what KVM says of those to a vCPU that has none is said here too.
+ * Attributes. The timers have some, and stolen time. There is no PMU; what KVM says
+ * of it to a vCPU that has none is said here too.
  */
 typedef int (*av_attr_call)(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 
@@ -232,7 +232,7 @@ static int av_pmu_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *a
 }
 
 static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call timer,
-			av_attr_call pmu)
+			av_attr_call pmu, av_attr_call steal)
 {
 	struct kvm_device_attr attr;
 
@@ -243,6 +243,8 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call ti
 		return timer(vcpu, &attr);
 	case KVM_ARM_VCPU_PMU_V3_CTRL:
 		return pmu(vcpu, &attr);
+	case KVM_ARM_VCPU_PVTIME_CTRL:
+		return steal(vcpu, &attr);
 	default:
 		return -ENXIO;
 	}
@@ -250,17 +252,20 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call ti
 
 static int av_vcpu_ioctl_set_attr(void *object, void __user *argp)
 {
-	return av_vcpu_attr(object, argp, av_timer_set_attr, av_pmu_set_attr);
+	return av_vcpu_attr(object, argp, av_timer_set_attr, av_pmu_set_attr,
+			    av_steal_set_attr);
 }
 
 static int av_vcpu_ioctl_get_attr(void *object, void __user *argp)
 {
-	return av_vcpu_attr(object, argp, av_timer_get_attr, av_pmu_get_attr);
+	return av_vcpu_attr(object, argp, av_timer_get_attr, av_pmu_get_attr,
+			    av_steal_get_attr);
 }
 
 static int av_vcpu_ioctl_has_attr(void *object, void __user *argp)
 {
-	return av_vcpu_attr(object, argp, av_timer_has_attr, av_pmu_has_attr);
+	return av_vcpu_attr(object, argp, av_timer_has_attr, av_pmu_has_attr,
+			    av_steal_has_attr);
 }
 
 /* No argument: the thread's own mask again. */

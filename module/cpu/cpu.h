@@ -36,6 +36,7 @@
 #include "vm/regfile.h"
 #include "vm/vcpu.h"
 
+struct kvm_device_attr;
 struct kvm_guest_debug;
 struct kvm_vcpu_events;
 struct user_fpsimd_state;
@@ -66,6 +67,10 @@ int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
 /* The n'th id a VMM sees, in KVM's order (ascending); -ENOENT past the last. */
 int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+/* KVM_ARM_VCPU_PVTIME_CTRL. */
+int av_steal_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
+int av_steal_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
+int av_steal_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 /* KVM_SET_GUEST_DEBUG, and its control bits that there are. */
 int av_guest_debug_set(struct av_vcpu *vcpu, const struct kvm_guest_debug *dbg);
 u32 av_guest_debug_controls(void);

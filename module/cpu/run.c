@@ -30,6 +30,7 @@
 #include "cpu/guest_debug.h"
 #include "cpu/hwdebug.h"
 #include "cpu/quick.h"
+#include "cpu/steal.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
@@ -83,6 +84,8 @@ static int before_entry(struct av_vcpu *vcpu)
 				return ret;
 		}
 	}
+	if (unlikely(av_steal_has(vcpu)))
+		av_steal_update(vcpu);
 	if (av_inject_due(vcpu))
 		av_inject_pending(vcpu);
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;

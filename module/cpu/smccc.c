@@ -19,6 +19,7 @@
 #include "compat/kvm_uapi.h"
 #include "compat/time.h"
 #include "cpu/cpu.h"
+#include "cpu/steal.h"
 #include "irq/irq.h"
 
 #define TRNG_VERSION_1_0	0x10000UL
@@ -30,6 +31,7 @@
 static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004d };
 
 #define STD_BITS	BIT(KVM_REG_ARM_STD_BIT_TRNG_V1_0)
+#define STD_HYP_BITS	BIT(KVM_REG_ARM_STD_HYP_BIT_PV_TIME)
 #define VENDOR_FEATURES	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_FUNC_FEAT)
 #define VENDOR_PTP	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_PTP)
 #define VENDOR_BITS	(VENDOR_FEATURES | VENDOR_PTP)
@@ -41,7 +43,7 @@ void av_smccc_vm_init(struct av_vm *vm)
 {
 	mt_init(&vm->cpu->smccc_filter);
 	vm->cpu->smccc_std = STD_BITS;
-	vm->cpu->smccc_std_hyp = 0;
+	vm->cpu->smccc_std_hyp = STD_HYP_BITS;
 	vm->cpu->smccc_vendor_hyp = VENDOR_BITS;
 }
 
@@ -157,6 +159,37 @@ static int vendor_ptp(struct av_vcpu *vcpu)
 		      lower_32_bits(counter));
 }
 
+static bool std_hyp_has_pv_time(struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->vm->cpu->smccc_std_hyp) & STD_HYP_BITS;
+}
+
+/* Stolen time; what else there may be of paravirtual time is not. */
+static int pv_time_features(struct av_vcpu *vcpu)
+{
+	u32 feature = vcpu->srf->regs[1];
+
+	if (std_hyp_has_pv_time(vcpu) && av_steal_has(vcpu) &&
+	    (feature == ARM_SMCCC_HV_PV_TIME_FEATURES || feature == ARM_SMCCC_HV_PV_TIME_ST))
+		return answer(vcpu, SMCCC_RET_SUCCESS, 0, 0, 0);
+	return not_supported(vcpu);
+}
+
+static int pv_time_st(struct av_vcpu *vcpu)
+{
+	if (!std_hyp_has_pv_time(vcpu) || !av_steal_has(vcpu))
+		return not_supported(vcpu);
+	return answer(vcpu, av_steal_start(vcpu), 0, 0, 0);
+}
+
+/* Of the architecture's features this is the only one that is not the hardware's. */
+static int arch_features(struct av_vcpu *vcpu)
+{
+	if ((u32)vcpu->srf->regs[1] == ARM_SMCCC_HV_PV_TIME_FEATURES && std_hyp_has_pv_time(vcpu))
+		return answer(vcpu, SMCCC_RET_SUCCESS, 0, 0, 0);
+	return not_supported(vcpu);
+}
+
 /* The VMM answers the call: it finds the arguments in the registers. */
 static int forward(struct av_vcpu *vcpu, u32 fn, bool smc)
 {
@@ -174,6 +207,12 @@ static int call(struct av_vcpu *vcpu, u32 fn)
 	switch (fn) {
 	case ARM_SMCCC_VERSION_FUNC_ID:
 		return answer(vcpu, ARM_SMCCC_VERSION_1_1, 0, 0, 0);
+	case ARM_SMCCC_ARCH_FEATURES_FUNC_ID:
+		return arch_features(vcpu);
+	case ARM_SMCCC_HV_PV_TIME_FEATURES:
+		return pv_time_features(vcpu);
+	case ARM_SMCCC_HV_PV_TIME_ST:
+		return pv_time_st(vcpu);
 	case ARM_SMCCC_TRNG_VERSION:
 	case ARM_SMCCC_TRNG_FEATURES:
 	case ARM_SMCCC_TRNG_GET_UUID:
@@ -339,7 +378,7 @@ int av_fw_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 	case KVM_REG_ARM_STD_BMAP:
 		return set_bitmap(vcpu, &cpu->smccc_std, STD_BITS, val);
 	case KVM_REG_ARM_STD_HYP_BMAP:
-		return set_bitmap(vcpu, &cpu->smccc_std_hyp, 0, val);
+		return set_bitmap(vcpu, &cpu->smccc_std_hyp, STD_HYP_BITS, val);
 	case KVM_REG_ARM_VENDOR_HYP_BMAP:
 		return set_bitmap(vcpu, &cpu->smccc_vendor_hyp, VENDOR_BITS, val);
 	default:

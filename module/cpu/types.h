@@ -66,6 +66,9 @@ struct av_vcpu_cpu {
 	struct av_controls_of controls_of;	/* those in sw->priv->guest */
 	bool modes_same;			/* and are they the other mode's: av_controls_same() */
 
+	/* Stolen time (steal.c): its guest address, and the thread's wait when last added. */
+	u64 steal_base, steal_last;
+
 	/* KVM_SET_GUEST_DEBUG (cpu/guest_debug.c): KVM_GUESTDBG_*, 0 without ENABLE. */
 	u32 guest_debug;
 	bool step_pending;		/* a step has been made, its exception is still to come */

@@ -15,6 +15,7 @@
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
+#include "cpu/steal.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
@@ -53,6 +54,7 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 	spin_lock_init(&vcpu->cpu->power_lock);
 	vcpu->cpu->mp_state = KVM_MP_STATE_RUNNABLE;
 	av_caches_init(vcpu);
+	av_steal_init(vcpu);
 	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
 }
 

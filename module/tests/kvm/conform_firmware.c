@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Firmware calls, as the VMM set the firmware up: versions, filters, events. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -276,6 +277,70 @@ static void vendor(void)
 	free_guest(&g);
 }
 
+static long stolen_attr(int vcpu, unsigned long request, u64 *base)
+{
+	struct kvm_device_attr attr = {
+		.group = KVM_ARM_VCPU_PVTIME_CTRL, .attr = KVM_ARM_VCPU_PVTIME_IPA,
+		.addr = (u64)base,
+	};
+
+	return ioctl(vcpu, request, &attr);
+}
+
+static void *burn(void *done)
+{
+	while (!*(volatile bool *)done)
+		;
+	return NULL;
+}
+
+#define STOLEN	0x2000
+
+/* On a machine with one CPU, of which another thread has its share. */
+static void stolen(void)
+{
+	u64 base = GUEST_BASE + STOLEN + 8, *at;
+	bool done = false;
+	pthread_t thread;
+	struct guest g;
+
+	new_caller(&g, 1 << KVM_ARM_VCPU_PSCI_0_2);
+	at = (u64 *)((char *)g.memory + STOLEN);
+	say(stolen_attr(g.vcpu, KVM_HAS_DEVICE_ATTR, NULL), "stolen.has");
+	say(stolen_attr(g.vcpu, KVM_GET_DEVICE_ATTR, &base), "stolen.get");
+	note(base, "stolen.base");
+	call(&g, 0x80000001, 0xc5000020, "stolen.arch_features");
+	call(&g, 0xc5000020, 0xc5000021, "stolen.no_features");
+	call(&g, 0xc5000021, 0, "stolen.no_st");
+	base = GUEST_BASE + STOLEN + 8;
+	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.unaligned");
+	base = GUEST_MMIO;
+	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.no_memory");
+	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, NULL), "stolen.null");
+	base = GUEST_BASE + STOLEN;
+	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.set");
+	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.set_again");
+	memset(at, 0xff, 64);
+	call(&g, 0xc5000020, 0xc5000020, "stolen.features_self");
+	call(&g, 0xc5000020, 0xc5000021, "stolen.features");
+	call(&g, 0xc5000020, 0xc5000022, "stolen.features_other");
+	call(&g, 0xc5000021, 0, "stolen.st");
+	note(at[0], "stolen.revision");
+	note(at[1] < 1000000000, "stolen.small");
+	note(at[2] | at[7], "stolen.padding");
+	pthread_create(&thread, NULL, burn, &done);
+	set_reg(g.vcpu, REG_PC, GUEST_BASE + 12);
+	alarm(1);
+	say(ioctl(g.vcpu, KVM_RUN, 0), "stolen.spin");
+	done = true;
+	pthread_join(thread, NULL);
+	note(at[1] > 10000000, "stolen.some");
+	init_vcpu(g.vcpu);
+	say(stolen_attr(g.vcpu, KVM_GET_DEVICE_ATTR, &base), "stolen.get_reset");
+	note(base, "stolen.base_reset");
+	free_guest(&g);
+}
+
 void conform_firmware(void)
 {
 	old_psci();
@@ -284,4 +349,5 @@ void conform_firmware(void)
 	suspend(true);
 	suspended();
 	vendor();
+	stolen();
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Stolen time: what the run loop and the firmware calls ask. */
+#ifndef AV_CPU_STEAL_H
+#define AV_CPU_STEAL_H
+
+#include "vm/vcpu.h"
+
+void av_steal_init(struct av_vcpu *vcpu);
+
+/* Did the VMM give it a place? */
+bool av_steal_has(const struct av_vcpu *vcpu);
+
+/* The guest asked for it, and the VMM gave it a place: where it is. May sleep. */
+u64 av_steal_start(struct av_vcpu *vcpu);
+
+/* Before an entry, if there is a place. May sleep. */
+void av_steal_update(struct av_vcpu *vcpu);
+
+#endif /* AV_CPU_STEAL_H */
