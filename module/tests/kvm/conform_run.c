@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conform.h"
@@ -114,42 +113,19 @@ static void mmio(void)
 	free_guest(&g);
 }
 
-/* A guest that is about to make a hypercall. */
-static void new_caller(struct guest *g, u64 function, u64 x1, u64 x2)
-{
-	NEW_GUEST(g, psci);
-	ioctl(g->vcpu, KVM_RUN, 0);
-	answer(g, function);
-	ioctl(g->vcpu, KVM_RUN, 0);
-	answer(g, x2);
-	ioctl(g->vcpu, KVM_RUN, 0);
-	answer(g, x1);
-}
-
 /* A hypercall: its answer, or the event that it was. */
 static void psci_call(u64 function, u64 x1, u64 x2, const char *name)
 {
 	struct guest g;
 
-	new_caller(&g, function, x1, x2);
-	run_once(&g, name);
-	free_guest(&g);
-}
-
-/* The time in nanoseconds, its upper half in x0, by our clock: they go on between two runs. */
-static void ptp(void)
-{
-	struct timespec now;
-	struct guest g;
-	u64 told, ours;
-
-	new_caller(&g, 0x86000001, 0, 0);
+	NEW_GUEST(&g, psci);
 	ioctl(g.vcpu, KVM_RUN, 0);
-	clock_gettime(CLOCK_REALTIME, &now);
-	told = get_reg(g.vcpu, REG_X(0)) << 32 | (u32)get_reg(g.vcpu, REG_X(1));
-	ours = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	note(ours - told < 10000000000ULL, "vendor_ptp.now");
-	note(get_reg(g.vcpu, REG_X(2)) >> 32 == 0, "vendor_ptp.counter_upper_half");
+	answer(&g, function);
+	ioctl(g.vcpu, KVM_RUN, 0);
+	answer(&g, x2);
+	ioctl(g.vcpu, KVM_RUN, 0);
+	answer(&g, x1);
+	run_once(&g, name);
 	free_guest(&g);
 }
 
@@ -226,7 +202,6 @@ static void psci(void)
 	psci_call(0x84000051, 0x84000053, 0, "trng_features");
 	psci_call(0x8600ff01, 0, 0, "vendor_uid");
 	psci_call(0x86000000, 0, 0, "vendor_features");
-	ptp();
 	psci_call(0xc5000020, 0, 0, "pv_time_features");
 	psci_call(0x95c1ba5e, 0, 0, "kvm_psci_0_1_suspend");
 	psci_call(0x12345678, 0, 0, "smccc_unknown");
