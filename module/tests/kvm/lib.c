@@ -169,6 +169,14 @@ void set_reg(int vcpu, u64 id, u64 value)
 		die("KVM_SET_ONE_REG %#llx", (unsigned long long)id);
 }
 
+u64 reg_or_0(int vcpu, u64 id)
+{
+	u64 value = 0;
+	struct kvm_one_reg reg = { .id = id, .addr = (u64)&value };
+
+	return ioctl(vcpu, KVM_GET_ONE_REG, &reg) ? 0 : value;
+}
+
 u64 get_reg(int vcpu, u64 id)
 {
 	u64 value = 0;

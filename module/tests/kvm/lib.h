@@ -64,6 +64,8 @@ void *new_slot(int vm, int slot, u64 gpa, size_t size);
 int ready_vgic(int vm);
 void set_reg(int vcpu, u64 id, u64 value);
 u64 get_reg(int vcpu, u64 id);
+/* A register that older kernels lack: 0 there. */
+u64 reg_or_0(int vcpu, u64 id);
 
 /* A word into a file of the kernel's; false if there is no such file. */
 bool write_file(const char *path, const char *word);
