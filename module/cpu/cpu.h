@@ -31,6 +31,7 @@
 #include <asm/sysreg.h>
 
 #include "cpu/controls.h"
+#include "cpu/exception.h"
 #include "cpu/types.h"
 #include "switch/leave.h"
 #include "vm/regfile.h"
@@ -106,7 +107,12 @@ void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);	/* pending until PSTATE.A allows it */
 
 /* After an instruction was emulated: on to the next one. */
-void av_vcpu_skip_insn(struct av_vcpu *vcpu);
+static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
+{
+	/* If it was being stepped, the step is done, and the hardware did not see it. */
+	vcpu->cpu->step_emulated = vcpu->srf->vmode & AV_PSR_SS;
+	av_srf_skip(vcpu->srf);
+}
 
 /* ERET, or an exception, took the virtual CPU to another level. */
 void av_vcpu_mode_changed(struct av_vcpu *vcpu);

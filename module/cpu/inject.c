@@ -111,10 +111,3 @@ void av_inject_pending(struct av_vcpu *vcpu)
 	if (vcpu->srf->vmode & AV_PSR_IL)
 		av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, AV_EC_ILLEGAL) | AV_ESR_IL);
 }
-
-void av_vcpu_skip_insn(struct av_vcpu *vcpu)
-{
-	/* If it was being stepped, the step is done, and the hardware did not see it. */
-	vcpu->cpu->step_emulated = vcpu->srf->vmode & AV_PSR_SS;
-	av_srf_skip(vcpu->srf);
-}

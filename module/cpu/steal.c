@@ -16,17 +16,11 @@
 #include "cpu/steal.h"
 #include "mmu/mmu.h"
 
-#define NOWHERE		(~0ULL)
 #define AT_TIME		offsetof(struct pvclock_vcpu_stolen_time, stolen_time)
 
 void av_steal_init(struct av_vcpu *vcpu)
 {
-	vcpu->cpu->steal_base = NOWHERE;
-}
-
-bool av_steal_has(const struct av_vcpu *vcpu)
-{
-	return vcpu->cpu->steal_base != NOWHERE;
+	vcpu->cpu->steal_base = AV_STEAL_NOWHERE;
 }
 
 u64 av_steal_start(struct av_vcpu *vcpu)

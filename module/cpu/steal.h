@@ -3,12 +3,18 @@
 #ifndef AV_CPU_STEAL_H
 #define AV_CPU_STEAL_H
 
+#include "cpu/types.h"
 #include "vm/vcpu.h"
 
 void av_steal_init(struct av_vcpu *vcpu);
 
+#define AV_STEAL_NOWHERE	(~0ULL)
+
 /* Did the VMM give it a place? */
-bool av_steal_has(const struct av_vcpu *vcpu);
+static inline bool av_steal_has(const struct av_vcpu *vcpu)
+{
+	return vcpu->cpu->steal_base != AV_STEAL_NOWHERE;
+}
 
 /* The guest asked for it, and the VMM gave it a place: where it is. May sleep. */
 u64 av_steal_start(struct av_vcpu *vcpu);

@@ -201,7 +201,11 @@ void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);
 void av_inject_pending(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);
-void av_vcpu_skip_insn(struct av_vcpu *vcpu);
+static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
+{
+	vcpu->cpu->step_emulated = vcpu->srf->vmode & AV_PSR_SS;
+	av_srf_skip(vcpu->srf);
+}
 void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
 int av_sysreg_init(void);
