@@ -74,7 +74,7 @@ vm balloon balloon
 while kill -0 $vm 2>/dev/null; do
     while read -r key value _; do [ "$key" = Shmem: ] && echo $value; done </proc/meminfo \
         >>/tmp/shmem
-    sleep 0.5
+    sleep 0.1
 done
 wait $vm; show balloon
 echo "== shmem"; cat /tmp/shmem
