@@ -50,10 +50,7 @@ static int av_vcpu_ioctl_run(struct av_vcpu *vcpu)
 		r = av_irq_first_run(vcpu);
 		if (r)
 			return r;
-		/* Who changes the VM's set-up under this lock sees it, or is done. */
-		mutex_lock(&vcpu->vm->config_lock);
-		WRITE_ONCE(vcpu->has_run, true);
-		mutex_unlock(&vcpu->vm->config_lock);
+		vcpu->has_run = true;
 	}
 	if (READ_ONCE(vcpu->vm->dead))
 		return av_vcpu_exit_dead(vcpu);

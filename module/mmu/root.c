@@ -199,6 +199,8 @@ static int load(struct av_vcpu *vcpu, int el)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int ret;
 
+	/* Where this fails half-way what the other mode had may be gone: note_mode() looks anew. */
+	mmu->ttbr1[0] = mmu->ttbr1[1] = 0;
 	av_vcpu_regime(vcpu, &mmu->regime);
 	mmu->el = el;
 	mmu->fetch.valid = false;

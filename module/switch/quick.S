@@ -48,6 +48,16 @@
 	str	\t, [sp, #SRF_FAST + 8 * \counter]
 	.endm
 
+	/* The same of row w3, which is lost, as is x1; x0 is the register's number. */
+	.macro	count_row
+	ubfx	w3, w3, #10, #5
+	and	w0, w1, #31
+	add	x3, sp, x3, lsl #3
+	ldr	x1, [x3, #SRF_FAST]
+	add	x1, x1, #1
+	str	x1, [x3, #SRF_FAST]
+	.endm
+
 	.macro	resume
 	ldp	x2, x3, [sp, #SRF_REGS + 16]
 	ldp	x0, x1, [sp, #SRF_REGS]
@@ -96,23 +106,13 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	add	x2, sp, x2, lsl #3
 	tbz	w1, #21, .Lwrite
 	ldr	x2, [x2, #SRF_SYS]
-	ubfx	w3, w3, #10, #5
-	and	w0, w1, #31
-	add	x3, sp, x3, lsl #3
-	ldr	x1, [x3, #SRF_FAST]
-	add	x1, x1, #1
-	str	x1, [x3, #SRF_FAST]
+	count_row
 .Lset:
 	skip	x1
 	by_register .Lset_list, x1
 .Lwrite:
 	tbz	w3, #9, .Lno_fetched
-	ubfx	w3, w3, #10, #5
-	and	w0, w1, #31
-	add	x3, sp, x3, lsl #3
-	ldr	x1, [x3, #SRF_FAST]
-	add	x1, x1, #1
-	str	x1, [x3, #SRF_FAST]
+	count_row
 	add	x2, x2, #SRF_SYS
 .Lget:
 	skip	x1

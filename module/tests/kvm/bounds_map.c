@@ -186,11 +186,10 @@ void bounds_tables_close(void)
 	meter_end("tables.close");
 }
 
-/* The VMM is killed. */
-void bounds_tables_exit(void)
+/* A VMM in a process of its own, which lives on when it has got ready. */
+static pid_t start_vmm(void (*get_ready)(void))
 {
-	int ready[2], status;
-	struct mapper m;
+	int ready[2];
 	char byte;
 	pid_t pid;
 
@@ -200,7 +199,7 @@ void bounds_tables_exit(void)
 	if (pid < 0)
 		die("fork");
 	if (!pid) {
-		many_tables(&m);
+		get_ready();
 		if (write(ready[1], "", 1) != 1)
 			die("write");
 		pause();
@@ -208,16 +207,33 @@ void bounds_tables_exit(void)
 	close(ready[1]);
 	if (read(ready[0], &byte, 1) != 1)
 		die("the VMM ended");
+	close(ready[0]);
+	return pid;
+}
+
+static void vmm_of_tables(void)
+{
+	struct mapper m;
+
+	many_tables(&m);
+}
+
+/* The VMM is killed. */
+void bounds_tables_exit(void)
+{
+	pid_t pid = start_vmm(vmm_of_tables);
+	int status;
+
 	meter_begin();
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	meter_end("tables.exit");
-	close(ready[0]);
 }
 
 /* A VMM with memory that its guest has mapped page by page. */
-static void large_vmm(u64 size)
+static void vmm_of_pages(void)
 {
+	const u64 size = setting("SIZE", 256 << 20);
 	const u64 gpa = 0x200000000;
 	struct mapper m;
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -238,24 +254,9 @@ static void large_vmm(u64 size)
 void bounds_reap(void)
 {
 	const struct sched_param above = { .sched_priority = 1 }, usual = { 0 };
-	int ready[2], status, pidfd;
-	char byte;
-	pid_t pid;
+	pid_t pid = start_vmm(vmm_of_pages);
+	int status, pidfd;
 
-	if (pipe(ready))
-		die("pipe");
-	pid = fork();
-	if (pid < 0)
-		die("fork");
-	if (!pid) {
-		large_vmm(setting("SIZE", 256 << 20));
-		if (write(ready[1], "", 1) != 1)
-			die("write");
-		pause();
-	}
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) != 1)
-		die("the VMM ended");
 	pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0)
 		die("pidfd_open");
@@ -270,7 +271,6 @@ void bounds_reap(void)
 	sched_setscheduler(0, SCHED_OTHER, &usual);
 	waitpid(pid, &status, 0);
 	close(pidfd);
-	close(ready[0]);
 }
 
 /* Trees that no vCPU keeps go when the host wants memory. */

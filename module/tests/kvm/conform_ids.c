@@ -33,21 +33,6 @@ __asm__(".pushsection .rodata\n.balign 4\n"
 	"mrs x0, sctlr_el1\n bic x0, x0, #1 << 15\n msr sctlr_el1, x0\n isb\n eret\n"
 	"guest_caches_end:\n.popsection\n");
 
-static long get(int vcpu, u64 id, u64 *value)
-{
-	struct kvm_one_reg reg = { .id = id, .addr = (u64)value };
-
-	*value = 0;
-	return ioctl(vcpu, KVM_GET_ONE_REG, &reg);
-}
-
-static long set(int vcpu, u64 id, u64 value)
-{
-	struct kvm_one_reg reg = { .id = id, .addr = (u64)&value };
-
-	return ioctl(vcpu, KVM_SET_ONE_REG, &reg);
-}
-
 static void masks(int vm, u64 *mask)
 {
 	struct reg_mask_range range = { .addr = (u64)mask };
@@ -82,7 +67,7 @@ static void fields(int vcpu, const u64 *mask, int crm, int op2)
 	u64 up = 0, down = 0, kept = 0, fixed_down = 0;
 	int lsb;
 
-	get(vcpu, id, &value);
+	try_get_reg(vcpu, id, &value);
 	for (lsb = 0; lsb < 64; lsb += 4) {
 		u64 field = value >> lsb & 15, one = 1ULL << lsb;
 
@@ -90,19 +75,19 @@ static void fields(int vcpu, const u64 *mask, int crm, int op2)
 		if (crm == 7 && op2 == 1 && lsb == 24)
 			continue;
 		if (field < 14)
-			up += !set(vcpu, id, value + one);
-		set(vcpu, id, value);
+			up += !try_set_reg(vcpu, id, value + one);
+		try_set_reg(vcpu, id, value);
 		/* 15 is less than nothing in some: another line's. */
 		if (!field || field == 15 || (crm == 5 && op2 == 0 && lsb == 0))
 			continue;
 		if (!(m & one)) {
-			fixed_down += !set(vcpu, id, value - one);
+			fixed_down += !try_set_reg(vcpu, id, value - one);
 			continue;
 		}
-		down += !!set(vcpu, id, value - one);
-		get(vcpu, id, &now);
+		down += !!try_set_reg(vcpu, id, value - one);
+		try_get_reg(vcpu, id, &now);
 		kept += now != value - one;
-		set(vcpu, id, value);
+		try_set_reg(vcpu, id, value);
 	}
 	note(up, "up.%d_%d", crm, op2);
 	note(down, "down_refused.%d_%d", crm, op2);
@@ -128,9 +113,9 @@ static void odd_fields(int vcpu)
 
 	for (i = 0; i < ARRAY_SIZE(odd); i++) {
 		id = ARM64_SYS_REG(3, 0, 0, odd[i].crm, odd[i].op2);
-		get(vcpu, id, &value);
-		say(set(vcpu, id, (value & ~odd[i].clear) | odd[i].bits), "odd.%s", odd[i].name);
-		set(vcpu, id, value);
+		try_get_reg(vcpu, id, &value);
+		say(try_set_reg(vcpu, id, (value & ~odd[i].clear) | odd[i].bits), "odd.%s", odd[i].name);
+		try_set_reg(vcpu, id, value);
 	}
 }
 
@@ -146,25 +131,25 @@ static void cache_registers(int vcpu)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(clidrs); i++) {
-		say(set(vcpu, CLIDR, clidrs[i]), "clidr.set_%#llx", (unsigned long long)clidrs[i]);
-		get(vcpu, CLIDR, &value);
+		say(try_set_reg(vcpu, CLIDR, clidrs[i]), "clidr.set_%#llx", (unsigned long long)clidrs[i]);
+		try_get_reg(vcpu, CLIDR, &value);
 		note(value, "clidr.then");
 	}
 	for (i = 0; i < ARRAY_SIZE(ccsidrs); i++) {
-		say(set(vcpu, CCSIDR(2), ccsidrs[i]), "ccsidr.set_%#x", ccsidrs[i]);
-		get(vcpu, CCSIDR(2), &value);
+		say(try_set_reg(vcpu, CCSIDR(2), ccsidrs[i]), "ccsidr.set_%#x", ccsidrs[i]);
+		try_get_reg(vcpu, CCSIDR(2), &value);
 		note(value, "ccsidr.then");
 	}
-	get(vcpu, CCSIDR(3), &value);
+	try_get_reg(vcpu, CCSIDR(3), &value);
 	note(value, "ccsidr.other");
-	say(set(vcpu, CCSIDR(14), 2), "ccsidr.14");
-	say(set(vcpu, CCSIDR(0x100), 2), "ccsidr.0x100");
-	say(get(vcpu, CCSIDR(0) ^ KVM_REG_SIZE_U32 ^ KVM_REG_SIZE_U64, &value), "ccsidr.u64");
+	say(try_set_reg(vcpu, CCSIDR(14), 2), "ccsidr.14");
+	say(try_set_reg(vcpu, CCSIDR(0x100), 2), "ccsidr.0x100");
+	say(try_get_reg(vcpu, CCSIDR(0) ^ KVM_REG_SIZE_U32 ^ KVM_REG_SIZE_U64, &value), "ccsidr.u64");
 	/* They are not the reset's to change. */
 	init_vcpu(vcpu);
-	get(vcpu, CLIDR, &value);
+	try_get_reg(vcpu, CLIDR, &value);
 	note(value, "clidr.reset");
-	get(vcpu, CCSIDR(2), &value);
+	try_get_reg(vcpu, CCSIDR(2), &value);
 	note(value, "ccsidr.reset");
 }
 
@@ -186,21 +171,21 @@ static void ctr(bool changed)
 	u64 value;
 
 	NEW_GUEST(&g, caches);
-	get(g.vcpu, CTR, &value);
-	say(set(g.vcpu, CTR, value + 1), "%s.set_more", when);
-	say(set(g.vcpu, CTR, value ^ 1 << 20), "%s.set_erg", when);
-	say(set(g.vcpu, CTR, value ^ 1 << 14), "%s.set_l1ip", when);
-	say(set(g.vcpu, CTR, value ^ 1ULL << 32), "%s.set_high", when);
+	try_get_reg(g.vcpu, CTR, &value);
+	say(try_set_reg(g.vcpu, CTR, value + 1), "%s.set_more", when);
+	say(try_set_reg(g.vcpu, CTR, value ^ 1 << 20), "%s.set_erg", when);
+	say(try_set_reg(g.vcpu, CTR, value ^ 1 << 14), "%s.set_l1ip", when);
+	say(try_set_reg(g.vcpu, CTR, value ^ 1ULL << 32), "%s.set_high", when);
 	if (changed)
-		say(set(g.vcpu, CTR, value - 1), "%s.set_less", when);
+		say(try_set_reg(g.vcpu, CTR, value - 1), "%s.set_less", when);
 	next(&g, value, "ctr.el1");
 	next(&g, 0, "ctr.clidr");
 	next(&g, 0, "ctr.ccsidr");
 	next(&g, value, "ctr.el0");
 	next(&g, 0, "ctr.svc");
 	next(&g, 0, "ctr.el0_denied");
-	say(set(g.vcpu, CTR, value), "%s.set_back_late", when);
-	say(set(g.vcpu, CTR, value - 1), "%s.set_less_late", when);
+	say(try_set_reg(g.vcpu, CTR, value), "%s.set_back_late", when);
+	say(try_set_reg(g.vcpu, CTR, value - 1), "%s.set_less_late", when);
 	free_guest(&g);
 }
 

@@ -9,20 +9,6 @@
 
 #include "conform.h"
 
-static long get(int vcpu, u64 id, u64 *value)
-{
-	struct kvm_one_reg reg = { .id = id, .addr = (u64)value };
-
-	return ioctl(vcpu, KVM_GET_ONE_REG, &reg);
-}
-
-static long set(int vcpu, u64 id, u64 value)
-{
-	struct kvm_one_reg reg = { .id = id, .addr = (u64)&value };
-
-	return ioctl(vcpu, KVM_SET_ONE_REG, &reg);
-}
-
 #define SYS(op0, op1, crn, crm, op2) { #op0 "_" #op1 "_" #crn "_" #crm "_" #op2, \
 				       ARM64_SYS_REG(op0, op1, crn, crm, op2) }
 
@@ -71,16 +57,16 @@ static void plain_registers(int vcpu)
 	size_t i, p;
 
 	for (i = 0; i < ARRAY_SIZE(plain); i++) {
-		if (say(get(vcpu, plain[i].id, &reset), "sys_%s.get", plain[i].name))
+		if (say(try_get_reg(vcpu, plain[i].id, &reset), "sys_%s.get", plain[i].name))
 			continue;
 		note(reset, "sys_%s.reset", plain[i].name);
 		for (p = 0; p < ARRAY_SIZE(patterns); p++) {
-			say(set(vcpu, plain[i].id, patterns[p]), "sys_%s.set_%#llx",
+			say(try_set_reg(vcpu, plain[i].id, patterns[p]), "sys_%s.set_%#llx",
 			    plain[i].name, (unsigned long long)patterns[p]);
-			get(vcpu, plain[i].id, &value);
+			try_get_reg(vcpu, plain[i].id, &value);
 			note(value, "sys_%s.then", plain[i].name);
 		}
-		set(vcpu, plain[i].id, reset);
+		try_set_reg(vcpu, plain[i].id, reset);
 	}
 }
 
@@ -93,12 +79,12 @@ static void id_registers(int vcpu)
 	for (crm = 1; crm < 8; crm++) {
 		for (op2 = 0; op2 < 8; op2++) {
 			id = ARM64_SYS_REG(3, 0, 0, crm, op2);
-			if (say(get(vcpu, id, &value), "id_%d_%d.get", crm, op2))
+			if (say(try_get_reg(vcpu, id, &value), "id_%d_%d.get", crm, op2))
 				continue;
 			note(value, "id_%d_%d.value", crm, op2);
-			say(set(vcpu, id, value), "id_%d_%d.set_same", crm, op2);
-			say(set(vcpu, id, ~value), "id_%d_%d.set_inverse", crm, op2);
-			set(vcpu, id, value);
+			say(try_set_reg(vcpu, id, value), "id_%d_%d.set_same", crm, op2);
+			say(try_set_reg(vcpu, id, ~value), "id_%d_%d.set_inverse", crm, op2);
+			try_set_reg(vcpu, id, value);
 		}
 	}
 }
@@ -112,12 +98,12 @@ static void demux(int vcpu)
 
 	for (i = 0; i < 16; i++) {
 		value = 0;
-		if (!say(get(vcpu, base | i, &value), "ccsidr_%d.get", i))
+		if (!say(try_get_reg(vcpu, base | i, &value), "ccsidr_%d.get", i))
 			note(value, "ccsidr_%d.value", i);
-		say(set(vcpu, base | i, value), "ccsidr_%d.set_same", i);
-		say(set(vcpu, base | i, value + 8), "ccsidr_%d.set_other", i);
+		say(try_set_reg(vcpu, base | i, value), "ccsidr_%d.set_same", i);
+		say(try_set_reg(vcpu, base | i, value + 8), "ccsidr_%d.set_other", i);
 	}
-	say(get(vcpu, base | 0x100, &value), "demux_other.get");
+	say(try_get_reg(vcpu, base | 0x100, &value), "demux_other.get");
 }
 
 void conform_sysregs(void)
@@ -162,7 +148,7 @@ void conform_reglist(void)
 	say(ioctl(vcpu, KVM_GET_REG_LIST, list), "list");
 	for (i = 0; i < list->n; i++) {
 		note(list->reg[i], "reg_%#llx", (unsigned long long)list->reg[i]);
-		if (get(vcpu, list->reg[i], value))
+		if (try_get_reg(vcpu, list->reg[i], value))
 			unreadable++;
 	}
 	note(unreadable, "unreadable");

@@ -32,13 +32,6 @@ __asm__(".pushsection .rodata\n.balign 4\n"
 	"msr s3_0_c12_c12_1, x0\n isb\n eret\n"
 	"guest_timers_end:\n.popsection\n");
 
-static long set(int vcpu, u64 id, u64 value)
-{
-	struct kvm_one_reg reg = { .id = id, .addr = (u64)&value };
-
-	return ioctl(vcpu, KVM_SET_ONE_REG, &reg);
-}
-
 /* Is a counter where it was set to, or a little later? */
 static bool after(u64 value, u64 start)
 {
@@ -83,9 +76,9 @@ static void expire(struct guest *g, bool phys, const char *name)
 	u64 cnt = reg_or_0(g->vcpu, phys ? KVM_REG_ARM_PTIMER_CNT : KVM_REG_ARM_TIMER_CNT);
 	char line[64];
 
-	say(set(g->vcpu, phys ? KVM_REG_ARM_PTIMER_CVAL : KVM_REG_ARM_TIMER_CVAL, cnt + 1000),
+	say(try_set_reg(g->vcpu, phys ? KVM_REG_ARM_PTIMER_CVAL : KVM_REG_ARM_TIMER_CVAL, cnt + 1000),
 	    "%s.cval", name);
-	say(set(g->vcpu, phys ? KVM_REG_ARM_PTIMER_CTL : KVM_REG_ARM_TIMER_CTL, 1),
+	say(try_set_reg(g->vcpu, phys ? KVM_REG_ARM_PTIMER_CTL : KVM_REG_ARM_TIMER_CTL, 1),
 	    "%s.ctl", name);
 	strcat(strcpy(line, name), ".intid");
 	note(next_store(g, line), "%s", line);
@@ -101,19 +94,19 @@ static void written(void)
 	int vgic, other;
 
 	new_timers(&g, &vgic);
-	say(set(g.vcpu, KVM_REG_ARM_TIMER_CNT, FAR), "set.virtual");
-	say(set(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 2 * FAR), "set.physical");
+	say(try_set_reg(g.vcpu, KVM_REG_ARM_TIMER_CNT, FAR), "set.virtual");
+	say(try_set_reg(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 2 * FAR), "set.physical");
 	say_counters(&g, FAR, 2 * FAR, "set");
 	note(after(next_store(&g, "set.guest_virtual"), FAR), "set.guest_virtual");
 	note(after(next_store(&g, "set.guest_physical"), 2 * FAR), "set.guest_physical");
 	expire(&g, true, "set.ptimer");
 	expire(&g, false, "set.vtimer");
-	say(set(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 3 * FAR), "set.running");
+	say(try_set_reg(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 3 * FAR), "set.running");
 	say_counters(&g, FAR, 3 * FAR, "set.running");
 	/* A deadline that a jump of the counter passes. */
-	set(g.vcpu, KVM_REG_ARM_PTIMER_CVAL, 4 * FAR);
-	set(g.vcpu, KVM_REG_ARM_PTIMER_CTL, 1);
-	set(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 5 * FAR);
+	try_set_reg(g.vcpu, KVM_REG_ARM_PTIMER_CVAL, 4 * FAR);
+	try_set_reg(g.vcpu, KVM_REG_ARM_PTIMER_CTL, 1);
+	try_set_reg(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 5 * FAR);
 	note(next_store(&g, "set.jump"), "set.jump.intid");
 	close(vgic);
 	free_guest(&g);
@@ -121,8 +114,8 @@ static void written(void)
 	NEW_GUEST(&g, timers);
 	other = new_vcpu(g.vm, 1);
 	init_vcpu(other);
-	set(g.vcpu, KVM_REG_ARM_TIMER_CNT, FAR);
-	set(other, KVM_REG_ARM_PTIMER_CNT, 2 * FAR);
+	try_set_reg(g.vcpu, KVM_REG_ARM_TIMER_CNT, FAR);
+	try_set_reg(other, KVM_REG_ARM_PTIMER_CNT, 2 * FAR);
 	say_counters(&g, FAR, 2 * FAR, "set.others");
 	close(other);
 	free_guest(&g);
@@ -165,8 +158,8 @@ static void offset(void)
 	note(after(get_reg(g.vcpu, KVM_REG_ARM_TIMER_CNT), start), "offset.zero.same");
 	say(set_offset(g.vm, -back, 0), "offset.set");
 	say_counters(&g, start + back, start + back, "offset.set");
-	say(set(g.vcpu, KVM_REG_ARM_TIMER_CNT, 5 * FAR), "offset.virtual");
-	say(set(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 6 * FAR), "offset.physical");
+	say(try_set_reg(g.vcpu, KVM_REG_ARM_TIMER_CNT, 5 * FAR), "offset.virtual");
+	say(try_set_reg(g.vcpu, KVM_REG_ARM_PTIMER_CNT, 6 * FAR), "offset.physical");
 	say_counters(&g, start + back, start + back, "offset.ignored");
 	note(after(next_store(&g, "offset.guest_virtual"), start + back), "offset.guest_virtual");
 	note(after(next_store(&g, "offset.guest_physical"), start + back),

@@ -150,8 +150,37 @@ static void random_registers(void)
 	}
 }
 
+static int enable_cheap(int vm, u32 flags, u64 which)
+{
+	struct kvm_enable_cap cap = {
+		.cap = CAP_CHEAP_TRAPS, .flags = flags, .args = { which },
+	};
+
+	return ioctl(vm, KVM_ENABLE_CAP, &cap) ? errno : 0;
+}
+
+/* What makes traps cheap goes on and off while the guest runs; bits that are not there do not. */
+static void cheap_traps(void)
+{
+	struct runner r = { 0 };
+	int all, i;
+
+	new_guest(&r.g, guest_writer, sizeof(guest_writer));
+	all = ioctl(r.g.vm, KVM_CHECK_EXTENSION, CAP_CHEAP_TRAPS);
+	if (enable_cheap(r.g.vm, 0, all + 1) != EINVAL || enable_cheap(r.g.vm, 0, ~0ULL) != EINVAL ||
+	    enable_cheap(r.g.vm, 1, all) != EINVAL)
+		die("KVM_ENABLE_CAP of cheap traps");
+	run_in_thread(&r);
+	for (i = 0; i < 1000; i++)
+		if (enable_cheap(r.g.vm, 0, any() & all) && all)
+			die("KVM_ENABLE_CAP of cheap traps");
+	stop_runner(&r);
+	free_guest(&r.g);
+}
+
 void hostile_arguments(void)
 {
+	cheap_traps();
 	random_calls();
 	random_registers();
 }

@@ -169,12 +169,26 @@ void set_reg(int vcpu, u64 id, u64 value)
 		die("KVM_SET_ONE_REG %#llx", (unsigned long long)id);
 }
 
-u64 reg_or_0(int vcpu, u64 id)
+long try_set_reg(int vcpu, u64 id, u64 value)
 {
-	u64 value = 0;
 	struct kvm_one_reg reg = { .id = id, .addr = (u64)&value };
 
-	return ioctl(vcpu, KVM_GET_ONE_REG, &reg) ? 0 : value;
+	return ioctl(vcpu, KVM_SET_ONE_REG, &reg);
+}
+
+long try_get_reg(int vcpu, u64 id, u64 *value)
+{
+	struct kvm_one_reg reg = { .id = id, .addr = (u64)value };
+
+	*value = 0;
+	return ioctl(vcpu, KVM_GET_ONE_REG, &reg);
+}
+
+u64 reg_or_0(int vcpu, u64 id)
+{
+	u64 value;
+
+	return try_get_reg(vcpu, id, &value) ? 0 : value;
 }
 
 u64 get_reg(int vcpu, u64 id)

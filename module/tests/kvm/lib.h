@@ -64,6 +64,12 @@ void *new_slot(int vm, int slot, u64 gpa, size_t size);
 int ready_vgic(int vm);
 void set_reg(int vcpu, u64 id, u64 value);
 u64 get_reg(int vcpu, u64 id);
+/* The module's own: module/cpu/cheap.h. KVM has none of it. */
+#define CAP_CHEAP_TRAPS	0x61760001
+
+/* The same, and what KVM says; what is not there reads as 0. */
+long try_set_reg(int vcpu, u64 id, u64 value);
+long try_get_reg(int vcpu, u64 id, u64 *value);
 /* A register that older kernels lack: 0 there. */
 u64 reg_or_0(int vcpu, u64 id);
 
