@@ -65,6 +65,7 @@ BOARDS = {
     "ages": (
         Row("age_page age_huge", "", 0, ("age_page", "age_huge", "age_huge.drop")),
         Row("age_page age_huge", "FILLED=64", 32768, ("age_page", "age_huge", "age_huge.drop")),
+        Row("age_huge", "FILLED=64 FLUSHED=1", 32768, ("age_huge", "age_huge.drop")),
     ),
 }  # fmt: skip
 # With as much as a host can stand, a board each.

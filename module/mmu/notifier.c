@@ -152,10 +152,10 @@ static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, 
 	while (gfn <= last && a->left && !av_gather_spent(&a->g)) {
 		u32 head = *av_slot_head(slot, gfn);
 
+		a->left--;
 		if (head)
 			a->young |= av_shadow_age_head(sh, head, a->clear, &a->g);
 		gfn = av_slot_next(slot, gfn + 1, last + 1);
-		a->left--;
 	}
 }
 
@@ -173,11 +173,12 @@ static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 
 	av_gather_init(&a.g, &vm->mmu->shadow);
 	av_for_each_slot(slot, slots) {
-		if (!a.left || (a.young && !clear))
+		if (!a.left || av_gather_spent(&a.g) || (a.young && !clear))
 			break;
+		/* Before its frames, which may take all that is left. */
+		a.left--;
 		if (av_mem_frames(slot, start, end, &gfn, &last))
 			age_slot(&vm->mmu->shadow, slot, gfn, last, &a);
-		a.left--;
 	}
 	av_gather_finish(&a.g);
 	return a.young;

@@ -6,6 +6,7 @@
  *
  *	SLOTS=n		so many, where 2,000 are usual
  *	FILLED=n	of which the guest has touched so many
+ *	FLUSHED=1	and then invalidated: what is kept of their frames stays
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -28,6 +29,8 @@ static void put_slots(struct mapper *m, void *memory)
 	if (filled)
 		mapper_touch(m, MAPPER_VA, filled * HUGE, 16 * 0x1000);
 	result("entries", read_stat(m->stats, "shadow_fill"), "count");
+	if (setting("FLUSHED", 0))
+		mapper_tlbi_all(m);
 }
 
 static void damon_write(const char *file, u64 value)
