@@ -177,12 +177,17 @@ SYM_CODE_START(av_window_code)
 	/*
 	 * From EL1, whichever stack: a failed fetch (below), or a defect of
 	 * ours. Then the guest's registers may be gone; tell C and let it end
-	 * the VM.
+	 * the VM. SP may be av_fast()'s: the register file is where it began.
 	 */
-	.rept	4
-	.balign	128
+	.macro	fatal
+	mov	x1, sp
+	and	sp, x1, #~(SRF_SIZE - 1)
 	mov	x0, #EXIT_FATAL
 	b	.Lexit_saved
+	.endm
+	.rept	4
+	.balign	128
+	fatal
 	.endr
 	.balign	128
 	mrs	x1, elr_el1
@@ -192,12 +197,10 @@ SYM_CODE_START(av_window_code)
 	adr	x2, av_window_quick_fetch
 	cmp	x1, x2
 	b.eq	.Lquick_fetch_failed
-	mov	x0, #EXIT_FATAL
-	b	.Lexit_saved
+	fatal
 	.rept	3
 	.balign	128
-	mov	x0, #EXIT_FATAL
-	b	.Lexit_saved
+	fatal
 	.endr
 	/* From EL0: synchronous; IRQ, FIQ, SError. */
 	.balign	128
@@ -216,8 +219,7 @@ SYM_CODE_START(av_window_code)
 	/* From AArch32, which no guest is ever in. */
 	.rept	4
 	.balign	128
-	mov	x0, #EXIT_FATAL
-	b	.Lexit_saved
+	fatal
 	.endr
 	.balign	128
 

@@ -12,6 +12,7 @@
 #define CHECK_PRIVATE(field, offset) \
 	static_assert(offsetof(struct av_private, field) == (offset), #field)
 
+static_assert(sizeof(struct av_srf) == SRF_SIZE);
 CHECK_SRF(regs, SRF_REGS);
 CHECK_SRF(sp, SRF_SP);
 CHECK_SRF(pc, SRF_PC);

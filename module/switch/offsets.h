@@ -43,6 +43,7 @@
 #define SRF_DAIF	0x1c28
 #define SRF_TPIDR	0x1c08
 #define SRF_TPIDRRO	0x1c10
+#define SRF_SIZE	0x2000
 
 /* struct av_private */
 #define SW_SRF		0x00

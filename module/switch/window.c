@@ -31,6 +31,9 @@
 #define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
 
 static_assert(CODE_PAGES + AV_MAX_VCPUS * SRF_PAGES <= 512);
+/* In the window register files are aligned to their size: switch/enter.S finds one by its stack. */
+static_assert(CODE_PAGES % SRF_PAGES == 0);
+static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
 
 #define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_UXN | \
 			 PTE_ATTRINDX(MT_NORMAL))
