@@ -5,9 +5,9 @@
  * filter, if the VMM set one, comes first: it denies functions, or has the VMM
  * answer them.
  *
- * Speculation workarounds: the guest's kernel runs at EL0, so entering it from
- * its user space is an exit to the host, and what the host does on its way is
- * what there is. A call of ours could not do more: none is offered.
+ * Speculation workarounds: where a CPU needs one of firmware, entering the guest's
+ * kernel from its user space is an exit to the host (switch/mitigate.h), and the
+ * firmware is called on the way. A call of ours could not do more: none is offered.
  */
 #include <linux/arm-smccc.h>
 #include <linux/kvm.h>

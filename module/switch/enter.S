@@ -350,6 +350,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	tst	x0, #1 << FAST_TO_EL0_BIT
 	csel	x1, x1, x2, ne
 	msr	ttbr1_el1, x1
+	hint	#22				/* clrbhb: switch/mitigate.h */
 	b	.Lresume_all
 .Lleave:
 	/*

@@ -7,7 +7,13 @@
  * process that jumped to kernel addresses is left; the guest enters neither
  * way. It runs at EL0 and at kernel addresses, so every exit counts as both.
  * Until the host's tables are back there is nothing of the host's to reach, so
- * it is done on leaving the window; traps that end in the window need none.
+ * it is done on leaving the window.
+ *
+ * What ends in the window reaches nothing of the host's, but SVC there takes the
+ * guest from its user space to its kernel, which are to be kept apart as well:
+ * CLRBHB is executed there too; the loop is the guest's own, by the MIDR_EL1
+ * that it reads, as under KVM; firmware's part is done for it at exits only
+ * (cpu/smccc.c), so that where there is one SVC always leaves.
  *
  *  - branch history (CVE-2022-23960): by hardware; by CLRBHB, a hint that the
  *    switcher always executes; by a loop of branches; or by firmware;
@@ -37,6 +43,12 @@ struct av_mitigation {
 };
 
 struct av_mitigation av_mitigation_for(const struct av_cpu_facts *cpu);
+
+/* Does the guest's kernel need an exit between its user space and itself? */
+static inline bool av_mitigation_needs_exit(const struct av_mitigation *m)
+{
+	return m->firmware != AV_FIRMWARE_NONE;
+}
 
 /*
  * Errata 2966298 and 3117295 (Cortex-A520, A510): an unprivileged load by

@@ -255,6 +255,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	str	x2, [sp, #SRF_QUICK]
 	count	FAST_SVC, x1
 	msr	ttbr1_el1, x3
+	hint	#22				/* clrbhb: switch/mitigate.h */
 	resume
 
 	/* Register n, two instructions each: n := x2; x3 := n. */

@@ -20,6 +20,9 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 	/* The workaround is on the long way back only. */
 	if (srf->unpriv_tlbi)
 		srf->quick = srf->quick_on = srf->quick_modes = 0;
+	/* Firmware's mitigation too, for which the guest relies on exits: cpu/smccc.c. */
+	if (av_mitigation_needs_exit(&leave->mitigation))
+		srf->modes = srf->quick_modes = 0;
 	av_host_pstate_save(leave, &pstate);
 
 	av_profiling_hold(&leave->profilers, &held);

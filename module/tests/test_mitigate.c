@@ -55,6 +55,7 @@ static void test_rows(void)
 
 		CHECK_EQ(m.loops, rows[i].loops);
 		CHECK_EQ(m.firmware, rows[i].firmware);
+		CHECK_EQ(av_mitigation_needs_exit(&m), rows[i].firmware != AV_FIRMWARE_NONE);
 	}
 }
 
