@@ -50,7 +50,8 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
 	while (!av_list_empty(&sh->doomed)) {
 		struct av_pt *pt = av_list_entry(sh->doomed.next, struct av_pt, node);
 
-		if (work >= AV_WORK)
+		/* Before a table, not after it: a full one is as much as a call may do. */
+		if (work && work + TABLE_WORK + pt->live > AV_WORK)
 			return true;
 		av_list_del(&pt->node);
 		work += TABLE_WORK + take_apart(sh, pt);
