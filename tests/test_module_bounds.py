@@ -48,6 +48,10 @@ BOARDS = {
             "slots_many", "SLOTS=8190", 0,
             operations("slots_many", "first last create flags delete drop_other drop close"),
         ),
+        Row(
+            "slot_among_many", "SLOTS=4090 PAGES=8192", 8192,
+            operations("slot_among_many", "log_on delete close"),
+        ),
     ),
     "interrupts": (
         Row(
@@ -73,6 +77,7 @@ LONG = (
     Row("frame", "", 2 << 20, operations("frame", "log_on log_read")),
     Row("frame_zap", "ENTRIES=14680064", 14680064, ("frame.zap",)),
     Row("slots_many", "", 0, operations("slots_many", "create drop_other close")),
+    Row("slot_among_many", "", 16384, operations("slot_among_many", "log_on delete close")),
     Row("age_huge", "FILLED=1984", 1984 * 512, ("age_huge", "age_huge.drop")),
 )
 

@@ -20,7 +20,7 @@
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /* Frames looked at before the lock is let go for a moment. */
-#define ZAP_BATCH	1024
+#define ZAP_BATCH	256
 
 void av_slot_free(struct av_slot *slot)
 {
@@ -93,15 +93,20 @@ static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
 }
 
 /* Call fn over frames from gfn on until end, or until enough was done: where to go on. */
-static u64 for_part(struct av_vm *vm, u64 gfn, u64 end, gfn_fn *fn)
+static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 end, gfn_fn *fn)
 {
 	struct av_shadow *sh = &vm->mmu->shadow;
 	struct av_gather g;
 
 	spin_lock(&vm->mmu_lock);
 	av_gather_init(&g, sh);
-	while (gfn < end && !fn(sh, gfn, &g))
-		gfn++;
+	for (; gfn < end; gfn++) {
+		const u32 *head = av_slot_head(slot, gfn);
+
+		/* To look here is cheap; to find the frame's slot once more is not. */
+		if (((head && *head) || IS_ALIGNED(gfn, AV_BLOCK_PAGES)) && fn(sh, gfn, &g))
+			break;
+	}
 	av_gather_finish(&g);
 	spin_unlock(&vm->mmu_lock);
 	return gfn;
@@ -117,7 +122,7 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 		u64 stop = min(end, gfn + ZAP_BATCH);
 
 		if (any_mapped(slot, gfn, stop))
-			gfn = for_part(vm, gfn, stop, fn);
+			gfn = for_part(vm, slot, gfn, stop, fn);
 		else
 			gfn = stop;
 		cond_resched();
@@ -202,6 +207,7 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 		retire(vm, old);
 	spin_lock(&vm->mmu_lock);
 	rcu_assign_pointer(vm->mmu->slots, next);
+	vm->mmu->last_slot = NULL;
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
 	/* As KVM: a VMM may have thousands of slots to add. */

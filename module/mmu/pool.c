@@ -159,6 +159,19 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	return n;
 }
 
+/* Neighbours in a table are mostly of one slot, and of very many the tree is high. */
+static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
+{
+	struct av_slot *slot = vm->mmu->last_slot;
+
+	lockdep_assert_held(&vm->mmu_lock);
+	if (slot && gfn - slot->base_gfn < slot->npages)
+		return slot;
+	slot = av_vm_slot(vm, gfn);
+	vm->mmu->last_slot = slot;
+	return slot;
+}
+
 static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
 	struct av_vm *vm = ctx;
@@ -167,7 +180,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 	/* Nothing is filled as a block. */
 	if (level < 3)
 		return NULL;
-	slot = av_vm_slot(vm, gfn);
+	slot = slot_of(vm, gfn);
 	return slot ? av_slot_head(slot, gfn) : NULL;
 }
 

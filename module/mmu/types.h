@@ -72,6 +72,7 @@ struct av_vm_mmu {
 
 	/* srcu; written under slots_lock and mmu_lock. */
 	struct av_slots __rcu *slots;
+	struct av_slot *last_slot;	/* under mmu_lock: one of slots, rmap_head()'s last, or NULL */
 	u32 budget;			/* of table pages, what shadow.max_pts is */
 
 	struct mmu_notifier notifier;

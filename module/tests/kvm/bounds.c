@@ -59,6 +59,7 @@ static const struct {
 	{ "its", bounds_its },
 	{ "routes", bounds_routes },
 	{ "slot", bounds_slot },
+	{ "slot_among_many", bounds_slot_among_many },
 	{ "slot_charged", bounds_slot_charged },
 	{ "slot_memory", bounds_slot_memory },
 	{ "slots_many", bounds_slots_many },

@@ -45,6 +45,7 @@ void bounds_tables_unmap(void);
 
 /* bounds_slot.c */
 void bounds_slot(void);
+void bounds_slot_among_many(void);
 void bounds_slot_memory(void);
 void bounds_slots_many(void);
 void bounds_slot_charged(void);

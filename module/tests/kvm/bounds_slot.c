@@ -148,6 +148,44 @@ void bounds_slot_charged(void)
 	free_mapper(&m);
 }
 
+static void set_large(const struct mapper *m, u64 size, void *memory, u32 flags)
+{
+	set(m->g.vm, 3, SIZE, size, memory, flags);
+}
+
+/*
+ * One large slot among as many as there may be, where to find a frame's slot takes
+ * longest. The guest has every other page of it: there is as much to pass over as
+ * there is to do.
+ */
+void bounds_slot_among_many(void)
+{
+	const u64 half = setting("PAGES", 16384), size = 2 * half * PAGE;
+	u32 n = setting("SLOTS", 32000), i;
+	void *memory = empty_memory(size), *other = map_memory(PAGE);
+	struct mapper m;
+
+	new_mapper(&m, EACH_ITS_OWN, true);
+	for (i = 0; i < n; i++)
+		set(m.g.vm, 4 + i, 2 * SIZE + i * 2 * PAGE, PAGE, other, 0);
+	set_large(&m, size, memory, 0);
+	mapper_block(&m, 0, SIZE);
+	mapper_touch(&m, MAPPER_VA, size, 2 * PAGE);
+	result("entries", read_stat(m.stats, "shadow_fill"), "count");
+	meter_begin();
+	set_large(&m, size, memory, KVM_MEM_LOG_DIRTY_PAGES);
+	meter_end("slot_among_many.log_on");
+	meter_begin();
+	set_large(&m, 0, memory, 0);
+	meter_end("slot_among_many.delete");
+	set_large(&m, size, memory, 0);
+	mapper_touch(&m, MAPPER_VA, size, 2 * PAGE);
+	meter_begin();
+	free_mapper(&m);
+	meter_end("slot_among_many.close");
+	munmap(memory, size);
+}
+
 #define SOME	512
 
 /* Slots of a page each; the first and the last of them under the meter. */
