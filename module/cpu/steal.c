@@ -62,7 +62,7 @@ int av_steal_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 		return -EINVAL;
 	if (av_steal_has(vcpu))
 		return -EEXIST;
-	if (!av_gpa_is_ram(vcpu->vm, base))
+	if (!av_gpa_is_ram(vcpu->vm, base, true))
 		return -EINVAL;
 	vcpu->cpu->steal_base = base;
 	return 0;

@@ -42,7 +42,7 @@ int av_msi_write(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int le
 bool av_msi_is_ram(struct av_vgic *vgic, u64 gpa)
 {
 	lockdep_assert_held(&av_vgic_vm(vgic)->irq->msi_lock);
-	return av_gpa_is_ram(av_vgic_vm(vgic), gpa);
+	return av_gpa_is_ram(av_vgic_vm(vgic), gpa, false);
 }
 
 /* ---- an ITS's place --------------------------------------------------------- */

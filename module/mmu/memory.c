@@ -275,10 +275,11 @@ int av_gpa_write(struct av_vm *vm, u64 gpa, const void *buf, unsigned int len)
 	return access_gpa(vm, gpa, (void *)buf, len, true);
 }
 
-bool av_gpa_is_ram(struct av_vm *vm, u64 gpa)
+bool av_gpa_is_ram(struct av_vm *vm, u64 gpa, bool write)
 {
 	int idx = srcu_read_lock(&vm->srcu);
-	bool ram = av_vm_slot(vm, gpa >> PAGE_SHIFT);
+	const struct av_slot *slot = av_vm_slot(vm, gpa >> PAGE_SHIFT);
+	bool ram = slot && !(write && slot->flags & AV_SLOT_READONLY);
 
 	srcu_read_unlock(&vm->srcu, idx);
 	return ram;

@@ -91,8 +91,8 @@ bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer
 /* Guest memory by physical address, in the VMM's context; -EFAULT on a hole. */
 int av_gpa_read(struct av_vm *vm, u64 gpa, void *buf, unsigned int len);
 int av_gpa_write(struct av_vm *vm, u64 gpa, const void *buf, unsigned int len);
-/* Is there memory at gpa? */
-bool av_gpa_is_ram(struct av_vm *vm, u64 gpa);
+/* Is there memory at gpa, and with write not only to be read? */
+bool av_gpa_is_ram(struct av_vm *vm, u64 gpa, bool write);
 
 /*
  * A trapped TLBI: sys is its encoding (AV_SYS()), xt its operand. False when

@@ -295,7 +295,20 @@ static void *burn(void *done)
 	return NULL;
 }
 
-#define STOLEN	0x2000
+#define STOLEN		0x2000
+#define READONLY	0x50000000ULL
+
+/* The guest's memory once more, to be read only. */
+static void set_readonly(struct guest *g, u64 gpa)
+{
+	struct kvm_userspace_memory_region mem = {
+		.slot = 1, .flags = KVM_MEM_READONLY, .guest_phys_addr = gpa,
+		.memory_size = 0x1000, .userspace_addr = (u64)g->memory,
+	};
+
+	if (ioctl(g->vm, KVM_SET_USER_MEMORY_REGION, &mem))
+		die("KVM_SET_USER_MEMORY_REGION");
+}
 
 /* On a machine with one CPU, of which another thread has its share. */
 static void stolen(void)
@@ -318,6 +331,9 @@ static void stolen(void)
 	base = GUEST_MMIO;
 	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.no_memory");
 	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, NULL), "stolen.null");
+	base = READONLY;
+	set_readonly(&g, base);
+	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.readonly");
 	base = GUEST_BASE + STOLEN;
 	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.set");
 	say(stolen_attr(g.vcpu, KVM_SET_DEVICE_ATTR, &base), "stolen.set_again");
