@@ -95,7 +95,8 @@ static struct av_zones *alloc_zones(unsigned int nr)
 {
 	struct av_zones *zones;
 
-	return kvzalloc(struct_size(zones, at, nr), GFP_KERNEL_ACCOUNT);
+	/* Asked for by the VMM: what cannot be had is an errno, nothing for the host's log. */
+	return kvzalloc(struct_size(zones, at, nr), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
 static void replace(struct av_vm *vm, struct av_zones *zones)
@@ -127,20 +128,28 @@ static int add_zone(struct av_vm *vm, u64 addr, u32 size)
 	return 0;
 }
 
+/* Does the range lie in the i'th zone? */
+static bool holds(const struct av_zones *zones, unsigned int i, u64 addr, u32 size)
+{
+	return (s32)size >= 0 && within(zones->at[i].addr, zones->at[i].size, addr, size);
+}
+
 /* All zones that the range lies in go; that there was none is no error. */
 static int drop_zones(struct av_vm *vm, u64 addr, u32 size)
 {
 	const struct av_zones *old = zones_of(vm);
+	unsigned int i, nr = old ? old->nr : 0;
 	struct av_zones *zones;
-	unsigned int i;
 
-	if (!old)
+	for (i = 0; i < nr && !holds(old, i, addr, size); i++)
+		;
+	if (i == nr)
 		return 0;
-	zones = alloc_zones(old->nr);
+	zones = alloc_zones(nr);
 	if (!zones)
 		return -ENOMEM;
-	for (i = 0; i < old->nr; i++)
-		if ((s32)size < 0 || !within(old->at[i].addr, old->at[i].size, addr, size))
+	for (i = 0; i < nr; i++)
+		if (!holds(old, i, addr, size))
 			zones->at[zones->nr++] = old->at[i];
 	if (!zones->nr) {
 		kvfree(zones);
