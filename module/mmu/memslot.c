@@ -31,6 +31,14 @@ void av_slot_free(struct av_slot *slot)
 	kfree(slot);
 }
 
+/* A slot that goes, but not the bitmap if it is the other's too. */
+static void free_beside(struct av_slot *slot, const struct av_slot *other)
+{
+	if (slot && other && slot->dirty == other->dirty)
+		slot->dirty = NULL;
+	av_slot_free(slot);
+}
+
 /* Bits set before the CPU is offered: the largest slot has 256 MiB of them. */
 #define SET_BATCH	BIT(18)
 
@@ -56,7 +64,12 @@ static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 	return dirty;
 }
 
-static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *req)
+/*
+ * A slot that moves with its log on takes the bitmap along: until the old one is
+ * gone both have it, and a write is noted in it by way of either.
+ */
+static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *req,
+				const struct av_slot *old)
 {
 	struct av_slot *slot = kzalloc(sizeof(*slot), GFP_KERNEL_ACCOUNT);
 
@@ -70,7 +83,7 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 	slot->frames.nr = slot->npages;
 	if (!(slot->flags & AV_SLOT_LOG_DIRTY))
 		return slot;
-	slot->dirty = alloc_dirty(vm, slot->npages);
+	slot->dirty = old && old->dirty ? old->dirty : alloc_dirty(vm, slot->npages);
 	if (slot->dirty)
 		return slot;
 	av_slot_free(slot);
@@ -214,20 +227,20 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	synchronize_srcu_expedited(&vm->srcu);
 	free_edit(edit);
 	kfree(slots);
-	av_slot_free(old);
+	free_beside(old, slot);
 	return 0;
 }
 
 static int create(struct av_vm *vm, const struct av_region *req, struct av_slot *old)
 {
-	struct av_slot *slot = new_slot(vm, req);
+	struct av_slot *slot = new_slot(vm, req, old);
 	int ret;
 
 	if (!slot)
 		return -ENOMEM;
 	ret = publish(vm, old, slot);
 	if (ret)
-		av_slot_free(slot);
+		free_beside(slot, old);
 	return ret;
 }
 

@@ -143,6 +143,65 @@ static void dirty_log(int vm, char *memory)
 	say(ioctl(vm, KVM_GET_DIRTY_LOG, &log), "dirty.wild");
 }
 
+#define AT	0x70000000ULL
+
+/* x1 is stored at x11, where the log sees it; then a store to a device. */
+GUEST(writer, "1: str x1, [x11]\n str x1, [x10]\n b 1b\n");
+
+static void write_page(struct guest *g, u64 gpa, const char *name)
+{
+	set_reg(g->vcpu, REG_X(10), GUEST_MMIO);
+	set_reg(g->vcpu, REG_X(11), gpa);
+	say(ioctl(g->vcpu, KVM_RUN, 0), "moved.%s.run", name);
+	note(g->run->exit_reason, "moved.%s.exit", name);
+}
+
+static void move_logged(struct guest *g, u64 gpa, u32 flags, char *memory, const char *name)
+{
+	struct kvm_userspace_memory_region mem = {
+		.slot = 9, .flags = flags, .guest_phys_addr = gpa, .memory_size = 65 * K,
+		.userspace_addr = (u64)memory,
+	};
+
+	say(ioctl(g->vm, KVM_SET_USER_MEMORY_REGION, &mem), "moved.%s", name);
+}
+
+static void get_moved(struct guest *g, const char *name)
+{
+	u64 bits[2] = { ~0ULL, ~0ULL };
+	struct kvm_dirty_log log = { .slot = 9, .dirty_bitmap = bits };
+
+	say(ioctl(g->vm, KVM_GET_DIRTY_LOG, &log), "moved.%s.get", name);
+	note(bits[0], "moved.%s.word0", name);
+	note(bits[1], "moved.%s.word1", name);
+}
+
+/* What was written before a slot moved is in its log, if that was on then and is now. */
+static void moved_log(char *memory)
+{
+	const u64 to = AT + (1 << 24);
+	struct guest g;
+
+	NEW_GUEST(&g, writer);
+	move_logged(&g, AT, LOG, memory, "create");
+	write_page(&g, AT + 3 * K, "first");
+	write_page(&g, AT + 64 * K, "last");
+	move_logged(&g, to, LOG, memory, "move");
+	write_page(&g, to + 5 * K, "after");
+	get_moved(&g, "on");
+	get_moved(&g, "again");
+	write_page(&g, to + 5 * K, "once_more");
+	get_moved(&g, "once_more");
+	write_page(&g, to + 6 * K, "to_be_lost");
+	move_logged(&g, AT, 0, memory, "off");
+	get_moved(&g, "off");
+	move_logged(&g, to, LOG, memory, "back_on");
+	get_moved(&g, "back_on");
+	write_page(&g, to + 7 * K, "new");
+	get_moved(&g, "new");
+	free_guest(&g);
+}
+
 /* Another slot id is limited by what the host says, whatever that is. */
 static void slot_limit(int kvm, int vm, char *memory)
 {
@@ -166,6 +225,7 @@ void conform_memory(void)
 	set_regions(vm, memory, false);
 	at_an_edge(vm, memory);
 	dirty_log(vm, memory);
+	moved_log(memory);
 	slot_limit(kvm, vm, memory);
 	close(vm);
 	vm = new_vm(kvm);
