@@ -71,7 +71,7 @@ static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *req,
 				const struct av_slot *old)
 {
-	struct av_slot *slot = kzalloc(sizeof(*slot), GFP_KERNEL_ACCOUNT);
+	struct av_slot *slot = kzalloc(sizeof(*slot), GFP_SLOT);
 
 	if (!slot)
 		return NULL;
@@ -160,7 +160,7 @@ static int grow_budget(struct av_vm *vm, u64 npages)
 
 	if (want <= vm->mmu->budget)
 		return 0;
-	by_id = kvcalloc(want, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
+	by_id = kvcalloc(want, sizeof(*by_id), GFP_SLOT);
 	if (!by_id)
 		return -ENOMEM;
 	spin_lock(&vm->mmu_lock);
@@ -186,14 +186,14 @@ static void free_edit(struct av_slot_edit *edit)
 static struct av_slot_edit *alloc_edit(const struct av_slots *slots, bool drop, bool add)
 {
 	unsigned int need = av_slots_need(slots, drop, add);
-	struct av_slot_edit *edit = kmalloc(sizeof(*edit), GFP_KERNEL);
+	struct av_slot_edit *edit = kmalloc(sizeof(*edit), GFP_KERNEL | __GFP_NOWARN);
 	struct av_slot_node *node;
 
 	if (!edit)
 		return NULL;
 	edit->gone = 0;
 	for (edit->spares = 0; edit->spares < need; edit->spares++) {
-		node = kmalloc(sizeof(*node), GFP_KERNEL_ACCOUNT);
+		node = kmalloc(sizeof(*node), GFP_SLOT);
 		if (!node) {
 			free_edit(edit);
 			return NULL;
@@ -207,7 +207,7 @@ static struct av_slot_edit *alloc_edit(const struct av_slots *slots, bool drop, 
 static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 {
 	struct av_slots *slots = av_vm_slots(vm);
-	struct av_slots *next = kmalloc(sizeof(*next), GFP_KERNEL_ACCOUNT);
+	struct av_slots *next = kmalloc(sizeof(*next), GFP_SLOT);
 	struct av_slot_edit *edit = alloc_edit(slots, old, slot);
 
 	if (!next || !edit || grow_budget(vm, slots->npages + (slot ? slot->npages : 0))) {
