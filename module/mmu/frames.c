@@ -88,10 +88,11 @@ void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops)
 u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end)
 {
 	u64 piece = frame / AV_PIECE_FRAMES;
+	unsigned int n;
 
 	if (!READ_ONCE(frames->top))
 		return end;
-	while (frame < end) {
+	for (n = 0; n < AV_FRAMES_LOOKS && frame < end; n++) {
 		struct av_piece **table = table_at(frames, piece / AV_FRAMES_FANOUT);
 
 		if (table && READ_ONCE(table[piece % AV_FRAMES_FANOUT]))
@@ -99,5 +100,5 @@ u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end)
 		piece = table ? piece + 1 : ALIGN_DOWN(piece, AV_FRAMES_FANOUT) + AV_FRAMES_FANOUT;
 		frame = piece * AV_PIECE_FRAMES;
 	}
-	return end;
+	return min(frame, end);
 }

@@ -49,7 +49,14 @@ struct av_piece *av_frames_piece(const struct av_frames *frames, u64 frame);
 int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_ops *ops);
 void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops);
 
-/* The first frame from this one on that has a piece; end if none before it has. */
+/* Places for pieces, or for tables of them, that av_frames_next() looks at. */
+#define AV_FRAMES_LOOKS		4096
+
+/*
+ * The first frame from this one on that has a piece; end if none before it has.
+ * A caller may hold mmu_lock: after so many looks it is the frame where to go on, and
+ * has no piece.
+ */
 u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end);
 
 /* NULL without a piece. */

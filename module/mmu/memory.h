@@ -59,7 +59,10 @@ static inline u32 *av_slot_head(const struct av_slot *slot, u64 gfn)
 	return av_frames_head(&slot->frames, gfn - slot->base_gfn);
 }
 
-/* The first frame from gfn on, and before end, that may be mapped; or end. */
+/*
+ * The first frame from gfn on, and before end, that may be mapped; or end. Where
+ * there is much to pass over, where to go on: it may have no head.
+ */
 static inline u64 av_slot_next(const struct av_slot *slot, u64 gfn, u64 end)
 {
 	return slot->base_gfn + av_frames_next(&slot->frames, gfn - slot->base_gfn,

@@ -144,18 +144,29 @@ struct ageing {
 	unsigned int left;
 };
 
+/* Frames passed over for want of a piece that are as much as to look at one. */
+#define PASSED_OVER	(16 * AV_PIECE_FRAMES)
+
+static u64 next_to_age(const struct av_slot *slot, u64 gfn, u64 end, struct ageing *a)
+{
+	u64 next = av_slot_next(slot, gfn, end);
+
+	a->left -= min_t(u64, a->left, (next - gfn) / PASSED_OVER);
+	return next;
+}
+
 static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, u64 last,
 		     struct ageing *a)
 {
 	a->young |= av_shadow_age_blocks(sh, gfn, a->clear, &a->g);
-	gfn = av_slot_next(slot, gfn, last + 1);
+	gfn = next_to_age(slot, gfn, last + 1, a);
 	while (gfn <= last && a->left && !av_gather_spent(&a->g)) {
-		u32 head = *av_slot_head(slot, gfn);
+		const u32 *head = av_slot_head(slot, gfn);
 
 		a->left--;
-		if (head)
-			a->young |= av_shadow_age_head(sh, head, a->clear, &a->g);
-		gfn = av_slot_next(slot, gfn + 1, last + 1);
+		if (head && *head)
+			a->young |= av_shadow_age_head(sh, *head, a->clear, &a->g);
+		gfn = next_to_age(slot, gfn + 1, last + 1, a);
 	}
 }
 

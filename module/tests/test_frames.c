@@ -114,6 +114,39 @@ static void test_apart(void)
 	end(&frames);
 }
 
+/* To the end, by as many calls as it takes. */
+static u64 next_piece(const struct av_frames *frames, u64 from, u64 end)
+{
+	while (from < end && !av_frames_head(frames, from)) {
+		u64 next = av_frames_next(frames, from, end);
+
+		CHECK(next > from && next <= end);
+		from = next;
+	}
+	return from;
+}
+
+/* One call passes over so much and no more, and the next one goes on there. */
+static void test_bound(void)
+{
+	const u64 most = AV_FRAMES_LOOKS, far = AV_SLOT_PAGES_MAX - 1;
+	const u64 pieces = AV_FRAMES_FANOUT - 1, tables = most - pieces;
+	struct av_frames frames;
+	u64 next;
+
+	begin(&frames, AV_SLOT_PAGES_MAX);
+	CHECK_EQ(av_frames_make(&frames, 0, &ops), 0);
+	CHECK_EQ(av_frames_make(&frames, far, &ops), 0);
+	next = av_frames_next(&frames, AV_PIECE_FRAMES, AV_SLOT_PAGES_MAX);
+	CHECK_EQ(next, (1 + tables) * AV_FRAMES_FANOUT * AV_PIECE_FRAMES);
+	CHECK(!av_frames_head(&frames, next));
+	CHECK_EQ(av_frames_next(&frames, next, AV_SLOT_PAGES_MAX),
+		 far / AV_PIECE_FRAMES * AV_PIECE_FRAMES);
+	/* Never past the end. */
+	CHECK_EQ(av_frames_next(&frames, AV_PIECE_FRAMES, next - 1), next - 1);
+	end(&frames);
+}
+
 /* Against a plain list of what was made: random frames, random ranges. */
 static void test_next(void)
 {
@@ -142,7 +175,7 @@ static void test_next(void)
 			if (from < first + AV_PIECE_FRAMES)
 				want = min(want, max(first, from));
 		}
-		CHECK_EQ(av_frames_next(&frames, from, max(from, to)), max(from, want));
+		CHECK_EQ(next_piece(&frames, from, max(from, to)), max(from, want));
 	}
 	end(&frames);
 }
@@ -174,6 +207,7 @@ int main(void)
 	RUN(test_one);
 	RUN(test_apart);
 	RUN(test_next);
+	RUN(test_bound);
 	RUN(test_no_memory);
 	return TESTS_DONE();
 }
