@@ -74,18 +74,10 @@ static int reflect_watchpoint(struct av_vcpu *vcpu)
 	return reflect_debug(vcpu);
 }
 
-/* FPEN: bit 0 lets EL1 use FP, both together let EL0 too. */
-static bool fp_allowed(const struct av_srf *srf)
-{
-	u64 fpen = FIELD_GET(AV_CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1));
-
-	return av_srf_el1(srf) ? fpen & 1 : fpen == AV_CPACR_FPEN_NONE;
-}
-
 static int handle_fp(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_FP);
-	if (!fp_allowed(vcpu->srf))
+	if (!av_srf_fp_allowed(vcpu->srf))
 		return reflect(vcpu);
 	vcpu->cpu->fp_wanted = true;
 	return 1;

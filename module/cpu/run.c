@@ -169,7 +169,8 @@ static void prepare_window(struct av_vcpu *vcpu)
 static bool enter_guest(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	bool fp = vcpu->cpu->fp_wanted;
+	/* It was asked for in an exit: the VMM may have taken the leave away since. */
+	bool fp = vcpu->cpu->fp_wanted && av_srf_fp_allowed(srf);
 	struct av_entry entry;
 	bool entered = false;
 

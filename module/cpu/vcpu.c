@@ -78,6 +78,7 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	av_mpidr_init(vcpu);
 
 	memset(&vcpu->cpu->fp, 0, sizeof(vcpu->cpu->fp));
+	vcpu->cpu->fp_wanted = false;
 	vcpu->cpu->serror_pending = false;
 	vcpu->cpu->serror_iss = 0;
 	memset(vcpu->spsr_aa32, 0, sizeof(vcpu->spsr_aa32));

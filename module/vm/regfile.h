@@ -288,6 +288,14 @@ static __always_inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
 	srf->sp = av_srf_get(srf, av_mode_sp(mode));
 }
 
+/* May the guest use FP now? CPACR_EL1.FPEN: bit 0 lets EL1, both together let EL0 too. */
+static inline bool av_srf_fp_allowed(const struct av_srf *srf)
+{
+	u64 fpen = FIELD_GET(AV_CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1));
+
+	return av_srf_el1(srf) ? fpen & 1 : fpen == AV_CPACR_FPEN_NONE;
+}
+
 /* The whole PSTATE as the guest would see it in SPSR. */
 static __always_inline u64 av_srf_spsr(const struct av_srf *srf)
 {
