@@ -68,6 +68,13 @@ void av_guest_debug_end(struct av_vcpu *vcpu)
 	set_ss(vcpu->srf, cpu->guest_ss);
 }
 
+/* As on KVM, a reset of the guest's changes nothing of the VMM's step: made, or to be made. */
+void av_guest_debug_resume(struct av_vcpu *vcpu, bool ss)
+{
+	if (vcpu->cpu->guest_debug & KVM_GUESTDBG_SINGLESTEP)
+		set_ss(vcpu->srf, ss);
+}
+
 unsigned int av_guest_debug_stay(const struct av_vcpu *vcpu)
 {
 	u32 control = vcpu->cpu->guest_debug;

@@ -11,6 +11,9 @@ struct kvm_guest_debug_arch;
 void av_guest_debug_begin(struct av_vcpu *vcpu);
 void av_guest_debug_end(struct av_vcpu *vcpu);
 
+/* Within it, after a reset: ss was the virtual CPU's PSTATE.SS. */
+void av_guest_debug_resume(struct av_vcpu *vcpu, bool ss);
+
 /* What of AV_STAY_* this means for a stay, and the VMM's registers if it has some. */
 unsigned int av_guest_debug_stay(const struct av_vcpu *vcpu);
 const struct kvm_guest_debug_arch *av_guest_debug_regs(const struct av_vcpu *vcpu);

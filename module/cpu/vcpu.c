@@ -15,6 +15,7 @@
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
+#include "cpu/guest_debug.h"
 #include "cpu/steal.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
@@ -79,6 +80,9 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 
 	memset(&vcpu->cpu->fp, 0, sizeof(vcpu->cpu->fp));
 	vcpu->cpu->fp_wanted = false;
+	vcpu->cpu->step_emulated = false;
+	vcpu->cpu->guest_ss = false;
+	vcpu->cpu->step_pending = false;
 	vcpu->cpu->serror_pending = false;
 	vcpu->cpu->serror_iss = 0;
 	memset(vcpu->spsr_aa32, 0, sizeof(vcpu->spsr_aa32));
@@ -91,6 +95,7 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 /* CPU_ON, or a system that starts again: reset, then the caller's entry point. */
 void av_vcpu_load_start(struct av_vcpu *vcpu)
 {
+	u64 ss = vcpu->srf->vmode & AV_PSR_SS;
 	struct av_start start;
 
 	if (!av_vcpu_take_request(vcpu, AV_REQ_RESET))
@@ -99,6 +104,8 @@ void av_vcpu_load_start(struct av_vcpu *vcpu)
 	start = vcpu->cpu->start;
 	spin_unlock(&vcpu->cpu->power_lock);
 	av_vcpu_reset(vcpu);
+	if (unlikely(vcpu->cpu->guest_debug))
+		av_guest_debug_resume(vcpu, ss);
 	vcpu->srf->pc = start.pc;
 	vcpu->srf->regs[0] = start.x0;
 }

@@ -182,6 +182,103 @@ static void interrupted(void)
 	free_guest(&g);
 }
 
+/* CPU_ON of the vCPU with id 1 at x2, which says so to a device; or nothing but the latter. */
+extern const u32 guest_starts[] __attribute__((visibility("hidden")));
+extern const u32 guest_starts_end[] __attribute__((visibility("hidden")));
+__asm__(".pushsection .rodata\n.balign 4\n"
+	"guest_starts:\n"
+	"movz x0, #0xc400, lsl #16\n add x0, x0, #3\n mov x1, #1\n mov x3, #7\n"
+	"hvc #0\n mov x10, #0x0a000000\n str x0, [x10]\n b .\n"
+	"mov x10, #0x0a000000\n add x0, x0, #1\n str x0, [x10]\n str x0, [x10, #8]\n b .\n"
+	"movz x0, #0x8400, lsl #16\n add x0, x0, #2\n hvc #0\n b .\n"
+	"guest_starts_end:\n.popsection\n");
+enum { STARTED = 0x20, CPU_OFF = 0x34 };
+#define PSTATE_SS	(1ULL << 21)
+
+static void init_with(int vcpu, u32 features)
+{
+	struct kvm_vcpu_init init = {
+		.target = KVM_ARM_TARGET_GENERIC_V8,
+		.features = { features | 1 << KVM_ARM_VCPU_PSCI_0_2 },
+	};
+
+	if (ioctl(vcpu, KVM_ARM_VCPU_INIT, &init))
+		die("KVM_ARM_VCPU_INIT");
+}
+
+/* The second vCPU, off, in the place of the first one; the first starts it. */
+static void start_second(struct guest *g, struct guest *second)
+{
+	NEW_GUEST(g, starts);
+	init_with(g->vcpu, 0);
+	*second = *g;
+	second->vcpu = new_vcpu(g->vm, 1);
+	second->run = map_run(g->kvm, second->vcpu);
+	init_with(second->vcpu, 1 << KVM_ARM_VCPU_POWER_OFF);
+	set_reg(g->vcpu, REG_PC, GUEST_BASE);
+	set_reg(g->vcpu, REG_X(2), GUEST_BASE + STARTED);
+}
+
+/* A vCPU that is started within a run: whose step that is, and what it had before. */
+static void started(void)
+{
+	static const struct { const char *name; u64 ss; u32 control; } how[] = {
+		{ "started", 0, STEP }, { "started.ss", PSTATE_SS, STEP }, { "started.hw", PSTATE_SS, HW },
+	};
+	struct kvm_guest_debug_arch none = { 0 };
+	struct guest g, second;
+	size_t i;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(how); i++) {
+		start_second(&g, &second);
+		set_reg(second.vcpu, REG_PSTATE, get_reg(second.vcpu, REG_PSTATE) | how[i].ss);
+		debug(second.vcpu, how[i].control, &none);
+		run(&g, "starter", i);
+		/* Where nothing steps, both stores. */
+		for (n = 0; n < (how[i].control == STEP ? 4 : 2); n++)
+			run(&second, how[i].name, n);
+		debug(second.vcpu, 0, NULL);
+		note(get_reg(second.vcpu, REG_PSTATE), "%s.pstate", how[i].name);
+		close(second.vcpu);
+		free_guest(&g);
+	}
+}
+
+/* A vCPU steps over the call that turns it off, and is started again; or the VMM resets it. */
+static void stepped_off(void)
+{
+	struct guest g, second;
+	int n;
+
+	start_second(&g, &second);
+	init_with(second.vcpu, 0);
+	set_reg(second.vcpu, REG_PC, GUEST_BASE + CPU_OFF);
+	debug(second.vcpu, STEP, NULL);
+	for (n = 0; n < 2; n++)
+		run(&second, "off", n);
+	alarm(1);
+	run(&second, "off", n);
+	alarm(0);
+	run(&g, "off.starter", 0);
+	for (n = 0; n < 3; n++)
+		run(&second, "off.again", n);
+	close(second.vcpu);
+	free_guest(&g);
+
+	NEW_GUEST(&g, debugged);
+	run(&g, "init", 0);
+	debug(g.vcpu, STEP, NULL);
+	g.run->immediate_exit = 1;
+	run(&g, "init", 1);
+	g.run->immediate_exit = 0;
+	init_with(g.vcpu, 0);
+	set_reg(g.vcpu, REG_PC, GUEST_BASE);
+	for (n = 2; n < 5; n++)
+		run(&g, "init", n);
+	free_guest(&g);
+}
+
 static void breakpoints(void)
 {
 	static const u64 at[] = { 0x18, LOAD, SVC, 0xa00, 0xa04, USER, USER_SVC };
@@ -295,6 +392,8 @@ void conform_debug(void)
 	software();
 	steps();
 	interrupted();
+	started();
+	stepped_off();
 	breakpoints();
 	levels();
 	watchpoints();
