@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from armvisor_lab import initramfs, kernels
-from armvisor_lab.board import Board
+from armvisor_lab.board import Board, Disk
 from armvisor_lab.initramfs import Module
 
 TOP = Path(__file__).resolve().parents[1]
@@ -150,6 +150,23 @@ def test_files_and_folders_are_put_into_the_board(tmp_path):
         "tool; cat /deep/er/data",
     )
     assert done.stdout == b"it runs\n\0\1\2"
+
+
+def test_disks_are_found_by_name_and_keep_what_they_are_told_to(tmp_path):
+    for name in ("lent", "kept"):
+        (tmp_path / name).write_bytes(name.encode().ljust(4096, b"."))
+    disks = [Disk("lent", tmp_path / "lent"), Disk("kept", tmp_path / "kept", keep=True)]
+    script = """
+        for disk in /sys/block/vd*; do
+            echo $(cat $disk/serial) $(head -c 4 /dev/${disk##*/})
+            echo written >/dev/${disk##*/}
+        done
+        sync
+    """
+    done = Board(disks=disks).run(["sh", "-c", script]).check()
+    assert sorted(done.text.splitlines()) == ["kept kept", "lent lent"]
+    assert (tmp_path / "lent").read_bytes().startswith(b"lent..")
+    assert (tmp_path / "kept").read_bytes().startswith(b"written\n")
 
 
 def test_a_panic_is_reported_with_the_console(tmp_path):

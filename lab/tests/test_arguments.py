@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from armvisor_lab import cli, machine
-from armvisor_lab.board import EXIT_USAGE, Board
+from armvisor_lab.board import EXIT_USAGE, Board, Disk
 from armvisor_lab.cli_board import file_pair, memory_size
 from armvisor_lab.errors import LabError
 from armvisor_lab.initramfs import Module
@@ -89,6 +89,20 @@ def test_words_after_the_dashes_are_the_command_s(monkeypatch):
     monkeypatch.setattr(Board, "run", run)
     cli.main(["board", "run", "--", "env", "--", "--el2", "-x"])
     assert seen == [["env", "--", "--el2", "-x"]]
+
+
+def test_a_disk_is_not_written_unless_it_is_the_boards_to_keep(tmp_path):
+    image = tmp_path / "a,b.img"
+    image.write_bytes(bytes(512))
+    drive, device = Disk("one", image).arguments()[1::2]
+    assert "/a,,b.img,format=raw," in drive and "snapshot=on" in drive
+    assert device == "virtio-blk-device,drive=one,serial=one"
+    assert "snapshot=off" in Disk("one", image, keep=True).arguments()[1]
+
+
+def test_a_disk_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(LabError, match="no such disk image"):
+        Board(disks=[Disk("one", tmp_path / "none")]).run(["true"])
 
 
 def test_hardware_arguments():

@@ -85,6 +85,29 @@ class Result:
         return self
 
 
+@dataclass(frozen=True)
+class Disk:
+    """A raw disk of a board's, which finds it by its name: the serial number.
+
+    What is written to it is forgotten with the board, unless it is the board's to `keep`.
+    """
+
+    name: str
+    file: Path
+    keep: bool = False
+
+    def arguments(self) -> list[str]:
+        """QEMU's arguments for it."""
+        if not self.file.is_file():
+            raise LabError(f"{self.file}: no such disk image")
+        snapshot = "off" if self.keep else "on"
+        drive = f"file={str(self.file).replace(',', ',,')},format=raw,if=none,id={self.name}"
+        return [
+            "-drive", f"{drive},cache=unsafe,snapshot={snapshot}",
+            "-device", f"virtio-blk-device,drive={self.name},serial={self.name}",
+        ]  # fmt: skip
+
+
 @dataclass
 class Board:
     """A board to be started. Every run starts a fresh one."""
@@ -98,6 +121,7 @@ class Board:
     count: bool = False
     files: Mapping[str, Path | bytes] = field(default_factory=dict)
     modules: Sequence[str | Module] = ()
+    disks: Sequence[Disk] = ()  # the module for them, virtio_blk, comes with them
     append: str = ""
     timeout: float = 300
     log: Path | None = None
@@ -171,7 +195,8 @@ class Board:
             raise LabError("no command to run on the board")
         kernel = kernels.get(self.kernel, self.flavour, progress)
         modules = [
-            Module.parse(module) if isinstance(module, str) else module for module in self.modules
+            Module.parse(module) if isinstance(module, str) else module
+            for module in [*(["virtio_blk"] if self.disks else []), *self.modules]
         ]
         settle = self.settle if self.settle is not None else SETTLE_SECONDS * self.count
         settings = {"SETTLE": f"{settle:g}", "CHECK_LEAKS": str(int(self.check_leaks))}
@@ -233,6 +258,9 @@ class _Run:
             arguments += ["-chardev", channel.chardev]
         arguments += ["-serial", "chardev:console", *self._autopsy.arguments]
         arguments += ["-global", "virtio-mmio.force-legacy=false"]
+        # The last has the first slot: the channels', whose names have its number.
+        for disk in self._board.disks:
+            arguments += disk.arguments()
         arguments += ["-device", "virtio-serial-device,max_ports=8"]
         for number, channel in enumerate(self._channels[1:], 1):
             arguments += ["-device", f"virtserialport,chardev={channel.name},nr={number}"]
