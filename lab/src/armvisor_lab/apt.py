@@ -198,12 +198,16 @@ class Apt:
             )
         return fields
 
-    def closure(self, name: str) -> list[str]:
-        """`name=version` of a package and all that it needs, itself last."""
-        plan = self._apt("apt-get", "-s", "install", name)
+    def closure(self, *names: str) -> list[str]:
+        """`name=version` of packages and all that they need, each after what it needs.
+
+        Names are as apt-get understands them: patterns (`?essential`) too.
+        """
+        plan = self._apt("apt-get", "-s", "install", *names)
         found = re.findall(r"^Inst (\S+) \((\S+) ", plan, re.MULTILINE)
         if not found:
-            raise MissingError(f"suite {self.suite} cannot install {name!r} for arm64")
+            said = ", ".join(map(repr, names))
+            raise MissingError(f"suite {self.suite} cannot install {said} for arm64")
         return [f"{package}={version}" for package, version in found]
 
     def download(self, wanted: list[str], folder: Path) -> list[Path]:

@@ -179,9 +179,9 @@ class Packages:
         """One package. `name:architecture` and `name=version` work as with apt."""
         return self._obtain(f"get {name}", lambda: [name])[0]
 
-    def closure(self, name: str) -> list[Package]:
-        """A package with everything that it depends on."""
-        return self._obtain(f"closure {name}", lambda: self.apt.closure(name))
+    def closure(self, *names: str) -> list[Package]:
+        """Packages with everything that they depend on."""
+        return self._obtain(f"closure {' '.join(names)}", lambda: self.apt.closure(*names))
 
     def followed(self, name: str, pattern: str) -> list[Package]:
         """What `follow` has recorded, in the cache or not; asks nothing of the network."""
