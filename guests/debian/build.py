@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from armvisor_lab import kernels, paths
@@ -37,6 +38,8 @@ MODULES = (
     "evdev",
     "ext4",
 )
+# What Debian's cloud flavour leaves out.
+GENERIC_MODULES = ("9pnet_virtio", "9p")
 
 APPLETS = (
     "cat", "cut", "dd", "dmesg", "insmod", "ip", "mkdir", "mke2fs", "mount", "od", "ping",
@@ -60,11 +63,11 @@ def add_busybox(cpio: Cpio) -> Package:
     return package
 
 
-def add_modules(cpio: Cpio, kernel: Kernel) -> None:
+def add_modules(cpio: Cpio, kernel: Kernel, names: Sequence[str]) -> None:
     """Each module once, and for each name a list of what to load, in order."""
     known = Modules(kernel.modules)
     files: dict[str, bytes] = {}
-    for name in MODULES:
+    for name in names:
         order = known.load_order([name])
         for path in order:
             files.setdefault(canonical(path.name), plain(path))
@@ -85,7 +88,8 @@ def build_initrd(kernel: Kernel, tools: Path) -> tuple[bytes, list[str]]:
     busybox = add_busybox(cpio)
     for tool in TOOLS:
         cpio.file(f"bin/{tool}", (tools / tool).read_bytes(), 0o755)
-    add_modules(cpio, kernel)
+    names = MODULES if kernel.flavour == "cloud" else MODULES + GENERIC_MODULES
+    add_modules(cpio, kernel, names)
     return cpio.finish(), [f"{busybox.name}={busybox.version}", *kernel.packages]
 
 
