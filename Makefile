@@ -37,10 +37,13 @@ module: setup ## armvisor.ko for each supported kernel, with its host symbols ch
 	@for k in $(KERNELS); do $(MAKE) -C module KVER=$$k check-symbols; done
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo figures install
+.PHONY: demo disk figures install
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
+
+disk: setup ## a Debian disk with systemd, SSH and GRUB, from Debian's packages (some minutes, once)
+	@$(MAKE) -C guests disk
 
 figures: vmm guests module ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json
