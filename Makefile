@@ -14,6 +14,7 @@ LAB := bin/lab
 # What the archive has under these names is a matter of the day: bin/lab kernel list.
 KERNELS := oldstable stable newest
 DEMO_KERNEL := stable
+LOGIN := systemctl is-system-running --wait; systemctl --failed --no-legend; uname -sm; nproc; systemd-analyze
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -37,13 +38,17 @@ module: setup ## armvisor.ko for each supported kernel, with its host symbols ch
 	@for k in $(KERNELS); do $(MAKE) -C module KVER=$$k check-symbols; done
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo disk figures install
+.PHONY: demo disk login figures install
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
 
 disk: setup ## a Debian disk with systemd, SSH and GRUB, from Debian's packages (some minutes, once)
 	@$(MAKE) -C guests disk
+
+login: vmm guests disk ## boot that disk as a VM on a machine without EL2, and log in by SSH
+	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
+	@$(LAB) login --client armvisor -- '$(LOGIN)'
 
 figures: vmm guests module ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json

@@ -27,6 +27,7 @@ RUN = {
 # Run by others, as a whole or with other names of files and VMs: where, and what to find there.
 ELSEWHERE = {
     "make test": (".ci/run", "make test"),
+    "make login": ("tests/test_module_clients.py", '"make", "login"'),
     "make figures": ("tests/test_figures.py", "figures"),
     "make -C module KVER=stable": ("tests/built.py", "KVER="),
     "make -C module test": ("tools/test.py", '"module", "test"'),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from armvisor_lab import cli_board, cli_figures, cli_packages, demo
+from armvisor_lab import cli_board, cli_figures, cli_packages, demo, login
 from armvisor_lab.board import EXIT_USAGE
 from armvisor_lab.errors import LabError
 
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in (cli_board, cli_packages, cli_figures, demo):
+    for module in (cli_board, cli_packages, cli_figures, demo, login):
         module.add(commands)
     return top
 

@@ -34,6 +34,12 @@ def guest(role: str) -> dict[str, Path]:
     return {name: _built(folder / name, "make guests") for name in _GUEST}
 
 
+def disk() -> dict[str, Path]:
+    """The Debian disk: `disk.img`, and the private `key` that root logs in with."""
+    folder = paths.checkout() / "build/guests/disk-trixie"
+    return {name: _built(folder / name, "make disk") for name in ("disk.img", "key")}
+
+
 def module(role: str) -> Path:
     """armvisor.ko for the kernel of a role."""
     path = paths.checkout() / f"build/module/{role}/armvisor.ko"
