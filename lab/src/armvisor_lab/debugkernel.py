@@ -19,9 +19,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from armvisor_lab import kernels, paths
+from armvisor_lab import kernels, linuxsource, paths
 from armvisor_lab.errors import LabError
-from armvisor_lab.packages import Packages
 
 ROLES = ("oldstable", "stable")
 FRAGMENT = Path("lab/kernel/debug.config")
@@ -34,40 +33,25 @@ def get(role: str = kernels.DEFAULT, progress: Progress = lambda _: None) -> Pat
     if role not in ROLES:
         raise LabError(f"no debug kernel {role!r}", f"there are {', '.join(ROLES)}")
     fragment = paths.checkout() / FRAGMENT
-    series = ".".join(kernels.get(role, progress=progress).version.split(".")[:2])
-    source = Packages(kernels.SUITE_OF[role], progress).get(f"linux-source-{series}")
+    source = linuxsource.package(role, progress)
     stamp = hashlib.sha256(fragment.read_bytes() + source.version.encode()).hexdigest()[:12]
-    target = paths.cache() / "debug-kernels" / f"{series}-{stamp}"
+    target = paths.cache() / "debug-kernels" / f"{linuxsource.series(role)}-{stamp}"
     if not target.exists():
         with paths.locked("debug-kernel"):
             if not target.exists():
                 with paths.new_folder(target) as work:
-                    _unpack(source.unpacked(), work, progress)
+                    progress(f"unpacking {source.name}")
+                    linuxsource.unpack(source, work / "build")
                     _configure(work / "build", fragment)
                     _build(work / "build", progress)
                     _install(work, target)
     return target
 
 
-def _unpack(package: Path, work: Path, progress: Progress) -> None:
-    archive = next(package.glob("usr/src/linux-source-*.tar.xz"))
-    progress(f"unpacking {archive.name}")
-    done = subprocess.run(
-        ["tar", "-C", str(work), "-xf", str(archive)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise LabError(f"{archive} cannot be unpacked: {done.stderr.strip()[-400:]}")
-    (work / archive.name.removesuffix(".tar.xz")).rename(work / "build")
-
-
 def _make(build: Path, *words: str) -> None:
     command = ["make", "-s", "-C", str(build), f"-j{os.cpu_count() or 1}", *words]
-    environment = os.environ | {
-        "ARCH": "arm64",
-        "CROSS_COMPILE": "aarch64-linux-gnu-",
-        "KBUILD_BUILD_USER": "lab",
-        "KBUILD_BUILD_HOST": "debug",
-    }
+    command += linuxsource.CROSS
+    environment = os.environ | {"KBUILD_BUILD_USER": "lab", "KBUILD_BUILD_HOST": "debug"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LabError(f"{' '.join(command)} failed: {done.stderr.strip()[-2000:]}")
