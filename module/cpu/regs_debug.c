@@ -116,6 +116,8 @@ static const struct av_sysreg rows[] = {
 	AV_FN(AV_SYS(2, 3, 0, 1, 0), AV_ROW_READ, SYSREG, "MDCCSR_EL0", raz_wi),
 	AV_FN(AV_SYS(2, 3, 0, 4, 0), AV_ROW_RW, SYSREG, "DBGDTR_EL0", raz_wi),
 	AV_FN(AV_SYS(2, 3, 0, 5, 0), AV_ROW_RW, SYSREG, "DBGDTRTX_EL0", raz_wi),
+	/* Of AArch32 at EL1: regs_vm.c has the others. */
+	AV_MEM(AV_SYS(2, 4, 0, 7, 0), AV_ROW_VMM, SYSREG, DBGVCR32_EL2, 0),
 };
 
 const struct av_sysreg_table av_regs_debug = { rows, ARRAY_SIZE(rows) };

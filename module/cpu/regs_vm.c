@@ -11,6 +11,8 @@
 
 /* What KVM gives SCTLR_EL1 at reset: the bits that are RES1 without later extensions. */
 #define SCTLR_RESET	0x00c50078
+/* FPEXC32_EL2 after a reset: its RES1 bits, as KVM has them. */
+#define FPEXC32_RESET	0x700
 /* TCR_EL1 of a guest: no hardware access flag or dirty state, no LPA2. */
 #define TCR_HA_HD_DS	(BIT_ULL(39) | BIT_ULL(40) | BIT_ULL(59))
 
@@ -125,6 +127,8 @@ static const struct av_sysreg rows[] = {
 	AV_MEM(AV_SYS(3, 0, 10, 3, 0), AV_ROW_ALL, SYSREG, AMAIR_EL1, 0),
 	AV_FAST_MEM(VBAR_EL1),
 	AV_FN(AV_SYS(3, 0, 12, 1, 0), AV_ROW_READ, EXC_REG, "ISR_EL1", access_isr),
+	/* Of the RAS extension, which the guest does not have: as on KVM the VMM's alone. */
+	AV_MEM(AV_SYS(3, 0, 12, 1, 1), AV_ROW_VMM, SYSREG, DISR_EL1, 0),
 	ICC(12, 8, 0, AV_ROW_READ, "ICC_IAR0_EL1"),
 	ICC(12, 8, 1, AV_ROW_WRITE, "ICC_EOIR0_EL1"),
 	ICC(12, 8, 2, AV_ROW_READ, "ICC_HPPIR0_EL1"),
@@ -156,6 +160,10 @@ static const struct av_sysreg rows[] = {
 	/* EL0's own, in the hardware while the guest runs; here for EL1 writing the read-only one. */
 	AV_MEM(AV_SYS(3, 3, 13, 0, 2), AV_ROW_ALL, TPIDR, TPIDR_EL0, 0),
 	AV_FAST_MEM(TPIDRRO_EL0),
+	/* Of AArch32 at EL1. KVM has them for every VMM, whatever the guest is. */
+	AV_MEM(AV_SYS(3, 4, 3, 0, 0), AV_ROW_VMM, SYSREG, DACR32_EL2, 0),
+	AV_MEM(AV_SYS(3, 4, 5, 0, 1), AV_ROW_VMM, SYSREG, IFSR32_EL2, 0),
+	AV_MEM(AV_SYS(3, 4, 5, 3, 0), AV_ROW_VMM, SYSREG, FPEXC32_EL2, FPEXC32_RESET),
 };
 
 const struct av_sysreg_table av_regs_vm = { rows, ARRAY_SIZE(rows) };

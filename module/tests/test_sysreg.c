@@ -137,6 +137,7 @@ static void test_reset(void)
 	fresh();
 	CHECK_EQ(reads(SCTLR), 0x00c50078);
 	CHECK_EQ(reads(OSLSR), 8);
+	CHECK_EQ(srf.sys[AV_FPEXC32_EL2], 0x700);
 	CHECK_EQ(reads(MPIDR), 0x80000000 | 2 << 8 | 3);
 	CHECK_EQ(vcpu.cpu->mpidr, reads(MPIDR));
 	for (enc = 0; enc < 0x10000; enc++) {
@@ -144,7 +145,8 @@ static void test_reset(void)
 
 		if (row && row->vreg < AV_NR_VREGS)
 			CHECK_EQ(srf.sys[row->vreg], row->reset);
-		if (row && row->vreg < AV_NR_VREGS && enc != SCTLR && enc != OSLSR)
+		if (row && row->vreg < AV_NR_VREGS && enc != SCTLR && enc != OSLSR &&
+		    row->vreg != AV_FPEXC32_EL2)
 			CHECK_EQ(row->reset, 0);
 	}
 }
