@@ -37,13 +37,15 @@ static void vgic_destroy(struct av_device *dev)
 
 /* ---- addresses --------------------------------------------------------------- */
 
+/*
+ * A region that is added once the vGIC is ready stays empty: there are no more
+ * vCPUs. So a vCPU that looks a frame up meanwhile does not find it.
+ */
 static int set_addr(struct av_device *dev, u64 type, u64 addr)
 {
 	struct av_irqchip *chip = chip_of(dev);
 	struct av_vgic_layout *lay = &chip->layout;
 
-	if (dev->vm->irq->ready)
-		return -EEXIST;
 	switch (type) {
 	case KVM_VGIC_V3_ADDR_TYPE_DIST:
 		return av_layout_set_dist(lay, addr);
