@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from answers import answers
 from built import TOP, make
 from built import module as built_module
 
@@ -55,19 +56,6 @@ def on_module(program: Path, kernel: str) -> str:
     text = board.run(["sh", "-c", script]).check().text
     assert text.endswith("done\n"), "the program did not finish on the module"
     return text
-
-
-def answers(text: str) -> dict[str, str]:
-    """The lines by name; a name that comes again is numbered."""
-    seen: Counter[str] = Counter()
-    found = {}
-    for line in text.splitlines():
-        name, equals, value = line.partition(" = ")
-        if not equals:
-            continue
-        seen[name] += 1
-        found[name if seen[name] == 1 else f"{name}#{seen[name]}"] = value
-    return found
 
 
 def patterns(cpu: str = CPU) -> list[str]:
