@@ -18,6 +18,8 @@ LONGEST = (
     "test_docs.py::test_command[make",
     "test_module_api.py",
     "test_module_bounds.py",
+    "test_module_sequences.py",
+    "test_module_selftests.py::test_quick",
     "test_devices_debian.py",
     "test_module_hostile.py",
 )
