@@ -23,7 +23,7 @@ static bool access_midr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool 
 
 static bool access_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	*val = av_srf_get(vcpu->srf, AV_MPIDR_EL1);
+	*val = READ_ONCE(vcpu->cpu->mpidr);
 	return true;
 }
 
@@ -114,8 +114,8 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 
 static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
-	av_srf_set(vcpu->srf, AV_MPIDR_EL1, val);
 	WRITE_ONCE(vcpu->cpu->mpidr, val);
+	av_irq_set_mpidr(vcpu, val);
 	return 0;
 }
 
@@ -151,8 +151,7 @@ void av_idregs_init(struct av_vm *vm)
 
 void av_mpidr_init(struct av_vcpu *vcpu)
 {
-	av_srf_set(vcpu->srf, AV_MPIDR_EL1, MPIDR_RES1 | av_vgic_affinity(vcpu->id));
-	WRITE_ONCE(vcpu->cpu->mpidr, av_srf_get(vcpu->srf, AV_MPIDR_EL1));
+	set_mpidr(vcpu, NULL, MPIDR_RES1 | av_vgic_affinity(vcpu->id));
 }
 
 #define FIXED(op1, crm, op2, flags_, name_, access_)					\

@@ -48,9 +48,9 @@ const struct av_sysreg *av_sysreg_find(u16 enc);
 /* regs_id.c */
 u64 av_host_idreg(unsigned int n);	/* the host's, where the guest sees some of it */
 void av_idregs_init(struct av_vm *vm);
-void av_mpidr_init(struct av_vcpu *vcpu);
 
-/* regs_cache.c: once in a vCPU's life, for no reset changes what the VMM wrote. */
+/* Once in a vCPU's life, for no reset changes what the VMM wrote: regs_id.c, regs_cache.c. */
+void av_mpidr_init(struct av_vcpu *vcpu);
 void av_caches_init(struct av_vcpu *vcpu);
 
 /* The rows of a register that is memory, and of one that has a function. */

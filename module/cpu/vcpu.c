@@ -54,6 +54,7 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 {
 	spin_lock_init(&vcpu->cpu->power_lock);
 	vcpu->cpu->mp_state = KVM_MP_STATE_RUNNABLE;
+	av_mpidr_init(vcpu);
 	av_caches_init(vcpu);
 	av_steal_init(vcpu);
 	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
@@ -76,7 +77,6 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	srf->pstate = 0;
 	av_srf_set_vpstate(srf, AV_PSR_EL1H | AV_PSR_DAIF);
 	av_sysreg_reset(vcpu);
-	av_mpidr_init(vcpu);
 
 	memset(&vcpu->cpu->fp, 0, sizeof(vcpu->cpu->fp));
 	vcpu->cpu->fp_wanted = false;

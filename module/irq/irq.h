@@ -93,6 +93,9 @@ bool av_irq_has_icc(struct av_vm *vm);
  */
 bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 
+/* MPIDR_EL1 is @mpidr now: the vGIC's registers and SGIs go by it. */
+void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr);
+
 /* Stop the timers of a vCPU at its reset (KVM_ARM_VCPU_INIT, PSCI). */
 void av_timer_reset(struct av_vcpu *vcpu);
 

@@ -13,6 +13,10 @@
 #include "irq/irqchip.h"
 #include "irq/irq.h"
 
+/* MPIDR_EL1 */
+#define MPIDR_LOW	GENMASK_ULL(23, 0)	/* Aff2 to Aff0 */
+#define MPIDR_AFF3	GENMASK_ULL(39, 32)
+
 static_assert(AV_MAX_VCPUS <= AV_VGIC_MAX_CPUS);
 
 static struct av_vcpu *vcpu_of(struct av_vgic_cpu *gic)
@@ -113,6 +117,13 @@ int av_irq_vcpu_init(struct av_vcpu *vcpu)
 		r = add_vcpu(vm, vcpu);
 	mutex_unlock(&vm->config_lock);
 	return r;
+}
+
+void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr)
+{
+	u32 affinity = (u32)(FIELD_GET(MPIDR_AFF3, mpidr) << 24 | (mpidr & MPIDR_LOW));
+
+	WRITE_ONCE(vcpu->irq->gic.mpidr, affinity);
 }
 
 /* Remove a vCPU whose creation failed later: it is the last one. */

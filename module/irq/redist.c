@@ -23,10 +23,13 @@ static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
 	return AV_GIC_IIDR;
 }
 
+/* As KVM's, without Aff3. */
+#define AFFINITY	GENMASK_ULL(23, 0)
+
 static u64 read_typer(const struct av_vgic_io *io, u32 intid)
 {
 	const struct av_vgic_cpu *cpu = io->cpu;
-	u64 val = (u64)cpu->mpidr << 32 | (cpu->id & 0xffff) << 8;
+	u64 val = (u64)(READ_ONCE(cpu->mpidr) & AFFINITY) << 32 | (cpu->id & 0xffff) << 8;
 
 	if (io->vgic->has_its)
 		val |= TYPER_PLPIS;

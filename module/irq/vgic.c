@@ -86,8 +86,16 @@ struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id)
 struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
 {
 	u32 id = (mpidr & 0xf) | (mpidr >> 8 & 0xff) << 4 | (mpidr >> 16 & 0xff) << 12;
+	struct av_vgic_cpu *cpu = av_vgic_cpu_by_id(vgic, id);
+	unsigned int i;
 
-	return av_vgic_affinity(id) == mpidr ? av_vgic_cpu_by_id(vgic, id) : NULL;
+	if (cpu && READ_ONCE(cpu->mpidr) == mpidr)
+		return cpu;
+	/* The VMM gave it to another. */
+	for (i = 0; i < vgic->nr_cpus; i++)
+		if (READ_ONCE(vgic->cpus[i]->mpidr) == mpidr)
+			return vgic->cpus[i];
+	return NULL;
 }
 
 void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
@@ -255,10 +263,11 @@ void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool g
 		}
 		return;
 	}
-	/* No vCPU has an Aff3, nor (ICC_CTLR_EL1.RSS is 0) an Aff0 above 15. */
-	if (reg & (SGI_AFF3 | SGI_RANGE))
+	/* ICC_CTLR_EL1.RSS is 0: an Aff0 is 15 at most. */
+	if (reg & SGI_RANGE)
 		return;
-	cluster = (u32)(FIELD_GET(SGI_AFF2, reg) << 16 | FIELD_GET(SGI_AFF1, reg) << 8);
+	cluster = (u32)(FIELD_GET(SGI_AFF3, reg) << 24 | FIELD_GET(SGI_AFF2, reg) << 16 |
+			FIELD_GET(SGI_AFF1, reg) << 8);
 	for (i = 0; i < 16; i++) {
 		struct av_vgic_cpu *to;
 

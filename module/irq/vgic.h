@@ -76,7 +76,7 @@ struct av_vgic_queue {
 struct av_vgic_cpu {
 	u32 index;
 	u32 id;			/* GICR_TYPER.Processor_Number */
-	u32 mpidr;		/* Aff2.Aff1.Aff0 */
+	u32 mpidr;		/* Aff3.Aff2.Aff1.Aff0: by id, or what the VMM wrote */
 	u8 out;
 
 	struct av_vgic_queue queue[2];	/* SGIs, PPIs and SPIs, by group */

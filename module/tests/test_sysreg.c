@@ -140,6 +140,7 @@ static void test_reset(void)
 	CHECK_EQ(srf.sys[AV_FPEXC32_EL2], 0x700);
 	CHECK_EQ(reads(MPIDR), 0x80000000 | 2 << 8 | 3);
 	CHECK_EQ(vcpu.cpu->mpidr, reads(MPIDR));
+	CHECK_EQ(vcpu.gic_mpidr, reads(MPIDR));
 	for (enc = 0; enc < 0x10000; enc++) {
 		const struct av_sysreg *row = av_sysreg_find(enc);
 
@@ -171,6 +172,7 @@ static void test_ids_of_the_vmm(void)
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(OSLSR), 0xb), -EINVAL);
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(MPIDR), 0x80000005), 0);
 	CHECK_EQ(reads(MPIDR), 0x80000005);
+	CHECK_EQ(vcpu.gic_mpidr, 0x80000005);
 }
 
 static void test_regime(void)

@@ -312,6 +312,12 @@ static void vcpus_are_found_by_affinity(void)
 	CHECK(!av_vgic_cpu_by_mpidr(&vgic, 0x1000));
 	CHECK(!av_vgic_cpu_by_mpidr(&vgic, 0x10000));
 	CHECK(!av_vgic_cpu_by_mpidr(&vgic, 0x1000000));
+	/* The VMM's own affinities, also that of another vCPU by default. */
+	cpus[15].mpidr = 0x1020304;
+	CHECK(av_vgic_cpu_by_mpidr(&vgic, 0x1020304) == &cpus[15]);
+	CHECK(!av_vgic_cpu_by_mpidr(&vgic, 15));
+	cpus[77].mpidr = 15;
+	CHECK(av_vgic_cpu_by_mpidr(&vgic, 15) == &cpus[77]);
 }
 
 int main(void)

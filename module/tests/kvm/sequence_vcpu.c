@@ -30,6 +30,9 @@ static void init(struct world *w)
 	    init.features[0]);
 }
 
+/* The vGIC goes by it. */
+#define MPIDR	ARM64_SYS_REG(3, 0, 0, 0, 5)
+
 static const u64 registers[] = {
 	REG_X(0), REG_X(30), REG_CORE(regs.sp), REG_CORE(sp_el1), REG_CORE(elr_el1),
 	REG_CORE(spsr[0]), REG_CORE(spsr[1]), REG_CORE(spsr[4]),
@@ -44,7 +47,7 @@ static const u64 registers[] = {
 	ARM64_SYS_REG(3, 0, 12, 0, 0), ARM64_SYS_REG(3, 0, 13, 0, 1), ARM64_SYS_REG(3, 0, 13, 0, 4),
 	ARM64_SYS_REG(3, 0, 14, 1, 0), ARM64_SYS_REG(3, 0, 1, 0, 2), ARM64_SYS_REG(3, 3, 13, 0, 2),
 	ARM64_SYS_REG(3, 3, 13, 0, 3), ARM64_SYS_REG(3, 0, 7, 4, 0), ARM64_SYS_REG(3, 2, 0, 0, 0),
-	ARM64_SYS_REG(2, 0, 0, 2, 2), ARM64_SYS_REG(2, 0, 0, 0, 4),
+	MPIDR, MPIDR, ARM64_SYS_REG(2, 0, 0, 2, 2), ARM64_SYS_REG(2, 0, 0, 0, 4),
 	ARM64_SYS_REG(2, 0, 0, 0, 5), ARM64_SYS_REG(2, 0, 0, 0, 6), ARM64_SYS_REG(2, 0, 0, 0, 7),
 	KVM_REG_ARM_TIMER_CTL, KVM_REG_ARM_TIMER_CVAL, KVM_REG_ARM_PSCI_VERSION,
 	KVM_REG_ARM_FW_REG(1), KVM_REG_ARM_FW_REG(3), KVM_REG_ARM_FW_REG(9),

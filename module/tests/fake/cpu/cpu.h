@@ -62,6 +62,7 @@ struct av_vcpu {
 	struct av_vcpu_stats stats;
 	u32 fetched;		/* the instruction that the hypervisor reads in the guest */
 	unsigned int others;	/* calls of what is not the register table's */
+	u64 gic_mpidr;
 	unsigned int regime_changes, irq_pending, icc_accesses, timer_accesses;
 	const char *killed;
 };
@@ -116,6 +117,11 @@ static inline void av_mmu_regime_changed(struct av_vcpu *vcpu)
 
 static inline void av_mmu_mode_changed(struct av_vcpu *vcpu)
 {
+}
+
+static inline void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr)
+{
+	vcpu->gic_mpidr = mpidr;
 }
 
 static inline bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
