@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "cpu/cpu.h"
+#include "cpu/pmu_host.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
@@ -41,6 +42,7 @@ static const struct step steps[] = {
 	{ av_asid_init, NULL },
 	{ av_window_init, av_window_exit },
 	{ av_cpu_selftest, NULL },
+	{ av_pmu_host_init, NULL },
 	{ av_mmu_init, av_mmu_exit },
 	{ av_irq_init, av_irq_exit },
 	{ api_init, av_api_exit },

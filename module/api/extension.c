@@ -10,6 +10,7 @@
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
+#include "cpu/pmu_host.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
@@ -81,6 +82,8 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 		return av_nr_breakpoints();
 	if (ext == KVM_CAP_GUEST_DEBUG_HW_WPS)
 		return av_nr_watchpoints();
+	if (ext == KVM_CAP_ARM_PMU_V3)
+		return av_pmu_host_has();
 	if (ext == KVM_CAP_STEAL_TIME)
 		return sched_info_on();
 	if (ext == KVM_CAP_MSI_DEVID)

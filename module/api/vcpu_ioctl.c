@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "cpu/cpu.h"
+#include "cpu/pmu_host.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
@@ -20,7 +21,8 @@
 
 /* The features of KVM_ARM_VCPU_INIT that KVM knows, and those that we have. */
 #define AV_FEATURES_KNOWN	GENMASK(KVM_ARM_VCPU_PTRAUTH_GENERIC, 0)
-#define AV_FEATURES_HERE	(BIT(KVM_ARM_VCPU_POWER_OFF) | BIT(KVM_ARM_VCPU_PSCI_0_2))
+#define AV_FEATURES_HERE	(BIT(KVM_ARM_VCPU_POWER_OFF) | BIT(KVM_ARM_VCPU_PSCI_0_2) | \
+				 (av_pmu_host_has() ? BIT(KVM_ARM_VCPU_PMU_V3) : 0))
 
 /*
  * KVM_RUN lets signals in by the mask that KVM_SET_SIGNAL_MASK gave: a VMM
@@ -47,9 +49,10 @@ static int av_vcpu_ioctl_run(struct av_vcpu *vcpu)
 	if (!vcpu->initialized)
 		return -ENOEXEC;
 	if (!vcpu->has_run) {
-		r = av_irq_first_run(vcpu);
+		r = av_irq_first_run(vcpu, av_pmu_check(vcpu));
 		if (r)
 			return r;
+		av_pmu_first_run(vcpu);
 		vcpu->has_run = true;
 	}
 	if (READ_ONCE(vcpu->vm->dead))
@@ -90,6 +93,8 @@ static int av_vcpu_fix_features(struct av_vcpu *vcpu, const struct kvm_vcpu_init
 	if (!vm->features_fixed) {
 		vm->features = init->features[0];
 		vm->features_fixed = true;
+		if (av_pmu_vm_has(vm))
+			av_pmu_vm_init(vm);
 	} else if (vm->features != init->features[0]) {
 		r = -EINVAL;
 	}
@@ -205,28 +210,8 @@ static int av_vcpu_ioctl_set_events(void *object, void __user *argp)
 	return av_vcpu_set_events(vcpu, &events);
 }
 
-/*
- * Attributes. The timers have some, and stolen time. There is no PMU; what KVM says
- * of it to a vCPU that has none is said here too.
- */
+/* Attributes: of the timers, the PMU and stolen time. */
 typedef int (*av_attr_call)(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
-
-static int av_pmu_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
-{
-	return -ENODEV;
-}
-
-static int av_pmu_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
-{
-	if (attr->attr != KVM_ARM_VCPU_PMU_V3_IRQ)
-		return -ENXIO;
-	return av_irqchip_created(vcpu->vm) ? -ENODEV : -EINVAL;
-}
-
-static int av_pmu_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
-{
-	return -ENXIO;
-}
 
 static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call timer,
 			av_attr_call pmu, av_attr_call steal)

@@ -137,7 +137,7 @@ bool av_controls_same(const struct av_srf *srf, unsigned int stay)
 	if (stay & AV_STAY_FP &&
 	    FIELD_GET(AV_CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1)) != AV_CPACR_FPEN_NONE)
 		return false;
-	return !(stay & (AV_STAY_STEPPING | AV_STAY_MATCHING));
+	return !(stay & (AV_STAY_STEPPING | AV_STAY_MATCHING | AV_STAY_ONE_MODE));
 }
 
 void av_controls_pstate(struct av_srf *srf, unsigned int stay)

@@ -30,6 +30,8 @@ enum {
 	AV_STAY_STEPPING	= BIT(2),	/* av_srf_stepping() */
 	AV_STAY_MATCHING	= BIT(3),	/* av_srf_matching() */
 	AV_STAY_CTR_TRAPS	= BIT(4),	/* the guest's CTR_EL0 is not the hardware's */
+	AV_STAY_COUNTS		= BIT(5),	/* the PMU has events on */
+	AV_STAY_ONE_MODE	= BIT(6),	/* and some count in one mode only */
 };
 
 /* Fill what the switch loads on its way in, and the control bits of the physical PSTATE. */

@@ -3,9 +3,9 @@
  * The CPU that the guest is shown: a row a field, with the reason. A field
  * without a row reads as zero: no EL2, no EL3, no PAN and UAO (PSTATE bits of EL1
  * that EL0 cannot have), no pointer authentication, BTI and MTE (controls of
- * EL0 that virtual EL1 would need of its own), no SVE and SME, no RAS, no PMU
- * and no trace, no hardware access flag (the guest's tables are not the ones
- * walked), no CnP, no big-endian.
+ * EL0 that virtual EL1 would need of its own), no SVE and SME, no RAS, no
+ * trace, no hardware access flag (the guest's tables are not the ones walked), no
+ * CnP, no big-endian. PMUVer is there for vCPUs with the feature (cpu/regs_id.c).
  */
 #include "cpu/idregs.h"
 

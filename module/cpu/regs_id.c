@@ -6,6 +6,7 @@
 #include <asm/cputype.h>
 #include <asm/sysreg.h>
 
+#include "cpu/pmu_host.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "irq/vgic.h"
@@ -88,12 +89,22 @@ static u64 host_idreg(unsigned int n)
 	return read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
 }
 
+/* What a VM can be given. */
+static u64 idreg_limit(const struct av_vm *vm, unsigned int n)
+{
+	u64 val = av_idreg_compose(n, av_host_idreg(n));
+
+	if (n == AV_ID_DFR0 && av_pmu_vm_has(vm))
+		val |= FIELD_PREP(AV_ID_DFR0_PMUVER, av_pmu_host_version());
+	return val;
+}
+
 /* The VM's ID registers: a VMM may take features away, before the first run. */
 static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	struct av_vm *vm = vcpu->vm;
 	unsigned int n = idreg_of(reg);
-	u64 limit = av_idreg_compose(n, av_host_idreg(n));
+	u64 limit = idreg_limit(vm, n);
 	int ret = 0;
 
 	if (av_idreg_is_aarch32(n))
@@ -146,7 +157,12 @@ void av_idregs_init(struct av_vm *vm)
 	unsigned int n;
 
 	for (n = 0; n < AV_NR_IDREGS; n++)
-		set_idreg(vm, n, av_idreg_compose(n, av_host_idreg(n)));
+		set_idreg(vm, n, idreg_limit(vm, n));
+}
+
+void av_idregs_set_pmu(struct av_vm *vm)
+{
+	set_idreg(vm, AV_ID_DFR0, idreg_limit(vm, AV_ID_DFR0));
 }
 
 void av_mpidr_init(struct av_vcpu *vcpu)

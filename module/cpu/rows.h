@@ -20,6 +20,7 @@ enum {
 	AV_ROW_WRITE	= BIT(1),	/* the guest: MSR */
 	AV_ROW_VMM	= BIT(2),	/* the VMM: one of KVM's register ids */
 	AV_ROW_EL0	= BIT(3),	/* virtual EL0 too, if the access function agrees */
+	AV_ROW_PMU	= BIT(4),	/* there with a PMU only; refused it is UNDEFINED at EL0 too */
 	AV_ROW_RW	= AV_ROW_READ | AV_ROW_WRITE,
 	AV_ROW_ALL	= AV_ROW_RW | AV_ROW_VMM,
 };

@@ -29,6 +29,7 @@
 #include "cpu/fast.h"
 #include "cpu/guest_debug.h"
 #include "cpu/hwdebug.h"
+#include "cpu/pmu_host.h"
 #include "cpu/quick.h"
 #include "cpu/steal.h"
 #include "irq/irq.h"
@@ -57,6 +58,8 @@ static int handle_requests(struct av_vcpu *vcpu)
 	av_vcpu_load_start(vcpu);
 	av_vcpu_take_request(vcpu, AV_REQ_SLEEP);
 	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
+	if (av_vcpu_take_request(vcpu, AV_REQ_PMU))
+		av_pmu_update_line(vcpu);
 	return 1;
 }
 
@@ -100,7 +103,7 @@ static bool must_wait(struct av_vcpu *vcpu)
 
 static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 {
-	unsigned int how = fp ? AV_STAY_FP : 0;
+	unsigned int how = (fp ? AV_STAY_FP : 0) | vcpu->cpu->pmu_stay;
 
 	if (READ_ONCE(vcpu->vm->irq->cnt_offset[AV_TIMER_VIRT]))
 		how |= AV_STAY_COUNTER_TRAPS;
@@ -137,10 +140,12 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	srf->modes = entry->ttbr1[!entry->el] && cpu->modes_same && !srf->slow &&
 		     srf->cheap & AV_CHEAP_MODES;
 	srf->quick_modes = srf->quick_on ? srf->modes : 0;
-	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING)))) {
+	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING | AV_STAY_COUNTS)))) {
 		av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
 		return;
 	}
+	if (how & AV_STAY_COUNTS)
+		av_pmu_enter(vcpu);
 	if (how & AV_STAY_MATCHING)
 		av_debug_enter(srf, av_guest_debug_regs(vcpu), &cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
@@ -234,7 +239,7 @@ static int complete_and_run(struct av_vcpu *vcpu)
 	return ret;
 }
 
-int av_vcpu_run(struct av_vcpu *vcpu)
+static int run_debugged(struct av_vcpu *vcpu)
 {
 	int ret;
 
@@ -243,5 +248,17 @@ int av_vcpu_run(struct av_vcpu *vcpu)
 	av_guest_debug_begin(vcpu);
 	ret = complete_and_run(vcpu);
 	av_guest_debug_end(vcpu);
+	return ret;
+}
+
+int av_vcpu_run(struct av_vcpu *vcpu)
+{
+	int ret;
+
+	if (likely(!av_pmu_has(vcpu)))
+		return run_debugged(vcpu);
+	av_pmu_begin(vcpu);
+	ret = run_debugged(vcpu);
+	av_pmu_end(vcpu);
 	return ret;
 }

@@ -6,10 +6,12 @@
 #include <linux/kvm.h>
 #include <linux/printk.h>
 
+#include "cpu/pmu_host.h"
 #include "cpu/sysreg.h"
 
 static const struct av_sysreg_table *const tables[] = {
 	&av_regs_debug, &av_regs_id, &av_regs_cache, &av_regs_vm, &av_regs_time,
+	&av_regs_pmu,
 };
 
 /*
@@ -89,19 +91,24 @@ void av_sysreg_reset(struct av_vcpu *vcpu)
 
 #define SYSREG_ID	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM64_SYSREG)
 
-static const struct av_sysreg *vmm_row(u64 id)
+static bool vmm_sees(const struct av_vcpu *vcpu, const struct av_sysreg *row)
+{
+	return row->flags & AV_ROW_VMM && (!(row->flags & AV_ROW_PMU) || av_pmu_has(vcpu));
+}
+
+static const struct av_sysreg *vmm_row(const struct av_vcpu *vcpu, u64 id)
 {
 	const struct av_sysreg *row;
 
 	if ((id & ~0xffffULL) != SYSREG_ID)
 		return NULL;
 	row = av_sysreg_find(id & 0xffff);
-	return row && row->flags & AV_ROW_VMM ? row : NULL;
+	return row && vmm_sees(vcpu, row) ? row : NULL;
 }
 
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 {
-	const struct av_sysreg *row = vmm_row(id);
+	const struct av_sysreg *row = vmm_row(vcpu, id);
 
 	if (!row)
 		return -ENOENT;
@@ -113,7 +120,7 @@ int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 {
-	const struct av_sysreg *row = vmm_row(id);
+	const struct av_sysreg *row = vmm_row(vcpu, id);
 
 	if (!row)
 		return -ENOENT;
@@ -131,7 +138,7 @@ int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
 		for (i = 0; i < tables[t]->nr; i++) {
 			const struct av_sysreg *row = &tables[t]->rows[i];
 
-			if (!(row->flags & AV_ROW_VMM) || n--)
+			if (!vmm_sees(vcpu, row) || n--)
 				continue;
 			*id = SYSREG_ID | row->enc;
 			return 0;

@@ -36,7 +36,7 @@ struct av_sysreg_table {
 };
 
 extern const struct av_sysreg_table av_regs_vm, av_regs_debug, av_regs_time, av_regs_id,
-	av_regs_cache;
+	av_regs_cache, av_regs_pmu;
 
 /* Build the index; -EINVAL if a table is out of order. At module load. */
 int av_sysreg_init(void);
@@ -48,6 +48,8 @@ const struct av_sysreg *av_sysreg_find(u16 enc);
 /* regs_id.c */
 u64 av_host_idreg(unsigned int n);	/* the host's, where the guest sees some of it */
 void av_idregs_init(struct av_vm *vm);
+/* The VM's vCPUs have a PMU; config_lock held, and nobody has read one yet. */
+void av_idregs_set_pmu(struct av_vm *vm);
 
 /* Once in a vCPU's life, for no reset changes what the VMM wrote: regs_id.c, regs_cache.c. */
 void av_mpidr_init(struct av_vcpu *vcpu);

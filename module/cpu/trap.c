@@ -57,7 +57,7 @@ static int emulate_sysreg(struct av_vcpu *vcpu, const struct av_insn *insn)
 	if (insn->write)
 		val = av_srf_get_x(srf, insn->rt);
 	if (!access_row(vcpu, row, insn->write, &val))
-		return av_srf_el1(srf) ? undefined(vcpu) : reflect(vcpu);
+		return av_srf_el1(srf) || row->flags & AV_ROW_PMU ? undefined(vcpu) : reflect(vcpu);
 	if (!insn->write)
 		av_srf_set_x(srf, insn->rt, val);
 	/* A killed VM leaves from the top of the loop. */
@@ -241,7 +241,7 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 	/* Only we trap it, the guest's kernel does not mind: a row for EL0 says. */
 	if (kind == AV_INSN_SYSREG) {
 		row = av_sysreg_find(insn.enc);
-		/* The host has it, the guest's CPU has not: the PMU. */
+		/* The host has it, the guest's CPU has not. */
 		if (!row)
 			return undefined(vcpu);
 		if (row->flags & AV_ROW_EL0)

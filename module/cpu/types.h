@@ -13,6 +13,7 @@
 #include "cpu/controls.h"
 #include "cpu/hwdebug.h"
 #include "cpu/idregs.h"
+#include "cpu/pmu.h"
 
 struct av_vm_cpu {
 	/* What the guest is shown, under config_lock until a vCPU has run. */
@@ -27,6 +28,11 @@ struct av_vm_cpu {
 	unsigned int smccc_ranges;
 	bool suspend_enabled;		/* KVM_CAP_ARM_SYSTEM_SUSPEND */
 
+	/* The PMU, if the vCPUs have one: config_lock, no change after a run. */
+	u32 pmu_type;			/* the host's, perf_event_attr.type */
+	u8 pmu_most, pmu_counters;	/* PMCR_EL0.N: at most, and as it is */
+	u64 *pmu_filter;		/* events that may be counted; NULL: all */
+
 	u32 cheap;			/* AV_CHEAP_*; any thread may write it */
 };
 
@@ -36,6 +42,25 @@ struct av_vm_cpu {
 struct av_host_debug {
 	struct av_hwdebug_pair breakpoint[AV_MAX_DEBUG_REGS], watchpoint[AV_MAX_DEBUG_REGS];
 	unsigned int breakpoints, watchpoints;
+};
+
+struct perf_event;
+
+/* A counter's event on the host. */
+struct av_pmu_counter {
+	struct av_vcpu *vcpu;
+	struct perf_event *event;
+};
+
+struct av_vcpu_pmu {
+	struct av_pmu regs;
+	struct av_pmu_counter counter[AV_PMU_COUNTERS];
+	u32 on;				/* events that perf has enabled */
+	u32 failed;			/* counters that the host gave no event */
+	u32 runs[2];			/* counters that count at virtual EL0, EL1 */
+	bool created;			/* KVM_ARM_VCPU_PMU_V3_INIT */
+	bool line;			/* as last given to the vGIC */
+	int irq;			/* its interrupt, 0: none; config_lock */
 };
 
 /* Where PSCI CPU_ON says to start. */
@@ -61,6 +86,9 @@ struct av_vcpu_cpu {
 	struct user_fpsimd_state fp;
 	struct user_fpsimd_state fp_host;	/* scratch of the host's, compat/neon.h */
 	bool fp_wanted;
+
+	u32 pmu_stay;			/* what of AV_STAY_* the PMU asks for */
+	struct av_vcpu_pmu pmu;
 
 	struct av_host_debug host_debug;
 	struct av_controls_of controls_of;	/* those in sw->priv->guest */

@@ -16,6 +16,7 @@
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
 #include "cpu/guest_debug.h"
+#include "cpu/pmu_host.h"
 #include "cpu/steal.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
@@ -47,6 +48,7 @@ int av_cpu_vm_init(struct av_vm *vm)
 void av_cpu_vm_destroy(struct av_vm *vm)
 {
 	av_smccc_vm_destroy(vm);
+	av_pmu_vm_destroy(vm);
 	av_switch_vm_destroy(vm->sw);
 }
 
@@ -57,11 +59,13 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 	av_mpidr_init(vcpu);
 	av_caches_init(vcpu);
 	av_steal_init(vcpu);
+	av_pmu_vcpu_init(vcpu);
 	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
 }
 
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)
 {
+	av_pmu_vcpu_destroy(vcpu);
 	av_switch_vcpu_destroy(vcpu->vm->sw, vcpu->sw, vcpu->idx);
 }
 
@@ -86,6 +90,7 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	vcpu->cpu->serror_pending = false;
 	vcpu->cpu->serror_iss = 0;
 	memset(vcpu->spsr_aa32, 0, sizeof(vcpu->spsr_aa32));
+	av_pmu_vcpu_reset(vcpu);
 	av_timer_reset(vcpu);
 	av_mmio_reset(vcpu);
 	av_mmu_regime_changed(vcpu);

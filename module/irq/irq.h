@@ -43,7 +43,10 @@ extern const struct av_device_ops av_vgic_its_device_ops;
 /* Lines, routes, irqfds; the first run checks and maps the vGIC. KVM's errnos. */
 bool av_irqchip_created(struct av_vm *vm);
 bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no vCPU can be added */
-int av_irq_first_run(struct av_vcpu *vcpu);
+/* @other: 0, or why a run fails when all is well with the vGIC. */
+int av_irq_first_run(struct av_vcpu *vcpu, int other);
+/* A PPI or an SPI is the caller's to drive: -EINVAL, -EEXIST. The vGIC is ready. */
+int av_irq_claim(struct av_vcpu *vcpu, u32 intid);
 int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level);
 /* KVM_SIGNAL_MSI: 1, or 0 if the guest has not mapped it. */
 int av_signal_msi(struct av_vm *vm, const struct kvm_msi *msi);
@@ -133,7 +136,7 @@ void av_irqfd_mark(struct av_vm *vm);
 void av_timer_vm_init(struct av_vm *vm);
 void av_timer_vcpu_init(struct av_vcpu *vcpu);
 void av_timer_vcpu_destroy(struct av_vcpu *vcpu);
-/* Claim the timers' PPIs; config_lock held. -EINVAL: both have the same one. */
+/* Claim the timers' PPIs; config_lock held. -EINVAL: one of them has an owner. */
 int av_timer_first_run(struct av_vm *vm);
 
 #endif /* AV_IRQ_IRQ_H */

@@ -301,7 +301,7 @@ bool av_irq_has_its(struct av_vm *vm)
 	return chip && READ_ONCE(chip->vgic.has_its);
 }
 
-int av_irq_first_run(struct av_vcpu *vcpu)
+int av_irq_first_run(struct av_vcpu *vcpu, int other)
 {
 	struct av_vm *vm = vcpu->vm;
 	struct av_irqchip *chip;
@@ -321,6 +321,7 @@ int av_irq_first_run(struct av_vcpu *vcpu)
 			/* Pairs with the acquire in av_vgic_mmio(). */
 			smp_store_release(&vm->irq->ready, true);
 	}
+	r = r ?: other;
 	if (!r)
 		WRITE_ONCE(vm->has_run, true);
 	mutex_unlock(&vm->config_lock);
@@ -394,6 +395,24 @@ int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level,
 	spin_lock_irqsave(&vm->irq->lock, flags);
 	r = av_vgic_inject(&chip->vgic, vcpu ? &vcpu->irq->gic : NULL, intid, level, owner);
 	spin_unlock_irqrestore(&vm->irq->lock, flags);
+	return r;
+}
+
+int av_irq_claim(struct av_vcpu *vcpu, u32 intid)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_virq *irq;
+	int r = 0;
+
+	spin_lock_irq(&vm->irq->lock);
+	irq = av_vgic_irq(&vm->irq->chip->vgic, &vcpu->irq->gic, intid);
+	if (!irq)
+		r = -EINVAL;
+	else if (irq->owned)
+		r = -EEXIST;
+	else
+		irq->owned = true;
+	spin_unlock_irq(&vm->irq->lock);
 	return r;
 }
 

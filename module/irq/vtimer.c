@@ -205,13 +205,26 @@ void av_timer_reset(struct av_vcpu *vcpu)
 	WRITE_ONCE(vcpu->irq->recheck, true);
 }
 
+/* The PMU of some vCPU may have the PPI of a timer. */
+static bool ppis_are_free(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i, id;
+
+	av_for_each_vcpu(i, vcpu, vm)
+		for (id = 0; id < AV_NR_TIMERS; id++)
+			if (vcpu->irq->gic.private[vm->irq->ppi[id]].owned)
+				return false;
+	return true;
+}
+
 int av_timer_first_run(struct av_vm *vm)
 {
 	struct av_vcpu *vcpu;
 	unsigned long flags;
 	unsigned int i, id;
 
-	if (vm->irq->ppi[AV_TIMER_VIRT] == vm->irq->ppi[AV_TIMER_PHYS])
+	if (vm->irq->ppi[AV_TIMER_VIRT] == vm->irq->ppi[AV_TIMER_PHYS] || !ppis_are_free(vm))
 		return -EINVAL;
 	av_for_each_vcpu(i, vcpu, vm) {
 		spin_lock_irqsave(&vm->irq->lock, flags);

@@ -109,7 +109,7 @@ static void test_rows(void)
 	CHECK(!av_sysreg_find(NO_SUCH));
 }
 
-static void test_index_is_the_vmms_rows(void)
+static void index_is_the_vmms_rows(bool pmu)
 {
 	unsigned int enc, n, want = 0;
 	u64 id, val;
@@ -117,9 +117,10 @@ static void test_index_is_the_vmms_rows(void)
 	for (enc = 0; enc < 0x10000; enc++) {
 		const struct av_sysreg *row = av_sysreg_find(enc);
 
-		want += row && row->flags & AV_ROW_VMM;
+		want += row && row->flags & AV_ROW_VMM && (pmu || !(row->flags & AV_ROW_PMU));
 	}
 	fresh();
+	vm.pmu = pmu;
 	for (n = 0; !av_sysreg_index(&vcpu, n, &id); n++) {
 		CHECK_EQ(id & ~0xffffULL, ID(0));
 		CHECK_EQ(av_sysreg_get(&vcpu, id, &val), 0);
@@ -128,6 +129,12 @@ static void test_index_is_the_vmms_rows(void)
 	}
 	CHECK_EQ(n, want);
 	CHECK_EQ(av_sysreg_index(&vcpu, ~0U, &id), -ENOENT);
+}
+
+static void test_index_is_the_vmms_rows(void)
+{
+	index_is_the_vmms_rows(false);
+	index_is_the_vmms_rows(true);
 }
 
 static void test_reset(void)
@@ -317,6 +324,38 @@ static void test_debug(void)
 	CHECK_EQ(reads(OSLSR), 8);
 }
 
+/* The PMU's rows are there for those that have one. */
+static void test_pmu(void)
+{
+	u64 dfr0 = AV_SYS(3, 0, 0, 5, 0), pmcr = AV_SYS(3, 3, 9, 12, 0), val = 1;
+	u64 swinc = AV_SYS(3, 3, 9, 12, 4), cntr30 = AV_SYS(3, 3, 14, 11, 6);
+
+	fresh();
+	CHECK_EQ(FIELD_GET(AV_ID_DFR0_PMUVER, reads(dfr0)), 0);
+	CHECK(!guest(pmcr, false, &val) && !writes(pmcr, 0));
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(pmcr), &val), -ENOENT);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(pmcr), 0), -ENOENT);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(dfr0), reads(dfr0) | 1 << 8), -EINVAL);
+	vm.pmu = true;
+	av_idregs_set_pmu(&vm);
+	CHECK_EQ(FIELD_GET(AV_ID_DFR0_PMUVER, reads(dfr0)), AV_PMU_V3);
+	CHECK(writes(pmcr, AV_PMCR_E));
+	CHECK(reads(pmcr) & AV_PMCR_E);
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(pmcr), &val), 0);
+	CHECK_EQ(val, reads(pmcr));
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(cntr30), 5), 0);
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(cntr30), &val), 0);
+	CHECK_EQ(val, 5);
+	CHECK(!guest(swinc, false, &val) && writes(swinc, 0));
+	av_srf_set_vpstate(&srf, AV_PSR_EL0T);
+	CHECK(!guest(pmcr, false, &val));
+	av_srf_set_vpstate(&srf, AV_PSR_EL1H);
+	/* The VMM may show none, and the first version again. */
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(dfr0), reads(dfr0) & ~AV_ID_DFR0_PMUVER), 0);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(dfr0), reads(dfr0) | 2 << 8), -EINVAL);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(dfr0), reads(dfr0) | 1 << 8), 0);
+}
+
 /* A guest writes anything anywhere: nothing but its own state may change. */
 static void test_any_write(void)
 {
@@ -346,6 +385,7 @@ int main(void)
 	RUN(test_identification);
 	RUN(test_caches);
 	RUN(test_debug);
+	RUN(test_pmu);
 	RUN(test_any_write);
 	return TESTS_DONE();
 }

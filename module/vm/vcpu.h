@@ -35,6 +35,7 @@ enum av_req {
 	AV_REQ_IRQ,		/* an interrupt line or the timer changed */
 	AV_REQ_SLEEP,		/* PSCI stopped this vCPU */
 	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to load */
+	AV_REQ_PMU,		/* a counter overflowed */
 	AV_NR_REQS
 };
 

@@ -11,6 +11,7 @@
 
 #include "cpu/exception.h"
 #include "cpu/idregs.h"
+#include "cpu/pmu.h"
 #include "mmu/walk.h"
 #include "stats/classes.h"
 
@@ -42,7 +43,7 @@ struct av_vm {
 		bool ctr_traps;
 	} cpu[1];
 	u8 pa_bits;
-	bool config_lock, has_run, icc;
+	bool config_lock, has_run, icc, pmu;
 };
 
 /* Is the host's CPU one that keeps EL0 from reading what is EL1's? */
@@ -57,6 +58,7 @@ struct av_vcpu {
 		u64 serror_iss;
 		u32 guest_debug;
 		u64 mpidr, clidr;
+		struct av_pmu pmu;
 		u32 ccsidr[AV_NR_CACHES];
 	} cpu[1];
 	struct av_vcpu_stats stats;
@@ -92,6 +94,64 @@ static inline void mutex_unlock(bool *lock)
 static inline bool av_irq_has_icc(struct av_vm *vm)
 {
 	return vm->icc;
+}
+
+static inline bool av_pmu_vm_has(const struct av_vm *vm)
+{
+	return vm->pmu;
+}
+
+static inline bool av_pmu_has(const struct av_vcpu *vcpu)
+{
+	return vcpu->vm->pmu;
+}
+
+static inline unsigned int av_pmu_host_version(void)
+{
+	return AV_PMU_V3;
+}
+
+/* Six counters; nothing is counted but by the registers themselves. */
+static inline struct av_pmu_model fake_pmu_model(const struct av_vcpu *vcpu)
+{
+	u64 dfr0 = vcpu->vm->cpu->idregs[AV_ID_DFR0];
+
+	return (struct av_pmu_model) {
+		.counters = 6, .version = FIELD_GET(AV_ID_DFR0_PMUVER, dfr0), .ceid = { 1, 1 },
+	};
+}
+
+static inline u64 fake_counted(struct av_pmu *pmu, unsigned int n)
+{
+	return 0;
+}
+
+static inline bool av_pmu_guest(struct av_vcpu *vcpu, u16 enc, bool write, u64 *val)
+{
+	static const struct av_pmu_ops ops = { fake_counted };
+	struct av_pmu_model model = fake_pmu_model(vcpu);
+
+	vcpu->cpu->pmu.ops = &ops;
+	return vcpu->vm->pmu && av_pmu_access(&vcpu->cpu->pmu, &model, enc,
+					      av_srf_el1(vcpu->srf), write, val);
+}
+
+static inline u64 av_pmu_vmm_get(struct av_vcpu *vcpu, u16 enc)
+{
+	static const struct av_pmu_ops ops = { fake_counted };
+	struct av_pmu_model model = fake_pmu_model(vcpu);
+
+	vcpu->cpu->pmu.ops = &ops;
+	return av_pmu_get(&vcpu->cpu->pmu, &model, enc);
+}
+
+static inline void av_pmu_vmm_set(struct av_vcpu *vcpu, u16 enc, u64 val)
+{
+	static const struct av_pmu_ops ops = { fake_counted };
+	struct av_pmu_model model = fake_pmu_model(vcpu);
+
+	vcpu->cpu->pmu.ops = &ops;
+	av_pmu_set(&vcpu->cpu->pmu, &model, enc, val);
 }
 
 static inline bool av_cpus_meltdown_safe(void)

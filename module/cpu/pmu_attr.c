@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The guest's PMU: the host's that is behind it, and what a VMM chooses of it
+ * (KVM_ARM_VCPU_PMU_V3_CTRL).
+ */
+#include <linux/cpumask.h>
+#include <linux/kvm.h>
+#include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <asm/cpufeature.h>
+#include <asm/sysreg.h>
+
+#include "compat/pmu.h"
+#include "cpu/cpu.h"
+#include "cpu/pmu_host.h"
+#include "cpu/sysreg.h"
+#include "irq/irq.h"
+
+#define DFR0_PMUVER	GENMASK_ULL(11, 8)
+#define PMUVER_IMP_DEF	15
+
+/* big.LITTLE machines have one a kind of CPU. */
+#define MAX_PMUS	8
+
+/* Written at load. */
+static struct {
+	unsigned int version, nr;
+	u64 ceid[2];
+	struct host_pmu {
+		u32 type;		/* perf_event_attr.type */
+		u8 counters;
+		cpumask_t cpus;
+	} pmu[MAX_PMUS];
+} host;
+
+/* ---- the host's PMUs --------------------------------------------------------- */
+
+static struct host_pmu *pmu_of_cpu(unsigned int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < host.nr; i++)
+		if (cpumask_test_cpu(cpu, &host.pmu[i].cpus))
+			return &host.pmu[i];
+	return NULL;
+}
+
+static struct host_pmu *pmu_of_type(u32 type)
+{
+	unsigned int i;
+
+	for (i = 0; i < host.nr; i++)
+		if (host.pmu[i].type == type)
+			return &host.pmu[i];
+	return NULL;
+}
+
+/* An event of a CPU's tells whose it is. */
+static void find_pmu(unsigned int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_RAW,
+		.size = sizeof(attr),
+		.config = AV_PMEVENT_CPU_CYCLES,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	struct perf_event *event;
+	struct host_pmu *pmu;
+
+	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
+	if (IS_ERR(event))
+		return;
+	pmu = &host.pmu[host.nr++];
+	pmu->type = event->pmu->type;
+	pmu->counters = av_pmu_event_counters(to_arm_pmu(event->pmu));
+	pmu->cpus = to_arm_pmu(event->pmu)->supported_cpus;
+	perf_event_release_kernel(event);
+}
+
+int av_pmu_host_init(void)
+{
+	u64 version = FIELD_GET(DFR0_PMUVER, read_sanitised_ftr_reg(SYS_ID_AA64DFR0_EL1));
+	unsigned int cpu;
+
+	if (!version || version == PMUVER_IMP_DEF)
+		return 0;
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (cpu_online(cpu) && !pmu_of_cpu(cpu) && host.nr < MAX_PMUS)
+			find_pmu(cpu);
+	if (!host.nr)
+		return 0;
+	host.version = min_t(u64, version, AV_PMU_V3P5);
+	host.ceid[0] = read_sysreg(pmceid0_el0);
+	host.ceid[1] = read_sysreg(pmceid1_el0);
+	return 0;
+}
+
+bool av_pmu_host_has(void)
+{
+	return host.nr;
+}
+
+unsigned int av_pmu_host_version(void)
+{
+	return host.version;
+}
+
+/* ---- the VM's ------------------------------------------------------------------ */
+
+static void use_pmu(struct av_vm *vm, const struct host_pmu *pmu)
+{
+	WRITE_ONCE(vm->cpu->pmu_type, pmu->type);
+	vm->cpu->pmu_most = pmu->counters;
+	WRITE_ONCE(vm->cpu->pmu_counters, pmu->counters);
+}
+
+/* That of the CPU that this runs on, as on KVM; any is better than none. */
+void av_pmu_vm_init(struct av_vm *vm)
+{
+	struct host_pmu *pmu = pmu_of_cpu(raw_smp_processor_id());
+
+	av_idregs_set_pmu(vm);
+	use_pmu(vm, pmu ?: &host.pmu[0]);
+}
+
+void av_pmu_vm_destroy(struct av_vm *vm)
+{
+	kvfree(vm->cpu->pmu_filter);
+}
+
+struct av_pmu_model av_pmu_model(const struct av_vm *vm)
+{
+	u64 dfr0 = READ_ONCE(vm->cpu->idregs[AV_ID_DFR0]);
+
+	return (struct av_pmu_model) {
+		.counters = READ_ONCE(vm->cpu->pmu_counters),
+		.version = FIELD_GET(AV_ID_DFR0_PMUVER, dfr0),
+		.ceid = { host.ceid[0], host.ceid[1] },
+		.filter = READ_ONCE(vm->cpu->pmu_filter),
+	};
+}
+
+/* ---- attributes ----------------------------------------------------------------- */
+
+static bool is_ppi(int irq)
+{
+	return irq >= AV_VGIC_SGIS && irq < AV_VGIC_PRIVATE;
+}
+
+/* A PPI is the same for all vCPUs, an SPI another one for each. */
+static bool irq_fits(struct av_vm *vm, int irq)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+	int other;
+
+	av_for_each_vcpu(i, vcpu, vm) {
+		other = READ_ONCE(vcpu->cpu->pmu.irq);
+		if (other && (other == irq) != is_ppi(irq))
+			return false;
+	}
+	return true;
+}
+
+static int set_irq(struct av_vcpu *vcpu, u64 addr)
+{
+	int irq;
+
+	if (!av_irqchip_created(vcpu->vm))
+		return -EINVAL;
+	if (get_user(irq, (int __user *)u64_to_user_ptr(addr)))
+		return -EFAULT;
+	if (irq < AV_VGIC_SGIS || irq >= AV_VGIC_SPECIAL || !irq_fits(vcpu->vm, irq))
+		return -EINVAL;
+	if (vcpu->cpu->pmu.irq)
+		return -EBUSY;
+	WRITE_ONCE(vcpu->cpu->pmu.irq, irq);
+	return 0;
+}
+
+static int set_filter(struct av_vm *vm, u64 addr)
+{
+	struct kvm_pmu_event_filter range;
+	bool first = !vm->cpu->pmu_filter;
+	u64 *filter = vm->cpu->pmu_filter;
+
+	if (copy_from_user(&range, u64_to_user_ptr(addr), sizeof(range)))
+		return -EFAULT;
+	if ((u32)range.base_event + range.nevents > av_pmu_events(host.version) ||
+	    (range.action != KVM_PMU_EVENT_ALLOW && range.action != KVM_PMU_EVENT_DENY))
+		return -EINVAL;
+	if (vm->has_run)
+		return -EBUSY;
+	if (first)
+		filter = kvzalloc(AV_PMU_EVENTS / 8, GFP_KERNEL_ACCOUNT);
+	if (!filter)
+		return -ENOMEM;
+	av_pmu_filter(filter, first, range.base_event, range.nevents,
+		      range.action == KVM_PMU_EVENT_ALLOW);
+	/* Other vCPUs' ioctls may look at it. */
+	smp_store_release(&vm->cpu->pmu_filter, filter);
+	return 0;
+}
+
+static int set_pmu(struct av_vm *vm, u64 addr)
+{
+	struct host_pmu *pmu;
+	int type;
+
+	if (get_user(type, (int __user *)u64_to_user_ptr(addr)))
+		return -EFAULT;
+	pmu = pmu_of_type(type);
+	if (!pmu)
+		return -ENXIO;
+	if (vm->has_run || (vm->cpu->pmu_filter && vm->cpu->pmu_type != pmu->type))
+		return -EBUSY;
+	use_pmu(vm, pmu);
+	return 0;
+}
+
+static int init_pmu(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
+	int r;
+
+	if (av_irqchip_created(vcpu->vm)) {
+		if (!av_irqchip_ready(vcpu->vm))
+			return -ENODEV;
+		if (!pmu->irq)
+			return -ENXIO;
+		r = av_irq_claim(vcpu, pmu->irq);
+		if (r)
+			return r;
+	}
+	pmu->created = true;
+	return 0;
+}
+
+static int set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	if (!av_pmu_vm_has(vcpu->vm))
+		return -ENODEV;
+	if (vcpu->cpu->pmu.created)
+		return -EBUSY;
+	switch (attr->attr) {
+	case KVM_ARM_VCPU_PMU_V3_IRQ:
+		return set_irq(vcpu, attr->addr);
+	case KVM_ARM_VCPU_PMU_V3_FILTER:
+		return set_filter(vcpu->vm, attr->addr);
+	case KVM_ARM_VCPU_PMU_V3_SET_PMU:
+		return set_pmu(vcpu->vm, attr->addr);
+	case KVM_ARM_VCPU_PMU_V3_INIT:
+		return init_pmu(vcpu);
+	}
+	return -ENXIO;
+}
+
+int av_pmu_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	int r;
+
+	mutex_lock(&vcpu->vm->config_lock);
+	r = set_attr(vcpu, attr);
+	mutex_unlock(&vcpu->vm->config_lock);
+	return r;
+}
+
+int av_pmu_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	if (attr->attr != KVM_ARM_VCPU_PMU_V3_IRQ)
+		return -ENXIO;
+	if (!av_irqchip_created(vcpu->vm))
+		return -EINVAL;
+	if (!av_pmu_vm_has(vcpu->vm))
+		return -ENODEV;
+	if (!vcpu->cpu->pmu.irq)
+		return -ENXIO;
+	return put_user(vcpu->cpu->pmu.irq, (int __user *)u64_to_user_ptr(attr->addr));
+}
+
+int av_pmu_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
+{
+	switch (attr->attr) {
+	case KVM_ARM_VCPU_PMU_V3_IRQ:
+	case KVM_ARM_VCPU_PMU_V3_INIT:
+	case KVM_ARM_VCPU_PMU_V3_FILTER:
+	case KVM_ARM_VCPU_PMU_V3_SET_PMU:
+		return av_pmu_vm_has(vcpu->vm) ? 0 : -ENXIO;
+	}
+	return -ENXIO;
+}
+
+/* An interrupt with a vGIC, and none without. */
+int av_pmu_check(struct av_vcpu *vcpu)
+{
+	const struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
+
+	if (!av_pmu_has(vcpu))
+		return 0;
+	if (!pmu->created || !av_irqchip_created(vcpu->vm) != !pmu->irq)
+		return -EINVAL;
+	return 0;
+}

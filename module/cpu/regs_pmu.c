@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The PMU's registers as rows. They are there for vCPUs with the feature
+ * (AV_ROW_PMU); what they do is in cpu/pmu.c.
+ */
+#include "cpu/pmu_host.h"
+#include "cpu/sysreg.h"
+#include "stats/stats.h"
+
+static bool access_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	return av_pmu_guest(vcpu, reg->enc, write, val);
+}
+
+static int get_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val)
+{
+	*val = av_pmu_vmm_get(vcpu, reg->enc);
+	return 0;
+}
+
+static int set_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	av_pmu_vmm_set(vcpu, reg->enc, val);
+	return 0;
+}
+
+/* Of virtual EL0, PMUSERENR_EL0 decides. */
+#define PMU(sys, flags_, name_)							\
+	{ .enc = sys, .flags = (flags_) | AV_ROW_PMU | AV_ROW_EL0, .cls = AV_EXIT_SYSREG, \
+	  .vreg = AV_NR_VREGS, .name = name_, .access = access_pmu,		\
+	  .get = get_pmu, .set = set_pmu }
+#define PM(crm, op2, flags_, name_) \
+	PMU(AV_SYS(3, 3, 9, crm, op2), flags_, name_)
+
+#define NUMBERED(crm, n, name_) \
+	PMU(AV_SYS(3, 3, 14, (crm) + (n) / 8, (n) % 8), AV_ROW_ALL, name_ #n "_EL0")
+#define COUNTER(n)	NUMBERED(8, n, "PMEVCNTR")
+#define TYPE(n)		NUMBERED(12, n, "PMEVTYPER")
+#define SEVEN(X, a, b, c, d, e, f, g)	X(a), X(b), X(c), X(d), X(e), X(f), X(g)
+#define THIRTY_ONE(X)								\
+	SEVEN(X, 0, 1, 2, 3, 4, 5, 6),						\
+	SEVEN(X, 7, 8, 9, 10, 11, 12, 13),					\
+	SEVEN(X, 14, 15, 16, 17, 18, 19, 20),					\
+	SEVEN(X, 21, 22, 23, 24, 25, 26, 27),					\
+	X(28), X(29), X(30)
+
+static const struct av_sysreg rows[] = {
+	PMU(AV_SYS(3, 0, 9, 14, 1), AV_ROW_ALL, "PMINTENSET_EL1"),
+	PMU(AV_SYS(3, 0, 9, 14, 2), AV_ROW_ALL, "PMINTENCLR_EL1"),
+	PM(12, 0, AV_ROW_ALL, "PMCR_EL0"),
+	PM(12, 1, AV_ROW_ALL, "PMCNTENSET_EL0"),
+	PM(12, 2, AV_ROW_ALL, "PMCNTENCLR_EL0"),
+	PM(12, 3, AV_ROW_ALL, "PMOVSCLR_EL0"),
+	PM(12, 4, AV_ROW_WRITE | AV_ROW_VMM, "PMSWINC_EL0"),
+	PM(12, 5, AV_ROW_ALL, "PMSELR_EL0"),
+	PM(12, 6, AV_ROW_READ, "PMCEID0_EL0"),
+	PM(12, 7, AV_ROW_READ, "PMCEID1_EL0"),
+	PM(13, 0, AV_ROW_ALL, "PMCCNTR_EL0"),
+	PM(13, 1, AV_ROW_RW, "PMXEVTYPER_EL0"),
+	PM(13, 2, AV_ROW_RW, "PMXEVCNTR_EL0"),
+	PM(14, 0, AV_ROW_ALL, "PMUSERENR_EL0"),
+	PM(14, 3, AV_ROW_ALL, "PMOVSSET_EL0"),
+	THIRTY_ONE(COUNTER),
+	THIRTY_ONE(TYPE),
+	PMU(AV_SYS(3, 3, 14, 15, 7), AV_ROW_ALL, "PMCCFILTR_EL0"),
+};
+
+const struct av_sysreg_table av_regs_pmu = { rows, ARRAY_SIZE(rows) };
