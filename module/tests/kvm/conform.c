@@ -31,6 +31,7 @@ static const struct {
 	{ "irq", conform_irq },
 	{ "irqfd", conform_irqfd },
 	{ "timer", conform_timer },
+	{ "pmu", conform_pmu },
 	{ "its", conform_its },
 	{ "msi", conform_msi },
 	{ "ioeventfd", conform_ioeventfd },

@@ -33,6 +33,7 @@ void conform_device(void);
 void conform_irq(void);
 void conform_irqfd(void);
 void conform_timer(void);
+void conform_pmu(void);
 void conform_its(void);
 void conform_msi(void);
 void conform_ioeventfd(void);

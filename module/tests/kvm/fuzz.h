@@ -64,6 +64,7 @@ struct world {
 	unsigned int finished;	/* actors */
 	unsigned int nr_cpus, nr_actors, nr_steps;
 	int kvm, vm, vcpu[MAX_CPUS], vgic, its, stats;
+	bool pmu;		/* the VM's vCPUs have one */
 	int event[NR_EVENTS], spare[NR_SPARES];
 	struct area area[NR_AREAS];
 	char *odd;		/* MAX_CPUS pages, for what does not belong into a slot */

@@ -36,6 +36,8 @@ static void vcpu_init(struct actor *a)
 
 	if (one_in(a, 3))
 		init.features[0] |= 1 << KVM_ARM_VCPU_POWER_OFF;
+	if (one_in(a, 8) != a->w->pmu)
+		init.features[0] |= 1 << KVM_ARM_VCPU_PMU_V3;
 	if (one_in(a, 8))
 		init.features[pick(a, 7)] = (u32)rnd(&a->rng);
 	if (call(a, vcpu, KVM_ARM_VCPU_INIT, &init) >= 0)

@@ -109,11 +109,27 @@ static void start_devices(struct world *w, u64 *rng)
 		boot_its(w, rng);
 }
 
-static bool try_init(int vcpu, bool off)
+/* Counters that are on and overflow soon, each in some of the modes. */
+static void start_pmu(int vcpu, u64 *rng)
+{
+	u64 modes = rnd(rng) >> 16 & 3, irq = 23;
+
+	attr_set(vcpu, KVM_ARM_VCPU_PMU_V3_CTRL, KVM_ARM_VCPU_PMU_V3_IRQ, irq);
+	attr_set(vcpu, KVM_ARM_VCPU_PMU_V3_CTRL, KVM_ARM_VCPU_PMU_V3_INIT, 0);
+	try_set_reg(vcpu, ARM64_SYS_REG(3, 3, 9, 12, 0), 1);
+	try_set_reg(vcpu, ARM64_SYS_REG(3, 3, 9, 12, 1), ~0ULL);
+	try_set_reg(vcpu, ARM64_SYS_REG(3, 0, 9, 14, 1), ~0ULL);
+	try_set_reg(vcpu, ARM64_SYS_REG(3, 3, 14, 12, 1), 0x11 | modes << 30);
+	try_set_reg(vcpu, ARM64_SYS_REG(3, 3, 14, 8, 1), -(rnd(rng) >> 46));
+	try_set_reg(vcpu, ARM64_SYS_REG(3, 3, 9, 13, 0), -(rnd(rng) >> 46));
+}
+
+static bool try_init(const struct world *w, int vcpu, bool off)
 {
 	struct kvm_vcpu_init init = {
 		.target = KVM_ARM_TARGET_GENERIC_V8,
-		.features = { 1 << KVM_ARM_VCPU_PSCI_0_2 | off << KVM_ARM_VCPU_POWER_OFF },
+		.features = { 1 << KVM_ARM_VCPU_PSCI_0_2 | off << KVM_ARM_VCPU_POWER_OFF |
+			      w->pmu << KVM_ARM_VCPU_PMU_V3 },
 	};
 
 	return !ioctl(vcpu, KVM_ARM_VCPU_INIT, &init);
@@ -138,17 +154,20 @@ void renew_vm(struct world *w, u64 *rng)
 	ioctl(vm, KVM_SET_USER_MEMORY_REGION, &mem);
 	if (rnd(rng) >> 16 & 1)
 		ioctl(vm, KVM_ENABLE_CAP, &by_hand);
+	w->pmu = rnd(rng) >> 16 & 1;
 	put_file(&w->vm, vm);
 	put_file(&w->vgic, -1);
 	put_file(&w->its, -1);
 	put_file(&w->stats, ioctl(vm, KVM_GET_STATS_FD, 0));
 	for (i = 0; i < MAX_CPUS; i++) {
 		vcpu = i < w->nr_cpus ? ioctl(vm, KVM_CREATE_VCPU, i) : -1;
-		if (vcpu >= 0 && try_init(vcpu, i && off))
+		if (vcpu >= 0 && try_init(w, vcpu, i && off))
 			start_cpu(w, vcpu, i, rng);
 		put_file(&w->vcpu[i], vcpu);
 	}
 	start_devices(w, rng);
+	for (i = 0; w->pmu && i < w->nr_cpus; i++)
+		start_pmu(get_file(&w->vcpu[i]), rng);
 }
 
 /* ---- threads ------------------------------------------------------------------------- */
@@ -165,7 +184,7 @@ static void after_run(struct world *w, unsigned int cpu, int vcpu, struct kvm_ru
 	}
 	if (reason == KVM_EXIT_INTERNAL_ERROR)
 		usleep(1000);
-	if (reason == KVM_EXIT_SYSTEM_EVENT && try_init(vcpu, false)) {
+	if (reason == KVM_EXIT_SYSTEM_EVENT && try_init(w, vcpu, false)) {
 		restore_image(w);
 		start_cpu(w, vcpu, cpu, rng);
 	}
@@ -182,7 +201,7 @@ static void failed_run(struct world *w, unsigned int cpu, int vcpu, u64 *rng)
 	case ENOSYS:
 	case EPERM:
 		usleep(200);
-		if (try_init(vcpu, false)) {
+		if (try_init(w, vcpu, false)) {
 			restore_image(w);
 			start_cpu(w, vcpu, cpu, rng);
 		}
