@@ -130,6 +130,9 @@ pub struct RunArgs {
     /// Let the guest have more memory than the host has
     #[arg(long)]
     pub overcommit: bool,
+    /// Give the guest a PMU, so that perf counts in it; what it counts are the host's events
+    #[arg(long)]
+    pub pmu: bool,
     /// A raw disk image or a block device, or several; with ',ro' the guest cannot write it. What looks like
     /// another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' says that it is raw
     #[arg(long, value_name = "PATH[,ro][,raw]")]
@@ -391,6 +394,7 @@ mod tests {
         assert_eq!(args.huge_pages, HugePages::Thp);
         assert_eq!(args.on_reset, OnReset::Exit);
         assert!(args.disk.is_empty() && args.net.is_empty() && args.vsock.is_none());
+        assert!(!args.pmu && run(&["--pmu"]).unwrap().pmu);
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub struct Machine<'a> {
     pub mpidrs: &'a [u64],
     pub memory: u64,
     pub gic: Gic,
+    pub pmu: bool,
     pub bootargs: &'a str,
     pub initrd: Option<Initrd>,
     /// How many virtio-mmio devices there are; each has its place by its number.
@@ -61,6 +62,9 @@ pub fn build(machine: &Machine<'_>) -> Result<Vec<u8>, Error> {
     psci(&mut fdt)?;
     gic(&mut fdt, machine)?;
     timer(&mut fdt, machine)?;
+    if machine.pmu {
+        pmu(&mut fdt, machine)?;
+    }
     clock(&mut fdt)?;
     serial(&mut fdt)?;
     rtc(&mut fdt)?;
@@ -143,12 +147,24 @@ fn gic(fdt: &mut FdtWriter, machine: &Machine<'_>) -> Result<(), Error> {
     fdt.end_node(node)
 }
 
-fn timer(fdt: &mut FdtWriter, machine: &Machine<'_>) -> Result<(), Error> {
-    // GICv2's specifiers say which CPUs a private interrupt goes to.
+/// The third cell of a private interrupt. GICv2's says which CPUs it goes to.
+fn private(machine: &Machine<'_>) -> u32 {
     let cpus = match machine.gic {
         Gic::V2 => ((1_u32 << machine.mpidrs.len().min(8)) - 1) << 8,
         Gic::V3 => 0,
     };
+    LEVEL_HIGH | cpus
+}
+
+fn pmu(fdt: &mut FdtWriter, machine: &Machine<'_>) -> Result<(), Error> {
+    let node = fdt.begin_node("pmu")?;
+    fdt.property_string("compatible", "arm,armv8-pmuv3")?;
+    let cells = [PPI, layout::PMU_PPI, private(machine)];
+    fdt.property_array_u32("interrupts", &cells)?;
+    fdt.end_node(node)
+}
+
+fn timer(fdt: &mut FdtWriter, machine: &Machine<'_>) -> Result<(), Error> {
     let ppis = [
         layout::TIMER_SECURE_PPI,
         layout::TIMER_PHYS_PPI,
@@ -157,7 +173,7 @@ fn timer(fdt: &mut FdtWriter, machine: &Machine<'_>) -> Result<(), Error> {
     ];
     let cells: Vec<u32> = ppis
         .iter()
-        .flat_map(|ppi| [PPI, *ppi, LEVEL_HIGH | cpus])
+        .flat_map(|ppi| [PPI, *ppi, private(machine)])
         .collect();
     let node = fdt.begin_node("timer")?;
     fdt.property_string("compatible", "arm,armv8-timer")?;
@@ -235,6 +251,7 @@ mod tests {
             mpidrs: &[0, 1, 0x100],
             memory: 512 << 20,
             gic: Gic::V3,
+            pmu: false,
             bootargs: "console=ttyS0 quiet",
             initrd: None,
             virtio: 2,
@@ -312,6 +329,20 @@ mod tests {
         assert!(contains(&tree, &seeds.kaslr.to_be_bytes()));
         assert!(contains(&tree, &seeds.rng));
         assert!(contains(&tree, &0x4300_0001_u64.to_be_bytes()));
+    }
+
+    #[test]
+    fn a_pmu_is_told_where_there_is_one() {
+        let tree = build(&machine()).unwrap();
+        assert!(!contains(&tree, b"arm,armv8-pmuv3"));
+        let tree = build(&Machine {
+            pmu: true,
+            ..machine()
+        })
+        .unwrap();
+        assert!(contains(&tree, b"arm,armv8-pmuv3\0"));
+        let cells = [PPI, layout::PMU_PPI, LEVEL_HIGH].map(u32::to_be_bytes);
+        assert!(contains(&tree, &cells.concat()));
     }
 
     #[test]

@@ -40,6 +40,10 @@ pub const TIMER_SECURE_PPI: u32 = 13;
 pub const TIMER_PHYS_PPI: u32 = 14;
 pub const TIMER_VIRT_PPI: u32 = 11;
 pub const TIMER_HYP_PPI: u32 = 10;
+/// The PMU's, as the architecture recommends it too.
+pub const PMU_PPI: u32 = 7;
+/// What the GIC calls a per-CPU interrupt starts at 16.
+pub const PPI_BASE: u32 = 16;
 
 /// Address of the registers of virtio device `index`.
 pub const fn virtio_base(index: u32) -> u64 {

@@ -198,10 +198,15 @@ impl Built {
         memory: &Memory,
         console: Option<OwnedFd>,
     ) -> anyhow::Result<Self> {
-        let vcpus: Result<Vec<_>, _> = (0..args.cpus).map(|index| vm.create_vcpu(index)).collect();
+        let vcpus: Result<Vec<_>, _> = (0..args.cpus)
+            .map(|index| vm.create_vcpu(index, args.pmu))
+            .collect();
         let vcpus = vcpus?;
         let mpidrs: Result<Vec<_>, _> = vcpus.iter().map(KvmVcpu::mpidr).collect();
         let gic = vm.create_gic()?;
+        if args.pmu {
+            vcpus.iter().try_for_each(KvmVcpu::wire_pmu)?;
+        }
         let mut bus = Bus::default();
 
         let interrupt = Irqfd(vm.interrupt(layout::UART_SPI)?);
@@ -352,6 +357,7 @@ fn write_fdt(
         mpidrs: &built.mpidrs,
         memory: args.memory.bytes,
         gic: built.gic.0,
+        pmu: args.pmu,
         bootargs,
         initrd,
         virtio: built.virtio.devices.len() as u32,

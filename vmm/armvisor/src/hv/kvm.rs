@@ -195,7 +195,13 @@ impl Vm {
     }
 
     /// Makes vCPU `index`; all but the first wait for the guest to start them.
-    pub fn create_vcpu(&self, index: u32) -> Result<KvmVcpu, Refusal> {
+    pub fn create_vcpu(&self, index: u32, pmu: bool) -> Result<KvmVcpu, Refusal> {
+        if pmu && !self.fd.check_extension(Cap::ArmPmuV3) {
+            return Err(Refusal::host(
+                "this KVM has no PMU to give to a guest (the host itself may have none); \
+                 run without --pmu",
+            ));
+        }
         let fd = self
             .fd
             .create_vcpu(u64::from(index))
@@ -207,6 +213,9 @@ impl Vm {
         init.features[0] |= 1 << KVM_ARM_VCPU_PSCI_0_2;
         if index > 0 {
             init.features[0] |= 1 << KVM_ARM_VCPU_POWER_OFF;
+        }
+        if pmu {
+            init.features[0] |= 1 << KVM_ARM_VCPU_PMU_V3;
         }
         let pauth = [Cap::ArmPtrAuthAddress, Cap::ArmPtrAuthGeneric];
         if pauth.iter().all(|cap| self.fd.check_extension(*cap)) {
@@ -354,6 +363,25 @@ impl KvmVcpu {
         for (register, value) in [(PSTATE, BOOT_PSTATE), (PC, entry), (X0, fdt)] {
             let set = self.fd.set_one_reg(register, &value.to_le_bytes());
             set.map_err(host("set a vCPU's registers"))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the PMU up, once the interrupt controller is there.
+    pub fn wire_pmu(&self) -> Result<(), Refusal> {
+        let irq = layout::PPI_BASE + layout::PMU_PPI;
+        let attributes = [
+            (KVM_ARM_VCPU_PMU_V3_IRQ, (&raw const irq) as u64),
+            (KVM_ARM_VCPU_PMU_V3_INIT, 0),
+        ];
+        for (attr, addr) in attributes {
+            let set = self.fd.set_device_attr(&kvm_device_attr {
+                group: KVM_ARM_VCPU_PMU_V3_CTRL,
+                attr: u64::from(attr),
+                addr,
+                flags: 0,
+            });
+            set.map_err(host("set up a vCPU's PMU"))?;
         }
         Ok(())
     }
