@@ -49,6 +49,7 @@ class Guest:
     cpus: int = 1
     memory: str = "64M"
     disk: bool = False
+    pmu: bool = False
     name: str = ""
 
     @property
@@ -84,6 +85,8 @@ def _commands(guest: Guest) -> str:
         guest.append,
     ]
     lines = []
+    if guest.pmu:
+        words.append("--pmu")
     if guest.disk:
         words += ["--disk", "/tmp/disk"]
         lines.append("rm -f /tmp/disk; truncate -s 8M /tmp/disk")

@@ -18,6 +18,7 @@ PROGRAMS = [
     Guest("memory", memory="128M"),
     Guest("timer"),
     Guest("smp", cpus=4),
+    Guest("pmu", pmu=True),
     Guest("smp", cpus=1, name="smp-alone"),
 ]
 
@@ -56,3 +57,21 @@ def test_programs(where: str):
     assert outputs["timer"].results["timer.interrupts"] == "21"
     assert outputs["smp"].results["smp.cpus"] == "4"
     assert outputs["smp-alone"].results["smp.cpus"] == "1"
+    assert outputs["pmu"].results["pmu.interrupts"] == "1"
+
+
+# Instructions that end in a trap are the guest's on one host and the hypervisor's on another.
+TRAPS = 100
+
+
+def test_pmu_counts_the_guests_instructions():
+    """On counted boards, whose emulated PMU counts them: the same on KVM and on the module."""
+    hosts = [Host("cortex-a72", KERNEL, count=True), without_el2("cortex-a72")]
+    guest = Guest("pmu", pmu=True)
+    kvm, module = (run_guests(host, [guest])["pmu"] for host in hosts)
+    for output in (kvm, module):
+        assert output.console.count(" instructions\n") == 6
+    assert kvm.results["pmu.counters"] == module.results["pmu.counters"]
+    # What the VMM does for an exit is not counted.
+    exits = [int(output.results["pmu.exits"]) for output in (kvm, module)]
+    assert abs(exits[0] - exits[1]) < TRAPS and 40_000 < min(exits) < 45_000

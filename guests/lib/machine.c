@@ -65,6 +65,16 @@ static void find_timer(struct machine *machine, const struct fdt *fdt)
 		machine->virtual_timer_irq = (u32)fdt_cells(&interrupts, 7, 1) + FIRST_PPI;
 }
 
+static void find_pmu(struct machine *machine, const struct fdt *fdt)
+{
+	struct fdt_property interrupts;
+	fdt_node node = fdt_compatible(fdt, -1, "arm,armv8-pmuv3");
+
+	if (node >= 0 && fdt_property(fdt, node, "interrupts", &interrupts) &&
+	    fdt_cells(&interrupts, 0, 1) == GIC_PPI)
+		machine->pmu_irq = (u32)fdt_cells(&interrupts, 1, 1) + FIRST_PPI;
+}
+
 static void find_virtio(struct machine *machine, const struct fdt *fdt)
 {
 	struct region region;
@@ -107,6 +117,7 @@ bool machine_from_fdt(struct machine *machine, const void *blob, size_t limit)
 	find_cpus(machine, &fdt);
 	find_serial(machine, &fdt);
 	find_timer(machine, &fdt);
+	find_pmu(machine, &fdt);
 	find_virtio(machine, &fdt);
 	find_bootargs(machine, &fdt);
 	node = fdt_compatible(&fdt, -1, "arm,pl031");

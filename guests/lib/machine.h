@@ -31,6 +31,7 @@ struct machine {
 	struct region gic_distributor;
 	struct region gic_redistributor;
 	u32 virtual_timer_irq;
+	u32 pmu_irq;
 	struct region virtio[MAX_VIRTIO];
 	unsigned int virtio_count;
 	bool psci_smc;
