@@ -94,6 +94,28 @@ static void guest_debug(struct actor *a)
 	call(a, any_vcpu(a), KVM_SET_GUEST_DEBUG, debug);
 }
 
+/* The PMU's attributes, on vCPUs that have run and on those that have not. */
+static void pmu(struct actor *a)
+{
+	static const u32 calls[] = {
+		KVM_SET_DEVICE_ATTR, KVM_SET_DEVICE_ATTR, KVM_GET_DEVICE_ATTR, KVM_HAS_DEVICE_ATTR,
+	};
+	struct kvm_pmu_event_filter filter = {
+		.base_event = (u16)(rnd(&a->rng) >> pick(a, 64)), .nevents = (u16)pick(a, 0x400),
+		.action = (u8)pick(a, 3),
+	};
+	int number = one_in(a, 2) ? 23 : (int)pick(a, 64);
+	struct kvm_device_attr attr = {
+		.group = KVM_ARM_VCPU_PMU_V3_CTRL, .attr = pick(a, 6), .addr = (u64)&number,
+	};
+
+	if (attr.attr == KVM_ARM_VCPU_PMU_V3_FILTER)
+		attr.addr = (u64)&filter;
+	if (one_in(a, 8))
+		attr.addr = (u64)any_buffer(a);
+	call(a, any_vcpu(a), calls[pick(a, ARRAY_SIZE(calls))], &attr);
+}
+
 /* What is set up for the VM, most of it before its first run. */
 static void vm_options(struct actor *a)
 {
@@ -265,6 +287,7 @@ const struct op vcpu_ops[] = {
 	{ "registers",		10, registers },
 	{ "counter",		1, counter },
 	{ "guest_debug",	4, guest_debug },
+	{ "pmu",		4, pmu },
 	{ "vm_options",		2, vm_options },
 	{ "power_state",	5, power_state },
 	{ "events",		6, events },
