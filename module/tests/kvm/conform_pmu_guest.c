@@ -3,6 +3,7 @@
  * The PMU as the guest sees it. What hardware counts is not the same twice: of cycles
  * it is only said whether there were any. Software increments are exact.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -166,6 +167,11 @@ PROGRAM(user,
 	"3: svc #0\n"
 	"4:" TELL_ANY(CNTR(1)) WRITE(PMCR, "0x40"));
 
+/* The cycle counter, again and again. */
+PROGRAM(watch,
+	WRITE(CNTENCLR, "0xffffffffffffffff") WRITE(PMCR, "0x47") WRITE(CCFILTR, "0")
+	WRITE(CNTENSET, "0x80000000") "5:" LOOP TELL(CCNTR) "b 5b\n");
+
 static void new_pmu_guest(struct guest *g, const u32 *code, size_t size)
 {
 	g->kvm = open_kvm();
@@ -250,6 +256,49 @@ static void filtered(void)
 	free_guest(&g);
 }
 
+static u64 watch_one(struct guest *g)
+{
+	u64 data = 0;
+
+	if (!ioctl(g->vcpu, KVM_RUN, 0) && g->run->exit_reason == KVM_EXIT_MMIO)
+		memcpy(&data, g->run->mmio.data, sizeof(data));
+	return data;
+}
+
+/* Did it count from one look to the next, the first of which ends an earlier stretch? */
+static void *watch(void *arg)
+{
+	static const char *const who[] = { "first", "other", "first_again" };
+	static unsigned int n;
+	struct guest *g = arg;
+	u64 before;
+
+	watch_one(g);
+	before = watch_one(g);
+	note(watch_one(g) > before, "threads.%s", who[n++]);
+	return NULL;
+}
+
+/* One thread after the other runs the vCPU. */
+static void threads(void)
+{
+	int vgic, irq = 23;
+	pthread_t other;
+	struct guest g;
+
+	new_pmu_guest(&g, guest_watch, (const char *)guest_watch_end - (const char *)guest_watch);
+	vgic = ready_vgic(g.vm);
+	pmu_attr(g.vcpu, KVM_ARM_VCPU_PMU_V3_IRQ, &irq);
+	pmu_attr(g.vcpu, KVM_ARM_VCPU_PMU_V3_INIT, NULL);
+	watch(&g);
+	if (pthread_create(&other, NULL, watch, &g))
+		die("pthread_create");
+	pthread_join(other, NULL);
+	watch(&g);
+	close(vgic);
+	free_guest(&g);
+}
+
 static void stop(int signal)
 {
 }
@@ -265,4 +314,5 @@ void conform_pmu_guest(void)
 	run_program(guest_cycles, guest_cycles_end, "cycles");
 	run_program(guest_user, guest_user_end, "user");
 	filtered();
+	threads();
 }
