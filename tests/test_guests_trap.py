@@ -186,6 +186,22 @@ def test_a_seed_runs_alone_as_among_others():
         assert "\nmemory=" in output.disk and f"trace {seed} " in output.disk
 
 
+def test_a_pmu_is_where_kvms_is():
+    """Which of a PMU's registers are there for a guest that has one, of all encodings, at EL1.
+
+    At EL0 KVM's answers are QEMU 7.2's, which does not trap there what PMUSERENR_EL0 allows.
+    """
+    guest = Guest("trap", append="sweep=1", disk=True, pmu=True)
+    hosts = (kvm("cortex-a72"), without_el2("cortex-a72"))
+    there = [
+        sorted(re.findall(r"^trap (sweep\S+\?pmu el1h: .*)$", output.disk, re.MULTILINE))
+        for output in (run_guests(host, [guest], timeout=900)["trap"] for host in hosts)
+    ]
+    assert there[0] == there[1]
+    # Six counters, and all that is not numbered.
+    assert len(there[0]) > 20
+
+
 # ---- the comparison itself ------------------------------------------------------------------
 
 
