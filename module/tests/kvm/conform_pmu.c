@@ -252,9 +252,9 @@ static void listed(int vcpu)
 	ioctl(vcpu, KVM_GET_REG_LIST, &list);
 	for (i = 0; i < list.n; i++) {
 		sys = list.reg[i] ^ ARM64_SYS_REG(0, 0, 0, 0, 0);
-		/* op1 3 (0 for interrupts) with CRn 9, or CRn 14 from CRm 8 on. */
+		/* CRn 9, or op1 3 with CRn 14 from CRm 8 on. */
 		if (sys < 0x10000 && ((sys >> 7 & 15) == 9 ||
-				      ((sys >> 7 & 0x7f) == (3 << 4 | 14 | 0x60) && sys & 0x40)))
+				      ((sys >> 7 & 0x7f) == (3 << 4 | 14) && sys & 0x40)))
 			note(sys, "listed.%#llx", (unsigned long long)sys);
 	}
 }
