@@ -56,7 +56,7 @@ def test_bad_files_are_refused(text):
         ["--memory", "100000G"],
         ["--cpu", "cortex-a53"],
         ["--kernel", "5.10"],
-        ["--flavour", "rt"],
+        ["--flavour", "rpi"],
         ["--timeout", "0"],
         ["--module", ":"],
         ["--file", "nosuch:/x"],

@@ -25,7 +25,7 @@ from armvisor_lab.errors import LabError
 from armvisor_lab.packages import Package, Packages, unpack
 
 SUITE_OF = {"oldstable": "bookworm", "stable": "trixie", "newest": "trixie-backports"}
-FLAVOURS = ("cloud", "generic")
+FLAVOURS = ("cloud", "generic", "rt")
 DEFAULT = "stable"
 
 # What Debian's meta packages of a kernel's image and of its headers stand for.
@@ -72,7 +72,7 @@ class Kernel:
 
 
 def _meta(kind: str, flavour: str) -> str:
-    return f"linux-{kind}-cloud-arm64" if flavour == "cloud" else f"linux-{kind}-arm64"
+    return f"linux-{kind}-arm64" if flavour == "generic" else f"linux-{kind}-{flavour}-arm64"
 
 
 def recorded(role: str, flavour: str = "cloud") -> str:
