@@ -51,7 +51,6 @@ def test_bad_files_are_refused(text):
         ["--smp", "0"],
         ["--smp", "65"],
         ["--smp", "two"],
-        ["--count", "--smp", "2"],
         ["--memory", "0"],
         ["--memory", "100000G"],
         ["--cpu", "cortex-a53"],
@@ -112,9 +111,14 @@ def test_hardware_arguments():
     two = Board(el2=True, smp=2).machine_arguments()
     assert "virt,gic-version=3,virtualization=on" in two
     assert "tcg,thread=multi" in two
-    counted = Board(count=True).machine_arguments()
-    assert "shift=0,sleep=off" in counted
-    assert not any("thread=" in word for word in counted)
+
+
+def test_a_counted_board_has_one_thread_for_all_its_cpus():
+    for smp in (1, 4):
+        counted = Board(count=True, smp=smp).machine_arguments()
+        assert "shift=0,sleep=off" in counted
+        assert counted[counted.index("-smp") + 1] == str(smp)
+        assert not any("thread=" in word for word in counted)
 
 
 def test_counted_boards_are_not_random():

@@ -74,11 +74,11 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
            help=f"{', '.join(kernels.SUITE_OF)}, or a folder with Image and modules; "
                 "default %(default)s")  # fmt: skip
     option("--flavour", choices=kernels.FLAVOURS, default="cloud", help="default %(default)s")
-    option("--smp", type=int, default=1, metavar="N", help="CPUs, default %(default)s")
+    option("--smp", "--cpus", type=int, default=1, metavar="N", help="CPUs, default %(default)s")
     option("--memory", type=memory_size, default=1024, metavar="SIZE", help="default 1G")
     option("--count", action="store_true",
-           help="count instructions: a virtual nanosecond is one, runs repeat; the command "
-                "starts on a settled machine")  # fmt: skip
+           help="count instructions: a virtual nanosecond is one, of any CPU, as several take "
+                "turns; runs repeat; the command starts on a settled machine")  # fmt: skip
     option("--file", type=file_pair, action="append", default=[], metavar="SRC:DEST",
            help="put a file or folder into the board; repeatable")  # fmt: skip
     option("--module", action="append", default=[], metavar="NAME[:PARAMETERS]",
