@@ -46,7 +46,7 @@ APPLETS = (
     "poweroff", "reboot", "rm", "seq", "setsid", "sh", "sha256sum", "sleep", "sync", "taskset",
     "tr", "true", "umount", "usleep", "wc",
 )  # fmt: skip
-TOOLS = ("cntvct", "lat", "stream")
+TOOLS = ("cntvct", "lat", "stream", "forks")
 
 
 def progress(message: str) -> None:
