@@ -43,6 +43,9 @@ BOUNDS = (
     Bound("hypercall.armvisor", 1_000),
     Bound("mmio_user.armvisor", 4_000),
     Bound("boot.armvisor", 5e9),
+    Bound("ipi.armvisor", 1, "ipi.kvm-nvhe"),
+    Bound("fault.4cpu.armvisor", 1.3, "fault.1cpu.armvisor"),
+    Bound("fork.4cpu.armvisor", 1.5, "fork.1cpu.armvisor"),
 )
 
 

@@ -26,21 +26,21 @@ _IMAGES = {"hypercall": "hypercall", "mmio_user": "mmio"}
 
 
 @dataclass(frozen=True)
-class _Host:
+class Host:
     """The board's CPU, and what runs VMs on it: KVM, with EL2, or the module, without."""
 
     cpu: str
     el2: bool = True
 
 
-_HOSTS = {
-    "kvm-vhe": _Host("cortex-a76"),
-    "kvm-nvhe": _Host("cortex-a72"),
-    "armvisor": _Host("cortex-a72", el2=False),
+HOSTS = {
+    "kvm-vhe": Host("cortex-a76"),
+    "kvm-nvhe": Host("cortex-a72"),
+    "armvisor": Host("cortex-a72", el2=False),
 }
 
 
-def _exits(variant: str, host: _Host) -> Measurement:
+def _exits(variant: str, host: Host) -> Measurement:
     figures = tuple(f"{what}.{variant}" for what in _GUESTS)
 
     def run(progress: Progress) -> Outcome:
@@ -61,4 +61,4 @@ def _exits(variant: str, host: _Host) -> Measurement:
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    return [_exits(variant, host) for variant, host in _HOSTS.items()]
+    return [_exits(variant, host) for variant, host in HOSTS.items()]
