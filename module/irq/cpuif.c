@@ -120,8 +120,8 @@ static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group
 		cpu->ap1r |= level;
 	else
 		cpu->ap0r |= level;
+	/* It was this vCPU's candidate, so this updates the outputs too. */
 	av_virq_changed(vgic, cpu, irq, intid);
-	av_vgic_update_cpu(vgic, cpu);
 	return intid;
 }
 
@@ -159,8 +159,12 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 	irq = av_vgic_irq(vgic, cpu, intid);
 	/* The guest may name the wrong interrupt: the priority is dropped all the same. */
 	if (irq && irq->active && !cpu->eoimode && irq->group1 == group1 &&
-	    group_priority(cpu, irq->priority, group1) == dropped)
+	    group_priority(cpu, irq->priority, group1) == dropped) {
 		deactivate(vgic, cpu, irq, intid);
+		/* This vCPU's own: its outputs have been updated. */
+		if (intid < AV_VGIC_PRIVATE)
+			return;
+	}
 	av_vgic_update_cpu(vgic, cpu);
 }
 

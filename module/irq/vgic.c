@@ -252,7 +252,8 @@ static void raise_sgi(struct av_vgic *vgic, struct av_vgic_cpu *to, u32 intid, b
 
 void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool group1)
 {
-	u32 intid = FIELD_GET(SGI_INTID, reg), cluster;
+	u32 intid = FIELD_GET(SGI_INTID, reg), targets = reg & SGI_TARGETS, cluster;
+	struct av_vgic_cpu *to;
 	unsigned int i;
 
 	if (reg & SGI_BROADCAST) {
@@ -268,12 +269,8 @@ void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool g
 		return;
 	cluster = (u32)(FIELD_GET(SGI_AFF3, reg) << 24 | FIELD_GET(SGI_AFF2, reg) << 16 |
 			FIELD_GET(SGI_AFF1, reg) << 8);
-	for (i = 0; i < 16; i++) {
-		struct av_vgic_cpu *to;
-
-		if (!(reg & BIT_ULL(i)))
-			continue;
-		to = av_vgic_cpu_by_mpidr(vgic, cluster | i);
+	for (; targets; targets &= targets - 1) {
+		to = av_vgic_cpu_by_mpidr(vgic, cluster | (u32)__ffs64(targets));
 		if (to)
 			raise_sgi(vgic, to, intid, group1);
 	}
