@@ -3,9 +3,9 @@
  * Aborts from the guest: mmu/resolve.h says what one is; hidden faults are
  * filled here.
  *
- * Order of a hidden fault: read mmu_seq; walk (guest memory, may sleep); get
- * the host's page (may sleep); under mmu_lock, when nothing was invalidated
- * since, install. Else the guest runs into the fault again.
+ * Order of a hidden fault: read the sequence numbers; walk (guest memory, may
+ * sleep); get the host's page (may sleep); under mmu_lock, when nothing of it was
+ * invalidated since, install. Else the guest runs into the fault again.
  */
 #include <linux/mm.h>
 
@@ -24,6 +24,19 @@ static void split_tree(struct av_hidden *f)
 	av_mmu_regime_changed(f->vcpu);
 }
 
+/* Has the guest invalidated since what it maps there? Global entries, with any ASID. */
+static bool voided(const struct av_hidden *f, const struct av_candidate *c)
+{
+	const struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
+	const struct av_tree *tree = f->r->tree;
+	bool high = tree->key.high;
+
+	if (av_tlbi_voids(tree->seq, tree->recent, f->seq.tree, c->va, c->span))
+		return true;
+	return c->global &&
+	       av_tlbi_voids(sh->seq_va[high], sh->recent_va[high], f->seq.va, c->va, c->span);
+}
+
 /* 0, -EAGAIN to look once more, or another errno. */
 static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only_new)
 {
@@ -40,8 +53,7 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	};
 	int ret;
 
-	if (av_mem_raced(vm, f->r->tree, f->r->slot, c->gfn, f->seq) ||
-	    (c->global && f->seq.va != vm->mmu->shadow.seq_va[f->r->tree->key.high])) {
+	if (av_mem_raced(vm, f->r->slot, c->gfn, f->seq) || voided(f, c)) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return -EAGAIN;
 	}
@@ -115,9 +127,9 @@ static int fill(struct av_hidden *f)
 	if (c->rights & AV_X)
 		av_mem_clean_for_execution(f->r->slot, c->gfn, c->page);
 	av_fault_around(f);
-	spin_lock(&vcpu->vm->mmu_lock);
+	av_mmu_lock(vcpu);
 	ret = fill_locked(f);
-	spin_unlock(&vcpu->vm->mmu_lock);
+	av_mmu_unlock(vcpu);
 	release(f);
 	return ret == -EAGAIN ? 0 : ret;
 }

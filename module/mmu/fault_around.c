@@ -138,15 +138,14 @@ void av_fault_around(struct av_hidden *f)
 		.f = f,
 		.first = f->r->walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
 	};
-	struct av_vm *vm = f->vcpu->vm;
 	unsigned long wanted;
 	struct av_walk walk;
 	unsigned int i;
 	u32 present;
 
-	spin_lock(&vm->mmu_lock);
+	av_mmu_lock(f->vcpu);
 	present = av_shadow_present(f->r->tree, a.first, AV_AROUND);
-	spin_unlock(&vm->mmu_lock);
+	av_mmu_unlock(f->vcpu);
 	if (present == GENMASK(AV_AROUND - 1, 0) || !read_descs(&a))
 		return;
 	/* Often none: a page that the guest maps and unmaps by itself (fixmap). */

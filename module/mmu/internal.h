@@ -92,16 +92,32 @@ static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av
 	       seq.va == READ_ONCE(vcpu->vm->mmu->shadow.seq_va[high]);
 }
 
-/* Under mmu_lock: may a host page looked up since seq was read be mapped in this tree? */
-static inline bool av_mmu_raced(struct av_vm *vm, const struct av_tree *tree, struct av_seq seq,
-				unsigned long hva)
+/*
+ * A vCPU's fault or TLBI takes mmu_lock, and counts where it has to wait. Other
+ * vCPUs hold it for a fill, or a part of a TLBI.
+ */
+static inline void av_mmu_lock(struct av_vcpu *vcpu)
+{
+	if (likely(spin_trylock(&vcpu->vm->mmu_lock)))
+		return;
+	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
+	spin_lock(&vcpu->vm->mmu_lock);
+}
+
+static inline void av_mmu_unlock(struct av_vcpu *vcpu)
+{
+	spin_unlock(&vcpu->vm->mmu_lock);
+}
+
+/* Under mmu_lock: has the host taken the page back since seq was read, or is about to? */
+static inline bool av_mmu_raced(struct av_vm *vm, struct av_seq seq, unsigned long hva)
 {
 	struct av_vm_mmu *mmu = vm->mmu;
 
 	lockdep_assert_held(&vm->mmu_lock);
 	if (mmu->in_progress && hva >= mmu->invalidate_start && hva < mmu->invalidate_end)
 		return true;
-	return mmu->seq != seq.host || tree->seq != seq.tree;
+	return mmu->seq != seq.host;
 }
 
 static inline void av_mmu_bump_seq(struct av_vm *vm)

@@ -54,14 +54,43 @@ static bool reaches(const struct av_tlbi *op, const struct av_tree *tree)
 	}
 }
 
+/*
+ * Faults that have walked the guest's tables start over: of the addresses that it
+ * names, if only leaves changed; else all, for tables that they came through may be
+ * gone.
+ */
+static void note(u64 *seq, struct av_recent *recent, const struct av_tlbi *op)
+{
+	struct av_recent *r = &recent[(*seq + 1) % AV_RECENT];
+
+	r->start = op->leaf ? op->start : 0;
+	r->last = op->leaf ? op->last : ~0ULL;
+	WRITE_ONCE(*seq, *seq + 1);
+}
+
+bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span)
+{
+	u64 inside = span < 64 ? BIT_ULL(span) - 1 : ~0ULL;
+	u64 first = va & ~inside, last = va | inside;
+
+	if (seq - since > AV_RECENT)
+		return true;
+	for (; since != seq; since++) {
+		const struct av_recent *r = &recent[(since + 1) % AV_RECENT];
+
+		if (r->start <= last && r->last >= first)
+			return true;
+	}
+	return false;
+}
+
 static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_tree *tree,
 			    struct av_gather *g)
 {
 	u64 from = w->begun == tree->serial ? w->va : 0;
 	bool more;
 
-	/* Faults that have walked the guest's tables start over. */
-	WRITE_ONCE(tree->seq, tree->seq + 1);
+	note(&tree->seq, tree->recent, &w->op);
 	if (w->op.scope == AV_TLBI_ALL || w->op.scope == AV_TLBI_ASID) {
 		w->va = from;
 		more = av_tree_drop(sh, tree, g, &w->va);
@@ -104,7 +133,7 @@ bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gath
 		w->newest = sh->next_serial;
 		/* Global entries go whatever the ASID; one may be about to be filled. */
 		if (w->op.scope == AV_TLBI_VA || w->op.scope == AV_TLBI_VAA)
-			WRITE_ONCE(sh->seq_va[w->op.high], sh->seq_va[w->op.high] + 1);
+			note(&sh->seq_va[w->op.high], sh->recent_va[w->op.high], &w->op);
 	}
 	for (place = place_from(sh, &w->op, w->place); place < PLACES;
 	     place = place_from(sh, &w->op, place + 1)) {

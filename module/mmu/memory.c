@@ -121,10 +121,9 @@ void av_mem_release(struct page *page, u8 rights)
 	put_page(page);
 }
 
-bool av_mem_raced(struct av_vm *vm, const struct av_tree *tree, const struct av_slot *slot,
-		  u64 gfn, struct av_seq seq)
+bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq)
 {
-	return av_mmu_raced(vm, tree, seq, hva_of(slot, gfn << PAGE_SHIFT));
+	return av_mmu_raced(vm, seq, hva_of(slot, gfn << PAGE_SHIFT));
 }
 
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,

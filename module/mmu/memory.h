@@ -47,8 +47,7 @@ static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 pr
 }
 
 /* Under mmu_lock: av_mmu_raced() for the page at a frame. */
-bool av_mem_raced(struct av_vm *vm, const struct av_tree *tree, const struct av_slot *slot,
-		  u64 gfn, struct av_seq seq);
+bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq);
 
 /* The frames of a slot in a range of the VMM's addresses, first to last: false if there are none. */
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,

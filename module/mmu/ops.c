@@ -29,11 +29,11 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	if (walk.op.scope == AV_TLBI_ALL || walk.op.scope == AV_TLBI_ASID)
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_DROP, 1);
 	do {
-		spin_lock(&vm->mmu_lock);
+		av_mmu_lock(vcpu);
 		av_gather_init(&g, &vm->mmu->shadow);
 		more = av_shadow_tlbi(&vm->mmu->shadow, &walk, &g);
 		av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(&g));
-		spin_unlock(&vm->mmu_lock);
+		av_mmu_unlock(vcpu);
 		if (more)
 			cond_resched();
 	} while (more);

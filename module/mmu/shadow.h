@@ -111,10 +111,17 @@ struct av_root {
 	struct av_list node;	/* av_tree.copies */
 };
 
+/* What an invalidation named, of the last few: the n'th is at n % AV_RECENT. */
+#define AV_RECENT		8
+struct av_recent {
+	u64 start, last;
+};
+
 struct av_tree {
 	struct av_tree_key key;
 	u64 serial;		/* never used twice; names it to the TLB's owner */
-	u64 seq;		/* counts the invalidations that reached it */
+	u64 seq;		/* counts the invalidations that reached it … */
+	struct av_recent recent[AV_RECENT];	/* … and these were the last */
 	struct av_pt *root;
 	struct av_list copies;	/* struct av_root */
 	struct av_list hash;	/* av_shadow.trees, by serial */
@@ -183,7 +190,8 @@ struct av_shadow {
 	u32 nr_trees;
 	/* Of each half, trees of one ASID: all, and those that hold global entries. */
 	u32 nr_tagged[2], nr_tagged_global[2];
-	u64 seq_va[2];		/* TLBI by address so far, of each half */
+	u64 seq_va[2];		/* TLBI by address so far, of each half … */
+	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
 	u64 next_serial;
 	bool high_tagged;
 };
@@ -299,6 +307,13 @@ struct av_tlbi_walk {
 
 /* Drop what it names, and what it might cover: a part. True while there is more. */
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g);
+
+/*
+ * May a leaf of 2^span bytes that was read at va since then (a sequence number) not
+ * be filled any more? Where one of the invalidations after it named it, or all of
+ * them are not known any more. seq and recent are a tree's, or those of its half.
+ */
+bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span);
 
 /*
  * By guest frame: drop; take write rights away (or drop, where there are very

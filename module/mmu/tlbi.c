@@ -28,13 +28,14 @@ static const struct {
 static const struct {
 	bool page, range;	/* exists in this form */
 	u8 scope;
+	bool leaf;
 } ops[8] = {
 	[0] = { true, false, AV_TLBI_ALL },	/* VMALLE1 */
 	[1] = { true, true, AV_TLBI_VA },	/* VAE1, RVAE1 */
 	[2] = { true, false, AV_TLBI_ASID },	/* ASIDE1 */
 	[3] = { true, true, AV_TLBI_VAA },	/* VAAE1, RVAAE1 */
-	[5] = { true, true, AV_TLBI_VA },	/* VALE1, RVALE1 */
-	[7] = { true, true, AV_TLBI_VAA },	/* VAALE1, RVAALE1 */
+	[5] = { true, true, AV_TLBI_VA, true },		/* VALE1, RVALE1 */
+	[7] = { true, true, AV_TLBI_VAA, true },	/* VAALE1, RVAALE1 */
 };
 
 static void decode_page(u64 xt, struct av_tlbi *op)
@@ -81,6 +82,7 @@ bool av_tlbi_decode(u32 sys, u64 xt, bool asid16, unsigned int features, struct 
 	if (!(form == PAGE ? ops[op2].page : ops[op2].range))
 		return false;
 	op->scope = ops[op2].scope;
+	op->leaf = ops[op2].leaf;
 	op->asid = FIELD_GET(XT_ASID, xt) & (asid16 ? 0xffff : 0xff);
 	if (op->scope == AV_TLBI_ALL || op->scope == AV_TLBI_ASID)
 		return true;

@@ -5,7 +5,8 @@
  * The shareability (local, inner, outer) does not matter to us: a local
  * invalidation is carried out for all vCPUs, which is always allowed. Level
  * hints are not used, and "last level only" drops no more and no less: the
- * shadow tables cache leaves only.
+ * shadow tables cache leaves only. It matters to faults that have walked the
+ * guest's tables and have not filled yet (av_tlbi_voids()).
  */
 #ifndef AV_MMU_TLBI_H
 #define AV_MMU_TLBI_H
@@ -22,6 +23,7 @@ enum av_tlbi_scope {
 struct av_tlbi {
 	u8 scope;
 	bool high;
+	bool leaf;		/* last level only: tables on the way stay as they are */
 	u16 asid;
 	u64 start, last;	/* canonical, in one half, inclusive */
 };

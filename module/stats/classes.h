@@ -87,7 +87,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(WALK,		"guest_walk")		/* of the guest's tables */ \
 	X(INSN_FETCH,	"insn_fetch")		/* of a trapped instruction */ \
 	X(HALT_WAKEUP,	"halt_wakeup")					\
-	X(FP_LOAD,	"fp_load")
+	X(FP_LOAD,	"fp_load")					\
+	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */
 
 /* Of the class "fast", by register or instruction: X(REGISTER, "name"). */
 #define AV_FAST_TRAPS(X)						\

@@ -232,6 +232,67 @@ static void test_sequences(void)
 	teardown();
 }
 
+static void tlbi_leaf(u64 start, u64 last, u16 asid)
+{
+	struct av_tlbi_walk w = {
+		.op = { .scope = AV_TLBI_VA, .leaf = true, .asid = asid, .start = start, .last = last },
+	};
+	struct av_gather g;
+	bool more;
+
+	do {
+		av_gather_init(&g, &sh);
+		more = av_shadow_tlbi(&sh, &w, &g);
+		av_gather_finish(&g);
+	} while (more);
+}
+
+/* A fault in flight starts over for a TLBI that names its leaf, or a table on its way, and no other. */
+static void test_faults_in_flight(void)
+{
+	struct av_tree *tree;
+	unsigned int i;
+	u64 since, half;
+
+	setup();
+	tree = get(0x1000, false, 0, 1);
+	since = tree->seq;
+	half = sh.seq_va[0];
+	CHECK(!av_tlbi_voids(tree->seq, tree->recent, since, 0x400000, 12));
+	tlbi_leaf(0x401000, 0x401fff, 1);
+	CHECK(!av_tlbi_voids(tree->seq, tree->recent, since, 0x400000, 12));
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x401000, 12));
+	CHECK(!av_tlbi_voids(tree->seq, tree->recent, since, 0x402000, 12));
+	CHECK(!av_tlbi_voids(tree->seq, tree->recent, tree->seq, 0x401000, 12));
+	/* The same guest leaf: a block, or pages with the contiguous bit. */
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x5ff000, 21));
+	CHECK(!av_tlbi_voids(tree->seq, tree->recent, since, 0x600000, 21));
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x40f000, 16));
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x7000000000, 64));
+	/* Global entries: by their half, whatever the ASID. */
+	CHECK(av_tlbi_voids(sh.seq_va[0], sh.recent_va[0], half, 0x401000, 12));
+	CHECK(!av_tlbi_voids(sh.seq_va[0], sh.recent_va[0], half, 0x400000, 12));
+	CHECK_EQ(sh.seq_va[1], 0);
+	/* All of a range, and the first of several. */
+	since = tree->seq;
+	tlbi_leaf(0x800000, 0x80ffff, 1);
+	for (i = 1; i < AV_RECENT; i++)
+		tlbi_leaf(0x900000, 0x900fff, 1);
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x80f000, 12));
+	CHECK(!av_tlbi_voids(tree->seq, tree->recent, since, 0x810000, 12));
+	/* One more, and the first is forgotten. */
+	tlbi_leaf(0x900000, 0x900fff, 1);
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x810000, 12));
+	/* Tables may have gone with it, or it names no address. */
+	since = tree->seq;
+	tlbi(AV_TLBI_VA, 0x1000, 0x1fff, 1);
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x810000, 12));
+	since = tree->seq;
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	CHECK(av_tlbi_voids(tree->seq, tree->recent, since, 0x810000, 12));
+	teardown();
+}
+
 /* vCPUs' copies of a root follow it until they are detached. */
 static void test_copies(void)
 {
@@ -268,6 +329,7 @@ int main(void)
 	RUN(test_lists_that_change);
 	RUN(test_flushes_name_trees);
 	RUN(test_sequences);
+	RUN(test_faults_in_flight);
 	RUN(test_copies);
 	return TESTS_DONE();
 }

@@ -78,6 +78,8 @@ static void test_encodings(void)
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		CHECK(decode(known[i].crm, known[i].op2, 0));
 		CHECK_EQ(op.scope, known[i].scope);
+		/* Those with an L in their name. */
+		CHECK_EQ(op.leaf, known[i].op2 == 5 || known[i].op2 == 7);
 	}
 }
 
