@@ -32,6 +32,7 @@ enum {
 	AV_STAY_CTR_TRAPS	= BIT(4),	/* the guest's CTR_EL0 is not the hardware's */
 	AV_STAY_COUNTS		= BIT(5),	/* the PMU has events on */
 	AV_STAY_ONE_MODE	= BIT(6),	/* and some count in one mode only */
+	AV_STAY_WFE_RUNS	= BIT(7),	/* WFE need not trap: no other task waits for this CPU */
 };
 
 /* Fill what the switch loads on its way in, and the control bits of the physical PSTATE. */

@@ -146,7 +146,12 @@ int av_psci_call(struct av_vcpu *vcpu);
 u32 av_psci_version(const struct av_vcpu *vcpu);
 int av_psci_set_version(struct av_vcpu *vcpu, u64 val);
 
-/* wfx.c: sleep until something is there for the guest, a signal, or a request. */
+/*
+ * wfx.c: does another task want this CPU? Until the next call WFE traps, or not. At
+ * the begin of a run, and whenever the host took an interrupt.
+ */
+void av_vcpu_look_around(struct av_vcpu *vcpu);
+/* Sleep until something is there for the guest, a signal, or a request. */
 void av_vcpu_block(struct av_vcpu *vcpu);
 void av_vcpu_wait_started(struct av_vcpu *vcpu);
 int av_vcpu_wait_woken(struct av_vcpu *vcpu);	/* KVM_MP_STATE_SUSPENDED */

@@ -124,6 +124,7 @@ int av_handle_exit(struct av_vcpu *vcpu)
 	case AV_EXCEPTION_FIQ:
 		/* The host took it when interrupts came on. */
 		av_count(&vcpu->stats, AV_EXIT_IRQ);
+		av_vcpu_look_around(vcpu);
 		return 1;
 	case AV_EXCEPTION_SERROR:
 		/* Masked while the guest runs, so not one of the machine's. */

@@ -105,6 +105,8 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 {
 	unsigned int how = (fp ? AV_STAY_FP : 0) | vcpu->cpu->pmu_stay;
 
+	if (vcpu->cpu->alone)
+		how |= AV_STAY_WFE_RUNS;
 	if (READ_ONCE(vcpu->vm->irq->cnt_offset[AV_TIMER_VIRT]))
 		how |= AV_STAY_COUNTER_TRAPS;
 	if (READ_ONCE(vcpu->vm->cpu->ctr_traps))
@@ -234,6 +236,7 @@ static int complete_and_run(struct av_vcpu *vcpu)
 	vcpu->run->exit_reason = KVM_EXIT_UNKNOWN;
 	vcpu->run->flags = 0;
 	rcu_assign_pointer(vcpu->task, current);
+	av_vcpu_look_around(vcpu);
 	ret = run_loop(vcpu);
 	RCU_INIT_POINTER(vcpu->task, NULL);
 	return ret;

@@ -34,6 +34,8 @@ struct av_vm_cpu {
 	u64 *pmu_filter;		/* events that may be counted; NULL: all */
 
 	u32 cheap;			/* AV_CHEAP_*; any thread may write it */
+
+	unsigned int boosted;		/* the vCPU that WFE last gave its CPU to; a hint */
 };
 
 #define AV_MAX_DEBUG_REGS	16
@@ -103,6 +105,8 @@ struct av_vcpu_cpu {
 	bool stepped;			/* this KVM_RUN ends with it */
 	bool guest_ss;			/* the guest's own PSTATE.SS meanwhile */
 	struct kvm_guest_debug_arch debug_regs;
+
+	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
 
 	bool step_emulated;		/* the instruction last stepped was emulated */
 	bool serror_pending;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * WFI and WFE: the thread sleeps, or lets others run.
+ * WFI: the thread sleeps. WFE, which
+ * traps only where another task wants the CPU: it is given to a vCPU that was
+ * preempted, as it may hold the lock that this one waits for.
  */
 #include <linux/kvm.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
+#include <linux/sched/task.h>
 #include <linux/string.h>
 
 #include "cpu/cpu.h"
@@ -19,10 +23,63 @@ static bool wfi_over(struct av_vcpu *vcpu)
 	return av_irq_pending(vcpu) || vcpu->cpu->serror_pending || READ_ONCE(vcpu->requests);
 }
 
+void av_vcpu_look_around(struct av_vcpu *vcpu)
+{
+	vcpu->cpu->alone = single_task_running();
+}
+
 void av_vcpu_block(struct av_vcpu *vcpu)
 {
 	wait_event_interruptible(vcpu->wq, wfi_over(vcpu));
 	av_stat_inc(&vcpu->stats, AV_EVENT_HALT_WAKEUP);
+	av_vcpu_look_around(vcpu);
+}
+
+/* A vCPU that has something to do, and no CPU to do it on. */
+static struct task_struct *get_waiting(struct av_vcpu *vcpu)
+{
+	struct task_struct *task;
+
+	/* A guess, which needs no barrier: it may sleep or go on at any time. */
+	if (READ_ONCE(vcpu->in_guest) || waitqueue_active(&vcpu->wq))
+		return NULL;
+	rcu_read_lock();
+	task = rcu_dereference(vcpu->task);
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	return task;
+}
+
+/* Tries before it is given up; each takes two run queues' locks. */
+#define YIELD_TRIES	3
+
+/* Give this CPU to another vCPU, from the one after the last that got one on. */
+static void yield_to_vcpu(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+	unsigned int nr = READ_ONCE(vm->nr_vcpus), at = READ_ONCE(vm->cpu->boosted), i;
+	unsigned int tries = YIELD_TRIES;
+	struct task_struct *task;
+	struct av_vcpu *other;
+	int done = 0;
+
+	for (i = 0; i < nr && tries && done <= 0; i++) {
+		at = at + 1 < nr ? at + 1 : 0;
+		other = av_vm_vcpu(vm, at);
+		task = other && other != vcpu ? get_waiting(other) : NULL;
+		if (!task)
+			continue;
+		/* < 0: there is nobody else on either CPU. */
+		done = yield_to(task, true);
+		put_task_struct(task);
+		if (done < 0)
+			tries--;
+	}
+	if (done <= 0)
+		return;
+	WRITE_ONCE(vm->cpu->boosted, at);
+	av_stat_inc(&vcpu->stats, AV_EVENT_DIRECTED_YIELD);
 }
 
 void av_vcpu_wait_started(struct av_vcpu *vcpu)
@@ -66,9 +123,11 @@ int av_handle_wfx(struct av_vcpu *vcpu)
 	av_count(&vcpu->stats, wfe ? AV_EXIT_WFE : AV_EXIT_WFI);
 	av_vcpu_skip_insn(vcpu);
 	/* WFE may end at any time; what it waits for may need this CPU. */
-	if (wfe)
-		cond_resched();
-	else
+	if (wfe) {
+		yield_to_vcpu(vcpu);
+		av_vcpu_look_around(vcpu);
+	} else {
 		av_vcpu_block(vcpu);
+	}
 	return 1;
 }

@@ -10,11 +10,11 @@
 
 /*
  * From bit 63 down, in nibbles. 0: off, 1: on, h: the host's, g: the guest's, u: the guest's
- * at virtual EL0 and on at virtual EL1, c: the same unless CTR_EL0 traps, s: SA0, t: TIDCP,
- * v: the counter, f: FP, m: MDE, x: SS.
+ * at virtual EL0 and on at virtual EL1, c: the same unless CTR_EL0 traps, w: the same where
+ * WFE runs, s: SA0, t: TIDCP, v: the counter, f: FP, m: MDE, x: SS.
  */
 #define SCTLR	"t000_00h0_0000_0000_000h_h0hh_00hh_0000_" \
-		"00hh_0uh0_hhh1_h000_cu0h_h00h_hhhs_hhgh"
+		"00hh_0uh0_hhh1_hw00_cu0h_h00h_hhhs_hhgh"
 #define TCR	"0000_0hh0_0000_0000_0000_0hhh_hggh_0hhh_" \
 		"hhhh_hhhh_0h01_0000_hhhh_hhhh_0001_0000"
 #define CPACR	"0000_0000_0000_0000_0000_0000_0000_0000_" \
@@ -44,6 +44,8 @@ static bool expected(char kind, const struct state *s)
 		return s->guest || s->el1;
 	case 'c':
 		return !(s->stay & AV_STAY_CTR_TRAPS) && (s->guest || s->el1);
+	case 'w':
+		return s->stay & AV_STAY_WFE_RUNS && (s->guest || s->el1);
 	case 's':
 		return s->el1 ? s->sa : s->guest;
 	case 't':
@@ -132,7 +134,7 @@ static void test_each_bit(void)
 	unsigned int bit, i;
 
 	for (bit = 0; bit < 64; bit++)
-		for (i = 0; i < 1024; i++) {
+		for (i = 0; i < 2048; i++) {
 			struct state s = {
 				.host = i & 1, .guest = i & 2, .el1 = i & 4, .sa = i & 8,
 				.tidcp = i & 16, .stay = i >> 5,
@@ -157,9 +159,24 @@ static void test_everything_on(void)
 	CHECK_EQ(c.cntkctl & 3, 0);
 }
 
+/* Modes may change in the window only where WFE does the same in both. */
+static void test_wfe_and_modes(void)
+{
+	const u64 open = AV_SCTLR_DZE | AV_SCTLR_UCI | AV_SCTLR_UCT;
+
+	memset(&srf, 0, sizeof(srf));
+	av_srf_set(&srf, AV_CNTKCTL_EL1, 2);
+	av_srf_set(&srf, AV_SCTLR_EL1, open);
+	CHECK_EQ(av_controls_same(&srf, 0), true);
+	CHECK_EQ(av_controls_same(&srf, AV_STAY_WFE_RUNS), false);
+	av_srf_set(&srf, AV_SCTLR_EL1, open | AV_SCTLR_NTWE);
+	CHECK_EQ(av_controls_same(&srf, AV_STAY_WFE_RUNS), true);
+}
+
 int main(void)
 {
 	RUN(test_each_bit);
 	RUN(test_everything_on);
+	RUN(test_wfe_and_modes);
 	return TESTS_DONE();
 }

@@ -252,6 +252,7 @@ static inline int av_handle_abort(struct av_vcpu *vcpu)
 	return 1;
 }
 
+static inline void av_vcpu_look_around(struct av_vcpu *vcpu) { }
 static inline int av_handle_wfx(struct av_vcpu *vcpu)
 {
 	vcpu->others++;
