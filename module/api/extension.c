@@ -62,6 +62,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_ENABLE_CAP_VM,		1 },
 	{ KVM_CAP_CHECK_EXTENSION_VM,		1 },
 	{ KVM_CAP_BINARY_STATS_FD,		1 },
+	{ KVM_CAP_HALT_POLL,			1 },
 	{ KVM_CAP_MAX_VCPUS,			AV_MAX_VCPUS },
 	{ KVM_CAP_MAX_VCPU_ID,			AV_MAX_VCPU_ID },
 	{ AV_CAP_CHEAP_TRAPS,			AV_CHEAP_ALL },

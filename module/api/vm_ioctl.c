@@ -229,6 +229,8 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 		return 0;
 	case KVM_CAP_ARM_NISV_TO_USER:
 		return av_mmio_enable_nisv(object);
+	case KVM_CAP_HALT_POLL:
+		return av_cpu_enable_halt_poll(object, cap.args[0]);
 	case AV_CAP_CHEAP_TRAPS:
 		return av_cpu_enable_cheap(object, cap.args[0]);
 	default:

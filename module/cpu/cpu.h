@@ -50,6 +50,8 @@ int av_cpu_vm_init(struct av_vm *vm);
 void av_cpu_vm_destroy(struct av_vm *vm);
 /* What makes traps cheap, of a VM: -EINVAL for bits that are not there (cpu/cheap.h). */
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which);
+/* KVM_CAP_HALT_POLL: how long vCPUs in WFI poll at most. */
+int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns);
 int av_cpu_vcpu_init(struct av_vcpu *vcpu);
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
 
@@ -151,7 +153,7 @@ int av_psci_set_version(struct av_vcpu *vcpu, u64 val);
  * the begin of a run, and whenever the host took an interrupt.
  */
 void av_vcpu_look_around(struct av_vcpu *vcpu);
-/* Sleep until something is there for the guest, a signal, or a request. */
+/* Poll, or sleep, until something is there for the guest, a signal, or a request. */
 void av_vcpu_block(struct av_vcpu *vcpu);
 void av_vcpu_wait_started(struct av_vcpu *vcpu);
 int av_vcpu_wait_woken(struct av_vcpu *vcpu);	/* KVM_MP_STATE_SUSPENDED */

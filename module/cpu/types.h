@@ -35,6 +35,7 @@ struct av_vm_cpu {
 
 	u32 cheap;			/* AV_CHEAP_*; any thread may write it */
 
+	s64 halt_poll_ns;		/* KVM_CAP_HALT_POLL; < 0: the module's. Any thread may write it */
 	unsigned int boosted;		/* the vCPU that WFE last gave its CPU to; a hint */
 };
 
@@ -106,6 +107,7 @@ struct av_vcpu_cpu {
 	bool guest_ss;			/* the guest's own PSTATE.SS meanwhile */
 	struct kvm_guest_debug_arch debug_regs;
 
+	u64 poll_window;		/* halt_poll.h, in ticks */
 	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
 
 	bool step_emulated;		/* the instruction last stepped was emulated */

@@ -39,6 +39,7 @@ int av_cpu_enable_cheap(struct av_vm *vm, u64 which)
 int av_cpu_vm_init(struct av_vm *vm)
 {
 	vm->cpu->cheap = READ_ONCE(cheap_traps) & AV_CHEAP_ALL;
+	vm->cpu->halt_poll_ns = -1;
 	av_idregs_init(vm);
 	vm->cpu->psci_version = PSCI_VERSION(1, 1);
 	av_smccc_vm_init(vm);

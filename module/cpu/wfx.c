@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * WFI: the thread sleeps. WFE, which
+ * WFI: the thread polls for a while (cpu/halt_poll.h), then sleeps. WFE, which
  * traps only where another task wants the CPU: it is given to a vCPU that was
  * preempted, as it may hold the lock that this one waits for.
  */
 #include <linux/kvm.h>
+#include <linux/math64.h>
+#include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
@@ -12,6 +14,7 @@
 #include <linux/string.h>
 
 #include "cpu/cpu.h"
+#include "cpu/halt_poll.h"
 #include "irq/irq.h"
 #include "stats/stats.h"
 
@@ -28,11 +31,62 @@ void av_vcpu_look_around(struct av_vcpu *vcpu)
 	vcpu->cpu->alone = single_task_running();
 }
 
+static unsigned int halt_poll_ns = AV_HALT_POLL_NS;
+module_param(halt_poll_ns, uint, 0644);
+MODULE_PARM_DESC(halt_poll_ns, "how long a vCPU in WFI polls at most before it sleeps, in nanoseconds (default 500000, 0: never)");
+
+int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns)
+{
+	if (ns > U32_MAX)
+		return -EINVAL;
+	WRITE_ONCE(vm->cpu->halt_poll_ns, ns);
+	return 0;
+}
+
+static u64 ns_to_ticks(u32 ns)
+{
+	return (u64)ns * read_sysreg(cntfrq_el0) / NSEC_PER_SEC;
+}
+
+static u64 poll_limit(const struct av_vm *vm)
+{
+	s64 ns = READ_ONCE(vm->cpu->halt_poll_ns);
+
+	return ns_to_ticks(ns < 0 ? READ_ONCE(halt_poll_ns) : ns);
+}
+
+/* Did it end while nobody else wanted the CPU? */
+static bool poll(struct av_vcpu *vcpu, u64 begun)
+{
+	if (!vcpu->cpu->poll_window)
+		return false;
+	av_stat_inc(&vcpu->stats, AV_EVENT_HALT_ATTEMPTED_POLL);
+	while (single_task_running() && !need_resched() &&
+	       av_stats_now() - begun < vcpu->cpu->poll_window) {
+		cpu_relax();
+		if (wfi_over(vcpu) || signal_pending(current)) {
+			av_stat_inc(&vcpu->stats, AV_EVENT_HALT_SUCCESSFUL_POLL);
+			return true;
+		}
+	}
+	return false;
+}
+
 void av_vcpu_block(struct av_vcpu *vcpu)
 {
-	wait_event_interruptible(vcpu->wq, wfi_over(vcpu));
-	av_stat_inc(&vcpu->stats, AV_EVENT_HALT_WAKEUP);
-	av_vcpu_look_around(vcpu);
+	u64 begun;
+
+	if (wfi_over(vcpu))
+		return;
+	begun = av_stats_now();
+	if (!poll(vcpu, begun)) {
+		wait_event_interruptible(vcpu->wq, wfi_over(vcpu));
+		av_stat_inc(&vcpu->stats, AV_EVENT_HALT_WAKEUP);
+		av_vcpu_look_around(vcpu);
+	}
+	vcpu->cpu->poll_window = av_halt_poll_next(vcpu->cpu->poll_window, av_stats_now() - begun,
+						   poll_limit(vcpu->vm),
+						   ns_to_ticks(AV_HALT_POLL_FIRST_NS));
 }
 
 /* A vCPU that has something to do, and no CPU to do it on. */

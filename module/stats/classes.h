@@ -88,6 +88,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(INSN_FETCH,	"insn_fetch")		/* of a trapped instruction */ \
 	X(HALT_WAKEUP,	"halt_wakeup")					\
 	X(FP_LOAD,	"fp_load")					\
+	X(HALT_ATTEMPTED_POLL, "halt_attempted_poll")			\
+	X(HALT_SUCCESSFUL_POLL, "halt_successful_poll")			\
 	X(DIRECTED_YIELD, "directed_yield")	/* the CPU given to another vCPU, in WFE */ \
 	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-tests += test_controls test_exception test_insn test_idregs test_hwdebug test_mitigate test_pmu
+tests += test_controls test_exception test_insn test_idregs test_hwdebug test_mitigate test_halt_poll \
+	 test_pmu
+test_halt_poll-src := test_halt_poll.c
 test_controls-src := ../cpu/controls.c test_controls.c
 test_exception-src := ../cpu/exception.c test_exception.c
 test_insn-src := test_insn.c

@@ -72,6 +72,11 @@ static void enable_cap(int vm)
 		cap.cap = caps[i];
 		say(ioctl(vm, KVM_ENABLE_CAP, &cap), "enable_cap.%u", caps[i]);
 	}
+	cap.cap = KVM_CAP_HALT_POLL;
+	cap.args[0] = 1ULL << 32;
+	say(ioctl(vm, KVM_ENABLE_CAP, &cap), "enable_cap.halt_poll_too_long");
+	cap.args[0] = ~0U;
+	say(ioctl(vm, KVM_ENABLE_CAP, &cap), "enable_cap.halt_poll_longest");
 }
 
 static void create_vcpus(int vm)
