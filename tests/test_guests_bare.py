@@ -20,6 +20,9 @@ PROGRAMS = [
     Guest("smp", cpus=4),
     Guest("pmu", pmu=True),
     Guest("smp", cpus=1, name="smp-alone"),
+    Guest("smp", cpus=64, name="smp-64"),
+    Guest("ipi", cpus=2, append="loops=20"),
+    Guest("touch", cpus=2, append="mebibytes=8"),
 ]
 
 
@@ -58,6 +61,9 @@ def test_programs(where: str):
     assert outputs["smp"].results["smp.cpus"] == "4"
     assert outputs["smp-alone"].results["smp.cpus"] == "1"
     assert outputs["pmu"].results["pmu.interrupts"] == "1"
+    assert outputs["smp-64"].results["smp.cpus"] == "64"
+    assert float(outputs["ipi"].results["ipi.cost"]) > 0
+    assert float(outputs["touch"].results["touch.page"]) > 0
 
 
 # Instructions that end in a trap are the guest's on one host and the hypervisor's on another.

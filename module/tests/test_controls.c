@@ -134,7 +134,7 @@ static void test_each_bit(void)
 	unsigned int bit, i;
 
 	for (bit = 0; bit < 64; bit++)
-		for (i = 0; i < 2048; i++) {
+		for (i = 0; i < 8192; i++) {
 			struct state s = {
 				.host = i & 1, .guest = i & 2, .el1 = i & 4, .sa = i & 8,
 				.tidcp = i & 16, .stay = i >> 5,
