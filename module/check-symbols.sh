@@ -7,8 +7,7 @@
 # Its C runs while most registers are still the guest's: SP_EL0, x18, the thread
 # registers and the FP ones. An option of the kernel's build that makes the
 # compiler go through one of these (a stack protector, a shadow call stack, pointer
-# authentication, a tracer) is found in the object. TPIDRRO_EL0, which no
-# compiler knows, is what switch/hwreg.h means to use.
+# authentication, a tracer) is found in the object.
 #
 # A symbol that the list does not have is an error on a kernel that the list
 # says was reviewed, and a warning on all others: a kernel of another day, whose
@@ -52,7 +51,6 @@ done
 "${CROSS_COMPILE:-}objdump" -d --no-show-raw-insn -j .av_window.text "$ko" >"$ko.window"
 foreign=$(awk -F '\t' '
 	/^[0-9a-f]+ </	{ c = $0 !~ /<av_window_/; functions += c; next }
-	c && $3 ~ /tpidrro_el0/ { next }
 	c && ($2 ~ /^(mrs|msr|sys|sysl|at|dc|ic|tlbi|pac|xpac|aut|bra|blra|ret[ab]|br|blr|svc|hvc|smc|brk|hint)/ ||
 	      $3 ~ /(^|[ ,{[])([xw]18|[vqdshbz][0-9]+)([],.}]|$)/) { print $2, $3 }
 	END		{ if (!functions) print "(no function of it is seen)" }

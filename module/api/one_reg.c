@@ -151,6 +151,9 @@ static int av_core_set(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 		memcpy(addr, &val, size);
 	else
 		av_srf_set(vcpu->srf, av_core_vreg(vcpu->srf, off), val);
+	/* A saved guest is restored, memory too; or a debugger is at work. */
+	if (off == AV_CORE(regs.pc))
+		av_mmu_forget_copies(vcpu->vm);
 	return 0;
 }
 

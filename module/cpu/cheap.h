@@ -14,7 +14,8 @@ enum {
 	AV_CHEAP_ROWS	= BIT(0),	/* the window reads what kernels read in loops (cpu/rows.h) */
 	AV_CHEAP_MODES	= BIT(1),	/* SVC and ERET end in the window */
 	AV_CHEAP_QUICK	= BIT(2),	/* what is in memory, DAIF, and modes, in assembly (cpu/quick.h) */
-	AV_CHEAP_ALL	= AV_CHEAP_ROWS | AV_CHEAP_MODES | AV_CHEAP_QUICK,
+	AV_CHEAP_COPIES	= BIT(3),	/* virtual EL1 runs from patched copies (mmu/copies.h) */
+	AV_CHEAP_ALL	= GENMASK(3, 0),
 };
 
 /*

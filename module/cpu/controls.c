@@ -25,7 +25,6 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 	X(AV_SCTLR_SA,		HOST)	/* EL1's stack: the window's */		\
 	X(AV_SCTLR_EE,		HOST)	/* EL1's byte order, and that of all walks */ \
 	X(AV_SCTLR_SPAN,	HOST)	/* PSTATE as exceptions from the guest set it: the host's */ \
-	X(BIT_ULL(57),		HOST)	/* EPAN: as PAN */			\
 	X(BIT_ULL(44),		HOST)	/* DSSBS: as PAN */			\
 	X(BIT_ULL(11),		HOST)	/* EOS, EIS: the window has its ISBs, and so has the host */ \
 	X(BIT_ULL(22),		HOST)						\

@@ -18,6 +18,7 @@
 #include "cpu/insn.h"
 #include "cpu/quick.h"
 #include "cpu/rows.h"
+#include "mmu/patch.h"
 
 #define __window	__attribute__((__section__(".av_window.text")))
 
@@ -48,6 +49,9 @@ static __always_inline unsigned int fast_write(struct av_srf *srf, u16 enc, u64 
 		if (!has_row(srf, AV_FAST_##name))				\
 			return AV_NR_FAST;					\
 		if (AV_FAST_##name == AV_FAST_DAIF && lets_in(srf, av_srf_daif(srf), val))		\
+			return AV_NR_FAST;					\
+		/* SP_EL0 as a stack pointer: not from copies. */		\
+		if (AV_FAST_##name == AV_FAST_SPSEL && srf->copies)		\
 			return AV_NR_FAST;					\
 		return av_reg_##name(srf, true, &val) ? AV_FAST_##name : AV_NR_FAST;	\
 	}
@@ -109,12 +113,21 @@ static __always_inline unsigned int fast_msr_imm(struct av_srf *srf, const struc
 	return AV_FAST_DAIF;
 }
 
-/* SP and x18 to x30 are as they were. */
+/* SP and x18 to x30, and what is in place, are as they were. */
 static __always_inline bool leaves_high(const struct av_insn *insn, enum av_insn_kind kind,
 					unsigned int n)
 {
-	if (n == AV_FAST_SPSEL)
+	switch (n) {
+	case AV_FAST_SPSEL:
 		return false;
+	case AV_FAST_SP_EL0:
+	case AV_FAST_TPIDR_EL1:
+	case AV_FAST_TPIDR_EL0:
+	case AV_FAST_TPIDRRO_EL0:
+		/* May be in place, and come with SP. */
+		if (insn->write)
+			return false;
+	}
 	return kind == AV_INSN_MSR_IMM || insn->write || insn->rt < 18;
 }
 
@@ -160,7 +173,7 @@ __window int av_fast(struct av_srf *srf)
 		return ec == AV_EC_SVC64 ? fast_svc(srf) : AV_FAST_NO;
 	/* AV_INSN_UNKNOWN has 0 in its lower half, which is none of these. */
 	if (ec == AV_EC_UNKNOWN)
-		kind = av_insn_kind(srf->insn, &insn);
+		kind = av_insn_kind(srf->in_place ? av_unpatch(srf->insn) : srf->insn, &insn);
 	else if (ec == AV_EC_SYS64)
 		kind = av_insn_from_iss(srf->esr & AV_ESR_ISS, &insn);
 	else

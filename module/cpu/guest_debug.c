@@ -17,6 +17,7 @@
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
 #include "cpu/guest_debug.h"
+#include "mmu/mmu.h"
 #include "stats/stats.h"
 
 #define CONTROLS	(KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP | KVM_GUESTDBG_USE_SW_BP | \
@@ -28,6 +29,8 @@ int av_guest_debug_set(struct av_vcpu *vcpu, const struct kvm_guest_debug *dbg)
 
 	if (dbg->control & ~CONTROLS)
 		return -EINVAL;
+	/* Its software breakpoints are written into the guest's code. */
+	av_mmu_forget_copies(vcpu->vm);
 	if (!(dbg->control & KVM_GUESTDBG_ENABLE)) {
 		cpu->guest_debug = 0;
 		cpu->step_pending = false;

@@ -3,6 +3,7 @@
 #include "cpu/cheap.h"
 #include "cpu/quick.h"
 #include "cpu/rows.h"
+#include "mmu/patch.h"
 
 /* Not FN: but SP_EL0, which is a word of memory while it is not the stack pointer in use. */
 #define MEM(name, sys, flags, cls)	{ sys, AV_FAST_##name, AV_##name, true },
@@ -19,23 +20,57 @@ static const struct {
 	AV_FAST_ROWS(MEM, LOAD, FN)
 };
 
-bool av_quick_rows(struct av_srf *srf, u32 cheap)
+/*
+ * In a copy the first two are in place, but for writes of TPIDR_EL1, which are
+ * made in memory and in place; and EL0's come by other names.
+ */
+static u32 row_of(const struct av_srf *srf, unsigned int i)
+{
+	u16 enc = rows[i].enc;
+	bool write = rows[i].write;
+
+	/* As cpu/fast.c's has_row(). */
+	if (rows[i].counter >= AV_FAST_TCR_EL1 && !(srf->cheap & AV_CHEAP_ROWS))
+		return 0;
+	switch (rows[i].vreg) {
+	case AV_SP_EL0:
+		if (srf->copies)
+			return 0;
+		break;
+	case AV_TPIDR_EL1:
+		write = !srf->copies;
+		break;
+	case AV_TPIDR_EL0:
+		enc = AV_SYS_COPY_TPIDR_EL0;
+		if (!srf->copies)
+			return 0;
+		break;
+	case AV_TPIDRRO_EL0:
+		/* Elsewhere EL0 reads it, and what was written is to be there. */
+		enc = AV_SYS_COPY_TPIDRRO_EL0;
+		if (!srf->copies)
+			return 0;
+		break;
+	}
+	return FIELD_PREP(AV_QUICK_ENC, enc) |
+	       FIELD_PREP(AV_QUICK_COUNTER, rows[i].counter) |
+	       FIELD_PREP(AV_QUICK_VREG, rows[i].vreg) | (write ? AV_QUICK_WRITE : 0);
+}
+
+bool av_quick_rows(struct av_srf *srf)
 {
 	unsigned int i;
 	bool ok = true;
-	u32 *row;
+	u32 row, *at;
 
 	memset(srf->quick_rows, 0, sizeof(srf->quick_rows));
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		/* As cpu/fast.c's has_row(). */
-		if (rows[i].counter >= AV_FAST_TCR_EL1 && !(cheap & AV_CHEAP_ROWS))
+		row = row_of(srf, i);
+		if (!row)
 			continue;
-		row = &srf->quick_rows[av_quick_hash(rows[i].enc)];
-		ok &= !*row;
-		*row = FIELD_PREP(AV_QUICK_ENC, rows[i].enc) |
-		       FIELD_PREP(AV_QUICK_COUNTER, rows[i].counter) |
-		       FIELD_PREP(AV_QUICK_VREG, rows[i].vreg) |
-		       (rows[i].write ? AV_QUICK_WRITE : 0);
+		at = &srf->quick_rows[av_quick_hash(FIELD_GET(AV_QUICK_ENC, row))];
+		ok &= !*at;
+		*at = row;
 	}
 	return ok;
 }

@@ -22,16 +22,23 @@ static inline unsigned int av_quick_hash(u16 enc)
 	return (enc ^ enc >> 6) & (AV_QUICK_ROWS - 1);
 }
 
-/* Make the rows, of what cheap (cpu/cheap.h) has. False: two have one place. */
-bool av_quick_rows(struct av_srf *srf, u32 cheap);
+/*
+ * Make the rows, of what srf->cheap (cpu/cheap.h) has and as srf->copies asks.
+ * False: two have one place.
+ */
+bool av_quick_rows(struct av_srf *srf);
 
 /*
- * Before an entry, and where the mode changes in the window: is it on? Only in
- * virtual EL1 with its own stack pointer, and where every trap need not leave.
+ * Before an entry, and where the mode changes in the window: is it on, and are
+ * registers in place? Only in virtual EL1 with its own stack pointer, and the
+ * first only where every trap need not leave.
  */
 static __always_inline void av_quick_mode(struct av_srf *srf)
 {
-	srf->quick = av_srf_mode(srf) == AV_PSR_EL1H ? srf->quick_on : 0;
+	bool el1h = av_srf_mode(srf) == AV_PSR_EL1H;
+
+	srf->quick = el1h ? srf->quick_on : 0;
+	srf->in_place = el1h ? srf->copies : 0;
 }
 
 /* The syndrome of an unknown instruction, which is also "on". */

@@ -158,7 +158,7 @@ static const struct av_sysreg rows[] = {
 	AV_FAST_MEM(TPIDR_EL1),
 	AV_FAST_FN(DAIF, access_daif),
 	/* EL0's own, in the hardware while the guest runs; here for EL1 writing the read-only one. */
-	AV_MEM(AV_SYS(3, 3, 13, 0, 2), AV_ROW_ALL, TPIDR, TPIDR_EL0, 0),
+	AV_FAST_MEM(TPIDR_EL0),
 	AV_FAST_MEM(TPIDRRO_EL0),
 	/* Of AArch32 at EL1. KVM has them for every VMM, whatever the guest is. */
 	AV_MEM(AV_SYS(3, 4, 3, 0, 0), AV_ROW_VMM, SYSREG, DACR32_EL2, 0),

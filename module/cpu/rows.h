@@ -11,7 +11,6 @@
 #define AV_CPU_ROWS_H
 
 #include "stats/classes.h"
-#include "switch/hwreg.h"
 #include "vm/regfile.h"
 
 /* Who sees a register. */
@@ -49,7 +48,9 @@ enum {
 	LOAD(TTBR1_EL1,	AV_SYS(3, 0, 2, 0, 1),	AV_ROW_ALL,	REGIME)		\
 	/* Breakpoints compare it: with any set, no trap ends in the window. */	\
 	MEM(CONTEXTIDR_EL1, AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL,	SYSREG)		\
-	FN(TPIDRRO_EL0,	AV_SYS(3, 3, 13, 0, 3),	AV_ROW_ALL,	TPIDR)
+	MEM(TPIDRRO_EL0, AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL,	TPIDR)		\
+	/* Traps in copies only. */						\
+	MEM(TPIDR_EL0,	AV_SYS(3, 3, 13, 0, 2),	AV_ROW_ALL,	TPIDR)
 
 /* MSR (immediate), with CRm 0. */
 #define AV_MSR_SPSEL		AV_SYS(0, 0, 4, 0, 5)
@@ -93,16 +94,6 @@ static __always_inline bool av_reg_DAIF(struct av_srf *srf, bool write, u64 *val
 		av_srf_set_daif(srf, *val);
 	else
 		*val = av_srf_daif(srf);
-	return true;
-}
-
-/* EL0 reads it: while the guest runs it is in the hardware. */
-static __always_inline bool av_reg_TPIDRRO_EL0(struct av_srf *srf, bool write, u64 *val)
-{
-	if (write)
-		av_hw_set_tpidrro(srf, *val);
-	else
-		*val = av_hw_tpidrro(srf);
 	return true;
 }
 

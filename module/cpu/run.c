@@ -63,6 +63,16 @@ static int handle_requests(struct av_vcpu *vcpu)
 	return 1;
 }
 
+/*
+ * SP_EL0 is a word for the kernel's own use only where it is not a stack
+ * pointer; and a VMM that debugs writes breakpoints into the code itself.
+ */
+static bool may_copy(const struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_COPIES && !vcpu->cpu->guest_debug &&
+	       av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
+}
+
 static int before_entry(struct av_vcpu *vcpu)
 {
 	int ret;
@@ -91,6 +101,7 @@ static int before_entry(struct av_vcpu *vcpu)
 		av_steal_update(vcpu);
 	if (av_inject_due(vcpu))
 		av_inject_pending(vcpu);
+	av_mmu_want_copies(vcpu, may_copy(vcpu));
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
 }
 
@@ -158,15 +169,16 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 }
 
 /* What traps may end in the window in this stay. */
-static void prepare_window(struct av_vcpu *vcpu)
+static void prepare_window(struct av_vcpu *vcpu, bool copies)
 {
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	struct av_srf *srf = vcpu->srf;
 
 	srf->slow = av_fast_not_now(srf);
-	if (unlikely(srf->cheap != cheap)) {
+	if (unlikely(srf->cheap != cheap || srf->copies != copies)) {
 		srf->cheap = cheap;
-		av_quick_rows(srf, cheap);
+		srf->copies = copies;
+		av_quick_rows(srf);
 	}
 	srf->quick_on = cheap & AV_CHEAP_QUICK && !srf->slow ? AV_QUICK_ON : 0;
 	av_quick_mode(srf);
@@ -193,7 +205,7 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
 		if (fp)
 			av_fp_load(vcpu);
-		prepare_window(vcpu);
+		prepare_window(vcpu, entry.copies);
 		av_stats_enter(&vcpu->stats);
 		stay(vcpu, &entry, fp);
 		if (unlikely(av_srf_el1(srf) != vcpu->mmu->el))

@@ -14,6 +14,7 @@
 #include "cpu/insn.h"
 #include "cpu/sysreg.h"
 #include "mmu/mmu.h"
+#include "mmu/patch.h"
 #include "stats/stats.h"
 
 static int undefined(struct av_vcpu *vcpu)
@@ -224,6 +225,9 @@ int av_handle_unknown(struct av_vcpu *vcpu)
 		ret = av_fetch_insn(vcpu, &word);
 		if (ret)
 			return ret;
+	} else if (srf->in_place) {
+		/* From a copy. */
+		word = av_unpatch(word);
 	}
 	return emulate(vcpu, av_insn_kind(word, &insn), &insn);
 }

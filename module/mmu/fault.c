@@ -9,17 +9,18 @@
  */
 #include <linux/mm.h>
 
+#include "mmu/copies.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-/* EL1 needs what EL0 may not do: from here on it has a tree of its own. */
+/* The level needs what both may not do: from here on it has a tree of its own. */
 static void split_tree(struct av_hidden *f)
 {
 	struct av_vm *vm = f->vcpu->vm;
 
 	spin_lock(&vm->mmu_lock);
-	f->r->tree->split = true;
+	f->r->tree->split |= BIT(f->vcpu->mmu->el);
 	spin_unlock(&vm->mmu_lock);
 	av_mmu_regime_changed(f->vcpu);
 }
@@ -35,6 +36,29 @@ static bool voided(const struct av_hidden *f, const struct av_candidate *c)
 		return true;
 	return c->global &&
 	       av_tlbi_voids(sh->seq_va[high], sh->recent_va[high], f->seq.va, c->va, c->span);
+}
+
+/*
+ * A frame that has a copy is written only by an access that asks for it, and
+ * has no copy from then on.
+ */
+static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, struct av_fill *fill)
+{
+	struct page *copy;
+	int ret;
+
+	if (f->r->copy) {
+		ret = av_copy_get(f->vcpu, f->r->slot, c->gfn, c->page, &copy);
+		if (!ret)
+			fill->pa = page_to_phys(copy);
+		return ret;
+	}
+	if (!(fill->rights & AV_W) || likely(!av_copied(f->r->slot, c->gfn)))
+		return 0;
+	if (c == f->at && f->r->access & AV_W)
+		return av_copy_drop(f->vcpu->vm, f->r->slot, c->gfn) ? -EAGAIN : 0;
+	fill->rights &= ~AV_W;
+	return 0;
 }
 
 /* 0, -EAGAIN to look once more, or another errno. */
@@ -57,6 +81,9 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return -EAGAIN;
 	}
+	ret = write_or_copy(f, c, &fill);
+	if (ret)
+		return ret;
 	ret = av_shadow_fill(&vm->mmu->shadow, f->r->tree, &fill, &f->vcpu->mmu->pool);
 	/* The access comes again, and finds room that was made. */
 	if (ret == -ENOSPC && av_mmu_reclaim(vm, &f->vcpu->mmu->pool))
@@ -68,9 +95,9 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	if (ret)
 		return ret;
 	av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
-	if (c->rights & AV_X)
+	if (fill.rights & AV_X && !f->r->copy)
 		av_mem_set_executed(f->r->slot, c->gfn);
-	if (c->rights & AV_W)
+	if (fill.rights & AV_W)
 		av_slot_mark_dirty(vm, f->r->slot, c->gfn);
 	return 0;
 }
@@ -105,6 +132,7 @@ static int prepare(struct av_hidden *f)
 	struct av_candidate *c = &f->at[0];
 
 	return av_pool_fill(&f->vcpu->mmu->pool) ?: av_mem_prepare(f->r->slot, c->gfn) ?:
+	       (f->r->copy ? av_copies_prepare(f->vcpu) : 0) ?:
 	       av_mem_hold(f->r->slot, c->gfn, f->r->access, &c->rights, &c->page);
 }
 
@@ -124,9 +152,10 @@ static int fill(struct av_hidden *f)
 	if (ret)
 		return ret;
 	f->nr = 1;
-	if (c->rights & AV_X)
+	if (c->rights & AV_X && !f->r->copy)
 		av_mem_clean_for_execution(f->r->slot, c->gfn, c->page);
-	av_fault_around(f);
+	if (!f->r->copy)
+		av_fault_around(f);
 	av_mmu_lock(vcpu);
 	ret = fill_locked(f);
 	av_mmu_unlock(vcpu);
@@ -157,6 +186,9 @@ static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 	case AV_ABORT_SPLIT:
 		split_tree(&f);
 		return 0;
+	case AV_ABORT_PLAIN:
+		av_mmu_go_plain(vcpu);
+		return 0;
 	case AV_ABORT_FLUSH:
 		flush(vcpu->vm);
 		return 0;
@@ -180,6 +212,7 @@ void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answ
 		.ctx = &reader,
 		.esr = esr,
 		.far = far,
+		.pc = vcpu->srf->pc,
 		.ipa_bits = vcpu->vm->ipa_bits,
 	};
 

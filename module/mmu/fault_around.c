@@ -70,6 +70,9 @@ static bool usable(const struct av_hidden *f, const struct av_walk *walk)
 {
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 
+	/* Its code is executed, and seldom read. */
+	if (f->r->tree->key.mode == AV_MODE_EL1_COPIES && walk->el1 & AV_X)
+		return false;
 	return av_tree_rights(f->r->tree, walk) && gfn >= f->r->slot->base_gfn &&
 	       gfn - f->r->slot->base_gfn < f->r->slot->npages &&
 	       (walk->global || f->r->tree->key.asid != AV_ASID_ANY);

@@ -23,6 +23,7 @@
 
 /* The state byte, under mmu_lock to change. */
 #define AV_FRAME_EXECUTED	BIT(0)	/* the instructions in it are coherent since the page came */
+#define AV_FRAME_COPIED		BIT(1)	/* virtual EL1 executes a copy of it: mmu/copies.h */
 
 struct av_piece {
 	u32 head[AV_PIECE_FRAMES];

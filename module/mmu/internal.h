@@ -28,6 +28,9 @@ void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
  */
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 
+/* root.c: without copies for a while, since what they cannot do came up. */
+void av_mmu_go_plain(struct av_vcpu *vcpu);
+
 /* memslot.c */
 void av_slot_free(struct av_slot *slot);
 

@@ -7,7 +7,7 @@
 #include <linux/vmalloc.h>
 #include <asm/memory.h>
 
-#include "mmu/internal.h"
+#include "mmu/copies.h"
 
 int av_mmu_vm_init(struct av_vm *vm)
 {
@@ -20,6 +20,7 @@ int av_mmu_vm_init(struct av_vm *vm)
 		goto fail;
 	av_shadow_init(&mmu->shadow, &av_host_ops, vm, by_id, AV_MIN_PTS);
 	mmu->vm = vm;
+	av_copies_init(vm);
 	mmu->shadow.window_pa = virt_to_phys(vm->sw->l3);
 	mmu->shadow.attr_normal = MT_NORMAL;
 	mmu->budget = AV_MIN_PTS;
@@ -119,6 +120,7 @@ void av_mmu_vm_destroy(struct av_vm *vm)
 
 	av_mmu_vm_stop(vm);
 	av_mmu_drop_all(vm);
+	av_copies_free(vm);
 	kvfree(mmu->shadow.by_id);
 	free_slots(vm);
 }
@@ -149,4 +151,5 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 	for (i = 0; i < AV_VCPU_TREES; i++)
 		free_page((unsigned long)mmu->roots[i].pte);
 	av_pool_empty(&mmu->pool);
+	av_copies_unprepare(vcpu);
 }

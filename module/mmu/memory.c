@@ -8,7 +8,7 @@
 
 #include "compat/icache.h"
 #include "compat/mm.h"
-#include "mmu/memory.h"
+#include "mmu/copies.h"
 
 /*
  * The slot was looked up by the address. That a CPU speculates past the look-up
@@ -244,6 +244,8 @@ static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, b
 		return copy_from_user(buf, hva, len) ? -EFAULT : 0;
 	if (copy_to_user(hva, buf, len))
 		return -EFAULT;
+	if (unlikely(READ_ONCE(vm->mmu->nr_copies)))
+		av_copy_written(vm, slot, gpa >> PAGE_SHIFT);
 	av_slot_mark_dirty(vm, slot, gpa >> PAGE_SHIFT);
 	return 0;
 }

@@ -14,7 +14,7 @@
 #include <linux/vmalloc.h>
 #include <asm/tlbflush.h>
 
-#include "mmu/memory.h"
+#include "mmu/copies.h"
 
 /* The VMM chooses these sizes: what cannot be had is an errno, nothing for the host's log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
@@ -145,11 +145,19 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 /* Stop filling from a slot and drop what was. */
 static void retire(struct av_vm *vm, struct av_slot *slot)
 {
+	bool more;
+
 	spin_lock(&vm->mmu_lock);
 	WRITE_ONCE(slot->dying, true);
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
 	for_slot(vm, slot, av_shadow_zap_gfn);
+	do {
+		spin_lock(&vm->mmu_lock);
+		more = av_copies_forget_slot(vm, slot);
+		spin_unlock(&vm->mmu_lock);
+		av_mmu_offer();
+	} while (more);
 }
 
 /* More memory may have more tables. Never fewer: ids are in use. */

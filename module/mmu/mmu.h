@@ -61,10 +61,23 @@ static inline void av_mmu_prepare_entry(const struct av_vcpu *vcpu, struct av_en
 	out->el = mmu->el;
 	out->ttbr1[0] = mmu->ttbr1[0];
 	out->ttbr1[1] = mmu->ttbr1[1];
+	out->copies = mmu->mode[1].copies;
 }
 
 /* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
 int av_mmu_load(struct av_vcpu *vcpu);
+
+/* May virtual EL1 run from patched copies of its code (mmu/copies.h)? Before av_mmu_load(). */
+static inline void av_mmu_want_copies(struct av_vcpu *vcpu, bool want)
+{
+	if (unlikely(vcpu->mmu->want_copies != want)) {
+		vcpu->mmu->want_copies = want;
+		vcpu->mmu->stale = true;
+	}
+}
+
+/* The VMM may have written to the guest's code by its own mapping. May sleep. */
+void av_mmu_forget_copies(struct av_vm *vm);
 
 /* The window has gone from one virtual exception level to the other, this one. */
 void av_mmu_follow_mode(struct av_vcpu *vcpu, int el);

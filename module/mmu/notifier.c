@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 
 #include "compat/mm.h"
-#include "mmu/memory.h"
+#include "mmu/copies.h"
 
 /* Frames looked at before the lock is offered to others. */
 #define BATCH	128
@@ -73,6 +73,7 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 	if (g.work)
 		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
 	av_gather_finish(&g);
+	av_copies_forget(vm, slot, start, gfn);
 	return gfn;
 }
 

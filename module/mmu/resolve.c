@@ -82,6 +82,16 @@ static enum av_abort_work device(const struct av_view *view, u64 ipa, struct av_
 	return AV_ABORT_ANSWERED;
 }
 
+/* The lower half is for what runs seldom: the identity map, firmware's services. */
+static enum av_abort_work in_copy(struct av_resolved *r)
+{
+	if (!r->walk.high)
+		return AV_ABORT_PLAIN;
+	r->copy = true;
+	r->rights = AV_X;
+	return AV_ABORT_FILL;
+}
+
 /* There is memory, and the guest may have it. */
 static enum av_abort_work hidden(const struct av_view *view, struct av_resolved *r)
 {
@@ -89,9 +99,18 @@ static enum av_abort_work hidden(const struct av_view *view, struct av_resolved 
 
 	r->tree = view->tree[r->walk.high];
 	rights = av_tree_rights(r->tree, &r->walk);
-	/* The tree that both levels share holds EL0's rights. */
+	/* The tree that both levels share holds what both may do. */
 	if (r->access & ~rights)
 		return AV_ABORT_SPLIT;
+	r->copy = false;
+	if (r->tree->key.mode == AV_MODE_EL1_COPIES) {
+		if (r->access & AV_X)
+			return in_copy(r);
+		/* An instruction that reads or writes its own page needs it to be both. */
+		if ((r->walk.va ^ view->pc) < AV_PAGE_SIZE)
+			return AV_ABORT_PLAIN;
+		rights &= ~AV_X;
+	}
 	r->rights = av_slot_rights(r->slot, rights, r->access & AV_W);
 	return AV_ABORT_FILL;
 }

@@ -23,6 +23,7 @@ struct av_view {
 	const struct av_mem_ops *mem;
 	void *ctx;			/* of mem */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
+	u64 pc;
 	u8 el;				/* the virtual CPU's */
 	u8 ipa_bits;			/* of the VM's own addresses */
 };
@@ -31,7 +32,8 @@ enum av_abort_work {
 	AV_ABORT_ANSWERED,	/* the answer says it all */
 	/* A hidden fault. The answer is to resume, once this is done: */
 	AV_ABORT_FILL,		/* fill the entry */
-	AV_ABORT_SPLIT,		/* EL1 needs rights that EL0 has not: a tree of its own */
+	AV_ABORT_SPLIT,		/* the level needs rights that both cannot have: a tree of its own */
+	AV_ABORT_PLAIN,		/* this cannot be done from copies: run without for a while */
 	AV_ABORT_FLUSH,		/* flush the TLB */
 };
 
@@ -40,6 +42,7 @@ struct av_resolved {
 	bool walked;		/* walk is what the guest's tables say, as far as they do */
 	u8 access;		/* that the guest made */
 	u8 rights;		/* AV_ABORT_FILL: for the entry */
+	bool copy;		/* AV_ABORT_FILL: with a copy of the page */
 	struct av_walk walk;
 	struct av_slot *slot;
 	struct av_tree *tree;
@@ -48,10 +51,21 @@ struct av_resolved {
 /* Fill *r (valid by its work) and *answer. */
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
-/* Rights that a tree grants of a walk's. */
+/*
+ * Rights that a tree grants of a walk's. What EL1 may execute is in no tree
+ * that both levels share: from copies it must not run there.
+ */
 static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
 {
-	return tree->key.mode == AV_MODE_EL1 ? walk->el1 : walk->el0;
+	switch (tree->key.mode) {
+	case AV_MODE_EL1:
+	case AV_MODE_EL1_COPIES:
+		return walk->el1;
+	case AV_MODE_EL0:
+		return walk->el0;
+	default:
+		return tree->key.sctlr ? walk->el0 & ~(walk->el1 & AV_X) : walk->el0;
+	}
 }
 
 /*

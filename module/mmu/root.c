@@ -123,6 +123,12 @@ static int choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	return i >= 0 ? i : adopt(vcpu, key);
 }
 
+/* EL1's tree of a half, as it is to run. */
+static u8 el1_mode(const struct av_vcpu *vcpu)
+{
+	return vcpu->mmu->copies ? AV_MODE_EL1_COPIES : AV_MODE_EL1;
+}
+
 static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool high, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -130,10 +136,12 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	int i;
 
 	av_tree_key(&vcpu->vm->mmu->shadow, regime, high, el, &key);
+	if (key.mode == AV_MODE_EL1)
+		key.mode = el1_mode(vcpu);
 	i = choose(vcpu, &key);
-	if (i >= 0 && !high && el && READ_ONCE(mmu->trees[i]->split)) {
+	if (i >= 0 && !high && READ_ONCE(mmu->trees[i]->split) & BIT(el)) {
 		mmu->tree[0] = mmu->trees[i];	/* keep its place */
-		key.mode = AV_MODE_EL1;
+		key.mode = el ? el1_mode(vcpu) : AV_MODE_EL0;
 		i = choose(vcpu, &key);
 	}
 	if (i < 0)
@@ -153,7 +161,8 @@ static bool mode_at_hand(const struct av_vcpu *vcpu, int el)
 	const struct av_tree *high = mmu->trees[m->place], *low = mmu->tree[0];
 
 	return m->regimes == mmu->regimes && low->serial == m->serial[0] &&
-	       (!el || !READ_ONCE(low->split)) && high && high->serial == m->serial[1] &&
+	       (!el || m->copies == mmu->copies) &&
+	       !(READ_ONCE(low->split) & BIT(el)) && high && high->serial == m->serial[1] &&
 	       av_tlb_holds(vcpu->sw, m->context, m->serial[0], m->serial[1]);
 }
 
@@ -189,6 +198,7 @@ static void note_mode(struct av_vcpu *vcpu)
 		.serial = { mmu->tree[0]->serial, mmu->tree[1]->serial },
 		.place = mmu->root[1] - mmu->roots,
 		.context = vcpu->sw->current_context,
+		.copies = mmu->el && mmu->copies,
 	};
 	mmu->ttbr1[mmu->el] = ttbr1_of(vcpu, mmu->el);
 	mmu->ttbr1[other] = mode_at_hand(vcpu, other) ? ttbr1_of(vcpu, other) : 0;
@@ -214,6 +224,35 @@ static int load(struct av_vcpu *vcpu, int el)
 	return ret;
 }
 
+/*
+ * What copies cannot do comes in bursts (a kernel that starts, firmware's
+ * services): each time they are left for longer, and for less again where it
+ * stays away.
+ */
+#define PLAIN_MIN	8
+#define PLAIN_MAX	1024
+
+void av_mmu_go_plain(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	mmu->plain = mmu->plain_next = clamp(2 * mmu->plain_next, PLAIN_MIN, PLAIN_MAX);
+	av_mmu_regime_changed(vcpu);
+}
+
+/* From here on until the next time. With the MMU off there is but one tree, which is plain. */
+static void choose_copies(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	if (mmu->plain)
+		mmu->plain--;
+	else if (mmu->plain_next)
+		mmu->plain_next--;
+	mmu->copies = mmu->want_copies && !mmu->plain &&
+		      av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M;
+}
+
 int av_mmu_load(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -221,6 +260,7 @@ int av_mmu_load(struct av_vcpu *vcpu)
 
 	if (!mmu->stale)
 		return 0;
+	choose_copies(vcpu);
 	if (mode_at_hand(vcpu, el))
 		take_mode(vcpu, el);
 	else

@@ -28,8 +28,8 @@
  *
  * Trees. A tree is what one TTBR sees in one mode. TTBR0: one tree serves
  * virtual EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs
- * something that EL0 may not do; from then on EL1 has one of its own
- * (av_tree.split). TTBR1: one for each level. TTBR1's trees hold global
+ * something that EL0 may not do, or EL0 executes what EL1 may execute too;
+ * from then on that level has one of its own (av_tree.split). TTBR1: one for each level. TTBR1's trees hold global
  * entries only and serve every ASID, until the guest maps something non-global
  * there; from then on each ASID has its own (av_shadow.high_tagged).
  *
@@ -48,6 +48,7 @@
 #define AV_ENTRIES		512
 #define AV_ROOT_LEVEL		0
 #define AV_PAGE_SHIFT		12
+#define AV_PAGE_SIZE		BIT(AV_PAGE_SHIFT)
 #define AV_BLOCK_SHIFT		21
 #define AV_BLOCK_PAGES		(1U << (AV_BLOCK_SHIFT - AV_PAGE_SHIFT))
 
@@ -62,8 +63,9 @@
 
 enum av_mode {
 	AV_MODE_SHARED,		/* TTBR0, both levels */
-	AV_MODE_EL0,		/* TTBR1 as EL0 sees it */
+	AV_MODE_EL0,		/* as EL0 sees it */
 	AV_MODE_EL1,
+	AV_MODE_EL1_COPIES,	/* as EL1 does, its code in copies (mmu/copies.h) */
 };
 
 #define AV_ASID_ANY		0x10000
@@ -129,7 +131,7 @@ struct av_tree {
 	u32 nr_pts;		/* tables, doomed ones too: it is freed after them */
 	u32 users;		/* vCPUs that have it loaded */
 	bool has_global;
-	bool split;
+	u8 split;		/* of AV_MODE_SHARED, by level: it has a tree of its own */
 	bool dead;		/* dropped, nobody finds it any more */
 };
 

@@ -7,7 +7,7 @@
 #include <linux/mutex.h>
 
 #include "compat/mm.h"
-#include "mmu/internal.h"
+#include "mmu/copies.h"
 
 static LIST_HEAD(vms);
 static DEFINE_MUTEX(vms_lock);	/* outside every mmu_lock */
@@ -36,7 +36,7 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	if (!mutex_trylock(&vms_lock))
 		return 0;
 	list_for_each_entry(mmu, &vms, list)
-		n += 2 * READ_ONCE(mmu->shadow.nr_pts);
+		n += 2 * READ_ONCE(mmu->shadow.nr_pts) + READ_ONCE(mmu->nr_copies);
 	mutex_unlock(&vms_lock);
 	return n ?: SHRINK_EMPTY;
 }
@@ -56,6 +56,24 @@ static u32 scan_vm(struct av_vm *vm, u32 wanted)
 	return n;
 }
 
+/* Code that is executed comes back at the price of a fault; trees first. */
+static unsigned long drop_copies(struct av_vm *vm, unsigned long wanted)
+{
+	int idx = srcu_read_lock(&vm->srcu);
+	unsigned long n = 0;
+	bool more = true;
+
+	while (more && n < wanted) {
+		spin_lock(&vm->mmu_lock);
+		more = av_copies_shrink(vm);
+		spin_unlock(&vm->mmu_lock);
+		n += more;
+		av_mmu_offer();
+	}
+	srcu_read_unlock(&vm->srcu, idx);
+	return n;
+}
+
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
 	unsigned long freed = 0;
@@ -70,6 +88,7 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 		if (n)
 			av_vm_stat_add(&mmu->vm->stats, AV_VM_SHADOW_RECLAIM, 1);
 		freed += 2 * n;
+		freed += drop_copies(mmu->vm, sc->nr_to_scan - min(freed, sc->nr_to_scan));
 		if (freed >= sc->nr_to_scan)
 			break;
 	}

@@ -5,6 +5,7 @@
 #ifndef AV_MMU_TYPES_H
 #define AV_MMU_TYPES_H
 
+#include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mmu_notifier.h>
 #include <linux/types.h>
@@ -44,6 +45,7 @@ struct av_candidate {
 	bool global;
 };
 
+struct av_copy;
 struct av_vm;
 
 /*
@@ -78,6 +80,10 @@ struct av_vm_mmu {
 	struct mmu_notifier notifier;
 	bool registered;		/* with the host: notifier and shrinker may come */
 	struct list_head list;		/* of VMs, for the shrinker */
+	/* mmu/copies.h; mmu_lock */
+	DECLARE_HASHTABLE(copies, 9);
+	struct list_head copies_by_age;
+	u32 nr_copies;
 	/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2 */
 	u64 manual_protect;
 };
@@ -105,6 +111,7 @@ struct av_mode_trees {
 	u64 serial[2];			/* of the trees, low and high */
 	u8 place;			/* of the high one, in trees[] */
 	u8 context;
+	bool copies;			/* virtual EL1 runs from copies */
 };
 
 struct av_vcpu_mmu {
@@ -127,6 +134,11 @@ struct av_vcpu_mmu {
 	struct av_candidate candidates[1 + AV_AROUND];
 
 	struct av_fetch fetch;
+
+	struct av_copy *spare_copy;
+	/* Copies (root.c): not for so many loads; the next time, for twice as many. */
+	bool want_copies, copies;	/* that it may; that it does, in virtual EL1 */
+	u16 plain, plain_next;
 };
 
 #endif /* AV_MMU_TYPES_H */

@@ -111,6 +111,7 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(TTBR1_EL1,	"fast_ttbr1_el1")				\
 	X(CONTEXTIDR_EL1, "fast_contextidr_el1")			\
 	X(TPIDRRO_EL0,	"fast_tpidrro_el0")				\
+	X(TPIDR_EL0,	"fast_tpidr_el0")				\
 	X(SVC,		"fast_svc")					\
 	X(ERET,		"fast_eret")					\
 	X(ERET_EL0,	"fast_eret_el0")
@@ -128,6 +129,8 @@ enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 	X(NOTIFIER_DROP,	"notifier_drop",	CUMULATIVE,	NONE)	\
 	X(DIRTY_PAGES,		"dirty_pages",		CUMULATIVE,	NONE)	\
 	X(REMOTE_TLB_FLUSH,	"remote_tlb_flush",	CUMULATIVE,	NONE)	\
-	X(REMOTE_TLB_FLUSH_REQUESTS, "remote_tlb_flush_requests", CUMULATIVE, NONE)
+	X(REMOTE_TLB_FLUSH_REQUESTS, "remote_tlb_flush_requests", CUMULATIVE, NONE) \
+	X(CODE_COPIES,		"code_copies",		INSTANT,	NONE)	\
+	X(CODE_COPIES_MADE,	"code_copies_made",	CUMULATIVE,	NONE)
 
 #endif /* AV_STATS_CLASSES_H */

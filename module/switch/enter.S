@@ -67,6 +67,21 @@
 	msr	\reg, x1
 	.endm
 
+/* TPIDR_EL0 and TPIDRRO_EL0, or what is in their place, from the register file. */
+	.macro	load_threads srf, a, b
+	ldr	\a, [\srf, #SRF_IN_PLACE]
+	cbz	\a, .Lown\@
+	ldr	\a, [\srf, #SRF_SP_EL0]
+	ldr	\b, [\srf, #SRF_TPIDR_EL1]
+	b	.Lload\@
+.Lown\@:
+	ldr	\a, [\srf, #SRF_TPIDR]
+	ldr	\b, [\srf, #SRF_TPIDRRO]
+.Lload\@:
+	msr	tpidr_el0, \a
+	msr	tpidrro_el0, \b
+	.endm
+
 SYM_FUNC_START(av_switch_enter)
 	stp	x29, x30, [sp, #-F_SIZE]!
 	mov	x29, sp
@@ -99,8 +114,11 @@ SYM_FUNC_START(av_switch_enter)
 	swap_in	cntkctl_el1, SW_CNTKCTL, SW_H_CNTKCTL
 	swap_in	mdscr_el1, SW_MDSCR, SW_H_MDSCR
 	ldr	x3, [x0, #SW_SRF]
-	swap_in	tpidr_el0, SRF_TPIDR, SW_H_TPIDR, x3
-	swap_in	tpidrro_el0, SRF_TPIDRRO, SW_H_TPIDRRO, x3
+	mrs	x1, tpidr_el0
+	mrs	x2, tpidrro_el0
+	str	x1, [x0, #SW_H_TPIDR]
+	str	x2, [x0, #SW_H_TPIDRRO]
+	load_threads x3, x1, x2
 	swap_in	sctlr_el1, SW_SCTLR, SW_H_SCTLR
 
 	ldr	x1, [x0, #SW_TTBR_NONE]
@@ -142,11 +160,6 @@ SYM_FUNC_START(av_switch_enter)
 	msr	ttbr0_el1, x2
 	swap_back vbar_el1, SW_H_VBAR
 	swap_back sp_el0, SW_H_SP_EL0
-	mrs	x1, tpidr_el0
-	mrs	x2, tpidrro_el0
-	ldr	x3, [x0, #SW_SRF]
-	str	x1, [x3, #SRF_TPIDR]
-	str	x2, [x3, #SRF_TPIDRRO]
 	swap_back sctlr_el1, SW_H_SCTLR
 	swap_back cpacr_el1, SW_H_CPACR
 	swap_back cntkctl_el1, SW_H_CNTKCTL
@@ -194,7 +207,13 @@ SYM_CODE_START(av_window_code)
 	adr	x2, .Lfetch
 	cmp	x1, x2
 	b.eq	.Lfetch_failed
+	adr	x2, .Lfetch_copy
+	cmp	x1, x2
+	b.eq	.Lfetch_failed
 	adr	x2, av_window_quick_fetch
+	cmp	x1, x2
+	b.eq	.Lquick_fetch_failed
+	adr	x2, av_window_quick_fetch_copy
 	cmp	x1, x2
 	b.eq	.Lquick_fetch_failed
 	fatal
@@ -319,6 +338,14 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	stp	x3, x2, [sp, #SRF_ESR]
 	and	x4, x0, #~EXIT_FETCHED
 	str	x4, [sp, #SRF_EXIT]
+	/* The guest writes TPIDR_EL0 itself; TPIDRRO_EL0 it cannot. */
+	mrs	x2, tpidr_el0
+	ldr	x5, [sp, #SRF_IN_PLACE]
+	cbz	x5, 1f
+	str	x2, [sp, #SRF_SP_EL0]
+	b	2f
+1:	str	x2, [sp, #SRF_TPIDR]
+2:
 
 	/*
 	 * An unknown instruction: read it, as EL0, while the TLB that just
@@ -328,8 +355,13 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	lsr	x3, x3, #26
 	orr	x3, x3, x0
 	cbnz	x3, .Lfetched
+	/* A copy is for EL0 to execute only: EL1 reads it. */
+	cbnz	x5, .Lfetch_copy
 .Lfetch:
 	ldtr	w2, [x1]
+	b	.Lfetch_done
+.Lfetch_copy:
+	ldr	w2, [x1]
 .Lfetch_done:
 	str	x2, [sp, #SRF_INSN]
 .Lfetched:
@@ -340,7 +372,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	bl	av_fast
 	sub	sp, sp, #4096
 	tbnz	w0, #FAST_DONE_LOW_BIT, .Lresume_low
-	tbnz	w0, #FAST_DONE_BIT, .Lresume_all
+	tbnz	w0, #FAST_DONE_BIT, .Lresume_threads
 	cbz	w0, .Lleave
 	/*
 	 * Another mode: another tree and ASID. The window is the same in both,
@@ -351,6 +383,8 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	csel	x1, x1, x2, ne
 	msr	ttbr1_el1, x1
 	hint	#22				/* clrbhb: switch/mitigate.h */
+.Lresume_threads:
+	load_threads sp, x1, x2
 	b	.Lresume_all
 .Lleave:
 	/*

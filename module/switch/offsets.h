@@ -29,8 +29,10 @@
 #define SRF_TTBR1_EL1	0x1a8
 #define SRF_QUICK_ON	0x1b0
 #define SRF_QUICK_MODES	0x1b8
-#define SRF_QUICK_ROWS	0x1c0
-#define SRF_FAST	0x240
+#define SRF_IN_PLACE	0x1c0
+#define SRF_COPIES	0x1c8
+#define SRF_QUICK_ROWS	0x1d0
+#define SRF_FAST	0x250
 /* and the second: virtual registers */
 #define SRF_SYS		0x1000
 #define SRF_SCTLR_EL1	0x1110
@@ -43,6 +45,7 @@
 #define SRF_DAIF	0x1c28
 #define SRF_TPIDR	0x1c08
 #define SRF_TPIDRRO	0x1c10
+#define SRF_TPIDR_EL1	0x1c18
 #define SRF_SIZE	0x2000
 
 /* struct av_private */
@@ -89,8 +92,8 @@
 /* AV_QUICK_ROWS; enum av_fast_trap */
 #define QUICK_ROWS	32
 #define FAST_DAIF	10
-#define FAST_SVC	16
-#define FAST_ERET_EL0	18
+#define FAST_SVC	17
+#define FAST_ERET_EL0	19
 
 /* The syndrome of MSR DAIF, x0, in halves. */
 #define ESR_DAIF_LOW	0xd004

@@ -89,8 +89,11 @@ SYM_INNER_LABEL(av_window_quick_unknown, SYM_L_GLOBAL)
 	stp	x2, x3, [sp, #SRF_REGS + 16]
 	mrs	x0, elr_el1
 	mrs	x3, spsr_el1
+	ldr	x2, [sp, #SRF_IN_PLACE]
+	cbnz	x2, av_window_quick_fetch_copy
 SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	ldtr	w1, [x0]
+.Lfetched:
 	lsr	w2, w1, #20
 	orr	w2, w2, #2			/* MRS or MSR */
 	cmp	w2, #0xd53
@@ -121,6 +124,11 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	str	x3, [x2]
 .Lresume:
 	resume
+
+	/* A copy is for EL0 to execute only: EL1 reads it. */
+SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
+	ldr	w1, [x0]
+	b	.Lfetched
 
 	/* The instruction was read: keep it. */
 .Lno_fetched:
@@ -203,10 +211,13 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	ldr	x0, [sp, #SRF_ELR_EL1]
 	msr	spsr_el1, x1
 	msr	elr_el1, x0
+	ldr	x2, [sp, #SRF_IN_PLACE]
 	mrs	x0, sp_el0
-	ldr	x1, [sp, #SRF_SP_EL0]
 	str	x0, [sp, #SRF_SP_EL1]
+	cbnz	x2, .Leret_from_copy
+	ldr	x1, [sp, #SRF_SP_EL0]
 	msr	sp_el0, x1
+.Lto_el0:
 	ldr	x2, [sp, #SRF_TTBR1_EL0]
 	str	xzr, [sp, #SRF_VMODE]		/* EL0t */
 	str	xzr, [sp, #SRF_DAIF]
@@ -215,6 +226,17 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	/* As in switch/enter.S: the window is the same in both trees. */
 	msr	ttbr1_el1, x2
 	resume
+
+	/* What was in place goes where it belongs, and EL0's own comes back. */
+.Leret_from_copy:
+	mrs	x0, tpidr_el0
+	ldr	x1, [sp, #SRF_TPIDR]
+	ldr	x2, [sp, #SRF_TPIDRRO]
+	msr	sp_el0, x0
+	msr	tpidr_el0, x1
+	msr	tpidrro_el0, x2
+	str	xzr, [sp, #SRF_IN_PLACE]
+	b	.Lto_el0
 
 	/* From virtual EL0, where the mode may change here. */
 .Lsvc:
@@ -244,8 +266,11 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	msr	elr_el1, x0
 	mrs	x0, sp_el0
 	ldr	x1, [sp, #SRF_SP_EL1]
-	str	x0, [sp, #SRF_SP_EL0]
+	ldr	x2, [sp, #SRF_COPIES]
 	msr	sp_el0, x1
+	cbnz	x2, .Lsvc_to_copy
+	str	x0, [sp, #SRF_SP_EL0]
+.Lto_el1:
 	mov	x0, #PSR_EL1H
 	mov	x1, #PSR_DAIF
 	ldr	x2, [sp, #SRF_QUICK_ON]
@@ -257,6 +282,16 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	msr	ttbr1_el1, x3
 	hint	#22				/* clrbhb: switch/mitigate.h */
 	resume
+
+	/* x0 is SP_EL0. */
+.Lsvc_to_copy:
+	mrs	x1, tpidr_el0
+	ldr	x3, [sp, #SRF_TPIDR_EL1]
+	str	x1, [sp, #SRF_TPIDR]
+	str	x2, [sp, #SRF_IN_PLACE]
+	msr	tpidr_el0, x0
+	msr	tpidrro_el0, x3
+	b	.Lto_el1
 
 	/* Register n, two instructions each: n := x2; x3 := n. */
 .Lset_list:

@@ -24,6 +24,7 @@ struct av_entry {
 	u64 root0, root1;
 	u64 ttbr1[2];
 	unsigned int el;	/* that is gone on with */
+	bool copies;		/* virtual EL1 runs from copies (mmu/copies.h) */
 };
 
 /*

@@ -5,9 +5,10 @@
 #
 #   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
-tests += test_walk test_resolve test_frames test_shadow test_shadow_random test_shadow_bounds \
+tests += test_walk test_patch test_resolve test_frames test_shadow test_shadow_random test_shadow_bounds \
 	 test_shadow_tlbi test_slots fuzz_walk
 
+test_patch-src := test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
 shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c \
 	reclaim.c walk.c)

@@ -13,7 +13,7 @@
  * at virtual EL0 and on at virtual EL1, c: the same unless CTR_EL0 traps, w: the same where
  * WFE runs, s: SA0, t: TIDCP, v: the counter, f: FP, m: MDE, x: SS.
  */
-#define SCTLR	"t000_00h0_0000_0000_000h_h0hh_00hh_0000_" \
+#define SCTLR	"t000_0000_0000_0000_000h_h0hh_00hh_0000_" \
 		"00hh_0uh0_hhh1_hw00_cu0h_h00h_hhhs_hhgh"
 #define TCR	"0000_0hh0_0000_0000_0000_0hhh_hggh_0hhh_" \
 		"hhhh_hhhh_0h01_0000_hhhh_hhhh_0001_0000"

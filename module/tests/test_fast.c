@@ -16,6 +16,7 @@
 #include "cpu/quick.h"
 #include "cpu/sysreg.h"
 #include "irq/vgic.h"
+#include "mmu/patch.h"
 #include "stats/stats.h"
 
 bool fake_meltdown_safe = true;
@@ -147,26 +148,47 @@ static const u16 looked_at[] = {
 	AV_TPIDR_EL1, AV_PAR_EL1, AV_SCTLR_EL1, AV_CONTEXTIDR_EL1, AV_CPACR_EL1,
 };
 
-/* Each row of the quick way has a place of its own. */
-static void test_quick_rows(void)
+/* Each row of the quick way has a place of its own. How many there are. */
+static unsigned int check_quick_rows(u64 cheap, u64 copies)
 {
 	static struct av_srf srf;
-	unsigned int i, n[2] = { 0, 0 }, all;
+	unsigned int i, n = 0;
 
-	for (all = 0; all < 2; all++) {
-		CHECK(av_quick_rows(&srf, all ? AV_CHEAP_ALL : AV_CHEAP_QUICK));
-		for (i = 0; i < AV_QUICK_ROWS; i++) {
-			u32 row = srf.quick_rows[i];
-			const struct reg *reg = &regs[FIELD_GET(AV_QUICK_COUNTER, row)];
+	srf.cheap = cheap;
+	srf.copies = copies;
+	CHECK(av_quick_rows(&srf));
+	for (i = 0; i < AV_QUICK_ROWS; i++) {
+		u32 row = srf.quick_rows[i], enc = FIELD_GET(AV_QUICK_ENC, row);
+		unsigned int counter = FIELD_GET(AV_QUICK_COUNTER, row);
+		const struct reg *reg = &regs[counter];
 
-			if (!row)
-				continue;
-			n[all]++;
-			CHECK_EQ(reg->enc, FIELD_GET(AV_QUICK_ENC, row));
+		if (!row)
+			continue;
+		n++;
+		if (counter == AV_FAST_TPIDR_EL0)
+			CHECK_EQ(enc, AV_SYS_COPY_TPIDR_EL0);
+		else if (counter == AV_FAST_TPIDRRO_EL0)
+			CHECK_EQ(enc, AV_SYS_COPY_TPIDRRO_EL0);
+		else
+			CHECK_EQ(enc, reg->enc);
+		/* In place: not by memory alone. */
+		if (copies && counter == AV_FAST_TPIDR_EL1)
+			CHECK(!(row & AV_QUICK_WRITE));
+		else
 			CHECK_EQ(!(row & AV_QUICK_WRITE), reg->write_leaves);
-		}
+		CHECK(!copies || counter != AV_FAST_SP_EL0);
 	}
-	CHECK(n[0] >= 8 && n[1] == n[0] + 4);
+	return n;
+}
+
+static void test_quick_rows(void)
+{
+	unsigned int n = check_quick_rows(AV_CHEAP_QUICK, 0);
+
+	CHECK(n >= 8);
+	CHECK_EQ(check_quick_rows(AV_CHEAP_ALL, 0), n + 4);
+	CHECK_EQ(check_quick_rows(AV_CHEAP_QUICK, 1), n - 1);
+	CHECK_EQ(check_quick_rows(AV_CHEAP_ALL, 1), n + 5);
 }
 
 /* A state in which the guest may have been, and the trap that ended it. */
@@ -202,6 +224,8 @@ static void draw_state(void)
 
 	slow.modes = below(4);
 	slow.quick_on = below(2) ? AV_QUICK_ON : 0;
+	/* What traps in a copy is patched. SP_EL0 as a stack pointer is never in place. */
+	slow.copies = av_srf_mode(&slow) != AV_PSR_EL1T && below(2);
 	av_quick_mode(&slow);
 	slow.cheap = below(4) ? AV_CHEAP_ALL : 0;
 	i = below(9);
@@ -210,7 +234,7 @@ static void draw_state(void)
 		slow.insn = draw();
 	} else if (i < 5) {
 		slow.esr = AV_ESR_IL;
-		slow.insn = i ? insn : AV_INSN_UNKNOWN;
+		slow.insn = !i ? AV_INSN_UNKNOWN : slow.in_place ? av_patch(insn) : insn;
 	} else if (i < 7) {
 		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SYS64) | AV_ESR_IL | iss_of(insn);
 		slow.insn = draw();
@@ -268,6 +292,8 @@ static void compare(void)
 	/* It is on where it may be; seen syndromes are kept. */
 	CHECK_EQ(fast.quick, av_srf_mode(&fast) == AV_PSR_EL1H ? before.quick_on : 0);
 	slow.quick = fast.quick;
+	CHECK_EQ(fast.in_place, av_srf_mode(&fast) == AV_PSR_EL1H ? before.copies : 0);
+	slow.in_place = fast.in_place;
 	memcpy(slow.quick_imm, fast.quick_imm, sizeof(fast.quick_imm));
 	CHECK(!memcmp(&fast, &slow, sizeof(fast)));
 	taken[n][is_write(&before)]++;
@@ -298,6 +324,8 @@ static void one(void)
 		if (ret == AV_FAST_DONE_LOW) {
 			CHECK(!memcmp(&fast.regs[18], &before.regs[18], 13 * sizeof(u64)));
 			CHECK_EQ(fast.sp, before.sp);
+			CHECK(!memcmp(&fast.sys[AV_SP_EL0], &before.sys[AV_SP_EL0],
+				      (AV_TPIDR_EL1 + 1 - AV_SP_EL0) * sizeof(u64)));
 		}
 	} else {
 		declined++;

@@ -46,6 +46,7 @@
 #define TOO_LARGE	0xb000ULL
 #define ROM_LOG		0xc000ULL
 #define NONE		0xd000ULL
+#define BOTH		0xe000ULL	/* to be executed by both */
 #define NO_TABLE	0x40000000ULL	/* by level 1 */
 #define BROKEN_TABLE	0x80000000ULL
 #define OUT_OF_HALF	0x1000000000000ULL
@@ -84,7 +85,7 @@ static void build_tables(void)
 	tables[1][2] = BROKEN | TABLE;
 	tables[2][0] = table(3) | TABLE;
 	map(RW, RAM | PAGE | USER | NG);
-	map(RO, RAM | 0x1000 | PAGE | USER | RDONLY | NG);
+	map(RO, RAM | 0x1000 | PAGE | USER | RDONLY | PXN | NG);
 	map(KERNEL, RAM | 0x2000 | PAGE | NG);
 	map(NO_EXEC, RAM | PAGE | USER | UXN | PXN | NG);
 	map(DEV, DEVICE | PAGE | USER | NG);
@@ -92,6 +93,7 @@ static void build_tables(void)
 	map(ROM_RW, ROM | PAGE | USER | NG);
 	map(ROM_LOG, (ROM + 0x1000) | PAGE | USER | RDONLY | NG);
 	map(LOG, LOGGED | PAGE | USER | NG);
+	map(BOTH, RAM | PAGE | USER | RDONLY | NG);
 	map(NO_AF, RAM | 3 | USER | NG);
 	map(FAR_AWAY, BEYOND | PAGE | USER | NG);
 	map(TOO_LARGE, OUTSIDE | PAGE | USER | NG);
@@ -116,13 +118,13 @@ static const struct av_regime guest = {
 	.ttbr0 = TABLES, .ttbr1 = TABLES + 0x4000, .ipa_bits = 40,
 };
 
-static struct av_tree *load(bool high, u8 el, bool split)
+static struct av_tree *load(bool high, u8 el, u8 split)
 {
 	struct av_tree_key key;
 
 	av_tree_key(&sh, &guest, high, el, &key);
 	if (split)
-		key.mode = AV_MODE_EL1;
+		key.mode = el ? split : AV_MODE_EL0;
 	return av_tree_get(&sh, &key, full_pool());
 }
 
@@ -138,8 +140,9 @@ struct row {
 	unsigned int how;
 	u64 iss;
 	u8 el;
-	bool split;		/* EL1 has a tree of its own */
-	u64 far;
+	u8 split;		/* the level has a tree of its own: EL1's enum av_mode */
+	bool high_copies;	/* and so in the high half */
+	u64 pc, far;
 	/* what is to come of it */
 	enum av_answer_kind kind;
 	enum av_abort_work work;
@@ -156,6 +159,7 @@ struct row {
 #define CM	AV_ESR_CM
 #define RWX	(AV_R | AV_W | AV_X)
 
+#define COPIES		.split = AV_MODE_EL1_COPIES, .high_copies = true
 #define HIDDEN(c, r)	.kind = AV_ANSWER_RESUME, .work = AV_ABORT_FILL, .cls = AV_EXIT_##c, \
 			.rights = (r)
 #define TRUE_FAULT(c, i)	.kind = AV_ANSWER_ABORT, .cls = AV_EXIT_##c, .answer_iss = (i)
@@ -181,8 +185,25 @@ static const struct row rows[] = {
 	/* The tree that both levels share. */
 	{ "EL1's own page", .iss = T, .el = 1, .far = KERNEL, .kind = AV_ANSWER_RESUME,
 	  .work = AV_ABORT_SPLIT, .cls = AV_EXIT_DABT_TRANS },
-	{ "EL1's own page, in a tree of its own", .iss = T, .el = 1, .split = true, .far = KERNEL,
-	  HIDDEN(DABT_TRANS, RWX) },
+	{ "EL1's own page, in a tree of its own", .iss = T, .el = 1, .split = AV_MODE_EL1,
+	  .far = KERNEL, HIDDEN(DABT_TRANS, RWX) },
+	{ "EL0 executes what EL1 may too", FETCH, .iss = T, .far = BOTH, .kind = AV_ANSWER_RESUME,
+	  .work = AV_ABORT_SPLIT, .cls = AV_EXIT_PABT_HIDDEN },
+	{ "EL0 reads it", .iss = T, .far = BOTH, HIDDEN(DABT_TRANS, AV_R) },
+	{ "EL0 executes it, in a tree of its own", FETCH, .iss = T, .split = AV_MODE_EL0,
+	  .far = BOTH, HIDDEN(PABT_HIDDEN, AV_R | AV_X) },
+	/* EL1 from copies. */
+	{ "a fetch, of a copy", FETCH, .iss = T, .el = 1, COPIES, .far = HIGH,
+	  HIDDEN(PABT_HIDDEN, AV_X) },
+	{ "a load where a copy is", .iss = P, .el = 1, COPIES, .far = HIGH + 0x1000,
+	  HIDDEN(DABT_PERM, AV_R | AV_W) },
+	{ "a load from the page that it is in", .iss = P, .el = 1, COPIES, .far = HIGH,
+	  .pc = HIGH + 0xffc, .kind = AV_ANSWER_RESUME, .work = AV_ABORT_PLAIN,
+	  .cls = AV_EXIT_DABT_PERM },
+	{ "a fetch from the low half", FETCH, .iss = P, .el = 1, COPIES, .far = KERNEL,
+	  .kind = AV_ANSWER_RESUME, .work = AV_ABORT_PLAIN, .cls = AV_EXIT_PABT_HIDDEN },
+	{ "a store to the low half", .iss = T | W, .el = 1, COPIES, .far = KERNEL,
+	  HIDDEN(DABT_TRANS, AV_R | AV_W) },
 	/* True: the guest's tables do not allow it, and their level counts. */
 	{ "nothing there", .iss = T | W, .far = NONE, TRUE_FAULT(DABT_TRUE, T | W) },
 	{ "nothing there, to fetch", FETCH, .iss = FSC(PERMISSION, 1), .far = NONE,
@@ -194,7 +215,7 @@ static const struct row rows[] = {
 	{ "EL0 on EL1's page", .iss = T, .far = KERNEL, TRUE_FAULT(DABT_TRUE, P) },
 	{ "a fetch of what is not executed", FETCH, .iss = P, .far = NO_EXEC,
 	  TRUE_FAULT(PABT_TRUE, P) },
-	{ "EL1 executes what EL0 may write", FETCH, .iss = P, .el = 1, .split = true, .far = RW,
+	{ "EL1 executes what EL0 may write", FETCH, .iss = P, .el = 1, .split = AV_MODE_EL1, .far = RW,
 	  TRUE_FAULT(PABT_TRUE, P) },
 	{ "cache maintenance of nothing", .iss = T | W | CM, .far = NONE,
 	  TRUE_FAULT(DABT_TRUE, T | W | CM) },
@@ -253,11 +274,13 @@ static void check_row(const struct row *row)
 {
 	u64 ec = row->how & FETCH ? AV_EC_IABT_LOW : AV_EC_DABT_LOW;
 	struct av_tree *tree[2] = {
-		load(false, row->el, row->split), load(true, row->el, false),
+		load(false, row->el, row->split),
+		load(true, row->el, row->high_copies ? AV_MODE_EL1_COPIES : 0),
 	};
 	struct av_view view = {
 		.regime = &guest, .tree = tree, .slots = slots, .mem = &mem, .el = row->el,
 		.esr = FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | row->iss, .far = row->far,
+		.pc = row->pc,
 		.ipa_bits = IPA_BITS,
 	};
 	struct av_resolved r = { .work = 99 };
@@ -277,6 +300,7 @@ static void check_row(const struct row *row)
 		CHECK_EQ(answer.err, row->err);
 	if (row->work == AV_ABORT_FILL) {
 		CHECK_EQ(r.rights, row->rights);
+		CHECK_EQ(r.copy, row->high_copies && row->how & FETCH);
 		CHECK_EQ(r.tree, tree[row->far >> 63]);
 		CHECK_EQ(r.slot, av_slot_find(slots, r.walk.ipa >> 12));
 	}

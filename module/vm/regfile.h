@@ -113,6 +113,11 @@ struct av_srf {
 	u64 ttbr1[2];		/* and the trees of each, with their context's ASID */
 	u64 quick_on;		/* what quick is in virtual EL1 */
 	u64 quick_modes;	/* modes, for it */
+	/*
+	 * TPIDR_EL0 and TPIDRRO_EL0 hold virtual EL1's SP_EL0 and TPIDR_EL1 (mmu/patch.h): now;
+	 * in virtual EL1. Outside the guest all of them are in sys[].
+	 */
+	u64 in_place, copies;
 	u32 quick_rows[AV_QUICK_ROWS];
 	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
 

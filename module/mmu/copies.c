@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Copies of the pages that virtual EL1 executes: rules in copies.h. */
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "compat/icache.h"
+#include "mmu/copies.h"
+#include "mmu/patch.h"
+
+/* Pages given back before the lock is. */
+#define FORGET_BATCH	128
+
+void av_copies_init(struct av_vm *vm)
+{
+	hash_init(vm->mmu->copies);
+	INIT_LIST_HEAD(&vm->mmu->copies_by_age);
+}
+
+static void release(struct av_copy *copy)
+{
+	__free_page(copy->page);
+	kfree(copy);
+}
+
+int av_copies_prepare(struct av_vcpu *vcpu)
+{
+	struct av_copy *copy;
+
+	if (vcpu->mmu->spare_copy)
+		return 0;
+	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return -ENOMEM;
+	copy->page = alloc_page(GFP_KERNEL_ACCOUNT);
+	if (!copy->page) {
+		kfree(copy);
+		return -ENOMEM;
+	}
+	vcpu->mmu->spare_copy = copy;
+	return 0;
+}
+
+void av_copies_unprepare(struct av_vcpu *vcpu)
+{
+	if (vcpu->mmu->spare_copy)
+		release(vcpu->mmu->spare_copy);
+	vcpu->mmu->spare_copy = NULL;
+}
+
+bool av_copied(const struct av_slot *slot, u64 gfn)
+{
+	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+
+	return state && *state & AV_FRAME_COPIED;
+}
+
+static void set_copied(const struct av_slot *slot, u64 gfn, bool copied)
+{
+	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+
+	WRITE_ONCE(*state, (*state & ~AV_FRAME_COPIED) | (copied ? AV_FRAME_COPIED : 0));
+}
+
+static struct av_copy *find(struct av_vm *vm, u64 gfn)
+{
+	struct av_copy *copy;
+
+	hash_for_each_possible(vm->mmu->copies, copy, hash, gfn)
+		if (copy->gfn == gfn)
+			return copy;
+	return NULL;
+}
+
+/* Nothing maps it. */
+static void forget(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
+{
+	set_copied(slot, copy->gfn, false);
+	hash_del(&copy->hash);
+	list_del(&copy->node);
+	vm->mmu->nr_copies--;
+	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES, -1);
+	release(copy);
+}
+
+bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn)
+{
+	struct av_copy *copy = find(vm, gfn);
+	struct av_gather g;
+	bool more;
+
+	av_gather_init(&g, &vm->mmu->shadow);
+	more = av_shadow_zap_gfn(&vm->mmu->shadow, gfn, &g);
+	av_gather_finish(&g);
+	if (more)
+		return true;
+	if (copy)
+		forget(vm, slot, copy);
+	return false;
+}
+
+bool av_copies_shrink(struct av_vm *vm)
+{
+	struct av_copy *copy = list_first_entry_or_null(&vm->mmu->copies_by_age, struct av_copy, node);
+
+	if (!copy)
+		return false;
+	av_copy_drop(vm, av_vm_slot(vm, copy->gfn), copy->gfn);
+	return true;
+}
+
+void av_copies_forget(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
+{
+	if (!vm->mmu->nr_copies)
+		return;
+	for (; gfn < end; gfn++)
+		if (av_copied(slot, gfn))
+			forget(vm, slot, find(vm, gfn));
+}
+
+bool av_copies_forget_slot(struct av_vm *vm, struct av_slot *slot)
+{
+	struct av_copy *copy, *tmp;
+	unsigned int n = 0;
+
+	list_for_each_entry_safe(copy, tmp, &vm->mmu->copies_by_age, node) {
+		if (copy->gfn - slot->base_gfn >= slot->npages)
+			continue;
+		if (n++ == FORGET_BATCH)
+			return true;
+		forget(vm, slot, copy);
+	}
+	return false;
+}
+
+void av_copy_written(struct av_vm *vm, struct av_slot *slot, u64 gfn)
+{
+	bool more = true;
+
+	while (more) {
+		spin_lock(&vm->mmu_lock);
+		more = av_copied(slot, gfn) && av_copy_drop(vm, slot, gfn);
+		spin_unlock(&vm->mmu_lock);
+	}
+}
+
+void av_copies_free(struct av_vm *vm)
+{
+	struct av_copy *copy, *tmp;
+
+	list_for_each_entry_safe(copy, tmp, &vm->mmu->copies_by_age, node) {
+		release(copy);
+		cond_resched();
+	}
+}
+
+/* No entry lets the guest write to the frame. */
+static int protect(struct av_vm *vm, u64 gfn)
+{
+	struct av_gather g;
+	bool more;
+
+	av_gather_init(&g, &vm->mmu->shadow);
+	more = av_shadow_wrprotect_gfn(&vm->mmu->shadow, gfn, &g);
+	av_gather_finish(&g);
+	return more ? -EAGAIN : 0;
+}
+
+static u32 limit(struct av_vm *vm)
+{
+	return clamp_t(u64, av_vm_slots(vm)->npages / AV_PAGES_PER_COPY,
+		       AV_COPIES_MIN, AV_COPIES_MAX);
+}
+
+int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page *from,
+		struct page **out)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_copy *copy;
+	int ret;
+
+	if (av_copied(slot, gfn)) {
+		*out = find(vm, gfn)->page;
+		return 0;
+	}
+	if (vm->mmu->nr_copies >= limit(vm)) {
+		av_copies_shrink(vm);
+		return -EAGAIN;
+	}
+	ret = protect(vm, gfn);
+	if (ret)
+		return ret;
+	copy = vcpu->mmu->spare_copy;
+	vcpu->mmu->spare_copy = NULL;
+	copy->gfn = gfn;
+	av_patch_copy(page_address(copy->page), page_address(from), PAGE_SIZE / AV_INSN_SIZE);
+	av_sync_icache_aliases((unsigned long)page_address(copy->page), PAGE_SIZE);
+	hash_add(vm->mmu->copies, &copy->hash, gfn);
+	list_add_tail(&copy->node, &vm->mmu->copies_by_age);
+	vm->mmu->nr_copies++;
+	set_copied(slot, gfn, true);
+	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES, 1);
+	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES_MADE, 1);
+	*out = copy->page;
+	return 0;
+}
+
+/* The VMM may have written to any page. */
+void av_mmu_forget_copies(struct av_vm *vm)
+{
+	int idx = srcu_read_lock(&vm->srcu);
+	bool more = READ_ONCE(vm->mmu->nr_copies);
+
+	while (more) {
+		spin_lock(&vm->mmu_lock);
+		more = av_copies_shrink(vm);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+	}
+	srcu_read_unlock(&vm->srcu, idx);
+}
