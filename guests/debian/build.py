@@ -42,11 +42,11 @@ MODULES = (
 GENERIC_MODULES = ("9pnet_virtio", "9p")
 
 APPLETS = (
-    "cat", "cut", "dd", "dmesg", "insmod", "ip", "mkdir", "mke2fs", "mount", "od", "ping",
-    "poweroff", "reboot", "rm", "seq", "setsid", "sh", "sha256sum", "sleep", "sync", "taskset",
-    "tr", "true", "umount", "usleep", "wc",
+    "cat", "cut", "dd", "dmesg", "grep", "insmod", "ip", "mkdir", "mke2fs", "mount", "od", "ping",
+    "poweroff", "reboot", "rm", "rmmod", "seq", "setsid", "sh", "sha256sum", "sleep", "sync",
+    "taskset", "tr", "true", "umount", "usleep", "wc",
 )  # fmt: skip
-TOOLS = ("cntvct", "lat", "stream", "forks")
+TOOLS = ("cntvct", "code", "lat", "stream", "forks")
 
 
 def progress(message: str) -> None:

@@ -84,6 +84,37 @@ static __always_inline unsigned int fast_read(struct av_srf *srf, u16 enc, u64 *
 	return AV_NR_FAST;
 }
 
+/* A write of TTBR0_EL1 or TTBR1_EL1: to a pair whose roots are known. */
+static __always_inline int fast_ttbr(struct av_srf *srf, bool high, u64 val)
+{
+	u64 ttbr0 = high ? av_srf_get(srf, AV_TTBR0_EL1) : val;
+	u64 ttbr1 = high ? val : av_srf_get(srf, AV_TTBR1_EL1);
+	const struct av_srf_roots *roots = srf->roots;
+	unsigned int i;
+
+	for (i = 0; i < AV_SRF_ROOTS; i++, roots++) {
+		if (roots->ttbr0 != ttbr0 || roots->ttbr1 != ttbr1 || !roots->root1[1])
+			continue;
+		av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
+		srf->roots_at = i;
+		srf->root0 = roots->root0;
+		srf->ttbr1[0] = roots->root1[0];
+		srf->ttbr1[1] = roots->root1[1];
+		srf->modes = roots->root1[0] ? srf->modes_same : 0;
+		srf->quick_modes = srf->quick_on ? srf->modes : 0;
+		srf->fast[high ? AV_FAST_TTBR1_EL1 : AV_FAST_TTBR0_EL1]++;
+		srf->pc += 4;
+		srf->pstate &= ~AV_PSR_BTYPE;
+		return AV_FAST_ROOTS;
+	}
+	return AV_FAST_NO;
+}
+
+static __always_inline bool is_ttbr_write(const struct av_insn *insn)
+{
+	return insn->write && (insn->enc & ~1) == AV_SYS(3, 0, 2, 0, 0);
+}
+
 static __always_inline unsigned int fast_sysreg(struct av_srf *srf, const struct av_insn *insn)
 {
 	unsigned int n;
@@ -179,6 +210,8 @@ __window int av_fast(struct av_srf *srf)
 	else
 		return AV_FAST_NO;
 
+	if (kind == AV_INSN_SYSREG && is_ttbr_write(&insn))
+		return fast_ttbr(srf, insn.enc & 1, av_srf_get_x(srf, insn.rt));
 	if (kind == AV_INSN_SYSREG)
 		n = fast_sysreg(srf, &insn);
 	else if (kind == AV_INSN_MSR_IMM)

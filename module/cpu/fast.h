@@ -22,6 +22,7 @@ enum {
 	AV_FAST_DONE_LOW,	/* finished, and neither SP nor a register from x18 on changed */
 	AV_FAST_TO_EL0 = 4,	/* finished, in virtual EL0 */
 	AV_FAST_TO_EL1 = 8,	/* finished, in virtual EL1 */
+	AV_FAST_ROOTS = 16,	/* finished, with other tables in both halves */
 };
 
 /*

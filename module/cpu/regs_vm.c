@@ -32,6 +32,18 @@ static bool access_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, boo
 	return true;
 }
 
+/* Which trees there are for the pair is mmu/'s to know. */
+static bool access_ttbr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	if (!write) {
+		*val = av_srf_get(vcpu->srf, reg->vreg);
+		return true;
+	}
+	av_srf_set(vcpu->srf, reg->vreg, *val);
+	av_mmu_ttbr_changed(vcpu);
+	return true;
+}
+
 static bool access_tcr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	if (write)
@@ -109,8 +121,8 @@ static const struct av_sysreg rows[] = {
 	REGIME(AV_SYS(3, 0, 1, 0, 0), SCTLR_EL1, SCTLR_RESET, access_sctlr),
 	AV_MEM(AV_SYS(3, 0, 1, 0, 1), AV_ROW_ALL, SYSREG, ACTLR_EL1, 0),
 	AV_MEM(AV_SYS(3, 0, 1, 0, 2), AV_ROW_ALL, SYSREG, CPACR_EL1, 0),
-	FAST_REGIME(TTBR0_EL1, access_regime),
-	FAST_REGIME(TTBR1_EL1, access_regime),
+	FAST_REGIME(TTBR0_EL1, access_ttbr),
+	FAST_REGIME(TTBR1_EL1, access_ttbr),
 	FAST_REGIME(TCR_EL1, access_tcr),
 	AV_FAST_MEM(SPSR_EL1),
 	AV_FAST_MEM(ELR_EL1),

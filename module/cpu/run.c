@@ -101,7 +101,7 @@ static int before_entry(struct av_vcpu *vcpu)
 		av_steal_update(vcpu);
 	if (av_inject_due(vcpu))
 		av_inject_pending(vcpu);
-	av_mmu_want_copies(vcpu, may_copy(vcpu));
+	av_mmu_want(vcpu, may_copy(vcpu), READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_ROOTS);
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
 }
 
@@ -150,8 +150,8 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 		av_controls_note(&cpu->controls_of, srf, &host, how);
 		cpu->modes_same = av_controls_same(srf, how);
 	}
-	srf->modes = entry->ttbr1[!entry->el] && cpu->modes_same && !srf->slow &&
-		     srf->cheap & AV_CHEAP_MODES;
+	srf->modes_same = cpu->modes_same && !srf->slow && srf->cheap & AV_CHEAP_MODES;
+	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
 	srf->quick_modes = srf->quick_on ? srf->modes : 0;
 	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING | AV_STAY_COUNTS)))) {
 		av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
@@ -208,8 +208,7 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		prepare_window(vcpu, entry.copies);
 		av_stats_enter(&vcpu->stats);
 		stay(vcpu, &entry, fp);
-		if (unlikely(av_srf_el1(srf) != vcpu->mmu->el))
-			av_mmu_follow_mode(vcpu, av_srf_el1(srf));
+		av_mmu_follow(vcpu);
 		av_stats_exit(&vcpu->stats);
 		if (fp) {
 			av_fp_save(vcpu);

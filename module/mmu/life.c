@@ -128,7 +128,7 @@ void av_mmu_vm_destroy(struct av_vm *vm)
 int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 {
 	av_list_init(&vcpu->mmu->pool.pts);
-	vcpu->mmu->stale = true;
+	vcpu->mmu->stale = AV_STALE_REGS;
 	vcpu->mmu->regimes = 1;
 	return 0;
 }

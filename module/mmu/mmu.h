@@ -24,6 +24,7 @@
 #include "mmu/types.h"
 #include "switch/switch.h"
 #include "vm/answer.h"
+#include "vm/regfile.h"
 #include "vm/vcpu.h"
 
 /* Module load and unload. */
@@ -61,32 +62,49 @@ static inline void av_mmu_prepare_entry(const struct av_vcpu *vcpu, struct av_en
 	out->el = mmu->el;
 	out->ttbr1[0] = mmu->ttbr1[0];
 	out->ttbr1[1] = mmu->ttbr1[1];
-	out->copies = mmu->mode[1].copies;
+	out->copies = mmu->copies;
 }
 
 /* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
 int av_mmu_load(struct av_vcpu *vcpu);
 
-/* May virtual EL1 run from patched copies of its code (mmu/copies.h)? Before av_mmu_load(). */
-static inline void av_mmu_want_copies(struct av_vcpu *vcpu, bool want)
+/*
+ * May virtual EL1 run from patched copies of its code (mmu/copies.h), and the
+ * window change the trees by itself? Before av_mmu_load().
+ */
+static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots)
 {
-	if (unlikely(vcpu->mmu->want_copies != want)) {
-		vcpu->mmu->want_copies = want;
-		vcpu->mmu->stale = true;
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	if (unlikely(mmu->want_copies != copies || mmu->want_roots != roots)) {
+		mmu->want_copies = copies;
+		mmu->want_roots = roots;
+		mmu->regimes++;
+		mmu->stale |= AV_STALE_REGS;
 	}
 }
 
 /* The VMM may have written to the guest's code by its own mapping. May sleep. */
 void av_mmu_forget_copies(struct av_vm *vm);
 
-/* The window has gone from one virtual exception level to the other, this one. */
-void av_mmu_follow_mode(struct av_vcpu *vcpu, int el);
+/* After a stay: has the window gone to the other exception level, or to other TTBRs? */
+void av_mmu_follow_window(struct av_vcpu *vcpu, int el);
+
+static inline void av_mmu_follow(struct av_vcpu *vcpu)
+{
+	const struct av_srf *srf = vcpu->srf;
+	int el = av_srf_el1(srf);
+
+	if (unlikely(el != vcpu->mmu->el || srf->roots_at != vcpu->mmu->pair))
+		av_mmu_follow_window(vcpu, el);
+}
 
 /*
- * After a change of SCTLR, TCR, TTBRn, MAIR; of the virtual exception level.
+ * After a change of SCTLR, TCR, MAIR; of TTBRn; of the virtual exception level.
  * Cheap: the next av_mmu_load() looks.
  */
 void av_mmu_regime_changed(struct av_vcpu *vcpu);
+void av_mmu_ttbr_changed(struct av_vcpu *vcpu);
 void av_mmu_mode_changed(struct av_vcpu *vcpu);
 
 /*

@@ -153,55 +153,90 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	return 0;
 }
 
-/* Is what a mode was last run with still what it would be given now? */
-static bool mode_at_hand(const struct av_vcpu *vcpu, int el)
+/* Is what a mode of a pair was last run with still what it would be given now? */
+static bool mode_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
-	const struct av_mode_trees *m = &mmu->mode[el];
-	const struct av_tree *high = mmu->trees[m->place], *low = mmu->tree[0];
+	const struct av_mode_trees *m = &pair->mode[el];
+	const struct av_tree *low = mmu->trees[m->place[0]], *high = mmu->trees[m->place[1]];
 
-	return m->regimes == mmu->regimes && low->serial == m->serial[0] &&
+	return pair->regimes == mmu->regimes && m->serial[0] &&
 	       (!el || m->copies == mmu->copies) &&
-	       !(READ_ONCE(low->split) & BIT(el)) && high && high->serial == m->serial[1] &&
+	       low && low->serial == m->serial[0] && high && high->serial == m->serial[1] &&
+	       !(low->key.mode == AV_MODE_SHARED && READ_ONCE(low->split) & BIT(el)) &&
 	       av_tlb_holds(vcpu->sw, m->context, m->serial[0], m->serial[1]);
 }
 
-static u64 ttbr1_of(const struct av_vcpu *vcpu, int el)
+/* TTBR1_EL1 for a mode of a pair. */
+static u64 ttbr1_of(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
-	const struct av_mode_trees *m = &vcpu->mmu->mode[el];
+	const struct av_mode_trees *m = &pair->mode[el];
 
-	return vcpu->mmu->roots[m->place].pa | av_tlb_asid_of(vcpu->sw, m->context);
+	return vcpu->mmu->roots[m->place[1]].pa | av_tlb_asid_of(vcpu->sw, m->context);
 }
 
-/* Go on with what a mode was last run with. */
+/* The same for the other mode, if it can follow without another TTBR0_EL1; or 0. */
+static u64 ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+{
+	bool same = pair->mode[0].serial[0] == pair->mode[1].serial[0];
+
+	return same && mode_at_hand(vcpu, pair, !el) ? ttbr1_of(vcpu, pair, !el) : 0;
+}
+
+/* Go on with what a mode of the pair in use was last run with. */
 static void take_mode(struct av_vcpu *vcpu, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	const struct av_mode_trees *m = &mmu->mode[el];
+	const struct av_ttbr_pair *pair = &mmu->pairs[mmu->pair];
+	const struct av_mode_trees *m = &pair->mode[el];
+	int half;
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_SWITCH);
 	mmu->el = el;
-	mmu->tree[1] = mmu->trees[m->place];
-	mmu->root[1] = &mmu->roots[m->place];
-	mmu->ttbr1[el] = ttbr1_of(vcpu, el);
+	for (half = 0; half < 2; half++) {
+		mmu->tree[half] = mmu->trees[m->place[half]];
+		mmu->root[half] = &mmu->roots[m->place[half]];
+	}
 	vcpu->sw->current_context = m->context;
 }
 
-/* What was just loaded; and is the other mode at hand? It stays so until the next time. */
+/* What was just loaded. */
 static void note_mode(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	int other = !mmu->el;
 
-	mmu->mode[mmu->el] = (struct av_mode_trees) {
-		.regimes = mmu->regimes,
+	mmu->pairs[mmu->pair].mode[mmu->el] = (struct av_mode_trees) {
 		.serial = { mmu->tree[0]->serial, mmu->tree[1]->serial },
-		.place = mmu->root[1] - mmu->roots,
+		.place = { mmu->root[0] - mmu->roots, mmu->root[1] - mmu->roots },
 		.context = vcpu->sw->current_context,
 		.copies = mmu->el && mmu->copies,
 	};
-	mmu->ttbr1[mmu->el] = ttbr1_of(vcpu, mmu->el);
-	mmu->ttbr1[other] = mode_at_hand(vcpu, other) ? ttbr1_of(vcpu, other) : 0;
+}
+
+/*
+ * Tell the window of the pairs that virtual EL1 may change to. Places and
+ * contexts change hands in load() only, so it stays true until the next time.
+ */
+static void show_pairs(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	unsigned int i;
+
+	for (i = 0; i < AV_SRF_ROOTS; i++) {
+		const struct av_ttbr_pair *pair = &mmu->pairs[i];
+		struct av_srf_roots *out = &vcpu->srf->roots[i];
+
+		out->root1[1] = 0;
+		if (!mmu->want_roots || !mode_at_hand(vcpu, pair, 1))
+			continue;
+		out->root1[0] = ttbr1_of_other(vcpu, pair, 1);
+		out->root1[1] = ttbr1_of(vcpu, pair, 1);
+		out->ttbr0 = pair->ttbr0;
+		out->ttbr1 = pair->ttbr1;
+		out->root0 = mmu->roots[pair->mode[1].place[0]].pa;
+	}
+	mmu->shown_copies = mmu->copies;
+	mmu->shown = true;
 }
 
 static int load(struct av_vcpu *vcpu, int el)
@@ -209,11 +244,11 @@ static int load(struct av_vcpu *vcpu, int el)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int ret;
 
-	/* Where this fails half-way what the other mode had may be gone: note_mode() looks anew. */
+	/* Where this fails half-way what was at hand may be gone. */
 	mmu->ttbr1[0] = mmu->ttbr1[1] = 0;
-	av_vcpu_regime(vcpu, &mmu->regime);
-	mmu->el = el;
+	mmu->shown = false;
 	mmu->fetch.valid = false;
+	mmu->el = el;
 	ret = load_half(vcpu, &mmu->regime, false, el);
 	if (!ret)
 		ret = load_half(vcpu, &mmu->regime, true, el);
@@ -222,6 +257,25 @@ static int load(struct av_vcpu *vcpu, int el)
 	if (!ret)
 		note_mode(vcpu);
 	return ret;
+}
+
+/* The place of the registers' pair of TTBRs. */
+static unsigned int pair_of(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
+{
+	struct av_ttbr_pair *pair;
+	unsigned int i = mmu->pair, n;
+
+	for (n = 0; n < AV_SRF_ROOTS; n++, i = (i + 1) % AV_SRF_ROOTS) {
+		pair = &mmu->pairs[i];
+		if (pair->regimes == mmu->regimes && pair->ttbr0 == regime->ttbr0 &&
+		    pair->ttbr1 == regime->ttbr1)
+			return i;
+	}
+	i = mmu->next_pair++ % AV_SRF_ROOTS;
+	mmu->pairs[i] = (struct av_ttbr_pair) {
+		.ttbr0 = regime->ttbr0, .ttbr1 = regime->ttbr1, .regimes = mmu->regimes,
+	};
+	return i;
 }
 
 /*
@@ -253,34 +307,73 @@ static void choose_copies(struct av_vcpu *vcpu)
 		      av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M;
 }
 
+static void choose_pair(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	unsigned int i;
+
+	av_vcpu_regime(vcpu, &mmu->regime);
+	i = pair_of(mmu, &mmu->regime);
+	if (i != mmu->pair)
+		mmu->fetch.valid = false;
+	mmu->pair = i;
+}
+
 int av_mmu_load(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int el = av_srf_el1(vcpu->srf), ret = 0;
+	struct av_ttbr_pair *pair;
 
 	if (!mmu->stale)
 		return 0;
 	choose_copies(vcpu);
-	if (mode_at_hand(vcpu, el))
+	if (mmu->stale & AV_STALE_REGS)
+		choose_pair(vcpu);
+	pair = &mmu->pairs[mmu->pair];
+	if (mode_at_hand(vcpu, pair, el)) {
 		take_mode(vcpu, el);
-	else
+	} else {
 		ret = load(vcpu, el);
-	mmu->stale = ret;
-	return ret;
+		if (ret)
+			return ret;
+	}
+	mmu->ttbr1[el] = ttbr1_of(vcpu, pair, el);
+	mmu->ttbr1[!el] = ttbr1_of_other(vcpu, pair, el);
+	if (!mmu->shown || mmu->shown_copies != mmu->copies)
+		show_pairs(vcpu);
+	vcpu->srf->roots_at = mmu->pair;
+	mmu->stale = 0;
+	return 0;
 }
 
 void av_mmu_regime_changed(struct av_vcpu *vcpu)
 {
 	vcpu->mmu->regimes++;
-	vcpu->mmu->stale = true;
+	vcpu->mmu->stale |= AV_STALE_REGS;
+}
+
+void av_mmu_ttbr_changed(struct av_vcpu *vcpu)
+{
+	vcpu->mmu->stale |= AV_STALE_REGS;
 }
 
 void av_mmu_mode_changed(struct av_vcpu *vcpu)
 {
-	vcpu->mmu->stale = true;
+	vcpu->mmu->stale |= AV_STALE_MODE;
 }
 
-void av_mmu_follow_mode(struct av_vcpu *vcpu, int el)
+void av_mmu_follow_window(struct av_vcpu *vcpu, int el)
 {
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	if (mmu->pair != vcpu->srf->roots_at) {
+		mmu->pair = vcpu->srf->roots_at;
+		mmu->regime.ttbr0 = mmu->pairs[mmu->pair].ttbr0;
+		mmu->regime.ttbr1 = mmu->pairs[mmu->pair].ttbr1;
+		mmu->fetch.valid = false;
+	}
 	take_mode(vcpu, el);
+	mmu->ttbr1[0] = vcpu->srf->ttbr1[0];
+	mmu->ttbr1[1] = vcpu->srf->ttbr1[1];
 }

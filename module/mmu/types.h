@@ -13,6 +13,7 @@
 #include "mmu/resolve.h"
 #include "mmu/shadow.h"
 #include "mmu/slots.h"
+#include "vm/regfile.h"
 
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
 #define AV_POOL_PTS		8
@@ -103,22 +104,35 @@ struct av_fetch {
 };
 
 /*
- * What a mode was last run with: good as long as the registers, the place and
- * the context are what they were.
+ * What a mode was last run with: good as long as the places and the context
+ * are what they were.
  */
 struct av_mode_trees {
-	u64 regimes;			/* av_vcpu_mmu.regimes then */
-	u64 serial[2];			/* of the trees, low and high */
-	u8 place;			/* of the high one, in trees[] */
+	u64 serial[2];			/* of the trees, low and high; 0: none yet */
+	u8 place[2];			/* of each, in trees[] */
 	u8 context;
 	bool copies;			/* virtual EL1 runs from copies */
 };
 
+/* The same of a pair of TTBRs, as long as the other registers are what they were. */
+struct av_ttbr_pair {
+	u64 ttbr0, ttbr1;
+	u64 regimes;			/* av_vcpu_mmu.regimes then */
+	struct av_mode_trees mode[2];	/* virtual EL0, EL1 */
+};
+
+/* What has changed: the exception level; registers too. */
+#define AV_STALE_MODE	BIT(0)
+#define AV_STALE_REGS	BIT(1)
+
 struct av_vcpu_mmu {
 	/* All of the vCPU's own thread. */
-	bool stale;			/* look at the registers before the next entry */
-	u64 regimes;			/* changes of the registers, counted from 1 */
-	struct av_mode_trees mode[2];	/* virtual EL0, EL1 */
+	u8 stale;			/* AV_STALE_*: what to look at before the next entry */
+	u64 regimes;			/* changes of registers but the TTBRs, counted from 1 */
+	struct av_ttbr_pair pairs[AV_SRF_ROOTS];
+	unsigned int pair, next_pair;	/* in use; to be replaced */
+	/* Does the window know of the pairs, as they are? By what copies was then. */
+	bool want_roots, shown, shown_copies;
 	u64 ttbr1[2];			/* of each, with its ASID; 0: not at hand */
 	struct av_regime regime;	/* as loaded */
 	int el;

@@ -379,6 +379,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	 * and the exception return is the barrier.
 	 */
 	ldp	x1, x2, [sp, #SRF_TTBR1_EL0]
+	tbnz	w0, #FAST_ROOTS_BIT, .Lroots
 	tst	x0, #1 << FAST_TO_EL0_BIT
 	csel	x1, x1, x2, ne
 	msr	ttbr1_el1, x1
@@ -386,6 +387,16 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 .Lresume_threads:
 	load_threads sp, x1, x2
 	b	.Lresume_all
+	/* Other tables: no low ones meet another context's ASID. x2 is EL1's TTBR1. */
+.Lroots:
+	ldr	x1, [sp, #SRF_TTBR_NONE]
+	ldr	x3, [sp, #SRF_ROOT0]
+	msr	ttbr0_el1, x1
+	isb
+	msr	ttbr1_el1, x2
+	isb
+	msr	ttbr0_el1, x3
+	b	.Lresume_threads
 .Lleave:
 	/*
 	 * Branch history of the guest's: nothing of the host's is reachable

@@ -31,8 +31,9 @@
 #define SRF_QUICK_MODES	0x1b8
 #define SRF_IN_PLACE	0x1c0
 #define SRF_COPIES	0x1c8
-#define SRF_QUICK_ROWS	0x1d0
-#define SRF_FAST	0x250
+#define SRF_ROOT0	0x1d0
+#define SRF_QUICK_ROWS	0x1e0
+#define SRF_FAST	0x260
 /* and the second: virtual registers */
 #define SRF_SYS		0x1000
 #define SRF_SCTLR_EL1	0x1110
@@ -84,10 +85,11 @@
 /* A low alias is the low bits of a high address. */
 #define LOW_MASK	0x7fffffffff
 
-/* AV_FAST_DONE_LOW, AV_FAST_DONE, AV_FAST_TO_EL0 of cpu/fast.h */
+/* AV_FAST_DONE_LOW, AV_FAST_DONE, AV_FAST_TO_EL0, AV_FAST_ROOTS of cpu/fast.h */
 #define FAST_DONE_LOW_BIT	1
 #define FAST_DONE_BIT		0
 #define FAST_TO_EL0_BIT		2
+#define FAST_ROOTS_BIT		4
 
 /* AV_QUICK_ROWS; enum av_fast_trap */
 #define QUICK_ROWS	32

@@ -45,6 +45,7 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	srf->ttbr1_hop = priv->ttbr1_hop;
 	srf->ttbr1[0] = entry->ttbr1[0];
 	srf->ttbr1[1] = entry->ttbr1[1];
+	srf->root0 = entry->root0;
 	if (unlikely(csw->leave != leave)) {
 		csw->leave = leave;
 		srf->loops = leave->mitigation.loops;

@@ -191,6 +191,33 @@ static void test_quick_rows(void)
 	CHECK_EQ(check_quick_rows(AV_CHEAP_ALL, 1), n + 5);
 }
 
+static bool is_ttbr(unsigned int n)
+{
+	return n == AV_FAST_TTBR0_EL1 || n == AV_FAST_TTBR1_EL1;
+}
+
+/* Pairs of TTBRs that the window knows; few values, so that some are met. */
+static void draw_roots(u32 insn)
+{
+	bool ttbr = (insn & 0xfffffc00) >> 5 == (0xd5182000 & 0xfffffc00) >> 5;
+	unsigned int i;
+
+	for (i = 0; i < AV_SRF_ROOTS; i++)
+		slow.roots[i] = (struct av_srf_roots) {
+			.ttbr0 = below(3), .ttbr1 = below(3), .root0 = draw(),
+			.root1 = { below(2) ? draw() : 0, below(2) ? draw() : 0 },
+		};
+	slow.roots_at = below(AV_SRF_ROOTS);
+	slow.root0 = draw();
+	slow.modes_same = below(4);
+	if (!ttbr || !below(4))
+		return;
+	av_srf_set(&slow, AV_TTBR0_EL1, below(3));
+	av_srf_set(&slow, AV_TTBR1_EL1, below(3));
+	if ((insn & 31) < 31)
+		slow.regs[insn & 31] = below(3);
+}
+
 /* A state in which the guest may have been, and the trap that ended it. */
 static void draw_state(void)
 {
@@ -222,6 +249,7 @@ static void draw_state(void)
 	if (av_inject_due(&vcpu))
 		vcpu.irq_pending = vcpu.cpu->serror_pending = 0;
 
+	draw_roots(insn);
 	slow.modes = below(4);
 	slow.quick_on = below(2) ? AV_QUICK_ON : 0;
 	/* What traps in a copy is patched. SP_EL0 as a stack pointer is never in place. */
@@ -247,7 +275,7 @@ static void draw_state(void)
 
 static void take_long_way(void)
 {
-	vcpu.regime_changes = vcpu.others = 0;
+	vcpu.regime_changes = vcpu.ttbr_changes = vcpu.others = 0;
 	vcpu.killed = NULL;
 	memset(&vcpu.stats, 0, sizeof(vcpu.stats));
 	CHECK_EQ(av_handle_exit(&vcpu), 1);
@@ -272,15 +300,40 @@ static bool is_write(const struct av_srf *srf)
 	return av_esr_ec(srf->esr) == AV_EC_SYS64 ? !(srf->esr & 1) : !(srf->insn & BIT(21));
 }
 
+/* The roots that it goes on with are those of the guest's registers. */
+static void check_roots(int ret)
+{
+	const struct av_srf_roots *roots = &before.roots[fast.roots_at];
+
+	CHECK_EQ(ret, AV_FAST_ROOTS);
+	CHECK_EQ(vcpu.ttbr_changes, 1);
+	CHECK(fast.roots_at < AV_SRF_ROOTS && roots->root1[1]);
+	CHECK(roots->ttbr0 == av_srf_get(&slow, AV_TTBR0_EL1) &&
+	      roots->ttbr1 == av_srf_get(&slow, AV_TTBR1_EL1));
+	CHECK(fast.root0 == roots->root0 && fast.ttbr1[0] == roots->root1[0] &&
+	      fast.ttbr1[1] == roots->root1[1]);
+	CHECK_EQ(fast.modes, roots->root1[0] ? before.modes_same : 0);
+	CHECK_EQ(fast.quick_modes, before.quick_on ? fast.modes : 0);
+	slow.roots_at = fast.roots_at;
+	slow.root0 = fast.root0;
+	memcpy(slow.ttbr1, fast.ttbr1, sizeof(fast.ttbr1));
+	slow.modes = fast.modes;
+	slow.quick_modes = fast.quick_modes;
+}
+
 /* The short way was taken: all that it left is what the long way leaves. */
-static void compare(void)
+static void compare(int ret)
 {
 	unsigned int n = register_taken();
 
 	CHECK(n < AV_NR_FAST);
-	CHECK(before.cheap & AV_CHEAP_ROWS || n < AV_FAST_TCR_EL1 || n >= AV_FAST_SVC);
+	CHECK(before.cheap & AV_CHEAP_ROWS || n < AV_FAST_TCR_EL1 || n >= AV_FAST_SVC || is_ttbr(n));
 	take_long_way();
 	CHECK_EQ(vcpu.regime_changes + vcpu.others, 0);
+	if (is_ttbr(n) && is_write(&before))
+		check_roots(ret);
+	else
+		CHECK_EQ(vcpu.ttbr_changes, 0);
 	CHECK_EQ(vcpu.stats.event[AV_EVENT_INJECT_SYNC], n == AV_FAST_SVC);
 	CHECK_EQ(vcpu.stats.event[AV_EVENT_MODE_SWITCH], av_srf_el1(&before) != av_srf_el1(&slow));
 	CHECK(!vcpu.killed);
@@ -312,14 +365,15 @@ static void one(void)
 	fast = slow;
 	ret = av_fast(&fast);
 	if (ret) {
-		compare();
+		compare(ret);
 		/* Both know where it goes on, and modes changed only where they may. */
 		if (av_srf_el1(&fast) != av_srf_el1(&before)) {
 			CHECK_EQ(ret, av_srf_el1(&fast) ? AV_FAST_TO_EL1 : AV_FAST_TO_EL0);
 			CHECK(before.modes);
 			to_el0 += ret == AV_FAST_TO_EL0;
 		} else {
-			CHECK(ret == AV_FAST_DONE || ret == AV_FAST_DONE_LOW);
+			CHECK(ret == AV_FAST_DONE || ret == AV_FAST_DONE_LOW ||
+			      ret == AV_FAST_ROOTS);
 		}
 		if (ret == AV_FAST_DONE_LOW) {
 			CHECK(!memcmp(&fast.regs[18], &before.regs[18], 13 * sizeof(u64)));
@@ -360,7 +414,7 @@ static void test_enough_was_tried(void)
 	CHECK(to_el0 > states / 10000);
 	for (i = 0; i < AV_FAST_SVC; i++) {
 		CHECK(taken[i][0] > states / 10000);
-		if (regs[i].write_leaves)
+		if (regs[i].write_leaves && !is_ttbr(i))
 			CHECK_EQ(taken[i][1], 0);
 		else if (regs[i].flags & AV_ROW_WRITE)
 			CHECK(taken[i][1] > states / 10000);

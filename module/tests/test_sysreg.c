@@ -186,10 +186,12 @@ static void test_regime(void)
 {
 	fresh();
 	CHECK(writes(TTBR0, 0x5000));
-	CHECK(writes(TTBR0, 0x5000));
-	CHECK_EQ(vcpu.regime_changes, 1);
+	CHECK_EQ(vcpu.ttbr_changes, 1);
+	CHECK_EQ(vcpu.regime_changes, 0);
 	/* Nothing that the walker does not do. */
 	CHECK(writes(TCR, ~0ULL));
+	CHECK(writes(TCR, ~0ULL));
+	CHECK_EQ(vcpu.regime_changes, 1);
 	CHECK_EQ(reads(TCR), ~(BIT_ULL(39) | BIT_ULL(40) | BIT_ULL(59)));
 	CHECK(writes(SCTLR, AV_SCTLR_EE));
 	CHECK(vcpu.killed);

@@ -88,6 +88,15 @@ enum av_vreg {
 #define AV_SRF_PAGE	4096
 #define AV_QUICK_ROWS	32
 
+/* A pair of the guest's TTBRs that was in use lately, and what the hardware's are for it. */
+struct av_srf_roots {
+	u64 ttbr0, ttbr1;	/* the guest's */
+	u64 root0;
+	u64 root1[2];		/* by level, with the ASID; 0: not at hand, EL1's: no place at all */
+};
+
+#define AV_SRF_ROOTS	8
+
 struct av_srf {
 	u64 regs[31];
 	u64 sp;
@@ -118,13 +127,18 @@ struct av_srf {
 	 * in virtual EL1. Outside the guest all of them are in sys[].
 	 */
 	u64 in_place, copies;
+	/* mmu/root.c's, for writes of TTBRn: the lower half's root now, and by place */
+	u64 root0;
+	u64 roots_at;
 	u32 quick_rows[AV_QUICK_ROWS];
 	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
+	struct av_srf_roots roots[AV_SRF_ROOTS];
+	u64 modes_same;		/* what modes is where both have trees */
 
 	u64 sys[AV_NR_VREGS] __aligned(AV_SRF_PAGE);
 };
 
-#define AV_SRF_USED	(offsetof(struct av_srf, fast) + sizeof(u64) * AV_NR_FAST)
+#define AV_SRF_USED	(offsetof(struct av_srf, modes_same) + sizeof(u64))
 
 /* The switcher could not read the instruction: fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)

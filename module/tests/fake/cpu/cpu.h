@@ -65,7 +65,7 @@ struct av_vcpu {
 	u32 fetched;		/* the instruction that the hypervisor reads in the guest */
 	unsigned int others;	/* calls of what is not the register table's */
 	u64 gic_mpidr;
-	unsigned int regime_changes, irq_pending, icc_accesses, timer_accesses;
+	unsigned int regime_changes, ttbr_changes, irq_pending, icc_accesses, timer_accesses;
 	const char *killed;
 };
 
@@ -173,6 +173,11 @@ static inline int av_vm_kill(struct av_vcpu *vcpu, const char *why, ...)
 static inline void av_mmu_regime_changed(struct av_vcpu *vcpu)
 {
 	vcpu->regime_changes++;
+}
+
+static inline void av_mmu_ttbr_changed(struct av_vcpu *vcpu)
+{
+	vcpu->ttbr_changes++;
 }
 
 static inline void av_mmu_mode_changed(struct av_vcpu *vcpu)
