@@ -83,6 +83,13 @@ static void forget(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
 	release(copy);
 }
 
+bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn)
+{
+	const struct av_copy *copy = find(vm, gfn);
+
+	return copy && (av_shadow_lookup(tree, va, NULL) & AV_PTE_ADDR) == page_to_phys(copy->page);
+}
+
 bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn)
 {
 	struct av_copy *copy = find(vm, gfn);

@@ -48,6 +48,9 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page
 
 bool av_copied(const struct av_slot *slot, u64 gfn);
 
+/* Is that frame's copy what is executed at va? */
+bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn);
+
 /* Drop what is mapped of a frame, and its copy. True while there is more to do. */
 bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn);
 

@@ -55,10 +55,16 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 	}
 	if (!(fill->rights & AV_W) || likely(!av_copied(f->r->slot, c->gfn)))
 		return 0;
-	if (c == f->at && f->r->access & AV_W)
-		return av_copy_drop(f->vcpu->vm, f->r->slot, c->gfn) ? -EAGAIN : 0;
-	fill->rights &= ~AV_W;
-	return 0;
+	if (c != f->at || !(f->r->access & AV_W)) {
+		fill->rights &= ~AV_W;
+		return 0;
+	}
+	/* Code that patches itself, by another address: the one would undo the other for ever. */
+	if (av_copy_at(f->vcpu->vm, f->vcpu->mmu->tree[1], f->vcpu->srf->pc, c->gfn)) {
+		av_mmu_go_plain(f->vcpu);
+		return -EAGAIN;
+	}
+	return av_copy_drop(f->vcpu->vm, f->r->slot, c->gfn) ? -EAGAIN : 0;
 }
 
 /* 0, -EAGAIN to look once more, or another errno. */

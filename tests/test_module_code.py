@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A kernel that reads and changes its own code, while it runs from patched copies of it.
+
+Function tracing, static keys, kprobes, uprobes, modules that come and go and compiled packet filters
+in a stock Debian guest; and the checksum of its text is what it is without copies.
+"""
+
+import json
+
+import pytest
+from built import TOP, module
+from guest_runs import MARK, results
+
+from armvisor_lab.board import Board
+from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
+
+ALL, NO_COPIES = 31, 31 & ~8  # module/cpu/cheap.h
+SCRIPT = f"""
+for cheap in {ALL} {NO_COPIES}; do
+    echo $cheap >/sys/module/armvisor/parameters/cheap_traps
+    armvisor run --kernel /vmlinuz --initrd /initrd --memory 512M --name code --json \\
+        --append "quiet nokaslr console=ttyS0 armvisor.test=code" >/tmp/console || exit
+    printf '{MARK}'; cat /tmp/console
+done
+"""
+KERNELS = ("oldstable", "stable", "newest")
+
+
+@pytest.mark.parametrize(
+    "guest",
+    [pytest.param(k, marks=() if k == "stable" else pytest.mark.conformance) for k in KERNELS],
+)
+def test_a_kernel_changes_its_code_in_copies(guest: str):
+    folder = TOP / f"build/guests/debian-{guest}"
+    board = Board(
+        el2=False, cpu="cortex-a72", count=True, memory=1536, timeout=1200,
+        modules=[Module(str(module("stable")))],
+        files={
+            "/bin/armvisor": artefacts.vmm(),
+            "/vmlinuz": folder / "vmlinuz",
+            "/initrd": folder / "initrd",
+            "/script": SCRIPT.encode(),
+        },
+    )  # fmt: skip
+    done = board.run(["sh", "/script"])
+    assert not done.failure, done.failure
+    runs = done.text.split(MARK)[1:]
+    assert len(runs) == 2, done.text[-3000:]
+    in_copies, plain = (results(text) for text in runs)
+    for text, found in zip(runs, (in_copies, plain), strict=True):
+        assert found.get("guest.code.failures") == "0", text[-3000:]
+    # Thousands of accesses are seen as they are, and nothing else has changed either.
+    assert int(in_copies["code.sp_el0"]) > 1000
+    assert in_copies["code.text"] == plain["code.text"]
+    assert in_copies["code.filters"] == plain["code.filters"]
+    made = [json.loads(line) for text in runs for line in text.splitlines() if line[:1] == "{"]
+    copies = [vm["stats"]["vm"]["code_copies_made"] for vm in made if "stats" in vm]
+    assert copies and copies[0] > 500 and not copies[1]
