@@ -22,7 +22,7 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 		srf->quick = srf->quick_on = srf->quick_modes = 0;
 	/* Firmware's mitigation too, for which the guest relies on exits: cpu/smccc.c. */
 	if (av_mitigation_needs_exit(&leave->mitigation))
-		srf->modes = srf->quick_modes = 0;
+		srf->modes = srf->modes_same = srf->quick_modes = 0;
 	av_host_pstate_save(leave, &pstate);
 
 	av_profiling_hold(&leave->profilers, &held);
