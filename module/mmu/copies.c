@@ -52,7 +52,7 @@ bool av_copied(const struct av_slot *slot, u64 gfn)
 {
 	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
 
-	return state && *state & AV_FRAME_COPIED;
+	return state && READ_ONCE(*state) & AV_FRAME_COPIED;
 }
 
 static void set_copied(const struct av_slot *slot, u64 gfn, bool copied)

@@ -48,6 +48,9 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 	int ret;
 
 	if (f->r->copy) {
+		/* Its neighbours have copies, or had a moment ago. */
+		if (c != f->at && !av_copied(f->r->slot, c->gfn))
+			return -EAGAIN;
 		ret = av_copy_get(f->vcpu, f->r->slot, c->gfn, c->page, &copy);
 		if (!ret)
 			fill->pa = page_to_phys(copy);
@@ -160,8 +163,7 @@ static int fill(struct av_hidden *f)
 	f->nr = 1;
 	if (c->rights & AV_X && !f->r->copy)
 		av_mem_clean_for_execution(f->r->slot, c->gfn, c->page);
-	if (!f->r->copy)
-		av_fault_around(f);
+	av_fault_around(f);
 	av_mmu_lock(vcpu);
 	ret = fill_locked(f);
 	av_mmu_unlock(vcpu);

@@ -7,6 +7,7 @@
  */
 #include <linux/mm.h>
 
+#include "mmu/copies.h"
 #include "mmu/hidden.h"
 
 struct around {
@@ -70,11 +71,12 @@ static bool usable(const struct av_hidden *f, const struct av_walk *walk)
 {
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 
-	/* Its code is executed, and seldom read. */
-	if (f->r->tree->key.mode == AV_MODE_EL1_COPIES && walk->el1 & AV_X)
+	/* Its code is executed, where it has a copy, and seldom read. */
+	if (f->r->tree->key.mode == AV_MODE_EL1_COPIES && !(walk->el1 & AV_X) == f->r->copy)
 		return false;
 	return av_tree_rights(f->r->tree, walk) && gfn >= f->r->slot->base_gfn &&
 	       gfn - f->r->slot->base_gfn < f->r->slot->npages &&
+	       (!f->r->copy || av_copied(f->r->slot, gfn)) &&
 	       (walk->global || f->r->tree->key.asid != AV_ASID_ANY);
 }
 
@@ -84,7 +86,8 @@ static void want(struct av_hidden *f, const struct av_walk *walk)
 
 	c->va = walk->va;
 	c->gfn = walk->ipa >> PAGE_SHIFT;
-	c->rights = av_slot_rights(f->r->slot, av_tree_rights(f->r->tree, walk), false);
+	c->rights = f->r->copy ? AV_X :
+		    av_slot_rights(f->r->slot, av_tree_rights(f->r->tree, walk), false);
 	c->span = walk->span;
 	c->global = walk->global;
 	/* Most often the page before has made room for this one. */
@@ -159,6 +162,8 @@ void av_fault_around(struct av_hidden *f)
 		if (neighbour(&a, i, &walk) && usable(f, &walk))
 			want(f, &walk);
 	get_pages(f);
+	if (f->r->copy)
+		return;
 	for (i = 1; i < f->nr; i++)
 		if (f->at[i].rights & AV_X)
 			av_mem_clean_for_execution(f->r->slot, f->at[i].gfn, f->at[i].page);

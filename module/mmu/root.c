@@ -290,6 +290,7 @@ void av_mmu_go_plain(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
+	av_stat_inc(&vcpu->stats, AV_EVENT_COPIES_LEFT);
 	mmu->plain = mmu->plain_next = clamp(2 * mmu->plain_next, PLAIN_MIN, PLAIN_MAX);
 	av_mmu_regime_changed(vcpu);
 }

@@ -91,7 +91,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(HALT_ATTEMPTED_POLL, "halt_attempted_poll")			\
 	X(HALT_SUCCESSFUL_POLL, "halt_successful_poll")			\
 	X(DIRECTED_YIELD, "directed_yield")	/* the CPU given to another vCPU, in WFE */ \
-	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */
+	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */ \
+	X(COPIES_LEFT,	"copies_left")		/* for what virtual EL1 cannot do from copies */
 
 /* Of the class "fast", by register or instruction: X(REGISTER, "name"). */
 #define AV_FAST_TRAPS(X)						\
