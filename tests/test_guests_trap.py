@@ -157,6 +157,16 @@ def test_what_makes_traps_cheap_can_be_off(cheap: int):
     assert_same_sequences(oracle["random"], outputs["random"], FEW)
 
 
+def test_sequences_run_as_well_from_copies():
+    """Their probe is in the lower half, which leaves copies: it comes back to them at once."""
+    host = replace(without_el2("cortex-a72"), parameters="copies_left_for=2")
+    oracle, outputs = outputs_of(kvm("cortex-a72"), SEQUENCES), outputs_of(host, FEW)
+    result = compare.compare(oracle["trap"].disk, outputs["trap"].disk, strict=True)
+    assert not [name for name in result.differences if not declared_by(name)]
+    assert result.same > 2400
+    assert_same_sequences(oracle["random"], outputs["random"], FEW)
+
+
 @pytest.mark.conformance
 def test_declared_differences_are_there_and_have_reasons():
     assert all(len(row["reason"]) > 10 for row in DECLARED)

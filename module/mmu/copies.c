@@ -106,9 +106,14 @@ bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn)
 	return false;
 }
 
+static struct av_copy *oldest(struct av_vm *vm)
+{
+	return list_first_entry_or_null(&vm->mmu->copies_by_age, struct av_copy, node);
+}
+
 bool av_copies_shrink(struct av_vm *vm)
 {
-	struct av_copy *copy = list_first_entry_or_null(&vm->mmu->copies_by_age, struct av_copy, node);
+	struct av_copy *copy = oldest(vm);
 
 	if (!copy)
 		return false;
@@ -200,6 +205,7 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page
 	copy = vcpu->mmu->spare_copy;
 	vcpu->mmu->spare_copy = NULL;
 	copy->gfn = gfn;
+	copy->nr = ++vm->mmu->copies_made;
 	av_patch_copy(page_address(copy->page), page_address(from), PAGE_SIZE / AV_INSN_SIZE);
 	av_sync_icache_aliases((unsigned long)page_address(copy->page), PAGE_SIZE);
 	hash_add(vm->mmu->copies, &copy->hash, gfn);
@@ -212,17 +218,22 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page
 	return 0;
 }
 
-/* The VMM may have written to any page. */
+/* The VMM may have written to any page. Those that other vCPUs make meanwhile come after it. */
 void av_mmu_forget_copies(struct av_vm *vm)
 {
 	int idx = srcu_read_lock(&vm->srcu);
-	bool more = READ_ONCE(vm->mmu->nr_copies);
+	struct av_copy *copy;
+	bool more = true;
+	u64 last;
 
+	spin_lock(&vm->mmu_lock);
+	last = vm->mmu->copies_made;
 	while (more) {
-		spin_lock(&vm->mmu_lock);
-		more = av_copies_shrink(vm);
-		spin_unlock(&vm->mmu_lock);
-		cond_resched();
+		av_copies_shrink(vm);
+		cond_resched_lock(&vm->mmu_lock);
+		copy = oldest(vm);
+		more = copy && copy->nr <= last;
 	}
+	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);
 }

@@ -33,6 +33,7 @@ struct av_copy {
 	struct list_head node;		/* the oldest first */
 	struct page *page;
 	u64 gfn;
+	u64 nr;				/* of the VM's, in the order that they were made */
 };
 
 /* Set one aside for a fault; may sleep. 0 or -ENOMEM. */

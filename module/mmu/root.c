@@ -13,6 +13,8 @@
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
 
 #include "mmu/internal.h"
 #include "switch/tlb.h"
@@ -280,18 +282,22 @@ static unsigned int pair_of(struct av_vcpu_mmu *mmu, const struct av_regime *reg
 
 /*
  * What copies cannot do comes in bursts (a kernel that starts, firmware's
- * services): each time they are left for longer, and for less again where it
- * stays away.
+ * services): each time they are left for twice as many entries, and for fewer
+ * again where it stays away. Two at least: the first is for what they cannot do.
  */
-#define PLAIN_MIN	8
-#define PLAIN_MAX	1024
+#define PLAIN_MIN	2U
+
+static unsigned int copies_left_for = 1024;
+module_param(copies_left_for, uint, 0644);
+MODULE_PARM_DESC(copies_left_for, "entries at most that a vCPU runs without copies after what they cannot do (default 1024)");
 
 void av_mmu_go_plain(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	unsigned int most = clamp(READ_ONCE(copies_left_for), PLAIN_MIN, (unsigned int)U16_MAX);
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_COPIES_LEFT);
-	mmu->plain = mmu->plain_next = clamp(2 * mmu->plain_next, PLAIN_MIN, PLAIN_MAX);
+	mmu->plain = mmu->plain_next = clamp(2U * mmu->plain_next, PLAIN_MIN, most);
 	av_mmu_regime_changed(vcpu);
 }
 
@@ -300,9 +306,7 @@ static void choose_copies(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
-	if (mmu->plain)
-		mmu->plain--;
-	else if (mmu->plain_next)
+	if (!mmu->plain && mmu->plain_next)
 		mmu->plain_next--;
 	mmu->copies = mmu->want_copies && !mmu->plain &&
 		      av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M;

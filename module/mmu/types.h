@@ -85,6 +85,7 @@ struct av_vm_mmu {
 	DECLARE_HASHTABLE(copies, 9);
 	struct list_head copies_by_age;
 	u32 nr_copies;
+	u64 copies_made;
 	/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2 */
 	u64 manual_protect;
 };
@@ -150,7 +151,7 @@ struct av_vcpu_mmu {
 	struct av_fetch fetch;
 
 	struct av_copy *spare_copy;
-	/* Copies (root.c): not for so many loads; the next time, for twice as many. */
+	/* Copies (root.c): not for so many entries; the next time, for twice as many. */
 	bool want_copies, copies;	/* that it may; that it does, in virtual EL1 */
 	u16 plain, plain_next;
 };
