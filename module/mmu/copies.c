@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Copies of the pages that virtual EL1 executes: rules in copies.h. */
 #include <linux/gfp.h>
+#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -19,7 +20,7 @@ void av_copies_init(struct av_vm *vm)
 
 static void release(struct av_copy *copy)
 {
-	__free_page(copy->page);
+	free_page((unsigned long)copy->code);
 	kfree(copy);
 }
 
@@ -32,8 +33,8 @@ int av_copies_prepare(struct av_vcpu *vcpu)
 	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return -ENOMEM;
-	copy->page = alloc_page(GFP_KERNEL_ACCOUNT);
-	if (!copy->page) {
+	copy->code = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	if (!copy->code) {
 		kfree(copy);
 		return -ENOMEM;
 	}
@@ -87,7 +88,7 @@ bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn)
 {
 	const struct av_copy *copy = find(vm, gfn);
 
-	return copy && (av_shadow_lookup(tree, va, NULL) & AV_PTE_ADDR) == page_to_phys(copy->page);
+	return copy && (av_shadow_lookup(tree, va, NULL) & AV_PTE_ADDR) == virt_to_phys(copy->code);
 }
 
 bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn)
@@ -185,14 +186,14 @@ static u32 limit(struct av_vm *vm)
 }
 
 int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page *from,
-		struct page **out)
+		u64 *pa)
 {
 	struct av_vm *vm = vcpu->vm;
 	struct av_copy *copy;
 	int ret;
 
 	if (av_copied(slot, gfn)) {
-		*out = find(vm, gfn)->page;
+		*pa = virt_to_phys(find(vm, gfn)->code);
 		return 0;
 	}
 	if (vm->mmu->nr_copies >= limit(vm)) {
@@ -206,15 +207,15 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page
 	vcpu->mmu->spare_copy = NULL;
 	copy->gfn = gfn;
 	copy->nr = ++vm->mmu->copies_made;
-	av_patch_copy(page_address(copy->page), page_address(from), PAGE_SIZE / AV_INSN_SIZE);
-	av_sync_icache_aliases((unsigned long)page_address(copy->page), PAGE_SIZE);
+	av_patch_copy(copy->code, page_address(from), PAGE_SIZE / AV_INSN_SIZE);
+	av_sync_icache_aliases((unsigned long)copy->code, PAGE_SIZE);
 	hash_add(vm->mmu->copies, &copy->hash, gfn);
 	list_add_tail(&copy->node, &vm->mmu->copies_by_age);
 	vm->mmu->nr_copies++;
 	set_copied(slot, gfn, true);
 	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES, 1);
 	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES_MADE, 1);
-	*out = copy->page;
+	*pa = virt_to_phys(copy->code);
 	return 0;
 }
 

@@ -31,7 +31,7 @@
 struct av_copy {
 	struct hlist_node hash;		/* by gfn */
 	struct list_head node;		/* the oldest first */
-	struct page *page;
+	u64 *code;			/* a page */
 	u64 gfn;
 	u64 nr;				/* of the VM's, in the order that they were made */
 };
@@ -41,11 +41,11 @@ int av_copies_prepare(struct av_vcpu *vcpu);
 void av_copies_unprepare(struct av_vcpu *vcpu);
 
 /*
- * The copy of a frame whose page is from, made if there is none. 0; -EAGAIN:
+ * Where the copy of a frame is whose page is from, made if there is none. 0; -EAGAIN:
  * there was much to do, come again.
  */
 int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page *from,
-		struct page **copy);
+		u64 *pa);
 
 bool av_copied(const struct av_slot *slot, u64 gfn);
 

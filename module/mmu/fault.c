@@ -44,17 +44,11 @@ static bool voided(const struct av_hidden *f, const struct av_candidate *c)
  */
 static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, struct av_fill *fill)
 {
-	struct page *copy;
-	int ret;
-
 	if (f->r->copy) {
 		/* Its neighbours have copies, or had a moment ago. */
 		if (c != f->at && !av_copied(f->r->slot, c->gfn))
 			return -EAGAIN;
-		ret = av_copy_get(f->vcpu, f->r->slot, c->gfn, c->page, &copy);
-		if (!ret)
-			fill->pa = page_to_phys(copy);
-		return ret;
+		return av_copy_get(f->vcpu, f->r->slot, c->gfn, c->page, &fill->pa);
 	}
 	if (!(fill->rights & AV_W) || likely(!av_copied(f->r->slot, c->gfn)))
 		return 0;
