@@ -159,7 +159,7 @@ def test_what_makes_traps_cheap_can_be_off(cheap: int):
 
 def test_sequences_run_as_well_from_copies():
     """Their probe is in the lower half, which leaves copies: it comes back to them at once."""
-    host = replace(without_el2("cortex-a72"), parameters="copies_left_for=2")
+    host = replace(without_el2("cortex-a72"), parameters="copies_left_for=8")
     oracle, outputs = outputs_of(kvm("cortex-a72"), SEQUENCES), outputs_of(host, FEW)
     result = compare.compare(oracle["trap"].disk, outputs["trap"].disk, strict=True)
     assert not [name for name in result.differences if not declared_by(name)]

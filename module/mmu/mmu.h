@@ -77,7 +77,7 @@ static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
 	if (unlikely(mmu->plain) && !--mmu->plain)
-		mmu->stale |= AV_STALE_REGS;
+		mmu->stale |= AV_STALE_MODE;
 	if (unlikely(mmu->want_copies != copies || mmu->want_roots != roots)) {
 		mmu->want_copies = copies;
 		mmu->want_roots = roots;

@@ -155,15 +155,20 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	return 0;
 }
 
+/* The mode of a level, as virtual EL1 runs now. */
+static int mode_of(const struct av_vcpu *vcpu, int el)
+{
+	return el && vcpu->mmu->copies ? 2 : el;
+}
+
 /* Is what a mode of a pair was last run with still what it would be given now? */
 static bool mode_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
-	const struct av_mode_trees *m = &pair->mode[el];
+	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
 	const struct av_tree *low = mmu->trees[m->place[0]], *high = mmu->trees[m->place[1]];
 
 	return pair->regimes == mmu->regimes && m->serial[0] &&
-	       (!el || m->copies == mmu->copies) &&
 	       low && low->serial == m->serial[0] && high && high->serial == m->serial[1] &&
 	       !(low->key.mode == AV_MODE_SHARED && READ_ONCE(low->split) & BIT(el)) &&
 	       av_tlb_holds(vcpu->sw, m->context, m->serial[0], m->serial[1]);
@@ -172,7 +177,7 @@ static bool mode_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *
 /* TTBR1_EL1 for a mode of a pair. */
 static u64 ttbr1_of(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
-	const struct av_mode_trees *m = &pair->mode[el];
+	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
 
 	return vcpu->mmu->roots[m->place[1]].pa | av_tlb_asid_of(vcpu->sw, m->context);
 }
@@ -180,7 +185,7 @@ static u64 ttbr1_of(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair,
 /* The same for the other mode, if it can follow without another TTBR0_EL1; or 0. */
 static u64 ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
-	bool same = pair->mode[0].serial[0] == pair->mode[1].serial[0];
+	bool same = pair->mode[0].serial[0] == pair->mode[mode_of(vcpu, 1)].serial[0];
 
 	return same && mode_at_hand(vcpu, pair, !el) ? ttbr1_of(vcpu, pair, !el) : 0;
 }
@@ -190,7 +195,7 @@ static void take_mode(struct av_vcpu *vcpu, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	const struct av_ttbr_pair *pair = &mmu->pairs[mmu->pair];
-	const struct av_mode_trees *m = &pair->mode[el];
+	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
 	int half;
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_SWITCH);
@@ -207,11 +212,10 @@ static void note_mode(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
-	mmu->pairs[mmu->pair].mode[mmu->el] = (struct av_mode_trees) {
+	mmu->pairs[mmu->pair].mode[mode_of(vcpu, mmu->el)] = (struct av_mode_trees) {
 		.serial = { mmu->tree[0]->serial, mmu->tree[1]->serial },
 		.place = { mmu->root[0] - mmu->roots, mmu->root[1] - mmu->roots },
 		.context = vcpu->sw->current_context,
-		.copies = mmu->el && mmu->copies,
 	};
 }
 
@@ -235,7 +239,7 @@ static void show_pairs(struct av_vcpu *vcpu)
 		out->root1[1] = ttbr1_of(vcpu, pair, 1);
 		out->ttbr0 = pair->ttbr0;
 		out->ttbr1 = pair->ttbr1;
-		out->root0 = mmu->roots[pair->mode[1].place[0]].pa;
+		out->root0 = mmu->roots[pair->mode[mode_of(vcpu, 1)].place[0]].pa;
 	}
 	mmu->shown_copies = mmu->copies;
 	mmu->shown = true;
@@ -282,14 +286,16 @@ static unsigned int pair_of(struct av_vcpu_mmu *mmu, const struct av_regime *reg
 
 /*
  * What copies cannot do comes in bursts (a kernel that starts, firmware's
- * services): each time they are left for twice as many entries, and for fewer
- * again where it stays away. Two at least: the first is for what they cannot do.
+ * services): each time they are left for twice as many entries, and for half
+ * as many again where it stays away. One instruction may take a few entries to
+ * be done: its page, those of its data, FP registers.
  */
-#define PLAIN_MIN	2U
+#define PLAIN_MIN	8U
+#define GOOD_LOADS	64
 
 static unsigned int copies_left_for = 1024;
 module_param(copies_left_for, uint, 0644);
-MODULE_PARM_DESC(copies_left_for, "entries at most that a vCPU runs without copies after what they cannot do (default 1024)");
+MODULE_PARM_DESC(copies_left_for, "entries at most that a vCPU runs without copies after what they cannot do (default 1024, at least 8)");
 
 void av_mmu_go_plain(struct av_vcpu *vcpu)
 {
@@ -298,7 +304,8 @@ void av_mmu_go_plain(struct av_vcpu *vcpu)
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_COPIES_LEFT);
 	mmu->plain = mmu->plain_next = clamp(2U * mmu->plain_next, PLAIN_MIN, most);
-	av_mmu_regime_changed(vcpu);
+	mmu->good_loads = 0;
+	mmu->stale |= AV_STALE_MODE;
 }
 
 /* From here on until the next time. With the MMU off there is but one tree, which is plain. */
@@ -306,8 +313,10 @@ static void choose_copies(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
-	if (!mmu->plain && mmu->plain_next)
-		mmu->plain_next--;
+	if (!mmu->plain && ++mmu->good_loads == GOOD_LOADS) {
+		mmu->good_loads = 0;
+		mmu->plain_next /= 2;
+	}
 	mmu->copies = mmu->want_copies && !mmu->plain &&
 		      av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M;
 }

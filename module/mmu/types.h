@@ -112,14 +112,13 @@ struct av_mode_trees {
 	u64 serial[2];			/* of the trees, low and high; 0: none yet */
 	u8 place[2];			/* of each, in trees[] */
 	u8 context;
-	bool copies;			/* virtual EL1 runs from copies */
 };
 
 /* The same of a pair of TTBRs, as long as the other registers are what they were. */
 struct av_ttbr_pair {
 	u64 ttbr0, ttbr1;
 	u64 regimes;			/* av_vcpu_mmu.regimes then */
-	struct av_mode_trees mode[2];	/* virtual EL0, EL1 */
+	struct av_mode_trees mode[3];	/* virtual EL0; EL1; EL1 from copies */
 };
 
 /* What has changed: the exception level; registers too. */
@@ -153,7 +152,7 @@ struct av_vcpu_mmu {
 	struct av_copy *spare_copy;
 	/* Copies (root.c): not for so many entries; the next time, for twice as many. */
 	bool want_copies, copies;	/* that it may; that it does, in virtual EL1 */
-	u16 plain, plain_next;
+	u16 plain, plain_next, good_loads;
 };
 
 #endif /* AV_MMU_TYPES_H */
