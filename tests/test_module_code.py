@@ -2,7 +2,7 @@
 """A kernel that reads and changes its own code, while it runs from patched copies of it.
 
 Function tracing, static keys, kprobes, uprobes, modules that come and go and compiled packet
-filters in a stock Debian guest; and the checksum of its text is what it is without copies.
+filters in a stock Debian guest; and a read of its text, which shows no patch.
 """
 
 import json
@@ -50,9 +50,11 @@ def test_a_kernel_changes_its_code_in_copies(guest: str):
     in_copies, plain = (results(text) for text in runs)
     for text, found in zip(runs, (in_copies, plain), strict=True):
         assert found.get("guest.code.failures") == "0", text[-3000:]
-    # Thousands of accesses are seen as they are, and nothing else has changed either.
-    assert int(in_copies["code.sp_el0"]) > 1000
-    assert in_copies["code.text"] == plain["code.text"]
+    # Its accesses are seen as they are. A checksum is of one boot: kernels put addresses, which
+    # differ from boot to boot, and random numbers in their text.
+    assert in_copies["code.sp_el0"] == plain["code.sp_el0"]
+    assert int(plain["code.sp_el0"]) > 1000
+    assert in_copies["code.unknown"] == plain["code.unknown"] == "0"
     assert in_copies["code.filters"] == plain["code.filters"]
     said = [json.loads(line) for text in runs for line in text.splitlines() if line[:1] == "{"]
     copies = [vm["kvm"]["code_copies_made"] for vm in said]

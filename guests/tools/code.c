@@ -2,8 +2,8 @@
 /*
  * Kernel code that is read, and code that is made while the kernel runs.
  *
- *	code text	a checksum of the kernel's text, read at its own address, and how
- *			many accesses to SP_EL0 stand in it
+ *	code text	a checksum of the kernel's text, read at its own address; how many
+ *			accesses to SP_EL0 stand in it, and to what no register is
  *	code filters N	make a packet filter, which the kernel compiles, N times, each another
  *			one; each must let through what it says and nothing else
  *
@@ -65,7 +65,7 @@ static int text(void)
 	uint64_t start = symbol("_stext"), end = symbol("_etext"), hash = 0xcbf29ce484222325;
 	int kcore = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
 	static uint32_t words[1024];
-	unsigned long sp_el0 = 0;
+	unsigned long sp_el0 = 0, unknown = 0;
 	off_t place;
 	size_t i;
 
@@ -81,10 +81,14 @@ static int text(void)
 			hash = (hash ^ words[i]) * 0x100000001b3;
 			/* MRS and MSR, any register. */
 			sp_el0 += (words[i] & 0xffdfffe0) == 0xd5184100;
+			/* The same of its two neighbours, which no register has. */
+			unknown += (words[i] & 0xffdfffe0) == 0xd5184120;
+			unknown += (words[i] & 0xffdfffe0) == 0xd5184140;
 		}
 	}
 	close(kcore);
 	printf("result code.text %016" PRIx64 " hash\nresult code.sp_el0 %lu count\n", hash, sp_el0);
+	printf("result code.unknown %lu count\n", unknown);
 	return 0;
 }
 
