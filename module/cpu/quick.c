@@ -21,8 +21,9 @@ static const struct {
 };
 
 /*
- * In a copy the first two are in place, but for writes of TPIDR_EL1, which are
- * made in memory and in place; and EL0's come by other names.
+ * The row as copies of code want it (mmu/patch.h). There SP_EL0 and reads of
+ * TPIDR_EL1 do not trap, a write of TPIDR_EL1 changes TPIDRRO_EL0 too, which is
+ * for C, and the thread registers of EL0 trap under other encodings. 0: no row.
  */
 static u32 row_of(const struct av_srf *srf, unsigned int i)
 {
@@ -46,7 +47,7 @@ static u32 row_of(const struct av_srf *srf, unsigned int i)
 			return 0;
 		break;
 	case AV_TPIDRRO_EL0:
-		/* Elsewhere EL0 reads it, and what was written is to be there. */
+		/* Without copies a write must reach the hardware, for EL0 reads it there. */
 		enc = AV_SYS_COPY_TPIDRRO_EL0;
 		if (!srf->copies)
 			return 0;

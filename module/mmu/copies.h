@@ -41,8 +41,8 @@ int av_copies_prepare(struct av_vcpu *vcpu);
 void av_copies_unprepare(struct av_vcpu *vcpu);
 
 /*
- * Where the copy of a frame is whose page is from, made if there is none. 0; -EAGAIN:
- * there was much to do, come again.
+ * *pa is the frame's copy, made from its page if there is none. 0; -EAGAIN: there
+ * was much to do, the access comes again.
  */
 int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page *from,
 		u64 *pa);

@@ -29,9 +29,11 @@
  * Trees. A tree is what one TTBR sees in one mode. TTBR0: one tree serves
  * virtual EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs
  * something that EL0 may not do, or EL0 executes what EL1 may execute too;
- * from then on that level has one of its own (av_tree.split). TTBR1: one for each level. TTBR1's trees hold global
- * entries only and serve every ASID, until the guest maps something non-global
- * there; from then on each ASID has its own (av_shadow.high_tagged).
+ * from then on that level has one of its own (av_tree.split). TTBR1: one for
+ * each level, and another for EL1 where it runs from copies of its code. TTBR1's
+ * trees hold global entries only and serve every ASID, until the guest maps
+ * something non-global there; from then on each ASID has its own
+ * (av_shadow.high_tagged).
  *
  * Roots. No vCPU runs on a tree's own root table: each has a copy of it
  * (struct av_root), filled with the tree and cleared with it.
