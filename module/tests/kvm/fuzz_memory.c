@@ -213,6 +213,8 @@ static void late(struct actor *a)
 	fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
+	/* Before there is anything to wait for: who has the lock may touch the memory. */
+	pthread_rwlock_rdlock(&area->lock);
 	if (!ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &where)) {
 		madvise((void *)where.range.start, size, MADV_DONTNEED);
 		usleep(delay);
@@ -220,6 +222,7 @@ static void late(struct actor *a)
 	}
 	/* Who still waits finds what is there without it. */
 	close(fd);
+	pthread_rwlock_unlock(&area->lock);
 }
 
 /* ---- pages that a guest must not write to any more ------------------------------------- */
