@@ -22,13 +22,12 @@ def measure(path: Path, *names: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_modules_exits_are_within_their_bounds(tmp_path: Path):
     """A figure over its bound fails the run."""
+    names = ("hypercall", "hypercall_fast", "mmio_user")
     module("stable")
-    done = measure(tmp_path / "figures.json", "hypercall.armvisor", "mmio_user.armvisor")
+    done = measure(tmp_path / "figures.json", *(f"{name}.armvisor" for name in names))
     found = re.findall(r"^(\w+)\.armvisor (\d+) instructions$", done.stdout, re.M)
-    assert {name: int(value) > 200 for name, value in found} == {
-        "hypercall": True,
-        "mmio_user": True,
-    }
+    # No fewer than it takes to save what a trap must save.
+    assert {name: int(value) > 40 for name, value in found} == dict.fromkeys(names, True)
 
 
 def test_a_figure_is_a_line_and_json(tmp_path: Path):

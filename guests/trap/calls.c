@@ -25,6 +25,42 @@ TRAP_F("call.hvc.affinity-none", EL1, 0,
 TRAP_F("call.hvc.cpu-on-none", EL1, 0,
        IMM("x0", 0xc4000003) IMM("x1", 0xff000000) "mov x2, #0\n\tmov x3, #0\n\thvc #0");
 TRAP_F("call.hvc.migrate-info-type", EL1, 0, IMM("x0", 0x84000006) "hvc #0");
+TRAP_F("call.hvc.psci-features-cpu-on-64", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0xc4000003) "hvc #0");
+TRAP_F("call.hvc.psci-features-off-64", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0xc4000008) "hvc #0");
+TRAP_F("call.hvc.psci-features-migrate", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0x84000005) "hvc #0");
+TRAP_F("call.hvc.psci-features-freeze", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0x8400000b) "hvc #0");
+TRAP_F("call.hvc.psci-features-suspend-64", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0xc400000e) "hvc #0");
+TRAP_F("call.hvc.psci-features-reset2", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0x84000012) "hvc #0");
+TRAP_F("call.hvc.psci-features-reset2-64", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0xc4000012) "hvc #0");
+TRAP_F("call.hvc.psci-features-smccc", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0x80000000) "hvc #0");
+TRAP_F("call.hvc.psci-features-last", EL1, 0,
+       IMM("x0", 0x8400000a) IMM("x1", 0x8400001f) "hvc #0");
+/* Not PSCI's: of the calling convention, random numbers, the hypervisor itself. */
+TRAP_F("call.hvc.smccc-version", EL1, 0, IMM("x0", 0x80000000) "hvc #0");
+TRAP_F("call.hvc.arch-features-pv-time", EL1, 0,
+       IMM("x0", 0x80000001) IMM("x1", 0xc5000020) "hvc #0");
+TRAP_F("call.hvc.trng-version", EL1, 0, IMM("x0", 0x84000050) "hvc #0");
+TRAP_F("call.hvc.trng-features", EL1, 0,
+       IMM("x0", 0x84000051) IMM("x1", 0xc4000053) "hvc #0");
+TRAP_F("call.hvc.vendor-uid", EL1, 0, IMM("x0", 0x8600ff01) "hvc #0");
+/* 64-bit forms that there are not, an immediate, flags, and one after the other. */
+TRAP_F("call.hvc.psci-version-64", EL1, 0, IMM("x0", 0xc4000000) "hvc #0");
+TRAP_F("call.hvc.migrate-info-type-64", EL1, 0, IMM("x0", 0xc4000006) "hvc #0");
+TRAP_F("call.hvc.immediate", EL1, 0, IMM("x0", 0x84000006) "hvc #0x1234");
+TRAP_F("call.hvc.wide-number", EL1, NO_X0,
+       IMM("x0", 0x84000000) "movk x0, #1, lsl #32\n\thvc #0");
+TRAP_F("call.hvc.flags", EL1, 0,
+       IMM("x0", 0x84000006) "mov x4, #-1\n\tcmn x4, #1\n\thvc #0\n\tmrs x5, nzcv");
+TRAP_F("call.hvc.twice", EL1, 0,
+       IMM("x0", 0x84000006) "hvc #0\n\tmov x4, x0\n\t" IMM("x0", 0x84000050) "hvc #0");
 
 TRAP("undefined.udf.0", ALL, "udf #0");
 TRAP("undefined.udf.ffff", ALL, "udf #0xffff");

@@ -79,6 +79,36 @@ CHANGE("upper.old", K_CHANGE, "x10", "and x2, x2, #~0x400", "tlbi vaae1is, x12",
 CHANGE("lower.kernel", U_CHANGE, "x11", "and x2, x2, #~0x40", "tlbi vae1is, x13", "ldtr x1, [x20]");
 CHANGE("lower.global", U_CHANGE, "x11", "and x2, x2, #~0x800", "tlbi vae1is, x13", "ldr x1, [x20]");
 
+/*
+ * A page of the interrupt controller's, where a register says which one it is. x15: an
+ * entry for it. The page is left to another, or to none, after it was read or written.
+ */
+#define ID "#0xfe8"
+
+SETUP device_pages(struct probe_state *state)
+{
+	change_pages(state);
+	state->x[15] = (machine.gic_distributor.base + 0xf000) | PTE_PAGE | PTE_AF | PTE_DEVICE |
+		       PTE_UXN | PTE_PXN;
+}
+
+#define INVALIDATE "dsb ishst\n\ttlbi vaae1is, x12\n\tdsb ish\n\tisb\n\t"
+#define DEVICE(name, change, after, use)					\
+	TRAP_SETUP("tlb.device." name, EL1, 0, device_pages,			\
+		   IMM("x20", K_CHANGE) "ldr x2, [x10]\n\tstr xzr, [x10]\n\t" INVALIDATE \
+		   change "\n\tstr x15, [x10]\n\tdsb ish\n\tisb\n\tldr w0, [x20, " ID "]\n\t" \
+		   "ldr w4, [x20, " ID "]\n\t" after use)
+#define TO_MEMORY "str xzr, [x10]\n\t" INVALIDATE "str x2, [x10]\n\tdsb ish\n\tisb\n\tmov x2, #0\n\t"
+
+DEVICE("twice", "", "mov x2, #0\n\t", "ldr w5, [x20, " ID "]");
+DEVICE("written", "", "mov x2, #0\n\tstr wzr, [x20, " ID "]\n\t", "ldr w5, [x20, " ID "]");
+DEVICE("readonly", "orr x15, x15, #0x80", "mov x2, #0\n\t", "str wzr, [x20, " ID "]");
+DEVICE("removed", "", "mov x2, #0\n\tstr xzr, [x10]\n\t" INVALIDATE, "ldr w5, [x20, " ID "]");
+DEVICE("to-memory", "", TO_MEMORY, "ldr w5, [x20]");
+DEVICE("to-memory-written", "", "str wzr, [x20, " ID "]\n\t" TO_MEMORY,
+       "ldr x5, [x20]\n\tstr x5, [x20]\n\tldr x6, [x20]");
+DEVICE("to-user", "orr x15, x15, #0x40", "mov x2, #0\n\t", "ldtr w5, [x20, #0xf8]");
+
 /* Another ASID does not see what is not global; coming back needs no invalidation. */
 #define ASID(n) "mrs x2, ttbr0_el1\n\tand x2, x2, #0x0000ffffffffffff\n\tmov x3, #" #n "\n\t" \
 	"orr x3, x2, x3, lsl #48\n\tmsr ttbr0_el1, x3\n\tisb\n\tmov x2, #0\n\tmov x3, #0\n\t"

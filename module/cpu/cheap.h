@@ -16,7 +16,8 @@ enum {
 	AV_CHEAP_QUICK	= BIT(2),	/* what is in memory, DAIF, and modes, in assembly (cpu/quick.h) */
 	AV_CHEAP_COPIES	= BIT(3),	/* virtual EL1 runs from patched copies (mmu/copies.h) */
 	AV_CHEAP_ROOTS	= BIT(4),	/* TTBRs written lately are changed in the window (mmu/root.c) */
-	AV_CHEAP_ALL	= GENMASK(4, 0),
+	AV_CHEAP_CALLS	= BIT(5),	/* firmware calls with an answer at hand (cpu/calls.h) */
+	AV_CHEAP_ALL	= GENMASK(5, 0),
 };
 
 /*

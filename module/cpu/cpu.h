@@ -141,6 +141,13 @@ int av_complete_mmio(struct av_vcpu *vcpu);
 
 /* psci.c, smccc.c: HVC #0 and SMC #0. */
 int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
+/*
+ * Light exits: a call that virtual EL1 has made and whose answer is at hand
+ * (cpu/calls.h); interrupts off. The window answers some: said at each KVM_RUN,
+ * and where srf->cheap changes.
+ */
+void av_smccc_answer_light(struct av_vcpu *vcpu);
+void av_smccc_show_window(struct av_vcpu *vcpu);
 void av_smccc_vm_init(struct av_vm *vm);
 void av_smccc_vm_destroy(struct av_vm *vm);
 int av_psci_call(struct av_vcpu *vcpu);

@@ -7,11 +7,12 @@
  * no data of the kernel's.
  *
  * Of virtual EL1 the registers of cpu/rows.h, DAIF and ERET, as long as no
- * interrupt waits for what is written; of virtual EL0 SVC. Modes change here
+ * interrupt waits for what is written, and a firmware call; of virtual EL0 SVC. Modes change here
  * only where the controls of both are the same (av_controls_same()) and the
  * trees of both are at hand (mmu/root.c). All else goes the long way, which also
  * knows how to refuse. Pure: tests/test_fast.c holds it against that way.
  */
+#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/exception.h"
 #include "cpu/fast.h"
@@ -188,6 +189,18 @@ static __always_inline int fast_svc(struct av_srf *srf)
 	return AV_FAST_TO_EL1;
 }
 
+/* Other calls than for PSCI's version are at least light exits. */
+static __always_inline int fast_hvc(struct av_srf *srf)
+{
+	if (!srf->psci_version || (u32)srf->regs[0] != AV_CALL_PSCI_VERSION)
+		return AV_FAST_NO;
+	srf->regs[0] = srf->psci_version;
+	srf->regs[1] = srf->regs[2] = srf->regs[3] = 0;
+	srf->fast[AV_FAST_HVC]++;
+	av_srf_skip(srf);
+	return AV_FAST_DONE_LOW;
+}
+
 /* As switch/enter.S tests them. */
 static_assert(AV_FAST_DONE == BIT(0) && AV_FAST_DONE_LOW == BIT(1) && AV_FAST_TO_EL0 == BIT(2));
 
@@ -216,8 +229,10 @@ __window int av_fast(struct av_srf *srf)
 		n = fast_sysreg(srf, &insn);
 	else if (kind == AV_INSN_MSR_IMM)
 		n = fast_msr_imm(srf, &insn);
+	else if (kind == AV_INSN_ERET)
+		return fast_eret(srf);
 	else
-		return kind == AV_INSN_ERET ? fast_eret(srf) : AV_FAST_NO;
+		return kind == AV_INSN_HVC ? fast_hvc(srf) : AV_FAST_NO;
 	if (n == AV_NR_FAST)
 		return AV_FAST_NO;
 	if (n == AV_FAST_SPSEL)

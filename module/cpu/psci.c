@@ -5,8 +5,10 @@
  * the system.
  */
 #include <linux/kvm.h>
+#include <linux/nospec.h>
 #include <uapi/linux/psci.h>
 
+#include "cpu/calls.h"
 #include "cpu/cpu.h"
 #include "cpu/sysreg.h"
 
@@ -73,12 +75,28 @@ static struct av_vcpu *vcpu_by_affinity(struct av_vm *vm, u64 affinity)
 	return NULL;
 }
 
-static u64 cpu_off(struct av_vcpu *vcpu)
+static int psci_version(struct av_vcpu *vcpu)
+{
+	return answer(vcpu, av_psci_version(vcpu));
+}
+
+/* No trusted OS is here, nor must one be moved. */
+static int migrate_info_type(struct av_vcpu *vcpu)
+{
+	return answer(vcpu, PSCI_0_2_TOS_MP);
+}
+
+static void turn_off(struct av_vcpu *vcpu)
 {
 	spin_lock(&vcpu->cpu->power_lock);
 	WRITE_ONCE(vcpu->cpu->mp_state, KVM_MP_STATE_STOPPED);
 	spin_unlock(&vcpu->cpu->power_lock);
-	return PSCI_RET_SUCCESS;
+}
+
+static int cpu_off(struct av_vcpu *vcpu)
+{
+	turn_off(vcpu);
+	return answer(vcpu, PSCI_RET_SUCCESS);
 }
 
 static int cpu_on(struct av_vcpu *vcpu)
@@ -143,7 +161,7 @@ static int system_event(struct av_vcpu *vcpu, u32 type, u64 flags)
 	unsigned int i;
 
 	av_for_each_vcpu(i, other, vcpu->vm)
-		cpu_off(other);
+		turn_off(other);
 	av_vm_request_all(vcpu->vm, AV_REQ_SLEEP);
 
 	answer(vcpu, PSCI_RET_INTERNAL_FAILURE);
@@ -153,6 +171,16 @@ static int system_event(struct av_vcpu *vcpu, u32 type, u64 flags)
 	run->system_event.data[0] = flags;
 	run->exit_reason = KVM_EXIT_SYSTEM_EVENT;
 	return 0;
+}
+
+static int system_off(struct av_vcpu *vcpu)
+{
+	return system_event(vcpu, KVM_SYSTEM_EVENT_SHUTDOWN, 0);
+}
+
+static int system_reset(struct av_vcpu *vcpu)
+{
+	return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, 0);
 }
 
 /* Vendor resets (bit 31) are not there; of the architecture's only the warm one. */
@@ -195,66 +223,62 @@ static int cpu_suspend(struct av_vcpu *vcpu)
 	return 1;
 }
 
-static int features(struct av_vcpu *vcpu)
+static int features(struct av_vcpu *vcpu);
+
+/* A function: what it does, since when it is there, and has it two numbers, by its arguments? */
+struct psci_call {
+	int (*call)(struct av_vcpu *vcpu);
+	u32 since;
+	bool wide;
+};
+
+#define NR(fn)	((fn) - PSCI_0_2_FN_BASE)
+
+static const struct psci_call calls[] = {
+	[NR(PSCI_0_2_FN_PSCI_VERSION)]		= { psci_version,	PSCI_VERSION(0, 2), },
+	[NR(PSCI_0_2_FN_CPU_SUSPEND)]		= { cpu_suspend,	PSCI_VERSION(0, 2), true },
+	[NR(PSCI_0_2_FN_CPU_OFF)]		= { cpu_off,		PSCI_VERSION(0, 2), },
+	[NR(PSCI_0_2_FN_CPU_ON)]		= { cpu_on,		PSCI_VERSION(0, 2), true },
+	[NR(PSCI_0_2_FN_AFFINITY_INFO)]		= { affinity_info,	PSCI_VERSION(0, 2), true },
+	[NR(PSCI_0_2_FN_MIGRATE_INFO_TYPE)]	= { migrate_info_type,	PSCI_VERSION(0, 2), },
+	[NR(PSCI_0_2_FN_SYSTEM_OFF)]		= { system_off,		PSCI_VERSION(0, 2), },
+	[NR(PSCI_0_2_FN_SYSTEM_RESET)]		= { system_reset,	PSCI_VERSION(0, 2), },
+	[NR(PSCI_1_0_FN_PSCI_FEATURES)]		= { features,		PSCI_VERSION(1, 0), },
+	[NR(PSCI_1_0_FN_SYSTEM_SUSPEND)]	= { system_suspend,	PSCI_VERSION(1, 0), true },
+	[NR(PSCI_1_1_FN_SYSTEM_RESET2)]		= { system_reset2,	PSCI_VERSION(1, 1), true },
+};
+
+/* NULL: not in the vCPU's version, or not in a VM as the VMM made it. */
+static const struct psci_call *find(const struct av_vcpu *vcpu, u32 version, u32 fn)
 {
-	switch ((u32)arg(vcpu, 1)) {
-	case PSCI_0_2_FN_PSCI_VERSION:
-	case PSCI_0_2_FN_CPU_SUSPEND:
-	case PSCI_0_2_FN64_CPU_SUSPEND:
-	case PSCI_0_2_FN_CPU_OFF:
-	case PSCI_0_2_FN_CPU_ON:
-	case PSCI_0_2_FN64_CPU_ON:
-	case PSCI_0_2_FN_AFFINITY_INFO:
-	case PSCI_0_2_FN64_AFFINITY_INFO:
-	case PSCI_0_2_FN_MIGRATE_INFO_TYPE:
-	case PSCI_0_2_FN_SYSTEM_OFF:
-	case PSCI_0_2_FN_SYSTEM_RESET:
-	case PSCI_1_0_FN_PSCI_FEATURES:
-	case 0x80000000:	/* SMCCC_VERSION */
-		return answer(vcpu, PSCI_RET_SUCCESS);
-	case PSCI_1_0_FN_SYSTEM_SUSPEND:
-	case PSCI_1_0_FN64_SYSTEM_SUSPEND:
-		return answer(vcpu, READ_ONCE(vcpu->vm->cpu->suspend_enabled) ?
-			      PSCI_RET_SUCCESS : PSCI_RET_NOT_SUPPORTED);
-	case PSCI_1_1_FN_SYSTEM_RESET2:
-	case PSCI_1_1_FN64_SYSTEM_RESET2:
-		return answer(vcpu, av_psci_version(vcpu) >= PSCI_VERSION(1, 1) ?
-			      PSCI_RET_SUCCESS : PSCI_RET_NOT_SUPPORTED);
-	default:
-		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
-	}
+	u32 n = (fn & ~PSCI_0_2_64BIT) - PSCI_0_2_FN_BASE;
+	const struct psci_call *row;
+
+	if (n >= ARRAY_SIZE(calls))
+		return NULL;
+	row = &calls[array_index_nospec(n, ARRAY_SIZE(calls))];
+	if (!row->call || version < row->since || (fn & PSCI_0_2_64BIT && !row->wide))
+		return NULL;
+	if (row->call == system_suspend && !READ_ONCE(vcpu->vm->cpu->suspend_enabled))
+		return NULL;
+	return row;
 }
 
-/* What came with 1.0 and 1.1. */
-static int psci_1_call(struct av_vcpu *vcpu, u32 fn)
+/* And of the calling convention's own, its version. */
+static int features(struct av_vcpu *vcpu)
 {
-	u32 version = av_psci_version(vcpu);
+	u32 fn = arg(vcpu, 1);
 
-	if (version < PSCI_VERSION(1, 0))
-		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
-	switch (fn) {
-	case PSCI_1_0_FN_PSCI_FEATURES:
-		return features(vcpu);
-	case PSCI_1_0_FN_SYSTEM_SUSPEND:
-	case PSCI_1_0_FN64_SYSTEM_SUSPEND:
-		if (READ_ONCE(vcpu->vm->cpu->suspend_enabled))
-			return system_suspend(vcpu);
-		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
-	case PSCI_1_1_FN_SYSTEM_RESET2:
-	case PSCI_1_1_FN64_SYSTEM_RESET2:
-		if (version >= PSCI_VERSION(1, 1))
-			return system_reset2(vcpu);
-		fallthrough;
-	default:
-		return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
-	}
+	if (find(vcpu, av_psci_version(vcpu), fn) || fn == AV_CALL_SMCCC_VERSION)
+		return answer(vcpu, PSCI_RET_SUCCESS);
+	return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
 }
 
 static int psci_0_1_call(struct av_vcpu *vcpu, u32 fn)
 {
 	switch (fn) {
 	case KVM_PSCI_FN_CPU_OFF:
-		return answer(vcpu, cpu_off(vcpu));
+		return cpu_off(vcpu);
 	case KVM_PSCI_FN_CPU_ON:
 		return cpu_on(vcpu);
 	default:
@@ -264,32 +288,11 @@ static int psci_0_1_call(struct av_vcpu *vcpu, u32 fn)
 
 int av_psci_call(struct av_vcpu *vcpu)
 {
-	u32 fn = vcpu->srf->regs[0];
+	u32 fn = vcpu->srf->regs[0], version = av_psci_version(vcpu);
+	const struct psci_call *row;
 
-	if (av_psci_version(vcpu) == PSCI_VERSION(0, 1))
+	if (unlikely(version == PSCI_VERSION(0, 1)))
 		return psci_0_1_call(vcpu, fn);
-	switch (fn) {
-	case PSCI_0_2_FN_PSCI_VERSION:
-		return answer(vcpu, av_psci_version(vcpu));
-	case PSCI_0_2_FN_CPU_SUSPEND:
-	case PSCI_0_2_FN64_CPU_SUSPEND:
-		return cpu_suspend(vcpu);
-	case PSCI_0_2_FN_CPU_OFF:
-		return answer(vcpu, cpu_off(vcpu));
-	case PSCI_0_2_FN_CPU_ON:
-	case PSCI_0_2_FN64_CPU_ON:
-		return cpu_on(vcpu);
-	case PSCI_0_2_FN_AFFINITY_INFO:
-	case PSCI_0_2_FN64_AFFINITY_INFO:
-		return affinity_info(vcpu);
-	case PSCI_0_2_FN_MIGRATE_INFO_TYPE:
-		/* No trusted OS is here, nor must one be moved. */
-		return answer(vcpu, PSCI_0_2_TOS_MP);
-	case PSCI_0_2_FN_SYSTEM_OFF:
-		return system_event(vcpu, KVM_SYSTEM_EVENT_SHUTDOWN, 0);
-	case PSCI_0_2_FN_SYSTEM_RESET:
-		return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, 0);
-	default:
-		return psci_1_call(vcpu, fn);
-	}
+	row = find(vcpu, version, fn);
+	return row ? row->call(vcpu) : answer(vcpu, PSCI_RET_NOT_SUPPORTED);
 }

@@ -8,7 +8,9 @@
  * 4. Interrupts off. in_guest is set, then requests, interrupts, signals are
  *    looked at once more: whoever raises one after this look sees in_guest and
  *    sends an interrupt, which ends the stay in the guest as soon as it began.
- * 5. Into the guest and back, with the host's interrupts taken as exits.
+ * 5. Into the guest and back, with the host's interrupts taken as exits. An exit
+ *    that needs nothing but an answer gets it here: whoever wants the vCPU
+ *    meanwhile has sent an interrupt, which ends the next stay as it begins.
  * 6. Interrupts on: here the host takes the one that brought us back.
  * 7. The exit is handled with everything allowed.
  *
@@ -22,6 +24,7 @@
 #include <linux/sched/signal.h>
 
 #include "compat/kvm_run.h"
+#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/debug_load.h"
@@ -134,6 +137,22 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
+/* Light exits are answered, and the guest goes on as the window left it. */
+static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
+{
+	struct av_srf *srf = vcpu->srf;
+
+	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
+	while (av_exit_is_light(srf)) {
+		av_stats_exit(&vcpu->stats);
+		trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
+		av_smccc_answer_light(vcpu);
+		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
+		av_stats_enter(&vcpu->stats);
+		av_switch_again(vcpu->sw, srf);
+	}
+}
+
 /* Interrupts off: set the controls, go there and back. */
 static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 {
@@ -154,7 +173,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
 	srf->quick_modes = srf->quick_on ? srf->modes : 0;
 	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING | AV_STAY_COUNTS)))) {
-		av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
+		stay_and_answer(vcpu, entry);
 		return;
 	}
 	if (how & AV_STAY_COUNTS)
@@ -179,6 +198,7 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 		srf->cheap = cheap;
 		srf->copies = copies;
 		av_quick_rows(srf);
+		av_smccc_show_window(vcpu);
 	}
 	srf->quick_on = cheap & AV_CHEAP_QUICK && !srf->slow ? AV_QUICK_ON : 0;
 	av_quick_mode(srf);
@@ -248,6 +268,7 @@ static int complete_and_run(struct av_vcpu *vcpu)
 	vcpu->run->flags = 0;
 	rcu_assign_pointer(vcpu->task, current);
 	av_vcpu_look_around(vcpu);
+	av_smccc_show_window(vcpu);
 	ret = run_loop(vcpu);
 	RCU_INIT_POINTER(vcpu->task, NULL);
 	return ret;

@@ -18,9 +18,12 @@
 #include "compat/kvm_run.h"
 #include "compat/kvm_uapi.h"
 #include "compat/time.h"
+#include "cpu/calls.h"
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/steal.h"
 #include "irq/irq.h"
+#include "stats/stats.h"
 
 #define TRNG_VERSION_1_0	0x10000UL
 #define TRNG_INVALID		(-2L)
@@ -204,6 +207,8 @@ static int forward(struct av_vcpu *vcpu, u32 fn, bool smc)
 
 static int call(struct av_vcpu *vcpu, u32 fn)
 {
+	if (likely(av_call_is_psci(fn)))
+		return av_psci_call(vcpu);
 	switch (fn) {
 	case ARM_SMCCC_VERSION_FUNC_ID:
 		return answer(vcpu, ARM_SMCCC_VERSION_1_1, 0, 0, 0);
@@ -253,6 +258,35 @@ int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
 	default:
 		return not_supported(vcpu);
 	}
+}
+
+/* As cpu/calls.h has them for code without kernel headers. */
+static_assert(AV_CALL_SMCCC_VERSION == ARM_SMCCC_VERSION_FUNC_ID);
+static_assert(AV_CALL_ARCH_FEATURES == ARM_SMCCC_ARCH_FEATURES_FUNC_ID);
+static_assert(AV_CALL_PSCI_VERSION == PSCI_0_2_FN_PSCI_VERSION);
+static_assert(AV_CALL_MIGRATE_TYPE == PSCI_0_2_FN_MIGRATE_INFO_TYPE);
+static_assert(AV_CALL_PSCI_FEATURES == PSCI_1_0_FN_PSCI_FEATURES);
+static_assert(AV_CALL_TRNG_VERSION == ARM_SMCCC_TRNG_VERSION);
+static_assert(AV_CALL_TRNG_FEATURES == ARM_SMCCC_TRNG_FEATURES);
+static_assert(AV_CALL_VENDOR_UID == ARM_SMCCC_VENDOR_HYP_CALL_UID_FUNC_ID);
+static_assert(AV_CALL_VENDOR_FEATURES == ARM_SMCCC_VENDOR_HYP_KVM_FEATURES_FUNC_ID);
+
+/* A filter does not change after a run. */
+void av_smccc_show_window(struct av_vcpu *vcpu)
+{
+	u32 version = av_psci_version(vcpu);
+	bool filtered = READ_ONCE(vcpu->vm->cpu->smccc_ranges);
+
+	if (!(vcpu->srf->cheap & AV_CHEAP_CALLS) || filtered || version == PSCI_VERSION(0, 1))
+		version = 0;
+	vcpu->srf->psci_version = version;
+}
+
+void av_smccc_answer_light(struct av_vcpu *vcpu)
+{
+	av_count(&vcpu->stats, AV_EXIT_HVC);
+	av_vcpu_skip_insn(vcpu);
+	call(vcpu, vcpu->srf->regs[0]);
 }
 
 /* ---- the VMM's side ------------------------------------------------------ */

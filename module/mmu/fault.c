@@ -199,32 +199,58 @@ static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 	}
 }
 
-void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
+/* What was seen to be allowed counts as long as nothing was invalidated. */
+static void note_device(struct av_vcpu_mmu *mmu, const struct av_view *view, struct av_seq seq,
+			const struct av_answer *answer)
+{
+	if (seq.host != mmu->device_seq.host || seq.tree != mmu->device_seq.tree ||
+	    seq.va != mmu->device_seq.va)
+		mmu->device.serial = 0;
+	av_device_note(&mmu->device, view, &mmu->resolved, answer);
+	mmu->device_seq = seq;
+}
+
+/* By the guest's tables and the slots. */
+static noinline void find_out(struct av_vcpu *vcpu, struct av_view *view, struct av_seq seq,
+			      struct av_answer *answer)
 {
 	struct av_resolved *r = &vcpu->mmu->resolved;
-	struct av_seq seq = av_mmu_read_seq(vcpu, far & BIT_ULL(55));
 	int idx = srcu_read_lock(&vcpu->vm->srcu);
 	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
-	struct av_view view = {
-		.regime = &vcpu->mmu->regime,
-		.el = vcpu->mmu->el,
-		.tree = vcpu->mmu->tree,
-		.slots = reader.slots,
-		.mem = &av_mem_reader_ops,
-		.ctx = &reader,
-		.esr = esr,
-		.far = far,
-		.pc = vcpu->srf->pc,
-		.ipa_bits = vcpu->vm->ipa_bits,
-	};
 
-	av_resolve(&view, r, answer);
+	view->slots = reader.slots;
+	view->ctx = &reader;
+	av_resolve(view, r, answer);
 	if (r->walked)
 		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 	if (r->work != AV_ABORT_ANSWERED)
 		answer->err = work(vcpu, seq);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	if (answer->kind == AV_ANSWER_DEVICE)
+		note_device(vcpu->mmu, view, seq, answer);
 	if (answer->err < 0)
 		av_mmu_error(answer, answer->err);
-	trace_av_fault(vcpu->id, far, r->walked ? r->walk.ipa : 0, esr, answer->kind);
+	trace_av_fault(vcpu->id, view->far, r->walked ? r->walk.ipa : 0, view->esr, answer->kind);
+}
+
+void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_view view = {
+		.regime = &mmu->regime,
+		.el = mmu->el,
+		.tree = mmu->tree,
+		.mem = &av_mem_reader_ops,
+		.esr = esr,
+		.far = far,
+		.pc = vcpu->srf->pc,
+		.ipa_bits = vcpu->vm->ipa_bits,
+	};
+	bool high = far & BIT_ULL(55);
+
+	if (av_device_again(&mmu->device, &view, answer) &&
+	    av_mmu_seq_current(vcpu, high, mmu->device_seq))
+		trace_av_fault(vcpu->id, far, answer->ipa, esr, answer->kind);
+	else
+		find_out(vcpu, &view, av_mmu_read_seq(vcpu, high), answer);
 }

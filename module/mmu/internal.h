@@ -73,7 +73,7 @@ void av_shrink_remove(struct av_vm *vm);
 int av_notifier_register(struct av_vm *vm);
 void av_notifier_unregister(struct av_vm *vm);
 
-/* Before a walk of va's half. Pairs with the lock that the bumps are made under. */
+/* Before a walk of va's half. Pairs with the release in av_mmu_bump_seq(). */
 static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 {
 	struct av_seq seq = {
@@ -126,7 +126,8 @@ static inline bool av_mmu_raced(struct av_vm *vm, struct av_seq seq, unsigned lo
 static inline void av_mmu_bump_seq(struct av_vm *vm)
 {
 	lockdep_assert_held(&vm->mmu_lock);
-	WRITE_ONCE(vm->mmu->seq, vm->mmu->seq + 1);
+	/* After what it makes stale: pairs with av_mmu_read_seq(). */
+	smp_store_release(&vm->mmu->seq, vm->mmu->seq + 1);
 }
 
 #endif /* AV_MMU_INTERNAL_H */

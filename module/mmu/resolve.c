@@ -167,3 +167,43 @@ void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_ans
 	r->access = access_of(view->esr);
 	r->work = r->walked ? look(view, r, answer) : pass_on(view, fsc, answer);
 }
+
+void av_device_note(struct av_device_page *d, const struct av_view *view,
+		    const struct av_resolved *r, const struct av_answer *answer)
+{
+	struct av_device_page page = {
+		.serial = view->tree[r->walk.high]->serial,
+		.va = view->far & AV_PAGE_MASK,
+		.ipa = answer->ipa & AV_PAGE_MASK,
+		.el = view->el,
+	};
+
+	/* With memory that is read-only there, reads are none of a device's. */
+	if (answer->rom)
+		page.serial = 0;
+	if (page.serial == d->serial && page.va == d->va && page.ipa == d->ipa &&
+	    page.el == d->el)
+		page.access = d->access;
+	page.access |= r->access;
+	*d = page;
+}
+
+bool av_device_again(const struct av_device_page *d, const struct av_view *view,
+		     struct av_answer *answer)
+{
+	u64 fsc = view->esr & (AV_ESR_FSC & FSC_TYPE);
+
+	if ((view->far & AV_PAGE_MASK) != d->va || view->el != d->el ||
+	    av_esr_ec(view->esr) != AV_EC_DABT_LOW || fsc != AV_FSC_TRANSLATION ||
+	    view->esr & AV_ESR_CM || !(access_of(view->esr) & d->access) ||
+	    view->tree[!!(view->far & BIT_ULL(55))]->serial != d->serial)
+		return false;
+	*answer = (struct av_answer) {
+		.kind = AV_ANSWER_DEVICE,
+		.cls = AV_EXIT_DABT_TRUE,
+		.far = view->far,
+		.iss = AV_FSC_EXTERNAL | (view->esr & AV_ESR_WNR),
+		.ipa = d->ipa | (view->far & ~AV_PAGE_MASK),
+	};
+	return true;
+}

@@ -52,6 +52,26 @@ struct av_resolved {
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
 /*
+ * The page of a device that was accessed last, and how: a translation as a TLB
+ * keeps it, of one tree and one level. Who keeps it drops it where the guest
+ * invalidates or memory comes or goes.
+ */
+struct av_device_page {
+	u64 serial;		/* of the tree; 0: no page */
+	u64 va, ipa;		/* va as FAR_EL1 has it, with its tag */
+	u8 el;
+	u8 access;		/* that were seen to be allowed */
+};
+
+/* av_resolve() found an access to a device: keep the page. */
+void av_device_note(struct av_device_page *d, const struct av_view *view,
+		    const struct av_resolved *r, const struct av_answer *answer);
+
+/* Is the abort another such access? Then *answer is what av_resolve() would say. */
+bool av_device_again(const struct av_device_page *d, const struct av_view *view,
+		     struct av_answer *answer);
+
+/*
  * Rights that a tree grants of a walk's. What EL1 may execute is in no tree
  * that both levels share: from copies it must not run there.
  */

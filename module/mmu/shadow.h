@@ -51,6 +51,7 @@
 #define AV_ROOT_LEVEL		0
 #define AV_PAGE_SHIFT		12
 #define AV_PAGE_SIZE		BIT(AV_PAGE_SHIFT)
+#define AV_PAGE_MASK		(~(AV_PAGE_SIZE - 1))
 #define AV_BLOCK_SHIFT		21
 #define AV_BLOCK_PAGES		(1U << (AV_BLOCK_SHIFT - AV_PAGE_SHIFT))
 

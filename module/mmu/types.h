@@ -148,6 +148,8 @@ struct av_vcpu_mmu {
 	struct av_candidate candidates[1 + AV_AROUND];
 
 	struct av_fetch fetch;
+	struct av_device_page device;
+	struct av_seq device_seq;	/* device is right as long as this is current */
 
 	struct av_copy *spare_copy;
 	/* Copies (root.c): not for so many entries; the next time, for twice as many. */

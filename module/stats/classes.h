@@ -115,7 +115,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(TPIDR_EL0,	"fast_tpidr_el0")				\
 	X(SVC,		"fast_svc")					\
 	X(ERET,		"fast_eret")					\
-	X(ERET_EL0,	"fast_eret_el0")
+	X(ERET_EL0,	"fast_eret_el0")				\
+	X(HVC,		"fast_hvc")
 
 #define X(reg, name)	AV_FAST_##reg,
 enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };

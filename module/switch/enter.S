@@ -336,7 +336,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	mrs	x3, esr_el1
 	mrs	x2, far_el1
 	stp	x3, x2, [sp, #SRF_ESR]
-	and	x4, x0, #~EXIT_FETCHED
+	and	x4, x0, #~(EXIT_FETCHED | EXIT_LEAVE)
 	str	x4, [sp, #SRF_EXIT]
 	/* The guest writes TPIDR_EL0 itself; TPIDRRO_EL0 it cannot. */
 	mrs	x2, tpidr_el0
@@ -367,6 +367,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 .Lfetched:
 	/* What needs no more than the register file is done here and now. */
 	cbnz	x4, .Lleave
+	tbnz	x0, #EXIT_LEAVE_BIT, .Lleave
 	mov	x0, sp
 	add	sp, sp, #4096
 	bl	av_fast

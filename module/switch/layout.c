@@ -40,6 +40,7 @@ CHECK_SRF(copies, SRF_COPIES);
 CHECK_SRF(root0, SRF_ROOT0);
 CHECK_SRF(quick_rows, SRF_QUICK_ROWS);
 CHECK_SRF(fast, SRF_FAST);
+CHECK_SRF(psci_version, SRF_PSCI);
 CHECK_SRF(sys, SRF_SYS);
 CHECK_SRF(sys[AV_SCTLR_EL1], SRF_SCTLR_EL1);
 CHECK_SRF(sys[AV_ESR_EL1], SRF_ESR_EL1);
@@ -88,7 +89,7 @@ CHECK_PRIVATE(h_ttbr1_hop, SW_H_TTBR1_HOP);
 static_assert(AV_EXCEPTION_SYNC == EXIT_SYNC && AV_EXCEPTION_FATAL == EXIT_FATAL);
 static_assert(AV_QUICK_ROWS == QUICK_ROWS);
 static_assert(AV_FAST_DAIF == FAST_DAIF && AV_FAST_SVC == FAST_SVC);
-static_assert(AV_FAST_ERET_EL0 == FAST_ERET_EL0);
+static_assert(AV_FAST_ERET_EL0 == FAST_ERET_EL0 && AV_FAST_HVC == FAST_HVC);
 static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
 
 /* Kernels from 6.9 on say where the architecture has them. */

@@ -34,6 +34,7 @@
 #define SRF_ROOT0	0x1d0
 #define SRF_QUICK_ROWS	0x1e0
 #define SRF_FAST	0x260
+#define SRF_PSCI	0x450
 /* and the second: virtual registers */
 #define SRF_SYS		0x1000
 #define SRF_SCTLR_EL1	0x1110
@@ -96,6 +97,7 @@
 #define FAST_DAIF	10
 #define FAST_SVC	17
 #define FAST_ERET_EL0	19
+#define FAST_HVC	20
 
 /* The syndrome of MSR DAIF, x0, in halves. */
 #define ESR_DAIF_LOW	0xd004
@@ -106,6 +108,9 @@
 #define EXIT_FATAL	4
 /* and, until it is stored: the instruction is in the register file already */
 #define EXIT_FETCHED	0x100
+/* and it is not for av_fast() */
+#define EXIT_LEAVE_BIT	9
+#define EXIT_LEAVE	0x200
 
 /* No instruction: AV_INSN_UNKNOWN */
 #define INSN_UNKNOWN	0x100000000

@@ -25,6 +25,9 @@
 #define DECLINE_HIGH	0x0030		/* IL, SS */
 #define ERET_LOW	0x03e0
 #define ERET_HIGH	0xd69f
+#define HVC_LOW		0x0002
+#define HVC_HIGH	0xd400
+#define PSCI_VERSION	0x84000000
 #define PSR_DAIF	0x3c0
 #define PSR_BTYPE	0xc00
 #define PSR_EL1H	5
@@ -193,7 +196,7 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	mov	w2, #ERET_LOW
 	movk	w2, #ERET_HIGH, lsl #16
 	cmp	w1, w2
-	b.ne	.Lno_fetched
+	b.ne	.Lhvc
 	ldr	x1, [sp, #SRF_SPSR_EL1]
 	mov	w2, #DECLINE_LOW
 	movk	w2, #DECLINE_HIGH, lsl #16
@@ -226,6 +229,29 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	/* As in switch/enter.S: the window is the same in both trees. */
 	msr	ttbr1_el1, x2
 	resume
+
+	/* HVC #0 that asks for PSCI's version; other calls are C's. */
+.Lhvc:
+	mov	w2, #HVC_LOW
+	movk	w2, #HVC_HIGH, lsl #16
+	cmp	w1, w2
+	b.ne	.Lno_fetched
+	ldr	w0, [sp, #SRF_REGS]
+	mov	w2, #PSCI_VERSION
+	cmp	w0, w2
+	b.ne	.Lcall
+	ldr	x2, [sp, #SRF_PSCI]
+	cbz	x2, .Lcall
+	stp	x2, xzr, [sp, #SRF_REGS]
+	stp	xzr, xzr, [sp, #SRF_REGS + 16]
+	count	FAST_HVC, x1
+	skip	x1
+	resume
+
+.Lcall:
+	str	x1, [sp, #SRF_INSN]
+	mov	x0, #EXIT_SYNC | EXIT_FETCHED | EXIT_LEAVE
+	b	av_window_exit_from_x4
 
 	/* What was in place goes where it belongs, and EL0's own comes back. */
 .Leret_from_copy:

@@ -33,6 +33,15 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 	av_host_pstate_restore(leave, &pstate);
 }
 
+static __always_inline void enter(const struct av_leave *leave, struct av_private *priv,
+				  struct av_srf *srf)
+{
+	if (likely(leave->plain))
+		av_switch_enter(priv);
+	else
+		enter_by_steps(leave, priv, srf);
+}
+
 void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry)
 {
@@ -51,8 +60,12 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		srf->loops = leave->mitigation.loops;
 		srf->unpriv_tlbi = leave->unpriv_tlbi;
 	}
-	if (likely(leave->plain))
-		av_switch_enter(priv);
-	else
-		enter_by_steps(leave, priv, srf);
+	enter(leave, priv, srf);
+}
+
+void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf)
+{
+	csw->priv->ttbr0 = srf->root0;
+	csw->priv->ttbr1 = srf->ttbr1[av_srf_el1(srf)];
+	enter(csw->leave, csw->priv, srf);
 }

@@ -57,6 +57,13 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry);
 
+/*
+ * Once more, from where the last stay ended: by what the window did that may be
+ * another mode, or other tables. Interrupts have been off since, and nothing
+ * but the guest's general registers and PC was changed.
+ */
+void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
+
 /* switch/enter.S */
 asmlinkage void av_switch_enter(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[];

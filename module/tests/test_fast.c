@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/fast.h"
 #include "cpu/insn.h"
@@ -61,6 +62,7 @@ static const struct reg regs[AV_NR_FAST] = {
 	[AV_FAST_SVC] = { .cls = AV_EXIT_SVC },
 	[AV_FAST_ERET] = { .cls = AV_EXIT_ERET },
 	[AV_FAST_ERET_EL0] = { .cls = AV_EXIT_ERET },
+	[AV_FAST_HVC] = { .cls = AV_EXIT_HVC },
 };
 
 /* The window's rows are rows of the register table, and mean the same there. */
@@ -96,9 +98,12 @@ static u32 draw_insn(void)
 {
 	u32 dir = below(2) << 21;
 
-	switch (below(8)) {
+	switch (below(9)) {
 	case 0:
 		return draw_msr_imm();
+	case 8:				/* HVC, or nearly */
+		return 0xd4000002 | (below(2) ? 0 : (u32)below(0x10000) << 5) |
+		       (below(16) ? 0 : 1u << below(32));
 	case 1:				/* any register */
 		return 0xd5100000 | dir | (u32)below(1 << 20);
 	case 2:				/* any system instruction, if that */
@@ -256,6 +261,9 @@ static void draw_state(void)
 	slow.copies = av_srf_mode(&slow) != AV_PSR_EL1T && below(2);
 	av_quick_mode(&slow);
 	slow.cheap = below(4) ? AV_CHEAP_ALL : 0;
+	slow.psci_version = below(4) ? FAKE_PSCI_VERSION : 0;
+	if (below(2))
+		slow.regs[0] = AV_CALL_PSCI_VERSION + (draw() << 32) + !below(4);
 	i = below(9);
 	if (i == 8) {
 		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | (draw() & 0xffff);
@@ -411,6 +419,7 @@ static void test_enough_was_tried(void)
 	CHECK(taken[AV_FAST_SVC][0] + taken[AV_FAST_SVC][1] > states / 1000);
 	CHECK(taken[AV_FAST_ERET][0] + taken[AV_FAST_ERET][1] > states / 1000);
 	CHECK(taken[AV_FAST_ERET_EL0][0] + taken[AV_FAST_ERET_EL0][1] > states / 10000);
+	CHECK(taken[AV_FAST_HVC][0] + taken[AV_FAST_HVC][1] > states / 1000);
 	CHECK(to_el0 > states / 10000);
 	for (i = 0; i < AV_FAST_SVC; i++) {
 		CHECK(taken[i][0] > states / 10000);

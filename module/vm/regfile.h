@@ -134,11 +134,12 @@ struct av_srf {
 	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
 	struct av_srf_roots roots[AV_SRF_ROOTS];
 	u64 modes_same;		/* what modes is where both have trees */
+	u64 psci_version;	/* that the window tells; 0: neither it nor light exits */
 
 	u64 sys[AV_NR_VREGS] __aligned(AV_SRF_PAGE);
 };
 
-#define AV_SRF_USED	(offsetof(struct av_srf, modes_same) + sizeof(u64))
+#define AV_SRF_USED	(offsetof(struct av_srf, psci_version) + sizeof(u64))
 
 /* The switcher could not read the instruction: fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)

@@ -156,10 +156,12 @@ static void write_page(struct guest *g, u64 gpa, const char *name)
 	note(g->run->exit_reason, "moved.%s.exit", name);
 }
 
+/* Without memory: the slot goes. */
 static void move_logged(struct guest *g, u64 gpa, u32 flags, char *memory, const char *name)
 {
 	struct kvm_userspace_memory_region mem = {
-		.slot = 9, .flags = flags, .guest_phys_addr = gpa, .memory_size = 65 * K,
+		.slot = 9, .flags = flags, .guest_phys_addr = gpa,
+		.memory_size = memory ? 65 * K : 0,
 		.userspace_addr = (u64)memory,
 	};
 
@@ -202,6 +204,25 @@ static void moved_log(char *memory)
 	free_guest(&g);
 }
 
+/* Where the guest has met a device there may be memory a moment later, and then none again. */
+static void memory_comes_and_goes(char *memory)
+{
+	static const char *const when[] = { "before", "with", "after" };
+	struct guest g;
+	int i, n;
+
+	NEW_GUEST(&g, writer);
+	for (i = 0; i < 3; i++) {
+		if (i)
+			move_logged(&g, AT, 0, i == 1 ? memory : NULL, when[i]);
+		for (n = 0; n < 4; n++) {
+			write_page(&g, AT + 8 * n, when[i]);
+			note(g.run->mmio.phys_addr, "moved.%s.address%d", when[i], n);
+		}
+	}
+	free_guest(&g);
+}
+
 /* Another slot id is limited by what the host says, whatever that is. */
 static void slot_limit(int kvm, int vm, char *memory)
 {
@@ -226,6 +247,7 @@ void conform_memory(void)
 	at_an_edge(vm, memory);
 	dirty_log(vm, memory);
 	moved_log(memory);
+	memory_comes_and_goes(memory);
 	slot_limit(kvm, vm, memory);
 	close(vm);
 	vm = new_vm(kvm);

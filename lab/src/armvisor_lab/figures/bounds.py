@@ -40,7 +40,8 @@ class Verdict:
 
 BOUNDS = (
     Bound("boot.kvm", 1.08, "boot.native"),
-    Bound("hypercall.armvisor", 1_000),
+    Bound("hypercall.armvisor", 450),
+    Bound("hypercall_fast.armvisor", 120),
     Bound("mmio_user.armvisor", 4_000),
     Bound("boot.armvisor", 5e9),
     Bound("ipi.armvisor", 1, "ipi.kvm-nvhe"),

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "cpu/calls.h"
 #include "cpu/exception.h"
 #include "cpu/idregs.h"
 #include "cpu/pmu.h"
@@ -239,9 +240,19 @@ static inline int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
 	return 0;
 }
 
+/* As cpu/psci.c, with a version that it has not got. */
+#define FAKE_PSCI_VERSION	0x10007
+
 static inline int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
 {
-	vcpu->others++;
+	u64 *regs = vcpu->srf->regs;
+
+	if (smc || (u32)regs[0] != AV_CALL_PSCI_VERSION) {
+		vcpu->others++;
+		return 1;
+	}
+	regs[0] = FAKE_PSCI_VERSION;
+	regs[1] = regs[2] = regs[3] = 0;
 	return 1;
 }
 
