@@ -29,7 +29,7 @@ static struct {
 	u64 ceid[2];
 	struct host_pmu {
 		u32 type;		/* perf_event_attr.type */
-		u8 counters;
+		unsigned int counters;
 		cpumask_t cpus;
 	} pmu[MAX_PMUS];
 } host;
@@ -73,10 +73,9 @@ static void find_pmu(unsigned int cpu)
 	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
 	if (IS_ERR(event))
 		return;
-	pmu = &host.pmu[host.nr++];
+	pmu = &host.pmu[host.nr];
 	pmu->type = event->pmu->type;
-	pmu->counters = av_pmu_event_counters(to_arm_pmu(event->pmu));
-	pmu->cpus = to_arm_pmu(event->pmu)->supported_cpus;
+	host.nr += av_pmu_of_event(event, &pmu->counters, &pmu->cpus);
 	perf_event_release_kernel(event);
 }
 

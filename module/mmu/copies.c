@@ -9,8 +9,8 @@
 #include "mmu/copies.h"
 #include "mmu/patch.h"
 
-/* Pages given back before the lock is. */
-#define FORGET_BATCH	128
+/* Copies forgotten, or freed, in one go: their pages go back to the host at once. */
+#define BATCH	32
 
 void av_copies_init(struct av_vm *vm)
 {
@@ -122,13 +122,19 @@ bool av_copies_shrink(struct av_vm *vm)
 	return true;
 }
 
-void av_copies_forget(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
+u64 av_copies_forget(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 {
+	unsigned int n = 0;
+
 	if (!vm->mmu->nr_copies)
-		return;
-	for (; gfn < end; gfn++)
-		if (av_copied(slot, gfn))
+		return end;
+	for (; gfn < end && n < BATCH; gfn++) {
+		if (av_copied(slot, gfn)) {
 			forget(vm, slot, find(vm, gfn));
+			n++;
+		}
+	}
+	return gfn;
 }
 
 bool av_copies_forget_slot(struct av_vm *vm, struct av_slot *slot)
@@ -139,7 +145,7 @@ bool av_copies_forget_slot(struct av_vm *vm, struct av_slot *slot)
 	list_for_each_entry_safe(copy, tmp, &vm->mmu->copies_by_age, node) {
 		if (copy->gfn - slot->base_gfn >= slot->npages)
 			continue;
-		if (n++ == FORGET_BATCH)
+		if (n++ == BATCH)
 			return true;
 		forget(vm, slot, copy);
 	}
@@ -160,10 +166,12 @@ void av_copy_written(struct av_vm *vm, struct av_slot *slot, u64 gfn)
 void av_copies_free(struct av_vm *vm)
 {
 	struct av_copy *copy, *tmp;
+	unsigned int n = 0;
 
 	list_for_each_entry_safe(copy, tmp, &vm->mmu->copies_by_age, node) {
 		release(copy);
-		cond_resched();
+		if (++n % BATCH == 0)
+			av_mmu_offer();
 	}
 }
 
@@ -225,13 +233,18 @@ void av_mmu_forget_copies(struct av_vm *vm)
 	int idx = srcu_read_lock(&vm->srcu);
 	struct av_copy *copy;
 	bool more = true;
+	unsigned int n = 0;
 	u64 last;
 
 	spin_lock(&vm->mmu_lock);
 	last = vm->mmu->copies_made;
 	while (more) {
 		av_copies_shrink(vm);
-		cond_resched_lock(&vm->mmu_lock);
+		if (++n % BATCH == 0) {
+			spin_unlock(&vm->mmu_lock);
+			av_mmu_offer();
+			spin_lock(&vm->mmu_lock);
+		}
 		copy = oldest(vm);
 		more = copy && copy->nr <= last;
 	}

@@ -55,8 +55,11 @@ bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn);
 /* Drop what is mapped of a frame, and its copy. True while there is more to do. */
 bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn);
 
-/* Nothing of these frames is mapped any more, and that is flushed. */
-void av_copies_forget(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end);
+/*
+ * Nothing of these frames is mapped any more, and that is flushed. Returns the
+ * first one that is left, for want of time, or end.
+ */
+u64 av_copies_forget(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end);
 
 /* The same of a slot that is on its way out, a part. True while there is more. */
 bool av_copies_forget_slot(struct av_vm *vm, struct av_slot *slot);

@@ -18,6 +18,7 @@ void av_pool_empty(struct av_pool *pool);
 
 /* life.c: after a part of something long, where sleeping is allowed. */
 void av_mmu_offer(void);
+void av_mmu_part_frees(void);
 /* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
 void av_mmu_drop_all(struct av_vm *vm);
 /* Take doomed tables apart until there are none, a part at a time; pool may be NULL. */

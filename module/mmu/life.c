@@ -47,14 +47,19 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 }
 
 /*
- * Between two parts, without the lock. The page allocator gives back to the
- * zone at once, with interrupts off, as many pages as were freed one after the
- * other: two thousand, 700,000 instructions. A page allocated between makes it
- * count anew.
+ * The page allocator gives back to the zone at once, with interrupts off, as
+ * many pages as were freed one after the other: two thousand, 700,000
+ * instructions. A page allocated between makes it count anew. Does not sleep.
  */
-void av_mmu_offer(void)
+void av_mmu_part_frees(void)
 {
 	free_page(get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC));
+}
+
+/* Between two parts, without the lock. */
+void av_mmu_offer(void)
+{
+	av_mmu_part_frees();
 	cond_resched();
 }
 

@@ -73,7 +73,21 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 	if (g.work)
 		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
 	av_gather_finish(&g);
-	av_copies_forget(vm, slot, start, gfn);
+	/* Frames from there on are looked at once more, and have nothing but a copy. */
+	return av_copies_forget(vm, slot, start, gfn);
+}
+
+/* Copies that went with the frames are pages that were freed one after the other. */
+static u64 unmap_and_rest(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
+{
+	u32 copies = vm->mmu->nr_copies;
+
+	gfn = unmap_part(vm, slot, gfn, end);
+	if (vm->mmu->nr_copies != copies) {
+		spin_unlock(&vm->mmu_lock);
+		av_mmu_part_frees();
+		spin_lock(&vm->mmu_lock);
+	}
 	return gfn;
 }
 
@@ -96,7 +110,7 @@ static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end
 			continue;
 		while (gfn <= last) {
 			stop = min(last + 1, gfn + BATCH);
-			gfn = unmap_part(vm, slot, gfn, stop);
+			gfn = unmap_and_rest(vm, slot, gfn, stop);
 			if (gfn == stop)
 				gfn = av_slot_next(slot, gfn, last + 1);
 			offer_lock(vm, may_block);

@@ -182,7 +182,7 @@ SYM_FUNC_END(av_switch_enter)
 
 /*
  * The window's code: copied, never run in place, position independent. Vectors
- * first; switch/fast.c follows in the same section, then switch/window-end.S.
+ * first; cpu/fast.c follows in the same section, then switch/window-end.S.
  */
 	.section .av_window.text, "ax"
 	.balign	4096

@@ -4,6 +4,7 @@
  * VMMs are known to ask for (meter.h says what that means), on a counted board.
  *
  *	bounds ROW...		those rows; ends with "done"
+ *	LISTS=1			with the host's lists of free pages as they are: quiet_host()
  *
  * Each row makes its state, then does its operation under the meter. The bound
  * is tests/test_module_bounds.py's.
@@ -51,6 +52,9 @@ static const struct {
 	{ "age_page", bounds_age_page },
 	{ "age_huge", bounds_age_huge },
 	{ "asids", bounds_asids },
+	{ "copies", bounds_copies },
+	{ "copies_frame", bounds_copies_frame },
+	{ "copies_limit", bounds_copies_limit },
 	{ "flushes", bounds_flushes },
 	{ "frame", bounds_frame },
 	{ "frame_zap", bounds_frame_zap },
@@ -105,7 +109,8 @@ static void quiet_host(void)
 			    0);
 	size_t at;
 
-	must_write("/proc/sys/vm/percpu_pagelist_high_fraction", "1000000");
+	if (!setting("LISTS", 0))
+		must_write("/proc/sys/vm/percpu_pagelist_high_fraction", "1000000");
 	if (memory == MAP_FAILED || madvise(memory, size, MADV_NOHUGEPAGE))
 		die("mmap");
 	for (at = 0; at < size; at += step)

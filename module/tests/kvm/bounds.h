@@ -22,6 +22,11 @@ void bounds_asids(void);
 void bounds_contexts(void);
 void bounds_flushes(void);
 
+/* bounds_copies.c */
+void bounds_copies(void);
+void bounds_copies_frame(void);
+void bounds_copies_limit(void);
+
 /* bounds_gic.c, bounds_its.c */
 void bounds_gic(void);
 void bounds_its(void);

@@ -88,6 +88,13 @@ guest_mapper_touch:
 	cmp	x1, x2
 	b.lo	1b
 	b	0b
+	.globl	guest_mapper_execute
+guest_mapper_execute:
+1:	blr	x1
+	add	x1, x1, x3
+	cmp	x1, x2
+	b.lo	1b
+	b	0b
 	.globl	guest_mapper_all
 guest_mapper_all:
 	dsb	ishst

@@ -8,11 +8,12 @@
 /* guests.S */
 extern const u32 guest_mapper[], guest_mapper_end[];
 extern const u32 guest_mapper_touch[], guest_mapper_all[], guest_mapper_asid[];
-extern const u32 guest_mapper_va[], guest_mapper_load[];
+extern const u32 guest_mapper_va[], guest_mapper_load[], guest_mapper_execute[];
 extern const u32 guest_mapper_poke[], guest_mapper_sgi[];
 
 #define SCTLR	ARM64_SYS_REG(3, 0, 1, 0, 0)
 #define TTBR0	ARM64_SYS_REG(3, 0, 2, 0, 0)
+#define TTBR1	ARM64_SYS_REG(3, 0, 2, 0, 1)
 #define TCR	ARM64_SYS_REG(3, 0, 2, 0, 2)
 #define MAIR	ARM64_SYS_REG(3, 0, 10, 2, 0)
 
@@ -21,6 +22,8 @@ extern const u32 guest_mapper_poke[], guest_mapper_sgi[];
 #define SCTLR_RES1	0x30d00800ULL
 /* 48 bits, 4 KiB, the lower half only, 40 bits of addresses. */
 #define TCR_VALUE	(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 23 | 2ULL << 30 | 2ULL << 32)
+
+#define TCR_EPD1	(1ULL << 23)
 
 #define TABLE		3ULL
 #define PAGE		0x703ULL	/* Normal, AF, inner shareable */
@@ -36,6 +39,8 @@ extern const u32 guest_mapper_poke[], guest_mapper_sgi[];
 #define L2	0x5000
 #define L3	0x6000
 #define VECTORS	0x8000
+#define L0_HIGH	0x9000
+#define L1_HIGH	0xa000
 #define SYNC	0x200		/* from its own level */
 
 static u64 *table(struct mapper *m, u64 offset)
@@ -119,6 +124,8 @@ void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
 	memset(m, 0, sizeof(*m));
 	new_guest(&m->g, guest_mapper, (char *)guest_mapper_end - (char *)guest_mapper);
 	m->stats = ioctl(m->g.vcpu, KVM_GET_STATS_FD, 0);
+	m->vm_stats = ioctl(m->g.vm, KVM_GET_STATS_FD, 0);
+	m->at = GUEST_BASE;
 	m->frames = mapper_memory(frames == ONE_FRAME ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 	mapper_slot(m, 1, MAPPER_FRAMES, m->frames, MAPPER_FRAMES_SIZE);
 	if (budget)
@@ -131,6 +138,7 @@ void free_mapper(struct mapper *m)
 {
 	munmap(m->frames, MAPPER_FRAMES_SIZE);
 	close(m->stats);
+	close(m->vm_stats);
 	free_guest(&m->g);
 }
 
@@ -149,7 +157,7 @@ static void start(struct mapper *m)
 static void call(struct mapper *m, const u32 *part)
 {
 	start(m);
-	set_reg(m->g.vcpu, REG_X(5), GUEST_BASE + offset_of(part));
+	set_reg(m->g.vcpu, REG_X(5), m->at + offset_of(part));
 	run(m);
 }
 
@@ -176,6 +184,31 @@ void mapper_block(struct mapper *m, u32 number, u64 gpa)
 void mapper_set_asid(int vcpu, u16 asid)
 {
 	set_reg(vcpu, TTBR0, (GUEST_BASE + L0) | (u64)asid << 48);
+}
+
+void mapper_go_high(struct mapper *m)
+{
+	u64 i;
+
+	/* All of the guest's addresses, by blocks, and the table of the 2 MiB that repeat. */
+	table(m, L0_HIGH)[256] = (GUEST_BASE + L1_HIGH) | TABLE;
+	table(m, L0_HIGH)[257] = (GUEST_BASE + L1) | TABLE;
+	table(m, L1_HIGH)[0] = DEVICE_BLOCK;
+	for (i = 1; i < 512; i++)
+		table(m, L1_HIGH)[i] = i << 30 | BLOCK;
+	m->at = MAPPER_HIGH + GUEST_BASE;
+	set_reg(m->g.vcpu, TTBR1, GUEST_BASE + L0_HIGH);
+	set_reg(m->g.vcpu, TCR, TCR_VALUE & ~TCR_EPD1);
+	set_reg(m->g.vcpu, REG_PC, m->at);
+	set_reg(m->g.vcpu, REG_X(5), m->at);
+}
+
+void mapper_execute(struct mapper *m, u64 from, u64 size, u64 step)
+{
+	set_reg(m->g.vcpu, REG_X(1), from);
+	set_reg(m->g.vcpu, REG_X(2), from + size);
+	set_reg(m->g.vcpu, REG_X(3), step);
+	call(m, guest_mapper_execute);
 }
 
 void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step)

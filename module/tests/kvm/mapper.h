@@ -21,10 +21,13 @@
 #define MAPPER_FRAMES	(GUEST_BASE + GUEST_SIZE)	/* a slot of their own */
 #define MAPPER_FRAMES_SIZE	0x200000UL
 #define MAPPER_ASID	1
+/* Of the upper half: MAPPER_SPAN of the guest's physical addresses; then as at MAPPER_VA. */
+#define MAPPER_HIGH	0xffff800000000000ULL
 
 struct mapper {
 	struct guest g;
-	int stats;		/* the vCPU's statistics */
+	int stats, vm_stats;	/* the vCPU's statistics, and the VM's */
+	u64 at;			/* where the program runs */
 	bool started;		/* at its first store; until then it may be given a vGIC */
 	void *frames;		/* memory of slot 1, MAPPER_FRAMES_SIZE */
 };
@@ -46,6 +49,10 @@ void mapper_vcpu(int vcpu, u16 asid);
 void free_mapper(struct mapper *m);
 void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size);
 
+/* The program runs in the upper half from now on: before anything else. */
+void mapper_go_high(struct mapper *m);
+/* Call a function at every step bytes of size. */
+void mapper_execute(struct mapper *m, u64 from, u64 size, u64 step);
 /* Write to an address in every step bytes of size, from MAPPER_VA on. */
 void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step);
 /* Write 32 bits to a device, and ICC_SGI1R_EL1. */
