@@ -38,6 +38,11 @@ BOARDS = {
         Row("tables_trees", "", 2000, ("tables.trees",)),
         Row("tables_unmap", "", 512000, ("tables.unmap",)),
     ),
+    "copies": (
+        Row("copies", "", 8192, operations("copies", "zap slot_deleted forgotten")),
+        Row("copies_limit", "", 8192, operations("copies", "limit shrink close")),
+        Row("copies_frame", "", 65536, operations("copies_frame", "written zap")),
+    ),
     "contexts": (Row("contexts", "", 254 * 8, operations("contexts", "asid zap")),),
     "slots": (
         Row(
@@ -74,6 +79,11 @@ BOARDS = {
 }  # fmt: skip
 # With as much as a host can stand, a board each.
 LONG = (
+    # With as many free pages on the host's lists as it likes.
+    Row("copies copies_limit", "LISTS=1", 8192,
+        operations("copies", "zap slot_deleted forgotten limit shrink close")),
+    Row("tables_all tables_close", "LISTS=1", 512000, operations("tables", "all close")),
+    Row("copies_frame", "ENTRIES=2097152", 2 << 20, operations("copies_frame", "written zap")),
     Row("frame", "", 2 << 20, operations("frame", "log_on log_read")),
     Row("frame_zap", "ENTRIES=14680064", 14680064, ("frame.zap",)),
     Row("slots_many", "", 0, operations("slots_many", "create drop_other close")),

@@ -107,6 +107,18 @@ DEVICE("removed", "", "mov x2, #0\n\tstr xzr, [x10]\n\t" INVALIDATE, "ldr w5, [x
 DEVICE("to-memory", "", TO_MEMORY, "ldr w5, [x20]");
 DEVICE("to-memory-written", "", "str wzr, [x20, " ID "]\n\t" TO_MEMORY,
        "ldr x5, [x20]\n\tstr x5, [x20]\n\tldr x6, [x20]");
+/* One ASID's only: the upper half, too, forgets it with that ASID, and has none under another. */
+DEVICE("one-asids", "orr x15, x15, #0x800",
+       "mov x2, #0\n\tstr xzr, [x10]\n\tdsb ishst\n\ttlbi aside1is, x14\n\tdsb ish\n\tisb\n\t",
+       "ldr w5, [x20, " ID "]");
+DEVICE("one-asids-to-memory", "orr x15, x15, #0x800",
+       "str xzr, [x10]\n\tdsb ishst\n\ttlbi aside1, x14\n\tdsb ish\n\tisb\n\t"
+       "str x2, [x10]\n\tdsb ish\n\tisb\n\tmov x2, #0\n\t", "ldr w5, [x20]");
+DEVICE("one-asids-page", "orr x15, x15, #0x800",
+       "mov x2, #0\n\tstr xzr, [x10]\n\tdsb ishst\n\tmov x3, x14\n\torr x3, x3, x12\n\t"
+       "tlbi vae1is, x3\n\tdsb ish\n\tisb\n\tmov x3, #0\n\t", "ldr w5, [x20, " ID "]");
+DEVICE("all", "", "mov x2, #0\n\tstr xzr, [x10]\n\tdsb ishst\n\ttlbi vmalle1\n\tdsb ish\n\tisb\n\t",
+       "ldr w5, [x20, " ID "]");
 DEVICE("to-user", "orr x15, x15, #0x40", "mov x2, #0\n\t", "ldtr w5, [x20, #0xf8]");
 
 /* Another ASID does not see what is not global; coming back needs no invalidation. */
@@ -117,4 +129,9 @@ TRAP_SETUP("tlb.asid.other", EL1, 0, change_pages,
 	   "ldr x1, [x20]");
 TRAP_SETUP("tlb.asid.same-page", EL1, 0, change_pages,
 	   IMM("x20", U_CHANGE) "ldr x0, [x20]\n\t" ASID(7) "ldr x1, [x20]\n\t" ASID(1)
+	   "ldr x4, [x20]");
+/* A call to firmware between: it may be answered with no more than the tables of the moment. */
+TRAP_SETUP("tlb.asid.call", EL1, 0, change_pages,
+	   IMM("x20", U_CHANGE) "ldr x5, [x20]\n\t" ASID(7) IMM("x0", 0x84000006) "hvc #0\n\t"
+	   "mov x6, x0\n\tldr x7, [x20]\n\t" ASID(1) IMM("x0", 0x84000050) "hvc #0\n\t"
 	   "ldr x4, [x20]");

@@ -90,8 +90,11 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 	u64 count = READ_ONCE(s->count[cls]);
 	unsigned int i;
 
+	/* KVM's name, and so all calls by HVC. */
+	if (cls == AV_EXIT_HVC)
+		count += READ_ONCE(s->fast[AV_FAST_HVC]);
 	if (cls == AV_EXIT_FAST)
-		for (i = 0; i < AV_NR_FAST; i++)
+		for (i = 0; i < AV_FAST_HVC; i++)
 			count += READ_ONCE(s->fast[i]);
 	return count;
 }
@@ -115,7 +118,7 @@ static void av_vcpu_gather(const void *object, u64 *data)
 	struct av_pair *group, *cls;
 	unsigned int i;
 
-	*data++ = READ_ONCE(s->exits);
+	*data++ = READ_ONCE(s->exits) + READ_ONCE(s->fast[AV_FAST_HVC]);
 	*data++ = av_ticks_to_ns(READ_ONCE(s->guest_ticks));
 	*data++ = av_ticks_to_ns(READ_ONCE(s->vmm_ticks));
 

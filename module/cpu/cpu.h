@@ -143,8 +143,8 @@ int av_complete_mmio(struct av_vcpu *vcpu);
 int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
 /*
  * Light exits: a call that virtual EL1 has made and whose answer is at hand
- * (cpu/calls.h); interrupts off. The window answers some: said at each KVM_RUN,
- * and where srf->cheap changes.
+ * (cpu/calls.h); interrupts off. srf->psci_version, which the window and light exits
+ * go by, is set at the begin of each KVM_RUN, and where what it depends on changes.
  */
 void av_smccc_answer_light(struct av_vcpu *vcpu);
 void av_smccc_show_window(struct av_vcpu *vcpu);

@@ -7,10 +7,10 @@
  * no data of the kernel's.
  *
  * Of virtual EL1 the registers of cpu/rows.h, DAIF and ERET, as long as no
- * interrupt waits for what is written, and a firmware call; of virtual EL0 SVC. Modes change here
- * only where the controls of both are the same (av_controls_same()) and the
- * trees of both are at hand (mmu/root.c). All else goes the long way, which also
- * knows how to refuse. Pure: tests/test_fast.c holds it against that way.
+ * interrupt waits for what is written, and a firmware call; of virtual EL0 SVC.
+ * Modes change here only where the controls of both are the same
+ * (av_controls_same()) and the trees of both are at hand (mmu/root.c). All else
+ * goes the long way, which also knows how to refuse. Pure: tests/test_fast.c holds it against that way.
  */
 #include "cpu/calls.h"
 #include "cpu/cheap.h"

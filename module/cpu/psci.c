@@ -53,6 +53,8 @@ int av_psci_set_version(struct av_vcpu *vcpu, u64 val)
 		if (old)
 			return -EINVAL;
 		WRITE_ONCE(vcpu->vm->cpu->psci_version, val);
+		/* The window of those that run tells the old one. */
+		av_vm_request_all(vcpu->vm, AV_REQ_CALLS);
 		return 0;
 	default:
 		return -EINVAL;
@@ -225,7 +227,7 @@ static int cpu_suspend(struct av_vcpu *vcpu)
 
 static int features(struct av_vcpu *vcpu);
 
-/* A function: what it does, since when it is there, and has it two numbers, by its arguments? */
+/* A function: what it does, since when it is there, and is there an SMC64 number of it too? */
 struct psci_call {
 	int (*call)(struct av_vcpu *vcpu);
 	u32 since;
@@ -235,15 +237,15 @@ struct psci_call {
 #define NR(fn)	((fn) - PSCI_0_2_FN_BASE)
 
 static const struct psci_call calls[] = {
-	[NR(PSCI_0_2_FN_PSCI_VERSION)]		= { psci_version,	PSCI_VERSION(0, 2), },
+	[NR(PSCI_0_2_FN_PSCI_VERSION)]		= { psci_version,	PSCI_VERSION(0, 2) },
 	[NR(PSCI_0_2_FN_CPU_SUSPEND)]		= { cpu_suspend,	PSCI_VERSION(0, 2), true },
-	[NR(PSCI_0_2_FN_CPU_OFF)]		= { cpu_off,		PSCI_VERSION(0, 2), },
+	[NR(PSCI_0_2_FN_CPU_OFF)]		= { cpu_off,		PSCI_VERSION(0, 2) },
 	[NR(PSCI_0_2_FN_CPU_ON)]		= { cpu_on,		PSCI_VERSION(0, 2), true },
 	[NR(PSCI_0_2_FN_AFFINITY_INFO)]		= { affinity_info,	PSCI_VERSION(0, 2), true },
-	[NR(PSCI_0_2_FN_MIGRATE_INFO_TYPE)]	= { migrate_info_type,	PSCI_VERSION(0, 2), },
-	[NR(PSCI_0_2_FN_SYSTEM_OFF)]		= { system_off,		PSCI_VERSION(0, 2), },
-	[NR(PSCI_0_2_FN_SYSTEM_RESET)]		= { system_reset,	PSCI_VERSION(0, 2), },
-	[NR(PSCI_1_0_FN_PSCI_FEATURES)]		= { features,		PSCI_VERSION(1, 0), },
+	[NR(PSCI_0_2_FN_MIGRATE_INFO_TYPE)]	= { migrate_info_type,	PSCI_VERSION(0, 2) },
+	[NR(PSCI_0_2_FN_SYSTEM_OFF)]		= { system_off,		PSCI_VERSION(0, 2) },
+	[NR(PSCI_0_2_FN_SYSTEM_RESET)]		= { system_reset,	PSCI_VERSION(0, 2) },
+	[NR(PSCI_1_0_FN_PSCI_FEATURES)]		= { features,		PSCI_VERSION(1, 0) },
 	[NR(PSCI_1_0_FN_SYSTEM_SUSPEND)]	= { system_suspend,	PSCI_VERSION(1, 0), true },
 	[NR(PSCI_1_1_FN_SYSTEM_RESET2)]		= { system_reset2,	PSCI_VERSION(1, 1), true },
 };

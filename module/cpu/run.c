@@ -63,6 +63,8 @@ static int handle_requests(struct av_vcpu *vcpu)
 	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
 	if (av_vcpu_take_request(vcpu, AV_REQ_PMU))
 		av_pmu_update_line(vcpu);
+	if (av_vcpu_take_request(vcpu, AV_REQ_CALLS))
+		av_smccc_show_window(vcpu);
 	return 1;
 }
 

@@ -271,7 +271,7 @@ static_assert(AV_CALL_TRNG_FEATURES == ARM_SMCCC_TRNG_FEATURES);
 static_assert(AV_CALL_VENDOR_UID == ARM_SMCCC_VENDOR_HYP_CALL_UID_FUNC_ID);
 static_assert(AV_CALL_VENDOR_FEATURES == ARM_SMCCC_VENDOR_HYP_KVM_FEATURES_FUNC_ID);
 
-/* A filter does not change after a run. */
+/* A filter does not change once the VM has run. */
 void av_smccc_show_window(struct av_vcpu *vcpu)
 {
 	u32 version = av_psci_version(vcpu);
@@ -286,7 +286,7 @@ void av_smccc_answer_light(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_HVC);
 	av_vcpu_skip_insn(vcpu);
-	call(vcpu, vcpu->srf->regs[0]);
+	WARN_ON_ONCE(call(vcpu, vcpu->srf->regs[0]) != 1);
 }
 
 /* ---- the VMM's side ------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include "mmio/match.h"
 #include "mmio/mmio.h"
 #include "mmu/types.h"
+#include "stats/stats.h"
 #include "vm/regfile.h"
 
 #define ISS_TRANSLATION_LEVEL_3	0x07
@@ -155,6 +156,7 @@ static enum av_answer_kind emulate(struct av_vcpu *vcpu, u32 insn, struct av_ans
 	case AV_MATCH_SPLIT:
 		return AV_ANSWER_ABORT;
 	default:
+		av_stat_inc(&vcpu->stats, AV_EVENT_INSN_CHANGED);
 		return AV_ANSWER_RESUME;
 	}
 	if (answer->rom && undescribed(&m->insn))

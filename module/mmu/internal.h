@@ -83,7 +83,10 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 		.va = READ_ONCE(vcpu->vm->mmu->shadow.seq_va[high]),
 	};
 
-	/* Before all that the walk reads: stale data comes with a stale seq. */
+	/*
+	 * Before all that the walk reads: stale data comes with a stale seq. The guest's
+	 * own writes are ordered by the barrier that it needs before a TLBI.
+	 */
 	smp_rmb();
 	return seq;
 }

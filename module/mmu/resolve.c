@@ -178,8 +178,13 @@ void av_device_note(struct av_device_page *d, const struct av_view *view,
 		.el = view->el,
 	};
 
-	/* With memory that is read-only there, reads are none of a device's. */
-	if (answer->rom)
+	/*
+	 * With memory that is read-only there, reads are none of a device's. And a tree
+	 * of all ASIDs is not told of an invalidation by ASID, as long as no entry of it
+	 * is one ASID's.
+	 */
+	if (answer->rom || (!r->walk.global &&
+			    view->tree[r->walk.high]->key.asid == AV_ASID_ANY))
 		page.serial = 0;
 	if (page.serial == d->serial && page.va == d->va && page.ipa == d->ipa &&
 	    page.el == d->el)

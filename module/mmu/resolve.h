@@ -53,14 +53,15 @@ void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_ans
 
 /*
  * The page of a device that was accessed last, and how: a translation as a TLB
- * keeps it, of one tree and one level. Who keeps it drops it where the guest
- * invalidates or memory comes or goes.
+ * keeps it, of one tree and one level. Who keeps it drops it where the tree's
+ * sequence moves (mmu/tlbi.h), where registers of the regime change but the TTBRs,
+ * and where memory comes or goes.
  */
 struct av_device_page {
 	u64 serial;		/* of the tree; 0: no page */
 	u64 va, ipa;		/* va as FAR_EL1 has it, with its tag */
 	u8 el;
-	u8 access;		/* that were seen to be allowed */
+	u8 access;		/* AV_R, AV_W: those that the guest's tables were seen to allow */
 };
 
 /* av_resolve() found an access to a device: keep the page. */

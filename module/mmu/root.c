@@ -365,6 +365,8 @@ void av_mmu_regime_changed(struct av_vcpu *vcpu)
 {
 	vcpu->mmu->regimes++;
 	vcpu->mmu->stale |= AV_STALE_REGS;
+	/* The tree without an MMU is the same for all of them. */
+	vcpu->mmu->device.serial = 0;
 }
 
 void av_mmu_ttbr_changed(struct av_vcpu *vcpu)

@@ -69,7 +69,8 @@ struct av_vm_mmu {
 	/*
 	 * Bumped under mmu_lock by the host's invalidations, notifier and slot
 	 * changes. The guest's count in each tree (av_tree.seq). Both are read
-	 * without the lock before a walk and compared under it before the fill.
+	 * without the lock before a walk, and compared under it before the fill. What
+	 * is remembered of a walk (fetch, device) is compared without the lock.
 	 */
 	u64 seq;
 

@@ -92,9 +92,13 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(HALT_SUCCESSFUL_POLL, "halt_successful_poll")			\
 	X(DIRECTED_YIELD, "directed_yield")	/* the CPU given to another vCPU, in WFE */ \
 	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */ \
-	X(COPIES_LEFT,	"copies_left")		/* for what virtual EL1 cannot do from copies */
+	X(COPIES_LEFT,	"copies_left")		/* for what virtual EL1 cannot do from copies */ \
+	X(INSN_CHANGED,	"insn_changed")		/* an access that was another one when it was read */
 
-/* Of the class "fast", by register or instruction: X(REGISTER, "name"). */
+/*
+ * Of the class "fast", by register or instruction: X(REGISTER, "name"). The
+ * last one is of the class HVC, and an exit, as under KVM.
+ */
 #define AV_FAST_TRAPS(X)						\
 	X(SP_EL0,	"fast_sp_el0")					\
 	X(TPIDR_EL1,	"fast_tpidr_el1")				\

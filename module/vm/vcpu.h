@@ -36,6 +36,7 @@ enum av_req {
 	AV_REQ_SLEEP,		/* PSCI stopped this vCPU */
 	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to load */
 	AV_REQ_PMU,		/* a counter overflowed */
+	AV_REQ_CALLS,		/* firmware calls have another answer */
 	AV_NR_REQS
 };
 

@@ -58,7 +58,8 @@ static void execute_all(struct code *c)
 	for (i = 0; i < c->copies; i++)
 		*(u32 *)(c->memory + i * PAGE) = RET;
 	mapper_execute(&c->m, MAPPER_HIGH + CODE, c->copies * PAGE, PAGE);
-	result("copies", read_stat(c->m.vm_stats, "code_copies"), "count");
+	/* What the row is about, in the place of shadow entries. */
+	result("entries", read_stat(c->m.vm_stats, "code_copies"), "count");
 }
 
 /* The host takes the memory back; the slot goes; the VMM may have written to any of it. */

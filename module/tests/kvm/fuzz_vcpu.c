@@ -133,7 +133,7 @@ static void vm_options(struct actor *a)
 	struct reg_mask_range range = { .addr = (u64)any_buffer(a), .range = one_in(a, 8) };
 	struct kvm_enable_cap cap = {
 		.cap = one_in(a, 2) ? KVM_CAP_ARM_SYSTEM_SUSPEND : CAP_CHEAP_TRAPS,
-		.args = { pick(a, 16) },
+		.args = { pick(a, 64) },
 	};
 	struct kvm_coalesced_mmio_zone zone = {
 		.addr = GUEST_MMIO + 8 * pick(a, 64), .size = (u32)pick(a, 0x200),

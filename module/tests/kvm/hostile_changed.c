@@ -51,6 +51,7 @@ void hostile_changed(void)
 {
 	struct reader r = {};
 	pthread_t thread;
+	u64 changed;
 	u32 *insn;
 
 	new_mapper(&r.m, EACH_ITS_OWN, false);
@@ -65,6 +66,8 @@ void hostile_changed(void)
 	expect(!r.others, "the guest that reads a device ended with %u: %s",
 	       r.m.g.run->exit_reason, strerror(errno));
 	expect(r.reads > 1000 || r.writes, "the device was read %lu times only", r.reads);
+	changed = read_stat(r.m.stats, "insn_changed");
+	expect(changed, "no instruction was changed in time, in %lu reads", r.reads);
 	expect(!r.writes, "a device that may only be read was written %lu times, read %lu times",
 	       r.writes, r.reads);
 	free_mapper(&r.m);

@@ -43,7 +43,7 @@ BOUNDS = (
     Bound("hypercall.armvisor", 450),
     Bound("hypercall_fast.armvisor", 120),
     Bound("mmio_user.armvisor", 4_000),
-    Bound("boot.armvisor", 5e9),
+    Bound("boot.armvisor", 2.05e9),
     Bound("ipi.armvisor", 1, "ipi.kvm-nvhe"),
     Bound("fault.4cpu.armvisor", 1.3, "fault.1cpu.armvisor"),
     Bound("fork.4cpu.armvisor", 1.5, "fork.1cpu.armvisor"),
