@@ -286,7 +286,8 @@ void av_smccc_answer_light(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_HVC);
 	av_vcpu_skip_insn(vcpu);
-	WARN_ON_ONCE(call(vcpu, vcpu->srf->regs[0]) != 1);
+	if (unlikely(call(vcpu, vcpu->srf->regs[0]) != 1))
+		pr_err_once("armvisor: a call that is no light exit was taken for one; please report it\n");
 }
 
 /* ---- the VMM's side ------------------------------------------------------ */
