@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0
+# switch/: whose TLB entries are flushed.
+
+tests += test_tlb
+test_tlb-src := ../switch/tlb.c tlb_world.c test_tlb.c
+test_tlb-cflags := -iquote fake/tlb -isystem fake/tlb/system
