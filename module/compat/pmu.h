@@ -11,7 +11,7 @@
 
 #if !IS_ENABLED(CONFIG_ARM_PMU)
 static inline bool av_pmu_of_event(const struct perf_event *event, unsigned int *counters,
-				   struct cpumask *cpus)
+				   cpumask_t *cpus)
 {
 	return false;
 }
@@ -33,12 +33,12 @@ static inline unsigned int av_pmu_event_counters(const struct arm_pmu *pmu)
 
 /* The PMU of an event of type PERF_TYPE_RAW, which only CPUs' PMUs take. */
 static inline bool av_pmu_of_event(const struct perf_event *event, unsigned int *counters,
-				   struct cpumask *cpus)
+				   cpumask_t *cpus)
 {
 	const struct arm_pmu *pmu = to_arm_pmu(event->pmu);
 
 	*counters = av_pmu_event_counters(pmu);
-	cpumask_copy(cpus, &pmu->supported_cpus);
+	*cpus = pmu->supported_cpus;
 	return true;
 }
 #endif
