@@ -78,6 +78,21 @@ def test_nothing_is_run_that_no_document_shows():
     assert set(ELSEWHERE) == used
 
 
+# Folders that a document's paths begin in.
+FOLDERS = ("", "module", "lab", "lab/src/armvisor_lab", "vmm", "vmm/armvisor/src", "guests")
+SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:c|h|S|py|rs|toml|config))`")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_files_that_it_names_are_there(document: str):
+    named = set(SOURCE.findall((TOP / document).read_text()))
+    assert not [name for name in named if not any((TOP / top / name).exists() for top in FOLDERS)]
+
+
+def test_the_tour_names_files():
+    assert len(SOURCE.findall((TOP / "docs/architecture.md").read_text())) > 10
+
+
 @pytest.mark.parametrize(("where", "what"), ELSEWHERE.values(), ids=ELSEWHERE)
 def test_the_other_place_has_it(where: str, what: str):
     assert what in (TOP / where).read_text()
