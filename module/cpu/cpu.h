@@ -144,7 +144,7 @@ int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
 /*
  * Light exits: a call that virtual EL1 has made and whose answer is at hand
  * (cpu/calls.h); interrupts off. srf->psci_version, which the window and light exits
- * go by, is set at the begin of each KVM_RUN, and where what it depends on changes.
+ * go by, is set at each reset, and where what it depends on changes.
  */
 void av_smccc_answer_light(struct av_vcpu *vcpu);
 void av_smccc_show_window(struct av_vcpu *vcpu);

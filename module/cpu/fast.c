@@ -116,11 +116,19 @@ static __always_inline bool is_ttbr_write(const struct av_insn *insn)
 	return insn->write && (insn->enc & ~1) == AV_SYS(3, 0, 2, 0, 0);
 }
 
+/* ICC_*_EL1, op0 3, op1 0, CRn 12, CRm 8 to 15: there are no rows for them to look through. */
+static __always_inline bool is_icc(u16 enc)
+{
+	return (enc & ~GENMASK(5, 0)) == AV_SYS(3, 0, 12, 8, 0);
+}
+
 static __always_inline unsigned int fast_sysreg(struct av_srf *srf, const struct av_insn *insn)
 {
 	unsigned int n;
 	u64 val = 0;
 
+	if (is_icc(insn->enc))
+		return AV_NR_FAST;
 	if (insn->write)
 		return fast_write(srf, insn->enc, av_srf_get_x(srf, insn->rt));
 	n = fast_read(srf, insn->enc, &val);

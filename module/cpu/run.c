@@ -78,14 +78,29 @@ static bool may_copy(const struct av_vcpu *vcpu)
 	       av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
 }
 
+/* av_inject_due(), asked twice an entry: most often nothing waits. */
+static __always_inline bool inject_due(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+
+	if (av_irq_pending(vcpu) || vcpu->cpu->serror_pending || srf->vmode & AV_PSR_IL)
+		return av_inject_due(vcpu);
+	srf->due = 0;
+	return false;
+}
+
 static int before_entry(struct av_vcpu *vcpu)
 {
 	int ret;
 
+	/*
+	 * A quiescent state for RCU, which has sent an interrupt, or had one from the
+	 * tick, where it waits for one.
+	 */
 	if (need_resched())
 		schedule();
-	else
-		cond_resched();		/* a quiescent state for RCU */
+	else if (vcpu->srf->exit == AV_EXCEPTION_IRQ)
+		cond_resched();
 	for (;;) {
 		ret = handle_requests(vcpu);
 		if (ret <= 0)
@@ -104,7 +119,7 @@ static int before_entry(struct av_vcpu *vcpu)
 	}
 	if (unlikely(av_steal_has(vcpu)))
 		av_steal_update(vcpu);
-	if (av_inject_due(vcpu))
+	if (inject_due(vcpu))
 		av_inject_pending(vcpu);
 	av_mmu_want(vcpu, may_copy(vcpu), READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_ROOTS);
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
@@ -114,7 +129,7 @@ static int before_entry(struct av_vcpu *vcpu)
 static bool must_wait(struct av_vcpu *vcpu)
 {
 	return READ_ONCE(vcpu->requests) || need_resched() || signal_pending(current) ||
-	       av_inject_due(vcpu);
+	       inject_due(vcpu);
 }
 
 static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
@@ -270,7 +285,6 @@ static int complete_and_run(struct av_vcpu *vcpu)
 	vcpu->run->flags = 0;
 	rcu_assign_pointer(vcpu->task, current);
 	av_vcpu_look_around(vcpu);
-	av_smccc_show_window(vcpu);
 	ret = run_loop(vcpu);
 	RCU_INIT_POINTER(vcpu->task, NULL);
 	return ret;

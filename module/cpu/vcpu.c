@@ -95,6 +95,7 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	av_timer_reset(vcpu);
 	av_mmio_reset(vcpu);
 	av_mmu_regime_changed(vcpu);
+	av_smccc_show_window(vcpu);
 	return 0;
 }
 

@@ -50,7 +50,8 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 			return -EAGAIN;
 		return av_copy_get(f->vcpu, f->r->slot, c->gfn, c->page, &fill->pa);
 	}
-	if (!(fill->rights & AV_W) || likely(!av_copied(f->r->slot, c->gfn)))
+	if (!(fill->rights & AV_W) || !f->vcpu->vm->mmu->nr_copies ||
+	    likely(!av_copied(f->r->slot, c->gfn)))
 		return 0;
 	if (c != f->at || !(f->r->access & AV_W)) {
 		fill->rights &= ~AV_W;
@@ -210,47 +211,55 @@ static void note_device(struct av_vcpu_mmu *mmu, const struct av_view *view, str
 	mmu->device_seq = seq;
 }
 
-/* By the guest's tables and the slots. */
-static noinline void find_out(struct av_vcpu *vcpu, struct av_view *view, struct av_seq seq,
-			      struct av_answer *answer)
+/* Another access to the device's page, which has not changed since? */
+static bool device_again(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
-	struct av_resolved *r = &vcpu->mmu->resolved;
-	int idx = srcu_read_lock(&vcpu->vm->srcu);
-	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+	bool high = far & BIT_ULL(55);
 
-	view->slots = reader.slots;
-	view->ctx = &reader;
-	av_resolve(view, r, answer);
-	if (r->walked)
-		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
-	if (r->work != AV_ABORT_ANSWERED)
-		answer->err = work(vcpu, seq);
-	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	if (answer->kind == AV_ANSWER_DEVICE)
-		note_device(vcpu->mmu, view, seq, answer);
-	if (answer->err < 0)
-		av_mmu_error(answer, answer->err);
-	trace_av_fault(vcpu->id, view->far, r->walked ? r->walk.ipa : 0, view->esr, answer->kind);
+	if (!av_device_near(&mmu->device, far) ||
+	    !av_device_again(&mmu->device, mmu->tree[high], mmu->el, esr, far, answer) ||
+	    !av_mmu_seq_current(vcpu, high, mmu->device_seq))
+		return false;
+	trace_av_fault(vcpu->id, far, answer->ipa, esr, answer->kind);
+	return true;
 }
 
-void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
+/* By the guest's tables and the slots. */
+static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
-	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_resolved *r = &vcpu->mmu->resolved;
+	struct av_seq seq = av_mmu_read_seq(vcpu, far & BIT_ULL(55));
+	int idx = srcu_read_lock(&vcpu->vm->srcu);
+	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
 	struct av_view view = {
-		.regime = &mmu->regime,
-		.el = mmu->el,
-		.tree = mmu->tree,
+		.regime = &vcpu->mmu->regime,
+		.el = vcpu->mmu->el,
+		.tree = vcpu->mmu->tree,
+		.slots = reader.slots,
 		.mem = &av_mem_reader_ops,
+		.ctx = &reader,
 		.esr = esr,
 		.far = far,
 		.pc = vcpu->srf->pc,
 		.ipa_bits = vcpu->vm->ipa_bits,
 	};
-	bool high = far & BIT_ULL(55);
 
-	if (av_device_again(&mmu->device, &view, answer) &&
-	    av_mmu_seq_current(vcpu, high, mmu->device_seq))
-		trace_av_fault(vcpu->id, far, answer->ipa, esr, answer->kind);
-	else
-		find_out(vcpu, &view, av_mmu_read_seq(vcpu, high), answer);
+	av_resolve(&view, r, answer);
+	if (r->walked)
+		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
+	if (r->work != AV_ABORT_ANSWERED)
+		answer->err = work(vcpu, seq);
+	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	if (unlikely(answer->kind == AV_ANSWER_DEVICE))
+		note_device(vcpu->mmu, &view, seq, answer);
+	if (answer->err < 0)
+		av_mmu_error(answer, answer->err);
+	trace_av_fault(vcpu->id, far, r->walked ? r->walk.ipa : 0, esr, answer->kind);
+}
+
+void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
+{
+	if (!device_again(vcpu, esr, far, answer))
+		find_out(vcpu, esr, far, answer);
 }

@@ -18,22 +18,6 @@ static u64 table_size(const struct av_frames *frames, u64 i)
 	return min(pieces_of(frames) - i * AV_FRAMES_FANOUT, (u64)AV_FRAMES_FANOUT);
 }
 
-/* What another has put there is read after the pointer to it. */
-static struct av_piece **table_at(const struct av_frames *frames, u64 i)
-{
-	struct av_piece ***top = READ_ONCE(frames->top);
-
-	return top ? READ_ONCE(top[i]) : NULL;
-}
-
-struct av_piece *av_frames_piece(const struct av_frames *frames, u64 frame)
-{
-	u64 piece = frame / AV_PIECE_FRAMES;
-	struct av_piece **table = table_at(frames, piece / AV_FRAMES_FANOUT);
-
-	return table ? READ_ONCE(table[piece % AV_FRAMES_FANOUT]) : NULL;
-}
-
 /* Put zeroed memory where there is none; of two that do so one is too late. */
 static int make(void **where, size_t size, const struct av_frames_ops *ops)
 {
@@ -93,7 +77,7 @@ u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end)
 	if (!READ_ONCE(frames->top))
 		return end;
 	for (n = 0; n < AV_FRAMES_LOOKS && frame < end; n++) {
-		struct av_piece **table = table_at(frames, piece / AV_FRAMES_FANOUT);
+		struct av_piece **table = av_frames_table(frames, piece / AV_FRAMES_FANOUT);
 
 		if (table && READ_ONCE(table[piece % AV_FRAMES_FANOUT]))
 			return frame;

@@ -43,8 +43,22 @@ struct av_frames_ops {
 	void (*free)(void *mem, size_t size);
 };
 
+/* Pointers of another CPU's are read once, before what they lead to. */
+static inline struct av_piece **av_frames_table(const struct av_frames *frames, u64 i)
+{
+	struct av_piece ***top = READ_ONCE(frames->top);
+
+	return top ? READ_ONCE(top[i]) : NULL;
+}
+
 /* Frames are counted from the slot's first. */
-struct av_piece *av_frames_piece(const struct av_frames *frames, u64 frame);
+static inline struct av_piece *av_frames_piece(const struct av_frames *frames, u64 frame)
+{
+	u64 piece = frame / AV_PIECE_FRAMES;
+	struct av_piece **table = av_frames_table(frames, piece / AV_FRAMES_FANOUT);
+
+	return table ? READ_ONCE(table[piece % AV_FRAMES_FANOUT]) : NULL;
+}
 
 /* Make sure that there is a piece for a frame: 0 or -ENOMEM. */
 int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_ops *ops);

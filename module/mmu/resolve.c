@@ -193,22 +193,22 @@ void av_device_note(struct av_device_page *d, const struct av_view *view,
 	*d = page;
 }
 
-bool av_device_again(const struct av_device_page *d, const struct av_view *view,
-		     struct av_answer *answer)
+bool av_device_again(const struct av_device_page *d, const struct av_tree *tree, int el,
+		     u64 esr, u64 far, struct av_answer *answer)
 {
-	u64 fsc = view->esr & (AV_ESR_FSC & FSC_TYPE);
-
-	if ((view->far & AV_PAGE_MASK) != d->va || view->el != d->el ||
-	    av_esr_ec(view->esr) != AV_EC_DABT_LOW || fsc != AV_FSC_TRANSLATION ||
-	    view->esr & AV_ESR_CM || !(access_of(view->esr) & d->access) ||
-	    view->tree[!!(view->far & BIT_ULL(55))]->serial != d->serial)
+	if (!av_device_near(d, far) || el != d->el || tree->serial != d->serial ||
+	    av_esr_ec(esr) != AV_EC_DABT_LOW ||
+	    (esr & (AV_ESR_FSC & FSC_TYPE)) != AV_FSC_TRANSLATION ||
+	    esr & AV_ESR_CM || !(access_of(esr) & d->access))
 		return false;
-	*answer = (struct av_answer) {
-		.kind = AV_ANSWER_DEVICE,
-		.cls = AV_EXIT_DABT_TRUE,
-		.far = view->far,
-		.iss = AV_FSC_EXTERNAL | (view->esr & AV_ESR_WNR),
-		.ipa = d->ipa | (view->far & ~AV_PAGE_MASK),
-	};
+	/* Field by field: a call of memset() takes longer. */
+	answer->kind = AV_ANSWER_DEVICE;
+	answer->cls = AV_EXIT_DABT_TRUE;
+	answer->insn = false;
+	answer->err = 0;
+	answer->far = far;
+	answer->iss = AV_FSC_EXTERNAL | (esr & AV_ESR_WNR);
+	answer->ipa = d->ipa | (far & ~AV_PAGE_MASK);
+	answer->rom = false;
 	return true;
 }

@@ -68,9 +68,18 @@ struct av_device_page {
 void av_device_note(struct av_device_page *d, const struct av_view *view,
 		    const struct av_resolved *r, const struct av_answer *answer);
 
-/* Is the abort another such access? Then *answer is what av_resolve() would say. */
-bool av_device_again(const struct av_device_page *d, const struct av_view *view,
-		     struct av_answer *answer);
+/* A glance: most aborts are elsewhere. */
+static inline bool av_device_near(const struct av_device_page *d, u64 far)
+{
+	return d->serial && (far & AV_PAGE_MASK) == d->va;
+}
+
+/*
+ * Is the abort, in that tree and at that level, another such access? Then *answer is
+ * what av_resolve() would say.
+ */
+bool av_device_again(const struct av_device_page *d, const struct av_tree *tree, int el,
+		     u64 esr, u64 far, struct av_answer *answer);
 
 /*
  * Rights that a tree grants of a walk's. What EL1 may execute is in no tree
