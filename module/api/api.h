@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * KVM's ABI, as files: what main.c and the files of this folder call.
+ * KVM's ABI, as files: functions for main.c and the files of this folder.
  *
  *   dev.c        the device node: system ioctls, KVM_CREATE_VM
  *   extension.c  KVM_CHECK_EXTENSION: what there is, as a table
@@ -24,9 +24,9 @@
  * With KVM on the host it is /dev/armvisor, else /dev/kvm with its number.
  */
 int av_api_init(bool host_has_kvm);
-/* Take it away. No file of ours is open: the module could not be unloaded. */
+/* Remove the device node. No file of ours is open, or the module could not be unloaded. */
 void av_api_exit(void);
-/* How the node is called: "kvm" or "armvisor". */
+/* The node's name: "kvm" or "armvisor". */
 const char *av_api_node(void);
 
 /* The largest IPA size a VM can have here. */
@@ -55,7 +55,7 @@ int av_vcpu_get_reg_list(struct av_vcpu *vcpu, void __user *argp);
 
 /*
  * An ioctl as a row. The handler copies its argument itself and returns what
- * the ioctl returns. Unknown numbers answer what KVM does on that file.
+ * the ioctl returns. Unknown numbers get KVM's answer on that file.
  */
 struct av_ioctl {
 	unsigned int cmd;
@@ -81,7 +81,7 @@ long av_no_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 int av_device_ioctl_create(struct av_vm *vm, void __user *argp);
 void av_devices_destroy(struct av_vm *vm);
 
-/* What every ioctl asks first: -EIO unless the caller's memory is the VM's. */
+/* The first check of every ioctl: -EIO unless the caller's memory is the VM's. */
 static inline int av_vm_check_caller(const struct av_vm *vm)
 {
 	return current->mm == vm->mm && !READ_ONCE(vm->refused) ? 0 : -EIO;

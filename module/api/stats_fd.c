@@ -68,7 +68,7 @@ static const struct av_stats_desc av_vm_descs[] = {
 enum av_exit_group { AV_EXIT_GROUPS(X) AV_NR_GROUPS };
 #undef X
 
-/* In the order of the classes, as their own enum is. */
+/* The group of each class, in the order of enum av_exit_class. */
 #define X(cls, text, group) AV_GROUP_##group,
 static const u8 av_group_of[AV_NR_EXITS] = { AV_EXIT_CLASSES(X) };
 #undef X
@@ -84,13 +84,13 @@ struct av_pair {
 	u64 ns;
 };
 
-/* What a class was counted, where it is counted. */
+/* The count of a class, from count[] and the switcher's counters. */
 static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 {
 	u64 count = READ_ONCE(s->count[cls]);
 	unsigned int i;
 
-	/* KVM's name, and so all calls by HVC. */
+	/* The name is KVM's, so all calls by HVC count. */
 	if (cls == AV_EXIT_HVC)
 		count += READ_ONCE(s->fast[AV_FAST_HVC]);
 	if (cls == AV_EXIT_FAST)
@@ -99,7 +99,7 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 	return count;
 }
 
-/* What the window did without anybody to count it as an event. */
+/* Events in the window, which only the switcher's counters tell of. */
 static u64 av_event_in_window(const struct av_vcpu_stats *s, enum av_event event)
 {
 	switch (event) {
@@ -148,7 +148,7 @@ static void av_vm_gather(const void *object, u64 *data)
 		data[i] = atomic64_read(&vm->stats.figure[i]);
 }
 
-/* What makes a vCPU's file and a VM's different. */
+/* The differences between a vCPU's file and a VM's. */
 struct av_stats_kind {
 	const struct av_stats_desc *descs;
 	unsigned int n;

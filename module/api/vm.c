@@ -149,7 +149,7 @@ struct av_vm *av_vm_create(unsigned long type)
 	return vm;
 }
 
-/* From the last to the first: who flushes for one that goes looks at those that are left. */
+/* Free from the last to the first: the flush for a vCPU that goes looks at those that are left. */
 static void av_vm_free_vcpus(struct av_vm *vm)
 {
 	while (vm->nr_vcpus)
@@ -157,10 +157,10 @@ static void av_vm_free_vcpus(struct av_vm *vm)
 }
 
 /*
- * Nobody holds a file of this VM any more, so no ioctl runs and none will.
- * What can still come in are the notifier and the shrinker, irqfds and timers:
- * each part ends its own before what those look at goes. Devices and then
- * vCPUs go first: they use the parts.
+ * Nobody holds a file of this VM any more, so no ioctl runs and none will. The
+ * notifier, the shrinker, irqfds and timers can still come in: each part ends
+ * its own before it frees what they look at. Devices and then vCPUs go first:
+ * they use the parts.
  */
 static void av_vm_destroy(struct av_vm *vm)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What KVM's interface got after the oldest kernel that the module builds for: the
- * module offers it on every host. The test programs include it too.
+ * Additions to KVM's interface since the oldest kernel that the module builds for:
+ * the module offers them on every host. The test programs include this file too.
  */
 #ifndef AV_COMPAT_KVM_UAPI_H
 #define AV_COMPAT_KVM_UAPI_H

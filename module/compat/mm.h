@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory management: what differs among kernels. */
+/* Memory management: differences among kernels. */
 #ifndef AV_COMPAT_MM_H
 #define AV_COMPAT_MM_H
 
@@ -10,14 +10,14 @@
 #include <linux/types.h>
 #include <linux/version.h>
 
-/* What the young callbacks of an MMU notifier return. */
+/* Return type of the young callbacks of an MMU notifier. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define av_young_t	bool
 #else
 #define av_young_t	int
 #endif
 
-/* log2 of the pages that the program has mapped at an address, as KVM tells a bad one's. */
+/* log2 of the page size mapped at an address, as KVM reports it for a bad page. */
 static inline short av_mapping_shift(unsigned long addr)
 {
 	struct vm_area_struct *vma;
@@ -50,7 +50,7 @@ static inline void av_shrinker_free(struct shrinker *shrinker)
 	shrinker_free(shrinker);
 }
 
-/* Of one that was never registered. */
+/* Free a shrinker that was never registered. */
 static inline void av_shrinker_discard(struct shrinker *shrinker)
 {
 	shrinker_free(shrinker);

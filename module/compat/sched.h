@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the scheduler counts of a thread, where it does. */
+/* Scheduler statistics of a thread, where the kernel keeps them. */
 #ifndef AV_COMPAT_SCHED_H
 #define AV_COMPAT_SCHED_H
 

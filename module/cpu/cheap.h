@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What makes traps cheap, each to be had alone, so that its effect can be
- * measured: bits of the module's parameter cheap_traps, which is what a VM
- * begins with, and of KVM_ENABLE_CAP(AV_CAP_CHEAP_TRAPS) of one VM. All are on
- * by default; none changes what a guest can see. Pure.
+ * Ways to make traps cheap. Each can be had alone, so that its effect can be
+ * measured: bits of the module's parameter cheap_traps, with which a VM begins,
+ * and of KVM_ENABLE_CAP(AV_CAP_CHEAP_TRAPS) of one VM. All are on by default;
+ * none changes what a guest can see. Pure.
  */
 #ifndef AV_CPU_CHEAP_H
 #define AV_CPU_CHEAP_H
@@ -11,9 +11,9 @@
 #include "lib/av_types.h"
 
 enum {
-	AV_CHEAP_ROWS	= BIT(0),	/* the window reads what kernels read in loops (cpu/rows.h) */
+	AV_CHEAP_ROWS	= BIT(0),	/* registers read in loops, in the window (cpu/rows.h) */
 	AV_CHEAP_MODES	= BIT(1),	/* SVC and ERET end in the window */
-	AV_CHEAP_QUICK	= BIT(2),	/* what is in memory, DAIF, and modes, in assembly (cpu/quick.h) */
+	AV_CHEAP_QUICK	= BIT(2),	/* memory, DAIF and modes, in assembly (cpu/quick.h) */
 	AV_CHEAP_COPIES	= BIT(3),	/* virtual EL1 runs from patched copies (mmu/copies.h) */
 	AV_CHEAP_ROOTS	= BIT(4),	/* TTBRs written lately are changed in the window (mmu/root.c) */
 	AV_CHEAP_CALLS	= BIT(5),	/* firmware calls with an answer at hand (cpu/calls.h) */

@@ -2,14 +2,14 @@
 /*
  * The machine's controls while the guest runs. Pure.
  *
- * The guest runs at EL0 on a CPU that its kernel does not know: what EL0 may do
- * comes from lists of bits that are allowed, each with a rule and a reason
- * (controls.c). A bit without a row is 0, so what a newer architecture adds is
- * off until someone lists it. The host's own code in the window feels only bits
- * that are as the host has them.
+ * The guest runs at EL0 on a CPU that its kernel does not know: EL0's rights
+ * come from lists of allowed bits, each with a rule and a reason (controls.c).
+ * A bit without a row is 0, so a bit that a newer architecture adds is off
+ * until someone lists it. Bits that bear on the host's own code in the window
+ * are as the host has them.
  *
- * Virtual EL1 gets what a kernel may do without asking; virtual EL0 gets what
- * the guest's kernel allowed it.
+ * Virtual EL1 gets the rights of a kernel; virtual EL0 gets those that the
+ * guest's kernel allowed it.
  */
 #ifndef AV_CPU_CONTROLS_H
 #define AV_CPU_CONTROLS_H
@@ -23,7 +23,7 @@ struct av_host_controls {
 	bool tidcp;			/* the CPU has SCTLR_EL1.TIDCP */
 };
 
-/* What is so in this stay. */
+/* Conditions of one stay in the guest. */
 enum {
 	AV_STAY_FP		= BIT(0),	/* the guest's FP registers are loaded: it may use them */
 	AV_STAY_COUNTER_TRAPS	= BIT(1),	/* the guest's counter is not the host's */
@@ -35,11 +35,11 @@ enum {
 	AV_STAY_WFE_RUNS	= BIT(7),	/* WFE need not trap: no other task waits for this CPU */
 };
 
-/* Fill what the switch loads on its way in, and the control bits of the physical PSTATE. */
+/* Fill the registers that the switch loads on its way in, and physical PSTATE's control bits. */
 void av_controls(struct av_controls *controls, struct av_srf *srf,
 		 const struct av_host_controls *host, unsigned int stay);
 
-/* What controls were made of. */
+/* Inputs that controls were made from. */
 struct av_controls_of {
 	u64 sctlr, tcr, cntkctl, cpacr;	/* the guest's */
 	u64 h_sctlr, h_tcr, h_cntkctl;
@@ -52,7 +52,7 @@ static __always_inline u64 av_controls_how(const struct av_srf *srf,
 	return stay | (u64)host->tidcp << 32 | (u64)av_srf_el1(srf) << 33;
 }
 
-/* Would they come out the same again? PSTATE is not of them. */
+/* Would av_controls() give the same registers again? PSTATE is not one of them. */
 static __always_inline bool av_controls_again(const struct av_controls_of *of,
 					      const struct av_srf *srf,
 					      const struct av_host_controls *host,
@@ -82,13 +82,13 @@ static inline void av_controls_note(struct av_controls_of *of, const struct av_s
 	};
 }
 
-/* The control bits of the physical PSTATE alone, where the rest is as it was. */
+/* Set the control bits of the physical PSTATE alone, where the rest has not changed. */
 void av_controls_pstate(struct av_srf *srf, unsigned int stay);
 
 /*
- * Are these the controls of the other mode too? And would an instruction that
- * the guest's kernel traps at virtual EL0 only, trap as before (FPEN)? Then
- * modes may change without leaving the window.
+ * Are these the controls of the other mode too, and do instructions that the
+ * guest's kernel traps at virtual EL0 only still trap (FPEN)? Then modes may
+ * change without leaving the window.
  */
 bool av_controls_same(const struct av_srf *srf, unsigned int stay);
 

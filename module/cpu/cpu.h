@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The virtual CPU: its run loop, what traps mean, exceptions into the guest.
+ * The virtual CPU: its run loop, the meaning of traps, exceptions into the
+ * guest.
  *
  * Everything here runs in the vCPU's own thread with vcpu->mutex held, unless
  * said otherwise. Handlers of exits return
@@ -48,7 +49,7 @@ struct user_fpsimd_state;
  */
 int av_cpu_vm_init(struct av_vm *vm);
 void av_cpu_vm_destroy(struct av_vm *vm);
-/* What makes traps cheap, of a VM: -EINVAL for bits that are not there (cpu/cheap.h). */
+/* A VM's ways to make traps cheap (cpu/cheap.h): -EINVAL for bits that do not exist. */
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which);
 /* KVM_CAP_HALT_POLL: how long vCPUs in WFI poll at most. */
 int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns);
@@ -62,7 +63,7 @@ void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
  */
 int av_vcpu_run(struct av_vcpu *vcpu);
 
-/* What a VMM reads and writes of a vCPU outside KVM_RUN; KVM's errnos. */
+/* Reads and writes of a vCPU's state by the VMM outside KVM_RUN; KVM's errnos. */
 void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate);	/* mode is checked */
 struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu);
 int av_vcpu_reset(struct av_vcpu *vcpu);	/* target, features are set */
@@ -74,10 +75,10 @@ int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
 int av_steal_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_steal_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_steal_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
-/* KVM_SET_GUEST_DEBUG, and its control bits that there are. */
+/* KVM_SET_GUEST_DEBUG, and the control bits that it supports. */
 int av_guest_debug_set(struct av_vcpu *vcpu, const struct kvm_guest_debug *dbg);
 u32 av_guest_debug_controls(void);
-/* How many breakpoints and watchpoints the machine has. */
+/* The numbers of breakpoints and watchpoints that the machine has. */
 unsigned int av_nr_breakpoints(void);
 unsigned int av_nr_watchpoints(void);
 /* KVM_ARM_VM_SMCCC_FILTER: -EINVAL, -EEXIST, -ENOSPC, or -EBUSY after a run. */
@@ -108,10 +109,10 @@ void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
 void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);	/* pending until PSTATE.A allows it */
 
-/* After an instruction was emulated: on to the next one. */
+/* Skip an instruction that was emulated. */
 static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 {
-	/* If it was being stepped, the step is done, and the hardware did not see it. */
+	/* A step of the instruction is done with it, and the hardware did not see that. */
 	vcpu->cpu->step_emulated = vcpu->srf->vmode & AV_PSR_SS;
 	av_srf_skip(vcpu->srf);
 }
@@ -120,13 +121,13 @@ static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
 /*
- * Before an entry: take the interrupt or SError that is due. Asked whether one
- * is, srf->due says whether any waits, masked or not.
+ * Before an entry: take the interrupt or SError that is due. av_inject_due()
+ * also sets srf->due: whether any waits, masked or not.
  */
 void av_inject_pending(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);
 
-/* exit.c, trap.c: what the switcher left in the register file. */
+/* exit.c, trap.c: handle the exit that the switcher left in the register file. */
 int av_handle_exit(struct av_vcpu *vcpu);
 int av_handle_unknown(struct av_vcpu *vcpu);	/* EC 0x00 */
 int av_handle_sys64(struct av_vcpu *vcpu);	/* EC 0x18 */
@@ -134,30 +135,30 @@ int av_handle_wfx(struct av_vcpu *vcpu);	/* EC 0x01 */
 
 /* abort.c: EC 0x20 and 0x24. */
 int av_handle_abort(struct av_vcpu *vcpu);
-/* The instruction at PC: 0, or as handlers return when it cannot be had. */
+/* Fetch the instruction at PC: 0, or a handler's return value when that fails. */
 int av_fetch_insn(struct av_vcpu *vcpu, u32 *insn);
-/* At the start of KVM_RUN: the access that the VMM answered, if there is one. */
+/* At the start of KVM_RUN: complete the access that the VMM answered, if there is one. */
 int av_complete_mmio(struct av_vcpu *vcpu);
 
 /* psci.c, smccc.c: HVC #0 and SMC #0. */
 int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
 /*
- * Light exits: a call that virtual EL1 has made and whose answer is at hand
- * (cpu/calls.h); interrupts off. srf->psci_version, which the window and light exits
- * go by, is set at each reset, and where what it depends on changes.
+ * Light exits: answer a call of virtual EL1 whose answer is at hand (cpu/calls.h);
+ * interrupts off. av_smccc_show_window() sets srf->psci_version, which the window
+ * and light exits go by: at each reset, and when its inputs change.
  */
 void av_smccc_answer_light(struct av_vcpu *vcpu);
 void av_smccc_show_window(struct av_vcpu *vcpu);
 void av_smccc_vm_init(struct av_vm *vm);
 void av_smccc_vm_destroy(struct av_vm *vm);
 int av_psci_call(struct av_vcpu *vcpu);
-/* The version that this vCPU's calls have; -EINVAL: not for a vCPU with its features. */
+/* The PSCI version of this vCPU's calls; -EINVAL for a version that its features exclude. */
 u32 av_psci_version(const struct av_vcpu *vcpu);
 int av_psci_set_version(struct av_vcpu *vcpu, u64 val);
 
 /*
- * wfx.c: does another task want this CPU? Until the next call WFE traps, or not. At
- * the begin of a run, and whenever the host took an interrupt.
+ * wfx.c: does another task want this CPU? WFE traps by the answer until the next
+ * call. Called at the start of a run, and whenever the host took an interrupt.
  */
 void av_vcpu_look_around(struct av_vcpu *vcpu);
 /* Poll, or sleep, until something is there for the guest, a signal, or a request. */
@@ -179,7 +180,7 @@ static inline void av_host_controls_read(struct av_host_controls *host)
 	host->tidcp = av_leave_here()->tidcp;
 }
 
-/* selftest.c: go there and back once, at load: 0, or -ENODEV said in the log. */
+/* selftest.c: to a test guest and back once, at load: 0, or -ENODEV with the reason logged. */
 int av_cpu_selftest(void);
 
 /* fp.c: around a stay in the guest. begin with interrupts on, end too. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The VMM as the guest's debugger: what the run loop and the exits ask. */
+/* The VMM as the guest's debugger: calls for the run loop and the exits. */
 #ifndef AV_CPU_GUEST_DEBUG_H
 #define AV_CPU_GUEST_DEBUG_H
 
@@ -11,10 +11,10 @@ struct kvm_guest_debug_arch;
 void av_guest_debug_begin(struct av_vcpu *vcpu);
 void av_guest_debug_end(struct av_vcpu *vcpu);
 
-/* Within it, after a reset: ss was the virtual CPU's PSTATE.SS. */
+/* Within such a KVM_RUN, after a reset: ss was the virtual CPU's PSTATE.SS. */
 void av_guest_debug_resume(struct av_vcpu *vcpu, bool ss);
 
-/* What of AV_STAY_* this means for a stay, and the VMM's registers if it has some. */
+/* AV_STAY_* that debugging sets for a stay, and the VMM's debug registers if it has some. */
 unsigned int av_guest_debug_stay(const struct av_vcpu *vcpu);
 const struct kvm_guest_debug_arch *av_guest_debug_regs(const struct av_vcpu *vcpu);
 

@@ -5,8 +5,9 @@
  *
  * Both virtual levels run at EL0, so a register that asks for the level that
  * the virtual CPU is at asks the hardware for EL0, and one that does not is
- * off. What depends on CONTEXTIDR_EL1 is decided here: every write of it
- * traps. What the hardware then reports is the guest's exception as it stands.
+ * off. Matches that depend on CONTEXTIDR_EL1 are decided here: every write of
+ * it traps. An exception that the hardware then reports is the guest's as it
+ * stands.
  *
  * Not possible: LDTR and STTR of virtual EL1 count as its own accesses.
  */
@@ -36,7 +37,7 @@
 #define AV_DBGWCR_BITS		(AV_DBG_E | AV_DBG_PMC | AV_DBG_HMC | AV_DBG_SSC | AV_DBG_LBN | \
 				 AV_DBGW_LSC | AV_DBGW_BAS | AV_DBGW_WT | AV_DBGW_MASK)
 
-/* How many the CPU has, and the CONTEXTIDR_EL1 that the hardware runs under. */
+/* Numbers of debug registers of the CPU, and the CONTEXTIDR_EL1 that the hardware runs under. */
 struct av_hwdebug {
 	u8 breakpoints, watchpoints, context_aware;
 	u32 contextidr;
@@ -63,17 +64,17 @@ static inline bool av_srf_debugging(const struct av_srf *srf)
 /* May breakpoints and watchpoints match at the present level? */
 bool av_srf_matching(const struct av_srf *srf);
 
-/* The n-th of each, given that av_srf_matching(). */
+/* The n'th breakpoint and watchpoint for the hardware, given av_srf_matching(). */
 struct av_hwdebug_pair av_srf_breakpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
 					 unsigned int n);
 struct av_hwdebug_pair av_srf_watchpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
 					 unsigned int n);
 
-/* One of the VMM's own: by address, at the levels that it names, whatever the guest masks. */
+/* The VMM's own: by address, at the levels that control names, whatever the guest masks. */
 struct av_hwdebug_pair av_vmm_breakpoint(const struct av_srf *srf, u64 value, u64 control);
 struct av_hwdebug_pair av_vmm_watchpoint(const struct av_srf *srf, u64 value, u64 control);
 
-/* What a control register holds after val was written to it. */
+/* The value of a control register after a write of val. */
 u64 av_dbgbcr_written(u64 val);
 u64 av_dbgwcr_written(u64 val);
 

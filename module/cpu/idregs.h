@@ -26,26 +26,27 @@
 #define AV_ID_DFR0_BRPS		GENMASK_ULL(15, 12)
 #define AV_ID_DFR0_WRPS		GENMASK_ULL(23, 20)
 
-/* What the guest sees of a register, given the host's own. */
+/* The guest's view of a register, given the host's own value. */
 u64 av_idreg_compose(unsigned int reg, u64 host);
 
-/* Does the guest see anything of the host's own in it? Only then is it read. */
+/* Does the guest see anything of the host's register? Only then is that read. */
 bool av_idreg_uses_host(unsigned int reg);
 
 /* The bits of fields that a VMM may write: KVM's list. */
 u64 av_idreg_writable(unsigned int reg);
 
-/* AArch32's: as on KVM without it they read as zero, and writes of a VMM are ignored. */
+/* AArch32's registers: zero, and a VMM's writes are ignored, as on KVM without AArch32. */
 bool av_idreg_is_aarch32(unsigned int reg);
 
 /*
  * May a VMM show val where limit is what we can give? Each writable field may be
- * less: fields count upwards, but for those where 15 means that it is not there.
+ * less: fields count upwards, but for those where 15 means that the feature is
+ * missing.
  */
 bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val);
 
 /*
- * A VMM's value without what KVM showed in its time and takes back without a word:
+ * A VMM's value without the features that KVM once showed and silently takes back:
  * the host's own MPAM, a PMU of another kind.
  */
 u64 av_idreg_forget(unsigned int reg, u64 host, u64 val);

@@ -28,7 +28,7 @@ static u64 low(u64 val)
 	return val & GENMASK_ULL(31, 0);
 }
 
-/* The counters that there are. */
+/* A bit for each counter that exists. */
 static u64 all(const struct av_pmu_model *model)
 {
 	return BIT_ULL(AV_PMU_CYCLES) | (BIT_ULL(model->counters) - 1);
@@ -83,10 +83,10 @@ static void set_value(struct av_pmu *pmu, unsigned int n, u64 val)
 	pmu->anew |= BIT(n);
 }
 
-/* Another event from now on: the value stays. */
+/* Change a counter's event; the value stays. */
 static void set_type(struct av_pmu *pmu, unsigned int n, u64 type)
 {
-	/* Of a counter that is to begin anew, the event's count is already in the value. */
+	/* The value of a counter that is to begin anew has the event's count already. */
 	if (!(pmu->anew & BIT(n)))
 		pmu->value[n] += pmu->ops->counted(pmu, n);
 	pmu->type[n] = type;
@@ -106,7 +106,7 @@ void av_pmu_overflowed(struct av_pmu *pmu, const struct av_pmu_model *model, uns
 {
 	u64 val;
 
-	/* From one counter to the next: two chained ones may both overflow. */
+	/* Carry from one counter to the next: two chained ones may both overflow. */
 	for (;;) {
 		pmu->overflow |= BIT_ULL(n);
 		if (n & 1 || !exists(model, n + 1) || overflows_wide(pmu, model, n))
@@ -240,7 +240,7 @@ static bool is_counter(u16 enc)
 	return enc == PMCCNTR || enc == PMXEVCNTR || (is_numbered(enc) && !is_type(enc));
 }
 
-/* What of PMUSERENR_EL0 lets virtual EL0 do this. */
+/* Bits of PMUSERENR_EL0 of which one lets virtual EL0 do this; all ones: always allowed. */
 static u64 needed_by_el0(u16 enc, bool write)
 {
 	switch (enc) {
@@ -263,7 +263,7 @@ static bool may(const struct av_pmu *pmu, u16 enc, bool el1, bool write)
 {
 	u64 needed = needed_by_el0(enc, write);
 
-	/* Reading what EL0 may do is always allowed. */
+	/* Reads of PMUSERENR_EL0 are always allowed. */
 	return el1 || needed == ~0ULL || pmu->pmuserenr & needed;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guest's PMU (PMUv3): its registers, and what its counters are to count.
+ * The guest's PMU (PMUv3): its registers, and the events that its counters
+ * count.
  *
  * Counting itself is the host's: cpu/pmu_events.c has an event of the host's perf
- * for each counter that runs. A counter's value is the one that it had when its
- * event began (value[]), and what the event has counted since (ops->counted()).
- * SW_INCR and CHAIN have no event: they are counted here.
+ * for each counter that runs. A counter's value is its value when its event began
+ * (value[]) plus the event's count since (ops->counted()). SW_INCR and CHAIN have
+ * no event: they are counted here.
  *
  * Pure. The caller keeps the vCPU's own thread and the host's PMU interrupt,
  * which calls av_pmu_overflowed(), apart: interrupts off.
@@ -47,7 +48,7 @@
 #define AV_PMEVENT_CPU_CYCLES	0x11
 #define AV_PMEVENT_CHAIN	0x1e
 
-/* What the VM's vCPUs have. */
+/* The PMU that the VM's vCPUs have. */
 struct av_pmu_model {
 	u8 counters;		/* event counters: PMCR_EL0.N */
 	u8 version;		/* PMUVer */
@@ -58,7 +59,7 @@ struct av_pmu_model {
 struct av_pmu;
 
 struct av_pmu_ops {
-	/* What the event of a counter has counted so far. */
+	/* The count of a counter's event so far. */
 	u64 (*counted)(struct av_pmu *pmu, unsigned int n);
 };
 
@@ -75,7 +76,7 @@ struct av_pmu {
 	u32 anew;
 };
 
-/* What a counter asks of the host. */
+/* The event of the host's that a counter asks for. */
 struct av_pmu_plan {
 	bool counts;		/* on, and an event that the host counts */
 	bool el0, el1;		/* in these modes */
@@ -92,19 +93,19 @@ void av_pmu_reset(struct av_pmu *pmu);
 bool av_pmu_access(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc, bool el1,
 		   bool write, u64 *val);
 
-/* The VMM's view. Of PMCR_EL0.N the caller takes care, it is the VM's. */
+/* The VMM's view. The caller takes care of PMCR_EL0.N, which is the VM's. */
 #define AV_PMU_PMCR		AV_SYS(3, 3, 9, 12, 0)
 
 u64 av_pmu_get(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc);
 void av_pmu_set(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc, u64 val);
 
-/* Before a vCPU's first run: what the VMM wrote takes effect. */
+/* Before a vCPU's first run: the VMM's writes take effect. */
 void av_pmu_reload(struct av_pmu *pmu, const struct av_pmu_model *model);
 
 struct av_pmu_plan av_pmu_plan(const struct av_pmu *pmu, const struct av_pmu_model *model,
 			       unsigned int n);
 
-/* A counter of this value overflows after so many events. */
+/* The number of events after which a counter of this value overflows. */
 u64 av_pmu_period(const struct av_pmu *pmu, const struct av_pmu_model *model, unsigned int n,
 		  u64 value);
 
@@ -122,7 +123,7 @@ u32 av_pmu_events(unsigned int version);
 
 /*
  * KVM_ARM_VCPU_PMU_V3_FILTER: allow or deny events, no more than there are. The
- * first range says of all others the opposite.
+ * first range does the opposite to all other events.
  */
 void av_pmu_filter(u64 *filter, bool first, u32 base, u32 nr, bool allow);
 

@@ -14,7 +14,7 @@
 /* perf_event_attr.config1 of the Arm PMU's driver: 64 bits wide. */
 #define CONFIG1_LONG	BIT(0)
 
-/* The event is on this CPU's PMU now; interrupts off. */
+/* Is the event on this CPU's PMU now? Interrupts off. */
 static bool is_here(const struct perf_event *event)
 {
 	return event->state == PERF_EVENT_STATE_ACTIVE && event->oncpu == smp_processor_id();
@@ -72,7 +72,7 @@ static void release(struct av_vcpu *vcpu, unsigned int n)
 	pmu->counter[n].event = NULL;
 }
 
-/* Off, for this thread; perf has no way to move an event to another. */
+/* Create an event for this thread, off; perf has no way to move an event to another thread. */
 static void create(struct av_vcpu *vcpu, const struct av_pmu_model *model, unsigned int n,
 		   const struct av_pmu_plan *plan)
 {
@@ -92,14 +92,14 @@ static void create(struct av_vcpu *vcpu, const struct av_pmu_model *model, unsig
 
 	event = perf_event_create_kernel_counter(&attr, -1, current, overflowed,
 						 &pmu->counter[n]);
-	/* The host's PMU is not to be had: the counter stands still, as on KVM. */
+	/* Without an event of the host's the counter stands still, as on KVM. */
 	if (IS_ERR(event))
 		pmu->failed |= BIT(n);
 	else
 		pmu->counter[n].event = event;
 }
 
-/* What a thread before this one has counted is kept. */
+/* Keep the count of an event that another thread began. */
 static void follow_thread(struct av_vcpu *vcpu, unsigned int n)
 {
 	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
@@ -111,7 +111,7 @@ static void follow_thread(struct av_vcpu *vcpu, unsigned int n)
 	release(vcpu, n);
 }
 
-/* A counter that runs has an event that is on, and counts in these modes. */
+/* Turn a running counter's event on, and note the modes that it counts in. */
 static void apply_counter(struct av_vcpu *vcpu, const struct av_pmu_model *model, unsigned int n)
 {
 	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
@@ -139,9 +139,10 @@ static void turn_off(struct av_vcpu_pmu *pmu, unsigned int n)
 }
 
 /*
- * After a change of the registers, in the vCPU's thread. With PMCR_EL0.E off, events
- * stay on until the KVM_RUN ends: a guest that stops its PMU starts it again. One of a
- * counter that is off would take a counter of the host's from another.
+ * Apply a change of the registers, in the vCPU's thread. With PMCR_EL0.E off, events
+ * stay on until the KVM_RUN ends: a guest that stops its PMU starts it again. The
+ * event of a disabled counter goes off, or it would keep a host counter from another
+ * event.
  */
 static void apply(struct av_vcpu *vcpu)
 {
@@ -162,7 +163,7 @@ static void apply(struct av_vcpu *vcpu)
 		vcpu->cpu->pmu_stay |= AV_STAY_ONE_MODE;
 }
 
-/* The events of counters that begin anew are of no use any more. */
+/* Release the events of counters that begin anew. */
 static void forget(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;

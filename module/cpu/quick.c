@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What switch/quick.S looks at. Pure: see cpu/quick.h. */
+/* Rows of registers for switch/quick.S. Pure: see cpu/quick.h. */
 #include "cpu/cheap.h"
 #include "cpu/quick.h"
 #include "cpu/rows.h"
 #include "mmu/patch.h"
 
-/* Not FN: but SP_EL0, which is a word of memory while it is not the stack pointer in use. */
+/* No FN rows, but SP_EL0: a word of memory while it is not the stack pointer in use. */
 #define MEM(name, sys, flags, cls)	{ sys, AV_FAST_##name, AV_##name, true },
 #define LOAD(name, sys, flags, cls)	{ sys, AV_FAST_##name, AV_##name, false },
 #define FN(name, sys, flags, cls)
@@ -21,16 +21,17 @@ static const struct {
 };
 
 /*
- * The row as copies of code want it (mmu/patch.h). There SP_EL0 and reads of
- * TPIDR_EL1 do not trap, a write of TPIDR_EL1 changes TPIDRRO_EL0 too, which is
- * for C, and the thread registers of EL0 trap under other encodings. 0: no row.
+ * Row i, with or without copies of code (mmu/patch.h). From copies SP_EL0 and
+ * reads of TPIDR_EL1 do not trap, a write of TPIDR_EL1 changes TPIDRRO_EL0 too
+ * and is left to C, and EL0's thread registers trap under other encodings. 0:
+ * no row.
  */
 static u32 row_of(const struct av_srf *srf, unsigned int i)
 {
 	u16 enc = rows[i].enc;
 	bool write = rows[i].write;
 
-	/* As cpu/fast.c's has_row(). */
+	/* The condition of has_row() in cpu/fast.c. */
 	if (rows[i].counter >= AV_FAST_TCR_EL1 && !(srf->cheap & AV_CHEAP_ROWS))
 		return 0;
 	switch (rows[i].vreg) {
@@ -47,7 +48,7 @@ static u32 row_of(const struct av_srf *srf, unsigned int i)
 			return 0;
 		break;
 	case AV_TPIDRRO_EL0:
-		/* Without copies a write must reach the hardware, for EL0 reads it there. */
+		/* Without copies a write must reach the hardware: EL0 reads the register there. */
 		enc = AV_SYS_COPY_TPIDRRO_EL0;
 		if (!srf->copies)
 			return 0;

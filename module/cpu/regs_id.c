@@ -73,7 +73,7 @@ static int get_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val
 	return 0;
 }
 
-/* What the VMM may write is what it reads. */
+/* A fixed register: the VMM may write only the value that it reads. */
 static int set_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	u64 have = 0;
@@ -89,7 +89,7 @@ static u64 host_idreg(unsigned int n)
 	return read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
 }
 
-/* What a VM can be given. */
+/* The most that a VM can be given in an ID register. */
 static u64 idreg_limit(const struct av_vm *vm, unsigned int n)
 {
 	u64 val = av_idreg_compose(n, av_host_idreg(n));
@@ -146,7 +146,7 @@ u64 av_host_idreg(unsigned int n)
 {
 	u64 val = host_idreg(n);
 
-	/* Cores that are known to be safe need not say so. */
+	/* Cores that are known to be safe need not have CSV3. */
 	if (n == AV_ID_PFR0 && !(val & AV_ID_PFR0_CSV3) && av_cpus_meltdown_safe())
 		val |= FIELD_PREP(AV_ID_PFR0_CSV3, 1);
 	return val;

@@ -9,7 +9,7 @@
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
-/* What KVM gives SCTLR_EL1 at reset: the bits that are RES1 without later extensions. */
+/* SCTLR_EL1 after a reset, as KVM has it: the bits that are RES1 without later extensions. */
 #define SCTLR_RESET	0x00c50078
 /* FPEXC32_EL2 after a reset: its RES1 bits, as KVM has them. */
 #define FPEXC32_RESET	0x700
@@ -32,7 +32,7 @@ static bool access_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, boo
 	return true;
 }
 
-/* Which trees there are for the pair is mmu/'s to know. */
+/* A TTBR: mmu/ knows which trees there are for the pair. */
 static bool access_ttbr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	if (!write) {
@@ -86,13 +86,13 @@ static bool access_daif(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool 
 {
 	struct av_srf *srf = vcpu->srf;
 
-	/* From virtual EL0 it is SCTLR_EL1.UMA's to allow. */
+	/* SCTLR_EL1.UMA allows the access from virtual EL0. */
 	if (!av_srf_el1(srf) && !(av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_UMA))
 		return false;
 	return av_reg_DAIF(srf, write, val);
 }
 
-/* What is pending, masked or not. */
+/* ISR_EL1: exceptions that are pending, masked or not. */
 static bool access_isr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	unsigned int out = av_irq_pending(vcpu);
@@ -139,7 +139,7 @@ static const struct av_sysreg rows[] = {
 	AV_MEM(AV_SYS(3, 0, 10, 3, 0), AV_ROW_ALL, SYSREG, AMAIR_EL1, 0),
 	AV_FAST_MEM(VBAR_EL1),
 	AV_FN(AV_SYS(3, 0, 12, 1, 0), AV_ROW_READ, EXC_REG, "ISR_EL1", access_isr),
-	/* Of the RAS extension, which the guest does not have: as on KVM the VMM's alone. */
+	/* RAS extension, which the guest does not have: for the VMM only, as on KVM. */
 	AV_MEM(AV_SYS(3, 0, 12, 1, 1), AV_ROW_VMM, SYSREG, DISR_EL1, 0),
 	ICC(12, 8, 0, AV_ROW_READ, "ICC_IAR0_EL1"),
 	ICC(12, 8, 1, AV_ROW_WRITE, "ICC_EOIR0_EL1"),
@@ -169,10 +169,13 @@ static const struct av_sysreg rows[] = {
 	AV_FAST_MEM(CONTEXTIDR_EL1),
 	AV_FAST_MEM(TPIDR_EL1),
 	AV_FAST_FN(DAIF, access_daif),
-	/* EL0's own, in the hardware while the guest runs; here for EL1 writing the read-only one. */
+	/*
+	 * EL0's thread registers, in hardware while the guest runs; EL1 writes the
+	 * read-only one here.
+	 */
 	AV_FAST_MEM(TPIDR_EL0),
 	AV_FAST_MEM(TPIDRRO_EL0),
-	/* Of AArch32 at EL1. KVM has them for every VMM, whatever the guest is. */
+	/* Registers of AArch32 at EL1. KVM has them for every VMM, whatever the guest is. */
 	AV_MEM(AV_SYS(3, 4, 3, 0, 0), AV_ROW_VMM, SYSREG, DACR32_EL2, 0),
 	AV_MEM(AV_SYS(3, 4, 5, 0, 1), AV_ROW_VMM, SYSREG, IFSR32_EL2, 0),
 	AV_MEM(AV_SYS(3, 4, 5, 3, 0), AV_ROW_VMM, SYSREG, FPEXC32_EL2, FPEXC32_RESET),

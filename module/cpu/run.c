@@ -15,8 +15,8 @@
  * 7. The exit is handled with everything allowed.
  *
  * Work of the host's on return to user space (TIF_NOTIFY_RESUME: task work,
- * memory.high throttling) waits for the next exit to the VMM; what is urgent
- * of it comes as a signal.
+ * memory.high throttling) waits for the next exit to the VMM; urgent work comes
+ * as a signal.
  */
 #include <linux/kvm.h>
 #include <linux/rcupdate.h>
@@ -69,8 +69,9 @@ static int handle_requests(struct av_vcpu *vcpu)
 }
 
 /*
- * SP_EL0 is a word for the kernel's own use only where it is not a stack
- * pointer; and a VMM that debugs writes breakpoints into the code itself.
+ * May virtual EL1 run from copies? Not with SP_EL0 as its stack pointer, which
+ * must be the kernel's own word; nor under a debugger, which writes breakpoints
+ * into the code itself.
  */
 static bool may_copy(const struct av_vcpu *vcpu)
 {
@@ -144,7 +145,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 		how |= AV_STAY_CTR_TRAPS;
 	if (unlikely(vcpu->cpu->guest_debug))
 		return how | av_guest_debug_stay(vcpu);
-	/* Whatever is debugged is slow: av_fast_not_now(). */
+	/* A guest that debugs itself is slow: av_fast_not_now(). */
 	if (likely(!vcpu->srf->slow))
 		return how;
 	if (av_srf_stepping(vcpu->srf))
@@ -154,7 +155,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
-/* Light exits are answered, and the guest goes on as the window left it. */
+/* Answer light exits and enter the guest again as the window left it. */
 static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -170,7 +171,7 @@ static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 	}
 }
 
-/* Interrupts off: set the controls, go there and back. */
+/* Set the controls, enter the guest and come back. Interrupts off. */
 static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 {
 	struct av_vcpu_cpu *cpu = vcpu->cpu;
@@ -204,7 +205,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 		srf->vmode = (srf->vmode & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
 }
 
-/* What traps may end in the window in this stay. */
+/* Set up the traps that may end in the window in this stay. */
 static void prepare_window(struct av_vcpu *vcpu, bool copies)
 {
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
@@ -225,7 +226,7 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 static bool enter_guest(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	/* It was asked for in an exit: the VMM may have taken the leave away since. */
+	/* FP was asked for in an exit: the VMM may have disallowed it since. */
 	bool fp = vcpu->cpu->fp_wanted && av_srf_fp_allowed(srf);
 	struct av_entry entry;
 	bool entered = false;

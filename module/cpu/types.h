@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What cpu/ keeps for a VM and a vCPU: what vm->cpu and vcpu->cpu point to.
+ * Per-VM and per-vCPU state of cpu/: vm->cpu and vcpu->cpu point here.
  */
 #ifndef AV_CPU_TYPES_H
 #define AV_CPU_TYPES_H
@@ -16,7 +16,7 @@
 #include "cpu/pmu.h"
 
 struct av_vm_cpu {
-	/* What the guest is shown, under config_lock until a vCPU has run. */
+	/* ID registers as the guest is shown them, under config_lock until a vCPU has run. */
 	u64 idregs[AV_NR_IDREGS];
 	u64 ctr;			/* CTR_EL0, if it is not the hardware's: */
 	bool ctr_traps;
@@ -30,7 +30,7 @@ struct av_vm_cpu {
 
 	/* The PMU, if the vCPUs have one: config_lock, no change after a run. */
 	u32 pmu_type;			/* the host's, perf_event_attr.type */
-	u8 pmu_most, pmu_counters;	/* PMCR_EL0.N: at most, and as it is */
+	u8 pmu_most, pmu_counters;	/* PMCR_EL0.N: the most, and the present value */
 	u64 *pmu_filter;		/* events that may be counted; NULL: all */
 
 	u32 cheap;			/* AV_CHEAP_*; any thread may write it */
@@ -66,7 +66,7 @@ struct av_vcpu_pmu {
 	int irq;			/* its interrupt, 0: none; config_lock */
 };
 
-/* Where PSCI CPU_ON says to start. */
+/* The start that PSCI CPU_ON asked for. */
 struct av_start {
 	u64 pc;
 	u64 x0;
@@ -90,12 +90,12 @@ struct av_vcpu_cpu {
 	struct user_fpsimd_state fp_host;	/* scratch of the host's, compat/neon.h */
 	bool fp_wanted;
 
-	u32 pmu_stay;			/* what of AV_STAY_* the PMU asks for */
+	u32 pmu_stay;			/* bits of AV_STAY_* that the PMU asks for */
 	struct av_vcpu_pmu pmu;
 
 	struct av_host_debug host_debug;
-	struct av_controls_of controls_of;	/* those in sw->priv->guest */
-	bool modes_same;			/* and are they the other mode's: av_controls_same() */
+	struct av_controls_of controls_of;	/* inputs of sw->priv->guest */
+	bool modes_same;			/* av_controls_same() of these */
 
 	/* Stolen time (steal.c): its guest address, and the thread's wait when last added. */
 	u64 steal_base, steal_last;

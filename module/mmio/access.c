@@ -14,7 +14,7 @@
 
 #define ISS_TRANSLATION_LEVEL_3	0x07
 
-/* What a store puts on the bus. */
+/* The value that a store puts on the bus. */
 static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned int element)
 {
 	u64 val = av_srf_get_x(srf, element ? ls->rt2 : ls->rt);
@@ -45,7 +45,7 @@ static noinline enum av_answer_kind finish(struct av_vcpu *vcpu)
 	return AV_ANSWER_SKIP;
 }
 
-/* In the kernel? A read leaves its value in *val. */
+/* Does the kernel emulate the access? A read leaves its value in *val. */
 static bool in_kernel(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val)
 {
 	return av_vgic_mmio(vcpu, gpa, len, write, val) ||
@@ -92,20 +92,20 @@ enum av_answer_kind av_mmio_complete(struct av_vcpu *vcpu)
 
 	BUILD_BUG_ON(offsetof(struct kvm_run, mmio.data) % sizeof(u64));
 	m->pending = false;
-	/* A VMM that says the exit was none has the instruction done again. */
+	/* A VMM that changed the exit reason has the instruction executed again. */
 	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
 		return AV_ANSWER_RESUME;
-	/* Once: the VMM may write it at any time. */
+	/* Read once: the VMM may write the page at any time. */
 	m->value[m->element] = READ_ONCE(*(u64 *)vcpu->run->mmio.data);
 	m->element++;
-	/* Most often that was all. */
+	/* Most often that was the last element. */
 	return m->element == av_ldst_elements(&m->insn) ? finish(vcpu) : go_on(vcpu);
 }
 
 /*
  * Loads and stores that no device here can answer. To KVM these are accesses
- * that the hardware does not describe: the VMM is told, if it asked for that
- * (and may have the guest take an abort); else KVM_RUN has an errno for it.
+ * that the hardware does not describe: a VMM that asked for it is told (and may
+ * have the guest take an abort); else KVM_RUN returns an errno.
  */
 static enum av_answer_kind refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind,
 				  struct av_answer *answer)
@@ -114,7 +114,7 @@ static enum av_answer_kind refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind,
 
 	if (READ_ONCE(vcpu->vm->mmio->nisv_to_user)) {
 		run->exit_reason = KVM_EXIT_ARM_NISV;
-		/* As the stage 2 fault that it is to KVM. */
+		/* To KVM the access is a stage 2 fault. */
 		run->arm_nisv.esr_iss = (answer->iss & (AV_ESR_WNR | AV_ESR_CM)) |
 					ISS_TRANSLATION_LEVEL_3;
 		run->arm_nisv.fault_ipa = answer->ipa;
@@ -134,9 +134,9 @@ int av_mmio_enable_nisv(struct av_vm *vm)
 }
 
 /*
- * Stores that the hardware describes to KVM only without a write-back, and one at a
- * time. Devices are given the others too; read-only memory is no device, and what
- * KVM says of it a VMM knows.
+ * Stores that the hardware does not describe to KVM: pairs, and those with
+ * write-back. Devices get them all the same; read-only memory gets KVM's answer,
+ * which a VMM knows.
  */
 static bool undescribed(const struct av_ldst *ls)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The A64 load/store decoder: what an instruction that faulted wanted to do.
+ * The A64 load/store decoder: the access of an instruction that faulted.
  *
  * A fault of EL0 comes without a syndrome of the access (ISS.ISV is 0 for a
- * stage-1 abort), so an access to a device is decoded from the instruction.
- * The decoder is pure: no memory, no vCPU, only the 32 bits. It never fails:
- * what it cannot describe as one or two register transfers has a kind that
- * says what it is, for the sentence that refuses it.
+ * stage-1 abort), so an access to a device is decoded from the instruction. The
+ * decoder is pure: no memory, no vCPU, only the 32 bits. It never fails: an
+ * instruction other than one or two register transfers gets a kind that names
+ * it, for the sentence that refuses it.
  */
 #ifndef AV_MMIO_DECODE_H
 #define AV_MMIO_DECODE_H
@@ -75,7 +75,7 @@ static inline bool av_ldst_writes_back(const struct av_ldst *ls)
 	return ls->mode == AV_LDST_PRE || ls->mode == AV_LDST_POST;
 }
 
-/* What a load of the 1 << size bytes in @raw leaves in the register. */
+/* The register's value after a load of the 1 << size bytes in @raw. */
 u64 av_ldst_extend(const struct av_ldst *ls, u64 raw);
 
 #endif /* AV_MMIO_DECODE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What mmio/ keeps for a VM and a vCPU: what vm->mmio and vcpu->mmio point to.
+ * Per-VM and per-vCPU state of mmio/: vm->mmio and vcpu->mmio point here.
  */
 #ifndef AV_MMIO_TYPES_H
 #define AV_MMIO_TYPES_H

@@ -4,8 +4,8 @@
  * filled here.
  *
  * Order of a hidden fault: read the sequence numbers; walk (guest memory, may
- * sleep); get the host's page (may sleep); under mmu_lock, when nothing of it was
- * invalidated since, install. Else the guest runs into the fault again.
+ * sleep); get the host's page (may sleep); install under mmu_lock, if nothing of
+ * that was invalidated since. Else the guest runs into the fault again.
  */
 #include <linux/mm.h>
 
@@ -14,7 +14,7 @@
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-/* The level needs what both may not do: from here on it has a tree of its own. */
+/* The level needs rights that both may not have: from here on it has a tree of its own. */
 static void split_tree(struct av_hidden *f)
 {
 	struct av_vm *vm = f->vcpu->vm;
@@ -25,7 +25,7 @@ static void split_tree(struct av_hidden *f)
 	av_mmu_regime_changed(f->vcpu);
 }
 
-/* Has the guest invalidated since what it maps there? Global entries, with any ASID. */
+/* Has the guest invalidated the candidate's leaf since f->seq? A global one, with any ASID? */
 static bool voided(const struct av_hidden *f, const struct av_candidate *c)
 {
 	const struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
@@ -39,13 +39,13 @@ static bool voided(const struct av_hidden *f, const struct av_candidate *c)
 }
 
 /*
- * A frame that has a copy is written only by an access that asks for it, and
+ * A frame that has a copy becomes writable only for an access that writes, and
  * has no copy from then on.
  */
 static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, struct av_fill *fill)
 {
 	if (f->r->copy) {
-		/* Its neighbours have copies, or had a moment ago. */
+		/* Neighbours have copies, or had a moment ago. */
 		if (c != f->at && !av_copied(f->r->slot, c->gfn))
 			return -EAGAIN;
 		return av_copy_get(f->vcpu, f->r->slot, c->gfn, c->page, &fill->pa);
@@ -57,7 +57,7 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 		fill->rights &= ~AV_W;
 		return 0;
 	}
-	/* Code that patches itself, by another address: the one would undo the other for ever. */
+	/* Self-patching code, by another address: copy and write would undo each other for ever. */
 	if (av_copy_at(f->vcpu->vm, f->vcpu->mmu->tree[1], f->vcpu->srf->pc, c->gfn)) {
 		av_mmu_go_plain(f->vcpu);
 		return -EAGAIN;
@@ -65,7 +65,7 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 	return av_copy_drop(f->vcpu->vm, f->r->slot, c->gfn) ? -EAGAIN : 0;
 }
 
-/* 0, -EAGAIN to look once more, or another errno. */
+/* Fill one entry: 0, -EAGAIN to look once more, or another errno. */
 static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only_new)
 {
 	struct av_vm *vm = f->vcpu->vm;
@@ -89,7 +89,7 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	if (ret)
 		return ret;
 	ret = av_shadow_fill(&vm->mmu->shadow, f->r->tree, &fill, &f->vcpu->mmu->pool);
-	/* The access comes again, and finds room that was made. */
+	/* The access comes again, and finds the room that was made. */
 	if (ret == -ENOSPC && av_mmu_reclaim(vm, &f->vcpu->mmu->pool))
 		return -EAGAIN;
 	if (ret == -ESTALE) {
@@ -112,7 +112,7 @@ static int fill_locked(struct av_hidden *f)
 	unsigned int i;
 	int ret;
 
-	/* On its way out: nothing is filled from it any more. */
+	/* Nothing is filled from a dying slot any more. */
 	if (f->r->slot->dying)
 		return -EAGAIN;
 	ret = fill_one(f, &f->at[0], false);
@@ -130,7 +130,7 @@ static void release(struct av_hidden *f)
 		av_mem_release(f->at[i].page, f->at[i].rights);
 }
 
-/* All that may sleep. */
+/* Do all steps that may sleep. */
 static int prepare(struct av_hidden *f)
 {
 	struct av_candidate *c = &f->at[0];
@@ -140,7 +140,7 @@ static int prepare(struct av_hidden *f)
 	       av_mem_hold(f->r->slot, c->gfn, f->r->access, &c->rights, &c->page);
 }
 
-/* 0: the entry is there, or the guest runs into the fault again. */
+/* Fill a hidden fault. 0: the entry is there, or the guest runs into the fault again. */
 static int fill(struct av_hidden *f)
 {
 	struct av_vcpu *vcpu = f->vcpu;
@@ -173,7 +173,7 @@ static void flush(struct av_vm *vm)
 	spin_unlock(&vm->mmu_lock);
 }
 
-/* What is left to do of a fault that is ours. */
+/* Do the work that av_resolve() left for a fault of ours. */
 static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 {
 	struct av_hidden f = {
@@ -200,7 +200,7 @@ static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 	}
 }
 
-/* What was seen to be allowed counts as long as nothing was invalidated. */
+/* Keep a device access. Accesses seen to be allowed count until something is invalidated. */
 static void note_device(struct av_vcpu_mmu *mmu, const struct av_view *view, struct av_seq seq,
 			const struct av_answer *answer)
 {
@@ -211,7 +211,7 @@ static void note_device(struct av_vcpu_mmu *mmu, const struct av_view *view, str
 	mmu->device_seq = seq;
 }
 
-/* Another access to the device's page, which has not changed since? */
+/* Is the abort another access to the device's page, which has not changed since? */
 static bool device_again(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -225,7 +225,7 @@ static bool device_again(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answe
 	return true;
 }
 
-/* By the guest's tables and the slots. */
+/* Resolve an abort by the guest's tables and the slots. */
 static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
 	struct av_resolved *r = &vcpu->mmu->resolved;

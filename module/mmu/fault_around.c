@@ -18,8 +18,8 @@ struct around {
 };
 
 /*
- * The descriptors of the group. Where one guest leaf covers the group, or the
- * MMU is off, there is nothing to read.
+ * Read the descriptors of the group. There are none to read where one guest
+ * leaf covers the group, or the MMU is off.
  */
 static bool read_descs(struct around *a)
 {
@@ -27,7 +27,7 @@ static bool read_descs(struct around *a)
 	u64 ipa = walk->desc_ipa & ~(sizeof(a->desc) - 1);
 	struct av_slot *slot;
 
-	/* The MMU off is a level 0 walk. */
+	/* A walk with the MMU off has level 0. */
 	if (walk->level < 3)
 		return true;
 	/* Larger granules: only 4 KiB descriptors stand for one page each. */
@@ -40,7 +40,7 @@ static bool read_descs(struct around *a)
 	return !av_mem_load_words(slot, ipa, a->desc, AV_AROUND);
 }
 
-/* A bit for each page of the group that may have something: where it was read, a valid descriptor. */
+/* A bit for each page of the group that may be mapped: by its descriptor, if they were read. */
 static unsigned long valid_descs(const struct around *a)
 {
 	unsigned long bits = 0;
@@ -53,7 +53,7 @@ static unsigned long valid_descs(const struct around *a)
 	return bits;
 }
 
-/* What the guest maps at the i'th page; false when nothing we would take. */
+/* The guest's leaf for the i'th page; false when there is none that we would take. */
 static bool neighbour(const struct around *a, unsigned int i, struct av_walk *walk)
 {
 	const struct av_hidden *f = a->f;
@@ -71,7 +71,7 @@ static bool usable(const struct av_hidden *f, const struct av_walk *walk)
 {
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 
-	/* Its code is executed, where it has a copy, and seldom read. */
+	/* Copies are for code only; code that has copies is executed and seldom read. */
 	if (f->r->tree->key.mode == AV_MODE_EL1_COPIES && !(walk->el1 & AV_X) == f->r->copy)
 		return false;
 	return av_tree_rights(f->r->tree, walk) && gfn >= f->r->slot->base_gfn &&
@@ -96,7 +96,7 @@ static void want(struct av_hidden *f, const struct av_walk *walk)
 		f->nr++;
 }
 
-/* Candidates from c on that follow each other in the slot and want the same. */
+/* The number of candidates from c on that follow each other in the slot and agree on AV_W. */
 static unsigned int run_length(const struct av_hidden *f, unsigned int c)
 {
 	const struct av_candidate *at = f->at;
@@ -108,7 +108,7 @@ static unsigned int run_length(const struct av_hidden *f, unsigned int c)
 	return n;
 }
 
-/* Get the pages of one run, as many as are present; how many. */
+/* Get the pages of one run, as many as are present; returns how many. */
 static unsigned int get_run(struct av_hidden *f, unsigned int c, unsigned int n)
 {
 	struct page *pages[AV_AROUND];
@@ -124,7 +124,7 @@ static unsigned int get_run(struct av_hidden *f, unsigned int c, unsigned int n)
 	return got;
 }
 
-/* Get the neighbours' pages; those without one fall out. */
+/* Get the neighbours' pages; candidates without a page fall out. */
 static void get_pages(struct av_hidden *f)
 {
 	unsigned int c, n, got, i, kept = 1;
@@ -154,7 +154,7 @@ void av_fault_around(struct av_hidden *f)
 	av_mmu_unlock(f->vcpu);
 	if (present == GENMASK(AV_AROUND - 1, 0) || !read_descs(&a))
 		return;
-	/* Often none: a page that the guest maps and unmaps by itself (fixmap). */
+	/* Often no neighbour is wanted: the guest maps and unmaps a page by itself (fixmap). */
 	wanted = ~present & valid_descs(&a) & ~BIT((f->r->walk.va - a.first) / PAGE_SIZE);
 	if (!wanted)
 		return;

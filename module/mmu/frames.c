@@ -12,13 +12,13 @@ static u64 nr_tables(const struct av_frames *frames)
 	return (pieces_of(frames) + AV_FRAMES_FANOUT - 1) / AV_FRAMES_FANOUT;
 }
 
-/* Pieces on the i'th table: that of a small slot is small. */
+/* Pieces on the i'th table; the table of a small slot is small. */
 static u64 table_size(const struct av_frames *frames, u64 i)
 {
 	return min(pieces_of(frames) - i * AV_FRAMES_FANOUT, (u64)AV_FRAMES_FANOUT);
 }
 
-/* Put zeroed memory where there is none; of two that do so one is too late. */
+/* Put zeroed memory where there is none; of two threads that do so one is too late. */
 static int make(void **where, size_t size, const struct av_frames_ops *ops)
 {
 	void *mem;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is kept for each frame of a slot: the head of its reverse map, and a
- * state byte. Pure.
+ * Per-frame state of a slot: the head of the frame's reverse map, and a state
+ * byte. Pure.
  *
- * A page of memory, a piece, holds that of AV_PIECE_FRAMES frames. It is made
- * before the first entry for one of them is filled, and goes with the slot: a
- * slot costs nothing as long as nothing of it is mapped. Of a piece that is not
- * there all is zero. Pieces hang on a table of two levels, which is made with
- * them.
+ * A piece is a page of memory with the state of AV_PIECE_FRAMES frames. It is
+ * made before the first entry for one of its frames is filled, and goes with
+ * the slot: a slot costs nothing as long as nothing of it is mapped. State of
+ * frames without a piece is zero. Pieces hang on a table of two levels, which
+ * is made with them.
  *
- * av_frames_make() may be called by several at once. A piece that is there stays:
- * whoever looks needs no lock for the piece itself; heads are mmu_lock's.
+ * av_frames_make() may be called by several threads at once. A piece stays once
+ * it is there, and is looked up without a lock; heads are under mmu_lock.
  */
 #ifndef AV_MMU_FRAMES_H
 #define AV_MMU_FRAMES_H
@@ -21,7 +21,7 @@
 /* Pieces on one table of the second level. */
 #define AV_FRAMES_FANOUT	512
 
-/* The state byte, under mmu_lock to change. */
+/* Bits of the state byte, which is changed under mmu_lock. */
 #define AV_FRAME_EXECUTED	BIT(0)	/* the instructions in it are coherent since the page came */
 #define AV_FRAME_COPIED		BIT(1)	/* virtual EL1 executes a copy of it: mmu/copies.h */
 
@@ -64,13 +64,13 @@ static inline struct av_piece *av_frames_piece(const struct av_frames *frames, u
 int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_ops *ops);
 void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops);
 
-/* Places for pieces, or for tables of them, that av_frames_next() looks at. */
+/* Places for pieces, or for tables of pieces, that one av_frames_next() looks at. */
 #define AV_FRAMES_LOOKS		4096
 
 /*
- * The first frame from this one on that has a piece; end if none before it has.
- * A caller may hold mmu_lock: after so many looks it is the frame where to go on, and
- * has no piece.
+ * The first frame from this one on that has a piece; end if none before end has. A
+ * caller may hold mmu_lock: after AV_FRAMES_LOOKS looks the result is the frame where
+ * to go on, which may have no piece.
  */
 u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What was cleared and not yet flushed. A flush names the trees that it is
- * for; where there are too many pages of one it names the tree, where there
- * are too many trees the VM.
+ * Entries that were cleared and not yet flushed. A flush names pages of trees;
+ * for a page too many the page's tree, for a tree too many the VM.
  */
 #include "mmu/shadow.h"
 
@@ -25,7 +24,7 @@ unsigned int av_gather_finish(struct av_gather *g)
 
 	if (f->nr_pages || f->nr_trees || f->all)
 		issued = sh->ops->flush(sh->ctx, f);
-	/* Nothing walks these any more. */
+	/* No walker reaches the unlinked tables any more. */
 	av_list_splice_tail(&g->unlinked, &sh->doomed);
 	return issued;
 }

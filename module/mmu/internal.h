@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the kernel side of mmu/ shares among its files. */
+/* Declarations that the files of mmu/'s kernel side share. */
 #ifndef AV_MMU_INTERNAL_H
 #define AV_MMU_INTERNAL_H
 
@@ -16,7 +16,7 @@ extern const struct av_shadow_ops av_host_ops;
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
 
-/* life.c: after a part of something long, where sleeping is allowed. */
+/* life.c: between two parts of long work, without the lock; av_mmu_offer() may sleep. */
 void av_mmu_offer(void);
 void av_mmu_part_frees(void);
 /* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
@@ -24,12 +24,12 @@ void av_mmu_drop_all(struct av_vm *vm);
 /* Take doomed tables apart until there are none, a part at a time; pool may be NULL. */
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
 /*
- * Under mmu_lock: the budget is reached, make some room, from what is loaded
- * if need be. False when there is nothing to be had.
+ * Make some room when the budget is reached, from loaded trees if need be.
+ * Under mmu_lock. False when there is none to be had.
  */
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 
-/* root.c: without copies for a while, since what they cannot do came up. */
+/* root.c: run without copies for a while, after an instruction that they cannot do. */
 void av_mmu_go_plain(struct av_vcpu *vcpu);
 
 /* memslot.c */
@@ -47,7 +47,7 @@ static inline struct av_slot *av_vm_slot(struct av_vm *vm, u64 gfn)
 	return av_slot_find(av_vm_slots(vm), gfn);
 }
 
-/* Note a page written. The slot is held by srcu or a lock. */
+/* Note a written page. The slot is held by srcu or a lock. */
 static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u64 gfn)
 {
 	unsigned long *dirty = READ_ONCE(slot->dirty);
@@ -56,14 +56,14 @@ static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u6
 		av_vm_stat_add(&vm->stats, AV_VM_DIRTY_PAGES, 1);
 }
 
-/* An errno as what it comes to: bad memory has been told of, the guest tries again. */
+/* Turn an errno into an answer: bad memory has been reported, and the guest tries again. */
 static inline void av_mmu_error(struct av_answer *answer, int err)
 {
 	answer->kind = err == -EHWPOISON ? AV_ANSWER_RESUME : AV_ANSWER_ERROR;
 	answer->err = err;
 }
 
-/* The registers that translate, from the vCPU's register file. */
+/* The registers of the regime, from the vCPU's register file. */
 void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
 
 /* shrink.c */
@@ -74,7 +74,7 @@ void av_shrink_remove(struct av_vm *vm);
 int av_notifier_register(struct av_vm *vm);
 void av_notifier_unregister(struct av_vm *vm);
 
-/* Before a walk of va's half. Pairs with the release in av_mmu_bump_seq(). */
+/* Read the sequences before a walk of va's half. Pairs with the release in av_mmu_bump_seq(). */
 static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 {
 	struct av_seq seq = {
@@ -84,14 +84,14 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 	};
 
 	/*
-	 * Before all that the walk reads: stale data comes with a stale seq. The guest's
-	 * own writes are ordered by the barrier that it needs before a TLBI.
+	 * Read seq before all that the walk reads: stale data comes with a stale seq.
+	 * The guest's own writes are ordered by the barrier that it needs before a TLBI.
 	 */
 	smp_rmb();
 	return seq;
 }
 
-/* Has nothing been invalidated since, as far as can be seen without the lock? */
+/* Has nothing been invalidated since seq, as far as can be seen without the lock? */
 static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
 {
 	return seq.host == READ_ONCE(vcpu->vm->mmu->seq) &&
@@ -100,8 +100,8 @@ static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av
 }
 
 /*
- * A vCPU's fault or TLBI takes mmu_lock, and counts where it has to wait. Other
- * vCPUs hold it for a fill, or a part of a TLBI.
+ * Take mmu_lock for a vCPU's fault or TLBI, and count where it has to wait.
+ * Other vCPUs hold the lock for a fill, or a part of a TLBI.
  */
 static inline void av_mmu_lock(struct av_vcpu *vcpu)
 {
@@ -116,7 +116,7 @@ static inline void av_mmu_unlock(struct av_vcpu *vcpu)
 	spin_unlock(&vcpu->vm->mmu_lock);
 }
 
-/* Under mmu_lock: has the host taken the page back since seq was read, or is about to? */
+/* Under mmu_lock: has the host taken the page back since seq was read, or is it about to? */
 static inline bool av_mmu_raced(struct av_vm *vm, struct av_seq seq, unsigned long hva)
 {
 	struct av_vm_mmu *mmu = vm->mmu;
@@ -130,7 +130,7 @@ static inline bool av_mmu_raced(struct av_vm *vm, struct av_seq seq, unsigned lo
 static inline void av_mmu_bump_seq(struct av_vm *vm)
 {
 	lockdep_assert_held(&vm->mmu_lock);
-	/* After what it makes stale: pairs with av_mmu_read_seq(). */
+	/* Ordered after the changes that seq stands for: pairs with av_mmu_read_seq(). */
 	smp_store_release(&vm->mmu->seq, vm->mmu->seq + 1);
 }
 

@@ -3,10 +3,10 @@
  * Memory slots, the kernel side: KVM_SET_USER_MEMORY_REGION.
  *
  * Changes are made under slots_lock. A slot that goes away is marked dying
- * under mmu_lock, so that no fault fills from it any more; then what maps it
- * is dropped, in pieces; then the set without it is published under mmu_lock;
- * then, after an srcu grace period, it is freed. A fault that meets a dying
- * slot returns to the guest and comes again.
+ * under mmu_lock, so that no fault fills from it any more; then its entries are
+ * dropped, in parts; then the set without it is published under mmu_lock; then,
+ * after an srcu grace period, it is freed. A fault that meets a dying slot
+ * returns to the guest and comes again.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -16,7 +16,7 @@
 
 #include "mmu/copies.h"
 
-/* The VMM chooses these sizes: what cannot be had is an errno, nothing for the host's log. */
+/* The VMM chooses these sizes: a failure is an errno, nothing for the host's log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /* Frames looked at before the lock is let go for a moment. */
@@ -31,7 +31,7 @@ void av_slot_free(struct av_slot *slot)
 	kfree(slot);
 }
 
-/* A slot that goes, but not the bitmap if it is the other's too. */
+/* Free a slot, but not its bitmap if the other slot has it too. */
 static void free_beside(struct av_slot *slot, const struct av_slot *other)
 {
 	if (slot && other && slot->dirty == other->dirty)
@@ -52,7 +52,7 @@ static void set_all(unsigned long *bits, u64 n)
 	}
 }
 
-/* The bitmap, and behind it as much again to hand out from. */
+/* Allocate the bitmap, and behind it a second one to hand out from. */
 static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 {
 	size_t words = BITS_TO_LONGS(npages);
@@ -65,8 +65,8 @@ static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
 }
 
 /*
- * A slot that moves with its log on takes the bitmap along: until the old one is
- * gone both have it, and a write is noted in it by way of either.
+ * A slot that moves with its log on takes the bitmap along: until the old slot
+ * is gone both have the bitmap, and a write is noted by way of either.
  */
 static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *req,
 				const struct av_slot *old)
@@ -93,7 +93,7 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 /* av_shadow_zap_gfn() or av_shadow_wrprotect_gfn(): true while the frame has more. */
 typedef bool gfn_fn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 
-/* Does anything map frames of this part? Nothing new will: the caller saw to that. */
+/* Does anything map frames of this part? The caller sees to it that nothing new will. */
 static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
 {
 	for (; gfn < end; gfn++) {
@@ -105,7 +105,7 @@ static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
 	return false;
 }
 
-/* Call fn over frames from gfn on until end, or until enough was done: where to go on. */
+/* Call fn over frames from gfn to end, or until enough was done; returns where to go on. */
 static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 end, gfn_fn *fn)
 {
 	struct av_shadow *sh = &vm->mmu->shadow;
@@ -116,7 +116,7 @@ static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 e
 	for (; gfn < end; gfn++) {
 		const u32 *head = av_slot_head(slot, gfn);
 
-		/* To look here is cheap; to find the frame's slot once more is not. */
+		/* A look here is cheap; finding the frame's slot once more is not. */
 		if (((head && *head) || IS_ALIGNED(gfn, AV_BLOCK_PAGES)) && fn(sh, gfn, &g))
 			break;
 	}
@@ -130,7 +130,7 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 {
 	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
 
-	/* What no piece is for, nothing maps. */
+	/* Frames without a piece are not mapped. */
 	while ((gfn = av_slot_next(slot, gfn, end)) < end) {
 		u64 stop = min(end, gfn + ZAP_BATCH);
 
@@ -142,7 +142,7 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 	}
 }
 
-/* Stop filling from a slot and drop what was. */
+/* Stop filling from a slot and drop its entries and copies. */
 static void retire(struct av_vm *vm, struct av_slot *slot)
 {
 	bool more;
@@ -160,7 +160,7 @@ static void retire(struct av_vm *vm, struct av_slot *slot)
 	} while (more);
 }
 
-/* More memory may have more tables. Never fewer: ids are in use. */
+/* Raise the budget of tables with the VM's memory. Never lower it: ids are in use. */
 static int grow_budget(struct av_vm *vm, u64 npages)
 {
 	u32 want = min_t(u64, AV_MIN_PTS + npages / AV_PAGES_PER_PT, AV_MAX_PTS);
@@ -211,7 +211,7 @@ static struct av_slot_edit *alloc_edit(const struct av_slots *slots, bool drop, 
 	return edit;
 }
 
-/* Publish a set without old and with slot, either may be NULL. */
+/* Publish a set without old and with slot; either may be NULL. */
 static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 {
 	struct av_slots *slots = av_vm_slots(vm);
@@ -231,7 +231,7 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	vm->mmu->last_slot = NULL;
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
-	/* As KVM: a VMM may have thousands of slots to add. */
+	/* Expedited, as in KVM: a VMM may have thousands of slots to add. */
 	synchronize_srcu_expedited(&vm->srcu);
 	free_edit(edit);
 	kfree(slots);
@@ -252,7 +252,7 @@ static int create(struct av_vm *vm, const struct av_region *req, struct av_slot 
 	return ret;
 }
 
-/* The dirty log goes on or off. */
+/* Turn the dirty log on or off. */
 static int change_flags(struct av_vm *vm, const struct av_region *req, struct av_slot *slot)
 {
 	bool on = req->flags & AV_SLOT_LOG_DIRTY;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The MMU notifier: what the host does to the VMM's mappings, done to the
+ * The MMU notifier: the host's changes of the VMM's mappings, made to the
  * shadow tables.
  *
  * Between invalidate_range_start and _end no page of the range is mapped
- * (av_mmu_raced()), and what was looked up before the end is not mapped after
- * it (seq). So a shadow entry never outlives the host's, and swap, migration,
- * KSM, balloons, truncation and unmapping under a running guest work.
+ * (av_mmu_raced()), and a page that was looked up before the end is not mapped
+ * after it (seq). So a shadow entry never outlives the host's, and swap,
+ * migration, KSM, balloons, truncation and unmapping under a running guest
+ * work.
  */
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
@@ -19,8 +20,8 @@
 #define BATCH	128
 
 /*
- * Frames that one call of ageing looks at, and of slots as many: the host holds
- * locks of its own, and a VMM may have put thousands of slots on one address.
+ * Frames and slots that one call of ageing looks at: the host holds locks of
+ * its own, and a VMM may have put thousands of slots on one address.
  */
 #define AGE_FRAMES	600
 
@@ -30,9 +31,9 @@ static struct av_vm *vm_of(struct mmu_notifier *mn)
 }
 
 /*
- * The host waits, or spins where it may not sleep: then the lock is let go for
- * whoever waits for it or for the CPU. Whether anybody does, kernels without
- * preemption cannot say.
+ * Let the lock go for those that wait for it or for the CPU. Where the host may
+ * not sleep it is always let go: kernels without preemption cannot say whether
+ * anybody waits.
  */
 static void offer_lock(struct av_vm *vm, bool may_block)
 {
@@ -46,9 +47,9 @@ static void offer_lock(struct av_vm *vm, bool may_block)
 }
 
 /*
- * Drop frames from gfn on until end, or until enough was done; returns where
- * to go on. The page at a frame will be another: its instructions are not
- * clean any more.
+ * Drop frames from gfn on until end, or until enough was done; returns where to
+ * go on. Each frame will have another page, so its instructions are not clean
+ * any more.
  */
 static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 {
@@ -62,7 +63,7 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 	while (gfn < end && !more) {
 		const u32 *head = av_slot_head(slot, gfn);
 
-		/* Most frames of a large range have none; blocks hang on each 2 MiB. */
+		/* Most frames of a large range have no entries; blocks hang on each 2 MiB. */
 		if (IS_ALIGNED(gfn, AV_BLOCK_PAGES))
 			more = av_shadow_zap_blocks(sh, gfn, &g);
 		if (head && *head && !more)
@@ -73,11 +74,11 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 	if (g.work)
 		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
 	av_gather_finish(&g);
-	/* Frames from there on are looked at once more, and have nothing but a copy. */
+	/* Frames from the result on are looked at once more, and have at most a copy left. */
 	return av_copies_forget(vm, slot, start, gfn);
 }
 
-/* Copies that went with the frames are pages that were freed one after the other. */
+/* Copies that go with the frames are pages freed one after the other: av_mmu_part_frees(). */
 static u64 unmap_and_rest(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 {
 	u32 copies = vm->mmu->nr_copies;
@@ -92,9 +93,9 @@ static u64 unmap_and_rest(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 e
 }
 
 /*
- * Where the lock is offered the set of slots may change: the old set's frames
- * are then worked on by the new set, which is harmless, and what the old set
- * mapped was dropped with it.
+ * The set of slots may change while the lock is offered. Frames of the old set
+ * are then dropped from the new one, which is harmless; entries of the old set
+ * were dropped with it.
  */
 static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end, bool may_block)
 {
@@ -152,14 +153,14 @@ static void range_end(struct mmu_notifier *mn, const struct mmu_notifier_range *
 	spin_unlock(&vm->mmu_lock);
 }
 
-/* What of an ageing is still to be looked at, and what was found. */
+/* An ageing in progress: how much it may still look at, and its result so far. */
 struct ageing {
 	struct av_gather g;
 	bool clear, young;
 	unsigned int left;
 };
 
-/* Frames passed over for want of a piece that are as much as to look at one. */
+/* Frames without a piece that cost as much to pass over as one frame costs to look at. */
 #define PASSED_OVER	(16 * AV_PIECE_FRAMES)
 
 static u64 next_to_age(const struct av_slot *slot, u64 gfn, u64 end, struct ageing *a)
@@ -186,9 +187,9 @@ static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, 
 }
 
 /*
- * Has the guest used pages of the range, and with clear, forget that. The host
- * asks for a page or a block, and where a VMM or a guest has mapped it very
- * often not all of that is looked at: the rest counts as not used.
+ * Has the guest used pages of the range? With clear, forget that. The host asks
+ * for a page or a block; where a VMM or a guest has mapped it very often, not
+ * all entries are looked at: the rest count as not used.
  */
 static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, bool clear)
 {
@@ -201,7 +202,7 @@ static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 	av_for_each_slot(slot, slots) {
 		if (!a.left || av_gather_spent(&a.g) || (a.young && !clear))
 			break;
-		/* Before its frames, which may take all that is left. */
+		/* Count the slot before its frames, which may take all that is left. */
 		a.left--;
 		if (av_mem_frames(slot, start, end, &gfn, &last))
 			age_slot(&vm->mmu->shadow, slot, gfn, last, &a);

@@ -5,7 +5,7 @@
  */
 #include "mmu/shadow.h"
 
-/* What a table costs besides its entries, in the units of AV_WORK: looking at all 512. */
+/* Cost of a table besides its entries, in units of AV_WORK: looking at all 512. */
 #define TABLE_WORK	40
 
 /* Clear the entries of a doomed table; tables below it are doomed in its place. */
@@ -50,7 +50,7 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
 	while (!av_list_empty(&sh->doomed)) {
 		struct av_pt *pt = av_list_entry(sh->doomed.next, struct av_pt, node);
 
-		/* Before a table, not after it: a full one is as much as a call may do. */
+		/* Asked before a table, not after it: a full table is as much as a call may do. */
 		if (work && work + TABLE_WORK + pt->live > AV_WORK)
 			return true;
 		av_list_del(&pt->node);
@@ -60,7 +60,7 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
 	return false;
 }
 
-/* The coldest tree that nobody has loaded, or with hard the coldest one that holds anything. */
+/* The coldest tree that nobody has loaded; else, with hard, the coldest that holds anything. */
 static struct av_tree *coldest(struct av_shadow *sh, bool hard)
 {
 	struct av_tree *tree, *tmp;

@@ -2,9 +2,10 @@
 /*
  * The meaning of an abort from the guest.
  *
- * The guest's own tables say no, or nothing: a true fault, the guest's. They
- * say yes and there is memory: a hidden fault, ours, and the shadow entry is
- * filled. They say yes and there is none: a device.
+ * If the guest's own tables do not map the address or forbid the access, it is
+ * a true fault, the guest's. If they allow it and there is memory, it is a
+ * hidden fault, ours, and the shadow entry is filled. If they allow it and
+ * there is no memory, it is an access to a device.
  *
  * Pure code: registers, slots and trees are looked at, nothing is changed.
  */
@@ -15,7 +16,7 @@
 #include "mmu/slots.h"
 #include "vm/answer.h"
 
-/* What an abort is judged by. */
+/* Inputs to the judgement of an abort. */
 struct av_view {
 	const struct av_regime *regime;
 	struct av_tree *const *tree;	/* loaded, low and high */
@@ -30,16 +31,16 @@ struct av_view {
 
 enum av_abort_work {
 	AV_ABORT_ANSWERED,	/* the answer says it all */
-	/* A hidden fault. The answer is to resume, once this is done: */
+	/* Hidden faults. The answer is to resume, once this is done: */
 	AV_ABORT_FILL,		/* fill the entry */
-	AV_ABORT_SPLIT,		/* the level needs rights that both cannot have: a tree of its own */
+	AV_ABORT_SPLIT,		/* split off a tree for the level: both cannot have its rights */
 	AV_ABORT_PLAIN,		/* this cannot be done from copies: run without for a while */
 	AV_ABORT_FLUSH,		/* flush the TLB */
 };
 
 struct av_resolved {
 	enum av_abort_work work;
-	bool walked;		/* walk is what the guest's tables say, as far as they do */
+	bool walked;		/* walk is valid, as far as the guest's tables go */
 	u8 access;		/* that the guest made */
 	u8 rights;		/* AV_ABORT_FILL: for the entry */
 	bool copy;		/* AV_ABORT_FILL: with a copy of the page */
@@ -52,10 +53,10 @@ struct av_resolved {
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
 /*
- * The page of a device that was accessed last, and how: a translation as a TLB
- * keeps it, of one tree and one level. Who keeps it drops it where the tree's
- * sequence moves (mmu/tlbi.h), where registers of the regime change but the TTBRs,
- * and where memory comes or goes.
+ * The page of the device accessed last, and how: a translation as a TLB keeps it,
+ * of one tree and one level. The caller drops it when the tree's sequence moves
+ * (mmu/tlbi.h), when registers of the regime other than the TTBRs change, and when
+ * memory comes or goes.
  */
 struct av_device_page {
 	u64 serial;		/* of the tree; 0: no page */
@@ -68,22 +69,23 @@ struct av_device_page {
 void av_device_note(struct av_device_page *d, const struct av_view *view,
 		    const struct av_resolved *r, const struct av_answer *answer);
 
-/* A glance: most aborts are elsewhere. */
+/* A glance at the address: most aborts are elsewhere. */
 static inline bool av_device_near(const struct av_device_page *d, u64 far)
 {
 	return d->serial && (far & AV_PAGE_MASK) == d->va;
 }
 
 /*
- * Is the abort, in that tree and at that level, another such access? Then *answer is
- * what av_resolve() would say.
+ * Is the abort, in that tree and at that level, another access to that page? Then
+ * *answer is what av_resolve() would say.
  */
 bool av_device_again(const struct av_device_page *d, const struct av_tree *tree, int el,
 		     u64 esr, u64 far, struct av_answer *answer);
 
 /*
- * Rights that a tree grants of a walk's. What EL1 may execute is in no tree
- * that both levels share: from copies it must not run there.
+ * Rights of a walk that a tree grants. With the MMU on, a tree that both levels
+ * share grants no execution of pages that EL1 may execute: EL1 on copies must
+ * not run there.
  */
 static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
 {

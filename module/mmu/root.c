@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which trees a vCPU runs on, and its roots.
+ * The trees that a vCPU runs on, and its roots.
  *
  * A vCPU keeps references on the last few trees that it used, so that going
  * between virtual EL1 and EL0, or between a few processes, takes no lock. It
- * runs on its own copy of a tree's root table, so that what stands at one
- * address may differ from vCPU to vCPU.
+ * runs on its own copy of a tree's root table, so that the page at one address
+ * may differ from vCPU to vCPU.
  *
- * A place of trees[] has its copy's page for life. The page is filled anew
- * when the place goes to another tree: it is in no TTBR then, and what the
- * TLB keeps of the former tree under that tree's contexts stays right.
+ * A place of trees[] has its copy's page for life. The page is filled anew when
+ * the place goes to another tree: it is in no TTBR then, and TLB entries of the
+ * former tree, under that tree's contexts, stay right.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -47,7 +47,7 @@ static int find_own(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key
 	return -1;
 }
 
-/* Room is made a part at a time, with the lock let go between. */
+/* Get a tree. Room is made a part at a time, with the lock let go between. */
 static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
 	struct av_vm *vm = vcpu->vm;
@@ -66,7 +66,7 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
 	return tree;
 }
 
-/* A place of the vCPU's whose tree is not loaded, emptied. */
+/* Empty one of the vCPU's places whose tree is not loaded: its index, or -ENOMEM. */
 static int free_place(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -125,7 +125,7 @@ static int choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	return i >= 0 ? i : adopt(vcpu, key);
 }
 
-/* EL1's tree of a half, as it is to run. */
+/* The mode of EL1's own trees: with copies or without. */
 static u8 el1_mode(const struct av_vcpu *vcpu)
 {
 	return vcpu->mmu->copies ? AV_MODE_EL1_COPIES : AV_MODE_EL1;
@@ -155,13 +155,13 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	return 0;
 }
 
-/* The mode of a level, as virtual EL1 runs now. */
+/* A level's index in av_ttbr_pair.mode[], as virtual EL1 runs now. */
 static int mode_of(const struct av_vcpu *vcpu, int el)
 {
 	return el && vcpu->mmu->copies ? 2 : el;
 }
 
-/* Is what a mode of a pair was last run with still what it would be given now? */
+/* Would a mode of a pair be given the trees and the context now that it last ran with? */
 static bool mode_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -182,7 +182,7 @@ static u64 ttbr1_of(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair,
 	return vcpu->mmu->roots[m->place[1]].pa | av_tlb_asid_of(vcpu->sw, m->context);
 }
 
-/* The same for the other mode, if it can follow without another TTBR0_EL1; or 0. */
+/* TTBR1_EL1 for the other mode if that is at hand and has the same TTBR0_EL1; else 0. */
 static u64 ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	bool same = pair->mode[0].serial[0] == pair->mode[mode_of(vcpu, 1)].serial[0];
@@ -190,7 +190,7 @@ static u64 ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair 
 	return same && mode_at_hand(vcpu, pair, !el) ? ttbr1_of(vcpu, pair, !el) : 0;
 }
 
-/* Go on with what a mode of the pair in use was last run with. */
+/* Load the trees and the context that a mode of the pair in use last ran with. */
 static void take_mode(struct av_vcpu *vcpu, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -207,7 +207,7 @@ static void take_mode(struct av_vcpu *vcpu, int el)
 	vcpu->sw->current_context = m->context;
 }
 
-/* What was just loaded. */
+/* Record the trees and the context that were just loaded. */
 static void note_mode(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -221,7 +221,8 @@ static void note_mode(struct av_vcpu *vcpu)
 
 /*
  * Tell the window of the pairs that virtual EL1 may change to. Places and
- * contexts change hands in load() only, so it stays true until the next time.
+ * contexts change hands in load() only, so the pairs stay right until the next
+ * load().
  */
 static void show_pairs(struct av_vcpu *vcpu)
 {
@@ -250,7 +251,7 @@ static int load(struct av_vcpu *vcpu, int el)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int ret;
 
-	/* Where this fails half-way what was at hand may be gone. */
+	/* Trees that were at hand may be gone if this fails half-way. */
 	mmu->ttbr1[0] = mmu->ttbr1[1] = 0;
 	mmu->shown = false;
 	mmu->fetch.valid = false;
@@ -265,7 +266,7 @@ static int load(struct av_vcpu *vcpu, int el)
 	return ret;
 }
 
-/* The place of the registers' pair of TTBRs. */
+/* The place in pairs[] of the registers' TTBRs. */
 static unsigned int pair_of(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
 {
 	struct av_ttbr_pair *pair;
@@ -285,10 +286,10 @@ static unsigned int pair_of(struct av_vcpu_mmu *mmu, const struct av_regime *reg
 }
 
 /*
- * What copies cannot do comes in bursts (a kernel that starts, firmware's
- * services): each time they are left for twice as many entries, and for half
- * as many again where it stays away. One instruction may take a few entries to
- * be done: its page, those of its data, FP registers.
+ * Instructions that copies cannot do come in bursts (a kernel that starts,
+ * firmware's services): each time copies are left for twice as many entries,
+ * and for half as many again where no burst comes. One instruction may take a
+ * few entries to be done: its page, those of its data, FP registers.
  */
 #define PLAIN_MIN	8U
 #define GOOD_LOADS	64
@@ -308,7 +309,7 @@ void av_mmu_go_plain(struct av_vcpu *vcpu)
 	mmu->stale |= AV_STALE_MODE;
 }
 
-/* From here on until the next time. With the MMU off there is but one tree, which is plain. */
+/* Decide on copies until the next load. With the MMU off there is but one tree, which is plain. */
 static void choose_copies(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -365,7 +366,7 @@ void av_mmu_regime_changed(struct av_vcpu *vcpu)
 {
 	vcpu->mmu->regimes++;
 	vcpu->mmu->stale |= AV_STALE_REGS;
-	/* The tree without an MMU is the same for all of them. */
+	/* With the MMU off, one tree serves all regimes: its serial does not tell them apart. */
 	vcpu->mmu->device.serial = 0;
 }
 

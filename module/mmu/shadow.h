@@ -18,22 +18,21 @@
  *    flushes.
  *  - Each entry is on the reverse map of its guest frame, a block on that of
  *    its 2 MiB.
- *  - No call does work that grows with what a guest has mapped. What covers
- *    whole tables is unlinked at the topmost of them, and the TLB flushed
- *    (struct av_gather); the tables are doomed: out of every walker's reach.
+ *  - No call does work that grows with what a guest has mapped. An operation on
+ *    whole tables unlinks the topmost of them and flushes the TLB (struct
+ *    av_gather); the tables are doomed: out of every walker's reach.
  *    av_shadow_reap() takes them apart, a part a call, and only it gives a
- *    table back. What is left to do a call says by its return value; the
- *    caller offers the lock and calls again.
+ *    table back. A call's return value says whether work is left; the caller
+ *    offers the lock and calls again.
  *  - Every flush names the trees that it is for (struct av_flush).
  *
- * Trees. A tree is what one TTBR sees in one mode. TTBR0: one tree serves
- * virtual EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs
- * something that EL0 may not do, or EL0 executes what EL1 may execute too;
- * from then on that level has one of its own (av_tree.split). TTBR1: one for
- * each level, and another for EL1 where it runs from copies of its code. TTBR1's
- * trees hold global entries only and serve every ASID, until the guest maps
- * something non-global there; from then on each ASID has its own
- * (av_shadow.high_tagged).
+ * Trees. A tree is one TTBR's view in one mode. TTBR0: one tree serves virtual
+ * EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs rights that EL0
+ * may not have, or EL0 executes pages that EL1 may execute too; from then on
+ * that level has one of its own (av_tree.split). TTBR1: one for each level, and
+ * another for EL1 where it runs from copies of its code. TTBR1's trees hold
+ * global entries only and serve every ASID, until the guest maps something
+ * non-global there; from then on each ASID has its own (av_shadow.high_tagged).
  *
  * Roots. No vCPU runs on a tree's own root table: each has a copy of it
  * (struct av_root), filled with the tree and cleared with it.
@@ -116,7 +115,7 @@ struct av_root {
 	struct av_list node;	/* av_tree.copies */
 };
 
-/* What an invalidation named, of the last few: the n'th is at n % AV_RECENT. */
+/* Addresses that the last few invalidations named: the n'th is at n % AV_RECENT. */
 #define AV_RECENT		8
 struct av_recent {
 	u64 start, last;
@@ -139,9 +138,9 @@ struct av_tree {
 };
 
 /*
- * What to flush: pages of trees, trees with all that their tables ever led to,
- * everything of the VM. tables: tables were unlinked, so what walkers keep of
- * the way to them goes too, also under the ASID that the switch hops with.
+ * A flush: pages of trees, trees with all that their tables ever led to,
+ * everything of the VM. tables: tables were unlinked, so walk-cache entries
+ * that lead to them go too, also under the hop ASID of the switch.
  */
 #define AV_FLUSH_PAGES		16
 #define AV_FLUSH_TREES		4
@@ -152,7 +151,7 @@ struct av_flush {
 	bool all, tables;
 };
 
-/* Tables and trees set aside for a call; kept by who fills. */
+/* Tables and trees set aside for a call; the caller keeps the pool. */
 struct av_pool {
 	struct av_list pts;
 	u32 nr;
@@ -163,11 +162,11 @@ struct av_shadow_ops {
 	/* Take back a table or a tree; pool may be NULL. A table's entries are all clear. */
 	void (*free_pt)(void *ctx, struct av_pt *pt, struct av_pool *pool);
 	void (*free_tree)(void *ctx, struct av_tree *tree, struct av_pool *pool);
-	/* One of the pool's is used. */
+	/* Tables or trees of the pool were taken. */
 	void (*used)(void *ctx, int pts, int trees);
 	/* Make written entries visible to the table walkers. */
 	void (*publish)(void *ctx);
-	/* Flush on all CPUs and wait; how many TLBI that took. */
+	/* Flush on all CPUs and wait; returns the number of TLBI. */
 	unsigned int (*flush)(void *ctx, const struct av_flush *f);
 	/*
 	 * The reverse map head of a guest page (level 3), or of the blocks that
@@ -186,14 +185,14 @@ struct av_shadow {
 
 	struct av_pt **by_id;	/* [max_pts]; a free one holds the next free id */
 	u32 max_pts, nr_pts, free_id;
-	u32 fresh_id;		/* from here on none was ever used */
+	u32 fresh_id;		/* ids from this one on were never used */
 	struct av_list doomed;	/* tables: unlinked and flushed */
 
 	/* By half and ASID; the last bucket of each is AV_ASID_ANY's. */
 	struct av_list trees[2][AV_TREE_BUCKETS + 1];	/* oldest first */
 	struct av_list lru;
 	u32 nr_trees;
-	/* Of each half, trees of one ASID: all, and those that hold global entries. */
+	/* Trees of one ASID, by half: all, and those that hold global entries. */
 	u32 nr_tagged[2], nr_tagged_global[2];
 	u64 seq_va[2];		/* TLBI by address so far, of each half … */
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
@@ -202,18 +201,18 @@ struct av_shadow {
 };
 
 /*
- * Trees a VM has at most: finding one looks at as many. More than the vCPUs
- * can have loaded at once.
+ * The most trees of a VM: finding one looks at as many. More than the vCPUs can
+ * have loaded at once.
  */
 #define AV_MAX_TREES		4096
 
 /*
- * What one call does at most before it asks to be called again, in entries
+ * The most work of one call before it asks to be called again, in entries
  * cleared or unlinked, give or take one table: some 100,000 instructions.
  */
 #define AV_WORK			512
 
-/* What an operation has cleared and not yet flushed, and how much it did. */
+/* Entries and tables that an operation has cleared and not yet flushed, and its work so far. */
 struct av_gather {
 	struct av_shadow *sh;
 	struct av_list unlinked;
@@ -263,15 +262,15 @@ struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 			    struct av_pool *pool);
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 
-/* Make root a copy of the tree's; from then on it is kept as one. The walkers have it nowhere. */
+/* Make root a copy of the tree's root, kept up to date from then on. No walker has it in use. */
 void av_root_attach(struct av_root *root, struct av_tree *tree);
-/* It is a copy of nothing any more, as one that never was attached. */
+/* Detach root from its tree, as if it never was attached. */
 void av_root_detach(struct av_root *root);
 
 /*
  * Make room: take doomed tables apart, else drop from the coldest tree that
- * nobody has loaded, or with hard from the coldest one. Tables given back;
- * *more says whether another call would find more to do.
+ * nobody has loaded, or with hard from the coldest one. Returns the tables
+ * given back; *more says whether another call would find more to do.
  */
 u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more);
 
@@ -295,43 +294,40 @@ static inline void av_shadow_publish(struct av_shadow *sh)
 /* The entry that translates va now, for tests and tracing; 0 when there is none. */
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
 
-/* Which of the n pages from va on, within one level 3 table, have a leaf: a bit each. */
+/* A bit for each of the n pages from va on, within one level 3 table, that has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 
-/*
- * An invalidation of the guest's on its way: where it has come to. Begin with
- * all zero but op.
- */
+/* Progress of an invalidation of the guest's. Begin with all zero but op. */
 struct av_tlbi_walk {
 	struct av_tlbi op;
-	u64 newest;		/* trees from this serial on hold nothing that it means */
+	u64 newest;		/* trees from this serial on hold nothing that op names */
 	u16 place;		/* which of av_shadow.trees[][], counted through */
 	u64 done;		/* serial: trees there up to this one are done */
 	u64 begun, va;		/* the tree that was begun, and where to go on in it */
 };
 
-/* Drop what it names, and what it might cover: a part. True while there is more. */
+/* Drop a part of the entries that op names or might cover. True while there is more. */
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g);
 
 /*
- * May a leaf of 2^span bytes that was read at va since then (a sequence number) not
- * be filled any more? Where one of the invalidations after it named it, or all of
- * them are not known any more. seq and recent are a tree's, or those of its half.
+ * Is a leaf of 2^span bytes void that was read at va when seq was since? Yes, if
+ * one of the invalidations after since named it, or not all of these are known any
+ * more. seq and recent are a tree's, or those of its half.
  */
 bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span);
 
 /*
- * By guest frame: drop; take write rights away (or drop, where there are very
- * many entries). True while the frame has more that this means: finish the
- * gather, begin another.
+ * Drop a guest frame's entries; take their write rights away (or drop them,
+ * where there are very many). True while the frame has more such entries:
+ * finish the gather, begin another.
  */
 bool av_shadow_zap_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
-/* The blocks over the 2 MiB that gfn is in, as av_shadow_zap_gfn(). */
+/* Drop the blocks over the 2 MiB that gfn is in, as av_shadow_zap_gfn(). */
 bool av_shadow_zap_blocks(struct av_shadow *sh, u32 gfn, struct av_gather *g);
-/* Take AF away; was any set? Looks at some of the entries where a guest made very many. */
+/* Was AF set in any entry? clear: take it away. Looks at some where a guest made very many. */
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
-/* The same in two, for who has the frame's head at hand: its pages, and the blocks over it. */
+/* The same in two, for callers that have the frame's head: its pages, and the blocks over it. */
 bool av_shadow_age_head(struct av_shadow *sh, u32 head, bool clear, struct av_gather *g);
 bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
 
@@ -346,13 +342,13 @@ void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
 /* Write an entry of a table, and of all copies where it is a root. */
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val);
 /*
- * Drop [start, last] of a tree, a part of it: true and *next, when there is
- * more, where to go on.
+ * Drop a part of [start, last] of a tree. True when there is more: *next is
+ * where to go on.
  */
 bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_gather *g, u64 *next);
 struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va,
 			struct av_pool *pool);
-/* Drop all that a tree holds, a part, as av_shadow_zap_range(); then the tree, if nobody has it. */
+/* Drop a part of all that a tree holds, as av_shadow_zap_range(); at last the tree, if unused. */
 bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g, u64 *next);
 bool av_tree_empty(const struct av_tree *tree);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);

@@ -112,7 +112,7 @@ int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 
 
 /* ---- changes ------------------------------------------------------------------ */
 
-/* A way down from the root: what is rebuilt from below. */
+/* A path down from the root, to be rebuilt from below. */
 struct path {
 	struct av_slot_node *node[AV_SLOT_HEIGHT + 1];
 	u8 side[AV_SLOT_HEIGHT + 1];
@@ -137,7 +137,7 @@ static struct av_slot_node *fresh(struct av_slot_edit *edit, u64 stamp)
 	return n;
 }
 
-/* The node as this change may write it. */
+/* The node that this change may write: n or a copy of it. */
 static struct av_slot_node *own(struct av_slot_edit *edit, u64 stamp, struct av_slot_node *n)
 {
 	struct av_slot_node *copy;
@@ -151,7 +151,7 @@ static struct av_slot_node *own(struct av_slot_edit *edit, u64 stamp, struct av_
 	return copy;
 }
 
-/* n is its own; its kids' heights differ by two at most. */
+/* n is the change's own; the heights of n's kids differ by two at most. */
 static struct av_slot_node *balance(struct av_slot_edit *edit, u64 stamp, struct av_slot_node *n)
 {
 	bool side = height_of(n->kid[1]) > height_of(n->kid[0]);
@@ -176,7 +176,7 @@ static struct av_slot_node *balance(struct av_slot_edit *edit, u64 stamp, struct
 	return kid;
 }
 
-/* From below: sub takes the place at the end of the path. */
+/* Rebuild a path from below: sub takes the place at its end. */
 static struct av_slot_node *rebuild(struct av_slot_edit *edit, u64 stamp, struct path *path,
 				    struct av_slot_node *sub)
 {
@@ -216,7 +216,7 @@ static void insert(struct av_slots *next, unsigned int order, struct av_slot *sl
 
 static void drop_node(struct av_slots *next, struct av_slot_edit *edit, struct av_slot_node *n)
 {
-	/* Of this change itself: nobody has seen it. */
+	/* The node was made by this change: nobody has seen it. */
 	if (n->stamp == next->stamp)
 		edit->spare[edit->spares++] = n;
 	else
@@ -237,7 +237,7 @@ static void remove(struct av_slots *next, unsigned int order, const struct av_sl
 		n = n->kid[side];
 	}
 	if (n->kid[0] && n->kid[1]) {
-		/* The next slot in order takes its place, and goes from its own. */
+		/* The next slot in order takes the node's place, and its own node goes. */
 		found = n;
 		at = path.depth;
 		go(&path, n, true);
@@ -285,7 +285,7 @@ struct av_slot_node *av_slots_take_apart(struct av_slots *slots, unsigned int or
 
 	if (!n)
 		return NULL;
-	/* What is on the left goes up, until there is nothing. */
+	/* Rotate the left child up until there is none. */
 	while (n->kid[0]) {
 		kid = n->kid[0];
 		n->kid[0] = kid->kid[1];

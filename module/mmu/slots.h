@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory slots: which guest frames are memory, and what KVM lets a VMM change.
+ * Memory slots: the guest frames that are memory, and the changes that KVM
+ * allows.
  *
  * Pure code. A set is two balanced (AVL) trees of its slots, by frame and by id,
- * and never changed once it is published: a change copies the nodes on its way
+ * and is never changed once it is published: a change copies the nodes on its way
  * and shares all others, so that it takes no longer with many slots than with few.
- * What hangs on a slot (frames, dirty bitmap) is the kernel side's, see
+ * Frames and dirty bitmap, which hang on a slot, are the kernel side's, see
  * mmu/memslot.c.
  */
 #ifndef AV_MMU_SLOTS_H
@@ -54,7 +55,7 @@ struct av_slots {
 
 /*
  * The nodes of a change: fresh ones from the caller, and those of the old set that the
- * new one has no use for. A removal touches three a level, an insertion one.
+ * new set does not use. A removal touches three a level, an insertion one.
  */
 #define AV_SLOT_EDIT_MAX	(AV_NR_ORDERS * 4 * (AV_SLOT_HEIGHT + 1))
 
@@ -74,8 +75,8 @@ enum av_slot_change {
 };
 
 /*
- * What does this request ask for? 0 and *change, *old (the slot of that id),
- * or KVM's errno. Whether hva is the VMM's to give is for the caller to see.
+ * Classify a request: 0 and *change, *old (the slot of that id), or KVM's
+ * errno. The caller checks that hva is the VMM's to give.
  */
 int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 ipa_bits,
 		  enum av_slot_change *change, struct av_slot **old);
@@ -84,10 +85,10 @@ int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 
 struct av_slot *av_slot_find(const struct av_slots *slots, u64 gfn);
 struct av_slot *av_slot_by_id(const struct av_slots *slots, u32 id);
 
-/* The first slot that ends after gfn, or NULL: the next one's start is the end of this. */
+/* The first slot that ends after gfn, or NULL; from the end of a slot, the next one. */
 struct av_slot *av_slot_from(const struct av_slots *slots, u64 gfn);
 
-/* The one after it, in the same order. */
+/* The next slot by frame, or NULL. */
 static inline struct av_slot *av_slot_after(const struct av_slots *slots,
 					    const struct av_slot *slot)
 {
@@ -97,17 +98,17 @@ static inline struct av_slot *av_slot_after(const struct av_slots *slots,
 #define av_for_each_slot(slot, slots) \
 	for ((slot) = av_slot_from(slots, 0); (slot); (slot) = av_slot_after(slots, slot))
 
-/* How many spare nodes a change needs at most. */
+/* The most spare nodes that a change needs. */
 unsigned int av_slots_need(const struct av_slots *old, bool drop, bool add);
 
 /*
  * Make next from old: without drop, with add. The edit has the spares; those left over
- * are still in it, and in its old the nodes to be freed when nobody reads old any more.
+ * are still in it, and edit->old has the nodes to be freed once nobody reads old.
  */
 void av_slots_replace(const struct av_slots *old, const struct av_slot *drop,
 		      struct av_slot *add, struct av_slots *next, struct av_slot_edit *edit);
 
-/* Take a node off a set that nobody reads: NULL when it is empty. Its slot is in it once. */
+/* Take a node off a set that nobody reads; NULL when the set is empty. Each slot comes once. */
 struct av_slot_node *av_slots_take_apart(struct av_slots *slots, unsigned int order);
 
 #endif /* AV_MMU_SLOTS_H */

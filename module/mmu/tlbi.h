@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a TLBI of the EL1&0 regime names. Pure code.
+ * Decoding of the TLBI instructions of the EL1&0 regime. Pure code.
  *
  * The shareability (local, inner, outer) does not matter to us: a local
  * invalidation is carried out for all vCPUs, which is always allowed. Level
  * hints are not used, and "last level only" drops no more and no less: the
- * shadow tables cache leaves only. It matters to faults that have walked the
- * guest's tables and have not filled yet (av_tlbi_voids()).
+ * shadow tables cache leaves only. Last level matters to faults that have
+ * walked the guest's tables and have not filled yet (av_tlbi_voids()).
  */
 #ifndef AV_MMU_TLBI_H
 #define AV_MMU_TLBI_H

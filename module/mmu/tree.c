@@ -2,7 +2,7 @@
 /* Trees: naming, finding, making and dropping them, and vCPUs' copies of their roots. */
 #include "mmu/shadow.h"
 
-/* What of TCR_EL1 changes how a half translates. */
+/* Fields of TCR_EL1 that change how a half translates. */
 #define TCR_LOW		(AV_TCR_T0SZ | AV_TCR_EPD0 | AV_TCR_TG0 | AV_TCR_IPS | AV_TCR_TBI0 | \
 			 AV_TCR_HPD0 | AV_TCR_E0PD0)
 #define TCR_HIGH	(AV_TCR_T1SZ | AV_TCR_EPD1 | AV_TCR_TG1 | AV_TCR_IPS | AV_TCR_TBI1 | \
@@ -91,7 +91,7 @@ void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool hig
 	memset(key, 0, sizeof(*key));
 	key->high = high;
 	key->asid = AV_ASID_ANY;
-	/* The flat map is one tree, whoever looks; its upper half stays empty. */
+	/* The flat map is one tree for both levels; its upper half stays empty. */
 	if (!av_regime_mmu_on(r))
 		return;
 	key->base = (high ? r->ttbr1 : r->ttbr0) & AV_TTBR_BADDR;
@@ -215,7 +215,7 @@ void av_root_detach(struct av_root *root)
 	av_list_del(&root->node);
 }
 
-/* Does it hold anything but the way to the window? */
+/* Does the tree hold nothing but the way to the window? */
 bool av_tree_empty(const struct av_tree *tree)
 {
 	const struct av_pt *pt = tree->root;
@@ -225,7 +225,7 @@ bool av_tree_empty(const struct av_tree *tree)
 	return !pt;
 }
 
-/* Nobody has it loaded and nobody finds it any more; it is freed with the last of its tables. */
+/* Unhash a tree that nobody has loaded; it is freed with the last of its tables. */
 static void die(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g)
 {
 	av_tree_set_global(sh, tree, false);
@@ -245,7 +245,7 @@ bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *
 	*next = 0;
 	if (av_shadow_zap_range(tree, max(start, tree->root->va), ~0ULL, g, next))
 		return true;
-	/* Others may have filled it while the lock was let go. */
+	/* Others may have filled the tree while the lock was let go. */
 	if (!av_tree_empty(tree))
 		return false;
 	av_tree_set_global(sh, tree, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What mmu/ keeps for a VM and a vCPU: what vm->mmu and vcpu->mmu point to.
+ * Per-VM and per-vCPU state of mmu/: vm->mmu and vcpu->mmu point here.
  */
 #ifndef AV_MMU_TYPES_H
 #define AV_MMU_TYPES_H
@@ -17,16 +17,16 @@
 
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
 #define AV_POOL_PTS		8
-/* Of those that come back, how many a vCPU keeps for the next process. */
+/* Tables given back that a vCPU keeps at most, for the next process. */
 #define AV_POOL_MAX		64
 
-/* What the reverse map can name, down to a size that PARange can say. */
+/* IPA bits that the reverse map can name, rounded down to a size of PARange. */
 #define AV_IPA_BITS_MAX		42
 
-/* Table pages a VM may always have; more with its memory. */
+/* Table pages that a VM may always have; more with its memory. */
 #define AV_MIN_PTS		2048
 
-/* One more for so many guest pages; at most what maps 64 GiB. */
+/* Guest pages for one more table; at most the tables that map 64 GiB. */
 #define AV_PAGES_PER_PT		32
 #define AV_MAX_PTS		BIT(15)
 
@@ -50,9 +50,9 @@ struct av_copy;
 struct av_vm;
 
 /*
- * How far invalidations had come: the host's; the guest's of the tree of an
- * address; and those by address of its half, which also reach global entries of
- * trees that had none yet.
+ * Sequence numbers of invalidations: the host's; the guest's that reached the
+ * tree of an address; and the guest's by address in its half, which also reach
+ * global entries of trees that had none yet.
  */
 struct av_seq {
 	u64 host, tree, va;
@@ -68,16 +68,17 @@ struct av_vm_mmu {
 
 	/*
 	 * Bumped under mmu_lock by the host's invalidations, notifier and slot
-	 * changes. The guest's count in each tree (av_tree.seq). Both are read
-	 * without the lock before a walk, and compared under it before the fill. What
-	 * is remembered of a walk (fetch, device) is compared without the lock.
+	 * changes. The guest's invalidations count in each tree (av_tree.seq). Both
+	 * are read without the lock before a walk, and compared under it before the
+	 * fill. For remembered walks (fetch, device) they are compared without the
+	 * lock.
 	 */
 	u64 seq;
 
 	/* srcu; written under slots_lock and mmu_lock. */
 	struct av_slots __rcu *slots;
 	struct av_slot *last_slot;	/* under mmu_lock: one of slots, rmap_head()'s last, or NULL */
-	u32 budget;			/* of table pages, what shadow.max_pts is */
+	u32 budget;			/* of table pages, equals shadow.max_pts */
 
 	struct mmu_notifier notifier;
 	bool registered;		/* with the host: notifier and shrinker may come */
@@ -91,7 +92,7 @@ struct av_vm_mmu {
 	u64 manual_protect;
 };
 
-/* Where the VMM has a page of the guest's: mmu/memory.h. */
+/* The VMM's address of a guest page: mmu/memory.h. */
 struct av_mem_page {
 	unsigned long hva;
 };
@@ -106,8 +107,8 @@ struct av_fetch {
 };
 
 /*
- * What a mode was last run with: good as long as the places and the context
- * are what they were.
+ * Trees and context that a mode was last run with, valid until places or
+ * context are given to others.
  */
 struct av_mode_trees {
 	u64 serial[2];			/* of the trees, low and high; 0: none yet */
@@ -115,26 +116,26 @@ struct av_mode_trees {
 	u8 context;
 };
 
-/* The same of a pair of TTBRs, as long as the other registers are what they were. */
+/* Modes of a pair of TTBRs, valid as long as the other registers do not change. */
 struct av_ttbr_pair {
 	u64 ttbr0, ttbr1;
 	u64 regimes;			/* av_vcpu_mmu.regimes then */
 	struct av_mode_trees mode[3];	/* virtual EL0; EL1; EL1 from copies */
 };
 
-/* What has changed: the exception level; registers too. */
+/* Changes since the last load: the exception level; registers too. */
 #define AV_STALE_MODE	BIT(0)
 #define AV_STALE_REGS	BIT(1)
 
 struct av_vcpu_mmu {
 	/* All of the vCPU's own thread. */
-	u8 stale;			/* AV_STALE_*: what to look at before the next entry */
-	u64 regimes;			/* changes of registers but the TTBRs, counted from 1 */
+	u8 stale;			/* AV_STALE_*: to look at before the next entry */
+	u64 regimes;			/* counts changes of registers but the TTBRs, from 1 */
 	struct av_ttbr_pair pairs[AV_SRF_ROOTS];
 	unsigned int pair, next_pair;	/* in use; to be replaced */
-	/* Does the window know of the pairs, as they are? By what copies was then. */
+	/* Pairs in the window: wanted there; shown as they are; copies at the time. */
 	bool want_roots, shown, shown_copies;
-	u64 ttbr1[2];			/* of each, with its ASID; 0: not at hand */
+	u64 ttbr1[2];			/* by level, with its ASID; 0: not at hand */
 	struct av_regime regime;	/* as loaded */
 	int el;
 	struct av_tree *tree[2];	/* loaded, low and high; referenced by trees[] */
@@ -144,7 +145,7 @@ struct av_vcpu_mmu {
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each from its first use */
 	struct av_root *root[2];		/* of tree[] */
 	struct av_pool pool;			/* av_pool_fill() */
-	/* Of the fault under way; not on the stack, which is zeroed at each fault. */
+	/* The fault under way; not on the stack, which is zeroed at each fault. */
 	struct av_resolved resolved;
 	struct av_candidate candidates[1 + AV_AROUND];
 
@@ -153,8 +154,8 @@ struct av_vcpu_mmu {
 	struct av_seq device_seq;	/* device is right as long as this is current */
 
 	struct av_copy *spare_copy;
-	/* Copies (root.c): not for so many entries; the next time, for twice as many. */
-	bool want_copies, copies;	/* that it may; that it does, in virtual EL1 */
+	/* Copies (root.c): not for so many entries (plain); the next time, for twice plain_next. */
+	bool want_copies, copies;	/* virtual EL1 may run from copies; does so */
 	u16 plain, plain_next, good_loads;
 };
 

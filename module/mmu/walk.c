@@ -34,7 +34,7 @@ struct half {
 	bool epd, hpd, e0pd, tbi;
 };
 
-/* What the tables above take away from a leaf: av_walk.limits. */
+/* Rights that the tables above take away from a leaf: av_walk.limits. */
 #define NO_USER			BIT(0)
 #define NO_WRITE		BIT(1)
 #define NO_PXEC			BIT(2)
@@ -87,13 +87,13 @@ u8 av_parange_bits(unsigned int parange)
 	return bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)];
 }
 
-/* Bits of output address: what the guest asks for, at most what it was told. */
+/* Bits of output address: by TCR_EL1.IPS, at most those of the PARange that the guest is shown. */
 static u8 output_bits(const struct av_regime *r)
 {
 	return min(av_parange_bits(FIELD_GET(AV_TCR_IPS, r->tcr)), r->ipa_bits);
 }
 
-/* SCTLR_EL1.M clear: VA is IPA, for addresses that one can be. */
+/* SCTLR_EL1.M clear: the VA is the IPA, if it is within the IPA size. */
 static int walk_flat(const struct av_regime *r, u64 va, struct av_walk *out)
 {
 	/* With TBI the tag is ignored, but bit 55 must still be clear. */
@@ -123,7 +123,7 @@ static bool within_half(const struct half *h, u64 va)
 	return is_high(va) ? (s64)va >> top == -1 : va >> top == 0;
 }
 
-/* log2 of what a TLB entry for this leaf may cover: its block, or its contiguous run. */
+/* log2 of the bytes that a TLB entry for this leaf may cover: its block, or its contiguous run. */
 static u8 leaf_span(const struct half *h, int level, bool contiguous)
 {
 	int stride = h->granule - 3;
@@ -156,7 +156,7 @@ static void set_rights(const struct av_regime *r, u64 desc, struct av_walk *out)
 
 	out->el1 = AV_R | (write ? AV_W : 0);
 	out->el0 = user ? out->el1 : 0;
-	/* What EL0 can write EL1 never executes. */
+	/* EL1 never executes pages that EL0 can write. */
 	if (!(desc & DESC_PXN) && !(out->limits & NO_PXEC) && !(out->el0 & AV_W) &&
 	    !(wxn && out->el1 & AV_W))
 		out->el1 |= AV_X;
@@ -191,7 +191,7 @@ static u8 limits_of(const struct half *h, u64 desc)
 	       (desc & DESC_PXN_TABLE ? NO_PXEC : 0) | (desc & DESC_UXN_TABLE ? NO_UEXEC : 0);
 }
 
-/* A descriptor that is read: a fault, 0 for a leaf, or 1 for a table. */
+/* Classify a descriptor: a fault, 0 for a leaf, or 1 for a table. */
 static int classify(const struct half *h, int level, u64 desc, u8 obits)
 {
 	bool table = desc & DESC_TABLE;
@@ -272,7 +272,7 @@ int av_walk_sibling(const struct av_regime *r, const struct av_walk *walk, u64 v
 	struct half h;
 	int ret;
 
-	/* Most neighbours of a lone page are none: a caller that goes round asks often. */
+	/* Most neighbours of a lone page are invalid, and fault-around asks for many. */
 	if (!(desc & DESC_VALID))
 		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 3);
 	h = half_of(r, walk->high);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guest's own translation: what its tables say about an address.
+ * The guest's own translation of an address, by its tables.
  *
  * Pure code. The walker reads guest memory through struct av_mem_ops and
  * knows nothing of shadows or host pages. All three granules are walked; the
  * ID registers decide which of them a guest is told about.
  *
- * What the architecture leaves open is decided so:
+ * Choices where the architecture leaves one:
  *  - TnSZ outside 16..39 (no FEAT_TTST, no FEAT_LVA): level 0 translation fault;
  *  - a reserved granule: 4 KiB;
  *  - TTBR base bits below the table's alignment: taken as zero;
- *  - IPS larger than what the guest was told, or reserved: what it was told;
+ *  - IPS larger than the PARange that the guest was shown, or reserved: that
+ *    PARange;
  *  - hardware management of the access flag and dirty state is never shown to
  *    the guest, so TCR_EL1.HA and HD are RES0 and AF=0 faults.
  */
@@ -62,7 +63,7 @@ struct av_regime {
 #define AV_FAULT_CODE(fsc, level)	(AV_FAULT | (fsc) | (level))
 #define AV_FAULT_FSC(ret)		((ret) & 0x3f)
 
-/* What an access wants, and what a page grants to one exception level. */
+/* Rights that an access wants, and that a page grants to one exception level. */
 #define AV_R	1
 #define AV_W	2
 #define AV_X	4
@@ -80,7 +81,7 @@ struct av_walk {
 	bool global;	/* nG clear: matches every ASID */
 	bool high;	/* translated by TTBR1 */
 	bool e0pd;	/* EL0 accesses to this half fault at level 0 */
-	u8 limits;	/* what the tables above take away: the walker's own */
+	u8 limits;	/* rights that the tables above take away: the walker's own */
 };
 
 struct av_mem_ops {
@@ -100,8 +101,8 @@ int av_walk(const struct av_regime *regime, const struct av_mem_ops *ops, void *
 	    struct av_walk *out);
 
 /*
- * The same for va whose descriptor, read by the caller, is in the same level 3
- * table as that of a walk that succeeded.
+ * The same for a va whose descriptor the caller has read, from the level 3
+ * table of a walk that succeeded.
  */
 int av_walk_sibling(const struct av_regime *regime, const struct av_walk *walk, u64 va, u64 desc,
 		    struct av_walk *out);
@@ -118,7 +119,7 @@ u8 av_regime_granule(const struct av_regime *regime, bool high);
 /* The current ASID: TTBRn by TCR_EL1.A1, 8 or 16 bits by TCR_EL1.AS. */
 u16 av_regime_asid(const struct av_regime *regime);
 
-/* Bits of a physical address by ID_AA64MMFR0_EL1.PARange and TCR_EL1.IPS; what is reserved is the most. */
+/* Bits of physical address by ID_AA64MMFR0_EL1.PARange or TCR_EL1.IPS; reserved: the most. */
 u8 av_parange_bits(unsigned int parange);
 
 static inline bool av_regime_mmu_on(const struct av_regime *regime)

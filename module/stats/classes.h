@@ -2,10 +2,10 @@
 /*
  * The classes of exits, as rows: X(CLASS, "name on the statistics file", GROUP).
  *
- * A name that KVM has for the same thing is KVM's. GROUP is the row of
+ * Names are KVM's where KVM has the same statistic. GROUP is the row of
  * ARMvisor's Table 7 that the class belongs to; a group is a statistic of its
- * own, the sum of its classes. Rows and groups may be added at the end of
- * their kind; names are an interface and do not change.
+ * own, the sum of its classes. Rows and groups may be added at the end of their
+ * kind; names are an interface and do not change.
  */
 #ifndef AV_STATS_CLASSES_H
 #define AV_STATS_CLASSES_H
@@ -72,7 +72,7 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(SUSPEND,	"suspend")					\
 	X(OTHER,	"other_trap")
 
-/* What happens inside exits, of one vCPU: X(EVENT, "name"). */
+/* Events inside exits, counted for each vCPU: X(EVENT, "name"). */
 #define AV_EVENTS(X)							\
 	X(INJECT_IRQ,	"inject_irq")		/* virtual interrupts taken */ \
 	X(INJECT_SYNC,	"inject_sync")		/* synchronous exceptions, true faults too */ \
@@ -92,12 +92,12 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(HALT_SUCCESSFUL_POLL, "halt_successful_poll")			\
 	X(DIRECTED_YIELD, "directed_yield")	/* the CPU given to another vCPU, in WFE */ \
 	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */ \
-	X(COPIES_LEFT,	"copies_left")		/* for what virtual EL1 cannot do from copies */ \
-	X(INSN_CHANGED,	"insn_changed")		/* an access that was another one when it was read */
+	X(COPIES_LEFT,	"copies_left")		/* virtual EL1 left its copies for a while */ \
+	X(INSN_CHANGED,	"insn_changed")		/* another instruction was read than faulted */
 
 /*
- * Of the class "fast", by register or instruction: X(REGISTER, "name"). The
- * last one is of the class HVC, and an exit, as under KVM.
+ * The class "fast" by register or instruction: X(REGISTER, "name"). The last
+ * row counts as an exit of the class HVC instead, as under KVM.
  */
 #define AV_FAST_TRAPS(X)						\
 	X(SP_EL0,	"fast_sp_el0")					\
@@ -126,7 +126,7 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 #undef X
 
-/* The VM's own: X(FIGURE, "name", KIND, UNIT) with the ABI's kinds and units. */
+/* Figures of a VM: X(FIGURE, "name", KIND, UNIT) with the ABI's kinds and units. */
 #define AV_VM_FIGURES(X)						\
 	X(SHADOW_PAGES,		"shadow_pages",		INSTANT,	NONE)	\
 	X(SHADOW_TREES,		"shadow_trees",		INSTANT,	NONE)	\

@@ -37,7 +37,7 @@ TRACE_EVENT(av_entry,
 		  __entry->vcpu, __entry->pc, __entry->vpstate)
 );
 
-/* Back from the guest: what the hardware said. */
+/* Back from the guest: exit code, PC and the hardware's syndrome. */
 TRACE_EVENT(av_exit,
 	TP_PROTO(int vcpu, int exit, u64 pc, u64 esr, u64 far),
 	TP_ARGS(vcpu, exit, pc, esr, far),
@@ -62,8 +62,8 @@ TRACE_EVENT(av_exit,
 );
 
 /*
- * What an abort turned out to be: result is of enum av_answer_kind. ipa is 0 when
- * the guest's tables gave none.
+ * An abort was resolved: result is of enum av_answer_kind. ipa is 0 when the
+ * guest's tables gave none.
  */
 TRACE_EVENT(av_fault,
 	TP_PROTO(int vcpu, u64 va, u64 ipa, u64 esr, int result),
@@ -87,7 +87,7 @@ TRACE_EVENT(av_fault,
 		  __entry->result)
 );
 
-/* An exception given to the guest: offset is from its VBAR, pc where it was. */
+/* An exception was injected: offset is from the guest's VBAR_EL1, pc is where the guest was. */
 TRACE_EVENT(av_inject,
 	TP_PROTO(int vcpu, u32 offset, u64 pc, u64 esr, u64 far),
 	TP_ARGS(vcpu, offset, pc, esr, far),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What stats/ keeps in struct av_vm and struct av_vcpu.
+ * Per-VM and per-vCPU state of stats/, in struct av_vm and struct av_vcpu.
  */
 #ifndef AV_STATS_TYPES_H
 #define AV_STATS_TYPES_H
@@ -31,7 +31,7 @@ struct av_vcpu_stats {
 	u64 count[AV_NR_EXITS];
 	u64 ticks[AV_NR_EXITS];
 	u64 event[AV_NR_EVENTS];
-	/* AV_NR_FAST counts of the switcher's, which are those of AV_EXIT_FAST: count[] has none. */
+	/* The switcher's AV_NR_FAST counters. AV_EXIT_FAST is counted here, not in count[]. */
 	const u64 *fast;
 };
 

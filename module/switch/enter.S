@@ -3,11 +3,11 @@
  * The world switch.
  *
  * The host runs from its own tables in TTBR1 and cannot replace them under its
- * feet, so the way leads over the window: pages of code that are mapped
+ * feet, so the switch goes through the window: pages of code that are mapped
  * twice, low through a table of ours in TTBR0 (aux) and high in every guest
- * tree. From the host's text to the low alias, swap TTBR1, to the high alias,
- * swap TTBR0, eret; an exception from the guest enters the high alias and goes
- * the same way back.
+ * tree. The host's text branches to the low alias, which swaps TTBR1 and
+ * branches to the high alias, which swaps TTBR0 and does eret. An exception
+ * from the guest enters the high alias and goes the same way back.
  *
  * ASIDs (TCR_EL1.A1 is 1, so TTBR1 holds the ASID). A TLB, also by
  * speculation, may keep any entry reachable under the tables and the ASID of
@@ -35,10 +35,11 @@
  * In the window, SP_EL1 is the register file's high address; av_fast() has the
  * rest of its first page as stack.
  *
- * What is mapped while the guest runs, and could be read at EL0 by speculation
- * on a core without CSV3: this code, and the VM's register files with the
- * addresses of three tables. The private page, with where the host is and
- * returns to, is not: it is reached under aux only, x0 its low address.
+ * This code, and the VM's register files with the addresses of three tables,
+ * are mapped while the guest runs, and could be read at EL0 by speculation on a
+ * core without CSV3. The private page, which has the host's tables and return
+ * address, is not mapped then: it is reached under aux only, x0 its low
+ * address.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
@@ -67,7 +68,7 @@
 	msr	\reg, x1
 	.endm
 
-/* TPIDR_EL0 and TPIDRRO_EL0, or what is in their place, from the register file. */
+/* Load TPIDR_EL0 and TPIDRRO_EL0 from \srf, or SP_EL0 and TPIDR_EL1 in their place. */
 	.macro	load_threads srf, a, b
 	ldr	\a, [\srf, #SRF_IN_PLACE]
 	cbz	\a, .Lown\@
@@ -109,7 +110,7 @@ SYM_FUNC_START(av_switch_enter)
 	adr	x2, .Lreturn
 	stp	x1, x2, [x0, #SW_H_SP_EL0]
 
-	/* What the guest feels of these at EL0; the host's own code does not. */
+	/* These bear on the guest at EL0, but not on the host's own code. */
 	swap_in	cpacr_el1, SW_CPACR, SW_H_CPACR
 	swap_in	cntkctl_el1, SW_CNTKCTL, SW_H_CNTKCTL
 	swap_in	mdscr_el1, SW_MDSCR, SW_H_MDSCR
@@ -188,9 +189,10 @@ SYM_FUNC_END(av_switch_enter)
 	.balign	4096
 SYM_CODE_START(av_window_code)
 	/*
-	 * From EL1, whichever stack: a failed fetch (below), or a defect of
-	 * ours. Then the guest's registers may be gone; tell C and let it end
-	 * the VM. SP may be av_fast()'s: the register file is where it began.
+	 * From EL1, on either stack: a failed fetch (below), or a defect of
+	 * ours. After a defect the guest's registers may be gone: C is told,
+	 * and ends the VM. SP may be av_fast()'s: rounded down it is the
+	 * register file.
 	 */
 	.macro	fatal
 	mov	x1, sp
@@ -276,7 +278,7 @@ SYM_CODE_START(av_window_code)
 	ldp	x26, x27, [sp, #SRF_REGS + 208]
 	ldp	x28, x29, [sp, #SRF_REGS + 224]
 	msr	sp_el0, x5
-	/* What av_fast() left alone: from x18 on, but the link register, and SP. */
+	/* av_fast() left x18 to x29 and SP alone: they are still the guest's. */
 .Lresume_low:
 	ldp	x3, x4, [sp, #SRF_PC]
 	msr	elr_el1, x3
@@ -297,7 +299,7 @@ SYM_CODE_START(av_window_code)
 	dsb	nsh				/* nothing past eret, not even by speculation */
 	isb
 
-	/* Behind the last load: the address matters as little as in the host's own way to EL0. */
+	/* After the last load; any address will do, as on the host's own return to EL0. */
 .Lunpriv_tlbi:
 	ldp	x0, x1, [sp, #SRF_REGS]
 	tlbi	vale1, xzr
@@ -306,7 +308,7 @@ SYM_CODE_START(av_window_code)
 	dsb	nsh
 	isb
 
-	/* From the guest: what switch/quick.S declines. */
+	/* Synchronous exceptions of the guest that switch/quick.S declines. */
 SYM_INNER_LABEL(av_window_slow, SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC
 	/* x0 is the exit code, x0 and x1 are saved. */
@@ -338,7 +340,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	stp	x3, x2, [sp, #SRF_ESR]
 	and	x4, x0, #~(EXIT_FETCHED | EXIT_LEAVE)
 	str	x4, [sp, #SRF_EXIT]
-	/* The guest writes TPIDR_EL0 itself; TPIDRRO_EL0 it cannot. */
+	/* The guest can write TPIDR_EL0, but not TPIDRRO_EL0. */
 	mrs	x2, tpidr_el0
 	ldr	x5, [sp, #SRF_IN_PLACE]
 	cbz	x5, 1f
@@ -348,14 +350,14 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 2:
 
 	/*
-	 * An unknown instruction: read it, as EL0, while the TLB that just
+	 * Read an unknown instruction, as EL0, while the TLB entry that just
 	 * served its fetch is still there. Another vCPU's TLBI may come
-	 * between; then C fetches it the long way.
+	 * between; then C fetches the instruction the long way.
 	 */
 	lsr	x3, x3, #26
 	orr	x3, x3, x0
 	cbnz	x3, .Lfetched
-	/* A copy is for EL0 to execute only: EL1 reads it. */
+	/* Copies are execute-only for EL0: read the instruction as EL1. */
 	cbnz	x5, .Lfetch_copy
 .Lfetch:
 	ldtr	w2, [x1]
@@ -365,7 +367,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 .Lfetch_done:
 	str	x2, [sp, #SRF_INSN]
 .Lfetched:
-	/* What needs no more than the register file is done here and now. */
+	/* Exits that need no more than the register file are handled here, by av_fast(). */
 	cbnz	x4, .Lleave
 	tbnz	x0, #EXIT_LEAVE_BIT, .Lleave
 	mov	x0, sp
@@ -376,8 +378,8 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	tbnz	w0, #FAST_DONE_BIT, .Lresume_threads
 	cbz	w0, .Lleave
 	/*
-	 * Another mode: another tree and ASID. The window is the same in both,
-	 * and the exception return is the barrier.
+	 * Change to the other mode's tree and ASID. The window is the same in
+	 * both trees, and the exception return is the barrier.
 	 */
 	ldp	x1, x2, [sp, #SRF_TTBR1_EL0]
 	tbnz	w0, #FAST_ROOTS_BIT, .Lroots
@@ -388,7 +390,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 .Lresume_threads:
 	load_threads sp, x1, x2
 	b	.Lresume_all
-	/* Other tables: no low ones meet another context's ASID. x2 is EL1's TTBR1. */
+	/* Change both roots; TTBR0 is empty while TTBR1 changes the ASID. x2 is EL1's TTBR1. */
 .Lroots:
 	ldr	x1, [sp, #SRF_TTBR_NONE]
 	ldr	x3, [sp, #SRF_ROOT0]
@@ -400,9 +402,9 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	b	.Lresume_threads
 .Lleave:
 	/*
-	 * Branch history of the guest's: nothing of the host's is reachable
+	 * Clear the guest's branch history. Nothing of the host is reachable
 	 * until its tables are back, and the ISBs on the way there wait for
-	 * this. CLRBHB, or the loop where that is a hint without effect.
+	 * this. CLRBHB, or the loop where CLRBHB is a hint without effect.
 	 */
 	hint	#22
 	ldr	x0, [sp, #SRF_LOOPS]

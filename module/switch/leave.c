@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What entering and leaving the guest takes on each CPU, found out when the CPU
+ * Work of each CPU on entering and leaving the guest, found out when the CPU
  * first enters one, so that CPUs may differ and may come later.
  */
 #include <linux/cpu.h>
@@ -14,13 +14,13 @@
 #define PFR1_MTE	GENMASK_ULL(11, 8)
 #define PFR1_GCS	GENMASK_ULL(47, 44)
 #define MMFR1_TIDCP1	GENMASK_ULL(55, 52)
-/* By number: older assemblers have no name for it. */
+/* By encoding: older assemblers do not know the name. */
 #define REG_ISAR2	sys_reg(3, 0, 0, 6, 2)
 
 DEFINE_PER_CPU(struct av_leave, av_leave_of_cpu);
 static bool meltdown_safe;
 
-/* The firmware has the call, and this CPU needs it (1: has it and needs it not). */
+/* Does the firmware have the call, and does this CPU need it? (1: has it, not needed.) */
 static bool firmware_needs(u32 call)
 {
 	struct arm_smccc_res res = { .a0 = (unsigned long)SMCCC_RET_NOT_SUPPORTED };
@@ -44,7 +44,7 @@ void av_leave_find_out(struct av_leave *leave)
 
 	leave->dit = FIELD_GET(PFR0_DIT, cpu.pfr0);
 	leave->tco = FIELD_GET(PFR1_MTE, read_sysreg(id_aa64pfr1_el1));
-	/* As the kernel has it: one that does not know GCS has it off, and may not have its registers. */
+	/* The kernel's view: one that does not know GCS has it off, and may lack its registers. */
 	leave->gcs = FIELD_GET(PFR1_GCS, read_sanitised_ftr_reg(SYS_ID_AA64PFR1_EL1));
 	leave->tidcp = FIELD_GET(MMFR1_TIDCP1, cpu.mmfr1);
 	leave->unpriv_tlbi = av_unpriv_load_leaks(cpu.midr);
@@ -64,7 +64,7 @@ static void look_here(void *unsafe)
 		WRITE_ONCE(*(bool *)unsafe, true);
 }
 
-/* A CPU that comes later is one that the kernel lets in: no worse than those that are there. */
+/* CPUs that come later are let in by the kernel only if no worse than those present. */
 int av_leave_init(void)
 {
 	bool unsafe = false;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the host's own vectors do for the kernel on its way in from EL0, beyond
- * registers, done on the way back from the guest, which takes another way:
- * predictors forget (mitigate.h), and PSTATE has what the kernel runs with.
+ * Entry work on the way back from the guest. The guest does not come back
+ * through the host's vectors, so their work for an entry from EL0, beyond
+ * registers, is done here: predictors forget (mitigate.h), and PSTATE gets the
+ * kernel's values.
  *
- * What an exception sets by itself (PAN, UAO, SSBS) it sets in the window too.
- * DIT it leaves as the guest had it, TCO it sets: both are put back.
+ * An exception into the window sets PAN, UAO and SSBS as any exception does. It
+ * leaves DIT as the guest had it and sets TCO: both are put back.
  *
- * GCSCRE0_EL1 has a VMM's own shadow stack on, if it asked for one: in the
- * guest each call would push to it. It is 0 while the guest runs, and what the
- * guest does with GCS is UNDEFINED.
+ * GCSCRE0_EL1 enables the VMM's own shadow stack, if the VMM asked for one:
+ * each call in the guest would push to that. The register is 0 while the guest
+ * runs, and GCS instructions of the guest are UNDEFINED.
  */
 #ifndef AV_SWITCH_LEAVE_H
 #define AV_SWITCH_LEAVE_H
@@ -34,7 +35,7 @@ struct av_host_pstate {
 	u64 dit, tco, gcscre0;
 };
 
-/* At load: looks at each CPU that is online. */
+/* Module load: look at each online CPU. */
 int av_leave_init(void);
 
 /* av_meltdown_safe() of all CPUs. */
@@ -43,7 +44,7 @@ bool av_cpus_meltdown_safe(void);
 DECLARE_PER_CPU(struct av_leave, av_leave_of_cpu);
 void av_leave_find_out(struct av_leave *leave);
 
-/* This CPU's; interrupts off. */
+/* This CPU's struct av_leave; interrupts off. */
 static inline const struct av_leave *av_leave_here(void)
 {
 	struct av_leave *leave = this_cpu_ptr(&av_leave_of_cpu);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a CPU's predictors may have learnt from the guest, and how they are
- * made to forget it on the way out.
+ * Predictors of a CPU: how they are made to forget, on the way out, what they
+ * may have learnt from the guest.
  *
- * The host does this in its own vectors, for what comes from EL0, and when a
- * process that jumped to kernel addresses is left; the guest enters neither
- * way. It runs at EL0 and at kernel addresses, so every exit counts as both.
- * Until the host's tables are back there is nothing of the host's to reach, so
- * it is done on leaving the window.
+ * The host does this in its own vectors, for exceptions from EL0, and when it
+ * switches away from a process that jumped to kernel addresses; the guest
+ * enters the host neither way. The guest runs at EL0 and at kernel addresses,
+ * so every exit counts as both. Nothing of the host is reachable until its
+ * tables are back, so this is done on leaving the window.
  *
- * What ends in the window reaches nothing of the host's, but SVC there takes the
- * guest from its user space to its kernel, which are to be kept apart as well:
- * CLRBHB is executed there too; the loop is the guest's own, by the MIDR_EL1
- * that it reads, as under KVM; firmware's part is done for it at exits only
- * (cpu/smccc.c), so that where there is one SVC always leaves.
+ * Traps that end in the window reach nothing of the host, but SVC there takes
+ * the guest from its user space to its kernel, which must be kept apart as well.
+ * CLRBHB is executed there too. The loop is the guest's own, by the MIDR_EL1
+ * that it reads, as under KVM. Firmware is called for the guest at exits only
+ * (cpu/smccc.c), so where firmware is needed SVC always leaves.
  *
  *  - branch history (CVE-2022-23960): by hardware; by CLRBHB, a hint that the
  *    switcher always executes; by a loop of branches; or by firmware;
- *  - branch targets (CVE-2017-5715), where CSV2 does not say that those learnt
- *    elsewhere are not used: by firmware. Where that cannot do it the host is
+ *  - branch targets (CVE-2017-5715), unless CSV2 says that targets learnt
+ *    elsewhere are not used: by firmware. Where firmware cannot, the host is
  *    open to its own processes, and says so; then history is not cleared either.
  *
- * Two more facts of a model are looked up here, as they are lists of the same
- * kind. The lists are those of Linux. Pure.
+ * Two more facts of a CPU model are looked up here, in lists of the same kind.
+ * The lists are those of Linux. Pure.
  */
 #ifndef AV_SWITCH_MITIGATE_H
 #define AV_SWITCH_MITIGATE_H
@@ -52,14 +52,15 @@ static inline bool av_mitigation_needs_exit(const struct av_mitigation *m)
 
 /*
  * Errata 2966298 and 3117295 (Cortex-A520, A510): an unprivileged load by
- * speculation may leak what only EL1 may read. A TLBI before each return to
- * EL0 keeps it from that; it is an erratum's, so mitigations=off keeps it.
+ * speculation may leak memory that only EL1 may read. A TLBI before each return
+ * to EL0 prevents that. As a workaround of an erratum the TLBI stays with
+ * mitigations=off.
  */
 bool av_unpriv_load_leaks(u32 midr);
 
 /*
- * Is EL0 kept from reading by speculation what only EL1 may (CVE-2017-5754)?
- * CSV3 says so, or the model is one that Linux knows not to do it.
+ * Is EL0 kept from reading EL1's memory by speculation (CVE-2017-5754)? Yes if
+ * CSV3 says so, or if the model is on Linux's list of safe ones.
  */
 bool av_meltdown_safe(u32 midr, u64 pfr0);
 

@@ -3,10 +3,10 @@
  * The private page, one a vCPU: where the host returns to, the translation
  * tables, the controls. Written by C before each entry and by the switcher.
  *
- * It is mapped in the aux tables only, so it is out of reach while the guest's
- * tables are in place, also for a core that reads by speculation at EL0 what
- * only EL1 may (no CSV3). What the switcher needs until it is back under aux
- * is in the first page of the register file: addresses of three tables, and of
+ * The page is mapped in the aux tables only, so it is out of reach while the
+ * guest's tables are in place, also for a core without CSV3, which may read
+ * EL1's memory by speculation at EL0. Until the switcher is back under aux, it
+ * uses the first page of the register file: addresses of three tables, and of
  * this page under aux. Pure.
  */
 #ifndef AV_SWITCH_PRIVATE_H
@@ -16,7 +16,7 @@
 
 struct av_srf;
 
-/* What EL0 may do while the guest runs: cpu/controls.h. */
+/* Controls of what EL0 may do while the guest runs: cpu/controls.h. */
 struct av_controls {
 	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
 };

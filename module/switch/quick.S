@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Traps that end in the window without the register file (cpu/quick.h): what
- * kernels do thousands of times a system call more than anything else. Behind
- * switch/enter.S, whose vector for synchronous exceptions from EL0 comes here
- * first; copied with it, position independent.
+ * Traps that end in the window in assembly (cpu/quick.h): those that kernels
+ * take more often than all others. The code lies behind switch/enter.S, whose
+ * vector for synchronous exceptions from EL0 branches here first, and is copied
+ * with it: position independent.
  *
  * In: x0 is ESR_EL1, x0 and x1 are saved, SP_EL1 is the register file; at
- * av_window_quick_unknown it is the one that srf->quick has. Out:
- * eret; or, with nothing changed, av_window_slow, behind the saving of x2 and
- * x3 av_window_slow_saved: ELR_EL1, SPSR_EL1 and ESR_EL1 are the guest's.
+ * av_window_quick_unknown ESR_EL1 equals srf->quick. Out: eret; or, with
+ * nothing changed, av_window_slow, or av_window_slow_saved once x2 and x3 are
+ * saved: ELR_EL1, SPSR_EL1 and ESR_EL1 are the guest's.
  *
- * The virtual state is where C has it, but for what is in the hardware while
- * the guest runs: PC, PSTATE, the stack pointer in use. So C finds all of it
+ * Virtual state is where C keeps it, except PC, PSTATE and the stack pointer in
+ * use, which are in the hardware while the guest runs. So C finds all state
  * after the next exit.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
 #include "switch/offsets.h"
 
-/* PSTATE bits that are the hardware's, AV_PSR_PHYS; and what ERET here declines. */
+/* PSTATE bits that are the hardware's (AV_PSR_PHYS), and bits for which ERET here declines. */
 #define PHYS_LOW	0x1c00
 #define PHYS_HIGH	0xf100
 #define DECLINE_LOW	0x3df		/* DAIF, and a mode but EL0t */
@@ -35,7 +35,7 @@
 #define EC_SVC64	0x15
 #define EC_SYS64	0x18
 
-	/* Past the instruction: \t is lost. */
+	/* Skip the instruction; \t is lost. */
 	.macro	skip, t
 	mrs	\t, elr_el1
 	add	\t, \t, #4
@@ -51,7 +51,7 @@
 	str	\t, [sp, #SRF_FAST + 8 * \counter]
 	.endm
 
-	/* The same of row w3, which is lost, as is x1; x0 is the register's number. */
+	/* Count row w3. w3 and x1 are lost; x0 becomes the register's number. */
 	.macro	count_row
 	ubfx	w3, w3, #10, #5
 	and	w0, w1, #31
@@ -69,7 +69,7 @@
 	isb
 	.endm
 
-	/* Go on at register x0's place in a list of two instructions each; \t is lost. */
+	/* Branch to register x0's place in a list of two instructions each; \t is lost. */
 	.macro	by_register, list, t
 	adr	\t, \list
 	add	\t, \t, x0, lsl #3
@@ -128,7 +128,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 .Lresume:
 	resume
 
-	/* A copy is for EL0 to execute only: EL1 reads it. */
+	/* Copies are execute-only for EL0: read the instruction as EL1. */
 SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	ldr	w1, [x0]
 	b	.Lfetched
@@ -141,7 +141,7 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 .Lno:
 	b	av_window_slow_saved
 
-	/* MSR DAIFSet and DAIFClr by what C has seen their syndromes to be; MRS and MSR DAIF. */
+	/* MSR DAIFSet and DAIFClr, by their syndromes as C has seen them; MRS and MSR DAIF. */
 .Lsys64:
 	ldr	x1, [sp, #SRF_QUICK]
 	cbz	x1, .Lnot
@@ -191,7 +191,7 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	skip	x1
 	resume
 
-	/* To virtual EL0, with nothing masked there and nothing waiting. x3 is SPSR_EL1. */
+	/* ERET to virtual EL0, with nothing masked there and nothing pending. x3 is SPSR_EL1. */
 .Leret:
 	mov	w2, #ERET_LOW
 	movk	w2, #ERET_HIGH, lsl #16
@@ -230,7 +230,7 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	msr	ttbr1_el1, x2
 	resume
 
-	/* HVC #0 that asks for PSCI's version; other calls are C's. */
+	/* HVC #0 for PSCI_VERSION; other calls go to C. */
 .Lhvc:
 	mov	w2, #HVC_LOW
 	movk	w2, #HVC_HIGH, lsl #16
@@ -253,7 +253,7 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED | EXIT_LEAVE
 	b	av_window_exit_from_x4
 
-	/* What was in place goes where it belongs, and EL0's own comes back. */
+	/* SP_EL0 goes from TPIDR_EL0 to its own register; EL0's thread registers come back. */
 .Leret_from_copy:
 	mrs	x0, tpidr_el0
 	ldr	x1, [sp, #SRF_TPIDR]
@@ -264,12 +264,12 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	str	xzr, [sp, #SRF_IN_PLACE]
 	b	.Lto_el0
 
-	/* From virtual EL0, where the mode may change here. */
+	/* SVC from virtual EL0, where the mode may change in the window. */
 .Lsvc:
 	ldr	x1, [sp, #SRF_QUICK_MODES]
 	cbz	x1, .Lnot
 	ldr	x1, [sp, #SRF_VMODE]
-	cbnz	x1, .Lnot			/* the guest's own, which is EL1's SVC */
+	cbnz	x1, .Lnot			/* an SVC of virtual EL1 */
 	stp	x2, x3, [sp, #SRF_REGS + 16]
 	str	x0, [sp, #SRF_ESR_EL1]
 	mrs	x0, elr_el1

@@ -16,20 +16,20 @@ struct av_private;
 struct av_srf;
 
 /*
- * What to run next: the physical addresses of the roots, TTBR0's and TTBR1's,
- * and the latter with the context's ASID (tlb.h), by the virtual exception
- * level. Where the window may not go on to the other level that one is 0.
+ * The next entry: physical addresses of the roots for TTBR0 and TTBR1, and
+ * TTBR1 with the context's ASID (tlb.h), by virtual exception level. TTBR1 of
+ * the other level is 0 where the window may not change to that level.
  */
 struct av_entry {
 	u64 root0, root1;
 	u64 ttbr1[2];
-	unsigned int el;	/* that is gone on with */
+	unsigned int el;	/* the level to enter */
 	bool copies;		/* virtual EL1 runs from copies (mmu/copies.h) */
 };
 
 /*
- * The window is switch/window_desc.h's: every tree in TTBR1 hangs the VM's
- * level 3 table. Made by av_switch_vm_init(), before mmu/ makes trees.
+ * The window (switch/window_desc.h): every tree for TTBR1 links the VM's level
+ * 3 table, which av_switch_vm_init() makes before mmu/ makes trees.
  */
 
 /* Module life. */
@@ -37,8 +37,8 @@ int av_window_init(void);
 void av_window_exit(void);
 
 /*
- * VM and vCPU life. The register file's two pages go into the window behind the
- * code, at the vCPU's index; av_srf_alloc() made it, or returned NULL.
+ * VM and vCPU life. The two pages of the register file (av_srf_alloc(), NULL
+ * without memory) go into the window behind the code, at the vCPU's index.
  */
 struct av_srf *av_srf_alloc(void);
 void av_srf_free(struct av_srf *srf);
@@ -58,9 +58,10 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry);
 
 /*
- * Once more, from where the last stay ended: by what the window did that may be
- * another mode, or other tables. Interrupts have been off since, and nothing
- * but the guest's general registers and PC was changed.
+ * Enter again where the last stay ended, in the mode and with the tables that
+ * the window left, which may differ from those of the entry. Interrupts have
+ * been off since, and nothing but the guest's general registers and PC was
+ * changed.
  */
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hardware's TLB: who runs under which ASID, and every TLBI that the
- * module issues.
+ * The hardware's TLB: contexts and their ASIDs, and every TLBI that the module
+ * issues.
  *
  * A context is a pair of shadow trees run under one ASID of the host's. Each
- * vCPU has a few of its own, so that recycling one disturbs nobody else; what
- * the trees are is mmu/'s business, here they are serial numbers that a VM
- * never uses twice. TLB entries of ours are never global.
+ * vCPU has a few of its own, so that recycling one disturbs nobody else; trees
+ * are mmu/'s business, and only serial numbers here, which a VM never uses
+ * twice. TLB entries of ours are never global.
  *
  * A flush names trees: it reaches the contexts that have one, of all vCPUs of
  * the VM, and nothing of another VM or of the host.
  *
- * Order. A vCPU writes a context's serials, then a barrier, then runs under
- * it. Who flushes writes entries, then a barrier, then reads the serials. So
- * either the flush finds the context, or the vCPU's walks find the entries
- * already cleared.
+ * Order. A vCPU writes a context's serials, then a barrier, then runs under it.
+ * The flusher writes entries, then a barrier, then reads the serials. So either
+ * the flush finds the context, or the vCPU's walks find the entries already
+ * cleared.
  */
 #ifndef AV_SWITCH_TLB_H
 #define AV_SWITCH_TLB_H
@@ -44,33 +44,33 @@ static inline bool av_tlb_holds(const struct av_vcpu_switch *csw, unsigned int c
 
 /* A flush: begin after the entries were written, name what goes, end waits. */
 void av_tlb_flush_begin(void);
-/* One page of a tree, or a few trees; the number of TLBI. */
+/* Flush one page of a tree, or a few trees; returns the number of TLBI. */
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va);
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr);
 /* Every context of the VM. */
 unsigned int av_tlb_flush_vm(struct av_vm *vm);
-/* What walkers keep of guest tables under the ASID that the switch hops with. */
+/* Walk-cache entries of guest tables under the VM's hop ASID (guest_hop). */
 unsigned int av_tlb_flush_hop(struct av_vm *vm);
 void av_tlb_flush_end(void);
 
-/* A page of the window or a private one, unmapped at a vCPU's end: whatever the ASID. */
+/* A page of the window or a private page, unmapped when its vCPU is destroyed: all ASIDs. */
 void av_tlb_flush_window(u64 va);
 
 /* ---- asid.c ---------------------------------------------------------------- */
 
-/* Module load: how many ASIDs the module may have. */
+/* Module load: set how many ASIDs the module may have. */
 int av_asid_init(void);
 
-/* Whose ASIDs a VM's are: the program's and the user's that make it. -ENOMEM. */
+/* Get the shares that count a VM's ASIDs: its creating program's and user's. -ENOMEM. */
 int av_asid_shares_get(struct av_asid_share **shares);
 void av_asid_shares_put(struct av_asid_share **shares);
 
 /*
- * Take one, flushed. shares: as above, or NULL for one that is the module's
- * own. -ENOSPC: the host has none to give, or the share is used up.
+ * Take an ASID, flushed. shares: as above, or NULL for an ASID of the module's
+ * own. -ENOSPC: the host has none to give, or a share is used up.
  */
 int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares);
-/* Nothing runs under it any more; also one that was never taken. */
+/* Give an ASID back, under which nothing runs any more; also one that was never taken. */
 void av_asid_put(struct av_asid *a);
 
 #endif /* AV_SWITCH_TLB_H */

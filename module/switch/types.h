@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What switch/ keeps for a VM and a vCPU: what vm->sw and vcpu->sw point to.
+ * Per-VM and per-vCPU state of switch/: vm->sw and vcpu->sw point here.
  */
 #ifndef AV_SWITCH_TYPES_H
 #define AV_SWITCH_TYPES_H
@@ -13,14 +13,14 @@ struct av_asid_share;
 /* Pairs of shadow trees of which a vCPU can keep TLB entries at the same time. */
 #define AV_NR_CONTEXTS	8
 
-/* An ASID that the host's allocator pinned for us, and on whose shares it counts. */
+/* An ASID that the host's allocator pinned for us, and the shares that it counts on. */
 struct av_asid {
 	struct mm_struct *token;	/* NULL: none */
 	u16 asid;
 	struct av_asid_share *const *shares;
 };
 
-/* Whose ASIDs are counted together: those of one program, those of one user. */
+/* Holders whose ASIDs are counted together: one program, one user. */
 enum av_asid_holder { AV_ASID_PROGRAM, AV_ASID_USER, AV_NR_ASID_HOLDERS };
 
 struct av_vm_switch {
@@ -37,7 +37,7 @@ struct av_vm_switch {
 
 /* A pair of trees and the ASID that it runs under; serials as in struct av_entry. */
 struct av_context {
-	u64 serial0, serial1;		/* 0: none yet. Written by the vCPU, read by who flushes */
+	u64 serial0, serial1;		/* 0: none yet. Written by the vCPU, read by flushes */
 	struct av_asid asid;
 };
 

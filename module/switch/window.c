@@ -31,14 +31,14 @@
 #define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
 
 static_assert(CODE_PAGES + AV_MAX_VCPUS * SRF_PAGES <= 512);
-/* In the window register files are aligned to their size: switch/enter.S finds one by its stack. */
+/* Register files in the window are aligned to their size: switch/enter.S finds one by its stack. */
 static_assert(CODE_PAGES % SRF_PAGES == 0);
 static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
 
 #define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_UXN | \
 			 PTE_ATTRINDX(MT_NORMAL))
 #define CODE_DESC	(PAGE_DESC | PTE_RDONLY)
-/* PTE_DBM: where permissions are indirect (S1PIE), this is what makes it writable. */
+/* PTE_DBM makes the page writable where permissions are indirect (S1PIE). */
 #define DATA_DESC	(PAGE_DESC | PTE_PXN | PTE_DBM)
 
 static void *window_code;
@@ -87,7 +87,7 @@ static int tables_init(struct av_vm_switch *vsw)
 	return 0;
 }
 
-/* Also of one that was half made. The trees that lead here are gone. */
+/* Also for a half-made VM. The trees that lead to these tables are gone. */
 void av_switch_vm_destroy(struct av_vm_switch *vsw)
 {
 	av_asid_put(&vsw->host_hop);
@@ -130,7 +130,7 @@ void av_srf_free(struct av_srf *srf)
 		free_pages_exact(srf, sizeof(*srf));
 }
 
-/* A vCPU's pages are not freed before no TLB can lead there, under any ASID. */
+/* Unmap a vCPU's pages: freed only when no TLB has them any more, under any ASID. */
 static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 {
 	unsigned int slot = CODE_PAGES + idx * SRF_PAGES, i;
@@ -156,7 +156,7 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 	free_page((unsigned long)csw->priv);
 }
 
-/* What never changes of the two structures. */
+/* Fill the fields of the two structures that never change. */
 static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 		       struct av_srf *srf, unsigned int idx)
 {
@@ -194,7 +194,7 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		WRITE_ONCE(vsw->l3[slot + i],
 			   (virt_to_phys(srf) + i * PAGE_SIZE) | DATA_DESC);
 	WRITE_ONCE(vsw->p3[idx], virt_to_phys(csw->priv) | DATA_DESC);
-	/* Walks of any CPU see it before the vCPU is first entered. */
+	/* Table walks of any CPU see the entries before the vCPU is first entered. */
 	dsb(ishst);
 	isb();
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a folder below cpu/ found an exit to be, and what cpu/ is to do about it
+ * The answer of a folder below cpu/ to an exit, which cpu/ carries out
  * (av_carry_out() in cpu/abort.c). Only cpu/ injects, skips and counts. Pure.
  */
 #ifndef AV_VM_ANSWER_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A virtual CPU. Its file's ioctls hold vcpu->mutex; KVM_RUN holds it for its
- * whole length, so state that only the vCPU's own thread touches needs no
- * other lock. What others touch while it runs: requests (atomic bits), the
- * sub-structures' own words (their headers say which), and run->immediate_exit
- * (written by the VMM at any time, read once before each entry).
+ * whole length, so state that only the vCPU's own thread touches needs no other
+ * lock. While it runs, others touch requests (atomic bits), the sub-structures'
+ * own words (their headers say which), and run->immediate_exit (written by the
+ * VMM at any time, read once before each entry).
  *
  * vcpu->run is shared with the VMM, which may write any byte of it at any
  * time: read a field once (READ_ONCE into a local), check the local, use the
@@ -91,7 +91,7 @@ void av_vcpu_kick(struct av_vcpu *vcpu);
 /* Raise a request; the caller kicks if it cannot wait. */
 static inline void av_vcpu_request(struct av_vcpu *vcpu, enum av_req req)
 {
-	/* What the request is about is visible before the request is. */
+	/* The request's reason is visible before the request. */
 	smp_wmb();
 	set_bit(req, &vcpu->requests);
 }
@@ -113,7 +113,7 @@ static inline bool av_vcpu_take_request(struct av_vcpu *vcpu, enum av_req req)
  * exit's 16 words of data are AV_REASON_MAGIC and the text. Other ioctls go on
  * working, so that a VMM can look at the remains.
  *
- * For what a guest or a VMM does that we cannot go on with; never for a defect
+ * For acts of a guest or a VMM after which we cannot go on; never for a defect
  * of the host. Fills vcpu->run; returns 0, for "return av_vm_kill(…)".
  */
 __printf(2, 3) int av_vm_kill(struct av_vcpu *vcpu, const char *fmt, ...);

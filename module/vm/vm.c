@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What any folder may ask of a VM and its vCPUs as objects: references, look-up,
- * requests and kicks, keeping vCPUs out of their ioctls. Rules in vm.h, vcpu.h.
+ * VMs and vCPUs as objects, for any folder: references, look-up, requests and
+ * kicks, keeping vCPUs out of their ioctls. Rules in vm.h, vcpu.h.
  */
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
@@ -25,9 +25,9 @@ void av_vcpu_kick(struct av_vcpu *vcpu)
 {
 	struct task_struct *task;
 
-	/* What the kick is about is visible before in_guest and the queue are looked at. */
+	/* The kick's reason is visible before in_guest and the queue are looked at. */
 	smp_mb();
-	/* Pairs with the barrier of whoever queues itself: the smp_mb() above serves. */
+	/* The smp_mb() above also pairs with the barrier of a thread that queues itself. */
 	if (waitqueue_active(&vcpu->wq))
 		wake_up(&vcpu->wq);
 	if (!READ_ONCE(vcpu->in_guest))
@@ -44,7 +44,7 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
 	struct av_vcpu *vcpu;
 	unsigned int i;
 
-	/* Nearly every VMM counts from 0. The id is a VMM's or a guest's. */
+	/* Nearly every VMM counts ids from 0. The id is untrusted, a VMM's or a guest's. */
 	vcpu = id >= 0 && id < AV_MAX_VCPUS ?
 	       av_vm_vcpu(vm, array_index_nospec(id, AV_MAX_VCPUS)) : NULL;
 	if (vcpu && vcpu->id == id)
