@@ -11,6 +11,7 @@ import fnmatch
 import importlib.util
 import os
 import re
+import subprocess
 import tomllib
 from collections import Counter
 from dataclasses import replace
@@ -155,6 +156,17 @@ def test_what_makes_traps_cheap_can_be_off(cheap: int):
     assert not [name for name in result.differences if not declared_by(name)]
     assert result.same > 2400
     assert_same_sequences(oracle["random"], outputs["random"], FEW)
+
+
+@pytest.mark.conformance
+def test_the_short_way_is_the_long_one_in_a_hundred_million_states():
+    """`make test` tries a million of them."""
+    done = subprocess.run(
+        ["make", "-s", "-C", str(TOP / "module/tests"), "fuzz_fast"],
+        capture_output=True, text=True, timeout=3600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^\d+ passed, 0 failed$", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_sequences_run_as_well_from_copies():
