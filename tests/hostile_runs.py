@@ -159,13 +159,25 @@ def fuzzed_api(machine: Machine, seconds: int, settings: str = "") -> Result:
     return result
 
 
+# Accepted seldom: most of what they ask for is wrong, or was asked for before.
+SELDOM = {
+    "any_call", "attribute", "bell_deassign", "counter", "file_exchange", "host_cpu", "its_address",
+    "pmu", "run_too", "slot_odd", "vcpu_create", "vgic_address",
+}  # fmt: skip
+# Operations in a run in which all others are accepted at least once.
+ENOUGH = 10_000
+
+
 def assert_did_something(text: str):
-    """Most operations were accepted at least once, and guests ran."""
+    """Operations were accepted, in a long run each but some that are so seldom; guests ran."""
     done: dict[str, int] = {}
-    for name, n in re.findall(r"^op (\w+): \d+ tried, (\d+) done", text, re.MULTILINE):
-        done[name] = done.get(name, 0) + int(n)
+    tried = 0
+    for name, n, good in re.findall(r"^op (\w+): (\d+) tried, (\d+) done", text, re.MULTILINE):
+        done[name] = done.get(name, 0) + int(good)
+        tried += int(n)
     idle = [name for name, n in done.items() if not n]
     assert len(done) > 50 and len(idle) < len(done) / 3, f"never done: {', '.join(idle)}"
+    assert tried < ENOUGH or not set(idle) - SELDOM, f"never done: {', '.join(idle)}"
     exits = re.findall(r"^exits: (\d+) mmio", text, re.MULTILINE)
     assert sum(map(int, exits)) > 0, "no guest ran"
 

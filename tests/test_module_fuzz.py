@@ -31,11 +31,14 @@ def test_kvm_lives_too():
 def test_idleness_is_found():
     """A fuzzer whose operations are all refused finds nothing."""
 
-    def said(done: int, exits: int) -> str:
+    def said(done: int, exits: int, more: str = "") -> str:
         rows = "".join(f"op o{i}: 9 tried, {done} done, 1 ms\n" for i in range(60))
-        return f"{rows}exits: {exits} mmio, 0 system event\n"
+        return f"{rows}{more}exits: {exits} mmio, 0 system event\n"
 
     assert_did_something(said(1, 1))
+    assert_did_something(said(1, 1, "op pmu: 20000 tried, 0 done, 9 ms\n"))
+    with pytest.raises(AssertionError, match="never done: pin"):
+        assert_did_something(said(1, 1, "op pin: 20000 tried, 0 done, 9 ms\n"))
     with pytest.raises(AssertionError, match="never done: o0, o1"):
         assert_did_something(said(0, 1))
     with pytest.raises(AssertionError, match="no guest ran"):
