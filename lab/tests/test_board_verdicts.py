@@ -125,6 +125,11 @@ def test_an_oops_shortens_the_wait(play, monkeypatch):
 def test_failures_raise_when_checked(play):
     with pytest.raises(boards.LabError, match="returned 3"):
         play(BOOT, ("status", "exit 3\n")).check()
+    out = ("stdout", "FAILED: seed 7")
+    with pytest.raises(boards.LabError, match="FAILED: seed 7"):
+        play(BOOT, out, ("status", "exit 3\n")).check()
+    with pytest.raises(boards.LabError, match="returned 3: no memory"):
+        play(BOOT, out, ("stderr", "no memory\n"), ("status", "exit 3\n")).check()
     with pytest.raises(boards.LabError, match="went off"):
         play().check()
     assert play(BOOT, EXIT).check().status == 0

@@ -80,7 +80,8 @@ class Result:
         if self.failure:
             raise LabError(str(self.failure.message), f"console log: {self.log}")
         if self.status != 0:
-            said = self.stderr.decode("utf-8", "replace").strip()[-2000:]
+            # Programs that say nothing there said it at the end of their output.
+            said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")[-2000:]
             raise LabError(f"the command returned {self.status}: {said}", f"log: {self.log}")
         return self
 
