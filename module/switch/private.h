@@ -33,7 +33,7 @@ struct av_private {
 	/* addresses of the window, and of this page through aux */
 	u64 high_code, high_data, low_code, low_private;
 	struct av_controls guest;
-	u64 flush;			/* the host's kernel entries are global, or stale ones of ours: flush all */
+	u64 flush;			/* the host's kernel entries are global: flush all of this CPU's */
 	/* the host's, saved by the switcher */
 	u64 h_ttbr0, h_ttbr1, h_vbar, h_sp, h_sp_el0, h_ret;
 	u64 h_sctlr, h_tcr, h_cpacr, h_cntkctl, h_mdscr;
