@@ -41,6 +41,7 @@ BOARDS = {
     "copies": (
         Row("copies", "", 8192, operations("copies", "zap slot_deleted forgotten")),
         Row("copies_limit", "", 8192, operations("copies", "limit shrink close")),
+        Row("copies_aliases", "", 65536, ("copies_aliases.forgotten",)),
         Row("copies_frame", "", 65536, operations("copies_frame", "written zap")),
     ),
     "contexts": (Row("contexts", "", 254 * 8, operations("contexts", "asid zap")),),

@@ -232,22 +232,20 @@ void av_mmu_forget_copies(struct av_vm *vm)
 {
 	int idx = srcu_read_lock(&vm->srcu);
 	struct av_copy *copy;
-	bool more = true;
-	unsigned int n = 0;
 	u64 last;
+	bool more;
 
 	spin_lock(&vm->mmu_lock);
 	last = vm->mmu->copies_made;
-	while (more) {
+	spin_unlock(&vm->mmu_lock);
+	/* The lock is let go after each: one that is mapped very often is work enough. */
+	do {
+		spin_lock(&vm->mmu_lock);
 		av_copies_shrink(vm);
-		if (++n % BATCH == 0) {
-			spin_unlock(&vm->mmu_lock);
-			av_mmu_offer();
-			spin_lock(&vm->mmu_lock);
-		}
 		copy = oldest(vm);
 		more = copy && copy->nr <= last;
-	}
-	spin_unlock(&vm->mmu_lock);
+		spin_unlock(&vm->mmu_lock);
+		av_mmu_offer();
+	} while (more);
 	srcu_read_unlock(&vm->srcu, idx);
 }

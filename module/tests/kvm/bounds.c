@@ -53,6 +53,7 @@ static const struct {
 	{ "age_huge", bounds_age_huge },
 	{ "asids", bounds_asids },
 	{ "copies", bounds_copies },
+	{ "copies_aliases", bounds_copies_aliases },
 	{ "copies_frame", bounds_copies_frame },
 	{ "copies_limit", bounds_copies_limit },
 	{ "flushes", bounds_flushes },

@@ -24,6 +24,7 @@ void bounds_flushes(void);
 
 /* bounds_copies.c */
 void bounds_copies(void);
+void bounds_copies_aliases(void);
 void bounds_copies_frame(void);
 void bounds_copies_limit(void);
 

@@ -130,3 +130,23 @@ void bounds_copies_frame(void)
 	meter_end("copies_frame.zap");
 	free_mapper(&m);
 }
+
+/* Functions that have a hundred addresses each, all of which the VMM may have written to. */
+void bounds_copies_aliases(void)
+{
+	const u64 size = setting("ENTRIES", 1 << 16) * PAGE;
+	struct mapper m;
+	u64 i;
+
+	new_mapper(&m, EACH_ITS_OWN, true);
+	for (i = 0; i < MAPPER_FRAMES_SIZE; i += PAGE)
+		*(u32 *)((char *)m.frames + i) = RET;
+	mapper_go_high(&m);
+	mapper_execute(&m, MAPPER_HIGH + MAPPER_VA, size, PAGE);
+	result("copies", read_stat(m.vm_stats, "code_copies"), "count");
+	result("entries", read_stat(m.stats, "shadow_fill"), "count");
+	meter_begin();
+	set_reg(m.g.vcpu, REG_PC, get_reg(m.g.vcpu, REG_PC));
+	meter_end("copies_aliases.forgotten");
+	free_mapper(&m);
+}
