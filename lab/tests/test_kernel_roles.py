@@ -2,6 +2,7 @@
 """Kernels by their roles: whatever version the archive has today, and whatever is recorded."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -230,3 +231,23 @@ def test_lists_of_another_day_are_fetched_anew(archive):
     archive.versions = ("7.3.4-1", "7.4.1-1")
     assert packages.Packages("trixie").get("busybox-static=7.4.1-1").version == "7.4.1-1"
     assert archive.updates == 0
+
+
+def test_build_tools_that_are_gone_are_the_series(monkeypatch):
+    """Of an older set's kernels the archive may have all but their version of the tools."""
+    main = packages.Package("linux-headers-6.1.0-54-cloud-arm64", "6.1.190-1", "arm64", "x.deb")
+    newer = packages.Package("linux-kbuild-6.1", "6.1.192-2", "amd64", "y.deb")
+
+    class Gone:
+        def get(self, name: str) -> packages.Package:
+            if "=" in name:
+                raise MissingError(f"no {name}")
+            assert name.startswith("linux-kbuild-6.1:")
+            return newer
+
+    depends = SimpleNamespace(stdout="linux-headers-6.1.0-54-common, linux-kbuild-6.1 (>= 6.1.1)\n")
+    monkeypatch.setattr(kernels.subprocess, "run", lambda *_args, **_rest: depends)
+    monkeypatch.setattr(kernels, "host_architecture", lambda: "amd64")
+    said: list[str] = []
+    assert kernels._kbuild(Gone(), main, said.append) is newer
+    assert said == ["linux-kbuild-6.1 6.1.190-1 is not in the archive any more: taking 6.1.192-2"]

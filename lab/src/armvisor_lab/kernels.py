@@ -21,7 +21,7 @@ from pathlib import Path
 
 from armvisor_lab import kimage, paths
 from armvisor_lab.apt import host_architecture
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, MissingError
 from armvisor_lab.packages import Package, Packages, unpack
 
 SUITE_OF = {"oldstable": "bookworm", "stable": "trixie", "newest": "trixie-backports"}
@@ -183,7 +183,7 @@ def headers(name: str, flavour: str = "cloud", progress: Progress = lambda _: No
     packages = Packages(SUITE_OF[role], progress)
     parts = _parts("headers", role, flavour, progress)
     main = next(part for part in parts if not part.name.endswith("-common"))
-    tools = [_kbuild(packages, main), packages.get(f"libc6:{host_architecture()}")]
+    tools = [_kbuild(packages, main, progress), packages.get(f"libc6:{host_architecture()}")]
     stem = f"{flavour}-{main.version.replace(':', '_')}-{_RECIPE}"
     target = paths.cache() / "headers" / stem
     if not target.exists():
@@ -194,15 +194,27 @@ def headers(name: str, flavour: str = "cloud", progress: Progress = lambda _: No
     return target / "usr/src" / main.name
 
 
-def _kbuild(packages: Packages, main: Package) -> Package:
-    """The build tools of the headers, which run here: this machine's architecture."""
+def _kbuild(packages: Packages, main: Package, progress: Progress) -> Package:
+    """The build tools of the headers, which run here: this machine's architecture.
+
+    The archive keeps kernels of a series side by side, but one version of their tools, which are
+    those of the whole series.
+    """
     fields = subprocess.run(
         ["dpkg-deb", "-f", str(main.deb), "Depends"], capture_output=True, text=True, check=True
     )
     match = re.search(r"linux-kbuild-[^\s,]+", fields.stdout)
     if not match:
         raise LabError(f"{main.name} names no linux-kbuild package")
-    return packages.get(f"{match[0]}:{host_architecture()}={main.version}")
+    name = f"{match[0]}:{host_architecture()}"
+    try:
+        return packages.get(f"{name}={main.version}")
+    except MissingError:
+        found = packages.get(name)
+        progress(
+            f"{found.name} {main.version} is not in the archive any more: taking {found.version}"
+        )
+        return found
 
 
 def _build_headers(target: Path, parts: list[Package], tools: list[Package]) -> None:
