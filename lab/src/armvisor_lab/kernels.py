@@ -183,10 +183,11 @@ def headers(name: str, flavour: str = "cloud", progress: Progress = lambda _: No
     packages = Packages(SUITE_OF[role], progress)
     parts = _parts("headers", role, flavour, progress)
     main = next(part for part in parts if not part.name.endswith("-common"))
-    tools = [_kbuild(packages, main, progress), packages.get(f"libc6:{host_architecture()}")]
     stem = f"{flavour}-{main.version.replace(':', '_')}-{_RECIPE}"
     target = paths.cache() / "headers" / stem
     if not target.exists():
+        # Not asked for again once they are unpacked: what the archive lacks has no record.
+        tools = [_kbuild(packages, main, progress), packages.get(f"libc6:{host_architecture()}")]
         with paths.locked("kernels"):
             if not target.exists():
                 progress(f"unpacking the headers of {role} ({flavour}), {main.version}")
