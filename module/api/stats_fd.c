@@ -84,6 +84,11 @@ struct av_pair {
 	u64 ns;
 };
 
+static u64 av_fast_count(const struct av_vcpu_stats *s, unsigned int i)
+{
+	return READ_ONCE(s->fast[i]) - READ_ONCE(s->skipped[i]);
+}
+
 /* The count of a class, from count[] and the switcher's counters. */
 static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 {
@@ -92,10 +97,10 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 
 	/* The name is KVM's, so all calls by HVC count. */
 	if (cls == AV_EXIT_HVC)
-		count += READ_ONCE(s->fast[AV_FAST_HVC]);
+		count += av_fast_count(s, AV_FAST_HVC);
 	if (cls == AV_EXIT_FAST)
 		for (i = 0; i < AV_FAST_HVC; i++)
-			count += READ_ONCE(s->fast[i]);
+			count += av_fast_count(s, i);
 	return count;
 }
 
@@ -104,9 +109,9 @@ static u64 av_event_in_window(const struct av_vcpu_stats *s, enum av_event event
 {
 	switch (event) {
 	case AV_EVENT_INJECT_SYNC:
-		return READ_ONCE(s->fast[AV_FAST_SVC]);
+		return av_fast_count(s, AV_FAST_SVC);
 	case AV_EVENT_MODE_SWITCH:
-		return READ_ONCE(s->fast[AV_FAST_SVC]) + READ_ONCE(s->fast[AV_FAST_ERET_EL0]);
+		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_ERET_EL0);
 	default:
 		return 0;
 	}
@@ -118,7 +123,7 @@ static void av_vcpu_gather(const void *object, u64 *data)
 	struct av_pair *group, *cls;
 	unsigned int i;
 
-	*data++ = READ_ONCE(s->exits) + READ_ONCE(s->fast[AV_FAST_HVC]);
+	*data++ = READ_ONCE(s->exits) + av_fast_count(s, AV_FAST_HVC);
 	*data++ = av_ticks_to_ns(READ_ONCE(s->guest_ticks));
 	*data++ = av_ticks_to_ns(READ_ONCE(s->vmm_ticks));
 
@@ -136,7 +141,7 @@ static void av_vcpu_gather(const void *object, u64 *data)
 	for (i = 0; i < AV_NR_EVENTS; i++)
 		*data++ = READ_ONCE(s->event[i]) + av_event_in_window(s, i);
 	for (i = 0; i < AV_NR_FAST; i++)
-		*data++ = READ_ONCE(s->fast[i]);
+		*data++ = av_fast_count(s, i);
 }
 
 static void av_vm_gather(const void *object, u64 *data)

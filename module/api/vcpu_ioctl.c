@@ -136,7 +136,7 @@ static int av_vcpu_ioctl_init(void *object, void __user *argp)
 		return r;
 	vcpu->initialized = true;
 	/* A VMM that starts the guest anew has loaded it anew. */
-	av_mmu_forget_copies(vcpu->vm);
+	av_mmu_forget_code(vcpu->vm);
 	return av_vcpu_set_mp_state(vcpu, power_off ? KVM_MP_STATE_STOPPED :
 				    KVM_MP_STATE_RUNNABLE);
 }

@@ -17,7 +17,7 @@
 static __always_inline u32 av_vector_group(const struct av_srf *srf)
 {
 	if (!av_srf_el1(srf))
-		return 0x400;
+		return AV_VECTOR_LOWER;
 	return av_srf_mode(srf) == AV_PSR_EL1T ? 0x000 : 0x200;
 }
 

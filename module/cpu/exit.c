@@ -6,10 +6,13 @@
  */
 #include <linux/ratelimit.h>
 
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
 #include "cpu/guest_debug.h"
+#include "mmu/mmu.h"
 #include "stats/stats.h"
+#include "vm/token.h"
 
 #define ISS_STEP_ISV		BIT_ULL(24)
 
@@ -20,8 +23,45 @@ static int reflect(struct av_vcpu *vcpu)
 	return 1;
 }
 
+/* Counters of tokens: READ and WRITE have their register's, others none or DAIF's. */
+#define COUNT_OTHER(name)	AV_FAST_DAIF,
+#define COUNT_REGISTER(name)	AV_FAST_##name,
+static const u8 counter_of[AV_NR_TOKENS] = {
+	AV_TOKENS_ALWAYS(COUNT_OTHER, COUNT_REGISTER, COUNT_REGISTER)
+	AV_TOKENS_ROWS(COUNT_OTHER, COUNT_REGISTER, COUNT_REGISTER)
+};
+
+/* Where one site was, others are: the next token of the kind is sampled soon. */
+#define SOON	64
+
+/*
+ * A token that was sampled, and counted as done: it is done now, and its site looked
+ * at. The next sample comes by the counter; what is skipped of it is not counted.
+ */
+static int handle_sample(struct av_vcpu *vcpu)
+{
+	u32 op = av_token_of(vcpu->srf->esr) / AV_TOKEN_OPERANDS;
+	u64 pc;
+	int ret;
+
+	op = array_index_nospec(op, AV_NR_TOKENS);
+	av_from_token(vcpu->srf);
+	pc = vcpu->srf->pc;
+	ret = av_handle_unknown(vcpu);
+	av_uncount(&vcpu->stats);
+	if (READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_STUBS &&
+	    av_mmu_want_stub(vcpu, pc, vcpu->srf->insn)) {
+		/* Who reads both meanwhile finds the one or the other. */
+		vcpu->srf->fast[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
+		vcpu->stats.skipped[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
+	}
+	return ret;
+}
+
 static int reflect_svc(struct av_vcpu *vcpu)
 {
+	if (unlikely(vcpu->srf->in_place && av_token_of(vcpu->srf->esr) < AV_TOKENS))
+		return handle_sample(vcpu);
 	av_count(&vcpu->stats, AV_EXIT_SVC);
 	return reflect(vcpu);
 }
@@ -36,6 +76,9 @@ static int reflect_undef(struct av_vcpu *vcpu)
 static int reflect_align(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ALIGN);
+	/* Only SP can be a stub's. */
+	if (av_mmu_stub_failed(vcpu))
+		return 1;
 	av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);
 	return reflect(vcpu);
 }

@@ -19,7 +19,7 @@
 #include "cpu/insn.h"
 #include "cpu/quick.h"
 #include "cpu/rows.h"
-#include "mmu/patch.h"
+#include "vm/token.h"
 
 #define __window	__attribute__((__section__(".av_window.text")))
 
@@ -43,6 +43,8 @@ static __always_inline unsigned int fast_write(struct av_srf *srf, u16 enc, u64 
 		if (!has_row(srf, AV_FAST_##name))				\
 			return AV_NR_FAST;					\
 		av_srf_set(srf, AV_##name, val);				\
+		if (AV_FAST_##name == AV_FAST_VBAR_EL1)				\
+			srf->svc_pc = val + AV_VECTOR_LOWER;			\
 		return AV_FAST_##name;						\
 	}
 #define FN(name, sys, flags, cls)						\
@@ -97,12 +99,13 @@ static __always_inline int fast_ttbr(struct av_srf *srf, bool high, u64 val)
 		if (roots->ttbr0 != ttbr0 || roots->ttbr1 != ttbr1 || !roots->root1[1])
 			continue;
 		av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
+		av_srf_show_ttbrs(srf);
 		srf->roots_at = i;
 		srf->root0 = roots->root0;
 		srf->ttbr1[0] = roots->root1[0];
 		srf->ttbr1[1] = roots->root1[1];
 		srf->modes = roots->root1[0] ? srf->modes_same : 0;
-		srf->quick_modes = srf->quick_on ? srf->modes : 0;
+		av_quick_modes(srf);
 		srf->fast[high ? AV_FAST_TTBR1_EL1 : AV_FAST_TTBR0_EL1]++;
 		srf->pc += 4;
 		srf->pstate &= ~AV_PSR_BTYPE;
@@ -214,18 +217,20 @@ static_assert(AV_FAST_DONE == BIT(0) && AV_FAST_DONE_LOW == BIT(1) && AV_FAST_TO
 
 __window int av_fast(struct av_srf *srf)
 {
-	u32 ec = av_esr_ec(srf->esr);
 	enum av_insn_kind kind;
 	struct av_insn insn;
 	unsigned int n;
+	u32 ec;
 
+	av_from_token(srf);
+	ec = av_esr_ec(srf->esr);
 	if (srf->slow)
 		return AV_FAST_NO;
 	if (!av_srf_el1(srf))
 		return ec == AV_EC_SVC64 ? fast_svc(srf) : AV_FAST_NO;
 	/* AV_INSN_UNKNOWN has 0 in its lower half, which is none of these. */
 	if (ec == AV_EC_UNKNOWN)
-		kind = av_insn_kind(srf->in_place ? av_unpatch(srf->insn) : srf->insn, &insn);
+		kind = av_insn_kind(srf->insn, &insn);
 	else if (ec == AV_EC_SYS64)
 		kind = av_insn_from_iss(srf->esr & AV_ESR_ISS, &insn);
 	else

@@ -3,7 +3,6 @@
 #include "cpu/cheap.h"
 #include "cpu/quick.h"
 #include "cpu/rows.h"
-#include "mmu/patch.h"
 
 /* No FN rows, but SP_EL0: a word of memory while it is not the stack pointer in use. */
 #define MEM(name, sys, flags, cls)	{ sys, AV_FAST_##name, AV_##name, true },
@@ -21,42 +20,19 @@ static const struct {
 };
 
 /*
- * Row i, with or without copies of code (mmu/patch.h). From copies SP_EL0 and
- * reads of TPIDR_EL1 do not trap, a write of TPIDR_EL1 changes TPIDRRO_EL0 too
- * and is left to C, and EL0's thread registers trap under other encodings. 0:
- * no row.
+ * Row i, where there are no copies. EL0's thread registers do not trap then; a
+ * write of TPIDRRO_EL0 must reach the hardware. 0: no row.
  */
 static u32 row_of(const struct av_srf *srf, unsigned int i)
 {
-	u16 enc = rows[i].enc;
-	bool write = rows[i].write;
-
 	/* The condition of has_row() in cpu/fast.c. */
 	if (rows[i].counter >= AV_FAST_TCR_EL1 && !(srf->cheap & AV_CHEAP_ROWS))
 		return 0;
-	switch (rows[i].vreg) {
-	case AV_SP_EL0:
-		if (srf->copies)
-			return 0;
-		break;
-	case AV_TPIDR_EL1:
-		write = !srf->copies;
-		break;
-	case AV_TPIDR_EL0:
-		enc = AV_SYS_COPY_TPIDR_EL0;
-		if (!srf->copies)
-			return 0;
-		break;
-	case AV_TPIDRRO_EL0:
-		/* Without copies a write must reach the hardware: EL0 reads the register there. */
-		enc = AV_SYS_COPY_TPIDRRO_EL0;
-		if (!srf->copies)
-			return 0;
-		break;
-	}
-	return FIELD_PREP(AV_QUICK_ENC, enc) |
+	if (rows[i].vreg == AV_TPIDR_EL0 || rows[i].vreg == AV_TPIDRRO_EL0)
+		return 0;
+	return FIELD_PREP(AV_QUICK_ENC, rows[i].enc) |
 	       FIELD_PREP(AV_QUICK_COUNTER, rows[i].counter) |
-	       FIELD_PREP(AV_QUICK_VREG, rows[i].vreg) | (write ? AV_QUICK_WRITE : 0);
+	       FIELD_PREP(AV_QUICK_VREG, rows[i].vreg) | (rows[i].write ? AV_QUICK_WRITE : 0);
 }
 
 bool av_quick_rows(struct av_srf *srf)

@@ -71,12 +71,13 @@ static int handle_requests(struct av_vcpu *vcpu)
 /*
  * May virtual EL1 run from copies? Not with SP_EL0 as its stack pointer, which
  * must be the kernel's own word; nor under a debugger, which writes breakpoints
- * into the code itself.
+ * into the code itself; nor while the guest debugs itself, as its breakpoints
+ * depend on PSTATE.D, which stubs change without a trap.
  */
 static bool may_copy(const struct av_vcpu *vcpu)
 {
 	return READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_COPIES && !vcpu->cpu->guest_debug &&
-	       av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
+	       !av_srf_debugging(vcpu->srf) && av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
 }
 
 /* av_inject_due(), asked twice an entry: most often nothing waits. */
@@ -189,7 +190,8 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	}
 	srf->modes_same = cpu->modes_same && !srf->slow && srf->cheap & AV_CHEAP_MODES;
 	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
-	srf->quick_modes = srf->quick_on ? srf->modes : 0;
+	av_quick_modes(srf);
+	av_quick_mode(srf);
 	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING | AV_STAY_COUNTS)))) {
 		stay_and_answer(vcpu, entry);
 		return;
@@ -211,15 +213,21 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	struct av_srf *srf = vcpu->srf;
 
-	srf->slow = av_fast_not_now(srf);
-	if (unlikely(srf->cheap != cheap || srf->copies != copies)) {
+	bool slow = av_fast_not_now(srf);
+
+	if (unlikely(srf->cheap != cheap)) {
 		srf->cheap = cheap;
-		srf->copies = copies;
+		srf->quick_made = false;
 		av_quick_rows(srf);
 		av_smccc_show_window(vcpu);
 	}
-	srf->quick_on = cheap & AV_CHEAP_QUICK && !srf->slow ? AV_QUICK_ON : 0;
-	av_quick_mode(srf);
+	if (unlikely(!srf->quick_made || srf->slow != slow || srf->copies != copies)) {
+		srf->slow = slow;
+		srf->copies = copies;
+		av_quick_set(srf, cheap & AV_CHEAP_QUICK && !slow);
+	}
+	if (copies)
+		av_quick_show(srf);
 }
 
 /* One stay in the guest. False: something came up first. */
@@ -267,8 +275,10 @@ static int run_loop(struct av_vcpu *vcpu)
 
 	do {
 		ret = before_entry(vcpu);
-		if (ret > 0 && enter_guest(vcpu))
+		if (ret > 0 && enter_guest(vcpu)) {
+			av_mmu_leave_stub(vcpu);
 			ret = av_handle_exit(vcpu);
+		}
 	} while (ret > 0);
 	return ret;
 }

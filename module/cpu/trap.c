@@ -211,24 +211,39 @@ static int emulate(struct av_vcpu *vcpu, enum av_insn_kind kind, const struct av
 	}
 }
 
+/* An SVC of virtual EL1 that is a token in copies (vm/token.h): fetched. */
+static int own_svc(struct av_vcpu *vcpu, u32 word)
+{
+	struct av_insn insn;
+
+	/* Written since: the copy goes, and it comes again. */
+	if ((word & AV_WORD_SVC_MASK) != AV_WORD_SVC)
+		return emulate(vcpu, av_insn_kind(word, &insn), &insn);
+	av_count(&vcpu->stats, AV_EXIT_SVC);
+	av_vcpu_skip_insn(vcpu);
+	av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL |
+			     ((word >> 5) & 0xffff));
+	return 1;
+}
+
 int av_handle_unknown(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 	struct av_insn insn;
+	bool svc = srf->in_place && srf->insn == AV_INSN_COPY_SVC;
 	u32 word = srf->insn;
 	int ret;
 
 	if (!av_srf_el1(srf))
 		return undefined(vcpu);
-	if (unlikely(srf->insn == AV_INSN_UNKNOWN)) {
+	if (unlikely(svc || srf->insn == AV_INSN_UNKNOWN)) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_INSN_FETCH);
 		ret = av_fetch_insn(vcpu, &word);
 		if (ret)
 			return ret;
-	} else if (srf->in_place) {
-		/* From a copy. */
-		word = av_unpatch(word);
 	}
+	if (unlikely(svc))
+		return own_svc(vcpu, word);
 	return emulate(vcpu, av_insn_kind(word, &insn), &insn);
 }
 

@@ -26,7 +26,7 @@
 
 static unsigned int cheap_traps = AV_CHEAP_ALL;
 module_param(cheap_traps, uint, 0644);
-MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones, 8 patched copies of kernel code, 16 roots by TTBRs, 32 firmware calls (default all)");
+MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones, 8 patched copies of kernel code, 16 roots by TTBRs, 32 firmware calls, 64 registers without a trap (default all)");
 
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which)
 {
@@ -76,7 +76,7 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	struct av_srf *srf = vcpu->srf;
 
 	memset(srf->regs, 0, sizeof(srf->regs));
-	memset(srf->sys, 0, sizeof(srf->sys));
+	av_srf_clear_vregs(srf);
 	srf->sp = 0;
 	srf->pc = 0;
 	srf->pstate = 0;

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "compat/icache.h"
+#include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/patch.h"
 
@@ -89,6 +90,20 @@ bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn)
 	const struct av_copy *copy = find(vm, gfn);
 
 	return copy && (av_shadow_lookup(tree, va, NULL) & AV_PTE_ADDR) == virt_to_phys(copy->code);
+}
+
+bool av_copy_made_for(struct av_vm *vm, u64 gfn, u64 va)
+{
+	const struct av_copy *copy = find(vm, gfn);
+
+	return copy && copy->va == va;
+}
+
+bool av_copy_only_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn)
+{
+	const struct av_copy *copy = find(vm, gfn);
+
+	return copy && !copy->aliased && av_copy_at(vm, tree, va, gfn);
 }
 
 bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn)
@@ -193,16 +208,29 @@ static u32 limit(struct av_vm *vm)
 		       AV_COPIES_MIN, AV_COPIES_MAX);
 }
 
-int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page *from,
-		u64 *pa)
+/* A copy with branches is right at one address: drop it, and make it without. */
+static int alias(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
+{
+	copy->aliased = true;
+	av_sites_none(vm, copy->gfn);
+	if (!copy->has_sites)
+		return 0;
+	/* There may be more to drop: it is still aliased, and has sites, the next time. */
+	av_copy_drop(vm, slot, copy->gfn);
+	return -EAGAIN;
+}
+
+int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
+		struct page *from, u64 *pa)
 {
 	struct av_vm *vm = vcpu->vm;
 	struct av_copy *copy;
 	int ret;
 
 	if (av_copied(slot, gfn)) {
-		*pa = virt_to_phys(find(vm, gfn)->code);
-		return 0;
+		copy = find(vm, gfn);
+		*pa = virt_to_phys(copy->code);
+		return likely(copy->va == va) ? 0 : alias(vm, slot, copy);
 	}
 	if (vm->mmu->nr_copies >= limit(vm)) {
 		av_copies_shrink(vm);
@@ -214,8 +242,10 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page
 	copy = vcpu->mmu->spare_copy;
 	vcpu->mmu->spare_copy = NULL;
 	copy->gfn = gfn;
+	copy->va = va;
 	copy->nr = ++vm->mmu->copies_made;
 	av_patch_copy(copy->code, page_address(from), PAGE_SIZE / AV_INSN_SIZE);
+	copy->has_sites = av_sites_patch(vm, gfn, va, copy->code);
 	av_sync_icache_aliases((unsigned long)copy->code, PAGE_SIZE);
 	hash_add(vm->mmu->copies, &copy->hash, gfn);
 	list_add_tail(&copy->node, &vm->mmu->copies_by_age);

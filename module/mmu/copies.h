@@ -33,6 +33,9 @@ struct av_copy {
 	struct list_head node;		/* the oldest first */
 	u64 *code;			/* a page */
 	u64 gfn;
+	u64 va;				/* where it was executed first … */
+	bool aliased;			/* … and elsewhere too: no more sites (mmu/annex.h) */
+	bool has_sites;			/* in its code */
 	u64 nr;				/* of the VM's, in the order that they were made */
 };
 
@@ -41,11 +44,17 @@ int av_copies_prepare(struct av_vcpu *vcpu);
 void av_copies_unprepare(struct av_vcpu *vcpu);
 
 /*
- * *pa is the frame's copy, made from its page if there is none. 0; -EAGAIN: there
- * was much to do, the access comes again.
+ * *pa is the frame's copy, made from its page if there is none, to be executed at
+ * va. 0; -EAGAIN: there was much to do, the access comes again.
  */
-int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, struct page *from,
-		u64 *pa);
+int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
+		struct page *from, u64 *pa);
+
+/* Has the frame a copy, and was that made to be executed at va? */
+bool av_copy_made_for(struct av_vm *vm, u64 gfn, u64 va);
+
+/* Is that frame's copy what is executed at va, and was it nowhere else? */
+bool av_copy_only_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn);
 
 bool av_copied(const struct av_slot *slot, u64 gfn);
 

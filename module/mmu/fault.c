@@ -9,6 +9,7 @@
  */
 #include <linux/mm.h>
 
+#include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
@@ -25,8 +26,8 @@ static void split_tree(struct av_hidden *f)
 	av_mmu_regime_changed(f->vcpu);
 }
 
-/* Has the guest invalidated the candidate's leaf since f->seq? A global one, with any ASID? */
-static bool voided(const struct av_hidden *f, const struct av_candidate *c)
+/* A global leaf also with any other ASID. */
+bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c)
 {
 	const struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
 	const struct av_tree *tree = f->r->tree;
@@ -45,10 +46,10 @@ static bool voided(const struct av_hidden *f, const struct av_candidate *c)
 static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, struct av_fill *fill)
 {
 	if (f->r->copy) {
-		/* Neighbours have copies, or had a moment ago. */
-		if (c != f->at && !av_copied(f->r->slot, c->gfn))
+		/* A neighbour has a copy, or had one; it may never be executed where it is here. */
+		if (c != f->at && !av_copy_made_for(f->vcpu->vm, c->gfn, c->va))
 			return -EAGAIN;
-		return av_copy_get(f->vcpu, f->r->slot, c->gfn, c->page, &fill->pa);
+		return av_copy_get(f->vcpu, f->r->slot, c->gfn, c->va, c->page, &fill->pa);
 	}
 	if (!(fill->rights & AV_W) || !f->vcpu->vm->mmu->nr_copies ||
 	    likely(!av_copied(f->r->slot, c->gfn)))
@@ -81,7 +82,7 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	};
 	int ret;
 
-	if (av_mem_raced(vm, f->r->slot, c->gfn, f->seq) || voided(f, c)) {
+	if (av_mem_raced(vm, f->r->slot, c->gfn, f->seq) || av_hidden_voided(f, c)) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return -EAGAIN;
 	}
@@ -195,6 +196,8 @@ static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 	case AV_ABORT_FLUSH:
 		flush(vcpu->vm);
 		return 0;
+	case AV_ABORT_ANNEX:
+		return av_annex_fill(&f);
 	default:
 		return 0;
 	}
@@ -242,6 +245,8 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 		.esr = esr,
 		.far = far,
 		.pc = vcpu->srf->pc,
+		.annex_va = READ_ONCE(vcpu->vm->mmu->annex.va),
+		.annex_size = (READ_ONCE(vcpu->vm->mmu->annex.pages) + 1) * PAGE_SIZE,
 		.ipa_bits = vcpu->vm->ipa_bits,
 	};
 
@@ -262,4 +267,8 @@ void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answ
 {
 	if (!device_again(vcpu, esr, far, answer))
 		find_out(vcpu, esr, far, answer);
+	/* Is it not the guest's own, but of what it has in place of an instruction? */
+	if ((answer->kind == AV_ANSWER_ABORT || answer->kind == AV_ANSWER_DEVICE) &&
+	    (unlikely(av_mmu_stub_failed(vcpu)) || unlikely(av_annex_failed(vcpu, far))))
+		answer->kind = AV_ANSWER_RESUME;
 }

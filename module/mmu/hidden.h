@@ -15,6 +15,9 @@ struct av_hidden {
 	unsigned int nr;
 };
 
+/* Under mmu_lock: has the guest invalidated the candidate's leaf since f->seq? */
+bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c);
+
 /*
  * Add the neighbours of the page at fault that the guest maps in the same slot
  * and the host has present: no faults are taken for them.

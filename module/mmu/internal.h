@@ -32,6 +32,16 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 /* root.c: run without copies for a while, after an instruction that they cannot do. */
 void av_mmu_go_plain(struct av_vcpu *vcpu);
 
+/*
+ * The owner of a vCPU's trees for copies: from the first annex on, each vCPU has
+ * its own. An only one keeps those that it has, and others never get these.
+ */
+static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->vm->mmu->annex.once) && READ_ONCE(vcpu->vm->nr_vcpus) > 1 ?
+	       vcpu->idx + 1 : 0;
+}
+
 /* memslot.c */
 void av_slot_free(struct av_slot *slot);
 

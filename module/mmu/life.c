@@ -7,6 +7,7 @@
 #include <linux/vmalloc.h>
 #include <asm/memory.h>
 
+#include "mmu/annex.h"
 #include "mmu/copies.h"
 
 int av_mmu_vm_init(struct av_vm *vm)
@@ -21,6 +22,7 @@ int av_mmu_vm_init(struct av_vm *vm)
 	av_shadow_init(&mmu->shadow, &av_host_ops, vm, by_id, AV_MIN_PTS);
 	mmu->vm = vm;
 	av_copies_init(vm);
+	av_annex_init(vm);
 	mmu->shadow.window_pa = virt_to_phys(vm->sw->l3);
 	mmu->shadow.attr_normal = MT_NORMAL;
 	mmu->budget = AV_MIN_PTS;
@@ -126,6 +128,7 @@ void av_mmu_vm_destroy(struct av_vm *vm)
 	av_mmu_vm_stop(vm);
 	av_mmu_drop_all(vm);
 	av_copies_free(vm);
+	av_annex_free(vm);
 	kvfree(mmu->shadow.by_id);
 	free_slots(vm);
 }

@@ -205,6 +205,8 @@ int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned 
 	u64 __user *from = (u64 __user *)hva_of(slot, gpa);
 	unsigned int i;
 
+	if (!IS_ALIGNED(gpa, sizeof(*from)) || offset_in_page(gpa) + n * sizeof(*from) > PAGE_SIZE)
+		return -EINVAL;
 	if (!user_access_begin(from, n * sizeof(*from)))
 		return -EFAULT;
 	for (i = 0; i < n; i++)

@@ -21,6 +21,7 @@
 #include <linux/kvm.h>
 #include <linux/types.h>
 
+#include "mmu/stub.h"
 #include "mmu/types.h"
 #include "switch/switch.h"
 #include "vm/answer.h"
@@ -53,9 +54,9 @@ int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);
  * Where the vCPU goes on: the roots and serial numbers of its trees. After an
  * av_mmu_load() that succeeded; interrupts may be off.
  */
-static inline void av_mmu_prepare_entry(const struct av_vcpu *vcpu, struct av_entry *out)
+static inline void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out)
 {
-	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
 	out->root0 = mmu->root[0]->pa;
 	out->root1 = mmu->root[1]->pa;
@@ -63,6 +64,8 @@ static inline void av_mmu_prepare_entry(const struct av_vcpu *vcpu, struct av_en
 	out->ttbr1[0] = mmu->ttbr1[0];
 	out->ttbr1[1] = mmu->ttbr1[1];
 	out->copies = mmu->copies;
+	if (mmu->copies)
+		mmu->stubs = READ_ONCE(vcpu->vm->mmu->annex.va) + AV_STUB_FIRST;
 }
 
 /* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
@@ -88,6 +91,32 @@ static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots)
 
 /* The VMM may have written to the guest's code by its own mapping. May sleep. */
 void av_mmu_forget_copies(struct av_vm *vm);
+
+/* A vCPU starts anew, maybe with another kernel: that, and no stubs. May sleep. */
+void av_mmu_forget_code(struct av_vm *vm);
+
+/*
+ * The instruction insn at va, of virtual EL1's, trapped in a copy, and often: see
+ * to it that it does not any more (mmu/annex.h). False: it will. May sleep.
+ */
+bool av_mmu_want_stub(struct av_vcpu *vcpu, u64 va, u32 insn);
+
+/* Take PC out of a stub, if it is in one. May sleep. */
+void av_mmu_settle(struct av_vcpu *vcpu);
+
+/* After a stay: if PC is in a stub, it is before or after the guest's instruction now. */
+static inline void av_mmu_leave_stub(struct av_vcpu *vcpu)
+{
+	if (vcpu->srf->in_place &&
+	    unlikely(vcpu->srf->pc - vcpu->mmu->stubs < AV_STUB_AREA - AV_STUB_FIRST))
+		av_mmu_settle(vcpu);
+}
+
+/*
+ * Was what the last stay ended with a stub's own, as a fault of its push? The guest's
+ * instruction has no such thing. If so, the guest runs without stubs for a while.
+ */
+bool av_mmu_stub_failed(struct av_vcpu *vcpu);
 
 /* After a stay: has the window gone to the other exception level, or to other TTBRs? */
 void av_mmu_follow_window(struct av_vcpu *vcpu, int el);

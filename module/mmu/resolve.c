@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The meaning of an abort: rules in resolve.h. */
 #include "mmu/resolve.h"
+#include "mmu/stub.h"
 
 #define FSC_TYPE		GENMASK(5, 2)
 
@@ -115,6 +116,24 @@ static enum av_abort_work hidden(const struct av_view *view, struct av_resolved 
 	return AV_ABORT_FILL;
 }
 
+/*
+ * Registers and stubs, where the guest has mapped what it has reserved; whoever fills
+ * them sees whether it still is that. The guest's rights do not matter: it does not
+ * know that it comes here.
+ */
+static bool in_annex(const struct av_view *view, const struct av_resolved *r)
+{
+	u64 at = r->walk.va - view->annex_va;
+
+	if (likely(!view->annex_va || at >= view->annex_size) || !r->walk.high)
+		return false;
+	/* Code of the guest's, there, that reads itself: it has nothing reserved. */
+	if (at < AV_PAGE_SIZE && (r->walk.va ^ view->pc) < AV_PAGE_SIZE)
+		return false;
+	return view->tree[1]->key.mode == AV_MODE_EL1_COPIES &&
+	       !(r->access & AV_X) == (at < AV_PAGE_SIZE);
+}
+
 /* Translation, access flag and permission faults: look in the guest's tables. */
 static enum av_abort_work look(const struct av_view *view, struct av_resolved *r,
 			       struct av_answer *answer)
@@ -122,6 +141,10 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	int ret = av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
 	u64 ipa = r->walk.ipa;
 
+	if (!ret && in_annex(view, r)) {
+		r->tree = view->tree[1];
+		return AV_ABORT_ANNEX;
+	}
 	if (!ret)
 		ret = av_walk_permits(&r->walk, view->el, r->access);
 	if (ret < 0) {

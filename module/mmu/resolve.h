@@ -25,6 +25,8 @@ struct av_view {
 	void *ctx;			/* of mem */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
 	u64 pc;
+	u64 annex_va;			/* mmu/annex.h; 0: there is none */
+	u32 annex_size;			/* registers, and the pages that have stubs */
 	u8 el;				/* the virtual CPU's */
 	u8 ipa_bits;			/* of the VM's own addresses */
 };
@@ -36,6 +38,7 @@ enum av_abort_work {
 	AV_ABORT_SPLIT,		/* split off a tree for the level: both cannot have its rights */
 	AV_ABORT_PLAIN,		/* this cannot be done from copies: run without for a while */
 	AV_ABORT_FLUSH,		/* flush the TLB */
+	AV_ABORT_ANNEX,		/* fill the annex's page at walk.va */
 };
 
 struct av_resolved {

@@ -140,6 +140,8 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	av_tree_key(&vcpu->vm->mmu->shadow, regime, high, el, &key);
 	if (key.mode == AV_MODE_EL1)
 		key.mode = el1_mode(vcpu);
+	if (key.mode == AV_MODE_EL1_COPIES)
+		key.owner = av_tree_owner(vcpu);
 	i = choose(vcpu, &key);
 	if (i >= 0 && !high && READ_ONCE(mmu->trees[i]->split) & BIT(el)) {
 		mmu->tree[0] = mmu->trees[i];	/* keep its place */
@@ -234,6 +236,7 @@ static void show_pairs(struct av_vcpu *vcpu)
 		struct av_srf_roots *out = &vcpu->srf->roots[i];
 
 		out->root1[1] = 0;
+		out->at = i;
 		if (!mmu->want_roots || !mode_at_hand(vcpu, pair, 1))
 			continue;
 		out->root1[0] = ttbr1_of_other(vcpu, pair, 1);
@@ -358,6 +361,7 @@ int av_mmu_load(struct av_vcpu *vcpu)
 	if (!mmu->shown || mmu->shown_copies != mmu->copies)
 		show_pairs(vcpu);
 	vcpu->srf->roots_at = mmu->pair;
+	av_srf_show_regime(vcpu->srf);
 	mmu->stale = 0;
 	return 0;
 }

@@ -79,6 +79,7 @@ struct av_tree_key {
 	u32 asid;		/* or AV_ASID_ANY */
 	u8 high, mode;
 	u8 sctlr;		/* bit 0 M, bit 1 WXN */
+	u16 owner;		/* one vCPU's (mmu/annex.h), or 0 */
 };
 
 struct av_pt;

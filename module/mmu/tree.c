@@ -108,7 +108,7 @@ bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b)
 {
 	return a->base == b->base && a->tcr == b->tcr && a->mair == b->mair &&
 	       a->asid == b->asid && a->high == b->high && a->mode == b->mode &&
-	       a->sctlr == b->sctlr;
+	       a->sctlr == b->sctlr && a->owner == b->owner;
 }
 
 static struct av_list *bucket_of(struct av_shadow *sh, bool high, u32 asid)

@@ -47,7 +47,31 @@ struct av_candidate {
 };
 
 struct av_copy;
+struct av_granule;
 struct av_vm;
+
+/* Pages of stubs (mmu/annex.h). */
+#define AV_ANNEX_PAGES		15
+
+struct av_annex {
+	/*
+	 * Where it is, or 0, and which pages of the guest's are there. Written under
+	 * mmu_lock, as all that is read without it; va is read first and written last.
+	 */
+	u64 va, ipa;
+	u64 stubs;		/* where those of rows are, or were */
+	unsigned int pages;	/* of code */
+	bool ready;		/* sites may be made: what was there is not mapped any more */
+	bool once;		/* there was one */
+	struct av_granule *rows;	/* of all code; stays until the VM goes */
+	unsigned int tries;	/* to find one; a hint, without a lock */
+	/* mmu_lock */
+	bool ending;
+	u32 *code[AV_ANNEX_PAGES];
+	unsigned int used;	/* of rows */
+	DECLARE_HASHTABLE(sites, 9);
+	u32 nr_sites;
+};
 
 /*
  * Sequence numbers of invalidations: the host's; the guest's that reached the
@@ -88,6 +112,7 @@ struct av_vm_mmu {
 	struct list_head copies_by_age;
 	u32 nr_copies;
 	u64 copies_made;
+	struct av_annex annex;
 	/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2 */
 	u64 manual_protect;
 };
@@ -156,6 +181,9 @@ struct av_vcpu_mmu {
 	struct av_copy *spare_copy;
 	/* Copies (root.c): not for so many entries (plain); the next time, for twice plain_next. */
 	bool want_copies, copies;	/* virtual EL1 may run from copies; does so */
+	bool settled;			/* PC was in a stub, and is here now; av_mmu_stub_failed() */
+	u64 settled_pc;
+	u64 stubs;			/* where they were at the last entry with copies */
 	u16 plain, plain_next, good_loads;
 };
 

@@ -36,6 +36,12 @@ static inline void av_count(struct av_vcpu_stats *s, enum av_exit_class cls)
 	s->cls = cls;
 }
 
+/* Take back the last one said: it was counted in the window. */
+static inline void av_uncount(struct av_vcpu_stats *s)
+{
+	s->count[s->cls]--;
+}
+
 /* Something that happens within exits, or many times in one. */
 static inline void av_stat_inc(struct av_vcpu_stats *s, enum av_event event)
 {

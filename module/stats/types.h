@@ -33,6 +33,7 @@ struct av_vcpu_stats {
 	u64 event[AV_NR_EVENTS];
 	/* The switcher's AV_NR_FAST counters. AV_EXIT_FAST is counted here, not in count[]. */
 	const u64 *fast;
+	u64 skipped[AV_NR_FAST];	/* what they have too much: cpu/exit.c */
 };
 
 #endif /* AV_STATS_TYPES_H */

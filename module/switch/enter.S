@@ -68,19 +68,19 @@
 	msr	\reg, x1
 	.endm
 
-/* Load TPIDR_EL0 and TPIDRRO_EL0 from \srf, or SP_EL0 and TPIDR_EL1 in their place. */
-	.macro	load_threads srf, a, b
-	ldr	\a, [\srf, #SRF_IN_PLACE]
-	cbz	\a, .Lown\@
-	ldr	\a, [\srf, #SRF_SP_EL0]
-	ldr	\b, [\srf, #SRF_TPIDR_EL1]
+/* Load TPIDR_EL0 and TPIDRRO_EL0 from \srf, or SP_EL0 and TPIDR_EL1 in their place; x1, x2 lost. */
+	.macro	load_threads srf
+	ldr	w1, [\srf, #SRF_IN_PLACE]
+	cbz	w1, .Lown\@
+	ldr	x1, [\srf, #SRF_SP_EL0]
+	ldr	x2, [\srf, #SRF_TPIDR_EL1]
 	b	.Lload\@
 .Lown\@:
-	ldr	\a, [\srf, #SRF_TPIDR]
-	ldr	\b, [\srf, #SRF_TPIDRRO]
+	ldr	x1, [\srf, #SRF_TPIDR_EL0]
+	ldr	x2, [\srf, #SRF_TPIDRRO_EL0]
 .Lload\@:
-	msr	tpidr_el0, \a
-	msr	tpidrro_el0, \b
+	msr	tpidr_el0, x1
+	msr	tpidrro_el0, x2
 	.endm
 
 SYM_FUNC_START(av_switch_enter)
@@ -119,7 +119,7 @@ SYM_FUNC_START(av_switch_enter)
 	mrs	x2, tpidrro_el0
 	str	x1, [x0, #SW_H_TPIDR]
 	str	x2, [x0, #SW_H_TPIDRRO]
-	load_threads x3, x1, x2
+	load_threads x3
 	swap_in	sctlr_el1, SW_SCTLR, SW_H_SCTLR
 
 	ldr	x1, [x0, #SW_TTBR_NONE]
@@ -215,9 +215,6 @@ SYM_CODE_START(av_window_code)
 	adr	x2, av_window_quick_fetch
 	cmp	x1, x2
 	b.eq	.Lquick_fetch_failed
-	adr	x2, av_window_quick_fetch_copy
-	cmp	x1, x2
-	b.eq	.Lquick_fetch_failed
 	fatal
 	.rept	3
 	.balign	128
@@ -226,19 +223,47 @@ SYM_CODE_START(av_window_code)
 	/* From EL0: synchronous; IRQ, FIQ, SError. */
 	.balign	128
 	stp	x0, x1, [sp, #SRF_REGS]
+	stp	x2, x3, [sp, #SRF_REGS + 16]
 	mrs	x0, esr_el1
-	ldr	x1, [sp, #SRF_QUICK]
-	cmp	x0, x1
-	b.eq	av_window_quick_unknown
-	b	av_window_quick
+	ldp	w1, w2, [sp, #SRF_QUICK]
+	sub	w1, w0, w1
+	cbz	w1, av_window_quick_first
+	cmp	w1, w2
+	b.hs	av_window_quick
+	ubfx	w2, w1, #5, #5			/* a token, or an unknown instruction */
+	adr	x3, av_window_tokens
+	add	x3, x3, x2, lsl #4
+	br	x3
 	.irp	code, 1, 2, 3
 	.balign	128
 	stp	x0, x1, [sp, #SRF_REGS]
 	mov	x0, #\code
 	b	.Lexit
 	.endr
-	/* From AArch32, which no guest is ever in. */
-	.rept	4
+	/* From AArch32, which no guest is ever in. There is room behind the vectors' code. */
+	.balign	128
+	fatal
+	/* After the last load; any address will do, as on the host's own return to EL0. */
+.Lunpriv_tlbi:
+	ldp	x0, x1, [sp, #SRF_REGS]
+	tlbi	vale1, xzr
+	dsb	nsh
+	eret
+	dsb	nsh
+	isb
+	.balign	128
+	fatal
+	/* Change both roots; TTBR0 is empty while TTBR1 changes the ASID. x2 is EL1's TTBR1. */
+.Lroots:
+	ldr	x1, [sp, #SRF_TTBR_NONE]
+	ldr	x3, [sp, #SRF_ROOT0]
+	msr	ttbr0_el1, x1
+	isb
+	msr	ttbr1_el1, x2
+	isb
+	msr	ttbr0_el1, x3
+	b	.Lresume_threads
+	.rept	2
 	.balign	128
 	fatal
 	.endr
@@ -299,18 +324,6 @@ SYM_CODE_START(av_window_code)
 	dsb	nsh				/* nothing past eret, not even by speculation */
 	isb
 
-	/* After the last load; any address will do, as on the host's own return to EL0. */
-.Lunpriv_tlbi:
-	ldp	x0, x1, [sp, #SRF_REGS]
-	tlbi	vale1, xzr
-	dsb	nsh
-	eret
-	dsb	nsh
-	isb
-
-	/* Synchronous exceptions of the guest that switch/quick.S declines. */
-SYM_INNER_LABEL(av_window_slow, SYM_L_GLOBAL)
-	mov	x0, #EXIT_SYNC
 	/* x0 is the exit code, x0 and x1 are saved. */
 .Lexit:
 	stp	x2, x3, [sp, #SRF_REGS + 16]
@@ -342,11 +355,11 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	str	x4, [sp, #SRF_EXIT]
 	/* The guest can write TPIDR_EL0, but not TPIDRRO_EL0. */
 	mrs	x2, tpidr_el0
-	ldr	x5, [sp, #SRF_IN_PLACE]
-	cbz	x5, 1f
+	ldr	w5, [sp, #SRF_IN_PLACE]
+	cbz	w5, 1f
 	str	x2, [sp, #SRF_SP_EL0]
 	b	2f
-1:	str	x2, [sp, #SRF_TPIDR]
+1:	str	x2, [sp, #SRF_TPIDR_EL0]
 2:
 
 	/*
@@ -381,25 +394,15 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	 * Change to the other mode's tree and ASID. The window is the same in
 	 * both trees, and the exception return is the barrier.
 	 */
-	ldp	x1, x2, [sp, #SRF_TTBR1_EL0]
+	ldp	x1, x2, [sp, #SRF_ROOT1_EL0]
 	tbnz	w0, #FAST_ROOTS_BIT, .Lroots
 	tst	x0, #1 << FAST_TO_EL0_BIT
 	csel	x1, x1, x2, ne
 	msr	ttbr1_el1, x1
 	hint	#22				/* clrbhb: switch/mitigate.h */
 .Lresume_threads:
-	load_threads sp, x1, x2
+	load_threads sp
 	b	.Lresume_all
-	/* Change both roots; TTBR0 is empty while TTBR1 changes the ASID. x2 is EL1's TTBR1. */
-.Lroots:
-	ldr	x1, [sp, #SRF_TTBR_NONE]
-	ldr	x3, [sp, #SRF_ROOT0]
-	msr	ttbr0_el1, x1
-	isb
-	msr	ttbr1_el1, x2
-	isb
-	msr	ttbr0_el1, x3
-	b	.Lresume_threads
 .Lleave:
 	/*
 	 * Clear the guest's branch history. Nothing of the host is reachable
@@ -430,11 +433,12 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 
 	/* x0 and x3 are the ELR_EL1 and SPSR_EL1 that this exception has replaced. */
 .Lquick_fetch_failed:
-	ldr	x1, [sp, #SRF_QUICK]
+	mov	x1, #ESR_UNKNOWN
 	msr	elr_el1, x0
 	msr	spsr_el1, x3
 	msr	esr_el1, x1
-SYM_INNER_LABEL(av_window_slow_saved, SYM_L_GLOBAL)
+	/* Synchronous exceptions of the guest that switch/quick.S declines. */
+SYM_INNER_LABEL(av_window_slow, SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC
 	b	av_window_exit_from_x4
 

@@ -6,6 +6,7 @@
 #include "switch/offsets.h"
 #include "switch/private.h"
 #include "vm/regfile.h"
+#include "vm/token.h"
 
 #define CHECK_SRF(field, offset) \
 	static_assert(offsetof(struct av_srf, field) == (offset), #field)
@@ -30,29 +31,66 @@ CHECK_SRF(unpriv_tlbi, SRF_UNPRIV_TLBI);
 CHECK_SRF(vmode, SRF_VMODE);
 CHECK_SRF(due, SRF_DUE);
 CHECK_SRF(quick, SRF_QUICK);
+CHECK_SRF(quick_nr, SRF_QUICK_NR);
 CHECK_SRF(quick_imm, SRF_QUICK_IMM);
-CHECK_SRF(ttbr1[0], SRF_TTBR1_EL0);
-CHECK_SRF(ttbr1[1], SRF_TTBR1_EL1);
+CHECK_SRF(ttbr1[0], SRF_ROOT1_EL0);
+CHECK_SRF(ttbr1[1], SRF_ROOT1_EL1);
 CHECK_SRF(quick_on, SRF_QUICK_ON);
+CHECK_SRF(quick_on_nr, SRF_QUICK_ON_NR);
 CHECK_SRF(quick_modes, SRF_QUICK_MODES);
 CHECK_SRF(in_place, SRF_IN_PLACE);
+CHECK_SRF(phys, SRF_PHYS);
+CHECK_SRF(el1h, SRF_EL1H);
 CHECK_SRF(copies, SRF_COPIES);
+CHECK_SRF(svc_pc, SRF_SVC_PC);
+CHECK_SRF(svc_pstate, SRF_SVC_PSTATE);
+CHECK_SRF(quick_el0, SRF_QUICK_EL0);
 CHECK_SRF(root0, SRF_ROOT0);
+CHECK_SRF(roots_at, SRF_ROOTS_AT);
+CHECK_SRF(ttbr, SRF_TTBR);
+CHECK_SRF(roots, SRF_ROOTS);
+CHECK_SRF(modes, SRF_MODES);
+CHECK_SRF(modes_same, SRF_MODES_SAME);
+static_assert(offsetof(struct av_srf_roots, ttbr0) == ROOTS_TTBR0);
+static_assert(offsetof(struct av_srf_roots, ttbr1) == ROOTS_TTBR0 + 8);
+static_assert(offsetof(struct av_srf_roots, root0) == ROOTS_ROOT0);
+static_assert(offsetof(struct av_srf_roots, root1) == ROOTS_ROOT1_EL0);
+static_assert(offsetof(struct av_srf_roots, at) == ROOTS_AT);
+static_assert(sizeof(struct av_srf_roots) == ROOTS_SIZE && AV_SRF_ROOTS == NR_ROOTS);
 CHECK_SRF(quick_rows, SRF_QUICK_ROWS);
 CHECK_SRF(fast, SRF_FAST);
 CHECK_SRF(psci_version, SRF_PSCI);
-CHECK_SRF(sys, SRF_SYS);
+static_assert(SRF_SHARED == AV_SRF_PAGE);
+CHECK_SRF(sys[AV_CONTEXTIDR_EL1], SRF_CONTEXTIDR_EL1);
 CHECK_SRF(sys[AV_SCTLR_EL1], SRF_SCTLR_EL1);
+CHECK_SRF(sys[AV_TCR_EL1], SRF_TCR_EL1);
 CHECK_SRF(sys[AV_ESR_EL1], SRF_ESR_EL1);
 CHECK_SRF(sys[AV_SPSR_EL1], SRF_SPSR_EL1);
+CHECK_SRF(sys[AV_TTBR0_EL1], SRF_TTBR0_EL1);
+CHECK_SRF(sys[AV_TTBR1_EL1], SRF_TTBR1_EL1);
+CHECK_SRF(sys[AV_FAR_EL1], SRF_FAR_EL1);
 CHECK_SRF(sys[AV_ELR_EL1], SRF_ELR_EL1);
 CHECK_SRF(sys[AV_SP_EL1], SRF_SP_EL1);
 CHECK_SRF(sys[AV_VBAR_EL1], SRF_VBAR_EL1);
 CHECK_SRF(sys[AV_SP_EL0], SRF_SP_EL0);
-CHECK_SRF(sys[AV_DAIF], SRF_DAIF);
-CHECK_SRF(sys[AV_TPIDR_EL0], SRF_TPIDR);
-CHECK_SRF(sys[AV_TPIDRRO_EL0], SRF_TPIDRRO);
+CHECK_SRF(sys[AV_TPIDR_EL0], SRF_TPIDR_EL0);
+CHECK_SRF(sys[AV_TPIDRRO_EL0], SRF_TPIDRRO_EL0);
 CHECK_SRF(sys[AV_TPIDR_EL1], SRF_TPIDR_EL1);
+CHECK_SRF(sys[AV_DAIF], SRF_DAIF);
+CHECK_SRF(sys[AV_SHOWN_TTBR0_EL1], SRF_SHOWN_TTBR0_EL1);
+CHECK_SRF(sys[AV_SHOWN_TTBR1_EL1], SRF_SHOWN_TTBR1_EL1);
+
+/* LDP and STP */
+static_assert(SRF_QUICK_NR == SRF_QUICK + 4 && SRF_VMODE == SRF_QUICK + 8 &&
+	      SRF_IN_PLACE == SRF_QUICK + 12);
+static_assert(SRF_QUICK_ON_NR == SRF_QUICK_ON + 4 && SRF_EL1H == SRF_QUICK_ON + 8 &&
+	      SRF_COPIES == SRF_QUICK_ON + 12);
+static_assert(SRF_ROOT1_EL0 == SRF_QUICK_EL0 + 8 && SRF_ROOT1_EL1 == SRF_ROOT1_EL0 + 8 &&
+	      SRF_PHYS == SRF_ROOT1_EL1 + 8 && SRF_QUICK_MODES == SRF_PHYS + 8);
+static_assert(SRF_SVC_PSTATE == SRF_SVC_PC + 8);
+static_assert(SRF_SPSR_EL1 == SRF_ELR_EL1 + 8 && SRF_DAIF == SRF_ESR_EL1 + 8 &&
+	      SRF_SP_EL1 == SRF_DAIF + 8 && SRF_TPIDR_EL1 == SRF_SP_EL1 + 8 &&
+	      SRF_TPIDRRO_EL0 == SRF_TPIDR_EL0 + 8);
 
 CHECK_PRIVATE(srf, SW_SRF);
 CHECK_PRIVATE(ttbr_none, SW_TTBR_NONE);
@@ -88,32 +126,16 @@ CHECK_PRIVATE(h_ttbr1_hop, SW_H_TTBR1_HOP);
 
 static_assert(AV_EXCEPTION_SYNC == EXIT_SYNC && AV_EXCEPTION_FATAL == EXIT_FATAL);
 static_assert(AV_QUICK_ROWS == QUICK_ROWS);
-static_assert(AV_FAST_DAIF == FAST_DAIF && AV_FAST_SVC == FAST_SVC);
+static_assert(AV_QUICK_COUNTER == GENMASK(15, QUICK_COUNTER_SHIFT));
+static_assert(AV_QUICK_WRITE == BIT(QUICK_WRITE_BIT));
+static_assert(AV_QUICK_VREG == GENMASK(QUICK_VREG_BITS - 1, 0));
+static_assert(AV_NR_VREGS == BIT(QUICK_VREG_BITS));
+static_assert(AV_FAST_SVC == FAST_SVC && AV_FAST_ERET == FAST_ERET && AV_FAST_DAIF == FAST_DAIF);
 static_assert(AV_FAST_ERET_EL0 == FAST_ERET_EL0 && AV_FAST_HVC == FAST_HVC);
+
+/* Tokens: their counters have their names. */
+#define NONE(name)
+#define SAME(name)	AV_FAST_##name == FAST_##name &&
+static_assert(AV_TOKENS_ALWAYS(NONE, SAME, SAME) AV_TOKENS_ROWS(NONE, SAME, SAME) true);
+static_assert(AV_TOKENS == TOKENS);
 static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
-
-/* Kernels from 6.9 on say where the architecture has them. */
-#if __has_include("asm/vncr_mapping.h")
-#include <asm/vncr_mapping.h>
-
-#define CHECK_VNCR(reg)	static_assert(AV_##reg == AV_VREG(VNCR_##reg), #reg)
-
-CHECK_VNCR(CPACR_EL1);
-CHECK_VNCR(CONTEXTIDR_EL1);
-CHECK_VNCR(SCTLR_EL1);
-CHECK_VNCR(ACTLR_EL1);
-CHECK_VNCR(TCR_EL1);
-CHECK_VNCR(AFSR0_EL1);
-CHECK_VNCR(AFSR1_EL1);
-CHECK_VNCR(ESR_EL1);
-CHECK_VNCR(MAIR_EL1);
-CHECK_VNCR(AMAIR_EL1);
-CHECK_VNCR(MDSCR_EL1);
-CHECK_VNCR(SPSR_EL1);
-CHECK_VNCR(TTBR0_EL1);
-CHECK_VNCR(TTBR1_EL1);
-CHECK_VNCR(FAR_EL1);
-CHECK_VNCR(ELR_EL1);
-CHECK_VNCR(SP_EL1);
-CHECK_VNCR(VBAR_EL1);
-#endif

@@ -8,47 +8,83 @@
 
 /* struct av_srf, the first page */
 #define SRF_REGS	0x000
-#define SRF_SP		0x0f8
-#define SRF_PC		0x100
-#define SRF_PSTATE	0x108
-#define SRF_ESR		0x110
-#define SRF_FAR		0x118
-#define SRF_EXIT	0x120
-#define SRF_INSN	0x128
-#define SRF_TTBR_NONE	0x138
-#define SRF_TTBR1_HOP	0x140
-#define SRF_TTBR0_AUX	0x148
-#define SRF_LOW_PRIVATE	0x150
-#define SRF_LOOPS	0x158
-#define SRF_UNPRIV_TLBI	0x160
-#define SRF_VMODE	0x130
-#define SRF_DUE		0x168
-#define SRF_QUICK	0x180
-#define SRF_QUICK_IMM	0x188
-#define SRF_TTBR1_EL0	0x1a0
-#define SRF_TTBR1_EL1	0x1a8
-#define SRF_QUICK_ON	0x1b0
-#define SRF_QUICK_MODES	0x1b8
-#define SRF_IN_PLACE	0x1c0
-#define SRF_COPIES	0x1c8
-#define SRF_ROOT0	0x1d0
-#define SRF_QUICK_ROWS	0x1e0
-#define SRF_FAST	0x260
-#define SRF_PSCI	0x450
-/* and the second: virtual registers */
-#define SRF_SYS		0x1000
-#define SRF_SCTLR_EL1	0x1110
-#define SRF_ESR_EL1	0x1138
-#define SRF_SPSR_EL1	0x1160
-#define SRF_ELR_EL1	0x1230
-#define SRF_SP_EL1	0x1240
-#define SRF_VBAR_EL1	0x1250
-#define SRF_SP_EL0	0x1c00
-#define SRF_DAIF	0x1c28
-#define SRF_TPIDR	0x1c08
-#define SRF_TPIDRRO	0x1c10
-#define SRF_TPIDR_EL1	0x1c18
+#define SRF_QUICK	0x0f8
+#define SRF_QUICK_NR	0x0fc
+#define SRF_VMODE	0x100
+#define SRF_IN_PLACE	0x104
+#define SRF_SP		0x108
+#define SRF_PC		0x110
+#define SRF_PSTATE	0x118
+#define SRF_ESR		0x120
+#define SRF_FAR		0x128
+#define SRF_EXIT	0x130
+#define SRF_INSN	0x138
+#define SRF_TTBR_NONE	0x140
+#define SRF_TTBR1_HOP	0x148
+#define SRF_TTBR0_AUX	0x150
+#define SRF_LOW_PRIVATE	0x158
+#define SRF_LOOPS	0x160
+#define SRF_UNPRIV_TLBI	0x168
+#define SRF_QUICK_IMM	0x170
+#define SRF_MODES	0x180
+#define SRF_QUICK_EL0	0x188
+#define SRF_ROOT1_EL0	0x190
+#define SRF_ROOT1_EL1	0x198
+#define SRF_PHYS	0x1a0
+#define SRF_QUICK_MODES	0x1a8
+#define SRF_DUE		0x1b0
+#define SRF_QUICK_ON	0x1b8
+#define SRF_QUICK_ON_NR	0x1bc
+#define SRF_EL1H	0x1c0
+#define SRF_COPIES	0x1c4
+#define SRF_SVC_PC	0x1d0
+#define SRF_SVC_PSTATE	0x1d8
+#define SRF_ROOT0	0x1f0
+#define SRF_ROOTS_AT	0x1f8
+#define SRF_TTBR	0x200
+#define SRF_QUICK_ROWS	0x208
+#define SRF_FAST	0x288
+#define SRF_ROOTS	0x330
+#define SRF_MODES_SAME	0x4b0
+#define SRF_PSCI	0x4b8
+/* virtual registers there */
+#define SRF_SCTLR_EL1	0x4c8
+#define SRF_TCR_EL1	0x4d8
+#define SRF_TTBR0_EL1	0x508
+#define SRF_TTBR1_EL1	0x510
+#define SRF_VBAR_EL1	0x518
+/* and in the shared page */
+#define SRF_SHARED	0x1000
+#define SRF_ELR_EL1	0x1010
+#define SRF_SPSR_EL1	0x1018
+#define SRF_ESR_EL1	0x1020
+#define SRF_DAIF	0x1028
+#define SRF_SP_EL1	0x1030
+#define SRF_TPIDR_EL1	0x1038
+#define SRF_SP_EL0	0x1040
+#define SRF_TPIDR_EL0	0x1048
+#define SRF_TPIDRRO_EL0	0x1050
+#define SRF_FAR_EL1	0x1058
+#define SRF_CONTEXTIDR_EL1	0x1060
+#define SRF_SHOWN_TTBR0_EL1	0x1078
+#define SRF_SHOWN_TTBR1_EL1	0x1080
 #define SRF_SIZE	0x2000
+/* within the reach of LDP */
+#define SHARED_ELR_EL1	(SRF_ELR_EL1 - SRF_SHARED)
+#define SHARED_SPSR_EL1	(SRF_SPSR_EL1 - SRF_SHARED)
+#define SHARED_ESR_EL1	(SRF_ESR_EL1 - SRF_SHARED)
+#define SHARED_DAIF	(SRF_DAIF - SRF_SHARED)
+#define SHARED_SP_EL1	(SRF_SP_EL1 - SRF_SHARED)
+#define SHARED_TPIDR_EL0	(SRF_TPIDR_EL0 - SRF_SHARED)
+
+/* struct av_srf_roots */
+#define ROOTS_TTBR0	0x00
+#define ROOTS_ROOT0	0x10
+#define ROOTS_ROOT1_EL0	0x18
+#define ROOTS_ROOT1_EL1	0x20
+#define ROOTS_AT	0x28
+#define ROOTS_SIZE	0x30
+#define NR_ROOTS	8
 
 /* struct av_private */
 #define SW_SRF		0x00
@@ -93,11 +129,28 @@
 #define FAST_ROOTS_BIT		4
 
 /* AV_QUICK_ROWS; enum av_fast_trap */
+#define QUICK_COUNTER_SHIFT	11
+#define QUICK_WRITE_BIT	10
+#define QUICK_VREG_BITS	10
 #define QUICK_ROWS	32
+#define FAST_ELR_EL1	2
+#define FAST_SPSR_EL1	3
+#define FAST_ESR_EL1	4
+#define FAST_FAR_EL1	5
 #define FAST_DAIF	10
+#define FAST_TCR_EL1	11
+#define FAST_TTBR0_EL1	12
+#define FAST_TTBR1_EL1	13
+#define FAST_CONTEXTIDR_EL1	14
+#define FAST_TPIDRRO_EL0	15
+#define FAST_TPIDR_EL0	16
 #define FAST_SVC	17
+#define FAST_ERET	18
 #define FAST_ERET_EL0	19
 #define FAST_HVC	20
+
+/* The syndrome of an unknown instruction: AV_ESR_IL. */
+#define ESR_UNKNOWN	0x2000000
 
 /* The syndrome of MSR DAIF, x0, in halves. */
 #define ESR_DAIF_LOW	0xd004
@@ -111,6 +164,9 @@
 /* and it is not for av_fast() */
 #define EXIT_LEAVE_BIT	9
 #define EXIT_LEAVE	0x200
+
+/* AV_TOKENS */
+#define TOKENS		768
 
 /* No instruction: AV_INSN_UNKNOWN */
 #define INSN_UNKNOWN	0x100000000

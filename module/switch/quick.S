@@ -5,10 +5,9 @@
  * vector for synchronous exceptions from EL0 branches here first, and is copied
  * with it: position independent.
  *
- * In: x0 is ESR_EL1, x0 and x1 are saved, SP_EL1 is the register file; at
- * av_window_quick_unknown ESR_EL1 equals srf->quick. Out: eret; or, with
- * nothing changed, av_window_slow, or av_window_slow_saved once x2 and x3 are
- * saved: ELR_EL1, SPSR_EL1 and ESR_EL1 are the guest's.
+ * In: x0 is ESR_EL1, x0 to x3 are saved, SP_EL1 is the register file; at
+ * av_window_tokens x1 is ESR_EL1 less srf->quick. Out: eret; or, with nothing
+ * changed, av_window_slow: ELR_EL1, SPSR_EL1 and ESR_EL1 are the guest's.
  *
  * Virtual state is where C keeps it, except PC, PSTATE and the stack pointer in
  * use, which are in the hardware while the guest runs. So C finds all state
@@ -17,23 +16,25 @@
 #include <linux/linkage.h>
 #include <asm/assembler.h>
 #include "switch/offsets.h"
+#include "vm/token.h"
 
-/* PSTATE bits that are the hardware's (AV_PSR_PHYS), and bits for which ERET here declines. */
-#define PHYS_LOW	0x1c00
-#define PHYS_HIGH	0xf100
-#define DECLINE_LOW	0x3df		/* DAIF, and a mode but EL0t */
-#define DECLINE_HIGH	0x0030		/* IL, SS */
-#define ERET_LOW	0x03e0
-#define ERET_HIGH	0xd69f
+#define PHYS_ON		0x300		/* set in PSTATE while the guest runs: D, A */
 #define HVC_LOW		0x0002
 #define HVC_HIGH	0xd400
 #define PSCI_VERSION	0x84000000
 #define PSR_DAIF	0x3c0
 #define PSR_BTYPE	0xc00
+#define PSR_BTYPE_SHIFT	10
 #define PSR_EL1H	5
-#define SCTLR_DSSBS_SHIFT 44
-#define EC_SVC64	0x15
 #define EC_SYS64	0x18
+#define ESR_IL		0x02000000
+
+/* In place of an offset in the register file, which is below it. */
+#define IS_TTBR_BIT	13
+#define IS_TTBR		(1 << IS_TTBR_BIT)
+.if SRF_SIZE > IS_TTBR
+	.error "offsets have the bit of a TTBR"
+.endif
 
 	/* Skip the instruction; \t is lost. */
 	.macro	skip, t
@@ -53,7 +54,7 @@
 
 	/* Count row w3. w3 and x1 are lost; x0 becomes the register's number. */
 	.macro	count_row
-	ubfx	w3, w3, #10, #5
+	ubfx	w3, w3, #QUICK_COUNTER_SHIFT, #5
 	and	w0, w1, #31
 	add	x3, sp, x3, lsl #3
 	ldr	x1, [x3, #SRF_FAST]
@@ -69,6 +70,19 @@
 	isb
 	.endm
 
+	/* The call in w0 is for PSCI's version, and the window tells it; or branch to \other. */
+	.macro	psci_version other
+	ldr	w0, [sp, #SRF_REGS]
+	mov	w2, #PSCI_VERSION
+	cmp	w0, w2
+	b.ne	\other
+	ldr	x2, [sp, #SRF_PSCI]
+	cbz	x2, \other
+	stp	x2, xzr, [sp, #SRF_REGS]
+	stp	xzr, xzr, [sp, #SRF_REGS + 16]
+	count	FAST_HVC, x1
+	.endm
+
 	/* Branch to register x0's place in a list of two instructions each; \t is lost. */
 	.macro	by_register, list, t
 	adr	\t, \list
@@ -82,25 +96,22 @@ SYM_CODE_START(av_window_quick)
 	lsr	x1, x0, #26
 	cmp	x1, #EC_SYS64
 	b.eq	.Lsys64
-	cmp	x1, #EC_SVC64
-	b.eq	.Lsvc
-.Lnot:
+.Lno:
 	b	av_window_slow
 
-	/* Virtual EL1, an unknown instruction: read it as EL0, as switch/enter.S does. */
-SYM_INNER_LABEL(av_window_quick_unknown, SYM_L_GLOBAL)
-	stp	x2, x3, [sp, #SRF_REGS + 16]
+	/*
+	 * Virtual EL1, an unknown instruction, and no copies: read it as EL0, as
+	 * switch/enter.S does.
+	 */
+.Ltoken_UNKNOWN:
 	mrs	x0, elr_el1
 	mrs	x3, spsr_el1
-	ldr	x2, [sp, #SRF_IN_PLACE]
-	cbnz	x2, av_window_quick_fetch_copy
 SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	ldtr	w1, [x0]
-.Lfetched:
 	lsr	w2, w1, #20
 	orr	w2, w2, #2			/* MRS or MSR */
 	cmp	w2, #0xd53
-	b.ne	.Leret
+	b.ne	.Lhvc
 	ubfx	w2, w1, #5, #16
 	eor	w3, w2, w2, lsr #6		/* av_quick_hash() */
 	and	w3, w3, #QUICK_ROWS - 1
@@ -108,44 +119,39 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	ldr	w3, [x3, #SRF_QUICK_ROWS]
 	cmp	w2, w3, lsr #16
 	b.ne	.Lno_fetched
-	and	w2, w3, #0x1ff
-	add	x2, sp, x2, lsl #3
+	ubfiz	x2, x3, #3, #QUICK_VREG_BITS
 	tbz	w1, #21, .Lwrite
-	ldr	x2, [x2, #SRF_SYS]
+	ldr	x2, [sp, x2]
 	count_row
 .Lset:
 	skip	x1
 	by_register .Lset_list, x1
 .Lwrite:
-	tbz	w3, #9, .Lno_fetched
+	tbz	w3, #QUICK_WRITE_BIT, .Lno_fetched
 	count_row
-	add	x2, x2, #SRF_SYS
 .Lget:
 	skip	x1
 	by_register .Lget_list, x1
+	/* x2 is the word's offset; or IS_TTBR and the number of one. */
 .Lput:
-	str	x3, [x2]
+	tbnz	x2, #IS_TTBR_BIT, .Lttbr
+	str	x3, [sp, x2]
 .Lresume:
 	resume
 
-	/* Copies are execute-only for EL0: read the instruction as EL1. */
-SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
-	ldr	w1, [x0]
-	b	.Lfetched
-
-	/* The instruction was read: keep it. */
+	/* The instruction was read: keep it. Of CRn 12 av_fast() has none either. */
 .Lno_fetched:
+	ubfx	w2, w1, #12, #4
+	cmp	w2, #12
+	b.eq	.Lcall
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED
 	b	av_window_exit_from_x4
-.Lno:
-	b	av_window_slow_saved
-
 	/* MSR DAIFSet and DAIFClr, by their syndromes as C has seen them; MRS and MSR DAIF. */
 .Lsys64:
-	ldr	x1, [sp, #SRF_QUICK]
-	cbz	x1, .Lnot
-	stp	x2, x3, [sp, #SRF_REGS + 16]
+	ldp	w1, w2, [sp, #SRF_QUICK]
+	cbz	w1, .Lno
+	cbz	w2, .Lno			/* virtual EL0: SVC alone */
 	ldp	x2, x3, [sp, #SRF_QUICK_IMM]
 	and	x1, x0, #~(0xf << 1)
 	cmp	x1, x2
@@ -168,9 +174,7 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	ldr	x1, [sp, #SRF_DUE]
 	cbnz	x1, .Lno
 	count	FAST_DAIF, x1
-	mov	x2, sp
-	add	x2, x2, #SRF_SYS
-	add	x2, x2, #SRF_DAIF - SRF_SYS
+	mov	x2, #SRF_DAIF
 	b	.Lget
 .Ldaifset:
 	ubfx	x0, x0, #1, #4
@@ -191,60 +195,13 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	skip	x1
 	resume
 
-	/* ERET to virtual EL0, with nothing masked there and nothing pending. x3 is SPSR_EL1. */
-.Leret:
-	mov	w2, #ERET_LOW
-	movk	w2, #ERET_HIGH, lsl #16
-	cmp	w1, w2
-	b.ne	.Lhvc
-	ldr	x1, [sp, #SRF_SPSR_EL1]
-	mov	w2, #DECLINE_LOW
-	movk	w2, #DECLINE_HIGH, lsl #16
-	tst	x1, x2
-	b.ne	.Lno
-	ldr	x2, [sp, #SRF_QUICK_MODES]
-	cbz	x2, .Lno
-	ldr	x2, [sp, #SRF_DUE]
-	cbnz	x2, .Lno
-	mov	w2, #PHYS_LOW
-	movk	w2, #PHYS_HIGH, lsl #16
-	and	x1, x1, x2
-	bic	x3, x3, x2
-	orr	x1, x1, x3
-	ldr	x0, [sp, #SRF_ELR_EL1]
-	msr	spsr_el1, x1
-	msr	elr_el1, x0
-	ldr	x2, [sp, #SRF_IN_PLACE]
-	mrs	x0, sp_el0
-	str	x0, [sp, #SRF_SP_EL1]
-	cbnz	x2, .Leret_from_copy
-	ldr	x1, [sp, #SRF_SP_EL0]
-	msr	sp_el0, x1
-.Lto_el0:
-	ldr	x2, [sp, #SRF_TTBR1_EL0]
-	str	xzr, [sp, #SRF_VMODE]		/* EL0t */
-	str	xzr, [sp, #SRF_DAIF]
-	str	xzr, [sp, #SRF_QUICK]
-	count	FAST_ERET_EL0, x1
-	/* As in switch/enter.S: the window is the same in both trees. */
-	msr	ttbr1_el1, x2
-	resume
-
-	/* HVC #0 for PSCI_VERSION; other calls go to C. */
+	/* HVC for PSCI_VERSION; other calls go to C. */
 .Lhvc:
 	mov	w2, #HVC_LOW
 	movk	w2, #HVC_HIGH, lsl #16
 	cmp	w1, w2
 	b.ne	.Lno_fetched
-	ldr	w0, [sp, #SRF_REGS]
-	mov	w2, #PSCI_VERSION
-	cmp	w0, w2
-	b.ne	.Lcall
-	ldr	x2, [sp, #SRF_PSCI]
-	cbz	x2, .Lcall
-	stp	x2, xzr, [sp, #SRF_REGS]
-	stp	xzr, xzr, [sp, #SRF_REGS + 16]
-	count	FAST_HVC, x1
+	psci_version .Lcall
 	skip	x1
 	resume
 
@@ -252,72 +209,6 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED | EXIT_LEAVE
 	b	av_window_exit_from_x4
-
-	/* SP_EL0 goes from TPIDR_EL0 to its own register; EL0's thread registers come back. */
-.Leret_from_copy:
-	mrs	x0, tpidr_el0
-	ldr	x1, [sp, #SRF_TPIDR]
-	ldr	x2, [sp, #SRF_TPIDRRO]
-	msr	sp_el0, x0
-	msr	tpidr_el0, x1
-	msr	tpidrro_el0, x2
-	str	xzr, [sp, #SRF_IN_PLACE]
-	b	.Lto_el0
-
-	/* SVC from virtual EL0, where the mode may change in the window. */
-.Lsvc:
-	ldr	x1, [sp, #SRF_QUICK_MODES]
-	cbz	x1, .Lnot
-	ldr	x1, [sp, #SRF_VMODE]
-	cbnz	x1, .Lnot			/* an SVC of virtual EL1 */
-	stp	x2, x3, [sp, #SRF_REGS + 16]
-	str	x0, [sp, #SRF_ESR_EL1]
-	mrs	x0, elr_el1
-	mrs	x1, spsr_el1
-	ldr	x3, [sp, #SRF_DAIF]
-	str	x0, [sp, #SRF_ELR_EL1]
-	mov	w2, #PHYS_LOW
-	movk	w2, #PHYS_HIGH, lsl #16
-	and	x3, x3, #PSR_DAIF
-	and	x2, x1, x2
-	orr	x2, x2, x3
-	ldr	x3, [sp, #SRF_SCTLR_EL1]
-	str	x2, [sp, #SRF_SPSR_EL1]
-	and	x1, x1, #~PHYS_LOW		/* BTYPE, SSBS */
-	ubfx	x3, x3, #SCTLR_DSSBS_SHIFT, #1
-	bfi	x1, x3, #12, #1
-	ldr	x0, [sp, #SRF_VBAR_EL1]
-	msr	spsr_el1, x1
-	add	x0, x0, #0x400
-	msr	elr_el1, x0
-	mrs	x0, sp_el0
-	ldr	x1, [sp, #SRF_SP_EL1]
-	ldr	x2, [sp, #SRF_COPIES]
-	msr	sp_el0, x1
-	cbnz	x2, .Lsvc_to_copy
-	str	x0, [sp, #SRF_SP_EL0]
-.Lto_el1:
-	mov	x0, #PSR_EL1H
-	mov	x1, #PSR_DAIF
-	ldr	x2, [sp, #SRF_QUICK_ON]
-	ldr	x3, [sp, #SRF_TTBR1_EL1]
-	str	x0, [sp, #SRF_VMODE]
-	str	x1, [sp, #SRF_DAIF]
-	str	x2, [sp, #SRF_QUICK]
-	count	FAST_SVC, x1
-	msr	ttbr1_el1, x3
-	hint	#22				/* clrbhb: switch/mitigate.h */
-	resume
-
-	/* x0 is SP_EL0. */
-.Lsvc_to_copy:
-	mrs	x1, tpidr_el0
-	ldr	x3, [sp, #SRF_TPIDR_EL1]
-	str	x1, [sp, #SRF_TPIDR]
-	str	x2, [sp, #SRF_IN_PLACE]
-	msr	tpidr_el0, x0
-	msr	tpidrro_el0, x3
-	b	.Lto_el1
 
 	/* Register n, two instructions each: n := x2; x3 := n. */
 .Lset_list:
@@ -342,4 +233,253 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	.endr
 	mov	x3, xzr
 	b	.Lput
+
+	/*
+	 * Tokens (vm/token.h), 16 bytes each. x1 is the number and the operand.
+	 * The SVC that stood there is done with: ELR_EL1 is behind it.
+	 */
+	.macro	token_read word, counter
+	.balign	16
+	ldr	x2, [sp, #\word]
+	add	x3, sp, #SRF_FAST + 8 * \counter
+	b	.Lset_counted
+	.endm
+
+	.macro	token_write word, counter
+	.balign	16
+	mov	x2, #\word
+	add	x3, sp, #SRF_FAST + 8 * \counter
+	b	.Lget_counted
+	.endm
+
+	/* Each AV_TOKEN_SAMPLE'th token of a kind goes to C, which may see to its site. */
+	.macro	sample, count
+	tst	\count, #AV_TOKEN_SAMPLE - 1
+	b.eq	.Lsample
+	.endm
+
+	.macro	token_other name
+	.balign	16
+	b	.Ltoken_\name
+	.endm
+
+#define OTHER(name)	token_other name;
+#define READ(name)	token_read SRF_##name, FAST_##name;
+#define WRITE(name)	token_write SRF_##name, FAST_##name;
+	.balign	16
+SYM_INNER_LABEL(av_window_tokens, SYM_L_GLOBAL)
+	AV_TOKENS_ALWAYS(OTHER, READ, WRITE)
+	AV_TOKENS_ROWS(OTHER, READ, WRITE)
+
+#undef OTHER
+#undef READ
+#undef WRITE
+#define OTHER(name)	.long AV_WORD_##name;
+#define READ(name)	.long AV_WORD_READ(name);
+#define WRITE(name)	.long AV_WORD_WRITE(name);
+	.balign	4
+SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
+	AV_TOKENS_ALWAYS(OTHER, READ, WRITE)
+	AV_TOKENS_ROWS(OTHER, READ, WRITE)
+
+	/* The operand's register := x2, or word x2 := it; x3 is the counter. */
+.Lset_counted:
+	ldr	x0, [x3]
+	add	x0, x0, #1
+	str	x0, [x3]
+	sample	x0
+	and	x0, x1, #31
+	by_register .Lset_list, x1
+.Lget_counted:
+	ldr	x0, [x3]
+	add	x0, x0, #1
+	str	x0, [x3]
+	sample	x0
+.Lget_uncounted:
+	and	x0, x1, #31
+	by_register .Lget_list, x1
+
+	/* TTBRn, n bit 0 of x2, is to be x3: if that is a pair whose trees are at hand (mmu/root.c). */
+.Lttbr:
+	ldr	x0, [sp, #SRF_TTBR0_EL1]
+	ldr	x1, [sp, #SRF_TTBR1_EL1]
+	ands	x2, x2, #1
+	csel	x0, x3, x0, eq
+	csel	x1, x1, x3, eq
+	str	x2, [sp, #SRF_TTBR]
+	add	x2, sp, #SRF_ROOTS
+1:	ldr	x3, [x2, #ROOTS_TTBR0]
+	cmp	x3, x0
+	b.ne	2f
+	ldr	x3, [x2, #ROOTS_TTBR0 + 8]
+	cmp	x3, x1
+	b.ne	2f
+	ldr	x3, [x2, #ROOTS_ROOT1_EL1]
+	cbnz	x3, 3f
+2:	add	x2, x2, #ROOTS_SIZE
+	add	x3, sp, #SRF_ROOTS + NR_ROOTS * ROOTS_SIZE
+	cmp	x2, x3
+	b.ne	1b
+	b	.Lno
+3:	str	x0, [sp, #SRF_TTBR0_EL1]
+	str	x1, [sp, #SRF_TTBR1_EL1]
+	str	x0, [sp, #SRF_SHOWN_TTBR0_EL1]
+	str	x1, [sp, #SRF_SHOWN_TTBR1_EL1]
+	ldp	x0, x1, [x2, #ROOTS_ROOT0]	/* and virtual EL0's */
+	ldr	x2, [x2, #ROOTS_AT]
+	str	x0, [sp, #SRF_ROOT0]
+	stp	x1, x3, [sp, #SRF_ROOT1_EL0]
+	str	x2, [sp, #SRF_ROOTS_AT]
+	ldr	x2, [sp, #SRF_MODES_SAME]
+	cmp	x1, #0
+	csel	x2, xzr, x2, eq
+	ldr	x1, [sp, #SRF_DUE]
+	str	x2, [sp, #SRF_MODES]
+	cmp	x1, #0
+	csel	x2, x2, xzr, eq
+	ldr	x1, [sp, #SRF_TTBR]
+	str	x2, [sp, #SRF_QUICK_MODES]
+	add	x1, sp, x1, lsl #3
+	ldr	x2, [x1, #SRF_FAST + 8 * FAST_TTBR0_EL1]
+	add	x2, x2, #1
+	str	x2, [x1, #SRF_FAST + 8 * FAST_TTBR0_EL1]
+	/* As at .Lroots in switch/enter.S. */
+	ldr	x1, [sp, #SRF_TTBR_NONE]
+	msr	ttbr0_el1, x1
+	isb
+	msr	ttbr1_el1, x3
+	isb
+	msr	ttbr0_el1, x0
+	resume
+
+.Ltoken_MRS_DAIF:
+	ldr	x2, [sp, #SRF_DAIF]
+	add	x3, sp, #SRF_FAST + 8 * FAST_DAIF
+	and	x2, x2, #PSR_DAIF
+	b	.Lset_counted
+.Ltoken_MSR_DAIF:
+	ldr	x3, [sp, #SRF_DUE]
+	cbnz	x3, .Lno
+	mov	x2, #SRF_DAIF
+	add	x3, sp, #SRF_FAST + 8 * FAST_DAIF
+	b	.Lget_counted
+.Ltoken_MSR_TTBR0:
+	mov	x2, #IS_TTBR
+	b	.Lget_uncounted
+.Ltoken_MSR_TTBR1:
+	mov	x2, #IS_TTBR | 1
+	b	.Lget_uncounted
+.Ltoken_DAIFSET:
+	ldr	x2, [sp, #SRF_DAIF]
+	ubfiz	x0, x1, #6, #4
+	orr	x2, x2, x0
+	b	.Lmasks
+.Ltoken_DAIFCLR:
+	ldr	x3, [sp, #SRF_DUE]
+	cbnz	x3, .Lno
+	ldr	x2, [sp, #SRF_DAIF]
+	ubfiz	x0, x1, #6, #4
+	bic	x2, x2, x0
+.Lmasks:
+	count	FAST_DAIF, x1
+	sample	x1
+	and	x2, x2, #PSR_DAIF
+	str	x2, [sp, #SRF_DAIF]
+	resume
+
+	/* Nothing is done yet, but that it is counted. */
+.Lsample:
+	mov	x0, #EXIT_SYNC | EXIT_LEAVE
+	b	av_window_exit_from_x4
+
+.Ltoken_HVC:
+	psci_version 1f
+	resume
+	/* As where there are no copies: an unknown instruction, and it was read. */
+1:	mrs	x1, elr_el1
+	sub	x1, x1, #4
+	msr	elr_el1, x1
+	mov	x1, #ESR_IL
+	msr	esr_el1, x1
+	mov	w1, #HVC_LOW
+	movk	w1, #HVC_HIGH, lsl #16
+	b	.Lcall
+
+	/*
+	 * ERET from a copy to virtual EL0 with nothing masked there, or SVC #0 from there
+	 * to a copy: with srf->quick as it is, no other syndrome comes here.
+	 */
+SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
+	tbz	w0, #15, .Lsvc_to_copy
+.Ltoken_ERET:
+	ldp	x0, x2, [sp, #SRF_PHYS]		/* and whether modes may change */
+	add	x3, sp, #SRF_SHARED
+	ldr	x1, [x3, #SHARED_SPSR_EL1]
+	bics	xzr, x1, x0
+	b.ne	.Leret_to_el1
+	cbz	x2, .Lno
+	ldr	x0, [x3, #SHARED_ELR_EL1]
+	orr	x1, x1, #PHYS_ON
+	msr	elr_el1, x0
+	msr	spsr_el1, x1
+	/* SP_EL0 goes from TPIDR_EL0 to its own register; EL0's thread registers come back. */
+	mrs	x0, sp_el0
+	mrs	x2, tpidr_el0
+	stp	xzr, x0, [x3, #SHARED_DAIF]	/* and SP_EL1 */
+	ldp	x0, x1, [x3, #SHARED_TPIDR_EL0]	/* and TPIDRRO_EL0 */
+	msr	sp_el0, x2
+	msr	tpidr_el0, x0
+	msr	tpidrro_el0, x1
+	ldp	x0, x1, [sp, #SRF_QUICK_EL0]	/* and the tree */
+	stp	x0, xzr, [sp, #SRF_QUICK]	/* EL0t; nothing in place */
+	count	FAST_ERET_EL0, x2
+	/* As in switch/enter.S: the window is the same in both trees. */
+	msr	ttbr1_el1, x1
+	resume
+
+.Lsvc_to_copy:
+	add	x3, sp, #SRF_SHARED
+	mov	x1, #PSR_DAIF
+	stp	x0, x1, [x3, #SHARED_ESR_EL1]	/* and DAIF */
+	ldp	x0, x1, [sp, #SRF_ROOT1_EL1]	/* and PHYS */
+	msr	ttbr1_el1, x0
+	mrs	x0, elr_el1
+	mrs	x2, spsr_el1
+	and	x1, x2, x1
+	stp	x0, x1, [x3, #SHARED_ELR_EL1]	/* and SPSR_EL1 */
+	ldp	x0, x1, [sp, #SRF_SVC_PC]	/* and SSBS and BTYPE */
+	bfi	x2, x1, #PSR_BTYPE_SHIFT, #3
+	msr	elr_el1, x0
+	msr	spsr_el1, x2
+	/* SP_EL0 and TPIDR_EL1 take the place of EL0's thread registers. */
+	mrs	x0, sp_el0
+	mrs	x1, tpidr_el0
+	str	x1, [x3, #SHARED_TPIDR_EL0]
+	ldp	x1, x2, [x3, #SHARED_SP_EL1]	/* and TPIDR_EL1 */
+	msr	sp_el0, x1
+	msr	tpidr_el0, x0
+	msr	tpidrro_el0, x2
+	ldp	x0, x1, [sp, #SRF_QUICK_ON]
+	stp	x0, x1, [sp, #SRF_QUICK]	/* quick_nr, vmode, in_place */
+	count	FAST_SVC, x1
+	hint	#22				/* clrbhb: switch/mitigate.h */
+	resume
+
+	/* To virtual EL1 again, with any masks. */
+.Leret_to_el1:
+	ldr	x2, [sp, #SRF_DUE]
+	cbnz	x2, .Lno
+	bic	x3, x1, x0			/* without the hardware's bits */
+	and	x2, x3, #PSR_DAIF
+	eor	x3, x3, x2
+	cmp	x3, #PSR_EL1H
+	b.ne	.Lno
+	ldr	x3, [sp, #SRF_ELR_EL1]
+	and	x1, x1, x0
+	orr	x1, x1, #PHYS_ON
+	str	x2, [sp, #SRF_DAIF]
+	msr	elr_el1, x3
+	msr	spsr_el1, x1
+	count	FAST_ERET, x1
+	resume
 SYM_CODE_END(av_window_quick)

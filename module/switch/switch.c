@@ -19,10 +19,14 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 
 	/* The workaround is on the long way back only. */
 	if (srf->unpriv_tlbi)
-		srf->quick = srf->quick_on = srf->quick_modes = 0;
+		srf->quick = srf->quick_on = srf->quick_modes = srf->quick_made = 0;
 	/* Firmware's mitigation too, for which the guest relies on exits: cpu/smccc.c. */
-	if (av_mitigation_needs_exit(&leave->mitigation))
+	if (av_mitigation_needs_exit(&leave->mitigation)) {
 		srf->modes = srf->modes_same = srf->quick_modes = 0;
+		/* In virtual EL0 it takes SVC, which changes the mode. */
+		if (!av_srf_el1(srf))
+			srf->quick = 0;
+	}
 	av_host_pstate_save(leave, &pstate);
 
 	av_profiling_hold(&leave->profilers, &held);

@@ -6,9 +6,9 @@
 #   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
 tests += test_walk test_patch test_resolve test_frames test_shadow test_shadow_random test_shadow_bounds \
-	 test_shadow_tlbi test_slots fuzz_walk
+	 test_shadow_tlbi test_slots test_stub test_stub_pairs fuzz_walk
 
-test_patch-src := test_patch.c
+test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
 shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c \
 	reclaim.c walk.c)
@@ -17,6 +17,8 @@ test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
 test_shadow_random-src := test_shadow_random.c $(shadow-src)
 test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c
 test_slots-src := test_slots.c ../mmu/slots.c
+test_stub-src := test_stub.c ../mmu/stub.c
+test_stub_pairs-src := test_stub_pairs.c ../mmu/stub.c
 test_frames-src := test_frames.c ../mmu/frames.c
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 

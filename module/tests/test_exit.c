@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Dispatch by exception class: cpu/exit.c, with trap.c and inject.c behind it. */
 #include "check.h"
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
+#include "mmu/patch.h"
 
 bool fake_meltdown_safe = true;
 
@@ -57,6 +59,78 @@ static void test_what_kills(void)
 	CHECK(vcpu.killed);
 }
 
+/* Instructions of virtual EL1 that the window does and counts, but for a sample of them. */
+static const u32 sampled[] = {
+	0xd50342df,	/* msr daifset, #2 */
+	0xd50342ff,	/* msr daifclr, #2 */
+	0xd53b4221,	/* mrs x1, daif */
+	0xd51b4221,
+	0xd5384021,	/* mrs x1, elr_el1 */
+	0xd5184021,	/* msr elr_el1, x1 */
+	0xd5384001,
+	0xd5184001,
+	0xd5385201,
+	0xd5386001,
+	0xd5382041,
+	0xd5382001,
+	0xd5382021,
+	0xd538d021,
+	0xd518d021,
+	0xd53bd061,
+	0xd51bd061,
+	0xd53bd041,
+	0xd51bd041,
+};
+
+static void leave_with_token(u64 mode, u32 insn)
+{
+	leave_with(mode, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL |
+		   (av_patch(insn) >> 5 & 0xffff));
+	srf.in_place = srf.copies = mode == AV_PSR_EL1H;
+	srf.pc = 0x1004;
+}
+
+/*
+ * The sample was counted as done: it is not counted again, and a stub is asked for. If
+ * there is one the next sample comes sooner, and readers get what was counted.
+ */
+static void test_samples(void)
+{
+	unsigned int i, j, skipped;
+
+	for (i = 0; i < 3 * ARRAY_SIZE(sampled); i++) {
+		u32 insn = sampled[i / 3];
+		bool stubs = i % 3;
+
+		vm.cpu->cheap = stubs ? AV_CHEAP_ALL : AV_CHEAP_ALL & ~AV_CHEAP_STUBS;
+		leave_with_token(AV_PSR_EL1H, insn);
+		vcpu.stub_made = i % 3 == 2;
+		for (j = 0; j < AV_NR_FAST; j++)
+			srf.fast[j] = 1024;
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		for (j = 0, skipped = 0; j < AV_NR_FAST; j++) {
+			CHECK_EQ(srf.fast[j] - vcpu.stats.skipped[j], 1024);
+			skipped += vcpu.stats.skipped[j];
+		}
+		CHECK_EQ(skipped, vcpu.stub_made ? 960 : 0);
+		for (j = 0; j < AV_NR_EXITS; j++)
+			CHECK_EQ(vcpu.stats.count[j], 0);
+		CHECK_EQ(srf.pc, 0x1004);
+		CHECK_EQ(vcpu.stub_at, stubs ? 0x1000 : 0);
+		CHECK_EQ(vcpu.stub_for, stubs ? insn : 0);
+	}
+}
+
+/* The same number in virtual EL0's code is its own SVC. */
+static void test_svc_of_el0(void)
+{
+	leave_with_token(AV_PSR_EL0T, sampled[0]);
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
+	CHECK_EQ(vcpu.stats.count[AV_EXIT_SVC], 1);
+	CHECK_EQ(av_srf_get(&srf, AV_ELR_EL1), 0x1004);
+	CHECK_EQ(vcpu.stub_at, 0);
+}
+
 int main(void)
 {
 	if (av_sysreg_init())
@@ -64,5 +138,7 @@ int main(void)
 	RUN(test_no_class_kills);
 	RUN(test_unlisted_class_is_undefined);
 	RUN(test_what_kills);
+	RUN(test_samples);
+	RUN(test_svc_of_el0);
 	return TESTS_DONE();
 }

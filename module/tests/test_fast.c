@@ -43,7 +43,7 @@ static u64 below(u64 n)
 }
 
 /* Accesses that took the short way, by register and direction. */
-static u64 taken[AV_NR_FAST][2], declined, daif_refused, to_el0;
+static u64 taken[AV_NR_FAST][2], declined, daif_refused, to_el0, tokens;
 
 struct reg {
 	const char *name;
@@ -154,46 +154,72 @@ static const u16 looked_at[] = {
 };
 
 /* Each row of the quick way has a place of its own. How many there are. */
-static unsigned int check_quick_rows(u64 cheap, u64 copies)
+static unsigned int check_quick_rows(u64 cheap)
 {
 	static struct av_srf srf;
 	unsigned int i, n = 0;
 
 	srf.cheap = cheap;
-	srf.copies = copies;
 	CHECK(av_quick_rows(&srf));
 	for (i = 0; i < AV_QUICK_ROWS; i++) {
-		u32 row = srf.quick_rows[i], enc = FIELD_GET(AV_QUICK_ENC, row);
-		unsigned int counter = FIELD_GET(AV_QUICK_COUNTER, row);
-		const struct reg *reg = &regs[counter];
+		u32 row = srf.quick_rows[i];
+		const struct reg *reg = &regs[FIELD_GET(AV_QUICK_COUNTER, row)];
 
 		if (!row)
 			continue;
 		n++;
-		if (counter == AV_FAST_TPIDR_EL0)
-			CHECK_EQ(enc, AV_SYS_COPY_TPIDR_EL0);
-		else if (counter == AV_FAST_TPIDRRO_EL0)
-			CHECK_EQ(enc, AV_SYS_COPY_TPIDRRO_EL0);
-		else
-			CHECK_EQ(enc, reg->enc);
-		/* In place: not by memory alone. */
-		if (copies && counter == AV_FAST_TPIDR_EL1)
-			CHECK(!(row & AV_QUICK_WRITE));
-		else
-			CHECK_EQ(!(row & AV_QUICK_WRITE), reg->write_leaves);
-		CHECK(!copies || counter != AV_FAST_SP_EL0);
+		CHECK_EQ(FIELD_GET(AV_QUICK_ENC, row), reg->enc);
+		CHECK_EQ(!(row & AV_QUICK_WRITE), reg->write_leaves);
 	}
 	return n;
 }
 
 static void test_quick_rows(void)
 {
-	unsigned int n = check_quick_rows(AV_CHEAP_QUICK, 0);
+	unsigned int n = check_quick_rows(AV_CHEAP_QUICK);
 
 	CHECK(n >= 8);
-	CHECK_EQ(check_quick_rows(AV_CHEAP_ALL, 0), n + 4);
-	CHECK_EQ(check_quick_rows(AV_CHEAP_QUICK, 1), n - 1);
-	CHECK_EQ(check_quick_rows(AV_CHEAP_ALL, 1), n + 5);
+	CHECK_EQ(check_quick_rows(AV_CHEAP_ALL), n + 4);
+}
+
+/* What is taken: tokens from copies, unknown instructions elsewhere, and nothing. */
+static void test_quick_syndromes(void)
+{
+	struct av_srf srf = { .cheap = AV_CHEAP_ALL };
+
+	av_quick_set(&srf, true);
+	/* An unknown instruction has the number of its token, and is the last of those taken. */
+	CHECK_EQ(AV_ESR_IL - srf.quick_on, AV_TOKEN_UNKNOWN * AV_TOKEN_OPERANDS);
+	CHECK_EQ(srf.quick_on_nr, AV_ESR_IL - srf.quick_on + 1);
+	CHECK(!srf.quick_el0[0]);
+	srf.copies = 1;
+	av_quick_set(&srf, true);
+	CHECK(srf.quick_on == 0x5600f800 && srf.quick_on_nr == AV_TOKENS);
+	CHECK(srf.quick_el0[0] == 0x56000000 && !srf.quick_el0[1]);
+	srf.cheap = AV_CHEAP_QUICK;
+	av_quick_set(&srf, true);
+	CHECK_EQ(av_token_insn(srf.quick_on_nr), 0xd5382040);	/* mrs x0, tcr_el1 */
+	av_quick_set(&srf, false);
+	CHECK(!srf.quick_on && !srf.quick_on_nr && !srf.quick_el0[0]);
+}
+
+/* What an SVC of virtual EL0's comes to: registers that do not change in the window. */
+static void test_quick_svc(void)
+{
+	struct av_srf srf = { .due = 1 };
+
+	av_quick_set(&srf, false);
+	CHECK(srf.quick_made);
+	CHECK_EQ(srf.phys, 0xf1001c00);		/* NZCV, DIT, SSBS, BTYPE */
+	CHECK_EQ(srf.el1h, 5);
+	av_srf_set(&srf, AV_VBAR_EL1, 0xffff800010000800);
+	av_quick_show(&srf);
+	CHECK_EQ(srf.svc_pc, 0xffff800010000c00);
+	CHECK_EQ(srf.svc_pstate, 0);
+	CHECK_EQ(av_srf_get(&srf, AV_SHOWN_DUE), 1);
+	av_srf_set(&srf, AV_SCTLR_EL1, BIT_ULL(44));
+	av_quick_show(&srf);
+	CHECK_EQ(srf.svc_pstate, 4);		/* from bit 10 on: SSBS */
 }
 
 static bool is_ttbr(unsigned int n)
@@ -223,11 +249,52 @@ static void draw_roots(u32 insn)
 		slow.regs[insn & 31] = below(3);
 }
 
-/* A state in which the guest may have been, and the trap that ended it. */
+/* The syndrome of a token where the instruction has one; 0: it is as it is. */
+static u64 token_esr;
+static bool in_copy;
+
+/* In a copy the instruction is patched. */
+static void draw_copy(u32 insn)
+{
+	u32 copy = av_patch(insn);
+
+	if (!slow.in_place || !in_copy)
+		return;
+	if ((copy & AV_WORD_SVC_MASK) == AV_WORD_SVC && copy != insn)
+		token_esr = FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | (copy >> 5 & 0xffff);
+	else
+		slow.insn = copy;
+}
+
+/* The trap that ended a stay in the guest. */
+static void draw_trap(u32 insn)
+{
+	unsigned int i = below(9);
+
+	token_esr = 0;
+	in_copy = false;
+	if (i == 8) {
+		/* In a copy none of its own is a token. */
+		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | (draw() & 0x7fff);
+		slow.insn = draw();
+	} else if (i < 5) {
+		slow.esr = AV_ESR_IL;
+		slow.insn = !i ? AV_INSN_UNKNOWN : insn;
+		in_copy = i;
+	} else if (i < 7) {
+		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SYS64) | AV_ESR_IL | iss_of(insn);
+		slow.insn = draw();
+	} else {
+		slow.esr = draw() & ~BIT_ULL(15);
+		slow.insn = insn;
+	}
+	vcpu.fetched = insn;
+}
+
+/* A state in which the guest may have been, and the trap. */
 static void draw_state(void)
 {
 	u32 insn = draw_insn(), rt = insn & 31;
-	unsigned int i;
 
 	slow.regs[below(31)] = draw();
 	if (rt < 31)
@@ -256,29 +323,16 @@ static void draw_state(void)
 
 	draw_roots(insn);
 	slow.modes = below(4);
-	slow.quick_on = below(2) ? AV_QUICK_ON : 0;
+	slow.quick_on = below(2) ? AV_ESR_IL : 0;
+	slow.quick_on_nr = draw();
+	slow.quick_el0[0] = below(2) ? AV_QUICK_SVC : 0;
 	/* What traps in a copy is patched. SP_EL0 as a stack pointer is never in place. */
 	slow.copies = av_srf_mode(&slow) != AV_PSR_EL1T && below(2);
-	av_quick_mode(&slow);
 	slow.cheap = below(4) ? AV_CHEAP_ALL : 0;
 	slow.psci_version = below(4) ? FAKE_PSCI_VERSION : 0;
 	if (below(2))
 		slow.regs[0] = AV_CALL_PSCI_VERSION + (draw() << 32) + !below(4);
-	i = below(9);
-	if (i == 8) {
-		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | (draw() & 0xffff);
-		slow.insn = draw();
-	} else if (i < 5) {
-		slow.esr = AV_ESR_IL;
-		slow.insn = !i ? AV_INSN_UNKNOWN : slow.in_place ? av_patch(insn) : insn;
-	} else if (i < 7) {
-		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SYS64) | AV_ESR_IL | iss_of(insn);
-		slow.insn = draw();
-	} else {
-		slow.esr = draw();
-		slow.insn = insn;
-	}
-	vcpu.fetched = insn;
+	draw_trap(insn);
 }
 
 static void take_long_way(void)
@@ -321,7 +375,8 @@ static void check_roots(int ret)
 	CHECK(fast.root0 == roots->root0 && fast.ttbr1[0] == roots->root1[0] &&
 	      fast.ttbr1[1] == roots->root1[1]);
 	CHECK_EQ(fast.modes, roots->root1[0] ? before.modes_same : 0);
-	CHECK_EQ(fast.quick_modes, before.quick_on ? fast.modes : 0);
+	CHECK_EQ(fast.quick_modes, before.quick_on && !before.due ? fast.modes : 0);
+	av_srf_show_ttbrs(&slow);
 	slow.roots_at = fast.roots_at;
 	slow.root0 = fast.root0;
 	memcpy(slow.ttbr1, fast.ttbr1, sizeof(fast.ttbr1));
@@ -351,8 +406,19 @@ static void compare(int ret)
 	CHECK_EQ(vcpu.stats.cls, regs[n].cls);
 	slow.fast[n]++;
 	/* It is on where it may be; seen syndromes are kept. */
-	CHECK_EQ(fast.quick, av_srf_mode(&fast) == AV_PSR_EL1H ? before.quick_on : 0);
+	if (av_srf_el1(&fast))
+		CHECK_EQ(fast.quick, av_srf_mode(&fast) == AV_PSR_EL1H ? before.quick_on : 0);
+	else
+		CHECK_EQ(fast.quick, fast.quick_modes && !av_srf_daif(&fast) ?
+				     before.quick_el0[0] : 0);
+	if (n == AV_FAST_VBAR_EL1 && is_write(&before))
+		CHECK_EQ(fast.svc_pc, av_srf_get(&fast, AV_VBAR_EL1) + 0x400);
+	else
+		CHECK_EQ(fast.svc_pc, before.svc_pc);
+	slow.svc_pc = fast.svc_pc;
+	CHECK_EQ(fast.quick_nr, av_srf_mode(&fast) == AV_PSR_EL1H ? before.quick_on_nr : 0);
 	slow.quick = fast.quick;
+	slow.quick_nr = fast.quick_nr;
 	CHECK_EQ(fast.in_place, av_srf_mode(&fast) == AV_PSR_EL1H ? before.copies : 0);
 	slow.in_place = fast.in_place;
 	memcpy(slow.quick_imm, fast.quick_imm, sizeof(fast.quick_imm));
@@ -369,8 +435,17 @@ static void one(void)
 	/* Says it in slow.due. */
 	CHECK(!av_inject_due(&vcpu));
 	slow.slow = av_fast_not_now(&slow);
+	av_quick_modes(&slow);
+	av_quick_mode(&slow);
+	draw_copy(vcpu.fetched);
 	before = slow;
 	fast = slow;
+	if (token_esr) {
+		tokens++;
+		fast.esr = token_esr;
+		fast.insn = draw();
+		fast.pc += 4;
+	}
 	ret = av_fast(&fast);
 	if (ret) {
 		compare(ret);
@@ -386,8 +461,8 @@ static void one(void)
 		if (ret == AV_FAST_DONE_LOW) {
 			CHECK(!memcmp(&fast.regs[18], &before.regs[18], 13 * sizeof(u64)));
 			CHECK_EQ(fast.sp, before.sp);
-			CHECK(!memcmp(&fast.sys[AV_SP_EL0], &before.sys[AV_SP_EL0],
-				      (AV_TPIDR_EL1 + 1 - AV_SP_EL0) * sizeof(u64)));
+			CHECK(!memcmp(&fast.sys[AV_TPIDR_EL1], &before.sys[AV_TPIDR_EL1],
+				      (AV_TPIDRRO_EL0 + 1 - AV_TPIDR_EL1) * sizeof(u64)));
 		}
 	} else {
 		declined++;
@@ -421,6 +496,7 @@ static void test_enough_was_tried(void)
 	CHECK(taken[AV_FAST_ERET_EL0][0] + taken[AV_FAST_ERET_EL0][1] > states / 10000);
 	CHECK(taken[AV_FAST_HVC][0] + taken[AV_FAST_HVC][1] > states / 1000);
 	CHECK(to_el0 > states / 10000);
+	CHECK(tokens > states / 100);
 	for (i = 0; i < AV_FAST_SVC; i++) {
 		CHECK(taken[i][0] > states / 10000);
 		if (regs[i].write_leaves && !is_ttbr(i))
@@ -442,6 +518,8 @@ int main(int argc, char **argv)
 		return 1;
 	RUN(test_rows);
 	RUN(test_quick_rows);
+	RUN(test_quick_syndromes);
+	RUN(test_quick_svc);
 	RUN(test_states);
 	RUN(test_enough_was_tried);
 	return TESTS_DONE();

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "mmu/resolve.h"
+#include "mmu/stub.h"
 #include "shadow_world.h"
 
 /* ---- a guest with one table a level, in each half --------------------------- */
@@ -51,7 +52,13 @@
 #define BROKEN_TABLE	0x80000000ULL
 #define OUT_OF_HALF	0x1000000000000ULL
 #define HIGH		0xffffff8000000000ULL
+#define HIGH_RO		(HIGH + 0x200000) /* the same frames: not to be written, not to be executed */
+#define HIGH_USER	(HIGH + 0x400000) /* and here EL0 may do all */
+#define HIGH_NONE	(HIGH + 0x600000)
 #define WINDOW		(~0ULL << 21)
+
+/* Where the annex is, in a block. */
+#define AREA		0x20000ULL
 
 static u64 tables[8][AV_ENTRIES];
 
@@ -97,10 +104,12 @@ static void build_tables(void)
 	map(NO_AF, RAM | 3 | USER | NG);
 	map(FAR_AWAY, BEYOND | PAGE | USER | NG);
 	map(TOO_LARGE, OUTSIDE | PAGE | USER | NG);
-	/* The high half: a page, and the window's last block. */
+	/* The high half: three blocks, and the window's last one. */
 	tables[4][511] = table(5) | TABLE;
 	tables[5][0] = table(6) | TABLE;
 	tables[6][0] = RAM | 1 | AF;
+	tables[6][1] = RAM | 1 | AF | RDONLY | PXN | UXN;
+	tables[6][2] = RAM | 1 | AF | USER;
 	tables[5][511] = table(7) | TABLE;
 	tables[7][511] = RAM | 1 | AF;
 }
@@ -114,7 +123,8 @@ static struct av_slot logged = { .base_gfn = LOGGED >> 12, .npages = SLOT_SIZE >
 static struct av_slots *slots;
 
 static const struct av_regime guest = {
-	.sctlr = AV_SCTLR_M, .tcr = 16 | 16 << 16 | AV_TCR_AS | FIELD_PREP(AV_TCR_IPS, 2),
+	.sctlr = AV_SCTLR_M,
+	.tcr = 16 | 16 << 16 | AV_TCR_AS | AV_TCR_TBI1 | FIELD_PREP(AV_TCR_IPS, 2),
 	.ttbr0 = TABLES, .ttbr1 = TABLES + 0x4000, .ipa_bits = 40,
 };
 
@@ -143,6 +153,7 @@ struct row {
 	u8 split;		/* the level has a tree of its own: EL1's enum av_mode */
 	bool high_copies;	/* and so in the high half */
 	u64 pc, far;
+	u64 annex_va;
 	/* what is to come of it */
 	enum av_answer_kind kind;
 	enum av_abort_work work;
@@ -163,6 +174,9 @@ struct row {
 #define HIDDEN(c, r)	.kind = AV_ANSWER_RESUME, .work = AV_ABORT_FILL, .cls = AV_EXIT_##c, \
 			.rights = (r)
 #define TRUE_FAULT(c, i)	.kind = AV_ANSWER_ABORT, .cls = AV_EXIT_##c, .answer_iss = (i)
+#define ANNEX(block)	.annex_va = (block) + AREA
+#define TRY_ANNEX(block, at)	.el = 1, COPIES, ANNEX(block), .far = (block) + AREA + (at)
+#define IN_ANNEX(c)	.kind = AV_ANSWER_RESUME, .work = AV_ABORT_ANNEX, .cls = AV_EXIT_##c
 #define BUS(i)		.kind = AV_ANSWER_DEVICE, .cls = AV_EXIT_DABT_TRUE, .answer_iss = (i)
 
 static const struct row rows[] = {
@@ -204,6 +218,37 @@ static const struct row rows[] = {
 	  .kind = AV_ANSWER_RESUME, .work = AV_ABORT_PLAIN, .cls = AV_EXIT_PABT_HIDDEN },
 	{ "a store to the low half", .iss = T | W, .el = 1, COPIES, .far = KERNEL,
 	  HIDDEN(DABT_TRANS, AV_R | AV_W) },
+	/* The annex: registers in the first page, stubs in the others. */
+	{ "a load of a register", .iss = T, TRY_ANNEX(HIGH, 0), IN_ANNEX(DABT_TRANS) },
+	{ "a store at the page's end", .iss = P | W, TRY_ANNEX(HIGH, 0xfff), IN_ANNEX(DABT_PERM) },
+	{ "cache maintenance", .iss = T | W | CM, TRY_ANNEX(HIGH, 8), IN_ANNEX(DABT_TRANS) },
+	{ "a load with a tag", .iss = T, TRY_ANNEX(HIGH, -(0x5aULL << 56)), IN_ANNEX(DABT_TRANS) },
+	{ "a fetch where registers are", FETCH, .iss = P, TRY_ANNEX(HIGH, 0xffc),
+	  HIDDEN(PABT_HIDDEN, AV_X) },
+	{ "a fetch of the first stub", FETCH, .iss = T, TRY_ANNEX(HIGH, AV_STUB_FIRST),
+	  IN_ANNEX(PABT_HIDDEN) },
+	{ "a fetch of the last word", FETCH, .iss = P, TRY_ANNEX(HIGH, AV_STUB_AREA - 4),
+	  IN_ANNEX(PABT_HIDDEN) },
+	{ "a load where stubs are", .iss = P, TRY_ANNEX(HIGH, AV_STUB_FIRST),
+	  HIDDEN(DABT_PERM, AV_R | AV_W) },
+	{ "a store where the last one is", .iss = P | W, TRY_ANNEX(HIGH, AV_STUB_AREA - 1),
+	  HIDDEN(DABT_PERM, AV_R | AV_W) },
+	{ "a load before the annex", .iss = T, TRY_ANNEX(HIGH, -1ULL), HIDDEN(DABT_TRANS, AV_R | AV_W) },
+	{ "a fetch behind it", FETCH, .iss = T, TRY_ANNEX(HIGH, AV_STUB_AREA),
+	  HIDDEN(PABT_HIDDEN, AV_X) },
+	/* The guest's rights do not matter, but what it has mapped does. */
+	{ "a store to a register in a page for reading", .iss = T | W, TRY_ANNEX(HIGH_RO, 0),
+	  IN_ANNEX(DABT_TRANS) },
+	{ "a stub in what is not executed", FETCH, .iss = T, TRY_ANNEX(HIGH_RO, AV_STUB_FIRST),
+	  IN_ANNEX(PABT_HIDDEN) },
+	{ "nothing is there", .iss = T, .el = 1, COPIES,
+	  .annex_va = HIGH_NONE, .far = HIGH_NONE, TRUE_FAULT(DABT_TRUE, FSC(TRANSLATION, 2)) },
+	{ "copies in the low half only", .iss = T, .el = 1, .split = AV_MODE_EL1_COPIES,
+	  ANNEX(HIGH), .far = HIGH + AREA, HIDDEN(DABT_TRANS, RWX) },
+	{ "an address of the low half", .iss = T, .el = 1, COPIES, .annex_va = RW,
+	  .far = RW, HIDDEN(DABT_TRANS, AV_R | AV_W) },
+	{ "an alignment fault", .iss = AV_FSC_ALIGNMENT, TRY_ANNEX(HIGH, 1),
+	  TRUE_FAULT(ALIGN, AV_FSC_ALIGNMENT) },
 	/* True: the guest's tables do not allow it, and their level counts. */
 	{ "nothing there", .iss = T | W, .far = NONE, TRUE_FAULT(DABT_TRUE, T | W) },
 	{ "nothing there, to fetch", FETCH, .iss = FSC(PERMISSION, 1), .far = NONE,
@@ -280,7 +325,7 @@ static void check_row(const struct row *row)
 	struct av_view view = {
 		.regime = &guest, .tree = tree, .slots = slots, .mem = &mem, .el = row->el,
 		.esr = FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | row->iss, .far = row->far,
-		.pc = row->pc,
+		.pc = row->pc, .annex_va = row->annex_va, .annex_size = AV_STUB_AREA,
 		.ipa_bits = IPA_BITS,
 	};
 	struct av_resolved r = { .work = 99 };
@@ -304,6 +349,8 @@ static void check_row(const struct row *row)
 		CHECK_EQ(r.tree, tree[row->far >> 63]);
 		CHECK_EQ(r.slot, av_slot_find(slots, r.walk.ipa >> 12));
 	}
+	if (row->work == AV_ABORT_ANNEX)
+		CHECK_EQ(r.walk.va, av_untag(&guest, row->far));
 	av_tree_put(&sh, tree[0]);
 	av_tree_put(&sh, tree[1]);
 }
@@ -429,6 +476,67 @@ static void test_device_again(void)
 	av_tree_put(&sh, halves[2][0]);
 }
 
+/* What is there belongs to EL1 on copies, by page; all else is as if there were no annex. */
+static void check_annex(struct av_view view, u64 block, int page, int pages)
+{
+	bool copies = view.tree[1]->key.mode == AV_MODE_EL1_COPIES && block != HIGH_NONE;
+	bool fetch = av_esr_ec(view.esr) == AV_EC_IABT_LOW;
+	struct av_answer answer, without;
+	struct av_resolved r;
+	enum av_abort_work work;
+
+	view.far = block + AREA + page * AV_PAGE_SIZE + (fetch ? 0xffc : 0xfff) * (page & 1);
+	av_resolve(&view, &r, &without);
+	work = r.work;
+	CHECK(work != AV_ABORT_ANNEX);
+	view.annex_va = block + AREA;
+	view.annex_size = pages * AV_PAGE_SIZE;
+	av_resolve(&view, &r, &answer);
+	if (copies && (fetch ? page >= 1 && page < pages : !page)) {
+		/* An instruction there that reads its own page. */
+		view.pc = view.far ^ 4;
+		av_resolve(&view, &r, &answer);
+		CHECK_EQ(r.work == AV_ABORT_ANNEX, fetch);
+		view.pc = 0;
+		av_resolve(&view, &r, &answer);
+		CHECK(r.work == AV_ABORT_ANNEX && answer.kind == AV_ANSWER_RESUME);
+		CHECK(r.tree == view.tree[1]);
+		return;
+	}
+	CHECK_EQ(r.work, work);
+	CHECK(same_answer(&answer, &without));
+}
+
+static void test_annex(void)
+{
+	static const u64 blocks[] = { HIGH, HIGH_RO, HIGH_USER, HIGH_NONE };
+	struct av_tree *low = load(false, 1, 0), *high[] = {
+		load(true, 1, AV_MODE_EL1_COPIES), load(true, 1, 0), load(true, 0, 0),
+	};
+	unsigned int i, j, how;
+	int page;
+
+	for (i = 0; i < ARRAY_SIZE(high); i++) {
+		struct av_tree *tree[] = { low, high[i] };
+		struct av_view view = {
+			.regime = &guest, .tree = tree, .slots = slots, .mem = &mem, .el = i < 2,
+			.ipa_bits = IPA_BITS,
+		};
+
+		for (how = 0; how < 3; how++) {
+			view.esr = FIELD_PREP(AV_ESR_EC, how ? AV_EC_DABT_LOW : AV_EC_IABT_LOW) |
+				   (how == 2 ? W : 0) | T;
+			for (j = 0; j < ARRAY_SIZE(blocks); j++)
+				for (page = -1; page <= 16; page++) {
+					check_annex(view, blocks[j], page, 16);
+					check_annex(view, blocks[j], page, 3);
+				}
+		}
+		av_tree_put(&sh, high[i]);
+	}
+	av_tree_put(&sh, low);
+}
+
 /* Loads were seen to be allowed, then stores too; another page begins anew. */
 static void test_device_note(void)
 {
@@ -486,6 +594,7 @@ int main(void)
 	setup();
 	RUN(test_rows);
 	RUN(test_every_syndrome);
+	RUN(test_annex);
 	RUN(test_device_again);
 	RUN(test_device_note);
 	teardown();

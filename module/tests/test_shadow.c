@@ -371,8 +371,50 @@ static void test_keys(void)
 	CHECK(av_tree_key_equal(&a, &b));
 	av_tree_key(&sh, &r, true, 1, &b);
 	CHECK(!av_tree_key_equal(&a, &b));
+	a = b;
+	a.owner = 1;
+	CHECK(!av_tree_key_equal(&a, &b));
 	teardown();
 }
+
+/* vCPUs with trees of their own for one key, and in each a page at KVA that is of no frame. */
+static void test_owners(void)
+{
+	struct av_regime r = regime(0x1000, 0x1000, 1);
+	struct av_tree *tree[3];
+	struct av_tree_key key;
+	unsigned int i, j;
+
+	setup();
+	av_tree_key(&sh, &r, true, 1, &key);
+	CHECK_EQ(key.owner, 0);
+	key.mode = AV_MODE_EL1_COPIES;
+	for (i = 0; i < 3; i++) {
+		key.owner = i;
+		tree[i] = av_tree_get(&sh, &key, full_pool());
+		CHECK(av_tree_get(&sh, &key, full_pool()) == tree[i]);
+		for (j = 0; j < i; j++)
+			CHECK(tree[i] != tree[j]);
+		CHECK_EQ(fill(tree[i], KVA, NR_GFNS + i, 3, AV_R | AV_W, 12, true), 0);
+	}
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(touch(tree[i], KVA) & AV_PTE_ADDR, (0x100000ULL + NR_GFNS + i) << 12);
+	/* The guest's own page takes its place, and gives it back. */
+	CHECK_EQ(fill(tree[1], KVA, 5, 3, AV_X, 12, true), 0);
+	check_tlb();
+	touch(tree[1], KVA);
+	CHECK_EQ(fill(tree[1], KVA, NR_GFNS, 3, AV_R | AV_W, 12, true), 0);
+	check_tlb();
+	zap(5, 6);
+	CHECK(touch(tree[1], KVA));
+	/* The guest knows of one tree only: what it invalidates goes from all. */
+	tlbi(AV_TLBI_VAA, KVA, KVA + 0xfff, 0);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(touch(tree[i], KVA), 0);
+	check_rmap();
+	teardown();
+}
+
 int main(void)
 {
 	RUN(test_fill);
@@ -386,5 +428,6 @@ int main(void)
 	RUN(test_age_of_many_entries);
 	RUN(test_budget);
 	RUN(test_keys);
+	RUN(test_owners);
 	return TESTS_DONE();
 }

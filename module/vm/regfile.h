@@ -5,13 +5,13 @@
  * The first is the hypervisor's. The switcher saves to and loads from its head
  * by fixed offsets (switch/offsets.h has them for assembly). While the guest
  * runs, SP_EL1 points at it through the window, and its tail is cpu/fast.c's
- * stack. The guest cannot reach it: it holds the physical PSTATE and the way
- * back.
+ * stack. The guest cannot reach it: it holds the physical PSTATE, the way back,
+ * and the virtual registers whose values are checked when they are written.
  *
- * The second is the guest's: its system registers, plain memory, where the
- * architecture has them for FEAT_NV2 (VNCR_EL2's page), and others behind those.
- * A guest may come to share it, so it is read and written through accessors,
- * once, and believed as little as any word of a guest's.
+ * The second is shared with the guest: virtual EL1 may read and write it
+ * (mmu/annex.h). Only registers are there that may have any value. They are read
+ * and written through accessors, once, and believed as little as any word of a
+ * guest's.
  *
  * Outside the guest only the vCPU's own thread touches them.
  *
@@ -39,113 +39,140 @@ enum av_exception {
 	AV_EXCEPTION_FATAL,		/* an exception in the window itself: our defect */
 };
 
-/* Virtual system registers, by offset in their page. */
+/* Virtual system registers, and what is shown of them, by offset in the file. */
 #define AV_VREG(offset)	((offset) / 8)
 enum av_vreg {
-	/* the architecture's, for VNCR_EL2 (Linux: asm/vncr_mapping.h) */
-	AV_CPACR_EL1 = AV_VREG(0x100),
-	AV_CONTEXTIDR_EL1 = AV_VREG(0x108),
-	AV_SCTLR_EL1 = AV_VREG(0x110),
-	AV_ACTLR_EL1 = AV_VREG(0x118),
-	AV_TCR_EL1 = AV_VREG(0x120),
-	AV_AFSR0_EL1 = AV_VREG(0x128),
-	AV_AFSR1_EL1 = AV_VREG(0x130),
-	AV_ESR_EL1 = AV_VREG(0x138),
-	AV_MAIR_EL1 = AV_VREG(0x140),
-	AV_AMAIR_EL1 = AV_VREG(0x148),
-	AV_MDSCR_EL1 = AV_VREG(0x158),
-	AV_SPSR_EL1 = AV_VREG(0x160),
-	AV_TTBR0_EL1 = AV_VREG(0x200),
-	AV_TTBR1_EL1 = AV_VREG(0x210),
-	AV_FAR_EL1 = AV_VREG(0x220),
-	AV_ELR_EL1 = AV_VREG(0x230),
-	AV_SP_EL1 = AV_VREG(0x240),
-	AV_VBAR_EL1 = AV_VREG(0x250),
-	/* ours, past what the architecture has given away */
-	AV_SP_EL0 = AV_VREG(0xc00),
-	AV_TPIDR_EL0 = AV_VREG(0xc08),
-	AV_TPIDRRO_EL0 = AV_VREG(0xc10),
-	AV_TPIDR_EL1 = AV_VREG(0xc18),
-	AV_PAR_EL1 = AV_VREG(0xc20),
-	AV_DAIF = AV_VREG(0xc28),
-	AV_CNTKCTL_EL1 = AV_VREG(0xc30),
-	AV_CSSELR_EL1 = AV_VREG(0xc38),
-	AV_MDCCINT_EL1 = AV_VREG(0xc40),
-	AV_OSLSR_EL1 = AV_VREG(0xc48),
-	AV_OSDLR_EL1 = AV_VREG(0xc50),
-	AV_DISR_EL1 = AV_VREG(0xc58),
-	AV_DBGVCR32_EL2 = AV_VREG(0xc68),
-	AV_DACR32_EL2 = AV_VREG(0xc70),
-	AV_IFSR32_EL2 = AV_VREG(0xc78),
-	AV_FPEXC32_EL2 = AV_VREG(0xc80),
-	AV_DBGBVR0_EL1 = AV_VREG(0xd00), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
-	AV_DBGBCR0_EL1 = AV_VREG(0xd80), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
-	AV_DBGWVR0_EL1 = AV_VREG(0xe00), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
-	AV_DBGWCR0_EL1 = AV_VREG(0xe80), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
-	AV_NR_VREGS = AV_VREG(0x1000),
+	/* the hypervisor's page: what is checked, or known elsewhere too, when it is written */
+	AV_CPACR_EL1 = AV_VREG(0x4c0),	/* the first of them */
+	AV_SCTLR_EL1 = AV_VREG(0x4c8),
+	AV_ACTLR_EL1 = AV_VREG(0x4d0),
+	AV_TCR_EL1 = AV_VREG(0x4d8),
+	AV_AFSR0_EL1 = AV_VREG(0x4e0),
+	AV_AFSR1_EL1 = AV_VREG(0x4e8),
+	AV_MAIR_EL1 = AV_VREG(0x4f0),
+	AV_AMAIR_EL1 = AV_VREG(0x4f8),
+	AV_MDSCR_EL1 = AV_VREG(0x500),
+	AV_TTBR0_EL1 = AV_VREG(0x508),
+	AV_TTBR1_EL1 = AV_VREG(0x510),
+	AV_VBAR_EL1 = AV_VREG(0x518),
+	AV_PAR_EL1 = AV_VREG(0x520),
+	AV_CNTKCTL_EL1 = AV_VREG(0x528),
+	AV_CSSELR_EL1 = AV_VREG(0x530),
+	AV_MDCCINT_EL1 = AV_VREG(0x538),
+	AV_OSLSR_EL1 = AV_VREG(0x540),
+	AV_OSDLR_EL1 = AV_VREG(0x548),
+	AV_DISR_EL1 = AV_VREG(0x550),
+	AV_DBGVCR32_EL2 = AV_VREG(0x558),
+	AV_DACR32_EL2 = AV_VREG(0x560),
+	AV_IFSR32_EL2 = AV_VREG(0x568),
+	AV_FPEXC32_EL2 = AV_VREG(0x570),
+	AV_DBGBVR0_EL1 = AV_VREG(0x580), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
+	AV_DBGBCR0_EL1 = AV_VREG(0x600), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
+	AV_DBGWVR0_EL1 = AV_VREG(0x680), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
+	AV_DBGWCR0_EL1 = AV_VREG(0x700), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
+	/* the shared page: any value will do. The window moves neighbours in pairs, and so do stubs. */
+	AV_ELR_EL1 = AV_VREG(0x1010),
+	AV_SPSR_EL1 = AV_VREG(0x1018),
+	AV_ESR_EL1 = AV_VREG(0x1020),
+	AV_DAIF = AV_VREG(0x1028),
+	AV_SP_EL1 = AV_VREG(0x1030),
+	AV_TPIDR_EL1 = AV_VREG(0x1038),
+	AV_SP_EL0 = AV_VREG(0x1040),
+	AV_TPIDR_EL0 = AV_VREG(0x1048),
+	AV_TPIDRRO_EL0 = AV_VREG(0x1050),
+	AV_FAR_EL1 = AV_VREG(0x1058),
+	AV_CONTEXTIDR_EL1 = AV_VREG(0x1060),
+	/* shown there, and never read: srf->due, and registers of the other page */
+	AV_SHOWN_DUE = AV_VREG(0x1068),
+	AV_SHOWN_TCR_EL1 = AV_VREG(0x1070),
+	AV_SHOWN_TTBR0_EL1 = AV_VREG(0x1078),
+	AV_SHOWN_TTBR1_EL1 = AV_VREG(0x1080),
+	AV_NR_VREGS = AV_VREG(0x2000),
+	AV_SRF_SHARED = AV_VREG(0x1000),	/* the shared page's first */
 };
 
 #define AV_SRF_PAGE	4096
-#define AV_QUICK_ROWS	32
+
+/* A row of quick_rows: the encoding, its counter, whether it is written too, its word. */
+#define AV_QUICK_ENC		GENMASK(31, 16)
+#define AV_QUICK_COUNTER	GENMASK(15, 11)
+#define AV_QUICK_WRITE		BIT(10)
+#define AV_QUICK_VREG		GENMASK(9, 0)
+#define AV_QUICK_ROWS		32
 
 /* A pair of the guest's TTBRs that was in use lately, and what the hardware's are for it. */
 struct av_srf_roots {
 	u64 ttbr0, ttbr1;	/* the guest's */
 	u64 root0;
 	u64 root1[2];		/* by level, with the ASID; 0: not at hand, EL1's: no place at all */
+	u64 at;			/* its place */
 };
 
 #define AV_SRF_ROOTS	8
 
 struct av_srf {
-	u64 regs[31];
-	u64 sp;
-	u64 pc;
-	u64 pstate;		/* physical */
-	u64 esr;		/* of the last exit, as the hardware gave it */
-	u64 far;
-	u64 exit;		/* enum av_exception */
-	u64 insn;		/* of an unknown-instruction exit, or AV_INSN_UNKNOWN */
-	u64 vmode;		/* virtual: mode, IL, SS */
-	/* the way back to the aux tables, and what is done on it (switch/private.h) */
-	u64 ttbr_none, ttbr1_hop, ttbr0_aux, low_private;
-	u64 loops;		/* of branches, switch/mitigate.h */
-	u64 unpriv_tlbi;	/* before each ERET to EL0, switch/mitigate.h */
-	/* for cpu/fast.c, written before each entry */
-	u64 due;		/* something waits, and PSTATE.DAIF keeps it out */
-	u64 slow;		/* every trap is to leave: av_fast_not_now() */
-	u64 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
-	/* for switch/quick.S: cpu/quick.h */
-	u64 quick;		/* the syndrome that it takes, or 0 */
-	u64 quick_imm[2];	/* that of MSR DAIFSet and DAIFClr, without the immediate */
-	u64 modes;		/* virtual EL0 and EL1 may follow each other in the window */
-	u64 ttbr1[2];		/* and the trees of each, with their context's ASID */
-	u64 quick_on;		/* what quick is in virtual EL1 */
-	u64 quick_modes;	/* modes, for it */
-	/*
-	 * TPIDR_EL0 and TPIDRRO_EL0 hold virtual EL1's SP_EL0 and TPIDR_EL1 (mmu/patch.h): now;
-	 * in virtual EL1. Outside the guest all of them are in sys[].
-	 */
-	u64 in_place, copies;
-	/* mmu/root.c's, for writes of TTBRn: the lower half's root now, and by place */
-	u64 root0;
-	u64 roots_at;
-	u32 quick_rows[AV_QUICK_ROWS];
-	u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
-	struct av_srf_roots roots[AV_SRF_ROOTS];
-	u64 modes_same;		/* what modes is where both have trees */
-	u64 psci_version;	/* that the window tells; 0: neither it nor light exits */
+	union {
+		u64 sys[AV_NR_VREGS];	/* by enum av_vreg */
+		struct {
+			u64 regs[31];
+			/* for switch/quick.S: cpu/quick.h */
+			u32 quick, quick_nr;	/* the first of so many syndromes that it takes, or 0 */
+			u32 vmode;		/* virtual: mode, IL, SS */
+			u32 in_place;		/* see copies, below */
+			u64 sp;
+			u64 pc;
+			u64 pstate;		/* physical */
+			u64 esr;		/* of the last exit, as the hardware gave it */
+			u64 far;
+			u64 exit;		/* enum av_exception */
+			u64 insn;		/* of an unknown-instruction exit, or AV_INSN_UNKNOWN */
+			/* the way back to the aux tables, and what is done on it (switch/private.h) */
+			u64 ttbr_none, ttbr1_hop, ttbr0_aux, low_private;
+			u64 loops;		/* of branches, switch/mitigate.h */
+			u64 unpriv_tlbi;	/* before each ERET to EL0, switch/mitigate.h */
+			/* for switch/quick.S too, which loads and stores them in pairs */
+			u64 quick_imm[2];	/* the syndrome of MSR DAIFSet and DAIFClr, without the immediate */
+			u64 modes;		/* virtual EL0 and EL1 may follow each other in the window */
+			u32 quick_el0[2];	/* what quick and quick_nr are in virtual EL0 */
+			u64 ttbr1[2];		/* the trees of each mode, with their context's ASID */
+			u64 phys;		/* AV_PSR_PHYS */
+			u64 quick_modes;	/* modes, for it, while nothing is due */
+			u64 due;		/* something waits, and PSTATE.DAIF keeps it out */
+			/* what quick, quick_nr, vmode and in_place are in virtual EL1 */
+			u32 quick_on, quick_on_nr;
+			u32 el1h;		/* AV_PSR_EL1H */
+			/*
+			 * TPIDR_EL0 and TPIDRRO_EL0 hold virtual EL1's SP_EL0 and TPIDR_EL1 (mmu/patch.h):
+			 * in_place, now; copies, in virtual EL1. Outside the guest all of them are in sys[].
+			 */
+			u32 copies;
+			u32 quick_made;		/* quick_on and its like are as av_quick_set() has them */
+			u64 svc_pc;		/* where an SVC of virtual EL0 goes … */
+			u64 svc_pstate;		/* … and PSTATE there, from BTYPE's low bit: SSBS or nothing */
+			/* for cpu/fast.c, written before each entry */
+			u64 slow;		/* every trap is to leave: av_fast_not_now() */
+			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
+			/* mmu/root.c's, for writes of TTBRn: the lower half's root now, and by place */
+			u64 root0;
+			u64 roots_at;
+			u64 ttbr;		/* switch/quick.S: which one is written */
+			u32 quick_rows[AV_QUICK_ROWS];
+			u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
+			struct av_srf_roots roots[AV_SRF_ROOTS];
+			u64 modes_same;		/* what modes is where both have trees */
+			u64 psci_version;	/* that the window tells; 0: neither it nor light exits */
+		};
+	};
+} __aligned(AV_SRF_PAGE);
 
-	u64 sys[AV_NR_VREGS] __aligned(AV_SRF_PAGE);
-};
-
-#define AV_SRF_USED	(offsetof(struct av_srf, psci_version) + sizeof(u64))
+#define AV_SRF_USED	((AV_DBGWCR15_EL1 + 1) * sizeof(u64))
 
 /* The switcher could not read the instruction: fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
 static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
+static_assert(offsetof(struct av_srf, psci_version) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 
 /* PSTATE, in SPSR's layout. */
 #define AV_PSR_MODE		GENMASK_ULL(4, 0)
@@ -211,6 +238,9 @@ static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
 #define AV_CPACR_FPEN		GENMASK_ULL(21, 20)
 #define AV_CPACR_FPEN_NONE	3
 
+/* Where exceptions from a lower level go, from VBAR_EL1. */
+#define AV_VECTOR_LOWER		0x400
+
 /* SCTLR_EL1, the bits that mean something to us. */
 #define AV_SCTLR_M		BIT_ULL(0)
 #define AV_SCTLR_A		BIT_ULL(1)
@@ -237,8 +267,8 @@ static inline u32 av_esr_ec(u64 esr)
 }
 
 /*
- * A virtual system register. Read and written once: a guest may come to share
- * this memory. Nobody else looks into sys[].
+ * A virtual system register. Read and written once: the guest may share this
+ * memory. Nobody else looks into sys[].
  */
 static __always_inline u64 av_srf_get(const struct av_srf *srf, unsigned int reg)
 {
@@ -248,6 +278,27 @@ static __always_inline u64 av_srf_get(const struct av_srf *srf, unsigned int reg
 static __always_inline void av_srf_set(struct av_srf *srf, unsigned int reg, u64 val)
 {
 	WRITE_ONCE(srf->sys[reg], val);
+}
+
+/* All virtual registers are 0. */
+static inline void av_srf_clear_vregs(struct av_srf *srf)
+{
+	memset(&srf->sys[AV_CPACR_EL1], 0, AV_SRF_USED - AV_CPACR_EL1 * sizeof(u64));
+	memset(&srf->sys[AV_SRF_SHARED], 0, AV_SRF_PAGE);
+}
+
+/* Show the guest's TTBRs in the shared page, which it may have overwritten. */
+static __always_inline void av_srf_show_ttbrs(struct av_srf *srf)
+{
+	av_srf_set(srf, AV_SHOWN_TTBR0_EL1, av_srf_get(srf, AV_TTBR0_EL1));
+	av_srf_set(srf, AV_SHOWN_TTBR1_EL1, av_srf_get(srf, AV_TTBR1_EL1));
+}
+
+/* The regime's registers. */
+static inline void av_srf_show_regime(struct av_srf *srf)
+{
+	av_srf_set(srf, AV_SHOWN_TCR_EL1, av_srf_get(srf, AV_TCR_EL1));
+	av_srf_show_ttbrs(srf);
 }
 
 /* Is the guest's virtual CPU at EL1? */

@@ -34,7 +34,7 @@ enum av_event { AV_EVENTS(X) AV_NR_EVENTS };
 
 struct av_vcpu_stats {
 	enum av_exit_class cls;
-	u64 count[AV_NR_EXITS], event[AV_NR_EVENTS];
+	u64 count[AV_NR_EXITS], event[AV_NR_EVENTS], skipped[AV_NR_FAST];
 };
 
 struct av_vm {
@@ -42,6 +42,7 @@ struct av_vm {
 		u64 idregs[AV_NR_IDREGS];
 		u64 ctr;
 		bool ctr_traps;
+		u32 cheap;
 	} cpu[1];
 	u8 pa_bits;
 	bool config_lock, has_run, icc, pmu;
@@ -63,6 +64,9 @@ struct av_vcpu {
 		u32 ccsidr[AV_NR_CACHES];
 	} cpu[1];
 	struct av_vcpu_stats stats;
+	u64 stub_at;		/* a stub was asked for */
+	u32 stub_for;
+	bool stub_made, stub_failed;
 	u32 fetched;		/* the instruction that the hypervisor reads in the guest */
 	unsigned int others;	/* calls of what is not the register table's */
 	u64 gic_mpidr;
@@ -208,6 +212,11 @@ static inline void av_count(struct av_vcpu_stats *s, enum av_exit_class cls)
 	s->cls = cls;
 }
 
+static inline void av_uncount(struct av_vcpu_stats *s)
+{
+	s->count[s->cls]--;
+}
+
 static inline void av_stat_inc(struct av_vcpu_stats *s, enum av_event event)
 {
 	s->event[event]++;
@@ -238,6 +247,18 @@ static inline int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
 	vcpu->others++;
 	*par = va;
 	return 0;
+}
+
+static inline bool av_mmu_want_stub(struct av_vcpu *vcpu, u64 va, u32 insn)
+{
+	vcpu->stub_at = va;
+	vcpu->stub_for = insn;
+	return vcpu->stub_made;
+}
+
+static inline bool av_mmu_stub_failed(struct av_vcpu *vcpu)
+{
+	return vcpu->stub_failed;
 }
 
 /* As cpu/psci.c, with a version that it has not got. */

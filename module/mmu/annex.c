@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The annex: where it is, what is mapped there, and how a stub is left. Rules in annex.h. */
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "mmu/annex.h"
+#include "mmu/copies.h"
+#include "mmu/patch.h"
+
+/* A frame that the reverse map has no head for: none is so high. */
+#define NO_GFN		0x7fffffff
+
+#define AREA_PAGES	(AV_STUB_AREA / PAGE_SIZE)
+static_assert(AREA_PAGES == AV_ANNEX_PAGES + 1);
+
+/* How far below the vectors an Image is looked for. */
+#define FAR_BELOW	(64 << 20)
+#define IMAGE_MAGIC	0x644d5241	/* "ARM\x64", at byte 56 */
+#define IMAGE_SIZE	2		/* words of the header */
+#define IMAGE_MAGIC_AT	7
+
+/* So many samples look for one; after that, one in so many. */
+#define TRIES		8
+#define SELDOM		256
+
+/* Words read at once. */
+#define WORDS		64
+#define NOPS		0xd503201fd503201f
+
+void av_annex_init(struct av_vm *vm)
+{
+	hash_init(vm->mmu->annex.sites);
+}
+
+/* ---- finding it ---- */
+
+int av_annex_read(struct av_vcpu *vcpu, u64 ipa, u64 *words, unsigned int n)
+{
+	struct av_slot *slot = av_vm_slot(vcpu->vm, ipa >> PAGE_SHIFT);
+
+	return slot ? av_mem_load_words(slot, ipa, words, n) : -EFAULT;
+}
+
+static bool walk(struct av_vcpu *vcpu, u64 va, struct av_walk *walk)
+{
+	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
+
+	return !av_walk(&vcpu->mmu->regime, &av_mem_reader_ops, &reader, va, walk);
+}
+
+bool av_annex_translate(struct av_vcpu *vcpu, u64 va, u64 *ipa)
+{
+	struct av_walk at;
+
+	if (!walk(vcpu, va, &at))
+		return false;
+	*ipa = at.ipa;
+	return true;
+}
+
+/* The Image that the vectors are in: its address, or 0. */
+static u64 find_image(struct av_vcpu *vcpu)
+{
+	u64 vbar = av_srf_get(vcpu->srf, AV_VBAR_EL1), below, ipa, words[8];
+
+	/* Stubs are for a little-endian kernel. */
+	if (av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_EE)
+		return 0;
+	if (!(vbar & BIT_ULL(55)) || !av_annex_translate(vcpu, vbar, &ipa))
+		return 0;
+	for (below = vbar % AV_STUB_AREA; below < FAR_BELOW && below <= ipa;
+	     below += AV_STUB_AREA) {
+		if (av_annex_read(vcpu, ipa - below, words, ARRAY_SIZE(words)))
+			return 0;
+		if ((u32)words[IMAGE_MAGIC_AT] == IMAGE_MAGIC && words[IMAGE_SIZE] > below)
+			return vbar - below;
+		if (!(below % SZ_1M))
+			cond_resched();
+	}
+	return 0;
+}
+
+/* What a linker fills gaps with: zeroes, or NOPs. */
+static bool is_gap(struct av_vcpu *vcpu, u64 ipa)
+{
+	u64 words[WORDS];
+	unsigned int i, j;
+
+	for (i = 0; i < PAGE_SIZE; i += sizeof(words)) {
+		if (av_annex_read(vcpu, ipa + i, words, WORDS))
+			return false;
+		for (j = 0; j < WORDS; j++)
+			if (words[j] && words[j] != NOPS)
+				return false;
+	}
+	return true;
+}
+
+/*
+ * Has an Image at va reserved what it does not use: all pages up to the code mapped
+ * as they lie in memory, not to be executed, and but for the first, which has the
+ * header, a gap? *ipa is where they are.
+ */
+static bool is_reserved(struct av_vcpu *vcpu, u64 va, u64 *ipa)
+{
+	struct av_walk at;
+	u64 i;
+
+	if (va % AV_STUB_AREA || va >= AV_WINDOW_START)
+		return false;
+	for (i = 0; i < AV_STUB_AREA; i += PAGE_SIZE) {
+		if (!walk(vcpu, va + i, &at) || at.el1 & AV_X)
+			return false;
+		if (!i)
+			*ipa = at.ipa;
+		else if (at.ipa != *ipa + i || !is_gap(vcpu, at.ipa))
+			return false;
+	}
+	return true;
+}
+
+/* Drop what is mapped there, in all trees. */
+static void clear_area(struct av_vm *vm, u64 va)
+{
+	struct av_tlbi_walk walk = {
+		.op = {
+			.scope = AV_TLBI_VAA, .high = true, .start = va,
+			.last = va + AV_STUB_AREA - 1,
+		},
+	};
+	struct av_gather g;
+	bool more;
+
+	do {
+		spin_lock(&vm->mmu_lock);
+		av_gather_init(&g, &vm->mmu->shadow);
+		more = av_shadow_tlbi(&vm->mmu->shadow, &walk, &g);
+		av_gather_finish(&g);
+		spin_unlock(&vm->mmu_lock);
+		av_mmu_offer();
+	} while (more);
+}
+
+/* An annex at va, unless there is one elsewhere. No site is made before what was there is gone. */
+static void begin(struct av_vm *vm, u64 va, u64 ipa)
+{
+	struct av_annex *annex = &vm->mmu->annex;
+	bool begun;
+
+	spin_lock(&vm->mmu_lock);
+	begun = !annex->va && !annex->ending;
+	if (begun) {
+		WRITE_ONCE(annex->once, true);
+		WRITE_ONCE(annex->ipa, ipa);
+		WRITE_ONCE(annex->stubs, va + PAGE_SIZE);
+		WRITE_ONCE(annex->va, va);
+	}
+	spin_unlock(&vm->mmu_lock);
+	if (!begun)
+		return;
+	clear_area(vm, va);
+	WRITE_ONCE(annex->ready, true);
+	WRITE_ONCE(annex->tries, 0);
+}
+
+/*
+ * There is another kernel now. Copies go before what their sites need does; a vCPU
+ * that is in a stub still is taken out of it by its exit (av_annex.stubs).
+ */
+static void end(struct av_vm *vm, u64 va)
+{
+	struct av_annex *annex = &vm->mmu->annex;
+	u32 *code[AV_ANNEX_PAGES];
+	unsigned int i;
+	bool ends;
+
+	spin_lock(&vm->mmu_lock);
+	ends = annex->va == va && annex->ready;
+	if (ends) {
+		annex->ending = true;
+		WRITE_ONCE(annex->ready, false);
+	}
+	spin_unlock(&vm->mmu_lock);
+	if (!ends)
+		return;
+	av_sites_forget(vm);
+	av_mmu_forget_copies(vm);
+	spin_lock(&vm->mmu_lock);
+	WRITE_ONCE(annex->va, 0);
+	spin_unlock(&vm->mmu_lock);
+	clear_area(vm, va);
+	spin_lock(&vm->mmu_lock);
+	memcpy(code, annex->code, sizeof(code));
+	memset(annex->code, 0, sizeof(annex->code));
+	WRITE_ONCE(annex->pages, 0);
+	annex->used = 0;
+	annex->ending = false;
+	spin_unlock(&vm->mmu_lock);
+	for (i = 0; i < ARRAY_SIZE(code); i++)
+		free_page((unsigned long)code[i]);
+}
+
+bool av_annex_have(struct av_vcpu *vcpu)
+{
+	struct av_annex *annex = &vcpu->vm->mmu->annex;
+	u64 va = READ_ONCE(annex->va), image, ipa;
+	unsigned int tries;
+
+	if (va && av_annex_translate(vcpu, va, &ipa) && ipa == READ_ONCE(annex->ipa))
+		return READ_ONCE(annex->ready);
+	/* None, or not in these tables, as in those that a kernel has for user space. */
+	tries = READ_ONCE(annex->tries);
+	WRITE_ONCE(annex->tries, tries + 1);
+	if (tries >= TRIES && tries % SELDOM)
+		return false;
+	image = find_image(vcpu);
+	if (!image || !is_reserved(vcpu, image, &ipa) ||
+	    (image == va && ipa == READ_ONCE(annex->ipa)))
+		return false;
+	if (va)
+		end(vcpu->vm, va);
+	begin(vcpu->vm, image, ipa);
+	return READ_ONCE(annex->ready);
+}
+
+/* ---- what is mapped ---- */
+
+/* The page and the rights of an access. */
+static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
+{
+	const struct av_annex *annex = &vcpu->vm->mmu->annex;
+
+	if (at < PAGE_SIZE) {
+		fill->rights = AV_R | AV_W;
+		fill->pa = virt_to_phys(&vcpu->srf->sys[AV_SRF_SHARED]);
+	} else {
+		fill->rights = AV_X;
+		fill->pa = virt_to_phys(annex->code[at / PAGE_SIZE - 1]);
+	}
+}
+
+/* *gone: the guest has something else there. */
+static int fill_locked(struct av_hidden *f, u64 *gone)
+{
+	const struct av_walk *walk = &f->r->walk;
+	struct av_vcpu *vcpu = f->vcpu;
+	const struct av_annex *annex = &vcpu->vm->mmu->annex;
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
+	struct av_fill fill = {
+		.va = walk->va & PAGE_MASK, .gfn = NO_GFN, .level = 3,
+		.gspan = walk->span, .global = walk->global,
+	};
+	u64 at = walk->va - annex->va;
+	int ret;
+
+	/* Invalidated, or another annex since it was looked for: the access comes again. */
+	if (av_hidden_voided(f, &f->at[0]) || !annex->va || at >= (annex->pages + 1) * PAGE_SIZE)
+		return 0;
+	if (walk->ipa != annex->ipa + at) {
+		*gone = annex->va;
+		return 0;
+	}
+	page_of(vcpu, at, &fill);
+	ret = av_shadow_fill(sh, vcpu->mmu->tree[1], &fill, &vcpu->mmu->pool);
+	if (ret == -ENOSPC && av_mmu_reclaim(vcpu->vm, &vcpu->mmu->pool))
+		ret = 0;
+	if (ret == -ESTALE) {
+		av_mmu_regime_changed(vcpu);
+		ret = 0;
+	}
+	av_shadow_publish(sh);
+	return ret;
+}
+
+int av_annex_fill(struct av_hidden *f)
+{
+	const struct av_walk *walk = &f->r->walk;
+	struct av_vcpu *vcpu = f->vcpu;
+	u64 gone = 0;
+	int ret;
+
+	/* A tree from before the annex: others may run on it. */
+	if (vcpu->mmu->tree[1]->key.owner != av_tree_owner(vcpu)) {
+		av_mmu_regime_changed(vcpu);
+		return 0;
+	}
+	ret = av_pool_fill(&vcpu->mmu->pool);
+	if (ret)
+		return ret;
+	f->at[0] = (struct av_candidate) {
+		.va = walk->va & PAGE_MASK, .span = walk->span, .global = walk->global,
+	};
+	av_mmu_lock(vcpu);
+	ret = fill_locked(f, &gone);
+	av_mmu_unlock(vcpu);
+	if (gone)
+		end(vcpu->vm, gone);
+	return ret;
+}
+
+bool av_annex_failed(struct av_vcpu *vcpu, u64 far)
+{
+	u64 va = READ_ONCE(vcpu->vm->mmu->annex.va);
+
+	/* Virtual EL0 has no sites. */
+	if (!va || !vcpu->srf->in_place || far - va >= PAGE_SIZE)
+		return false;
+	av_mmu_go_plain(vcpu);
+	return true;
+}
+
+void av_mmu_forget_code(struct av_vm *vm)
+{
+	u64 va = READ_ONCE(vm->mmu->annex.va);
+
+	if (va)
+		end(vm, va);
+	av_mmu_forget_copies(vm);
+}
+
+/* ---- leaving a stub ---- */
+
+/* A guest that has unmapped its stack under its feet loses the register. */
+static void pop(struct av_vcpu *vcpu, unsigned int reg)
+{
+	struct av_srf *srf = vcpu->srf;
+	int idx = srcu_read_lock(&vcpu->vm->srcu);
+	u64 ipa, word;
+
+	if (av_annex_translate(vcpu, srf->sp, &ipa) && !av_annex_read(vcpu, ipa, &word, 1))
+		srf->regs[reg] = word;
+	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	srf->sp += 16;
+}
+
+/* The guest's instructions that are done. */
+static unsigned int done(u8 how)
+{
+	switch (how) {
+	case AV_STUB_UNDO:
+	case AV_STUB_POP_UNDO:
+		return 0;
+	case AV_STUB_DONE2:
+	case AV_STUB_POP_DONE2:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+void av_mmu_settle(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+	struct av_stub_rest rest;
+	u64 site;
+
+	if (!av_sites_rest(vcpu->vm, vcpu->mmu->stubs, srf->pc, &site, &rest))
+		return;
+	switch (rest.how) {
+	case AV_STUB_POP_UNDO:
+	case AV_STUB_POP_DONE:
+	case AV_STUB_POP_DONE2:
+		pop(vcpu, rest.reg);
+		break;
+	case AV_STUB_MASK:
+		srf->regs[rest.reg] &= AV_PSR_DAIF;
+		break;
+	}
+	srf->pc = site + done(rest.how) * AV_INSN_SIZE;
+	vcpu->mmu->settled = true;
+	vcpu->mmu->settled_pc = srf->pc;
+}
+
+/* At another PC it was an earlier stay that ended in a stub. */
+bool av_mmu_stub_failed(struct av_vcpu *vcpu)
+{
+	bool failed = vcpu->mmu->settled && vcpu->mmu->settled_pc == vcpu->srf->pc;
+
+	vcpu->mmu->settled = false;
+	if (!failed)
+		return false;
+	av_mmu_go_plain(vcpu);
+	return true;
+}
+
+/* Nobody runs the VM any more. */
+void av_annex_free(struct av_vm *vm)
+{
+	struct av_annex *annex = &vm->mmu->annex;
+	unsigned int i;
+
+	av_sites_free(vm);
+	for (i = 0; i < ARRAY_SIZE(annex->code); i++)
+		free_page((unsigned long)annex->code[i]);
+}
