@@ -8,6 +8,7 @@ A guest's results are its lines `result NAME VALUE UNIT`; a guest that did not p
 `result NAME.failures 0 count`, has failed whatever else it said.
 """
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class Guest:
     memory: str = "64M"
     disk: bool = False
     pmu: bool = False
+    exits: bool = False  # tell the statistics
     name: str = ""
 
     @property
@@ -66,6 +68,7 @@ class Output:
     console: str = ""
     disk: str = ""
     results: dict[str, str] = field(default_factory=dict)
+    exits: dict[str, int] = field(default_factory=dict)  # and the VM's own statistics
 
 
 def results(text: str) -> dict[str, str]:
@@ -87,6 +90,8 @@ def _commands(guest: Guest) -> str:
     lines = []
     if guest.pmu:
         words.append("--pmu")
+    if guest.exits:
+        words.append("--json")
     if guest.disk:
         words += ["--disk", "/tmp/disk"]
         lines.append("rm -f /tmp/disk; truncate -s 8M /tmp/disk")
@@ -95,6 +100,13 @@ def _commands(guest: Guest) -> str:
     if guest.disk:
         lines.append(f"printf '{MARK}%s disk 0\\n' {guest.key}; tr -d '\\0' </tmp/disk")
     return "\n".join(lines)
+
+
+def _exits(text: str) -> dict[str, int]:
+    """Statistics by name, of the report that is the last line."""
+    last = text.rstrip().rpartition("\n")[2]
+    report = json.loads(last) if last.startswith("{") else {}
+    return report.get("kvm_exits", {}) | report.get("kvm", {})
 
 
 def _split(text: str) -> dict[str, Output]:
@@ -109,6 +121,7 @@ def _split(text: str) -> dict[str, Output]:
             output.status = int(status)
             output.console = body
             output.results = results(body)
+            output.exits = _exits(body)
     return outputs
 
 

@@ -30,6 +30,10 @@ static inline unsigned int class_of(u64 esr)
 	return esr >> 26 & 0x3f;
 }
 
+/* Around code that has where to go on in x19. */
+void begin_try(void);
+struct outcome end_try(u64 value);
+
 struct outcome try_read(u64 address);
 struct outcome try_write(u64 address, u64 value);
 struct outcome try_call(u64 address);
@@ -53,5 +57,16 @@ void case_tables_beyond(void);
 void case_tables_self(void);
 void case_tables_race(void);
 void case_window(void);
+
+/* annex.c */
+void case_annex_user(void);
+void case_annex_kernel(void);
+void case_annex_words(void);
+void case_annex_garbage(void);
+void case_annex_jump(void);
+void case_annex_remap(void);
+void case_annex_remap_first(void);
+void case_annex_move(void);
+void case_annex_off(void);
 
 #endif

@@ -8,6 +8,7 @@
 
 #define WRITES 3000
 #define CALLS 2000
+#define SPSR_EL1H 0x3c5	/* and all masked, as always here */
 
 static u64 random_state = 0x9e3779b97f4a7c15UL;
 static volatile bool trying;
@@ -25,18 +26,18 @@ static bool on_exception(struct frame *frame)
 	caught.far = frame->far;
 	/* x19 is where to go on: every try below puts it there. */
 	frame->elr = frame->x[19];
+	frame->spsr = SPSR_EL1H;
 	return true;
 }
 
-static struct outcome begin(void)
+void begin_try(void)
 {
 	caught = (struct outcome){ 0 };
 	exception_hook = on_exception;
 	trying = true;
-	return caught;
 }
 
-static struct outcome end(u64 value)
+struct outcome end_try(u64 value)
 {
 	trying = false;
 	caught.value = value;
@@ -47,26 +48,26 @@ struct outcome try_read(u64 address)
 {
 	u64 value = 0;
 
-	begin();
+	begin_try();
 	asm volatile("adr x19, 1f\n\tldr %0, [%1]\n1:"
 		     : "+r" (value) : "r" (address) : "x19", "memory");
-	return end(value);
+	return end_try(value);
 }
 
 struct outcome try_write(u64 address, u64 value)
 {
-	begin();
+	begin_try();
 	asm volatile("adr x19, 1f\n\tstr %0, [%1]\n1:"
 		     : : "r" (value), "r" (address) : "x19", "memory");
-	return end(value);
+	return end_try(value);
 }
 
 struct outcome try_call(u64 address)
 {
-	begin();
+	begin_try();
 	asm volatile("adr x19, 1f\n\tblr %0\n1:"
 		     : : "r" (address) : "x17", "x19", "x30", "memory");
-	return end(0);
+	return end_try(0);
 }
 
 static u32 scratch[16] __attribute__((aligned(64)));
@@ -79,10 +80,10 @@ struct outcome try_instruction(u32 instruction, u64 x0)
 	scratch[1] = 0xd65f03c0;	/* ret */
 	asm volatile("dc cvau, %0\n\tdsb ish\n\tic ivau, %0\n\tdsb ish\n\tisb"
 		     : : "r" (scratch) : "memory");
-	begin();
+	begin_try();
 	asm volatile("adr x19, 1f\n\tblr %1\n1:"
 		     : "+r" (value) : "r" (scratch) : "x19", "x30", "memory");
-	return end(value);
+	return end_try(value);
 }
 
 u64 next_random(void)
@@ -227,6 +228,15 @@ static const struct {
 	{ "tables-self", case_tables_self },
 	{ "tables-race", case_tables_race },
 	{ "window", case_window },
+	{ "annex-user", case_annex_user },
+	{ "annex-kernel", case_annex_kernel },
+	{ "annex-words", case_annex_words },
+	{ "annex-garbage", case_annex_garbage },
+	{ "annex-jump", case_annex_jump },
+	{ "annex-remap", case_annex_remap },
+	{ "annex-remap-first", case_annex_remap_first },
+	{ "annex-move", case_annex_move },
+	{ "annex-off", case_annex_off },
 };
 
 /* Does the command line ask for case=NAME? */
@@ -254,6 +264,7 @@ void guest_main(void)
 	unsigned int i;
 
 	mmu_enable();
+	random_state += machine_option(&machine, "seed", 0) << 32;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		if (!asked(cases[i].name))
 			continue;

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * annex_run() and the interrupt's vector. Interrupt state: all masked, in and out; the
+ * code in between does as it likes. TPIDR_EL1 is the CPU's struct state for ever, and
+ * SP_EL0 is scratch. Nothing here uses the stack: what is below SP stays.
+ */
+#include "annex.h"
+
+	.text
+	.globl	annex_run
+annex_run:
+	stp	x19, x20, [x0, #STATE_CALLER]
+	stp	x21, x22, [x0, #STATE_CALLER + 16]
+	stp	x23, x24, [x0, #STATE_CALLER + 32]
+	stp	x25, x26, [x0, #STATE_CALLER + 48]
+	stp	x27, x28, [x0, #STATE_CALLER + 64]
+	stp	x29, x30, [x0, #STATE_CALLER + 80]
+	mov	x1, sp
+	str	x1, [x0, #STATE_CALLER + 96]
+
+	ldp	x1, x2, [x0, #STATE_SYS]
+	msr	elr_el1, x1
+	msr	spsr_el1, x2
+	ldp	x1, x2, [x0, #STATE_SYS + 16]
+	msr	contextidr_el1, x1
+	msr	tpidrro_el0, x2
+	ldr	x1, [x0, #STATE_SYS + 32]
+	msr	tpidr_el0, x1
+	ldp	x1, x2, [x0, #STATE_SP]
+	mov	sp, x1
+	msr	nzcv, x2
+	ldp	x2, x3, [x0, #16]
+	ldp	x4, x5, [x0, #32]
+	ldp	x6, x7, [x0, #48]
+	ldp	x8, x9, [x0, #64]
+	ldp	x10, x11, [x0, #80]
+	ldp	x12, x13, [x0, #96]
+	ldp	x14, x15, [x0, #112]
+	ldp	x16, x17, [x0, #128]
+	ldp	x18, x19, [x0, #144]
+	ldp	x20, x21, [x0, #160]
+	ldp	x22, x23, [x0, #176]
+	ldp	x24, x25, [x0, #192]
+	ldp	x26, x27, [x0, #208]
+	ldp	x28, x29, [x0, #224]
+	ldr	x30, [x0, #240]
+	ldp	x0, x1, [x0]
+	br	x17
+
+	.globl	annex_end
+annex_end:
+	msr	daifset, #0xf
+	msr	sp_el0, x0
+	mrs	x0, tpidr_el1
+	stp	x1, x2, [x0, #8]
+	stp	x3, x4, [x0, #24]
+	stp	x5, x6, [x0, #40]
+	stp	x7, x8, [x0, #56]
+	stp	x9, x10, [x0, #72]
+	stp	x11, x12, [x0, #88]
+	stp	x13, x14, [x0, #104]
+	stp	x15, x16, [x0, #120]
+	stp	x17, x18, [x0, #136]
+	stp	x19, x20, [x0, #152]
+	stp	x21, x22, [x0, #168]
+	stp	x23, x24, [x0, #184]
+	stp	x25, x26, [x0, #200]
+	stp	x27, x28, [x0, #216]
+	stp	x29, x30, [x0, #232]
+	mrs	x1, sp_el0
+	str	x1, [x0]
+	mov	x1, sp
+	mrs	x2, nzcv
+	stp	x1, x2, [x0, #STATE_SP]
+	/* Each next to another kind, as kernels have them. */
+	mrs	x1, elr_el1
+	mrs	x2, spsr_el1
+	stp	x1, x2, [x0, #STATE_SYS]
+	mrs	x1, contextidr_el1
+	mrs	x2, tpidrro_el0
+	stp	x1, x2, [x0, #STATE_SYS + 16]
+	mrs	x1, tpidr_el0
+	str	x1, [x0, #STATE_SYS + 32]
+
+	ldp	x19, x20, [x0, #STATE_CALLER]
+	ldp	x21, x22, [x0, #STATE_CALLER + 16]
+	ldp	x23, x24, [x0, #STATE_CALLER + 32]
+	ldp	x25, x26, [x0, #STATE_CALLER + 48]
+	ldp	x27, x28, [x0, #STATE_CALLER + 64]
+	ldp	x29, x30, [x0, #STATE_CALLER + 80]
+	ldr	x1, [x0, #STATE_CALLER + 96]
+	mov	sp, x1
+	ret
+
+	.globl	kernel_irq
+kernel_irq:
+	msr	sp_el0, x0
+	mrs	x0, tpidr_el1
+	stp	x1, x2, [x0, #STATE_IRQ_X]
+	mrs	x1, elr_el1
+	mrs	x2, spsr_el1
+	stp	x1, x2, [x0, #STATE_IRQ_ELR]
+	ldr	x1, [x0, #STATE_IRQ_COUNT]
+	add	x1, x1, #1
+	mrs	x2, s3_0_c12_c12_0		/* ICC_IAR1 */
+	dsb	sy
+	stp	x1, x2, [x0, #STATE_IRQ_COUNT]
+	msr	cntv_ctl_el0, xzr
+	isb
+	msr	s3_0_c12_c12_1, x2		/* ICC_EOIR1 */
+	isb
+	ldp	x1, x2, [x0, #STATE_IRQ_X]
+	mrs	x0, sp_el0
+	eret
+
+	/* The same vectors near the start of the image, which is an Image too. */
+	.macro	to_kernel, n
+	.rept	\n
+	b	kernel_vectors + (. - annex_first_vectors)
+	.balign	128
+	.endr
+	.endm
+
+	.balign	2048
+	.globl	annex_first_vectors
+annex_first_vectors:
+	to_kernel 16

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a kernel's Image has in front of its code: the header, and 64 KiB in all that
+ * nothing uses; from the second page on there is what linkers fill gaps of code with.
+ * Then the vectors, by which the Image is found.
+ */
+#include "kernel.h"
+
+	.section .text.kernel, "ax"
+	.balign	KERNEL_UNUSED
+	.globl	kernel_image
+kernel_image:
+	.quad	0
+	.quad	0			/* text offset */
+	.quad	0x200000		/* the image's size */
+	.quad	0xa			/* little endian, 4 KiB pages, anywhere */
+	.quad	0, 0, 0
+	.ascii	"ARM\x64"
+	.long	0
+	.set	filled, . - kernel_image
+	.rept	(4096 - filled) / 8
+	.quad	KERNEL_PATTERN + . - kernel_image	/* to be told from anything else */
+	.endr
+	.rept	(KERNEL_UNUSED - 4096) / 8
+	.quad	KERNEL_GAP
+	.endr
+
+	.macro	to_library, n
+	.rept	\n
+	b	vectors + (. - kernel_vectors)
+	.balign	128
+	.endr
+	.endm
+
+	.balign	2048
+	.globl	kernel_vectors
+kernel_vectors:
+	to_library 5
+	b	kernel_irq
+	.balign	128
+	to_library 10
+
+	/* Programs may have their own. */
+	.weak	kernel_irq
+kernel_irq:
+	b	vectors + 0x280

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A program that runs as Linux does: in the upper half, where its image is mapped,
+ * with its vectors behind an Image header and 64 KiB that nothing uses. Addresses
+ * that it takes are those of the half it runs in; those in static data are the
+ * identity map's, which stays.
+ */
+#ifndef GUESTS_KERNEL_H
+#define GUESTS_KERNEL_H
+
+/* Where image_start is; a branch reaches no further than 128 MiB from it. */
+#define KERNEL_BASE	0xffffff8008200000
+/* Bytes that nothing uses, from kernel_image on. */
+#define KERNEL_UNUSED	0x10000
+/* What is there: in the first page this and its offset, at each 8 bytes; then two NOPs. */
+#define KERNEL_PATTERN	0x5eed0000
+#define KERNEL_GAP	0xd503201fd503201f
+
+#ifndef __ASSEMBLER__
+#include "guest.h"
+#include "mmu.h"
+
+/* To read, write and execute, for EL1. */
+#define KERNEL_PAGE	(PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL | PTE_UXN)
+
+/* kernel.S: the header; vectors for exception(), and for kernel_irq if a program has it. */
+extern char kernel_image[], kernel_vectors[];
+
+/* What an Image has at so many bytes from its start, behind the header. */
+static inline u64 kernel_filler(u64 at)
+{
+	return at < 4096 ? KERNEL_PATTERN + at : KERNEL_GAP;
+}
+
+/* Build the tables: once, in the identity map. Nothing executes what nothing uses. False when the image is too large. */
+bool kernel_init(void);
+
+/* On each CPU, in the identity map: call main() in the upper half, with kernel_vectors. */
+void kernel_run(void (*main)(unsigned int cpu), unsigned int cpu);
+
+/* The entry for a page of the upper half's first GiB; kernel_flush() when it is written. */
+u64 *kernel_entry(u64 va);
+void kernel_flush(void);
+
+/* What is in the image: its address in the upper half, and in the identity map. */
+u64 kernel_va(const void *at);
+u64 kernel_pa(const void *at);
+
+/* Instructions have been written at both addresses of the range. */
+void kernel_sync_code(const void *at, size_t size, u64 executed_at);
+#endif
+#endif

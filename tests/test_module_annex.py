@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Instructions that the module does without a trap (module/mmu/annex.h), under guests/annex.
+
+What they do is checked by the guest itself, on KVM too (test_guests_bare.py); here it is that
+they are done so.
+"""
+
+import pytest
+from built import module
+from guest_runs import Guest, Host, Output, run_guests
+
+# Bits of cheap_traps: all, and all but stubs (module/cpu/cheap.h).
+ALL, NO_STUBS = 127, 63
+
+
+def host(cheap: int = ALL, smp: int = 1) -> Host:
+    return Host(
+        kernel="stable", el2=False, module=module("stable"), parameters=f"cheap_traps={cheap}",
+        count=smp == 1, smp=smp,
+    )  # fmt: skip
+
+
+def run(cheap: int = ALL) -> Output:
+    guest = Guest("annex", append="rounds=2000 shots=10", exits=True)
+    return run_guests(host(cheap), [guest])["annex"]
+
+
+def traps(output: Output) -> int:
+    return output.exits["fast_trap"] + output.exits["sen_inst_trap"]
+
+
+def test_what_traps_often_does_not_trap_any_more():
+    """A copy of the code is made anew for each place that traps no more."""
+    stubs, none = run(), run(NO_STUBS)
+    assert stubs.exits["code_copies_made"] > none.exits["code_copies_made"] + 200
+    assert traps(stubs) < traps(none) * 0.4, (traps(stubs), traps(none))
+    # The last runs are those of code that has its stubs.
+    costs = [int(output.results["annex.last"]) for output in (stubs, none)]
+    assert costs[0] < costs[1], costs
+
+
+def test_two_cpus_and_code_that_changes():
+    guest = Guest("annex", cpus=2, append="rounds=300 shots=50", exits=True)
+    output = run_guests(host(), [guest])["annex"]
+    assert output.exits["code_copies_made"] > 200
+
+
+USED = Guest("annex", append="rounds=200 shots=50 used=1")
+
+
+def test_an_image_whose_start_is_code_on_kvm():
+    run_guests(Host(), [USED])
+
+
+def test_an_image_whose_start_is_code():
+    """Older kernels begin so: their code is mapped with the header, and right behind it."""
+    run_guests(host(), [USED])
+
+
+@pytest.mark.conformance
+def test_two_cpus_at_the_same_time():
+    run_guests(host(smp=2), [Guest("annex", cpus=2, append="rounds=100 shots=20")])
