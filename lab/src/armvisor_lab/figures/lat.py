@@ -3,8 +3,14 @@
 
 The program `lat` measures with the counter, which a guest reads without leaving, and
 prints at its end. Natively it runs on a settled board.
+
+`*-n1` is another core, `*-oldstable` and `*-newest` are other kernels: natively the board's, in a
+VM the guest's.
 """
 
+from dataclasses import replace
+
+from armvisor_lab import kernels
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
@@ -19,6 +25,11 @@ ROWS = (
 
 # Debian's QEMU on KVM would show the guest that armvisor shows on KVM.
 _VARIANTS = ("kvm", "armvisor", "qemu-tcg")
+_ELSEWHERE = (
+    ("n1", "neoverse-n1", kernels.DEFAULT),
+    ("oldstable", "cortex-a72", "oldstable"),
+    ("newest", "cortex-a72", "newest"),
+)
 
 
 def _values(text: str, variant: str) -> dict[str, float]:
@@ -29,13 +40,24 @@ def _names(variant: str) -> tuple[str, ...]:
     return tuple(f"lat.{row}.{variant}" for row in ROWS)
 
 
-def _native(progress: Progress) -> Outcome:
-    board = Board(count=True, files={"/bin/lat": artefacts.tool("lat")}, timeout=600)
-    result = board.run(["lat"], progress=progress).check()
-    return Outcome(_values(result.text, "native"), describe(board, result.kernel))
+def _native(name: str, cpu: str, kernel: str) -> Measurement:
+    """On the board itself."""
+
+    def run(progress: Progress) -> Outcome:
+        board = Board(
+            cpu=cpu, kernel=kernel, count=True, files={"/bin/lat": artefacts.tool("lat")},
+            timeout=600,
+        )  # fmt: skip
+        result = board.run(["lat"], progress=progress).check()
+        return Outcome(_values(result.text, name), describe(board, result.kernel))
+
+    what = f"latencies on the board itself, {cpu}, kernel {kernel}"
+    return Measurement(_names(name), what, run)
 
 
-def _in_vm(variant: vms.Variant) -> Measurement:
+def in_vm(variant: vms.Variant) -> Measurement:
+    """All rows in a guest."""
+
     def run(progress: Progress) -> Outcome:
         board, result, packages = vms.run(variant, ["armvisor.test=lat"], progress)
         values = _values(result.text, variant.name)
@@ -45,7 +67,21 @@ def _in_vm(variant: vms.Variant) -> Measurement:
     return Measurement(_names(variant.name), what, run, slow=variant.slow)
 
 
+def _elsewhere() -> list[Measurement]:
+    """Another core, and other kernels."""
+    here = next(each for each in vms.VARIANTS if each.name == "armvisor")
+    found = []
+    for suffix, cpu, kernel in _ELSEWHERE:
+        vm = replace(
+            here, name=f"armvisor-{suffix}", cpu=cpu, guest=kernel,
+            what=f"{here.what}, {cpu}, guest {kernel}",
+        )  # fmt: skip
+        found += [_native(f"native-{suffix}", cpu, kernel), in_vm(vm)]
+    return found
+
+
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    native = Measurement(_names("native"), "latencies on the board itself", _native)
-    return [native, *(_in_vm(each) for each in vms.VARIANTS if each.name in _VARIANTS)]
+    native = _native("native", "cortex-a72", kernels.DEFAULT)
+    vm = [in_vm(each) for each in vms.VARIANTS if each.name in _VARIANTS]
+    return [native, *vm, *_elsewhere()]

@@ -12,10 +12,10 @@ from typing import Any
 
 from armvisor_lab import paths
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, Progress, boot, exits, lat, smp
+from armvisor_lab.figures import Measurement, Outcome, Progress, boot, cheap, exits, lat, smp
 from armvisor_lab.machine import find_qemu
 
-FAMILIES = (boot, exits, lat, smp)
+FAMILIES = (boot, exits, lat, smp, cheap)
 
 
 @dataclass(frozen=True)

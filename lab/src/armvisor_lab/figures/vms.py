@@ -40,6 +40,7 @@ class Variant:
     memory: int = 2048
     timeout: float = 600  # of one guest
     boots: int = 1  # that `boot.*` takes the mean of
+    guest: str = GUEST  # the kernel in the VM
 
     @property
     def slow(self) -> bool:
@@ -99,7 +100,7 @@ def run(
     The guests' consoles are the result's standard output; what each run took as a whole, the
     VMM's start and end included, is a `count-run.elapsed` on its standard error.
     """
-    guest = artefacts.guest(GUEST)
+    guest = artefacts.guest(variant.guest)
     files, packages = variant.files(progress)
     files = files | {
         "/guest/Image": guest["Image"],
