@@ -5,16 +5,12 @@
  * SP_EL0 is scratch. Nothing here uses the stack: what is below SP stays.
  */
 #include "annex.h"
+#include "frame.h"
 
 	.text
 	.globl	annex_run
 annex_run:
-	stp	x19, x20, [x0, #STATE_CALLER]
-	stp	x21, x22, [x0, #STATE_CALLER + 16]
-	stp	x23, x24, [x0, #STATE_CALLER + 32]
-	stp	x25, x26, [x0, #STATE_CALLER + 48]
-	stp	x27, x28, [x0, #STATE_CALLER + 64]
-	stp	x29, x30, [x0, #STATE_CALLER + 80]
+	save_callers x0, STATE_CALLER
 	mov	x1, sp
 	str	x1, [x0, #STATE_CALLER + 96]
 
@@ -29,22 +25,7 @@ annex_run:
 	ldp	x1, x2, [x0, #STATE_SP]
 	mov	sp, x1
 	msr	nzcv, x2
-	ldp	x2, x3, [x0, #16]
-	ldp	x4, x5, [x0, #32]
-	ldp	x6, x7, [x0, #48]
-	ldp	x8, x9, [x0, #64]
-	ldp	x10, x11, [x0, #80]
-	ldp	x12, x13, [x0, #96]
-	ldp	x14, x15, [x0, #112]
-	ldp	x16, x17, [x0, #128]
-	ldp	x18, x19, [x0, #144]
-	ldp	x20, x21, [x0, #160]
-	ldp	x22, x23, [x0, #176]
-	ldp	x24, x25, [x0, #192]
-	ldp	x26, x27, [x0, #208]
-	ldp	x28, x29, [x0, #224]
-	ldr	x30, [x0, #240]
-	ldp	x0, x1, [x0]
+	load_all
 	br	x17
 
 	.globl	annex_end
@@ -82,12 +63,7 @@ annex_end:
 	mrs	x1, tpidr_el0
 	str	x1, [x0, #STATE_SYS + 32]
 
-	ldp	x19, x20, [x0, #STATE_CALLER]
-	ldp	x21, x22, [x0, #STATE_CALLER + 16]
-	ldp	x23, x24, [x0, #STATE_CALLER + 32]
-	ldp	x25, x26, [x0, #STATE_CALLER + 48]
-	ldp	x27, x28, [x0, #STATE_CALLER + 64]
-	ldp	x29, x30, [x0, #STATE_CALLER + 80]
+	load_callers x0, STATE_CALLER
 	ldr	x1, [x0, #STATE_CALLER + 96]
 	mov	sp, x1
 	ret

@@ -5,6 +5,7 @@
  * probe_run: x0 holds the state. C's registers go to `caller`; `current` remembers
  * the state. A vector saves x0 in TPIDRRO_EL0 and finds everything from there.
  */
+#include "frame.h"
 #include "probe.h"
 
 	.data
@@ -17,12 +18,7 @@ current: .quad	0
 probe_run:
 	adrp	x1, caller
 	add	x1, x1, :lo12:caller
-	stp	x19, x20, [x1]
-	stp	x21, x22, [x1, #16]
-	stp	x23, x24, [x1, #32]
-	stp	x25, x26, [x1, #48]
-	stp	x27, x28, [x1, #64]
-	stp	x29, x30, [x1, #80]
+	save_callers x1, 0
 	mov	x2, sp
 	stp	x2, x0, [x1, #96]
 
@@ -32,22 +28,7 @@ probe_run:
 	ldp	x1, x2, [x0, #PROBE_PC]
 	msr	elr_el1, x1
 	msr	spsr_el1, x2
-	ldp	x2, x3, [x0, #16]
-	ldp	x4, x5, [x0, #32]
-	ldp	x6, x7, [x0, #48]
-	ldp	x8, x9, [x0, #64]
-	ldp	x10, x11, [x0, #80]
-	ldp	x12, x13, [x0, #96]
-	ldp	x14, x15, [x0, #112]
-	ldp	x16, x17, [x0, #128]
-	ldp	x18, x19, [x0, #144]
-	ldp	x20, x21, [x0, #160]
-	ldp	x22, x23, [x0, #176]
-	ldp	x24, x25, [x0, #192]
-	ldp	x26, x27, [x0, #208]
-	ldp	x28, x29, [x0, #224]
-	ldr	x30, [x0, #240]
-	ldp	x0, x1, [x0]
+	load_all
 	eret
 
 	.macro	vector_table name, flag
@@ -101,12 +82,7 @@ save:
 
 	adrp	x1, caller
 	add	x1, x1, :lo12:caller
-	ldp	x19, x20, [x1]
-	ldp	x21, x22, [x1, #16]
-	ldp	x23, x24, [x1, #32]
-	ldp	x25, x26, [x1, #48]
-	ldp	x27, x28, [x1, #64]
-	ldp	x29, x30, [x1, #80]
+	load_callers x1, 0
 	ldr	x2, [x1, #96]
 	mov	sp, x2
 	ret

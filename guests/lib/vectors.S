@@ -3,6 +3,7 @@
  * Vectors for programs that expect few exceptions: everything is saved to a
  * struct frame on the current EL1 stack and handed to exception().
  */
+#include "frame.h"
 
 	.macro	entry
 	.balign	128
@@ -48,20 +49,7 @@ common:
 	msr	elr_el1, x1
 	ldr	x1, [sp, #256]
 	msr	spsr_el1, x1
-	ldp	x2, x3, [sp, #16]
-	ldp	x4, x5, [sp, #32]
-	ldp	x6, x7, [sp, #48]
-	ldp	x8, x9, [sp, #64]
-	ldp	x10, x11, [sp, #80]
-	ldp	x12, x13, [sp, #96]
-	ldp	x14, x15, [sp, #112]
-	ldp	x16, x17, [sp, #128]
-	ldp	x18, x19, [sp, #144]
-	ldp	x20, x21, [sp, #160]
-	ldp	x22, x23, [sp, #176]
-	ldp	x24, x25, [sp, #192]
-	ldp	x26, x27, [sp, #208]
-	ldp	x28, x29, [sp, #224]
+	load_high sp
 	ldp	x0, x1, [sp]
 	add	sp, sp, #(36 * 8)
 	eret
