@@ -59,6 +59,11 @@ class Case:
     any_end: bool = False
 
     @property
+    def stubs(self) -> bool:
+        """It begins when the module has found room for stubs, which KVM has no use for."""
+        return self.name.startswith("annex-") and self.name != "annex-off"
+
+    @property
     def key(self) -> str:
         return f"{self.name},{self.append}" if self.append else self.name
 
@@ -238,6 +243,9 @@ def hostile_guests(machine: Machine, cases: Sequence[Case], seconds: int = 5) ->
     for case in cases:
         status, said = parts[case.key]
         assert f"case {case.name}\n" in said.replace("\r", ""), said
+        if case.stubs:
+            # All words of the page but the header's: registers, and none of them the guest's own.
+            assert f"result annex.others {504 if machine.module else 0} count" in said, said
         if case.any_end:
             continue
         assert status == (SIGTERM if case.status is None else case.status), f"{status}: {said}"

@@ -10,7 +10,7 @@
 	.text
 	.globl	annex_run
 annex_run:
-	save_callers x0, STATE_CALLER
+	callers	stp, x0, STATE_CALLER
 	mov	x1, sp
 	str	x1, [x0, #STATE_CALLER + 96]
 
@@ -63,7 +63,7 @@ annex_end:
 	mrs	x1, tpidr_el0
 	str	x1, [x0, #STATE_SYS + 32]
 
-	load_callers x0, STATE_CALLER
+	callers	ldp, x0, STATE_CALLER
 	ldr	x1, [x0, #STATE_CALLER + 96]
 	mov	sp, x1
 	ret

@@ -18,7 +18,7 @@ current: .quad	0
 probe_run:
 	adrp	x1, caller
 	add	x1, x1, :lo12:caller
-	save_callers x1, 0
+	callers	stp, x1, 0
 	mov	x2, sp
 	stp	x2, x0, [x1, #96]
 
@@ -52,20 +52,7 @@ probe_run:
 	vector_table probe_vectors_second, VECTOR_SECOND
 
 save:
-	stp	x2, x3, [x0, #16]
-	stp	x4, x5, [x0, #32]
-	stp	x6, x7, [x0, #48]
-	stp	x8, x9, [x0, #64]
-	stp	x10, x11, [x0, #80]
-	stp	x12, x13, [x0, #96]
-	stp	x14, x15, [x0, #112]
-	stp	x16, x17, [x0, #128]
-	stp	x18, x19, [x0, #144]
-	stp	x20, x21, [x0, #160]
-	stp	x22, x23, [x0, #176]
-	stp	x24, x25, [x0, #192]
-	stp	x26, x27, [x0, #208]
-	stp	x28, x29, [x0, #224]
+	high	stp, x0
 	str	x30, [x0, #240]
 	mrs	x2, tpidrro_el0
 	str	x2, [x0]
@@ -82,7 +69,7 @@ save:
 
 	adrp	x1, caller
 	add	x1, x1, :lo12:caller
-	load_callers x1, 0
+	callers	ldp, x1, 0
 	ldr	x2, [x1, #96]
 	mov	sp, x2
 	ret

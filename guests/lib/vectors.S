@@ -22,20 +22,7 @@ vectors:
 	.endr
 
 common:
-	stp	x2, x3, [sp, #16]
-	stp	x4, x5, [sp, #32]
-	stp	x6, x7, [sp, #48]
-	stp	x8, x9, [sp, #64]
-	stp	x10, x11, [sp, #80]
-	stp	x12, x13, [sp, #96]
-	stp	x14, x15, [sp, #112]
-	stp	x16, x17, [sp, #128]
-	stp	x18, x19, [sp, #144]
-	stp	x20, x21, [sp, #160]
-	stp	x22, x23, [sp, #176]
-	stp	x24, x25, [sp, #192]
-	stp	x26, x27, [sp, #208]
-	stp	x28, x29, [sp, #224]
+	high	stp, sp
 	mrs	x1, elr_el1
 	stp	x30, x1, [sp, #240]
 	mrs	x1, spsr_el1
@@ -49,7 +36,7 @@ common:
 	msr	elr_el1, x1
 	ldr	x1, [sp, #256]
 	msr	spsr_el1, x1
-	load_high sp
+	high	ldp, sp
 	ldp	x0, x1, [sp]
 	add	sp, sp, #(36 * 8)
 	eret

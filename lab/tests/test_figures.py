@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, programs, results
+from armvisor_lab import cli, paths, programs, results
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, bounds, lat, run
+from armvisor_lab.figures import Measurement, Outcome, bounds, cheap, lat, run
 
 OUTPUT = """\
 [    0.931132] Run /init as init process\r
@@ -235,3 +235,13 @@ def test_libraries_of_a_program_are_found_in_turn(tmp_path, monkeypatch):
     needs["libb.so.2"] = ["libmissing.so"]
     with pytest.raises(LabError, match=r"libmissing\.so"):
         programs.with_libraries("p", "usr/bin/program", "trixie")
+
+
+def test_forks_are_as_many_as_the_program_makes():
+    """`traps.nothing` divides by them."""
+    tools = paths.checkout() / "guests/tools"
+    rounds = re.search(r"^#define ROUNDS (\d+)$", (tools / "lat.c").read_text(), re.MULTILINE)
+    row = r'\{ "fork-exec", NULL, run_exec, NULL, (\d+) \}'
+    loops = re.search(row, (tools / "lat_processes.c").read_text())
+    assert rounds and loops
+    assert int(rounds[1]) * int(loops[1]) + 1 == cheap._FORKS

@@ -51,7 +51,7 @@ static int handle_sample(struct av_vcpu *vcpu)
 	av_uncount(&vcpu->stats);
 	if (READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_STUBS &&
 	    av_mmu_want_stub(vcpu, pc, vcpu->srf->insn)) {
-		/* Who reads both meanwhile finds the one or the other. */
+		/* A reader between the two sees more than was counted, and then less. */
 		vcpu->srf->fast[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
 		vcpu->stats.skipped[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
 	}
@@ -76,7 +76,7 @@ static int reflect_undef(struct av_vcpu *vcpu)
 static int reflect_align(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ALIGN);
-	/* Only SP can be a stub's. */
+	/* A stub's push or pop, by SP: the guest's instruction there has no alignment. */
 	if (av_mmu_stub_failed(vcpu))
 		return 1;
 	av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);

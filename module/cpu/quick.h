@@ -49,7 +49,7 @@ static __always_inline void av_quick_mode(struct av_srf *srf)
 	srf->in_place = 0;
 }
 
-/* May the mode change in switch/quick.S? After what modes, quick_on and due come from. */
+/* May the mode change in switch/quick.S? When modes, quick_on or due has changed. */
 static __always_inline void av_quick_modes(struct av_srf *srf)
 {
 	srf->quick_modes = srf->quick_on && !srf->due ? srf->modes : 0;

@@ -26,7 +26,7 @@ static void split_tree(struct av_hidden *f)
 	av_mmu_regime_changed(f->vcpu);
 }
 
-/* A global leaf also with any other ASID. */
+/* The guest may have invalidated a global leaf by any other ASID, too. */
 bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c)
 {
 	const struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
@@ -267,7 +267,7 @@ void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answ
 {
 	if (!device_again(vcpu, esr, far, answer))
 		find_out(vcpu, esr, far, answer);
-	/* Is it not the guest's own, but of what it has in place of an instruction? */
+	/* What stands in place of an instruction has failed, not the guest's instruction. */
 	if ((answer->kind == AV_ANSWER_ABORT || answer->kind == AV_ANSWER_DEVICE) &&
 	    (unlikely(av_mmu_stub_failed(vcpu)) || unlikely(av_annex_failed(vcpu, far))))
 		answer->kind = AV_ANSWER_RESUME;

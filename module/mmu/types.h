@@ -59,7 +59,7 @@ struct av_annex {
 	 * mmu_lock, as all that is read without it; va is read first and written last.
 	 */
 	u64 va, ipa;
-	u64 stubs;		/* where those of rows are, or were */
+	u64 stubs;		/* where the stubs of rows are; kept when the annex has ended */
 	unsigned int pages;	/* of code */
 	bool ready;		/* sites may be made: what was there is not mapped any more */
 	bool once;		/* there was one */

@@ -139,7 +139,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 .Lresume:
 	resume
 
-	/* The instruction was read: keep it. Of CRn 12 av_fast() has none either. */
+	/* The instruction was read: keep it. av_fast() has no more rows of CRn 12, the GIC's. */
 .Lno_fetched:
 	ubfx	w2, w1, #12, #4
 	cmp	w2, #12
@@ -147,6 +147,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED
 	b	av_window_exit_from_x4
+
 	/* MSR DAIFSet and DAIFClr, by their syndromes as C has seen them; MRS and MSR DAIF. */
 .Lsys64:
 	ldp	w1, w2, [sp, #SRF_QUICK]
