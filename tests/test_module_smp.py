@@ -31,8 +31,11 @@ def test_vcpus_that_wait_for_each_other_poll_first():
     parts = done.text.split(MARK)
     costs = [float(results(part)["ipi.cost"]) for part in parts]
     polling, sleeping = (json.loads(part.splitlines()[-1])["kvm_exits"] for part in parts)
-    assert polling["halt_successful_poll"] > 1000
+    # An interrupt that is there before the WFI ends it at once: how many are depends on where
+    # the board's CPUs take turns, and so on the size of what the board runs.
+    assert polling["halt_successful_poll"] > polling["wfi"] / 2 > 500
     assert polling["halt_attempted_poll"] >= polling["halt_successful_poll"]
+    assert polling["halt_wakeup"] < polling["wfi"] / 50
     assert sleeping["halt_attempted_poll"] == 0
-    assert sleeping["halt_wakeup"] > 1000
+    assert sleeping["halt_wakeup"] > sleeping["wfi"] / 2 > 500
     assert costs[0] < costs[1]
