@@ -42,7 +42,7 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 	X(BIT_ULL(20),		ON)	/* TSCXT: SCXTNUM_EL0 is a VMM's own */	\
 	X(AV_SCTLR_A,		GUEST)	/* alignment is the guest's affair */	\
 	X(AV_SCTLR_DZE,		USER)	/* DC ZVA */				\
-	X(AV_SCTLR_UCT,		OTHER)	/* CTR_EL0: as USER, unless the VM has its own */ \
+	X(AV_SCTLR_UCT,		OTHER)	/* CTR_EL0: as GUEST, unless the VM has its own */ \
 	X(AV_SCTLR_UCI,		USER)	/* cache maintenance by address */	\
 	X(AV_SCTLR_NTWE,	OTHER)	/* WFE: as USER, where no other task wants the CPU */ \
 	X(AV_SCTLR_SA0,		OTHER)	/* the stack of the level that it is at */ \
@@ -92,12 +92,14 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 static u64 guest_sctlr(const struct av_srf *srf, const struct av_host_controls *host,
 		       unsigned int stay)
 {
-	u64 user = (0 SCTLR_BITS(BITS_USER)) | (stay & AV_STAY_CTR_TRAPS ? 0 : AV_SCTLR_UCT) |
-		   (stay & AV_STAY_WFE_RUNS ? AV_SCTLR_NTWE : 0);
+	u64 user = (0 SCTLR_BITS(BITS_USER)) | (stay & AV_STAY_WFE_RUNS ? AV_SCTLR_NTWE : 0);
 	u64 guest = av_srf_get(srf, AV_SCTLR_EL1);
 	u64 sctlr = (host->sctlr & (0 SCTLR_BITS(BITS_HOST))) | (0 SCTLR_BITS(BITS_ON)) |
 		    (guest & (0 SCTLR_BITS(BITS_GUEST)));
 
+	/* Not as USER: kernels for Neoverse N1 deny it (erratum 1542419), and modes stay the same. */
+	if (!(stay & AV_STAY_CTR_TRAPS))
+		sctlr |= guest & AV_SCTLR_UCT;
 	if (host->tidcp)
 		sctlr |= SCTLR_TIDCP;
 	if (!av_srf_el1(srf))
@@ -127,8 +129,7 @@ static u64 guest_cntkctl(const struct av_srf *srf, const struct av_host_controls
 
 bool av_controls_same(const struct av_srf *srf, unsigned int stay)
 {
-	u64 user = (0 SCTLR_BITS(BITS_USER)) | AV_SCTLR_UCT |
-		   (stay & AV_STAY_WFE_RUNS ? AV_SCTLR_NTWE : 0);
+	u64 user = (0 SCTLR_BITS(BITS_USER)) | (stay & AV_STAY_WFE_RUNS ? AV_SCTLR_NTWE : 0);
 	u64 guest = av_srf_get(srf, AV_SCTLR_EL1);
 
 	if ((guest & user) != user || !(guest & AV_SCTLR_SA) != !(guest & AV_SCTLR_SA0))
