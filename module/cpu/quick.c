@@ -21,14 +21,16 @@ static const struct {
 
 /*
  * Row i, where there are no copies. EL0's thread registers do not trap then; a
- * write of TPIDRRO_EL0 must reach the hardware. 0: no row.
+ * write of TPIDRRO_EL0 must reach the hardware. MIDR_EL1's place is another's:
+ * it is cpu/fast.c's. 0: no row.
  */
 static u32 row_of(const struct av_srf *srf, unsigned int i)
 {
 	/* The condition of has_row() in cpu/fast.c. */
 	if (rows[i].counter >= AV_FAST_TCR_EL1 && !(srf->cheap & AV_CHEAP_ROWS))
 		return 0;
-	if (rows[i].vreg == AV_TPIDR_EL0 || rows[i].vreg == AV_TPIDRRO_EL0)
+	if (rows[i].vreg == AV_TPIDR_EL0 || rows[i].vreg == AV_TPIDRRO_EL0 ||
+	    rows[i].vreg == AV_MIDR_EL1)
 		return 0;
 	return FIELD_PREP(AV_QUICK_ENC, rows[i].enc) |
 	       FIELD_PREP(AV_QUICK_COUNTER, rows[i].counter) |

@@ -181,7 +181,9 @@ void av_mpidr_init(struct av_vcpu *vcpu)
 	  .set = set_id }
 
 static const struct av_sysreg rows[] = {
-	FIXED(0, 0, 0, SEEN, "MIDR_EL1", access_midr),
+	{ .enc = AV_FAST_SYS_MIDR_EL1, .flags = AV_FAST_FLAGS_MIDR_EL1,
+	  .cls = AV_FAST_CLS_MIDR_EL1, .vreg = AV_NR_VREGS, .name = "MIDR_EL1",
+	  .access = access_midr, .get = get_fixed, .set = set_fixed },
 	{ .enc = AV_SYS(3, 0, 0, 0, 5), .flags = SEEN, .cls = AV_EXIT_ID_REG,
 	  .vreg = AV_NR_VREGS, .name = "MPIDR_EL1", .access = access_mpidr,
 	  .get = get_fixed, .set = set_mpidr },

@@ -50,7 +50,9 @@ enum {
 	MEM(CONTEXTIDR_EL1, AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL,	SYSREG)		\
 	MEM(TPIDRRO_EL0, AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL,	TPIDR)		\
 	/* Traps in copies only. */						\
-	MEM(TPIDR_EL0,	AV_SYS(3, 3, 13, 0, 2),	AV_ROW_ALL,	TPIDR)
+	MEM(TPIDR_EL0,	AV_SYS(3, 3, 13, 0, 2),	AV_ROW_ALL,	TPIDR)		\
+	/* Kernels before 6.6 look for an erratum at each switch of tasks. */	\
+	LOAD(MIDR_EL1,	AV_SYS(3, 0, 0, 0, 0),	AV_ROW_READ | AV_ROW_VMM, ID_REG)
 
 /* MSR (immediate), with CRm 0. */
 #define AV_MSR_SPSEL		AV_SYS(0, 0, 4, 0, 5)

@@ -190,6 +190,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	}
 	srf->modes_same = cpu->modes_same && !srf->slow && srf->cheap & AV_CHEAP_MODES;
 	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
+	av_srf_set_midr(srf, read_cpuid_id());
 	av_quick_modes(srf);
 	av_quick_mode(srf);
 	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING | AV_STAY_COUNTS)))) {

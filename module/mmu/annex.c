@@ -15,111 +15,16 @@
 #define AREA_PAGES	(AV_STUB_AREA / PAGE_SIZE)
 static_assert(AREA_PAGES == AV_ANNEX_PAGES + 1);
 
-/* How far below the vectors an Image is looked for. */
-#define FAR_BELOW	(64 << 20)
-#define IMAGE_MAGIC	0x644d5241	/* "ARM\x64", at byte 56 */
-#define IMAGE_SIZE	2		/* words of the header */
-#define IMAGE_MAGIC_AT	7
-
 /* So many samples look for one; after that, one in so many. */
 #define TRIES		8
-#define SELDOM		256
-
-/* Words read at once. */
-#define WORDS		64
-#define NOPS		0xd503201fd503201f
+#define SELDOM		64
 
 void av_annex_init(struct av_vm *vm)
 {
 	hash_init(vm->mmu->annex.sites);
 }
 
-/* ---- finding it ---- */
-
-int av_annex_read(struct av_vcpu *vcpu, u64 ipa, u64 *words, unsigned int n)
-{
-	struct av_slot *slot = av_vm_slot(vcpu->vm, ipa >> PAGE_SHIFT);
-
-	return slot ? av_mem_load_words(slot, ipa, words, n) : -EFAULT;
-}
-
-static bool walk(struct av_vcpu *vcpu, u64 va, struct av_walk *walk)
-{
-	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
-
-	return !av_walk(&vcpu->mmu->regime, &av_mem_reader_ops, &reader, va, walk);
-}
-
-bool av_annex_translate(struct av_vcpu *vcpu, u64 va, u64 *ipa)
-{
-	struct av_walk at;
-
-	if (!walk(vcpu, va, &at))
-		return false;
-	*ipa = at.ipa;
-	return true;
-}
-
-/* The Image that the vectors are in: its address, or 0. */
-static u64 find_image(struct av_vcpu *vcpu)
-{
-	u64 vbar = av_srf_get(vcpu->srf, AV_VBAR_EL1), below, ipa, words[8];
-
-	/* Stubs are for a little-endian kernel. */
-	if (av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_EE)
-		return 0;
-	if (!(vbar & BIT_ULL(55)) || !av_annex_translate(vcpu, vbar, &ipa))
-		return 0;
-	for (below = vbar % AV_STUB_AREA; below < FAR_BELOW && below <= ipa;
-	     below += AV_STUB_AREA) {
-		if (av_annex_read(vcpu, ipa - below, words, ARRAY_SIZE(words)))
-			return 0;
-		if ((u32)words[IMAGE_MAGIC_AT] == IMAGE_MAGIC && words[IMAGE_SIZE] > below)
-			return vbar - below;
-		if (!(below % SZ_1M))
-			cond_resched();
-	}
-	return 0;
-}
-
-/* What a linker fills gaps with: zeroes, or NOPs. */
-static bool is_gap(struct av_vcpu *vcpu, u64 ipa)
-{
-	u64 words[WORDS];
-	unsigned int i, j;
-
-	for (i = 0; i < PAGE_SIZE; i += sizeof(words)) {
-		if (av_annex_read(vcpu, ipa + i, words, WORDS))
-			return false;
-		for (j = 0; j < WORDS; j++)
-			if (words[j] && words[j] != NOPS)
-				return false;
-	}
-	return true;
-}
-
-/*
- * Has an Image at va reserved what it does not use: all pages up to the code mapped
- * as they lie in memory, not to be executed, and but for the first, which has the
- * header, a gap? *ipa is where they are.
- */
-static bool is_reserved(struct av_vcpu *vcpu, u64 va, u64 *ipa)
-{
-	struct av_walk at;
-	u64 i;
-
-	if (va % AV_STUB_AREA || va >= AV_WINDOW_START)
-		return false;
-	for (i = 0; i < AV_STUB_AREA; i += PAGE_SIZE) {
-		if (!walk(vcpu, va + i, &at) || at.el1 & AV_X)
-			return false;
-		if (!i)
-			*ipa = at.ipa;
-		else if (at.ipa != *ipa + i || !is_gap(vcpu, at.ipa))
-			return false;
-	}
-	return true;
-}
+/* ---- having it ---- */
 
 /* Drop what is mapped there, in all trees. */
 static void clear_area(struct av_vm *vm, u64 va)
@@ -143,24 +48,26 @@ static void clear_area(struct av_vm *vm, u64 va)
 	} while (more);
 }
 
-/* An annex at va, unless there is one elsewhere. No site is made before what was there is gone. */
-static void begin(struct av_vm *vm, u64 va, u64 ipa)
+/* An annex there, unless there is one elsewhere. No site is made before what was there is gone. */
+static void begin(struct av_vm *vm, const struct av_annex_place *place)
 {
 	struct av_annex *annex = &vm->mmu->annex;
 	bool begun;
 
 	spin_lock(&vm->mmu_lock);
-	begun = !annex->va && !annex->ending;
+	begun = !annex->at.va && !annex->ending;
 	if (begun) {
 		WRITE_ONCE(annex->once, true);
-		WRITE_ONCE(annex->ipa, ipa);
-		WRITE_ONCE(annex->stubs, va + PAGE_SIZE);
-		WRITE_ONCE(annex->va, va);
+		WRITE_ONCE(annex->at.anchor, place->anchor);
+		WRITE_ONCE(annex->at.ipa, place->ipa);
+		WRITE_ONCE(annex->at.hole, place->hole);
+		WRITE_ONCE(annex->stubs, place->va + PAGE_SIZE);
+		WRITE_ONCE(annex->at.va, place->va);
 	}
 	spin_unlock(&vm->mmu_lock);
 	if (!begun)
 		return;
-	clear_area(vm, va);
+	clear_area(vm, place->va);
 	WRITE_ONCE(annex->ready, true);
 	WRITE_ONCE(annex->tries, 0);
 }
@@ -177,7 +84,7 @@ static void end(struct av_vm *vm, u64 va)
 	bool ends;
 
 	spin_lock(&vm->mmu_lock);
-	ends = annex->va == va && annex->ready;
+	ends = annex->at.va == va && annex->ready;
 	if (ends) {
 		annex->ending = true;
 		WRITE_ONCE(annex->ready, false);
@@ -188,7 +95,7 @@ static void end(struct av_vm *vm, u64 va)
 	av_sites_forget(vm);
 	av_mmu_forget_copies(vm);
 	spin_lock(&vm->mmu_lock);
-	WRITE_ONCE(annex->va, 0);
+	WRITE_ONCE(annex->at.va, 0);
 	spin_unlock(&vm->mmu_lock);
 	clear_area(vm, va);
 	spin_lock(&vm->mmu_lock);
@@ -202,26 +109,44 @@ static void end(struct av_vm *vm, u64 va)
 		free_page((unsigned long)code[i]);
 }
 
+enum presence { GONE, AWAY, THERE };
+
+/* AWAY: not in these tables, as in those that a kernel has for user space. */
+static enum presence look_there(struct av_vcpu *vcpu, const struct av_annex *annex, u64 va)
+{
+	u64 ipa;
+
+	if (!va || !av_annex_translate(vcpu, READ_ONCE(annex->at.anchor), &ipa) ||
+	    ipa != READ_ONCE(annex->at.ipa))
+		return AWAY;
+	if (READ_ONCE(annex->at.hole) && av_annex_translate(vcpu, va, &ipa))
+		return GONE;
+	return THERE;
+}
+
 bool av_annex_have(struct av_vcpu *vcpu)
 {
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
-	u64 va = READ_ONCE(annex->va), image, ipa;
+	u64 va = READ_ONCE(annex->at.va);
+	struct av_annex_place place;
 	unsigned int tries;
 
-	if (va && av_annex_translate(vcpu, va, &ipa) && ipa == READ_ONCE(annex->ipa))
+	switch (look_there(vcpu, annex, va)) {
+	case THERE:
 		return READ_ONCE(annex->ready);
-	/* None, or not in these tables, as in those that a kernel has for user space. */
+	case GONE:
+		end(vcpu->vm, va);
+		return false;
+	case AWAY:
+		break;
+	}
 	tries = READ_ONCE(annex->tries);
 	WRITE_ONCE(annex->tries, tries + 1);
-	if (tries >= TRIES && tries % SELDOM)
-		return false;
-	image = find_image(vcpu);
-	if (!image || !is_reserved(vcpu, image, &ipa) ||
-	    (image == va && ipa == READ_ONCE(annex->ipa)))
+	if ((tries >= TRIES && tries % SELDOM) || !av_annex_find(vcpu, &place))
 		return false;
 	if (va)
 		end(vcpu->vm, va);
-	begin(vcpu->vm, image, ipa);
+	begin(vcpu->vm, &place);
 	return READ_ONCE(annex->ready);
 }
 
@@ -241,6 +166,12 @@ static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
 	}
 }
 
+/* Has the guest there what it had when it was found? */
+static bool unchanged(const struct av_annex *annex, const struct av_resolved *r, u64 at)
+{
+	return annex->at.hole ? !r->mapped : r->mapped && r->walk.ipa == annex->at.ipa + at;
+}
+
 /* *gone: the guest has something else there. */
 static int fill_locked(struct av_hidden *f, u64 *gone)
 {
@@ -252,14 +183,14 @@ static int fill_locked(struct av_hidden *f, u64 *gone)
 		.va = walk->va & PAGE_MASK, .gfn = NO_GFN, .level = 3,
 		.gspan = walk->span, .global = walk->global,
 	};
-	u64 at = walk->va - annex->va;
+	u64 at = walk->va - annex->at.va;
 	int ret;
 
 	/* Invalidated, or another annex since it was looked for: the access comes again. */
-	if (av_hidden_voided(f, &f->at[0]) || !annex->va || at >= (annex->pages + 1) * PAGE_SIZE)
+	if (av_hidden_voided(f, &f->at[0]) || !annex->at.va || at >= (annex->pages + 1) * PAGE_SIZE)
 		return 0;
-	if (walk->ipa != annex->ipa + at) {
-		*gone = annex->va;
+	if (!unchanged(annex, f->r, at)) {
+		*gone = annex->at.va;
 		return 0;
 	}
 	page_of(vcpu, at, &fill);
@@ -302,7 +233,7 @@ int av_annex_fill(struct av_hidden *f)
 
 bool av_annex_failed(struct av_vcpu *vcpu, u64 far)
 {
-	u64 va = READ_ONCE(vcpu->vm->mmu->annex.va);
+	u64 va = READ_ONCE(vcpu->vm->mmu->annex.at.va);
 
 	/* Virtual EL0 has no sites. */
 	if (!va || !vcpu->srf->in_place || far - va >= PAGE_SIZE)
@@ -313,7 +244,7 @@ bool av_annex_failed(struct av_vcpu *vcpu, u64 far)
 
 void av_mmu_forget_code(struct av_vm *vm)
 {
-	u64 va = READ_ONCE(vm->mmu->annex.va);
+	u64 va = READ_ONCE(vm->mmu->annex.at.va);
 
 	if (va)
 		end(vm, va);

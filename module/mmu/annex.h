@@ -2,12 +2,20 @@
 /*
  * The annex: where virtual EL1 reaches its virtual registers without a trap.
  *
- * It is AV_STUB_AREA bytes of the guest's address space, from the first page of
- * its kernel's Image up to the code: Linux maps them (6.9 and later), never to be
- * executed, and never uses them. In its first page a vCPU has the shared page of
- * its own register file (vm/regfile.h), readable and writable; in the others the
- * VM's stubs (mmu/stub.h) are executed, and only that: an access to data there
- * shows the guest's page.
+ * It is AV_STUB_AREA bytes of the guest's address space, in one of two places:
+ *
+ *  - from the first page of its kernel's Image up to the code: Linux maps them
+ *    (6.9 and later), never to be executed, and never uses them;
+ *  - in the hole that Linux leaves in its image when it gives back the memory
+ *    of its init sections: it keeps the addresses, so that nothing else comes
+ *    there (free_initmem()).
+ *
+ * In its first page a vCPU has the shared page of its own register file
+ * (vm/regfile.h), readable and writable; in the others the VM's stubs (mmu/stub.h)
+ * are executed, and only that: an access to data there shows what the guest has
+ * there. A hole is one while the anchor, the image's last page below it, is mapped
+ * where it was, and nothing at the annex: in other tables, as those that a kernel
+ * has for user space, there is no annex.
  *
  * A site is an instruction in a copy that is replaced by an access to the
  * register page, or a branch to a stub. Sites are found by sampling: every
@@ -36,6 +44,18 @@ void av_annex_free(struct av_vm *vm);
 /* Is there an annex in use, also by now? Takes the lock, may sleep; under srcu. */
 bool av_annex_have(struct av_vcpu *vcpu);
 
+/* Without the lock: whoever acts on it looks again under it. */
+static inline struct av_annex_place av_annex_place(const struct av_vm *vm)
+{
+	const struct av_annex_place *at = &vm->mmu->annex.at;
+	u64 va = READ_ONCE(at->va);
+
+	return (struct av_annex_place) {
+		.va = va, .anchor = READ_ONCE(at->anchor), .ipa = READ_ONCE(at->ipa),
+		.hole = READ_ONCE(at->hole),
+	};
+}
+
 /* AV_ABORT_ANNEX: 0 or an errno. Takes the lock, may sleep. */
 int av_annex_fill(struct av_hidden *f);
 
@@ -44,6 +64,9 @@ int av_annex_fill(struct av_hidden *f);
  * guest has not mapped now? If so, it runs without sites for a while.
  */
 bool av_annex_failed(struct av_vcpu *vcpu, u64 far);
+
+/* Where the kernel that the vCPU runs may have one. False: nowhere. Under srcu, may sleep. */
+bool av_annex_find(struct av_vcpu *vcpu, struct av_annex_place *place);
 
 /* Under srcu: the address that va has in the regime in use; n words of one page at ipa. */
 bool av_annex_translate(struct av_vcpu *vcpu, u64 va, u64 *ipa);

@@ -245,7 +245,7 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 		.esr = esr,
 		.far = far,
 		.pc = vcpu->srf->pc,
-		.annex_va = READ_ONCE(vcpu->vm->mmu->annex.va),
+		.annex = av_annex_place(vcpu->vm),
 		.annex_size = (READ_ONCE(vcpu->vm->mmu->annex.pages) + 1) * PAGE_SIZE,
 		.ipa_bits = vcpu->vm->ipa_bits,
 	};

@@ -72,7 +72,7 @@ static bool usable(const struct av_hidden *f, const struct av_walk *walk)
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 
 	/* Registers are filled by themselves. */
-	if (!((walk->va ^ READ_ONCE(f->vcpu->vm->mmu->annex.va)) & AV_PAGE_MASK))
+	if (!((walk->va ^ READ_ONCE(f->vcpu->vm->mmu->annex.at.va)) & AV_PAGE_MASK))
 		return false;
 	/* Copies are for code only; code that has copies is executed and seldom read. */
 	if (f->r->tree->key.mode == AV_MODE_EL1_COPIES && !(walk->el1 & AV_X) == f->r->copy)

@@ -65,7 +65,7 @@ static inline void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *o
 	out->ttbr1[1] = mmu->ttbr1[1];
 	out->copies = mmu->copies;
 	if (mmu->copies)
-		mmu->stubs = READ_ONCE(vcpu->vm->mmu->annex.va) + AV_STUB_FIRST;
+		mmu->stubs = READ_ONCE(vcpu->vm->mmu->annex.at.va) + AV_STUB_FIRST;
 }
 
 /* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */

@@ -116,22 +116,34 @@ static enum av_abort_work hidden(const struct av_view *view, struct av_resolved 
 	return AV_ABORT_FILL;
 }
 
-/*
- * Registers and stubs, where the guest has mapped what it has reserved; whoever fills
- * them sees whether it still is that. The guest's rights do not matter: it does not
- * know that it comes here.
- */
-static bool in_annex(const struct av_view *view, const struct av_resolved *r)
+/* Is this the address space of the kernel in whose hole the annex is? */
+static bool anchored(const struct av_view *view)
 {
-	u64 at = r->walk.va - view->annex_va;
+	struct av_walk walk;
 
-	if (likely(!view->annex_va || at >= view->annex_size) || !r->walk.high)
+	return !av_walk(view->regime, view->mem, view->ctx, view->annex.anchor, &walk) &&
+	       walk.ipa == view->annex.ipa;
+}
+
+/*
+ * Registers and stubs, where the guest has mapped what it has reserved, or nothing;
+ * whoever fills them sees whether it still is that. The guest's rights do not matter:
+ * it does not know that it comes here.
+ */
+static bool in_annex(const struct av_view *view, const struct av_resolved *r, int ret)
+{
+	u64 at = r->walk.va - view->annex.va;
+
+	if (likely(!view->annex.va || at >= view->annex_size) || !r->walk.high)
 		return false;
 	/* Code of the guest's, there, that reads itself: it has nothing reserved. */
 	if (at < AV_PAGE_SIZE && (r->walk.va ^ view->pc) < AV_PAGE_SIZE)
 		return false;
-	return view->tree[1]->key.mode == AV_MODE_EL1_COPIES &&
-	       !(r->access & AV_X) == (at < AV_PAGE_SIZE);
+	if (view->tree[1]->key.mode != AV_MODE_EL1_COPIES ||
+	    !(r->access & AV_X) != (at < AV_PAGE_SIZE))
+		return false;
+	return !ret || (view->annex.hole && anchored(view) &&
+			(AV_FAULT_FSC(ret) & FSC_TYPE) == AV_FSC_TRANSLATION);
 }
 
 /* Translation, access flag and permission faults: look in the guest's tables. */
@@ -141,8 +153,14 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	int ret = av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
 	u64 ipa = r->walk.ipa;
 
-	if (!ret && in_annex(view, r)) {
+	r->mapped = !ret;
+	if (ret >= 0 && in_annex(view, r, ret)) {
 		r->tree = view->tree[1];
+		if (ret) {
+			/* As a page of all ASIDs: what is invalidated there takes it along. */
+			r->walk.span = AV_PAGE_SHIFT;
+			r->walk.global = true;
+		}
 		return AV_ABORT_ANNEX;
 	}
 	if (!ret)

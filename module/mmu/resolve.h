@@ -16,6 +16,13 @@
 #include "mmu/slots.h"
 #include "vm/answer.h"
 
+/* Where the annex is (mmu/annex.h), and by what it is known to be there still. */
+struct av_annex_place {
+	u64 va;			/* 0: there is none */
+	u64 anchor, ipa;	/* a page of the kernel's, and what it translates to */
+	bool hole;		/* the guest has nothing mapped at va; else va is the anchor */
+};
+
 /* Inputs to the judgement of an abort. */
 struct av_view {
 	const struct av_regime *regime;
@@ -25,7 +32,7 @@ struct av_view {
 	void *ctx;			/* of mem */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
 	u64 pc;
-	u64 annex_va;			/* mmu/annex.h; 0: there is none */
+	struct av_annex_place annex;
 	u32 annex_size;			/* registers, and the pages that have stubs */
 	u8 el;				/* the virtual CPU's */
 	u8 ipa_bits;			/* of the VM's own addresses */
@@ -44,6 +51,7 @@ enum av_abort_work {
 struct av_resolved {
 	enum av_abort_work work;
 	bool walked;		/* walk is valid, as far as the guest's tables go */
+	bool mapped;		/* they go as far as to a page or a block */
 	u8 access;		/* that the guest made */
 	u8 rights;		/* AV_ABORT_FILL: for the entry */
 	bool copy;		/* AV_ABORT_FILL: with a copy of the page */

@@ -184,12 +184,12 @@ static bool add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair
 {
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
 	unsigned int first = next_granule(annex);
-	u64 at = annex->va + PAGE_SIZE + (u64)first * GRANULE;
+	u64 at = annex->at.va + PAGE_SIZE + (u64)first * GRANULE;
 	struct av_stub stub;
 
 	if (!annex->ready || !wanted(annex, gfn, va) ||
 	    !av_copy_only_at(vcpu->vm, vcpu->mmu->tree[1], va, gfn) ||
-	    !av_stub_make(pair->insn, pair->next, va, annex->va, at, &stub))
+	    !av_stub_make(pair->insn, pair->next, va, annex->at.va, at, &stub))
 		return false;
 	if (stub.nr && first / PER_PAGE >= annex->pages)
 		return false;

@@ -77,6 +77,9 @@ static u32 shared_word(u32 reg)
 	case AV_TTBR1_EL1:
 		reg = AV_SHOWN_TTBR1_EL1;
 		break;
+	case AV_MIDR_EL1:
+		reg = AV_SHOWN_MIDR_EL1;
+		break;
 	}
 	return reg - AV_SRF_SHARED;
 }

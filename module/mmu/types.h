@@ -55,10 +55,10 @@ struct av_vm;
 
 struct av_annex {
 	/*
-	 * Where it is, or 0, and which pages of the guest's are there. Written under
-	 * mmu_lock, as all that is read without it; va is read first and written last.
+	 * Where it is. Written under mmu_lock, as all that is read without it; va is
+	 * read first and written last.
 	 */
-	u64 va, ipa;
+	struct av_annex_place at;
 	u64 stubs;		/* where the stubs of rows are; kept when the annex has ended */
 	unsigned int pages;	/* of code */
 	bool ready;		/* sites may be made: what was there is not mapped any more */

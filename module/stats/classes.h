@@ -117,6 +117,7 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(CONTEXTIDR_EL1, "fast_contextidr_el1")			\
 	X(TPIDRRO_EL0,	"fast_tpidrro_el0")				\
 	X(TPIDR_EL0,	"fast_tpidr_el0")				\
+	X(MIDR_EL1,	"fast_midr_el1")				\
 	X(SVC,		"fast_svc")					\
 	X(ERET,		"fast_eret")					\
 	X(ERET_EL0,	"fast_eret_el0")				\

@@ -44,15 +44,16 @@
 #define SRF_TTBR	0x200
 #define SRF_QUICK_ROWS	0x208
 #define SRF_FAST	0x288
-#define SRF_ROOTS	0x330
-#define SRF_MODES_SAME	0x4b0
-#define SRF_PSCI	0x4b8
+#define SRF_ROOTS	0x338
+#define SRF_MODES_SAME	0x4b8
+#define SRF_PSCI	0x4c0
 /* virtual registers there */
-#define SRF_SCTLR_EL1	0x4c8
-#define SRF_TCR_EL1	0x4d8
-#define SRF_TTBR0_EL1	0x508
-#define SRF_TTBR1_EL1	0x510
-#define SRF_VBAR_EL1	0x518
+#define SRF_SCTLR_EL1	0x4d0
+#define SRF_TCR_EL1	0x4e0
+#define SRF_TTBR0_EL1	0x510
+#define SRF_TTBR1_EL1	0x518
+#define SRF_VBAR_EL1	0x520
+#define SRF_MIDR_EL1	0x780
 /* and in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -144,10 +145,11 @@
 #define FAST_CONTEXTIDR_EL1	14
 #define FAST_TPIDRRO_EL0	15
 #define FAST_TPIDR_EL0	16
-#define FAST_SVC	17
-#define FAST_ERET	18
-#define FAST_ERET_EL0	19
-#define FAST_HVC	20
+#define FAST_MIDR_EL1	17
+#define FAST_SVC	18
+#define FAST_ERET	19
+#define FAST_ERET_EL0	20
+#define FAST_HVC	21
 
 /* The syndrome of an unknown instruction: AV_ESR_IL. */
 #define ESR_UNKNOWN	0x2000000
@@ -166,7 +168,7 @@
 #define EXIT_LEAVE	0x200
 
 /* AV_TOKENS */
-#define TOKENS		768
+#define TOKENS		800
 
 /* No instruction: AV_INSN_UNKNOWN */
 #define INSN_UNKNOWN	0x100000000

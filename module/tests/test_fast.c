@@ -313,6 +313,8 @@ static void draw_state(void)
 		av_srf_set(&slow, AV_DAIF, draw());
 	av_srf_set(&slow, AV_MDSCR_EL1, below(8) ? 0 : draw());
 	av_srf_set(&slow, AV_OSLSR_EL1, below(2) ? 2 : 0);
+	/* As before each entry. */
+	av_srf_set_midr(&slow, read_cpuid_id());
 	vcpu.irq_pending = below(2) ? 0 : below(4);
 	vcpu.cpu->serror_pending = !below(8);
 	/* What is due is taken before an entry, so it is masked, or there is none. */

@@ -153,7 +153,7 @@ struct row {
 	u8 split;		/* the level has a tree of its own: EL1's enum av_mode */
 	bool high_copies;	/* and so in the high half */
 	u64 pc, far;
-	u64 annex_va;
+	struct av_annex_place annex;
 	/* what is to come of it */
 	enum av_answer_kind kind;
 	enum av_abort_work work;
@@ -174,7 +174,7 @@ struct row {
 #define HIDDEN(c, r)	.kind = AV_ANSWER_RESUME, .work = AV_ABORT_FILL, .cls = AV_EXIT_##c, \
 			.rights = (r)
 #define TRUE_FAULT(c, i)	.kind = AV_ANSWER_ABORT, .cls = AV_EXIT_##c, .answer_iss = (i)
-#define ANNEX(block)	.annex_va = (block) + AREA
+#define ANNEX(block)	.annex.va = (block) + AREA
 #define TRY_ANNEX(block, at)	.el = 1, COPIES, ANNEX(block), .far = (block) + AREA + (at)
 #define IN_ANNEX(c)	.kind = AV_ANSWER_RESUME, .work = AV_ABORT_ANNEX, .cls = AV_EXIT_##c
 #define BUS(i)		.kind = AV_ANSWER_DEVICE, .cls = AV_EXIT_DABT_TRUE, .answer_iss = (i)
@@ -235,10 +235,10 @@ static const struct row rows[] = {
 	{ "a stub in what is not executed", FETCH, .iss = T, TRY_ANNEX(HIGH_RO, AV_STUB_FIRST),
 	  IN_ANNEX(PABT_HIDDEN) },
 	{ "nothing is there", .iss = T, .el = 1, COPIES,
-	  .annex_va = HIGH_NONE, .far = HIGH_NONE, TRUE_FAULT(DABT_TRUE, FSC(TRANSLATION, 2)) },
+	  .annex.va = HIGH_NONE, .far = HIGH_NONE, TRUE_FAULT(DABT_TRUE, FSC(TRANSLATION, 2)) },
 	{ "copies in the low half only", .iss = T, .el = 1, .split = AV_MODE_EL1_COPIES,
 	  ANNEX(HIGH), .far = HIGH + AREA, HIDDEN(DABT_TRANS, RWX) },
-	{ "an address of the low half", .iss = T, .el = 1, COPIES, .annex_va = RW,
+	{ "an address of the low half", .iss = T, .el = 1, COPIES, .annex.va = RW,
 	  .far = RW, HIDDEN(DABT_TRANS, AV_R | AV_W) },
 	{ "an alignment fault", .iss = AV_FSC_ALIGNMENT, TRY_ANNEX(HIGH, 1),
 	  TRUE_FAULT(ALIGN, AV_FSC_ALIGNMENT) },
@@ -318,7 +318,7 @@ static void check_row(const struct row *row)
 	struct av_view view = {
 		.regime = &guest, .tree = tree, .slots = slots, .mem = &mem, .el = row->el,
 		.esr = FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | row->iss, .far = row->far,
-		.pc = row->pc, .annex_va = row->annex_va, .annex_size = AV_STUB_AREA,
+		.pc = row->pc, .annex = row->annex, .annex_size = AV_STUB_AREA,
 		.ipa_bits = IPA_BITS,
 	};
 	struct av_resolved r = { .work = 99 };
@@ -482,7 +482,7 @@ static void check_annex(struct av_view view, u64 block, int page, int pages)
 	av_resolve(&view, &r, &without);
 	work = r.work;
 	CHECK(work != AV_ABORT_ANNEX);
-	view.annex_va = block + AREA;
+	view.annex.va = block + AREA;
 	view.annex_size = pages * AV_PAGE_SIZE;
 	av_resolve(&view, &r, &answer);
 	if (copies && (fetch ? page >= 1 && page < pages : !page)) {

@@ -91,6 +91,7 @@ static const struct {
 	{ 0xd53b4220, 0x04000000, 0 },	/* mrs x0, daif */
 	{ 0xd5384036, 0x04000000, 0 },	/* mrs x22, elr_el1 */
 	{ 0xd5382020, 0x04000000, 0 },	/* mrs x0, ttbr1_el1 */
+	{ 0xd5380000, 0x00006000, 0 },	/* mrs x0, midr_el1 */
 	{ 0xd53bd040, 0x04000000, 0 },	/* mrs x0, tpidr_el0 */
 };
 
@@ -244,7 +245,7 @@ static const u32 others[] = {
 	0xd538411f,	/* mrs xzr, sp_el0 */
 	0xd538403d,	/* mrs x29, elr_el1 */
 	0xd538d09e,	/* mrs x30, tpidr_el1 */
-	0xd5380000,	/* mrs x0, midr_el1 */
+	0xd53800a0,	/* mrs x0, mpidr_el1 */
 	0xd53be040,	/* mrs x0, cntvct_el0 */
 	0xd5384240,	/* mrs x0, currentel */
 	0xd5384200,	/* mrs x0, spsel */
@@ -353,7 +354,7 @@ static void test_sysregs(void)
 		check_dead(askers[0], next, dead ? 7 : 31);
 		found += dead;
 	}
-	CHECK_EQ(found, 13);
+	CHECK_EQ(found, 14);
 }
 
 /* ==== what is done ==== */

@@ -43,33 +43,34 @@ enum av_exception {
 #define AV_VREG(offset)	((offset) / 8)
 enum av_vreg {
 	/* the hypervisor's page: what is checked, or known elsewhere too, when it is written */
-	AV_CPACR_EL1 = AV_VREG(0x4c0),	/* the first of them */
-	AV_SCTLR_EL1 = AV_VREG(0x4c8),
-	AV_ACTLR_EL1 = AV_VREG(0x4d0),
-	AV_TCR_EL1 = AV_VREG(0x4d8),
-	AV_AFSR0_EL1 = AV_VREG(0x4e0),
-	AV_AFSR1_EL1 = AV_VREG(0x4e8),
-	AV_MAIR_EL1 = AV_VREG(0x4f0),
-	AV_AMAIR_EL1 = AV_VREG(0x4f8),
-	AV_MDSCR_EL1 = AV_VREG(0x500),
-	AV_TTBR0_EL1 = AV_VREG(0x508),
-	AV_TTBR1_EL1 = AV_VREG(0x510),
-	AV_VBAR_EL1 = AV_VREG(0x518),
-	AV_PAR_EL1 = AV_VREG(0x520),
-	AV_CNTKCTL_EL1 = AV_VREG(0x528),
-	AV_CSSELR_EL1 = AV_VREG(0x530),
-	AV_MDCCINT_EL1 = AV_VREG(0x538),
-	AV_OSLSR_EL1 = AV_VREG(0x540),
-	AV_OSDLR_EL1 = AV_VREG(0x548),
-	AV_DISR_EL1 = AV_VREG(0x550),
-	AV_DBGVCR32_EL2 = AV_VREG(0x558),
-	AV_DACR32_EL2 = AV_VREG(0x560),
-	AV_IFSR32_EL2 = AV_VREG(0x568),
-	AV_FPEXC32_EL2 = AV_VREG(0x570),
+	AV_CPACR_EL1 = AV_VREG(0x4c8),	/* the first of them */
+	AV_SCTLR_EL1 = AV_VREG(0x4d0),
+	AV_ACTLR_EL1 = AV_VREG(0x4d8),
+	AV_TCR_EL1 = AV_VREG(0x4e0),
+	AV_AFSR0_EL1 = AV_VREG(0x4e8),
+	AV_AFSR1_EL1 = AV_VREG(0x4f0),
+	AV_MAIR_EL1 = AV_VREG(0x4f8),
+	AV_AMAIR_EL1 = AV_VREG(0x500),
+	AV_MDSCR_EL1 = AV_VREG(0x508),
+	AV_TTBR0_EL1 = AV_VREG(0x510),
+	AV_TTBR1_EL1 = AV_VREG(0x518),
+	AV_VBAR_EL1 = AV_VREG(0x520),
+	AV_PAR_EL1 = AV_VREG(0x528),
+	AV_CNTKCTL_EL1 = AV_VREG(0x530),
+	AV_CSSELR_EL1 = AV_VREG(0x538),
+	AV_MDCCINT_EL1 = AV_VREG(0x540),
+	AV_OSLSR_EL1 = AV_VREG(0x548),
+	AV_OSDLR_EL1 = AV_VREG(0x550),
+	AV_DISR_EL1 = AV_VREG(0x558),
+	AV_DBGVCR32_EL2 = AV_VREG(0x560),
+	AV_DACR32_EL2 = AV_VREG(0x568),
+	AV_IFSR32_EL2 = AV_VREG(0x570),
+	AV_FPEXC32_EL2 = AV_VREG(0x578),
 	AV_DBGBVR0_EL1 = AV_VREG(0x580), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
 	AV_DBGBCR0_EL1 = AV_VREG(0x600), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
 	AV_DBGWVR0_EL1 = AV_VREG(0x680), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
 	AV_DBGWCR0_EL1 = AV_VREG(0x700), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
+	AV_MIDR_EL1 = AV_VREG(0x780),	/* the CPU's that the vCPU is on, the last of them */
 	/* the shared page: any value will do. The window moves neighbours in pairs, and so do stubs. */
 	AV_ELR_EL1 = AV_VREG(0x1010),
 	AV_SPSR_EL1 = AV_VREG(0x1018),
@@ -87,6 +88,7 @@ enum av_vreg {
 	AV_SHOWN_TCR_EL1 = AV_VREG(0x1070),
 	AV_SHOWN_TTBR0_EL1 = AV_VREG(0x1078),
 	AV_SHOWN_TTBR1_EL1 = AV_VREG(0x1080),
+	AV_SHOWN_MIDR_EL1 = AV_VREG(0x1088),
 	AV_NR_VREGS = AV_VREG(0x2000),
 	AV_SRF_SHARED = AV_VREG(0x1000),	/* the shared page's first */
 };
@@ -165,7 +167,7 @@ struct av_srf {
 	};
 } __aligned(AV_SRF_PAGE);
 
-#define AV_SRF_USED	((AV_DBGWCR15_EL1 + 1) * sizeof(u64))
+#define AV_SRF_USED	((AV_MIDR_EL1 + 1) * sizeof(u64))
 
 /* The switcher could not read the instruction: fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
@@ -299,6 +301,13 @@ static inline void av_srf_show_regime(struct av_srf *srf)
 {
 	av_srf_set(srf, AV_SHOWN_TCR_EL1, av_srf_get(srf, AV_TCR_EL1));
 	av_srf_show_ttbrs(srf);
+}
+
+/* The vCPU is on a CPU, perhaps another than before. */
+static inline void av_srf_set_midr(struct av_srf *srf, u64 midr)
+{
+	av_srf_set(srf, AV_MIDR_EL1, midr);
+	av_srf_set(srf, AV_SHOWN_MIDR_EL1, midr);
 }
 
 /* Is the guest's virtual CPU at EL1? */
