@@ -5,8 +5,9 @@
 #
 #   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
-tests += test_walk test_patch test_resolve test_frames test_shadow test_shadow_random test_shadow_bounds \
-	 test_shadow_tlbi test_slots test_stub test_stub_pairs fuzz_walk
+tests += test_walk test_patch test_resolve test_resolve_annex test_frames test_shadow \
+	 test_shadow_random test_shadow_bounds test_shadow_tlbi test_slots test_stub \
+	 test_stub_pairs fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
@@ -21,6 +22,7 @@ test_stub-src := test_stub.c ../mmu/stub.c
 test_stub_pairs-src := test_stub_pairs.c ../mmu/stub.c
 test_frames-src := test_frames.c ../mmu/frames.c
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
+test_resolve_annex-src := test_resolve_annex.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 
 fuzz_walk-src := fuzz_walk.c ../mmu/walk.c fuzz_replay.c
 fuzz_walk-args := corpus/walk

@@ -3,146 +3,10 @@
  * The meaning of aborts, a row a case: which are the guest's, with which
  * syndrome; which are hidden, with which rights; which are devices.
  */
-#include <stdlib.h>
-
-#include "check.h"
-#include "mmu/resolve.h"
-#include "mmu/stub.h"
-#include "shadow_world.h"
-
-/* ---- a guest with one table a level, in each half --------------------------- */
-
-#define TABLES		0x40000000ULL
-#define RAM		0x80000000ULL
-#define ROM		0x90000000ULL	/* a read-only slot */
-#define LOGGED		0xa0000000ULL	/* a slot with the dirty log on */
-#define DEVICE		0x10000000ULL	/* no slot */
-#define BEYOND		0x1000000000ULL	/* of the VM's 36 bits, not of PARange's 40 */
-#define OUTSIDE		0x10000000000ULL /* of PARange's */
-#define ABSENT_TABLE	0x20000000ULL	/* a table where there is no memory */
-#define BROKEN		0x30000000ULL	/* a table that the VMM took away */
-#define SLOT_SIZE	0x100000ULL
-#define IPA_BITS	36
-
-#define TABLE		3ULL
-#define AF		BIT_ULL(10)
-#define PAGE		(3ULL | AF)
-#define USER		BIT_ULL(6)
-#define RDONLY		BIT_ULL(7)
-#define NG		BIT_ULL(11)
-#define PXN		BIT_ULL(53)
-#define UXN		BIT_ULL(54)
-
-/* Pages of the low half. */
-#define RW		0x1000ULL
-#define RO		0x2000ULL
-#define KERNEL		0x3000ULL	/* EL1 only */
-#define NO_EXEC		0x4000ULL
-#define DEV		0x5000ULL
-#define DEV_RO		0x6000ULL
-#define ROM_RW		0x7000ULL
-#define LOG		0x8000ULL
-#define NO_AF		0x9000ULL
-#define FAR_AWAY	0xa000ULL
-#define TOO_LARGE	0xb000ULL
-#define ROM_LOG		0xc000ULL
-#define NONE		0xd000ULL
-#define BOTH		0xe000ULL	/* to be executed by both */
-#define NO_TABLE	0x40000000ULL	/* by level 1 */
-#define BROKEN_TABLE	0x80000000ULL
-#define OUT_OF_HALF	0x1000000000000ULL
-#define HIGH		0xffffff8000000000ULL
-#define HIGH_RO		(HIGH + 0x200000) /* the same frames: not to be written, not to be executed */
-#define HIGH_USER	(HIGH + 0x400000) /* and here EL0 may do all */
-#define HIGH_NONE	(HIGH + 0x600000)
-#define WINDOW		(~0ULL << 21)
-
-/* Where the annex is, in a block. */
-#define AREA		0x20000ULL
-
-static u64 tables[8][AV_ENTRIES];
-
-static int read64(void *ctx, u64 ipa, u64 *val)
-{
-	if (ipa >> 12 == BROKEN >> 12)
-		return -EFAULT;
-	if (ipa < TABLES || ipa - TABLES >= sizeof(tables))
-		return 1;
-	*val = tables[(ipa - TABLES) >> 12][ipa >> 3 & (AV_ENTRIES - 1)];
-	return 0;
-}
-
-static const struct av_mem_ops mem = { .read64 = read64 };
-
-static u64 table(unsigned int n)
-{
-	return TABLES + n * 0x1000;
-}
-
-static void map(u64 va, u64 desc)
-{
-	tables[3][va >> 12 & (AV_ENTRIES - 1)] = desc;
-}
-
-static void build_tables(void)
-{
-	tables[0][0] = table(1) | TABLE;
-	tables[1][0] = table(2) | TABLE;
-	tables[1][1] = ABSENT_TABLE | TABLE;
-	tables[1][2] = BROKEN | TABLE;
-	tables[2][0] = table(3) | TABLE;
-	map(RW, RAM | PAGE | USER | NG);
-	map(RO, RAM | 0x1000 | PAGE | USER | RDONLY | PXN | NG);
-	map(KERNEL, RAM | 0x2000 | PAGE | NG);
-	map(NO_EXEC, RAM | PAGE | USER | UXN | PXN | NG);
-	map(DEV, DEVICE | PAGE | USER | NG);
-	map(DEV_RO, DEVICE | PAGE | USER | RDONLY | NG);
-	map(ROM_RW, ROM | PAGE | USER | NG);
-	map(ROM_LOG, (ROM + 0x1000) | PAGE | USER | RDONLY | NG);
-	map(LOG, LOGGED | PAGE | USER | NG);
-	map(BOTH, RAM | PAGE | USER | RDONLY | NG);
-	map(NO_AF, RAM | 3 | USER | NG);
-	map(FAR_AWAY, BEYOND | PAGE | USER | NG);
-	map(TOO_LARGE, OUTSIDE | PAGE | USER | NG);
-	/* The high half: three blocks, and the window's last one. */
-	tables[4][511] = table(5) | TABLE;
-	tables[5][0] = table(6) | TABLE;
-	tables[6][0] = RAM | 1 | AF;
-	tables[6][1] = RAM | 1 | AF | RDONLY | PXN | UXN;
-	tables[6][2] = RAM | 1 | AF | USER;
-	tables[5][511] = table(7) | TABLE;
-	tables[7][511] = RAM | 1 | AF;
-}
-
-static unsigned long log_bits;
-static struct av_slot ram = { .base_gfn = RAM >> 12, .npages = SLOT_SIZE >> 12 };
-static struct av_slot rom = { .base_gfn = ROM >> 12, .npages = SLOT_SIZE >> 12,
-			      .flags = AV_SLOT_READONLY };
-static struct av_slot logged = { .base_gfn = LOGGED >> 12, .npages = SLOT_SIZE >> 12,
-				 .dirty = &log_bits };
-static struct av_slots *slots;
-
-static const struct av_regime guest = {
-	.sctlr = AV_SCTLR_M,
-	.tcr = 16 | 16 << 16 | AV_TCR_AS | AV_TCR_TBI1 | FIELD_PREP(AV_TCR_IPS, 2),
-	.ttbr0 = TABLES, .ttbr1 = TABLES + 0x4000, .ipa_bits = 40,
-};
-
-static struct av_tree *load(bool high, u8 el, u8 split)
-{
-	struct av_tree_key key;
-
-	av_tree_key(&sh, &guest, high, el, &key);
-	if (split)
-		key.mode = el ? split : AV_MODE_EL0;
-	return av_tree_get(&sh, &key, full_pool());
-}
-
-/* ---- the rows ---------------------------------------------------------------- */
+#include "resolve_world.h"
 
 #define FETCH		BIT(0)		/* an instruction abort */
 #define ISSUE		0x1ffffffULL	/* all that a syndrome can say */
-#define FSC(type, level)	(AV_FSC_##type | (level))
 
 struct row {
 	const char *name;
@@ -163,11 +27,6 @@ struct row {
 	int err;		/* AV_ANSWER_ERROR, AV_ANSWER_KILL */
 };
 
-#define T	FSC(TRANSLATION, 3)
-#define P	FSC(PERMISSION, 3)
-#define A	FSC(ACCESS_FLAG, 3)
-#define W	AV_ESR_WNR
-#define CM	AV_ESR_CM
 #define RWX	(AV_R | AV_W | AV_X)
 
 #define COPIES		.split = AV_MODE_EL1_COPIES, .high_copies = true
@@ -425,12 +284,6 @@ static bool again_of(const struct av_device_page *d, const struct av_view *v,
 			       answer);
 }
 
-static bool same_answer(const struct av_answer *a, const struct av_answer *b)
-{
-	return a->kind == b->kind && a->cls == b->cls && a->insn == b->insn && a->err == b->err &&
-	       a->far == b->far && a->iss == b->iss && a->ipa == b->ipa && a->rom == b->rom;
-}
-
 /* After any access to a device: what is answered without the tables is what they would say. */
 static void test_device_again(void)
 {
@@ -469,67 +322,6 @@ static void test_device_again(void)
 	av_tree_put(&sh, halves[2][0]);
 }
 
-/* What is there belongs to EL1 on copies, by page; all else is as if there were no annex. */
-static void check_annex(struct av_view view, u64 block, int page, int pages)
-{
-	bool copies = view.tree[1]->key.mode == AV_MODE_EL1_COPIES && block != HIGH_NONE;
-	bool fetch = av_esr_ec(view.esr) == AV_EC_IABT_LOW;
-	struct av_answer answer, without;
-	struct av_resolved r;
-	enum av_abort_work work;
-
-	view.far = block + AREA + page * AV_PAGE_SIZE + (fetch ? 0xffc : 0xfff) * (page & 1);
-	av_resolve(&view, &r, &without);
-	work = r.work;
-	CHECK(work != AV_ABORT_ANNEX);
-	view.annex.va = block + AREA;
-	view.annex_size = pages * AV_PAGE_SIZE;
-	av_resolve(&view, &r, &answer);
-	if (copies && (fetch ? page >= 1 && page < pages : !page)) {
-		/* An instruction there that reads its own page. */
-		view.pc = view.far ^ 4;
-		av_resolve(&view, &r, &answer);
-		CHECK_EQ(r.work == AV_ABORT_ANNEX, fetch);
-		view.pc = 0;
-		av_resolve(&view, &r, &answer);
-		CHECK(r.work == AV_ABORT_ANNEX && answer.kind == AV_ANSWER_RESUME);
-		CHECK(r.tree == view.tree[1]);
-		return;
-	}
-	CHECK_EQ(r.work, work);
-	CHECK(same_answer(&answer, &without));
-}
-
-static void test_annex(void)
-{
-	static const u64 blocks[] = { HIGH, HIGH_RO, HIGH_USER, HIGH_NONE };
-	struct av_tree *low = load(false, 1, 0), *high[] = {
-		load(true, 1, AV_MODE_EL1_COPIES), load(true, 1, 0), load(true, 0, 0),
-	};
-	unsigned int i, j, how;
-	int page;
-
-	for (i = 0; i < ARRAY_SIZE(high); i++) {
-		struct av_tree *tree[] = { low, high[i] };
-		struct av_view view = {
-			.regime = &guest, .tree = tree, .slots = slots, .mem = &mem, .el = i < 2,
-			.ipa_bits = IPA_BITS,
-		};
-
-		for (how = 0; how < 3; how++) {
-			view.esr = FIELD_PREP(AV_ESR_EC, how ? AV_EC_DABT_LOW : AV_EC_IABT_LOW) |
-				   (how == 2 ? W : 0) | T;
-			for (j = 0; j < ARRAY_SIZE(blocks); j++)
-				for (page = -1; page <= 16; page++) {
-					check_annex(view, blocks[j], page, 16);
-					check_annex(view, blocks[j], page, 3);
-				}
-		}
-		av_tree_put(&sh, high[i]);
-	}
-	av_tree_put(&sh, low);
-}
-
 /* Loads were seen to be allowed, then stores too; another page begins anew. */
 static void test_device_note(void)
 {
@@ -564,36 +356,11 @@ static void test_device_note(void)
 
 int main(void)
 {
-	struct av_slot *all[] = { &ram, &rom, &logged };
-	static struct av_slot_edit edit;
-	struct av_slot_node *node;
-	unsigned int i;
-
-	slots = calloc(1, sizeof(*slots));
-	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		struct av_slots *next = calloc(1, sizeof(*next));
-
-		for (edit.spares = 0; edit.spares < av_slots_need(slots, false, true); edit.spares++)
-			edit.spare[edit.spares] = calloc(1, sizeof(struct av_slot_node));
-		av_slots_replace(slots, NULL, all[i], next, &edit);
-		while (edit.spares)
-			free(edit.spare[--edit.spares]);
-		while (edit.gone)
-			free(edit.old[--edit.gone]);
-		free(slots);
-		slots = next;
-	}
-	build_tables();
-	setup();
+	build_world();
 	RUN(test_rows);
 	RUN(test_every_syndrome);
-	RUN(test_annex);
 	RUN(test_device_again);
 	RUN(test_device_note);
-	teardown();
-	for (i = 0; i < AV_NR_ORDERS; i++)
-		while ((node = av_slots_take_apart(slots, i)))
-			free(node);
-	free(slots);
+	free_world();
 	return TESTS_DONE();
 }
