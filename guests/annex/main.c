@@ -5,6 +5,7 @@
  *	rounds=N	of each sequence, undisturbed
  *	shots=N		of each, with the timer's interrupt somewhere in it
  *	used=1		the vectors are in an Image that uses its first 64 KiB, as old kernels do
+ *	hole=1		that too, and behind it there is a hole where the init sections were
  *	seed=N		of the sequences and of what the registers hold
  *
  * One CPU alone writes other sequences to the same places then, and the first ones
@@ -222,7 +223,7 @@ static void set_up(unsigned int number)
 		cpu->stack[i] = pattern(i);
 	cpu->seed = machine_option(&machine, "seed", 1) * (0x9e3779b97f4a7c15UL + 2 * number);
 	cpu->delay = 100;
-	if (machine_option(&machine, "used", 0))
+	if (machine_option(&machine, "used", 0) || machine_option(&machine, "hole", 0))
 		write_sysreg(vbar_el1, kernel_va(annex_first_vectors));
 	write_sysreg(tpidr_el1, &cpu->state);
 	write_sysreg(esr_el1, (u32)next_random(&cpu->seed));
@@ -316,6 +317,8 @@ void guest_main(void)
 	if (!gic_init(0) || !kernel_init())
 		return;
 	gic_enable(0, machine.virtual_timer_irq);
+	if (machine_option(&machine, "hole", 0))
+		kernel_make_hole();
 	make_sequences(machine_option(&machine, "seed", 1));
 	if (nr > 1 && !check(!cpu_start(1, start_second), "the second CPU does not start"))
 		return;

@@ -38,6 +38,13 @@ bool kernel_init(void);
 /* On each CPU, in the identity map: call main() in the upper half, with kernel_vectors. */
 void kernel_run(void (*main)(unsigned int cpu), unsigned int cpu);
 
+/*
+ * Also in the identity map: behind the image pages that are only read, nothing, and
+ * pages that are written, as Linux leaves them where its init sections were. The
+ * address of the first 64 KiB of nothing.
+ */
+u64 kernel_make_hole(void);
+
 /* The entry for a page of the upper half's first GiB; kernel_flush() when it is written. */
 u64 *kernel_entry(u64 va);
 void kernel_flush(void);

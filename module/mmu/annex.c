@@ -15,13 +15,64 @@
 #define AREA_PAGES	(AV_STUB_AREA / PAGE_SIZE)
 static_assert(AREA_PAGES == AV_ANNEX_PAGES + 1);
 
-/* So many samples look for one; after that, one in so many. */
-#define TRIES		8
-#define SELDOM		64
+/* Samples that look for one: the first ones, one in some while a kernel may boot, one in many. */
+#define FIRST		8
+#define BOOT		8192
+#define SOME		64
+#define MANY		1024
 
 void av_annex_init(struct av_vm *vm)
 {
 	hash_init(vm->mmu->annex.sites);
+}
+
+/* ---- looking at the guest ---- */
+
+static int read_words(void *ctx, u64 ipa, u64 *words, unsigned int n)
+{
+	const struct av_mem_reader *reader = ctx;
+	struct av_slot *slot = av_slot_find(reader->slots, ipa >> PAGE_SHIFT);
+
+	return slot ? av_mem_load_words(slot, ipa, words, n) : -EFAULT;
+}
+
+int av_annex_read(struct av_vcpu *vcpu, u64 ipa, u64 *words, unsigned int n)
+{
+	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
+
+	return read_words(&reader, ipa, words, n);
+}
+
+static int walk(struct av_vcpu *vcpu, u64 va, u64 *ipa)
+{
+	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
+	struct av_walk at;
+	int ret = av_walk(&vcpu->mmu->regime, &av_mem_reader_ops, &reader, va, &at);
+
+	if (!ret)
+		*ipa = at.ipa;
+	return ret;
+}
+
+bool av_annex_translate(struct av_vcpu *vcpu, u64 va, u64 *ipa)
+{
+	return !walk(vcpu, va, ipa);
+}
+
+static void offer(void)
+{
+	cond_resched();
+}
+
+static bool find(struct av_vcpu *vcpu, struct av_annex_place *place)
+{
+	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
+	struct av_annex_search search = {
+		.regime = &vcpu->mmu->regime, .mem = &av_mem_reader_ops, .ctx = &reader,
+		.words = read_words, .offer = offer,
+	};
+
+	return av_annex_find(&search, av_srf_get(vcpu->srf, AV_VBAR_EL1), place);
 }
 
 /* ---- having it ---- */
@@ -58,10 +109,10 @@ static void begin(struct av_vm *vm, const struct av_annex_place *place)
 	begun = !annex->at.va && !annex->ending;
 	if (begun) {
 		WRITE_ONCE(annex->once, true);
+		WRITE_ONCE(annex->stubs, place->va + PAGE_SIZE);
 		WRITE_ONCE(annex->at.anchor, place->anchor);
 		WRITE_ONCE(annex->at.ipa, place->ipa);
 		WRITE_ONCE(annex->at.hole, place->hole);
-		WRITE_ONCE(annex->stubs, place->va + PAGE_SIZE);
 		WRITE_ONCE(annex->at.va, place->va);
 	}
 	spin_unlock(&vm->mmu_lock);
@@ -112,40 +163,51 @@ static void end(struct av_vm *vm, u64 va)
 enum presence { GONE, AWAY, THERE };
 
 /* AWAY: not in these tables, as in those that a kernel has for user space. */
-static enum presence look_there(struct av_vcpu *vcpu, const struct av_annex *annex, u64 va)
+static enum presence look_there(struct av_vcpu *vcpu, const struct av_annex_place *at)
 {
 	u64 ipa;
 
-	if (!va || !av_annex_translate(vcpu, READ_ONCE(annex->at.anchor), &ipa) ||
-	    ipa != READ_ONCE(annex->at.ipa))
+	if (!at->va || !av_annex_translate(vcpu, at->anchor, &ipa) || ipa != at->ipa)
 		return AWAY;
-	if (READ_ONCE(annex->at.hole) && av_annex_translate(vcpu, va, &ipa))
-		return GONE;
-	return THERE;
+	return at->hole && !av_walk_empty(walk(vcpu, at->va, &ipa)) ? GONE : THERE;
+}
+
+static struct av_annex_place place_now(struct av_vm *vm)
+{
+	struct av_annex_place at;
+
+	spin_lock(&vm->mmu_lock);
+	at = vm->mmu->annex.at;
+	spin_unlock(&vm->mmu_lock);
+	return at;
+}
+
+static bool may_try(struct av_annex *annex)
+{
+	unsigned int tries = READ_ONCE(annex->tries);
+
+	WRITE_ONCE(annex->tries, tries + 1);
+	return tries < FIRST || !(tries % (tries < BOOT ? SOME : MANY));
 }
 
 bool av_annex_have(struct av_vcpu *vcpu)
 {
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
-	u64 va = READ_ONCE(annex->at.va);
-	struct av_annex_place place;
-	unsigned int tries;
+	struct av_annex_place at = place_now(vcpu->vm), place;
 
-	switch (look_there(vcpu, annex, va)) {
+	switch (look_there(vcpu, &at)) {
 	case THERE:
 		return READ_ONCE(annex->ready);
 	case GONE:
-		end(vcpu->vm, va);
+		end(vcpu->vm, at.va);
 		return false;
 	case AWAY:
 		break;
 	}
-	tries = READ_ONCE(annex->tries);
-	WRITE_ONCE(annex->tries, tries + 1);
-	if ((tries >= TRIES && tries % SELDOM) || !av_annex_find(vcpu, &place))
+	if (!may_try(annex) || !find(vcpu, &place) || av_annex_same(&place, &at))
 		return false;
-	if (va)
-		end(vcpu->vm, va);
+	if (at.va)
+		end(vcpu->vm, at.va);
 	begin(vcpu->vm, &place);
 	return READ_ONCE(annex->ready);
 }
@@ -187,7 +249,8 @@ static int fill_locked(struct av_hidden *f, u64 *gone)
 	int ret;
 
 	/* Invalidated, or another annex since it was looked for: the access comes again. */
-	if (av_hidden_voided(f, &f->at[0]) || !annex->at.va || at >= (annex->pages + 1) * PAGE_SIZE)
+	if (av_hidden_voided(f, &f->at[0]) || !av_annex_same(&annex->at, &f->r->annex) ||
+	    at >= (annex->pages + 1) * PAGE_SIZE)
 		return 0;
 	if (!unchanged(annex, f->r, at)) {
 		*gone = annex->at.va;
@@ -248,6 +311,7 @@ void av_mmu_forget_code(struct av_vm *vm)
 
 	if (va)
 		end(vm, va);
+	WRITE_ONCE(vm->mmu->annex.tries, 0);
 	av_mmu_forget_copies(vm);
 }
 

@@ -13,9 +13,11 @@
  * In its first page a vCPU has the shared page of its own register file
  * (vm/regfile.h), readable and writable; in the others the VM's stubs (mmu/stub.h)
  * are executed, and only that: an access to data there shows what the guest has
- * there. A hole is one while the anchor, the image's last page below it, is mapped
- * where it was, and nothing at the annex: in other tables, as those that a kernel
- * has for user space, there is no annex.
+ * there. A hole is one while the anchor, a page of the image below it, is mapped
+ * where it was, and nothing at the annex: in tables without the anchor, as those that
+ * a kernel has for user space, there is no annex. A guest that maps something in the
+ * hole later does not see it in the pages that are in use before the annex is gone,
+ * which is when a site is next looked at; Linux never does.
  *
  * A site is an instruction in a copy that is replaced by an access to the
  * register page, or a branch to a stub. Sites are found by sampling: every
@@ -44,7 +46,7 @@ void av_annex_free(struct av_vm *vm);
 /* Is there an annex in use, also by now? Takes the lock, may sleep; under srcu. */
 bool av_annex_have(struct av_vcpu *vcpu);
 
-/* Without the lock: whoever acts on it looks again under it. */
+/* Without the lock, and so perhaps of two: whoever acts on it compares it under the lock. */
 static inline struct av_annex_place av_annex_place(const struct av_vm *vm)
 {
 	const struct av_annex_place *at = &vm->mmu->annex.at;
@@ -64,9 +66,6 @@ int av_annex_fill(struct av_hidden *f);
  * guest has not mapped now? If so, it runs without sites for a while.
  */
 bool av_annex_failed(struct av_vcpu *vcpu, u64 far);
-
-/* Where the kernel that the vCPU runs may have one. False: nowhere. Under srcu, may sleep. */
-bool av_annex_find(struct av_vcpu *vcpu, struct av_annex_place *place);
 
 /* Under srcu: the address that va has in the regime in use; n words of one page at ipa. */
 bool av_annex_translate(struct av_vcpu *vcpu, u64 va, u64 *ipa);

@@ -71,6 +71,10 @@ static inline void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *o
 /* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
 int av_mmu_load(struct av_vcpu *vcpu);
 
+/* Copies have been left: for how much longer? Asked after so many entries. */
+#define AV_PLAIN_LOOK	32
+void av_mmu_count_plain(struct av_vcpu *vcpu);
+
 /*
  * May virtual EL1 run from patched copies of its code (mmu/copies.h), and the
  * window change the trees by itself? Before av_mmu_load().
@@ -79,8 +83,8 @@ static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
-	if (unlikely(mmu->plain) && !--mmu->plain)
-		mmu->stale |= AV_STALE_MODE;
+	if (unlikely(mmu->plain) && !(--mmu->plain % AV_PLAIN_LOOK))
+		av_mmu_count_plain(vcpu);
 	if (unlikely(mmu->want_copies != copies || mmu->want_roots != roots)) {
 		mmu->want_copies = copies;
 		mmu->want_roots = roots;

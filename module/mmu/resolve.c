@@ -142,8 +142,9 @@ static bool in_annex(const struct av_view *view, const struct av_resolved *r, in
 	if (view->tree[1]->key.mode != AV_MODE_EL1_COPIES ||
 	    !(r->access & AV_X) != (at < AV_PAGE_SIZE))
 		return false;
-	return !ret || (view->annex.hole && anchored(view) &&
-			(AV_FAULT_FSC(ret) & FSC_TYPE) == AV_FSC_TRANSLATION);
+	if (!view->annex.hole)
+		return !ret;
+	return (!ret || av_walk_empty(ret)) && anchored(view);
 }
 
 /* Translation, access flag and permission faults: look in the guest's tables. */
@@ -156,6 +157,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	r->mapped = !ret;
 	if (ret >= 0 && in_annex(view, r, ret)) {
 		r->tree = view->tree[1];
+		r->annex = view->annex;
 		if (ret) {
 			/* As a page of all ASIDs: what is invalidated there takes it along. */
 			r->walk.span = AV_PAGE_SHIFT;

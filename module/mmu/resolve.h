@@ -12,16 +12,10 @@
 #ifndef AV_MMU_RESOLVE_H
 #define AV_MMU_RESOLVE_H
 
+#include "mmu/annex_find.h"
 #include "mmu/shadow.h"
 #include "mmu/slots.h"
 #include "vm/answer.h"
-
-/* Where the annex is (mmu/annex.h), and by what it is known to be there still. */
-struct av_annex_place {
-	u64 va;			/* 0: there is none */
-	u64 anchor, ipa;	/* a page of the kernel's, and what it translates to */
-	bool hole;		/* the guest has nothing mapped at va; else va is the anchor */
-};
 
 /* Inputs to the judgement of an abort. */
 struct av_view {
@@ -32,7 +26,7 @@ struct av_view {
 	void *ctx;			/* of mem */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
 	u64 pc;
-	struct av_annex_place annex;
+	struct av_annex_place annex;	/* mmu/annex.h */
 	u32 annex_size;			/* registers, and the pages that have stubs */
 	u8 el;				/* the virtual CPU's */
 	u8 ipa_bits;			/* of the VM's own addresses */
@@ -58,6 +52,7 @@ struct av_resolved {
 	struct av_walk walk;
 	struct av_slot *slot;
 	struct av_tree *tree;
+	struct av_annex_place annex;	/* AV_ABORT_ANNEX: the view's */
 };
 
 /* Fill *r (valid by its work) and *answer. */

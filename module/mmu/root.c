@@ -290,16 +290,41 @@ static unsigned int pair_of(struct av_vcpu_mmu *mmu, const struct av_regime *reg
 
 /*
  * Instructions that copies cannot do come in bursts (a kernel that starts,
- * firmware's services): each time copies are left for twice as many entries,
- * and for half as many again where no burst comes. One instruction may take a
- * few entries to be done: its page, those of its data, FP registers.
+ * firmware's services): each time copies are left for twice as many traps, and
+ * for half as many again where no burst comes. One instruction may take a few
+ * traps to be done: its page, those of its data, FP registers. Traps that end in
+ * the window count too, and are looked at after so many entries.
  */
 #define PLAIN_MIN	8U
 #define GOOD_LOADS	64
 
-static unsigned int copies_left_for = 1024;
+static unsigned int copies_left_for = 4096;
 module_param(copies_left_for, uint, 0644);
-MODULE_PARM_DESC(copies_left_for, "entries at most that a vCPU runs without copies after what they cannot do (default 1024, at least 8)");
+MODULE_PARM_DESC(copies_left_for, "traps at most that a vCPU runs without copies after what they cannot do (default 4096, at least 8)");
+
+static u64 ended_in_window(const struct av_srf *srf)
+{
+	unsigned int i;
+	u64 n = 0;
+
+	for (i = 0; i < AV_NR_FAST; i++)
+		n += srf->fast[i];
+	return n;
+}
+
+void av_mmu_count_plain(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	u64 now = ended_in_window(vcpu->srf), traps = now - mmu->plain_since;
+
+	mmu->plain_since = now;
+	if (mmu->plain > traps) {
+		mmu->plain -= traps;
+		return;
+	}
+	mmu->plain = 0;
+	mmu->stale |= AV_STALE_MODE;
+}
 
 void av_mmu_go_plain(struct av_vcpu *vcpu)
 {
@@ -308,6 +333,7 @@ void av_mmu_go_plain(struct av_vcpu *vcpu)
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_COPIES_LEFT);
 	mmu->plain = mmu->plain_next = clamp(2U * mmu->plain_next, PLAIN_MIN, most);
+	mmu->plain_since = ended_in_window(vcpu->srf);
 	mmu->good_loads = 0;
 	mmu->stale |= AV_STALE_MODE;
 }

@@ -54,10 +54,7 @@ struct av_vm;
 #define AV_ANNEX_PAGES		15
 
 struct av_annex {
-	/*
-	 * Where it is. Written under mmu_lock, as all that is read without it; va is
-	 * read first and written last.
-	 */
+	/* Where it is. Written under mmu_lock, as all that is read without it. */
 	struct av_annex_place at;
 	u64 stubs;		/* where the stubs of rows are; kept when the annex has ended */
 	unsigned int pages;	/* of code */
@@ -179,7 +176,12 @@ struct av_vcpu_mmu {
 	struct av_seq device_seq;	/* device is right as long as this is current */
 
 	struct av_copy *spare_copy;
-	/* Copies (root.c): not for so many entries (plain); the next time, for twice plain_next. */
+	/*
+	 * Copies (root.c): not for so many traps (plain); the next time, for twice
+	 * plain_next. plain_since: traps that had ended in the window, when plain was
+	 * counted last.
+	 */
+	u64 plain_since;
 	bool want_copies, copies;	/* virtual EL1 may run from copies; does so */
 	bool settled;			/* PC was in a stub, and is here now; av_mmu_stub_failed() */
 	u64 settled_pc;

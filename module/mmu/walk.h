@@ -63,6 +63,12 @@ struct av_regime {
 #define AV_FAULT_CODE(fsc, level)	(AV_FAULT | (fsc) | (level))
 #define AV_FAULT_FSC(ret)		((ret) & 0x3f)
 
+/* Has a walk that returned ret found nothing mapped? */
+static inline bool av_walk_empty(int ret)
+{
+	return ret > 0 && (AV_FAULT_FSC(ret) & ~3) == AV_FSC_TRANSLATION;
+}
+
 /* Rights that an access wants, and that a page grants to one exception level. */
 #define AV_R	1
 #define AV_W	2
