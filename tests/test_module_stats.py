@@ -14,6 +14,7 @@ from tiny_guests import ISB, RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, msr, p
 
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
 
 # One worker runs them all, on one board.
 pytestmark = pytest.mark.xdist_group("module_stats")
@@ -108,6 +109,19 @@ def test_exits_are_counted_by_class_with_their_time(told):
     assert exits["fp_load"] == exits["fp_first_use"] == 0
     for name in ("guest", "vmm", "mmio_user", "hvc", "pabt_hidden"):
         assert exits[f"{name}_ns"] > 0, name
+
+
+def test_an_entry_flushes_where_the_host_has_global_mappings(told):
+    """The board has: no KASLR, no KPTI. With KPTI it has none (docs/tlb.md)."""
+    exits = json.loads(told[1].splitlines()[-1])["kvm_exits"]
+    assert exits["entry_flush"] == exits["total"] >= READS
+    board = Board(
+        files={"/g/reads": GUESTS["reads"], "/bin/armvisor": artefacts.vmm()},
+        modules=(Module(str(module("stable"))),), count=True, append="kpti=1",
+    )  # fmt: skip
+    done = board.run(["armvisor", "run", "--kernel", "/g/reads", "--memory", "32M", "--json"])
+    exits = json.loads(done.check().text.splitlines()[-1])["kvm_exits"]
+    assert exits["total"] >= READS and exits["entry_flush"] == 0
 
 
 def test_stat_shows_a_running_vms_exits(told):

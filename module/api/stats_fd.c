@@ -17,6 +17,7 @@
 
 #include "api/api.h"
 #include "stats/stats.h"
+#include "switch/switch.h"
 
 #define AV_STATS_NAME_SIZE	48
 
@@ -104,14 +105,16 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 	return count;
 }
 
-/* Events in the window, which only the switcher's counters tell of. */
-static u64 av_event_in_window(const struct av_vcpu_stats *s, enum av_event event)
+/* Events in the window, and of all entries, which only other counters tell of. */
+static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event)
 {
 	switch (event) {
 	case AV_EVENT_INJECT_SYNC:
 		return av_fast_count(s, AV_FAST_SVC);
 	case AV_EVENT_MODE_SWITCH:
 		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_ERET_EL0);
+	case AV_EVENT_ENTRY_FLUSH:
+		return av_switch_flushes() ? READ_ONCE(s->exits) : 0;
 	default:
 		return 0;
 	}
@@ -139,7 +142,7 @@ static void av_vcpu_gather(const void *object, u64 *data)
 
 	data = (u64 *)cls;
 	for (i = 0; i < AV_NR_EVENTS; i++)
-		*data++ = READ_ONCE(s->event[i]) + av_event_in_window(s, i);
+		*data++ = READ_ONCE(s->event[i]) + av_event_elsewhere(s, i);
 	for (i = 0; i < AV_NR_FAST; i++)
 		*data++ = av_fast_count(s, i);
 }

@@ -8,8 +8,8 @@
  * until someone lists it. Bits that bear on the host's own code in the window
  * are as the host has them.
  *
- * Virtual EL1 gets the rights of a kernel; virtual EL0 gets those that the
- * guest's kernel allowed it.
+ * Virtual EL1 gets the rights of a kernel, but for CTR_EL0; virtual EL0 gets those
+ * that the guest's kernel allowed it.
  */
 #ifndef AV_CPU_CONTROLS_H
 #define AV_CPU_CONTROLS_H

@@ -3,7 +3,8 @@
  * Caches as the guest sees them. They are made up, as KVM's are: one level, one
  * set, one way, so that a guest that walks sets and ways is soon done with it. A
  * VMM may write others, of another machine. The true line sizes are in CTR_EL0,
- * which the guest reads from the hardware, unless the VMM gave the VM another one.
+ * which the guest reads from the hardware, unless the VMM gave the VM another one
+ * or its kernel denies it to user space (SCTLR_EL1.UCT; cpu/controls.c).
  */
 #include <asm/cpu.h>
 #include <asm/sysreg.h>

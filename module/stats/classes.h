@@ -83,7 +83,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(CONTEXT_RECYCLE, "context_recycle")	/* a host ASID taken from another tree */ \
 	X(SHADOW_FILL,	"shadow_fill")		/* entries written */	\
 	X(SHADOW_RETRY,	"shadow_retry")		/* fills undone by a race */ \
-	X(TLB_FLUSH,	"tlb_flush")		/* of the hardware's TLB */ \
+	X(TLB_FLUSH,	"tlb_flush")		/* of the hardware's TLB, but for: */ \
+	X(ENTRY_FLUSH,	"entry_flush")		/* of this CPU's, by an entry (switch/enter.S) */ \
 	X(WALK,		"guest_walk")		/* of the guest's tables */ \
 	X(INSN_FETCH,	"insn_fetch")		/* of a trapped instruction */ \
 	X(HALT_WAKEUP,	"halt_wakeup")					\

@@ -67,6 +67,11 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	enter(leave, priv, srf);
 }
 
+bool av_switch_flushes(void)
+{
+	return !arm64_use_ng_mappings;
+}
+
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf)
 {
 	csw->priv->ttbr0 = srf->root0;

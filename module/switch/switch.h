@@ -65,6 +65,12 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
  */
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
 
+/*
+ * Does each entry flush the CPU's TLB (switch/enter.S)? Where the host's own kernel
+ * mappings are global. They are not where the host has KPTI, or would have it for KASLR.
+ */
+bool av_switch_flushes(void);
+
 /* switch/enter.S */
 asmlinkage void av_switch_enter(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[];

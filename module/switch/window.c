@@ -167,7 +167,7 @@ static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 	priv->high_code = AV_WINDOW_START;
 	priv->high_data = AV_WINDOW_START + (CODE_PAGES + (u64)idx * SRF_PAGES) * PAGE_SIZE;
 	priv->low_code = WINDOW_LOW;
-	priv->flush = !arm64_use_ng_mappings;
+	priv->flush = av_switch_flushes();
 	priv->low_private = PRIVATE_LOW + (u64)idx * PAGE_SIZE;
 	srf->ttbr_none = priv->ttbr_none;
 	srf->ttbr0_aux = priv->ttbr0_aux;

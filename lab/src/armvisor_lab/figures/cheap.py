@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lat.ROW.armvisor-no-SWITCH` and `traps.nothing.*`: what each way to make traps cheap is worth.
+"""`lat.ROW.armvisor-no-SWITCH`, `traps.nothing.*`: what each way to make traps cheap is worth.
 
 The module's parameter `cheap_traps` has a bit for each (module/cpu/cheap.h). `lat`'s rows with one
 of them off, the others on; `armvisor-no-cheap` has none. `traps.nothing` is how often the guest
 leaves its code when a process forks, executes a program that does nothing, and waits for it: by
 the classes of the ARMvisor paper's Table 7, all together but the host's own interrupts.
 `armvisor-no-cheap` is then what that paper has as simple, and `armvisor` its full-opt.
+`flushes.nothing` is how many of them flush the CPU's TLB on the way back into the guest, on a
+host whose own mappings are global, as the board's are (docs/tlb.md).
 """
 
 import json
@@ -55,28 +57,35 @@ def _with_report(append: str) -> list[str]:
     return [*words[:2], "--json", *words[2:]]
 
 
-def _traps(text: str) -> list[int]:
-    """All traps of each guest, by the reports that the VMM printed."""
+def _counts(text: str) -> list[dict[str, int]]:
+    """What is counted of each guest, by the reports that the VMM printed."""
     reports = [json.loads(line) for line in text.splitlines() if line.startswith('{"end"')]
-    return [sum(report["kvm_exits"][name] for name in CLASSES) for report in reports]
+    exits = [report["kvm_exits"] for report in reports]
+    return [
+        {"traps": sum(each[name] for name in CLASSES), "flushes": each["entry_flush"]}
+        for each in exits
+    ]
 
 
 def _nothing(variant: vms.Variant) -> Measurement:
     """What is the same with a row that makes no process is taken off: the boot, and all around."""
-    figure = f"traps.nothing.{variant.name}"
+    figures = {what: f"{what}.nothing.{variant.name}" for what in ("traps", "flushes")}
     tests = ",".join(["lat"] * _TIMES)
     appends = [f"armvisor.test={tests} armvisor.rows={row}" for row in ("fork-exec", "arithmetic")]
 
     def run(progress: Progress) -> Outcome:
         board, result, packages = vms.run(replace(variant, command=_with_report), appends, progress)
-        counts = _traps(result.text)
+        counts = _counts(result.text)
         if len(counts) != len(appends):
             raise LabError(f"{len(counts)} of {len(appends)} guests left a report")
-        each = (counts[0] - counts[1]) / (_FORKS * _TIMES)
-        return Outcome({figure: each}, describe(board, result.kernel), packages)
+        each = {
+            figure: (counts[0][what] - counts[1][what]) / (_FORKS * _TIMES)
+            for what, figure in figures.items()
+        }
+        return Outcome(each, describe(board, result.kernel), packages)
 
-    what = f"traps of a program that does nothing, on {variant.name}"
-    return Measurement((figure,), what, run, unit="traps", slow=True)
+    what = f"traps and flushes of a program that does nothing, on {variant.name}"
+    return Measurement(tuple(figures.values()), what, run, unit="times", slow=True)
 
 
 def measurements() -> list[Measurement]:
