@@ -3,13 +3,17 @@
 
 import json
 
-from built import module
+import pytest
+from built import TOP, module
 from guest_runs import results
 
 from armvisor_lab.board import Board
+from armvisor_lab.cpio import Cpio
 from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
 
 KERNEL = "stable"
+CONFORMANCE = pytest.mark.conformance
 MARK = "\x1e"
 
 
@@ -39,3 +43,41 @@ def test_vcpus_that_wait_for_each_other_poll_first():
     assert sleeping["halt_attempted_poll"] == 0
     assert sleeping["halt_wakeup"] > sleeping["wfi"] / 2 > 500
     assert costs[0] < costs[1]
+
+
+STORM = """
+armvisor run --json --kernel /g/Image --initrd /g/initrd --cpus 4 --memory 512M \\
+    --append 'quiet nokaslr armvisor.test=storm' </dev/null
+"""
+
+
+@pytest.mark.parametrize(
+    ("guest", "el2"),
+    [
+        (KERNEL, False),
+        pytest.param(KERNEL, True, marks=CONFORMANCE),
+        pytest.param("oldstable", False, marks=CONFORMANCE),
+    ],
+    ids=("stable-module", "stable-kvm", "oldstable-module"),
+)
+def test_no_cpu_uses_a_translation_that_is_gone(guest: str, el2: bool):
+    """Four vCPUs on two CPUs; the kernel's text is patched at the same time."""
+    folder = TOP / f"build/guests/debian-{guest}"
+    program = Cpio()
+    program.file("bin/storm", artefacts.tool("storm").read_bytes(), 0o755)
+    files = {"/g/Image": folder / "Image", "/bin/armvisor": artefacts.vmm()}
+    files["/g/initrd"] = (folder / "initrd").read_bytes() + program.finish()
+    modules = () if el2 else (Module(str(module(KERNEL))),)
+    board = Board(
+        el2=el2, files=files, modules=modules, count=True, smp=2, memory=1536, timeout=900,
+    )  # fmt: skip
+    done = board.run(["sh", "-c", STORM])
+    assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
+    found = results(done.text)
+    assert found.get("guest.storm.failures") == found["storm.stale"] == "0", done.text[-3000:]
+    for name, least in (("reads", 10_000), ("faults", 10), ("replaced", 500), ("forks", 10)):
+        assert int(found[f"storm.{name}"]) > least, done.text[-3000:]
+    assert int(found["storm.signals"]) > 50 and int(found["storm.traced"]) > 2
+    if not el2:
+        exits = json.loads(done.text.splitlines()[-1])
+        assert exits["kvm_exits"]["fast_svc"] > 10_000

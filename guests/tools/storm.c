@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What several CPUs do to each other's translations, all at once:
+ *
+ *	storm [SECONDS [READERS]]
+ *
+ * A mapper replaces the pages of a window one after the other, each time by one that
+ * holds a larger number, and says so once the old page is gone: by mremap(), by a
+ * mapping of nothing in between, by mprotect() that takes the right to write away. Readers,
+ * which move from CPU to CPU, read and write these pages all the time. Who still sees
+ * a page that is gone, or writes to one after the right was taken away, has an old
+ * entry in its CPU's TLB. Signals interrupt all of them, and a process forks, so that
+ * pages are shared and copied meanwhile.
+ *
+ * Results are lines "result NAME VALUE UNIT".
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGES 8
+#define SIZE 4096
+#define MAX_READERS 64
+#define SECONDS 1
+
+/* A page: its number, and a word that readers write while they may. */
+struct page {
+	_Atomic uint64_t number, written;
+};
+
+/* What is said of each place once it is so. */
+struct said {
+	_Atomic uint64_t number;	/* pages with less are gone */
+	_Atomic uint64_t closed;	/* nobody may write to pages with no more */
+};
+
+static char *window;
+static struct said said[PAGES];
+static atomic_bool over;
+static _Atomic uint64_t reads, faults, signals, replaced, forks, stale;
+static _Thread_local sigjmp_buf back;
+static _Thread_local volatile sig_atomic_t may_fault;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static struct page *page_at(unsigned int place)
+{
+	return (struct page *)(window + place * SIZE);
+}
+
+static uint64_t next(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	(void)info;
+	(void)context;
+	if (!may_fault) {
+		signal(number, SIG_DFL);
+		return;
+	}
+	siglongjmp(back, 1);
+}
+
+static void on_timer(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void found_stale(const char *what, unsigned int place, uint64_t is, uint64_t least)
+{
+	if (stale++ < 5)
+		fprintf(stderr, "storm: %s at %u: page %" PRIu64 ", after %" PRIu64 " was said\n",
+			what, place, is, least);
+}
+
+/* ---- readers ---------------------------------------------------------------- */
+
+static void look(unsigned int place)
+{
+	uint64_t least = atomic_load(&said[place].number);
+	struct page *page = page_at(place);
+	uint64_t is;
+
+	may_fault = 1;
+	if (!sigsetjmp(back, 1)) {
+		is = atomic_load(&page->number);
+		may_fault = 0;
+		reads++;
+		/* A new page is zero until it has its number: nobody sees it before. */
+		if (is < least)
+			found_stale("read", place, is, least);
+	} else {
+		faults++;
+	}
+	may_fault = 0;
+}
+
+/* Which page a write went to is not known before, but that it was not closed then. */
+static void touch(unsigned int place)
+{
+	uint64_t closed = atomic_load(&said[place].closed);
+	struct page *page = page_at(place);
+	uint64_t is;
+
+	may_fault = 1;
+	if (!sigsetjmp(back, 1)) {
+		atomic_fetch_add(&page->written, 1);
+		is = atomic_load(&page->number);
+		may_fault = 0;
+		/* The page may have been replaced in between, by a larger one: no harm. */
+		if (is <= closed)
+			found_stale("write", place, is, closed);
+	} else {
+		faults++;
+	}
+	may_fault = 0;
+}
+
+static void move(uint64_t *seed)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(next(seed) % (uint64_t)cpus, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("storm: cannot move");
+}
+
+static void *reader(void *argument)
+{
+	uint64_t seed = 0x9e3779b97f4a7c15UL * (uint64_t)(uintptr_t)argument, n = 0;
+
+	while (!atomic_load(&over)) {
+		uint64_t drawn = next(&seed);
+
+		if (drawn >> 60)
+			look(drawn % PAGES);
+		else
+			touch(drawn % PAGES);
+		if (!(++n % 512))
+			move(&seed);
+		if (!(n % 64))
+			(void)getppid();
+	}
+	return NULL;
+}
+
+/* ---- the mapper --------------------------------------------------------------- */
+
+static struct page *new_page(void *at, uint64_t number)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	struct page *page = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+	if (page == MAP_FAILED)
+		die("storm: mmap");
+	atomic_store(&page->number, number);
+	if (!at)
+		return page;
+	if (mremap(page, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
+		die("storm: mremap");
+	return at;
+}
+
+static void replace(unsigned int place, uint64_t number, uint64_t drawn)
+{
+	struct page *page = page_at(place);
+
+	if (drawn & 1) {
+		if (mprotect(page, SIZE, PROT_READ))
+			die("storm: mprotect");
+		atomic_store(&said[place].closed, number - 1);
+		if (drawn & 2)
+			sched_yield();
+	}
+	if (drawn & 4) {
+		/* No munmap(): another thread's pages may come to its address. */
+		if (mmap(page, SIZE, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+		    MAP_FAILED)
+			die("storm: mmap");
+		atomic_store(&said[place].number, number);
+		if (drawn & 8)
+			sched_yield();
+	}
+	new_page(page, number);
+	atomic_store(&said[place].number, number);
+	replaced++;
+}
+
+static void *mapper(void *argument)
+{
+	uint64_t seed = 88172645463325252UL, number = 1;
+
+	(void)argument;
+	while (!atomic_load(&over)) {
+		uint64_t drawn = next(&seed);
+
+		replace(drawn % PAGES, ++number, drawn >> 32);
+		if (!(number % 64))
+			move(&seed);
+	}
+	return NULL;
+}
+
+/* Pages become shared, and are copied when they are written next. */
+static void *forker(void *argument)
+{
+	uint64_t seed = 1234567;
+	int status;
+	pid_t pid;
+
+	(void)argument;
+	while (!atomic_load(&over)) {
+		pid = fork();
+		if (pid < 0)
+			die("storm: fork");
+		if (!pid)
+			_exit(0);
+		if (waitpid(pid, &status, 0) != pid || status)
+			die("storm: a child did not end well");
+		forks++;
+		move(&seed);
+	}
+	return NULL;
+}
+
+/* ---- all together ---------------------------------------------------------------- */
+
+static void set_up(void)
+{
+	struct sigaction fault = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	struct sigaction timer = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
+	unsigned int i;
+
+	window = mmap(NULL, PAGES * SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	if (window == MAP_FAILED)
+		die("storm: mmap");
+	for (i = 0; i < PAGES; i++) {
+		new_page(page_at(i), 1);
+		atomic_store(&said[i].number, 1);
+	}
+	if (sigaction(SIGSEGV, &fault, NULL) || sigaction(SIGBUS, &fault, NULL) ||
+	    sigaction(SIGALRM, &timer, NULL))
+		die("storm: sigaction");
+}
+
+static void start(pthread_t *thread, void *(*run)(void *), uintptr_t argument)
+{
+	if (pthread_create(thread, NULL, run, (void *)argument))
+		die("storm: cannot start a thread");
+}
+
+/* Signals come to any thread, 500 a second. */
+static void wait_seconds(unsigned int seconds)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
+	struct itimerspec every = { { 0, 2000000 }, { 0, 2000000 } };
+	struct timespec left = { seconds, 0 };
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &every, NULL))
+		die("storm: timer");
+	while (nanosleep(&left, &left))
+		;
+	timer_delete(timer);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : SECONDS;
+	long readers = argc > 2 ? atol(argv[2]) : sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t thread[MAX_READERS + 2];
+	long i;
+
+	if (!seconds || readers < 1 || readers > MAX_READERS) {
+		fprintf(stderr, "usage: storm [SECONDS [READERS]]   1 to %d readers\n", MAX_READERS);
+		return 2;
+	}
+	set_up();
+	for (i = 0; i < readers; i++)
+		start(&thread[i], reader, (uintptr_t)i + 1);
+	start(&thread[i++], mapper, 0);
+	start(&thread[i++], forker, 0);
+	wait_seconds(seconds);
+	atomic_store(&over, true);
+	while (i--)
+		pthread_join(thread[i], NULL);
+	printf("result storm.reads %" PRIu64 " count\n", reads);
+	printf("result storm.faults %" PRIu64 " count\n", faults);
+	printf("result storm.replaced %" PRIu64 " count\n", replaced);
+	printf("result storm.forks %" PRIu64 " count\n", forks);
+	printf("result storm.signals %" PRIu64 " count\n", signals);
+	printf("result storm.stale %" PRIu64 " count\n", stale);
+	return stale != 0;
+}
