@@ -57,6 +57,8 @@ class Case:
     append: str = ""
     # It may end as it likes: it harms itself.
     any_end: bool = False
+    # Figures that say how much of a hole's page can be read: where there are stubs, all of it.
+    shown: Sequence[str] = ()
 
     @property
     def stubs(self) -> bool:
@@ -68,6 +70,10 @@ class Case:
         return f"{self.name},{self.append}" if self.append else self.name
 
 
+HOLES = (
+    "hole-access", "hole-user", "hole-jump", "hole-map", "hole-code", "hole-anchor", "hole-roots",
+    "hole-flag",
+)  # fmt: skip
 CASES = (
     Case("jump"),
     Case("registers"),
@@ -88,6 +94,8 @@ CASES = (
     Case("annex-remap"),
     Case("annex-remap-first"),
     Case("annex-move"),
+    *(Case(name, shown=("shown", "again")) for name in HOLES),
+    Case("hole-search", shown=("again",)),
     *(Case("annex-words", append=f"seed={seed}", any_end=True) for seed in range(1, 5)),
     *(Case("annex-garbage", append=f"seed={seed}", any_end=True) for seed in range(1, 9)),
     *(Case("annex-jump", append=f"seed={seed}", any_end=True) for seed in range(1, 5)),
@@ -246,6 +254,8 @@ def hostile_guests(machine: Machine, cases: Sequence[Case], seconds: int = 5) ->
         if case.stubs:
             # All words of the page but the header's: registers, and none of them the guest's own.
             assert f"result annex.others {504 if machine.module else 0} count" in said, said
+        for name in case.shown:
+            assert f"result hole.{name} {512 if machine.module else 0} count" in said, said
         if case.any_end:
             continue
         assert status == (SIGTERM if case.status is None else case.status), f"{status}: {said}"

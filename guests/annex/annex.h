@@ -47,7 +47,7 @@ struct state {
 
 /* Run the code at x17, until it branches to annex_end. TPIDR_EL1 is the state. */
 void annex_run(struct state *state);
-extern char annex_end[], annex_first_vectors[];
+extern char annex_end[];
 
 enum kind {
 	OP_MRS, OP_MSR, OP_DAIFSET, OP_DAIFCLR,

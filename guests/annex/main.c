@@ -224,7 +224,7 @@ static void set_up(unsigned int number)
 	cpu->seed = machine_option(&machine, "seed", 1) * (0x9e3779b97f4a7c15UL + 2 * number);
 	cpu->delay = 100;
 	if (machine_option(&machine, "used", 0) || machine_option(&machine, "hole", 0))
-		write_sysreg(vbar_el1, kernel_va(annex_first_vectors));
+		write_sysreg(vbar_el1, kernel_va(kernel_first_vectors));
 	write_sysreg(tpidr_el1, &cpu->state);
 	write_sysreg(esr_el1, (u32)next_random(&cpu->seed));
 	write_sysreg(far_el1, next_random(&cpu->seed) * 0x10001);

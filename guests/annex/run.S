@@ -88,16 +88,3 @@ kernel_irq:
 	ldp	x1, x2, [x0, #STATE_IRQ_X]
 	mrs	x0, sp_el0
 	eret
-
-	/* The same vectors near the start of the image, which is an Image too. */
-	.macro	to_kernel, n
-	.rept	\n
-	b	kernel_vectors + (. - annex_first_vectors)
-	.balign	128
-	.endr
-	.endm
-
-	.balign	2048
-	.globl	annex_first_vectors
-annex_first_vectors:
-	to_kernel 16

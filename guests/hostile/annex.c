@@ -8,18 +8,12 @@
 #include "kernel.h"
 
 #define PAGE		4096UL
-#define ENOUGH		6000	/* of hot(): each of its instructions is frequent then */
-#define TURNS		8
 #define GARBAGE		2000
 #define JUMPS		2000
 #define OTHER_KERNEL	(KERNEL_BASE + (32UL << 20))
 #define USER_CODE	(KERNEL_BASE + (16UL << 20))
-#define USER_DATA	(USER_CODE + PAGE)
 
 #define CLASS_SVC	0x15
-#define CLASS_FETCH_USER 0x20
-#define CLASS_ACCESS_USER 0x24
-#define FSC_PERMISSION	0x0c
 
 #define EL0		0x3c0UL
 
@@ -48,8 +42,8 @@ static void exchange(struct values *v)
 		     : "=r" (tcr), "=r" (table0), "=r" (table1), "=r" (esr), "=r" (far));
 }
 
-/* Each reads what it has written; wherever this runs, in either half. */
-static void hot(unsigned int times, const char *when)
+/* Wherever this runs, in either half. */
+void hot(unsigned int times, const char *when)
 {
 	unsigned int i, wrong = 0;
 
@@ -99,10 +93,9 @@ static void in_kernel(void (*run)(unsigned int))
 
 /* ---- virtual EL0 ------------------------------------------------------------------------- */
 
-enum { USER_READ, USER_WRITE, USER_JUMP };
 static u64 user_page[512] __attribute__((aligned(4096)));
 
-static void user_init(void)
+void user_init(void)
 {
 	static const u32 words[] = {
 		0xf9400020, 0xd4000001,		/* ldr x0, [x1]; svc #0 */
@@ -119,8 +112,7 @@ static void user_init(void)
 	kernel_sync_code(user_page, sizeof(words), USER_CODE);
 }
 
-/* Until its exception, which may be SVC. */
-static struct outcome in_user(unsigned int what, u64 address)
+struct outcome in_user(unsigned int what, u64 address)
 {
 	u64 pc = USER_CODE + what * 8, value;
 
@@ -242,8 +234,7 @@ void case_annex_kernel(void)
 
 /* ---- garbage: a guest may harm itself ------------------------------------------------------- */
 
-/* What leaves the guest, and changes what its registers mean to the hypervisor. */
-static void leave(void)
+void leave(void)
 {
 	(void)read_sysreg(id_aa64mmfr0_el1);
 	(void)read_sysreg(isr_el1);
@@ -251,7 +242,7 @@ static void leave(void)
 	isb();
 }
 
-static u64 garbage(void)
+u64 garbage(void)
 {
 	u64 n = next_random();
 

@@ -14,14 +14,20 @@ struct outcome {
 	u64 esr;
 	u64 far;
 	u64 value;
+	u64 sp;
 };
 
+#define CLASS_FETCH_USER 0x20
 #define CLASS_FETCH 0x21
+#define CLASS_ACCESS_USER 0x24
 #define CLASS_ACCESS 0x25
+#define CLASS_BRK 0x3c
 #define FSC(esr) ((esr) & 0x3f)
 #define FSC_TYPE(esr) ((esr) & 0x3c)
 #define FSC_ADDRESS_SIZE 0x00
 #define FSC_TRANSLATION 0x04
+#define FSC_ACCESS_FLAG 0x08
+#define FSC_PERMISSION 0x0c
 #define FSC_EXTERNAL 0x10
 #define FSC_EXTERNAL_WALK 0x14
 
@@ -30,7 +36,8 @@ static inline unsigned int class_of(u64 esr)
 	return esr >> 26 & 0x3f;
 }
 
-/* Around code that has where to go on in x19. */
+/* Around code that has where to go on in x19; caught_frame is what the exception found. */
+extern struct frame caught_frame;
 void begin_try(void);
 struct outcome end_try(u64 value);
 
@@ -68,5 +75,30 @@ void case_annex_remap(void);
 void case_annex_remap_first(void);
 void case_annex_move(void);
 void case_annex_off(void);
+
+/* Frequent instructions of many kinds: each reads what it has written. */
+#define ENOUGH		6000	/* times: each is frequent then */
+#define TURNS		8	/* of so many: who looks for something there has found it */
+void hot(unsigned int times, const char *when);
+/* What leaves the guest, and changes what its registers mean to the hypervisor. */
+void leave(void);
+/* All kinds of values. */
+u64 garbage(void);
+
+/* One instruction in user space, until its exception, which may be SVC. */
+enum user_access { USER_READ, USER_WRITE, USER_JUMP };
+void user_init(void);
+struct outcome in_user(unsigned int what, u64 address);
+
+/* hole.c */
+void case_hole_access(void);
+void case_hole_user(void);
+void case_hole_jump(void);
+void case_hole_map(void);
+void case_hole_code(void);
+void case_hole_anchor(void);
+void case_hole_roots(void);
+void case_hole_flag(void);
+void case_hole_search(void);
 
 #endif

@@ -13,6 +13,7 @@
 static u64 random_state = 0x9e3779b97f4a7c15UL;
 static volatile bool trying;
 static struct outcome caught;
+struct frame caught_frame;
 
 /* ---- accesses that may fail -------------------------------------------------------- */
 
@@ -24,6 +25,8 @@ static bool on_exception(struct frame *frame)
 	caught.taken = true;
 	caught.esr = frame->esr;
 	caught.far = frame->far;
+	caught.sp = (u64)(frame + 1);
+	caught_frame = *frame;
 	/* x19 is where to go on: every try below puts it there. */
 	frame->elr = frame->x[19];
 	frame->spsr = SPSR_EL1H;
@@ -237,6 +240,15 @@ static const struct {
 	{ "annex-remap-first", case_annex_remap_first },
 	{ "annex-move", case_annex_move },
 	{ "annex-off", case_annex_off },
+	{ "hole-access", case_hole_access },
+	{ "hole-user", case_hole_user },
+	{ "hole-jump", case_hole_jump },
+	{ "hole-map", case_hole_map },
+	{ "hole-code", case_hole_code },
+	{ "hole-anchor", case_hole_anchor },
+	{ "hole-roots", case_hole_roots },
+	{ "hole-flag", case_hole_flag },
+	{ "hole-search", case_hole_search },
 };
 
 /* Does the command line ask for case=NAME? */

@@ -6,6 +6,20 @@
  */
 #include "kernel.h"
 
+	/* Near the start of the program's image, which is an Image too. */
+	.macro	to_kernel, n
+	.rept	\n
+	b	kernel_vectors + (. - kernel_first_vectors)
+	.balign	128
+	.endr
+	.endm
+
+	.text
+	.balign	2048
+	.globl	kernel_first_vectors
+kernel_first_vectors:
+	to_kernel 16
+
 	.section .text.kernel, "ax"
 	.balign	KERNEL_UNUSED
 	.globl	kernel_image

@@ -6,9 +6,6 @@
 #define POOL_LEAVES 6
 #define MIB2 (2UL << 20)
 #define KIB64 (64UL << 10)
-/* Of what is behind the image. */
-#define PART (576UL << 10)
-#define HOLE (1UL << 20)
 
 static u64 root[512] __attribute__((aligned(4096)));
 static u64 middle[512] __attribute__((aligned(4096)));
@@ -62,7 +59,7 @@ bool kernel_init(void)
 
 static u64 map_behind(u64 va, u64 attributes)
 {
-	u64 end = va + PART;
+	u64 end = va + KERNEL_PART;
 
 	for (; va < end; va += PAGE)
 		*kernel_entry(va) = (va - delta) | KERNEL_PAGE | PTE_PXN | attributes;
@@ -74,7 +71,7 @@ u64 kernel_make_hole(void)
 	u64 size = (u64)(image_end - image_start), hole;
 
 	hole = map_behind(KERNEL_BASE + (size + KIB64 - 1) / KIB64 * KIB64, PTE_READONLY);
-	map_behind(hole + HOLE, 0);
+	map_behind(hole + KERNEL_HOLE, 0);
 	dsb();
 	return hole;
 }

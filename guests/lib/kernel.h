@@ -15,6 +15,9 @@
 /* What is there: in the first page this and its offset, at each 8 bytes; then two NOPs. */
 #define KERNEL_PATTERN	0x5eed0000
 #define KERNEL_GAP	0xd503201fd503201f
+/* kernel_make_hole(): bytes of the hole, and of what is mapped on both sides. */
+#define KERNEL_HOLE	0x100000
+#define KERNEL_PART	0x90000
 
 #ifndef __ASSEMBLER__
 #include "guest.h"
@@ -25,6 +28,8 @@
 
 /* kernel.S: the header; vectors for exception(), and for kernel_irq if a program has it. */
 extern char kernel_image[], kernel_vectors[];
+/* The same vectors in an Image whose first 64 KiB are code: the program's own. */
+extern char kernel_first_vectors[];
 
 /* What an Image has at so many bytes from its start, behind the header. */
 static inline u64 kernel_filler(u64 at)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A kernel with a hole in its image, and what its cases share: hole.c has those that
+ * look, write and jump there, hole_tables.c those that change its tables.
+ *
+ * A hypervisor may show a CPU its own registers in the first page of a unit of the
+ * hole, where the guest has nothing, and have code in the other pages of the unit.
+ */
+#ifndef GUESTS_HOLE_H
+#define GUESTS_HOLE_H
+
+/* struct jump, for jump.S */
+#define JUMP_AT		0
+#define JUMP_X		8
+#define JUMP_CALLER	72
+#define JUMP_STACK	192
+#define JUMP_STACK_SIZE	4096
+#define JUMP_ABOVE	1024	/* of it */
+#define JUMP_SCRATCH	4288
+#define JUMP_SCRATCH_SIZE 8192
+
+#ifndef __ASSEMBLER__
+#include "hostile.h"
+#include "kernel.h"
+
+#define PAGE		4096UL
+#define UNIT		0x10000UL
+#define UNITS		4	/* that a hypervisor may take */
+
+/* The first unit of the hole; does a hypervisor use one? */
+extern u64 gap;
+extern bool lent;
+
+/* Make the hole and run this in the upper half, when a hypervisor has found the hole. */
+void in_hole(void (*run)(void), bool warm);
+
+/* Run what is frequent until a hypervisor has found it, and say what it shows there. */
+void find_again(const char *name);
+
+/* May what is at this address, where the guest has nothing, be a register? Or be code? */
+bool may_show(u64 at);
+bool may_run(u64 at);
+
+/* A fault of this type at this address. */
+void check_fault(const char *when, const char *what, u64 at, const struct outcome *o,
+		 unsigned int class, unsigned int type);
+/* The page cannot be read or written, and if it can that is where it may. */
+void check_nothing(const char *when, u64 at);
+void check_nothing_in_units(const char *when);
+
+/* A word written, DSB and ISB; then TLBIs for the page. */
+void set_entry(u64 va, u64 entry);
+void flush_page(u64 va);
+
+/* jump.S: from hole_far on, position independent, with a NOP behind each but the last. */
+extern u32 hole_far[], hole_far_end[];
+/* Put it at to, which va shows, and call it so often: does it read what it has written? */
+void far_write(u32 *to, u64 va);
+void far_call(u64 va, unsigned int times, const char *when);
+
+struct jump {
+	u64 at;
+	u64 x[8];
+	u64 caller[15];
+	u64 stack[JUMP_STACK_SIZE / 8];
+	u64 scratch[JUMP_SCRATCH_SIZE / 8];
+};
+
+/* Jump there with X0 to X7, X28 to X30 at the middle of scratch, and a stack of its own. */
+extern struct jump hole_jump;
+void hole_jump_run(void);
+void hole_call(u64 at, u64 *x);
+#endif
+#endif
