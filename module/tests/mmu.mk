@@ -5,7 +5,8 @@
 #
 #   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
-tests += test_walk test_patch test_resolve test_resolve_annex test_frames test_shadow \
+tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
+	 test_annex_find_hole test_annex_find_random test_frames test_shadow \
 	 test_shadow_random test_shadow_bounds test_shadow_tlbi test_slots test_stub \
 	 test_stub_pairs fuzz_walk
 
@@ -23,6 +24,10 @@ test_stub_pairs-src := test_stub_pairs.c ../mmu/stub.c
 test_frames-src := test_frames.c ../mmu/frames.c
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 test_resolve_annex-src := test_resolve_annex.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
+find-src := find_world.c ../mmu/annex_find.c ../mmu/walk.c
+test_annex_find-src := test_annex_find.c $(find-src)
+test_annex_find_hole-src := test_annex_find_hole.c $(find-src)
+test_annex_find_random-src := test_annex_find_random.c $(find-src)
 
 fuzz_walk-src := fuzz_walk.c ../mmu/walk.c fuzz_replay.c
 fuzz_walk-args := corpus/walk

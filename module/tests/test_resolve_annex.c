@@ -48,6 +48,7 @@ static void check_annex(struct av_view view, u64 block, int page, int pages)
 		av_resolve(&view, &r, &answer);
 		CHECK(r.work == AV_ABORT_ANNEX && answer.kind == AV_ANSWER_RESUME);
 		CHECK(r.tree == view.tree[1]);
+		CHECK(av_annex_same(&r.annex, &view.annex));
 		return;
 	}
 	CHECK_EQ(r.work, work);
@@ -138,6 +139,7 @@ static void check_filled(const struct av_view *view, bool mapped, u8 span, bool 
 	CHECK_EQ(r.walk.span, span);
 	CHECK_EQ(r.walk.global, global);
 	CHECK_EQ(r.tree, view->tree[1]);
+	CHECK(av_annex_same(&r.annex, &view->annex));
 }
 
 static void check_in_hole(const struct av_view *view)
@@ -301,6 +303,44 @@ static void test_hole_mapped(void)
 	}
 }
 
+static void check_mapped_anchor(u64 block, const struct anchor *anchor, bool holds)
+{
+	enum how how;
+	int page;
+
+	for (how = 0; how < HOWS; how++) {
+		for (page = 0; page < 2; page++) {
+			struct av_view view = access_to(block + AREA, how, page);
+			struct av_answer answer;
+
+			view.annex.anchor = anchor->va;
+			view.annex.ipa = anchor->ipa;
+			if (holds && is_for(how, page, PAGES))
+				check_filled(&view, true, AV_BLOCK_SHIFT, block != HIGH_NG);
+			else
+				check_as_without(view, &answer);
+		}
+	}
+}
+
+/* In an address space without the anchor, what is mapped there is not the annex's to see. */
+static void test_mapped_anchor(void)
+{
+	static const u64 blocks[] = { HIGH, HIGH_RO, HIGH_USER, HIGH_NG };
+	static const struct anchor unreadable = { HIGH_BROKEN, RAM };
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+		for (j = 0; j < ARRAY_SIZE(there); j++)
+			check_mapped_anchor(blocks[i], &there[j], true);
+		for (j = 0; j < ARRAY_SIZE(not_there); j++)
+			check_mapped_anchor(blocks[i], &not_there[j], false);
+		for (broken = -1; broken >= -133; broken--)
+			check_mapped_anchor(blocks[i], &unreadable, false);
+		broken = -EFAULT;
+	}
+}
+
 /* The guest has something there, if not what it can use. */
 static void test_other_faults(void)
 {
@@ -428,6 +468,7 @@ int main(void)
 	RUN(test_hole);
 	RUN(test_anchor);
 	RUN(test_hole_mapped);
+	RUN(test_mapped_anchor);
 	RUN(test_other_faults);
 	RUN(test_errors);
 	RUN(test_no_hole);

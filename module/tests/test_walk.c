@@ -307,6 +307,30 @@ static void test_faults(void)
 	CHECK_EQ(walk(&r, va), AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, 0));
 }
 
+/* Nothing is mapped where the tables say so, at whatever level; no other fault says that. */
+static void test_empty(void)
+{
+	static const int others[] = {
+		AV_FSC_ADDRESS_SIZE, AV_FSC_ACCESS_FLAG, AV_FSC_PERMISSION, AV_FSC_EXTERNAL,
+		AV_FSC_EXTERNAL_WALK, AV_FSC_ALIGNMENT, AV_FSC_TLB_CONFLICT,
+		AV_FSC_ATOMIC_UPDATE, AV_FSC_LOCKDOWN, AV_FSC_EXCLUSIVE,
+		/* Reserved, and the translation fault of a level that the walker does not have. */
+		0x24, 0x2b,
+	};
+	unsigned int i;
+	int l, err;
+
+	for (l = 0; l < 4; l++) {
+		CHECK(av_walk_empty(TRANSLATION(l)));
+		for (i = 0; i < ARRAY_SIZE(others); i++)
+			CHECK(!av_walk_empty(AV_FAULT_CODE(others[i], l)));
+	}
+	CHECK(!av_walk_empty(0));
+	/* Also those whose last bits are a translation fault's. */
+	for (err = -1; err >= -4095; err--)
+		CHECK(!av_walk_empty(err));
+}
+
 /* IPS is bounded by what the guest was told; blocks only where the granule has them. */
 static void test_sizes_and_blocks(void)
 {
@@ -493,6 +517,7 @@ int main(void)
 	RUN(test_geometry);
 	RUN(test_tags);
 	RUN(test_faults);
+	RUN(test_empty);
 	RUN(test_sizes_and_blocks);
 	RUN(test_rights);
 	RUN(test_attributes);
