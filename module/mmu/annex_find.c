@@ -8,7 +8,7 @@
 /* How far below the vectors an Image is looked for, and above them a hole. */
 #define FAR_BELOW	(64ULL << 20)
 #define FAR_ABOVE	(64ULL << 20)
-/* A hole is larger, and so are both parts of the image that it is between. */
+/* A hole is no smaller, nor are the parts of the image that it is between. */
 #define HOLE		(512ULL << 10)
 #define RUN		(HOLE / AV_STUB_AREA)
 /* Places in a hole that are tried. */
@@ -80,20 +80,18 @@ static bool is_gap(struct av_annex_search *s, u64 ipa)
 
 /*
  * Has an Image at va reserved what it does not use: all pages up to the code mapped
- * as they lie in memory, not to be executed, and but for the first, which has the
- * header, a gap? *ipa is where they are.
+ * as they lie in memory, from ipa on, not to be executed, and but for the first, which
+ * has the header, a gap?
  */
-static bool is_reserved(struct av_annex_search *s, u64 va, u64 *ipa)
+static bool is_reserved(struct av_annex_search *s, u64 va, u64 ipa)
 {
 	struct av_walk at;
 	u64 i;
 
 	for (i = 0; i < AV_STUB_AREA; i += AV_PAGE_SIZE) {
-		if (walk(s, va + i, &at) || at.el1 & AV_X)
+		if (walk(s, va + i, &at) || at.el1 & AV_X || at.ipa != ipa + i)
 			return false;
-		if (!i)
-			*ipa = at.ipa;
-		else if (at.ipa != *ipa + i || !is_gap(s, at.ipa))
+		if (i && !is_gap(s, at.ipa))
 			return false;
 	}
 	return true;
@@ -103,7 +101,10 @@ static bool find_front(struct av_annex_search *s, u64 vbar, u64 ipa, struct av_a
 {
 	u64 va = find_image(s, vbar, ipa);
 
-	if (!va || !may_be_at(va) || !is_reserved(s, va, &ipa))
+	if (!va || !may_be_at(va))
+		return false;
+	ipa -= vbar - va;
+	if (!is_reserved(s, va, ipa))
 		return false;
 	*place = (struct av_annex_place) { .va = va, .anchor = va, .ipa = ipa };
 	return true;
@@ -194,8 +195,9 @@ bool av_annex_find(struct av_annex_search *s, u64 vbar, struct av_annex_place *p
 {
 	struct av_walk at;
 
-	/* Stubs are for a little-endian kernel. */
-	if (s->regime->sctlr & AV_SCTLR_EE || !(vbar & BIT_ULL(55)) || walk(s, vbar, &at))
+	/* Stubs are for a little-endian kernel, whose addresses have no tags. */
+	if (s->regime->sctlr & AV_SCTLR_EE || !(vbar & BIT_ULL(55)) ||
+	    av_untag(s->regime, vbar) != vbar || walk(s, vbar, &at))
 		return false;
 	return find_front(s, vbar, at.ipa, place) || find_hole(s, vbar, at.ipa, place);
 }
