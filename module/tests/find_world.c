@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The guest in which a place for the annex is looked for: see find_world.h. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "find_world.h"
-
-/* An invariant: broken, there is no going on. */
-#define REQUIRE(cond) do {							\
-	if (!(cond)) {								\
-		fprintf(stderr, "%s:%d: %s: required %s\n", __FILE__, __LINE__,	\
-			__func__, #cond);					\
-		abort();							\
-	}									\
-} while (0)
+#include "require.h"
 
 #define NR_WORDS	128
 

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The world around the shadow tables: memory, slots and a TLB that remembers. */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "require.h"
 #include "shadow_world.h"
-
-/* An invariant: broken, there is no going on. */
-#define REQUIRE(cond) do {							\
-	if (!(cond)) {								\
-		fprintf(stderr, "%s:%d: %s: required %s\n", __FILE__, __LINE__,	\
-			__func__, #cond);					\
-		abort();							\
-	}									\
-} while (0)
 
 #define TLB_SIZE	4096
 
