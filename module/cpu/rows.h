@@ -51,7 +51,7 @@ enum {
 	MEM(TPIDRRO_EL0, AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL,	TPIDR)		\
 	/* Traps in copies only. */						\
 	MEM(TPIDR_EL0,	AV_SYS(3, 3, 13, 0, 2),	AV_ROW_ALL,	TPIDR)		\
-	/* Kernels before 6.6 look for an erratum at each switch of tasks. */	\
+	/* Linux 6.1 looks for an erratum at each switch of tasks. */		\
 	LOAD(MIDR_EL1,	AV_SYS(3, 0, 0, 0, 0),	AV_ROW_READ | AV_ROW_VMM, ID_REG)
 
 /* MSR (immediate), with CRm 0. */

@@ -17,8 +17,8 @@
  * where it was, and nothing at the annex: in tables without the anchor, as those that
  * a kernel has for user space, there is no annex. A guest that maps something in the
  * hole later does not see it in the pages that are in use before the annex is gone,
- * which is when a site is next looked at; a jump there may go on at a site. No guest
- * but one that wants to know does either.
+ * which is when a site is next looked at; a jump there may go on at a site. Linux
+ * does neither.
  *
  * A site is an instruction in a copy that is replaced by an access to the
  * register page, or a branch to a stub. Sites are found by sampling: every
