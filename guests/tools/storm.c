@@ -2,7 +2,7 @@
 /*
  * What several CPUs do to each other's translations, all at once:
  *
- *	storm [SECONDS [READERS]]
+ *	storm [REPLACEMENTS [READERS]]
  *
  * A mapper replaces the pages of a window one after the other, each time by one that
  * holds a larger number, and says so once the old page is gone: by mremap(), by a
@@ -32,7 +32,7 @@
 #define PAGES 8
 #define SIZE 4096
 #define MAX_READERS 64
-#define SECONDS 1
+#define REPLACEMENTS 400
 
 /* A page: its number, and a word that readers write while they may. */
 struct page {
@@ -274,30 +274,31 @@ static void start(pthread_t *thread, void *(*run)(void *), uintptr_t argument)
 		die("storm: cannot start a thread");
 }
 
-/* Signals come to any thread, 500 a second. */
-static void wait_seconds(unsigned int seconds)
+/* Signals come to any thread, 500 a second, until so many pages have been replaced. */
+static void wait_for(uint64_t pages)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
 	struct itimerspec every = { { 0, 2000000 }, { 0, 2000000 } };
-	struct timespec left = { seconds, 0 };
+	struct timespec a_while = { 0, 10000000 };
 	timer_t timer;
 
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &every, NULL))
 		die("storm: timer");
-	while (nanosleep(&left, &left))
-		;
+	while (atomic_load(&replaced) < pages)
+		nanosleep(&a_while, NULL);
 	timer_delete(timer);
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : SECONDS;
+	long pages = argc > 1 ? atol(argv[1]) : REPLACEMENTS;
 	long readers = argc > 2 ? atol(argv[2]) : sysconf(_SC_NPROCESSORS_ONLN);
 	pthread_t thread[MAX_READERS + 2];
 	long i;
 
-	if (!seconds || readers < 1 || readers > MAX_READERS) {
-		fprintf(stderr, "usage: storm [SECONDS [READERS]]   1 to %d readers\n", MAX_READERS);
+	if (pages < 1 || readers < 1 || readers > MAX_READERS) {
+		fprintf(stderr, "usage: storm [REPLACEMENTS [READERS]]   1 to %d readers\n",
+			MAX_READERS);
 		return 2;
 	}
 	set_up();
@@ -305,7 +306,7 @@ int main(int argc, char **argv)
 		start(&thread[i], reader, (uintptr_t)i + 1);
 	start(&thread[i++], mapper, 0);
 	start(&thread[i++], forker, 0);
-	wait_seconds(seconds);
+	wait_for((uint64_t)pages);
 	atomic_store(&over, true);
 	while (i--)
 		pthread_join(thread[i], NULL);
