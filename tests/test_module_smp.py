@@ -81,3 +81,35 @@ def test_no_cpu_uses_a_translation_that_is_gone(guest: str, el2: bool):
     if not el2:
         exits = json.loads(done.text.splitlines()[-1])
         assert exits["kvm_exits"]["fast_svc"] > 500
+
+
+UNPLUG = """
+cpu=/sys/devices/system/cpu/cpu1/online
+armvisor run --kernel /g/Image --initrd /g/initrd --cpus 4 --memory 384M \\
+    --append 'quiet armvisor.test=cpus,forks' >/tmp/console </dev/null & vm=$!
+times=0
+while kill -0 $vm 2>/dev/null; do
+    echo 0 >$cpu && sleep 0.2 && echo 1 >$cpu && sleep 0.2 || exit
+    times=$((times + 1))
+done
+wait $vm || exit
+cat /tmp/console
+echo "result host.times $times count"
+"""
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("kernel", ("stable",))
+def test_cpus_of_the_host_go_and_come(kernel: str):
+    """A vCPU's thread moves in the middle of its work, as does what others send it."""
+    folder = TOP / f"build/guests/debian-{KERNEL}"
+    files = {f"/g/{name}": folder / name for name in ("Image", "initrd")}
+    files |= {"/bin/armvisor": artefacts.vmm(), "/armvisor.ko": module(kernel)}
+    files |= {"/script": f"insmod /armvisor.ko\n{UNPLUG}".encode()}
+    board = Board(kernel=kernel, files=files, count=True, smp=2, memory=1536, timeout=2400)
+    done = board.run(["sh", "/script"])
+    assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
+    told = results(done.text)
+    assert told["guest.failures"] == "0" and told["guest.cpus"] == "4"
+    assert told["forks.processes"] == "4"
+    assert int(told["host.times"]) >= 5
