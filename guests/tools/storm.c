@@ -97,45 +97,41 @@ static void found_stale(const char *what, unsigned int place, uint64_t is, uint6
 
 /* ---- readers ---------------------------------------------------------------- */
 
-static void look(unsigned int place)
+/* The page's number, after a write to it if that is wanted. False: there is none, or no right. */
+static bool number_of(struct page *page, bool write, uint64_t *is)
 {
-	uint64_t least = atomic_load(&said[place].number);
-	struct page *page = page_at(place);
-	uint64_t is;
-
-	may_fault = 1;
-	if (!sigsetjmp(back, 1)) {
-		is = atomic_load(&page->number);
+	if (sigsetjmp(back, 1)) {
 		may_fault = 0;
-		reads++;
-		/* A new page is zero until it has its number: nobody sees it before. */
-		if (is < least)
-			found_stale("read", place, is, least);
-	} else {
 		faults++;
+		return false;
 	}
+	may_fault = 1;
+	if (write)
+		atomic_fetch_add(&page->written, 1);
+	*is = atomic_load(&page->number);
 	may_fault = 0;
+	return true;
 }
 
-/* Which page a write went to is not known before, but that it was not closed then. */
+/* A new page has its number before it comes to its place. */
+static void look(unsigned int place)
+{
+	uint64_t least = atomic_load(&said[place].number), is;
+
+	if (!number_of(page_at(place), false, &is))
+		return;
+	reads++;
+	if (is < least)
+		found_stale("read", place, is, least);
+}
+
+/* The page may be replaced between the write and the look, by a larger one: no harm. */
 static void touch(unsigned int place)
 {
-	uint64_t closed = atomic_load(&said[place].closed);
-	struct page *page = page_at(place);
-	uint64_t is;
+	uint64_t closed = atomic_load(&said[place].closed), is;
 
-	may_fault = 1;
-	if (!sigsetjmp(back, 1)) {
-		atomic_fetch_add(&page->written, 1);
-		is = atomic_load(&page->number);
-		may_fault = 0;
-		/* The page may have been replaced in between, by a larger one: no harm. */
-		if (is <= closed)
-			found_stale("write", place, is, closed);
-	} else {
-		faults++;
-	}
-	may_fault = 0;
+	if (number_of(page_at(place), true, &is) && is <= closed)
+		found_stale("write", place, is, closed);
 }
 
 static void move(uint64_t *seed)
