@@ -162,14 +162,22 @@ static void end(struct av_vm *vm, u64 va)
 
 enum presence { GONE, AWAY, THERE };
 
-/* AWAY: not in these tables, as in those that a kernel has for user space. */
-static enum presence look_there(struct av_vcpu *vcpu, const struct av_annex_place *at)
+/*
+ * AWAY: not in these tables, as in those that a kernel has for user space. Where
+ * the guest should have nothing, the first n pages are looked at.
+ */
+static enum presence look_there(struct av_vcpu *vcpu, const struct av_annex_place *at,
+				unsigned int n)
 {
+	unsigned int i;
 	u64 ipa;
 
 	if (!at->va || !av_annex_translate(vcpu, at->anchor, &ipa) || ipa != at->ipa)
 		return AWAY;
-	return at->hole && !av_walk_empty(walk(vcpu, at->va, &ipa)) ? GONE : THERE;
+	for (i = 0; at->hole && i < n; i++)
+		if (!av_walk_empty(walk(vcpu, at->va + i * PAGE_SIZE, &ipa)))
+			return GONE;
+	return THERE;
 }
 
 static struct av_annex_place place_now(struct av_vm *vm)
@@ -195,7 +203,7 @@ bool av_annex_have(struct av_vcpu *vcpu)
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
 	struct av_annex_place at = place_now(vcpu->vm), place;
 
-	switch (look_there(vcpu, &at)) {
+	switch (look_there(vcpu, &at, 1)) {
 	case THERE:
 		return READ_ONCE(annex->ready);
 	case GONE:
@@ -210,6 +218,17 @@ bool av_annex_have(struct av_vcpu *vcpu)
 		end(vcpu->vm, at.va);
 	begin(vcpu->vm, &place);
 	return READ_ONCE(annex->ready);
+}
+
+void av_annex_check(struct av_vcpu *vcpu)
+{
+	struct av_annex_place at = place_now(vcpu->vm);
+	unsigned int pages = READ_ONCE(vcpu->vm->mmu->annex.pages);
+	int idx = srcu_read_lock(&vcpu->vm->srcu);
+
+	if (look_there(vcpu, &at, pages + 1) == GONE)
+		end(vcpu->vm, at.va);
+	srcu_read_unlock(&vcpu->vm->srcu, idx);
 }
 
 /* ---- what is mapped ---- */
@@ -231,7 +250,7 @@ static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
 /* Has the guest there what it had when it was found? */
 static bool unchanged(const struct av_annex *annex, const struct av_resolved *r, u64 at)
 {
-	return annex->at.hole ? !r->mapped : r->mapped && r->walk.ipa == annex->at.ipa + at;
+	return annex->at.hole ? r->empty : !r->empty && r->walk.ipa == annex->at.ipa + at;
 }
 
 /* *gone: the guest has something else there. */

@@ -17,8 +17,8 @@
  * where it was, and nothing at the annex: in tables without the anchor, as those that
  * a kernel has for user space, there is no annex. A guest that maps something in the
  * hole later does not see it in the pages that are in use before the annex is gone,
- * which is when a site is next looked at; a jump there may go on at a site. Linux
- * does neither.
+ * which is when a site next faults there, or is looked at; a jump there may go on at
+ * a site. Linux does neither.
  *
  * A site is an instruction in a copy that is replaced by an access to the
  * register page, or a branch to a stub. Sites are found by sampling: every
@@ -46,6 +46,12 @@ void av_annex_free(struct av_vm *vm);
 
 /* Is there an annex in use, also by now? Takes the lock, may sleep; under srcu. */
 bool av_annex_have(struct av_vcpu *vcpu);
+
+/*
+ * A vCPU is about to run from copies again, and has executed no site for a while: an
+ * annex where the guest has something by now ends. Takes the lock, may sleep.
+ */
+void av_annex_check(struct av_vcpu *vcpu);
 
 /* Without the lock, and so perhaps of two: whoever acts on it compares it under the lock. */
 static inline struct av_annex_place av_annex_place(const struct av_vm *vm)

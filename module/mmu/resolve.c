@@ -126,7 +126,7 @@ static bool anchored(const struct av_view *view)
 }
 
 /*
- * Registers and stubs, where the guest has mapped what it has reserved, or nothing;
+ * Registers and stubs, where the guest has mapped what it has reserved, or has a hole;
  * whoever fills them sees whether it still is that. The guest's rights do not matter:
  * it does not know that it comes here.
  */
@@ -142,9 +142,7 @@ static bool in_annex(const struct av_view *view, const struct av_resolved *r, in
 	if (view->tree[1]->key.mode != AV_MODE_EL1_COPIES ||
 	    !(r->access & AV_X) != (at < AV_PAGE_SIZE))
 		return false;
-	if (!view->annex.hole)
-		return !ret;
-	return (!ret || av_walk_empty(ret)) && anchored(view);
+	return view->annex.hole ? anchored(view) : !ret;
 }
 
 /* Translation, access flag and permission faults: look in the guest's tables. */
@@ -154,7 +152,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	int ret = av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
 	u64 ipa = r->walk.ipa;
 
-	r->mapped = !ret;
+	r->empty = av_walk_empty(ret);
 	if (ret >= 0 && in_annex(view, r, ret)) {
 		r->tree = view->tree[1];
 		r->annex = view->annex;

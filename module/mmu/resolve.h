@@ -45,7 +45,7 @@ enum av_abort_work {
 struct av_resolved {
 	enum av_abort_work work;
 	bool walked;		/* walk is valid, as far as the guest's tables go */
-	bool mapped;		/* they go as far as to a page or a block */
+	bool empty;		/* they have nothing there */
 	u8 access;		/* that the guest made */
 	u8 rights;		/* AV_ABORT_FILL: for the entry */
 	bool copy;		/* AV_ABORT_FILL: with a copy of the page */

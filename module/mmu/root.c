@@ -16,6 +16,7 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 
+#include "mmu/annex.h"
 #include "mmu/internal.h"
 #include "switch/tlb.h"
 
@@ -323,6 +324,7 @@ void av_mmu_count_plain(struct av_vcpu *vcpu)
 		return;
 	}
 	mmu->plain = 0;
+	mmu->back = true;
 	mmu->stale |= AV_STALE_MODE;
 }
 
@@ -374,6 +376,10 @@ int av_mmu_load(struct av_vcpu *vcpu)
 	choose_copies(vcpu);
 	if (mmu->stale & AV_STALE_REGS)
 		choose_pair(vcpu);
+	if (unlikely(mmu->back)) {
+		mmu->back = false;
+		av_annex_check(vcpu);
+	}
 	pair = &mmu->pairs[mmu->pair];
 	if (mode_at_hand(vcpu, pair, el)) {
 		take_mode(vcpu, el);

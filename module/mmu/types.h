@@ -187,6 +187,7 @@ struct av_vcpu_mmu {
 	u64 settled_pc;
 	u64 stubs;			/* where they were at the last entry with copies */
 	u16 plain, plain_next, good_loads;
+	bool back;			/* plain has ended, and no copy was executed since */
 };
 
 #endif /* AV_MMU_TYPES_H */

@@ -124,7 +124,7 @@ static void resolve(const struct av_view *view, struct av_resolved *r, struct av
 	av_resolve(view, r, answer);
 }
 
-static void check_filled(const struct av_view *view, bool mapped, u8 span, bool global)
+static void check_filled(const struct av_view *view, bool empty, u8 span, bool global)
 {
 	struct av_answer answer;
 	struct av_resolved r;
@@ -134,7 +134,7 @@ static void check_filled(const struct av_view *view, bool mapped, u8 span, bool 
 	CHECK_EQ(answer.kind, AV_ANSWER_RESUME);
 	CHECK_EQ(answer.err, 0);
 	CHECK(r.walked);
-	CHECK_EQ(r.mapped, mapped);
+	CHECK_EQ(r.empty, empty);
 	CHECK_EQ(r.walk.va, av_untag(&guest, view->far));
 	CHECK_EQ(r.walk.span, span);
 	CHECK_EQ(r.walk.global, global);
@@ -144,7 +144,7 @@ static void check_filled(const struct av_view *view, bool mapped, u8 span, bool 
 
 static void check_in_hole(const struct av_view *view)
 {
-	check_filled(view, false, AV_PAGE_SHIFT, true);
+	check_filled(view, true, AV_PAGE_SHIFT, true);
 }
 
 /* As if there were no annex, to the last bit. */
@@ -294,7 +294,7 @@ static void test_hole_mapped(void)
 				struct av_view view = access_to(blocks[i] + AREA, how, page);
 
 				if (is_for(how, page, PAGES))
-					check_filled(&view, true, AV_BLOCK_SHIFT,
+					check_filled(&view, false, AV_BLOCK_SHIFT,
 						     blocks[i] != HIGH_NG);
 				else
 					check_as_without(view, &answer);
@@ -316,7 +316,7 @@ static void check_mapped_anchor(u64 block, const struct anchor *anchor, bool hol
 			view.annex.anchor = anchor->va;
 			view.annex.ipa = anchor->ipa;
 			if (holds && is_for(how, page, PAGES))
-				check_filled(&view, true, AV_BLOCK_SHIFT, block != HIGH_NG);
+				check_filled(&view, false, AV_BLOCK_SHIFT, block != HIGH_NG);
 			else
 				check_as_without(view, &answer);
 		}
@@ -341,7 +341,7 @@ static void test_mapped_anchor(void)
 	}
 }
 
-/* The guest has something there, if not what it can use. */
+/* The guest has something there, if not what it can use: that ends the annex too. */
 static void test_other_faults(void)
 {
 	static const struct {
@@ -358,6 +358,9 @@ static void test_other_faults(void)
 		for (how = 0; how < HOWS; how++) {
 			struct av_view view = access_to(faults[i].block + AREA, how, how == FETCH);
 
+			check_filled(&view, false, AV_PAGE_SHIFT, true);
+			/* There is none any more. */
+			view.annex = (struct av_annex_place) {};
 			check_true_fault(&view, faults[i].fsc);
 		}
 	}
