@@ -19,6 +19,7 @@
 #include "cpu/insn.h"
 #include "cpu/quick.h"
 #include "cpu/rows.h"
+#include "lib/counter.h"
 #include "vm/token.h"
 
 #define __window	__attribute__((__section__(".av_window.text")))
@@ -125,13 +126,85 @@ static __always_inline bool is_icc(u16 enc)
 	return (enc & ~GENMASK(5, 0)) == AV_SYS(3, 0, 12, 8, 0);
 }
 
+/*
+ * Of the CPU interface the interrupt that came with the entry (av_irq_offer()): its
+ * acknowledgement, under the mask that it came under, and its end, where nothing waits
+ * that this would let in. What comes later makes the vCPU leave.
+ */
+static __always_inline unsigned int fast_icc(struct av_srf *srf, const struct av_insn *insn)
+{
+	u64 icc = srf->icc;
+
+	if (!has_row(srf, AV_FAST_ICC_IAR1_EL1))
+		return AV_NR_FAST;
+	if (insn->enc == AV_SYS(3, 0, 12, 12, 0)) {
+		if (insn->write || (icc & AV_ICC_UNSETTLED) != AV_ICC_OFFERED)
+			return AV_NR_FAST;
+		srf->icc = icc ^ (AV_ICC_OFFERED | AV_ICC_TAKEN);
+		av_srf_set_x(srf, insn->rt, icc & AV_ICC_INTID);
+		return AV_FAST_ICC_IAR1_EL1;
+	}
+	if (insn->enc != AV_SYS(3, 0, 12, 12, 1) || !insn->write)
+		return AV_NR_FAST;
+	if (!(icc & AV_ICC_TAKEN) || srf->icc_waits ||
+	    (av_srf_get_x(srf, insn->rt) ^ icc) & AV_ICC_INTID)
+		return AV_NR_FAST;
+	srf->icc = icc ^ (AV_ICC_TAKEN | AV_ICC_ENDED);
+	return AV_FAST_ICC_EOIR1_EL1;
+}
+
+/* ICC_PMR_EL1 has five bits (irq/vgic.h). */
+static __always_inline unsigned int fast_pmr(struct av_srf *srf, const struct av_insn *insn)
+{
+	if (!has_row(srf, AV_FAST_ICC_PMR_EL1) || !(srf->icc_pmr & AV_ICC_PMR_KNOWN))
+		return AV_NR_FAST;
+	if (!insn->write) {
+		av_srf_set_x(srf, insn->rt, srf->icc_pmr & AV_ICC_PMR);
+		return AV_FAST_ICC_PMR_EL1;
+	}
+	if (srf->icc_waits || srf->icc & AV_ICC_OFFERED)
+		return AV_NR_FAST;
+	srf->icc_pmr = AV_ICC_PMR_KNOWN | (av_srf_get_x(srf, insn->rt) & AV_ICC_PMR);
+	srf->icc |= AV_ICC_MASKED;
+	return AV_FAST_ICC_PMR_EL1;
+}
+
+/* CNT*_EL0, op0 3, op1 3, CRn 14 */
+static __always_inline bool is_timer(u16 enc)
+{
+	return (enc & ~(AV_SYS_CRM | AV_SYS_OP2)) == AV_SYS(3, 3, 14, 0, 0);
+}
+
+/* The counter, where it has an offset and so traps; the timer as C has seen it last. */
+static __always_inline unsigned int fast_timer(struct av_srf *srf, const struct av_insn *insn)
+{
+	if (!has_row(srf, AV_FAST_CNTVCT_EL0) || insn->write)
+		return AV_NR_FAST;
+	if (insn->enc == AV_SYS(3, 3, 14, 0, 2)) {
+		av_srf_set_x(srf, insn->rt, av_counter() - srf->cntvoff);
+		return AV_FAST_CNTVCT_EL0;
+	}
+	if (insn->enc == AV_SYS(3, 3, 14, 3, 1) && srf->cntv_ctl & AV_CNTV_KNOWN) {
+		av_srf_set_x(srf, insn->rt, (u32)srf->cntv_ctl);
+		return AV_FAST_CNTV_CTL_EL0;
+	}
+	if (insn->enc != AV_SYS(3, 3, 14, 3, 2))
+		return AV_NR_FAST;
+	av_srf_set_x(srf, insn->rt, srf->cntv_cval);
+	return AV_FAST_CNTV_CVAL_EL0;
+}
+
 static __always_inline unsigned int fast_sysreg(struct av_srf *srf, const struct av_insn *insn)
 {
 	unsigned int n;
 	u64 val = 0;
 
 	if (is_icc(insn->enc))
-		return AV_NR_FAST;
+		return fast_icc(srf, insn);
+	if (insn->enc == AV_SYS(3, 0, 4, 6, 0))
+		return fast_pmr(srf, insn);
+	if (is_timer(insn->enc))
+		return fast_timer(srf, insn);
 	if (insn->write)
 		return fast_write(srf, insn->enc, av_srf_get_x(srf, insn->rt));
 	n = fast_read(srf, insn->enc, &val);

@@ -5,6 +5,7 @@
  */
 #include <linux/kvm.h>
 
+#include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
 #include "irq/irq.h"
@@ -105,6 +106,8 @@ void av_inject_pending(struct av_vcpu *vcpu)
 	if (irq) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_IRQ);
 		inject_async(vcpu, irq & AV_VGIC_FIQ ? AV_VECTOR_FIQ : AV_VECTOR_IRQ);
+		if (irq == AV_VGIC_IRQ && vcpu->srf->cheap & AV_CHEAP_ROWS && !vcpu->srf->slow)
+			av_irq_offer(vcpu);
 		return;
 	}
 	/* After an illegal ERET the next instruction is the exception. */

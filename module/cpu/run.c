@@ -229,6 +229,7 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 	}
 	if (copies)
 		av_quick_show(srf);
+	av_irq_show(vcpu);
 }
 
 /* One stay in the guest. False: something came up first. */
@@ -278,9 +279,14 @@ static int run_loop(struct av_vcpu *vcpu)
 		ret = before_entry(vcpu);
 		if (ret > 0 && enter_guest(vcpu)) {
 			av_mmu_leave_stub(vcpu);
+			if (unlikely(av_irq_unsettled(vcpu)))
+				av_irq_settle(vcpu);
 			ret = av_handle_exit(vcpu);
 		}
 	} while (ret > 0);
+	/* It was not entered. */
+	if (unlikely(av_irq_unsettled(vcpu)))
+		av_irq_settle(vcpu);
 	return ret;
 }
 

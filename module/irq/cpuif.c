@@ -86,6 +86,17 @@ static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 	       group_priority(cpu, irq->priority, irq->group1) < running_priority(cpu);
 }
 
+/* Does the leased interrupt come again as soon as it has ended? LPIs are candidates then. */
+static bool lease_waits(const struct av_vgic_cpu *cpu)
+{
+	const struct av_virq *irq;
+
+	if (cpu->lease >= AV_VGIC_PRIVATE)
+		return false;
+	irq = &cpu->private[cpu->lease];
+	return irq->enabled && av_virq_pending(irq);
+}
+
 u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	const struct av_virq *irq;
@@ -93,11 +104,11 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 
 	intid = av_vgic_highest(vgic, cpu);
 	if (intid == AV_VGIC_SPURIOUS)
-		return 0;
+		return lease_waits(cpu) ? AV_VGIC_WAITS : 0;
 	irq = av_vgic_irq(vgic, cpu, intid);
 	if (!irq || !signals(cpu, irq))
-		return 0;
-	return irq->group1 ? AV_VGIC_IRQ : AV_VGIC_FIQ;
+		return AV_VGIC_WAITS;
+	return AV_VGIC_WAITS | (irq->group1 ? AV_VGIC_IRQ : AV_VGIC_FIQ);
 }
 
 static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group1)
@@ -202,8 +213,8 @@ static void write_bpr(u8 *bpr, u64 val, u8 least)
 	*bpr = max_t(u8, val & 7, least);
 }
 
-#define ICC(crm, op2)		AV_SYS(3, 0, 12, crm, op2)
-#define ICC_PMR			AV_SYS(3, 0, 4, 6, 0)
+#define ICC(crm, op2)		AV_ICC(crm, op2)
+#define ICC_PMR			AV_ICC_PMR_EL1
 #define ICC_IAR0		ICC(8, 0)
 #define ICC_EOIR0		ICC(8, 1)
 #define ICC_HPPIR0		ICC(8, 2)
@@ -215,8 +226,8 @@ static void write_bpr(u8 *bpr, u64 val, u8 least)
 #define ICC_SGI1R		ICC(11, 5)
 #define ICC_ASGI1R		ICC(11, 6)
 #define ICC_SGI0R		ICC(11, 7)
-#define ICC_IAR1		ICC(12, 0)
-#define ICC_EOIR1		ICC(12, 1)
+#define ICC_IAR1		AV_ICC_IAR1_EL1
+#define ICC_EOIR1		AV_ICC_EOIR1_EL1
 #define ICC_HPPIR1		ICC(12, 2)
 #define ICC_BPR1		ICC(12, 3)
 #define ICC_CTLR		ICC(12, 4)

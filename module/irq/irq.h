@@ -16,6 +16,7 @@
 
 #include "irq/types.h"
 #include "vm/device.h"
+#include "vm/regfile.h"
 #include "vm/vcpu.h"
 
 struct kvm_irq_level;
@@ -75,7 +76,34 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 {
 	if (unlikely(READ_ONCE(vcpu->irq->recheck)))
 		av_timer_sync(vcpu);
-	return READ_ONCE(vcpu->irq->gic.out) | (unsigned int)READ_ONCE(vcpu->irq->lines);
+	return (READ_ONCE(vcpu->irq->gic.out) & AV_VGIC_LINES) |
+	       (unsigned int)READ_ONCE(vcpu->irq->lines);
+}
+
+/*
+ * The CPU interface in the window (cpu/fast.c), which leaves in srf->icc what it has
+ * done. All are the vCPU's own thread's. An interrupt has just been injected as IRQ:
+ * the guest may acknowledge it there. Only before an entry; its exit settles it.
+ */
+void av_irq_offer(struct av_vcpu *vcpu);
+
+/* After a stay, and before a run ends: the vGIC is as the guest has left it. */
+void av_irq_settle(struct av_vcpu *vcpu);
+
+static inline bool av_irq_unsettled(const struct av_vcpu *vcpu)
+{
+	return vcpu->srf->icc & AV_ICC_UNSETTLED;
+}
+
+/* Before an entry, with the vCPU marked as in the guest: whatever comes later kicks it. */
+static inline void av_irq_show(struct av_vcpu *vcpu)
+{
+	const struct av_vcpu_irq *irq = vcpu->irq;
+	struct av_srf *srf = vcpu->srf;
+
+	srf->icc_waits = READ_ONCE(irq->gic.out) & AV_VGIC_WAITS;
+	srf->icc_pmr = vcpu->vm->irq->ready ? AV_ICC_PMR_KNOWN | irq->gic.pmr : 0;
+	srf->cntvoff = READ_ONCE(vcpu->vm->irq->cnt_offset[AV_TIMER_VIRT]);
 }
 
 /*

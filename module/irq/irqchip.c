@@ -328,6 +328,40 @@ int av_irq_first_run(struct av_vcpu *vcpu, int other)
 	return r;
 }
 
+/* ---- what the window does ----------------------------------------------------- */
+
+void av_irq_offer(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+	u32 intid;
+
+	if (!vm->irq->ready || vcpu->srf->icc)
+		return;
+	spin_lock_irq(&vm->irq->lock);
+	intid = av_vgic_lease(&vm->irq->chip->vgic, &vcpu->irq->gic);
+	spin_unlock_irq(&vm->irq->lock);
+	if (intid != AV_VGIC_SPURIOUS)
+		vcpu->srf->icc = AV_ICC_OFFERED | intid;
+}
+
+void av_irq_settle(struct av_vcpu *vcpu)
+{
+	struct av_vgic_cpu *gic = &vcpu->irq->gic;
+	u64 icc = vcpu->srf->icc, pmr = vcpu->srf->icc_pmr;
+	struct av_vgic *vgic;
+
+	vcpu->srf->icc = icc & AV_ICC_TAKEN ? icc & ~AV_ICC_UNSETTLED : 0;
+	vgic = &vcpu->vm->irq->chip->vgic;
+	spin_lock_irq(&vcpu->vm->irq->lock);
+	if (icc & AV_ICC_OFFERED)
+		av_vgic_lease_end(vgic, gic, AV_LEASE_BACK);
+	if (icc & AV_ICC_ENDED)
+		av_vgic_lease_end(vgic, gic, AV_LEASE_ENDED);
+	if (icc & AV_ICC_MASKED)
+		av_vgic_icc(vgic, gic, AV_ICC_PMR_EL1, true, &pmr);
+	spin_unlock_irq(&vcpu->vm->irq->lock);
+}
+
 /* ---- callers ---------------------------------------------------------------- */
 
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
@@ -340,6 +374,11 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 	if (!vm->irq->ready)
 		return false;
 	spin_lock_irq(&vm->irq->lock);
+	/* The guest has begun to trap: it goes on that way with this interrupt. */
+	if (vcpu->srf->icc) {
+		vcpu->srf->icc = 0;
+		av_vgic_lease_end(&vm->irq->chip->vgic, gic, AV_LEASE_KEPT);
+	}
 	known = av_vgic_icc(&vm->irq->chip->vgic, gic, reg, write, val);
 	deactivated = gic->deactivated;
 	gic->deactivated = 0;

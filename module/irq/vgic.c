@@ -14,6 +14,7 @@ void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id)
 	cpu->mpidr = av_vgic_affinity(id);
 	cpu->bpr0 = 7 - AV_VGIC_PRI_BITS;
 	cpu->bpr1 = 8 - AV_VGIC_PRI_BITS;
+	cpu->lease = AV_VGIC_NO_LEASE;
 	for (i = 0; i < AV_VGIC_LEVELS; i++)
 		av_list_init(&cpu->lpis[i]);
 	for (i = 0; i < AV_VGIC_PRIVATE; i++) {

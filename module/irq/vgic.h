@@ -48,6 +48,11 @@
 /* cpu->out */
 #define AV_VGIC_IRQ		BIT(0)
 #define AV_VGIC_FIQ		BIT(1)
+#define AV_VGIC_LINES		(AV_VGIC_IRQ | AV_VGIC_FIQ)
+/* No output: the end of an interrupt, or another priority mask, may let something in. */
+#define AV_VGIC_WAITS		BIT(2)
+
+#define AV_VGIC_NO_LEASE	(~0U)
 
 struct av_virq {
 	u8 priority;
@@ -87,6 +92,9 @@ struct av_vgic_cpu {
 	u32 ap0r, ap1r;		/* active priorities, one bit per preemption level */
 	/* The SPI with ->notify that was deactivated; the caller of av_vgic_icc() clears it. */
 	u32 deactivated;
+	/* lease.c: an INTID or AV_VGIC_NO_LEASE; what its acknowledgement has changed */
+	u32 lease, lease_ap1r;
+	bool lease_latch;
 
 	struct av_virq private[AV_VGIC_PRIVATE];
 
@@ -209,6 +217,11 @@ struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id);
 
 /* ---- cpuif.c: ICC registers -------------------------------------------- */
 
+#define AV_ICC(crm, op2)	AV_SYS(3, 0, 12, crm, op2)
+#define AV_ICC_PMR_EL1		AV_SYS(3, 0, 4, 6, 0)
+#define AV_ICC_IAR1_EL1		AV_ICC(12, 0)
+#define AV_ICC_EOIR1_EL1	AV_ICC(12, 1)
+
 /* @reg is AV_SYS(). False: no such register, or no access in this direction. */
 bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write, u64 *val);
 /* The VMM's view (KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS): 0, -ENOENT, -EINVAL. */
@@ -219,6 +232,25 @@ bool av_vgic_icc_user_has(u32 reg);
 u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
 /* The value of cpu->out that follows from all other state. */
 u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+
+/* ---- lease.c: interrupts that a vCPU deals with by itself ------------------- */
+
+/*
+ * A vCPU is about to take its best interrupt as IRQ. Its acknowledgement is made in
+ * advance, as hardware does with a list register: the INTID that ICC_IAR1_EL1 reads
+ * next, and whose end may be told later; or AV_VGIC_SPURIOUS, and nothing is done. An
+ * SPI is none: others ask whether it is active, and until when.
+ */
+u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
+
+enum av_lease_end {
+	AV_LEASE_BACK,		/* the guest has not acknowledged it */
+	AV_LEASE_KEPT,		/* it has, and does the rest by accesses that trap */
+	AV_LEASE_ENDED,		/* it has written ICC_EOIR1_EL1, with nothing that waits */
+};
+
+/* As av_vgic_icc(), cpu->deactivated included. */
+void av_vgic_lease_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, enum av_lease_end how);
 
 /* ---- dist.c, redist.c: memory-mapped registers -------------------------- */
 

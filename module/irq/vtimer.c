@@ -15,6 +15,7 @@
 
 #include "compat/irq.h"
 #include "irq/irq.h"
+#include "lib/counter.h"
 
 /* PPIs of the timers, unless the VMM sets others. */
 #define AV_PPI_VIRT	27
@@ -36,16 +37,10 @@
 #define CNTV_CTL	CNT(3, 1)
 #define CNTV_CVAL	CNT(3, 2)
 
-static u64 host_counter(void)
-{
-	isb();
-	return read_sysreg(cntvct_el0);
-}
-
 /* The guest's counter, virtual or physical: the host's, but for what the VMM set. */
 static u64 guest_counter(struct av_vm *vm, enum av_timer_id id)
 {
-	return host_counter() - READ_ONCE(vm->irq->cnt_offset[id]);
+	return av_counter() - READ_ONCE(vm->irq->cnt_offset[id]);
 }
 
 static enum hrtimer_restart expired(struct hrtimer *hrtimer)
@@ -73,7 +68,7 @@ static u64 ticks_to_ns(u64 ticks)
 static void arm(struct av_vcpu *vcpu, bool any, u64 in)
 {
 	struct av_vcpu_irq *irq = vcpu->irq;
-	u64 deadline = host_counter() + in;
+	u64 deadline = av_counter() + in;
 
 	if (!any) {
 		/* If it expires right now, one more check does no harm. */
@@ -100,6 +95,20 @@ static void set_line(struct av_vcpu *vcpu, enum av_timer_id id, bool level)
 		av_irq_inject(vm, vcpu, vm->irq->ppi[id], level, true);
 }
 
+/*
+ * The window may tell CNTV_CTL_EL0 as long as time does not change it: of a timer
+ * that is off, or has expired.
+ */
+static void show(struct av_vcpu *vcpu, u64 now)
+{
+	const struct av_timer *timer = &vcpu->irq->timer[AV_TIMER_VIRT];
+	u64 ctl = av_timer_read(timer, AV_TIMER_CTL, now);
+	bool known = !(ctl & AV_TIMER_ENABLE) || ctl & AV_TIMER_ISTATUS;
+
+	vcpu->srf->cntv_ctl = ctl | (known ? AV_CNTV_KNOWN : 0);
+	vcpu->srf->cntv_cval = timer->cval;
+}
+
 void av_timer_sync(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_irq *irq = vcpu->irq;
@@ -113,6 +122,8 @@ void av_timer_sync(struct av_vcpu *vcpu)
 	for (id = 0; id < AV_NR_TIMERS; id++) {
 		now = guest_counter(vcpu->vm, id);
 		set_line(vcpu, id, av_timer_line(&irq->timer[id], now));
+		if (id == AV_TIMER_VIRT)
+			show(vcpu, now);
 		if (av_timer_armed(&irq->timer[id], now, &in)) {
 			any = true;
 			first = min(first, in);
@@ -185,7 +196,7 @@ void av_timer_vm_init(struct av_vm *vm)
 {
 	vm->irq->ppi[AV_TIMER_VIRT] = AV_PPI_VIRT;
 	vm->irq->ppi[AV_TIMER_PHYS] = AV_PPI_PHYS;
-	vm->irq->cnt_created = host_counter();
+	vm->irq->cnt_created = av_counter();
 }
 
 void av_timer_vcpu_init(struct av_vcpu *vcpu)
@@ -306,7 +317,7 @@ static void recheck_all(struct av_vm *vm)
  */
 static void set_counter(struct av_vm *vm, enum av_timer_id id, u64 val)
 {
-	u64 now = host_counter();
+	u64 now = av_counter();
 
 	mutex_lock(&vm->config_lock);
 	if (!vm->irq->cnt_fixed) {

@@ -220,15 +220,21 @@ bool av_annex_have(struct av_vcpu *vcpu)
 	return READ_ONCE(annex->ready);
 }
 
-void av_annex_check(struct av_vcpu *vcpu)
+bool av_annex_check(struct av_vcpu *vcpu)
 {
 	struct av_annex_place at = place_now(vcpu->vm);
 	unsigned int pages = READ_ONCE(vcpu->vm->mmu->annex.pages);
-	int idx = srcu_read_lock(&vcpu->vm->srcu);
+	enum presence presence;
+	int idx;
 
-	if (look_there(vcpu, &at, pages + 1) == GONE)
+	if (!at.va)
+		return true;
+	idx = srcu_read_lock(&vcpu->vm->srcu);
+	presence = look_there(vcpu, &at, pages + 1);
+	if (presence == GONE)
 		end(vcpu->vm, at.va);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	return presence != AWAY;
 }
 
 /* ---- what is mapped ---- */

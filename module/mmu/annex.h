@@ -49,9 +49,10 @@ bool av_annex_have(struct av_vcpu *vcpu);
 
 /*
  * A vCPU is about to run from copies again, and has executed no site for a while: an
- * annex where the guest has something by now ends. Takes the lock, may sleep.
+ * annex where the guest has something by now ends. False: there is one, but not in
+ * these tables, so that no site would work. Takes the lock, may sleep.
  */
-void av_annex_check(struct av_vcpu *vcpu);
+bool av_annex_check(struct av_vcpu *vcpu);
 
 /* Without the lock, and so perhaps of two: whoever acts on it compares it under the lock. */
 static inline struct av_annex_place av_annex_place(const struct av_vm *vm)

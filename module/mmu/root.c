@@ -373,13 +373,14 @@ int av_mmu_load(struct av_vcpu *vcpu)
 
 	if (!mmu->stale)
 		return 0;
-	choose_copies(vcpu);
 	if (mmu->stale & AV_STALE_REGS)
 		choose_pair(vcpu);
 	if (unlikely(mmu->back)) {
 		mmu->back = false;
-		av_annex_check(vcpu);
+		if (!av_annex_check(vcpu))
+			av_mmu_go_plain(vcpu);
 	}
+	choose_copies(vcpu);
 	pair = &mmu->pairs[mmu->pair];
 	if (mode_at_hand(vcpu, pair, el)) {
 		take_mode(vcpu, el);

@@ -119,6 +119,12 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(TPIDRRO_EL0,	"fast_tpidrro_el0")				\
 	X(TPIDR_EL0,	"fast_tpidr_el0")				\
 	X(MIDR_EL1,	"fast_midr_el1")				\
+	X(ICC_IAR1_EL1,	"fast_icc_iar1_el1")				\
+	X(ICC_EOIR1_EL1, "fast_icc_eoir1_el1")				\
+	X(ICC_PMR_EL1,	"fast_icc_pmr_el1")				\
+	X(CNTV_CTL_EL0,	"fast_cntv_ctl_el0")				\
+	X(CNTV_CVAL_EL0, "fast_cntv_cval_el0")				\
+	X(CNTVCT_EL0,	"fast_cntvct_el0")				\
 	X(SVC,		"fast_svc")					\
 	X(ERET,		"fast_eret")					\
 	X(ERET_EL0,	"fast_eret_el0")				\

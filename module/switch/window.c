@@ -23,7 +23,7 @@
 #include "vm/vm.h"
 
 /* Pages of code at the window's start. */
-#define CODE_PAGES	2
+#define CODE_PAGES	4
 
 #define WINDOW_LOW	(AV_WINDOW_START & GENMASK_ULL(38, 0))
 #define PRIVATE_LOW	BIT_ULL(39)

@@ -109,15 +109,15 @@ static void message(void)
 {
 	boot_mapped();
 	CHECK_EQ(msi(5, 3), 1);
-	CHECK_EQ(w.cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	CHECK_EQ(w.kicks[0], 1);
 	CHECK_EQ(msi(5, 3), 1);				/* pending already: one it is */
 	CHECK_EQ(icc_get(0, HPPIR1), 8200);
 	CHECK_EQ(icc_get(0, IAR1), 8200);
 	CHECK_EQ(icc_get(0, RPR), 0xa0);
-	CHECK_EQ(w.cpus[0].out, 0);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(msi(5, 3), 1);				/* another, while the first is handled */
-	CHECK_EQ(w.cpus[0].out, 0);			/* of the same priority */
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);			/* of the same priority */
 	icc_put(0, EOIR1, 8200);
 	CHECK_EQ(icc_get(0, RPR), 0xff);
 	CHECK_EQ(icc_get(0, IAR1), 8200);
@@ -131,9 +131,9 @@ static void message(void)
 	CHECK_EQ(msi(5, 3), -EBUSY);
 	its_set(0, 4, 1);
 	on_event(INT, 5, 3);
-	CHECK_EQ(w.cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	on_event(CLEAR, 5, 3);
-	CHECK_EQ(w.cpus[0].out, 0);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK(consistent());
 	CHECK(world_end());
 }
@@ -164,14 +164,14 @@ static void priorities(void)
 	CHECK_EQ(icc_get(0, IAR1), 8201);
 	icc_put(0, EOIR1, 8201);
 	icc_put(0, PMR, 0xa0);				/* not above 0xa0 */
-	CHECK_EQ(w.cpus[0].out, 0);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
 	set_prop(8200, 0x11);
-	CHECK_EQ(w.cpus[0].out, 0);			/* until the guest says so */
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);			/* until the guest says so */
 	on_event(INV, 5, 3);
-	CHECK_EQ(w.cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	set_prop(8200, 0x10);
 	redist_lpi_set(1, 0xa0, 8, 8200);
-	CHECK_EQ(w.cpus[0].out, 0);			/* disabled, still pending */
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);			/* disabled, still pending */
 	set_prop(8200, 0x11);
 	set_prop(8203, 0x09);
 	command(INVALL, 0, 0, 0);
@@ -185,14 +185,14 @@ static void moving(void)
 	boot_mapped();
 	msi(5, 3);
 	command(MOVI | 5ULL << 32, 3, 1, 0);
-	CHECK_EQ(w.cpus[0].out, 0);
-	CHECK_EQ(w.cpus[1].out, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
+	CHECK_EQ(w.cpus[1].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	command(MOVALL, 0, 1ULL << 16, 0);		/* all of the second's to the first */
-	CHECK_EQ(w.cpus[0].out, AV_VGIC_IRQ);
-	CHECK_EQ(w.cpus[1].out, 0);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[1].out & AV_VGIC_LINES, 0);
 	mapc(1, 0, true);
 	mapc(1, 1, true);				/* the collection moves, and its events */
-	CHECK_EQ(w.cpus[1].out, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[1].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	CHECK(consistent());
 	mapc(1, 0, false);				/* the collection goes: messages are blocked */
 	CHECK_EQ(msi(5, 3), 0);
@@ -214,21 +214,21 @@ static void unmapping(void)
 	boot_mapped();
 	mapti(5, 4, 8200, 1);				/* two events, one LPI: the first's vCPU */
 	msi(5, 4);
-	CHECK_EQ(w.cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	set_ram64(ITT + 3 * 8, 77);
 	on_event(DISCARD, 5, 3);
 	CHECK_EQ(ram64(ITT + 3 * 8), 0);
 	CHECK_EQ(msi(5, 3), 0);
-	CHECK_EQ(w.cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	on_event(DISCARD, 5, 4);
-	CHECK_EQ(w.cpus[0].out, 0);			/* with its LPI it goes */
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);			/* with its LPI it goes */
 	CHECK(!av_lpi_find(&w.vgic, 8200));
 	mapti(5, 4, 8200, 1);
 	msi(5, 4);
 	set_ram64(DEVICE_TABLE + 5 * 8, 77);
 	mapd(5, 0, 1, false);
 	CHECK_EQ(ram64(DEVICE_TABLE + 5 * 8), 0);
-	CHECK_EQ(w.cpus[1].out, 0);
+	CHECK_EQ(w.cpus[1].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(w.vgic.nr_events, 0);
 	mapd(5, ITT, 5, true);
 	mapti(5, 4, 8200, 1);
@@ -322,7 +322,7 @@ static void pending_tables(void)
 	CHECK_EQ(av_lpi_save_pending(&w.vgic), 0);
 	CHECK(pending_bit(0, 8200) && pending_bit(0, 8201) && !pending_bit(0, 8202));
 	redist_lpi_set(0, 0, 4, 0);			/* off: what is pending is lost */
-	CHECK_EQ(w.cpus[0].out, 0);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(msi(5, 3), -EBUSY);
 	redist_lpi_set(0, 0, 4, 1);			/* on: the table says */
 	CHECK_EQ(icc_get(0, IAR1), 8200);
@@ -332,7 +332,7 @@ static void pending_tables(void)
 	redist_lpi_set(0, 0, 4, 0);
 	redist_lpi_set(0, 0x78, 8, PEND_TABLE | AV_LPI_PTZ);
 	redist_lpi_set(0, 0, 4, 1);			/* the table is zero, they say */
-	CHECK_EQ(w.cpus[0].out, 0);
+	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(av_lpi_save_pending(&w.vgic), 0);
 	CHECK(!pending_bit(0, 8200) && !pending_bit(0, 8201));
 	redist_lpi_set(0, 0, 4, 0);

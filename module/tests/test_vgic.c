@@ -68,9 +68,9 @@ static void level_spi(void)
 {
 	boot();
 	line(0, 40, true);
-	CHECK_EQ(cpus[0].out, 0);			/* not enabled */
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);			/* not enabled */
 	dist_set(0x104, 1 << 8);
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	CHECK_EQ(kicks[0], 1);
 	CHECK_EQ(icc(0, HPPIR1), 40);
 	CHECK_EQ(icc(1, HPPIR1), 1023);
@@ -79,15 +79,15 @@ static void level_spi(void)
 	CHECK_EQ(icc(0, IAR1), 40);
 	CHECK_EQ(icc(0, RPR), 0xa0);
 	CHECK_EQ(icc(0, AP1R0), 1 << (0xa0 >> 3));
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(dist(0x304), 1 << 8);
 	CHECK_EQ(dist(0x204), 1 << 8);			/* active and pending: the line is high */
 	CHECK_EQ(icc(0, IAR1), 1023);
 	icc_set(0, EOIR1, 40);
 	CHECK_EQ(icc(0, RPR), 0xff);
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);		/* again, as the line still is */
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);		/* again, as the line still is */
 	line(0, 40, false);
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(icc(0, IAR1), 1023);
 }
 
@@ -99,12 +99,12 @@ static void edge_spi(void)
 	dist_set(0x104, 1);
 	line(0, 32, true);
 	line(0, 32, false);
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);		/* latched */
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);		/* latched */
 	CHECK_EQ(icc(0, IAR1), 32);
 	CHECK_EQ(dist(0x204), 0);
 	line(0, 32, true);				/* another while active */
 	CHECK_EQ(dist(0x204), 1);
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	icc_set(0, EOIR1, 32);
 	CHECK_EQ(icc(0, IAR1), 32);
 	icc_set(0, EOIR1, 32);
@@ -122,10 +122,10 @@ static void priorities(void)
 	line(0, 33, true);
 	CHECK_EQ(icc(0, IAR1), 33);
 	line(0, 34, true);				/* preempts */
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	line(0, 32, true);				/* of equal priority: the lower number */
 	CHECK_EQ(icc(0, IAR1), 32);
-	CHECK_EQ(cpus[0].out, 0);			/* 34 cannot preempt its equal */
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);			/* 34 cannot preempt its equal */
 	CHECK_EQ(icc(0, HPPIR1), 34);
 	CHECK_EQ(icc(0, IAR1), 1023);
 	line(0, 32, false);
@@ -140,10 +140,10 @@ static void priorities(void)
 	/* PMR */
 	line(0, 33, true);
 	icc_set(0, PMR, 0x80);
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	icc_set(0, PMR, 0x8f);				/* five bits: 0x88 */
 	CHECK_EQ(icc(0, PMR), 0x88);
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 }
 
 static void binary_point(void)
@@ -160,7 +160,7 @@ static void binary_point(void)
 	line(0, 32, true);
 	CHECK_EQ(icc(0, IAR1), 32);
 	line(0, 33, true);
-	CHECK_EQ(cpus[0].out, 0);			/* higher, but of one group priority */
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);			/* higher, but of one group priority */
 	CHECK_EQ(icc(0, RPR), 0);
 	line(0, 32, false);
 	icc_set(0, EOIR1, 32);
@@ -188,7 +188,7 @@ static void eoi_modes(void)
 	icc_set(0, DIR, 32);
 	CHECK_EQ(dist(0x304), 0);
 	CHECK_EQ(cpus[0].deactivated, 32);
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	icc_set(0, CTLR, 0);
 	CHECK_EQ(icc(0, IAR1), 32);
 	icc_set(0, DIR, 32);				/* ignored in this mode */
@@ -211,43 +211,43 @@ static void groups(void)
 	dist_set(0x084, ~1u);				/* 32 in group 0 */
 	CHECK_EQ(dist(0x084), ~1u);
 	line(0, 32, true);
-	CHECK_EQ(cpus[0].out, 0);			/* group 0 is off */
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);			/* group 0 is off */
 	icc_set(0, GRPEN0, 1);
-	CHECK_EQ(cpus[0].out, AV_VGIC_FIQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_FIQ);
 	CHECK_EQ(icc(0, IAR1), 1023);
 	CHECK_EQ(icc(0, IAR0), 32);
 	CHECK_EQ(icc(0, AP0R0), 1 << 20);
 	icc_set(0, EOIR0, 32);
 	CHECK_EQ(icc(0, RPR), 0xff);
 	dist_set(0, 0);					/* the distributor off */
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(icc(0, IAR0), 1023);
 	dist_set(0, 2);
-	CHECK_EQ(cpus[0].out, AV_VGIC_FIQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_FIQ);
 }
 
 static void sgis(void)
 {
 	boot();
 	icc_set(0, SGI1R, 3ULL << 24 | 1 << 1);		/* SGI 3 to the second */
-	CHECK_EQ(cpus[0].out, 0);
-	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	CHECK_EQ(kicks[1], 1);
 	CHECK_EQ(redist(1, SGI_BASE + 0x200), 1 << 3);
 	CHECK_EQ(icc(1, IAR1), 3);
 	icc_set(1, EOIR1, 3);
 	icc_set(0, SGI1R, 1ULL << 40 | 5ULL << 24);	/* all but itself */
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(icc(1, IAR1), 5);
 	icc_set(1, EOIR1, 5);
 	icc_set(0, SGI1R, 1ULL << 16 | 2);		/* another cluster: nobody */
 	icc_set(0, SGI1R, 1ULL << 32 | 2);
 	icc_set(0, SGI1R, 1ULL << 48 | 2);
-	CHECK_EQ(cpus[1].out, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, 0);
 	icc_set(0, SGI0R, 2);				/* group 1 SGIs are not for it */
-	CHECK_EQ(cpus[1].out, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, 0);
 	icc_set(0, SGI1R, 1);				/* to itself */
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	CHECK_EQ(icc(0, IAR1), 0);
 }
 
@@ -256,25 +256,25 @@ static void routing(void)
 	boot();
 	dist_set(0x104, 1);
 	line(0, 32, true);
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	dist_set(0x6100, 1);				/* to the second, while pending */
-	CHECK_EQ(cpus[0].out, 0);
-	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	dist_set(0x6104, ~0u);				/* no Aff3 */
 	CHECK_EQ(dist(0x6104), 0);
 	dist_set(0x6100, 77);				/* nobody */
 	CHECK_EQ(dist(0x6100), 77);
-	CHECK_EQ(cpus[1].out, 0);
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, 0);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	dist_set(0x6100, 0x80000000);			/* IRM is not there */
 	CHECK_EQ(dist(0x6100), 0);
-	CHECK_EQ(cpus[0].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	/* Active on the first, then routed away: ended where it was taken. */
 	CHECK_EQ(icc(0, IAR1), 32);
 	dist_set(0x6100, 1);
-	CHECK_EQ(cpus[1].out, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, 0);
 	icc_set(0, EOIR1, 32);
-	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 }
 
 static void ppis(void)
@@ -283,20 +283,20 @@ static void ppis(void)
 	redist_set(1, SGI_BASE + 0x100, 1 << 27);
 	cpus[1].private[27].owned = true;
 	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, true, false), 0);
-	CHECK_EQ(cpus[1].out, 0);			/* the module's own */
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, 0);			/* the module's own */
 	av_vgic_lines_write(&vgic, &cpus[1], 0, ~0u);
 	CHECK_EQ(av_vgic_lines_read(&vgic, &cpus[1], 0), 0xf7ff0000);
 	av_vgic_lines_write(&vgic, &cpus[1], 0, 0);
 	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, true, true), 0);
-	CHECK_EQ(cpus[1].out, AV_VGIC_IRQ);
-	CHECK_EQ(cpus[0].out, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, AV_VGIC_IRQ);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
 	redist_set(1, SGI_BASE + 0xc04, ~0u);		/* kind of PPIs is fixed */
 	CHECK_EQ(redist(1, SGI_BASE + 0xc04), 0);
 	CHECK_EQ(redist(1, SGI_BASE + 0xc00), 0xaaaaaaaa);
 	CHECK_EQ(icc(1, IAR1), 27);
 	CHECK_EQ(av_vgic_inject(&vgic, &cpus[1], 27, false, true), 0);
 	icc_set(1, EOIR1, 27);
-	CHECK_EQ(cpus[1].out, 0);
+	CHECK_EQ(cpus[1].out & AV_VGIC_LINES, 0);
 }
 
 static void save_and_restore(void)

@@ -43,34 +43,34 @@ enum av_exception {
 #define AV_VREG(offset)	((offset) / 8)
 enum av_vreg {
 	/* the hypervisor's page: what is checked, or known elsewhere too, when it is written */
-	AV_CPACR_EL1 = AV_VREG(0x4c8),	/* the first of them */
-	AV_SCTLR_EL1 = AV_VREG(0x4d0),
-	AV_ACTLR_EL1 = AV_VREG(0x4d8),
-	AV_TCR_EL1 = AV_VREG(0x4e0),
-	AV_AFSR0_EL1 = AV_VREG(0x4e8),
-	AV_AFSR1_EL1 = AV_VREG(0x4f0),
-	AV_MAIR_EL1 = AV_VREG(0x4f8),
-	AV_AMAIR_EL1 = AV_VREG(0x500),
-	AV_MDSCR_EL1 = AV_VREG(0x508),
-	AV_TTBR0_EL1 = AV_VREG(0x510),
-	AV_TTBR1_EL1 = AV_VREG(0x518),
-	AV_VBAR_EL1 = AV_VREG(0x520),
-	AV_PAR_EL1 = AV_VREG(0x528),
-	AV_CNTKCTL_EL1 = AV_VREG(0x530),
-	AV_CSSELR_EL1 = AV_VREG(0x538),
-	AV_MDCCINT_EL1 = AV_VREG(0x540),
-	AV_OSLSR_EL1 = AV_VREG(0x548),
-	AV_OSDLR_EL1 = AV_VREG(0x550),
-	AV_DISR_EL1 = AV_VREG(0x558),
-	AV_DBGVCR32_EL2 = AV_VREG(0x560),
-	AV_DACR32_EL2 = AV_VREG(0x568),
-	AV_IFSR32_EL2 = AV_VREG(0x570),
-	AV_FPEXC32_EL2 = AV_VREG(0x578),
-	AV_DBGBVR0_EL1 = AV_VREG(0x580), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
-	AV_DBGBCR0_EL1 = AV_VREG(0x600), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
-	AV_DBGWVR0_EL1 = AV_VREG(0x680), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
-	AV_DBGWCR0_EL1 = AV_VREG(0x700), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
-	AV_MIDR_EL1 = AV_VREG(0x780),	/* the CPU's that the vCPU is on, the last of them */
+	AV_CPACR_EL1 = AV_VREG(0x528),	/* the first of them */
+	AV_SCTLR_EL1 = AV_VREG(0x530),
+	AV_ACTLR_EL1 = AV_VREG(0x538),
+	AV_TCR_EL1 = AV_VREG(0x540),
+	AV_AFSR0_EL1 = AV_VREG(0x548),
+	AV_AFSR1_EL1 = AV_VREG(0x550),
+	AV_MAIR_EL1 = AV_VREG(0x558),
+	AV_AMAIR_EL1 = AV_VREG(0x560),
+	AV_MDSCR_EL1 = AV_VREG(0x568),
+	AV_TTBR0_EL1 = AV_VREG(0x570),
+	AV_TTBR1_EL1 = AV_VREG(0x578),
+	AV_VBAR_EL1 = AV_VREG(0x580),
+	AV_PAR_EL1 = AV_VREG(0x588),
+	AV_CNTKCTL_EL1 = AV_VREG(0x590),
+	AV_CSSELR_EL1 = AV_VREG(0x598),
+	AV_MDCCINT_EL1 = AV_VREG(0x5a0),
+	AV_OSLSR_EL1 = AV_VREG(0x5a8),
+	AV_OSDLR_EL1 = AV_VREG(0x5b0),
+	AV_DISR_EL1 = AV_VREG(0x5b8),
+	AV_DBGVCR32_EL2 = AV_VREG(0x5c0),
+	AV_DACR32_EL2 = AV_VREG(0x5c8),
+	AV_IFSR32_EL2 = AV_VREG(0x5d0),
+	AV_FPEXC32_EL2 = AV_VREG(0x5d8),
+	AV_DBGBVR0_EL1 = AV_VREG(0x5e0), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
+	AV_DBGBCR0_EL1 = AV_VREG(0x660), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
+	AV_DBGWVR0_EL1 = AV_VREG(0x6e0), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
+	AV_DBGWCR0_EL1 = AV_VREG(0x760), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
+	AV_MIDR_EL1 = AV_VREG(0x7e0),	/* the CPU's that the vCPU is on, the last of them */
 	/* the shared page: any value will do. The window moves neighbours in pairs, and so do stubs. */
 	AV_ELR_EL1 = AV_VREG(0x1010),
 	AV_SPSR_EL1 = AV_VREG(0x1018),
@@ -163,6 +163,13 @@ struct av_srf {
 			struct av_srf_roots roots[AV_SRF_ROOTS];
 			u64 modes_same;		/* what modes is where both have trees */
 			u64 psci_version;	/* that the window tells; 0: neither it nor light exits */
+			/* for cpu/fast.c, of irq/: the interrupt that the guest is with; what else there is */
+			u64 icc;		/* AV_ICC_*, and its INTID; 0: none */
+			u64 icc_waits;		/* another interrupt waits, whatever keeps it out */
+			u64 icc_pmr;		/* ICC_PMR_EL1 and AV_ICC_PMR_KNOWN, or 0 */
+			u64 cntv_ctl;		/* CNTV_CTL_EL0 and AV_CNTV_KNOWN, or anything */
+			u64 cntv_cval;
+			u64 cntvoff;		/* CNTVCT_EL0 is so much less than the host's */
 		};
 	};
 } __aligned(AV_SRF_PAGE);
@@ -174,7 +181,23 @@ struct av_srf {
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
 static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
-static_assert(offsetof(struct av_srf, psci_version) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
+static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
+
+/*
+ * av_srf.icc. An interrupt of the CPU interface comes with its acknowledgement, which
+ * the guest is offered: reading ICC_IAR1_EL1 in the window takes it, and its
+ * ICC_EOIR1_EL1 is written down. Outside the guest there is no more than TAKEN.
+ */
+#define AV_ICC_INTID		GENMASK_ULL(23, 0)
+#define AV_ICC_OFFERED		BIT_ULL(32)
+#define AV_ICC_TAKEN		BIT_ULL(33)
+#define AV_ICC_ENDED		BIT_ULL(34)
+#define AV_ICC_MASKED		BIT_ULL(35)	/* icc_pmr was written */
+#define AV_ICC_UNSETTLED	(AV_ICC_OFFERED | AV_ICC_ENDED | AV_ICC_MASKED)
+
+#define AV_ICC_PMR		GENMASK_ULL(7, 3)
+#define AV_ICC_PMR_KNOWN	BIT_ULL(8)
+#define AV_CNTV_KNOWN		BIT_ULL(32)
 
 /* PSTATE, in SPSR's layout. */
 #define AV_PSR_MODE		GENMASK_ULL(4, 0)

@@ -77,7 +77,7 @@ struct av_vm_switch;
  * The window's table has 512 pages: two of code and two a vCPU. KVM's limit
  * for a GICv3 is 512; ours is what the table has room for.
  */
-#define AV_MAX_VCPUS		255
+#define AV_MAX_VCPUS		254
 #define AV_MAX_VCPU_ID		256
 #define AV_IPA_BITS_DEFAULT	40
 #define AV_IPA_BITS_MIN		32

@@ -70,6 +70,8 @@ struct av_vcpu {
 	u32 fetched;		/* the instruction that the hypervisor reads in the guest */
 	unsigned int others;	/* calls of what is not the register table's */
 	u64 gic_mpidr;
+	/* registers of irq/ that a test may look at */
+	u64 icc_iar1, icc_eoir1, icc_pmr, cntv_ctl, cntv_cval, cntvct;
 	unsigned int regime_changes, ttbr_changes, irq_pending, icc_accesses, timer_accesses;
 	const char *killed;
 };
@@ -194,16 +196,53 @@ static inline void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr)
 	vcpu->gic_mpidr = mpidr;
 }
 
+/* The register of irq/, or NULL: a test does not look at it. */
+static inline u64 *fake_irq_reg(struct av_vcpu *vcpu, u32 reg)
+{
+	switch (reg) {
+	case AV_SYS(3, 0, 12, 12, 0):
+		return &vcpu->icc_iar1;
+	case AV_SYS(3, 0, 12, 12, 1):
+		return &vcpu->icc_eoir1;
+	case AV_SYS(3, 0, 4, 6, 0):
+		return &vcpu->icc_pmr;
+	case AV_SYS(3, 3, 14, 3, 1):
+		return &vcpu->cntv_ctl;
+	case AV_SYS(3, 3, 14, 3, 2):
+		return &vcpu->cntv_cval;
+	case AV_SYS(3, 3, 14, 0, 2):
+		return &vcpu->cntvct;
+	}
+	return NULL;
+}
+
+static inline void fake_irq_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
+{
+	u64 *is = fake_irq_reg(vcpu, reg);
+
+	if (is && write)
+		*is = *val;
+	else if (is)
+		*val = *is;
+}
+
 static inline bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
 	vcpu->icc_accesses++;
+	fake_irq_access(vcpu, reg, write, val);
 	return true;
 }
 
 static inline bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
 	vcpu->timer_accesses++;
+	fake_irq_access(vcpu, reg, write, val);
 	return true;
+}
+
+static inline void av_irq_offer(struct av_vcpu *vcpu)
+{
+	vcpu->others++;
 }
 
 static inline void av_count(struct av_vcpu_stats *s, enum av_exit_class cls)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Interrupts that a vCPU deals with by itself. Pure; rules in vgic.h. */
+#include "irq/lpi.h"
+
+static bool may_lease(u32 intid)
+{
+	return intid < AV_VGIC_PRIVATE || intid >= AV_LPI_MIN;
+}
+
+u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	u32 intid = av_vgic_highest(vgic, cpu), ap1r = cpu->ap1r;
+	const struct av_virq *irq;
+	bool latch;
+	u64 val;
+
+	/* Where the end of an interrupt takes two writes there is no use in this. */
+	if ((cpu->out & AV_VGIC_LINES) != AV_VGIC_IRQ || cpu->eoimode || !may_lease(intid))
+		return AV_VGIC_SPURIOUS;
+	irq = av_vgic_irq(vgic, cpu, intid);
+	if (!irq)
+		return AV_VGIC_SPURIOUS;
+	latch = irq->latch;
+	cpu->lease = intid;
+	if (!av_vgic_icc(vgic, cpu, AV_ICC_IAR1_EL1, false, &val) || val != intid) {
+		cpu->lease = AV_VGIC_NO_LEASE;
+		return AV_VGIC_SPURIOUS;
+	}
+	cpu->lease_latch = latch;
+	cpu->lease_ap1r = cpu->ap1r & ~ap1r;
+	return intid;
+}
+
+/* As if it had not been acknowledged; it may be somewhere else by now, or gone. */
+static void take_back(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
+{
+	struct av_virq *irq = av_vgic_irq(vgic, cpu, intid);
+
+	cpu->ap1r &= ~cpu->lease_ap1r;
+	if (irq) {
+		if (intid < AV_LPI_MIN)
+			irq->active = false;
+		irq->latch |= cpu->lease_latch;
+		av_virq_changed(vgic, cpu, irq, intid);
+	}
+}
+
+void av_vgic_lease_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, enum av_lease_end how)
+{
+	u64 intid = cpu->lease;
+
+	if (intid == AV_VGIC_NO_LEASE)
+		return;
+	cpu->lease = AV_VGIC_NO_LEASE;
+	if (how == AV_LEASE_BACK)
+		take_back(vgic, cpu, (u32)intid);
+	else if (how == AV_LEASE_ENDED)
+		av_vgic_icc(vgic, cpu, AV_ICC_EOIR1_EL1, true, &intid);
+	av_vgic_update_cpu(vgic, cpu);
+}
