@@ -139,10 +139,10 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 .Lresume:
 	resume
 
-	/* The instruction was read: keep it. av_fast() has no more rows of CRn 12, the GIC's. */
+	/* The instruction was read: keep it. av_fast() has nothing of CRn 12, CRm 11: SGIs. */
 .Lno_fetched:
-	ubfx	w2, w1, #12, #4
-	cmp	w2, #12
+	ubfx	w2, w1, #8, #8
+	cmp	w2, #0xcb
 	b.eq	.Lcall
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED
