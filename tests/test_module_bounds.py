@@ -46,7 +46,7 @@ BOARDS = {
         Row("copies_aliases", "", 65536, ("copies_aliases.forgotten",)),
         Row("copies_frame", "", 65536, operations("copies_frame", "written zap")),
     ),
-    "contexts": (Row("contexts", "", 254 * 8, operations("contexts", "asid zap")),),
+    "contexts": (Row("contexts", "", 253 * 8, operations("contexts", "asid zap")),),
     "slots": (
         Row(
             "slot", "", 0,

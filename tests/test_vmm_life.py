@@ -210,7 +210,7 @@ def test_more_characters_than_the_ring_holds_arrive_in_order(parts):
 @pytest.mark.parametrize(("signal", "code"), [("TERM", 143), ("HUP", 129)])
 def test_signals_end_a_spinning_guest(parts, signal, code):
     status, said = parts[f"signal-{signal}"]
-    assert status == code
+    assert status == code, said
     assert f"killed by signal {code - 128}" in said
 
 

@@ -14,6 +14,7 @@
 #define STATE_STANDBY 0xd2800001U	/* mov x1, #0 */
 #define HVC 0xd4000002U
 #define SMC 0xd4000003U
+#define DAIFCLR_I 0xd50342ffU
 #define BRK_END (0xd4200000U | END_IMMEDIATE << 5)
 #define SGI 3
 #define IRQ_MASK 0x80UL
@@ -65,6 +66,74 @@ static void taken(const char *name, void (*fire)(void), unsigned int mode)
 	arena_restore();
 }
 
+static u64 interface_now(void)
+{
+	isb();
+	return read_sysreg(s3_0_c12_c12_2) << 32 |	/* ICC_HPPIR1 */
+	       read_sysreg(s3_0_c12_c11_3) << 8 |	/* ICC_RPR */
+	       read_sysreg(s3_0_c4_c6_0);		/* ICC_PMR */
+}
+
+/* An interrupt that is not acknowledged comes again as soon as it may, and again. */
+static void taken_again(const char *name, void (*fire)(void), unsigned int mode)
+{
+	u32 code[] = { DAIFCLR_I, BRANCH_TO_SELF, BRK_END };
+	struct probe_state state;
+	unsigned int i;
+
+	arena_load_code(code, sizeof(code));
+	fire();
+	line_add("trap interrupt.again.%s %s:", name, mode_name(mode));
+	for (i = 0; i < 3; i++) {
+		default_state(&state, mode);
+		/* By what SPSR_EL1 says; by the instruction, twice. */
+		state.pstate &= i ? ~0UL : ~IRQ_MASK;
+		state.pc += i ? 0 : 4;
+		probe_run(&state);
+		describe_event(&state, mode, 0);
+	}
+	line_add(" icc=%lx", interface_now());
+	write_sysreg(s3_0_c4_c6_0, 0);
+	isb();
+	line_add(" masked=%u", gic_acknowledge());
+	write_sysreg(s3_0_c4_c6_0, 0xff);
+	isb();
+	acknowledge();
+	line_add(" icc=%lx", interface_now());
+	line_end();
+	arena_restore();
+}
+
+/* Acknowledged at once, and another end, another mask and another interrupt before its own end. */
+static void ended_late(const char *name, void (*fire)(void), bool other)
+{
+	u32 code[] = { BRANCH_TO_SELF, BRK_END }, irq;
+	struct probe_state state;
+
+	arena_load_code(code, sizeof(code));
+	default_state(&state, EL1H);
+	state.pstate &= ~IRQ_MASK;
+	fire();
+	line_add("trap interrupt.late.%s.%u el1h:", name, other);
+	probe_run(&state);
+	irq = gic_acknowledge();
+	line_add(" irq=%u icc=%lx", irq, interface_now());
+	if (other)
+		fire_sgi();
+	write_sysreg(s3_0_c4_c6_0, 0x40);
+	line_add(" icc=%lx", interface_now());
+	write_sysreg(s3_0_c4_c6_0, 0xff);
+	write_sysreg(cntv_ctl_el0, 0);
+	isb();
+	gic_end(irq);
+	line_add(" icc=%lx then=%u", interface_now(), irq = gic_acknowledge());
+	if (irq != NO_INTERRUPT)
+		gic_end(irq);
+	line_add(" icc=%lx", interface_now());
+	line_end();
+	arena_restore();
+}
+
 /* Waiting with the interrupt pending and masked is over at once; ISR_EL1 shows it. */
 static void masked_wait(const char *how, const char *name, void (*fire)(void), const u32 *code,
 			u64 size)
@@ -102,6 +171,12 @@ void run_interrupts(void)
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
 		taken("timer", fire_timer, modes[i]);
 		taken("sgi", fire_sgi, modes[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		taken_again("timer", fire_timer, modes[i]);
+		taken_again("sgi", fire_sgi, modes[i]);
+		ended_late("timer", fire_timer, i);
+		ended_late("sgi", fire_sgi, i);
 	}
 	masked_wait("wfi", "timer", fire_timer, wait, sizeof(wait));
 	masked_wait("wfi", "sgi", fire_sgi, wait, sizeof(wait));

@@ -122,7 +122,8 @@ void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
 /*
  * Before an entry: take the interrupt or SError that is due. av_inject_due()
- * also sets srf->due: whether any waits, masked or not.
+ * also sets srf->due: what waits, masked or not. An interrupt that the guest is
+ * offered waits for it as if it were not acknowledged.
  */
 void av_inject_pending(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);

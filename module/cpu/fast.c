@@ -27,7 +27,7 @@
 /* Would these masks, in the place of those, let something in that is waiting? */
 static __always_inline bool lets_in(const struct av_srf *srf, u64 old, u64 daif)
 {
-	return srf->due && ~daif & old;
+	return srf->due & ~daif & old;
 }
 
 /* Rows from TCR_EL1 on can be turned off (cpu/cheap.h). A constant decides for most. */
@@ -141,6 +141,10 @@ static __always_inline unsigned int fast_icc(struct av_srf *srf, const struct av
 		if (insn->write || (icc & AV_ICC_UNSETTLED) != AV_ICC_OFFERED)
 			return AV_NR_FAST;
 		srf->icc = icc ^ (AV_ICC_OFFERED | AV_ICC_TAKEN);
+		/* It was all that waited for I: an offer is over when another interrupt comes. */
+		srf->due &= ~AV_PSR_I;
+		av_srf_set(srf, AV_SHOWN_DUE, srf->due);
+		av_quick_modes(srf);
 		av_srf_set_x(srf, insn->rt, icc & AV_ICC_INTID);
 		return AV_FAST_ICC_IAR1_EL1;
 	}

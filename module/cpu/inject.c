@@ -85,7 +85,9 @@ bool av_inject_due(struct av_vcpu *vcpu)
 {
 	unsigned int out = av_irq_pending(vcpu);
 
-	vcpu->srf->due = out || vcpu->cpu->serror_pending;
+	vcpu->srf->due = (out & AV_VGIC_IRQ || av_srf_offered(vcpu->srf) ? AV_PSR_I : 0) |
+			 (out & AV_VGIC_FIQ ? AV_PSR_F : 0) |
+			 (vcpu->cpu->serror_pending ? AV_PSR_A : 0);
 	return (out && unmasked(vcpu, out)) || serror_due(vcpu) ||
 	       vcpu->srf->vmode & AV_PSR_IL;
 }

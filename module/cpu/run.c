@@ -80,12 +80,19 @@ static bool may_copy(const struct av_vcpu *vcpu)
 	       !av_srf_debugging(vcpu->srf) && av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
 }
 
+/* Another interrupt has come, which the guest is to acknowledge first. */
+static bool offer_is_over(struct av_vcpu *vcpu)
+{
+	return unlikely(av_srf_offered(vcpu->srf)) && av_irq_pending(vcpu);
+}
+
 /* av_inject_due(), asked twice an entry: most often nothing waits. */
 static __always_inline bool inject_due(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 
-	if (av_irq_pending(vcpu) || vcpu->cpu->serror_pending || srf->vmode & AV_PSR_IL)
+	if (av_irq_pending(vcpu) || vcpu->cpu->serror_pending || srf->vmode & AV_PSR_IL ||
+	    av_srf_offered(srf))
 		return av_inject_due(vcpu);
 	srf->due = 0;
 	return false;
@@ -121,6 +128,8 @@ static int before_entry(struct av_vcpu *vcpu)
 	}
 	if (unlikely(av_steal_has(vcpu)))
 		av_steal_update(vcpu);
+	if (offer_is_over(vcpu))
+		av_irq_settle(vcpu);
 	if (inject_due(vcpu))
 		av_inject_pending(vcpu);
 	av_mmu_want(vcpu, may_copy(vcpu), READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_ROOTS);
@@ -131,7 +140,7 @@ static int before_entry(struct av_vcpu *vcpu)
 static bool must_wait(struct av_vcpu *vcpu)
 {
 	return READ_ONCE(vcpu->requests) || need_resched() || signal_pending(current) ||
-	       inject_due(vcpu);
+	       inject_due(vcpu) || offer_is_over(vcpu);
 }
 
 static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)

@@ -359,10 +359,17 @@ void av_irq_settle(struct av_vcpu *vcpu)
 		av_vgic_lease_end(vgic, gic, AV_LEASE_ENDED);
 	if (icc & AV_ICC_MASKED)
 		av_vgic_icc(vgic, gic, AV_ICC_PMR_EL1, true, &pmr);
+	/* None was an SPI, so nothing of it is cpu->deactivated. */
 	spin_unlock_irq(&vcpu->vm->irq->lock);
 }
 
 /* ---- callers ---------------------------------------------------------------- */
+
+/* ICC_SGI1R_EL1, ICC_ASGI1R_EL1, ICC_SGI0R_EL1 */
+static bool is_sgi(u32 reg)
+{
+	return reg >= AV_ICC(11, 5) && reg <= AV_ICC(11, 7);
+}
 
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
@@ -374,8 +381,8 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 	if (!vm->irq->ready)
 		return false;
 	spin_lock_irq(&vm->irq->lock);
-	/* The guest has begun to trap: it goes on that way with this interrupt. */
-	if (vcpu->srf->icc) {
+	/* The guest has begun to trap: it goes on that way with this interrupt. SGIs are others'. */
+	if (vcpu->srf->icc && !is_sgi(reg)) {
 		vcpu->srf->icc = 0;
 		av_vgic_lease_end(&vm->irq->chip->vgic, gic, AV_LEASE_KEPT);
 	}

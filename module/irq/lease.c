@@ -10,9 +10,8 @@ static bool may_lease(u32 intid)
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	u32 intid = av_vgic_highest(vgic, cpu), ap1r = cpu->ap1r;
-	const struct av_virq *irq;
-	bool latch;
-	u64 val;
+	struct av_virq *irq;
+	u64 val = intid;
 
 	/* Where the end of an interrupt takes two writes there is no use in this. */
 	if ((cpu->out & AV_VGIC_LINES) != AV_VGIC_IRQ || cpu->eoimode || !may_lease(intid))
@@ -20,27 +19,27 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	irq = av_vgic_irq(vgic, cpu, intid);
 	if (!irq)
 		return AV_VGIC_SPURIOUS;
-	latch = irq->latch;
+	irq->lease_latch = irq->latch;
+	irq->lease_active = false;
 	cpu->lease = intid;
-	if (!av_vgic_icc(vgic, cpu, AV_ICC_IAR1_EL1, false, &val) || val != intid) {
-		cpu->lease = AV_VGIC_NO_LEASE;
-		return AV_VGIC_SPURIOUS;
-	}
-	cpu->lease_latch = latch;
+	av_vgic_icc(vgic, cpu, AV_ICC_IAR1_EL1, false, &val);
 	cpu->lease_ap1r = cpu->ap1r & ~ap1r;
-	return intid;
+	return (u32)val;
 }
 
-/* As if it had not been acknowledged; it may be somewhere else by now, or gone. */
+/*
+ * As if it had not been acknowledged. It may have gone meanwhile, or to another vCPU;
+ * and who has made it not pending, or active, has the last word.
+ */
 static void take_back(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 {
 	struct av_virq *irq = av_vgic_irq(vgic, cpu, intid);
 
 	cpu->ap1r &= ~cpu->lease_ap1r;
 	if (irq) {
-		if (intid < AV_LPI_MIN)
-			irq->active = false;
-		irq->latch |= cpu->lease_latch;
+		irq->active = irq->lease_active;
+		irq->latch |= irq->lease_latch;
+		irq->lease_latch = false;
 		av_virq_changed(vgic, cpu, irq, intid);
 	}
 }

@@ -108,6 +108,7 @@ static void set_latch(struct av_vgic *vgic, struct av_lpi *lpi, bool on)
 {
 	vgic->ops->lock(vgic);
 	lpi->irq.latch = on;
+	lpi->irq.lease_latch = false;
 	av_lpi_changed(vgic, lpi);
 	vgic->ops->unlock(vgic);
 }
@@ -242,6 +243,11 @@ static void flush_pending(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	struct av_lpi *lpi;
 
+	vgic->ops->lock(vgic);
+	lpi = cpu->lease >= AV_LPI_MIN ? av_lpi_find(vgic, cpu->lease) : NULL;
+	if (lpi)
+		lpi->irq.lease_latch = false;
+	vgic->ops->unlock(vgic);
 	do {
 		vgic->ops->lock(vgic);
 		lpi = av_lpi_best(cpu);

@@ -136,6 +136,7 @@ static bool get_latch(const struct av_virq *irq)
 static void set_latch(struct av_virq *irq, bool on)
 {
 	irq->latch = on;
+	irq->lease_latch = false;
 }
 
 u64 av_vgic_read_spending(const struct av_vgic_io *io, u32 intid)
@@ -166,6 +167,7 @@ static bool get_active(const struct av_virq *irq)
 static void set_active(struct av_virq *irq, bool on)
 {
 	irq->active = on;
+	irq->lease_active = on;
 }
 
 u64 av_vgic_read_active(const struct av_vgic_io *io, u32 intid)

@@ -64,6 +64,8 @@ struct av_virq {
 	bool group1 : 1;
 	bool owned : 1;		/* a PPI that the module drives: the VMM cannot */
 	bool notify : 1;	/* an SPI with a resampler */
+	bool lease_latch : 1;	/* latch and active, if a lease of it is taken back */
+	bool lease_active : 1;
 	bool queued : 1;	/* a candidate, in the queue … */
 	bool queued_group1 : 1;	/* … of this group … */
 	u8 queued_level;	/* … and priority level */
@@ -94,7 +96,6 @@ struct av_vgic_cpu {
 	u32 deactivated;
 	/* lease.c: an INTID or AV_VGIC_NO_LEASE; what its acknowledgement has changed */
 	u32 lease, lease_ap1r;
-	bool lease_latch;
 
 	struct av_virq private[AV_VGIC_PRIVATE];
 
@@ -108,7 +109,7 @@ struct av_vgic_cpu {
 struct av_vgic;
 
 struct av_vgic_ops {
-	/* An output of the vCPU was asserted: make it check. Under the lock. */
+	/* A bit of the vCPU's out was set: make it check. Under the lock. */
 	void (*kick)(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 	/* GICR_TYPER.Last */
 	bool (*is_last)(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
@@ -249,7 +250,6 @@ enum av_lease_end {
 	AV_LEASE_ENDED,		/* it has written ICC_EOIR1_EL1, with nothing that waits */
 };
 
-/* As av_vgic_icc(), cpu->deactivated included. */
 void av_vgic_lease_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, enum av_lease_end how);
 
 /* ---- dist.c, redist.c: memory-mapped registers -------------------------- */

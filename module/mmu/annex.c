@@ -220,6 +220,9 @@ bool av_annex_have(struct av_vcpu *vcpu)
 	return READ_ONCE(annex->ready);
 }
 
+/* In so many looks in a row it is not there: another kernel runs, as after a kexec. */
+#define AWAYS		16
+
 bool av_annex_check(struct av_vcpu *vcpu)
 {
 	struct av_annex_place at = place_now(vcpu->vm);
@@ -231,8 +234,12 @@ bool av_annex_check(struct av_vcpu *vcpu)
 		return true;
 	idx = srcu_read_lock(&vcpu->vm->srcu);
 	presence = look_there(vcpu, &at, pages + 1);
-	if (presence == GONE)
+	vcpu->mmu->aways = presence == AWAY ? vcpu->mmu->aways + 1 : 0;
+	if (presence == GONE || vcpu->mmu->aways == AWAYS) {
+		vcpu->mmu->aways = 0;
+		presence = GONE;
 		end(vcpu->vm, at.va);
+	}
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
 	return presence != AWAY;
 }

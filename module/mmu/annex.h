@@ -49,8 +49,9 @@ bool av_annex_have(struct av_vcpu *vcpu);
 
 /*
  * A vCPU is about to run from copies again, and has executed no site for a while: an
- * annex where the guest has something by now ends. False: there is one, but not in
- * these tables, so that no site would work. Takes the lock, may sleep.
+ * annex where the guest has something by now ends, or that has not been there for
+ * long. False: there is one, but not in these tables, so that no site would work.
+ * Takes the lock, may sleep.
  */
 bool av_annex_check(struct av_vcpu *vcpu);
 

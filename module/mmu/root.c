@@ -340,7 +340,25 @@ void av_mmu_go_plain(struct av_vcpu *vcpu)
 	mmu->stale |= AV_STALE_MODE;
 }
 
-/* Decide on copies until the next load. With the MMU off there is but one tree, which is plain. */
+/* With the MMU off there is but one tree, which is plain. */
+static bool may_use_copies(const struct av_vcpu *vcpu)
+{
+	return vcpu->mmu->want_copies && av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M;
+}
+
+/* Back to copies, unless their sites would not work, in tables without the annex. */
+static void come_back(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	mmu->back = false;
+	if (!av_annex_check(vcpu)) {
+		mmu->plain = PLAIN_MIN;
+		mmu->plain_since = ended_in_window(vcpu->srf);
+	}
+}
+
+/* Decide on copies until the next load. */
 static void choose_copies(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -349,8 +367,7 @@ static void choose_copies(struct av_vcpu *vcpu)
 		mmu->good_loads = 0;
 		mmu->plain_next /= 2;
 	}
-	mmu->copies = mmu->want_copies && !mmu->plain &&
-		      av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M;
+	mmu->copies = !mmu->plain && !mmu->back && may_use_copies(vcpu);
 }
 
 static void choose_pair(struct av_vcpu *vcpu)
@@ -375,11 +392,8 @@ int av_mmu_load(struct av_vcpu *vcpu)
 		return 0;
 	if (mmu->stale & AV_STALE_REGS)
 		choose_pair(vcpu);
-	if (unlikely(mmu->back)) {
-		mmu->back = false;
-		if (!av_annex_check(vcpu))
-			av_mmu_go_plain(vcpu);
-	}
+	if (unlikely(mmu->back) && el && may_use_copies(vcpu))
+		come_back(vcpu);
 	choose_copies(vcpu);
 	pair = &mmu->pairs[mmu->pair];
 	if (mode_at_hand(vcpu, pair, el)) {
@@ -395,7 +409,8 @@ int av_mmu_load(struct av_vcpu *vcpu)
 		show_pairs(vcpu);
 	vcpu->srf->roots_at = mmu->pair;
 	av_srf_show_regime(vcpu->srf);
-	mmu->stale = 0;
+	/* Until it can be looked at. */
+	mmu->stale = mmu->back ? AV_STALE_MODE : 0;
 	return 0;
 }
 

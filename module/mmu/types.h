@@ -188,6 +188,7 @@ struct av_vcpu_mmu {
 	u64 stubs;			/* where they were at the last entry with copies */
 	u16 plain, plain_next, good_loads;
 	bool back;			/* plain has ended, and no copy was executed since */
+	u8 aways;			/* av_annex_check() */
 };
 
 #endif /* AV_MMU_TYPES_H */

@@ -311,6 +311,10 @@ static void draw_irq(u32 rt)
 	u64 intid = below(2) ? below(32) : 8192 + below(1 << 20);
 
 	slow.icc = below(4) ? states[below(ARRAY_SIZE(states))] | intid : 0;
+	if (av_srf_offered(&slow)) {
+		vcpu.irq_pending = 0;
+		av_srf_set_daif(&slow, av_srf_daif(&slow) | AV_PSR_I);
+	}
 	slow.icc_waits = below(2) ? AV_VGIC_WAITS : 0;
 	slow.icc_pmr = below(4) ? AV_ICC_PMR_KNOWN | below(32) << 3 : 0;
 	slow.cntv_ctl = below(8) | (below(2) ? AV_CNTV_KNOWN : 0);
@@ -432,6 +436,9 @@ static void check_irq(unsigned int n)
 	case AV_FAST_ICC_IAR1_EL1:
 		CHECK_EQ(icc & ~AV_ICC_INTID, AV_ICC_OFFERED);
 		CHECK_EQ(fast.icc, AV_ICC_TAKEN | intid);
+		CHECK_EQ(fast.due, before.due & ~AV_PSR_I);
+		av_srf_set(&slow, AV_SHOWN_DUE, fast.due);
+		slow.quick_modes = slow.quick_on && !fast.due ? slow.modes : 0;
 		break;
 	case AV_FAST_ICC_EOIR1_EL1:
 		CHECK(icc & AV_ICC_TAKEN && !before.icc_waits);
@@ -475,6 +482,7 @@ static void compare(int ret)
 	check_irq(n);
 	/* Nothing is due that would have come before the guest goes on. */
 	CHECK(!av_inject_due(&vcpu));
+	CHECK(!av_srf_offered(&slow) || av_srf_daif(&slow) & AV_PSR_I);
 	CHECK_EQ(vcpu.stats.count[regs[n].cls], 1);
 	CHECK_EQ(vcpu.stats.cls, regs[n].cls);
 	slow.fast[n]++;

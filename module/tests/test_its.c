@@ -209,6 +209,47 @@ static void moving(void)
 	CHECK(world_end());
 }
 
+/* An LPI whose acknowledgement was made in advance: moved, or gone, before the guest knew. */
+static void leasing(void)
+{
+	boot_mapped();
+	msi(5, 3);
+	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[0]), 8200);
+	CHECK_EQ(w.cpus[0].out, 0);
+	command(MOVI | 5ULL << 32, 3, 1, 0);
+	CHECK_EQ(w.cpus[1].out, 0);
+	av_vgic_lease_end(&w.vgic, &w.cpus[0], AV_LEASE_BACK);
+	CHECK_EQ(icc_get(0, RPR), 0xff);
+	CHECK_EQ(w.cpus[0].out, 0);
+	CHECK_EQ(w.cpus[1].out, AV_VGIC_WAITS | AV_VGIC_IRQ);
+	CHECK(consistent());
+	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[1]), 8200);
+	CHECK_EQ(msi(5, 3), 1);				/* another, while the first is handled */
+	CHECK_EQ(w.cpus[1].out, AV_VGIC_WAITS);
+	av_vgic_lease_end(&w.vgic, &w.cpus[1], AV_LEASE_ENDED);
+	CHECK_EQ(w.cpus[1].out, AV_VGIC_WAITS | AV_VGIC_IRQ);
+	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[1]), 8200);
+	on_event(DISCARD, 5, 3);
+	CHECK(!av_lpi_find(&w.vgic, 8200));
+	mapti(5, 3, 8200, 1);				/* another by this name */
+	av_vgic_lease_end(&w.vgic, &w.cpus[1], AV_LEASE_BACK);
+	CHECK_EQ(w.cpus[1].out, 0);
+	CHECK_EQ(icc_get(1, RPR), 0xff);
+	/* Made not pending by the guest, which has the last word. */
+	msi(5, 3);
+	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[1]), 8200);
+	on_event(CLEAR, 5, 3);
+	av_vgic_lease_end(&w.vgic, &w.cpus[1], AV_LEASE_BACK);
+	CHECK_EQ(w.cpus[1].out, 0);
+	msi(5, 3);
+	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[1]), 8200);
+	redist_lpi_set(1, 0, 4, 0);			/* EnableLPIs */
+	av_vgic_lease_end(&w.vgic, &w.cpus[1], AV_LEASE_BACK);
+	CHECK_EQ(w.cpus[1].out, 0);
+	CHECK(consistent());
+	CHECK(world_end());
+}
+
 static void unmapping(void)
 {
 	boot_mapped();
@@ -552,6 +593,7 @@ int main(void)
 	RUN(message);
 	RUN(priorities);
 	RUN(moving);
+	RUN(leasing);
 	RUN(unmapping);
 	RUN(wrong_commands);
 	RUN(two_levels);

@@ -36,10 +36,12 @@ static void bring_back(const struct world *from)
 	memcpy(spis, from->spis, sizeof(spis));
 }
 
-/* Where one stood that is no candidate any more means nothing. */
+/* Where one stood that is no candidate any more means nothing; nor does what a lease knew. */
 static void forget_places(struct av_virq *irq, unsigned int n)
 {
 	for (; n--; irq++) {
+		irq->lease_latch = false;
+		irq->lease_active = false;
 		if (irq->queued)
 			continue;
 		irq->queued_group1 = false;
@@ -56,7 +58,6 @@ static bool is_now(struct world *was)
 		if (cpus[i].lease != AV_VGIC_NO_LEASE || was->cpus[i].lease != AV_VGIC_NO_LEASE)
 			return false;
 		was->cpus[i].lease_ap1r = cpus[i].lease_ap1r;
-		was->cpus[i].lease_latch = cpus[i].lease_latch;
 		forget_places(was->cpus[i].private, AV_VGIC_PRIVATE);
 		forget_places(cpus[i].private, AV_VGIC_PRIVATE);
 	}
@@ -75,13 +76,13 @@ struct event {
 static struct event draw_event(void)
 {
 	return (struct event) {
-		.what = (u32)rand() % 5,
+		.what = (u32)rand() % 7,
 		.intid = (u32)rand() & 1 ? (u32)rand() % 32 : (u32)rand() % (32 + NR_SPIS),
 		.val = (u64)rand() << 32 ^ (u64)rand() << 8 ^ (u64)rand(),
 	};
 }
 
-/* Lines, SGIs, and what the registers of a frame say of an interrupt but that it is pending or active. */
+/* Lines, SGIs, and what the frames' registers say of interrupts. */
 static void do_event(const struct event *e)
 {
 	u8 was = cpus[0].out;
@@ -99,6 +100,12 @@ static void do_event(const struct event *e)
 		break;
 	case 3:
 		redist_set(0, SGI_BASE + 0x400 + (e->intid & 0x1c), e->val & 0xf8f8f8f8);
+		break;
+	case 4:		/* not pending */
+		redist_set(0, SGI_BASE + 0x280, 1U << (e->intid & 31));
+		break;
+	case 5:		/* active, or not */
+		redist_set(0, SGI_BASE + 0x300 + (e->val & 0x80), 1U << (e->intid & 31));
 		break;
 	default:
 		dist_set(0x100 + (e->val & 0x80) + e->intid / 32 * 4, 1U << (e->intid & 31));

@@ -139,7 +139,7 @@ struct av_srf {
 			u64 ttbr1[2];		/* the trees of each mode, with their context's ASID */
 			u64 phys;		/* AV_PSR_PHYS */
 			u64 quick_modes;	/* modes, for it, while nothing is due */
-			u64 due;		/* something waits, and PSTATE.DAIF keeps it out */
+			u64 due;		/* what waits, by the bits of PSTATE.DAIF that keep it out */
 			/* what quick, quick_nr, vmode and in_place are in virtual EL1 */
 			u32 quick_on, quick_on_nr;
 			u32 el1h;		/* AV_PSR_EL1H */
@@ -165,7 +165,7 @@ struct av_srf {
 			u64 psci_version;	/* that the window tells; 0: neither it nor light exits */
 			/* for cpu/fast.c, of irq/: the interrupt that the guest is with; what else there is */
 			u64 icc;		/* AV_ICC_*, and its INTID; 0: none */
-			u64 icc_waits;		/* another interrupt waits, whatever keeps it out */
+			u64 icc_waits;		/* an interrupt waits, perhaps the same again, whatever keeps it out */
 			u64 icc_pmr;		/* ICC_PMR_EL1 and AV_ICC_PMR_KNOWN, or 0 */
 			u64 cntv_ctl;		/* CNTV_CTL_EL0 and AV_CNTV_KNOWN, or anything */
 			u64 cntv_cval;
@@ -186,7 +186,7 @@ static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * s
 /*
  * av_srf.icc. An interrupt of the CPU interface comes with its acknowledgement, which
  * the guest is offered: reading ICC_IAR1_EL1 in the window takes it, and its
- * ICC_EOIR1_EL1 is written down. Outside the guest there is no more than TAKEN.
+ * ICC_EOIR1_EL1 is written down. Outside KVM_RUN there is no more than TAKEN.
  */
 #define AV_ICC_INTID		GENMASK_ULL(23, 0)
 #define AV_ICC_OFFERED		BIT_ULL(32)
@@ -331,6 +331,11 @@ static inline void av_srf_set_midr(struct av_srf *srf, u64 midr)
 {
 	av_srf_set(srf, AV_MIDR_EL1, midr);
 	av_srf_set(srf, AV_SHOWN_MIDR_EL1, midr);
+}
+
+static __always_inline bool av_srf_offered(const struct av_srf *srf)
+{
+	return srf->icc & AV_ICC_OFFERED;
 }
 
 /* Is the guest's virtual CPU at EL1? */

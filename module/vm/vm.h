@@ -74,7 +74,7 @@ struct av_vm_mmu;
 struct av_vm_switch;
 
 /*
- * The window's table has 512 pages: two of code and two a vCPU. KVM's limit
+ * The window's table has 512 pages: four of code and two a vCPU. KVM's limit
  * for a GICv3 is 512; ours is what the table has room for.
  */
 #define AV_MAX_VCPUS		254

@@ -5,7 +5,7 @@
  * processes go on as before. One VM's TLBI is no other's.
  *
  *	VMS=n VCPUS=n CONTEXTS=n	32, 256 and 8: 65,536 numbers, all that there are
- *					(contexts: 255 and 8, one VM's)
+ *					(contexts: 254 and 8, one VM's)
  */
 #include <stdio.h>
 #include <string.h>
@@ -137,7 +137,7 @@ void bounds_asids(void)
 /* As many contexts as a VM may have: each flush looks for its trees in all of them. */
 void bounds_contexts(void)
 {
-	u32 vcpus = setting("VCPUS", 255), contexts = setting("CONTEXTS", 8), id, made = 0;
+	u32 vcpus = setting("VCPUS", 254), contexts = setting("CONTEXTS", 8), id, made = 0;
 	struct rlimit files = { 1 << 12, 1 << 12 };
 	struct mapper m;
 
