@@ -179,8 +179,18 @@ pub(crate) fn drop_pages(slice: &VolatileSlice) -> io::Result<()> {
 /// Random bytes from the kernel. May return fewer than asked for, and EAGAIN before the pool is
 /// seeded.
 pub(crate) fn random(buf: &mut [u8]) -> io::Result<usize> {
+    getrandom(buf, libc::GRND_NONBLOCK)
+}
+
+/// Random bytes that need not be secret: also before the pool is seeded, as on a machine at boot.
+pub(crate) fn random_not_secret(buf: &mut [u8]) -> io::Result<usize> {
+    const GRND_INSECURE: libc::c_uint = 4;
+    getrandom(buf, GRND_INSECURE)
+}
+
+fn getrandom(buf: &mut [u8], flags: libc::c_uint) -> io::Result<usize> {
     // SAFETY: the pointer and length are those of `buf`.
-    check(unsafe { libc::getrandom(buf.as_mut_ptr().cast(), buf.len(), libc::GRND_NONBLOCK) })
+    check(unsafe { libc::getrandom(buf.as_mut_ptr().cast(), buf.len(), flags) })
 }
 
 /// A descriptor that becomes readable after `delay`, once.

@@ -358,7 +358,7 @@ impl VirtioDevice for Net {
 /// A locally administered address.
 pub fn random_mac() -> Result<[u8; 6], Error> {
     let mut mac = [0; 6];
-    match sys::random(&mut mac) {
+    match sys::random_not_secret(&mut mac) {
         Ok(6) => {}
         Ok(_) => return Err(Error::Config("no random MAC address: give one".into())),
         Err(e) => return Err(Error::host("no random MAC address: give one", e)),
