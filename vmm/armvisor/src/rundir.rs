@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The run directory: one socket a running VM, for `armvisor stat` and its like.
 //!
-//! A socket that nobody listens on is of a VM that was killed; it is removed by whoever finds it.
+//! A socket that nobody listens on is of a VM that was killed; it is removed by whoever finds it. Or of
+//! one that is just being made: who makes or removes one has the directory's lock.
 //!
 //! The directory must be its user's alone: who can write there can pose as a VM. In /tmp anyone may have
 //! made it first, so that it is looked at before a socket in it is made or spoken to.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
 
 use crate::outcome::{ExitCode, Refusal};
 use crate::sys::euid;
@@ -107,11 +110,19 @@ impl RunDir {
         }
     }
 
+    /// The directory's lock, held as long as the file is open. Others hold it for moments.
+    fn lock(&self) -> io::Result<File> {
+        let directory = File::open(&self.0)?;
+        flock(&directory, FlockOperation::LockExclusive)?;
+        Ok(directory)
+    }
+
     /// Opens the socket of a new VM.
     pub fn listen(&self, name: &str) -> Result<Socket, Refusal> {
         let path = self.socket_path(name)?;
         self.create()?;
         let refuse = |error: io::Error| self.refuse(format!("{}: {error}", path.display()));
+        let _lock = self.lock().map_err(refuse)?;
         let listener = match UnixListener::bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 if UnixStream::connect(&path).is_ok() {
@@ -157,10 +168,34 @@ impl RunDir {
         };
         let mut names: Vec<String> = entries
             .flatten()
-            .filter_map(|entry| live_name(&entry.path()))
+            .filter_map(|entry| self.live_name(&entry.path()))
             .collect();
         names.sort();
         Ok(names)
+    }
+
+    /// The VM's name, if `path` is the socket of one that runs.
+    fn live_name(&self, path: &Path) -> Option<String> {
+        let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+        if !is_socket || check_name(name).is_err() {
+            return None;
+        }
+        let _lock = match UnixStream::connect(path) {
+            Ok(_) => return Some(name.to_owned()),
+            // Somebody may have been about to listen.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.lock().ok()?,
+            Err(_) => return None,
+        };
+        match UnixStream::connect(path) {
+            Ok(_) => Some(name.to_owned()),
+            Err(error) => {
+                if error.kind() == io::ErrorKind::ConnectionRefused {
+                    let _ = fs::remove_file(path);
+                }
+                None
+            }
+        }
     }
 }
 
@@ -181,24 +216,6 @@ fn choose(xdg: Option<&OsStr>, uid: u32, root: &Path) -> PathBuf {
     match fs::symlink_metadata(&of_system) {
         Ok(data) if is_private(&data, uid) => of_system.join("armvisor"),
         _ => root.join(format!("tmp/armvisor-{uid}")),
-    }
-}
-
-/// The VM's name, if `path` is the socket of one that runs.
-fn live_name(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
-    if !is_socket || check_name(name).is_err() {
-        return None;
-    }
-    match UnixStream::connect(path) {
-        Ok(_) => Some(name.to_owned()),
-        Err(error) => {
-            if error.kind() == io::ErrorKind::ConnectionRefused {
-                let _ = fs::remove_file(path);
-            }
-            None
-        }
     }
 }
 
@@ -247,6 +264,33 @@ mod tests {
                 drop(run.listen("dead").unwrap());
             }
         }
+    }
+
+    #[test]
+    fn a_vm_that_begins_is_not_taken_for_a_dead_one() {
+        let (_parent, run) = dir();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        let over = &over;
+        drop(run.listen("x").unwrap());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let run = run.clone();
+                scope.spawn(move || {
+                    while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                        run.list().unwrap();
+                    }
+                });
+            }
+            for _ in 0..2000 {
+                let made = run.listen("begins");
+                let there = made.as_ref().is_ok_and(|socket| socket.path.exists());
+                if !there {
+                    over.store(true, std::sync::atomic::Ordering::Relaxed);
+                    panic!("{:?}", made.err());
+                }
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 
     #[test]
