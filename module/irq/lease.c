@@ -27,6 +27,14 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	return (u32)val;
 }
 
+/* Its vCPU may have been told to forget its LPIs. */
+static bool may_be_pending(const struct av_vgic *vgic, const struct av_virq *irq, u32 intid)
+{
+	const struct av_vgic_cpu *to = av_virq_target(vgic, irq);
+
+	return intid < AV_LPI_MIN || (to && to->lpis_on);
+}
+
 /*
  * As if it had not been acknowledged. It may have gone meanwhile, or to another vCPU;
  * and who has made it not pending, or active, has the last word.
@@ -38,7 +46,7 @@ static void take_back(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 	cpu->ap1r &= ~cpu->lease_ap1r;
 	if (irq) {
 		irq->active = irq->lease_active;
-		irq->latch |= irq->lease_latch;
+		irq->latch |= irq->lease_latch && may_be_pending(vgic, irq, intid);
 		irq->lease_latch = false;
 		av_virq_changed(vgic, cpu, irq, intid);
 	}

@@ -238,22 +238,29 @@ void av_lpi_clear(struct av_vgic *vgic, struct av_lpi *lpi)
 
 /* ---- the redistributor's part --------------------------------------------------- */
 
+/* The one that it was about to acknowledge is pending too, unless it is another's by now. */
+static void forget_lease(struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
+{
+	struct av_lpi *lpi = cpu->lease < AV_LPI_MIN || cpu->lease == AV_VGIC_NO_LEASE ?
+			     NULL : av_lpi_find(vgic, cpu->lease);
+
+	if (lpi && av_virq_target(vgic, &lpi->irq) == cpu)
+		lpi->irq.lease_latch = false;
+}
+
 /* Pending LPIs are lost, as in the architecture. EnableLPIs is off: none is raised. */
 static void flush_pending(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	struct av_lpi *lpi;
 
-	vgic->ops->lock(vgic);
-	lpi = cpu->lease >= AV_LPI_MIN ? av_lpi_find(vgic, cpu->lease) : NULL;
-	if (lpi)
-		lpi->irq.lease_latch = false;
-	vgic->ops->unlock(vgic);
 	do {
 		vgic->ops->lock(vgic);
 		lpi = av_lpi_best(cpu);
 		if (lpi) {
 			lpi->irq.latch = false;
 			av_lpi_changed(vgic, lpi);
+		} else {
+			forget_lease(vgic, cpu);
 		}
 		vgic->ops->unlock(vgic);
 		vgic->ops->rest(vgic);

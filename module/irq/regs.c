@@ -50,6 +50,14 @@ static struct av_virq *irq_of(const struct av_vgic_io *io, u32 intid)
 	return av_vgic_irq(io->vgic, io->cpu, intid);
 }
 
+/* Who deals with it by itself is to look at it again: its priority or group may be another. */
+static void changed(const struct av_vgic_io *io, struct av_virq *irq, u32 intid)
+{
+	av_virq_changed(io->vgic, io->cpu, irq, intid);
+	if (unlikely(io->cpu && io->cpu->lease == intid))
+		io->vgic->ops->kick(io->vgic, io->cpu);
+}
+
 /* Collect one bit per interrupt. */
 static u64 read_bits(const struct av_vgic_io *io, u32 intid,
 		     bool (*get)(const struct av_virq *irq))
@@ -78,7 +86,7 @@ static int write_bits(const struct av_vgic_io *io, u32 intid, u64 mask, u64 val,
 		if (!irq || !(mask & BIT_ULL(i)))
 			continue;
 		set(irq, val & BIT_ULL(i));
-		av_virq_changed(io->vgic, io->cpu, irq, intid + i);
+		changed(io, irq, intid + i);
 	}
 	return 0;
 }
@@ -209,7 +217,7 @@ int av_vgic_write_priority(const struct av_vgic_io *io, u32 intid, u64 val)
 		if (!irq)
 			continue;
 		irq->priority = (u8)(val >> (i * 8)) & AV_VGIC_PRI_MASK;
-		av_virq_changed(io->vgic, io->cpu, irq, intid + i);
+		changed(io, irq, intid + i);
 	}
 	return 0;
 }
@@ -240,7 +248,7 @@ int av_vgic_write_config(const struct av_vgic_io *io, u32 intid, u64 val)
 		if (!irq || intid + i < AV_VGIC_PRIVATE)
 			continue;
 		irq->level = !(val >> (i * 2) & 2);
-		av_virq_changed(io->vgic, io->cpu, irq, intid + i);
+		changed(io, irq, intid + i);
 	}
 	return 0;
 }

@@ -205,6 +205,7 @@ bool av_annex_have(struct av_vcpu *vcpu)
 
 	switch (look_there(vcpu, &at, 1)) {
 	case THERE:
+		WRITE_ONCE(annex->aways, 0);
 		return READ_ONCE(annex->ready);
 	case GONE:
 		end(vcpu->vm, at.va);
@@ -225,8 +226,9 @@ bool av_annex_have(struct av_vcpu *vcpu)
 
 bool av_annex_check(struct av_vcpu *vcpu)
 {
+	struct av_annex *annex = &vcpu->vm->mmu->annex;
 	struct av_annex_place at = place_now(vcpu->vm);
-	unsigned int pages = READ_ONCE(vcpu->vm->mmu->annex.pages);
+	unsigned int pages = READ_ONCE(annex->pages);
 	enum presence presence;
 	int idx;
 
@@ -234,9 +236,9 @@ bool av_annex_check(struct av_vcpu *vcpu)
 		return true;
 	idx = srcu_read_lock(&vcpu->vm->srcu);
 	presence = look_there(vcpu, &at, pages + 1);
-	vcpu->mmu->aways = presence == AWAY ? vcpu->mmu->aways + 1 : 0;
-	if (presence == GONE || vcpu->mmu->aways == AWAYS) {
-		vcpu->mmu->aways = 0;
+	WRITE_ONCE(annex->aways, presence == AWAY ? READ_ONCE(annex->aways) + 1 : 0);
+	if (presence == GONE || READ_ONCE(annex->aways) >= AWAYS) {
+		WRITE_ONCE(annex->aways, 0);
 		presence = GONE;
 		end(vcpu->vm, at.va);
 	}

@@ -363,7 +363,7 @@ static void choose_copies(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
-	if (!mmu->plain && ++mmu->good_loads == GOOD_LOADS) {
+	if (!mmu->plain && !mmu->back && ++mmu->good_loads == GOOD_LOADS) {
 		mmu->good_loads = 0;
 		mmu->plain_next /= 2;
 	}
@@ -392,7 +392,8 @@ int av_mmu_load(struct av_vcpu *vcpu)
 		return 0;
 	if (mmu->stale & AV_STALE_REGS)
 		choose_pair(vcpu);
-	if (unlikely(mmu->back) && el && may_use_copies(vcpu))
+	/* An exception from virtual EL0 may begin in other tables than its handler's. */
+	if (unlikely(mmu->back) && el && mmu->el && may_use_copies(vcpu))
 		come_back(vcpu);
 	choose_copies(vcpu);
 	pair = &mmu->pairs[mmu->pair];
@@ -409,8 +410,8 @@ int av_mmu_load(struct av_vcpu *vcpu)
 		show_pairs(vcpu);
 	vcpu->srf->roots_at = mmu->pair;
 	av_srf_show_regime(vcpu->srf);
-	/* Until it can be looked at. */
-	mmu->stale = mmu->back ? AV_STALE_MODE : 0;
+	/* The next entry looks. */
+	mmu->stale = unlikely(mmu->back) && el ? AV_STALE_MODE : 0;
 	return 0;
 }
 
@@ -443,6 +444,8 @@ void av_mmu_follow_window(struct av_vcpu *vcpu, int el)
 		mmu->fetch.valid = false;
 	}
 	take_mode(vcpu, el);
+	if (unlikely(mmu->back))
+		mmu->stale |= AV_STALE_MODE;
 	mmu->ttbr1[0] = vcpu->srf->ttbr1[0];
 	mmu->ttbr1[1] = vcpu->srf->ttbr1[1];
 }

@@ -62,6 +62,7 @@ struct av_annex {
 	bool once;		/* there was one */
 	struct av_granule *rows;	/* of all code; stays until the VM goes */
 	unsigned int tries;	/* to find one; a hint, without a lock */
+	unsigned int aways;	/* looks in a row that did not find it: the same */
 	/* mmu_lock */
 	bool ending;
 	u32 *code[AV_ANNEX_PAGES];
@@ -188,7 +189,6 @@ struct av_vcpu_mmu {
 	u64 stubs;			/* where they were at the last entry with copies */
 	u16 plain, plain_next, good_loads;
 	bool back;			/* plain has ended, and no copy was executed since */
-	u8 aways;			/* av_annex_check() */
 };
 
 #endif /* AV_MMU_TYPES_H */

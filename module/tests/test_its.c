@@ -246,6 +246,13 @@ static void leasing(void)
 	redist_lpi_set(1, 0, 4, 0);			/* EnableLPIs */
 	av_vgic_lease_end(&w.vgic, &w.cpus[1], AV_LEASE_BACK);
 	CHECK_EQ(w.cpus[1].out, 0);
+	redist_lpi_set(1, 0, 4, 1);
+	msi(5, 3);
+	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[1]), 8200);
+	command(MOVI | 5ULL << 32, 3, 0, 0);
+	redist_lpi_set(1, 0, 4, 0);			/* it is the other's by now */
+	av_vgic_lease_end(&w.vgic, &w.cpus[1], AV_LEASE_BACK);
+	CHECK_EQ(w.cpus[0].out, AV_VGIC_WAITS | AV_VGIC_IRQ);
 	CHECK(consistent());
 	CHECK(world_end());
 }

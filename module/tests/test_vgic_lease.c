@@ -269,6 +269,22 @@ static void again(void)
 	CHECK_EQ(icc(0, IAR1), 3);
 }
 
+/* With another priority its end is another one: who has it looks again. */
+static void changed(void)
+{
+	boot();
+	icc_set(1, SGI1R, 3 << 24 | 1);
+	CHECK_EQ(av_vgic_lease(&vgic, &cpus[0]), 3);
+	kicks[0] = 0;
+	redist_set(0, SGI_BASE + 0x400, 0xa0a0a0a0);
+	CHECK_EQ(kicks[0], 1);
+	redist_set(0, SGI_BASE + 0x404, 0xa0a0a0a0);
+	redist_set(1, SGI_BASE + 0x400, 0xa0a0a0a0);
+	CHECK_EQ(kicks[0], 1);
+	redist_set(0, SGI_BASE + 0x80, ~0U);
+	CHECK_EQ(kicks[0], 2);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -277,5 +293,6 @@ int main(int argc, char **argv)
 	RUN(random_leases);
 	RUN(refusals);
 	RUN(again);
+	RUN(changed);
 	return TESTS_DONE();
 }
