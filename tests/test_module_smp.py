@@ -83,8 +83,8 @@ def test_no_cpu_uses_a_translation_that_is_gone(guest: str, el2: bool, rounds: i
         exits = json.loads(done.text.splitlines()[-1])["kvm_exits"]
         assert exits["fast_svc"] > 500
         # SPIs, and what comes just before another exit, are acknowledged by one.
-        assert exits["fast_icc_iar1_el1"] > exits["inject_irq"] * 0.8 > 100
-        assert exits["fast_icc_eoir1_el1"] > exits["fast_icc_iar1_el1"] / 2
+        assert exits["fast_icc_iar1_el1"] > exits["inject_irq"] / 2 > 100
+        assert exits["fast_icc_eoir1_el1"] > exits["fast_icc_iar1_el1"] / 4
 
 
 UNPLUG = """
