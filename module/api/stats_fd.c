@@ -110,9 +110,10 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 {
 	switch (event) {
 	case AV_EVENT_INJECT_SYNC:
-		return av_fast_count(s, AV_FAST_SVC);
+		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_BRK);
 	case AV_EVENT_MODE_SWITCH:
-		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_ERET_EL0);
+		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_BRK) +
+		       av_fast_count(s, AV_FAST_ERET_EL0);
 	case AV_EVENT_ENTRY_FLUSH:
 		return av_switch_flushes() ? READ_ONCE(s->exits) : 0;
 	default:

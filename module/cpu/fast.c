@@ -7,7 +7,8 @@
  * no data of the kernel's.
  *
  * Of virtual EL1 the registers of cpu/rows.h, DAIF and ERET, as long as no
- * interrupt waits for what is written, and a firmware call; of virtual EL0 SVC.
+ * interrupt waits for what is written, a firmware call, and what irq/ has told of
+ * the CPU interface and the timer; of virtual EL0 SVC and BRK.
  * Modes change here only where the controls of both are the same
  * (av_controls_same()) and the trees of both are at hand (mmu/root.c). All else
  * goes the long way, which also knows how to refuse. Pure: tests/test_fast.c holds it against that way.
@@ -267,11 +268,15 @@ static __always_inline int fast_eret(struct av_srf *srf)
 	return el0 ? AV_FAST_TO_EL0 : AV_FAST_DONE;
 }
 
-static __always_inline int fast_svc(struct av_srf *srf)
+/*
+ * Of virtual EL0's exceptions SVC and BRK, which are the guest's own whatever its tables
+ * say. An abort may be a hidden one: only the guest's tables tell, which are not mapped.
+ */
+static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 {
-	if (!srf->modes)
+	if (!srf->modes || (ec != AV_EC_SVC64 && ec != AV_EC_BRK64))
 		return AV_FAST_NO;
-	srf->fast[AV_FAST_SVC]++;
+	srf->fast[ec == AV_EC_SVC64 ? AV_FAST_SVC : AV_FAST_BRK]++;
 	av_srf_take_sync(srf, srf->esr);
 	av_quick_mode(srf);
 	return AV_FAST_TO_EL1;
@@ -304,7 +309,7 @@ __window int av_fast(struct av_srf *srf)
 	if (srf->slow)
 		return AV_FAST_NO;
 	if (!av_srf_el1(srf))
-		return ec == AV_EC_SVC64 ? fast_svc(srf) : AV_FAST_NO;
+		return fast_reflect(srf, ec);
 	/* AV_INSN_UNKNOWN has 0 in its lower half, which is none of these. */
 	if (ec == AV_EC_UNKNOWN)
 		kind = av_insn_kind(srf->insn, &insn);

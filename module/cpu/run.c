@@ -223,7 +223,8 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	struct av_srf *srf = vcpu->srf;
 
-	bool slow = av_fast_not_now(srf);
+	/* A VMM that debugs its guest has its breakpoints. */
+	bool slow = av_fast_not_now(srf) || vcpu->cpu->guest_debug;
 
 	if (unlikely(srf->cheap != cheap)) {
 		srf->cheap = cheap;

@@ -44,16 +44,16 @@
 #define SRF_TTBR	0x200
 #define SRF_QUICK_ROWS	0x208
 #define SRF_FAST	0x288
-#define SRF_ROOTS	0x368
-#define SRF_MODES_SAME	0x4e8
-#define SRF_PSCI	0x4f0
+#define SRF_ROOTS	0x370
+#define SRF_MODES_SAME	0x4f0
+#define SRF_PSCI	0x4f8
 /* virtual registers there */
-#define SRF_SCTLR_EL1	0x530
-#define SRF_TCR_EL1	0x540
-#define SRF_TTBR0_EL1	0x570
-#define SRF_TTBR1_EL1	0x578
-#define SRF_VBAR_EL1	0x580
-#define SRF_MIDR_EL1	0x7e0
+#define SRF_SCTLR_EL1	0x538
+#define SRF_TCR_EL1	0x548
+#define SRF_TTBR0_EL1	0x578
+#define SRF_TTBR1_EL1	0x580
+#define SRF_VBAR_EL1	0x588
+#define SRF_MIDR_EL1	0x7e8
 /* and in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -147,9 +147,9 @@
 #define FAST_TPIDR_EL0	16
 #define FAST_MIDR_EL1	17
 #define FAST_SVC	24
-#define FAST_ERET	25
-#define FAST_ERET_EL0	26
-#define FAST_HVC	27
+#define FAST_ERET	26
+#define FAST_ERET_EL0	27
+#define FAST_HVC	28
 
 /* The syndrome of an unknown instruction: AV_ESR_IL. */
 #define ESR_UNKNOWN	0x2000000

@@ -67,6 +67,7 @@ static const struct reg regs[AV_NR_FAST] = {
 	REG_READ(CNTVCT_EL0, AV_SYS(3, 3, 14, 0, 2), AV_ROW_READ | AV_ROW_EL0, TIMER_REG)
 	/* No registers. */
 	[AV_FAST_SVC] = { .cls = AV_EXIT_SVC },
+	[AV_FAST_BRK] = { .cls = AV_EXIT_DEBUG },
 	[AV_FAST_ERET] = { .cls = AV_EXIT_ERET },
 	[AV_FAST_ERET_EL0] = { .cls = AV_EXIT_ERET },
 	[AV_FAST_HVC] = { .cls = AV_EXIT_HVC },
@@ -282,7 +283,8 @@ static void draw_trap(u32 insn)
 	in_copy = false;
 	if (i == 8) {
 		/* In a copy none of its own is a token. */
-		slow.esr = FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | (draw() & 0x7fff);
+		slow.esr = FIELD_PREP(AV_ESR_EC, below(2) ? AV_EC_SVC64 : AV_EC_BRK64) | AV_ESR_IL |
+			   (draw() & 0x7fff);
 		slow.insn = draw();
 	} else if (i < 5) {
 		slow.esr = AV_ESR_IL;
@@ -476,7 +478,7 @@ static void compare(int ret)
 		check_roots(ret);
 	else
 		CHECK_EQ(vcpu.ttbr_changes, 0);
-	CHECK_EQ(vcpu.stats.event[AV_EVENT_INJECT_SYNC], n == AV_FAST_SVC);
+	CHECK_EQ(vcpu.stats.event[AV_EVENT_INJECT_SYNC], n == AV_FAST_SVC || n == AV_FAST_BRK);
 	CHECK_EQ(vcpu.stats.event[AV_EVENT_MODE_SWITCH], av_srf_el1(&before) != av_srf_el1(&slow));
 	CHECK(!vcpu.killed);
 	check_irq(n);
@@ -573,6 +575,7 @@ static void test_enough_was_tried(void)
 	unsigned int i;
 
 	CHECK(taken[AV_FAST_SVC][0] + taken[AV_FAST_SVC][1] > states / 1000);
+	CHECK(taken[AV_FAST_BRK][0] + taken[AV_FAST_BRK][1] > states / 10000);
 	CHECK(taken[AV_FAST_ERET][0] + taken[AV_FAST_ERET][1] > states / 1000);
 	CHECK(taken[AV_FAST_ERET_EL0][0] + taken[AV_FAST_ERET_EL0][1] > states / 10000);
 	CHECK(taken[AV_FAST_HVC][0] + taken[AV_FAST_HVC][1] > states / 1000);
