@@ -3,7 +3,8 @@
  * KVM_RUN's loop.
  *
  * 1. Anything that ends or changes the run: signals, requests, power state.
- * 2. An interrupt that is due changes the register file: vector, mode.
+ * 2. An interrupt that is due changes the register file: vector, mode. The guest
+ *    is offered its acknowledgement (irq/irq.h).
  * 3. The shadow trees of the resulting mode (may sleep).
  * 4. Interrupts off. in_guest is set, then requests, interrupts, signals are
  *    looked at once more: whoever raises one after this look sees in_guest and
@@ -12,7 +13,8 @@
  *    that needs nothing but an answer gets it here: whoever wants the vCPU
  *    meanwhile has sent an interrupt, which ends the next stay as it begins.
  * 6. Interrupts on: here the host takes the one that brought us back.
- * 7. The exit is handled with everything allowed.
+ * 7. The vGIC learns what the guest has done of that offer in the window, or the
+ *    offer is taken back. Then the exit is handled with everything allowed.
  *
  * Work of the host's on return to user space (TIF_NOTIFY_RESUME: task work,
  * memory.high throttling) waits for the next exit to the VMM; urgent work comes
@@ -222,7 +224,6 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 {
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	struct av_srf *srf = vcpu->srf;
-
 	/* A VMM that debugs its guest has its breakpoints. */
 	bool slow = av_fast_not_now(srf) || vcpu->cpu->guest_debug;
 
