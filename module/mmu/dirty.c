@@ -4,13 +4,16 @@
  *
  * While a slot is logged a page is writable in the shadow only after a write
  * fault on it has set its bit. To hand the bits out is to clear them, take the
- * write rights away and flush, under mmu_lock, in that order; a write that
- * comes later faults and sets the bit again.
+ * write rights away and flush, in that order (mmu/protect.h); a write that comes
+ * later faults and sets the bit again.
+ *
+ * The second half of a bitmap's memory is what is handed out, or asked for. It is
+ * used under slots_lock.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
 
-#include "mmu/internal.h"
+#include "mmu/protect.h"
 
 #define MANUAL_FLAGS	(KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE | KVM_DIRTY_LOG_INITIALLY_SET)
 
@@ -34,51 +37,35 @@ static int find_logged(struct av_vm *vm, u32 id, struct av_slot **slot)
 	return *slot && (*slot)->dirty ? 0 : -ENOENT;
 }
 
-/* Write-protect pages of one word of the log, a part, and flush: those that are left. */
-static unsigned long protect_part(struct av_vm *vm, u64 gfn, unsigned long bits)
-{
-	struct av_shadow *sh = &vm->mmu->shadow;
-	struct av_gather g;
-
-	av_gather_init(&g, sh);
-	while (bits && !av_shadow_wrprotect_gfn(sh, gfn + __ffs(bits), &g))
-		bits &= bits - 1;
-	av_gather_finish(&g);
-	return bits;
-}
-
-/*
- * Clear the bits of mask in one word; what was set. Where the lock is let go
- * before all pages are protected, a page that is written meanwhile without a
- * fault is in the bits that are about to be handed out.
- */
-static unsigned long harvest(struct av_vm *vm, struct av_slot *slot, u64 word,
-			     unsigned long mask)
-{
-	unsigned long bits, left;
-
-	if (!(READ_ONCE(slot->dirty[word]) & mask))
-		return 0;
-	spin_lock(&vm->mmu_lock);
-	bits = mask & atomic_long_fetch_andnot(mask, (atomic_long_t *)&slot->dirty[word]);
-	left = bits;
-	while (left) {
-		left = protect_part(vm, slot->base_gfn + word * BITS_PER_LONG, left);
-		if (left)
-			cond_resched_lock(&vm->mmu_lock);
-	}
-	spin_unlock(&vm->mmu_lock);
-	cond_resched();
-	return bits;
-}
-
 /* Words that are looked at, or copied, before the CPU is offered. */
 #define WORDS_BATCH	2048
 
-static void rest(u64 i)
+/*
+ * Take bits out of the log, from its word first on: those that are set in words, or
+ * all; words then has what was set. A page that is written to by way of a stale entry
+ * before its part of the write protection ends is in the bits that are about to be
+ * handed out.
+ */
+static void harvest(struct av_vm *vm, struct av_slot *slot, u64 first, unsigned long *words,
+		    u64 n, bool all)
 {
-	if (i % WORDS_BATCH == WORDS_BATCH - 1)
-		cond_resched();
+	struct av_protect p = { .vm = vm };
+	unsigned long *dirty = slot->dirty + first, left;
+	u64 i, gfn = slot->base_gfn + first * BITS_PER_LONG;
+
+	for (i = 0; i < n; i++, gfn += BITS_PER_LONG) {
+		if (i % WORDS_BATCH == WORDS_BATCH - 1) {
+			av_protect_end(&p);
+			cond_resched();
+		}
+		left = READ_ONCE(dirty[i]) & (all ? ~0UL : words[i]);
+		if (left)
+			left = atomic_long_fetch_andnot(left, (atomic_long_t *)&dirty[i]) & left;
+		words[i] = left;
+		for (; left; left &= left - 1)
+			av_protect_page(&p, slot, gfn + __ffs(left));
+	}
+	av_protect_end(&p);
 }
 
 static int hand_out(unsigned long __user *to, const unsigned long *words, u64 nr)
@@ -98,7 +85,7 @@ static int get_log(struct av_vm *vm, const struct kvm_dirty_log *log)
 {
 	struct av_slot *slot;
 	unsigned long *out;
-	u64 words, i;
+	u64 words;
 	int ret;
 
 	ret = find_logged(vm, log->slot, &slot);
@@ -107,12 +94,8 @@ static int get_log(struct av_vm *vm, const struct kvm_dirty_log *log)
 	words = BITS_TO_LONGS(slot->npages);
 	out = slot->dirty;
 	if (!vm->mmu->manual_protect) {
-		/* The second half of the bitmap's memory is for this. */
 		out += words;
-		for (i = 0; i < words; i++) {
-			rest(i);
-			out[i] = harvest(vm, slot, i, ~0UL);
-		}
+		harvest(vm, slot, 0, out, words, true);
 	}
 	return hand_out(log->dirty_bitmap, out, words);
 }
@@ -127,12 +110,25 @@ int av_mmu_get_dirty_log(struct av_vm *vm, const struct kvm_dirty_log *log)
 	return ret;
 }
 
+static int fetch(unsigned long *words, const unsigned long __user *from, u64 nr)
+{
+	u64 i, n;
+
+	for (i = 0; i < nr; i += n) {
+		n = min_t(u64, nr - i, WORDS_BATCH);
+		if (copy_from_user(words + i, from + i, n * sizeof(*words)))
+			return -EFAULT;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* The user's bits past the last page mean nothing: the log has none there. */
 static int clear_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log)
 {
-	u64 first = log->first_page, n = log->num_pages, i;
-	unsigned long __user *bitmap = log->dirty_bitmap;
+	u64 first = log->first_page, n = log->num_pages;
 	struct av_slot *slot;
-	unsigned long mask;
+	unsigned long *words;
 	int ret;
 
 	if (log->slot < AV_SLOTS_MAX && first % BITS_PER_LONG)
@@ -143,16 +139,11 @@ static int clear_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log)
 	if (first > slot->npages || n > slot->npages - first ||
 	    (n < slot->npages - first && n % BITS_PER_LONG))
 		return -EINVAL;
-	for (i = 0; i < BITS_TO_LONGS(n); i++) {
-		rest(i);
-		if (get_user(mask, bitmap + i))
-			return -EFAULT;
-		/* The user's bits past the last page mean nothing. */
-		if ((i + 1) * BITS_PER_LONG > n)
-			mask &= BIT(n % BITS_PER_LONG) - 1;
-		harvest(vm, slot, first / BITS_PER_LONG + i, mask);
-	}
-	return 0;
+	words = slot->dirty + BITS_TO_LONGS(slot->npages);
+	ret = fetch(words, log->dirty_bitmap, BITS_TO_LONGS(n));
+	if (!ret)
+		harvest(vm, slot, first / BITS_PER_LONG, words, BITS_TO_LONGS(n), false);
+	return ret;
 }
 
 int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log)
