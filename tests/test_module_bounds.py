@@ -46,6 +46,10 @@ BOARDS = {
         Row("copies_aliases", "", 65536, ("copies_aliases.forgotten",)),
         Row("copies_frame", "", 65536, operations("copies_frame", "written zap")),
     ),
+    "log": (
+        Row("log", "", 2 * 65472, operations("log", "on read clear")),
+        Row("ring", "", 65471 + 63 * 1024, operations("ring", "on create reset apart")),
+    ),
     "contexts": (Row("contexts", "", 253 * 8, operations("contexts", "asid zap")),),
     "slots": (
         Row(

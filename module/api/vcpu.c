@@ -24,8 +24,8 @@ static int av_vcpu_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Page 0 of the mapping is kvm_run, page 1 the VM's ring of coalesced MMIO. The
- * mapping holds the file and so the VM; a page itself is counted, so that it may
+ * Page 0 of the mapping is kvm_run, page 1 the VM's ring of coalesced MMIO; from
+ * KVM_DIRTY_LOG_PAGE_OFFSET on is the vCPU's dirty ring, if it has one. The mapping holds the file and so the VM; a page itself is counted, so that it may
  * outlive both in somebody's pipe.
  */
 static vm_fault_t av_vcpu_fault(struct vm_fault *vmf)
@@ -40,7 +40,9 @@ static vm_fault_t av_vcpu_fault(struct vm_fault *vmf)
 		vmf->page = av_coalesced_page(vcpu->vm);
 		break;
 	default:
-		return VM_FAULT_SIGBUS;
+		if (!av_mmu_is_ring_page(vcpu->vm, vmf->pgoff))
+			return VM_FAULT_SIGBUS;
+		vmf->page = av_mmu_ring_page(vcpu, vmf->pgoff);
 	}
 	get_page(vmf->page);
 	return 0;
@@ -52,6 +54,13 @@ static const struct vm_operations_struct av_vcpu_vm_ops = {
 
 static int av_vcpu_mmap(struct file *file, struct vm_area_struct *vma)
 {
+	const struct av_vcpu *vcpu = file->private_data;
+	unsigned long first = vma->vm_pgoff, last = first + vma_pages(vma) - 1;
+
+	/* KVM's rule for the dirty ring, and its look at the ends alone. */
+	if ((av_mmu_is_ring_page(vcpu->vm, first) || av_mmu_is_ring_page(vcpu->vm, last)) &&
+	    (vma->vm_flags & VM_EXEC || !(vma->vm_flags & VM_SHARED)))
+		return -EINVAL;
 	vma->vm_ops = &av_vcpu_vm_ops;
 	return 0;
 }

@@ -63,6 +63,11 @@ static int av_vm_clear_dirty_log(void *object, void __user *argp)
 	return av_mmu_clear_dirty_log(object, &log);
 }
 
+static int av_vm_reset_dirty_rings(void *object, void __user *argp)
+{
+	return av_mmu_reset_rings(object);
+}
+
 static int av_vm_create_device(void *object, void __user *argp)
 {
 	return av_device_ioctl_create(object, argp);
@@ -219,9 +224,14 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 
 	if (copy_from_user(&cap, argp, sizeof(cap)))
 		return -EFAULT;
+	/* The one whose flags KVM does not look at; it takes 32 bits of the size. */
+	if (cap.cap == KVM_CAP_DIRTY_LOG_RING_ACQ_REL)
+		return av_mmu_enable_ring(object, cap.args[0]);
 	if (cap.flags)
 		return -EINVAL;
 	switch (cap.cap) {
+	case KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP:
+		return av_mmu_enable_ring_bitmap(object);
 	case KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2:
 		return av_mmu_enable_manual_protect(object, cap.args[0]);
 	case KVM_CAP_ARM_SYSTEM_SUSPEND:
@@ -276,6 +286,7 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_SET_USER_MEMORY_REGION2,	av_vm_set_memory2 },
 	{ KVM_GET_DIRTY_LOG,		av_vm_get_dirty_log },
 	{ KVM_CLEAR_DIRTY_LOG,		av_vm_clear_dirty_log },
+	{ KVM_RESET_DIRTY_RINGS,	av_vm_reset_dirty_rings },
 	{ KVM_IRQFD,			av_vm_irqfd },
 	{ KVM_SIGNAL_MSI,		av_vm_signal_msi },
 	{ KVM_IOEVENTFD,		av_vm_ioeventfd },

@@ -9,6 +9,13 @@
 #include <linux/kvm.h>
 #include <linux/version.h>
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP	225
+/* 0 there: a machine without dirty rings. */
+#undef KVM_DIRTY_LOG_PAGE_OFFSET
+#define KVM_DIRTY_LOG_PAGE_OFFSET	64
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 #define KVM_CAP_COUNTER_OFFSET	227
 

@@ -67,6 +67,11 @@ static int handle_requests(struct av_vcpu *vcpu)
 		av_pmu_update_line(vcpu);
 	if (av_vcpu_take_request(vcpu, AV_REQ_CALLS))
 		av_smccc_show_window(vcpu);
+	/* A signal comes first, as under KVM. */
+	if (!signal_pending(current) && av_mmu_ring_full(vcpu)) {
+		vcpu->run->exit_reason = KVM_EXIT_DIRTY_RING_FULL;
+		return 0;
+	}
 	return 1;
 }
 

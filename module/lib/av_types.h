@@ -59,6 +59,8 @@ typedef int64_t s64;
 #define WRITE_ONCE(x, v)	(*(volatile typeof(x) *)&(x) = (v))
 /* Pairs with whatever the kernel's own would: one thread runs the tests. */
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+/* The same. */
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)

@@ -17,6 +17,21 @@
 
 #define MANUAL_FLAGS	(KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE | KVM_DIRTY_LOG_INITIALLY_SET)
 
+void av_slot_log(struct av_vm *vm, struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn)
+{
+	unsigned long *dirty = READ_ONCE(slot->dirty);
+	u64 page = gfn - slot->base_gfn;
+
+	/*
+	 * A ring has room for more than one exit puts in, but for an ITS's commands: what
+	 * has no room is in the bitmap, if there is one. KVM's ring runs over.
+	 */
+	if (vcpu && vcpu->mmu->ring.size && (av_slot_put_in_ring(vcpu, slot, page) || !dirty))
+		return;
+	if (dirty && !test_and_set_bit(page, dirty))
+		av_vm_stat_add(&vm->stats, AV_VM_DIRTY_PAGES, 1);
+}
+
 int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags)
 {
 	/* INITIALLY_SET means nothing alone. */
@@ -27,6 +42,12 @@ int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags)
 	vm->mmu->manual_protect = flags;
 	mutex_unlock(&vm->slots_lock);
 	return 0;
+}
+
+/* Is there a bitmap, beside a ring or without one? */
+static bool uses_bitmap(const struct av_vm *vm)
+{
+	return !READ_ONCE(vm->mmu->ring_bytes) || vm->mmu->ring_bitmap;
 }
 
 static int find_logged(struct av_vm *vm, u32 id, struct av_slot **slot)
@@ -88,6 +109,8 @@ static int get_log(struct av_vm *vm, const struct kvm_dirty_log *log)
 	u64 words;
 	int ret;
 
+	if (!uses_bitmap(vm))
+		return -ENXIO;
 	ret = find_logged(vm, log->slot, &slot);
 	if (ret)
 		return ret;
@@ -131,6 +154,8 @@ static int clear_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log)
 	unsigned long *words;
 	int ret;
 
+	if (!uses_bitmap(vm))
+		return -ENXIO;
 	if (log->slot < AV_SLOTS_MAX && first % BITS_PER_LONG)
 		return -EINVAL;
 	ret = find_logged(vm, log->slot, &slot);

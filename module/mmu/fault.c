@@ -103,7 +103,7 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	if (fill.rights & AV_X && !f->r->copy)
 		av_mem_set_executed(f->r->slot, c->gfn);
 	if (fill.rights & AV_W)
-		av_slot_mark_dirty(vm, f->r->slot, c->gfn);
+		av_slot_mark_dirty(vm, f->vcpu, f->r->slot, c->gfn);
 	return 0;
 }
 

@@ -57,14 +57,24 @@ static inline struct av_slot *av_vm_slot(struct av_vm *vm, u64 gfn)
 	return av_slot_find(av_vm_slots(vm), gfn);
 }
 
-/* Note a written page. The slot is held by srcu or a lock. */
-static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_slot *slot, u64 gfn)
-{
-	unsigned long *dirty = READ_ONCE(slot->dirty);
+/*
+ * dirty.c: note a page that a vCPU, whose thread this is, writes to or may write to
+ * from now on; or nobody's vCPU, NULL. The slot is held by srcu or a lock.
+ */
+void av_slot_log(struct av_vm *vm, struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn);
 
-	if (dirty && !test_and_set_bit(gfn - slot->base_gfn, dirty))
-		av_vm_stat_add(&vm->stats, AV_VM_DIRTY_PAGES, 1);
+static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_vcpu *vcpu,
+				      struct av_slot *slot, u64 gfn)
+{
+	if (unlikely(av_slot_logged(slot)))
+		av_slot_log(vm, vcpu, slot, gfn);
 }
+
+/* dirty_ring.c */
+int av_ring_create(struct av_vcpu *vcpu);
+void av_ring_destroy(struct av_vcpu *vcpu);
+/* Put a page of a slot into the vCPU's ring, unless it is in one: false when there is no room. */
+bool av_slot_put_in_ring(struct av_vcpu *vcpu, struct av_slot *slot, u64 page);
 
 /* Turn an errno into an answer: bad memory has been reported, and the guest tries again. */
 static inline void av_mmu_error(struct av_answer *answer, int err)

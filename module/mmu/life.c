@@ -138,7 +138,7 @@ int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 	av_list_init(&vcpu->mmu->pool.pts);
 	vcpu->mmu->stale = AV_STALE_REGS;
 	vcpu->mmu->regimes = 1;
-	return 0;
+	return av_ring_create(vcpu);
 }
 
 void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
@@ -160,4 +160,5 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 		free_page((unsigned long)mmu->roots[i].pte);
 	av_pool_empty(&mmu->pool);
 	av_copies_unprepare(vcpu);
+	av_ring_destroy(vcpu);
 }

@@ -248,7 +248,11 @@ static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, b
 		return -EFAULT;
 	if (unlikely(READ_ONCE(vm->mmu->nr_copies)))
 		av_copy_written(vm, slot, gpa >> PAGE_SHIFT);
-	av_slot_mark_dirty(vm, slot, gpa >> PAGE_SHIFT);
+	if (unlikely(av_slot_logged(slot))) {
+		/* The page has been written before it is seen to be noted already. */
+		smp_mb();
+		av_slot_log(vm, av_vm_running_vcpu(vm), slot, gpa >> PAGE_SHIFT);
+	}
 	return 0;
 }
 

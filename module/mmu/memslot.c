@@ -28,14 +28,17 @@ void av_slot_free(struct av_slot *slot)
 		return;
 	av_mem_free_frames(slot);
 	vfree(slot->dirty);
+	vfree(slot->ringed);
 	kfree(slot);
 }
 
-/* Free a slot, but not its bitmap if the other slot has it too. */
+/* Free a slot, but not the bitmaps that the other slot has too. */
 static void free_beside(struct av_slot *slot, const struct av_slot *other)
 {
 	if (slot && other && slot->dirty == other->dirty)
 		slot->dirty = NULL;
+	if (slot && other && slot->ringed == other->ringed)
+		slot->ringed = NULL;
 	av_slot_free(slot);
 }
 
@@ -52,22 +55,56 @@ static void set_all(unsigned long *bits, u64 n)
 	}
 }
 
-/* Allocate the bitmap, and behind it a second one to hand out from. */
-static unsigned long *alloc_dirty(const struct av_vm *vm, u64 npages)
-{
-	size_t words = BITS_TO_LONGS(npages);
-	/* Page by page: huge ones would be cleared at one stretch. */
-	unsigned long *dirty = __vcalloc(2 * words, sizeof(long), GFP_SLOT);
+/* What a slot needs to be logged. */
+struct logs {
+	unsigned long *dirty, *ringed;
+};
 
-	if (dirty && vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
-		set_all(dirty, npages);
-	return dirty;
+static void free_logs(struct logs *logs)
+{
+	vfree(logs->dirty);
+	vfree(logs->ringed);
+}
+
+/* Allocate the bitmap, and behind it a second one to hand out from; and what goes with rings. */
+static int alloc_logs(const struct av_vm *vm, u64 npages, struct logs *logs)
+{
+	bool ring = READ_ONCE(vm->mmu->ring_bytes), bitmap = !ring || vm->mmu->ring_bitmap;
+	size_t words = BITS_TO_LONGS(npages);
+
+	/* Page by page: huge ones would be cleared at one stretch. */
+	if (bitmap)
+		logs->dirty = __vcalloc(2 * words, sizeof(long), GFP_SLOT);
+	if (ring)
+		logs->ringed = __vcalloc(words, sizeof(long), GFP_SLOT);
+	if ((bitmap && !logs->dirty) || (ring && !logs->ringed)) {
+		free_logs(logs);
+		*logs = (struct logs) {};
+		return -ENOMEM;
+	}
+	if (bitmap && vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET)
+		set_all(logs->dirty, npages);
+	return 0;
 }
 
 /*
- * A slot that moves with its log on takes the bitmap along: until the old slot
- * is gone both have the bitmap, and a write is noted by way of either.
+ * A slot that moves with its log on takes the bitmaps along: until the old slot
+ * is gone both have them, and a write is noted by way of either.
  */
+static int find_logs(const struct av_vm *vm, struct av_slot *slot, const struct av_slot *old)
+{
+	struct logs logs = {};
+	int ret = 0;
+
+	if (old && av_slot_logged(old))
+		logs = (struct logs) { .dirty = old->dirty, .ringed = old->ringed };
+	else
+		ret = alloc_logs(vm, slot->npages, &logs);
+	slot->dirty = logs.dirty;
+	slot->ringed = logs.ringed;
+	return ret;
+}
+
 static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *req,
 				const struct av_slot *old)
 {
@@ -81,10 +118,7 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 	slot->npages = req->size >> PAGE_SHIFT;
 	slot->hva = req->hva;
 	slot->frames.nr = slot->npages;
-	if (!(slot->flags & AV_SLOT_LOG_DIRTY))
-		return slot;
-	slot->dirty = old && old->dirty ? old->dirty : alloc_dirty(vm, slot->npages);
-	if (slot->dirty)
+	if (!av_slot_logged(slot) || !find_logs(vm, slot, old))
 		return slot;
 	av_slot_free(slot);
 	return NULL;
@@ -256,22 +290,20 @@ static int create(struct av_vm *vm, const struct av_region *req, struct av_slot 
 static int change_flags(struct av_vm *vm, const struct av_region *req, struct av_slot *slot)
 {
 	bool on = req->flags & AV_SLOT_LOG_DIRTY;
-	unsigned long *dirty = NULL;
+	struct logs logs = {};
 
-	if (on) {
-		dirty = alloc_dirty(vm, slot->npages);
-		if (!dirty)
-			return -ENOMEM;
-	}
+	if (on && alloc_logs(vm, slot->npages, &logs))
+		return -ENOMEM;
 	spin_lock(&vm->mmu_lock);
-	swap(slot->dirty, dirty);
-	slot->flags = req->flags;
+	swap(slot->dirty, logs.dirty);
+	swap(slot->ringed, logs.ringed);
+	WRITE_ONCE(slot->flags, req->flags);
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
 	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
 		for_slot(vm, slot, av_shadow_wrprotect_gfn);
 	synchronize_srcu_expedited(&vm->srcu);
-	vfree(dirty);
+	free_logs(&logs);
 	return 0;
 }
 

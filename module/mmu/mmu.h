@@ -51,6 +51,19 @@ int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *l
 int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);
 
 /*
+ * Dirty rings. KVM_CAP_DIRTY_LOG_RING_ACQ_REL, of so many bytes for each vCPU;
+ * KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP; KVM_RESET_DIRTY_RINGS: how many entries, or an errno.
+ */
+int av_mmu_enable_ring(struct av_vm *vm, u32 bytes);
+int av_mmu_enable_ring_bitmap(struct av_vm *vm);
+int av_mmu_reset_rings(struct av_vm *vm);
+/* Is this page of a vCPU's file one of its ring? If so, which? */
+bool av_mmu_is_ring_page(const struct av_vm *vm, unsigned long pgoff);
+struct page *av_mmu_ring_page(struct av_vcpu *vcpu, unsigned long pgoff);
+/* AV_REQ_RING: is the vCPU to stay out of the guest until its ring has room? Its own thread. */
+bool av_mmu_ring_full(struct av_vcpu *vcpu);
+
+/*
  * Where the vCPU goes on: the roots and serial numbers of its trees. After an
  * av_mmu_load() that succeeded; interrupts may be off.
  */

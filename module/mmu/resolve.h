@@ -112,7 +112,7 @@ static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk
  */
 static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool written)
 {
-	if (slot->flags & AV_SLOT_READONLY || (READ_ONCE(slot->dirty) && !written))
+	if (slot->flags & AV_SLOT_READONLY || (av_slot_logged(slot) && !written))
 		rights &= ~AV_W;
 	return rights;
 }

@@ -6,7 +6,7 @@
  * Pure code. A set is two balanced (AVL) trees of its slots, by frame and by id,
  * and is never changed once it is published: a change copies the nodes on its way
  * and shares all others, so that it takes no longer with many slots than with few.
- * Frames and dirty bitmap, which hang on a slot, are the kernel side's, see
+ * Frames and bitmaps, which hang on a slot, are the kernel side's, see
  * mmu/memslot.c.
  */
 #ifndef AV_MMU_SLOTS_H
@@ -31,8 +31,15 @@ struct av_slot {
 	u32 flags;
 	bool dying;		/* being deleted or moved: fill nothing more */
 	struct av_frames frames;
-	unsigned long *dirty;	/* one bit a page while the log is on */
+	/* One bit a page while the log is on, each NULL where the VM has none such. */
+	unsigned long *dirty;	/* written, and not handed out since */
+	unsigned long *ringed;	/* in a vCPU's dirty ring */
 };
+
+static inline bool av_slot_logged(const struct av_slot *slot)
+{
+	return READ_ONCE(slot->flags) & AV_SLOT_LOG_DIRTY;
+}
 
 struct av_slot_node {
 	struct av_slot *slot;

@@ -11,6 +11,7 @@
 #include <linux/types.h>
 
 #include "mmu/resolve.h"
+#include "mmu/ring.h"
 #include "mmu/shadow.h"
 #include "mmu/slots.h"
 #include "vm/regfile.h"
@@ -113,6 +114,9 @@ struct av_vm_mmu {
 	struct av_annex annex;
 	/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2 */
 	u64 manual_protect;
+	/* Of each vCPU's dirty ring, 0 for none; under vm->lock, and before there are vCPUs. */
+	u32 ring_bytes;
+	bool ring_bitmap;		/* KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP; slots_lock */
 };
 
 /* The VMM's address of a guest page: mmu/memory.h. */
@@ -171,6 +175,8 @@ struct av_vcpu_mmu {
 	/* The fault under way; not on the stack, which is zeroed at each fault. */
 	struct av_resolved resolved;
 	struct av_candidate candidates[1 + AV_AROUND];
+
+	struct av_ring ring;		/* pages that it has written; dirty_ring.c */
 
 	struct av_fetch fetch;
 	struct av_device_page device;

@@ -142,12 +142,11 @@ static void build_tables(void)
 	build_image();
 }
 
-static unsigned long log_bits;
 static struct av_slot ram = { .base_gfn = RAM >> 12, .npages = SLOT_SIZE >> 12 };
 static struct av_slot rom = { .base_gfn = ROM >> 12, .npages = SLOT_SIZE >> 12,
 			      .flags = AV_SLOT_READONLY };
 static struct av_slot logged = { .base_gfn = LOGGED >> 12, .npages = SLOT_SIZE >> 12,
-				 .dirty = &log_bits };
+				 .flags = AV_SLOT_LOG_DIRTY };
 static struct av_slots *slots;
 
 static void build_slots(void)

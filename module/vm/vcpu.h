@@ -37,6 +37,7 @@ enum av_req {
 	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to load */
 	AV_REQ_PMU,		/* a counter overflowed */
 	AV_REQ_CALLS,		/* firmware calls have another answer */
+	AV_REQ_RING,		/* the dirty ring is full, or was: av_mmu_ring_full() */
 	AV_NR_REQS
 };
 

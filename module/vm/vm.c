@@ -55,6 +55,18 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
 	return NULL;
 }
 
+struct av_vcpu *av_vm_running_vcpu(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	/* Only the thread itself enters itself there. */
+	av_for_each_vcpu(i, vcpu, vm)
+		if (rcu_access_pointer(vcpu->task) == current)
+			return vcpu;
+	return NULL;
+}
+
 bool av_vm_try_stop_vcpus(struct av_vm *vm)
 {
 	if (mutex_lock_killable(&vm->lock))

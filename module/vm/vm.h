@@ -23,7 +23,8 @@
  *                              thread cannot hold as many mutexes as a VM may
  *                              have vCPUs: lockdep follows 48
  *   vcpu->mutex      mutex     one vCPU's ioctls, inside vcpus_sem; never two
- *   vm->slots_lock   mutex     changes to memory slots and to the device bus
+ *   vm->slots_lock   mutex     changes to memory slots and to the device bus; dirty
+ *                              bitmaps that are read, dirty rings that are reset
  *   vm->config_lock  mutex     VM-wide state that a vCPU's ioctl may also change
  *                              (vGIC set-up, ID registers, counter offset)
  *   vm->irq->msi_lock mutex     LPIs and ITSs (irq/msi.h); guest memory is read and
@@ -158,6 +159,9 @@ static inline struct av_vcpu *av_vm_vcpu(struct av_vm *vm, unsigned int idx)
 
 /* The vCPU with this id (KVM_CREATE_VCPU's argument), or NULL. */
 struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id);
+
+/* The vCPU that this thread runs, in KVM_RUN, or NULL. */
+struct av_vcpu *av_vm_running_vcpu(struct av_vm *vm);
 
 #define av_for_each_vcpu(idx, vcpu, vm) \
 	for ((idx) = 0; ((vcpu) = av_vm_vcpu(vm, idx)); (idx)++)

@@ -33,6 +33,10 @@ void bounds_gic(void);
 void bounds_its(void);
 void bounds_routes(void);
 
+/* bounds_log.c */
+void bounds_log(void);
+void bounds_ring(void);
+
 /* bounds_map.c */
 void bounds_idle(void);
 void bounds_frame(void);

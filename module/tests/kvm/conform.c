@@ -39,6 +39,7 @@ static const struct {
 	{ "run", conform_run },
 	{ "nisv", conform_nisv },
 	{ "coalesced", conform_coalesced },
+	{ "ring", conform_ring },
 	{ "serror", conform_serror },
 	{ "debug", conform_debug },
 	{ "life", conform_life },

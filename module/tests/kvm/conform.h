@@ -41,6 +41,7 @@ void conform_events(void);
 void conform_run(void);
 void conform_nisv(void);
 void conform_coalesced(void);
+void conform_ring(void);
 void conform_serror(void);
 void conform_debug(void);
 void conform_life(void);

@@ -71,12 +71,19 @@ int new_device(int vm, u32 type)
 /* Two vCPUs, a vGIC that is ready, an ITS with its place. */
 void new_machine(struct machine *m)
 {
+	new_machine_in(m, NULL);
+}
+
+void new_machine_in(struct machine *m, void (*prepare)(int vm))
+{
 	u64 none = 0;
 	int i;
 
 	memset(m, 0, sizeof(*m));
 	m->kvm = open_kvm();
 	m->vm = new_vm(m->kvm);
+	if (prepare)
+		prepare(m->vm);
 	m->ram = new_slot(m->vm, 0, RAM, RAM_SIZE);
 	for (i = 0; i < 2; i++) {
 		m->vcpu[i] = new_vcpu(m->vm, i);

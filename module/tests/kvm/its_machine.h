@@ -44,6 +44,8 @@ long attr_get(int fd, u32 group, u64 number, u64 *val);
 
 /* A machine with a vGIC that is ready and an ITS with its place. */
 void new_machine(struct machine *m);
+/* The same, with something done to the VM first. */
+void new_machine_in(struct machine *m, void (*prepare)(int vm));
 void free_machine(struct machine *m);
 /* As a guest sets it up: tables, queue, everything on. */
 void boot_machine(struct machine *m);

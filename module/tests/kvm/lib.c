@@ -250,16 +250,42 @@ int ready_vgic(int vm)
 	return dev.fd;
 }
 
-void new_guest(struct guest *g, const u32 *code, size_t size)
+long enable_ring(int vm, u64 bytes)
+{
+	struct kvm_enable_cap cap = {
+		.cap = KVM_CAP_DIRTY_LOG_RING_ACQ_REL, .args = { bytes },
+	};
+
+	return ioctl(vm, KVM_ENABLE_CAP, &cap);
+}
+
+struct kvm_dirty_gfn *map_ring(int vcpu, size_t bytes)
+{
+	void *ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu,
+			  KVM_DIRTY_LOG_PAGE_OFFSET * 4096);
+
+	if (ring == MAP_FAILED)
+		die("mmap of a dirty ring");
+	return ring;
+}
+
+void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring)
 {
 	g->kvm = open_kvm();
 	g->vm = new_vm(g->kvm);
+	if (ring && enable_ring(g->vm, ring))
+		die("a dirty ring of %llu bytes", (unsigned long long)ring);
 	g->vcpu = new_vcpu(g->vm, 0);
 	g->run = map_run(g->kvm, g->vcpu);
 	init_vcpu(g->vcpu);
 	g->memory = new_slot(g->vm, 0, GUEST_BASE, GUEST_SIZE);
 	memcpy(g->memory, code, size);
 	set_reg(g->vcpu, REG_PC, GUEST_BASE);
+}
+
+void new_guest(struct guest *g, const u32 *code, size_t size)
+{
+	new_guest_with_ring(g, code, size, 0);
 }
 
 void free_guest(struct guest *g)

@@ -60,6 +60,9 @@ void init_vcpu(int vcpu);
 void *map_memory(size_t size);
 /* A slot of anonymous memory at guest address gpa; returns its memory. */
 void *new_slot(int vm, int slot, u64 gpa, size_t size);
+/* Dirty rings of a VM; one of them, mapped. */
+long enable_ring(int vm, u64 bytes);
+struct kvm_dirty_gfn *map_ring(int vcpu, size_t bytes);
 /* A vGIC for the vCPUs that there are, ready. */
 int ready_vgic(int vm);
 void set_reg(int vcpu, u64 id, u64 value);
@@ -98,6 +101,8 @@ struct guest {
 #define GUEST_REDIST	0x080a0000ULL
 
 void new_guest(struct guest *g, const u32 *code, size_t size);
+/* The same, with a dirty ring of so many bytes; 0: none. */
+void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring);
 void free_guest(struct guest *g);
 
 #endif /* AV_TESTS_KVM_LIB_H */

@@ -97,8 +97,13 @@ void *mapper_memory(int advice)
 
 void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size)
 {
+	mapper_set_slot(m, slot, gpa, memory, size, 0);
+}
+
+void mapper_set_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size, u32 flags)
+{
 	struct kvm_userspace_memory_region mem = {
-		.slot = slot, .guest_phys_addr = gpa, .memory_size = size,
+		.slot = slot, .flags = flags, .guest_phys_addr = gpa, .memory_size = size,
 		.userspace_addr = (u64)memory,
 	};
 
@@ -119,10 +124,16 @@ void mapper_vcpu(int vcpu, u16 asid)
 
 void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget)
 {
+	new_mapper_with_ring(m, frames, budget, 0);
+}
+
+void new_mapper_with_ring(struct mapper *m, enum mapper_frames frames, bool budget, u64 ring)
+{
 	const size_t gib = 1UL << 30;
 
 	memset(m, 0, sizeof(*m));
-	new_guest(&m->g, guest_mapper, (char *)guest_mapper_end - (char *)guest_mapper);
+	new_guest_with_ring(&m->g, guest_mapper, (char *)guest_mapper_end - (char *)guest_mapper,
+			    ring);
 	m->stats = ioctl(m->g.vcpu, KVM_GET_STATS_FD, 0);
 	m->vm_stats = ioctl(m->g.vm, KVM_GET_STATS_FD, 0);
 	m->at = GUEST_BASE;

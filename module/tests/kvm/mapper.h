@@ -39,6 +39,8 @@ enum mapper_frames { ONE_FRAME, EACH_ITS_OWN };
  * the more memory it has.
  */
 void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget);
+/* The same, whose vCPUs have a dirty ring of so many bytes. */
+void new_mapper_with_ring(struct mapper *m, enum mapper_frames frames, bool budget, u64 ring);
 /* MAPPER_FRAMES_SIZE of private memory, present, with this advice on huge pages. */
 void *mapper_memory(int advice);
 /*
@@ -48,6 +50,7 @@ void *mapper_memory(int advice);
 void mapper_vcpu(int vcpu, u16 asid);
 void free_mapper(struct mapper *m);
 void mapper_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size);
+void mapper_set_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t size, u32 flags);
 
 /* The program runs in the upper half from now on: before anything else. */
 void mapper_go_high(struct mapper *m);

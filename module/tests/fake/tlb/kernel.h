@@ -65,6 +65,7 @@ void fake_warn(const char *fmt, ...) __printf(1, 2);
 #define dsb(domain)			fake_event(FAKE_DSB, #domain, NULL, 0)
 
 #undef smp_store_release
+#undef smp_load_acquire
 /* Pairs with the next one; told, so that one of them cannot go missing. */
 #define smp_store_release(p, v) do {						\
 	fake_event(FAKE_RELEASE, #p, NULL, 0);					\
