@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Memory slots under a running guest: moved, deleted, read-only, shared, logged.
+"""Memory slots under a running guest: moved, deleted, read-only, shared, logged; dirty rings.
 
-`module/tests/kvm/memory` checks itself; real KVM must pass it too, or it asks for the wrong thing.
+`module/tests/kvm/memory` and `rings` check themselves; real KVM must pass them too, or they ask
+for the wrong thing.
 """
 
 from pathlib import Path
 
 import pytest
 from built import TOP, make, module
+from guest_runs import results
 
 from armvisor_lab.board import Board
 
@@ -29,3 +31,27 @@ def test_on_module(program: Path, kernel: str):
     board = Board(kernel=kernel, files=files, timeout=300)
     script = "insmod /armvisor.ko && /memory && rmmod armvisor"
     assert board.run(["sh", "-c", script]).check().text.endswith("done\n")
+
+
+@pytest.fixture(scope="module")
+def rings(program: Path) -> Path:
+    return program.with_name("rings")
+
+
+def test_rings_on_kvm(rings: Path):
+    board = Board(
+        el2=True, kernel="stable", smp=2, paced=True, files={"/rings": rings}, timeout=200
+    )
+    assert board.run(["/rings"]).check().text.endswith("done\n")
+
+
+@pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
+def test_rings_on_module(rings: Path, kernel: str):
+    """Two vCPUs write, another thread copies what their rings have: in the end it has it all."""
+    files = {"/rings": rings, "/armvisor.ko": module(kernel)}
+    board = Board(kernel=kernel, smp=2, paced=True, files=files, timeout=300)
+    script = "insmod /armvisor.ko && /rings && rmmod armvisor"
+    text = board.run(["sh", "-c", script]).check().text
+    assert text.endswith("done\n"), text
+    # KVM may have a page in both rings.
+    assert results(text)["rings.twice"] == "0", text

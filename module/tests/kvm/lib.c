@@ -271,10 +271,14 @@ struct kvm_dirty_gfn *map_ring(int vcpu, size_t bytes)
 
 void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring)
 {
+	struct kvm_enable_cap bitmap = { .cap = KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP };
+
 	g->kvm = open_kvm();
 	g->vm = new_vm(g->kvm);
-	if (ring && enable_ring(g->vm, ring))
+	if (ring && enable_ring(g->vm, ring & ~RING_WITH_BITMAP))
 		die("a dirty ring of %llu bytes", (unsigned long long)ring);
+	if (ring & RING_WITH_BITMAP && ioctl(g->vm, KVM_ENABLE_CAP, &bitmap))
+		die("a bitmap beside the dirty ring");
 	g->vcpu = new_vcpu(g->vm, 0);
 	g->run = map_run(g->kvm, g->vcpu);
 	init_vcpu(g->vcpu);

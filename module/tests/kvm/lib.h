@@ -101,7 +101,8 @@ struct guest {
 #define GUEST_REDIST	0x080a0000ULL
 
 void new_guest(struct guest *g, const u32 *code, size_t size);
-/* The same, with a dirty ring of so many bytes; 0: none. */
+/* The same, with a dirty ring of so many bytes; 0: none. The flag: and a bitmap beside it. */
+#define RING_WITH_BITMAP	(1ULL << 63)
 void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring);
 void free_guest(struct guest *g);
 
