@@ -194,7 +194,7 @@ def fuzzed_api(machine: Machine, seconds: int, settings: str = "") -> Result:
 # Accepted seldom: most of what they ask for is wrong, or was asked for before.
 SELDOM = {
     "any_call", "attribute", "bell_deassign", "counter", "file_exchange", "host_cpu", "its_address",
-    "pmu", "run_too", "slot_odd", "vcpu_create", "vgic_address",
+    "pmu", "ring_enable", "run_too", "slot_odd", "vcpu_create", "vgic_address",
 }  # fmt: skip
 # Operations in a run in which all others are accepted at least once.
 ENOUGH = 10_000

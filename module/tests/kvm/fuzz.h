@@ -134,6 +134,10 @@ int new_event(void);
 void pause_runners(struct world *w);
 void resume_runners(struct world *w);
 
+/* fuzz_slots.c: maybe dirty rings for a VM without vCPUs; take what a vCPU's has. */
+void give_ring(int vm, u64 kind);
+bool take_ring(int vcpu, u64 page);
+
 /* fuzz_guest.c */
 void lay_image(struct world *w);
 void start_cpu(struct world *w, int vcpu, unsigned int cpu, u64 *rng);

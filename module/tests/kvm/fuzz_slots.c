@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory slots and the dirty log. A slot has a place, a size and memory of its
+ * Memory slots, the dirty log and dirty rings. A slot has a place, a size and memory of its
  * own, by the seed and its number, so that moves, changes of flags and
  * deletions meet what an earlier operation made.
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -172,6 +173,104 @@ static void dirty_by_hand(struct actor *a)
 	call(a, get_file(&a->w->vm), KVM_ENABLE_CAP, &cap);
 }
 
+/* ---- dirty rings --------------------------------------------------------------------- */
+
+#define RING_PART	(BUFFER_SIZE / sizeof(struct kvm_dirty_gfn))
+
+/* Entries of a ring, by a call that does not mind what is not there: false for that. */
+static bool copy(bool to_ring, struct kvm_dirty_gfn *entries, struct kvm_dirty_gfn *ring)
+{
+	struct iovec ours = { entries, BUFFER_SIZE }, its = { ring, BUFFER_SIZE };
+	ssize_t n = to_ring ? process_vm_writev(getpid(), &ours, 1, &its, 1, 0) :
+			      process_vm_readv(getpid(), &ours, 1, &its, 1, 0);
+
+	return n > 0;
+}
+
+static struct kvm_dirty_gfn *map_part(int vcpu, u64 page)
+{
+	void *at = mmap(NULL, BUFFER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu,
+			(KVM_DIRTY_LOG_PAGE_OFFSET + page) * PAGE);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+bool take_ring(int vcpu, u64 page)
+{
+	struct kvm_dirty_gfn entries[RING_PART] = {}, *ring = map_part(vcpu, page);
+	bool there = ring && copy(false, entries, ring);
+	size_t i;
+
+	for (i = 0; there && i < RING_PART; i++)
+		if (entries[i].flags & KVM_DIRTY_GFN_F_DIRTY)
+			entries[i].flags = KVM_DIRTY_GFN_F_RESET;
+	if (there)
+		copy(true, entries, ring);
+	if (ring)
+		munmap(ring, BUFFER_SIZE);
+	return there;
+}
+
+static u64 any_ring_page(struct actor *a)
+{
+	return one_in(a, 3) ? pick(a, 300) : 0;
+}
+
+static void ring_take(struct actor *a)
+{
+	a->done |= take_ring(get_file(&a->w->vcpu[pick(a, MAX_CPUS)]), any_ring_page(a));
+}
+
+/* Anything into any entries. */
+static void ring_spoil(struct actor *a)
+{
+	struct kvm_dirty_gfn *entries = (struct kvm_dirty_gfn *)a->buffer, *ring;
+	unsigned int vcpu = pick(a, MAX_CPUS), n = 1 + pick(a, 32), at;
+	u64 page = any_ring_page(a);
+
+	ring = map_part(get_file(&a->w->vcpu[vcpu]), page);
+	if (!ring)
+		return;
+	if (copy(false, entries, ring)) {
+		while (n--) {
+			at = one_in(a, 2) ? n : pick(a, RING_PART);
+			entries[at].flags = pick(a, 4);
+			entries[at].slot = one_in(a, 8) ? rnd(&a->rng) : pick(a, NR_SLOTS);
+			entries[at].offset = one_in(a, 8) ? rnd(&a->rng) : pick(a, 1100);
+		}
+		a->done |= copy(true, entries, ring);
+	}
+	munmap(ring, BUFFER_SIZE);
+}
+
+static void ring_reset(struct actor *a)
+{
+	call_number(a, get_file(&a->w->vm), KVM_RESET_DIRTY_RINGS, pick(a, 2));
+}
+
+/* Refused, but for the moment before a VM has vCPUs. */
+static void ring_enable(struct actor *a)
+{
+	struct kvm_enable_cap cap = {
+		.cap = one_in(a, 2) ? KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP :
+				      KVM_CAP_DIRTY_LOG_RING_ACQ_REL,
+		.args = { one_in(a, 4) ? rnd(&a->rng) : 1ULL << pick(a, 24) },
+	};
+
+	call(a, get_file(&a->w->vm), KVM_ENABLE_CAP, &cap);
+}
+
+void give_ring(int vm, u64 kind)
+{
+	struct kvm_enable_cap cap = { .cap = KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP };
+
+	if (kind < 2)
+		return;
+	enable_ring(vm, kind % 2 ? PAGE : 16 * PAGE);
+	if (kind > 4)
+		ioctl(vm, KVM_ENABLE_CAP, &cap);
+}
+
 const struct op slot_ops[] = {
 	{ "slot_create",	20, slot_create },
 	{ "slot_delete",	12, slot_delete },
@@ -181,5 +280,9 @@ const struct op slot_ops[] = {
 	{ "dirty_get",		10, dirty_get },
 	{ "dirty_clear",	8, dirty_clear },
 	{ "dirty_by_hand",	2, dirty_by_hand },
+	{ "ring_take",		8, ring_take },
+	{ "ring_spoil",		6, ring_spoil },
+	{ "ring_reset",		12, ring_reset },
+	{ "ring_enable",	2, ring_enable },
 	{ }
 };

@@ -151,6 +151,7 @@ void renew_vm(struct world *w, u64 *rng)
 
 	if (vm < 0)
 		return;
+	give_ring(vm, rnd(rng) >> 16 & 7);
 	ioctl(vm, KVM_SET_USER_MEMORY_REGION, &mem);
 	if (rnd(rng) >> 16 & 1)
 		ioctl(vm, KVM_ENABLE_CAP, &by_hand);
@@ -181,6 +182,11 @@ static void after_run(struct world *w, unsigned int cpu, int vcpu, struct kvm_ru
 	if (reason == KVM_EXIT_MMIO) {
 		*(u64 *)run->mmio.data = rnd(rng);
 		return;
+	}
+	if (reason == KVM_EXIT_DIRTY_RING_FULL) {
+		/* Of a larger ring, another part each time. */
+		take_ring(vcpu, rnd(rng) >> 16 & 14);
+		ioctl(get_file(&w->vm), KVM_RESET_DIRTY_RINGS, 0);
 	}
 	if (reason == KVM_EXIT_INTERNAL_ERROR)
 		usleep(1000);
