@@ -64,6 +64,8 @@ void new_world(struct world *w, unsigned int nr, bool ready)
 	unsigned int i;
 
 	w->vm = new_vm(w->kvm);
+	if (w->ring && enable_ring(w->vm, PAGE))
+		die("a dirty ring");
 	w->vgic = -1;
 	for (i = 0; i < NR_VCPUS; i++)
 		w->vcpu[i] = -1;
@@ -166,6 +168,7 @@ static void live(struct world *w)
 	nr = vgic_only ? NR_VCPUS : pick(w, NR_VCPUS + 1);
 	draw_intids(w);
 	steps = 4 + pick(w, MOST_STEPS - 3);
+	w->ring = !pick(w, 4);
 	memset(w->memory, 0, GUEST_SIZE);
 	memset(w->spare, 0, SPARE_SIZE);
 	new_world(w, nr, vgic_only || (nr && pick(w, 2)));

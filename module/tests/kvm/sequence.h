@@ -29,6 +29,7 @@ struct world {
 	int kvm, vm, vcpu[NR_VCPUS], vgic, event[NR_EVENTS];
 	struct kvm_run *run[NR_VCPUS];
 	size_t run_size;
+	bool ring;		/* VMs with dirty rings; no guest writes to a slot that is logged */
 	u8 *memory;		/* of the first slot, where the guest's program is */
 	u8 *spare;		/* for other slots */
 };

@@ -28,7 +28,7 @@ static void check_extension(struct world *w)
 	static const u32 caps[] = {
 		0, 3, 10, 14, 15, 16, 19, 25, 32, 35, 36, 55, 63, 70, 72, 77, 78, 87, 92, 102, 104,
 		105, 107, 125, 129, 136, 139, 151, 157, 158, 162, 164, 166, 168, 177, 187, 203, 209,
-		216, 219, 224, 227, 230, 231, 236, 1000,
+		216, 219, 223, 224, 225, 227, 230, 231, 236, 1000,
 	};
 	u32 cap = pick_of(w, caps);
 
@@ -108,6 +108,23 @@ static void clear_dirty_log(struct world *w)
 	    log.first_page);
 }
 
+/* In a VM that has no vCPU and no ring yet, the right one makes a difference to what comes. */
+static void dirty_ring(struct world *w)
+{
+	static const u32 caps[] = { 192, 223, 223, 223, 225, 225 };
+	static const u64 sizes[] = { 4096, 4096, 65536, 1 << 20, 1 << 21, 1024, 5000, 0 };
+	struct kvm_enable_cap cap = {
+		.cap = pick_of(w, caps), .args = { pick_of(w, sizes) }, .flags = !pick(w, 8),
+	};
+
+	say(ioctl(w->vm, KVM_ENABLE_CAP, &cap), "%u_%llu_%u", cap.cap, cap.args[0], cap.flags);
+}
+
+static void reset_rings(struct world *w)
+{
+	say(ioctl(w->vm, KVM_RESET_DIRTY_RINGS, 0), "call");
+}
+
 void irq_line(struct world *w)
 {
 	u32 intid = any_intid(w);
@@ -146,6 +163,9 @@ static void ioeventfd(struct world *w)
 		.flags = pick_of(w, flags), .datamatch = pick(w, 2), .fd = pick_of(w, w->event),
 	};
 
+	/* One of no length in front of the distributor hides registers of it on KVM. */
+	if (args.addr == GUEST_DIST && !args.len)
+		args.len = 4;
 	say(ioctl(w->vm, KVM_IOEVENTFD, &args), "%#llx_%u_%#x_%llu_%d", args.addr, args.len,
 	    args.flags, args.datamatch, args.fd == w->event[1]);
 }
@@ -264,6 +284,8 @@ const struct op vm_ops[] = {
 	{ "set_region", 16, set_region },
 	{ "get_dirty_log", 6, get_dirty_log },
 	{ "clear_dirty_log", 6, clear_dirty_log },
+	{ "dirty_ring", 5, dirty_ring },
+	{ "reset_rings", 3, reset_rings },
 	{ "irq_line", 12, irq_line },
 	{ "irqfd", 8, irqfd },
 	{ "ioeventfd", 8, ioeventfd },
