@@ -80,8 +80,11 @@ static void use_vm(int kvm, int vm, void *memory)
 	};
 	struct kvm_irqfd irq = { .gsi = 1, .fd = eventfd(0, EFD_CLOEXEC) };
 	struct kvm_ioeventfd bell = { .addr = GUEST_MMIO + 64, .len = 8, .fd = irq.fd };
+	struct kvm_enable_cap bitmap = { .cap = KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP };
 	int vcpu;
 
+	enable_ring(vm, 4096);
+	ioctl(vm, KVM_ENABLE_CAP, &bitmap);
 	set_memory(vm, memory, KVM_MEM_LOG_DIRTY_PAGES);
 	vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
 	ioctl(vm, KVM_CREATE_DEVICE, &dev);
