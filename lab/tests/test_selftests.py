@@ -67,4 +67,11 @@ def test_a_failed_build_says_why():
 def test_a_paced_board_counts_whatever_its_cpus():
     arguments = Board(paced=True, smp=2).machine_arguments()
     assert "shift=3,sleep=off" in arguments and "tcg,thread=single" in arguments
+    assert "shift=2,sleep=off" in Board(paced=True, pace_ns=4).machine_arguments()
     assert "-icount" not in Board(smp=2).machine_arguments()
+
+
+@pytest.mark.parametrize("pace", (0, 3, -8, 32))
+def test_a_pace_is_a_power_of_two(pace: int):
+    with pytest.raises(LabError, match="ns an instruction"):
+        Board(paced=True, pace_ns=pace).validate()

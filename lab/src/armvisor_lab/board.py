@@ -121,6 +121,7 @@ class Board:
     memory: int = 1024  # MiB
     count: bool = False
     paced: bool = False
+    pace_ns: int = 8  # of a paced board, an instruction: a power of two
     files: Mapping[str, Path | bytes] = field(default_factory=dict)
     modules: Sequence[str | Module] = ()
     disks: Sequence[Disk] = ()  # the module for them, virtio_blk, comes with them
@@ -139,6 +140,8 @@ class Board:
             raise LabError(f"a board has 1 to 64 CPUs, not {self.smp}")
         if not 128 <= self.memory <= 65536:
             raise LabError(f"a board has 128 MiB to 64 GiB of memory, not {self.memory} MiB")
+        if self.pace_ns not in (1, 2, 4, 8, 16):
+            raise LabError(f"no board takes {self.pace_ns} ns an instruction: 1, 2, 4, 8 or 16")
         if self.timeout <= 0:
             raise LabError(f"a time limit of {self.timeout} s is over before it begins")
 
@@ -156,9 +159,10 @@ class Board:
             arguments += ["-icount", "shift=0,sleep=off"]
             arguments += ["-rtc", f"base={COUNT_EPOCH},clock=vm"]
         elif self.paced:
-            # Eight nanoseconds an instruction of whichever CPU has its turn: about as fast as
-            # boards are, and what takes a second here does so on a busy machine, too.
-            arguments += ["-accel", "tcg,thread=single", "-icount", "shift=3,sleep=off"]
+            # So many nanoseconds an instruction of whichever CPU has its turn: eight are about as
+            # fast as boards are, and what takes a second here does so on a busy machine, too.
+            shift = self.pace_ns.bit_length() - 1
+            arguments += ["-accel", "tcg,thread=single", "-icount", f"shift={shift},sleep=off"]
         else:
             mode = "multi" if self.smp > 1 else "single"
             arguments += ["-accel", f"tcg,thread={mode}"]
