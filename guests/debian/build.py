@@ -42,7 +42,7 @@ MODULES = (
 GENERIC_MODULES = ("9pnet_virtio", "9p")
 
 APPLETS = (
-    "cat", "cut", "dd", "dmesg", "grep", "insmod", "ip", "mkdir", "mke2fs", "mount", "od", "ping",
+    "cat", "chroot", "cut", "dd", "dmesg", "grep", "insmod", "ip", "mkdir", "mke2fs", "mount", "od", "ping",
     "poweroff", "reboot", "rm", "rmmod", "seq", "setsid", "sh", "sha256sum", "sleep", "sync",
     "taskset", "tr", "true", "umount", "usleep", "wc",
 )  # fmt: skip
