@@ -57,15 +57,18 @@ install: ## armvisor.ko for the running kernel (by DKMS where there is one), and
 	@module/install.sh
 
 # ---- checking -----------------------------------------------------------------------------
-.PHONY: test check fmt test-conformance test-soak test-debug fuzz clean
+.PHONY: test check fmt test-conformance test-soak test-work test-debug fuzz clean
 test: vmm guests module ## all tests, closing with a line that counts them
 	@$(VENV)/python tools/test.py
 
 test-conformance: vmm guests module ## the whole matrix of hosts and guests (long)
 	@$(VENV)/python tools/test.py conformance
 
-test-soak: vmm guests module ## 108 Debian guests on the module, on six hosts (about an hour)
+test-soak: vmm guests module ## 258 boots of Debian guests on the module, up to 25 in a row (some hours)
 	@$(VENV)/python tools/test.py soak
+
+test-work: vmm guests module ## Debian guests, four at a time, busy for ten minutes (some hours)
+	@$(VENV)/python tools/test.py work
 
 test-debug: vmm guests ## survival tests on a kernel with KASAN, lockdep, kmemleak… (builds it; two hours)
 	@$(LAB) kernel debug >/dev/null

@@ -19,3 +19,10 @@ def module(kernel: str) -> Path:
     """armvisor.ko for the kernel of a role."""
     make(str(TOP / "module"), f"KVER={kernel}")
     return TOP / "build/module" / kernel / "armvisor.ko"
+
+
+@cache
+def work_disk() -> Path:
+    """The disk with what keeps a VM's CPUs busy."""
+    make(str(TOP / "guests"), "work")
+    return TOP / "build/guests/work-trixie/disk.img"

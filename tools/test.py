@@ -127,15 +127,19 @@ def suites() -> list[Suite]:
         Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(
             "boards", "tests", "end to end, on emulated boards", *side_by_side,
-            "--durations=15", "-m", "not conformance and not soak and not debug",
+            "--durations=15", "-m", "not conformance and not soak and not work and not debug",
         ),
         pytest_suite(
             "conformance", "tests", "the whole matrix of hosts and guests", *side_by_side,
             "-m", "conformance", quick=False,
         ),
         pytest_suite(
-            "soak", "tests", "108 Debian guests on the module", *side_by_side,
+            "soak", "tests", "258 boots of Debian guests on the module", *side_by_side,
             "-m", "soak", quick=False,
+        ),
+        pytest_suite(
+            "work", "tests", "Debian guests on the module, busy for ten minutes", *side_by_side,
+            "-m", "work", quick=False,
         ),
         pytest_suite(
             "debug", "tests", "the module on a kernel with checkers", "-m", "debug", "-v",
