@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Stock Debian guests on the module, with all their devices: every host kernel, every guest kernel.
 
-The same runs as on KVM (test_guests_debian.py), with one CPU. A board's log with a warning fails.
+The same runs as on KVM (test_guests_debian.py), with one CPU; and with four, on hosts that have
+fewer. A board's log with a warning fails.
 Counted boards: a guest's exits take QEMU so long that a board in real time, on a busy machine,
 sees little but its own timer.
 """
@@ -20,14 +21,23 @@ ISOLATED = {"neoverse-n1": KPTI}
 ROUNDS = 3
 
 
-def boots(cpu: str, kernel: str, guests: tuple[str, ...], rounds: int = 1, mebibytes: int = 8):
+def boots(
+    cpu: str,
+    kernel: str,
+    guests: tuple[str, ...],
+    rounds: int = 1,
+    mebibytes: int = 8,
+    smp: int = 1,
+    cpus: int = 1,
+):
     host = Host(
-        cpu=cpu, kernel=kernel, el2=False, module=module(kernel), append=ISOLATED.get(cpu, "")
-    )
-    limit = 300 + 600 * len(guests) * rounds
+        cpu=cpu, kernel=kernel, el2=False, module=module(kernel), append=ISOLATED.get(cpu, ""),
+        smp=smp,
+    )  # fmt: skip
     run_pairs(
-        host, guests, cpus=(1, 1), rounds=rounds, count=True, mebibytes=mebibytes, timeout=limit
-    )
+        host, guests, cpus=(cpus, cpus), rounds=rounds, count=True, mebibytes=mebibytes,
+        timeout=300 + 600 * len(guests) * rounds * cpus,
+    )  # fmt: skip
 
 
 def test_boots_and_uses_its_devices():
@@ -38,6 +48,13 @@ def test_boots_and_uses_its_devices():
 @pytest.mark.parametrize(("cpu", "kernel"), HOSTS)
 def test_every_guest_on_every_host(cpu: str, kernel: str):
     boots(cpu, kernel, KERNELS)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("smp", (1, 2))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_four_cpus_on_fewer(kernel: str, smp: int):
+    boots("cortex-a72", kernel, (kernel,), mebibytes=1, smp=smp, cpus=4)
 
 
 @pytest.mark.soak

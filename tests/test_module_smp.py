@@ -103,7 +103,7 @@ echo "result host.times $times count"
 
 
 @pytest.mark.conformance
-@pytest.mark.parametrize("kernel", ("stable",))
+@pytest.mark.parametrize("kernel", ("oldstable", "stable", "newest"))
 def test_cpus_of_the_host_go_and_come(kernel: str):
     """A vCPU's thread moves in the middle of its work, as does what others send it."""
     folder = TOP / f"build/guests/debian-{KERNEL}"
