@@ -2,7 +2,7 @@
 /*
  * Firmware calls whose answer is at hand: it depends on nothing but the
  * arguments and what the VMM set before. One of them ends in the window
- * (cpu/fast.c), the others are light exits (cpu/run.c). Pure.
+ * (cpu/fast.c), the others are light exits (cpu/light.c). Pure.
  */
 #ifndef AV_CPU_CALLS_H
 #define AV_CPU_CALLS_H

@@ -18,7 +18,8 @@ enum {
 	AV_CHEAP_ROOTS	= BIT(4),	/* TTBRs written lately are changed in the window (mmu/root.c) */
 	AV_CHEAP_CALLS	= BIT(5),	/* firmware calls with an answer at hand (cpu/calls.h) */
 	AV_CHEAP_STUBS	= BIT(6),	/* registers are reached without a trap (mmu/annex.h) */
-	AV_CHEAP_ALL	= GENMASK(6, 0),
+	AV_CHEAP_LIGHT	= BIT(7),	/* aborts and TLBI between two stays (cpu/light.c) */
+	AV_CHEAP_ALL	= GENMASK(7, 0),
 };
 
 /*

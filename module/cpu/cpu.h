@@ -106,6 +106,8 @@ int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *event
  */
 void av_inject_sync(struct av_vcpu *vcpu, u64 esr);
 void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
+/* The same between two stays, where the window might have changed the level, too. */
+void av_inject_abort_light(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
 void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);	/* pending until PSTATE.A allows it */
 
@@ -149,6 +151,12 @@ int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
  * and light exits go by: at each reset, and when its inputs change.
  */
 void av_smccc_answer_light(struct av_vcpu *vcpu);
+
+/*
+ * cpu/light.c: with interrupts off, after a stay that was no debugger's. False: the exit is to be
+ * handled with everything allowed.
+ */
+bool av_answer_light(struct av_vcpu *vcpu);
 void av_smccc_show_window(struct av_vcpu *vcpu);
 void av_smccc_vm_init(struct av_vm *vm);
 void av_smccc_vm_destroy(struct av_vm *vm);

@@ -26,7 +26,6 @@
 #include <linux/sched/signal.h>
 
 #include "compat/kvm_run.h"
-#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/debug_load.h"
@@ -172,19 +171,26 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
+static void left(struct av_vcpu *vcpu)
+{
+	const struct av_srf *srf = vcpu->srf;
+
+	av_stats_exit(&vcpu->stats);
+	trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
+}
+
 /* Answer light exits and enter the guest again as the window left it. */
 static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 {
 	struct av_srf *srf = vcpu->srf;
 
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
-	while (av_exit_is_light(srf)) {
-		av_stats_exit(&vcpu->stats);
-		trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
-		av_smccc_answer_light(vcpu);
+	left(vcpu);
+	while (av_answer_light(vcpu)) {
 		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
 		av_stats_enter(&vcpu->stats);
 		av_switch_again(vcpu->sw, srf);
+		left(vcpu);
 	}
 }
 
@@ -218,6 +224,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	if (how & AV_STAY_MATCHING)
 		av_debug_enter(srf, av_guest_debug_regs(vcpu), &cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
+	left(vcpu);
 	if (how & AV_STAY_MATCHING)
 		av_debug_leave(&cpu->host_debug);
 	if (how & AV_STAY_STEPPING)
@@ -273,12 +280,10 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		av_stats_enter(&vcpu->stats);
 		stay(vcpu, &entry, fp);
 		av_mmu_follow(vcpu);
-		av_stats_exit(&vcpu->stats);
 		if (fp) {
 			av_fp_save(vcpu);
 			vcpu->cpu->fp_wanted = false;
 		}
-		trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
 	}
 	WRITE_ONCE(vcpu->in_guest, false);
 	local_irq_enable();

@@ -66,6 +66,16 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 	return av_copy_drop(f->vcpu->vm, f->r->slot, c->gfn) ? -EAGAIN : 0;
 }
 
+int av_hidden_install(struct av_hidden *f, const struct av_fill *fill)
+{
+	int ret = av_shadow_fill(&f->vcpu->vm->mmu->shadow, f->r->tree, fill,
+				 &f->vcpu->mmu->pool);
+
+	if (!ret)
+		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
+	return ret;
+}
+
 /* Fill one entry: 0, -EAGAIN to look once more, or another errno. */
 static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only_new)
 {
@@ -89,7 +99,7 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	ret = write_or_copy(f, c, &fill);
 	if (ret)
 		return ret;
-	ret = av_shadow_fill(&vm->mmu->shadow, f->r->tree, &fill, &f->vcpu->mmu->pool);
+	ret = av_hidden_install(f, &fill);
 	/* The access comes again, and finds the room that was made. */
 	if (ret == -ENOSPC && av_mmu_reclaim(vm, &f->vcpu->mmu->pool))
 		return -EAGAIN;
@@ -99,9 +109,11 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	}
 	if (ret)
 		return ret;
-	av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
-	if (fill.rights & AV_X && !f->r->copy)
+	if (f->r->copy)
+		return 0;
+	if (fill.rights & AV_X)
 		av_mem_set_executed(f->r->slot, c->gfn);
+	av_mem_know_page(f->r->slot, c->gfn, fill.pa, c->rights & AV_W);
 	if (fill.rights & AV_W)
 		av_slot_mark_dirty(vm, f->vcpu, f->r->slot, c->gfn);
 	return 0;
@@ -141,6 +153,18 @@ static int prepare(struct av_hidden *f)
 	       av_mem_hold(f->r->slot, c->gfn, f->r->access, &c->rights, &c->page);
 }
 
+void av_hidden_candidate(struct av_hidden *f)
+{
+	struct av_candidate *c = &f->at[0];
+
+	c->va = f->r->walk.va & PAGE_MASK;
+	c->gfn = f->r->walk.ipa >> PAGE_SHIFT;
+	c->rights = f->r->rights;
+	c->span = f->r->walk.span;
+	c->global = f->r->walk.global;
+	f->nr = 1;
+}
+
 /* Fill a hidden fault. 0: the entry is there, or the guest runs into the fault again. */
 static int fill(struct av_hidden *f)
 {
@@ -148,15 +172,10 @@ static int fill(struct av_hidden *f)
 	struct av_candidate *c = &f->at[0];
 	int ret;
 
-	c->va = f->r->walk.va & PAGE_MASK;
-	c->gfn = f->r->walk.ipa >> PAGE_SHIFT;
-	c->rights = f->r->rights;
-	c->span = f->r->walk.span;
-	c->global = f->r->walk.global;
+	av_hidden_candidate(f);
 	ret = prepare(f);
 	if (ret)
 		return ret;
-	f->nr = 1;
 	if (c->rights & AV_X && !f->r->copy)
 		av_mem_clean_for_execution(f->r->slot, c->gfn, c->page);
 	av_fault_around(f);
@@ -228,28 +247,36 @@ static bool device_again(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answe
 	return true;
 }
 
+void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
+		    struct av_view *view)
+{
+	reader->slots = av_vm_slots(vcpu->vm);
+	/* Field by field: a call of memset() takes longer. */
+	view->regime = &vcpu->mmu->regime;
+	view->tree = vcpu->mmu->tree;
+	view->slots = reader->slots;
+	view->mem = &av_mem_reader_ops;
+	view->ctx = reader;
+	view->table = NULL;
+	view->esr = esr;
+	view->far = far;
+	view->pc = vcpu->srf->pc;
+	view->annex = av_annex_place(vcpu->vm);
+	view->annex_size = (READ_ONCE(vcpu->vm->mmu->annex.pages) + 1) * PAGE_SIZE;
+	view->el = vcpu->mmu->el;
+	view->ipa_bits = vcpu->vm->ipa_bits;
+}
+
 /* Resolve an abort by the guest's tables and the slots. */
 static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
 	struct av_resolved *r = &vcpu->mmu->resolved;
 	struct av_seq seq = av_mmu_read_seq(vcpu, far & BIT_ULL(55));
 	int idx = srcu_read_lock(&vcpu->vm->srcu);
-	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
-	struct av_view view = {
-		.regime = &vcpu->mmu->regime,
-		.el = vcpu->mmu->el,
-		.tree = vcpu->mmu->tree,
-		.slots = reader.slots,
-		.mem = &av_mem_reader_ops,
-		.ctx = &reader,
-		.esr = esr,
-		.far = far,
-		.pc = vcpu->srf->pc,
-		.annex = av_annex_place(vcpu->vm),
-		.annex_size = (READ_ONCE(vcpu->vm->mmu->annex.pages) + 1) * PAGE_SIZE,
-		.ipa_bits = vcpu->vm->ipa_bits,
-	};
+	struct av_mem_reader reader = {};
+	struct av_view view;
 
+	av_hidden_view(vcpu, esr, far, &reader, &view);
 	av_resolve(&view, r, answer);
 	if (r->walked)
 		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);

@@ -67,30 +67,17 @@ static bool neighbour(const struct around *a, unsigned int i, struct av_walk *wa
 	return true;
 }
 
-static bool usable(const struct av_hidden *f, const struct av_walk *walk)
-{
-	u64 gfn = walk->ipa >> PAGE_SHIFT;
-
-	/* Registers are filled by themselves. */
-	if (!((walk->va ^ READ_ONCE(f->vcpu->vm->mmu->annex.at.va)) & AV_PAGE_MASK))
-		return false;
-	/* Copies are for code only; code that has copies is executed and seldom read. */
-	if (f->r->tree->key.mode == AV_MODE_EL1_COPIES && !(walk->el1 & AV_X) == f->r->copy)
-		return false;
-	return av_tree_rights(f->r->tree, walk) && gfn >= f->r->slot->base_gfn &&
-	       gfn - f->r->slot->base_gfn < f->r->slot->npages &&
-	       (!f->r->copy || av_copied(f->r->slot, gfn)) &&
-	       (walk->global || f->r->tree->key.asid != AV_ASID_ANY);
-}
-
 static void want(struct av_hidden *f, const struct av_walk *walk)
 {
+	u8 rights = av_neighbour_rights(f->r, walk, READ_ONCE(f->vcpu->vm->mmu->annex.at.va));
 	struct av_candidate *c = &f->at[f->nr];
+
+	if (!rights || (f->r->copy && !av_copied(f->r->slot, walk->ipa >> PAGE_SHIFT)))
+		return;
 
 	c->va = walk->va;
 	c->gfn = walk->ipa >> PAGE_SHIFT;
-	c->rights = f->r->copy ? AV_X :
-		    av_slot_rights(f->r->slot, av_tree_rights(f->r->tree, walk), false);
+	c->rights = rights;
 	c->span = walk->span;
 	c->global = walk->global;
 	/* Most often the page before has made room for this one. */
@@ -145,7 +132,7 @@ void av_fault_around(struct av_hidden *f)
 {
 	struct around a = {
 		.f = f,
-		.first = f->r->walk.va & ~(AV_AROUND * PAGE_SIZE - 1),
+		.first = av_around(f->r->walk.va),
 	};
 	unsigned long wanted;
 	struct av_walk walk;
@@ -162,7 +149,7 @@ void av_fault_around(struct av_hidden *f)
 	if (!wanted)
 		return;
 	for_each_set_bit(i, &wanted, AV_AROUND)
-		if (neighbour(&a, i, &walk) && usable(f, &walk))
+		if (neighbour(&a, i, &walk))
 			want(f, &walk);
 	get_pages(f);
 	if (f->r->copy)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reverse map heads and state bytes of a slot's frames, in pieces: rules in frames.h. */
+/* Pages, reverse map heads and state bytes of a slot's frames, in pieces: rules in frames.h. */
 #include "mmu/frames.h"
 
 static u64 pieces_of(const struct av_frames *frames)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Per-frame state of a slot: the head of the frame's reverse map, and a state
- * byte. Pure.
+ * Per-frame state of a slot: the head of the frame's reverse map, the host's page
+ * that was last found behind it, and a state byte. Pure.
  *
  * A piece is a page of memory with the state of AV_PIECE_FRAMES frames. It is
  * made before the first entry for one of its frames is filled, and goes with
@@ -16,21 +16,32 @@
 #define AV_MMU_FRAMES_H
 
 #include "lib/av_types.h"
+#include "mmu/walk.h"
 
-#define AV_PIECE_FRAMES		819
+#define AV_PIECE_FRAMES		315
 /* Pieces on one table of the second level. */
 #define AV_FRAMES_FANOUT	512
 
 /* Bits of the state byte, which is changed under mmu_lock. */
 #define AV_FRAME_EXECUTED	BIT(0)	/* the instructions in it are coherent since the page came */
 #define AV_FRAME_COPIED		BIT(1)	/* virtual EL1 executes a copy of it: mmu/copies.h */
+#define AV_FRAME_YOUNG		BIT(2)	/* filled from the known page since the host last asked */
+
+/*
+ * The host's page: its address, and whether the guest may write to it. Known, it
+ * is as good as an entry of the shadow tables: the MMU notifier drops it with
+ * those, and what may be filled from it is filled under the same lock. 0: not known.
+ */
+#define AV_FRAME_WRITABLE	BIT_ULL(0)
+#define AV_FRAME_PAGE		GENMASK_ULL(63, 12)
 
 struct av_piece {
+	u64 page[AV_PIECE_FRAMES];
 	u32 head[AV_PIECE_FRAMES];
 	u8 state[AV_PIECE_FRAMES];
 };
 
-static_assert(sizeof(struct av_piece) == 4096, "a page");
+static_assert(sizeof(struct av_piece) <= 4096 && sizeof(struct av_piece) > 4080, "a page");
 
 struct av_frames {
 	u64 nr;				/* frames of the slot */
@@ -87,6 +98,26 @@ static inline u8 *av_frames_state(const struct av_frames *frames, u64 frame)
 	struct av_piece *piece = av_frames_piece(frames, frame);
 
 	return piece ? &piece->state[frame % AV_PIECE_FRAMES] : NULL;
+}
+
+/*
+ * Of these rights, those that the known page of a piece's n'th frame can be filled with
+ * as it is; 0 where it cannot: not known, not yet coherent for execution, or a frame
+ * with a copy.
+ */
+static inline u8 av_frame_rights(const struct av_piece *piece, unsigned int n, u8 rights)
+{
+	if (!piece->page[n] || piece->state[n] & AV_FRAME_COPIED ||
+	    (rights & AV_X && !(piece->state[n] & AV_FRAME_EXECUTED)))
+		return 0;
+	return piece->page[n] & AV_FRAME_WRITABLE ? rights : rights & ~AV_W;
+}
+
+static inline u64 *av_frames_page(const struct av_frames *frames, u64 frame)
+{
+	struct av_piece *piece = av_frames_piece(frames, frame);
+
+	return piece ? &piece->page[frame % AV_PIECE_FRAMES] : NULL;
 }
 
 #endif /* AV_MMU_FRAMES_H */

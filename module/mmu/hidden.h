@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A hidden fault under way: shared by fault.c and fault_around.c. */
+/* A hidden fault under way: shared by fault.c and light.c, and their neighbours' files. */
 #ifndef AV_MMU_HIDDEN_H
 #define AV_MMU_HIDDEN_H
 
@@ -18,10 +18,32 @@ struct av_hidden {
 /* Under mmu_lock: has the guest invalidated the candidate's leaf since f->seq? */
 bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c);
 
+/* Under mmu_lock: fill an entry, as av_shadow_fill(). */
+int av_hidden_install(struct av_hidden *f, const struct av_fill *fill);
+
+/* What the guest's tables say of the page at fault, in f->at[0]. */
+void av_hidden_candidate(struct av_hidden *f);
+
+/* The group of pages that va is in. */
+static inline u64 av_around(u64 va)
+{
+	return va & ~(AV_AROUND * PAGE_SIZE - 1);
+}
+
 /*
  * Add the neighbours of the page at fault that the guest maps in the same slot
  * and the host has present: no faults are taken for them.
  */
 void av_fault_around(struct av_hidden *f);
+
+/*
+ * Under mmu_lock, nothing may sleep, and the page at fault has been filled: fill its
+ * neighbours whose pages are known.
+ */
+void av_light_around(struct av_hidden *f);
+
+/* The inputs of av_resolve() for an abort; reader is one of this srcu section. */
+void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
+		    struct av_view *view);
 
 #endif /* AV_MMU_HIDDEN_H */

@@ -94,26 +94,38 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 	if (w->op.scope == AV_TLBI_ALL || w->op.scope == AV_TLBI_ASID) {
 		w->va = from;
 		more = av_tree_drop(sh, tree, g, &w->va);
+	} else if (w->op.last - w->op.start < AV_PAGE_SIZE &&
+		   av_shadow_zap_page(tree, w->op.start, g)) {
+		more = false;
 	} else {
 		more = av_shadow_zap_range(tree, max(w->op.start, from), w->op.last, g, &w->va);
 	}
 	return more;
 }
 
+/* Trees passed over that count as much as one that is looked into. */
+#define PASSED	8
+
 static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_list *list,
 			    struct av_gather *g)
 {
 	struct av_tree *tree, *tmp;
+	unsigned int passed = 0;
 
 	av_list_for_each(tree, tmp, list, hash) {
 		u64 serial = tree->serial;
 
 		if (serial >= w->newest)
 			break;
-		if (serial <= w->done || !reaches(&w->op, tree))
+		if (serial <= w->done)
 			continue;
 		if (av_gather_spent(g))
 			return true;
+		if (!reaches(&w->op, tree)) {
+			w->done = serial;
+			g->work += ++passed % PASSED == 0;
+			continue;
+		}
 		if (invalidate_tree(sh, w, tree, g)) {
 			w->begun = serial;
 			return true;
@@ -131,6 +143,8 @@ bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gath
 
 	if (!w->newest) {
 		w->newest = sh->next_serial;
+		if (!w->op.leaf)
+			WRITE_ONCE(sh->seq_tables, sh->seq_tables + 1);
 		/* Global entries go whatever the ASID; one may be about to be filled. */
 		if (w->op.scope == AV_TLBI_VA || w->op.scope == AV_TLBI_VAA)
 			note(&sh->seq_va[w->op.high], sh->recent_va[w->op.high], &w->op);

@@ -141,10 +141,9 @@ bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned lon
 
 void av_mem_clean_for_execution(const struct av_slot *slot, u64 gfn, struct page *page)
 {
-	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
 	unsigned long va = (unsigned long)page_address(page);
 
-	if (!state || !(READ_ONCE(*state) & AV_FRAME_EXECUTED))
+	if (!av_mem_executed(slot, gfn))
 		av_sync_icache_aliases(va, PAGE_SIZE);
 }
 
@@ -156,13 +155,42 @@ void av_mem_set_executed(const struct av_slot *slot, u64 gfn)
 		WRITE_ONCE(*state, *state | AV_FRAME_EXECUTED);
 }
 
-void av_mem_forget_executed(const struct av_slot *slot, u64 gfn, u64 end)
+void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable)
 {
-	for (; gfn < end; gfn++) {
-		u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+	u64 *page = av_frames_page(&slot->frames, gfn - slot->base_gfn);
 
-		if (state)
-			WRITE_ONCE(*state, *state & ~AV_FRAME_EXECUTED);
+	if (!page)
+		return;
+	/* Held for reading this time, it is as writable as it was. */
+	if ((*page & AV_FRAME_PAGE) != pa)
+		WRITE_ONCE(*page, pa);
+	if (writable)
+		WRITE_ONCE(*page, pa | AV_FRAME_WRITABLE);
+}
+
+bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear)
+{
+	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+
+	if (!state || !(*state & AV_FRAME_YOUNG))
+		return false;
+	if (clear)
+		WRITE_ONCE(*state, *state & ~AV_FRAME_YOUNG);
+	return true;
+}
+
+void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end)
+{
+	u64 frame = gfn - slot->base_gfn, last = end - slot->base_gfn;
+
+	for (; frame < last; frame++) {
+		struct av_piece *piece = av_frames_piece(&slot->frames, frame);
+		unsigned int i = frame % AV_PIECE_FRAMES;
+
+		if (!piece)
+			continue;
+		WRITE_ONCE(piece->state[i], piece->state[i] & ~AV_FRAME_EXECUTED);
+		WRITE_ONCE(piece->page[i], 0);
 	}
 }
 
@@ -184,20 +212,36 @@ static bool holds(const struct av_slot *slot, u64 gfn)
 	return slot && gfn - slot->base_gfn < slot->npages;
 }
 
+/* The slot of an address: that of the one before, most often. */
+static __always_inline const struct av_slot *reader_slot(struct av_mem_reader *reader, u64 ipa)
+{
+	if (!holds(reader->slot, ipa >> PAGE_SHIFT))
+		reader->slot = av_slot_find(reader->slots, ipa >> PAGE_SHIFT);
+	return reader->slot;
+}
+
 static int read64(void *ctx, u64 ipa, u64 *val)
 {
-	struct av_mem_reader *reader = ctx;
+	const struct av_slot *slot = reader_slot(ctx, ipa);
 
-	if (!holds(reader->slot, ipa >> PAGE_SHIFT)) {
-		reader->slot = av_slot_find(reader->slots, ipa >> PAGE_SHIFT);
-		if (!reader->slot)
-			return 1;
-	}
-	return load64(reader->slot, ipa, val);
+	return slot ? load64(slot, ipa, val) : 1;
 }
 
 const struct av_mem_ops av_mem_reader_ops = {
 	.read64 = read64,
+};
+
+static int read64_now(void *ctx, u64 ipa, u64 *val)
+{
+	const struct av_slot *slot = reader_slot(ctx, ipa);
+
+	if (!slot)
+		return 1;
+	return __get_user(*val, (u64 __user *)hva_of(slot, ipa)) ? -EAGAIN : 0;
+}
+
+const struct av_mem_ops av_mem_reader_now_ops = {
+	.read64 = read64_now,
 };
 
 int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n)

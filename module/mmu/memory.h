@@ -5,7 +5,8 @@
  * are loaded and stored, and what is kept of each frame is made and found here.
  *
  * Loads, stores and holds are in the VMM's context and may sleep: the VMM's
- * page faults are taken as they come. The slot is held by srcu or a lock. They
+ * page faults are taken as they come, or not, where the caller has disabled them
+ * (light.c). The slot is held by srcu or a lock. They
  * return 0, -EFAULT where the VMM has no memory, or
  *
  *	-EHWPOISON	the memory has gone bad: the thread has been sent SIGBUS as
@@ -46,6 +47,32 @@ static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 pr
 	       (prepared - slot->base_gfn) / AV_PIECE_FRAMES;
 }
 
+/*
+ * The host's page behind a frame, as an address and AV_FRAME_WRITABLE; 0 where none
+ * is known. True only under mmu_lock; without it, a hint.
+ */
+static inline u64 av_mem_known_page(const struct av_slot *slot, u64 gfn)
+{
+	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages);
+	const u64 *page = av_frames_page(&slot->frames, frame);
+
+	return page ? READ_ONCE(*page) : 0;
+}
+
+/* Under mmu_lock, after av_mem_raced(): keep a page that was found. */
+void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable);
+
+/* Under mmu_lock: was the frame filled from its known page since? clear: forget that. */
+bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear);
+
+/* Were its instructions made visible since the page came? */
+static inline bool av_mem_executed(const struct av_slot *slot, u64 gfn)
+{
+	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+
+	return state && READ_ONCE(*state) & AV_FRAME_EXECUTED;
+}
+
 /* Under mmu_lock: av_mmu_raced() for the page at a frame. */
 bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq);
 
@@ -77,7 +104,7 @@ void av_mem_clean_for_execution(const struct av_slot *slot, u64 gfn, struct page
 /* Under mmu_lock: it was cleaned, and is mapped now. */
 void av_mem_set_executed(const struct av_slot *slot, u64 gfn);
 /* Under mmu_lock: other pages will be in these frames. */
-void av_mem_forget_executed(const struct av_slot *slot, u64 gfn, u64 end);
+void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end);
 
 /* ---- words ---- */
 
@@ -92,6 +119,8 @@ struct av_mem_reader {
 
 /* The walker's view; its ctx is a struct av_mem_reader. */
 extern const struct av_mem_ops av_mem_reader_ops;
+/* The same where nothing may sleep, with page faults disabled: -EAGAIN where it would. */
+extern const struct av_mem_ops av_mem_reader_now_ops;
 
 /* n words, each in one single-copy atomic load, as a table walk is; in one page. */
 int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n);

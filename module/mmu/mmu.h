@@ -121,11 +121,16 @@ bool av_mmu_want_stub(struct av_vcpu *vcpu, u64 va, u32 insn);
 /* Take PC out of a stub, if it is in one. May sleep. */
 void av_mmu_settle(struct av_vcpu *vcpu);
 
+static inline bool av_mmu_in_stub(const struct av_vcpu *vcpu)
+{
+	return vcpu->srf->in_place &&
+	       unlikely(vcpu->srf->pc - vcpu->mmu->stubs < AV_STUB_AREA - AV_STUB_FIRST);
+}
+
 /* After a stay: if PC is in a stub, it is before or after the guest's instruction now. */
 static inline void av_mmu_leave_stub(struct av_vcpu *vcpu)
 {
-	if (vcpu->srf->in_place &&
-	    unlikely(vcpu->srf->pc - vcpu->mmu->stubs < AV_STUB_AREA - AV_STUB_FIRST))
+	if (av_mmu_in_stub(vcpu))
 		av_mmu_settle(vcpu);
 }
 
@@ -162,6 +167,13 @@ void av_mmu_mode_changed(struct av_vcpu *vcpu);
 void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer);
 
 /*
+ * The same between two stays, with interrupts off. False: not at hand, to be done
+ * the long way. Else the answer is to resume, or with may_inject an abort to inject.
+ */
+bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+			struct av_answer *answer);
+
+/*
  * The instruction at va, as the guest's present mode would fetch it. False: it
  * cannot be had, and the answer says what to do.
  */
@@ -178,6 +190,9 @@ bool av_gpa_is_ram(struct av_vm *vm, u64 gpa, bool write);
  * the encoding is no TLBI of EL1 that this CPU has: inject UNDEF.
  */
 bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt);
+
+/* The same between two stays, with interrupts off. False: it is to be done the long way. */
+bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt);
 
 /* A trapped AT S1E{0,1}{R,W}: *par as PAR_EL1 then reads. 0 or a negative errno. */
 int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par);

@@ -48,8 +48,8 @@ static void offer_lock(struct av_vm *vm, bool may_block)
 
 /*
  * Drop frames from gfn on until end, or until enough was done; returns where to
- * go on. Each frame will have another page, so its instructions are not clean
- * any more.
+ * go on. Each frame will have another page: what was known of the old one is
+ * forgotten.
  */
 static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 {
@@ -70,7 +70,7 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 			more = av_shadow_zap_gfn(sh, gfn, &g);
 		gfn += !more;
 	}
-	av_mem_forget_executed(slot, start, gfn);
+	av_mem_forget_pages(slot, start, gfn);
 	if (g.work)
 		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
 	av_gather_finish(&g);
@@ -180,6 +180,7 @@ static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, 
 		const u32 *head = av_slot_head(slot, gfn);
 
 		a->left--;
+		a->young |= av_mem_age(slot, gfn, a->clear);
 		if (head && *head)
 			a->young |= av_shadow_age_head(sh, *head, a->clear, &a->g);
 		gfn = next_to_age(slot, gfn + 1, last + 1, a);

@@ -5,30 +5,27 @@
  */
 #include "mmu/shadow.h"
 
-/* Cost of a table besides its entries, in units of AV_WORK: looking at all 512. */
-#define TABLE_WORK	40
+/* Cost of a table besides its entries, in units of AV_WORK: most of it is to free its pages. */
+#define TABLE_WORK	8
 
 /* Clear the entries of a doomed table; tables below it are doomed in its place. */
 static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 {
 	u32 i, n = 0;
 
-	for (i = 0; i < AV_ENTRIES && (pt->live || pt->level < 3); i++) {
-		struct av_pt *child;
+	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1)) {
+		struct av_pt *child = av_pt_child(pt, i);
 
-		if (!pt->pte[i])
-			continue;
 		n++;
-		child = av_pt_child(pt, i);
 		if (av_pte_is_leaf(pt, i)) {
 			av_rmap_del(sh, pt, i);
-			pt->live--;
 		} else if (child) {
 			pt->aux[i].child = NULL;
 			av_list_add_tail(&child->node, &sh->doomed);
 		}
 		pt->pte[i] = 0;
 	}
+	memset(pt->used, 0, sizeof(pt->used));
 	pt->live = 0;
 	return n;
 }

@@ -145,11 +145,18 @@ static bool in_annex(const struct av_view *view, const struct av_resolved *r, in
 	return view->annex.hole ? anchored(view) : !ret;
 }
 
+static int walk(const struct av_view *view, struct av_resolved *r)
+{
+	if (!view->table)
+		return av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
+	return av_walk_from(view->regime, view->mem, view->ctx, view->far, view->table, &r->walk);
+}
+
 /* Translation, access flag and permission faults: look in the guest's tables. */
 static enum av_abort_work look(const struct av_view *view, struct av_resolved *r,
 			       struct av_answer *answer)
 {
-	int ret = av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
+	int ret = walk(view, r);
 	u64 ipa = r->walk.ipa;
 
 	r->empty = av_walk_empty(ret);
@@ -207,6 +214,23 @@ void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_ans
 		answer->cls = AV_EXIT_PABT_HIDDEN;
 	r->access = access_of(view->esr);
 	r->work = r->walked ? look(view, r, answer) : pass_on(view, fsc, answer);
+}
+
+u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, u64 annex)
+{
+	u64 frame = (walk->ipa >> AV_PAGE_SHIFT) - r->slot->base_gfn;
+	const struct av_tree *tree = r->tree;
+
+	/* Registers are filled by themselves. */
+	if (annex && !((walk->va ^ annex) & AV_PAGE_MASK))
+		return 0;
+	/* Copies are for code only; code that has copies is executed and seldom read. */
+	if (tree->key.mode == AV_MODE_EL1_COPIES && !(walk->el1 & AV_X) == r->copy)
+		return 0;
+	if (frame >= r->slot->npages || (!walk->global && tree->key.asid == AV_ASID_ANY) ||
+	    !av_tree_rights(tree, walk))
+		return 0;
+	return r->copy ? AV_X : av_slot_rights(r->slot, av_tree_rights(tree, walk), false);
 }
 
 void av_device_note(struct av_device_page *d, const struct av_view *view,

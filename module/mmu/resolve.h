@@ -17,13 +17,14 @@
 #include "mmu/slots.h"
 #include "vm/answer.h"
 
-/* Inputs to the judgement of an abort. */
+/* Inputs to the judgement of an abort; av_hidden_view() sets each field. */
 struct av_view {
 	const struct av_regime *regime;
 	struct av_tree *const *tree;	/* loaded, low and high */
 	const struct av_slots *slots;
 	const struct av_mem_ops *mem;
 	void *ctx;			/* of mem */
+	struct av_walk_table *table;	/* where the walk may begin, or NULL */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
 	u64 pc;
 	struct av_annex_place annex;	/* mmu/annex.h */
@@ -116,5 +117,12 @@ static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool writ
 		rights &= ~AV_W;
 	return rights;
 }
+
+/*
+ * Rights for a neighbour of the page of a hidden fault, by its own walk; 0 for one that
+ * is not to be filled along: it is of another slot, has registers (annex) or, from
+ * copies, is not what the page at fault is, code or data.
+ */
+u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, u64 annex);
 
 #endif /* AV_MMU_RESOLVE_H */

@@ -32,13 +32,13 @@ static void set_head(struct av_shadow *sh, u32 gfn, int level, u32 name)
 		*head = name;
 }
 
-void av_rmap_add(struct av_shadow *sh, u32 gfn, struct av_pt *pt, u32 idx)
+void av_rmap_add(struct av_shadow *sh, const struct av_fill *f, struct av_pt *pt, u32 idx)
 {
-	u32 *head = sh->ops->rmap(sh->ctx, gfn, pt->level);
+	u32 *head = f->head ?: sh->ops->rmap(sh->ctx, f->gfn, pt->level);
 	u32 first = head ? *head : 0;
 
 	pt->aux[idx].next = first;
-	pt->aux[idx].prev = AV_RMAP_FLAG | gfn;
+	pt->aux[idx].prev = AV_RMAP_FLAG | f->gfn;
 	if (first)
 		aux_of(sh, first)->prev = name_of(pt, idx);
 	if (head)

@@ -7,6 +7,7 @@ void av_pt_set(struct av_pt *pt, u32 idx, u64 val)
 	struct av_root *copy, *tmp;
 
 	WRITE_ONCE(pt->pte[idx], val);
+	av_pt_note_used(pt, idx, val);
 	if (pt->level != AV_ROOT_LEVEL)
 		return;
 	av_list_for_each(copy, tmp, &pt->tree->copies, node)
@@ -17,6 +18,7 @@ void av_pt_set(struct av_pt *pt, u32 idx, u64 val)
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g)
 {
 	WRITE_ONCE(pt->pte[idx], 0);
+	av_pt_note_used(pt, idx, false);
 	av_rmap_del(g->sh, pt, idx);
 	pt->live--;
 	g->work++;
@@ -56,21 +58,25 @@ u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level)
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n)
 {
 	const struct av_pt *pt = tree->root;
-	u32 bits = 0, idx, i;
 
 	while (pt && pt->level < 3) {
-		idx = av_pt_index(va, pt->level);
+		u32 idx = av_pt_index(va, pt->level);
+
 		if (av_pte_is_leaf(pt, idx))
 			return GENMASK(n - 1, 0);
 		pt = av_pt_child(pt, idx);
 	}
-	for (i = 0, idx = av_pt_index(va, 3); pt && i < n; i++)
-		bits |= pt->pte[idx + i] ? BIT(i) : 0;
-	return bits;
+	return pt ? av_pt_group(pt, va, n) : 0;
 }
 
-/* Entries looked at that count as much as one that is cleared. */
-#define SCANNED	8
+struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va)
+{
+	struct av_pt *pt = tree->root;
+
+	while (pt && pt->level < 3)
+		pt = av_pt_child(pt, av_pt_index(va, pt->level));
+	return pt;
+}
 
 /*
  * Drop [start, last] of one table, both inside it. Where a guest leaf larger
@@ -91,13 +97,12 @@ static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 	}
 	end = av_pt_index(last, pt->level);
 	/* Also to find nothing takes its time. */
-	g->work += (end - av_pt_index(start, pt->level)) / SCANNED;
-	for (idx = av_pt_index(start, pt->level); idx <= end; idx++) {
+	g->work++;
+	for (idx = av_pt_next(pt, av_pt_index(start, pt->level)); idx <= end;
+	     idx = av_pt_next(pt, idx + 1)) {
 		struct av_pt *child;
 		u64 va, top;
 
-		if (!pt->pte[idx])
-			continue;
 		va = pt->va + ((u64)idx << shift);
 		top = va + BIT_ULL(shift) - 1;
 		if (av_gather_spent(g)) {
@@ -126,6 +131,27 @@ bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_ga
 	if (last < root->va || start > top || av_tree_empty(tree))
 		return false;
 	return zap_table(root, max(start, root->va), min(last, top), g, next);
+}
+
+bool av_shadow_zap_page(struct av_tree *tree, u64 va, struct av_gather *g)
+{
+	struct av_pt *pt = tree->root;
+
+	if (va - pt->va > GENMASK_ULL(47, 0))
+		return true;
+	for (;;) {
+		u32 idx = av_pt_index(va, pt->level);
+
+		if (pt->gspan > av_level_shift(pt->level))
+			return false;
+		if (av_pte_is_leaf(pt, idx)) {
+			av_shadow_clear(pt, idx, g);
+			return true;
+		}
+		pt = av_pt_child(pt, idx);
+		if (!pt)
+			return true;
+	}
 }
 
 static u64 leaf_pte(const struct av_shadow *sh, const struct av_fill *f)
@@ -213,7 +239,8 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 		av_rmap_del(sh, pt, idx);
 	else
 		pt->live++;
-	av_rmap_add(sh, f->gfn, pt, idx);
+	av_pt_note_used(pt, idx, true);
+	av_rmap_add(sh, f, pt, idx);
 	WRITE_ONCE(pt->pte[idx], new);
 	/*
 	 * A TLB may hold an entry that only permits less, and keep it over the fault:
@@ -251,4 +278,14 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 		drop_child(sh, pt, av_pt_index(f->va, 2));
 	set_leaf(sh, pt, av_pt_index(f->va, f->level), f);
 	return 0;
+}
+
+void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+{
+	u32 idx = av_pt_index(f->va, 3);
+
+	pt->live++;
+	av_pt_note_used(pt, idx, true);
+	av_rmap_add(sh, f, pt, idx);
+	WRITE_ONCE(pt->pte[idx], leaf_pte(sh, f));
 }

@@ -107,6 +107,7 @@ struct av_pt {
 	u8 level;
 	u8 gspan;		/* log2 of the largest guest leaf here or below */
 	bool fixed;		/* root and way to the window: lives with the tree */
+	u64 used[AV_ENTRIES / 64];	/* a bit for each entry that is not 0 */
 };
 
 /* A vCPU's copy of a tree's root table. */
@@ -197,6 +198,7 @@ struct av_shadow {
 	u32 nr_tagged[2], nr_tagged_global[2];
 	u64 seq_va[2];		/* TLBI by address so far, of each half … */
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
+	u64 seq_tables;		/* invalidations so far of more than leaves */
 	u64 next_serial;
 	bool high_tagged;
 };
@@ -231,6 +233,7 @@ struct av_fill {
 	u64 va;			/* aligned to the entry */
 	u64 pa;
 	u32 gfn;
+	u32 *head;		/* of gfn's reverse map, where the caller has it; or NULL */
 	u8 level;		/* 3: page, 2: block */
 	u8 rights;		/* AV_R | AV_W | AV_X */
 	u8 gspan;		/* av_walk.span */
@@ -292,6 +295,15 @@ static inline void av_shadow_publish(struct av_shadow *sh)
 	sh->ops->publish(sh->ctx);
 }
 
+/*
+ * Another entry for a table that was filled just now, of a page that has none there,
+ * with that one's gspan and global. The caller publishes.
+ */
+void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
+
+/* The level 3 table that va is in, or NULL. */
+struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va);
+
 /* The entry that translates va now, for tests and tracing; 0 when there is none. */
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
 
@@ -334,14 +346,19 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
-void av_rmap_add(struct av_shadow *sh, u32 gfn, struct av_pt *pt, u32 idx);
+void av_rmap_add(struct av_shadow *sh, const struct av_fill *f, struct av_pt *pt, u32 idx);
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx);
 void av_gather_tree(struct av_gather *g, const struct av_tree *tree);
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
-/* Write an entry of a table, and of all copies where it is a root. */
+/* Write an entry that is no leaf, and in all copies where the table is a root. */
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val);
+/*
+ * Drop what a tree has at one page. False where a guest leaf larger than an entry
+ * was broken up on the way: that is av_shadow_zap_range()'s to do.
+ */
+bool av_shadow_zap_page(struct av_tree *tree, u64 va, struct av_gather *g);
 /*
  * Drop a part of [start, last] of a tree. True when there is more: *next is
  * where to go on.
@@ -395,9 +412,39 @@ static inline struct av_pt *av_pt_child(const struct av_pt *pt, u32 idx)
 	return pt->aux[idx].child;
 }
 
+static inline void av_pt_note_used(struct av_pt *pt, u32 idx, bool used)
+{
+	if (used)
+		pt->used[idx / 64] |= BIT_ULL(idx % 64);
+	else
+		pt->used[idx / 64] &= ~BIT_ULL(idx % 64);
+}
+
+/* The first entry from idx on that is not 0, or AV_ENTRIES. */
+static inline u32 av_pt_next(const struct av_pt *pt, u32 idx)
+{
+	u32 i = idx / 64;
+	u64 word;
+
+	if (idx >= AV_ENTRIES)
+		return AV_ENTRIES;
+	for (word = pt->used[i] >> idx % 64 << idx % 64; !word; word = pt->used[i])
+		if (++i == AV_ENTRIES / 64)
+			return AV_ENTRIES;
+	return i * 64 + __builtin_ctzll(word);
+}
+
 static inline u32 av_pt_index(u64 va, int level)
 {
 	return (va >> av_level_shift(level)) & (AV_ENTRIES - 1);
+}
+
+/* A bit for each of the n pages from va on that a level 3 table has; n is a power of two, to 32. */
+static inline u32 av_pt_group(const struct av_pt *pt, u64 va, unsigned int n)
+{
+	u32 idx = av_pt_index(va, 3);
+
+	return pt->used[idx / 64] >> idx % 64 & GENMASK(n - 1, 0);
 }
 
 #endif /* AV_MMU_SHADOW_H */

@@ -119,7 +119,7 @@ static struct av_list *bucket_of(struct av_shadow *sh, bool high, u32 asid)
 static void link_fixed(struct av_pt *pt, u32 idx, struct av_pt *child)
 {
 	pt->aux[idx].child = child;
-	pt->pte[idx] = av_table_desc(child->pa);
+	av_pt_set(pt, idx, av_table_desc(child->pa));
 	child->fixed = true;
 }
 
@@ -140,6 +140,7 @@ static void build_root(struct av_shadow *sh, struct av_tree *tree, struct av_poo
 	l1 = av_pt_new(sh, tree, 1, top & ~GENMASK_ULL(38, 0), pool);
 	l2 = av_pt_new(sh, tree, 2, top & ~GENMASK_ULL(29, 0), pool);
 	av_window_hang(l2->pte, sh->window_pa);
+	av_pt_note_used(l2, AV_WINDOW_INDEX, true);
 	link_fixed(l1, AV_WINDOW_INDEX, l2);
 	link_fixed(tree->root, AV_WINDOW_INDEX, l1);
 	sh->ops->publish(sh->ctx);

@@ -178,6 +178,12 @@ struct av_vcpu_mmu {
 
 	struct av_ring ring;		/* pages that it has written; dirty_ring.c */
 
+	/* Where walks of each half may begin, in that tree, as long as seq_tables is the shadow's. */
+	struct {
+		u64 serial, seq_tables;
+		struct av_walk_table at;
+	} table[2];
+
 	struct av_fetch fetch;
 	struct av_device_page device;
 	struct av_seq device_seq;	/* device is right as long as this is current */

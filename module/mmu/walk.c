@@ -171,6 +171,7 @@ static int leaf(const struct av_regime *r, const struct half *h, int level, u64 
 	u64 offset = out->va & GENMASK_ULL(shift - 1, 0);
 
 	out->level = level;
+	out->desc = desc;
 	if (!(desc & DESC_AF))
 		return AV_FAULT_CODE(AV_FSC_ACCESS_FLAG, level);
 	out->ipa = (desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(shift - 1, 0)) | offset;
@@ -250,6 +251,48 @@ int av_walk(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, 
 		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 0);
 	ret = walk_tables(r, &h, ops, ctx, out);
 	/* EL0 is not even told that there is a page. */
+	if (h.e0pd)
+		out->el0 = 0;
+	return ret;
+}
+
+u64 av_walk_alike_bits(const struct av_regime *r)
+{
+	/* All but the address; and of the address what must be 0. */
+	return ~GENMASK_ULL(output_bits(r) - 1, 12);
+}
+
+#define TABLE_SPAN	GENMASK_ULL(20, 0)
+
+int av_walk_from(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, u64 va,
+		 struct av_walk_table *table, struct av_walk *out)
+{
+	struct half h;
+	u64 desc;
+	int ret;
+
+	if (!table->ipa || (av_untag(r, va) ^ table->va) & ~TABLE_SPAN) {
+		ret = av_walk(r, ops, ctx, va, out);
+		/* Also of a walk that ended there with a fault. */
+		if (ret >= 0 && out->level == 3 && av_regime_granule(r, out->high) == 12)
+			*table = (struct av_walk_table) {
+				out->va & ~TABLE_SPAN, out->desc_ipa & ~GENMASK_ULL(11, 0), out->limits
+			};
+		return ret;
+	}
+	h = half_of(r, is_high(va));
+	*out = (struct av_walk) {
+		.va = av_untag(r, va),
+		.desc_ipa = table->ipa | (va & TABLE_SPAN) >> 12 << 3,
+		.level = 3,
+		.high = is_high(va),
+		.e0pd = h.e0pd,
+		.limits = table->limits,
+	};
+	ret = ops->read64(ctx, out->desc_ipa, &desc);
+	if (ret)
+		return ret < 0 ? ret : AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, 3);
+	ret = classify(&h, 3, desc, output_bits(r)) ?: leaf(r, &h, 3, desc, out);
 	if (h.e0pd)
 		out->el0 = 0;
 	return ret;

@@ -79,6 +79,7 @@ struct av_walk {
 	u64 va;		/* canonical: the tag replaced by copies of bit 55 */
 	u64 ipa;	/* what va translates to */
 	u64 desc_ipa;	/* where the leaf descriptor is; 0 with the MMU off */
+	u64 desc;	/* the leaf descriptor, once a walk has succeeded */
 	u8 level;	/* of the leaf */
 	u8 span;	/* log2 of the bytes that one TLB entry may cover here */
 	u8 el1, el0;	/* AV_R | AV_W | AV_X */
@@ -107,11 +108,35 @@ int av_walk(const struct av_regime *regime, const struct av_mem_ops *ops, void *
 	    struct av_walk *out);
 
 /*
- * The same for a va whose descriptor the caller has read, from the level 3
- * table of a walk that succeeded.
+ * The level 3 table of 4 KiB pages that a walk came through, as a TLB keeps it: walks in
+ * its 2 MiB may begin there until the guest invalidates more than leaves, or changes its
+ * registers. All 0: none.
+ */
+struct av_walk_table {
+	u64 va, ipa;
+	u8 limits;
+};
+
+/* av_walk(), from the table if va is there. Keeps the last table if there is one. */
+int av_walk_from(const struct av_regime *regime, const struct av_mem_ops *ops, void *ctx, u64 va,
+		 struct av_walk_table *table, struct av_walk *out);
+
+/*
+ * av_walk() of a va whose descriptor the caller has read, from the level 3 table of a
+ * walk that succeeded.
  */
 int av_walk_sibling(const struct av_regime *regime, const struct av_walk *walk, u64 va, u64 desc,
 		    struct av_walk *out);
+
+/* Level 3 descriptors of pages that can be had map them alike if they agree in these bits. */
+u64 av_walk_alike_bits(const struct av_regime *regime);
+
+/* Does a descriptor of that table map another page just as the walk's own does? */
+static inline bool av_walk_alike(const struct av_regime *regime, const struct av_walk *walk,
+				 u64 desc)
+{
+	return !((desc ^ walk->desc) & av_walk_alike_bits(regime));
+}
 
 /* May exception level el (0 or 1) make this access? 0 or AV_FAULT_CODE(). */
 int av_walk_permits(const struct av_walk *walk, int el, u8 access);

@@ -59,9 +59,8 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 
 /*
  * Enter again where the last stay ended, in the mode and with the tables that
- * the window left, which may differ from those of the entry. Interrupts have
- * been off since, and nothing but the guest's general registers and PC was
- * changed.
+ * the window left, which may differ from those of the entry, or where an exception
+ * was taken to virtual EL1 since, as the window might have. Interrupts have been off.
  */
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
 

@@ -48,6 +48,7 @@ static void free_pt(void *ctx, struct av_pt *pt, struct av_pool *to)
 	for (i = 0; i < AV_ENTRIES; i++) {
 		REQUIRE(pt->pte[i] == 0);
 		REQUIRE(!pt->aux[i].child);
+		REQUIRE(!pt->used[i / 64]);
 	}
 	/* No walker knows the way to it. */
 	for (i = 0; i < TLB_SIZE; i++)
@@ -256,6 +257,7 @@ static unsigned long check_table(struct av_pt *pt)
 		struct av_pt *child = av_pt_child(pt, i);
 		bool leaf = av_pte_is_leaf(pt, i);
 
+		REQUIRE(!pt->pte[i] == !(pt->used[i / 64] & BIT_ULL(i % 64)));
 		leaves += leaf;
 		live += leaf || (child && !child->fixed);
 		if (child)

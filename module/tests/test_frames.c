@@ -73,7 +73,7 @@ static void test_one(void)
 		u64 nr, most;
 	} sizes[] = {
 		{ 1, 4096 + 16 }, { AV_PIECE_FRAMES + 1, 4096 + 24 }, { GIB_64, 3 * 4096 },
-		{ AV_SLOT_PAGES_MAX, 100 << 10 },
+		{ AV_SLOT_PAGES_MAX, 112 << 10 },
 	};
 	struct av_frames frames;
 	unsigned int i;
@@ -86,6 +86,7 @@ static void test_one(void)
 		CHECK(held <= sizes[i].most);
 		CHECK(av_frames_head(&frames, last) && !*av_frames_head(&frames, last));
 		CHECK(av_frames_state(&frames, last) && !*av_frames_state(&frames, last));
+		CHECK(av_frames_page(&frames, last) && !*av_frames_page(&frames, last));
 		/* Made once. */
 		CHECK_EQ(av_frames_make(&frames, last, &ops), 0);
 		CHECK_EQ(allocations, 3);
@@ -105,10 +106,12 @@ static void test_apart(void)
 		CHECK_EQ(av_frames_make(&frames, i, &ops), 0);
 		*av_frames_head(&frames, i) = (u32)i + 1;
 		*av_frames_state(&frames, i) = (u8)(i * 7 + 1);
+		*av_frames_page(&frames, i) = i << 40 | i;
 	}
 	for (i = 0; i < nr; i++) {
 		CHECK_EQ(*av_frames_head(&frames, i), i + 1);
 		CHECK_EQ(*av_frames_state(&frames, i), (u8)(i * 7 + 1));
+		CHECK_EQ(*av_frames_page(&frames, i), i << 40 | i);
 	}
 	CHECK_EQ(allocations, 5);
 	end(&frames);
@@ -140,7 +143,7 @@ static void test_bound(void)
 	next = av_frames_next(&frames, AV_PIECE_FRAMES, AV_SLOT_PAGES_MAX);
 	CHECK_EQ(next, (1 + tables) * AV_FRAMES_FANOUT * AV_PIECE_FRAMES);
 	CHECK(!av_frames_head(&frames, next));
-	CHECK_EQ(av_frames_next(&frames, next, AV_SLOT_PAGES_MAX),
+	CHECK_EQ(next_piece(&frames, next, AV_SLOT_PAGES_MAX),
 		 far / AV_PIECE_FRAMES * AV_PIECE_FRAMES);
 	/* Never past the end. */
 	CHECK_EQ(av_frames_next(&frames, AV_PIECE_FRAMES, next - 1), next - 1);

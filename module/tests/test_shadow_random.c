@@ -27,6 +27,30 @@ static u32 rnd(u32 n)
 	return (seed >> 33) % n;
 }
 
+/* Another page for the table that page p of tree t was filled in. */
+static void random_neighbour(int t, int p)
+{
+	struct av_pt *pt = av_shadow_table(model[t].tree, model[t].base + p * 0x1000ULL);
+	int q = ALIGN_DOWN(p, 16) + rnd(16);
+	struct av_fill f = {
+		.va = model[t].base + q * 0x1000ULL,
+		.gfn = rnd(NR_GFNS),
+		.level = 3,
+		.rights = AV_R | rnd(8),
+	};
+
+	if (!pt || !model[t].page[p].valid || av_pt_group(pt, f.va, 1))
+		return;
+	CHECK_EQ(av_shadow_lookup(model[t].tree, f.va, NULL), 0);
+	f.pa = (f.gfn + 0x100000ULL) << 12;
+	f.head = rnd(2) ? sh.ops->rmap(sh.ctx, f.gfn, 3) : NULL;
+	av_shadow_add(&sh, pt, &f);
+	CHECK(av_shadow_lookup(model[t].tree, f.va, NULL));
+	model[t].page[q] = model[t].page[p];
+	model[t].page[q].gfn = f.gfn;
+	model[t].page[q].rights = f.rights;
+}
+
 /* A fill of one page out of a guest leaf of some span; all leaves of a 2 MiB agree. */
 static void random_fill(void)
 {
@@ -55,6 +79,8 @@ static void random_fill(void)
 	model[t].page[p].span = span;
 	model[t].page[p].global = global;
 	model[t].page[p].valid = true;
+	if (rnd(3) == 0)
+		random_neighbour(t, p);
 }
 
 static void random_tlbi(void)

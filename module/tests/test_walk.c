@@ -135,9 +135,40 @@ static struct av_regime regime(u64 tcr)
 
 static struct av_walk walked;
 
+/* From the last table, too, which a first walk has kept: the same, with one read. */
+static void check_from(const struct av_regime *r, u64 va, int ret)
+{
+	struct av_walk_table table = {};
+	struct av_walk from;
+	unsigned int before;
+
+	CHECK_EQ(av_walk_from(r, &ops, NULL, va, &table, &from), ret);
+	CHECK(!memcmp(&from, &walked, sizeof(from)));
+	if (!table.ipa)
+		return;
+	CHECK_EQ(walked.level, 3);
+	before = reads;
+	CHECK_EQ(av_walk_from(r, &ops, NULL, va, &table, &from), ret);
+	CHECK_EQ(reads, before + 1);
+	CHECK_EQ(from.va, walked.va);
+	CHECK_EQ(from.high, walked.high);
+	CHECK_EQ(from.level, 3);
+	if (ret)
+		return;
+	CHECK(!memcmp(&from, &walked, sizeof(from)));
+	/* Elsewhere the walk begins at the root. */
+	av_walk_from(r, &ops, NULL, va ^ BIT_ULL(21), &table, &from);
+	CHECK(reads > before + 2 || from.level < 3);
+}
+
 static int walk(const struct av_regime *r, u64 va)
 {
-	return av_walk(r, &ops, NULL, va, &walked);
+	int ret = av_walk(r, &ops, NULL, va, &walked);
+	unsigned int took = reads;
+
+	check_from(r, va, ret);
+	reads = took;
+	return ret;
 }
 
 /* A leaf of every kind in both halves translates, with its level and span. */

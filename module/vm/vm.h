@@ -43,7 +43,8 @@
  *                              from hrtimers and irqfd wake-ups
  *   vm->mmu_lock     spinlock  shadow tables, reverse map, mmu_seq; taken inside
  *                              the MMU notifier, so nothing under it allocates
- *                              with GFP_KERNEL or touches user memory
+ *                              with GFP_KERNEL or touches user memory, but with
+ *                              page faults disabled
  *
  * Two are the module's: asid_lock (switch/asid.c), inside every mutex above;
  * vms_lock (mmu/shrink.c), outside mmu_lock, inside vm->lock.

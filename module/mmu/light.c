@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Aborts and TLBI that need next to nothing, between two stays in the guest: with
+ * interrupts off, nothing sleeps and no lock is waited for. What is not at hand is
+ * declined, and done the long way (fault.c, ops.c), from its beginning: a part that
+ * was done is done twice.
+ *
+ *  - An abort whose walk of the guest's tables ends in a fault of the guest's.
+ *  - A hidden fault of a page that has been filled before: the host's page is known
+ *    (mmu/frames.h). So have been its neighbours that are filled along.
+ *  - A TLBI of one page.
+ *
+ * The guest's tables are read through the VMM's mapping with page faults disabled.
+ */
+#include <linux/uaccess.h>
+
+#include "mmu/annex.h"
+#include "mmu/copies.h"
+#include "mmu/hidden.h"
+#include "stats/stats.h"
+#include "stats/trace.h"
+
+static bool try_lock(struct av_vcpu *vcpu)
+{
+	if (likely(spin_trylock(&vcpu->vm->mmu_lock)))
+		return true;
+	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
+	return false;
+}
+
+bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
+{
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
+	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
+	struct av_tlbi_walk walk = {};
+	struct av_gather g;
+
+	if (vcpu->mmu->plain ||
+	    !av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &walk.op) ||
+	    (walk.op.scope != AV_TLBI_VA && walk.op.scope != AV_TLBI_VAA) ||
+	    walk.op.last - walk.op.start >= PAGE_SIZE || !try_lock(vcpu))
+		return false;
+	av_gather_init(&g, sh);
+	done = !av_shadow_tlbi(sh, &walk, &g);
+	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(&g));
+	/* Tables that went with a large leaf are taken apart where one may sleep. */
+	done = done && av_list_empty(&sh->doomed);
+	av_mmu_unlock(vcpu);
+	return done;
+}
+
+/* Did the guest invalidate this very page a moment ago, to map another there? */
+static bool remapped(const struct av_tree *tree, u64 va)
+{
+	const struct av_recent *r = &tree->recent[tree->seq % AV_RECENT];
+
+	return tree->key.high && r->start == va && r->last == (va | ~PAGE_MASK);
+}
+
+/* Under mmu_lock: fill the entry with the page that is known. False: it is not, any more. */
+static bool install(struct av_hidden *f)
+{
+	const struct av_candidate *c = f->at;
+	const struct av_vcpu_mmu *mmu = f->vcpu->mmu;
+	struct av_slot *slot = f->r->slot;
+	u64 frame = array_index_nospec(c->gfn - slot->base_gfn, slot->npages);
+	struct av_piece *piece = av_frames_piece(&slot->frames, frame);
+	unsigned int n = frame % AV_PIECE_FRAMES;
+	struct av_fill fill = {
+		.va = c->va,
+		.pa = piece->page[n] & AV_FRAME_PAGE,
+		.gfn = c->gfn,
+		.head = &piece->head[n],
+		.level = 3,
+		.rights = av_frame_rights(piece, n, c->rights),
+		.gspan = c->span,
+		.global = c->global,
+	};
+
+	/* A page that is logged may make the vCPU leave. */
+	if (fill.rights & AV_W && av_slot_logged(slot))
+		return false;
+	if (slot->dying || f->r->access & ~fill.rights ||
+	    mmu->table[f->r->walk.high].seq_tables != f->vcpu->vm->mmu->shadow.seq_tables ||
+	    av_mem_raced(f->vcpu->vm, slot, c->gfn, f->seq) || av_hidden_voided(f, c) ||
+	    av_hidden_install(f, &fill))
+		return false;
+	piece->state[n] |= AV_FRAME_YOUNG;
+	return true;
+}
+
+static bool fill(struct av_hidden *f)
+{
+	bool filled, alone;
+
+	av_hidden_candidate(f);
+	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !try_lock(f->vcpu))
+		return false;
+	alone = av_shadow_present(f->r->tree, av_around(f->at[0].va), AV_AROUND) ||
+		remapped(f->r->tree, f->at[0].va);
+	filled = install(f);
+	if (filled && !alone)
+		av_light_around(f);
+	av_shadow_publish(&f->vcpu->vm->mmu->shadow);
+	av_mmu_unlock(f->vcpu);
+	return filled;
+}
+
+/* Where a walk of that half may begin. Before av_mmu_read_seq(). */
+static struct av_walk_table *table_of(struct av_vcpu *vcpu, bool high)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	u64 seq = READ_ONCE(vcpu->vm->mmu->shadow.seq_tables);
+
+	if (mmu->table[high].serial != mmu->tree[high]->serial ||
+	    mmu->table[high].seq_tables != seq) {
+		mmu->table[high].serial = mmu->tree[high]->serial;
+		mmu->table[high].seq_tables = seq;
+		mmu->table[high].at.ipa = 0;
+	}
+	return &mmu->table[high].at;
+}
+
+/* Are the tables that the walk came through, and what it found, still the guest's? */
+static bool current_walk(struct av_vcpu *vcpu, bool high, struct av_seq seq)
+{
+	return vcpu->mmu->table[high].seq_tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables) &&
+	       av_mmu_seq_current(vcpu, high, seq);
+}
+
+/* The abort is the guest's, and may be injected; or has been filled. */
+static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+		    struct av_answer *answer)
+{
+	struct av_resolved *r = &vcpu->mmu->resolved;
+	bool high = far & BIT_ULL(55);
+	struct av_walk_table *table = table_of(vcpu, high);
+	struct av_hidden f = {
+		.vcpu = vcpu,
+		.seq = av_mmu_read_seq(vcpu, high),
+		.r = r,
+		.at = vcpu->mmu->candidates,
+	};
+	struct av_mem_reader reader = {};
+	struct av_view view;
+
+	av_hidden_view(vcpu, esr, far, &reader, &view);
+	view.mem = &av_mem_reader_now_ops;
+	view.table = table;
+	if (view.annex.va && (far | GENMASK_ULL(63, 56)) - view.annex.va < view.annex_size)
+		return false;
+	av_resolve(&view, r, answer);
+	if (!r->walked)
+		return false;
+	if (r->work == AV_ABORT_FILL)
+		return fill(&f);
+	return r->work == AV_ABORT_ANSWERED && answer->kind == AV_ANSWER_ABORT && may_inject &&
+	       current_walk(vcpu, high, f.seq);
+}
+
+bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+			struct av_answer *answer)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	bool done;
+	int idx;
+
+	/* What copies cannot do is over after so many exits of the other kind: root.c. */
+	if (unlikely(mmu->plain))
+		return false;
+	av_mmu_follow(vcpu);
+	if (unlikely(mmu->stale || av_device_near(&mmu->device, far)))
+		return false;
+	pagefault_disable();
+	idx = srcu_read_lock(&vcpu->vm->srcu);
+	done = resolve(vcpu, esr, far, may_inject, answer);
+	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	pagefault_enable();
+	if (!done)
+		return false;
+	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
+	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr, answer->kind);
+	return true;
+}
