@@ -153,8 +153,8 @@ int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
 void av_smccc_answer_light(struct av_vcpu *vcpu);
 
 /*
- * cpu/light.c: with interrupts off, after a stay that was no debugger's. False: the exit is to be
- * handled with everything allowed.
+ * cpu/light.c: with interrupts off, after a stay that was no debugger's and ended with a synchronous
+ * exception. False: the exit is to be handled with everything allowed.
  */
 bool av_answer_light(struct av_vcpu *vcpu);
 void av_smccc_show_window(struct av_vcpu *vcpu);

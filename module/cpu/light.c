@@ -1,40 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Light exits: answered between two stays in the guest, with interrupts off and
- * without a look at what else there is to do. Whoever wants the vCPU meanwhile has
+ * Light exits, besides calls of firmware (cpu/calls.h): answered between two stays in
+ * the guest, with interrupts off and without a look at what else there is to do. Whoever wants the vCPU meanwhile has
  * sent an interrupt, which ends the next stay as it begins.
  *
  * The guest is entered again as the window left it, or at the other exception level
  * where the window might have gone there, too (srf->modes).
  */
-#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/insn.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
-/* CRn of TLBI. */
-#define CRN_TLBI	8
-
-static bool is_tlbi(enum av_insn_kind kind, const struct av_insn *insn)
+/* SYS with op1 0 and CRn 8. */
+static bool is_tlbi(u64 insn)
 {
-	return kind == AV_INSN_SYS && insn->write && FIELD_GET(AV_SYS_OP0, insn->enc) == 1 &&
-	       FIELD_GET(AV_SYS_OP1, insn->enc) == 0 && FIELD_GET(AV_SYS_CRN, insn->enc) == CRN_TLBI;
+	return (insn & ~0xfffULL) == 0xd5088000;
 }
 
-/* A call of firmware, or a TLBI. */
-static bool answer_unknown(struct av_vcpu *vcpu)
+static bool answer_tlbi(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 	struct av_insn insn;
 
-	if (av_exit_is_light(srf)) {
-		av_smccc_answer_light(vcpu);
-		return true;
-	}
-	if (!av_srf_el1(srf) || !is_tlbi(av_insn_kind(srf->insn, &insn), &insn) ||
-	    !av_mmu_tlbi_light(vcpu, insn.enc, av_srf_get_x(srf, insn.rt)))
+	if (!is_tlbi(srf->insn) || !av_srf_el1(srf))
+		return false;
+	av_insn_kind(srf->insn, &insn);
+	if (!av_mmu_tlbi_light(vcpu, insn.enc, av_srf_get_x(srf, insn.rt)))
 		return false;
 	av_count(&vcpu->stats, AV_EXIT_TLBI);
 	av_vcpu_skip_insn(vcpu);
@@ -65,17 +58,11 @@ bool av_answer_light(struct av_vcpu *vcpu)
 {
 	const struct av_srf *srf = vcpu->srf;
 
-	if (srf->exit != AV_EXCEPTION_SYNC)
+	if (!(srf->cheap & AV_CHEAP_LIGHT) || srf->slow)
 		return false;
-	if (!(srf->cheap & AV_CHEAP_LIGHT) || srf->slow) {
-		if (!av_exit_is_light(srf))
-			return false;
-		av_smccc_answer_light(vcpu);
-		return true;
-	}
 	switch (av_esr_ec(srf->esr)) {
 	case AV_EC_UNKNOWN:
-		return answer_unknown(vcpu);
+		return answer_tlbi(vcpu);
 	case AV_EC_IABT_LOW:
 	case AV_EC_DABT_LOW:
 		return answer_abort(vcpu);

@@ -26,6 +26,7 @@
 #include <linux/sched/signal.h>
 
 #include "compat/kvm_run.h"
+#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/debug_load.h"
@@ -171,12 +172,22 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
-static void left(struct av_vcpu *vcpu)
+static __always_inline void left(struct av_vcpu *vcpu, const struct av_srf *srf)
 {
-	const struct av_srf *srf = vcpu->srf;
-
 	av_stats_exit(&vcpu->stats);
 	trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
+}
+
+/* Most exits that are none do not get as far as cpu/light.c. */
+static __always_inline bool answer_light(struct av_vcpu *vcpu, const struct av_srf *srf)
+{
+	if (unlikely(srf->exit != AV_EXCEPTION_SYNC))
+		return false;
+	if (likely(av_exit_is_light(srf))) {
+		av_smccc_answer_light(vcpu);
+		return true;
+	}
+	return !av_mmu_near_device(vcpu, srf->far) && av_answer_light(vcpu);
 }
 
 /* Answer light exits and enter the guest again as the window left it. */
@@ -185,12 +196,12 @@ static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 	struct av_srf *srf = vcpu->srf;
 
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
-	left(vcpu);
-	while (av_answer_light(vcpu)) {
+	left(vcpu, srf);
+	while (answer_light(vcpu, srf)) {
 		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
 		av_stats_enter(&vcpu->stats);
 		av_switch_again(vcpu->sw, srf);
-		left(vcpu);
+		left(vcpu, srf);
 	}
 }
 
@@ -224,7 +235,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	if (how & AV_STAY_MATCHING)
 		av_debug_enter(srf, av_guest_debug_regs(vcpu), &cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
-	left(vcpu);
+	left(vcpu, srf);
 	if (how & AV_STAY_MATCHING)
 		av_debug_leave(&cpu->host_debug);
 	if (how & AV_STAY_STEPPING)

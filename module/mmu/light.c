@@ -169,7 +169,7 @@ bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	if (unlikely(mmu->plain))
 		return false;
 	av_mmu_follow(vcpu);
-	if (unlikely(mmu->stale || av_device_near(&mmu->device, far)))
+	if (unlikely(mmu->stale))
 		return false;
 	pagefault_disable();
 	idx = srcu_read_lock(&vcpu->vm->srcu);

@@ -166,6 +166,12 @@ void av_mmu_mode_changed(struct av_vcpu *vcpu);
  */
 void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer);
 
+/* Is far in the page of the device accessed last? */
+static inline bool av_mmu_near_device(const struct av_vcpu *vcpu, u64 far)
+{
+	return av_device_near(&vcpu->mmu->device, far);
+}
+
 /*
  * The same between two stays, with interrupts off. False: not at hand, to be done
  * the long way. Else the answer is to resume, or with may_inject an abort to inject.
