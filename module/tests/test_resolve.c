@@ -167,6 +167,57 @@ static const struct row rows[] = {
 	  .kind = AV_ANSWER_ERROR, .cls = AV_EXIT_DABT_TRANS, .err = -EFAULT },
 };
 
+static void check_same(const struct av_resolved *a, const struct av_resolved *b)
+{
+	CHECK_EQ(a->work, b->work);
+	CHECK_EQ(a->walked, b->walked);
+	CHECK_EQ(a->access, b->access);
+	if (!a->walked)
+		return;
+	CHECK_EQ(a->empty, b->empty);
+	CHECK_EQ(a->walk.va, b->walk.va);
+	CHECK_EQ(a->walk.high, b->walk.high);
+	CHECK_EQ(a->walk.level, b->walk.level);
+	if (a->work != AV_ABORT_FILL)
+		return;
+	CHECK(!memcmp(&a->walk, &b->walk, sizeof(a->walk)));
+	CHECK_EQ(a->rights, b->rights);
+	CHECK_EQ(a->copy, b->copy);
+	CHECK(a->slot == b->slot && a->tree == b->tree);
+}
+
+/*
+ * The same from a table that is kept: from none, from what that has left, and from those
+ * that walks elsewhere have left, in the same 2 MiB or not, in faults or not.
+ */
+static void check_from_tables(const struct av_view *cold, const struct av_resolved *r,
+			      const struct av_answer *answer)
+{
+	static const u64 before[] = {
+		0, RW, NONE, NO_AF, LOW_NONE, NO_TABLE, OUT_OF_HALF, HIGH, HIGH_IMAGE,
+		HIGH_IMAGE + AREA, HIGH_NO_L2,
+	};
+	struct av_walk_table table;
+	struct av_view view = *cold;
+	struct av_resolved warm;
+	struct av_answer again;
+	struct av_walk walk;
+	unsigned int i, n;
+
+	view.table = &table;
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		memset(&table, 0, sizeof(table));
+		if (i)
+			av_walk_from(&guest, &mem, NULL, before[i], &table, &walk);
+		for (n = 0; n < 2; n++) {
+			memset(&warm, 0xff, sizeof(warm));
+			av_resolve(&view, &warm, &again);
+			check_same(r, &warm);
+			CHECK(same_answer(answer, &again));
+		}
+	}
+}
+
 static void check_row(const struct row *row)
 {
 	u64 ec = row->how & FETCH ? AV_EC_IABT_LOW : AV_EC_DABT_LOW;
@@ -184,6 +235,7 @@ static void check_row(const struct row *row)
 	struct av_answer answer;
 
 	av_resolve(&view, &r, &answer);
+	check_from_tables(&view, &r, &answer);
 	CHECK_EQ(answer.kind, row->kind);
 	CHECK_EQ(r.work, row->work);
 	CHECK_EQ(answer.cls, row->cls);
