@@ -6,7 +6,7 @@
 #   make fuzz_walk FUZZ_SECONDS=60 CLANG=clang
 
 tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
-	 test_annex_find_hole test_annex_find_random test_frames test_ring test_shadow \
+	 test_annex_find_hole test_annex_find_random test_frames test_ring test_around test_shadow \
 	 test_shadow_random test_shadow_bounds test_shadow_tlbi test_slots test_stub \
 	 test_stub_pairs fuzz_walk
 
@@ -23,6 +23,7 @@ test_stub-src := test_stub.c ../mmu/stub.c
 test_stub_pairs-src := test_stub_pairs.c ../mmu/stub.c
 test_ring-src := test_ring.c ../mmu/ring.c
 test_frames-src := test_frames.c ../mmu/frames.c
+test_around-src := test_around.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 test_resolve_annex-src := test_resolve_annex.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 find-src := find_world.c ../mmu/annex_find.c ../mmu/walk.c

@@ -196,7 +196,7 @@ static const struct av_regime guest = {
 	.ttbr0 = TABLES, .ttbr1 = TABLES + 0x4000, .ipa_bits = 40,
 };
 
-static struct av_tree *load(bool high, u8 el, u8 split)
+static inline struct av_tree *load(bool high, u8 el, u8 split)
 {
 	struct av_tree_key key;
 
@@ -214,7 +214,7 @@ static struct av_tree *load(bool high, u8 el, u8 split)
 #define W	AV_ESR_WNR
 #define CM	AV_ESR_CM
 
-static bool same_answer(const struct av_answer *a, const struct av_answer *b)
+static inline bool same_answer(const struct av_answer *a, const struct av_answer *b)
 {
 	return a->kind == b->kind && a->cls == b->cls && a->insn == b->insn && a->err == b->err &&
 	       a->far == b->far && a->iss == b->iss && a->ipa == b->ipa && a->rom == b->rom;
