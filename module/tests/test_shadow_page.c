@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TLBI of one page, which guests make by the million: what else it drops, what it
+ * says to walks that are under way or kept, and that it reaches all that it must of
+ * thousands of trees, a part a call.
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "shadow_world.h"
+
+#define PAGE		0x1000ULL
+#define L3_BYTES	(1ULL << 21)
+#define GIB		(1ULL << 30)
+
+static void step(struct av_tlbi_walk *w, bool *more)
+{
+	struct av_gather g;
+
+	av_gather_init(&g, &sh);
+	*more = av_shadow_tlbi(&sh, w, &g);
+	most_work = max(most_work, g.work);
+	av_gather_finish(&g);
+}
+
+static struct av_tlbi_walk walk_for(int scope, bool leaf, u64 va, u16 asid)
+{
+	return (struct av_tlbi_walk) {
+		.op = {
+			.scope = scope, .leaf = leaf, .high = va >> 55 & 1, .asid = asid,
+			.start = va, .last = va + PAGE - 1,
+		},
+	};
+}
+
+/* To its end: in how many parts? */
+static unsigned int one_page(int scope, bool leaf, u64 va, u16 asid)
+{
+	struct av_tlbi_walk w = walk_for(scope, leaf, va, asid);
+	unsigned int parts = 0;
+	bool more = true;
+
+	for (; more && parts < 100; parts++)
+		step(&w, &more);
+	CHECK(!more);
+	return parts;
+}
+
+/* ---- walks that are kept ---- */
+
+/* Tables that walks came through are void by all that names more than leaves, and by nothing else. */
+static void test_tables_of_walks(void)
+{
+	static const struct {
+		int scope;
+		bool leaf, moves;
+	} rows[] = {
+		{ AV_TLBI_VA, false, true }, { AV_TLBI_VA, true, false },
+		{ AV_TLBI_VAA, false, true }, { AV_TLBI_VAA, true, false },
+		{ AV_TLBI_ASID, false, true }, { AV_TLBI_ALL, false, true },
+	};
+	static const u64 va[] = { 0x5000, 0x77777000, KVA };
+	unsigned int i, n, asid;
+	u64 before;
+
+	setup();
+	get(0x1000, false, 0, 1);
+	get(0x1000, true, 1, 1);
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		for (n = 0; n < ARRAY_SIZE(va); n++)
+			/* Whose ASID it is does not matter: an entry may be global. */
+			for (asid = 1; asid < 4; asid++) {
+				before = sh.seq_tables;
+				one_page(rows[i].scope, rows[i].leaf, va[n], asid);
+				CHECK_EQ(sh.seq_tables - before, rows[i].moves);
+			}
+	teardown();
+}
+
+/* However many parts: once, and before anything else is done. */
+static void test_tables_of_walks_in_parts(void)
+{
+	struct av_tlbi_walk w = walk_for(AV_TLBI_VAA, false, 0x5000, 0);
+	unsigned int i, parts = 0;
+	struct av_gather g;
+	bool more = true;
+
+	setup();
+	for (i = 0; i < 20; i++)
+		fill(get(PAGE * i, false, 0, 1 + i), 0x5000, i, 3, AV_R, 12, false);
+	for (; more && parts < 100; parts++) {
+		av_gather_init(&g, &sh);
+		g.work = AV_WORK - 3;	/* as if it had done nearly enough */
+		more = av_shadow_tlbi(&sh, &w, &g);
+		av_gather_finish(&g);
+		CHECK_EQ(sh.seq_tables, 1);
+		CHECK_EQ(sh.seq_va[0], 1);
+	}
+	CHECK(parts > 5);
+	teardown();
+}
+
+/* ---- leaves ---- */
+
+/* Pages of a leaf, in tables by the hundred, and others around it. */
+static void fill_around(struct av_tree *tree, u64 leaf, u8 span, u64 step)
+{
+	u64 at;
+
+	for (at = leaf; at < leaf + BIT_ULL(span); at += step)
+		CHECK_EQ(fill(tree, at, at >> 12 & (NR_GFNS - 1), 3, AV_R, span, false), 0);
+}
+
+static unsigned int left_of(struct av_tree *tree, u64 leaf, u8 span, u64 step)
+{
+	unsigned int n = 0;
+	u64 at;
+
+	for (at = leaf; at < leaf + BIT_ULL(span); at += step)
+		n += !!touch(tree, at);
+	return n;
+}
+
+/*
+ * A leaf that was broken up goes as a whole, by any address of it, also one that was never
+ * filled. What is beyond it stays, or goes with a leaf as large, of which it might be; all
+ * comes back.
+ */
+static void test_leaves(void)
+{
+	static const struct {
+		u8 span;
+		u64 step;	/* between pages that are filled */
+		bool tables;	/* unlinks some */
+	} rows[] = {
+		{ 12, PAGE, false }, { 16, PAGE, false }, { 21, 8 * PAGE, false },
+		{ 25, L3_BYTES / 4, true }, { 30, 4 * L3_BYTES, true }, { 34, GIB / 8, true },
+	};
+	unsigned int i, n, leaf_entry;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u64 size = BIT_ULL(rows[i].span), leaf = 3 * size, far = 1ULL << 40;
+
+		/* Of an entry that was filled, and of another one. */
+		for (leaf_entry = 0; leaf_entry < 2; leaf_entry++) {
+			u64 at = leaf_entry && size > PAGE ? leaf + size - PAGE : leaf;
+			struct av_tree *tree;
+
+			setup();
+			most_work = 0;
+			tree = get(0x1000, false, 0, 1);
+			fill_around(tree, leaf, rows[i].span, rows[i].step);
+			CHECK_EQ(fill(tree, leaf - PAGE, 1, 3, AV_R, 12, false), 0);
+			CHECK_EQ(fill(tree, leaf + size, 2, 3, AV_R, 12, false), 0);
+			CHECK_EQ(fill(tree, far, 3, 3, AV_R, 12, false), 0);
+			touch(tree, leaf - PAGE);
+			touch(tree, leaf + size);
+			touch(tree, far);
+			n = left_of(tree, leaf, rows[i].span, rows[i].step);
+			CHECK(n && n <= 256 * 16);
+			one_page(AV_TLBI_VA, true, at, 1);
+			check_tlb();
+			check_rmap();
+			CHECK_EQ(left_of(tree, leaf, rows[i].span, rows[i].step), 0);
+			CHECK_EQ(!av_list_empty(&sh.doomed), rows[i].tables);
+			CHECK(touch(tree, leaf - PAGE) && touch(tree, leaf + size));
+			CHECK(touch(tree, far));
+			CHECK(most_work <= AV_WORK);
+			/* Filled again while the old tables wait: they are not mixed up. */
+			fill_around(tree, leaf, rows[i].span, rows[i].step);
+			check_rmap();
+			while (av_shadow_reap(&sh, NULL))
+				check_rmap();
+			check_rmap();
+			CHECK_EQ(left_of(tree, leaf, rows[i].span, rows[i].step), n);
+			teardown();
+		}
+	}
+}
+
+/* Again and again: tables do not pile up, though nobody takes them apart but TLBIs' callers. */
+static void test_leaf_again(void)
+{
+	struct av_tree *tree;
+	unsigned int i;
+	u32 most = 0;
+
+	setup();
+	tree = get(0x1000, false, 0, 1);
+	for (i = 0; i < 50; i++) {
+		fill_around(tree, GIB, 30, 2 * L3_BYTES);
+		one_page(AV_TLBI_VA, true, GIB + i * PAGE, 1);
+		while (av_shadow_reap(&sh, NULL))
+			;
+		CHECK_EQ(left_of(tree, GIB, 30, 2 * L3_BYTES), 0);
+		most = max(most, sh.nr_pts);
+	}
+	CHECK(most <= 4);
+	teardown();
+}
+
+/* ---- thousands of trees ---- */
+
+#define TREES		AV_MAX_TREES
+#define ASIDS		1024	/* that are in one list */
+/* The most trees that a part passes over: by PASSED, invalidate.c, and less than that for each list. */
+#define MOST_PASSED	(AV_WORK * 8 + 8 * 2 * (AV_TREE_BUCKETS + 1))
+
+static struct av_tree *all[TREES];
+
+static u64 page_of(unsigned int i)
+{
+	return 0x5000 + (i % 3 ? 0 : PAGE);
+}
+
+/* One tree in 8 holds pages: at 0x5000, or beside it. */
+static void many_trees(unsigned int (*asid_of)(unsigned int i), bool global)
+{
+	unsigned int i;
+
+	setup();
+	free(av_shadow_grow(&sh, calloc(3 * TREES, sizeof(struct av_pt *)), 3 * TREES));
+	for (i = 0; i < TREES; i++) {
+		all[i] = get(PAGE * (1 + i), false, 0, asid_of(i));
+		CHECK(all[i]);
+		if (i % 8 == 0)
+			CHECK_EQ(fill(all[i], page_of(i), i, 3, AV_R, 12, global && i % 16 == 0), 0);
+	}
+	CHECK_EQ(sh.nr_trees, TREES);
+	most_work = 0;
+}
+
+static unsigned int one_list(unsigned int i)
+{
+	return 1 + i % ASIDS * AV_TREE_BUCKETS;
+}
+
+static unsigned int all_lists(unsigned int i)
+{
+	return 1 + i % ASIDS;
+}
+
+/* Trees that were looked at or passed over, in the list where a part began; serials follow each other. */
+static u64 came_by(const struct av_tlbi_walk *before, const struct av_tlbi_walk *after)
+{
+	return after->place == before->place ? after->done - before->done : 0;
+}
+
+static void check_many(int scope, u16 asid)
+{
+	struct av_tlbi_walk w = walk_for(scope, true, 0x5000, asid);
+	unsigned int i, parts = 0;
+	bool more = true;
+
+	for (; more && parts < 100; parts++) {
+		struct av_tlbi_walk before = w;
+
+		step(&w, &more);
+		CHECK(came_by(&before, &w) <= MOST_PASSED);
+		/* It goes on, and never back. */
+		CHECK(w.place > before.place || w.done >= before.done);
+		CHECK(!more || w.place > before.place || w.done > before.done);
+	}
+	CHECK(!more && most_work <= AV_WORK + 2);
+	for (i = 0; i < TREES; i += 8) {
+		bool named = page_of(i) == 0x5000 &&
+			     (scope == AV_TLBI_VAA || all[i]->key.asid == asid ||
+			      all[i]->has_global);
+
+		CHECK_EQ(!av_shadow_lookup(all[i], page_of(i), NULL), named);
+	}
+}
+
+/* Most are passed over, by their ASID; of 4,096 in one list those of one ASID are reached. */
+static void test_many_of_one_list(void)
+{
+	many_trees(one_list, false);
+	CHECK_EQ(one_page(AV_TLBI_VA, true, 0x5000, 999), 1);	/* of no tree: its list is empty */
+	CHECK_EQ(most_work, 0);
+	check_many(AV_TLBI_VA, one_list(8));
+	/* They count, eight for one. */
+	CHECK(most_work >= TREES / 8 - 1);
+	check_rmap();
+	teardown();
+}
+
+/* The same where a tree or two hold global entries, so that all lists are looked through. */
+static void test_many_of_all_lists(void)
+{
+	many_trees(all_lists, true);
+	check_many(AV_TLBI_VA, all_lists(8));
+	check_rmap();
+	teardown();
+}
+
+/* Every tree is reached: eight parts. */
+static void test_many_of_any_asid(void)
+{
+	many_trees(all_lists, false);
+	check_many(AV_TLBI_VAA, 0);
+	CHECK(most_work > AV_WORK / 2);
+	CHECK(one_page(AV_TLBI_VAA, true, 0x9000, 0) >= TREES / (AV_WORK + 1));
+	check_rmap();
+	teardown();
+}
+
+/* Drop the trees that nobody has loaded. */
+static void reclaim_unused(void)
+{
+	bool more = true;
+
+	while (more)
+		av_shadow_reclaim(&sh, false, NULL, &more);
+}
+
+/* Between two parts trees that it has not come by yet are filled, become global, or go. */
+static void test_many_that_change(void)
+{
+	struct av_tlbi_walk w = walk_for(AV_TLBI_VAA, true, 0x5000, 0);
+	unsigned int i, parts = 0;
+	bool more = true;
+
+	many_trees(one_list, false);
+	for (; more && parts < 100; parts++) {
+		for (i = TREES - 16 * (parts + 1); i < TREES - 16 * parts; i++) {
+			if (i % 2) {
+				CHECK_EQ(fill(all[i], 0x5000, 9, 3, AV_R, 12, i % 4 == 1), 0);
+				continue;
+			}
+			all[i]->users = 0;
+			all[i] = NULL;
+		}
+		/* And the one where it stopped. */
+		for (i = 0; i < TREES && w.done; i++)
+			if (all[i] && all[i]->serial == w.done) {
+				all[i]->users = 0;
+				all[i] = NULL;
+			}
+		reclaim_unused();
+		step(&w, &more);
+	}
+	CHECK(parts >= TREES / (AV_WORK + 1) && !more);
+	for (i = 0; i < TREES; i++)
+		if (all[i])
+			CHECK_EQ(av_shadow_lookup(all[i], 0x5000, NULL), 0);
+	check_rmap();
+	teardown();
+}
+
+int main(void)
+{
+	RUN(test_tables_of_walks);
+	RUN(test_tables_of_walks_in_parts);
+	RUN(test_leaves);
+	RUN(test_leaf_again);
+	RUN(test_many_of_one_list);
+	RUN(test_many_of_all_lists);
+	RUN(test_many_of_any_asid);
+	RUN(test_many_that_change);
+	return TESTS_DONE();
+}
