@@ -25,6 +25,8 @@ def operations(group: str, names: str) -> tuple[str, ...]:
     return tuple(f"{group}.{name}" for name in names.split())
 
 
+PAGE_OF_TREES = operations("tables", "page_va page_vaa page_again")
+
 # By board.
 BOARDS = {
     "frames": (
@@ -38,6 +40,10 @@ BOARDS = {
         Row("tables_budget tables_close", "", 512000, operations("tables", "budget close")),
         Row("tables_exit tables_shrink", "", 512000, operations("tables", "exit shrink")),
         Row("tables_trees", "", 2000, ("tables.trees",)),
+        # Two trees an address space: as many as a VM may have, and half of that.
+        Row("tables_page", "TREES=1000", 16000, PAGE_OF_TREES),
+        Row("tables_page", "TREES=2000", 32000, PAGE_OF_TREES),
+        Row("tables_sparse", "", 4096, operations("tables", "sparse_va sparse_all")),
         Row("tables_unmap", "", 512000, ("tables.unmap",)),
     ),
     "copies": (

@@ -79,7 +79,9 @@ static const struct {
 	{ "tables_budget", bounds_tables_budget },
 	{ "tables_close", bounds_tables_close },
 	{ "tables_exit", bounds_tables_exit },
+	{ "tables_page", bounds_tables_page },
 	{ "tables_shrink", bounds_tables_shrink },
+	{ "tables_sparse", bounds_tables_sparse },
 	{ "tables_unmap", bounds_tables_unmap },
 	{ "write", write_row },
 };

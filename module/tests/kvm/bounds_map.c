@@ -125,6 +125,14 @@ void bounds_tables_asid(void)
 	free_mapper(&m);
 }
 
+static void many_trees(const struct mapper *m, u32 trees)
+{
+	u64 n = read_stat(m->vm_stats, "shadow_trees");
+
+	if (n < trees)
+		die("%llu trees where there should be %u", (unsigned long long)n, trees);
+}
+
 /* Trees by the thousand with a page each: there is much to look through and little to drop. */
 void bounds_tables_trees(void)
 {
@@ -132,14 +140,75 @@ void bounds_tables_trees(void)
 	struct mapper m;
 
 	new_mapper(&m, EACH_ITS_OWN, true);
+	mapper_wide_asids(&m);
 	for (i = 0; i < trees; i++) {
 		mapper_set_asid(m.g.vcpu, 1 + i);
 		mapper_touch(&m, MAPPER_VA, PAGE, PAGE);
 	}
 	result("entries", read_stat(m.stats, "shadow_fill"), "count");
+	many_trees(&m, trees);
 	meter_begin();
 	mapper_tlbi_all(&m);
 	meter_end("tables.trees");
+	free_mapper(&m);
+}
+
+/*
+ * One page of every tree there is, and of one ASID where half of the trees hold global
+ * pages and half do not: all are looked at, and half passed over.
+ */
+void bounds_tables_page(void)
+{
+	const u64 global = MAPPER_VA + (1ULL << 30);
+	u32 trees = setting("TREES", 2000), i;
+	struct mapper m;
+
+	new_mapper(&m, EACH_ITS_OWN, true);
+	mapper_wide_asids(&m);
+	mapper_global(&m, 1);
+	for (i = 0; i < trees; i++) {
+		mapper_set_asid(m.g.vcpu, 2 + i);
+		mapper_touch(&m, MAPPER_VA, PAGE, PAGE);
+		if (i % 2)
+			mapper_touch(&m, global, PAGE, PAGE);
+	}
+	result("entries", read_stat(m.stats, "shadow_fill"), "count");
+	many_trees(&m, trees);
+	meter_begin();
+	mapper_tlbi_va(&m);
+	meter_end("tables.page_va");
+	meter_begin();
+	mapper_tlbi_vaa(&m);
+	meter_end("tables.page_vaa");
+	/* Nothing of it is left. */
+	meter_begin();
+	mapper_tlbi_vaa(&m);
+	meter_end("tables.page_again");
+	free_mapper(&m);
+}
+
+/* Hundreds of tables with an entry each, which go with a block; thousands, which go with all. */
+void bounds_tables_sparse(void)
+{
+	const u64 gpa = 0x200000000, gib = 1ULL << 30;
+	struct mapper m;
+	u32 i;
+
+	new_mapper(&m, EACH_ITS_OWN, true);
+	/* A page each, so that nothing is filled along. */
+	for (i = 0; i < 512; i++)
+		mapper_slot(&m, 3 + i, gpa + i * TABLE, (char *)m.frames + i * PAGE, PAGE);
+	for (i = 0; i < 8; i++)
+		mapper_block(&m, i, gpa);
+	fill(&m, MAPPER_VA, 8 * gib, TABLE);
+	result("tables.sparse_pages", read_stat(m.vm_stats, "shadow_pages"), "count");
+	meter_begin();
+	mapper_tlbi_va(&m);
+	meter_end("tables.sparse_va");
+	result("tables.sparse_left", read_stat(m.vm_stats, "shadow_pages"), "count");
+	meter_begin();
+	mapper_tlbi_all(&m);
+	meter_end("tables.sparse_all");
 	free_mapper(&m);
 }
 

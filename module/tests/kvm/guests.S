@@ -116,6 +116,13 @@ guest_mapper_va:
 	dsb	ish
 	isb
 	b	0b
+	.globl	guest_mapper_vaa
+guest_mapper_vaa:
+	dsb	ishst
+	tlbi	vaae1, x1
+	dsb	ish
+	isb
+	b	0b
 	.globl	guest_mapper_poke
 guest_mapper_poke:
 	str	w2, [x1]

@@ -8,8 +8,8 @@
 /* guests.S */
 extern const u32 guest_mapper[], guest_mapper_end[];
 extern const u32 guest_mapper_touch[], guest_mapper_all[], guest_mapper_asid[];
-extern const u32 guest_mapper_va[], guest_mapper_load[], guest_mapper_execute[];
-extern const u32 guest_mapper_poke[], guest_mapper_sgi[];
+extern const u32 guest_mapper_va[], guest_mapper_vaa[], guest_mapper_load[];
+extern const u32 guest_mapper_execute[], guest_mapper_poke[], guest_mapper_sgi[];
 
 #define SCTLR	ARM64_SYS_REG(3, 0, 1, 0, 0)
 #define TTBR0	ARM64_SYS_REG(3, 0, 2, 0, 0)
@@ -24,6 +24,7 @@ extern const u32 guest_mapper_poke[], guest_mapper_sgi[];
 #define TCR_VALUE	(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 23 | 2ULL << 30 | 2ULL << 32)
 
 #define TCR_EPD1	(1ULL << 23)
+#define TCR_AS		(1ULL << 36)
 
 #define TABLE		3ULL
 #define PAGE		0x703ULL	/* Normal, AF, inner shareable */
@@ -41,6 +42,8 @@ extern const u32 guest_mapper_poke[], guest_mapper_sgi[];
 #define VECTORS	0x8000
 #define L0_HIGH	0x9000
 #define L1_HIGH	0xa000
+#define L2_GLOBAL	0xb000
+#define L3_GLOBAL	0xc000
 #define SYNC	0x200		/* from its own level */
 
 static u64 *table(struct mapper *m, u64 offset)
@@ -192,6 +195,22 @@ void mapper_block(struct mapper *m, u32 number, u64 gpa)
 	table(m, L1)[number] = gpa | BLOCK | NON_GLOBAL;
 }
 
+void mapper_global(struct mapper *m, u32 number)
+{
+	u64 i;
+
+	table(m, L1)[number] = (GUEST_BASE + L2_GLOBAL) | TABLE;
+	for (i = 0; i < 512; i++) {
+		table(m, L2_GLOBAL)[i] = (GUEST_BASE + L3_GLOBAL) | TABLE;
+		table(m, L3_GLOBAL)[i] = table(m, L3)[i] & ~NON_GLOBAL;
+	}
+}
+
+void mapper_wide_asids(struct mapper *m)
+{
+	set_reg(m->g.vcpu, TCR, TCR_VALUE | TCR_AS);
+}
+
 void mapper_set_asid(int vcpu, u16 asid)
 {
 	set_reg(vcpu, TTBR0, (GUEST_BASE + L0) | (u64)asid << 48);
@@ -258,6 +277,12 @@ void mapper_tlbi_va(struct mapper *m)
 {
 	set_reg(m->g.vcpu, REG_X(1), (u64)MAPPER_ASID << 48 | MAPPER_VA >> 12);
 	call(m, guest_mapper_va);
+}
+
+void mapper_tlbi_vaa(struct mapper *m)
+{
+	set_reg(m->g.vcpu, REG_X(1), MAPPER_VA >> 12);
+	call(m, guest_mapper_vaa);
 }
 
 u64 read_stat(int fd, const char *name)

@@ -61,12 +61,17 @@ void mapper_touch(struct mapper *m, u64 from, u64 size, u64 step);
 /* Write 32 bits to a device, and ICC_SGI1R_EL1. */
 void mapper_poke(struct mapper *m, u64 gpa, u32 value);
 void mapper_sgi(struct mapper *m, u64 value);
-/* TLBI VMALLE1; ASIDE1 of its ASID; VAE1 of MAPPER_VA. */
+/* TLBI VMALLE1; ASIDE1 of its ASID; VAE1 of MAPPER_VA; VAAE1 of it. */
 void mapper_tlbi_all(struct mapper *m);
 void mapper_tlbi_asid(struct mapper *m);
 void mapper_tlbi_va(struct mapper *m);
+void mapper_tlbi_vaa(struct mapper *m);
 /* The GiB at MAPPER_VA of this number is one block, not 2 MiB that repeat. */
 void mapper_block(struct mapper *m, u32 number, u64 gpa);
+/* The 2 MiB that repeat in the GiB of this number are for every ASID. */
+void mapper_global(struct mapper *m, u32 number);
+/* ASIDs are of 16 bits: before the first run. */
+void mapper_wide_asids(struct mapper *m);
 /*
  * Load from GUEST_MMIO, where that GiB is for reading only, again and again: the
  * caller runs the vCPU. An exception is nothing but the next round. Returns
