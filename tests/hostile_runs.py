@@ -137,6 +137,13 @@ class Machine:
         return board.run(["sh", "/script"])
 
 
+def swap_modules(kernel: str) -> tuple[str, ...]:
+    """What SWAP needs of a board with that kernel."""
+    # Before Linux 6.12 zram's compressor is a module of its own, which it asks for by name.
+    its_own = list(kernels.get(kernel).modules.rglob("lzo-rle.ko*"))
+    return (*(["lzo-rle"] if its_own else []), "zram")
+
+
 def programs() -> Path:
     """The folder of the programs that speak KVM's API."""
     make(str(TOP / "module/tests/kvm"))
@@ -146,9 +153,7 @@ def programs() -> Path:
 def hostile_vmm(machine: Machine, part: str, settings: str = "") -> Result:
     """Run a part of the hostile VMM twice, the second time under the eyes of a bookkeeper."""
     if part == "swap":
-        # Before Linux 6.12 zram's compressor is a module of its own, which it asks for by name.
-        its_own = list(kernels.get(machine.kernel).modules.rglob("lzo-rle.ko*"))
-        machine.modules = (*machine.modules, *(["lzo-rle"] if its_own else []), "zram")
+        machine.modules = (*machine.modules, *swap_modules(machine.kernel))
     once = f"{settings} /hostile {part}"
     if part == "power":
         once = SLEEPS.format(once=once)

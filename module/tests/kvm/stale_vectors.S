@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Vectors of stale_guest.c. With TPIDR_EL1 set an abort is expected: the
+ * instruction is skipped, and TPIDR_EL1 is 0. Any other exception is told.
+ */
+	.section guest_text, "ax"
+	.balign	2048
+	.globl	guest_vectors
+guest_vectors:
+	.rept	4
+	b	.Lbad
+	.balign	128
+	.endr
+	b	.Lsync
+	.balign	128
+	.rept	11
+	b	.Lbad
+	.balign	128
+	.endr
+.Lsync:
+	stp	x0, x1, [sp, #-16]!
+	mrs	x0, tpidr_el1
+	cbz	x0, 1f
+	mrs	x0, esr_el1
+	lsr	x0, x0, #26
+	cmp	x0, #0x25		/* a data abort of its own level */
+	b.ne	1f
+	msr	tpidr_el1, xzr
+	mrs	x0, elr_el1
+	add	x0, x0, #4
+	msr	elr_el1, x0
+	ldp	x0, x1, [sp], #16
+	eret
+1:	ldp	x0, x1, [sp], #16
+.Lbad:
+	movz	x9, #0xffff, lsl #48
+	movk	x9, #0x8000, lsl #32
+	movk	x9, #0x0a00, lsl #16
+	mov	x0, #1			/* BAD_FAULT */
+	mrs	x1, far_el1
+	mrs	x2, esr_el1
+	mrs	x3, elr_el1
+	str	x0, [x9, #8]
+	b	.Lbad
+
+	.section .note.GNU-stack, "", %progbits

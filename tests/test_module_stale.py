@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A guest never sees what is no more, though most of its faults are answered from what is known.
+
+`module/tests/kvm/stale` checks itself: pages that the VMM replaces, protects, shares, swaps, merges
+and logs, rights and tables that another vCPU changes, leaves of a GiB. Real KVM must pass it too,
+or it asks for the wrong thing.
+"""
+
+from pathlib import Path
+
+import pytest
+from built import TOP, make, module
+from hostile_runs import SWAP, swap_modules
+
+from armvisor_lab.board import Board
+
+CONFORMANCE = pytest.mark.conformance
+PARTS = ("replaced", "kept", "logged", "rights", "moved", "leaf")
+# Without light exits, without copies, without both, with nothing (module/cpu/cheap.h).
+CHEAP = (127, 247, 119, 0)
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    make(str(TOP / "module/tests/kvm"))
+    return TOP / "build/module/kvm/stale"
+
+
+def run(program: Path, kernel: str, words: str, cheap: int | None = None, timeout: float = 200):
+    """`words` are settings and parts. On KVM, or on the module with that of cheap.h."""
+    files: dict[str, Path | bytes] = {"/stale": program}
+    lines = ["set -e", SWAP]
+    if cheap is not None:
+        files["/armvisor.ko"] = module(kernel)
+        lines.append(f"insmod /armvisor.ko cheap_traps={cheap}")
+    lines.append(f"SWAP=1 KSM=1 {words}")
+    if cheap is not None:
+        lines.append("rmmod armvisor")
+    files["/script"] = "\n".join([*lines, ""]).encode()
+    board = Board(
+        el2=cheap is None, kernel=kernel, smp=2, files=files, modules=swap_modules(kernel),
+        timeout=timeout,
+    )  # fmt: skip
+    assert board.run(["sh", "/script"]).check().text.endswith("done\n")
+
+
+SHORT = "TIMES=1 ROUNDS=3 /stale"
+
+
+def test_on_kvm(program: Path):
+    run(program, "stable", SHORT)
+
+
+@pytest.mark.parametrize("parts", ["replaced kept", "logged rights moved leaf"])
+def test_on_module(program: Path, parts: str):
+    run(program, "stable", f"{SHORT} {parts}", cheap=255)
+
+
+@CONFORMANCE
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
+def test_longer(program: Path, kernel: str, part: str):
+    run(program, kernel, f"TIMES=20 ROUNDS=200 /stale {part}", cheap=255, timeout=900)
+
+
+@CONFORMANCE
+@pytest.mark.parametrize("cheap", CHEAP)
+def test_with_less_that_is_cheap(program: Path, cheap: int):
+    run(program, "stable", SHORT, cheap=cheap)
