@@ -267,10 +267,28 @@ void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader
 	view->ipa_bits = vcpu->vm->ipa_bits;
 }
 
+/*
+ * The guest has taken tables away since, and may use them for something else: what was read
+ * there is no fault of its own and no device's, and it has its access once more.
+ */
+static void recheck(struct av_vcpu *vcpu, u64 seq_tables, struct av_answer *answer)
+{
+	/* The tables were read before. */
+	smp_rmb();
+	if (likely(seq_tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables)) ||
+	    (answer->kind != AV_ANSWER_ABORT && answer->kind != AV_ANSWER_DEVICE &&
+	     answer->kind != AV_ANSWER_SKIP))
+		return;
+	answer->kind = AV_ANSWER_RESUME;
+	answer->cls = answer->insn ? AV_EXIT_PABT_HIDDEN : AV_EXIT_DABT_TRANS;
+	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_RETRY);
+}
+
 /* Resolve an abort by the guest's tables and the slots. */
 static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
 	struct av_resolved *r = &vcpu->mmu->resolved;
+	u64 seq_tables = READ_ONCE(vcpu->vm->mmu->shadow.seq_tables);
 	struct av_seq seq = av_mmu_read_seq(vcpu, far & BIT_ULL(55));
 	int idx = srcu_read_lock(&vcpu->vm->srcu);
 	struct av_mem_reader reader = {};
@@ -278,8 +296,10 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 
 	av_hidden_view(vcpu, esr, far, &reader, &view);
 	av_resolve(&view, r, answer);
-	if (r->walked)
+	if (r->walked) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
+		recheck(vcpu, seq_tables, answer);
+	}
 	if (r->work != AV_ABORT_ANSWERED)
 		answer->err = work(vcpu, seq);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);

@@ -124,6 +124,8 @@ static struct av_walk_table *table_of(struct av_vcpu *vcpu, bool high)
 /* Are the tables that the walk came through, and what it found, still the guest's? */
 static bool current_walk(struct av_vcpu *vcpu, bool high, struct av_seq seq)
 {
+	/* They were read before. */
+	smp_rmb();
 	return vcpu->mmu->table[high].seq_tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables) &&
 	       av_mmu_seq_current(vcpu, high, seq);
 }
