@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Light exits, besides calls of firmware (cpu/calls.h): answered between two stays in
- * the guest, with interrupts off and without a look at what else there is to do. Whoever wants the vCPU meanwhile has
- * sent an interrupt, which ends the next stay as it begins.
+ * Light exits, besides calls of firmware (cpu/calls.h): answered between two stays
+ * in the guest, with interrupts off and without a look at what else there is to do.
+ * Whoever wants the vCPU meanwhile has sent an interrupt, which ends the next stay
+ * as it begins.
  *
  * The guest is entered again as the window left it, or at the other exception level
  * where the window might have gone there, too (srf->modes).

@@ -189,7 +189,8 @@ void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end)
 
 		if (!piece)
 			continue;
-		WRITE_ONCE(piece->state[i], piece->state[i] & ~AV_FRAME_EXECUTED);
+		WRITE_ONCE(piece->state[i],
+			   piece->state[i] & ~(AV_FRAME_EXECUTED | AV_FRAME_YOUNG));
 		WRITE_ONCE(piece->page[i], 0);
 	}
 }

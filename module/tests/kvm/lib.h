@@ -106,4 +106,7 @@ void new_guest(struct guest *g, const u32 *code, size_t size);
 void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring);
 void free_guest(struct guest *g);
 
+/* A figure of a statistics file by its name; 0 when there is none (as on KVM). */
+u64 read_stat(int fd, const char *name);
+
 #endif /* AV_TESTS_KVM_LIB_H */

@@ -284,19 +284,3 @@ void mapper_tlbi_vaa(struct mapper *m)
 	set_reg(m->g.vcpu, REG_X(1), MAPPER_VA >> 12);
 	call(m, guest_mapper_vaa);
 }
-
-u64 read_stat(int fd, const char *name)
-{
-	static char image[65536];
-	const struct kvm_stats_header *h = (const void *)image;
-	ssize_t size = pread(fd, image, sizeof(image), 0);
-	size_t step = sizeof(struct kvm_stats_desc) + h->name_size, i;
-
-	for (i = 0; size > 0 && i < h->num_desc; i++) {
-		const struct kvm_stats_desc *d = (const void *)(image + h->desc_offset + i * step);
-
-		if (!strcmp(d->name, name))
-			return *(const u64 *)(image + h->data_offset + d->offset);
-	}
-	return 0;
-}

@@ -81,7 +81,4 @@ u32 *mapper_load_device(struct mapper *m, u32 number);
 /* Use another ASID from now on. */
 void mapper_set_asid(int vcpu, u16 asid);
 
-/* A figure of a statistics file by its name; 0 when there is none (as on KVM). */
-u64 read_stat(int fd, const char *name);
-
 #endif /* AV_TESTS_KVM_MAPPER_H */

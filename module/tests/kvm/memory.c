@@ -14,19 +14,11 @@
 #include <unistd.h>
 
 #include "lib.h"
+#include "self_check.h"
 
 #define PAGE	0x1000ULL
 #define OTHER	0x80000000ULL	/* where a second slot goes */
 #define ALIAS	0xc0000000ULL
-
-static int failures;
-
-#define CHECK(cond) do {							\
-	if (!(cond)) {								\
-		failures++;							\
-		printf("FAILED: line %d: %s\n", __LINE__, #cond);		\
-	}									\
-} while (0)
 
 /* An access a round: x2 says load from [x0] or store x1 there; then x1 to the device. */
 static const u32 code[] = {

@@ -15,6 +15,7 @@
 
 #include "conform.h"
 #include "mapper.h"
+#include "self_check.h"
 
 #define PAGE		0x1000UL
 #define AT		0x80000000ULL
@@ -22,15 +23,6 @@
 #define WRITES		6000
 #define BYTES		4096U
 #define CPUS		2
-
-static int failures;
-
-#define CHECK(cond) do {							\
-	if (!(cond)) {								\
-		failures++;							\
-		printf("FAILED: line %d: %s\n", __LINE__, #cond);		\
-	}									\
-} while (0)
 
 /* What the VMM knows of a ring. */
 struct collected {

@@ -113,22 +113,6 @@ void stale_moved(void)
 	}
 }
 
-static u64 read_stat(int fd, const char *name)
-{
-	static char image[65536];
-	const struct kvm_stats_header *h = (const void *)image;
-	ssize_t size = pread(fd, image, sizeof(image), 0);
-	size_t step = sizeof(struct kvm_stats_desc) + h->name_size, i;
-
-	for (i = 0; size > 0 && i < h->num_desc; i++) {
-		const struct kvm_stats_desc *d = (const void *)(image + h->desc_offset + i * step);
-
-		if (!strcmp(d->name, name))
-			return *(const u64 *)(image + h->data_offset + d->offset);
-	}
-	return 0;
-}
-
 /* Level 1's entry for the pages' addresses. */
 static u64 *level1(struct machine *m, u64 va)
 {
