@@ -67,6 +67,15 @@ static inline struct av_annex_place av_annex_place(const struct av_vm *vm)
 	};
 }
 
+/* Is the address, with or without a tag, in the annex? The same. */
+static inline bool av_annex_holds(const struct av_vm *vm, u64 va)
+{
+	const struct av_annex *annex = &vm->mmu->annex;
+	u64 at = READ_ONCE(annex->at.va);
+
+	return at && (va | GENMASK_ULL(63, 56)) - at < (READ_ONCE(annex->pages) + 1) * PAGE_SIZE;
+}
+
 /* AV_ABORT_ANNEX: 0 or an errno. Takes the lock, may sleep. */
 int av_annex_fill(struct av_hidden *f);
 

@@ -42,6 +42,34 @@ void av_fault_around(struct av_hidden *f);
  */
 void av_light_around(struct av_hidden *f);
 
+/* light.c, with interrupts off: mmu_lock, if it is to be had at once. */
+bool av_light_lock(struct av_vcpu *vcpu);
+
+/* Under mmu_lock: did the guest invalidate this very page a moment ago, to map another there? */
+static inline bool av_light_remapped(const struct av_tree *tree, u64 va)
+{
+	const struct av_recent *r = &tree->recent[tree->seq % AV_RECENT];
+
+	return tree->key.high && r->start == va && r->last == (va | ~PAGE_MASK);
+}
+
+/* Are the tables that a walk came through since seq, and what it found, still the guest's? */
+static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
+{
+	/* They were read before. */
+	smp_rmb();
+	return vcpu->mmu->near[high].seq_tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables) &&
+	       av_mmu_seq_current(vcpu, high, seq);
+}
+
+/*
+ * near.c: av_mmu_fault_light() for an address near the one before. And what it needs to
+ * know of the half's table, which is in that slot, seen when the VM's seq was this.
+ */
+bool av_near_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+		   struct av_answer *answer);
+void av_near_note(struct av_vcpu *vcpu, bool high, const struct av_slot *tables, u64 seq);
+
 /* The inputs of av_resolve() for an abort; reader is one of this srcu section. */
 void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
 		    struct av_view *view);

@@ -137,17 +137,59 @@ static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 	return false;
 }
 
+/* At the beginning of an op: what it is to walks of any tree. */
+static void begin(struct av_shadow *sh, const struct av_tlbi *op)
+{
+	if (!op->leaf)
+		WRITE_ONCE(sh->seq_tables, sh->seq_tables + 1);
+	/* Global entries go whatever the ASID; one may be about to be filled. */
+	if (op->scope == AV_TLBI_VA || op->scope == AV_TLBI_VAA)
+		note(&sh->seq_va[op->high], sh->recent_va[op->high], op);
+}
+
+/* Trees that an op of one page looks at, at most. */
+#define FEW_TREES	64
+
+static bool page_of_list(struct av_list *list, const struct av_tlbi *op, unsigned int *left,
+			 struct av_gather *g)
+{
+	struct av_tree *tree, *tmp;
+
+	av_list_for_each(tree, tmp, list, hash) {
+		if (!(*left)--)
+			return false;
+		/* VAA has trees of all ASIDs only to look at. */
+		if (tree->key.asid != op->asid && tree->key.asid != AV_ASID_ANY)
+			continue;
+		note(&tree->seq, tree->recent, op);
+		if (!av_shadow_zap_page(tree, op->start, g))
+			return false;
+	}
+	return true;
+}
+
+bool av_shadow_tlbi_page(struct av_shadow *sh, const struct av_tlbi *op, struct av_gather *g)
+{
+	struct av_list *lists = sh->trees[op->high];
+	unsigned int left = FEW_TREES;
+
+	if (op->last - op->start >= AV_PAGE_SIZE ||
+	    (op->scope == AV_TLBI_VA ? sh->nr_tagged_global[op->high] :
+	     op->scope != AV_TLBI_VAA || sh->nr_tagged[op->high]))
+		return false;
+	begin(sh, op);
+	return page_of_list(&lists[AV_TREE_BUCKETS], op, &left, g) &&
+	       (!sh->nr_tagged[op->high] ||
+		page_of_list(&lists[op->asid % AV_TREE_BUCKETS], op, &left, g));
+}
+
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g)
 {
 	unsigned int place;
 
 	if (!w->newest) {
 		w->newest = sh->next_serial;
-		if (!w->op.leaf)
-			WRITE_ONCE(sh->seq_tables, sh->seq_tables + 1);
-		/* Global entries go whatever the ASID; one may be about to be filled. */
-		if (w->op.scope == AV_TLBI_VA || w->op.scope == AV_TLBI_VAA)
-			note(&sh->seq_va[w->op.high], sh->recent_va[w->op.high], &w->op);
+		begin(sh, &w->op);
 	}
 	for (place = place_from(sh, &w->op, w->place); place < PLACES;
 	     place = place_from(sh, &w->op, place + 1)) {

@@ -20,7 +20,7 @@
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-static bool try_lock(struct av_vcpu *vcpu)
+bool av_light_lock(struct av_vcpu *vcpu)
 {
 	if (likely(spin_trylock(&vcpu->vm->mmu_lock)))
 		return true;
@@ -32,29 +32,20 @@ bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
-	struct av_tlbi_walk walk = {};
-	struct av_gather g;
+	struct av_gather *g = &vcpu->mmu->gather;
+	struct av_tlbi op;
 
 	if (vcpu->mmu->plain ||
-	    !av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &walk.op) ||
-	    (walk.op.scope != AV_TLBI_VA && walk.op.scope != AV_TLBI_VAA) ||
-	    walk.op.last - walk.op.start >= PAGE_SIZE || !try_lock(vcpu))
+	    !av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &op) ||
+	    !av_light_lock(vcpu))
 		return false;
-	av_gather_init(&g, sh);
-	done = !av_shadow_tlbi(sh, &walk, &g);
-	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(&g));
+	av_gather_init(g, sh);
+	done = av_shadow_tlbi_page(sh, &op, g);
+	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(g));
 	/* Tables that went with a large leaf are taken apart where one may sleep. */
 	done = done && av_list_empty(&sh->doomed);
 	av_mmu_unlock(vcpu);
 	return done;
-}
-
-/* Did the guest invalidate this very page a moment ago, to map another there? */
-static bool remapped(const struct av_tree *tree, u64 va)
-{
-	const struct av_recent *r = &tree->recent[tree->seq % AV_RECENT];
-
-	return tree->key.high && r->start == va && r->last == (va | ~PAGE_MASK);
 }
 
 /* Under mmu_lock: fill the entry with the page that is known. False: it is not, any more. */
@@ -81,7 +72,7 @@ static bool install(struct av_hidden *f)
 	if (fill.rights & AV_W && av_slot_logged(slot))
 		return false;
 	if (slot->dying || f->r->access & ~fill.rights ||
-	    mmu->table[f->r->walk.high].seq_tables != f->vcpu->vm->mmu->shadow.seq_tables ||
+	    mmu->near[f->r->walk.high].seq_tables != f->vcpu->vm->mmu->shadow.seq_tables ||
 	    av_mem_raced(f->vcpu->vm, slot, c->gfn, f->seq) || av_hidden_voided(f, c) ||
 	    av_hidden_install(f, &fill))
 		return false;
@@ -94,10 +85,10 @@ static bool fill(struct av_hidden *f)
 	bool filled, alone;
 
 	av_hidden_candidate(f);
-	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !try_lock(f->vcpu))
+	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !av_light_lock(f->vcpu))
 		return false;
 	alone = av_shadow_present(f->r->tree, av_around(f->at[0].va), AV_AROUND) ||
-		remapped(f->r->tree, f->at[0].va);
+		av_light_remapped(f->r->tree, f->at[0].va);
 	filled = install(f);
 	if (filled && !alone)
 		av_light_around(f);
@@ -109,25 +100,16 @@ static bool fill(struct av_hidden *f)
 /* Where a walk of that half may begin. Before av_mmu_read_seq(). */
 static struct av_walk_table *table_of(struct av_vcpu *vcpu, bool high)
 {
-	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_near *near = &vcpu->mmu->near[high];
 	u64 seq = READ_ONCE(vcpu->vm->mmu->shadow.seq_tables);
 
-	if (mmu->table[high].serial != mmu->tree[high]->serial ||
-	    mmu->table[high].seq_tables != seq) {
-		mmu->table[high].serial = mmu->tree[high]->serial;
-		mmu->table[high].seq_tables = seq;
-		mmu->table[high].at.ipa = 0;
+	near->words.hva = 0;
+	if (near->serial != vcpu->mmu->tree[high]->serial || near->seq_tables != seq) {
+		near->serial = vcpu->mmu->tree[high]->serial;
+		near->seq_tables = seq;
+		near->at.ipa = 0;
 	}
-	return &mmu->table[high].at;
-}
-
-/* Are the tables that the walk came through, and what it found, still the guest's? */
-static bool current_walk(struct av_vcpu *vcpu, bool high, struct av_seq seq)
-{
-	/* They were read before. */
-	smp_rmb();
-	return vcpu->mmu->table[high].seq_tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables) &&
-	       av_mmu_seq_current(vcpu, high, seq);
+	return &near->at;
 }
 
 /* The abort is the guest's, and may be injected; or has been filled. */
@@ -149,23 +131,38 @@ static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	av_hidden_view(vcpu, esr, far, &reader, &view);
 	view.mem = &av_mem_reader_now_ops;
 	view.table = table;
-	if (view.annex.va && (far | GENMASK_ULL(63, 56)) - view.annex.va < view.annex_size)
+	if (av_annex_holds(vcpu->vm, far))
 		return false;
 	av_resolve(&view, r, answer);
 	if (!r->walked)
 		return false;
+	/* The word read last was of the table. */
+	if (table->ipa && table->ipa == (r->walk.desc_ipa & PAGE_MASK) && reader.slot)
+		av_near_note(vcpu, high, reader.slot, f.seq.host);
 	if (r->work == AV_ABORT_FILL)
 		return fill(&f);
 	return r->work == AV_ABORT_ANSWERED && answer->kind == AV_ANSWER_ABORT && may_inject &&
-	       current_walk(vcpu, high, f.seq);
+	       av_light_current(vcpu, high, f.seq);
+}
+
+static bool look(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+		 struct av_answer *answer)
+{
+	bool done;
+	int idx;
+
+	pagefault_disable();
+	idx = srcu_read_lock(&vcpu->vm->srcu);
+	done = resolve(vcpu, esr, far, may_inject, answer);
+	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	pagefault_enable();
+	return done;
 }
 
 bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 			struct av_answer *answer)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	bool done;
-	int idx;
 
 	/* What copies cannot do is over after so many exits of the other kind: root.c. */
 	if (unlikely(mmu->plain))
@@ -173,12 +170,8 @@ bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	av_mmu_follow(vcpu);
 	if (unlikely(mmu->stale))
 		return false;
-	pagefault_disable();
-	idx = srcu_read_lock(&vcpu->vm->srcu);
-	done = resolve(vcpu, esr, far, may_inject, answer);
-	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	pagefault_enable();
-	if (!done)
+	if (!av_near_abort(vcpu, esr, far, may_inject, answer) &&
+	    !look(vcpu, esr, far, may_inject, answer))
 		return false;
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr, answer->kind);

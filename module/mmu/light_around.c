@@ -74,8 +74,8 @@ static void add(struct around *a, unsigned int i)
 	struct av_slot *slot = f->r->slot;
 	u64 gfn = (a->desc[i] & GENMASK_ULL(47, 12)) >> PAGE_SHIFT;
 	u64 frame = gfn - slot->base_gfn;
+	struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
 	struct av_piece *piece;
-	struct av_fill fill;
 	unsigned int n;
 	u8 rights;
 
@@ -87,15 +87,8 @@ static void add(struct around *a, unsigned int i)
 	rights = piece ? av_frame_rights(piece, n, rights_at(a, i)) : 0;
 	if (!rights)
 		return;
-	fill = (struct av_fill) {
-		.va = a->first + i * PAGE_SIZE,
-		.pa = piece->page[n] & AV_FRAME_PAGE,
-		.gfn = gfn,
-		.head = &piece->head[n],
-		.level = 3,
-		.rights = rights,
-	};
-	av_shadow_add(&f->vcpu->vm->mmu->shadow, a->pt, &fill);
+	av_shadow_add(sh, a->pt, av_pt_index(a->first, 3) + i, gfn, &piece->head[n],
+		      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE));
 	piece->state[n] |= AV_FRAME_YOUNG;
 	av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
 }

@@ -129,4 +129,10 @@ int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned 
 struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa);
 int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn);
 
+/* One word there, in one single-copy atomic load, with page faults disabled: 0 or an errno. */
+static inline int av_mem_load_word_now(struct av_mem_page page, unsigned int offset, u64 *val)
+{
+	return __get_user(*val, (u64 __user *)(page.hva + offset));
+}
+
 #endif /* AV_MMU_MEMORY_H */

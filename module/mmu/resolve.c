@@ -19,21 +19,21 @@ static u8 access_of(u64 esr)
 }
 
 /* Stage 1 as the guest sees it: nothing of how the hardware came by the fault. */
-static u64 iss_of(const struct av_view *view, u32 fsc)
+static u64 iss_of(u64 esr, u32 fsc)
 {
-	u64 keep = is_insn(view->esr) ? 0 : AV_ESR_WNR | AV_ESR_CM;
+	u64 keep = is_insn(esr) ? 0 : AV_ESR_WNR | AV_ESR_CM;
 
 	/* Not the tables', so the guest's: FAR may be not valid. */
 	if (fsc == AV_FSC_EXTERNAL)
 		keep |= AV_ESR_FNV | AV_ESR_EA;
-	return fsc | (view->esr & keep);
+	return fsc | (esr & keep);
 }
 
-static void guests_abort(const struct av_view *view, u32 fsc, struct av_answer *answer)
+void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
 {
 	answer->kind = AV_ANSWER_ABORT;
 	answer->cls = answer->insn ? AV_EXIT_PABT_TRUE : AV_EXIT_DABT_TRUE;
-	answer->iss = iss_of(view, fsc);
+	answer->iss = iss_of(esr, fsc);
 }
 
 static void kill(const struct av_view *view, enum av_kill_reason reason, struct av_answer *answer)
@@ -55,7 +55,7 @@ static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av
 	case AV_FSC_LOCKDOWN:
 	case AV_FSC_EXCLUSIVE:
 	case AV_FSC_ATOMIC_UPDATE:
-		guests_abort(view, fsc, answer);
+		av_resolve_guests(view->esr, fsc, answer);
 		if (fsc == AV_FSC_ALIGNMENT)
 			answer->cls = AV_EXIT_ALIGN;
 		break;
@@ -67,7 +67,7 @@ static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av
 
 static enum av_abort_work device(const struct av_view *view, u64 ipa, struct av_answer *answer)
 {
-	guests_abort(view, AV_FSC_EXTERNAL, answer);
+	av_resolve_guests(view->esr, AV_FSC_EXTERNAL, answer);
 	answer->iss &= ~(AV_ESR_FNV | AV_ESR_EA);
 	answer->ipa = ipa;
 	/* Nothing can be executed there. */
@@ -178,7 +178,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		return AV_ABORT_ANSWERED;
 	}
 	if (ret) {
-		guests_abort(view, AV_FAULT_FSC(ret), answer);
+		av_resolve_guests(view->esr, AV_FAULT_FSC(ret), answer);
 		return AV_ABORT_ANSWERED;
 	}
 	if (r->walk.va >= AV_WINDOW_START) {
@@ -188,7 +188,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	}
 	/* Beyond the VM's own addresses: as KVM, as if beyond PARange. */
 	if (ipa >> view->ipa_bits) {
-		guests_abort(view, AV_FSC_ADDRESS_SIZE, answer);
+		av_resolve_guests(view->esr, AV_FSC_ADDRESS_SIZE, answer);
 		return AV_ABORT_ANSWERED;
 	}
 	r->slot = av_slot_find(view->slots, ipa >> AV_PAGE_SHIFT);
@@ -198,22 +198,30 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	return hidden(view, r);
 }
 
-void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer)
+bool av_resolve_begin(u64 esr, u64 far, struct av_resolved *r, struct av_answer *answer)
 {
-	u32 fsc = FIELD_GET(AV_ESR_FSC, view->esr), type = fsc & FSC_TYPE;
+	u32 type = FIELD_GET(AV_ESR_FSC, esr) & FSC_TYPE;
 
 	r->walked = type == AV_FSC_TRANSLATION || type == AV_FSC_ACCESS_FLAG ||
 		    type == AV_FSC_PERMISSION;
 	*answer = (struct av_answer) {
 		.kind = AV_ANSWER_RESUME,
-		.insn = is_insn(view->esr),
-		.far = view->far,
+		.insn = is_insn(esr),
+		.far = far,
 		.cls = type == AV_FSC_PERMISSION ? AV_EXIT_DABT_PERM : AV_EXIT_DABT_TRANS,
 	};
 	if (answer->insn)
 		answer->cls = AV_EXIT_PABT_HIDDEN;
-	r->access = access_of(view->esr);
-	r->work = r->walked ? look(view, r, answer) : pass_on(view, fsc, answer);
+	r->access = access_of(esr);
+	return r->walked;
+}
+
+void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer)
+{
+	if (av_resolve_begin(view->esr, view->far, r, answer))
+		r->work = look(view, r, answer);
+	else
+		r->work = pass_on(view, FIELD_GET(AV_ESR_FSC, view->esr), answer);
 }
 
 u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, u64 annex)

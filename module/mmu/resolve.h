@@ -60,6 +60,14 @@ struct av_resolved {
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
 /*
+ * Parts of it, for who walks by themselves (near.c). What an abort is before its walk,
+ * with the answer to resume: true if it is one of the tables', and to be walked. And
+ * the answer for one that is the guest's own, with this fault status code.
+ */
+bool av_resolve_begin(u64 esr, u64 far, struct av_resolved *r, struct av_answer *answer);
+void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer);
+
+/*
  * The page of the device accessed last, and how: a translation as a TLB keeps it,
  * of one tree and one level. The caller drops it when the tree's sequence moves
  * (mmu/tlbi.h), when registers of the regime other than the TTBRs change, and when

@@ -9,11 +9,6 @@
  */
 #include "mmu/shadow.h"
 
-static u32 name_of(const struct av_pt *pt, u32 idx)
-{
-	return pt->id * AV_ENTRIES + idx;
-}
-
 static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 {
 	return sh->by_id[name / AV_ENTRIES];
@@ -30,19 +25,6 @@ static void set_head(struct av_shadow *sh, u32 gfn, int level, u32 name)
 
 	if (head)
 		*head = name;
-}
-
-void av_rmap_add(struct av_shadow *sh, const struct av_fill *f, struct av_pt *pt, u32 idx)
-{
-	u32 *head = f->head ?: sh->ops->rmap(sh->ctx, f->gfn, pt->level);
-	u32 first = head ? *head : 0;
-
-	pt->aux[idx].next = first;
-	pt->aux[idx].prev = AV_RMAP_FLAG | f->gfn;
-	if (first)
-		aux_of(sh, first)->prev = name_of(pt, idx);
-	if (head)
-		*head = name_of(pt, idx);
 }
 
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)

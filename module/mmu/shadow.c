@@ -33,6 +33,7 @@ void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g)
 	av_pt_set(pt, idx, 0);
 	pt->aux[idx].child = NULL;
 	pt->live--;
+	g->sh->unlinks++;
 	g->work += pt->level == AV_ROOT_LEVEL ? 1 + pt->tree->users : 1;
 	av_list_add_tail(&child->node, &g->unlinked);
 	av_gather_tree(g, pt->tree);
@@ -135,35 +136,27 @@ bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_ga
 
 bool av_shadow_zap_page(struct av_tree *tree, u64 va, struct av_gather *g)
 {
+	int shift = av_level_shift(AV_ROOT_LEVEL);
 	struct av_pt *pt = tree->root;
 
 	if (va - pt->va > GENMASK_ULL(47, 0))
 		return true;
-	for (;;) {
-		u32 idx = av_pt_index(va, pt->level);
+	for (; pt; shift -= 9) {
+		u32 idx = (va >> shift) & (AV_ENTRIES - 1);
+		u64 pte = pt->pte[idx];
 
-		if (pt->gspan > av_level_shift(pt->level))
+		if (pt->gspan > shift)
 			return false;
-		if (av_pte_is_leaf(pt, idx)) {
+		if (!(pte & AV_PTE_VALID))
+			return true;
+		if (shift == AV_PAGE_SHIFT || !(pte & AV_PTE_TABLE)) {
 			av_shadow_clear(pt, idx, g);
 			return true;
 		}
-		pt = av_pt_child(pt, idx);
-		if (!pt)
-			return true;
+		pt = pt->aux[idx].child;
 	}
-}
-
-static u64 leaf_pte(const struct av_shadow *sh, const struct av_fill *f)
-{
-	u64 pte = AV_PTE_VALID | AV_PTE_AF | AV_PTE_NG | AV_PTE_PXN | AV_PTE_SH_INNER;
-
-	pte |= FIELD_PREP(AV_PTE_ATTR, sh->attr_normal) | (f->pa & AV_PTE_ADDR);
-	pte |= f->level == 3 ? AV_PTE_TABLE : 0;
-	pte |= f->rights & AV_R ? AV_PTE_USER : 0;
-	pte |= f->rights & AV_W ? AV_PTE_DBM : AV_PTE_RDONLY;
-	pte |= f->rights & AV_X ? 0 : AV_PTE_UXN;
-	return pte;
+	/* The window. */
+	return true;
 }
 
 static void flush_entry(struct av_shadow *sh, struct av_pt *pt, u32 idx)
@@ -226,7 +219,7 @@ static bool only_adds(u64 old, u64 new)
 
 static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const struct av_fill *f)
 {
-	u64 old = pt->pte[idx], new = leaf_pte(sh, f);
+	u64 old = pt->pte[idx], new = av_leaf_desc(sh, f->level, f->rights) | (f->pa & AV_PTE_ADDR);
 
 	if (old && f->only_new)
 		return;
@@ -240,7 +233,7 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 	else
 		pt->live++;
 	av_pt_note_used(pt, idx, true);
-	av_rmap_add(sh, f, pt, idx);
+	av_rmap_add(sh, pt, idx, f->gfn, f->head ?: sh->ops->rmap(sh->ctx, f->gfn, pt->level));
 	WRITE_ONCE(pt->pte[idx], new);
 	/*
 	 * A TLB may hold an entry that only permits less, and keep it over the fault:
@@ -278,14 +271,4 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 		drop_child(sh, pt, av_pt_index(f->va, 2));
 	set_leaf(sh, pt, av_pt_index(f->va, f->level), f);
 	return 0;
-}
-
-void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
-{
-	u32 idx = av_pt_index(f->va, 3);
-
-	pt->live++;
-	av_pt_note_used(pt, idx, true);
-	av_rmap_add(sh, f, pt, idx);
-	WRITE_ONCE(pt->pte[idx], leaf_pte(sh, f));
 }

@@ -199,6 +199,7 @@ struct av_shadow {
 	u64 seq_va[2];		/* TLBI by address so far, of each half … */
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
 	u64 seq_tables;		/* invalidations so far of more than leaves */
+	u64 unlinks;		/* tables so far that were taken out of the walkers' reach */
 	u64 next_serial;
 	bool high_tagged;
 };
@@ -295,12 +296,6 @@ static inline void av_shadow_publish(struct av_shadow *sh)
 	sh->ops->publish(sh->ctx);
 }
 
-/*
- * Another entry for a table that was filled just now, of a page that has none there,
- * with that one's gspan and global. The caller publishes.
- */
-void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
-
 /* The level 3 table that va is in, or NULL. */
 struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va);
 
@@ -321,6 +316,12 @@ struct av_tlbi_walk {
 
 /* Drop a part of the entries that op names or might cover. True while there is more. */
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g);
+
+/*
+ * The same for an op that names one page, as most do, where few trees may have it. False:
+ * it is not that, or there are many: nothing was done, or a part, which may be done again.
+ */
+bool av_shadow_tlbi_page(struct av_shadow *sh, const struct av_tlbi *op, struct av_gather *g);
 
 /*
  * Is a leaf of 2^span bytes void that was read at va when seq was since? Yes, if
@@ -346,7 +347,6 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
-void av_rmap_add(struct av_shadow *sh, const struct av_fill *f, struct av_pt *pt, u32 idx);
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx);
 void av_gather_tree(struct av_gather *g, const struct av_tree *tree);
@@ -445,6 +445,41 @@ static inline u32 av_pt_group(const struct av_pt *pt, u64 va, unsigned int n)
 	u32 idx = av_pt_index(va, 3);
 
 	return pt->used[idx / 64] >> idx % 64 & GENMASK(n - 1, 0);
+}
+
+/* A leaf's descriptor, but for its address. */
+static inline u64 av_leaf_desc(const struct av_shadow *sh, u8 level, u8 rights)
+{
+	return AV_PTE_VALID | AV_PTE_AF | AV_PTE_NG | AV_PTE_PXN | AV_PTE_SH_INNER |
+	       FIELD_PREP(AV_PTE_ATTR, sh->attr_normal) | (level == 3 ? AV_PTE_TABLE : 0) |
+	       (rights & AV_R ? AV_PTE_USER : 0) | (rights & AV_W ? AV_PTE_DBM : AV_PTE_RDONLY) |
+	       (rights & AV_X ? 0 : AV_PTE_UXN);
+}
+
+/* Put an entry on the reverse map of gfn, whose head this is; or NULL. */
+static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn, u32 *head)
+{
+	u32 first = head ? *head : 0, name = pt->id * AV_ENTRIES + idx;
+
+	pt->aux[idx].next = first;
+	pt->aux[idx].prev = AV_RMAP_FLAG | gfn;
+	if (first)
+		sh->by_id[first / AV_ENTRIES]->aux[first % AV_ENTRIES].prev = name;
+	if (head)
+		*head = name;
+}
+
+/*
+ * Another entry for a table that has been filled, of a page that has none there, with
+ * gspan and global as those before. The caller publishes.
+ */
+static inline void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
+				 u32 *head, u64 desc)
+{
+	pt->live++;
+	av_pt_note_used(pt, idx, true);
+	av_rmap_add(sh, pt, idx, gfn, head);
+	WRITE_ONCE(pt->pte[idx], desc);
 }
 
 #endif /* AV_MMU_SHADOW_H */

@@ -232,6 +232,7 @@ static void die(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g)
 	av_tree_set_global(sh, tree, false);
 	sh->nr_tagged[tree->key.high] -= tree->key.asid != AV_ASID_ANY;
 	sh->nr_trees--;
+	sh->unlinks++;
 	av_list_del(&tree->hash);
 	av_list_del(&tree->lru);
 	tree->dead = true;

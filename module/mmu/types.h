@@ -134,6 +134,22 @@ struct av_fetch {
 };
 
 /*
+ * The guest's level 3 table that the last light walk of a half came through: right in that
+ * tree, as long as seq_tables is the shadow's.
+ */
+struct av_near {
+	u64 serial, seq_tables;
+	struct av_walk_table at;
+	/* near.c: what belongs to it, as long as the VM's seq is this one. */
+	u64 seq;
+	struct av_mem_page words;	/* the table, where the VMM has it; 0: not known */
+	struct av_slot *slot;		/* of the page filled last, or NULL */
+	/* The shadow's table there, as long as unlinks is the shadow's; or NULL. */
+	u64 unlinks;
+	struct av_pt *pt;
+};
+
+/*
  * Trees and context that a mode was last run with, valid until places or
  * context are given to others.
  */
@@ -172,17 +188,14 @@ struct av_vcpu_mmu {
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each from its first use */
 	struct av_root *root[2];		/* of tree[] */
 	struct av_pool pool;			/* av_pool_fill() */
-	/* The fault under way; not on the stack, which is zeroed at each fault. */
+	/* The light exit under way, and the fault; not on the stack, which is zeroed each time. */
+	struct av_gather gather;
 	struct av_resolved resolved;
 	struct av_candidate candidates[1 + AV_AROUND];
 
 	struct av_ring ring;		/* pages that it has written; dirty_ring.c */
 
-	/* Where walks of each half may begin, in that tree, as long as seq_tables is the shadow's. */
-	struct {
-		u64 serial, seq_tables;
-		struct av_walk_table at;
-	} table[2];
+	struct av_near near[2];			/* of each half; light.c, near.c */
 
 	struct av_fetch fetch;
 	struct av_device_page device;

@@ -124,14 +124,14 @@ static bool within_half(const struct half *h, u64 va)
 }
 
 /* log2 of the bytes that a TLB entry for this leaf may cover: its block, or its contiguous run. */
-static u8 leaf_span(const struct half *h, int level, bool contiguous)
+static u8 leaf_span(u8 granule, int level, bool contiguous)
 {
-	int stride = h->granule - 3;
-	int shift = h->granule + stride * (3 - level);
+	int stride = granule - 3;
+	int shift = granule + stride * (3 - level);
 
 	if (!contiguous)
 		return shift;
-	switch (h->granule) {
+	switch (granule) {
 	case 14:
 		return shift + (level == 3 ? 7 : 5);
 	case 16:
@@ -162,12 +162,15 @@ static void set_rights(const struct av_regime *r, u64 desc, struct av_walk *out)
 		out->el1 |= AV_X;
 	if (!(desc & DESC_UXN) && !(out->limits & NO_UEXEC) && !(wxn && out->el0 & AV_W))
 		out->el0 |= AV_X;
+	/* EL0 is not even told that there is a page. */
+	if (out->e0pd)
+		out->el0 = 0;
 }
 
-static int leaf(const struct av_regime *r, const struct half *h, int level, u64 desc,
-		struct av_walk *out)
+static __always_inline int leaf(const struct av_regime *r, u8 granule, int level, u64 desc,
+				struct av_walk *out)
 {
-	int shift = h->granule + (h->granule - 3) * (3 - level);
+	int shift = granule + (granule - 3) * (3 - level);
 	u64 offset = out->va & GENMASK_ULL(shift - 1, 0);
 
 	out->level = level;
@@ -175,7 +178,7 @@ static int leaf(const struct av_regime *r, const struct half *h, int level, u64 
 	if (!(desc & DESC_AF))
 		return AV_FAULT_CODE(AV_FSC_ACCESS_FLAG, level);
 	out->ipa = (desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(shift - 1, 0)) | offset;
-	out->span = leaf_span(h, level, desc & DESC_CONT);
+	out->span = leaf_span(granule, level, desc & DESC_CONT);
 	out->attr = r->mair >> (8 * FIELD_GET(DESC_ATTR, desc));
 	out->sh = FIELD_GET(DESC_SH, desc);
 	out->global = !(desc & DESC_NG);
@@ -228,7 +231,7 @@ static int walk_tables(const struct av_regime *r, const struct half *h,
 			return ret < 0 ? ret : AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, level);
 		ret = classify(h, level, desc, obits);
 		if (ret != 1)
-			return ret ?: leaf(r, h, level, desc, out);
+			return ret ?: leaf(r, h->granule, level, desc, out);
 		out->limits |= limits_of(h, desc);
 		table = desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(h->granule - 1, 0);
 		mask = GENMASK_ULL(shift - 1, 0);
@@ -239,7 +242,6 @@ int av_walk(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, 
 	    struct av_walk *out)
 {
 	struct half h = half_of(r, is_high(va));
-	int ret;
 
 	memset(out, 0, sizeof(*out));
 	out->va = av_untag(r, va);
@@ -249,11 +251,7 @@ int av_walk(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, 
 	out->e0pd = h.e0pd;
 	if (h.epd || !within_half(&h, out->va))
 		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 0);
-	ret = walk_tables(r, &h, ops, ctx, out);
-	/* EL0 is not even told that there is a page. */
-	if (h.e0pd)
-		out->el0 = 0;
-	return ret;
+	return walk_tables(r, &h, ops, ctx, out);
 }
 
 u64 av_walk_alike_bits(const struct av_regime *r)
@@ -262,40 +260,56 @@ u64 av_walk_alike_bits(const struct av_regime *r)
 	return ~GENMASK_ULL(output_bits(r) - 1, 12);
 }
 
-#define TABLE_SPAN	GENMASK_ULL(20, 0)
+/* Keep the table that a walk came through. */
+static void note_table(const struct av_regime *r, const struct av_walk *walk,
+		       struct av_walk_table *table)
+{
+	*table = (struct av_walk_table) {
+		.va = walk->va & ~AV_TABLE_SPAN,
+		.ipa = walk->desc_ipa & ~GENMASK_ULL(11, 0),
+		.beyond = GENMASK_ULL(47, 12) & ~(BIT_ULL(output_bits(r)) - 1),
+		.limits = walk->limits,
+		.e0pd = walk->e0pd,
+	};
+}
+
+int av_walk_page(const struct av_regime *r, const struct av_walk_table *table, u64 va, u64 desc,
+		 struct av_walk *out)
+{
+	*out = (struct av_walk) {
+		.va = va,
+		.desc_ipa = av_walk_desc_ipa(table, va),
+		.level = 3,
+		.high = is_high(va),
+		.e0pd = table->e0pd,
+		.limits = table->limits,
+	};
+	if ((desc & (DESC_VALID | DESC_TABLE)) != (DESC_VALID | DESC_TABLE))
+		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 3);
+	if (desc & table->beyond)
+		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 3);
+	return leaf(r, 12, 3, desc, out);
+}
 
 int av_walk_from(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, u64 va,
 		 struct av_walk_table *table, struct av_walk *out)
 {
-	struct half h;
-	u64 desc;
+	u64 at = av_untag(r, va), desc;
 	int ret;
 
-	if (!table->ipa || (av_untag(r, va) ^ table->va) & ~TABLE_SPAN) {
+	if (!table->ipa || (at ^ table->va) & ~AV_TABLE_SPAN) {
 		ret = av_walk(r, ops, ctx, va, out);
 		/* Also of a walk that ended there with a fault. */
 		if (ret >= 0 && out->level == 3 && av_regime_granule(r, out->high) == 12)
-			*table = (struct av_walk_table) {
-				out->va & ~TABLE_SPAN, out->desc_ipa & ~GENMASK_ULL(11, 0), out->limits
-			};
+			note_table(r, out, table);
 		return ret;
 	}
-	h = half_of(r, is_high(va));
-	*out = (struct av_walk) {
-		.va = av_untag(r, va),
-		.desc_ipa = table->ipa | (va & TABLE_SPAN) >> 12 << 3,
-		.level = 3,
-		.high = is_high(va),
-		.e0pd = h.e0pd,
-		.limits = table->limits,
-	};
-	ret = ops->read64(ctx, out->desc_ipa, &desc);
-	if (ret)
-		return ret < 0 ? ret : AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, 3);
-	ret = classify(&h, 3, desc, output_bits(r)) ?: leaf(r, &h, 3, desc, out);
-	if (h.e0pd)
-		out->el0 = 0;
-	return ret;
+	ret = ops->read64(ctx, av_walk_desc_ipa(table, at), &desc);
+	if (!ret)
+		return av_walk_page(r, table, at, desc, out);
+	/* No descriptor. */
+	av_walk_page(r, table, at, 0, out);
+	return ret < 0 ? ret : AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, 3);
 }
 
 int av_walk_permits(const struct av_walk *walk, int el, u8 access)
@@ -313,7 +327,6 @@ int av_walk_sibling(const struct av_regime *r, const struct av_walk *walk, u64 v
 		    struct av_walk *out)
 {
 	struct half h;
-	int ret;
 
 	/* Most neighbours of a lone page are invalid, and fault-around asks for many. */
 	if (!(desc & DESC_VALID))
@@ -321,8 +334,5 @@ int av_walk_sibling(const struct av_regime *r, const struct av_walk *walk, u64 v
 	h = half_of(r, walk->high);
 	*out = *walk;
 	out->va = va;
-	ret = classify(&h, 3, desc, output_bits(r)) ?: leaf(r, &h, 3, desc, out);
-	if (h.e0pd)
-		out->el0 = 0;
-	return ret;
+	return classify(&h, 3, desc, output_bits(r)) ?: leaf(r, h.granule, 3, desc, out);
 }

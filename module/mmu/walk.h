@@ -114,12 +114,27 @@ int av_walk(const struct av_regime *regime, const struct av_mem_ops *ops, void *
  */
 struct av_walk_table {
 	u64 va, ipa;
+	u64 beyond;	/* bits of output address that no descriptor may have */
 	u8 limits;
+	bool e0pd;
 };
+
+/* The offset in the 2 MiB that such a table maps. */
+#define AV_TABLE_SPAN		GENMASK_ULL(20, 0)
 
 /* av_walk(), from the table if va is there. Keeps the last table if there is one. */
 int av_walk_from(const struct av_regime *regime, const struct av_mem_ops *ops, void *ctx, u64 va,
 		 struct av_walk_table *table, struct av_walk *out);
+
+/* Where the descriptor for va is in the table. */
+static inline u64 av_walk_desc_ipa(const struct av_walk_table *table, u64 va)
+{
+	return table->ipa | (va & AV_TABLE_SPAN) >> 12 << 3;
+}
+
+/* av_walk() of a va without a tag, whose descriptor the caller has read from the table. */
+int av_walk_page(const struct av_regime *regime, const struct av_walk_table *table, u64 va,
+		 u64 desc, struct av_walk *out);
 
 /*
  * av_walk() of a va whose descriptor the caller has read, from the level 3 table of a

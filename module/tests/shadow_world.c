@@ -337,20 +337,36 @@ int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, b
 	return av_shadow_fill(&sh, tree, &f, full_pool());
 }
 
+/* As the module does: at once where that can be. Every other time, for both are to be right. */
+static bool at_once(const struct av_tlbi *op)
+{
+	static unsigned int turn;
+	struct av_gather g;
+	bool done;
+
+	if (turn++ % 2)
+		return false;
+	av_gather_init(&g, &sh);
+	done = av_shadow_tlbi_page(&sh, op, &g);
+	finish(&g);
+	check_tlb();
+	return done;
+}
+
 void tlbi(int scope, u64 va, u64 last, u16 asid)
 {
 	struct av_tlbi_walk w = {
 		.op = { .scope = scope, .high = va >> 55 & 1, .asid = asid, .start = va, .last = last },
 	};
 	struct av_gather g;
-	bool more;
+	bool more = !at_once(&w.op);
 
-	do {
+	while (more) {
 		av_gather_init(&g, &sh);
 		more = av_shadow_tlbi(&sh, &w, &g);
 		finish(&g);
 		check_tlb();
-	} while (more);
+	}
 	check_rmap();
 	while (av_shadow_reap(&sh, NULL))
 		check_rmap();

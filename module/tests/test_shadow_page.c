@@ -46,6 +46,76 @@ static unsigned int one_page(int scope, bool leaf, u64 va, u16 asid)
 	return parts;
 }
 
+/* ---- at once ---- */
+
+static bool at_once(const struct av_tlbi *op)
+{
+	struct av_gather g;
+	bool done;
+
+	av_gather_init(&g, &sh);
+	done = av_shadow_tlbi_page(&sh, op, &g);
+	av_gather_finish(&g);
+	return done;
+}
+
+static bool gone(struct av_tree *tree, u64 va)
+{
+	return !av_shadow_lookup(tree, va, NULL);
+}
+
+/* One page of one ASID, with what is global: what it drops, and what it leaves. */
+static void test_at_once(void)
+{
+	const u64 va = 0x5000;
+	struct av_tlbi op = walk_for(AV_TLBI_VA, true, va, 1).op;
+	struct av_tree *mine, *others;
+	u64 seq;
+
+	setup();
+	mine = get(0x1000, false, 0, 1);
+	others = get(0x2000, false, 0, 1 + AV_TREE_BUCKETS);	/* in the same list */
+	CHECK_EQ(fill(mine, va, 1, 3, AV_R, 12, false), 0);
+	CHECK_EQ(fill(mine, va + PAGE, 2, 3, AV_R, 12, false), 0);
+	CHECK_EQ(fill(others, va, 3, 3, AV_R, 12, false), 0);
+	seq = others->seq;
+	CHECK(at_once(&op));
+	CHECK(gone(mine, va) && !gone(mine, va + PAGE) && !gone(others, va));
+	CHECK_EQ(others->seq, seq);
+	CHECK(av_tlbi_voids(mine->seq, mine->recent, mine->seq - 1, va, 12));
+
+	/* Of all ASIDs, or with global entries in trees of some: not at once. */
+	op.scope = AV_TLBI_VAA;
+	CHECK(!at_once(&op));
+	op.scope = AV_TLBI_VA;
+	CHECK_EQ(fill(others, va + PAGE, 4, 3, AV_R, 12, true), 0);
+	op.start = va + PAGE;
+	op.last = va + 2 * PAGE - 1;
+	CHECK(!at_once(&op));
+	CHECK(!gone(mine, va + PAGE));
+	check_rmap();
+	teardown();
+}
+
+/* What is larger than a page, and a leaf of the guest's that is, take the long way. */
+static void test_not_at_once(void)
+{
+	struct av_tlbi op = walk_for(AV_TLBI_VA, true, 0x5000, 1).op;
+	struct av_tree *tree;
+
+	setup();
+	tree = get(0x1000, false, 0, 1);
+	CHECK_EQ(fill(tree, 0x5000, 1, 3, AV_R, 16, false), 0);
+	CHECK(!at_once(&op));
+	CHECK_EQ(one_page(AV_TLBI_VA, true, 0x5000, 1), 1);
+	CHECK(gone(tree, 0x5000));
+	op.last = op.start + PAGE;
+	CHECK(!at_once(&op));
+	op.scope = AV_TLBI_ASID;
+	CHECK(!at_once(&op));
+	teardown();
+}
+
 /* ---- walks that are kept ---- */
 
 /* Tables that walks came through are void by all that names more than leaves, and by nothing else. */
@@ -349,6 +419,8 @@ static void test_many_that_change(void)
 
 int main(void)
 {
+	RUN(test_at_once);
+	RUN(test_not_at_once);
 	RUN(test_tables_of_walks);
 	RUN(test_tables_of_walks_in_parts);
 	RUN(test_leaves);

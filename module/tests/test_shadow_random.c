@@ -32,23 +32,19 @@ static void random_neighbour(int t, int p)
 {
 	struct av_pt *pt = av_shadow_table(model[t].tree, model[t].base + p * 0x1000ULL);
 	int q = ALIGN_DOWN(p, 16) + rnd(16);
-	struct av_fill f = {
-		.va = model[t].base + q * 0x1000ULL,
-		.gfn = rnd(NR_GFNS),
-		.level = 3,
-		.rights = AV_R | rnd(8),
-	};
+	u64 va = model[t].base + q * 0x1000ULL;
+	u8 rights = AV_R | rnd(8);
+	u32 gfn = rnd(NR_GFNS);
 
-	if (!pt || !model[t].page[p].valid || av_pt_group(pt, f.va, 1))
+	if (!pt || !model[t].page[p].valid || av_pt_group(pt, va, 1))
 		return;
-	CHECK_EQ(av_shadow_lookup(model[t].tree, f.va, NULL), 0);
-	f.pa = (f.gfn + 0x100000ULL) << 12;
-	f.head = rnd(2) ? sh.ops->rmap(sh.ctx, f.gfn, 3) : NULL;
-	av_shadow_add(&sh, pt, &f);
-	CHECK(av_shadow_lookup(model[t].tree, f.va, NULL));
+	CHECK_EQ(av_shadow_lookup(model[t].tree, va, NULL), 0);
+	av_shadow_add(&sh, pt, av_pt_index(va, 3), gfn, sh.ops->rmap(sh.ctx, gfn, 3),
+		      av_leaf_desc(&sh, 3, rights) | (gfn + 0x100000ULL) << 12);
+	CHECK(av_shadow_lookup(model[t].tree, va, NULL));
 	model[t].page[q] = model[t].page[p];
-	model[t].page[q].gfn = f.gfn;
-	model[t].page[q].rights = f.rights;
+	model[t].page[q].gfn = gfn;
+	model[t].page[q].rights = rights;
 }
 
 /* A fill of one page out of a guest leaf of some span; all leaves of a 2 MiB agree. */
