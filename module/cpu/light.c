@@ -44,14 +44,14 @@ static bool may_inject(const struct av_srf *srf)
 static bool answer_abort(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	struct av_answer answer;
+	struct av_answer *answer = &vcpu->mmu->answer;
 
 	if (av_mmu_in_stub(vcpu) ||
-	    !av_mmu_fault_light(vcpu, srf->esr, srf->far, may_inject(srf), &answer))
+	    !av_mmu_fault_light(vcpu, srf->esr, srf->far, may_inject(srf), answer))
 		return false;
-	if (answer.kind == AV_ANSWER_ABORT)
-		av_inject_abort_light(vcpu, answer.insn, answer.far, answer.iss);
-	av_count(&vcpu->stats, answer.cls);
+	if (answer->kind == AV_ANSWER_ABORT)
+		av_inject_abort_light(vcpu, answer->insn, answer->far, answer->iss);
+	av_count(&vcpu->stats, answer->cls);
 	return true;
 }
 

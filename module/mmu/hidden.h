@@ -58,17 +58,13 @@ static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_s
 {
 	/* They were read before. */
 	smp_rmb();
-	return vcpu->mmu->near[high].seq_tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables) &&
+	return seq.tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables) &&
 	       av_mmu_seq_current(vcpu, high, seq);
 }
 
-/*
- * near.c: av_mmu_fault_light() for an address near the one before. And what it needs to
- * know of the half's table, which is in that slot, seen when the VM's seq was this.
- */
+/* near.c: av_mmu_fault_light() where the guest has 4 KiB pages. */
 bool av_near_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		   struct av_answer *answer);
-void av_near_note(struct av_vcpu *vcpu, bool high, const struct av_slot *tables, u64 seq);
 
 /* The inputs of av_resolve() for an abort; reader is one of this srcu section. */
 void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,

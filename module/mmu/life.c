@@ -151,7 +151,7 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 	for (i = 0; i < AV_VCPU_TREES; i++) {
 		if (!mmu->trees[i])
 			continue;
-		av_root_detach(&mmu->roots[i]);
+		av_root_detach(&mmu->roots[i], mmu->trees[i]);
 		av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
 	}
 	spin_unlock(&vm->mmu_lock);

@@ -52,7 +52,6 @@ bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 static bool install(struct av_hidden *f)
 {
 	const struct av_candidate *c = f->at;
-	const struct av_vcpu_mmu *mmu = f->vcpu->mmu;
 	struct av_slot *slot = f->r->slot;
 	u64 frame = array_index_nospec(c->gfn - slot->base_gfn, slot->npages);
 	struct av_piece *piece = av_frames_piece(&slot->frames, frame);
@@ -72,7 +71,7 @@ static bool install(struct av_hidden *f)
 	if (fill.rights & AV_W && av_slot_logged(slot))
 		return false;
 	if (slot->dying || f->r->access & ~fill.rights ||
-	    mmu->near[f->r->walk.high].seq_tables != f->vcpu->vm->mmu->shadow.seq_tables ||
+	    f->seq.tables != f->vcpu->vm->mmu->shadow.seq_tables ||
 	    av_mem_raced(f->vcpu->vm, slot, c->gfn, f->seq) || av_hidden_voided(f, c) ||
 	    av_hidden_install(f, &fill))
 		return false;
@@ -97,28 +96,12 @@ static bool fill(struct av_hidden *f)
 	return filled;
 }
 
-/* Where a walk of that half may begin. Before av_mmu_read_seq(). */
-static struct av_walk_table *table_of(struct av_vcpu *vcpu, bool high)
-{
-	struct av_near *near = &vcpu->mmu->near[high];
-	u64 seq = READ_ONCE(vcpu->vm->mmu->shadow.seq_tables);
-
-	near->words.hva = 0;
-	if (near->serial != vcpu->mmu->tree[high]->serial || near->seq_tables != seq) {
-		near->serial = vcpu->mmu->tree[high]->serial;
-		near->seq_tables = seq;
-		near->at.ipa = 0;
-	}
-	return &near->at;
-}
-
 /* The abort is the guest's, and may be injected; or has been filled. */
 static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		    struct av_answer *answer)
 {
 	struct av_resolved *r = &vcpu->mmu->resolved;
 	bool high = far & BIT_ULL(55);
-	struct av_walk_table *table = table_of(vcpu, high);
 	struct av_hidden f = {
 		.vcpu = vcpu,
 		.seq = av_mmu_read_seq(vcpu, high),
@@ -130,15 +113,11 @@ static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 
 	av_hidden_view(vcpu, esr, far, &reader, &view);
 	view.mem = &av_mem_reader_now_ops;
-	view.table = table;
 	if (av_annex_holds(vcpu->vm, far))
 		return false;
 	av_resolve(&view, r, answer);
 	if (!r->walked)
 		return false;
-	/* The word read last was of the table. */
-	if (table->ipa && table->ipa == (r->walk.desc_ipa & PAGE_MASK) && reader.slot)
-		av_near_note(vcpu, high, reader.slot, f.seq.host);
 	if (r->work == AV_ABORT_FILL)
 		return fill(&f);
 	return r->work == AV_ABORT_ANSWERED && answer->kind == AV_ANSWER_ABORT && may_inject &&

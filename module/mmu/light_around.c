@@ -17,10 +17,11 @@ struct around {
 	u64 first;			/* address of the group */
 	u64 *desc;			/* its descriptors */
 	struct av_piece *piece;		/* of the frame looked at last … */
-	u64 nr;				/* … and its number */
+	u64 start;			/* … whose first frame this is */
 	u64 annex;
 	u64 alike;			/* av_walk_alike_bits() */
 	u8 rights;			/* for pages mapped as that at fault; 0: not to be filled */
+	u8 filled;
 };
 
 /* The group's descriptors, as far as there are any to read. */
@@ -59,12 +60,14 @@ static u8 rights_at(const struct around *a, unsigned int i)
 	return av_neighbour_rights(a->f->r, &walk, 0);
 }
 
-static struct av_piece *piece_of(struct around *a, u64 frame)
+/* The piece of a frame, and its place there. */
+static struct av_piece *piece_of(struct around *a, u64 frame, unsigned int *n)
 {
-	if (!a->piece || frame / AV_PIECE_FRAMES != a->nr) {
-		a->nr = frame / AV_PIECE_FRAMES;
+	if (!a->piece || frame - a->start >= AV_PIECE_FRAMES) {
+		a->start = frame / AV_PIECE_FRAMES * AV_PIECE_FRAMES;
 		a->piece = av_frames_piece(&a->f->r->slot->frames, frame);
 	}
+	*n = array_index_nospec(frame - a->start, AV_PIECE_FRAMES);
 	return a->piece;
 }
 
@@ -81,16 +84,14 @@ static void add(struct around *a, unsigned int i)
 
 	if (frame >= slot->npages)
 		return;
-	frame = array_index_nospec(frame, slot->npages);
-	n = frame % AV_PIECE_FRAMES;
-	piece = piece_of(a, frame);
+	piece = piece_of(a, array_index_nospec(frame, slot->npages), &n);
 	rights = piece ? av_frame_rights(piece, n, rights_at(a, i)) : 0;
 	if (!rights)
 		return;
 	av_shadow_add(sh, a->pt, av_pt_index(a->first, 3) + i, gfn, &piece->head[n],
 		      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE));
 	piece->state[n] |= AV_FRAME_YOUNG;
-	av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
+	a->filled++;
 }
 
 /* Was any page of the group invalidated since, by guest or host? */
@@ -124,4 +125,5 @@ void av_light_around(struct av_hidden *f)
 	for (i = 0; i < AV_AROUND; i++)
 		if (desc[i] & DESC_VALID && !(present & BIT(i)))
 			add(&a, i);
+	av_stat_add(&f->vcpu->stats, AV_EVENT_SHADOW_FILL, a.filled);
 }

@@ -145,18 +145,11 @@ static bool in_annex(const struct av_view *view, const struct av_resolved *r, in
 	return view->annex.hole ? anchored(view) : !ret;
 }
 
-static int walk(const struct av_view *view, struct av_resolved *r)
-{
-	if (!view->table)
-		return av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
-	return av_walk_from(view->regime, view->mem, view->ctx, view->far, view->table, &r->walk);
-}
-
 /* Translation, access flag and permission faults: look in the guest's tables. */
 static enum av_abort_work look(const struct av_view *view, struct av_resolved *r,
 			       struct av_answer *answer)
 {
-	int ret = walk(view, r);
+	int ret = av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
 	u64 ipa = r->walk.ipa;
 
 	r->empty = av_walk_empty(ret);

@@ -24,7 +24,6 @@ struct av_view {
 	const struct av_slots *slots;
 	const struct av_mem_ops *mem;
 	void *ctx;			/* of mem */
-	struct av_walk_table *table;	/* where the walk may begin, or NULL */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
 	u64 pc;
 	struct av_annex_place annex;	/* mmu/annex.h */

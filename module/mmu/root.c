@@ -67,6 +67,21 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
 	return tree;
 }
 
+/* The next place whose tree is not loaded, and was not since all others were passed over. */
+static int next_place(struct av_vcpu_mmu *mmu)
+{
+	for (;;) {
+		int i = mmu->next_tree++ % AV_VCPU_TREES;
+		const struct av_tree *tree = mmu->trees[i];
+
+		if (tree && (tree == mmu->tree[0] || tree == mmu->tree[1]))
+			continue;
+		if (!tree || !(mmu->in_use & BIT(i)))
+			return i;
+		mmu->in_use &= ~BIT(i);
+	}
+}
+
 /* Empty one of the vCPU's places whose tree is not loaded: its index, or -ENOMEM. */
 static int free_place(struct av_vcpu *vcpu)
 {
@@ -74,13 +89,10 @@ static int free_place(struct av_vcpu *vcpu)
 	struct av_vm *vm = vcpu->vm;
 	int i;
 
-	do {
-		i = mmu->next_tree++ % AV_VCPU_TREES;
-	} while (mmu->trees[i] && (mmu->trees[i] == mmu->tree[0] ||
-				   mmu->trees[i] == mmu->tree[1]));
+	i = next_place(mmu);
 	if (mmu->trees[i]) {
 		spin_lock(&vm->mmu_lock);
-		av_root_detach(&mmu->roots[i]);
+		av_root_detach(&mmu->roots[i], mmu->trees[i]);
 		av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
 		spin_unlock(&vm->mmu_lock);
 		mmu->trees[i] = NULL;
@@ -155,6 +167,7 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 		av_stat_inc(&vcpu->stats, AV_EVENT_TREE_SWITCH);
 	mmu->tree[high] = mmu->trees[i];
 	mmu->root[high] = &mmu->roots[i];
+	mmu->in_use |= BIT(i);
 	return 0;
 }
 
@@ -206,6 +219,7 @@ static void take_mode(struct av_vcpu *vcpu, int el)
 	for (half = 0; half < 2; half++) {
 		mmu->tree[half] = mmu->trees[m->place[half]];
 		mmu->root[half] = &mmu->roots[m->place[half]];
+		mmu->in_use |= BIT(m->place[half]);
 	}
 	vcpu->sw->current_context = m->context;
 }

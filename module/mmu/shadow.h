@@ -267,10 +267,10 @@ struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 			    struct av_pool *pool);
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 
-/* Make root a copy of the tree's root, kept up to date from then on. No walker has it in use. */
+/* Make root, all 0, a copy of the tree's root, kept up to date from then on. No walker has it in use. */
 void av_root_attach(struct av_root *root, struct av_tree *tree);
-/* Detach root from its tree, as if it never was attached. */
-void av_root_detach(struct av_root *root);
+/* Detach root from its tree, as if it never was attached: all 0. */
+void av_root_detach(struct av_root *root, const struct av_tree *tree);
 
 /*
  * Make room: take doomed tables apart, else drop from the coldest tree that

@@ -207,12 +207,21 @@ void av_tree_put(struct av_shadow *sh, struct av_tree *tree)
 
 void av_root_attach(struct av_root *root, struct av_tree *tree)
 {
-	memcpy(root->pte, tree->root->pte, AV_ENTRIES * sizeof(*root->pte));
+	const struct av_pt *pt = tree->root;
+	u32 i;
+
+	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1))
+		WRITE_ONCE(root->pte[i], pt->pte[i]);
 	av_list_add_tail(&root->node, &tree->copies);
 }
 
-void av_root_detach(struct av_root *root)
+void av_root_detach(struct av_root *root, const struct av_tree *tree)
 {
+	const struct av_pt *pt = tree->root;
+	u32 i;
+
+	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1))
+		WRITE_ONCE(root->pte[i], 0);
 	av_list_del(&root->node);
 }
 

@@ -34,6 +34,9 @@
 /* Trees that a vCPU keeps a reference on, to change between without the lock. */
 #define AV_VCPU_TREES		8
 
+/* Tables of the guest's that a vCPU remembers. */
+#define AV_NEARS		8
+
 /* Guest pages filled at one fault: the aligned group that the page is in. */
 #define AV_AROUND		16
 
@@ -79,6 +82,7 @@ struct av_annex {
  */
 struct av_seq {
 	u64 host, tree, va;
+	u64 tables;	/* the guest's of tables, anywhere: for who has read them and will not fill */
 };
 
 struct av_vm_mmu {
@@ -134,19 +138,27 @@ struct av_fetch {
 };
 
 /*
- * The guest's level 3 table that the last light walk of a half came through: right in that
- * tree, as long as seq_tables is the shadow's.
+ * A level 3 table of the guest's, and what belongs to it (near.c): right in that tree as
+ * long as the sequence numbers are the VM's.
  */
 struct av_near {
-	u64 serial, seq_tables;
+	u64 serial;
+	u64 seq_tables, seq;
 	struct av_walk_table at;
-	/* near.c: what belongs to it, as long as the VM's seq is this one. */
-	u64 seq;
-	struct av_mem_page words;	/* the table, where the VMM has it; 0: not known */
+	struct av_mem_page words;	/* the table, where the VMM has it; 0: there is none, but a block */
 	struct av_slot *slot;		/* of the page filled last, or NULL */
 	/* The shadow's table there, as long as unlinks is the shadow's; or NULL. */
 	u64 unlinks;
 	struct av_pt *pt;
+};
+
+/* An abort under way in near.c. */
+struct av_abort {
+	struct av_vcpu *vcpu;
+	struct av_near *near;
+	struct av_tree *tree;
+	struct av_seq seq;
+	u64 va;			/* FAR without its tag */
 };
 
 /*
@@ -185,6 +197,7 @@ struct av_vcpu_mmu {
 
 	struct av_tree *trees[AV_VCPU_TREES];
 	unsigned int next_tree;
+	u8 in_use;		/* a bit for each that was loaded since it was passed over last */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each from its first use */
 	struct av_root *root[2];		/* of tree[] */
 	struct av_pool pool;			/* av_pool_fill() */
@@ -195,7 +208,9 @@ struct av_vcpu_mmu {
 
 	struct av_ring ring;		/* pages that it has written; dirty_ring.c */
 
-	struct av_near near[2];			/* of each half; light.c, near.c */
+	struct av_near near[AV_NEARS];
+	struct av_abort abort;
+	struct av_answer answer;		/* to a light exit */
 
 	struct av_fetch fetch;
 	struct av_device_page device;

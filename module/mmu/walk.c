@@ -260,10 +260,11 @@ u64 av_walk_alike_bits(const struct av_regime *r)
 	return ~GENMASK_ULL(output_bits(r) - 1, 12);
 }
 
-/* Keep the table that a walk came through. */
-static void note_table(const struct av_regime *r, const struct av_walk *walk,
-		       struct av_walk_table *table)
+bool av_walk_keep(const struct av_regime *r, const struct av_walk *walk,
+		  struct av_walk_table *table)
 {
+	if (walk->level != 3 || av_regime_granule(r, walk->high) != 12)
+		return false;
 	*table = (struct av_walk_table) {
 		.va = walk->va & ~AV_TABLE_SPAN,
 		.ipa = walk->desc_ipa & ~GENMASK_ULL(11, 0),
@@ -271,6 +272,7 @@ static void note_table(const struct av_regime *r, const struct av_walk *walk,
 		.limits = walk->limits,
 		.e0pd = walk->e0pd,
 	};
+	return true;
 }
 
 int av_walk_page(const struct av_regime *r, const struct av_walk_table *table, u64 va, u64 desc,
@@ -289,27 +291,6 @@ int av_walk_page(const struct av_regime *r, const struct av_walk_table *table, u
 	if (desc & table->beyond)
 		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 3);
 	return leaf(r, 12, 3, desc, out);
-}
-
-int av_walk_from(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, u64 va,
-		 struct av_walk_table *table, struct av_walk *out)
-{
-	u64 at = av_untag(r, va), desc;
-	int ret;
-
-	if (!table->ipa || (at ^ table->va) & ~AV_TABLE_SPAN) {
-		ret = av_walk(r, ops, ctx, va, out);
-		/* Also of a walk that ended there with a fault. */
-		if (ret >= 0 && out->level == 3 && av_regime_granule(r, out->high) == 12)
-			note_table(r, out, table);
-		return ret;
-	}
-	ret = ops->read64(ctx, av_walk_desc_ipa(table, at), &desc);
-	if (!ret)
-		return av_walk_page(r, table, at, desc, out);
-	/* No descriptor. */
-	av_walk_page(r, table, at, 0, out);
-	return ret < 0 ? ret : AV_FAULT_CODE(AV_FSC_EXTERNAL_WALK, 3);
 }
 
 int av_walk_permits(const struct av_walk *walk, int el, u8 access)

@@ -110,7 +110,7 @@ int av_walk(const struct av_regime *regime, const struct av_mem_ops *ops, void *
 /*
  * The level 3 table of 4 KiB pages that a walk came through, as a TLB keeps it: walks in
  * its 2 MiB may begin there until the guest invalidates more than leaves, or changes its
- * registers. All 0: none.
+ * registers.
  */
 struct av_walk_table {
 	u64 va, ipa;
@@ -122,9 +122,9 @@ struct av_walk_table {
 /* The offset in the 2 MiB that such a table maps. */
 #define AV_TABLE_SPAN		GENMASK_ULL(20, 0)
 
-/* av_walk(), from the table if va is there. Keeps the last table if there is one. */
-int av_walk_from(const struct av_regime *regime, const struct av_mem_ops *ops, void *ctx, u64 va,
-		 struct av_walk_table *table, struct av_walk *out);
+/* The table of a walk, also of one that ended there with a fault. False: it has none. */
+bool av_walk_keep(const struct av_regime *regime, const struct av_walk *walk,
+		  struct av_walk_table *table);
 
 /* Where the descriptor for va is in the table. */
 static inline u64 av_walk_desc_ipa(const struct av_walk_table *table, u64 va)
