@@ -90,6 +90,7 @@ static void add(struct around *a, unsigned int i)
 	fill = (struct av_fill) {
 		.va = a->first + i * PAGE_SIZE,
 		.pa = piece->page[n] & AV_FRAME_PAGE,
+		.desc = av_walk_key(a->desc[i], f->r->walk.limits),
 		.gfn = gfn,
 		.head = &piece->head[n],
 		.level = 3,

@@ -14,7 +14,7 @@ static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 	u32 i, n = 0;
 
 	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1)) {
-		struct av_pt *child = av_pt_child(pt, i);
+		struct av_pt *child = av_pt_below(pt, i);
 
 		n++;
 		if (av_pte_is_leaf(pt, i)) {

@@ -13,7 +13,7 @@ tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
 shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c \
-	reclaim.c walk.c)
+	reclaim.c kept.c walk.c)
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
 test_shadow_page-src := test_shadow_page.c $(shadow-src)
