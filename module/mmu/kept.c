@@ -86,11 +86,12 @@ static void keep_children(struct av_shadow *sh, struct av_pt *pt)
  */
 static bool agrees(struct av_pt *pt, u32 idx, u64 key)
 {
-	u64 differs = pt->desc[idx] ^ key;
+	u64 differs;
 
-	if (!pt->desc[idx])
+	if (!pt->desc || !(key & AV_PTE_VALID))
 		return false;
-	if (!differs)
+	differs = pt->desc[idx] ^ key;
+	if (likely(!differs))
 		return true;
 	if (differs != AV_PTE_RDONLY || !(key & AV_PTE_RDONLY))
 		return false;
@@ -103,25 +104,38 @@ static bool agrees(struct av_pt *pt, u32 idx, u64 key)
 /* Descriptors that are read at once. */
 #define GROUP	16
 
-static unsigned int compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+/* Those entries of a group that the guest has no more go; how many stay. */
+static unsigned int compare_group(struct av_shadow *sh, struct av_pt *pt, u32 first, u32 used,
+				  const u64 *words, u8 limits)
 {
-	bool readable = pt->desc && f->desc;
-	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
-	u32 idx, first, loaded = AV_ENTRIES;
 	unsigned int n = 0;
-	u64 words[GROUP];
 
-	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + 1)) {
-		first = ALIGN_DOWN(idx, GROUP);
-		if (readable && first != loaded) {
-			readable = !sh->ops->load(sh->ctx, f->table + first * sizeof(*words), words,
-						  GROUP);
-			loaded = first;
-		}
-		if (readable && agrees(pt, idx, av_walk_key(words[idx - first], limits)))
+	for (; used; used &= used - 1) {
+		u32 i = __builtin_ctz(used);
+
+		if (agrees(pt, first + i, av_walk_key(words[i], limits)))
 			n++;
 		else
-			forget(sh, pt, idx);
+			forget(sh, pt, first + i);
+	}
+	return n;
+}
+
+static unsigned int compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+{
+	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
+	u64 words[GROUP] = {};
+	unsigned int n = 0;
+	u32 idx, used;
+
+	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + GROUP)) {
+		idx = ALIGN_DOWN(idx, GROUP);
+		used = av_pt_group(pt, pt->va + idx * AV_PAGE_SIZE, GROUP);
+		/* What cannot be read agrees with nothing. */
+		if (!f->desc || sh->ops->load(sh->ctx, f->table + idx * sizeof(*words), words,
+					       GROUP))
+			memset(words, 0, sizeof(words));
+		n += compare_group(sh, pt, idx, used, words, limits);
 	}
 	return n;
 }

@@ -282,16 +282,16 @@ void check_tlb(void)
 }
 
 /*
- * The entries of a table and of all below it: counts agree, and what walkers reach is of
- * the tree's generation; returns the leaves.
+ * The entries of a table and of all below it: counts agree, and what is linked is of the
+ * table's generation or a later one; returns the leaves.
  */
-static unsigned long check_table(struct av_pt *pt, bool reached)
+static unsigned long check_table(struct av_pt *pt)
 {
 	unsigned long leaves = 0;
 	u32 i, live = 0;
 
 	REQUIRE(sh.by_id[pt->id] == pt);
-	REQUIRE(!reached || pt->fixed || pt->gen == pt->tree->gen);
+	REQUIRE(pt->gen <= pt->tree->gen);
 	for (i = 0; i < AV_ENTRIES; i++) {
 		struct av_pt *child = av_pt_below(pt, i);
 		bool leaf = av_pte_is_leaf(pt, i);
@@ -299,8 +299,9 @@ static unsigned long check_table(struct av_pt *pt, bool reached)
 		REQUIRE(!pt->pte[i] == !(pt->used[i / 64] & BIT_ULL(i % 64)));
 		leaves += leaf;
 		live += leaf || (child && !child->fixed);
+		REQUIRE(!av_pt_child(pt, i) || child->gen >= pt->gen);
 		if (child)
-			leaves += check_table(child, reached && av_pt_child(pt, i));
+			leaves += check_table(child);
 	}
 	REQUIRE(pt->live == live);
 	return leaves;
@@ -335,12 +336,12 @@ void check_rmap(void)
 	u32 i;
 
 	av_list_for_each(tree, tmp, &sh.lru, lru) {
-		leaves += check_table(tree->root, true);
+		leaves += check_table(tree->root);
 		av_list_for_each(copy, ctmp, &tree->copies, node)
 			REQUIRE(!memcmp(copy->pte, tree->root->pte, 4096));
 	}
 	av_list_for_each(pt, ptmp, &sh.doomed, node)
-		leaves += check_table(pt, false);
+		leaves += check_table(pt);
 	for (i = 0; i < NR_GFNS; i++) {
 		named += check_chain(rmap[i], i, 3);
 		if (i % AV_BLOCK_PAGES == 0)
