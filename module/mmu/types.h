@@ -18,7 +18,7 @@
 
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
 #define AV_POOL_PTS		8
-/* Pages set aside beside them, for tables that may be kept: one for a fill, and some that light.c takes. */
+/* Pages for what tables of level 3 were filled from: one for the fill, some for light.c. */
 #define AV_POOL_DESCS		4
 /* Tables given back that a vCPU keeps at most, for the next process. */
 #define AV_POOL_MAX		64
