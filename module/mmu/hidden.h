@@ -27,8 +27,10 @@ int av_hidden_install(struct av_hidden *f, const struct av_fill *fill);
  */
 static inline u64 av_hidden_desc(const struct av_hidden *f, const struct av_walk *walk)
 {
-	if (walk->level < 3 || walk->high ||
-	    av_regime_granule(&f->vcpu->mmu->regime, false) != PAGE_SHIFT)
+	const struct av_tree_key *key = &f->r->tree->key;
+
+	/* TG0 is 0 for 4 KiB. */
+	if (walk->level < 3 || key->high || key->tcr & AV_TCR_TG0)
 		return 0;
 	return av_walk_key(walk->desc, walk->limits);
 }

@@ -248,13 +248,13 @@ struct av_fill {
 	u64 pa;
 	u64 desc;		/* av_walk_key() of the guest's leaf; 0: it is of another kind */
 	u64 table;		/* with desc: the guest's level 3 table that has it, an IPA */
-	u32 gfn;
 	u32 *head;		/* of gfn's reverse map, where the caller has it; or NULL */
+	u32 gfn;
 	u8 level;		/* 3: page, 2: block */
 	u8 rights;		/* AV_R | AV_W | AV_X */
 	u8 gspan;		/* av_walk.span */
-	bool global;
-	bool only_new;		/* leave what is there */
+	bool global : 1;
+	bool only_new : 1;	/* leave what is there */
 };
 
 /*
