@@ -27,6 +27,8 @@ def operations(group: str, names: str) -> tuple[str, ...]:
 
 PAGE_OF_TREES = operations("tables", "page_va page_vaa page_again")
 
+KEPT = Row("tables_kept", "", 512000, operations("tables", "kept kept_not"))
+
 # By board.
 BOARDS = {
     "frames": (
@@ -39,6 +41,7 @@ BOARDS = {
         Row("tables_block", "", 1 << 18, ("tables.block",)),
         Row("tables_budget tables_close", "", 512000, operations("tables", "budget close")),
         Row("tables_exit tables_shrink", "", 512000, operations("tables", "exit shrink")),
+        KEPT,
         Row("tables_trees", "", 2000, ("tables.trees",)),
         # Two trees an address space: as many as a VM may have, and half of that.
         Row("tables_page", "TREES=1000", 16000, PAGE_OF_TREES),
@@ -145,6 +148,15 @@ def assert_within(row: Row, figures: dict[str, int]):
 @pytest.mark.parametrize(("kernel", "board", "row"), rows_of_boards((KERNEL,)))
 def test_no_cpu_is_held_for_long(kernel: str, board: str, row: Row):
     assert_within(row, measure(kernel, BOARDS[board])[row])
+
+
+@pytest.mark.xdist_group(f"bounds-{KERNEL}-tables")
+def test_kept_tables_were_compared():
+    figures = measure(KERNEL, BOARDS["tables"])[KEPT]
+    assert figures["tables.kept_agreed"] >= 512, figures
+    assert figures["tables.kept_agreed_then"] == figures["tables.kept_agreed"], figures
+    # Each time the program's own table, too.
+    assert figures["tables.kept_relinked"] == 4, figures
 
 
 @pytest.mark.xdist_group(f"bounds-{KERNEL}-slots")

@@ -83,6 +83,8 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	struct av_fill fill = {
 		.va = c->va,
 		.pa = page_to_phys(c->page),
+		.desc = c->desc,
+		.table = f->r->walk.desc_ipa & PAGE_MASK,
 		.gfn = c->gfn,
 		.level = 3,
 		.rights = c->rights,
@@ -160,6 +162,7 @@ void av_hidden_candidate(struct av_hidden *f)
 	c->va = f->r->walk.va & PAGE_MASK;
 	c->gfn = f->r->walk.ipa >> PAGE_SHIFT;
 	c->rights = f->r->rights;
+	c->desc = av_hidden_desc(f, &f->r->walk);
 	c->span = f->r->walk.span;
 	c->global = f->r->walk.global;
 	f->nr = 1;

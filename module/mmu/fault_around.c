@@ -77,6 +77,7 @@ static void want(struct av_hidden *f, const struct av_walk *walk)
 
 	c->va = walk->va;
 	c->gfn = walk->ipa >> PAGE_SHIFT;
+	c->desc = av_hidden_desc(f, walk);
 	c->rights = rights;
 	c->span = walk->span;
 	c->global = walk->global;

@@ -21,6 +21,20 @@ bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c);
 /* Under mmu_lock: fill an entry, as av_shadow_fill(). */
 int av_hidden_install(struct av_hidden *f, const struct av_fill *fill);
 
+/*
+ * av_fill.desc of a leaf: of 4 KiB pages, in the lower half, which alone has tables that
+ * are kept, and no copies and no annex.
+ */
+static inline u64 av_hidden_desc(const struct av_hidden *f, const struct av_walk *walk)
+{
+	const struct av_tree_key *key = &f->r->tree->key;
+
+	/* TG0 is 0 for 4 KiB. */
+	if (walk->level < 3 || key->high || key->tcr & AV_TCR_TG0)
+		return 0;
+	return av_walk_key(walk->desc, walk->limits);
+}
+
 /* What the guest's tables say of the page at fault, in f->at[0]. */
 void av_hidden_candidate(struct av_hidden *f);
 

@@ -91,7 +91,10 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 	bool more;
 
 	note(&tree->seq, tree->recent, &w->op);
-	if (w->op.scope == AV_TLBI_ALL || w->op.scope == AV_TLBI_ASID) {
+	if (w->op.scope == AV_TLBI_ASID && w->keep && av_tree_keepable(tree)) {
+		more = av_tree_keep(tree, g, w->kept != tree->serial, &w->va);
+		w->kept = tree->serial;
+	} else if (w->op.scope == AV_TLBI_ALL || w->op.scope == AV_TLBI_ASID) {
 		w->va = from;
 		more = av_tree_drop(sh, tree, g, &w->va);
 	} else if (w->op.last - w->op.start < AV_PAGE_SIZE &&

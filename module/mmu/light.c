@@ -59,6 +59,8 @@ static bool install(struct av_hidden *f)
 	struct av_fill fill = {
 		.va = c->va,
 		.pa = piece->page[n] & AV_FRAME_PAGE,
+		.desc = c->desc,
+		.table = f->r->walk.desc_ipa & PAGE_MASK,
 		.gfn = c->gfn,
 		.head = &piece->head[n],
 		.level = 3,

@@ -89,7 +89,8 @@ static void add(struct around *a, unsigned int i)
 	if (!rights)
 		return;
 	av_shadow_add(sh, a->pt, av_pt_index(a->first, 3) + i, gfn, &piece->head[n],
-		      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE));
+		      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),
+		      av_walk_key(a->desc[i], f->r->walk.limits));
 	piece->state[n] |= AV_FRAME_YOUNG;
 	a->filled++;
 }

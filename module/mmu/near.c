@@ -112,7 +112,7 @@ static u8 rights_of(const struct av_abort *a, const struct av_resolved *r)
 /* Would av_shadow_fill() do no more than add an entry? */
 static bool fits(const struct av_abort *a, const struct av_walk *walk, const struct av_pt *pt)
 {
-	return pt && walk->span <= pt->gspan && !pt->pte[av_pt_index(walk->va, 3)] &&
+	return pt && (pt->desc || walk->high) && walk->span <= pt->gspan && !pt->pte[av_pt_index(walk->va, 3)] &&
 	       (walk->global ? a->tree->has_global : a->tree->key.asid != AV_ASID_ANY);
 }
 
@@ -122,16 +122,18 @@ static bool add(struct av_abort *a, const struct av_walk *walk, struct av_pt *pt
 {
 	struct av_shadow *sh = &a->vcpu->vm->mmu->shadow;
 	u64 gfn = walk->ipa >> PAGE_SHIFT, pa = piece->page[n] & AV_FRAME_PAGE;
+	u64 desc = walk->high ? 0 : av_walk_key(walk->desc, walk->limits);
 	struct av_fill fill;
 
 	if (fits(a, walk, pt)) {
 		av_shadow_add(sh, pt, av_pt_index(walk->va, 3), gfn, &piece->head[n],
-			      av_leaf_desc(sh, 3, rights) | pa);
+			      av_leaf_desc(sh, 3, rights) | pa, desc);
 		return true;
 	}
 	fill = (struct av_fill) {
-		.va = walk->va & PAGE_MASK, .pa = pa, .gfn = gfn, .head = &piece->head[n], .level = 3,
-		.rights = rights, .gspan = walk->span, .global = walk->global,
+		.va = walk->va & PAGE_MASK, .pa = pa, .gfn = gfn, .head = &piece->head[n],
+		.desc = desc, .table = a->near->at.ipa, .level = 3, .rights = rights,
+		.gspan = walk->span, .global = walk->global,
 	};
 	return !av_shadow_fill(sh, a->tree, &fill, &a->vcpu->mmu->pool);
 }

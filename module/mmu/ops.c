@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trapped TLBI and AT instructions, carried out on the shadow and the guest's tables. */
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched.h>
 
 #include "mmu/memory.h"
@@ -16,11 +17,15 @@
 
 #define SH_OUTER	2
 
+static bool kept_tables = true;
+module_param(kept_tables, bool, 0644);
+MODULE_PARM_DESC(kept_tables, "a guest's TLBI of an ASID keeps shadow tables, to be compared with the guest's when they are used again (default Y)");
+
 bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_vm *vm = vcpu->vm;
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS;
-	struct av_tlbi_walk walk = {};
+	struct av_tlbi_walk walk = { .keep = READ_ONCE(kept_tables) };
 	struct av_gather g;
 	bool more;
 

@@ -10,12 +10,14 @@
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "mmu/memory.h"
 #include "switch/tlb.h"
 
 static void pt_free(struct av_pt *pt)
 {
+	free_page((unsigned long)pt->desc);
 	free_page((unsigned long)pt->pte);
 	free_page((unsigned long)pt->aux);
 	kfree(pt);
@@ -37,6 +39,22 @@ static struct av_pt *pt_alloc(void)
 	return pt;
 }
 
+static void put_desc(struct av_pool *pool, u64 *desc)
+{
+	desc[0] = (u64)(uintptr_t)pool->descs;
+	pool->descs = desc;
+	pool->nr_descs++;
+}
+
+static u64 *take_desc(struct av_pool *pool)
+{
+	u64 *desc = pool->descs;
+
+	pool->descs = (u64 *)(uintptr_t)desc[0];
+	pool->nr_descs--;
+	return desc;
+}
+
 int av_pool_fill(struct av_pool *pool)
 {
 	while (pool->nr < AV_POOL_PTS) {
@@ -46,6 +64,13 @@ int av_pool_fill(struct av_pool *pool)
 			return -ENOMEM;
 		av_list_add_tail(&pt->node, &pool->pts);
 		pool->nr++;
+	}
+	while (pool->nr_descs < AV_POOL_DESCS) {
+		u64 *desc = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+
+		if (!desc)
+			return -ENOMEM;
+		put_desc(pool, desc);
 	}
 	if (!pool->tree)
 		pool->tree = kzalloc(sizeof(*pool->tree), GFP_KERNEL_ACCOUNT);
@@ -60,16 +85,18 @@ void av_pool_empty(struct av_pool *pool)
 		pt_free(pt);
 	av_list_init(&pool->pts);
 	pool->nr = 0;
+	while (pool->nr_descs)
+		free_page((unsigned long)take_desc(pool));
 	kfree(pool->tree);
 	pool->tree = NULL;
 }
 
-static void used(void *ctx, int pts, int trees)
+static void used(void *ctx, int pages, int trees)
 {
 	struct av_vm *vm = ctx;
 
-	if (pts)
-		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_PAGES, 2 * pts);
+	if (pages)
+		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_PAGES, pages);
 	if (trees)
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_TREES, trees);
 }
@@ -77,11 +104,14 @@ static void used(void *ctx, int pts, int trees)
 /* Back to the vCPU at work, if it has room: clear tables are as good as new. */
 static void give_pt(void *ctx, struct av_pt *pt, struct av_pool *pool)
 {
-	used(ctx, -1, 0);
+	used(ctx, pt->desc ? -AV_PT_PAGES - 1 : -AV_PT_PAGES, 0);
 	if (!pool || pool->nr >= AV_POOL_MAX) {
 		pt_free(pt);
 		return;
 	}
+	if (pt->desc)
+		put_desc(pool, pt->desc);
+	pt->desc = NULL;
 	av_list_add_tail(&pt->node, &pool->pts);
 	pool->nr++;
 }
@@ -184,10 +214,34 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 	return slot ? av_slot_head(slot, gfn) : NULL;
 }
 
+static void relinked(void *ctx, unsigned int entries)
+{
+	struct av_vm *vm = ctx;
+
+	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_RELINKED, 1);
+	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_AGREED, entries);
+}
+
+/* By a vCPU's own thread, for a fault; what cannot be had at once is not had. */
+static int load(void *ctx, u64 ipa, u64 *words, unsigned int n)
+{
+	const struct av_slot *slot = slot_of(ctx, ipa >> PAGE_SHIFT);
+	int ret;
+
+	if (!slot)
+		return -EFAULT;
+	pagefault_disable();
+	ret = av_mem_load_words(slot, ipa, words, n);
+	pagefault_enable();
+	return ret;
+}
+
 const struct av_shadow_ops av_host_ops = {
 	.free_pt = give_pt,
 	.free_tree = give_tree,
 	.used = used,
+	.relinked = relinked,
+	.load = load,
 	.publish = publish,
 	.flush = flush,
 	.rmap = rmap_head,

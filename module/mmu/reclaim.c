@@ -6,7 +6,10 @@
 #include "mmu/shadow.h"
 
 /* Cost of a table besides its entries, in units of AV_WORK: most of it is to free its pages. */
-#define TABLE_WORK	8
+static u32 table_work(const struct av_pt *pt)
+{
+	return pt->desc ? 16 : 8;
+}
 
 /* Clear the entries of a doomed table; tables below it are doomed in its place. */
 static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
@@ -14,7 +17,7 @@ static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 	u32 i, n = 0;
 
 	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1)) {
-		struct av_pt *child = av_pt_child(pt, i);
+		struct av_pt *child = av_pt_below(pt, i);
 
 		n++;
 		if (av_pte_is_leaf(pt, i)) {
@@ -48,10 +51,10 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
 		struct av_pt *pt = av_list_entry(sh->doomed.next, struct av_pt, node);
 
 		/* Asked before a table, not after it: a full table is as much as a call may do. */
-		if (work && work + TABLE_WORK + pt->live > AV_WORK)
+		if (work && work + table_work(pt) + pt->live > AV_WORK)
 			return true;
 		av_list_del(&pt->node);
-		work += TABLE_WORK + take_apart(sh, pt);
+		work += table_work(pt) + take_apart(sh, pt);
 		free_doomed(sh, pt, pool);
 	}
 	return false;

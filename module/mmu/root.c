@@ -94,8 +94,11 @@ static int free_place(struct av_vcpu *vcpu)
 		spin_lock(&vm->mmu_lock);
 		av_root_detach(&mmu->roots[i], mmu->trees[i]);
 		av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
+		av_tree_retire(&vm->mmu->shadow, mmu->trees[i]);
 		spin_unlock(&vm->mmu_lock);
 		mmu->trees[i] = NULL;
+		/* What it had is for the next process. */
+		av_mmu_reap(vm, &mmu->pool);
 	}
 	if (!mmu->roots[i].pte) {
 		mmu->roots[i].pte = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
@@ -114,12 +117,12 @@ static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	struct av_vm *vm = vcpu->vm;
 	int i, ret;
 
-	ret = av_pool_fill(&mmu->pool);
-	if (ret)
-		return ret;
 	i = free_place(vcpu);
 	if (i < 0)
 		return i;
+	ret = av_pool_fill(&mmu->pool);
+	if (ret)
+		return ret;
 	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_MISS);
 	mmu->trees[i] = get_tree(vcpu, key);
 	if (!mmu->trees[i])

@@ -29,6 +29,7 @@ void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g)
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g)
 {
 	struct av_pt *child = pt->aux[idx].child;
+	bool linked = pt->pte[idx] & AV_PTE_VALID;
 
 	av_pt_set(pt, idx, 0);
 	pt->aux[idx].child = NULL;
@@ -36,7 +37,9 @@ void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g)
 	g->sh->unlinks++;
 	g->work += pt->level == AV_ROOT_LEVEL ? 1 + pt->tree->users : 1;
 	av_list_add_tail(&child->node, &g->unlinked);
-	av_gather_tree(g, pt->tree);
+	/* What was kept has been flushed. */
+	if (linked)
+		av_gather_tree(g, pt->tree);
 }
 
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level)
@@ -80,7 +83,8 @@ struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va)
 }
 
 /*
- * Drop [start, last] of one table, both inside it. Where a guest leaf larger
+ * Drop [start, last] of one table, both inside it; of tables that are kept, those that are
+ * whole in it: the others are compared before they are reached again. Where a guest leaf larger
  * than an entry was broken up here, all that came from such a leaf goes.
  */
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
@@ -110,12 +114,12 @@ static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 			*next = max(start, va);
 			return true;
 		}
-		child = av_pt_child(pt, idx);
+		child = av_pt_below(pt, idx);
 		if (av_pte_is_leaf(pt, idx))
 			av_shadow_clear(pt, idx, g);
 		else if (child && !child->fixed && start <= va && last >= top)
 			av_shadow_unlink(pt, idx, g);
-		else if (child && zap_table(child, max(start, va), min(last, top), g, next))
+		else if (av_pt_child(pt, idx) && zap_table(child, max(start, va), min(last, top), g, next))
 			return true;
 	}
 	if (!pt->live)
@@ -178,14 +182,22 @@ static void drop_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_gather_finish(&g);
 }
 
-/* The table below idx, made if it is missing. */
-static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, u32 idx, struct av_pool *pool)
+/* The table below idx on the way to an entry, made if it is missing. */
+static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
+			     struct av_pool *pool)
 {
-	struct av_pt *child = av_pt_child(pt, idx);
+	u32 idx = av_pt_index(f->va, pt->level);
+	struct av_pt *child = av_pt_below(pt, idx);
 	u64 va = pt->va + ((u64)idx << av_level_shift(pt->level));
 
-	if (child)
+	if (child) {
+		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID))) {
+			av_kept_refresh(sh, child, f);
+			sh->ops->publish(sh->ctx);
+			av_pt_set(pt, idx, pt->pte[idx] | AV_PTE_VALID);
+		}
 		return child;
+	}
 	child = av_pt_new(sh, pt->tree, pt->level + 1, va, pool);
 	if (!child)
 		return NULL;
@@ -203,7 +215,7 @@ static void drop_child(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	struct av_gather g;
 
-	if (!av_pt_child(pt, idx))
+	if (!av_pt_below(pt, idx))
 		return;
 	av_gather_init(&g, sh);
 	av_shadow_unlink(pt, idx, &g);
@@ -215,6 +227,20 @@ static bool only_adds(u64 old, u64 new)
 {
 	return !((old ^ new) & AV_PTE_ADDR) && !(~old & new & (AV_PTE_RDONLY | AV_PTE_UXN)) &&
 	       !(old & ~new & AV_PTE_USER);
+}
+
+/* Without such a page the table is not found again when it was kept. */
+static void take_desc(struct av_shadow *sh, struct av_pt *pt, struct av_pool *pool)
+{
+	if (!pool->nr_descs)
+		return;
+	pt->desc = pool->descs;
+	pool->descs = (u64 *)(uintptr_t)pt->desc[0];
+	pool->nr_descs--;
+	if (pt->live)
+		memset(pt->desc, 0, AV_PAGE_SIZE);
+	sh->nr_descs++;
+	sh->ops->used(sh->ctx, 1, 0);
 }
 
 static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const struct av_fill *f)
@@ -234,6 +260,7 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 		pt->live++;
 	av_pt_note_used(pt, idx, true);
 	av_rmap_add(sh, pt, idx, f->gfn, f->head ?: sh->ops->rmap(sh->ctx, f->gfn, pt->level));
+	av_pt_note_desc(pt, idx, f->desc);
 	WRITE_ONCE(pt->pte[idx], new);
 	/*
 	 * A TLB may hold an entry that only permits less, and keep it over the fault:
@@ -259,7 +286,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 	if (f->global && !tree->has_global)
 		av_tree_set_global(sh, tree, true);
 	while (pt->level < f->level) {
-		struct av_pt *child = descend(sh, pt, av_pt_index(f->va, pt->level), pool);
+		struct av_pt *child = descend(sh, pt, f, pool);
 
 		if (!child)
 			return av_shadow_full(sh) ? -ENOSPC : -ENOMEM;
@@ -267,6 +294,8 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 		pt = child;
 	}
 	pt->gspan = max(pt->gspan, f->gspan);
+	if (f->desc && unlikely(!pt->desc))
+		take_desc(sh, pt, pool);
 	if (f->level == 2)
 		drop_child(sh, pt, av_pt_index(f->va, 2));
 	set_leaf(sh, pt, av_pt_index(f->va, f->level), f);

@@ -25,6 +25,9 @@
  *    table back. A call's return value says whether work is left; the caller
  *    offers the lock and calls again.
  *  - Every flush names the trees that it is for (struct av_flush).
+ *  - A TLBI of an ASID may keep tables: out of every walker's reach, and compared
+ *    with the guest's before they are reached again (kept.c). Their entries stay on
+ *    the reverse map, so that all that goes by frame finds them.
  *
  * Trees. A tree is one TTBR's view in one mode. TTBR0: one tree serves virtual
  * EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs rights that EL0
@@ -93,15 +96,18 @@ union av_aux {
 	};
 };
 
-/* A table page of a tree. The allocator gives pte and aux zeroed. */
+/* A table page of a tree. The allocator gives pte and aux zeroed, and no desc. */
+#define AV_PT_PAGES		2	/* pte and aux */
 struct av_pt {
 	u64 *pte;
 	union av_aux *aux;
 	u64 pa;			/* of pte */
+	u64 *desc;		/* level 3: av_walk_key() of each entry, 0 where it has none; or NULL */
 
 	struct av_list node;	/* av_shadow.doomed, av_gather.unlinked, or a pool's */
 	struct av_tree *tree;
 	u64 va;			/* of its first entry */
+	u64 gen;		/* the tree's, when what is linked here was last made good */
 	u32 id;			/* index in av_shadow.by_id */
 	u16 live;		/* entries, but for those that lead to fixed tables */
 	u8 level;
@@ -126,6 +132,7 @@ struct av_recent {
 struct av_tree {
 	struct av_tree_key key;
 	u64 serial;		/* never used twice; names it to the TLB's owner */
+	u64 gen;		/* counts the invalidations that kept its tables */
 	u64 seq;		/* counts the invalidations that reached it … */
 	struct av_recent recent[AV_RECENT];	/* … and these were the last */
 	struct av_pt *root;
@@ -157,6 +164,8 @@ struct av_flush {
 struct av_pool {
 	struct av_list pts;
 	u32 nr;
+	u64 *descs;		/* pages for av_pt.desc: the first word of each leads to the next */
+	u32 nr_descs;
 	struct av_tree *tree;
 };
 
@@ -164,8 +173,12 @@ struct av_shadow_ops {
 	/* Take back a table or a tree; pool may be NULL. A table's entries are all clear. */
 	void (*free_pt)(void *ctx, struct av_pt *pt, struct av_pool *pool);
 	void (*free_tree)(void *ctx, struct av_tree *tree, struct av_pool *pool);
-	/* Tables or trees of the pool were taken. */
-	void (*used)(void *ctx, int pts, int trees);
+	/* Pages of the pool, or trees, were taken. */
+	void (*used)(void *ctx, int pages, int trees);
+	/* A kept table was linked once more, with so many of its entries. */
+	void (*relinked)(void *ctx, unsigned int entries);
+	/* Load n words of the guest's memory, of one page, each at once; 0 or an errno. */
+	int (*load)(void *ctx, u64 ipa, u64 *words, unsigned int n);
 	/* Make written entries visible to the table walkers. */
 	void (*publish)(void *ctx);
 	/* Flush on all CPUs and wait; returns the number of TLBI. */
@@ -187,6 +200,7 @@ struct av_shadow {
 
 	struct av_pt **by_id;	/* [max_pts]; a free one holds the next free id */
 	u32 max_pts, nr_pts, free_id;
+	u32 nr_descs;		/* av_pt.desc that are not NULL */
 	u32 fresh_id;		/* ids from this one on were never used */
 	struct av_list doomed;	/* tables: unlinked and flushed */
 
@@ -233,13 +247,15 @@ static inline bool av_gather_spent(const struct av_gather *g)
 struct av_fill {
 	u64 va;			/* aligned to the entry */
 	u64 pa;
-	u32 gfn;
+	u64 desc;		/* av_walk_key() of the guest's leaf; 0: it is of another kind */
+	u64 table;		/* with desc: the guest's level 3 table that has it, an IPA */
 	u32 *head;		/* of gfn's reverse map, where the caller has it; or NULL */
+	u32 gfn;
 	u8 level;		/* 3: page, 2: block */
 	u8 rights;		/* AV_R | AV_W | AV_X */
 	u8 gspan;		/* av_walk.span */
-	bool global;
-	bool only_new;		/* leave what is there */
+	bool global : 1;
+	bool only_new : 1;	/* leave what is there */
 };
 
 /*
@@ -266,6 +282,11 @@ bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b)
 struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 			    struct av_pool *pool);
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
+/*
+ * Drop a tree if nobody has loaded it and all that it has is kept: its process is most
+ * often gone. Its tables are doomed.
+ */
+void av_tree_retire(struct av_shadow *sh, struct av_tree *tree);
 
 /* Make root, all 0, a copy of the tree's root, kept up to date from then on. No walker has it in use. */
 void av_root_attach(struct av_root *root, struct av_tree *tree);
@@ -305,13 +326,15 @@ u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
 /* A bit for each of the n pages from va on, within one level 3 table, that has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 
-/* Progress of an invalidation of the guest's. Begin with all zero but op. */
+/* Progress of an invalidation of the guest's. Begin with all zero but op and keep. */
 struct av_tlbi_walk {
 	struct av_tlbi op;
+	bool keep;		/* of an ASID: keep the tables of trees that are loaded */
 	u64 newest;		/* trees from this serial on hold nothing that op names */
 	u16 place;		/* which of av_shadow.trees[][], counted through */
 	u64 done;		/* serial: trees there up to this one are done */
 	u64 begun, va;		/* the tree that was begun, and where to go on in it */
+	u64 kept;		/* the tree whose generation it has moved last */
 };
 
 /* Drop a part of the entries that op names or might cover. True while there is more. */
@@ -369,6 +392,14 @@ struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u
 /* Drop a part of all that a tree holds, as av_shadow_zap_range(); at last the tree, if unused. */
 bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g, u64 *next);
 bool av_tree_empty(const struct av_tree *tree);
+/* kept.c: a part of a tree's tables, as av_tree_drop(); to make a kept one good again. */
+static inline bool av_tree_keepable(const struct av_tree *tree)
+{
+	return tree->users && !tree->key.high;
+}
+
+bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *next);
+void av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
 
 /* Is the budget of tables reached? */
@@ -402,14 +433,18 @@ static inline bool av_pte_is_leaf(const struct av_pt *pt, u32 idx)
 	return pte & AV_PTE_VALID && (pt->level == 3 || !(pte & AV_PTE_TABLE));
 }
 
-/* The table below entry idx, or NULL for a leaf, nothing, or the window. */
-static inline struct av_pt *av_pt_child(const struct av_pt *pt, u32 idx)
+/* The table below entry idx, linked or kept, or NULL for a leaf, nothing, or the window. */
+static inline struct av_pt *av_pt_below(const struct av_pt *pt, u32 idx)
 {
-	u64 pte = pt->pte[idx];
-
-	if (pt->level == 3 || !(pte & AV_PTE_VALID) || !(pte & AV_PTE_TABLE))
+	if (pt->level == 3 || !(pt->pte[idx] & AV_PTE_TABLE))
 		return NULL;
 	return pt->aux[idx].child;
+}
+
+/* The same if it is linked. */
+static inline struct av_pt *av_pt_child(const struct av_pt *pt, u32 idx)
+{
+	return pt->pte[idx] & AV_PTE_VALID ? av_pt_below(pt, idx) : NULL;
 }
 
 static inline void av_pt_note_used(struct av_pt *pt, u32 idx, bool used)
@@ -469,17 +504,25 @@ static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, 
 		*head = name;
 }
 
+/* What an entry was filled from, av_fill.desc: of use where the table has room for it. */
+static inline void av_pt_note_desc(struct av_pt *pt, u32 idx, u64 desc)
+{
+	if (pt->desc)
+		pt->desc[idx] = desc;
+}
+
 /*
  * Another entry for a table that has been filled, of a page that has none there, with
  * gspan and global as those before. The caller publishes.
  */
 static inline void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
-				 u32 *head, u64 desc)
+				 u32 *head, u64 pte, u64 desc)
 {
 	pt->live++;
 	av_pt_note_used(pt, idx, true);
 	av_rmap_add(sh, pt, idx, gfn, head);
-	WRITE_ONCE(pt->pte[idx], desc);
+	av_pt_note_desc(pt, idx, desc);
+	WRITE_ONCE(pt->pte[idx], pte);
 }
 
 #endif /* AV_MMU_SHADOW_H */

@@ -27,7 +27,7 @@ void av_shrink_remove(struct av_vm *vm)
 	mutex_unlock(&vms_lock);
 }
 
-/* Each table is two pages. */
+/* Each table is two pages, or three. */
 static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 {
 	unsigned long n = 0;
@@ -36,7 +36,8 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	if (!mutex_trylock(&vms_lock))
 		return 0;
 	list_for_each_entry(mmu, &vms, list)
-		n += 2 * READ_ONCE(mmu->shadow.nr_pts) + READ_ONCE(mmu->nr_copies);
+		n += AV_PT_PAGES * READ_ONCE(mmu->shadow.nr_pts) +
+		     READ_ONCE(mmu->shadow.nr_descs) + READ_ONCE(mmu->nr_copies);
 	mutex_unlock(&vms_lock);
 	return n ?: SHRINK_EMPTY;
 }
@@ -87,10 +88,10 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 	if (!mutex_trylock(&vms_lock))
 		return SHRINK_STOP;
 	list_for_each_entry(mmu, &vms, list) {
-		n = scan_vm(mmu->vm, DIV_ROUND_UP(sc->nr_to_scan - freed, 2));
+		n = scan_vm(mmu->vm, DIV_ROUND_UP(sc->nr_to_scan - freed, AV_PT_PAGES));
 		if (n)
 			av_vm_stat_add(&mmu->vm->stats, AV_VM_SHADOW_RECLAIM, 1);
-		freed += 2 * n;
+		freed += AV_PT_PAGES * n;
 		freed += drop_copies(mmu->vm, sc->nr_to_scan - min(freed, sc->nr_to_scan));
 		if (freed >= sc->nr_to_scan)
 			break;

@@ -58,6 +58,7 @@ void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt)
 	sh->by_id[pt->id] = (struct av_pt *)(uintptr_t)sh->free_id;
 	sh->free_id = pt->id;
 	sh->nr_pts--;
+	sh->nr_descs -= !!pt->desc;
 	pt->tree->nr_pts--;
 }
 
@@ -80,8 +81,9 @@ struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u
 	pt->live = 0;
 	pt->gspan = 0;
 	pt->fixed = false;
+	pt->gen = tree->gen;
 	tree->nr_pts++;
-	sh->ops->used(sh->ctx, 1, 0);
+	sh->ops->used(sh->ctx, AV_PT_PAGES, 0);
 	return pt;
 }
 
@@ -236,7 +238,7 @@ bool av_tree_empty(const struct av_tree *tree)
 }
 
 /* Unhash a tree that nobody has loaded; it is freed with the last of its tables. */
-static void die(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g)
+static void die(struct av_shadow *sh, struct av_tree *tree)
 {
 	av_tree_set_global(sh, tree, false);
 	sh->nr_tagged[tree->key.high] -= tree->key.asid != AV_ASID_ANY;
@@ -245,8 +247,26 @@ static void die(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g)
 	av_list_del(&tree->hash);
 	av_list_del(&tree->lru);
 	tree->dead = true;
-	av_list_add_tail(&tree->root->node, &g->unlinked);
-	av_gather_tree(g, tree);
+}
+
+/* Has a tree tables that are kept, and none that walkers reach? */
+static bool all_kept(const struct av_pt *root)
+{
+	u32 idx;
+
+	for (idx = av_pt_next(root, 0); idx < AV_ENTRIES; idx = av_pt_next(root, idx + 1))
+		if (root->pte[idx] & AV_PTE_VALID)
+			return false;
+	return root->live;
+}
+
+void av_tree_retire(struct av_shadow *sh, struct av_tree *tree)
+{
+	if (tree->users || !all_kept(tree->root))
+		return;
+	die(sh, tree);
+	/* It was flushed when its tables were unlinked, and no walker has been in it since. */
+	av_list_add_tail(&tree->root->node, &sh->doomed);
 }
 
 bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g, u64 *next)
@@ -260,7 +280,10 @@ bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *
 	if (!av_tree_empty(tree))
 		return false;
 	av_tree_set_global(sh, tree, false);
-	if (!tree->users)
-		die(sh, tree, g);
+	if (!tree->users) {
+		die(sh, tree);
+		av_list_add_tail(&tree->root->node, &g->unlinked);
+		av_gather_tree(g, tree);
+	}
 	return false;
 }

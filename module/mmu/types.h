@@ -18,6 +18,8 @@
 
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
 #define AV_POOL_PTS		8
+/* Pages for what tables of level 3 were filled from: one for the fill, some for light.c. */
+#define AV_POOL_DESCS		4
 /* Tables given back that a vCPU keeps at most, for the next process. */
 #define AV_POOL_MAX		64
 
@@ -44,6 +46,7 @@
 struct av_candidate {
 	u64 va;
 	u64 gfn;
+	u64 desc;		/* of an av_fill */
 	struct page *page;
 	u8 rights;		/* that the tree may grant, AV_W only by the host's leave */
 	u8 span;

@@ -153,6 +153,19 @@ static inline bool av_walk_alike(const struct av_regime *regime, const struct av
 	return !((desc ^ walk->desc) & av_walk_alike_bits(regime));
 }
 
+/*
+ * All that a leaf of a level 3 table of 4 KiB pages takes from the guest's tables: its
+ * descriptor and the limits above it, which stand where the walker ignores the descriptor.
+ * In one regime, leaves with the same key are the same. Never 0 for a valid descriptor.
+ */
+#define AV_KEY_LIMITS	GENMASK_ULL(58, 55)
+#define AV_KEY_IGNORED	(GENMASK_ULL(63, 55) | BIT_ULL(51))
+
+static inline u64 av_walk_key(u64 desc, u8 limits)
+{
+	return (desc & ~AV_KEY_IGNORED) | FIELD_PREP(AV_KEY_LIMITS, limits);
+}
+
 /* May exception level el (0 or 1) make this access? 0 or AV_FAULT_CODE(). */
 int av_walk_permits(const struct av_walk *walk, int el, u8 access);
 

@@ -141,6 +141,8 @@ enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 	X(SHADOW_TREES,		"shadow_trees",		INSTANT,	NONE)	\
 	X(SHADOW_RECLAIM,	"shadow_reclaim",	CUMULATIVE,	NONE)	\
 	X(SHADOW_DROP,		"shadow_drop",		CUMULATIVE,	NONE)	\
+	X(SHADOW_RELINKED,	"shadow_relinked",	CUMULATIVE,	NONE)	\
+	X(SHADOW_AGREED,	"shadow_agreed",	CUMULATIVE,	NONE)	\
 	X(NOTIFIER_DROP,	"notifier_drop",	CUMULATIVE,	NONE)	\
 	X(DIRTY_PAGES,		"dirty_pages",		CUMULATIVE,	NONE)	\
 	X(REMOTE_TLB_FLUSH,	"remote_tlb_flush",	CUMULATIVE,	NONE)	\

@@ -7,15 +7,17 @@
 
 tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 	 test_annex_find_hole test_annex_find_random test_frames test_ring test_around test_shadow \
-	 test_shadow_random test_shadow_bounds test_shadow_page test_shadow_tlbi test_slots \
+	 test_shadow_kept test_shadow_kept_random test_shadow_random test_shadow_bounds test_shadow_page test_shadow_tlbi test_slots \
 	 test_stub test_stub_pairs fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
 shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c \
-	reclaim.c walk.c)
+	reclaim.c kept.c walk.c)
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
+test_shadow_kept-src := test_shadow_kept.c $(shadow-src)
+test_shadow_kept_random-src := test_shadow_kept_random.c $(shadow-src)
 test_shadow_page-src := test_shadow_page.c $(shadow-src)
 test_shadow_random-src := test_shadow_random.c $(shadow-src)
 test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c

@@ -10,6 +10,9 @@ struct av_pool pool;
 static u32 rmap[NR_GFNS], block_rmap[NR_GFNS / AV_BLOCK_PAGES];
 int spare;
 unsigned int flush_alls, flush_pages, flush_trees, most_work;
+unsigned int tables_relinked, entries_agreed;
+guest_words_fn *guest_words;
+bool keep_tables;
 static unsigned int allocated, trees_allocated;
 
 /* What is cached: a leaf, and the tables on the way to it. */
@@ -36,6 +39,7 @@ static void delete_pt(struct av_pt *pt)
 {
 	free(pt->pte);
 	free(pt->aux);
+	free(pt->desc);
 	free(pt);
 	allocated--;
 }
@@ -68,9 +72,21 @@ static void free_tree(void *ctx, struct av_tree *tree, struct av_pool *to)
 	trees_allocated--;
 }
 
-static void used(void *ctx, int pts, int trees)
+static void used(void *ctx, int pages, int trees)
 {
-	spare -= spare > 0 ? pts : 0;
+	spare -= spare > 0 && pages == AV_PT_PAGES;
+}
+
+static void relinked(void *ctx, unsigned int entries)
+{
+	tables_relinked++;
+	entries_agreed += entries;
+}
+
+static int load(void *ctx, u64 ipa, u64 *words, unsigned int n)
+{
+	REQUIRE(ipa % sizeof(*words) == 0 && ipa % 4096 + n * sizeof(*words) <= 4096);
+	return guest_words ? guest_words(ipa, words, n) : -1;
 }
 
 static void publish(void *ctx)
@@ -126,7 +142,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 
 static const struct av_shadow_ops ops = {
 	.free_pt = free_pt, .free_tree = free_tree, .used = used, .publish = publish,
-	.flush = flush, .rmap = rmap_head,
+	.flush = flush, .rmap = rmap_head, .relinked = relinked, .load = load,
 };
 
 /* What a vCPU sets aside before it fills, as far as there is. */
@@ -142,6 +158,14 @@ struct av_pool *full_pool(void)
 		av_list_del(&pt->node);
 		delete_pt(pt);
 		pool.nr--;
+	}
+	while (pool.nr_descs < 2) {
+		u64 *desc = aligned_alloc(4096, 4096);
+
+		memset(desc, 0xa5, 4096);
+		desc[0] = (u64)(uintptr_t)pool.descs;
+		pool.descs = desc;
+		pool.nr_descs++;
 	}
 	if (!pool.tree) {
 		pool.tree = calloc(1, sizeof(*pool.tree));
@@ -165,9 +189,13 @@ void setup(void)
 	memset(&pool, 0, sizeof(pool));
 	av_list_init(&pool.pts);
 	spare = -1;
+	guest_words = NULL;
+	tables_relinked = 0;
+	entries_agreed = 0;
 	flush_alls = 0;
 	flush_pages = 0;
 	flush_trees = 0;
+	keep_tables = false;
 	av_shadow_init(&sh, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), MAX_PTS);
 	sh.window_pa = WINDOW_PA;
 	sh.attr_normal = 0;
@@ -184,8 +212,15 @@ void teardown(void)
 	reclaim_all();
 	REQUIRE(sh.nr_trees == 0);
 	free(sh.by_id);
+	REQUIRE(sh.nr_descs == 0);
 	spare = 0;
 	full_pool();
+	while (pool.nr_descs--) {
+		u64 *desc = pool.descs;
+
+		pool.descs = (u64 *)(uintptr_t)desc[0];
+		free(desc);
+	}
 	free(pool.tree);
 	trees_allocated -= !!pool.tree;
 	REQUIRE(allocated == 0);
@@ -246,20 +281,25 @@ void check_tlb(void)
 	}
 }
 
-/* The entries of a table and of all below it: counts agree; returns the leaves. */
+/*
+ * The entries of a table and of all below it: counts agree, and what is linked is of the
+ * table's generation or a later one; returns the leaves.
+ */
 static unsigned long check_table(struct av_pt *pt)
 {
 	unsigned long leaves = 0;
 	u32 i, live = 0;
 
 	REQUIRE(sh.by_id[pt->id] == pt);
+	REQUIRE(pt->gen <= pt->tree->gen);
 	for (i = 0; i < AV_ENTRIES; i++) {
-		struct av_pt *child = av_pt_child(pt, i);
+		struct av_pt *child = av_pt_below(pt, i);
 		bool leaf = av_pte_is_leaf(pt, i);
 
 		REQUIRE(!pt->pte[i] == !(pt->used[i / 64] & BIT_ULL(i % 64)));
 		leaves += leaf;
 		live += leaf || (child && !child->fixed);
+		REQUIRE(!av_pt_child(pt, i) || child->gen >= pt->gen);
 		if (child)
 			leaves += check_table(child);
 	}
@@ -327,6 +367,16 @@ struct av_tree *get(u64 base, bool high, int el, u16 asid)
 	return av_tree_get(&sh, &key, full_pool());
 }
 
+int fill_by(struct av_tree *tree, u64 va, u32 gfn, u8 rights, u64 desc, u64 table)
+{
+	struct av_fill f = {
+		.va = va, .pa = (u64)(gfn + 0x100000) << 12, .gfn = gfn, .level = 3,
+		.rights = rights, .gspan = 12, .desc = desc, .table = table,
+	};
+
+	return av_shadow_fill(&sh, tree, &f, full_pool());
+}
+
 int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, bool global)
 {
 	struct av_fill f = {
@@ -356,6 +406,7 @@ static bool at_once(const struct av_tlbi *op)
 void tlbi(int scope, u64 va, u64 last, u16 asid)
 {
 	struct av_tlbi_walk w = {
+		.keep = keep_tables,
 		.op = { .scope = scope, .high = va >> 55 & 1, .asid = asid, .start = va, .last = last },
 	};
 	struct av_gather g;

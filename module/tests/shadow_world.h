@@ -22,7 +22,13 @@ extern struct av_shadow sh;
 extern int spare;	/* tables that may still be had; negative: any number */
 extern unsigned int flush_alls, flush_pages, flush_trees;
 extern unsigned int most_work;	/* that one call did, in the units of AV_WORK */
+extern unsigned int tables_relinked, entries_agreed;
+extern bool keep_tables;	/* tlbi() of an ASID keeps them; setup() says no */
 extern struct av_pool pool;
+
+/* The guest's memory, for tables that are compared; setup() takes it away. 0 or an error. */
+typedef int guest_words_fn(u64 ipa, u64 *words, unsigned int n);
+extern guest_words_fn *guest_words;
 
 void setup(void);
 void teardown(void);
@@ -36,6 +42,8 @@ struct av_regime regime(u64 ttbr0, u64 ttbr1, u16 asid);
 struct av_tree *get(u64 base, bool high, int el, u16 asid);
 /* Frame gfn is at host page gfn + 0x100000. */
 int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, bool global);
+/* A page by a descriptor of a guest's table. */
+int fill_by(struct av_tree *tree, u64 va, u32 gfn, u8 rights, u64 desc, u64 table);
 /* Invalidate, then check TLB and reverse map. */
 void tlbi(int scope, u64 va, u64 last, u16 asid);
 /* By frame, until all is done. */

@@ -40,7 +40,7 @@ static void random_neighbour(int t, int p)
 		return;
 	CHECK_EQ(av_shadow_lookup(model[t].tree, va, NULL), 0);
 	av_shadow_add(&sh, pt, av_pt_index(va, 3), gfn, sh.ops->rmap(sh.ctx, gfn, 3),
-		      av_leaf_desc(&sh, 3, rights) | (gfn + 0x100000ULL) << 12);
+		      av_leaf_desc(&sh, 3, rights) | (gfn + 0x100000ULL) << 12, 0);
 	CHECK(av_shadow_lookup(model[t].tree, va, NULL));
 	model[t].page[q] = model[t].page[p];
 	model[t].page[q].gfn = gfn;

@@ -71,6 +71,7 @@ static const struct {
 	{ "slots_many", bounds_slots_many },
 	{ "tables_all", bounds_tables_all },
 	{ "tables_asid", bounds_tables_asid },
+	{ "tables_kept", bounds_tables_kept },
 	{ "tables_trees", bounds_tables_trees },
 	{ "contexts", bounds_contexts },
 	{ "log", bounds_log },

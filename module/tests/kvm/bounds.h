@@ -49,6 +49,7 @@ void bounds_tables_block(void);
 void bounds_tables_budget(void);
 void bounds_tables_close(void);
 void bounds_tables_exit(void);
+void bounds_tables_kept(void);
 void bounds_tables_page(void);
 void bounds_tables_shrink(void);
 void bounds_tables_sparse(void);

@@ -125,6 +125,33 @@ void bounds_tables_asid(void)
 	free_mapper(&m);
 }
 
+/*
+ * Tables that an ASID's invalidation keeps, at the first fault in them: many on each level,
+ * and a full one below, with what the guest still has, or with nothing of it.
+ */
+void bounds_tables_kept(void)
+{
+	const u64 gpa = 0x200000000;
+	struct mapper m;
+
+	many_tables(&m);
+	mapper_slot(&m, 3, gpa, m.frames, PAGE);
+	fill(&m, MAPPER_VA, TABLE, PAGE);
+	mapper_tlbi_asid(&m);
+	meter_begin();
+	mapper_touch(&m, MAPPER_VA, PAGE, PAGE);
+	meter_end("tables.kept");
+	result("tables.kept_agreed", read_stat(m.vm_stats, "shadow_agreed"), "count");
+	mapper_block(&m, 0, gpa);
+	mapper_tlbi_asid(&m);
+	meter_begin();
+	mapper_touch(&m, MAPPER_VA, PAGE, PAGE);
+	meter_end("tables.kept_not");
+	result("tables.kept_relinked", read_stat(m.vm_stats, "shadow_relinked"), "count");
+	result("tables.kept_agreed_then", read_stat(m.vm_stats, "shadow_agreed"), "count");
+	free_mapper(&m);
+}
+
 static void many_trees(const struct mapper *m, u32 trees)
 {
 	u64 n = read_stat(m->vm_stats, "shadow_trees");
