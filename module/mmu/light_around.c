@@ -9,7 +9,7 @@
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 
-#define DESC_VALID	BIT_ULL(0)
+#define DESC_VALID	1
 
 struct around {
 	struct av_hidden *f;
@@ -21,6 +21,8 @@ struct around {
 	u64 annex;
 	u64 alike;			/* av_walk_alike_bits() */
 	u8 rights;			/* for pages mapped as that at fault; 0: not to be filled */
+	u8 last;			/* rights of the entry made last, 0 for none … */
+	u64 pte;			/* … and what it is but for its address */
 	u8 filled;
 };
 
@@ -71,7 +73,7 @@ static struct av_piece *piece_of(struct around *a, u64 frame, unsigned int *n)
 	return a->piece;
 }
 
-static void add(struct around *a, unsigned int i)
+static __always_inline void add(struct around *a, unsigned int i)
 {
 	struct av_hidden *f = a->f;
 	struct av_slot *slot = f->r->slot;
@@ -88,8 +90,12 @@ static void add(struct around *a, unsigned int i)
 	rights = piece ? av_frame_rights(piece, n, rights_at(a, i)) : 0;
 	if (!rights)
 		return;
+	if (unlikely(rights != a->last)) {
+		a->last = rights;
+		a->pte = av_leaf_desc(sh, 3, rights);
+	}
 	av_shadow_add(sh, a->pt, av_pt_index(a->first, 3) + i, gfn, &piece->head[n],
-		      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),
+		      a->pte | (piece->page[n] & AV_FRAME_PAGE),
 		      av_walk_key(a->desc[i], f->r->walk.limits));
 	piece->state[n] |= AV_FRAME_YOUNG;
 	a->filled++;
@@ -118,13 +124,14 @@ void av_light_around(struct av_hidden *f)
 		.annex = READ_ONCE(f->vcpu->vm->mmu->annex.at.va) & PAGE_MASK,
 	};
 	unsigned int i;
-	u32 present;
+	u32 wanted = 0;
 
 	if (changed(&a) || !begin(&a))
 		return;
-	present = av_pt_group(a.pt, a.first, AV_AROUND);
-	for (i = 0; i < AV_AROUND; i++)
-		if (desc[i] & DESC_VALID && !(present & BIT(i)))
-			add(&a, i);
+	for (i = AV_AROUND; i--;)
+		wanted = wanted << 1 | (desc[i] & DESC_VALID);
+	wanted &= ~av_pt_group(a.pt, a.first, AV_AROUND);
+	for (; wanted; wanted &= wanted - 1)
+		add(&a, __ffs(wanted));
 	av_stat_add(&f->vcpu->stats, AV_EVENT_SHADOW_FILL, a.filled);
 }

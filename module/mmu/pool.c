@@ -202,16 +202,31 @@ static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 	return slot;
 }
 
+/* The piece of a frame's state that was not the last. */
+static noinline bool find_piece(struct av_vm *vm, u32 gfn)
+{
+	struct av_slot *slot = slot_of(vm, gfn);
+	u64 frame;
+
+	if (!slot)
+		return false;
+	frame = gfn - slot->base_gfn;
+	vm->mmu->last_piece = av_frames_piece(&slot->frames, frame);
+	vm->mmu->last_start = gfn - frame % AV_PIECE_FRAMES;
+	return vm->mmu->last_piece;
+}
+
 static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
 	struct av_vm *vm = ctx;
-	struct av_slot *slot;
 
 	/* Nothing is filled as a block. */
 	if (level < 3)
 		return NULL;
-	slot = slot_of(vm, gfn);
-	return slot ? av_slot_head(slot, gfn) : NULL;
+	if (unlikely(!vm->mmu->last_piece || gfn - vm->mmu->last_start >= AV_PIECE_FRAMES) &&
+	    !find_piece(vm, gfn))
+		return NULL;
+	return &vm->mmu->last_piece->head[gfn - vm->mmu->last_start];
 }
 
 static void relinked(void *ctx, unsigned int entries)

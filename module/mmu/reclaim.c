@@ -11,11 +11,32 @@ static u32 table_work(const struct av_pt *pt)
 	return pt->desc ? 16 : 8;
 }
 
+/* Of a table of pages, most that are doomed: a bit in used, an entry. */
+static u32 take_pages(struct av_shadow *sh, struct av_pt *pt)
+{
+	u32 i, n = pt->live;
+	u64 used;
+
+	for (i = 0; i < AV_ENTRIES; i += 64) {
+		for (used = pt->used[i / 64]; used; used &= used - 1) {
+			u32 idx = i + __builtin_ctzll(used);
+
+			av_rmap_del(sh, pt, idx);
+			pt->pte[idx] = 0;
+		}
+		pt->used[i / 64] = 0;
+	}
+	pt->live = 0;
+	return n;
+}
+
 /* Clear the entries of a doomed table; tables below it are doomed in its place. */
 static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 {
 	u32 i, n = 0;
 
+	if (pt->level == 3)
+		return take_pages(sh, pt);
 	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1)) {
 		struct av_pt *child = av_pt_below(pt, i);
 

@@ -14,33 +14,6 @@ static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 	return sh->by_id[name / AV_ENTRIES];
 }
 
-static union av_aux *aux_of(struct av_shadow *sh, u32 name)
-{
-	return &pt_of(sh, name)->aux[name % AV_ENTRIES];
-}
-
-static void set_head(struct av_shadow *sh, u32 gfn, int level, u32 name)
-{
-	u32 *head = sh->ops->rmap(sh->ctx, gfn, level);
-
-	if (head)
-		*head = name;
-}
-
-void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
-{
-	union av_aux *aux = &pt->aux[idx];
-
-	if (aux->next)
-		aux_of(sh, aux->next)->prev = aux->prev;
-	if (aux->prev & AV_RMAP_FLAG)
-		set_head(sh, aux->prev & ~AV_RMAP_FLAG, pt->level, aux->next);
-	else
-		aux_of(sh, aux->prev)->next = aux->next;
-	aux->next = 0;
-	aux->prev = 0;
-}
-
 /* The first entry on a head, 0 when there is none. */
 static u32 first_of(struct av_shadow *sh, u32 gfn, int level)
 {

@@ -370,7 +370,6 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
-void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx);
 void av_gather_tree(struct av_gather *g, const struct av_tree *tree);
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
@@ -502,6 +501,25 @@ static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, 
 		sh->by_id[first / AV_ENTRIES]->aux[first % AV_ENTRIES].prev = name;
 	if (head)
 		*head = name;
+}
+
+/* Take an entry off. */
+static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
+{
+	union av_aux aux = pt->aux[idx];
+
+	if (aux.next)
+		sh->by_id[aux.next / AV_ENTRIES]->aux[aux.next % AV_ENTRIES].prev = aux.prev;
+	if (likely(aux.prev & AV_RMAP_FLAG)) {
+		u32 *head = sh->ops->rmap(sh->ctx, aux.prev & ~AV_RMAP_FLAG, pt->level);
+
+		if (head)
+			*head = aux.next;
+	} else {
+		sh->by_id[aux.prev / AV_ENTRIES]->aux[aux.prev % AV_ENTRIES].next = aux.next;
+	}
+	pt->aux[idx].next = 0;
+	pt->aux[idx].prev = 0;
 }
 
 /* What an entry was filled from, av_fill.desc: of use where the table has room for it. */

@@ -513,7 +513,7 @@ static void test_bounds(void)
 	i = flush_trees;
 	keep();
 	CHECK_EQ(flush_trees, i);
-	av_root_detach(&copy, TREE);
+	av_root_detach(&copy, tree);
 	teardown();
 	free(copy.pte);
 }

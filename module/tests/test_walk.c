@@ -165,8 +165,10 @@ static void check_page(const struct av_regime *r, int ret)
 static int walk(const struct av_regime *r, u64 va)
 {
 	int ret = av_walk(r, &ops, NULL, va, &walked);
+	unsigned int took = reads;
 
 	check_page(r, ret);
+	reads = took;
 	return ret;
 }
 
