@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
+#include "mmu/mmu.h"
 #include "stats/stats.h"
 #include "switch/switch.h"
 
@@ -155,6 +156,8 @@ static void av_vm_gather(const void *object, u64 *data)
 
 	for (i = 0; i < AV_NR_VM_FIGURES; i++)
 		data[i] = atomic64_read(&vm->stats.figure[i]);
+	/* Entries are counted where they are written. */
+	av_mmu_count_leaves(vm, &data[AV_VM_PAGES_4K], &data[AV_VM_PAGES_2M]);
 }
 
 /* The differences between a vCPU's file and a VM's. */

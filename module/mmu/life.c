@@ -39,6 +39,12 @@ fail:
 	return ret;
 }
 
+void av_mmu_count_leaves(const struct av_vm *vm, u64 *pages, u64 *blocks)
+{
+	*pages = READ_ONCE(vm->mmu->shadow.nr_pages);
+	*blocks = READ_ONCE(vm->mmu->shadow.nr_blocks);
+}
+
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 {
 	bool more;

@@ -175,13 +175,11 @@ static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
 	struct av_vm *vm = ctx;
-	struct av_slot *slot;
+	struct av_slot *slot = slot_of(vm, gfn);
 
-	/* Nothing is filled as a block. */
-	if (level < 3)
+	if (!slot)
 		return NULL;
-	slot = slot_of(vm, gfn);
-	return slot ? av_slot_head(slot, gfn) : NULL;
+	return likely(level == 3) ? av_slot_head(slot, gfn) : av_slot_block_head(slot, gfn);
 }
 
 const struct av_shadow_ops av_host_ops = {

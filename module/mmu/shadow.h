@@ -53,6 +53,8 @@
 #define AV_PAGE_MASK		(~(AV_PAGE_SIZE - 1))
 #define AV_BLOCK_SHIFT		21
 #define AV_BLOCK_PAGES		(1U << (AV_BLOCK_SHIFT - AV_PAGE_SHIFT))
+#define AV_BLOCK_SIZE		BIT(AV_BLOCK_SHIFT)
+#define AV_BLOCK_MASK		(~(AV_BLOCK_SIZE - 1))
 
 /* Guest frame numbers fit in 31 bits: 43 bits of IPA. */
 #define AV_GFN_BITS		31
@@ -200,6 +202,7 @@ struct av_shadow {
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
 	u64 seq_tables;		/* invalidations so far of more than leaves */
 	u64 next_serial;
+	u32 nr_pages, nr_blocks;	/* leaves, those of doomed tables too */
 	bool high_tagged;
 };
 
@@ -306,6 +309,13 @@ struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va);
 
 /* The entry that translates va now, for tests and tracing; 0 when there is none. */
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
+
+/*
+ * Would a block over va replace nothing but a block, or a table that is empty? Where a
+ * guest's pages are as small as the host's, or have become so, pages are filled one by
+ * one until all of them have gone.
+ */
+bool av_shadow_takes_block(const struct av_tree *tree, u64 va);
 
 /* A bit for each of the n pages from va on, within one level 3 table, that has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
