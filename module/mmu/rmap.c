@@ -24,14 +24,6 @@ static union av_aux *aux_of(struct av_shadow *sh, u32 name)
 	return &pt_of(sh, name)->aux[name % AV_ENTRIES];
 }
 
-static void count(struct av_shadow *sh, const struct av_pt *pt, int n)
-{
-	if (likely(pt->level == 3))
-		WRITE_ONCE(sh->nr_pages, sh->nr_pages + n);
-	else
-		WRITE_ONCE(sh->nr_blocks, sh->nr_blocks + n);
-}
-
 static void set_head(struct av_shadow *sh, u32 gfn, int level, u32 name)
 {
 	u32 *head = sh->ops->rmap(sh->ctx, gfn, level);
@@ -51,7 +43,6 @@ void av_rmap_add(struct av_shadow *sh, const struct av_fill *f, struct av_pt *pt
 		aux_of(sh, first)->prev = name_of(pt, idx);
 	if (head)
 		*head = name_of(pt, idx);
-	count(sh, pt, 1);
 }
 
 void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
@@ -66,7 +57,6 @@ void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 		aux_of(sh, aux->prev)->next = aux->next;
 	aux->next = 0;
 	aux->prev = 0;
-	count(sh, pt, -1);
 }
 
 /* The first entry on a head, 0 when there is none. */

@@ -202,7 +202,6 @@ struct av_shadow {
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
 	u64 seq_tables;		/* invalidations so far of more than leaves */
 	u64 next_serial;
-	u32 nr_pages, nr_blocks;	/* leaves, those of doomed tables too */
 	bool high_tagged;
 };
 
@@ -316,6 +315,17 @@ u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
  * one until all of them have gone.
  */
 bool av_shadow_takes_block(const struct av_tree *tree, u64 va);
+
+/*
+ * What is mapped in pages and in blocks, counted when somebody asks: looks at a part of
+ * the tables, from id on, and adds what they have. True while there are more.
+ */
+struct av_leaves {
+	u32 id;
+	u64 pages, blocks;
+};
+
+bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n);
 
 /* A bit for each of the n pages from va on, within one level 3 table, that has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
