@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Huge pages: what guest and host map as one 2 MiB is one entry of the shadow tables.
 
-`guests/bare/touch` writes to every page of 256 MiB, which it maps by blocks; `module/tests/kvm/stale`
-has its pages in a block, which the VMM replaces, punches, protects, shares, swaps, merges, logs and
-collapses, while the guest looks at it. That very many blocks hold up nobody is
-tests/test_module_bounds.py's.
+`guests/bare/touch` writes to every page of 256 MiB, which it maps by blocks. `stale` of
+`module/tests/kvm` has its pages in a block, which the VMM replaces, punches, protects, shares,
+swaps, merges, logs and collapses, while the guest looks at it. That very many blocks hold up nobody
+is tests/test_module_bounds.py's.
 """
 
 import json
@@ -65,9 +65,9 @@ def test_a_hidden_fault_is_2_mib(exits: dict[str, dict[str, int]], huge: str):
 
 
 def test_nothing_is_a_block_where_host_or_owner_do_not_want_it(exits: dict[str, dict[str, int]]):
-    for run in ("off-Y", "thp-N"):
-        assert exits[run]["pages_2m"] == exits[run]["shadow_block_fill"] == 0, run
-        assert exits[run]["pages_4k"] >= PAGES, run
+    for way in ("off-Y", "thp-N"):
+        assert exits[way]["pages_2m"] == exits[way]["shadow_block_fill"] == 0, way
+        assert exits[way]["pages_4k"] >= PAGES, way
 
 
 SHORT = "TIMES=1 ROUNDS=3 /stale replaced kept logged"

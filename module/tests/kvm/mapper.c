@@ -194,8 +194,9 @@ void mapper_both_sizes(struct mapper *m)
 {
 	u64 i;
 
-	for (i = 0; i < 512; i += 2)
-		table(m, L2)[i] = MAPPER_FRAMES | BLOCK | NON_GLOBAL;
+	for (i = 0; i < 512; i++)
+		if (i % 8)
+			table(m, L2)[i] = MAPPER_FRAMES | BLOCK | NON_GLOBAL;
 }
 
 void mapper_block(struct mapper *m, u32 number, u64 gpa)

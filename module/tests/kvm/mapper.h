@@ -66,7 +66,7 @@ void mapper_tlbi_all(struct mapper *m);
 void mapper_tlbi_asid(struct mapper *m);
 void mapper_tlbi_va(struct mapper *m);
 void mapper_tlbi_vaa(struct mapper *m);
-/* Of the 2 MiB that repeat every other one is a block of the frames, not a table of pages. */
+/* Of the 2 MiB that repeat seven in eight are a block of the frames, not a table of pages. */
 void mapper_both_sizes(struct mapper *m);
 /* The GiB at MAPPER_VA of this number is one block, not 2 MiB that repeat. */
 void mapper_block(struct mapper *m, u32 number, u64 gpa);
