@@ -5,7 +5,8 @@
  *
  * Order of a hidden fault: read the sequence numbers; walk (guest memory, may
  * sleep); get the host's page (may sleep); install under mmu_lock, if nothing of
- * that was invalidated since. Else the guest runs into the fault again.
+ * that was invalidated since. Else the guest runs into the fault again. So are
+ * blocks, all of whose pages the host has there as one: block.c.
  */
 #include <linux/mm.h>
 
