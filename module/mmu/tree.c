@@ -87,7 +87,7 @@ bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n)
 	for (n->id = max(n->id, 1U); n->id < sh->fresh_id; n->id++) {
 		const struct av_pt *pt = pt_at(sh, n->id);
 
-		if (work >= 8 * AV_WORK)
+		if (work >= 4 * AV_WORK)
 			return true;
 		work++;
 		if (!pt || pt->level < 2)
