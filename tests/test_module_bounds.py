@@ -38,7 +38,7 @@ BOARDS = {
     ),
     "tables": (
         Row("tables_all tables_asid", "", 512000, operations("tables", "all asid")),
-        Row("tables_block", "", 1 << 18, ("tables.block",)),
+        Row("tables_block", "PAGES=1", 1 << 18, ("tables.block",)),
         Row("tables_budget tables_close", "", 512000, operations("tables", "budget close")),
         Row("tables_exit tables_shrink", "", 512000, operations("tables", "exit shrink")),
         KEPT,
@@ -48,6 +48,10 @@ BOARDS = {
         Row("tables_page", "TREES=2000", 32000, PAGE_OF_TREES),
         Row("tables_sparse", "", 4096, operations("tables", "sparse_va sparse_all")),
         Row("tables_unmap", "", 512000, ("tables.unmap",)),
+    ),
+    "blocks": (
+        Row("blocks", "", 65536, operations("blocks", "count log_on log_read log_off punch")),
+        Row("blocks_slot", "", 65536, ("blocks.slot_deleted",)),
     ),
     "copies": (
         Row("copies", "", 8192, operations("copies", "zap slot_deleted forgotten")),
@@ -89,8 +93,10 @@ BOARDS = {
     ),
     "ages": (
         Row("age_page age_huge", "", 0, ("age_page", "age_huge", "age_huge.drop")),
-        Row("age_page age_huge", "FILLED=64", 32768, ("age_page", "age_huge", "age_huge.drop")),
-        Row("age_huge", "FILLED=64 FLUSHED=1", 32768, ("age_huge", "age_huge.drop")),
+        Row("age_page age_huge", "PAGES=1 FILLED=64", 32768,
+            ("age_page", "age_huge", "age_huge.drop")),
+        Row("age_huge", "PAGES=1 FILLED=64 FLUSHED=1", 32768, ("age_huge", "age_huge.drop")),
+        Row("age_huge", "FILLED=1984", 1984, ("age_huge", "age_huge.drop")),
     ),
 }  # fmt: skip
 # With as much as a host can stand, a board each.
@@ -108,7 +114,7 @@ LONG = (
     Row("frame_zap", "ENTRIES=14680064", 14680064, ("frame.zap",)),
     Row("slots_many", "", 0, operations("slots_many", "create drop_other close")),
     Row("slot_among_many", "", 16384, operations("slot_among_many", "log_on delete close")),
-    Row("age_huge", "FILLED=1984", 1984 * 512, ("age_huge", "age_huge.drop")),
+    Row("age_huge", "PAGES=1 FILLED=1984", 1984 * 512, ("age_huge", "age_huge.drop")),
 )
 
 # Where the host may not sleep only a preemptible kernel offers the CPU.
@@ -157,6 +163,14 @@ def test_kept_tables_were_compared():
     assert figures["tables.kept_agreed_then"] == figures["tables.kept_agreed"], figures
     # Each time the program's own table, too.
     assert figures["tables.kept_relinked"] == 4, figures
+
+
+@pytest.mark.xdist_group(f"bounds-{KERNEL}-blocks")
+def test_blocks_go_with_a_page_and_come_back():
+    """A huge page mapped as 57,344 blocks, and by pages elsewhere."""
+    row, deleted = (measure(KERNEL, BOARDS["blocks"])[row] for row in BOARDS["blocks"])
+    assert row["blocks.mapped"] >= row["blocks.again"] >= 57344 - 64, row
+    assert row["blocks.logged"] == row["blocks.punched"] == deleted["blocks.left"] == 0, row
 
 
 @pytest.mark.xdist_group(f"bounds-{KERNEL}-slots")

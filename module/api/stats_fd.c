@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
+#include "mmu/mmu.h"
 #include "stats/stats.h"
 #include "switch/switch.h"
 
@@ -121,7 +122,7 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 	}
 }
 
-static void av_vcpu_gather(const void *object, u64 *data)
+static void av_vcpu_gather(void *object, u64 *data)
 {
 	const struct av_vcpu_stats *s = &((const struct av_vcpu *)object)->stats;
 	struct av_pair *group, *cls;
@@ -148,20 +149,22 @@ static void av_vcpu_gather(const void *object, u64 *data)
 		*data++ = av_fast_count(s, i);
 }
 
-static void av_vm_gather(const void *object, u64 *data)
+static void av_vm_gather(void *object, u64 *data)
 {
-	const struct av_vm *vm = object;
+	struct av_vm *vm = object;
 	unsigned int i;
 
 	for (i = 0; i < AV_NR_VM_FIGURES; i++)
 		data[i] = atomic64_read(&vm->stats.figure[i]);
+	/* Counted when they are asked for. */
+	av_mmu_count_leaves(vm, &data[AV_VM_PAGES_4K], &data[AV_VM_PAGES_2M]);
 }
 
 /* The differences between a vCPU's file and a VM's. */
 struct av_stats_kind {
 	const struct av_stats_desc *descs;
 	unsigned int n;
-	void (*gather)(const void *object, u64 *data);
+	void (*gather)(void *object, u64 *data);
 };
 
 static const struct av_stats_kind av_vcpu_kind = {
@@ -175,7 +178,7 @@ static const struct av_stats_kind av_vm_kind = {
 struct av_stats_file {
 	const struct av_stats_kind *kind;
 	struct av_vm *vm;	/* referenced */
-	const void *object;
+	void *object;
 	char id[AV_STATS_NAME_SIZE];
 };
 
@@ -245,7 +248,7 @@ static const struct file_operations av_stats_fops = {
 };
 
 static int av_stats_fd(struct av_vm *vm, const struct av_stats_kind *kind,
-		       const void *object, const char *name, const char *id)
+		       void *object, const char *name, const char *id)
 {
 	struct av_stats_file *sf = kzalloc(sizeof(*sf), GFP_KERNEL_ACCOUNT);
 	struct file *file;

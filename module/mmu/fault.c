@@ -5,7 +5,8 @@
  *
  * Order of a hidden fault: read the sequence numbers; walk (guest memory, may
  * sleep); get the host's page (may sleep); install under mmu_lock, if nothing of
- * that was invalidated since. Else the guest runs into the fault again.
+ * that was invalidated since. Else the guest runs into the fault again. So are
+ * blocks, all of whose pages the host has there as one: block.c.
  */
 #include <linux/mm.h>
 
@@ -76,6 +77,20 @@ int av_hidden_install(struct av_hidden *f, const struct av_fill *fill)
 	return ret;
 }
 
+int av_hidden_fill(struct av_hidden *f, const struct av_fill *fill)
+{
+	int ret = av_hidden_install(f, fill);
+
+	/* The access comes again, and finds the room that was made. */
+	if (ret == -ENOSPC && av_mmu_reclaim(f->vcpu->vm, &f->vcpu->mmu->pool))
+		return -EAGAIN;
+	if (ret == -ESTALE) {
+		av_mmu_regime_changed(f->vcpu);
+		return -EAGAIN;
+	}
+	return ret;
+}
+
 /* Fill one entry: 0, -EAGAIN to look once more, or another errno. */
 static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only_new)
 {
@@ -101,18 +116,9 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	ret = write_or_copy(f, c, &fill);
 	if (ret)
 		return ret;
-	ret = av_hidden_install(f, &fill);
-	/* The access comes again, and finds the room that was made. */
-	if (ret == -ENOSPC && av_mmu_reclaim(vm, &f->vcpu->mmu->pool))
-		return -EAGAIN;
-	if (ret == -ESTALE) {
-		av_mmu_regime_changed(f->vcpu);
-		return -EAGAIN;
-	}
-	if (ret)
+	ret = av_hidden_fill(f, &fill);
+	if (ret || f->r->copy)
 		return ret;
-	if (f->r->copy)
-		return 0;
 	if (fill.rights & AV_X)
 		av_mem_set_executed(f->r->slot, c->gfn);
 	av_mem_know_page(f->r->slot, c->gfn, fill.pa, c->rights & AV_W);
@@ -150,7 +156,7 @@ static int prepare(struct av_hidden *f)
 {
 	struct av_candidate *c = &f->at[0];
 
-	return av_pool_fill(&f->vcpu->mmu->pool) ?: av_mem_prepare(f->r->slot, c->gfn) ?:
+	return av_mem_prepare(f->r->slot, c->gfn) ?:
 	       (f->r->copy ? av_copies_prepare(f->vcpu) : 0) ?:
 	       av_mem_hold(f->r->slot, c->gfn, f->r->access, &c->rights, &c->page);
 }
@@ -176,6 +182,9 @@ static int fill(struct av_hidden *f)
 	int ret;
 
 	av_hidden_candidate(f);
+	ret = av_pool_fill(&vcpu->mmu->pool) ?: av_block_fill(f);
+	if (ret != AV_BLOCK_NONE)
+		return ret == -EAGAIN ? 0 : ret;
 	ret = prepare(f);
 	if (ret)
 		return ret;

@@ -50,6 +50,48 @@ int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_o
 	return make((void **)&table[piece % AV_FRAMES_FANOUT], sizeof(struct av_piece), ops);
 }
 
+/* As many as there may be, wherever the slot begins. */
+static u64 nr_blocks(const struct av_frames *frames)
+{
+	return frames->nr / AV_BLOCK_FRAMES + 2;
+}
+
+static u64 block_pieces(const struct av_frames *frames)
+{
+	return (nr_blocks(frames) + AV_PIECE_BLOCKS - 1) / AV_PIECE_BLOCKS;
+}
+
+/* Blocks on the i'th piece. */
+static u64 piece_size(const struct av_frames *frames, u64 i)
+{
+	return min(nr_blocks(frames) - i * AV_PIECE_BLOCKS, (u64)AV_PIECE_BLOCKS);
+}
+
+int av_frames_make_block(struct av_frames *frames, u64 block, const struct av_frames_ops *ops)
+{
+	u64 i = block / AV_PIECE_BLOCKS;
+	int ret;
+
+	if (likely(av_frames_block(frames, block)))
+		return 0;
+	ret = make((void **)&frames->blocks, block_pieces(frames) * sizeof(*frames->blocks), ops);
+	if (ret)
+		return ret;
+	return make((void **)&frames->blocks[i], piece_size(frames, i) * sizeof(u32), ops);
+}
+
+static void free_blocks(struct av_frames *frames, const struct av_frames_ops *ops)
+{
+	u64 i;
+
+	for (i = 0; frames->blocks && i < block_pieces(frames); i++)
+		if (frames->blocks[i])
+			ops->free(frames->blocks[i], piece_size(frames, i) * sizeof(u32));
+	if (frames->blocks)
+		ops->free(frames->blocks, block_pieces(frames) * sizeof(*frames->blocks));
+	frames->blocks = NULL;
+}
+
 void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops)
 {
 	u64 i, n, size;
@@ -67,6 +109,7 @@ void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops)
 	if (frames->top)
 		ops->free(frames->top, nr_tables(frames) * sizeof(*frames->top));
 	frames->top = NULL;
+	free_blocks(frames, ops);
 }
 
 u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end)
@@ -85,4 +128,36 @@ u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end)
 		frame = piece * AV_PIECE_FRAMES;
 	}
 	return min(frame, end);
+}
+
+u64 av_frames_next_block(const struct av_frames *frames, u64 block, u64 end)
+{
+	unsigned int n;
+
+	if (!READ_ONCE(frames->blocks))
+		return end;
+	for (n = 0; n < AV_FRAMES_LOOKS && block < end; n++) {
+		const u32 *head = av_frames_block(frames, block);
+
+		if (head && READ_ONCE(*head))
+			return block;
+		block = head ? block + 1 : ALIGN_DOWN(block, AV_PIECE_BLOCKS) + AV_PIECE_BLOCKS;
+	}
+	return min(block, end);
+}
+
+bool av_frames_any(const struct av_frames *frames, u64 frame, u64 n, u8 bit)
+{
+	const u64 end = frame + n;
+
+	while (frame < end) {
+		const struct av_piece *piece = av_frames_piece(frames, frame);
+		u64 i = frame % AV_PIECE_FRAMES, last = min(i + (end - frame), (u64)AV_PIECE_FRAMES);
+
+		frame += last - i;
+		for (; piece && i < last; i++)
+			if (READ_ONCE(piece->state[i]) & bit)
+				return true;
+	}
+	return false;
 }

@@ -9,8 +9,12 @@
  * frames without a piece is zero. Pieces hang on a table of two levels, which
  * is made with them.
  *
- * av_frames_make() may be called by several threads at once. A piece stays once
- * it is there, and is looked up without a lock; heads are under mmu_lock.
+ * Blocks, of AV_BLOCK_FRAMES frames each, have heads of their own, in pieces too, so
+ * that a block that is mapped as one needs no piece of frames. The first and the last
+ * one may reach out of the slot.
+ *
+ * Pieces may be made by several threads at once. A piece stays once it is there, and
+ * is looked up without a lock; heads are under mmu_lock.
  */
 #ifndef AV_MMU_FRAMES_H
 #define AV_MMU_FRAMES_H
@@ -21,6 +25,10 @@
 #define AV_PIECE_FRAMES		315
 /* Pieces on one table of the second level. */
 #define AV_FRAMES_FANOUT	512
+
+#define AV_BLOCK_FRAMES		512
+/* Heads of blocks in a piece of them. */
+#define AV_PIECE_BLOCKS		1024
 
 /* Bits of the state byte, which is changed under mmu_lock. */
 #define AV_FRAME_EXECUTED	BIT(0)	/* the instructions in it are coherent since the page came */
@@ -46,6 +54,7 @@ static_assert(sizeof(struct av_piece) <= 4096 && sizeof(struct av_piece) > 4080,
 struct av_frames {
 	u64 nr;				/* frames of the slot */
 	struct av_piece ***top;		/* NULL, or one for AV_FRAMES_FANOUT pieces each */
+	u32 **blocks;			/* NULL, or a place for each piece of blocks */
 };
 
 struct av_frames_ops {
@@ -73,6 +82,8 @@ static inline struct av_piece *av_frames_piece(const struct av_frames *frames, u
 
 /* Make sure that there is a piece for a frame: 0 or -ENOMEM. */
 int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_ops *ops);
+/* The same for a block, counted from the one that the slot begins in. */
+int av_frames_make_block(struct av_frames *frames, u64 block, const struct av_frames_ops *ops);
 void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops);
 
 /* Places for pieces, or for tables of pieces, that one av_frames_next() looks at. */
@@ -84,6 +95,24 @@ void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops);
  * to go on, which may have no piece.
  */
 u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end);
+
+/*
+ * The first block from this one on that has an entry on its head, or end; or where to
+ * go on, as above.
+ */
+u64 av_frames_next_block(const struct av_frames *frames, u64 block, u64 end);
+
+/* Has any of n frames from this one on a bit of that state? */
+bool av_frames_any(const struct av_frames *frames, u64 frame, u64 n, u8 bit);
+
+/* NULL without a piece. */
+static inline u32 *av_frames_block(const struct av_frames *frames, u64 block)
+{
+	u32 **blocks = READ_ONCE(frames->blocks);
+	u32 *piece = blocks ? READ_ONCE(blocks[block / AV_PIECE_BLOCKS]) : NULL;
+
+	return piece ? &piece[block % AV_PIECE_BLOCKS] : NULL;
+}
 
 /* NULL without a piece. */
 static inline u32 *av_frames_head(const struct av_frames *frames, u64 frame)

@@ -35,8 +35,27 @@ static inline u64 av_hidden_desc(const struct av_hidden *f, const struct av_walk
 	return av_walk_key(walk->desc, walk->limits);
 }
 
+/* The same, and makes room for the next time where there was none: 0, -EAGAIN to look once more. */
+int av_hidden_fill(struct av_hidden *f, const struct av_fill *fill);
+
 /* What the guest's tables say of the page at fault, in f->at[0]. */
 void av_hidden_candidate(struct av_hidden *f);
+
+/*
+ * Fill the block that the page at fault is in. 0 or an errno as for a page; AV_BLOCK_NONE
+ * where it is to be a page, which is in f->at[0]. May sleep.
+ */
+#define AV_BLOCK_NONE	1
+int av_block_fill(struct av_hidden *f);
+
+/* Does one leaf of the guest's cover 2 MiB? With the MMU off (level 0) all is one. */
+static inline bool av_block_leaf(const struct av_walk *walk)
+{
+	return walk->level < 3;
+}
+
+/* Under mmu_lock: may the fault be filled with a block, if the host has one there? */
+bool av_block_wanted(const struct av_hidden *f);
 
 /* The group of pages that va is in. */
 static inline u64 av_around(u64 va)

@@ -148,6 +148,18 @@ static inline bool av_mmu_raced(struct av_vm *vm, struct av_seq seq, unsigned lo
 	return mmu->seq != seq.host;
 }
 
+/* The same for any page from there on, in so many bytes. */
+static inline bool av_mmu_raced_within(struct av_vm *vm, struct av_seq seq, unsigned long hva,
+				       unsigned long size)
+{
+	struct av_vm_mmu *mmu = vm->mmu;
+
+	lockdep_assert_held(&vm->mmu_lock);
+	if (mmu->in_progress && hva + size > mmu->invalidate_start && hva < mmu->invalidate_end)
+		return true;
+	return mmu->seq != seq.host;
+}
+
 static inline void av_mmu_bump_seq(struct av_vm *vm)
 {
 	lockdep_assert_held(&vm->mmu_lock);

@@ -39,6 +39,21 @@ fail:
 	return ret;
 }
 
+void av_mmu_count_leaves(struct av_vm *vm, u64 *pages, u64 *blocks)
+{
+	struct av_leaves n = {};
+	bool more;
+
+	do {
+		spin_lock(&vm->mmu_lock);
+		more = av_shadow_count(&vm->mmu->shadow, &n);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+	} while (more);
+	*pages = n.pages;
+	*blocks = n.blocks;
+}
+
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 {
 	bool more;

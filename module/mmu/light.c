@@ -88,6 +88,11 @@ static bool fill(struct av_hidden *f)
 	av_hidden_candidate(f);
 	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !av_light_lock(f->vcpu))
 		return false;
+	/* Where a block may be it comes the long way; pages in its stead would stay. */
+	if (unlikely(av_block_leaf(&f->r->walk)) && av_block_wanted(f)) {
+		av_mmu_unlock(f->vcpu);
+		return false;
+	}
 	alone = av_shadow_present(f->r->tree, av_around(f->at[0].va), AV_AROUND) ||
 		av_light_remapped(f->r->tree, f->at[0].va);
 	filled = install(f);

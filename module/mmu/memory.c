@@ -67,6 +67,11 @@ int av_mem_prepare(struct av_slot *slot, u64 gfn)
 	return av_frames_make(&slot->frames, gfn - slot->base_gfn, &frames_ops);
 }
 
+int av_mem_prepare_block(struct av_slot *slot, u64 gfn)
+{
+	return av_frames_make_block(&slot->frames, av_slot_block(slot, gfn), &frames_ops);
+}
+
 void av_mem_free_frames(struct av_slot *slot)
 {
 	av_frames_free(&slot->frames, &frames_ops);
@@ -124,6 +129,58 @@ void av_mem_release(struct page *page, u8 rights)
 bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq)
 {
 	return av_mmu_raced(vm, seq, hva_of(slot, gfn << PAGE_SHIFT));
+}
+
+bool av_mem_block_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq)
+{
+	return av_mmu_raced_within(vm, seq, hva_of(slot, gfn << PAGE_SHIFT), PMD_SIZE);
+}
+
+/* The leaf over a block's address, of its size or larger, in the VMM's tables; interrupts are off. */
+static bool large_leaf(unsigned long hva, u64 *pfn, bool *writable)
+{
+	pgd_t *pgdp = pgd_offset(current->mm, hva), pgd = READ_ONCE(*pgdp);
+	p4d_t *p4dp, p4d;
+	pud_t *pudp, pud;
+	pmd_t pmd;
+
+	if (pgd_none(pgd) || pgd_bad(pgd))
+		return false;
+	p4dp = p4d_offset_lockless(pgdp, pgd, hva);
+	p4d = READ_ONCE(*p4dp);
+	if (p4d_none(p4d) || p4d_bad(p4d))
+		return false;
+	pudp = pud_offset_lockless(p4dp, p4d, hva);
+	pud = READ_ONCE(*pudp);
+	if (pud_leaf(pud)) {
+		*pfn = pud_pfn(pud) + ((hva & ~PUD_MASK) >> PAGE_SHIFT);
+		*writable = pud_access_permitted(pud, true);
+		return pud_access_permitted(pud, false);
+	}
+	if (pud_none(pud) || pud_bad(pud))
+		return false;
+	pmd = READ_ONCE(*pmd_offset_lockless(pudp, pud, hva));
+	if (!pmd_leaf(pmd))
+		return false;
+	*pfn = pmd_pfn(pmd);
+	*writable = pmd_access_permitted(pmd, true);
+	return pmd_access_permitted(pmd, false);
+}
+
+bool av_mem_block(const struct av_slot *slot, u64 gfn, u64 *pa, bool *writable)
+{
+	unsigned long hva = hva_of(slot, gfn << PAGE_SHIFT), flags;
+	bool found;
+	u64 pfn;
+
+	static_assert(PMD_SIZE == AV_BLOCK_FRAMES * PAGE_SIZE);
+	/* Tables are freed once all CPUs have had interrupts on, as for get_user_pages_fast(). */
+	local_irq_save(flags);
+	found = large_leaf(hva, &pfn, writable);
+	local_irq_restore(flags);
+	if (found)
+		*pa = pfn << PAGE_SHIFT;
+	return found;
 }
 
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,

@@ -41,6 +41,9 @@ void av_mem_release(struct page *page, u8 rights);
 int av_mem_prepare(struct av_slot *slot, u64 gfn);
 void av_mem_free_frames(struct av_slot *slot);
 
+/* The same for the blocks over a frame. */
+int av_mem_prepare_block(struct av_slot *slot, u64 gfn);
+
 static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 prepared)
 {
 	return (gfn - slot->base_gfn) / AV_PIECE_FRAMES ==
@@ -73,8 +76,22 @@ static inline bool av_mem_executed(const struct av_slot *slot, u64 gfn)
 	return state && READ_ONCE(*state) & AV_FRAME_EXECUTED;
 }
 
-/* Under mmu_lock: av_mmu_raced() for the page at a frame. */
+/* Under mmu_lock: av_mmu_raced() for the page at a frame; for any page of a block. */
 bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq);
+bool av_mem_block_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq);
+
+/* Can blocks of the guest's memory be blocks of the host's, by their addresses? */
+static inline bool av_mem_congruent(const struct av_slot *slot)
+{
+	return !((slot->hva >> PAGE_SHIFT ^ slot->base_gfn) % AV_BLOCK_FRAMES);
+}
+
+/*
+ * Does the host map the block at gfn as one, at this moment? *pa is where, *writable
+ * whether it may be written to. In the VMM's context; true as long as av_mem_block_raced()
+ * says that nothing has changed since.
+ */
+bool av_mem_block(const struct av_slot *slot, u64 gfn, u64 *pa, bool *writable);
 
 /* The frames of a slot in a range of the VMM's addresses, first to last: false if there are none. */
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,
@@ -83,6 +100,32 @@ bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned lon
 static inline u32 *av_slot_head(const struct av_slot *slot, u64 gfn)
 {
 	return av_frames_head(&slot->frames, gfn - slot->base_gfn);
+}
+
+/* Number of the block that a frame is in. */
+static inline u64 av_slot_block(const struct av_slot *slot, u64 gfn)
+{
+	return gfn / AV_BLOCK_FRAMES - slot->base_gfn / AV_BLOCK_FRAMES;
+}
+
+static inline u32 *av_slot_block_head(const struct av_slot *slot, u64 gfn)
+{
+	return av_frames_block(&slot->frames, av_slot_block(slot, gfn));
+}
+
+/*
+ * The first block of frames from gfn on, and before end, that is mapped as one: its first
+ * frame, or end. Where there is much to pass over, where to go on.
+ */
+static inline u64 av_slot_next_block(const struct av_slot *slot, u64 gfn, u64 end)
+{
+	u64 next;
+
+	if (!READ_ONCE(slot->frames.blocks) || gfn >= end)
+		return end;
+	next = av_frames_next_block(&slot->frames, av_slot_block(slot, gfn),
+				    av_slot_block(slot, end - 1) + 1);
+	return min((slot->base_gfn / AV_BLOCK_FRAMES + next) * AV_BLOCK_FRAMES, end);
 }
 
 /*

@@ -151,7 +151,7 @@ static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 e
 		const u32 *head = av_slot_head(slot, gfn);
 
 		/* A look here is cheap; finding the frame's slot once more is not. */
-		if (((head && *head) || IS_ALIGNED(gfn, AV_BLOCK_PAGES)) && fn(sh, gfn, &g))
+		if (head && *head && fn(sh, gfn, &g))
 			break;
 	}
 	av_gather_finish(&g);
@@ -159,11 +159,31 @@ static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 e
 	return gfn;
 }
 
+/* Drop a slot's blocks in parts, whatever is to be done with its frames. */
+static void drop_blocks(struct av_vm *vm, const struct av_slot *slot)
+{
+	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
+	struct av_gather g;
+	bool more;
+
+	for (gfn = av_slot_next_block(slot, ALIGN_DOWN(gfn, AV_BLOCK_FRAMES), end); gfn < end;
+	     gfn = av_slot_next_block(slot, gfn, end)) {
+		spin_lock(&vm->mmu_lock);
+		av_gather_init(&g, &vm->mmu->shadow);
+		more = av_shadow_zap_blocks(&vm->mmu->shadow, gfn, &g);
+		av_gather_finish(&g);
+		spin_unlock(&vm->mmu_lock);
+		gfn += more ? 0 : AV_BLOCK_FRAMES;
+		cond_resched();
+	}
+}
+
 /* Call fn over a slot's frames in parts, each flushed before the lock is let go. */
 static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 {
 	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
 
+	drop_blocks(vm, slot);
 	/* Frames without a piece are not mapped. */
 	while ((gfn = av_slot_next(slot, gfn, end)) < end) {
 		u64 stop = min(end, gfn + ZAP_BATCH);
@@ -303,6 +323,9 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	spin_unlock(&vm->mmu_lock);
 	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
 		for_slot(vm, slot, av_shadow_wrprotect_gfn);
+	/* What was mapped by pages to be logged may be mapped by blocks again. */
+	if (!on && READ_ONCE(slot->frames.blocks))
+		for_slot(vm, slot, av_shadow_zap_gfn);
 	synchronize_srcu_expedited(&vm->srcu);
 	free_logs(&logs);
 	return 0;

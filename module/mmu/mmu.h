@@ -34,6 +34,9 @@ void av_mmu_exit(void);
 
 int av_mmu_vm_init(struct av_vm *vm);
 void av_mmu_vm_destroy(struct av_vm *vm);
+
+/* What the shadow tables map now, in pages and in blocks of 2 MiB. May sleep. */
+void av_mmu_count_leaves(struct av_vm *vm, u64 *pages, u64 *blocks);
 /*
  * Before the first vCPU is freed: the host's notifier and shrinker, which flush
  * what the vCPUs have cached, do not come any more; nothing of its memory is

@@ -56,17 +56,14 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 	struct av_shadow *sh = &vm->mmu->shadow;
 	const u64 start = gfn;
 	struct av_gather g;
-	bool more;
+	bool more = false;
 
 	av_gather_init(&g, sh);
-	more = av_shadow_zap_blocks(sh, gfn, &g);
 	while (gfn < end && !more) {
 		const u32 *head = av_slot_head(slot, gfn);
 
-		/* Most frames of a large range have no entries; blocks hang on each 2 MiB. */
-		if (IS_ALIGNED(gfn, AV_BLOCK_PAGES))
-			more = av_shadow_zap_blocks(sh, gfn, &g);
-		if (head && *head && !more)
+		/* Most frames of a large range have no entries. */
+		if (head && *head)
 			more = av_shadow_zap_gfn(sh, gfn, &g);
 		gfn += !more;
 	}
@@ -92,6 +89,24 @@ static u64 unmap_and_rest(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 e
 	return gfn;
 }
 
+/* Drop the blocks over frames from gfn on until end. None is filled meanwhile: av_mem_block_raced(). */
+static void unmap_blocks(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end, bool may_block)
+{
+	struct av_gather g;
+	bool more;
+
+	for (gfn = av_slot_next_block(slot, ALIGN_DOWN(gfn, AV_BLOCK_FRAMES), end); gfn < end;
+	     gfn = av_slot_next_block(slot, gfn, end)) {
+		av_gather_init(&g, &vm->mmu->shadow);
+		more = av_shadow_zap_blocks(&vm->mmu->shadow, gfn, &g);
+		if (g.work)
+			av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
+		av_gather_finish(&g);
+		gfn += more ? 0 : AV_BLOCK_FRAMES;
+		offer_lock(vm, may_block);
+	}
+}
+
 /*
  * The set of slots may change while the lock is offered. Frames of the old set
  * are then dropped from the new one, which is harmless; entries of the old set
@@ -109,6 +124,7 @@ static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end
 			offer_lock(vm, may_block);
 		if (!av_mem_frames(slot, start, end, &gfn, &last))
 			continue;
+		unmap_blocks(vm, slot, gfn, last + 1, may_block);
 		while (gfn <= last) {
 			stop = min(last + 1, gfn + BATCH);
 			gfn = unmap_and_rest(vm, slot, gfn, stop);
@@ -171,10 +187,25 @@ static u64 next_to_age(const struct av_slot *slot, u64 gfn, u64 end, struct agei
 	return next;
 }
 
+static void age_blocks(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, u64 last,
+		       struct ageing *a)
+{
+	u64 next;
+
+	for (gfn = ALIGN_DOWN(gfn, AV_BLOCK_FRAMES); gfn <= last; gfn = next + AV_BLOCK_FRAMES) {
+		next = av_slot_next_block(slot, gfn, last + 1);
+		a->left -= min_t(u64, a->left, (next - gfn) / PASSED_OVER);
+		if (next > last || !a->left || av_gather_spent(&a->g))
+			return;
+		a->left--;
+		a->young |= av_shadow_age_blocks(sh, next, a->clear, &a->g);
+	}
+}
+
 static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, u64 last,
 		     struct ageing *a)
 {
-	a->young |= av_shadow_age_blocks(sh, gfn, a->clear, &a->g);
+	age_blocks(sh, slot, gfn, last, a);
 	gfn = next_to_age(slot, gfn, last + 1, a);
 	while (gfn <= last && a->left && !av_gather_spent(&a->g)) {
 		const u32 *head = av_slot_head(slot, gfn);

@@ -220,9 +220,11 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
 	struct av_vm *vm = ctx;
 
-	/* Nothing is filled as a block. */
-	if (level < 3)
-		return NULL;
+	if (unlikely(level < 3)) {
+		struct av_slot *slot = slot_of(vm, gfn);
+
+		return slot ? av_slot_block_head(slot, gfn) : NULL;
+	}
 	if (unlikely(!vm->mmu->last_piece || gfn - vm->mmu->last_start >= AV_PIECE_FRAMES) &&
 	    !find_piece(vm, gfn))
 		return NULL;

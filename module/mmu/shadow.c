@@ -82,6 +82,15 @@ struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va)
 	return pt;
 }
 
+bool av_shadow_takes_block(const struct av_tree *tree, u64 va)
+{
+	const struct av_pt *pt = tree->root;
+
+	while (pt && pt->level < 3)
+		pt = av_pt_child(pt, av_pt_index(va, pt->level));
+	return !pt || !pt->live;
+}
+
 /*
  * Drop [start, last] of one table, both inside it; of tables that are kept, those that are
  * whole in it: the others are compared before they are reached again. Where a guest leaf larger

@@ -56,6 +56,8 @@
 #define AV_PAGE_MASK		(~(AV_PAGE_SIZE - 1))
 #define AV_BLOCK_SHIFT		21
 #define AV_BLOCK_PAGES		(1U << (AV_BLOCK_SHIFT - AV_PAGE_SHIFT))
+#define AV_BLOCK_SIZE		BIT(AV_BLOCK_SHIFT)
+#define AV_BLOCK_MASK		(~(AV_BLOCK_SIZE - 1))
 
 /* Guest frame numbers fit in 31 bits: 43 bits of IPA. */
 #define AV_GFN_BITS		31
@@ -322,6 +324,24 @@ struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va);
 
 /* The entry that translates va now, for tests and tracing; 0 when there is none. */
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
+
+/*
+ * Would a block over va replace nothing but a block, or a table that is empty? Where a
+ * guest's pages are as small as the host's, or have become so, pages are filled one by
+ * one until all of them have gone.
+ */
+bool av_shadow_takes_block(const struct av_tree *tree, u64 va);
+
+/*
+ * What is mapped in pages and in blocks, counted when somebody asks: looks at a part of
+ * the tables, from id on, and adds what they have. True while there are more.
+ */
+struct av_leaves {
+	u32 id;
+	u64 pages, blocks;
+};
+
+bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n);
 
 /* A bit for each of the n pages from va on, within one level 3 table, that has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);

@@ -62,6 +62,47 @@ void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt)
 	pt->tree->nr_pts--;
 }
 
+/* The table of that id, or NULL: a free one's place holds the next free id. */
+static const struct av_pt *pt_at(const struct av_shadow *sh, u32 id)
+{
+	const struct av_pt *pt = sh->by_id[id];
+
+	return (uintptr_t)pt < sh->max_pts ? NULL : pt;
+}
+
+static u64 blocks_of(const struct av_pt *pt)
+{
+	u64 n = 0;
+	u32 i;
+
+	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1))
+		n += av_pte_is_leaf(pt, i);
+	return n;
+}
+
+/* Tables of pages are looked at, those of blocks looked through. */
+bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n)
+{
+	u32 work = 0;
+
+	for (n->id = max(n->id, 1U); n->id < sh->fresh_id; n->id++) {
+		const struct av_pt *pt = pt_at(sh, n->id);
+
+		if (work >= 4 * AV_WORK)
+			return true;
+		work++;
+		if (!pt || pt->level < 2)
+			continue;
+		if (pt->level == 3) {
+			n->pages += pt->live;
+			continue;
+		}
+		n->blocks += blocks_of(pt);
+		work += AV_ENTRIES;
+	}
+	return false;
+}
+
 struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va,
 			struct av_pool *pool)
 {

@@ -94,7 +94,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(DIRECTED_YIELD, "directed_yield")	/* the CPU given to another vCPU, in WFE */ \
 	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */ \
 	X(COPIES_LEFT,	"copies_left")		/* virtual EL1 left its copies for a while */ \
-	X(INSN_CHANGED,	"insn_changed")		/* another instruction was read than faulted */
+	X(INSN_CHANGED,	"insn_changed")		/* another instruction was read than faulted */ \
+	X(BLOCK_FILL,	"shadow_block_fill")	/* entries written that are blocks of 2 MiB */
 
 /*
  * The class "fast" by register or instruction: X(REGISTER, "name"). The last
@@ -148,6 +149,8 @@ enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 	X(REMOTE_TLB_FLUSH,	"remote_tlb_flush",	CUMULATIVE,	NONE)	\
 	X(REMOTE_TLB_FLUSH_REQUESTS, "remote_tlb_flush_requests", CUMULATIVE, NONE) \
 	X(CODE_COPIES,		"code_copies",		INSTANT,	NONE)	\
-	X(CODE_COPIES_MADE,	"code_copies_made",	CUMULATIVE,	NONE)
+	X(CODE_COPIES_MADE,	"code_copies_made",	CUMULATIVE,	NONE)	\
+	X(PAGES_4K,		"pages_4k",		INSTANT,	NONE)	\
+	X(PAGES_2M,		"pages_2m",		INSTANT,	NONE)
 
 #endif /* AV_STATS_CLASSES_H */

@@ -45,7 +45,7 @@ static void end(struct av_frames *frames)
 {
 	av_frames_free(frames, &ops);
 	CHECK_EQ(held, 0);
-	CHECK(!frames->top);
+	CHECK(!frames->top && !frames->blocks);
 }
 
 #define GIB_64		(1ULL << 24)
@@ -204,6 +204,81 @@ static void test_no_memory(void)
 	end(&frames);
 }
 
+/* To the end, by as many calls as it takes. */
+static u64 next_block(const struct av_frames *frames, u64 from, u64 end)
+{
+	while (from < end && !(av_frames_block(frames, from) && *av_frames_block(frames, from))) {
+		u64 next = av_frames_next_block(frames, from, end);
+
+		CHECK(next > from && next <= end);
+		from = next;
+	}
+	return from;
+}
+
+/* Heads of blocks cost little, are apart from each other, and are found. */
+static void test_blocks(void)
+{
+	const u64 sizes[] = { 512, GIB_64, AV_SLOT_PAGES_MAX };
+	const size_t mosts[] = { 3 * 4 + 8, 4096 + 33 * 8, 4096 + (33 << 10) };
+	struct av_frames frames;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		u64 nr = sizes[i] / AV_BLOCK_FRAMES + 2, last = nr - 1;
+
+		begin(&frames, sizes[i]);
+		CHECK(!av_frames_block(&frames, last));
+		CHECK_EQ(av_frames_next_block(&frames, 0, nr), nr);
+		allowed = 1;
+		CHECK_EQ(av_frames_make_block(&frames, last, &ops), -ENOMEM);
+		CHECK(!av_frames_block(&frames, last));
+		allowed = -1;
+		CHECK_EQ(av_frames_make_block(&frames, last, &ops), 0);
+		CHECK_EQ(av_frames_make_block(&frames, last, &ops), 0);
+		CHECK_EQ(allocations, 2);
+		CHECK(held <= mosts[i]);
+		CHECK_EQ(next_block(&frames, 0, nr), nr);
+		*av_frames_block(&frames, last) = 7;
+		CHECK_EQ(next_block(&frames, 0, nr), last);
+		CHECK_EQ(next_block(&frames, 0, last), last);
+		CHECK_EQ(av_frames_make_block(&frames, 0, &ops), 0);
+		*av_frames_block(&frames, 0) = 8;
+		CHECK_EQ(*av_frames_block(&frames, last), 7);
+		CHECK_EQ(next_block(&frames, 0, nr), 0);
+		CHECK_EQ(next_block(&frames, 1, nr), last);
+		/* One call looks at so many. */
+		CHECK(av_frames_next_block(&frames, 1, nr) <=
+		      1 + (u64)AV_FRAMES_LOOKS * AV_PIECE_BLOCKS);
+		end(&frames);
+	}
+}
+
+/* A bit of any of some frames, with and without pieces, at their edges too. */
+static void test_any(void)
+{
+	const u64 at[] = { 0, 1, AV_PIECE_FRAMES - 1, AV_PIECE_FRAMES, 4 * AV_PIECE_FRAMES + 7 };
+	struct av_frames frames;
+	u64 from, n;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		begin(&frames, 6 * AV_PIECE_FRAMES);
+		CHECK(!av_frames_any(&frames, 0, frames.nr, AV_FRAME_COPIED));
+		av_frames_make(&frames, at[i], &ops);
+		*av_frames_state(&frames, at[i]) = AV_FRAME_COPIED;
+		for (from = 0; from < frames.nr; from += 13)
+			for (n = 0; n <= frames.nr - from; n += 11) {
+				bool in = at[i] >= from && at[i] < from + n;
+
+				CHECK_EQ(av_frames_any(&frames, from, n, AV_FRAME_COPIED), in);
+				CHECK(!av_frames_any(&frames, from, n, AV_FRAME_YOUNG));
+			}
+		CHECK(av_frames_any(&frames, at[i], 1, AV_FRAME_COPIED));
+		end(&frames);
+	}
+}
+
 int main(void)
 {
 	RUN(test_empty);
@@ -212,5 +287,7 @@ int main(void)
 	RUN(test_next);
 	RUN(test_bound);
 	RUN(test_no_memory);
+	RUN(test_blocks);
+	RUN(test_any);
 	return TESTS_DONE();
 }

@@ -245,6 +245,39 @@ static void test_blocks(void)
 	teardown();
 }
 
+/* Where pages are there are pages, until the last of them has gone: then a block again. */
+static void test_blocks_form_again(void)
+{
+	struct av_leaves n = {};
+	struct av_tree *tree;
+
+	setup();
+	tree = get(0x1000, false, 0, 1);
+	CHECK(av_shadow_takes_block(tree, 0x2ff000));
+	fill(tree, 0x200000, 512, 2, AV_R, 21, false);
+	CHECK(av_shadow_takes_block(tree, 0x2ff000));
+	fill(tree, 0x201000, 513, 3, AV_R | AV_X, 21, false);
+	fill(tree, 0x202000, 514, 3, AV_R, 21, false);
+	CHECK(!av_shadow_takes_block(tree, 0x2ff000));
+	CHECK(av_shadow_takes_block(tree, 0x400000));
+	zap(513, 514);
+	CHECK(!av_shadow_takes_block(tree, 0x2ff000));
+	/* The host takes the rest, or the guest does. */
+	zap(514, 515);
+	CHECK(av_shadow_takes_block(tree, 0x2ff000));
+	fill(tree, 0x202000, 514, 3, AV_R, 21, false);
+	tlbi(AV_TLBI_VA, 0x300000, 0x300fff, 1);
+	CHECK(av_shadow_takes_block(tree, 0x2ff000));
+	CHECK_EQ(fill(tree, 0x200000, 512, 2, AV_R, 21, false), 0);
+	fill(tree, 0x600000, 1, 3, AV_R, 12, false);
+	check_rmap();
+	while (av_shadow_count(&sh, &n))
+		;
+	CHECK_EQ(n.pages, 1);
+	CHECK_EQ(n.blocks, 1);
+	teardown();
+}
+
 static void test_dirty_and_age(void)
 {
 	struct av_tree *a, *b;
@@ -424,6 +457,7 @@ int main(void)
 	RUN(test_asids);
 	RUN(test_high_tagging);
 	RUN(test_blocks);
+	RUN(test_blocks_form_again);
 	RUN(test_dirty_and_age);
 	RUN(test_age_of_many_entries);
 	RUN(test_budget);

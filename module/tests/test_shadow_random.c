@@ -11,7 +11,8 @@
 
 /* The model: what was filled at page p of tree t, 0 when it may not be there. */
 #define NR_TREES	6
-#define NR_PAGES	2048	/* four level 3 tables */
+#define NR_PAGES	2560	/* five level 3 tables, the last one most often a block */
+#define BLOCK		2048	/* its first page */
 
 static struct {
 	struct av_tree *tree;
@@ -47,18 +48,63 @@ static void random_neighbour(int t, int p)
 	model[t].page[q].rights = rights;
 }
 
+static void note(int t, int p, u32 gfn, u8 rights, u8 span, bool global)
+{
+	model[t].page[p].gfn = gfn;
+	model[t].page[p].rights = rights;
+	model[t].page[p].span = span;
+	model[t].page[p].global = global;
+	model[t].page[p].valid = true;
+}
+
+/* A block where there is one, nothing, or an empty table: it is there, or all of it as it was. */
+static void random_block(void)
+{
+	u32 gfn = rnd(NR_GFNS / AV_BLOCK_PAGES) * AV_BLOCK_PAGES;
+	bool global, takes, had = false;
+	u8 rights = AV_R | rnd(8);
+	int t = rnd(NR_TREES), p;
+	u64 va = model[t].base + BLOCK * 0x1000ULL;
+
+	for (p = 0; p < (int)AV_BLOCK_PAGES; p++) {
+		int level;
+
+		had |= av_shadow_lookup(model[t].tree, va + p * 0x1000ULL, &level) && level == 3;
+	}
+	takes = av_shadow_takes_block(model[t].tree, va + rnd(AV_BLOCK_SIZE));
+	CHECK_EQ(takes, !had);
+	global = t >= 4 || rnd(8) == 0;
+	if (!takes || fill(model[t].tree, va, gfn, 2, rights, 21, global))
+		return;
+	for (p = 0; p < (int)AV_BLOCK_PAGES; p++)
+		note(t, BLOCK + p, gfn + p, rights, 21, global);
+}
+
+/* The page takes the place of a block. */
+static void forget_block(int t, int p)
+{
+	int level;
+
+	if (p < BLOCK ||
+	    !av_shadow_lookup(model[t].tree, model[t].base + p * 0x1000ULL, &level) || level == 3)
+		return;
+	for (p = BLOCK; p < NR_PAGES; p++)
+		model[t].page[p].valid = false;
+}
+
 /* A fill of one page out of a guest leaf of some span; all leaves of a 2 MiB agree. */
 static void random_fill(void)
 {
-	static const u8 spans[] = { 12, 12, 16, 21 };
-	int t = rnd(NR_TREES), p = rnd(NR_PAGES), high = t >= 4;
+	static const u8 spans[] = { 12, 12, 16, 21, 21 };
+	int t = rnd(NR_TREES), p = rnd(rnd(40) ? BLOCK : NR_PAGES), high = t >= 4;
 	u8 rights = AV_R | rnd(8), span = spans[p / 512];
 	u32 gfn = rnd(NR_GFNS);
 	bool global = high || rnd(8) == 0;
-	int ret = fill(model[t].tree, model[t].base + p * 0x1000ULL, gfn, 3, rights, span,
-		       global);
 	bool more;
+	int ret;
 
+	forget_block(t, p);
+	ret = fill(model[t].tree, model[t].base + p * 0x1000ULL, gfn, 3, rights, span, global);
 	if (ret == -ENOSPC) {
 		av_shadow_reclaim(&sh, true, NULL, &more);
 		/* Whose entries went is not said: look. */
@@ -70,11 +116,7 @@ static void random_fill(void)
 		return;
 	}
 	CHECK_EQ(ret, 0);
-	model[t].page[p].gfn = gfn;
-	model[t].page[p].rights = rights;
-	model[t].page[p].span = span;
-	model[t].page[p].global = global;
-	model[t].page[p].valid = true;
+	note(t, p, gfn, rights, span, global);
 	if (rnd(3) == 0)
 		random_neighbour(t, p);
 }
@@ -135,8 +177,11 @@ static void random_protect(void)
 /*
  * What an invalidation must drop is gone; what is there is as it was filled.
  * Over-invalidation within a tree's neighbours is allowed, so a page that the
- * model has may be missing, but not always: *kept counts.
+ * model has may be missing, but not always: *kept counts. A block goes with each of
+ * its frames.
  */
+static unsigned long in_blocks;
+
 static void check_model(unsigned long *kept, unsigned long *had)
 {
 	int t, p;
@@ -144,14 +189,18 @@ static void check_model(unsigned long *kept, unsigned long *had)
 	for (t = 0; t < NR_TREES; t++)
 		for (p = 0; p < NR_PAGES; p++) {
 			typeof(&model[t].page[p]) page = &model[t].page[p];
-			u64 pte = touch(model[t].tree, model[t].base + p * 0x1000ULL);
+			u64 pte = touch(model[t].tree, model[t].base + p * 0x1000ULL), in = 0;
 
-			*had += page->valid;
-			*kept += page->valid && pte;
+			*had += page->valid && p < BLOCK;
+			*kept += page->valid && p < BLOCK && pte;
 			if (!pte)
 				continue;
 			CHECK(page->valid);
-			CHECK_EQ((pte & AV_PTE_ADDR) >> 12, page->gfn + 0x100000);
+			if (!(pte & AV_PTE_TABLE)) {
+				in = p % AV_BLOCK_PAGES;
+				in_blocks++;
+			}
+			CHECK_EQ(((pte & AV_PTE_ADDR) >> 12) + in, page->gfn + 0x100000);
 			CHECK_EQ(!(pte & AV_PTE_RDONLY), !!(page->rights & AV_W));
 			CHECK_EQ(!(pte & AV_PTE_UXN), !!(page->rights & AV_X));
 		}
@@ -173,8 +222,10 @@ static void test_random(void)
 		for (i = 0; i < 1500; i++) {
 			u32 what = rnd(100);
 
-			if (what < 90)
+			if (what < 87)
 				random_fill();
+			else if (what < 90)
+				random_block();
 			else if (what < 95)
 				random_tlbi();
 			else if (what < 98)
@@ -192,6 +243,7 @@ static void test_random(void)
 	/* A shadow that forgets everything would pass the rest. */
 	CHECK(had > 10000);
 	CHECK(kept * 100 > had * 85);
+	CHECK(in_blocks > 10000);
 }
 int main(void)
 {

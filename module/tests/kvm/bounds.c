@@ -4,6 +4,7 @@
  * VMMs are known to ask for (meter.h says what that means), on a counted board.
  *
  *	bounds ROW...		those rows; ends with "done"
+ *	PAGES=1			the module maps nothing as blocks
  *	LISTS=1			with the host's lists of free pages as they are: quiet_host()
  *
  * Each row makes its state, then does its operation under the meter. The bound
@@ -52,6 +53,8 @@ static const struct {
 	{ "age_page", bounds_age_page },
 	{ "age_huge", bounds_age_huge },
 	{ "asids", bounds_asids },
+	{ "blocks", bounds_blocks },
+	{ "blocks_slot", bounds_blocks_slot },
 	{ "copies", bounds_copies },
 	{ "copies_aliases", bounds_copies_aliases },
 	{ "copies_frame", bounds_copies_frame },
@@ -133,6 +136,7 @@ int main(int argc, char **argv)
 	int i;
 
 	quiet_host();
+	write_file("/sys/module/armvisor/parameters/huge_pages", setting("PAGES", 0) ? "N" : "Y");
 	meter_init();
 	for (i = 1; i < argc; i++)
 		run_row(argv[i]);

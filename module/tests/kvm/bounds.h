@@ -22,6 +22,10 @@ void bounds_asids(void);
 void bounds_contexts(void);
 void bounds_flushes(void);
 
+/* bounds_blocks.c */
+void bounds_blocks(void);
+void bounds_blocks_slot(void);
+
 /* bounds_copies.c */
 void bounds_copies(void);
 void bounds_copies_aliases(void);

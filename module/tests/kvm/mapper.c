@@ -190,6 +190,15 @@ u32 *mapper_load_device(struct mapper *m, u32 number)
 	return (u32 *)table(m, load);
 }
 
+void mapper_both_sizes(struct mapper *m)
+{
+	u64 i;
+
+	for (i = 0; i < 512; i++)
+		if (i % 8)
+			table(m, L2)[i] = MAPPER_FRAMES | BLOCK | NON_GLOBAL;
+}
+
 void mapper_block(struct mapper *m, u32 number, u64 gpa)
 {
 	table(m, L1)[number] = gpa | BLOCK | NON_GLOBAL;

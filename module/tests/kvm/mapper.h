@@ -66,6 +66,8 @@ void mapper_tlbi_all(struct mapper *m);
 void mapper_tlbi_asid(struct mapper *m);
 void mapper_tlbi_va(struct mapper *m);
 void mapper_tlbi_vaa(struct mapper *m);
+/* Of the 2 MiB that repeat seven in eight are a block of the frames, not a table of pages. */
+void mapper_both_sizes(struct mapper *m);
 /* The GiB at MAPPER_VA of this number is one block, not 2 MiB that repeat. */
 void mapper_block(struct mapper *m, u32 number, u64 gpa);
 /* The 2 MiB that repeat in the GiB of this number are for every ASID. */

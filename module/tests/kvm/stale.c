@@ -68,12 +68,17 @@ u64 new_table(struct machine *m)
 
 u64 *map_page(struct machine *m, u64 va, u64 desc)
 {
+	return map_leaf(m, va, desc, 12);
+}
+
+u64 *map_leaf(struct machine *m, u64 va, u64 desc, int last)
+{
 	u64 *entry = entries(m, va >> 55 ? L0_HIGH : L0_LOW);
 	int shift;
 
 	for (shift = 39;; shift -= 9) {
 		entry += va >> shift & 511;
-		if (shift == 12)
+		if (shift == last)
 			break;
 		if (!*entry)
 			*entry = new_table(m) | DESC_TABLE;
@@ -162,7 +167,8 @@ static bool handle(struct vcpu *v)
 	}
 	if (at == GUEST_MMIO)
 		return true;
-	if (at - FRAMES < STALE_PAGES * PAGE && __atomic_load_n(&m->may_miss, __ATOMIC_ACQUIRE)) {
+	if (at - FRAMES < (STALE_PAGES + IN_BLOCK) * PAGE &&
+	    __atomic_load_n(&m->may_miss, __ATOMIC_ACQUIRE)) {
 		/* Newer than anything. */
 		memset(v->run->mmio.data, 0x7f, sizeof(v->run->mmio.data));
 		__atomic_fetch_add(&m->misses, 1, __ATOMIC_RELEASE);

@@ -30,6 +30,10 @@
 #define LOW_VA		(0x40200000ULL + 8 * PAGE)
 #define HIGH_VA		(0xffff808040200000ULL + 8 * PAGE)
 
+/* With huge pages all are of one block of 2 MiB, from this page of it on. */
+#define BLOCK_SIZE	0x200000ULL
+#define IN_BLOCK	8
+
 /* Another address of page 2, not in its group. */
 #define ALIAS		32
 
@@ -99,6 +103,8 @@ u64 *entries(struct machine *m, u64 gpa);
 void pages_slot(struct machine *m, void *memory, u64 size, u32 flags);
 /* Map a page of either half; the tables that lead to it are made. Returns its entry. */
 u64 *map_page(struct machine *m, u64 va, u64 desc);
+/* A leaf of 2^shift bytes. */
+u64 *map_leaf(struct machine *m, u64 va, u64 desc, int shift);
 
 #define DESC_PAGE	0x703ULL	/* Normal, inner shareable, AF */
 #define DESC_BLOCK	0x701ULL

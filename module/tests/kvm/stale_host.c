@@ -6,7 +6,9 @@
  * must be there where the memory only moves, is shared, or protected.
  *
  * With swap space and KSM these are used too: SWAP=may, or must where the kernel
- * swaps what it is told to, KSM=1.
+ * swaps what it is told to, KSM=1. HUGE=1: the pages are of one block of 2 MiB, which
+ * guest and VMM map as one, the VMM as long and as soon again as it can; =must: it is to
+ * be seen in the statistics of the module that it is mapped so.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,12 +42,57 @@ static u64 *word(struct machine *m, u64 page)
 	return (u64 *)(m->frames + page * PAGE);
 }
 
+static bool huge(void)
+{
+	return getenv("HUGE");
+}
+
+/* The pages' block, as the host has it: a huge page if there is one. */
+static char *block_of(char *frames)
+{
+	return frames - IN_BLOCK * PAGE;
+}
+
+static char *new_block(void)
+{
+	char *at = mmap(NULL, 2 * BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	u64 head = -(u64)at % BLOCK_SIZE;
+
+	if (at == MAP_FAILED)
+		die("mmap");
+	if (head)
+		munmap(at, head);
+	munmap(at + head + BLOCK_SIZE, BLOCK_SIZE - head);
+	if (madvise(at + head, BLOCK_SIZE, MADV_HUGEPAGE))
+		die("MADV_HUGEPAGE");
+	return at + head + IN_BLOCK * PAGE;
+}
+
+static void unmap(char *frames)
+{
+	if (huge())
+		munmap(block_of(frames), BLOCK_SIZE);
+	else
+		munmap(frames, SIZE);
+}
+
+static void slot(struct machine *m, u32 flags)
+{
+	if (huge())
+		pages_slot(m, block_of(m->frames), BLOCK_SIZE, flags);
+	else
+		pages_slot(m, m->frames, SIZE, flags);
+}
+
 /* Pages with a number in their first words: anonymous, or of a file. */
 static char *anonymous(u64 number)
 {
-	char *at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at;
 	u64 i;
 
+	at = huge() ? new_block() :
+	     mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
 		die("mmap");
 	for (i = 0; i < STALE_PAGES; i++)
@@ -97,8 +144,10 @@ static void begin(struct machine *m, int view)
 
 	new_machine(m);
 	m->frames = anonymous(1);
-	pages_slot(m, m->frames, SIZE, 0);
-	for (i = 0; i < STALE_PAGES; i++)
+	slot(m, 0);
+	if (huge())
+		map_leaf(m, va - IN_BLOCK * PAGE, FRAMES | DESC_BLOCK | views[view].attributes, 21);
+	for (i = 0; i < STALE_PAGES && !huge(); i++)
 		map_page(m, va + i * PAGE,
 			 (FRAMES + i * PAGE) | DESC_PAGE | views[view].attributes);
 	m->ctl->va = va;
@@ -111,7 +160,22 @@ static void begin(struct machine *m, int view)
 static void end(struct machine *m)
 {
 	free_machine(m);
-	munmap(m->frames, SIZE);
+	unmap(m->frames);
+}
+
+/* A block of guest's and host's is one of the module's, most of the time. */
+static void expect_block(struct machine *m)
+{
+	u64 i;
+
+	if (!huge() || strcmp(getenv("HUGE"), "must"))
+		return;
+	for (i = 0; i < 5000 && !failures; i++) {
+		if (read_stat(m->vm_stats, "pages_2m"))
+			return;
+		usleep(200);
+	}
+	expect(failures, "no block was mapped");
 }
 
 /* ---- other content ---- */
@@ -142,6 +206,14 @@ static void move_there(struct machine *m, u64 number)
 {
 	char *from = anonymous(number);
 
+	if (huge()) {
+		char *to = block_of(m->frames);
+
+		if (mremap(block_of(from), BLOCK_SIZE, BLOCK_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   to) != to)
+			die("mremap of a block");
+		return;
+	}
 	if (mremap(from, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, m->frames) != m->frames)
 		die("mremap");
 }
@@ -182,8 +254,8 @@ static void other_slot(struct machine *m, u64 number)
 		usleep(200);
 	expect(!(number % 2) || m->misses > misses, "accesses to no memory were none");
 	m->frames = anonymous(number);
-	pages_slot(m, m->frames, SIZE, 0);
-	munmap(old, SIZE);
+	slot(m, 0);
+	unmap(old);
 	progress(m, 0, 1);
 	__atomic_store_n(&m->may_miss, false, __ATOMIC_RELEASE);
 }
@@ -221,6 +293,10 @@ void stale_replaced(void)
 			acts[a].act(&m, number);
 			say_all_since(&m, number);
 			progress(&m, 0, 2);
+			if (huge()) {
+				move_there(&m, number);
+				expect_block(&m);
+			}
 			expect(!failures, "%s, view %zu", acts[a].name, v);
 		}
 		end(&m);
@@ -228,6 +304,22 @@ void stale_replaced(void)
 }
 
 /* ---- the same content ---- */
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE	25
+#endif
+
+/* As one again, where the kernel can: what is shared with a child or merged stays small. */
+static void collapse(struct machine *m)
+{
+	int i;
+
+	if (!huge())
+		return;
+	for (i = 0; i < 3; i++)
+		if (!madvise(block_of(m->frames), BLOCK_SIZE, MADV_COLLAPSE))
+			expect_block(m);
+}
 
 /* What is protected is not written, though it just was: the VMM is told instead. */
 static void protect(struct machine *m)
@@ -341,6 +433,7 @@ void stale_kept(void)
 			a = n % ARRAY_SIZE(acts);
 			acts[a].act(&m);
 			progress(&m, 0, 2);
+			collapse(&m);
 			expect(!failures, "%s, view %zu", acts[a].name, v);
 		}
 		end(&m);
@@ -354,19 +447,26 @@ void stale_kept(void)
 
 static u64 get_log(struct machine *m)
 {
-	u64 bits = 0;
-	struct kvm_dirty_log log = { .slot = 1, .dirty_bitmap = &bits };
+	u64 bits[BLOCK_SIZE / PAGE / 64] = {};
+	struct kvm_dirty_log log = { .slot = 1, .dirty_bitmap = bits };
 
 	if (ioctl(m->vm, KVM_GET_DIRTY_LOG, &log))
 		die("KVM_GET_DIRTY_LOG");
-	return bits;
+	return huge() ? bits[0] >> IN_BLOCK | bits[1] << (64 - IN_BLOCK) : bits[0];
 }
 
 static void clear_log(struct machine *m, u64 bits)
 {
+	u64 words[BLOCK_SIZE / PAGE / 64] = { bits };
 	struct kvm_clear_dirty_log log = {
-		.slot = 1, .num_pages = STALE_PAGES, .dirty_bitmap = &bits,
+		.slot = 1, .num_pages = STALE_PAGES, .dirty_bitmap = words,
 	};
+
+	if (huge()) {
+		log.num_pages = BLOCK_SIZE / PAGE;
+		words[0] = bits << IN_BLOCK;
+		words[1] = bits >> (64 - IN_BLOCK);
+	}
 
 	if (ioctl(m->vm, KVM_CLEAR_DIRTY_LOG, &log))
 		die("KVM_CLEAR_DIRTY_LOG");
@@ -427,12 +527,13 @@ void stale_logged(void)
 		if (v % 2 && ioctl(m.vm, KVM_ENABLE_CAP, &cap))
 			die("KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2");
 		for (n = 0; n < times(3) && !failures; n++) {
-			pages_slot(&m, m.frames, SIZE, KVM_MEM_LOG_DIRTY_PAGES);
+			slot(&m, KVM_MEM_LOG_DIRTY_PAGES);
 			check_log(&m, v % 2);
 			fork_child(&m);
 			check_log(&m, v % 2);
-			pages_slot(&m, m.frames, SIZE, 0);
+			slot(&m, 0);
 			progress(&m, 0, 2);
+			collapse(&m);
 		}
 		expect(!failures, "view %zu", v);
 		end(&m);

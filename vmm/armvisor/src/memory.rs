@@ -3,7 +3,7 @@
 //!
 //! A page of guest memory costs the host a fault when the guest first touches it. With 4 KiB pages a
 //! Debian boot takes 17,000 such faults; with 2 MiB pages a hundred. That is what `--huge-pages` is
-//! about. For `thp` there are three ways, the first that works is taken:
+//! about; a hypervisor without EL2 maps such a page at once too, where the guest does. For `thp` there are three ways, the first that works is taken:
 //! 1. memfd, where the host's setting for shared memory (shmem_enabled) allows huge pages;
 //! 2. a file on a private tmpfs with huge pages on, where this process may mount one;
 //! 3. memfd, with huge pages made at once for the part that the kernel and initrd are loaded to.
