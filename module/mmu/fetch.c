@@ -19,8 +19,7 @@ static int translate(struct av_vcpu *vcpu, struct av_mem_reader *reader, int el,
 
 	av_vcpu_regime(vcpu, &regime);
 	ret = av_walk(&regime, &av_mem_reader_ops, reader, va, &walk);
-	if (!ret)
-		ret = av_walk_permits(&walk, el, AV_X);
+	ret = av_walk_permits(&walk, ret, el, AV_X);
 	*ipa = walk.ipa;
 	return ret;
 }

@@ -130,6 +130,39 @@ static inline u8 *av_frames_state(const struct av_frames *frames, u64 frame)
 }
 
 /*
+ * Frames that follow each other, of one piece and one slot: the piece's last frames may be
+ * beyond the slot. A glance at these is cheaper than to find the piece.
+ */
+struct av_frames_part {
+	struct av_piece *piece;
+	u64 gfn;			/* of the piece's first frame */
+	u64 nr;				/* 0: none */
+};
+
+/* The part of a slot's frames, from gfn base on, that gfn is in. None without a piece. */
+static inline void av_frames_find_part(const struct av_frames *frames, u64 base, u64 gfn,
+				       struct av_frames_part *part)
+{
+	u64 frame = gfn - base, first = frame - frame % AV_PIECE_FRAMES;
+
+	part->nr = 0;
+	if (frame >= frames->nr)
+		return;
+	part->piece = av_frames_piece(frames, frame);
+	part->gfn = base + first;
+	if (part->piece)
+		part->nr = min_t(u64, AV_PIECE_FRAMES, frames->nr - first);
+}
+
+/* NULL: gfn is not in it. */
+static inline u32 *av_frames_part_head(const struct av_frames_part *part, u64 gfn)
+{
+	u64 n = gfn - part->gfn;
+
+	return likely(n < part->nr) ? &part->piece->head[n] : NULL;
+}
+
+/*
  * Of these rights, those that the known page of a piece's n'th frame can be filled with
  * as it is; 0 where it cannot: not known, not yet coherent for execution, or a frame
  * with a copy.

@@ -141,10 +141,12 @@ static unsigned int compare(struct av_shadow *sh, struct av_pt *pt, const struct
 	return n;
 }
 
-void av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
 {
+	u32 before = pt->live;
+
 	if (pt->gen == pt->tree->gen)
-		return;
+		return 0;
 	pt->gen = pt->tree->gen;
 	if (pt->level < 3)
 		keep_children(sh, pt);
@@ -152,4 +154,5 @@ void av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fil
 		sh->ops->relinked(sh->ctx, compare(sh, pt, f));
 	if (!pt->live)
 		pt->gspan = 0;
+	return before - pt->live;
 }

@@ -227,8 +227,8 @@ bool av_near_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	a->near = &mmu->near[(a->va >> AV_BLOCK_SHIFT ^ a->tree->serial) % AV_NEARS];
 	if (!(current_table(a) ? a->near->words.hva : find_table(a)) || !load(a, &desc))
 		return false;
-	ret = av_walk_page(&mmu->regime, &a->near->at, a->va, desc, &r->walk) ?:
-	      av_walk_permits(&r->walk, mmu->el, r->access);
+	ret = av_walk_page(&mmu->regime, &a->near->at, a->va, desc, &r->walk);
+	ret = av_walk_permits(&r->walk, ret, mmu->el, r->access);
 	if (!ret)
 		return fill(vcpu, a, r);
 	if (!may_inject || !av_light_current(vcpu, high, a->seq))

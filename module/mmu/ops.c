@@ -70,8 +70,7 @@ int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
 	if (ret < 0)
 		return ret;
-	if (!ret)
-		ret = av_walk_permits(&walk, op2 & 2 ? 0 : 1, op2 & 1 ? AV_W : AV_R);
+	ret = av_walk_permits(&walk, ret, op2 & 2 ? 0 : 1, op2 & 1 ? AV_W : AV_R);
 	if (ret)
 		*par = PAR_F | PAR_RES1 | FIELD_PREP(PAR_FST, AV_FAULT_FSC(ret));
 	else

@@ -109,8 +109,11 @@ static void give_pt(void *ctx, struct av_pt *pt, struct av_pool *pool)
 		pt_free(pt);
 		return;
 	}
-	if (pt->desc)
+	/* Not all tables that are taken need one: they would pile up. */
+	if (pt->desc && pool->nr_descs < AV_POOL_MAX)
 		put_desc(pool, pt->desc);
+	else
+		free_page((unsigned long)pt->desc);
 	pt->desc = NULL;
 	av_list_add_tail(&pt->node, &pool->pts);
 	pool->nr++;
@@ -202,33 +205,26 @@ static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 	return slot;
 }
 
-/* The piece of a frame's state that was not the last. */
-static noinline bool find_piece(struct av_vm *vm, u32 gfn)
+/* A frame in another part than the last. */
+static noinline u32 *find_head(struct av_vm *vm, u32 gfn)
 {
 	struct av_slot *slot = slot_of(vm, gfn);
-	u64 frame;
 
 	if (!slot)
-		return false;
-	frame = gfn - slot->base_gfn;
-	vm->mmu->last_piece = av_frames_piece(&slot->frames, frame);
-	vm->mmu->last_start = gfn - frame % AV_PIECE_FRAMES;
-	return vm->mmu->last_piece;
+		return NULL;
+	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &vm->mmu->last_part);
+	return av_frames_part_head(&vm->mmu->last_part, gfn);
 }
 
 static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
 	struct av_vm *vm = ctx;
+	struct av_slot *slot;
 
-	if (unlikely(level < 3)) {
-		struct av_slot *slot = slot_of(vm, gfn);
-
-		return slot ? av_slot_block_head(slot, gfn) : NULL;
-	}
-	if (unlikely(!vm->mmu->last_piece || gfn - vm->mmu->last_start >= AV_PIECE_FRAMES) &&
-	    !find_piece(vm, gfn))
-		return NULL;
-	return &vm->mmu->last_piece->head[gfn - vm->mmu->last_start];
+	if (likely(level == 3))
+		return av_frames_part_head(&vm->mmu->last_part, gfn) ?: find_head(vm, gfn);
+	slot = slot_of(vm, gfn);
+	return slot ? av_slot_block_head(slot, gfn) : NULL;
 }
 
 static void relinked(void *ctx, unsigned int entries)

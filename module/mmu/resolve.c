@@ -163,8 +163,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		}
 		return AV_ABORT_ANNEX;
 	}
-	if (!ret)
-		ret = av_walk_permits(&r->walk, view->el, r->access);
+	ret = av_walk_permits(&r->walk, ret, view->el, r->access);
 	if (ret < 0) {
 		answer->kind = AV_ANSWER_ERROR;
 		answer->err = ret;

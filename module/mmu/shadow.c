@@ -193,7 +193,7 @@ static void drop_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 
 /* The table below idx on the way to an entry, made if it is missing. */
 static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
-			     struct av_pool *pool)
+			     struct av_pool *pool, u32 *work)
 {
 	u32 idx = av_pt_index(f->va, pt->level);
 	struct av_pt *child = av_pt_below(pt, idx);
@@ -201,7 +201,7 @@ static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struc
 
 	if (child) {
 		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID))) {
-			av_kept_refresh(sh, child, f);
+			*work += av_kept_refresh(sh, child, f);
 			sh->ops->publish(sh->ctx);
 			av_pt_set(pt, idx, pt->pte[idx] | AV_PTE_VALID);
 		}
@@ -283,6 +283,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 		   struct av_pool *pool)
 {
 	struct av_pt *pt = tree->root;
+	u32 work = 0;
 
 	if (f->va >= AV_WINDOW_START)
 		return -EINVAL;
@@ -295,12 +296,15 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 	if (f->global && !tree->has_global)
 		av_tree_set_global(sh, tree, true);
 	while (pt->level < f->level) {
-		struct av_pt *child = descend(sh, pt, f, pool);
+		struct av_pt *child = descend(sh, pt, f, pool, &work);
 
 		if (!child)
 			return av_shadow_full(sh) ? -ENOSPC : -ENOMEM;
 		pt->gspan = max(pt->gspan, f->gspan);
 		pt = child;
+		/* Blocks of a kept table have gone: a table of pages below is for the next time. */
+		if (unlikely(work >= AV_WORK / 4) && pt->level < f->level)
+			return -EAGAIN;
 	}
 	pt->gspan = max(pt->gspan, f->gspan);
 	if (f->desc && unlikely(!pt->desc))

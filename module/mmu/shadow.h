@@ -308,7 +308,7 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
 /*
  * Install; the caller publishes (av_shadow_publish()) when it has installed
  * all that it wanted. 0; -ENOMEM the pool is empty; -ENOSPC the budget is
- * reached; -ESTALE a non-global page for a tree that serves every ASID:
+ * reached; -EAGAIN much was done on the way, call again; -ESTALE a non-global page for a tree that serves every ASID:
  * sh->high_tagged is now set, load again; -EINVAL the address is the switch's.
  */
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
@@ -418,7 +418,8 @@ static inline bool av_tree_keepable(const struct av_tree *tree)
 }
 
 bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *next);
-void av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
+/* Returns how many entries it had that it has no more. */
+u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
 
 /* Is the budget of tables reached? */

@@ -293,12 +293,14 @@ int av_walk_page(const struct av_regime *r, const struct av_walk_table *table, u
 	return leaf(r, 12, 3, desc, out);
 }
 
-int av_walk_permits(const struct av_walk *walk, int el, u8 access)
+int av_walk_permits(const struct av_walk *walk, int ret, int el, u8 access)
 {
 	u8 rights = el ? walk->el1 : walk->el0;
 
-	if (!el && walk->e0pd)
+	if (ret >= 0 && !el && walk->e0pd)
 		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 0);
+	if (ret)
+		return ret;
 	if (access & ~rights)
 		return AV_FAULT_CODE(AV_FSC_PERMISSION, walk->level);
 	return 0;

@@ -166,8 +166,11 @@ static inline u64 av_walk_key(u64 desc, u8 limits)
 	return (desc & ~AV_KEY_IGNORED) | FIELD_PREP(AV_KEY_LIMITS, limits);
 }
 
-/* May exception level el (0 or 1) make this access? 0 or AV_FAULT_CODE(). */
-int av_walk_permits(const struct av_walk *walk, int el, u8 access);
+/*
+ * May exception level el (0 or 1) make this access, after a walk that returned ret? 0,
+ * AV_FAULT_CODE(), or ret's errno. Where E0PD is set, EL0 is told the same of all of a half.
+ */
+int av_walk_permits(const struct av_walk *walk, int ret, int el, u8 access);
 
 /* The address without its tag: bits 63:56 copies of bit 55 where TBI says so. */
 u64 av_untag(const struct av_regime *regime, u64 va);

@@ -51,7 +51,7 @@ static void check_leaf(const struct av_regime *r, const struct av_walk *w, u64 v
 	REQUIRE(!(w->e0pd && w->el0));
 	/* The leaf's range is the same offset in both spaces. */
 	REQUIRE(!av_regime_mmu_on(r) || w->high == !!(va & BIT_ULL(55)));
-	REQUIRE(av_walk_permits(w, 1, AV_R) == 0 || !(w->el1 & AV_R));
+	REQUIRE(av_walk_permits(w, 0, 1, AV_R) == 0 || !(w->el1 & AV_R));
 }
 
 /* A neighbour by the short way is what a walk of its own says. */

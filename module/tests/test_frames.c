@@ -279,6 +279,38 @@ static void test_any(void)
 	}
 }
 
+/* A part ends with its piece, and with its slot: what follows is another slot's. */
+static void test_parts(void)
+{
+	static const u64 sizes[] = { 1, 314, 315, 316, 16384, 5 * 315 };
+	const u64 base = 0x40000;
+	unsigned int i;
+	u64 gfn;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct av_frames frames = { .nr = sizes[i] };
+		struct av_frames_part part = {};
+		u64 last = base + sizes[i] - 1;
+
+		av_frames_find_part(&frames, base, last, &part);
+		CHECK(!av_frames_part_head(&part, last));
+		CHECK_EQ(av_frames_make(&frames, sizes[i] - 1, &ops), 0);
+		av_frames_find_part(&frames, base, last, &part);
+		for (gfn = base; gfn <= last; gfn++)
+			if (part.gfn <= gfn)
+				CHECK(av_frames_part_head(&part, gfn) ==
+				      av_frames_head(&frames, gfn - base));
+			else
+				CHECK(!av_frames_part_head(&part, gfn));
+		CHECK(last - part.gfn < AV_PIECE_FRAMES);
+		for (gfn = last + 1; gfn < last + 2 * AV_PIECE_FRAMES; gfn++)
+			CHECK(!av_frames_part_head(&part, gfn));
+		av_frames_find_part(&frames, base, last + 1, &part);
+		CHECK(!av_frames_part_head(&part, last + 1) && !av_frames_part_head(&part, last));
+		av_frames_free(&frames, &ops);
+	}
+}
+
 int main(void)
 {
 	RUN(test_empty);
@@ -289,5 +321,6 @@ int main(void)
 	RUN(test_no_memory);
 	RUN(test_blocks);
 	RUN(test_any);
+	RUN(test_parts);
 	return TESTS_DONE();
 }

@@ -182,8 +182,8 @@ static void check_near(const struct av_view *view, const struct av_resolved *r,
 	if (!r->walked || r->work == AV_ABORT_ANNEX || !av_walk_keep(&guest, &r->walk, &table) ||
 	    mem.read64(NULL, r->walk.desc_ipa, &desc))
 		return;
-	ret = av_walk_page(&guest, &table, r->walk.va, desc, &near.walk) ?:
-	      av_walk_permits(&near.walk, view->el, near.access);
+	ret = av_walk_page(&guest, &table, r->walk.va, desc, &near.walk);
+	ret = av_walk_permits(&near.walk, ret, view->el, near.access);
 	if (!ret) {
 		CHECK(answer->kind != AV_ANSWER_ABORT || near.walk.ipa >> IPA_BITS || !r->slot);
 		CHECK(!memcmp(&near.walk, &r->walk, sizeof(near.walk)));

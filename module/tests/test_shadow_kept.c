@@ -518,6 +518,27 @@ static void test_bounds(void)
 	free(copy.pte);
 }
 
+/* A fault that has many blocks to forget leaves the table of pages below for the next time. */
+static void test_many_blocks(void)
+{
+	unsigned int i;
+
+	begin();
+	map(1, 1, RW);
+	map(2, 2, RW);
+	for (i = 1; i <= 300; i++)
+		CHECK_EQ(fill(tree, i * L3_BYTES, i % 8 * AV_BLOCK_PAGES, 2, RW, 21, false), 0);
+	keep();
+	CHECK_EQ(fill_by(tree, PAGE, 1, RW, av_walk_key(words[1], 0), TABLE), -EAGAIN);
+	for (i = 1; i <= 300; i++)
+		CHECK(!av_shadow_lookup(tree, i * L3_BYTES, NULL));
+	CHECK(!av_shadow_lookup(tree, 2 * PAGE, NULL));
+	check_rmap();
+	CHECK_EQ(fill_by(tree, PAGE, 1, RW, av_walk_key(words[1], 0), TABLE), 0);
+	CHECK(av_shadow_lookup(tree, 2 * PAGE, NULL));
+	teardown();
+}
+
 int main(void)
 {
 	RUN(test_entries_come_back);
@@ -534,5 +555,6 @@ int main(void)
 	RUN(test_high);
 	RUN(test_parts);
 	RUN(test_bounds);
+	RUN(test_many_blocks);
 	return TESTS_DONE();
 }

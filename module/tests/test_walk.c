@@ -438,12 +438,16 @@ static void test_rights(void)
 	check_rights(&r, NG, 0, rwx, AV_X);
 	CHECK(!walked.global);
 	/* E0PD. */
-	CHECK_EQ(av_walk_permits(&walked, 0, AV_X), 0);
+	CHECK_EQ(av_walk_permits(&walked, 0, 0, AV_X), 0);
 	r.tcr |= AV_TCR_E0PD0;
 	check_rights(&r, USER, 0, rw, 0);
-	CHECK_EQ(av_walk_permits(&walked, 0, AV_R), TRANSLATION(0));
-	CHECK_EQ(av_walk_permits(&walked, 1, AV_W), 0);
-	CHECK_EQ(av_walk_permits(&walked, 1, AV_X), PERMISSION(3));
+	CHECK_EQ(av_walk_permits(&walked, 0, 0, AV_R), TRANSLATION(0));
+	CHECK_EQ(av_walk_permits(&walked, 0, 1, AV_W), 0);
+	CHECK_EQ(av_walk_permits(&walked, 0, 1, AV_X), PERMISSION(3));
+	/* Nor does EL0 see that there is no page; EL1 does. */
+	CHECK_EQ(av_walk_permits(&walked, TRANSLATION(3), 0, AV_R), TRANSLATION(0));
+	CHECK_EQ(av_walk_permits(&walked, TRANSLATION(3), 1, AV_R), TRANSLATION(3));
+	CHECK_EQ(av_walk_permits(&walked, -EFAULT, 0, AV_R), -EFAULT);
 }
 
 static void test_attributes(void)
