@@ -2,8 +2,8 @@
 """A guest never sees what is no more, though most of its faults are answered from what is known.
 
 `module/tests/kvm/stale` checks itself: pages that the VMM replaces, protects, shares, swaps, merges
-and logs, rights and tables that another vCPU changes, leaves of a GiB. Real KVM must pass it too,
-or it asks for the wrong thing.
+and logs, rights and tables that another vCPU changes, leaves of a GiB, slots whose frames are
+adjacent. Real KVM must pass it too, or it asks for the wrong thing.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from hostile_runs import SWAP, swap_modules
 from armvisor_lab.board import Board
 
 CONFORMANCE = pytest.mark.conformance
-PARTS = ("replaced", "kept", "logged", "rights", "moved", "leaf")
+PARTS = ("replaced", "kept", "logged", "rights", "moved", "leaf", "adjacent")
 # Without light exits, without copies, without both, with nothing (module/cpu/cheap.h).
 CHEAP = (127, 247, 119, 0)
 
@@ -53,7 +53,7 @@ def test_on_kvm(program: Path):
     run(program, "stable", SHORT)
 
 
-@pytest.mark.parametrize("parts", ["replaced kept", "logged rights moved leaf"])
+@pytest.mark.parametrize("parts", ["replaced kept", "logged rights moved leaf adjacent"])
 def test_on_module(program: Path, parts: str):
     run(program, "stable", f"{SHORT} {parts}", cheap=255)
 

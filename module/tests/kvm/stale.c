@@ -55,6 +55,13 @@ void expect(bool condition, const char *what, ...)
 	failures++;
 }
 
+u64 setting(const char *name, u64 usual)
+{
+	const char *value = getenv(name);
+
+	return value ? strtoull(value, NULL, 0) : usual;
+}
+
 u64 *entries(struct machine *m, u64 gpa)
 {
 	return (u64 *)(m->memory + (gpa - GUEST_BASE));
@@ -283,6 +290,7 @@ static const struct {
 	{ "rights", stale_rights },
 	{ "moved", stale_moved },
 	{ "leaf", stale_leaf },
+	{ "adjacent", stale_adjacent },
 };
 
 int main(int argc, char **argv)

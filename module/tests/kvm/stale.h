@@ -59,6 +59,10 @@ struct ctl {
 
 	/* One large leaf. */
 	u64 size, step;
+
+	/* Two slots. */
+	u64 hold, held;			/* the guest is to wait; it does */
+	u64 seen[STALE_PAGES];		/* first words */
 };
 
 /* What the guest complains of: X registers of its store to GUEST_BAD. */
@@ -71,6 +75,7 @@ void guest_probe(struct ctl *c);
 void guest_move(struct ctl *c);
 void guest_read(struct ctl *c);
 void guest_leaf(struct ctl *c);
+void guest_edge(struct ctl *c);
 
 struct vcpu {
 	int fd, id;
@@ -121,6 +126,9 @@ void stop_vcpus(struct machine *m);
 /* Wait for a vCPU's next rounds; false, once, if none comes. */
 bool progress(struct machine *m, int vcpu, u64 rounds);
 
+/* A number of the environment's. */
+u64 setting(const char *name, u64 usual);
+
 extern int failures;
 __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *what, ...);
 
@@ -132,5 +140,7 @@ void stale_logged(void);
 void stale_rights(void);
 void stale_moved(void);
 void stale_leaf(void);
+/* stale_slots.c */
+void stale_adjacent(void);
 
 #endif /* AV_TESTS_KVM_STALE_H */

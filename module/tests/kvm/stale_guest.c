@@ -262,3 +262,34 @@ GUEST void guest_leaf(struct ctl *c)
 		done(c, 0);
 	}
 }
+
+/* ---- two slots ---- */
+
+/*
+ * All pages in their order, without an invalidation: what they hold is told, and every other
+ * one is written. Before it waits, the pages are invalidated from both ends by turns, so
+ * that the two slots' come in alternation.
+ */
+GUEST void guest_edge(struct ctl *c)
+{
+	u64 i, n;
+
+	for (n = 1;; n++) {
+		if (acquire(&c->hold)) {
+			for (i = 0; i < STALE_PAGES; i++)
+				tlbi(c->how, c->va + (i % 2 ? STALE_PAGES - 1 - i / 2 : i / 2) * PAGE);
+			release(&c->held, 1);
+			while (acquire(&c->hold))
+				;
+			release(&c->held, 0);
+		}
+		for (i = 0; i < STALE_PAGES; i++) {
+			volatile u64 *page = (volatile u64 *)(c->va + i * PAGE);
+
+			release(&c->seen[i], page[0]);
+			if (i % 2 == 0)
+				page[1] = n;
+		}
+		done(c, 0);
+	}
+}

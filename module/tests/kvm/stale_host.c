@@ -32,9 +32,7 @@ static const struct {
 
 static u64 times(u64 usual)
 {
-	const char *value = getenv("TIMES");
-
-	return value ? strtoull(value, NULL, 0) : usual;
+	return setting("TIMES", usual);
 }
 
 static u64 *word(struct machine *m, u64 page)

@@ -45,9 +45,7 @@ static u64 guests(struct machine *m, const u64 *entry)
 
 static u64 rounds(u64 usual)
 {
-	const char *value = getenv("ROUNDS");
-
-	return value ? strtoull(value, NULL, 0) : usual;
+	return setting("ROUNDS", usual);
 }
 
 static const struct {
