@@ -525,11 +525,24 @@ static void its_tables(void)
 	free_machine(&m);
 }
 
+/* KVM has had rings here since 6.2. */
+static bool has_rings(void)
+{
+	int kvm = open_kvm();
+	bool has = ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_DIRTY_LOG_RING_ACQ_REL) > 0;
+
+	close(kvm);
+	return has;
+}
+
 void conform_ring(void)
 {
-	char *memory = map_memory(PAGES * K);
+	char *memory;
 
 	sizes();
+	if (!has_rings())
+		return;
+	memory = map_memory(PAGES * K);
 	bitmap(memory);
 	mappings(0, "no_ring");
 	mappings(4096, "one_page");
