@@ -67,7 +67,7 @@ static inline struct av_annex_place av_annex_place(const struct av_vm *vm)
 	};
 }
 
-/* Is the address, with or without a tag, in the annex? The same. */
+/* Is the address, with or without a tag, in the annex? Without the lock, as above. */
 static inline bool av_annex_holds(const struct av_vm *vm, u64 va)
 {
 	const struct av_annex *annex = &vm->mmu->annex;

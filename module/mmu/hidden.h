@@ -86,7 +86,7 @@ static inline bool av_light_remapped(const struct av_tree *tree, u64 va)
 	return tree->key.high && r->start == va && r->last == (va | ~PAGE_MASK);
 }
 
-/* Are the tables that a walk came through since seq, and what it found, still the guest's? */
+/* Has nothing that a walk since seq has read been invalidated by now? */
 static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
 {
 	/* They were read before. */

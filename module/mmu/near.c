@@ -112,7 +112,8 @@ static u8 rights_of(const struct av_abort *a, const struct av_resolved *r)
 /* Would av_shadow_fill() do no more than add an entry? */
 static bool fits(const struct av_abort *a, const struct av_walk *walk, const struct av_pt *pt)
 {
-	return pt && (pt->desc || walk->high) && walk->span <= pt->gspan && !pt->pte[av_pt_index(walk->va, 3)] &&
+	return pt && (pt->desc || walk->high) && walk->span <= pt->gspan &&
+	       !pt->pte[av_pt_index(walk->va, 3)] &&
 	       (walk->global ? a->tree->has_global : a->tree->key.asid != AV_ASID_ANY);
 }
 
