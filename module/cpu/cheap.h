@@ -19,7 +19,8 @@ enum {
 	AV_CHEAP_CALLS	= BIT(5),	/* firmware calls with an answer at hand (cpu/calls.h) */
 	AV_CHEAP_STUBS	= BIT(6),	/* registers are reached without a trap (mmu/annex.h) */
 	AV_CHEAP_LIGHT	= BIT(7),	/* aborts and TLBI between two stays (cpu/light.c) */
-	AV_CHEAP_ALL	= GENMASK(7, 0),
+	AV_CHEAP_SHORT	= BIT(8),	/* these and calls leave most registers as they are (switch/switch.h) */
+	AV_CHEAP_ALL	= GENMASK(8, 0),
 };
 
 /*

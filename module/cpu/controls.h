@@ -39,6 +39,20 @@ enum {
 void av_controls(struct av_controls *controls, struct av_srf *srf,
 		 const struct av_host_controls *host, unsigned int stay);
 
+/*
+ * TCR_EL1: TBID, NFD, E0PD. The latter two bear on EL0's accesses alone, the first on
+ * addresses of instructions that have a tag, of which kernels have none.
+ */
+#define AV_TCR_NOT_KERNELS	GENMASK_ULL(56, 51)
+
+/* May the host's code run under these, as it does at light exits? */
+static __always_inline bool av_controls_suit_host(const struct av_controls *controls,
+						  const struct av_host_controls *host)
+{
+	return !((controls->tcr ^ host->tcr) & ~AV_TCR_NOT_KERNELS) &&
+	       !((controls->sctlr ^ host->sctlr) & AV_SCTLR_A);
+}
+
 /* Inputs that controls were made from. */
 struct av_controls_of {
 	u64 sctlr, tcr, cntkctl, cpacr;	/* the guest's */

@@ -62,6 +62,8 @@ void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
  * signal mask set.
  */
 int av_vcpu_run(struct av_vcpu *vcpu);
+/* Of switch/switch.h: a light exit of the vCPU that data is. */
+bool av_vcpu_light(void *data);
 
 /* Reads and writes of a vCPU's state by the VMM outside KVM_RUN; KVM's errnos. */
 void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate);	/* mode is checked */

@@ -190,19 +190,41 @@ static __always_inline bool answer_light(struct av_vcpu *vcpu, const struct av_s
 	return !av_mmu_near_device(vcpu, srf->far) && av_answer_light(vcpu);
 }
 
-/* Answer light exits and enter the guest again as the window left it. */
-static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
+/* The guest was left: if for something light, answer it, and it is to be entered again. */
+static __always_inline bool left_for_light(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 
-	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
 	left(vcpu, srf);
-	while (answer_light(vcpu, srf)) {
-		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
-		av_stats_enter(&vcpu->stats);
-		av_switch_again(vcpu->sw, srf);
-		left(vcpu, srf);
-	}
+	if (!answer_light(vcpu, srf))
+		return false;
+	trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
+	av_stats_enter(&vcpu->stats);
+	return true;
+}
+
+/* Called by the switcher (av_switch_set_light()), within stay_and_answer(). */
+bool av_vcpu_light(void *data)
+{
+	struct av_vcpu *vcpu = data;
+
+	if (likely(left_for_light(vcpu)))
+		return true;
+	vcpu->cpu->declined = true;
+	return false;
+}
+
+/*
+ * Answer light exits and enter the guest again as the window left it. Those that the
+ * switcher has not asked about come here: of calls that the window did not know for
+ * such, and all where srf->light is 0.
+ */
+static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
+{
+	vcpu->cpu->declined = false;
+	av_switch_run(vcpu->vm->sw, vcpu->sw, vcpu->srf, entry);
+	while (!vcpu->cpu->declined && left_for_light(vcpu))
+		av_switch_again(vcpu->sw, vcpu->srf);
 }
 
 /* Set the controls, enter the guest and come back. Interrupts off. */
@@ -224,12 +246,15 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	srf->modes_same = cpu->modes_same && !srf->slow && srf->cheap & AV_CHEAP_MODES;
 	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
 	av_srf_set_midr(srf, read_cpuid_id());
+	srf->light = srf->cheap & AV_CHEAP_SHORT && !srf->slow &&
+		     av_controls_suit_host(&vcpu->sw->priv->guest, &host);
 	av_quick_modes(srf);
 	av_quick_mode(srf);
 	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING | AV_STAY_COUNTS)))) {
 		stay_and_answer(vcpu, entry);
 		return;
 	}
+	srf->light = 0;
 	if (how & AV_STAY_COUNTS)
 		av_pmu_enter(vcpu);
 	if (how & AV_STAY_MATCHING)

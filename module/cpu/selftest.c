@@ -29,6 +29,8 @@ static const u32 test_code[] = {
 	0x8b010000,			/* add x0, x0, x1 */
 	0x910003e2,			/* mov x2, sp */
 	TEST_INSN,			/* mrs x3, tpidr_el1: unknown at EL0 */
+	0xf94000a4,			/* ldr x4, [x5], where nothing is */
+	0xf94000a4,
 	0xd4000001 | TEST_SVC << 5,	/* svc #TEST_SVC */
 };
 
@@ -39,6 +41,7 @@ struct selftest {
 	u64 *tables[4];		/* down to the code */
 	u64 *way[2];		/* down to the window */
 	u32 *code;
+	unsigned int light;	/* exits so far that were asked about */
 };
 
 static int selftest_pages(struct selftest *t)
@@ -82,6 +85,24 @@ static void selftest_map(struct selftest *t)
 	dsb(ishst);
 }
 
+/* In place of a load. */
+static void selftest_load(struct av_srf *srf)
+{
+	srf->regs[4]++;
+	srf->pc += 4;
+}
+
+/* Of two light exits the first is answered, the other ends the stay. */
+static bool selftest_light(void *data)
+{
+	struct selftest *t = data;
+
+	if (t->light++)
+		return false;
+	selftest_load(t->srf);
+	return true;
+}
+
 /* Run until something of the guest's own doing ends it; false if nothing does. */
 static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 {
@@ -91,11 +112,25 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 	do {
 		local_irq_disable();
 		av_host_controls_read(&host);
+		/* As the host has it, so that exits may be light. */
+		av_srf_set(t->srf, AV_TCR_EL1, host.tcr);
 		av_controls(&t->csw.priv->guest, t->srf, &host, 0);
+		t->srf->light = av_controls_suit_host(&t->csw.priv->guest, &host);
 		av_switch_run(&t->vsw, &t->csw, t->srf, entry);
 		local_irq_enable();
 	} while (t->srf->exit == AV_EXCEPTION_IRQ && --tries);
 	return t->srf->exit == AV_EXCEPTION_SYNC;
+}
+
+/* Registers that nothing has written, and was C asked where it was to be? */
+static bool selftest_kept(const struct selftest *t)
+{
+	unsigned int n;
+
+	for (n = 6; n < ARRAY_SIZE(t->srf->regs); n++)
+		if (t->srf->regs[n] != TEST_SP + n)
+			return false;
+	return t->light == (t->srf->light ? 2 : 0);
 }
 
 static int selftest_run(struct selftest *t)
@@ -107,7 +142,10 @@ static int selftest_run(struct selftest *t)
 		.ttbr1[1] = virt_to_phys(t->tables[0]) | av_tlb_asid_of(&t->csw, 0),
 		.el = 1,
 	};
+	unsigned int n;
 
+	for (n = 6; n < ARRAY_SIZE(srf->regs); n++)
+		srf->regs[n] = TEST_SP + n;
 	srf->regs[0] = 1;
 	srf->regs[1] = 2;
 	srf->sp = TEST_SP;
@@ -118,9 +156,12 @@ static int selftest_run(struct selftest *t)
 	    srf->insn != TEST_INSN || srf->pc != TEST_VA + 8)
 		goto broken;
 	srf->pc += 4;
-	if (selftest_enter(t, &entry) && av_esr_ec(srf->esr) == AV_EC_SVC64 &&
+	while (selftest_enter(t, &entry) && av_esr_ec(srf->esr) == AV_EC_DABT_LOW)
+		selftest_load(srf);
+	if (srf->exit == AV_EXCEPTION_SYNC && av_esr_ec(srf->esr) == AV_EC_SVC64 &&
 	    (srf->esr & 0xffff) == TEST_SVC && srf->pc == TEST_VA + sizeof(test_code) &&
-	    srf->regs[0] == 3 && srf->regs[2] == TEST_SP && srf->sp == TEST_SP)
+	    srf->regs[0] == 3 && srf->regs[2] == TEST_SP && srf->sp == TEST_SP &&
+	    srf->regs[4] == 2 && selftest_kept(t))
 		return 0;
 broken:
 	pr_err("armvisor: the world switch does not work on this machine (exit %llu, ESR %#llx, FAR %#llx, PC %#llx): please report it with the CPU's name and the kernel's version\n",
@@ -143,6 +184,7 @@ int av_cpu_selftest(void)
 		goto free;
 	ret = av_switch_vcpu_init(&t->vsw, &t->csw, t->srf, 0);
 	if (!ret) {
+		av_switch_set_light(&t->csw, selftest_light, t);
 		selftest_map(t);
 		ret = selftest_run(t);
 		av_switch_vcpu_destroy(&t->vsw, &t->csw, 0);

@@ -110,6 +110,7 @@ struct av_vcpu_cpu {
 	u64 poll_window;		/* halt_poll.h, in ticks */
 	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
 
+	bool declined;			/* a light exit of this stay could not be answered */
 	bool step_emulated;		/* the instruction last stepped was emulated */
 	bool serror_pending;
 	u64 serror_iss;

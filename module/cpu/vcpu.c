@@ -26,7 +26,7 @@
 
 static unsigned int cheap_traps = AV_CHEAP_ALL;
 module_param(cheap_traps, uint, 0644);
-MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones, 8 patched copies of kernel code, 16 roots by TTBRs, 32 firmware calls, 64 registers without a trap, 128 page faults and TLBI between two stays (default all)");
+MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones, 8 patched copies of kernel code, 16 roots by TTBRs, 32 firmware calls, 64 registers without a trap, 128 page faults and TLBI between two stays, 256 a short way to these and calls (default all)");
 
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which)
 {
@@ -55,13 +55,18 @@ void av_cpu_vm_destroy(struct av_vm *vm)
 
 int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 {
+	int ret;
+
 	spin_lock_init(&vcpu->cpu->power_lock);
 	vcpu->cpu->mp_state = KVM_MP_STATE_RUNNABLE;
 	av_mpidr_init(vcpu);
 	av_caches_init(vcpu);
 	av_steal_init(vcpu);
 	av_pmu_vcpu_init(vcpu);
-	return av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
+	ret = av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
+	if (!ret)
+		av_switch_set_light(vcpu->sw, av_vcpu_light, vcpu);
+	return ret;
 }
 
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)

@@ -35,6 +35,12 @@
  * In the window, SP_EL1 is the register file's high address; av_fast() has the
  * rest of its first page as stack.
  *
+ * A light exit leaves less behind: it takes the host's tables, vectors, stack and
+ * current task back, and calls C, which saves x19 to x28 where it uses them. What
+ * bears on EL0 alone stays the guest's (srf->light says whether nothing else differs).
+ * If C has answered, the guest goes on; else the rest of the way is gone, too. Only on
+ * CPUs that need nothing done on the way (struct av_leave).
+ *
  * This code, and the VM's register files with the addresses of three tables,
  * are mapped while the guest runs, and could be read at EL0 by speculation on a
  * core without CSV3. The private page, which has the host's tables and return
@@ -81,6 +87,15 @@
 .Lload\@:
 	msr	tpidr_el0, x1
 	msr	tpidrro_el0, x2
+	.endm
+
+/* Between the host's TTBRs and the window's low alias: both from \ttbr0 and \ttbr1. */
+	.macro	load_host_tables none, ttbr1, ttbr0
+	msr	ttbr0_el1, \none
+	isb
+	msr	ttbr1_el1, \ttbr1
+	isb
+	msr	ttbr0_el1, \ttbr0
 	.endm
 
 SYM_FUNC_START(av_switch_enter)
@@ -141,9 +156,10 @@ SYM_FUNC_START(av_switch_enter)
 	add	x16, x16, #(.Llow_entry - av_window_code)
 	br	x16
 
-	/* x0 is the private page through aux. */
+	/* x0 is the private page, through aux or not. */
 .Lreturn:
 	hint	#36				/* bti j */
+.Lback:
 	ldr	x1, [x0, #SW_H_SP]
 	mov	sp, x1
 	ldp	x2, x3, [x0, #SW_H_TTBR0]
@@ -179,6 +195,42 @@ SYM_FUNC_START(av_switch_enter)
 	ldp	x19, x20, [sp, #F_X19]
 	ldp	x29, x30, [sp], #F_SIZE
 	ret
+
+	/* A light exit. x0 is the private page through aux; x19 to x28 are the guest's. */
+SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
+	hint	#36				/* bti j */
+	ldr	x1, [x0, #SW_TTBR_NONE]
+	ldp	x2, x3, [x0, #SW_H_TTBR0]
+	ldp	x4, x5, [x0, #SW_H_VBAR]	/* and SP */
+	ldr	x6, [x0, #SW_H_SP_EL0]
+	load_host_tables x1, x3, x2
+	msr	vbar_el1, x4
+	mov	sp, x5
+	msr	sp_el0, x6
+	isb
+	ldr	x18, [sp, #F_X18]
+	mov	x29, sp
+	ldr	x0, [sp, #F_PRIVATE]
+	bl	av_switch_light_exit
+	ldr	x1, [sp, #F_PRIVATE]
+	cbz	w0, .Llight_leave
+	ldp	x2, x3, [x1, #SW_TTBR_NONE]	/* and aux */
+	ldr	x5, [x1, #SW_H_TTBR1_HOP]
+	ldp	x16, x4, [x1, #SW_LOW_CODE]	/* and the private page's low address */
+	load_host_tables x2, x5, x3
+	isb
+	add	x16, x16, #(.Llow_again - av_window_code)
+	br	x16
+
+.Llight_leave:
+	ldr	x2, [x1, #SW_SRF]
+	mov	x0, x1
+	stp	x19, x20, [x2, #SRF_REGS + 152]
+	stp	x21, x22, [x2, #SRF_REGS + 168]
+	stp	x23, x24, [x2, #SRF_REGS + 184]
+	stp	x25, x26, [x2, #SRF_REGS + 200]
+	stp	x27, x28, [x2, #SRF_REGS + 216]
+	b	.Lback
 SYM_FUNC_END(av_switch_enter)
 
 /*
@@ -213,6 +265,9 @@ SYM_CODE_START(av_window_code)
 	cmp	x1, x2
 	b.eq	.Lfetch_failed
 	adr	x2, av_window_quick_fetch
+	cmp	x1, x2
+	b.eq	.Lquick_fetch_failed
+	adr	x2, av_window_quick_fetch_copy
 	cmp	x1, x2
 	b.eq	.Lquick_fetch_failed
 	fatal
@@ -270,7 +325,7 @@ SYM_CODE_START(av_window_code)
 	.balign	128
 
 	/* Low alias; x4 is the private page there. */
-.Llow_entry:
+	.macro	low_entry high
 	ldr	x6, [x4, #SW_FLUSH]
 	ldr	x7, [x4, #SW_TTBR_NONE]
 	ldp	x2, x8, [x4, #SW_TTBR1_HOP]
@@ -278,15 +333,17 @@ SYM_CODE_START(av_window_code)
 	ldp	x3, x5, [x4, #SW_HIGH_CODE]
 	msr	ttbr1_el1, x2
 	isb
-	cbz	x6, 1f
+	cbz	x6, .Lkeep\@
 	tlbi	vmalle1
 	dsb	nsh
 	isb
-1:	add	x16, x3, #(.Lhigh_entry - av_window_code)
+.Lkeep\@:
+	add	x16, x3, #(\high - av_window_code)
 	br	x16
+	.endm
 
 	/* High alias; x3 is its address, x5 the register file's, x7 to x9 tables. */
-.Lhigh_entry:
+	.macro	high_entry
 	msr	vbar_el1, x3
 	mov	sp, x5
 	msr	ttbr0_el1, x7
@@ -294,6 +351,24 @@ SYM_CODE_START(av_window_code)
 	msr	ttbr1_el1, x9
 	isb
 	msr	ttbr0_el1, x8
+	.endm
+
+.Llow_again:
+	low_entry .Lhigh_again
+	/* x19 to x28 are still the guest's. */
+.Lhigh_again:
+	high_entry
+	load_threads sp
+	ldr	x5, [sp, #SRF_SP]
+	ldr	x18, [sp, #SRF_REGS + 144]
+	ldr	x29, [sp, #SRF_REGS + 232]
+	msr	sp_el0, x5
+	b	.Lresume_low
+
+.Llow_entry:
+	low_entry .Lhigh_entry
+.Lhigh_entry:
+	high_entry
 .Lresume_all:
 	ldr	x5, [sp, #SRF_SP]
 	ldp	x18, x19, [sp, #SRF_REGS + 144]
@@ -324,10 +399,7 @@ SYM_CODE_START(av_window_code)
 	dsb	nsh				/* nothing past eret, not even by speculation */
 	isb
 
-	/* x0 is the exit code, x0 and x1 are saved. */
-.Lexit:
-	stp	x2, x3, [sp, #SRF_REGS + 16]
-SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
+	.macro	save_x4_to_x17
 	stp	x4, x5, [sp, #SRF_REGS + 32]
 	stp	x6, x7, [sp, #SRF_REGS + 48]
 	stp	x8, x9, [sp, #SRF_REGS + 64]
@@ -335,6 +407,32 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	stp	x12, x13, [sp, #SRF_REGS + 96]
 	stp	x14, x15, [sp, #SRF_REGS + 112]
 	stp	x16, x17, [sp, #SRF_REGS + 128]
+	.endm
+
+	/* x1 is the guest's PC then, x3 ESR_EL1, w5 srf->in_place; x2 is lost. */
+	.macro	save_exception
+	mrs	x1, elr_el1
+	mrs	x2, spsr_el1
+	stp	x1, x2, [sp, #SRF_PC]
+	mrs	x3, esr_el1
+	mrs	x2, far_el1
+	stp	x3, x2, [sp, #SRF_ESR]
+	/* The guest can write TPIDR_EL0, but not TPIDRRO_EL0. */
+	mrs	x2, tpidr_el0
+	ldr	w5, [sp, #SRF_IN_PLACE]
+	cbz	w5, .Lown\@
+	str	x2, [sp, #SRF_SP_EL0]
+	b	.Lsaved\@
+.Lown\@:
+	str	x2, [sp, #SRF_TPIDR_EL0]
+.Lsaved\@:
+	.endm
+
+	/* x0 is the exit code, x0 and x1 are saved. */
+.Lexit:
+	stp	x2, x3, [sp, #SRF_REGS + 16]
+SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
+	save_x4_to_x17
 	stp	x18, x19, [sp, #SRF_REGS + 144]
 	stp	x20, x21, [sp, #SRF_REGS + 160]
 	stp	x22, x23, [sp, #SRF_REGS + 176]
@@ -345,22 +443,9 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	mrs	x1, sp_el0
 	str	x1, [sp, #SRF_SP]
 .Lexit_saved:
-	mrs	x1, elr_el1
-	mrs	x2, spsr_el1
-	stp	x1, x2, [sp, #SRF_PC]
-	mrs	x3, esr_el1
-	mrs	x2, far_el1
-	stp	x3, x2, [sp, #SRF_ESR]
+	save_exception
 	and	x4, x0, #~(EXIT_FETCHED | EXIT_LEAVE)
 	str	x4, [sp, #SRF_EXIT]
-	/* The guest can write TPIDR_EL0, but not TPIDRRO_EL0. */
-	mrs	x2, tpidr_el0
-	ldr	w5, [sp, #SRF_IN_PLACE]
-	cbz	w5, 1f
-	str	x2, [sp, #SRF_SP_EL0]
-	b	2f
-1:	str	x2, [sp, #SRF_TPIDR_EL0]
-2:
 
 	/*
 	 * Read an unknown instruction, as EL0, while the TLB entry that just
@@ -404,6 +489,9 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	load_threads sp
 	b	.Lresume_all
 .Lleave:
+	adr	x16, .Llow_exit
+	/* x16 is where the low alias is entered, by its high address. */
+.Lleave_to:
 	/*
 	 * Clear the guest's branch history. Nothing of the host is reachable
 	 * until its tables are back, and the ISBs on the way there wait for
@@ -417,7 +505,6 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	b.ne	1b
 2:	ldp	x1, x2, [sp, #SRF_TTBR_NONE]
 	ldp	x3, x0, [sp, #SRF_TTBR0_AUX]
-	adr	x16, .Llow_exit
 	and	x16, x16, #LOW_MASK
 	msr	ttbr0_el1, x1
 	isb
@@ -442,10 +529,28 @@ SYM_INNER_LABEL(av_window_slow, SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC
 	b	av_window_exit_from_x4
 
+	/* Those that are to be light exits: x0 to x3 are saved. */
+SYM_INNER_LABEL(av_window_light, SYM_L_GLOBAL)
+	save_x4_to_x17
+	mrs	x1, sp_el0
+	str	x18, [sp, #SRF_REGS + 144]
+	stp	x29, x30, [sp, #SRF_REGS + 232]
+	str	x1, [sp, #SRF_SP]
+	save_exception
+	.if EXIT_SYNC
+	.error "SRF_EXIT is stored as 0"
+	.endif
+	str	xzr, [sp, #SRF_EXIT]
+	adr	x16, .Llow_light
+	b	.Lleave_to
+
 	/* Low alias; x0 is the private page there. */
+.Llow_light:
+	ldr	x17, [x0, #SW_H_LIGHT]
+	b	1f
 .Llow_exit:
-	ldr	x4, [x0, #SW_H_TTBR1_HOP]
 	ldr	x17, [x0, #SW_H_RET]
+1:	ldr	x4, [x0, #SW_H_TTBR1_HOP]
 	msr	ttbr1_el1, x4
 	isb
 	br	x17

@@ -37,6 +37,7 @@
 #define SRF_QUICK_ON_NR	0x1bc
 #define SRF_EL1H	0x1c0
 #define SRF_COPIES	0x1c4
+#define SRF_LIGHT	0x1cc
 #define SRF_SVC_PC	0x1d0
 #define SRF_SVC_PSTATE	0x1d8
 #define SRF_ROOT0	0x1f0
@@ -119,6 +120,7 @@
 #define SW_H_TPIDR	0xe0
 #define SW_H_TPIDRRO	0xe8
 #define SW_H_TTBR1_HOP	0xf0
+#define SW_H_LIGHT	0xf8
 
 /* A low alias is the low bits of a high address. */
 #define LOW_MASK	0x7fffffffff

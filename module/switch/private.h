@@ -39,6 +39,9 @@ struct av_private {
 	u64 h_sctlr, h_tcr, h_cpacr, h_cntkctl, h_mdscr;
 	u64 h_tpidr_el0, h_tpidrro_el0;
 	u64 h_ttbr1_hop;		/* h_ttbr1 under asid_host_hop */
+	const char *h_light;		/* where light exits come to, of the host's text */
+	bool (*light)(void *data);	/* and what is asked then */
+	void *light_data;
 };
 
 #endif /* AV_SWITCH_PRIVATE_H */

@@ -27,6 +27,12 @@
 #define PSR_BTYPE_SHIFT	10
 #define PSR_EL1H	5
 #define EC_SYS64	0x18
+/* Data and instruction aborts from EL0, which differ by a bit. */
+#define EC_ABORT	0x20
+#define EC_ABORT_OTHER	0x04
+/* An instruction's upper 20 bits */
+#define TLBI_LOW	0x5088
+#define TLBI_HIGH	0x000d
 #define ESR_IL		0x02000000
 
 /* In place of an offset in the register file, which is below it. */
@@ -96,8 +102,26 @@ SYM_CODE_START(av_window_quick)
 	lsr	x1, x0, #26
 	cmp	x1, #EC_SYS64
 	b.eq	.Lsys64
+	ldr	w2, [sp, #SRF_LIGHT]
+	cbz	w2, .Lno
+	and	x3, x1, #~EC_ABORT_OTHER
+	cmp	x3, #EC_ABORT
+	b.eq	.Llight
+	cbz	x1, .Lunknown
 .Lno:
 	b	av_window_slow
+.Llight:
+	b	av_window_light
+
+	/* From a copy, which is execute-only for EL0: read it as EL1. */
+.Lunknown:
+	ldr	w2, [sp, #SRF_IN_PLACE]
+	cbz	w2, .Lno
+	mrs	x0, elr_el1
+	mrs	x3, spsr_el1
+SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
+	ldr	w1, [x0]
+	b	.Lno_fetched
 
 	/*
 	 * Virtual EL1, an unknown instruction, and no copies: read it as EL0, as
@@ -144,6 +168,10 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	ubfx	w2, w1, #8, #8
 	cmp	w2, #0xcb
 	b.eq	.Lcall
+	mov	w3, #TLBI_LOW			/* SYS with op1 0 and CRn 8 */
+	movk	w3, #TLBI_HIGH, lsl #16
+	cmp	w3, w1, lsr #12
+	b.eq	.Lmaybe_light
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED
 	b	av_window_exit_from_x4
@@ -202,10 +230,16 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	movk	w2, #HVC_HIGH, lsl #16
 	cmp	w1, w2
 	b.ne	.Lno_fetched
-	psci_version .Lcall
+	psci_version .Lmaybe_light
 	skip	x1
 	resume
 
+	/* Not for av_fast(). */
+.Lmaybe_light:
+	ldr	w2, [sp, #SRF_LIGHT]
+	cbz	w2, .Lcall
+	str	x1, [sp, #SRF_INSN]
+	b	.Llight
 .Lcall:
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED | EXIT_LEAVE
@@ -404,7 +438,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	msr	esr_el1, x1
 	mov	w1, #HVC_LOW
 	movk	w1, #HVC_HIGH, lsl #16
-	b	.Lcall
+	b	.Lmaybe_light
 
 	/*
 	 * ERET from a copy to virtual EL0 with nothing masked there, or SVC #0 from there

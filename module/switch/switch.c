@@ -17,6 +17,8 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 	struct av_host_pstate pstate;
 	struct av_profiling held;
 
+	/* All that is done here is for light exits, too. */
+	srf->light = 0;
 	/* The workaround is on the long way back only. */
 	if (srf->unpriv_tlbi)
 		srf->quick = srf->quick_on = srf->quick_modes = srf->quick_made = 0;
@@ -72,9 +74,28 @@ bool av_switch_flushes(void)
 	return !arm64_use_ng_mappings;
 }
 
+static void load_again(struct av_private *priv, const struct av_srf *srf)
+{
+	priv->ttbr0 = srf->root0;
+	priv->ttbr1 = srf->ttbr1[av_srf_el1(srf)];
+}
+
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf)
 {
-	csw->priv->ttbr0 = srf->root0;
-	csw->priv->ttbr1 = srf->ttbr1[av_srf_el1(srf)];
+	load_again(csw->priv, srf);
 	enter(csw->leave, csw->priv, srf);
+}
+
+asmlinkage bool av_switch_light_exit(struct av_private *priv)
+{
+	if (!priv->light(priv->light_data))
+		return false;
+	load_again(priv, priv->srf);
+	return true;
+}
+
+void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *data)
+{
+	csw->priv->light = light;
+	csw->priv->light_data = data;
 }

@@ -15,6 +15,8 @@
 struct av_private;
 struct av_srf;
 
+typedef bool av_light_fn(void *data);
+
 /*
  * The next entry: physical addresses of the roots for TTBR0 and TTBR1, and
  * TTBR1 with the context's ASID (tlb.h), by virtual exception level. TTBR1 of
@@ -65,13 +67,23 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
 
 /*
+ * Light exits: with srf->light, of av_switch_run()'s callers, aborts, and TLBI and HVC of
+ * virtual EL1 do not end the stay, but call light(data), on the caller's stack with all of
+ * DAIF masked. The registers of the host that bear on EL0 alone are still the guest's, as
+ * well as FP's. True: enter the guest again, as av_switch_again() would; false: the stay ends.
+ * The host's code must be able to run under the guest's TCR_EL1 and SCTLR_EL1.
+ */
+void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *data);
+
+/*
  * Does each entry flush the CPU's TLB (switch/enter.S)? Where the host's own kernel
  * mappings are global. They are not where the host has KPTI, or would have it for KASLR.
  */
 bool av_switch_flushes(void);
 
-/* switch/enter.S */
+/* switch/enter.S, and what it calls at a light exit */
 asmlinkage void av_switch_enter(struct av_private *priv);
-extern const char av_window_code[], av_window_code_end[];
+asmlinkage bool av_switch_light_exit(struct av_private *priv);
+extern const char av_window_code[], av_window_code_end[], av_switch_light[];
 
 #endif /* AV_SWITCH_SWITCH_H */

@@ -169,6 +169,7 @@ static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 	priv->low_code = WINDOW_LOW;
 	priv->flush = av_switch_flushes();
 	priv->low_private = PRIVATE_LOW + (u64)idx * PAGE_SIZE;
+	priv->h_light = av_switch_light;
 	srf->ttbr_none = priv->ttbr_none;
 	srf->ttbr0_aux = priv->ttbr0_aux;
 	srf->low_private = priv->low_private;

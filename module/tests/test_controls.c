@@ -178,10 +178,31 @@ static void test_wfe_and_modes(void)
 	CHECK_EQ(av_controls_same(&srf, 0), false);
 }
 
+/* The host's code runs where nothing differs but what bears on EL0. */
+static void test_suits_host(void)
+{
+	struct av_host_controls host;
+	struct av_controls guest;
+	unsigned int bit;
+
+	for (bit = 0; bit < 64; bit++) {
+		host = (struct av_host_controls) { .sctlr = ~0ULL, .tcr = ~0ULL };
+		guest = (struct av_controls) { .sctlr = 0, .tcr = ~BIT_ULL(bit) };
+		guest.sctlr |= AV_SCTLR_A;
+		/* TBID0 to E0PD1 */
+		CHECK_EQ(av_controls_suit_host(&guest, &host), bit >= 51 && bit <= 56);
+		guest.tcr = host.tcr;
+		CHECK_EQ(av_controls_suit_host(&guest, &host), true);
+		guest.sctlr ^= BIT_ULL(bit);
+		CHECK_EQ(av_controls_suit_host(&guest, &host), bit != 1);
+	}
+}
+
 int main(void)
 {
 	RUN(test_each_bit);
 	RUN(test_everything_on);
 	RUN(test_wfe_and_modes);
+	RUN(test_suits_host);
 	return TESTS_DONE();
 }

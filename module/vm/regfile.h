@@ -149,6 +149,7 @@ struct av_srf {
 			 */
 			u32 copies;
 			u32 quick_made;		/* quick_on and its like are as av_quick_set() has them */
+			u32 light;		/* aborts, TLBI and HVC are light exits (switch/switch.h) */
 			u64 svc_pc;		/* where an SVC of virtual EL0 goes … */
 			u64 svc_pstate;		/* … and PSTATE there, from BTYPE's low bit: SSBS or nothing */
 			/* for cpu/fast.c, written before each entry */

@@ -21,7 +21,7 @@ from armvisor_lab.initramfs import Module
 
 SWITCHES = {
     "rows": 1, "modes": 2, "quick": 4, "copies": 8, "roots": 16, "calls": 32, "stubs": 64,
-    "light": 128,
+    "light": 128, "short": 256,
 }  # fmt: skip
 ALL = sum(SWITCHES.values())
 _ARMVISOR = next(each for each in vms.VARIANTS if each.name == "armvisor")
