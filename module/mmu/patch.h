@@ -72,22 +72,48 @@ static inline u32 av_patch(u32 insn)
 	return insn;
 }
 
+/* A bit in each half of a word, in its place. */
+#define AV_BOTH(bit)	((u64)(bit) | (u64)(bit) << 32)
+
+/* Is bit 31 or 63 set? Then one of the pair's instructions may not stand for itself. */
+static __always_inline u64 av_patch_hits(u64 pair)
+{
+	u64 left = (pair & AV_BOTH(AV_INSN_PATCH_MASK)) ^ AV_BOTH(AV_INSN_PATCH_BITS);
+
+	/* Is one half of it 0? Its lower 26 bits are, in both. */
+	return (left - AV_BOTH(1)) & ~left;
+}
+
+static __always_inline u64 av_patch_pair(u64 pair)
+{
+	if (likely(!(av_patch_hits(pair) & AV_BOTH(BIT(31)))))
+		return pair;
+	return av_patch(pair) | (u64)av_patch(pair >> 32) << 32;
+}
+
 /*
- * Copy n instructions, an even number of them. Two are looked at in one: in most
- * pairs both stand for themselves.
+ * Copy n instructions, a multiple of eight. Eight are looked at in one: most stand for
+ * themselves.
  */
 static inline void av_patch_copy(u64 *to, const u64 *from, unsigned int n)
 {
-	const u64 ones = 0x0000000100000001, mask = AV_INSN_PATCH_MASK * ones;
 	unsigned int i;
 
-	for (i = 0; i < n / 2; i++) {
-		u64 pair = READ_ONCE(from[i]), left = (pair & mask) ^ (AV_INSN_PATCH_BITS * ones);
+	for (i = 0; i < n / 2; i += 4) {
+		u64 a = READ_ONCE(from[i]), b = READ_ONCE(from[i + 1]);
+		u64 c = READ_ONCE(from[i + 2]), d = READ_ONCE(from[i + 3]);
 
-		/* Is one half of it 0? Its lower 26 bits are, in both. */
-		if (unlikely((left - ones) & ~left & (ones << 31)))
-			pair = av_patch(pair) | (u64)av_patch(pair >> 32) << 32;
-		to[i] = pair;
+		if (unlikely((av_patch_hits(a) | av_patch_hits(b) | av_patch_hits(c) |
+			      av_patch_hits(d)) & AV_BOTH(BIT(31)))) {
+			a = av_patch_pair(a);
+			b = av_patch_pair(b);
+			c = av_patch_pair(c);
+			d = av_patch_pair(d);
+		}
+		to[i] = a;
+		to[i + 1] = b;
+		to[i + 2] = c;
+		to[i + 3] = d;
 	}
 }
 

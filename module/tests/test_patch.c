@@ -128,14 +128,21 @@ static void test_page(void)
 
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		for (j = 0; j < ARRAY_SIZE(words); j++) {
-			u64 from[2] = { words[i] | (u64)words[j] << 32, words[j] };
-			u64 to[3] = { [2] = 7 };
+			u64 from[8] = { 0 }, to[9] = { [8] = 7 };
+			unsigned int at;
 
-			av_patch_copy(to, from, 4);
-			CHECK_EQ((u32)to[0], av_patch(words[i]));
-			CHECK_EQ(to[0] >> 32, av_patch(words[j]));
-			CHECK_EQ(to[1], av_patch(words[j]));
-			CHECK_EQ(to[2], 7);
+			/* Each place of the eight that are looked at in one. */
+			for (at = 0; at < 4; at++) {
+				memset(from, 0, sizeof(from));
+				from[at] = words[i] | (u64)words[j] << 32;
+				from[7 - at] = words[j];
+				av_patch_copy(to, from, 16);
+				CHECK_EQ((u32)to[at], av_patch(words[i]));
+				CHECK_EQ(to[at] >> 32, av_patch(words[j]));
+				CHECK_EQ(to[7 - at], av_patch(words[j]));
+				CHECK_EQ(to[3 - at], at == 3 - at ? to[at] : 0);
+				CHECK_EQ(to[8], 7);
+			}
 		}
 }
 
