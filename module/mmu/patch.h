@@ -54,6 +54,20 @@ static inline u32 av_patch_access(u32 insn)
 	return op ? av_token_svc(op, insn & AV_INSN_SYSREG_RT) : insn;
 }
 
+/* Hints (NOP, PACIASP, BTI and so on), and branches to registers, with RET. */
+#define AV_INSN_HINT_MASK	0xfffff000
+#define AV_INSN_HINT_BITS	0xd5032000
+#define AV_INSN_BRANCH_MASK	0xfe800000
+#define AV_INSN_BRANCH_BITS	0xd6000000
+
+/* Of AV_INSN_PATCH_BITS' those that functions begin and end with: they stand for themselves. */
+static __always_inline bool av_patch_common(u32 insn)
+{
+	return (insn & AV_INSN_PATCH_MASK) != AV_INSN_PATCH_BITS ||
+	       (insn & AV_INSN_HINT_MASK) == AV_INSN_HINT_BITS ||
+	       (insn & AV_INSN_BRANCH_MASK) == AV_INSN_BRANCH_BITS;
+}
+
 /* The instruction that stands in a copy for this one; most stand for themselves. */
 static inline u32 av_patch(u32 insn)
 {
@@ -86,7 +100,8 @@ static __always_inline u64 av_patch_hits(u64 pair)
 
 static __always_inline u64 av_patch_pair(u64 pair)
 {
-	if (likely(!(av_patch_hits(pair) & AV_BOTH(BIT(31)))))
+	if (likely(!(av_patch_hits(pair) & AV_BOTH(BIT(31)))) ||
+	    (av_patch_common(pair) && av_patch_common(pair >> 32)))
 		return pair;
 	return av_patch(pair) | (u64)av_patch(pair >> 32) << 32;
 }
