@@ -135,8 +135,8 @@ static inline u8 *av_frames_state(const struct av_frames *frames, u64 frame)
  */
 struct av_frames_part {
 	struct av_piece *piece;
-	u64 gfn;			/* of the piece's first frame */
-	u64 nr;				/* 0: none */
+	u32 gfn;			/* of the piece's first frame */
+	u32 nr;				/* 0: none */
 };
 
 /* The part of a slot's frames, from gfn base on, that gfn is in. None without a piece. */

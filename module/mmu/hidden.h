@@ -75,8 +75,28 @@ void av_fault_around(struct av_hidden *f);
  */
 void av_light_around(struct av_hidden *f);
 
-/* light.c, with interrupts off: mmu_lock, if it is to be had at once. */
-bool av_light_lock(struct av_vcpu *vcpu);
+/* With interrupts off: mmu_lock, if it is to be had at once. */
+static inline bool av_light_lock(struct av_vcpu *vcpu)
+{
+	if (likely(spin_trylock(&vcpu->vm->mmu_lock)))
+		return true;
+	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
+	return false;
+}
+
+/*
+ * Under mmu_lock: of rights for a frame of a slot, those that its known page is filled with
+ * for an access; 0 where that is to be done the long way.
+ */
+static __always_inline u8 av_known_rights(const struct av_slot *slot, const struct av_piece *piece,
+					  unsigned int n, u8 rights, u8 access)
+{
+	rights = av_frame_rights(piece, n, rights);
+	/* A page that is logged may make the vCPU leave. */
+	if (access & ~rights || (rights & AV_W && av_slot_logged(slot)))
+		return 0;
+	return rights;
+}
 
 /* Under mmu_lock: did the guest invalidate this very page a moment ago, to map another there? */
 static inline bool av_light_remapped(const struct av_tree *tree, u64 va)
@@ -95,9 +115,9 @@ static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_s
 	       av_mmu_seq_current(vcpu, high, seq);
 }
 
-/* near.c: av_mmu_fault_light() where the guest has 4 KiB pages. */
-bool av_near_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-		   struct av_answer *answer);
+/* light.c: av_mmu_fault_light() for what is not near.c's. */
+bool av_light_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+		    struct av_answer *answer);
 
 /* The inputs of av_resolve() for an abort; reader is one of this srcu section. */
 void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,

@@ -112,6 +112,12 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 	return seq;
 }
 
+/* Table walkers of all CPUs see what was written; no stale order with what follows. */
+static inline void av_mmu_publish(void)
+{
+	dsb(ishst);
+}
+
 /* Has nothing been invalidated since seq, as far as can be seen without the lock? */
 static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
 {

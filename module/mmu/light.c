@@ -18,15 +18,6 @@
 #include "mmu/copies.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
-#include "stats/trace.h"
-
-bool av_light_lock(struct av_vcpu *vcpu)
-{
-	if (likely(spin_trylock(&vcpu->vm->mmu_lock)))
-		return true;
-	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
-	return false;
-}
 
 bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
@@ -64,15 +55,12 @@ static bool install(struct av_hidden *f)
 		.gfn = c->gfn,
 		.head = &piece->head[n],
 		.level = 3,
-		.rights = av_frame_rights(piece, n, c->rights),
+		.rights = av_known_rights(slot, piece, n, c->rights, f->r->access),
 		.gspan = c->span,
 		.global = c->global,
 	};
 
-	/* A page that is logged may make the vCPU leave. */
-	if (fill.rights & AV_W && av_slot_logged(slot))
-		return false;
-	if (slot->dying || f->r->access & ~fill.rights ||
+	if (slot->dying || !fill.rights ||
 	    f->seq.tables != f->vcpu->vm->mmu->shadow.seq_tables ||
 	    av_mem_raced(f->vcpu->vm, slot, c->gfn, f->seq) || av_hidden_voided(f, c) ||
 	    av_hidden_install(f, &fill))
@@ -131,8 +119,8 @@ static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	       av_light_current(vcpu, high, f.seq);
 }
 
-static bool look(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-		 struct av_answer *answer)
+bool av_light_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+		    struct av_answer *answer)
 {
 	bool done;
 	int idx;
@@ -143,23 +131,4 @@ static bool look(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
 	pagefault_enable();
 	return done;
-}
-
-bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-			struct av_answer *answer)
-{
-	struct av_vcpu_mmu *mmu = vcpu->mmu;
-
-	/* What copies cannot do is over after so many exits of the other kind: root.c. */
-	if (unlikely(mmu->plain))
-		return false;
-	av_mmu_follow(vcpu);
-	if (unlikely(mmu->stale))
-		return false;
-	if (!av_near_abort(vcpu, esr, far, may_inject, answer) &&
-	    !look(vcpu, esr, far, may_inject, answer))
-		return false;
-	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
-	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr, answer->kind);
-	return true;
 }

@@ -325,6 +325,25 @@ struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa)
 	return (struct av_mem_page) { .hva = hva_of(slot, gpa) & PAGE_MASK };
 }
 
+struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa)
+{
+	u64 pa = av_mem_known_page(slot, gpa >> PAGE_SHIFT) & AV_FRAME_PAGE;
+
+	if (!pa)
+		return av_mem_page(slot, gpa);
+	return (struct av_mem_page) { .hva = (unsigned long)phys_to_virt(pa) };
+}
+
+struct av_mem_word av_mem_load_word_user(struct av_mem_page page, unsigned int offset)
+{
+	struct av_mem_word word;
+
+	pagefault_disable();
+	word.loaded = !__get_user(word.val, (u64 __user *)(page.hva + offset));
+	pagefault_enable();
+	return word;
+}
+
 int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn)
 {
 	unsigned long hva = page.hva + offset;

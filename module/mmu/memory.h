@@ -172,10 +172,31 @@ int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned 
 struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa);
 int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn);
 
-/* One word there, in one single-copy atomic load, with page faults disabled: 0 or an errno. */
-static inline int av_mem_load_word_now(struct av_mem_page page, unsigned int offset, u64 *val)
+/*
+ * Under mmu_lock, and nothing is in progress: a page of words, to be read under the lock as
+ * long as both is so and seq does not change. Where the host's page is known that is by the
+ * kernel's own address, which needs no fault and no check: the host does not take the page
+ * away before it has had the lock.
+ */
+struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa);
+
+/* A word, if it could be had at once: in registers. */
+struct av_mem_word {
+	u64 val;
+	bool loaded;
+};
+
+/* By the VMM's address. */
+struct av_mem_word av_mem_load_word_user(struct av_mem_page page, unsigned int offset);
+
+/* One word there, in one single-copy atomic load. */
+static __always_inline struct av_mem_word av_mem_load_word(struct av_mem_page page,
+							   unsigned int offset)
 {
-	return __get_user(*val, (u64 __user *)(page.hva + offset));
+	/* The kernel's half. */
+	if (likely((long)page.hva < 0))
+		return (struct av_mem_word) { READ_ONCE(*(const u64 *)(page.hva + offset)), true };
+	return av_mem_load_word_user(page, offset);
 }
 
 #endif /* AV_MMU_MEMORY_H */

@@ -4,236 +4,256 @@
  * guest's that a vCPU came through it remembers all that an abort in their 2 MiB needs. What
  * is not just that is left to light.c.
  *
- * Order, as in fault.c: read the sequence numbers; find the table, and read the descriptor;
- * install under mmu_lock, if the guest and the host have invalidated nothing since.
+ * All of it is done under mmu_lock. What is remembered is right as long as the sequence
+ * numbers are the VM's and the host is not taking memory back; and nothing that is read, or
+ * filled from it, is invalidated before the lock is let go.
+ *
+ * Most aborts go through in one piece, without a call; what is seldom is a function of its own.
  */
-#include <linux/uaccess.h>
-
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
+#include "stats/trace.h"
 
 /* Is the table that of the address, and still the guest's? */
-static bool current_table(const struct av_abort *a)
+static __always_inline bool current_table(const struct av_vm_mmu *mmu, const struct av_near *near,
+					  const struct av_tree *tree, u64 va)
 {
-	const struct av_near *near = a->near;
-
-	return !((a->va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == a->tree->serial &&
-	       near->seq_tables == a->seq.tables && near->seq == a->seq.host;
+	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
+	       near->seq_tables == mmu->shadow.seq_tables && near->seq == mmu->seq;
 }
 
 /* Remember the table that a walk came through, or that there is a block. */
-static void remember(struct av_abort *a, const struct av_mem_reader *reader,
-		     const struct av_walk *walk, int ret)
+static void remember(const struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree,
+		     const struct av_slot *slot, const struct av_walk *walk, int ret)
 {
-	struct av_near *near = a->near;
-
 	near->words.hva = 0;
 	near->at.va = walk->va & ~AV_TABLE_SPAN;
-	if (ret >= 0 && av_walk_keep(&a->vcpu->mmu->regime, walk, &near->at) && reader->slot)
+	if (ret >= 0 && av_walk_keep(&vcpu->mmu->regime, walk, &near->at) && slot) {
+		near->rights = av_tree_leaf_rights(tree, near->at.rights[1], near->at.rights[0]);
+		/* Instructions come from copies. */
+		if (tree->key.mode == AV_MODE_EL1_COPIES)
+			near->rights &= ~(AV_LEAVES * AV_X);
 		/* The word read last was the table's. */
-		near->words = av_mem_page(reader->slot, near->at.ipa);
-	else if (ret)
+		near->words = av_mem_words(slot, near->at.ipa);
+	} else if (ret) {
 		near->serial = 0;
+	}
 }
 
-/* Walk the guest's tables to the one that the address is in. */
-static bool find_table(struct av_abort *a)
+/* Walk the guest's tables to the one that the address is in: true if there is one. */
+static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
+				const struct av_tree *tree, u64 va)
 {
-	struct av_vcpu *vcpu = a->vcpu;
-	struct av_mem_reader reader = {};
-	struct av_near *near = a->near;
+	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
+	struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	struct av_walk walk;
-	int idx, ret;
+	int ret;
 
-	near->serial = a->tree->serial;
-	near->seq_tables = a->seq.tables;
-	near->seq = a->seq.host;
-	near->slot = NULL;
+	near->serial = tree->serial;
+	near->seq_tables = mmu->shadow.seq_tables;
+	near->seq = mmu->seq;
+	near->part.nr = 0;
 	near->pt = NULL;
 	pagefault_disable();
-	idx = srcu_read_lock(&vcpu->vm->srcu);
-	reader.slots = av_vm_slots(vcpu->vm);
-	ret = av_walk(&vcpu->mmu->regime, &av_mem_reader_now_ops, &reader, a->va, &walk);
-	remember(a, &reader, &walk, ret);
-	srcu_read_unlock(&vcpu->vm->srcu, idx);
+	ret = av_walk(&vcpu->mmu->regime, &av_mem_reader_now_ops, &reader, va, &walk);
+	remember(vcpu, near, tree, reader.slot, &walk, ret);
 	pagefault_enable();
 	return near->words.hva;
 }
 
-static __always_inline bool load(const struct av_abort *a, u64 *desc)
+/* The part of a slot's frames that a frame is in: that of the page before, most often. */
+static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 gfn)
 {
-	unsigned int offset = av_walk_desc_ipa(&a->near->at, a->va) & ~PAGE_MASK;
-	bool loaded;
+	struct av_slot *slot = av_vm_slot(vcpu->vm, gfn);
 
-	pagefault_disable();
-	loaded = !av_mem_load_word_now(a->near->words, offset, desc);
-	pagefault_enable();
-	return loaded;
+	near->part.nr = 0;
+	if (!slot || slot->dying)
+		return false;
+	near->slot = slot;
+	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &near->part);
+	return near->part.nr;
 }
 
-/* Under mmu_lock: the slot of a frame. That of the page before is there as long as seq is. */
-static struct av_slot *slot_of(const struct av_abort *a, u64 gfn)
+/* The shadow's table for the address, or NULL. */
+static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct av_near *near,
+					      const struct av_tree *tree)
 {
-	struct av_slot *slot = a->near->slot;
-
-	if (unlikely(!slot || gfn - slot->base_gfn >= slot->npages))
-		a->near->slot = slot = av_vm_slot(a->vcpu->vm, gfn);
-	return slot;
-}
-
-/* Under mmu_lock: the shadow's table for the address, or NULL. */
-static struct av_pt *table_of(const struct av_abort *a)
-{
-	const struct av_shadow *sh = &a->vcpu->vm->mmu->shadow;
-	struct av_near *near = a->near;
-
-	if (!near->pt || near->unlinks != sh->unlinks) {
-		near->pt = av_shadow_table(a->tree, near->at.va);
+	if (unlikely(!near->pt || near->unlinks != sh->unlinks)) {
+		near->pt = av_shadow_table(tree, near->at.va);
 		near->unlinks = sh->unlinks;
 	}
 	return near->pt;
 }
 
-/* The tree's rights for the page, as av_resolve() has them; 0 for what is not filled here. */
-static u8 rights_of(const struct av_abort *a, const struct av_resolved *r)
+/*
+ * The tree's rights for the page, as av_resolve() has them; not those for the access where
+ * that is not to be filled here.
+ */
+static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_near *near,
+				    const struct av_tree *tree, u64 va, u64 desc, u8 access)
 {
-	u8 rights = av_tree_rights(a->tree, &r->walk);
-
-	if (a->tree->key.mode == AV_MODE_EL1_COPIES) {
-		if (r->access & AV_X || (r->walk.va ^ a->vcpu->srf->pc) < PAGE_SIZE)
-			return 0;
-		rights &= ~AV_X;
-	}
-	return av_slot_rights(r->slot, rights, r->access & AV_W);
+	/* An instruction that reads or writes its own page. */
+	if (tree->key.mode == AV_MODE_EL1_COPIES && (va ^ vcpu->srf->pc) < PAGE_SIZE)
+		return 0;
+	return av_slot_rights(near->slot, av_walk_leaf_rights(near->rights, desc), access & AV_W);
 }
 
 /* Would av_shadow_fill() do no more than add an entry? */
-static bool fits(const struct av_abort *a, const struct av_walk *walk, const struct av_pt *pt)
+static __always_inline bool fits(const struct av_tree *tree, const struct av_pt *pt,
+				 unsigned int idx, u64 desc)
 {
-	return pt && (pt->desc || walk->high) && walk->span <= pt->gspan &&
-	       !pt->pte[av_pt_index(walk->va, 3)] &&
-	       (walk->global ? a->tree->has_global : a->tree->key.asid != AV_ASID_ANY);
+	return pt && (pt->desc || tree->key.high) && !av_pt_has(pt, idx) &&
+	       pt->gspan >= (desc & AV_DESC_CONT ? PAGE_SHIFT + 4 : PAGE_SHIFT) &&
+	       (desc & AV_DESC_NG ? tree->key.asid != AV_ASID_ANY : tree->has_global);
 }
 
-/* The n'th frame of the piece, with rights that it has. */
-static bool add(struct av_abort *a, const struct av_walk *walk, struct av_pt *pt,
-		struct av_piece *piece, unsigned int n, u8 rights)
+/* Fill the n'th frame of the part where more is to be done: tables, for one. */
+static noinline bool fill_long(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
+			       u64 va, u64 desc, unsigned int n, u8 rights)
 {
-	struct av_shadow *sh = &a->vcpu->vm->mmu->shadow;
-	u64 gfn = walk->ipa >> PAGE_SHIFT, pa = piece->page[n] & AV_FRAME_PAGE;
-	u64 desc = walk->high ? 0 : av_walk_key(walk->desc, walk->limits);
+	struct av_piece *piece = near->part.piece;
+	struct av_walk *walk = &vcpu->mmu->resolved.walk;
 	struct av_fill fill;
 
-	if (fits(a, walk, pt)) {
-		av_shadow_add(sh, pt, av_pt_index(walk->va, 3), gfn, &piece->head[n],
-			      av_leaf_desc(sh, 3, rights) | pa, desc);
-		return true;
-	}
+	av_walk_page(&vcpu->mmu->regime, &near->at, va, desc, walk);
 	fill = (struct av_fill) {
-		.va = walk->va & PAGE_MASK, .pa = pa, .gfn = gfn, .head = &piece->head[n],
-		.desc = desc, .table = a->near->at.ipa, .level = 3, .rights = rights,
+		.va = va & PAGE_MASK, .pa = piece->page[n] & AV_FRAME_PAGE,
+		.gfn = near->part.gfn + n, .head = &piece->head[n],
+		.desc = walk->high ? 0 : av_walk_key(desc, near->at.limits),
+		.table = near->at.ipa, .level = 3, .rights = rights,
 		.gspan = walk->span, .global = walk->global,
 	};
-	return !av_shadow_fill(sh, a->tree, &fill, &a->vcpu->mmu->pool);
-}
-
-/* Under mmu_lock: fill the entry with the page that is known, if it is. */
-static bool install(struct av_abort *a, struct av_resolved *r, struct av_pt *pt)
-{
-	u64 gfn = r->walk.ipa >> PAGE_SHIFT, frame;
-	struct av_piece *piece;
-	unsigned int n;
-	u8 rights;
-
-	r->slot = slot_of(a, gfn);
-	if (!r->slot || r->slot->dying)
-		return false;
-	frame = array_index_nospec(gfn - r->slot->base_gfn, r->slot->npages);
-	piece = av_frames_piece(&r->slot->frames, frame);
-	if (!piece)
-		return false;
-	n = frame % AV_PIECE_FRAMES;
-	r->rights = rights_of(a, r);
-	rights = av_frame_rights(piece, n, r->rights);
-	/* A page that is logged may make the vCPU leave. */
-	if (r->access & ~rights || (rights & AV_W && av_slot_logged(r->slot)) ||
-	    !add(a, &r->walk, pt, piece, n, rights))
-		return false;
-	piece->state[n] |= AV_FRAME_YOUNG;
-	return true;
+	return !av_shadow_fill(&vcpu->vm->mmu->shadow, tree, &fill, &vcpu->mmu->pool);
 }
 
 /* Fill the neighbours along, as light.c does. */
-static void fill_around(struct av_abort *a, struct av_resolved *r)
+static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
+				 u64 va, u64 desc, u8 access)
 {
+	struct av_resolved *r = &vcpu->mmu->resolved;
 	struct av_hidden f = {
-		.vcpu = a->vcpu,
-		.seq = a->seq,
+		.vcpu = vcpu,
+		.seq = av_mmu_read_seq(vcpu, tree->key.high),
 		.r = r,
-		.at = a->vcpu->mmu->candidates,
+		.at = vcpu->mmu->candidates,
 	};
 
-	r->tree = a->tree;
+	av_walk_page(&vcpu->mmu->regime, &near->at, va, desc, &r->walk);
+	r->access = access;
 	r->copy = false;
+	r->slot = near->slot;
+	r->tree = tree;
+	pagefault_disable();
 	av_light_around(&f);
+	pagefault_enable();
 }
 
-static bool fill_locked(struct av_vcpu *vcpu, struct av_abort *a, struct av_resolved *r)
+/* Fill the entry with the page that is known, if it is. */
+static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
+				 u64 va, u64 desc, u8 access)
 {
-	struct av_pt *pt = table_of(a);
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
+	u64 gfn = (desc & GENMASK_ULL(47, 12)) >> PAGE_SHIFT;
+	struct av_pt *pt = table_of(sh, near, tree);
+	unsigned int idx = av_pt_index(va, 3), n;
+	struct av_piece *piece;
 	bool alone;
+	u8 rights;
 
-	if (vcpu->vm->mmu->in_progress || !av_light_current(vcpu, r->walk.high, a->seq))
+	if (unlikely(gfn - near->part.gfn >= near->part.nr) && !find_part(vcpu, near, gfn))
 		return false;
-	alone = (pt && av_pt_group(pt, av_around(a->va), AV_AROUND)) ||
-		av_light_remapped(a->tree, a->va & PAGE_MASK);
-	if (!install(a, r, pt))
+	vcpu->mmu->resolved.walk.ipa = gfn << PAGE_SHIFT | (va & ~PAGE_MASK);
+	n = array_index_nospec(gfn - near->part.gfn, near->part.nr);
+	piece = near->part.piece;
+	rights = av_known_rights(near->slot, piece, n,
+				 rights_of(vcpu, near, tree, va, desc, access), access);
+	if (unlikely(!rights))
 		return false;
+	alone = (pt && av_pt_group(pt, av_around(va), AV_AROUND)) ||
+		av_light_remapped(tree, va & PAGE_MASK);
+	if (likely(fits(tree, pt, idx, desc)))
+		av_shadow_add(sh, pt, idx, gfn, &piece->head[n],
+			      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),
+			      av_walk_key(desc, near->at.limits));
+	else if (!fill_long(vcpu, near, tree, va, desc, n, rights))
+		return false;
+	piece->state[n] |= AV_FRAME_YOUNG;
 	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_FILL);
-	if (!alone)
-		fill_around(a, r);
-	av_shadow_publish(&vcpu->vm->mmu->shadow);
+	if (unlikely(!alone))
+		fill_around(vcpu, near, tree, va, desc, access);
+	av_mmu_publish();
 	return true;
 }
 
-static bool fill(struct av_vcpu *vcpu, struct av_abort *a, struct av_resolved *r)
+/* The descriptor for va, in the table that the vCPU remembers or comes through now. */
+static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struct av_near *near,
+						     const struct av_tree *tree, u64 va)
 {
-	bool filled;
+	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
 
-	if (!av_light_lock(vcpu))
-		return false;
-	filled = fill_locked(vcpu, a, r);
-	av_mmu_unlock(vcpu);
-	return filled;
+	if (unlikely(mmu->in_progress) ||
+	    !(likely(current_table(mmu, near, tree, va)) ? near->words.hva :
+							   find_table(vcpu, near, tree, va)))
+		return (struct av_mem_word) {};
+	return av_mem_load_word(near->words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
 }
 
-bool av_near_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-		   struct av_answer *answer)
+/* Under mmu_lock: the abort is the guest's, and may be injected; or has been filled. */
+static __always_inline bool resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr, u64 far,
+				    bool may_inject, struct av_answer *answer)
 {
-	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	struct av_resolved *r = &mmu->resolved;
-	struct av_abort *a = &mmu->abort;
-	bool high = far & BIT_ULL(55);
-	u64 desc;
+	u64 va = av_untag(&mmu->regime, far);
+	struct av_tree *tree = mmu->tree[far >> 55 & 1];
+	struct av_near *near = &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_NEARS];
+	u8 access = av_abort_access(esr);
+	struct av_mem_word desc;
 	int ret;
 
-	if (!av_resolve_begin(esr, far, r, answer) || av_annex_holds(vcpu->vm, far))
+	/* One register leads to it: its place in *mmu is a long way off. */
+	OPTIMIZER_HIDE_VAR(near);
+	desc = descriptor(vcpu, near, tree, va);
+	if (!desc.loaded)
 		return false;
-	a->vcpu = vcpu;
-	a->tree = mmu->tree[high];
-	a->va = av_untag(&mmu->regime, far);
-	a->seq = av_mmu_read_seq(vcpu, high);
-	a->near = &mmu->near[(a->va >> AV_BLOCK_SHIFT ^ a->tree->serial) % AV_NEARS];
-	if (!(current_table(a) ? a->near->words.hva : find_table(a)) || !load(a, &desc))
-		return false;
-	ret = av_walk_page(&mmu->regime, &a->near->at, a->va, desc, &r->walk);
-	ret = av_walk_permits(&r->walk, ret, mmu->el, r->access);
+	ret = av_walk_table_permits(&near->at, desc.val, mmu->el, access);
 	if (!ret)
-		return fill(vcpu, a, r);
-	if (!may_inject || !av_light_current(vcpu, high, a->seq))
+		return fill(vcpu, near, tree, va, desc.val, access);
+	if (!may_inject || (near->at.e0pd && !mmu->el))
 		return false;
+	mmu->resolved.walk.ipa = 0;
 	av_resolve_guests(esr, AV_FAULT_FSC(ret), answer);
+	return true;
+}
+
+static __always_inline bool near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr,
+				       u64 far, bool may_inject, struct av_answer *answer)
+{
+	bool done;
+
+	if (!av_abort_walked(esr) || av_annex_holds(vcpu->vm, far) || !av_light_lock(vcpu))
+		return false;
+	av_resolve_begin(esr, far, answer);
+	done = resolve(vcpu, mmu, esr, far, may_inject, answer);
+	av_mmu_unlock(vcpu);
+	return done;
+}
+
+bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+			struct av_answer *answer)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	/* What copies cannot do is over after so many exits of the other kind: root.c. */
+	if (unlikely(mmu->plain))
+		return false;
+	av_mmu_follow(vcpu);
+	if (unlikely(mmu->stale))
+		return false;
+	if (!likely(near_abort(vcpu, mmu, esr, far, may_inject, answer)) &&
+	    !av_light_abort(vcpu, esr, far, may_inject, answer))
+		return false;
+	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
+	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr, answer->kind);
 	return true;
 }

@@ -128,10 +128,9 @@ static void give_tree(void *ctx, struct av_tree *tree, struct av_pool *pool)
 		kfree(tree);
 }
 
-/* Table walkers of all CPUs see what was written; no stale order with what follows. */
 static void publish(void *ctx)
 {
-	dsb(ishst);
+	av_mmu_publish();
 }
 
 /*

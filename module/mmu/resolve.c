@@ -3,39 +3,6 @@
 #include "mmu/resolve.h"
 #include "mmu/stub.h"
 
-#define FSC_TYPE		GENMASK(5, 2)
-
-static bool is_insn(u64 esr)
-{
-	return av_esr_ec(esr) == AV_EC_IABT_LOW;
-}
-
-/* Cache maintenance reports itself as a write but asks for no more than a read. */
-static u8 access_of(u64 esr)
-{
-	if (is_insn(esr))
-		return AV_X;
-	return (esr & AV_ESR_WNR) && !(esr & AV_ESR_CM) ? AV_W : AV_R;
-}
-
-/* Stage 1 as the guest sees it: nothing of how the hardware came by the fault. */
-static u64 iss_of(u64 esr, u32 fsc)
-{
-	u64 keep = is_insn(esr) ? 0 : AV_ESR_WNR | AV_ESR_CM;
-
-	/* Not the tables', so the guest's: FAR may be not valid. */
-	if (fsc == AV_FSC_EXTERNAL)
-		keep |= AV_ESR_FNV | AV_ESR_EA;
-	return fsc | (esr & keep);
-}
-
-void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
-{
-	answer->kind = AV_ANSWER_ABORT;
-	answer->cls = answer->insn ? AV_EXIT_PABT_TRUE : AV_EXIT_DABT_TRUE;
-	answer->iss = iss_of(esr, fsc);
-}
-
 static void kill(const struct av_view *view, enum av_kill_reason reason, struct av_answer *answer)
 {
 	answer->kind = AV_ANSWER_KILL;
@@ -190,27 +157,12 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	return hidden(view, r);
 }
 
-bool av_resolve_begin(u64 esr, u64 far, struct av_resolved *r, struct av_answer *answer)
-{
-	u32 type = FIELD_GET(AV_ESR_FSC, esr) & FSC_TYPE;
-
-	r->walked = type == AV_FSC_TRANSLATION || type == AV_FSC_ACCESS_FLAG ||
-		    type == AV_FSC_PERMISSION;
-	*answer = (struct av_answer) {
-		.kind = AV_ANSWER_RESUME,
-		.insn = is_insn(esr),
-		.far = far,
-		.cls = type == AV_FSC_PERMISSION ? AV_EXIT_DABT_PERM : AV_EXIT_DABT_TRANS,
-	};
-	if (answer->insn)
-		answer->cls = AV_EXIT_PABT_HIDDEN;
-	r->access = access_of(esr);
-	return r->walked;
-}
-
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer)
 {
-	if (av_resolve_begin(view->esr, view->far, r, answer))
+	av_resolve_begin(view->esr, view->far, answer);
+	r->access = av_abort_access(view->esr);
+	r->walked = av_abort_walked(view->esr);
+	if (r->walked)
 		r->work = look(view, r, answer);
 	else
 		r->work = pass_on(view, FIELD_GET(AV_ESR_FSC, view->esr), answer);
@@ -263,8 +215,8 @@ bool av_device_again(const struct av_device_page *d, const struct av_tree *tree,
 {
 	if (!av_device_near(d, far) || el != d->el || tree->serial != d->serial ||
 	    av_esr_ec(esr) != AV_EC_DABT_LOW ||
-	    (esr & (AV_ESR_FSC & FSC_TYPE)) != AV_FSC_TRANSLATION ||
-	    esr & AV_ESR_CM || !(access_of(esr) & d->access))
+	    (esr & AV_FSC_TYPE) != AV_FSC_TRANSLATION ||
+	    esr & AV_ESR_CM || !(av_abort_access(esr) & d->access))
 		return false;
 	/* Field by field: a call of memset() takes longer. */
 	answer->kind = AV_ANSWER_DEVICE;

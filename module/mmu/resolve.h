@@ -58,13 +58,63 @@ struct av_resolved {
 /* Fill *r (valid by its work) and *answer. */
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
-/*
- * Parts of it, for who walks by themselves (near.c). What an abort is before its walk,
- * with the answer to resume: true if it is one of the tables', and to be walked. And
- * the answer for one that is the guest's own, with this fault status code.
- */
-bool av_resolve_begin(u64 esr, u64 far, struct av_resolved *r, struct av_answer *answer);
-void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer);
+/* ---- parts of it, for who walks by themselves (near.c) ---- */
+
+/* A fault status code without its level, where it has one. */
+#define AV_FSC_TYPE		GENMASK(5, 2)
+
+/* Is an abort one of the tables', to be walked? */
+static inline bool av_abort_walked(u64 esr)
+{
+	/* Translation, access flag and permission follow each other, with their four levels. */
+	return (u32)FIELD_GET(AV_ESR_FSC, esr) - AV_FSC_TRANSLATION <
+	       AV_FSC_PERMISSION + 4 - AV_FSC_TRANSLATION;
+}
+
+static inline bool av_abort_is_insn(u64 esr)
+{
+	return av_esr_ec(esr) == AV_EC_IABT_LOW;
+}
+
+/* Cache maintenance reports itself as a write but asks for no more than a read. */
+static inline u8 av_abort_access(u64 esr)
+{
+	if (av_abort_is_insn(esr))
+		return AV_X;
+	return (esr & AV_ESR_WNR) && !(esr & AV_ESR_CM) ? AV_W : AV_R;
+}
+
+/* The answer to resume, as long as nothing else is found out. Field by field: see below. */
+static inline void av_resolve_begin(u64 esr, u64 far, struct av_answer *answer)
+{
+	bool insn = av_abort_is_insn(esr);
+
+	answer->kind = AV_ANSWER_RESUME;
+	answer->cls = (esr & AV_FSC_TYPE) == AV_FSC_PERMISSION ? AV_EXIT_DABT_PERM :
+								 AV_EXIT_DABT_TRANS;
+	if (insn)
+		answer->cls = AV_EXIT_PABT_HIDDEN;
+	answer->insn = insn;
+	answer->err = 0;
+	answer->far = far;
+	answer->iss = 0;
+	answer->ipa = 0;
+	answer->rom = false;
+}
+
+/* After that: the answer for an abort that is the guest's own, with this fault status code. */
+static inline void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
+{
+	/* Stage 1 as the guest sees it: nothing of how the hardware came by the fault. */
+	u64 keep = answer->insn ? 0 : AV_ESR_WNR | AV_ESR_CM;
+
+	/* Not the tables', so the guest's: FAR may be not valid. */
+	if (fsc == AV_FSC_EXTERNAL)
+		keep |= AV_ESR_FNV | AV_ESR_EA;
+	answer->kind = AV_ANSWER_ABORT;
+	answer->cls = answer->insn ? AV_EXIT_PABT_TRUE : AV_EXIT_DABT_TRUE;
+	answer->iss = fsc | (esr & keep);
+}
 
 /*
  * The page of the device accessed last, and how: a translation as a TLB keeps it,
@@ -99,19 +149,24 @@ bool av_device_again(const struct av_device_page *d, const struct av_tree *tree,
 /*
  * Rights of a walk that a tree grants. With the MMU on, a tree that both levels
  * share grants no execution of pages that EL1 may execute: EL1 on copies must
- * not run there.
+ * not run there. For all leaves of a table (av_walk_leaf_rights()), and for one.
  */
-static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
+static inline u64 av_tree_leaf_rights(const struct av_tree *tree, u64 el1, u64 el0)
 {
 	switch (tree->key.mode) {
 	case AV_MODE_EL1:
 	case AV_MODE_EL1_COPIES:
-		return walk->el1;
+		return el1;
 	case AV_MODE_EL0:
-		return walk->el0;
+		return el0;
 	default:
-		return tree->key.sctlr ? walk->el0 & ~(walk->el1 & AV_X) : walk->el0;
+		return tree->key.sctlr ? el0 & ~(el1 & AV_LEAVES * AV_X) : el0;
 	}
+}
+
+static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
+{
+	return av_tree_leaf_rights(tree, walk->el1, walk->el0);
 }
 
 /*

@@ -494,6 +494,12 @@ static inline u32 av_pt_index(u64 va, int level)
 	return (va >> av_level_shift(level)) & (AV_ENTRIES - 1);
 }
 
+/* Is the entry not 0? */
+static inline bool av_pt_has(const struct av_pt *pt, u32 idx)
+{
+	return pt->used[idx / 64] >> idx % 64 & 1;
+}
+
 /* A bit for each of the n pages from va on that a level 3 table has; n is a power of two, to 32. */
 static inline u32 av_pt_group(const struct av_pt *pt, u64 va, unsigned int n)
 {

@@ -128,7 +128,7 @@ struct av_vm_mmu {
 	bool ring_bitmap;		/* KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP; slots_lock */
 };
 
-/* The VMM's address of a guest page: mmu/memory.h. */
+/* The VMM's address of a guest page, or the kernel's own: mmu/memory.h. */
 struct av_mem_page {
 	unsigned long hva;
 };
@@ -143,28 +143,24 @@ struct av_fetch {
 };
 
 /*
- * A level 3 table of the guest's, and what belongs to it (near.c): right in that tree as
- * long as the sequence numbers are the VM's.
+ * A level 3 table of the guest's, and what belongs to it (near.c): under mmu_lock, right in
+ * that tree as long as the sequence numbers are the VM's and nothing is in progress.
  */
 struct av_near {
 	u64 serial;
 	u64 seq_tables, seq;
 	struct av_walk_table at;
-	struct av_mem_page words;	/* the table, where the VMM has it; 0: there is none, but a block */
-	struct av_slot *slot;		/* of the page filled last, or NULL */
+	u64 rights;			/* of its leaves, those that the tree may grant */
+	struct av_mem_page words;	/* the table: av_mem_words(); 0: there is none, but a block */
+	struct av_frames_part part;	/* of the page filled last, or none … */
+	struct av_slot *slot;		/* … whose frames these are */
 	/* The shadow's table there, as long as unlinks is the shadow's; or NULL. */
 	u64 unlinks;
 	struct av_pt *pt;
 };
 
-/* An abort under way in near.c. */
-struct av_abort {
-	struct av_vcpu *vcpu;
-	struct av_near *near;
-	struct av_tree *tree;
-	struct av_seq seq;
-	u64 va;			/* FAR without its tag */
-};
+/* Looked up in a few instructions. */
+static_assert(sizeof(struct av_near) == 128);
 
 /*
  * Trees and context that a mode was last run with, valid until places or
@@ -214,7 +210,6 @@ struct av_vcpu_mmu {
 	struct av_ring ring;		/* pages that it has written; dirty_ring.c */
 
 	struct av_near near[AV_NEARS];
-	struct av_abort abort;
 	struct av_answer answer;		/* to a light exit */
 
 	struct av_fetch fetch;

@@ -13,9 +13,6 @@
 #define DESC_USER		BIT_ULL(6)	/* AP[1] */
 #define DESC_RDONLY		BIT_ULL(7)	/* AP[2] */
 #define DESC_SH			GENMASK_ULL(9, 8)
-#define DESC_AF			BIT_ULL(10)
-#define DESC_NG			BIT_ULL(11)
-#define DESC_CONT		BIT_ULL(52)
 #define DESC_PXN		BIT_ULL(53)
 #define DESC_UXN		BIT_ULL(54)
 #define DESC_PXN_TABLE		BIT_ULL(59)
@@ -64,13 +61,6 @@ static struct half half_of(const struct av_regime *r, bool high)
 static bool is_high(u64 va)
 {
 	return va & BIT_ULL(55);
-}
-
-u64 av_untag(const struct av_regime *r, u64 va)
-{
-	bool tbi = r->tcr & (is_high(va) ? AV_TCR_TBI1 : AV_TCR_TBI0);
-
-	return tbi ? (u64)sign_extend64(va, 55) : va;
 }
 
 u16 av_regime_asid(const struct av_regime *r)
@@ -175,13 +165,13 @@ static __always_inline int leaf(const struct av_regime *r, u8 granule, int level
 
 	out->level = level;
 	out->desc = desc;
-	if (!(desc & DESC_AF))
+	if (!(desc & AV_DESC_AF))
 		return AV_FAULT_CODE(AV_FSC_ACCESS_FLAG, level);
 	out->ipa = (desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(shift - 1, 0)) | offset;
-	out->span = leaf_span(granule, level, desc & DESC_CONT);
+	out->span = leaf_span(granule, level, desc & AV_DESC_CONT);
 	out->attr = r->mair >> (8 * FIELD_GET(DESC_ATTR, desc));
 	out->sh = FIELD_GET(DESC_SH, desc);
-	out->global = !(desc & DESC_NG);
+	out->global = !(desc & AV_DESC_NG);
 	set_rights(r, desc, out);
 	return 0;
 }
@@ -260,6 +250,27 @@ u64 av_walk_alike_bits(const struct av_regime *r)
 	return ~GENMASK_ULL(output_bits(r) - 1, 12);
 }
 
+/* Of all leaves, by the four bits: those that have one of these set. */
+#define LEAVES_USER	0x1010101010101010ULL
+#define LEAVES_RDONLY	0x1100110011001100ULL
+#define LEAVES_PXN	0x1111000011110000ULL
+#define LEAVES_UXN	0x1111111100000000ULL
+
+/* set_rights() of all leaves at once. */
+static void set_leaves(const struct av_regime *r, struct av_walk_table *table)
+{
+	u64 user = table->limits & NO_USER ? 0 : LEAVES_USER;
+	u64 write = table->limits & NO_WRITE ? 0 : AV_LEAVES & ~LEAVES_RDONLY;
+	u64 wxn = r->sctlr & AV_SCTLR_WXN ? write : 0;
+	u64 el1_x = table->limits & NO_PXEC ? 0 : AV_LEAVES & ~LEAVES_PXN & ~(user & write) & ~wxn;
+	u64 el0_x = table->limits & NO_UEXEC ? 0 : AV_LEAVES & ~LEAVES_UXN & ~(user & wxn);
+
+	table->rights[1] = AV_LEAVES * AV_R | write * AV_W | el1_x * AV_X;
+	table->rights[0] = user * AV_R | (user & write) * AV_W | el0_x * AV_X;
+	if (table->e0pd)
+		table->rights[0] = 0;
+}
+
 bool av_walk_keep(const struct av_regime *r, const struct av_walk *walk,
 		  struct av_walk_table *table)
 {
@@ -272,6 +283,7 @@ bool av_walk_keep(const struct av_regime *r, const struct av_walk *walk,
 		.limits = walk->limits,
 		.e0pd = walk->e0pd,
 	};
+	set_leaves(r, table);
 	return true;
 }
 
@@ -286,7 +298,7 @@ int av_walk_page(const struct av_regime *r, const struct av_walk_table *table, u
 		.e0pd = table->e0pd,
 		.limits = table->limits,
 	};
-	if ((desc & (DESC_VALID | DESC_TABLE)) != (DESC_VALID | DESC_TABLE))
+	if ((desc & AV_DESC_PAGE) != AV_DESC_PAGE)
 		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 3);
 	if (desc & table->beyond)
 		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 3);

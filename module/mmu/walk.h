@@ -74,6 +74,12 @@ static inline bool av_walk_empty(int ret)
 #define AV_W	2
 #define AV_X	4
 
+/* Bits of a level 3 descriptor: it is one; it has been accessed, is one ASID's, is of a run of 16. */
+#define AV_DESC_PAGE	3ULL
+#define AV_DESC_AF	BIT_ULL(10)
+#define AV_DESC_NG	BIT_ULL(11)
+#define AV_DESC_CONT	BIT_ULL(52)
+
 /* A guest leaf, as it applies to one address. */
 struct av_walk {
 	u64 va;		/* canonical: the tag replaced by copies of bit 55 */
@@ -115,6 +121,7 @@ int av_walk(const struct av_regime *regime, const struct av_mem_ops *ops, void *
 struct av_walk_table {
 	u64 va, ipa;
 	u64 beyond;	/* bits of output address that no descriptor may have */
+	u64 rights[2];	/* that its leaves grant to each exception level: av_walk_leaf_rights() */
 	u8 limits;
 	bool e0pd;
 };
@@ -130,6 +137,38 @@ bool av_walk_keep(const struct av_regime *regime, const struct av_walk *walk,
 static inline u64 av_walk_desc_ipa(const struct av_walk_table *table, u64 va)
 {
 	return table->ipa | (va & AV_TABLE_SPAN) >> 12 << 3;
+}
+
+/*
+ * Rights of the leaves of one table. They depend on four bits of the descriptor: four bits
+ * for each value of these, of which AV_LEAVES has the lowest.
+ */
+#define AV_LEAVES		0x1111111111111111ULL
+
+static inline u8 av_walk_leaf_rights(u64 rights, u64 desc)
+{
+	/* AP[2:1], and above it UXN and PXN, times four. */
+	unsigned int shift = (desc >> 4 & 0xc) | (desc >> 49 & 0x30);
+
+	return rights >> shift & (AV_R | AV_W | AV_X);
+}
+
+/*
+ * av_walk_page(), and then av_walk_permits(), for who wants to know no more than that: the
+ * descriptor has been read from the table. EL0 is told another thing where E0PD is set.
+ */
+static inline int av_walk_table_permits(const struct av_walk_table *table, u64 desc, int el,
+					u8 access)
+{
+	if ((desc & AV_DESC_PAGE) != AV_DESC_PAGE)
+		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 3);
+	if (unlikely(desc & table->beyond))
+		return AV_FAULT_CODE(AV_FSC_ADDRESS_SIZE, 3);
+	if (unlikely(!(desc & AV_DESC_AF)))
+		return AV_FAULT_CODE(AV_FSC_ACCESS_FLAG, 3);
+	if (access & ~av_walk_leaf_rights(table->rights[el], desc))
+		return AV_FAULT_CODE(AV_FSC_PERMISSION, 3);
+	return 0;
 }
 
 /* av_walk() of a va without a tag, whose descriptor the caller has read from the table. */
@@ -173,7 +212,12 @@ static inline u64 av_walk_key(u64 desc, u8 limits)
 int av_walk_permits(const struct av_walk *walk, int ret, int el, u8 access);
 
 /* The address without its tag: bits 63:56 copies of bit 55 where TBI says so. */
-u64 av_untag(const struct av_regime *regime, u64 va);
+static inline u64 av_untag(const struct av_regime *regime, u64 va)
+{
+	bool tbi = regime->tcr & (va & BIT_ULL(55) ? AV_TCR_TBI1 : AV_TCR_TBI0);
+
+	return tbi ? (u64)sign_extend64(va, 55) : va;
+}
 
 /* log2 of the granule of one half. */
 u8 av_regime_granule(const struct av_regime *regime, bool high);

@@ -135,6 +135,34 @@ static struct av_regime regime(u64 tcr)
 
 static struct av_walk walked;
 
+/* What a kept table says of a descriptor at once is what its walk does: whatever its rights. */
+static void check_permits(const struct av_regime *r, const struct av_walk_table *table, u64 va,
+			  u64 desc)
+{
+	static const u64 bits[] = { USER, RDONLY, PXN, UXN };
+	struct av_walk page;
+	unsigned int i, el;
+	u8 access;
+	int ret;
+
+	for (i = 0; i < 1U << ARRAY_SIZE(bits); i++) {
+		unsigned int n;
+		u64 d = desc;
+
+		for (n = 0; n < ARRAY_SIZE(bits); n++)
+			d ^= i >> n & 1 ? bits[n] : 0;
+		ret = av_walk_page(r, table, va, d, &page);
+		if (!ret) {
+			CHECK_EQ(av_walk_leaf_rights(table->rights[0], d), page.el0);
+			CHECK_EQ(av_walk_leaf_rights(table->rights[1], d), page.el1);
+		}
+		for (el = table->e0pd; el < 2; el++)
+			for (access = AV_R; access <= AV_X; access *= 2)
+				CHECK_EQ(av_walk_table_permits(table, d, el, access),
+					 av_walk_permits(&page, ret, el, access));
+	}
+}
+
 /* By the descriptor in the table that the walk came through, too, where that is kept. */
 static void check_page(const struct av_regime *r, int ret)
 {
@@ -160,6 +188,7 @@ static void check_page(const struct av_regime *r, int ret)
 	CHECK_EQ(page.e0pd, walked.e0pd);
 	if (!ret)
 		CHECK(!memcmp(&page, &walked, sizeof(page)));
+	check_permits(r, &table, walked.va, peek(at));
 }
 
 static int walk(const struct av_regime *r, u64 va)
