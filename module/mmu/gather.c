@@ -5,17 +5,6 @@
  */
 #include "mmu/shadow.h"
 
-void av_gather_init(struct av_gather *g, struct av_shadow *sh)
-{
-	g->sh = sh;
-	g->work = 0;
-	g->flush.nr_pages = 0;
-	g->flush.nr_trees = 0;
-	g->flush.all = false;
-	g->flush.tables = false;
-	av_list_init(&g->unlinked);
-}
-
 unsigned int av_gather_finish(struct av_gather *g)
 {
 	struct av_shadow *sh = g->sh;
@@ -29,7 +18,7 @@ unsigned int av_gather_finish(struct av_gather *g)
 	return issued;
 }
 
-static void flush_tree(struct av_flush *f, u64 serial)
+void av_gather_flush_tree(struct av_flush *f, u64 serial)
 {
 	unsigned int i;
 
@@ -45,18 +34,5 @@ static void flush_tree(struct av_flush *f, u64 serial)
 void av_gather_tree(struct av_gather *g, const struct av_tree *tree)
 {
 	g->flush.tables = true;
-	flush_tree(&g->flush, tree->serial);
-}
-
-/* One address is enough to flush a block. */
-void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx)
-{
-	struct av_flush *f = &g->flush;
-
-	if (f->nr_pages == AV_FLUSH_PAGES) {
-		flush_tree(f, pt->tree->serial);
-		return;
-	}
-	f->page[f->nr_pages].serial = pt->tree->serial;
-	f->page[f->nr_pages++].va = pt->va + ((u64)idx << av_level_shift(pt->level));
+	av_gather_flush_tree(&g->flush, tree->serial);
 }

@@ -59,13 +59,18 @@ static bool reaches(const struct av_tlbi *op, const struct av_tree *tree)
  * names, if only leaves changed; else all, for tables that they came through may be
  * gone.
  */
-static void note(u64 *seq, struct av_recent *recent, const struct av_tlbi *op)
+static __always_inline void note(u64 *seq, struct av_recent *recent, u64 start, u64 last)
 {
 	struct av_recent *r = &recent[(*seq + 1) % AV_RECENT];
 
-	r->start = op->leaf ? op->start : 0;
-	r->last = op->leaf ? op->last : ~0ULL;
+	r->start = start;
+	r->last = last;
 	WRITE_ONCE(*seq, *seq + 1);
+}
+
+static void note_op(u64 *seq, struct av_recent *recent, const struct av_tlbi *op)
+{
+	note(seq, recent, op->leaf ? op->start : 0, op->leaf ? op->last : ~0ULL);
 }
 
 bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span)
@@ -84,13 +89,42 @@ bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u
 	return false;
 }
 
+/*
+ * Drop what a tree has at one page. False where a guest leaf larger than an entry
+ * was broken up on the way: that is av_shadow_zap_range()'s to do.
+ */
+static __always_inline bool zap_page(const struct av_tree *tree, u64 va, struct av_gather *g)
+{
+	int shift = av_level_shift(AV_ROOT_LEVEL);
+	struct av_pt *pt = tree->root;
+
+	if (va - pt->va > GENMASK_ULL(47, 0))
+		return true;
+	for (; pt; shift -= 9) {
+		u32 idx = (va >> shift) & (AV_ENTRIES - 1);
+		u64 pte = pt->pte[idx];
+
+		if (pt->gspan > shift)
+			return false;
+		if (!(pte & AV_PTE_VALID))
+			return true;
+		if (shift == AV_PAGE_SHIFT || !(pte & AV_PTE_TABLE)) {
+			av_shadow_clear(pt, idx, g);
+			return true;
+		}
+		pt = pt->aux[idx].child;
+	}
+	/* The window. */
+	return true;
+}
+
 static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_tree *tree,
 			    struct av_gather *g)
 {
 	u64 from = w->begun == tree->serial ? w->va : 0;
 	bool more;
 
-	note(&tree->seq, tree->recent, &w->op);
+	note_op(&tree->seq, tree->recent, &w->op);
 	if (w->op.scope == AV_TLBI_ASID && w->keep && av_tree_keepable(tree)) {
 		more = av_tree_keep(tree, g, w->kept != tree->serial, &w->va);
 		w->kept = tree->serial;
@@ -98,7 +132,7 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 		w->va = from;
 		more = av_tree_drop(sh, tree, g, &w->va);
 	} else if (w->op.last - w->op.start < AV_PAGE_SIZE &&
-		   av_shadow_zap_page(tree, w->op.start, g)) {
+		   zap_page(tree, w->op.start, g)) {
 		more = false;
 	} else {
 		more = av_shadow_zap_range(tree, max(w->op.start, from), w->op.last, g, &w->va);
@@ -147,43 +181,48 @@ static void begin(struct av_shadow *sh, const struct av_tlbi *op)
 		WRITE_ONCE(sh->seq_tables, sh->seq_tables + 1);
 	/* Global entries go whatever the ASID; one may be about to be filled. */
 	if (op->scope == AV_TLBI_VA || op->scope == AV_TLBI_VAA)
-		note(&sh->seq_va[op->high], sh->recent_va[op->high], op);
+		note_op(&sh->seq_va[op->high], sh->recent_va[op->high], op);
 }
 
 /* Trees that an op of one page looks at, at most. */
 #define FEW_TREES	64
 
-static bool page_of_list(struct av_list *list, const struct av_tlbi *op, unsigned int *left,
-			 struct av_gather *g)
+static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_page op,
+					 u64 start, u64 last, struct av_gather *g)
 {
-	struct av_tree *tree, *tmp;
-
-	av_list_for_each(tree, tmp, list, hash) {
-		if (!(*left)--)
-			return false;
-		/* VAA has trees of all ASIDs only to look at. */
-		if (tree->key.asid != op->asid && tree->key.asid != AV_ASID_ANY)
-			continue;
-		note(&tree->seq, tree->recent, op);
-		if (!av_shadow_zap_page(tree, op->start, g))
-			return false;
-	}
-	return true;
+	/* VAA has trees of all ASIDs only to look at. */
+	if (tree->key.asid != op.asid && tree->key.asid != AV_ASID_ANY)
+		return true;
+	note(&tree->seq, tree->recent, start, last);
+	return zap_page(tree, op.va, g);
 }
 
-bool av_shadow_tlbi_page(struct av_shadow *sh, const struct av_tlbi *op, struct av_gather *g)
+bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g)
 {
-	struct av_list *lists = sh->trees[op->high];
+	u64 start = op.leaf ? op.va : 0, last = op.leaf ? op.va | ~AV_PAGE_MASK : ~0ULL;
+	bool high = op.va & BIT_ULL(55), tagged = sh->nr_tagged[high];
+	struct av_list *list = &sh->trees[high][AV_TREE_BUCKETS], *at = list;
 	unsigned int left = FEW_TREES;
 
-	if (op->last - op->start >= AV_PAGE_SIZE ||
-	    (op->scope == AV_TLBI_VA ? sh->nr_tagged_global[op->high] :
-	     op->scope != AV_TLBI_VAA || sh->nr_tagged[op->high]))
+	if (op.any_asid ? tagged : sh->nr_tagged_global[high])
 		return false;
-	begin(sh, op);
-	return page_of_list(&lists[AV_TREE_BUCKETS], op, &left, g) &&
-	       (!sh->nr_tagged[op->high] ||
-		page_of_list(&lists[op->asid % AV_TREE_BUCKETS], op, &left, g));
+	if (!op.leaf)
+		WRITE_ONCE(sh->seq_tables, sh->seq_tables + 1);
+	note(&sh->seq_va[high], sh->recent_va[high], start, last);
+	for (;;) {
+		at = at->next;
+		if (at != list) {
+			if (!left-- || !page_of_tree(av_list_entry(at, struct av_tree, hash), op,
+						     start, last, g))
+				return false;
+		} else if (tagged) {
+			/* First the trees of all ASIDs, then those of this one. */
+			tagged = false;
+			at = list = &sh->trees[high][op.asid % AV_TREE_BUCKETS];
+		} else {
+			return true;
+		}
+	}
 }
 
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g)

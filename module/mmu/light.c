@@ -24,15 +24,12 @@ bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
 	struct av_gather *g = &vcpu->mmu->gather;
-	struct av_tlbi op;
 
-	if (vcpu->mmu->plain ||
-	    !av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &op) ||
-	    !av_light_lock(vcpu))
+	if (vcpu->mmu->plain || !av_tlbi_is_page(sys) || !av_light_lock(vcpu))
 		return false;
 	av_gather_init(g, sh);
-	done = av_shadow_tlbi_page(sh, &op, g);
-	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(g));
+	done = av_shadow_tlbi_page(sh, av_tlbi_page(sys, xt, asid16), g);
+	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish_page(g));
 	/* Tables that went with a large leaf are taken apart where one may sleep. */
 	done = done && av_list_empty(&sh->doomed);
 	av_mmu_unlock(vcpu);

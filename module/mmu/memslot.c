@@ -283,7 +283,7 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	spin_lock(&vm->mmu_lock);
 	rcu_assign_pointer(vm->mmu->slots, next);
 	vm->mmu->last_slot = NULL;
-	vm->mmu->last_part.nr = 0;
+	vm->mmu->shadow.last_part.nr = 0;
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
 	/* Expedited, as in KVM: a VMM may have thousands of slots to add. */

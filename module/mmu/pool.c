@@ -157,7 +157,7 @@ static unsigned int trees_of(const struct av_flush *f, u64 *tree)
 	return n;
 }
 
-static unsigned int flush_in_one_pass(struct av_vm *vm, const struct av_flush *f)
+static noinline unsigned int flush_in_one_pass(struct av_vm *vm, const struct av_flush *f)
 {
 	u64 tree[AV_FLUSH_TREES];
 	unsigned int n = trees_of(f, tree);
@@ -205,14 +205,14 @@ static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 }
 
 /* A frame in another part than the last. */
-static noinline u32 *find_head(struct av_vm *vm, u32 gfn)
+static u32 *find_head(struct av_vm *vm, u32 gfn)
 {
 	struct av_slot *slot = slot_of(vm, gfn);
 
 	if (!slot)
 		return NULL;
-	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &vm->mmu->last_part);
-	return av_frames_part_head(&vm->mmu->last_part, gfn);
+	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &vm->mmu->shadow.last_part);
+	return av_frames_part_head(&vm->mmu->shadow.last_part, gfn);
 }
 
 static u32 *rmap_head(void *ctx, u32 gfn, int level)
@@ -220,8 +220,8 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 	struct av_vm *vm = ctx;
 	struct av_slot *slot;
 
-	if (likely(level == 3))
-		return av_frames_part_head(&vm->mmu->last_part, gfn) ?: find_head(vm, gfn);
+	if (level == 3)
+		return find_head(vm, gfn);
 	slot = slot_of(vm, gfn);
 	return slot ? av_slot_block_head(slot, gfn) : NULL;
 }

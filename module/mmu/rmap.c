@@ -17,7 +17,7 @@ static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 /* The first entry on a head, 0 when there is none. */
 static u32 first_of(struct av_shadow *sh, u32 gfn, int level)
 {
-	u32 *head = sh->ops->rmap(sh->ctx, gfn, level);
+	u32 *head = av_rmap_head(sh, gfn, level);
 
 	return head ? *head : 0;
 }

@@ -147,31 +147,6 @@ bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_ga
 	return zap_table(root, max(start, root->va), min(last, top), g, next);
 }
 
-bool av_shadow_zap_page(struct av_tree *tree, u64 va, struct av_gather *g)
-{
-	int shift = av_level_shift(AV_ROOT_LEVEL);
-	struct av_pt *pt = tree->root;
-
-	if (va - pt->va > GENMASK_ULL(47, 0))
-		return true;
-	for (; pt; shift -= 9) {
-		u32 idx = (va >> shift) & (AV_ENTRIES - 1);
-		u64 pte = pt->pte[idx];
-
-		if (pt->gspan > shift)
-			return false;
-		if (!(pte & AV_PTE_VALID))
-			return true;
-		if (shift == AV_PAGE_SHIFT || !(pte & AV_PTE_TABLE)) {
-			av_shadow_clear(pt, idx, g);
-			return true;
-		}
-		pt = pt->aux[idx].child;
-	}
-	/* The window. */
-	return true;
-}
-
 static void flush_entry(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	struct av_gather g;
@@ -268,7 +243,7 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 	else
 		pt->live++;
 	av_pt_note_used(pt, idx, true);
-	av_rmap_add(sh, pt, idx, f->gfn, f->head ?: sh->ops->rmap(sh->ctx, f->gfn, pt->level));
+	av_rmap_add(sh, pt, idx, f->gfn, f->head ?: av_rmap_head(sh, f->gfn, pt->level));
 	av_pt_note_desc(pt, idx, f->desc);
 	WRITE_ONCE(pt->pte[idx], new);
 	/*

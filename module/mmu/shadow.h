@@ -45,6 +45,7 @@
 
 #include "lib/av_types.h"
 #include "lib/list.h"
+#include "mmu/frames.h"
 #include "mmu/walk.h"
 #include "mmu/tlbi.h"
 #include "switch/window_desc.h"
@@ -205,6 +206,8 @@ struct av_shadow {
 	u32 nr_descs;		/* av_pt.desc that are not NULL */
 	u32 fresh_id;		/* ids from this one on were never used */
 	struct av_list doomed;	/* tables: unlinked and flushed */
+	/* The ops' to keep: frames that rmap() found last, or none. */
+	struct av_frames_part last_part;
 
 	/* By half and ASID; the last bucket of each is AV_ASID_ANY's. */
 	struct av_list trees[2][AV_TREE_BUCKETS + 1];	/* oldest first */
@@ -269,9 +272,25 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 /* Move to a larger array; returns the old one. */
 struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id, u32 max_pts);
 
-void av_gather_init(struct av_gather *g, struct av_shadow *sh);
+static inline void av_gather_init(struct av_gather *g, struct av_shadow *sh)
+{
+	g->sh = sh;
+	g->work = 0;
+	g->flush.nr_pages = 0;
+	g->flush.nr_trees = 0;
+	g->flush.all = false;
+	g->flush.tables = false;
+	av_list_init(&g->unlinked);
+}
+
 /* Flush. Every gather ends with this. Returns the number of TLBI. */
 unsigned int av_gather_finish(struct av_gather *g);
+
+/* The same where nothing was unlinked, as for av_shadow_tlbi_page(): most often nothing was cleared. */
+static inline unsigned int av_gather_finish_page(struct av_gather *g)
+{
+	return g->flush.nr_pages ? av_gather_finish(g) : 0;
+}
 
 /* The key of a half in a mode; asid as av_regime_asid(). */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
@@ -361,10 +380,10 @@ struct av_tlbi_walk {
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g);
 
 /*
- * The same for an op that names one page, as most do, where few trees may have it. False:
- * it is not that, or there are many: nothing was done, or a part, which may be done again.
+ * The same for an op that names one page, where few trees may have it. False: there are
+ * many, or a leaf is larger: nothing was done, or a part, which may be done again.
  */
-bool av_shadow_tlbi_page(struct av_shadow *sh, const struct av_tlbi *op, struct av_gather *g);
+bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g);
 
 /*
  * Is a leaf of 2^span bytes void that was read at va when seq was since? Yes, if
@@ -390,17 +409,12 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
-void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx);
+void av_gather_flush_tree(struct av_flush *f, u64 serial);
 void av_gather_tree(struct av_gather *g, const struct av_tree *tree);
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
 /* Write an entry that is no leaf, and in all copies where the table is a root. */
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val);
-/*
- * Drop what a tree has at one page. False where a guest leaf larger than an entry
- * was broken up on the way: that is av_shadow_zap_range()'s to do.
- */
-bool av_shadow_zap_page(struct av_tree *tree, u64 va, struct av_gather *g);
 /*
  * Drop a part of [start, last] of a tree. True when there is more: *next is
  * where to go on.
@@ -530,6 +544,14 @@ static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, 
 		*head = name;
 }
 
+/* The head of a frame's reverse map, or of a block's. */
+static inline u32 *av_rmap_head(struct av_shadow *sh, u32 gfn, int level)
+{
+	u32 *head = level == 3 ? av_frames_part_head(&sh->last_part, gfn) : NULL;
+
+	return head ?: sh->ops->rmap(sh->ctx, gfn, level);
+}
+
 /* Take an entry off. */
 static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
@@ -538,7 +560,7 @@ static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	if (aux.next)
 		sh->by_id[aux.next / AV_ENTRIES]->aux[aux.next % AV_ENTRIES].prev = aux.prev;
 	if (likely(aux.prev & AV_RMAP_FLAG)) {
-		u32 *head = sh->ops->rmap(sh->ctx, aux.prev & ~AV_RMAP_FLAG, pt->level);
+		u32 *head = av_rmap_head(sh, aux.prev & ~AV_RMAP_FLAG, pt->level);
 
 		if (head)
 			*head = aux.next;
@@ -547,6 +569,19 @@ static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	}
 	pt->aux[idx].next = 0;
 	pt->aux[idx].prev = 0;
+}
+
+/* An entry was changed, and is to be flushed. One address is enough for a block. */
+static inline void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx)
+{
+	struct av_flush *f = &g->flush;
+
+	if (unlikely(f->nr_pages == AV_FLUSH_PAGES)) {
+		av_gather_flush_tree(f, pt->tree->serial);
+		return;
+	}
+	f->page[f->nr_pages].serial = pt->tree->serial;
+	f->page[f->nr_pages++].va = pt->va + ((u64)idx << av_level_shift(pt->level));
 }
 
 /* What an entry was filled from, av_fill.desc: of use where the table has room for it. */

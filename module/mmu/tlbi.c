@@ -2,8 +2,6 @@
 /* TLBI instructions of the EL1&0 regime: one row an operation. */
 #include "mmu/tlbi.h"
 
-#define XT_ASID		GENMASK_ULL(63, 48)
-#define XT_VA		GENMASK_ULL(43, 0)	/* VA[55:12] */
 #define XT_TG		GENMASK_ULL(47, 46)
 #define XT_SCALE	GENMASK_ULL(45, 44)
 #define XT_NUM		GENMASK_ULL(43, 39)
@@ -40,7 +38,7 @@ static const struct {
 
 static void decode_page(u64 xt, struct av_tlbi *op)
 {
-	op->start = (u64)sign_extend64(FIELD_GET(XT_VA, xt) << 12, 55);
+	op->start = (u64)sign_extend64(FIELD_GET(AV_TLBI_XT_VA, xt) << 12, 55);
 	op->last = op->start | 0xfff;
 }
 
@@ -83,7 +81,7 @@ bool av_tlbi_decode(u32 sys, u64 xt, bool asid16, unsigned int features, struct 
 		return false;
 	op->scope = ops[op2].scope;
 	op->leaf = ops[op2].leaf;
-	op->asid = FIELD_GET(XT_ASID, xt) & (asid16 ? 0xffff : 0xff);
+	op->asid = FIELD_GET(AV_TLBI_XT_ASID, xt) & (asid16 ? 0xffff : 0xff);
 	if (op->scope == AV_TLBI_ALL || op->scope == AV_TLBI_ASID)
 		return true;
 	if (form == PAGE)

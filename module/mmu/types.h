@@ -107,9 +107,8 @@ struct av_vm_mmu {
 
 	/* srcu; written under slots_lock and mmu_lock. */
 	struct av_slots __rcu *slots;
-	/* Under mmu_lock, rmap_head()'s last: one of slots, or NULL, and a part of its frames. */
+	/* Under mmu_lock, rmap_head()'s last: one of slots, or NULL. With shadow.last_part. */
 	struct av_slot *last_slot;
-	struct av_frames_part last_part;
 	u32 budget;			/* of table pages, equals shadow.max_pts */
 
 	struct mmu_notifier notifier;

@@ -407,10 +407,11 @@ static bool at_once(const struct av_tlbi *op)
 	struct av_gather g;
 	bool done;
 
-	if (turn++ % 2)
+	if (turn++ % 2 || op->last - op->start >= AV_PAGE_SIZE ||
+	    (op->scope != AV_TLBI_VA && op->scope != AV_TLBI_VAA))
 		return false;
 	av_gather_init(&g, &sh);
-	done = av_shadow_tlbi_page(&sh, op, &g);
+	done = av_shadow_tlbi_page(&sh, page_op(op), &g);
 	finish(&g);
 	check_tlb();
 	return done;

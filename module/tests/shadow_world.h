@@ -53,4 +53,13 @@ bool age(u32 gfn, bool clear);
 void reclaim_all(void);
 struct av_pool *full_pool(void);
 
+/* The same op for av_shadow_tlbi_page(). */
+static inline struct av_tlbi_page page_op(const struct av_tlbi *op)
+{
+	return (struct av_tlbi_page) {
+		.va = op->start, .asid = op->asid, .any_asid = op->scope == AV_TLBI_VAA,
+		.leaf = op->leaf,
+	};
+}
+
 #endif /* AV_TESTS_SHADOW_WORLD_H */

@@ -83,6 +83,41 @@ static void test_encodings(void)
 	}
 }
 
+/* What names one page is known by its encoding, and decoded to the same. */
+static void check_page(u32 sys, u64 xt, bool asid16)
+{
+	struct av_tlbi_page page = av_tlbi_page(sys, xt, asid16);
+
+	CHECK(av_tlbi_decode(sys, xt, asid16, ALL_FEATURES, &op));
+	CHECK_EQ(page.va, op.start);
+	CHECK_EQ(op.last - op.start, 0xfff);
+	CHECK_EQ(page.va >> 55 & 1, op.high);
+	CHECK_EQ(page.asid, op.asid);
+	CHECK_EQ(page.any_asid ? AV_TLBI_VAA : AV_TLBI_VA, op.scope);
+	CHECK_EQ(page.leaf, op.leaf);
+}
+
+static void test_one_page(void)
+{
+	static const u64 xt[] = {
+		0, 0x400, 0x1234ULL << 48 | 0xff800010203ULL, ~0ULL, 0xfULL << 44 | 0x400,
+	};
+	unsigned int i;
+	u32 sys;
+
+	for (sys = 0; sys < 1U << 16; sys++) {
+		bool one = av_tlbi_decode(sys, 0, true, ALL_FEATURES, &op) &&
+			   (op.scope == AV_TLBI_VA || op.scope == AV_TLBI_VAA) &&
+			   op.last - op.start == 0xfff;
+
+		CHECK_EQ(av_tlbi_is_page(sys), one);
+		for (i = 0; one && i < ARRAY_SIZE(xt); i++) {
+			check_page(sys, xt[i], true);
+			check_page(sys, xt[i], false);
+		}
+	}
+}
+
 static void test_pages(void)
 {
 	CHECK(decode(3, 1, 0x1234ULL << 48 | 0xff800010203ULL));
@@ -141,6 +176,7 @@ static void test_ranges(void)
 int main(void)
 {
 	RUN(test_encodings);
+	RUN(test_one_page);
 	RUN(test_pages);
 	RUN(test_ranges);
 	return TESTS_DONE();
