@@ -22,7 +22,7 @@ void av_vcpu_mode_changed(struct av_vcpu *vcpu)
 }
 
 /* True: the exception level has changed. */
-static bool take_sync(struct av_vcpu *vcpu, u64 esr)
+static __always_inline bool take_sync(struct av_vcpu *vcpu, u64 esr)
 {
 	struct av_srf *srf = vcpu->srf;
 	bool el1 = av_srf_el1(srf);
@@ -58,7 +58,7 @@ void av_inject_abort_light(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss)
 {
 	if (take_sync(vcpu, syndrome_of(vcpu, insn, far, iss)))
 		av_stat_inc(&vcpu->stats, AV_EVENT_MODE_SWITCH);
-	av_quick_mode(vcpu->srf);
+	av_quick_el1h(vcpu->srf);
 }
 
 void av_inject_undef(struct av_vcpu *vcpu)

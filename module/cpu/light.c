@@ -20,7 +20,7 @@ static bool is_tlbi(u64 insn)
 	return (insn & ~0xfffULL) == 0xd5088000;
 }
 
-static bool answer_tlbi(struct av_vcpu *vcpu)
+static __always_inline bool answer_tlbi(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 	struct av_insn insn;
@@ -41,13 +41,15 @@ static bool may_inject(const struct av_srf *srf)
 	return av_srf_el1(srf) ? av_srf_mode(srf) == AV_PSR_EL1H : srf->modes;
 }
 
-static bool answer_abort(struct av_vcpu *vcpu)
+static __always_inline bool answer_abort(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	struct av_answer *answer = &vcpu->mmu->answer;
+	const struct av_answer *answer;
 
-	if (av_mmu_in_stub(vcpu) ||
-	    !av_mmu_fault_light(vcpu, srf->esr, srf->far, may_inject(srf), answer))
+	if (av_mmu_in_stub(vcpu))
+		return false;
+	answer = av_mmu_fault_light(vcpu, srf->esr, srf->far, may_inject(srf));
+	if (!answer)
 		return false;
 	if (answer->kind == AV_ANSWER_ABORT)
 		av_inject_abort_light(vcpu, answer->insn, answer->far, answer->iss);

@@ -30,6 +30,14 @@ static inline unsigned int av_quick_hash(u16 enc)
 /* Make the rows, of what srf->cheap (cpu/cheap.h) has. False: two have one place. */
 bool av_quick_rows(struct av_srf *srf);
 
+/* In virtual EL1 with its own stack pointer. */
+static __always_inline void av_quick_el1h(struct av_srf *srf)
+{
+	srf->quick = srf->quick_on;
+	srf->quick_nr = srf->quick_on_nr;
+	srf->in_place = srf->copies;
+}
+
 /*
  * Before an entry, and where the mode changes in the window: which syndromes are
  * taken, and are registers in place? In virtual EL1 with its own stack pointer;
@@ -38,9 +46,7 @@ bool av_quick_rows(struct av_srf *srf);
 static __always_inline void av_quick_mode(struct av_srf *srf)
 {
 	if (likely(av_srf_mode(srf) == AV_PSR_EL1H)) {
-		srf->quick = srf->quick_on;
-		srf->quick_nr = srf->quick_on_nr;
-		srf->in_place = srf->copies;
+		av_quick_el1h(srf);
 		return;
 	}
 	srf->quick = !av_srf_el1(srf) && srf->quick_modes && !av_srf_daif(srf) ?

@@ -176,11 +176,10 @@ static inline bool av_mmu_near_device(const struct av_vcpu *vcpu, u64 far)
 }
 
 /*
- * The same between two stays, with interrupts off. False: not at hand, to be done
+ * The same between two stays, with interrupts off. NULL: not at hand, to be done
  * the long way. Else the answer is to resume, or with may_inject an abort to inject.
  */
-bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-			struct av_answer *answer);
+const struct av_answer *av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject);
 
 /*
  * The instruction at va, as the guest's present mode would fetch it. False: it

@@ -239,21 +239,21 @@ static __always_inline bool near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu 
 	return done;
 }
 
-bool av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-			struct av_answer *answer)
+const struct av_answer *av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_answer *answer = &mmu->answer;
 
 	/* What copies cannot do is over after so many exits of the other kind: root.c. */
 	if (unlikely(mmu->plain))
-		return false;
+		return NULL;
 	av_mmu_follow(vcpu);
 	if (unlikely(mmu->stale))
-		return false;
+		return NULL;
 	if (!likely(near_abort(vcpu, mmu, esr, far, may_inject, answer)) &&
 	    !av_light_abort(vcpu, esr, far, may_inject, answer))
-		return false;
+		return NULL;
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr, answer->kind);
-	return true;
+	return answer;
 }

@@ -46,6 +46,7 @@
 #include "lib/av_types.h"
 #include "lib/list.h"
 #include "mmu/frames.h"
+#include "mmu/gather.h"
 #include "mmu/walk.h"
 #include "mmu/tlbi.h"
 #include "switch/window_desc.h"
@@ -149,20 +150,6 @@ struct av_tree {
 	bool dead;		/* dropped, nobody finds it any more */
 };
 
-/*
- * A flush: pages of trees, trees with all that their tables ever led to,
- * everything of the VM. tables: tables were unlinked, so walk-cache entries
- * that lead to them go too, also under the hop ASID of the switch.
- */
-#define AV_FLUSH_PAGES		16
-#define AV_FLUSH_TREES		4
-struct av_flush {
-	struct { u64 serial, va; } page[AV_FLUSH_PAGES];
-	u64 tree[AV_FLUSH_TREES];
-	u8 nr_pages, nr_trees;
-	bool all, tables;
-};
-
 /* Tables and trees set aside for a call; the caller keeps the pool. */
 struct av_pool {
 	struct av_list pts;
@@ -229,25 +216,6 @@ struct av_shadow {
  */
 #define AV_MAX_TREES		4096
 
-/*
- * The most work of one call before it asks to be called again, in entries
- * cleared or unlinked, give or take one table: some 100,000 instructions.
- */
-#define AV_WORK			512
-
-/* Entries and tables that an operation has cleared and not yet flushed, and its work so far. */
-struct av_gather {
-	struct av_shadow *sh;
-	struct av_list unlinked;
-	struct av_flush flush;
-	u32 work;
-};
-
-static inline bool av_gather_spent(const struct av_gather *g)
-{
-	return g->work >= AV_WORK;
-}
-
 /* One entry to install. */
 struct av_fill {
 	u64 va;			/* aligned to the entry */
@@ -271,26 +239,6 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 		    struct av_pt **by_id, u32 max_pts);
 /* Move to a larger array; returns the old one. */
 struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id, u32 max_pts);
-
-static inline void av_gather_init(struct av_gather *g, struct av_shadow *sh)
-{
-	g->sh = sh;
-	g->work = 0;
-	g->flush.nr_pages = 0;
-	g->flush.nr_trees = 0;
-	g->flush.all = false;
-	g->flush.tables = false;
-	av_list_init(&g->unlinked);
-}
-
-/* Flush. Every gather ends with this. Returns the number of TLBI. */
-unsigned int av_gather_finish(struct av_gather *g);
-
-/* The same where nothing was unlinked, as for av_shadow_tlbi_page(): most often nothing was cleared. */
-static inline unsigned int av_gather_finish_page(struct av_gather *g)
-{
-	return g->flush.nr_pages ? av_gather_finish(g) : 0;
-}
 
 /* The key of a half in a mode; asid as av_regime_asid(). */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
@@ -409,8 +357,6 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
-void av_gather_flush_tree(struct av_flush *f, u64 serial);
-void av_gather_tree(struct av_gather *g, const struct av_tree *tree);
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
 /* Write an entry that is no leaf, and in all copies where the table is a root. */
