@@ -282,11 +282,11 @@ void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader
  * The guest has taken tables away since, and may use them for something else: what was read
  * there is no fault of its own and no device's, and it has its access once more.
  */
-static void recheck(struct av_vcpu *vcpu, struct av_seq seq, struct av_answer *answer)
+static void recheck(struct av_vcpu *vcpu, bool high, struct av_seq seq, struct av_answer *answer)
 {
 	/* The tables were read before. */
 	smp_rmb();
-	if (likely(seq.tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables)) ||
+	if (likely(seq.tables == READ_ONCE(vcpu->mmu->tree[high]->seq_tables)) ||
 	    (answer->kind != AV_ANSWER_ABORT && answer->kind != AV_ANSWER_DEVICE &&
 	     answer->kind != AV_ANSWER_SKIP))
 		return;
@@ -299,7 +299,8 @@ static void recheck(struct av_vcpu *vcpu, struct av_seq seq, struct av_answer *a
 static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
 	struct av_resolved *r = &vcpu->mmu->resolved;
-	struct av_seq seq = av_mmu_read_seq(vcpu, far & BIT_ULL(55));
+	bool high = far & BIT_ULL(55);
+	struct av_seq seq = av_mmu_read_seq(vcpu, high);
 	int idx = srcu_read_lock(&vcpu->vm->srcu);
 	struct av_mem_reader reader = {};
 	struct av_view view;
@@ -308,7 +309,7 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 	av_resolve(&view, r, answer);
 	if (r->walked) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
-		recheck(vcpu, seq, answer);
+		recheck(vcpu, high, seq, answer);
 	}
 	if (r->work != AV_ABORT_ANSWERED)
 		answer->err = work(vcpu, seq);

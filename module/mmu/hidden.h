@@ -99,9 +99,9 @@ static __always_inline u8 av_known_rights(const struct av_slot *slot, const stru
 }
 
 /* Under mmu_lock: did the guest invalidate this very page a moment ago, to map another there? */
-static inline bool av_light_remapped(const struct av_tree *tree, u64 va)
+static inline bool av_light_remapped(const struct av_shadow *sh, const struct av_tree *tree, u64 va)
 {
-	const struct av_recent *r = &tree->recent[tree->seq % AV_RECENT];
+	const struct av_recent *r = &sh->recent_va[1][sh->seq_va[1] % AV_RECENT];
 
 	return tree->key.high && r->start == va && r->last == (va | ~PAGE_MASK);
 }
@@ -111,7 +111,7 @@ static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_s
 {
 	/* They were read before. */
 	smp_rmb();
-	return seq.tables == READ_ONCE(vcpu->vm->mmu->shadow.seq_tables) &&
+	return seq.tables == READ_ONCE(vcpu->mmu->tree[high]->seq_tables) &&
 	       av_mmu_seq_current(vcpu, high, seq);
 }
 

@@ -101,7 +101,7 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 		.host = READ_ONCE(vcpu->vm->mmu->seq),
 		.tree = READ_ONCE(vcpu->mmu->tree[high]->seq),
 		.va = READ_ONCE(vcpu->vm->mmu->shadow.seq_va[high]),
-		.tables = READ_ONCE(vcpu->vm->mmu->shadow.seq_tables),
+		.tables = READ_ONCE(vcpu->mmu->tree[high]->seq_tables),
 	};
 
 	/*

@@ -73,6 +73,12 @@ static void note_op(u64 *seq, struct av_recent *recent, const struct av_tlbi *op
 	note(seq, recent, op->leaf ? op->start : 0, op->leaf ? op->last : ~0ULL);
 }
 
+/* More than leaves: tables that walks of the tree came through may be gone. */
+static __always_inline void note_tables(struct av_tree *tree)
+{
+	WRITE_ONCE(tree->seq_tables, tree->seq_tables + 1);
+}
+
 bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span)
 {
 	u64 inside = span < 64 ? BIT_ULL(span) - 1 : ~0ULL;
@@ -124,6 +130,8 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 	u64 from = w->begun == tree->serial ? w->va : 0;
 	bool more;
 
+	if (!w->op.leaf)
+		note_tables(tree);
 	note_op(&tree->seq, tree->recent, &w->op);
 	if (w->op.scope == AV_TLBI_ASID && w->keep && av_tree_keepable(tree)) {
 		more = av_tree_keep(tree, g, w->kept != tree->serial, &w->va);
@@ -177,8 +185,6 @@ static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 /* At the beginning of an op: what it is to walks of any tree. */
 static void begin(struct av_shadow *sh, const struct av_tlbi *op)
 {
-	if (!op->leaf)
-		WRITE_ONCE(sh->seq_tables, sh->seq_tables + 1);
 	/* Global entries go whatever the ASID; one may be about to be filled. */
 	if (op->scope == AV_TLBI_VA || op->scope == AV_TLBI_VAA)
 		note_op(&sh->seq_va[op->high], sh->recent_va[op->high], op);
@@ -190,11 +196,20 @@ static void begin(struct av_shadow *sh, const struct av_tlbi *op)
 static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_page op,
 					 u64 start, u64 last, struct av_gather *g)
 {
-	/* VAA has trees of all ASIDs only to look at. */
-	if (tree->key.asid != op.asid && tree->key.asid != AV_ASID_ANY)
+	/* VAA has trees of all ASIDs only to look at, whose leaves are global: seq_va counts them. */
+	if (tree->key.asid == op.asid)
+		note(&tree->seq, tree->recent, start, last);
+	else if (tree->key.asid != AV_ASID_ANY)
 		return true;
-	note(&tree->seq, tree->recent, start, last);
-	return zap_page(tree, op.va, g);
+	if (!op.leaf)
+		note_tables(tree);
+	/* Kernels change what they have at a few addresses, in one of the trees. */
+	if (tree->clean == op.va)
+		return true;
+	if (!zap_page(tree, op.va, g))
+		return false;
+	tree->clean = op.va;
+	return true;
 }
 
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g)
@@ -206,8 +221,6 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 
 	if (op.any_asid ? tagged : sh->nr_tagged_global[high])
 		return false;
-	if (!op.leaf)
-		WRITE_ONCE(sh->seq_tables, sh->seq_tables + 1);
 	note(&sh->seq_va[high], sh->recent_va[high], start, last);
 	for (;;) {
 		at = at->next;

@@ -58,7 +58,7 @@ static bool install(struct av_hidden *f)
 	};
 
 	if (slot->dying || !fill.rights ||
-	    f->seq.tables != f->vcpu->vm->mmu->shadow.seq_tables ||
+	    f->seq.tables != f->r->tree->seq_tables ||
 	    av_mem_raced(f->vcpu->vm, slot, c->gfn, f->seq) || av_hidden_voided(f, c) ||
 	    av_hidden_install(f, &fill))
 		return false;
@@ -79,7 +79,7 @@ static bool fill(struct av_hidden *f)
 		return false;
 	}
 	alone = av_shadow_present(f->r->tree, av_around(f->at[0].va), AV_AROUND) ||
-		av_light_remapped(f->r->tree, f->at[0].va);
+		av_light_remapped(&f->vcpu->vm->mmu->shadow, f->r->tree, f->at[0].va);
 	filled = install(f);
 	if (filled && !alone)
 		av_light_around(f);

@@ -21,7 +21,7 @@ static __always_inline bool current_table(const struct av_vm_mmu *mmu, const str
 					  const struct av_tree *tree, u64 va)
 {
 	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
-	       near->seq_tables == mmu->shadow.seq_tables && near->seq == mmu->seq;
+	       near->seq_tables == tree->seq_tables && near->seq == mmu->seq;
 }
 
 /* Remember the table that a walk came through, or that there is a block. */
@@ -52,7 +52,7 @@ static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
 	int ret;
 
 	near->serial = tree->serial;
-	near->seq_tables = mmu->shadow.seq_tables;
+	near->seq_tables = tree->seq_tables;
 	near->seq = mmu->seq;
 	near->part.nr = 0;
 	near->pt = NULL;
@@ -172,7 +172,7 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	if (unlikely(!rights))
 		return false;
 	alone = (pt && av_pt_group(pt, av_around(va), AV_AROUND)) ||
-		av_light_remapped(tree, va & PAGE_MASK);
+		av_light_remapped(sh, tree, va & PAGE_MASK);
 	if (likely(fits(tree, pt, idx, desc)))
 		av_shadow_add(sh, pt, idx, gfn, &piece->head[n],
 			      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),

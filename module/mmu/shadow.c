@@ -262,6 +262,8 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 
 	if (f->va >= AV_WINDOW_START)
 		return -EINVAL;
+	/* Also where a table is linked once more. */
+	tree->clean = AV_CLEAN_NONE;
 	if (f->va < pt->va || f->va - pt->va > GENMASK_ULL(47, 0))
 		return -EINVAL;
 	if (tree->key.asid == AV_ASID_ANY && !f->global) {

@@ -133,12 +133,17 @@ struct av_recent {
 	u64 start, last;
 };
 
+/* No page's address. */
+#define AV_CLEAN_NONE		1
+
 struct av_tree {
 	struct av_tree_key key;
 	u64 serial;		/* never used twice; names it to the TLB's owner */
 	u64 gen;		/* counts the invalidations that kept its tables */
 	u64 seq;		/* counts the invalidations that reached it … */
 	struct av_recent recent[AV_RECENT];	/* … and these were the last */
+	u64 seq_tables;		/* counts those of them that name more than leaves */
+	u64 clean;		/* a page where it has nothing, or AV_CLEAN_NONE */
 	struct av_pt *root;
 	struct av_list copies;	/* struct av_root */
 	struct av_list hash;	/* av_shadow.trees, by serial */
@@ -204,7 +209,6 @@ struct av_shadow {
 	u32 nr_tagged[2], nr_tagged_global[2];
 	u64 seq_va[2];		/* TLBI by address so far, of each half … */
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
-	u64 seq_tables;		/* invalidations so far of more than leaves */
 	u64 unlinks;		/* tables so far that were taken out of the walkers' reach */
 	u64 next_serial;
 	bool high_tagged;
@@ -544,6 +548,7 @@ static inline void av_pt_note_desc(struct av_pt *pt, u32 idx, u64 desc)
 static inline void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
 				 u32 *head, u64 pte, u64 desc)
 {
+	pt->tree->clean = AV_CLEAN_NONE;
 	pt->live++;
 	av_pt_note_used(pt, idx, true);
 	av_rmap_add(sh, pt, idx, gfn, head);

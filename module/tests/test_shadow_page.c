@@ -115,53 +115,105 @@ static void test_not_at_once(void)
 
 /* ---- walks that are kept ---- */
 
-/* Tables that walks came through are void by all that names more than leaves, and by nothing else. */
+/*
+ * Tables that walks of a tree came through are void by all that names more than leaves
+ * of it, and by nothing else. Tables have no entry that is global.
+ */
 static void test_tables_of_walks(void)
 {
 	static const struct {
 		int scope;
-		bool leaf, moves;
+		bool leaf, any_va, any_asid;
 	} rows[] = {
-		{ AV_TLBI_VA, false, true }, { AV_TLBI_VA, true, false },
-		{ AV_TLBI_VAA, false, true }, { AV_TLBI_VAA, true, false },
-		{ AV_TLBI_ASID, false, true }, { AV_TLBI_ALL, false, true },
+		{ AV_TLBI_VA, false, false, false }, { AV_TLBI_VA, true, false, false },
+		{ AV_TLBI_VAA, false, false, true }, { AV_TLBI_VAA, true, false, true },
+		{ AV_TLBI_ASID, false, true, false }, { AV_TLBI_ALL, false, true, true },
 	};
 	static const u64 va[] = { 0x5000, 0x77777000, KVA };
-	unsigned int i, n, asid;
-	u64 before;
+	struct av_tree *tree[3];
+	unsigned int i, n, asid, t;
+	u64 before[3];
 
 	setup();
-	get(0x1000, false, 0, 1);
-	get(0x1000, true, 1, 1);
+	tree[0] = get(0x1000, false, 0, 1);
+	tree[1] = get(0x1000, false, 0, 2);
+	/* Of all ASIDs. */
+	tree[2] = get(0x1000, true, 1, 1);
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
 		for (n = 0; n < ARRAY_SIZE(va); n++)
-			/* Whose ASID it is does not matter: an entry may be global. */
 			for (asid = 1; asid < 4; asid++) {
-				before = sh.seq_tables;
+				for (t = 0; t < ARRAY_SIZE(tree); t++)
+					before[t] = tree[t]->seq_tables;
 				one_page(rows[i].scope, rows[i].leaf, va[n], asid);
-				CHECK_EQ(sh.seq_tables - before, rows[i].moves);
+				for (t = 0; t < ARRAY_SIZE(tree); t++) {
+					bool high = t == 2, in = (va[n] == KVA) == high;
+					bool its = high ? rows[i].scope != AV_TLBI_ASID :
+							  rows[i].any_asid || asid == t + 1;
+
+					CHECK_EQ(tree[t]->seq_tables - before[t],
+						 !rows[i].leaf && (rows[i].any_va || in) && its);
+				}
 			}
 	teardown();
 }
 
-/* However many parts: once, and before anything else is done. */
+/* A tree that has nothing at a page is not looked into again, until it may have something. */
+static void test_clean(void)
+{
+	struct av_tree *tree, *other;
+	struct av_tlbi op;
+	u64 va;
+
+	setup();
+	tree = get(0x1000, true, 1, 1);
+	other = get(0x2000, true, 1, 1);
+	for (va = KVA; va < KVA + 4 * PAGE; va += PAGE) {
+		CHECK_EQ(fill(tree, va, 1, 3, AV_R, 12, true), 0);
+		CHECK_EQ(tree->clean, AV_CLEAN_NONE);
+		op = walk_for(AV_TLBI_VAA, va & PAGE, va, 0).op;
+		CHECK(at_once(&op));
+		CHECK(gone(tree, va));
+		CHECK_EQ(tree->clean, va);
+		CHECK_EQ(other->clean, va);
+		/* The other one has it now, and this one not. */
+		CHECK_EQ(fill(other, va, 1, 3, AV_R, 12, true), 0);
+		CHECK(at_once(&op));
+		CHECK(gone(other, va));
+		CHECK_EQ(tree->seq_tables, other->seq_tables);
+	}
+	/* A larger leaf over the page. */
+	CHECK_EQ(fill(tree, KVA, 512, 2, AV_R, 21, true), 0);
+	CHECK_EQ(tree->clean, AV_CLEAN_NONE);
+	CHECK(at_once(&op));
+	CHECK(gone(tree, KVA));
+	/* Of the four pages two were named with their tables, twice each. */
+	CHECK_EQ(tree->seq_tables, 4);
+	teardown();
+}
+
+/* However many parts: each tree once, when it is reached; global leaves before anything else is done. */
 static void test_tables_of_walks_in_parts(void)
 {
 	struct av_tlbi_walk w = walk_for(AV_TLBI_VAA, false, 0x5000, 0);
 	unsigned int i, parts = 0;
+	struct av_tree *tree[20];
 	struct av_gather g;
 	bool more = true;
 
 	setup();
-	for (i = 0; i < 20; i++)
-		fill(get(PAGE * i, false, 0, 1 + i), 0x5000, i, 3, AV_R, 12, false);
+	for (i = 0; i < ARRAY_SIZE(tree); i++) {
+		tree[i] = get(PAGE * i, false, 0, 1 + i);
+		fill(tree[i], 0x5000, i, 3, AV_R, 12, false);
+	}
 	for (; more && parts < 100; parts++) {
 		av_gather_init(&g, &sh);
 		g.work = AV_WORK - 3;	/* as if it had done nearly enough */
 		more = av_shadow_tlbi(&sh, &w, &g);
 		av_gather_finish(&g);
-		CHECK_EQ(sh.seq_tables, 1);
 		CHECK_EQ(sh.seq_va[0], 1);
+		for (i = 0; i < ARRAY_SIZE(tree); i++)
+			CHECK(tree[i]->seq_tables == 1 ||
+			      (more && !tree[i]->seq_tables && !gone(tree[i], 0x5000)));
 	}
 	CHECK(parts > 5);
 	teardown();
@@ -419,6 +471,7 @@ int main(void)
 	RUN(test_at_once);
 	RUN(test_not_at_once);
 	RUN(test_tables_of_walks);
+	RUN(test_clean);
 	RUN(test_tables_of_walks_in_parts);
 	RUN(test_leaves);
 	RUN(test_leaf_again);
