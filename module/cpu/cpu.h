@@ -62,7 +62,11 @@ void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
  * signal mask set.
  */
 int av_vcpu_run(struct av_vcpu *vcpu);
-/* Of switch/switch.h: a light exit of the vCPU that data is. */
+/*
+ * cpu/light.c: with interrupts off, each time that a stay which is no debugger's is left;
+ * data is the vCPU. True: it was answered, enter again as the window left it. False: the exit
+ * is to be handled with everything allowed (cpu->declined is set). av_switch_set_light()'s too.
+ */
 bool av_vcpu_light(void *data);
 
 /* Reads and writes of a vCPU's state by the VMM outside KVM_RUN; KVM's errnos. */
@@ -154,11 +158,6 @@ int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
  */
 void av_smccc_answer_light(struct av_vcpu *vcpu);
 
-/*
- * cpu/light.c: with interrupts off, after a stay that was no debugger's and ended with a synchronous
- * exception. False: the exit is to be handled with everything allowed.
- */
-bool av_answer_light(struct av_vcpu *vcpu);
 void av_smccc_show_window(struct av_vcpu *vcpu);
 void av_smccc_vm_init(struct av_vm *vm);
 void av_smccc_vm_destroy(struct av_vm *vm);

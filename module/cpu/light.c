@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Light exits, besides calls of firmware (cpu/calls.h): answered between two stays
+ * Light exits: aborts, TLBI, calls of firmware (cpu/calls.h), answered between two stays
  * in the guest, with interrupts off and without a look at what else there is to do.
  * Whoever wants the vCPU meanwhile has sent an interrupt, which ends the next stay
  * as it begins.
@@ -8,11 +8,12 @@
  * The guest is entered again as the window left it, or at the other exception level
  * where the window might have gone there, too (srf->modes).
  */
+#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/insn.h"
+#include "cpu/stay.h"
 #include "mmu/mmu.h"
-#include "stats/stats.h"
 
 /* SYS with op1 0 and CRn 8. */
 static bool is_tlbi(u64 insn)
@@ -57,19 +58,38 @@ static __always_inline bool answer_abort(struct av_vcpu *vcpu)
 	return true;
 }
 
-bool av_answer_light(struct av_vcpu *vcpu)
+static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *srf)
 {
-	const struct av_srf *srf = vcpu->srf;
+	bool light = srf->cheap & AV_CHEAP_LIGHT && !srf->slow;
 
-	if (!(srf->cheap & AV_CHEAP_LIGHT) || srf->slow)
+	if (unlikely(srf->exit != AV_EXCEPTION_SYNC))
 		return false;
 	switch (av_esr_ec(srf->esr)) {
-	case AV_EC_UNKNOWN:
-		return answer_tlbi(vcpu);
 	case AV_EC_IABT_LOW:
 	case AV_EC_DABT_LOW:
-		return answer_abort(vcpu);
+		/* Most exits to devices do not get any further. */
+		return light && !av_mmu_near_device(vcpu, srf->far) && answer_abort(vcpu);
+	case AV_EC_UNKNOWN:
+		if (av_exit_is_light(srf)) {
+			av_smccc_answer_light(vcpu);
+			return true;
+		}
+		return light && answer_tlbi(vcpu);
 	default:
 		return false;
 	}
+}
+
+bool av_vcpu_light(void *data)
+{
+	struct av_vcpu *vcpu = data;
+	const struct av_srf *srf = vcpu->srf;
+
+	av_stay_ended(vcpu);
+	if (unlikely(!answer(vcpu, srf))) {
+		vcpu->cpu->declined = true;
+		return false;
+	}
+	av_stay_begins(vcpu);
+	return true;
 }

@@ -26,7 +26,6 @@
 #include <linux/sched/signal.h>
 
 #include "compat/kvm_run.h"
-#include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/debug_load.h"
@@ -36,11 +35,10 @@
 #include "cpu/hwdebug.h"
 #include "cpu/pmu_host.h"
 #include "cpu/quick.h"
+#include "cpu/stay.h"
 #include "cpu/steal.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
-#include "stats/stats.h"
-#include "stats/trace.h"
 #include "switch/private.h"
 #include "switch/switch.h"
 
@@ -172,48 +170,6 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
-static __always_inline void left(struct av_vcpu *vcpu, const struct av_srf *srf)
-{
-	av_stats_exit(&vcpu->stats);
-	trace_av_exit(vcpu->id, srf->exit, srf->pc, srf->esr, srf->far);
-}
-
-/* Most exits that are none do not get as far as cpu/light.c. */
-static __always_inline bool answer_light(struct av_vcpu *vcpu, const struct av_srf *srf)
-{
-	if (unlikely(srf->exit != AV_EXCEPTION_SYNC))
-		return false;
-	if (likely(av_exit_is_light(srf))) {
-		av_smccc_answer_light(vcpu);
-		return true;
-	}
-	return !av_mmu_near_device(vcpu, srf->far) && av_answer_light(vcpu);
-}
-
-/* The guest was left: if for something light, answer it, and it is to be entered again. */
-static __always_inline bool left_for_light(struct av_vcpu *vcpu)
-{
-	struct av_srf *srf = vcpu->srf;
-
-	left(vcpu, srf);
-	if (!answer_light(vcpu, srf))
-		return false;
-	trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
-	av_stats_enter(&vcpu->stats);
-	return true;
-}
-
-/* Called by the switcher (av_switch_set_light()), within stay_and_answer(). */
-bool av_vcpu_light(void *data)
-{
-	struct av_vcpu *vcpu = data;
-
-	if (likely(left_for_light(vcpu)))
-		return true;
-	vcpu->cpu->declined = true;
-	return false;
-}
-
 /*
  * Answer light exits and enter the guest again as the window left it. Those that the
  * switcher has not asked about come here: of calls that the window did not know for
@@ -223,7 +179,7 @@ static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 {
 	vcpu->cpu->declined = false;
 	av_switch_run(vcpu->vm->sw, vcpu->sw, vcpu->srf, entry);
-	while (!vcpu->cpu->declined && left_for_light(vcpu))
+	while (!vcpu->cpu->declined && av_vcpu_light(vcpu))
 		av_switch_again(vcpu->sw, vcpu->srf);
 }
 
@@ -260,7 +216,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	if (how & AV_STAY_MATCHING)
 		av_debug_enter(srf, av_guest_debug_regs(vcpu), &cpu->host_debug);
 	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
-	left(vcpu, srf);
+	av_stay_ended(vcpu);
 	if (how & AV_STAY_MATCHING)
 		av_debug_leave(&cpu->host_debug);
 	if (how & AV_STAY_STEPPING)
@@ -309,11 +265,10 @@ static bool enter_guest(struct av_vcpu *vcpu)
 	if (!must_wait(vcpu)) {
 		entered = true;
 		av_mmu_prepare_entry(vcpu, &entry);
-		trace_av_entry(vcpu->id, srf->pc, av_srf_vpstate(srf));
 		if (fp)
 			av_fp_load(vcpu);
 		prepare_window(vcpu, entry.copies);
-		av_stats_enter(&vcpu->stats);
+		av_stay_begins(vcpu);
 		stay(vcpu, &entry, fp);
 		av_mmu_follow(vcpu);
 		if (fp) {
