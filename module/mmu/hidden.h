@@ -75,15 +75,6 @@ void av_fault_around(struct av_hidden *f);
  */
 void av_light_around(struct av_hidden *f);
 
-/* With interrupts off: mmu_lock, if it is to be had at once. */
-static inline bool av_light_lock(struct av_vcpu *vcpu)
-{
-	if (likely(spin_trylock(&vcpu->vm->mmu_lock)))
-		return true;
-	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
-	return false;
-}
-
 /*
  * Under mmu_lock: of rights for a frame of a slot, those that its known page is filled with
  * for an access; 0 where that is to be done the long way.

@@ -19,6 +19,8 @@ void av_pool_empty(struct av_pool *pool);
 /* life.c: between two parts of long work, without the lock; av_mmu_offer() may sleep. */
 void av_mmu_offer(void);
 void av_mmu_part_frees(void);
+/* mmu_lock is held: count that, and look for it for a moment. True: it was taken. */
+bool av_mmu_lock_waits(struct av_vcpu *vcpu);
 /* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
 void av_mmu_drop_all(struct av_vm *vm);
 /* Take doomed tables apart until there are none, a part at a time; pool may be NULL. */
@@ -127,15 +129,21 @@ static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av
 }
 
 /*
- * Take mmu_lock for a vCPU's fault or TLBI, and count where it has to wait.
- * Other vCPUs hold the lock for a fill, or a part of a TLBI.
+ * Take mmu_lock for a vCPU's fault or TLBI if it is free within a moment, and count where
+ * it was not. Other vCPUs hold it for a fill, or a part of a TLBI: seldom for longer. Who
+ * queues for the lock gets it in turn, also while the one before does not need it yet; so
+ * vCPUs that queue for each other come to do so at each fault.
  */
+static inline bool av_mmu_lock_soon(struct av_vcpu *vcpu)
+{
+	return likely(spin_trylock(&vcpu->vm->mmu_lock)) || av_mmu_lock_waits(vcpu);
+}
+
+/* Take it, however long that may be. */
 static inline void av_mmu_lock(struct av_vcpu *vcpu)
 {
-	if (likely(spin_trylock(&vcpu->vm->mmu_lock)))
-		return;
-	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
-	spin_lock(&vcpu->vm->mmu_lock);
+	if (!av_mmu_lock_soon(vcpu))
+		spin_lock(&vcpu->vm->mmu_lock);
 }
 
 static inline void av_mmu_unlock(struct av_vcpu *vcpu)

@@ -10,6 +10,22 @@
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 
+/* Looks at a lock that is held: some microseconds. */
+#define LOCK_LOOKS	64
+
+noinline bool av_mmu_lock_waits(struct av_vcpu *vcpu)
+{
+	unsigned int n;
+
+	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
+	for (n = 0; n < LOCK_LOOKS; n++) {
+		cpu_relax();
+		if (spin_trylock(&vcpu->vm->mmu_lock))
+			return true;
+	}
+	return false;
+}
+
 int av_mmu_vm_init(struct av_vm *vm)
 {
 	struct av_vm_mmu *mmu = vm->mmu;

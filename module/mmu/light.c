@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Aborts and TLBI that need next to nothing, between two stays in the guest: with
- * interrupts off, nothing sleeps and no lock is waited for. What is not at hand is
+ * interrupts off, nothing sleeps and no lock is waited for but for a moment. What is not at hand is
  * declined, and done the long way (fault.c, ops.c), from its beginning: a part that
  * was done is done twice.
  *
@@ -25,13 +25,11 @@ bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
 	struct av_gather *g = &vcpu->mmu->gather;
 
-	if (vcpu->mmu->plain || !av_tlbi_is_page(sys) || !av_light_lock(vcpu))
+	if (vcpu->mmu->plain || !av_tlbi_is_page(sys) || !av_mmu_lock_soon(vcpu))
 		return false;
 	av_gather_init(g, sh);
 	done = av_shadow_tlbi_page(sh, av_tlbi_page(sys, xt, asid16), g);
 	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish_page(g));
-	/* Tables that went with a large leaf are taken apart where one may sleep. */
-	done = done && av_list_empty(&sh->doomed);
 	av_mmu_unlock(vcpu);
 	return done;
 }
@@ -71,7 +69,7 @@ static bool fill(struct av_hidden *f)
 	bool filled, alone;
 
 	av_hidden_candidate(f);
-	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !av_light_lock(f->vcpu))
+	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !av_mmu_lock_soon(f->vcpu))
 		return false;
 	/* Where a block may be it comes the long way; pages in its stead would stay. */
 	if (unlikely(av_block_leaf(&f->r->walk)) && av_block_wanted(f)) {

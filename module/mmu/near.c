@@ -231,7 +231,7 @@ static __always_inline bool near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu 
 {
 	bool done;
 
-	if (!av_abort_walked(esr) || av_annex_holds(vcpu->vm, far) || !av_light_lock(vcpu))
+	if (!av_abort_walked(esr) || av_annex_holds(vcpu->vm, far) || !av_mmu_lock_soon(vcpu))
 		return false;
 	av_resolve_begin(esr, far, answer);
 	done = resolve(vcpu, mmu, esr, far, may_inject, answer);
