@@ -267,7 +267,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 	if (f->va < pt->va || f->va - pt->va > GENMASK_ULL(47, 0))
 		return -EINVAL;
 	if (tree->key.asid == AV_ASID_ANY && !f->global) {
-		sh->high_tagged = true;
+		av_tree_needs_asid(sh, tree);
 		return -ESTALE;
 	}
 	if (f->global && !tree->has_global)

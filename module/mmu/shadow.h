@@ -35,7 +35,9 @@
  * that level has one of its own (av_tree.split). TTBR1: one for each level, and
  * another for EL1 where it runs from copies of its code. TTBR1's trees hold
  * global entries only and serve every ASID, until the guest maps something
- * non-global there; from then on each ASID has its own (av_shadow.high_tagged).
+ * non-global there; from then on each ASID has its own (av_shadow.high_tagged). So does
+ * TTBR0's of the tables that a kernel has there between two processes, by each ASID in
+ * turn, and that map nothing (av_shadow.idle_base).
  *
  * Roots. No vCPU runs on a tree's own root table: each has a copy of it
  * (struct av_root), filled with the tree and cleared with it.
@@ -212,7 +214,20 @@ struct av_shadow {
 	u64 unlinks;		/* tables so far that were taken out of the walkers' reach */
 	u64 next_serial;
 	bool high_tagged;
+	/*
+	 * TTBR0's tables whose tree serves every ASID, until something is filled in that is
+	 * not global. And of the tree that a vCPU let go last with nothing in it, tables and
+	 * ASID: twice in a row the same tables, by another ASID, and they are these. How
+	 * often that may yet turn out wrong.
+	 */
+	u64 idle_base, idle_last;
+	u32 idle_asid;
+	u8 idle_tries;
 };
+
+/* No TTBR_EL1.BADDR. */
+#define AV_NO_BASE		(~0ULL)
+#define AV_IDLE_TRIES		8
 
 /*
  * The most trees of a VM: finding one looks at as many. More than the vCPUs can
@@ -261,6 +276,9 @@ void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
  */
 void av_tree_retire(struct av_shadow *sh, struct av_tree *tree);
 
+/* Note that a vCPU lets a tree go: was nothing ever used by its tables (av_shadow.idle_base)? */
+void av_tree_note_idle(struct av_shadow *sh, const struct av_tree *tree);
+
 /* Make root, all 0, a copy of the tree's root, kept up to date from then on. No walker has it in use. */
 void av_root_attach(struct av_root *root, struct av_tree *tree);
 /* Detach root from its tree, as if it never was attached: all 0. */
@@ -279,8 +297,9 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
 /*
  * Install; the caller publishes (av_shadow_publish()) when it has installed
  * all that it wanted. 0; -ENOMEM the pool is empty; -ENOSPC the budget is
- * reached; -EAGAIN much was done on the way, call again; -ESTALE a non-global page for a tree that serves every ASID:
- * sh->high_tagged is now set, load again; -EINVAL the address is the switch's.
+ * reached; -EAGAIN much was done on the way, call again; -ESTALE a non-global page for a
+ * tree that serves every ASID: its key is another from now on, load again; -EINVAL the
+ * address is the switch's.
  */
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
 		   struct av_pool *pool);
@@ -361,6 +380,8 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
+/* There is something of one ASID for a tree of all of them: from now on its key is another. */
+void av_tree_needs_asid(struct av_shadow *sh, const struct av_tree *tree);
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
 /* Write an entry that is no leaf, and in all copies where the table is a root. */

@@ -24,6 +24,8 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 	sh->next_serial = 1;
 	/* Id 0 is never used: a reverse map name is never 0. */
 	sh->fresh_id = 1;
+	sh->idle_base = sh->idle_last = AV_NO_BASE;
+	sh->idle_tries = AV_IDLE_TRIES;
 	av_list_init(&sh->doomed);
 	av_list_init(&sh->lru);
 	for (half = 0; half < 2; half++)
@@ -141,7 +143,7 @@ void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool hig
 	key->tcr = r->tcr & (high ? TCR_HIGH : TCR_LOW);
 	key->mair = r->mair;
 	key->sctlr = 1 | (r->sctlr & AV_SCTLR_WXN ? 2 : 0);
-	if (!high || sh->high_tagged)
+	if (high ? sh->high_tagged : key->base != READ_ONCE(sh->idle_base))
 		key->asid = av_regime_asid(r);
 	if (high)
 		key->mode = el ? AV_MODE_EL1 : AV_MODE_EL0;
@@ -277,6 +279,30 @@ bool av_tree_empty(const struct av_tree *tree)
 	while (pt && !pt->live)
 		pt = tree->key.high ? av_pt_child(pt, AV_WINDOW_INDEX) : NULL;
 	return !pt;
+}
+
+void av_tree_note_idle(struct av_shadow *sh, const struct av_tree *tree)
+{
+	const struct av_tree_key *key = &tree->key;
+
+	if (key->high || key->mode != AV_MODE_SHARED || tree->split || key->asid == AV_ASID_ANY ||
+	    tree->root->live || !sh->idle_tries)
+		return;
+	if (key->base == sh->idle_last && key->asid != sh->idle_asid)
+		WRITE_ONCE(sh->idle_base, key->base);
+	sh->idle_last = key->base;
+	sh->idle_asid = key->asid;
+}
+
+void av_tree_needs_asid(struct av_shadow *sh, const struct av_tree *tree)
+{
+	if (tree->key.high) {
+		sh->high_tagged = true;
+	} else if (tree->key.base == sh->idle_base) {
+		WRITE_ONCE(sh->idle_base, AV_NO_BASE);
+		sh->idle_last = AV_NO_BASE;
+		sh->idle_tries--;
+	}
 }
 
 /* Unhash a tree that nobody has loaded; it is freed with the last of its tables. */

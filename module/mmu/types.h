@@ -14,6 +14,7 @@
 #include "mmu/ring.h"
 #include "mmu/shadow.h"
 #include "mmu/slots.h"
+#include "switch/types.h"
 #include "vm/regfile.h"
 
 /* Tables set aside for one fill: three levels below a root, and a root's own. */
@@ -175,8 +176,18 @@ struct av_mode_trees {
 struct av_ttbr_pair {
 	u64 ttbr0, ttbr1;
 	u64 regimes;			/* av_vcpu_mmu.regimes then */
+	u64 used;			/* when it was last; by av_vcpu_mmu.uses */
+	unsigned int with;		/* another one of the same ttbr1, or itself */
 	struct av_mode_trees mode[3];	/* virtual EL0; EL1; EL1 from copies */
 };
+
+/* When a context was used last, and the pairs that the window was told of with it. */
+struct av_mmu_context {
+	u64 used;
+	u8 pairs;
+};
+
+static_assert(AV_SRF_ROOTS <= 8 && AV_VCPU_TREES <= 8 && AV_NR_CONTEXTS <= 8, "bits of an u8");
 
 /* Changes since the last load: the exception level; registers too. */
 #define AV_STALE_MODE	BIT(0)
@@ -187,9 +198,17 @@ struct av_vcpu_mmu {
 	u8 stale;			/* AV_STALE_*: to look at before the next entry */
 	u64 regimes;			/* counts changes of registers but the TTBRs, from 1 */
 	struct av_ttbr_pair pairs[AV_SRF_ROOTS];
-	unsigned int pair, next_pair;	/* in use; to be replaced */
-	/* Pairs in the window: wanted there; shown as they are; copies at the time. */
-	bool want_roots, shown, shown_copies;
+	unsigned int pair;		/* in use */
+	u64 uses;			/* counts those of pairs and contexts */
+	/*
+	 * Pairs in the window, show_pairs(): wanted there; to be looked at, a bit each;
+	 * regimes and copies at the last look; the pairs shown with a place, and a context.
+	 */
+	bool want_roots, shown_copies;
+	u8 to_show;
+	u64 shown_regimes;
+	u8 place_pairs[AV_VCPU_TREES];
+	struct av_mmu_context contexts[AV_NR_CONTEXTS];
 	u64 ttbr1[2];			/* by level, with its ASID; 0: not at hand */
 	struct av_regime regime;	/* as loaded */
 	int el;

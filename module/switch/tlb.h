@@ -42,6 +42,18 @@ static inline bool av_tlb_holds(const struct av_vcpu_switch *csw, unsigned int c
 	       csw->context[context].serial1 == serial1;
 }
 
+/* Is it one of that tree? The vCPU's own thread. */
+static inline bool av_tlb_has(const struct av_vcpu_switch *csw, unsigned int context, u64 serial)
+{
+	return csw->context[context].serial0 == serial || csw->context[context].serial1 == serial;
+}
+
+/* The context that is to be recycled next. The vCPU's own thread. */
+static inline void av_tlb_offer(struct av_vcpu_switch *csw, unsigned int context)
+{
+	csw->next_victim = context;
+}
+
 /* A flush: begin after the entries were written, name what goes, end waits. */
 void av_tlb_flush_begin(void);
 /* Flush one page of a tree, or a few trees; returns the number of TLBI. */

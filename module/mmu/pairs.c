@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pairs of TTBRs that a vCPU used lately, with the trees and the contexts of each, and
+ * what the window is told of them.
+ */
+#include "mmu/pairs.h"
+#include "stats/stats.h"
+#include "switch/tlb.h"
+
+/* A level's index in av_ttbr_pair.mode[], as virtual EL1 runs now. */
+static int mode_of(const struct av_vcpu *vcpu, int el)
+{
+	return el && vcpu->mmu->copies ? 2 : el;
+}
+
+bool av_pair_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+{
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
+	const struct av_tree *low = mmu->trees[m->place[0]], *high = mmu->trees[m->place[1]];
+
+	return pair->regimes == mmu->regimes && m->serial[0] &&
+	       low && low->serial == m->serial[0] && high && high->serial == m->serial[1] &&
+	       !(low->key.mode == AV_MODE_SHARED && READ_ONCE(low->split) & BIT(el)) &&
+	       av_tlb_holds(vcpu->sw, m->context, m->serial[0], m->serial[1]);
+}
+
+u64 av_pair_ttbr1(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+{
+	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
+
+	return vcpu->mmu->roots[m->place[1]].pa | av_tlb_asid_of(vcpu->sw, m->context);
+}
+
+u64 av_pair_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+{
+	bool same = pair->mode[0].serial[0] == pair->mode[mode_of(vcpu, 1)].serial[0];
+
+	return same && av_pair_at_hand(vcpu, pair, !el) ? av_pair_ttbr1(vcpu, pair, !el) : 0;
+}
+
+void av_pair_take(struct av_vcpu *vcpu, int el)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	const struct av_ttbr_pair *pair = &mmu->pairs[mmu->pair];
+	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
+	int half;
+
+	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_SWITCH);
+	mmu->el = el;
+	for (half = 0; half < 2; half++) {
+		mmu->tree[half] = mmu->trees[m->place[half]];
+		mmu->root[half] = &mmu->roots[m->place[half]];
+		mmu->in_use |= BIT(m->place[half]);
+	}
+	vcpu->sw->current_context = m->context;
+	mmu->contexts[m->context].used = ++mmu->uses;
+}
+
+void av_pair_note(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	mmu->pairs[mmu->pair].mode[mode_of(vcpu, mmu->el)] = (struct av_mode_trees) {
+		.serial = { mmu->tree[0]->serial, mmu->tree[1]->serial },
+		.place = { mmu->root[0] - mmu->roots, mmu->root[1] - mmu->roots },
+		.context = vcpu->sw->current_context,
+	};
+}
+
+/* What the window is to have of a pair: TTBR1_EL1 by level, 0 as in struct av_srf_roots. */
+static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1)
+{
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+	const struct av_ttbr_pair *pair = &mmu->pairs[i];
+
+	root1[0] = root1[1] = 0;
+	if (!mmu->want_roots)
+		return;
+	if (i == mmu->pair && mmu->el) {
+		memcpy(root1, mmu->ttbr1, sizeof(mmu->ttbr1));
+	} else if (av_pair_at_hand(vcpu, pair, 1)) {
+		root1[0] = av_pair_ttbr1_of_other(vcpu, pair, 1);
+		root1[1] = av_pair_ttbr1(vcpu, pair, 1);
+	}
+}
+
+/* Has the window less of the pair in use than there is? It was looked at before it was whole. */
+static bool shown_less(const struct av_vcpu *vcpu)
+{
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+	const u64 *shown = vcpu->srf->roots[mmu->pair].root1;
+
+	return mmu->el && (shown[0] != mmu->ttbr1[0] || shown[1] != mmu->ttbr1[1]);
+}
+
+static void show_pair(struct av_vcpu *vcpu, unsigned int i)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	const struct av_ttbr_pair *pair = &mmu->pairs[i];
+	struct av_srf_roots *out = &vcpu->srf->roots[i];
+	const struct av_mode_trees *m;
+	int el;
+
+	out->at = i;
+	roots_of_pair(vcpu, i, out->root1);
+	if (!out->root1[1])
+		return;
+	for (el = out->root1[0] ? 0 : 1; el < 2; el++) {
+		m = &pair->mode[mode_of(vcpu, el)];
+		mmu->place_pairs[m->place[0]] |= BIT(i);
+		mmu->place_pairs[m->place[1]] |= BIT(i);
+		mmu->contexts[m->context].pairs |= BIT(i);
+	}
+	out->ttbr0 = pair->ttbr0;
+	out->ttbr1 = pair->ttbr1;
+	out->root0 = mmu->roots[m->place[0]].pa;
+}
+
+/*
+ * Tell the window of the pairs that virtual EL1 may change to. What it has of a pair is
+ * right until
+ *  - a place or a context that it names goes to others: leave_place() and
+ *    av_pair_context() go by place_pairs[] and contexts[].pairs, which have every pair
+ *    that was shown with it since it changed hands;
+ *  - a mode of the pair is loaded with other trees or another context, or the pair is
+ *    replaced: av_pair_changed();
+ *  - the other registers or copies change, or whether the window is to have any: all
+ *    pairs are looked at here.
+ * All of it happens on the way to a load, or sees to it that there is one; and a load,
+ * also one after others that have failed, ends here before the guest is entered. What the
+ * window does not have, of a pair that could be had, its next load shows.
+ */
+void av_pairs_show(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	unsigned long pairs;
+	unsigned int i;
+
+	if (shown_less(vcpu))
+		av_pair_changed(mmu, mmu->pair);
+	pairs = mmu->to_show;
+	if (unlikely(mmu->shown_regimes != mmu->regimes || mmu->shown_copies != mmu->copies))
+		pairs = GENMASK(AV_SRF_ROOTS - 1, 0);
+	for_each_set_bit(i, &pairs, AV_SRF_ROOTS)
+		show_pair(vcpu, i);
+	mmu->to_show = 0;
+	mmu->shown_regimes = mmu->regimes;
+	mmu->shown_copies = mmu->copies;
+}
+
+/* The context that was not used for longest; those of trees without a place come first. */
+static unsigned int oldest_context(const struct av_vcpu_mmu *mmu, unsigned int nr)
+{
+	unsigned int c, oldest = 0;
+
+	for (c = 1; c < nr; c++)
+		if (mmu->contexts[c].used < mmu->contexts[oldest].used)
+			oldest = c;
+	return oldest;
+}
+
+int av_pair_context(struct av_vcpu *vcpu, u64 low, u64 high)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_vcpu_switch *csw = vcpu->sw;
+	unsigned int c;
+	int ret;
+
+	for (c = 0; c < csw->nr_contexts && !av_tlb_holds(csw, c, low, high); c++)
+		;
+	if (c < csw->nr_contexts) {
+		csw->current_context = c;
+	} else {
+		av_tlb_offer(csw, oldest_context(mmu, c));
+		ret = av_tlb_load(vcpu, low, high);
+		if (ret)
+			return ret;
+		c = csw->current_context;
+		mmu->to_show |= mmu->contexts[c].pairs;
+		mmu->contexts[c].pairs = 0;
+	}
+	mmu->contexts[c].used = ++mmu->uses;
+	return 0;
+}
+
+/*
+ * EL1 with other tables goes on to EL0 soon, but for those that are there between two
+ * processes: see to it that the window can. The context is taken before EL1's own, which
+ * may have to take it once more.
+ */
+void av_pair_foresee_el0(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_ttbr_pair *pair = &mmu->pairs[mmu->pair];
+	const struct av_tree *low = mmu->tree[0];
+	struct av_tree_key key;
+	int i;
+
+	if (low->key.mode != AV_MODE_SHARED || low->key.asid == AV_ASID_ANY ||
+	    READ_ONCE(low->split) & BIT(0) || av_pair_at_hand(vcpu, pair, 0))
+		return;
+	av_tree_key(&vcpu->vm->mmu->shadow, &mmu->regime, true, 0, &key);
+	i = av_place_find(mmu, &key);
+	if (i < 0 || av_pair_context(vcpu, low->serial, mmu->trees[i]->serial))
+		return;
+	pair->mode[0] = (struct av_mode_trees) {
+		.serial = { low->serial, mmu->trees[i]->serial },
+		.place = { mmu->root[0] - mmu->roots, i },
+		.context = vcpu->sw->current_context,
+	};
+}
+
+void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i)
+{
+	mmu->pair = i;
+	mmu->pairs[i].used = mmu->pairs[mmu->pairs[i].with].used = ++mmu->uses;
+}
+
+/*
+ * A new pair, in the place of the one that was not used for longest. On the way from one
+ * process to another kernels change a TTBR at a time: the window goes by a pair that has
+ * one of the new ones already, and nobody sees that it is used.
+ */
+static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
+{
+	unsigned int n, i = 0, with;
+
+	for (n = 1; n < AV_SRF_ROOTS; n++)
+		if (mmu->pairs[n].used < mmu->pairs[i].used)
+			i = n;
+	for (n = 0, with = i; n < AV_SRF_ROOTS; n++)
+		if (n != i && mmu->pairs[n].ttbr1 == regime->ttbr1)
+			with = n;
+	av_pair_changed(mmu, i);
+	mmu->pairs[i] = (struct av_ttbr_pair) {
+		.ttbr0 = regime->ttbr0, .ttbr1 = regime->ttbr1, .regimes = mmu->regimes,
+		.with = with,
+	};
+	mmu->pairs[with].with = i;
+	return i;
+}
+
+unsigned int av_pair_find(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
+{
+	unsigned int i = mmu->pair, n;
+
+	for (n = 0; n < AV_SRF_ROOTS; n++, i = (i + 1) % AV_SRF_ROOTS) {
+		const struct av_ttbr_pair *pair = &mmu->pairs[i];
+
+		if (pair->ttbr0 == regime->ttbr0 && pair->ttbr1 == regime->ttbr1 &&
+		    pair->regimes == mmu->regimes)
+			return i;
+	}
+	return new_pair(mmu, regime);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The places of a vCPU: references on the last few trees that it used, so that going
+ * between virtual EL1 and EL0, or between a few processes, takes no lock.
+ *
+ * A place has its copy's page for life. The page is filled anew when the place goes to
+ * another tree: it is in no TTBR then, and TLB entries of the former tree, under that
+ * tree's contexts, stay right.
+ */
+#include <linux/gfp.h>
+#include <linux/io.h>
+
+#include "mmu/pairs.h"
+#include "switch/tlb.h"
+
+/* The place of a tree among the vCPU's own, or -1. Most often the upper half keeps its tree. */
+int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
+{
+	const struct av_root *loaded = mmu->root[key->high];
+	unsigned int first = loaded ? loaded - mmu->roots : 0, n;
+
+	for (n = 0; n < AV_VCPU_TREES; n++) {
+		unsigned int i = (first + n) % AV_VCPU_TREES;
+		const struct av_tree *tree = mmu->trees[i];
+
+		if (tree && av_tree_key_equal(&tree->key, key))
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * Get a tree, with root as a copy of its root. Room is made a part at a time, with the lock
+ * let go between.
+ */
+static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *key,
+				struct av_root *root)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_tree *tree;
+	bool more = true;
+
+	spin_lock(&vm->mmu_lock);
+	for (;;) {
+		tree = av_tree_get(&vm->mmu->shadow, key, &vcpu->mmu->pool);
+		if (tree || !more)
+			break;
+		more = av_mmu_reclaim(vm, &vcpu->mmu->pool);
+		cond_resched_lock(&vm->mmu_lock);
+	}
+	if (tree) {
+		av_root_attach(root, tree);
+		av_shadow_publish(&vm->mmu->shadow);
+	}
+	spin_unlock(&vm->mmu_lock);
+	return tree;
+}
+
+/* The next place whose tree is not loaded, and was not since all others were passed over. */
+static int next_place(struct av_vcpu_mmu *mmu)
+{
+	for (;;) {
+		int i = mmu->next_tree++ % AV_VCPU_TREES;
+		const struct av_tree *tree = mmu->trees[i];
+
+		if (tree && (tree == mmu->tree[0] || tree == mmu->tree[1]))
+			continue;
+		if (!tree || !(mmu->in_use & BIT(i)))
+			return i;
+		mmu->in_use &= ~BIT(i);
+	}
+}
+
+/* A place goes to another tree: what the window has of it, and the contexts of its tree. */
+static void leave_place(struct av_vcpu *vcpu, unsigned int i)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	u64 serial = mmu->trees[i]->serial;
+	unsigned int c;
+
+	mmu->to_show |= mmu->place_pairs[i];
+	mmu->place_pairs[i] = 0;
+	for (c = 0; c < vcpu->sw->nr_contexts; c++)
+		if (av_tlb_has(vcpu->sw, c, serial))
+			mmu->contexts[c].used = 0;
+	mmu->trees[i] = NULL;
+}
+
+/* Empty one of the vCPU's places whose tree is not loaded: its index, or -ENOMEM. */
+static int free_place(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_vm *vm = vcpu->vm;
+	int i;
+
+	i = next_place(mmu);
+	if (mmu->trees[i]) {
+		struct av_tree *tree = mmu->trees[i];
+
+		leave_place(vcpu, i);
+		spin_lock(&vm->mmu_lock);
+		av_root_detach(&mmu->roots[i], tree);
+		av_tree_put(&vm->mmu->shadow, tree);
+		av_tree_note_idle(&vm->mmu->shadow, tree);
+		av_tree_retire(&vm->mmu->shadow, tree);
+		spin_unlock(&vm->mmu_lock);
+		/* What it had is for the next process. */
+		av_mmu_reap(vm, &mmu->pool);
+	}
+	if (!mmu->roots[i].pte) {
+		mmu->roots[i].pte = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+		if (!mmu->roots[i].pte)
+			return -ENOMEM;
+		mmu->roots[i].pa = virt_to_phys(mmu->roots[i].pte);
+		av_list_init(&mmu->roots[i].node);
+	}
+	return i;
+}
+
+/* Get a tree from the VM's, for one of the vCPU's places that is not loaded. */
+static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	int i, ret;
+
+	i = free_place(vcpu);
+	if (i < 0)
+		return i;
+	ret = av_pool_fill(&mmu->pool);
+	if (ret)
+		return ret;
+	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_MISS);
+	mmu->trees[i] = get_tree(vcpu, key, &mmu->roots[i]);
+	return mmu->trees[i] ? i : -ENOMEM;
+}
+
+int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
+{
+	int i = av_place_find(vcpu->mmu, key);
+
+	return i >= 0 ? i : adopt(vcpu, key);
+}
