@@ -11,45 +11,36 @@ static u32 table_work(const struct av_pt *pt)
 	return pt->desc ? 16 : 8;
 }
 
-/* Of a table of pages, most that are doomed: a bit in used, an entry. */
-static u32 take_pages(struct av_shadow *sh, struct av_pt *pt)
+/* Take an entry off that leads to a table: that one is doomed in its place. */
+static void doom_child(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
-	u32 i, n = pt->live;
-	u64 used;
+	struct av_pt *child = av_pt_below(pt, idx);
 
-	for (i = 0; i < AV_ENTRIES; i += 64) {
-		for (used = pt->used[i / 64]; used; used &= used - 1) {
-			u32 idx = i + __builtin_ctzll(used);
-
-			av_rmap_del(sh, pt, idx);
-			pt->pte[idx] = 0;
-		}
-		pt->used[i / 64] = 0;
-	}
-	pt->live = 0;
-	return n;
+	if (!child)
+		return;
+	pt->aux[idx].child = NULL;
+	av_list_add_tail(&child->node, &sh->doomed);
 }
 
 /* Clear the entries of a doomed table; tables below it are doomed in its place. */
 static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 {
 	u32 i, n = 0;
+	u64 used;
 
-	if (pt->level == 3)
-		return take_pages(sh, pt);
-	for (i = av_pt_next(pt, 0); i < AV_ENTRIES; i = av_pt_next(pt, i + 1)) {
-		struct av_pt *child = av_pt_below(pt, i);
+	for (i = 0; i < AV_ENTRIES; i += 64) {
+		for (used = pt->used[i / 64]; used; used &= used - 1) {
+			u32 idx = i + __builtin_ctzll(used);
 
-		n++;
-		if (av_pte_is_leaf(pt, i)) {
-			av_rmap_del(sh, pt, i);
-		} else if (child) {
-			pt->aux[i].child = NULL;
-			av_list_add_tail(&child->node, &sh->doomed);
+			if (likely(pt->level == 3) || av_pte_is_leaf(pt, idx))
+				av_rmap_del(sh, pt, idx);
+			else
+				doom_child(sh, pt, idx);
+			pt->pte[idx] = 0;
+			n++;
 		}
-		pt->pte[i] = 0;
+		pt->used[i / 64] = 0;
 	}
-	memset(pt->used, 0, sizeof(pt->used));
 	pt->live = 0;
 	return n;
 }

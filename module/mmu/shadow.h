@@ -526,20 +526,21 @@ static inline u32 *av_rmap_head(struct av_shadow *sh, u32 gfn, int level)
 /* Take an entry off. */
 static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
-	union av_aux aux = pt->aux[idx];
+	union av_aux *at = &pt->aux[idx], aux = *at;
+	struct av_pt **by_id = sh->by_id;
 
 	if (aux.next)
-		sh->by_id[aux.next / AV_ENTRIES]->aux[aux.next % AV_ENTRIES].prev = aux.prev;
+		by_id[aux.next / AV_ENTRIES]->aux[aux.next % AV_ENTRIES].prev = aux.prev;
 	if (likely(aux.prev & AV_RMAP_FLAG)) {
 		u32 *head = av_rmap_head(sh, aux.prev & ~AV_RMAP_FLAG, pt->level);
 
 		if (head)
 			*head = aux.next;
 	} else {
-		sh->by_id[aux.prev / AV_ENTRIES]->aux[aux.prev % AV_ENTRIES].next = aux.next;
+		by_id[aux.prev / AV_ENTRIES]->aux[aux.prev % AV_ENTRIES].next = aux.next;
 	}
-	pt->aux[idx].next = 0;
-	pt->aux[idx].prev = 0;
+	/* Both at once. */
+	at->child = NULL;
 }
 
 /* An entry was changed, and is to be flushed. One address is enough for a block. */

@@ -209,6 +209,78 @@ static void test_high_tagging(void)
 	teardown();
 }
 
+/* A vCPU lets a tree go. */
+static void let_go(struct av_tree *tree)
+{
+	tree->users--;
+	av_tree_note_idle(&sh, tree);
+}
+
+/* Two ASIDs in a row had the same tables with nothing in them: all that follow share a tree. */
+static void make_idle(u64 base)
+{
+	let_go(get(base, false, 1, 1));
+	let_go(get(base, false, 1, 1));
+	CHECK(get(base, false, 1, 5) != get(base, false, 1, 6));
+	let_go(get(base, false, 1, 2));
+	CHECK_EQ(sh.idle_base, base);
+}
+
+/* TTBR0's tables that map nothing serve every ASID, until they map something of one. */
+static void test_idle_tables(void)
+{
+	struct av_tree *any, *used;
+
+	setup();
+	used = get(0x1000, false, 1, 1);
+	fill(used, 0x1000, 1, 3, AV_R, 12, false);
+	let_go(used);
+	let_go(get(0x2000, false, 1, 1));
+	used = get(0x1000, false, 1, 2);
+	fill(used, 0x1000, 1, 3, AV_R, 12, false);
+	let_go(used);
+	CHECK_EQ(sh.idle_base, AV_NO_BASE);
+	/* One in between that has something does not matter; another that has nothing does. */
+	let_go(get(0x3000, false, 1, 2));
+	let_go(get(0x2000, false, 1, 3));
+	CHECK_EQ(sh.idle_base, AV_NO_BASE);
+	let_go(get(0x2000, false, 1, 4));
+	CHECK_EQ(sh.idle_base, 0x2000);
+	any = get(0x2000, false, 1, 1);
+	CHECK(get(0x2000, false, 0, 2) == any);
+	CHECK(get(0x1000, false, 1, 2) == used);
+	/* What is global is all ASIDs'. */
+	CHECK_EQ(fill(any, 0x1000, 1, 3, AV_R, 12, true), 0);
+	CHECK(touch(any, 0x1000));
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	CHECK(touch(any, 0x1000));
+	tlbi(AV_TLBI_VA, 0x1000, 0x1fff, 3);
+	CHECK_EQ(touch(any, 0x1000), 0);
+	CHECK_EQ(fill(any, 0x2000, 2, 3, AV_R, 12, false), -ESTALE);
+	CHECK_EQ(fill(any, 0x2000, 2, 3, AV_R, 12, false), -ESTALE);
+	CHECK(!sh.high_tagged);
+	CHECK(get(0x2000, false, 1, 7) != any);
+	CHECK_EQ(fill(get(0x2000, false, 1, 7), 0x2000, 2, 3, AV_R, 12, false), 0);
+	teardown();
+}
+
+/* A guest that goes on using what was idle has a tree for each ASID in the end. */
+static void test_idle_tries(void)
+{
+	unsigned int i;
+
+	setup();
+	for (i = 0; i < AV_IDLE_TRIES; i++) {
+		make_idle(0x10000 * (i + 1));
+		CHECK_EQ(fill(get(0x10000 * (i + 1), false, 1, 3), 0x1000, 1, 3, AV_R, 12, false),
+			 -ESTALE);
+	}
+	let_go(get(0x2000, false, 1, 1));
+	let_go(get(0x2000, false, 1, 2));
+	CHECK_EQ(sh.idle_base, AV_NO_BASE);
+	teardown();
+}
+
 static void test_blocks(void)
 {
 	struct av_tree *tree;
@@ -456,6 +528,8 @@ int main(void)
 	RUN(test_spans);
 	RUN(test_asids);
 	RUN(test_high_tagging);
+	RUN(test_idle_tables);
+	RUN(test_idle_tries);
 	RUN(test_blocks);
 	RUN(test_blocks_form_again);
 	RUN(test_dirty_and_age);
