@@ -201,7 +201,7 @@ struct av_vcpu_mmu {
 	unsigned int pair;		/* in use */
 	u64 uses;			/* counts those of pairs and contexts */
 	/*
-	 * Pairs in the window, show_pairs(): wanted there; to be looked at, a bit each;
+	 * Pairs in the window, av_pairs_show(): wanted there; to be looked at, a bit each;
 	 * regimes and copies at the last look; the pairs shown with a place, and a context.
 	 */
 	bool want_roots, shown_copies;
