@@ -13,6 +13,10 @@ struct av_hidden {
 	/* The page at fault first, then its neighbours; the vCPU's. */
 	struct av_candidate *at;
 	unsigned int nr;
+
+	/* near.c: the guest's table that the leaf is in, av_mem_words(); the page's part of the slot. */
+	struct av_mem_page words;
+	struct av_frames_part part;
 };
 
 /* Under mmu_lock: has the guest invalidated the candidate's leaf since f->seq? */

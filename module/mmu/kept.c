@@ -114,7 +114,7 @@ static unsigned int compare_group(struct av_shadow *sh, struct av_pt *pt, u32 fi
 	for (; used; used &= used - 1) {
 		u32 i = __builtin_ctz(used);
 
-		if (agrees(pt, first + i, av_walk_key(words[i], limits)))
+		if (agrees(pt, first + i, av_walk_key(READ_ONCE(words[i]), limits)))
 			n++;
 		else
 			forget(sh, pt, first + i);
@@ -125,18 +125,19 @@ static unsigned int compare_group(struct av_shadow *sh, struct av_pt *pt, u32 fi
 static unsigned int compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
 {
 	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
-	u64 words[GROUP] = {};
+	/* What cannot be read agrees with nothing. */
+	static const u64 none[GROUP];
+	const u64 *words = NULL;
+	u64 copy[GROUP];
 	unsigned int n = 0;
 	u32 idx, used;
 
 	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + GROUP)) {
 		idx = ALIGN_DOWN(idx, GROUP);
 		used = av_pt_group(pt, pt->va + idx * AV_PAGE_SIZE, GROUP);
-		/* What cannot be read agrees with nothing. */
-		if (!f->desc || sh->ops->load(sh->ctx, f->table + idx * sizeof(*words), words,
-					       GROUP))
-			memset(words, 0, sizeof(words));
-		n += compare_group(sh, pt, idx, used, words, limits);
+		if (f->desc)
+			words = sh->ops->look(sh->ctx, f->table + idx * sizeof(*words), copy, GROUP);
+		n += compare_group(sh, pt, idx, used, words ?: none, limits);
 	}
 	return n;
 }

@@ -15,28 +15,41 @@ struct around {
 	struct av_hidden *f;
 	struct av_pt *pt;		/* that the group is in */
 	u64 first;			/* address of the group */
-	u64 *desc;			/* its descriptors */
-	struct av_piece *piece;		/* of the frame looked at last … */
-	u64 start;			/* … whose first frame this is */
-	u64 annex;
+	const u64 *desc;		/* its descriptors, each to be read once */
+	struct av_frames_part part;	/* of the frame looked at last */
 	u64 alike;			/* av_walk_alike_bits() */
 	u8 rights;			/* for pages mapped as that at fault; 0: not to be filled */
 	u8 last;			/* rights of the entry made last, 0 for none … */
 	u64 pte;			/* … and what it is but for its address */
-	u8 filled;
 };
 
-/* The group's descriptors, as far as there are any to read. */
+/*
+ * The group's descriptors: where they are, or else copied. Nothing has been invalidated
+ * since the walk, and is not before the lock is let go.
+ */
+static const u64 *descriptors(const struct av_hidden *f, u64 ipa)
+{
+	struct av_mem_page page = f->words;
+	const struct av_slot *slot;
+
+	if (!page.hva) {
+		slot = av_vm_slot(f->vcpu->vm, ipa >> PAGE_SHIFT);
+		if (!slot)
+			return NULL;
+		page = av_mem_words(slot, ipa);
+	}
+	return av_mem_look(page, ipa & ~PAGE_MASK, f->vcpu->mmu->words, AV_AROUND);
+}
+
+/* Is there a group, with descriptors that can be read and a table of the shadow's? */
 static bool begin(struct around *a)
 {
 	const struct av_walk *walk = &a->f->r->walk;
-	u64 ipa = walk->desc_ipa & ~(AV_AROUND * sizeof(*a->desc) - 1);
-	const struct av_slot *slot;
 
 	if (walk->level < 3 || av_regime_granule(&a->f->vcpu->mmu->regime, walk->high) != 12)
 		return false;
-	slot = av_vm_slot(a->f->vcpu->vm, ipa >> PAGE_SHIFT);
-	if (!slot || av_mem_load_words(slot, ipa, a->desc, AV_AROUND))
+	a->desc = descriptors(a->f, walk->desc_ipa & ~(AV_AROUND * sizeof(*a->desc) - 1));
+	if (!a->desc)
 		return false;
 	a->alike = av_walk_alike_bits(&a->f->vcpu->mmu->regime);
 	a->rights = av_neighbour_rights(a->f->r, walk, 0);
@@ -44,61 +57,55 @@ static bool begin(struct around *a)
 	return a->pt;
 }
 
-/* Rights for the i'th page, by its descriptor: most are mapped as the page at fault is. */
-static u8 rights_at(const struct around *a, unsigned int i)
+/* Rights for the i'th page, which is not mapped as the page at fault is. */
+static noinline u8 other_rights(const struct around *a, unsigned int i, u64 desc)
 {
 	const struct av_regime *regime = &a->f->vcpu->mmu->regime;
 	const struct av_walk *at = &a->f->r->walk;
-	u64 va = a->first + i * PAGE_SIZE;
 	struct av_walk walk;
 
-	if (a->annex && va == a->annex)
-		return 0;
-	if (!((a->desc[i] ^ at->desc) & a->alike))
-		return a->rights;
-	if (av_walk_sibling(regime, at, va, a->desc[i], &walk) || walk.global != at->global ||
-	    walk.span != at->span)
+	if (av_walk_sibling(regime, at, a->first + i * PAGE_SIZE, desc, &walk) ||
+	    walk.global != at->global || walk.span != at->span)
 		return 0;
 	return av_neighbour_rights(a->f->r, &walk, 0);
 }
 
-/* The piece of a frame, and its place there. */
-static struct av_piece *piece_of(struct around *a, u64 frame, unsigned int *n)
+/* A frame of another part: is it one of the slot's that may be known? */
+static noinline bool find_part(struct around *a, u64 gfn)
 {
-	if (!a->piece || frame - a->start >= AV_PIECE_FRAMES) {
-		a->start = frame / AV_PIECE_FRAMES * AV_PIECE_FRAMES;
-		a->piece = av_frames_piece(&a->f->r->slot->frames, frame);
-	}
-	*n = array_index_nospec(frame - a->start, AV_PIECE_FRAMES);
-	return a->piece;
+	const struct av_slot *slot = a->f->r->slot;
+
+	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &a->part);
+	return a->part.nr;
 }
 
-static __always_inline void add(struct around *a, unsigned int i)
+/* The i'th page, if it is known: all but to count it. */
+static __always_inline bool add(struct around *a, unsigned int i, u64 desc)
 {
-	struct av_hidden *f = a->f;
-	struct av_slot *slot = f->r->slot;
-	u64 gfn = (a->desc[i] & GENMASK_ULL(47, 12)) >> PAGE_SHIFT;
-	u64 frame = gfn - slot->base_gfn;
-	struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
+	const struct av_walk *at = &a->f->r->walk;
+	u64 gfn = (desc & GENMASK_ULL(47, 12)) >> PAGE_SHIFT;
+	struct av_shadow *sh = &a->f->vcpu->vm->mmu->shadow;
 	struct av_piece *piece;
 	unsigned int n;
 	u8 rights;
 
-	if (frame >= slot->npages)
-		return;
-	piece = piece_of(a, array_index_nospec(frame, slot->npages), &n);
-	rights = piece ? av_frame_rights(piece, n, rights_at(a, i)) : 0;
+	if (unlikely(gfn - a->part.gfn >= a->part.nr) && !find_part(a, gfn))
+		return false;
+	n = array_index_nospec(gfn - a->part.gfn, a->part.nr);
+	piece = a->part.piece;
+	/* Most are mapped alike. */
+	rights = likely(!((desc ^ at->desc) & a->alike)) ? a->rights : other_rights(a, i, desc);
+	rights = av_frame_rights(piece, n, rights);
 	if (!rights)
-		return;
+		return false;
 	if (unlikely(rights != a->last)) {
 		a->last = rights;
 		a->pte = av_leaf_desc(sh, 3, rights);
 	}
-	av_shadow_add(sh, a->pt, av_pt_index(a->first, 3) + i, gfn, &piece->head[n],
-		      a->pte | (piece->page[n] & AV_FRAME_PAGE),
-		      av_walk_key(a->desc[i], f->r->walk.limits));
+	av_shadow_put(sh, a->pt, av_pt_index(a->first, 3) + i, gfn, &piece->head[n],
+		      a->pte | (piece->page[n] & AV_FRAME_PAGE), av_walk_key(desc, at->limits));
 	piece->state[n] |= AV_FRAME_YOUNG;
-	a->filled++;
+	return true;
 }
 
 /* Was any page of the group invalidated since, by guest or host? */
@@ -114,24 +121,36 @@ static bool changed(const struct around *a)
 	return mmu->in_progress || mmu->seq != a->f->seq.host || av_hidden_voided(a->f, &group);
 }
 
+/* Pages of the group that may be filled: those that are not, but for the annex's registers. */
+static u32 wanted_of(const struct around *a)
+{
+	u64 annex = READ_ONCE(a->f->vcpu->vm->mmu->annex.at.va), n = (annex - a->first) >> PAGE_SHIFT;
+	u32 wanted = GENMASK(AV_AROUND - 1, 0) & ~av_pt_group(a->pt, a->first, AV_AROUND);
+
+	return annex && unlikely(n < AV_AROUND) ? wanted & ~BIT(n) : wanted;
+}
+
 void av_light_around(struct av_hidden *f)
 {
-	u64 desc[AV_AROUND];
 	struct around a = {
 		.f = f,
 		.first = av_around(f->r->walk.va),
-		.desc = desc,
-		.annex = READ_ONCE(f->vcpu->vm->mmu->annex.at.va) & PAGE_MASK,
+		.part = f->part,
 	};
-	unsigned int i;
-	u32 wanted = 0;
+	unsigned int i, n = 0;
+	u32 wanted, filled = 0;
+	u64 desc;
 
 	if (changed(&a) || !begin(&a))
 		return;
-	for (i = AV_AROUND; i--;)
-		wanted = wanted << 1 | (desc[i] & DESC_VALID);
-	wanted &= ~av_pt_group(a.pt, a.first, AV_AROUND);
-	for (; wanted; wanted &= wanted - 1)
-		add(&a, __ffs(wanted));
-	av_stat_add(&f->vcpu->stats, AV_EVENT_SHADOW_FILL, a.filled);
+	for (wanted = wanted_of(&a); wanted; wanted &= wanted - 1) {
+		i = __ffs(wanted);
+		desc = READ_ONCE(a.desc[i]);
+		if (desc & DESC_VALID && add(&a, i, desc)) {
+			filled |= BIT(i);
+			n++;
+		}
+	}
+	av_pt_count(a.pt, av_pt_index(a.first, 3), filled, n);
+	av_stat_add(&f->vcpu->stats, AV_EVENT_SHADOW_FILL, n);
 }

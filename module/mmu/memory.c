@@ -302,12 +302,12 @@ const struct av_mem_ops av_mem_reader_now_ops = {
 	.read64 = read64_now,
 };
 
-int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n)
+static int load_words(const u64 __user *from, u64 *words, unsigned int n)
 {
-	u64 __user *from = (u64 __user *)hva_of(slot, gpa);
 	unsigned int i;
 
-	if (!IS_ALIGNED(gpa, sizeof(*from)) || offset_in_page(gpa) + n * sizeof(*from) > PAGE_SIZE)
+	if (!IS_ALIGNED((unsigned long)from, sizeof(*from)) ||
+	    offset_in_page(from) + n * sizeof(*from) > PAGE_SIZE)
 		return -EINVAL;
 	if (!user_access_begin(from, n * sizeof(*from)))
 		return -EFAULT;
@@ -318,6 +318,20 @@ int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned 
 fault:
 	user_access_end();
 	return -EFAULT;
+}
+
+int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n)
+{
+	return load_words((const u64 __user *)hva_of(slot, gpa), words, n);
+}
+
+const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, unsigned int n)
+{
+	unsigned long at = page.hva + offset;
+
+	if (likely((long)at < 0))
+		return (const u64 *)at;
+	return load_words((const u64 __user *)at, copy, n) ? NULL : copy;
 }
 
 struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa)

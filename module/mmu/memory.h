@@ -173,10 +173,10 @@ struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa);
 int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn);
 
 /*
- * Under mmu_lock, and nothing is in progress: a page of words, to be read under the lock as
- * long as both is so and seq does not change. Where the host's page is known that is by the
- * kernel's own address, which needs no fault and no check: the host does not take the page
- * away before it has had the lock.
+ * Under mmu_lock: a page of words, to be read before the lock is let go; or under the lock
+ * later on, as long as nothing was in progress, nothing is, and seq is what it was. Where the
+ * host's page is known that is by the kernel's own address, which needs no fault and no check:
+ * the host does not take the page away before it has had the lock.
  */
 struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa);
 
@@ -198,5 +198,8 @@ static __always_inline struct av_mem_word av_mem_load_word(struct av_mem_page pa
 		return (struct av_mem_word) { READ_ONCE(*(const u64 *)(page.hva + offset)), true };
 	return av_mem_load_word_user(page, offset);
 }
+
+/* n words there, each to be read once: where they are, or else, by the VMM's address, copied; or NULL. */
+const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, unsigned int n);
 
 #endif /* AV_MMU_MEMORY_H */

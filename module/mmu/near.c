@@ -138,6 +138,8 @@ static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near, str
 		.seq = av_mmu_read_seq(vcpu, tree->key.high),
 		.r = r,
 		.at = vcpu->mmu->candidates,
+		.words = near->words,
+		.part = near->part,
 	};
 
 	av_walk_page(&vcpu->mmu->regime, &near->at, va, desc, &r->walk);

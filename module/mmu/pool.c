@@ -235,17 +235,17 @@ static void relinked(void *ctx, unsigned int entries)
 }
 
 /* By a vCPU's own thread, for a fault; what cannot be had at once is not had. */
-static int load(void *ctx, u64 ipa, u64 *words, unsigned int n)
+static const u64 *look(void *ctx, u64 ipa, u64 *copy, unsigned int n)
 {
 	const struct av_slot *slot = slot_of(ctx, ipa >> PAGE_SHIFT);
-	int ret;
+	const u64 *words;
 
 	if (!slot)
-		return -EFAULT;
+		return NULL;
 	pagefault_disable();
-	ret = av_mem_load_words(slot, ipa, words, n);
+	words = av_mem_look(av_mem_words(slot, ipa), ipa & ~PAGE_MASK, copy, n);
 	pagefault_enable();
-	return ret;
+	return words;
 }
 
 const struct av_shadow_ops av_host_ops = {
@@ -253,7 +253,7 @@ const struct av_shadow_ops av_host_ops = {
 	.free_tree = give_tree,
 	.used = used,
 	.relinked = relinked,
-	.load = load,
+	.look = look,
 	.publish = publish,
 	.flush = flush,
 	.rmap = rmap_head,

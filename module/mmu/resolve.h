@@ -175,7 +175,10 @@ static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk
  */
 static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool written)
 {
-	if (slot->flags & AV_SLOT_READONLY || (av_slot_logged(slot) && !written))
+	u32 flags = READ_ONCE(slot->flags);
+
+	if (unlikely(flags) && (flags & AV_SLOT_READONLY ||
+				(flags & AV_SLOT_LOG_DIRTY && !written)))
 		rights &= ~AV_W;
 	return rights;
 }

@@ -174,8 +174,11 @@ struct av_shadow_ops {
 	void (*used)(void *ctx, int pages, int trees);
 	/* A kept table was linked once more, with so many of its entries. */
 	void (*relinked)(void *ctx, unsigned int entries);
-	/* Load n words of the guest's memory, of one page, each at once; 0 or an errno. */
-	int (*load)(void *ctx, u64 ipa, u64 *words, unsigned int n);
+	/*
+	 * n words of the guest's memory, of one page: where they are, each to be read once, or
+	 * else copied, each at once. NULL where they cannot be read.
+	 */
+	const u64 *(*look)(void *ctx, u64 ipa, u64 *copy, unsigned int n);
 	/* Make written entries visible to the table walkers. */
 	void (*publish)(void *ctx);
 	/* Flush on all CPUs and wait; returns the number of TLBI. */
@@ -506,9 +509,10 @@ static inline u64 av_leaf_desc(const struct av_shadow *sh, u8 level, u8 rights)
 static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn, u32 *head)
 {
 	u32 first = head ? *head : 0, name = pt->id * AV_ENTRIES + idx;
+	union av_aux *aux = &pt->aux[idx];
 
-	pt->aux[idx].next = first;
-	pt->aux[idx].prev = AV_RMAP_FLAG | gfn;
+	aux->next = first;
+	aux->prev = AV_RMAP_FLAG | gfn;
 	if (first)
 		sh->by_id[first / AV_ENTRIES]->aux[first % AV_ENTRIES].prev = name;
 	if (head)
@@ -526,21 +530,21 @@ static inline u32 *av_rmap_head(struct av_shadow *sh, u32 gfn, int level)
 /* Take an entry off. */
 static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
-	union av_aux *at = &pt->aux[idx], aux = *at;
-	struct av_pt **by_id = sh->by_id;
+	union av_aux *aux = &pt->aux[idx];
+	u32 next = aux->next, prev = aux->prev;
 
-	if (aux.next)
-		by_id[aux.next / AV_ENTRIES]->aux[aux.next % AV_ENTRIES].prev = aux.prev;
-	if (likely(aux.prev & AV_RMAP_FLAG)) {
-		u32 *head = av_rmap_head(sh, aux.prev & ~AV_RMAP_FLAG, pt->level);
+	/* Both at once. */
+	aux->child = NULL;
+	if (next)
+		sh->by_id[next / AV_ENTRIES]->aux[next % AV_ENTRIES].prev = prev;
+	if (likely(prev & AV_RMAP_FLAG)) {
+		u32 *head = av_rmap_head(sh, prev & ~AV_RMAP_FLAG, pt->level);
 
 		if (head)
-			*head = aux.next;
+			*head = next;
 	} else {
-		by_id[aux.prev / AV_ENTRIES]->aux[aux.prev % AV_ENTRIES].next = aux.next;
+		sh->by_id[prev / AV_ENTRIES]->aux[prev % AV_ENTRIES].next = next;
 	}
-	/* Both at once. */
-	at->child = NULL;
 }
 
 /* An entry was changed, and is to be flushed. One address is enough for a block. */
@@ -565,17 +569,32 @@ static inline void av_pt_note_desc(struct av_pt *pt, u32 idx, u64 desc)
 
 /*
  * Another entry for a table that has been filled, of a page that has none there, with
- * gspan and global as those before. The caller publishes.
+ * gspan and global as those before. The caller publishes, and counts the entry (av_pt_count()).
  */
+static inline void av_shadow_put(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
+				 u32 *head, u64 pte, u64 desc)
+{
+	av_rmap_add(sh, pt, idx, gfn, head);
+	av_pt_note_desc(pt, idx, desc);
+	WRITE_ONCE(pt->pte[idx], pte);
+}
+
+/* n entries that were put into a table: a bit for each, from idx on, in one word of used. */
+static inline void av_pt_count(struct av_pt *pt, u32 idx, u32 added, unsigned int n)
+{
+	pt->tree->clean = AV_CLEAN_NONE;
+	pt->used[idx / 64] |= (u64)added << idx % 64;
+	pt->live += n;
+}
+
+/* The same for one entry. */
 static inline void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
 				 u32 *head, u64 pte, u64 desc)
 {
 	pt->tree->clean = AV_CLEAN_NONE;
 	pt->live++;
 	av_pt_note_used(pt, idx, true);
-	av_rmap_add(sh, pt, idx, gfn, head);
-	av_pt_note_desc(pt, idx, desc);
-	WRITE_ONCE(pt->pte[idx], pte);
+	av_shadow_put(sh, pt, idx, gfn, head, pte, desc);
 }
 
 #endif /* AV_MMU_SHADOW_H */

@@ -224,6 +224,7 @@ struct av_vcpu_mmu {
 	struct av_gather gather;
 	struct av_resolved resolved;
 	struct av_candidate candidates[1 + AV_AROUND];
+	u64 words[AV_AROUND];		/* descriptors of a group, av_mem_look()'s copy */
 
 	struct av_ring ring;		/* pages that it has written; dirty_ring.c */
 

@@ -83,10 +83,10 @@ static void relinked(void *ctx, unsigned int entries)
 	entries_agreed += entries;
 }
 
-static int load(void *ctx, u64 ipa, u64 *words, unsigned int n)
+static const u64 *look(void *ctx, u64 ipa, u64 *copy, unsigned int n)
 {
-	REQUIRE(ipa % sizeof(*words) == 0 && ipa % 4096 + n * sizeof(*words) <= 4096);
-	return guest_words ? guest_words(ipa, words, n) : -1;
+	REQUIRE(ipa % sizeof(*copy) == 0 && ipa % 4096 + n * sizeof(*copy) <= 4096);
+	return guest_words && !guest_words(ipa, copy, n) ? copy : NULL;
 }
 
 static void publish(void *ctx)
@@ -142,7 +142,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 
 static const struct av_shadow_ops ops = {
 	.free_pt = free_pt, .free_tree = free_tree, .used = used, .publish = publish,
-	.flush = flush, .rmap = rmap_head, .relinked = relinked, .load = load,
+	.flush = flush, .rmap = rmap_head, .relinked = relinked, .look = look,
 };
 
 /* What a vCPU sets aside before it fills, as far as there is. */
