@@ -16,12 +16,18 @@
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-/* Is the table that of the address, and still the guest's? */
+/* Is the table that of the address, and still the guest's, as far as the host has no say in it? */
 static __always_inline bool current_table(const struct av_vm_mmu *mmu, const struct av_near *near,
 					  const struct av_tree *tree, u64 va)
 {
 	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
-	       near->seq_tables == tree->seq_tables && near->seq == mmu->seq;
+	       near->seq_tables == tree->seq_tables;
+}
+
+/* Not 0 where the host has taken memory back since, or is about to. */
+static __always_inline u64 taken_back(const struct av_vm_mmu *mmu, const struct av_near *near)
+{
+	return (near->seq ^ mmu->seq) | mmu->in_progress;
 }
 
 /* Remember the table that a walk came through, or that there is a block. */
@@ -63,7 +69,7 @@ static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
 	return near->words.hva;
 }
 
-/* The part of a slot's frames that a frame is in: that of the page before, most often. */
+/* The part of a slot's frames that a frame is in, where that is not the page's before. */
 static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 gfn)
 {
 	struct av_slot *slot = av_vm_slot(vcpu->vm, gfn);
@@ -194,12 +200,20 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 						     const struct av_tree *tree, u64 va)
 {
 	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
+	u64 gone = taken_back(mmu, near);
+	/* The page may be anybody's by then: a CPU that runs ahead is not to read it, either. */
+	unsigned long mask = array_index_mask_nospec(gone, 1);
+	struct av_mem_page words;
 
-	if (unlikely(mmu->in_progress) ||
-	    !(likely(current_table(mmu, near, tree, va)) ? near->words.hva :
-							   find_table(vcpu, near, tree, va)))
+	if (unlikely(gone || !current_table(mmu, near, tree, va))) {
+		if (mmu->in_progress || !find_table(vcpu, near, tree, va))
+			return (struct av_mem_word) {};
+		mask = ~0UL;
+	}
+	words.hva = near->words.hva & mask;
+	if (unlikely(!words.hva))
 		return (struct av_mem_word) {};
-	return av_mem_load_word(near->words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
+	return av_mem_load_word(words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
 }
 
 /* Under mmu_lock: the abort is the guest's, and may be injected; or has been filled. */
