@@ -17,7 +17,7 @@
 #include "stats/trace.h"
 
 /* Is the table that of the address, and still the guest's, as far as the host has no say in it? */
-static __always_inline bool current_table(const struct av_vm_mmu *mmu, const struct av_near *near,
+static __always_inline bool current_table(const struct av_near *near,
 					  const struct av_tree *tree, u64 va)
 {
 	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
@@ -205,7 +205,7 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 	unsigned long mask = array_index_mask_nospec(gone, 1);
 	struct av_mem_page words;
 
-	if (unlikely(gone || !current_table(mmu, near, tree, va))) {
+	if (unlikely(gone || !current_table(near, tree, va))) {
 		if (mmu->in_progress || !find_table(vcpu, near, tree, va))
 			return (struct av_mem_word) {};
 		mask = ~0UL;
