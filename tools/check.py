@@ -157,9 +157,8 @@ def module_layers() -> list[str]:
 
 
 def kernel_style() -> list[str]:
-    sources = [
-        str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(("module/", "guests/"))
-    ]
+    folders = ("module/", "guests/", "lab/plugins/")
+    sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(folders)]
     if not sources:
         return []
     options = ["--no-tree", "--no-summary", "--terse", "--max-line-length=100", "--show-types"]

@@ -54,3 +54,8 @@ def bare(name: str) -> Path:
 def tool(name: str) -> Path:
     """A small static arm64 Linux program."""
     return _built(paths.checkout() / f"build/guests/tools/{name}", "make guests")
+
+
+def plugin() -> Path:
+    """QEMU's plugin that counts instructions by class and models TLBs."""
+    return _built(paths.checkout() / "build/plugins/count.so", "make plugins")

@@ -104,14 +104,21 @@ def _said(*command: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def record(figures: list[Figure], failures: list[str]) -> dict[str, Any]:
-    """The record of a run: figures with revision, emulator and time."""
+def provenance() -> dict[str, Any]:
+    """What every record begins with: revision, emulator and time."""
     return {
         "schema": 1,
         "revision": _said("git", "rev-parse", "HEAD"),
         "modified": bool(_said("git", "status", "--porcelain", "--untracked-files=no")),
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "emulator": _said(find_qemu(), "--version").partition("\n")[0],
+    }
+
+
+def record(figures: list[Figure], failures: list[str]) -> dict[str, Any]:
+    """The record of a run: figures with revision, emulator and time."""
+    return {
+        **provenance(),
         "figures": [asdict(figure) for figure in figures],
         "failures": failures,
     }

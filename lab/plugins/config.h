@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/*
+ * What the plugin is to do: a text file of lines that the lab writes.
+ *
+ *	regime native|kvm|armvisor
+ *	out FILE
+ *	stage2 LEVELS
+ *	core NAME L1I WAYS L1D WAYS L2 WAYS WALK WAYS IPA WAYS L1-LARGEST IPA-SMALLEST
+ *	model CORE S1 S2	shifts of page sizes; S2 0: one stage
+ *
+ * A walk or IPA cache of no entries shares the L2 TLB. All but models must be there.
+ */
+#ifndef LAB_PLUGINS_CONFIG_H
+#define LAB_PLUGINS_CONFIG_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "follow.h"
+#include "tlb.h"
+
+#define CONFIG_CORES	8
+#define CONFIG_MODELS	64
+
+struct config {
+	enum regime regime;
+	char out[4096];
+	unsigned int s2_levels;
+	struct tlb_core cores[CONFIG_CORES];
+	struct tlb_model models[CONFIG_MODELS];
+	unsigned int nr_cores, nr_models;
+};
+
+/* Returns 0, or -1 with a sentence in `error`. What was made is freed by the other. */
+int config_read(struct config *config, FILE *file, char *error, size_t size);
+void config_free(struct config *config);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "follow.h"
+
+#include <string.h>
+
+#define FOLLOW_TEXT(name, text) text,
+const char *const follow_who_names[NR_WHOS] = { FOLLOW_WHOS(FOLLOW_TEXT) };
+const char *const follow_regime_names[NR_REGIMES] = { "native", "kvm", "armvisor" };
+
+/* armvisor's window: the top 2 MiB (module/switch/window_desc.h). */
+#define WINDOW		0xffffffffffe00000ULL
+
+/* How far hypervisor code may be from where an HVC leads to. */
+#define HYP_REACH	(16ULL << 20)
+
+/* Vectors of exceptions from a lower EL in AArch64: one of four slots of 128 bytes. */
+#define VECTORS_SIZE	2048
+#define SLOT_SIZE	128
+#define LOWER_EL	0x400
+#define LOWER_EL_END	0x600
+
+/* Blocks from a vector's slot to the code that all of its kind share. */
+#define SLOT_AGE	4
+
+static bool upper(uint64_t pc)
+{
+	return pc >> 63;
+}
+
+static enum who half(uint64_t pc, bool guest)
+{
+	if (guest)
+		return upper(pc) ? WHO_GUEST_KERNEL : WHO_GUEST_USER;
+	return upper(pc) ? WHO_KERNEL : WHO_USER;
+}
+
+void follow_init(struct follow *f, enum regime regime)
+{
+	memset(f, 0, sizeof(*f));
+	f->regime = regime;
+	f->now = WHO_KERNEL;
+	f->slot_age = SLOT_AGE;
+}
+
+static bool ends(const struct block *prev, uint32_t done, enum block_end end)
+{
+	return prev && prev->end == end && done >= prev->insns;
+}
+
+/* Nothing of the host or a guest is there, but the window in all of its tables. */
+static enum who step_armvisor(const struct follow *f, const struct block *prev, uint32_t done,
+			      const struct block *next)
+{
+	bool eret = ends(prev, done, BLOCK_ERET);
+
+	if (next->pc >= WINDOW)
+		return WHO_HYP;
+	if (f->now == WHO_HYP && eret)
+		return half(next->pc, true);
+	if (who_is_guest(f->now))
+		return half(next->pc, true);
+	/* The way between host and window has a low alias; only ERET leads to programs. */
+	if (!upper(next->pc) && f->now != WHO_USER && !eret)
+		return WHO_HYP;
+	return half(next->pc, false);
+}
+
+static bool is_slot(uint64_t pc)
+{
+	uint64_t offset = pc % VECTORS_SIZE;
+
+	return !upper(pc) && pc % SLOT_SIZE == 0 && offset >= LOWER_EL && offset < LOWER_EL_END;
+}
+
+static bool is_vector(const struct follow *f, uint64_t pc)
+{
+	unsigned int i;
+
+	for (i = 0; is_slot(pc) && i < f->nr_vectors && i < FOLLOW_VECTORS; i++)
+		if (f->vectors[i] == pc - pc % VECTORS_SIZE)
+			return true;
+	return false;
+}
+
+static void learn_vector(struct follow *f, uint64_t pc)
+{
+	if (!is_slot(pc) || is_vector(f, pc))
+		return;
+	f->vectors[f->nr_vectors % FOLLOW_VECTORS] = pc - pc % VECTORS_SIZE;
+	f->nr_vectors++;
+}
+
+static bool near_hyp(const struct follow *f, uint64_t pc)
+{
+	return f->hyp && !upper(pc) && pc + HYP_REACH > f->hyp && pc < f->hyp + HYP_REACH;
+}
+
+/*
+ * Vectors that are far from the other code of EL2, as mitigations have them, are
+ * learned from what follows them: the first exit of a guest has a few instructions
+ * counted as the guest's.
+ */
+static enum who step_in_guest(struct follow *f, const struct block *next)
+{
+	if (is_vector(f, next->pc))
+		return WHO_HYP;
+	if (near_hyp(f, next->pc)) {
+		if (f->slot_age < SLOT_AGE)
+			learn_vector(f, f->slot);
+		return WHO_HYP;
+	}
+	if (is_slot(next->pc)) {
+		f->slot = next->pc;
+		f->slot_age = 0;
+	} else if (f->slot_age < SLOT_AGE) {
+		f->slot_age++;
+	}
+	return half(next->pc, true);
+}
+
+static enum who step_kvm(struct follow *f, const struct block *prev, uint32_t done,
+			 const struct block *next)
+{
+	if (f->now == WHO_HYP) {
+		if (!ends(prev, done, BLOCK_ERET))
+			return WHO_HYP;
+		if (next->pc == f->back)
+			return half(next->pc, false);
+		return step_in_guest(f, next);
+	}
+	if (ends(prev, done, BLOCK_HVC)) {
+		if (who_is_guest(f->now)) {
+			learn_vector(f, next->pc);
+		} else {
+			f->back = prev->pc + 4ULL * prev->insns;
+			f->hyp = next->pc;
+		}
+		return WHO_HYP;
+	}
+	if (who_is_guest(f->now))
+		return step_in_guest(f, next);
+	return half(next->pc, false);
+}
+
+enum who follow_step(struct follow *f, const struct block *prev, uint32_t done,
+		     const struct block *next)
+{
+	switch (f->regime) {
+	case REGIME_KVM:
+		f->now = step_kvm(f, prev, done, next);
+		break;
+	case REGIME_ARMVISOR:
+		f->now = step_armvisor(f, prev, done, next);
+		break;
+	default:
+		f->now = half(next->pc, false);
+		break;
+	}
+	return f->now;
+}
+
+uint8_t follow_space(const struct follow *f)
+{
+	switch (f->now) {
+	case WHO_USER:
+	case WHO_KERNEL:
+		return 1;
+	case WHO_HYP:
+		return 4;
+	case WHO_GUEST_USER:
+		return 2;
+	default:
+		/* Both modes of armvisor's guests run at EL0, each under an ASID of its own. */
+		return f->regime == REGIME_ARMVISOR ? 3 : 2;
+	}
+}

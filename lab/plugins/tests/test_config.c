@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+/* Configurations: what is read of a good one, and what is said of a bad one. */
+#include "check.h"
+#include "config.h"
+
+#include <string.h>
+
+#define HEAD "regime kvm\nout /tmp/x y\nstage2 3\n"
+#define CORE "core a72 48 48 32 32 1024 4 64 4 64 4 20 12\n"
+
+static struct config config;
+static char error[512];
+
+static int read_text(const char *text)
+{
+	FILE *file = fmemopen((void *)text, strlen(text), "r");
+	int ret = config_read(&config, file, error, sizeof(error));
+
+	fclose(file);
+	return ret;
+}
+
+static void test_a_good_one(void)
+{
+	EQUAL(read_text(HEAD CORE "\nmodel a72 12 0\nmodel a72 21 12\n"), 0);
+	EQUAL(config.regime, REGIME_KVM);
+	EQUAL(strcmp(config.out, "/tmp/x y"), 0);
+	EQUAL(config.nr_cores, 1);
+	EQUAL(config.cores[0].l2.entries, 1024);
+	EQUAL(config.cores[0].l1_largest, 20);
+	EQUAL(config.nr_models, 2);
+	EQUAL(config.models[1].s1, 21);
+	EQUAL(config.models[1].s2, 12);
+	EQUAL(config.models[1].core == &config.cores[0], 1);
+	config_free(&config);
+	EQUAL(read_text(HEAD CORE), 0);
+	EQUAL(config.nr_models, 0);
+	config_free(&config);
+}
+
+static void test_bad_ones(void)
+{
+	static const struct {
+		const char *text, *says;
+	} rows[] = {
+		{ "", "no line \"regime " },
+		{ "regime kvm\nout x\nstage2 3\n", "no line \"core " },
+		{ "regime xen\n", "line 1, \"regime xen\": a regime is" },
+		{ "out \n", "a file's name" },
+		{ "stage2 5\n", "3 or 4 levels" },
+		{ "stage2 three\n", "3 or 4 levels" },
+		{ HEAD "core a72 48 48 32\n", "a name and twelve numbers" },
+		{ HEAD "core a72 48 48 32 32 1023 4 64 4 64 4 20 12\n", "a multiple of its ways" },
+		{ HEAD CORE CORE, "there twice" },
+		{ HEAD "model a72 12 0\n", "a model's core comes before it" },
+		{ HEAD CORE "model n1 12 0\n", "a model's core comes before it" },
+		{ HEAD CORE "model a72 12\n", "a core and two shifts" },
+		{ HEAD CORE "model a72 12 0\nmodel a72 13 0\n", "shift of 12, 16, 21 or 30" },
+		{ "regime kvm\nout x\n" CORE "model a72 12 0\n", "levels come before" },
+		{ HEAD CORE "cache a72\n", "no such word" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		EQUAL(read_text(*rows[i].text ? rows[i].text : "\n"), -1);
+		if (!strstr(error, rows[i].says))
+			fprintf(stderr, "row %u says: %s\n", i, error);
+		EQUAL(strstr(error, rows[i].says) != NULL, 1);
+	}
+}
+
+int main(void)
+{
+	RUN(test_a_good_one);
+	RUN(test_bad_ones);
+	return END();
+}

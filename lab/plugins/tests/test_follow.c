@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+/* Who executes, on sequences of blocks as boards have them. */
+#include "check.h"
+#include "follow.h"
+
+#include <stddef.h>
+
+#define KERNEL	0xffff800080010000ULL
+#define GUEST	0xffff800080800000ULL
+#define USER	0x400000ULL
+#define HYP	0x800000a00000ULL	/* EL2's own code */
+#define FAR	0x7000c0000000ULL	/* EL2's vectors, elsewhere */
+#define WINDOW	0xffffffffffe00000ULL
+
+struct row {
+	struct block block;
+	uint32_t left;		/* instructions that it did not begin */
+	enum who who;
+};
+
+static void walk(enum regime regime, const struct row *rows, unsigned int n)
+{
+	struct follow follow;
+	unsigned int i;
+
+	follow_init(&follow, regime);
+	for (i = 0; i < n; i++) {
+		const struct row *prev = i ? &rows[i - 1] : NULL;
+		uint32_t done = prev ? prev->block.insns - prev->left : 0;
+
+		EQUAL(follow_step(&follow, prev ? &prev->block : NULL, done, &rows[i].block) * 100 + i,
+		      rows[i].who * 100 + i);
+	}
+}
+
+#define WALK(regime, rows) walk(regime, rows, sizeof(rows) / sizeof(*(rows)))
+
+static void test_native(void)
+{
+	static const struct row rows[] = {
+		{ { KERNEL, 4, BLOCK_ERET }, 0, WHO_KERNEL },
+		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
+		{ { KERNEL + 0x400, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
+	};
+
+	WALK(REGIME_NATIVE, rows);
+}
+
+static void test_armvisor(void)
+{
+	static const struct row rows[] = {
+		{ { KERNEL, 4, BLOCK_ERET }, 0, WHO_KERNEL },
+		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
+		{ { KERNEL, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
+		/* The way into the window, by its low alias. */
+		{ { 0xffffe00000, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { WINDOW + 0x1000, 9, BLOCK_ERET }, 0, WHO_HYP },
+		{ { GUEST, 4, BLOCK_PLAIN }, 0, WHO_GUEST_KERNEL },
+		{ { WINDOW + 0x400, 9, BLOCK_ERET }, 0, WHO_HYP },
+		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_GUEST_USER },
+		{ { WINDOW + 0x480, 9, BLOCK_PLAIN }, 0, WHO_HYP },
+		/* An ERET that was not reached leads nowhere. */
+		{ { WINDOW + 0x600, 9, BLOCK_ERET }, 2, WHO_HYP },
+		{ { 0xffffe00800, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { KERNEL + 64, 4, BLOCK_ERET }, 0, WHO_KERNEL },
+		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
+	};
+
+	WALK(REGIME_ARMVISOR, rows);
+}
+
+static void test_kvm(void)
+{
+	static const struct row rows[] = {
+		{ { KERNEL, 4, BLOCK_HVC }, 0, WHO_KERNEL },
+		{ { HYP + 0x400, 4, BLOCK_ERET }, 0, WHO_HYP },
+		{ { GUEST, 4, BLOCK_ERET }, 0, WHO_GUEST_KERNEL },
+		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_GUEST_USER },
+		{ { GUEST + 0x480, 4, BLOCK_PLAIN }, 0, WHO_GUEST_KERNEL },
+		/* An exit: the first has its slot counted as the guest's. */
+		{ { FAR + 0x480, 4, BLOCK_PLAIN }, 0, WHO_GUEST_USER },
+		{ { HYP + 0x9000, 4, BLOCK_ERET }, 0, WHO_HYP },
+		{ { KERNEL + 16, 4, BLOCK_ERET }, 0, WHO_KERNEL },
+		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
+		{ { KERNEL, 4, BLOCK_HVC }, 0, WHO_KERNEL },
+		{ { HYP + 0x400, 4, BLOCK_ERET }, 0, WHO_HYP },
+		{ { USER + 0x1400, 4, BLOCK_PLAIN }, 2, WHO_GUEST_USER },
+		/* From then on it is known. */
+		{ { FAR + 0x400, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { HYP + 0x9000, 4, BLOCK_ERET }, 0, WHO_HYP },
+		{ { GUEST, 4, BLOCK_HVC }, 0, WHO_GUEST_KERNEL },
+		{ { FAR + 0x400, 4, BLOCK_ERET }, 0, WHO_HYP },
+		/* Entered, and left before the first instruction. */
+		{ { FAR + 0x480, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { HYP, 4, BLOCK_ERET }, 0, WHO_HYP },
+		{ { KERNEL + 16, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
+	};
+
+	WALK(REGIME_KVM, rows);
+}
+
+static void test_spaces(void)
+{
+	struct follow follow;
+
+	follow_init(&follow, REGIME_KVM);
+	follow.now = WHO_GUEST_KERNEL;
+	EQUAL(follow_space(&follow), 2);
+	follow.now = WHO_GUEST_USER;
+	EQUAL(follow_space(&follow), 2);
+	follow.regime = REGIME_ARMVISOR;
+	EQUAL(follow_space(&follow), 2);
+	follow.now = WHO_GUEST_KERNEL;
+	EQUAL(follow_space(&follow), 3);
+	follow.now = WHO_KERNEL;
+	EQUAL(follow_space(&follow), 1);
+}
+
+int main(void)
+{
+	RUN(test_native);
+	RUN(test_armvisor);
+	RUN(test_kvm);
+	RUN(test_spaces);
+	return END();
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/*
+ * A model of a core's TLBs: two first-level ones, a unified second level, a cache of
+ * table entries above the last level (the walk cache) and one of stage 2's results
+ * (IPA to PA). It is told of accesses and of what is invalidated, and counts lookups,
+ * misses, walks and the walks' memory references. Granule 4 KiB, 48-bit addresses.
+ *
+ * Nothing here knows QEMU: lab/plugins/tests runs it on hand-made streams.
+ *
+ * What it takes for granted:
+ * - Every cache is least recently used, and looked up by the size that the page has.
+ * - A translation is kept whole, VA to PA, as large as the smaller of its two pages.
+ * - A walk-cache entry leads to the PA of the next table, stage 2 done.
+ * - Stage 1's tables lie one after the other in the IPA space, in the order of their
+ *   first use, and the memory of an address space as in the VA space: stage 2 never
+ *   has it easier than that.
+ * - A walk is over before the next access: none are made side by side, and nothing is
+ *   fetched by speculation or ahead of time.
+ */
+#ifndef LAB_PLUGINS_TLB_H
+#define LAB_PLUGINS_TLB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TLB_NR_WHO	5
+#define TLB_NAME	32
+
+#define TLB_4K		12
+#define TLB_64K		16	/* sixteen entries with the contiguous bit */
+#define TLB_2M		21
+#define TLB_1G		30
+
+struct tlb_shape {
+	unsigned int entries, ways;
+};
+
+/* What a core has. A walk or IPA cache without entries shares the second level. */
+struct tlb_core {
+	char name[TLB_NAME];
+	struct tlb_shape l1i, l1d, l2, walk, ipa;
+	unsigned int l1_largest;	/* shift: a larger page is split in the first level */
+	unsigned int ipa_smallest;	/* shift: smaller stage-2 results are not kept */
+};
+
+struct tlb_entry {
+	uint64_t page, what, used;	/* used 0: empty */
+};
+
+struct tlb_cache {
+	unsigned int sets, ways;
+	uint64_t clock;
+	struct tlb_entry *entries;
+};
+
+struct tlb_counts {
+	uint64_t lookups[2], l1_misses[2], walks[2];	/* of data, of fetches */
+	uint64_t refs[2];				/* of walks, to stage 1's tables and 2's */
+};
+
+/* One core under one choice of page sizes. */
+struct tlb_model {
+	const struct tlb_core *core;
+	unsigned int s1, s2;		/* shifts of large memory's pages; s2 0: one stage */
+	unsigned int s2_levels;		/* tables on the way of a stage-2 walk to a 4 KiB page */
+	struct tlb_cache l1[2], l2, walk, ipa;
+	uint64_t *tables;		/* those of stage 1, a hash table */
+	unsigned int nr_tables;
+	struct tlb_counts counts[TLB_NR_WHO];
+};
+
+struct tlb_access {
+	uint64_t va;
+	uint64_t frame;		/* what tells the 4 KiB page's memory from any other */
+	uint8_t space;		/* 1 to 255: VMID and ASID in one */
+	uint8_t who;		/* whose counts */
+	bool fetch;
+	bool large;		/* has the model's page size at stage 1, not 4 KiB */
+	bool staged;		/* is translated by stage 2 as well, where the model has one */
+};
+
+/* Both return 0, or -1 with a sentence in *why. */
+int tlb_core_check(const struct tlb_core *core, const char **why);
+int tlb_model_init(struct tlb_model *model, const struct tlb_core *core, unsigned int s1,
+		   unsigned int s2, unsigned int s2_levels, const char **why);
+void tlb_model_free(struct tlb_model *model);
+
+void tlb_access(struct tlb_model *model, const struct tlb_access *access);
+
+enum tlb_half { TLB_LOW, TLB_BOTH };
+
+/* Drop the translations and walk-cache entries of a space, of its low half or of both. */
+void tlb_drop_space(struct tlb_model *model, uint8_t space, enum tlb_half half);
+/* Drop what is kept of stage 2 alone. */
+void tlb_drop_stage2(struct tlb_model *model);
+void tlb_drop_all(struct tlb_model *model);
+
+#endif

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`lab reach`."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import paths
+from armvisor_lab.cli_board import say
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures.run import provenance, write
+from armvisor_lab.reach import cores, runs, table
+
+WORKLOADS = ("random-128", "fresh-4")
+
+_MORE = """\
+What is executed, accessed and invalidated is counted on an emulated board; misses, walks and
+cycles are those of a model of the core (docs/reach.md). `pages` are the program's, in a VM in the
+host's; an entry of armvisor's shadow tables has the smaller. `loads` are a walk's memory
+references, of both stages. `cycles` are what misses and walks take in all.
+
+examples:
+  lab reach --on native --on kvm --workload random-256
+  lab reach --core firestorm --classes --json reach.json
+"""
+
+
+def add(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command to the command line's grammar."""
+    reach = commands.add_parser(
+        "reach",
+        help="page walks by a model of a core's TLBs: native, KVM's two stages, armvisor's one",
+        description="Runs a program that reads memory in a known way, natively and in VMs with "
+        "pages of 4 KiB and 2 MiB, and prints what its accesses cost a model of a core's TLBs.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    option = reach.add_argument
+    option("--on", action="append", default=[], choices=runs.SETUPS, metavar="WHERE",
+           help=f"{', '.join(runs.SETUPS)}; repeatable, default all")  # fmt: skip
+    option("--core", action="append", default=[], metavar="NAME",
+           help=f"whose TLBs; repeatable, default {' and '.join(cores.DEFAULT)}")  # fmt: skip
+    option("--workload", action="append", default=[], metavar="NAME-MIB",
+           help=f"{', '.join(runs.PATTERNS)} with so many MiB; repeatable, default "
+           f"{' and '.join(WORKLOADS)}")  # fmt: skip
+    option("--classes", action="store_true",
+           help="also instructions by class and exception level")  # fmt: skip
+    option("--json", type=Path, metavar="FILE", help="the record, default build/reach.json")
+    option("--list", action="store_true", help="say what the cores' profiles have, run nothing")
+    reach.set_defaults(run=_run)
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        say(text)
+
+
+def _list() -> int:
+    for core in cores.known().values():
+        print(f"{core.name}: {core.what}")
+        for key, value in core.values.items():
+            numbers = " ".join(f"{k} {v}" for k, v in value.items() if k not in _NOT_NUMBERS)
+            estimated = "estimated; " if value.get("estimated") else ""
+            print(f"  {key:13} {numbers:24} ({estimated}{value['source']})")
+    return 0
+
+
+_NOT_NUMBERS = ("source", "estimated")
+
+
+def _record(found: list[runs.Run], chosen: list[cores.Core], failures: list[str]) -> dict[str, Any]:
+    return {
+        **provenance(),
+        "cores": {core.name: {"what": core.what, **core.values} for core in chosen},
+        "runs": [
+            {
+                **run.as_json(),
+                "modelled": {core.name: _modelled(run, core) for core in chosen},
+            }
+            for run in found
+        ],
+        "failures": failures,
+    }
+
+
+def _modelled(run: runs.Run, core: cores.Core) -> dict[str, Any]:
+    """A core's figures for a run, of the model that stands for it."""
+    model = run.model(core.name)
+    counts = run.section.total(model)
+    low, high = table.plugin.cycles(core, counts, run.section.tlbis("va"))
+    return {
+        "model": str(model),
+        "lookups": sum(counts.lookups),
+        "l1_misses": sum(counts.l1_misses),
+        "walks": sum(counts.walks),
+        "walk_references": sum(counts.refs),
+        "cycles": [low, high],
+    }
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.list:
+        return _list()
+    chosen = cores.choose(options.core or list(cores.DEFAULT))
+    wanted = runs.rows(options.workload or WORKLOADS)
+    found: list[runs.Run] = []
+    failures: list[str] = []
+    setups = [runs.SETUPS[name] for name in dict.fromkeys(options.on or runs.SETUPS)]
+    for number, setup in enumerate(setups, 1):
+        _progress(f"{number}/{len(setups)} {setup.name}: {setup.what}")
+        try:
+            found += runs.run(setup, wanted, chosen, _progress)
+        except LabError as error:
+            failures.append(f"{setup.name}: {error}")
+    file = options.json or paths.checkout() / "build/reach.json"
+    write(file, _record(found, chosen, failures))
+    if found:
+        print(table.walks(found, chosen))
+    if found and options.classes:
+        print()
+        print(table.classes(found))
+    _progress(f"the record is in {file}")
+    for failure in failures:
+        say(f"not measured: {failure}")
+    return 1 if failures else 0

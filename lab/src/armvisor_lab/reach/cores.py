@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Profiles of cores: what their TLBs have, from cores.toml, where each value names its source."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab.errors import LabError
+
+FILE = Path(__file__).with_name("cores.toml")
+DEFAULT = ("cortex-a72", "neoverse-n1")
+
+_SHAPES = ("l1i", "l1d", "l2", "walk", "ipa")
+_SHIFTS = ("l1_largest", "ipa_smallest")
+_CYCLES = ("l2_hit", "reference")
+# What is beside a value's `source` and `estimated`.
+_KEYS = (
+    dict.fromkeys(_SHAPES, ("entries", "ways"))
+    | dict.fromkeys(_SHIFTS, ("shift",))
+    | dict.fromkeys(_CYCLES, ("cycles",))
+)
+
+
+@dataclass(frozen=True)
+class Core:
+    """One core. `values` is all that its profile says, with the sources."""
+
+    name: str
+    what: str
+    values: Mapping[str, Mapping[str, Any]]
+
+    def line(self) -> str:
+        """The core in the plugin's configuration."""
+        shapes = [f"{self.values[key]['entries']} {self.values[key]['ways']}" for key in _SHAPES]
+        shifts = [str(self.values[key]["shift"]) for key in _SHIFTS]
+        return " ".join(["core", self.name, *shapes, *shifts])
+
+    def cycles(self, key: str) -> tuple[float, float]:
+        """The least and the most that something takes."""
+        low, high = self.values[key]["cycles"]
+        return low, high
+
+    @property
+    def estimated(self) -> list[str]:
+        """The values that are not published."""
+        return [key for key, value in self.values.items() if value.get("estimated")]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _check(name: str, key: str, value: object) -> None:
+    where = f"{FILE.name}: core {name}, {key}"
+    if not isinstance(value, dict):
+        raise LabError(f"{where} is missing", f"give it {', '.join(_KEYS[key])} and source")
+    for part in _KEYS[key]:
+        if part not in value:
+            raise LabError(f"{where}: {part} is missing")
+    if not isinstance(value.get("source"), str) or not value["source"]:
+        raise LabError(f"{where}: source is missing", "say where the value is from")
+    if key in _CYCLES:
+        pair = value["cycles"]
+        if not isinstance(pair, list) or len(pair) != 2 or not all(map(_is_number, pair)):
+            raise LabError(f"{where}: cycles are two numbers, the least and the most")
+        if pair[0] > pair[1]:
+            raise LabError(f"{where}: the least, {pair[0]}, is more than the most, {pair[1]}")
+    elif not all(_is_number(value[part]) and value[part] == int(value[part])
+                 for part in _KEYS[key]):  # fmt: skip
+        raise LabError(f"{where}: {' and '.join(_KEYS[key])} are whole numbers")
+
+
+def _core(name: str, table: Mapping[str, Any]) -> Core:
+    if not isinstance(table.get("what"), str):
+        raise LabError(f"{FILE.name}: core {name}: `what` is missing")
+    if unknown := set(table) - set(_KEYS) - {"what"}:
+        raise LabError(f"{FILE.name}: core {name}: no value is called {', '.join(sorted(unknown))}")
+    for key in _KEYS:
+        _check(name, key, table.get(key))
+    return Core(name, table["what"], {key: table[key] for key in _KEYS})
+
+
+def read(text: str) -> dict[str, Core]:
+    """The cores of a file's text."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise LabError(f"{FILE.name}: {error}") from error
+    return {name: _core(name, table) for name, table in tables.items()}
+
+
+def known() -> dict[str, Core]:
+    """All cores."""
+    return read(FILE.read_text())
+
+
+def choose(names: list[str]) -> list[Core]:
+    """The cores of these names, once each."""
+    every = known()
+    for name in names:
+        if name not in every:
+            raise LabError(f"no profile of a core {name!r}", f"there are {', '.join(every)}")
+    return [every[name] for name in dict.fromkeys(names)]

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Which boards run the program, with which pages, and which model is the one of each run."""
+
+import itertools
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from armvisor_lab.board import Board
+from armvisor_lab.cli_board import describe
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import Progress, artefacts, vms
+from armvisor_lab.initramfs import Module
+from armvisor_lab.reach import plugin
+from armvisor_lab.reach.cores import Core
+from armvisor_lab.reach.plugin import Model, Section
+from armvisor_lab.results import parse
+
+SMALL, HUGE = 12, 21
+_PAGES = {"small": SMALL, "huge": HUGE}
+_HOST_PAGES = {"off": SMALL, "thp": HUGE}
+
+# Linux has huge pages for programs by default where it has 512 MiB or more.
+GUEST_MIB = 768
+PATTERNS = ("random", "stride", "fresh")
+_MAX_MIB = 512
+_MARK = "\x1e"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where the program runs."""
+
+    name: str
+    what: str
+    regime: str
+    el2: bool = False
+    modules: Callable[[], tuple[Module, ...]] = tuple
+    append: str = ""
+
+
+SETUPS = {
+    setup.name: setup
+    for setup in (
+        Setup("native", "the board itself", "native"),
+        Setup("kvm", "armvisor on KVM (nVHE)", "kvm", el2=True),
+        Setup("armvisor", "armvisor on its module, without EL2; entries flush the TLB", "armvisor",
+              modules=vms.module),
+        # Without KASLR a host's own mappings are global but for KPTI; see docs/tlb.md.
+        Setup("armvisor-kpti", "armvisor on its module, without EL2; entries flush nothing",
+              "armvisor", modules=vms.module, append="kpti=1"),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the program does, and with which pages."""
+
+    pattern: str
+    mib: int
+    pages: str
+
+    @property
+    def name(self) -> str:
+        """As the program takes it."""
+        return f"{self.pattern}-{self.mib}-{self.pages}"
+
+    @property
+    def workload(self) -> str:
+        """Without the pages."""
+        return f"{self.pattern}-{self.mib}"
+
+
+@dataclass
+class Run:
+    """One section: where, what, with which pages, and the models that stand for it."""
+
+    setup: Setup
+    row: Row
+    host: str  # the host's pages, "" where there is no guest
+    section: Section
+    board: dict[str, Any]
+    evidence: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def pages(self) -> str:
+        """The pages that the memory really had: the program's, in the host's."""
+        inner = plugin.SHIFTS[_PAGES[self.row.pages]]
+        return f"{inner} in {plugin.SHIFTS[_HOST_PAGES[self.host]]}" if self.host else inner
+
+    def model(self, core: str) -> Model:
+        """The model of the translation that this run had on a core."""
+        s1 = _PAGES[self.row.pages]
+        if not self.host:
+            return Model(core, s1, 0)
+        s2 = _HOST_PAGES[self.host]
+        if self.setup.regime == "kvm":
+            return Model(core, s1, s2)
+        # A shadow entry is as large as what both have in one piece.
+        return Model(core, min(s1, s2), 0)
+
+    def as_json(self) -> dict[str, Any]:
+        """For a record."""
+        return {
+            "setup": self.setup.name,
+            "what": self.setup.what,
+            "row": self.row.name,
+            "pages": self.pages,
+            "evidence": self.evidence,
+            "board": self.board,
+            **self.section.as_json(),
+        }
+
+
+def parse_workload(text: str) -> tuple[str, int]:
+    """Pattern and MiB, from `random-128`."""
+    match = re.fullmatch(r"([a-z]+)-(\d+)", text)
+    if not match or match[1] not in PATTERNS or not 1 <= int(match[2]) <= _MAX_MIB:
+        raise LabError(
+            f"{text!r} is no workload",
+            f"write one of {', '.join(PATTERNS)}, a dash and 1 to {_MAX_MIB} MiB: random-128",
+        )
+    return match[1], int(match[2])
+
+
+def rows(workloads: Sequence[str]) -> list[Row]:
+    """The rows of some workloads: each with both sizes of pages, but `fresh`, which has 4 KiB."""
+    found = []
+    for pattern, mib in map(parse_workload, workloads):
+        pages = ("small",) if pattern == "fresh" else ("small", "huge")
+        found += [Row(pattern, mib, each) for each in pages]
+    return list(dict.fromkeys(found))
+
+
+def models(regime: str, cores: Sequence[Core]) -> list[Model]:
+    """What a board's accesses are given to: all that a run on it may have had."""
+    sizes = (SMALL, HUGE)
+    pairs = itertools.product(sizes, sizes) if regime == "kvm" else ((s1, 0) for s1 in sizes)
+    return [Model(core.name, s1, s2) for s1, s2 in pairs for core in cores]
+
+
+def _check_pages(text: str, row: Row) -> dict[str, int]:
+    """The program had the pages that it asked for."""
+    found = parse(text).get(f"reach.{row.name}.huge")
+    if found is None:
+        raise LabError(f"the program did not say what pages {row.name} had; it said: {text[-800:]}")
+    wanted = row.mib << 10 if row.pages == "huge" else 0
+    if found.value != wanted:
+        raise LabError(
+            f"{row.name}: {found.value:.0f} KiB of huge pages where {wanted} were asked for",
+            "less memory may be found in one piece: name a smaller workload",
+        )
+    return {"program_huge_kib": int(found.value)}
+
+
+_THP = re.compile(r"^thp_file_mapped (\d+)$", re.M)
+
+
+def _check_host(text: str, host: str) -> dict[str, int]:
+    """The guest had the host's pages that were asked for."""
+    before, after = (int(each) for each in _THP.findall(text))
+    blocks = after - before
+    if (blocks > 0) != (host == "thp"):
+        raise LabError(f"the host mapped {blocks} blocks of 2 MiB for --huge-pages {host}")
+    evidence = {"host_blocks_mapped": blocks}
+    report = next((line for line in text.splitlines() if line.startswith('{"end"')), None)
+    if report is None:
+        raise LabError(f"the VM left no report; it said: {text[-800:]}")
+    told = json.loads(report)["kvm"]
+    return evidence | {key: told[key] for key in ("pages_4k", "pages_2m") if key in told}
+
+
+def _native(
+    setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Progress
+) -> list[Run]:
+    board = Board(
+        count=True, memory=2048, timeout=900, append=setup.append,
+        files={"/bin/reach": artefacts.tool("reach")},
+    )  # fmt: skip
+    told = (setup.regime, cores, models(setup.regime, cores))
+    result, sections = plugin.run(board, ["reach", *(row.name for row in wanted)], told, progress)
+    _check_sections(sections, len(wanted))
+    where = describe(board, result.kernel)
+    return [
+        Run(setup, row, "", section, where, _check_pages(result.text, row))
+        for row, section in zip(wanted, sections, strict=True)
+    ]
+
+
+def _check_sections(sections: list[Section], wanted: int) -> None:
+    if len(sections) != wanted:
+        raise LabError(f"the plugin saw {len(sections)} sections where {wanted} were run")
+
+
+def _vm_script(wanted: list[Row]) -> str:
+    """A VM for each size of the host's pages, each runs all rows."""
+    append = f"{vms.SAME} armvisor.test=reach armvisor.rows={','.join(r.name for r in wanted)}"
+    command = ["armvisor", "run", "--json", "--kernel", "/guest/Image", "--initrd", "/guest/initrd"]
+    command += ["--memory", f"{GUEST_MIB}M", "--no-randomness", "--append", append]
+    thp = "grep ^thp_file_mapped /proc/vmstat"
+    return " && ".join(
+        f"printf '{_MARK}' && {thp} && {shlex.join([*command, '--huge-pages', host])} && {thp}"
+        for host in _HOST_PAGES
+    )
+
+
+def _in_vm(setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Progress) -> list[Run]:
+    guest = artefacts.guest(vms.GUEST)
+    board = Board(
+        el2=setup.el2, count=True, memory=2560, timeout=1800, append=setup.append,
+        modules=setup.modules(),
+        files={"/bin/armvisor": artefacts.vmm(),
+               **{f"/guest/{name}": guest[name] for name in ("Image", "initrd")}},
+    )  # fmt: skip
+    told = (setup.regime, cores, models(setup.regime, cores))
+    result, sections = plugin.run(board, ["sh", "-c", _vm_script(wanted)], told, progress)
+    _check_sections(sections, len(wanted) * len(_HOST_PAGES))
+    where = describe(board, result.kernel)
+    texts = result.text.split(_MARK)[1:]
+    rest = iter(sections)
+    return [
+        Run(setup, row, host, next(rest), where, _check_pages(text, row) | _check_host(text, host))
+        for host, text in zip(_HOST_PAGES, texts, strict=True)
+        for row in wanted
+    ]
+
+
+def run(setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Progress) -> list[Run]:
+    """All rows on one board."""
+    where = _native if setup.regime == "native" else _in_vm
+    return where(setup, wanted, cores, progress)
