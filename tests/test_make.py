@@ -13,9 +13,10 @@ PRODUCTS = {
     "guests": [
         *(f"/bare/{name}.img" for name in ("hello", "hypercall", "mmio", "memory", "timer", "smp")),
         *(f"/bare/{name}.img" for name in ("trap", "random", "hostile")),
-        *(f"/tools/{name}" for name in ("cntvct", "count-run", "tap", "stream", "lat")),
+        *(f"/tools/{name}" for name in ("cntvct", "count-run", "tap", "stream", "lat", "reach")),
         *(f"--tools {{out}}/tools {role}" for role in ("oldstable", "stable", "newest")),
     ],
+    "lab/plugins": ["/count.so"],
     "module/tests/kvm": [f"/{name}" for name in ("bounds", "conform", "hostile", "fuzz_api")],
 }
 

@@ -33,9 +33,10 @@ static int take_out(struct config *c, const char *rest, const char **why)
 static int take_stage2(struct config *c, const char *rest, const char **why)
 {
 	*why = "stage 2 has 3 or 4 levels";
-	if (sscanf(rest, "%u", &c->s2_levels) != 1)
+	if (strcmp(rest, "3") && strcmp(rest, "4"))
 		return -1;
-	return c->s2_levels == 3 || c->s2_levels == 4 ? 0 : -1;
+	c->s2_levels = *rest - '0';
+	return 0;
 }
 
 static struct tlb_core *find_core(struct config *c, const char *name)

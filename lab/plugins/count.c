@@ -340,7 +340,7 @@ static int set_up(const char *name)
 	return out ? 0 : refuse(config.out, "cannot be written");
 }
 
-QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,
 					   int argc, char **argv)
 {
 	if (strcmp(info->target_name, "aarch64") || !info->system_emulation)

@@ -22,7 +22,7 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 struct qemu_plugin_hwaddr;
 
-typedef struct qemu_info_t {
+struct qemu_info {
 	const char *target_name;
 	struct {
 		int min;
@@ -33,7 +33,7 @@ typedef struct qemu_info_t {
 		int smp_vcpus;
 		int max_vcpus;
 	} system;
-} qemu_info_t;
+};
 
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
@@ -58,7 +58,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin
 
 /* What QEMU looks for in a plugin. */
 extern int qemu_plugin_version;
-int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);

@@ -46,7 +46,7 @@ static void test_bad_ones(void)
 		{ "", "no line \"regime " },
 		{ "regime kvm\nout x\nstage2 3\n", "no line \"core " },
 		{ "regime xen\n", "line 1, \"regime xen\": a regime is" },
-		{ "out \n", "a file's name" },
+		{ "out ", "a file's name" },
 		{ "stage2 5\n", "3 or 4 levels" },
 		{ "stage2 three\n", "3 or 4 levels" },
 		{ HEAD "core a72 48 48 32\n", "a name and twelve numbers" },

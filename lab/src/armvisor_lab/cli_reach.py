@@ -10,14 +10,16 @@ from armvisor_lab import paths
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures.run import provenance, write
-from armvisor_lab.reach import cores, runs, table
+from armvisor_lab.reach import cores, plugin, runs, table
 
 WORKLOADS = ("random-128", "fresh-4")
 
 _MORE = """\
 What is executed, accessed and invalidated is counted on an emulated board; misses, walks and
 cycles are those of a model of the core (docs/reach.md). `pages` are the program's, in a VM in the
-host's; an entry of armvisor's shadow tables has the smaller. `loads` are a walk's memory
+host's; an entry of armvisor's shadow tables has the smaller. `flushes` are TLBIs of all that an
+address space or a VM has. `lookups` are the program's, the kernels' and the hypervisor's: one for
+each load or store, one for each page that a block of code is in. `loads` are a walk's memory
 references, of both stages. `cycles` are what misses and walks take in all.
 
 examples:
@@ -88,7 +90,7 @@ def _modelled(run: runs.Run, core: cores.Core) -> dict[str, Any]:
     """A core's figures for a run, of the model that stands for it."""
     model = run.model(core.name)
     counts = run.section.total(model)
-    low, high = table.plugin.cycles(core, counts, run.section.tlbis("va"))
+    low, high = plugin.cycles(core, counts, run.invalidations("va"))
     return {
         "model": str(model),
         "lookups": sum(counts.lookups),

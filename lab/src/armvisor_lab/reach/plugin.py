@@ -83,10 +83,6 @@ class Section:
         """All that were executed."""
         return sum(sum(each.values()) for each in self.insns.values())
 
-    def tlbis(self, kind: str) -> int:
-        """How many of a kind reached the TLB; a guest's that trapped are not among armvisor's."""
-        return sum(each.get(kind, 0) for each in self.tlbi.values())
-
     def as_json(self) -> dict[str, Any]:
         """For a record."""
         counts = {key: getattr(self, key) for key in ("insns", "tlbi", "accesses", "entries")}

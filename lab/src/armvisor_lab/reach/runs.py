@@ -103,6 +103,13 @@ class Run:
         # A shadow entry is as large as what both have in one piece.
         return Model(core, min(s1, s2), 0)
 
+    def invalidations(self, kind: str) -> int:
+        """TLBIs of a kind that were executed; those of armvisor's guests trap, and are not."""
+        trapped = ("guest-user", "guest-kernel") if self.setup.regime == "armvisor" else ()
+        return sum(
+            each.get(kind, 0) for who, each in self.section.tlbi.items() if who not in trapped
+        )
+
     def as_json(self) -> dict[str, Any]:
         """For a record."""
         return {
@@ -170,8 +177,19 @@ def _check_host(text: str, host: str) -> dict[str, int]:
     report = next((line for line in text.splitlines() if line.startswith('{"end"')), None)
     if report is None:
         raise LabError(f"the VM left no report; it said: {text[-800:]}")
-    told = json.loads(report)["kvm"]
-    return evidence | {key: told[key] for key in ("pages_4k", "pages_2m") if key in told}
+    exits = json.loads(report)["kvm_exits"]
+    if "shadow_block_fill" in exits:
+        evidence["shadow_blocks_filled"] = exits["shadow_block_fill"]
+    return evidence
+
+
+def _check_shadow(found: list[Run]) -> None:
+    """armvisor's tables had blocks where, and only where, guest and host had them."""
+    for run in found:
+        filled = run.evidence.get("shadow_blocks_filled")
+        wanted = run.row.mib // 2 if run.model("").s1 == HUGE else 0
+        if filled is not None and (filled < wanted or (run.host == "off" and filled)):
+            raise LabError(f"{run.setup.name}, {run.pages}: {filled} blocks in the shadow tables")
 
 
 def _native(
@@ -222,11 +240,14 @@ def _in_vm(setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Pro
     where = describe(board, result.kernel)
     texts = result.text.split(_MARK)[1:]
     rest = iter(sections)
-    return [
+    found = [
         Run(setup, row, host, next(rest), where, _check_pages(text, row) | _check_host(text, host))
         for host, text in zip(_HOST_PAGES, texts, strict=True)
         for row in wanted
     ]
+    if setup.regime == "armvisor":
+        _check_shadow(found)
+    return found
 
 
 def run(setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Progress) -> list[Run]:

@@ -9,8 +9,8 @@ from armvisor_lab.reach.runs import Run
 
 Rows = list[list[str]]
 
-_HEAD = ["", "pages", "M insns", "lookups", "L1 misses", "walks", "loads", "M cycles"]
-_UNITS = ["", "", "", "M", "/1000", "/1000", "a walk", "least - most"]
+_HEAD = ["", "pages", "insns", "flushes", "lookups", "L1 misses", "walks", "loads", "cycles"]
+_UNITS = ["", "", "M", "", "M", "/1000", "/1000", "a walk", "M, least - most"]
 
 
 def aligned(rows: Rows, left: int) -> list[str]:
@@ -33,11 +33,12 @@ def _row(run: Run, core: Core) -> list[str]:
     section = run.section
     counts = section.total(run.model(core.name))
     lookups, walks, refs = sum(counts.lookups), sum(counts.walks), sum(counts.refs)
-    low, high = plugin.cycles(core, counts, section.tlbis("va"))
+    low, high = plugin.cycles(core, counts, run.invalidations("va"))
     return [
         run.setup.name,
         run.pages,
         f"{section.instructions() / 1e6:.1f}",
+        f"{run.invalidations('vmid')}",
         f"{lookups / 1e6:.2f}",
         _amount(sum(counts.l1_misses) * 1000 / lookups),
         _amount(walks * 1000 / lookups),
