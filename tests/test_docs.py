@@ -31,6 +31,7 @@ ELSEWHERE = {
     "make figures": ("tests/test_figures.py", "figures"),
     "make -C module KVER=stable": ("tests/built.py", "KVER="),
     "make -C module test": ("tools/test.py", '"module", "test"'),
+    "bin/lab reach": ("tests/test_reach.py", '"reach"'),
     "make install": ("tests/test_module_install.py", "module/install.sh"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
     "target/release/armvisor run ": ("tests/debian_runs.py", "armvisor run "),

@@ -48,6 +48,13 @@ def test_instructions_and_accesses_are_the_program_s(counted: list[runs.Run]):
         assert last - first + 1 == 8 << 20
 
 
+def test_the_clock_has_counted_the_same(counted: list[runs.Run]):
+    """On a counted board an instruction is a nanosecond; a tick is sixteen."""
+    for run in counted:
+        clock = run.evidence["instructions_by_clock"]
+        assert abs(run.section.instructions() - clock) < 200
+
+
 def test_pages_of_2_mib_take_a_hundredth_of_the_walks(counted: list[runs.Run]):
     small, huge = (run.section.models[run.model("cortex-a72")]["host-user"] for run in counted)
     assert READS <= small.walks[0] <= READS + 100

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "counter.h"
+
 #define PAGE		4096UL
 #define HUGE		(2UL << 20)
 #define MAX_MEBIBYTES	4096
@@ -116,45 +118,58 @@ static void read_stride(const struct memory *memory, uint64_t reads)
 	}
 }
 
-static void random_row(const struct memory *memory)
+/* Each returns what the counter says of what is counted. */
+
+static uint64_t random_row(const struct memory *memory)
 {
-	uint64_t x;
+	uint64_t begun, x;
 
 	MARK_FEED;
 	x = read_random(memory, 88172645463325252ULL, WARM);
+	begun = counter();
 	MARK_COUNT;
 	read_random(memory, x, READS);
 	MARK_END;
+	return counter() - begun;
 }
 
-static void stride_row(const struct memory *memory)
+static uint64_t stride_row(const struct memory *memory)
 {
+	uint64_t begun;
+
 	MARK_FEED;
 	read_stride(memory, WARM);
+	begun = counter();
 	MARK_COUNT;
 	read_stride(memory, READS);
 	MARK_END;
+	return counter() - begun;
 }
 
-static void fresh_row(struct memory *memory)
+static uint64_t fresh_row(struct memory *memory)
 {
+	uint64_t begun = 0;
 	unsigned int round;
 
 	MARK_FEED;
 	for (round = 0; round < 2 * ROUNDS; round++) {
-		if (round == ROUNDS)
+		if (round == ROUNDS) {
+			begun = counter();
 			MARK_COUNT;
+		}
 		map(memory, MADV_NOHUGEPAGE);
 		touch(memory);
 		unmap(memory);
 	}
 	MARK_END;
+	return counter() - begun;
 }
 
 static void run(const char *name, const char *pattern, size_t mebibytes, int advice)
 {
 	struct memory memory = { .size = mebibytes << 20 };
 	bool fresh = !strcmp(pattern, "fresh");
+	uint64_t ticks;
 
 	map(&memory, advice);
 	touch(&memory);
@@ -164,15 +179,17 @@ static void run(const char *name, const char *pattern, size_t mebibytes, int adv
 	else
 		mark_range(&memory);
 	if (fresh)
-		fresh_row(&memory);
+		ticks = fresh_row(&memory);
 	else if (!strcmp(pattern, "random"))
-		random_row(&memory);
+		ticks = random_row(&memory);
 	else
-		stride_row(&memory);
+		ticks = stride_row(&memory);
 	if (!fresh)
 		unmap(&memory);
 	printf("result reach.%s.accesses %lu count\n", name,
 	       fresh ? ROUNDS * (memory.size / PAGE) : READS);
+	printf("result reach.%s.cntfrq %" PRIu64 " Hz\n", name, counter_frequency());
+	printf("result reach.%s.ticks %" PRIu64 " ticks\n", name, ticks);
 }
 
 /* Runs a row; false if there is no such row. */

@@ -67,7 +67,11 @@ def edited(old: str, new: str) -> str:
         ("entries = 48, ways", "ways", "cortex-a72, l1i: entries is missing"),
         ("entries = 48, ", "entries = -1, ", "l1i: entries and ways are whole numbers"),
         ("entries = 48, ", "entries = 4.5, ", "l1i: entries and ways are whole numbers"),
-        (', source = "Arm 100095, Cortex-A72 TRM, 5.2.1"', "", "l1i: source is missing"),
+        (
+            ', source = "Cortex-A72 TRM (Arm 100095) 5.2.1, as Wikipedia has it"',
+            "",
+            "l1i: source is missing",
+        ),
         ("cycles = [5, 10]", "cycles = [5]", "l2_hit: cycles are two numbers"),
         ("cycles = [5, 10]", "cycles = [50, 10]", "the least, 50, is more than the most, 10"),
         ("l2_hit = {", "# l2_hit = {", "cortex-a72, l2_hit is missing"),
@@ -163,6 +167,37 @@ def test_a_table():
     ]
 
 
+def test_the_clock_and_the_plugin_agree():
+    run = a_run("native", "small", "")
+    for clock in (9_000_000, 8_992_000):
+        run.evidence["instructions_by_clock"] = clock
+        assert runs._check_clock(run) is run
+    run.evidence["instructions_by_clock"] = 8_990_000
+    with pytest.raises(LabError, match="9000000 instructions were counted in a time of 8990000"):
+        runs._check_clock(run)
+
+
+def test_as_if_with_other_pages():
+    native, kvm = a_run("native", "small", ""), a_run("kvm", "huge", "thp")
+    as_if = [runs.parse_pages(text) for text in ("64K", "2M in 1G", "4K")]
+    assert as_if == [(16, 0), (21, 30), (12, 0)]
+    assert Model("cortex-a72", 21, 30) in runs.models("native", [A72], as_if)
+    assert Model("cortex-a72", 21, 30) not in runs.models("kvm", [A72], as_if)
+    for pages in as_if:
+        model = Model("cortex-a72", *pages)
+        native.section.models.setdefault(model, {"host-user": Counts((1000, 0))})
+    lines = table.walks([native, kvm], [A72], as_if).splitlines()[3:]
+    assert [line[8:22].strip() for line in lines] == [
+        "4K", "as if 64K", "as if 2M in 1G", "2M in 2M",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "8K", "2M in", "2M in ", " in 4K", "2M in 8K", "4k"])
+def test_what_is_no_choice_of_pages(text, capsys):
+    assert cli.main(["reach", f"--as-if={text}"]) == EXIT_USAGE
+    assert "is no choice of pages" in capsys.readouterr().err
+
+
 def test_what_traps_invalidates_nothing():
     assert a_run("kvm", "small", "off").invalidations("vmid") == 3
     assert a_run("armvisor", "small", "off").invalidations("vmid") == 1
@@ -227,7 +262,7 @@ def test_an_unknown_core_is_refused_before_anything_runs(capsys):
 
 def test_profiles_are_listed(capsys):
     assert cli.main(["reach", "--list"]) == 0
-    assert re.search(r"^  l2 +entries 1024 ways 4 +\(Arm 100095", capsys.readouterr().out, re.M)
+    assert re.search(r"^  l2 +entries 1024 ways 4 +\(Cortex-A72 TRM", capsys.readouterr().out, re.M)
 
 
 def test_without_the_plugin_it_says_how_to_make_it(monkeypatch, tmp_path, capsys):

@@ -46,6 +46,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     option("--workload", action="append", default=[], metavar="NAME-MIB",
            help=f"{', '.join(runs.PATTERNS)} with so many MiB; repeatable, default "
            f"{' and '.join(WORKLOADS)}")  # fmt: skip
+    option("--as-if", action="append", default=[], metavar="PAGES",
+           help="also what the native run's accesses cost with other pages, as in 64K or "
+           "'2M in 1G'; repeatable")  # fmt: skip
     option("--classes", action="store_true",
            help="also instructions by class and exception level")  # fmt: skip
     option("--json", type=Path, metavar="FILE", help="the record, default build/reach.json")
@@ -106,19 +109,20 @@ def _run(options: argparse.Namespace) -> int:
         return _list()
     chosen = cores.choose(options.core or list(cores.DEFAULT))
     wanted = runs.rows(options.workload or WORKLOADS)
+    as_if = [runs.parse_pages(text) for text in options.as_if]
     found: list[runs.Run] = []
     failures: list[str] = []
     setups = [runs.SETUPS[name] for name in dict.fromkeys(options.on or runs.SETUPS)]
     for number, setup in enumerate(setups, 1):
         _progress(f"{number}/{len(setups)} {setup.name}: {setup.what}")
         try:
-            found += runs.run(setup, wanted, chosen, _progress)
+            found += runs.run(setup, wanted, chosen, _progress, as_if)
         except LabError as error:
             failures.append(f"{setup.name}: {error}")
     file = options.json or paths.checkout() / "build/reach.json"
     write(file, _record(found, chosen, failures))
     if found:
-        print(table.walks(found, chosen))
+        print(table.walks(found, chosen, as_if))
     if found and options.classes:
         print()
         print(table.classes(found))

@@ -45,6 +45,10 @@ class Model:
         return f"{inner} in {SHIFTS[self.s2]}" if self.s2 else inner
 
 
+# What the plugin is told: the regime, the cores, the models.
+Told = tuple[str, Sequence[Core], Sequence[Model]]
+
+
 @dataclass(frozen=True)
 class Counts:
     """What a model counted: of data, of fetches; references to stage 1's tables, and 2's."""
@@ -143,13 +147,10 @@ def configuration(regime: str, out: Path, cores: Sequence[Core], models: Sequenc
 def run(
     board: Board,
     command: Sequence[str],
-    told: tuple[str, Sequence[Core], Sequence[Model]],
+    told: Told,
     progress: Progress,
 ) -> tuple[Result, list[Section]]:
-    """Run a command on a board with the plugin: the result, which is good, and the sections.
-
-    `told` is the regime, the cores and the models.
-    """
+    """Run a command on a board with the plugin: the result, which is good, and the sections."""
     if board.smp != 1:
         raise LabError(f"the plugin follows one CPU, not {board.smp}")
     plugin = artefacts.plugin()

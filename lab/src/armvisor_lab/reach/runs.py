@@ -17,7 +17,7 @@ from armvisor_lab.initramfs import Module
 from armvisor_lab.reach import plugin
 from armvisor_lab.reach.cores import Core
 from armvisor_lab.reach.plugin import Model, Section
-from armvisor_lab.results import parse
+from armvisor_lab.results import instructions, parse
 
 SMALL, HUGE = 12, 21
 _PAGES = {"small": SMALL, "huge": HUGE}
@@ -143,15 +143,35 @@ def rows(workloads: Sequence[str]) -> list[Row]:
     return list(dict.fromkeys(found))
 
 
-def models(regime: str, cores: Sequence[Core]) -> list[Model]:
-    """What a board's accesses are given to: all that a run on it may have had."""
+Pages = tuple[int, int]
+
+
+def parse_pages(text: str) -> Pages:
+    """The shifts of `2M in 4K`, or of `64K`, which is one stage: then the second is 0."""
+    shifts = {name: shift for shift, name in plugin.SHIFTS.items()}
+    inner, _, outer = text.partition(" in ")
+    if inner not in shifts or (outer and outer not in shifts) or text.endswith(" in "):
+        raise LabError(
+            f"{text!r} is no choice of pages",
+            f"write {', '.join(shifts)}, or two as in `2M in 4K`: a guest's pages in its host's",
+        )
+    return shifts[inner], shifts[outer] if outer else 0
+
+
+def models(regime: str, cores: Sequence[Core], as_if: Sequence[Pages] = ()) -> list[Model]:
+    """What a board's accesses are given to: all that a run on it may have had.
+
+    Natively also what is asked for `as_if` it had been so.
+    """
     sizes = (SMALL, HUGE)
-    pairs = itertools.product(sizes, sizes) if regime == "kvm" else ((s1, 0) for s1 in sizes)
-    return [Model(core.name, s1, s2) for s1, s2 in pairs for core in cores]
+    pairs = list(itertools.product(sizes, sizes) if regime == "kvm" else ((s, 0) for s in sizes))
+    if regime == "native":
+        pairs += as_if
+    return [Model(core.name, s1, s2) for s1, s2 in dict.fromkeys(pairs) for core in cores]
 
 
 def _check_pages(text: str, row: Row) -> dict[str, int]:
-    """The program had the pages that it asked for."""
+    """The program had the pages that it asked for; that, and what took how long by the clock."""
     found = parse(text).get(f"reach.{row.name}.huge")
     if found is None:
         raise LabError(f"the program did not say what pages {row.name} had; it said: {text[-800:]}")
@@ -161,7 +181,20 @@ def _check_pages(text: str, row: Row) -> dict[str, int]:
             f"{row.name}: {found.value:.0f} KiB of huge pages where {wanted} were asked for",
             "less memory may be found in one piece: name a smaller workload",
         )
-    return {"program_huge_kib": int(found.value)}
+    clock = round(instructions(text, f"reach.{row.name}.ticks"))
+    return {"program_huge_kib": int(found.value), "instructions_by_clock": clock}
+
+
+def _check_clock(run: Run) -> Run:
+    """The plugin counted what the board's clock did, but for what faults, which begins twice."""
+    counted, clock = run.section.instructions(), run.evidence["instructions_by_clock"]
+    if abs(counted - clock) > clock / 1000:
+        raise LabError(
+            f"{run.setup.name}, {run.row.name}: {counted} instructions were counted in a time of "
+            f"{clock}",
+            "a machine that waits cannot be counted so; else the plugin is wrong",
+        )
+    return run
 
 
 _THP = re.compile(r"^thp_file_mapped (\d+)$", re.M)
@@ -192,19 +225,16 @@ def _check_shadow(found: list[Run]) -> None:
             raise LabError(f"{run.setup.name}, {run.pages}: {filled} blocks in the shadow tables")
 
 
-def _native(
-    setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Progress
-) -> list[Run]:
+def _native(setup: Setup, wanted: list[Row], told: plugin.Told, progress: Progress) -> list[Run]:
     board = Board(
         count=True, memory=2048, timeout=900, append=setup.append,
         files={"/bin/reach": artefacts.tool("reach")},
     )  # fmt: skip
-    told = (setup.regime, cores, models(setup.regime, cores))
     result, sections = plugin.run(board, ["reach", *(row.name for row in wanted)], told, progress)
     _check_sections(sections, len(wanted))
     where = describe(board, result.kernel)
     return [
-        Run(setup, row, "", section, where, _check_pages(result.text, row))
+        _check_clock(Run(setup, row, "", section, where, _check_pages(result.text, row)))
         for row, section in zip(wanted, sections, strict=True)
     ]
 
@@ -226,7 +256,7 @@ def _vm_script(wanted: list[Row]) -> str:
     )
 
 
-def _in_vm(setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Progress) -> list[Run]:
+def _in_vm(setup: Setup, wanted: list[Row], told: plugin.Told, progress: Progress) -> list[Run]:
     guest = artefacts.guest(vms.GUEST)
     board = Board(
         el2=setup.el2, count=True, memory=2560, timeout=1800, append=setup.append,
@@ -234,23 +264,32 @@ def _in_vm(setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Pro
         files={"/bin/armvisor": artefacts.vmm(),
                **{f"/guest/{name}": guest[name] for name in ("Image", "initrd")}},
     )  # fmt: skip
-    told = (setup.regime, cores, models(setup.regime, cores))
     result, sections = plugin.run(board, ["sh", "-c", _vm_script(wanted)], told, progress)
     _check_sections(sections, len(wanted) * len(_HOST_PAGES))
     where = describe(board, result.kernel)
     texts = result.text.split(_MARK)[1:]
     rest = iter(sections)
     found = [
-        Run(setup, row, host, next(rest), where, _check_pages(text, row) | _check_host(text, host))
+        _check_clock(
+            Run(setup, row, host, next(rest), where,
+                _check_pages(text, row) | _check_host(text, host))
+        )
         for host, text in zip(_HOST_PAGES, texts, strict=True)
         for row in wanted
-    ]
+    ]  # fmt: skip
     if setup.regime == "armvisor":
         _check_shadow(found)
     return found
 
 
-def run(setup: Setup, wanted: list[Row], cores: Sequence[Core], progress: Progress) -> list[Run]:
+def run(
+    setup: Setup,
+    wanted: list[Row],
+    cores: Sequence[Core],
+    progress: Progress,
+    as_if: Sequence[Pages] = (),
+) -> list[Run]:
     """All rows on one board."""
     where = _native if setup.regime == "native" else _in_vm
-    return where(setup, wanted, cores, progress)
+    told = (setup.regime, cores, models(setup.regime, cores, as_if))
+    return where(setup, wanted, told, progress)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from armvisor_lab.reach import plugin
 from armvisor_lab.reach.cores import Core
-from armvisor_lab.reach.runs import Run
+from armvisor_lab.reach.plugin import Model
+from armvisor_lab.reach.runs import Pages, Run
 
 Rows = list[list[str]]
 
@@ -29,14 +30,15 @@ def _amount(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
 
 
-def _row(run: Run, core: Core) -> list[str]:
+def _row(run: Run, model: Model, core: Core) -> list[str]:
     section = run.section
-    counts = section.total(run.model(core.name))
+    counts = section.total(model)
+    own = model == run.model(core.name)
     lookups, walks, refs = sum(counts.lookups), sum(counts.walks), sum(counts.refs)
     low, high = plugin.cycles(core, counts, run.invalidations("va"))
     return [
         run.setup.name,
-        run.pages,
+        run.pages if own else f"as if {model}",
         f"{section.instructions() / 1e6:.1f}",
         f"{run.invalidations('vmid')}",
         f"{lookups / 1e6:.2f}",
@@ -47,12 +49,25 @@ def _row(run: Run, core: Core) -> list[str]:
     ]
 
 
-def walks(runs: Sequence[Run], cores: Sequence[Core]) -> str:
+def _others(run: Run, core: Core, as_if: Sequence[Pages]) -> list[Model]:
+    """As if it had had other pages: of one run of each workload on the board itself."""
+    if run.host or run.row.pages != "small":
+        return []
+    models = [Model(core.name, *pages) for pages in dict.fromkeys(as_if)]
+    return [model for model in models if model != run.model(core.name)]
+
+
+def walks(runs: Sequence[Run], cores: Sequence[Core], as_if: Sequence[Pages] = ()) -> str:
     """A block for each workload and core, a line for each run."""
     blocks = []
     for workload in dict.fromkeys(run.row.workload for run in runs):
         for core in cores:
-            chosen = [_row(run, core) for run in runs if run.row.workload == workload]
+            chosen = [
+                _row(run, model, core)
+                for run in runs
+                if run.row.workload == workload
+                for model in [run.model(core.name), *_others(run, core, as_if)]
+            ]
             title = f"{workload} MiB on {core.name} (modelled)"
             blocks.append("\n".join([title, *aligned([_HEAD, _UNITS, *chosen], 2)]))
     return "\n\n".join(blocks)
