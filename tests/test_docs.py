@@ -32,6 +32,7 @@ ELSEWHERE = {
     "make -C module KVER=stable": ("tests/built.py", "KVER="),
     "make -C module test": ("tools/test.py", '"module", "test"'),
     "bin/lab reach": ("tests/test_reach.py", '"reach"'),
+    "bin/lab reach --on ": ("tests/test_reach.py", '"reach", "--on", "native"'),
     "make install": ("tests/test_module_install.py", "module/install.sh"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
     "target/release/armvisor run ": ("tests/debian_runs.py", "armvisor run "),
