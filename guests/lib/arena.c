@@ -58,6 +58,11 @@ u64 arena_data_physical(void)
 	return (u64)data_page;
 }
 
+u64 *arena_table_entry(u64 address)
+{
+	return &upper_2[index_2(address)];
+}
+
 static void set_page(u64 address, const void *page, u64 attributes)
 {
 	u64 not_global = address >> 63 ? 0 : PTE_NG;

@@ -64,6 +64,8 @@ void arena_load_code(const void *code, size_t size);
 
 /* The level 3 entry of a page of K_BASE's or U_BASE's 2 MiB, as memory. */
 u64 *arena_entry(u64 address);
+/* The entry of the table above that, for an address of K_BASE's gigabyte. */
+u64 *arena_table_entry(u64 address);
 
 /* Physical addresses of what the names stand for, and a name for one of them. */
 u64 arena_data_physical(void);

@@ -58,6 +58,60 @@ REMOVE("lower.vaale1is", U_CHANGE, "x11", "tlbi vaale1is, x13");
 REMOVE("lower.aside1", U_CHANGE, "x11", "tlbi aside1, x14");
 REMOVE("lower.aside1is", U_CHANGE, "x11", "tlbi aside1is, x14");
 
+/* The operand in another register: from x19 on, they are saved by other code than those below. */
+#define REMOVE_BY(reg, half, entry, op, operand)				\
+	REMOVE("by." op "." reg, half, entry, "mov " reg ", " operand "\n\ttlbi " op ", " reg	\
+	       "\n\tmov " reg ", xzr")
+REMOVE_BY("x4", K_CHANGE, "x10", "vaae1is", "x12");
+REMOVE_BY("x17", K_CHANGE, "x10", "vaale1is", "x12");
+REMOVE_BY("x18", K_CHANGE, "x10", "vae1is", "x12");
+REMOVE_BY("x19", K_CHANGE, "x10", "vaale1", "x12");
+REMOVE_BY("x21", K_CHANGE, "x10", "vaale1is", "x12");
+REMOVE_BY("x28", K_CHANGE, "x10", "vaae1", "x12");
+REMOVE_BY("x29", K_CHANGE, "x10", "vaale1is", "x12");
+REMOVE_BY("x30", U_CHANGE, "x11", "vale1is", "x13");
+REMOVE_BY("x27", U_CHANGE, "x11", "vale1", "x13");
+REMOVE_BY("x23", U_CHANGE, "x11", "vae1is", "x13");
+REMOVE_BY("x24", U_CHANGE, "x11", "aside1is", "x14");
+
+/*
+ * x10: the entry that leads to a table of the upper half; x16: the table's second entry;
+ * x17: one for it. The table goes, and its memory is used for something else.
+ */
+static void table_pages(struct probe_state *state, u64 address)
+{
+	u64 *entry = arena_table_entry(address);
+
+	change_pages(state);
+	state->x[10] = (u64)entry;
+	state->x[12] = address >> 12 & 0xfffffffffffUL;
+	state->x[16] = (*entry & PTE_ADDRESS) + sizeof(u64);
+	state->x[17] = arena_data_physical() | PTE_PAGE | PTE_AF | PTE_UXN | PTE_PXN;
+}
+
+SETUP table_ro(struct probe_state *state)
+{
+	table_pages(state, K_TABLE_RO);
+}
+
+SETUP table_xn(struct probe_state *state)
+{
+	table_pages(state, K_TABLE_XN);
+}
+
+#define TABLE(name, setup, address, invalidate)				\
+	TRAP_SETUP("tlb.table." name, EL1, 0, setup,				\
+		   IMM("x20", address) "ldr x0, [x20]\n\tmov x0, #0\n\tstr xzr, [x10]\n\t"	\
+		   "dsb ishst\n\ttlbi " invalidate "\n\tdsb ish\n\tisb\n\t"		\
+		   "str x17, [x16]\n\tdsb ish\n\tisb\n\tmov x16, #0\n\tmov x17, #0\n\t"	\
+		   "ldr x1, [x20, #4096]")
+
+TABLE("ro.vaae1is", table_ro, K_TABLE_RO, "vaae1is, x12");
+TABLE("ro.aside1is", table_ro, K_TABLE_RO, "aside1is, x14");
+TABLE("ro.vmalle1is", table_ro, K_TABLE_RO, "vmalle1is");
+TABLE("xn.aside1is", table_xn, K_TABLE_XN, "aside1is, x14");
+TABLE("xn.aside1", table_xn, K_TABLE_XN, "aside1, x14");
+
 /* From nothing to something needs no invalidation. */
 TRAP_SETUP("tlb.add.upper", EL1, 0, change_pages,
 	   IMM("x20", K_CHANGE) "ldr x2, [x10]\n\tstr xzr, [x10]\n\tdsb ish\n\ttlbi vmalle1\n\t"

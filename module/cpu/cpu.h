@@ -63,11 +63,13 @@ void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
  */
 int av_vcpu_run(struct av_vcpu *vcpu);
 /*
- * cpu/light.c: with interrupts off, each time that a stay which is no debugger's is left;
- * data is the vCPU. True: it was answered, enter again as the window left it. False: the exit
- * is to be handled with everything allowed (cpu->declined is set). av_switch_set_light()'s too.
+ * cpu/light.c: with interrupts off, each time that a stay which is no debugger's is left.
+ * True: it was answered, enter again as the window left it. False: the exit is to be handled
+ * with everything allowed (cpu->declined is set). av_vcpu_short() is for av_switch_set_light(),
+ * data the vCPU.
  */
-bool av_vcpu_light(void *data);
+bool av_vcpu_light(struct av_vcpu *vcpu);
+bool av_vcpu_short(void *data);
 
 /* Reads and writes of a vCPU's state by the VMM outside KVM_RUN; KVM's errnos. */
 void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate);	/* mode is checked */

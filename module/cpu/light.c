@@ -80,9 +80,8 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 	}
 }
 
-bool av_vcpu_light(void *data)
+static __always_inline bool light(struct av_vcpu *vcpu)
 {
-	struct av_vcpu *vcpu = data;
 	const struct av_srf *srf = vcpu->srf;
 
 	av_stay_ended(vcpu);
@@ -92,4 +91,17 @@ bool av_vcpu_light(void *data)
 	}
 	av_stay_begins(vcpu);
 	return true;
+}
+
+bool av_vcpu_light(struct av_vcpu *vcpu)
+{
+	return light(vcpu);
+}
+
+bool av_vcpu_short(void *data)
+{
+	struct av_vcpu *vcpu = data;
+
+	av_stat_inc(&vcpu->stats, AV_EVENT_EXIT_SHORT);
+	return light(vcpu);
 }

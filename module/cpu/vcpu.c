@@ -65,7 +65,7 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 	av_pmu_vcpu_init(vcpu);
 	ret = av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
 	if (!ret)
-		av_switch_set_light(vcpu->sw, av_vcpu_light, vcpu);
+		av_switch_set_light(vcpu->sw, av_vcpu_short, vcpu);
 	return ret;
 }
 

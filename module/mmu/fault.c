@@ -286,7 +286,7 @@ static void recheck(struct av_vcpu *vcpu, bool high, struct av_seq seq, struct a
 {
 	/* The tables were read before. */
 	smp_rmb();
-	if (likely(seq.tables == READ_ONCE(vcpu->mmu->tree[high]->seq_tables)) ||
+	if (likely(seq.tables == av_mmu_seq_tables(vcpu, high)) ||
 	    (answer->kind != AV_ANSWER_ABORT && answer->kind != AV_ANSWER_DEVICE &&
 	     answer->kind != AV_ANSWER_SKIP))
 		return;

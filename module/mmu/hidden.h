@@ -106,8 +106,7 @@ static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_s
 {
 	/* They were read before. */
 	smp_rmb();
-	return seq.tables == READ_ONCE(vcpu->mmu->tree[high]->seq_tables) &&
-	       av_mmu_seq_current(vcpu, high, seq);
+	return seq.tables == av_mmu_seq_tables(vcpu, high) && av_mmu_seq_current(vcpu, high, seq);
 }
 
 /* light.c: av_mmu_fault_light() for what is not near.c's. */

@@ -96,6 +96,11 @@ void av_shrink_remove(struct av_vm *vm);
 int av_notifier_register(struct av_vm *vm);
 void av_notifier_unregister(struct av_vm *vm);
 
+static inline u64 av_mmu_seq_tables(const struct av_vcpu *vcpu, bool high)
+{
+	return av_tree_seq_tables(&vcpu->vm->mmu->shadow, vcpu->mmu->tree[high]);
+}
+
 /* Read the sequences before a walk of va's half. Pairs with the release in av_mmu_bump_seq(). */
 static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 {
@@ -103,7 +108,7 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 		.host = READ_ONCE(vcpu->vm->mmu->seq),
 		.tree = READ_ONCE(vcpu->mmu->tree[high]->seq),
 		.va = READ_ONCE(vcpu->vm->mmu->shadow.seq_va[high]),
-		.tables = READ_ONCE(vcpu->mmu->tree[high]->seq_tables),
+		.tables = av_mmu_seq_tables(vcpu, high),
 	};
 
 	/*

@@ -39,7 +39,10 @@ static unsigned int place_from(const struct av_shadow *sh, const struct av_tlbi 
 	}
 }
 
-/* Trees that serve every ASID hold global entries only, which stay when an ASID goes. */
+/*
+ * Trees that serve every ASID hold global entries only, which stay when an ASID goes. The
+ * tables that they came through do not: av_tree_seq_tables().
+ */
 static bool reaches(const struct av_tlbi *op, const struct av_tree *tree)
 {
 	switch (op->scope) {
@@ -95,6 +98,25 @@ bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u
 	return false;
 }
 
+/* Entries that zap_page() looks at for what a larger leaf has filled. */
+#define FEW_ENTRIES	16
+
+/* May a leaf of the guest's that is larger than entry idx, and has it in it, have filled anything? */
+static bool larger_leaf(const struct av_pt *pt, u32 idx, int shift)
+{
+	u32 n = BIT(min(pt->gspan - shift, 9)), i;
+
+	if (n > FEW_ENTRIES)
+		return true;
+	for (i = idx & ~(n - 1); n; n--, i++) {
+		const struct av_pt *child = av_pt_child(pt, i);
+
+		if (child ? child->gspan > shift : av_pte_is_leaf(pt, i))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Drop what a tree has at one page. False where a guest leaf larger than an entry
  * was broken up on the way: that is av_shadow_zap_range()'s to do.
@@ -110,7 +132,8 @@ static __always_inline bool zap_page(const struct av_tree *tree, u64 va, struct 
 		u32 idx = (va >> shift) & (AV_ENTRIES - 1);
 		u64 pte = pt->pte[idx];
 
-		if (pt->gspan > shift)
+		/* A kernel that is mapped by 32 MiB has other pages around it. */
+		if (unlikely(pt->gspan > shift) && larger_leaf(pt, idx, shift))
 			return false;
 		if (!(pte & AV_PTE_VALID))
 			return true;
@@ -185,6 +208,8 @@ static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 /* At the beginning of an op: what it is to walks of any tree. */
 static void begin(struct av_shadow *sh, const struct av_tlbi *op)
 {
+	if (op->scope == AV_TLBI_ASID)
+		WRITE_ONCE(sh->seq_asids, sh->seq_asids + 1);
 	/* Global entries go whatever the ASID; one may be about to be filled. */
 	if (op->scope == AV_TLBI_VA || op->scope == AV_TLBI_VAA)
 		note_op(&sh->seq_va[op->high], sh->recent_va[op->high], op);

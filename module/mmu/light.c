@@ -56,7 +56,7 @@ static bool install(struct av_hidden *f)
 	};
 
 	if (slot->dying || !fill.rights ||
-	    f->seq.tables != f->r->tree->seq_tables ||
+	    f->seq.tables != av_tree_seq_tables(&f->vcpu->vm->mmu->shadow, f->r->tree) ||
 	    av_mem_raced(f->vcpu->vm, slot, c->gfn, f->seq) || av_hidden_voided(f, c) ||
 	    av_hidden_install(f, &fill))
 		return false;

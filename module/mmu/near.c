@@ -17,11 +17,11 @@
 #include "stats/trace.h"
 
 /* Is the table that of the address, and still the guest's, as far as the host has no say in it? */
-static __always_inline bool current_table(const struct av_near *near,
+static __always_inline bool current_table(const struct av_vm_mmu *mmu, const struct av_near *near,
 					  const struct av_tree *tree, u64 va)
 {
 	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
-	       near->seq_tables == tree->seq_tables;
+	       near->seq_tables == av_tree_seq_tables(&mmu->shadow, tree);
 }
 
 /* Not 0 where the host has taken memory back since, or is about to. */
@@ -58,7 +58,7 @@ static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
 	int ret;
 
 	near->serial = tree->serial;
-	near->seq_tables = tree->seq_tables;
+	near->seq_tables = av_tree_seq_tables(&mmu->shadow, tree);
 	near->seq = mmu->seq;
 	near->part.nr = 0;
 	near->pt = NULL;
@@ -205,7 +205,7 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 	unsigned long mask = array_index_mask_nospec(gone, 1);
 	struct av_mem_page words;
 
-	if (unlikely(gone || !current_table(near, tree, va))) {
+	if (unlikely(gone || !current_table(mmu, near, tree, va))) {
 		if (mmu->in_progress || !find_table(vcpu, near, tree, va))
 			return (struct av_mem_word) {};
 		mask = ~0UL;
@@ -247,10 +247,11 @@ static __always_inline bool near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu 
 {
 	bool done;
 
-	if (!av_abort_walked(esr) || av_annex_holds(vcpu->vm, far) || !av_mmu_lock_soon(vcpu))
+	if (!av_abort_walked(esr) || !av_mmu_lock_soon(vcpu))
 		return false;
 	av_resolve_begin(esr, far, answer);
-	done = resolve(vcpu, mmu, esr, far, may_inject, answer);
+	done = !av_annex_holds(vcpu->vm, far) &&
+	       resolve(vcpu, mmu, esr, far, may_inject, answer);
 	av_mmu_unlock(vcpu);
 	return done;
 }

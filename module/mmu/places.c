@@ -40,7 +40,7 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
 	struct av_tree *tree;
 	bool more = true;
 
-	spin_lock(&vm->mmu_lock);
+	av_mmu_lock(vcpu);
 	for (;;) {
 		tree = av_tree_get(&vm->mmu->shadow, key, &vcpu->mmu->pool);
 		if (tree || !more)
@@ -98,7 +98,7 @@ static int free_place(struct av_vcpu *vcpu)
 		struct av_tree *tree = mmu->trees[i];
 
 		leave_place(vcpu, i);
-		spin_lock(&vm->mmu_lock);
+		av_mmu_lock(vcpu);
 		av_root_detach(&mmu->roots[i], tree);
 		av_tree_put(&vm->mmu->shadow, tree);
 		av_tree_note_idle(&vm->mmu->shadow, tree);

@@ -144,7 +144,7 @@ struct av_tree {
 	u64 gen;		/* counts the invalidations that kept its tables */
 	u64 seq;		/* counts the invalidations that reached it … */
 	struct av_recent recent[AV_RECENT];	/* … and these were the last */
-	u64 seq_tables;		/* counts those of them that name more than leaves */
+	u64 seq_tables;		/* counts those of them that name more than leaves: av_tree_seq_tables() */
 	u64 clean;		/* a page where it has nothing, or AV_CLEAN_NONE */
 	struct av_pt *root;
 	struct av_list copies;	/* struct av_root */
@@ -214,6 +214,7 @@ struct av_shadow {
 	u32 nr_tagged[2], nr_tagged_global[2];
 	u64 seq_va[2];		/* TLBI by address so far, of each half … */
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
+	u64 seq_asids;		/* invalidations so far of an ASID */
 	u64 unlinks;		/* tables so far that were taken out of the walkers' reach */
 	u64 next_serial;
 	bool high_tagged;
@@ -306,6 +307,16 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
  */
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
 		   struct av_pool *pool);
+
+/*
+ * Counts the invalidations of tables that walks of a tree may have come through. Of an ASID
+ * all tables go, also those of leaves that are global.
+ */
+static inline u64 av_tree_seq_tables(const struct av_shadow *sh, const struct av_tree *tree)
+{
+	return READ_ONCE(tree->seq_tables) +
+	       (tree->key.asid == AV_ASID_ANY ? READ_ONCE(sh->seq_asids) : 0);
+}
 
 static inline void av_shadow_publish(struct av_shadow *sh)
 {

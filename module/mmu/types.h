@@ -86,7 +86,7 @@ struct av_annex {
  */
 struct av_seq {
 	u64 host, tree, va;
-	u64 tables;	/* the guest's of more than leaves, in the tree */
+	u64 tables;	/* av_tree_seq_tables(): the guest's of more than leaves, in the tree */
 };
 
 struct av_vm_mmu {

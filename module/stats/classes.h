@@ -95,7 +95,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */ \
 	X(COPIES_LEFT,	"copies_left")		/* virtual EL1 left its copies for a while */ \
 	X(INSN_CHANGED,	"insn_changed")		/* another instruction was read than faulted */ \
-	X(BLOCK_FILL,	"shadow_block_fill")	/* entries written that are blocks of 2 MiB */
+	X(BLOCK_FILL,	"shadow_block_fill")	/* entries written that are blocks of 2 MiB */ \
+	X(EXIT_SHORT,	"exit_short")		/* by the short way that light exits have */
 
 /*
  * The class "fast" by register or instruction: X(REGISTER, "name"). The last

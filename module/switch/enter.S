@@ -36,10 +36,12 @@
  * rest of its first page as stack.
  *
  * A light exit leaves less behind: it takes the host's tables, vectors, stack and
- * current task back, and calls C, which saves x19 to x28 where it uses them. What
- * bears on EL0 alone stays the guest's (srf->light says whether nothing else differs).
- * If C has answered, the guest goes on; else the rest of the way is gone, too. Only on
- * CPUs that need nothing done on the way (struct av_leave).
+ * current task back, and calls C. x19 to x28 are still the guest's: C saves those that
+ * it uses, and finds none of them in the register file. What bears on EL0 stays the
+ * guest's, and so do the enables of pointer authentication and EPAN (srf->light says
+ * that the rest is as the host needs it). If C has answered, the guest goes on; else the
+ * rest of the way is gone, too. Only on CPUs that need nothing done on the way (struct
+ * av_leave).
  *
  * This code, and the VM's register files with the addresses of three tables,
  * are mapped while the guest runs, and could be read at EL0 by speculation on a
@@ -213,7 +215,8 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	ldr	x0, [sp, #F_PRIVATE]
 	bl	av_switch_light_exit
 	ldr	x1, [sp, #F_PRIVATE]
-	cbz	w0, .Llight_leave
+	tst	w0, #0xff			/* a bool has no more */
+	b.eq	.Llight_leave
 	ldp	x2, x3, [x1, #SW_TTBR_NONE]	/* and aux */
 	ldr	x5, [x1, #SW_H_TTBR1_HOP]
 	ldp	x16, x4, [x1, #SW_LOW_CODE]	/* and the private page's low address */

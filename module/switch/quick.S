@@ -171,7 +171,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	mov	w3, #TLBI_LOW			/* SYS with op1 0 and CRn 8 */
 	movk	w3, #TLBI_HIGH, lsl #16
 	cmp	w3, w1, lsr #12
-	b.eq	.Lmaybe_light
+	b.eq	.Ltlbi
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED
 	b	av_window_exit_from_x4
@@ -234,6 +234,12 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	skip	x1
 	resume
 
+	/* A light exit has no x19 to x28 in the register file. */
+.Ltlbi:
+	ubfx	w2, w1, #0, #5
+	sub	w2, w2, #19
+	cmp	w2, #10
+	b.lo	.Lcall
 	/* Not for av_fast(). */
 .Lmaybe_light:
 	ldr	w2, [sp, #SRF_LIGHT]

@@ -69,8 +69,9 @@ void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
 /*
  * Light exits: with srf->light, of av_switch_run()'s callers, aborts, and TLBI and HVC of
  * virtual EL1 do not end the stay, but call light(data), on the caller's stack with all of
- * DAIF masked. The registers of the host that bear on EL0 alone are still the guest's, as
- * well as FP's. True: enter the guest again, as av_switch_again() would; false: the stay ends.
+ * DAIF masked. The registers of the host that bear on EL0 are still the guest's, as well as
+ * FP's. x19 to x28 of the guest are not in the register file: nobody may read or write them
+ * there. True: enter the guest again, as av_switch_again() would; false: the stay ends.
  * The host's code must be able to run under the guest's TCR_EL1 and SCTLR_EL1.
  */
 void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *data);

@@ -113,11 +113,51 @@ static void test_not_at_once(void)
 	teardown();
 }
 
+/* Nor does a page beside such a leaf; one in it may be part of it. */
+static void test_beside_a_larger_leaf(void)
+{
+	const u64 leaf = KVA, span = 25, size = BIT_ULL(25), piece = leaf + 0x400000;
+	struct {
+		u64 va;
+		bool at_once;
+	} rows[] = {
+		{ leaf + size, true }, { leaf + size + 0x200000, true }, { leaf - PAGE, true },
+		{ leaf, false }, { piece, false }, { leaf + size - PAGE, false },
+	};
+	struct av_tree *tree;
+	struct av_tlbi op;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		setup();
+		tree = get(0x1000, true, 1, 1);
+		CHECK_EQ(fill(tree, piece, 1, 3, AV_R, span, true), 0);
+		if (rows[i].va != piece)
+			CHECK_EQ(fill(tree, rows[i].va, 2, 3, AV_R, 12, true), 0);
+		op = walk_for(AV_TLBI_VAA, true, rows[i].va, 0).op;
+		CHECK_EQ(at_once(&op), rows[i].at_once);
+		CHECK_EQ(gone(tree, rows[i].va), rows[i].at_once);
+		CHECK(!gone(tree, piece));
+		one_page(AV_TLBI_VAA, true, rows[i].va, 0);
+		CHECK(gone(tree, rows[i].va));
+		CHECK_EQ(gone(tree, piece), !rows[i].at_once);
+		teardown();
+	}
+
+	/* One that was made a block of the host's tells no more what it was of. */
+	setup();
+	tree = get(0x1000, true, 1, 1);
+	CHECK_EQ(fill(tree, leaf, 512, 2, AV_R, span, true), 0);
+	op = walk_for(AV_TLBI_VAA, true, piece, 0).op;
+	CHECK(!at_once(&op));
+	teardown();
+}
+
 /* ---- walks that are kept ---- */
 
 /*
  * Tables that walks of a tree came through are void by all that names more than leaves
- * of it, and by nothing else. Tables have no entry that is global.
+ * of it, and by nothing else. Of an ASID all tables are, also those of global leaves.
  */
 static void test_tables_of_walks(void)
 {
@@ -143,14 +183,13 @@ static void test_tables_of_walks(void)
 		for (n = 0; n < ARRAY_SIZE(va); n++)
 			for (asid = 1; asid < 4; asid++) {
 				for (t = 0; t < ARRAY_SIZE(tree); t++)
-					before[t] = tree[t]->seq_tables;
+					before[t] = av_tree_seq_tables(&sh, tree[t]);
 				one_page(rows[i].scope, rows[i].leaf, va[n], asid);
 				for (t = 0; t < ARRAY_SIZE(tree); t++) {
 					bool high = t == 2, in = (va[n] == KVA) == high;
-					bool its = high ? rows[i].scope != AV_TLBI_ASID :
-							  rows[i].any_asid || asid == t + 1;
+					bool its = high || rows[i].any_asid || asid == t + 1;
 
-					CHECK_EQ(tree[t]->seq_tables - before[t],
+					CHECK_EQ(av_tree_seq_tables(&sh, tree[t]) - before[t],
 						 !rows[i].leaf && (rows[i].any_va || in) && its);
 				}
 			}
@@ -181,6 +220,12 @@ static void test_clean(void)
 		CHECK(gone(other, va));
 		CHECK_EQ(tree->seq_tables, other->seq_tables);
 	}
+	/* Added to a table that is there. */
+	av_shadow_add(&sh, av_shadow_table(other, op.start), av_pt_index(op.start, 3), 3, NULL,
+		      av_leaf_desc(&sh, 3, AV_R), 0);
+	CHECK_EQ(other->clean, AV_CLEAN_NONE);
+	CHECK(at_once(&op));
+	CHECK(gone(other, op.start));
 	/* A larger leaf over the page. */
 	CHECK_EQ(fill(tree, KVA, 512, 2, AV_R, 21, true), 0);
 	CHECK_EQ(tree->clean, AV_CLEAN_NONE);
@@ -470,6 +515,7 @@ int main(void)
 {
 	RUN(test_at_once);
 	RUN(test_not_at_once);
+	RUN(test_beside_a_larger_leaf);
 	RUN(test_tables_of_walks);
 	RUN(test_clean);
 	RUN(test_tables_of_walks_in_parts);

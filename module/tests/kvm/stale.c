@@ -27,9 +27,9 @@ extern const char __start_guest_text[], __stop_guest_text[], guest_vectors[];
 #define VBAR	ARM64_SYS_REG(3, 0, 12, 0, 0)
 
 #define SCTLR_RES1	0x30d00800ULL
-/* 48 bits, 4 KiB, Normal and shared, 40 bits of addresses. */
+/* 48 bits, 4 KiB, Normal and shared, 40 bits of addresses, tags as Linux has them. */
 #define TCR_VALUE	(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | \
-			 2ULL << 30 | 2ULL << 32)
+			 2ULL << 30 | 2ULL << 32 | 3ULL << 37)
 #define DEVICE_BLOCK	0x405ULL	/* attribute 1 */
 
 #define L0_LOW	(GUEST_BASE + TABLES)
