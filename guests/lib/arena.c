@@ -93,6 +93,9 @@ static void build_upper(void)
 	strict_3[0][index_3(K_TABLE_RO)] = (u64)data_page | KERNEL_RW;
 	strict_3[1][index_3(K_TABLE_XN)] = (u64)code_page | KERNEL_RX;
 	strict_3[2][index_3(K_TABLE_USER)] = (u64)data_page | USER_RW;
+	/* What a test may have put behind these. */
+	for (i = 0; i < ARRAY_SIZE(strict_3); i++)
+		strict_3[i][1] = 0;
 }
 
 static void build_lower(void)
