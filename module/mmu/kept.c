@@ -26,7 +26,7 @@
  *  - Of an invalidation of an ASID in parts, the first one moves the generation. Whatever
  *    is of that generation later on was read after it had begun.
  */
-#include "mmu/shadow.h"
+#include "mmu/entry.h"
 
 static void keep_entry(struct av_pt *pt, u32 idx)
 {

@@ -6,6 +6,7 @@
  */
 #include "mmu/annex.h"
 #include "mmu/copies.h"
+#include "mmu/entry.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 

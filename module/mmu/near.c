@@ -12,6 +12,7 @@
  */
 #include "mmu/annex.h"
 #include "mmu/copies.h"
+#include "mmu/entry.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 #include "stats/trace.h"

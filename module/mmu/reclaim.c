@@ -3,7 +3,7 @@
  * Giving tables back: doomed ones are taken apart, and trees are dropped to
  * make room, the coldest first. A part a call.
  */
-#include "mmu/shadow.h"
+#include "mmu/entry.h"
 
 /* Cost of a table besides its entries, in units of AV_WORK: most of it is to free its pages. */
 static u32 table_work(const struct av_pt *pt)

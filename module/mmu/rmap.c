@@ -7,7 +7,7 @@
  * entry is removed without a search however many map the same frame. Blocks
  * have heads of their own, one for each 2 MiB of frames.
  */
-#include "mmu/shadow.h"
+#include "mmu/entry.h"
 
 static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 {

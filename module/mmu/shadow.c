@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Shadow tables: filling them, and dropping what they hold by address. */
-#include "mmu/shadow.h"
+#include "mmu/entry.h"
 
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val)
 {

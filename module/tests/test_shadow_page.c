@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "mmu/entry.h"
 #include "check.h"
 #include "shadow_world.h"
 
