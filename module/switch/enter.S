@@ -40,8 +40,7 @@
  * it uses, and finds none of them in the register file. What bears on EL0 stays the
  * guest's, and so do the enables of pointer authentication and EPAN (srf->light says
  * that the rest is as the host needs it). If C has answered, the guest goes on; else the
- * rest of the way is gone, too. Only on CPUs that need nothing done on the way (struct
- * av_leave).
+ * rest of the way is gone, too.
  *
  * This code, and the VM's register files with the addresses of three tables,
  * are mapped while the guest runs, and could be read at EL0 by speculation on a

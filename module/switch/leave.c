@@ -55,6 +55,7 @@ void av_leave_find_out(struct av_leave *leave)
 	leave->plain = !leave->dit && !leave->tco && !leave->gcs && !leave->unpriv_tlbi &&
 		       !leave->profilers.spe && !leave->profilers.trbe &&
 		       leave->mitigation.firmware == AV_FIRMWARE_NONE;
+	leave->light = !leave->unpriv_tlbi && leave->mitigation.firmware == AV_FIRMWARE_NONE;
 	leave->known = true;
 }
 

@@ -26,7 +26,8 @@ struct av_leave {
 	bool known;			/* the rest is filled */
 	bool dit, tco, gcs, tidcp;	/* the CPU has these */
 	bool unpriv_tlbi;		/* av_unpriv_load_leaks() */
-	bool plain;			/* none of these, no profiler, no firmware: most CPUs */
+	bool plain;			/* none of these, no profiler, no firmware */
+	bool light;			/* exits may be light (switch/switch.h) */
 	struct av_profilers profilers;
 	struct av_mitigation mitigation;
 };
@@ -70,13 +71,20 @@ static inline void av_host_pstate_save(const struct av_leave *leave, struct av_h
 	}
 }
 
-static inline void av_host_pstate_restore(const struct av_leave *leave,
-					  const struct av_host_pstate *p)
+/* For the host's code at a light exit: the guest goes on with its own by its exception return. */
+static inline void av_host_pstate_light(const struct av_leave *leave,
+					const struct av_host_pstate *p)
 {
 	if (leave->dit)
 		write_sysreg_s(p->dit, AV_REG_DIT);
 	if (leave->tco)
 		write_sysreg_s(p->tco, AV_REG_TCO);
+}
+
+static inline void av_host_pstate_restore(const struct av_leave *leave,
+					  const struct av_host_pstate *p)
+{
+	av_host_pstate_light(leave, p);
 	if (unlikely(leave->gcs))
 		write_sysreg_s(p->gcscre0, AV_REG_GCSCRE0);
 }

@@ -14,6 +14,7 @@
 
 #include "lib/av_types.h"
 
+struct av_host_pstate;
 struct av_srf;
 
 /* Controls of what EL0 may do while the guest runs: cpu/controls.h. */
@@ -42,6 +43,7 @@ struct av_private {
 	const char *h_light;		/* where light exits come to, of the host's text */
 	bool (*light)(void *data);	/* and what is asked then */
 	void *light_data;
+	const struct av_host_pstate *light_pstate;	/* to be put back before that, or NULL */
 };
 
 #endif /* AV_SWITCH_PRIVATE_H */

@@ -17,8 +17,9 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 	struct av_host_pstate pstate;
 	struct av_profiling held;
 
-	/* All that is done here is for light exits, too. */
-	srf->light = 0;
+	/* What firmware does on the way is for light exits, too; profilers are held during them. */
+	if (!leave->light)
+		srf->light = 0;
 	/* The workaround is on the long way back only. */
 	if (srf->unpriv_tlbi)
 		srf->quick = srf->quick_on = srf->quick_modes = srf->quick_made = 0;
@@ -30,10 +31,13 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 			srf->quick = 0;
 	}
 	av_host_pstate_save(leave, &pstate);
+	priv->light_pstate = &pstate;
 
 	av_profiling_hold(&leave->profilers, &held);
 	av_switch_enter(priv);
 	av_profiling_go_on(&held);
+
+	priv->light_pstate = NULL;
 
 	av_leave_firmware(leave);
 	av_host_pstate_restore(leave, &pstate);
@@ -88,6 +92,8 @@ void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf)
 
 asmlinkage bool av_switch_light_exit(struct av_private *priv)
 {
+	if (unlikely(priv->light_pstate))
+		av_host_pstate_light(av_leave_here(), priv->light_pstate);
 	if (!priv->light(priv->light_data))
 		return false;
 	load_again(priv, priv->srf);
