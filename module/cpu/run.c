@@ -170,6 +170,13 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
+/* Most exits to devices are looked at no further here. */
+static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct av_srf *srf)
+{
+	return srf->exit == AV_EXCEPTION_SYNC && av_esr_ec(srf->esr) == AV_EC_DABT_LOW &&
+	       av_mmu_near_device(vcpu, srf->far);
+}
+
 /*
  * Answer light exits and enter the guest again as the window left it. Those that the
  * switcher has not asked about come here: of calls that the window did not know for
@@ -179,8 +186,15 @@ static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 {
 	vcpu->cpu->declined = false;
 	av_switch_run(vcpu->vm->sw, vcpu->sw, vcpu->srf, entry);
-	while (!vcpu->cpu->declined && av_vcpu_light(vcpu))
+	while (!vcpu->cpu->declined) {
+		if (is_devices(vcpu, vcpu->srf)) {
+			av_stay_ended(vcpu);
+			return;
+		}
+		if (!av_vcpu_light(vcpu))
+			return;
 		av_switch_again(vcpu->sw, vcpu->srf);
+	}
 }
 
 /* Set the controls, enter the guest and come back. Interrupts off. */

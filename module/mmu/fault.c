@@ -27,14 +27,15 @@ static void split_tree(struct av_hidden *f)
 	av_mmu_regime_changed(f->vcpu);
 }
 
-/* The guest may have invalidated a global leaf by any other ASID, too. */
+/* The guest may have invalidated a global leaf by any other ASID, too; or tables on the way. */
 bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c)
 {
 	const struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
 	const struct av_tree *tree = f->r->tree;
 	bool high = tree->key.high;
 
-	if (av_tlbi_voids(tree->seq, tree->recent, f->seq.tree, c->va, c->span))
+	if (f->seq.tables != av_tree_seq_tables(sh, tree) ||
+	    av_tlbi_voids(tree->seq, tree->recent, f->seq.tree, c->va, c->span))
 		return true;
 	return c->global &&
 	       av_tlbi_voids(sh->seq_va[high], sh->recent_va[high], f->seq.va, c->va, c->span);
@@ -235,14 +236,15 @@ static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 }
 
 /* Keep a device access. Accesses seen to be allowed count until something is invalidated. */
-static void note_device(struct av_vcpu_mmu *mmu, const struct av_view *view, struct av_seq seq,
-			const struct av_answer *answer)
+static void note_device(struct av_vcpu_mmu *mmu, struct av_srf *srf, const struct av_view *view,
+			struct av_seq seq, const struct av_answer *answer)
 {
 	if (seq.host != mmu->device_seq.host || seq.tree != mmu->device_seq.tree ||
 	    seq.va != mmu->device_seq.va)
 		mmu->device.serial = 0;
 	av_device_note(&mmu->device, view, &mmu->resolved, answer);
 	mmu->device_seq = seq;
+	srf->device_page = mmu->device.va >> PAGE_SHIFT;
 }
 
 /* Is the abort another access to the device's page, which has not changed since? */
@@ -315,7 +317,7 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 		answer->err = work(vcpu, seq);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
 	if (unlikely(answer->kind == AV_ANSWER_DEVICE))
-		note_device(vcpu->mmu, &view, seq, answer);
+		note_device(vcpu->mmu, vcpu->srf, &view, seq, answer);
 	if (answer->err < 0)
 		av_mmu_error(answer, answer->err);
 	trace_av_fault(vcpu->id, far, r->walked ? r->walk.ipa : 0, esr, answer->kind);

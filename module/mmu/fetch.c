@@ -24,21 +24,31 @@ static int translate(struct av_vcpu *vcpu, struct av_mem_reader *reader, int el,
 	return ret;
 }
 
+/* Walks for a page while another vCPU takes tables away; then the last one's answer counts. */
+#define TRIES	8
+
 /* Find the page at va and keep it: 0, AV_FAULT_CODE(), or an errno. */
 static int fetch_page(struct av_vcpu *vcpu, u64 va)
 {
 	struct av_fetch *fetch = &vcpu->mmu->fetch;
 	struct av_mem_reader reader = {};
 	const struct av_slot *slot;
+	unsigned int tries;
 	int ret, idx;
 	u64 ipa;
 
 	fetch->valid = false;
-	fetch->seq = av_mmu_read_seq(vcpu, va & BIT_ULL(55));
 	fetch->el = av_srf_el1(vcpu->srf);
 	idx = srcu_read_lock(&vcpu->vm->srcu);
 	reader.slots = av_vm_slots(vcpu->vm);
-	ret = translate(vcpu, &reader, fetch->el, va, &ipa);
+	for (tries = 0; tries < TRIES; tries++) {
+		fetch->seq = av_mmu_read_seq(vcpu, va & BIT_ULL(55));
+		ret = translate(vcpu, &reader, fetch->el, va, &ipa);
+		/* Tables that are gone may be used for something else. */
+		smp_rmb();
+		if (likely(fetch->seq.tables == av_mmu_seq_tables(vcpu, va & BIT_ULL(55))))
+			break;
+	}
 	slot = ret ? NULL : av_slot_find(reader.slots, ipa >> PAGE_SHIFT);
 	if (slot) {
 		fetch->va = va & PAGE_MASK;
@@ -57,7 +67,8 @@ static int fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
 
 	if (!fetch->valid || fetch->va != (va & PAGE_MASK) ||
 	    fetch->el != av_srf_el1(vcpu->srf) || vcpu->mmu->stale ||
-	    !av_mmu_seq_current(vcpu, va & BIT_ULL(55), fetch->seq)) {
+	    !av_mmu_seq_current(vcpu, va & BIT_ULL(55), fetch->seq) ||
+	    fetch->seq.tables != av_mmu_seq_tables(vcpu, va & BIT_ULL(55))) {
 		int ret = fetch_page(vcpu, va);
 
 		if (ret)

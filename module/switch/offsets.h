@@ -40,6 +40,7 @@
 #define SRF_LIGHT	0x1cc
 #define SRF_SVC_PC	0x1d0
 #define SRF_SVC_PSTATE	0x1d8
+#define SRF_DEVICE_PAGE	0x1ec
 #define SRF_ROOT0	0x1f0
 #define SRF_ROOTS_AT	0x1f8
 #define SRF_TTBR	0x200

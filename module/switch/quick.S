@@ -106,10 +106,18 @@ SYM_CODE_START(av_window_quick)
 	cbz	w2, .Lno
 	and	x3, x1, #~EC_ABORT_OTHER
 	cmp	x3, #EC_ABORT
-	b.eq	.Llight
+	b.eq	.Labort
 	cbz	x1, .Lunknown
 .Lno:
 	b	av_window_slow
+
+	/* Devices' go the whole way in any case. */
+.Labort:
+	mrs	x2, far_el1
+	ldr	w3, [sp, #SRF_DEVICE_PAGE]
+	lsr	x2, x2, #12
+	cmp	w2, w3
+	b.eq	.Lno
 .Llight:
 	b	av_window_light
 

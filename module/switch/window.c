@@ -121,7 +121,12 @@ int av_switch_vm_init(struct av_vm_switch *vsw)
 
 struct av_srf *av_srf_alloc(void)
 {
-	return alloc_pages_exact(sizeof(struct av_srf), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	struct av_srf *srf = alloc_pages_exact(sizeof(*srf), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+
+	/* None yet: the window's last. */
+	if (srf)
+		srf->device_page = U32_MAX;
+	return srf;
 }
 
 void av_srf_free(struct av_srf *srf)

@@ -197,6 +197,30 @@ static void test_tables_of_walks(void)
 	teardown();
 }
 
+/* Who remembers a table is told of each that is out of the walkers' reach. */
+static void test_unlinks(void)
+{
+	struct av_tlbi_walk w;
+	struct av_tree *tree;
+	unsigned int keep;
+	bool more = true;
+	u64 before;
+
+	for (keep = 0; keep < 2; keep++) {
+		setup();
+		tree = get(0x1000, false, 0, 1);
+		CHECK_EQ(fill(tree, 0x5000, 1, 3, AV_R, 12, false), 0);
+		before = sh.unlinks;
+		w = walk_for(AV_TLBI_ASID, false, 0, 1);
+		w.keep = keep;
+		for (more = true; more; )
+			step(&w, &more);
+		CHECK(gone(tree, 0x5000));
+		CHECK_EQ(sh.unlinks - before, 1);
+		teardown();
+	}
+}
+
 /* A tree that has nothing at a page is not looked into again, until it may have something. */
 static void test_clean(void)
 {
@@ -519,6 +543,7 @@ int main(void)
 	RUN(test_beside_a_larger_leaf);
 	RUN(test_tables_of_walks);
 	RUN(test_clean);
+	RUN(test_unlinks);
 	RUN(test_tables_of_walks_in_parts);
 	RUN(test_leaves);
 	RUN(test_leaf_again);

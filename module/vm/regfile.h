@@ -155,6 +155,7 @@ struct av_srf {
 			/* for cpu/fast.c, written before each entry */
 			u64 slow;		/* every trap is to leave: av_fast_not_now() */
 			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
+			u32 device_page;	/* lower bits of a page's number, of a device: no light exits */
 			/* mmu/root.c's, for writes of TTBRn: the lower half's root now, and by place */
 			u64 root0;
 			u64 roots_at;
