@@ -356,21 +356,23 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	csel	x0, x3, x0, eq
 	csel	x1, x1, x3, eq
 	str	x2, [sp, #SRF_TTBR]
-	add	x2, sp, #SRF_ROOTS
-1:	ldr	x3, [x2, #ROOTS_TTBR0]
+	.set	at, SRF_ROOTS
+	.rept	NR_ROOTS
+	ldr	x3, [sp, #at + ROOTS_TTBR0]
 	cmp	x3, x0
-	b.ne	2f
-	ldr	x3, [x2, #ROOTS_TTBR0 + 8]
+	b.ne	1f
+	ldr	x3, [sp, #at + ROOTS_TTBR0 + 8]
 	cmp	x3, x1
-	b.ne	2f
-	ldr	x3, [x2, #ROOTS_ROOT1_EL1]
-	cbnz	x3, 3f
-2:	add	x2, x2, #ROOTS_SIZE
-	add	x3, sp, #SRF_ROOTS + NR_ROOTS * ROOTS_SIZE
-	cmp	x2, x3
-	b.ne	1b
+	b.ne	1f
+	ldr	x3, [sp, #at + ROOTS_ROOT1_EL1]
+	add	x2, sp, #at
+	cbnz	x3, .Lpair
+1:
+	.set	at, at + ROOTS_SIZE
+	.endr
 	b	.Lno
-3:	str	x0, [sp, #SRF_TTBR0_EL1]
+.Lpair:
+	str	x0, [sp, #SRF_TTBR0_EL1]
 	str	x1, [sp, #SRF_TTBR1_EL1]
 	str	x0, [sp, #SRF_SHOWN_TTBR0_EL1]
 	str	x1, [sp, #SRF_SHOWN_TTBR1_EL1]
