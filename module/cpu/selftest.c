@@ -129,7 +129,10 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 	return t->srf->exit == AV_EXCEPTION_SYNC;
 }
 
-/* Registers that nothing has written, and was C asked where it was to be? */
+/*
+ * Have the registers come through that the code leaves alone, or adds 1 to? And was C asked
+ * where it was to be?
+ */
 static bool selftest_kept(const struct selftest *t)
 {
 	unsigned int n;
