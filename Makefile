@@ -41,8 +41,8 @@ module: setup ## armvisor.ko for each supported kernel, with its host symbols ch
 	@for k in $(KERNELS); do $(MAKE) -C module KVER=$$k check-symbols; done
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo disk login figures install
-demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went
+.PHONY: demo disk login figures bench bench-full install
+demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went (build/demo.html too)
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
 
@@ -55,6 +55,12 @@ login: vmm guests disk ## boot that disk as a VM on a machine without EL2, and l
 
 figures: vmm guests module ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json
+
+bench: vmm guests module ## what repeats on any machine, under 15 minutes: build/bench.json and a page of it
+	@$(LAB) bench
+
+bench-full: vmm guests plugins module ## all that the lab measures, and a page of it (an hour)
+	@$(LAB) bench --full
 
 install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule
 	@module/install.sh

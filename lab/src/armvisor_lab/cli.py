@@ -7,11 +7,26 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from armvisor_lab import cli_board, cli_figures, cli_packages, cli_reach, demo, login
+from armvisor_lab import (
+    cli_bench,
+    cli_board,
+    cli_compare,
+    cli_figures,
+    cli_packages,
+    cli_reach,
+    cli_report,
+    demo,
+    login,
+)
 from armvisor_lab.board import EXIT_USAGE
 from armvisor_lab.errors import LabError
 
 EXIT_INTERRUPTED = 130
+
+_COMMANDS = (
+    cli_board, cli_packages, cli_figures, cli_reach, cli_bench, cli_report, cli_compare,
+    demo, login,
+)  # fmt: skip
 
 _EXAMPLES = """\
 examples (`lab COMMAND ACTION --help` tells all options):
@@ -21,6 +36,7 @@ examples (`lab COMMAND ACTION --help` tells all options):
   lab packages get strace --deps            an arm64 package and all it needs
   lab figures --only 'boot.*'               counted measurements
   lab reach --on native --on kvm            page walks, by a model of a core's TLBs
+  lab report -o report.html                 figures beside the published ones, as a page
 """
 
 
@@ -41,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in (cli_board, cli_packages, cli_figures, cli_reach, demo, login):
+    for module in _COMMANDS:
         module.add(commands)
     return top
 

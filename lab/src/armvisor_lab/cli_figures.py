@@ -5,9 +5,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import paths
+from armvisor_lab import cli_compare, paths
 from armvisor_lab.cli_board import say
-from armvisor_lab.figures import bounds, compare, run
+from armvisor_lab.figures import bounds, run
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -26,36 +26,37 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                          help="the record, default build/figures.json")  # fmt: skip
     figures.add_argument("--list", action="store_true", help="name the figures, measure nothing")
     figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
-                         help="compare two records; measure nothing")  # fmt: skip
-    figures.add_argument("--within", type=float, default=compare.LIMIT, metavar="PERCENT",
-                         help="what --compare lets pass, default %(default)s")  # fmt: skip
+                         help="as `lab compare OLD NEW`; measure nothing")  # fmt: skip
+    cli_compare.add_within(figures)
     figures.set_defaults(run=_run)
-
-
-def _compare(options: argparse.Namespace) -> int:
-    old, new = (compare.read(file) for file in options.compare)
-    differences = compare.compare(old, new)
-    for each in differences:
-        print(each.line(options.within))
-    say(compare.summary(differences, options.within))
-    return 0 if all(each.agrees(options.within) for each in differences) else 1
 
 
 def _run(options: argparse.Namespace) -> int:
     if options.compare:
-        return _compare(options)
+        return cli_compare.run(*options.compare, options.within)
     if options.list:
         for measurement in run.select(options.only):
             for name in measurement.figures:
                 print(f"{name:32} {measurement.what}")
         return 0
-    file = options.json or paths.checkout() / "build/figures.json"
-    figures, failures = run.measure(options.only, say, lambda line: print(line, flush=True))
-    run.write(file, run.record(figures, failures))
-    say(f"{len(figures)} figures, the record is in {file}")
+    if options.json:
+        paths.check_output(options.json)
+    return measure(options.only, options.json or paths.checkout() / "build/figures.json")
+
+
+def measure(patterns: list[str], file: Path) -> int:
+    """Measure, write the record to `file` if anything was measured, and judge the figures."""
+    figures, failures, ended = run.measure(patterns, say, lambda line: print(line, flush=True))
+    if figures:
+        run.write(file, run.record(figures, failures))
+        say(f"{len(figures)} figures, the record is in {file}")
+    else:
+        say(f"nothing was measured, and {file} not written")
     verdicts = bounds.judge({figure.name: figure.value for figure in figures})
     for verdict in verdicts:
         say(f"{'within' if verdict.holds else 'OVER'} its bound: {verdict.text}")
     for failure in failures:
         say(f"not measured: {failure}")
+    if ended:
+        raise ended
     return 1 if failures or not all(verdict.holds for verdict in verdicts) else 0

@@ -53,7 +53,14 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
            help="also instructions by class and exception level")  # fmt: skip
     option("--json", type=Path, metavar="FILE", help="the record, default build/reach.json")
     option("--list", action="store_true", help="say what the cores' profiles have, run nothing")
-    reach.set_defaults(run=_run)
+    reach.set_defaults(run=run)
+
+
+def defaults(file: Path) -> argparse.Namespace:
+    """The options of `lab reach` without any, but where its record goes."""
+    return argparse.Namespace(
+        on=[], core=[], workload=[], as_if=[], classes=False, json=file, list=False
+    )
 
 
 def _progress(text: str) -> None:
@@ -104,14 +111,17 @@ def _modelled(run: runs.Run, core: cores.Core) -> dict[str, Any]:
     }
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     if options.list:
         return _list()
+    if options.json:
+        paths.check_output(options.json)
     chosen = cores.choose(options.core or list(cores.DEFAULT))
     wanted = runs.rows(options.workload or WORKLOADS)
     as_if = [runs.parse_pages(text) for text in options.as_if]
     found: list[runs.Run] = []
     failures: list[str] = []
+    ended: BaseException | None = None
     setups = [runs.SETUPS[name] for name in dict.fromkeys(options.on or runs.SETUPS)]
     for number, setup in enumerate(setups, 1):
         _progress(f"{number}/{len(setups)} {setup.name}: {setup.what}")
@@ -119,14 +129,27 @@ def _run(options: argparse.Namespace) -> int:
             found += runs.run(setup, wanted, chosen, _progress, as_if)
         except LabError as error:
             failures.append(f"{setup.name}: {error}")
+        except (KeyboardInterrupt, SystemExit) as early:
+            rest = ", ".join(each.name for each in setups[number - 1 :])
+            failures.append(f"interrupted before {rest}")
+            ended = early
+            break
+    _show(found, chosen, as_if, options.classes)
     file = options.json or paths.checkout() / "build/reach.json"
     write(file, _record(found, chosen, failures))
-    if found:
-        print(table.walks(found, chosen, as_if))
-    if found and options.classes:
-        print()
-        print(table.classes(found))
     _progress(f"the record is in {file}")
     for failure in failures:
         say(f"not measured: {failure}")
+    if ended:
+        raise ended
     return 1 if failures else 0
+
+
+def _show(
+    found: list[runs.Run], chosen: list[cores.Core], as_if: list[runs.Pages], classes: bool
+) -> None:
+    if found:
+        print(table.walks(found, chosen, as_if))
+    if found and classes:
+        print()
+        print(table.classes(found))

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import kernels
+from armvisor_lab import kernels, paths, timetable
 from armvisor_lab.board import CPUS, Board, Result, tail
-from armvisor_lab.cli_board import kernel_role, say
+from armvisor_lab.cli_board import describe, kernel_role, say
+from armvisor_lab.cli_report import write_report
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
+from armvisor_lab.figures.run import provenance, write
 
 RUN = ("armvisor", "run", "--kernel", "/guest/vmlinuz", "--initrd", "/guest/initrd")
 
@@ -25,13 +27,6 @@ RUN = ("armvisor", "run", "--kernel", "/guest/vmlinuz", "--initrd", "/guest/init
 LOAD = "insmod /armvisor.ko && dmesg | grep 'armvisor: ' && ls -l /dev/kvm && exec \"$@\""
 
 REPORT = b'{"end":'
-
-# The module's exits by class, the rows of ARMvisor's Table 7, which add up; each has its time.
-_CLASSES = ("sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true",
-            "pabt_kvm", "pabt_true", "guest_exc", "hypercall", "suspend")  # fmt: skip
-
-# Counters of time or of polling, which say nothing about where exits went.
-_NOT_EXITS = ("_ns", "_poll", "_invalid", "_wakeup")
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -43,6 +38,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                       "default %(default)s")  # fmt: skip
     demo.add_argument("--el2", action="store_true",
                       help="on a board with EL2, on KVM, instead of the module")  # fmt: skip
+    demo.add_argument("--page", type=Path, metavar="FILE",
+                      help="a page of the run, its record beside it; default "
+                      "build/demo.html")  # fmt: skip
     demo.set_defaults(run=_run)
 
 
@@ -68,46 +66,26 @@ class Console:
             self._line = b""
 
 
-def _rows(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the report says of time and exits, as labels and texts."""
-    wall = report["wall_seconds"]
-    rows = [("start to end", f"{wall:8.2f} s")]
-    for phase in report["phases"]:
-        share = phase["seconds"] / wall if wall else 0
-        rows.append((f"  {phase['name']}", f"{phase['seconds']:8.2f} s  {share:4.0%}"))
-    rows += _counts("exits to the VMM", report["exits"])
-    exits = report["kvm_exits"]
-    if "guest_ns" in exits:
-        return rows + _classes(exits, wall)
-    in_kvm = {k: v for k, v in exits.items() if not k.endswith(_NOT_EXITS)}
-    return rows + _counts("exits within KVM", in_kvm)
-
-
-def _counts(title: str, counts: dict[str, int]) -> list[tuple[str, str]]:
-    some = sorted(((n, name) for name, n in counts.items() if n), reverse=True)
-    return [(title, ""), *((f"  {name}", f"{number:8}") for number, name in some)]
-
-
-def _classes(exits: dict[str, int], wall: float) -> list[tuple[str, str]]:
-    """The module's exits: how many of each class, their time, and the time between them."""
-
-    def row(label: str, count: str, nanoseconds: int) -> tuple[str, str]:
-        seconds = nanoseconds / 1e9
-        share = seconds / wall if wall else 0
-        # A fast trap's time is within the guest's: it is not worth reading a clock for.
-        text = f"{seconds:8.2f} s  {share:4.0%}" if nanoseconds else ""
-        return f"  {label}", f"{count:>8} {text}".rstrip()
-
-    rows = [("within the hypervisor", ""), row("guest, with fast traps", "", exits["guest_ns"])]
-    some = sorted(((exits[f"{name}_ns"], name) for name in _CLASSES if exits[name]), reverse=True)
-    return rows + [row(name, str(exits[name]), time) for time, name in some]
-
-
 def show(report: dict[str, Any]) -> None:
     """Print where the time went."""
     print("\nWhere the time went (seconds of the emulated machine's clock):")
-    for label, text in _rows(report):
-        print(f"  {label:24}{text}".rstrip())
+    for group in timetable.groups(report):
+        total = "" if group.seconds is None else f"{group.seconds:8.2f} s"
+        print(f"  {group.title:24}{total}".rstrip())
+        for line in group.lines:
+            print(f"  {'  ' + line.label:24}{line.text(group.counted)}".rstrip())
+
+
+def write_page(report: dict[str, Any], board: dict[str, Any], page: Path) -> None:
+    """The run as a record, and as a page beside it."""
+    record = page.with_suffix(".json")
+    write(record, {**provenance(), "demo": {"board": board, "report": report}})
+    try:
+        write_report([record], page)
+    except LabError as error:
+        say(f"no page of it: {error}")
+    else:
+        say(f"as a page: {page}")
 
 
 def _board(options: argparse.Namespace) -> Board:
@@ -128,6 +106,8 @@ def _board(options: argparse.Namespace) -> Board:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.page:
+        paths.check_output(options.page)
     board = _board(options)
     command = [*RUN]
     el2 = "with" if options.el2 else "without"
@@ -152,4 +132,6 @@ def _run(options: argparse.Namespace) -> int:
     if console.report is None:
         raise LabError(f"armvisor ended with status {result.status} and no report")
     show(console.report)
+    page = options.page or paths.checkout() / "build/demo.html"
+    write_page(console.report, describe(board, result.kernel), page)
     return result.exit_status

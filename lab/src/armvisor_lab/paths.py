@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from armvisor_lab.errors import LabError
+
 
 def cache() -> Path:
     """The project's cache folder; the first of the three places that is set."""
@@ -52,6 +54,14 @@ def new_folder(target: Path) -> Iterator[Path]:
         work.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def check_output(target: Path) -> None:
+    """Refuse what cannot become a file, before the work that would go into it."""
+    if target.is_dir():
+        raise LabError(f"{target} is a folder", "name a file in it")
+    if not target.absolute().parent.is_dir():
+        raise LabError(f"{target}: there is no folder {target.parent}", "make it, or name another")
 
 
 def write_atomically(target: Path, data: bytes) -> None:

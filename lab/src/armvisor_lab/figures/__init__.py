@@ -16,6 +16,9 @@ from armvisor_lab.packages import Package
 
 Progress = Callable[[str], None]
 
+# Of a quiet processor, for most of those that take a guest minutes, and for the others.
+_QUICK, _SLOW = 13, 40
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -33,13 +36,23 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One run that yields figures."""
+    """One run that yields figures.
+
+    `seconds` is about what it takes of a quiet processor; without, what most take. It only serves
+    to say how much time is left of a run.
+    """
 
     figures: tuple[str, ...]
     what: str
     run: Callable[[Progress], Outcome]
     unit: str = "instructions"
     slow: bool = False
+    seconds: float = 0
+
+    @property
+    def about(self) -> float:
+        """Seconds that it takes, about."""
+        return self.seconds or (_SLOW if self.slow else _QUICK)
 
 
 def names(packages: list[Package]) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ The module's parameter `cheap_traps` has a bit for each (module/cpu/cheap.h). `l
 of them off, the others on; `armvisor-no-cheap` has none. `traps.nothing` is how often the guest
 leaves its code when a process forks, executes a program that does nothing, and waits for it: by
 the classes of the ARMvisor paper's Table 7, all together but the host's own interrupts.
-`armvisor-no-cheap` is then what that paper has as simple, and `armvisor` its full-opt.
+`armvisor-no-cheap` is then what that paper has as simple, and `armvisor` its full-opt. Of these two
+`traps.nothing-CLASS` is each class of the table by itself, with the host's interrupts.
 `flushes.nothing` is how many of them flush the CPU's TLB on the way back into the guest, on a
 host whose own mappings are global, as the board's are (docs/tlb.md).
 """
@@ -33,6 +34,9 @@ CLASSES = (
 )  # fmt: skip
 # `lat fork-exec` does so many: seven rounds of ten, and one before. More of them tell better.
 _FORKS = 71
+# Of these the classes are figures too: the rows of the paper's table.
+_BY_CLASS = ("armvisor", "armvisor-no-cheap")
+_TABLE = ("irq", *CLASSES)
 _TIMES = 6
 
 
@@ -64,13 +68,22 @@ def _counts(text: str) -> list[dict[str, int]]:
     exits = [report["kvm_exits"] for report in reports]
     return [
         {"traps": sum(each[name] for name in CLASSES), "flushes": each["entry_flush"]}
+        | {name: each[name] for name in _TABLE}
         for each in exits
     ]
 
 
+def _names(variant: str) -> dict[str, str]:
+    """The figures of a variant, by what is counted."""
+    names = {what: f"{what}.nothing.{variant}" for what in ("traps", "flushes")}
+    if variant in _BY_CLASS:
+        names |= {c: f"traps.nothing-{c.replace('_', '-')}.{variant}" for c in _TABLE}
+    return names
+
+
 def _nothing(variant: vms.Variant) -> Measurement:
     """What is the same with a row that makes no process is taken off: the boot, and all around."""
-    figures = {what: f"{what}.nothing.{variant.name}" for what in ("traps", "flushes")}
+    figures = _names(variant.name)
     tests = ",".join(["lat"] * _TIMES)
     appends = [f"armvisor.test={tests} armvisor.rows={row}" for row in ("fork-exec", "arithmetic")]
 

@@ -5,6 +5,7 @@ import datetime
 import fnmatch
 import json
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,26 +65,44 @@ def show(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+def _left(chosen: list[Measurement], done: int, elapsed: float) -> str:
+    """How much time is left, by how fast this machine was so far."""
+    if not done:
+        return ""
+    before, rest = (sum(each.about for each in part) for part in (chosen[:done], chosen[done:]))
+    minutes = elapsed * rest / before / 60
+    return f", about {minutes:.0f} min left" if minutes >= 1 else ", under a minute left"
+
+
 def measure(
     patterns: list[str], progress: Progress, emit: Callable[[str], None]
-) -> tuple[list[Figure], list[str]]:
-    """Measure what the patterns select; the figures, and the failures as sentences."""
+) -> tuple[list[Figure], list[str], BaseException | None]:
+    """Measure what the patterns select; the figures, and the failures as sentences.
+
+    What is measured is not lost when the run is ended early: then the third is by what.
+    """
     figures: list[Figure] = []
     failures: list[str] = []
     chosen = select(patterns)
+    begin = time.monotonic()
     for number, measurement in enumerate(chosen, 1):
-        progress(f"{number}/{len(chosen)} {measurement.what}")
+        left = _left(chosen, number - 1, time.monotonic() - begin)
+        progress(f"{number}/{len(chosen)} {measurement.what}{left}")
         try:
             outcome = measurement.run(progress)
         except LabError as error:
             failures.append(f"{', '.join(measurement.figures)}: {error}")
             progress(f"failed: {error}")
             continue
+        except (KeyboardInterrupt, SystemExit) as ended:
+            rest = [name for each in chosen[number - 1 :] for name in each.figures]
+            failures.append(f"interrupted before {', '.join(rest)}")
+            return figures, failures, ended
         for figure in _figures(measurement, outcome):
             if _wanted(figure.name, patterns):
                 figures.append(figure)
                 emit(f"{figure.name} {show(figure.value)} {figure.unit}")
-    return figures, failures
+    return figures, failures, None
 
 
 def _figures(measurement: Measurement, outcome: Outcome) -> list[Figure]:

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`lab bench`: the figures that repeat, or all of them, and a page of them."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import cli_figures, cli_reach, paths
+from armvisor_lab.cli_board import say
+from armvisor_lab.cli_report import write_report
+from armvisor_lab.errors import LabError
+from armvisor_lab.report import records
+
+# Those that repeat to the digit or nearly so, of a quarter of an hour: no boot, which is random
+# numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
+PATTERNS = (
+    "hypercall.*", "hypercall_fast.*", "mmio_user.*", "ipi.*", "fault.[14]cpu.*",
+    "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
+    "traps.*.armvisor", "traps.*.armvisor-no-cheap",
+)  # fmt: skip
+
+
+def add(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command to the command line's grammar."""
+    bench = commands.add_parser(
+        "bench",
+        help="measure what repeats, or everything, and make a page of it",
+        description="Runs the measurements that give the same on every machine, in less than a "
+        "quarter of an hour on a quiet one, and writes build/bench.json and build/bench.html.",
+    )
+    bench.add_argument("--full", action="store_true",
+                       help="all figures, and `lab reach`: build/bench-full.json, "
+                       "build/bench-full-reach.json and build/bench-full.html")  # fmt: skip
+    bench.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    folder = paths.checkout() / "build"
+    name = "bench-full" if options.full else "bench"
+    page, figures, reach = (folder / f"{name}{end}" for end in (".html", ".json", "-reach.json"))
+    # No older run's record may stand in for what this one could not measure.
+    for file in (page, figures, reach):
+        file.unlink(missing_ok=True)
+    status = 0
+    try:
+        status = cli_figures.measure([] if options.full else list(PATTERNS), figures)
+        if options.full:
+            status = cli_reach.run(cli_reach.defaults(reach)) or status
+    finally:
+        _page([file for file in (figures, reach) if file.exists()], page)
+    return status
+
+
+def _page(files: list[Path], page: Path) -> None:
+    """Also of a run that was interrupted, as far as it came."""
+    some = []
+    for file in files:
+        try:
+            records.read(file)
+        except LabError as error:
+            say(str(error))
+        else:
+            some.append(file)
+    if some:
+        write_report(some, page)
+        say(f"as a page: {page}")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`lab report`."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import paths
+from armvisor_lab.cli_board import say
+from armvisor_lab.errors import LabError
+from armvisor_lab.report import build, page, records, text
+
+# What is made into a report where no record is named: those of these that there are.
+_DEFAULT = ("bench.json", "figures.json", "reach.json", "demo.json")
+
+_MORE = """\
+Of a figure that several records have, the newest stands in the tables, and its history has all.
+The page has its style and charts within: it is one file, and loads nothing.
+
+examples:
+  lab report                                  what is in build/, as build/report.html
+  lab report old.json new.json -o report.html
+  lab report build/figures.json --text
+"""
+
+
+def add(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command to the command line's grammar."""
+    report = commands.add_parser(
+        "report",
+        help="figures beside the published ones: one HTML page, text or JSON",
+        description="Makes records of `lab figures`, `lab reach` and `lab demo` into a report: "
+        "each table and figure of the works behind the project with ours beside, charts, "
+        "latencies, where the time went, and the history of figures. What is not measured yet is "
+        "said.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument("record", type=Path, nargs="*",
+                        help=f"JSON; default: of build/{', build/'.join(_DEFAULT)} what there "
+                        "is")  # fmt: skip
+    report.add_argument("-o", "--output", type=Path, metavar="FILE",
+                        help="where to; default build/report.html, and standard output for text "
+                        "and JSON")  # fmt: skip
+    form = report.add_mutually_exclusive_group()
+    form.add_argument("--text", action="store_true", help="as plain text")
+    form.add_argument("--json", action="store_true", help="as JSON")
+    report.set_defaults(run=_run)
+
+
+def _default() -> list[Path]:
+    folder = paths.checkout() / "build"
+    found = [folder / name for name in _DEFAULT if (folder / name).exists()]
+    if not found:
+        raise LabError("there is no record in build/", "name one, or make one: `make bench`")
+    return found
+
+
+def write_report(files: list[Path], target: Path) -> None:
+    """The page of some records."""
+    made = build.report([records.read(file) for file in files])
+    paths.write_atomically(target, page.render(made).encode())
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.output:
+        paths.check_output(options.output)
+    made = build.report([records.read(file) for file in options.record or _default()])
+    if options.json:
+        content = json.dumps(build.as_json(made), indent=1, ensure_ascii=False) + "\n"
+    elif options.text:
+        content = text.render(made)
+    else:
+        content = page.render(made)
+    if options.output is None and (options.json or options.text):
+        print(content, end="")
+        return 0
+    target = options.output or paths.checkout() / "build/report.html"
+    paths.write_atomically(target, content.encode())
+    say(f"the report is in {target}")
+    return 0

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A report as one HTML page: style and drawings within, no script, nothing from elsewhere.
+
+The page forbids itself to load anything, by its own security policy. What a record says is text
+wherever it comes: Jinja2 escapes all that is put in.
+"""
+
+import re
+from importlib.resources import files
+
+from armvisor_lab.errors import LabError
+from armvisor_lab.report import charts
+from armvisor_lab.report.model import Report, Section
+
+
+def _code(text: str) -> str:
+    """Text with what stands in backticks, and commands, as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def render(report: Report) -> str:
+    """The page's HTML."""
+    try:
+        import jinja2
+        from markupsafe import Markup
+    except ImportError as error:
+        raise LabError("the page is made with Jinja2, which is not installed",
+                       "run `make setup`; `--text` and `--json` do without") from error  # fmt: skip
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"code": _code, "draw": charts.draw, "trend": charts.trend}
+    style = (files(__package__) / "templates/style.css").read_text(encoding="utf-8")
+    contents: dict[str, list[Section]] = {}
+    for section in report.sections:
+        contents.setdefault(section.group, []).append(section)
+    page = environment.get_template("page.html")
+    return page.render(report=report, contents=contents, style=Markup(style))

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Reading records: what `lab figures`, `lab reach` and `lab demo` wrote, all as named values.
+
+A record is JSON that begins with `schema`, revision, time and emulator, and has one of `figures`
+(values with a name each), `runs` (of `lab reach`; its values get names of their own here), and
+`demo` (the report of one VM). What is no such file is refused with a sentence.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import timetable
+from armvisor_lab.errors import LabError
+
+SCHEMA = 1
+KINDS = {"figures": "bin/lab figures", "runs": "bin/lab reach", "demo": "make demo"}
+
+# Of what `lab reach` models, by core: the unit of each that becomes a value.
+_MODELLED = {"walks": "walks", "walk_references": "loads", "l1_misses": "misses"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a record."""
+
+    name: str
+    value: float
+    unit: str = ""
+    what: str = ""
+    board: Mapping[str, Any] = field(default_factory=dict)
+    packages: tuple[str, ...] = ()
+    samples: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was read, by the name of its file."""
+
+    file: str
+    kind: str
+    revision: str
+    modified: bool
+    time: str
+    emulator: str
+    values: Mapping[str, Value]
+    failures: tuple[str, ...]
+    groups: tuple[timetable.Group, ...] = ()  # where a VM's time went
+    board: Value | None = None  # what that VM was on
+
+    @property
+    def label(self) -> str:
+        """The revision, short; where there is none, the file."""
+        return (self.revision[:9] + ("+" if self.modified else "")) or self.file
+
+    @property
+    def command(self) -> str:
+        """What makes such a record."""
+        return KINDS[self.kind]
+
+
+class _Malformed(Exception):
+    """A part of a record that is not as the lab writes it."""
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _Malformed(f"{where} is no number: {value!r}")
+    return float(value)
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise _Malformed(f"{where} is no text: {value!r}")
+    return value
+
+
+def _table(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _Malformed(f"{where} has no names: {str(value)[:40]!r}")
+    return value
+
+
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _Malformed(f"{where} is no list: {str(value)[:40]!r}")
+    return value
+
+
+def _figure(each: object) -> Value:
+    table = _table(each, "a figure")
+    name = _text(table.get("name"), "a figure's name")
+    return Value(
+        name,
+        _number(table.get("value"), name),
+        _text(table.get("unit", ""), f"{name}: unit"),
+        _text(table.get("what", ""), f"{name}: what"),
+        _table(table.get("board", {}), f"{name}: board"),
+        tuple(_text(p, f"{name}: package") for p in _list(table.get("packages", []), name)),
+        tuple(_number(s, f"{name}: sample") for s in _list(table.get("samples", []), name)),
+    )
+
+
+def _run_values(run: object) -> Iterator[Value]:
+    """The values of one run of `lab reach`: reach.ROW.SETUP.PAGES.CORE.WHAT."""
+    table = _table(run, "a run")
+    row, setup, pages = (
+        _text(table.get(key), f"a run's {key}") for key in ("row", "setup", "pages")
+    )
+    start = f"reach.{row}.{setup}.{pages.replace(' ', '-')}"
+    what = _text(table.get("what", ""), start)
+    board = _table(table.get("board", {}), start)
+
+    def value(name: str, number: object, unit: str) -> Value:
+        return Value(f"{start}.{name}", _number(number, f"{start}.{name}"), unit, what, board)
+
+    insns = _table(table.get("insns", {}), start)
+    counts = [n for by in insns.values() for n in _table(by, start).values()]
+    yield value("instructions", sum(_number(n, start) for n in counts), "instructions")
+    for core, modelled in _table(table.get("modelled", {}), start).items():
+        of = _table(modelled, f"{start}.{core}")
+        for key, unit in _MODELLED.items():
+            yield value(f"{core}.{key}", of.get(key), unit)
+        cycles = _list(of.get("cycles"), f"{start}.{core}: cycles")
+        if len(cycles) != 2:
+            raise _Malformed(f"{start}.{core}: cycles are two numbers, the least and the most")
+        yield value(f"{core}.cycles_least", cycles[0], "cycles")
+        yield value(f"{core}.cycles_most", cycles[1], "cycles")
+
+
+def _values(kind: str, content: Mapping[str, Any]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    every: list[Value] = []
+    if kind == "figures":
+        every = [_figure(each) for each in _list(content["figures"], "figures")]
+    elif kind == "runs":
+        every = [v for run in _list(content["runs"], "runs") for v in _run_values(run)]
+    for each in every:
+        if each.name in found:
+            raise _Malformed(f"{each.name} is there twice")
+        found[each.name] = each
+    return found
+
+
+def _groups(demo: Mapping[str, Any]) -> tuple[timetable.Group, ...]:
+    """Where the time of a demo's VM went."""
+    if "report" not in demo:
+        return ()
+    try:
+        return tuple(timetable.groups(_table(demo["report"], "demo: report")))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _Malformed(f"demo: report: {error!r}") from error
+
+
+def _record(file: str, content: object) -> Record:
+    table = _table(content, "the record")
+    kind = next((key for key in KINDS if key in table), "")
+    if not kind:
+        raise _Malformed(f"it has none of {', '.join(KINDS)}")
+    values = _values(kind, table)
+    failures = tuple(_text(f, "a failure") for f in _list(table.get("failures", []), "failures"))
+    demo = _table(table.get("demo", {}), "demo")
+    groups = _groups(demo)
+    if not values and not groups:
+        why = f": {failures[0]}" if failures else ""
+        raise LabError(f"{file} has nothing measured in it{why}", _REMEDY[kind])
+    return Record(
+        file,
+        kind,
+        _text(table.get("revision", ""), "revision"),
+        table.get("modified") is True,
+        _text(table.get("time", ""), "time"),
+        _text(table.get("emulator", ""), "emulator"),
+        values,
+        failures,
+        groups,
+        Value("demo", 0, board=_table(demo.get("board", {}), "demo: board")),
+    )
+
+
+_REMEDY = {
+    "figures": "`bin/lab figures` measures again",
+    "runs": "`bin/lab reach` measures again",
+    "demo": "`bin/lab demo` runs it again",
+}
+_MAKES = "`bin/lab figures`, `bin/lab reach` and `bin/lab demo` make records"
+
+
+def read(file: Path) -> Record:
+    """The record in a file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LabError(f"{file}: {error.strerror}", f"name a record; {_MAKES}") from error
+    except (ValueError, RecursionError) as error:
+        raise LabError(
+            f"{file} is no record of figures: it is no JSON, or half of it ({error})", _MAKES
+        ) from error
+    if isinstance(content, dict) and content.get("schema", SCHEMA) != SCHEMA:
+        raise LabError(
+            f"{file} is a record of schema {content['schema']!r}, which this lab does not know",
+            f"it knows schema {SCHEMA}: use the lab that wrote it, or measure again",
+        )
+    try:
+        return _record(file.name, content)
+    except _Malformed as error:
+        raise LabError(f"{file} is no record of figures: {error}", _MAKES) from error
