@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The demo's table and its handling of the console, from reports as the VMM writes them."""
 
+import sys
 from typing import Any
 
-from armvisor_lab.demo import Console, show
+from armvisor_lab import cli
+from armvisor_lab.demo import Console, show, write_page
+from armvisor_lab.report import records
 
 
 def report(kvm_exits: dict[str, int]) -> dict[str, Any]:
@@ -47,3 +50,25 @@ def test_the_report_is_kept_from_the_console():
         console.receive(data)
     assert bytes(shown) == b"boot\nbye\n"
     assert console.report == {"end": "off", "wall_seconds": 1}
+
+
+def test_a_run_becomes_a_record_and_a_page(tmp_path, capsys):
+    file = tmp_path / "demo.html"
+    write_page(report({"hypercall": 42}), {"cpu": "cortex-a72"}, file)
+    assert f"as a page: {file}" in capsys.readouterr().err
+    assert "Where the time went" in file.read_text() and "cortex-a72" in file.read_text()
+    record = records.read(tmp_path / "demo.json")
+    assert [group.title for group in record.groups][-1] == "exits within KVM"
+    assert record.groups[-1].lines[0].count == 42
+
+
+def test_a_demo_without_the_page_s_library_is_no_failure(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    write_page(report({"hypercall": 42}), {}, tmp_path / "demo.html")
+    assert "run `make setup`" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["demo.json"]
+
+
+def test_a_page_s_folder_must_be_there_before_anything_boots(tmp_path, capsys):
+    assert cli.main(["demo", "--page", str(tmp_path / "no/demo.html")]) == 125
+    assert "there is no folder" in capsys.readouterr().err

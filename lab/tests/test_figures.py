@@ -159,6 +159,50 @@ def test_one_failure_does_not_lose_the_others(family, capsys):
     assert json.loads(family.read_text())["failures"]
 
 
+def test_a_folder_that_is_not_there_is_refused_before_anything_runs(family, capsys, monkeypatch):
+    monkeypatch.setattr(run, "measure", lambda *_: pytest.fail("it measured"))
+    file = family.parent / "no/figures.json"
+    assert cli.main(["figures", "--json", str(file)]) == 125
+    assert "there is no folder" in capsys.readouterr().err
+    assert not file.parent.exists()
+    assert cli.main(["figures", "--json", str(family.parent)]) == 125
+
+
+def test_with_nothing_measured_nothing_is_written(family, capsys):
+    assert cli.main(["figures", "--only", "boot.c", "--json", str(family)]) == 1
+    assert "nothing was measured" in capsys.readouterr().err
+    assert not family.exists()
+
+
+@pytest.mark.parametrize(("ended", "status"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_an_interrupted_run_keeps_what_it_has_and_says_so(family, monkeypatch, ended, status):
+    def interrupted(_progress) -> Outcome:
+        raise ended
+
+    first, last = run.registry()
+    late = Measurement(("boot.d",), "one more", last.run)
+    three = [first, Measurement(last.figures, last.what, interrupted), late]
+    monkeypatch.setattr(run, "registry", lambda: three)
+    try:
+        assert cli.main(["figures", "--json", str(family)]) == status
+    except SystemExit as exit:
+        assert exit.code == status
+    record = json.loads(family.read_text())
+    assert [figure["name"] for figure in record["figures"]] == ["boot.a", "boot.b"]
+    assert record["failures"] == ["interrupted before boot.c, boot.d"]
+
+
+def test_the_time_left_is_of_this_machine_s_speed():
+    def each(seconds: float) -> Measurement:
+        return Measurement((), "", lambda _: pytest.fail("it ran"), seconds=seconds)
+
+    chosen = [each(10), each(20), each(30)]
+    assert run._left(chosen, 0, 0) == ""
+    assert run._left(chosen, 1, 60) == ", about 5 min left"
+    assert run._left(chosen, 2, 60) == ", about 1 min left"
+    assert run._left(chosen, 2, 30) == ", under a minute left"
+
+
 def test_two_measurements_of_one_figure_are_refused(family, monkeypatch):
     monkeypatch.setattr(run, "FAMILIES", run.FAMILIES * 2)
     with pytest.raises(LabError, match=r"boot\.a"):

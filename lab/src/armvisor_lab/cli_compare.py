@@ -40,11 +40,11 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
 
 def add_within(command: argparse.ArgumentParser) -> None:
     """The option for how far apart figures may be."""
-    command.add_argument("--within", type=_percent, default=compare.LIMIT, metavar="PERCENT",
+    command.add_argument("--within", type=percentage, default=compare.LIMIT, metavar="PERCENT",
                          help="what a comparison lets pass, default %(default)s")  # fmt: skip
 
 
-def _percent(text: str) -> float:
+def percentage(text: str) -> float:
     value = float(text)
     if not math.isfinite(value) or value < 0:
         raise ValueError
@@ -70,7 +70,7 @@ def run(a: Path, b: Path, within: float, as_json: bool = False) -> int:
         content = {
             "schema": records.SCHEMA,
             "circumstances": compare.circumstances(one, other),
-            "within_percent": within,
+            "withinpercentage": within,
             "figures": [each.as_json(within) for each in differences],
         }
         print(json.dumps({"compare": content}, indent=1))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`lab bench`: what it selects, and that record and page are of the run that wrote them."""
+
+import json
+
+import pytest
+
+from armvisor_lab import cli, cli_bench, cli_reach, paths
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import Measurement, Outcome, run
+
+
+def test_its_selection_repeats_and_is_of_figures_that_there_are():
+    chosen = run.select(list(cli_bench.PATTERNS))
+    names = {name for each in chosen for name in each.figures}
+    assert names >= {"hypercall.armvisor", "lat.null.native", "traps.nothing.armvisor-no-cheap"}
+    assert not [name for name in names if name.startswith("boot.") or "qemu" in name]
+    # Of a quiet processor, by the measurements' own estimates.
+    assert sum(each.about for each in chosen) < 15 * 60
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """A checkout with one measurement, which does what `does` says."""
+    does = {"value": 400.0}
+
+    def measure(_progress) -> Outcome:
+        if isinstance(does["value"], BaseException):
+            raise does["value"]
+        return Outcome({"hypercall.armvisor": does["value"]}, {"cpu": "x"})
+
+    family = [Measurement(("hypercall.armvisor",), "one", measure)]
+    monkeypatch.setattr(run, "registry", lambda: family)
+    monkeypatch.setattr(cli_bench, "PATTERNS", ("hypercall.*",))
+    monkeypatch.setattr(paths, "checkout", lambda: tmp_path)
+    monkeypatch.setattr(run, "provenance", lambda: {"schema": 1})
+    monkeypatch.setattr(cli_reach, "provenance", lambda: {"schema": 1})
+    (tmp_path / "build").mkdir()
+    return tmp_path / "build", does
+
+
+def test_it_writes_a_record_and_a_page(built, capsys):
+    folder, _ = built
+    assert cli.main(["bench"]) == 0
+    assert json.loads((folder / "bench.json").read_text())["figures"][0]["value"] == 400
+    assert "hypercall.armvisor" in (folder / "bench.html").read_text()
+    assert f"as a page: {folder}/bench.html" in capsys.readouterr().err
+
+
+def test_over_a_bound_it_fails_but_has_its_page(built):
+    folder, does = built
+    does["value"] = 9999.0
+    assert cli.main(["bench"]) == 1
+    assert (folder / "bench.html").exists()
+
+
+@pytest.mark.parametrize(("raises", "status"), [(LabError("hung"), 1), (KeyboardInterrupt(), 130)])
+def test_an_older_run_does_not_stand_in(built, raises, status):
+    folder, does = built
+    assert cli.main(["bench"]) == 0
+    does["value"] = raises
+    assert cli.main(["bench"]) == status
+    assert not list(folder.iterdir())
+
+
+def test_in_full_what_could_not_be_modelled_does_not_lose_the_page(built, monkeypatch, capsys):
+    folder, _ = built
+
+    def fails(*_words):
+        raise LabError("the plugin is not built")
+
+    monkeypatch.setattr(cli_reach.runs, "run", fails)
+    assert cli.main(["bench", "--full"]) == 1
+    assert "nothing measured in it: native: the plugin is not built" in capsys.readouterr().err
+    assert "hypercall.armvisor" in (folder / "bench-full.html").read_text()
