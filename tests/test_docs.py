@@ -16,7 +16,7 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, sorted(TOP.glob("*/*.md")
 
 # Run here, from the checkout's top: what standard output must hold.
 RUN = {
-    "make demo": r"This is Debian in a VM: Linux (?s:.*)Where the time went",
+    "make demo": r"This is Debian in a VM: Linux (?s:.*)Where the time went(?s:.*)As a page: /",
     "bin/lab board run -- uname -a": r"^Linux .* aarch64 GNU/Linux$",
     "bin/lab board run --el2 --cpu cortex-a76 --kernel newest -- ls /dev/kvm": r"^/dev/kvm$",
     "bin/lab kernel list": r"^stable +trixie +\d+\.\d+",
@@ -29,6 +29,9 @@ ELSEWHERE = {
     "make test": (".ci/run", "make test"),
     "make login": ("tests/test_module_clients.py", '"make", "login"'),
     "make figures": ("tests/test_figures.py", "figures"),
+    "make bench": ("tests/test_bench.py", '"make", "bench"'),
+    "bin/lab report": ("tests/test_report_page.py", '"report"'),
+    "bin/lab compare OLD.json NEW.json": ("tests/test_bench.py", '"compare"'),
     "make -C module KVER=stable": ("tests/built.py", "KVER="),
     "make -C module test": ("tools/test.py", '"module", "test"'),
     "bin/lab reach": ("tests/test_reach.py", '"reach"'),

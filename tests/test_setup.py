@@ -94,3 +94,11 @@ def test_an_unknown_choice_of_rust_is_refused(tmp_path):
     )
     assert done.returncode == 1
     assert "rustup or debian" in done.stderr
+
+
+def test_an_unknown_part_is_refused(tmp_path):
+    env = {**os.environ, "ARMVISOR_CACHE": str(tmp_path)}
+    done = subprocess.run([SETUP, "nosuch"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no part 'nosuch'" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -55,7 +55,7 @@ def test_the_report_is_kept_from_the_console():
 def test_a_run_becomes_a_record_and_a_page(tmp_path, capsys):
     file = tmp_path / "demo.html"
     write_page(report({"hypercall": 42}), {"cpu": "cortex-a72"}, file)
-    assert f"as a page: {file}" in capsys.readouterr().err
+    assert f"As a page: {file}" in capsys.readouterr().out
     assert "Where the time went" in file.read_text() and "cortex-a72" in file.read_text()
     record = records.read(tmp_path / "demo.json")
     assert [group.title for group in record.groups][-1] == "exits within KVM"

@@ -85,7 +85,7 @@ def write_page(report: dict[str, Any], board: dict[str, Any], page: Path) -> Non
     except LabError as error:
         say(f"no page of it: {error}")
     else:
-        say(f"as a page: {page}")
+        print(f"\nAs a page: {page}")
 
 
 def _board(options: argparse.Namespace) -> Board:

@@ -2,9 +2,11 @@
 """Where a VM's time went: the report that `armvisor run --json` ends with, in groups of lines.
 
 On the module every class of exits has its time, and what is left is the guest's; on KVM exits are
-counted only. Raises ValueError, KeyError or TypeError for what is no such report.
+counted only. Raises ValueError, KeyError, TypeError, AttributeError or ArithmeticError for what is
+no such report.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,9 +51,9 @@ class Group:
 
 def groups(report: Mapping[str, Any]) -> list[Group]:
     """What a report says of time and exits."""
-    wall = float(report["wall_seconds"])
+    wall = _finite(report["wall_seconds"])
     phases = tuple(
-        Line(str(p["name"]), None, float(p["seconds"]), p["seconds"] / wall if wall else 0)
+        Line(str(p["name"]), None, _finite(p["seconds"]), p["seconds"] / wall if wall else 0)
         for p in report["phases"]
     )
     found = [Group("start to end", phases, wall), _counts("exits to the VMM", report["exits"])]
@@ -60,6 +62,12 @@ def groups(report: Mapping[str, Any]) -> list[Group]:
         return [*found, _classes(exits, wall)]
     in_kvm = {k: v for k, v in exits.items() if not k.endswith(_NOT_EXITS)}
     return [*found, _counts("exits within KVM", in_kvm)]
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no time")
+    return float(number)
 
 
 def _counts(title: str, counts: Mapping[str, int]) -> Group:
@@ -71,7 +79,7 @@ def _classes(exits: Mapping[str, int], wall: float) -> Group:
     """The module's exits: how many of each class, their time, and the time between them."""
 
     def line(label: str, count: int | None, nanoseconds: int) -> Line:
-        seconds = nanoseconds / 1e9
+        seconds = _finite(nanoseconds / 1e9)
         # A fast trap's time is within the guest's: it is not worth reading a clock for.
         return Line(label, count, seconds or None, seconds / wall if wall else 0)
 

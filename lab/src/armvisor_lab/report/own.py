@@ -100,8 +100,8 @@ def _state(use: Use) -> str:
 def _not_yet(names: Sequence[str], use: Use) -> tuple[str, ...]:
     if not names:
         return ()
-    remedy = " and ".join(use.remedy())
-    more = (f"What the lab can measure of it: {remedy}",) if remedy else ()
+    remedy = "` and `".join(use.remedy())
+    more = (f"What the lab can measure of it: `{remedy}`.",) if remedy else ()
     return (f"Not measured yet: {'; '.join(names)}.", *more)
 
 
@@ -155,7 +155,7 @@ def where_the_time_went(pool: Pool) -> Section:
     lead = "A Debian guest from start to power-off on the emulated board, in seconds of its clock."
     if record is None:
         missing = ("Not measured yet: no record has a VM's report.",
-                   "What the lab can measure of it: make demo")  # fmt: skip
+                   "What the lab can measure of it: `make demo`.")  # fmt: skip
         return Section("time", title, GROUP, lead, NOT_YET, missing=missing)
     start, *rest = record.groups
     board = describe_board(record.board) if record.board else ""
@@ -200,7 +200,7 @@ def reach(pool: Pool) -> Section:
     title = "TLB reach"
     if not runs:
         missing = ("Not measured yet: no record has runs of it.",
-                   "What the lab can measure of it: bin/lab reach")  # fmt: skip
+                   "What the lab can measure of it: `bin/lab reach`.")  # fmt: skip
         return Section("reach", title, GROUP, lead, NOT_YET, missing=missing)
     tables, charts = [], []
     for workload in dict.fromkeys(work for work, _ in runs):

@@ -7,7 +7,6 @@ A record is JSON that begins with `schema`, revision, time and emulator, and has
 """
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from armvisor_lab import timetable
 from armvisor_lab.errors import LabError
 
 SCHEMA = 1
+_LEAST, _MOST = 1e-18, 1e18
 KINDS = {"figures": "bin/lab figures", "runs": "bin/lab reach", "demo": "make demo"}
 
 # Of what `lab reach` models, by core: the unit of each that becomes a value.
@@ -67,8 +67,11 @@ class _Malformed(Exception):
 
 
 def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _Malformed(f"{where} is no number: {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Malformed(f"{where} is no number: {str(value)[:40]!r}")
+    # Nothing that the lab counts is near these; ratios of what is within have room in a float.
+    if not (value == 0 or _LEAST < abs(value) < _MOST):
+        raise _Malformed(f"{where} is no number that can be measured")
     return float(value)
 
 
@@ -151,7 +154,7 @@ def _groups(demo: Mapping[str, Any]) -> tuple[timetable.Group, ...]:
         return ()
     try:
         return tuple(timetable.groups(_table(demo["report"], "demo: report")))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise _Malformed(f"demo: report: {error!r}") from error
 
 

@@ -131,7 +131,7 @@ def _missing(section: published.Section, grid: Grid, use: Use) -> tuple[str, ...
         return ()
     sentences = [f"Not measured yet: {'; '.join(names)}."]
     if remedy := use.remedy():
-        sentences.append(f"What the lab can measure of it: {' and '.join(remedy)}")
+        sentences.append(f"What the lab can measure of it: `{'` and `'.join(remedy)}`.")
     return tuple(sentences)
 
 
