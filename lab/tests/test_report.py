@@ -44,6 +44,9 @@ VM = {
     "exits": {"mmio_user_write": 7},
     "kvm_exits": {"hypercall": 42, "wfx": 0},
 }
+NAMES = ("sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true",
+         "pabt_kvm", "pabt_true", "guest_exc", "hypercall", "suspend")  # fmt: skip
+CLASSES = {"guest_ns": 10**9} | {f"{name}{end}": 5 for name in NAMES for end in ("", "_ns")}
 SMALL = {"hypercall.kvm-nvhe": 1743.0, "hypercall.armvisor": 367.0, "lat.null.native": 326.0,
          "lat.null.armvisor": 414.0, "lat.null.armvisor-no-cheap": 6301.0}  # fmt: skip
 
@@ -156,6 +159,8 @@ def test_published_values_that_are_wrong_are_refused(old, new, said):
         '{"figures": [{"name": "x", "value": 1, "samples": [Infinity]}]}',
         json.dumps({"demo": {"report": VM | {"wall_seconds": float("nan")}}}),
         json.dumps({"demo": {"report": VM | {"exits": {"x": float("inf")}}}}),
+        json.dumps({"demo": {"report": VM | {"exits": {"x": "many"}}}}),
+        json.dumps({"demo": {"report": VM | {"kvm_exits": CLASSES | {"irq": "many"}}}}),
         json.dumps({"demo": {"report": VM | {"kvm_exits": {"guest_ns": 10**400}}}}),
         '{"figures": [{"name": "x", "value": 1, "board": []}]}',
         '{"figures": [{"name": "x", "value": 1}, {"name": "x", "value": 2}]}',
@@ -294,6 +299,14 @@ def test_a_demo_says_where_the_time_went(made):
     found = section(report(record), "time")
     assert cells(report(record), "time")["hypercall"] == ["42"]
     assert found.commands == ("make demo",) and "2.00 s" in found.notes[0]
+
+
+def test_of_the_module_s_vm_classes_have_their_time(made):
+    vm = VM | {"kvm_exits": CLASSES | {"irq_ns": 5 * 10**8, "suspend": 0}}
+    of = report(made("demo.json", HEAD | {"demo": {"board": BOARD, "report": vm}}))
+    rows = cells(of, "time")
+    assert rows["irq"] == ["5", "0.50", "25%"] and "suspend" not in rows
+    assert rows["guest, with fast traps"] == ["", "1.00", "50%"]
 
 
 def test_failures_of_records_are_on_the_page(made):

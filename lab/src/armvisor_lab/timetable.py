@@ -85,4 +85,5 @@ def _classes(exits: Mapping[str, int], wall: float) -> Group:
 
     some = sorted(((exits[f"{name}_ns"], name) for name in _CLASSES if exits[name]), reverse=True)
     guest = line("guest, with fast traps", None, exits["guest_ns"])
-    return Group("within the hypervisor", (guest, *(line(n, exits[n], t) for t, n in some)))
+    lines = (line(name, int(exits[name]), time) for time, name in some)
+    return Group("within the hypervisor", (guest, *lines))
