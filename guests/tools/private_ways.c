@@ -362,6 +362,15 @@ static struct sight way_register(struct subject *subject)
 	return sight;
 }
 
+/* The guest is made to read its secret, and to say it. */
+static struct sight way_set_registers(struct subject *subject)
+{
+	struct puppet_answer answer = puppet_force_load(&subject->puppet, SECRET_AT);
+	struct sight sight = { .error = answer.error, .word = ~answer.x[0] };
+
+	return sight;
+}
+
 static void tell(char *said, const struct sight *sight, const struct puppet_answer *answer)
 {
 	const char *host = sight->word == ~SECRET ? "secret" : sight->word ? "other" : "zero";
@@ -420,6 +429,7 @@ WAY(punch)
 WAY(plain_vm)
 WAY(protected_vm)
 WAY(register)
+WAY(set_registers)
 
 const struct row ways[] = {
 	{ "load", try_load },
@@ -440,5 +450,6 @@ const struct row ways[] = {
 	{ "plain-vm", try_plain_vm },
 	{ "protected-vm", try_protected_vm },
 	{ "register", try_register },
+	{ "set-registers", try_set_registers },
 	{ }
 };

@@ -12,6 +12,7 @@
 #define BOOT_PSTATE	0x3c5	/* EL1 with its own stack pointer, all masked */
 
 #define CORE(word)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | (word))
+#define REG_X0		CORE(0)
 #define REG_PC		CORE(64)
 #define REG_PSTATE	CORE(66)
 
@@ -31,10 +32,10 @@ enum {
 	ORDER_STORE
 };
 
-extern const char puppet_code[], puppet_code_end[];
+extern const char puppet_code[], puppet_load_at[], puppet_code_end[];
 
 asm("	.pushsection .rodata\n"
-"	.globl	puppet_code, puppet_code_end\n"
+"	.globl	puppet_code, puppet_load_at, puppet_code_end\n"
 "	.balign	2048\n"
 "puppet_code:\n"
 "	mov	x20, #0x09000000\n"
@@ -54,6 +55,7 @@ asm("	.pushsection .rodata\n"
 "	b.hi	3f\n"
 "	hvc	#0\n"
 "	b	4f\n"
+"puppet_load_at:\n"
 "2:	ldr	x0, [x0]\n"
 "	mvn	x0, x0\n"
 "	b	4f\n"
@@ -202,4 +204,21 @@ struct puppet_answer puppet_store(struct puppet *puppet, uint64_t address, uint6
 	const uint64_t told[WORDS] = { ORDER_STORE, address, value };
 
 	return order(puppet, told);
+}
+
+struct puppet_answer puppet_force_load(struct puppet *puppet, uint64_t address)
+{
+	const uint64_t nothing[WORDS] = { 0 };
+	struct puppet_answer answer = { 0 };
+
+	/* What it waits for is finished, and it comes back before it goes on. */
+	puppet->run->immediate_exit = 1;
+	ioctl(puppet->vcpu, KVM_RUN, 0);
+	puppet->run->immediate_exit = 0;
+	if (set_register(puppet, REG_X0, address) ||
+	    set_register(puppet, REG_PC, PUPPET_RAM + (puppet_load_at - puppet_code))) {
+		answer.error = errno;
+		return answer;
+	}
+	return order(puppet, nothing);
 }

@@ -58,4 +58,7 @@ struct puppet_answer puppet_call(struct puppet *puppet, uint64_t function, uint6
 struct puppet_answer puppet_load(struct puppet *puppet, uint64_t address);
 struct puppet_answer puppet_store(struct puppet *puppet, uint64_t address, uint64_t value);
 
+/* A load that is no order: by what its VMM puts into its registers, it finds itself there. */
+struct puppet_answer puppet_force_load(struct puppet *puppet, uint64_t address);
+
 #endif
