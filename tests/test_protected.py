@@ -161,7 +161,7 @@ def test_a_stock_debian_guest_boots_protected():
     script = [
         # The VM is asked while it boots.
         "armvisor run --protected --name vm --kernel /guest/vmlinuz --initrd /guest/initrd "
-        "--memory 256M --append quiet >/tmp/console 2>/tmp/err & vm=$!",
+        "--memory 256M --append 'console=ttyS0 quiet' >/tmp/console 2>/tmp/err & vm=$!",
         "until armvisor stat vm >/tmp/stat 2>/dev/null; do sleep 0.2; done",
         "cat /tmp/stat; armvisor list --json",
         "armvisor balloon vm 16M; echo balloon $?",

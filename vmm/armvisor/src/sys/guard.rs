@@ -85,8 +85,8 @@ impl Guard {
         let restored = if count > NOTED {
             self.restore(0, self.mapping.size())
         } else {
-            let pages = (0..count).map(|at| PAGES.with(|pages| pages[at].get()) - start);
-            pages.map(|offset| self.restore(offset, page)).collect()
+            let mut pages = (0..count).map(|at| PAGES.with(|pages| pages[at].get()) - start);
+            pages.try_for_each(|offset| self.restore(offset, page))
         };
         if let Err(error) = restored {
             log::error!("cannot map guest memory again: {error}; devices may fail");
@@ -149,8 +149,10 @@ fn install() -> io::Result<()> {
 }
 
 extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel gives the handler a siginfo; SIGSEGV's has an address.
-    let address = unsafe { (*info).si_addr() } as usize;
+    // SAFETY: the kernel gives the handler a siginfo.
+    let info = unsafe { &*info };
+    // SAFETY: SIGSEGV's has an address.
+    let address = unsafe { info.si_addr() } as usize;
     let (start, len) = (START.load(Ordering::Relaxed), LEN.load(Ordering::Acquire));
     if len > 1 && address >= start && address - start < len {
         return replace(address, start, len);
@@ -182,8 +184,10 @@ fn put_zeroes(at: usize, len: usize) {
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let flags = kind | libc::MAP_FIXED | libc::MAP_NORESERVE;
     let at = ptr::without_provenance_mut(at);
-    // SAFETY: errno is this thread's own.
-    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: errno's place is this thread's own.
+    let errno_at = unsafe { libc::__errno_location() };
+    // SAFETY: it is there as long as the thread.
+    let errno = unsafe { *errno_at };
     // SAFETY: the range is guest memory's, which anybody may write at any time: that it turns to zeroes
     // is nothing that this program could not see otherwise.
     let mapped = unsafe { libc::mmap(at, len, protection, flags, -1, 0) };
@@ -194,7 +198,7 @@ fn put_zeroes(at: usize, len: usize) {
         unsafe { libc::_exit(ExitCode::GuestStuck as i32) };
     }
     // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    unsafe { *errno_at = errno };
 }
 
 #[cfg(test)]
