@@ -31,7 +31,8 @@ class Outcome:
     """What a measurement gave: values by figure name, and where they come from.
 
     `packages` are those that took part beside the board's kernel; `samples` are what a value
-    is the mean of; `text` is what the programs printed.
+    is the mean of; `text` is what the programs printed; `traps` are a figure's by statistic of
+    the VM.
     """
 
     values: Mapping[str, float]
@@ -39,6 +40,7 @@ class Outcome:
     packages: tuple[str, ...] = ()
     samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
     text: str = ""
+    traps: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,15 @@ from armvisor_lab.figures import (
     exits,
     lat,
     smp,
+    traps,
+    units,
 )
 from armvisor_lab.machine import find_qemu
 from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, lat, smp, cheap)
+FAMILIES = (boot, exits, lat, smp, cheap, traps, units)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Figure:
     packages: tuple[str, ...]
     samples: tuple[float, ...]
     classes: Mapping[str, Any] | None = None
+    traps: Mapping[str, float] | None = None
 
 
 def registry() -> list[Measurement]:
@@ -134,7 +137,7 @@ def _figures(
     return [
         Figure(name, outcome.values[name], measurement.unit, measurement.what, outcome.board,
                outcome.packages, tuple(outcome.samples.get(name, ())),
-               counted[name].as_json() if name in counted else None)
+               counted[name].as_json() if name in counted else None, outcome.traps.get(name))
         for name in measurement.figures
     ]  # fmt: skip
 
