@@ -114,6 +114,13 @@ static void tlbi_asid(void)
 		     : : "r" (ASID(1)) : "memory");
 }
 
+/* User code is fetched from a page that is not there. */
+static void refill_code(void)
+{
+	tlbi_asid();
+	to_user(USER_CODE, 0);
+}
+
 static u64 ttbr0_of(unsigned int space)
 {
 	return kernel_pa(spaces[space]) | ASID(space + 1);
@@ -198,6 +205,7 @@ static const struct {
 	{ "units.tlbi-va", tlbi_va },
 	{ "units.refill", refill },
 	{ "units.tlbi-asid", tlbi_asid },
+	{ "units.refill-code", refill_code },
 	{ "units.refill-many", refill_many },
 	{ "units.ttbr0", ttbr0 },
 	{ "units.new-space", new_space },

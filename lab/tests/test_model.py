@@ -178,8 +178,8 @@ def test_published_values_that_are_none(old, new, says):
 # ---- rows ------------------------------------------------------------------------------------
 
 UNITS = {"svc": 100, "user-abort": 550, "kernel-abort": 1, "tlbi-va": 500, "refill": 1500,
-         "tlbi-asid": 1000, "refill-many": 5000, "ttbr0": 200, "new-space": 20000, "timer": 150,
-         "id-register": 9}  # fmt: skip
+         "refill-code": 2600, "tlbi-asid": 1000, "refill-many": 5000, "ttbr0": 200,
+         "new-space": 20000, "timer": 150, "id-register": 9}  # fmt: skip
 
 
 def counts_of(traps: dict[str, float], tlbi=None, native: float = 1000, counted: float = 2000):

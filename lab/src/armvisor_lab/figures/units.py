@@ -2,9 +2,9 @@
 """`units.OPERATION.*`: what traps cost that a kernel's work is full of, each by itself.
 
 A bare-metal guest does what Linux does (guests/bare/units.c). Under armvisor it traps, under KVM
-it does not, but for reads of ID registers: the difference is the traps'. `refill` and
-`refill-many` begin with the TLBI, `ttbr0` is two writes, `new-space` all that a process's first
-run takes. lab's model adds them up.
+it does not, but for reads of ID registers: the difference is the traps'. `refill` begins with the
+TLBI of the page, `refill-code` and `refill-many` with that of the ASID; `ttbr0` is two writes,
+`new-space` all that a process's first run takes. lab's model adds them up.
 """
 
 from functools import partial
@@ -27,8 +27,8 @@ from armvisor_lab.results import count, instructions
 
 # In the order in which the guest has them; it does all of them twice and prints the second time.
 OPERATIONS = (
-    "svc", "user-abort", "kernel-abort", "tlbi-va", "refill", "tlbi-asid", "refill-many", "ttbr0",
-    "new-space", "timer", "id-register",
+    "svc", "user-abort", "kernel-abort", "tlbi-va", "refill", "tlbi-asid", "refill-code",
+    "refill-many", "ttbr0", "new-space", "timer", "id-register",
 )  # fmt: skip
 PAGES = 16  # that a fault of `refill-many` finds, and one of `new-space`
 _VARIANTS = ("kvm-nvhe", "armvisor")

@@ -81,15 +81,16 @@ def _armvisor(record: Record) -> Costs:
     half = _unit(record, "svc") / 2
     hidden = _unit(record, "refill") - _unit(record, "tlbi-va")
     asid = _unit(record, "tlbi-asid")
+    fetch = _unit(record, "refill-code") - asid - 2 * half
     fill = (_unit(record, "refill-many") - asid - hidden) / (units.PAGES - 1)
     ttbr = _unit(record, "ttbr0") / 2
     space = _unit(record, "new-space") - asid - ttbr - 2 * half
-    space -= 2 * hidden + (units.PAGES - 1) * fill
+    space -= hidden + fetch + (units.PAGES - 1) * fill
     true = _unit(record, "user-abort") - half
     costs = {
         "fast_svc": half, "fast_eret_el0": half, "fast_eret": half,
         "dabt_guest": true, "pabt_guest": true,
-        "dabt_hidden_translation": hidden, "dabt_hidden_permission": hidden, "pabt_hidden": hidden,
+        "dabt_hidden_translation": hidden, "dabt_hidden_permission": hidden, "pabt_hidden": fetch,
         "fill": fill, "tlbi_va": _unit(record, "tlbi-va"), "tlbi_asid": asid,
         "fast_ttbr0_el1": ttbr, "fast_ttbr1_el1": ttbr, "tree_miss": space,
         "fast_brk": half,
