@@ -15,7 +15,7 @@ LAB = str(TOP / "bin/lab")
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
     make(str(TOP / "lab/plugins"))
-    make(str(TOP / "guests"), "bare")
+    make(str(TOP / "guests"))
 
 
 def lab(*arguments: str) -> str:
@@ -66,6 +66,15 @@ def test_a_published_row_is_predicted_and_the_others_are_missed(counts: Path):
     assert done.returncode == 1
     assert re.search(r"^x-gene +hypercall\.kvm-nvhe +6500 +\d+ - \d+ ", done.stdout, re.M)
     assert "ampere-altra: the record has no figure hypercall.kvm-vhe" in done.stderr
+
+
+def test_a_row_is_measured_and_predicted():
+    """The one that a guest does as the board itself does."""
+    said = lab("model", "rows", "--on", "kvm", "--row", "arithmetic")
+    line = re.search(r"^arithmetic +(\d+) +(\d+) +(\S+) +(\S+) +(\d+) +(\d+) +(\S+)$", said, re.M)
+    assert line, said
+    assert line[1] == line[5] == line[6]
+    assert "1 of 1 rows within 10 %" in said
 
 
 def test_several_cpus_are_counted_together(tmp_path: Path):
