@@ -178,10 +178,16 @@ def test_what_is_no_record_is_refused_with_a_sentence(made, tmp_path, capsys, co
     assert not out.exists() and not said.out
 
 
-@pytest.mark.parametrize("schema", [0, 2, "1", None])
+@pytest.mark.parametrize("schema", [0, 99, "1", None])
 def test_another_schema_is_refused(made, schema):
     with pytest.raises(LabError, match="schema"):
         records.read(made("old", figures(SMALL, schema=schema)))
+
+
+@pytest.mark.parametrize("schema", [1, run.SCHEMA])
+def test_records_of_today_and_before_are_read(made, schema):
+    record = records.read(made("old", figures(SMALL, schema=schema)))
+    assert {name: value.value for name, value in record.values.items()} == SMALL
 
 
 @pytest.mark.parametrize("content", [figures({}), HEAD | {"runs": []}, HEAD | {"demo": {}}])

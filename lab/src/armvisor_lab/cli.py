@@ -12,6 +12,7 @@ from armvisor_lab import (
     cli_board,
     cli_compare,
     cli_figures,
+    cli_model,
     cli_packages,
     cli_reach,
     cli_report,
@@ -24,8 +25,8 @@ from armvisor_lab.errors import LabError
 EXIT_INTERRUPTED = 130
 
 _COMMANDS = (
-    cli_board, cli_packages, cli_figures, cli_reach, cli_bench, cli_report, cli_compare,
-    demo, login,
+    cli_board, cli_packages, cli_figures, cli_reach, cli_model, cli_bench, cli_report,
+    cli_compare, demo, login,
 )  # fmt: skip
 
 _EXAMPLES = """\
@@ -36,6 +37,7 @@ examples (`lab COMMAND ACTION --help` tells all options):
   lab packages get strace --deps            an arm64 package and all it needs
   lab figures --only 'boot.*'               counted measurements
   lab reach --on native --on kvm            page walks, by a model of a core's TLBs
+  lab model rows --row null                 a row from what its traps cost one by one
   lab report -o report.html                 figures beside the published ones, as a page
 """
 

@@ -7,7 +7,10 @@ from typing import Any
 
 from armvisor_lab import cli_compare, paths
 from armvisor_lab.cli_board import say
-from armvisor_lab.figures import bounds, run
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import bounds, classes, run
+from armvisor_lab.reach import cores, table
+from armvisor_lab.reach.cores import Core
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -25,33 +28,61 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     figures.add_argument("--json", type=Path, metavar="FILE",
                          help="the record, default build/figures.json")  # fmt: skip
     figures.add_argument("--list", action="store_true", help="name the figures, measure nothing")
+    figures.add_argument("--classes", action="store_true",
+                         help="also instructions by class and exception level, and modelled page "
+                         "walks; they go into the record")  # fmt: skip
+    figures.add_argument("--core", action="append", default=[], metavar="NAME",
+                         help="whose TLBs the walks are of; repeatable, default "
+                         f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
     figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
                          help="as `lab compare OLD NEW`; measure nothing")  # fmt: skip
     cli_compare.add_within(figures)
     figures.set_defaults(run=_run)
 
 
+def _print_classes(figures: list[run.Figure]) -> None:
+    for figure in figures:
+        if figure.classes is None:
+            continue
+        counted = classes.from_json(figure.classes)
+        print(f"\n{figure.name}: {run.show(figure.value)} instructions (counted)")
+        print("\n".join(table.aligned(classes.table(counted), 2)))
+        for core, walks in counted.walks.items():
+            print(f"page walks on {core} (modelled): {walks.get('walks', 0):.3f}, "
+                  f"{walks.get('refs', 0):.3f} loads")  # fmt: skip
+
+
 def _run(options: argparse.Namespace) -> int:
     if options.compare:
         return cli_compare.run(*options.compare, options.within)
     if options.list:
-        for measurement in run.select(options.only):
+        chosen = run.select(options.only)
+        for measurement in run.with_classes(chosen) if options.classes else chosen:
             for name in measurement.figures:
                 print(f"{name:32} {measurement.what}")
         return 0
+    if options.core and not options.classes:
+        raise LabError("--core is for --classes", "ask for both, or for none")
+    chosen = cores.choose(options.core or list(cores.DEFAULT)) if options.classes else None
     if options.json:
         paths.check_output(options.json)
-    return measure(options.only, options.json or paths.checkout() / "build/figures.json")
+    return measure(options.only, options.json or paths.checkout() / "build/figures.json", chosen)
 
 
-def measure(patterns: list[str], file: Path) -> int:
-    """Measure, write the record to `file` if anything was measured, and judge the figures."""
-    figures, failures, ended = run.measure(patterns, say, lambda line: print(line, flush=True))
+def measure(patterns: list[str], file: Path, chosen: list[Core] | None = None) -> int:
+    """Measure, write the record to `file` if anything was measured, and judge the figures.
+
+    With cores also the classes, as `run.measure` does.
+    """
+    figures, failures, ended = run.measure(
+        patterns, say, lambda line: print(line, flush=True), chosen
+    )
     if figures:
         run.write(file, run.record(figures, failures))
         say(f"{len(figures)} figures, the record is in {file}")
     else:
         say(f"nothing was measured, and {file} not written")
+    _print_classes(figures)
     verdicts = bounds.judge({figure.name: figure.value for figure in figures})
     for verdict in verdicts:
         say(f"{'within' if verdict.holds else 'OVER'} its bound: {verdict.text}")

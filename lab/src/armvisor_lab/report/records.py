@@ -14,8 +14,11 @@ from typing import Any
 
 from armvisor_lab import timetable
 from armvisor_lab.errors import LabError
+from armvisor_lab.figures import run
 
+# Of what a report and a comparison are as JSON; of records, those that have what is read here.
 SCHEMA = 1
+READS = (1, run.SCHEMA)
 _LEAST, _MOST = 1e-18, 1e18
 KINDS = {"figures": "bin/lab figures", "runs": "bin/lab reach", "demo": "make demo"}
 
@@ -202,10 +205,10 @@ def read(file: Path) -> Record:
         raise LabError(
             f"{file} is no record of figures: it is no JSON, or half of it ({error})", _MAKES
         ) from error
-    if isinstance(content, dict) and content.get("schema", SCHEMA) != SCHEMA:
+    if isinstance(content, dict) and content.get("schema", SCHEMA) not in READS:
         raise LabError(
             f"{file} is a record of schema {content['schema']!r}, which this lab does not know",
-            f"it knows schema {SCHEMA}: use the lab that wrote it, or measure again",
+            f"it knows {' and '.join(map(str, READS))}: measure again, or use another lab",
         )
     try:
         return _record(file.name, content)
