@@ -3,6 +3,7 @@
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from armvisor_lab import cli, paths
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import lat, run
-from armvisor_lab.report import build, charts, page, published, records, sections, text
+from armvisor_lab.report import build, charts, page, pool, published, records, sections, text
 from armvisor_lab.report.model import Bars, Mark, Series
 
 BOARD = {"el2": False, "cpu": "cortex-a72", "smp": 1, "memory_mib": 1024, "count": True,
@@ -142,6 +143,14 @@ def test_published_values_that_are_wrong_are_refused(old, new, said):
     with pytest.raises(LabError, match=r"x\.toml") as error:
         published.read(GOOD.replace(old, new), "x.toml")
     assert said in str(error.value)
+
+
+def test_commands_select_what_they_are_for_and_little_else():
+    names = ["traps.nothing-irq.armvisor", "lat.null.native", "ipi_running.kvm-vhe"]
+    [command] = pool.commands(names)
+    patterns = shlex.split(command)[3::2]
+    assert patterns == ["traps.nothing*.armvisor", "lat.*.native", "ipi_running.kvm-vhe"]
+    assert len(run.select(patterns)) == 3
 
 
 # ---- records ------------------------------------------------------------------------------

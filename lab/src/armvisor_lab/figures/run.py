@@ -69,11 +69,12 @@ def select(patterns: list[str]) -> list[Measurement]:
             every = ", ".join(name for each in found for name in each.figures)
             raise LabError(f"no figure matches {pattern!r}", f"there are: {every}")
     if patterns:
-        found = [each for each in found if any(_wanted(n, patterns) for n in each.figures)]
+        found = [each for each in found if any(wanted(n, patterns) for n in each.figures)]
     return sorted(found, key=lambda each: each.slow)
 
 
-def _wanted(name: str, patterns: list[str]) -> bool:
+def wanted(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a figure is selected: by a pattern, or as there is none."""
     return not patterns or any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
 
@@ -122,7 +123,7 @@ def measure(
             failures.append(f"interrupted before {', '.join(rest)}")
             return figures, failures, ended
         for figure in _figures(measurement, outcome, counted):
-            if _wanted(figure.name, patterns):
+            if wanted(figure.name, patterns):
                 figures.append(figure)
                 emit(f"{figure.name} {show(figure.value)} {figure.unit}")
     return figures, failures, None
