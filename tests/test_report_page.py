@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from browser import TOP, Browser
 
-from armvisor_lab.figures import run
+from armvisor_lab.figures import lat, run
+from armvisor_lab.model import published
 
 pytestmark = pytest.mark.conformance
 
@@ -28,7 +29,7 @@ SCHEMES = {"light": "rgb(252, 252, 251)", "dark": "rgb(21, 24, 28)"}
 
 
 def records(folder: Path) -> list[Path]:
-    """Every figure that the lab measures in two records, walks of a model, and a VM's report.
+    """Every figure that the lab measures in two records, what models say, and a VM's report.
 
     The values are made up: the page is looked at, not they.
     """
@@ -48,7 +49,18 @@ def records(folder: Path) -> list[Path]:
          "modelled": {"cortex-a72": core}}
         for setup in ("kvm", "armvisor") for pages in ("4K in 4K", "4K in 2M")
     ]  # fmt: skip
+    predicted = [
+        {"core": row.core, "figure": row.figure, "source": row.title, "scaled_cycles": row.cycles,
+         "counted_cycles": [row.cycles / 4, row.cycles * (i + 1)]}
+        for i, row in enumerate(published.rows())
+    ]  # fmt: skip
+    rows = [
+        {"on": on, "row": row, "native": 10.0**i, "predicted": 10.0**i * 2, "counted": 10.0**i * 3}
+        for on in ("kvm", "armvisor") for i, row in enumerate(lat.ROWS)
+    ]  # fmt: skip
     contents = {"demo": {"demo": {"board": BOARD, "report": vm}}, "reach": {"runs": runs}}
+    contents["published"] = {"what": "published", "predictions": predicted}
+    contents["rows"] = {"what": "rows", "predictions": rows}
     for number in (1, 2):
         figures = [
             {"name": name, "value": float((i + 1) ** 3 * number), "unit": "instructions",

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from armvisor_lab import cli, cli_bench, cli_reach, paths
+from armvisor_lab import cli, cli_bench, cli_model, cli_reach, paths
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, exits, run
 
@@ -21,6 +21,20 @@ def test_its_selection_repeats_and_is_of_figures_that_there_are():
     assert {name for name in names if run.wanted(name, cli_bench.PATTERNS)} >= wanted
     # Of a quiet processor, by the measurements' own estimates.
     assert sum(each.about for each in chosen) < 15 * 60
+
+
+PREDICTED = {"core": "x-gene", "figure": "hypercall.kvm-nvhe", "counted_cycles": [1e3, 6e3],
+             "scaled_cycles": None}  # fmt: skip
+
+
+def _predicts(options, does) -> int:
+    """A model that has what it predicts from, or not."""
+    if isinstance(does["value"], LabError):
+        raise LabError("nothing was measured")
+    if options.what == "published":
+        content = {"schema": run.SCHEMA, "what": "published", "predictions": [PREDICTED]}
+        options.json.write_text(json.dumps(content))
+    return 0
 
 
 @pytest.fixture
@@ -39,6 +53,7 @@ def built(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "checkout", lambda: tmp_path)
     monkeypatch.setattr(run, "provenance", lambda: {"schema": 1})
     monkeypatch.setattr(cli_reach, "provenance", lambda: {"schema": 1})
+    monkeypatch.setattr(cli_model, "run_model", lambda options: _predicts(options, does))
     (tmp_path / "build").mkdir()
     return tmp_path / "build", does
 
@@ -47,7 +62,10 @@ def test_it_writes_a_record_and_a_page(built, capsys):
     folder, _ = built
     assert cli.main(["bench"]) == 0
     assert json.loads((folder / "bench.json").read_text())["figures"][0]["value"] == 400
-    assert "hypercall.armvisor" in (folder / "bench.html").read_text()
+    page = (folder / "bench.html").read_text()
+    assert "hypercall.armvisor" in page
+    # Between 1000 and 6000 is the 2449 that is so many times the one as the other is of it.
+    assert "-62 %" in page and "bench-model.json" in page
     assert f"as a page: {folder}/bench.html" in capsys.readouterr().err
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, machine
+from armvisor_lab import cli, cli_model, machine
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run, units
 from armvisor_lab.figures.classes import Classes
@@ -246,6 +246,9 @@ def test_rows_that_there_are_not():
 # ---- records and the command -----------------------------------------------------------------
 
 
+ENDLESS = classes(1).as_json() | {"tlbi": {"guest-kernel": {"va": float("inf")}}}
+
+
 def written(path, **changed) -> str:
     figures = [
         {"name": f"lat.null.{who}", "value": value, "traps": None,
@@ -304,6 +307,14 @@ def test_what_a_record_does_not_have(tmp_path, capsys, arguments, says):
             "the figure a.x is not whole: None is no value",
         ),
         (
+            {"figures": [{"name": "a.x", "value": 10**400, "classes": None, "traps": None}]},
+            "00000 is no value",
+        ),
+        (
+            {"figures": [{"name": "a.x", "value": 1, "traps": None, "classes": ENDLESS}]},
+            "a class is no number",
+        ),
+        (
             {"figures": [{"name": "a.x", "value": 1, "classes": {"insns": {}}, "traps": None}]},
             "the figure a.x is not whole: half of the classes",
         ),
@@ -319,7 +330,52 @@ def test_a_record_that_is_none(tmp_path, capsys, changed, says):
     assert says in capsys.readouterr().err
 
 
+def test_predictions_say_of_which_counts_they_are(tmp_path):
+    out = tmp_path / "out.json"
+    command = ["model", "cycles", "--record", written(tmp_path / "a"), "--json", str(out)]
+    assert cli.main(command) == 0
+    assert json.loads(out.read_text())["counts_of"] == ["0" * 40]
+
+
+def test_with_nothing_predicted_nothing_is_written(tmp_path, capsys):
+    out = tmp_path / "out.json"
+    command = ["model", "published", "--record", written(tmp_path / "a"), "--json"]
+    assert cli.main([*command, str(out)]) == 1
+    assert not out.exists()
+    assert cli.main([*command, str(tmp_path / "no/out.json")]) == 125
+    assert "there is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("measured", [[], ["hypercall.kvm-nvhe"]])
+def test_an_interrupted_model_keeps_what_was_counted(tmp_path, monkeypatch, capsys, measured):
+    some = [run.Figure(name, 1.0, "instructions", "w", {}, (), ()) for name in measured]
+    calls = []
+
+    def interrupted(patterns, *_):
+        calls.append(patterns)
+        return some, ["interrupted before x"], KeyboardInterrupt()
+
+    monkeypatch.setattr(cli_model.run, "measure", interrupted)
+    monkeypatch.setattr(cli_model.paths, "checkout", lambda: tmp_path)
+    monkeypatch.setattr(run, "provenance", lambda: {"schema": run.SCHEMA, "revision": ""})
+    assert cli.main(["model", "rows", "--row", "null"]) == 130
+    assert len(calls) == 1
+    counts = tmp_path / "build/model-counts.json"
+    assert counts.exists() == bool(measured)
+    assert "interrupted before x" in capsys.readouterr().err
+    if measured:
+        assert json.loads(counts.read_text())["failures"] == ["interrupted before x"]
+
+
+def test_a_row_of_nothing_is_not_divided_by(tmp_path):
+    with pytest.raises(LabError, match=r"nothing counted of lat\.null\.armvisor"):
+        on("armvisor", {}, counted=0)
+
+
 def test_half_a_file_and_none(tmp_path, capsys):
+    deep = tmp_path / "deep"
+    deep.write_text("[" * 100_000)
+    assert cli.main(["model", "published", "--record", str(deep)]) == 125
     half = tmp_path / "half"
     half.write_text(json.dumps({"schema": run.SCHEMA, "figures": []})[:-3])
     assert cli.main(["model", "published", "--record", str(half)]) != 0

@@ -12,6 +12,7 @@ import pytest
 from armvisor_lab import cli, paths
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import lat, run
+from armvisor_lab.model import published as model
 from armvisor_lab.report import build, charts, page, pool, published, records, sections, text
 from armvisor_lab.report.model import Bars, Mark, Series
 
@@ -47,6 +48,10 @@ VM = {
 }
 NAMES = ("sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true",
          "pabt_kvm", "pabt_true", "guest_exc", "hypercall", "suspend")  # fmt: skip
+PREDICTED = {"source": HOSTILE, "core": "pixel-6", "figure": "hypercall.kvm-nvhe",
+             "published_cycles": 1, "counted_cycles": [1000, 4000],
+             "scaled_cycles": 1400}  # fmt: skip
+ROW = {"on": "armvisor", "row": "null", "native": 300, "predicted": 440, "counted": 400}
 CLASSES = {"guest_ns": 10**9} | {f"{name}{end}": 5 for name in NAMES for end in ("", "_ns")}
 SMALL = {"hypercall.kvm-nvhe": 1743.0, "hypercall.armvisor": 367.0, "lat.null.native": 326.0,
          "lat.null.armvisor": 414.0, "lat.null.armvisor-no-cheap": 6301.0}  # fmt: skip
@@ -174,6 +179,11 @@ def test_commands_select_what_they_are_for_and_little_else():
         '{"figures": [{"name": "x", "value": 1, "board": []}]}',
         '{"figures": [{"name": "x", "value": 1}, {"name": "x", "value": 2}]}',
         '{"figures": [{"name": "x", "value": 1}], "revision": 7}',
+        '{"predictions": [], "what": "weather"}', '{"predictions": [{}], "what": "rows"}',
+        '{"predictions": [3], "what": "cycles"}', '{"predictions": {}, "what": "rows"}',
+        json.dumps({"predictions": [PREDICTED | {"counted_cycles": [3, 2]}], "what": "published"}),
+        json.dumps({"predictions": [PREDICTED | {"counted_cycles": [3]}], "what": "published"}),
+        json.dumps({"predictions": [PREDICTED] * 2, "what": "published"}),
         '{"runs": [{"row": "r"}]}', '{"demo": []}', '{"demo": {"report": {}}}',
         '{"demo": {"report": {"wall_seconds": 1, "phases": 2, "exits": {}, "kvm_exits": {}}}}',
         json.dumps(figures(SMALL))[:-200], "[" * 100_000,
@@ -309,6 +319,51 @@ def test_pages_are_compared_by_the_model(made):
     assert section(of, "reach").commands == ("bin/lab reach",)
 
 
+def predictions(what: str, *lines: dict, **more) -> dict:
+    return HEAD | {"what": what, "predictions": lines, "counts_of": ["facade0" * 5]} | more
+
+
+def test_the_model_s_errors_are_there(made):
+    file = made("m", predictions("published", PREDICTED))
+    of = report(file, made("r", predictions("rows", ROW)))
+    # 1497 cycles are published; 2000 are twice the least, and half of the most.
+    assert cells(of, "model")["pixel-6, hypercall.kvm-nvhe"] == [
+        "1,497", "1,000", "4,000", "yes", "+34 %", "1,400", "-6.5 %"]  # fmt: skip
+    assert cells(of, "model")["null"] == ["300", "440", "400", "+10 %"]
+    assert cells(of, "model")["x-gene, hypercall.kvm-nvhe"] == ["6,500", *["-"] * 6]
+    said = section(of, "model")
+    assert said.state == "in part"
+    assert set(said.commands) == {"bin/lab model published", "bin/lab model rows --on armvisor"}
+    assert any("counts of revision facade0" in each for each in said.provenance)
+    charts = {chart.title: chart for chart in said.charts}
+    [(name, marks)] = charts["Published cycles: error"].rows
+    assert name.startswith("pixel-6") and [round(mark.value, 1) for mark in marks] == [33.6, -6.5]
+    [(_, [mark])] = charts["lat on armvisor: error"].rows
+    assert mark.value == pytest.approx(10)
+
+
+def test_what_the_model_has_not_predicted_is_said(made):
+    said = section(report(made("one", figures(SMALL))), "model")
+    assert said.state == "not measured yet" and not said.charts
+    missing, remedy = said.missing
+    every = [f"{row.core}, {row.figure}" for row in model.rows()]
+    assert all(each in missing for each in every) and "null on armvisor" in missing
+    assert len(every) == len(set(every))
+    for command in ("published", "rows --on kvm", "rows --on armvisor"):
+        assert f"`bin/lab model {command}`" in remedy
+    whole = [{**PREDICTED, "core": row.core, "figure": row.figure} for row in model.rows()]
+    rows = [{**ROW, "row": row, "on": on} for row in lat.ROWS for on in ("kvm", "armvisor")]
+    of = report(made("m", predictions("published", *whole)), made("r", predictions("rows", *rows)))
+    assert section(of, "model").state == "measured" and not section(of, "model").missing
+
+
+def test_cycles_of_a_core_are_among_the_figures(made):
+    line = {"core": "x-gene", "figure": "lat.null.native", "cycles": [100, 400]}
+    of = report(made("c", predictions("cycles", line)))
+    assert cells(of, "figures")["model.cycles.x-gene.lat.null.native.most"][0] == "400"
+    assert section(of, "model").state == "not measured yet"
+
+
 def test_a_demo_says_where_the_time_went(made):
     record = made("demo.json", HEAD | {"demo": {"board": BOARD, "report": VM}})
     found = section(report(record), "time")
@@ -390,6 +445,7 @@ def everything(made, **more) -> list[Path]:
         made("b.json", figures(SMALL, time="2026-12-01")),
         made("r.json", HEAD | {"runs": [modelled("4K in 4K", 9e6)], "failures": []}),
         made("d.json", HEAD | {"demo": {"board": BOARD, "report": VM}}),
+        made("m.json", predictions("published", PREDICTED)),
     ]
 
 
@@ -426,7 +482,8 @@ def test_what_a_record_says_stays_text(made, where):
     vm = VM | {"phases": [{"name": HOSTILE, "seconds": 1}], "exits": {HOSTILE: 3}}
     reach = modelled("4K in 4K", 7, row=f"{HOSTILE.replace('.', '')}-small")
     files = [made("a.json", record), made("r.json", HEAD | {"runs": [reach]}),
-             made("d.json", HEAD | {"demo": {"report": vm}})]  # fmt: skip
+             made("d.json", HEAD | {"demo": {"report": vm}}),
+             made("m.json", predictions("published", PREDICTED, counts_of=[HOSTILE]))]  # fmt: skip
     of = report(*files)
     tags = Tags(page.render(of))
     assert not tags.open

@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import cli_figures, cli_reach, paths
+from armvisor_lab import cli_figures, cli_model, cli_reach, paths
 from armvisor_lab.cli_board import say
 from armvisor_lab.cli_report import write_report
 from armvisor_lab.errors import LabError
@@ -38,17 +38,32 @@ def _run(options: argparse.Namespace) -> int:
     folder = paths.checkout() / "build"
     name = "bench-full" if options.full else "bench"
     page, figures, reach = (folder / f"{name}{end}" for end in (".html", ".json", "-reach.json"))
+    models = {"published": folder / f"{name}-model.json"}
+    if options.full:
+        models["rows"] = folder / f"{name}-rows.json"
     # No older run's record may stand in for what this one could not measure.
-    for file in (page, figures, reach):
+    records_ = (figures, reach, *models.values())
+    for file in (page, *records_):
         file.unlink(missing_ok=True)
     status = 0
     try:
         status = cli_figures.measure([] if options.full else list(PATTERNS), figures)
         if options.full:
             status = cli_reach.run(cli_reach.defaults(reach)) or status
+        for what, file in models.items():
+            status = _model(what, file) or status
     finally:
-        _page([file for file in (figures, reach) if file.exists()], page)
+        _page([file for file in records_ if file.exists()], page)
     return status
+
+
+def _model(what: str, file: Path) -> int:
+    """A model that cannot be had does not take the figures' page along."""
+    try:
+        return cli_model.run_model(cli_model.defaults(what, file))
+    except LabError as error:
+        say(str(error))
+        return 1
 
 
 def _page(files: list[Path], page: Path) -> None:

@@ -5,6 +5,7 @@ import argparse
 import fnmatch
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,15 @@ examples:
   lab model published
 """
 
-Done = tuple[str, list[dict[str, Any]], list[str]]
+
+@dataclass(frozen=True)
+class Done:
+    """What was predicted: for people, for a record, what was not, and of which counts."""
+
+    text: str
+    lines: list[dict[str, Any]]
+    failures: list[str]
+    counts: Record
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -69,8 +78,16 @@ def _sub(
                      help="of `lab figures --classes`; repeatable, the last with a figure counts; "
                      "without one it is measured")  # fmt: skip
     one.add_argument("--json", type=Path, metavar="FILE", help="the predictions as JSON")
-    one.set_defaults(run=_run, do=do)
+    one.set_defaults(run=run_model, do=do)
     return one
+
+
+def defaults(what: str, file: Path) -> argparse.Namespace:
+    """The options of `lab model WHAT` without any, but where its predictions go."""
+    do = {"rows": _rows, "published": _published}[what]
+    return argparse.Namespace(
+        what=what, do=do, record=[], json=file, row=[], on="armvisor", kinds=False
+    )
 
 
 def _progress(text: str) -> None:
@@ -162,7 +179,7 @@ def _cycles(options: argparse.Namespace) -> Done:
          "times_native": None if c.ratio is None else [c.ratio.low, c.ratio.high]}
         for c in costs
     ]  # fmt: skip
-    return tables.cycles(costs), lines, failures
+    return Done(tables.cycles(costs), lines, failures, counts)
 
 
 def _matching(pattern: str) -> list[Any]:
@@ -197,7 +214,8 @@ def _rows(options: argparse.Namespace) -> Done:
     if found:
         text = tables.predicted(options.on, found) + "\n" + tables.verdict(found)
         text += "\n\n" + tables.kinds(found) if options.kinds else ""
-    return text, [row.as_json() for row in found], failures
+    lines = [{"on": options.on, **row.as_json()} for row in found]
+    return Done(text, lines, failures, counts)
 
 
 def _published(options: argparse.Namespace) -> Done:
@@ -213,18 +231,26 @@ def _published(options: argparse.Namespace) -> Done:
         except LabError as error:
             failures.append(f"{row.core}: {error}")
     found = published.predict(there, counts)
-    return tables.published(found), [each.as_json() for each in found], failures
+    lines = [each.as_json() for each in found]
+    return Done(tables.published(found), lines, failures, counts)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run_model(options: argparse.Namespace) -> int:
+    """Predict, print and record; 1 if something could not be predicted."""
     if options.json:
         paths.check_output(options.json)
-    text, lines, failures = options.do(options)
-    if text:
-        print(text)
-    if options.json and lines:
-        content = {**run.provenance(), "what": options.what, "predictions": lines}
-        run.write(options.json, {**content, "failures": failures})
-    for failure in dict.fromkeys(failures):
+    done = options.do(options)
+    if done.text:
+        print(done.text)
+    if options.json and done.lines:
+        content = {
+            **run.provenance(),
+            "what": options.what,
+            "counts_of": done.counts.revisions,
+            "predictions": done.lines,
+            "failures": done.failures,
+        }
+        run.write(options.json, content)
+    for failure in dict.fromkeys(done.failures):
         say(f"not predicted: {failure}")
-    return 1 if failures or not lines else 0
+    return 1 if done.failures or not done.lines else 0

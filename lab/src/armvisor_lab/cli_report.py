@@ -12,7 +12,10 @@ from armvisor_lab.errors import LabError
 from armvisor_lab.report import build, page, records, text
 
 # What is made into a report where no record is named: those of these that there are.
-_DEFAULT = ("bench.json", "figures.json", "reach.json", "demo.json")
+_DEFAULT = (
+    "bench.json", "bench-model.json", "figures.json", "reach.json", "model-published.json",
+    "model-rows.json", "demo.json",
+)  # fmt: skip
 
 _MORE = """\
 Of a figure that several records have, the newest stands in the tables, and its history has all.
@@ -30,7 +33,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     report = commands.add_parser(
         "report",
         help="figures beside the published ones: one HTML page, text or JSON",
-        description="Makes records of `lab figures`, `lab reach` and `lab demo` into a report: "
+        description="Makes records of `lab figures`, `reach`, `model` and `demo` into a report: "
         "each table and figure of the works behind the project with ours beside, charts, "
         "latencies, where the time went, and the history of figures. What is not measured yet is "
         "said.",

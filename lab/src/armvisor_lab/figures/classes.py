@@ -10,6 +10,7 @@ Models take all memory to have pages of 4 KiB at stage 1, and a guest's of 2 MiB
 is what the VMM asks for. A board with several CPUs has no models.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +58,15 @@ class Classes:
         return {key: getattr(self, key) for key in keys} | {"instructions": self.instructions()}
 
 
+def is_finite(value: float) -> bool:
+    """Whether a record's number is one to reckon with: JSON has Infinity, and whole ones of any
+    length."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def from_json(content: object) -> Classes:
     """What a record has; ValueError where it is no such thing."""
     if not isinstance(content, dict):
@@ -65,7 +75,7 @@ def from_json(content: object) -> Classes:
         parts = {key: content[key] for key in ("insns", "tlbi", "accesses", "entries", "walks")}
         for part in parts.values():
             for by in part.values():
-                if not all(isinstance(v, int | float) and v == v for v in by.values()):
+                if not all(isinstance(v, int | float) and is_finite(v) for v in by.values()):
                     raise ValueError("a class is no number")
         return Classes(levels={k: int(v) for k, v in content["levels"].items()}, **parts)
     except (KeyError, AttributeError, TypeError) as error:

@@ -2,14 +2,13 @@
 """What `lab figures` has recorded: values, classes, traps. Half of a record is none."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run
-from armvisor_lab.figures.classes import Classes, from_json
+from armvisor_lab.figures.classes import Classes, from_json, is_finite
 
 _AGAIN = "measure again: `lab figures --classes --json FILE`"
 
@@ -26,8 +25,8 @@ class Figure:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no value")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not is_finite(value):
+        raise ValueError(f"{repr(value)[:40]} is no value")
     return float(value)
 
 
@@ -53,7 +52,7 @@ def read(file: Path) -> list[Figure]:
         content = json.loads(file.read_text())
     except OSError as error:
         raise LabError(f"{file}: {error.strerror}", _AGAIN) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LabError(f"{file} is no record, or half of one: {error}", _AGAIN) from error
     if not isinstance(content, dict) or not isinstance(content.get("figures"), list):
         raise LabError(f"{file} is no record of figures", _AGAIN)

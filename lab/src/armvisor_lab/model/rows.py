@@ -168,6 +168,8 @@ def predict(configuration: Configuration, record: Record, row: str) -> Row:
     costs = configuration.costs(record)
     name = f"lat.{row}.{configuration.name}"
     counts: Costs = {} if row == traps.BASE else record.traps(f"traps.{row}.{configuration.name}")
+    if record.figure(name).value <= 0:
+        raise LabError(f"the record has nothing counted of {name}", "measure it again")
     kinds = configuration.kinds(record, row, counts)
     # A difference of two guests' boots that is less than nothing is none of the row's.
     there = {kind: times for kind, times in kinds.items() if times > 0}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from armvisor_lab.report import history, own, published, sections
+from armvisor_lab.report import history, own, predicted, published, sections
 from armvisor_lab.report.model import Report
 from armvisor_lab.report.pool import Pool
 from armvisor_lab.report.records import SCHEMA, Record
@@ -30,7 +30,8 @@ def report(records: Sequence[Record]) -> Report:
     works = published.works()
     found = [own.latencies(pool), own.where_the_time_went(pool)]
     found += [sections.of(each, work, pool) for work in works for each in work.sections]
-    found += [own.reach(pool), history.section(pool), own.every(pool), own.origin(pool)]
+    found += [own.reach(pool), predicted.section(pool)]
+    found += [history.section(pool), own.every(pool), own.origin(pool)]
     sources = {work.short: _source(work) for work in works}
     return Report("armvisor: figures beside the published ones", _LEAD, tuple(found), sources)
 

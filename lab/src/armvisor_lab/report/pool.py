@@ -36,13 +36,16 @@ def commands(names: Iterable[str]) -> list[str]:
     """The commands that measure values of these names."""
     names = list(names)
     found = []
-    figures = [name for name in names if not name.startswith("reach.")]
+    figures = [name for name in names if name.partition(".")[0] not in ("reach", "model")]
     if figures:
         options = " ".join(f"--only {shlex.quote(each)}" for each in patterns(figures))
         found.append(f"bin/lab figures {options}")
     if any(name.startswith("reach.") for name in names):
         found.append("bin/lab reach")
-    return found
+    models = [name.split(".")[1:3] for name in names if name.startswith("model.")]
+    for what, on in models:
+        found.append(f"bin/lab model {what}{f' --on {on}' if what == 'rows' else ''}")
+    return list(dict.fromkeys(found))
 
 
 def describe_board(value: Value) -> str:
@@ -80,7 +83,11 @@ class Pool:
     def can_measure(self, name: str) -> bool:
         """Whether the lab has a command that measures it."""
         words = name.split(".")
-        return name in self._known or (words[0] == "reach" and words[-1] in _REACH)
+        return (
+            name in self._known
+            or (words[0] == "reach" and words[-1] in _REACH)
+            or words[0] == "model"
+        )
 
 
 @dataclass
@@ -123,6 +130,8 @@ class Use:
         emulators = {record.emulator: None for record in records.values()}
         lines += [f"emulator: {each}" for each in emulators if each]
         packages = {p: None for value, _ in self.found.values() for p in value.packages}
+        counts = {r: None for record in records.values() for r in record.counts_of}
+        lines += [f"counts of revision {each[:9]}" for each in counts]
         own = [p for p in packages if p.startswith("qemu-system-arm=")]
         lines += [f"in the board: {each}" for each in own]
         return tuple(lines)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Reading records: what `lab figures`, `lab reach` and `lab demo` wrote, all as named values.
+"""Reading records: what `lab figures`, `reach`, `model` and `demo` wrote, all as named values.
 
 A record is JSON that begins with `schema`, revision, time and emulator, and has one of `figures`
-(values with a name each), `runs` (of `lab reach`; its values get names of their own here), and
-`demo` (the report of one VM). What is no such file is refused with a sentence.
+(values with a name each), `runs` (of `lab reach`) and `predictions` (of `lab model`), whose values
+get names of their own here, and `demo` (the report of one VM). What is no such file is refused
+with a sentence.
 """
 
 import json
@@ -20,7 +21,12 @@ from armvisor_lab.figures import run
 SCHEMA = 1
 READS = (1, run.SCHEMA)
 _LEAST, _MOST = 1e-18, 1e18
-KINDS = {"figures": "bin/lab figures", "runs": "bin/lab reach", "demo": "make demo"}
+KINDS = {
+    "figures": "bin/lab figures",
+    "runs": "bin/lab reach",
+    "predictions": "bin/lab model",
+    "demo": "make demo",
+}
 
 # Of what `lab reach` models, by core: the unit of each that becomes a value.
 _MODELLED = {"walks": "walks", "walk_references": "loads", "l1_misses": "misses"}
@@ -53,6 +59,7 @@ class Record:
     failures: tuple[str, ...]
     groups: tuple[timetable.Group, ...] = ()  # where a VM's time went
     board: Value | None = None  # what that VM was on
+    counts_of: tuple[str, ...] = ()  # the revisions that a model's counts are of
 
     @property
     def label(self) -> str:
@@ -130,11 +137,48 @@ def _run_values(run: object) -> Iterator[Value]:
         of = _table(modelled, f"{start}.{core}")
         for key, unit in _MODELLED.items():
             yield value(f"{core}.{key}", of.get(key), unit)
-        cycles = _list(of.get("cycles"), f"{start}.{core}: cycles")
-        if len(cycles) != 2:
-            raise _Malformed(f"{start}.{core}: cycles are two numbers, the least and the most")
-        yield value(f"{core}.cycles_least", cycles[0], "cycles")
-        yield value(f"{core}.cycles_most", cycles[1], "cycles")
+        least, most = _cycles(of.get("cycles"), f"{start}.{core}")
+        yield value(f"{core}.cycles_least", least, "cycles")
+        yield value(f"{core}.cycles_most", most, "cycles")
+
+
+def _cycles(value: object, where: str) -> tuple[float, float]:
+    pair = [_number(each, where) for each in _list(value, f"{where}: cycles")]
+    if len(pair) != 2 or pair[0] > pair[1]:
+        raise _Malformed(f"{where}: cycles are two numbers, the least and the most")
+    return pair[0], pair[1]
+
+
+def _published_values(table: Mapping[str, Any]) -> Iterator[Value]:
+    """Of KVM on a machine that others have measured: model.published.CORE.FIGURE.WHAT."""
+    core, figure = (_text(table.get(key), f"a prediction's {key}") for key in ("core", "figure"))
+    start = f"model.published.{core}.{figure}"
+    what = f"predicted of KVM: {_text(table.get('source', ''), start)}"
+    least, most = _cycles(table.get("counted_cycles"), start)
+    yield Value(f"{start}.least", least, "cycles", what)
+    yield Value(f"{start}.most", most, "cycles", what)
+    if table.get("scaled_cycles") is not None:
+        yield Value(f"{start}.scaled", _number(table["scaled_cycles"], start), "cycles", what)
+
+
+def _row_values(table: Mapping[str, Any]) -> Iterator[Value]:
+    """Of a row of `lat` from unit costs: model.rows.WHERE.ROW.WHAT."""
+    row, on = (_text(table.get(key), f"a prediction's {key}") for key in ("row", "on"))
+    start = f"model.rows.{on}.{row}"
+    for key in ("native", "predicted", "counted"):
+        value = _number(table.get(key), f"{start}.{key}")
+        yield Value(f"{start}.{key}", value, "instructions", f"lat.{row} on {on} from unit costs")
+
+
+def _core_values(table: Mapping[str, Any]) -> Iterator[Value]:
+    """Of a figure in cycles of a core: model.cycles.CORE.FIGURE.WHAT."""
+    core, figure = (_text(table.get(key), f"a prediction's {key}") for key in ("core", "figure"))
+    start = f"model.cycles.{core}.{figure}"
+    for key, value in zip(("least", "most"), _cycles(table.get("cycles"), start), strict=True):
+        yield Value(f"{start}.{key}", value, "cycles", f"{figure} in cycles of {core}")
+
+
+_PREDICTIONS = {"published": _published_values, "rows": _row_values, "cycles": _core_values}
 
 
 def _values(kind: str, content: Mapping[str, Any]) -> dict[str, Value]:
@@ -144,6 +188,12 @@ def _values(kind: str, content: Mapping[str, Any]) -> dict[str, Value]:
         every = [_figure(each) for each in _list(content["figures"], "figures")]
     elif kind == "runs":
         every = [v for run in _list(content["runs"], "runs") for v in _run_values(run)]
+    elif kind == "predictions":
+        values = _PREDICTIONS.get(_text(content.get("what"), "what is predicted"))
+        if values is None:
+            raise _Malformed(f"what is predicted is none of {', '.join(_PREDICTIONS)}")
+        lines = [_table(each, "a prediction") for each in _list(content[kind], kind)]
+        every = [value for line in lines for value in values(line)]
     for each in every:
         if each.name in found:
             raise _Malformed(f"{each.name} is there twice")
@@ -184,15 +234,17 @@ def _record(file: str, content: object) -> Record:
         failures,
         groups,
         Value("demo", 0, board=_table(demo.get("board", {}), "demo: board")),
+        tuple(_text(each, "counts_of") for each in _list(table.get("counts_of", []), "counts_of")),
     )
 
 
 _REMEDY = {
     "figures": "`bin/lab figures` measures again",
     "runs": "`bin/lab reach` measures again",
+    "predictions": "`bin/lab model` predicts again",
     "demo": "`bin/lab demo` runs it again",
 }
-_MAKES = "`bin/lab figures`, `bin/lab reach` and `bin/lab demo` make records"
+_MAKES = "`bin/lab figures`, `reach`, `model` and `demo` make records"
 
 
 def read(file: Path) -> Record:
