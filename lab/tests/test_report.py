@@ -48,7 +48,7 @@ VM = {
 }
 NAMES = ("sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true",
          "pabt_kvm", "pabt_true", "guest_exc", "hypercall", "suspend")  # fmt: skip
-PREDICTED = {"source": HOSTILE, "core": "pixel-6", "figure": "hypercall.kvm-nvhe",
+PREDICTED = {"source": "a paper", "core": "pixel-6", "figure": "hypercall.kvm-nvhe",
              "published_cycles": 1, "counted_cycles": [1000, 4000],
              "scaled_cycles": 1400}  # fmt: skip
 ROW = {"on": "armvisor", "row": "null", "native": 300, "predicted": 440, "counted": 400}
@@ -481,9 +481,10 @@ def test_what_a_record_says_stays_text(made, where):
     record["figures"].append(hostile)
     vm = VM | {"phases": [{"name": HOSTILE, "seconds": 1}], "exits": {HOSTILE: 3}}
     reach = modelled("4K in 4K", 7, row=f"{HOSTILE.replace('.', '')}-small")
+    model_of = predictions("published", PREDICTED | {"source": HOSTILE}, counts_of=[HOSTILE])
     files = [made("a.json", record), made("r.json", HEAD | {"runs": [reach]}),
              made("d.json", HEAD | {"demo": {"report": vm}}),
-             made("m.json", predictions("published", PREDICTED, counts_of=[HOSTILE]))]  # fmt: skip
+             made("m.json", model_of)]  # fmt: skip
     of = report(*files)
     tags = Tags(page.render(of))
     assert not tags.open
