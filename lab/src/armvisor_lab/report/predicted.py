@@ -132,6 +132,8 @@ def _of_rows(use: Use, on: str) -> tuple[list[Bars], list[Table], list[str]]:
         error = Row(row, native, counted, {"": (1, predicted - native)}).error
         cells.append((Cell(row), *map(_number, values), _error(error)))
         errors.append((row, [error]))
+    if not errors:
+        missing = [f"lat on {on}"]
     title = f"lat on {on}: error"
     charts = _errors(title, [Series("predicted", on)], errors)
     return charts, [Table(heads, tuple(cells), f"lat on {on}")], missing
