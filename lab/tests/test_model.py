@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, cli_model, machine
+from armvisor_lab import cli, cli_model, machine, paths
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run, units
 from armvisor_lab.figures.classes import Classes
@@ -228,6 +228,32 @@ def test_tlbis_are_by_what_the_guest_executed_and_fills_beside_faults():
 def test_a_trap_without_a_cost_is_named_and_one_less_than_nothing_is_none():
     row = on("armvisor", {"debug": 2.0, "fast_daif": -0.1})
     assert row.unknown == {"debug": 2.0} and row.added == 0
+
+
+def macro(text: str, name: str) -> list[str]:
+    """The names of a macro's rows."""
+    body = re.search(rf"#define {name}\(X\)(?:.*\\\n)*.*\n", text)
+    assert body
+    return re.findall(r'X\(\w+,\s*"(\w+)"', body[0])
+
+
+def test_every_way_to_leave_the_guest_is_of_some_kind():
+    """What the module counts and the model does not know would cost nothing, and nobody be told."""
+    text = (paths.checkout() / "module/stats/classes.h").read_text()
+    names = macro(text, "AV_EXIT_CLASSES") + macro(text, "AV_FAST_TRAPS")
+    assert len(names) > 50 and {"translation_reg", "fast_hvc", "other"} <= set(names)
+    exits = (paths.checkout() / "vmm/armvisor/src/exits.rs").read_text()
+    shown = dict(re.findall(r'^    \("(\w+)", "(\w+)"\),$', exits, re.M))
+    assert shown["hvc_exit_stat"] == "hvc"
+    names = {shown.get(name, name) for name in names}
+    # One kind is an event and no class.
+    assert names == ({*rows.ARMVISOR_KINDS, *rows.ELSEWHERE} - {"tree_miss"})
+
+
+def test_a_new_root_s_cost_has_its_exit_in_it():
+    row = on("armvisor", {"translation_reg": 3.0, "tree_miss": 1.0})
+    assert row.traps["translation_reg"] == (2, 600)
+    assert "translation_reg" not in on("armvisor", {"translation_reg": 1, "tree_miss": 1}).traps
 
 
 def test_kvm_s_exits_are_calls_but_for_devices():

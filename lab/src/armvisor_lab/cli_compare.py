@@ -33,9 +33,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     command.add_argument("b", type=Path, metavar="B.json", help="the other")
     add_within(command)
     command.add_argument("--json", action="store_true", help="as JSON")
-    command.set_defaults(
-        run=lambda options: run(options.a, options.b, options.within, options.json)
-    )
+    command.set_defaults(run=_run)
 
 
 def add_within(command: argparse.ArgumentParser) -> None:
