@@ -56,7 +56,7 @@ login: vmm guests disk ## boot that disk as a VM on a machine without EL2, and l
 figures: vmm guests module ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json
 
-bench: vmm guests module ## what repeats on any machine, under 15 minutes: build/bench.json and a page of it
+bench: vmm guests plugins module ## what repeats on any machine, under 15 minutes: build/bench.json and a page of it
 	@$(LAB) bench
 
 bench-full: vmm guests plugins module ## all that the lab measures, and a page of it (an hour)

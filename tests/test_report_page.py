@@ -22,7 +22,8 @@ BOARD = {"el2": False, "cpu": "cortex-a72", "smp": 1, "memory_mib": 1024, "kerne
          "kernel_role": "stable", "kernel_version": "6.12-1"}  # fmt: skip
 HEAD = {"schema": 1, "revision": "c0ffee" * 6, "emulator": "QEMU emulator version 7"}
 EXITS = ("irq", "dat_trans", "sen_inst_trap", "mmio", "hypercall")
-CLASSES = ("fast_trap", "protection", "dabt_true", "pabt_kvm", "pabt_true", "guest_exc", "suspend")
+CLASSES = ("fast_trap", "protection", "dabt_true", "pabt_kvm", "pabt_true", "mem_pv", "guest_exc",
+           "suspend", "other_trap")  # fmt: skip
 PICTURES = TOP / "build/test/report"
 LAB = TOP / "bin/lab"
 SCHEMES = {"light": "rgb(252, 252, 251)", "dark": "rgb(21, 24, 28)"}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The demo's table and its handling of the console, from reports as the VMM writes them."""
 
+import re
 import sys
 from typing import Any
 
-from armvisor_lab import cli
+from armvisor_lab import cli, paths, timetable
 from armvisor_lab.demo import Console, show, write_page
 from armvisor_lab.report import records
 
@@ -29,7 +30,7 @@ def test_on_kvm_exits_are_counted(capsys):
 def test_on_the_module_classes_have_their_time(capsys):
     classes = (
         "sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true",
-        "pabt_kvm", "pabt_true", "guest_exc", "hypercall", "suspend",
+        "pabt_kvm", "pabt_true", "mem_pv", "guest_exc", "hypercall", "suspend", "other_trap",
     )  # fmt: skip
     exits = dict.fromkeys([*classes, *(f"{name}_ns" for name in classes)], 0)
     exits |= {"guest_ns": 10**9, "fast_trap": 5, "dat_trans": 3, "dat_trans_ns": 5 * 10**8}
@@ -41,6 +42,14 @@ def test_on_the_module_classes_have_their_time(capsys):
     assert ["fast_trap", "5"] in lines
     # A class of a group whose sum is there already, and what never happened.
     assert not [words for words in lines if words[:1] in (["tlbi"], ["suspend"])]
+
+
+def test_the_classes_that_have_their_time_are_the_module_s():
+    """All of them, or they would not add up to the whole."""
+    text = (paths.checkout() / "module/stats/classes.h").read_text()
+    body = text.partition("#define AV_EXIT_GROUPS(X)")[2].partition("\n\n")[0]
+    groups = re.findall(r'X\(\w+,\s*"(\w+)"\)', body)
+    assert len(groups) > 10 and set(groups) == set(timetable._CLASSES)
 
 
 def test_the_report_is_kept_from_the_console():

@@ -47,7 +47,8 @@ VM = {
     "kvm_exits": {"hypercall": 42, "wfx": 0},
 }
 NAMES = ("sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true",
-         "pabt_kvm", "pabt_true", "guest_exc", "hypercall", "suspend")  # fmt: skip
+         "pabt_kvm", "pabt_true", "mem_pv", "guest_exc", "hypercall", "suspend",
+         "other_trap")  # fmt: skip
 PREDICTED = {"source": "a paper", "core": "pixel-6", "figure": "hypercall.kvm-nvhe",
              "published_cycles": 1, "counted_cycles": [1000, 4000],
              "scaled_cycles": 1400}  # fmt: skip

@@ -13,7 +13,8 @@ from typing import Any
 
 # The module's exits by class, the rows of ARMvisor's Table 7, which add up; each has its time.
 _CLASSES = ("sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true",
-            "pabt_kvm", "pabt_true", "guest_exc", "hypercall", "suspend")  # fmt: skip
+            "pabt_kvm", "pabt_true", "mem_pv", "guest_exc", "hypercall", "suspend",
+            "other_trap")  # fmt: skip
 
 # Counters of time or of polling, which say nothing about where exits went.
 _NOT_EXITS = ("_ns", "_poll", "_invalid", "_wakeup")
