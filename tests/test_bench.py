@@ -18,7 +18,7 @@ LAB = str(TOP / "bin/lab")
 RECORD, PAGE = (TOP / f"build/bench.{end}" for end in ("json", "html"))
 # What it measures all of, and of what more than nothing.
 MEASURED = {"armvisor-figure-7", "armvisor-table-7", "armvisor-speedup"}
-IN_PART = {"latencies", "avf-table-1", "isca16-micro", "armvisor-figure-6"}
+IN_PART = {"latencies", "model", "avf-table-1", "isca16-micro", "armvisor-figure-6"}
 
 
 def call(*command: str | Path) -> subprocess.CompletedProcess[str]:
