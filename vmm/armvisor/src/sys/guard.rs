@@ -158,12 +158,10 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
 fn end_by_signal() {
     // SAFETY: all zeroes is a valid sigaction, the default.
     let default: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: the action is a live one, and the signal, which waits until the handler is left, ends the
-    // process.
-    unsafe {
-        libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut());
-        libc::raise(libc::SIGSEGV);
-    }
+    // SAFETY: the action is a live one.
+    unsafe { libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut()) };
+    // SAFETY: the signal waits until the handler is left, and then ends the process.
+    unsafe { libc::raise(libc::SIGSEGV) };
 }
 
 /// Puts zeroes in the place of the page at `address`, and notes it.
