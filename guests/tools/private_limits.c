@@ -123,6 +123,54 @@ static void try_wires(struct subject *subject, char *said)
 	close(ioevent.fd);
 }
 
+/* Statistics of the VM, and attributes of its memory, which is how other KVMs share. */
+static void try_others(struct subject *subject, char *said)
+{
+	struct kvm_memory_attributes private = {
+		.address = PUPPET_RAM,
+		.size = PUPPET_PAGE,
+		.attributes = KVM_MEMORY_ATTRIBUTE_PRIVATE,
+	};
+	int stats = ioctl(subject->puppet.vm, KVM_GET_STATS_FD, NULL);
+
+	add_result(said, stats);
+	if (stats >= 0)
+		close(stats);
+	add_result(said, ioctl(subject->puppet.vm, KVM_SET_MEMORY_ATTRIBUTES, &private));
+}
+
+/* A slot of a guest_memfd's memory, and what a guest comes to at its first access. */
+static void try_guest_memfd(struct subject *subject, char *said)
+{
+	struct kvm_create_guest_memfd create = {
+		.size = PUPPET_SIZE,
+		.flags = GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED,
+	};
+	struct kvm_userspace_memory_region2 region = {
+		.slot = 1,
+		.flags = KVM_MEM_GUEST_MEMFD,
+		.guest_phys_addr = OTHER_AT,
+		.memory_size = PUPPET_SIZE,
+	};
+	int file = ioctl(subject->puppet.vm, KVM_CREATE_GUEST_MEMFD, &create);
+	struct puppet_answer answer;
+	void *at;
+
+	add_result(said, file);
+	if (file < 0)
+		return;
+	at = mmap(NULL, PUPPET_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (at == MAP_FAILED)
+		fail("mapping a guest_memfd");
+	region.userspace_addr = (uintptr_t)at;
+	region.guest_memfd = file;
+	add_result(said, ioctl(subject->puppet.vm, KVM_SET_USER_MEMORY_REGION2, &region));
+	answer = puppet_store(&subject->puppet, OTHER_AT, 1);
+	add(said, error_name(answer.error));
+	munmap(at, PUPPET_SIZE);
+	close(file);
+}
+
 static void try_debug(struct subject *subject, char *said)
 {
 	struct kvm_guest_debug debug = { .control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP };
@@ -163,6 +211,34 @@ static void try_init_again(struct subject *subject, char *said)
 	add_result(said, ioctl(subject->puppet.vcpu, KVM_ARM_VCPU_INIT, &init));
 	init.features[0] |= 1 << KVM_ARM_VCPU_PMU_V3;
 	add_result(said, ioctl(subject->puppet.vcpu, KVM_ARM_VCPU_INIT, &init));
+}
+
+/* A vCPU that is to have a PMU. */
+static void try_pmu(struct subject *subject, char *said)
+{
+	struct kvm_vcpu_init init = { .target = 5, .features = { 1 << KVM_ARM_VCPU_PMU_V3 } };
+	int vm = ioctl(subject->puppet.kvm, KVM_CREATE_VM,
+		       subject->protected ? KVM_VM_TYPE_ARM_PROTECTED : 0);
+	int vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
+
+	add_result(said, ioctl(vcpu, KVM_ARM_VCPU_INIT, &init));
+	close(vcpu);
+	close(vm);
+}
+
+/* What a guest's access to a page that its host has taken comes to, and what KVM says with it. */
+static void try_taken(struct subject *subject, char *said)
+{
+	struct puppet_answer answer;
+	char word[32];
+	uint64_t zero;
+
+	run_once(subject);
+	if (pread(subject->file, &zero, sizeof(zero), OFFSET) != sizeof(zero))
+		fail("reading a guest's memory");
+	answer = puppet_load(&subject->puppet, AT);
+	snprintf(word, sizeof(word), "%s exit:%u", error_name(answer.error), answer.exit);
+	add(said, word);
 }
 
 /* What a guest on memory of another kind comes to at its first access. */
@@ -247,9 +323,13 @@ const struct row limits[] = {
 	{ "target", try_target },
 	{ "capabilities", try_capabilities },
 	{ "wires", try_wires },
+	{ "others", try_others },
+	{ "guest-memfd", try_guest_memfd },
 	{ "debug", try_debug },
 	{ "registers", try_registers },
 	{ "init-again", try_init_again },
+	{ "pmu", try_pmu },
+	{ "taken", try_taken },
 	{ "anonymous", try_anonymous },
 	{ "huge-pool", try_huge_pool },
 	{ "locked", try_locked },

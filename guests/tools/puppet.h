@@ -10,18 +10,11 @@
 #ifndef GUESTS_TOOLS_PUPPET_H
 #define GUESTS_TOOLS_PUPPET_H
 
-#include <linux/kvm.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What kernels' headers older than the host may lack. */
-#ifndef KVM_VM_TYPE_ARM_PROTECTED
-#define KVM_VM_TYPE_ARM_PROTECTED	(1UL << 31)
-#endif
-#ifndef KVM_EXIT_MEMORY_FAULT
-#define KVM_EXIT_MEMORY_FAULT		39
-#endif
+#include "kvm_new.h"
 
 #define PUPPET_PAGE	4096UL
 #define PUPPET_SIZE	(2UL << 20)	/* of its memory */

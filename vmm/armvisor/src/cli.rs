@@ -130,9 +130,10 @@ pub struct RunArgs {
     /// Let the guest have more memory than the host has
     #[arg(long)]
     pub overcommit: bool,
-    /// Make it a protected VM: the guest's memory is its own, and this program, other processes and the
-    /// host's kernel reach only what it shares. The host's kernel must have been started with
-    /// 'kvm-arm.mode=protected'. A guest whose kernel shares nothing has no devices but its console
+    /// Make it a protected VM: this program, other processes and the host's kernel can access only the
+    /// memory that the guest shares (docs/protected.md has the limits of that). The host's kernel must have
+    /// been started with 'kvm-arm.mode=protected'. A guest whose kernel shares nothing has no devices but
+    /// its console
     #[arg(long)]
     pub protected: bool,
     /// Offer devices with VIRTIO_F_ACCESS_PLATFORM, by which a guest's kernel can put memory of its choice

@@ -43,6 +43,7 @@ pub struct Memory {
     // After `guest`, which shares it: the mapping goes with its last user.
     region: Arc<Mapping>,
     backing: Backing,
+    huge: HugePages,
     /// For a protected VM, whose memory may not be touched but where the guest shares it.
     guard: Option<Arc<Guard>>,
 }
@@ -87,6 +88,7 @@ impl Memory {
             file,
             region,
             backing,
+            huge,
             guard: None,
         };
         if huge == HugePages::Thp {
@@ -97,7 +99,8 @@ impl Memory {
 
     /// The memory becomes a protected VM's: what the guest does not share is not to be had.
     pub fn guard(&mut self) -> Result<(), Refusal> {
-        let guard = Guard::new(self.region.clone(), RAM_BASE);
+        let huge = self.huge == HugePages::Thp;
+        let guard = Guard::new(self.region.clone(), RAM_BASE, huge);
         let guard = guard
             .map_err(|error| Refusal::host(format!("cannot guard the guest's memory: {error}")))?;
         self.guard = Some(Arc::new(guard));

@@ -452,7 +452,7 @@ impl Vcpu for Running<'_> {
 
     fn registers(&self) -> String {
         if self.protected {
-            return "(the registers of a protected VM are its own)".into();
+            return "(not shown: the VM is protected)".into();
         }
         let value = |register: u64| match get(self.fd, register) {
             Ok(value) => format!("{value:016x}"),

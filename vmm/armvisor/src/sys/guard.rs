@@ -4,42 +4,50 @@
 //! The host's answer to a load or store there is SIGSEGV. A guest decides what addresses its devices are
 //! given, so that must not end the program. The handler puts a page of zeroes of this program's own in
 //! the place of the one that is not to be had, and the access is done again, on that: what is read is
-//! zero, what is written is lost. The thread is told by [`Guard::met`], which puts guest memory back;
-//! until then it must not believe what it read.
+//! zero, what is written is lost. The thread is told by [`Guard::met`], which puts guest memory back. Until
+//! then its device works on zeroes, as it would for a guest that wrote these; so do other devices that use
+//! the same page meanwhile. It is this guest's doing, and what comes of it is this guest's.
 //!
-//! A thread that meets more pages than it can note before it asks has all of guest memory replaced
-//! instead, so that the number of mappings stays small whatever a guest thinks of. Other devices of the
-//! VM read zeroes meanwhile; they cannot tell from a guest that wrote these, and it is this guest's doing.
+//! A thread that meets more pages than it can note puts the one that it noted first back, so that the
+//! number of mappings stays small whatever a guest thinks of. No other page is ever replaced: KVM would give
+//! a guest that touches it for the first time the page of zeroes for its own.
 //!
-//! Rules of the handler: it calls mmap, sigaction and, at last, write and _exit; its state is atomics and
-//! thread-local words without destructors. A fault elsewhere goes to who handled them before.
+//! Rules of the handler: it calls mmap, madvise, sigaction, raise and, at last, write and _exit; its state
+//! is atomics and thread-local words without destructors. A fault elsewhere goes to who handled them
+//! before, and a SIGSEGV that somebody sent ends the process.
 
 use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::memory::{Advice, Mapping, advise};
+use super::memory::Mapping;
 use super::{check, page_size};
 use crate::outcome::ExitCode;
 
-/// Pages that a thread notes one by one.
+/// Pages that a thread has replaced at a time: more than any instruction touches, or it would not end.
 const NOTED: usize = 64;
 
 // The range that is guarded: length 0 for none. One VM of a process has one at a time.
 static START: AtomicUsize = AtomicUsize::new(0);
 static LEN: AtomicUsize = AtomicUsize::new(0);
 static PAGE: AtomicUsize = AtomicUsize::new(0);
+/// What is mapped there, from its start, and whether as huge pages.
+static FILE: AtomicI32 = AtomicI32::new(-1);
+static HUGE: AtomicBool = AtomicBool::new(false);
 /// What handled SIGSEGV before.
 static BEFORE: OnceLock<Before> = OnceLock::new();
 
 struct Before(libc::sigaction);
 
 thread_local! {
-    /// How many pages this thread has met; more than [`NOTED`] of them are all.
+    /// How many pages this thread has met, the first of them, and the last [`NOTED`], each at its
+    /// number modulo that.
     static COUNT: Cell<usize> = const { Cell::new(0) };
+    static FIRST: Cell<usize> = const { Cell::new(0) };
     static PAGES: [Cell<usize>; NOTED] = const { [const { Cell::new(0) }; NOTED] };
 }
 
@@ -55,11 +63,13 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Guards `mapping`, a file's from its start, which the guest has at address `guest`.
-    pub fn new(mapping: Arc<Mapping>, guest: u64) -> io::Result<Self> {
-        if mapping.file_offset().is_none_or(|file| file.start() != 0) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
+    /// Guards `mapping`, a file's from its start, which the guest has at address `guest`; `huge` if the
+    /// host was asked for huge pages there.
+    pub fn new(mapping: Arc<Mapping>, guest: u64, huge: bool) -> io::Result<Self> {
+        let file = match mapping.file_offset() {
+            Some(file) if file.start() == 0 => file.file().as_raw_fd(),
+            _ => return Err(io::ErrorKind::InvalidInput.into()),
+        };
         let claimed = LEN.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
         if claimed.is_err() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -67,6 +77,8 @@ impl Guard {
         let guard = Guard { mapping, guest };
         PAGE.store(page_size()?, Ordering::Relaxed);
         START.store(guard.mapping.as_ptr() as usize, Ordering::Relaxed);
+        FILE.store(file, Ordering::Relaxed);
+        HUGE.store(huge, Ordering::Relaxed);
         install()?;
         LEN.store(guard.mapping.size(), Ordering::Release);
         Ok(guard)
@@ -79,40 +91,13 @@ impl Guard {
         if count == 0 {
             return None;
         }
-        let start = self.mapping.as_ptr() as usize;
-        let page = PAGE.load(Ordering::Relaxed);
-        let first = PAGES.with(|pages| pages[0].get()) - start;
-        let restored = if count > NOTED {
-            self.restore(0, self.mapping.size())
-        } else {
-            let mut pages = (0..count).map(|at| PAGES.with(|pages| pages[at].get()) - start);
-            pages.try_for_each(|offset| self.restore(offset, page))
-        };
-        if let Err(error) = restored {
+        let mut noted = (0..count.min(NOTED)).map(|slot| PAGES.with(|pages| pages[slot].get()));
+        if !noted.all(put_back) {
+            let error = io::Error::last_os_error();
             log::error!("cannot map guest memory again: {error}; devices may fail");
         }
-        Some(self.guest + first as u64)
-    }
-
-    /// Maps the file's own pages at their place again.
-    fn restore(&self, offset: usize, len: usize) -> io::Result<()> {
-        use std::os::fd::AsRawFd;
-        let Some(file) = self.mapping.file_offset() else {
-            return Ok(());
-        };
-        let at = self.mapping.as_ptr().wrapping_add(offset);
-        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        let (protection, fd) = (libc::PROT_READ | libc::PROT_WRITE, file.file().as_raw_fd());
-        // SAFETY: the range is a part of the mapping, whose memory anybody may write at any time; what
-        // is mapped there is what it was made of.
-        let mapped = unsafe { libc::mmap(at.cast(), len, protection, flags, fd, offset as i64) };
-        if mapped == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        for advice in [Advice::DontDump, Advice::DontFork] {
-            advise(&self.mapping, offset, len, advice)?;
-        }
-        Ok(())
+        let offset = FIRST.get() - self.mapping.as_ptr() as usize;
+        Some(self.guest + offset as u64)
     }
 }
 
@@ -151,11 +136,16 @@ fn install() -> io::Result<()> {
 extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel gives the handler a siginfo.
     let info = unsafe { &*info };
+    if info.si_code <= 0 {
+        return end_by_signal();
+    }
     // SAFETY: SIGSEGV's has an address.
     let address = unsafe { info.si_addr() } as usize;
-    let (start, len) = (START.load(Ordering::Relaxed), LEN.load(Ordering::Acquire));
+    // The length first: what was stored before it belongs to it.
+    let len = LEN.load(Ordering::Acquire);
+    let start = START.load(Ordering::Relaxed);
     if len > 1 && address >= start && address - start < len {
-        return replace(address, start, len);
+        return replace(address);
     }
     if let Some(Before(action)) = BEFORE.get() {
         // The access is done again, and what is then to be done is not ours.
@@ -164,34 +154,32 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
     }
 }
 
-/// Puts zeroes in the place of the page at `address`, or of everything.
-fn replace(address: usize, start: usize, len: usize) {
-    let page = PAGE.load(Ordering::Relaxed);
-    let at = address & !(page - 1);
-    let count = COUNT.get();
-    if count < NOTED {
-        PAGES.with(|pages| pages[count].set(at));
-        COUNT.set(count + 1);
-        put_zeroes(at, page);
-    } else {
-        COUNT.set(NOTED + 1);
-        put_zeroes(start, len);
-    }
+/// Somebody sent the signal: nothing is done again that would raise it once more.
+fn end_by_signal() {
+    // SAFETY: all zeroes is a valid sigaction, the default.
+    let default: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the action is a live one.
+    unsafe { libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut()) };
+    // SAFETY: the signal waits until the handler is left, and then ends the process.
+    unsafe { libc::raise(libc::SIGSEGV) };
 }
 
-fn put_zeroes(at: usize, len: usize) {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let flags = kind | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    let at = ptr::without_provenance_mut(at);
+/// Puts zeroes in the place of the page at `address`, and notes it.
+fn replace(address: usize) {
     // SAFETY: errno's place is this thread's own.
     let errno_at = unsafe { libc::__errno_location() };
     // SAFETY: it is there as long as the thread.
     let errno = unsafe { *errno_at };
-    // SAFETY: the range is guest memory's, which anybody may write at any time: that it turns to zeroes
-    // is nothing that this program could not see otherwise.
-    let mapped = unsafe { libc::mmap(at, len, protection, flags, -1, 0) };
-    if mapped == libc::MAP_FAILED {
+    let at = address & !(PAGE.load(Ordering::Relaxed) - 1);
+    let count = COUNT.get();
+    let slot = count % NOTED;
+    let oldest = PAGES.with(|pages| pages[slot].replace(at));
+    if count == 0 {
+        FIRST.set(at);
+    }
+    COUNT.set(count + 1);
+    let there = count < NOTED || put_back(oldest);
+    if !there || !put_zeroes(at) {
         // SAFETY: the bytes are a constant.
         unsafe { libc::write(2, LAST_WORDS.as_ptr().cast(), LAST_WORDS.len()) };
         // SAFETY: ends the process without running anything of it.
@@ -201,11 +189,47 @@ fn put_zeroes(at: usize, len: usize) {
     unsafe { *errno_at = errno };
 }
 
+fn put_zeroes(at: usize) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map_page(at, flags, -1, 0)
+}
+
+/// Maps the file's own page at its place again, as it was, so that it is of one mapping with its
+/// neighbours.
+fn put_back(at: usize) -> bool {
+    let offset = at - START.load(Ordering::Relaxed);
+    let file = FILE.load(Ordering::Relaxed);
+    let mapped = map_page(at, libc::MAP_SHARED, file, offset as libc::off_t);
+    let advise = |advice| {
+        let at = ptr::without_provenance_mut(at);
+        // SAFETY: the page was just mapped, and none of the advices below changes what it holds.
+        unsafe { libc::madvise(at, PAGE.load(Ordering::Relaxed), advice) == 0 }
+    };
+    if HUGE.load(Ordering::Relaxed) {
+        // The host that has none said so before.
+        advise(libc::MADV_HUGEPAGE);
+    }
+    mapped && advise(libc::MADV_DONTDUMP) && advise(libc::MADV_DONTFORK)
+}
+
+/// Maps a page in the place of one of guest memory.
+fn map_page(at: usize, flags: libc::c_int, file: libc::c_int, offset: libc::off_t) -> bool {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let (at, page) = (
+        ptr::without_provenance_mut(at),
+        PAGE.load(Ordering::Relaxed),
+    );
+    // SAFETY: the page is guest memory's, which anybody may write at any time: what it changes to is
+    // nothing that this program could not see otherwise.
+    let mapped = unsafe { libc::mmap(at, page, protection, flags | libc::MAP_FIXED, file, offset) };
+    mapped != libc::MAP_FAILED
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::memory::{map_aligned, memfd};
+    use super::super::memory::{Advice, advise, map_aligned, memfd};
     use super::*;
     use vm_memory::{Bytes, VolatileMemory};
 
@@ -246,8 +270,11 @@ mod tests {
     fn private_pages_read_as_zeroes_and_are_told_once() {
         let _alone = ALONE.lock().unwrap();
         let mapping = memory();
-        let guard = Guard::new(mapping.clone(), 0x4000_0000).unwrap();
-        assert!(Guard::new(mapping.clone(), 0).is_err(), "one at a time");
+        let guard = Guard::new(mapping.clone(), 0x4000_0000, false).unwrap();
+        assert!(
+            Guard::new(mapping.clone(), 0, false).is_err(),
+            "one at a time"
+        );
         (0..8).for_each(|page| set(&mapping, page, page as u64 + 1));
         assert_eq!(guard.met(), None);
         forbid(&mapping, 3, 2);
@@ -263,30 +290,62 @@ mod tests {
         assert_eq!((get(&mapping, 3), get(&mapping, 4)), (4, 5));
     }
 
-    #[test]
-    fn more_pages_than_can_be_noted_are_all_replaced() {
-        let _alone = ALONE.lock().unwrap();
+    /// How many mappings guest memory is made of.
+    fn mappings(mapping: &Mapping) -> usize {
+        let start = mapping.as_ptr() as usize;
+        let inside = start..start + mapping.size();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let starts = maps.lines().filter_map(|line| line.split('-').next());
+        let starts = starts.filter_map(|start| usize::from_str_radix(start, 16).ok());
+        starts.filter(|start| inside.contains(start)).count()
+    }
+
+    fn guarded(huge: bool) -> (Arc<Mapping>, Guard) {
         let mapping = memory();
-        let guard = Guard::new(mapping.clone(), 0).unwrap();
-        (0..PAGES_OF_MEMORY).for_each(|page| set(&mapping, page, 7));
-        forbid(&mapping, 0, PAGES_OF_MEMORY - 1);
-        for page in 0..PAGES_OF_MEMORY - 1 {
-            assert_eq!(get(&mapping, page), 0);
+        let advices = [Advice::DontDump, Advice::DontFork, Advice::HugePage];
+        for advice in &advices[..if huge { 3 } else { 2 }] {
+            // A host without huge pages has nothing to ask for.
+            let _ = advise(&mapping, 0, mapping.size(), *advice);
         }
-        assert_eq!(
-            get(&mapping, PAGES_OF_MEMORY - 1),
-            0,
-            "replaced with the rest"
-        );
-        assert_eq!(guard.met(), Some(0));
-        assert!((0..PAGES_OF_MEMORY).all(|page| get(&mapping, page) == 7));
+        let guard = Guard::new(mapping.clone(), 0, huge).unwrap();
+        (mapping, guard)
+    }
+
+    #[test]
+    fn more_pages_than_can_be_noted_leave_others_alone() {
+        let _alone = ALONE.lock().unwrap();
+        for huge in [false, true] {
+            let (mapping, guard) = guarded(huge);
+            (0..PAGES_OF_MEMORY).for_each(|page| set(&mapping, page, 7));
+            // Every second one, or they would be one mapping.
+            let private = || (0..PAGES_OF_MEMORY).step_by(2);
+            private().for_each(|page| forbid(&mapping, page, 1));
+            for page in 0..PAGES_OF_MEMORY {
+                assert_eq!(get(&mapping, page), if page % 2 == 0 { 0 } else { 7 });
+            }
+            assert!(mappings(&mapping) <= 2 * NOTED + 1);
+            assert_eq!(guard.met(), Some(0));
+            assert!((0..PAGES_OF_MEMORY).all(|page| get(&mapping, page) == 7));
+            assert_eq!(mappings(&mapping), 1, "huge pages: {huge}");
+        }
+    }
+
+    #[test]
+    fn a_signal_that_was_sent_is_as_deadly_as_ever() {
+        let _alone = ALONE.lock().unwrap();
+        let _guard = Guard::new(memory(), 0, false).unwrap();
+        let raise = || {
+            // SAFETY: ends the child.
+            unsafe { libc::raise(libc::SIGSEGV) };
+        };
+        assert_eq!(signal_that_ends(raise), Some(libc::SIGSEGV));
     }
 
     #[test]
     fn each_thread_is_told_of_its_own() {
         let _alone = ALONE.lock().unwrap();
         let mapping = memory();
-        let guard = Guard::new(mapping.clone(), 0).unwrap();
+        let guard = Guard::new(mapping.clone(), 0, false).unwrap();
         forbid(&mapping, 1, 1);
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -302,19 +361,26 @@ mod tests {
     fn a_fault_elsewhere_is_as_deadly_as_ever() {
         let _alone = ALONE.lock().unwrap();
         let mapping = memory();
-        let _guard = Guard::new(memory(), 0).unwrap();
+        let _guard = Guard::new(memory(), 0, false).unwrap();
         forbid(&mapping, 0, 1);
-        // SAFETY: the child only loads and exits.
+        let load = || {
+            get(&mapping, 0);
+        };
+        assert_eq!(signal_that_ends(load), Some(libc::SIGSEGV));
+    }
+
+    /// What ends a child that does this; None if it goes on.
+    fn signal_that_ends(child_does: impl Fn()) -> Option<i32> {
+        // SAFETY: the child only does that, which allocates nothing, and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            get(&mapping, 0);
+            child_does();
             // SAFETY: ends the child.
             unsafe { libc::_exit(0) };
         }
         let mut status = 0;
         // SAFETY: `status` is an int.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert!(libc::WIFSIGNALED(status), "{status:#x}");
-        assert_eq!(libc::WTERMSIG(status), libc::SIGSEGV);
+        libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
     }
 }
