@@ -133,6 +133,15 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 	}
 }
 
+/* A vCPU may be idle for hours: up to now. */
+static u64 av_idle_ticks(const struct av_vcpu_stats *s)
+{
+	u64 ticks = av_account_ticks(&s->account, AV_ROW_OF(AV_PLACE_IDLE));
+	u64 since = READ_ONCE(s->idle_since);
+
+	return since ? ticks + av_stats_now() - since : ticks;
+}
+
 static void av_vcpu_gather(void *object, u64 *data)
 {
 	const struct av_vcpu_stats *s = &((const struct av_vcpu *)object)->stats;
@@ -143,7 +152,8 @@ static void av_vcpu_gather(void *object, u64 *data)
 	*data++ = READ_ONCE(a->exits) + av_fast_count(s, AV_FAST_HVC);
 	*data++ = av_ticks_to_ns(READ_ONCE(a->guest));
 	for (i = 0; i < AV_NR_PLACES; i++)
-		*data++ = av_ticks_to_ns(av_account_ticks(a, AV_ROW_OF(i)));
+		*data++ = av_ticks_to_ns(i == AV_PLACE_IDLE ? av_idle_ticks(s) :
+					 av_account_ticks(a, AV_ROW_OF(i)));
 
 	group = (struct av_pair *)data;
 	cls = group + AV_NR_GROUPS;

@@ -48,8 +48,12 @@ void av_away_take(struct av_vcpu *vcpu)
 
 u64 av_idle_begins(struct av_vcpu *vcpu)
 {
+	u64 now;
+
 	av_away_take(vcpu);
-	return av_stats_now();
+	now = av_stats_now();
+	WRITE_ONCE(vcpu->stats.idle_since, now);
+	return now;
 }
 
 /* Between what woke the thread and its getting on a CPU it was away. */
@@ -60,6 +64,7 @@ void av_idle_ends(struct av_vcpu *vcpu, u64 begun)
 	if (away)
 		av_stats_skip(&vcpu->stats, AV_PLACE_AWAY, away);
 	av_stats_skip(&vcpu->stats, AV_PLACE_IDLE, ticks - away);
+	WRITE_ONCE(vcpu->stats.idle_since, 0);
 }
 
 void av_vcpu_time_begins(struct av_vcpu *vcpu)

@@ -32,6 +32,7 @@ struct av_vcpu_stats {
 	/* How long that thread had waited for a CPU when it was last asked; NULL: none was. */
 	const void *waiter;
 	u64 waited;
+	u64 idle_since;			/* 0: it is not idle */
 	struct av_account account;
 };
 
