@@ -99,6 +99,8 @@ def _classes(exits: dict[str, int], wall: float) -> list[tuple[str, str]]:
         return f"  {label}", f"{count:>8} {text}".rstrip()
 
     rows = [("within the hypervisor", ""), row("guest, with fast traps", "", exits["guest_ns"])]
+    if idle := exits.get("idle_ns"):
+        rows.append(row("idle", "", idle))
     some = sorted(((exits[f"{name}_ns"], name) for name in _CLASSES if exits[name]), reverse=True)
     return rows + [row(name, str(exits[name]), time) for time, name in some]
 
