@@ -17,6 +17,7 @@
 #include "irq/irq.h"
 #include "mmu/mmu.h"
 #include "preconditions.h"
+#include "stats/stats.h"
 #include "switch/leave.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
@@ -74,6 +75,7 @@ static int __init av_module_init(void)
 static void __exit av_module_exit(void)
 {
 	undo(ARRAY_SIZE(steps));
+	av_stats_exit_module();
 }
 
 module_init(av_module_init);

@@ -51,6 +51,10 @@ ELSEWHERE = {
     ),
     "armvisor list": ("tests/test_vmm_life.py", "armvisor list"),
     "armvisor stat VM --json": ("tests/test_vmm_life.py", "armvisor stat"),
+    "armvisor stat VM --accounting on --watch": (
+        "tests/test_module_stats.py",
+        "armvisor stat known --accounting on --watch",
+    ),
     "armvisor pause VM": ("tests/test_vmm_life.py", "armvisor pause"),
     "armvisor resume VM": ("tests/test_vmm_life.py", "armvisor resume"),
     "armvisor balloon VM 128M": ("tests/test_devices_debian.py", "armvisor balloon"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the module tells of itself: counts and times by class of exit, and tracepoints.
+"""What the module tells of itself: counts, times, histograms by class of exit, and tracepoints.
 
 The guests are a few instructions each, so counts are known exactly.
 """
@@ -10,7 +10,7 @@ import struct
 
 import pytest
 from built import TOP, module
-from tiny_guests import ISB, RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, msr, psci
+from tiny_guests import HVC, ISB, RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, msr, psci
 
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
@@ -37,7 +37,21 @@ def contexts() -> bytes:
     return code + struct.pack("<2Q", 0, block).ljust(0x1000, b"\0")
 
 
+READ_ID, READ_ESR = 0xD538_0403, 0xD538_5203  # mrs x3, ID_AA64PFR0_EL1 and ESR_EL1
+MIGRATE_INFO_TYPE = 0x8400_0006
+CALLS, IDS, FASTS = 41, 37, 23
+
+
+def known() -> bytes:
+    """A guest that traps so many times of each kind, and then waits."""
+    words = [*load(1, RTC), *[ldr(2, 1)] * READS]
+    words += [*load(0, MIGRATE_INFO_TYPE), HVC] * CALLS
+    words += [READ_ID] * IDS + [READ_ESR] * FASTS
+    return image(*words, *WFI_LOOP)
+
+
 GUESTS = {
+    "known": known(),
     "reads": image(*load(1, RTC), *[ldr(2, 1)] * READS, *psci(SYSTEM_OFF)),
     "waiting": image(*WFI_LOOP),
     "contexts": contexts(),
@@ -61,7 +75,18 @@ sleep 1
 printf '\\036'; armvisor stat contexts --json || exit
 echo 2 >/proc/sys/vm/drop_caches
 printf '\\036'; armvisor stat contexts --json || exit
-armvisor stop --force contexts; wait $vm; exit 0
+armvisor stop --force contexts; wait $vm
+echo 1 >/sys/module/armvisor/parameters/accounting
+armvisor run --kernel /g/known --memory 32M --name known >/out 2>&1 </dev/null & vm=$!
+for try in $(seq 100); do armvisor list | grep -q '^known ' && break; sleep 0.1; done
+sleep 1
+printf '\\036'; armvisor stat known --json | tee /before || exit
+printf '\\036'; armvisor stat known || exit
+printf '\\036'; armvisor stat known --accounting off --since /before --json || exit
+(sleep 3; armvisor stop --force known) &
+printf '\\036'; armvisor stat known --accounting on --watch || exit
+wait $vm
+printf '\\036'; armvisor stat known 2>&1; echo "status $?"; exit 0
 """
 # What armvisor calls them (vmm/armvisor/src/exits.rs).
 NAMES = {"hvc_exit_stat": "hvc", "wfi_exit_stat": "wfi", "wfe_exit_stat": "wfe"}
@@ -128,8 +153,8 @@ def test_stat_shows_a_running_vms_exits(told):
     exits = json.loads(told[2])["vcpus"][0]["kvm"]
     assert_adds_up(exits)
     assert exits["wfi"] >= 1 and exits["mmio_user"] == 0
-    assert re.search(r"vcpu0 kvm .* wfi [1-9]", told[3])
-    assert re.search(r"kvm .*shadow_pages [1-9]", told[3])
+    assert re.search(r"^  wfi +wfi_exit_stat +[1-9]", told[3], re.M)
+    assert re.search(r"shadow memory: [1-9]\d* KiB in [1-9]", told[3])
 
 
 def test_a_host_short_of_memory_gets_shadow_tables_back(told):
@@ -148,3 +173,62 @@ def test_tracepoints_tell_of_entry_exit_fault_and_injection(told):
     assert re.search(r"vcpu=0 exit=\d+ pc=0x\w+ ec=\w+ esr=0x\w+ far=0x\w+$", lines["av_exit"])
     assert re.search(r"va=0x\w+ ipa=0x\w+ esr=0x\w+ result=-?\d+$", lines["av_fault"])
     assert re.search(r"vector=0x\w+ pc=0x\w+ esr=0x\w+ far=0x\w+$", lines["av_inject"])
+
+
+def classes(stat: dict) -> dict[str, dict]:
+    """The rows of `armvisor stat --json` by name, those within others too."""
+    rows = stat["cost"]["classes"] + stat["cost"]["places"]
+    return {row["name"]: row for each in rows for row in (each, *each.get("rows", ()))}
+
+
+def test_stat_is_right_for_a_guest_that_traps_a_known_number_of_times(told):
+    stat = json.loads(told[6])
+    rows = classes(stat)
+    assert {name: rows[name]["count"] for name in ("mmio_user", "hvc", "id_reg", "esr_el1")} == {
+        "mmio_user": READS, "hvc": CALLS, "id_reg": IDS, "esr_el1": FASTS,
+    }  # fmt: skip
+    assert rows["fast_trap"]["count"] == FASTS
+    # One sample an exit; all that is not a fast trap is timed.
+    for name, count in (("mmio_user", READS), ("hvc", CALLS), ("id_reg", IDS)):
+        assert sum(stat["histograms"][f"{name}_hist"]) == count
+        assert 0 < rows[name]["mean_ns"] < rows[name]["p99_ns"] * 2
+    assert sum(stat["histograms"]["vmm_hist"]) == READS
+    assert rows["fast_trap"]["ns"] is None
+
+
+def test_the_terms_are_the_vcpus_life(told):
+    cost = json.loads(told[6])["cost"]
+    assert 0 < cost["terms"]["guest_performance_ratio"] < 1
+    cost = json.loads(told[8])["cost"]
+    terms = {name: value for name, value in cost["terms"].items() if isinstance(value, int)}
+    assert set(terms) == {"native", "cpu", "mem", "io", "suspend", "idle", "epsilon"}
+    life = cost["seconds"] * 1e9
+    assert abs(sum(terms.values()) - life) < life / 1000
+    # It waits.
+    assert terms["idle"] > life * 0.9
+
+
+def test_stat_shows_a_table(told):
+    lines = told[7].splitlines()
+    table = {line.split()[0]: line for line in lines if line.split()}
+    assert re.search(
+        rf"^  hvc +hvc_exit_stat +{CALLS} +\d+ +\S+ [mun]s +\S+ [un]s +<\S+ [un]s +\d", table["hvc"]
+    )
+    assert re.search(rf"^  esr_el1 +- +{FASTS} +\d+ +- +- +- +-$", table["esr_el1"])
+    assert "Guest Performance Ratio 0." in told[7]
+    assert re.search(r"faults: \d+ hidden, 0 true; mapped: [1-9]\d* pages of 4 KiB", told[7])
+
+
+def test_since_shows_what_came_since(told):
+    stat = json.loads(told[8])
+    rows = classes(stat)
+    assert rows["hypercall"]["count"] == rows["mmio"]["count"] == 0 and "hvc" not in rows
+    assert stat["cost"]["accounting"] is False and stat["cost"]["seconds"] < 1
+
+
+def test_watching_goes_on_until_the_vm_ends(told):
+    lines = told[9].splitlines()
+    assert 2 <= len(lines) <= 5
+    assert f"hypercall {CALLS}" in lines[0]
+    assert all("hypercall" not in line and "idle" in line for line in lines[1:]), lines
+    assert "no VM named known is running" in told[10] and "status 9" in told[10]

@@ -17,7 +17,7 @@ SYSTEM_RESET = 0x8400_0009
 
 MAGIC = b"ARM\x64"
 _BRANCH_OVER_HEADER = 0x1400_0010
-_HVC = 0xD400_0002
+HVC = 0xD400_0002
 
 
 def image(*words: int, size: int = 0x1000, flags: int = 0b1010) -> bytes:
@@ -65,7 +65,7 @@ def msr(system: tuple[int, int, int, int, int], register: int) -> int:
 
 def psci(function: int) -> list[int]:
     """A call that does not return."""
-    return [*load(0, function), _HVC, LOOP]
+    return [*load(0, function), HVC, LOOP]
 
 
 LOOP = 0x1400_0000  # b .

@@ -34,12 +34,13 @@ def test_on_the_module_classes_have_their_time(capsys):
     )  # fmt: skip
     exits = dict.fromkeys([*classes, *(f"{name}_ns" for name in classes)], 0)
     exits |= {"guest_ns": 10**9, "fast_trap": 5, "dat_trans": 3, "dat_trans_ns": 5 * 10**8}
-    exits |= {"tlbi": 2, "tlbi_ns": 9}
+    exits |= {"tlbi": 2, "tlbi_ns": 9, "idle_ns": 10**8}
     show(report(exits))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["guest,", "with", "fast", "traps", "1.00", "s", "50%"] in lines
     assert ["dat_trans", "3", "0.50", "s", "25%"] in lines
     assert ["fast_trap", "5"] in lines
+    assert ["idle", "0.10", "s", "5%"] in lines
     # A class of a group whose sum is there already, and what never happened.
     assert not [words for words in lines if words[:1] in (["tlbi"], ["suspend"])]
 

@@ -15,6 +15,7 @@
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
 #include "mmu/slots.h"
+#include "stats/stats.h"
 
 struct av_extension {
 	unsigned int cap;
@@ -68,6 +69,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_MAX_VCPUS,			AV_MAX_VCPUS },
 	{ KVM_CAP_MAX_VCPU_ID,			AV_MAX_VCPU_ID },
 	{ AV_CAP_CHEAP_TRAPS,			AV_CHEAP_ALL },
+	{ AV_CAP_ACCOUNTING,			1 },
 };
 
 int av_check_extension(struct av_vm *vm, unsigned long ext)

@@ -3,7 +3,8 @@
  * KVM_GET_STATS_FD: the binary statistics format of KVM's ABI, a file that
  * reads as header, id, descriptors and data. Everything but the data is
  * constant; descriptors are made from the tables of classes.h, and the data is
- * gathered in the same order at each read that touches it.
+ * gathered in the same order at each read that touches it: all single numbers, then
+ * the histograms.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -16,6 +17,7 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
+#include "cpu/cpu.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 #include "switch/switch.h"
@@ -37,29 +39,38 @@ struct av_stats_desc {
 
 static_assert(offsetof(struct av_stats_desc, name) == offsetof(struct kvm_stats_desc, name));
 
-#define AV_DESC(kind, unit, base, exp, text) {				\
+#define AV_DESC_OF(kind, unit, base, exp, text, n) {			\
 	.flags = KVM_STATS_TYPE_##kind | KVM_STATS_UNIT_##unit |	\
 		 KVM_STATS_BASE_##base,					\
 	.exponent = exp,						\
-	.size = 1,							\
+	.size = n,							\
 	.name = text,							\
 }
+#define AV_DESC(kind, unit, base, exp, text)	AV_DESC_OF(kind, unit, base, exp, text, 1)
 #define AV_DESC_COUNT(text)	AV_DESC(CUMULATIVE, NONE, POW10, 0, text)
 #define AV_DESC_NS(text)	AV_DESC(CUMULATIVE, SECONDS, POW10, -9, text)
+
+#define AV_DESC_HIST(text)						\
+	AV_DESC_OF(LOG_HIST, SECONDS, POW10, -9, text "_hist", AV_HIST_BUCKETS)
 
 #define X_GROUP(group, text)		AV_DESC_COUNT(text), AV_DESC_NS(text "_ns"),
 #define X_CLASS(cls, text, group)	AV_DESC_COUNT(text), AV_DESC_NS(text "_ns"),
 #define X_EVENT(event, text)		AV_DESC_COUNT(text),
+#define X_PLACE(place, text)		AV_DESC_NS(text "_ns"),
+#define X_HIST(cls, text, group)	AV_DESC_HIST(text),
+#define X_PLACE_HIST(place, text)	AV_DESC_HIST(text),
 #define X_FIGURE(figure, text, kind, unit) AV_DESC(kind, unit, POW10, 0, text),
 
 static const struct av_stats_desc av_vcpu_descs[] = {
 	AV_DESC_COUNT("exits"),
 	AV_DESC_NS("guest_ns"),
-	AV_DESC_NS("vmm_ns"),
+	AV_PLACES(X_PLACE)
 	AV_EXIT_GROUPS(X_GROUP)
 	AV_EXIT_CLASSES(X_CLASS)
 	AV_EVENTS(X_EVENT)
 	AV_FAST_TRAPS(X_EVENT)
+	AV_EXIT_CLASSES(X_HIST)
+	AV_PLACES(X_PLACE_HIST)
 };
 
 static const struct av_stats_desc av_vm_descs[] = {
@@ -116,28 +127,40 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_BRK) +
 		       av_fast_count(s, AV_FAST_ERET_EL0);
 	case AV_EVENT_ENTRY_FLUSH:
-		return av_switch_flushes() ? READ_ONCE(s->exits) : 0;
+		return av_switch_flushes() ? READ_ONCE(s->account.exits) : 0;
 	default:
 		return 0;
 	}
 }
 
+/* A vCPU may be idle for hours: up to now. */
+static u64 av_idle_ticks(const struct av_vcpu_stats *s)
+{
+	u64 ticks = av_account_ticks(&s->account, AV_ROW_OF(AV_PLACE_IDLE));
+	u64 since = READ_ONCE(s->idle_since);
+
+	return since ? ticks + av_stats_now() - since : ticks;
+}
+
 static void av_vcpu_gather(void *object, u64 *data)
 {
 	const struct av_vcpu_stats *s = &((const struct av_vcpu *)object)->stats;
+	const struct av_account *a = &s->account;
 	struct av_pair *group, *cls;
 	unsigned int i;
 
-	*data++ = READ_ONCE(s->exits) + av_fast_count(s, AV_FAST_HVC);
-	*data++ = av_ticks_to_ns(READ_ONCE(s->guest_ticks));
-	*data++ = av_ticks_to_ns(READ_ONCE(s->vmm_ticks));
+	*data++ = READ_ONCE(a->exits) + av_fast_count(s, AV_FAST_HVC);
+	*data++ = av_ticks_to_ns(READ_ONCE(a->guest));
+	for (i = 0; i < AV_NR_PLACES; i++)
+		*data++ = av_ticks_to_ns(i == AV_PLACE_IDLE ? av_idle_ticks(s) :
+					 av_account_ticks(a, AV_ROW_OF(i)));
 
 	group = (struct av_pair *)data;
 	cls = group + AV_NR_GROUPS;
 	memset(group, 0, AV_NR_GROUPS * sizeof(*group));
 	for (i = 0; i < AV_NR_EXITS; i++, cls++) {
 		cls->count = av_class_count(s, i);
-		cls->ns = av_ticks_to_ns(READ_ONCE(s->ticks[i]));
+		cls->ns = av_ticks_to_ns(av_account_ticks(a, i));
 		group[av_group_of[i]].count += cls->count;
 		group[av_group_of[i]].ns += cls->ns;
 	}
@@ -147,6 +170,8 @@ static void av_vcpu_gather(void *object, u64 *data)
 		*data++ = READ_ONCE(s->event[i]) + av_event_elsewhere(s, i);
 	for (i = 0; i < AV_NR_FAST; i++)
 		*data++ = av_fast_count(s, i);
+	for (i = 0; i < AV_NR_ROWS; i++, data += AV_HIST_BUCKETS)
+		av_hist_read(a, i, data);
 }
 
 static void av_vm_gather(void *object, u64 *data)
@@ -156,6 +181,9 @@ static void av_vm_gather(void *object, u64 *data)
 
 	for (i = 0; i < AV_NR_VM_FIGURES; i++)
 		data[i] = atomic64_read(&vm->stats.figure[i]);
+	data[AV_VM_ACCOUNTING] = READ_ONCE(vm->stats.accounting);
+	data[AV_VM_SWITCH_PS] = av_cpu_switch_ps(false);
+	data[AV_VM_SWITCH_SHORT_PS] = av_cpu_switch_ps(true);
 	/* Counted when they are asked for. */
 	av_mmu_count_leaves(vm, &data[AV_VM_PAGES_4K], &data[AV_VM_PAGES_2M]);
 }
@@ -201,10 +229,12 @@ static void *av_stats_image(const struct av_stats_file *sf, size_t *size)
 	const struct av_stats_kind *kind = sf->kind;
 	struct kvm_stats_header header = av_stats_header(kind);
 	struct av_stats_desc *desc;
-	unsigned int i;
+	unsigned int i, offset = 0;
 	void *image;
 
-	*size = header.data_offset + kind->n * sizeof(u64);
+	for (i = 0; i < kind->n; i++)
+		offset += kind->descs[i].size * sizeof(u64);
+	*size = header.data_offset + offset;
 	image = kvmalloc(*size, GFP_KERNEL_ACCOUNT);
 	if (!image)
 		return NULL;
@@ -212,8 +242,10 @@ static void *av_stats_image(const struct av_stats_file *sf, size_t *size)
 	memcpy(image + header.id_offset, sf->id, AV_STATS_NAME_SIZE);
 	desc = image + header.desc_offset;
 	memcpy(desc, kind->descs, kind->n * sizeof(*desc));
-	for (i = 0; i < kind->n; i++)
-		desc[i].offset = i * sizeof(u64);
+	for (i = 0, offset = 0; i < kind->n; i++) {
+		desc[i].offset = offset;
+		offset += desc[i].size * sizeof(u64);
+	}
 	kind->gather(sf->object, image + header.data_offset);
 	return image;
 }

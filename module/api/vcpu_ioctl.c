@@ -59,7 +59,8 @@ static int av_vcpu_ioctl_run(struct av_vcpu *vcpu)
 		return av_vcpu_exit_dead(vcpu);
 
 	av_sigset_activate(vcpu);
-	av_stats_run_begin(&vcpu->stats);
+	if (unlikely(!av_stats_run_begin(&vcpu->stats)))
+		av_vcpu_time_begins(vcpu);
 	r = av_vcpu_run(vcpu);
 	av_stats_run_end(&vcpu->stats);
 	av_sigset_deactivate(vcpu);

@@ -14,6 +14,7 @@
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
+#include "stats/stats.h"
 #include "vm/device.h"
 
 unsigned int av_api_ipa_limit(void)
@@ -120,6 +121,7 @@ free:
 
 static void av_vm_free(struct av_vm *vm)
 {
+	av_stats_vm_destroy(&vm->stats);
 	cleanup_srcu_struct(&vm->irq_srcu);
 	cleanup_srcu_struct(&vm->srcu);
 	mmdrop(vm->mm);
@@ -140,6 +142,7 @@ struct av_vm *av_vm_create(unsigned long type)
 	vm->ipa_bits = ipa_bits;
 	vm->mm = current->mm;
 	mmgrab(vm->mm);
+	av_stats_vm_init(&vm->stats);
 
 	r = av_vm_init_parts(vm);
 	if (r) {

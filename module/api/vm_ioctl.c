@@ -243,6 +243,8 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 		return av_cpu_enable_halt_poll(object, cap.args[0]);
 	case AV_CAP_CHEAP_TRAPS:
 		return av_cpu_enable_cheap(object, cap.args[0]);
+	case AV_CAP_ACCOUNTING:
+		return av_cpu_enable_accounting(object, cap.args[0]);
 	default:
 		return -EINVAL;
 	}

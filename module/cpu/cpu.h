@@ -51,6 +51,7 @@ int av_cpu_vm_init(struct av_vm *vm);
 void av_cpu_vm_destroy(struct av_vm *vm);
 /* A VM's ways to make traps cheap (cpu/cheap.h): -EINVAL for bits that do not exist. */
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which);
+int av_cpu_enable_accounting(struct av_vm *vm, u64 on);
 /* KVM_CAP_HALT_POLL: how long vCPUs in WFI poll at most. */
 int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns);
 int av_cpu_vcpu_init(struct av_vcpu *vcpu);
@@ -175,6 +176,12 @@ int av_psci_set_version(struct av_vcpu *vcpu, u64 val);
 void av_vcpu_look_around(struct av_vcpu *vcpu);
 /* Poll, or sleep, until something is there for the guest, a signal, or a request. */
 void av_vcpu_block(struct av_vcpu *vcpu);
+
+/* KVM_RUN begins, and av_stats_run_begin() has said that this is to be called. */
+void av_vcpu_time_begins(struct av_vcpu *vcpu);
+
+/* What a way into the guest and back takes here, as measured at load, in picoseconds; 0: unknown. */
+u64 av_cpu_switch_ps(bool short_way);
 void av_vcpu_wait_started(struct av_vcpu *vcpu);
 int av_vcpu_wait_woken(struct av_vcpu *vcpu);	/* KVM_MP_STATE_SUSPENDED */
 

@@ -26,6 +26,7 @@
 #include <linux/sched/signal.h>
 
 #include "compat/kvm_run.h"
+#include "cpu/away.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/debug_load.h"
@@ -133,6 +134,8 @@ static int before_entry(struct av_vcpu *vcpu)
 	}
 	if (unlikely(av_steal_has(vcpu)))
 		av_steal_update(vcpu);
+	if (av_stats_accounting())
+		av_away_take(vcpu);
 	if (offer_is_over(vcpu))
 		av_irq_settle(vcpu);
 	if (inject_due(vcpu))

@@ -65,6 +65,7 @@ int av_steal_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 	if (!av_gpa_is_ram(vcpu->vm, base, true))
 		return -EINVAL;
 	vcpu->cpu->steal_base = base;
+	vcpu->cpu->has_steal = true;
 	return 0;
 }
 

@@ -13,7 +13,7 @@ void av_steal_init(struct av_vcpu *vcpu);
 /* Did the VMM give it a place? */
 static inline bool av_steal_has(const struct av_vcpu *vcpu)
 {
-	return vcpu->cpu->steal_base != AV_STEAL_NOWHERE;
+	return vcpu->cpu->has_steal;
 }
 
 /* The guest asked for it, and the VMM gave it a place: where it is. May sleep. */

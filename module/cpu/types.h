@@ -98,6 +98,7 @@ struct av_vcpu_cpu {
 	bool modes_same;			/* av_controls_same() of these */
 
 	/* Stolen time (steal.c): its guest address, and the thread's wait when last added. */
+	bool has_steal;
 	u64 steal_base, steal_last;
 
 	/* KVM_SET_GUEST_DEBUG (cpu/guest_debug.c): KVM_GUESTDBG_*, 0 without ENABLE. */

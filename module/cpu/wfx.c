@@ -13,6 +13,7 @@
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
+#include "cpu/away.h"
 #include "cpu/cpu.h"
 #include "cpu/halt_poll.h"
 #include "irq/irq.h"
@@ -78,7 +79,7 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 
 	if (wfi_over(vcpu))
 		return;
-	begun = av_stats_now();
+	begun = av_idle_begins(vcpu);
 	if (!poll(vcpu, begun)) {
 		wait_event_interruptible(vcpu->wq, wfi_over(vcpu));
 		av_stat_inc(&vcpu->stats, AV_EVENT_HALT_WAKEUP);
@@ -87,6 +88,7 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 	vcpu->cpu->poll_window = av_halt_poll_next(vcpu->cpu->poll_window, av_stats_now() - begun,
 						   poll_limit(vcpu->vm),
 						   ns_to_ticks(AV_HALT_POLL_FIRST_NS));
+	av_idle_ends(vcpu, begun);
 }
 
 /* A vCPU that has something to do, and no CPU to do it on. */
@@ -138,8 +140,11 @@ static void yield_to_vcpu(struct av_vcpu *vcpu)
 
 void av_vcpu_wait_started(struct av_vcpu *vcpu)
 {
+	u64 begun = av_idle_begins(vcpu);
+
 	wait_event_interruptible(vcpu->wq,
 				 !av_vcpu_stopped(vcpu) || READ_ONCE(vcpu->requests));
+	av_idle_ends(vcpu, begun);
 }
 
 /*
@@ -149,9 +154,11 @@ void av_vcpu_wait_started(struct av_vcpu *vcpu)
 int av_vcpu_wait_woken(struct av_vcpu *vcpu)
 {
 	struct kvm_run *run = vcpu->run;
+	u64 begun = av_idle_begins(vcpu);
 
 	wait_event_interruptible(vcpu->wq, av_irq_pending(vcpu) || READ_ONCE(vcpu->requests) ||
 				 !av_vcpu_suspended(vcpu));
+	av_idle_ends(vcpu, begun);
 	if (!av_irq_pending(vcpu))
 		return 1;
 	memset(&run->system_event, 0, sizeof(run->system_event));

@@ -11,6 +11,9 @@
 #define AV_STATS_CLASSES_H
 
 #define AV_EXIT_CLASSES(X)						\
+	/* Every exit, until somebody says what it is; and calls: rows that are near in memory. */ \
+	X(OTHER,	"other",		OTHER)			\
+	X(HVC,		"hvc_exit_stat",	HYPERCALL)		\
 	/* Sensitive instructions, by what they touch. */		\
 	X(SYSREG,	"sysreg",		SEN_INST)		\
 	X(ID_REG,	"id_reg",		SEN_INST)		\
@@ -31,7 +34,6 @@
 	X(UNDEF,	"undef",		GUEST_EXC)		\
 	X(DEBUG,	"debug",		GUEST_EXC)		\
 	X(ALIGN,	"alignment",		GUEST_EXC)		\
-	X(HVC,		"hvc_exit_stat",	HYPERCALL)		\
 	X(SMC,		"smc_exit_stat",	HYPERCALL)		\
 	X(WFI,		"wfi_exit_stat",	SUSPEND)		\
 	X(WFE,		"wfe_exit_stat",	SUSPEND)		\
@@ -48,8 +50,7 @@
 	X(PABT_HIDDEN,	"pabt_hidden",		PABT_KVM)		\
 	X(PABT_TRUE,	"pabt_guest",		PABT_TRUE)		\
 	X(MMIO_KERNEL,	"mmio_exit_kernel",	MMIO)			\
-	X(MMIO_USER,	"mmio_exit_user",	MMIO)			\
-	X(OTHER,	"other",		OTHER)
+	X(MMIO_USER,	"mmio_exit_user",	MMIO)
 
 #define X(cls, name, group)	AV_EXIT_##cls,
 enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
@@ -137,6 +138,12 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 #undef X
 
+/* Where a vCPU's time is but in the guest and in exits: X(PLACE, "name"). */
+#define AV_PLACES(X)							\
+	X(VMM,		"vmm")			/* between two KVM_RUNs */ \
+	X(IDLE,		"idle")			/* waits for an interrupt, or for power */ \
+	X(AWAY,		"descheduled")		/* its thread waits for a CPU */
+
 /* Figures of a VM: X(FIGURE, "name", KIND, UNIT) with the ABI's kinds and units. */
 #define AV_VM_FIGURES(X)						\
 	X(SHADOW_PAGES,		"shadow_pages",		INSTANT,	NONE)	\
@@ -152,6 +159,9 @@ enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 	X(CODE_COPIES,		"code_copies",		INSTANT,	NONE)	\
 	X(CODE_COPIES_MADE,	"code_copies_made",	CUMULATIVE,	NONE)	\
 	X(PAGES_4K,		"pages_4k",		INSTANT,	NONE)	\
-	X(PAGES_2M,		"pages_2m",		INSTANT,	NONE)
+	X(PAGES_2M,		"pages_2m",		INSTANT,	NONE)	\
+	X(ACCOUNTING,		"accounting",		INSTANT,	NONE)	\
+	X(SWITCH_PS,		"switch_ps",		INSTANT,	NONE)	\
+	X(SWITCH_SHORT_PS,	"switch_short_ps",	INSTANT,	NONE)
 
 #endif /* AV_STATS_CLASSES_H */

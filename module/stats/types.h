@@ -8,7 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/types.h>
 
-#include "stats/classes.h"
+#include "stats/account.h"
 
 #define X(event, name)		AV_EVENT_##event,
 enum av_event { AV_EVENTS(X) AV_NR_EVENTS };
@@ -20,20 +20,20 @@ enum av_vm_figure { AV_VM_FIGURES(X) AV_NR_VM_FIGURES };
 
 struct av_vm_stats {
 	atomic64_t figure[AV_NR_VM_FIGURES];
+	bool accounting;		/* stats/accounting.c */
 };
 
 struct av_vcpu_stats {
-	u64 stamp;		/* the last mark, 0 before the first KVM_RUN */
-	enum av_exit_class cls;	/* of the exit being handled */
-	u64 exits;
-	u64 guest_ticks;
-	u64 vmm_ticks;
 	u64 count[AV_NR_EXITS];
-	u64 ticks[AV_NR_EXITS];
 	u64 event[AV_NR_EVENTS];
 	/* The switcher's AV_NR_FAST counters. AV_EXIT_FAST is counted here, not in count[]. */
 	const u64 *fast;
 	u64 skipped[AV_NR_FAST];	/* what they have too much: cpu/exit.c */
+	/* How long that thread had waited for a CPU when it was last asked; NULL: none was. */
+	const void *waiter;
+	u64 waited;
+	u64 idle_since;			/* 0: it is not idle */
+	struct av_account account;
 };
 
 #endif /* AV_STATS_TYPES_H */

@@ -85,6 +85,8 @@ def _classes(exits: Mapping[str, int], wall: float) -> Group:
         return Line(label, count, seconds or None, seconds / wall if wall else 0)
 
     some = sorted(((exits[f"{name}_ns"], name) for name in _CLASSES if exits[name]), reverse=True)
-    guest = line("guest, with fast traps", None, exits["guest_ns"])
+    first = [line("guest, with fast traps", None, exits["guest_ns"])]
+    if idle := exits.get("idle_ns"):
+        first.append(line("idle", None, idle))
     lines = (line(name, int(exits[name]), time) for time, name in some)
-    return Group("within the hypervisor", (guest, *lines))
+    return Group("within the hypervisor", (*first, *lines))

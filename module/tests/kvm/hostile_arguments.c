@@ -150,10 +150,10 @@ static void random_registers(void)
 	}
 }
 
-static int enable_cheap(int vm, u32 flags, u64 which)
+static int enable(int vm, u32 which, u32 flags, u64 arg)
 {
 	struct kvm_enable_cap cap = {
-		.cap = CAP_CHEAP_TRAPS, .flags = flags, .args = { which },
+		.cap = which, .flags = flags, .args = { arg },
 	};
 
 	return ioctl(vm, KVM_ENABLE_CAP, &cap) ? errno : 0;
@@ -167,20 +167,44 @@ static void cheap_traps(void)
 
 	new_guest(&r.g, guest_writer, sizeof(guest_writer));
 	all = ioctl(r.g.vm, KVM_CHECK_EXTENSION, CAP_CHEAP_TRAPS);
-	if (enable_cheap(r.g.vm, 0, all + 1) != EINVAL || enable_cheap(r.g.vm, 0, ~0ULL) != EINVAL ||
-	    enable_cheap(r.g.vm, 1, all) != EINVAL)
+	if (enable(r.g.vm, CAP_CHEAP_TRAPS, 0, all + 1) != EINVAL ||
+	    enable(r.g.vm, CAP_CHEAP_TRAPS, 0, ~0ULL) != EINVAL ||
+	    enable(r.g.vm, CAP_CHEAP_TRAPS, 1, all) != EINVAL)
 		die("KVM_ENABLE_CAP of cheap traps");
 	run_in_thread(&r);
 	for (i = 0; i < 1000; i++)
-		if (enable_cheap(r.g.vm, 0, any() & all) && all)
+		if (enable(r.g.vm, CAP_CHEAP_TRAPS, 0, any() & all) && all)
 			die("KVM_ENABLE_CAP of cheap traps");
 	stop_runner(&r);
 	free_guest(&r.g);
 }
 
+/* So does accounting, of two VMs at a time. */
+static void accounting(void)
+{
+	struct runner r = { 0 };
+	int kvm = open_kvm(), other = new_vm(kvm), has, i;
+
+	new_guest(&r.g, guest_writer, sizeof(guest_writer));
+	has = ioctl(r.g.vm, KVM_CHECK_EXTENSION, CAP_ACCOUNTING) > 0;
+	if (enable(other, CAP_ACCOUNTING, 0, 2) != EINVAL ||
+	    enable(other, CAP_ACCOUNTING, 0, ~0ULL) != EINVAL ||
+	    enable(other, CAP_ACCOUNTING, 1, 1) != EINVAL)
+		die("KVM_ENABLE_CAP of accounting");
+	run_in_thread(&r);
+	for (i = 0; i < 1000; i++)
+		if (enable(any() & 1 ? other : r.g.vm, CAP_ACCOUNTING, 0, any() & 1) && has)
+			die("KVM_ENABLE_CAP of accounting");
+	stop_runner(&r);
+	free_guest(&r.g);
+	close(other);
+	close(kvm);
+}
+
 void hostile_arguments(void)
 {
 	cheap_traps();
+	accounting();
 	random_calls();
 	random_registers();
 }

@@ -67,8 +67,9 @@ struct kvm_dirty_gfn *map_ring(int vcpu, size_t bytes);
 int ready_vgic(int vm);
 void set_reg(int vcpu, u64 id, u64 value);
 u64 get_reg(int vcpu, u64 id);
-/* The module's own: module/cpu/cheap.h. KVM has none of it. */
+/* The module's own: module/cpu/cheap.h, module/stats/stats.h. KVM has none of it. */
 #define CAP_CHEAP_TRAPS	0x61760001
+#define CAP_ACCOUNTING	0x61760002
 
 /* The same, and what KVM says; what is not there reads as 0. */
 long try_set_reg(int vcpu, u64 id, u64 value);

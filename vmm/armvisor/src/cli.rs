@@ -38,8 +38,9 @@ pub enum Command {
     /// Run a VM
     #[command(after_help = run_help())]
     Run(Box<RunArgs>),
-    /// Show a VM's state and counters
-    Stat(VmArgs),
+    /// Show a VM's state, its exits by class, and where its time goes
+    #[command(after_help = STAT_HELP)]
+    Stat(StatArgs),
     /// Stop a VM's CPUs and devices until 'resume'
     Pause(VmArgs),
     /// Let a paused VM go on
@@ -71,6 +72,42 @@ pub struct VmArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+const STAT_HELP: &str = "\
+Classes have the names of the ARMvisor paper's Table 7, and KVM's beside them; T_native, T_cpu and so on are
+the terms of its cost model, in seconds of all vCPUs. What this KVM does not count is '-': KVM itself counts
+few classes and no times. Under armvisor's module 'switch' is the number of ways into the guest and back,
+times what one took when the module was loaded; fast traps are counted, and their time is the guest's.";
+
+#[derive(Debug, Args)]
+pub struct StatArgs {
+    #[command(flatten)]
+    pub vm: VmArgs,
+    /// Again and again, each time what came since the time before; a line each if standard output is no
+    /// terminal. Until the VM ends
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_seconds)]
+    pub watch: Option<f64>,
+    /// Only what came since FILE, an earlier 'stat --json' of the same VM
+    #[arg(long, value_name = "FILE")]
+    pub since: Option<PathBuf>,
+    /// First have armvisor's module keep histograms of exits (the column p99) and the time that vCPUs wait
+    /// for a CPU, or not any more; it costs a few instructions an exit
+    #[arg(long, value_name = "on|off")]
+    pub accounting: Option<Switch>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("write a number of seconds from 0.1 to 86400".into()),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -67,11 +67,13 @@ pub const KVM_CLASSES: [(&str, &str); 7] = [
     ("signal_exits", "signal"),
 ];
 
-/// The class name of one of KVM's statistics, or of the time that belongs to it.
+/// The class name of one of KVM's statistics, or of the time or histogram that belongs to it.
 pub fn kvm_class(stat: &str) -> String {
-    let (count, suffix) = stat
-        .strip_suffix("_ns")
-        .map_or((stat, ""), |count| (count, "_ns"));
+    let suffix = ["_ns", "_hist"]
+        .into_iter()
+        .find(|suffix| stat.ends_with(suffix));
+    let suffix = suffix.unwrap_or_default();
+    let count = stat.strip_suffix(suffix).unwrap_or(stat);
     let class = KVM_CLASSES.iter().find(|(kvm, _)| *kvm == count);
     class.map_or_else(|| stat.to_owned(), |(_, class)| [class, suffix].concat())
 }
@@ -100,6 +102,25 @@ impl ExitCounters {
             .iter()
             .map(|row| (row.name.to_owned(), self.get(row.class)))
             .collect()
+    }
+}
+
+/// Counts by power of two and name.
+pub type Histograms = BTreeMap<String, Vec<u64>>;
+
+/// Adds histograms by name; those that hold nothing are left out, and buckets behind the last that does.
+pub fn add_histograms(total: &mut Histograms, more: Histograms) {
+    for (name, mut buckets) in more {
+        let used = buckets.iter().rposition(|count| *count > 0);
+        buckets.truncate(used.map_or(0, |last| last + 1));
+        if buckets.is_empty() {
+            continue;
+        }
+        let sum = total.entry(name).or_default();
+        sum.resize(sum.len().max(buckets.len()), 0);
+        for (sum, count) in sum.iter_mut().zip(buckets) {
+            *sum += count;
+        }
     }
 }
 
@@ -141,5 +162,23 @@ mod tests {
         assert_eq!(kvm_class("wfi_exit_stat"), "wfi");
         assert_eq!(kvm_class("wfi_exit_stat_ns"), "wfi_ns");
         assert_eq!(kvm_class("halt_wait_ns"), "halt_wait_ns");
+        assert_eq!(kvm_class("mmio_exit_user_hist"), "mmio_user_hist");
+    }
+
+    #[test]
+    fn histograms_add_up_and_nothing_is_left_out_but_zeroes() {
+        let mut total = Histograms::new();
+        for buckets in [vec![0, 2, 0], vec![0; 40], vec![1, 0, 0, 5, 0]] {
+            add_histograms(
+                &mut total,
+                Histograms::from([("hvc_hist".to_owned(), buckets)]),
+            );
+        }
+        assert_eq!(total["hvc_hist"], [1, 2, 0, 5]);
+        add_histograms(
+            &mut total,
+            Histograms::from([("svc_hist".to_owned(), vec![0, 0])]),
+        );
+        assert_eq!(total.len(), 1);
     }
 }

@@ -14,6 +14,7 @@ pub mod cli;
 pub mod cmdline;
 pub mod console;
 pub mod control;
+pub mod cost;
 pub mod disk;
 pub mod exits;
 pub mod fdt;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs};
-use armvisor::control::{Reply, Request, client};
+use armvisor::control::{Reply, Request, client, watch};
 use armvisor::outcome::{ExitCode, code_of};
 use armvisor::rundir::RunDir;
 use clap::Parser;
@@ -49,15 +49,7 @@ fn carry_out(cli: &Cli) -> Result<u8> {
     let done = ExitCode::Success as u8;
     match &cli.command {
         Command::Run(args) => return run_vm(args, cli.verbosity),
-        Command::Stat(args) => {
-            let reply = client::ask(&run, &args.vm, Request::Stat)?;
-            let stat = reply.stat.unwrap_or_default();
-            print(&if args.json {
-                json(&stat)?
-            } else {
-                client::show_stat(&stat)
-            })?;
-        }
+        Command::Stat(args) => watch::stat(&run, args, &mut std::io::stdout())?,
         Command::Pause(args) => simple(&run, args, Request::Pause)?,
         Command::Resume(args) => simple(&run, args, Request::Resume)?,
         Command::Stop(args) if args.force => simple(&run, &args.vm, Request::Stop)?,

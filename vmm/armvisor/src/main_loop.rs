@@ -133,7 +133,11 @@ pub struct MainLoop<'a> {
     pub memory: Size,
     /// Makes the figures that `armvisor stat` shows.
     pub stat: Box<dyn Fn(State) -> Stat>,
+    /// Turns KVM's accounting on or off.
+    pub account: Account,
 }
+
+pub type Account = Box<dyn Fn(bool) -> Result<(), String>>;
 
 /// Standard input on its way to the guest.
 struct Input {
@@ -300,6 +304,7 @@ impl MainLoop<'_> {
             handles,
             memory,
             stat,
+            account,
             ..
         } = self;
         outside.server.serve(|request| match request {
@@ -316,6 +321,7 @@ impl MainLoop<'_> {
                 let unit = unit.unwrap_or(Unit::M);
                 inflate(handles.balloon.as_ref(), *memory, Size { bytes, unit })
             }
+            Request::Accounting { on } => account(on).map_or_else(Reply::error, |()| Reply::done()),
             Request::PowerButton => press(&handles.button, shared.gate.is_paused()),
             Request::Stop => {
                 shared.end(End::Stopped {

@@ -25,7 +25,7 @@ use crate::cmdline::CommandLine;
 use crate::console::{Choice, Screen};
 use crate::control::server::Server;
 use crate::control::{DeviceStat, Stat, State, VcpuStat};
-use crate::exits::{ExitCounters, kvm_class};
+use crate::exits::{self, ExitCounters, Histograms, kvm_class};
 use crate::fdt::{self, Machine, Seeds};
 use crate::hv::kvm::{Hypervisor, KvmVcpu, Vm};
 use crate::kernel::{self, Loaded};
@@ -168,7 +168,7 @@ impl Standing {
         if stdio && self.raw.is_none() {
             self.raw = Raw::enter()?;
         }
-        let main_loop = built.start(self, args)?;
+        let main_loop = built.start(self, args, &vm)?;
         let mut ended = main_loop.run(stdio)?;
         ended.end = ended.end.of_kernel(self.bootargs.panic_is_warm);
         self.phases.done("run");
@@ -245,7 +245,13 @@ impl Built {
     }
 
     /// Starts the vCPUs' threads.
-    fn start<'a>(self, standing: &'a mut Standing, args: &RunArgs) -> anyhow::Result<MainLoop<'a>> {
+    fn start<'a>(
+        self,
+        standing: &'a mut Standing,
+        args: &RunArgs,
+        vm: &Arc<Vm>,
+    ) -> anyhow::Result<MainLoop<'a>> {
+        let vm = vm.clone();
         let memory = args.memory;
         let shared = Arc::new(Shared::new()?);
         let bus = Arc::new(self.bus);
@@ -278,6 +284,7 @@ impl Built {
             handles: self.virtio.handles,
             memory,
             stat: Box::new(move |state| sources.stat(state)),
+            account: Box::new(move |on| vm.set_accounting(on)),
         })
     }
 }
@@ -420,15 +427,21 @@ struct StatSources {
 
 impl StatSources {
     fn stat(&self, state: State) -> Stat {
+        let mut histograms = Histograms::new();
         let vcpus = self
             .vcpus
             .iter()
             .enumerate()
-            .map(|(index, (counters, stats))| VcpuStat {
-                index,
-                exits: counters.by_name(),
-                kvm: kvm_stats(stats.as_ref()),
-            });
+            .map(|(index, (counters, stats))| {
+                let (kvm, of_vcpu) = kvm_stats(stats.as_ref());
+                exits::add_histograms(&mut histograms, of_vcpu);
+                VcpuStat {
+                    index,
+                    exits: counters.by_name(),
+                    kvm,
+                }
+            })
+            .collect();
         let devices = self
             .virtio
             .iter()
@@ -450,9 +463,10 @@ impl StatSources {
             memory: self.memory.to_string(),
             memory_bytes: self.memory.bytes,
             protected: self.protected,
-            vcpus: vcpus.collect(),
+            vcpus,
             devices: devices.collect(),
-            kvm: kvm_stats(self.vm.as_ref()),
+            kvm: kvm_stats(self.vm.as_ref()).0,
+            histograms,
         }
     }
 }
@@ -464,12 +478,18 @@ fn stats_file(fd: &impl AsRawFd) -> Option<File> {
         .ok()
 }
 
-/// KVM's statistics by class name.
-fn kvm_stats(file: Option<&File>) -> BTreeMap<String, u64> {
+/// KVM's statistics by class name: single numbers, and histograms.
+fn kvm_stats(file: Option<&File>) -> (BTreeMap<String, u64>, Histograms) {
     let read = |file: &File| -> io::Result<_> {
         let stats = Stats::parse(file.try_clone()?)?;
-        let by_class = |(name, value): &(&str, u64)| (kvm_class(name), *value);
-        Ok(stats.read()?.iter().map(by_class).collect())
+        let values = stats.read()?;
+        let numbers = values
+            .numbers()
+            .map(|(name, value)| (kvm_class(name), value));
+        let histograms = values
+            .histograms()
+            .map(|(name, value)| (kvm_class(name), value));
+        Ok((numbers.collect(), histograms.collect()))
     };
     file.and_then(|file| read(file).ok()).unwrap_or_default()
 }

@@ -82,8 +82,8 @@ fn state(stat: &Stat) -> &'static str {
     }
 }
 
-/// A VM's figures for a person.
-pub fn show_stat(stat: &Stat) -> String {
+/// A VM's state for a person, and what its devices count.
+pub fn heading(stat: &Stat) -> String {
     let mut text = format!(
         "{}: {}{}, pid {}, up {:.1} s{}, {} vCPU(s), {} of memory\n",
         stat.name,
@@ -100,12 +100,10 @@ pub fn show_stat(stat: &Stat) -> String {
     );
     for vcpu in &stat.vcpus {
         row(&mut text, &format!("vcpu{}", vcpu.index), &vcpu.exits);
-        row(&mut text, &format!("vcpu{} kvm", vcpu.index), &vcpu.kvm);
     }
     for device in &stat.devices {
         row(&mut text, &device.name, &device.counters);
     }
-    row(&mut text, "kvm", &stat.kvm);
     text
 }
 
@@ -182,7 +180,7 @@ mod tests {
             vcpus,
             ..Stat::default()
         };
-        let text = show_stat(&stat);
+        let text = heading(&stat);
         assert!(text.starts_with("vm: running, pid 0, up 0.0 s, 1 vCPU(s), 512M of memory\n"));
         assert!(text.contains("vcpu0          mmio_user_read 7\n"), "{text}");
         assert!(!text.contains("signal"));
@@ -190,12 +188,12 @@ mod tests {
             resets: 2,
             ..stat.clone()
         };
-        assert!(show_stat(&again).contains("up 0.0 s with 2 reset(s), 1 vCPU(s)"));
+        assert!(heading(&again).contains("up 0.0 s with 2 reset(s), 1 vCPU(s)"));
         let protected = Stat {
             protected: true,
             ..stat.clone()
         };
-        assert!(show_stat(&protected).starts_with("vm: running, protected, pid 0,"));
+        assert!(heading(&protected).starts_with("vm: running, protected, pid 0,"));
         let list = show_list(&[stat]);
         let lines: Vec<Vec<&str>> = list
             .lines()

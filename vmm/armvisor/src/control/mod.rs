@@ -2,7 +2,8 @@
 //! Talking to a running VM: one JSON object a line, on the VM's socket in the run directory.
 //!
 //! Request: `{"command": "stat" | "pause" | "resume" | "stop" | "power_button"}` (stop ends the VM at
-//! once, the power button asks its guest to power off) or
+//! once, the power button asks its guest to power off),
+//! `{"command": "accounting", "on": true | false}` or
 //! `{"command": "balloon", "bytes": N, "unit": "bytes" | "k" | "m" | "g" | "t"}`, where the unit, which may
 //! be left out, is what sizes in an error are told in. Reply: `{"ok": true, ...}` with
 //! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`, with `"unheard": true` where
@@ -11,6 +12,7 @@
 
 pub mod client;
 pub mod server;
+pub mod watch;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +29,10 @@ pub enum Request {
     Resume,
     Stop,
     PowerButton,
+    /// Whether KVM is to keep histograms of exits, and the time that vCPUs wait for a CPU.
+    Accounting {
+        on: bool,
+    },
     /// The guest is to give up this much of its memory, in all.
     Balloon {
         bytes: u64,
@@ -84,6 +90,10 @@ pub struct Stat {
     pub devices: Vec<DeviceStat>,
     /// The VM's own statistics from KVM.
     pub kvm: BTreeMap<String, u64>,
+    /// KVM's histograms that hold anything, of all vCPUs together: how many took 0 ns, 1 ns, less than
+    /// 4 ns, less than 8 ns, and so on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub histograms: BTreeMap<String, Vec<u64>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -58,6 +58,8 @@ const fn system(op0: u64, op1: u64, crn: u64, crm: u64, op2: u64) -> u64 {
 
 /// MPIDR_EL1's affinity fields, which name a CPU.
 const MPIDR_AFFINITY: u64 = 0xff_00ff_ffff;
+/// AV_CAP_ACCOUNTING of armvisor's module (module/stats/stats.h).
+const CAP_ACCOUNTING: u32 = 0x6176_0002;
 /// KVM's default address space, where it does not say how large it may be.
 const DEFAULT_IPA_BITS: u32 = 40;
 
@@ -308,6 +310,25 @@ impl Vm {
         self.fd
             .register_ioevent(event, &address, value)
             .map_err(host("wire a queue (ioeventfd)"))
+    }
+
+    /// Has KVM keep histograms of exits, where it is one that can; or says why not.
+    pub fn set_accounting(&self, on: bool) -> Result<(), String> {
+        if self.fd.check_extension_raw(CAP_ACCOUNTING.into()) <= 0 {
+            return Err(
+                "this KVM has no accounting (armvisor's module has); what it counts by itself \
+                 is in 'armvisor stat'"
+                    .into(),
+            );
+        }
+        let cap = kvm_enable_cap {
+            cap: CAP_ACCOUNTING,
+            args: [on.into(), 0, 0, 0],
+            ..Default::default()
+        };
+        self.fd
+            .enable_cap(&cap)
+            .map_err(|error| format!("KVM cannot change its accounting: {error}"))
     }
 
     /// Has KVM collect byte stores to `address`. Returns at which page of a vCPU's file the ring is;

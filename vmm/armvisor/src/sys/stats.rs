@@ -15,6 +15,9 @@ const KVM_GET_STATS_FD: u32 = 0xaece;
 const DESCRIPTOR: usize = 16;
 const MAX_DESCRIPTORS: usize = 4096;
 const MAX_NAME: usize = 512;
+const MAX_DATA: usize = 1 << 20;
+const TYPE_MASK: u32 = 0xf;
+const TYPE_LOG_HIST: u32 = 4;
 
 /// The file with the statistics of a VM or a vCPU; an error where KVM has none.
 ///
@@ -36,7 +39,38 @@ pub struct Stats {
 
 struct Row {
     name: String,
-    offset: u64,
+    offset: usize,
+    size: usize,
+    histogram: bool,
+}
+
+/// What a file's data are at one moment.
+pub struct Values<'a> {
+    rows: &'a [Row],
+    data: Vec<u8>,
+}
+
+impl Values<'_> {
+    /// The single numbers, by name.
+    pub fn numbers(&self) -> impl Iterator<Item = (&str, u64)> {
+        let single = self.rows.iter().filter(|row| row.size == 1);
+        single.map(|row| (row.name.as_str(), self.at(row.offset)))
+    }
+
+    /// The histograms with a bucket for each power of two, by name: how many are 0, 1, less than 4,
+    /// less than 8, and so on.
+    pub fn histograms(&self) -> impl Iterator<Item = (&str, Vec<u64>)> {
+        self.rows.iter().filter(|row| row.histogram).map(|row| {
+            let buckets = (0..row.size).map(|bucket| self.at(row.offset + 8 * bucket));
+            (row.name.as_str(), buckets.collect())
+        })
+    }
+
+    fn at(&self, offset: usize) -> u64 {
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.data[offset..offset + 8]);
+        u64::from_ne_bytes(word)
+    }
 }
 
 impl Stats {
@@ -62,17 +96,19 @@ impl Stats {
         })
     }
 
-    /// Reads all single-number statistics.
-    pub fn read(&self) -> io::Result<Vec<(&str, u64)>> {
-        self.rows
-            .iter()
-            .map(|row| {
-                let mut value = [0; 8];
-                self.file
-                    .read_exact_at(&mut value, self.data_offset + row.offset)?;
-                Ok((row.name.as_str(), u64::from_ne_bytes(value)))
-            })
-            .collect()
+    /// Reads all of them, at once.
+    pub fn read(&self) -> io::Result<Values<'_>> {
+        let ends = self.rows.iter().map(|row| row.offset + 8 * row.size);
+        let size = ends.max().unwrap_or(0);
+        if size > MAX_DATA {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut data = vec![0; size];
+        self.file.read_exact_at(&mut data, self.data_offset)?;
+        Ok(Values {
+            rows: &self.rows,
+            data,
+        })
     }
 }
 
@@ -82,16 +118,18 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(word)
 }
 
-/// A descriptor: flags u32, exponent i16, size u16, offset u32, bucket size u32, name. Histograms
-/// (more than one number) are left out.
+/// A descriptor: flags u32, exponent i16, size u16, offset u32, bucket size u32, name.
 fn row(descriptor: &[u8]) -> Option<Row> {
-    let size = u16::from_ne_bytes([descriptor[6], descriptor[7]]);
+    let size = usize::from(u16::from_ne_bytes([descriptor[6], descriptor[7]]));
+    let histogram = word(descriptor, 0) & TYPE_MASK == TYPE_LOG_HIST;
     let name = descriptor[DESCRIPTOR..].split(|byte| *byte == 0).next()?;
     let name = std::str::from_utf8(name).ok()?;
-    let offset = u64::from(word(descriptor, 8));
-    (size == 1 && !name.is_empty()).then(|| Row {
+    let offset = word(descriptor, 8) as usize;
+    (size > 0 && !name.is_empty()).then(|| Row {
         name: name.to_owned(),
         offset,
+        size,
+        histogram,
     })
 }
 
@@ -124,13 +162,20 @@ mod tests {
 
     #[test]
     fn single_numbers_are_read_by_name() {
+        let mut log = descriptor("log_hist", 2, 24);
+        log[0] = 0x14;
         let rows = [
             descriptor("exits", 1, 0),
-            descriptor("histogram", 2, 8),
-            descriptor("last", 1, 24),
+            descriptor("linear", 2, 8),
+            log,
+            descriptor("last", 1, 40),
         ];
-        let stats = Stats::parse(file(3, &rows, &[7, 1, 2, 9])).unwrap();
-        assert_eq!(stats.read().unwrap(), [("exits", 7), ("last", 9)]);
+        let stats = Stats::parse(file(4, &rows, &[7, 1, 2, 3, 4, 9])).unwrap();
+        let values = stats.read().unwrap();
+        let numbers: Vec<_> = values.numbers().collect();
+        assert_eq!(numbers, [("exits", 7), ("last", 9)]);
+        let histograms: Vec<_> = values.histograms().collect();
+        assert_eq!(histograms, [("log_hist", vec![3, 4])]);
     }
 
     #[test]
@@ -139,6 +184,8 @@ mod tests {
         assert!(Stats::parse(file(2, &rows, &[])).is_err());
         assert!(Stats::parse(file(u32::MAX, &rows, &[])).is_err());
         let stats = Stats::parse(file(1, &[descriptor("exits", 1, 4096)], &[1])).unwrap();
+        assert!(stats.read().is_err());
+        let stats = Stats::parse(file(1, &[descriptor("exits", 9, u32::MAX)], &[1])).unwrap();
         assert!(stats.read().is_err());
     }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is counted while somebody asks for it: histograms of exits, and time that a
+ * vCPU's thread waits for a CPU. A VM has it or not, by the module's parameter and
+ * KVM_ENABLE_CAP(AV_CAP_ACCOUNTING); the code of all is patched for it while one has.
+ */
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+
+#include "stats/stats.h"
+
+static bool accounting;
+module_param(accounting, bool, 0644);
+MODULE_PARM_DESC(accounting, "new VMs have histograms of how long exits take, and the time that their vCPUs wait for a CPU (default off: it costs some instructions an exit)");
+
+/* Patched back at most once a second, however fast a VMM changes its mind. */
+DEFINE_STATIC_KEY_DEFERRED_FALSE(av_accounting_key, HZ);
+
+/* Changes of a VM's. Nothing but the key's own locks inside. */
+static DEFINE_MUTEX(accounting_lock);
+
+void av_stats_set_accounting(struct av_vm_stats *s, bool on)
+{
+	mutex_lock(&accounting_lock);
+	if (s->accounting != on) {
+		WRITE_ONCE(s->accounting, on);
+		if (on)
+			static_branch_deferred_inc(&av_accounting_key);
+		else
+			static_branch_slow_dec_deferred(&av_accounting_key);
+	}
+	mutex_unlock(&accounting_lock);
+}
+
+void av_stats_vm_init(struct av_vm_stats *s)
+{
+	av_stats_set_accounting(s, READ_ONCE(accounting));
+}
+
+void av_stats_vm_destroy(struct av_vm_stats *s)
+{
+	av_stats_set_accounting(s, false);
+}
+
+void av_stats_exit_module(void)
+{
+	static_key_deferred_flush(&av_accounting_key);
+}
