@@ -29,7 +29,7 @@ FUNCTION_LINES = (60, 100)
 
 GPL = "GPL-2.0"
 PERMISSIVE = "Apache-2.0 OR BSD-3-Clause"
-LICENCES = {"module/": GPL, "guests/": GPL}
+LICENCES = {"module/": GPL, "bounce/": GPL, "guests/": GPL}
 SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
 WORKERS = os.cpu_count() or 1
@@ -157,7 +157,7 @@ def module_layers() -> list[str]:
 
 
 def kernel_style() -> list[str]:
-    folders = ("module/", "guests/", "lab/plugins/")
+    folders = ("module/", "bounce/", "guests/", "lab/plugins/")
     sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(folders)]
     if not sources:
         return []
