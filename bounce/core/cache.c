@@ -45,6 +45,7 @@ static s32 pop(struct av_list *list, u32 log, bool own, const struct av_ask *ask
 		list->least = min(list->least, list->free);
 		list->record[number] = (struct av_record){
 			.orig = ask->orig, .left = ask->bytes, .owner = ask->owner,
+			.access = ask->access,
 		};
 		list->hits += own;
 		list->lent += !own;
@@ -121,6 +122,7 @@ int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *fou
 		.begin = place.begin,
 		.left = record->left - within,
 		.owner = record->owner,
+		.access = record->access,
 	};
 	return 0;
 }

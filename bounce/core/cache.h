@@ -29,6 +29,7 @@ struct av_record {
 	u64 orig;
 	u32 left;	/* bytes of the mapping; 0: free */
 	u16 owner;
+	u8 access;
 };
 
 struct av_list {

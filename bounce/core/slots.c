@@ -48,6 +48,7 @@ static void take(struct av_slot *slot, u32 first, u32 need, const struct av_ask 
 			.left = ask->bytes - i * AV_SLOT_BYTES,
 			.before = i,
 			.owner = ask->owner,
+			.access = ask->access,
 		};
 	}
 	for (i = first; i % AV_SEGMENT_SLOTS && slot[i - 1].free; i--)
@@ -109,6 +110,7 @@ int av_slots_find(const struct av_slots *slots, u64 offset, struct av_found *fou
 		.begin = (offset - within) - ((u64)slot->before << AV_SLOT_SHIFT),
 		.left = slot->left - within,
 		.owner = slot->owner,
+		.access = slot->access,
 	};
 	return 0;
 }

@@ -26,6 +26,13 @@
 /* In place of the driver's memory: a coherent buffer, which stands for none. */
 #define AV_NO_ORIG		(~0ULL)
 
+/*
+ * What a device may do with a mapping. It is remembered here, as the driver may have it from
+ * memory that the VMM can write.
+ */
+#define AV_DEVICE_READS		BIT(0)
+#define AV_DEVICE_WRITES	BIT(1)
+
 /* Sizes of 2^(n-1) + 1 to 2^n bytes, for n of 0 to 18. */
 #define AV_SIZE_CLASSES		(AV_SEGMENT_SHIFT + 1)
 
@@ -35,6 +42,7 @@ struct av_ask {
 	u32 bytes;	/* 1 to AV_SEGMENT_BYTES */
 	u32 align;	/* of the buffer: a power of two, at most AV_SEGMENT_BYTES */
 	u16 owner;	/* the device's number */
+	u8 access;	/* AV_DEVICE_* */
 };
 
 /* A place in a buffer that is in use. */
@@ -43,6 +51,7 @@ struct av_found {
 	u64 begin;	/* the buffer's first byte: an offset in the pool */
 	u32 left;	/* bytes of the mapping from this place on */
 	u16 owner;
+	u8 access;
 };
 
 struct av_slot {
@@ -51,6 +60,7 @@ struct av_slot {
 	u16 free;	/* free slots from here on in the segment; 0: in use */
 	u16 before;	/* in use: slots of the same buffer before this one */
 	u16 owner;
+	u8 access;
 };
 
 struct av_area {

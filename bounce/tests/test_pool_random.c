@@ -61,6 +61,7 @@ static void step_get(struct world *w, struct dice *d, u32 *none)
 		return;
 	id = world_id(w);
 	ask.orig = WORLD_ORIG(id);
+	ask.access = id % 4;
 	offset = av_pool_get(&w->pool, dice_below(d, 7), &ask);
 	if (offset != AV_NO_BUFFER) {
 		check_new(w, &ask, offset, id);
@@ -110,6 +111,7 @@ static void step_find(struct world *w, struct dice *d)
 	REQUIRE(found.begin <= offset && w->map[found.begin] == id);
 	CHECK(!found.begin || w->map[found.begin - 1] != id);
 	CHECK_EQ(found.orig, WORLD_ORIG(id) + (offset - found.begin));
+	CHECK_EQ(found.access, id % 4);
 	CHECK_EQ(w->map[offset + found.left - 1], id);
 	CHECK(offset + found.left == WORLD_BYTES || w->map[offset + found.left] != id);
 }
