@@ -52,6 +52,7 @@ class Guest:
     disk: bool = False
     pmu: bool = False
     exits: bool = False  # tell the statistics
+    options: tuple[str, ...] = ()  # more for `armvisor run`
     name: str = ""
 
     @property
@@ -86,6 +87,7 @@ def _commands(guest: Guest) -> str:
         str(guest.cpus),
         "--append",
         guest.append,
+        *guest.options,
     ]
     lines = []
     if guest.pmu:

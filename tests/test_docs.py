@@ -36,6 +36,11 @@ ELSEWHERE = {
     "make install": ("tests/test_module_install.py", "module/install.sh"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
     "target/release/armvisor run ": ("tests/debian_runs.py", "armvisor run "),
+    "armvisor run --protected ": ("tests/test_protected.py", "armvisor run --protected "),
+    "bin/lab board run --el2 --kernel newest --append kvm-arm.mode=protected ": (
+        "tests/test_protected.py",
+        "kvm-arm.mode=protected",
+    ),
     "armvisor list": ("tests/test_vmm_life.py", "armvisor list"),
     "armvisor stat VM --json": ("tests/test_vmm_life.py", "armvisor stat"),
     "armvisor pause VM": ("tests/test_vmm_life.py", "armvisor pause"),

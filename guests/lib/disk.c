@@ -19,9 +19,10 @@ enum {
 	R_AVAILABLE = 0x090, R_USED = 0x0a0,
 };
 
-enum { ACKNOWLEDGE = 1, DRIVER = 2, DRIVER_OK = 4, FEATURES_OK = 8 };
+enum { ACKNOWLEDGE = 1, DRIVER = 2, DRIVER_OK = 4, FEATURES_OK = 8, NEEDS_RESET = 64 };
 
 #define FEATURE_VERSION_1_HIGH 1U
+#define FEATURE_ACCESS_PLATFORM_HIGH 2U
 #define DESCRIPTOR_NEXT 1
 #define DESCRIPTOR_WRITE 2
 #define REQUEST_OUT 1
@@ -58,10 +59,14 @@ struct request {
 	u64 sector;
 };
 
-static volatile struct queue queue __attribute__((aligned(4096)));
-static struct request request __attribute__((aligned(16)));
-static volatile u8 status;
-static char buffer[BUFFER_SIZE] __attribute__((aligned(4096)));
+/* All that the device uses, whole pages: a guest may have to share them with it. */
+static struct {
+	volatile struct queue queue;
+	struct request request;
+	volatile u8 status;
+	char buffer[BUFFER_SIZE] __attribute__((aligned(4096)));
+} dma __attribute__((aligned(4096)));
+
 static size_t buffered;
 static u64 next_sector;
 static u64 device;
@@ -89,18 +94,22 @@ static bool find_device(void)
 	return false;
 }
 
+/* What stands between it and memory is not hidden from a device here: addresses are physical. */
 static bool negotiate(void)
 {
+	u32 features;
+
 	*reg(R_STATUS) = 0;
 	*reg(R_STATUS) = ACKNOWLEDGE;
 	*reg(R_STATUS) = ACKNOWLEDGE | DRIVER;
 	*reg(R_FEATURES_SELECT) = 1;
-	if (!(*reg(R_FEATURES) & FEATURE_VERSION_1_HIGH))
+	features = *reg(R_FEATURES) & (FEATURE_VERSION_1_HIGH | FEATURE_ACCESS_PLATFORM_HIGH);
+	if (!(features & FEATURE_VERSION_1_HIGH))
 		return false;
 	*reg(R_DRIVER_SELECT) = 0;
 	*reg(R_DRIVER_FEATURES) = 0;
 	*reg(R_DRIVER_SELECT) = 1;
-	*reg(R_DRIVER_FEATURES) = FEATURE_VERSION_1_HIGH;
+	*reg(R_DRIVER_FEATURES) = features;
 	*reg(R_STATUS) = ACKNOWLEDGE | DRIVER | FEATURES_OK;
 	return *reg(R_STATUS) & FEATURES_OK;
 }
@@ -113,44 +122,75 @@ bool disk_open(void)
 	if (*reg(R_QUEUE_MAX) < QUEUE_SIZE)
 		return false;
 	*reg(R_QUEUE_SIZE) = QUEUE_SIZE;
-	set_address(R_DESCRIPTORS, queue.descriptors);
-	set_address(R_AVAILABLE, &queue.available);
-	set_address(R_USED, &queue.used);
+	/* It starts anew, whatever it was used for before. */
+	dma.queue.available.index = 0;
+	dma.queue.used.index = 0;
+	dsb();
+	set_address(R_DESCRIPTORS, dma.queue.descriptors);
+	set_address(R_AVAILABLE, &dma.queue.available);
+	set_address(R_USED, &dma.queue.used);
 	*reg(R_QUEUE_READY) = 1;
 	*reg(R_STATUS) = ACKNOWLEDGE | DRIVER | FEATURES_OK | DRIVER_OK;
 	return true;
 }
 
+bool disk_needs_reset(void)
+{
+	return *reg(R_STATUS) & NEEDS_RESET;
+}
+
+void disk_memory(struct disk_memory *memory)
+{
+	*memory = (struct disk_memory){
+		.base = (u64)&dma,
+		.size = sizeof(dma),
+		.buffer = (u64)dma.buffer,
+	};
+}
+
 static void describe(unsigned int i, const volatile void *address, u32 length, u16 flags)
 {
-	queue.descriptors[i].address = (u64)address;
-	queue.descriptors[i].length = length;
-	queue.descriptors[i].flags = flags;
-	queue.descriptors[i].next = (u16)(i + 1);
+	volatile struct descriptor *descriptor = &dma.queue.descriptors[i];
+
+	descriptor->address = (u64)address;
+	descriptor->length = length;
+	descriptor->flags = flags;
+	descriptor->next = (u16)(i + 1);
+}
+
+s64 disk_try(size_t size)
+{
+	volatile struct queue *queue = &dma.queue;
+	u16 index = queue->available.index;
+	u64 end = read_sysreg(cntvct_el0) + 30 * read_sysreg(cntfrq_el0);
+
+	dma.request = (struct request){ .kind = REQUEST_OUT, .sector = next_sector };
+	dma.status = 0xff;
+	describe(0, &dma.request, sizeof(dma.request), DESCRIPTOR_NEXT);
+	describe(1, dma.buffer, (u32)size, DESCRIPTOR_NEXT);
+	describe(2, &dma.status, 1, DESCRIPTOR_WRITE);
+	queue->available.flags = 1;	/* no interrupt: this waits */
+	queue->available.ring[index % QUEUE_SIZE] = 0;
+	dsb();
+	queue->available.index = (u16)(index + 1);
+	dsb();
+	*reg(R_NOTIFY) = 0;
+	while (queue->used.index != (u16)(index + 1))
+		if (read_sysreg(cntvct_el0) > end)
+			return -1;
+	dsb();
+	return dma.status;
 }
 
 static bool write_sectors(size_t size)
 {
-	u16 index = queue.available.index;
-	u64 end = read_sysreg(cntvct_el0) + 30 * read_sysreg(cntfrq_el0);
+	s64 status = disk_try(size);
 
-	request = (struct request){ .kind = REQUEST_OUT, .sector = next_sector };
-	status = 0xff;
-	describe(0, &request, sizeof(request), DESCRIPTOR_NEXT);
-	describe(1, buffer, (u32)size, DESCRIPTOR_NEXT);
-	describe(2, &status, 1, DESCRIPTOR_WRITE);
-	queue.available.flags = 1;	/* no interrupt: this waits */
-	queue.available.ring[index % QUEUE_SIZE] = 0;
-	dsb();
-	queue.available.index = (u16)(index + 1);
-	dsb();
-	*reg(R_NOTIFY) = 0;
-	while (queue.used.index != (u16)(index + 1))
-		if (read_sysreg(cntvct_el0) > end)
-			return check(false, "the disk does not answer");
-	dsb();
+	if (status < 0)
+		return check(false, "the disk does not answer");
 	next_sector += size / SECTOR;
-	return check(!status, "the disk refuses sector %lu: status %u", request.sector, status);
+	return check(!status, "the disk refuses sector %lu: status %ld", dma.request.sector,
+		     status);
 }
 
 bool disk_flush(void)
@@ -158,7 +198,7 @@ bool disk_flush(void)
 	size_t size = (buffered + SECTOR - 1) & ~(SECTOR - 1UL);
 
 	for (; buffered < size; buffered++)
-		buffer[buffered] = '\0';
+		dma.buffer[buffered] = '\0';
 	buffered = 0;
 	return !size || write_sectors(size);
 }
@@ -166,7 +206,7 @@ bool disk_flush(void)
 void disk_append(const char *text, size_t size)
 {
 	while (size--) {
-		buffer[buffered++] = *text++;
+		dma.buffer[buffered++] = *text++;
 		if (buffered == BUFFER_SIZE)
 			disk_flush();
 	}

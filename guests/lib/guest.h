@@ -84,6 +84,17 @@ void gic_end(u32 irq);
 bool disk_open(void);
 void disk_append(const char *text, size_t size);
 bool disk_flush(void);
+/* Whether the device has given up what it was told; disk_open() starts it anew. */
+bool disk_needs_reset(void);
+/* Has `size` bytes of the buffer written, a multiple of 512; virtio's status, -1 for no answer. */
+s64 disk_try(size_t size);
+/* What the device uses: whole pages, the buffer the last of them. */
+struct disk_memory {
+	u64 base;
+	u64 size;
+	u64 buffer;
+};
+void disk_memory(struct disk_memory *memory);
 
 /* start.S and the linker script */
 extern char image_start[], image_end[];

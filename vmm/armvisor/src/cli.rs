@@ -130,6 +130,15 @@ pub struct RunArgs {
     /// Let the guest have more memory than the host has
     #[arg(long)]
     pub overcommit: bool,
+    /// Make it a protected VM: the guest's memory is its own, and this program, other processes and the
+    /// host's kernel reach only what it shares. The host's kernel must have been started with
+    /// 'kvm-arm.mode=protected'. A guest whose kernel shares nothing has no devices but its console
+    #[arg(long)]
+    pub protected: bool,
+    /// Offer devices with VIRTIO_F_ACCESS_PLATFORM, by which a guest's kernel can put memory of its choice
+    /// between itself and them (bounce buffers); a protected VM's are so
+    #[arg(long)]
+    pub access_platform: bool,
     /// Give the guest a PMU, so that perf counts in it; what it counts are the host's events
     #[arg(long)]
     pub pmu: bool,
@@ -248,6 +257,30 @@ impl FromStr for NetArg {
         }
         let tap = tap.ok_or("names no TAP; write tap=NAME[,mac=MAC]")?;
         Ok(NetArg { tap, mac })
+    }
+}
+
+/// What a protected VM cannot have.
+pub fn check_protected(args: &RunArgs) -> Result<(), Refusal> {
+    let hugetlb = args.huge_pages == HugePages::Hugetlb;
+    let cannot = [
+        (args.pmu, "--pmu", "KVM gives such a VM no PMU"),
+        (
+            hugetlb,
+            "--huge-pages hugetlb",
+            "KVM takes no pages of that pool for such a VM",
+        ),
+        (
+            args.overcommit,
+            "--overcommit",
+            "its memory stays in the host's until it ends",
+        ),
+    ];
+    match cannot.iter().find(|(given, ..)| args.protected && *given) {
+        Some((_, option, why)) => Err(Refusal::usage(format!(
+            "--protected and {option}: {why}; leave {option} out"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -498,6 +531,25 @@ mod tests {
         let mac = "mac=52:54:00:00:00:01";
         let refusal = check([&format!("tap=a,{mac}"), &format!("tap=b,{mac}")]).unwrap_err();
         assert!(refusal.sentence.contains("MAC of an earlier"), "{refusal}");
+    }
+
+    #[test]
+    fn a_protected_vm_cannot_have_everything() {
+        let check = |words: &[&str]| check_protected(&run(words).unwrap());
+        let cannot: [&[&str]; 3] = [&["--pmu"], &["--huge-pages", "hugetlb"], &["--overcommit"]];
+        for words in cannot {
+            assert!(check(words).is_ok(), "{words:?}");
+            let refusal = check(&[words, &["--protected"]].concat()).unwrap_err();
+            let option = words.join(" ");
+            assert!(
+                refusal.sentence.ends_with(&format!("leave {option} out")),
+                "{refusal}"
+            );
+        }
+        let others = ["--protected", "--disk", "d", "--huge-pages", "thp"];
+        assert!(check(&others).is_ok());
+        assert!(!run(&["--protected"]).unwrap().access_platform);
+        assert!(run(&["--access-platform"]).unwrap().access_platform);
     }
 
     #[test]

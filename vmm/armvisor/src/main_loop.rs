@@ -100,7 +100,8 @@ pub struct Outside {
 
 /// The devices that requests go to.
 pub struct Handles {
-    pub balloon: BalloonControl,
+    /// None for a protected VM.
+    pub balloon: Option<BalloonControl>,
     pub button: PowerButton,
 }
 
@@ -313,7 +314,7 @@ impl MainLoop<'_> {
             }
             Request::Balloon { bytes, unit } => {
                 let unit = unit.unwrap_or(Unit::M);
-                inflate(&handles.balloon, *memory, Size { bytes, unit })
+                inflate(handles.balloon.as_ref(), *memory, Size { bytes, unit })
             }
             Request::PowerButton => press(&handles.button, shared.gate.is_paused()),
             Request::Stop => {
@@ -388,7 +389,10 @@ fn press(button: &PowerButton, paused: bool) -> Reply {
 }
 
 /// Asks the guest to do without `asked` of its `memory`.
-fn inflate(balloon: &BalloonControl, memory: Size, asked: Size) -> Reply {
+fn inflate(balloon: Option<&BalloonControl>, memory: Size, asked: Size) -> Reply {
+    let Some(balloon) = balloon else {
+        return Reply::error("it is a protected VM, whose memory stays its own until it ends");
+    };
     if asked.bytes > memory.bytes {
         return Reply::error(format!(
             "a balloon of {asked} is larger than the guest's memory, {}",

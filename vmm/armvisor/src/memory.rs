@@ -14,12 +14,14 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use armvisor_devices::GuestMemory;
+use armvisor_devices::{GuestMemory, PrivateMemory};
 use vm_memory::{GuestAddress, GuestRegionMmap};
 
 use crate::layout::RAM_BASE;
 use crate::outcome::Refusal;
 use crate::size::{self, MEMORY_BLOCK, Size};
+use crate::sys;
+use crate::sys::guard::Guard;
 use crate::sys::memory::{Advice, Mapping, advise, huge_tmpfs_file, map_aligned, memfd, seal_size};
 
 /// What the host backs guest memory with.
@@ -41,6 +43,8 @@ pub struct Memory {
     // After `guest`, which shares it: the mapping goes with its last user.
     region: Arc<Mapping>,
     backing: Backing,
+    /// For a protected VM, whose memory may not be touched but where the guest shares it.
+    guard: Option<Arc<Guard>>,
 }
 
 impl Memory {
@@ -83,11 +87,26 @@ impl Memory {
             file,
             region,
             backing,
+            guard: None,
         };
         if huge == HugePages::Thp {
             memory.ask_for_huge_pages();
         }
         Ok(memory)
+    }
+
+    /// The memory becomes a protected VM's: what the guest does not share is not to be had.
+    pub fn guard(&mut self) -> Result<(), Refusal> {
+        let guard = Guard::new(self.region.clone(), RAM_BASE);
+        let guard = guard
+            .map_err(|error| Refusal::host(format!("cannot guard the guest's memory: {error}")))?;
+        self.guard = Some(Arc::new(guard));
+        Ok(())
+    }
+
+    /// Who knows what the guest has to itself; None where it has nothing.
+    pub fn private(&self) -> Option<Arc<dyn PrivateMemory>> {
+        self.guard.clone().map(|guard| guard as _)
     }
 
     /// The mapping, for KVM.
@@ -202,6 +221,25 @@ pub fn check_against_host(size: Size, overcommit: bool) -> Result<(), Refusal> {
     check_against(size, overcommit, &meminfo)
 }
 
+/// Refuses more memory than this process may lock, which a protected VM's is as the guest touches it.
+pub fn check_lockable(size: Size) -> Result<(), Refusal> {
+    let limit = sys::lockable()
+        .map_err(|error| Refusal::host(format!("cannot tell what may be locked: {error}")))?;
+    check_lockable_of(size, limit)
+}
+
+fn check_lockable_of(size: Size, limit: Option<u64>) -> Result<(), Refusal> {
+    match limit {
+        Some(limit) if size.bytes > limit => Err(Refusal::host(format!(
+            "the host locks a protected VM's memory, {size}, and you may lock {}; raise your limit \
+             (memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service), or run it with \
+             CAP_IPC_LOCK",
+            size.beside(limit)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn check_against(size: Size, overcommit: bool, meminfo: &str) -> Result<(), Refusal> {
     match host_memory(meminfo) {
         Some(host) if size.bytes > host && !overcommit => Err(Refusal::host(format!(
@@ -290,6 +328,17 @@ mod tests {
         assert!(
             check_against(mib(4), false, "").is_ok(),
             "unknown is not too little"
+        );
+    }
+
+    #[test]
+    fn more_than_may_be_locked_is_refused() {
+        assert!(check_lockable_of(mib(64), None).is_ok());
+        assert!(check_lockable_of(mib(64), Some(64 * MIB)).is_ok());
+        let refusal = check_lockable_of(mib(64), Some(8 * MIB)).unwrap_err();
+        assert!(
+            refusal.sentence.contains("64M, and you may lock 8M"),
+            "{refusal}"
         );
     }
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use armvisor_devices::virtio::VirtioDevice;
-use armvisor_devices::{IoThread, QUEUE_NOTIFY, VirtioMmio};
+use armvisor_devices::{IoThread, Platform, QUEUE_NOTIFY, VirtioMmio};
 
 use crate::bus::Bus;
 use crate::cli::RunArgs;
@@ -38,9 +38,13 @@ pub fn attach(
         ))
         .into());
     }
+    let platform = Platform {
+        access: args.access_platform || args.protected,
+        private: memory.private(),
+    };
     let mut attached = Vec::new();
     for (index, device) in devices.into_iter().enumerate() {
-        attached.push(wire(vm, bus, io, memory, index as u32, device)?);
+        attached.push(wire(vm, bus, io, memory, index as u32, device, &platform)?);
     }
     Ok(Attached {
         devices: attached,
@@ -85,9 +89,14 @@ fn make(args: &RunArgs, memory: &Memory) -> Result<(Vec<Box<dyn VirtioDevice>>, 
         };
         devices.push(Box::new(Vsock::new(&config).map_err(host)?));
     }
-    let release = Backing::new(memory.guest.clone());
-    let (device, balloon) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
-    devices.push(Box::new(device));
+    let mut balloon = None;
+    // Memory of a protected VM does not go back to the host before its end.
+    if !args.protected {
+        let release = Backing::new(memory.guest.clone());
+        let (device, control) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
+        devices.push(Box::new(device));
+        balloon = Some(control);
+    }
     devices.push(Box::new(Rng::default()));
     let (device, button) = Button::new().map_err(host)?;
     devices.push(Box::new(device));
@@ -101,10 +110,12 @@ fn wire(
     memory: &Memory,
     index: u32,
     device: Box<dyn VirtioDevice>,
+    platform: &Platform,
 ) -> anyhow::Result<VirtioMmio> {
     let base = layout::virtio_base(index);
     let interrupt = Arc::new(Irqfd(vm.interrupt(layout::virtio_spi(index))?));
-    let device = VirtioMmio::new(device, memory.guest.clone(), interrupt, io).map_err(host)?;
+    let guest = memory.guest.clone();
+    let device = VirtioMmio::new(device, guest, interrupt, io, platform.clone()).map_err(host)?;
     for (queue, event) in device.queue_events().iter().enumerate() {
         vm.notify(event, base + QUEUE_NOTIFY, queue as u32)?;
     }

@@ -20,7 +20,7 @@ use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::bus::Bus;
-use crate::cli::{OnReset, RunArgs, check_nets};
+use crate::cli::{OnReset, RunArgs, check_nets, check_protected};
 use crate::cmdline::CommandLine;
 use crate::console::{Choice, Screen};
 use crate::control::server::Server;
@@ -31,7 +31,7 @@ use crate::hv::kvm::{Hypervisor, KvmVcpu, Vm};
 use crate::kernel::{self, Loaded};
 use crate::layout;
 use crate::main_loop::{ConsoleUart, Ended, MainLoop, Outside, Shared};
-use crate::memory::{Memory, check_against_host};
+use crate::memory::{Memory, check_against_host, check_lockable};
 use crate::outcome::{End, Refusal};
 use crate::report::{Phases, Report};
 use crate::rtc::RealTimeClock;
@@ -110,11 +110,15 @@ impl Standing {
         let mut phases = Phases::start();
         let bootargs = cmdline::build(&args.append)?;
         check_nets(&args.net)?;
+        check_protected(args)?;
         let signals = EndSignals::new()?;
         sys::kick::install()?;
         let hypervisor = Hypervisor::open(&args.device)?;
         hypervisor.check_cpus(args.cpus)?;
         check_against_host(args.memory, args.overcommit)?;
+        if args.protected {
+            check_lockable(args.memory)?;
+        }
         let name = args
             .name
             .clone()
@@ -136,8 +140,12 @@ impl Standing {
 
     /// Makes the machine, runs it to its end, and takes it apart. Nothing of it is left for the next.
     fn run_machine(&mut self, args: &RunArgs) -> anyhow::Result<Ended> {
-        let vm = Arc::new(self.hypervisor.create_vm(args.cpus, args.memory.bytes)?);
-        let memory = Memory::new(args.memory, args.huge_pages)?;
+        let (cpus, bytes) = (args.cpus, args.memory.bytes);
+        let vm = Arc::new(self.hypervisor.create_vm(cpus, bytes, args.protected)?);
+        let mut memory = Memory::new(args.memory, args.huge_pages)?;
+        if args.protected {
+            memory.guard()?;
+        }
         vm.add_memory(0, layout::RAM_BASE, memory.region())?;
         self.phases.done("memory");
 
@@ -160,7 +168,7 @@ impl Standing {
         if stdio && self.raw.is_none() {
             self.raw = Raw::enter()?;
         }
-        let main_loop = built.start(self, args.memory)?;
+        let main_loop = built.start(self, args)?;
         let mut ended = main_loop.run(stdio)?;
         ended.end = ended.end.of_kernel(self.bootargs.panic_is_warm);
         self.phases.done("run");
@@ -237,12 +245,14 @@ impl Built {
     }
 
     /// Starts the vCPUs' threads.
-    fn start(self, standing: &mut Standing, memory: Size) -> anyhow::Result<MainLoop<'_>> {
+    fn start<'a>(self, standing: &'a mut Standing, args: &RunArgs) -> anyhow::Result<MainLoop<'a>> {
+        let memory = args.memory;
         let shared = Arc::new(Shared::new()?);
         let bus = Arc::new(self.bus);
         let mut sources = StatSources {
             name: standing.name.clone(),
             memory,
+            protected: args.protected,
             start: standing.start,
             resets: standing.resets,
             vcpus: Vec::new(),
@@ -398,6 +408,7 @@ fn seeds() -> io::Result<Seeds> {
 struct StatSources {
     name: String,
     memory: Size,
+    protected: bool,
     start: Instant,
     resets: u64,
     vcpus: Vec<(Arc<ExitCounters>, Option<File>)>,
@@ -438,6 +449,7 @@ impl StatSources {
             uptime_seconds: self.start.elapsed().as_secs_f64(),
             memory: self.memory.to_string(),
             memory_bytes: self.memory.bytes,
+            protected: self.protected,
             vcpus: vcpus.collect(),
             devices: devices.collect(),
             kvm: kvm_stats(self.vm.as_ref()),

@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! use armvisor_devices::block::{Block, BlockConfig};
-//! use armvisor_devices::{Error, GuestMemory, Interrupt, IoThread, VirtioMmio};
+//! use armvisor_devices::{Error, GuestMemory, Interrupt, IoThread, Platform, VirtioMmio};
 //! # use std::{fs::File, sync::Arc};
 //!
 //! fn attach(
@@ -15,7 +15,7 @@
 //!     io: &IoThread, // IoThread::spawn(), one for all devices
 //! ) -> Result<VirtioMmio, Error> {
 //!     let block = Block::new(image, BlockConfig { read_only: false, id: "disk0".into() })?;
-//!     let virtio = VirtioMmio::new(Box::new(block), memory, irqfd, io)?;
+//!     let virtio = VirtioMmio::new(Box::new(block), memory, irqfd, io, Platform::default())?;
 //!     for (queue, event) in virtio.queue_events().iter().enumerate() {
 //!         // ioeventfd: a 4-byte write of `queue` at the device's base + QUEUE_NOTIFY
 //!     }
@@ -44,6 +44,10 @@
 //! the device with DEVICE_NEEDS_RESET until the driver resets it; a well-formed request that asks
 //! for something impossible fails with the status that its device defines. Either is counted, and
 //! what is logged is rate-limited. No guest input may panic.
+//!
+//! A protected VM's guest can give a device memory that it has not shared. The VMM then has accesses
+//! there come to nothing, and says so ([`PrivateMemory`]): a ring of such memory is a malformed one. A
+//! buffer that only a system call uses makes its request fail.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -66,7 +70,7 @@ pub mod vsock;
 
 pub use io_thread::IoThread;
 pub use virtio::mmio::{MMIO_SIZE, QUEUE_NOTIFY, VirtioMmio};
-pub use virtio::{Error, VirtioDevice};
+pub use virtio::{Error, Platform, PrivateMemory, VirtioDevice};
 
 /// Guest memory as every device sees it: shared, never dirty-tracked here.
 pub type GuestMemory = vm_memory::GuestMemoryMmap<()>;

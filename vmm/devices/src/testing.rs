@@ -18,7 +18,7 @@ use vm_memory::{Bytes, GuestAddress};
 use vmm_sys_util::epoll::EventSet;
 
 use crate::virtio::{Event, Sources, VirtioDevice, lock};
-use crate::{GuestMemory, Interrupt, IoThread, MmioDevice, VirtioMmio};
+use crate::{GuestMemory, Interrupt, IoThread, MmioDevice, Platform, VirtioMmio};
 
 pub(crate) const BASE: u64 = 0x4000_0000;
 pub(crate) const REGION: u64 = 0x20_0000;
@@ -124,6 +124,14 @@ impl Rig {
     }
 
     pub(crate) fn with_memory(device: Box<dyn VirtioDevice>, mem: Arc<GuestMemory>) -> Self {
+        Self::with_platform(device, mem, Platform::default())
+    }
+
+    pub(crate) fn with_platform(
+        device: Box<dyn VirtioDevice>,
+        mem: Arc<GuestMemory>,
+        platform: Platform,
+    ) -> Self {
         let line = Arc::new(Line::default());
         let watched = Watched::default();
         let virtio = VirtioMmio::with_sources(
@@ -131,6 +139,7 @@ impl Rig {
             Arc::clone(&mem),
             line.clone(),
             Box::new(watched.clone()),
+            platform,
         )
         .expect("eventfds");
         Self {
@@ -434,7 +443,14 @@ impl Live {
     pub(crate) fn start_on(device: Box<dyn VirtioDevice>, features: u64, io: &IoThread) -> Self {
         let line = Arc::new(Line::default());
         let mem = memory();
-        let virtio = VirtioMmio::new(device, Arc::clone(&mem), line.clone(), io).expect("eventfds");
+        let virtio = VirtioMmio::new(
+            device,
+            Arc::clone(&mem),
+            line.clone(),
+            io,
+            Platform::default(),
+        )
+        .expect("eventfds");
         let watched = Watched::default();
         let mut rig = Rig {
             mem,

@@ -85,9 +85,10 @@ fn state(stat: &Stat) -> &'static str {
 /// A VM's figures for a person.
 pub fn show_stat(stat: &Stat) -> String {
     let mut text = format!(
-        "{}: {}, pid {}, up {:.1} s{}, {} vCPU(s), {} of memory\n",
+        "{}: {}{}, pid {}, up {:.1} s{}, {} vCPU(s), {} of memory\n",
         stat.name,
         state(stat),
+        if stat.protected { ", protected" } else { "" },
         stat.pid,
         stat.uptime_seconds,
         match stat.resets {
@@ -190,6 +191,11 @@ mod tests {
             ..stat.clone()
         };
         assert!(show_stat(&again).contains("up 0.0 s with 2 reset(s), 1 vCPU(s)"));
+        let protected = Stat {
+            protected: true,
+            ..stat.clone()
+        };
+        assert!(show_stat(&protected).starts_with("vm: running, protected, pid 0,"));
         let list = show_list(&[stat]);
         let lines: Vec<Vec<&str>> = list
             .lines()

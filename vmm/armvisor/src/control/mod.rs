@@ -74,6 +74,9 @@ pub struct Stat {
     /// The same as it was given to the VM, with a unit.
     #[serde(default)]
     pub memory: String,
+    /// Whether it is a protected VM, whose memory is its own.
+    #[serde(default)]
+    pub protected: bool,
     /// How often the VM has started again after a reset. What is counted below begins anew each time.
     #[serde(default)]
     pub resets: u64,

@@ -61,6 +61,12 @@ const MPIDR_AFFINITY: u64 = 0xff_00ff_ffff;
 /// KVM's default address space, where it does not say how large it may be.
 const DEFAULT_IPA_BITS: u32 = 40;
 
+/// KVM_VM_TYPE_ARM_PROTECTED.
+const VM_TYPE_PROTECTED: u64 = 1 << 31;
+const NO_PROTECTED_VMS: &str = "this host's KVM does not make protected VMs: it needs a CPU with EL2 and a \
+     kernel that has them and was started with 'kvm-arm.mode=protected' on its command line (armvisor's \
+     module makes none yet); run without --protected";
+
 /// The open KVM device.
 pub struct Hypervisor {
     kvm: Kvm,
@@ -124,8 +130,9 @@ impl Hypervisor {
         Ok(())
     }
 
-    /// Makes a VM for `cpus` vCPUs and an address space that ends with `memory`.
-    pub fn create_vm(&self, cpus: u32, memory: u64) -> Result<Vm, Refusal> {
+    /// Makes a VM for `cpus` vCPUs and an address space that ends with `memory`; a protected one has its
+    /// memory to itself.
+    pub fn create_vm(&self, cpus: u32, memory: u64, protected: bool) -> Result<Vm, Refusal> {
         let needed = layout::ipa_bits(memory);
         let limit = u32::try_from(self.kvm.get_host_ipa_limit()).unwrap_or(0);
         let allowed = if limit == 0 { DEFAULT_IPA_BITS } else { limit };
@@ -136,15 +143,17 @@ impl Hypervisor {
             )));
         }
         // The smallest address space that holds the machine: the fewest levels of tables to walk.
-        let vm = if limit == 0 {
-            self.kvm.create_vm()
-        } else {
-            self.kvm.create_vm_with_ipa_size(needed)
-        };
-        let fd = vm.map_err(|error| Refusal::host(format!("KVM cannot make a VM: {error}")))?;
+        let bits = if limit == 0 { 0 } else { u64::from(needed) };
+        let kind = if protected { VM_TYPE_PROTECTED } else { 0 };
+        let vm = self.kvm.create_vm_with_type(bits | kind);
+        let fd = vm.map_err(|error| match error.errno() {
+            libc::EINVAL if protected => Refusal::host(NO_PROTECTED_VMS),
+            _ => Refusal::host(format!("KVM cannot make a VM: {error}")),
+        })?;
         Ok(Vm {
             fd,
             cpus,
+            protected,
             slots: Arc::default(),
         })
     }
@@ -154,6 +163,7 @@ impl Hypervisor {
 pub struct Vm {
     fd: VmFd,
     cpus: u32,
+    protected: bool,
     slots: Arc<Slots>,
 }
 
@@ -227,6 +237,7 @@ impl Vm {
             .map_err(|error| Refusal::host(format!("KVM cannot share a vCPU's state: {error}")))?;
         Ok(KvmVcpu {
             fd,
+            protected: self.protected,
             immediate,
             _slots: Arc::clone(&self.slots),
         })
@@ -335,6 +346,7 @@ fn set<T>(device: &DeviceFd, group: u32, attr: u64, value: &T) -> Result<(), kvm
 /// A vCPU, before its thread runs it.
 pub struct KvmVcpu {
     fd: VcpuFd,
+    protected: bool,
     immediate: ImmediateExit,
     // After the descriptor: what the vCPU can reach stays until it is closed.
     _slots: Arc<Slots>,
@@ -390,6 +402,7 @@ impl KvmVcpu {
     pub fn on_this_thread(&mut self) -> Running<'_> {
         Running {
             fd: &mut self.fd,
+            protected: self.protected,
             kickable: Kickable::new(self.immediate.flag()),
         }
     }
@@ -404,6 +417,7 @@ fn get(fd: &VcpuFd, register: u64) -> Result<u64, kvm_ioctls::Error> {
 /// A vCPU on its thread.
 pub struct Running<'a> {
     fd: &'a mut VcpuFd,
+    protected: bool,
     kickable: Kickable<'a>,
 }
 
@@ -426,7 +440,7 @@ impl Vcpu for Running<'_> {
                     self.kickable.clear();
                     return VmExit::Interrupted;
                 }
-                errno => return VmExit::Stuck(run_error(errno)),
+                errno => return VmExit::Stuck(super::run_error(errno, self.protected)),
             },
         };
         match raw {
@@ -437,6 +451,9 @@ impl Vcpu for Running<'_> {
     }
 
     fn registers(&self) -> String {
+        if self.protected {
+            return "(the registers of a protected VM are its own)".into();
+        }
         let value = |register: u64| match get(self.fd, register) {
             Ok(value) => format!("{value:016x}"),
             Err(_) => "?".into(),
@@ -531,15 +548,4 @@ fn no_syndrome(run: &kvm_run) -> String {
         "the guest accesses a device at {address:#x} with an instruction that the CPU does not \
          describe, such as a pair or vector load (syndrome {syndrome:#x})"
     )
-}
-
-fn run_error(errno: i32) -> String {
-    match errno {
-        libc::ENOSYS => "the guest accesses a device with an instruction that the CPU does not \
-             describe, such as a pair or vector load, or runs code where no memory is"
-            .into(),
-        libc::EFAULT => "the guest uses memory that the host cannot provide".into(),
-        libc::ENOMEM => "the host is out of memory".into(),
-        errno => format!("KVM_RUN fails: {}", io::Error::from_raw_os_error(errno)),
-    }
 }

@@ -74,6 +74,30 @@ pub fn check_cpus(cpus: u32, well: usize, most: usize) -> Result<Option<String>,
     }))
 }
 
+/// What an errno of KVM_RUN says of the guest.
+pub fn run_error(errno: i32, protected: bool) -> String {
+    match errno {
+        libc::ENOSYS => "the guest accesses a device with an instruction that the CPU does not \
+             describe, such as a pair or vector load, or runs code where no memory is"
+            .into(),
+        libc::EFAULT if protected => "the guest uses memory that the host has taken from it: some \
+             program read or wrote the VM's private memory through the host's kernel, which \
+             gives it back as zeroes and ends the VM"
+            .into(),
+        libc::EFAULT => "the guest uses memory that the host cannot provide".into(),
+        libc::ENOMEM if protected => {
+            "the host cannot lock more memory for the guest; raise the limit \
+             of locked memory (memlock) or free some"
+                .into()
+        }
+        libc::ENOMEM => "the host is out of memory".into(),
+        errno => format!(
+            "KVM_RUN fails: {}",
+            std::io::Error::from_raw_os_error(errno)
+        ),
+    }
+}
+
 /// A hypervisor may say why in words: text, padded with zeros, behind a first word of its own.
 pub fn reason_in_words(data: &[u64]) -> Option<String> {
     let bytes: Vec<u8> = data
@@ -88,7 +112,7 @@ pub fn reason_in_words(data: &[u64]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_cpus, reason_in_words};
+    use super::{check_cpus, reason_in_words, run_error};
     use crate::outcome::ExitCode;
 
     fn data(text: &[u8]) -> Vec<u64> {
@@ -108,6 +132,14 @@ mod tests {
         let refusal = check_cpus(9, 2, 8).unwrap_err();
         assert_eq!(refusal.code, ExitCode::Host);
         assert!(refusal.sentence.contains("--cpus 8 or fewer"), "{refusal}");
+    }
+
+    #[test]
+    fn every_errno_is_a_sentence() {
+        assert!(run_error(libc::EFAULT, true).contains("private memory"));
+        assert!(run_error(libc::EFAULT, false).contains("cannot provide"));
+        assert!(run_error(libc::ENOMEM, true).contains("lock more memory"));
+        assert!(run_error(libc::EIO, true).contains("KVM_RUN fails: Input/output"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! Each function here is safe to call, or is not exported. Each block says why it is sound.
 
+pub mod guard;
 pub mod kick;
 #[cfg(target_arch = "aarch64")]
 pub mod kvm;
@@ -65,6 +66,33 @@ pub fn page_size() -> io::Result<usize> {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(io::Error::other)
 }
 
+/// How much memory this process may lock: its hard limit, which becomes its soft one. None for all.
+pub fn lockable() -> io::Result<Option<u64>> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a live rlimit.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) })?;
+    if limit.rlim_max == libc::RLIM_INFINITY || has_capability(CAP_IPC_LOCK)? {
+        return Ok(None);
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the call reads a live rlimit.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) })?;
+    Ok(Some(limit.rlim_max))
+}
+
+const CAP_IPC_LOCK: u32 = 14;
+
+fn has_capability(number: u32) -> io::Result<bool> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let effective = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    Ok(effective.is_some_and(|set| set & 1 << number != 0))
+}
+
 /// The effective user of this process.
 pub fn euid() -> u32 {
     // SAFETY: geteuid has no arguments and cannot fail.
@@ -124,6 +152,15 @@ mod tests {
         random(&mut bytes).unwrap();
         // All zeroes by chance once in 2^512 runs.
         assert_ne!(bytes, [0; 64]);
+    }
+
+    #[test]
+    fn root_may_lock_all_and_others_what_they_may() {
+        match lockable().unwrap() {
+            None => {}
+            Some(_) => assert!(!has_capability(CAP_IPC_LOCK).unwrap()),
+        }
+        assert!(!has_capability(63).unwrap(), "no such capability");
     }
 
     #[test]

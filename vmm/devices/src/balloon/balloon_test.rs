@@ -41,6 +41,10 @@ impl Bench {
         let released = Released::default();
         let mem = crate::testing::memory();
         let (balloon, control) = Balloon::new(&mem, Box::new(released.clone())).unwrap();
+        assert!(
+            !balloon.takes_platform(),
+            "its driver takes the feature back"
+        );
         let mut rig = Rig::with_memory(Box::new(balloon), mem);
         rig.start(features);
         Self {

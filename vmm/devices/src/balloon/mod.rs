@@ -429,6 +429,12 @@ impl VirtioDevice for Balloon {
             ),
         ]
     }
+
+    /// Its pages are guest physical ones, whatever stands between other devices and memory: drivers
+    /// take the feature back.
+    fn takes_platform(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -246,6 +246,11 @@ impl Block {
                 return VIRTIO_BLK_S_UNSUPP;
             }
             Failure::Refused(why) => (VIRTIO_BLK_S_IOERR, (*why).to_string()),
+            // All buffers were found in guest memory.
+            Failure::Io(e) if e.raw_os_error() == Some(libc::EFAULT) => {
+                let why = "its buffer is memory that the guest has not shared";
+                (VIRTIO_BLK_S_IOERR, why.to_string())
+            }
             Failure::Io(e) => (VIRTIO_BLK_S_IOERR, e.to_string()),
         };
         self.counters.errors += 1;

@@ -7,13 +7,15 @@
 //!   interrupt handler must not wait for a request that the I/O thread is serving.
 //! * Registers are 32 bits, aligned; the configuration space takes aligned 8, 16 and 32 bits. Any
 //!   other access reads zeroes, writes nothing, and is counted.
-//! * After a malformed ring the device is `broken`: its sources are gone, its events are drained and
-//!   ignored, NEEDS_RESET is set, and only a reset brings it back.
+//! * After a malformed ring, or one that is memory which the guest has not shared, the device is
+//!   `broken`: its sources are gone, its events are drained and ignored, NEEDS_RESET is set, and only
+//!   a reset brings it back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use log::warn;
+use virtio_bindings::virtio_config::VIRTIO_F_ACCESS_PLATFORM;
 use virtio_bindings::virtio_mmio::{
     VIRTIO_MMIO_CONFIG, VIRTIO_MMIO_CONFIG_GENERATION, VIRTIO_MMIO_INTERRUPT_ACK,
     VIRTIO_MMIO_INTERRUPT_STATUS, VIRTIO_MMIO_QUEUE_NOTIFY,
@@ -24,7 +26,7 @@ use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 use super::regs::{Action, Regs};
 use super::ring::{Ring, RingError};
 use super::signal::Signal;
-use super::{COMMON_FEATURES, Context, Error, Event, Sources, VirtioDevice, lock};
+use super::{COMMON_FEATURES, Context, Error, Event, Platform, Sources, VirtioDevice, lock};
 use crate::limit::LogLimit;
 use crate::{GuestMemory, Interrupt, IoThread, MmioDevice};
 
@@ -42,6 +44,7 @@ pub struct VirtioMmio(Arc<Inner>);
 struct Inner {
     name: &'static str,
     mem: Arc<GuestMemory>,
+    platform: Platform,
     signal: Signal,
     sources: Box<dyn Sources>,
     queue_events: Vec<EventFd>,
@@ -67,9 +70,11 @@ impl VirtioMmio {
         mem: Arc<GuestMemory>,
         irq: Arc<dyn Interrupt>,
         io: &IoThread,
+        platform: Platform,
     ) -> Result<Self, Error> {
         let slot = io.reserve();
-        let virtio = Self::with_sources(device, mem, irq, Box::new(slot.sources()))?;
+        let sources = Box::new(slot.sources());
+        let virtio = Self::with_sources(device, mem, irq, sources, platform)?;
         slot.attach(virtio.clone())?;
         Ok(virtio)
     }
@@ -80,13 +85,17 @@ impl VirtioMmio {
         mem: Arc<GuestMemory>,
         irq: Arc<dyn Interrupt>,
         sources: Box<dyn Sources>,
+        platform: Platform,
     ) -> Result<Self, Error> {
         let sizes = device.queue_sizes();
         let queue_events = sizes.iter().map(|_| EventFd::new(EFD_NONBLOCK));
         let queue_events = queue_events
             .collect::<Result<Vec<_>, _>>()
             .map_err(|e| Error::host("cannot make an eventfd", e))?;
-        let features = device.features() | COMMON_FEATURES;
+        let mut features = device.features() | COMMON_FEATURES;
+        if platform.access && device.takes_platform() {
+            features |= 1 << VIRTIO_F_ACCESS_PLATFORM;
+        }
         let state = State {
             regs: Regs::new(device.device_type(), features, sizes),
             rings: sizes.iter().map(|_| Ring::idle()).collect(),
@@ -98,6 +107,7 @@ impl VirtioMmio {
         Ok(Self(Arc::new(Inner {
             name: state.device.name(),
             mem,
+            platform,
             signal: Signal::new(irq),
             sources,
             queue_events,
@@ -150,7 +160,8 @@ impl VirtioMmio {
             return;
         }
         let mut ctx = inner.context(&state.regs, &mut state.rings);
-        if let Err(error) = state.device.handle(event, &mut ctx) {
+        let handled = state.device.handle(event, &mut ctx);
+        if let Err(error) = inner.shared().and(handled) {
             inner.break_device(state, &error);
         }
     }
@@ -210,6 +221,14 @@ impl Inner {
         }
     }
 
+    /// Whether all that this thread's device has used was shared with it.
+    fn shared(&self) -> Result<(), RingError> {
+        match self.platform.private.as_ref().and_then(|p| p.met()) {
+            Some(address) => Err(RingError::Private(address)),
+            None => Ok(()),
+        }
+    }
+
     fn enable(&self, state: &mut State, index: usize) {
         let queue = state.regs.queue(index);
         let event_idx = state.regs.features() & (1 << VIRTIO_RING_F_EVENT_IDX) != 0;
@@ -224,7 +243,11 @@ impl Inner {
 
     fn activate(&self, state: &mut State) {
         let mut ctx = self.context(&state.regs, &mut state.rings);
-        if let Err(error) = state.device.activate(&mut ctx) {
+        let activated = state.device.activate(&mut ctx);
+        if let Err(error) = self.shared() {
+            return self.break_device(state, &error);
+        }
+        if let Err(error) = activated {
             // The host's fault, not the ring's, but the driver can only be told the same way.
             if self.limit.allow() {
                 warn!("{}: cannot start: {error}", self.name);

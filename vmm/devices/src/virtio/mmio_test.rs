@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::testing::{BASE, BUFFERS, Buf, END, NEXT, Rig, memory};
-use crate::virtio::Served;
+use crate::virtio::{PrivateMemory, Served};
 
 /// Gives every chain back, and does what the test says.
 #[derive(Default)]
@@ -304,9 +304,71 @@ fn an_interrupt_that_cannot_be_sent_is_counted() {
     }
     let sources = crate::testing::Watched::default();
     let device = Box::<Echo>::default();
+    let sources = Box::new(sources);
+    let platform = Platform::default();
     let virtio =
-        VirtioMmio::with_sources(device, memory(), Arc::new(Dead), Box::new(sources)).unwrap();
+        VirtioMmio::with_sources(device, memory(), Arc::new(Dead), sources, platform).unwrap();
     virtio.0.signal.used();
     let counters = virtio.counters();
     assert!(counters.contains(&("interrupts_failed", 1)), "{counters:?}");
+}
+
+/// Private memory where the test says so.
+#[derive(Default)]
+struct Mine(Mutex<Option<u64>>);
+
+impl PrivateMemory for Mine {
+    fn met(&self) -> Option<u64> {
+        lock(&self.0).take()
+    }
+}
+
+#[test]
+fn a_device_that_meets_private_memory_needs_a_reset() {
+    let mine = Arc::new(Mine::default());
+    let platform = Platform {
+        access: true,
+        private: Some(mine.clone()),
+    };
+    let features = 1 << VIRTIO_F_ACCESS_PLATFORM;
+    let mut rig = Rig::with_platform(Box::<Echo>::default(), memory(), platform);
+    rig.start(features);
+    rig.request(0, &[Buf::Write(BUFFERS, 1)]);
+    assert_eq!(rig.used(0), Some((0, 1)));
+    *lock(&mine.0) = Some(BUFFERS);
+    rig.request(0, &[Buf::Write(BUFFERS, 1)]);
+    assert!(rig.needs_reset());
+    assert_eq!(rig.counter("malformed_rings"), 1);
+    let served = rig.counter("served");
+    rig.notify(0);
+    assert_eq!(
+        rig.counter("served"),
+        served,
+        "a broken device serves nothing"
+    );
+    // When it starts, too.
+    *lock(&mine.0) = Some(BUFFERS);
+    rig.start(features);
+    assert!(rig.needs_reset());
+    rig.start(features);
+    assert!(!rig.needs_reset());
+    rig.request(0, &[Buf::Write(BUFFERS, 1)]);
+    assert_eq!(rig.used(0), Some((0, 1)));
+}
+
+#[test]
+fn the_platform_is_offered_where_it_is_wanted_and_then_needed() {
+    let bit = 1 << VIRTIO_F_ACCESS_PLATFORM;
+    for access in [false, true] {
+        let platform = Platform {
+            access,
+            private: None,
+        };
+        let mut rig = Rig::with_platform(Box::<Echo>::default(), memory(), platform);
+        assert_eq!(rig.offered() & bit != 0, access);
+        rig.negotiate(0);
+        assert_eq!(rig.status() & 8 != 0, !access, "a driver without it");
+        rig.negotiate(bit);
+        assert_eq!(rig.status() & 8 != 0, access, "a driver with it");
+    }
 }

@@ -20,7 +20,7 @@ pub mod signal;
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
@@ -121,6 +121,27 @@ pub trait VirtioDevice: Send {
     fn reset(&mut self, sources: &dyn Sources);
     /// The device's own counters.
     fn counters(&self) -> Vec<(&'static str, u64)>;
+    /// Whether its drivers can be asked to go through the guest's DMA API ([`Platform`]).
+    fn takes_platform(&self) -> bool {
+        true
+    }
+}
+
+/// What stands between a device and guest memory.
+#[derive(Clone, Default)]
+pub struct Platform {
+    /// Offer VIRTIO_F_ACCESS_PLATFORM, and want it accepted: the driver then uses its kernel's DMA
+    /// API, by which a kernel can put memory that it shares between itself and the device.
+    pub access: bool,
+    /// Who knows of memory that the guest has to itself; None where all of it is shared.
+    pub private: Option<Arc<dyn PrivateMemory>>,
+}
+
+/// Memory that a guest keeps to itself: what a device does there comes to nothing.
+pub trait PrivateMemory: Send + Sync {
+    /// The first guest address, if any, where an access of this thread met private memory since the
+    /// last call. What was read there were zeroes, and what was written is gone.
+    fn met(&self) -> Option<u64>;
 }
 
 /// What became of a chain.

@@ -4,7 +4,8 @@
 //! `write` changes the registers and says what the transport has to do; `read` has no effects. What
 //! a driver must not do is refused and leaves the registers as they were:
 //! * features only between DRIVER and FEATURES_OK, and FEATURES_OK only for a subset of what is
-//!   offered that has VERSION_1 (this is what refuses legacy drivers that ignored the version);
+//!   offered that has VERSION_1 (this is what refuses legacy drivers that ignored the version), and
+//!   ACCESS_PLATFORM where that is offered: who offers it cannot do without;
 //! * status bits only in the specified order, and none can be taken back but by a reset;
 //! * queues only between FEATURES_OK and DRIVER_OK, and not while they are ready.
 //!
@@ -14,7 +15,7 @@ use virtio_bindings::virtio_config::{
     VIRTIO_CONFIG_S_ACKNOWLEDGE as ACKNOWLEDGE, VIRTIO_CONFIG_S_DRIVER as DRIVER,
     VIRTIO_CONFIG_S_DRIVER_OK as DRIVER_OK, VIRTIO_CONFIG_S_FAILED as FAILED,
     VIRTIO_CONFIG_S_FEATURES_OK as FEATURES_OK, VIRTIO_CONFIG_S_NEEDS_RESET as NEEDS_RESET,
-    VIRTIO_F_VERSION_1,
+    VIRTIO_F_ACCESS_PLATFORM, VIRTIO_F_VERSION_1,
 };
 use virtio_bindings::virtio_mmio::*;
 
@@ -207,7 +208,7 @@ impl Regs {
         }
         if added & FEATURES_OK != 0 && !self.acceptable() {
             self.status |= added & !FEATURES_OK;
-            return Action::Refused("features that were not offered, or no VERSION_1");
+            return Action::Refused("features not offered, or no VERSION_1 or ACCESS_PLATFORM");
         }
         self.status |= added;
         if added & (DRIVER_OK | FAILED) == DRIVER_OK {
@@ -218,8 +219,8 @@ impl Regs {
     }
 
     fn acceptable(&self) -> bool {
-        self.driver_features & !self.offered == 0
-            && self.driver_features & (1 << VIRTIO_F_VERSION_1) != 0
+        let needed = self.offered & (1 << VIRTIO_F_VERSION_1 | 1 << VIRTIO_F_ACCESS_PLATFORM);
+        self.driver_features & !self.offered == 0 && self.driver_features & needed == needed
     }
 
     fn write_ready(&mut self, value: u32) -> Action {

@@ -47,6 +47,9 @@ pub enum RingError {
     /// A readable descriptor after a writable one.
     #[error("readable descriptor after a writable one")]
     Order,
+    /// Memory that the guest has to itself.
+    #[error("address {0:#x} is memory that the guest has not shared")]
+    Private(u64),
     /// The request is shorter than its device's format.
     #[error("request is too short")]
     Short,

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a VMM can do to a VM, by trying: `private GROUP [plain]`, as root on a host whose
+ * KVM makes protected VMs. A group's rows are tried one after the other, each on a VM of
+ * its own, protected or plain, and each is a line:
+ *
+ *     private GROUP ROW ANSWER…
+ *
+ * Whether an answer is good is for the reader to know.
+ */
+#ifndef GUESTS_TOOLS_PRIVATE_H
+#define GUESTS_TOOLS_PRIVATE_H
+
+#include "puppet.h"
+
+/* A VM, and its memory, which is a file's. */
+struct subject {
+	struct puppet puppet;
+	bool protected;
+	int file;
+	char *ram;
+};
+
+struct row {
+	const char *name;
+	/* Writes what came of it, some words, to `said`. */
+	void (*run)(struct subject *subject, char *said);
+};
+
+#define SAID_SIZE	160
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* private_ways.c, private_calls.c, private_limits.c; each ends with a row without name. */
+extern const struct row ways[];
+extern const struct row calls[];
+extern const struct row limits[];
+
+/* The name of an errno, such as EFAULT; "0" for none. */
+const char *error_name(int error);
+
+/* Memory of `kind`, PUPPET_SIZE of it at a multiple of that; NULL where the host has none. */
+enum memory_kind { SHARED_FILE, ANONYMOUS, HUGE_POOL };
+char *map_memory(enum memory_kind kind, int *file);
+
+/* Says what is wrong with the program itself, or the host, and exits. */
+__attribute__((noreturn)) void fail(const char *what);
+
+#endif

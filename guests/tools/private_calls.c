@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a guest's hypercalls for its memory answer. A line has the answer of each call of
+ * the row: x0 in decimal, or `esr` with the syndrome of the exception that the call took
+ * instead; words say what an access saw.
+ */
+#include "private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CALL_UID	0x8600ff01
+#define CALL_FEATURES	0x86000000
+#define CALL_MEMINFO	0xc6000002
+#define CALL_SHARE	0xc6000003
+#define CALL_UNSHARE	0xc6000004
+#define CALL_MMIO_GUARD	0xc6000007
+
+#define OFFSET		(64 * PUPPET_PAGE)
+#define AT		(PUPPET_RAM + OFFSET)
+#define NO_MEMORY	(PUPPET_RAM + 4 * PUPPET_SIZE)
+
+static void add(char *said, const char *word)
+{
+	size_t used = strlen(said);
+
+	snprintf(said + used, SAID_SIZE - used, "%s%s", used ? " " : "", word);
+}
+
+static void add_answer(char *said, const struct puppet_answer *answer)
+{
+	char word[64];
+
+	if (answer->error)
+		snprintf(word, sizeof(word), "%s", error_name(answer->error));
+	else if (answer->esr)
+		snprintf(word, sizeof(word), "esr:%" PRIx64, answer->esr);
+	else
+		snprintf(word, sizeof(word), "%" PRId64, (int64_t)answer->x[0]);
+	add(said, word);
+}
+
+static bool call(struct subject *subject, char *said, uint64_t function, uint64_t a, uint64_t b)
+{
+	struct puppet_answer answer = puppet_call(&subject->puppet, function, a, b, 0);
+
+	add_answer(said, &answer);
+	return !answer.error && !answer.esr && !answer.x[0];
+}
+
+static bool share(struct subject *subject, char *said, uint64_t address)
+{
+	return call(subject, said, CALL_SHARE, address, 0);
+}
+
+static bool unshare(struct subject *subject, char *said, uint64_t address)
+{
+	return call(subject, said, CALL_UNSHARE, address, 0);
+}
+
+static void store(struct subject *subject, char *said, uint64_t value)
+{
+	struct puppet_answer answer = puppet_store(&subject->puppet, AT, value);
+
+	if (answer.error || answer.esr)
+		add_answer(said, &answer);
+}
+
+static void load(struct subject *subject, char *said)
+{
+	struct puppet_answer answer = puppet_load(&subject->puppet, AT);
+
+	add_answer(said, &answer);
+}
+
+static void try_uid(struct subject *subject, char *said)
+{
+	struct puppet_answer answer = puppet_call(&subject->puppet, CALL_UID, 0, 0, 0);
+
+	snprintf(said, SAID_SIZE, "%08x-%08x-%08x-%08x", (uint32_t)answer.x[0],
+		 (uint32_t)answer.x[1], (uint32_t)answer.x[2], (uint32_t)answer.x[3]);
+}
+
+static void try_features(struct subject *subject, char *said)
+{
+	call(subject, said, CALL_FEATURES, 0, 0);
+}
+
+static void try_meminfo(struct subject *subject, char *said)
+{
+	call(subject, said, CALL_MEMINFO, 0, 0);
+	call(subject, said, CALL_MEMINFO, 1, 0);
+}
+
+static void try_mmio_guard(struct subject *subject, char *said)
+{
+	call(subject, said, CALL_MMIO_GUARD, PUPPET_DEVICE, 0);
+}
+
+static void try_share(struct subject *subject, char *said)
+{
+	store(subject, said, 7);
+	share(subject, said, AT);
+	share(subject, said, AT);
+	unshare(subject, said, AT);
+	unshare(subject, said, AT);
+	share(subject, said, AT);
+	load(subject, said);
+}
+
+static void try_untouched(struct subject *subject, char *said)
+{
+	unshare(subject, said, AT);
+	share(subject, said, AT);
+	unshare(subject, said, AT);
+}
+
+static void try_unaligned(struct subject *subject, char *said)
+{
+	share(subject, said, AT + 8);
+	unshare(subject, said, AT + 8);
+}
+
+static void try_argument(struct subject *subject, char *said)
+{
+	call(subject, said, CALL_SHARE, AT, 1);
+	share(subject, said, AT);
+	call(subject, said, CALL_UNSHARE, AT, 1);
+}
+
+static void try_no_memory(struct subject *subject, char *said)
+{
+	unshare(subject, said, NO_MEMORY);
+	share(subject, said, NO_MEMORY);
+	share(subject, said, PUPPET_DEVICE);
+	share(subject, said, -PUPPET_PAGE);
+}
+
+/* The host reads and writes what is shared; both see it, and it stays when it is no more shared. */
+static void try_contents(struct subject *subject, char *said)
+{
+	volatile uint64_t *word = (volatile uint64_t *)(subject->ram + OFFSET);
+
+	store(subject, said, 5);
+	if (share(subject, said, AT)) {
+		add(said, *word == ~5UL ? "same" : "other");
+		*word = ~6UL;
+		load(subject, said);
+		unshare(subject, said, AT);
+	}
+	load(subject, said);
+}
+
+const struct row calls[] = {
+	{ "uid", try_uid },
+	{ "features", try_features },
+	{ "meminfo", try_meminfo },
+	{ "mmio-guard", try_mmio_guard },
+	{ "share", try_share },
+	{ "untouched", try_untouched },
+	{ "unaligned", try_unaligned },
+	{ "argument", try_argument },
+	{ "no-memory", try_no_memory },
+	{ "contents", try_contents },
+	{ }
+};

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What KVM lets a VMM do with a VM, before its guest has run and after. A line has the
+ * errno of each attempt, 0 where it was taken; a row that says more says so.
+ */
+#define _GNU_SOURCE
+#include "private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OFFSET		(64 * PUPPET_PAGE)
+#define AT		(PUPPET_RAM + OFFSET)
+#define OTHER_AT	(PUPPET_RAM + 4 * PUPPET_SIZE)
+#define CALL_SHARE	0xc6000003
+
+static void add(char *said, const char *word)
+{
+	size_t used = strlen(said);
+
+	snprintf(said + used, SAID_SIZE - used, "%s%s", used ? " " : "", word);
+}
+
+static void add_result(char *said, int result)
+{
+	add(said, error_name(result < 0 ? errno : 0));
+}
+
+static int set_slot(struct subject *subject, unsigned int slot, unsigned int flags,
+		    uint64_t address, uint64_t size)
+{
+	struct kvm_userspace_memory_region region = {
+		.slot = slot,
+		.flags = flags,
+		.guest_phys_addr = address,
+		.memory_size = size,
+		.userspace_addr = (uintptr_t)subject->ram,
+	};
+
+	return ioctl(subject->puppet.vm, KVM_SET_USER_MEMORY_REGION, &region);
+}
+
+static void run_once(struct subject *subject)
+{
+	puppet_store(&subject->puppet, AT, 1);
+}
+
+static void try_slots(struct subject *subject, char *said)
+{
+	add_result(said, set_slot(subject, 1, KVM_MEM_READONLY, OTHER_AT, PUPPET_PAGE));
+	add_result(said, set_slot(subject, 2, KVM_MEM_LOG_DIRTY_PAGES, 2 * OTHER_AT, PUPPET_PAGE));
+	add_result(said, set_slot(subject, 0, KVM_MEM_LOG_DIRTY_PAGES, PUPPET_RAM, PUPPET_SIZE));
+	add_result(said, set_slot(subject, 0, 0, PUPPET_RAM, 0));
+	add_result(said, set_slot(subject, 0, 0, PUPPET_RAM, PUPPET_SIZE));
+}
+
+static void try_slots_later(struct subject *subject, char *said)
+{
+	run_once(subject);
+	add_result(said, set_slot(subject, 1, 0, OTHER_AT, PUPPET_PAGE));
+	add_result(said, set_slot(subject, 1, 0, OTHER_AT, 0));
+	add_result(said, set_slot(subject, 0, 0, OTHER_AT + PUPPET_SIZE, PUPPET_SIZE));
+	add_result(said, set_slot(subject, 0, 0, PUPPET_RAM, 0));
+}
+
+static void try_target(struct subject *subject, char *said)
+{
+	struct kvm_vcpu_init init = { 0 };
+
+	add_result(said, ioctl(subject->puppet.vm, KVM_ARM_PREFERRED_TARGET, &init));
+}
+
+/* What KVM_CHECK_EXTENSION says of the VM. */
+static void try_capabilities(struct subject *subject, char *said)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} caps[] = {
+		{ "irqfd", KVM_CAP_IRQFD },
+		{ "ioeventfd", KVM_CAP_IOEVENTFD },
+		{ "coalesced", KVM_CAP_COALESCED_MMIO },
+		{ "readonly", KVM_CAP_READONLY_MEM },
+		{ "immediate", KVM_CAP_IMMEDIATE_EXIT },
+		{ "pmu", KVM_CAP_ARM_PMU_V3 },
+		{ "debug", KVM_CAP_SET_GUEST_DEBUG },
+		{ "psci", KVM_CAP_ARM_PSCI_0_2 },
+		{ "one-reg", KVM_CAP_ONE_REG },
+		{ "vcpus", KVM_CAP_MAX_VCPUS },
+	};
+	char word[32];
+	unsigned int i;
+	int has;
+
+	for (i = 0; i < ARRAY_SIZE(caps); i++) {
+		has = ioctl(subject->puppet.vm, KVM_CHECK_EXTENSION, caps[i].number);
+		snprintf(word, sizeof(word), "%s:%d", caps[i].name, has > 0);
+		add(said, word);
+	}
+}
+
+static void try_wires(struct subject *subject, char *said)
+{
+	struct kvm_coalesced_mmio_zone zone = { .addr = PUPPET_DEVICE + 0x1000, .size = 8 };
+	struct kvm_ioeventfd ioevent = {
+		.addr = PUPPET_DEVICE + 0x2000,
+		.len = 4,
+		.fd = eventfd(0, EFD_CLOEXEC),
+	};
+	struct kvm_create_device gic = { .type = KVM_DEV_TYPE_ARM_VGIC_V3 };
+
+	add_result(said, ioctl(subject->puppet.vm, KVM_REGISTER_COALESCED_MMIO, &zone));
+	add_result(said, ioctl(subject->puppet.vm, KVM_IOEVENTFD, &ioevent));
+	add_result(said, ioctl(subject->puppet.vm, KVM_CREATE_DEVICE, &gic));
+	close(ioevent.fd);
+}
+
+static void try_debug(struct subject *subject, char *said)
+{
+	struct kvm_guest_debug debug = { .control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP };
+	struct puppet_answer answer;
+
+	run_once(subject);
+	add_result(said, ioctl(subject->puppet.vcpu, KVM_SET_GUEST_DEBUG, &debug));
+	answer = puppet_load(&subject->puppet, AT);
+	add(said, answer.exit == KVM_EXIT_DEBUG ? "stepped" : "ran");
+}
+
+static int one_reg(struct subject *subject, unsigned long request, uint64_t word, uint64_t *value)
+{
+	struct kvm_one_reg reg = {
+		.id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | word,
+		.addr = (uintptr_t)value,
+	};
+
+	return ioctl(subject->puppet.vcpu, request, &reg);
+}
+
+/* Reads the guest's PC after it has run, and sets it. */
+static void try_registers(struct subject *subject, char *said)
+{
+	uint64_t pc = 0;
+
+	run_once(subject);
+	add_result(said, one_reg(subject, KVM_GET_ONE_REG, 64, &pc));
+	add(said, pc >= PUPPET_RAM && pc < PUPPET_RAM + PUPPET_PAGE ? "seen" : "hidden");
+	add_result(said, one_reg(subject, KVM_SET_ONE_REG, 64, &pc));
+}
+
+static void try_init_again(struct subject *subject, char *said)
+{
+	struct kvm_vcpu_init init = { .target = 5, .features = { 1 << KVM_ARM_VCPU_PSCI_0_2 } };
+
+	run_once(subject);
+	add_result(said, ioctl(subject->puppet.vcpu, KVM_ARM_VCPU_INIT, &init));
+	init.features[0] |= 1 << KVM_ARM_VCPU_PMU_V3;
+	add_result(said, ioctl(subject->puppet.vcpu, KVM_ARM_VCPU_INIT, &init));
+}
+
+/* What a guest on memory of another kind comes to at its first access. */
+static void try_kind(struct subject *subject, char *said, enum memory_kind kind)
+{
+	struct puppet_answer answer;
+	struct puppet puppet;
+	const char *what;
+	char *ram;
+	int file;
+
+	ram = map_memory(kind, &file);
+	if (!ram) {
+		add_result(said, -1);
+		add(said, "no memory");
+		return;
+	}
+	errno = puppet_new(&puppet, subject->protected, ram, &what);
+	if (errno) {
+		add_result(said, -1);
+		add(said, what);
+	} else {
+		answer = puppet_store(&puppet, AT, 1);
+		add(said, error_name(answer.error));
+	}
+	puppet_free(&puppet);
+	munmap(ram, PUPPET_SIZE);
+	if (file >= 0)
+		close(file);
+}
+
+static void try_anonymous(struct subject *subject, char *said)
+{
+	try_kind(subject, said, ANONYMOUS);
+}
+
+static void try_huge_pool(struct subject *subject, char *said)
+{
+	try_kind(subject, said, HUGE_POOL);
+}
+
+/* A VMM that may lock one page of memory, and one user's. */
+static void try_locked(struct subject *subject, char *said)
+{
+	struct rlimit one_page = { PUPPET_PAGE, PUPPET_PAGE };
+	char *shared = mmap(NULL, PUPPET_PAGE, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	if (shared == MAP_FAILED || chmod("/dev/kvm", 0666))
+		fail("preparing a user's VM");
+	child = fork();
+	if (!child) {
+		if (setrlimit(RLIMIT_MEMLOCK, &one_page) || setuid(65534))
+			_exit(1);
+		try_kind(subject, shared, SHARED_FILE);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	add(said, shared);
+	munmap(shared, PUPPET_PAGE);
+}
+
+/* What is left of a private page, and of a shared one, when the VM is gone. */
+static void try_end(struct subject *subject, char *said)
+{
+	volatile uint64_t *word = (volatile uint64_t *)(subject->ram + OFFSET);
+	volatile uint64_t *shared = word + PUPPET_PAGE / sizeof(*word);
+
+	puppet_store(&subject->puppet, AT, 7);
+	puppet_store(&subject->puppet, AT + PUPPET_PAGE, 7);
+	puppet_call(&subject->puppet, CALL_SHARE, AT + PUPPET_PAGE, 0, 0);
+	puppet_free(&subject->puppet);
+	subject->puppet = (struct puppet){ .kvm = -1, .vm = -1, .vcpu = -1 };
+	add(said, *word == ~7UL ? "private:left" : *word ? "private:other" : "private:zero");
+	add(said, *shared == ~7UL ? "shared:left" : *shared ? "shared:other" : "shared:zero");
+}
+
+const struct row limits[] = {
+	{ "slots", try_slots },
+	{ "slots-later", try_slots_later },
+	{ "target", try_target },
+	{ "capabilities", try_capabilities },
+	{ "wires", try_wires },
+	{ "debug", try_debug },
+	{ "registers", try_registers },
+	{ "init-again", try_init_again },
+	{ "anonymous", try_anonymous },
+	{ "huge-pool", try_huge_pool },
+	{ "locked", try_locked },
+	{ "end", try_end },
+	{ }
+};

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "puppet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define TARGET_GENERIC	5	/* KVM_ARM_TARGET_GENERIC_V8 */
+#define BOOT_PSTATE	0x3c5	/* EL1 with its own stack pointer, all masked */
+
+#define CORE(word)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | (word))
+#define REG_X0		CORE(0)
+#define REG_PC		CORE(64)
+#define REG_PSTATE	CORE(66)
+
+/* The device's registers, by word. */
+enum {
+	WORD_ORDER,
+	WORD_X0,
+	WORD_ESR = WORD_X0 + 4,
+	WORD_ELR,
+	WORD_FAR,
+	WORDS
+};
+
+enum {
+	ORDER_CALL = 1,
+	ORDER_LOAD,
+	ORDER_STORE
+};
+
+extern const char puppet_code[], puppet_load_at[], puppet_code_end[];
+
+asm("	.pushsection .rodata\n"
+"	.globl	puppet_code, puppet_load_at, puppet_code_end\n"
+"	.balign	2048\n"
+"puppet_code:\n"
+"	mov	x20, #0x09000000\n"
+"	adr	x0, puppet_vectors\n"
+"	msr	vbar_el1, x0\n"
+"	isb\n"
+"1:	ldr	x9, [x20]\n"
+"	ldr	x0, [x20, #8]\n"
+"	ldr	x1, [x20, #16]\n"
+"	ldr	x2, [x20, #24]\n"
+"	ldr	x3, [x20, #32]\n"
+"	mov	x4, #0\n"
+"	mov	x5, #0\n"
+"	mov	x6, #0\n"
+"	cmp	x9, #2\n"
+"	b.eq	2f\n"
+"	b.hi	3f\n"
+"	hvc	#0\n"
+"	b	4f\n"
+"puppet_load_at:\n"
+"2:	ldr	x0, [x0]\n"
+"	mvn	x0, x0\n"
+"	b	4f\n"
+"3:	mvn	x7, x1\n"	/* said to nobody */
+"	str	x7, [x0]\n"
+"4:	str	x0, [x20, #8]\n"
+"	str	x1, [x20, #16]\n"
+"	str	x2, [x20, #24]\n"
+"	str	x3, [x20, #32]\n"
+"	str	x4, [x20, #40]\n"
+"	str	x5, [x20, #48]\n"
+"	str	x6, [x20, #56]\n"
+"	str	xzr, [x20]\n"
+"	b	1b\n"
+"	.balign	2048\n"
+"puppet_vectors:\n"
+"	.skip	0x200\n"	/* synchronous, from EL1 with SP_EL1 */
+"	mrs	x4, esr_el1\n"
+"	mrs	x5, elr_el1\n"
+"	mrs	x6, far_el1\n"
+"	b	4b\n"
+"puppet_code_end:\n"
+"	.popsection\n");
+
+static int refused(const char **what, const char *name)
+{
+	*what = name;
+	return errno;
+}
+
+static int set_register(const struct puppet *puppet, uint64_t id, uint64_t value)
+{
+	struct kvm_one_reg reg = { .id = id, .addr = (uintptr_t)&value };
+
+	return ioctl(puppet->vcpu, KVM_SET_ONE_REG, &reg);
+}
+
+static int make_vcpu(struct puppet *puppet, const char **what)
+{
+	struct kvm_vcpu_init init = { .target = TARGET_GENERIC };
+	int size = ioctl(puppet->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+
+	puppet->vcpu = ioctl(puppet->vm, KVM_CREATE_VCPU, 0);
+	if (puppet->vcpu < 0)
+		return refused(what, "KVM_CREATE_VCPU");
+	init.features[0] = 1 << KVM_ARM_VCPU_PSCI_0_2;
+	if (ioctl(puppet->vcpu, KVM_ARM_VCPU_INIT, &init))
+		return refused(what, "KVM_ARM_VCPU_INIT");
+	puppet->run = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, puppet->vcpu, 0);
+	if (puppet->run == MAP_FAILED) {
+		puppet->run = NULL;
+		return refused(what, "mmap of the vCPU");
+	}
+	if (set_register(puppet, REG_PC, PUPPET_RAM) ||
+	    set_register(puppet, REG_PSTATE, BOOT_PSTATE))
+		return refused(what, "KVM_SET_ONE_REG");
+	return 0;
+}
+
+int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **what)
+{
+	struct kvm_userspace_memory_region region = {
+		.guest_phys_addr = PUPPET_RAM,
+		.memory_size = PUPPET_SIZE,
+		.userspace_addr = (uintptr_t)ram,
+	};
+
+	*puppet = (struct puppet){ .kvm = -1, .vm = -1, .vcpu = -1, .ram = ram };
+	puppet->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	if (puppet->kvm < 0)
+		return refused(what, "/dev/kvm");
+	puppet->vm = ioctl(puppet->kvm, KVM_CREATE_VM, protected ? KVM_VM_TYPE_ARM_PROTECTED : 0);
+	if (puppet->vm < 0)
+		return refused(what, "KVM_CREATE_VM");
+	memcpy(ram, puppet_code, puppet_code_end - puppet_code);
+	__builtin___clear_cache(ram, ram + PUPPET_PAGE);
+	if (ioctl(puppet->vm, KVM_SET_USER_MEMORY_REGION, &region))
+		return refused(what, "KVM_SET_USER_MEMORY_REGION");
+	return make_vcpu(puppet, what);
+}
+
+void puppet_free(struct puppet *puppet)
+{
+	if (puppet->run)
+		munmap(puppet->run, ioctl(puppet->kvm, KVM_GET_VCPU_MMAP_SIZE, 0));
+	if (puppet->vcpu >= 0)
+		close(puppet->vcpu);
+	if (puppet->vm >= 0)
+		close(puppet->vm);
+	if (puppet->kvm >= 0)
+		close(puppet->kvm);
+}
+
+/* Runs the guest through one order: it fetches the words, and stores them when it is done. */
+static struct puppet_answer order(struct puppet *puppet, const uint64_t *told)
+{
+	struct puppet_answer answer = { 0 };
+	uint64_t words[WORDS] = { 0 };
+	struct kvm_run *run = puppet->run;
+	uint64_t word;
+
+	for (;;) {
+		if (ioctl(puppet->vcpu, KVM_RUN, 0)) {
+			answer.error = errno;
+			answer.exit = run->exit_reason;
+			return answer;
+		}
+		word = (run->mmio.phys_addr - PUPPET_DEVICE) / 8;
+		if (run->exit_reason != KVM_EXIT_MMIO || word >= WORDS) {
+			answer.error = EPROTO;
+			answer.exit = run->exit_reason;
+			return answer;
+		}
+		if (!run->mmio.is_write) {
+			memcpy(run->mmio.data, &told[word], 8);
+			continue;
+		}
+		memcpy(&words[word], run->mmio.data, 8);
+		if (word == WORD_ORDER)
+			break;
+	}
+	memcpy(answer.x, &words[WORD_X0], sizeof(answer.x));
+	answer.esr = words[WORD_ESR];
+	answer.elr = words[WORD_ELR];
+	answer.far = words[WORD_FAR];
+	return answer;
+}
+
+struct puppet_answer puppet_call(struct puppet *puppet, uint64_t function, uint64_t a,
+				 uint64_t b, uint64_t c)
+{
+	const uint64_t told[WORDS] = { ORDER_CALL, function, a, b, c };
+
+	return order(puppet, told);
+}
+
+struct puppet_answer puppet_load(struct puppet *puppet, uint64_t address)
+{
+	const uint64_t told[WORDS] = { ORDER_LOAD, address };
+
+	return order(puppet, told);
+}
+
+struct puppet_answer puppet_store(struct puppet *puppet, uint64_t address, uint64_t value)
+{
+	const uint64_t told[WORDS] = { ORDER_STORE, address, value };
+
+	return order(puppet, told);
+}
+
+struct puppet_answer puppet_force_load(struct puppet *puppet, uint64_t address)
+{
+	const uint64_t nothing[WORDS] = { 0 };
+	struct puppet_answer answer = { 0 };
+
+	/* What it waits for is finished, and it comes back before it goes on. */
+	puppet->run->immediate_exit = 1;
+	ioctl(puppet->vcpu, KVM_RUN, 0);
+	puppet->run->immediate_exit = 0;
+	if (set_register(puppet, REG_X0, address) ||
+	    set_register(puppet, REG_PC, PUPPET_RAM + (puppet_load_at - puppet_code))) {
+		answer.error = errno;
+		return answer;
+	}
+	return order(puppet, nothing);
+}

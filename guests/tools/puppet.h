@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A VM of one vCPU whose guest does what it is told, for programs that look at what a
+ * VMM can do to a guest, above all to a protected one.
+ *
+ * The guest runs with its MMU off and takes each order, and gives its answer, by device
+ * accesses, so nothing that is said goes through its memory. Its memory is one slot at
+ * PUPPET_RAM; its code is in the first page, which the guest keeps for itself.
+ */
+#ifndef GUESTS_TOOLS_PUPPET_H
+#define GUESTS_TOOLS_PUPPET_H
+
+#include <linux/kvm.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What kernels' headers older than the host may lack. */
+#ifndef KVM_VM_TYPE_ARM_PROTECTED
+#define KVM_VM_TYPE_ARM_PROTECTED	(1UL << 31)
+#endif
+#ifndef KVM_EXIT_MEMORY_FAULT
+#define KVM_EXIT_MEMORY_FAULT		39
+#endif
+
+#define PUPPET_PAGE	4096UL
+#define PUPPET_SIZE	(2UL << 20)	/* of its memory */
+#define PUPPET_RAM	0x40000000UL
+#define PUPPET_DEVICE	0x09000000UL
+
+struct puppet {
+	int kvm, vm, vcpu;
+	struct kvm_run *run;
+	char *ram;	/* PUPPET_SIZE of this program's memory, kept by who gave it */
+};
+
+/* What an order came to. */
+struct puppet_answer {
+	int error;		/* errno of KVM_RUN, after which no order is taken any more; else 0 */
+	uint32_t exit;		/* with error: the exit reason that came with it */
+	uint64_t x[4];		/* of a call; x[0] of a load */
+	uint64_t esr, elr, far;	/* of the exception that the order ended with; else 0 */
+};
+
+/* Makes the VM, with `ram` as its memory; 0, or the errno of what was refused (`what`). */
+int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **what);
+
+/* Takes the VM apart; its memory stays with the caller. */
+void puppet_free(struct puppet *puppet);
+
+/* HVC with a function number and three arguments. */
+struct puppet_answer puppet_call(struct puppet *puppet, uint64_t function, uint64_t a,
+				 uint64_t b, uint64_t c);
+/*
+ * An access of 64 bits to `address`, guest physical. In memory the guest keeps a value with
+ * all its bits inverted: what is found so can only have come out of its memory.
+ */
+struct puppet_answer puppet_load(struct puppet *puppet, uint64_t address);
+struct puppet_answer puppet_store(struct puppet *puppet, uint64_t address, uint64_t value);
+
+/* A load that is no order: by what its VMM puts into its registers, it finds itself there. */
+struct puppet_answer puppet_force_load(struct puppet *puppet, uint64_t address);
+
+#endif
