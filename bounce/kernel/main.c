@@ -60,7 +60,7 @@ static int wants_sharing(bool *sharing)
 		return -EINVAL;
 	}
 	if (*sharing && !av_hyp_present(&why)) {
-		pr_err("this VM is not a protected one: its hypervisor %s. Protected VMs need no other module; in a plain VM load with share=never to bounce without sharing\n",
+		pr_err("the hypervisor %s, so this VM is not a protected one: load with share=never for bounce buffers that are not shared\n",
 		       why);
 		return -EOPNOTSUPP;
 	}
