@@ -34,7 +34,7 @@ vmm: setup ## the VMM, a static arm64 program
 guests: setup ## bare-metal guests, tools for the boards, the Debian test guest
 	@$(MAKE) -C guests
 
-plugins: setup ## QEMU's plugin for `bin/lab reach`
+plugins: setup ## QEMU's plugin for `bin/lab reach` and `bin/lab figures --classes`
 	@$(MAKE) -s -C lab/plugins
 
 module: setup ## armvisor.ko for each supported kernel, with its host symbols checked

@@ -23,6 +23,7 @@ PROGRAMS = [
     Guest("smp", cpus=64, name="smp-64"),
     Guest("ipi", cpus=2, append="loops=20"),
     Guest("touch", cpus=2, append="mebibytes=8"),
+    Guest("units", append="loops=20"),
     Guest("annex", append="rounds=200 shots=100"),
     Guest("annex", cpus=2, append="rounds=100 shots=50 seed=2", name="annex-two"),
 ]
@@ -66,6 +67,8 @@ def test_programs(where: str):
     assert outputs["smp-64"].results["smp.cpus"] == "64"
     assert float(outputs["ipi"].results["ipi.cost"]) > 0
     assert float(outputs["touch"].results["touch.page"]) > 0
+    # The one operation of these that every hypervisor traps.
+    assert float(outputs["units"].results["units.id-register"]) > 0
     # In the sequences, and at so many places of them.
     assert int(outputs["annex"].results["annex.interrupts"]) > 1000
     assert int(outputs["annex"].results["annex.places"]) > 40

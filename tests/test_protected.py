@@ -8,6 +8,7 @@ VM and of a plain one on the same host: the plain one shows that each way to mem
 import pytest
 from built import module
 from guest_runs import Guest, Host, results, run_guests
+from tiny_guests import SYSTEM_RESET, image, psci
 
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
@@ -189,6 +190,25 @@ def test_a_stock_debian_guest_boots_protected():
     assert "it is a protected VM, whose memory stays its own" in said
     assert "balloon 4" in done.text
     assert "pause 0" in done.text
+
+
+def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to():
+    script = [
+        "armvisor run --protected --on-reset restart --name vm --kernel /reset.img --memory 64M "
+        ">/tmp/err 2>&1 & vm=$!",
+        "until armvisor stat vm --json 2>/dev/null | grep -q '\"resets\":[1-9][0-9]'; do",
+        "kill -0 $vm || break; sleep 0.1; done",
+        "armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err; exit 0",
+    ]
+    board = Board(
+        el2=True,
+        kernel="newest",
+        append=MODE,
+        files={"/bin/armvisor": artefacts.vmm(), "/reset.img": image(*psci(SYSTEM_RESET))},
+    )
+    done = board.run(["sh", "-c", "\n".join(script)])
+    assert not done.failure, done.failure
+    assert "ended 8" in done.text, done.text
 
 
 REFUSALS = (

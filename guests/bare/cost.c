@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cost.h"
+#include "mark.h"
 
 #define ROUNDS 7
 
@@ -21,10 +22,12 @@ static u64 best_of(void (*operation)(void), u64 loops)
 	unsigned int round;
 
 	for (round = 0; round < ROUNDS; round++) {
+		MARK_COUNT;
 		start = counter();
 		for (i = 0; i < loops; i++)
 			operation();
 		took = counter() - start;
+		MARK_PAUSE;
 		if (took < best)
 			best = took;
 	}
@@ -33,8 +36,12 @@ static u64 best_of(void (*operation)(void), u64 loops)
 
 u64 cost_of(void (*operation)(void), u64 loops)
 {
-	u64 with = best_of(operation, loops);
-	u64 without = best_of(nothing, loops);
+	u64 with, without;
+
+	MARK_FEED;
+	with = best_of(operation, loops);
+	without = best_of(nothing, loops);
+	MARK_END;
 
 	return with > without ? (with - without) * 1000 / loops : 0;
 }

@@ -2,7 +2,8 @@
 /*
  * What one operation costs, by the virtual counter: the best of several rounds,
  * less what the empty loop takes. A tick is 1 / CNTFRQ_EL0 seconds; on a counted
- * board (62.5 MHz, one instruction a nanosecond) it is 16 instructions.
+ * board (62.5 MHz, one instruction a nanosecond) it is 16 instructions. The lab's
+ * plugin counts the rounds of the operation, then as many of the empty loop.
  */
 #ifndef GUESTS_COST_H
 #define GUESTS_COST_H

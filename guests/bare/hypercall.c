@@ -27,6 +27,7 @@ void guest_main(void)
 	check(answer >= 2 && answer < 0x20000, "PSCI_VERSION answers %lx", (u64)answer);
 	result("hypercall.version", (u64)answer, "psci");
 	result("hypercall.cntfrq", read_sysreg(cntfrq_el0), "Hz");
+	result("hypercall.loops", loops, "count");
 	check(psci(PSCI_MIGRATE_INFO_TYPE, 0, 0, 0) == TOS_MP, "MIGRATE_INFO_TYPE");
 	result_milli("hypercall.cost", cost_of(migrate, loops), "ticks");
 	result_milli("hypercall.fast", cost_of(version, loops), "ticks");

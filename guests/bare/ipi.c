@@ -2,7 +2,8 @@
 /*
  * The cost of an interrupt from one CPU to another that waits in WFI, and of the
  * answer to the first one, which waits too: a round trip is two interrupts and
- * two wake-ups.
+ * two wake-ups. And that of an interrupt to a CPU that runs, as literature has it:
+ * until it has been taken there.
  */
 #include "cost.h"
 
@@ -10,7 +11,7 @@
 #define IPI 1
 
 static volatile u64 sent, answered;
-static volatile bool ready;
+static volatile bool ready, busy;
 
 static void send_ipi(unsigned int cpu)
 {
@@ -100,8 +101,18 @@ void on_interrupt(void)
 		answered++;
 	} else {
 		sent++;
-		send_ipi(0);
+		if (!busy)
+			send_ipi(0);
 	}
+}
+
+/* On a counted board CPUs take turns: a yield ends this one's. */
+static void run_on(void)
+{
+	asm volatile("msr daifclr, #2" : : : "memory");
+	while (busy)
+		asm volatile("yield");
+	asm volatile("msr daifset, #2" : : : "memory");
 }
 
 static void answer(unsigned int cpu)
@@ -110,8 +121,10 @@ static void answer(unsigned int cpu)
 		return;
 	set_up(cpu);
 	ready = true;
-	for (;;)
+	for (;;) {
 		wait_for_interrupt();
+		run_on();
+	}
 }
 
 static void round_trip(void)
@@ -121,6 +134,15 @@ static void round_trip(void)
 	send_ipi(1);
 	while (answered == before)
 		wait_for_interrupt();
+}
+
+static void one_way(void)
+{
+	u64 before = sent;
+
+	send_ipi(1);
+	while (sent == before)
+		asm volatile("yield");
 }
 
 void guest_main(void)
@@ -136,6 +158,10 @@ void guest_main(void)
 	while (!ready)
 		asm volatile("yield");
 	result("ipi.cntfrq", read_sysreg(cntfrq_el0), "Hz");
+	result("ipi.loops", loops, "count");
 	result_milli("ipi.cost", cost_of(round_trip, loops), "ticks");
 	check(sent == answered, "%lu interrupts, %lu answers", sent, answered);
+	busy = true;
+	one_way();
+	result_milli("ipi.running", cost_of(one_way, loops), "ticks");
 }

@@ -49,12 +49,21 @@ kernel_image:
 	.balign	2048
 	.globl	kernel_vectors
 kernel_vectors:
-	to_library 5
+	to_library 4
+	b	kernel_sync
+	.balign	128
 	b	kernel_irq
 	.balign	128
-	to_library 10
+	to_library 2
+	b	kernel_user_sync
+	.balign	128
+	to_library 7
 
 	/* Programs may have their own. */
-	.weak	kernel_irq
+	.weak	kernel_sync, kernel_irq, kernel_user_sync
+kernel_sync:
+	b	vectors + 0x200
 kernel_irq:
 	b	vectors + 0x280
+kernel_user_sync:
+	b	vectors + 0x400

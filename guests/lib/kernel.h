@@ -26,7 +26,10 @@
 /* To read, write and execute, for EL1. */
 #define KERNEL_PAGE	(PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL | PTE_UXN)
 
-/* kernel.S: the header; vectors for exception(), and for kernel_irq if a program has it. */
+/*
+ * kernel.S: the header; vectors for exception(), and for what of these a program has:
+ * kernel_sync and kernel_irq from EL1, kernel_user_sync from EL0.
+ */
 extern char kernel_image[], kernel_vectors[];
 /* The same vectors in an Image whose first 64 KiB are code: the program's own. */
 extern char kernel_first_vectors[];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/mark.h"
 #include "counter.h"
 
 #define ROUNDS 7
@@ -16,6 +17,7 @@
 struct figure {
 	const char *name;
 	uint64_t thousandths;
+	uint64_t loops;
 };
 
 static struct figure figures[MAX_ROWS];
@@ -27,20 +29,25 @@ noreturn void lat_fail(const char *what)
 	exit(1);
 }
 
+/* What is counted of a round begins before the clock is read and ends behind that. */
 static uint64_t best_of(const struct lat_row *row)
 {
 	uint64_t best = UINT64_MAX;
 	uint64_t start, took;
 	int round;
 
+	MARK_FEED;
 	row->run(1);
 	for (round = 0; round < ROUNDS; round++) {
+		MARK_COUNT;
 		start = counter();
 		row->run(row->loops);
 		took = counter() - start;
+		MARK_PAUSE;
 		if (took < best)
 			best = took;
 	}
+	MARK_END;
 	return best;
 }
 
@@ -51,6 +58,7 @@ static void measure(const struct lat_row *row)
 	if (row->prepare)
 		row->prepare();
 	figure->name = row->name;
+	figure->loops = row->loops;
 	figure->thousandths = best_of(row) * 1000 / row->loops;
 	if (row->finish)
 		row->finish();
@@ -94,8 +102,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	printf("result lat.cntfrq %" PRIu64 " Hz\n", counter_frequency());
-	for (i = 0; i < figure_count; i++)
+	for (i = 0; i < figure_count; i++) {
 		printf("result lat.%s %" PRIu64 ".%03" PRIu64 " ticks\n", figures[i].name,
 		       figures[i].thousandths / 1000, figures[i].thousandths % 1000);
+		printf("result lat.%s.loops %" PRIu64 " count\n", figures[i].name,
+		       figures[i].loops);
+	}
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../lib/mark.h"
 #include "counter.h"
 
 #define PAGE		4096UL
@@ -25,11 +26,6 @@
 #define WARM		(1UL << 18)	/* reads before the ones that count */
 #define READS		(1UL << 20)
 #define ROUNDS		8		/* of `fresh` */
-
-#define mark(number) asm volatile("hint #" #number : : : "memory")
-#define MARK_FEED	mark(0x70)
-#define MARK_COUNT	mark(0x71)
-#define MARK_END	mark(0x72)
 
 struct memory {
 	char *mapped, *at;	/* as it was got, and from its first 2 MiB boundary on */

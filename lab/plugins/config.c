@@ -17,7 +17,7 @@ static int take_regime(struct config *c, const char *rest, const char **why)
 			return 0;
 		}
 	}
-	*why = "a regime is native, kvm or armvisor";
+	*why = "a regime is native, kvm, vhe or armvisor";
 	return -1;
 }
 
@@ -54,7 +54,7 @@ static int take_core(struct config *c, const char *rest, const char **why)
 	struct tlb_core core = { 0 };
 	int got;
 
-	*why = "there are 8 cores at most";
+	*why = "there are 16 cores at most";
 	if (c->nr_cores == CONFIG_CORES)
 		return -1;
 	got = sscanf(rest, "%31s %u %u %u %u %u %u %u %u %u %u %u %u", core.name,

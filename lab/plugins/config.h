@@ -2,7 +2,7 @@
 /*
  * What the plugin is to do: a text file of lines that the lab writes.
  *
- *	regime native|kvm|armvisor
+ *	regime native|kvm|vhe|armvisor
  *	out FILE
  *	stage2 LEVELS
  *	core NAME L1I WAYS L1D WAYS L2 WAYS WALK WAYS IPA WAYS L1-LARGEST IPA-SMALLEST
@@ -19,7 +19,7 @@
 #include "follow.h"
 #include "tlb.h"
 
-#define CONFIG_CORES	8
+#define CONFIG_CORES	16
 #define CONFIG_MODELS	64
 
 struct config {

@@ -10,9 +10,11 @@
  *	HINT #0x72	counting ends: a section is written, the models rest
  *	HINT #0x73	the next two instructions load the first and last byte of memory
  *			that has the models' page sizes; all other memory has 4 KiB
+ *	HINT #0x74	counting ends: a section is written, the models go on
  *
- * One CPU, on which one thread executes: nothing here is locked. What is kept of a
- * block stays until QEMU ends.
+ * The board's CPUs take turns on one thread, as they do where instructions are counted:
+ * nothing here is locked. What is counted is of all of them; models follow one CPU, so
+ * there are none where a board has several. What is kept of a block stays until QEMU ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_API;
 #define MARK_COUNT	0x71
 #define MARK_END	0x72
 #define MARK_RANGE	0x73
+#define MARK_PAUSE	0x74
+
+#define CPUS		64
 
 struct insns {
 	struct block block;
@@ -38,14 +43,20 @@ struct insns {
 	uint8_t classes[];
 };
 
+struct cpu {
+	struct follow follow;
+	const struct insns *last;	/* block */
+	uint64_t begun_before;		/* when it began */
+	uint64_t done;			/* of its instructions, when it is over */
+	uint64_t counted;		/* of them */
+};
+
 static struct config config;
-static struct follow follow;
+static struct cpu cpus[CPUS];
+static struct cpu *running = cpus;
 static FILE *out;
 
 static uint64_t begun;			/* instructions, by code that QEMU generates */
-static uint64_t begun_before;		/* when the block in `last` began */
-static uint64_t counted;		/* of the instructions of that block */
-static const struct insns *last;
 
 static bool feeding, counting;
 static uint64_t range[2];
@@ -55,25 +66,27 @@ static uint64_t insns_of[NR_WHOS][NR_INSN_CLASSES];
 static uint64_t tlbis_of[NR_WHOS][NR_INSN_TLBIS];
 static uint64_t accesses_of[NR_WHOS][2];
 static uint64_t entries_of[NR_WHOS];
+static uint64_t devices_of[NR_WHOS];
 
 static void feed(uint64_t va, uint64_t frame, bool fetch)
 {
+	const struct follow *follow = &running->follow;
 	enum who user = config.regime == REGIME_NATIVE ? WHO_USER : WHO_GUEST_USER;
 	enum who kernel = config.regime == REGIME_NATIVE ? WHO_KERNEL : WHO_GUEST_KERNEL;
 	struct tlb_access access = {
 		.va = va,
 		.frame = frame,
-		.space = follow_space(&follow),
-		.who = follow.now,
+		.space = follow_space(follow),
+		.who = follow->now,
 		.fetch = fetch,
-		.large = (follow.now == user || follow.now == kernel) &&
+		.large = (follow->now == user || follow->now == kernel) &&
 			 va >= range[0] && va <= range[1],
 		/* What is native runs as it would in a guest, where a model has two stages. */
-		.staged = follow.now == user || follow.now == kernel,
+		.staged = follow->now == user || follow->now == kernel,
 	};
 	unsigned int i;
 
-	accesses_of[follow.now][fetch] += counting;
+	accesses_of[follow->now][fetch] += counting;
 	for (i = 0; i < config.nr_models; i++)
 		tlb_access(&config.models[i], &access);
 }
@@ -85,36 +98,43 @@ static void on_memory(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 
 	if (data)
 		*(uint64_t *)data = va;
-	if (!feeding)
+	if (!feeding && !counting)
 		return;
 	at = qemu_plugin_get_hwaddr(info, va);
-	feed(va, at ? qemu_plugin_hwaddr_phys_addr(at) >> PAGE_SHIFT : 0, false);
+	devices_of[running->follow.now] += counting && at && qemu_plugin_hwaddr_is_io(at);
+	if (feeding)
+		feed(va, at ? qemu_plugin_hwaddr_phys_addr(at) >> PAGE_SHIFT : 0, false);
 }
 
 /* What the last block began of its instructions, since counting began, is whose it was. */
-static void account(void)
+static void account(struct cpu *cpu)
 {
-	uint64_t i, done = begun - begun_before;
+	uint64_t i;
 
-	for (i = counted; i < done && i < last->block.insns; i++)
-		insns_of[follow.now][last->classes[i]]++;
-	counted = done;
+	cpu->done = begun - cpu->begun_before;
+	if (!cpu->last)
+		return;
+	for (i = cpu->counted; counting && i < cpu->done && i < cpu->last->block.insns; i++)
+		insns_of[cpu->follow.now][cpu->last->classes[i]]++;
+	cpu->counted = cpu->done;
 }
 
 static void on_block(unsigned int vcpu, void *data)
 {
+	struct cpu *cpu = &cpus[vcpu];
+	enum who before = cpu->follow.now;
 	const struct insns *next = data;
-	enum who before = follow.now;
 	unsigned int i;
 
-	if (counting && last)
-		account();
-	follow_step(&follow, last ? &last->block : NULL, begun - begun_before, &next->block);
-	last = next;
-	begun_before = begun;
-	counted = 0;
-	if (counting && follow.now != before)
-		entries_of[follow.now]++;
+	/* Whichever CPU ran until now has come to the end of its block. */
+	account(running);
+	running = cpu;
+	follow_step(&cpu->follow, cpu->last ? &cpu->last->block : NULL, cpu->done, &next->block);
+	cpu->last = next;
+	cpu->begun_before = begun;
+	cpu->counted = 0;
+	if (counting && cpu->follow.now != before)
+		entries_of[cpu->follow.now]++;
 	for (i = 0; feeding && i < next->nr_pages; i++)
 		feed(next->pages[i], next->frames[i], true);
 }
@@ -127,6 +147,7 @@ static void clear_counts(void)
 	memset(tlbis_of, 0, sizeof(tlbis_of));
 	memset(accesses_of, 0, sizeof(accesses_of));
 	memset(entries_of, 0, sizeof(entries_of));
+	memset(devices_of, 0, sizeof(devices_of));
 	for (i = 0; i < config.nr_models; i++)
 		memset(config.models[i].counts, 0, sizeof(config.models[i].counts));
 }
@@ -170,6 +191,7 @@ static void write_section(void)
 			write_count("tlbi", who, insn_tlbi_names[i], tlbis_of[who][i]);
 		write_count("accesses", who, "data", accesses_of[who][0]);
 		write_count("accesses", who, "fetch", accesses_of[who][1]);
+		write_count("accesses", who, "device", devices_of[who]);
 		write_count("entries", who, "all", entries_of[who]);
 	}
 	for (i = 0; i < config.nr_models; i++)
@@ -190,16 +212,19 @@ static void on_mark(unsigned int vcpu, void *data)
 		break;
 	case MARK_COUNT:
 		clear_counts();
-		counted = begun - begun_before;
+		running->counted = begun - running->begun_before;
 		counting = true;
 		break;
+	case MARK_PAUSE:
 	case MARK_END:
 		if (counting) {
-			account();
+			account(running);
 			write_section();
 		}
-		feeding = false;
 		counting = false;
+		if ((uintptr_t)data == MARK_PAUSE)
+			break;
+		feeding = false;
 		range[0] = 1;
 		range[1] = 0;
 		break;
@@ -216,7 +241,7 @@ static void on_mark(unsigned int vcpu, void *data)
 static void drop(struct tlb_model *m, enum insn_tlbi tlbi)
 {
 	bool kvm = config.regime == REGIME_KVM;
-	uint8_t space = kvm && follow.now != WHO_KERNEL ? 2 : 1;
+	uint8_t space = kvm && running->follow.now != WHO_KERNEL ? 2 : 1;
 
 	switch (tlbi) {
 	case TLBI_VMID:
@@ -252,9 +277,9 @@ static void on_tlbi(unsigned int vcpu, void *data)
 	enum insn_tlbi tlbi = (uintptr_t)data;
 	unsigned int i;
 
-	tlbis_of[follow.now][tlbi] += counting;
+	tlbis_of[running->follow.now][tlbi] += counting;
 	/* Under armvisor a guest's traps, and what is executed for it is seen as that. */
-	if (!feeding || (config.regime == REGIME_ARMVISOR && who_is_guest(follow.now)))
+	if (!feeding || (config.regime == REGIME_ARMVISOR && who_is_guest(running->follow.now)))
 		return;
 	for (i = 0; i < config.nr_models; i++)
 		drop(&config.models[i], tlbi);
@@ -272,7 +297,7 @@ static void watch(struct qemu_plugin_insn *insn, uint32_t code, unsigned int aft
 	if (tlbi != TLBI_NONE)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_tlbi, QEMU_PLUGIN_CB_NO_REGS,
 						       (void *)(uintptr_t)tlbi);
-	if (hint >= MARK_FEED && hint < MARK_RANGE)
+	if (hint >= MARK_FEED && hint <= MARK_PAUSE && hint != MARK_RANGE)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_mark, QEMU_PLUGIN_CB_NO_REGS,
 						       (void *)(uintptr_t)hint);
 }
@@ -343,15 +368,20 @@ static int set_up(const char *name)
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,
 					   int argc, char **argv)
 {
+	unsigned int i;
+
 	if (strcmp(info->target_name, "aarch64") || !info->system_emulation)
 		return refuse(info->target_name, "only whole aarch64 machines are known");
-	if (info->system.smp_vcpus != 1)
-		return refuse("the board", "it has several CPUs, and only one can be followed");
+	if (info->system.max_vcpus > CPUS)
+		return refuse("the board", "it has more than 64 CPUs");
 	if (argc != 1 || strncmp(argv[0], "config=", 7))
 		return refuse("arguments", "give it config=FILE, and nothing else");
 	if (set_up(argv[0] + 7))
 		return -1;
-	follow_init(&follow, config.regime);
+	if (info->system.max_vcpus > 1 && config.nr_models)
+		return refuse("the board", "it has several CPUs, and models follow one");
+	for (i = 0; i < CPUS; i++)
+		follow_init(&cpus[i].follow, config.regime);
 	range[0] = 1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
 	return 0;

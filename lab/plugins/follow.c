@@ -5,10 +5,15 @@
 
 #define FOLLOW_TEXT(name, text) text,
 const char *const follow_who_names[NR_WHOS] = { FOLLOW_WHOS(FOLLOW_TEXT) };
-const char *const follow_regime_names[NR_REGIMES] = { "native", "kvm", "armvisor" };
+const char *const follow_regime_names[NR_REGIMES] = { "native", "kvm", "vhe",
+							"armvisor" };
 
 /* armvisor's window: the top 2 MiB (module/switch/window_desc.h). */
 #define WINDOW		0xffffffffffe00000ULL
+
+/* armvisor's VMM has its guests' memory there (vmm/armvisor/src/layout.rs), and no program is. */
+#define GUEST_RAM	(1ULL << 30)
+#define GUEST_RAM_END	(2ULL << 30)
 
 /* How far hypervisor code may be from where an HVC leads to. */
 #define HYP_REACH	(16ULL << 20)
@@ -142,12 +147,20 @@ static enum who step_kvm(struct follow *f, const struct block *prev, uint32_t do
 	return half(next->pc, false);
 }
 
+static enum who step_vhe(const struct block *next)
+{
+	return half(next->pc, next->pc >= GUEST_RAM && next->pc < GUEST_RAM_END);
+}
+
 enum who follow_step(struct follow *f, const struct block *prev, uint32_t done,
 		     const struct block *next)
 {
 	switch (f->regime) {
 	case REGIME_KVM:
 		f->now = step_kvm(f, prev, done, next);
+		break;
+	case REGIME_VHE:
+		f->now = step_vhe(next);
 		break;
 	case REGIME_ARMVISOR:
 		f->now = step_armvisor(f, prev, done, next);

@@ -7,10 +7,12 @@
  * run here: Linux, as host and as guest, has its kernel in the upper half and its
  * programs in the lower, once it has its tables; armvisor's guests are entered by an
  * ERET in the window and left by its vectors; KVM without VHE is entered by HVC and
- * by exceptions of its guest, and left by ERET.
+ * by exceptions of its guest, and left by ERET. Under KVM with VHE, whose code is the
+ * host kernel's, a guest is where armvisor's VMM has its memory, and maps it one to one:
+ * a bare-metal guest.
  *
- * The limits: one CPU; before a kernel has its tables, and for bare-metal guests,
- * kernel and program are not told apart; KVM with VHE is not known.
+ * The limits: before a kernel has its tables, and for bare-metal guests, kernel and
+ * program are not told apart; Linux guests of KVM with VHE are not known.
  */
 #ifndef LAB_PLUGINS_FOLLOW_H
 #define LAB_PLUGINS_FOLLOW_H
@@ -30,7 +32,7 @@ enum who { FOLLOW_WHOS(FOLLOW_WHO_ENUM) NR_WHOS };
 
 extern const char *const follow_who_names[NR_WHOS];
 
-enum regime { REGIME_NATIVE, REGIME_KVM, REGIME_ARMVISOR, NR_REGIMES };
+enum regime { REGIME_NATIVE, REGIME_KVM, REGIME_VHE, REGIME_ARMVISOR, NR_REGIMES };
 
 extern const char *const follow_regime_names[NR_REGIMES];
 

@@ -277,6 +277,9 @@ def test_without_the_plugin_it_says_how_to_make_it(monkeypatch, tmp_path, capsys
     assert json.loads(file.read_text())["failures"]
 
 
-def test_several_cpus_are_refused():
-    with pytest.raises(LabError, match="follows one CPU, not 2"):
+def test_several_cpus_are_refused_with_models_or_at_once():
+    model = [Model("cortex-a72", 12, 0)]
+    with pytest.raises(LabError, match="follow one CPU, not 2"):
+        plugin.run(Board(smp=2), ["true"], ("native", [A72], model), lambda _: None)
+    with pytest.raises(LabError, match="on a counted board"):
         plugin.run(Board(smp=2), ["true"], ("native", [A72], []), lambda _: None)

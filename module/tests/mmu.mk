@@ -8,7 +8,7 @@
 tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 	 test_annex_find_hole test_annex_find_random test_frames test_ring test_around test_shadow \
 	 test_shadow_kept test_shadow_kept_random test_shadow_random test_shadow_bounds test_shadow_page test_shadow_tlbi test_slots \
-	 test_stub test_stub_pairs fuzz_walk
+	 test_pairs test_stub test_stub_pairs fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
@@ -24,6 +24,10 @@ test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c
 test_slots-src := test_slots.c ../mmu/slots.c
 test_stub-src := test_stub.c ../mmu/stub.c
 test_stub_pairs-src := test_stub_pairs.c ../mmu/stub.c
+test_pairs-src := test_pairs.c ../mmu/root.c ../mmu/pairs.c ../mmu/places.c ../switch/tlb.c \
+	$(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c reclaim.c kept.c walk.c)
+test_pairs-cflags := -iquote fake/pairs -iquote fake/tlb -isystem fake/pairs/system \
+	-isystem fake/tlb/system
 test_ring-src := test_ring.c ../mmu/ring.c
 test_frames-src := test_frames.c ../mmu/frames.c
 test_around-src := test_around.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)

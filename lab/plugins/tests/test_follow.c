@@ -46,6 +46,23 @@ static void test_native(void)
 	WALK(REGIME_NATIVE, rows);
 }
 
+/* A guest's memory begins where programs of the host are not. */
+static void test_vhe(void)
+{
+	static const struct row rows[] = {
+		{ { KERNEL, 4, BLOCK_ERET }, 0, WHO_KERNEL },
+		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
+		{ { KERNEL + 0x400, 4, BLOCK_ERET }, 0, WHO_KERNEL },
+		{ { 0x40000000, 4, BLOCK_HVC }, 0, WHO_GUEST_USER },
+		{ { KERNEL + 0x800, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
+		{ { 0x7ffffffc, 1, BLOCK_PLAIN }, 0, WHO_GUEST_USER },
+		{ { 0x80000000, 4, BLOCK_PLAIN }, 0, WHO_USER },
+		{ { 0x3ffffffc, 1, BLOCK_PLAIN }, 0, WHO_USER },
+	};
+
+	WALK(REGIME_VHE, rows);
+}
+
 static void test_armvisor(void)
 {
 	static const struct row rows[] = {
@@ -119,6 +136,7 @@ static void test_spaces(void)
 int main(void)
 {
 	RUN(test_native);
+	RUN(test_vhe);
 	RUN(test_armvisor);
 	RUN(test_kvm);
 	RUN(test_spaces);

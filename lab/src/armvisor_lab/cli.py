@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from armvisor_lab import cli_board, cli_figures, cli_packages, cli_reach, demo, login
+from armvisor_lab import cli_board, cli_figures, cli_model, cli_packages, cli_reach, demo, login
 from armvisor_lab.board import EXIT_USAGE
 from armvisor_lab.errors import LabError
 
@@ -21,6 +21,7 @@ examples (`lab COMMAND ACTION --help` tells all options):
   lab packages get strace --deps            an arm64 package and all it needs
   lab figures --only 'boot.*'               counted measurements
   lab reach --on native --on kvm            page walks, by a model of a core's TLBs
+  lab model rows --row null                 a row from what its traps cost one by one
 """
 
 
@@ -41,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in (cli_board, cli_packages, cli_figures, cli_reach, demo, login):
+    for module in (cli_board, cli_packages, cli_figures, cli_reach, cli_model, demo, login):
         module.add(commands)
     return top
 

@@ -46,6 +46,15 @@ def all_instructions(text: str, name: str) -> list[float]:
     return [each.value * _NANOSECONDS / rate.value for each in ticks]
 
 
+def count(text: str, name: str) -> float:
+    """The result `name`, which is a number of something."""
+    value = parse(text).get(name)
+    if value is None or value.unit != "count":
+        last = "\n  ".join(text.strip().splitlines()[-8:])
+        raise LabError(f"the run printed no count {name!r}; its last lines:\n  {last}")
+    return value.value
+
+
 _COUNTER = r"^\[ *(\d+\.\d+)\] {name}: counter (\d+) at (\d+) Hz$"
 _POWER_OFF = re.compile(r"^\[ *(\d+\.\d+)\] reboot: Power down$", re.MULTILINE)
 

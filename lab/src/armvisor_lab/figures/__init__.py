@@ -12,9 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from armvisor_lab.board import Board, Result
 from armvisor_lab.packages import Package
 
 Progress = Callable[[str], None]
+
+# How a command is run on a board: by itself, or with the plugin that counts classes.
+Start = Callable[[Board, Sequence[str], Progress], Result]
+
+
+def on_board(board: Board, command: Sequence[str], progress: Progress) -> Result:
+    """Run a command on a board."""
+    return board.run(command, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -22,13 +31,43 @@ class Outcome:
     """What a measurement gave: values by figure name, and where they come from.
 
     `packages` are those that took part beside the board's kernel; `samples` are what a value
-    is the mean of.
+    is the mean of; `text` is what the programs printed; `traps` are a figure's by statistic of
+    the VM.
     """
 
     values: Mapping[str, float]
     board: Mapping[str, Any]
     packages: tuple[str, ...] = ()
     samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    text: str = ""
+    traps: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """What a program marks: rounds of so many operations (guests/lib/mark.h).
+
+    `less` has as many rounds of an empty loop behind them, to be taken off. Without a figure, what
+    was marked is none.
+    """
+
+    figure: str
+    loops: float
+    less: bool = False
+
+
+@dataclass(frozen=True)
+class Marked:
+    """How the plugin counts a measurement's figures by class.
+
+    `spots` are what the programs marked, in order, by what they printed. A guest that is `bare`
+    has no programs: all of it is its kernel.
+    """
+
+    regime: str
+    spots: Callable[[str], list[Spot]]
+    measure: Callable[[Start, Progress], Outcome]
+    bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +79,7 @@ class Measurement:
     run: Callable[[Progress], Outcome]
     unit: str = "instructions"
     slow: bool = False
+    marked: Marked | None = None
 
 
 def names(packages: list[Package]) -> tuple[str, ...]:

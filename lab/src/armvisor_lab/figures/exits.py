@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`hypercall.*`, `hypercall_fast.*` and `mmio_user.*`: what one exit costs, there and back.
+"""`hypercall.*`, `hypercall_fast.*`, `mmio_kernel.*`, `mmio_user.*`: an exit, there and back.
 
 A bare-metal guest makes the same exit many times and prints the best average: a call that the
 hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with the guest's tables
-in place (PSCI_VERSION), and a read that the VMM answers. The empty loop is taken off, and the
+in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
+and a read that the VMM answers. The empty loop is taken off, and the
 board has settled.
 
 What that leaves out is what others may have counted. A hypercall under KVM does not leave KVM
@@ -16,18 +17,34 @@ ready.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
-from armvisor_lab.results import instructions
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Progress,
+    Spot,
+    Start,
+    artefacts,
+    on_board,
+    vms,
+)
+from armvisor_lab.results import count, instructions
 
 _GUESTS = {
     "hypercall": "hypercall.cost",
     "hypercall_fast": "hypercall.fast",
     "mmio_user": "mmio.read",
+    "mmio_kernel": "mmio.kernel",
 }
-_IMAGES = ("hypercall", "mmio")
+# What each image marks, in order; what is no figure is "".
+_IMAGES = {
+    "hypercall": ("hypercall", "hypercall_fast"),
+    "mmio": ("mmio_user", "", "mmio_kernel"),
+}
 
 
 @dataclass(frozen=True)
@@ -35,33 +52,44 @@ class Host:
     """The board's CPU, and what runs VMs on it: KVM, with EL2, or the module, without."""
 
     cpu: str
+    regime: str
     el2: bool = True
 
 
 HOSTS = {
-    "kvm-vhe": Host("cortex-a76"),
-    "kvm-nvhe": Host("cortex-a72"),
-    "armvisor": Host("cortex-a72", el2=False),
+    "kvm-vhe": Host("cortex-a76", "vhe"),
+    "kvm-nvhe": Host("cortex-a72", "kvm"),
+    "armvisor": Host("cortex-a72", "armvisor", el2=False),
 }
+
+
+def _spots(variant: str, text: str) -> list[Spot]:
+    return [
+        Spot(f"{what}.{variant}" if what else "", count(text, f"{image}.loops"), less=True)
+        for image, marked in _IMAGES.items()
+        for what in marked
+    ]
 
 
 def _exits(variant: str, host: Host) -> Measurement:
     figures = tuple(f"{what}.{variant}" for what in _GUESTS)
 
-    def run(progress: Progress) -> Outcome:
+    def measure(start: Start, progress: Progress) -> Outcome:
         files = {f"/guest/{image}": artefacts.bare(image) for image in _IMAGES}
         files["/bin/armvisor"] = artefacts.vmm()
         modules = () if host.el2 else vms.module()
         board = Board(el2=host.el2, cpu=host.cpu, count=True, files=files, modules=modules)
         one = "armvisor run --no-randomness --memory 128M --kernel /guest/"
         script = " && ".join(one + image for image in _IMAGES)
-        result = board.run(["sh", "-c", script], progress=progress).check()
+        result = start(board, ["sh", "-c", script], progress).check()
         values = {
             f"{what}.{variant}": instructions(result.text, name) for what, name in _GUESTS.items()
         }
-        return Outcome(values, describe(board, result.kernel))
+        return Outcome(values, describe(board, result.kernel), text=result.text)
 
-    return Measurement(figures, f"exits of a bare-metal guest on {variant}", run)
+    what = f"exits of a bare-metal guest on {variant}"
+    marked = Marked(host.regime, partial(_spots, variant), measure, bare=True)
+    return Measurement(figures, what, partial(measure, on_board), marked=marked)
 
 
 def measurements() -> list[Measurement]:

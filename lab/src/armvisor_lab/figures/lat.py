@@ -9,12 +9,23 @@ VM the guest's.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from armvisor_lab import kernels
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
-from armvisor_lab.results import instructions
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Progress,
+    Spot,
+    Start,
+    artefacts,
+    on_board,
+    vms,
+)
+from armvisor_lab.results import count, instructions
 
 # In the order in which `lat` prints them.
 ROWS = (
@@ -40,31 +51,40 @@ def _names(variant: str) -> tuple[str, ...]:
     return tuple(f"lat.{row}.{variant}" for row in ROWS)
 
 
+def _spots(variant: str, text: str) -> list[Spot]:
+    return [Spot(f"lat.{row}.{variant}", count(text, f"lat.{row}.loops")) for row in ROWS]
+
+
 def _native(name: str, cpu: str, kernel: str) -> Measurement:
     """On the board itself."""
 
-    def run(progress: Progress) -> Outcome:
+    def measure(start: Start, progress: Progress) -> Outcome:
         board = Board(
             cpu=cpu, kernel=kernel, count=True, files={"/bin/lat": artefacts.tool("lat")},
             timeout=600,
         )  # fmt: skip
-        result = board.run(["lat"], progress=progress).check()
-        return Outcome(_values(result.text, name), describe(board, result.kernel))
+        result = start(board, ["lat"], progress).check()
+        values = _values(result.text, name)
+        return Outcome(values, describe(board, result.kernel), text=result.text)
 
     what = f"latencies on the board itself, {cpu}, kernel {kernel}"
-    return Measurement(_names(name), what, run)
+    marked = Marked("native", partial(_spots, name), measure)
+    return Measurement(_names(name), what, partial(measure, on_board), marked=marked)
 
 
 def in_vm(variant: vms.Variant) -> Measurement:
     """All rows in a guest."""
 
-    def run(progress: Progress) -> Outcome:
-        board, result, packages = vms.run(variant, ["armvisor.test=lat"], progress)
+    def measure(start: Start, progress: Progress) -> Outcome:
+        board, result, packages = vms.run(variant, ["armvisor.test=lat"], progress, start)
         values = _values(result.text, variant.name)
-        return Outcome(values, describe(board, result.kernel), packages)
+        return Outcome(values, describe(board, result.kernel), packages, text=result.text)
 
     what = f"latencies in the guest: {variant.what}"
-    return Measurement(_names(variant.name), what, run, slow=variant.slow)
+    regime = variant.regime
+    marked = Marked(regime, partial(_spots, variant.name), measure) if regime else None
+    run = partial(measure, on_board)
+    return Measurement(_names(variant.name), what, run, slow=variant.slow, marked=marked)
 
 
 def _elsewhere() -> list[Measurement]:

@@ -5,17 +5,32 @@ import datetime
 import fnmatch
 import json
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from armvisor_lab import paths
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, Progress, boot, cheap, exits, lat, smp
+from armvisor_lab.figures import (
+    Measurement,
+    Outcome,
+    Progress,
+    boot,
+    cheap,
+    classes,
+    exits,
+    lat,
+    smp,
+    traps,
+    units,
+)
 from armvisor_lab.machine import find_qemu
+from armvisor_lab.reach.cores import Core
 
-FAMILIES = (boot, exits, lat, smp, cheap)
+SCHEMA = 2
+
+FAMILIES = (boot, exits, lat, smp, cheap, traps, units)
 
 
 @dataclass(frozen=True)
@@ -29,6 +44,8 @@ class Figure:
     board: Mapping[str, Any]
     packages: tuple[str, ...]
     samples: tuple[float, ...]
+    classes: Mapping[str, Any] | None = None
+    traps: Mapping[str, float] | None = None
 
 
 def registry() -> list[Measurement]:
@@ -65,34 +82,62 @@ def show(value: float) -> str:
 
 
 def measure(
-    patterns: list[str], progress: Progress, emit: Callable[[str], None]
+    patterns: list[str],
+    progress: Progress,
+    emit: Callable[[str], None],
+    cores: Sequence[Core] | None = None,
 ) -> tuple[list[Figure], list[str]]:
-    """Measure what the patterns select; the figures, and the failures as sentences."""
+    """Measure what the patterns select; the figures, and the failures as sentences.
+
+    With `cores` also the classes, of what has them, with page walks by these cores' models.
+    """
     figures: list[Figure] = []
     failures: list[str] = []
     chosen = select(patterns)
+    if cores is not None:
+        chosen = with_classes(chosen)
     for number, measurement in enumerate(chosen, 1):
         progress(f"{number}/{len(chosen)} {measurement.what}")
         try:
-            outcome = measurement.run(progress)
+            outcome, counted = _run(measurement, cores, progress)
         except LabError as error:
             failures.append(f"{', '.join(measurement.figures)}: {error}")
             progress(f"failed: {error}")
             continue
-        for figure in _figures(measurement, outcome):
+        for figure in _figures(measurement, outcome, counted):
             if _wanted(figure.name, patterns):
                 figures.append(figure)
                 emit(f"{figure.name} {show(figure.value)} {figure.unit}")
     return figures, failures
 
 
-def _figures(measurement: Measurement, outcome: Outcome) -> list[Figure]:
+def with_classes(chosen: list[Measurement]) -> list[Measurement]:
+    """Those whose classes can be counted, of which there is one."""
+    if found := [each for each in chosen if each.marked]:
+        return found
+    have = sorted({f"{n.partition('.')[0]}.*.{n.rpartition('.')[2]}" for each in registry()
+                   if each.marked for n in each.figures})  # fmt: skip
+    raise LabError("no classes can be counted of these figures", f"they can of {', '.join(have)}")
+
+
+def _run(
+    measurement: Measurement, cores: Sequence[Core] | None, progress: Progress
+) -> tuple[Outcome, dict[str, classes.Classes]]:
+    if cores is None or measurement.marked is None:
+        return measurement.run(progress), {}
+    return classes.measure(measurement.marked, cores, progress)
+
+
+def _figures(
+    measurement: Measurement, outcome: Outcome, counted: Mapping[str, classes.Classes]
+) -> list[Figure]:
     missing = set(measurement.figures) ^ set(outcome.values)
     if missing:
         raise LabError(f"{measurement.what}: declared and measured figures differ: {missing}")
     return [
         Figure(name, outcome.values[name], measurement.unit, measurement.what, outcome.board,
-               outcome.packages, tuple(outcome.samples.get(name, ())))
+               outcome.packages, tuple(outcome.samples.get(name, ())),
+               counted[name].as_json() if name in counted else None, outcome.traps.get(name))
         for name in measurement.figures
     ]  # fmt: skip
 
@@ -107,7 +152,7 @@ def _said(*command: str) -> str:
 def provenance() -> dict[str, Any]:
     """What every record begins with: revision, emulator and time."""
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "revision": _said("git", "rev-parse", "HEAD"),
         "modified": bool(_said("git", "status", "--porcelain", "--untracked-files=no")),
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

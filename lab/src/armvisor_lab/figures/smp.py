@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`ipi.*`, `fault.*`, `fork.*`: what several vCPUs cost, on boards with four CPUs and with eight.
+"""`ipi.*`, `ipi_running.*`, `fault.*`, `fork.*`: what vCPUs cost, on boards of 4 or 8 CPUs.
 
 A counted board lets its CPUs take turns, and its clock is the instructions of all of them
 together, with no time for those that wait. So a figure is all the work that was done, and not how
@@ -7,19 +7,32 @@ long it took: CPUs that spin for each other add to it, CPUs that work side by si
 What a CPU spins for ends as soon as the other one has its turn, which a yield or a WFE gives it:
 a long queue for a contended lock costs more on silicon.
 
-`ipi` is an interrupt from one vCPU to one that waits in WFI, and the answer; `fault` a page that is
+`ipi` is an interrupt from one vCPU to one that waits in WFI, and the answer; `ipi_running` one to a
+vCPU that runs, until it is taken there: all work of both sides, of which some is done side by side
+on silicon; `fault` a page that is
 touched for the first time, 64 MiB on each vCPU; `fork` a process that begins and ends, where each
 vCPU has one that forks. `1cpu` and `4cpu` are guests with as many vCPUs on the same board, `8cpu`
 one on a board with eight CPUs.
 """
 
+from functools import partial
 from pathlib import Path
 
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Progress,
+    Spot,
+    Start,
+    artefacts,
+    on_board,
+    vms,
+)
 from armvisor_lab.figures.exits import HOSTS
-from armvisor_lab.results import all_instructions, instructions
+from armvisor_lab.results import all_instructions, count, instructions
 
 # The board's CPUs, and the guests'.
 _SIZES = {4: (1, 4), 8: (8,)}
@@ -40,14 +53,20 @@ def _board(variant: str, smp: int, files: dict[str, Path], timeout: float) -> Bo
 
 
 def _ipi(variant: str) -> Measurement:
-    ipi = f"ipi.{variant}"
+    ipis = {f"ipi.{variant}": "ipi.cost", f"ipi_running.{variant}": "ipi.running"}
 
-    def run(progress: Progress) -> Outcome:
+    def measure(start: Start, progress: Progress) -> Outcome:
         board = _board(variant, 4, {"/guest/ipi": artefacts.bare("ipi")}, 900)
-        result = board.run(["sh", "-c", _run("ipi", 2)], progress=progress).check()
-        return Outcome({ipi: instructions(result.text, "ipi.cost")}, describe(board, result.kernel))
+        result = start(board, ["sh", "-c", _run("ipi", 2)], progress).check()
+        values = {figure: instructions(result.text, name) for figure, name in ipis.items()}
+        return Outcome(values, describe(board, result.kernel), text=result.text)
 
-    return Measurement((ipi,), f"two vCPUs of a bare-metal guest on {variant}", run)
+    def spots(text: str) -> list[Spot]:
+        return [Spot(figure, count(text, "ipi.loops"), less=True) for figure in ipis]
+
+    what = f"two vCPUs of a bare-metal guest on {variant}"
+    marked = Marked(HOSTS[variant].regime, spots, measure, bare=True)
+    return Measurement(tuple(ipis), what, partial(measure, on_board), marked=marked)
 
 
 def _touch(variant: str, smp: int) -> Measurement:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from armvisor_lab import kernels, programs
 from armvisor_lab.board import Board, Result
-from armvisor_lab.figures import Progress, artefacts, names
+from armvisor_lab.figures import Progress, Start, artefacts, names, on_board
 from armvisor_lab.initramfs import Module
 from armvisor_lab.packages import Package
 
@@ -41,6 +41,7 @@ class Variant:
     timeout: float = 600  # of one guest
     boots: int = 1  # that `boot.*` takes the mean of
     guest: str = GUEST  # the kernel in the VM
+    regime: str = ""  # the plugin's, where it can tell who executes
 
     @property
     def slow(self) -> bool:
@@ -81,18 +82,19 @@ def _qemu_command(accel: str, cpu: str) -> Callable[[str], list[str]]:
 
 VARIANTS = (
     Variant("kvm", "armvisor on KVM (nVHE)", True, "cortex-a72", _armvisor_files,
-            _armvisor_command, boots=5),
+            _armvisor_command, boots=5, regime="kvm"),
     Variant("qemu-kvm", "Debian's QEMU on KVM (nVHE)", True, "cortex-a72", _qemu_files,
             _qemu_command("kvm", "host"), memory=3072, boots=5),
     Variant("armvisor", "armvisor on its module, without EL2", False, "cortex-a72",
-            _armvisor_files, _armvisor_command, modules=module, timeout=1800, boots=5),
+            _armvisor_files, _armvisor_command, modules=module, timeout=1800, boots=5,
+            regime="armvisor"),
     Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", _qemu_files,
             _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600),
 )  # fmt: skip
 
 
 def run(
-    variant: Variant, appends: Sequence[str], progress: Progress
+    variant: Variant, appends: Sequence[str], progress: Progress, start: Start = on_board
 ) -> tuple[Board, Result, tuple[str, ...]]:
     """Run a guest to its end for each of `appends`, what its command line has beside `SAME`,
     one after the other on one board; the board, what it did, and the packages that took part.
@@ -113,4 +115,4 @@ def run(
     )  # fmt: skip
     commands = [variant.command(f"{SAME} {append}".strip()) for append in appends]
     script = " && ".join(shlex.join(["count-run", "-e", *words]) for words in commands)
-    return board, board.run(["sh", "-c", script], progress=progress).check(), names(packages)
+    return board, start(board, ["sh", "-c", script], progress).check(), names(packages)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Profiles of cores: what their TLBs have, from cores.toml, where each value names its source."""
+"""Profiles of cores, from cores.toml: their TLBs, and what instructions of a class take.
+
+Each value names its source. A core that is like another has the other's values where it has none.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,13 +17,18 @@ DEFAULT = ("cortex-a72", "neoverse-n1")
 
 _SHAPES = ("l1i", "l1d", "l2", "walk", "ipa")
 _SHIFTS = ("l1_largest", "ipa_smallest")
-_CYCLES = ("l2_hit", "reference")
+COSTS = (
+    "ordinary", "barrier", "exception", "sysreg_read", "sysreg_write", "tlbi", "cache", "device",
+)  # fmt: skip
+_CYCLES = ("l2_hit", "reference", *COSTS)
+_OPTIONAL = ("ghz",)
 # What is beside a value's `source` and `estimated`.
 _KEYS = (
     dict.fromkeys(_SHAPES, ("entries", "ways"))
     | dict.fromkeys(_SHIFTS, ("shift",))
-    | dict.fromkeys(_CYCLES, ("cycles",))
+    | dict.fromkeys((*_CYCLES, *_OPTIONAL), ("cycles",))
 )
+_NAMES = ("what", "like")
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,12 @@ class Core:
         low, high = self.values[key]["cycles"]
         return low, high
 
+    def tlbs(self) -> tuple[Mapping[str, Any], ...]:
+        """What the model of its TLBs is made of: the same for cores that have the same TLBs."""
+        return tuple(
+            {part: self.values[key][part] for part in _KEYS[key]} for key in (*_SHAPES, *_SHIFTS)
+        )
+
     @property
     def estimated(self) -> list[str]:
         """The values that are not published."""
@@ -61,7 +75,7 @@ def _check(name: str, key: str, value: object) -> None:
             raise LabError(f"{where}: {part} is missing")
     if not isinstance(value.get("source"), str) or not value["source"]:
         raise LabError(f"{where}: source is missing", "say where the value is from")
-    if key in _CYCLES:
+    if key in (*_CYCLES, *_OPTIONAL):
         pair = value["cycles"]
         if not isinstance(pair, list) or len(pair) != 2 or not all(map(_is_number, pair)):
             raise LabError(f"{where}: cycles are two numbers, the least and the most")
@@ -72,14 +86,31 @@ def _check(name: str, key: str, value: object) -> None:
         raise LabError(f"{where}: {' and '.join(_KEYS[key])} are whole numbers")
 
 
-def _core(name: str, table: Mapping[str, Any]) -> Core:
-    if not isinstance(table.get("what"), str):
+def _whole(name: str, tables: Mapping[str, Any], after: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A core's table with what it has from those that it is like."""
+    table = tables.get(name)
+    if not isinstance(table, dict):
+        raise LabError(f"{FILE.name}: {name} is no table of a core")
+    like = table.get("like")
+    if like is None:
+        return dict(table)
+    if like not in tables:
+        raise LabError(f"{FILE.name}: core {name} is like {like!r}, which there is not")
+    if like in (*after, name):
+        raise LabError(f"{FILE.name}: core {name} is like itself")
+    return {**_whole(like, tables, (*after, name)), **table}
+
+
+def _core(name: str, tables: Mapping[str, Any]) -> Core:
+    whole = _whole(name, tables)
+    if not isinstance(tables[name].get("what"), str):
         raise LabError(f"{FILE.name}: core {name}: `what` is missing")
-    if unknown := set(table) - set(_KEYS) - {"what"}:
+    if unknown := set(whole) - set(_KEYS) - set(_NAMES):
         raise LabError(f"{FILE.name}: core {name}: no value is called {', '.join(sorted(unknown))}")
-    for key in _KEYS:
-        _check(name, key, table.get(key))
-    return Core(name, table["what"], {key: table[key] for key in _KEYS})
+    keys = [key for key in _KEYS if key not in _OPTIONAL or key in whole]
+    for key in keys:
+        _check(name, key, whole.get(key))
+    return Core(name, whole["what"], {key: whole[key] for key in keys})
 
 
 def read(text: str) -> dict[str, Core]:
@@ -88,7 +119,7 @@ def read(text: str) -> dict[str, Core]:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise LabError(f"{FILE.name}: {error}") from error
-    return {name: _core(name, table) for name, table in tables.items()}
+    return {name: _core(name, tables) for name in tables}
 
 
 def known() -> dict[str, Core]:

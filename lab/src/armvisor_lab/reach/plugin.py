@@ -23,6 +23,7 @@ CLASSES = ("ordinary", "barrier", "call", "eret", "sysreg-read", "sysreg-write",
 LEVELS = {
     "native": (0, 1, None, None, None),
     "kvm": (0, 1, 2, 0, 1),
+    "vhe": (0, 2, None, None, 1),
     "armvisor": (0, 1, 1, 0, 0),
 }
 
@@ -151,8 +152,10 @@ def run(
     progress: Progress,
 ) -> tuple[Result, list[Section]]:
     """Run a command on a board with the plugin: the result, which is good, and the sections."""
-    if board.smp != 1:
-        raise LabError(f"the plugin follows one CPU, not {board.smp}")
+    if board.smp != 1 and told[2]:
+        raise LabError(f"the plugin's models follow one CPU, not {board.smp}")
+    if board.smp != 1 and not board.count:
+        raise LabError("the plugin counts where CPUs take turns: on a counted board")
     plugin = artefacts.plugin()
     with tempfile.TemporaryDirectory(prefix="reach.") as folder:
         out, config = Path(folder, "sections"), Path(folder, "config")

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel and the VM around switch/tlb.c: on a development machine it finds
- * this for every header that is not pure. TLBI and barriers are told to the
- * test, in order. A way to flush that is not here does not build, so that none
- * goes by unseen.
+ * The kernel and the VM around switch/tlb.c, and what mmu/ does with it
+ * (fake/pairs): on a development machine it finds this for every header that is
+ * not pure. TLBI and barriers are told to the test, in order. A way to flush that
+ * is not here does not build, so that none goes by unseen.
  */
 #ifndef AV_TESTS_FAKE_TLB_KERNEL_H
 #define AV_TESTS_FAKE_TLB_KERNEL_H
@@ -30,11 +30,17 @@ struct av_vm {
 	unsigned int serial, nr_vcpus;
 	struct av_vcpu *vcpus[FAKE_VCPUS];
 	struct av_vm_switch *sw;
+	struct av_vm_mmu *mmu;
+	unsigned int pa_bits;
+	int mmu_lock;
 };
 
 struct av_vcpu {
 	struct av_vm *vm;
 	struct av_vcpu_switch *sw;
+	struct av_vcpu_mmu *mmu;
+	struct av_srf *srf;
+	unsigned int idx;
 	struct av_vcpu_stats stats;
 };
 

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What each kind of trap costs that a kernel's work is full of under a hypervisor
+ * without EL2: for the lab's model, which adds them up. Run where none of this traps,
+ * the same operations say what the guest's own instructions take.
+ *
+ * As a kernel has it: code and stack are in the upper half, the lower half has user
+ * pages alone, user code runs at EL0 with interrupts on, and exceptions from there
+ * come back through vectors.
+ */
+#include "cost.h"
+#include "kernel.h"
+
+#define LOOPS 500
+#define PAGE 4096UL
+#define USER_CODE	0x400000UL
+#define USER_NOTHING	0x500000UL		/* never mapped */
+#define DATA		0xffffff8012000000UL
+#define NOTHING		0xffffff8014000000UL	/* never mapped */
+#define USER_DATA	0x440000UL		/* that many pages */
+#define USER_PAGES	16
+#define SPACES		16	/* more than a vCPU's recent ones */
+#define ASID(n)		((u64)(n) << 48)
+#define CPACR_FPEN	(3UL << 20)
+#define CNTKCTL_EL0VCT	(1UL << 1)
+#define SVC		0xd4000001U
+#define LOAD_X0		0xf940001fU		/* ldr xzr, [x0] */
+
+static u64 loops;
+static u64 user_page[512] __attribute__((aligned(4096)));
+static u64 user_data[USER_PAGES][512] __attribute__((aligned(4096)));
+static u64 data_page[512] __attribute__((aligned(4096)));
+/* Address spaces of users: tables of three levels. */
+static u64 spaces[SPACES][3][512] __attribute__((aligned(4096)));
+
+/* What a call keeps is kept on the stack; EL0 begins with x0 and ends by an exception. */
+void to_user(u64 pc, u64 x0);
+/* A load that faults: the vectors go on behind it. */
+void load_nothing(u64 va);
+/* cost_of() on the stack's other address, `up` bytes from here, and with this TTBR0. */
+u64 in_kernel(void (*operation)(void), u64 loops, u64 ttbr0, u64 up);
+
+asm(".pushsection .text\n"
+    ".globl kernel_sync, kernel_user_sync\n"
+    "kernel_sync:\n"
+    "	mrs	x9, elr_el1\n"
+    "	add	x9, x9, #4\n"
+    "	msr	elr_el1, x9\n"
+    "	eret\n"
+    "kernel_user_sync:\n"
+    "	ldp	x29, x30, [sp], #16\n"
+    "	ret\n"
+    "to_user:\n"
+    "	stp	x29, x30, [sp, #-16]!\n"
+    "	msr	elr_el1, x0\n"
+    "	msr	spsr_el1, xzr\n"
+    "	mov	x0, x1\n"
+    "	eret\n"
+    "in_kernel:\n"
+    "	stp	x29, x30, [sp, #-32]!\n"
+    "	mrs	x9, ttbr0_el1\n"
+    "	stp	x9, x3, [sp, #16]\n"
+    "	add	sp, sp, x3\n"
+    "	msr	ttbr0_el1, x2\n"
+    "	isb\n"
+    "	bl	cost_of\n"
+    "	ldp	x9, x3, [sp, #16]\n"
+    "	msr	ttbr0_el1, x9\n"
+    "	isb\n"
+    "	sub	sp, sp, x3\n"
+    "	ldp	x29, x30, [sp], #32\n"
+    "	ret\n"
+    "load_nothing:\n"
+    "	ldr	xzr, [x0]\n"
+    "	ret\n"
+    ".popsection\n");
+
+static void tlbi_page(u64 va)
+{
+	asm volatile("dsb ishst\n\ttlbi vaale1is, %0\n\tdsb ish\n\tisb"
+		     : : "r" (va >> 12 & 0xfffffffffff) : "memory");
+}
+
+static void svc(void)
+{
+	to_user(USER_CODE, 0);
+}
+
+static void user_abort(void)
+{
+	to_user(USER_CODE + 4, USER_NOTHING);
+}
+
+static void kernel_abort(void)
+{
+	load_nothing(NOTHING);
+}
+
+static void tlbi_va(void)
+{
+	tlbi_page(NOTHING);
+}
+
+static void refill(void)
+{
+	tlbi_page(DATA);
+	(void)*(volatile u64 *)DATA;
+}
+
+/* Of the space that is in use: what it takes along is not touched in between. */
+static void tlbi_asid(void)
+{
+	asm volatile("dsb ishst\n\ttlbi aside1is, %0\n\tdsb ish\n\tisb"
+		     : : "r" (ASID(1)) : "memory");
+}
+
+/* User code is fetched from a page that is not there. */
+static void refill_code(void)
+{
+	tlbi_asid();
+	to_user(USER_CODE, 0);
+}
+
+static u64 ttbr0_of(unsigned int space)
+{
+	return kernel_pa(spaces[space]) | ASID(space + 1);
+}
+
+/* There and back: two of them. */
+static void ttbr0(void)
+{
+	asm volatile("msr ttbr0_el1, %0\n\tisb\n\tmsr ttbr0_el1, %1\n\tisb"
+		     : : "r" (ttbr0_of(1)), "r" (ttbr0_of(0)) : "memory");
+}
+
+/* One page of sixteen neighbours is loaded when none of them is there. */
+static void refill_many(void)
+{
+	tlbi_asid();
+	(void)*(volatile u64 *)USER_DATA;
+}
+
+/*
+ * A process begins: a space whose ASID had another one before, which runs for a
+ * system call and reads its memory.
+ */
+static void new_space(void)
+{
+	static unsigned int space;
+	u64 asid;
+
+	space = space % (SPACES - 1) + 1;
+	asid = ASID(space + 1);
+	asm volatile("dsb ishst\n\ttlbi aside1is, %0\n\tdsb ish\n\tisb" : : "r" (asid) : "memory");
+	write_sysreg(ttbr0_el1, ttbr0_of(space));
+	isb();
+	to_user(USER_CODE + 4, USER_DATA);
+	write_sysreg(ttbr0_el1, ttbr0_of(0));
+	isb();
+}
+
+static void timer(void)
+{
+	(void)read_sysreg(cntv_ctl_el0);
+}
+
+static void id_register(void)
+{
+	(void)read_sysreg(id_aa64mmfr1_el1);
+}
+
+static void map_user(u64 tables[3][512])
+{
+	u64 leaf = kernel_pa(user_page) | PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL |
+		   PTE_NG | PTE_USER | PTE_READONLY | PTE_PXN;
+	unsigned int i;
+
+	tables[0][0] = kernel_pa(tables[1]) | PTE_TABLE;
+	tables[1][USER_CODE >> 21] = kernel_pa(tables[2]) | PTE_TABLE;
+	tables[2][USER_CODE >> 12 & 511] = leaf;
+	for (i = 0; i < USER_PAGES; i++)
+		tables[2][(USER_DATA >> 12 & 511) + i] =
+			kernel_pa(user_data[i]) | PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL |
+			PTE_NG | PTE_USER | PTE_PXN | PTE_UXN;
+}
+
+static void map_pages(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SPACES; i++)
+		map_user(spaces[i]);
+	*kernel_entry(DATA) = kernel_pa(data_page) | KERNEL_PAGE | PTE_PXN;
+	*kernel_entry(NOTHING) = 0;
+	kernel_flush();
+}
+
+static const struct {
+	const char *name;
+	void (*operation)(void);
+} units[] = {
+	{ "units.svc", svc },
+	{ "units.user-abort", user_abort },
+	{ "units.kernel-abort", kernel_abort },
+	{ "units.tlbi-va", tlbi_va },
+	{ "units.refill", refill },
+	{ "units.tlbi-asid", tlbi_asid },
+	{ "units.refill-code", refill_code },
+	{ "units.refill-many", refill_many },
+	{ "units.ttbr0", ttbr0 },
+	{ "units.new-space", new_space },
+	{ "units.timer", timer },
+	{ "units.id-register", id_register },
+};
+
+#define NR_UNITS ARRAY_SIZE(units)
+
+/* A hypervisor that changes how code traps as it sees it run has done so after a first time. */
+static void measure_all(unsigned int cpu)
+{
+	u64 up = kernel_va(image_start) - kernel_pa(image_start), costs[NR_UNITS];
+	unsigned int i;
+
+	(void)cpu;
+	/* As Linux has them: otherwise the module changes modes in the long way. */
+	write_sysreg(cpacr_el1, CPACR_FPEN);
+	write_sysreg(cntkctl_el1, CNTKCTL_EL0VCT);
+	write_sysreg(sctlr_el1, SCTLR_MMU_ON | SCTLR_SA0 | SCTLR_DZE | SCTLR_UCT | SCTLR_NTWI |
+		     SCTLR_NTWE | SCTLR_UCI);
+	isb();
+	for (i = 0; i < 2 * NR_UNITS; i++)
+		costs[i % NR_UNITS] = in_kernel((void *)kernel_va(units[i % NR_UNITS].operation),
+						loops, ttbr0_of(0), up);
+	for (i = 0; i < NR_UNITS; i++)
+		result_milli(units[i].name, costs[i], "ticks");
+}
+
+void guest_main(void)
+{
+	u32 *code = (u32 *)user_page;
+
+	loops = machine_option(&machine, "loops", LOOPS);
+	code[0] = SVC;
+	code[1] = LOAD_X0;
+	code[2] = SVC;
+	mmu_enable();
+	if (!kernel_init())
+		return;
+	kernel_sync_code(code, 3 * sizeof(*code), (u64)code);
+	map_pages();
+	result("units.cntfrq", read_sysreg(cntfrq_el0), "Hz");
+	result("units.loops", loops, "count");
+	kernel_run(measure_all, 0);
+}

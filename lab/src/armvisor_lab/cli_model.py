@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`lab model`."""
+
+import argparse
+import fnmatch
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import paths
+from armvisor_lab.cli_board import say
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import run
+from armvisor_lab.model import cycles, published, record, rows, tables
+from armvisor_lab.model.record import Record
+from armvisor_lab.reach import cores
+from armvisor_lab.reach.cores import Core
+
+_MORE = """\
+Counts are of `lab figures --classes`, measured now or, with --record, before. Cycles are a core's
+profile times these counts (lab/src/armvisor_lab/reach/cores.toml names each value's source;
+`lab reach --list` shows them). Nothing was measured on silicon: docs/model.md.
+
+examples:
+  lab figures --classes --only 'lat.*.native' --only 'lat.*.armvisor' --json counts.json
+  lab model cycles --record counts.json --core neoverse-n1 --figure 'lat.null.*'
+  lab model rows --row fork-exit --kinds
+  lab model published
+"""
+
+Done = tuple[str, list[dict[str, Any]], list[str]]
+
+
+def add(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Add the command to the command line's grammar."""
+    model = commands.add_parser(
+        "model",
+        help="counts to cycles of a core; rows of another configuration from unit costs",
+        description="Turns counts by class into cycles of a core with their range, predicts rows "
+        "from what single traps cost, and what KVM costs on machines that others have measured.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = model.add_subparsers(dest="what", required=True, metavar="WHAT")
+    one = _sub(what, "cycles", "figures in cycles, and how many times native", _cycles)
+    one.add_argument("--figure", action="append", default=[], metavar="PATTERN",
+                     help="as in `lat.*.armvisor`; repeatable, default all of the record, "
+                     "lat.null.* without one")  # fmt: skip
+    one.add_argument("--core", action="append", default=[], metavar="NAME",
+                     help="repeatable, default all of which the record has page walks")  # fmt: skip
+    one = _sub(what, "rows", "rows of lat: native, and traps at unit costs", _rows)
+    one.add_argument("--row", action="append", default=[], metavar="ROW",
+                     help="a row of lat; repeatable, default all")  # fmt: skip
+    one.add_argument("--on", choices=rows.CONFIGURATIONS, default="armvisor",
+                     help="where, default %(default)s")  # fmt: skip
+    one.add_argument("--kinds", action="store_true", help="also the traps that a row is made of")
+    _sub(what, "published", "what KVM costs on silicon, and what papers say", _published)
+
+
+def _sub(
+    what: "argparse._SubParsersAction[Any]",
+    name: str,
+    text: str,
+    do: Callable[[argparse.Namespace], Done],
+) -> argparse.ArgumentParser:
+    one = what.add_parser(name, help=text, description=text)
+    one.add_argument("--record", action="append", default=[], type=Path, metavar="FILE",
+                     help="of `lab figures --classes`; repeatable, the last with a figure counts; "
+                     "without one it is measured")  # fmt: skip
+    one.add_argument("--json", type=Path, metavar="FILE", help="the predictions as JSON")
+    one.set_defaults(run=_run, do=do)
+    return one
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        say(text)
+
+
+def _measured(patterns: list[str], chosen: list[Core]) -> Record:
+    """Measure what is wanted: what has classes with them, the rest without."""
+    marked = [each for each in run.select(patterns) if each.marked]
+    names = [n for each in marked for n in each.figures]
+    with_classes = [p for p in patterns if any(fnmatch.fnmatch(n, p) for n in names)]
+    plain = [p for p in patterns if p not in with_classes]
+    figures: list[run.Figure] = []
+    failures: list[str] = []
+    for some, by in ((with_classes, chosen), (plain, None)):
+        if some:
+            found, failed = run.measure(some, _progress, _progress, by)
+            figures += found
+            failures += failed
+    file = paths.checkout() / "build/model-counts.json"
+    run.write(file, run.record(figures, failures))
+    for failure in failures:
+        say(f"not measured: {failure}")
+    return record.load([file])
+
+
+def _counts(options: argparse.Namespace, patterns: list[str], chosen: list[Core]) -> Record:
+    """The counts: of the records that were named, or measured."""
+    if not options.record:
+        return _measured(patterns, chosen)
+    found = record.load(options.record)
+    if len(found.revisions) > 1:
+        say(f"the records are of {len(found.revisions)} revisions: figures may not go together")
+    return found
+
+
+def _native(name: str) -> str:
+    """The figure that is the same on the board itself; kernels and cores of others have theirs."""
+    what, _, variant = name.rpartition(".")
+    _, _, suffix = variant.partition("-")
+    return (
+        f"{what}.native-{suffix}" if suffix in ("n1", "oldstable", "newest") else f"{what}.native"
+    )
+
+
+def _cores_of(counts: Record, names: list[str]) -> list[Core]:
+    """The cores that were asked for; else all whose walks are there."""
+    if names:
+        return cores.choose(names)
+    shapes = [
+        cores.choose([core])[0].tlbs()
+        for name in counts.names
+        if (found := counts.figure(name).classes)
+        for core in found.walks
+    ]
+    return [core for core in cores.known().values() if core.tlbs() in shapes or not shapes]
+
+
+def _cycles(options: argparse.Namespace) -> Done:
+    wanted = options.figure or ["lat.null.*"]
+    chosen = cores.choose(options.core or list(cores.DEFAULT))
+    patterns = wanted + [p for p in map(_native, wanted) if p not in wanted]
+    if not options.record:
+        patterns = [p for p in patterns if any(each.marked for each in _matching(p))]
+    counts = _counts(options, patterns, chosen)
+    names = [n for n in counts.names if counts.figure(n).classes is not None
+             and (not options.figure or any(fnmatch.fnmatch(n, p) for p in wanted))]  # fmt: skip
+    if not names:
+        raise LabError(f"no figure with classes matches {' '.join(options.figure) or 'anything'}",
+                       f"the record has {', '.join(counts.names) or 'none'}")  # fmt: skip
+    costs, failures = [], []
+    for core in _cores_of(counts, options.core):
+        for name in names:
+            try:
+                costs.append(_cost(counts, name, core))
+            except LabError as error:
+                failures.append(str(error))
+    lines = [
+        {"figure": c.figure, "core": c.core, "instructions": c.instructions,
+         "cycles": [c.cycles.low, c.cycles.high],
+         "times_native": None if c.ratio is None else [c.ratio.low, c.ratio.high]}
+        for c in costs
+    ]  # fmt: skip
+    return tables.cycles(costs), lines, failures
+
+
+def _matching(pattern: str) -> list[Any]:
+    try:
+        return run.select([pattern])
+    except LabError:
+        return []
+
+
+def _cost(counts: Record, name: str, core: Core) -> tables.Cost:
+    of = cycles.amounts(name, counts.classes(name), core)
+    native, ratio = _native(name), None
+    if native != name and native in counts and counts.figure(native).classes is not None:
+        ratio = cycles.ratio(of, cycles.amounts(native, counts.classes(native), core), core)
+    return tables.Cost(name, core.name, counts.figure(name).value, cycles.cost(of, core), ratio)
+
+
+def _rows(options: argparse.Namespace) -> Done:
+    wanted = rows.choose(options.row)
+    configuration = rows.CONFIGURATIONS[options.on]
+    patterns = [f"lat.{row}.{who}" for row in wanted for who in ("native", options.on)]
+    patterns += ["hypercall.*", "mmio_*.*"] + (["units.*"] if options.on == "armvisor" else [])
+    patterns += [p for row in wanted if _matching(p := f"traps.{row}.{options.on}")]
+    counts = _counts(options, patterns, cores.choose([cores.DEFAULT[0]]))
+    found, failures = [], []
+    for row in wanted:
+        try:
+            found.append(rows.predict(configuration, counts, row))
+        except LabError as error:
+            failures.append(f"{row}: {error}")
+    text = ""
+    if found:
+        text = tables.predicted(options.on, found) + "\n" + tables.verdict(found)
+        text += "\n\n" + tables.kinds(found) if options.kinds else ""
+    return text, [row.as_json() for row in found], failures
+
+
+def _published(options: argparse.Namespace) -> Done:
+    wanted = published.rows()
+    patterns = list(dict.fromkeys(row.figure for row in wanted))
+    shapes = {str(core.tlbs()): core for core in cores.choose([row.core for row in wanted])}
+    counts = _counts(options, patterns, list(shapes.values()))
+    there, failures = [], []
+    for row in wanted:
+        try:
+            counts.classes(row.figure)
+            there.append(row)
+        except LabError as error:
+            failures.append(f"{row.core}: {error}")
+    found = published.predict(there, counts)
+    return tables.published(found), [each.as_json() for each in found], failures
+
+
+def _run(options: argparse.Namespace) -> int:
+    text, lines, failures = options.do(options)
+    if text:
+        print(text)
+    if options.json:
+        content = {**run.provenance(), "what": options.what, "predictions": lines}
+        run.write(options.json, {**content, "failures": failures})
+    for failure in dict.fromkeys(failures):
+        say(f"not predicted: {failure}")
+    return 1 if failures or not lines else 0

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A figure by classes of instructions, exception levels and modelled page walks.
+
+The measurement runs with QEMU's plugin (lab/plugins), which changes nothing of what is executed:
+the figure is the same. Programs mark each round of what they repeat (guests/lib/mark.h); as the
+figure is the best round's, so are its classes, those of the empty loop taken off where the
+figure has it taken off. They are checked against the figure, which is the clock's.
+
+Models take all memory to have pages of 4 KiB at stage 1, and a guest's of 2 MiB at stage 2, which
+is what the VMM asks for. A board with several CPUs has no models.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from armvisor_lab.board import Board, Result
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import Marked, Outcome, Progress, Spot
+from armvisor_lab.reach import plugin
+from armvisor_lab.reach.cores import Core
+from armvisor_lab.reach.plugin import Counts, Model, Section
+
+ROUNDS = 7  # of guests/tools/lat.c and guests/bare/cost.c
+_STAGE2 = {"kvm": 21}
+_WALKS = ("lookups", "l1_misses", "walks", "refs")
+# By how much the clock may differ: a round's own counter reads, in instructions and all, and
+# what part of a figure.
+_AROUND = 64
+_PART = 0.005
+
+By = dict[str, dict[str, float]]
+
+
+@dataclass
+class Classes:
+    """One operation of a figure. `by` and its like are by who executed; walks by core."""
+
+    levels: dict[str, int]
+    insns: By = field(default_factory=dict)
+    tlbi: By = field(default_factory=dict)
+    accesses: By = field(default_factory=dict)
+    entries: By = field(default_factory=dict)
+    walks: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def total(self, name: str) -> float:
+        """Instructions of a class, whoever executed them."""
+        return sum(by.get(name, 0) for by in self.insns.values())
+
+    def instructions(self) -> float:
+        """All of them."""
+        return sum(sum(by.values()) for by in self.insns.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """For a record."""
+        keys = ("levels", "insns", "tlbi", "accesses", "entries", "walks")
+        return {key: getattr(self, key) for key in keys} | {"instructions": self.instructions()}
+
+
+def from_json(content: object) -> Classes:
+    """What a record has; ValueError where it is no such thing."""
+    if not isinstance(content, dict):
+        raise ValueError("no classes")
+    try:
+        parts = {key: content[key] for key in ("insns", "tlbi", "accesses", "entries", "walks")}
+        for part in parts.values():
+            for by in part.values():
+                if not all(isinstance(v, int | float) and v == v for v in by.values()):
+                    raise ValueError("a class is no number")
+        return Classes(levels={k: int(v) for k, v in content["levels"].items()}, **parts)
+    except (KeyError, AttributeError, TypeError) as error:
+        raise ValueError(f"half of the classes: {error}") from error
+
+
+def model_of(regime: str, core: Core) -> Model:
+    """The model that stands for a core."""
+    return Model(core.name, 12, _STAGE2.get(regime, 0))
+
+
+def _best(sections: Sequence[Section]) -> Section:
+    return min(sections, key=Section.instructions)
+
+
+def _by(section: Section, what: str, bare: bool) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for who, each in getattr(section, what).items():
+        into = found.setdefault("guest-kernel" if bare and who == "guest-user" else who, {})
+        for name, number in each.items():
+            into[name] = into.get(name, 0) + number
+    return found
+
+
+def _per(with_: Mapping[str, Mapping[str, float]], less: Mapping[str, Mapping[str, float]],
+         loops: float) -> By:  # fmt: skip
+    """What one operation has; classes that come to nothing are left out."""
+    found: By = {}
+    for who in {**with_, **less}:
+        of, off = with_.get(who, {}), less.get(who, {})
+        each = {name: (of.get(name, 0) - off.get(name, 0)) / loops for name in {**of, **off}}
+        if kept := {name: value for name, value in each.items() if value}:
+            found[who] = kept
+    return found
+
+
+def _walks(section: Section) -> By:
+    return {model.core: _counts(section.total(model)) for model in section.models}
+
+
+def _counts(counts: Counts) -> dict[str, float]:
+    return {name: sum(getattr(counts, name)) for name in _WALKS}
+
+
+def of_spot(spot: Spot, marked: Marked, sections: Sequence[Section]) -> Classes:
+    """One operation of what was marked, of a spot's sections."""
+    best, empty = _best(sections[:ROUNDS]), Section((1, 0))
+    if spot.less:
+        empty = _best(sections[ROUNDS:])
+    of = {
+        what: _per(_by(best, what, marked.bare), _by(empty, what, marked.bare), spot.loops)
+        for what in ("insns", "tlbi", "accesses", "entries")
+    }
+    levels = dict(zip(plugin.WHOS, plugin.LEVELS[marked.regime], strict=True))
+    if marked.bare and marked.regime == "armvisor":
+        levels["guest-kernel"] = 0
+    used = {who: level for who, level in levels.items() if who in of["insns"] and level is not None}
+    return Classes(used, walks=_per(_walks(best), _walks(empty), spot.loops), **of)
+
+
+def _check(figure: str, value: float, classes: Classes, loops: float) -> None:
+    """The plugin counted what the clock did; what faults is begun twice."""
+    counted = classes.instructions()
+    most = value * _PART + _AROUND / loops + classes.total("eret")
+    if abs(counted - value) > most:
+        raise LabError(
+            f"{figure}: {counted:.1f} instructions were counted by class, and {value:.1f} by the "
+            "clock",
+            "who waits cannot be counted so; else the plugin or the marks are wrong",
+        )
+
+
+def split(
+    outcome: Outcome, marked: Marked, sections: Sequence[Section]
+) -> dict[str, Classes]:  # fmt: skip
+    """The classes of a measurement's figures."""
+    spots = marked.spots(outcome.text)
+    sizes = [ROUNDS * (2 if spot.less else 1) for spot in spots]
+    if len(sections) != sum(sizes):
+        raise LabError(
+            f"the plugin saw {len(sections)} sections where {sum(sizes)} were marked",
+            "guests and lab are of different revisions: run `make guests`",
+        )
+    found, at = {}, 0
+    for spot, size in zip(spots, sizes, strict=True):
+        if spot.figure:
+            classes = of_spot(spot, marked, sections[at : at + size])
+            _check(spot.figure, outcome.values[spot.figure], classes, spot.loops)
+            found[spot.figure] = classes
+        at += size
+    return found
+
+
+def measure(
+    marked: Marked, cores: Sequence[Core], progress: Progress
+) -> tuple[Outcome, dict[str, Classes]]:
+    """Run a measurement with the plugin: its figures, and their classes."""
+    sections: list[Section] = []
+
+    def start(board: Board, command: Sequence[str], progress: Progress) -> Result:
+        models = [model_of(marked.regime, core) for core in cores] if board.smp == 1 else []
+        told = (marked.regime, cores, models)
+        result, found = plugin.run(board, command, told, progress)
+        sections.extend(found)
+        return result
+
+    outcome = marked.measure(start, progress)
+    return outcome, split(outcome, marked, sections)
+
+
+def table(classes: Classes) -> list[list[str]]:
+    """For people: a line for each who."""
+    rows = [["", "", *plugin.CLASSES, "device"]]
+    for who in plugin.WHOS:
+        if who not in classes.insns:
+            continue
+        by = classes.insns[who]
+        device = classes.accesses.get(who, {}).get("device", 0)
+        cells = [_number(by.get(each, 0)) for each in plugin.CLASSES]
+        rows.append([who, f"EL{classes.levels[who]}", *cells, _number(device)])
+    return rows
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.2f}"

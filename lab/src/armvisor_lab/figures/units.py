@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`units.OPERATION.*`: what traps cost that a kernel's work is full of, each by itself.
+
+A bare-metal guest does what Linux does (guests/bare/units.c). Under armvisor it traps, under KVM
+it does not, but for reads of ID registers: the difference is the traps'. `refill` begins with the
+TLBI of the page, `refill-code` and `refill-many` with that of the ASID; `ttbr0` is two writes,
+`new-space` all that a process's first run takes. lab's model adds them up.
+"""
+
+from functools import partial
+
+from armvisor_lab.board import Board
+from armvisor_lab.cli_board import describe
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Progress,
+    Spot,
+    Start,
+    artefacts,
+    on_board,
+    vms,
+)
+from armvisor_lab.figures.exits import HOSTS
+from armvisor_lab.results import count, instructions
+
+# In the order in which the guest has them; it does all of them twice and prints the second time.
+OPERATIONS = (
+    "svc", "user-abort", "kernel-abort", "tlbi-va", "refill", "tlbi-asid", "refill-code",
+    "refill-many", "ttbr0", "new-space", "timer", "id-register",
+)  # fmt: skip
+PAGES = 16  # that a fault of `refill-many` finds, and one of `new-space`
+_VARIANTS = ("kvm-nvhe", "armvisor")
+
+
+def _spots(variant: str, text: str) -> list[Spot]:
+    loops = count(text, "units.loops")
+    unseen = [Spot("", loops, less=True) for _ in OPERATIONS]
+    return [*unseen, *(Spot(f"units.{each}.{variant}", loops, less=True) for each in OPERATIONS)]
+
+
+def _units(variant: str) -> Measurement:
+    host = HOSTS[variant]
+    figures = tuple(f"units.{each}.{variant}" for each in OPERATIONS)
+
+    def measure(start: Start, progress: Progress) -> Outcome:
+        files = {"/guest/units": artefacts.bare("units"), "/bin/armvisor": artefacts.vmm()}
+        modules = () if host.el2 else vms.module()
+        board = Board(el2=host.el2, cpu=host.cpu, count=True, files=files, modules=modules)
+        command = "armvisor run --no-randomness --memory 128M --kernel /guest/units"
+        result = start(board, ["sh", "-c", command], progress).check()
+        values = {
+            figure: instructions(result.text, f"units.{each}")
+            for figure, each in zip(figures, OPERATIONS, strict=True)
+        }
+        return Outcome(values, describe(board, result.kernel), text=result.text)
+
+    what = f"single traps of a bare-metal guest on {variant}"
+    marked = Marked(host.regime, partial(_spots, variant), measure, bare=True)
+    return Measurement(figures, what, partial(measure, on_board), marked=marked)
+
+
+def measurements() -> list[Measurement]:
+    """This family's measurements."""
+    return list(map(_units, _VARIANTS))

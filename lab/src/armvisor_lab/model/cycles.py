@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Counts by class times a core's cycles.
+
+Each class has a least and a most on a core (reach/cores.toml), so a figure has, too: the sums of
+all least and of all most. The ratio of two figures on one core is not between one's least and
+the other's most: both have the same costs. Its range is the smallest and largest ratio that any
+choice of costs between their bounds gives; that is found at the bounds, as the ratio is of two
+sums that are linear in each cost.
+"""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures.classes import Classes
+from armvisor_lab.reach import cores
+from armvisor_lab.reach.cores import Core
+
+# The plugin's classes by what they cost as. A call is an instruction that ends in an exception,
+# and each exception is counted by the return from it.
+_AS = {
+    "ordinary": "ordinary",
+    "barrier": "barrier",
+    "call": "ordinary",
+    "eret": "exception",
+    "sysreg-read": "sysreg_read",
+    "sysreg-write": "sysreg_write",
+    "tlbi": "tlbi",
+    "cache": "cache",
+}
+_WALKS = {"l1_misses": "l2_hit", "refs": "reference"}
+
+Amounts = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The least and the most."""
+
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """As many times the least as the most is of it."""
+        return (self.low * self.high) ** 0.5
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def times(self, factor: float) -> "Range":
+        """Both so many times as large."""
+        return Range(self.low * factor, self.high * factor)
+
+
+def _walks(name: str, classes: Classes, core: Core) -> Amounts:
+    """What a core with these TLBs walked; nothing where no model followed, on several CPUs."""
+    if not classes.walks:
+        return {}
+    every = cores.known()
+    for other, walks in classes.walks.items():
+        if other in every and every[other].tlbs() == core.tlbs():
+            return walks
+    raise LabError(
+        f"the record has no page walks of {name} on {core.name}",
+        f"measure with `lab figures --classes --core {core.name}`",
+    )
+
+
+def amounts(name: str, classes: Classes, core: Core) -> Amounts:
+    """How many there are of each thing that a core has a cost for."""
+    found = dict.fromkeys((*cores.COSTS, *_WALKS.values()), 0.0)
+    for by in classes.insns.values():
+        for kind, number in by.items():
+            if kind not in _AS:
+                raise LabError(f"{name}: no class of instructions is called {kind}")
+            found[_AS[kind]] += number
+    found["device"] = sum(by.get("device", 0) for by in classes.accesses.values())
+    for what, number in _walks(name, classes, core).items():
+        if what in _WALKS:
+            found[_WALKS[what]] += number
+    # What is left of a difference of two rounds may be a little less than nothing.
+    return {key: max(number, 0.0) for key, number in found.items()}
+
+
+def cost(of: Amounts, core: Core) -> Range:
+    """Cycles of so many of each."""
+    pairs = [(number, core.cycles(key)) for key, number in of.items()]
+    return Range(sum(n * low for n, (low, _) in pairs), sum(n * high for n, (_, high) in pairs))
+
+
+def ratio(of: Amounts, to: Amounts, core: Core) -> Range:
+    """How many times the cycles of the other it takes: by any costs within the core's bounds."""
+    keys = [key for key in of if of[key] or to[key]]
+    found = []
+    for choice in itertools.product(*(set(core.cycles(key)) for key in keys)):
+        below = sum(to[key] * each for key, each in zip(keys, choice, strict=True))
+        above = sum(of[key] * each for key, each in zip(keys, choice, strict=True))
+        if below:
+            found.append(above / below)
+    if not found:
+        raise LabError("what it is compared with takes no cycles")
+    return Range(min(found), max(found))

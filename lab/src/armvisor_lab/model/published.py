@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What KVM costs on machines that others have measured: predicted, and what was published.
+
+Two predictions, neither with anything that is fitted to the row it predicts:
+
+`counted`  the counts by class of the same operation here, times the core's cycles: least and most.
+           Its error is that of the middle; whether the published value is between them is said.
+`scaled`   the middle, times what the other published rows of this core and this way to run a
+           hypervisor are of theirs (the median; this row is left out). A core of one row has none.
+
+Both are of the kernel that was counted, which is not the one that was measured.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from armvisor_lab.errors import LabError
+from armvisor_lab.model import cycles
+from armvisor_lab.model.cycles import Range
+from armvisor_lab.model.record import Record
+from armvisor_lab.reach import cores
+from armvisor_lab.reach.cores import Core
+
+FILE = Path(__file__).with_name("published.toml")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published value, in cycles of its core."""
+
+    group: str
+    title: str
+    because: str
+    second: bool
+    core: str
+    figure: str
+    cycles: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a row is predicted to be."""
+
+    row: Row
+    counted: Range
+    scaled: float | None
+
+    @property
+    def error(self) -> float:
+        """Of the middle, in percent of what was published."""
+        return (self.counted.middle / self.row.cycles - 1) * 100
+
+    @property
+    def scaled_error(self) -> float | None:
+        """The same of the other prediction."""
+        return None if self.scaled is None else (self.scaled / self.row.cycles - 1) * 100
+
+    @property
+    def within(self) -> bool:
+        """Whether what was published is between the least and the most."""
+        return self.row.cycles in self.counted
+
+    def as_json(self) -> dict[str, Any]:
+        """For a record."""
+        return {
+            "source": self.row.title, "second_hand": self.row.second, "core": self.row.core,
+            "figure": self.row.figure, "published_cycles": self.row.cycles,
+            "counted_cycles": [self.counted.low, self.counted.high], "within": self.within,
+            "error_percent": self.error, "scaled_cycles": self.scaled,
+            "scaled_error_percent": self.scaled_error,
+        }  # fmt: skip
+
+
+def _positive(where: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise LabError(f"{where}: {value!r} is no published value")
+    return float(value)
+
+
+def _row(
+    group: str, table: Mapping[str, Any], row: Mapping[str, Any], known: Mapping[str, Core]
+) -> Row:
+    where = f"{FILE.name}: {group}"
+    try:
+        core, figure = row["core"], row["figure"]
+        title, because = table["title"], table["because"]
+    except (KeyError, TypeError) as error:
+        raise LabError(f"{where}: {error} is missing") from error
+    if core not in known:
+        raise LabError(f"{where}: no profile of a core {core!r}", f"there are {', '.join(known)}")
+    where = f"{where}, {figure}"
+    if ("cycles" in row) == ("ns" in row):
+        raise LabError(f"{where}: cycles or ns, one of them")
+    value = _positive(where, row["cycles"] if "cycles" in row else row["ns"])
+    if "ns" in row:
+        if "ghz" not in known[core].values:
+            raise LabError(f"{where}: ns, and core {core} has no ghz")
+        value *= sum(known[core].cycles("ghz")) / 2
+    return Row(group, title, because, bool(table.get("second")), core, figure, value)
+
+
+def read(text: str) -> list[Row]:
+    """The rows of a file's text."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise LabError(f"{FILE.name}: {error}") from error
+    known = cores.known()
+    return [
+        _row(group, table, row, known)
+        for group, table in tables.items()
+        for row in table.get("rows", ())
+    ]
+
+
+def rows() -> list[Row]:
+    """All published rows."""
+    return read(FILE.read_text())
+
+
+def _peers(row: Row, counted: Mapping[Row, Range]) -> list[float]:
+    """What other rows of the same machine are of their middles."""
+    return [
+        other.cycles / found.middle
+        for other, found in counted.items()
+        if other is not row and (other.group, other.core) == (row.group, row.core)
+    ]
+
+
+def predict(wanted: Sequence[Row], record: Record) -> list[Prediction]:
+    """Each row's predictions."""
+    known = cores.known()
+    counted = {
+        row: cycles.cost(
+            cycles.amounts(row.figure, record.classes(row.figure), known[row.core]),
+            known[row.core],
+        )
+        for row in wanted
+    }
+    found = []
+    for row, range_ in counted.items():
+        peers = _peers(row, counted)
+        scaled = range_.middle * median(peers) if peers else None
+        found.append(Prediction(row, range_, scaled))
+    return found

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A row of `lat` in another configuration: native, and its traps at what each kind costs.
+
+How often a row traps, by kind, is of the VM's statistics (`traps.ROW.*`); what a trap of a kind
+costs is of a bare-metal guest that does nothing else (`units.*`, and `hypercall.*` for an exit
+that is answered at once). Nothing is fitted: neither knows what the row takes. Kinds without a
+cost are taken to cost nothing, and are named.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import lat, traps, units
+from armvisor_lab.model.record import Record
+
+WITHIN = 10.0  # percent
+
+Costs = Mapping[str, float]
+
+# Statistics that are sums of others, or happen inside of what is counted.
+_GROUPS = ("fast", "fast_trap", "total", "guest_exc", "exits", "hypercall")
+# Registers that the window reaches by its general way.
+_WINDOW = (
+    "daif", "tcr_el1", "far_el1", "esr_el1", "elr_el1", "spsr_el1", "cntv_ctl_el0",
+    "cntv_cval_el0", "icc_iar1_el1", "icc_eoir1_el1", "icc_pmr_el1", "midr_el1", "tpidr_el0",
+    "tpidr_el1", "tpidrro_el0", "contextidr_el1", "sp_el0", "par_el1", "vbar_el1",
+)  # fmt: skip
+# Exits that the module's C answers without more ado.
+_EXITS = (
+    "sysreg", "id_reg", "pstate", "cache_op", "gic_reg", "timer_reg", "fp_first_use", "svc",
+    "eret", "undef", "hvc", "exception_reg", "wfi", "wfe",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row's prediction. `traps` are of each kind, and what they cost in all."""
+
+    name: str
+    native: float
+    counted: float
+    traps: Mapping[str, tuple[float, float]]
+    unknown: Mapping[str, float] = field(default_factory=dict)
+    own: float | None = None  # the guest's own instructions, where they were counted
+
+    @property
+    def added(self) -> float:
+        """What all traps are predicted to cost."""
+        return sum(cost for _, cost in self.traps.values())
+
+    @property
+    def predicted(self) -> float:
+        """The row."""
+        return self.native + self.added
+
+    @property
+    def error(self) -> float:
+        """In percent of what was counted."""
+        return (self.predicted / self.counted - 1) * 100
+
+    def as_json(self) -> dict[str, Any]:
+        """For a record."""
+        kinds = {kind: {"times": times, "cost": cost} for kind, (times, cost) in self.traps.items()}
+        return {
+            "row": self.name, "native": self.native, "predicted": self.predicted,
+            "counted": self.counted, "error_percent": self.error, "traps": kinds,
+            "traps_without_cost": dict(self.unknown), "guest_own": self.own,
+        }  # fmt: skip
+
+
+def _unit(record: Record, operation: str) -> float:
+    """What an operation's traps cost: what it takes more than where it does not trap."""
+    here, there = (record.figure(f"units.{operation}.{who}") for who in ("armvisor", "kvm-nvhe"))
+    return here.value - there.value
+
+
+def _armvisor(record: Record) -> Costs:
+    """The cost of a trap of each kind. A system call is a trap in and one out, half of it each."""
+    half = _unit(record, "svc") / 2
+    hidden = _unit(record, "refill") - _unit(record, "tlbi-va")
+    asid = _unit(record, "tlbi-asid")
+    fetch = _unit(record, "refill-code") - asid - 2 * half
+    fill = (_unit(record, "refill-many") - asid - hidden) / (units.PAGES - 1)
+    ttbr = _unit(record, "ttbr0") / 2
+    space = _unit(record, "new-space") - asid - ttbr - 2 * half
+    space -= hidden + fetch + (units.PAGES - 1) * fill
+    true = _unit(record, "user-abort") - half
+    costs = {
+        "fast_svc": half, "fast_eret_el0": half, "fast_eret": half,
+        "dabt_guest": true, "pabt_guest": true,
+        "dabt_hidden_translation": hidden, "dabt_hidden_permission": hidden, "pabt_hidden": fetch,
+        "fill": fill, "tlbi_va": _unit(record, "tlbi-va"), "tlbi_asid": asid,
+        "fast_ttbr0_el1": ttbr, "fast_ttbr1_el1": ttbr, "tree_miss": space,
+        "fast_brk": half,
+        "mmio_user": record.figure("mmio_user.armvisor").value,
+        "mmio_kernel": record.figure("mmio_kernel.armvisor").value,
+    }  # fmt: skip
+    costs |= dict.fromkeys((f"fast_{name}" for name in _WINDOW), _unit(record, "timer"))
+    call = record.figure("hypercall.armvisor").value
+    return costs | dict.fromkeys(_EXITS, call)
+
+
+_ARMVISOR_TRAPS = (
+    "fast_svc", "fast_eret_el0", "fast_eret", "fast_brk", "fast_ttbr0_el1", "fast_ttbr1_el1",
+    *(f"fast_{name}" for name in _WINDOW),
+    "dabt_guest", "pabt_guest", "dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden",
+    "tree_miss", "mmio_user", "mmio_kernel", *_EXITS,
+)  # fmt: skip
+# Kinds that a statistic counts and no row above does.
+_ARMVISOR_OTHERS = ("sp_el0", "tpidr", "at", "debug", "alignment", "smc_exit_stat", "other")
+
+
+def _armvisor_kinds(record: Record, row: str, counts: Costs) -> dict[str, float]:
+    """A row's traps by kind: TLBIs as the guest executed them, entries beside a fault's own."""
+    found = {name: counts.get(name, 0.0) for name in (*_ARMVISOR_TRAPS, *_ARMVISOR_OTHERS)}
+    faults = sum(found[name] for name in found if "hidden" in name)
+    found["fill"] = max(counts.get("shadow_fill", 0.0) - faults, 0.0)
+    by = record.classes(f"lat.{row}.armvisor").tlbi.get("guest-kernel", {})
+    asid = by.get("asid", 0.0)
+    found["tlbi_asid"] = asid
+    found["tlbi_va"] = max(counts.get("tlbi", 0.0) - asid, 0.0)
+    return found
+
+
+def _kvm(record: Record) -> Costs:
+    """An exit that neither user space nor a device has to do with costs what a call does."""
+    return {
+        "exits": record.figure("hypercall.kvm-nvhe").value,
+        "mmio_kernel": record.figure("mmio_kernel.kvm-nvhe").value,
+        "mmio_user": record.figure("mmio_user.kvm-nvhe").value,
+    }
+
+
+def _kvm_kinds(_record: Record, _row: str, counts: Costs) -> dict[str, float]:
+    mmio = {name: counts.get(name, 0.0) for name in ("mmio_kernel", "mmio_user")}
+    return {"exits": traps.total(counts, "kvm") - sum(mmio.values()), **mmio}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Where a row is predicted for: costs of traps by kind, and a row's traps by kind."""
+
+    name: str
+    costs: Callable[[Record], Costs]
+    kinds: Callable[[Record, str, Costs], dict[str, float]]
+
+
+CONFIGURATIONS = {
+    each.name: each
+    for each in (
+        Configuration("kvm", _kvm, _kvm_kinds),
+        Configuration("armvisor", _armvisor, _armvisor_kinds),
+    )
+}
+
+
+def _own(record: Record, name: str) -> float | None:
+    counted = record.figure(name).classes
+    if counted is None:
+        return None
+    return sum(sum(counted.insns.get(who, {}).values()) for who in ("guest-user", "guest-kernel"))
+
+
+def predict(configuration: Configuration, record: Record, row: str) -> Row:
+    """A row's prediction."""
+    costs = configuration.costs(record)
+    name = f"lat.{row}.{configuration.name}"
+    counts: Costs = {} if row == traps.BASE else record.traps(f"traps.{row}.{configuration.name}")
+    kinds = configuration.kinds(record, row, counts)
+    # A difference of two guests' boots that is less than nothing is none of the row's.
+    there = {kind: times for kind, times in kinds.items() if times > 0}
+    return Row(
+        row,
+        record.figure(f"lat.{row}.native").value,
+        record.figure(name).value,
+        {kind: (times, times * costs[kind]) for kind, times in there.items() if kind in costs},
+        {kind: times for kind, times in there.items() if kind not in costs},
+        _own(record, name),
+    )
+
+
+def choose(names: Sequence[str]) -> list[str]:
+    """Rows of `lat` by name; all of them without one."""
+    for name in names:
+        if name not in lat.ROWS:
+            raise LabError(f"no row is called {name!r}", f"there are {', '.join(lat.ROWS)}")
+    return list(dict.fromkeys(names)) or list(lat.ROWS)

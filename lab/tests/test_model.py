@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The cost model: cycles, rows from unit costs, published values, and records that are none."""
+
+import json
+import re
+
+import pytest
+
+from armvisor_lab import cli, machine
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import run, units
+from armvisor_lab.figures.classes import Classes
+from armvisor_lab.model import cycles, published, rows
+from armvisor_lab.model.cycles import Range
+from armvisor_lab.model.record import Figure, Record
+from armvisor_lab.reach import cores
+
+A72, N1 = cores.choose(["cortex-a72", "neoverse-n1"])
+WALKS = {core.name: {"lookups": 9.0, "l1_misses": 2.0, "walks": 1.0, "refs": 3.0}
+         for core in (A72, N1)}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_qemu(monkeypatch):
+    monkeypatch.setattr(machine.Machine, "_start", lambda *_args: pytest.fail("QEMU was started"))
+
+
+def classes(ordinary: float, erets: float = 0, walks=WALKS) -> Classes:
+    insns = {"guest-kernel": {"ordinary": ordinary}}
+    if erets:
+        insns["hypervisor"] = {"eret": erets, "sysreg-read": 10.0 * erets}
+    levels = {"guest-kernel": 1, "hypervisor": 2}
+    return Classes(levels, insns, accesses={"guest-kernel": {"device": 1.0}}, walks=walks)
+
+
+def figure(name: str, value: float, **more) -> Figure:
+    return Figure(name, value, "0" * 40, **more)
+
+
+# ---- cycles ----------------------------------------------------------------------------------
+
+
+def test_cycles_are_counts_times_what_the_core_says():
+    of = cycles.amounts("x", classes(100, 2), A72)
+    assert of["ordinary"] == 100 and of["exception"] == 2 and of["sysreg_read"] == 20
+    assert of["device"] == 1 and of["l2_hit"] == 2 and of["reference"] == 3
+    cost = cycles.cost(of, A72)
+    for at, got in enumerate((cost.low, cost.high)):
+        want = sum(n * A72.cycles(key)[at] for key, n in of.items())
+        assert got == pytest.approx(want)
+    assert cost.low < cost.middle < cost.high
+
+
+def test_a_ratio_has_the_same_costs_above_and_below():
+    few, many = (cycles.amounts("x", classes(n, walks={}), A72) for n in (100, 300))
+    device = A72.cycles("device")
+    ordinary = A72.cycles("ordinary")
+    found = cycles.ratio(many, few, A72)
+    every = [(300 * o + d) / (100 * o + d) for o in ordinary for d in device]
+    assert (found.low, found.high) == (pytest.approx(min(every)), pytest.approx(max(every)))
+    # Of itself it is one, whatever the costs are.
+    assert cycles.ratio(few, few, A72) == Range(1.0, 1.0)
+    with pytest.raises(LabError, match="takes no cycles"):
+        cycles.ratio(few, dict.fromkeys(few, 0.0), A72)
+
+
+def test_walks_are_of_a_core_that_has_the_same_tlbs():
+    altra, x_gene = cores.choose(["ampere-altra", "x-gene"])
+    assert cycles.amounts("x", classes(1), altra)["reference"] == 3
+    with pytest.raises(LabError, match=r"no page walks of x on x-gene(?s:.*)--core x-gene"):
+        cycles.amounts("x", classes(1), x_gene)
+    assert cycles.amounts("x", classes(1, walks={}), x_gene)["reference"] == 0
+
+
+def test_a_class_that_the_plugin_does_not_have():
+    strange = Classes({"guest-kernel": 1}, {"guest-kernel": {"vector": 1.0}})
+    with pytest.raises(LabError, match="no class of instructions is called vector"):
+        cycles.amounts("x", strange, A72)
+
+
+# ---- profiles --------------------------------------------------------------------------------
+
+
+def edited(old: str, new: str) -> str:
+    text = cores.FILE.read_text()
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+def test_profiles_that_the_issue_names_are_there_whole():
+    every = cores.known()
+    wanted = {"cortex-a72", "neoverse-n1", "neoverse-v1", "firestorm", "x-gene", "pixel-6",
+              "pixel-7", "ampere-altra", "seattle"}  # fmt: skip
+    assert wanted <= set(every)
+    for core in every.values():
+        for key in cores.COSTS:
+            low, high = core.cycles(key)
+            assert 0 < low <= high
+            value = core.values[key]
+            assert "assumed" not in value["source"] or value.get("estimated") or key == "ordinary"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("exception = {", "# exception = {", "core cortex-a72, exception is missing"),
+        ('like = "neoverse-n1"', 'like = "cortex-a1"', "is like 'cortex-a1', which there is not"),
+        ('like = "neoverse-n1"', 'like = "neoverse-v1"', "core neoverse-v1 is like itself"),
+        ('like = "cortex-x1"', 'like = "pixel-6"', "core pixel-6 is like itself"),
+        ("cycles = [3.0, 3.0]", "cycles = [3.0]", "ghz: cycles are two numbers"),
+        ("cycles = [133, 141]", "cycles = [141, 133]", "the least, 141, is more than the most"),
+    ],
+)
+def test_a_profile_that_is_wrong(old, new, says):
+    with pytest.raises(LabError, match=re.escape(says)):
+        cores.read(edited(old, new))
+
+
+# ---- published -------------------------------------------------------------------------------
+
+GROUP = """
+[a]
+title = "a paper"
+because = "it is old"
+rows = [
+    { core = "cortex-a72", figure = "hypercall.x", cycles = 1000 },
+    { core = "cortex-a72", figure = "mmio_user.x", cycles = 3000 },
+]
+"""
+
+
+def test_published_rows_are_of_figures_and_cores_that_there_are():
+    names = {name for each in run.registry() if each.marked for name in each.figures}
+    found = published.rows()
+    assert {row.figure for row in found} <= names
+    machines = {"x-gene", "seattle", "ampere-altra", "pixel-6", "pixel-7"}
+    assert {row.core for row in found} == machines
+    altra = next(row for row in found if row.core == "ampere-altra")
+    assert altra.cycles == 306 * 3.0
+
+
+def test_a_row_s_own_value_is_in_neither_prediction():
+    counts = Record([figure("hypercall.x", 300, classes=classes(300)),
+                     figure("mmio_user.x", 900, classes=classes(900))])  # fmt: skip
+    first, second = published.predict(published.read(GROUP), counts)
+    assert first.scaled == pytest.approx(3000 / second.counted.middle * first.counted.middle)
+    assert first.error == pytest.approx((first.counted.middle / 1000 - 1) * 100)
+    other = GROUP.replace("cycles = 1000", "cycles = 9000")
+    again, _ = published.predict(published.read(other), counts)
+    assert (again.counted, again.scaled) == (first.counted, first.scaled)
+    assert again.error != first.error
+
+
+def test_a_machine_of_one_row_has_one_prediction():
+    counts = Record([figure("hypercall.x", 300, classes=classes(300))])
+    [alone] = published.predict(published.read(GROUP)[:1], counts)
+    assert alone.scaled is None and alone.scaled_error is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("cycles = 1000", "cycles = -1", "-1 is no published value"),
+        ("cycles = 1000", "cycles = 'x'", "'x' is no published value"),
+        ("cycles = 1000", "cycles = 1, ns = 1", "cycles or ns, one of them"),
+        (", cycles = 1000", "", "cycles or ns, one of them"),
+        ("cycles = 1000", "ns = 1", "ns, and core cortex-a72 has no ghz"),
+        ('core = "cortex-a72"', 'core = "z80"', "no profile of a core 'z80'"),
+        ('title = "a paper"', "", "a: 'title' is missing"),
+        ("[a]", "[a", "published.toml: "),
+    ],
+)
+def test_published_values_that_are_none(old, new, says):
+    with pytest.raises(LabError, match=re.escape(says)):
+        published.read(GROUP.replace(old, new, 1))
+
+
+# ---- rows ------------------------------------------------------------------------------------
+
+UNITS = {"svc": 100, "user-abort": 550, "kernel-abort": 1, "tlbi-va": 500, "refill": 1500,
+         "refill-code": 2600, "tlbi-asid": 1000, "refill-many": 5000, "ttbr0": 200,
+         "new-space": 20000, "timer": 150, "id-register": 9}  # fmt: skip
+
+
+def counts_of(traps: dict[str, float], tlbi=None, native: float = 1000, counted: float = 2000):
+    own = classes(native)
+    own.tlbi = {"guest-kernel": tlbi or {}}
+    return Record([
+        *(figure(f"units.{name}.armvisor", value + 10) for name, value in UNITS.items()),
+        *(figure(f"units.{name}.kvm-nvhe", 10) for name in UNITS),
+        *(figure(f"{name}.{who}", value) for who in ("armvisor", "kvm-nvhe")
+          for name, value in (("hypercall", 300), ("mmio_user", 3000), ("mmio_kernel", 1500))),
+        figure("lat.null.native", native),
+        figure("lat.null.armvisor", counted, classes=own),
+        figure("lat.null.kvm", counted),
+        figure("traps.null.armvisor", 1, traps=traps),
+        figure("traps.null.kvm", 1, traps=traps),
+    ])  # fmt: skip
+
+
+def on(where: str, *args, **more) -> rows.Row:
+    return rows.predict(rows.CONFIGURATIONS[where], counts_of(*args, **more), "null")
+
+
+def test_units_are_those_that_are_measured():
+    assert set(UNITS) == set(units.OPERATIONS)
+
+
+def test_a_row_is_native_and_its_traps():
+    row = on("armvisor", {"fast_svc": 1.0, "fast_eret_el0": 1.0, "dabt_guest": 2.0, "fast": 2.0,
+                          "total": 2.0, "entry_flush": 2.0})  # fmt: skip
+    # A system call there and back; two faults, each less the way back that is counted by itself.
+    assert row.added == 100 + 2 * (550 - 50)
+    assert row.predicted == 2100 and row.error == pytest.approx(5)
+    assert row.own == 1000 and not row.unknown
+
+
+def test_tlbis_are_by_what_the_guest_executed_and_fills_beside_faults():
+    hidden = {"dabt_hidden_translation": 1.0, "tlbi": 3.0, "shadow_fill": 16.0}
+    row = on("armvisor", hidden, {"asid": 1.0, "va": 2.0})
+    assert row.traps["tlbi_asid"] == (1, 1000) and row.traps["tlbi_va"] == (2, 1000)
+    assert row.traps["dabt_hidden_translation"] == (1, 1000)
+    times, cost = row.traps["fill"]
+    # 5000 for the TLBI, the fault and what its fifteen neighbours take.
+    assert times == 15 and cost == pytest.approx(5000 - 1000 - 1000)
+
+
+def test_a_trap_without_a_cost_is_named_and_one_less_than_nothing_is_none():
+    row = on("armvisor", {"debug": 2.0, "fast_daif": -0.1})
+    assert row.unknown == {"debug": 2.0} and row.added == 0
+
+
+def test_kvm_s_exits_are_calls_but_for_devices():
+    row = on("kvm", {"total": 3.0, "mmio_user": 1.0})
+    assert row.added == 2 * 300 + 3000
+
+
+def test_rows_that_there_are_not():
+    with pytest.raises(LabError, match=r"no row is called 'nul'(?s:.*)null"):
+        rows.choose(["nul"])
+    counts = counts_of({})
+    with pytest.raises(LabError, match=r"no figure lat\.pipe\.armvisor|no figure traps\.pipe"):
+        rows.predict(rows.CONFIGURATIONS["armvisor"], counts, "pipe")
+
+
+# ---- records and the command -----------------------------------------------------------------
+
+
+def written(path, **changed) -> str:
+    figures = [
+        {"name": f"lat.null.{who}", "value": value, "traps": None,
+         "classes": classes(value, erets).as_json()}
+        for who, value, erets in (("native", 326.0, 1), ("armvisor", 414.0, 2))
+    ]  # fmt: skip
+    content = {"schema": run.SCHEMA, "revision": "0" * 40, "figures": figures} | changed
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def test_cycles_and_ratios_are_printed_and_recorded(tmp_path, capsys):
+    out = tmp_path / "out.json"
+    command = ["model", "cycles", "--record", written(tmp_path / "a"), "--json", str(out)]
+    assert cli.main([*command, "--core", "cortex-a72"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("on cortex-a72 (modelled)\n")
+    assert re.search(r"^lat\.null\.armvisor +414 +[\d.]+ - \d+ +1\.\d\d - 1\.\d\d$", said, re.M)
+    assert re.search(r"^lat\.null\.native +326 +[\d.]+ - \d+ +-$", said, re.M)
+    found = json.loads(out.read_text())
+    assert [each["figure"] for each in found["predictions"]] == [
+        "lat.null.native", "lat.null.armvisor"]  # fmt: skip
+    assert cli.main([*command, "--figure", "lat.null.native"]) == 0
+    assert "neoverse-n1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["cycles", "--core", "z80"], "no profile of a core 'z80'"),
+        (["cycles", "--figure", "boot.*"], "no figure with classes matches boot.*"),
+        (["cycles", "--core", "x-gene"], "no page walks of lat.null.native on x-gene"),
+        (["rows", "--row", "nul"], "no row is called 'nul'"),
+        (["rows", "--row", "null"], "null: the record has no figure units.svc.armvisor"),
+        (["rows", "--row", "null", "--on", "kvm"], "the record has no figure hypercall.kvm-nvhe"),
+        (["published"], "x-gene: the record has no figure hypercall.kvm-nvhe"),
+    ],
+)
+def test_what_a_record_does_not_have(tmp_path, capsys, arguments, says):
+    assert cli.main(["model", *arguments, "--record", written(tmp_path / "a")]) != 0
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"schema": 1}, "has the schema 1, and this lab reads"),
+        ({"schema": 99}, "has the schema 99, unknown here"),
+        ({"schema": None}, "has the schema None, unknown here"),
+        ({"revision": 3}, "does not say of which revision"),
+        ({"figures": {}}, "is no record of figures"),
+        ({"figures": [{"value": 1}]}, "a figure without a name"),
+        ({"figures": [{"name": "a.x", "value": 1}]}, "the figure a.x is not whole"),
+        (
+            {"figures": [{"name": "a.x", "value": None, "classes": None, "traps": None}]},
+            "the figure a.x is not whole: None is no value",
+        ),
+        (
+            {"figures": [{"name": "a.x", "value": 1, "classes": {"insns": {}}, "traps": None}]},
+            "the figure a.x is not whole: half of the classes",
+        ),
+        (
+            {"figures": [{"name": "a.x", "value": 1, "classes": None, "traps": {"a": "b"}}]},
+            "the figure a.x is not whole: 'b' is no value",
+        ),
+    ],
+)
+def test_a_record_that_is_none(tmp_path, capsys, changed, says):
+    file = written(tmp_path / "a", **changed)
+    assert cli.main(["model", "cycles", "--record", file]) != 0
+    assert says in capsys.readouterr().err
+
+
+def test_half_a_file_and_none(tmp_path, capsys):
+    half = tmp_path / "half"
+    half.write_text(json.dumps({"schema": run.SCHEMA, "figures": []})[:-3])
+    assert cli.main(["model", "published", "--record", str(half)]) != 0
+    assert "is no record, or half of one" in capsys.readouterr().err
+    assert cli.main(["model", "published", "--record", str(tmp_path / "nosuch")]) != 0
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_of_two_records_the_later_one_counts(tmp_path, capsys):
+    old = written(tmp_path / "old", revision="1" * 40)
+    command = ["model", "cycles", "--core", "cortex-a72"]
+    assert cli.main([*command, "--record", old, "--record", written(tmp_path / "new")]) == 0
+    assert "of 2 revisions" not in capsys.readouterr().err
+    one = [{"name": "a.x", "value": 1, "classes": None, "traps": None}]
+    other = written(tmp_path / "other", figures=one)
+    assert cli.main([*command, "--record", old, "--record", other]) == 0
+    assert "the records are of 2 revisions" in capsys.readouterr().err

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the kernel and the rest of mmu/ are to its trees' users (root.c, pairs.c,
+ * places.c), beside fake/tlb/kernel.h: memory that the test may refuse, a lock that
+ * is checked to be held once, no copies and no annex but the test's.
+ */
+#ifndef AV_TESTS_FAKE_PAIRS_H
+#define AV_TESTS_FAKE_PAIRS_H
+
+#include "kernel.h"
+
+struct list_head { struct list_head *next, *prev; };
+struct hlist_head { void *first; };
+struct mmu_notifier { int unused; };
+struct page;
+#define DECLARE_HASHTABLE(name, bits)	struct hlist_head name[1 << (bits)]
+#define __rcu
+
+#define module_param(name, type, mode)
+#define MODULE_PARM_DESC(name, text)
+#define U16_MAX			0xffff
+#define clamp(v, low, high)	min(max(v, low), high)
+#define for_each_set_bit(bit, word, size)	\
+	for ((bit) = 0; (bit) < (size); (bit)++)	\
+		if (*(word) & BIT(bit))
+
+#define GFP_KERNEL_ACCOUNT	0
+unsigned long get_zeroed_page(int how);
+#define virt_to_phys(p)		((u64)(uintptr_t)(p))
+
+void fake_lock(int *lock);
+void fake_unlock(int *lock);
+#define spin_unlock(lock)	fake_unlock(lock)
+#define cond_resched_lock(lock)	(fake_unlock(lock), fake_lock(lock))
+
+bool av_annex_check(struct av_vcpu *vcpu);
+
+#endif /* AV_TESTS_FAKE_PAIRS_H */

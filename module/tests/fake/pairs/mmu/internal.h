@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* mmu/internal.h, as far as trees' users go. */
+#ifndef AV_TESTS_FAKE_MMU_INTERNAL_H
+#define AV_TESTS_FAKE_MMU_INTERNAL_H
+
+#include "fake.h"
+#include "mmu/types.h"
+
+int av_pool_fill(struct av_pool *pool);
+void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
+bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
+
+static inline void av_mmu_lock(struct av_vcpu *vcpu)
+{
+	fake_lock(&vcpu->vm->mmu_lock);
+}
+
+static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
+{
+	return vcpu->vm->mmu->annex.once ? vcpu->idx + 1 : 0;
+}
+
+/* mmu/mmu.h */
+int av_mmu_load(struct av_vcpu *vcpu);
+void av_mmu_go_plain(struct av_vcpu *vcpu);
+void av_mmu_count_plain(struct av_vcpu *vcpu);
+void av_mmu_regime_changed(struct av_vcpu *vcpu);
+void av_mmu_ttbr_changed(struct av_vcpu *vcpu);
+void av_mmu_mode_changed(struct av_vcpu *vcpu);
+void av_mmu_follow_window(struct av_vcpu *vcpu, int el);
+void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
+
+#endif /* AV_TESTS_FAKE_MMU_INTERNAL_H */

@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the window is told of the pairs of TTBRs (mmu/pairs.c, places.c, root.c), at
+ * random: two vCPUs of a VM change their registers, levels and copies, some of it in the
+ * window, run out of ASIDs and of memory, and have their trees split and dropped. After
+ * each load, all that a vCPU's window has leads to trees of the registers that it has it
+ * for, under an ASID that is theirs; and whatever the guest runs on has nothing of
+ * others' in the TLB.
+ *
+ *	test_pairs [stays [seed]]
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "mmu/pairs.h"
+#include "require.h"
+#include "switch/tlb.h"
+
+#define NR_BASES	5
+#define NR_GFNS		64
+#define MAX_PTS		1024
+#define ROOT_PA		GENMASK_ULL(47, 0)
+
+static unsigned long stays = 60000;
+static u64 seed = 1;
+
+/* xorshift64* */
+static u64 draw(void)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return seed * 0x2545f4914f6cdd1dULL;
+}
+
+static u64 below(u64 n)
+{
+	return (draw() >> 32) % n;
+}
+
+static struct av_vm vm;
+static struct av_vm_mmu vm_mmu;
+static struct av_vm_switch vm_sw;
+static struct av_vcpu vcpus[FAKE_VCPUS];
+static struct av_vcpu_mmu mmus[FAKE_VCPUS];
+static struct av_vcpu_switch csws[FAKE_VCPUS];
+static struct av_srf srfs[FAKE_VCPUS];
+static u32 rmap[NR_GFNS];
+
+/* What was tried. */
+static struct {
+	unsigned long shown[2], runs, flushes, followed, refused, split, stale, copied, dropped,
+		      asids, worlds;
+} tried;
+
+/* ---- the kernel ------------------------------------------------------------ */
+
+static bool no_memory;		/* now and then it is refused */
+static unsigned int asids_left;
+static u16 next_asid;
+
+/* By ASID: what the TLB may have of it. */
+static struct { u64 serial[2]; } cached[64];
+
+unsigned long get_zeroed_page(int how)
+{
+	void *page;
+
+	if (no_memory && !below(4))
+		return 0;
+	page = aligned_alloc(4096, 4096);
+	memset(page, 0, 4096);
+	return (unsigned long)page;
+}
+
+void fake_lock(int *lock)
+{
+	REQUIRE(!*lock);
+	*lock = 1;
+}
+
+void fake_unlock(int *lock)
+{
+	REQUIRE(*lock);
+	*lock = 0;
+}
+
+void fake_warn(const char *fmt, ...)
+{
+}
+
+void fake_event(char what, const char *op, const u64 *operand, unsigned int nr_operands)
+{
+	if (what != FAKE_TLBI)
+		return;
+	REQUIRE(!strcmp(op, "aside1is") && nr_operands == 1);
+	memset(&cached[*operand >> 48], 0, sizeof(cached[0]));
+	tried.flushes++;
+}
+
+int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares)
+{
+	if (!asids_left || (no_memory && below(2)))
+		return asids_left ? -ENOMEM : -ENOSPC;
+	asids_left--;
+	a->asid = next_asid++;
+	tried.asids++;
+	return 0;
+}
+
+bool av_annex_check(struct av_vcpu *vcpu)
+{
+	return below(2);
+}
+
+/* ---- the shadow's memory --------------------------------------------------- */
+
+static void free_pt(void *ctx, struct av_pt *pt, struct av_pool *to)
+{
+	free(pt->pte);
+	free(pt->aux);
+	free(pt);
+}
+
+static void free_tree(void *ctx, struct av_tree *tree, struct av_pool *to)
+{
+	REQUIRE(av_list_empty(&tree->copies));
+	free(tree);
+}
+
+static void used(void *ctx, int pages, int trees)
+{
+}
+
+static void relinked(void *ctx, unsigned int entries)
+{
+}
+
+static const u64 *look(void *ctx, u64 ipa, u64 *copy, unsigned int n)
+{
+	return NULL;
+}
+
+static void publish(void *ctx)
+{
+}
+
+static unsigned int flush(void *ctx, const struct av_flush *f)
+{
+	return 0;
+}
+
+static u32 *rmap_head(void *ctx, u32 gfn, int level)
+{
+	return gfn < NR_GFNS && level == 3 ? &rmap[gfn] : NULL;
+}
+
+static const struct av_shadow_ops ops = {
+	.free_pt = free_pt, .free_tree = free_tree, .used = used, .relinked = relinked,
+	.look = look, .publish = publish, .flush = flush, .rmap = rmap_head,
+};
+
+int av_pool_fill(struct av_pool *pool)
+{
+	if (no_memory && !below(8))
+		return -ENOMEM;
+	while (pool->nr < AV_POOL_PTS) {
+		struct av_pt *pt = calloc(1, sizeof(*pt));
+
+		pt->pte = aligned_alloc(4096, 4096);
+		memset(pt->pte, 0, 4096);
+		pt->aux = calloc(AV_ENTRIES, sizeof(*pt->aux));
+		pt->pa = (u64)(uintptr_t)pt->pte;
+		av_list_add_tail(&pt->node, &pool->pts);
+		pool->nr++;
+	}
+	if (!pool->tree)
+		pool->tree = calloc(1, sizeof(*pool->tree));
+	return 0;
+}
+
+void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
+{
+	while (av_shadow_reap(&vm->mmu->shadow, NULL))
+		;
+}
+
+bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
+{
+	bool more;
+
+	av_shadow_reclaim(&vm->mmu->shadow, true, NULL, &more);
+	return more;
+}
+
+/* ---- what is right --------------------------------------------------------- */
+
+/* Is it a tree that a level may run on by these registers? */
+static bool suits(const struct av_vcpu *vcpu, const struct av_tree *tree,
+		  const struct av_regime *regime, bool high, int el)
+{
+	struct av_tree_key key, has = tree->key;
+	u8 own = !el ? AV_MODE_EL0 : vcpu->mmu->copies ? AV_MODE_EL1_COPIES : AV_MODE_EL1;
+
+	av_tree_key(&vm_mmu.shadow, regime, high, el, &key);
+	/* Of all ASIDs, or of this one: which it is may have changed since. */
+	if (has.asid == AV_ASID_ANY || has.asid == av_regime_asid(regime))
+		has.asid = key.asid;
+	if (high ? key.mode : has.mode != AV_MODE_SHARED)
+		key.mode = own;
+	/* The annex is in the upper half. */
+	if (high && key.mode == AV_MODE_EL1_COPIES)
+		key.owner = av_tree_owner(vcpu);
+	return av_tree_key_equal(&has, &key);
+}
+
+static int place_of(const struct av_vcpu_mmu *mmu, u64 pa)
+{
+	int i;
+
+	for (i = 0; i < AV_VCPU_TREES; i++)
+		if (mmu->trees[i] && mmu->roots[i].pa == pa)
+			return i;
+	return -1;
+}
+
+/* Root tables and ASID, as the CPU has them: whose are they? False: nobody's. */
+static bool whose(const struct av_vcpu *vcpu, u64 root0, u64 root1, const struct av_tree **tree)
+{
+	int low = place_of(vcpu->mmu, root0), high = place_of(vcpu->mmu, root1 & ROOT_PA);
+	unsigned int c;
+
+	CHECK(low >= 0 && high >= 0);
+	if (low < 0 || high < 0)
+		return false;
+	tree[0] = vcpu->mmu->trees[low];
+	tree[1] = vcpu->mmu->trees[high];
+	for (c = 0; c < vcpu->sw->nr_contexts; c++)
+		if (av_tlb_asid_of(vcpu->sw, c) == (root1 & ~ROOT_PA))
+			break;
+	CHECK(c < vcpu->sw->nr_contexts);
+	return c < vcpu->sw->nr_contexts;
+}
+
+static void check_roots(const struct av_vcpu *vcpu, const struct av_regime *regime, u64 root0,
+			u64 root1, int el)
+{
+	const struct av_tree *tree[2];
+	unsigned int c = 0;
+
+	if (!whose(vcpu, root0, root1, tree))
+		return;
+	CHECK(suits(vcpu, tree[0], regime, false, el));
+	CHECK(suits(vcpu, tree[1], regime, true, el));
+	while (av_tlb_asid_of(vcpu->sw, c) != (root1 & ~ROOT_PA))
+		c++;
+	CHECK(av_tlb_holds(vcpu->sw, c, tree[0]->serial, tree[1]->serial));
+}
+
+/* All that the window has. */
+static void check_shown(struct av_vcpu *vcpu)
+{
+	struct av_regime regime;
+	unsigned int i;
+	int el;
+
+	av_vcpu_regime(vcpu, &regime);
+	for (i = 0; i < AV_SRF_ROOTS; i++) {
+		const struct av_srf_roots *roots = &vcpu->srf->roots[i];
+
+		if (!roots->root1[1])
+			continue;
+		CHECK(vcpu->mmu->want_roots);
+		CHECK_EQ(roots->at, i);
+		regime.ttbr0 = roots->ttbr0;
+		regime.ttbr1 = roots->ttbr1;
+		for (el = 0; el < 2; el++) {
+			if (!roots->root1[el])
+				continue;
+			tried.shown[el]++;
+			check_roots(vcpu, &regime, roots->root0, roots->root1[el], el);
+		}
+	}
+}
+
+/* The guest runs: its copies of the roots are whole, and the TLB has nothing of others'. */
+static void run(struct av_vcpu *vcpu, int el)
+{
+	const struct av_srf *srf = vcpu->srf;
+	const struct av_tree *tree[2];
+	struct av_regime regime;
+	u16 asid = srf->ttbr1[el] >> 48;
+	int half;
+
+	av_vcpu_regime(vcpu, &regime);
+	check_roots(vcpu, &regime, srf->root0, srf->ttbr1[el], el);
+	if (!whose(vcpu, srf->root0, srf->ttbr1[el], tree))
+		return;
+	CHECK(!memcmp((void *)(uintptr_t)srf->root0, tree[0]->root->pte, 4096));
+	CHECK(!memcmp((void *)(uintptr_t)(srf->ttbr1[el] & ROOT_PA), tree[1]->root->pte, 4096));
+	for (half = 0; half < 2; half++) {
+		CHECK(!cached[asid].serial[half] ||
+		      cached[asid].serial[half] == tree[half]->serial);
+		cached[asid].serial[half] = tree[half]->serial;
+	}
+	tried.runs++;
+}
+
+/* ---- the guest ------------------------------------------------------------- */
+
+/* Few tables, some by two ASIDs: 0 are those between two processes. */
+static u64 some_ttbr(bool high)
+{
+	return (1 + below(high ? 2 : NR_BASES)) << 20 | (1 + below(high ? 3 : 2)) << 48;
+}
+
+/* As fast_ttbr() in cpu/fast.c. */
+static bool window_writes(struct av_vcpu *vcpu, bool high, u64 val)
+{
+	struct av_srf *srf = vcpu->srf;
+	u64 ttbr0 = high ? av_srf_get(srf, AV_TTBR0_EL1) : val;
+	u64 ttbr1 = high ? val : av_srf_get(srf, AV_TTBR1_EL1);
+	unsigned int i;
+
+	for (i = 0; i < AV_SRF_ROOTS; i++) {
+		const struct av_srf_roots *roots = &srf->roots[i];
+
+		if (roots->ttbr0 != ttbr0 || roots->ttbr1 != ttbr1 || !roots->root1[1])
+			continue;
+		av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
+		srf->roots_at = i;
+		srf->root0 = roots->root0;
+		srf->ttbr1[0] = roots->root1[0];
+		srf->ttbr1[1] = roots->root1[1];
+		return true;
+	}
+	return false;
+}
+
+static void set_el(struct av_vcpu *vcpu, int el)
+{
+	vcpu->srf->vmode = el ? AV_PSR_EL1H : 0;
+}
+
+/* In the window, and out of it as cpu/ does. */
+static void stay(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_srf *srf = vcpu->srf;
+	unsigned int n = below(6);
+	int el = mmu->el;
+
+	srf->root0 = mmu->root[0]->pa;
+	memcpy(srf->ttbr1, mmu->ttbr1, sizeof(srf->ttbr1));
+	run(vcpu, el);
+	while (n--) {
+		bool high = below(3) == 0;
+
+		if (below(2) && srf->ttbr1[!el])
+			el = !el;
+		else if (!el || !window_writes(vcpu, high, some_ttbr(high)))
+			continue;
+		set_el(vcpu, el);
+		run(vcpu, el);
+	}
+	if (el != mmu->el || srf->roots_at != mmu->pair) {
+		tried.followed++;
+		av_mmu_follow_window(vcpu, el);
+	}
+}
+
+/* A page of the half in use, as a fault would have it. */
+static void fill(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	bool high = below(3) == 0;
+	struct av_fill f = {
+		.va = (high ? GENMASK_ULL(63, 48) : 0) | below(8) << 39 | below(4) << 12,
+		.gfn = below(NR_GFNS), .level = 3, .rights = AV_R, .gspan = 12,
+		.global = high ? below(50) : below(2),
+	};
+	int ret;
+
+	if (vcpu->mmu->stale || av_pool_fill(&mmu->pool))
+		return;
+	f.pa = (u64)f.gfn << 12;
+	ret = av_shadow_fill(&vm_mmu.shadow, mmu->tree[high], &f, &mmu->pool);
+	if (ret == -ESTALE) {
+		tried.stale++;
+		av_mmu_regime_changed(vcpu);
+	}
+}
+
+/* fault.c: the level gets a tree of its own. */
+static void split(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	if (mmu->stale || mmu->tree[0]->key.mode != AV_MODE_SHARED ||
+	    !(av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M))
+		return;
+	mmu->tree[0]->split |= BIT(mmu->el);
+	av_mmu_regime_changed(vcpu);
+	tried.split++;
+}
+
+static void drop_trees(void)
+{
+	bool more = true;
+	unsigned int n = below(20);
+
+	while (n-- && more)
+		av_shadow_reclaim(&vm_mmu.shadow, below(2), NULL, &more);
+	tried.dropped++;
+}
+
+static void want(struct av_vcpu *vcpu, bool copies, bool roots)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	if (mmu->want_copies == copies && mmu->want_roots == roots)
+		return;
+	mmu->want_copies = copies;
+	mmu->want_roots = roots;
+	mmu->regimes++;
+	mmu->stale |= AV_STALE_REGS;
+}
+
+static void change_regime(struct av_vcpu *vcpu)
+{
+	static const u64 tcr[] = { 16 | 16 << 16, 17 | 16 << 16 };
+
+	if (below(3))
+		av_srf_set(vcpu->srf, AV_TCR_EL1, tcr[below(2)]);
+	else
+		av_srf_set(vcpu->srf, AV_SCTLR_EL1, below(6) ? AV_SCTLR_M : 0);
+	av_mmu_regime_changed(vcpu);
+}
+
+/* What an exit may do. */
+static void act(struct av_vcpu *vcpu)
+{
+	u64 what = below(100);
+
+	if (what < 35) {
+		bool high = below(4) == 0;
+
+		av_srf_set(vcpu->srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, some_ttbr(high));
+		av_mmu_ttbr_changed(vcpu);
+	} else if (what < 60) {
+		set_el(vcpu, below(2));
+		av_mmu_mode_changed(vcpu);
+	} else if (what < 85) {
+		fill(vcpu);
+	} else if (what < 88) {
+		split(vcpu);
+	} else if (what < 91) {
+		drop_trees();
+	} else if (what < 94) {
+		if (vcpu->mmu->copies)
+			av_mmu_go_plain(vcpu);
+		else if (vcpu->mmu->plain)
+			av_mmu_count_plain(vcpu);
+	} else if (what < 97) {
+		change_regime(vcpu);
+	} else {
+		want(vcpu, below(4), below(8));
+	}
+}
+
+/* Load, again until it succeeds, and look at everything. */
+static void load(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	bool looked = mmu->stale;
+
+	no_memory = !below(10);
+	while (av_mmu_load(vcpu)) {
+		tried.refused++;
+		no_memory = below(2);
+		if (!below(4))
+			act(vcpu);
+	}
+	no_memory = false;
+	REQUIRE(!vm.mmu_lock);
+	tried.copied += mmu->copies;
+	CHECK_EQ(mmu->el, av_srf_el1(vcpu->srf));
+	/* Else another vCPU may have split it since: the level comes to its own by a fault. */
+	CHECK(!looked || mmu->tree[0]->key.mode != AV_MODE_SHARED ||
+	      !(mmu->tree[0]->split & BIT(mmu->el)));
+	CHECK_EQ(mmu->ttbr1[mmu->el] & ~ROOT_PA, av_tlb_asid_of(vcpu->sw, vcpu->sw->current_context));
+	/* EL1 comes back to the pair that it is on as it left it. */
+	if (looked && mmu->el && mmu->want_roots)
+		CHECK(!memcmp(vcpu->srf->roots[mmu->pair].root1, mmu->ttbr1, sizeof(mmu->ttbr1)));
+	check_shown(vcpu);
+}
+
+/* ---- worlds ---------------------------------------------------------------- */
+
+static void begin(void)
+{
+	unsigned int v;
+
+	memset(&vm_mmu, 0, sizeof(vm_mmu));
+	memset(mmus, 0, sizeof(mmus));
+	memset(csws, 0, sizeof(csws));
+	memset(srfs, 0, sizeof(srfs));
+	memset(cached, 0, sizeof(cached));
+	memset(rmap, 0, sizeof(rmap));
+	av_shadow_init(&vm_mmu.shadow, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), MAX_PTS);
+	vm_mmu.shadow.window_pa = 0x7ff000;
+	vm_mmu.annex.once = below(2);
+	vm = (struct av_vm){ .mmu = &vm_mmu, .sw = &vm_sw, .nr_vcpus = FAKE_VCPUS, .pa_bits = 40 };
+	next_asid = 1;
+	for (v = 0; v < FAKE_VCPUS; v++) {
+		vcpus[v] = (struct av_vcpu){
+			.vm = &vm, .sw = &csws[v], .mmu = &mmus[v], .srf = &srfs[v], .idx = v,
+		};
+		vm.vcpus[v] = &vcpus[v];
+		/* As api/ makes it. */
+		csws[v].context[0].asid.asid = next_asid++;
+		csws[v].nr_contexts = 1;
+		av_list_init(&mmus[v].pool.pts);
+		mmus[v].stale = AV_STALE_REGS;
+		mmus[v].regimes = 1;
+		av_srf_set(&srfs[v], AV_SCTLR_EL1, AV_SCTLR_M);
+		av_srf_set(&srfs[v], AV_TCR_EL1, 16 | 16 << 16);
+		set_el(&vcpus[v], 1);
+		want(&vcpus[v], below(2), true);
+	}
+	/* None but the first, some, or as many as they like. */
+	asids_left = below(3) ? below(2 * AV_NR_CONTEXTS) : 2 * AV_NR_CONTEXTS;
+	tried.worlds++;
+}
+
+static void end(void)
+{
+	bool more = true;
+	unsigned int v, i;
+
+	for (v = 0; v < FAKE_VCPUS; v++) {
+		struct av_pt *pt, *tmp;
+
+		for (i = 0; i < AV_VCPU_TREES; i++) {
+			if (mmus[v].trees[i]) {
+				av_root_detach(&mmus[v].roots[i], mmus[v].trees[i]);
+				av_tree_put(&vm_mmu.shadow, mmus[v].trees[i]);
+			}
+			free(mmus[v].roots[i].pte);
+		}
+		av_list_for_each(pt, tmp, &mmus[v].pool.pts, node)
+			free_pt(NULL, pt, NULL);
+		free(mmus[v].pool.tree);
+	}
+	while (more)
+		av_shadow_reclaim(&vm_mmu.shadow, true, NULL, &more);
+	CHECK_EQ(vm_mmu.shadow.nr_trees, 0);
+	CHECK_EQ(vm_mmu.shadow.nr_pts, 0);
+	free(vm_mmu.shadow.by_id);
+}
+
+static void test_random(void)
+{
+	unsigned long failed = check_failed, i;
+
+	begin();
+	for (i = 0; i < stays && check_failed == failed; i++) {
+		struct av_vcpu *vcpu = &vcpus[below(FAKE_VCPUS)];
+		unsigned int n = below(4);
+
+		if (!below(400)) {
+			end();
+			begin();
+			continue;
+		}
+		load(vcpu);
+		stay(vcpu);
+		while (n--)
+			act(vcpu);
+	}
+	end();
+	if (check_failed != failed) {
+		fprintf(stderr, "stay %lu\n", i);
+		return;
+	}
+	/* All of it was tried. */
+	CHECK(tried.shown[0] > stays / 4 && tried.shown[1] > stays / 2);
+	CHECK(tried.runs > stays);
+	CHECK(tried.flushes > stays / 20);
+	CHECK(tried.followed > stays / 20);
+	CHECK(tried.refused > stays / 200);
+	CHECK(tried.split > stays / 200 && tried.stale > stays / 500);
+	CHECK(tried.copied > stays / 20);
+	CHECK(tried.dropped > stays / 100);
+	CHECK(tried.asids > stays / 200);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		stays = strtoul(argv[1], NULL, 0);
+	if (argc > 2)
+		seed = strtoull(argv[2], NULL, 0) | 1;
+	RUN(test_random);
+	return TESTS_DONE();
+}
