@@ -7,6 +7,12 @@
 #include <linux/mm.h>
 #include <linux/version.h>
 
+/* Without them the kernel never asks a device for its operations. The option had another name. */
+static inline bool av_dma_ops_are_there(void)
+{
+	return IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS) || IS_ENABLED(CONFIG_DMA_OPS);
+}
+
 dma_addr_t av_dma_map(struct device *dev, phys_addr_t phys, size_t size,
 		      enum dma_data_direction dir, unsigned long attrs);
 void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data_direction dir,

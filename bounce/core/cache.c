@@ -56,6 +56,14 @@ static s32 pop(struct av_list *list, u32 log, bool own, const struct av_ask *ask
 	return number;
 }
 
+/* The buffer, which is in use, is free. With the list's lock. */
+static void push(struct av_list *list, u32 log, u32 number)
+{
+	list->record[number].left = 0;
+	list->ring[(list->head + list->free) & (BIT(log) - 1)] = number;
+	WRITE_ONCE(list->free, list->free + 1);
+}
+
 u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask)
 {
 	u32 order = av_size_class(max(ask->bytes, ask->align));
@@ -109,18 +117,19 @@ int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *fou
 {
 	const struct av_record *record;
 	struct place place;
-	u32 within;
+	u32 within, left;
 
 	if (!place_of(cache, offset, &place))
 		return -ENOENT;
 	record = &place.list->record[place.number];
 	within = offset - place.begin;
-	if (within >= READ_ONCE(record->left))
+	left = READ_ONCE(record->left);
+	if (within >= left)
 		return -ENOENT;
 	*found = (struct av_found){
 		.orig = record->orig == AV_NO_ORIG ? AV_NO_ORIG : record->orig + within,
 		.begin = place.begin,
-		.left = record->left - within,
+		.left = left - within,
 		.owner = record->owner,
 		.access = record->access,
 	};
@@ -138,13 +147,10 @@ int av_cache_put(struct av_cache *cache, u64 offset)
 		return -EINVAL;
 	list = place.list;
 	flags = av_lock(&list->lock);
-	if (list->record[place.number].left) {
-		list->record[place.number].left = 0;
-		list->ring[(list->head + list->free) & (BIT(cache->log) - 1)] = place.number;
-		WRITE_ONCE(list->free, list->free + 1);
-	} else {
+	if (list->record[place.number].left)
+		push(list, cache->log, place.number);
+	else
 		ret = -ENOENT;
-	}
 	av_unlock(&list->lock, flags);
 	return ret;
 }
@@ -163,4 +169,26 @@ u64 av_cache_owned(struct av_cache *cache, u16 owner)
 		av_unlock(&list->lock, flags);
 	}
 	return owned;
+}
+
+u64 av_cache_reclaim(struct av_cache *cache, u16 owner)
+{
+	u64 reclaimed = 0;
+	u32 i, n;
+
+	for (i = 0; i < cache->areas * AV_CACHE_ORDERS; i++) {
+		struct av_list *list = &cache->list[i];
+		unsigned long flags = av_lock(&list->lock);
+
+		for (n = 0; n < BIT(cache->log); n++) {
+			const struct av_record *record = &list->record[n];
+
+			if (!record->left || record->owner != owner || record->orig == AV_NO_ORIG)
+				continue;
+			push(list, cache->log, n);
+			reclaimed++;
+		}
+		av_unlock(&list->lock, flags);
+	}
+	return reclaimed;
 }

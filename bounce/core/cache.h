@@ -66,5 +66,6 @@ u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask);
 int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *found);
 int av_cache_put(struct av_cache *cache, u64 offset);
 u64 av_cache_owned(struct av_cache *cache, u16 owner);
+u64 av_cache_reclaim(struct av_cache *cache, u16 owner);
 
 #endif /* AV_CORE_CACHE_H */

@@ -167,3 +167,8 @@ u64 av_pool_owned(struct av_pool *pool, u16 owner)
 {
 	return av_slots_owned(&pool->slots, owner) + av_cache_owned(&pool->cache, owner);
 }
+
+u64 av_pool_reclaim(struct av_pool *pool, u16 owner)
+{
+	return av_slots_reclaim(&pool->slots, owner) + av_cache_reclaim(&pool->cache, owner);
+}

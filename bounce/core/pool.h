@@ -73,4 +73,7 @@ int av_pool_put(struct av_pool *pool, u64 offset);
 /* How many buffers a device has. Slow. */
 u64 av_pool_owned(struct av_pool *pool, u16 owner);
 
+/* Mappings that a driver left when it went are free again: how many there were. Slow. */
+u64 av_pool_reclaim(struct av_pool *pool, u16 owner);
+
 #endif /* AV_CORE_POOL_H */

@@ -57,7 +57,8 @@ static int get_locked(struct av_shares *shares, struct av_share_set *set, u64 fr
 	return 0;
 }
 
-static int put_locked(struct av_shares *shares, struct av_share_set *set, u64 frame)
+/* *stuck: the ops are to be told, which they are without the lock. */
+static int put_locked(struct av_shares *shares, struct av_share_set *set, u64 frame, bool *stuck)
 {
 	struct av_share *spare, *way = way_of(set, frame, &spare);
 
@@ -74,7 +75,7 @@ static int put_locked(struct av_shares *shares, struct av_share_set *set, u64 fr
 	if (!way->stuck) {
 		way->stuck = true;
 		set->stuck++;
-		shares->ops->stuck(shares->context, frame);
+		*stuck = true;
 	}
 	return 0;
 }
@@ -105,9 +106,13 @@ int av_shares_put(struct av_shares *shares, u64 frame, u32 count)
 	for (i = 0; i < count; i++) {
 		struct av_share_set *set = set_of(shares, frame + i);
 		unsigned long flags = av_lock(&set->lock);
+		bool stuck = false;
 
-		ret = put_locked(shares, set, frame + i) ?: ret;
+		ret = put_locked(shares, set, frame + i, &stuck) ?: ret;
 		av_unlock(&set->lock, flags);
+		/* The caller has the page still. */
+		if (stuck)
+			shares->ops->stuck(shares->context, frame + i);
 	}
 	return ret;
 }

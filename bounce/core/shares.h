@@ -9,7 +9,7 @@
  * - Sharing and unsharing go through the ops, with the set's lock held and interrupts off:
  *   whoever maps the same page meanwhile waits until it is shared.
  * - A page that cannot be unshared keeps its way for good, and the ops are told (stuck), so
- *   that nobody else gets it.
+ *   that nobody else gets it: before the call that gave it back ends, and without a lock.
  */
 #ifndef AV_CORE_SHARES_H
 #define AV_CORE_SHARES_H

@@ -101,14 +101,17 @@ static const struct av_slot *slot_at(const struct av_slots *slots, u64 offset)
 int av_slots_find(const struct av_slots *slots, u64 offset, struct av_found *found)
 {
 	const struct av_slot *slot = slot_at(slots, offset);
-	u32 within = offset & (AV_SLOT_BYTES - 1);
+	u32 within = offset & (AV_SLOT_BYTES - 1), left;
 
-	if (!slot || READ_ONCE(slot->free) || within >= slot->left)
+	if (!slot || READ_ONCE(slot->free))
+		return -ENOENT;
+	left = READ_ONCE(slot->left);
+	if (within >= left)
 		return -ENOENT;
 	*found = (struct av_found){
 		.orig = slot->orig == AV_NO_ORIG ? AV_NO_ORIG : slot->orig + within,
 		.begin = (offset - within) - ((u64)slot->before << AV_SLOT_SHIFT),
-		.left = slot->left - within,
+		.left = left - within,
 		.owner = slot->owner,
 		.access = slot->access,
 	};
@@ -128,12 +131,20 @@ static void give(struct av_slot *slot, u32 first, u32 count)
 		slot[i - 1].free = ++run;
 }
 
+/* The buffer that begins there is free. With the area's lock. */
+static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
+{
+	u32 count = slots_of(slots->slot[first].left);
+
+	give(slots->slot, first, count);
+	area->used -= count;
+}
+
 int av_slots_put(struct av_slots *slots, u64 offset)
 {
 	const struct av_slot *slot = slot_at(slots, offset);
 	struct av_area *area;
 	unsigned long flags;
-	u32 count;
 	int ret = 0;
 
 	if (!slot || offset & (AV_SLOT_BYTES - 1))
@@ -145,9 +156,7 @@ int av_slots_put(struct av_slots *slots, u64 offset)
 	} else if (slot->before) {
 		ret = -EINVAL;
 	} else {
-		count = slots_of(slot->left);
-		give(slots->slot, slot - slots->slot, count);
-		area->used -= count;
+		give_buffer(slots, area, slot - slots->slot);
 	}
 	av_unlock(&area->lock, flags);
 	return ret;
@@ -170,4 +179,27 @@ u64 av_slots_owned(struct av_slots *slots, u16 owner)
 		av_unlock(&area->lock, flags);
 	}
 	return owned;
+}
+
+u64 av_slots_reclaim(struct av_slots *slots, u16 owner)
+{
+	u32 at, i;
+	u64 reclaimed = 0;
+
+	for (at = 0; at < slots->areas * slots->per_area; at += AV_SEGMENT_SLOTS) {
+		struct av_area *area = &slots->area[at / slots->per_area];
+		unsigned long flags = av_lock(&area->lock);
+
+		for (i = at; i < at + AV_SEGMENT_SLOTS; i++) {
+			const struct av_slot *slot = &slots->slot[i];
+
+			if (slot->free || slot->before || slot->owner != owner ||
+			    slot->orig == AV_NO_ORIG)
+				continue;
+			give_buffer(slots, area, i);
+			reclaimed++;
+		}
+		av_unlock(&area->lock, flags);
+	}
+	return reclaimed;
 }

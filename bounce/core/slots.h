@@ -101,4 +101,7 @@ int av_slots_put(struct av_slots *slots, u64 offset);
 /* How many buffers a device has. Takes each lock for a segment at a time. */
 u64 av_slots_owned(struct av_slots *slots, u16 owner);
 
+/* All of a device's but the coherent ones are free again: how many there were. As slow. */
+u64 av_slots_reclaim(struct av_slots *slots, u16 owner);
+
 #endif /* AV_CORE_SLOTS_H */

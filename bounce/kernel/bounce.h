@@ -5,6 +5,8 @@
  * Rules of the kernel half:
  * - What the VMM can write is never asked for an address, a length or a direction: those
  *   come from the pool's private records. Bytes of a buffer are read once, by the copy.
+ * - What the kernel itself works on is bounced in every mode: the VMM can write a page that
+ *   is shared while the kernel has it.
  * - A driver's call that makes no sense (an address that is no mapping's) changes nothing,
  *   is counted and logged: the driver may have it from memory that the VMM wrote.
  * - Mapping, unmapping and syncing are allowed in any context.
@@ -12,6 +14,7 @@
 #ifndef AV_KERNEL_BOUNCE_H
 #define AV_KERNEL_BOUNCE_H
 
+#include <linux/atomic.h>
 #include <linux/dma-map-ops.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
@@ -26,6 +29,7 @@
 /* Counted a CPU; the pool's parts count what concerns them. */
 struct av_counts {
 	u64 mapped, unmapped;	/* bounced mappings */
+	u64 left;		/* bounced mappings whose driver is gone */
 	u64 direct;		/* mappings that were shared instead */
 	u64 to_device;		/* bytes copied */
 	u64 from_device;
@@ -50,6 +54,7 @@ struct av_device {
 	const struct dma_map_ops ops;
 	struct device *dev;	/* virtio's parent: what DMA is asked for */
 	u16 number;		/* the owner in the pool's records */
+	atomic64_t outside;	/* mappings and coherent pages that are not in the pool */
 	struct list_head list;
 };
 

@@ -124,11 +124,18 @@ static void take(struct virtio_device *vdev)
 static void give_back(struct virtio_device *vdev)
 {
 	struct av_device *device = vdev->dev.parent ? device_of(vdev->dev.parent) : NULL;
-	u64 owned;
+	u64 left, owned;
 
 	if (!device)
 		return;
-	owned = av_pool_owned(&av_bounce.pool, device->number);
+	/* Linux's virtio_vsock forgets its buffers for events. Nobody can give these back now. */
+	left = av_pool_reclaim(&av_bounce.pool, device->number);
+	if (left) {
+		av_count(left, left);
+		pr_info("%s: its driver left %llu buffers mapped, which are free again\n",
+			dev_name(&vdev->dev), left);
+	}
+	owned = av_pool_owned(&av_bounce.pool, device->number) + atomic64_read(&device->outside);
 	if (owned) {
 		pr_err("%s: its driver is gone and has not given back %llu buffers: the device stays with this module, which cannot be unloaded\n",
 		       dev_name(&vdev->dev), owned);
@@ -163,9 +170,14 @@ static struct notifier_block notifier = { .notifier_call = notice };
 
 static int say_if_bound(struct device *dev, void *data)
 {
-	if (dev->driver)
+	/* In this order, as it is while a driver binds. */
+	device_lock(dev);
+	mutex_lock(&lock);
+	if (dev->driver && !(dev->parent && device_of(dev->parent)))
 		pr_warn("%s is not served: its driver %s was there before this module; load the module earlier, or bind the device again (/sys/bus/virtio/drivers/%s/unbind, …/bind)\n",
 			dev_name(dev), dev->driver->name, dev->driver->name);
+	mutex_unlock(&lock);
+	device_unlock(dev);
 	return 0;
 }
 

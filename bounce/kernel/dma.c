@@ -10,9 +10,12 @@
  * than the device says it wrote.
  */
 #include <linux/dma-direct.h>
+#include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
+#include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
 #include <linux/string.h>
 
@@ -79,20 +82,52 @@ const struct av_share_ops av_dma_share_ops = {
 };
 
 /*
- * May the VMM have these pages as they are? Whole pages only, and none of the slab, whose
- * objects a driver reads back after the device had them (virtio's indirect descriptors).
+ * Does it hold data of users: anonymous memory, or a regular file's? While a page is shared
+ * the VMM can write it, whatever the direction. So the kernel's own memory is none: objects,
+ * indirect descriptors, packets with their skb_shared_info, buffers of metadata, the zero
+ * page, which is everyone's, and what KSM merged.
  */
-static bool may_share(phys_addr_t phys, size_t size)
+static bool is_users(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+	unsigned long mapping = (unsigned long)READ_ONCE(folio->mapping);
+	const struct inode *host;
+	bool regular;
+
+	if (folio_test_slab(folio) || !mapping)
+		return false;
+	/* The low bits say what it is, if no file's. */
+	if (mapping & (sizeof(long) - 1))
+		return folio_test_anon(folio) && !folio_test_ksm(folio);
+	/* The file may be truncated meanwhile; inodes are freed after a grace period. */
+	rcu_read_lock();
+	host = READ_ONCE(((struct address_space *)mapping)->host);
+	regular = folio->mapping == (void *)mapping && host && S_ISREG(host->i_mode);
+	rcu_read_unlock();
+	return regular;
+}
+
+/*
+ * May the VMM have these pages as they are? Whole pages of users only, and none that the
+ * driver goes on using while they are mapped, as who syncs by itself does.
+ */
+static bool may_share(phys_addr_t phys, size_t size, unsigned long attrs)
 {
 	size_t at;
 
-	if (av_bounce.pool.plan.mode != AV_MODE_HYBRID || !PAGE_ALIGNED(phys) || !PAGE_ALIGNED(size))
+	if (av_bounce.pool.plan.mode != AV_MODE_HYBRID || !PAGE_ALIGNED(phys) ||
+	    !PAGE_ALIGNED(size) || attrs & DMA_ATTR_SKIP_CPU_SYNC)
 		return false;
 	for (at = 0; at < size; at += PAGE_SIZE) {
-		if (PageSlab(phys_to_page(phys + at)))
+		if (!pfn_valid(PHYS_PFN(phys + at)) || !is_users(phys_to_page(phys + at)))
 			return false;
 	}
 	return true;
+}
+
+static struct av_device *device_of(struct device *dev)
+{
+	return container_of(get_dma_ops(dev), struct av_device, ops);
 }
 
 static dma_addr_t map_pages(struct device *dev, phys_addr_t phys, size_t size, u8 access)
@@ -104,6 +139,7 @@ static dma_addr_t map_pages(struct device *dev, phys_addr_t phys, size_t size, u
 			  access == AV_DEVICE_WRITES))
 		return DMA_MAPPING_ERROR;
 	av_count(direct, 1);
+	atomic64_inc(&device_of(dev)->outside);
 	return dma;
 }
 
@@ -115,6 +151,8 @@ static void unmap_pages(struct device *dev, dma_addr_t dma, size_t size)
 	    !PAGE_ALIGNED(size) || size > AV_SEGMENT_BYTES ||
 	    av_shares_put(&av_bounce.shares, PHYS_PFN(phys), size >> PAGE_SHIFT))
 		senseless(dev, "unmapping", dma);
+	else
+		atomic64_dec(&device_of(dev)->outside);
 }
 
 /* ---- buffers of the pool ------------------------------------------------------------ */
@@ -133,9 +171,9 @@ static void from_device(phys_addr_t orig, u64 offset, size_t size)
 
 static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, u8 access)
 {
-	const struct av_device *device = container_of(get_dma_ops(dev), struct av_device, ops);
 	struct av_ask ask = {
-		.orig = phys, .bytes = size, .align = 1, .owner = device->number, .access = access,
+		.orig = phys, .bytes = size, .align = 1, .owner = device_of(dev)->number,
+		.access = access,
 	};
 	u64 offset = av_pool_get(&av_bounce.pool, raw_smp_processor_id(), &ask);
 
@@ -164,7 +202,7 @@ dma_addr_t av_dma_map(struct device *dev, phys_addr_t phys, size_t size,
 		av_count(too_large, 1);
 		return DMA_MAPPING_ERROR;
 	}
-	if (may_share(phys, size)) {
+	if (may_share(phys, size, attrs)) {
 		dma = map_pages(dev, phys, size, access);
 		/* Bounced, if the table is full or the page is not one that can be shared. */
 		if (dma != DMA_MAPPING_ERROR)
@@ -180,10 +218,17 @@ static bool in_pool(struct device *dev, dma_addr_t dma, u64 *offset)
 	return *offset != AV_NO_BUFFER;
 }
 
-/* A streaming mapping at this place: not a coherent buffer, and not nothing. */
-static bool find_mapping(u64 offset, struct av_found *found)
+/* The device's buffer at this place, none of another's, nor nothing. */
+static bool find(struct device *dev, u64 offset, struct av_found *found)
 {
-	return !av_pool_find(&av_bounce.pool, offset, found) && found->orig != AV_NO_ORIG;
+	return !av_pool_find(&av_bounce.pool, offset, found) &&
+	       found->owner == device_of(dev)->number;
+}
+
+/* As find(), and a streaming mapping's: not a coherent buffer. */
+static bool find_mapping(struct device *dev, u64 offset, struct av_found *found)
+{
+	return find(dev, offset, found) && found->orig != AV_NO_ORIG;
 }
 
 void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data_direction dir,
@@ -196,7 +241,7 @@ void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data
 		unmap_pages(dev, dma, size);
 		return;
 	}
-	if (!find_mapping(offset, &found) || found.begin != offset) {
+	if (!find_mapping(dev, offset, &found) || found.begin != offset) {
 		senseless(dev, "unmapping", dma);
 		return;
 	}
@@ -216,7 +261,7 @@ static void sync(struct device *dev, dma_addr_t dma, size_t size, u8 access)
 	/* Pages that are shared need none. */
 	if (!size || !in_pool(dev, dma, &offset))
 		return;
-	if (!find_mapping(offset, &found)) {
+	if (!find_mapping(dev, offset, &found)) {
 		senseless(dev, "sync", dma);
 		return;
 	}
@@ -295,11 +340,14 @@ static void sync_list_for_device(struct device *dev, struct scatterlist *list, i
 
 /* ---- coherent memory ------------------------------------------------------------------ */
 
+/* More than the page allocator gives: no size then overflows. */
+#define MAX_COHERENT	(1UL << 30)
+
 static void *alloc_in_pool(struct device *dev, size_t size)
 {
-	const struct av_device *device = container_of(get_dma_ops(dev), struct av_device, ops);
 	struct av_ask ask = {
-		.orig = AV_NO_ORIG, .bytes = size, .align = PAGE_SIZE, .owner = device->number,
+		.orig = AV_NO_ORIG, .bytes = size, .align = PAGE_SIZE,
+		.owner = device_of(dev)->number,
 	};
 	u64 offset;
 	void *virt;
@@ -323,9 +371,10 @@ static void free_coherent(struct device *dev, size_t size, void *virt, dma_addr_
 
 	if (!in_pool(dev, dma, &offset)) {
 		av_region_free_pages(&av_bounce.region, virt, PAGE_ALIGN(size));
+		atomic64_dec(&device_of(dev)->outside);
 		return;
 	}
-	if (av_pool_find(&av_bounce.pool, offset, &found) || found.orig != AV_NO_ORIG ||
+	if (!find(dev, offset, &found) || found.orig != AV_NO_ORIG || found.begin != offset ||
 	    av_pool_put(&av_bounce.pool, offset))
 		senseless(dev, "freeing", dma);
 }
@@ -335,6 +384,8 @@ static void *alloc_coherent(struct device *dev, size_t size, dma_addr_t *dma, gf
 {
 	void *virt;
 
+	if (!size || size > MAX_COHERENT)
+		return NULL;
 	size = PAGE_ALIGN(size);
 	virt = alloc_in_pool(dev, size);
 	if (!virt) {
@@ -342,6 +393,7 @@ static void *alloc_coherent(struct device *dev, size_t size, dma_addr_t *dma, gf
 		if (!virt)
 			return NULL;
 		av_count(apart, 1);
+		atomic64_inc(&device_of(dev)->outside);
 	}
 	*dma = phys_to_dma(dev, virt_to_phys(virt));
 	if (reaches(dev, dev->coherent_dma_mask, *dma, size))

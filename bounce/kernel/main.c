@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Loading and unloading: parameters, and what must be true of a VM, each with a remedy. */
 #include <linux/cpumask.h>
+#include <linux/ctype.h>
+#include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/overflow.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "bounce.h"
+#include "compat/dma_ops.h"
 #include "hyp.h"
 
 /* Without the parameter: a sixteenth of the memory, between these. */
 #define POOL_LEAST	(8ULL << 20)
 #define POOL_MOST	(64ULL << 20)
+
+/* A search looks at one slot after the other with interrupts off: at 131072 at most. */
+#define POOL_LIMIT	(256ULL << 20)
 
 /* A set for so many of the pool's pages: as many pages can be shared as the pool has, and more. */
 #define PAGES_PER_SET	4
@@ -32,19 +39,34 @@ MODULE_PARM_DESC(share, "yes: share the pool by hypercall; never: bounce only, i
 
 struct av_bounce av_bounce;
 
+/* Digits, and a letter of K, M, G; memparse() lets what is too large wrap. */
+static bool parse_size(const char *text, u64 *bytes)
+{
+	static const char letters[] = "KMG";
+	size_t length = strlen(text);
+	const char *letter = length ? strchr(letters, toupper(text[length - 1])) : NULL;
+	unsigned int shift = letter ? 10 * (letter - letters + 1) : 0;
+	char digits[24];
+	u64 number;
+
+	if (length - !!letter >= sizeof(digits))
+		return false;
+	strscpy(digits, text, length - !!letter + 1);
+	return !kstrtou64(digits, 10, &number) && !check_shl_overflow(number, shift, bytes);
+}
+
 static int pool_bytes(u64 *bytes)
 {
-	char *end = pool;
+	u64 half = (u64)totalram_pages() << PAGE_SHIFT >> 1;
 
 	if (!*pool) {
-		*bytes = clamp(((u64)totalram_pages() << PAGE_SHIFT) / 16, POOL_LEAST, POOL_MOST);
+		*bytes = clamp(half / 8, POOL_LEAST, POOL_MOST);
 		return 0;
 	}
-	*bytes = memparse(pool, &end);
-	/* Half of the memory: what is more can only be a mistake, and starves the guest. */
-	if (*end || !*bytes || *bytes > (u64)totalram_pages() << PAGE_SHIFT >> 1) {
-		pr_err("pool=%s is no size: give bytes, or a number with K, M or G, of at most half of the memory\n",
-		       pool);
+	/* More than half of the memory can only be a mistake, and starves the guest. */
+	if (!parse_size(pool, bytes) || !*bytes || *bytes > min(half, POOL_LIMIT)) {
+		pr_err("pool=%s is no size: give bytes, or a number with K, M or G, of at most half of the memory and %lluM\n",
+		       pool, POOL_LIMIT >> 20);
 		return -EINVAL;
 	}
 	return 0;
@@ -115,6 +137,10 @@ static int __init bounce_init(void)
 
 	if (ret)
 		return ret;
+	if (!av_dma_ops_are_there()) {
+		pr_err("this kernel has no DMA operations of devices: take one with CONFIG_ARCH_HAS_DMA_OPS, as Debian's are\n");
+		return -EOPNOTSUPP;
+	}
 	av_bounce.meta = kvzalloc(av_pool_meta_bytes(&plan), GFP_KERNEL);
 	if (!av_bounce.meta)
 		return -ENOMEM;

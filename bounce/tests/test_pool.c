@@ -216,6 +216,41 @@ static void coherent_buffers(void)
 	world_free(w);
 }
 
+/* What a driver left, in lists and slots; not another's, nor what is coherent, nor what is free. */
+static void what_a_driver_left(void)
+{
+	static const u32 sizes[] = { 1, 64, 4096, 5000, 70000, AV_SEGMENT_BYTES };
+	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 2);
+	struct av_ask other = { .orig = 0x50000000, .bytes = 5000, .align = 1, .owner = 2 };
+	struct av_ask coherent = { .orig = AV_NO_ORIG, .bytes = 8192, .align = 4096, .owner = 1 };
+	u64 kept = av_pool_get(&w->pool, 0, &other), ring = av_pool_get_slots(&w->pool, 0, &coherent);
+	u32 used = w->pool.slots.area[0].used, round, i;
+	struct av_found found;
+	u64 offset;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+			CHECK(get(w, 0, sizes[i]) != AV_NO_BUFFER);
+			offset = get(w, 1, sizes[i]);
+			CHECK(offset != AV_NO_BUFFER);
+		}
+		CHECK_EQ(av_pool_owned(&w->pool, 1), 2 * ARRAY_SIZE(sizes) + 1);
+		CHECK_EQ(av_pool_reclaim(&w->pool, 1), 2 * ARRAY_SIZE(sizes));
+		CHECK_EQ(av_pool_owned(&w->pool, 1), 1);
+		CHECK_EQ(av_pool_put(&w->pool, offset), -ENOENT);
+		CHECK_EQ(av_pool_reclaim(&w->pool, 1), 0);
+		CHECK_EQ(w->pool.slots.area[0].used, used);
+		CHECK_EQ(w->pool.slots.area[1].used, 0);
+		for (i = 0; i < AV_CACHE_ORDERS; i++)
+			CHECK_EQ(world_cached(w, i), 0);
+	}
+	CHECK_EQ(av_pool_find(&w->pool, kept, &found), 0);
+	CHECK_EQ(found.left, 5000);
+	CHECK_EQ(av_pool_put(&w->pool, ring), 0);
+	CHECK_EQ(av_pool_put(&w->pool, kept), 0);
+	world_free(w);
+}
+
 int main(void)
 {
 	RUN(modes_have_names);
@@ -227,5 +262,6 @@ int main(void)
 	RUN(a_search_looks_at_each_slot);
 	RUN(freed_twice_or_from_the_middle);
 	RUN(coherent_buffers);
+	RUN(what_a_driver_left);
 	return TESTS_DONE();
 }
