@@ -15,7 +15,7 @@ missing=$(for s in $needed; do
 	awk -v s="$s" '$2 == s { found = 1 } END { if (!found) print s }' "$symvers"
 done)
 if [ -n "$missing" ]; then
-	echo "symbols: $ko: $(cat "$2/include/config/kernel.release") does not export" $missing >&2
+	echo "symbols: $ko: $(cat "$2/include/config/kernel.release") does not export $(echo "$missing" | tr '\n' ' ')" >&2
 	exit 1
 fi
 echo "symbols: $ko: $(echo "$needed" | wc -l) symbols, all exported by $(cat "$2/include/config/kernel.release")"

@@ -149,11 +149,11 @@ def checkpatch_script() -> Path:
 
 
 def module_layers() -> list[str]:
-    """Each folder of the module includes only what module/layers.toml lets it."""
+    """Folders of the modules include only what they may: module/layers.toml, and bounce/core."""
     sys.path.insert(0, str(TOP / "tools"))
     import layers
 
-    return layers.complaints()
+    return layers.complaints() + layers.bounce_complaints()
 
 
 def kernel_style() -> list[str]:

@@ -151,13 +151,12 @@ int av_slots_put(struct av_slots *slots, u64 offset)
 		return -EINVAL;
 	area = &slots->area[(offset >> AV_SLOT_SHIFT) / slots->per_area];
 	flags = av_lock(&area->lock);
-	if (slot->free) {
+	if (slot->free)
 		ret = -ENOENT;
-	} else if (slot->before) {
+	else if (slot->before)
 		ret = -EINVAL;
-	} else {
+	else
 		give_buffer(slots, area, slot - slots->slot);
-	}
 	av_unlock(&area->lock, flags);
 	return ret;
 }
