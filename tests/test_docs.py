@@ -101,7 +101,16 @@ def test_nothing_is_run_that_no_document_shows():
 
 
 # Folders that a document's paths begin in.
-FOLDERS = ("", *"module bounce lab lab/src/armvisor_lab vmm vmm/armvisor/src guests".split())
+FOLDERS = (
+    "",
+    "module",
+    "bounce",
+    "lab",
+    "lab/src/armvisor_lab",
+    "vmm",
+    "vmm/armvisor/src",
+    "guests",
+)
 SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:c|h|S|py|rs|toml|config))`")
 
 
