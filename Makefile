@@ -22,11 +22,11 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ---- set-up and building ------------------------------------------------------------------
-.PHONY: setup build vmm guests plugins module
+.PHONY: setup build vmm guests plugins module bounce
 setup: ## install what building and testing needs (once; later runs are instant)
 	@tools/setup
 
-build: vmm guests plugins module ## build everything
+build: vmm guests plugins module bounce ## build everything
 
 vmm: setup ## the VMM, a static arm64 program
 	@tools/cargo build --release -p armvisor
@@ -39,6 +39,9 @@ plugins: setup ## QEMU's plugin for `bin/lab reach` and `bin/lab figures --class
 
 module: setup ## armvisor.ko for each supported kernel, with its host symbols checked
 	@for k in $(KERNELS); do $(MAKE) -C module KVER=$$k check-symbols; done
+
+bounce: setup ## armvisor_bounce.ko for guests with each supported kernel, with its symbols checked
+	@for k in $(KERNELS); do $(MAKE) -C bounce KVER=$$k symbols; done
 
 # ---- using --------------------------------------------------------------------------------
 .PHONY: demo disk login figures bench bench-full install
@@ -67,10 +70,10 @@ install: ## armvisor.ko for the running kernel (by DKMS where there is one), and
 
 # ---- checking -----------------------------------------------------------------------------
 .PHONY: test check fmt test-conformance test-soak test-work test-debug fuzz clean
-test: vmm guests plugins module ## all tests, closing with a line that counts them
+test: vmm guests plugins module bounce ## all tests, closing with a line that counts them
 	@$(VENV)/python tools/test.py
 
-test-conformance: vmm guests plugins module ## the whole matrix of hosts and guests (long)
+test-conformance: vmm guests plugins module bounce ## the whole matrix of hosts and guests (long)
 	@$(VENV)/python tools/test.py conformance
 
 test-soak: vmm guests module ## 258 boots of Debian guests on the module, up to 25 in a row (some hours)

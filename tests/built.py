@@ -22,6 +22,13 @@ def module(kernel: str) -> Path:
 
 
 @cache
+def bounce(kernel: str) -> Path:
+    """armvisor_bounce.ko for the guest kernel of a role."""
+    make(str(TOP / "bounce"), f"KVER={kernel}")
+    return TOP / "build/bounce" / kernel / "armvisor_bounce.ko"
+
+
+@cache
 def work_disk() -> Path:
     """The disk with what keeps a VM's CPUs busy."""
     make(str(TOP / "guests"), "work")

@@ -49,6 +49,16 @@ ELSEWHERE = {
         "tests/test_protected.py",
         "kvm-arm.mode=protected",
     ),
+    "armvisor run --access-platform ": ("tests/test_bounce.py", "--access-platform"),
+    "make bounce": ("Makefile", "test: vmm guests plugins module bounce"),
+    "make -C bounce KVER=stable": ("tests/built.py", "KVER="),
+    "make -C bounce test": ("tools/test.py", '"bounce/tests", "test"'),
+    "insmod armvisor_bounce.ko": ("guests/debian/init", "armvisor_bounce.ko"),
+    "insmod armvisor_bounce.ko ": ("guests/debian/init", "armvisor_bounce.ko"),
+    "cat /sys/kernel/debug/armvisor_bounce/stats": (
+        "guests/debian/init",
+        "/sys/kernel/debug/armvisor_bounce/stats",
+    ),
     "armvisor list": ("tests/test_vmm_life.py", "armvisor list"),
     "armvisor stat VM --json": ("tests/test_vmm_life.py", "armvisor stat"),
     "armvisor stat VM --accounting on --watch": (
@@ -98,7 +108,16 @@ def test_nothing_is_run_that_no_document_shows():
 
 
 # Folders that a document's paths begin in.
-FOLDERS = ("", "module", "lab", "lab/src/armvisor_lab", "vmm", "vmm/armvisor/src", "guests")
+FOLDERS = (
+    "",
+    "module",
+    "bounce",
+    "lab",
+    "lab/src/armvisor_lab",
+    "vmm",
+    "vmm/armvisor/src",
+    "guests",
+)
 SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:c|h|S|py|rs|toml|config))`")
 
 

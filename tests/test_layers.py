@@ -30,6 +30,18 @@ def test_the_module_is_in_layers():
     assert layers.complaints() == []
 
 
+def test_the_bounce_buffers_core_is_pure():
+    assert layers.bounce_complaints() == []
+
+
+@pytest.mark.parametrize("line", ['#include "bounce.h"', "#include <linux/slab.h>"])
+def test_an_include_of_the_kernel_in_that_core(tmp_path: Path, line: str):
+    bounce = Path(shutil.copytree(TOP / "bounce", tmp_path / "bounce"))
+    add_include(bounce / "core/pool.c", line)
+    (found,) = layers.bounce_complaints(bounce)
+    assert found.startswith("core/pool.c: is pure, and ")
+
+
 def test_the_document_shows_the_layers_as_they_are():
     shown = "\n".join(line.rstrip() for line in layers.picture().splitlines())
     assert shown in (TOP / "docs/architecture.md").read_text()

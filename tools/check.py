@@ -29,7 +29,7 @@ FUNCTION_LINES = (60, 100)
 
 GPL = "GPL-2.0"
 PERMISSIVE = "Apache-2.0 OR BSD-3-Clause"
-LICENCES = {"module/": GPL, "guests/": GPL}
+LICENCES = {"module/": GPL, "bounce/": GPL, "guests/": GPL}
 SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
 WORKERS = os.cpu_count() or 1
@@ -149,15 +149,15 @@ def checkpatch_script() -> Path:
 
 
 def module_layers() -> list[str]:
-    """Each folder of the module includes only what module/layers.toml lets it."""
+    """Folders of the modules include only what they may: module/layers.toml, and bounce/core."""
     sys.path.insert(0, str(TOP / "tools"))
     import layers
 
-    return layers.complaints()
+    return layers.complaints() + layers.bounce_complaints()
 
 
 def kernel_style() -> list[str]:
-    folders = ("module/", "guests/", "lab/plugins/")
+    folders = ("module/", "bounce/", "guests/", "lab/plugins/")
     sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(folders)]
     if not sources:
         return []

@@ -117,6 +117,7 @@ def suites() -> list[Suite]:
     cargo = [str(TOP / "tools/cargo"), "test", "--quiet", "--workspace"]
     module = ["make", f"-j{os.cpu_count() or 1}", "-Otarget", "-C", "module", "test"]
     guests = ["make", "-C", "guests", "check"]
+    bounce = ["make", f"-j{os.cpu_count() or 1}", "-Otarget", "-C", "bounce/tests", "test"]
     plugins = ["make", "-s", "-C", "lab/plugins", "check"]
     host = {"ARMVISOR_TARGET": "host"}
     # In the order of tests/conftest.py, not by the number of tests in a group.
@@ -125,6 +126,7 @@ def suites() -> list[Suite]:
         pytest_suite("lab", "lab/tests", "the lab's unit tests"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
         Suite("module", module, count_lines(UNNAMED), {}, "the module's unit tests"),
+        Suite("bounce", bounce, count_lines(UNNAMED), {}, "the bounce-buffer module's unit tests"),
         Suite("plugins", plugins, count_lines(UNNAMED), {}, "the unit tests of QEMU's plugin"),
         Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(

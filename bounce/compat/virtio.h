@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What differs between kernel versions in virtio, and nothing else. */
+#ifndef AV_COMPAT_VIRTIO_H
+#define AV_COMPAT_VIRTIO_H
+
+#include <linux/version.h>
+#include <linux/virtio.h>
+#include <linux/virtio_config.h>
+
+/* Does the transport map buffers by itself, without DMA operations of its device? */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+static inline bool av_maps_by_itself(const struct virtio_device *vdev)
+{
+	return vdev->map;
+}
+#else
+static inline bool av_maps_by_itself(const struct virtio_device *vdev)
+{
+	return false;
+}
+#endif
+
+#endif /* AV_COMPAT_VIRTIO_H */

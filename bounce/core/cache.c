@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The split cache: rules and layout in cache.h. */
+#include "cache.h"
+
+void av_cache_init(struct av_cache *cache, struct av_list *list, u16 *ring,
+		   struct av_record *record, u32 areas, u32 log)
+{
+	u32 i, n;
+
+	*cache = (struct av_cache){ .list = list, .areas = areas, .log = log };
+	for (i = 0; i < areas * AV_CACHE_ORDERS; i++) {
+		list[i].ring = ring + ((size_t)i << log);
+		list[i].record = record + ((size_t)i << log);
+		list[i].free = BIT(log);
+		list[i].least = BIT(log);
+		for (n = 0; n < BIT(log); n++)
+			list[i].ring[n] = n;
+		av_lock_init(&list[i].lock);
+	}
+}
+
+static struct av_list *list_of(const struct av_cache *cache, u32 area, u32 order)
+{
+	return &cache->list[area * AV_CACHE_ORDERS + order];
+}
+
+/* Where a list's buffers begin, in the cache. */
+static u64 base_of(const struct av_cache *cache, u32 area, u32 order)
+{
+	u64 before = BIT(AV_CACHE_AREA_SHIFT) - BIT(order + 1);
+
+	return av_cache_bytes(area, cache->log) + (before << cache->log);
+}
+
+/* A buffer's number, or -1. own: the list is that of the CPU which asks. */
+static s32 pop(struct av_list *list, u32 log, bool own, const struct av_ask *ask)
+{
+	unsigned long flags = av_lock(&list->lock);
+	s32 number = -1;
+
+	if (list->free) {
+		number = list->ring[list->head];
+		list->head = (list->head + 1) & (BIT(log) - 1);
+		WRITE_ONCE(list->free, list->free - 1);
+		list->least = min(list->least, list->free);
+		list->record[number] = (struct av_record){
+			.orig = ask->orig, .left = ask->bytes, .owner = ask->owner,
+			.access = ask->access,
+		};
+		list->hits += own;
+		list->lent += !own;
+	} else {
+		list->misses += own;
+	}
+	av_unlock(&list->lock, flags);
+	return number;
+}
+
+/* The buffer, which is in use, is free. With the list's lock. */
+static void push(struct av_list *list, u32 log, u32 number)
+{
+	list->record[number].left = 0;
+	list->ring[(list->head + list->free) & (BIT(log) - 1)] = number;
+	WRITE_ONCE(list->free, list->free + 1);
+}
+
+u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask)
+{
+	u32 order = av_size_class(max(ask->bytes, ask->align));
+	u32 i;
+
+	if (order >= AV_CACHE_ORDERS)
+		return AV_NO_BUFFER;
+	for (i = 0; i < cache->areas; i++) {
+		u32 area = (cpu + i) & (cache->areas - 1);
+		struct av_list *list = list_of(cache, area, order);
+		s32 number;
+
+		/* No lock for a list of another CPU that has nothing. */
+		if (i && !READ_ONCE(list->free))
+			continue;
+		number = pop(list, cache->log, !i, ask);
+		if (number >= 0)
+			return base_of(cache, area, order) + ((u64)number << order);
+	}
+	return AV_NO_BUFFER;
+}
+
+/* Where an offset leads: a list, and a number in it. */
+struct place {
+	struct av_list *list;
+	u64 begin;
+	u32 number;
+};
+
+static bool place_of(const struct av_cache *cache, u64 offset, struct place *place)
+{
+	u64 area = offset >> (AV_CACHE_AREA_SHIFT + cache->log);
+	u64 from_end;
+	u32 order;
+
+	if (area >= cache->areas)
+		return false;
+	/* The lists from the end: nothing, then 2^log bytes, 2 * 2^log, 4 * 2^log and so on. */
+	from_end = av_cache_bytes(area + 1, cache->log) - 1 - offset;
+	order = fls64(from_end >> cache->log);
+	if (!order)
+		return false;
+	order--;
+	place->number = (offset - base_of(cache, area, order)) >> order;
+	place->begin = base_of(cache, area, order) + ((u64)place->number << order);
+	place->list = list_of(cache, area, order);
+	return true;
+}
+
+int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *found)
+{
+	const struct av_record *record;
+	struct place place;
+	u32 within, left;
+
+	if (!place_of(cache, offset, &place))
+		return -ENOENT;
+	record = &place.list->record[place.number];
+	within = offset - place.begin;
+	left = READ_ONCE(record->left);
+	if (within >= left)
+		return -ENOENT;
+	*found = (struct av_found){
+		.orig = record->orig == AV_NO_ORIG ? AV_NO_ORIG : record->orig + within,
+		.begin = place.begin,
+		.left = left - within,
+		.owner = record->owner,
+		.access = record->access,
+	};
+	return 0;
+}
+
+int av_cache_put(struct av_cache *cache, u64 offset)
+{
+	struct place place;
+	struct av_list *list;
+	unsigned long flags;
+	int ret = 0;
+
+	if (!place_of(cache, offset, &place) || offset != place.begin)
+		return -EINVAL;
+	list = place.list;
+	flags = av_lock(&list->lock);
+	if (list->record[place.number].left)
+		push(list, cache->log, place.number);
+	else
+		ret = -ENOENT;
+	av_unlock(&list->lock, flags);
+	return ret;
+}
+
+u64 av_cache_owned(struct av_cache *cache, u16 owner)
+{
+	u64 owned = 0;
+	u32 i, n;
+
+	for (i = 0; i < cache->areas * AV_CACHE_ORDERS; i++) {
+		struct av_list *list = &cache->list[i];
+		unsigned long flags = av_lock(&list->lock);
+
+		for (n = 0; n < BIT(cache->log); n++)
+			owned += list->record[n].left && list->record[n].owner == owner;
+		av_unlock(&list->lock, flags);
+	}
+	return owned;
+}
+
+u64 av_cache_reclaim(struct av_cache *cache, u16 owner)
+{
+	u64 reclaimed = 0;
+	u32 i, n;
+
+	for (i = 0; i < cache->areas * AV_CACHE_ORDERS; i++) {
+		struct av_list *list = &cache->list[i];
+		unsigned long flags = av_lock(&list->lock);
+
+		for (n = 0; n < BIT(cache->log); n++) {
+			const struct av_record *record = &list->record[n];
+
+			if (!record->left || record->owner != owner || record->orig == AV_NO_ORIG)
+				continue;
+			push(list, cache->log, n);
+			reclaimed++;
+		}
+		av_unlock(&list->lock, flags);
+	}
+	return reclaimed;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The pool: modes and rules in pool.h. */
+#include "pool.h"
+
+/* Swiotlb's alignment of what is at least so large. */
+#define PAGE_LIKE	4096
+
+const char *const av_mode_names[AV_MODES] = {
+	[AV_MODE_SLOTS] = "slots",
+	[AV_MODE_AREAS] = "areas",
+	[AV_MODE_SPLIT_CACHE] = "split-cache",
+	[AV_MODE_HYBRID] = "hybrid",
+};
+
+int av_mode_of(const char *name)
+{
+	int mode;
+
+	for (mode = 0; mode < AV_MODES; mode++) {
+		if (!strcmp(name, av_mode_names[mode]))
+			return mode;
+	}
+	return -EINVAL;
+}
+
+static bool has_cache(enum av_mode mode)
+{
+	return mode == AV_MODE_SPLIT_CACHE || mode == AV_MODE_HYBRID;
+}
+
+/* The smallest power of two that is at least n. */
+static u32 power_above(u32 n)
+{
+	return n > 1 ? 1U << fls64(n - 1) : 1;
+}
+
+int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus)
+{
+	u64 segments = min_t(u64, bytes, 1ULL << 40) >> AV_SEGMENT_SHIFT;
+	u32 areas = mode == AV_MODE_SLOTS ? 1 : power_above(cpus);
+	u64 cache = 0;
+	u32 log = 0;
+
+	if (segments < (has_cache(mode) ? 2 : 1))
+		return -ENOSPC;
+	/* Each area has a segment of slots, and the cache gets no more than half of the pool. */
+	while (areas > segments / (has_cache(mode) ? 2 : 1))
+		areas >>= 1;
+	if (has_cache(mode)) {
+		while (log < AV_CACHE_MAX_LOG &&
+		       av_cache_bytes(areas, log + 1) <= (segments << AV_SEGMENT_SHIFT) / 2)
+			log++;
+		cache = ALIGN(av_cache_bytes(areas, log), AV_SEGMENT_BYTES);
+	}
+	segments = ((segments << AV_SEGMENT_SHIFT) - cache) / areas >> AV_SEGMENT_SHIFT;
+	*plan = (struct av_plan){
+		.mode = mode,
+		.areas = areas,
+		.per_area = segments * AV_SEGMENT_SLOTS,
+		.log = log,
+		.cache_bytes = cache,
+		.bytes = cache + ((u64)areas * segments << AV_SEGMENT_SHIFT),
+	};
+	return 0;
+}
+
+/* Where the parts of the metadata begin, each aligned to 64, and where the last one ends. */
+struct parts {
+	size_t slot, area, list, record, ring, end;
+};
+
+static size_t after(size_t *at, size_t bytes)
+{
+	size_t begin = *at;
+
+	*at = ALIGN(begin + bytes, 64);
+	return begin;
+}
+
+static struct parts parts_of(const struct av_plan *plan)
+{
+	size_t lists = plan->cache_bytes ? (size_t)plan->areas * AV_CACHE_ORDERS : 0;
+	struct parts parts;
+	size_t at = 0;
+
+	parts.slot = after(&at, sizeof(struct av_slot) * plan->areas * plan->per_area);
+	parts.area = after(&at, sizeof(struct av_area) * plan->areas);
+	parts.list = after(&at, sizeof(struct av_list) * lists);
+	parts.record = after(&at, sizeof(struct av_record) * (lists << plan->log));
+	parts.ring = after(&at, sizeof(u16) * (lists << plan->log));
+	parts.end = at;
+	return parts;
+}
+
+size_t av_pool_meta_bytes(const struct av_plan *plan)
+{
+	return parts_of(plan).end;
+}
+
+void av_pool_init(struct av_pool *pool, const struct av_plan *plan, void *meta)
+{
+	struct parts parts = parts_of(plan);
+
+	*pool = (struct av_pool){ .plan = *plan };
+	av_slots_init(&pool->slots, meta + parts.slot, meta + parts.area, plan->areas,
+		      plan->per_area);
+	if (plan->cache_bytes)
+		av_cache_init(&pool->cache, meta + parts.list, meta + parts.ring,
+			      meta + parts.record, plan->areas, plan->log);
+}
+
+static bool sensible(const struct av_ask *ask)
+{
+	return ask->bytes && ask->bytes <= AV_SEGMENT_BYTES && ask->align &&
+	       ask->align <= AV_SEGMENT_BYTES && !(ask->align & (ask->align - 1));
+}
+
+static u64 get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
+{
+	struct av_ask paged = *ask;
+	u64 offset;
+
+	if (paged.bytes >= PAGE_LIKE)
+		paged.align = max_t(u32, paged.align, PAGE_LIKE);
+	offset = av_slots_get(&pool->slots, cpu, &paged);
+	return offset == AV_NO_BUFFER ? offset : pool->plan.cache_bytes + offset;
+}
+
+u64 av_pool_get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
+{
+	return sensible(ask) ? get_slots(pool, cpu, ask) : AV_NO_BUFFER;
+}
+
+u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
+{
+	u64 offset;
+
+	if (!sensible(ask))
+		return AV_NO_BUFFER;
+	offset = av_cache_get(&pool->cache, cpu, ask);
+	return offset != AV_NO_BUFFER ? offset : get_slots(pool, cpu, ask);
+}
+
+int av_pool_find(const struct av_pool *pool, u64 offset, struct av_found *found)
+{
+	u64 front = pool->plan.cache_bytes;
+	int ret;
+
+	if (offset < front)
+		return av_cache_find(&pool->cache, offset, found);
+	ret = av_slots_find(&pool->slots, offset - front, found);
+	if (!ret)
+		found->begin += front;
+	return ret;
+}
+
+int av_pool_put(struct av_pool *pool, u64 offset)
+{
+	u64 front = pool->plan.cache_bytes;
+
+	if (offset < front)
+		return av_cache_put(&pool->cache, offset);
+	return av_slots_put(&pool->slots, offset - front);
+}
+
+u64 av_pool_owned(struct av_pool *pool, u16 owner)
+{
+	return av_slots_owned(&pool->slots, owner) + av_cache_owned(&pool->cache, owner);
+}
+
+u64 av_pool_reclaim(struct av_pool *pool, u16 owner)
+{
+	return av_slots_reclaim(&pool->slots, owner) + av_cache_reclaim(&pool->cache, owner);
+}

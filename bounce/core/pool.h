@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The pool of bounce buffers in one of four modes:
+ *
+ *   slots        slots of 2 KiB in one area with one lock, as plain swiotlb
+ *   areas        the same, an area a CPU, as swiotlb since 6.0
+ *   split-cache  before the areas a cache of small buffers (cache.h), the paper's SWIOTLB-opt
+ *   hybrid       split-cache; whole pages are shared at run time instead (shares.h)
+ *
+ * Pure code: offsets in the pool, no memory of it. A buffer goes back to where it came
+ * from, which its offset says: the cache is in front, the slots follow.
+ */
+#ifndef AV_CORE_POOL_H
+#define AV_CORE_POOL_H
+
+#include "cache.h"
+#include "slots.h"
+
+enum av_mode {
+	AV_MODE_SLOTS,
+	AV_MODE_AREAS,
+	AV_MODE_SPLIT_CACHE,
+	AV_MODE_HYBRID,
+	AV_MODES,
+};
+
+extern const char *const av_mode_names[AV_MODES];
+
+/* What a pool of so many bytes for so many CPUs is made of. */
+struct av_plan {
+	enum av_mode mode;
+	u32 areas;		/* a power of two */
+	u32 per_area;		/* slots */
+	u32 log;		/* buffers in a list of the cache: 2^log */
+	u64 cache_bytes;	/* at the front of the pool, whole segments; 0: no cache */
+	u64 bytes;		/* of the pool that are used: whole segments */
+};
+
+struct av_pool {
+	struct av_plan plan;
+	struct av_slots slots;
+	struct av_cache cache;
+};
+
+/* The mode's number, or -EINVAL. */
+int av_mode_of(const char *name);
+
+/* 0, or -ENOSPC: bytes are fewer than a segment (slots), or two (others). */
+int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus);
+
+/* Bytes of metadata that av_pool_init() is to be given. */
+size_t av_pool_meta_bytes(const struct av_plan *plan);
+
+/* meta: that many bytes, zero, aligned to 64. */
+void av_pool_init(struct av_pool *pool, const struct av_plan *plan, void *meta);
+
+/*
+ * A buffer's offset, or AV_NO_BUFFER: nothing is free that is large enough, or the ask has
+ * no size that a segment can hold. Buffers of a page and more are aligned to pages, as
+ * swiotlb's are. In any context.
+ */
+u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask *ask);
+
+/* As av_slots_get(): never from the cache, for buffers that stay. */
+u64 av_pool_get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask);
+
+/* 0, or -ENOENT if no mapping is at this offset. */
+int av_pool_find(const struct av_pool *pool, u64 offset, struct av_found *found);
+
+/* 0; -ENOENT: free already; -EINVAL: no buffer begins there. */
+int av_pool_put(struct av_pool *pool, u64 offset);
+
+/* How many buffers a device has. Slow. */
+u64 av_pool_owned(struct av_pool *pool, u16 owner);
+
+/* Mappings that a driver left when it went are free again: how many there were. Slow. */
+u64 av_pool_reclaim(struct av_pool *pool, u16 owner);
+
+#endif /* AV_CORE_POOL_H */

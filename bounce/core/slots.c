@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Slots in areas: rules in slots.h. */
+#include "slots.h"
+
+void av_slots_init(struct av_slots *slots, struct av_slot *slot, struct av_area *area, u32 areas,
+		   u32 per_area)
+{
+	u32 i;
+
+	*slots = (struct av_slots){ .slot = slot, .area = area, .areas = areas, .per_area = per_area };
+	for (i = 0; i < areas; i++)
+		av_lock_init(&area[i].lock);
+	for (i = 0; i < areas * per_area; i++)
+		slot[i].free = AV_SEGMENT_SLOTS - i % AV_SEGMENT_SLOTS;
+}
+
+static u32 slots_of(u32 bytes)
+{
+	return (bytes + AV_SLOT_BYTES - 1) >> AV_SLOT_SHIFT;
+}
+
+/* The first of `need` free slots on a multiple of `stride`, or per_area. */
+static u32 search(const struct av_slots *slots, struct av_area *area, u32 need, u32 stride)
+{
+	const struct av_slot *slot = slots->slot + (area - slots->area) * slots->per_area;
+	u32 at = ALIGN(area->next, stride);
+	u32 looked;
+
+	for (looked = 0; looked < slots->per_area; looked += stride) {
+		if (at >= slots->per_area)
+			at = 0;
+		area->looked++;
+		if (slot[at].free >= need)
+			return at;
+		at += stride;
+	}
+	return slots->per_area;
+}
+
+/* The slots from `first` on become the buffer; those before it in the segment are fewer now. */
+static void take(struct av_slot *slot, u32 first, u32 need, const struct av_ask *ask)
+{
+	u32 i;
+
+	for (i = 0; i < need; i++) {
+		slot[first + i] = (struct av_slot){
+			.orig = ask->orig == AV_NO_ORIG ? AV_NO_ORIG : ask->orig + i * AV_SLOT_BYTES,
+			.left = ask->bytes - i * AV_SLOT_BYTES,
+			.before = i,
+			.owner = ask->owner,
+			.access = ask->access,
+		};
+	}
+	for (i = first; i % AV_SEGMENT_SLOTS && slot[i - 1].free; i--)
+		slot[i - 1].free = first - (i - 1);
+}
+
+static u64 get_from(struct av_slots *slots, struct av_area *area, const struct av_ask *ask)
+{
+	u32 need = slots_of(ask->bytes), stride = max_t(u32, 1, ask->align >> AV_SLOT_SHIFT);
+	u32 first = (area - slots->area) * slots->per_area;
+	unsigned long flags = av_lock(&area->lock);
+	u32 at = slots->per_area;
+
+	if (need <= slots->per_area - area->used)
+		at = search(slots, area, need, stride);
+	if (at == slots->per_area) {
+		area->failed++;
+		av_unlock(&area->lock, flags);
+		return AV_NO_BUFFER;
+	}
+	take(slots->slot, first + at, need, ask);
+	area->next = at + need == slots->per_area ? 0 : at + need;
+	area->used += need;
+	area->most = max(area->most, area->used);
+	area->got[av_size_class(ask->bytes)]++;
+	av_unlock(&area->lock, flags);
+	return (u64)(first + at) << AV_SLOT_SHIFT;
+}
+
+u64 av_slots_get(struct av_slots *slots, u32 cpu, const struct av_ask *ask)
+{
+	u64 offset;
+	u32 i;
+
+	for (i = 0; i < slots->areas; i++) {
+		offset = get_from(slots, &slots->area[(cpu + i) & (slots->areas - 1)], ask);
+		if (offset != AV_NO_BUFFER)
+			return offset;
+	}
+	return AV_NO_BUFFER;
+}
+
+static const struct av_slot *slot_at(const struct av_slots *slots, u64 offset)
+{
+	u64 index = offset >> AV_SLOT_SHIFT, count = (u64)slots->areas * slots->per_area;
+
+	return index < count ? &slots->slot[index] : NULL;
+}
+
+int av_slots_find(const struct av_slots *slots, u64 offset, struct av_found *found)
+{
+	const struct av_slot *slot = slot_at(slots, offset);
+	u32 within = offset & (AV_SLOT_BYTES - 1), left;
+
+	if (!slot || READ_ONCE(slot->free))
+		return -ENOENT;
+	left = READ_ONCE(slot->left);
+	if (within >= left)
+		return -ENOENT;
+	*found = (struct av_found){
+		.orig = slot->orig == AV_NO_ORIG ? AV_NO_ORIG : slot->orig + within,
+		.begin = (offset - within) - ((u64)slot->before << AV_SLOT_SHIFT),
+		.left = left - within,
+		.owner = slot->owner,
+		.access = slot->access,
+	};
+	return 0;
+}
+
+/* The slots are free, together with those after and before them in the segment. */
+static void give(struct av_slot *slot, u32 first, u32 count)
+{
+	u32 end = first + count, run = 0, i;
+
+	if (end % AV_SEGMENT_SLOTS)
+		run = slot[end].free;
+	for (i = end; i > first; i--)
+		slot[i - 1] = (struct av_slot){ .free = ++run };
+	for (; i % AV_SEGMENT_SLOTS && slot[i - 1].free; i--)
+		slot[i - 1].free = ++run;
+}
+
+/* The buffer that begins there is free. With the area's lock. */
+static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
+{
+	u32 count = slots_of(slots->slot[first].left);
+
+	give(slots->slot, first, count);
+	area->used -= count;
+}
+
+int av_slots_put(struct av_slots *slots, u64 offset)
+{
+	const struct av_slot *slot = slot_at(slots, offset);
+	struct av_area *area;
+	unsigned long flags;
+	int ret = 0;
+
+	if (!slot || offset & (AV_SLOT_BYTES - 1))
+		return -EINVAL;
+	area = &slots->area[(offset >> AV_SLOT_SHIFT) / slots->per_area];
+	flags = av_lock(&area->lock);
+	if (slot->free)
+		ret = -ENOENT;
+	else if (slot->before)
+		ret = -EINVAL;
+	else
+		give_buffer(slots, area, slot - slots->slot);
+	av_unlock(&area->lock, flags);
+	return ret;
+}
+
+u64 av_slots_owned(struct av_slots *slots, u16 owner)
+{
+	u32 at, i;
+	u64 owned = 0;
+
+	for (at = 0; at < slots->areas * slots->per_area; at += AV_SEGMENT_SLOTS) {
+		struct av_area *area = &slots->area[at / slots->per_area];
+		unsigned long flags = av_lock(&area->lock);
+
+		for (i = at; i < at + AV_SEGMENT_SLOTS; i++) {
+			const struct av_slot *slot = &slots->slot[i];
+
+			owned += !slot->free && !slot->before && slot->owner == owner;
+		}
+		av_unlock(&area->lock, flags);
+	}
+	return owned;
+}
+
+u64 av_slots_reclaim(struct av_slots *slots, u16 owner)
+{
+	u32 at, i;
+	u64 reclaimed = 0;
+
+	for (at = 0; at < slots->areas * slots->per_area; at += AV_SEGMENT_SLOTS) {
+		struct av_area *area = &slots->area[at / slots->per_area];
+		unsigned long flags = av_lock(&area->lock);
+
+		for (i = at; i < at + AV_SEGMENT_SLOTS; i++) {
+			const struct av_slot *slot = &slots->slot[i];
+
+			if (slot->free || slot->before || slot->owner != owner ||
+			    slot->orig == AV_NO_ORIG)
+				continue;
+			give_buffer(slots, area, i);
+			reclaimed++;
+		}
+		av_unlock(&area->lock, flags);
+	}
+	return reclaimed;
+}

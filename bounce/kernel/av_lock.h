@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The pure code's locks in the kernel: spinlocks with interrupts off, that count how often
+ * they were not free. The count is written by who holds the lock.
+ */
+#ifndef AV_LOCK_H
+#define AV_LOCK_H
+
+#include <linux/spinlock.h>
+
+#include "av_types.h"
+
+struct av_lock {
+	spinlock_t spin;
+	u64 contended;
+};
+
+/* A macro: lockdep tells locks apart by the place that made them. */
+#define av_lock_init(lock)	spin_lock_init(&(lock)->spin)
+
+static inline unsigned long av_lock(struct av_lock *lock)
+{
+	unsigned long flags;
+
+	if (!spin_trylock_irqsave(&lock->spin, flags)) {
+		spin_lock_irqsave(&lock->spin, flags);
+		lock->contended++;
+	}
+	return flags;
+}
+
+static inline void av_unlock(struct av_lock *lock, unsigned long flags)
+{
+	spin_unlock_irqrestore(&lock->spin, flags);
+}
+
+#endif /* AV_LOCK_H */

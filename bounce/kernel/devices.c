@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which devices are ours: every virtio device from before its driver binds until after it
+ * is unbound. A virtio device does its DMA through its parent (a PCI or a platform device),
+ * which may have been bound at boot: rings are allocated by the virtio driver's probe, so
+ * what counts is the virtio bus.
+ *
+ * Rules: the list and the devices on it change under the mutex. Each holds a reference on
+ * the module, so that it cannot be unloaded meanwhile.
+ */
+#include <linux/device.h>
+#include <linux/dma-direct.h>
+#include <linux/iommu.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include <linux/virtio_anchor.h>
+
+#include "bounce.h"
+#include "compat/dma_ops.h"
+#include "compat/virtio.h"
+
+static DEFINE_MUTEX(lock);
+static LIST_HEAD(devices);
+static u16 last_number;
+static bool (*old_check)(struct virtio_device *vdev);
+
+/* The bus is not exported, but a driver knows it; this one is for no device. */
+static const struct virtio_device_id no_ids[] = { { 0 } };
+
+static int no_probe(struct virtio_device *vdev)
+{
+	return -ENODEV;
+}
+
+static struct virtio_driver bus_holder = {
+	.driver.name = "armvisor_bounce",
+	.id_table = no_ids,
+	.probe = no_probe,
+};
+
+static struct av_device *device_of(const struct device *dev)
+{
+	struct av_device *device;
+
+	lockdep_assert_held(&lock);
+	list_for_each_entry(device, &devices, list) {
+		if (device->dev == dev)
+			return device;
+	}
+	return NULL;
+}
+
+static bool number_is_taken(u16 number)
+{
+	struct av_device *device;
+
+	list_for_each_entry(device, &devices, list) {
+		if (device->number == number)
+			return true;
+	}
+	return false;
+}
+
+static bool offers(struct virtio_device *vdev, unsigned int bit)
+{
+	return vdev->config->get_features(vdev) & BIT_ULL(bit);
+}
+
+/* The end of a sentence that says why it is not served, and what to do; NULL: it can be. */
+static const char *why_not(struct virtio_device *vdev)
+{
+	struct device *dev = vdev->dev.parent;
+
+	if (!dev || !dev->dma_mask || av_maps_by_itself(vdev))
+		return "it does no DMA of its own";
+	if (!offers(vdev, VIRTIO_F_VERSION_1))
+		return "it is a legacy device (no VIRTIO_F_VERSION_1): have the VMM offer a modern one";
+	if (!offers(vdev, VIRTIO_F_ACCESS_PLATFORM))
+		return "it does not offer VIRTIO_F_ACCESS_PLATFORM: have the VMM offer it (QEMU: iommu_platform=on)";
+	if (get_dma_ops(dev) || device_iommu_mapped(dev))
+		return "it has DMA operations already, as those of an IOMMU or Xen: start the VM without";
+	if (dma_get_min_align_mask(dev))
+		return "its driver asks for buffers at certain offsets in pages, which are not kept";
+	if (phys_to_dma(dev, av_bounce.region.top) > min_not_zero(*dev->dma_mask, dev->bus_dma_limit))
+		return "it does not reach the pool's addresses: give the VM less memory";
+	return NULL;
+}
+
+static void take(struct virtio_device *vdev)
+{
+	struct av_device made = { .ops = av_dma_ops, .dev = vdev->dev.parent }, *device;
+	const char *why = why_not(vdev);
+
+	lockdep_assert_held(&lock);
+	/* Some of its buffers were not given back by the driver that it had before. */
+	if (vdev->dev.parent && device_of(vdev->dev.parent))
+		return;
+	if (why) {
+		pr_warn("%s is not served: %s\n", dev_name(&vdev->dev), why);
+		return;
+	}
+	do {
+		made.number = ++last_number;
+	} while (number_is_taken(made.number));
+	device = kmemdup(&made, sizeof(made), GFP_KERNEL);
+	if (!device || !try_module_get(THIS_MODULE)) {
+		pr_warn("%s is not served: %s\n", dev_name(&vdev->dev),
+			device ? "the module is being unloaded" : "no memory");
+		kfree(device);
+		return;
+	}
+	get_device(device->dev);
+	list_add_tail(&device->list, &devices);
+	set_dma_ops(device->dev, &device->ops);
+	/* It may have been found not to need syncs, while it had no operations. */
+	dma_reset_need_sync(device->dev);
+	pr_info("%s: DMA of %s goes through the pool\n", dev_name(&vdev->dev), dev_name(device->dev));
+}
+
+static void give_back(struct virtio_device *vdev)
+{
+	struct av_device *device = vdev->dev.parent ? device_of(vdev->dev.parent) : NULL;
+	u64 left, owned;
+
+	if (!device)
+		return;
+	/* Linux's virtio_vsock forgets its buffers for events. Nobody can give these back now. */
+	left = av_pool_reclaim(&av_bounce.pool, device->number);
+	if (left) {
+		av_count(left, left);
+		pr_info("%s: its driver left %llu buffers mapped, which are free again\n",
+			dev_name(&vdev->dev), left);
+	}
+	owned = av_pool_owned(&av_bounce.pool, device->number) + atomic64_read(&device->outside);
+	if (owned) {
+		pr_err("%s: its driver is gone and has not given back %llu buffers: the device stays with this module, which cannot be unloaded\n",
+		       dev_name(&vdev->dev), owned);
+		return;
+	}
+	set_dma_ops(device->dev, NULL);
+	list_del(&device->list);
+	put_device(device->dev);
+	kfree(device);
+	module_put(THIS_MODULE);
+}
+
+static int notice(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct virtio_device *vdev = dev_to_virtio((struct device *)data);
+
+	mutex_lock(&lock);
+	switch (event) {
+	case BUS_NOTIFY_BIND_DRIVER:
+		take(vdev);
+		break;
+	case BUS_NOTIFY_DRIVER_NOT_BOUND:
+	case BUS_NOTIFY_UNBOUND_DRIVER:
+		give_back(vdev);
+		break;
+	}
+	mutex_unlock(&lock);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block notifier = { .notifier_call = notice };
+
+static int say_if_bound(struct device *dev, void *data)
+{
+	/* In this order, as it is while a driver binds. */
+	device_lock(dev);
+	mutex_lock(&lock);
+	if (dev->driver && !(dev->parent && device_of(dev->parent)))
+		pr_warn("%s is not served: its driver %s was there before this module; load the module earlier, or bind the device again (/sys/bus/virtio/drivers/%s/unbind, …/bind)\n",
+			dev_name(dev), dev->driver->name, dev->driver->name);
+	mutex_unlock(&lock);
+	device_unlock(dev);
+	return 0;
+}
+
+int av_devices_begin(void)
+{
+	int ret = register_virtio_driver(&bus_holder);
+
+	if (ret)
+		return ret;
+	ret = bus_register_notifier((struct bus_type *)bus_holder.driver.bus, &notifier);
+	if (ret) {
+		unregister_virtio_driver(&bus_holder);
+		return ret;
+	}
+	/*
+	 * The core refuses devices that would be given private memory. The function is the
+	 * core's own: nobody is in this module's code when it goes.
+	 */
+	old_check = virtio_check_mem_acc_cb;
+	if (av_bounce.region.sharing)
+		virtio_set_mem_acc_cb(virtio_require_restricted_mem_acc);
+	bus_for_each_dev(bus_holder.driver.bus, NULL, NULL, say_if_bound);
+	return 0;
+}
+
+void av_devices_end(void)
+{
+	virtio_set_mem_acc_cb(old_check);
+	bus_unregister_notifier((struct bus_type *)bus_holder.driver.bus, &notifier);
+	unregister_virtio_driver(&bus_holder);
+}
+
+void av_devices_show(void (*show)(void *context, const struct av_device *device), void *context)
+{
+	struct av_device *device;
+
+	mutex_lock(&lock);
+	list_for_each_entry(device, &devices, list)
+		show(context, device);
+	mutex_unlock(&lock);
+}

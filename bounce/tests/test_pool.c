@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The pool by hand: plans, where a buffer comes from and goes back to, exhaustion, bad calls. */
+#include "check.h"
+#include "world.h"
+
+static struct av_ask ask_of(u32 bytes)
+{
+	return (struct av_ask){ .orig = 0x40000000, .bytes = bytes, .align = 1, .owner = 1 };
+}
+
+static u64 get(struct world *w, u32 cpu, u32 bytes)
+{
+	struct av_ask ask = ask_of(bytes);
+
+	return av_pool_get(&w->pool, cpu, &ask);
+}
+
+static void modes_have_names(void)
+{
+	int mode;
+
+	for (mode = 0; mode < AV_MODES; mode++)
+		CHECK_EQ(av_mode_of(av_mode_names[mode]), mode);
+	CHECK_EQ(av_mode_of("split"), -EINVAL);
+	CHECK_EQ(av_mode_of(""), -EINVAL);
+}
+
+static void plans(void)
+{
+	struct av_plan plan;
+	u32 cpus, mode;
+	u64 bytes;
+
+	for (mode = 0; mode < AV_MODES; mode++) {
+		bool cache = mode >= AV_MODE_SPLIT_CACHE;
+
+		CHECK_EQ(av_plan_make(&plan, mode, 0, 1), -ENOSPC);
+		CHECK_EQ(av_plan_make(&plan, mode, AV_SEGMENT_BYTES - 1, 1), -ENOSPC);
+		CHECK_EQ(av_plan_make(&plan, mode, AV_SEGMENT_BYTES, 1), cache ? -ENOSPC : 0);
+		for (cpus = 1; cpus <= 512; cpus += 13) {
+			for (bytes = 2 * AV_SEGMENT_BYTES; bytes <= BIT_ULL(33); bytes = bytes * 3 + 1) {
+				CHECK_EQ(av_plan_make(&plan, mode, bytes, cpus), 0);
+				CHECK(plan.bytes <= bytes && plan.cache_bytes <= bytes / 2);
+				CHECK(plan.areas <= 2 * cpus && !(plan.areas & (plan.areas - 1)));
+				CHECK(plan.areas >= cpus || mode == AV_MODE_SLOTS ||
+				      2 * plan.areas > bytes >> (AV_SEGMENT_SHIFT + cache));
+				CHECK(plan.per_area && plan.per_area % AV_SEGMENT_SLOTS == 0);
+				CHECK_EQ(plan.cache_bytes % AV_SEGMENT_BYTES, 0);
+				CHECK_EQ(plan.cache_bytes != 0, cache);
+				CHECK(plan.areas == 1 || mode != AV_MODE_SLOTS);
+				CHECK(av_cache_bytes(plan.areas, plan.log) <= plan.cache_bytes || !cache);
+			}
+		}
+	}
+	/* A hostile size is no overflow. */
+	CHECK_EQ(av_plan_make(&plan, AV_MODE_SLOTS, ~0ULL, 4), 0);
+	CHECK(plan.bytes <= BIT_ULL(40));
+}
+
+static void sizes_that_cannot_be(void)
+{
+	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 2);
+	struct av_ask ask = ask_of(0);
+
+	CHECK_EQ(av_pool_get(&w->pool, 0, &ask), AV_NO_BUFFER);
+	ask.bytes = AV_SEGMENT_BYTES + 1;
+	CHECK_EQ(av_pool_get(&w->pool, 0, &ask), AV_NO_BUFFER);
+	ask.bytes = ~0U;
+	CHECK_EQ(av_pool_get(&w->pool, 0, &ask), AV_NO_BUFFER);
+	ask = ask_of(16);
+	ask.align = 0;
+	CHECK_EQ(av_pool_get(&w->pool, 0, &ask), AV_NO_BUFFER);
+	ask.align = 48;
+	CHECK_EQ(av_pool_get_slots(&w->pool, 0, &ask), AV_NO_BUFFER);
+	ask.align = 2 * AV_SEGMENT_BYTES;
+	CHECK_EQ(av_pool_get(&w->pool, 0, &ask), AV_NO_BUFFER);
+	ask.align = AV_SEGMENT_BYTES;
+	CHECK(IS_ALIGNED(av_pool_get(&w->pool, 0, &ask), AV_SEGMENT_BYTES));
+	CHECK(get(w, 0, AV_SEGMENT_BYTES) != AV_NO_BUFFER);
+	world_free(w);
+}
+
+/* Own list, then another CPU's, then the pool; each goes back to where it was. */
+static void lists_then_others_then_slots(void)
+{
+	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 2);
+	const u32 each = BIT(w->pool.cache.log), order = 11;
+	struct av_list *own = &w->pool.cache.list[order];
+	struct av_list *other = &w->pool.cache.list[AV_CACHE_ORDERS + order];
+	u64 first = get(w, 0, 1500), from_slots;
+	u32 i;
+
+	for (i = 1; i < 2 * each; i++)
+		CHECK(get(w, 0, 1500) < w->pool.plan.cache_bytes);
+	CHECK_EQ(own->hits, each);
+	CHECK_EQ(own->misses, each);
+	CHECK_EQ(other->lent, each);
+	CHECK_EQ(other->hits, 0);
+	CHECK_EQ(own->least, 0);
+	from_slots = get(w, 0, 1500);
+	CHECK(from_slots >= w->pool.plan.cache_bytes && from_slots != AV_NO_BUFFER);
+	CHECK_EQ(w->pool.slots.area[0].used, 1);
+	CHECK_EQ(w->pool.slots.area[0].got[order], 1);
+
+	CHECK_EQ(av_pool_put(&w->pool, from_slots), 0);
+	CHECK_EQ(w->pool.slots.area[0].used, 0);
+	CHECK_EQ(own->free, 0);
+	CHECK_EQ(av_pool_put(&w->pool, first), 0);
+	CHECK_EQ(own->free, 1);
+	CHECK_EQ(get(w, 1, 2048), first);
+	CHECK_EQ(own->lent, 1);
+	world_free(w);
+}
+
+/* What a class is for: sizes above half of its buffers' up to theirs, or alignments. */
+static void classes(void)
+{
+	u32 order;
+
+	for (order = 0; order < AV_CACHE_ORDERS; order++) {
+		struct world *w = world_new(AV_MODE_HYBRID, WORLD_BYTES, 1);
+		struct av_ask aligned = ask_of(1);
+
+		CHECK(IS_ALIGNED(get(w, 0, BIT(order)), BIT(order)));
+		CHECK(get(w, 0, order ? BIT(order - 1) + 1 : 1) < w->pool.plan.cache_bytes);
+		aligned.align = BIT(order);
+		CHECK(IS_ALIGNED(av_pool_get(&w->pool, 0, &aligned), BIT(order)));
+		CHECK_EQ(w->pool.cache.list[order].hits, 3);
+		CHECK(get(w, 0, AV_CACHE_MAX_BYTES + 1) >= w->pool.plan.cache_bytes);
+		world_free(w);
+	}
+}
+
+static void areas_help_each_other(void)
+{
+	struct world *w = world_new(AV_MODE_AREAS, WORLD_BYTES, 4);
+	u32 segments = WORLD_BYTES / AV_SEGMENT_BYTES, i;
+
+	for (i = 0; i < segments; i++)
+		CHECK(get(w, 2, AV_SEGMENT_BYTES) != AV_NO_BUFFER);
+	CHECK_EQ(get(w, 2, AV_SEGMENT_BYTES), AV_NO_BUFFER);
+	CHECK_EQ(get(w, 1, 1), AV_NO_BUFFER);
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(w->pool.slots.area[i].used, w->pool.slots.per_area);
+		CHECK_EQ(w->pool.slots.area[i].most, w->pool.slots.per_area);
+	}
+	CHECK_EQ(av_pool_owned(&w->pool, 1), segments);
+	CHECK_EQ(av_pool_owned(&w->pool, 2), 0);
+	for (i = 0; i < segments; i++)
+		CHECK_EQ(av_pool_put(&w->pool, (u64)i * AV_SEGMENT_BYTES), 0);
+	CHECK_EQ(av_pool_owned(&w->pool, 1), 0);
+	world_free(w);
+}
+
+/* Swiotlb's search: on from where the last one ended, slot by slot. */
+static void a_search_looks_at_each_slot(void)
+{
+	struct world *w = world_new(AV_MODE_SLOTS, WORLD_BYTES, 4);
+	u32 slots = WORLD_BYTES / AV_SLOT_BYTES, i;
+
+	CHECK_EQ(w->pool.slots.areas, 1);
+	for (i = 0; i < slots; i++)
+		CHECK_EQ(get(w, i, 1), (u64)i * AV_SLOT_BYTES);
+	CHECK_EQ(w->pool.slots.area[0].looked, slots);
+	/* The last slot only: all others are looked at first. */
+	CHECK_EQ(av_pool_put(&w->pool, (u64)(slots - 1) * AV_SLOT_BYTES), 0);
+	CHECK_EQ(get(w, 0, 2), (u64)(slots - 1) * AV_SLOT_BYTES);
+	CHECK_EQ(w->pool.slots.area[0].looked, 2 * slots);
+	CHECK_EQ(get(w, 0, 2), AV_NO_BUFFER);
+	CHECK_EQ(w->pool.slots.area[0].failed, 1);
+	world_free(w);
+}
+
+static void freed_twice_or_from_the_middle(void)
+{
+	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 1);
+	struct av_found found;
+	u64 small = get(w, 0, 3000), large = get(w, 0, 9000);
+
+	CHECK_EQ(av_pool_put(&w->pool, small + 1), -EINVAL);
+	CHECK_EQ(av_pool_put(&w->pool, large + 1), -EINVAL);
+	CHECK_EQ(av_pool_put(&w->pool, large + AV_SLOT_BYTES), -EINVAL);
+	CHECK_EQ(av_pool_find(&w->pool, large + 8999, &found), 0);
+	CHECK_EQ(found.left, 1);
+	CHECK_EQ(found.begin, large);
+	CHECK_EQ(found.owner, 1);
+	CHECK_EQ(found.orig, 0x40000000 + 8999);
+	CHECK_EQ(av_pool_find(&w->pool, large + 9000, &found), -ENOENT);
+	CHECK_EQ(av_pool_find(&w->pool, small + 3000, &found), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, small), 0);
+	CHECK_EQ(av_pool_put(&w->pool, small), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, large), 0);
+	CHECK_EQ(av_pool_put(&w->pool, large), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, large + AV_SLOT_BYTES), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, w->pool.plan.bytes), -EINVAL);
+	CHECK_EQ(av_pool_put(&w->pool, ~0ULL), -EINVAL);
+	CHECK_EQ(av_pool_find(&w->pool, w->pool.plan.bytes, &found), -ENOENT);
+	CHECK_EQ(av_pool_find(&w->pool, ~0ULL, &found), -ENOENT);
+	world_free(w);
+}
+
+/* Coherent buffers stand for no memory, anywhere in them, and never come from the cache. */
+static void coherent_buffers(void)
+{
+	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 1);
+	struct av_ask ask = { .orig = AV_NO_ORIG, .bytes = 20000, .align = 4096, .owner = 3 };
+	struct av_found found;
+	u64 offset = av_pool_get_slots(&w->pool, 0, &ask);
+
+	CHECK(offset >= w->pool.plan.cache_bytes && IS_ALIGNED(offset, 4096));
+	CHECK_EQ(av_pool_find(&w->pool, offset + 5000, &found), 0);
+	CHECK_EQ(found.orig, AV_NO_ORIG);
+	ask.bytes = 100;
+	CHECK(av_pool_get_slots(&w->pool, 0, &ask) >= w->pool.plan.cache_bytes);
+	CHECK_EQ(av_pool_owned(&w->pool, 3), 2);
+	world_free(w);
+}
+
+/* What a driver left, in lists and slots; not another's, nor what is coherent, nor what is free. */
+static void what_a_driver_left(void)
+{
+	static const u32 sizes[] = { 1, 64, 4096, 5000, 70000, AV_SEGMENT_BYTES };
+	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 2);
+	struct av_ask other = { .orig = 0x50000000, .bytes = 5000, .align = 1, .owner = 2 };
+	struct av_ask coherent = { .orig = AV_NO_ORIG, .bytes = 8192, .align = 4096, .owner = 1 };
+	u64 kept = av_pool_get(&w->pool, 0, &other), ring = av_pool_get_slots(&w->pool, 0, &coherent);
+	u32 used = w->pool.slots.area[0].used, round, i;
+	struct av_found found;
+	u64 offset;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+			CHECK(get(w, 0, sizes[i]) != AV_NO_BUFFER);
+			offset = get(w, 1, sizes[i]);
+			CHECK(offset != AV_NO_BUFFER);
+		}
+		CHECK_EQ(av_pool_owned(&w->pool, 1), 2 * ARRAY_SIZE(sizes) + 1);
+		CHECK_EQ(av_pool_reclaim(&w->pool, 1), 2 * ARRAY_SIZE(sizes));
+		CHECK_EQ(av_pool_owned(&w->pool, 1), 1);
+		CHECK_EQ(av_pool_put(&w->pool, offset), -ENOENT);
+		CHECK_EQ(av_pool_reclaim(&w->pool, 1), 0);
+		CHECK_EQ(w->pool.slots.area[0].used, used);
+		CHECK_EQ(w->pool.slots.area[1].used, 0);
+		for (i = 0; i < AV_CACHE_ORDERS; i++)
+			CHECK_EQ(world_cached(w, i), 0);
+	}
+	CHECK_EQ(av_pool_find(&w->pool, kept, &found), 0);
+	CHECK_EQ(found.left, 5000);
+	CHECK_EQ(av_pool_put(&w->pool, ring), 0);
+	CHECK_EQ(av_pool_put(&w->pool, kept), 0);
+	world_free(w);
+}
+
+int main(void)
+{
+	RUN(modes_have_names);
+	RUN(plans);
+	RUN(sizes_that_cannot_be);
+	RUN(lists_then_others_then_slots);
+	RUN(classes);
+	RUN(areas_help_each_other);
+	RUN(a_search_looks_at_each_slot);
+	RUN(freed_twice_or_from_the_middle);
+	RUN(coherent_buffers);
+	RUN(what_a_driver_left);
+	return TESTS_DONE();
+}
