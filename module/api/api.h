@@ -10,6 +10,7 @@
  *   vcpu_ioctl.c a vCPU's ioctls
  *   one_reg.c    KVM_GET/SET_ONE_REG, KVM_GET_REG_LIST
  *   device.c     in-kernel devices
+ *   seal.c       what a protected VM's VMM may do (seal.h)
  *   stats_fd.c   the files of KVM_GET_STATS_FD
  */
 #ifndef AV_API_API_H

@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
+#include "api/seal.h"
 #include "irq/irq.h"
 #include "vm/device.h"
 
@@ -29,16 +30,10 @@ static const struct av_device_ops *av_device_kind(u32 type)
 	return NULL;
 }
 
-static long av_device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long av_device_ioctl_entered(struct av_device *dev, unsigned int cmd, unsigned long arg)
 {
-	struct av_device *dev = file->private_data;
 	int (*call)(struct av_device *dev, const struct kvm_device_attr *attr);
 	struct kvm_device_attr attr;
-	int r;
-
-	r = av_vm_check_caller(dev->vm);
-	if (r)
-		return r;
 
 	switch (cmd) {
 	case KVM_SET_DEVICE_ATTR:
@@ -55,7 +50,26 @@ static long av_device_ioctl(struct file *file, unsigned int cmd, unsigned long a
 	}
 	if (copy_from_user(&attr, (void __user *)arg, sizeof(attr)))
 		return -EFAULT;
+	if (dev->vm->protected && !av_seal_has_group(&attr))
+		return -ENXIO;
 	return call(dev, &attr);
+}
+
+static long av_device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct av_device *dev = file->private_data;
+	int entered;
+	long r;
+
+	r = av_vm_check_caller(dev->vm);
+	if (r)
+		return r;
+	entered = av_seal_enter(dev->vm, AV_SEAL_DEVICE, cmd);
+	if (entered < 0)
+		return entered;
+	r = av_device_ioctl_entered(dev, cmd, arg);
+	av_seal_leave(dev->vm, entered);
+	return r;
 }
 
 static int av_device_release(struct inode *inode, struct file *file)

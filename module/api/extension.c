@@ -7,6 +7,7 @@
 #include <linux/sched/stat.h>
 
 #include "api/api.h"
+#include "api/seal.h"
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
@@ -76,6 +77,14 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 {
 	unsigned int i;
 
+	if (vm && vm->protected) {
+		if (ext == KVM_CAP_GUEST_MEMFD)
+			return 1;
+		if (ext == KVM_CAP_GUEST_MEMFD_FLAGS)
+			return GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED;
+		if (!av_seal_has_cap(ext))
+			return 0;
+	}
 	/* Those that depend on the machine, or on the VM. */
 	if (ext == KVM_CAP_NR_VCPUS)
 		return min_t(unsigned int, num_online_cpus(), AV_MAX_VCPUS);

@@ -296,24 +296,56 @@ int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		-EFAULT : 0;
 }
 
+/* What a VMM starts a guest with: it is measured. */
+static bool av_core_is_general(u64 off)
+{
+	return off <= AV_CORE(regs.regs[30]) || off == AV_CORE(regs.sp) ||
+	       off == AV_CORE(regs.pc) || off == AV_CORE(regs.pstate);
+}
+
+/* All other registers of a protected VM are as they are at reset; to set them so is no change. */
+static int av_core_set_protected(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
+{
+	__uint128_t val;
+	void *addr;
+	u64 off, now;
+	int r = av_core_find(vcpu, reg->id, &off, &addr);
+
+	if (r)
+		return r;
+	if (av_core_is_general(off))
+		return av_core_set(vcpu, reg);
+	if (copy_from_user(&val, u64_to_user_ptr(reg->addr), KVM_REG_SIZE(reg->id)))
+		return -EFAULT;
+	if (!addr) {
+		now = av_srf_get(vcpu->srf, av_core_vreg(vcpu->srf, off));
+		addr = &now;
+	}
+	return memcmp(addr, &val, KVM_REG_SIZE(reg->id)) ? -EPERM : 0;
+}
+
 int av_vcpu_set_one_reg(struct av_vcpu *vcpu, void __user *argp)
 {
+	bool protected = vcpu->vm->protected;
 	struct kvm_one_reg reg;
-	u64 val = 0;
+	u64 val = 0, now = 0;
 	int r = av_one_reg(vcpu, argp, &reg);
 
 	if (r)
 		return r;
 	if (av_reg_is_core(reg.id))
-		return av_core_set(vcpu, &reg);
+		return protected ? av_core_set_protected(vcpu, &reg) : av_core_set(vcpu, &reg);
 	/* A register that is not there is that before it is a bad address. */
-	r = av_reg_get(vcpu, reg.id, &val);
+	r = av_reg_get(vcpu, reg.id, &now);
 	if (r)
 		return r;
 	if (KVM_REG_SIZE(reg.id) > sizeof(val))
 		return -ENOENT;
+	val = now;
 	if (copy_from_user(&val, u64_to_user_ptr(reg.addr), KVM_REG_SIZE(reg.id)))
 		return -EFAULT;
+	if (protected)
+		return val == now ? 0 : -EPERM;
 	return av_reg_set(vcpu, reg.id, val);
 }
 

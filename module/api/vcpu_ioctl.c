@@ -12,6 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
+#include "api/seal.h"
 #include "cpu/cpu.h"
 #include "cpu/pmu_host.h"
 #include "irq/irq.h"
@@ -223,6 +224,9 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call ti
 
 	if (copy_from_user(&attr, argp, sizeof(attr)))
 		return -EFAULT;
+	/* There the host would write to the guest's memory, where its VMM says. */
+	if (attr.group == KVM_ARM_VCPU_PVTIME_CTRL && vcpu->vm->protected)
+		return -ENXIO;
 	switch (attr.group) {
 	case KVM_ARM_VCPU_TIMER_CTRL:
 		return timer(vcpu, &attr);
@@ -337,18 +341,11 @@ static long av_vcpu_ioctl_locked(struct av_vcpu *vcpu, unsigned int cmd, unsigne
 	return row ? row->call(vcpu, (void __user *)arg) : -EINVAL;
 }
 
-long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long av_vcpu_ioctl_entered(struct av_vcpu *vcpu, unsigned int cmd, unsigned long arg)
 {
-	struct av_vcpu *vcpu = file->private_data;
 	struct av_vm *vm = vcpu->vm;
 	long r;
 
-	r = av_vm_check_caller(vm);
-	if (r)
-		return r;
-	/* Other drivers' numbers are refused even while the guest runs. */
-	if (_IOC_TYPE(cmd) != KVMIO)
-		return -EINVAL;
 	if (down_read_killable(&vm->vcpus_sem))
 		return -EINTR;
 	r = mutex_lock_killable(&vcpu->mutex);
@@ -357,5 +354,30 @@ long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		mutex_unlock(&vcpu->mutex);
 	}
 	up_read(&vm->vcpus_sem);
+	return r;
+}
+
+long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct av_vcpu *vcpu = file->private_data;
+	int entered;
+	long r;
+
+	r = av_vm_check_caller(vcpu->vm);
+	if (r)
+		return r;
+	/* Other drivers' numbers are refused even while the guest runs. */
+	if (_IOC_TYPE(cmd) != KVMIO)
+		return -EINVAL;
+	if (cmd == KVM_RUN && !arg) {
+		r = av_seal_run(vcpu);
+		if (r)
+			return r;
+	}
+	entered = av_seal_enter(vcpu->vm, AV_SEAL_VCPU, cmd);
+	if (entered < 0)
+		return entered;
+	r = av_vcpu_ioctl_entered(vcpu, cmd, arg);
+	av_seal_leave(vcpu->vm, entered);
 	return r;
 }

@@ -10,6 +10,8 @@
 #include <asm/sysreg.h>
 
 #include "api/api.h"
+#include "api/seal.h"
+#include "compat/kvm_uapi.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
@@ -24,12 +26,12 @@ unsigned int av_api_ipa_limit(void)
 	return min_t(unsigned int, av_parange_bits(parange), AV_IPA_BITS_MAX);
 }
 
-/* KVM_CREATE_VM's type: the IPA size in its low byte, 0 for 40 bits. */
+/* KVM_CREATE_VM's type: the IPA size in its low byte, 0 for 40 bits; bit 31: protected. */
 static int av_vm_ipa_bits(unsigned long type)
 {
 	unsigned int bits = type & KVM_VM_TYPE_ARM_IPA_SIZE_MASK;
 
-	if (type & ~KVM_VM_TYPE_ARM_IPA_SIZE_MASK)
+	if (type & ~(KVM_VM_TYPE_ARM_IPA_SIZE_MASK | KVM_VM_TYPE_ARM_PROTECTED))
 		return -EINVAL;
 	if (!bits)
 		bits = AV_IPA_BITS_DEFAULT;
@@ -106,6 +108,7 @@ static struct av_vm *av_vm_alloc(void)
 	mutex_init(&vm->slots_lock);
 	mutex_init(&vm->config_lock);
 	mutex_init(&vm->irq_lock);
+	init_rwsem(&vm->seal);
 	init_rwsem(&vm->vcpus_sem);
 	spin_lock_init(&vm->mmu_lock);
 	INIT_LIST_HEAD(&vm->devices);
@@ -121,6 +124,7 @@ free:
 
 static void av_vm_free(struct av_vm *vm)
 {
+	av_seal_vm_destroy(vm);
 	av_stats_vm_destroy(&vm->stats);
 	cleanup_srcu_struct(&vm->irq_srcu);
 	cleanup_srcu_struct(&vm->srcu);
@@ -140,11 +144,12 @@ struct av_vm *av_vm_create(unsigned long type)
 	if (!vm)
 		return ERR_PTR(-ENOMEM);
 	vm->ipa_bits = ipa_bits;
+	vm->protected = type & KVM_VM_TYPE_ARM_PROTECTED;
 	vm->mm = current->mm;
 	mmgrab(vm->mm);
 	av_stats_vm_init(&vm->stats);
 
-	r = av_vm_init_parts(vm);
+	r = av_seal_vm_init(vm) ?: av_vm_init_parts(vm);
 	if (r) {
 		av_vm_free(vm);
 		return ERR_PTR(r);

@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "api/api.h"
+#include "api/seal.h"
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
@@ -22,27 +23,37 @@
 
 static int av_vm_set_memory(void *object, void __user *argp)
 {
-	struct kvm_userspace_memory_region mem;
+	struct kvm_userspace_memory_region2 mem = {};
+
+	/* The older structure is the newer one's beginning. */
+	if (copy_from_user(&mem, argp, sizeof(struct kvm_userspace_memory_region)))
+		return -EFAULT;
+	/* It has no room to say of which file. */
+	if (mem.flags & KVM_MEM_GUEST_MEMFD)
+		return -EINVAL;
+	return av_mmu_set_slot(object, &mem);
+}
+
+static int av_vm_set_memory2(void *object, void __user *argp)
+{
+	struct kvm_userspace_memory_region2 mem;
 
 	if (copy_from_user(&mem, argp, sizeof(mem)))
 		return -EFAULT;
 	return av_mmu_set_slot(object, &mem);
 }
 
-/* No guest memory of its own kind, so what is new in it means nothing. */
-static int av_vm_set_memory2(void *object, void __user *argp)
+static int av_vm_create_gmem(void *object, void __user *argp)
 {
-	struct kvm_userspace_memory_region2 mem;
-	struct kvm_userspace_memory_region old;
+	struct kvm_create_guest_memfd args;
+	struct av_vm *vm = object;
 
-	if (copy_from_user(&mem, argp, sizeof(mem)))
+	/* Only protected VMs have such memory here. */
+	if (!vm->protected)
+		return -EINVAL;
+	if (copy_from_user(&args, argp, sizeof(args)))
 		return -EFAULT;
-	old.slot = mem.slot;
-	old.flags = mem.flags;
-	old.guest_phys_addr = mem.guest_phys_addr;
-	old.memory_size = mem.memory_size;
-	old.userspace_addr = mem.userspace_addr;
-	return av_mmu_set_slot(object, &old);
+	return av_mmu_create_gmem(vm, args.size, args.flags);
 }
 
 static int av_vm_get_dirty_log(void *object, void __user *argp)
@@ -224,6 +235,8 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 
 	if (copy_from_user(&cap, argp, sizeof(cap)))
 		return -EFAULT;
+	if (((struct av_vm *)object)->protected && !av_seal_takes_cap(cap.cap))
+		return -EPERM;
 	/* The one whose flags KVM does not look at; it takes 32 bits of the size. */
 	if (cap.cap == KVM_CAP_DIRTY_LOG_RING_ACQ_REL)
 		return av_mmu_enable_ring(object, cap.args[0]);
@@ -286,6 +299,7 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_IRQ_LINE_STATUS,		av_vm_irq_line_status },
 	{ KVM_SET_USER_MEMORY_REGION,	av_vm_set_memory },
 	{ KVM_SET_USER_MEMORY_REGION2,	av_vm_set_memory2 },
+	{ KVM_CREATE_GUEST_MEMFD,	av_vm_create_gmem },
 	{ KVM_GET_DIRTY_LOG,		av_vm_get_dirty_log },
 	{ KVM_CLEAR_DIRTY_LOG,		av_vm_clear_dirty_log },
 	{ KVM_RESET_DIRTY_RINGS,	av_vm_reset_dirty_rings },
@@ -306,15 +320,9 @@ static const struct av_ioctl av_vm_ioctls[] = {
 	{ KVM_SET_DEVICE_ATTR,		av_vm_set_attr },
 };
 
-static long av_vm_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long av_vm_ioctl_entered(struct av_vm *vm, unsigned int cmd, unsigned long arg)
 {
-	struct av_vm *vm = file->private_data;
 	const struct av_ioctl *row;
-	int r;
-
-	r = av_vm_check_caller(vm);
-	if (r)
-		return r;
 
 	/* The three whose argument is not an address. */
 	switch (cmd) {
@@ -328,6 +336,23 @@ static long av_vm_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	row = av_ioctl_find(av_vm_ioctls, ARRAY_SIZE(av_vm_ioctls), cmd);
 	return row ? row->call(vm, (void __user *)arg) : -EINVAL;
+}
+
+static long av_vm_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct av_vm *vm = file->private_data;
+	int entered;
+	long r;
+
+	r = av_vm_check_caller(vm);
+	if (r)
+		return r;
+	entered = av_seal_enter(vm, AV_SEAL_VM, cmd);
+	if (entered < 0)
+		return entered;
+	r = av_vm_ioctl_entered(vm, cmd, arg);
+	av_seal_leave(vm, entered);
+	return r;
 }
 
 static int av_vm_release(struct inode *inode, struct file *file)

@@ -75,6 +75,27 @@ struct kvm_userspace_memory_region2 {
 };
 
 #define KVM_SET_USER_MEMORY_REGION2 _IOW(KVMIO, 0x49, struct kvm_userspace_memory_region2)
+
+#define KVM_CAP_GUEST_MEMFD	234
+#define KVM_MEM_GUEST_MEMFD	(1UL << 2)
+
+struct kvm_create_guest_memfd {
+	__u64 size;
+	__u64 flags;
+	__u64 reserved[6];
+};
+
+#define KVM_CREATE_GUEST_MEMFD _IOWR(KVMIO, 0xd4, struct kvm_create_guest_memfd)
+#endif
+
+#ifndef KVM_CAP_GUEST_MEMFD_FLAGS
+#define KVM_CAP_GUEST_MEMFD_FLAGS	244
+#define GUEST_MEMFD_FLAG_MMAP		(1ULL << 0)
+#define GUEST_MEMFD_FLAG_INIT_SHARED	(1ULL << 1)
+#endif
+
+#ifndef KVM_VM_TYPE_ARM_PROTECTED
+#define KVM_VM_TYPE_ARM_PROTECTED	(1UL << 31)
 #endif
 
 #endif /* AV_COMPAT_KVM_UAPI_H */

@@ -17,6 +17,13 @@
 #define av_young_t	int
 #endif
 
+/* Flags of a mapping are set by a function since 6.3. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define av_vma_set_flags(vma, flags)	vm_flags_set(vma, flags)
+#else
+#define av_vma_set_flags(vma, flags)	((vma)->vm_flags |= (flags))
+#endif
+
 /* log2 of the page size mapped at an address, as KVM reports it for a bad page. */
 static inline short av_mapping_shift(unsigned long addr)
 {

@@ -19,11 +19,22 @@
 #define AV_CALL_TRNG_FEATURES	0x84000051U
 #define AV_CALL_VENDOR_UID	0x8600ff01U
 #define AV_CALL_VENDOR_FEATURES	0x86000000U
+/* Of protected VMs: pKVM's, and one of ours where KVM has none. */
+#define AV_CALL_HYP_MEMINFO	0xc6000002U
+#define AV_CALL_MEM_SHARE	0xc6000003U
+#define AV_CALL_MEM_UNSHARE	0xc6000004U
+#define AV_CALL_MEASUREMENT	0xc600f000U
 
 /* Of PSCI 0.2 and later, 32 bits wide. */
 static inline bool av_call_is_psci(u32 fn)
 {
 	return (fn & ~31U) == AV_CALL_PSCI_VERSION;
+}
+
+/* The guest of a protected VM shares a page, or takes it back. */
+static inline bool av_call_is_share(u32 fn)
+{
+	return fn == AV_CALL_MEM_SHARE || fn == AV_CALL_MEM_UNSHARE;
 }
 
 /* Does nothing but to answer: no lock, no sleep, no other vCPU, no exit to the VMM. */
@@ -40,6 +51,9 @@ static inline bool av_call_is_light(u32 fn)
 	case AV_CALL_TRNG_FEATURES:
 	case AV_CALL_VENDOR_UID:
 	case AV_CALL_VENDOR_FEATURES:
+	/* Where more is to be done av_smccc_answer_light() leaves it. */
+	case AV_CALL_MEM_SHARE:
+	case AV_CALL_MEM_UNSHARE:
 		return true;
 	default:
 		return false;

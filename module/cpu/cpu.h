@@ -159,7 +159,7 @@ int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
  * interrupts off. av_smccc_show_window() sets srf->psci_version, which the window
  * and light exits go by: at each reset, and when its inputs change.
  */
-void av_smccc_answer_light(struct av_vcpu *vcpu);
+bool av_smccc_answer_light(struct av_vcpu *vcpu);	/* false: the long way */
 
 void av_smccc_show_window(struct av_vcpu *vcpu);
 void av_smccc_vm_init(struct av_vm *vm);

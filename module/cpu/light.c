@@ -70,10 +70,8 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 		/* Most exits to devices do not get any further. */
 		return light && !av_mmu_near_device(vcpu, srf->far) && answer_abort(vcpu);
 	case AV_EC_UNKNOWN:
-		if (av_exit_is_light(srf)) {
-			av_smccc_answer_light(vcpu);
-			return true;
-		}
+		if (av_exit_is_light(srf))
+			return av_smccc_answer_light(vcpu);
 		return light && answer_tlbi(vcpu);
 	default:
 		return false;

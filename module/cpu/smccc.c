@@ -21,6 +21,7 @@
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
+#include "cpu/private_calls.h"
 #include "cpu/steal.h"
 #include "irq/irq.h"
 #include "stats/stats.h"
@@ -38,6 +39,9 @@ static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004
 #define VENDOR_FEATURES	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_FUNC_FEAT)
 #define VENDOR_PTP	BIT(KVM_REG_ARM_VENDOR_HYP_BIT_PTP)
 #define VENDOR_BITS	(VENDOR_FEATURES | VENDOR_PTP)
+/* HYP_MEMINFO, MEM_SHARE, MEM_UNSHARE */
+#define VENDOR_PRIVATE	(BIT(AV_CALL_HYP_MEMINFO & 31) | BIT(AV_CALL_MEM_SHARE & 31) | \
+			 BIT(AV_CALL_MEM_UNSHARE & 31))
 
 /* The ranges of a filter: more than firmware has functions, and soon freed. */
 #define MAX_RANGES	4096
@@ -129,6 +133,9 @@ static int vendor_features(struct av_vcpu *vcpu)
 {
 	if (!vendor_has(vcpu, VENDOR_FEATURES))
 		return not_supported(vcpu);
+	/* As pKVM has them for a protected VM, whatever the VMM wants: no PTP, but its memory's. */
+	if (vcpu->vm->protected)
+		return answer(vcpu, VENDOR_FEATURES | VENDOR_PRIVATE, 0, 0, 0);
 	return answer(vcpu, READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp), 0, 0, 0);
 }
 
@@ -145,7 +152,7 @@ static int vendor_ptp(struct av_vcpu *vcpu)
 	u64 real, counter;
 	enum av_timer_id id;
 
-	if (!vendor_has(vcpu, VENDOR_PTP) || !av_real_time(&real, &counter))
+	if (vcpu->vm->protected || !vendor_has(vcpu, VENDOR_PTP) || !av_real_time(&real, &counter))
 		return not_supported(vcpu);
 	switch ((u32)vcpu->srf->regs[1]) {
 	case KVM_PTP_VIRT_COUNTER:
@@ -230,6 +237,11 @@ static int call(struct av_vcpu *vcpu, u32 fn)
 		return vendor_features(vcpu);
 	case ARM_SMCCC_VENDOR_HYP_KVM_PTP_FUNC_ID:
 		return vendor_ptp(vcpu);
+	case AV_CALL_HYP_MEMINFO:
+	case AV_CALL_MEM_SHARE:
+	case AV_CALL_MEM_UNSHARE:
+	case AV_CALL_MEASUREMENT:
+		return av_private_call(vcpu, fn);
 	default:
 		/* PSCI's numbers, old and new, or nobody's. */
 		return av_psci_call(vcpu);
@@ -282,12 +294,17 @@ void av_smccc_show_window(struct av_vcpu *vcpu)
 	vcpu->srf->psci_version = version;
 }
 
-void av_smccc_answer_light(struct av_vcpu *vcpu)
+bool av_smccc_answer_light(struct av_vcpu *vcpu)
 {
+	u32 fn = vcpu->srf->regs[0];
+
+	if (av_call_is_share(fn) && !av_private_call_light(vcpu))
+		return false;
 	av_count(&vcpu->stats, AV_EXIT_HVC);
 	av_vcpu_skip_insn(vcpu);
-	if (unlikely(call(vcpu, vcpu->srf->regs[0]) != 1))
+	if (!av_call_is_share(fn) && unlikely(call(vcpu, fn) != 1))
 		pr_err_once("armvisor: a call that is no light exit was taken for one; please report it\n");
+	return true;
 }
 
 /* ---- the VMM's side ------------------------------------------------------ */

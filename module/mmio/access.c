@@ -112,6 +112,11 @@ static enum av_answer_kind refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind,
 {
 	struct kvm_run *run = vcpu->run;
 
+	/* What a protected guest does is for nobody's log. */
+	if (vcpu->vm->protected) {
+		answer->iss = (answer->iss & AV_ESR_WNR) | AV_FSC_EXTERNAL;
+		return AV_ANSWER_ABORT;
+	}
 	if (READ_ONCE(vcpu->vm->mmio->nisv_to_user)) {
 		run->exit_reason = KVM_EXIT_ARM_NISV;
 		/* To KVM the access is a stage 2 fault. */

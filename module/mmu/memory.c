@@ -9,6 +9,7 @@
 #include "compat/icache.h"
 #include "compat/mm.h"
 #include "mmu/copies.h"
+#include "mmu/gmem.h"
 
 /*
  * The slot was looked up by the address. That a CPU speculates past the look-up
@@ -20,6 +21,29 @@ static unsigned long hva_of(const struct av_slot *slot, u64 gpa)
 	u64 frame = array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn, slot->npages);
 
 	return slot->hva + (frame << PAGE_SHIFT) + offset_in_page(gpa);
+}
+
+/* The page of a protected VM's file that an address is in. */
+static u64 gmem_page(const struct av_slot *slot, u64 gpa)
+{
+	return slot->gmem_first +
+	       array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn, slot->npages);
+}
+
+/* The kernel's address of a word there; NULL where no page is yet. */
+static void *gmem_at(const struct av_slot *slot, u64 gpa)
+{
+	void *page = av_gmem_page(slot->gmem, gmem_page(slot, gpa));
+
+	return page ? page + offset_in_page(gpa) : NULL;
+}
+
+/* The same, and the page is made. May sleep. NULL: no memory. */
+static void *gmem_make_at(const struct av_slot *slot, u64 gpa)
+{
+	void *page = av_gmem_make_page(slot->gmem, gmem_page(slot, gpa));
+
+	return page ? page + offset_in_page(gpa) : NULL;
 }
 
 /* ---- memory that has gone bad ---------------------------------------------- */
@@ -77,12 +101,26 @@ void av_mem_free_frames(struct av_slot *slot)
 	av_frames_free(&slot->frames, &frames_ops);
 }
 
+/* All rights cost nothing there: nobody's write protection is in the way. */
+static noinline int hold_gmem(const struct av_slot *slot, u64 gfn, struct page **page)
+{
+	void *va = gmem_make_at(slot, gfn << PAGE_SHIFT);
+
+	if (!va)
+		return -ENOMEM;
+	*page = virt_to_page(va);
+	get_page(*page);
+	return 0;
+}
+
 int av_mem_hold(const struct av_slot *slot, u64 gfn, u8 access, u8 *rights, struct page **page)
 {
 	unsigned long hva = hva_of(slot, gfn << PAGE_SHIFT);
 	bool write = access & AV_W;
 	long n;
 
+	if (slot->gmem)
+		return hold_gmem(slot, gfn, page);
 	if (*rights & AV_W && !write) {
 		if (get_user_page_fast_only(hva, FOLL_WRITE, page))
 			return 0;
@@ -103,6 +141,22 @@ int av_mem_hold(const struct av_slot *slot, u64 gfn, u8 access, u8 *rights, stru
 	}
 }
 
+static noinline unsigned int hold_gmem_present(const struct av_slot *slot, u64 gfn, unsigned int n,
+					       struct page **pages)
+{
+	unsigned int i;
+	void *va;
+
+	for (i = 0; i < n && gfn + i - slot->base_gfn < slot->npages; i++) {
+		va = gmem_at(slot, (gfn + i) << PAGE_SHIFT);
+		if (!va)
+			break;
+		pages[i] = virt_to_page(va);
+		get_page(pages[i]);
+	}
+	return i;
+}
+
 unsigned int av_mem_hold_present(const struct av_slot *slot, u64 gfn, unsigned int n, u8 *rights,
 				 struct page **pages)
 {
@@ -110,6 +164,8 @@ unsigned int av_mem_hold_present(const struct av_slot *slot, u64 gfn, unsigned i
 	bool write = *rights & AV_W;
 	int got;
 
+	if (slot->gmem)
+		return hold_gmem_present(slot, gfn, n, pages);
 	got = get_user_pages_fast_only(hva, n, write ? FOLL_WRITE : 0, pages);
 	if (got <= 0 && write) {
 		/* Not writable yet, for one: reading is something. */
@@ -128,6 +184,9 @@ void av_mem_release(struct page *page, u8 rights)
 
 bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq)
 {
+	/* No process's address, which the host could take back. */
+	if (slot->gmem)
+		return vm->mmu->seq != seq.host;
 	return av_mmu_raced(vm, seq, hva_of(slot, gfn << PAGE_SHIFT));
 }
 
@@ -189,7 +248,7 @@ bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned lon
 	u64 slot_end = slot->hva + (slot->npages << PAGE_SHIFT);
 	u64 from = max_t(u64, start, slot->hva), to = min_t(u64, end, slot_end);
 
-	if (from >= to)
+	if (slot->gmem || from >= to)
 		return false;
 	*first = slot->base_gfn + ((from - slot->hva) >> PAGE_SHIFT);
 	*last = slot->base_gfn + ((to - 1 - slot->hva) >> PAGE_SHIFT);
@@ -254,11 +313,35 @@ void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end)
 
 /* ---- words ------------------------------------------------------------------- */
 
+/* A page that is walked is made: what remembers where it is has not to be told later on. */
+static noinline int load64_gmem(const struct av_slot *slot, u64 gpa, u64 *val)
+{
+	const u64 *at = gmem_make_at(slot, gpa);
+
+	if (!at)
+		return -ENOMEM;
+	*val = READ_ONCE(*at);
+	return 0;
+}
+
+/* The same where nothing may sleep. */
+static noinline int load64_gmem_now(const struct av_slot *slot, u64 gpa, u64 *val)
+{
+	const u64 *at = gmem_at(slot, gpa);
+
+	if (!at)
+		return -EAGAIN;
+	*val = READ_ONCE(*at);
+	return 0;
+}
+
 /* That a slot is in the VMM's half of the addresses was seen to when it was made. */
 static __always_inline int load64(const struct av_slot *slot, u64 gpa, u64 *val)
 {
 	unsigned long hva = hva_of(slot, gpa);
 
+	if (unlikely(slot->gmem))
+		return load64_gmem(slot, gpa, val);
 	/* One single-copy atomic load. */
 	if (likely(!__get_user(*val, (u64 __user *)hva)))
 		return 0;
@@ -295,6 +378,8 @@ static int read64_now(void *ctx, u64 ipa, u64 *val)
 
 	if (!slot)
 		return 1;
+	if (unlikely(slot->gmem))
+		return load64_gmem_now(slot, ipa, val);
 	return __get_user(*val, (u64 __user *)hva_of(slot, ipa)) ? -EAGAIN : 0;
 }
 
@@ -320,8 +405,24 @@ fault:
 	return -EFAULT;
 }
 
+static int load_words_gmem(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n)
+{
+	const u64 *from = gmem_at(slot, gpa);
+	unsigned int i;
+
+	if (!IS_ALIGNED(gpa, sizeof(*from)) || offset_in_page(gpa) + n * sizeof(*from) > PAGE_SIZE)
+		return -EINVAL;
+	if (!from)
+		return -EFAULT;
+	for (i = 0; i < n; i++)
+		words[i] = READ_ONCE(from[i]);
+	return 0;
+}
+
 int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n)
 {
+	if (unlikely(slot->gmem))
+		return load_words_gmem(slot, gpa, words, n);
 	return load_words((const u64 __user *)hva_of(slot, gpa), words, n);
 }
 
@@ -331,21 +432,31 @@ const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, 
 
 	if (likely((long)at < 0))
 		return (const u64 *)at;
+	if (!page.hva)
+		return NULL;
 	return load_words((const u64 __user *)at, copy, n) ? NULL : copy;
 }
 
 struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa)
 {
-	return (struct av_mem_page) { .hva = hva_of(slot, gpa) & PAGE_MASK };
+	void *page;
+
+	if (likely(!slot->gmem))
+		return (struct av_mem_page) { .hva = hva_of(slot, gpa) & PAGE_MASK };
+	/* Without memory for it, no page of code either: zeroes, which are no instruction. */
+	page = gmem_make_at(slot, gpa & PAGE_MASK);
+	return (struct av_mem_page) { .hva = (unsigned long)(page ?: page_address(ZERO_PAGE(0))) };
 }
 
 struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa)
 {
 	u64 pa = av_mem_known_page(slot, gpa >> PAGE_SHIFT) & AV_FRAME_PAGE;
 
-	if (!pa)
-		return av_mem_page(slot, gpa);
-	return (struct av_mem_page) { .hva = (unsigned long)phys_to_virt(pa) };
+	if (pa)
+		return (struct av_mem_page) { .hva = (unsigned long)phys_to_virt(pa) };
+	if (unlikely(slot->gmem))
+		return (struct av_mem_page) { .hva = (unsigned long)gmem_at(slot, gpa & PAGE_MASK) };
+	return av_mem_page(slot, gpa);
 }
 
 struct av_mem_word av_mem_load_word_user(struct av_mem_page page, unsigned int offset)
@@ -362,12 +473,34 @@ int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn)
 {
 	unsigned long hva = page.hva + offset;
 
+	if (unlikely((long)hva < 0)) {
+		*insn = READ_ONCE(*(const u32 *)hva);
+		return 0;
+	}
 	if (likely(!__get_user(*insn, (u32 __user *)hva)))
 		return 0;
 	return failed(hva);
 }
 
 /* ---- bytes ------------------------------------------------------------------- */
+
+/* What the guest's own devices in the kernel read and write: within one page. */
+static int access_gmem(struct av_vm *vm, struct av_slot *slot, u64 gpa, void *buf,
+		       unsigned int len, bool write)
+{
+	void *at = gmem_make_at(slot, gpa);
+
+	if (!at)
+		return -EFAULT;
+	if (!write) {
+		memcpy(buf, at, len);
+		return 0;
+	}
+	memcpy(at, buf, len);
+	if (unlikely(READ_ONCE(vm->mmu->nr_copies)))
+		av_copy_written(vm, slot, gpa >> PAGE_SHIFT);
+	return 0;
+}
 
 static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, bool write)
 {
@@ -376,6 +509,8 @@ static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, b
 
 	if (!slot || (write && slot->flags & AV_SLOT_READONLY))
 		return -EFAULT;
+	if (slot->gmem)
+		return access_gmem(vm, slot, gpa, buf, len, write);
 	hva = (void __user *)hva_of(slot, gpa);
 	if (!write)
 		return copy_from_user(buf, hva, len) ? -EFAULT : 0;

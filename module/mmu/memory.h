@@ -4,6 +4,10 @@
  * and this file is the only one that uses the mapping. Pages are held, words
  * are loaded and stored, and what is kept of each frame is made and found here.
  *
+ * A protected VM's memory is no process's, but a file of ours (mmu/gmem.h): no mapping of
+ * the VMM's is used, and none that changes is of any importance. Its pages are had by the
+ * kernel's own address, and stay as long as the slot.
+ *
  * Loads, stores and holds are in the VMM's context and may sleep: the VMM's
  * page faults are taken as they come, or not, where the caller has disabled them
  * (light.c). The slot is held by srcu or a lock. They
@@ -83,7 +87,7 @@ bool av_mem_block_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, s
 /* Can blocks of the guest's memory be blocks of the host's, by their addresses? */
 static inline bool av_mem_congruent(const struct av_slot *slot)
 {
-	return !((slot->hva >> PAGE_SHIFT ^ slot->base_gfn) % AV_BLOCK_FRAMES);
+	return !slot->gmem && !((slot->hva >> PAGE_SHIFT ^ slot->base_gfn) % AV_BLOCK_FRAMES);
 }
 
 /*
@@ -178,7 +182,7 @@ int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn);
  * host's page is known that is by the kernel's own address, which needs no fault and no check:
  * the host does not take the page away before it has had the lock.
  */
-struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa);
+struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa);	/* hva 0: none yet */
 
 /* A word, if it could be had at once: in registers. */
 struct av_mem_word {

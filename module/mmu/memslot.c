@@ -15,6 +15,7 @@
 #include <asm/tlbflush.h>
 
 #include "mmu/copies.h"
+#include "mmu/private.h"
 
 /* The VMM chooses these sizes: a failure is an errno, nothing for the host's log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
@@ -26,6 +27,7 @@ void av_slot_free(struct av_slot *slot)
 {
 	if (!slot)
 		return;
+	av_private_unbind(slot);
 	av_mem_free_frames(slot);
 	vfree(slot->dirty);
 	vfree(slot->ringed);
@@ -294,14 +296,15 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	return 0;
 }
 
-static int create(struct av_vm *vm, const struct av_region *req, struct av_slot *old)
+static int create(struct av_vm *vm, const struct av_region *req, struct av_slot *old,
+		  const struct av_private *private)
 {
 	struct av_slot *slot = new_slot(vm, req, old);
 	int ret;
 
 	if (!slot)
 		return -ENOMEM;
-	ret = publish(vm, old, slot);
+	ret = (private ? av_private_bind(vm, slot, private) : 0) ?: publish(vm, old, slot);
 	if (ret)
 		free_beside(slot, old);
 	return ret;
@@ -331,6 +334,26 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	return 0;
 }
 
+/* A slot of a guest_memfd is made and deleted; KVM has no other change of it. */
+static int set_private(struct av_vm *vm, const struct av_region *req,
+		       const struct av_private *private)
+{
+	enum av_slot_change change;
+	struct av_slot *old;
+	int ret;
+
+	if (vm->sealed)
+		return -EPERM;
+	ret = av_slot_check(av_vm_slots(vm), req, vm->ipa_bits, &change, &old);
+	if (ret)
+		return ret;
+	if (change == AV_SLOT_DELETE)
+		return publish(vm, old, NULL);
+	if (!private || req->flags)
+		return -EPERM;
+	return change == AV_SLOT_CREATE ? create(vm, req, NULL, private) : -EINVAL;
+}
+
 static int set_slot(struct av_vm *vm, const struct av_region *req)
 {
 	enum av_slot_change change;
@@ -343,7 +366,7 @@ static int set_slot(struct av_vm *vm, const struct av_region *req)
 	switch (change) {
 	case AV_SLOT_CREATE:
 	case AV_SLOT_MOVE:
-		return create(vm, req, old);
+		return create(vm, req, old, NULL);
 	case AV_SLOT_DELETE:
 		return publish(vm, old, NULL);
 	case AV_SLOT_FLAGS:
@@ -353,8 +376,13 @@ static int set_slot(struct av_vm *vm, const struct av_region *req)
 	}
 }
 
-int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region *mem)
+int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region2 *mem)
 {
+	const struct av_private private = {
+		.fd = mem->guest_memfd,
+		.offset = mem->guest_memfd_offset,
+	};
+	bool is_private = vm->protected && mem->flags & KVM_MEM_GUEST_MEMFD;
 	struct av_region req = {
 		.slot = mem->slot,
 		.flags = mem->flags,
@@ -367,8 +395,13 @@ int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region *
 	if (req.hva != untagged_addr(req.hva) ||
 	    !access_ok((void __user *)req.hva, req.size))
 		return -EINVAL;
+	if (is_private)
+		req.flags &= ~KVM_MEM_GUEST_MEMFD;
 	mutex_lock(&vm->slots_lock);
-	ret = set_slot(vm, &req);
+	if (vm->protected)
+		ret = set_private(vm, &req, is_private ? &private : NULL);
+	else
+		ret = set_slot(vm, &req);
 	mutex_unlock(&vm->slots_lock);
 	return ret;
 }

@@ -21,6 +21,7 @@
 #include <linux/kvm.h>
 #include <linux/types.h>
 
+#include "compat/kvm_uapi.h"
 #include "mmu/stub.h"
 #include "mmu/types.h"
 #include "switch/switch.h"
@@ -46,8 +47,34 @@ void av_mmu_vm_stop(struct av_vm *vm);
 int av_mmu_vcpu_init(struct av_vcpu *vcpu);
 void av_mmu_vcpu_destroy(struct av_vcpu *vcpu);
 
-/* Memory slots: KVM's rules and errnos. Take vm->slots_lock themselves. */
-int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region *mem);
+/*
+ * Memory slots: KVM's rules and errnos. Take vm->slots_lock themselves. A protected VM's
+ * are of a guest_memfd all, and neither logged nor read-only: -EPERM.
+ */
+int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region2 *mem);
+
+/*
+ * Protected VMs. KVM_CREATE_GUEST_MEMFD: a file's number, or -EINVAL, -EMFILE, -ENOMEM.
+ */
+int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags);
+
+/*
+ * Before the first run, with no ioctl of the VM under way: take its memory from all others,
+ * and call fn for each slot, without a page, and then for each page of it that does not hold
+ * zeroes, by address. 0; fn's errno; -EBUSY where somebody holds a page; -EINTR. After an
+ * errno nothing has changed.
+ */
+typedef int av_measure_fn(void *ctx, u64 gpa, u64 size, const void *page);
+int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx);
+
+/*
+ * The guest of a sealed VM shares the page at gpa, or takes it back, in a time that does not
+ * depend on its memory's size: 0; -EINVAL for what is no page, or is the other already;
+ * -ENXIO, of sharing, where no memory is; -ENOMEM. -EAGAIN: without may_sleep, only the long
+ * way can tell; else somebody holds the page, as a device's transfer does for a moment.
+ */
+int av_mmu_share(struct av_vm *vm, u64 gpa, bool may_sleep);
+int av_mmu_unshare(struct av_vm *vm, u64 gpa, bool may_sleep);
 int av_mmu_get_dirty_log(struct av_vm *vm, const struct kvm_dirty_log *log);
 int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log);
 /* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2: -EINVAL for flags that are not known. */

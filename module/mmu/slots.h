@@ -23,6 +23,9 @@
 #define AV_SLOT_LOG_DIRTY	BIT(0)
 #define AV_SLOT_READONLY	BIT(1)
 
+struct av_gmem;
+struct file;
+
 struct av_slot {
 	u64 base_gfn;
 	u64 npages;
@@ -30,6 +33,10 @@ struct av_slot {
 	u32 id;
 	u32 flags;
 	bool dying;		/* being deleted or moved: fill nothing more */
+	/* A protected VM's: its pages are a file's, from this one on, and hva is not used. */
+	struct av_gmem *gmem;
+	u64 gmem_first;
+	struct file *gmem_file;
 	struct av_frames frames;
 	/* One bit a page while the log is on, each NULL where the VM has none such. */
 	unsigned long *dirty;	/* written, and not handed out since */

@@ -16,6 +16,9 @@
  *
  * Locks, outermost first. Take them in this order, skip what you do not need:
  *
+ *   vm->seal         rwsem     of protected VMs that are not sealed: read: each ioctl of
+ *                              the VM and what belongs to it; write: sealing, which so
+ *                              finds none under way (api/seal.c)
  *   vm->lock         mutex     vCPU creation, device creation, VM-wide ioctls
  *   vm->vcpus_sem    rwsem     read: each ioctl of a vCPU, KVM_RUN for its whole
  *                              length; write: av_vm_try_stop_vcpus(), which takes
@@ -69,6 +72,7 @@
 #include "stats/types.h"
 
 struct av_vcpu;
+struct crypto_shash;
 struct av_vm_cpu;
 struct av_vm_irq;
 struct av_vm_mmio;
@@ -90,6 +94,8 @@ struct av_vm_switch;
  */
 #define AV_REASON_LEN		120
 #define AV_REASON_MAGIC		0x726f7369766d7261ULL	/* "armvisor" in memory */
+
+#define AV_MEASUREMENT_LEN	32
 
 struct av_vm {
 	struct mm_struct *mm;
@@ -119,6 +125,17 @@ struct av_vm {
 	bool has_run;			/* KVM_RUN was entered once; under config_lock */
 	u32 features;			/* of KVM_ARM_VCPU_INIT, of all vCPUs */
 	struct list_head devices;	/* struct av_device, under lock */
+
+	/*
+	 * A protected VM (KVM_VM_TYPE_ARM_PROTECTED). Sealed at its first run, once and
+	 * under seal: its memory is the guest's, its registers and devices are nobody's.
+	 * The measurement is there then, SHA-256 of what it was started with.
+	 */
+	bool protected;
+	bool sealed;
+	struct crypto_shash *sha256;	/* api/seal.c */
+	struct rw_semaphore seal;
+	u8 measurement[AV_MEASUREMENT_LEN];
 
 	bool refused;			/* a first run found a vGIC half set up: all is -EIO */
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls of a protected VM's guest for its memory: pKVM's, by their numbers and answers, and
+ * one of armvisor's own for the measurement. To a guest of another VM they are unknown.
+ *
+ *	HYP_MEMINFO		0; 0; 0		the granule of sharing, 4096
+ *	MEM_SHARE		page; 0; 0	0
+ *	MEM_UNSHARE		page; 0; 0	0
+ *	MEASUREMENT		i; 0; 0		0, and in x1 and x2 bytes 16 i to 16 i + 15
+ *
+ * What is wrong with the arguments, or with the page, is INVALID_PARAMETER. To share where no
+ * memory is is an access there: an external abort at the call.
+ */
+#include <linux/arm-smccc.h>
+#include <linux/delay.h>
+
+#include "cpu/calls.h"
+#include "cpu/cpu.h"
+#include "cpu/private_calls.h"
+#include "mmu/mmu.h"
+#include "mmu/patch.h"
+
+/* A page that a device's transfer holds is looked at again after so long. */
+#define WAIT_US		50
+
+static int answer(struct av_vcpu *vcpu, u64 x0, u64 x1, u64 x2)
+{
+	u64 *regs = vcpu->srf->regs;
+
+	regs[0] = x0;
+	regs[1] = x1;
+	regs[2] = x2;
+	regs[3] = 0;
+	return 1;
+}
+
+static int answer_errno(struct av_vcpu *vcpu, int err)
+{
+	return answer(vcpu, err ? SMCCC_RET_INVALID_PARAMETER : SMCCC_RET_SUCCESS, 0, 0);
+}
+
+static int measurement(struct av_vcpu *vcpu)
+{
+	u64 i = vcpu->srf->regs[1];
+	__le64 part[2];
+
+	if (i >= AV_MEASUREMENT_LEN / sizeof(part))
+		return answer_errno(vcpu, -EINVAL);
+	i = array_index_nospec(i, AV_MEASUREMENT_LEN / sizeof(part));
+	memcpy(part, vcpu->vm->measurement + i * sizeof(part), sizeof(part));
+	return answer(vcpu, SMCCC_RET_SUCCESS, le64_to_cpu(part[0]), le64_to_cpu(part[1]));
+}
+
+/* The arguments after the first: from the first that is not 0 on they mean something else. */
+static bool others_zero(const struct av_vcpu *vcpu)
+{
+	return !(vcpu->srf->regs[2] | vcpu->srf->regs[3]);
+}
+
+static int change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
+{
+	u64 gpa = vcpu->srf->regs[1];
+
+	if (!others_zero(vcpu))
+		return -EINVAL;
+	return fn == AV_CALL_MEM_SHARE ? av_mmu_share(vcpu->vm, gpa, may_sleep) :
+					 av_mmu_unshare(vcpu->vm, gpa, may_sleep);
+}
+
+bool av_private_call_light(struct av_vcpu *vcpu)
+{
+	int ret;
+
+	if (!vcpu->vm->protected)
+		return false;
+	ret = change(vcpu, vcpu->srf->regs[0], false);
+	if (ret == -EAGAIN || ret == -ENXIO)
+		return false;
+	answer_errno(vcpu, ret);
+	return true;
+}
+
+/* PC is after the call already: have it made again. */
+static void make_again(struct av_vcpu *vcpu)
+{
+	vcpu->srf->pc -= AV_INSN_SIZE;
+	vcpu->cpu->step_emulated = false;
+}
+
+static int change_at_leisure(struct av_vcpu *vcpu, u32 fn)
+{
+	int ret = change(vcpu, fn, true);
+
+	switch (ret) {
+	case -EAGAIN:
+		/* Interrupts and signals are taken in between. */
+		make_again(vcpu);
+		usleep_range(WAIT_US, 2 * WAIT_US);
+		return 1;
+	case -ENOMEM:
+		make_again(vcpu);
+		return ret;
+	case -ENXIO:
+		make_again(vcpu);
+		av_inject_abort(vcpu, false, vcpu->srf->regs[1], AV_FSC_EXTERNAL);
+		return 1;
+	default:
+		return answer_errno(vcpu, ret);
+	}
+}
+
+int av_private_call(struct av_vcpu *vcpu, u32 fn)
+{
+	if (!vcpu->vm->protected)
+		return answer(vcpu, SMCCC_RET_NOT_SUPPORTED, 0, 0);
+	switch (fn) {
+	case AV_CALL_HYP_MEMINFO:
+		if (vcpu->srf->regs[1] || !others_zero(vcpu))
+			return answer_errno(vcpu, -EINVAL);
+		return answer(vcpu, PAGE_SIZE, 0, 0);
+	case AV_CALL_MEASUREMENT:
+		return others_zero(vcpu) ? measurement(vcpu) : answer_errno(vcpu, -EINVAL);
+	default:
+		return change_at_leisure(vcpu, fn);
+	}
+}

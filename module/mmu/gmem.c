@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A protected VM's memory as a file: rules in gmem.h. */
+#include <linux/delay.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/nospec.h>
+#include <linux/pagemap.h>
+#include <linux/pseudo_fs.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "compat/kvm_uapi.h"
+#include "compat/mm.h"
+#include "mmu/gmem.h"
+#include "mmu/mmu.h"
+#include "vm/vm.h"
+
+#define FLAGS_KNOWN	(GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED)
+
+/* Asked for by a VMM or a guest: what cannot be had is an errno, nothing for the log. */
+#define GFP_GMEM	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+
+/* "armv": in the open for who asks statfs(). */
+#define GMEM_MAGIC	0x61726d76
+
+/* ---- pages ------------------------------------------------------------------- */
+
+u64 *av_gmem_make_word(struct av_gmem *gmem, u64 page)
+{
+	u64 *word = av_gmem_word(gmem, page), *table;
+
+	if (likely(word))
+		return word;
+	table = (u64 *)get_zeroed_page(GFP_GMEM);
+	if (!table)
+		return NULL;
+	if (cmpxchg(&gmem->tables[page / AV_GMEM_FANOUT], NULL, table))
+		free_page((unsigned long)table);
+	return av_gmem_word(gmem, page);
+}
+
+void *av_gmem_page(const struct av_gmem *gmem, u64 page)
+{
+	const u64 *word = av_gmem_word(gmem, page);
+	u64 pa = word ? READ_ONCE(*word) & AV_OWNER_PAGE : 0;
+
+	return pa ? phys_to_virt(pa) : NULL;
+}
+
+void *av_gmem_make_page(struct av_gmem *gmem, u64 page)
+{
+	u64 *word = av_gmem_make_word(gmem, page);
+	unsigned long va;
+	u64 pa, kept;
+
+	if (!word)
+		return NULL;
+	kept = READ_ONCE(*word) & AV_OWNER_PAGE;
+	if (kept)
+		return phys_to_virt(kept);
+	va = get_zeroed_page(GFP_GMEM);
+	if (!va)
+		return NULL;
+	pa = virt_to_phys((void *)va);
+	kept = av_owner_put(word, pa);
+	if (kept != pa)
+		free_page(va);
+	return phys_to_virt(kept);
+}
+
+/* Nobody but the file has a page: one reference is its own. */
+static bool alone(struct page *page)
+{
+	/*
+	 * get_user_pages_fast() takes its reference before it looks at the entry again.
+	 * Pairs with that: either it sees that the entry is gone, or we see the reference.
+	 */
+	smp_mb();
+	return page_count(page) == 1;
+}
+
+static void unmap(struct av_gmem *gmem, u64 page, u64 n)
+{
+	unmap_mapping_range(gmem->mapping, page << PAGE_SHIFT, n << PAGE_SHIFT, true);
+}
+
+/* Wait for the faults that have looked at a page's owner, and not mapped it yet. */
+static void wait_for_faults(struct page *page)
+{
+	lock_page(page);
+	unlock_page(page);
+}
+
+bool av_gmem_recall(struct av_gmem *gmem, u64 page)
+{
+	void *va = av_gmem_page(gmem, page);
+
+	if (!va)
+		return true;
+	wait_for_faults(virt_to_page(va));
+	unmap(gmem, page, 1);
+	return alone(virt_to_page(va));
+}
+
+/* ---- sealing ----------------------------------------------------------------- */
+
+/* Call fn for each page that there is; stop at an errno. May sleep. */
+static int each_page(struct av_gmem *gmem, int (*fn)(u64 *word, struct page *page))
+{
+	u64 i, page;
+	int ret;
+
+	for (i = 0; i < DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT); i++) {
+		u64 *table = smp_load_acquire(&gmem->tables[i]);
+
+		cond_resched();
+		for (page = 0; table && page < AV_GMEM_FANOUT; page++) {
+			u64 pa = READ_ONCE(table[page]) & AV_OWNER_PAGE;
+
+			ret = pa ? fn(&table[page], phys_to_page(pa)) : 0;
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static int drain(u64 *word, struct page *page)
+{
+	wait_for_faults(page);
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/* How often, and how long in between, a page that somebody holds is looked at. */
+#define LOOKS		100
+#define LOOK_US		1000
+
+/* A transfer into the page, or from it, may be under way, and is soon done. */
+static int wait_alone(u64 *word, struct page *page)
+{
+	unsigned int looks = 0;
+
+	while (!alone(page)) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (++looks == LOOKS)
+			return -EBUSY;
+		usleep_range(LOOK_US, 2 * LOOK_US);
+	}
+	return 0;
+}
+
+int av_gmem_seal(struct av_gmem *gmem)
+{
+	int ret;
+
+	WRITE_ONCE(gmem->sealed, true);
+	/* A fault puts its page in before it looks: either it sees this, or we see the page. */
+	smp_mb();
+	ret = each_page(gmem, drain);
+	if (!ret) {
+		unmap(gmem, 0, gmem->nr);
+		ret = each_page(gmem, wait_alone);
+	}
+	if (ret)
+		WRITE_ONCE(gmem->sealed, false);
+	return ret;
+}
+
+static int wipe(u64 *word, struct page *page)
+{
+	if (av_owner_of(READ_ONCE(*word)) == AV_OWNER_GUEST ||
+	    av_owner_of(READ_ONCE(*word)) == AV_OWNER_LEAVING)
+		clear_highpage(page);
+	return 0;
+}
+
+void av_gmem_unseal(struct av_gmem *gmem)
+{
+	if (!gmem->sealed)
+		return;
+	each_page(gmem, wipe);
+	/* Zeroes before anybody reads them. */
+	smp_wmb();
+	WRITE_ONCE(gmem->sealed, false);
+}
+
+/* ---- the file ---------------------------------------------------------------- */
+
+/* May a process have this page? Under the page's lock. */
+static bool may_map(struct av_gmem *gmem, u64 page)
+{
+	if (READ_ONCE(gmem->sealed))
+		return av_owner_lend(av_gmem_word(gmem, page));
+	return gmem->flags & GUEST_MEMFD_FLAG_INIT_SHARED;
+}
+
+/* The same, before a page is made for it: a hint. */
+static bool could_map(const struct av_gmem *gmem, u64 page)
+{
+	const u64 *word = av_gmem_word(gmem, page);
+
+	if (READ_ONCE(gmem->sealed))
+		return word && av_owner_of(READ_ONCE(*word)) != AV_OWNER_GUEST;
+	return gmem->flags & GUEST_MEMFD_FLAG_INIT_SHARED;
+}
+
+static vm_fault_t gmem_fault(struct vm_fault *vmf)
+{
+	struct av_gmem *gmem = vmf->vma->vm_file->private_data;
+	u64 nr = vmf->pgoff;
+	struct page *page;
+	void *va;
+
+	if (nr >= gmem->nr)
+		return VM_FAULT_SIGBUS;
+	nr = array_index_nospec(nr, gmem->nr);
+	if (!could_map(gmem, nr))
+		return VM_FAULT_SIGBUS;
+	va = av_gmem_make_page(gmem, nr);
+	if (!va)
+		return VM_FAULT_OOM;
+	page = virt_to_page(va);
+	lock_page(page);
+	if (!may_map(gmem, nr)) {
+		unlock_page(page);
+		return VM_FAULT_SIGBUS;
+	}
+	get_page(page);
+	vmf->page = page;
+	return VM_FAULT_LOCKED;
+}
+
+static const struct vm_operations_struct gmem_vm_ops = {
+	.fault = gmem_fault,
+};
+
+static int gmem_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct av_gmem *gmem = file->private_data;
+
+	if (!(gmem->flags & GUEST_MEMFD_FLAG_MMAP))
+		return -ENODEV;
+	/* KVM's rule: a copy of a process's own would no more be the guest's. */
+	if ((vma->vm_flags & (VM_SHARED | VM_MAYSHARE)) != (VM_SHARED | VM_MAYSHARE))
+		return -EINVAL;
+	/* Not to be locked: that is for pages on LRU lists. */
+	av_vma_set_flags(vma, VM_DONTEXPAND);
+	vma->vm_ops = &gmem_vm_ops;
+	return 0;
+}
+
+static void free_tables(struct av_gmem *gmem)
+{
+	u64 i, n = DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT);
+	unsigned int page;
+
+	for (i = 0; i < n; i++) {
+		u64 *table = gmem->tables[i];
+
+		for (page = 0; table && page < AV_GMEM_FANOUT; page++) {
+			u64 pa = table[page] & AV_OWNER_PAGE;
+
+			if (pa)
+				put_page(phys_to_page(pa));
+		}
+		free_page((unsigned long)table);
+		cond_resched();
+	}
+	kvfree(gmem->tables);
+	kfree(gmem);
+}
+
+static struct vfsmount *gmem_mount;
+static int gmem_mounts;
+
+/* No slot has it and no process, so it is not sealed: what it holds was zeroed, or shared. */
+static int gmem_release(struct inode *inode, struct file *file)
+{
+	free_tables(file->private_data);
+	simple_release_fs(&gmem_mount, &gmem_mounts);
+	return 0;
+}
+
+static const struct file_operations gmem_fops = {
+	.owner		= THIS_MODULE,
+	.mmap		= gmem_mmap,
+	.release	= gmem_release,
+	.llseek		= noop_llseek,
+};
+
+static int gmem_init_fs_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, GMEM_MAGIC) ? 0 : -ENOMEM;
+}
+
+/* Each file has an inode of its own, which its mappings are found by. */
+static struct file_system_type gmem_fs = {
+	.name		 = "armvisor-gmem",
+	.owner		 = THIS_MODULE,
+	.init_fs_context = gmem_init_fs_context,
+	.kill_sb	 = kill_anon_super,
+};
+
+static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
+{
+	struct av_gmem *gmem = kzalloc(sizeof(*gmem), GFP_GMEM);
+
+	if (!gmem)
+		return NULL;
+	gmem->nr = size >> PAGE_SHIFT;
+	gmem->flags = flags;
+	gmem->vm = vm->serial;
+	gmem->tables = kvcalloc(DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT), sizeof(*gmem->tables),
+				GFP_GMEM);
+	if (gmem->tables)
+		return gmem;
+	kfree(gmem);
+	return NULL;
+}
+
+/* A file of its own inode; it takes gmem over. */
+static struct file *open_gmem(struct av_gmem *gmem)
+{
+	struct inode *inode;
+	struct file *file;
+	int ret = simple_pin_fs(&gmem_fs, &gmem_mount, &gmem_mounts);
+
+	if (ret)
+		return ERR_PTR(ret);
+	inode = alloc_anon_inode(gmem_mount->mnt_sb);
+	if (IS_ERR(inode)) {
+		simple_release_fs(&gmem_mount, &gmem_mounts);
+		return ERR_CAST(inode);
+	}
+	inode->i_size = gmem->nr << PAGE_SHIFT;
+	file = alloc_file_pseudo(inode, gmem_mount, "[kvm-gmem]", O_RDWR, &gmem_fops);
+	if (IS_ERR(file)) {
+		iput(inode);
+		simple_release_fs(&gmem_mount, &gmem_mounts);
+		return file;
+	}
+	file->private_data = gmem;
+	file->f_flags |= O_LARGEFILE;
+	gmem->mapping = inode->i_mapping;
+	return file;
+}
+
+int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags)
+{
+	struct av_gmem *gmem;
+	struct file *file;
+	int fd;
+
+	if (flags & ~FLAGS_KNOWN)
+		return -EINVAL;
+	if (!size || !PAGE_ALIGNED(size) || size >> PAGE_SHIFT > AV_SLOT_PAGES_MAX)
+		return -EINVAL;
+	/* As KVM, not closed by exec: what it shows then is nobody's mapping. */
+	fd = get_unused_fd_flags(0);
+	if (fd < 0)
+		return fd;
+	gmem = alloc_gmem(vm, size, flags);
+	file = gmem ? open_gmem(gmem) : ERR_PTR(-ENOMEM);
+	if (IS_ERR(file)) {
+		if (gmem)
+			free_tables(gmem);
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	fd_install(fd, file);
+	return fd;
+}
+
+int av_gmem_get(struct av_vm *vm, int fd, struct file **file, struct av_gmem **gmem)
+{
+	*file = fget(fd);
+	if (!*file)
+		return -EBADF;
+	*gmem = (*file)->private_data;
+	if ((*file)->f_op == &gmem_fops && (*gmem)->vm == vm->serial)
+		return 0;
+	fput(*file);
+	return -EINVAL;
+}

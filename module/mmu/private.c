@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of a protected VM: bound to slots, sealed at its first run, measured, and shared
+ * by its guest. Rules in mmu.h and private.h; whose a page is, in owner.h and gmem.h.
+ *
+ * The set of slots of a sealed VM does not change: it is read without srcu.
+ */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "mmu/internal.h"
+#include "mmu/private.h"
+
+/* ---- slots ------------------------------------------------------------------- */
+
+/* Is a part of these pages in a slot already? A page has one address in the guest. */
+static bool is_bound(struct av_vm *vm, const struct av_gmem *gmem, u64 first, u64 npages)
+{
+	struct av_slots *slots = av_vm_slots(vm);
+	struct av_slot *slot;
+
+	av_for_each_slot(slot, slots)
+		if (slot->gmem == gmem && slot->gmem_first < first + npages &&
+		    first < slot->gmem_first + slot->npages)
+			return true;
+	return false;
+}
+
+int av_private_bind(struct av_vm *vm, struct av_slot *slot, const struct av_private *from)
+{
+	u64 first = from->offset >> PAGE_SHIFT;
+	struct av_gmem *gmem;
+	struct file *file;
+	int ret;
+
+	ret = av_gmem_get(vm, from->fd, &file, &gmem);
+	if (ret)
+		return ret;
+	if (!PAGE_ALIGNED(from->offset) || first > gmem->nr || slot->npages > gmem->nr - first ||
+	    is_bound(vm, gmem, first, slot->npages)) {
+		fput(file);
+		return -EINVAL;
+	}
+	slot->gmem = gmem;
+	slot->gmem_first = first;
+	slot->gmem_file = file;
+	return 0;
+}
+
+void av_private_unbind(struct av_slot *slot)
+{
+	if (!slot->gmem)
+		return;
+	/* A slot of a sealed VM goes with its VM. */
+	av_gmem_unseal(slot->gmem);
+	fput(slot->gmem_file);
+}
+
+/* ---- sealing ----------------------------------------------------------------- */
+
+static int seal_slots(struct av_vm *vm)
+{
+	struct av_slots *slots = av_vm_slots(vm);
+	struct av_slot *slot;
+	int ret = 0;
+
+	av_for_each_slot(slot, slots) {
+		if (slot->gmem && !slot->gmem->sealed)
+			ret = av_gmem_seal(slot->gmem);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+static void reopen_slots(struct av_vm *vm)
+{
+	struct av_slots *slots = av_vm_slots(vm);
+	struct av_slot *slot;
+
+	av_for_each_slot(slot, slots)
+		if (slot->gmem)
+			WRITE_ONCE(slot->gmem->sealed, false);
+}
+
+/* Pages that were never used read as zeroes, and so count as those that hold zeroes. */
+static int measure_slot(const struct av_slot *slot, av_measure_fn *fn, void *ctx)
+{
+	int ret = fn(ctx, slot->base_gfn << PAGE_SHIFT, slot->npages << PAGE_SHIFT, NULL);
+	u64 i;
+
+	for (i = 0; i < slot->npages && !ret; i++) {
+		u64 nr = slot->gmem_first + i;
+		const void *page;
+
+		if (!(nr % AV_GMEM_FANOUT)) {
+			cond_resched();
+			if (fatal_signal_pending(current))
+				return -EINTR;
+		}
+		if (!av_gmem_word(slot->gmem, nr)) {
+			/* To the last page of a table that is not there. */
+			i += AV_GMEM_FANOUT - 1 - nr % AV_GMEM_FANOUT;
+			continue;
+		}
+		page = av_gmem_page(slot->gmem, nr);
+		if (page && memchr_inv(page, 0, PAGE_SIZE))
+			ret = fn(ctx, (slot->base_gfn + i) << PAGE_SHIFT, PAGE_SIZE, page);
+	}
+	return ret;
+}
+
+static int measure_slots(struct av_vm *vm, av_measure_fn *fn, void *ctx)
+{
+	struct av_slots *slots = av_vm_slots(vm);
+	struct av_slot *slot;
+	int ret = 0;
+
+	av_for_each_slot(slot, slots) {
+		if (slot->gmem)
+			ret = measure_slot(slot, fn, ctx);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx)
+{
+	int ret;
+
+	mutex_lock(&vm->slots_lock);
+	ret = seal_slots(vm) ?: measure_slots(vm, fn, ctx);
+	if (ret)
+		reopen_slots(vm);
+	mutex_unlock(&vm->slots_lock);
+	return ret;
+}
+
+/* ---- sharing ----------------------------------------------------------------- */
+
+/* The slot of a page that the guest names, of a VM that is sealed; or NULL. */
+static const struct av_slot *slot_of(const struct av_vm *vm, u64 gpa)
+{
+	struct av_slots *slots = rcu_dereference_protected(vm->mmu->slots, vm->sealed);
+	const struct av_slot *slot = av_slot_find(slots, gpa >> PAGE_SHIFT);
+
+	return slot && slot->gmem ? slot : NULL;
+}
+
+static u64 page_of(const struct av_slot *slot, u64 gpa)
+{
+	return slot->gmem_first +
+	       array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn, slot->npages);
+}
+
+static bool is_page(const struct av_vm *vm, u64 gpa)
+{
+	return PAGE_ALIGNED(gpa) && !(gpa >> vm->ipa_bits);
+}
+
+int av_mmu_share(struct av_vm *vm, u64 gpa, bool may_sleep)
+{
+	const struct av_slot *slot;
+	u64 *word;
+
+	if (!is_page(vm, gpa))
+		return -EINVAL;
+	slot = slot_of(vm, gpa);
+	if (!slot)
+		return -ENXIO;
+	word = may_sleep ? av_gmem_make_word(slot->gmem, page_of(slot, gpa)) :
+			   av_gmem_word(slot->gmem, page_of(slot, gpa));
+	if (!word)
+		return may_sleep ? -ENOMEM : -EAGAIN;
+	return av_owner_share(word) ? 0 : -EINVAL;
+}
+
+int av_mmu_unshare(struct av_vm *vm, u64 gpa, bool may_sleep)
+{
+	const struct av_slot *slot = is_page(vm, gpa) ? slot_of(vm, gpa) : NULL;
+	u64 *word = slot ? av_gmem_word(slot->gmem, page_of(slot, gpa)) : NULL;
+	bool alone;
+
+	if (!word)
+		return -EINVAL;
+	if (av_owner_take(word))
+		return 0;
+	/* Whether it was shared at all is found out the long way. */
+	if (!may_sleep)
+		return -EAGAIN;
+	if (!av_owner_recall(word))
+		return -EINVAL;
+	alone = av_gmem_recall(slot->gmem, page_of(slot, gpa));
+	av_owner_settle(word, alone);
+	return alone ? 0 : -EAGAIN;
+}
