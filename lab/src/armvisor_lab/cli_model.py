@@ -226,7 +226,7 @@ def _published(options: argparse.Namespace) -> Done:
     there, failures = [], []
     for row in wanted:
         try:
-            counts.classes(row.figure)
+            published.counted_cycles(row, counts)
             there.append(row)
         except LabError as error:
             failures.append(f"{row.core}: {error}")

@@ -131,16 +131,15 @@ def _peers(row: Row, counted: Mapping[Row, Range]) -> list[float]:
     ]
 
 
+def counted_cycles(row: Row, record: Record) -> Range:
+    """What the row's core takes for what was counted; LabError where that was not counted."""
+    core = cores.known()[row.core]
+    return cycles.cost(cycles.amounts(row.figure, record.classes(row.figure), core), core)
+
+
 def predict(wanted: Sequence[Row], record: Record) -> list[Prediction]:
     """Each row's predictions."""
-    known = cores.known()
-    counted = {
-        row: cycles.cost(
-            cycles.amounts(row.figure, record.classes(row.figure), known[row.core]),
-            known[row.core],
-        )
-        for row in wanted
-    }
+    counted = {row: counted_cycles(row, record) for row in wanted}
     found = []
     for row, range_ in counted.items():
         peers = _peers(row, counted)
