@@ -19,105 +19,127 @@ pytestmark = pytest.mark.xdist_group("protected")
 
 MODE = "kvm-arm.mode=protected"
 MARK = "\x1e"
-KINDS = ("protected", "plain")
+# Of KVM, a protected VM and a plain one; on the module, a protected one, of a guest_memfd.
+KINDS = ("protected", "plain", "module")
 GROUPS = ("ways", "calls", "limits")
 
-# What the host came to, and what the guest has: of a protected VM, and of a plain one. Accesses
-# through the host's kernel see zeroes, and cost the guest its page: KVM_RUN then ends with EFAULT.
+# What the host came to, and what the guest has. On pKVM accesses through the host's kernel see
+# zeroes, and cost the guest its page: KVM_RUN then ends with EFAULT. On the module a private page
+# is in no process's tables, and no access costs anything.
 WAYS = {
-    "load": ("SIGSEGV/2 kept", "secret kept"),
-    "store": ("SIGSEGV/2 kept", "done lost"),
-    "write": ("EFAULT kept", "secret kept"),
-    "read": ("EFAULT kept", "done lost"),
-    "map": ("SIGSEGV/2 kept", "secret kept"),
-    "file-read": ("zero EFAULT", "secret kept"),
-    "file-write": ("done EFAULT", "done lost"),
-    "proc-mem": ("zero EFAULT", "secret kept"),
-    "process-vm": ("zero EFAULT", "secret kept"),
-    "ptrace": ("zero EFAULT", "secret kept"),
-    "vmsplice": ("zero EFAULT", "secret kept"),
-    "splice": ("zero EFAULT", "secret kept"),
-    "fork": ("SIGSEGV/2 kept", "secret kept"),
-    "core": ("zero EFAULT", "secret kept"),
-    "punch": ("zero kept", "zero lost"),
-    "plain-vm": ("EPERM kept", "secret kept"),
-    "protected-vm": ("EPERM kept", "EPERM kept"),
+    "load": ("SIGSEGV/2 kept", "secret kept", "SIGBUS/2 kept"),
+    "store": ("SIGSEGV/2 kept", "done lost", "SIGBUS/2 kept"),
+    "write": ("EFAULT kept", "secret kept", "EFAULT kept"),
+    "read": ("EFAULT kept", "done lost", "EFAULT kept"),
+    "map": ("SIGSEGV/2 kept", "secret kept", "SIGBUS/2 kept"),
+    "file-read": ("zero EFAULT", "secret kept", "ESPIPE kept"),
+    "file-write": ("done EFAULT", "done lost", "ESPIPE kept"),
+    "proc-mem": ("zero EFAULT", "secret kept", "EIO kept"),
+    "process-vm": ("zero EFAULT", "secret kept", "EFAULT kept"),
+    "ptrace": ("zero EFAULT", "secret kept", "EIO kept"),
+    "vmsplice": ("zero EFAULT", "secret kept", "EFAULT kept"),
+    "splice": ("zero EFAULT", "secret kept", "EINVAL kept"),
+    "fork": ("SIGSEGV/2 kept", "secret kept", "SIGBUS/2 kept"),
+    "core": ("zero EFAULT", "secret kept", "zero kept"),
+    "punch": ("zero kept", "zero lost", "ENODEV kept"),
+    "plain-vm": ("EPERM kept", "secret kept", "EFAULT kept"),
+    "protected-vm": ("EPERM kept", "EPERM kept", "EINVAL kept"),
     # KVM does not keep a protected VM's registers from its VMM yet: docs/protected.md says so.
-    "register": ("secret kept", "secret kept"),
-    "set-registers": ("secret kept", "secret kept"),
+    "register": ("secret kept", "secret kept", "EPERM kept"),
+    "set-registers": ("secret kept", "secret kept", "EPERM kept"),
 }
 
 # Answers of x0, call by call; a share of no memory is an abort in the guest.
 CALLS = {
-    "uid": ("b66fb428-e911c52e-564bcaa9-743a004d",) * 2,
-    "features": ("29", "3"),
-    "meminfo": ("4096 -3", "-1 -1"),
-    "mmio-guard": ("-1", "-1"),
-    "share": ("0 -3 0 -3 0 7", "-1 -1 -1 -1 -1 7"),
-    "untouched": ("-3 0 0", "-1 -1 -1"),
-    "unaligned": ("-3 -3", "-1 -1"),
-    "argument": ("-3 0 -3", "-1 -1 -1"),
-    "no-memory": ("-3 esr:96000010 esr:96000010 -3", "-1 -1 -1 -1"),
-    "contents": ("0 same 6 0 6", "-1 5"),
+    "uid": ("b66fb428-e911c52e-564bcaa9-743a004d",) * 3,
+    "features": ("29", "3", "29"),
+    "meminfo": ("4096 -3", "-1 -1", "4096 -3"),
+    # Of the module only; what it is of, the fixture has.
+    "measurement": ("-1 -1 -1 -1 sha256:", "-1 -1 -1 -1 sha256:", "0 0 -3 -3 sha256:SUM"),
+    "mmio-guard": ("-1", "-1", "-1"),
+    "share": ("0 -3 0 -3 0 7", "-1 -1 -1 -1 -1 7", "0 -3 0 -3 0 7"),
+    "untouched": ("-3 0 0", "-1 -1 -1", "-3 0 0"),
+    "unaligned": ("-3 -3", "-1 -1", "-3 -3"),
+    "argument": ("-3 0 -3", "-1 -1 -1", "-3 0 -3"),
+    "no-memory": (
+        "-3 esr:96000010 esr:96000010 -3",
+        "-1 -1 -1 -1",
+        "-3 esr:96000010 esr:96000010 -3",
+    ),
+    "contents": ("0 same 6 0 6", "-1 5", "0 same 6 0 6"),
 }
+
+REFUSED = "EPERM KVM_SET_USER_MEMORY_REGION"
 
 # What armvisor relies on, and what it leaves out.
 LIMITS = {
-    "slots": ("EPERM EPERM EPERM 0 0", "0 0 0 0 0"),
-    "slots-later": ("0 EPERM EPERM EPERM", "0 0 0 0"),
-    "target": ("0", "0"),
-    # A capability of 0 is not refused: what is used without asking for it works.
+    "slots": ("EPERM EPERM EPERM 0 0", "0 0 0 0 0", "EPERM EPERM EPERM 0 EPERM"),
+    "slots-later": ("0 EPERM EPERM EPERM", "0 0 0 0", "EPERM EPERM EPERM EPERM"),
+    "target": ("0", "0", "0"),
+    # Of pKVM's a capability of 0 is not refused: what is used without asking for it works.
     "capabilities": (
         "irqfd:1 ioeventfd:0 coalesced:1 readonly:0 immediate:0 pmu:0 debug:0 psci:1 one-reg:0 "
         "vcpus:1",
         "irqfd:1 ioeventfd:1 coalesced:1 readonly:1 immediate:1 pmu:1 debug:1 psci:1 one-reg:1 "
         "vcpus:1",
+        "irqfd:1 ioeventfd:1 coalesced:1 readonly:0 immediate:1 pmu:0 debug:0 psci:1 one-reg:1 "
+        "vcpus:1",
     ),
-    "wires": ("0 0 0", "0 0 0"),
-    "others": ("0 EINVAL", "0 EINVAL"),
-    "guest-memfd": ("0 0 EIO", "0 0 0"),
-    "debug": ("0 stepped", "0 stepped"),
-    "registers": ("0 seen 0", "0 seen 0"),
-    "init-again": ("0 EINVAL", "0 EINVAL"),
-    "pmu": ("0", "0"),
-    "taken": ("EFAULT exit:0", "0 exit:0"),
-    "anonymous": ("0", "0"),
-    "huge-pool": ("EIO", "0"),
-    "locked": ("ENOMEM", "0"),
-    "end": ("private:zero shared:left", "private:left shared:left"),
+    "wires": ("0 0 0", "0 0 0", "0 0 0"),
+    "others": ("0 EINVAL", "0 EINVAL", "0 EPERM"),
+    "guest-memfd": ("0 0 EIO", "0 0 0", "0 0 0"),
+    "debug": ("0 stepped", "0 stepped", "EPERM ran"),
+    "registers": ("0 seen 0", "0 seen 0", "EPERM hidden EPERM"),
+    "init-again": ("0 EINVAL", "0 EINVAL", "EPERM EPERM"),
+    "pmu": ("0", "0", "0"),
+    "taken": ("EFAULT exit:0", "0 exit:0", "ESPIPE 0 exit:0"),
+    "anonymous": ("0", "0", REFUSED),
+    "huge-pool": ("EIO", "0", REFUSED),
+    "locked": ("ENOMEM", "0", REFUSED),
+    "end": ("private:zero shared:left", "private:left shared:left", "private:zero shared:left"),
 }
+
+PREPARE = (
+    "mkdir -p /tmp; cd /tmp",
+    "echo /tmp/private.core >/proc/sys/kernel/core_pattern",
+    "echo 4 >/proc/sys/vm/nr_hugepages",
+)
+
+
+def try_rows(board: Board, kinds: dict[str, str]) -> dict[tuple[str, str, str], str]:
+    """What `private` says on a board: the answer of each group's rows, of each kind of VM."""
+    script = list(PREPARE)
+    for group in GROUPS:
+        for kind, word in kinds.items():
+            script.append(f"printf '{MARK}{kind}\\n'; private {group} {word} || exit 1")
+    script.append(f"printf '{MARK}sum\\n'; sha256sum </tmp/private.measured")
+    done = board.run(["sh", "-c", "\n".join(script)])
+    assert (done.failure, done.status) == (None, 0), done.text[-3000:]
+    *parts, summed = done.text.split(MARK)[1:]
+    measured = summed.split()[1]
+    answers = {}
+    for part in parts:
+        kind, _, said = part.partition("\n")
+        for line in said.splitlines():
+            _, group, row, answer = line.split(" ", 3)
+            # What the guest is told is the sum that the host's own program makes of it.
+            answers[group, row, kind] = answer.replace(f"sha256:{measured}", "sha256:SUM")
+    return answers
 
 
 @pytest.fixture(scope="module")
 def tried() -> dict[tuple[str, str, str], str]:
-    """What `private` says: the answer of each group's rows, of each kind of VM."""
-    script = [
-        "mkdir -p /tmp; cd /tmp",
-        "echo /tmp/private.core >/proc/sys/kernel/core_pattern",
-        "echo 4 >/proc/sys/vm/nr_hugepages",
-    ]
-    for group in GROUPS:
-        for kind in KINDS:
-            word = "plain" if kind == "plain" else ""
-            script.append(f"printf '{MARK}{kind}\\n'; private {group} {word} || exit 1")
-    tool = artefacts.tool("private")
-    board = Board(el2=True, kernel="newest", append=MODE, files={"/bin/private": tool})
-    done = board.run(["sh", "-c", "\n".join(script)])
-    assert (done.failure, done.status) == (None, 0), done.text[-3000:]
-    answers = {}
-    for part in done.text.split(MARK)[1:]:
-        kind, _, said = part.partition("\n")
-        for line in said.splitlines():
-            _, group, row, answer = line.split(" ", 3)
-            answers[group, row, kind] = answer
-    return answers
+    files = {"/bin/private": artefacts.tool("private")}
+    pkvm = Board(el2=True, kernel="newest", append=MODE, files=files)
+    here = Board(kernel="stable", modules=[Module(str(module("stable")))], files=files)
+    return try_rows(pkvm, {"protected": "", "plain": "plain"}) | try_rows(here, {"module": "gmem"})
 
 
-def rows(table: dict[str, tuple[str, str]]) -> list:
+def rows(table: dict[str, tuple[str, str, str]]) -> list:
     return [
         pytest.param(row, kind, answer, id=f"{row}-{kind}")
-        for row, both in table.items()
-        for kind, answer in zip(KINDS, both, strict=True)
+        for row, all_kinds in table.items()
+        for kind, answer in zip(KINDS, all_kinds, strict=True)
     ]
 
 
@@ -141,6 +163,19 @@ def test_every_row_is_looked_at(tried):
     tables = {"ways": WAYS, "calls": CALLS, "limits": LIMITS}
     known = {(group, row) for group, table in tables.items() for row in table}
     assert asked == known
+
+
+@pytest.mark.parametrize("kernel", ["oldstable", "newest"])
+def test_other_hosts_answer_the_same(kernel):
+    files = {"/bin/private": artefacts.tool("private")}
+    board = Board(kernel=kernel, modules=[Module(str(module(kernel)))], files=files)
+    tables = {"ways": WAYS, "calls": CALLS, "limits": LIMITS}
+    wanted = {
+        (group, row, "module"): answers[KINDS.index("module")]
+        for group, table in tables.items()
+        for row, answers in table.items()
+    }
+    assert try_rows(board, {"module": "gmem"}) == wanted
 
 
 PROTECTED = ("--protected",)

@@ -48,24 +48,40 @@ char *map_memory(enum memory_kind kind, int *file)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static void run_row(const char *group, const struct row *row, bool protected)
+void make_subject(struct subject *subject, enum kind kind)
 {
-	struct subject subject = { .protected = protected };
-	char said[SAID_SIZE] = "";
 	const char *what;
 
-	subject.ram = map_memory(SHARED_FILE, &subject.file);
-	if (!subject.ram)
-		fail("memory for a guest");
-	errno = puppet_new(&subject.puppet, protected, subject.ram, &what);
+	*subject = (struct subject){ .kind = kind, .protected = kind != PLAIN };
+	if (kind == GMEM) {
+		errno = puppet_new_on_gmem(&subject->puppet, &subject->file, &subject->ram, &what);
+	} else {
+		subject->ram = map_memory(SHARED_FILE, &subject->file);
+		if (!subject->ram)
+			fail("memory for a guest");
+		errno = puppet_new(&subject->puppet, subject->protected, subject->ram, &what);
+	}
 	if (errno)
 		fail(what);
+}
+
+void free_subject(struct subject *subject)
+{
+	puppet_free(&subject->puppet);
+	munmap(subject->ram, PUPPET_SIZE);
+	close(subject->file);
+}
+
+static void run_row(const char *group, const struct row *row, enum kind kind)
+{
+	char said[SAID_SIZE] = "";
+	struct subject subject;
+
+	make_subject(&subject, kind);
 	row->run(&subject, said);
 	printf("private %s %s %s\n", group, row->name, said);
 	fflush(stdout);
-	puppet_free(&subject.puppet);
-	munmap(subject.ram, PUPPET_SIZE);
-	close(subject.file);
+	free_subject(&subject);
 }
 
 static const struct {
@@ -79,17 +95,21 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	bool plain = argc == 3 && !strcmp(argv[2], "plain");
+	static const char *const kinds[] = { [PLAIN] = "plain", [GMEM] = "gmem" };
+	enum kind kind = PROTECTED;
 	const struct row *row;
 	unsigned int i;
 
+	for (i = PLAIN; i < ARRAY_SIZE(kinds); i++)
+		if (argc == 3 && !strcmp(argv[2], kinds[i]))
+			kind = i;
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
-		if ((argc != 2 && !plain) || strcmp(argv[1], groups[i].name))
+		if (argc != 2 + (kind != PROTECTED) || strcmp(argv[1], groups[i].name))
 			continue;
 		for (row = groups[i].rows; row->name; row++)
-			run_row(groups[i].name, row, !plain);
+			run_row(groups[i].name, row, kind);
 		return 0;
 	}
-	fprintf(stderr, "usage: private ways|calls|limits [plain]\n");
+	fprintf(stderr, "usage: private ways|calls|limits [plain|gmem]\n");
 	return 2;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a VMM can do to a VM, by trying: `private GROUP [plain]`, as root on a host whose
- * KVM makes protected VMs. A group's rows are tried one after the other, each on a VM of
- * its own, protected or plain, and each is a line:
+ * What a VMM can do to a VM, by trying: `private GROUP [plain | gmem]`, as root on a host
+ * whose KVM makes protected VMs. A group's rows are tried one after the other, each on a VM
+ * of its own: protected, plain, or protected on memory of a guest_memfd; and each is a line:
  *
  *     private GROUP ROW ANSWER…
  *
@@ -13,9 +13,13 @@
 
 #include "puppet.h"
 
+/* Where a VM's memory comes from, and what it is. */
+enum kind { PROTECTED, PLAIN, GMEM };
+
 /* A VM, and its memory, which is a file's. */
 struct subject {
 	struct puppet puppet;
+	enum kind kind;
 	bool protected;
 	int file;
 	char *ram;
@@ -35,6 +39,10 @@ struct row {
 extern const struct row ways[];
 extern const struct row calls[];
 extern const struct row limits[];
+
+/* Makes a VM and its memory, or fails; frees both. */
+void make_subject(struct subject *subject, enum kind kind);
+void free_subject(struct subject *subject);
 
 /* The name of an errno, such as EFAULT; "0" for none. */
 const char *error_name(int error);

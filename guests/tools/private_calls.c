@@ -16,6 +16,8 @@
 #define CALL_SHARE	0xc6000003
 #define CALL_UNSHARE	0xc6000004
 #define CALL_MMIO_GUARD	0xc6000007
+#define CALL_MEASUREMENT	0xc600f000
+#define MEASURED_FILE	"/tmp/private.measured"
 
 #define OFFSET		(64 * PUPPET_PAGE)
 #define AT		(PUPPET_RAM + OFFSET)
@@ -93,6 +95,29 @@ static void try_meminfo(struct subject *subject, char *said)
 	call(subject, said, CALL_MEMINFO, 1, 0);
 }
 
+/* The measurement, and in a file what it is of; beyond its end; and with an argument too many. */
+static void try_measurement(struct subject *subject, char *said)
+{
+	struct puppet_answer half[2];
+	unsigned int i, byte;
+	char word[4];
+
+	puppet_write_measured(&subject->puppet, MEASURED_FILE);
+	half[0] = puppet_call(&subject->puppet, CALL_MEASUREMENT, 0, 0, 0);
+	half[1] = puppet_call(&subject->puppet, CALL_MEASUREMENT, 1, 0, 0);
+	for (i = 0; i < 2; i++)
+		add_answer(said, &half[i]);
+	call(subject, said, CALL_MEASUREMENT, 2, 0);
+	call(subject, said, CALL_MEASUREMENT, 0, 1);
+	add(said, "sha256:");
+	for (i = 0; i < 2 && !half[i].x[0]; i++)
+		for (byte = 0; byte < 16; byte++) {
+			snprintf(word, sizeof(word), "%02x",
+				 (uint8_t)(half[i].x[1 + byte / 8] >> byte % 8 * 8));
+			strcat(said, word);
+		}
+}
+
 static void try_mmio_guard(struct subject *subject, char *said)
 {
 	call(subject, said, CALL_MMIO_GUARD, PUPPET_DEVICE, 0);
@@ -156,6 +181,7 @@ const struct row calls[] = {
 	{ "uid", try_uid },
 	{ "features", try_features },
 	{ "meminfo", try_meminfo },
+	{ "measurement", try_measurement },
 	{ "mmio-guard", try_mmio_guard },
 	{ "share", try_share },
 	{ "untouched", try_untouched },

@@ -142,19 +142,10 @@ static void try_others(struct subject *subject, char *said)
 /* A slot of a guest_memfd's memory, and what a guest comes to at its first access. */
 static void try_guest_memfd(struct subject *subject, char *said)
 {
-	struct kvm_create_guest_memfd create = {
-		.size = PUPPET_SIZE,
-		.flags = GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED,
-	};
-	struct kvm_userspace_memory_region2 region = {
-		.slot = 1,
-		.flags = KVM_MEM_GUEST_MEMFD,
-		.guest_phys_addr = OTHER_AT,
-		.memory_size = PUPPET_SIZE,
-	};
-	int file = ioctl(subject->puppet.vm, KVM_CREATE_GUEST_MEMFD, &create);
 	struct puppet_answer answer;
+	const char *what;
 	void *at;
+	int file = puppet_gmem(&subject->puppet, &what);
 
 	add_result(said, file);
 	if (file < 0)
@@ -162,9 +153,7 @@ static void try_guest_memfd(struct subject *subject, char *said)
 	at = mmap(NULL, PUPPET_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (at == MAP_FAILED)
 		fail("mapping a guest_memfd");
-	region.userspace_addr = (uintptr_t)at;
-	region.guest_memfd = file;
-	add_result(said, ioctl(subject->puppet.vm, KVM_SET_USER_MEMORY_REGION2, &region));
+	add(said, error_name(puppet_add_gmem(&subject->puppet, 1, OTHER_AT, file, at)));
 	answer = puppet_store(&subject->puppet, OTHER_AT, 1);
 	add(said, error_name(answer.error));
 	munmap(at, PUPPET_SIZE);
@@ -235,7 +224,7 @@ static void try_taken(struct subject *subject, char *said)
 
 	run_once(subject);
 	if (pread(subject->file, &zero, sizeof(zero), OFFSET) != sizeof(zero))
-		fail("reading a guest's memory");
+		add(said, error_name(errno));
 	answer = puppet_load(&subject->puppet, AT);
 	snprintf(word, sizeof(word), "%s exit:%u", error_name(answer.error), answer.exit);
 	add(said, word);

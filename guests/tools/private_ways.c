@@ -304,48 +304,48 @@ static struct sight way_punch(struct subject *subject)
 	return way_load(subject);
 }
 
-static struct sight other_vm(struct subject *subject, bool protected)
+/* Gives the subject's memory to another VM, as it gives its own: 0 or an errno. */
+static int give_memory(struct subject *subject, struct subject *other)
+{
+	struct kvm_userspace_memory_region region = {
+		.slot = 1,
+		.guest_phys_addr = PUPPET_RAM + PUPPET_SIZE,
+		.memory_size = PUPPET_SIZE,
+		.userspace_addr = (uintptr_t)subject->ram,
+	};
+
+	if (other->kind == GMEM)
+		return puppet_add_gmem(&other->puppet, 1, PUPPET_RAM + PUPPET_SIZE, subject->file,
+				       subject->ram);
+	return ioctl(other->puppet.vm, KVM_SET_USER_MEMORY_REGION, &region) ? errno : 0;
+}
+
+static struct sight other_vm(struct subject *subject, enum kind kind)
 {
 	struct sight sight = { 0 };
 	struct puppet_answer answer;
-	struct puppet other;
-	const char *what;
-	char *code;
-	int file;
+	struct subject other;
 
 	/* Of code of its own, and the subject's memory after it. */
-	code = map_memory(SHARED_FILE, &file);
-	sight.error = puppet_new(&other, protected, code, &what);
+	make_subject(&other, kind);
+	sight.error = give_memory(subject, &other);
 	if (!sight.error) {
-		struct kvm_userspace_memory_region region = {
-			.slot = 1,
-			.guest_phys_addr = PUPPET_RAM + PUPPET_SIZE,
-			.memory_size = PUPPET_SIZE,
-			.userspace_addr = (uintptr_t)subject->ram,
-		};
-
-		if (ioctl(other.vm, KVM_SET_USER_MEMORY_REGION, &region))
-			sight.error = errno;
-	}
-	if (!sight.error) {
-		answer = puppet_load(&other, SECRET_AT + PUPPET_SIZE);
+		answer = puppet_load(&other.puppet, SECRET_AT + PUPPET_SIZE);
 		sight.error = answer.error;
 		sight.word = ~answer.x[0];
 	}
-	puppet_free(&other);
-	munmap(code, PUPPET_SIZE);
-	close(file);
+	free_subject(&other);
 	return sight;
 }
 
 static struct sight way_plain_vm(struct subject *subject)
 {
-	return other_vm(subject, false);
+	return other_vm(subject, PLAIN);
 }
 
 static struct sight way_protected_vm(struct subject *subject)
 {
-	return other_vm(subject, true);
+	return other_vm(subject, subject->kind == GMEM ? GMEM : PROTECTED);
 }
 
 static struct sight way_register(struct subject *subject)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -115,6 +116,25 @@ static int make_vcpu(struct puppet *puppet, const char **what)
 	return 0;
 }
 
+static int make_vm(struct puppet *puppet, bool protected, const char **what)
+{
+	*puppet = (struct puppet){ .kvm = -1, .vm = -1, .vcpu = -1 };
+	puppet->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	if (puppet->kvm < 0)
+		return refused(what, "/dev/kvm");
+	puppet->vm = ioctl(puppet->kvm, KVM_CREATE_VM, protected ? KVM_VM_TYPE_ARM_PROTECTED : 0);
+	if (puppet->vm < 0)
+		return refused(what, "KVM_CREATE_VM");
+	return 0;
+}
+
+static void load(struct puppet *puppet, char *ram)
+{
+	puppet->ram = ram;
+	memcpy(ram, puppet_code, puppet_code_end - puppet_code);
+	__builtin___clear_cache(ram, ram + PUPPET_PAGE);
+}
+
 int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **what)
 {
 	struct kvm_userspace_memory_region region = {
@@ -122,19 +142,95 @@ int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **wh
 		.memory_size = PUPPET_SIZE,
 		.userspace_addr = (uintptr_t)ram,
 	};
+	int error = make_vm(puppet, protected, what);
 
-	*puppet = (struct puppet){ .kvm = -1, .vm = -1, .vcpu = -1, .ram = ram };
-	puppet->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
-	if (puppet->kvm < 0)
-		return refused(what, "/dev/kvm");
-	puppet->vm = ioctl(puppet->kvm, KVM_CREATE_VM, protected ? KVM_VM_TYPE_ARM_PROTECTED : 0);
-	if (puppet->vm < 0)
-		return refused(what, "KVM_CREATE_VM");
-	memcpy(ram, puppet_code, puppet_code_end - puppet_code);
-	__builtin___clear_cache(ram, ram + PUPPET_PAGE);
+	if (error)
+		return error;
+	load(puppet, ram);
 	if (ioctl(puppet->vm, KVM_SET_USER_MEMORY_REGION, &region))
 		return refused(what, "KVM_SET_USER_MEMORY_REGION");
 	return make_vcpu(puppet, what);
+}
+
+int puppet_gmem(struct puppet *puppet, const char **what)
+{
+	struct kvm_create_guest_memfd create = {
+		.size = PUPPET_SIZE,
+		.flags = GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED,
+	};
+	int file = ioctl(puppet->vm, KVM_CREATE_GUEST_MEMFD, &create);
+
+	if (file < 0)
+		*what = "KVM_CREATE_GUEST_MEMFD";
+	return file;
+}
+
+int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, int file,
+		    const char *ram)
+{
+	struct kvm_userspace_memory_region2 region = {
+		.slot = slot,
+		.flags = KVM_MEM_GUEST_MEMFD,
+		.guest_phys_addr = address,
+		.memory_size = PUPPET_SIZE,
+		.userspace_addr = (uintptr_t)ram,
+		.guest_memfd = file,
+	};
+
+	return ioctl(puppet->vm, KVM_SET_USER_MEMORY_REGION2, &region) ? errno : 0;
+}
+
+int puppet_new_on_gmem(struct puppet *puppet, int *file, char **ram, const char **what)
+{
+	int error = make_vm(puppet, true, what);
+
+	*ram = NULL;
+	*file = -1;
+	if (error)
+		return error;
+	*file = puppet_gmem(puppet, what);
+	if (*file < 0)
+		return errno;
+	*ram = mmap(NULL, PUPPET_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+	if (*ram == MAP_FAILED) {
+		*ram = NULL;
+		return refused(what, "mmap of a guest_memfd");
+	}
+	load(puppet, *ram);
+	error = puppet_add_gmem(puppet, 0, PUPPET_RAM, *file, *ram);
+	if (error) {
+		*what = "KVM_SET_USER_MEMORY_REGION2";
+		return error;
+	}
+	return make_vcpu(puppet, what);
+}
+
+static void put_word(FILE *file, uint64_t word)
+{
+	fwrite(&word, sizeof(word), 1, file);
+}
+
+void puppet_write_measured(const struct puppet *puppet, const char *name)
+{
+	static const char title[16] = "armvisor VM 1";
+	FILE *file = fopen(name, "w");
+	unsigned int i;
+
+	fwrite(title, sizeof(title), 1, file);
+	put_word(file, 1);
+	put_word(file, 0);
+	put_word(file, KVM_MP_STATE_RUNNABLE);
+	for (i = 0; i < 32; i++)
+		put_word(file, 0);
+	put_word(file, PUPPET_RAM);
+	put_word(file, BOOT_PSTATE);
+	put_word(file, PUPPET_RAM);
+	put_word(file, PUPPET_SIZE);
+	/* All other pages are zeroes. */
+	put_word(file, PUPPET_RAM);
+	put_word(file, PUPPET_PAGE);
+	fwrite(puppet->ram, PUPPET_PAGE, 1, file);
+	fclose(file);
 }
 
 void puppet_free(struct puppet *puppet)

@@ -38,6 +38,22 @@ struct puppet_answer {
 /* Makes the VM, with `ram` as its memory; 0, or the errno of what was refused (`what`). */
 int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **what);
 
+/*
+ * The same, of a protected VM on memory of a guest_memfd, which is made with it: its file and
+ * where it is mapped, for the caller to close and unmap.
+ */
+int puppet_new_on_gmem(struct puppet *puppet, int *file, char **ram, const char **what);
+
+/* A guest_memfd for the VM, of PUPPET_SIZE, or -1 with errno. */
+int puppet_gmem(struct puppet *puppet, const char **what);
+
+/* Makes it memory of the VM: 0 or an errno. */
+int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, int file,
+		    const char *ram);
+
+/* What the VM starts with, as armvisor measures it, to a file. */
+void puppet_write_measured(const struct puppet *puppet, const char *name);
+
 /* Takes the VM apart; its memory stays with the caller. */
 void puppet_free(struct puppet *puppet);
 

@@ -344,6 +344,8 @@ static struct file *open_gmem(struct av_gmem *gmem)
 		simple_release_fs(&gmem_mount, &gmem_mounts);
 		return file;
 	}
+	/* Given back by fput(); for files of anon_inode_getfile() that one takes it. */
+	__module_get(THIS_MODULE);
 	file->private_data = gmem;
 	file->f_flags |= O_LARGEFILE;
 	gmem->mapping = inode->i_mapping;
