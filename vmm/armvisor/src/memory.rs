@@ -54,18 +54,39 @@ impl Memory {
         let refuse = |what: &str, error: io::Error| {
             Refusal::host(format!("cannot {what} {size} of guest memory: {error}"))
         };
-        let bytes = size.bytes;
-        let len = usize::try_from(bytes)
-            .map_err(|_| Refusal::usage("more memory than this machine can address"))?;
         let backing = Backing::choose(huge);
         let file = backing
             .file()
             .map_err(|error| refuse("make a file for", error))?;
-        file.set_len(bytes)
+        file.set_len(size.bytes)
             .map_err(|error| refuse("set the size of", error))?;
         if backing != Backing::Tmpfs {
             seal_size(&file).map_err(|error| refuse("seal the size of", error))?;
         }
+        let memory = Memory::of_file(size, file, backing, huge)?;
+        if huge == HugePages::Thp {
+            memory.ask_for_huge_pages();
+        }
+        Ok(memory)
+    }
+
+    /// The memory of a protected VM whose hypervisor has a file for it, of that size. Its pages are
+    /// of 4 KiB.
+    pub fn new_of_kvm(size: Size, file: File) -> Result<Self, Refusal> {
+        Memory::of_file(size, file, Backing::GuestMemfd, HugePages::Off)
+    }
+
+    fn of_file(
+        size: Size,
+        file: File,
+        backing: Backing,
+        huge: HugePages,
+    ) -> Result<Self, Refusal> {
+        let refuse = |what: &str, error: io::Error| {
+            Refusal::host(format!("cannot {what} {size} of guest memory: {error}"))
+        };
+        let len = usize::try_from(size.bytes)
+            .map_err(|_| Refusal::usage("more memory than this machine can address"))?;
         let map = file
             .try_clone()
             .and_then(|file| map_aligned(file, len, MEMORY_BLOCK as usize));
@@ -83,18 +104,19 @@ impl Memory {
             })?;
         let guest = GuestMemory::from_regions(vec![guest])
             .map_err(|error| refuse("register", io::Error::other(error)))?;
-        let memory = Memory {
+        Ok(Memory {
             guest: Arc::new(guest),
             file,
             region,
             backing,
             huge,
             guard: None,
-        };
-        if huge == HugePages::Thp {
-            memory.ask_for_huge_pages();
-        }
-        Ok(memory)
+        })
+    }
+
+    /// The file, if it is the hypervisor's own.
+    pub fn of_kvm(&self) -> Option<&File> {
+        (self.backing == Backing::GuestMemfd).then_some(&self.file)
     }
 
     /// The memory becomes a protected VM's: what the guest does not share is not to be had.
@@ -146,6 +168,8 @@ enum Backing {
     MemfdCollapse,
     MemfdHugetlb,
     Tmpfs,
+    /// Of KVM itself, and given to us.
+    GuestMemfd,
 }
 
 const SHMEM_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";

@@ -116,9 +116,6 @@ impl Standing {
         let hypervisor = Hypervisor::open(&args.device)?;
         hypervisor.check_cpus(args.cpus)?;
         check_against_host(args.memory, args.overcommit)?;
-        if args.protected {
-            check_lockable(args.memory)?;
-        }
         let name = args
             .name
             .clone()
@@ -142,11 +139,8 @@ impl Standing {
     fn run_machine(&mut self, args: &RunArgs) -> anyhow::Result<Ended> {
         let (cpus, bytes) = (args.cpus, args.memory.bytes);
         let vm = Arc::new(self.hypervisor.create_vm(cpus, bytes, args.protected)?);
-        let mut memory = Memory::new(args.memory, args.huge_pages)?;
-        if args.protected {
-            memory.guard()?;
-        }
-        vm.add_memory(0, layout::RAM_BASE, memory.region())?;
+        let memory = make_memory(args, &vm)?;
+        vm.add_memory(0, layout::RAM_BASE, &memory)?;
         self.phases.done("memory");
 
         memory.will_fill(kernel::space(&args.kernel, args.initrd.as_deref()));
@@ -184,6 +178,23 @@ impl Standing {
             _ => Ok(None),
         }
     }
+}
+
+/// The guest's memory; of a protected VM, of the hypervisor's own where it has that, and guarded.
+fn make_memory(args: &RunArgs, vm: &Vm) -> Result<Memory, Refusal> {
+    let mut memory = match vm.memory_file(args.memory.bytes)? {
+        Some(file) => Memory::new_of_kvm(args.memory, file)?,
+        None => {
+            if args.protected {
+                check_lockable(args.memory)?;
+            }
+            Memory::new(args.memory, args.huge_pages)?
+        }
+    };
+    if args.protected {
+        memory.guard()?;
+    }
+    Ok(memory)
 }
 
 /// A VM before its threads.

@@ -18,6 +18,7 @@ use vmm_sys_util::eventfd::EventFd;
 use super::{Vcpu, VmEntry, VmExit};
 use crate::fdt::Gic;
 use crate::layout;
+use crate::memory::Memory;
 use crate::outcome::{End, Refusal};
 use crate::sys;
 use crate::sys::kick::Kickable;
@@ -65,9 +66,9 @@ const DEFAULT_IPA_BITS: u32 = 40;
 
 /// KVM_VM_TYPE_ARM_PROTECTED.
 const VM_TYPE_PROTECTED: u64 = 1 << 31;
-const NO_PROTECTED_VMS: &str = "this host's KVM does not make protected VMs: it needs a CPU with EL2 and a \
-     kernel that has them and was started with 'kvm-arm.mode=protected' on its command line (armvisor's \
-     module makes none yet); run without --protected";
+const NO_PROTECTED_VMS: &str = "this host's KVM does not make protected VMs: on a CPU with EL2 it needs a \
+     kernel that has them and was started with 'kvm-arm.mode=protected' on its command line; without EL2, \
+     armvisor's module makes them; run without --protected";
 
 /// The open KVM device.
 pub struct Hypervisor {
@@ -178,10 +179,23 @@ impl Vm {
         &self.fd
     }
 
-    pub fn add_memory(&self, slot: u32, guest: u64, mapping: &Arc<Mapping>) -> Result<(), Refusal> {
-        self.slots
-            .set(&self.fd, slot, guest, mapping, 0)
-            .map_err(|error| Refusal::host(format!("KVM cannot take the guest's memory: {error}")))
+    /// The file that a protected VM's memory is to be of, where KVM has one for that.
+    pub fn memory_file(&self, bytes: u64) -> Result<Option<File>, Refusal> {
+        if !self.protected {
+            return Ok(None);
+        }
+        sys::kvm::guest_memfd(&self.fd, bytes).map_err(|error| {
+            Refusal::host(format!("KVM cannot make the guest's memory: {error}"))
+        })
+    }
+
+    pub fn add_memory(&self, slot: u32, guest: u64, memory: &Memory) -> Result<(), Refusal> {
+        let mapping = memory.region();
+        let added = match memory.of_kvm() {
+            Some(file) => self.slots.set_file(&self.fd, slot, guest, mapping, file),
+            None => self.slots.set(&self.fd, slot, guest, mapping, 0),
+        };
+        added.map_err(|error| Refusal::host(format!("KVM cannot take the guest's memory: {error}")))
     }
 
     /// Gives the guest `mapping` at `guest` to read; its stores there exit. False where this KVM cannot.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Guest memory that this program may not touch: a protected VM's, but for what its guest shares.
 //!
-//! The host's answer to a load or store there is SIGSEGV. A guest decides what addresses its devices are
+//! The host's answer to a load or store there is SIGSEGV, from pKVM, or SIGBUS, from a file of the
+//! hypervisor's (guest_memfd). A guest decides what addresses its devices are
 //! given, so that must not end the program. The handler puts a page of zeroes of this program's own in
 //! the place of the one that is not to be had, and the access is done again, on that: what is read is
 //! zero, what is written is lost. The thread is told by [`Guard::met`], which puts guest memory back. Until
@@ -38,10 +39,14 @@ static PAGE: AtomicUsize = AtomicUsize::new(0);
 /// What is mapped there, from its start, and whether as huge pages.
 static FILE: AtomicI32 = AtomicI32::new(-1);
 static HUGE: AtomicBool = AtomicBool::new(false);
-/// What handled SIGSEGV before.
+/// The signals, and what handled them before.
+const SIGNALS: [libc::c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 static BEFORE: OnceLock<Before> = OnceLock::new();
 
-struct Before(libc::sigaction);
+struct Before([libc::sigaction; SIGNALS.len()]);
+
+/// BUS_ADRERR. Of the other codes of SIGBUS none is about memory that is somebody's.
+const NO_PAGE: libc::c_int = 2;
 
 thread_local! {
     /// How many pages this thread has met, the first of them, and the last [`NOTED`], each at its
@@ -118,50 +123,61 @@ fn install() -> io::Result<()> {
     if BEFORE.get().is_some() {
         return Ok(());
     }
-    let mut before = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: nothing is set; the old action is written to memory of its size.
-    check(unsafe { libc::sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr()) })?;
-    // SAFETY: the call has written it.
-    BEFORE.get_or_init(|| Before(unsafe { before.assume_init() }));
+    let before = [action_of(SIGNALS[0])?, action_of(SIGNALS[1])?];
+    BEFORE.get_or_init(|| Before(before));
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
     // SAFETY: all zeroes is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as usize;
     // On the stack for signals, where the thread has one: a fault may be its own stack's end.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the handler keeps to what handlers may do (see the top).
-    check(unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut()) }).map(drop)
+    for signal in SIGNALS {
+        // SAFETY: the handler keeps to what handlers may do (see the top).
+        check(unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) })?;
+    }
+    Ok(())
 }
 
-extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+/// What handles a signal now.
+fn action_of(signal: libc::c_int) -> io::Result<libc::sigaction> {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: nothing is set; the action is written to memory of its size.
+    check(unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) })?;
+    // SAFETY: the call has written it.
+    Ok(unsafe { action.assume_init() })
+}
+
+extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel gives the handler a siginfo.
     let info = unsafe { &*info };
     if info.si_code <= 0 {
-        return end_by_signal();
+        return end_by_signal(signal);
     }
-    // SAFETY: SIGSEGV's has an address.
+    let private = signal == libc::SIGSEGV || info.si_code == NO_PAGE;
+    // SAFETY: those of both signals have an address.
     let address = unsafe { info.si_addr() } as usize;
     // The length first: what was stored before it belongs to it.
     let len = LEN.load(Ordering::Acquire);
     let start = START.load(Ordering::Relaxed);
-    if len > 1 && address >= start && address - start < len {
+    if private && len > 1 && address >= start && address - start < len {
         return replace(address);
     }
-    if let Some(Before(action)) = BEFORE.get() {
+    if let Some(Before(actions)) = BEFORE.get() {
+        let action = &actions[usize::from(signal == SIGNALS[1])];
         // The access is done again, and what is then to be done is not ours.
         // SAFETY: it is the action that the kernel gave out.
-        unsafe { libc::sigaction(libc::SIGSEGV, action, ptr::null_mut()) };
+        unsafe { libc::sigaction(signal, action, ptr::null_mut()) };
     }
 }
 
 /// Somebody sent the signal: nothing is done again that would raise it once more.
-fn end_by_signal() {
+fn end_by_signal(signal: libc::c_int) {
     // SAFETY: all zeroes is a valid sigaction, the default.
     let default: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: the action is a live one.
-    unsafe { libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut()) };
+    unsafe { libc::sigaction(signal, &raw const default, ptr::null_mut()) };
     // SAFETY: the signal waits until the handler is left, and then ends the process.
-    unsafe { libc::raise(libc::SIGSEGV) };
+    unsafe { libc::raise(signal) };
 }
 
 /// Puts zeroes in the place of the page at `address`, and notes it.
@@ -331,14 +347,34 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_answer_with_the_other_signal_are_private_as_well() {
+        let _alone = ALONE.lock().unwrap();
+        let mapping = memory();
+        let guard = Guard::new(mapping.clone(), 0, false).unwrap();
+        let page = page_size().unwrap();
+        (0..4).for_each(|page| set(&mapping, page, 7));
+        let file = mapping.file_offset().unwrap().file();
+        // Behind the end of a file there is SIGBUS.
+        file.set_len(2 * page as u64).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|page| get(&mapping, page)), [7, 7, 0, 0]);
+        file.set_len((PAGES_OF_MEMORY * page) as u64).unwrap();
+        assert_eq!(guard.met(), Some(2 * page as u64));
+        set(&mapping, 2, 8);
+        assert_eq!(get(&mapping, 2), 8);
+        assert_eq!(guard.met(), None);
+    }
+
+    #[test]
     fn a_signal_that_was_sent_is_as_deadly_as_ever() {
         let _alone = ALONE.lock().unwrap();
         let _guard = Guard::new(memory(), 0, false).unwrap();
-        let raise = || {
-            // SAFETY: ends the child.
-            unsafe { libc::raise(libc::SIGSEGV) };
-        };
-        assert_eq!(signal_that_ends(raise), Some(libc::SIGSEGV));
+        for signal in SIGNALS {
+            let raise = || {
+                // SAFETY: ends the child.
+                unsafe { libc::raise(signal) };
+            };
+            assert_eq!(signal_that_ends(raise), Some(signal));
+        }
     }
 
     #[test]

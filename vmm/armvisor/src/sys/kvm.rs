@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! What kvm-ioctls leaves to its user: parts of a vCPU's `kvm_run` page, and the memory that a VM has.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kvm_bindings::{kvm_run, kvm_userspace_memory_region};
+use kvm_bindings::{
+    KVM_MEM_GUEST_MEMFD, kvm_create_guest_memfd, kvm_run, kvm_userspace_memory_region,
+    kvm_userspace_memory_region2,
+};
 use kvm_ioctls::{Kvm, VcpuFd, VmFd};
 
 use super::memory::Mapping;
@@ -90,6 +94,29 @@ pub fn api_version(fd: &impl AsRawFd) -> io::Result<i32> {
     super::check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_API_VERSION as _, 0) })
 }
 
+/// KVM_CAP_GUEST_MEMFD_FLAGS, and the flags that a VM's memory needs: it can be mapped, and holds
+/// what is put there until the guest runs.
+const CAP_GUEST_MEMFD_FLAGS: libc::c_ulong = 244;
+const GUEST_MEMFD_FLAGS: u64 = 0b11;
+
+/// A file of KVM's own for `bytes` of a protected VM's memory; None from a KVM that has none such.
+pub fn guest_memfd(vm: &VmFd, bytes: u64) -> io::Result<Option<File>> {
+    let has = vm.check_extension_raw(CAP_GUEST_MEMFD_FLAGS);
+    if u64::try_from(has).unwrap_or(0) & GUEST_MEMFD_FLAGS != GUEST_MEMFD_FLAGS {
+        return Ok(None);
+    }
+    let fd = vm.create_guest_memfd(kvm_create_guest_memfd {
+        size: bytes,
+        flags: GUEST_MEMFD_FLAGS,
+        ..Default::default()
+    })?;
+    // SAFETY: the call returned a new descriptor that nobody else owns.
+    let file = unsafe { File::from_raw_fd(fd) };
+    // SAFETY: F_SETFD takes an integer and touches no memory.
+    super::check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    Ok(Some(file))
+}
+
 /// The memory of this process that a VM has. Kept by all who may run the VM: what KVM has an address of
 /// must not become another mapping.
 #[derive(Default)]
@@ -117,6 +144,30 @@ impl Slots {
         // SAFETY: the mapping is kept from here on, as long as anybody may run the VM; the rest of the
         // program accesses it as memory that somebody else writes (vm-memory).
         unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
+    }
+
+    /// Gives the guest the memory of a guest_memfd, whose mapping this is from its start.
+    pub fn set_file(
+        &self,
+        vm: &VmFd,
+        slot: u32,
+        guest: u64,
+        mapping: &Arc<Mapping>,
+        file: &File,
+    ) -> io::Result<()> {
+        let memory = kvm_userspace_memory_region2 {
+            slot,
+            flags: KVM_MEM_GUEST_MEMFD,
+            guest_phys_addr: guest,
+            memory_size: mapping.size() as u64,
+            userspace_addr: mapping.as_ptr() as u64,
+            guest_memfd: file.as_raw_fd() as u32,
+            ..Default::default()
+        };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Arc::clone(mapping));
+        // SAFETY: as above; the file is the mapping's, and KVM holds it.
+        unsafe { vm.set_user_memory_region2(memory) }.map_err(Into::into)
     }
 
     /// Takes a range of memory away from the guest. The mapping is kept all the same.
