@@ -15,13 +15,14 @@ static void nothing(void)
 	asm volatile("");
 }
 
-static u64 best_of(void (*operation)(void), u64 loops)
+static u64 best_of(void (*prepare)(void), void (*operation)(void), u64 loops)
 {
 	u64 best = ~0UL;
 	u64 start, took, i;
 	unsigned int round;
 
 	for (round = 0; round < ROUNDS; round++) {
+		prepare();
 		MARK_COUNT;
 		start = counter();
 		for (i = 0; i < loops; i++)
@@ -34,14 +35,19 @@ static u64 best_of(void (*operation)(void), u64 loops)
 	return best;
 }
 
-u64 cost_of(void (*operation)(void), u64 loops)
+u64 cost_after(void (*prepare)(void), void (*operation)(void), u64 loops)
 {
 	u64 with, without;
 
 	MARK_FEED;
-	with = best_of(operation, loops);
-	without = best_of(nothing, loops);
+	with = best_of(prepare, operation, loops);
+	without = best_of(nothing, nothing, loops);
 	MARK_END;
 
 	return with > without ? (with - without) * 1000 / loops : 0;
+}
+
+u64 cost_of(void (*operation)(void), u64 loops)
+{
+	return cost_after(nothing, operation, loops);
 }

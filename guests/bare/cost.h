@@ -13,4 +13,7 @@
 /* Thousandths of a tick for one call of operation(). */
 u64 cost_of(void (*operation)(void), u64 loops);
 
+/* The same of operations that are done once: prepare() comes before each round, uncounted. */
+u64 cost_after(void (*prepare)(void), void (*operation)(void), u64 loops);
+
 #endif

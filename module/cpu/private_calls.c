@@ -57,7 +57,7 @@ static bool others_zero(const struct av_vcpu *vcpu)
 	return !(vcpu->srf->regs[2] | vcpu->srf->regs[3]);
 }
 
-static int change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
+static __always_inline int change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
 {
 	u64 gpa = vcpu->srf->regs[1];
 
@@ -67,13 +67,13 @@ static int change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
 					 av_mmu_unshare(vcpu->vm, gpa, may_sleep);
 }
 
-bool av_private_call_light(struct av_vcpu *vcpu)
+bool av_private_call_light(struct av_vcpu *vcpu, u32 fn)
 {
 	int ret;
 
 	if (!vcpu->vm->protected)
 		return false;
-	ret = change(vcpu, vcpu->srf->regs[0], false);
+	ret = change(vcpu, fn, false);
 	if (ret == -EAGAIN || ret == -ENXIO)
 		return false;
 	answer_errno(vcpu, ret);

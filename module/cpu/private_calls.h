@@ -12,6 +12,6 @@ int av_private_call(struct av_vcpu *vcpu, u32 fn);
  * The same of sharing and taking back, where nothing may sleep, and wherever PC is: false
  * where only av_private_call() can answer, and then nothing has changed.
  */
-bool av_private_call_light(struct av_vcpu *vcpu);
+bool av_private_call_light(struct av_vcpu *vcpu, u32 fn);
 
 #endif /* AV_CPU_PRIVATE_CALLS_H */

@@ -298,12 +298,14 @@ bool av_smccc_answer_light(struct av_vcpu *vcpu)
 {
 	u32 fn = vcpu->srf->regs[0];
 
-	if (av_call_is_share(fn) && !av_private_call_light(vcpu))
-		return false;
+	if (av_call_is_share(fn)) {
+		if (!av_private_call_light(vcpu, fn))
+			return false;
+	} else if (unlikely(call(vcpu, fn) != 1)) {
+		pr_err_once("armvisor: a call that is no light exit was taken for one; please report it\n");
+	}
 	av_count(&vcpu->stats, AV_EXIT_HVC);
 	av_vcpu_skip_insn(vcpu);
-	if (!av_call_is_share(fn) && unlikely(call(vcpu, fn) != 1))
-		pr_err_once("armvisor: a call that is no light exit was taken for one; please report it\n");
 	return true;
 }
 

@@ -2,46 +2,20 @@
 /* Who has a page of a protected VM: rules in owner.h. */
 #include "mmu/owner.h"
 
-/* From one owner to another: false where the word has another one. */
-static bool change(u64 *word, enum av_owner from, enum av_owner to)
-{
-	u64 old = READ_ONCE(*word), seen;
-
-	for (;;) {
-		if (av_owner_of(old) != from)
-			return false;
-		/* A failure is a page that was put in, or another's change. */
-		seen = cmpxchg(word, old, (old & ~AV_OWNER_BITS) | to);
-		if (likely(seen == old))
-			return true;
-		old = seen;
-	}
-}
-
-bool av_owner_share(u64 *word)
-{
-	return change(word, AV_OWNER_GUEST, AV_OWNER_SHARED);
-}
-
-bool av_owner_take(u64 *word)
-{
-	return change(word, AV_OWNER_SHARED, AV_OWNER_GUEST);
-}
-
 /* Who finds it not shared first: a page goes from SHARED to LENT meanwhile, but never back. */
 bool av_owner_recall(u64 *word)
 {
-	return change(word, AV_OWNER_LENT, AV_OWNER_LEAVING);
+	return av_owner_change(word, AV_OWNER_LENT, AV_OWNER_LEAVING);
 }
 
 void av_owner_settle(u64 *word, bool alone)
 {
-	change(word, AV_OWNER_LEAVING, alone ? AV_OWNER_GUEST : AV_OWNER_LENT);
+	av_owner_change(word, AV_OWNER_LEAVING, alone ? AV_OWNER_GUEST : AV_OWNER_LENT);
 }
 
 bool av_owner_lend(u64 *word)
 {
-	return change(word, AV_OWNER_SHARED, AV_OWNER_LENT) ||
+	return av_owner_change(word, AV_OWNER_SHARED, AV_OWNER_LENT) ||
 	       av_owner_of(READ_ONCE(*word)) == AV_OWNER_LENT;
 }
 

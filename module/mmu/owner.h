@@ -30,11 +30,33 @@ static inline enum av_owner av_owner_of(u64 word)
 	return (enum av_owner)(word & AV_OWNER_BITS);
 }
 
+/* From one owner to another: false where the word has another one. */
+static __always_inline bool av_owner_change(u64 *word, enum av_owner from, enum av_owner to)
+{
+	u64 old = READ_ONCE(*word), seen;
+
+	for (;;) {
+		if (av_owner_of(old) != from)
+			return false;
+		/* A failure is a page that was put in, or another's change. */
+		seen = cmpxchg(word, old, old ^ from ^ to);
+		if (likely(seen == old))
+			return true;
+		old = seen;
+	}
+}
+
 /* The guest shares its page. False: it was not private. */
-bool av_owner_share(u64 *word);
+static __always_inline bool av_owner_share(u64 *word)
+{
+	return av_owner_change(word, AV_OWNER_GUEST, AV_OWNER_SHARED);
+}
 
 /* The guest wants a page back. False: it was not shared, or it is lent. */
-bool av_owner_take(u64 *word);
+static __always_inline bool av_owner_take(u64 *word)
+{
+	return av_owner_change(word, AV_OWNER_SHARED, AV_OWNER_GUEST);
+}
 
 /* The same of a page that is lent: take it from those that have it, then settle. */
 bool av_owner_recall(u64 *word);

@@ -140,13 +140,23 @@ int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx)
 
 /* ---- sharing ----------------------------------------------------------------- */
 
-/* The slot of a page that the guest names, of a VM that is sealed; or NULL. */
-static const struct av_slot *slot_of(const struct av_vm *vm, u64 gpa)
+static noinline const struct av_slot *find_slot(struct av_vm *vm, u64 gfn)
 {
 	struct av_slots *slots = rcu_dereference_protected(vm->mmu->slots, vm->sealed);
-	const struct av_slot *slot = av_slot_find(slots, gpa >> PAGE_SHIFT);
+	const struct av_slot *slot = av_slot_find(slots, gfn);
 
-	return slot && slot->gmem ? slot : NULL;
+	if (slot)
+		WRITE_ONCE(vm->mmu->shared_last, slot);
+	return slot;
+}
+
+/* The slot of a page that the guest names, of a VM that is sealed; or NULL. */
+static __always_inline const struct av_slot *slot_of(struct av_vm *vm, u64 gpa)
+{
+	const struct av_slot *slot = READ_ONCE(vm->mmu->shared_last);
+	u64 gfn = gpa >> PAGE_SHIFT;
+
+	return likely(slot && gfn - slot->base_gfn < slot->npages) ? slot : find_slot(vm, gfn);
 }
 
 static u64 page_of(const struct av_slot *slot, u64 gpa)

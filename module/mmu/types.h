@@ -110,6 +110,7 @@ struct av_vm_mmu {
 	struct av_slots __rcu *slots;
 	/* Under mmu_lock, rmap_head()'s last: one of slots, or NULL. With shadow.last_part. */
 	struct av_slot *last_slot;
+	const struct av_slot *shared_last;	/* of a sealed VM, in which a page was shared last */
 	u32 budget;			/* of table pages, equals shadow.max_pts */
 
 	struct mmu_notifier notifier;

@@ -140,7 +140,6 @@ impl Standing {
         let (cpus, bytes) = (args.cpus, args.memory.bytes);
         let vm = Arc::new(self.hypervisor.create_vm(cpus, bytes, args.protected)?);
         let memory = make_memory(args, &vm)?;
-        vm.add_memory(0, layout::RAM_BASE, &memory)?;
         self.phases.done("memory");
 
         memory.will_fill(kernel::space(&args.kernel, args.initrd.as_deref()));
@@ -180,17 +179,16 @@ impl Standing {
     }
 }
 
-/// The guest's memory; of a protected VM, of the hypervisor's own where it has that, and guarded.
+/// The guest's memory, which it has from here on; of a protected VM it is guarded, and of the
+/// hypervisor's own where that takes no other.
 fn make_memory(args: &RunArgs, vm: &Vm) -> Result<Memory, Refusal> {
-    let mut memory = match vm.memory_file(args.memory.bytes)? {
-        Some(file) => Memory::new_of_kvm(args.memory, file)?,
-        None => {
-            if args.protected {
-                check_lockable(args.memory)?;
-            }
-            Memory::new(args.memory, args.huge_pages)?
-        }
-    };
+    let mut memory = Memory::new(args.memory, args.huge_pages)?;
+    if !vm.add_memory(0, layout::RAM_BASE, &memory)? {
+        memory = Memory::new_of_kvm(args.memory, vm.memory_file(args.memory.bytes)?)?;
+        vm.add_memory(0, layout::RAM_BASE, &memory)?;
+    } else if args.protected {
+        check_lockable(args.memory)?;
+    }
     if args.protected {
         memory.guard()?;
     }

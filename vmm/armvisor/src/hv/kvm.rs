@@ -179,23 +179,32 @@ impl Vm {
         &self.fd
     }
 
-    /// The file that a protected VM's memory is to be of, where KVM has one for that.
-    pub fn memory_file(&self, bytes: u64) -> Result<Option<File>, Refusal> {
-        if !self.protected {
-            return Ok(None);
-        }
+    /// A file of KVM's for a protected VM's memory.
+    pub fn memory_file(&self, bytes: u64) -> Result<File, Refusal> {
         sys::kvm::guest_memfd(&self.fd, bytes).map_err(|error| {
             Refusal::host(format!("KVM cannot make the guest's memory: {error}"))
         })
     }
 
-    pub fn add_memory(&self, slot: u32, guest: u64, memory: &Memory) -> Result<(), Refusal> {
+    /// False: this KVM has protected VMs on memory of its own files only.
+    pub fn add_memory(&self, slot: u32, guest: u64, memory: &Memory) -> Result<bool, Refusal> {
         let mapping = memory.region();
-        let added = match memory.of_kvm() {
+        let own = memory.of_kvm();
+        let added = match own {
             Some(file) => self.slots.set_file(&self.fd, slot, guest, mapping, file),
             None => self.slots.set(&self.fd, slot, guest, mapping, 0),
         };
-        added.map_err(|error| Refusal::host(format!("KVM cannot take the guest's memory: {error}")))
+        match added {
+            Ok(()) => Ok(true),
+            Err(error)
+                if self.protected && own.is_none() && error.raw_os_error() == Some(libc::EPERM) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(Refusal::host(format!(
+                "KVM cannot take the guest's memory: {error}"
+            ))),
+        }
     }
 
     /// Gives the guest `mapping` at `guest` to read; its stores there exit. False where this KVM cannot.

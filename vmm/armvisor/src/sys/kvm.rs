@@ -94,17 +94,12 @@ pub fn api_version(fd: &impl AsRawFd) -> io::Result<i32> {
     super::check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_API_VERSION as _, 0) })
 }
 
-/// KVM_CAP_GUEST_MEMFD_FLAGS, and the flags that a VM's memory needs: it can be mapped, and holds
-/// what is put there until the guest runs.
-const CAP_GUEST_MEMFD_FLAGS: libc::c_ulong = 244;
+/// GUEST_MEMFD_FLAG_MMAP and GUEST_MEMFD_FLAG_INIT_SHARED: the memory can be mapped, and holds what
+/// is put there until the guest runs.
 const GUEST_MEMFD_FLAGS: u64 = 0b11;
 
-/// A file of KVM's own for `bytes` of a protected VM's memory; None from a KVM that has none such.
-pub fn guest_memfd(vm: &VmFd, bytes: u64) -> io::Result<Option<File>> {
-    let has = vm.check_extension_raw(CAP_GUEST_MEMFD_FLAGS);
-    if u64::try_from(has).unwrap_or(0) & GUEST_MEMFD_FLAGS != GUEST_MEMFD_FLAGS {
-        return Ok(None);
-    }
+/// A file of KVM's own for `bytes` of a protected VM's memory.
+pub fn guest_memfd(vm: &VmFd, bytes: u64) -> io::Result<File> {
     let fd = vm.create_guest_memfd(kvm_create_guest_memfd {
         size: bytes,
         flags: GUEST_MEMFD_FLAGS,
@@ -114,7 +109,7 @@ pub fn guest_memfd(vm: &VmFd, bytes: u64) -> io::Result<Option<File>> {
     let file = unsafe { File::from_raw_fd(fd) };
     // SAFETY: F_SETFD takes an integer and touches no memory.
     super::check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    Ok(Some(file))
+    Ok(file)
 }
 
 /// The memory of this process that a VM has. Kept by all who may run the VM: what KVM has an address of
@@ -139,11 +134,11 @@ impl Slots {
             memory_size: mapping.size() as u64,
             userspace_addr: mapping.as_ptr() as u64,
         };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(Arc::clone(mapping));
-        // SAFETY: the mapping is kept from here on, as long as anybody may run the VM; the rest of the
-        // program accesses it as memory that somebody else writes (vm-memory).
-        unsafe { vm.set_user_memory_region(memory) }.map_err(Into::into)
+        self.keep(mapping, || {
+            // SAFETY: the mapping is kept as long as anybody may run the VM; the rest of the program
+            // accesses it as memory that somebody else writes (vm-memory).
+            unsafe { vm.set_user_memory_region(memory) }
+        })
     }
 
     /// Gives the guest the memory of a guest_memfd, whose mapping this is from its start.
@@ -164,10 +159,22 @@ impl Slots {
             guest_memfd: file.as_raw_fd() as u32,
             ..Default::default()
         };
+        self.keep(mapping, || {
+            // SAFETY: as above; the file is the mapping's, and KVM holds it.
+            unsafe { vm.set_user_memory_region2(memory) }
+        })
+    }
+
+    /// Keeps the mapping if KVM takes it.
+    fn keep(
+        &self,
+        mapping: &Arc<Mapping>,
+        give: impl FnOnce() -> Result<(), kvm_ioctls::Error>,
+    ) -> io::Result<()> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        give()?;
         kept.push(Arc::clone(mapping));
-        // SAFETY: as above; the file is the mapping's, and KVM holds it.
-        unsafe { vm.set_user_memory_region2(memory) }.map_err(Into::into)
+        Ok(())
     }
 
     /// Takes a range of memory away from the guest. The mapping is kept all the same.

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`share.*`, `unshare.*`, `unshare_used.*`: a page of a protected VM, shared and taken back.
+
+A bare-metal guest (guests/bare/share.c) shares pages that it has touched, one call each, and
+takes them back: first such as nobody has had meanwhile, then such as its disk has just been
+written from, which the VMM has mapped by then. `armvisor-16g` is the same in a VM of 16 GiB, for
+what must not depend on a VM's size. pKVM does the same in the guest's stage 2 and the host's.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from armvisor_lab.board import Board
+from armvisor_lab.cli_board import describe
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Progress,
+    Spot,
+    Start,
+    artefacts,
+    on_board,
+    vms,
+)
+from armvisor_lab.results import count, instructions
+
+# Each figure, and what the guest calls it; in the order in which it measures.
+_OF = {"share": "share.cost", "unshare": "share.unshare", "unshare_used": "share.unshare_used"}
+# What the guest prints: rounds of how many.
+_LOOPS = {"share": "share.loops", "unshare": "share.loops", "unshare_used": "share.used_loops"}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Who makes the protected VM, of how many MiB, on a board with how many."""
+
+    name: str
+    regime: str
+    memory: int = 64
+    host: int = 1024
+    el2: bool = False
+
+
+VARIANTS = (
+    Variant("pkvm", "kvm", el2=True),
+    Variant("armvisor", "armvisor"),
+    Variant("armvisor-16g", "armvisor", memory=16 << 10, host=17 << 10),
+)
+
+
+def _spots(variant: Variant, text: str) -> list[Spot]:
+    return [
+        Spot(f"{what}.{variant.name}", count(text, _LOOPS[what]), less=True) for what in _OF
+    ]
+
+
+def _board(variant: Variant) -> Board:
+    files = {"/guest/share": artefacts.bare("share"), "/bin/armvisor": artefacts.vmm()}
+    if variant.el2:
+        return Board(
+            el2=True, cpu="cortex-a72", count=True, kernel="newest", memory=variant.host,
+            files=files, append="kvm-arm.mode=protected",
+        )  # fmt: skip
+    return Board(
+        el2=False, cpu="cortex-a72", count=True, memory=variant.host, files=files,
+        modules=vms.module(),
+    )  # fmt: skip
+
+
+def _sharing(variant: Variant) -> Measurement:
+    figures = tuple(f"{what}.{variant.name}" for what in _OF)
+
+    def measure(start: Start, progress: Progress) -> Outcome:
+        board = _board(variant)
+        script = (
+            "truncate -s 1M /disk && armvisor run --protected --no-randomness "
+            f"--memory {variant.memory}M --disk /disk --kernel /guest/share --append measure=1"
+        )
+        result = start(board, ["sh", "-c", script], progress).check()
+        values = {
+            figure: instructions(result.text, guest)
+            for figure, guest in zip(figures, _OF.values(), strict=True)
+        }
+        return Outcome(values, describe(board, result.kernel), text=result.text)
+
+    what = f"pages that a protected VM shares, on {variant.name}"
+    marked = Marked(variant.regime, partial(_spots, variant), measure, bare=True)
+    return Measurement(figures, what, partial(measure, on_board), marked=marked)
+
+
+def measurements() -> list[Measurement]:
+    """This family's measurements."""
+    return list(map(_sharing, VARIANTS))
