@@ -30,6 +30,18 @@ def test_the_modules_exits_are_within_their_bounds(tmp_path: Path):
     assert {name: float(value) > 40 for name, value in found} == dict.fromkeys(names, True)
 
 
+def test_sharing_a_page_is_within_its_bounds(tmp_path: Path):
+    """Of a protected VM of 64 MiB, and the same of one of 16 GiB."""
+    module("stable")
+    variants = ("armvisor", "armvisor-16g")
+    done = measure(tmp_path / "figures.json", *(f"share.{variant}" for variant in variants))
+    lines = re.findall(r"^(\w+)\.([\w-]+) ([\d.]+) instructions$", done.stdout, re.M)
+    found = {(what, variant): float(value) for what, variant, value in lines}
+    for what in ("share", "unshare", "unshare_used"):
+        small, large = (found[what, variant] for variant in variants)
+        assert 100 < large < 1.02 * small
+
+
 def test_a_figure_is_a_line_and_json(tmp_path: Path):
     path = tmp_path / "figures.json"
     done = measure(path, NAME)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Protected VMs on real pKVM: a board with EL2 whose kernel has kvm-arm.mode=protected.
+"""Protected VMs, on real pKVM, a board with EL2 whose kernel has kvm-arm.mode=protected, and on
+the module.
 
 What KVM itself gives and refuses is asked by `private` (guests/tools), row by row, of a protected
 VM and of a plain one on the same host: the plain one shows that each way to memory is one.
@@ -192,8 +193,15 @@ GUESTS = (
 )
 
 
-def test_bare_guests_run_protected():
-    outputs = run_guests(Host(kernel="newest", append=MODE), GUESTS)
+HOSTS = {
+    "pkvm": lambda: Host(kernel="newest", append=MODE),
+    "module": lambda: Host(el2=False, module=module("stable")),
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_bare_guests_run_protected(host):
+    outputs = run_guests(HOSTS[host](), GUESTS)
     assert outputs["share"].results["share.protected"] == "1"
     assert outputs["share"].results["share.granule"] == "4096"
     assert outputs["share-plain"].results["share.protected"] == "0"
@@ -204,7 +212,14 @@ def test_bare_guests_run_protected():
     assert "sweep" in outputs["trap"].disk
 
 
-def test_a_stock_debian_guest_boots_protected():
+BOARDS = {
+    "pkvm": lambda: {"el2": True, "kernel": "newest", "append": MODE},
+    "module": lambda: {"kernel": "stable", "modules": [Module(str(module("stable")))]},
+}
+
+
+@pytest.mark.parametrize("host", BOARDS)
+def test_a_stock_debian_guest_boots_protected(host):
     script = [
         # The VM is asked while it boots.
         "armvisor run --protected --name vm --kernel /guest/vmlinuz --initrd /guest/initrd "
@@ -217,9 +232,7 @@ def test_a_stock_debian_guest_boots_protected():
     ]
     guest = artefacts.guest("newest")
     board = Board(
-        el2=True,
-        kernel="newest",
-        append=MODE,
+        **BOARDS[host](),
         timeout=500,
         files={
             "/bin/armvisor": artefacts.vmm(),
@@ -238,7 +251,8 @@ def test_a_stock_debian_guest_boots_protected():
     assert "pause 0" in done.text
 
 
-def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to():
+@pytest.mark.parametrize("host", BOARDS)
+def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to(host):
     script = [
         "armvisor run --protected --on-reset restart --name vm --kernel /reset.img --memory 64M "
         ">/tmp/err 2>&1 & vm=$!",
@@ -246,7 +260,7 @@ def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to():
         "kill -0 $vm || break; sleep 0.1; done",
         "armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err; exit 0",
     ]
-    assert "ended 8" in run_vmm(script, {"/reset.img": image(*psci(SYSTEM_RESET))})
+    assert "ended 8" in run_vmm(host, script, {"/reset.img": image(*psci(SYSTEM_RESET))})
 
 
 def test_a_vm_whose_memory_is_taken_ends_with_a_sentence():
@@ -257,19 +271,32 @@ def test_a_vm_whose_memory_is_taken_ends_with_a_sentence():
         "case $(readlink $fd) in *deleted*) cat $fd | wc -c >/tmp/size;; esac; done; done",
         "wait $vm; echo ended $?; cat /tmp/err; ls /run/armvisor 2>/dev/null; exit 0",
     ]
-    ended, *said = run_vmm(script, {"/loop.img": image(LOOP)}).strip().splitlines()
+    ended, *said = run_vmm("pkvm", script, {"/loop.img": image(LOOP)}).strip().splitlines()
     assert ended == "ended 7"
     assert said[0].startswith("armvisor: "), said
     assert "some program read or wrote the VM's private memory" in said[0], said
     assert "the VM is protected" in "\n".join(said[1:]), "its registers are not shown"
 
 
-def run_vmm(script, files) -> str:
+def test_reading_the_memory_of_a_vm_on_the_module_takes_nothing():
+    script = [
+        "armvisor run --protected --name vm --kernel /loop.img --memory 64M >/tmp/err 2>&1 & vm=$!",
+        "until armvisor stat vm --json 2>/dev/null | grep -q running; do sleep 0.1; done",
+        # All that root's programs can do with a file of the VMM's: none has a byte.
+        "for fd in /proc/$vm/fd/*; do case $(readlink $fd) in",
+        "*kvm-gmem*) cat $fd >/tmp/read 2>/tmp/no; echo read $(wc -c </tmp/read);; esac; done",
+        "gdb=$(grep -m1 kvm-gmem /proc/$vm/maps | cut -d- -f1)",
+        "dd if=/proc/$vm/mem bs=4096 skip=$((0x$gdb / 4096)) count=1 2>/dev/null | wc -c",
+        "armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err; exit 0",
+    ]
+    said = run_vmm("module", script, {"/loop.img": image(LOOP)}).split("\n")
+    assert said[:3] == ["read 0", "0", "ended 8"], said
+
+
+def run_vmm(host, script, files) -> str:
     """What a script with armvisor says on a host that makes protected VMs."""
     files |= {"/bin/armvisor": artefacts.vmm()}
-    done = Board(el2=True, kernel="newest", append=MODE, files=files).run(
-        ["sh", "-c", "\n".join(script)]
-    )
+    done = Board(**BOARDS[host](), files=files).run(["sh", "-c", "\n".join(script)])
     assert not done.failure, done.failure
     return done.text
 
@@ -278,14 +305,15 @@ REFUSALS = (
     ("--pmu", 2, "KVM gives such a VM no PMU; leave --pmu out"),
     ("--huge-pages hugetlb", 2, "leave --huge-pages hugetlb out"),
     ("--overcommit", 2, "leave --overcommit out"),
-    ("", 4, "this host's KVM does not make protected VMs: it needs a CPU with EL2"),
 )
+NO_SUCH = ("", 4, "this host's KVM does not make protected VMs: on a CPU with EL2 it needs a kernel")
 
 
 @pytest.mark.parametrize("el2", [True, False], ids=["kvm", "module"])
-def test_a_host_without_protected_vms_refuses(el2):
+def test_what_a_protected_vm_cannot_have_is_refused(el2):
+    refusals = (*REFUSALS, NO_SUCH) if el2 else REFUSALS
     script = []
-    for words, _, _ in REFUSALS:
+    for words, _, _ in refusals:
         script.append(f"armvisor run --protected --kernel /hello.img --memory 64M {words} 2>&1")
         script.append(f"printf '%s{MARK}' $?")
     board = Board(
@@ -298,7 +326,7 @@ def test_a_host_without_protected_vms_refuses(el2):
     assert not done.failure, done.failure
     *said, left = done.text.split(MARK)
     assert left == "", "a refused VM leaves nothing behind"
-    for (_, code, sentence), answer in zip(REFUSALS, said, strict=True):
+    for (_, code, sentence), answer in zip(refusals, said, strict=True):
         text, _, status = answer.strip().rpartition("\n")
         assert (int(status), text.count("\n")) == (code, 0), answer
         assert text.startswith("armvisor: ") and sentence in text, answer
