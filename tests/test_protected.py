@@ -285,12 +285,13 @@ def test_reading_the_memory_of_a_vm_on_the_module_takes_nothing():
         # All that root's programs can do with a file of the VMM's: none has a byte.
         "for fd in /proc/$vm/fd/*; do case $(readlink $fd) in",
         "*kvm-gmem*) cat $fd >/tmp/read 2>/tmp/no; echo read $(wc -c </tmp/read);; esac; done",
-        "gdb=$(grep -m1 kvm-gmem /proc/$vm/maps | cut -d- -f1)",
-        "dd if=/proc/$vm/mem bs=4096 skip=$((0x$gdb / 4096)) count=1 2>/dev/null | wc -c",
+        "at=$(grep -m1 kvm-gmem /proc/$vm/maps | cut -d- -f1)",
+        "dd if=/proc/$vm/mem bs=4096 skip=$((0x$at / 4096)) count=1 2>/dev/null | wc -c",
         "armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err; exit 0",
     ]
-    said = run_vmm("module", script, {"/loop.img": image(LOOP)}).split("\n")
-    assert said[:3] == ["read 0", "0", "ended 8"], said
+    said = run_vmm("module", script, {"/loop.img": image(LOOP)})
+    # The file, which the VMM has twice; its mapping; and the VM went on until it was stopped.
+    assert said.startswith("read 0\nread 0\n0\nended 8\n"), said
 
 
 def run_vmm(host, script, files) -> str:

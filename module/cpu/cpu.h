@@ -24,6 +24,7 @@
  *	wfx.c		waiting
  *	guest_debug.c	the VMM as a debugger
  *	fp.c		FP/SIMD, lazily
+ *	private_calls.c	a protected VM's guest and its memory
  *	vcpu.c		life, reset, power state, events
  */
 #ifndef AV_CPU_CPU_H

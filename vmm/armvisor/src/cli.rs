@@ -167,9 +167,9 @@ pub struct RunArgs {
     /// Let the guest have more memory than the host has
     #[arg(long)]
     pub overcommit: bool,
-    /// Make it a protected VM: this program, other processes and the host's kernel can access only the
-    /// memory that the guest shares (docs/protected.md has the limits of that). The host's kernel must have
-    /// been started with 'kvm-arm.mode=protected'. A guest whose kernel shares nothing has no devices but
+    /// Make it a protected VM: this program and other processes can access only the memory that the
+    /// guest shares; on pKVM (a host's kernel started with 'kvm-arm.mode=protected') the host's kernel, too
+    /// (docs/protected.md has the limits of that). A guest whose kernel shares nothing has no devices but
     /// its console
     #[arg(long)]
     pub protected: bool,
