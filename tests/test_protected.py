@@ -307,7 +307,11 @@ REFUSALS = (
     ("--huge-pages hugetlb", 2, "leave --huge-pages hugetlb out"),
     ("--overcommit", 2, "leave --overcommit out"),
 )
-NO_SUCH = ("", 4, "this host's KVM does not make protected VMs: on a CPU with EL2 it needs a kernel")
+NO_SUCH = (
+    "",
+    4,
+    "this host's KVM does not make protected VMs: on a CPU with EL2 it needs a kernel",
+)
 
 
 @pytest.mark.parametrize("el2", [True, False], ids=["kvm", "module"])

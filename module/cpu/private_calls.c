@@ -8,8 +8,8 @@
  *	MEM_UNSHARE		page; 0; 0	0
  *	MEASUREMENT		i; 0; 0		0, and in x1 and x2 bytes 16 i to 16 i + 15
  *
- * What is wrong with the arguments, or with the page, is INVALID_PARAMETER. To share where no
- * memory is is an access there: an external abort at the call.
+ * What is wrong with the arguments, or with the page, is INVALID_PARAMETER. A share where there
+ * is no memory is an access there: an external abort at the call.
  */
 #include <linux/arm-smccc.h>
 #include <linux/delay.h>

@@ -115,6 +115,7 @@ static int each_page(struct av_gmem *gmem, int (*fn)(u64 *word, struct page *pag
 	int ret;
 
 	for (i = 0; i < DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT); i++) {
+		/* Pairs with the cmpxchg() of av_gmem_make_word(). */
 		u64 *table = smp_load_acquire(&gmem->tables[i]);
 
 		cond_resched();

@@ -76,12 +76,7 @@ impl Memory {
         Memory::of_file(size, file, Backing::GuestMemfd, HugePages::Off)
     }
 
-    fn of_file(
-        size: Size,
-        file: File,
-        backing: Backing,
-        huge: HugePages,
-    ) -> Result<Self, Refusal> {
+    fn of_file(size: Size, file: File, backing: Backing, huge: HugePages) -> Result<Self, Refusal> {
         let refuse = |what: &str, error: io::Error| {
             Refusal::host(format!("cannot {what} {size} of guest memory: {error}"))
         };

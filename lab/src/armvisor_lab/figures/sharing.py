@@ -50,9 +50,7 @@ VARIANTS = (
 
 
 def _spots(variant: Variant, text: str) -> list[Spot]:
-    return [
-        Spot(f"{what}.{variant.name}", count(text, _LOOPS[what]), less=True) for what in _OF
-    ]
+    return [Spot(f"{what}.{variant.name}", count(text, _LOOPS[what]), less=True) for what in _OF]
 
 
 def _board(variant: Variant) -> Board:

@@ -181,9 +181,8 @@ impl Vm {
 
     /// A file of KVM's for a protected VM's memory.
     pub fn memory_file(&self, bytes: u64) -> Result<File, Refusal> {
-        sys::kvm::guest_memfd(&self.fd, bytes).map_err(|error| {
-            Refusal::host(format!("KVM cannot make the guest's memory: {error}"))
-        })
+        sys::kvm::guest_memfd(&self.fd, bytes)
+            .map_err(|error| Refusal::host(format!("KVM cannot make the guest's memory: {error}")))
     }
 
     /// False: this KVM has protected VMs on memory of its own files only.
