@@ -64,6 +64,13 @@ int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus)
 	return 0;
 }
 
+u32 av_plan_max_mapping(const struct av_plan *plan)
+{
+	u64 part = (u64)plan->areas * plan->per_area * AV_SLOT_BYTES / 16;
+
+	return min_t(u64, 1ULL << (fls64(part) - 1), AV_SEGMENT_BYTES);
+}
+
 /* Where the parts of the metadata begin, each aligned to 64, and where the last one ends. */
 struct parts {
 	size_t slot, area, list, record, ring, end;

@@ -48,6 +48,13 @@ int av_mode_of(const char *name);
 /* 0, or -ENOSPC: bytes are fewer than a segment (slots), or two (others). */
 int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus);
 
+/*
+ * The most that a driver should map at once: a sixteenth of the slots. Buffers that stay, as
+ * rings and those for packets to come, then leave room for one such mapping; with a segment
+ * for a limit a disk on a small pool could ask for a whole one for ever.
+ */
+u32 av_plan_max_mapping(const struct av_plan *plan);
+
 /* Bytes of metadata that av_pool_init() is to be given. */
 size_t av_pool_meta_bytes(const struct av_plan *plan);
 

@@ -22,17 +22,21 @@ int av_region_unshare(struct av_region *region, phys_addr_t page)
 	return region->sharing ? av_hyp_unshare(page) : 0;
 }
 
-/* Private again, all of them: if one is not, none of the block may be used by anyone. */
+/*
+ * Private again, all of them, and zero: if one is not, none of the block may be used by
+ * anyone. The VMM could write it until then, so zeroes from before would not last.
+ */
 static bool unshare_all(struct av_region *region, void *virt, size_t bytes)
 {
 	size_t at;
 	u64 lost = 0;
 
-	memset(virt, 0, bytes);
 	for (at = 0; at < bytes; at += PAGE_SIZE)
 		lost += !!av_region_unshare(region, virt_to_phys(virt + at));
-	if (!lost)
+	if (!lost) {
+		memset(virt, 0, bytes);
 		return true;
+	}
 	atomic64_add(bytes / PAGE_SIZE, &region->lost);
 	pr_err("the hypervisor does not take back %llu of %zu pages at %pa that were shared: they stay unused until the VM ends\n",
 	       lost, bytes / PAGE_SIZE, &(phys_addr_t){ virt_to_phys(virt) });

@@ -4,8 +4,8 @@
  * shared one by one. Made at load and given back at unload; in between it only answers where
  * an offset or an address is, in constant time and any context.
  *
- * What is shared is zero when it becomes so, and zero again before it is private again: the
- * VMM sees nothing but what was bounced, and nobody in the guest gets what the VMM wrote.
+ * What is shared is zero when it becomes so, and zeroed once it is private again: the VMM sees
+ * nothing but what was bounced, and nobody in the guest gets what the VMM wrote.
  */
 #ifndef AV_KERNEL_REGION_H
 #define AV_KERNEL_REGION_H

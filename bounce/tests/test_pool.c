@@ -25,6 +25,17 @@ static void modes_have_names(void)
 	CHECK_EQ(av_mode_of(""), -EINVAL);
 }
 
+/* A power of two, of a page to a segment, of which the slots have room for 16 or more. */
+static void max_mapping(const struct av_plan *plan)
+{
+	u32 most = av_plan_max_mapping(plan);
+	u64 slots = (u64)plan->areas * plan->per_area * AV_SLOT_BYTES;
+
+	CHECK(most >= 4096 && most <= AV_SEGMENT_BYTES && !(most & (most - 1)));
+	CHECK(16ULL * most <= slots);
+	CHECK(most == AV_SEGMENT_BYTES || 32ULL * most > slots);
+}
+
 static void plans(void)
 {
 	struct av_plan plan;
@@ -49,6 +60,7 @@ static void plans(void)
 				CHECK_EQ(plan.cache_bytes != 0, cache);
 				CHECK(plan.areas == 1 || mode != AV_MODE_SLOTS);
 				CHECK(av_cache_bytes(plan.areas, plan.log) <= plan.cache_bytes || !cache);
+				max_mapping(&plan);
 			}
 		}
 	}
