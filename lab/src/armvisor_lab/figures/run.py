@@ -21,6 +21,7 @@ from armvisor_lab.figures import (
     cheap,
     classes,
     exits,
+    io,
     lat,
     smp,
     traps,
@@ -31,7 +32,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, lat, smp, cheap, traps, units)
+FAMILIES = (boot, exits, lat, smp, io, cheap, traps, units)
 
 
 @dataclass(frozen=True)
