@@ -250,10 +250,22 @@ enum dma_data_direction {
 
 struct dma_map_ops;
 
+struct bus_type;
+
+struct device_driver {
+	const char *name;
+	const struct bus_type *bus;
+};
+
 struct device {
 	u64 *dma_mask;
 	u64 coherent_dma_mask, bus_dma_limit;
 	const struct dma_map_ops *dma_ops;
+	struct device *parent;
+	struct device_driver *driver;
+	bool iommu, skip_sync;
+	u32 min_align_mask;
+	u32 refs;
 };
 
 static inline const char *dev_name(const struct device *dev)
@@ -352,5 +364,7 @@ struct dma_map_ops {
 	int (*dma_supported)(struct device *dev, u64 mask);
 	size_t (*max_mapping_size)(struct device *dev);
 };
+
+#include "bus.h"
 
 #endif /* AV_FAKE_GUEST_H */
