@@ -211,6 +211,16 @@ void *world_seen(dma_addr_t dma, size_t size)
 	return phys_to_virt(phys);
 }
 
+void world_scribble(void)
+{
+	u64 page;
+
+	for (page = 0; page < RAM_PAGES; page++) {
+		if (seen[page])
+			memset(ram + page * PAGE_SIZE, EVIL, PAGE_SIZE);
+	}
+}
+
 u64 world_sees(u8 byte)
 {
 	u64 page, i, count = 0;

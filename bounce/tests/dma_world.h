@@ -40,6 +40,9 @@ void *world_pages(u32 count, u8 byte);
 /* What the device reads or writes: the address must lie in shared memory. */
 void *world_seen(dma_addr_t dma, size_t size);
 
+/* The VMM writes everywhere it can. */
+void world_scribble(void);
+
 /* Shared bytes that are so. */
 u64 world_sees(u8 byte);
 u32 world_shared(void);

@@ -53,6 +53,7 @@ static void there_and_back(enum av_mode mode)
 		u32 size = sizes[i];
 		dma_addr_t a, b;
 
+		world_scribble();
 		memset(out + 5, SENT, size);
 		a = map(dev, out + 5, size, DMA_TO_DEVICE);
 		b = map(dev, in + 9, size, DMA_FROM_DEVICE);
@@ -218,6 +219,13 @@ static void unmapping_what_is_not_mapped(void)
 	CHECK_EQ(others(page + 10000, 4 * PAGE_SIZE - 10000, SECRET), 0);
 	unmap(dev, dma, 10000, DMA_FROM_DEVICE);
 	CHECK_EQ(av_counts.senseless, 8);
+	/* As coherent memory, which it is not. */
+	dma = map(dev, page, 4096, DMA_FROM_DEVICE);
+	ops->free(dev, 4096, page, dma, 0);
+	CHECK_EQ(av_counts.senseless, 9);
+	unmap(dev, dma, 4096, DMA_FROM_DEVICE);
+	CHECK_EQ(av_counts.senseless, 9);
+	memset(page, ANSWER, 10000);
 	CHECK_EQ(av_pool_owned(&av_bounce.pool, world_owner(dev)->number), 0);
 	/* Less: the rest stays as it was. */
 	dma = map(dev, page, 10000, DMA_FROM_DEVICE);
@@ -275,6 +283,7 @@ static void coherent_memory(void)
 		dma_addr_t dma;
 		u8 *virt;
 
+		world_scribble();
 		virt = ops->alloc(dev, sizes[i], &dma, GFP_KERNEL, 0);
 		REQUIRE(virt);
 		CHECK(PAGE_ALIGNED(dma) && world_seen(dma, bytes) == virt);

@@ -180,15 +180,16 @@ static void unmapping_what_is_not_mapped(void)
 	ops->unmap_phys(dev, dma + 1, PAGE_SIZE, DMA_TO_DEVICE, 0);
 	ops->unmap_phys(dev, dma, PAGE_SIZE + 1, DMA_TO_DEVICE, 0);
 	ops->unmap_phys(dev, dma, 2 * AV_SEGMENT_BYTES, DMA_TO_DEVICE, 0);
+	ops->unmap_phys(dev, dma, (1UL << 44) + 2 * PAGE_SIZE, DMA_TO_DEVICE, 0);
 	ops->unmap_phys(dev, dma, 0, DMA_TO_DEVICE, 0);
 	ops->unmap_phys(other, dma, 2 * PAGE_SIZE, DMA_TO_DEVICE, 0);
-	CHECK_EQ(av_counts.senseless, 6);
+	CHECK_EQ(av_counts.senseless, 7);
 	CHECK_EQ(world_shared(), pool_pages + 3);
 	CHECK_EQ(atomic64_read(&world_owner(dev)->outside), 2);
 	ops->unmap_phys(dev, dma, 2 * PAGE_SIZE, DMA_TO_DEVICE, 0);
 	CHECK_EQ(world_shared(), pool_pages + 1);
 	ops->unmap_phys(dev, dma, 2 * PAGE_SIZE, DMA_TO_DEVICE, 0);
-	CHECK_EQ(av_counts.senseless, 7);
+	CHECK_EQ(av_counts.senseless, 8);
 	ops->unmap_phys(dev, first, PAGE_SIZE, DMA_TO_DEVICE, 0);
 	CHECK_EQ(world_shared(), pool_pages);
 	world_end();
