@@ -180,7 +180,7 @@ def test_a_protected_vm():
 @pytest.mark.conformance
 def test_a_small_pool_is_waited_for():
     """Drivers try again until there are buffers; nothing is lost."""
-    script = "vm mode=split-cache,pool=1M,share=never disk-write,disk-check,net,bounce $OPTION\n"
+    script = "vm mode=split-cache,pool=4M,share=never disk-write,disk-check,net,bounce $OPTION\n"
     (text,) = Row("stable", cpus=4).run(script)
     told = content(text)
     assert told["send.checksum"] == told["receive.checksum"]

@@ -67,6 +67,7 @@ struct av_area {
 	struct av_lock lock;
 	u32 next;			/* slot where the next search begins */
 	u32 used, most;			/* slots in use; the most there were */
+	u32 buffers;			/* in use */
 	u64 looked;			/* slots that searches looked at */
 	u64 failed;			/* searches that found nothing */
 	u64 got[AV_SIZE_CLASSES];	/* buffers given, by size */

@@ -161,13 +161,13 @@ static void unmap_pages(struct device *dev, dma_addr_t dma, size_t size)
 
 /* ---- buffers of the pool ------------------------------------------------------------ */
 
-static void to_device(u64 offset, phys_addr_t orig, size_t size)
+static __always_inline void to_device(u64 offset, phys_addr_t orig, size_t size)
 {
 	memcpy(av_region_at(&av_bounce.region, offset), phys_to_virt(orig), size);
 	av_count(to_device, size);
 }
 
-static void from_device(phys_addr_t orig, u64 offset, size_t size)
+static __always_inline void from_device(phys_addr_t orig, u64 offset, size_t size)
 {
 	memcpy(phys_to_virt(orig), av_region_at(&av_bounce.region, offset), size);
 	av_count(from_device, size);
@@ -187,7 +187,6 @@ static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, 
 		av_count(exhausted, 1);
 		return DMA_MAPPING_ERROR;
 	}
-	av_count(mapped, 1);
 	if (access & AV_DEVICE_READS && !(attrs & DMA_ATTR_SKIP_CPU_SYNC)) {
 		to_device(offset, phys, size);
 	} else {
@@ -204,7 +203,7 @@ dma_addr_t av_dma_map(struct device *dev, phys_addr_t phys, size_t size,
 	dma_addr_t dma;
 
 	if (!size || size > AV_SEGMENT_BYTES || av_is_mmio(attrs) || !access ||
-	    !pfn_valid(PHYS_PFN(phys))) {
+	    !av_has_page(phys)) {
 		av_count(too_large, 1);
 		return DMA_MAPPING_ERROR;
 	}
@@ -218,7 +217,7 @@ dma_addr_t av_dma_map(struct device *dev, phys_addr_t phys, size_t size,
 }
 
 /* The buffer that has this address; false: the address is none of the pool's. */
-static bool in_pool(struct device *dev, dma_addr_t dma, u64 *offset)
+static __always_inline bool in_pool(struct device *dev, dma_addr_t dma, u64 *offset)
 {
 	*offset = av_region_offset(&av_bounce.region, dma_to_phys(dev, dma));
 	return *offset != AV_NO_BUFFER;
@@ -255,8 +254,6 @@ void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data
 		from_device(found.orig, offset, min_t(size_t, size, found.left));
 	if (av_pool_put(&av_bounce.pool, offset))
 		senseless(dev, "unmapping", dma);
-	else
-		av_count(unmapped, 1);
 }
 
 static void sync(struct device *dev, dma_addr_t dma, size_t size, u8 access)
@@ -383,6 +380,8 @@ static void free_coherent(struct device *dev, size_t size, void *virt, dma_addr_
 	if (!find(dev, offset, &found) || found.orig != AV_NO_ORIG || found.begin != offset ||
 	    av_pool_put(&av_bounce.pool, offset))
 		senseless(dev, "freeing", dma);
+	else
+		av_count(freed, 1);
 }
 
 static void *alloc_coherent(struct device *dev, size_t size, dma_addr_t *dma, gfp_t gfp,

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../lib/mark.h"
 #include "counter.h"
 
 #define ROUNDS		5
@@ -45,14 +46,18 @@ void io_best(const char *name, uint64_t loops, void (*run)(void *), void *argume
 	uint64_t best = UINT64_MAX, start, took;
 	int round;
 
+	MARK_FEED;
 	run(argument);
 	for (round = 0; round < ROUNDS; round++) {
+		MARK_COUNT;
 		start = counter();
 		run(argument);
 		took = counter() - start;
+		MARK_PAUSE;
 		if (took < best)
 			best = took;
 	}
+	MARK_END;
 	io_report(name, best, loops);
 }
 

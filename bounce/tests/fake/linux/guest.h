@@ -162,52 +162,6 @@ static inline void kvfree(void *p)
 	free(p);
 }
 
-/* ---- an xarray of small numbers ------------------------------------------------------- */
-
-#define XA_MOST		((RAM_PHYS >> 18) + (RAM_PAGES >> 6))
-
-struct xarray {
-	void *entry[XA_MOST];
-};
-
-static inline void xa_init(struct xarray *xa)
-{
-	memset(xa, 0, sizeof(*xa));
-}
-
-static inline void xa_destroy(struct xarray *xa)
-{
-	xa_init(xa);
-}
-
-static inline void *xa_load(struct xarray *xa, unsigned long index)
-{
-	return index < XA_MOST ? xa->entry[index] : NULL;
-}
-
-static inline void *xa_store(struct xarray *xa, unsigned long index, void *entry, gfp_t gfp)
-{
-	void *old = xa->entry[index];
-
-	xa->entry[index] = entry;
-	return old;
-}
-
-static inline int xa_err(const void *entry)
-{
-	return 0;
-}
-
-static inline void *xa_mk_value(unsigned long v)
-{
-	return (void *)(v << 1 | 1);
-}
-
-static inline unsigned long xa_to_value(const void *entry)
-{
-	return (unsigned long)entry >> 1;
-}
-
 /* ---- what is said, CPUs ----------------------------------------------------------------- */
 
 static inline void fake_say(const char *format, ...)
