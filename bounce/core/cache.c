@@ -133,27 +133,37 @@ int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *fou
 		.left = left - within,
 		.owner = record->owner,
 		.access = record->access,
+		.list = place.list,
+		.number = place.number,
 	};
 	return 0;
+}
+
+static int put(struct av_list *list, u32 log, u32 number)
+{
+	unsigned long flags = av_lock(&list->lock);
+	int ret = 0;
+
+	if (list->record[number].left)
+		push(list, log, number);
+	else
+		ret = -ENOENT;
+	av_unlock(&list->lock, flags);
+	return ret;
+}
+
+int av_cache_put_found(struct av_cache *cache, const struct av_found *found)
+{
+	return put(found->list, cache->log, found->number);
 }
 
 int av_cache_put(struct av_cache *cache, u64 offset)
 {
 	struct place place;
-	struct av_list *list;
-	unsigned long flags;
-	int ret = 0;
 
 	if (!place_of(cache, offset, &place) || offset != place.begin)
 		return -EINVAL;
-	list = place.list;
-	flags = av_lock(&list->lock);
-	if (list->record[place.number].left)
-		push(list, cache->log, place.number);
-	else
-		ret = -ENOENT;
-	av_unlock(&list->lock, flags);
-	return ret;
+	return put(place.list, cache->log, place.number);
 }
 
 u64 av_cache_owned(struct av_cache *cache, u16 owner)

@@ -103,6 +103,14 @@ static inline int av_pool_put(struct av_pool *pool, u64 offset)
 	return av_slots_put(&pool->slots, offset - front);
 }
 
+/* The same of what av_pool_find() found at the buffer's beginning. */
+static inline int av_pool_put_found(struct av_pool *pool, const struct av_found *found)
+{
+	if (found->list)
+		return av_cache_put_found(&pool->cache, found);
+	return av_slots_put(&pool->slots, found->begin - pool->plan.cache_bytes);
+}
+
 /* Buffers given since the beginning, and those of them that are in use. */
 struct av_use {
 	u64 given, used;

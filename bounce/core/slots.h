@@ -52,6 +52,8 @@ struct av_found {
 	u32 left;	/* bytes of the mapping from this place on */
 	u16 owner;
 	u8 access;
+	struct av_list *list;	/* of the cache, where the buffer has this number; NULL: in slots */
+	u32 number;
 };
 
 struct av_slot {

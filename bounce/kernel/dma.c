@@ -224,14 +224,14 @@ static __always_inline bool in_pool(struct device *dev, dma_addr_t dma, u64 *off
 }
 
 /* The device's buffer at this place, none of another's, nor nothing. */
-static bool find(struct device *dev, u64 offset, struct av_found *found)
+static __always_inline bool find(struct device *dev, u64 offset, struct av_found *found)
 {
 	return !av_pool_find(&av_bounce.pool, offset, found) &&
 	       found->owner == device_of(dev)->number;
 }
 
 /* As find(), and a streaming mapping's: not a coherent buffer. */
-static bool find_mapping(struct device *dev, u64 offset, struct av_found *found)
+static __always_inline bool find_mapping(struct device *dev, u64 offset, struct av_found *found)
 {
 	return find(dev, offset, found) && found->orig != AV_NO_ORIG;
 }
@@ -252,7 +252,7 @@ void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data
 	}
 	if (!(attrs & DMA_ATTR_SKIP_CPU_SYNC) && found.access & AV_DEVICE_WRITES)
 		from_device(found.orig, offset, min_t(size_t, size, found.left));
-	if (av_pool_put(&av_bounce.pool, offset))
+	if (av_pool_put_found(&av_bounce.pool, &found))
 		senseless(dev, "unmapping", dma);
 }
 

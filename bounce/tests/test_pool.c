@@ -199,6 +199,16 @@ static void freed_twice_or_from_the_middle(void)
 	CHECK_EQ(found.orig, 0x40000000 + 8999);
 	CHECK_EQ(av_pool_find(&w->pool, large + 9000, &found), -ENOENT);
 	CHECK_EQ(av_pool_find(&w->pool, small + 3000, &found), -ENOENT);
+	CHECK_EQ(av_pool_find(&w->pool, large, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, large), -ENOENT);
+	CHECK_EQ(av_pool_find(&w->pool, small, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, small), -ENOENT);
+	small = get(w, 0, 3000);
+	large = get(w, 0, 9000);
 	CHECK_EQ(av_pool_put(&w->pool, small), 0);
 	CHECK_EQ(av_pool_put(&w->pool, small), -ENOENT);
 	CHECK_EQ(av_pool_put(&w->pool, large), 0);

@@ -11,7 +11,7 @@ noreturn void io_fail(const char *what);
 
 /* Ticks of one of `loops` operations, which a run does all of. */
 void io_report(const char *name, uint64_t ticks, uint64_t loops);
-void io_best(const char *name, uint64_t loops, void (*run)(void *), void *argument);
+void io_mean(const char *name, uint64_t loops, void (*run)(void *), void *argument);
 
 /* Exit statuses. */
 int io_net(const char *endpoint);
