@@ -64,7 +64,7 @@ class Row:
 
     def __str__(self) -> str:
         host = "kvm" if self.el2 else "module"
-        return f"{self.guest}-{'pkvm' if self.protected else host}"
+        return f"{self.guest}-{'protected-' if self.protected else ''}{host}"
 
     def run(self, script: str) -> list[str]:
         """What each VM of the script had to say."""
@@ -75,8 +75,8 @@ class Row:
         settings = f"CPUS={self.cpus} OPTION={option}\n"
         board = Board(
             el2=self.el2,
-            kernel="newest" if self.protected else "stable",
-            append=PROTECTED if self.protected else "",
+            kernel="newest" if self.protected and self.el2 else "stable",
+            append=PROTECTED if self.protected and self.el2 else "",
             modules=["tun", *(() if self.el2 else (Module(str(module("stable"))),))],
             files={
                 "/bin/armvisor": artefacts.vmm(),
@@ -163,6 +163,9 @@ ROWS = [
     Row("newest", protected=True),
     Row("stable", protected=True),
     Row("oldstable", protected=True),
+    Row("newest", el2=False, protected=True),
+    Row("stable", el2=False, protected=True),
+    Row("oldstable", el2=False, protected=True),
 ]
 
 
@@ -172,15 +175,16 @@ def test_every_mode(row: Row):
     check(row, MODES)
 
 
-def test_a_protected_vm():
+@pytest.mark.parametrize("el2", [True, False], ids=["pkvm", "module"])
+def test_a_protected_vm(el2: bool):
     """The mode that has all the others' ways, and shares pages at run time."""
-    check(Row("newest", protected=True), ["hybrid"])
+    check(Row("newest", el2=el2, protected=True), ["hybrid"])
 
 
 @pytest.mark.conformance
 def test_a_small_pool_is_waited_for():
     """Drivers try again until there are buffers; nothing is lost."""
-    script = "vm mode=split-cache,pool=1M,share=never disk-write,disk-check,net,bounce $OPTION\n"
+    script = "vm mode=split-cache,pool=4M,share=never disk-write,disk-check,net,bounce $OPTION\n"
     (text,) = Row("stable", cpus=4).run(script)
     told = content(text)
     assert told["send.checksum"] == told["receive.checksum"]

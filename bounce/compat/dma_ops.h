@@ -27,6 +27,11 @@ static inline bool av_is_mmio(unsigned long attrs)
 	return attrs & DMA_ATTR_MMIO;
 }
 
+static inline bool av_has_page(phys_addr_t phys)
+{
+	return pfn_valid(PHYS_PFN(phys));
+}
+
 #else
 
 static inline dma_addr_t av_dma_map_page(struct device *dev, struct page *page,
@@ -42,6 +47,12 @@ static inline dma_addr_t av_dma_map_page(struct device *dev, struct page *page,
 static inline bool av_is_mmio(unsigned long attrs)
 {
 	return false;
+}
+
+/* It was given as a page. */
+static inline bool av_has_page(phys_addr_t phys)
+{
+	return true;
 }
 
 #endif

@@ -93,22 +93,23 @@ struct place {
 	u32 number;
 };
 
-static bool place_of(const struct av_cache *cache, u64 offset, struct place *place)
+static __always_inline bool place_of(const struct av_cache *cache, u64 offset, struct place *place)
 {
-	u64 area = offset >> (AV_CACHE_AREA_SHIFT + cache->log);
-	u64 from_end;
+	u32 shift = AV_CACHE_AREA_SHIFT + cache->log;
+	u64 area = offset >> shift, from_end = ~offset & (BIT(shift) - 1);
+	u64 in_list;
 	u32 order;
 
 	if (area >= cache->areas)
 		return false;
 	/* The lists from the end: nothing, then 2^log bytes, 2 * 2^log, 4 * 2^log and so on. */
-	from_end = av_cache_bytes(area + 1, cache->log) - 1 - offset;
 	order = fls64(from_end >> cache->log);
 	if (!order)
 		return false;
 	order--;
-	place->number = (offset - base_of(cache, area, order)) >> order;
-	place->begin = base_of(cache, area, order) + ((u64)place->number << order);
+	in_list = (offset & (BIT(shift) - 1)) - ((BIT(AV_CACHE_AREA_SHIFT) - BIT(order + 1)) << cache->log);
+	place->number = in_list >> order;
+	place->begin = offset - (in_list & (BIT(order) - 1));
 	place->list = list_of(cache, area, order);
 	return true;
 }
@@ -132,27 +133,37 @@ int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *fou
 		.left = left - within,
 		.owner = record->owner,
 		.access = record->access,
+		.list = place.list,
+		.number = place.number,
 	};
 	return 0;
+}
+
+static int put(struct av_list *list, u32 log, u32 number)
+{
+	unsigned long flags = av_lock(&list->lock);
+	int ret = 0;
+
+	if (list->record[number].left)
+		push(list, log, number);
+	else
+		ret = -ENOENT;
+	av_unlock(&list->lock, flags);
+	return ret;
+}
+
+int av_cache_put_found(struct av_cache *cache, const struct av_found *found)
+{
+	return put(found->list, cache->log, found->number);
 }
 
 int av_cache_put(struct av_cache *cache, u64 offset)
 {
 	struct place place;
-	struct av_list *list;
-	unsigned long flags;
-	int ret = 0;
 
 	if (!place_of(cache, offset, &place) || offset != place.begin)
 		return -EINVAL;
-	list = place.list;
-	flags = av_lock(&list->lock);
-	if (list->record[place.number].left)
-		push(list, cache->log, place.number);
-	else
-		ret = -ENOENT;
-	av_unlock(&list->lock, flags);
-	return ret;
+	return put(place.list, cache->log, place.number);
 }
 
 u64 av_cache_owned(struct av_cache *cache, u16 owner)

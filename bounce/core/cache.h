@@ -65,6 +65,9 @@ u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask);
 /* As their kin in slots.h. */
 int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *found);
 int av_cache_put(struct av_cache *cache, u64 offset);
+
+/* The same of what was found at the buffer's beginning, which is not looked for again. */
+int av_cache_put_found(struct av_cache *cache, const struct av_found *found);
 u64 av_cache_owned(struct av_cache *cache, u16 owner);
 u64 av_cache_reclaim(struct av_cache *cache, u16 owner);
 

@@ -64,6 +64,13 @@ int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus)
 	return 0;
 }
 
+u32 av_plan_max_mapping(const struct av_plan *plan)
+{
+	u64 part = (u64)plan->areas * plan->per_area * AV_SLOT_BYTES / 16;
+
+	return min_t(u64, 1ULL << (fls64(part) - 1), AV_SEGMENT_BYTES);
+}
+
 /* Where the parts of the metadata begin, each aligned to 64, and where the last one ends. */
 struct parts {
 	size_t slot, area, list, record, ring, end;
@@ -115,52 +122,38 @@ static bool sensible(const struct av_ask *ask)
 	       ask->align <= AV_SEGMENT_BYTES && !(ask->align & (ask->align - 1));
 }
 
-static u64 get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
+u64 av_pool_get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
 {
 	struct av_ask paged = *ask;
 	u64 offset;
 
+	if (!sensible(ask))
+		return AV_NO_BUFFER;
 	if (paged.bytes >= PAGE_LIKE)
 		paged.align = max_t(u32, paged.align, PAGE_LIKE);
 	offset = av_slots_get(&pool->slots, cpu, &paged);
 	return offset == AV_NO_BUFFER ? offset : pool->plan.cache_bytes + offset;
 }
 
-u64 av_pool_get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
+struct av_use av_pool_use(const struct av_pool *pool)
 {
-	return sensible(ask) ? get_slots(pool, cpu, ask) : AV_NO_BUFFER;
-}
+	struct av_use use = {};
+	u32 i, n;
 
-u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
-{
-	u64 offset;
+	for (i = 0; i < pool->slots.areas; i++) {
+		const struct av_area *area = &pool->slots.area[i];
 
-	if (!sensible(ask))
-		return AV_NO_BUFFER;
-	offset = av_cache_get(&pool->cache, cpu, ask);
-	return offset != AV_NO_BUFFER ? offset : get_slots(pool, cpu, ask);
-}
+		use.used += READ_ONCE(area->buffers);
+		for (n = 0; n < AV_SIZE_CLASSES; n++)
+			use.given += READ_ONCE(area->got[n]);
+	}
+	for (i = 0; i < pool->cache.areas * AV_CACHE_ORDERS; i++) {
+		const struct av_list *list = &pool->cache.list[i];
 
-int av_pool_find(const struct av_pool *pool, u64 offset, struct av_found *found)
-{
-	u64 front = pool->plan.cache_bytes;
-	int ret;
-
-	if (offset < front)
-		return av_cache_find(&pool->cache, offset, found);
-	ret = av_slots_find(&pool->slots, offset - front, found);
-	if (!ret)
-		found->begin += front;
-	return ret;
-}
-
-int av_pool_put(struct av_pool *pool, u64 offset)
-{
-	u64 front = pool->plan.cache_bytes;
-
-	if (offset < front)
-		return av_cache_put(&pool->cache, offset);
-	return av_slots_put(&pool->slots, offset - front);
+		use.used += BIT(pool->cache.log) - READ_ONCE(list->free);
+		use.given += READ_ONCE(list->hits) + READ_ONCE(list->lent);
+	}
+	return use;
 }
 
 u64 av_pool_owned(struct av_pool *pool, u16 owner)

@@ -48,27 +48,75 @@ int av_mode_of(const char *name);
 /* 0, or -ENOSPC: bytes are fewer than a segment (slots), or two (others). */
 int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus);
 
+/*
+ * The most that a driver should map at once: a sixteenth of the slots. Buffers that stay, as
+ * rings and those for packets to come, then leave room for one such mapping; with a segment
+ * for a limit a disk on a small pool could ask for a whole one for ever.
+ */
+u32 av_plan_max_mapping(const struct av_plan *plan);
+
 /* Bytes of metadata that av_pool_init() is to be given. */
 size_t av_pool_meta_bytes(const struct av_plan *plan);
 
 /* meta: that many bytes, zero, aligned to 64. */
 void av_pool_init(struct av_pool *pool, const struct av_plan *plan, void *meta);
 
-/*
- * A buffer's offset, or AV_NO_BUFFER: nothing is free that is large enough, or the ask has
- * no size that a segment can hold. Buffers of a page and more are aligned to pages, as
- * swiotlb's are. In any context.
- */
-u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask *ask);
-
 /* As av_slots_get(): never from the cache, for buffers that stay. */
 u64 av_pool_get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask);
 
+/*
+ * A buffer's offset, or AV_NO_BUFFER: nothing is free that is large enough, or the ask has
+ * no size that a segment can hold. Buffers of a page and more are aligned to pages, as
+ * swiotlb's are. In any context. Inline, as the next two: each is asked for every mapping.
+ */
+static inline u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
+{
+	u64 offset = AV_NO_BUFFER;
+
+	if (pool->cache.areas && ask->bytes && ask->bytes <= AV_CACHE_MAX_BYTES && ask->align &&
+	    !(ask->align & (ask->align - 1)))
+		offset = av_cache_get(&pool->cache, cpu, ask);
+	return offset != AV_NO_BUFFER ? offset : av_pool_get_slots(pool, cpu, ask);
+}
+
 /* 0, or -ENOENT if no mapping is at this offset. */
-int av_pool_find(const struct av_pool *pool, u64 offset, struct av_found *found);
+static inline int av_pool_find(const struct av_pool *pool, u64 offset, struct av_found *found)
+{
+	u64 front = pool->plan.cache_bytes;
+	int ret;
+
+	if (offset < front)
+		return av_cache_find(&pool->cache, offset, found);
+	ret = av_slots_find(&pool->slots, offset - front, found);
+	if (!ret)
+		found->begin += front;
+	return ret;
+}
 
 /* 0; -ENOENT: free already; -EINVAL: no buffer begins there. */
-int av_pool_put(struct av_pool *pool, u64 offset);
+static inline int av_pool_put(struct av_pool *pool, u64 offset)
+{
+	u64 front = pool->plan.cache_bytes;
+
+	if (offset < front)
+		return av_cache_put(&pool->cache, offset);
+	return av_slots_put(&pool->slots, offset - front);
+}
+
+/* The same of what av_pool_find() found at the buffer's beginning. */
+static inline int av_pool_put_found(struct av_pool *pool, const struct av_found *found)
+{
+	if (found->list)
+		return av_cache_put_found(&pool->cache, found);
+	return av_slots_put(&pool->slots, found->begin - pool->plan.cache_bytes);
+}
+
+/* Buffers given since the beginning, and those of them that are in use. */
+struct av_use {
+	u64 given, used;
+};
+
+struct av_use av_pool_use(const struct av_pool *pool);
 
 /* How many buffers a device has. Slow. */
 u64 av_pool_owned(struct av_pool *pool, u16 owner);

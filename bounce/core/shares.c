@@ -103,6 +103,11 @@ int av_shares_put(struct av_shares *shares, u64 frame, u32 count)
 	int ret = 0;
 	u32 i;
 
+	/* Whoever has the mapping keeps it meanwhile, so what is true of all of them stays true. */
+	for (i = 0; i < count; i++) {
+		if (!av_shares_has(shares, frame + i))
+			return -ENOENT;
+	}
 	for (i = 0; i < count; i++) {
 		struct av_share_set *set = set_of(shares, frame + i);
 		unsigned long flags = av_lock(&set->lock);

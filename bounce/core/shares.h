@@ -57,7 +57,7 @@ void av_shares_init(struct av_shares *shares, const struct av_share_ops *ops, vo
 /* One mapping more of `count` pages from `frame` on: 0, or -ENOSPC or the ops' errno and none. */
 int av_shares_get(struct av_shares *shares, u64 frame, u32 count, bool wipe);
 
-/* One mapping less of each: 0, or -ENOENT if one of them was not mapped; the others lose theirs. */
+/* One mapping less of each: 0, or -ENOENT and no change if one of them is not mapped. */
 int av_shares_put(struct av_shares *shares, u64 frame, u32 count);
 
 /* Is the page mapped? */

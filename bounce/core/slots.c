@@ -73,6 +73,7 @@ static u64 get_from(struct av_slots *slots, struct av_area *area, const struct a
 	area->next = at + need == slots->per_area ? 0 : at + need;
 	area->used += need;
 	area->most = max(area->most, area->used);
+	area->buffers++;
 	area->got[av_size_class(ask->bytes)]++;
 	av_unlock(&area->lock, flags);
 	return (u64)(first + at) << AV_SLOT_SHIFT;
@@ -138,6 +139,7 @@ static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
 
 	give(slots->slot, first, count);
 	area->used -= count;
+	area->buffers--;
 }
 
 int av_slots_put(struct av_slots *slots, u64 offset)

@@ -52,6 +52,8 @@ struct av_found {
 	u32 left;	/* bytes of the mapping from this place on */
 	u16 owner;
 	u8 access;
+	struct av_list *list;	/* of the cache, where the buffer has this number; NULL: in slots */
+	u32 number;
 };
 
 struct av_slot {
@@ -67,6 +69,7 @@ struct av_area {
 	struct av_lock lock;
 	u32 next;			/* slot where the next search begins */
 	u32 used, most;			/* slots in use; the most there were */
+	u32 buffers;			/* in use */
 	u64 looked;			/* slots that searches looked at */
 	u64 failed;			/* searches that found nothing */
 	u64 got[AV_SIZE_CLASSES];	/* buffers given, by size */

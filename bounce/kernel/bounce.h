@@ -28,7 +28,6 @@
 
 /* Counted a CPU; the pool's parts count what concerns them. */
 struct av_counts {
-	u64 mapped, unmapped;	/* bounced mappings */
 	u64 left;		/* bounced mappings whose driver is gone */
 	u64 direct;		/* mappings that were shared instead */
 	u64 to_device;		/* bytes copied */
@@ -37,7 +36,7 @@ struct av_counts {
 	u64 exhausted;		/* mappings refused for want of a buffer */
 	u64 too_large;		/* mappings larger than a segment, or with no memory behind them */
 	u64 senseless;		/* calls for addresses that are no mapping's */
-	u64 coherent;		/* coherent allocations in the pool */
+	u64 coherent, freed;	/* coherent allocations in the pool */
 	u64 apart;		/* coherent allocations with pages of their own */
 };
 

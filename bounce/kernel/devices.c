@@ -92,13 +92,20 @@ static const char *why_not(struct virtio_device *vdev)
 
 static void take(struct virtio_device *vdev)
 {
-	struct av_device made = { .ops = av_dma_ops, .dev = vdev->dev.parent }, *device;
+	struct av_device made = { .ops = av_dma_ops, .dev = vdev->dev.parent };
+	struct av_device *device;
 	const char *why = why_not(vdev);
 
 	lockdep_assert_held(&lock);
-	/* Some of its buffers were not given back by the driver that it had before. */
-	if (vdev->dev.parent && device_of(vdev->dev.parent))
+	/*
+	 * Some of its buffers were not given back by the driver that it had before. Where the
+	 * parent lost its own driver, too, the core took the operations away.
+	 */
+	device = vdev->dev.parent ? device_of(vdev->dev.parent) : NULL;
+	if (device) {
+		set_dma_ops(device->dev, &device->ops);
 		return;
+	}
 	if (why) {
 		pr_warn("%s is not served: %s\n", dev_name(&vdev->dev), why);
 		return;

@@ -66,14 +66,14 @@ static int unshare_page(void *context, u64 frame)
 	return av_region_unshare(context, PFN_PHYS(frame));
 }
 
-/* The owner frees it one day; with one more reference it is nobody's. */
+/* Its owner goes on with it; with one more reference nobody gets it after that. */
 static void page_is_stuck(void *context, u64 frame)
 {
 	struct av_region *region = context;
 
 	get_page(pfn_to_page(frame));
 	atomic64_inc(&region->lost);
-	pr_err("the hypervisor does not take back the page %#llx that was shared: it stays shared with the VMM, and unused, until the VM ends\n",
+	pr_err("the hypervisor does not take back the page %#llx that was shared: the VMM reads and writes it until the VM ends; once its user frees it, nobody gets it\n",
 	       frame);
 }
 
@@ -90,21 +90,24 @@ const struct av_share_ops av_dma_share_ops = {
 static bool is_users(struct page *page)
 {
 	struct folio *folio = page_folio(page);
-	unsigned long mapping = (unsigned long)READ_ONCE(folio->mapping);
+	const struct address_space *mapping;
 	const struct inode *host;
-	bool regular;
+	bool users;
 
-	if (folio_test_slab(folio) || !mapping)
+	if (folio_test_slab(folio))
 		return false;
-	/* The low bits say what it is, if no file's. */
-	if (mapping & (sizeof(long) - 1))
-		return folio_test_anon(folio) && !folio_test_ksm(folio);
 	/* The file may be truncated meanwhile; inodes are freed after a grace period. */
 	rcu_read_lock();
-	host = READ_ONCE(((struct address_space *)mapping)->host);
-	regular = folio->mapping == (void *)mapping && host && S_ISREG(host->i_mode);
+	mapping = READ_ONCE(folio->mapping);
+	if ((unsigned long)mapping & (sizeof(long) - 1)) {
+		/* The low bits say what it is, if no file's. */
+		users = folio_test_anon(folio) && !folio_test_ksm(folio);
+	} else {
+		host = mapping ? READ_ONCE(mapping->host) : NULL;
+		users = host && S_ISREG(host->i_mode);
+	}
 	rcu_read_unlock();
-	return regular;
+	return users;
 }
 
 /*
@@ -146,30 +149,33 @@ static dma_addr_t map_pages(struct device *dev, phys_addr_t phys, size_t size, u
 static void unmap_pages(struct device *dev, dma_addr_t dma, size_t size)
 {
 	phys_addr_t phys = dma_to_phys(dev, dma);
+	atomic64_t *outside = &device_of(dev)->outside;
 
-	if (av_bounce.pool.plan.mode != AV_MODE_HYBRID || !PAGE_ALIGNED(phys) ||
-	    !PAGE_ALIGNED(size) || size > AV_SEGMENT_BYTES ||
+	if (av_bounce.pool.plan.mode != AV_MODE_HYBRID || !PAGE_ALIGNED(phys) || !size ||
+	    !PAGE_ALIGNED(size) || size > AV_SEGMENT_BYTES || !atomic64_read(outside) ||
 	    av_shares_put(&av_bounce.shares, PHYS_PFN(phys), size >> PAGE_SHIFT))
 		senseless(dev, "unmapping", dma);
 	else
-		atomic64_dec(&device_of(dev)->outside);
+		atomic64_dec(outside);
 }
 
 /* ---- buffers of the pool ------------------------------------------------------------ */
 
-static void to_device(u64 offset, phys_addr_t orig, size_t size)
+static __always_inline void to_device(u64 offset, phys_addr_t orig, size_t size)
 {
 	memcpy(av_region_at(&av_bounce.region, offset), phys_to_virt(orig), size);
 	av_count(to_device, size);
 }
 
-static void from_device(phys_addr_t orig, u64 offset, size_t size)
+static __always_inline void from_device(phys_addr_t orig, u64 offset, size_t size)
 {
 	memcpy(phys_to_virt(orig), av_region_at(&av_bounce.region, offset), size);
 	av_count(from_device, size);
 }
 
-static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, u8 access)
+/* attrs: who syncs by itself says then what is for the device; before, nothing is. */
+static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, u8 access,
+			     unsigned long attrs)
 {
 	struct av_ask ask = {
 		.orig = phys, .bytes = size, .align = 1, .owner = device_of(dev)->number,
@@ -181,8 +187,7 @@ static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, 
 		av_count(exhausted, 1);
 		return DMA_MAPPING_ERROR;
 	}
-	av_count(mapped, 1);
-	if (access & AV_DEVICE_READS) {
+	if (access & AV_DEVICE_READS && !(attrs & DMA_ATTR_SKIP_CPU_SYNC)) {
 		to_device(offset, phys, size);
 	} else {
 		memset(av_region_at(&av_bounce.region, offset), 0, size);
@@ -198,7 +203,7 @@ dma_addr_t av_dma_map(struct device *dev, phys_addr_t phys, size_t size,
 	dma_addr_t dma;
 
 	if (!size || size > AV_SEGMENT_BYTES || av_is_mmio(attrs) || !access ||
-	    !pfn_valid(PHYS_PFN(phys))) {
+	    !av_has_page(phys)) {
 		av_count(too_large, 1);
 		return DMA_MAPPING_ERROR;
 	}
@@ -208,25 +213,25 @@ dma_addr_t av_dma_map(struct device *dev, phys_addr_t phys, size_t size,
 		if (dma != DMA_MAPPING_ERROR)
 			return dma;
 	}
-	return map_buffer(dev, phys, size, access);
+	return map_buffer(dev, phys, size, access, attrs);
 }
 
 /* The buffer that has this address; false: the address is none of the pool's. */
-static bool in_pool(struct device *dev, dma_addr_t dma, u64 *offset)
+static __always_inline bool in_pool(struct device *dev, dma_addr_t dma, u64 *offset)
 {
 	*offset = av_region_offset(&av_bounce.region, dma_to_phys(dev, dma));
 	return *offset != AV_NO_BUFFER;
 }
 
 /* The device's buffer at this place, none of another's, nor nothing. */
-static bool find(struct device *dev, u64 offset, struct av_found *found)
+static __always_inline bool find(struct device *dev, u64 offset, struct av_found *found)
 {
 	return !av_pool_find(&av_bounce.pool, offset, found) &&
 	       found->owner == device_of(dev)->number;
 }
 
 /* As find(), and a streaming mapping's: not a coherent buffer. */
-static bool find_mapping(struct device *dev, u64 offset, struct av_found *found)
+static __always_inline bool find_mapping(struct device *dev, u64 offset, struct av_found *found)
 {
 	return find(dev, offset, found) && found->orig != AV_NO_ORIG;
 }
@@ -247,10 +252,8 @@ void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data
 	}
 	if (!(attrs & DMA_ATTR_SKIP_CPU_SYNC) && found.access & AV_DEVICE_WRITES)
 		from_device(found.orig, offset, min_t(size_t, size, found.left));
-	if (av_pool_put(&av_bounce.pool, offset))
+	if (av_pool_put_found(&av_bounce.pool, &found))
 		senseless(dev, "unmapping", dma);
-	else
-		av_count(unmapped, 1);
 }
 
 static void sync(struct device *dev, dma_addr_t dma, size_t size, u8 access)
@@ -377,6 +380,8 @@ static void free_coherent(struct device *dev, size_t size, void *virt, dma_addr_
 	if (!find(dev, offset, &found) || found.orig != AV_NO_ORIG || found.begin != offset ||
 	    av_pool_put(&av_bounce.pool, offset))
 		senseless(dev, "freeing", dma);
+	else
+		av_count(freed, 1);
 }
 
 static void *alloc_coherent(struct device *dev, size_t size, dma_addr_t *dma, gfp_t gfp,
@@ -446,7 +451,7 @@ static int dma_reaches(struct device *dev, u64 mask)
 
 static size_t max_mapping_size(struct device *dev)
 {
-	return AV_SEGMENT_BYTES;
+	return av_plan_max_mapping(&av_bounce.pool.plan);
 }
 
 const struct dma_map_ops av_dma_ops = {

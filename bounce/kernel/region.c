@@ -22,17 +22,21 @@ int av_region_unshare(struct av_region *region, phys_addr_t page)
 	return region->sharing ? av_hyp_unshare(page) : 0;
 }
 
-/* Private again, all of them: if one is not, none of the block may be used by anyone. */
+/*
+ * Private again, all of them, and zero: if one is not, none of the block may be used by
+ * anyone. The VMM could write it until then, so zeroes from before would not last.
+ */
 static bool unshare_all(struct av_region *region, void *virt, size_t bytes)
 {
 	size_t at;
 	u64 lost = 0;
 
-	memset(virt, 0, bytes);
 	for (at = 0; at < bytes; at += PAGE_SIZE)
 		lost += !!av_region_unshare(region, virt_to_phys(virt + at));
-	if (!lost)
+	if (!lost) {
+		memset(virt, 0, bytes);
 		return true;
+	}
 	atomic64_add(bytes / PAGE_SIZE, &region->lost);
 	pr_err("the hypervisor does not take back %llu of %zu pages at %pa that were shared: they stay unused until the VM ends\n",
 	       lost, bytes / PAGE_SIZE, &(phys_addr_t){ virt_to_phys(virt) });
@@ -91,21 +95,35 @@ static int add_segment(struct av_region *region)
 	ret = share_all(region, segment, AV_SEGMENT_BYTES, &lost);
 	if (ret) {
 		pr_err("the hypervisor does not share the pages at %pa with the VMM (%d)\n", &phys, ret);
-		goto free;
-	}
-	ret = xa_err(xa_store(&region->index, phys >> AV_SEGMENT_SHIFT,
-			      xa_mk_value(region->segments), GFP_KERNEL));
-	if (ret) {
-		lost = !unshare_all(region, segment, AV_SEGMENT_BYTES);
-		goto free;
+		if (!lost)
+			free_pages((unsigned long)segment, SEGMENT_ORDER);
+		return ret;
 	}
 	region->segment[region->segments++] = segment;
 	region->top = max_t(phys_addr_t, region->top, phys + AV_SEGMENT_BYTES - 1);
 	return 0;
-free:
-	if (!lost)
-		free_pages((unsigned long)segment, SEGMENT_ORDER);
-	return ret;
+}
+
+static u64 place_of(const void *segment)
+{
+	return virt_to_phys(segment) >> AV_SEGMENT_SHIFT;
+}
+
+/* A table over all addresses from the lowest segment's to the highest's: 4 bytes for each 256 KiB. */
+static int make_index(struct av_region *region)
+{
+	u32 i;
+
+	region->first = region->top >> AV_SEGMENT_SHIFT;
+	for (i = 0; i < region->segments; i++)
+		region->first = min_t(u64, region->first, place_of(region->segment[i]));
+	region->span = (region->top >> AV_SEGMENT_SHIFT) - region->first + 1;
+	region->index = kvcalloc(region->span, sizeof(*region->index), GFP_KERNEL);
+	if (!region->index)
+		return -ENOMEM;
+	for (i = 0; i < region->segments; i++)
+		region->index[place_of(region->segment[i]) - region->first] = i + 1;
+	return 0;
 }
 
 int av_region_make(struct av_region *region, u64 bytes, bool sharing)
@@ -114,7 +132,6 @@ int av_region_make(struct av_region *region, u64 bytes, bool sharing)
 	int ret = 0;
 
 	*region = (struct av_region){ .sharing = sharing };
-	xa_init(&region->index);
 	region->segment = kvcalloc(wanted, sizeof(*region->segment), GFP_KERNEL);
 	if (!region->segment)
 		return -ENOMEM;
@@ -122,6 +139,7 @@ int av_region_make(struct av_region *region, u64 bytes, bool sharing)
 		ret = add_segment(region);
 		cond_resched();
 	}
+	ret = ret ?: make_index(region);
 	if (ret)
 		av_region_free(region);
 	return ret;
@@ -136,7 +154,8 @@ void av_region_free(struct av_region *region)
 			free_pages((unsigned long)segment, SEGMENT_ORDER);
 		cond_resched();
 	}
-	xa_destroy(&region->index);
+	kvfree(region->index);
 	kvfree(region->segment);
+	region->index = NULL;
 	region->segment = NULL;
 }

@@ -4,14 +4,14 @@
  * shared one by one. Made at load and given back at unload; in between it only answers where
  * an offset or an address is, in constant time and any context.
  *
- * What is shared is zero when it becomes so, and zero again before it is private again: the
- * VMM sees nothing but what was bounced, and nobody in the guest gets what the VMM wrote.
+ * What is shared is zero when it becomes so, and zeroed once it is private again: the VMM sees
+ * nothing but what was bounced, and nobody in the guest gets what the VMM wrote.
  */
 #ifndef AV_KERNEL_REGION_H
 #define AV_KERNEL_REGION_H
 
+#include <linux/atomic.h>
 #include <linux/types.h>
-#include <linux/xarray.h>
 
 #include "slots.h"
 
@@ -19,7 +19,8 @@ struct av_region {
 	bool sharing;		/* by hypercall; else the VMM sees all memory anyway */
 	u32 segments;
 	void **segment;		/* where each begins */
-	struct xarray index;	/* number of a segment by physical address >> AV_SEGMENT_SHIFT */
+	u32 *index;		/* a segment's number + 1 by its physical address, 0: none */
+	u64 first, span;	/* addresses in units of segments: the lowest's; how many have one */
 	phys_addr_t top;	/* the pool's highest byte */
 	atomic64_t lost;	/* pages that could not be unshared: nobody gets them again */
 };
@@ -34,13 +35,13 @@ static inline void *av_region_at(const struct av_region *region, u64 offset)
 }
 
 /* The offset of an address in the pool, or AV_NO_BUFFER. */
-static inline u64 av_region_offset(struct av_region *region, phys_addr_t phys)
+static inline u64 av_region_offset(const struct av_region *region, phys_addr_t phys)
 {
-	void *entry = xa_load(&region->index, phys >> AV_SEGMENT_SHIFT);
+	u64 at = (phys >> AV_SEGMENT_SHIFT) - region->first;
 
-	if (!entry)
+	if (at >= region->span || !region->index[at])
 		return AV_NO_BUFFER;
-	return ((u64)xa_to_value(entry) << AV_SEGMENT_SHIFT) + (phys & (AV_SEGMENT_BYTES - 1));
+	return ((u64)(region->index[at] - 1) << AV_SEGMENT_SHIFT) + (phys & (AV_SEGMENT_BYTES - 1));
 }
 
 /* Whole pages, physically contiguous, zero, shared; NULL if there are none. */

@@ -14,6 +14,7 @@ static struct dentry *folder;
 
 static void show_counts(struct seq_file *file)
 {
+	struct av_use use = av_pool_use(&av_bounce.pool);
 	struct av_counts sum = {};
 	int cpu;
 
@@ -25,8 +26,10 @@ static void show_counts(struct seq_file *file)
 		for (i = 0; i < sizeof(sum) / sizeof(u64); i++)
 			((u64 *)&sum)[i] += READ_ONCE(((u64 *)one)[i]);
 	}
-	seq_printf(file, "mapped %llu\nunmapped %llu\nleft %llu\ndirect %llu\n", sum.mapped,
-		   sum.unmapped, sum.left, sum.direct);
+	/* Coherent buffers are given, too, and are no mappings. */
+	seq_printf(file, "mapped %llu\nunmapped %llu\nleft %llu\ndirect %llu\n",
+		   use.given - sum.coherent, use.given - use.used - sum.freed - sum.left, sum.left,
+		   sum.direct);
 	seq_printf(file, "to_device_bytes %llu\nfrom_device_bytes %llu\nzeroed_bytes %llu\n",
 		   sum.to_device, sum.from_device, sum.zeroed);
 	seq_printf(file, "exhausted %llu\ntoo_large %llu\nsenseless %llu\n", sum.exhausted,

@@ -25,6 +25,17 @@ static void modes_have_names(void)
 	CHECK_EQ(av_mode_of(""), -EINVAL);
 }
 
+/* A power of two, of a page to a segment, of which the slots have room for 16 or more. */
+static void max_mapping(const struct av_plan *plan)
+{
+	u32 most = av_plan_max_mapping(plan);
+	u64 slots = (u64)plan->areas * plan->per_area * AV_SLOT_BYTES;
+
+	CHECK(most >= 4096 && most <= AV_SEGMENT_BYTES && !(most & (most - 1)));
+	CHECK(16ULL * most <= slots);
+	CHECK(most == AV_SEGMENT_BYTES || 32ULL * most > slots);
+}
+
 static void plans(void)
 {
 	struct av_plan plan;
@@ -49,6 +60,7 @@ static void plans(void)
 				CHECK_EQ(plan.cache_bytes != 0, cache);
 				CHECK(plan.areas == 1 || mode != AV_MODE_SLOTS);
 				CHECK(av_cache_bytes(plan.areas, plan.log) <= plan.cache_bytes || !cache);
+				max_mapping(&plan);
 			}
 		}
 	}
@@ -187,6 +199,16 @@ static void freed_twice_or_from_the_middle(void)
 	CHECK_EQ(found.orig, 0x40000000 + 8999);
 	CHECK_EQ(av_pool_find(&w->pool, large + 9000, &found), -ENOENT);
 	CHECK_EQ(av_pool_find(&w->pool, small + 3000, &found), -ENOENT);
+	CHECK_EQ(av_pool_find(&w->pool, large, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, large), -ENOENT);
+	CHECK_EQ(av_pool_find(&w->pool, small, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), 0);
+	CHECK_EQ(av_pool_put_found(&w->pool, &found), -ENOENT);
+	CHECK_EQ(av_pool_put(&w->pool, small), -ENOENT);
+	small = get(w, 0, 3000);
+	large = get(w, 0, 9000);
 	CHECK_EQ(av_pool_put(&w->pool, small), 0);
 	CHECK_EQ(av_pool_put(&w->pool, small), -ENOENT);
 	CHECK_EQ(av_pool_put(&w->pool, large), 0);

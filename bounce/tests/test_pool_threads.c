@@ -37,7 +37,7 @@ static void leave(struct worker *w, u64 offset)
 	/* Still what was written when it was taken. */
 	w->wrong += memory[offset] != (u8)found.left;
 	w->wrong += memory[offset + found.left - 1] != (u8)found.left;
-	w->wrong += !!av_pool_put(pool, offset);
+	w->wrong += !!av_pool_put_found(pool, &found);
 }
 
 static u64 take(struct worker *w, struct dice *d)

@@ -54,6 +54,9 @@ static void all_pages_or_none(void)
 	CHECK_EQ(av_shares_get(&shares, 100, 8, false), 0);
 	CHECK_EQ(shared_now(), 8);
 	CHECK_EQ(av_shares_put(&shares, 99, 9), -ENOENT);
+	CHECK_EQ(av_shares_put(&shares, 104, 5), -ENOENT);
+	CHECK_EQ(shared_now(), 8);
+	CHECK_EQ(av_shares_put(&shares, 100, 8), 0);
 	CHECK_EQ(shared_now(), 0);
 	CHECK_EQ(av_shares_get(&shares, 7, 0, false), 0);
 	CHECK_EQ(hyp.refused, 0);

@@ -46,7 +46,7 @@ APPLETS = (
     "poweroff", "reboot", "rm", "rmmod", "seq", "setsid", "sh", "sha256sum", "sleep", "sync",
     "taskset", "tr", "true", "umount", "usleep", "wc",
 )  # fmt: skip
-TOOLS = ("cntvct", "code", "lat", "stream", "forks", "reach")
+TOOLS = ("cntvct", "code", "io", "lat", "stream", "forks", "reach")
 
 
 def progress(message: str) -> None:

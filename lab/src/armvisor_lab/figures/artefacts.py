@@ -46,6 +46,12 @@ def module(role: str) -> Path:
     return _built(path, f"make -C module KVER={role}")
 
 
+def bounce(role: str) -> Path:
+    """armvisor_bounce.ko for guests with the kernel of a role."""
+    path = paths.checkout() / f"build/bounce/{role}/armvisor_bounce.ko"
+    return _built(path, f"make -C bounce KVER={role}")
+
+
 def bare(name: str) -> Path:
     """A bare-metal guest."""
     return _built(paths.checkout() / f"build/guests/bare/{name}.img", "make guests")

@@ -21,6 +21,7 @@ from armvisor_lab.figures import (
     cheap,
     classes,
     exits,
+    io,
     lat,
     sharing,
     smp,
@@ -32,7 +33,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, lat, smp, cheap, traps, units, sharing)
+FAMILIES = (boot, exits, lat, smp, io, cheap, traps, units, sharing)
 
 
 @dataclass(frozen=True)

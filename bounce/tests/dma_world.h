@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A protected guest with devices for tests of dma.c and region.c: its RAM, which pages of it
+ * are shared, and a VMM that looks at those and writes to them. Memory that nobody sends is
+ * full of SECRET: no shared page may ever hold that byte.
+ */
+#ifndef AV_TESTS_DMA_WORLD_H
+#define AV_TESTS_DMA_WORLD_H
+
+#include "bounce.h"
+#include "hyp.h"
+#include "require.h"
+
+#define SECRET	0xa5	/* private memory, from the beginning */
+#define SENT	0x3c	/* what a driver sends */
+#define ANSWER	0x77	/* what the VMM writes as a device */
+#define EVIL	0x66	/* what it writes at any other time */
+
+struct device;
+
+/* The VMM's view. */
+extern bool seen[RAM_PAGES];
+/* Before the last access is taken from it: does it write the page once more? */
+extern bool writes_late;
+/* A page that is not shared; one that is not taken back. Frames, or 0. */
+extern u64 never_shared, never_back;
+extern u32 refused;	/* hypercalls that had no right to come */
+
+void world_begin(enum av_mode mode, u64 pool, bool sharing);
+/* All that was given is back, and nothing is shared any more. */
+void world_end(void);
+
+/* A device that is ours, with addresses of so many bits. */
+struct device *world_device(u32 number, u64 mask);
+struct av_device *world_owner(struct device *dev);
+
+/* Pages of the driver's, full of a byte. */
+void *world_pages(u32 count, u8 byte);
+
+/* What the device reads or writes: the address must lie in shared memory. */
+void *world_seen(dma_addr_t dma, size_t size);
+
+/* The VMM writes everywhere it can. */
+void world_scribble(void);
+
+/* Shared bytes that are so. */
+u64 world_sees(u8 byte);
+u32 world_shared(void);
+
+#endif /* AV_TESTS_DMA_WORLD_H */

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a request and a byte of a disk and of a network take, by the counter: the mean of
+ * ROUNDS, once all has been done before. The disk is read and written past the page cache, in requests of two sizes, and
+ * loses what it held; over the network goes a stream each way, and single bytes there and
+ * back.
+ */
+#define _GNU_SOURCE
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../lib/mark.h"
+#include "counter.h"
+
+#define ROUNDS		8
+#define LARGE		(256u << 10)
+#define SMALL		4096u
+#define DISK		(8u << 20)
+
+noreturn void io_fail(const char *what)
+{
+	fprintf(stderr, "io: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+void io_report(const char *name, uint64_t ticks, uint64_t loops)
+{
+	uint64_t thousandths = ticks * 1000 / loops;
+
+	printf("result io.%s %" PRIu64 ".%03u ticks\n", name, thousandths / 1000,
+	       (unsigned int)(thousandths % 1000));
+	fflush(stdout);
+}
+
+/* The mean: how many packets an interrupt finds differs from round to round. */
+void io_mean(const char *name, uint64_t loops, void (*run)(void *), void *argument)
+{
+	uint64_t all = 0, start;
+	int round;
+
+	MARK_FEED;
+	run(argument);
+	for (round = 0; round < ROUNDS; round++) {
+		MARK_COUNT;
+		start = counter();
+		run(argument);
+		all += counter() - start;
+		MARK_PAUSE;
+	}
+	MARK_END;
+	io_report(name, all, ROUNDS * loops);
+}
+
+/* ---- the disk ------------------------------------------------------------------------------ */
+
+struct disk {
+	int fd;
+	unsigned char *buffer;	/* LARGE bytes, whole pages */
+	uint32_t request, total;
+	bool writes;
+};
+
+static void requests(void *argument)
+{
+	const struct disk *disk = argument;
+	uint32_t at;
+	ssize_t n;
+
+	for (at = 0; at < disk->total; at += disk->request) {
+		n = disk->writes ? pwrite(disk->fd, disk->buffer, disk->request, at) :
+				   pread(disk->fd, disk->buffer, disk->request, at);
+		if (n != (ssize_t)disk->request)
+			io_fail(disk->writes ? "cannot write to the disk" : "cannot read the disk");
+	}
+}
+
+/* Each piece has a number of its own: what comes back must be it. */
+static void fill(unsigned char *buffer, uint32_t at, uint64_t round)
+{
+	uint32_t i;
+
+	for (i = 0; i < LARGE; i += 8)
+		*(uint64_t *)(buffer + i) = (at + i) * 0x9e3779b97f4a7c15UL + round;
+}
+
+static void check_content(const struct disk *disk, uint64_t round)
+{
+	unsigned char *want = malloc(LARGE);
+	uint32_t at;
+
+	if (!want)
+		io_fail("no memory");
+	for (at = 0; at < DISK; at += LARGE) {
+		fill(disk->buffer, at, round);
+		if (pwrite(disk->fd, disk->buffer, LARGE, at) != LARGE)
+			io_fail("cannot write to the disk");
+	}
+	for (at = 0; at < DISK; at += LARGE) {
+		fill(want, at, round);
+		if (pread(disk->fd, disk->buffer, LARGE, at) != LARGE)
+			io_fail("cannot read the disk");
+		if (memcmp(disk->buffer, want, LARGE)) {
+			errno = EILSEQ;
+			io_fail("the disk");
+		}
+	}
+	free(want);
+}
+
+static int measure_disk(const char *path)
+{
+	struct disk disk = { .fd = open(path, O_RDWR | O_DIRECT) };
+
+	if (disk.fd < 0)
+		io_fail(path);
+	disk.buffer = mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (disk.buffer == MAP_FAILED)
+		io_fail("no memory");
+	check_content(&disk, 1);
+	disk.request = SMALL;
+	disk.total = DISK / 8;
+	io_mean("read-small", disk.total / SMALL, requests, &disk);
+	disk.writes = true;
+	io_mean("write-small", disk.total / SMALL, requests, &disk);
+	disk.request = LARGE;
+	disk.total = DISK;
+	io_mean("write-large", DISK / LARGE, requests, &disk);
+	disk.writes = false;
+	io_mean("read-large", DISK / LARGE, requests, &disk);
+	check_content(&disk, 2);
+	printf("result io.request-small %u bytes\nresult io.request-large %u bytes\n", SMALL, LARGE);
+	return 0;
+}
+
+static const char usage[] =
+	"usage: io disk DEVICE      what requests take; the device loses what it holds\n"
+	"       io net ENDPOINT     the same of a connection to an `io serve`\n"
+	"       io serve ENDPOINT   listen, and serve one connection to its end\n"
+	"ENDPOINT: tcp:ADDRESS:PORT and others, as for `stream`\n";
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc == 3 ? argv[1] : "";
+
+	printf("result io.cntfrq %" PRIu64 " Hz\n", counter_frequency());
+	if (!strcmp(verb, "disk"))
+		return measure_disk(argv[2]);
+	if (!strcmp(verb, "net"))
+		return io_net(argv[2]);
+	if (!strcmp(verb, "serve"))
+		return io_serve(argv[2]);
+	fputs(usage, stderr);
+	return 2;
+}

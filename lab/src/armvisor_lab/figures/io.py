@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`io.ROW.*`: a disk and a network in plain VMs and in protected ones, on pKVM's kernel.
+
+The program `io` (guests/tools) measures in the Debian test guest, and the count is of all who take
+part: the guest, the hypervisor, the VMM, and the host's program at the other end of the connection.
+Requests read and write a disk past the page cache; its file is in the host's memory. A row in
+`-byte` is of requests of 256 KiB, or of a stream; one in `-request` of 4 KiB, or of a byte there
+and back.
+
+`kvm` is a plain VM with zero copy on the newest kernel, `kvm-protected` the same where that kernel
+has pKVM; `kvm-protected-areas` has bounce buffers all the same, as the kernel's swiotlb does them;
+`kvm-pvm-MODE` is a protected VM with armvisor_bounce.ko in that mode.
+"""
+
+from dataclasses import dataclass
+
+from armvisor_lab.board import Board
+from armvisor_lab.cli_board import describe
+from armvisor_lab.cpio import Cpio
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
+from armvisor_lab.results import instructions, parse
+
+_HOST = "newest"
+_LARGE = 256 << 10
+# What `io` prints, and how many of its row are in that.
+_ROWS = {
+    "read-request": ("read-small", 1),
+    "read-byte": ("read-large", _LARGE),
+    "write-request": ("write-small", 1),
+    "write-byte": ("write-large", _LARGE),
+    "send-byte": ("send-kib", 1024),
+    "receive-byte": ("receive-kib", 1024),
+    "echo-request": ("echo", 1),
+}  # fmt: skip
+_MODES = ("slots", "areas", "split-cache", "hybrid")
+
+
+@dataclass(frozen=True)
+class Way:
+    """A VM, and how its devices get at its memory: without a mode at all of it."""
+
+    name: str
+    pkvm: bool = True
+    protected: bool = False
+    mode: str = ""
+
+    @property
+    def append(self) -> str:
+        """What the guest's command line has for it."""
+        if not self.mode:
+            return "armvisor.test=io"
+        share = "yes" if self.protected else "never"
+        return f"armvisor.bounce=mode={self.mode},share={share} armvisor.test=io,bounce"
+
+    @property
+    def options(self) -> list[str]:
+        """The VMM's options for it."""
+        if self.protected:
+            return ["--protected"]
+        return ["--access-platform"] if self.mode else []
+
+
+WAYS = (
+    Way("kvm", pkvm=False),
+    Way("kvm-protected"),
+    Way("kvm-protected-areas", mode="areas"),
+    *(Way(f"kvm-pvm-{mode}", protected=True, mode=mode) for mode in _MODES),
+)
+
+
+def _board(way: Way) -> Board:
+    guest = artefacts.guest(vms.GUEST)
+    added = Cpio()
+    added.file("modules/armvisor_bounce.ko", artefacts.bounce(vms.GUEST).read_bytes())
+    return Board(
+        el2=True, kernel=_HOST, count=True, memory=2048, timeout=1800, modules=["tun"],
+        append="kvm-arm.mode=protected" if way.pkvm else "",
+        files={
+            "/bin/armvisor": artefacts.vmm(),
+            "/bin/io": artefacts.tool("io"),
+            "/bin/tap": artefacts.tool("tap"),
+            "/guest/Image": guest["Image"],
+            "/guest/initrd": guest["initrd"].read_bytes() + added.finish(),
+        },
+    )  # fmt: skip
+
+
+def _script(way: Way) -> str:
+    words = ["armvisor run --no-randomness --kernel /guest/Image --initrd /guest/initrd"]
+    words += [f"--memory {vms.GUEST_MIB}M --cpus 1 --disk /tmp/disk --net tap=tap0", *way.options]
+    return f"""
+tap tap0 10.0.2.1/24 && truncate -s 16M /tmp/disk || exit
+io serve tcp:10.0.2.1:5001 >/dev/null & served=$!
+{" ".join(words)} --append "{vms.SAME} {way.append}"
+status=$?
+kill $served 2>/dev/null
+exit $status
+"""
+
+
+def _check(way: Way, text: str) -> None:
+    """That the guest came to its end, and that its devices had their memory as they should."""
+    failures = parse(text).get("guest.failures")
+    if failures is None or failures.value:
+        last = "\n  ".join(text.strip().splitlines()[-12:])
+        raise LabError(f"the guest failed; its last lines:\n  {last}")
+    if way.mode and f"result bounce.mode {way.mode} " not in text:
+        raise LabError(f"the guest's devices did not go through mode {way.mode}")
+
+
+def _measurement(way: Way) -> Measurement:
+    figures = tuple(f"io.{row}.{way.name}" for row in _ROWS)
+
+    def run(progress: Progress) -> Outcome:
+        board = _board(way)
+        result = board.run(["sh", "-c", _script(way)], progress=progress).check()
+        _check(way, result.text)
+        values = {
+            f"io.{row}.{way.name}": instructions(result.text, f"io.{name}") / parts
+            for row, (name, parts) in _ROWS.items()
+        }
+        return Outcome(values, describe(board, result.kernel), text=result.text)
+
+    return Measurement(figures, f"disk and network of a guest: {way.name}", run, seconds=60)
+
+
+def measurements() -> list[Measurement]:
+    """This family's measurements."""
+    return list(map(_measurement, WAYS))
