@@ -42,7 +42,7 @@ def test_zboot_with_zstd():
     assert kimage.raw_image(zboot("zstd22", packed), "k") == IMAGE
 
 
-# By name: gzip writes the time into its output, and each worker of pytest has to have the same cases.
+# By name: gzip writes the time into what it packs, and all of pytest's workers need the same cases.
 NO_KERNELS = {
     "empty": (b"", "not an arm64 Linux kernel"),
     "elf": (b"\x7fELF" + bytes(200), "not an arm64 Linux kernel"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from armvisor_lab import timetable
 from armvisor_lab.figures.lat import ROWS
+from armvisor_lab.records import Record
 from armvisor_lab.report import model
 from armvisor_lab.report.model import (
     IN_PART,
@@ -22,7 +23,6 @@ from armvisor_lab.report.model import (
     number,
 )
 from armvisor_lab.report.pool import Pool, Use, describe_board
-from armvisor_lab.report.records import Record
 from armvisor_lab.report.sections import bars
 
 GROUP = "armvisor"
