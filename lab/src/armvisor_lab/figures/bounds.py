@@ -42,6 +42,7 @@ BOUNDS = (
     Bound("boot.kvm", 1.08, "boot.native"),
     Bound("hypercall.armvisor", 420),
     Bound("hypercall_fast.armvisor", 120),
+    Bound("hypercall.armvisor-accounting", 1.02, "hypercall.armvisor"),
     Bound("mmio_user.armvisor", 2_900),
     Bound("boot.armvisor", 1.18e9),
     Bound("lat.null.armvisor", 415),

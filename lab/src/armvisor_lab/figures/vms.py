@@ -59,9 +59,9 @@ def _armvisor_command(append: str) -> list[str]:
     return [*words, "--append", append]
 
 
-def module() -> tuple[Module, ...]:
+def module(parameters: str = "") -> tuple[Module, ...]:
     """The module for the board's kernel."""
-    return (Module(str(artefacts.module(GUEST))),)
+    return (Module(str(artefacts.module(GUEST)), parameters),)
 
 
 def _qemu_files(progress: Progress) -> Files:
