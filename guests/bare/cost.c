@@ -34,14 +34,19 @@ static u64 best_of(void (*operation)(void), u64 loops)
 	return best;
 }
 
-u64 cost_of(void (*operation)(void), u64 loops)
+u64 cost_beyond(void (*operation)(void), void (*less)(void), u64 loops)
 {
 	u64 with, without;
 
 	MARK_FEED;
 	with = best_of(operation, loops);
-	without = best_of(nothing, loops);
+	without = best_of(less, loops);
 	MARK_END;
 
 	return with > without ? (with - without) * 1000 / loops : 0;
+}
+
+u64 cost_of(void (*operation)(void), u64 loops)
+{
+	return cost_beyond(operation, nothing, loops);
 }

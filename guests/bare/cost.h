@@ -13,4 +13,7 @@
 /* Thousandths of a tick for one call of operation(). */
 u64 cost_of(void (*operation)(void), u64 loops);
 
+/* By how much one of operation() is more than one of less(), which takes the empty loop's place. */
+u64 cost_beyond(void (*operation)(void), void (*less)(void), u64 loops);
+
 #endif

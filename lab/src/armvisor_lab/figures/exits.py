@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`hypercall.*`, `hypercall_fast.*`, `mmio_kernel.*`, `mmio_user.*`: an exit, there and back.
+`irq_completion.*`, `eoi.*`: an interrupt is acknowledged and ended; one that there is not is ended.
 
 A bare-metal guest makes the same exit many times and prints the best average: a call that the
 hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with the guest's tables
 in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
-and a read that the VMM answers. The empty loop is taken off, and the
-board has settled. `*.armvisor-accounting` is with histograms and all that `armvisor stat` can show.
+and a read that the VMM answers. The empty loop is taken off, of an interrupt's completion the
+sending of one that is never taken, and the board has settled. `*.armvisor-accounting` is with histograms and all that `armvisor stat` can show.
 
 What that leaves out is what others may have counted. A hypercall under KVM does not leave KVM
 and costs the same with one call as with a thousand, on the cloud and the generic kernel, with
@@ -39,11 +40,14 @@ _GUESTS = {
     "hypercall_fast": "hypercall.fast",
     "mmio_user": "mmio.read",
     "mmio_kernel": "mmio.kernel",
+    "irq_completion": "irq.completion",
+    "eoi": "irq.eoi",
 }
 # What each image marks, in order; what is no figure is "".
 _IMAGES = {
     "hypercall": ("hypercall", "hypercall_fast"),
     "mmio": ("mmio_user", "", "mmio_kernel"),
+    "irq": ("irq_completion", "eoi"),
 }
 
 
