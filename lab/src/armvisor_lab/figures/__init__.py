@@ -51,12 +51,13 @@ class Spot:
     """What a program marks: rounds of so many operations (guests/lib/mark.h).
 
     `less` has as many rounds of an empty loop behind them, to be taken off. Without a figure, what
-    was marked is none.
+    was marked is none. `rounds` are those of lat and of cost_of(), unless the program has others.
     """
 
     figure: str
     loops: float
     less: bool = False
+    rounds: int = 7
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,14 @@ class Marked:
     """How the plugin counts a measurement's figures by class.
 
     `spots` are what the programs marked, in order, by what they printed. A guest that is `bare`
-    has no programs: all of it is its kernel.
+    has no programs: all of it is its kernel. `order` puts what was marked in the spots' order.
     """
 
     regime: str
     spots: Callable[[str], list[Spot]]
     measure: Callable[[Start, Progress], Outcome]
     bare: bool = False
+    order: Callable[[Sequence[Any]], Sequence[Any]] = list
 
 
 @dataclass(frozen=True)

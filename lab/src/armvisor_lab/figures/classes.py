@@ -22,7 +22,7 @@ from armvisor_lab.reach import plugin
 from armvisor_lab.reach.cores import Core
 from armvisor_lab.reach.plugin import Counts, Model, Section
 
-ROUNDS = 7  # of guests/tools/lat.c and guests/bare/cost.c
+ROUNDS = Spot.rounds  # of guests/tools/lat.c and guests/bare/cost.c
 _STAGE2 = {"kvm": 21}
 _WALKS = ("lookups", "l1_misses", "walks", "refs")
 # By how much the clock may differ: a round's own counter reads, in instructions and all, and
@@ -122,9 +122,9 @@ def _counts(counts: Counts) -> dict[str, float]:
 
 def of_spot(spot: Spot, marked: Marked, sections: Sequence[Section]) -> Classes:
     """One operation of what was marked, of a spot's sections."""
-    best, empty = _best(sections[:ROUNDS]), Section((1, 0))
+    best, empty = _best(sections[: spot.rounds]), Section((1, 0))
     if spot.less:
-        empty = _best(sections[ROUNDS:])
+        empty = _best(sections[spot.rounds :])
     of = {
         what: _per(_by(best, what, marked.bare), _by(empty, what, marked.bare), spot.loops)
         for what in ("insns", "tlbi", "accesses", "entries")
@@ -153,7 +153,8 @@ def split(
 ) -> dict[str, Classes]:  # fmt: skip
     """The classes of a measurement's figures."""
     spots = marked.spots(outcome.text)
-    sizes = [ROUNDS * (2 if spot.less else 1) for spot in spots]
+    sections = marked.order(sections)
+    sizes = [spot.rounds * (2 if spot.less else 1) for spot in spots]
     if len(sections) != sum(sizes):
         raise LabError(
             f"the plugin saw {len(sections)} sections where {sum(sizes)} were marked",

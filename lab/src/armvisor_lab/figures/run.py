@@ -22,6 +22,7 @@ from armvisor_lab.figures import (
     classes,
     exits,
     lat,
+    pairs,
     smp,
     traps,
     units,
@@ -31,7 +32,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, lat, smp, cheap, traps, units)
+FAMILIES = (boot, exits, pairs, lat, smp, cheap, traps, units)
 
 
 @dataclass(frozen=True)
