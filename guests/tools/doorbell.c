@@ -22,8 +22,8 @@
 #include "tinyvm.h"
 
 #define WARM 5
-#define TIMES 40
-#define APART 200000		/* ns, in which the guest comes to its WFI */
+#define TIMES 20
+#define APART 100000		/* ns, in which the guest comes to its WFI */
 
 /* In the shared page. */
 enum { RANG, TAKEN, COUNT, WORDS };
@@ -76,7 +76,7 @@ asm("	.pushsection .rodata\n"
 "	isb\n"
 "	ldr	x10, =" WORD(TINYVM_SHARED) "\n"
 "	ldr	x11, =" WORD(TINYVM_DEVICE) "\n"
-"	ldr	x12, =100000\n"	/* ticks, in which the other side comes to its wait */
+"	ldr	x12, =40000\n"	/* ticks, in which the other side comes to its wait */
 "	mov	x13, #0\n"
 "1:	isb\n"
 "	mrs	x0, cntvct_el0\n"

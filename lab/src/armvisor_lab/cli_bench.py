@@ -13,7 +13,8 @@ from armvisor_lab.errors import LabError
 # Those that repeat to the digit or nearly so, of a quarter of an hour: no boot, which is random
 # numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
 PATTERNS = (
-    "hypercall.*", "hypercall_fast.*", "mmio_*", "ipi.*", "ipi_running.*", "fault.[14]cpu.*",
+    "hypercall.*", "hypercall_fast.*", "mmio_*", "irq_completion.*", "eoi.*", "ipi.*",
+    "ipi_running.*", "vm_switch.*", "io_*", "fault.[14]cpu.*",
     "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
     "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
 )  # fmt: skip

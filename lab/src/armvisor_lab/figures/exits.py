@@ -6,7 +6,8 @@ A bare-metal guest makes the same exit many times and prints the best average: a
 hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with the guest's tables
 in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
 and a read that the VMM answers. The empty loop is taken off, of an interrupt's completion the
-sending of one that is never taken, and the board has settled. `*.armvisor-accounting` is with histograms and all that `armvisor stat` can show.
+sending of one that is never taken, and the board has settled. `*.armvisor-accounting` is with
+histograms and all else that `armvisor stat` can show.
 
 What that leaves out is what others may have counted. A hypercall under KVM does not leave KVM
 and costs the same with one call as with a thousand, on the cloud and the generic kernel, with
