@@ -83,8 +83,9 @@ def in_vm(variant: vms.Variant) -> Measurement:
         return Outcome(values, describe(board, result.kernel), packages, text=result.text)
 
     what = f"latencies in the guest: {variant.what}"
-    regime = variant.regime
-    marked = Marked(regime, partial(_spots, variant.name), measure) if regime else None
+    marked = None
+    if variant.regime and variant.marks:
+        marked = Marked(variant.regime, partial(_spots, variant.name), measure)
     run = partial(measure, on_board)
     return Measurement(_names(variant.name), what, run, slow=variant.slow, marked=marked)
 
