@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from built import TOP
 
+from armvisor_lab.records import read
 from armvisor_lab.report.build import report
 from armvisor_lab.report.compare import LIMIT
-from armvisor_lab.report.records import read
 
 pytestmark = pytest.mark.conformance
 

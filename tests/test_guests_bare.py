@@ -22,6 +22,7 @@ PROGRAMS = [
     Guest("smp", cpus=1, name="smp-alone"),
     Guest("smp", cpus=64, name="smp-64"),
     Guest("ipi", cpus=2, append="loops=20"),
+    Guest("irq", append="loops=20"),
     Guest("touch", cpus=2, append="mebibytes=8"),
     Guest("units", append="loops=20"),
     Guest("annex", append="rounds=200 shots=100"),
@@ -66,6 +67,7 @@ def test_programs(where: str):
     assert outputs["pmu"].results["pmu.interrupts"] == "1"
     assert outputs["smp-64"].results["smp.cpus"] == "64"
     assert float(outputs["ipi"].results["ipi.cost"]) > 0
+    assert float(outputs["irq"].results["irq.completion"]) > 0
     assert float(outputs["touch"].results["touch.page"]) > 0
     # The one operation of these that every hypervisor traps.
     assert float(outputs["units"].results["units.id-register"]) > 0

@@ -7,14 +7,17 @@ The guests are a few instructions each, so counts are known exactly.
 import json
 import re
 import struct
+from pathlib import Path
 
 import pytest
 from built import TOP, module
 from tiny_guests import HVC, ISB, RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, msr, psci
 
+from armvisor_lab import records
 from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
+from armvisor_lab.report import build, page
 
 # One worker runs them all, on one board.
 pytestmark = pytest.mark.xdist_group("module_stats")
@@ -42,16 +45,17 @@ MIGRATE_INFO_TYPE = 0x8400_0006
 CALLS, IDS, FASTS = 41, 37, 23
 
 
-def known() -> bytes:
-    """A guest that traps so many times of each kind, and then waits."""
+def known(*end: int) -> bytes:
+    """A guest that traps so many times of each kind, and then ends so."""
     words = [*load(1, RTC), *[ldr(2, 1)] * READS]
     words += [*load(0, MIGRATE_INFO_TYPE), HVC] * CALLS
     words += [READ_ID] * IDS + [READ_ESR] * FASTS
-    return image(*words, *WFI_LOOP)
+    return image(*words, *end)
 
 
 GUESTS = {
-    "known": known(),
+    "known": known(*WFI_LOOP),
+    "known-off": known(*psci(SYSTEM_OFF)),
     "reads": image(*load(1, RTC), *[ldr(2, 1)] * READS, *psci(SYSTEM_OFF)),
     "waiting": image(*WFI_LOOP),
     "contexts": contexts(),
@@ -86,7 +90,8 @@ printf '\\036'; armvisor stat known --accounting off --since /before --json || e
 (sleep 3; armvisor stop --force known) &
 printf '\\036'; armvisor stat known --accounting on --watch || exit
 wait $vm
-printf '\\036'; armvisor stat known 2>&1; echo "status $?"; exit 0
+printf '\\036'; armvisor stat known 2>&1; echo "status $?"
+printf '\\036'; armvisor run --kernel /g/known-off --memory 32M --json </dev/null; exit
 """
 # What armvisor calls them (vmm/armvisor/src/exits.rs).
 NAMES = {"hvc_exit_stat": "hvc", "wfi_exit_stat": "wfi", "wfe_exit_stat": "wfe"}
@@ -181,6 +186,12 @@ def classes(stat: dict) -> dict[str, dict]:
     return {row["name"]: row for each in rows for row in (each, *each.get("rows", ()))}
 
 
+def p99(buckets: list[int]) -> int:
+    """The upper end of the bucket with the sample that 99 of 100 are not above."""
+    samples = [2**i for i, number in enumerate(buckets) for _ in range(number)]
+    return samples[-(-len(samples) * 99 // 100) - 1]
+
+
 def test_stat_is_right_for_a_guest_that_traps_a_known_number_of_times(told):
     stat = json.loads(told[6])
     rows = classes(stat)
@@ -190,10 +201,28 @@ def test_stat_is_right_for_a_guest_that_traps_a_known_number_of_times(told):
     assert rows["fast_trap"]["count"] == FASTS
     # One sample an exit; all that is not a fast trap is timed.
     for name, count in (("mmio_user", READS), ("hvc", CALLS), ("id_reg", IDS)):
-        assert sum(stat["histograms"][f"{name}_hist"]) == count
-        assert 0 < rows[name]["mean_ns"] < rows[name]["p99_ns"] * 2
+        buckets = stat["histograms"][f"{name}_hist"]
+        assert sum(buckets) == count
+        assert rows[name]["p99_ns"] == p99(buckets)
+        # Bucket n is from 2^(n-1) to 2^n: the samples are those that the time is the sum of.
+        least = sum(n * (2 ** (i - 1) if i else 0) for i, n in enumerate(buckets))
+        assert least <= rows[name]["ns"] <= sum(n * 2**i for i, n in enumerate(buckets))
     assert sum(stat["histograms"]["vmm_hist"]) == READS
     assert rows["fast_trap"]["ns"] is None
+
+
+def test_the_page_is_right_for_a_guest_that_traps_a_known_number_of_times(told, tmp_path: Path):
+    vm = json.loads(told[11].splitlines()[-1])
+    file = tmp_path / "demo.json"
+    file.write_text(json.dumps({"schema": 1, "demo": {"report": vm}}))
+    made = build.report([records.read(file)])
+    time = next(each for each in made.sections if each.id == "time")
+    shown = {row[0].text: row[1].text for table in time.tables for row in table.rows}
+    # It ends by one more call.
+    wanted = {"hypercall": CALLS + 1, "mmio": READS, "fast_trap": FASTS, "mmio_user_read": READS}
+    assert {name: int(shown[name]) for name in wanted} == wanted
+    assert vm["kvm_exits"]["id_reg"] == IDS and vm["kvm_exits"]["hvc"] == CALLS + 1
+    assert f"<td>{READS}</td>" in re.sub(r"<td[^>]*>", "<td>", page.render(made))
 
 
 def test_the_terms_are_the_vcpus_life(told):

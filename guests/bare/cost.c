@@ -35,13 +35,13 @@ static u64 best_of(void (*prepare)(void), void (*operation)(void), u64 loops)
 	return best;
 }
 
-u64 cost_after(void (*prepare)(void), void (*operation)(void), u64 loops)
+static u64 cost(void (*prepare)(void), void (*operation)(void), void (*less)(void), u64 loops)
 {
 	u64 with, without;
 
 	MARK_FEED;
 	with = best_of(prepare, operation, loops);
-	without = best_of(nothing, nothing, loops);
+	without = best_of(nothing, less, loops);
 	MARK_END;
 
 	return with > without ? (with - without) * 1000 / loops : 0;
@@ -49,5 +49,15 @@ u64 cost_after(void (*prepare)(void), void (*operation)(void), u64 loops)
 
 u64 cost_of(void (*operation)(void), u64 loops)
 {
-	return cost_after(nothing, operation, loops);
+	return cost(nothing, operation, nothing, loops);
+}
+
+u64 cost_after(void (*prepare)(void), void (*operation)(void), u64 loops)
+{
+	return cost(prepare, operation, nothing, loops);
+}
+
+u64 cost_beyond(void (*operation)(void), void (*less)(void), u64 loops)
+{
+	return cost(nothing, operation, less, loops);
 }

@@ -16,4 +16,7 @@ u64 cost_of(void (*operation)(void), u64 loops);
 /* The same of operations that are done once: prepare() comes before each round, uncounted. */
 u64 cost_after(void (*prepare)(void), void (*operation)(void), u64 loops);
 
+/* By how much one of operation() is more than one of less(), which takes the empty loop's place. */
+u64 cost_beyond(void (*operation)(void), void (*less)(void), u64 loops);
+
 #endif

@@ -4,6 +4,7 @@
  * each writes to every page of a part of its own, `mebibytes` large.
  */
 #include "guest.h"
+#include "mark.h"
 
 #define MEBIBYTES 64
 #define PAGE 4096UL
@@ -65,6 +66,7 @@ void guest_main(void)
 		check(!cpu_start(cpu, other_cpu), "CPU %u does not start", cpu);
 	while (ready < cpus - 1)
 		asm volatile("yield");
+	MARK_COUNT;
 	start = counter();
 	go = true;
 	asm volatile("dsb ish\n\tsev" : : : "memory");
@@ -72,9 +74,11 @@ void guest_main(void)
 	while (done < cpus - 1)
 		asm volatile("wfe");
 	took = counter() - start;
+	MARK_END;
 	for (cpu = 0; cpu < cpus; cpu++)
 		check(*(volatile u64 *)(part(cpu + 1) - PAGE) == part(cpu + 1) - PAGE,
 		      "CPU %u did not write its last page", cpu);
+	result("touch.pages", cpus * (size / PAGE), "count");
 	result("touch.cntfrq", read_sysreg(cntfrq_el0), "Hz");
 	result_milli("touch.page", took * 1000 / (cpus * (size / PAGE)), "ticks");
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/mark.h"
 #include "counter.h"
 
 #define ROUNDS 5
@@ -86,6 +87,7 @@ static uint64_t one_round(unsigned int processes)
 	for (i = 0; i < processes; i++)
 		if (read(ready[0], bytes, 1) != 1)
 			fail("forks: a process does not begin");
+	MARK_COUNT;
 	begun = counter();
 	if (write(start[1], bytes, processes) != (ssize_t)processes)
 		fail("forks: cannot start them");
@@ -93,6 +95,7 @@ static uint64_t one_round(unsigned int processes)
 		if (wait(&status) < 0 || status)
 			exit(1);
 	begun = counter() - begun;
+	MARK_END;
 	for (i = 0; i < 2; i++) {
 		close(ready[i]);
 		close(start[i]);
@@ -119,6 +122,7 @@ int main(int argc, char **argv)
 	}
 	took = best * 1000 / (FORKS * processes);
 	printf("result forks.processes %u count\n", processes);
+	printf("result forks.forks %u count\n", FORKS * processes);
 	printf("result forks.cntfrq %" PRIu64 " Hz\n", counter_frequency());
 	printf("result forks.fork %" PRIu64 ".%03" PRIu64 " ticks\n", took / 1000, took % 1000);
 	return 0;

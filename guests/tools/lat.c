@@ -12,7 +12,7 @@
 #include "counter.h"
 
 #define ROUNDS 7
-#define MAX_ROWS 32
+#define MAX_ROWS 48
 
 struct figure {
 	const char *name;
@@ -96,7 +96,10 @@ int main(int argc, char **argv)
 	}
 	measure_all(lat_calls, argv + 1);
 	measure_all(lat_processes, argv + 1);
+	measure_all(lat_context, argv + 1);
+	measure_all(lat_network, argv + 1);
 	measure_all(lat_memory, argv + 1);
+	measure_all(lat_reads, argv + 1);
 	if (!figure_count) {
 		fprintf(stderr, "lat: no such row; without arguments all rows are measured\n");
 		return 2;

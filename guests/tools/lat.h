@@ -18,10 +18,13 @@ struct lat_row {
 	uint64_t loops;
 };
 
-/* lat_calls.c, lat_processes.c, lat_memory.c; each ends with a row without name */
+/* lat_calls.c, lat_processes.c and so on; each ends with a row without name */
 extern const struct lat_row lat_calls[];
 extern const struct lat_row lat_processes[];
+extern const struct lat_row lat_context[];
+extern const struct lat_row lat_network[];
 extern const struct lat_row lat_memory[];
+extern const struct lat_row lat_reads[];
 
 /* Says what failed, with errno's text, and exits: no figure is better than a wrong one. */
 noreturn void lat_fail(const char *what);

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/select.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,6 +60,66 @@ static void run_open(uint64_t loops)
 	}
 }
 
+static void run_stat(uint64_t loops)
+{
+	struct stat about;
+
+	while (loops--)
+		if (stat("/dev/null", &about))
+			lat_fail("cannot stat /dev/null");
+}
+
+/* Descriptors that a select() waits for, all of which are ready. */
+#define MOST_SELECTED 100
+static int selected[MOST_SELECTED];
+static int nr_selected;
+
+static void open_selected(int number)
+{
+	int i;
+
+	for (i = 0; i < number; i++) {
+		selected[i] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		if (selected[i] < 0 || selected[i] >= FD_SETSIZE)
+			lat_fail("cannot open /dev/null often enough");
+	}
+	nr_selected = number;
+}
+
+static void open_10(void)
+{
+	open_selected(10);
+}
+
+static void open_100(void)
+{
+	open_selected(100);
+}
+
+static void close_selected(void)
+{
+	while (nr_selected)
+		close(selected[--nr_selected]);
+}
+
+static void run_select(uint64_t loops)
+{
+	struct timeval at_once;
+	fd_set every, ready;
+	int i;
+
+	FD_ZERO(&every);
+	for (i = 0; i < nr_selected; i++)
+		FD_SET(selected[i], &every);
+	while (loops--) {
+		ready = every;
+		at_once = (struct timeval){ 0 };
+		if (select(selected[nr_selected - 1] + 1, NULL, &ready, NULL, &at_once) !=
+		    nr_selected)
+			lat_fail("select() does not find all descriptors ready");
+	}
+}
+
 static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
@@ -106,6 +168,9 @@ const struct lat_row lat_calls[] = {
 	{ "read", open_devices, run_read, close_devices, 1000 },
 	{ "write", open_devices, run_write, close_devices, 1000 },
 	{ "open-close", NULL, run_open, NULL, 300 },
+	{ "stat", NULL, run_stat, NULL, 500 },
+	{ "select-10", open_10, run_select, close_selected, 500 },
+	{ "select-100", open_100, run_select, close_selected, 100 },
 	{ "signal-install", NULL, run_install, NULL, 1000 },
 	{ "signal-catch", install, run_catch, NULL, 300 },
 	{ "arithmetic", NULL, run_loop, NULL, 100000 },

@@ -98,16 +98,23 @@ static int take_model(struct config *c, const char *rest, const char **why)
 	return 0;
 }
 
+static int take_whole(struct config *c, const char *rest, const char **why)
+{
+	*why = "nothing comes behind this word";
+	c->whole = true;
+	return *rest ? -1 : 0;
+}
+
 static const struct {
 	const char *word;
 	int (*take)(struct config *config, const char *rest, const char **why);
 } lines[] = {
 	{ "regime ", take_regime }, { "out ", take_out }, { "stage2 ", take_stage2 },
-	{ "core ", take_core }, { "model ", take_model },
+	{ "core ", take_core }, { "model ", take_model }, { "whole", take_whole },
 };
 
 #define NR_LINES (sizeof(lines) / sizeof(*lines))
-#define NEEDED 4	/* all but the last */
+#define NEEDED 4	/* all but the last two */
 
 static int take_line(struct config *c, const char *line, unsigned int *seen, const char **why)
 {

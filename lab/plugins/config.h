@@ -7,12 +7,14 @@
  *	stage2 LEVELS
  *	core NAME L1I WAYS L1D WAYS L2 WAYS WALK WAYS IPA WAYS L1-LARGEST IPA-SMALLEST
  *	model CORE S1 S2	shifts of page sizes; S2 0: one stage
+ *	whole			counting begins with the machine, and ends with it
  *
- * A walk or IPA cache of no entries shares the L2 TLB. All but models must be there.
+ * A walk or IPA cache of no entries shares the L2 TLB. Models may be missing, and the last.
  */
 #ifndef LAB_PLUGINS_CONFIG_H
 #define LAB_PLUGINS_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -24,6 +26,7 @@
 
 struct config {
 	enum regime regime;
+	bool whole;
 	char out[4096];
 	unsigned int s2_levels;
 	struct tlb_core cores[CONFIG_CORES];

@@ -12,6 +12,8 @@
  *			that has the models' page sizes; all other memory has 4 KiB
  *	HINT #0x74	counting ends: a section is written, the models go on
  *
+ * or all of a machine's life is counted, from its reset to its end.
+ *
  * The board's CPUs take turns on one thread, as they do where instructions are counted:
  * nothing here is locked. What is counted is of all of them; models follow one CPU, so
  * there are none where a board has several. What is kept of a block stays until QEMU ends.
@@ -343,6 +345,16 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, at);
 }
 
+/* The machine is gone: what began with it has no other end. */
+static void on_exit_of_all(qemu_plugin_id_t id, void *data)
+{
+	if (counting) {
+		account(running);
+		write_section();
+	}
+	counting = false;
+}
+
 static int refuse(const char *what, const char *why)
 {
 	fprintf(stderr, "count.so: %s: %s\n", what, why);
@@ -383,6 +395,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qem
 	for (i = 0; i < CPUS; i++)
 		follow_init(&cpus[i].follow, config.regime);
 	range[0] = 1;
+	if (config.whole) {
+		counting = true;
+		qemu_plugin_register_atexit_cb(id, on_exit_of_all, NULL);
+	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
 	return 0;
 }

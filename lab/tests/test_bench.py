@@ -93,5 +93,5 @@ def test_in_full_what_could_not_be_modelled_does_not_lose_the_page(built, monkey
 
     monkeypatch.setattr(cli_reach.runs, "run", fails)
     assert cli.main(["bench", "--full"]) == 1
-    assert "nothing measured in it: native: the plugin is not built" in capsys.readouterr().err
+    assert "not measured: native: the plugin is not built" in capsys.readouterr().err
     assert "hypercall.armvisor" in (folder / "bench-full.html").read_text()

@@ -8,7 +8,18 @@ import pytest
 
 from armvisor_lab import cli, machine, paths, results
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Marked, Measurement, Outcome, Spot, classes, run
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Spot,
+    boot,
+    classes,
+    lat,
+    pairs,
+    run,
+    smp,
+)
 from armvisor_lab.reach import cores, plugin
 from armvisor_lab.reach.plugin import Counts, Model, Section
 
@@ -83,6 +94,48 @@ def test_rounds_are_as_many_as_programs_make():
     for file in ("tools/lat.c", "bare/cost.c"):
         rounds = re.search(r"^#define ROUNDS (\d+)$", (guests / file).read_text(), re.MULTILINE)
         assert rounds and int(rounds[1]) == classes.ROUNDS
+
+
+def test_other_rounds_are_those_of_their_programs():
+    tools = paths.checkout() / "guests/tools"
+
+    def defined(file: str, name: str) -> int:
+        found = re.search(rf"^#define {name} (\d+)$", (tools / file).read_text(), re.MULTILINE)
+        assert found, f"{file} has no {name}"
+        return int(found[1])
+
+    assert defined("turns.c", "ROUNDS") == classes.ROUNDS
+    assert defined("forks.c", "ROUNDS") == smp._FORK_ROUNDS
+    assert defined("doorbell.c", "WARM") == pairs.WARM
+
+
+def test_signals_that_go_out_and_in_by_turns():
+    sections = [section(n) for n in range(2 * pairs.WARM + 4)]
+    told = Marked("kvm", lambda _: [Spot("a.x", 1, rounds=2), Spot("b.x", 1, rounds=2)],
+                  lambda *_: None, bare=True, order=pairs._by_turns)  # fmt: skip
+    first = sections[2 * pairs.WARM].instructions()
+    outcome = Outcome({"a.x": first, "b.x": first + 1}, {}, text="")
+    found = classes.split(outcome, told, sections)
+    assert [found[name].instructions() for name in ("a.x", "b.x")] == [first, first + 1]
+
+
+def test_boots_are_one_section_and_may_wait():
+    boots = [section(1000, 5), section(3000, 15)]
+    told = Marked("kvm", lambda _: [Spot("a.x", 2, rounds=1, waits=True)], lambda *_: None,
+                  order=boot._together)  # fmt: skip
+    mean = sum(each.instructions() for each in boots) / 2
+    for waited in (0, 10_000):
+        found = classes.split(Outcome({"a.x": mean + waited}, {}, text=""), told, boots)["a.x"]
+        assert found.instructions() == mean and found.insns["hypervisor"]["eret"] == 10
+    with pytest.raises(LabError, match="by the clock"):
+        classes.split(Outcome({"a.x": mean / 2}, {}, text=""), told, boots)
+
+
+def test_every_figure_in_instructions_has_classes():
+    """But those of programs in an emulator that translates their marks away."""
+    without = {n for each in run.registry() if each.unit == "instructions" and not each.marked
+               for n in each.figures}  # fmt: skip
+    assert without == {f"lat.{row}.qemu-tcg" for row in lat.ROWS}
 
 
 def test_marks_are_those_that_the_plugin_knows():

@@ -9,8 +9,8 @@ from statistics import fmean
 import pytest
 
 from armvisor_lab import cli
+from armvisor_lab.records import Value
 from armvisor_lab.report import compare
-from armvisor_lab.report.records import Value
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ import re
 import sys
 from typing import Any
 
-from armvisor_lab import cli, paths, timetable
+from armvisor_lab import cli, paths, records, timetable
 from armvisor_lab.demo import Console, show, write_page
-from armvisor_lab.report import records
 
 
 def report(kvm_exits: dict[str, int]) -> dict[str, Any]:

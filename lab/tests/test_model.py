@@ -321,32 +321,33 @@ def test_what_a_record_does_not_have(tmp_path, capsys, arguments, says):
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"schema": 1}, "has the schema 1, and this lab reads"),
-        ({"schema": 99}, "has the schema 99, unknown here"),
-        ({"schema": None}, "has the schema None, unknown here"),
-        ({"revision": 3}, "does not say of which revision"),
+        ({"schema": 1}, "has the schema 1, which has no classes"),
+        ({"schema": 99}, "of schema 99, which this lab does not know"),
+        ({"schema": None}, "of schema None, which this lab does not know"),
+        ({"revision": 3}, "revision is no text: 3"),
+        ({"revision": ""}, "does not say of which revision"),
         ({"figures": {}}, "is no record of figures"),
-        ({"figures": [{"value": 1}]}, "a figure without a name"),
-        ({"figures": [{"name": "a.x", "value": 1}]}, "the figure a.x is not whole"),
+        ({"figures": [{"value": 1}]}, "a figure's name is no text: None"),
+        ({"figures": [{"name": "a.x", "value": 1}]}, "a.x is not whole: it lacks classes or traps"),
         (
             {"figures": [{"name": "a.x", "value": None, "classes": None, "traps": None}]},
-            "the figure a.x is not whole: None is no value",
+            "a.x is no number: 'None'",
         ),
         (
             {"figures": [{"name": "a.x", "value": 10**400, "classes": None, "traps": None}]},
-            "00000 is no value",
+            "a.x is no number that can be measured",
         ),
         (
             {"figures": [{"name": "a.x", "value": 1, "traps": None, "classes": ENDLESS}]},
-            "a class is no number",
+            "a.x: a class is no number",
         ),
         (
             {"figures": [{"name": "a.x", "value": 1, "classes": {"insns": {}}, "traps": None}]},
-            "the figure a.x is not whole: half of the classes",
+            "a.x: half of the classes",
         ),
         (
             {"figures": [{"name": "a.x", "value": 1, "classes": None, "traps": {"a": "b"}}]},
-            "the figure a.x is not whole: 'b' is no value",
+            "a.x: traps: a is no number: 'b'",
         ),
     ],
 )
@@ -405,7 +406,7 @@ def test_half_a_file_and_none(tmp_path, capsys):
     half = tmp_path / "half"
     half.write_text(json.dumps({"schema": run.SCHEMA, "figures": []})[:-3])
     assert cli.main(["model", "published", "--record", str(half)]) != 0
-    assert "is no record, or half of one" in capsys.readouterr().err
+    assert "it is no JSON, or half of it" in capsys.readouterr().err
     assert cli.main(["model", "published", "--record", str(tmp_path / "nosuch")]) != 0
     assert "No such file" in capsys.readouterr().err
 

@@ -35,6 +35,10 @@ static void test_a_good_one(void)
 	config_free(&config);
 	EQUAL(read_text(HEAD CORE), 0);
 	EQUAL(config.nr_models, 0);
+	EQUAL(config.whole, false);
+	config_free(&config);
+	EQUAL(read_text(HEAD CORE "whole\n"), 0);
+	EQUAL(config.whole, true);
 	config_free(&config);
 }
 
@@ -58,6 +62,7 @@ static void test_bad_ones(void)
 		{ HEAD CORE "model a72 12 0\nmodel a72 13 0\n", "shift of 12, 16, 21 or 30" },
 		{ "regime kvm\nout x\n" CORE "model a72 12 0\n", "levels come before" },
 		{ HEAD CORE "cache a72\n", "no such word" },
+		{ HEAD CORE "whole 3\n", "nothing comes behind this word" },
 	};
 	unsigned int i;
 

@@ -5,16 +5,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import cli_figures, cli_model, cli_reach, paths
+from armvisor_lab import cli_figures, cli_model, cli_reach, paths, records
 from armvisor_lab.cli_board import say
 from armvisor_lab.cli_report import write_report
 from armvisor_lab.errors import LabError
-from armvisor_lab.report import records
 
 # Those that repeat to the digit or nearly so, of a quarter of an hour: no boot, which is random
 # numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
 PATTERNS = (
-    "hypercall.*", "hypercall_fast.*", "mmio_*", "ipi.*", "ipi_running.*", "fault.[14]cpu.*",
+    "hypercall.*", "hypercall_fast.*", "mmio_*", "irq_completion.*", "eoi.*", "ipi.*",
+    "ipi_running.*", "vm_switch.*", "io_*", "fault.[14]cpu.*",
     "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
     "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
 )  # fmt: skip

@@ -7,9 +7,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+from armvisor_lab import records
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
-from armvisor_lab.report import compare, records
+from armvisor_lab.report import compare
 
 _MORE = f"""\
 A line is a figure: its value in A, in B, and by how much B is larger. Where it is a mean of

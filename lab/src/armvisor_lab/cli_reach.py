@@ -136,8 +136,11 @@ def run(options: argparse.Namespace) -> int:
             break
     _show(found, chosen, as_if, options.classes)
     file = options.json or paths.checkout() / "build/reach.json"
-    write(file, _record(found, chosen, failures))
-    _progress(f"the record is in {file}")
+    if found:
+        write(file, _record(found, chosen, failures))
+        _progress(f"the record is in {file}")
+    else:
+        say(f"nothing was measured, and {file} not written")
     for failure in failures:
         say(f"not measured: {failure}")
     if ended:

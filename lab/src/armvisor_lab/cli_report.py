@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import paths
+from armvisor_lab import paths, records
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
-from armvisor_lab.report import build, page, records, text
+from armvisor_lab.report import build, page, text
 
 # What is made into a report where no record is named: those of these that there are.
 _DEFAULT = (

@@ -38,6 +38,7 @@ def boot(
     console = Channel("console", receive)
     arguments = [
         *board.machine_arguments(),
+        *board.qemu_args,
         *("-kernel", str(image), "-initrd", str(initrd), "-append", append),
         *("-chardev", console.chardev, "-serial", "chardev:console"),
     ]

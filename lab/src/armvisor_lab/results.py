@@ -55,6 +55,12 @@ def count(text: str, name: str) -> float:
     return value.value
 
 
+def all_counts(text: str, name: str) -> list[float]:
+    """Each result `name`, a number of something, of which there is at least one."""
+    count(text, name)
+    return [each.value for key, each in _every(text) if key == name]
+
+
 _COUNTER = r"^\[ *(\d+\.\d+)\] {name}: counter (\d+) at (\d+) Hz$"
 _POWER_OFF = re.compile(r"^\[ *(\d+\.\d+)\] reboot: Power down$", re.MULTILINE)
 

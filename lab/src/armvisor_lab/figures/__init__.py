@@ -21,7 +21,7 @@ Progress = Callable[[str], None]
 _QUICK, _SLOW = 13, 40
 
 # How a command is run on a board: by itself, or with the plugin that counts classes.
-Start = Callable[[Board, Sequence[str], Progress], Result]
+Start = Callable[[Board, Sequence[str], Progress], Any]
 
 
 def on_board(board: Board, command: Sequence[str], progress: Progress) -> Result:
@@ -51,12 +51,15 @@ class Spot:
     """What a program marks: rounds of so many operations (guests/lib/mark.h).
 
     `less` has as many rounds of an empty loop behind them, to be taken off. Without a figure, what
-    was marked is none.
+    was marked is none. `rounds` are those of lat and of cost_of(), unless the program has others.
+    What `waits` has time in it in which nothing is executed.
     """
 
     figure: str
     loops: float
     less: bool = False
+    rounds: int = 7
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,17 @@ class Marked:
     """How the plugin counts a measurement's figures by class.
 
     `spots` are what the programs marked, in order, by what they printed. A guest that is `bare`
-    has no programs: all of it is its kernel.
+    has no programs: all of it is its kernel. `order` puts what was marked in the spots' order.
+    `do` is how the board is run, where it is not by a command; `whole`: all of the board's life.
     """
 
     regime: str
     spots: Callable[[str], list[Spot]]
     measure: Callable[[Start, Progress], Outcome]
     bare: bool = False
+    order: Callable[[Sequence[Any]], Sequence[Any]] = list
+    do: Start = on_board
+    whole: bool = False
 
 
 @dataclass(frozen=True)

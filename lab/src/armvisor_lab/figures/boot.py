@@ -16,44 +16,81 @@ which the emulated board does not give its kernel, and that costs the kernel nat
 100 M instructions of hashing.
 """
 
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from statistics import fmean
 
 from armvisor_lab import kernels
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.direct import boot
+from armvisor_lab.direct import Boot, boot
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Progress,
+    Spot,
+    Start,
+    artefacts,
+    on_board,
+    vms,
+)
+from armvisor_lab.reach.plugin import Section
 from armvisor_lab.results import all_instructions, until_power_off
 
 _END = "guest.end"
 _BOOTS = 5
+_TIMEOUT = 1800  # of a boot, with the plugin
 
 
 def _words(count: int) -> list[str]:
     return [f"armvisor.boot={number}" for number in range(1, count + 1)]
 
 
-def _native(progress: Progress) -> Outcome:
-    board = Board(el2=True, count=True, memory=vms.GUEST_MIB, timeout=600)
+def _directly(board: Board, command: Sequence[str], progress: Progress) -> Boot:
+    """`command`: the image, the initrd, what is appended."""
+    image, initrd, append = command
+    return boot(board, Path(image), Path(initrd), append, lambda _: None)
+
+
+def _native(start: Start, progress: Progress) -> Outcome:
+    board = Board(el2=True, count=True, memory=vms.GUEST_MIB, timeout=_TIMEOUT)
     guest = artefacts.guest(vms.GUEST)
     samples = []
     for number, word in enumerate(_words(_BOOTS), 1):
         progress(f"boot {number} of {_BOOTS}")
         append = f"console=ttyAMA0 panic=-1 {vms.SAME} {word}"
-        booted = boot(board, guest["Image"], guest["initrd"], append, lambda _: None)
+        booted = start(board, [str(guest["Image"]), str(guest["initrd"]), append], progress)
         samples.append(until_power_off(booted.console, _END))
     figure = "boot.native"
     where = describe(board, kernels.get(vms.GUEST))
     return Outcome({figure: fmean(samples)}, where, samples={figure: samples})
 
 
+def _together(sections: Sequence[Section]) -> list[Section]:
+    """All boots as one, as the figure is their mean."""
+    whole = Section((1, 0))
+    for section in sections:
+        for what in ("insns", "tlbi", "accesses", "entries"):
+            for who, counts in getattr(section, what).items():
+                into = getattr(whole, what).setdefault(who, {})
+                for name, number in counts.items():
+                    into[name] = into.get(name, 0) + number
+    return [whole]
+
+
+def _spots(figure: str, boots: int, _text: str) -> list[Spot]:
+    return [Spot(figure, boots, rounds=1, waits=True)]
+
+
 def _in_vm(variant: vms.Variant) -> Measurement:
     figure = f"boot.{variant.name}"
 
-    def run(progress: Progress) -> Outcome:
+    def measure(start: Start, progress: Progress) -> Outcome:
         words = _words(variant.boots)
-        board, result, packages = vms.run(variant, words, progress)
+        board, result, packages = vms.run(variant, words, progress, start, mark=True)
         # Each guest got to its own end, or the figure is one of a failure.
         ends = all_instructions(result.text, f"{_END}.ticks")
         samples = all_instructions(result.stderr.decode(errors="replace"), "count-run.elapsed")
@@ -62,10 +99,17 @@ def _in_vm(variant: vms.Variant) -> Measurement:
         where = describe(board, result.kernel)
         return Outcome({figure: fmean(samples)}, where, packages, {figure: samples})
 
-    return Measurement((figure,), f"boot of the guest: {variant.what}", run, slow=variant.slow)
+    spots = partial(_spots, figure, variant.boots)
+    marked = Marked(variant.regime, spots, measure, order=_together)
+    what = f"boot of the guest: {variant.what}"
+    run = partial(measure, on_board)
+    return Measurement((figure,), what, run, slow=variant.slow, marked=marked)
 
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    native = Measurement(("boot.native",), "boot of the guest: the bare board", _native)
+    spots = partial(_spots, "boot.native", _BOOTS)
+    marked = Marked("native", spots, _native, order=_together, do=_directly, whole=True)
+    native = Measurement(("boot.native",), "boot of the guest: the bare board",
+                         partial(_native, _directly), marked=marked)  # fmt: skip
     return [native, *map(_in_vm, vms.VARIANTS)]

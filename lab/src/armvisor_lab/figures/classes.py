@@ -15,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from armvisor_lab.board import Board, Result
+from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Marked, Outcome, Progress, Spot
 from armvisor_lab.reach import plugin
 from armvisor_lab.reach.cores import Core
 from armvisor_lab.reach.plugin import Counts, Model, Section
 
-ROUNDS = 7  # of guests/tools/lat.c and guests/bare/cost.c
+ROUNDS = Spot.rounds  # of guests/tools/lat.c and guests/bare/cost.c
 _STAGE2 = {"kvm": 21}
 _WALKS = ("lookups", "l1_misses", "walks", "refs")
 # By how much the clock may differ: a round's own counter reads, in instructions and all, and
@@ -122,9 +122,9 @@ def _counts(counts: Counts) -> dict[str, float]:
 
 def of_spot(spot: Spot, marked: Marked, sections: Sequence[Section]) -> Classes:
     """One operation of what was marked, of a spot's sections."""
-    best, empty = _best(sections[:ROUNDS]), Section((1, 0))
+    best, empty = _best(sections[: spot.rounds]), Section((1, 0))
     if spot.less:
-        empty = _best(sections[ROUNDS:])
+        empty = _best(sections[spot.rounds :])
     of = {
         what: _per(_by(best, what, marked.bare), _by(empty, what, marked.bare), spot.loops)
         for what in ("insns", "tlbi", "accesses", "entries")
@@ -136,14 +136,14 @@ def of_spot(spot: Spot, marked: Marked, sections: Sequence[Section]) -> Classes:
     return Classes(used, walks=_per(_walks(best), _walks(empty), spot.loops), **of)
 
 
-def _check(figure: str, value: float, classes: Classes, loops: float) -> None:
-    """The plugin counted what the clock did; what faults is begun twice."""
+def _check(spot: Spot, value: float, classes: Classes) -> None:
+    """The plugin counted what the clock did; what faults is begun twice, who waits does nothing."""
     counted = classes.instructions()
-    most = value * _PART + _AROUND / loops + classes.total("eret")
-    if abs(counted - value) > most:
+    most = value * _PART + _AROUND / spot.loops + classes.total("eret")
+    if counted - value > most or (value - counted > most and not spot.waits):
         raise LabError(
-            f"{figure}: {counted:.1f} instructions were counted by class, and {value:.1f} by the "
-            "clock",
+            f"{spot.figure}: {counted:.1f} instructions were counted by class, and {value:.1f} "
+            "by the clock",
             "who waits cannot be counted so; else the plugin or the marks are wrong",
         )
 
@@ -153,7 +153,8 @@ def split(
 ) -> dict[str, Classes]:  # fmt: skip
     """The classes of a measurement's figures."""
     spots = marked.spots(outcome.text)
-    sizes = [ROUNDS * (2 if spot.less else 1) for spot in spots]
+    sections = marked.order(sections)
+    sizes = [spot.rounds * (2 if spot.less else 1) for spot in spots]
     if len(sections) != sum(sizes):
         raise LabError(
             f"the plugin saw {len(sections)} sections where {sum(sizes)} were marked",
@@ -163,7 +164,7 @@ def split(
     for spot, size in zip(spots, sizes, strict=True):
         if spot.figure:
             classes = of_spot(spot, marked, sections[at : at + size])
-            _check(spot.figure, outcome.values[spot.figure], classes, spot.loops)
+            _check(spot, outcome.values[spot.figure], classes)
             found[spot.figure] = classes
         at += size
     return found
@@ -175,10 +176,11 @@ def measure(
     """Run a measurement with the plugin: its figures, and their classes."""
     sections: list[Section] = []
 
-    def start(board: Board, command: Sequence[str], progress: Progress) -> Result:
-        models = [model_of(marked.regime, core) for core in cores] if board.smp == 1 else []
+    def start(board: Board, command: Sequence[str], progress: Progress) -> Any:  # noqa: ANN401
+        one = board.smp == 1 and not marked.whole
+        models = [model_of(marked.regime, core) for core in cores] if one else []
         told = (marked.regime, cores, models)
-        result, found = plugin.run(board, command, told, progress)
+        result, found = plugin.run(board, command, told, progress, marked.do, marked.whole)
         sections.extend(found)
         return result
 

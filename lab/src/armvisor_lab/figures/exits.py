@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`hypercall.*`, `hypercall_fast.*`, `mmio_kernel.*`, `mmio_user.*`: an exit, there and back.
+`irq_completion.*`, `eoi.*`: an interrupt is acknowledged and ended; one that there is not is ended.
 
 A bare-metal guest makes the same exit many times and prints the best average: a call that the
 hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with the guest's tables
 in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
-and a read that the VMM answers. The empty loop is taken off, and the
-board has settled.
+and a read that the VMM answers. The empty loop is taken off, of an interrupt's completion the
+sending of one that is never taken, and the board has settled. `*.armvisor-accounting` is with
+histograms and all else that `armvisor stat` can show.
 
 What that leaves out is what others may have counted. A hypercall under KVM does not leave KVM
 and costs the same with one call as with a thousand, on the cloud and the generic kernel, with
@@ -39,11 +41,14 @@ _GUESTS = {
     "hypercall_fast": "hypercall.fast",
     "mmio_user": "mmio.read",
     "mmio_kernel": "mmio.kernel",
+    "irq_completion": "irq.completion",
+    "eoi": "irq.eoi",
 }
 # What each image marks, in order; what is no figure is "".
 _IMAGES = {
     "hypercall": ("hypercall", "hypercall_fast"),
     "mmio": ("mmio_user", "", "mmio_kernel"),
+    "irq": ("irq_completion", "eoi"),
 }
 
 
@@ -71,13 +76,13 @@ def _spots(variant: str, text: str) -> list[Spot]:
     ]
 
 
-def _exits(variant: str, host: Host) -> Measurement:
+def _exits(variant: str, host: Host, parameters: str = "") -> Measurement:
     figures = tuple(f"{what}.{variant}" for what in _GUESTS)
 
     def measure(start: Start, progress: Progress) -> Outcome:
         files = {f"/guest/{image}": artefacts.bare(image) for image in _IMAGES}
         files["/bin/armvisor"] = artefacts.vmm()
-        modules = () if host.el2 else vms.module()
+        modules = () if host.el2 else vms.module(parameters)
         board = Board(el2=host.el2, cpu=host.cpu, count=True, files=files, modules=modules)
         one = "armvisor run --no-randomness --memory 128M --kernel /guest/"
         script = " && ".join(one + image for image in _IMAGES)
@@ -94,4 +99,5 @@ def _exits(variant: str, host: Host) -> Measurement:
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    return [_exits(variant, host) for variant, host in HOSTS.items()]
+    accounting = _exits("armvisor-accounting", HOSTS["armvisor"], "accounting=1")
+    return [*(_exits(variant, host) for variant, host in HOSTS.items()), accounting]

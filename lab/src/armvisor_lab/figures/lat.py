@@ -29,9 +29,11 @@ from armvisor_lab.results import count, instructions
 
 # In the order in which `lat` prints them.
 ROWS = (
-    "null", "read", "write", "open-close", "signal-install", "signal-catch", "arithmetic",
-    "pipe", "unix-socket", "fork-exit", "fork-exec", "fork-sh", "map-touch-unmap",
-    "protection-fault",
+    "null", "read", "write", "open-close", "stat", "select-10", "select-100", "signal-install",
+    "signal-catch", "arithmetic", "pipe", "unix-socket", "fork-exit", "fork-exec", "fork-sh",
+    "ctx-2p-0k", "ctx-2p-16k", "ctx-2p-64k", "ctx-8p-16k", "ctx-8p-64k", "ctx-16p-16k",
+    "ctx-16p-64k", "tcp", "udp", "map-touch-unmap", "protection-fault", "page-fault", "mmap",
+    "memory-read", "memory-write", "memory-copy", "memory-latency",
 )  # fmt: skip
 
 # Debian's QEMU on KVM would show the guest that armvisor shows on KVM.
@@ -81,8 +83,9 @@ def in_vm(variant: vms.Variant) -> Measurement:
         return Outcome(values, describe(board, result.kernel), packages, text=result.text)
 
     what = f"latencies in the guest: {variant.what}"
-    regime = variant.regime
-    marked = Marked(regime, partial(_spots, variant.name), measure) if regime else None
+    marked = None
+    if variant.regime and variant.marks:
+        marked = Marked(variant.regime, partial(_spots, variant.name), measure)
     run = partial(measure, on_board)
     return Measurement(_names(variant.name), what, run, slow=variant.slow, marked=marked)
 

@@ -23,6 +23,7 @@ from armvisor_lab.figures import (
     exits,
     io,
     lat,
+    pairs,
     sharing,
     smp,
     traps,
@@ -33,7 +34,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, lat, smp, io, cheap, traps, units, sharing)
+FAMILIES = (boot, exits, pairs, lat, smp, io, cheap, traps, units, sharing)
 
 
 @dataclass(frozen=True)

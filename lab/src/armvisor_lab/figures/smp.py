@@ -15,6 +15,7 @@ vCPU has one that forks. `1cpu` and `4cpu` are guests with as many vCPUs on the 
 one on a board with eight CPUs.
 """
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -32,11 +33,14 @@ from armvisor_lab.figures import (
     vms,
 )
 from armvisor_lab.figures.exits import HOSTS
-from armvisor_lab.results import all_instructions, count, instructions
+from armvisor_lab.results import all_counts, all_instructions, count, instructions
 
 # The board's CPUs, and the guests'.
 _SIZES = {4: (1, 4), 8: (8,)}
+_FORK_ROUNDS = 5  # of guests/tools/forks.c
 _RUN = "armvisor run --no-randomness --kernel /guest/%s --cpus %d --memory %dM"
+
+Measure = Callable[[Start, Progress], Outcome]
 
 
 def _run(kernel: str, cpus: int) -> str:
@@ -73,49 +77,68 @@ def _touch(variant: str, smp: int) -> Measurement:
     pages = tuple(f"fault.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
     script = " && ".join(_run("touch", cpus) for cpus in _SIZES[smp])
 
-    def run(progress: Progress) -> Outcome:
+    def measure(start: Start, progress: Progress) -> Outcome:
         board = _board(variant, smp, {"/guest/touch": artefacts.bare("touch")}, 900)
-        result = board.run(["sh", "-c", script], progress=progress).check()
-        values = all_instructions(result.text, "touch.page")
-        return Outcome(dict(zip(pages, values, strict=True)), describe(board, result.kernel))
+        result = start(board, ["sh", "-c", script], progress).check()
+        values = dict(zip(pages, all_instructions(result.text, "touch.page"), strict=True))
+        return Outcome(values, describe(board, result.kernel), text=result.text)
 
-    return Measurement(pages, f"several vCPUs of a bare-metal guest on {variant}", run)
+    marked = _marked(variant, pages, "touch.pages", 1, measure, bare=True)
+    what = f"several vCPUs of a bare-metal guest on {variant}"
+    return Measurement(pages, what, partial(measure, on_board), marked=marked)
+
+
+def _marked(variant: str, names: tuple[str, ...], loops: str, rounds: int,
+            measure: Measure, bare: bool = False) -> Marked:  # fmt: skip
+    """Runs one after the other, each with its own number of operations, the result `loops`."""
+
+    def spots(text: str) -> list[Spot]:
+        times = all_counts(text, loops)
+        return [Spot(n, each, rounds=rounds) for n, each in zip(names, times, strict=True)]
+
+    regime = HOSTS[variant].regime if variant in HOSTS else variant
+    return Marked(regime, spots, measure, bare)
 
 
 def _fork_names(variant: str, smp: int) -> tuple[str, ...]:
     return tuple(f"fork.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
 
 
-def _fork_outcome(names: tuple[str, ...], board: Board, script: str, progress: Progress) -> Outcome:
-    result = board.run(["sh", "-c", script], progress=progress).check()
-    values = all_instructions(result.text, "forks.fork")
-    return Outcome(dict(zip(names, values, strict=True)), describe(board, result.kernel))
+def _forks(variant: str, smp: int, what: str, script: str,
+           board: Callable[[], Board], slow: bool = False) -> Measurement:  # fmt: skip
+    names = _fork_names(variant, smp)
+
+    def measure(start: Start, progress: Progress) -> Outcome:
+        on = board()
+        result = start(on, ["sh", "-c", script], progress).check()
+        values = dict(zip(names, all_instructions(result.text, "forks.fork"), strict=True))
+        return Outcome(values, describe(on, result.kernel), text=result.text)
+
+    marked = _marked(variant, names, "forks.forks", _FORK_ROUNDS, measure)
+    return Measurement(names, what, partial(measure, on_board), slow=slow, marked=marked)
 
 
 def _fork_native(smp: int) -> Measurement:
-    names = _fork_names("native", smp)
     script = " && ".join(f"forks {cpus}" for cpus in _SIZES[smp])
 
-    def run(progress: Progress) -> Outcome:
+    def board() -> Board:
         files = {"/bin/forks": artefacts.tool("forks")}
-        board = Board(count=True, smp=smp, memory=2048, files=files, timeout=900)
-        return _fork_outcome(names, board, script, progress)
+        return Board(count=True, smp=smp, memory=2048, files=files, timeout=900)
 
-    return Measurement(names, "forks on the board itself", run)
+    return _forks("native", smp, "forks on the board itself", script, board)
 
 
 def _fork_in_vm(variant: str, smp: int) -> Measurement:
-    names = _fork_names(variant, smp)
     append = f"--initrd /guest/initrd --append '{vms.SAME} armvisor.test=forks'"
     script = " && ".join(f"{_run('Image', cpus)} {append}" for cpus in _SIZES[smp])
 
-    def run(progress: Progress) -> Outcome:
+    def board() -> Board:
         guest = artefacts.guest(vms.GUEST)
         files = {f"/guest/{name}": guest[name] for name in ("Image", "initrd")}
-        return _fork_outcome(names, _board(variant, smp, files, 3600), script, progress)
+        return _board(variant, smp, files, 3600)
 
     what = f"forks on the vCPUs of a Debian guest on {variant}"
-    return Measurement(names, what, run, slow=not HOSTS[variant].el2)
+    return _forks(variant, smp, what, script, board, slow=not HOSTS[variant].el2)
 
 
 def measurements() -> list[Measurement]:

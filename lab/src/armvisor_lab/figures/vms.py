@@ -41,7 +41,8 @@ class Variant:
     timeout: float = 600  # of one guest
     boots: int = 1  # that `boot.*` takes the mean of
     guest: str = GUEST  # the kernel in the VM
-    regime: str = ""  # the plugin's, where it can tell who executes
+    regime: str = ""  # the plugin's
+    marks: bool = True  # whether a guest's hints are ones of the board's CPU
 
     @property
     def slow(self) -> bool:
@@ -59,9 +60,9 @@ def _armvisor_command(append: str) -> list[str]:
     return [*words, "--append", append]
 
 
-def module() -> tuple[Module, ...]:
+def module(parameters: str = "") -> tuple[Module, ...]:
     """The module for the board's kernel."""
-    return (Module(str(artefacts.module(GUEST))),)
+    return (Module(str(artefacts.module(GUEST)), parameters),)
 
 
 def _qemu_files(progress: Progress) -> Files:
@@ -84,23 +85,26 @@ VARIANTS = (
     Variant("kvm", "armvisor on KVM (nVHE)", True, "cortex-a72", _armvisor_files,
             _armvisor_command, boots=5, regime="kvm"),
     Variant("qemu-kvm", "Debian's QEMU on KVM (nVHE)", True, "cortex-a72", _qemu_files,
-            _qemu_command("kvm", "host"), memory=3072, boots=5),
+            _qemu_command("kvm", "host"), memory=3072, boots=5, regime="kvm"),
     Variant("armvisor", "armvisor on its module, without EL2", False, "cortex-a72",
             _armvisor_files, _armvisor_command, modules=module, timeout=1800, boots=5,
             regime="armvisor"),
     Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", _qemu_files,
-            _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600),
+            _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600, regime="native",
+            marks=False),
 )  # fmt: skip
 
 
 def run(
-    variant: Variant, appends: Sequence[str], progress: Progress, start: Start = on_board
-) -> tuple[Board, Result, tuple[str, ...]]:
+    variant: Variant, appends: Sequence[str], progress: Progress, start: Start = on_board,
+    mark: bool = False,
+) -> tuple[Board, Result, tuple[str, ...]]:  # fmt: skip
     """Run a guest to its end for each of `appends`, what its command line has beside `SAME`,
     one after the other on one board; the board, what it did, and the packages that took part.
 
     The guests' consoles are the result's standard output; what each run took as a whole, the
-    VMM's start and end included, is a `count-run.elapsed` on its standard error.
+    VMM's start and end included, is a `count-run.elapsed` on its standard error; with `mark` it is
+    marked.
     """
     guest = artefacts.guest(variant.guest)
     files, packages = variant.files(progress)
@@ -114,5 +118,6 @@ def run(
         modules=variant.modules(), timeout=variant.timeout * len(appends),
     )  # fmt: skip
     commands = [variant.command(f"{SAME} {append}".strip()) for append in appends]
-    script = " && ".join(shlex.join(["count-run", "-e", *words]) for words in commands)
+    count_run = ["count-run", "-e", *(["-m"] if mark else [])]
+    script = " && ".join(shlex.join([*count_run, *words]) for words in commands)
     return board, start(board, ["sh", "-c", script], progress).check(), names(packages)

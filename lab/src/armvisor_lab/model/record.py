@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What `lab figures` has recorded: values, classes, traps. Half of a record is none."""
+"""What the model is fed: figures of `lab figures` with classes and traps, of several records."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from armvisor_lab import records
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import run
-from armvisor_lab.figures.classes import Classes, from_json, is_finite
+from armvisor_lab.figures.classes import Classes
 
 _AGAIN = "measure again: `lab figures --classes --json FILE`"
 
@@ -24,49 +23,19 @@ class Figure:
     traps: Mapping[str, float] | None = None
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not is_finite(value):
-        raise ValueError(f"{repr(value)[:40]} is no value")
-    return float(value)
-
-
-def _figure(file: Path, revision: str, content: object) -> Figure:
-    if not isinstance(content, dict) or not isinstance(name := content.get("name"), str):
-        raise LabError(f"{file}: a figure without a name", _AGAIN)
-    try:
-        counted, traps = content["classes"], content["traps"]
-        return Figure(
-            name,
-            _number(content["value"]),
-            revision,
-            None if counted is None else from_json(counted),
-            None if traps is None else {each: _number(value) for each, value in traps.items()},
-        )
-    except (KeyError, ValueError, AttributeError) as error:
-        raise LabError(f"{file}: the figure {name} is not whole: {error}", _AGAIN) from error
-
-
 def read(file: Path) -> list[Figure]:
     """A record's figures."""
-    try:
-        content = json.loads(file.read_text())
-    except OSError as error:
-        raise LabError(f"{file}: {error.strerror}", _AGAIN) from error
-    except (ValueError, RecursionError) as error:
-        raise LabError(f"{file} is no record, or half of one: {error}", _AGAIN) from error
-    if not isinstance(content, dict) or not isinstance(content.get("figures"), list):
-        raise LabError(f"{file} is no record of figures", _AGAIN)
-    schema = content.get("schema")
-    if schema != run.SCHEMA:
-        raise LabError(
-            f"{file} has the schema {schema}, and this lab reads {run.SCHEMA}: records before that "
-            "have no classes" if schema == 1 else f"{file} has the schema {schema!r}, unknown here",
-            _AGAIN,
-        )  # fmt: skip
-    revision = content.get("revision")
-    if not isinstance(revision, str):
+    record = records.read(file)
+    if record.kind != "figures":
+        raise LabError(f"{file} is a record of `{record.command}`, and has no figures", _AGAIN)
+    if record.schema < records.CLASSES:
+        raise LabError(f"{file} has the schema {record.schema}, which has no classes", _AGAIN)
+    if not record.revision:
         raise LabError(f"{file} does not say of which revision it is", _AGAIN)
-    return [_figure(file, revision, each) for each in content["figures"]]
+    return [
+        Figure(each.name, each.value, record.revision, each.classes, each.traps)
+        for each in record.values.values()
+    ]
 
 
 class Record:

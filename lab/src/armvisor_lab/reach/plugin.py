@@ -6,14 +6,14 @@ programs and kernel, the hypervisor (EL2, or armvisor's window), the guest's pro
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from armvisor_lab.board import Board, Result
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Progress, artefacts
+from armvisor_lab.figures import Progress, artefacts, on_board
 from armvisor_lab.reach.cores import Core
 
 WHOS = ("host-user", "host-kernel", "hypervisor", "guest-user", "guest-kernel")
@@ -137,9 +137,11 @@ def parse(text: str) -> list[Section]:
     return found
 
 
-def configuration(regime: str, out: Path, cores: Sequence[Core], models: Sequence[Model]) -> str:
+def configuration(regime: str, out: Path, cores: Sequence[Core], models: Sequence[Model],
+                  whole: bool = False) -> str:  # fmt: skip
     """What the plugin is told."""
-    lines = [f"regime {regime}", f"out {out}", f"stage2 {STAGE2_LEVELS}"]
+    lines = ["whole"] if whole else []
+    lines += [f"regime {regime}", f"out {out}", f"stage2 {STAGE2_LEVELS}"]
     lines += [core.line() for core in cores]
     lines += [f"model {model.core} {model.s1} {model.s2}" for model in models]
     return "\n".join(lines) + "\n"
@@ -150,8 +152,13 @@ def run(
     command: Sequence[str],
     told: Told,
     progress: Progress,
-) -> tuple[Result, list[Section]]:
-    """Run a command on a board with the plugin: the result, which is good, and the sections."""
+    do: Callable[[Board, Sequence[str], Progress], Any] = on_board,
+    whole: bool = False,
+) -> tuple[Any, list[Section]]:
+    """Run a command on a board with the plugin: the result, which is good, and the sections.
+
+    `do` is how it is run. `whole`: the board's life is the section, from its reset to its end.
+    """
     if board.smp != 1 and told[2]:
         raise LabError(f"the plugin's models follow one CPU, not {board.smp}")
     if board.smp != 1 and not board.count:
@@ -160,10 +167,12 @@ def run(
     with tempfile.TemporaryDirectory(prefix="reach.") as folder:
         out, config = Path(folder, "sections"), Path(folder, "config")
         regime, cores, models = told
-        config.write_text(configuration(regime, out, cores, models))
+        config.write_text(configuration(regime, out, cores, models, whole))
         option = f"{str(plugin).replace(',', ',,')},config={str(config).replace(',', ',,')}"
         with_plugin = replace(board, qemu_args=[*board.qemu_args, "-plugin", option])
-        result = with_plugin.run(command, progress=progress)
+        result = do(with_plugin, command, progress)
+        if not isinstance(result, Result):
+            return result, parse(out.read_text())
         failure = result.failure
         if failure and failure.kind == "set-up" and plugin.name in failure.message:
             raise LabError(

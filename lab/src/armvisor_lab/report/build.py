@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from armvisor_lab.records import SCHEMA, Record
 from armvisor_lab.report import history, own, predicted, published, sections
 from armvisor_lab.report.model import Report
 from armvisor_lab.report.pool import Pool
-from armvisor_lab.report.records import SCHEMA, Record
 
 _LEAD = (
     "What armvisor costs on emulated boards, beside native, KVM and QEMU's emulator, and beside "

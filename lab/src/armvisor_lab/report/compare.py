@@ -13,8 +13,8 @@ from typing import Any
 
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures.run import show
+from armvisor_lab.records import Record, Value
 from armvisor_lab.report.pool import describe_board
-from armvisor_lab.report.records import Record, Value
 
 LIMIT = 0.5  # percent
 CHANCE = 0.05

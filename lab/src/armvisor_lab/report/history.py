@@ -4,6 +4,7 @@
 import math
 from collections.abc import Sequence
 
+from armvisor_lab.records import Record
 from armvisor_lab.report.model import (
     MEASURED,
     NOT_YET,
@@ -18,7 +19,6 @@ from armvisor_lab.report.model import (
 )
 from armvisor_lab.report.own import GROUP
 from armvisor_lab.report.pool import Pool
-from armvisor_lab.report.records import Record
 
 # The families whose course the chart shows, of the module with all that it has.
 _COURSES = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from armvisor_lab import timetable
 from armvisor_lab.figures.lat import ROWS
+from armvisor_lab.records import Record
 from armvisor_lab.report import model
 from armvisor_lab.report.model import (
     IN_PART,
@@ -22,7 +23,6 @@ from armvisor_lab.report.model import (
     number,
 )
 from armvisor_lab.report.pool import Pool, Use, describe_board
-from armvisor_lab.report.records import Record
 from armvisor_lab.report.sections import bars
 
 GROUP = "armvisor"
@@ -33,6 +33,9 @@ OPERATIONS = {
     "read": "read 1 byte of /dev/zero",
     "write": "write 1 byte to /dev/null",
     "open-close": "open and close",
+    "stat": "stat of a file",
+    "select-10": "select on 10 descriptors",
+    "select-100": "select on 100 descriptors",
     "signal-install": "install a signal handler",
     "signal-catch": "catch a signal",
     "arithmetic": "arithmetic loop, per iteration",
@@ -41,8 +44,23 @@ OPERATIONS = {
     "fork-exit": "fork + exit + wait",
     "fork-exec": "fork + exec + wait",
     "fork-sh": "fork + sh -c + wait",
+    "ctx-2p-0k": "pass a token on, 2 processes",
+    "ctx-2p-16k": "the same, each reads 16 KiB",
+    "ctx-2p-64k": "the same, each reads 64 KiB",
+    "ctx-8p-16k": "pass a token on, 8 processes, 16 KiB",
+    "ctx-8p-64k": "the same, 64 KiB",
+    "ctx-16p-16k": "pass a token on, 16 processes, 16 KiB",
+    "ctx-16p-64k": "the same, 64 KiB",
+    "tcp": "TCP round trip, two processes",
+    "udp": "UDP round trip, two processes",
     "map-touch-unmap": "map, touch 64 pages, unmap",
     "protection-fault": "write to a protected page, handler unprotects",
+    "page-fault": "read a page of a mapped file, per page",
+    "mmap": "map 1 MiB of a file, write every fourth page, unmap",
+    "memory-read": "read 1 MiB",
+    "memory-write": "write 1 MiB",
+    "memory-copy": "copy 1 MiB",
+    "memory-latency": "load that needs the one before, of 8 MiB",
 }
 
 _WHO = (("native", "native"), ("KVM", "kvm"), ("armvisor", "armvisor"), ("emulator", "qemu-tcg"))

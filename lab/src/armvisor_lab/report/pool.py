@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from armvisor_lab.figures import run
-from armvisor_lab.report.records import Record, Value
+from armvisor_lab.records import Record, Value
 
 # What `lab reach` says of each run and core, as records.py names it.
 _REACH = ("walks", "walk_references", "l1_misses", "cycles_least", "cycles_most")

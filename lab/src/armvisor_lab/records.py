@@ -15,11 +15,14 @@ from typing import Any
 
 from armvisor_lab import timetable
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import run
+from armvisor_lab.figures import classes, run
+from armvisor_lab.figures.classes import Classes
 
-# Of what a report and a comparison are as JSON; of records, those that have what is read here.
+# Of what a report and a comparison are as JSON.
 SCHEMA = 1
+# Of records, those that have what is read here; figures have classes and traps from CLASSES on.
 READS = (1, run.SCHEMA)
+CLASSES = 2
 _LEAST, _MOST = 1e-18, 1e18
 KINDS = {
     "figures": "bin/lab figures",
@@ -34,7 +37,7 @@ _MODELLED = {"walks": "walks", "walk_references": "loads", "l1_misses": "misses"
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a record."""
+    """One value of a record; `classes` and `traps` are of an operation of a figure."""
 
     name: str
     value: float
@@ -43,6 +46,8 @@ class Value:
     board: Mapping[str, Any] = field(default_factory=dict)
     packages: tuple[str, ...] = ()
     samples: tuple[float, ...] = ()
+    classes: Classes | None = None
+    traps: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class Record:
     groups: tuple[timetable.Group, ...] = ()  # where a VM's time went
     board: Value | None = None  # what that VM was on
     counts_of: tuple[str, ...] = ()  # the revisions that a model's counts are of
+    schema: int = READS[0]
 
     @property
     def label(self) -> str:
@@ -103,9 +109,25 @@ def _list(value: object, where: str) -> list[Any]:
     return value
 
 
-def _figure(each: object) -> Value:
+def _classes(content: object, name: str) -> Classes | None:
+    try:
+        return None if content is None else classes.from_json(content)
+    except ValueError as error:
+        raise _Malformed(f"{name}: {error}") from error
+
+
+def _traps(content: object, name: str) -> Mapping[str, float] | None:
+    if content is None:
+        return None
+    by = _table(content, f"{name}: traps")
+    return {each: _number(value, f"{name}: traps: {each}") for each, value in by.items()}
+
+
+def _figure(each: object, schema: int) -> Value:
     table = _table(each, "a figure")
     name = _text(table.get("name"), "a figure's name")
+    if schema >= CLASSES and not table.keys() >= {"classes", "traps"}:
+        raise _Malformed(f"{name} is not whole: it lacks classes or traps, which may be null")
     return Value(
         name,
         _number(table.get("value"), name),
@@ -114,6 +136,8 @@ def _figure(each: object) -> Value:
         _table(table.get("board", {}), f"{name}: board"),
         tuple(_text(p, f"{name}: package") for p in _list(table.get("packages", []), name)),
         tuple(_number(s, f"{name}: sample") for s in _list(table.get("samples", []), name)),
+        _classes(table.get("classes"), name),
+        _traps(table.get("traps"), name),
     )
 
 
@@ -181,11 +205,11 @@ def _core_values(table: Mapping[str, Any]) -> Iterator[Value]:
 _PREDICTIONS = {"published": _published_values, "rows": _row_values, "cycles": _core_values}
 
 
-def _values(kind: str, content: Mapping[str, Any]) -> dict[str, Value]:
+def _values(kind: str, content: Mapping[str, Any], schema: int) -> dict[str, Value]:
     found: dict[str, Value] = {}
     every: list[Value] = []
     if kind == "figures":
-        every = [_figure(each) for each in _list(content["figures"], "figures")]
+        every = [_figure(each, schema) for each in _list(content["figures"], "figures")]
     elif kind == "runs":
         every = [v for run in _list(content["runs"], "runs") for v in _run_values(run)]
     elif kind == "predictions":
@@ -216,7 +240,8 @@ def _record(file: str, content: object) -> Record:
     kind = next((key for key in KINDS if key in table), "")
     if not kind:
         raise _Malformed(f"it has none of {', '.join(KINDS)}")
-    values = _values(kind, table)
+    schema = table.get("schema", READS[0])
+    values = _values(kind, table, schema)
     failures = tuple(_text(f, "a failure") for f in _list(table.get("failures", []), "failures"))
     demo = _table(table.get("demo", {}), "demo")
     groups = _groups(demo)
@@ -235,6 +260,7 @@ def _record(file: str, content: object) -> Record:
         groups,
         Value("demo", 0, board=_table(demo.get("board", {}), "demo: board")),
         tuple(_text(each, "counts_of") for each in _list(table.get("counts_of", []), "counts_of")),
+        schema,
     )
 
 
@@ -257,7 +283,7 @@ def read(file: Path) -> Record:
         raise LabError(
             f"{file} is no record of figures: it is no JSON, or half of it ({error})", _MAKES
         ) from error
-    if isinstance(content, dict) and content.get("schema", SCHEMA) not in READS:
+    if isinstance(content, dict) and content.get("schema", READS[0]) not in READS:
         raise LabError(
             f"{file} is a record of schema {content['schema']!r}, which this lab does not know",
             f"it knows {' and '.join(map(str, READS))}: measure again, or use another lab",

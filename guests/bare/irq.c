@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a guest pays to complete an interrupt: to acknowledge it, and to end it. The
+ * CPU sends it to itself, with interrupts masked, and what sending takes is measured
+ * beside and taken off: one that stays pending all the time. `eoi` is the end alone, of
+ * no interrupt, as kvm-unit-tests' micro-bench has it.
+ */
+#include "cost.h"
+
+#define LOOPS 500
+#define TAKEN 1
+#define LEFT 2
+#define SPURIOUS 1023
+
+static u64 others;	/* acknowledged, which nobody sent */
+
+/* To this CPU, which is the boot CPU. */
+static void send(u32 irq)
+{
+	write_sysreg(s3_0_c12_c11_5, (u64)irq << 24 | 1);	/* ICC_SGI1R */
+	isb();
+}
+
+static void complete(void)
+{
+	u32 irq;
+
+	send(TAKEN);
+	irq = gic_acknowledge();
+	gic_end(irq);
+	others += irq != TAKEN;
+}
+
+/* Disabled, so that it is pending and never acknowledged. */
+static void leave(void)
+{
+	send(LEFT);
+}
+
+static void end_none(void)
+{
+	gic_end(SPURIOUS);
+}
+
+void guest_main(void)
+{
+	u64 loops = machine_option(&machine, "loops", LOOPS);
+
+	mmu_enable();
+	if (!check(!(machine.mpidr[0] & 0xffffff), "the boot CPU has an affinity") || !gic_init(0))
+		return;
+	gic_enable(0, TAKEN);
+	result("irq.cntfrq", read_sysreg(cntfrq_el0), "Hz");
+	result("irq.loops", loops, "count");
+	result_milli("irq.completion", cost_beyond(complete, leave, loops), "ticks");
+	result_milli("irq.eoi", cost_of(end_none, loops), "ticks");
+	check(!others, "%lu times another interrupt was there", others);
+	check(gic_acknowledge() == SPURIOUS, "an interrupt is left");
+}

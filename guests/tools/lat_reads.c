@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that is there: reading, writing and copying a MiB, and loads of which each needs
+ * the one before. A counted board knows no caches: of a machine's bandwidth this says
+ * nothing, but what a VM's memory costs more than a machine's own.
+ */
+#include "lat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB (1UL << 20)
+#define CHAIN (8 * MIB)
+#define STRIDE 128
+#define WORDS 8		/* of a step */
+
+static uint64_t *from, *to;
+static void **chain;
+
+static void *get(size_t size)
+{
+	void *memory = aligned_alloc(4096, size);
+
+	if (!memory)
+		lat_fail("no memory");
+	memset(memory, 1, size);
+	return memory;
+}
+
+static void prepare(void)
+{
+	from = get(MIB);
+	to = get(MIB);
+}
+
+static void finish(void)
+{
+	free(from);
+	free(to);
+}
+
+static void run_read(uint64_t loops)
+{
+	volatile uint64_t *at, *end = from + MIB / sizeof(*from);
+	unsigned int i;
+
+	while (loops--)
+		for (at = from; at < end; at += WORDS)
+#pragma GCC unroll 8
+			for (i = 0; i < WORDS; i++)
+				(void)at[i];
+}
+
+static void run_write(uint64_t loops)
+{
+	volatile uint64_t *at, *end = to + MIB / sizeof(*to);
+	unsigned int i;
+
+	while (loops--)
+		for (at = to; at < end; at += WORDS)
+#pragma GCC unroll 8
+			for (i = 0; i < WORDS; i++)
+				at[i] = loops;
+}
+
+static void run_copy(uint64_t loops)
+{
+	while (loops--) {
+		memcpy(to, from, MIB);
+		asm volatile("" : : "r" (to) : "memory");
+	}
+}
+
+/* Each place has the address of one that lies before it, as LMBench has them. */
+static void prepare_chain(void)
+{
+	char *memory = get(CHAIN);
+	size_t at;
+
+	for (at = 0; at < CHAIN; at += STRIDE)
+		*(void **)(memory + at) = memory + (at ? at : CHAIN) - STRIDE;
+	chain = (void **)memory;
+}
+
+static void finish_chain(void)
+{
+	free(chain);
+}
+
+static void run_chain(uint64_t loops)
+{
+	void **at = chain;
+
+	while (loops--)
+		at = *(void *volatile *)at;
+	asm volatile("" : : "r" (at));
+}
+
+const struct lat_row lat_reads[] = {
+	{ "memory-read", prepare, run_read, finish, 4 },
+	{ "memory-write", prepare, run_write, finish, 4 },
+	{ "memory-copy", prepare, run_copy, finish, 4 },
+	{ "memory-latency", prepare_chain, run_chain, finish_chain, CHAIN / STRIDE },
+	{ 0 },
+};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A VM of one vCPU for programs that measure what takes more than one guest and its
+ * VMM: with a few instructions for a guest, and this program for a VMM. What fails is
+ * said, and the program ends: no figure is better than a wrong one.
+ *
+ * The guest starts at TINYVM_RAM, where its code is, with its MMU off. TINYVM_TABLE is
+ * a page of translation tables for TCR_EL1 = TINYVM_TCR and MAIR_EL1 = TINYVM_MAIR:
+ * the first GiB is device memory, the second, which has its memory, normal.
+ * TINYVM_SHARED is a page that both sides may use.
+ */
+#ifndef GUESTS_TOOLS_TINYVM_H
+#define GUESTS_TOOLS_TINYVM_H
+
+#define TINYVM_RAM	0x40000000
+#define TINYVM_TABLE	0x40010000
+#define TINYVM_SHARED	0x40020000
+#define TINYVM_DEVICE	0x09000000
+#define TINYVM_GICD	0x08000000
+#define TINYVM_GICR	0x080a0000
+#define TINYVM_SPI	32
+#define TINYVM_TCR	0x200803519	/* 39 bits of address, 40 of output, 4 KiB, TTBR0 alone */
+#define TINYVM_MAIR	0xff00		/* 0: device, 1: write-back */
+
+#ifndef __ASSEMBLER__
+#include <linux/kvm.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdnoreturn.h>
+
+struct tinyvm {
+	int vm, vcpu;
+	struct kvm_run *run;
+	volatile uint64_t *shared;
+};
+
+/* The instructions from `code` to `end` are copied. */
+void tinyvm_new(struct tinyvm *tiny, const char *code, const char *end);
+
+/* Before it runs: a GICv3, an eventfd that TINYVM_SPI follows, one that TINYVM_DEVICE writes. */
+void tinyvm_add_gic(struct tinyvm *tiny);
+int tinyvm_irqfd(struct tinyvm *tiny);
+int tinyvm_ioeventfd(struct tinyvm *tiny);
+
+/* The vCPU's counter is this program's, or the program ends. */
+void tinyvm_share_counter(struct tinyvm *tiny);
+
+/* KVM_RUN until the guest leaves for user space; it is to be by a store to TINYVM_DEVICE. */
+void tinyvm_run(struct tinyvm *tiny);
+
+/* This thread on that CPU from now on; `first` is before all others that would run there. */
+void tinyvm_run_on(unsigned int cpu, int first);
+
+noreturn void tinyvm_fail(const char *what);
+#endif
+
+#endif

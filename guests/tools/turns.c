@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a switch from a VM to another on the same CPU takes. Each guest does nothing but
+ * leave to its VMM, a thread of this program, which lets the other thread run; these two
+ * are the CPU's only ones, first come, first served, so each turn of one is followed by
+ * one of the other. A switch is a guest's exit to its VMM, the host's change of thread,
+ * and the other VMM's entry into the other guest.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/mark.h"
+#include "counter.h"
+#include "tinyvm.h"
+
+#define ROUNDS 7
+#define TURNS 200	/* of each, in a round */
+
+#define WORD(x) WORD_(x)
+#define WORD_(x) #x
+
+extern const char turns_code[], turns_end[];
+
+asm("	.pushsection .rodata\n"
+"	.globl	turns_code, turns_end\n"
+"	.balign	8\n"
+"turns_code:\n"
+"	ldr	x0, =" WORD(TINYVM_MAIR) "\n"
+"	msr	mair_el1, x0\n"
+"	ldr	x0, =" WORD(TINYVM_TCR) "\n"
+"	msr	tcr_el1, x0\n"
+"	ldr	x0, =" WORD(TINYVM_TABLE) "\n"
+"	msr	ttbr0_el1, x0\n"
+"	isb\n"
+"	ldr	x0, =0x30d0199d\n"	/* SCTLR_EL1: MMU and caches on */
+"	msr	sctlr_el1, x0\n"
+"	isb\n"
+"	mov	x1, #" WORD(TINYVM_DEVICE) "\n"
+"1:	str	wzr, [x1]\n"
+"	b	1b\n"
+"	.ltorg\n"
+"turns_end:\n"
+"	.popsection\n");
+
+static struct tinyvm vms[2];
+static volatile int last;
+static volatile uint64_t missed;
+
+static void take_turn(int self)
+{
+	tinyvm_run(&vms[self]);
+	missed += last == self;
+	last = self;
+	sched_yield();
+}
+
+static void *other(void *unused)
+{
+	(void)unused;
+	for (;;)
+		take_turn(1);
+	return NULL;
+}
+
+int main(void)
+{
+	uint64_t best = UINT64_MAX, start, took;
+	pthread_t thread;
+	int round, i;
+
+	for (i = 0; i < 2; i++)
+		tinyvm_new(&vms[i], turns_code, turns_end);
+	tinyvm_run_on(0, 1);
+	last = 1;
+	if (pthread_create(&thread, NULL, other, NULL))
+		tinyvm_fail("cannot make a thread");
+	for (i = 0; i < TURNS; i++)
+		take_turn(0);
+	missed = 0;
+	MARK_FEED;
+	for (round = 0; round < ROUNDS; round++) {
+		MARK_COUNT;
+		start = counter();
+		for (i = 0; i < TURNS; i++)
+			take_turn(0);
+		took = counter() - start;
+		MARK_PAUSE;
+		if (took < best)
+			best = took;
+	}
+	MARK_END;
+	if (missed) {
+		fprintf(stderr, "turns: %" PRIu64 " turns were not the other VM's\n", missed);
+		return 1;
+	}
+	took = best * 1000 / (2 * TURNS);
+	printf("result turns.cntfrq %" PRIu64 " Hz\n", counter_frequency());
+	printf("result turns.loops %d count\n", 2 * TURNS);
+	printf("result turns.switch %" PRIu64 ".%03" PRIu64 " ticks\n", took / 1000, took % 1000);
+	return 0;
+}
