@@ -166,6 +166,25 @@ def test_a_reset_can_start_the_vm_again_as_at_first(parts):
     assert set(boots) == {"boot"} and len(boots) > stat["resets"]
 
 
+RESETS = """
+for try in $(seq 6); do for told in 'armvisor stop --force vm' 'kill $vm'; do
+    armvisor run --kernel /reset --name vm --memory 32M --on-reset restart </dev/null 2>/err & vm=$!
+    until armvisor list | grep -q '^vm '; do kill -0 $vm || exit; sleep 0.1; done
+    eval "$told" || echo "not told: $?"
+    for look in $(seq 100); do kill -0 $vm 2>/dev/null || break; sleep 0.1; done
+    kill -9 $vm 2>/dev/null; wait $vm; echo $?
+done; done
+"""
+
+
+def test_a_vm_that_only_resets_ends_when_it_is_told_to():
+    """On one CPU the guest has often just reset its machine when the main thread hears of it."""
+    files = {"/reset": GUESTS["reset"], "/bin/armvisor": artefacts.vmm()}
+    done = Board(el2=True, files=files).run(["sh", "-c", RESETS])
+    assert not done.failure, f"{done.failure}\n{done.text}"
+    assert done.text.split() == ["8", "143"] * 6
+
+
 def test_what_kvm_cannot_do_ends_with_a_sentence_and_the_registers(parts):
     status, said = parts["pair"]
     assert status == 7

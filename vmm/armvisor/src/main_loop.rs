@@ -5,6 +5,10 @@
 //! user) that says how the VM ends decides it; then all vCPUs are told to quit, kicked until their
 //! threads are gone, and the devices stop.
 //!
+//! A VM that restarts at a reset is one machine after the other, each with a main loop of its own. A
+//! guest may reset before its machine's loop has begun, again and again: signals and requests are
+//! looked at once more when the machine has ended, so that they are heard within a machine's life.
+//!
 //! This thread never waits for the UART's lock, which a vCPU may hold while it waits for a slow
 //! reader of the console.
 
@@ -43,10 +47,17 @@ const COALESCED_LOOK: Duration = Duration::from_millis(200);
 
 pub type ConsoleUart = Arc<Mutex<Uart<Screen>>>;
 
+/// How a machine ends: what came first of all, and first from outside.
+#[derive(Default)]
+struct Ends {
+    first: Option<End>,
+    told: Option<End>,
+}
+
 /// What the threads of a VM share.
 pub struct Shared {
     pub gate: Gate,
-    end: Mutex<Option<End>>,
+    ends: Mutex<Ends>,
     ended: EventFd,
 }
 
@@ -55,18 +66,36 @@ impl Shared {
         let ended = EventFd::new(libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)?;
         Ok(Shared {
             gate: Gate::default(),
-            end: Mutex::new(None),
+            ends: Mutex::default(),
             ended,
         })
     }
 
-    fn lock_end(&self) -> MutexGuard<'_, Option<End>> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_ends(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn first_end(&self) -> Option<End> {
+        self.lock_ends().first.clone()
     }
 
     /// Ends the VM; the first reason stands.
     pub fn end(&self, end: End) {
-        self.lock_end().get_or_insert(end);
+        self.lock_ends().first.get_or_insert(end);
+        self.wake();
+    }
+
+    /// Ends the VM because somebody outside says so. A VM that has just been reset then does not
+    /// restart.
+    fn stop(&self, end: End) {
+        let mut ends = self.lock_ends();
+        ends.told.get_or_insert_with(|| end.clone());
+        ends.first.get_or_insert(end);
+        drop(ends);
+        self.wake();
+    }
+
+    fn wake(&self) {
         if let Err(error) = self.ended.write(1) {
             log::error!("cannot wake the main loop: {error}");
         }
@@ -109,14 +138,25 @@ pub struct Handles {
 pub struct Ended {
     pub end: End,
     pub stat: Stat,
+    /// Whether somebody was told that the VM is paused, which the next machine has to be then.
+    pub paused: bool,
+    told: Option<End>,
     /// Whether all its threads are gone.
     stopped: bool,
 }
 
 impl Ended {
-    /// Whether a machine that restarts at a reset does now.
-    pub fn may_restart(&self) -> bool {
-        self.stopped && self.end.is_reset()
+    /// Whether a machine that restarts at a reset does now. If somebody outside has ended it
+    /// meanwhile, that is its end.
+    pub fn may_restart(&mut self) -> bool {
+        if !self.end.is_reset() {
+            return false;
+        }
+        if let Some(told) = self.told.take() {
+            self.end = told;
+            return false;
+        }
+        self.stopped
     }
 }
 
@@ -143,6 +183,8 @@ pub type Account = Box<dyn Fn(bool) -> Result<(), String>>;
 struct Input {
     file: File,
     keyboard: Keyboard,
+    /// Whether a person types, who can tell armvisor to quit.
+    commands: bool,
     /// False at the end of the input.
     open: bool,
     /// A regular file cannot be waited for; it is read when the guest has taken what came before.
@@ -164,20 +206,32 @@ impl MainLoop<'_> {
             self.with_screen(|screen| screen.tick_in(INPUT_RETRY));
         }
         let end = loop {
-            if let Some(end) = self.shared.lock_end().take() {
-                break end;
-            }
+            let end = self.shared.first_end();
+            let limit = if end.is_some() { 0 } else { -1 };
             let mut events = [EpollEvent::default(); SOURCES.len()];
-            let count = match epoll.wait(-1, &mut events) {
+            let count = match epoll.wait(limit, &mut events) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             };
             for event in &events[..count] {
-                self.handle(event.data(), &epoll, input.as_mut())?;
+                // What is typed may be a command; other input is the next machine's.
+                let input = input.as_mut().filter(|it| end.is_none() || it.commands);
+                self.handle(event.data(), &epoll, input)?;
+            }
+            if let Some(end) = end {
+                break end;
             }
         };
+        let told = self.shared.lock_ends().told.take();
+        let paused = self.shared.gate.is_paused();
         let (stat, stopped) = self.finish();
-        Ok(Ended { end, stat, stopped })
+        Ok(Ended {
+            end,
+            stat,
+            paused,
+            told,
+            stopped,
+        })
     }
 
     fn watch(&self, input: Option<&mut Input>) -> io::Result<Epoll> {
@@ -210,7 +264,7 @@ impl MainLoop<'_> {
             Some(Source::Ended) => drop(self.shared.ended.read()),
             Some(Source::Signals) => {
                 while let Some(number) = self.outside.signals.take()? {
-                    self.shared.end(End::Signal { number });
+                    self.shared.stop(End::Signal { number });
                 }
             }
             Some(Source::Control) => self.serve()?,
@@ -269,7 +323,7 @@ impl MainLoop<'_> {
         match input.file.read(&mut bytes) {
             Ok(0) => input.open = false,
             Ok(got) => match input.keyboard.typed(&bytes[..got]) {
-                Some(Command::Quit) => self.shared.end(End::Stopped {
+                Some(Command::Quit) => self.shared.stop(End::Stopped {
                     by: "the console's escape key",
                 }),
                 Some(Command::Help) => eprintln!("\r\narmvisor: {ESCAPE_HELP}\r"),
@@ -324,7 +378,7 @@ impl MainLoop<'_> {
             Request::Accounting { on } => account(on).map_or_else(Reply::error, |()| Reply::done()),
             Request::PowerButton => press(&handles.button, shared.gate.is_paused()),
             Request::Stop => {
-                shared.end(End::Stopped {
+                shared.stop(End::Stopped {
                     by: "armvisor stop --force",
                 });
                 Reply::done()
@@ -460,9 +514,14 @@ impl Input {
         Ok(Input {
             file,
             keyboard,
+            commands: escapes,
             open: true,
             pollable: true,
             watched: false,
         })
     }
 }
+
+#[cfg(test)]
+#[path = "main_loop_test.rs"]
+mod tests;

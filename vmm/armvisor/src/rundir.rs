@@ -13,8 +13,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::outcome::{ExitCode, Refusal};
 use crate::sys::euid;
@@ -27,6 +30,8 @@ Running VMs have their sockets in $XDG_RUNTIME_DIR/armvisor; without that variab
 const SUFFIX: &str = ".sock";
 /// sun_path has 108 bytes with its NUL.
 const MAX_SOCKET_PATH: usize = 107;
+/// A VM lets a client in at once, or has a problem.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The run directory of this user.
 #[derive(Clone, Debug)]
@@ -125,7 +130,7 @@ impl RunDir {
         let _lock = self.lock().map_err(refuse)?;
         let listener = match UnixListener::bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                if UnixStream::connect(&path).is_ok() {
+                if is_heard(&reach(&path, PATIENCE)) {
                     return Err(Refusal::host(format!(
                         "a VM named {name} is running; choose another --name, or \
                          'armvisor stop {name}'"
@@ -150,11 +155,14 @@ impl RunDir {
     pub fn connect(&self, name: &str) -> Result<UnixStream, Refusal> {
         let path = self.socket_path(name)?;
         self.check()?;
-        UnixStream::connect(&path).map_err(|error| match error.kind() {
+        reach(&path, PATIENCE).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Refusal::new(
                 ExitCode::NoSuchVm,
                 format!("no VM named {name} is running; 'armvisor list' shows those that are"),
             ),
+            io::ErrorKind::WouldBlock => {
+                Refusal::host(format!("VM {name} does not answer: it lets nobody in"))
+            }
             _ => Refusal::host(format!("cannot talk to VM {name}: {error}")),
         })
     }
@@ -181,13 +189,13 @@ impl RunDir {
         if !is_socket || check_name(name).is_err() {
             return None;
         }
-        let _lock = match UnixStream::connect(path) {
-            Ok(_) => return Some(name.to_owned()),
+        let _lock = match reach(path, PATIENCE) {
+            reached if is_heard(&reached) => return Some(name.to_owned()),
             // Somebody may have been about to listen.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.lock().ok()?,
-            Err(_) => return None,
+            _ => return None,
         };
-        match UnixStream::connect(path) {
+        match reach(path, PATIENCE) {
             Ok(_) => Some(name.to_owned()),
             Err(error) => {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
@@ -196,6 +204,28 @@ impl RunDir {
                 None
             }
         }
+    }
+}
+
+/// Connects to a socket, and waits for no longer than `limit` where too many others wait already.
+fn reach(path: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // Linux's limit for a Unix socket's connect() is that of its sends.
+    set_socket_timeout(&socket, Timeout::Send, Some(limit))?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
+/// Whether somebody listens there, were it only to a crowd.
+fn is_heard(reached: &io::Result<UnixStream>) -> bool {
+    match reached {
+        Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        Ok(_) => true,
     }
 }
 
@@ -291,6 +321,27 @@ mod tests {
             }
             over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
+    }
+
+    #[test]
+    fn a_vm_that_lets_nobody_in_is_waited_for_no_longer_than_the_limit() {
+        let (parent, _) = dir();
+        let path = parent.path().join("deaf");
+        let deaf = socket_with(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        rustix::net::bind(&deaf, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&deaf, 0).unwrap();
+        let limit = Duration::from_millis(50);
+        let crowd: Vec<_> = (0..3).map(|_| reach(&path, limit)).collect();
+        assert!(crowd[0].is_ok() && crowd[2].is_err(), "{crowd:?}");
+        assert!(crowd.iter().all(is_heard), "{crowd:?}");
+        drop(deaf);
+        assert!(!is_heard(&reach(&path, limit)));
     }
 
     #[test]

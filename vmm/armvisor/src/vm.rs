@@ -65,11 +65,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
         }
     }
     let ended = loop {
-        let ended = standing.run_machine(&args)?;
+        let mut ended = standing.run_machine(&args)?;
         if args.on_reset == OnReset::Exit || !ended.may_restart() {
             break ended;
         }
         standing.resets += 1;
+        standing.paused = ended.paused;
         standing.phases.back_to(STEPS_OF_STANDING);
         let level = match ended.end {
             End::Panic => log::Level::Warn,
@@ -101,6 +102,8 @@ struct Standing {
     phases: Phases,
     start: Instant,
     resets: u64,
+    /// Whether the next machine begins paused.
+    paused: bool,
 }
 
 impl Standing {
@@ -132,6 +135,7 @@ impl Standing {
             phases,
             start,
             resets: 0,
+            paused: false,
         })
     }
 
@@ -263,6 +267,10 @@ impl Built {
         let vm = vm.clone();
         let memory = args.memory;
         let shared = Arc::new(Shared::new()?);
+        if standing.paused {
+            shared.gate.pause();
+            self.io.pause();
+        }
         let bus = Arc::new(self.bus);
         let mut sources = StatSources {
             name: standing.name.clone(),

@@ -15,6 +15,8 @@ use super::{MAX_REQUEST, Reply, Request};
 use crate::rundir::Socket;
 
 const MAX_CLIENTS: usize = 16;
+/// Looks at the sockets in one [`Server::serve`]: one takes a client in, another hears what it says.
+const LOOKS: usize = 8;
 
 struct Client {
     stream: UnixStream,
@@ -52,6 +54,16 @@ impl Server {
 
     /// Serves what is there, without waiting.
     pub fn serve(&mut self, mut answer: impl FnMut(Request) -> Reply) -> io::Result<()> {
+        for _ in 0..LOOKS {
+            if !self.look(&mut answer)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves what is there now; false when there was nothing.
+    fn look(&mut self, answer: &mut impl FnMut(Request) -> Reply) -> io::Result<bool> {
         let mut events = [EpollEvent::default(); 8];
         let count = self.epoll.wait(0, &mut events)?;
         for event in &events[..count] {
@@ -61,13 +73,13 @@ impl Server {
             } else if !self
                 .clients
                 .get_mut(&fd)
-                .is_some_and(|client| client.serve(&mut answer))
+                .is_some_and(|client| client.serve(answer))
             {
                 // Closing the descriptor takes it out of epoll.
                 self.clients.remove(&fd);
             }
         }
-        Ok(())
+        Ok(count > 0)
     }
 
     fn accept(&mut self) {
