@@ -44,6 +44,8 @@ extern const struct file_operations av_vm_fops;
 int av_vm_create_vcpu(struct av_vm *vm, unsigned long id);
 void av_vcpu_free(struct av_vcpu *vcpu);
 long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+/* The same of a protected VM's, whose files have it in the other's place. */
+long av_vcpu_ioctl_protected(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* stats_fd.c: KVM_GET_STATS_FD */
 int av_stats_vm_fd(struct av_vm *vm);

@@ -74,6 +74,16 @@ static const struct file_operations av_vcpu_fops = {
 	.llseek		= noop_llseek,
 };
 
+/* What a VMM may do is looked at first: api/seal.h. Other VMs' exits take nothing for that. */
+static const struct file_operations av_vcpu_protected_fops = {
+	.owner		= THIS_MODULE,
+	.release	= av_vcpu_release,
+	.unlocked_ioctl	= av_vcpu_ioctl_protected,
+	AV_COMPAT_IOCTL
+	.mmap		= av_vcpu_mmap,
+	.llseek		= noop_llseek,
+};
+
 /* A vCPU with the state of each folder: the one place that knows them all. */
 struct av_vcpu_whole {
 	struct av_vcpu vcpu;
@@ -167,7 +177,8 @@ static int av_vcpu_publish(struct av_vcpu *vcpu)
 	if (fd < 0)
 		return fd;
 	snprintf(name, sizeof(name), "kvm-vcpu:%d", vcpu->id);
-	file = anon_inode_getfile(name, &av_vcpu_fops, vcpu, O_RDWR);
+	file = anon_inode_getfile(name, vm->protected ? &av_vcpu_protected_fops : &av_vcpu_fops,
+				  vcpu, O_RDWR);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
 		return PTR_ERR(file);

@@ -341,24 +341,10 @@ static long av_vcpu_ioctl_locked(struct av_vcpu *vcpu, unsigned int cmd, unsigne
 	return row ? row->call(vcpu, (void __user *)arg) : -EINVAL;
 }
 
-/* As av_seal_enter(), and the first KVM_RUN seals the VM. */
-static noinline int av_vcpu_enter_protected(struct av_vcpu *vcpu, unsigned int cmd,
-					    unsigned long arg)
-{
-	if (cmd == KVM_RUN && !arg) {
-		int r = av_seal_run(vcpu);
-
-		if (r)
-			return r;
-	}
-	return av_seal_enter(vcpu->vm, AV_SEAL_VCPU, cmd);
-}
-
 long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct av_vcpu *vcpu = file->private_data;
 	struct av_vm *vm = vcpu->vm;
-	int entered = 0;
 	long r;
 
 	r = av_vm_check_caller(vm);
@@ -367,21 +353,37 @@ long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	/* Other drivers' numbers are refused even while the guest runs. */
 	if (_IOC_TYPE(cmd) != KVMIO)
 		return -EINVAL;
-	if (unlikely(vm->protected)) {
-		entered = av_vcpu_enter_protected(vcpu, cmd, arg);
-		if (entered < 0)
-			return entered;
-	}
-	r = -EINTR;
 	if (down_read_killable(&vm->vcpus_sem))
-		goto leave;
+		return -EINTR;
 	r = mutex_lock_killable(&vcpu->mutex);
 	if (!r) {
 		r = av_vcpu_ioctl_locked(vcpu, cmd, arg);
 		mutex_unlock(&vcpu->mutex);
 	}
 	up_read(&vm->vcpus_sem);
-leave:
-	av_seal_leave(vm, entered);
+	return r;
+}
+
+long av_vcpu_ioctl_protected(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct av_vcpu *vcpu = file->private_data;
+	int entered;
+	long r;
+
+	r = av_vm_check_caller(vcpu->vm);
+	if (r)
+		return r;
+	if (_IOC_TYPE(cmd) != KVMIO)
+		return -EINVAL;
+	if (cmd == KVM_RUN && !arg) {
+		r = av_seal_run(vcpu);
+		if (r)
+			return r;
+	}
+	entered = av_seal_enter(vcpu->vm, AV_SEAL_VCPU, cmd);
+	if (entered < 0)
+		return entered;
+	r = av_vcpu_ioctl(file, cmd, arg);
+	av_seal_leave(vcpu->vm, entered);
 	return r;
 }

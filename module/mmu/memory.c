@@ -469,14 +469,10 @@ struct av_mem_word av_mem_load_word_user(struct av_mem_page page, unsigned int o
 	return word;
 }
 
-int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn)
+int av_mem_load_insn_user(struct av_mem_page page, unsigned int offset, u32 *insn)
 {
 	unsigned long hva = page.hva + offset;
 
-	if (unlikely((long)hva < 0)) {
-		*insn = READ_ONCE(*(const u32 *)hva);
-		return 0;
-	}
 	if (likely(!__get_user(*insn, (u32 __user *)hva)))
 		return 0;
 	return failed(hva);

@@ -174,7 +174,17 @@ int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned 
 
 /* Where instructions are fetched from; stale when the VM's seq has changed. */
 struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa);
-int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn);
+/* By the VMM's address. */
+int av_mem_load_insn_user(struct av_mem_page page, unsigned int offset, u32 *insn);
+
+static __always_inline int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn)
+{
+	if (likely((long)page.hva >= 0))
+		return av_mem_load_insn_user(page, offset, insn);
+	*insn = READ_ONCE(*(const u32 *)(page.hva + offset));
+	return 0;
+}
+
 
 /*
  * Under mmu_lock: a page of words, to be read before the lock is let go; or under the lock
