@@ -33,7 +33,7 @@ static u64 base_of(const struct av_cache *cache, u32 area, u32 order)
 }
 
 /* A buffer's number, or -1. own: the list is that of the CPU which asks. */
-static s32 pop(struct av_list *list, u32 log, bool own, const struct av_ask *ask)
+static __always_inline s32 pop(struct av_list *list, u32 log, bool own, const struct av_ask *ask)
 {
 	unsigned long flags = av_lock(&list->lock);
 	s32 number = -1;
@@ -64,26 +64,38 @@ static void push(struct av_list *list, u32 log, u32 number)
 	WRITE_ONCE(list->free, list->free + 1);
 }
 
-u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask)
+/* The CPU's own list has none. */
+static noinline u64 borrow(struct av_cache *cache, u32 cpu, u32 order, const struct av_ask *ask)
 {
-	u32 order = av_size_class(max(ask->bytes, ask->align));
 	u32 i;
 
-	if (order >= AV_CACHE_ORDERS)
-		return AV_NO_BUFFER;
-	for (i = 0; i < cache->areas; i++) {
+	for (i = 1; i < cache->areas; i++) {
 		u32 area = (cpu + i) & (cache->areas - 1);
 		struct av_list *list = list_of(cache, area, order);
 		s32 number;
 
-		/* No lock for a list of another CPU that has nothing. */
-		if (i && !READ_ONCE(list->free))
+		/* No lock for a list that has nothing. */
+		if (!READ_ONCE(list->free))
 			continue;
-		number = pop(list, cache->log, !i, ask);
+		number = pop(list, cache->log, false, ask);
 		if (number >= 0)
 			return base_of(cache, area, order) + ((u64)number << order);
 	}
 	return AV_NO_BUFFER;
+}
+
+u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask)
+{
+	u32 order = av_size_class(max(ask->bytes, ask->align));
+	u32 area = cpu & (cache->areas - 1);
+	s32 number;
+
+	if (order >= AV_CACHE_ORDERS || !cache->areas)
+		return AV_NO_BUFFER;
+	number = pop(list_of(cache, area, order), cache->log, true, ask);
+	if (number < 0)
+		return borrow(cache, cpu, order, ask);
+	return base_of(cache, area, order) + ((u64)number << order);
 }
 
 /* Where an offset leads: a list, and a number in it. */

@@ -18,15 +18,22 @@ struct av_lock {
 /* A macro: lockdep tells locks apart by the place that made them. */
 #define av_lock_init(lock)	spin_lock_init(&(lock)->spin)
 
-static inline unsigned long av_lock(struct av_lock *lock)
+static noinline __maybe_unused unsigned long av_lock_wait(struct av_lock *lock)
 {
 	unsigned long flags;
 
-	if (!spin_trylock_irqsave(&lock->spin, flags)) {
-		spin_lock_irqsave(&lock->spin, flags);
-		lock->contended++;
-	}
+	spin_lock_irqsave(&lock->spin, flags);
+	lock->contended++;
 	return flags;
+}
+
+static __always_inline unsigned long av_lock(struct av_lock *lock)
+{
+	unsigned long flags;
+
+	if (likely(spin_trylock_irqsave(&lock->spin, flags)))
+		return flags;
+	return av_lock_wait(lock);
 }
 
 static inline void av_unlock(struct av_lock *lock, unsigned long flags)
