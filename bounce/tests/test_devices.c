@@ -49,8 +49,8 @@ void bus_unregister_notifier(struct bus_type *bus, struct notifier_block *nb)
 	notifier = NULL;
 }
 
-int bus_for_each_dev(const struct bus_type *bus, struct device *from, void *data,
-		     int (*call)(struct device *dev, void *data))
+int (bus_for_each_dev)(const struct bus_type *bus, struct device *from, void *data,
+		       int (*call)(struct device *dev, void *data))
 {
 	return call(&vdev.dev, data);
 }

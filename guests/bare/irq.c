@@ -31,7 +31,7 @@ static void complete(void)
 	others += irq != TAKEN;
 }
 
-/* Disabled, so that it is pending and never acknowledged. */
+/* With interrupts masked: pending already, but for the first time. */
 static void leave(void)
 {
 	send(LEFT);
@@ -45,6 +45,7 @@ static void end_none(void)
 void guest_main(void)
 {
 	u64 loops = machine_option(&machine, "loops", LOOPS);
+	u32 irq;
 
 	mmu_enable();
 	if (!check(!(machine.mpidr[0] & 0xffffff), "the boot CPU has an affinity") || !gic_init(0))
@@ -55,5 +56,11 @@ void guest_main(void)
 	result_milli("irq.completion", cost_beyond(complete, leave, loops), "ticks");
 	result_milli("irq.eoi", cost_of(end_none, loops), "ticks");
 	check(!others, "%lu times another interrupt was there", others);
-	check(gic_acknowledge() == SPURIOUS, "an interrupt is left");
+	irq = gic_acknowledge();
+	/* SGIs may be enabled without anybody's doing, and are under KVM. */
+	if (irq == LEFT) {
+		gic_end(irq);
+		irq = gic_acknowledge();
+	}
+	check(irq == SPURIOUS, "interrupt %u is left", irq);
 }

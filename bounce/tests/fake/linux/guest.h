@@ -22,7 +22,7 @@
 
 typedef u64 phys_addr_t;
 typedef u64 dma_addr_t;
-typedef unsigned int gfp_t;
+#define gfp_t unsigned int
 typedef struct { u64 prot; } pgprot_t;
 typedef struct { s64 counter; } atomic64_t;
 
@@ -200,9 +200,7 @@ enum dma_data_direction {
 
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define LINUX_VERSION_CODE	KERNEL_VERSION(6, 19, 0)
-#define IS_ENABLED(option)	1
-
-struct dma_map_ops;
+#define IS_ENABLED(CONFIG_option)	1
 
 struct bus_type;
 
