@@ -388,6 +388,7 @@ int main(int argc, char **argv)
 	/* For tracepoints, if there are any and it is not there yet. */
 	mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
 	gather_ops();
+	keep_perf_hooks();
 	run();
 	say_ops();
 	if (tally->failure[0])

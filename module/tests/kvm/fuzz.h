@@ -138,6 +138,9 @@ void resume_runners(struct world *w);
 void give_ring(int vm, u64 kind);
 bool take_ring(int vcpu, u64 page);
 
+/* fuzz_debug.c */
+void keep_perf_hooks(void);
+
 /* fuzz_guest.c */
 void lay_image(struct world *w);
 void start_cpu(struct world *w, int vcpu, unsigned int cpu, u64 *rng);

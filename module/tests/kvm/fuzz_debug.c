@@ -49,6 +49,24 @@ static void tracepoints(struct actor *a)
 	write_file(files[1], "0");
 }
 
+/*
+ * Keep perf's hooks in the scheduler for as long as the run lasts. They come
+ * and go with the first and the last event that counts a task, by patching the
+ * kernel's text. An emulator that runs CPUs in threads of their own was seen to
+ * go on with code from before a patch: perf's context then misses a switch, and
+ * the host warns in ctx_sched_in() of something that no hypervisor did.
+ */
+void keep_perf_hooks(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY,
+		.size = sizeof(attr), .exclude_kernel = 1,
+	};
+
+	/* A kernel without perf has no hooks. The file is kept until this process ends. */
+	syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 /* On a CPU of the host's, whatever it runs, or on this thread: at an address of the guest's. */
 static void watchpoint(struct actor *a)
 {
