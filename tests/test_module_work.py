@@ -71,7 +71,7 @@ def run(kernel: str, smp: int, work: str, cpus: tuple[int, ...], seconds: int) -
     board = Board(
         kernel=kernel, smp=smp, paced=True, pace_ns=PACE_NS, files=files,
         memory=1024 + VM_MIB * len(cpus), disks=[Disk("work", work_disk())],
-        timeout=1800 + 9 * seconds,
+        timeout=3600 + 30 * seconds,
     )  # fmt: skip
     begin = time.monotonic()
     # As it comes: a run takes half an hour.
