@@ -237,15 +237,75 @@ static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_pa
 	return true;
 }
 
+/* Every tree of every ASID has been looked into, and has nothing at va. */
+static void note_swept(struct av_swept *swept, u64 va)
+{
+	if (swept->va != va)
+		swept->pt = NULL;
+	swept->va = va;
+	swept->filled = NULL;
+	swept->several = false;
+}
+
+/*
+ * The level 3 table that va is in; NULL where there is none, or a leaf of the guest's that is
+ * larger than an entry may have filled something on the way.
+ */
+static noinline struct av_pt *plain_table(struct av_shadow *sh, struct av_swept *swept)
+{
+	struct av_pt *pt = swept->filled->root;
+
+	swept->pt = NULL;
+	if (swept->va - pt->va > GENMASK_ULL(47, 0))
+		return NULL;
+	while (pt && pt->gspan <= av_level_shift(pt->level)) {
+		if (pt->level == 3) {
+			swept->shape = sh->shape;
+			swept->pt = pt;
+			break;
+		}
+		pt = av_pt_child(pt, av_pt_index(swept->va, pt->level));
+	}
+	return swept->pt;
+}
+
+int av_shadow_tlbi_again(struct av_shadow *sh, struct av_tlbi_page op)
+{
+	bool high = op.va & BIT_ULL(55);
+	struct av_swept *swept = &sh->swept[high];
+	struct av_tree *tree = swept->filled;
+	struct av_pt *pt = swept->pt;
+	u32 idx = av_pt_index(op.va, 3);
+
+	/* Of tables that go, too, each tree has to be told. */
+	if (swept->va != op.va || !op.leaf || swept->several || sh->nr_tagged[high])
+		return AV_NOT_SWEPT;
+	if (tree && unlikely(!pt || swept->shape != sh->shape || pt->tree != tree))
+		pt = plain_table(sh, swept);
+	if (tree && !pt)
+		return AV_NOT_SWEPT;
+	note(&sh->seq_va[high], sh->recent_va[high], op.va, op.va | ~AV_PAGE_MASK);
+	if (!tree)
+		return 0;
+	swept->filled = NULL;
+	tree->clean = op.va;
+	if (!av_pt_has(pt, idx))
+		return 0;
+	av_shadow_take(sh, pt, idx);
+	return sh->ops->flush_page(sh->ctx, tree->serial, op.va);
+}
+
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g)
 {
 	u64 start = op.leaf ? op.va : 0, last = op.leaf ? op.va | ~AV_PAGE_MASK : ~0ULL;
 	bool high = op.va & BIT_ULL(55), tagged = sh->nr_tagged[high];
 	struct av_list *list = &sh->trees[high][AV_TREE_BUCKETS], *at = list;
 	unsigned int left = FEW_TREES;
+	struct av_swept *swept;
 
 	if (op.any_asid ? tagged : sh->nr_tagged_global[high])
 		return false;
+	swept = tagged ? NULL : &sh->swept[high];
 	note(&sh->seq_va[high], sh->recent_va[high], start, last);
 	for (;;) {
 		at = at->next;
@@ -258,6 +318,8 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 			tagged = false;
 			at = list = &sh->trees[high][op.asid % AV_TREE_BUCKETS];
 		} else {
+			if (swept)
+				note_swept(swept, op.va);
 			return true;
 		}
 	}

@@ -19,17 +19,31 @@
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 
+static noinline bool tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op, int *flushed)
+{
+	struct av_gather *g = &vcpu->mmu->gather;
+	bool done;
+
+	av_gather_init(g, &vcpu->vm->mmu->shadow);
+	done = av_shadow_tlbi_page(&vcpu->vm->mmu->shadow, op, g);
+	*flushed = av_gather_finish_page(g);
+	return done;
+}
+
 bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
-	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
-	struct av_gather *g = &vcpu->mmu->gather;
+	struct av_tlbi_page op;
+	bool done = true;
+	int n;
 
 	if (vcpu->mmu->plain || !av_tlbi_is_page(sys) || !av_mmu_lock_soon(vcpu))
 		return false;
-	av_gather_init(g, sh);
-	done = av_shadow_tlbi_page(sh, av_tlbi_page(sys, xt, asid16), g);
-	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish_page(g));
+	op = av_tlbi_page(sys, xt, av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS);
+	n = av_shadow_tlbi_again(sh, op);
+	if (unlikely(n == AV_NOT_SWEPT))
+		done = tlbi_page(vcpu, op, &n);
+	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, n);
 	av_mmu_unlock(vcpu);
 	return done;
 }

@@ -191,6 +191,21 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	return n;
 }
 
+static unsigned int flush_page(void *ctx, u64 serial, u64 va)
+{
+	struct av_vm *vm = ctx;
+	unsigned int n;
+
+	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
+	av_tlb_flush_begin();
+	n = av_tlb_flush_page(vm, serial, va);
+	if (!n)
+		return 0;
+	av_tlb_flush_end();
+	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
+	return n;
+}
+
 /* Neighbours in a table are mostly of one slot, and of very many the tree is high. */
 static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 {
@@ -256,5 +271,6 @@ const struct av_shadow_ops av_host_ops = {
 	.look = look,
 	.publish = publish,
 	.flush = flush,
+	.flush_page = flush_page,
 	.rmap = rmap_head,
 };

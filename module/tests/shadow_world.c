@@ -9,7 +9,8 @@ struct av_shadow sh;
 struct av_pool pool;
 static u32 rmap[NR_GFNS], block_rmap[NR_GFNS / AV_BLOCK_PAGES];
 int spare;
-unsigned int flush_alls, flush_pages, flush_trees, most_work;
+unsigned int flush_alls, flush_pages, flush_trees, most_work, swept_again;
+bool tlbi_leaves;
 unsigned int tables_relinked, entries_agreed;
 guest_words_fn *guest_words;
 bool keep_tables;
@@ -133,6 +134,12 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	return f->nr_pages + f->nr_trees + f->all;
 }
 
+static unsigned int flush_one(void *ctx, u64 serial, u64 va)
+{
+	flush_page(serial, va);
+	return 1;
+}
+
 static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
 	if (gfn >= NR_GFNS)
@@ -142,7 +149,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 
 static const struct av_shadow_ops ops = {
 	.free_pt = free_pt, .free_tree = free_tree, .used = used, .publish = publish,
-	.flush = flush, .rmap = rmap_head, .relinked = relinked, .look = look,
+	.flush = flush, .flush_page = flush_one, .rmap = rmap_head, .relinked = relinked, .look = look,
 };
 
 /* What a vCPU sets aside before it fills, as far as there is. */
@@ -410,6 +417,11 @@ static bool at_once(const struct av_tlbi *op)
 	if (turn++ % 2 || op->last - op->start >= AV_PAGE_SIZE ||
 	    (op->scope != AV_TLBI_VA && op->scope != AV_TLBI_VAA))
 		return false;
+	if (av_shadow_tlbi_again(&sh, page_op(op)) != AV_NOT_SWEPT) {
+		swept_again++;
+		check_tlb();
+		return true;
+	}
 	av_gather_init(&g, &sh);
 	done = av_shadow_tlbi_page(&sh, page_op(op), &g);
 	finish(&g);
@@ -421,7 +433,8 @@ void tlbi(int scope, u64 va, u64 last, u16 asid)
 {
 	struct av_tlbi_walk w = {
 		.keep = keep_tables,
-		.op = { .scope = scope, .high = va >> 55 & 1, .asid = asid, .start = va, .last = last },
+		.op = { .scope = scope, .high = va >> 55 & 1, .leaf = tlbi_leaves, .asid = asid,
+			.start = va, .last = last },
 	};
 	struct av_gather g;
 	bool more = !at_once(&w.op);
