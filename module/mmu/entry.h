@@ -47,6 +47,15 @@ static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	}
 }
 
+/* Take a leaf away; the flush is the caller's. */
+static __always_inline void av_shadow_take(struct av_shadow *sh, struct av_pt *pt, u32 idx)
+{
+	WRITE_ONCE(pt->pte[idx], 0);
+	av_pt_note_used(pt, idx, false);
+	av_rmap_del(sh, pt, idx);
+	pt->live--;
+}
+
 /* An entry was changed, and is to be flushed. One address is enough for a block. */
 static inline void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx)
 {

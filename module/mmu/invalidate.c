@@ -7,6 +7,7 @@
  * may change while the lock is let go, but only at their ends or by losing
  * trees. Trees made since the walk began hold nothing older than it.
  */
+#include "mmu/again.h"
 #include "mmu/shadow.h"
 
 #define LISTS		(AV_TREE_BUCKETS + 1)
@@ -57,23 +58,10 @@ static bool reaches(const struct av_tlbi *op, const struct av_tree *tree)
 	}
 }
 
-/*
- * Faults that have walked the guest's tables start over: of the addresses that it
- * names, if only leaves changed; else all, for tables that they came through may be
- * gone.
- */
-static __always_inline void note(u64 *seq, struct av_recent *recent, u64 start, u64 last)
-{
-	struct av_recent *r = &recent[(*seq + 1) % AV_RECENT];
-
-	r->start = start;
-	r->last = last;
-	WRITE_ONCE(*seq, *seq + 1);
-}
-
+/* Walks start over of the addresses that it names, if only leaves changed; else all: tables may be gone. */
 static void note_op(u64 *seq, struct av_recent *recent, const struct av_tlbi *op)
 {
-	note(seq, recent, op->leaf ? op->start : 0, op->leaf ? op->last : ~0ULL);
+	av_recent_note(seq, recent, op->leaf ? op->start : 0, op->leaf ? op->last : ~0ULL);
 }
 
 /* More than leaves: tables that walks of the tree came through may be gone. */
@@ -223,7 +211,7 @@ static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_pa
 {
 	/* VAA has trees of all ASIDs only to look at, whose leaves are global: seq_va counts them. */
 	if (tree->key.asid == op.asid)
-		note(&tree->seq, tree->recent, start, last);
+		av_recent_note(&tree->seq, tree->recent, start, last);
 	else if (tree->key.asid != AV_ASID_ANY)
 		return true;
 	if (!op.leaf)
@@ -247,11 +235,7 @@ static void note_swept(struct av_swept *swept, u64 va)
 	swept->several = false;
 }
 
-/*
- * The level 3 table that va is in; NULL where there is none, or a leaf of the guest's that is
- * larger than an entry may have filled something on the way.
- */
-static noinline struct av_pt *plain_table(struct av_shadow *sh, struct av_swept *swept)
+struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept)
 {
 	struct av_pt *pt = swept->filled->root;
 
@@ -269,32 +253,6 @@ static noinline struct av_pt *plain_table(struct av_shadow *sh, struct av_swept 
 	return swept->pt;
 }
 
-int av_shadow_tlbi_again(struct av_shadow *sh, struct av_tlbi_page op)
-{
-	bool high = op.va & BIT_ULL(55);
-	struct av_swept *swept = &sh->swept[high];
-	struct av_tree *tree = swept->filled;
-	struct av_pt *pt = swept->pt;
-	u32 idx = av_pt_index(op.va, 3);
-
-	/* Of tables that go, too, each tree has to be told. */
-	if (swept->va != op.va || !op.leaf || swept->several || sh->nr_tagged[high])
-		return AV_NOT_SWEPT;
-	if (tree && unlikely(!pt || swept->shape != sh->shape || pt->tree != tree))
-		pt = plain_table(sh, swept);
-	if (tree && !pt)
-		return AV_NOT_SWEPT;
-	note(&sh->seq_va[high], sh->recent_va[high], op.va, op.va | ~AV_PAGE_MASK);
-	if (!tree)
-		return 0;
-	swept->filled = NULL;
-	tree->clean = op.va;
-	if (!av_pt_has(pt, idx))
-		return 0;
-	av_shadow_take(sh, pt, idx);
-	return sh->ops->flush_page(sh->ctx, tree->serial, op.va);
-}
-
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g)
 {
 	u64 start = op.leaf ? op.va : 0, last = op.leaf ? op.va | ~AV_PAGE_MASK : ~0ULL;
@@ -306,7 +264,7 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 	if (op.any_asid ? tagged : sh->nr_tagged_global[high])
 		return false;
 	swept = tagged ? NULL : &sh->swept[high];
-	note(&sh->seq_va[high], sh->recent_va[high], start, last);
+	av_recent_note(&sh->seq_va[high], sh->recent_va[high], start, last);
 	for (;;) {
 		at = at->next;
 		if (at != list) {

@@ -14,38 +14,43 @@
  */
 #include <linux/uaccess.h>
 
+#include "mmu/again.h"
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 
-static noinline bool tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op, int *flushed)
+/* The number of TLBI, or -1: it is to be done the long way. */
+static noinline int tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op)
 {
 	struct av_gather *g = &vcpu->mmu->gather;
 	bool done;
+	int n;
 
 	av_gather_init(g, &vcpu->vm->mmu->shadow);
 	done = av_shadow_tlbi_page(&vcpu->vm->mmu->shadow, op, g);
-	*flushed = av_gather_finish_page(g);
-	return done;
+	n = av_gather_finish_page(g);
+	return done ? n : -1;
 }
 
 bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
-	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	struct av_tlbi_page op;
-	bool done = true;
-	int n;
+	u64 serial;
+	int n = 0;
 
 	if (vcpu->mmu->plain || !av_tlbi_is_page(sys) || !av_mmu_lock_soon(vcpu))
 		return false;
 	op = av_tlbi_page(sys, xt, av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS);
-	n = av_shadow_tlbi_again(sh, op);
-	if (unlikely(n == AV_NOT_SWEPT))
-		done = tlbi_page(vcpu, op, &n);
-	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, n);
+	serial = av_shadow_tlbi_again(&vcpu->vm->mmu->shadow, op);
+	if (unlikely(serial == AV_NOT_SWEPT))
+		n = tlbi_page(vcpu, op);
+	else if (serial)
+		n = av_mmu_flush_page(vcpu->vm, serial, op.va);
+	if (likely(n > 0))
+		av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, n);
 	av_mmu_unlock(vcpu);
-	return done;
+	return n >= 0;
 }
 
 /* Under mmu_lock: fill the entry with the page that is known. False: it is not, any more. */

@@ -191,18 +191,14 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	return n;
 }
 
-static unsigned int flush_page(void *ctx, u64 serial, u64 va)
+unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va)
 {
-	struct av_vm *vm = ctx;
 	unsigned int n;
 
 	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
-	av_tlb_flush_begin();
-	n = av_tlb_flush_page(vm, serial, va);
-	if (!n)
-		return 0;
-	av_tlb_flush_end();
-	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
+	n = av_tlb_flush_one(vm, serial, va);
+	if (likely(n))
+		av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
 	return n;
 }
 
@@ -271,6 +267,5 @@ const struct av_shadow_ops av_host_ops = {
 	.look = look,
 	.publish = publish,
 	.flush = flush,
-	.flush_page = flush_page,
 	.rmap = rmap_head,
 };

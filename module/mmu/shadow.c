@@ -14,14 +14,6 @@ void av_pt_set(struct av_pt *pt, u32 idx, u64 val)
 		WRITE_ONCE(copy->pte[idx], val);
 }
 
-void av_shadow_take(struct av_shadow *sh, struct av_pt *pt, u32 idx)
-{
-	WRITE_ONCE(pt->pte[idx], 0);
-	av_pt_note_used(pt, idx, false);
-	av_rmap_del(sh, pt, idx);
-	pt->live--;
-}
-
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g)
 {
 	av_shadow_take(g->sh, pt, idx);

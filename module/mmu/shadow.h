@@ -183,8 +183,6 @@ struct av_shadow_ops {
 	void (*publish)(void *ctx);
 	/* Flush on all CPUs and wait; returns the number of TLBI. */
 	unsigned int (*flush)(void *ctx, const struct av_flush *f);
-	/* The same for one page of a tree. */
-	unsigned int (*flush_page)(void *ctx, u64 serial, u64 va);
 	/*
 	 * The reverse map head of a guest page (level 3), or of the blocks that
 	 * map the 2 MiB from gfn on (level 2). NULL when it is in no slot.
@@ -392,11 +390,10 @@ bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gath
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g);
 
 /*
- * The same, flushed too, for a page that was named by the op before, where one tree at most has
- * been filled since. The number of TLBI; or AV_NOT_SWEPT: nothing was done.
+ * The level 3 table of the tree swept->filled that the page is in; NULL where there is none, or a
+ * leaf of the guest's that is larger than an entry may have filled something on the way.
  */
-#define AV_NOT_SWEPT	(-1)
-int av_shadow_tlbi_again(struct av_shadow *sh, struct av_tlbi_page op);
+struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept);
 
 /*
  * Is a leaf of 2^span bytes void that was read at va when seq was since? Yes, if
@@ -424,9 +421,7 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
 /* There is something of one ASID for a tree of all of them: from now on its key is another. */
 void av_tree_needs_asid(struct av_shadow *sh, const struct av_tree *tree);
-/* Take a leaf away; the flush is the caller's. */
-void av_shadow_take(struct av_shadow *sh, struct av_pt *pt, u32 idx);
-/* The same; the flush is the gather's. */
+/* Take a leaf away; the flush is the gather's. */
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
 /* Write an entry that is no leaf, and in all copies where the table is a root. */

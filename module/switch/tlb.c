@@ -16,7 +16,7 @@ static void set_context(struct av_vcpu *vcpu, unsigned int i, u64 serial0, u64 s
 	WRITE_ONCE(csw->context[i].serial0, serial0);
 	WRITE_ONCE(csw->context[i].serial1, serial1);
 	csw->current_context = i;
-	/* Pairs with the acquire in av_tlb_flush_page(): who sees it sees the context. */
+	/* Pairs with the acquire in flush_page(): who sees it sees the context. */
 	atomic64_inc_return_release(&vcpu->vm->sw->changes);
 	/* Pairs with av_tlb_flush_begin(). The table walker is no CPU: a DSB. */
 	dsb(ish);
@@ -158,7 +158,7 @@ static noinline void look_for(struct av_vm *vm, u64 serial, s64 changes)
 	}
 }
 
-unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
+static __always_inline unsigned int flush_page(struct av_vm *vm, u64 serial, u64 va)
 {
 	const struct av_tree_contexts *last = &vm->sw->last;
 	s64 changes = atomic64_read_acquire(&vm->sw->changes);
@@ -173,6 +173,22 @@ unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
 	for (i = 0; i < last->nr; i++)
 		__tlbi(vae1is, page | (u64)last->asid[i] << 48);
 	return last->nr;
+}
+
+unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
+{
+	return flush_page(vm, serial, va);
+}
+
+unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va)
+{
+	unsigned int n;
+
+	av_tlb_flush_begin();
+	n = flush_page(vm, serial, va);
+	if (n)
+		av_tlb_flush_end();
+	return n;
 }
 
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr)

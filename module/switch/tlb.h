@@ -62,6 +62,8 @@ static inline void av_tlb_offer(struct av_vcpu_switch *csw, unsigned int context
 void av_tlb_flush_begin(void);
 /* Flush one page of a tree, under mmu_lock; returns the number of TLBI. */
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va);
+/* The same from begin to end, and nothing else with it. */
+unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va);
 /* The same for a few trees, in whole. */
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr);
 /* Every context of the VM. */

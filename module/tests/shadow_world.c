@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The world around the shadow tables: memory, slots and a TLB that remembers. */
+#include "mmu/again.h"
 #include "require.h"
 #include "shadow_world.h"
 
@@ -134,12 +135,6 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	return f->nr_pages + f->nr_trees + f->all;
 }
 
-static unsigned int flush_one(void *ctx, u64 serial, u64 va)
-{
-	flush_page(serial, va);
-	return 1;
-}
-
 static u32 *rmap_head(void *ctx, u32 gfn, int level)
 {
 	if (gfn >= NR_GFNS)
@@ -149,7 +144,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 
 static const struct av_shadow_ops ops = {
 	.free_pt = free_pt, .free_tree = free_tree, .used = used, .publish = publish,
-	.flush = flush, .flush_page = flush_one, .rmap = rmap_head, .relinked = relinked, .look = look,
+	.flush = flush, .rmap = rmap_head, .relinked = relinked, .look = look,
 };
 
 /* What a vCPU sets aside before it fills, as far as there is. */
@@ -407,6 +402,15 @@ int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, b
 	return av_shadow_fill(&sh, tree, &f, full_pool());
 }
 
+bool tlbi_again(struct av_tlbi_page op)
+{
+	u64 serial = av_shadow_tlbi_again(&sh, op);
+
+	if (serial && serial != AV_NOT_SWEPT)
+		flush_page(serial, op.va);
+	return serial != AV_NOT_SWEPT;
+}
+
 /* As the module does: at once where that can be. Every other time, for both are to be right. */
 static bool at_once(const struct av_tlbi *op)
 {
@@ -417,7 +421,7 @@ static bool at_once(const struct av_tlbi *op)
 	if (turn++ % 2 || op->last - op->start >= AV_PAGE_SIZE ||
 	    (op->scope != AV_TLBI_VA && op->scope != AV_TLBI_VAA))
 		return false;
-	if (av_shadow_tlbi_again(&sh, page_op(op)) != AV_NOT_SWEPT) {
+	if (tlbi_again(page_op(op))) {
 		swept_again++;
 		check_tlb();
 		return true;

@@ -56,6 +56,9 @@ bool age(u32 gfn, bool clear);
 void reclaim_all(void);
 struct av_pool *full_pool(void);
 
+/* As the module carries out an op of the page that was named before. */
+bool tlbi_again(struct av_tlbi_page op);
+
 /* The same op for av_shadow_tlbi_page(). */
 static inline struct av_tlbi_page page_op(const struct av_tlbi *op)
 {
