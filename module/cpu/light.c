@@ -58,11 +58,11 @@ static __always_inline bool answer_abort(struct av_vcpu *vcpu)
 	return true;
 }
 
-static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *srf)
+static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *srf, bool asked)
 {
-	bool light = srf->cheap & AV_CHEAP_LIGHT && !srf->slow;
+	bool light = srf->cheap & AV_CHEAP_LIGHT && (asked || !srf->slow);
 
-	if (unlikely(srf->exit != AV_EXCEPTION_SYNC))
+	if (!asked && unlikely(srf->exit != AV_EXCEPTION_SYNC))
 		return false;
 	switch (av_esr_ec(srf->esr)) {
 	case AV_EC_IABT_LOW:
@@ -78,12 +78,13 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 	}
 }
 
-static __always_inline bool light(struct av_vcpu *vcpu)
+/* asked: by the switcher, which asks of synchronous exceptions only, and not where all traps leave. */
+static __always_inline bool light(struct av_vcpu *vcpu, bool asked)
 {
 	const struct av_srf *srf = vcpu->srf;
 
 	av_stay_ended(vcpu);
-	if (unlikely(!answer(vcpu, srf))) {
+	if (unlikely(!answer(vcpu, srf, asked))) {
 		vcpu->cpu->declined = true;
 		return false;
 	}
@@ -93,7 +94,7 @@ static __always_inline bool light(struct av_vcpu *vcpu)
 
 bool av_vcpu_light(struct av_vcpu *vcpu)
 {
-	return light(vcpu);
+	return light(vcpu, false);
 }
 
 bool av_vcpu_short(void *data)
@@ -101,5 +102,5 @@ bool av_vcpu_short(void *data)
 	struct av_vcpu *vcpu = data;
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_EXIT_SHORT);
-	return light(vcpu);
+	return light(vcpu, true);
 }

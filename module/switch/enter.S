@@ -212,10 +212,21 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	ldr	x18, [sp, #F_X18]
 	mov	x29, sp
 	ldr	x0, [sp, #F_PRIVATE]
-	bl	av_switch_light_exit
+	ldr	x1, [x0, #SW_LIGHT_PSTATE]
+	cbnz	x1, .Llight_pstate
+.Llight_ask:
+	ldp	x1, x0, [x0, #SW_LIGHT]		/* and its data */
+	blr	x1
 	ldr	x1, [sp, #F_PRIVATE]
-	tst	w0, #0xff			/* a bool has no more */
-	b.eq	.Llight_leave
+	tbz	w0, #0, .Llight_leave		/* a bool: of the rest nothing is said */
+	/* What is asked may have taken the vCPU to the other level. */
+	ldr	x6, [x1, #SW_SRF]
+	ldr	w7, [x6, #SRF_VMODE]
+	ldr	x2, [x6, #SRF_ROOT0]
+	ubfx	w7, w7, #2, #1
+	add	x6, x6, x7, lsl #3
+	ldr	x3, [x6, #SRF_ROOT1_EL0]
+	stp	x2, x3, [x1, #SW_TTBR0]
 	ldp	x2, x3, [x1, #SW_TTBR_NONE]	/* and aux */
 	ldr	x5, [x1, #SW_H_TTBR1_HOP]
 	ldp	x16, x4, [x1, #SW_LOW_CODE]	/* and the private page's low address */
@@ -223,6 +234,12 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	isb
 	add	x16, x16, #(.Llow_again - av_window_code)
 	br	x16
+
+	/* Seldom: something of the host's is put back before C may do anything else. */
+.Llight_pstate:
+	bl	av_switch_light_pstate
+	ldr	x0, [sp, #F_PRIVATE]
+	b	.Llight_ask
 
 .Llight_leave:
 	ldr	x2, [x1, #SW_SRF]

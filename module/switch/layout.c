@@ -95,6 +95,9 @@ static_assert(SRF_SPSR_EL1 == SRF_ELR_EL1 + 8 && SRF_DAIF == SRF_ESR_EL1 + 8 &&
 	      SRF_SP_EL1 == SRF_DAIF + 8 && SRF_TPIDR_EL1 == SRF_SP_EL1 + 8 &&
 	      SRF_TPIDRRO_EL0 == SRF_TPIDR_EL0 + 8);
 
+/* av_srf_el1() */
+static_assert(AV_PSR_EL1T == BIT(2) && AV_PSR_EL1H == (BIT(2) | 1));
+static_assert(SW_TTBR1 == SW_TTBR0 + 8);
 CHECK_PRIVATE(srf, SW_SRF);
 CHECK_PRIVATE(ttbr_none, SW_TTBR_NONE);
 CHECK_PRIVATE(ttbr0_aux, SW_TTBR0_AUX);
@@ -127,6 +130,9 @@ CHECK_PRIVATE(h_tpidr_el0, SW_H_TPIDR);
 CHECK_PRIVATE(h_tpidrro_el0, SW_H_TPIDRRO);
 CHECK_PRIVATE(h_ttbr1_hop, SW_H_TTBR1_HOP);
 CHECK_PRIVATE(h_light, SW_H_LIGHT);
+CHECK_PRIVATE(light, SW_LIGHT);
+CHECK_PRIVATE(light_data, SW_LIGHT + 8);
+CHECK_PRIVATE(light_pstate, SW_LIGHT_PSTATE);
 
 static_assert(AV_EXCEPTION_SYNC == EXIT_SYNC && AV_EXCEPTION_FATAL == EXIT_FATAL);
 static_assert(AV_QUICK_ROWS == QUICK_ROWS);

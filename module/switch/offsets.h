@@ -122,6 +122,8 @@
 #define SW_H_TPIDRRO	0xe8
 #define SW_H_TTBR1_HOP	0xf0
 #define SW_H_LIGHT	0xf8
+#define SW_LIGHT	0x100
+#define SW_LIGHT_PSTATE	0x110
 
 /* A low alias is the low bits of a high address. */
 #define LOW_MASK	0x7fffffffff

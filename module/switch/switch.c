@@ -78,26 +78,16 @@ bool av_switch_flushes(void)
 	return !arm64_use_ng_mappings;
 }
 
-static void load_again(struct av_private *priv, const struct av_srf *srf)
-{
-	priv->ttbr0 = srf->root0;
-	priv->ttbr1 = srf->ttbr1[av_srf_el1(srf)];
-}
-
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf)
 {
-	load_again(csw->priv, srf);
+	csw->priv->ttbr0 = srf->root0;
+	csw->priv->ttbr1 = srf->ttbr1[av_srf_el1(srf)];
 	enter(csw->leave, csw->priv, srf);
 }
 
-asmlinkage bool av_switch_light_exit(struct av_private *priv)
+asmlinkage void av_switch_light_pstate(struct av_private *priv)
 {
-	if (unlikely(priv->light_pstate))
-		av_host_pstate_light(av_leave_here(), priv->light_pstate);
-	if (!priv->light(priv->light_data))
-		return false;
-	load_again(priv, priv->srf);
-	return true;
+	av_host_pstate_light(av_leave_here(), priv->light_pstate);
 }
 
 void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *data)

@@ -84,7 +84,7 @@ bool av_switch_flushes(void);
 
 /* switch/enter.S, and what it calls at a light exit */
 asmlinkage void av_switch_enter(struct av_private *priv);
-asmlinkage bool av_switch_light_exit(struct av_private *priv);
+asmlinkage void av_switch_light_pstate(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[], av_switch_light[];
 
 #endif /* AV_SWITCH_SWITCH_H */
