@@ -113,6 +113,12 @@ static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_s
 bool av_light_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		    struct av_answer *answer);
 
+/*
+ * ops.c: av_mmu_tlbi_light() of an ASID or a range. False: it is to be done the long way, of
+ * which a part may have been done.
+ */
+bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt);
+
 /* The inputs of av_resolve() for an abort; reader is one of this srcu section. */
 void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
 		    struct av_view *view);
