@@ -13,10 +13,6 @@ struct av_hidden {
 	/* The page at fault first, then its neighbours; the vCPU's. */
 	struct av_candidate *at;
 	unsigned int nr;
-
-	/* near.c: the guest's table that the leaf is in, av_mem_words(); the page's part of the slot. */
-	struct av_mem_page words;
-	struct av_frames_part part;
 };
 
 /* Under mmu_lock: has the guest invalidated the candidate's leaf since f->seq? */
@@ -78,6 +74,13 @@ void av_fault_around(struct av_hidden *f);
  * neighbours whose pages are known.
  */
 void av_light_around(struct av_hidden *f);
+
+/*
+ * The same of a page of one of the vCPU's tables (near.c), by this descriptor of the table's,
+ * with the shadow's table, in which it has been filled.
+ */
+void av_near_around(struct av_vcpu *vcpu, const struct av_near *near, const struct av_tree *tree,
+		    struct av_pt *pt, u64 va, u64 desc);
 
 /*
  * Under mmu_lock: of rights for a frame of a slot, those that its known page is filled with
