@@ -64,7 +64,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *ne
 			return true;
 		}
 		keep_entry(root, idx);
-		g->sh->unlinks++;
+		g->sh->shape++;
 		g->work += 1 + tree->users;
 		av_gather_tree(g, tree);
 	}
@@ -89,7 +89,7 @@ static void prune(struct av_shadow *sh, struct av_pt *pt, u64 since)
 		av_pt_set(pt, idx, 0);
 		pt->aux[idx].child = NULL;
 		pt->live--;
-		sh->unlinks++;
+		sh->shape++;
 		av_list_add_tail(&child->node, &sh->doomed);
 	}
 }
@@ -99,23 +99,16 @@ void av_kept_prune(struct av_shadow *sh, struct av_tree *tree)
 	prune(sh, tree->root, tree->first_gen);
 }
 
-/* Take a leaf off that no walker has reached since it was flushed. */
-static void take_off(struct av_shadow *sh, struct av_pt *pt, u32 idx)
-{
-	WRITE_ONCE(pt->pte[idx], 0);
-	av_pt_note_used(pt, idx, false);
-	av_rmap_del(sh, pt, idx);
-}
-
+/* Drop a leaf that no walker has reached since it was flushed. */
 static void forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
-	take_off(sh, pt, idx);
-	pt->live--;
+	av_shadow_take(sh, pt, idx);
 }
 
 void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
-	take_off(sh, pt, idx);
+	av_shadow_take(sh, pt, idx);
+	pt->live++;
 	pt->asleep--;
 }
 
@@ -215,7 +208,7 @@ unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsign
 			compare_asleep(sh, pt, first + i,
 				       av_walk_key(READ_ONCE(words[i]), limits), false);
 	}
-	pt->tree->clean = AV_CLEAN_NONE;
+	av_tree_fills(sh, pt->tree);
 	return pt->live - live;
 }
 

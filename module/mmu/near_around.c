@@ -97,7 +97,7 @@ static unsigned int fill_group(struct av_vcpu *vcpu, struct around *a, u64 first
 			n++;
 		}
 	}
-	av_pt_count(a->pt, idx, filled, n);
+	av_pt_count(a->sh, a->pt, idx, filled, n);
 	return n;
 }
 
