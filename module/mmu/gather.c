@@ -5,12 +5,35 @@
  */
 #include "mmu/shadow.h"
 
+static bool names_tree(const struct av_flush *f, u64 serial)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->nr_trees; i++)
+		if (f->tree[i] == serial)
+			return true;
+	return false;
+}
+
+/* All of a tree is flushed: its pages need not be named. */
+static void forget_pages(struct av_flush *f)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < f->nr_pages; i++)
+		if (!names_tree(f, f->page[i].serial))
+			f->page[n++] = f->page[i];
+	f->nr_pages = n;
+}
+
 unsigned int av_gather_finish(struct av_gather *g)
 {
 	struct av_shadow *sh = g->sh;
-	const struct av_flush *f = &g->flush;
+	struct av_flush *f = &g->flush;
 	unsigned int issued = 0;
 
+	if (unlikely(f->nr_trees) && f->nr_pages)
+		forget_pages(f);
 	if (f->nr_pages || f->nr_trees || f->all)
 		issued = sh->ops->flush(sh->ctx, f);
 	/* No walker reaches the unlinked tables any more. */
@@ -20,11 +43,8 @@ unsigned int av_gather_finish(struct av_gather *g)
 
 void av_gather_flush_tree(struct av_flush *f, u64 serial)
 {
-	unsigned int i;
-
-	for (i = 0; i < f->nr_trees; i++)
-		if (f->tree[i] == serial)
-			return;
+	if (names_tree(f, serial))
+		return;
 	if (f->nr_trees == AV_FLUSH_TREES)
 		f->all = true;
 	else

@@ -13,10 +13,6 @@ struct av_hidden {
 	/* The page at fault first, then its neighbours; the vCPU's. */
 	struct av_candidate *at;
 	unsigned int nr;
-
-	/* near.c: the guest's table that the leaf is in, av_mem_words(); the page's part of the slot. */
-	struct av_mem_page words;
-	struct av_frames_part part;
 };
 
 /* Under mmu_lock: has the guest invalidated the candidate's leaf since f->seq? */
@@ -80,6 +76,13 @@ void av_fault_around(struct av_hidden *f);
 void av_light_around(struct av_hidden *f);
 
 /*
+ * The same of a page of one of the vCPU's tables (near.c), by this descriptor of the table's,
+ * with the shadow's table, in which it has been filled.
+ */
+void av_near_around(struct av_vcpu *vcpu, const struct av_near *near, const struct av_tree *tree,
+		    struct av_pt *pt, u64 va, u64 desc);
+
+/*
  * Under mmu_lock: of rights for a frame of a slot, those that its known page is filled with
  * for an access; 0 where that is to be done the long way.
  */
@@ -112,6 +115,12 @@ static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_s
 /* light.c: av_mmu_fault_light() for what is not near.c's. */
 bool av_light_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		    struct av_answer *answer);
+
+/*
+ * ops.c: av_mmu_tlbi_light() of an ASID or a range. False: it is to be done the long way, of
+ * which a part may have been done.
+ */
+bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt);
 
 /* The inputs of av_resolve() for an abort; reader is one of this srcu section. */
 void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,

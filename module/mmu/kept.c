@@ -25,6 +25,19 @@
  *    has to look into tables that are kept, whether it is done in one part or in many.
  *  - Of an invalidation of an ASID in parts, the first one moves the generation. Whatever
  *    is of that generation later on was read after it had begun.
+ *
+ * Asleep is a leaf that is kept in a table that is linked: it has its address, but not
+ * AV_PTE_VALID. So are those where the guest has nothing when the table is compared: a child
+ * gets its parent's pages of files one by one. A fault compares those around it once more
+ * (av_kept_wake()); when the table itself is compared for the next time, the rest of them go.
+ * They are right for the same reasons: no walker has had them since they were flushed, and
+ * they stay on the reverse map.
+ *
+ * A tree whose process is gone goes to the next one of its kind, with another key and serial
+ * (av_tree_retire()): parents have many children that are much like each other. Of what its
+ * entries come from its key has base and ASID new, which are in no entry; all else of it is the
+ * same, and all that it has is compared. Tables that one process did not use are not for
+ * the next.
  */
 #include "mmu/entry.h"
 
@@ -58,10 +71,45 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *ne
 	return false;
 }
 
+/* Doom the kept tables below that were not linked since that generation. */
+static void prune(struct av_shadow *sh, struct av_pt *pt, u64 since)
+{
+	u32 idx;
+
+	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + 1)) {
+		struct av_pt *child = av_pt_below(pt, idx);
+
+		if (!child)
+			continue;
+		if (child->gen >= since) {
+			if (child->level < 3)
+				prune(sh, child, since);
+			continue;
+		}
+		av_pt_set(pt, idx, 0);
+		pt->aux[idx].child = NULL;
+		pt->live--;
+		sh->shape++;
+		av_list_add_tail(&child->node, &sh->doomed);
+	}
+}
+
+void av_kept_prune(struct av_shadow *sh, struct av_tree *tree)
+{
+	prune(sh, tree->root, tree->first_gen);
+}
+
 /* Drop a leaf that no walker has reached since it was flushed. */
 static void forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	av_shadow_take(sh, pt, idx);
+}
+
+void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
+{
+	av_shadow_take(sh, pt, idx);
+	pt->live++;
+	pt->asleep--;
 }
 
 /* Blocks are few, and fault back in. */
@@ -86,7 +134,7 @@ static bool agrees(struct av_pt *pt, u32 idx, u64 key)
 {
 	u64 differs;
 
-	if (!pt->desc || !(key & AV_PTE_VALID))
+	if (!(key & AV_PTE_VALID))
 		return false;
 	differs = pt->desc[idx] ^ key;
 	if (likely(!differs))
@@ -102,41 +150,98 @@ static bool agrees(struct av_pt *pt, u32 idx, u64 key)
 /* Descriptors that are read at once. */
 #define GROUP	16
 
-/* Those entries of a group that the guest has no more go; how many stay. */
-static unsigned int compare_group(struct av_shadow *sh, struct av_pt *pt, u32 first, u32 used,
-				  const u64 *words, u8 limits)
+static __always_inline void put_to_sleep(struct av_pt *pt, u32 idx)
 {
-	unsigned int n = 0;
-
-	for (; used; used &= used - 1) {
-		u32 i = __builtin_ctz(used);
-
-		if (agrees(pt, first + i, av_walk_key(READ_ONCE(words[i]), limits)))
-			n++;
-		else
-			forget(sh, pt, first + i);
-	}
-	return n;
+	WRITE_ONCE(pt->pte[idx], pt->pte[idx] & ~AV_PTE_VALID);
+	pt->asleep++;
+	pt->live--;
 }
 
-static unsigned int compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+static __always_inline void wake(struct av_pt *pt, u32 idx)
+{
+	WRITE_ONCE(pt->pte[idx], pt->pte[idx] | AV_PTE_VALID | AV_PTE_AF);
+	pt->asleep--;
+	pt->live++;
+}
+
+/* once: it goes also where the guest has nothing. */
+static __always_inline void compare_asleep(struct av_shadow *sh, struct av_pt *pt, u32 idx,
+					   u64 key, bool once)
+{
+	if (agrees(pt, idx, key))
+		wake(pt, idx);
+	else if (once || key & AV_PTE_VALID)
+		av_kept_forget(sh, pt, idx);
+}
+
+/*
+ * Compare a group of a table that no walker reaches. Where the guest has nothing the entry
+ * falls asleep, until the next time: a process that has just forked gets its pages one by one.
+ */
+static void compare_group(struct av_shadow *sh, struct av_pt *pt, u32 first, u32 used,
+			  const u64 *words, u8 limits)
+{
+	for (; used; used &= used - 1) {
+		u32 i = __builtin_ctz(used), idx = first + i;
+		u64 key = av_walk_key(READ_ONCE(words[i]), limits);
+
+		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID)))
+			compare_asleep(sh, pt, idx, key, true);
+		else if (agrees(pt, idx, key))
+			continue;
+		else if (!(key & AV_PTE_VALID))
+			put_to_sleep(pt, idx);
+		else
+			forget(sh, pt, idx);
+	}
+}
+
+unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
+			  const u64 *words, u8 limits)
+{
+	u32 first = av_pt_index(va, 3), left = av_pt_group(pt, va, n), live = pt->live;
+
+	for (; left; left &= left - 1) {
+		u32 i = __builtin_ctz(left);
+
+		if (!(pt->pte[first + i] & AV_PTE_VALID))
+			compare_asleep(sh, pt, first + i,
+				       av_walk_key(READ_ONCE(words[i]), limits), false);
+	}
+	av_tree_fills(sh, pt->tree);
+	return pt->live - live;
+}
+
+/* Nothing of the table can be compared. */
+static void compare_none(struct av_shadow *sh, struct av_pt *pt)
+{
+	u32 idx;
+
+	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + 1)) {
+		if (av_pte_is_asleep(pt, idx))
+			av_kept_forget(sh, pt, idx);
+		else
+			forget(sh, pt, idx);
+	}
+}
+
+static void compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
 {
 	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
-	/* What cannot be read agrees with nothing. */
-	static const u64 none[GROUP];
-	const u64 *words = NULL;
+	const u64 *words;
 	u64 copy[GROUP];
-	unsigned int n = 0;
 	u32 idx, used;
 
 	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + GROUP)) {
 		idx = ALIGN_DOWN(idx, GROUP);
 		used = av_pt_group(pt, pt->va + idx * AV_PAGE_SIZE, GROUP);
-		if (f->desc)
-			words = sh->ops->look(sh->ctx, f->table + idx * sizeof(*words), copy, GROUP);
-		n += compare_group(sh, pt, idx, used, words ?: none, limits);
+		words = sh->ops->look(sh->ctx, f->table + idx * sizeof(*words), copy, GROUP);
+		if (unlikely(!words)) {
+			compare_none(sh, pt);
+			return;
+		}
+		compare_group(sh, pt, idx, used, words, limits);
 	}
-	return n;
 }
 
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
@@ -146,11 +251,16 @@ u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 	if (pt->gen == pt->tree->gen)
 		return 0;
 	pt->gen = pt->tree->gen;
-	if (pt->level < 3)
+	if (pt->level < 3) {
 		keep_children(sh, pt);
-	else
-		sh->ops->relinked(sh->ctx, compare(sh, pt, f));
-	if (!pt->live)
+	} else {
+		if (f->desc && pt->desc)
+			compare(sh, pt, f);
+		else
+			compare_none(sh, pt);
+		sh->ops->relinked(sh->ctx, pt->live);
+	}
+	if (!pt->live && !pt->asleep)
 		pt->gspan = 0;
-	return before - pt->live;
+	return before > pt->live ? before - pt->live : 0;
 }

@@ -8,7 +8,7 @@
  *  - An abort whose walk of the guest's tables ends in a fault of the guest's.
  *  - A hidden fault of a page that has been filled before: the host's page is known
  *    (mmu/frames.h). So have been its neighbours that are filled along.
- *  - A TLBI of one page.
+ *  - A TLBI of one page; and of an ASID or of a few pages, where that is one short part.
  *
  * The guest's tables are read through the VMM's mapping with page faults disabled.
  */
@@ -39,7 +39,11 @@ bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	u64 serial;
 	int n = 0;
 
-	if (vcpu->mmu->plain || !av_tlbi_is_page(sys) || !av_mmu_lock_soon(vcpu))
+	if (vcpu->mmu->plain)
+		return false;
+	if (unlikely(!av_tlbi_is_page(sys)))
+		return av_light_tlbi(vcpu, sys, xt);
+	if (!av_mmu_lock_soon(vcpu))
 		return false;
 	op = av_tlbi_page(sys, xt, av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS);
 	serial = av_shadow_tlbi_again(&vcpu->vm->mmu->shadow, op);

@@ -30,16 +30,12 @@ struct around {
  */
 static const u64 *descriptors(const struct av_hidden *f, u64 ipa)
 {
-	struct av_mem_page page = f->words;
-	const struct av_slot *slot;
+	const struct av_slot *slot = av_vm_slot(f->vcpu->vm, ipa >> PAGE_SHIFT);
 
-	if (!page.hva) {
-		slot = av_vm_slot(f->vcpu->vm, ipa >> PAGE_SHIFT);
-		if (!slot)
-			return NULL;
-		page = av_mem_words(slot, ipa);
-	}
-	return av_mem_look(page, ipa & ~PAGE_MASK, f->vcpu->mmu->words, AV_AROUND);
+	if (!slot)
+		return NULL;
+	return av_mem_look(av_mem_words(slot, ipa), ipa & ~PAGE_MASK, f->vcpu->mmu->words,
+			   AV_AROUND);
 }
 
 /* Is there a group, with descriptors that can be read and a table of the shadow's? */
@@ -136,7 +132,6 @@ void av_light_around(struct av_hidden *f)
 	struct around a = {
 		.f = f,
 		.first = av_around(f->r->walk.va),
-		.part = f->part,
 	};
 	unsigned int i, n = 0;
 	u32 wanted, filled = 0;
@@ -144,6 +139,9 @@ void av_light_around(struct av_hidden *f)
 
 	if (changed(&a) || !begin(&a))
 		return;
+	if (unlikely(a.pt->asleep))
+		av_kept_wake(&f->vcpu->vm->mmu->shadow, a.pt, a.first, AV_AROUND, a.desc,
+			     f->r->walk.limits);
 	for (wanted = wanted_of(&a); wanted; wanted &= wanted - 1) {
 		i = __ffs(wanted);
 		desc = READ_ONCE(a.desc[i]);

@@ -135,28 +135,46 @@ static noinline bool fill_long(struct av_vcpu *vcpu, struct av_near *near, struc
 	return !av_shadow_fill(&vcpu->vm->mmu->shadow, tree, &fill, &vcpu->mmu->pool);
 }
 
-/* Fill the neighbours along, as light.c does. */
-static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
-				 u64 va, u64 desc, u8 access)
+/* Fill the neighbours along. */
+static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near,
+				 const struct av_tree *tree, u64 va, u64 desc)
 {
-	struct av_resolved *r = &vcpu->mmu->resolved;
-	struct av_hidden f = {
-		.vcpu = vcpu,
-		.seq = av_mmu_read_seq(vcpu, tree->key.high),
-		.r = r,
-		.at = vcpu->mmu->candidates,
-		.words = near->words,
-		.part = near->part,
-	};
+	struct av_pt *pt = table_of(&vcpu->vm->mmu->shadow, near, tree);
 
-	av_walk_page(&vcpu->mmu->regime, &near->at, va, desc, &r->walk);
-	r->access = access;
-	r->copy = false;
-	r->slot = near->slot;
-	r->tree = tree;
+	/* The window has no table of ours. */
+	if (likely(pt))
+		av_near_around(vcpu, near, tree, pt, va, desc);
+}
+
+/* Does an entry let an access through? */
+static bool allows(u64 pte, u8 access)
+{
+	return pte & AV_PTE_VALID && !(access & AV_R && !(pte & AV_PTE_USER)) &&
+	       !(access & AV_W && pte & AV_PTE_RDONLY) && !(access & AV_X && pte & AV_PTE_UXN);
+}
+
+/* Wake the page's entry that its table has kept, with those around it. False: it is to be filled. */
+static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, struct av_pt *pt,
+			  u64 va, u8 access)
+{
+	unsigned int idx = av_pt_index(va, 3), woken = 0;
+	u64 first = av_around(va);
+	const u64 *words;
+
+	if (!av_pte_is_asleep(pt, idx) || pt->tree->key.mode == AV_MODE_EL1_COPIES)
+		return false;
 	pagefault_disable();
-	av_light_around(&f);
+	words = av_mem_look(near->words, av_walk_desc_ipa(&near->at, first) & ~PAGE_MASK,
+			    vcpu->mmu->words, AV_AROUND);
+	if (words)
+		woken = av_kept_wake(&vcpu->vm->mmu->shadow, pt, first, AV_AROUND, words,
+				     near->at.limits);
 	pagefault_enable();
+	if (!woken)
+		return false;
+	av_mmu_publish();
+	av_vm_stat_add(&vcpu->vm->stats, AV_VM_SHADOW_AGREED, woken);
+	return allows(pt->pte[idx], access);
 }
 
 /* Fill the entry with the page that is known, if it is. */
@@ -171,6 +189,10 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	bool alone;
 	u8 rights;
 
+	if (unlikely(pt && pt->asleep) && wake(vcpu, near, pt, va, access)) {
+		vcpu->mmu->resolved.walk.ipa = gfn << PAGE_SHIFT | (va & ~PAGE_MASK);
+		return true;
+	}
 	if (unlikely(gfn - near->part.gfn >= near->part.nr) && !find_part(vcpu, near, gfn))
 		return false;
 	vcpu->mmu->resolved.walk.ipa = gfn << PAGE_SHIFT | (va & ~PAGE_MASK);
@@ -180,7 +202,7 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 				 rights_of(vcpu, near, tree, va, desc, access), access);
 	if (unlikely(!rights))
 		return false;
-	alone = (pt && av_pt_group(pt, av_around(va), AV_AROUND)) ||
+	alone = (pt && av_pt_present(pt, av_around(va), AV_AROUND)) ||
 		av_light_remapped(sh, tree, va & PAGE_MASK);
 	if (likely(fits(tree, pt, idx, desc)))
 		av_shadow_add(sh, pt, idx, gfn, &piece->head[n],
@@ -191,7 +213,7 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	piece->state[n] |= AV_FRAME_YOUNG;
 	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_FILL);
 	if (unlikely(!alone))
-		fill_around(vcpu, near, tree, va, desc, access);
+		fill_around(vcpu, near, tree, va, desc);
 	av_mmu_publish();
 	return true;
 }

@@ -4,7 +4,7 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 
-#include "mmu/memory.h"
+#include "mmu/hidden.h"
 
 /* PAR_EL1 */
 #define PAR_F		BIT_ULL(0)
@@ -44,6 +44,38 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	} while (more);
 	av_mmu_reap(vm, &vcpu->mmu->pool);
 	return true;
+}
+
+/* Of AV_WORK, what a light exit may do with interrupts off: some 25,000 instructions. */
+#define LIGHT_WORK	128
+
+/* May it end in one short part that gives no tables back? Tables that are whole in a range go. */
+static bool may_be_short(const struct av_tlbi *op)
+{
+	return op->scope != AV_TLBI_ALL &&
+	       (op->scope == AV_TLBI_ASID || op->last - op->start < AV_BLOCK_SIZE);
+}
+
+bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
+{
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
+	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
+	struct av_tlbi_walk walk = { .keep = READ_ONCE(kept_tables) };
+	struct av_gather *g = &vcpu->mmu->gather;
+
+	if (!av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &walk.op) ||
+	    !may_be_short(&walk.op) || !av_mmu_lock_soon(vcpu))
+		return false;
+	av_gather_init(g, sh);
+	g->work = AV_WORK - LIGHT_WORK;
+	done = !av_shadow_tlbi(sh, &walk, g);
+	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(g));
+	/* What is doomed is taken apart the long way, which finds nothing else to do. */
+	done = done && av_list_empty(&sh->doomed);
+	av_mmu_unlock(vcpu);
+	if (done && walk.op.scope == AV_TLBI_ASID)
+		av_vm_stat_add(&vcpu->vm->stats, AV_VM_SHADOW_DROP, 1);
+	return done;
 }
 
 /* Device memory and what is not cacheable is outer shareable whatever SH says. */

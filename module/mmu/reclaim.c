@@ -42,6 +42,7 @@ static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 		pt->used[i / 64] = 0;
 	}
 	pt->live = 0;
+	pt->asleep = 0;
 	return n;
 }
 
@@ -63,7 +64,7 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
 		struct av_pt *pt = av_list_entry(sh->doomed.next, struct av_pt, node);
 
 		/* Asked before a table, not after it: a full table is as much as a call may do. */
-		if (work && work + table_work(pt) + pt->live > AV_WORK)
+		if (work && work + table_work(pt) + pt->live + pt->asleep > AV_WORK)
 			return true;
 		av_list_del(&pt->node);
 		work += table_work(pt) + take_apart(sh, pt);

@@ -30,7 +30,12 @@ static bool zap_from(struct av_shadow *sh, u32 name, struct av_gather *g)
 		u32 idx = name % AV_ENTRIES;
 
 		name = pt->aux[idx].next;
-		av_shadow_clear(pt, idx, g);
+		if (likely(!av_pte_is_asleep(pt, idx))) {
+			av_shadow_clear(pt, idx, g);
+			continue;
+		}
+		av_kept_forget(sh, pt, idx);
+		g->work++;
 	}
 	return name;
 }

@@ -66,7 +66,7 @@ u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n)
 			return GENMASK(n - 1, 0);
 		pt = av_pt_child(pt, idx);
 	}
-	return pt ? av_pt_group(pt, va, n) : 0;
+	return pt ? av_pt_present(pt, va, n) : 0;
 }
 
 struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va)
@@ -127,7 +127,7 @@ static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 		else if (av_pt_child(pt, idx) && zap_table(child, max(start, va), min(last, top), g, next))
 			return true;
 	}
-	if (!pt->live)
+	if (!pt->live && !pt->asleep)
 		pt->gspan = 0;
 	return false;
 }
@@ -227,6 +227,10 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 {
 	u64 old = pt->pte[idx], new = av_leaf_desc(sh, f->level, f->rights) | (f->pa & AV_PTE_ADDR);
 
+	if (unlikely(av_pte_is_asleep(pt, idx))) {
+		av_kept_forget(sh, pt, idx);
+		old = 0;
+	}
 	if (old && f->only_new)
 		return;
 	if (old && !only_adds(old, new)) {
@@ -271,6 +275,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 		return -EINVAL;
 	/* Also where a table is linked once more. */
 	av_tree_fills(sh, tree);
+	tree->filled = true;
 	if (f->va < pt->va || f->va - pt->va > GENMASK_ULL(47, 0))
 		return -EINVAL;
 	if (tree->key.asid == AV_ASID_ANY && !f->global) {

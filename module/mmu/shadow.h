@@ -27,7 +27,7 @@
  *  - Every flush names the trees that it is for (struct av_flush).
  *  - A TLBI of an ASID may keep tables: out of every walker's reach, and compared
  *    with the guest's before they are reached again (kept.c). Their entries stay on
- *    the reverse map, so that all that goes by frame finds them.
+ *    the reverse map, so that all that goes by frame finds them. So may single entries.
  *
  * Trees. A tree is one TTBR's view in one mode. TTBR0: one tree serves virtual
  * EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs rights that EL0
@@ -115,7 +115,8 @@ struct av_pt {
 	u64 va;			/* of its first entry */
 	u64 gen;		/* the tree's, when what is linked here was last made good */
 	u32 id;			/* index in av_shadow.by_id */
-	u16 live;		/* entries, but for those that lead to fixed tables */
+	u16 live;		/* entries, but for those that lead to fixed tables, and … */
+	u16 asleep;		/* … these, of level 3: av_pte_is_asleep() */
 	u8 level;
 	u8 gspan;		/* log2 of the largest guest leaf here or below */
 	bool fixed;		/* root and way to the window: lives with the tree */
@@ -141,7 +142,8 @@ struct av_recent {
 struct av_tree {
 	struct av_tree_key key;
 	u64 serial;		/* never used twice; names it to the TLB's owner */
-	u64 gen;		/* counts the invalidations that kept its tables */
+	u64 gen;		/* counts the invalidations that kept its tables … */
+	u64 first_gen;		/* … and this was the first that it had with its key */
 	u64 seq;		/* counts the invalidations that reached it … */
 	struct av_recent recent[AV_RECENT];	/* … and these were the last */
 	u64 seq_tables;		/* counts those of them that name more than leaves: av_tree_seq_tables() */
@@ -153,6 +155,7 @@ struct av_tree {
 	u32 nr_pts;		/* tables, doomed ones too: it is freed after them */
 	u32 users;		/* vCPUs that have it loaded */
 	bool has_global;
+	bool filled;		/* something was, since it has its key */
 	u8 split;		/* of AV_MODE_SHARED, by level: it has a tree of its own */
 	bool dead;		/* dropped, nobody finds it any more */
 };
@@ -223,6 +226,7 @@ struct av_shadow {
 	/* By half and ASID; the last bucket of each is AV_ASID_ANY's. */
 	struct av_list trees[2][AV_TREE_BUCKETS + 1];	/* oldest first */
 	struct av_list lru;
+	struct av_tree *spare;	/* av_tree_retire(), or NULL */
 	u32 nr_trees;
 	/* Trees of one ASID, by half: all, and those that hold global entries. */
 	u32 nr_tagged[2], nr_tagged_global[2];
@@ -294,8 +298,9 @@ struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 			    struct av_pool *pool);
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 /*
- * Drop a tree if nobody has loaded it and all that it has is kept: its process is most
- * often gone. Its tables are doomed.
+ * Where nobody has loaded a tree and all that it has is kept, its process is most often
+ * gone: the next one that needs a tree of its kind gets this, kept tables and all (kept.c).
+ * One tree waits for that; of another the tables are doomed.
  */
 void av_tree_retire(struct av_shadow *sh, struct av_tree *tree);
 
@@ -368,6 +373,15 @@ bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n);
 
 /* A bit for each of the n pages from va on, within one level 3 table, that has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
+
+/*
+ * Wake those of a linked table's group of entries that the guest has again: words are its
+ * descriptors, each read once, of the group from va on, limits those above them. Others stay
+ * asleep where the guest has nothing, and go where it has another page. The caller publishes.
+ * Returns how many there are more.
+ */
+unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
+			  const u64 *words, u8 limits);
 
 /* Progress of an invalidation of the guest's. Begin with all zero but op and keep. */
 struct av_tlbi_walk {
@@ -443,8 +457,12 @@ static inline bool av_tree_keepable(const struct av_tree *tree)
 }
 
 bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *next);
-/* Returns how many entries it had that it has no more. */
+/* Returns how many entries it had that it has no more, but for those that are asleep. */
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
+/* Doom those tables of a tree, all of whose are kept, that were of no use since it has its key. */
+void av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
+/* Drop an entry that is asleep. */
+void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
 
 /* Is the budget of tables reached? */
@@ -476,6 +494,14 @@ static inline bool av_pte_is_leaf(const struct av_pt *pt, u32 idx)
 	u64 pte = pt->pte[idx];
 
 	return pte & AV_PTE_VALID && (pt->level == 3 || !(pte & AV_PTE_TABLE));
+}
+
+/* Is it a leaf of level 3 that its table keeps, out of every walker's reach (kept.c)? */
+static inline bool av_pte_is_asleep(const struct av_pt *pt, u32 idx)
+{
+	u64 pte = pt->pte[idx];
+
+	return pt->level == 3 && pte && !(pte & AV_PTE_VALID);
 }
 
 /* The table below entry idx, linked or kept, or NULL for a leaf, nothing, or the window. */
@@ -531,6 +557,19 @@ static inline u32 av_pt_group(const struct av_pt *pt, u64 va, unsigned int n)
 	u32 idx = av_pt_index(va, 3);
 
 	return pt->used[idx / 64] >> idx % 64 & GENMASK(n - 1, 0);
+}
+
+/* The same of those that have a leaf, and not one that is asleep. */
+static inline u32 av_pt_present(const struct av_pt *pt, u64 va, unsigned int n)
+{
+	u32 used = av_pt_group(pt, va, n), left, idx = av_pt_index(va, 3);
+
+	if (likely(!pt->asleep))
+		return used;
+	for (left = used; left; left &= left - 1)
+		if (!(pt->pte[idx + __builtin_ctz(left)] & AV_PTE_VALID))
+			used &= ~(left & -left);
+	return used;
 }
 
 /* A leaf's descriptor, but for its address. */

@@ -122,6 +122,7 @@ struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u
 	pt->level = level;
 	pt->va = va;
 	pt->live = 0;
+	pt->asleep = 0;
 	pt->gspan = 0;
 	pt->fixed = false;
 	pt->gen = tree->gen;
@@ -233,13 +234,51 @@ static struct av_tree *find(struct av_shadow *sh, const struct av_tree_key *key)
 	return NULL;
 }
 
+/* A tree that has more tables is not handed on: most of them are of no use to anybody. */
+#define SPARE_PTS	64
+
+static bool may_serve_another(const struct av_tree *tree)
+{
+	const struct av_tree_key *key = &tree->key;
+
+	return !key->high && key->mode == AV_MODE_SHARED && !tree->split &&
+	       key->asid != AV_ASID_ANY && tree->nr_pts <= SPARE_PTS;
+}
+
+/* Would the same descriptors, by the same address, be the same entries? */
+static bool same_kind(const struct av_tree_key *a, const struct av_tree_key *b)
+{
+	return a->tcr == b->tcr && a->mair == b->mair && a->high == b->high &&
+	       a->mode == b->mode && a->sctlr == b->sctlr && a->owner == b->owner;
+}
+
+/* The tree that waits for the next process, if this key may have it. It has been flushed. */
+static struct av_tree *take_spare(struct av_shadow *sh, const struct av_tree_key *key)
+{
+	struct av_tree *tree = sh->spare;
+
+	if (!tree || key->asid == AV_ASID_ANY || !same_kind(&tree->key, key))
+		return NULL;
+	sh->spare = NULL;
+	tree->key = *key;
+	tree->serial = sh->next_serial++;
+	tree->first_gen = ++tree->gen;
+	tree->clean = AV_CLEAN_NONE;
+	tree->filled = false;
+	av_list_del(&tree->hash);
+	av_list_add_tail(&tree->hash, bucket_of(sh, key->high, key->asid));
+	return tree;
+}
+
 struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 			    struct av_pool *pool)
 {
-	struct av_tree *tree = find(sh, key) ?: new_tree(sh, key, pool);
+	struct av_tree *tree = find(sh, key) ?: take_spare(sh, key) ?: new_tree(sh, key, pool);
 
 	if (!tree)
 		return NULL;
+	if (tree == sh->spare)
+		sh->spare = NULL;
 	tree->users++;
 	av_list_del(&tree->lru);
 	av_list_add_tail(&tree->lru, &sh->lru);
@@ -286,7 +325,7 @@ void av_tree_note_idle(struct av_shadow *sh, const struct av_tree *tree)
 	const struct av_tree_key *key = &tree->key;
 
 	if (key->high || key->mode != AV_MODE_SHARED || tree->split || key->asid == AV_ASID_ANY ||
-	    tree->root->live || !sh->idle_tries)
+	    (tree->root->live && tree->filled) || !sh->idle_tries)
 		return;
 	if (key->base == sh->idle_last && key->asid != sh->idle_asid)
 		WRITE_ONCE(sh->idle_base, key->base);
@@ -316,6 +355,8 @@ static void die(struct av_shadow *sh, struct av_tree *tree)
 		sh->swept[tree->key.high].va = AV_CLEAN_NONE;
 	av_list_del(&tree->hash);
 	av_list_del(&tree->lru);
+	if (tree == sh->spare)
+		sh->spare = NULL;
 	tree->dead = true;
 }
 
@@ -332,8 +373,17 @@ static bool all_kept(const struct av_pt *root)
 
 void av_tree_retire(struct av_shadow *sh, struct av_tree *tree)
 {
-	if (tree->users || !all_kept(tree->root))
+	struct av_tree *before = sh->spare;
+
+	if (tree->users || tree == before || !all_kept(tree->root))
 		return;
+	if (may_serve_another(tree)) {
+		sh->spare = tree;
+		av_kept_prune(sh, tree);
+		if (!before)
+			return;
+		tree = before;
+	}
 	die(sh, tree);
 	/* It was flushed when its tables were unlinked, and no walker has been in it since. */
 	av_list_add_tail(&tree->root->node, &sh->doomed);

@@ -198,6 +198,32 @@ static void test_flushes_name_trees(void)
 	teardown();
 }
 
+/* A tree that is flushed as a whole has no pages named beside it, others have theirs. */
+static void test_flush_of_a_tree_covers_its_pages(void)
+{
+	struct av_tree *a, *b;
+	unsigned int i;
+
+	for (i = AV_FLUSH_PAGES - 1; i < AV_FLUSH_PAGES + 3; i++) {
+		unsigned int n, over = i > AV_FLUSH_PAGES;
+
+		setup();
+		a = get(0x1000, false, 0, 1);
+		b = get(0x2000, false, 0, 1);
+		fill(a, 0x1000, 1, 3, AV_R, 12, false);
+		for (n = 1; n < i; n++)
+			fill(b, n * 0x1000, n, 3, AV_R, 12, false);
+		touch(a, 0x1000);
+		for (n = 1; n < i; n++)
+			touch(b, n * 0x1000);
+		tlbi(AV_TLBI_VA, 0x1000, i * 0x1000 - 1, 1);
+		CHECK_EQ(flush_trees, over);
+		CHECK_EQ(flush_pages, over ? 1 : i);
+		CHECK_EQ(flush_alls, 0);
+		teardown();
+	}
+}
+
 /* Invalidations count in the trees that they reach, so faults elsewhere go on. */
 static void test_sequences(void)
 {
@@ -337,6 +363,7 @@ int main(void)
 	RUN(test_many_trees);
 	RUN(test_lists_that_change);
 	RUN(test_flushes_name_trees);
+	RUN(test_flush_of_a_tree_covers_its_pages);
 	RUN(test_sequences);
 	RUN(test_faults_in_flight);
 	RUN(test_copies);

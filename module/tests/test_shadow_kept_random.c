@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kept tables against a model, at random: guests change their descriptors, fault, and
- * invalidate by ASID, by address and all; the host drops frames and protects them. What
- * the shadow translates was filled or found to agree since the last invalidation that
- * reached it, and is as it was then.
+ * Kept tables against a model, at random: guests change their descriptors, fault,
+ * invalidate by ASID, by address and all, and end and begin processes; the host drops frames
+ * and protects them. What the shadow translates was filled or found to agree since the last
+ * invalidation that reached it, and is as it was then.
  */
 #include "check.h"
+#include "require.h"
 #include "shadow_world.h"
 
 #define NR_TREES	3
@@ -20,23 +21,33 @@
 #define RDONLY		AV_PTE_RDONLY
 #define UXN		AV_PTE_UXN
 
-enum state { NONE, LINKED, KEPT };
+enum state { NONE, LINKED, KEPT, ASLEEP };
 
 static u64 memory[NR_TREES][NR_PAGES];	/* as the guest has them now */
 
 static struct {
 	struct av_tree *tree;
+	u64 base;
 	u8 limits[NR_TABLES];
+	bool kept[NR_TABLES];		/* not reached since */
+	bool used[NR_TABLES];		/* since the tree has its key */
 	struct { u64 key; u32 gfn; u8 rights, state; } page[NR_PAGES];
 } model[NR_TREES];
 
 static bool unreadable;
 static u64 seed;
+static unsigned long entries_woken, trees_inherited;
 
 static u32 rnd(u32 n)
 {
 	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (seed >> 33) % n;
+}
+
+/* Most of what happens is at the tables' beginnings. */
+static int random_page(void)
+{
+	return rnd(NR_TABLES) * AV_ENTRIES + rnd(rnd(4) ? 48 : AV_ENTRIES);
 }
 
 /* Tables of a tree are far from each other, but for the first two. */
@@ -65,8 +76,8 @@ static u64 random_desc(void)
 
 static void random_change(void)
 {
-	u64 *desc = &memory[rnd(NR_TREES)][rnd(NR_PAGES)];
-	int t;
+	int t = rnd(NR_TREES);
+	u64 *desc = &memory[t][random_page()];
 
 	switch (rnd(12)) {
 	case 0:
@@ -87,28 +98,62 @@ static void random_change(void)
 	}
 }
 
+/* A page's entry is compared with the guest's: linked, or what it is when the guest has none. */
+static void compare(int t, int p, enum state otherwise)
+{
+	typeof(&model[t].page[p]) page = &model[t].page[p];
+	u64 now = av_walk_key(memory[t][p], model[t].limits[p / AV_ENTRIES]);
+
+	page->state = now & AV_PTE_VALID ? NONE : otherwise;
+	if (page->state == ASLEEP || !(now & VALID) || !page->key)
+		return;
+	if (now != page->key) {
+		if (now != (page->key | RDONLY))
+			return;
+		page->rights &= AV_R;
+		page->key = now;
+	}
+	page->state = LINKED;
+}
+
 /* The table is linked once more: what of it is there? */
 static void relink(int t, int table, u64 key)
 {
 	int p;
 
+	model[t].used[table] = true;
+	if (!model[t].kept[table])
+		return;
+	model[t].kept[table] = false;
 	for (p = table * AV_ENTRIES; p < (table + 1) * AV_ENTRIES; p++) {
 		typeof(&model[t].page[p]) page = &model[t].page[p];
-		u64 now = av_walk_key(memory[t][p], model[t].limits[table]);
 
-		if (page->state != KEPT)
-			continue;
-		page->state = NONE;
-		if (!key || unreadable || !(now & VALID) || !page->key)
-			continue;
-		if (now != page->key) {
-			if (now != (page->key | RDONLY))
-				continue;
-			page->rights &= AV_R;
-			page->key = now;
-		}
-		page->state = LINKED;
+		if (!key || unreadable)
+			page->state = NONE;
+		else if (page->state == KEPT)
+			compare(t, p, ASLEEP);
+		else if (page->state == ASLEEP)
+			compare(t, p, NONE);
 	}
+}
+
+/* Wake a group of a table that is linked, as a fault does. */
+static void wake(int t, int p)
+{
+	struct av_pt *pt = av_shadow_table(model[t].tree, address(p));
+	unsigned int live, woken;
+	int i;
+
+	if (!pt)
+		return;
+	live = pt->live;
+	woken = av_kept_wake(&sh, pt, address(p), 16, &memory[t][p],
+			     model[t].limits[p / AV_ENTRIES]);
+	CHECK_EQ(pt->live, live + woken);
+	entries_woken += woken;
+	for (i = p; i < p + 16; i++)
+		if (model[t].page[i].state == ASLEEP)
+			compare(t, i, ASLEEP);
 }
 
 static void forget_missing(void)
@@ -122,9 +167,9 @@ static void forget_missing(void)
 				model[t].page[p].state = NONE;
 }
 
-static void random_fill(void)
+static void fill_page(int t, int p)
 {
-	int t = rnd(NR_TREES), p = rnd(NR_PAGES), table = p / AV_ENTRIES;
+	int table = p / AV_ENTRIES;
 	u64 desc = memory[t][p], key;
 	typeof(&model[t].page[p]) page = &model[t].page[p];
 	u8 rights;
@@ -153,13 +198,92 @@ static void keep(int t, bool kept)
 	int p;
 
 	for (p = 0; p < NR_PAGES; p++)
-		if (model[t].page[p].state != NONE)
-			model[t].page[p].state = kept ? KEPT : NONE;
+		if (!kept)
+			model[t].page[p].state = NONE;
+		else if (model[t].page[p].state == LINKED)
+			model[t].page[p].state = KEPT;
+	for (p = 0; p < NR_TABLES; p++)
+		model[t].kept[p] |= kept;
+}
+
+static void host(u32 gfn, u32 n)
+{
+	u32 end = min(gfn + n, (u32)NR_GFNS);
+	bool drop = rnd(2);
+	int t, p;
+
+	if (drop)
+		zap(gfn, end);
+	else
+		wrprotect(gfn);
+	for (t = 0; t < NR_TREES; t++)
+		for (p = 0; p < NR_PAGES; p++) {
+			typeof(&model[t].page[p]) page = &model[t].page[p];
+
+			if (drop && page->gfn >= gfn && page->gfn < end)
+				page->state = NONE;
+			else if (!drop && page->gfn == gfn)
+				page->rights &= ~AV_W;
+		}
+}
+
+/* The guest has nothing for a while where its table is used again, and then most of what it had. */
+static void random_gap(void)
+{
+	int t = rnd(NR_TREES), p = random_page() & ~15, i;
+	u64 had[16];
+
+	memcpy(had, &memory[t][p], sizeof(had));
+	for (i = 0; i < 16; i++)
+		if (rnd(8))
+			memory[t][p + i] = 0;
+	keep_tables = true;
+	tlbi(AV_TLBI_ASID, 0, 0, t + 1);
+	keep(t, true);
+	fill_page(t, p / AV_ENTRIES * AV_ENTRIES + rnd(AV_ENTRIES));
+	for (i = 0; i < 16; i++)
+		if (rnd(4))
+			memory[t][p + i] = had[i] | (rnd(4) ? 0 : RDONLY);
+	if (!rnd(4))
+		host(had[rnd(16)] >> 12 & (NR_GFNS - 1), 1);
+	wake(t, p);
+}
+
+/* A process ends, and another begins, which may have its tree. */
+static void random_process(void)
+{
+	int t = rnd(NR_TREES), p;
+	struct av_tree *tree = model[t].tree;
+	u64 serial = tree->serial;
+
+	keep_tables = true;
+	tlbi(AV_TLBI_ASID, 0, 0, t + 1);
+	keep(t, true);
+	av_tree_put(&sh, tree);
+	av_tree_retire(&sh, tree);
+	if (rnd(4) == 0)
+		while (av_shadow_reap(&sh, &pool))
+			;
+	/* Sometimes it is the same one that goes on. */
+	model[t].base += rnd(8) ? 0x10000 : 0;
+	model[t].tree = get(model[t].base, false, 1, t + 1);
+	REQUIRE(model[t].tree);
+	if (model[t].tree != tree) {
+		keep(t, false);
+		return;
+	}
+	if (tree->serial == serial)
+		return;
+	trees_inherited++;
+	for (p = 0; p < NR_PAGES; p++)
+		if (!model[t].used[p / AV_ENTRIES])
+			model[t].page[p].state = NONE;
+	memset(model[t].used, 0, sizeof(model[t].used));
 }
 
 static void random_tlbi(void)
 {
-	int t = rnd(NR_TREES), p = rnd(NR_PAGES), n = rnd(3) ? 1 : rnd(AV_ENTRIES), i;
+	int t = rnd(NR_TREES), p = random_page(), n = rnd(3) ? 1 : rnd(AV_ENTRIES), i;
 	u32 what = rnd(10);
 
 	if (what < 5) {
@@ -177,27 +301,6 @@ static void random_tlbi(void)
 			if (model[t].page[i].state == LINKED)
 				model[t].page[i].state = NONE;
 	}
-}
-
-static void random_host(void)
-{
-	u32 gfn = rnd(NR_GFNS), end = min(gfn + rnd(30), (u32)NR_GFNS);
-	bool drop = rnd(2);
-	int t, p;
-
-	if (drop)
-		zap(gfn, end);
-	else
-		wrprotect(gfn);
-	for (t = 0; t < NR_TREES; t++)
-		for (p = 0; p < NR_PAGES; p++) {
-			typeof(&model[t].page[p]) page = &model[t].page[p];
-
-			if (drop && page->gfn >= gfn && page->gfn < end)
-				page->state = NONE;
-			else if (!drop && page->gfn == gfn)
-				page->rights &= ~AV_W;
-		}
 }
 
 static void check_model(unsigned long *found, unsigned long *had)
@@ -233,20 +336,24 @@ static void test_random(void)
 		memset(model, 0, sizeof(model));
 		memset(memory, 0, sizeof(memory));
 		for (t = 0; t < NR_TREES; t++)
-			model[t].tree = get(0x1000 * t, false, 1, t + 1);
+			model[t].tree = get(model[t].base = 0x1000 * t, false, 1, t + 1);
 		for (i = 0; i < NR_TREES * NR_PAGES; i++)
 			memory[i / NR_PAGES][i % NR_PAGES] = random_desc();
 		for (i = 0; i < 3000; i++) {
 			u32 what = rnd(100);
 
 			if (what < 70)
-				random_fill();
+				fill_page(rnd(NR_TREES), random_page());
 			else if (what < 90)
 				random_change();
-			else if (what < 96)
+			else if (what < 95)
 				random_tlbi();
+			else if (what < 96)
+				random_gap();
+			else if (what == 96 && !rnd(4))
+				random_process();
 			else
-				random_host();
+				host(rnd(NR_GFNS), rnd(30));
 			check_tlb();
 			if (i % 100 == 0)
 				check_model(&found, &had);
@@ -258,6 +365,8 @@ static void test_random(void)
 	CHECK(had > 10000);
 	CHECK(found * 100 > had * 95);
 	CHECK(agreed > 10000);
+	CHECK(entries_woken > 500);
+	CHECK(trees_inherited > 100);
 }
 
 int main(void)
