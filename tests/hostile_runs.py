@@ -22,7 +22,7 @@ from armvisor_lab.initramfs import Module
 # Parts of module/tests/kvm/hostile.c. Each is one board.
 PARTS = (
     "memory", "files", "processes", "arguments", "many", "odd", "close", "guests", "swap",
-    "power", "messages", "changed",
+    "power", "messages", "changed", "protected",
 )  # fmt: skip
 
 SWAP = "echo 64M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"

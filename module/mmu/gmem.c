@@ -146,6 +146,8 @@ static int wait_alone(u64 *word, struct page *page)
 	unsigned int looks = 0;
 
 	while (!alone(page)) {
+		if (PageHWPoison(page))
+			return -EHWPOISON;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (++looks == LOOKS)
@@ -172,8 +174,11 @@ int av_gmem_seal(struct av_gmem *gmem)
 	return ret;
 }
 
+/* A bad page is not touched: it is the host's no more, and goes to nobody. */
 static int wipe(u64 *word, struct page *page)
 {
+	if (PageHWPoison(page))
+		return 0;
 	if (av_owner_of(READ_ONCE(*word)) == AV_OWNER_GUEST ||
 	    av_owner_of(READ_ONCE(*word)) == AV_OWNER_LEAVING)
 		clear_highpage(page);
@@ -227,6 +232,11 @@ static vm_fault_t gmem_fault(struct vm_fault *vmf)
 		return VM_FAULT_OOM;
 	page = virt_to_page(va);
 	lock_page(page);
+	if (av_gmem_is_bad(va)) {
+		/* The kernel would look for other mappings of it in its page cache. */
+		unlock_page(page);
+		return VM_FAULT_HWPOISON;
+	}
 	if (!may_map(gmem, nr)) {
 		unlock_page(page);
 		return VM_FAULT_SIGBUS;

@@ -19,7 +19,7 @@
 #ifndef AV_MMU_GMEM_H
 #define AV_MMU_GMEM_H
 
-#include <linux/mm_types.h>
+#include <linux/mm.h>
 
 #include "mmu/owner.h"
 
@@ -63,6 +63,15 @@ void *av_gmem_page(const struct av_gmem *gmem, u64 page);
 void *av_gmem_make_page(struct av_gmem *gmem, u64 page);
 
 /*
+ * Has the memory of a page gone bad (a machine check, MADV_HWPOISON)? Nobody reads it then, or
+ * gets it, and its file keeps it. It may go bad at any time: a page that is mapped stays so.
+ */
+static inline bool av_gmem_is_bad(const void *page)
+{
+	return PageHWPoison(virt_to_page(page));
+}
+
+/*
  * Unmap a page that is leaving its processes; true when nobody holds it any more: no
  * device's transfer, no pipe, no ring. May sleep.
  */
@@ -70,7 +79,7 @@ bool av_gmem_recall(struct av_gmem *gmem, u64 page);
 
 /*
  * All that is in it is the guest's from now on, and nobody else has any of it: 0; -EBUSY
- * where somebody holds a page, -EINTR. The VM runs no guest and no ioctl.
+ * where somebody holds a page, -EHWPOISON where one is bad, -EINTR. The VM runs no guest and no ioctl.
  */
 int av_gmem_seal(struct av_gmem *gmem);
 

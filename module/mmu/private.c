@@ -105,6 +105,8 @@ static int measure_slot(const struct av_slot *slot, av_measure_fn *fn, void *ctx
 			continue;
 		}
 		page = av_gmem_page(slot->gmem, nr);
+		if (page && av_gmem_is_bad(page))
+			return -EHWPOISON;
 		if (page && memchr_inv(page, 0, PAGE_SIZE))
 			ret = fn(ctx, (slot->base_gfn + i) << PAGE_SHIFT, PAGE_SIZE, page);
 	}
