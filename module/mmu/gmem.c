@@ -12,6 +12,7 @@
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "compat/kvm_uapi.h"
 #include "compat/mm.h"
@@ -27,7 +28,22 @@
 /* "armv": in the open for who asks statfs(). */
 #define GMEM_MAGIC	0x61726d76
 
+/* Pages that are freed before the CPU is offered. */
+#define FREE_BATCH	128
+
 /* ---- pages ------------------------------------------------------------------- */
+
+int av_gmem_bind(struct av_gmem *gmem, u64 first, u64 npages)
+{
+	int ret = mtree_insert_range(&gmem->bound, first, first + npages - 1, gmem, GFP_GMEM);
+
+	return ret == -EEXIST ? -EINVAL : ret;
+}
+
+void av_gmem_unbind(struct av_gmem *gmem, u64 first)
+{
+	mtree_erase(&gmem->bound, first);
+}
 
 u64 *av_gmem_make_word(struct av_gmem *gmem, u64 page)
 {
@@ -278,10 +294,13 @@ static void free_tables(struct av_gmem *gmem)
 
 			if (pa)
 				put_page(phys_to_page(pa));
+			if (!(page % FREE_BATCH))
+				cond_resched();
 		}
 		free_page((unsigned long)table);
 		cond_resched();
 	}
+	mtree_destroy(&gmem->bound);
 	kvfree(gmem->tables);
 	kfree(gmem);
 }
@@ -317,6 +336,17 @@ static struct file_system_type gmem_fs = {
 	.kill_sb	 = kill_anon_super,
 };
 
+/*
+ * Page by page, but for what the page allocator would not clear at one stretch anyway: there
+ * it is the mapping that takes long, of which huge pages need little.
+ */
+static u64 **alloc_tables(u64 n)
+{
+	if (n * sizeof(u64 *) > KMALLOC_MAX_SIZE)
+		return kvcalloc(n, sizeof(u64 *), GFP_GMEM);
+	return __vcalloc(n, sizeof(u64 *), GFP_GMEM);
+}
+
 static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
 {
 	struct av_gmem *gmem = kzalloc(sizeof(*gmem), GFP_GMEM);
@@ -326,8 +356,8 @@ static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
 	gmem->nr = size >> PAGE_SHIFT;
 	gmem->flags = flags;
 	gmem->vm = vm->serial;
-	gmem->tables = kvcalloc(DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT), sizeof(*gmem->tables),
-				GFP_GMEM);
+	mt_init(&gmem->bound);
+	gmem->tables = alloc_tables(DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT));
 	if (gmem->tables)
 		return gmem;
 	kfree(gmem);

@@ -19,6 +19,7 @@
 #ifndef AV_MMU_GMEM_H
 #define AV_MMU_GMEM_H
 
+#include <linux/maple_tree.h>
 #include <linux/mm.h>
 
 #include "mmu/owner.h"
@@ -33,6 +34,7 @@ struct av_gmem {
 	u64 **tables;		/* NULL, or AV_GMEM_FANOUT words each; never freed before the file */
 	u64 nr;			/* of pages */
 	u64 flags;		/* GUEST_MEMFD_FLAG_* */
+	struct maple_tree bound;	/* pages that are in slots, under the VM's slots_lock */
 	unsigned int vm;	/* serial number of the VM that it was made for */
 	bool sealed;		/* pages are the guest's, but for those that it shares */
 	struct address_space *mapping;	/* of its processes */
@@ -43,6 +45,14 @@ struct av_gmem {
  * is held. Else -EBADF or -EINVAL.
  */
 int av_gmem_get(struct av_vm *vm, int fd, struct file **file, struct av_gmem **gmem);
+
+/*
+ * Pages are to be in a slot: a page has one address in the guest. 0; -EINVAL where a part of
+ * them is in one already; -ENOMEM. Under slots_lock; may sleep. The file's pages are nobody's
+ * again by the first of them.
+ */
+int av_gmem_bind(struct av_gmem *gmem, u64 first, u64 npages);
+void av_gmem_unbind(struct av_gmem *gmem, u64 first);
 
 /* The word of a page below nr, or NULL where none of its 2 MiB was used yet. Any context. */
 static inline u64 *av_gmem_word(const struct av_gmem *gmem, u64 page)
