@@ -42,6 +42,15 @@ static void *besieger(void *arg)
 	return NULL;
 }
 
+/* As long as a VM is not sealed, all that writes is accepted. */
+static void *filler(void *arg)
+{
+	struct besieger *b = arg;
+
+	fill_by_all_ways(b->s, b->rng, &b->stop);
+	return NULL;
+}
+
 /* A process of another user that has the files and the mapping; it ends with its parent. */
 static pid_t other_user(struct siege *s, u64 rng)
 {
@@ -63,6 +72,8 @@ static void end_child(pid_t child)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
+
+/* ---- while it runs ----------------------------------------------------------------- */
 
 /* All ways at once, by threads of the VMM and by another user's process. */
 static void by_all_ways(void)
@@ -127,6 +138,88 @@ static void held(void)
 	close(ends[0]);
 	close(ends[1]);
 }
+
+/* ---- sealing ---------------------------------------------------------------------- */
+
+/* The guest tells one word, again and again: what it was sealed with. */
+static void tells_one_word(struct siege *s, unsigned int times)
+{
+	struct guest *g = &s->cpu[0].g;
+	u64 first = 0, word;
+	unsigned int i;
+
+	for (i = 0; i < times; i++) {
+		if (ioctl(g->vcpu, KVM_RUN, 0)) {
+			expect(errno == EBUSY || errno == EINTR, "sealing: %s", strerror(errno));
+			continue;
+		}
+		memcpy(&word, g->run->mmio.data, sizeof(word));
+		if (!first)
+			first = word;
+		expect(g->run->exit_reason == KVM_EXIT_MMIO && word == first,
+		       "a page is written after it was sealed: %llx, then %llx",
+		       (unsigned long long)first, (unsigned long long)word);
+	}
+	expect(first, "a guest does not come to be sealed");
+}
+
+/* A VMM writes to its guest's memory by all ways while it is sealed. */
+static void sealed_while_written(void)
+{
+	struct besieger threads[2];
+	struct siege s;
+	int round;
+	size_t i;
+
+	for (round = 0; round < 10; round++) {
+		if (!new_siege(&s, SMALL))
+			return;
+		add_cpu(&s, guest_reader, guest_reader_end, SIEGE_FIRST, 0);
+		for (i = 0; i < 3 * SIEGE_PAGES * SIEGE_PAGE / 8; i++)
+			((u64 *)(s.memory + SIEGE_FIRST))[i] = 1 + round;
+		for (i = 0; i < ARRAY_SIZE(threads); i++) {
+			threads[i] = (struct besieger) { .s = &s, .rng = 100 * round + i };
+			if (pthread_create(&threads[i].thread, NULL, filler, &threads[i]))
+				die("pthread_create");
+		}
+		usleep(2000 * round);
+		tells_one_word(&s, 200);
+		for (i = 0; i < ARRAY_SIZE(threads); i++) {
+			__atomic_store_n(&threads[i].stop, true, __ATOMIC_RELEASE);
+			pthread_join(threads[i].thread, NULL);
+		}
+		free_siege(&s);
+	}
+}
+
+/* Nothing is sealed of which a page is in a pipe; once it has left it, all is. */
+static void sealed_while_held(void)
+{
+	u64 page[SIEGE_PAGE / 8];
+	struct iovec from;
+	struct siege s;
+	int ends[2];
+
+	if (!new_siege(&s, SMALL))
+		return;
+	add_cpu(&s, guest_reader, guest_reader_end, SIEGE_FIRST, 0);
+	*(u64 *)(s.memory + SIEGE_FIRST) = 1;
+	from = (struct iovec) { s.memory + SIEGE_FIRST, SIEGE_PAGE };
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) || vmsplice(ends[1], &from, 1, 0) < 0)
+		die("a page in a pipe");
+	expect(ioctl(s.cpu[0].g.vcpu, KVM_RUN, 0) && errno == EBUSY,
+	       "a page in a pipe is sealed: %s", strerror(errno));
+	/* It is the VMM's as before. */
+	*(u64 *)(s.memory + SIEGE_FIRST) = 2;
+	expect(read(ends[0], page, sizeof(page)) == sizeof(page) && page[0] == 2,
+	       "a page is lost when it is not sealed");
+	tells_one_word(&s, 3);
+	free_siege(&s);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* ---- the VMM's end ----------------------------------------------------------------- */
 
 /* The VMM of killed_in_siege(): it says which file its memory is. */
 static void besieged_vmm(u64 rng, int tell)
@@ -309,6 +402,8 @@ static const struct {
 } sieges[] = {
 	{ "held", held },
 	{ "by_all_ways", by_all_ways },
+	{ "sealed_while_written", sealed_while_written },
+	{ "sealed_while_held", sealed_while_held },
 	{ "killed_in_siege", killed_in_siege },
 	{ "debugged", debugged },
 	{ "millions", millions },

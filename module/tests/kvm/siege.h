@@ -55,6 +55,9 @@ void look_for_secret(const char *way, const void *what, size_t size);
 /* siege_ways.c: besiege by all ways in turn, until told to stop. rng is the caller's own. */
 void besiege(struct siege *s, u64 rng, pid_t vmm, const bool *stop);
 
+/* The same of those that write, of memory that is still the VMM's own. */
+void fill_by_all_ways(struct siege *s, u64 rng, const bool *stop);
+
 /* siege_debug.c: a debugger of the vCPUs' threads, and a profiler. */
 void debug_siege(struct siege *s, pid_t vmm, const bool *stop);
 void profile_siege(struct siege *s, unsigned int ms);

@@ -183,6 +183,12 @@ static void way_file(struct view *v)
 	drain(v, "splice", ends, splice(v->s->file, &offset, ends[1], NULL, SIEGE_PAGE, 0));
 }
 
+/* Where nothing is, or something that may go. */
+static void *room(void)
+{
+	return mmap(NULL, SIEGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 /* Another mapping of the page, filled when it is made or by a call. */
 static void way_map(struct view *v)
 {
@@ -203,6 +209,16 @@ static void way_map(struct view *v)
 	v->at = old;
 	if (pick(v, 2))
 		mlock(at, SIEGE_PAGE);
+	/* What it has may go to another place meanwhile. */
+	if (pick(v, 2)) {
+		char *moved = mremap(at, SIEGE_PAGE, SIEGE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+				     room());
+
+		at = moved == MAP_FAILED ? at : moved;
+		v->at = at;
+		way_load(v);
+		v->at = old;
+	}
 	munmap(at, SIEGE_PAGE);
 	at = mmap(NULL, SIEGE_PAGE, PROT_READ, MAP_PRIVATE, v->s->file, v->offset);
 	expect(at == MAP_FAILED, "a guest_memfd is mapped as a process's own");
@@ -286,17 +302,39 @@ static void (*const ways[])(struct view *v) = {
 	way_file, way_map, way_advise, way_userfault, way_fork, way_calls,
 };
 
-void besiege(struct siege *s, u64 rng, pid_t vmm, const bool *stop)
+static void catch_faults(void)
 {
 	struct sigaction fault = { .sa_handler = on_fault };
-	struct view v = { .s = s, .vmm = vmm, .rng = rng };
 
 	sigaction(SIGBUS, &fault, NULL);
 	sigaction(SIGSEGV, &fault, NULL);
+}
+
+/* One page after the other, by one way after the other. */
+static void go(struct view *v, void (*const *set)(struct view *v), size_t n, const bool *stop)
+{
+	catch_faults();
 	while (!__atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
-		/* One page after the other, by one way after the other. */
-		v.offset = SIEGE_FIRST + pick(&v, 3 * SIEGE_PAGES) * SIEGE_PAGE;
-		v.at = s->memory + v.offset;
-		ways[pick(&v, ARRAY_SIZE(ways))](&v);
+		v->offset = SIEGE_FIRST + pick(v, 3 * SIEGE_PAGES) * SIEGE_PAGE;
+		v->at = v->s->memory + v->offset;
+		set[pick(v, n)](v);
 	}
+}
+
+void besiege(struct siege *s, u64 rng, pid_t vmm, const bool *stop)
+{
+	struct view v = { .s = s, .vmm = vmm, .rng = rng };
+
+	go(&v, ways, ARRAY_SIZE(ways), stop);
+}
+
+void fill_by_all_ways(struct siege *s, u64 rng, const bool *stop)
+{
+	static void (*const writers[])(struct view *v) = {
+		way_store, way_read, way_proc_mem, way_process_vm, way_vmsplice, way_map,
+		way_advise, way_fork,
+	};
+	struct view v = { .s = s, .vmm = getpid(), .rng = rng };
+
+	go(&v, writers, ARRAY_SIZE(writers), stop);
 }
