@@ -263,6 +263,19 @@ def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to(host):
     assert "ended 8" in run_vmm(host, script, {"/reset.img": image(*psci(SYSTEM_RESET))})
 
 
+def test_why_a_vm_on_the_module_ended_says_nothing_that_is_the_guests():
+    """An address that the guest used is in its registers: neither its VMM nor the log has it."""
+    script = [
+        "armvisor run --protected --kernel /hostile.img --cpus 2 --memory 64M "
+        "--append case=window </dev/null >/tmp/out 2>&1; echo ended $?; cat /tmp/out; dmesg",
+    ]
+    said = run_vmm("module", script, {"/hostile.img": artefacts.bare("hostile")})
+    assert said.startswith("ended 7\n"), said
+    told = [line for line in said.splitlines() if "which the hypervisor needs" in line]
+    assert len(told) >= 2, said
+    assert not any("0x" in line for line in told), told
+
+
 def test_a_vm_whose_memory_is_taken_ends_with_a_sentence():
     script = [
         "armvisor run --protected --kernel /loop.img --memory 64M >/tmp/err 2>&1 & vm=$!",
