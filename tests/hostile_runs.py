@@ -199,7 +199,8 @@ def fuzzed_api(machine: Machine, seconds: int, settings: str = "") -> Result:
 # Accepted seldom: most of what they ask for is wrong, or was asked for before.
 SELDOM = {
     "any_call", "attribute", "bell_deassign", "counter", "file_exchange", "host_cpu", "its_address",
-    "gmem_create", "gmem_slot", "pmu", "ring_enable", "run_too", "slot_odd", "vcpu_create", "vgic_address",
+    "gmem_create", "gmem_slot", "pmu", "ring_enable", "run_too", "slot_odd", "vcpu_create",
+    "vgic_address",
 }  # fmt: skip
 # Of protected VMs, which KVM without EL2's protected mode does not make.
 PROTECTED = {

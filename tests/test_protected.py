@@ -71,6 +71,7 @@ CALLS = {
 }
 
 REFUSED = "EPERM KVM_SET_USER_MEMORY_REGION"
+INVALID_4 = "EINVAL EINVAL EINVAL EINVAL"
 
 # What armvisor relies on, and what it leaves out.
 LIMITS = {
@@ -98,6 +99,16 @@ LIMITS = {
     "huge-pool": ("EIO", "0", REFUSED),
     "locked": ("ENOMEM", "0", REFUSED),
     "end": ("private:zero shared:left", "private:left shared:left", "private:zero shared:left"),
+    # A KVM with pKVM does not look at the size of a VM's addresses.
+    "types": (
+        f"0 0 0 0 {INVALID_4}",
+        f"0 0 0 0 {INVALID_4}",
+        f"EINVAL 0 EINVAL EINVAL {INVALID_4}",
+    ),
+    "memfd-sizes": ("EINVAL EINVAL EINVAL 0 EINVAL EINVAL EINVAL",) * 3,
+    "memfd-flags": (f"0 0 0 {INVALID_4}",) * 3,
+    "memfd-offsets": (f"{INVALID_4} EINVAL EINVAL EINVAL 0 EEXIST EINVAL EINVAL",) * 3,
+    "memfd-files": (f"{INVALID_4} EBADF {INVALID_4}",) * 3,
 }
 
 PREPARE = (

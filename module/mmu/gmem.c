@@ -35,9 +35,7 @@
 
 int av_gmem_bind(struct av_gmem *gmem, u64 first, u64 npages)
 {
-	int ret = mtree_insert_range(&gmem->bound, first, first + npages - 1, gmem, GFP_GMEM);
-
-	return ret == -EEXIST ? -EINVAL : ret;
+	return mtree_insert_range(&gmem->bound, first, first + npages - 1, gmem, GFP_GMEM);
 }
 
 void av_gmem_unbind(struct av_gmem *gmem, u64 first)

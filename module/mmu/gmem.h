@@ -47,7 +47,7 @@ struct av_gmem {
 int av_gmem_get(struct av_vm *vm, int fd, struct file **file, struct av_gmem **gmem);
 
 /*
- * Pages are to be in a slot: a page has one address in the guest. 0; -EINVAL where a part of
+ * Pages are to be in a slot: a page has one address in the guest. 0; -EEXIST where a part of
  * them is in one already; -ENOMEM. Under slots_lock; may sleep. The file's pages are nobody's
  * again by the first of them.
  */

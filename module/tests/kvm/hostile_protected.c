@@ -380,6 +380,34 @@ static void bad_shared_memory(void)
 	free_siege(&s);
 }
 
+/* A VM's pages are the host's again when it has gone, whether or not it was sealed or shared. */
+static void nothing_kept(void)
+{
+	const size_t size = 16 << 20, rounds = 24;
+	struct siege s;
+	long before = 0;
+	size_t i;
+
+	for (i = 0; i <= rounds; i++) {
+		if (!new_siege(&s, size))
+			return;
+		memset(s.memory, 1, size);
+		add_garrison(&s);
+		if (i % 3) {
+			start_cpus(&s);
+			expect(runner_progress(&s.cpu[0], 1), "a protected guest does not run");
+			stop_cpus(&s);
+		}
+		free_siege(&s);
+		/* The first one has made what stays. */
+		if (!i)
+			before = read_figure("/proc/meminfo", "MemAvailable");
+	}
+	before -= read_figure("/proc/meminfo", "MemAvailable");
+	expect(before < (long)(size * rounds / 4 / 1024), "%ld KiB of %zu VMs are lost", before,
+	       rounds);
+}
+
 /* So many pages as a guest may share, of which most were never there. */
 static void millions(void)
 {
@@ -406,6 +434,7 @@ static const struct {
 	{ "sealed_while_held", sealed_while_held },
 	{ "killed_in_siege", killed_in_siege },
 	{ "debugged", debugged },
+	{ "nothing_kept", nothing_kept },
 	{ "millions", millions },
 	{ "bad_memory", bad_memory },
 	{ "bad_shared_memory", bad_shared_memory },
