@@ -63,6 +63,7 @@ typedef int64_t s64;
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define noinline		__attribute__((__noinline__))
+#define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "+r"(var))
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define min(a, b)		({ typeof(a) _a = (a); typeof(b) _b = (b); _a < _b ? _a : _b; })

@@ -47,6 +47,15 @@ static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	}
 }
 
+/* Take a leaf away; the flush is the caller's. */
+static __always_inline void av_shadow_take(struct av_shadow *sh, struct av_pt *pt, u32 idx)
+{
+	WRITE_ONCE(pt->pte[idx], 0);
+	av_pt_note_used(pt, idx, false);
+	av_rmap_del(sh, pt, idx);
+	pt->live--;
+}
+
 /* An entry was changed, and is to be flushed. One address is enough for a block. */
 static inline void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx)
 {
@@ -67,6 +76,18 @@ static inline void av_pt_note_desc(struct av_pt *pt, u32 idx, u64 desc)
 		pt->desc[idx] = desc;
 }
 
+/* A tree is about to get an entry: it may have any page now. */
+static inline void av_tree_fills(struct av_shadow *sh, struct av_tree *tree)
+{
+	struct av_swept *swept = &sh->swept[tree->key.high];
+
+	tree->clean = AV_CLEAN_NONE;
+	if (unlikely(swept->filled != tree)) {
+		swept->several = swept->filled;
+		swept->filled = tree;
+	}
+}
+
 /*
  * Another entry for a table that has been filled, of a page that has none there, with
  * gspan and global as those before. The caller publishes, and counts the entry (av_pt_count()).
@@ -80,9 +101,10 @@ static inline void av_shadow_put(struct av_shadow *sh, struct av_pt *pt, u32 idx
 }
 
 /* n entries that were put into a table: a bit for each, from idx on, in one word of used. */
-static inline void av_pt_count(struct av_pt *pt, u32 idx, u32 added, unsigned int n)
+static inline void av_pt_count(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 added,
+			       unsigned int n)
 {
-	pt->tree->clean = AV_CLEAN_NONE;
+	av_tree_fills(sh, pt->tree);
 	pt->used[idx / 64] |= (u64)added << idx % 64;
 	pt->live += n;
 }
@@ -91,7 +113,7 @@ static inline void av_pt_count(struct av_pt *pt, u32 idx, u32 added, unsigned in
 static inline void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
 				 u32 *head, u64 pte, u64 desc)
 {
-	pt->tree->clean = AV_CLEAN_NONE;
+	av_tree_fills(sh, pt->tree);
 	pt->live++;
 	av_pt_note_used(pt, idx, true);
 	av_shadow_put(sh, pt, idx, gfn, head, pte, desc);

@@ -15,6 +15,8 @@
 extern const struct av_shadow_ops av_host_ops;
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
+/* Under mmu_lock: flush a page of the tree of that serial, and wait; returns the number of TLBI. */
+unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va);
 
 /* life.c: between two parts of long work, without the lock; av_mmu_offer() may sleep. */
 void av_mmu_offer(void);

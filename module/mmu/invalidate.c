@@ -7,6 +7,7 @@
  * may change while the lock is let go, but only at their ends or by losing
  * trees. Trees made since the walk began hold nothing older than it.
  */
+#include "mmu/again.h"
 #include "mmu/shadow.h"
 
 #define LISTS		(AV_TREE_BUCKETS + 1)
@@ -57,23 +58,10 @@ static bool reaches(const struct av_tlbi *op, const struct av_tree *tree)
 	}
 }
 
-/*
- * Faults that have walked the guest's tables start over: of the addresses that it
- * names, if only leaves changed; else all, for tables that they came through may be
- * gone.
- */
-static __always_inline void note(u64 *seq, struct av_recent *recent, u64 start, u64 last)
-{
-	struct av_recent *r = &recent[(*seq + 1) % AV_RECENT];
-
-	r->start = start;
-	r->last = last;
-	WRITE_ONCE(*seq, *seq + 1);
-}
-
+/* Walks start over of the addresses that it names, if only leaves changed; else all: tables may be gone. */
 static void note_op(u64 *seq, struct av_recent *recent, const struct av_tlbi *op)
 {
-	note(seq, recent, op->leaf ? op->start : 0, op->leaf ? op->last : ~0ULL);
+	av_recent_note(seq, recent, op->leaf ? op->start : 0, op->leaf ? op->last : ~0ULL);
 }
 
 /* More than leaves: tables that walks of the tree came through may be gone. */
@@ -223,7 +211,7 @@ static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_pa
 {
 	/* VAA has trees of all ASIDs only to look at, whose leaves are global: seq_va counts them. */
 	if (tree->key.asid == op.asid)
-		note(&tree->seq, tree->recent, start, last);
+		av_recent_note(&tree->seq, tree->recent, start, last);
 	else if (tree->key.asid != AV_ASID_ANY)
 		return true;
 	if (!op.leaf)
@@ -237,16 +225,46 @@ static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_pa
 	return true;
 }
 
+/* Every tree of every ASID has been looked into, and has nothing at va. */
+static void note_swept(struct av_swept *swept, u64 va)
+{
+	if (swept->va != va)
+		swept->pt = NULL;
+	swept->va = va;
+	swept->filled = NULL;
+	swept->several = false;
+}
+
+struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept)
+{
+	struct av_pt *pt = swept->filled->root;
+
+	swept->pt = NULL;
+	if (swept->va - pt->va > GENMASK_ULL(47, 0))
+		return NULL;
+	while (pt && pt->gspan <= av_level_shift(pt->level)) {
+		if (pt->level == 3) {
+			swept->shape = sh->shape;
+			swept->pt = pt;
+			break;
+		}
+		pt = av_pt_child(pt, av_pt_index(swept->va, pt->level));
+	}
+	return swept->pt;
+}
+
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g)
 {
 	u64 start = op.leaf ? op.va : 0, last = op.leaf ? op.va | ~AV_PAGE_MASK : ~0ULL;
 	bool high = op.va & BIT_ULL(55), tagged = sh->nr_tagged[high];
 	struct av_list *list = &sh->trees[high][AV_TREE_BUCKETS], *at = list;
 	unsigned int left = FEW_TREES;
+	struct av_swept *swept;
 
 	if (op.any_asid ? tagged : sh->nr_tagged_global[high])
 		return false;
-	note(&sh->seq_va[high], sh->recent_va[high], start, last);
+	swept = tagged ? NULL : &sh->swept[high];
+	av_recent_note(&sh->seq_va[high], sh->recent_va[high], start, last);
 	for (;;) {
 		at = at->next;
 		if (at != list) {
@@ -258,6 +276,8 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 			tagged = false;
 			at = list = &sh->trees[high][op.asid % AV_TREE_BUCKETS];
 		} else {
+			if (swept)
+				note_swept(swept, op.va);
 			return true;
 		}
 	}

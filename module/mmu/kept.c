@@ -51,7 +51,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *ne
 			return true;
 		}
 		keep_entry(root, idx);
-		g->sh->unlinks++;
+		g->sh->shape++;
 		g->work += 1 + tree->users;
 		av_gather_tree(g, tree);
 	}
@@ -61,10 +61,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *ne
 /* Drop a leaf that no walker has reached since it was flushed. */
 static void forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
-	WRITE_ONCE(pt->pte[idx], 0);
-	av_pt_note_used(pt, idx, false);
-	av_rmap_del(sh, pt, idx);
-	pt->live--;
+	av_shadow_take(sh, pt, idx);
 }
 
 /* Blocks are few, and fault back in. */

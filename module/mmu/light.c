@@ -14,24 +14,43 @@
  */
 #include <linux/uaccess.h>
 
+#include "mmu/again.h"
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 
+/* The number of TLBI, or -1: it is to be done the long way. */
+static noinline int tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op)
+{
+	struct av_gather *g = &vcpu->mmu->gather;
+	bool done;
+	int n;
+
+	av_gather_init(g, &vcpu->vm->mmu->shadow);
+	done = av_shadow_tlbi_page(&vcpu->vm->mmu->shadow, op, g);
+	n = av_gather_finish_page(g);
+	return done ? n : -1;
+}
+
 bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
-	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
-	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
-	struct av_gather *g = &vcpu->mmu->gather;
+	struct av_tlbi_page op;
+	u64 serial;
+	int n = 0;
 
 	if (vcpu->mmu->plain || !av_tlbi_is_page(sys) || !av_mmu_lock_soon(vcpu))
 		return false;
-	av_gather_init(g, sh);
-	done = av_shadow_tlbi_page(sh, av_tlbi_page(sys, xt, asid16), g);
-	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish_page(g));
+	op = av_tlbi_page(sys, xt, av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS);
+	serial = av_shadow_tlbi_again(&vcpu->vm->mmu->shadow, op);
+	if (unlikely(serial == AV_NOT_SWEPT))
+		n = tlbi_page(vcpu, op);
+	else if (serial)
+		n = av_mmu_flush_page(vcpu->vm, serial, op.va);
+	if (likely(n > 0))
+		av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, n);
 	av_mmu_unlock(vcpu);
-	return done;
+	return n >= 0;
 }
 
 /* Under mmu_lock: fill the entry with the page that is known. False: it is not, any more. */

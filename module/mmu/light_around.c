@@ -152,6 +152,6 @@ void av_light_around(struct av_hidden *f)
 			n++;
 		}
 	}
-	av_pt_count(a.pt, av_pt_index(a.first, 3), filled, n);
+	av_pt_count(&f->vcpu->vm->mmu->shadow, a.pt, av_pt_index(a.first, 3), filled, n);
 	av_stat_add(&f->vcpu->stats, AV_EVENT_SHADOW_FILL, n);
 }

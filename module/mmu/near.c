@@ -87,9 +87,9 @@ static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 g
 static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct av_near *near,
 					      const struct av_tree *tree)
 {
-	if (unlikely(!near->pt || near->unlinks != sh->unlinks)) {
+	if (unlikely(!near->pt || near->shape != sh->shape)) {
 		near->pt = av_shadow_table(tree, near->at.va);
-		near->unlinks = sh->unlinks;
+		near->shape = sh->shape;
 	}
 	return near->pt;
 }

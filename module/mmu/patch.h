@@ -54,20 +54,6 @@ static inline u32 av_patch_access(u32 insn)
 	return op ? av_token_svc(op, insn & AV_INSN_SYSREG_RT) : insn;
 }
 
-/* Hints (NOP, PACIASP, BTI and so on), and branches to registers, with RET. */
-#define AV_INSN_HINT_MASK	0xfffff000
-#define AV_INSN_HINT_BITS	0xd5032000
-#define AV_INSN_BRANCH_MASK	0xfe800000
-#define AV_INSN_BRANCH_BITS	0xd6000000
-
-/* Of AV_INSN_PATCH_BITS' those that functions begin and end with: they stand for themselves. */
-static __always_inline bool av_patch_common(u32 insn)
-{
-	return (insn & AV_INSN_PATCH_MASK) != AV_INSN_PATCH_BITS ||
-	       (insn & AV_INSN_HINT_MASK) == AV_INSN_HINT_BITS ||
-	       (insn & AV_INSN_BRANCH_MASK) == AV_INSN_BRANCH_BITS;
-}
-
 /* The instruction that stands in a copy for this one; most stand for themselves. */
 static inline u32 av_patch(u32 insn)
 {
@@ -86,22 +72,73 @@ static inline u32 av_patch(u32 insn)
 	return insn;
 }
 
-/* A bit in each half of a word, in its place. */
-#define AV_BOTH(bit)	((u64)(bit) | (u64)(bit) << 32)
+/* A word in each half of a pair. */
+#define AV_BOTH(word)	((u64)(word) | (u64)(word) << 32)
 
-/* Is bit 31 or 63 set? Then one of the pair's instructions may not stand for itself. */
-static __always_inline u64 av_patch_hits(u64 pair)
+/* Hints (NOP, PACIASP, BTI and so on), and branches to registers, with RET. */
+#define AV_INSN_HINT_BITS	0xd5032000
+#define AV_INSN_HINTS		0x1000
+#define AV_INSN_BRANCH_BITS	0xd6000000
+#define AV_INSN_BRANCHES	0x2000000	/* with BIT(23) clear */
+
+/* A constant for a whole page: a register has it. */
+static __always_inline u64 av_patch_constant(u32 word)
 {
-	u64 left = (pair & AV_BOTH(AV_INSN_PATCH_MASK)) ^ AV_BOTH(AV_INSN_PATCH_BITS);
+	u64 both = AV_BOTH(word);
 
-	/* Is one half of it 0? Its lower 26 bits are, in both. */
-	return (left - AV_BOTH(1)) & ~left;
+	OPTIMIZER_HIDE_VAR(both);
+	return both;
 }
 
-static __always_inline u64 av_patch_pair(u64 pair)
+/* Of a page that is copied. */
+struct av_patch_page {
+	u64 patch_bits, patches, hint_bits, hints, branch_bits, branches;
+};
+
+static __always_inline struct av_patch_page av_patch_page(void)
 {
-	if (likely(!(av_patch_hits(pair) & AV_BOTH(BIT(31)))) ||
-	    (av_patch_common(pair) && av_patch_common(pair >> 32)))
+	return (struct av_patch_page) {
+		.patch_bits = av_patch_constant(AV_INSN_PATCH_BITS),
+		.patches = av_patch_constant(-AV_INSN_PATCH_MASK),
+		.hint_bits = av_patch_constant(AV_INSN_HINT_BITS),
+		.hints = av_patch_constant(AV_INSN_HINTS),
+		.branch_bits = av_patch_constant(AV_INSN_BRANCH_BITS),
+		.branches = av_patch_constant(AV_INSN_BRANCHES),
+	};
+}
+
+/*
+ * Bits 31 and 63: is that half less than n's? These are 2^31 at most. Where the lower half
+ * is, the upper one seems so from n's itself on.
+ */
+static __always_inline u64 av_both_less(u64 pair, u64 n)
+{
+	return (pair - n) & ~pair;
+}
+
+/* Bits 31 and 63: is it one of AV_INSN_PATCH_BITS, or 0xd8000000? */
+static __always_inline u64 av_patch_hits(const struct av_patch_page *p, u64 pair)
+{
+	return av_both_less(pair ^ p->patch_bits, p->patches);
+}
+
+/*
+ * Bits 31 and 63: of AV_INSN_PATCH_BITS' one of those that functions begin and end with, which
+ * stand for themselves? So do those that only seem so, 0xd5033000 and 0xd4000000.
+ */
+static __always_inline u64 av_patch_common(const struct av_patch_page *p, u64 pair)
+{
+	u64 branch = pair ^ p->branch_bits;
+
+	/* ERET has bit 23. */
+	branch |= branch << 2 & p->branches;
+	return av_both_less(pair ^ p->hint_bits, p->hints) | av_both_less(branch, p->branches);
+}
+
+static __always_inline u64 av_patch_pair(const struct av_patch_page *p, u64 pair, u64 hits)
+{
+	if (!(hits & AV_BOTH(BIT(31))) ||
+	    !(hits & ~av_patch_common(p, pair) & AV_BOTH(BIT(31))))
 		return pair;
 	return av_patch(pair) | (u64)av_patch(pair >> 32) << 32;
 }
@@ -112,18 +149,21 @@ static __always_inline u64 av_patch_pair(u64 pair)
  */
 static inline void av_patch_copy(u64 *to, const u64 *from, unsigned int n)
 {
+	const struct av_patch_page page = av_patch_page(), *p = &page;
 	unsigned int i;
 
 	for (i = 0; i < n / 2; i += 4) {
 		u64 a = READ_ONCE(from[i]), b = READ_ONCE(from[i + 1]);
 		u64 c = READ_ONCE(from[i + 2]), d = READ_ONCE(from[i + 3]);
 
-		if (unlikely((av_patch_hits(a) | av_patch_hits(b) | av_patch_hits(c) |
-			      av_patch_hits(d)) & AV_BOTH(BIT(31)))) {
-			a = av_patch_pair(a);
-			b = av_patch_pair(b);
-			c = av_patch_pair(c);
-			d = av_patch_pair(d);
+		u64 hits_a = av_patch_hits(p, a), hits_b = av_patch_hits(p, b);
+		u64 hits_c = av_patch_hits(p, c), hits_d = av_patch_hits(p, d);
+
+		if (unlikely((hits_a | hits_b | hits_c | hits_d) & AV_BOTH(BIT(31)))) {
+			a = av_patch_pair(p, a, hits_a);
+			b = av_patch_pair(p, b, hits_b);
+			c = av_patch_pair(p, c, hits_c);
+			d = av_patch_pair(p, d, hits_d);
 		}
 		to[i] = a;
 		to[i + 1] = b;

@@ -191,6 +191,17 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	return n;
 }
 
+unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va)
+{
+	unsigned int n;
+
+	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
+	n = av_tlb_flush_one(vm, serial, va);
+	if (likely(n))
+		av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
+	return n;
+}
+
 /* Neighbours in a table are mostly of one slot, and of very many the tree is high. */
 static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 {

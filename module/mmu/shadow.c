@@ -14,13 +14,9 @@ void av_pt_set(struct av_pt *pt, u32 idx, u64 val)
 		WRITE_ONCE(copy->pte[idx], val);
 }
 
-/* Take a leaf away; the flush is the gather's. */
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g)
 {
-	WRITE_ONCE(pt->pte[idx], 0);
-	av_pt_note_used(pt, idx, false);
-	av_rmap_del(g->sh, pt, idx);
-	pt->live--;
+	av_shadow_take(g->sh, pt, idx);
 	g->work++;
 	av_gather_entry(g, pt, idx);
 }
@@ -34,7 +30,7 @@ void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g)
 	av_pt_set(pt, idx, 0);
 	pt->aux[idx].child = NULL;
 	pt->live--;
-	g->sh->unlinks++;
+	g->sh->shape++;
 	g->work += pt->level == AV_ROOT_LEVEL ? 1 + pt->tree->users : 1;
 	av_list_add_tail(&child->node, &g->unlinked);
 	/* What was kept has been flushed. */
@@ -254,6 +250,17 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 		flush_entry(sh, pt, idx);
 }
 
+/* A guest leaf of 2^span bytes is about to fill something in a table, or below. */
+static void note_span(struct av_shadow *sh, struct av_pt *pt, u8 span)
+{
+	if (likely(span <= pt->gspan))
+		return;
+	pt->gspan = span;
+	/* A TLBI of one page has more to drop now than that page. */
+	if (span > av_level_shift(pt->level))
+		sh->shape++;
+}
+
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
 		   struct av_pool *pool)
 {
@@ -263,7 +270,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 	if (f->va >= AV_WINDOW_START)
 		return -EINVAL;
 	/* Also where a table is linked once more. */
-	tree->clean = AV_CLEAN_NONE;
+	av_tree_fills(sh, tree);
 	if (f->va < pt->va || f->va - pt->va > GENMASK_ULL(47, 0))
 		return -EINVAL;
 	if (tree->key.asid == AV_ASID_ANY && !f->global) {
@@ -277,13 +284,13 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 
 		if (!child)
 			return av_shadow_full(sh) ? -ENOSPC : -ENOMEM;
-		pt->gspan = max(pt->gspan, f->gspan);
+		note_span(sh, pt, f->gspan);
 		pt = child;
 		/* Blocks of a kept table have gone: a table of pages below is for the next time. */
 		if (unlikely(work >= AV_WORK / 4) && pt->level < f->level)
 			return -EAGAIN;
 	}
-	pt->gspan = max(pt->gspan, f->gspan);
+	note_span(sh, pt, f->gspan);
 	if (f->desc && unlikely(!pt->desc))
 		take_desc(sh, pt, pool);
 	if (f->level == 2)

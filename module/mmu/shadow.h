@@ -190,6 +190,20 @@ struct av_shadow_ops {
 	u32 *(*rmap)(void *ctx, u32 gfn, int level);
 };
 
+/*
+ * The page that a TLBI named last, in the trees of every ASID: none of them had it then, and
+ * of those that were filled since, whatever the page, this is the last. A kernel that writes
+ * through one page of its own, as Linux patches its text, invalidates it time after time.
+ */
+struct av_swept {
+	u64 va;			/* or AV_CLEAN_NONE */
+	struct av_tree *filled;	/* or NULL: none was */
+	bool several;		/* others were, too */
+	/* The level 3 table that the page is in, of one tree, as long as shape is the shadow's; or NULL. */
+	struct av_pt *pt;
+	u64 shape;
+};
+
 #define AV_TREE_BUCKETS		64
 
 struct av_shadow {
@@ -215,7 +229,12 @@ struct av_shadow {
 	u64 seq_va[2];		/* TLBI by address so far, of each half … */
 	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
 	u64 seq_asids;		/* invalidations so far of an ASID */
-	u64 unlinks;		/* tables so far that were taken out of the walkers' reach */
+	struct av_swept swept[2];	/* by half */
+	/*
+	 * Counts tables that were taken out of the walkers' reach, and those that came to
+	 * have a guest leaf in them that is larger than their entries.
+	 */
+	u64 shape;
 	u64 next_serial;
 	bool high_tagged;
 	/*
@@ -371,6 +390,12 @@ bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gath
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g);
 
 /*
+ * The level 3 table of the tree swept->filled that the page is in; NULL where there is none, or a
+ * leaf of the guest's that is larger than an entry may have filled something on the way.
+ */
+struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept);
+
+/*
  * Is a leaf of 2^span bytes void that was read at va when seq was since? Yes, if
  * one of the invalidations after since named it, or not all of these are known any
  * more. seq and recent are a tree's, or those of its half.
@@ -396,6 +421,7 @@ bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_g
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
 /* There is something of one ASID for a tree of all of them: from now on its key is another. */
 void av_tree_needs_asid(struct av_shadow *sh, const struct av_tree *tree);
+/* Take a leaf away; the flush is the gather's. */
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
 /* Write an entry that is no leaf, and in all copies where the table is a root. */

@@ -311,7 +311,9 @@ static void die(struct av_shadow *sh, struct av_tree *tree)
 	av_tree_set_global(sh, tree, false);
 	sh->nr_tagged[tree->key.high] -= tree->key.asid != AV_ASID_ANY;
 	sh->nr_trees--;
-	sh->unlinks++;
+	sh->shape++;
+	if (sh->swept[tree->key.high].filled == tree)
+		sh->swept[tree->key.high].va = AV_CLEAN_NONE;
 	av_list_del(&tree->hash);
 	av_list_del(&tree->lru);
 	tree->dead = true;

@@ -155,8 +155,8 @@ struct av_near {
 	struct av_mem_page words;	/* the table: av_mem_words(); 0: there is none, but a block */
 	struct av_frames_part part;	/* of the page filled last, or none … */
 	struct av_slot *slot;		/* … whose frames these are */
-	/* The shadow's table there, as long as unlinks is the shadow's; or NULL. */
-	u64 unlinks;
+	/* The shadow's table there, as long as shape is the shadow's; or NULL. */
+	u64 shape;
 	struct av_pt *pt;
 };
 

@@ -9,11 +9,15 @@
 
 #define TLBI_VA		GENMASK_ULL(43, 0)
 
-static void set_context(struct av_vcpu_switch *csw, unsigned int i, u64 serial0, u64 serial1)
+static void set_context(struct av_vcpu *vcpu, unsigned int i, u64 serial0, u64 serial1)
 {
+	struct av_vcpu_switch *csw = vcpu->sw;
+
 	WRITE_ONCE(csw->context[i].serial0, serial0);
 	WRITE_ONCE(csw->context[i].serial1, serial1);
 	csw->current_context = i;
+	/* Pairs with the acquire in flush_page(): who sees it sees the context. */
+	atomic64_inc_return_release(&vcpu->vm->sw->changes);
 	/* Pairs with av_tlb_flush_begin(). The table walker is no CPU: a DSB. */
 	dsb(ish);
 }
@@ -35,7 +39,7 @@ static void recycle(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 		av_stat_inc(&vcpu->stats, AV_EVENT_CONTEXT_RECYCLE);
 		av_stat_inc(&vcpu->stats, AV_EVENT_TLB_FLUSH);
 	}
-	set_context(csw, i, serial0, serial1);
+	set_context(vcpu, i, serial0, serial1);
 }
 
 int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
@@ -62,7 +66,7 @@ int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 		WRITE_ONCE(csw->context[i].serial1, serial1);
 		/* Pairs with the acquire in for_each_context(). */
 		smp_store_release(&csw->nr_contexts, i + 1);
-		set_context(csw, i, serial0, serial1);
+		set_context(vcpu, i, serial0, serial1);
 		return 0;
 	}
 	if (csw->nr_contexts) {
@@ -136,9 +140,55 @@ static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serials, 
 	return n;
 }
 
+/* Look for the contexts that have a tree; changes was read before. */
+static noinline void look_for(struct av_vm *vm, u64 serial, s64 changes)
+{
+	struct av_tree_contexts *last = &vm->sw->last;
+	const struct av_context *ctx;
+	struct av_vcpu *vcpu;
+	unsigned int v, i;
+
+	*last = (struct av_tree_contexts) { .serial = serial, .changes = changes };
+	for_each_context(ctx, vcpu, v, i, vm) {
+		if (!has_tree(ctx, serial))
+			continue;
+		if (last->nr < AV_FEW_CONTEXTS)
+			last->asid[last->nr] = ctx->asid.asid;
+		last->nr++;
+	}
+}
+
+static __always_inline unsigned int flush_page(struct av_vm *vm, u64 serial, u64 va)
+{
+	const struct av_tree_contexts *last = &vm->sw->last;
+	s64 changes = atomic64_read_acquire(&vm->sw->changes);
+	u64 page = (va >> 12) & TLBI_VA;
+	unsigned int i;
+
+	/* One tree's page goes time after time where a kernel writes through it. */
+	if (unlikely(last->serial != serial || last->changes != changes))
+		look_for(vm, serial, changes);
+	if (unlikely(last->nr > AV_FEW_CONTEXTS))
+		return flush(vm, &serial, 1, &va);
+	for (i = 0; i < last->nr; i++)
+		__tlbi(vae1is, page | (u64)last->asid[i] << 48);
+	return last->nr;
+}
+
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)
 {
-	return flush(vm, &serial, 1, &va);
+	return flush_page(vm, serial, va);
+}
+
+unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va)
+{
+	unsigned int n;
+
+	av_tlb_flush_begin();
+	n = flush_page(vm, serial, va);
+	if (n)
+		av_tlb_flush_end();
+	return n;
 }
 
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr)

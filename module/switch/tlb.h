@@ -15,6 +15,10 @@
  * The flusher writes entries, then a barrier, then reads the serials. So either
  * the flush finds the context, or the vCPU's walks find the entries already
  * cleared.
+ *
+ * What the last flush of a page found is of use as long as no context has changed:
+ * the vCPU counts a change after the serials and before its barrier, the flusher
+ * reads the count after its own. A context keeps its ASID while it is counted.
  */
 #ifndef AV_SWITCH_TLB_H
 #define AV_SWITCH_TLB_H
@@ -56,8 +60,11 @@ static inline void av_tlb_offer(struct av_vcpu_switch *csw, unsigned int context
 
 /* A flush: begin after the entries were written, name what goes, end waits. */
 void av_tlb_flush_begin(void);
-/* Flush one page of a tree, or a few trees; returns the number of TLBI. */
+/* Flush one page of a tree, under mmu_lock; returns the number of TLBI. */
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va);
+/* The same from begin to end, and nothing else with it. */
+unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va);
+/* The same for a few trees, in whole. */
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr);
 /* Every context of the VM. */
 unsigned int av_tlb_flush_vm(struct av_vm *vm);

@@ -5,6 +5,7 @@
 #ifndef AV_SWITCH_TYPES_H
 #define AV_SWITCH_TYPES_H
 
+#include <linux/atomic.h>
 #include <linux/types.h>
 
 struct mm_struct;
@@ -23,6 +24,15 @@ struct av_asid {
 /* Holders whose ASIDs are counted together: one program, one user. */
 enum av_asid_holder { AV_ASID_PROGRAM, AV_ASID_USER, AV_NR_ASID_HOLDERS };
 
+/* The contexts that have a tree, when they were last looked for. */
+#define AV_FEW_CONTEXTS	4
+struct av_tree_contexts {
+	u64 serial;			/* 0: of none yet */
+	s64 changes;			/* av_vm_switch.changes then */
+	unsigned int nr;		/* more than AV_FEW_CONTEXTS: not all are here */
+	u16 asid[AV_FEW_CONTEXTS];
+};
+
 struct av_vm_switch {
 	/*
 	 * aux[0] leads to l1, the last entries down from there to l3, the window;
@@ -33,6 +43,8 @@ struct av_vm_switch {
 	struct av_asid_share *share[AV_NR_ASID_HOLDERS];
 	struct av_asid host_hop;	/* the host's tree and the aux table */
 	struct av_asid guest_hop;	/* guest trees and the aux table */
+	atomic64_t changes;		/* of contexts: counted before the vCPU runs under it */
+	struct av_tree_contexts last;	/* under mmu_lock: of the tree that lost a page last */
 };
 
 /* A pair of trees and the ASID that it runs under; serials as in struct av_entry. */

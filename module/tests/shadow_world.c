@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The world around the shadow tables: memory, slots and a TLB that remembers. */
+#include "mmu/again.h"
 #include "require.h"
 #include "shadow_world.h"
 
@@ -9,7 +10,8 @@ struct av_shadow sh;
 struct av_pool pool;
 static u32 rmap[NR_GFNS], block_rmap[NR_GFNS / AV_BLOCK_PAGES];
 int spare;
-unsigned int flush_alls, flush_pages, flush_trees, most_work;
+unsigned int flush_alls, flush_pages, flush_trees, most_work, swept_again;
+bool tlbi_leaves;
 unsigned int tables_relinked, entries_agreed;
 guest_words_fn *guest_words;
 bool keep_tables;
@@ -400,6 +402,15 @@ int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, b
 	return av_shadow_fill(&sh, tree, &f, full_pool());
 }
 
+bool tlbi_again(struct av_tlbi_page op)
+{
+	u64 serial = av_shadow_tlbi_again(&sh, op);
+
+	if (serial && serial != AV_NOT_SWEPT)
+		flush_page(serial, op.va);
+	return serial != AV_NOT_SWEPT;
+}
+
 /* As the module does: at once where that can be. Every other time, for both are to be right. */
 static bool at_once(const struct av_tlbi *op)
 {
@@ -410,6 +421,11 @@ static bool at_once(const struct av_tlbi *op)
 	if (turn++ % 2 || op->last - op->start >= AV_PAGE_SIZE ||
 	    (op->scope != AV_TLBI_VA && op->scope != AV_TLBI_VAA))
 		return false;
+	if (tlbi_again(page_op(op))) {
+		swept_again++;
+		check_tlb();
+		return true;
+	}
 	av_gather_init(&g, &sh);
 	done = av_shadow_tlbi_page(&sh, page_op(op), &g);
 	finish(&g);
@@ -421,7 +437,8 @@ void tlbi(int scope, u64 va, u64 last, u16 asid)
 {
 	struct av_tlbi_walk w = {
 		.keep = keep_tables,
-		.op = { .scope = scope, .high = va >> 55 & 1, .asid = asid, .start = va, .last = last },
+		.op = { .scope = scope, .high = va >> 55 & 1, .leaf = tlbi_leaves, .asid = asid,
+			.start = va, .last = last },
 	};
 	struct av_gather g;
 	bool more = !at_once(&w.op);

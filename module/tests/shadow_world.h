@@ -21,6 +21,9 @@
 extern struct av_shadow sh;
 extern int spare;	/* tables that may still be had; negative: any number */
 extern unsigned int flush_alls, flush_pages, flush_trees;
+/* What tlbi() names is leaves only; how often av_shadow_tlbi_again() did it. */
+extern bool tlbi_leaves;
+extern unsigned int swept_again;
 extern unsigned int most_work;	/* that one call did, in the units of AV_WORK */
 extern unsigned int tables_relinked, entries_agreed;
 extern bool keep_tables;	/* tlbi() of an ASID keeps them; setup() says no */
@@ -52,6 +55,9 @@ void wrprotect(u32 gfn);
 bool age(u32 gfn, bool clear);
 void reclaim_all(void);
 struct av_pool *full_pool(void);
+
+/* As the module carries out an op of the page that was named before. */
+bool tlbi_again(struct av_tlbi_page op);
 
 /* The same op for av_shadow_tlbi_page(). */
 static inline struct av_tlbi_page page_op(const struct av_tlbi *op)

@@ -123,6 +123,8 @@ static void test_page(void)
 	static const u32 words[] = {
 		0xd5384100, 0xd503201f, 0xd53bd041, 0, ~0U, 0x80000000, 0xd5100000, 0xd5384121,
 		0xd69f03e0, 0xd4000001, 0xd41f0001, 0xd0000000, 0xd8000000, 0x54000000,
+		0xd4000000, 0xd5033000, 0xd50330ff, 0xd50342df, 0xd65f03c0, 0xd63f0000, 0xd6800000,
+		0xd5031fff, 0xd6000000, 0xd67fffff, 0xd5032fff, 0xd3ffffff,
 	};
 	unsigned int i, j;
 
@@ -146,9 +148,33 @@ static void test_page(void)
 		}
 }
 
+/* Two words that are looked at as a pair: right? */
+static bool pair_is_right(u32 lower, u32 upper)
+{
+	u64 from[8] = { lower | (u64)upper << 32 }, to[8];
+
+	av_patch_copy(to, from, 16);
+	return to[0] == (av_patch(lower) | (u64)av_patch(upper) << 32);
+}
+
+/* Every word that may be another in a copy, beside words that others seem less by. */
+static void test_every_pair(void)
+{
+	static const u32 beside[] = { 0, 0xd503201f, 0xd65f03c0 };
+	const u64 first = AV_INSN_PATCH_BITS - 2, n = -AV_INSN_PATCH_MASK + 4;
+	unsigned int i;
+	u64 word, right = 0;
+
+	for (i = 0; i < ARRAY_SIZE(beside); i++)
+		for (word = first; word < first + n; word++)
+			right += pair_is_right(word, beside[i]) && pair_is_right(beside[i], word);
+	CHECK_EQ(right, n * ARRAY_SIZE(beside));
+}
+
 int main(void)
 {
 	RUN(test_words);
+	RUN(test_every_pair);
 	RUN(test_every_access);
 	RUN(test_every_other);
 	RUN(test_page);

@@ -198,7 +198,7 @@ static void test_tables_of_walks(void)
 }
 
 /* Who remembers a table is told of each that is out of the walkers' reach. */
-static void test_unlinks(void)
+static void test_shape(void)
 {
 	struct av_tlbi_walk w;
 	struct av_tree *tree;
@@ -210,13 +210,13 @@ static void test_unlinks(void)
 		setup();
 		tree = get(0x1000, false, 0, 1);
 		CHECK_EQ(fill(tree, 0x5000, 1, 3, AV_R, 12, false), 0);
-		before = sh.unlinks;
+		before = sh.shape;
 		w = walk_for(AV_TLBI_ASID, false, 0, 1);
 		w.keep = keep;
 		for (more = true; more; )
 			step(&w, &more);
 		CHECK(gone(tree, 0x5000));
-		CHECK_EQ(sh.unlinks - before, 1);
+		CHECK_EQ(sh.shape - before, 1);
 		teardown();
 	}
 }
@@ -543,7 +543,7 @@ int main(void)
 	RUN(test_beside_a_larger_leaf);
 	RUN(test_tables_of_walks);
 	RUN(test_clean);
-	RUN(test_unlinks);
+	RUN(test_shape);
 	RUN(test_tables_of_walks_in_parts);
 	RUN(test_leaves);
 	RUN(test_leaf_again);

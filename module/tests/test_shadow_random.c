@@ -122,16 +122,14 @@ static void random_fill(void)
 		random_neighbour(t, p);
 }
 
-static void random_tlbi(void)
+/* n pages from p on of tree t's half, or all of an ASID, or of all. */
+static void invalidate(int scope, int asid, int t, int p, int n)
 {
-	int t = rnd(NR_TREES), p = rnd(NR_PAGES), n = rnd(4) ? 1 : rnd(600), i, q;
-	int scope = rnd(40) ? AV_TLBI_VA + rnd(2) : rnd(2), asid = rnd(5) + 1;
-	u64 start, last;
+	u64 start = model[t].base + p * 0x1000ULL;
+	int i, q;
 
-	n = min(n, NR_PAGES - p);
-	start = model[t].base + p * 0x1000ULL;
-	last = start + n * 0x1000ULL - 1;
-	tlbi(scope, start, last, asid);
+	tlbi_leaves = rnd(4);
+	tlbi(scope, start, start + n * 0x1000ULL - 1, asid);
 	for (i = 0; i < NR_TREES; i++)
 		for (q = 0; q < NR_PAGES; q++) {
 			typeof(&model[i].page[q]) page = &model[i].page[q];
@@ -149,6 +147,35 @@ static void random_tlbi(void)
 			     (scope == AV_TLBI_VAA || mine || page->global)))
 				page->valid = false;
 		}
+}
+
+static void random_tlbi(void)
+{
+	int t = rnd(NR_TREES), p = rnd(NR_PAGES), n = rnd(4) ? 1 : rnd(600);
+	int scope = rnd(40) ? AV_TLBI_VA + rnd(2) : rnd(2), asid = rnd(5) + 1;
+
+	invalidate(scope, asid, t, p, min(n, NR_PAGES - p));
+}
+
+/* A kernel that writes through one page of its own: of a leaf of its size, or of a larger one. */
+static void random_pokes(void)
+{
+	int p = rnd(4) ? rnd(4) : 3 * 512, t = 4 + rnd(2), times = 4 + rnd(12), level;
+	u64 va = model[t].base + p * 0x1000ULL;
+	u32 gfn = rnd(NR_GFNS);
+
+	for (; times; times--) {
+		if (rnd(4) && !fill(model[t].tree, va, gfn, 3, AV_R | AV_W, p < 4 ? 12 : 21, true))
+			note(t, p, gfn, AV_R | AV_W, p < 4 ? 12 : 21, true);
+		if (!rnd(4))
+			random_fill();
+		if (!rnd(4))
+			t = 4 + rnd(2);
+		invalidate(AV_TLBI_VAA, 0, t, p, 1);
+		for (t = 4; t < NR_TREES; t++)
+			CHECK_EQ(av_shadow_lookup(model[t].tree, va, &level), 0);
+		t = 4 + rnd(2);
+	}
 }
 
 static void random_zap(void)
@@ -227,8 +254,10 @@ static void test_random(void)
 				random_fill();
 			else if (what < 90)
 				random_block();
-			else if (what < 95)
+			else if (what < 94)
 				random_tlbi();
+			else if (what < 95)
+				random_pokes();
 			else if (what < 98)
 				random_zap();
 			else
@@ -245,6 +274,7 @@ static void test_random(void)
 	CHECK(had > 10000);
 	CHECK(kept * 100 > had * 85);
 	CHECK(in_blocks > 10000);
+	CHECK(swept_again > 200);
 }
 int main(void)
 {

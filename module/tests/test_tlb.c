@@ -52,8 +52,8 @@ static void check_new(const struct av_vcpu_switch *before, u64 serial0, u64 seri
 	unsigned int i = before->nr_contexts;
 
 	news++;
-	CHECK(!strcmp(order, "SD"));
-	if (nr_events != 2)
+	CHECK(!strcmp(order, "SCD"));
+	if (nr_events != 3)
 		return;
 	CHECK_EQ(event[0].csw.nr_contexts, i);
 	CHECK(is_pair(&event[0].csw, i, serial0, serial1));
@@ -61,6 +61,8 @@ static void check_new(const struct av_vcpu_switch *before, u64 serial0, u64 seri
 	CHECK_EQ(event[1].csw.nr_contexts, i + 1);
 	CHECK_EQ(event[1].csw.current_context, i);
 	CHECK(is_pair(&event[1].csw, i, serial0, serial1));
+	CHECK_EQ(event[2].csw.nr_contexts, i + 1);
+	CHECK(is_pair(&event[2].csw, i, serial0, serial1));
 }
 
 /* Flushed while it still names the old trees, all of it done before it names others. */
@@ -72,9 +74,11 @@ static void check_recycled(const struct av_vcpu_switch *before, unsigned int i, 
 	unsigned int n;
 
 	/* The new ones' barrier is the last. One that nothing ran under has nothing to flush. */
-	CHECK(!strcmp(order, old->serial0 ? "DTDRD" : "D"));
-	if (nr_events != (old->serial0 ? 5 : 1))
+	CHECK(!strcmp(order, old->serial0 ? "DTDRCD" : "CD"));
+	if (nr_events != (old->serial0 ? 6 : 2))
 		return;
+	/* Counted when it is the new ones'. */
+	CHECK(is_pair(&event[nr_events - 2].csw, i, serial0, serial1));
 	last = &event[nr_events - 1];
 	CHECK(is_pair(&last->csw, i, serial0, serial1));
 	CHECK_EQ(last->csw.current_context, i);
@@ -129,6 +133,8 @@ static void load(unsigned int m, unsigned int v, u64 serial0, u64 serial1)
 		CHECK_EQ(asids_given, had);
 		check_recycled(&before, csw->current_context, serial0, serial1);
 	}
+	if (nr_events)
+		w->found = 0;
 	i = csw->current_context;
 	model->context[i].serial0 = serial0;
 	model->context[i].serial1 = serial1;
@@ -202,7 +208,7 @@ static void test_no_asids(void)
 
 static struct { bool page, seen; u64 operand; } want[128];
 static unsigned int nr_want, flush_vm;
-static unsigned long named_none, named_many;
+static unsigned long named_none, named_many, found_again;
 
 static bool holds(const struct model *model, unsigned int i, const u64 *serials, unsigned int nr)
 {
@@ -261,11 +267,10 @@ static void check_named(const struct event *e)
 }
 
 /* After what was written, and waited for; no more and no less than what is to be. */
-static void end_flush(void)
+static void check_flushed(void)
 {
 	unsigned int i;
 
-	av_tlb_flush_end();
 	CHECK_EQ(nr_events, nr_want + 3);
 	if (nr_events < 3)
 		return;
@@ -283,6 +288,12 @@ static void end_flush(void)
 	named_many += nr_want > 8;
 }
 
+static void end_flush(void)
+{
+	av_tlb_flush_end();
+	check_flushed();
+}
+
 /* None of these is left in the machine: pages of a tree, or of all. */
 static void check_gone(const u64 *serials, unsigned int nr, const u64 *va)
 {
@@ -298,19 +309,51 @@ static void check_gone(const u64 *serials, unsigned int nr, const u64 *va)
 	}
 }
 
+/* How often the vCPUs are gone through for a page of a tree that n contexts have. */
+static unsigned int searches(struct world *w, u64 serial, unsigned int n)
+{
+	bool new = w->found != serial;
+
+	w->found = serial;
+	found_again += !new;
+	return new + (n > AV_FEW_CONTEXTS);
+}
+
 static void flush_pages(unsigned int m, const u64 *serials, const u64 *vas, unsigned int nr)
 {
-	unsigned int i, n;
+	unsigned int i, n, expected = 0;
 
 	begin_flush(m);
 	for (i = 0; i < nr; i++) {
 		n = expect(&serials[i], 1, &vas[i]);
+		expected += searches(&world[m], serials[i], n);
 		CHECK_EQ(av_tlb_flush_page(&world[m].vm, serials[i], vas[i]), n);
 	}
-	CHECK_EQ(acquires, nr * FAKE_VCPUS);
+	CHECK_EQ(acquires, expected * FAKE_VCPUS);
+	CHECK_EQ(looks, nr);
 	end_flush();
 	for (i = 0; i < nr; i++)
 		check_gone(&serials[i], 1, &vas[i]);
+}
+
+/* A page by itself, barriers included; where no context has the tree nothing is waited for. */
+static void flush_one(unsigned int m, u64 serial, u64 va)
+{
+	unsigned int n;
+
+	flush_vm = m;
+	flusher = m;
+	nr_want = 0;
+	forget_events(NULL);
+	n = expect(&serial, 1, &va);
+	CHECK_EQ(av_tlb_flush_one(&world[m].vm, serial, va), n);
+	CHECK_EQ(acquires, searches(&world[m], serial, n) * FAKE_VCPUS);
+	CHECK_EQ(looks, 1);
+	if (n)
+		check_flushed();
+	else
+		CHECK(!strcmp(order, "D"));
+	check_gone(&serial, 1, &va);
 }
 
 static void flush_trees(unsigned int m, const u64 *serials, unsigned int nr)
@@ -397,7 +440,7 @@ static void test_flushes(void)
 			random_walk();
 		for (serial = 1; serial < 10; serial++) {
 			for (n = 0; n < NR_PAGES; n++)
-				flush_pages(m, &serial, &pages[n], 1);
+				flush_one(m, serial, pages[n]);
 			flush_trees(m, &serial, 1);
 		}
 		flush_pages(m, trees, &pages[2], 4);
@@ -432,7 +475,7 @@ static void random_flush(unsigned int m)
 	}
 	flushed[how]++;
 	if (how == 0)
-		flush_pages(m, serials, vas, 1);
+		flush_one(m, serials[0], vas[0]);
 	else if (how == 1)
 		flush_pages(m, serials, vas, n);
 	else if (how == 2)
@@ -469,7 +512,7 @@ static void test_random(void)
 {
 	unsigned long i, failed = check_failed;
 
-	news = known = recycles = unused_recycles = named_none = named_many = 0;
+	news = known = recycles = unused_recycles = named_none = named_many = found_again = 0;
 	begin_world(true);
 	for (i = 0; i < operations && check_failed == failed; i++)
 		one();
@@ -485,6 +528,7 @@ static void test_random(void)
 	CHECK(unused_recycles > operations / 5000);
 	CHECK(named_none > operations / 500);
 	CHECK(named_many > operations / 500);
+	CHECK(found_again > operations / 500);
 	CHECK(restarts > operations / 1000);
 	for (i = 0; i < ARRAY_SIZE(flushed); i++)
 		CHECK(flushed[i] > operations / 500);

@@ -12,7 +12,7 @@ struct entry tlb[NR_ENTRIES];
 unsigned int flusher, lost;
 struct event event[NR_EVENTS];
 char order[NR_EVENTS + 1];
-unsigned int nr_events, acquires;
+unsigned int nr_events, acquires, looks;
 
 static const struct av_vcpu_switch *watched;
 
@@ -83,7 +83,7 @@ static void carry_out(const struct event *e)
 
 void forget_events(const struct av_vcpu_switch *csw)
 {
-	nr_events = acquires = lost = 0;
+	nr_events = acquires = looks = lost = 0;
 	memset(order, 0, sizeof(order));
 	watched = csw;
 }
@@ -108,6 +108,10 @@ void fake_event(char what, const char *op, const u64 *operand, unsigned int nr_o
 
 	if (what == FAKE_ACQUIRE) {
 		acquires++;
+		return;
+	}
+	if (what == FAKE_LOOK) {
+		looks++;
 		return;
 	}
 	if (nr_events == NR_EVENTS) {

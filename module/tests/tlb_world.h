@@ -29,6 +29,7 @@ extern struct world {
 	struct av_vcpu vcpu[FAKE_VCPUS];
 	struct av_vcpu_switch csw[FAKE_VCPUS];
 	struct model model[FAKE_VCPUS];		/* what the contexts must be: the test's */
+	u64 found;		/* the tree whose contexts were looked for last, none changed since */
 } world[NR_VMS];
 
 /* The machine's ASIDs; those that no VM has are of the host's processes. */
@@ -66,7 +67,7 @@ extern struct event {
 	struct av_vcpu_switch csw;	/* as a CPU may see it then */
 } event[NR_EVENTS];
 extern char order[NR_EVENTS + 1];
-extern unsigned int nr_events, acquires;
+extern unsigned int nr_events, acquires, looks;
 
 /* Begin a record, which looks at this vCPU or at none. */
 void forget_events(const struct av_vcpu_switch *csw);

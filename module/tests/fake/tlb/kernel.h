@@ -58,6 +58,8 @@ static inline struct av_vcpu *av_vm_vcpu(struct av_vm *vm, unsigned int idx)
 #define FAKE_DSB	'D'
 #define FAKE_RELEASE	'S'	/* told before the store is made */
 #define FAKE_ACQUIRE	'L'
+#define FAKE_COUNT	'C'	/* a change of contexts, told before it is counted */
+#define FAKE_LOOK	'l'	/* at that count */
 
 void fake_event(char what, const char *op, const u64 *operand, unsigned int nr_operands);
 void fake_warn(const char *fmt, ...) __printf(1, 2);
@@ -69,6 +71,20 @@ void fake_warn(const char *fmt, ...) __printf(1, 2);
 #define __tlbi(op, ...)			fake_tlbi(FAKE_TLBI, op, __VA_ARGS__)
 #define __repeat_tlbi_sync(op, ...)	fake_tlbi(FAKE_REPEAT, op, __VA_ARGS__)
 #define dsb(domain)			fake_event(FAKE_DSB, #domain, NULL, 0)
+
+/* As the two below it. */
+typedef struct { s64 counter; } atomic64_t;
+static inline s64 atomic64_inc_return_release(atomic64_t *v)
+{
+	fake_event(FAKE_COUNT, "changes", NULL, 0);
+	return __atomic_add_fetch(&v->counter, 1, __ATOMIC_RELEASE);
+}
+
+static inline s64 atomic64_read_acquire(const atomic64_t *v)
+{
+	fake_event(FAKE_LOOK, "changes", NULL, 0);
+	return __atomic_load_n(&v->counter, __ATOMIC_ACQUIRE);
+}
 
 #undef smp_store_release
 #undef smp_load_acquire

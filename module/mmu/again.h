@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* TLBI of the page that was named before (struct av_swept), in few instructions. Pure. */
+#ifndef AV_MMU_AGAIN_H
+#define AV_MMU_AGAIN_H
+
+#include "mmu/entry.h"
+
+/* Faults that have walked the guest's tables start over, of these addresses. */
+static __always_inline void av_recent_note(u64 *seq, struct av_recent *recent, u64 start, u64 last)
+{
+	u64 now = *seq + 1;
+	struct av_recent *r = &recent[now % AV_RECENT];
+
+	r->start = start;
+	r->last = last;
+	WRITE_ONCE(*seq, now);
+}
+
+/*
+ * As av_shadow_tlbi_page(), for a page that was named by the op before, where one tree at most has
+ * been filled since: the serial of the tree that has lost it, whose page is the caller's to flush
+ * before mmu_lock is let go; 0 if none had it; AV_NOT_SWEPT if nothing was done.
+ */
+#define AV_NOT_SWEPT	(~0ULL)
+static __always_inline u64 av_shadow_tlbi_again(struct av_shadow *sh, struct av_tlbi_page op)
+{
+	bool high = op.va & BIT_ULL(55);
+	struct av_swept *swept = &sh->swept[high];
+	struct av_tree *tree = swept->filled;
+	struct av_pt *pt = swept->pt;
+	u32 idx = av_pt_index(op.va, 3);
+
+	/* Of tables that go, too, each tree has to be told. */
+	if (swept->va != op.va || !op.leaf || swept->several || sh->nr_tagged[high])
+		return AV_NOT_SWEPT;
+	if (tree && unlikely(!pt || swept->shape != sh->shape || pt->tree != tree)) {
+		pt = av_swept_table(sh, swept);
+		if (!pt)
+			return AV_NOT_SWEPT;
+	}
+	av_recent_note(&sh->seq_va[high], sh->recent_va[high], op.va, op.va | ~AV_PAGE_MASK);
+	if (!tree)
+		return 0;
+	swept->filled = NULL;
+	tree->clean = op.va;
+	if (unlikely(!av_pt_has(pt, idx)))
+		return 0;
+	av_shadow_take(sh, pt, idx);
+	return tree->serial;
+}
+
+#endif /* AV_MMU_AGAIN_H */
