@@ -78,6 +78,11 @@ BOARDS = {
             operations("slot_among_many", "log_on delete close"),
         ),
     ),
+    "protected": (
+        Row("gmem", "", 0, operations("gmem", "seal close")),
+        Row("gmem_large", "", 0, operations("gmem_large", "tib largest")),
+        Row("gmem_slots", "SLOTS=8190", 0, operations("gmem_slots", "create delete seal close")),
+    ),
     "interrupts": (
         Row(
             "gic", "VCPUS=240", 0,

@@ -71,6 +71,7 @@ CALLS = {
 }
 
 REFUSED = "EPERM KVM_SET_USER_MEMORY_REGION"
+INVALID_4 = "EINVAL EINVAL EINVAL EINVAL"
 
 # What armvisor relies on, and what it leaves out.
 LIMITS = {
@@ -98,6 +99,16 @@ LIMITS = {
     "huge-pool": ("EIO", "0", REFUSED),
     "locked": ("ENOMEM", "0", REFUSED),
     "end": ("private:zero shared:left", "private:left shared:left", "private:zero shared:left"),
+    # A KVM with pKVM does not look at the size of a VM's addresses.
+    "types": (
+        f"0 0 0 0 {INVALID_4}",
+        f"0 0 0 0 {INVALID_4}",
+        f"EINVAL 0 EINVAL EINVAL {INVALID_4}",
+    ),
+    "memfd-sizes": ("EINVAL EINVAL EINVAL 0 EINVAL EINVAL EINVAL",) * 3,
+    "memfd-flags": (f"0 0 0 {INVALID_4}",) * 3,
+    "memfd-offsets": (f"{INVALID_4} EINVAL EINVAL EINVAL 0 EEXIST EINVAL EINVAL",) * 3,
+    "memfd-files": (f"{INVALID_4} EBADF {INVALID_4}",) * 3,
 }
 
 PREPARE = (
@@ -261,6 +272,19 @@ def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to(host):
         "armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err; exit 0",
     ]
     assert "ended 8" in run_vmm(host, script, {"/reset.img": image(*psci(SYSTEM_RESET))})
+
+
+def test_why_a_vm_on_the_module_ended_says_nothing_that_is_the_guests():
+    """An address that the guest used is in its registers: neither its VMM nor the log has it."""
+    script = [
+        "armvisor run --protected --kernel /hostile.img --cpus 2 --memory 64M "
+        "--append case=window </dev/null >/tmp/out 2>&1; echo ended $?; cat /tmp/out; dmesg",
+    ]
+    said = run_vmm("module", script, {"/hostile.img": artefacts.bare("hostile")})
+    assert said.startswith("ended 7\n"), said
+    told = [line for line in said.splitlines() if "which the hypervisor needs" in line]
+    assert len(told) >= 2, said
+    assert not any("0x" in line for line in told), told
 
 
 def test_a_vm_whose_memory_is_taken_ends_with_a_sentence():

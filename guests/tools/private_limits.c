@@ -306,6 +306,141 @@ static void try_end(struct subject *subject, char *said)
 	add(said, *shared == ~7UL ? "shared:left" : *shared ? "shared:other" : "shared:zero");
 }
 
+/* ---- wrong numbers ---------------------------------------------------------- */
+
+/* KVM takes no other for a slot. */
+#define MAPPED	(GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED)
+
+/* KVM_CREATE_VM with IPA sizes and bits that there are not. */
+static void try_types(struct subject *subject, char *said)
+{
+	unsigned long type = subject->protected ? KVM_VM_TYPE_ARM_PROTECTED : 0;
+	const unsigned long types[] = {
+		type | 31, type | 32, type | 53, type | 0xff, type | 1UL << 8, type | 1UL << 30,
+		type | 1UL << 32, type | 1UL << 63,
+	};
+	unsigned int i;
+	int vm;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		vm = ioctl(subject->puppet.kvm, KVM_CREATE_VM, types[i]);
+		add_result(said, vm);
+		if (vm >= 0)
+			close(vm);
+	}
+}
+
+static int new_file(struct subject *subject, uint64_t size, uint64_t flags)
+{
+	struct kvm_create_guest_memfd create = { .size = size, .flags = flags };
+
+	return ioctl(subject->puppet.vm, KVM_CREATE_GUEST_MEMFD, &create);
+}
+
+static void try_file(struct subject *subject, char *said, uint64_t size, uint64_t flags)
+{
+	int file = new_file(subject, size, flags);
+
+	add_result(said, file);
+	if (file >= 0)
+		close(file);
+}
+
+static void try_memfd_sizes(struct subject *subject, char *said)
+{
+	static const uint64_t sizes[] = {
+		0, 1, PUPPET_PAGE - 1, PUPPET_PAGE, PUPPET_PAGE + 1, 1UL << 63, -PUPPET_PAGE,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		try_file(subject, said, sizes[i], 0);
+}
+
+static void try_memfd_flags(struct subject *subject, char *said)
+{
+	static const uint64_t flags[] = {
+		GUEST_MEMFD_FLAG_MMAP, GUEST_MEMFD_FLAG_INIT_SHARED, 3, 1UL << 8, 1UL << 31,
+		1UL << 63, ~0UL,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		try_file(subject, said, PUPPET_PAGE, flags[i]);
+}
+
+static void bind(struct subject *subject, char *said, struct kvm_userspace_memory_region2 region)
+{
+	region.userspace_addr = (uintptr_t)subject->ram;
+	add_result(said, ioctl(subject->puppet.vm, KVM_SET_USER_MEMORY_REGION2, &region));
+}
+
+/* A page of a file as slot 1, but for what is set then. */
+static struct kvm_userspace_memory_region2 page_of(int file)
+{
+	return (struct kvm_userspace_memory_region2){
+		.slot = 1, .flags = KVM_MEM_GUEST_MEMFD, .guest_phys_addr = OTHER_AT,
+		.memory_size = PUPPET_PAGE, .guest_memfd = file,
+	};
+}
+
+#define BIND(...)								\
+	do {									\
+		struct kvm_userspace_memory_region2 r = page_of(file);		\
+										\
+		__VA_ARGS__;							\
+		bind(subject, said, r);						\
+	} while (0)
+
+/* Slots of four pages that are not those of the file; then two that are, of one page. */
+static void try_memfd_offsets(struct subject *subject, char *said)
+{
+	int file = new_file(subject, 4 * PUPPET_PAGE, MAPPED);
+
+	if (file < 0) {
+		add_result(said, -1);
+		return;
+	}
+	BIND(r.guest_memfd_offset = 1);
+	BIND(r.guest_memfd_offset = 4 * PUPPET_PAGE);
+	BIND(r.guest_memfd_offset = 3 * PUPPET_PAGE; r.memory_size = 2 * PUPPET_PAGE);
+	BIND(r.guest_memfd_offset = -PUPPET_PAGE);
+	BIND(r.guest_memfd_offset = 1UL << 63);
+	BIND(r.memory_size = 1);
+	BIND(r.memory_size = 8 * PUPPET_PAGE);
+	BIND();
+	BIND(r.slot = 2; r.guest_phys_addr = 2 * OTHER_AT);
+	/* The first one again, and as it is not. */
+	BIND();
+	BIND(r.guest_phys_addr = 2 * OTHER_AT);
+	close(file);
+}
+
+/* Flags, and files that are none or another's. */
+static void try_memfd_files(struct subject *subject, char *said)
+{
+	int file = new_file(subject, PUPPET_PAGE, MAPPED);
+	struct subject other;
+
+	if (file < 0) {
+		add_result(said, -1);
+		return;
+	}
+	BIND(r.flags = KVM_MEM_GUEST_MEMFD | KVM_MEM_READONLY);
+	BIND(r.flags = KVM_MEM_GUEST_MEMFD | KVM_MEM_LOG_DIRTY_PAGES);
+	BIND(r.flags = KVM_MEM_GUEST_MEMFD | 8);
+	BIND(r.flags = KVM_MEM_GUEST_MEMFD | 1U << 31);
+	BIND(r.guest_memfd = -1);
+	BIND(r.guest_memfd = 0);
+	BIND(r.guest_memfd = subject->puppet.vm);
+	make_subject(&other, subject->kind);
+	bind(&other, said, page_of(file));
+	free_subject(&other);
+	/* The older call has no room for a file. */
+	add_result(said, set_slot(subject, 1, KVM_MEM_GUEST_MEMFD, OTHER_AT, PUPPET_PAGE));
+	close(file);
+}
+
 const struct row limits[] = {
 	{ "slots", try_slots },
 	{ "slots-later", try_slots_later },
@@ -323,5 +458,10 @@ const struct row limits[] = {
 	{ "huge-pool", try_huge_pool },
 	{ "locked", try_locked },
 	{ "end", try_end },
+	{ "types", try_types },
+	{ "memfd-sizes", try_memfd_sizes },
+	{ "memfd-flags", try_memfd_flags },
+	{ "memfd-offsets", try_memfd_offsets },
+	{ "memfd-files", try_memfd_files },
 	{ }
 };

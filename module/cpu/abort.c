@@ -12,6 +12,9 @@ static int kill(struct av_vcpu *vcpu, const struct av_answer *answer)
 {
 	switch ((enum av_kill_reason)answer->err) {
 	case AV_KILL_WINDOW:
+		/* The address is one of its registers' or its tables': for nobody's eyes, nor the log's. */
+		if (vcpu->vm->protected)
+			return av_vm_kill(vcpu, "the guest uses the top 2 MiB of its address space, which the hypervisor needs");
 		return av_vm_kill(vcpu, "the guest uses %#llx, in the top 2 MiB of its address space, which the hypervisor needs",
 				  answer->far);
 	default:

@@ -264,6 +264,21 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 	av_irq_show(vcpu);
 }
 
+/*
+ * Registers that C has not put back since the guest had them. An interrupt that came while the
+ * guest ran is taken as soon as interrupts are on, and perf shows a VMM that counts its own user
+ * mode the registers of that moment: PERF_SAMPLE_REGS_INTR.
+ */
+static __always_inline void forget_registers(void)
+{
+	asm volatile("mov x0, xzr; mov x1, xzr; mov x2, xzr; mov x3, xzr; mov x4, xzr\n"
+		     "mov x5, xzr; mov x6, xzr; mov x7, xzr; mov x8, xzr; mov x9, xzr\n"
+		     "mov x10, xzr; mov x11, xzr; mov x12, xzr; mov x13, xzr; mov x14, xzr\n"
+		     "mov x15, xzr; mov x16, xzr; mov x17, xzr"
+		     ::: "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
+			 "x12", "x13", "x14", "x15", "x16", "x17", "memory");
+}
+
 /* One stay in the guest. False: something came up first. */
 static bool enter_guest(struct av_vcpu *vcpu)
 {
@@ -294,6 +309,8 @@ static bool enter_guest(struct av_vcpu *vcpu)
 		}
 	}
 	WRITE_ONCE(vcpu->in_guest, false);
+	if (unlikely(vcpu->vm->protected))
+		forget_registers();
 	local_irq_enable();
 	if (fp)
 		av_fp_end(vcpu);

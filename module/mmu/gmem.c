@@ -12,6 +12,7 @@
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "compat/kvm_uapi.h"
 #include "compat/mm.h"
@@ -27,7 +28,20 @@
 /* "armv": in the open for who asks statfs(). */
 #define GMEM_MAGIC	0x61726d76
 
+/* Pages that are freed before the CPU is offered. */
+#define FREE_BATCH	128
+
 /* ---- pages ------------------------------------------------------------------- */
+
+int av_gmem_bind(struct av_gmem *gmem, u64 first, u64 npages)
+{
+	return mtree_insert_range(&gmem->bound, first, first + npages - 1, gmem, GFP_GMEM);
+}
+
+void av_gmem_unbind(struct av_gmem *gmem, u64 first)
+{
+	mtree_erase(&gmem->bound, first);
+}
 
 u64 *av_gmem_make_word(struct av_gmem *gmem, u64 page)
 {
@@ -146,6 +160,8 @@ static int wait_alone(u64 *word, struct page *page)
 	unsigned int looks = 0;
 
 	while (!alone(page)) {
+		if (PageHWPoison(page))
+			return -EHWPOISON;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (++looks == LOOKS)
@@ -172,8 +188,11 @@ int av_gmem_seal(struct av_gmem *gmem)
 	return ret;
 }
 
+/* A bad page is not touched: it is the host's no more, and goes to nobody. */
 static int wipe(u64 *word, struct page *page)
 {
+	if (PageHWPoison(page))
+		return 0;
 	if (av_owner_of(READ_ONCE(*word)) == AV_OWNER_GUEST ||
 	    av_owner_of(READ_ONCE(*word)) == AV_OWNER_LEAVING)
 		clear_highpage(page);
@@ -227,6 +246,11 @@ static vm_fault_t gmem_fault(struct vm_fault *vmf)
 		return VM_FAULT_OOM;
 	page = virt_to_page(va);
 	lock_page(page);
+	if (av_gmem_is_bad(va)) {
+		/* The kernel would look for other mappings of it in its page cache. */
+		unlock_page(page);
+		return VM_FAULT_HWPOISON;
+	}
 	if (!may_map(gmem, nr)) {
 		unlock_page(page);
 		return VM_FAULT_SIGBUS;
@@ -268,10 +292,13 @@ static void free_tables(struct av_gmem *gmem)
 
 			if (pa)
 				put_page(phys_to_page(pa));
+			if (!(page % FREE_BATCH))
+				cond_resched();
 		}
 		free_page((unsigned long)table);
 		cond_resched();
 	}
+	mtree_destroy(&gmem->bound);
 	kvfree(gmem->tables);
 	kfree(gmem);
 }
@@ -307,6 +334,17 @@ static struct file_system_type gmem_fs = {
 	.kill_sb	 = kill_anon_super,
 };
 
+/*
+ * Page by page, but for what the page allocator would not clear at one stretch anyway: there
+ * it is the mapping that takes long, of which huge pages need little.
+ */
+static u64 **alloc_tables(u64 n)
+{
+	if (n * sizeof(u64 *) > KMALLOC_MAX_SIZE)
+		return kvcalloc(n, sizeof(u64 *), GFP_GMEM);
+	return __vcalloc(n, sizeof(u64 *), GFP_GMEM);
+}
+
 static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
 {
 	struct av_gmem *gmem = kzalloc(sizeof(*gmem), GFP_GMEM);
@@ -316,8 +354,8 @@ static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
 	gmem->nr = size >> PAGE_SHIFT;
 	gmem->flags = flags;
 	gmem->vm = vm->serial;
-	gmem->tables = kvcalloc(DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT), sizeof(*gmem->tables),
-				GFP_GMEM);
+	mt_init(&gmem->bound);
+	gmem->tables = alloc_tables(DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT));
 	if (gmem->tables)
 		return gmem;
 	kfree(gmem);

@@ -19,7 +19,8 @@
 #ifndef AV_MMU_GMEM_H
 #define AV_MMU_GMEM_H
 
-#include <linux/mm_types.h>
+#include <linux/maple_tree.h>
+#include <linux/mm.h>
 
 #include "mmu/owner.h"
 
@@ -33,6 +34,7 @@ struct av_gmem {
 	u64 **tables;		/* NULL, or AV_GMEM_FANOUT words each; never freed before the file */
 	u64 nr;			/* of pages */
 	u64 flags;		/* GUEST_MEMFD_FLAG_* */
+	struct maple_tree bound;	/* pages that are in slots, under the VM's slots_lock */
 	unsigned int vm;	/* serial number of the VM that it was made for */
 	bool sealed;		/* pages are the guest's, but for those that it shares */
 	struct address_space *mapping;	/* of its processes */
@@ -43,6 +45,14 @@ struct av_gmem {
  * is held. Else -EBADF or -EINVAL.
  */
 int av_gmem_get(struct av_vm *vm, int fd, struct file **file, struct av_gmem **gmem);
+
+/*
+ * Pages are to be in a slot: a page has one address in the guest. 0; -EEXIST where a part of
+ * them is in one already; -ENOMEM. Under slots_lock; may sleep. The file's pages are nobody's
+ * again by the first of them.
+ */
+int av_gmem_bind(struct av_gmem *gmem, u64 first, u64 npages);
+void av_gmem_unbind(struct av_gmem *gmem, u64 first);
 
 /* The word of a page below nr, or NULL where none of its 2 MiB was used yet. Any context. */
 static inline u64 *av_gmem_word(const struct av_gmem *gmem, u64 page)
@@ -63,6 +73,15 @@ void *av_gmem_page(const struct av_gmem *gmem, u64 page);
 void *av_gmem_make_page(struct av_gmem *gmem, u64 page);
 
 /*
+ * Has the memory of a page gone bad (a machine check, MADV_HWPOISON)? Nobody reads it then, or
+ * gets it, and its file keeps it. It may go bad at any time: a page that is mapped stays so.
+ */
+static inline bool av_gmem_is_bad(const void *page)
+{
+	return PageHWPoison(virt_to_page(page));
+}
+
+/*
  * Unmap a page that is leaving its processes; true when nobody holds it any more: no
  * device's transfer, no pipe, no ring. May sleep.
  */
@@ -70,7 +89,7 @@ bool av_gmem_recall(struct av_gmem *gmem, u64 page);
 
 /*
  * All that is in it is the guest's from now on, and nobody else has any of it: 0; -EBUSY
- * where somebody holds a page, -EINTR. The VM runs no guest and no ioctl.
+ * where somebody holds a page, -EHWPOISON where one is bad, -EINTR. The VM runs no guest and no ioctl.
  */
 int av_gmem_seal(struct av_gmem *gmem);
 

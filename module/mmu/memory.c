@@ -30,20 +30,22 @@ static u64 gmem_page(const struct av_slot *slot, u64 gpa)
 	       array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn, slot->npages);
 }
 
-/* The kernel's address of a word there; NULL where no page is yet. */
-static void *gmem_at(const struct av_slot *slot, u64 gpa)
+/* An address in a page of the file; NULL where there is none, or it has gone bad. */
+static void *gmem_good(void *page, u64 gpa)
 {
-	void *page = av_gmem_page(slot->gmem, gmem_page(slot, gpa));
-
-	return page ? page + offset_in_page(gpa) : NULL;
+	return page && !av_gmem_is_bad(page) ? page + offset_in_page(gpa) : NULL;
 }
 
-/* The same, and the page is made. May sleep. NULL: no memory. */
+/* The kernel's address of a word there; NULL where no good page is yet. */
+static void *gmem_at(const struct av_slot *slot, u64 gpa)
+{
+	return gmem_good(av_gmem_page(slot->gmem, gmem_page(slot, gpa)), gpa);
+}
+
+/* The same, and the page is made. May sleep. NULL: gmem_failed() says why. */
 static void *gmem_make_at(const struct av_slot *slot, u64 gpa)
 {
-	void *page = av_gmem_make_page(slot->gmem, gmem_page(slot, gpa));
-
-	return page ? page + offset_in_page(gpa) : NULL;
+	return gmem_good(av_gmem_make_page(slot->gmem, gmem_page(slot, gpa)), gpa);
 }
 
 /* ---- memory that has gone bad ---------------------------------------------- */
@@ -64,6 +66,17 @@ static noinline __cold int failed(unsigned long hva)
 	if (n != -EHWPOISON)
 		return -EFAULT;
 	send_sig_mceerr(BUS_MCEERR_AR, (void __user *)hva, av_mapping_shift(hva), current);
+	return -EHWPOISON;
+}
+
+/* The same of a protected VM's page, where the VMM has its memory. */
+static noinline __cold int gmem_failed(const struct av_slot *slot, u64 gpa)
+{
+	void __user *hva = (void __user *)(hva_of(slot, gpa) & PAGE_MASK);
+
+	if (!av_gmem_page(slot->gmem, gmem_page(slot, gpa)))
+		return -ENOMEM;
+	send_sig_mceerr(BUS_MCEERR_AR, hva, PAGE_SHIFT, current);
 	return -EHWPOISON;
 }
 
@@ -107,7 +120,7 @@ static noinline int hold_gmem(const struct av_slot *slot, u64 gfn, struct page *
 	void *va = gmem_make_at(slot, gfn << PAGE_SHIFT);
 
 	if (!va)
-		return -ENOMEM;
+		return gmem_failed(slot, gfn << PAGE_SHIFT);
 	*page = virt_to_page(va);
 	get_page(*page);
 	return 0;
@@ -319,7 +332,7 @@ static noinline int load64_gmem(const struct av_slot *slot, u64 gpa, u64 *val)
 	const u64 *at = gmem_make_at(slot, gpa);
 
 	if (!at)
-		return -ENOMEM;
+		return gmem_failed(slot, gpa);
 	*val = READ_ONCE(*at);
 	return 0;
 }

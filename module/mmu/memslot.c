@@ -344,12 +344,15 @@ static int set_private(struct av_vm *vm, const struct av_region *req,
 
 	if (vm->sealed)
 		return -EPERM;
+	/* Neither read-only nor logged. */
+	if (private && req->flags)
+		return -EINVAL;
 	ret = av_slot_check(av_vm_slots(vm), req, vm->ipa_bits, &change, &old);
 	if (ret)
 		return ret;
 	if (change == AV_SLOT_DELETE)
 		return publish(vm, old, NULL);
-	if (!private || req->flags)
+	if (!private)
 		return -EPERM;
 	return change == AV_SLOT_CREATE ? create(vm, req, NULL, private) : -EINVAL;
 }

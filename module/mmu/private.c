@@ -14,19 +14,6 @@
 
 /* ---- slots ------------------------------------------------------------------- */
 
-/* Is a part of these pages in a slot already? A page has one address in the guest. */
-static bool is_bound(struct av_vm *vm, const struct av_gmem *gmem, u64 first, u64 npages)
-{
-	struct av_slots *slots = av_vm_slots(vm);
-	struct av_slot *slot;
-
-	av_for_each_slot(slot, slots)
-		if (slot->gmem == gmem && slot->gmem_first < first + npages &&
-		    first < slot->gmem_first + slot->npages)
-			return true;
-	return false;
-}
-
 int av_private_bind(struct av_vm *vm, struct av_slot *slot, const struct av_private *from)
 {
 	u64 first = from->offset >> PAGE_SHIFT;
@@ -37,10 +24,13 @@ int av_private_bind(struct av_vm *vm, struct av_slot *slot, const struct av_priv
 	ret = av_gmem_get(vm, from->fd, &file, &gmem);
 	if (ret)
 		return ret;
-	if (!PAGE_ALIGNED(from->offset) || first > gmem->nr || slot->npages > gmem->nr - first ||
-	    is_bound(vm, gmem, first, slot->npages)) {
+	if (!PAGE_ALIGNED(from->offset) || first > gmem->nr || slot->npages > gmem->nr - first)
+		ret = -EINVAL;
+	else
+		ret = av_gmem_bind(gmem, first, slot->npages);
+	if (ret) {
 		fput(file);
-		return -EINVAL;
+		return ret;
 	}
 	slot->gmem = gmem;
 	slot->gmem_first = first;
@@ -54,6 +44,7 @@ void av_private_unbind(struct av_slot *slot)
 		return;
 	/* A slot of a sealed VM goes with its VM. */
 	av_gmem_unseal(slot->gmem);
+	av_gmem_unbind(slot->gmem, slot->gmem_first);
 	fput(slot->gmem_file);
 }
 
@@ -66,6 +57,7 @@ static int seal_slots(struct av_vm *vm)
 	int ret = 0;
 
 	av_for_each_slot(slot, slots) {
+		cond_resched();
 		if (slot->gmem && !slot->gmem->sealed)
 			ret = av_gmem_seal(slot->gmem);
 		if (ret)
@@ -79,9 +71,11 @@ static void reopen_slots(struct av_vm *vm)
 	struct av_slots *slots = av_vm_slots(vm);
 	struct av_slot *slot;
 
-	av_for_each_slot(slot, slots)
+	av_for_each_slot(slot, slots) {
+		cond_resched();
 		if (slot->gmem)
 			WRITE_ONCE(slot->gmem->sealed, false);
+	}
 }
 
 /* Pages that were never used read as zeroes, and so count as those that hold zeroes. */
@@ -94,17 +88,18 @@ static int measure_slot(const struct av_slot *slot, av_measure_fn *fn, void *ctx
 		u64 nr = slot->gmem_first + i;
 		const void *page;
 
-		if (!(nr % AV_GMEM_FANOUT)) {
-			cond_resched();
-			if (fatal_signal_pending(current))
-				return -EINTR;
-		}
+		/* A page of it may take more than 100,000 instructions. */
+		cond_resched();
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		if (!av_gmem_word(slot->gmem, nr)) {
 			/* To the last page of a table that is not there. */
 			i += AV_GMEM_FANOUT - 1 - nr % AV_GMEM_FANOUT;
 			continue;
 		}
 		page = av_gmem_page(slot->gmem, nr);
+		if (page && av_gmem_is_bad(page))
+			return -EHWPOISON;
 		if (page && memchr_inv(page, 0, PAGE_SIZE))
 			ret = fn(ctx, (slot->base_gfn + i) << PAGE_SHIFT, PAGE_SIZE, page);
 	}

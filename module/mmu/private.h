@@ -13,7 +13,7 @@ struct av_private {
 };
 
 /*
- * Give a new slot the pages of a file, from an offset on: 0, or KVM's -EBADF or -EINVAL.
+ * Give a new slot the pages of a file, from an offset on: 0, or KVM's -EBADF, -EINVAL, -EEXIST.
  * Under slots_lock. av_private_unbind() is for every slot.
  */
 int av_private_bind(struct av_vm *vm, struct av_slot *slot, const struct av_private *from);

@@ -37,6 +37,11 @@ void bounds_gic(void);
 void bounds_its(void);
 void bounds_routes(void);
 
+/* bounds_gmem.c */
+void bounds_gmem(void);
+void bounds_gmem_large(void);
+void bounds_gmem_slots(void);
+
 /* bounds_log.c */
 void bounds_log(void);
 void bounds_ring(void);

@@ -39,6 +39,7 @@ struct tally *tally;
 
 static const struct op *const tables[] = {
 	memory_ops, slot_ops, irq_ops, device_ops, vcpu_ops, file_ops, process_ops, debug_ops,
+	gmem_ops,
 };
 
 static const struct op *ops[MAX_OPS];

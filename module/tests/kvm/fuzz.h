@@ -23,7 +23,8 @@
 #define NR_AREAS	4
 #define NR_EVENTS	6
 #define NR_SPARES	6
-#define MAX_OPS		96
+#define NR_GMEMS	4
+#define MAX_OPS		112
 
 #define PAGE		4096UL
 #define AREA_SIZE	0x400000UL
@@ -67,6 +68,9 @@ struct world {
 	bool pmu;		/* the VM's vCPUs have one */
 	int event[NR_EVENTS], spare[NR_SPARES];
 	struct area area[NR_AREAS];
+	/* Memory of protected VMs, of the world's own first; MAIN_SIZE of each may be mapped here. */
+	int gmem[NR_GMEMS];
+	char *private;
 	char *odd;		/* MAX_CPUS pages, for what does not belong into a slot */
 	int image;		/* what the first slot holds at the start */
 	int junk;		/* JUNK_SIZE of numbers */
@@ -93,7 +97,7 @@ struct op {
 
 /* Rows end with one without a name. */
 extern const struct op memory_ops[], slot_ops[], irq_ops[], device_ops[], vcpu_ops[],
-	file_ops[], process_ops[], debug_ops[];
+	file_ops[], process_ops[], debug_ops[], gmem_ops[];
 
 /* Shared by all processes of a run. */
 struct tally {
@@ -137,6 +141,10 @@ void resume_runners(struct world *w);
 /* fuzz_slots.c: maybe dirty rings for a VM without vCPUs; take what a vCPU's has. */
 void give_ring(int vm, u64 kind);
 bool take_ring(int vcpu, u64 page);
+
+/* fuzz_gmem.c: a protected VM with the guest's memory, and no vCPU; -1 where there is none. */
+void reserve_gmem(struct world *w);
+int new_protected_vm(struct world *w);
 
 /* fuzz_debug.c */
 void keep_perf_hooks(void);

@@ -214,8 +214,10 @@ wait:
 1:	wfe
 	b	next
 
-power:	/* AFFINITY_INFO, CPU_ON; seldom CPU_SUSPEND, CPU_OFF, SYSTEM_RESET */
+power:	/* AFFINITY_INFO, CPU_ON; seldom CPU_SUSPEND, CPU_OFF, SYSTEM_RESET; or sharing */
 	ubfx	x9, x10, #8, #7
+	cmp	x9, #80
+	b.hi	share
 	movz	x0, #0xc400, lsl #16
 	movk	x0, #4
 	and	x1, x10, #3
@@ -235,6 +237,20 @@ power:	/* AFFINITY_INFO, CPU_ON; seldom CPU_SUSPEND, CPU_OFF, SYSTEM_RESET */
 	cbnz	x9, 1f
 	movk	x0, #9
 1:	hvc	#0
+	b	next
+
+share:	/* a page is shared or taken back; nearly always one that is touched */
+	movz	x0, #0xc600, lsl #16
+	movk	x0, #3
+	tbz	w10, #6, 1f
+	movk	x0, #4
+1:	mov	x1, #0x40140000
+	bfi	x1, x10, #12, #6
+	cmp	x9, #84
+	csel	x1, x28, x1, lo
+	mov	x2, xzr
+	mov	x3, xzr
+	hvc	#0
 	b	next
 
 gic:	/* a distributor's, a redistributor's or an ITS's register */

@@ -145,12 +145,15 @@ void renew_vm(struct world *w, u64 *rng)
 		.cap = KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2,
 		.args = { KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE },
 	};
-	int vm = ioctl(get_file(&w->kvm), KVM_CREATE_VM, 0), vcpu;
+	int vm = rnd(rng) >> 16 & 3 ? -1 : new_protected_vm(w), vcpu;
 	bool off = rnd(rng) >> 16 & 1;
 	unsigned int i;
 
 	if (vm < 0)
+		vm = ioctl(get_file(&w->kvm), KVM_CREATE_VM, 0);
+	if (vm < 0)
 		return;
+	/* A protected VM takes neither, and has its memory already. */
 	give_ring(vm, rnd(rng) >> 16 & 7);
 	ioctl(vm, KVM_SET_USER_MEMORY_REGION, &mem);
 	if (rnd(rng) >> 16 & 1)
@@ -330,6 +333,7 @@ static void make_world(struct world *w, u64 seed, unsigned int cpus)
 	if (pread(w->image, w->area[0].at, MAIN_SIZE, 0) < 0)
 		die("image");
 	w->kvm = open_kvm();
+	reserve_gmem(w);
 	renew_vm(w, &rng);
 	if (w->vm < 0)
 		complain("seed %llu: no VM: %s", (unsigned long long)seed, strerror(errno));

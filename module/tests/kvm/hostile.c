@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "hostile.h"
 
-static int failures;
+/* Of this process and its children. */
+static int *failures;
 
 void expect(bool condition, const char *what, ...)
 {
@@ -25,7 +27,7 @@ void expect(bool condition, const char *what, ...)
 
 	if (condition)
 		return;
-	failures++;
+	__atomic_fetch_add(failures, 1, __ATOMIC_RELAXED);
 	fflush(stdout);
 	fprintf(stderr, "FAILED: ");
 	va_start(args, what);
@@ -61,6 +63,7 @@ static void *run_thread(void *arg)
 {
 	struct runner *r = arg;
 
+	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
 		if (ioctl(r->g.vcpu, KVM_RUN, 0) && errno != EINTR) {
 			__atomic_store_n(&r->error, errno, __ATOMIC_RELEASE);
@@ -166,6 +169,7 @@ static const struct {
 	{ "allocations", hostile_allocations },
 	{ "messages", hostile_messages },
 	{ "changed", hostile_changed },
+	{ "protected", hostile_protected },
 };
 
 static bool wanted(const char *name, int argc, char **argv)
@@ -183,6 +187,10 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_handler = on_signal };
 	size_t i;
 
+	failures = mmap(NULL, sizeof(*failures), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (failures == MAP_FAILED)
+		die("mmap");
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);
 	for (i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -192,6 +200,6 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		parts[i].run();
 	}
-	printf(failures ? "%d failures\n" : "done\n", failures);
-	return !!failures;
+	printf(*failures ? "%d failures\n" : "done\n", *failures);
+	return !!*failures;
 }

@@ -11,6 +11,7 @@
 struct runner {
 	struct guest g;
 	pthread_t thread;
+	int tid;		/* 0: has not begun */
 	bool stop;
 	bool tells;		/* the guest is one of those that report at GUEST_BAD */
 	int error;		/* errno that ended it, 0 if stopped; EBADMSG: GUEST_BAD */
@@ -64,5 +65,6 @@ void hostile_guests(void);
 void hostile_allocations(void);
 void hostile_messages(void);
 void hostile_changed(void);
+void hostile_protected(void);
 
 #endif /* AV_TESTS_KVM_HOSTILE_H */

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hostile.h"
+#include "siege.h"
 
 static u64 seed = 0x9e3779b97f4a7c15ULL;
 
@@ -26,6 +26,7 @@ static const unsigned long commands[] = {
 	KVM_GET_ONE_REG, KVM_SET_ONE_REG, KVM_GET_REG_LIST, KVM_GET_MP_STATE,
 	KVM_SET_MP_STATE, KVM_GET_VCPU_EVENTS, KVM_SET_VCPU_EVENTS, KVM_ARM_VCPU_FINALIZE,
 	KVM_SET_SIGNAL_MASK, KVM_SET_GUEST_DEBUG, KVM_SIGNAL_MSI, KVM_CREATE_IRQCHIP,
+	KVM_CREATE_GUEST_MEMFD, KVM_SET_USER_MEMORY_REGION2,
 };
 
 /* Small numbers, sizes and addresses that mean something, and any bits. */
@@ -84,37 +85,61 @@ static void one_call(const int *fds, size_t n, void *memory, int keep)
 		close((int)words[0]);
 }
 
+/* Calls on the files of a VM, which the process has from the first to the last of its numbers. */
+static void call_all(const int *fds, size_t n, int vcpu, struct kvm_run *run, int last)
+{
+	void *spare = map_memory(GUEST_SIZE);
+	int i;
+
+	for (i = 0; i < 3000; i++) {
+		one_call(fds, n, spare, last);
+		if (i % 10 == 0) {
+			/* Whatever it is now: a look inside and out again. */
+			run->immediate_exit = 1;
+			ioctl(vcpu, KVM_RUN, 0);
+		}
+	}
+	munmap(spare, GUEST_SIZE);
+	for (i = last; i >= fds[0]; i--)
+		close(i);
+	munmap(run, 4096);
+}
+
 static void random_calls(void)
 {
 	struct kvm_create_device dev = { .type = KVM_DEV_TYPE_ARM_VGIC_V3 };
 	struct guest g;
-	int fds[5], round, i, raw;
-	void *spare;
+	int round;
 
 	for (round = 0; round < 20; round++) {
+		int raw;
+
 		new_guest(&g, guest_mmio, sizeof(guest_mmio));
 		raw = new_vcpu(g.vm, 1);
-		spare = map_memory(GUEST_SIZE);
 		if (ioctl(g.vm, KVM_CREATE_DEVICE, &dev))
 			die("KVM_CREATE_DEVICE");
-		fds[0] = g.kvm;
-		fds[1] = g.vm;
-		fds[2] = g.vcpu;
-		fds[3] = raw;
-		fds[4] = dev.fd;
-		for (i = 0; i < 3000; i++) {
-			one_call(fds, ARRAY_SIZE(fds), spare, dev.fd);
-			if (i % 10 == 0) {
-				/* Whatever it is now: a look inside and out again. */
-				g.run->immediate_exit = 1;
-				ioctl(g.vcpu, KVM_RUN, 0);
-			}
-		}
-		munmap(spare, GUEST_SIZE);
-		for (i = dev.fd; i >= g.kvm; i--)
-			close(i);
-		munmap(g.run, 4096);
+		call_all((int[]) { g.kvm, g.vm, g.vcpu, raw, dev.fd }, 5, g.vcpu, g.run, dev.fd);
 		munmap(g.memory, GUEST_SIZE);
+	}
+}
+
+/* The same of a protected VM: before its first run, which may be the fifth call, and after it. */
+static void random_calls_protected(void)
+{
+	struct kvm_create_device dev = { .type = KVM_DEV_TYPE_ARM_VGIC_V3 };
+	struct siege s;
+	int round, vcpu;
+
+	for (round = 0; round < 20; round++) {
+		if (!new_siege(&s, GUEST_SIZE))
+			return;
+		add_cpu(&s, guest_mmio, guest_mmio + ARRAY_SIZE(guest_mmio), 0, 0);
+		vcpu = s.cpu[0].g.vcpu;
+		if (ioctl(s.vm, KVM_CREATE_DEVICE, &dev))
+			die("KVM_CREATE_DEVICE");
+		call_all((int[]) { s.kvm, s.vm, s.file, vcpu, dev.fd }, 5, vcpu, s.cpu[0].g.run,
+			 dev.fd);
+		munmap(s.memory, s.size);
 	}
 }
 
@@ -206,5 +231,6 @@ void hostile_arguments(void)
 	cheap_traps();
 	accounting();
 	random_calls();
+	random_calls_protected();
 	random_registers();
 }
