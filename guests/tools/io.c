@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a request and a byte of a disk and of a network take, by the counter: the mean of
- * ROUNDS, once all has been done before. The disk is read and written past the page cache, in requests of two sizes, and
- * loses what it held; over the network goes a stream each way, and single bytes there and
- * back.
+ * What a request and a byte of a disk and of a network take, by the counter: a line for each of
+ * ROUNDS, once all has been done before. The disk is read and written past the page cache, in
+ * requests of two sizes, and loses what it held; over the network goes a stream each way, and
+ * single bytes there and back.
  */
 #define _GNU_SOURCE
 #include "io.h"
@@ -41,10 +41,10 @@ void io_report(const char *name, uint64_t ticks, uint64_t loops)
 	fflush(stdout);
 }
 
-/* The mean: how many packets an interrupt finds differs from round to round. */
-void io_mean(const char *name, uint64_t loops, void (*run)(void *), void *argument)
+/* Reported at the end: a line to the console in between would be measured in part. */
+void io_rounds(const char *name, uint64_t loops, void (*run)(void *), void *argument)
 {
-	uint64_t all = 0, start;
+	uint64_t ticks[ROUNDS], start;
 	int round;
 
 	MARK_FEED;
@@ -53,11 +53,12 @@ void io_mean(const char *name, uint64_t loops, void (*run)(void *), void *argume
 		MARK_COUNT;
 		start = counter();
 		run(argument);
-		all += counter() - start;
+		ticks[round] = counter() - start;
 		MARK_PAUSE;
 	}
 	MARK_END;
-	io_report(name, all, ROUNDS * loops);
+	for (round = 0; round < ROUNDS; round++)
+		io_report(name, ticks[round], loops);
 }
 
 /* ---- the disk ------------------------------------------------------------------------------ */
@@ -129,14 +130,14 @@ static int measure_disk(const char *path)
 	check_content(&disk, 1);
 	disk.request = SMALL;
 	disk.total = DISK / 8;
-	io_mean("read-small", disk.total / SMALL, requests, &disk);
+	io_rounds("read-small", disk.total / SMALL, requests, &disk);
 	disk.writes = true;
-	io_mean("write-small", disk.total / SMALL, requests, &disk);
+	io_rounds("write-small", disk.total / SMALL, requests, &disk);
 	disk.request = LARGE;
 	disk.total = DISK;
-	io_mean("write-large", DISK / LARGE, requests, &disk);
+	io_rounds("write-large", DISK / LARGE, requests, &disk);
 	disk.writes = false;
-	io_mean("read-large", DISK / LARGE, requests, &disk);
+	io_rounds("read-large", DISK / LARGE, requests, &disk);
 	check_content(&disk, 2);
 	printf("result io.request-small %u bytes\nresult io.request-large %u bytes\n", SMALL, LARGE);
 	return 0;

@@ -9,9 +9,9 @@
 /* Says what failed, with errno's text, and exits: no figure is better than a wrong one. */
 noreturn void io_fail(const char *what);
 
-/* Ticks of one of `loops` operations, which a run does all of. */
+/* Ticks of one of `loops` operations, which a run does all of; of each round. */
 void io_report(const char *name, uint64_t ticks, uint64_t loops);
-void io_mean(const char *name, uint64_t loops, void (*run)(void *), void *argument);
+void io_rounds(const char *name, uint64_t loops, void (*run)(void *), void *argument);
 
 /* Exit statuses. */
 int io_net(const char *endpoint);

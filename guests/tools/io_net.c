@@ -170,11 +170,11 @@ int io_net(const char *endpoint)
 		return 1;
 	at_once(stream.fd);
 	stream.order = (struct order){ .what = TAKE, .bytes = STREAM };
-	io_mean("send-kib", STREAM >> 10, run, &stream);
+	io_rounds("send-kib", STREAM >> 10, run, &stream);
 	stream.order = (struct order){ .what = SEND, .bytes = STREAM };
-	io_mean("receive-kib", STREAM >> 10, run, &stream);
+	io_rounds("receive-kib", STREAM >> 10, run, &stream);
 	stream.order = (struct order){ .what = ECHO, .bytes = ECHOES };
-	io_mean("echo", ECHOES, run, &stream);
+	io_rounds("echo", ECHOES, run, &stream);
 	close(stream.fd);
 	return 0;
 }

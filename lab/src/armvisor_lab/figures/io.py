@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`io.ROW.*`: a disk and a network in plain VMs and in protected ones, on pKVM's kernel.
+"""`io.ROW.*`: a disk and a network in plain VMs and in protected ones, on KVM, pKVM and armvisor.
 
 The program `io` (guests/tools) measures in the Debian test guest, and the count is of all who take
 part: the guest, the hypervisor, the VMM, and the host's program at the other end of the connection.
 Requests read and write a disk past the page cache; its file is in the host's memory. A row in
 `-byte` is of requests of 256 KiB, or of a stream; one in `-request` of 4 KiB, or of a byte there
-and back.
+and back. A disk's rows are the mean of rounds of the same requests. How many packets an interrupt
+finds differs from round to round: a network's are the median.
 
 `kvm` is a plain VM with zero copy on the newest kernel, `kvm-protected` the same where that kernel
-has pKVM; `kvm-protected-areas` has bounce buffers all the same, as the kernel's swiotlb does them;
-`kvm-pvm-MODE` is a protected VM with armvisor_bounce.ko in that mode.
+has pKVM, `armvisor` on the module; `kvm-protected-MODE` and `armvisor-MODE` have bounce buffers
+all the same, by armvisor_bounce.ko in that mode (`areas` is what the kernel's swiotlb does);
+`kvm-pvm-MODE` and `armvisor-pvm-MODE` are protected VMs with it.
 """
 
 from dataclasses import dataclass
+from statistics import fmean, median
 
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.cpio import Cpio
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
-from armvisor_lab.results import instructions, parse
+from armvisor_lab.results import all_instructions, parse
 
-_HOST = "newest"
+# Whose KVM has protected VMs.
+_PKVM_HOST = "newest"
 _LARGE = 256 << 10
 # What `io` prints, and how many of its row are in that.
 _ROWS = {
@@ -41,6 +45,7 @@ class Way:
     """A VM, and how its devices get at its memory: without a mode at all of it."""
 
     name: str
+    el2: bool = True
     pkvm: bool = True
     protected: bool = False
     mode: str = ""
@@ -66,6 +71,9 @@ WAYS = (
     Way("kvm-protected"),
     Way("kvm-protected-areas", mode="areas"),
     *(Way(f"kvm-pvm-{mode}", protected=True, mode=mode) for mode in _MODES),
+    Way("armvisor", el2=False),
+    Way("armvisor-areas", el2=False, mode="areas"),
+    *(Way(f"armvisor-pvm-{mode}", el2=False, protected=True, mode=mode) for mode in _MODES),
 )
 
 
@@ -74,8 +82,9 @@ def _board(way: Way) -> Board:
     added = Cpio()
     added.file("modules/armvisor_bounce.ko", artefacts.bounce(vms.GUEST).read_bytes())
     return Board(
-        el2=True, kernel=_HOST, count=True, memory=2048, timeout=1800, modules=["tun"],
-        append="kvm-arm.mode=protected" if way.pkvm else "",
+        el2=way.el2, kernel=_PKVM_HOST if way.el2 else vms.GUEST, count=True, memory=2048,
+        timeout=1800, modules=["tun", *(() if way.el2 else vms.module())],
+        append="kvm-arm.mode=protected" if way.el2 and way.pkvm else "",
         files={
             "/bin/armvisor": artefacts.vmm(),
             "/bin/io": artefacts.tool("io"),
@@ -99,6 +108,11 @@ exit $status
 """
 
 
+def _is_disk(figure: str) -> bool:
+    """Whether its rounds are the same work."""
+    return figure.split(".")[1].partition("-")[0] in ("read", "write")
+
+
 def _check(way: Way, text: str) -> None:
     """That the guest came to its end, and that its devices had their memory as they should."""
     failures = parse(text).get("guest.failures")
@@ -116,13 +130,21 @@ def _measurement(way: Way) -> Measurement:
         board = _board(way)
         result = board.run(["sh", "-c", _script(way)], progress=progress).check()
         _check(way, result.text)
-        values = {
-            f"io.{row}.{way.name}": instructions(result.text, f"io.{name}") / parts
+        samples = {
+            f"io.{row}.{way.name}": [
+                each / parts for each in all_instructions(result.text, f"io.{name}")
+            ]
             for row, (name, parts) in _ROWS.items()
         }
-        return Outcome(values, describe(board, result.kernel), text=result.text)
+        values = {
+            figure: (fmean if _is_disk(figure) else median)(rounds)
+            for figure, rounds in samples.items()
+        }
+        where = describe(board, result.kernel)
+        return Outcome(values, where, samples=samples, text=result.text)
 
-    return Measurement(figures, f"disk and network of a guest: {way.name}", run, seconds=60)
+    what = f"disk and network of a guest: {way.name}"
+    return Measurement(figures, what, run, seconds=60 if way.el2 else 150)
 
 
 def measurements() -> list[Measurement]:
