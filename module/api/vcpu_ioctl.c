@@ -47,9 +47,9 @@ static int av_vcpu_ioctl_run(struct av_vcpu *vcpu)
 {
 	int r;
 
-	if (!vcpu->initialized)
-		return -ENOEXEC;
 	if (!vcpu->has_run) {
+		if (!vcpu->initialized)
+			return -ENOEXEC;
 		r = av_irq_first_run(vcpu, av_pmu_check(vcpu));
 		if (r)
 			return r;

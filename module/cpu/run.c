@@ -215,12 +215,12 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 		av_controls(&vcpu->sw->priv->guest, srf, &host, how);
 		av_controls_note(&cpu->controls_of, srf, &host, how);
 		cpu->modes_same = av_controls_same(srf, how);
+		cpu->suit_host = av_controls_suit_host(&vcpu->sw->priv->guest, &host);
 	}
 	srf->modes_same = cpu->modes_same && !srf->slow && srf->cheap & AV_CHEAP_MODES;
 	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
 	av_srf_set_midr(srf, read_cpuid_id());
-	srf->light = srf->cheap & AV_CHEAP_SHORT && !srf->slow &&
-		     av_controls_suit_host(&vcpu->sw->priv->guest, &host);
+	srf->light = srf->cheap & AV_CHEAP_SHORT && !srf->slow && cpu->suit_host;
 	av_quick_modes(srf);
 	av_quick_mode(srf);
 	if (likely(!(how & (AV_STAY_MATCHING | AV_STAY_STEPPING | AV_STAY_COUNTS)))) {

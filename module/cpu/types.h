@@ -96,6 +96,7 @@ struct av_vcpu_cpu {
 	struct av_host_debug host_debug;
 	struct av_controls_of controls_of;	/* inputs of sw->priv->guest */
 	bool modes_same;			/* av_controls_same() of these */
+	bool suit_host;				/* av_controls_suit_host() of these */
 
 	/* Stolen time (steal.c): its guest address, and the thread's wait when last added. */
 	bool has_steal;
