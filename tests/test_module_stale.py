@@ -2,8 +2,9 @@
 """A guest never sees what is no more, though most of its faults are answered from what is known.
 
 `module/tests/kvm/stale` checks itself: pages that the VMM replaces, protects, shares, swaps, merges
-and logs, rights and tables that another vCPU changes, leaves of a GiB, slots whose frames are
-adjacent. Real KVM must pass it too, or it asks for the wrong thing.
+and logs, a page that leads to one frame after the other, rights and tables that another vCPU
+changes, leaves of a GiB, slots whose frames are adjacent. Real KVM must pass it too,
+or it asks for the wrong thing.
 """
 
 from pathlib import Path
@@ -15,7 +16,7 @@ from hostile_runs import SWAP, swap_modules
 from armvisor_lab.board import Board
 
 CONFORMANCE = pytest.mark.conformance
-PARTS = ("replaced", "kept", "logged", "rights", "moved", "leaf", "adjacent")
+PARTS = ("replaced", "kept", "logged", "poked", "rights", "moved", "leaf", "adjacent")
 # Without light exits or their short way, without copies, without these, with nothing
 # (module/cpu/cheap.h).
 CHEAP = (383, 255, 503, 375, 0)
@@ -54,7 +55,7 @@ def test_on_kvm(program: Path):
     run(program, "stable", SHORT)
 
 
-@pytest.mark.parametrize("parts", ["replaced kept", "logged rights moved leaf adjacent"])
+@pytest.mark.parametrize("parts", ["replaced kept", "logged poked rights moved leaf adjacent"])
 def test_on_module(program: Path, parts: str):
     run(program, "stable", f"{SHORT} {parts}", cheap=511)
 

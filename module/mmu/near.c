@@ -63,6 +63,7 @@ static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
 	near->seq = mmu->seq;
 	near->part.nr = 0;
 	near->pt = NULL;
+	vcpu->mmu->refill.near = NULL;
 	pagefault_disable();
 	ret = av_walk(&vcpu->mmu->regime, &av_mem_reader_now_ops, &reader, va, &walk);
 	remember(vcpu, near, tree, reader.slot, &walk, ret);
@@ -94,6 +95,12 @@ static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct
 	return near->pt;
 }
 
+/* From copies: an instruction that reads or writes its own page, which no entry gives it. */
+static __always_inline bool own_page(const struct av_vcpu *vcpu, const struct av_tree *tree, u64 va)
+{
+	return tree->key.mode == AV_MODE_EL1_COPIES && (va ^ vcpu->srf->pc) < PAGE_SIZE;
+}
+
 /*
  * The tree's rights for the page, as av_resolve() has them; not those for the access where
  * that is not to be filled here.
@@ -101,8 +108,7 @@ static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct
 static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_near *near,
 				    const struct av_tree *tree, u64 va, u64 desc, u8 access)
 {
-	/* An instruction that reads or writes its own page. */
-	if (tree->key.mode == AV_MODE_EL1_COPIES && (va ^ vcpu->srf->pc) < PAGE_SIZE)
+	if (own_page(vcpu, tree, va))
 		return 0;
 	return av_slot_rights(near->slot, av_walk_leaf_rights(near->rights, desc), access & AV_W);
 }
@@ -177,6 +183,44 @@ static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, stru
 	return allows(pt->pte[idx], access);
 }
 
+/* The entry that a page was just filled with, for refill(). */
+static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *near, const struct av_pt *pt,
+			u64 va, u64 desc, unsigned int n, u8 rights)
+{
+	struct av_piece *piece = near->part.piece;
+
+	vcpu->mmu->refill = (struct av_refill) {
+		.near = near, .va = va & PAGE_MASK, .desc = desc, .slot = near->slot,
+		.piece = piece, .n = n, .gfn = near->part.gfn + n, .page = piece->page[n],
+		.state = piece->state[n] | AV_FRAME_YOUNG, .rights = rights,
+		.pte = pt->pte[av_pt_index(va, 3)], .key = av_walk_key(desc, near->at.limits),
+	};
+}
+
+/* The page that was invalidated a moment ago comes back as it was: fill it with what it had. */
+static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *near,
+				   const struct av_tree *tree, u64 va, u64 desc, u8 access)
+{
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
+	const struct av_refill *last = &vcpu->mmu->refill;
+	unsigned int idx = av_pt_index(va, 3);
+	struct av_pt *pt = near->pt;
+
+	if (likely(last->va != (va & PAGE_MASK)) || last->near != near || last->desc != desc ||
+	    sh->swept[1].va != last->va || access & ~last->rights || own_page(vcpu, tree, va))
+		return false;
+	if (unlikely(READ_ONCE(last->slot->flags) || last->piece->page[last->n] != last->page ||
+		     last->piece->state[last->n] != last->state))
+		return false;
+	if (unlikely(!pt || near->shape != sh->shape || pt->asleep || av_pt_has(pt, idx)))
+		return false;
+	vcpu->mmu->resolved.walk.ipa = (u64)last->gfn << PAGE_SHIFT | (va & ~PAGE_MASK);
+	av_shadow_add(sh, pt, idx, last->gfn, &last->piece->head[last->n], last->pte, last->key);
+	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_FILL);
+	av_mmu_publish();
+	return true;
+}
+
 /* Fill the entry with the page that is known, if it is. */
 static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
 				 u64 va, u64 desc, u8 access)
@@ -204,12 +248,15 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 		return false;
 	alone = (pt && av_pt_present(pt, av_around(va), AV_AROUND)) ||
 		av_light_remapped(sh, tree, va & PAGE_MASK);
-	if (likely(fits(tree, pt, idx, desc)))
+	if (likely(fits(tree, pt, idx, desc))) {
 		av_shadow_add(sh, pt, idx, gfn, &piece->head[n],
 			      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),
 			      av_walk_key(desc, near->at.limits));
-	else if (!fill_long(vcpu, near, tree, va, desc, n, rights))
+		if (sh->swept[1].va == (va & PAGE_MASK))
+			note_refill(vcpu, near, pt, va, desc, n, rights);
+	} else if (!fill_long(vcpu, near, tree, va, desc, n, rights)) {
 		return false;
+	}
 	piece->state[n] |= AV_FRAME_YOUNG;
 	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_FILL);
 	if (unlikely(!alone))
@@ -257,7 +304,8 @@ static __always_inline bool resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mm
 		return false;
 	ret = av_walk_table_permits(&near->at, desc.val, mmu->el, access);
 	if (!ret)
-		return fill(vcpu, near, tree, va, desc.val, access);
+		return refill(vcpu, near, tree, va, desc.val, access) ||
+		       fill(vcpu, near, tree, va, desc.val, access);
 	if (!may_inject || (near->at.e0pd && !mmu->el))
 		return false;
 	mmu->resolved.walk.ipa = 0;

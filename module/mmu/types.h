@@ -164,6 +164,24 @@ struct av_near {
 static_assert(sizeof(struct av_near) == 128);
 
 /*
+ * The page of the guest's kernel that was filled last where the guest had just invalidated that very
+ * page, as Linux does that patches its text: what it was filled with, right as long as near is what
+ * it was then, of the same table (near.c). The guest's descriptor, the host's page and its state are
+ * those then, or it is not used.
+ */
+struct av_refill {
+	const struct av_near *near;	/* or NULL */
+	u64 va, desc;
+	struct av_slot *slot;
+	struct av_piece *piece;		/* … and the frame's number in it */
+	u64 page;			/* piece->page[n] then … */
+	u64 pte, key;			/* the entry, and av_walk_key() of desc */
+	u32 n, gfn;
+	u8 state;			/* … and piece->state[n] */
+	u8 rights;
+};
+
+/*
  * Trees and context that a mode was last run with, valid until places or
  * context are given to others.
  */
@@ -230,6 +248,7 @@ struct av_vcpu_mmu {
 	struct av_ring ring;		/* pages that it has written; dirty_ring.c */
 
 	struct av_near near[AV_NEARS];
+	struct av_refill refill;
 	struct av_answer answer;		/* to a light exit */
 
 	struct av_fetch fetch;

@@ -287,6 +287,7 @@ static const struct {
 	{ "replaced", stale_replaced },
 	{ "kept", stale_kept },
 	{ "logged", stale_logged },
+	{ "poked", stale_poked },
 	{ "rights", stale_rights },
 	{ "moved", stale_moved },
 	{ "leaf", stale_leaf },

@@ -36,6 +36,8 @@
 
 /* Another address of page 2, not in its group. */
 #define ALIAS		32
+/* A page of the same table that leads to any frame. */
+#define POKED		100
 
 /* How a page is invalidated. */
 #define HOW_LAST	1		/* of the last level only */
@@ -70,6 +72,8 @@ enum complaint { BAD_FAULT = 1, BAD_OLD, BAD_COUNT, BAD_RIGHTS, BAD_GARBAGE };
 
 /* Each never returns. */
 void guest_look(struct ctl *c);
+void guest_poke(struct ctl *c);
+void guest_aside(struct ctl *c);
 void guest_toggle(struct ctl *c);
 void guest_probe(struct ctl *c);
 void guest_move(struct ctl *c);
@@ -136,6 +140,8 @@ __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *wh
 void stale_replaced(void);
 void stale_kept(void);
 void stale_logged(void);
+/* stale_poke.c */
+void stale_poked(void);
 /* stale_smp.c */
 void stale_rights(void);
 void stale_moved(void);

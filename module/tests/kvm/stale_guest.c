@@ -120,6 +120,77 @@ GUEST void guest_look(struct ctl *c)
 	}
 }
 
+/* ---- one page that leads to a frame after the other ---- */
+
+/* A frame through the page: what it holds, whether a store is refused, and where that is to be seen. */
+static inline void poke(struct ctl *c, u64 i, u64 n, bool rdonly)
+{
+	volatile u64 *page = (volatile u64 *)(c->va + POKED * PAGE);
+	volatile u64 *alias = (volatile u64 *)(c->va + i * PAGE);
+	u64 first, seq, since;
+	bool no;
+
+	seq = acquire(&c->seq);
+	since = acquire(&c->since[i]);
+	first = page[0];
+	if (first < since || first % STALE_PAGES != i)
+		complain(BAD_OLD, i, first, since);
+	no = refused((u64)(page + 1), n);
+	if (no != rdonly)
+		complain(BAD_RIGHTS, i, no, rdonly);
+	first = alias[1];
+	asm volatile("dmb ish" ::: "memory");
+	if (!no && first != n && !(seq & 1) && acquire(&c->seq) == seq)
+		complain(BAD_COUNT, i, first, n);
+}
+
+/*
+ * The same frame some times in a row, with other rights now and then; with nothing in between, and
+ * with the entry written over without having been 0.
+ */
+GUEST void guest_poke(struct ctl *c)
+{
+	volatile u64 *entry = (volatile u64 *)c->l3[0];
+	u64 n, i = 0;
+
+	for (n = 1;; n++) {
+		bool rdonly = n % 8 == 5;
+
+		if (n % 4 == 0)
+			i = random(&c->seed) % STALE_PAGES;
+		*entry = (FRAMES + i * PAGE) | DESC_PAGE | DESC_XN | (rdonly ? DESC_RDONLY : 0);
+		asm volatile("dsb ishst\n\tisb" ::: "memory");
+		poke(c, i, n, rdonly);
+		if (n % 3)
+			*entry = 0;
+		if (n % 5 == 0)
+			tlbi(c->how, c->va + random(&c->seed) % STALE_PAGES * PAGE);
+		tlbi(c->how, c->va + POKED * PAGE);
+		if (n % 3 && n % 16 == 7 && !refused(c->va + POKED * PAGE + 8, n))
+			complain(BAD_RIGHTS, i, 0, 2);
+		if (n % 64 == 0)
+			done(c, 0);
+	}
+}
+
+/* Another vCPU, which has the frames by addresses of their own. */
+GUEST void guest_aside(struct ctl *c)
+{
+	u64 n, i, seed = 99, since, first;
+
+	for (n = 1;; n++) {
+		i = random(&seed) % STALE_PAGES;
+		since = acquire(&c->since[i]);
+		first = *(volatile u64 *)(c->va + i * PAGE);
+		if (first < since || first % STALE_PAGES != i)
+			complain(BAD_OLD, i, first, since);
+		if (n % 4 == 0)
+			tlbi(HOW_LAST | HOW_SHARED, c->va + i * PAGE);
+		if (n % 64 == 0)
+			done(c, 1);
+	}
+}
+
 /* ---- rights that change ---- */
 
 /*
