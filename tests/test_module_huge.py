@@ -82,6 +82,11 @@ def test_a_block_changes_under_its_guest(program: Path, kernel: str):
     run(program, kernel, f"HUGE=must {SHORT}", cheap=255)
 
 
+def test_pages_of_the_hosts_block_change_under_their_guest(program: Path):
+    """A page of the host's block tells of its neighbours, which the guest maps by pages."""
+    run(program, "stable", f"HUGE=pages {SHORT}", cheap=511)
+
+
 @pytest.mark.conformance
 @pytest.mark.parametrize("cheap", [127, 247, 119, 0])
 def test_blocks_with_less_that_is_cheap(program: Path, cheap: int):

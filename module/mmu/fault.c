@@ -180,6 +180,8 @@ static int fill(struct av_hidden *f)
 {
 	struct av_vcpu *vcpu = f->vcpu;
 	struct av_candidate *c = &f->at[0];
+	struct av_mem_huge huge;
+	bool around;
 	int ret;
 
 	av_hidden_candidate(f);
@@ -192,8 +194,11 @@ static int fill(struct av_hidden *f)
 	if (c->rights & AV_X && !f->r->copy)
 		av_mem_clean_for_execution(f->r->slot, c->gfn, c->page);
 	av_fault_around(f);
+	around = av_mem_find_huge(f->r->slot, c->gfn, c->page, c->rights, &huge);
 	av_mmu_lock(vcpu);
 	ret = fill_locked(f);
+	if (around)
+		av_mem_know_huge(vcpu->vm, f->r->slot, c->gfn, &huge, f->seq);
 	av_mmu_unlock(vcpu);
 	release(f);
 	return ret == -EAGAIN ? 0 : ret;

@@ -239,9 +239,9 @@ static bool large_leaf(unsigned long hva, u64 *pfn, bool *writable)
 	return pmd_access_permitted(pmd, false);
 }
 
-bool av_mem_block(const struct av_slot *slot, u64 gfn, u64 *pa, bool *writable)
+bool av_mem_host_block(unsigned long hva, u64 *pa, bool *writable)
 {
-	unsigned long hva = hva_of(slot, gfn << PAGE_SHIFT), flags;
+	unsigned long flags;
 	bool found;
 	u64 pfn;
 
@@ -253,6 +253,11 @@ bool av_mem_block(const struct av_slot *slot, u64 gfn, u64 *pa, bool *writable)
 	if (found)
 		*pa = pfn << PAGE_SHIFT;
 	return found;
+}
+
+bool av_mem_block(const struct av_slot *slot, u64 gfn, u64 *pa, bool *writable)
+{
+	return av_mem_host_block(hva_of(slot, gfn << PAGE_SHIFT), pa, writable);
 }
 
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,
@@ -282,46 +287,6 @@ void av_mem_set_executed(const struct av_slot *slot, u64 gfn)
 
 	if (state)
 		WRITE_ONCE(*state, *state | AV_FRAME_EXECUTED);
-}
-
-void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable)
-{
-	u64 *page = av_frames_page(&slot->frames, gfn - slot->base_gfn);
-
-	if (!page)
-		return;
-	/* Held for reading this time, it is as writable as it was. */
-	if ((*page & AV_FRAME_PAGE) != pa)
-		WRITE_ONCE(*page, pa);
-	if (writable)
-		WRITE_ONCE(*page, pa | AV_FRAME_WRITABLE);
-}
-
-bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear)
-{
-	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
-
-	if (!state || !(*state & AV_FRAME_YOUNG))
-		return false;
-	if (clear)
-		WRITE_ONCE(*state, *state & ~AV_FRAME_YOUNG);
-	return true;
-}
-
-void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end)
-{
-	u64 frame = gfn - slot->base_gfn, last = end - slot->base_gfn;
-
-	for (; frame < last; frame++) {
-		struct av_piece *piece = av_frames_piece(&slot->frames, frame);
-		unsigned int i = frame % AV_PIECE_FRAMES;
-
-		if (!piece)
-			continue;
-		WRITE_ONCE(piece->state[i],
-			   piece->state[i] & ~(AV_FRAME_EXECUTED | AV_FRAME_YOUNG));
-		WRITE_ONCE(piece->page[i], 0);
-	}
 }
 
 /* ---- words ------------------------------------------------------------------- */

@@ -69,6 +69,26 @@ static inline u64 av_mem_known_page(const struct av_slot *slot, u64 gfn)
 /* Under mmu_lock, after av_mem_raced(): keep a page that was found. */
 void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable);
 
+/* Memory that the host maps as one: PMD_SIZE from hva on; AV_FRAME_WRITABLE is in pa, too. */
+struct av_mem_huge {
+	unsigned long hva;
+	u64 pa;
+};
+
+/*
+ * A frame's page is held with these rights, and was not known: is it in such memory? In the
+ * VMM's context; true as long as nothing in it was invalidated.
+ */
+bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *page, u8 rights,
+		      struct av_mem_huge *huge);
+
+/*
+ * Under mmu_lock, of what was found since seq was read: keep the pages of the frames around
+ * that are not known yet, of one piece at most.
+ */
+void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
+		      const struct av_mem_huge *huge, struct av_seq seq);
+
 /* Under mmu_lock: was the frame filled from its known page since? clear: forget that. */
 bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear);
 
@@ -96,6 +116,8 @@ static inline bool av_mem_congruent(const struct av_slot *slot)
  * says that nothing has changed since.
  */
 bool av_mem_block(const struct av_slot *slot, u64 gfn, u64 *pa, bool *writable);
+/* The same of the VMM's address, of a block's beginning; it need not be in a slot. */
+bool av_mem_host_block(unsigned long hva, u64 *pa, bool *writable);
 
 /* The frames of a slot in a range of the VMM's addresses, first to last: false if there are none. */
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,

@@ -8,7 +8,7 @@
  * With swap space and KSM these are used too: SWAP=may, or must where the kernel
  * swaps what it is told to, KSM=1. HUGE=1: the pages are of one block of 2 MiB, which
  * guest and VMM map as one, the VMM as long and as soon again as it can; =must: it is to
- * be seen in the statistics of the module that it is mapped so.
+ * be seen in the statistics of the module that it is mapped so. =pages: the guest maps pages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +43,11 @@ static u64 *word(struct machine *m, u64 page)
 static bool huge(void)
 {
 	return getenv("HUGE");
+}
+
+static bool is_leaf(void)
+{
+	return huge() && strcmp(getenv("HUGE"), "pages");
 }
 
 /* The pages' block, as the host has it: a huge page if there is one. */
@@ -143,11 +148,12 @@ static void begin(struct machine *m, int view)
 	new_machine(m);
 	m->frames = anonymous(1);
 	slot(m, 0);
-	if (huge())
+	if (is_leaf())
 		map_leaf(m, va - IN_BLOCK * PAGE, FRAMES | DESC_BLOCK | views[view].attributes, 21);
-	for (i = 0; i < STALE_PAGES && !huge(); i++)
+	for (i = 0; i < STALE_PAGES && !is_leaf(); i++)
 		map_page(m, va + i * PAGE,
-			 (FRAMES + i * PAGE) | DESC_PAGE | views[view].attributes);
+			 (FRAMES + (i + (huge() ? IN_BLOCK : 0)) * PAGE) | DESC_PAGE |
+			 views[view].attributes);
 	m->ctl->va = va;
 	m->ctl->how = views[view].how;
 	say_all_since(m, 1);

@@ -49,7 +49,7 @@ BOUNDS = (
     Bound("vm_switch.armvisor", 4_800),
     Bound("io_out.armvisor", 6_800),
     Bound("io_in.armvisor", 4_500),
-    Bound("boot.armvisor", 1.18e9),
+    Bound("boot.armvisor", 1.15e9),
     Bound("lat.null.armvisor", 415),
     Bound("lat.read.armvisor", 810),
     Bound("lat.write.armvisor", 740),

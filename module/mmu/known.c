@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The host's pages behind a slot's frames, as far as they are known (mmu/frames.h): under
+ * mmu_lock. A known page is as good as one that was got from the host this moment, so that a
+ * hidden fault of it is answered in few instructions (near.c, light.c).
+ *
+ * Where the host maps 2 MiB as one, one page that was got tells of its neighbours, too: a
+ * guest that takes memory into use touches them in any order, each by a fault of its own.
+ */
+#include <linux/mm.h>
+#include <linux/nospec.h>
+
+#include "mmu/memory.h"
+
+void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable)
+{
+	u64 *page = av_frames_page(&slot->frames, gfn - slot->base_gfn);
+
+	if (!page)
+		return;
+	/* Held for reading this time, it is as writable as it was. */
+	if ((*page & AV_FRAME_PAGE) != pa)
+		WRITE_ONCE(*page, pa);
+	if (writable)
+		WRITE_ONCE(*page, pa | AV_FRAME_WRITABLE);
+}
+
+bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *page, u8 rights,
+		      struct av_mem_huge *huge)
+{
+	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages), pa;
+	unsigned long hva = slot->hva + (frame << PAGE_SHIFT);
+	bool writable;
+
+	/* A frame that was known has told of its neighbours already, or they were forgotten one by one. */
+	if (slot->gmem || av_mem_known_page(slot, gfn))
+		return false;
+	huge->hva = hva & PMD_MASK;
+	if (!av_mem_host_block(huge->hva, &pa, &writable) ||
+	    page_to_phys(page) != pa + (hva - huge->hva))
+		return false;
+	/* Held for a write, all of it will be dirty: av_mem_release(). */
+	huge->pa = pa | (writable && rights & AV_W ? AV_FRAME_WRITABLE : 0);
+	return true;
+}
+
+void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
+		      const struct av_mem_huge *huge, struct av_seq seq)
+{
+	struct av_frames_part part;
+	u64 first, last, *page;
+
+	if (slot->dying || av_mmu_raced_within(vm, seq, huge->hva, PMD_SIZE) ||
+	    !av_mem_frames(slot, huge->hva, huge->hva + PMD_SIZE, &first, &last))
+		return;
+	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &part);
+	if (!part.nr)
+		return;
+	last = min_t(u64, last, part.gfn + part.nr - 1);
+	for (gfn = max_t(u64, first, part.gfn); gfn <= last; gfn++) {
+		page = &part.piece->page[gfn - part.gfn];
+		if (!*page)
+			WRITE_ONCE(*page, huge->pa + (slot->hva - huge->hva) +
+					  ((gfn - slot->base_gfn) << PAGE_SHIFT));
+	}
+}
+
+bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear)
+{
+	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+
+	if (!state || !(*state & AV_FRAME_YOUNG))
+		return false;
+	if (clear)
+		WRITE_ONCE(*state, *state & ~AV_FRAME_YOUNG);
+	return true;
+}
+
+void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end)
+{
+	u64 frame = gfn - slot->base_gfn, last = end - slot->base_gfn;
+
+	for (; frame < last; frame++) {
+		struct av_piece *piece = av_frames_piece(&slot->frames, frame);
+		unsigned int i = frame % AV_PIECE_FRAMES;
+
+		if (!piece)
+			continue;
+		WRITE_ONCE(piece->state[i],
+			   piece->state[i] & ~(AV_FRAME_EXECUTED | AV_FRAME_YOUNG));
+		WRITE_ONCE(piece->page[i], 0);
+	}
+}
