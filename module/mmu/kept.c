@@ -174,25 +174,31 @@ static __always_inline void compare_asleep(struct av_shadow *sh, struct av_pt *p
 		av_kept_forget(sh, pt, idx);
 }
 
+/* What is neither the same nor the same but to be written to. */
+static noinline void compare_other(struct av_shadow *sh, struct av_pt *pt, u32 idx, u64 key)
+{
+	if (!(pt->pte[idx] & AV_PTE_VALID))
+		compare_asleep(sh, pt, idx, key, true);
+	else if (!(key & AV_PTE_VALID))
+		put_to_sleep(pt, idx);
+	else
+		forget(sh, pt, idx);
+}
+
 /*
- * Compare a group of a table that no walker reaches. Where the guest has nothing the entry
- * falls asleep, until the next time: a process that has just forked gets its pages one by one.
+ * Compare those entries of a table that no walker reaches which have a bit in used, from first
+ * on. Where the guest has nothing the entry falls asleep, until the next time: a process that
+ * has just forked gets its pages one by one. Most entries are as they were.
  */
-static void compare_group(struct av_shadow *sh, struct av_pt *pt, u32 first, u32 used,
-			  const u64 *words, u8 limits)
+static __always_inline void compare_used(struct av_shadow *sh, struct av_pt *pt, u32 first,
+					 u64 used, const u64 *words, u8 limits)
 {
 	for (; used; used &= used - 1) {
-		u32 i = __builtin_ctz(used), idx = first + i;
+		u32 i = __builtin_ctzll(used), idx = first + i;
 		u64 key = av_walk_key(READ_ONCE(words[i]), limits);
 
-		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID)))
-			compare_asleep(sh, pt, idx, key, true);
-		else if (agrees(pt, idx, key))
-			continue;
-		else if (!(key & AV_PTE_VALID))
-			put_to_sleep(pt, idx);
-		else
-			forget(sh, pt, idx);
+		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID)) || !agrees(pt, idx, key))
+			compare_other(sh, pt, idx, key);
 	}
 }
 
@@ -225,9 +231,10 @@ static void compare_none(struct av_shadow *sh, struct av_pt *pt)
 	}
 }
 
-static void compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+/* The guest's table is read through a copy, a group at a time. */
+static void compare_groups(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
+			   u8 limits)
 {
-	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
 	const u64 *words;
 	u64 copy[GROUP];
 	u32 idx, used;
@@ -240,8 +247,22 @@ static void compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 			compare_none(sh, pt);
 			return;
 		}
-		compare_group(sh, pt, idx, used, words, limits);
+		compare_used(sh, pt, idx, used, words, limits);
 	}
+}
+
+static void compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+{
+	const u64 *words = sh->ops->look(sh->ctx, f->table, NULL, AV_ENTRIES);
+	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
+	u32 idx;
+
+	if (unlikely(!words)) {
+		compare_groups(sh, pt, f, limits);
+		return;
+	}
+	for (idx = 0; idx < AV_ENTRIES; idx += 64)
+		compare_used(sh, pt, idx, pt->used[idx / 64], words + idx, limits);
 }
 
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)

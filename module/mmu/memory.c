@@ -410,7 +410,7 @@ const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, 
 
 	if (likely((long)at < 0))
 		return (const u64 *)at;
-	if (!page.hva)
+	if (!page.hva || !copy)
 		return NULL;
 	return load_words((const u64 __user *)at, copy, n) ? NULL : copy;
 }

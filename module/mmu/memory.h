@@ -235,7 +235,10 @@ static __always_inline struct av_mem_word av_mem_load_word(struct av_mem_page pa
 	return av_mem_load_word_user(page, offset);
 }
 
-/* n words there, each to be read once: where they are, or else, by the VMM's address, copied; or NULL. */
+/*
+ * n words there, each to be read once: where they are, or else, by the VMM's address, copied,
+ * if there is a copy to be had; or NULL.
+ */
 const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, unsigned int n);
 
 #endif /* AV_MMU_MEMORY_H */

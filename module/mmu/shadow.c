@@ -88,6 +88,81 @@ bool av_shadow_takes_block(const struct av_tree *tree, u64 va)
 }
 
 /*
+ * Drop those leaves of a level 3 table that have a bit in todo, of one word of used, or the
+ * first so many of them. Those that are asleep stay.
+ */
+static __always_inline void zap_word(struct av_pt *pt, u32 first, u64 todo, u32 left,
+				    struct av_gather *g)
+{
+	bool named = true;
+	u64 taken = 0;
+	u32 n = 0;
+
+	for (; todo && n < left; todo &= todo - 1) {
+		u32 idx = first + __builtin_ctzll(todo);
+
+		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID)))
+			continue;
+		WRITE_ONCE(pt->pte[idx], 0);
+		av_rmap_del(g->sh, pt, idx);
+		taken |= todo & -todo;
+		n++;
+		/* When there is no room for its name all of the tree is named, and those after it. */
+		if (named) {
+			named = g->flush.nr_pages < AV_FLUSH_PAGES;
+			av_gather_entry(g, pt, idx);
+		}
+	}
+	pt->used[first / 64] &= ~taken;
+	pt->live -= n;
+	g->work += n;
+}
+
+/* Drop leaves of a level 3 table. True where the gather is spent: *next is where to go on. */
+static bool zap_pages(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
+{
+	u32 idx = av_pt_index(start, 3), end = av_pt_index(last, 3);
+
+	*next = start;
+	for (idx = av_pt_next(pt, idx); idx <= end; idx = av_pt_next(pt, (idx | 63) + 1)) {
+		u64 todo = pt->used[idx / 64] & GENMASK_ULL(63, idx % 64);
+
+		if (idx / 64 == end / 64)
+			todo &= GENMASK_ULL(end % 64, 0);
+		if (av_gather_spent(g))
+			return true;
+		zap_word(pt, idx & ~63U, todo, AV_WORK - g->work, g);
+	}
+	return av_gather_spent(g);
+}
+
+static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next);
+
+/* The same of a table of a higher level, with what is below it. */
+static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
+{
+	int shift = av_level_shift(pt->level);
+	u32 end = av_pt_index(last, pt->level), idx = av_pt_index(start, pt->level);
+
+	for (idx = av_pt_next(pt, idx); idx <= end; idx = av_pt_next(pt, idx + 1)) {
+		u64 va = pt->va + ((u64)idx << shift), top = va + BIT_ULL(shift) - 1;
+		struct av_pt *child = av_pt_below(pt, idx);
+
+		if (av_gather_spent(g)) {
+			*next = max(start, va);
+			return true;
+		}
+		if (av_pte_is_leaf(pt, idx))
+			av_shadow_clear(pt, idx, g);
+		else if (child && !child->fixed && start <= va && last >= top)
+			av_shadow_unlink(pt, idx, g);
+		else if (av_pt_child(pt, idx) && zap_table(child, max(start, va), min(last, top), g, next))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Drop [start, last] of one table, both inside it; of tables that are kept, those that are
  * whole in it: the others are compared before they are reached again. Where a guest leaf larger
  * than an entry was broken up here, all that came from such a leaf goes.
@@ -95,7 +170,7 @@ bool av_shadow_takes_block(const struct av_tree *tree, u64 va)
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
 {
 	int shift = av_level_shift(pt->level);
-	u32 idx, end;
+	bool more;
 
 	if (!pt->live && !pt->fixed)
 		return false;
@@ -105,31 +180,15 @@ static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 		start &= ~leaf;
 		last |= leaf;
 	}
-	end = av_pt_index(last, pt->level);
 	/* Also to find nothing takes its time. */
 	g->work++;
-	for (idx = av_pt_next(pt, av_pt_index(start, pt->level)); idx <= end;
-	     idx = av_pt_next(pt, idx + 1)) {
-		struct av_pt *child;
-		u64 va, top;
-
-		va = pt->va + ((u64)idx << shift);
-		top = va + BIT_ULL(shift) - 1;
-		if (av_gather_spent(g)) {
-			*next = max(start, va);
-			return true;
-		}
-		child = av_pt_below(pt, idx);
-		if (av_pte_is_leaf(pt, idx))
-			av_shadow_clear(pt, idx, g);
-		else if (child && !child->fixed && start <= va && last >= top)
-			av_shadow_unlink(pt, idx, g);
-		else if (av_pt_child(pt, idx) && zap_table(child, max(start, va), min(last, top), g, next))
-			return true;
-	}
-	if (!pt->live && !pt->asleep)
+	if (pt->level == 3)
+		more = zap_pages(pt, start, last, g, next);
+	else
+		more = zap_below(pt, start, last, g, next);
+	if (!more && !pt->live && !pt->asleep)
 		pt->gspan = 0;
-	return false;
+	return more;
 }
 
 bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_gather *g, u64 *next)

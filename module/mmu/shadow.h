@@ -179,7 +179,7 @@ struct av_shadow_ops {
 	void (*relinked)(void *ctx, unsigned int entries);
 	/*
 	 * n words of the guest's memory, of one page: where they are, each to be read once, or
-	 * else copied, each at once. NULL where they cannot be read.
+	 * else copied, each at once. NULL where they cannot be read, or without a copy cannot.
 	 */
 	const u64 *(*look)(void *ctx, u64 ipa, u64 *copy, unsigned int n);
 	/* Make written entries visible to the table walkers. */
