@@ -29,11 +29,12 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 		      struct av_mem_huge *huge)
 {
 	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages), pa;
+	u64 known = av_mem_known_page(slot, gfn);
 	unsigned long hva = slot->hva + (frame << PAGE_SHIFT);
 	bool writable;
 
-	/* A frame that was known has told of its neighbours already, or they were forgotten one by one. */
-	if (slot->gmem || av_mem_known_page(slot, gfn))
+	/* What was known has told of its neighbours already, or they were forgotten one by one. */
+	if (slot->gmem || (known && (known & AV_FRAME_WRITABLE || !(rights & AV_W))))
 		return false;
 	huge->hva = hva & PMD_MASK;
 	if (!av_mem_host_block(huge->hva, &pa, &writable) ||
@@ -48,7 +49,7 @@ void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 		      const struct av_mem_huge *huge, struct av_seq seq)
 {
 	struct av_frames_part part;
-	u64 first, last, *page;
+	u64 first, last, *page, now;
 
 	if (slot->dying || av_mmu_raced_within(vm, seq, huge->hva, PMD_SIZE) ||
 	    !av_mem_frames(slot, huge->hva, huge->hva + PMD_SIZE, &first, &last))
@@ -59,9 +60,10 @@ void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 	last = min_t(u64, last, part.gfn + part.nr - 1);
 	for (gfn = max_t(u64, first, part.gfn); gfn <= last; gfn++) {
 		page = &part.piece->page[gfn - part.gfn];
-		if (!*page)
-			WRITE_ONCE(*page, huge->pa + (slot->hva - huge->hva) +
-					  ((gfn - slot->base_gfn) << PAGE_SHIFT));
+		now = huge->pa + (slot->hva - huge->hva) + ((gfn - slot->base_gfn) << PAGE_SHIFT);
+		/* Known, it may have become writable. */
+		if (!*page || (*page | AV_FRAME_WRITABLE) == now)
+			WRITE_ONCE(*page, now);
 	}
 }
 

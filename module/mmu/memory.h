@@ -76,15 +76,15 @@ struct av_mem_huge {
 };
 
 /*
- * A frame's page is held with these rights, and was not known: is it in such memory? In the
- * VMM's context; true as long as nothing in it was invalidated.
+ * A frame's page is held with these rights, and was not known, or not for writing: is it in
+ * such memory? In the VMM's context; true as long as nothing in it was invalidated.
  */
 bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *page, u8 rights,
 		      struct av_mem_huge *huge);
 
 /*
- * Under mmu_lock, of what was found since seq was read: keep the pages of the frames around
- * that are not known yet, of one piece at most.
+ * Under mmu_lock, of what was found since seq was read: keep the pages of the frames around,
+ * of one piece at most.
  */
 void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 		      const struct av_mem_huge *huge, struct av_seq seq);
