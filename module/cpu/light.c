@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Light exits: aborts, TLBI, calls of firmware (cpu/calls.h), answered between two stays
+ * Light exits: aborts, TLBI, calls of firmware (cpu/calls.h), writes of a TTBR, answered between two stays
  * in the guest, with interrupts off and without a look at what else there is to do.
  * Whoever wants the vCPU meanwhile has sent an interrupt, which ends the next stay
  * as it begins.
@@ -12,6 +12,7 @@
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/insn.h"
+#include "cpu/quick.h"
 #include "cpu/stay.h"
 #include "mmu/mmu.h"
 
@@ -32,6 +33,41 @@ static __always_inline bool answer_tlbi(struct av_vcpu *vcpu)
 	if (!av_mmu_tlbi_light(vcpu, insn.enc, av_srf_get_x(srf, insn.rt)))
 		return false;
 	av_count(&vcpu->stats, AV_EXIT_TLBI);
+	av_vcpu_skip_insn(vcpu);
+	return true;
+}
+
+/* MSR TTBR0_EL1 and TTBR1_EL1. */
+static bool is_ttbr(u64 insn)
+{
+	return (insn & ~0x3fULL) == 0xd5182000;
+}
+
+/*
+ * Tables that the window does not have: most often those of a process that has just begun, or
+ * has not run for a while.
+ */
+static noinline bool answer_ttbr(struct av_vcpu *vcpu)
+{
+	struct av_srf *srf = vcpu->srf;
+	struct av_entry entry;
+	struct av_insn insn;
+
+	if (av_srf_mode(srf) != AV_PSR_EL1H || av_mmu_in_stub(vcpu))
+		return false;
+	av_mmu_follow(vcpu);
+	if (vcpu->mmu->stale)
+		return false;
+	av_insn_kind(srf->insn, &insn);
+	av_srf_set(srf, insn.enc & 1 ? AV_TTBR1_EL1 : AV_TTBR0_EL1,
+		   av_srf_get_x(srf, insn.rt));
+	if (!av_mmu_load_now(vcpu))
+		return false;
+	av_mmu_prepare_entry(vcpu, &entry);
+	av_switch_set_roots(vcpu->vm->sw, vcpu->sw, srf, &entry);
+	srf->modes = entry.ttbr1[0] ? srf->modes_same : 0;
+	av_quick_modes(srf);
+	av_count(&vcpu->stats, AV_EXIT_REGIME);
 	av_vcpu_skip_insn(vcpu);
 	return true;
 }
@@ -72,6 +108,9 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 	case AV_EC_UNKNOWN:
 		if (av_exit_is_light(srf))
 			return av_smccc_answer_light(vcpu);
+		/* The switcher asks with few of the guest's registers saved. */
+		if (!asked && is_ttbr(srf->insn))
+			return light && answer_ttbr(vcpu);
 		return light && answer_tlbi(vcpu);
 	default:
 		return false;

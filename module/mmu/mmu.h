@@ -114,6 +114,12 @@ static inline void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *o
 /* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
 int av_mmu_load(struct av_vcpu *vcpu);
 
+/*
+ * The same between two stays, after a write of a TTBR by virtual EL1 and nothing else: with
+ * interrupts off. False: that takes more, and av_mmu_load() is to do it before the next stay.
+ */
+bool av_mmu_load_now(struct av_vcpu *vcpu);
+
 /* Copies have been left: for how much longer? Asked after so many entries. */
 #define AV_PLAIN_LOOK	32
 void av_mmu_count_plain(struct av_vcpu *vcpu);

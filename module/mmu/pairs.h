@@ -13,6 +13,8 @@
 int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key);
 /* The same; of a tree that has none, a place is made: -ENOMEM. May sleep. */
 int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key);
+/* The same with interrupts off, where it takes little: -EAGAIN where it does not. */
+int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key);
 
 /* The context of these trees, by serial, for the next entries: 0, or as av_tlb_load(). */
 int av_pair_context(struct av_vcpu *vcpu, u64 low, u64 high);

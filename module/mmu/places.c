@@ -86,6 +86,17 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 	mmu->trees[i] = NULL;
 }
 
+/* Under mmu_lock: a place gives its tree back. */
+static void empty_place(struct av_vcpu *vcpu, unsigned int i, struct av_tree *tree)
+{
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
+
+	av_root_detach(&vcpu->mmu->roots[i], tree);
+	av_tree_put(sh, tree);
+	av_tree_note_idle(sh, tree);
+	av_tree_retire(sh, tree);
+}
+
 /* Empty one of the vCPU's places whose tree is not loaded: its index, or -ENOMEM. */
 static int free_place(struct av_vcpu *vcpu)
 {
@@ -99,10 +110,7 @@ static int free_place(struct av_vcpu *vcpu)
 
 		leave_place(vcpu, i);
 		av_mmu_lock(vcpu);
-		av_root_detach(&mmu->roots[i], tree);
-		av_tree_put(&vm->mmu->shadow, tree);
-		av_tree_note_idle(&vm->mmu->shadow, tree);
-		av_tree_retire(&vm->mmu->shadow, tree);
+		empty_place(vcpu, i, tree);
 		spin_unlock(&vm->mmu_lock);
 		/* What it had is for the next process. */
 		av_mmu_reap(vm, &mmu->pool);
@@ -139,4 +147,35 @@ int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	int i = av_place_find(vcpu->mmu, key);
 
 	return i >= 0 ? i : adopt(vcpu, key);
+}
+
+int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key)
+{
+	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	int i = av_place_find(mmu, key);
+	struct av_tree *tree;
+
+	if (i >= 0)
+		return i;
+	i = next_place(mmu);
+	if (!mmu->roots[i].pte || !av_mmu_lock_soon(vcpu))
+		return -EAGAIN;
+	tree = mmu->trees[i];
+	if (tree) {
+		leave_place(vcpu, i);
+		empty_place(vcpu, i, tree);
+		av_shadow_reap_few(sh, &mmu->pool);
+	}
+	tree = av_tree_get(sh, key, &mmu->pool);
+	if (tree) {
+		av_root_attach(&mmu->roots[i], tree);
+		av_shadow_publish(sh);
+		mmu->trees[i] = tree;
+	}
+	av_mmu_unlock(vcpu);
+	if (!tree)
+		return -EAGAIN;
+	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_MISS);
+	return i;
 }

@@ -56,7 +56,7 @@ static void free_doomed(struct av_shadow *sh, struct av_pt *pt, struct av_pool *
 		sh->ops->free_tree(sh->ctx, tree, pool);
 }
 
-bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
+static bool reap(struct av_shadow *sh, struct av_pool *pool, u32 most)
 {
 	u32 work = 0;
 
@@ -64,13 +64,23 @@ bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
 		struct av_pt *pt = av_list_entry(sh->doomed.next, struct av_pt, node);
 
 		/* Asked before a table, not after it: a full table is as much as a call may do. */
-		if (work && work + table_work(pt) + pt->live + pt->asleep > AV_WORK)
+		if (work && work + table_work(pt) + pt->live + pt->asleep > most)
 			return true;
 		av_list_del(&pt->node);
 		work += table_work(pt) + take_apart(sh, pt);
 		free_doomed(sh, pt, pool);
 	}
 	return false;
+}
+
+bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
+{
+	return reap(sh, pool, AV_WORK);
+}
+
+void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool)
+{
+	reap(sh, pool, AV_WORK / 4);
 }
 
 /* The coldest tree that nobody has loaded; else, with hard, the coldest that holds anything. */

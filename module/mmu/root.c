@@ -26,7 +26,11 @@ static u8 el1_mode(const struct av_vcpu *vcpu)
 	return vcpu->mmu->copies ? AV_MODE_EL1_COPIES : AV_MODE_EL1;
 }
 
-static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool high, int el)
+/* How a half comes by the place of its tree: av_place_choose(), or with interrupts off. */
+typedef int choose_fn(struct av_vcpu *vcpu, const struct av_tree_key *key);
+
+static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool high, int el,
+		     choose_fn *choose)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	struct av_tree_key key;
@@ -37,11 +41,11 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 		key.mode = el1_mode(vcpu);
 	if (key.mode == AV_MODE_EL1_COPIES)
 		key.owner = av_tree_owner(vcpu);
-	i = av_place_choose(vcpu, &key);
+	i = choose(vcpu, &key);
 	if (i >= 0 && !high && READ_ONCE(mmu->trees[i]->split) & BIT(el)) {
 		mmu->tree[0] = mmu->trees[i];	/* keep its place */
 		key.mode = el ? el1_mode(vcpu) : AV_MODE_EL0;
-		i = av_place_choose(vcpu, &key);
+		i = choose(vcpu, &key);
 	}
 	if (i < 0)
 		return i;
@@ -53,7 +57,7 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	return 0;
 }
 
-static int load(struct av_vcpu *vcpu, int el)
+static int load(struct av_vcpu *vcpu, int el, choose_fn *choose)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int ret;
@@ -63,9 +67,9 @@ static int load(struct av_vcpu *vcpu, int el)
 	av_pair_changed(mmu, mmu->pair);
 	mmu->fetch.valid = false;
 	mmu->el = el;
-	ret = load_half(vcpu, &mmu->regime, false, el);
+	ret = load_half(vcpu, &mmu->regime, false, el, choose);
 	if (!ret)
-		ret = load_half(vcpu, &mmu->regime, true, el);
+		ret = load_half(vcpu, &mmu->regime, true, el, choose);
 	if (!ret && el)
 		av_pair_foresee_el0(vcpu);
 	if (!ret)
@@ -168,6 +172,17 @@ static void choose_pair(struct av_vcpu *vcpu)
 	av_pair_use(mmu, i);
 }
 
+static void loaded(struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	mmu->ttbr1[el] = av_pair_ttbr1(vcpu, pair, el);
+	mmu->ttbr1[!el] = av_pair_ttbr1_of_other(vcpu, pair, el);
+	av_pairs_show(vcpu);
+	vcpu->srf->roots_at = mmu->pair;
+	av_srf_show_regime(vcpu->srf);
+}
+
 int av_mmu_load(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -186,18 +201,43 @@ int av_mmu_load(struct av_vcpu *vcpu)
 	if (av_pair_at_hand(vcpu, pair, el)) {
 		av_pair_take(vcpu, el);
 	} else {
-		ret = load(vcpu, el);
+		ret = load(vcpu, el, av_place_choose);
 		if (ret)
 			return ret;
 	}
-	mmu->ttbr1[el] = av_pair_ttbr1(vcpu, pair, el);
-	mmu->ttbr1[!el] = av_pair_ttbr1_of_other(vcpu, pair, el);
-	av_pairs_show(vcpu);
-	vcpu->srf->roots_at = mmu->pair;
-	av_srf_show_regime(vcpu->srf);
+	loaded(vcpu, pair, el);
 	/* The next entry looks. */
 	mmu->stale = unlikely(mmu->back) && el ? AV_STALE_MODE : 0;
 	return 0;
+}
+
+/* With all contexts there are, none has to be made: an ASID may have to be waited for. */
+static bool load_now(struct av_vcpu *vcpu)
+{
+	return vcpu->sw->nr_contexts == AV_NR_CONTEXTS && !load(vcpu, 1, av_place_choose_now);
+}
+
+bool av_mmu_load_now(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_ttbr_pair *pair;
+
+	mmu->stale |= AV_STALE_REGS;
+	if (mmu->plain || mmu->back || mmu->copies != may_use_copies(vcpu))
+		return false;
+	choose_pair(vcpu);
+	choose_copies(vcpu);
+	pair = &mmu->pairs[mmu->pair];
+	if (av_pair_at_hand(vcpu, pair, 1)) {
+		av_pair_take(vcpu, 1);
+	} else if (!load_now(vcpu)) {
+		/* Trees of the pair that the window has may be gone: nobody goes back to it. */
+		vcpu->srf->roots_at = mmu->pair;
+		return false;
+	}
+	loaded(vcpu, pair, 1);
+	mmu->stale = 0;
+	return true;
 }
 
 void av_mmu_regime_changed(struct av_vcpu *vcpu)

@@ -321,6 +321,8 @@ u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, boo
 
 /* Take doomed tables apart, as many as one call may. True while there are more. */
 bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
+/* A few of them, where interrupts are off. */
+void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool);
 
 /*
  * Install; the caller publishes (av_shadow_publish()) when it has installed

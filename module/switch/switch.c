@@ -52,10 +52,9 @@ static __always_inline void enter(const struct av_leave *leave, struct av_privat
 		enter_by_steps(leave, priv, srf);
 }
 
-void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-		   struct av_srf *srf, const struct av_entry *entry)
+static __always_inline void set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+				      struct av_srf *srf, const struct av_entry *entry)
 {
-	const struct av_leave *leave = av_leave_here();
 	struct av_private *priv = csw->priv;
 
 	priv->ttbr0 = entry->root0;
@@ -65,12 +64,26 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	srf->ttbr1[0] = entry->ttbr1[0];
 	srf->ttbr1[1] = entry->ttbr1[1];
 	srf->root0 = entry->root0;
+}
+
+void av_switch_set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			 struct av_srf *srf, const struct av_entry *entry)
+{
+	set_roots(vsw, csw, srf, entry);
+}
+
+void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+		   struct av_srf *srf, const struct av_entry *entry)
+{
+	const struct av_leave *leave = av_leave_here();
+
+	set_roots(vsw, csw, srf, entry);
 	if (unlikely(csw->leave != leave)) {
 		csw->leave = leave;
 		srf->loops = leave->mitigation.loops;
 		srf->unpriv_tlbi = leave->unpriv_tlbi;
 	}
-	enter(leave, priv, srf);
+	enter(leave, csw->priv, srf);
 }
 
 bool av_switch_flushes(void)

@@ -65,6 +65,9 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
  * was taken to virtual EL1 since, as the window might have. Interrupts have been off.
  */
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
+/* Before it: other tables than the window left, which are as av_switch_run() would have them. */
+void av_switch_set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			 struct av_srf *srf, const struct av_entry *entry);
 
 /*
  * Light exits: with srf->light, of av_switch_run()'s callers, aborts, and TLBI and HVC of

@@ -49,7 +49,7 @@ static u32 rmap[NR_GFNS];
 
 /* What was tried. */
 static struct {
-	unsigned long shown[2], runs, flushes, followed, refused, split, stale, copied, dropped,
+	unsigned long shown[2], now[2], runs, flushes, followed, refused, split, stale, copied, dropped,
 		      asids, worlds;
 } tried;
 
@@ -83,6 +83,11 @@ void fake_unlock(int *lock)
 {
 	REQUIRE(*lock);
 	*lock = 0;
+}
+
+bool fake_lock_waits(void)
+{
+	return !below(8);
 }
 
 void fake_warn(const char *fmt, ...)
@@ -342,6 +347,34 @@ static void set_el(struct av_vcpu *vcpu, int el)
 	vcpu->srf->vmode = el ? AV_PSR_EL1H : 0;
 }
 
+/* As answer_ttbr() in cpu/light.c. */
+static bool writes_now(struct av_vcpu *vcpu, bool high, u64 val)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_srf *srf = vcpu->srf;
+	bool done;
+
+	if (srf->roots_at != mmu->pair || !mmu->el)
+		av_mmu_follow_window(vcpu, 1);
+	if (mmu->stale)
+		return false;
+	av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
+	no_memory = true;
+	done = av_mmu_load_now(vcpu);
+	no_memory = false;
+	REQUIRE(!vm.mmu_lock);
+	tried.now[done]++;
+	if (!done) {
+		CHECK(mmu->stale);
+		return false;
+	}
+	CHECK(!mmu->stale);
+	srf->root0 = mmu->root[0]->pa;
+	memcpy(srf->ttbr1, mmu->ttbr1, sizeof(srf->ttbr1));
+	check_shown(vcpu);
+	return true;
+}
+
 /* In the window, and out of it as cpu/ does. */
 static void stay(struct av_vcpu *vcpu)
 {
@@ -355,11 +388,14 @@ static void stay(struct av_vcpu *vcpu)
 	run(vcpu, el);
 	while (n--) {
 		bool high = below(3) == 0;
+		u64 val = some_ttbr(high);
 
 		if (below(2) && srf->ttbr1[!el])
 			el = !el;
-		else if (!el || !window_writes(vcpu, high, some_ttbr(high)))
+		else if (!el)
 			continue;
+		else if (!window_writes(vcpu, high, val) && (below(2) || !writes_now(vcpu, high, val)))
+			break;
 		set_el(vcpu, el);
 		run(vcpu, el);
 	}
@@ -586,6 +622,7 @@ static void test_random(void)
 	/* All of it was tried. */
 	CHECK(tried.shown[0] > stays / 4 && tried.shown[1] > stays / 2);
 	CHECK(tried.runs > stays);
+	CHECK(tried.now[0] > stays / 20 && tried.now[1] > stays / 200);
 	CHECK(tried.flushes > stays / 20);
 	CHECK(tried.followed > stays / 20);
 	CHECK(tried.refused > stays / 200);

@@ -15,6 +15,21 @@ static inline void av_mmu_lock(struct av_vcpu *vcpu)
 	fake_lock(&vcpu->vm->mmu_lock);
 }
 
+/* Now and then another vCPU has it. */
+bool fake_lock_waits(void);
+static inline bool av_mmu_lock_soon(struct av_vcpu *vcpu)
+{
+	if (fake_lock_waits())
+		return false;
+	av_mmu_lock(vcpu);
+	return true;
+}
+
+static inline void av_mmu_unlock(struct av_vcpu *vcpu)
+{
+	fake_unlock(&vcpu->vm->mmu_lock);
+}
+
 static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
 {
 	return vcpu->vm->mmu->annex.once ? vcpu->idx + 1 : 0;
@@ -22,6 +37,7 @@ static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
 
 /* mmu/mmu.h */
 int av_mmu_load(struct av_vcpu *vcpu);
+bool av_mmu_load_now(struct av_vcpu *vcpu);
 void av_mmu_go_plain(struct av_vcpu *vcpu);
 void av_mmu_count_plain(struct av_vcpu *vcpu);
 void av_mmu_regime_changed(struct av_vcpu *vcpu);
