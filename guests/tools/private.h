@@ -40,6 +40,9 @@ extern const struct row ways[];
 extern const struct row calls[];
 extern const struct row limits[];
 
+/* private_measured.c */
+void try_measured(struct subject *subject, char *said);
+
 /* Makes a VM and its memory, or fails; frees both. */
 void make_subject(struct subject *subject, enum kind kind);
 void free_subject(struct subject *subject);

@@ -182,6 +182,7 @@ const struct row calls[] = {
 	{ "features", try_features },
 	{ "meminfo", try_meminfo },
 	{ "measurement", try_measurement },
+	{ "measured", try_measured },
 	{ "mmio-guard", try_mmio_guard },
 	{ "share", try_share },
 	{ "untouched", try_untouched },

@@ -12,6 +12,10 @@
 #define TARGET_GENERIC	5	/* KVM_ARM_TARGET_GENERIC_V8 */
 #define BOOT_PSTATE	0x3c5	/* EL1 with its own stack pointer, all masked */
 
+#define IPA_BITS	40	/* of a VM of type 0 */
+#define VIRTUAL_TIMER	27
+#define PHYSICAL_TIMER	30
+
 #define CORE(word)	(KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | (word))
 #define REG_X0		CORE(0)
 #define REG_PC		CORE(64)
@@ -81,6 +85,8 @@ asm("	.pushsection .rodata\n"
 "puppet_code_end:\n"
 "	.popsection\n");
 
+uint32_t puppet_features = 1 << KVM_ARM_VCPU_PSCI_0_2;
+
 static int refused(const char **what, const char *name)
 {
 	*what = name;
@@ -102,7 +108,7 @@ static int make_vcpu(struct puppet *puppet, const char **what)
 	puppet->vcpu = ioctl(puppet->vm, KVM_CREATE_VCPU, 0);
 	if (puppet->vcpu < 0)
 		return refused(what, "KVM_CREATE_VCPU");
-	init.features[0] = 1 << KVM_ARM_VCPU_PSCI_0_2;
+	init.features[0] = puppet_features;
 	if (ioctl(puppet->vcpu, KVM_ARM_VCPU_INIT, &init))
 		return refused(what, "KVM_ARM_VCPU_INIT");
 	puppet->run = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, puppet->vcpu, 0);
@@ -212,15 +218,24 @@ static void put_word(FILE *file, uint64_t word)
 
 void puppet_write_measured(const struct puppet *puppet, const char *name)
 {
-	static const char title[16] = "armvisor VM 1";
+	static const char title[16] = "armvisor VM 2";
 	FILE *file = fopen(name, "w");
 	unsigned int i;
 
 	fwrite(title, sizeof(title), 1, file);
+	put_word(file, IPA_BITS);
+	put_word(file, puppet_features);
+	/* Its counters are the host's, and it has no vGIC and no ITS, of which none has a place. */
+	put_word(file, 0);
+	put_word(file, VIRTUAL_TIMER);
+	put_word(file, PHYSICAL_TIMER);
+	for (i = 0; i < 3; i++)
+		put_word(file, 0);
 	put_word(file, 1);
 	put_word(file, 0);
 	put_word(file, KVM_MP_STATE_RUNNABLE);
-	for (i = 0; i < 32; i++)
+	/* x0 to x30 and both stack pointers. */
+	for (i = 0; i < 31 + 2; i++)
 		put_word(file, 0);
 	put_word(file, PUPPET_RAM);
 	put_word(file, BOOT_PSTATE);

@@ -35,6 +35,9 @@ struct puppet_answer {
 	uint64_t esr, elr, far;	/* of the exception that the order ended with; else 0 */
 };
 
+/* Of KVM_ARM_VCPU_INIT, for VMs that are made from now on. */
+extern uint32_t puppet_features;
+
 /* Makes the VM, with `ram` as its memory; 0, or the errno of what was refused (`what`). */
 int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **what);
 

@@ -8,11 +8,19 @@
  *
  * The measurement is a SHA-256 of words of 64 bits, little-endian, and of pages:
  *
- *	"armvisor VM 1", with zeroes to 16 bytes
+ *	"armvisor VM 2", with zeroes to 16 bytes
+ *	bits of its address space; the features of KVM_ARM_VCPU_INIT
+ *	the offset of its counters; INTIDs of the virtual timer, of the physical
+ *	vGICs (0 or 1); of it: the distributor's address; INTIDs, with the first 32; how
+ *		many regions of redistributors; of each: address, KVM's count
+ *	ITSs; those with an address, and of each, by order of placement, its address
  *	how many vCPUs; of each, by order of creation: id, KVM_MP_STATE_* (all ones without
- *		KVM_ARM_VCPU_INIT), x0 to x30, the stack pointer in use, PC, PSTATE
+ *		KVM_ARM_VCPU_INIT), x0 to x30, SP_EL0, SP_EL1, PC, PSTATE
  *	of each slot, by address: address, size; and of each page of it that does not hold
  *		zeroes only, by address: address, 4096, the page
+ *
+ * That is all that a VMM can choose before the first run and the guest then finds: what can
+ * be set and is not here must not be in the lists below.
  */
 #include <crypto/hash.h>
 #include <linux/kvm.h>
@@ -23,6 +31,7 @@
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
+#include "irq/irq.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 #include "vm/regfile.h"
@@ -196,7 +205,7 @@ void av_seal_vm_destroy(struct av_vm *vm)
 		crypto_free_shash(vm->sha256);
 }
 
-static int add_word(struct shash_desc *hash, u64 val)
+static int add_word(void *hash, u64 val)
 {
 	__le64 word = cpu_to_le64(val);
 
@@ -207,6 +216,12 @@ static int add_part(void *ctx, u64 gpa, u64 size, const void *page)
 {
 	return add_word(ctx, gpa) ?: add_word(ctx, size) ?:
 	       (page ? crypto_shash_update(ctx, page, PAGE_SIZE) : 0);
+}
+
+/* A stack pointer, whether it is in use or not. */
+static u64 get_sp(const struct av_srf *srf, enum av_vreg sp)
+{
+	return av_mode_sp(srf->vmode) == sp ? srf->sp : av_srf_get(srf, sp);
 }
 
 static int add_vcpu(struct shash_desc *hash, struct av_vcpu *vcpu)
@@ -221,8 +236,15 @@ static int add_vcpu(struct shash_desc *hash, struct av_vcpu *vcpu)
 	ret = add_word(hash, vcpu->id) ?: add_word(hash, av_vcpu_get_mp_state(vcpu));
 	for (i = 0; i < ARRAY_SIZE(srf->regs) && !ret; i++)
 		ret = add_word(hash, srf->regs[i]);
-	return ret ?: add_word(hash, srf->sp) ?: add_word(hash, srf->pc) ?:
+	return ret ?: add_word(hash, get_sp(srf, AV_SP_EL0)) ?:
+	       add_word(hash, get_sp(srf, AV_SP_EL1)) ?: add_word(hash, srf->pc) ?:
 	       add_word(hash, av_srf_spsr(srf));
+}
+
+static int add_machine(struct shash_desc *hash, struct av_vm *vm)
+{
+	return add_word(hash, vm->ipa_bits) ?: add_word(hash, vm->features) ?:
+	       av_irq_measure(vm, add_word, hash);
 }
 
 static int add_vcpus(struct shash_desc *hash, struct av_vm *vm)
@@ -238,13 +260,13 @@ static int add_vcpus(struct shash_desc *hash, struct av_vm *vm)
 
 static int seal(struct av_vm *vm)
 {
-	static const u8 title[16] = "armvisor VM 1";
+	static const u8 title[16] = "armvisor VM 2";
 	SHASH_DESC_ON_STACK(hash, vm->sha256);
 	int ret;
 
 	hash->tfm = vm->sha256;
 	ret = crypto_shash_init(hash) ?: crypto_shash_update(hash, title, sizeof(title)) ?:
-	      add_vcpus(hash, vm) ?: av_mmu_seal(vm, add_part, hash) ?:
+	      add_machine(hash, vm) ?: add_vcpus(hash, vm) ?: av_mmu_seal(vm, add_part, hash) ?:
 	      crypto_shash_final(hash, vm->measurement);
 	shash_desc_zero(hash);
 	if (!ret)

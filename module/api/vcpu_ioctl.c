@@ -224,8 +224,11 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call ti
 
 	if (copy_from_user(&attr, argp, sizeof(attr)))
 		return -EFAULT;
-	/* There the host would write to the guest's memory, where its VMM says. */
-	if (attr.group == KVM_ARM_VCPU_PVTIME_CTRL && vcpu->vm->protected)
+	/*
+	 * Stolen time the host would write to the guest's memory, where its VMM says; and what a
+	 * VMM chooses of a PMU is not measured.
+	 */
+	if (attr.group != KVM_ARM_VCPU_TIMER_CTRL && vcpu->vm->protected)
 		return -ENXIO;
 	switch (attr.group) {
 	case KVM_ARM_VCPU_TIMER_CTRL:

@@ -66,6 +66,13 @@ int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 
+/*
+ * What the guest finds that its VMM chose before the first run, word by word, with no ioctl
+ * of the VM under way: fn's errno, or 0.
+ */
+typedef int av_word_fn(void *ctx, u64 word);
+int av_irq_measure(struct av_vm *vm, av_word_fn *fn, void *ctx);
+
 void av_timer_sync(struct av_vcpu *vcpu);
 
 /*

@@ -102,11 +102,16 @@ static void unmap(struct av_gmem *gmem, u64 page, u64 n)
 	unmap_mapping_range(gmem->mapping, page << PAGE_SHIFT, n << PAGE_SHIFT, true);
 }
 
-/* Wait for the faults that have looked at a page's owner, and not mapped it yet. */
-static void wait_for_faults(struct page *page)
+/*
+ * Wait for the faults that have looked at a page's owner, and not mapped it yet. -EINTR: who
+ * waits is killed, and nothing is known of them.
+ */
+static int wait_for_faults(struct page *page)
 {
-	lock_page(page);
+	if (folio_lock_killable(page_folio(page)))
+		return -EINTR;
 	unlock_page(page);
+	return 0;
 }
 
 bool av_gmem_recall(struct av_gmem *gmem, u64 page)
@@ -115,7 +120,8 @@ bool av_gmem_recall(struct av_gmem *gmem, u64 page)
 
 	if (!va)
 		return true;
-	wait_for_faults(virt_to_page(va));
+	if (wait_for_faults(virt_to_page(va)))
+		return false;
 	unmap(gmem, page, 1);
 	return alone(virt_to_page(va));
 }
@@ -146,8 +152,7 @@ static int each_page(struct av_gmem *gmem, int (*fn)(u64 *word, struct page *pag
 
 static int drain(u64 *word, struct page *page)
 {
-	wait_for_faults(page);
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	return fatal_signal_pending(current) ? -EINTR : wait_for_faults(page);
 }
 
 /* How often, and how long in between, a page that somebody holds is looked at. */
@@ -245,7 +250,9 @@ static vm_fault_t gmem_fault(struct vm_fault *vmf)
 	if (!va)
 		return VM_FAULT_OOM;
 	page = virt_to_page(va);
-	lock_page(page);
+	/* For a process that is killed it does not matter what its access came to. */
+	if (folio_lock_killable(page_folio(page)))
+		return VM_FAULT_SIGBUS;
 	if (av_gmem_is_bad(va)) {
 		/* The kernel would look for other mappings of it in its page cache. */
 		unlock_page(page);

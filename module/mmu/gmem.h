@@ -83,7 +83,7 @@ static inline bool av_gmem_is_bad(const void *page)
 
 /*
  * Unmap a page that is leaving its processes; true when nobody holds it any more: no
- * device's transfer, no pipe, no ring. May sleep.
+ * device's transfer, no pipe, no ring. May sleep; false too for a caller that is killed.
  */
 bool av_gmem_recall(struct av_gmem *gmem, u64 page);
 

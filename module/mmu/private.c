@@ -125,7 +125,8 @@ int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx)
 {
 	int ret;
 
-	mutex_lock(&vm->slots_lock);
+	if (mutex_lock_killable(&vm->slots_lock))
+		return -EINTR;
 	ret = seal_slots(vm) ?: measure_slots(vm, fn, ctx);
 	if (ret)
 		reopen_slots(vm);
