@@ -23,6 +23,8 @@ from armvisor_lab.initramfs import Module
 MODES = ("slots", "areas", "split-cache", "hybrid")
 BYTES = 2 << 20
 PAGE = 4096
+# For a disk of 254 parts, split-cache and 4 CPUs.
+LEAST = "5120K"
 PROTECTED = "kvm-arm.mode=protected"
 
 PRELUDE = f"""
@@ -43,10 +45,11 @@ vm() {{
     printf '{MARK}%s\\n' $status
     cat /tmp/console /tmp/receive
 }}
-# No disk, network or socket, and devices as any other VM has them.
+# No network or socket, no disk but by $DEVICES, and devices as any other VM has them.
+DEVICES=
 bare() {{
-    armvisor run --kernel /guest/Image --initrd /guest/initrd --memory 384M \\
-        --append "quiet $*" >/tmp/console
+    armvisor run --kernel /guest/Image --initrd /guest/initrd --memory 384M --cpus $CPUS \\
+        $DEVICES --append "quiet $*" >/tmp/console
     printf '{MARK}%s\n' $?
     cat /tmp/console
 }}
@@ -182,14 +185,29 @@ def test_a_protected_vm(el2: bool):
 
 
 @pytest.mark.conformance
-def test_a_small_pool_is_waited_for():
-    """Drivers try again until there are buffers; nothing is lost."""
-    script = "vm mode=split-cache,pool=4M,share=never disk-write,disk-check,net,bounce $OPTION\n"
+def test_a_small_pool_is_enough():
+    """Lists run empty, and nothing is lost: what a disk may ask for at once follows the pool."""
+    parameters = f"mode=split-cache,pool={LEAST},share=never"
+    script = f"vm {parameters} disk-write,disk-check,net,vsock,bounce $OPTION\n"
     (text,) = Row("stable", cpus=4).run(script)
     told = content(text)
     assert told["send.checksum"] == told["receive.checksum"]
     found = counts(told)
-    assert found["exhausted"] > 0 and found["slots.failed"] > 0
+    assert found["list11.fallbacks"] + found["list12.fallbacks"] > 0
+
+
+def test_a_pool_too_small_for_a_disk_is_refused():
+    """With what to set instead, which is taken then; the disk's requests all come to their end."""
+    script = "DEVICES='--disk /tmp/disk --access-platform'\n"
+    for size in ("4M", LEAST):
+        parameters = f"mode=split-cache,pool={size},share=never"
+        script += f"bare armvisor.bounce={parameters} armvisor.test=disk-write,disk-check,bounce\n"
+    refused, taken = Row("stable", cpus=4).run(script)
+    assert (
+        "a pool of 4096 KiB is too small for its requests of up to 254 parts, which could wait for "
+        f"ever: load with pool={LEAST} or more"
+    ) in refused
+    assert counts(content(taken))["pool_bytes"] == int(LEAST[:-1]) << 10
 
 
 # Parameters, of a plain VM of 384 MiB, and what the module says then.

@@ -64,11 +64,53 @@ int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus)
 	return 0;
 }
 
-u32 av_plan_max_mapping(const struct av_plan *plan)
-{
-	u64 part = (u64)plan->areas * plan->per_area * AV_SLOT_BYTES / 16;
+/*
+ * What the block layer makes a request of at most, if nobody tells it otherwise: 1280 KiB, and
+ * 4 MiB since 6.16. Each of its parts may end within a page.
+ */
+#define REQUEST_MOST	(4ULL << 20)
 
-	return min_t(u64, 1ULL << (fls64(part) - 1), AV_SEGMENT_BYTES);
+/* A descriptor for each part, for the header and for the status. */
+#define DESCRIPTOR	16
+#define EXTRA_PARTS	2
+
+/*
+ * Does the largest request of parts of up to `most` bytes fit? Buffers of an area that is free are
+ * given one after the other, each on a page: a segment keeps at its end less than what was
+ * asked for, and where the search began in the midst of one it has two ends.
+ */
+static bool request_fits(const struct av_plan *plan, u32 most, u32 count)
+{
+	u32 shared = av_slots_end(plan->per_area, AV_SENT);
+	u64 own = (u64)(plan->per_area - shared) << AV_SLOT_SHIFT;
+	u64 ends = (own + AV_SEGMENT_BYTES - 1) / AV_SEGMENT_BYTES + 1;
+	u64 table = ALIGN((u64)DESCRIPTOR * (count + EXTRA_PARTS), PAGE_LIKE);
+	u64 data = min_t(u64, (u64)count * most, REQUEST_MOST + (u64)count * PAGE_LIKE);
+	u64 waste = ends * (max_t(u64, most, table) - PAGE_LIKE);
+
+	return table <= AV_SEGMENT_BYTES && waste < own &&
+	       table + data + EXTRA_PARTS * PAGE_LIKE <= plan->areas * (own - waste);
+}
+
+u32 av_plan_max_mapping(const struct av_plan *plan, u32 count)
+{
+	u32 most = AV_SEGMENT_BYTES;
+
+	while (most >= PAGE_LIKE && !request_fits(plan, most, count))
+		most /= 2;
+	return most >= PAGE_LIKE ? most : 0;
+}
+
+u64 av_plan_least(enum av_mode mode, u32 cpus, u32 count)
+{
+	struct av_plan plan;
+	u64 bytes;
+
+	for (bytes = AV_SEGMENT_BYTES; bytes <= AV_POOL_MOST; bytes += AV_SEGMENT_BYTES) {
+		if (!av_plan_make(&plan, mode, bytes, cpus) && av_plan_max_mapping(&plan, count))
+			return bytes;
+	}
+	return 0;
 }
 
 /* Where the parts of the metadata begin, each aligned to 64, and where the last one ends. */

@@ -16,6 +16,9 @@
 #include "cache.h"
 #include "slots.h"
 
+/* A search looks at one slot after the other with interrupts off: at 131072 at most. */
+#define AV_POOL_MOST	(256ULL << 20)
+
 enum av_mode {
 	AV_MODE_SLOTS,
 	AV_MODE_AREAS,
@@ -49,11 +52,14 @@ int av_mode_of(const char *name);
 int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus);
 
 /*
- * The most that a driver should map at once: a sixteenth of the slots. Buffers that stay, as
- * rings and those for packets to come, then leave room for one such mapping; with a segment
- * for a limit a disk on a small pool could ask for a whole one for ever.
+ * The most that a disk may map at once, a power of two, if its requests have up to `count` parts:
+ * so much that the largest request fits into what only disks' may have (slots.h), once those
+ * before it are done. 0: the pool is too small even for parts of a page.
  */
-u32 av_plan_max_mapping(const struct av_plan *plan);
+u32 av_plan_max_mapping(const struct av_plan *plan, u32 count);
+
+/* The fewest bytes of a pool in which that is not 0; 0: AV_POOL_MOST are too few. */
+u64 av_plan_least(enum av_mode mode, u32 cpus, u32 count);
 
 /* Bytes of metadata that av_pool_init() is to be given. */
 size_t av_pool_meta_bytes(const struct av_plan *plan);

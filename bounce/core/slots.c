@@ -19,18 +19,18 @@ static u32 slots_of(u32 bytes)
 	return (bytes + AV_SLOT_BYTES - 1) >> AV_SLOT_SHIFT;
 }
 
-/* The first of `need` free slots on a multiple of `stride`, or per_area. */
-static u32 search(const struct av_slots *slots, struct av_area *area, u32 need, u32 stride)
+/* The first of `need` free slots before `end` on a multiple of `stride`, or per_area. */
+static u32 search(const struct av_slots *slots, struct av_area *area, u32 need, u32 stride, u32 end)
 {
 	const struct av_slot *slot = slots->slot + (area - slots->area) * slots->per_area;
 	u32 at = ALIGN(area->next, stride);
 	u32 looked;
 
-	for (looked = 0; looked < slots->per_area; looked += stride) {
-		if (at >= slots->per_area)
+	for (looked = 0; looked < end; looked += stride) {
+		if (at >= end)
 			at = 0;
 		area->looked++;
-		if (slot[at].free >= need)
+		if (slot[at].free >= need && need <= end - at)
 			return at;
 		at += stride;
 	}
@@ -63,7 +63,8 @@ static u64 get_from(struct av_slots *slots, struct av_area *area, const struct a
 	u32 at = slots->per_area;
 
 	if (need <= slots->per_area - area->used)
-		at = search(slots, area, need, stride);
+		at = search(slots, area, need, stride,
+			    av_slots_end(slots->per_area, ask->stay));
 	if (at == slots->per_area) {
 		area->failed++;
 		av_unlock(&area->lock, flags);

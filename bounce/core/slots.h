@@ -37,12 +37,25 @@
 #define AV_SIZE_CLASSES		(AV_SEGMENT_SHIFT + 1)
 
 /* What a mapping wants, and what its buffer remembers of it. */
+/*
+ * How long a buffer stays, which says how much of an area it may take: what waits for an event
+ * leaves room for what is being sent, and both for a disk's requests, which only wait for the
+ * disk. Without that, packets that never come could keep a disk waiting for ever.
+ */
+enum av_stay {
+	AV_WAITS,	/* for what comes, and rings: while their driver is there */
+	AV_SENT,
+	AV_REQUEST,	/* a disk's */
+	AV_STAYS,
+};
+
 struct av_ask {
 	u64 orig;	/* physical address of the driver's memory, or AV_NO_ORIG */
 	u32 bytes;	/* 1 to AV_SEGMENT_BYTES */
 	u32 align;	/* of the buffer: a power of two, at most AV_SEGMENT_BYTES */
 	u16 owner;	/* the device's number */
 	u8 access;	/* AV_DEVICE_* */
+	u8 stay;	/* enum av_stay */
 };
 
 /* A place in a buffer that is in use. */
@@ -81,6 +94,14 @@ struct av_slots {
 	u32 areas;	/* a power of two */
 	u32 per_area;	/* slots, a multiple of AV_SEGMENT_SLOTS */
 };
+
+/* The first slot of an area that a buffer which stays so long may not have. */
+static inline u32 av_slots_end(u32 per_area, u8 stay)
+{
+	static const u8 eighths[AV_STAYS] = { [AV_WAITS] = 3, [AV_SENT] = 4, [AV_REQUEST] = 8 };
+
+	return per_area / 8 * eighths[stay];
+}
 
 /* The n of a size's class. */
 static inline u32 av_size_class(u32 bytes)

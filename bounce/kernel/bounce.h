@@ -53,6 +53,8 @@ struct av_device {
 	const struct dma_map_ops ops;
 	struct device *dev;	/* virtio's parent: what DMA is asked for */
 	u16 number;		/* the owner in the pool's records */
+	bool disk;		/* whose requests only wait for the device */
+	u32 most;		/* bytes of a mapping */
 	atomic64_t outside;	/* mappings and coherent pages that are not in the pool */
 	struct list_head list;
 };

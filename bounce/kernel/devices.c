@@ -8,6 +8,7 @@
  * Rules: the list and the devices on it change under the mutex. Each holds a reference on
  * the module, so that it cannot be unloaded meanwhile.
  */
+#include <linux/cpumask.h>
 #include <linux/device.h>
 #include <linux/dma-direct.h>
 #include <linux/iommu.h>
@@ -18,6 +19,7 @@
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include <linux/virtio_anchor.h>
+#include <linux/virtio_ids.h>
 
 #include "bounce.h"
 #include "compat/dma_ops.h"
@@ -90,11 +92,56 @@ static const char *why_not(struct virtio_device *vdev)
 	return NULL;
 }
 
+/* Disks: a feature bit says whether the configuration has the most parts of a request, and where. */
+static const struct disk {
+	u32 id, offset;
+	int feature;	/* -1: always */
+} disks[] = {
+	{ VIRTIO_ID_BLOCK, 12, 2 },
+	{ VIRTIO_ID_SCSI, 4, -1 },
+};
+
+/* So many parts has a request of it at most; 0: it is no disk. */
+static u32 parts_of(struct virtio_device *vdev)
+{
+	const struct disk *disk;
+	__le32 parts = 0;
+
+	for (disk = disks; disk < disks + ARRAY_SIZE(disks); disk++) {
+		if (vdev->id.device != disk->id)
+			continue;
+		if (disk->feature < 0 || offers(vdev, disk->feature))
+			vdev->config->get(vdev, disk->offset, &parts, sizeof(parts));
+		return max(1U, le32_to_cpu(parts));
+	}
+	return 0;
+}
+
+/* Bytes that it may map at once; 0, and a sentence in the log, if its requests do not fit in the pool. */
+static u32 most_of(struct virtio_device *vdev, u32 parts)
+{
+	const struct av_plan *plan = &av_bounce.pool.plan;
+	u32 most = parts ? av_plan_max_mapping(plan, parts) : AV_SEGMENT_BYTES;
+	u64 least;
+
+	if (most)
+		return most;
+	least = av_plan_least(plan->mode, num_possible_cpus(), parts);
+	if (least)
+		pr_err("%s: a pool of %llu KiB is too small for its requests of up to %u parts, which could wait for ever: load with pool=%lluK or more\n",
+		       dev_name(&vdev->dev), plan->bytes >> 10, parts, least >> 10);
+	else
+		pr_err("%s: no pool is large enough for its requests of up to %u parts: have the VMM offer fewer (seg_max)\n",
+		       dev_name(&vdev->dev), parts);
+	return 0;
+}
+
 static void take(struct virtio_device *vdev)
 {
 	struct av_device made = { .ops = av_dma_ops, .dev = vdev->dev.parent };
 	struct av_device *device;
 	const char *why = why_not(vdev);
+	u32 parts = why ? 0 : parts_of(vdev);
 
 	lockdep_assert_held(&lock);
 	/*
@@ -110,6 +157,10 @@ static void take(struct virtio_device *vdev)
 		pr_warn("%s is not served: %s\n", dev_name(&vdev->dev), why);
 		return;
 	}
+	made.most = most_of(vdev, parts);
+	if (!made.most)
+		return;
+	made.disk = parts;
 	do {
 		made.number = ++last_number;
 	} while (number_is_taken(made.number));
@@ -188,13 +239,28 @@ static int say_if_bound(struct device *dev, void *data)
 	return 0;
 }
 
+/* At load a pool that is too small for a device that would be ours is refused as a whole. */
+static int refuse_if_too_small(struct device *dev, void *data)
+{
+	struct virtio_device *vdev = dev_to_virtio(dev);
+	int ret = 0;
+
+	device_lock(dev);
+	if (!dev->driver && !why_not(vdev) && !most_of(vdev, parts_of(vdev)))
+		ret = -ENOSPC;
+	device_unlock(dev);
+	return ret;
+}
+
 int av_devices_begin(void)
 {
 	int ret = register_virtio_driver(&bus_holder);
 
 	if (ret)
 		return ret;
-	ret = bus_register_notifier((struct bus_type *)bus_holder.driver.bus, &notifier);
+	ret = bus_for_each_dev(bus_holder.driver.bus, NULL, NULL, refuse_if_too_small);
+	if (!ret)
+		ret = bus_register_notifier((struct bus_type *)bus_holder.driver.bus, &notifier);
 	if (ret) {
 		unregister_virtio_driver(&bus_holder);
 		return ret;

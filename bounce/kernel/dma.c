@@ -173,13 +173,20 @@ static __always_inline void from_device(phys_addr_t orig, u64 offset, size_t siz
 	av_count(from_device, size);
 }
 
+static enum av_stay stay_of(const struct av_device *device, u8 access)
+{
+	if (device->disk)
+		return AV_REQUEST;
+	return access == AV_DEVICE_READS ? AV_SENT : AV_WAITS;
+}
+
 /* attrs: who syncs by itself says then what is for the device; before, nothing is. */
 static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, u8 access,
 			     unsigned long attrs)
 {
 	struct av_ask ask = {
 		.orig = phys, .bytes = size, .align = 1, .owner = device_of(dev)->number,
-		.access = access,
+		.access = access, .stay = stay_of(device_of(dev), access),
 	};
 	u64 offset = av_pool_get(&av_bounce.pool, raw_smp_processor_id(), &ask);
 
@@ -350,7 +357,7 @@ static void *alloc_in_pool(struct device *dev, size_t size)
 {
 	struct av_ask ask = {
 		.orig = AV_NO_ORIG, .bytes = size, .align = PAGE_SIZE,
-		.owner = device_of(dev)->number,
+		.owner = device_of(dev)->number, .stay = AV_WAITS,
 	};
 	u64 offset;
 	void *virt;
@@ -451,7 +458,7 @@ static int dma_reaches(struct device *dev, u64 mask)
 
 static size_t max_mapping_size(struct device *dev)
 {
-	return av_plan_max_mapping(&av_bounce.pool.plan);
+	return device_of(dev)->most;
 }
 
 const struct dma_map_ops av_dma_ops = {

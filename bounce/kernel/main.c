@@ -19,9 +19,6 @@
 #define POOL_LEAST	(8ULL << 20)
 #define POOL_MOST	(64ULL << 20)
 
-/* A search looks at one slot after the other with interrupts off: at 131072 at most. */
-#define POOL_LIMIT	(256ULL << 20)
-
 /* A set for so many of the pool's pages: as many pages can be shared as the pool has, and more. */
 #define PAGES_PER_SET	4
 
@@ -64,9 +61,9 @@ static int pool_bytes(u64 *bytes)
 		return 0;
 	}
 	/* More than half of the memory can only be a mistake, and starves the guest. */
-	if (!parse_size(pool, bytes) || !*bytes || *bytes > min(half, POOL_LIMIT)) {
+	if (!parse_size(pool, bytes) || !*bytes || *bytes > min(half, AV_POOL_MOST)) {
 		pr_err("pool=%s is no size: give bytes, or a number with K, M or G, of at most half of the memory and %lluM\n",
-		       pool, POOL_LIMIT >> 20);
+		       pool, AV_POOL_MOST >> 20);
 		return -EINVAL;
 	}
 	return 0;

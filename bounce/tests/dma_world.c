@@ -174,7 +174,10 @@ void world_end(void)
 
 struct device *world_device(u32 number, u64 mask)
 {
-	struct av_device made = { .ops = av_dma_ops, .dev = &devices[number], .number = number + 7 };
+	struct av_device made = {
+		.ops = av_dma_ops, .dev = &devices[number], .number = number + 7,
+		.most = AV_SEGMENT_BYTES,
+	};
 	struct av_device *owner = malloc(sizeof(made));
 
 	REQUIRE(owner && !owners[number]);

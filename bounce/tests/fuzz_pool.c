@@ -31,6 +31,7 @@ static void do_call(struct av_pool *pool, const struct call *call)
 	struct av_ask ask = {
 		.orig = 0x1000, .bytes = call->bytes >> (call->align & 31), .owner = call->owner,
 		.align = call->owner & 1 ? call->bytes : 1U << (call->owner % 20),
+		.stay = call->owner % AV_STAYS,
 	};
 	u64 offset = offset_of(call);
 	struct av_found found;

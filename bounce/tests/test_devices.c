@@ -70,7 +70,15 @@ static u64 get_features(struct virtio_device *v)
 	return features;
 }
 
-static const struct virtio_config_ops config = { .get_features = get_features };
+static u32 parts;	/* in the configuration, at its place in that of a disk of this type */
+
+static void get_config(struct virtio_device *v, unsigned int offset, void *to, unsigned int size)
+{
+	REQUIRE(size == 4 && offset == (v->id.device == VIRTIO_ID_BLOCK ? 12 : 4));
+	memcpy(to, &parts, size);
+}
+
+static const struct virtio_config_ops config = { .get_features = get_features, .get = get_config };
 
 static void begin(bool sharing)
 {
@@ -236,6 +244,47 @@ static void devices_that_cannot_be_served(void)
 	end();
 }
 
+/* The pool has a MiB: half of it are slots, half of which are disks'. */
+static void disks_that_need_more(void)
+{
+	static const struct {
+		u32 id, parts, most;
+	} rows[] = {
+		{ VIRTIO_ID_NET, 254, AV_SEGMENT_BYTES },
+		{ VIRTIO_ID_BLOCK, 0, 32768 }, { VIRTIO_ID_BLOCK, 14, 8192 },
+		{ VIRTIO_ID_SCSI, 14, 8192 }, { VIRTIO_ID_BLOCK, 50, 4096 },
+		{ VIRTIO_ID_BLOCK, 254, 0 }, { VIRTIO_ID_SCSI, 254, 0 },
+		{ VIRTIO_ID_BLOCK, 16383, 0 }, { VIRTIO_ID_SCSI, ~0U, 0 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(true);
+		features |= BIT_ULL(2);
+		vdev.id.device = rows[i].id;
+		parts = rows[i].parts;
+		happens(BUS_NOTIFY_BIND_DRIVER);
+		CHECK_EQ(ours(), rows[i].most != 0);
+		if (ours()) {
+			CHECK_EQ(owner()->most, rows[i].most);
+			CHECK_EQ(owner()->disk, rows[i].id != VIRTIO_ID_NET);
+		}
+		happens(BUS_NOTIFY_UNBOUND_DRIVER);
+		/* One that is there already is a reason not to be loaded, but for who has a driver. */
+		av_devices_end();
+		CHECK_EQ(av_devices_begin(), rows[i].most ? 0 : -ENOSPC);
+		if (!rows[i].most) {
+			CHECK(!notifier && !holder);
+			vdev.dev.driver = &driver;
+			CHECK_EQ(av_devices_begin(), 0);
+		}
+		/* Without the feature a block device's requests have one part. */
+		features &= ~BIT_ULL(2);
+		CHECK_EQ(is_served(), rows[i].most || rows[i].id == VIRTIO_ID_BLOCK);
+		end();
+	}
+}
+
 /* Two devices never have the same number, however often drivers come. */
 static void numbers(void)
 {
@@ -320,6 +369,7 @@ int main(void)
 	RUN(a_driver_that_leaves_mappings);
 	RUN(a_driver_that_leaves_memory);
 	RUN(devices_that_cannot_be_served);
+	RUN(disks_that_need_more);
 	RUN(numbers);
 	RUN(a_driver_that_was_there);
 	RUN(the_core_refuses_others);

@@ -247,6 +247,7 @@ static void a_list_that_does_not_fit(void)
 
 	world_begin(AV_MODE_AREAS, AV_SEGMENT_BYTES * 4, true);
 	dev = world_device(0, MASK);
+	world_owner(dev)->disk = true;
 	pages = world_pages(64 * 8, SECRET);
 	for (i = 0; i < 8; i++)
 		list[i] = (struct scatterlist){
@@ -320,10 +321,41 @@ static void masks(void)
 	dev = world_device(0, MASK);
 	CHECK(ops->dma_supported(dev, DMA_OFFSET + av_bounce.region.top));
 	CHECK(!ops->dma_supported(dev, DMA_OFFSET + av_bounce.region.top - 1));
-	CHECK_EQ(ops->max_mapping_size(dev), AV_SEGMENT_BYTES);
+	world_owner(dev)->most = 32768;
+	CHECK_EQ(ops->max_mapping_size(dev), 32768);
 	world_end();
-	world_begin(AV_MODE_SPLIT_CACHE, 1UL << 20, true);
-	CHECK_EQ(ops->max_mapping_size(world_device(0, MASK)), 32768);
+}
+
+/* What others wait with takes nothing of what is for disks' requests. */
+static void disks_have_room(void)
+{
+	struct device *net, *disk;
+	dma_addr_t dma[513];
+	u32 i, n = 0;
+	u8 *page;
+
+	world_begin(AV_MODE_SLOTS, 1UL << 20, true);
+	net = world_device(0, MASK);
+	disk = world_device(1, MASK);
+	world_owner(disk)->disk = true;
+	page = world_pages(1, SENT);
+	while ((dma[n] = ops->map_phys(net, virt_to_phys(page), 2048, DMA_FROM_DEVICE, 0)) !=
+	       DMA_MAPPING_ERROR)
+		n++;
+	CHECK_EQ(n, 192);
+	/* Their own sending has a part, too. */
+	while ((dma[n] = ops->map_phys(net, virt_to_phys(page), 2048, DMA_TO_DEVICE, 0)) !=
+	       DMA_MAPPING_ERROR)
+		n++;
+	CHECK_EQ(n, 256);
+	while ((dma[n] = ops->map_phys(disk, virt_to_phys(page), 2048, DMA_FROM_DEVICE, 0)) !=
+	       DMA_MAPPING_ERROR)
+		n++;
+	CHECK_EQ(n, 512);
+	for (i = 0; i < n; i++)
+		ops->unmap_phys(i < 256 ? net : disk, dma[i], 2048,
+				i >= 192 && i < 256 ? DMA_TO_DEVICE : DMA_FROM_DEVICE, 0);
+	CHECK_EQ(av_counts.senseless, 0);
 	world_end();
 }
 
@@ -406,6 +438,7 @@ int main(void)
 	RUN(a_list_that_does_not_fit);
 	RUN(coherent_memory);
 	RUN(masks);
+	RUN(disks_have_room);
 	RUN(coherent_memory_of_user_space);
 	RUN(what_the_vmm_wrote_is_nobodys);
 	RUN(blocks_that_are_not_shared);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The pool by hand: plans, where a buffer comes from and goes back to, exhaustion, bad calls. */
 #include "check.h"
+#include "dice.h"
 #include "world.h"
 
 static struct av_ask ask_of(u32 bytes)
 {
-	return (struct av_ask){ .orig = 0x40000000, .bytes = bytes, .align = 1, .owner = 1 };
+	return (struct av_ask){
+		.orig = 0x40000000, .bytes = bytes, .align = 1, .owner = 1, .stay = AV_REQUEST,
+	};
 }
 
 static u64 get(struct world *w, u32 cpu, u32 bytes)
@@ -25,15 +28,22 @@ static void modes_have_names(void)
 	CHECK_EQ(av_mode_of(""), -EINVAL);
 }
 
-/* A power of two, of a page to a segment, of which the slots have room for 16 or more. */
+/* A power of two, of a page to a segment, and less for more parts; 0 where there is no room. */
 static void max_mapping(const struct av_plan *plan)
 {
-	u32 most = av_plan_max_mapping(plan);
-	u64 slots = (u64)plan->areas * plan->per_area * AV_SLOT_BYTES;
+	static const u32 counts[] = { 1, 14, 126, 254, 1022, 16382, 16383, ~0U };
+	u32 last = AV_SEGMENT_BYTES, i;
 
-	CHECK(most >= 4096 && most <= AV_SEGMENT_BYTES && !(most & (most - 1)));
-	CHECK(16ULL * most <= slots);
-	CHECK(most == AV_SEGMENT_BYTES || 32ULL * most > slots);
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		u32 most = av_plan_max_mapping(plan, counts[i]);
+
+		CHECK(!most || (most >= 4096 && most <= last && !(most & (most - 1))));
+		/* Whole requests of such parts fit into what is the disks'. */
+		CHECK((u64)most * min_t(u64, counts[i], (4 << 20) / max(1U, most)) <=
+		      (u64)plan->areas * plan->per_area * AV_SLOT_BYTES / 2);
+		last = most ?: last;
+	}
+	CHECK_EQ(av_plan_max_mapping(plan, 16383), 0);
 }
 
 static void plans(void)
@@ -67,6 +77,86 @@ static void plans(void)
 	/* A hostile size is no overflow. */
 	CHECK_EQ(av_plan_make(&plan, AV_MODE_SLOTS, ~0ULL, 4), 0);
 	CHECK(plan.bytes <= BIT_ULL(40));
+}
+
+/* Buffers of one kind until there are no more: how many there were. */
+static u32 fill(struct world *w, u32 bytes, enum av_stay stay)
+{
+	struct av_ask ask = ask_of(bytes);
+	u32 count = 0;
+
+	ask.stay = stay;
+	while (av_pool_get_slots(&w->pool, count, &ask) != AV_NO_BUFFER)
+		count++;
+	return count;
+}
+
+/* A request of so many parts of up to `most` bytes; at the end all of it is free again. */
+static void request(struct world *w, struct dice *dice, u32 parts, u32 most)
+{
+	u64 *at = calloc(parts + 3, sizeof(*at)), total = 0;
+	struct av_ask ask = ask_of(16 * (parts + 2));
+	u32 i;
+
+	ask.stay = AV_REQUEST;
+	for (i = 0; i < parts + 3 && total < 4UL << 20; i++) {
+		at[i] = av_pool_get_slots(&w->pool, dice_below(dice, 4), &ask);
+		REQUIRE(at[i] != AV_NO_BUFFER);
+		/* The table, the header and the status, then data: much of it of the worst sizes. */
+		ask.bytes = i < 2 ? 16 : most - (dice_below(dice, 3) ? 0 : dice_below(dice, most / 2));
+		total += i < 2 ? 0 : ask.bytes;
+	}
+	while (i--)
+		REQUIRE(!av_pool_put(&w->pool, at[i]));
+	free(at);
+}
+
+/* Whatever else is in the pool, and wherever the last one ended. */
+static void the_largest_request_fits(void)
+{
+	static const u32 parts[] = { 1, 16, 126, 254 };
+	struct dice dice = dice_of(5);
+	u32 mode, cpus, i, n, most, tried = 0;
+
+	for (mode = 0; mode < AV_MODES; mode++) {
+		for (cpus = 1; cpus <= 4; cpus += 3) {
+			struct world *w = world_new(mode, WORLD_BYTES, cpus);
+
+			CHECK(fill(w, 2048, AV_WAITS) && fill(w, 65536, AV_SENT));
+			CHECK(!fill(w, 2048, AV_WAITS));
+			for (i = 0; i < ARRAY_SIZE(parts); i++) {
+				most = av_plan_max_mapping(&w->pool.plan, parts[i]);
+				for (n = 0; most && n < 50; n++, tried++)
+					request(w, &dice, parts[i], most);
+			}
+			/* All of it was theirs to have, and no more than that. */
+			CHECK_EQ(fill(w, 2048, AV_REQUEST) +
+				 w->pool.slots.areas * av_slots_end(w->pool.slots.per_area, AV_SENT),
+				 world_slots(w));
+			world_free(w);
+		}
+	}
+	CHECK(tried >= 1000);
+}
+
+static void the_least_pool(void)
+{
+	struct av_plan plan;
+	u32 mode, parts;
+
+	for (mode = 0; mode < AV_MODES; mode++) {
+		for (parts = 1; parts <= 16382; parts = parts * 2 + 1) {
+			u64 least = av_plan_least(mode, 2, parts);
+
+			CHECK(least && !av_plan_make(&plan, mode, least, 2) &&
+			      av_plan_max_mapping(&plan, parts) >= 4096);
+			CHECK(av_plan_make(&plan, mode, least - AV_SEGMENT_BYTES, 2) ||
+			      !av_plan_max_mapping(&plan, parts));
+		}
+		/* Even a table of that many is none that could be mapped. */
+		CHECK_EQ(av_plan_least(mode, 2, 16383), 0);
+		CHECK_EQ(av_plan_least(mode, 2, ~0U), 0);
+	}
 }
 
 static void sizes_that_cannot_be(void)
@@ -277,6 +367,8 @@ int main(void)
 {
 	RUN(modes_have_names);
 	RUN(plans);
+	RUN(the_largest_request_fits);
+	RUN(the_least_pool);
 	RUN(sizes_that_cannot_be);
 	RUN(lists_then_others_then_slots);
 	RUN(classes);

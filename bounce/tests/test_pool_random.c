@@ -53,6 +53,7 @@ static void step_get(struct world *w, struct dice *d, u32 *none)
 {
 	struct av_ask ask = {
 		.bytes = size_for(d), .align = 1U << dice_below(d, 14), .owner = dice_below(d, 3),
+		.stay = dice_below(d, AV_STAYS),
 	};
 	u64 offset;
 	u16 id;

@@ -12,7 +12,7 @@ static u64 got;
 
 static void get_and_put(void)
 {
-	struct av_ask ask = { .orig = 0, .bytes = 1500, .align = 1 };
+	struct av_ask ask = { .orig = 0, .bytes = 1500, .align = 1, .stay = AV_REQUEST };
 
 	got = av_pool_get(&world->pool, 0, &ask);
 	av_pool_put(&world->pool, got);
@@ -21,7 +21,7 @@ static void get_and_put(void)
 /* Steps of one buffer while all but one that could serve it are in use. */
 static unsigned long steps_when_full(enum av_mode mode, u64 bytes, bool full)
 {
-	struct av_ask ask = { .orig = 0, .bytes = 1500, .align = 1 };
+	struct av_ask ask = { .orig = 0, .bytes = 1500, .align = 1, .stay = AV_REQUEST };
 	u64 last = AV_NO_BUFFER, offset;
 	unsigned long steps;
 

@@ -64,12 +64,14 @@ static inline bool world_has_room(const struct world *w, const struct av_ask *as
 	u32 need = (ask->bytes + AV_SLOT_BYTES - 1) / AV_SLOT_BYTES;
 	u32 align = ask->bytes >= 4096 && ask->align < 4096 ? 4096 : ask->align;
 	u32 stride = align > AV_SLOT_BYTES ? align / AV_SLOT_BYTES : 1;
-	u32 at, i;
+	u32 per_area = w->pool.slots.per_area, at, i;
 
 	for (at = 0; at + need <= world_slots(w); at += stride) {
 		const u16 *map = &w->map[w->pool.plan.cache_bytes + (u64)at * AV_SLOT_BYTES];
 
 		if (at / AV_SEGMENT_SLOTS != (at + need - 1) / AV_SEGMENT_SLOTS)
+			continue;
+		if (at % per_area + need > av_slots_end(per_area, ask->stay))
 			continue;
 		/* A slot that is in use has its first byte in use. */
 		for (i = 0; i < need && !map[(u64)i * AV_SLOT_BYTES]; i++)

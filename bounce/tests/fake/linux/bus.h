@@ -113,6 +113,9 @@ static inline void device_unlock(struct device *dev)
 
 /* ---- virtio's bus ---------------------------------------------------------------------------- */
 
+#define VIRTIO_ID_NET			1
+#define VIRTIO_ID_BLOCK			2
+#define VIRTIO_ID_SCSI			8
 #define VIRTIO_F_VERSION_1		32
 #define VIRTIO_F_ACCESS_PLATFORM	33
 
@@ -120,19 +123,21 @@ struct virtio_device;
 
 struct virtio_config_ops {
 	u64 (*get_features)(struct virtio_device *vdev);
+	void (*get)(struct virtio_device *vdev, unsigned int offset, void *to, unsigned int size);
+};
+
+struct virtio_device_id {
+	u32 device, vendor;
 };
 
 struct virtio_device {
 	struct device dev;
+	struct virtio_device_id id;
 	const struct virtio_config_ops *config;
 	const void *map;
 };
 
 #define dev_to_virtio(d)	container_of(d, struct virtio_device, dev)
-
-struct virtio_device_id {
-	u32 device, vendor;
-};
 
 struct bus_type {
 	const char *name;

@@ -178,6 +178,10 @@ static inline void fake_say(const char *format, ...)
 #define DEFINE_PER_CPU(type, name)	type name
 #define this_cpu_add(what, n)		((what) += (n))
 #define raw_smp_processor_id()		0
+#define num_possible_cpus()		2
+
+typedef u32 __le32;
+#define le32_to_cpu(x)			(x)
 
 #define __init
 #define __exit
