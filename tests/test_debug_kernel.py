@@ -35,7 +35,7 @@ pytestmark = pytest.mark.debug
 
 KERNEL = "stable"
 # Races want two CPUs; all else is counted, on one.
-TWO_CPUS = ("files", "processes", "close", "guests", "power")
+TWO_CPUS = ("files", "processes", "close", "guests", "power", "protected")
 FEWER = {"guests": "SEEDS=100", "many": "VMS=20"}
 CYCLES = 20
 
@@ -79,7 +79,10 @@ def assert_lockdep_to_the_end(result: Result):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_hostile_vmms(part: str):
-    assert_watched(hostile_vmm(machine(part in TWO_CPUS), part, FEWER.get(part, "")))
+    result = hostile_vmm(machine(part in TWO_CPUS), part, FEWER.get(part, ""))
+    assert_watched(result)
+    if part == "protected":
+        assert result.text.count("\nprotected: ") + result.text.startswith("protected: ") > 5
 
 
 def test_every_allocation_fails_once():
@@ -118,17 +121,19 @@ def test_loads_and_unloads():
     assert_lockdep_to_the_end(result)
 
 
-def test_boots_debian():
+@pytest.mark.parametrize("disk", ["--disk /tmp/disk", "--protected"], ids=["plain", "protected"])
+def test_boots_debian(disk: str):
     guest = artefacts.guest(KERNEL)
     files = {
         "/bin/armvisor": artefacts.vmm(),
         "/guest/vmlinuz": guest["vmlinuz"],
         "/guest/initrd": guest["initrd"],
     }
+    # A stock kernel shares nothing: a protected one has no device but its console.
+    tests = "cpus" if disk == "--protected" else "disk-write,disk-check,rng"
     run = (
         "truncate -s 16M /tmp/disk; armvisor run --kernel /guest/vmlinuz --initrd /guest/initrd "
-        "--memory 384M --disk /tmp/disk "
-        "--append 'quiet console=ttyS0 armvisor.test=disk-write,disk-check,rng'"
+        f"--memory 384M {disk} --append 'quiet console=ttyS0 armvisor.test={tests}'"
     )
     result = machine().run(f"{run}; {LOCKDEP}", files)
     told = results(result.check().text)

@@ -22,7 +22,7 @@ MODE = "kvm-arm.mode=protected"
 MARK = "\x1e"
 # Of KVM, a protected VM and a plain one; on the module, a protected one, of a guest_memfd.
 KINDS = ("protected", "plain", "module")
-GROUPS = ("ways", "calls", "limits")
+GROUPS = ("ways", "calls", "limits", "sharers")
 
 # What the host came to, and what the guest has. On pKVM accesses through the host's kernel see
 # zeroes, and cost the guest its page: KVM_RUN then ends with EFAULT. On the module a private page
@@ -72,6 +72,20 @@ CALLS = {
     "contents": ("0 same 6 0 6", "-1 5", "0 same 6 0 6"),
 }
 
+NOTHING_4 = "esr:96000010 esr:96000010 esr:96000010 esr:96000010"
+NO_8 = "-1 -1 -1 -1 -1 -1 -1 -1"
+
+# A hostile sharer. The page behind the last address of 40 bits: see `types`.
+SHARERS = {
+    "share-others": (f"{NOTHING_4} esr:96000010 -3 -3 -3", NO_8, f"{NOTHING_4} -3 -3 -3 -3"),
+    "unshare-others": ("-3 -3 -3 -3 -3 -3 -3 -3", NO_8, "-3 -3 -3 -3 -3 -3 -3 -3"),
+    "code": ("0 -3 seen 0 -3", "-1 -1 seen -1 -1", "0 -3 seen 0 -3"),
+    "twice": ("0 448 0 448", "448 448 448 448", "0 448 0 448"),
+    # On the module the call waits until the pipe is empty; on pKVM the pipe's reader has nothing.
+    "in-use": ("0 0 no-secret", "-1 -1 secret", "0 0 no-secret"),
+    "millions": ("0 of 1075200 0 0", "8960 of 8960 -1 -1", "0 of 1075200 0 0"),
+}
+
 REFUSED = "EPERM KVM_SET_USER_MEMORY_REGION"
 INVALID_4 = "EINVAL EINVAL EINVAL EINVAL"
 
@@ -113,6 +127,8 @@ LIMITS = {
     "memfd-files": (f"{INVALID_4} EBADF {INVALID_4}",) * 3,
 }
 
+TABLES = {"ways": WAYS, "calls": CALLS, "limits": LIMITS, "sharers": SHARERS}
+
 PREPARE = (
     "mkdir -p /tmp; cd /tmp",
     "echo /tmp/private.core >/proc/sys/kernel/core_pattern",
@@ -144,8 +160,8 @@ def try_rows(board: Board, kinds: dict[str, str]) -> dict[tuple[str, str, str], 
 @pytest.fixture(scope="module")
 def tried() -> dict[tuple[str, str, str], str]:
     files = {"/bin/private": artefacts.tool("private")}
-    pkvm = Board(el2=True, kernel="newest", append=MODE, files=files)
-    here = Board(kernel="stable", modules=[Module(str(module("stable")))], files=files)
+    pkvm = Board(el2=True, kernel="newest", append=MODE, timeout=600, files=files)
+    here = Board(kernel="stable", modules=[Module(str(module("stable")))], timeout=600, files=files)
     return try_rows(pkvm, {"protected": "", "plain": "plain"}) | try_rows(here, {"module": "gmem"})
 
 
@@ -172,21 +188,24 @@ def test_limit_of_the_vmm(tried, row, kind, answer):
     assert tried["limits", row, kind] == answer
 
 
+@pytest.mark.parametrize(("row", "kind", "answer"), rows(SHARERS))
+def test_hostile_sharer(tried, row, kind, answer):
+    assert tried["sharers", row, kind] == answer
+
+
 def test_every_row_is_looked_at(tried):
     asked = {(group, row) for group, row, _ in tried}
-    tables = {"ways": WAYS, "calls": CALLS, "limits": LIMITS}
-    known = {(group, row) for group, table in tables.items() for row in table}
+    known = {(group, row) for group, table in TABLES.items() for row in table}
     assert asked == known
 
 
 @pytest.mark.parametrize("kernel", ["oldstable", "newest"])
 def test_other_hosts_answer_the_same(kernel):
     files = {"/bin/private": artefacts.tool("private")}
-    board = Board(kernel=kernel, modules=[Module(str(module(kernel)))], files=files)
-    tables = {"ways": WAYS, "calls": CALLS, "limits": LIMITS}
+    board = Board(kernel=kernel, modules=[Module(str(module(kernel)))], timeout=600, files=files)
     wanted = {
         (group, row, "module"): answers[KINDS.index("module")]
-        for group, table in tables.items()
+        for group, table in TABLES.items()
         for row, answers in table.items()
     }
     assert try_rows(board, {"module": "gmem"}) == wanted

@@ -91,6 +91,7 @@ static const struct {
 	{ "ways", ways },
 	{ "calls", calls },
 	{ "limits", limits },
+	{ "sharers", sharers },
 };
 
 int main(int argc, char **argv)
@@ -110,6 +111,6 @@ int main(int argc, char **argv)
 			run_row(groups[i].name, row, kind);
 		return 0;
 	}
-	fprintf(stderr, "usage: private ways|calls|limits [plain|gmem]\n");
+	fprintf(stderr, "usage: private ways|calls|limits|sharers [plain|gmem]\n");
 	return 2;
 }

@@ -35,10 +35,11 @@ struct row {
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* private_ways.c, private_calls.c, private_limits.c; each ends with a row without name. */
+/* private_ways.c and its like; each ends with a row without name. */
 extern const struct row ways[];
 extern const struct row calls[];
 extern const struct row limits[];
+extern const struct row sharers[];
 
 /* private_measured.c */
 void try_measured(struct subject *subject, char *said);

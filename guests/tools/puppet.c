@@ -34,7 +34,8 @@ enum {
 enum {
 	ORDER_CALL = 1,
 	ORDER_LOAD,
-	ORDER_STORE
+	ORDER_STORE,
+	ORDER_CALLS
 };
 
 extern const char puppet_code[], puppet_load_at[], puppet_code_end[];
@@ -55,6 +56,8 @@ asm("	.pushsection .rodata\n"
 "	mov	x4, #0\n"
 "	mov	x5, #0\n"
 "	mov	x6, #0\n"
+"	cmp	x9, #4\n"
+"	b.eq	5f\n"
 "	cmp	x9, #2\n"
 "	b.eq	2f\n"
 "	b.hi	3f\n"
@@ -75,6 +78,22 @@ asm("	.pushsection .rodata\n"
 "	str	x6, [x20, #56]\n"
 "	str	xzr, [x20]\n"
 "	b	1b\n"
+"5:	mov	x10, x0\n"
+"	mov	x11, x1\n"
+"	mov	x12, x2\n"
+"	mov	x13, #0\n"	/* of answers that are not 0 */
+"6:	mov	x0, x10\n"
+"	mov	x1, x11\n"
+"	mov	x2, #0\n"
+"	mov	x3, #0\n"
+"	hvc	#0\n"
+"	cbz	x0, 7f\n"
+"	add	x13, x13, #1\n"
+"7:	add	x11, x11, #4096\n"
+"	subs	x12, x12, #1\n"
+"	b.ne	6b\n"
+"	mov	x0, x13\n"
+"	b	4b\n"
 "	.balign	2048\n"
 "puppet_vectors:\n"
 "	.skip	0x200\n"	/* synchronous, from EL1 with SP_EL1 */
@@ -299,6 +318,14 @@ struct puppet_answer puppet_call(struct puppet *puppet, uint64_t function, uint6
 				 uint64_t b, uint64_t c)
 {
 	const uint64_t told[WORDS] = { ORDER_CALL, function, a, b, c };
+
+	return order(puppet, told);
+}
+
+struct puppet_answer puppet_calls(struct puppet *puppet, uint64_t function, uint64_t first,
+				  uint64_t pages)
+{
+	const uint64_t told[WORDS] = { ORDER_CALLS, function, first, pages };
 
 	return order(puppet, told);
 }

@@ -63,6 +63,10 @@ void puppet_free(struct puppet *puppet);
 /* HVC with a function number and three arguments. */
 struct puppet_answer puppet_call(struct puppet *puppet, uint64_t function, uint64_t a,
 				 uint64_t b, uint64_t c);
+/* The same call with each of so many pages: x[0] says how many answers were not 0. */
+struct puppet_answer puppet_calls(struct puppet *puppet, uint64_t function, uint64_t first,
+				  uint64_t pages);
+
 /*
  * An access of 64 bits to `address`, guest physical. In memory the guest keeps a value with
  * all its bits inverted: what is found so can only have come out of its memory.

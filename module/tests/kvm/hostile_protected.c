@@ -299,24 +299,32 @@ static void killed_in_siege(void)
 /* A debugger in a process of its own, and a profiler of the VMM's. */
 static void debugged(void)
 {
-	static const bool never;
+	bool *stop = mmap(NULL, SIEGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t vmm = getpid(), child;
 	struct siege s;
+	int status = 0;
 
-	if (!new_siege(&s, SMALL))
+	if (stop == MAP_FAILED)
+		die("mmap");
+	if (!new_siege(&s, SMALL)) {
+		munmap(stop, SIEGE_PAGE);
 		return;
+	}
 	add_garrison(&s);
 	start_cpus(&s);
 	expect(runner_progress(&s.cpu[0], 1), "a protected guest does not run");
 	fflush(NULL);
 	child = fork();
 	if (!child) {
-		debug_siege(&s, vmm, &never);
-		_exit(1);
+		debug_siege(&s, vmm, stop);
+		_exit(0);
 	}
 	profile_siege(&s, siege_ms());
 	expect(!waitpid(child, NULL, WNOHANG), "the debugger has ended");
-	end_child(child);
+	/* Killed in a step it would leave a thread that steps, and dies of it: nobody else's doing. */
+	__atomic_store_n(stop, true, __ATOMIC_RELEASE);
+	expect(waitpid(child, &status, 0) == child && !status, "the debugger ends with %x", status);
+	munmap(stop, SIEGE_PAGE);
 	expect(runner_progress(&s.cpu[0], 2), "a protected guest stands after its debugger");
 	stop_cpus(&s);
 	free_siege(&s);

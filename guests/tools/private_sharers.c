@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A guest that shares and takes back hostilely: what is not its own, what is so already, what
+ * its host uses at that moment, and without end. A line has x0 of each call, or how many calls
+ * of a series were refused; words say what else was seen.
+ */
+#define _GNU_SOURCE
+#include "private.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CALL_SHARE	0xc6000003
+#define CALL_UNSHARE	0xc6000004
+
+#define OFFSET		(64 * PUPPET_PAGE)
+#define AT		(PUPPET_RAM + OFFSET)
+#define PAGES		(PUPPET_SIZE / PUPPET_PAGE - 64)
+#define ROUNDS		1200
+#define FEW_ROUNDS	10	/* where all calls are refused */
+#define SHARED_WORD	5UL
+#define SECRET_WORD	6UL
+#define READ_LATER_US	100000
+
+static void add(char *said, const char *word)
+{
+	size_t used = strlen(said);
+
+	snprintf(said + used, SAID_SIZE - used, "%s%s", used ? " " : "", word);
+}
+
+static void add_answer(char *said, struct puppet_answer answer)
+{
+	char word[64];
+
+	if (answer.error)
+		snprintf(word, sizeof(word), "%s", error_name(answer.error));
+	else if (answer.esr)
+		snprintf(word, sizeof(word), "esr:%" PRIx64, answer.esr);
+	else
+		snprintf(word, sizeof(word), "%" PRId64, (int64_t)answer.x[0]);
+	add(said, word);
+}
+
+static void call(struct subject *subject, char *said, uint64_t function, uint64_t at)
+{
+	add_answer(said, puppet_call(&subject->puppet, function, at, 0, 0));
+}
+
+static void calls_of_all(struct subject *subject, char *said, uint64_t function)
+{
+	add_answer(said, puppet_calls(&subject->puppet, function, AT, PAGES));
+}
+
+/* Before the first page of its memory, behind the last, nothing's, and where no address is. */
+static const uint64_t not_its_own[] = {
+	PUPPET_RAM - PUPPET_PAGE, PUPPET_RAM + PUPPET_SIZE, 0, 1UL << 39, 1UL << 40, 1UL << 47,
+	1UL << 52, 1UL << 63,
+};
+
+static void try_share_others(struct subject *subject, char *said)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(not_its_own); i++)
+		call(subject, said, CALL_SHARE, not_its_own[i]);
+}
+
+static void try_unshare_others(struct subject *subject, char *said)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(not_its_own); i++)
+		call(subject, said, CALL_UNSHARE, not_its_own[i]);
+}
+
+/* The page that it runs in; its host then looks at it, or does not. */
+static void try_code(struct subject *subject, char *said)
+{
+	call(subject, said, CALL_SHARE, PUPPET_RAM);
+	call(subject, said, CALL_SHARE, PUPPET_RAM);
+	add(said, *(volatile uint32_t *)subject->ram ? "seen" : "zero");
+	call(subject, said, CALL_UNSHARE, PUPPET_RAM);
+	call(subject, said, CALL_UNSHARE, PUPPET_RAM);
+}
+
+/* Each page of a range twice, and then each twice back. */
+static void try_twice(struct subject *subject, char *said)
+{
+	calls_of_all(subject, said, CALL_SHARE);
+	calls_of_all(subject, said, CALL_SHARE);
+	calls_of_all(subject, said, CALL_UNSHARE);
+	calls_of_all(subject, said, CALL_UNSHARE);
+}
+
+struct reader {
+	int end;
+	uint64_t page[PUPPET_PAGE / 8];
+};
+
+static void *read_later(void *arg)
+{
+	struct reader *reader = arg;
+
+	usleep(READ_LATER_US);
+	if (read(reader->end, reader->page, sizeof(reader->page)) < 0)
+		reader->page[0] = 0;
+	return NULL;
+}
+
+/* A page that is in a pipe of the host's is taken back, and a secret is put there. */
+static void try_in_use(struct subject *subject, char *said)
+{
+	struct iovec from = { subject->ram + OFFSET, PUPPET_PAGE };
+	static struct reader reader;
+	pthread_t thread;
+	int ends[2];
+
+	puppet_store(&subject->puppet, AT, SHARED_WORD);
+	call(subject, said, CALL_SHARE, AT);
+	if (pipe2(ends, O_CLOEXEC) || vmsplice(ends[1], &from, 1, 0) != (ssize_t)PUPPET_PAGE) {
+		add(said, "not-in-use");
+		return;
+	}
+	reader = (struct reader){ .end = ends[0], .page = { ~0UL } };
+	if (pthread_create(&thread, NULL, read_later, &reader))
+		fail("a thread");
+	call(subject, said, CALL_UNSHARE, AT);
+	puppet_store(&subject->puppet, AT, SECRET_WORD);
+	pthread_join(thread, NULL);
+	add(said, reader.page[0] == ~SECRET_WORD ? "secret" : "no-secret");
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A million calls; then a page is as any other. */
+static void try_millions(struct subject *subject, char *said)
+{
+	unsigned int rounds = subject->protected ? ROUNDS : FEW_ROUNDS;
+	struct puppet_answer answer;
+	uint64_t refused = 0;
+	char word[48];
+	unsigned int i;
+
+	for (i = 0; i < 2 * rounds; i++) {
+		answer = puppet_calls(&subject->puppet, i % 2 ? CALL_UNSHARE : CALL_SHARE, AT, PAGES);
+		if (answer.error || answer.esr) {
+			add_answer(said, answer);
+			return;
+		}
+		refused += answer.x[0];
+	}
+	snprintf(word, sizeof(word), "%" PRIu64 " of %lu", refused, 2 * rounds * PAGES);
+	add(said, word);
+	call(subject, said, CALL_SHARE, AT);
+	call(subject, said, CALL_UNSHARE, AT);
+}
+
+const struct row sharers[] = {
+	{ "share-others", try_share_others },
+	{ "unshare-others", try_unshare_others },
+	{ "code", try_code },
+	{ "twice", try_twice },
+	{ "in-use", try_in_use },
+	{ "millions", try_millions },
+	{ }
+};
