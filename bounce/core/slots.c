@@ -141,6 +141,8 @@ static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
 	give(slots->slot, first, count);
 	area->used -= count;
 	area->buffers--;
+	if (slots->reuse)
+		area->next = first % slots->per_area;
 }
 
 int av_slots_put(struct av_slots *slots, u64 offset)
