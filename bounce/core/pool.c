@@ -153,6 +153,7 @@ void av_pool_init(struct av_pool *pool, const struct av_plan *plan, void *meta)
 	*pool = (struct av_pool){ .plan = *plan };
 	av_slots_init(&pool->slots, meta + parts.slot, meta + parts.area, plan->areas,
 		      plan->per_area);
+	pool->slots.reuse = has_cache(plan->mode);
 	if (plan->cache_bytes)
 		av_cache_init(&pool->cache, meta + parts.list, meta + parts.ring,
 			      meta + parts.record, plan->areas, plan->log);

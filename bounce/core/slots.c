@@ -120,17 +120,18 @@ int av_slots_find(const struct av_slots *slots, u64 offset, struct av_found *fou
 	return 0;
 }
 
-/* The slots are free, together with those after and before them in the segment. */
-static void give(struct av_slot *slot, u32 first, u32 count)
+/* The slots are free, together with those after and before them in the segment, of which it is the first. */
+static u32 give(struct av_slot *slot, u32 first, u32 count)
 {
 	u32 end = first + count, run = 0, i;
 
 	if (end % AV_SEGMENT_SLOTS)
 		run = slot[end].free;
 	for (i = end; i > first; i--)
-		slot[i - 1] = (struct av_slot){ .free = ++run };
+		slot[i - 1].free = ++run;
 	for (; i % AV_SEGMENT_SLOTS && slot[i - 1].free; i--)
 		slot[i - 1].free = ++run;
+	return i;
 }
 
 /* The buffer that begins there is free. With the area's lock. */
@@ -138,9 +139,12 @@ static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
 {
 	u32 count = slots_of(slots->slot[first].left);
 
-	give(slots->slot, first, count);
+	first = give(slots->slot, first, count);
 	area->used -= count;
 	area->buffers--;
+	/* The run's begin: what is taken there leaves none before it that would have to be counted anew. */
+	if (slots->reuse)
+		area->next = first % slots->per_area;
 }
 
 int av_slots_put(struct av_slots *slots, u64 offset)

@@ -93,6 +93,7 @@ struct av_slots {
 	struct av_area *area;
 	u32 areas;	/* a power of two */
 	u32 per_area;	/* slots, a multiple of AV_SEGMENT_SLOTS */
+	bool reuse;	/* a search begins at what was given back last: both sides have it in their caches */
 };
 
 /* The first slot of an area that a buffer which stays so long may not have. */

@@ -54,6 +54,7 @@ struct av_device {
 	struct device *dev;	/* virtio's parent: what DMA is asked for */
 	u16 number;		/* the owner in the pool's records */
 	bool disk;		/* whose requests only wait for the device */
+	bool by_length;		/* its driver reads no more of a buffer than the device wrote */
 	u32 most;		/* bytes of a mapping */
 	atomic64_t outside;	/* mappings and coherent pages that are not in the pool */
 	struct list_head list;

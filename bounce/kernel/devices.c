@@ -161,6 +161,7 @@ static void take(struct virtio_device *vdev)
 	if (!made.most)
 		return;
 	made.disk = parts;
+	made.by_length = vdev->id.device == VIRTIO_ID_NET;
 	do {
 		made.number = ++last_number;
 	} while (number_is_taken(made.number));

@@ -6,8 +6,9 @@
  * A buffer that the device writes is zeroed first. Swiotlb copies the driver's memory there
  * instead, so that what the device leaves out keeps its bytes; that would hand memory to
  * the VMM which nobody meant to send. Without either the driver would get what an earlier
- * mapping left, perhaps of another process. Virtio's drivers take no more from a buffer
- * than the device says it wrote.
+ * mapping left, perhaps of another process: a disk that fails says so once, in the request's
+ * status. A network's driver takes no more from a buffer than the device says it wrote, and
+ * a VMM that lies about that could as well write what it has seen in the pool: that is left as it is.
  */
 #include <linux/dma-direct.h>
 #include <linux/fs.h>
@@ -196,7 +197,7 @@ static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, 
 	}
 	if (access & AV_DEVICE_READS && !(attrs & DMA_ATTR_SKIP_CPU_SYNC)) {
 		to_device(offset, phys, size);
-	} else {
+	} else if (!device_of(dev)->by_length) {
 		memset(av_region_at(&av_bounce.region, offset), 0, size);
 		av_count(zeroed, size);
 	}

@@ -268,6 +268,7 @@ static void disks_that_need_more(void)
 		if (ours()) {
 			CHECK_EQ(owner()->most, rows[i].most);
 			CHECK_EQ(owner()->disk, rows[i].id != VIRTIO_ID_NET);
+			CHECK_EQ(owner()->by_length, rows[i].id == VIRTIO_ID_NET);
 		}
 		happens(BUS_NOTIFY_UNBOUND_DRIVER);
 		/* One that is there already is a reason not to be loaded, but for who has a driver. */

@@ -326,6 +326,30 @@ static void masks(void)
 	world_end();
 }
 
+/* A network's buffers are left as the VMM saw them last, never as the driver's memory is; a disk's are zero. */
+static void what_is_not_zeroed(void)
+{
+	struct device *dev;
+	dma_addr_t dma;
+	u32 net;
+	u8 *page;
+
+	for (net = 0; net < 2; net++) {
+		world_begin(AV_MODE_SPLIT_CACHE, POOL, true);
+		dev = world_device(0, MASK);
+		world_owner(dev)->by_length = net;
+		page = world_pages(4, SECRET);
+		world_scribble();
+		dma = ops->map_phys(dev, virt_to_phys(page), 3 * PAGE_SIZE, DMA_FROM_DEVICE, 0);
+		CHECK_EQ(others(world_seen(dma, 3 * PAGE_SIZE), 3 * PAGE_SIZE, net ? EVIL : 0), 0);
+		CHECK_EQ(av_counts.zeroed, net ? 0 : 3 * PAGE_SIZE);
+		CHECK_EQ(world_sees(SECRET), 0);
+		ops->unmap_phys(dev, dma, 3 * PAGE_SIZE, DMA_FROM_DEVICE, 0);
+		CHECK_EQ(others(page + 3 * PAGE_SIZE, PAGE_SIZE, SECRET), 0);
+		world_end();
+	}
+}
+
 /* What others wait with takes nothing of what is for disks' requests. */
 static void disks_have_room(void)
 {
@@ -438,6 +462,7 @@ int main(void)
 	RUN(a_list_that_does_not_fit);
 	RUN(coherent_memory);
 	RUN(masks);
+	RUN(what_is_not_zeroed);
 	RUN(disks_have_room);
 	RUN(coherent_memory_of_user_space);
 	RUN(what_the_vmm_wrote_is_nobodys);

@@ -139,6 +139,30 @@ static void the_largest_request_fits(void)
 	CHECK(tried >= 1000);
 }
 
+/* With a cache before them slots are given again as they come back; swiotlb goes on round the area. */
+static void slots_are_reused(void)
+{
+	u32 mode, i;
+
+	for (mode = 0; mode < AV_MODES; mode++) {
+		struct world *w = world_new(mode, WORLD_BYTES, 1);
+		u64 first = get(w, 0, 20000), second = get(w, 0, 20000), again;
+
+		REQUIRE(first != AV_NO_BUFFER && second > first);
+		for (i = 0; i < 5; i++) {
+			CHECK_EQ(av_pool_put(&w->pool, second), 0);
+			again = get(w, 0, 20000);
+			CHECK_EQ(again == second, mode >= AV_MODE_SPLIT_CACHE);
+			second = again;
+		}
+		/* At the begin of the run of free slots: both of these. */
+		CHECK_EQ(av_pool_put(&w->pool, first), 0);
+		CHECK_EQ(av_pool_put(&w->pool, second), 0);
+		CHECK_EQ(get(w, 0, 20000) == first, mode >= AV_MODE_SPLIT_CACHE);
+		world_free(w);
+	}
+}
+
 static void the_least_pool(void)
 {
 	struct av_plan plan;
@@ -368,6 +392,7 @@ int main(void)
 	RUN(modes_have_names);
 	RUN(plans);
 	RUN(the_largest_request_fits);
+	RUN(slots_are_reused);
 	RUN(the_least_pool);
 	RUN(sizes_that_cannot_be);
 	RUN(lists_then_others_then_slots);
