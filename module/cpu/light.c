@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Light exits: aborts, TLBI, calls of firmware (cpu/calls.h), writes of a TTBR, answered between two stays
- * in the guest, with interrupts off and without a look at what else there is to do.
- * Whoever wants the vCPU meanwhile has sent an interrupt, which ends the next stay
+ * Light exits: aborts, TLBI, calls of firmware (cpu/calls.h), writes of a TTBR, answered
+ * between two stays in the guest, with interrupts off and without a look at what else there
+ * is to do. Whoever wants the vCPU meanwhile has sent an interrupt, which ends the next stay
  * as it begins.
  *
  * The guest is entered again as the window left it, or at the other exception level

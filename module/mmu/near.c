@@ -184,8 +184,9 @@ static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, stru
 }
 
 /* The entry that a page was just filled with, for refill(). */
-static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *near, const struct av_pt *pt,
-			u64 va, u64 desc, unsigned int n, u8 rights)
+static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *near,
+				 const struct av_pt *pt, u64 va, u64 desc, unsigned int n,
+				 u8 rights)
 {
 	struct av_piece *piece = near->part.piece;
 
@@ -197,7 +198,10 @@ static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *nea
 	};
 }
 
-/* The page that was invalidated a moment ago comes back as it was: fill it with what it had. */
+/*
+ * The page that was invalidated a moment ago comes back as it was: fill it with what it had. near
+ * has not been looked for anew since, so that slot and piece are there.
+ */
 static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *near,
 				   const struct av_tree *tree, u64 va, u64 desc, u8 access)
 {

@@ -87,7 +87,7 @@ static void protect(struct machine *m, u64 number)
 	__atomic_store_n(&m->may_fault, false, __ATOMIC_RELEASE);
 }
 
-/* A store while it is logged is in the log, or in what it shows after that. */
+/* Stores through the page are in the log while there is one, however the page was filled. */
 static void logged(struct machine *m, u64 number)
 {
 	u64 bits = 0;
