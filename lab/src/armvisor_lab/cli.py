@@ -36,6 +36,7 @@ examples (`lab COMMAND ACTION --help` tells all options):
   lab kernel path stable --what headers     what a module for that kernel is built against
   lab packages get strace --deps            an arm64 package and all it needs
   lab figures --only 'boot.*'               counted measurements
+  lab compare lat.null --on native,armvisor rows on several hypervisors, side by side
   lab reach --on native --on kvm            page walks, by a model of a core's TLBs
   lab model rows --row null                 a row from what its traps cost one by one
   lab report -o report.html                 figures beside the published ones, as a page

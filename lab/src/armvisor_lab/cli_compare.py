@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab compare`, which `lab figures --compare` also calls."""
+"""`lab compare`: rows on several hypervisors in one run, or two records, which
+`lab figures --compare` also does."""
 
 import argparse
 import json
@@ -7,17 +8,31 @@ import math
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import records
+from armvisor_lab import paths, records
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
-from armvisor_lab.report import compare
+from armvisor_lab.figures import beside, hosts, run
+from armvisor_lab.report import columns, compare
 
 _MORE = f"""\
-A line is a figure: its value in A, in B, and by how much B is larger. Where it is a mean of
-samples, a permutation test says how likely so large a difference is by chance alone; one that is
-likelier than {compare.CHANCE:.0%} is not counted as a difference.
+With --on, rows are measured on each variant, one board after the other, and printed side by side,
+each with how many times the first column's it is. A figure is ROW.VARIANT, as `lab figures --list`
+has them; --list has what there is for rows and variants. A variant may also be
+{hosts.HOW}.
+The record is as that of `lab figures`.
 
-Exit status: 0 all agree, 1 some do not or are in one record only, 125 a record cannot be read.
+  lab compare lat.null hypercall --on native,kvm,armvisor,armvisor-no-cheap
+  lab compare 'mmio_*' --on kvm-vhe,kvm-nvhe,kvm-protected,kvm-pvm
+  lab compare lat.pipe --on armvisor,armvisor:no-copies+no-stubs,armvisor:cheap_traps=0+huge_pages=0
+
+Without --on, two records are compared and nothing is measured. A line is a figure: its value in A,
+in B, and by how much B is larger.
+
+Where a figure is a mean of samples, a permutation test says how likely so large a difference is by
+chance alone; one that is likelier than {compare.CHANCE:.0%} is not counted as a difference.
+
+Exit status: with --on, 0 all measured, 1 not all; of two records, 0 all agree, 1 some do not or
+are in one record only; 125 a record cannot be read, or there is no such row or variant.
 """
 
 
@@ -25,13 +40,23 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
     command = commands.add_parser(
         "compare",
-        help="two records, figure by figure",
-        description="Compares two records of `lab figures` or `lab reach`; measures nothing.",
+        help="rows on several hypervisors side by side, or two records, figure by figure",
+        description="Measures rows on several hypervisors and prints them side by side, or "
+        "compares two records of `lab figures` or `lab reach`.",
+        usage="lab compare ROW… --on VARIANT,VARIANT… [--record FILE] [--json]\n"
+        "       lab compare A.json B.json [--within PERCENT] [--json]\n"
+        "       lab compare --list [--on VARIANT,…]",
         epilog=_MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("a", type=Path, metavar="A.json", help="the one")
-    command.add_argument("b", type=Path, metavar="B.json", help="the other")
+    command.add_argument("what", nargs="*", metavar="ROW",
+                         help="a row, or a pattern as in `lat.*`; else a record")  # fmt: skip
+    command.add_argument("--on", action="append", default=[], metavar="VARIANT,…",
+                         help="who runs the guests, the first to be compared with")  # fmt: skip
+    command.add_argument("--record", type=Path, metavar="FILE",
+                         help="what is measured, default build/compare.json")  # fmt: skip
+    command.add_argument("--list", action="store_true",
+                         help="name the variants, or the rows of those with --on")  # fmt: skip
     add_within(command)
     command.add_argument("--json", action="store_true", help="as JSON")
     command.set_defaults(run=_run)
@@ -51,7 +76,77 @@ def percentage(text: str) -> float:
 
 
 def _run(options: argparse.Namespace) -> int:
-    return run(options.a, options.b, options.within, options.json)
+    on = [name for each in options.on for name in each.split(",") if name]
+    if options.list:
+        return _list(on)
+    if on:
+        return _measure(options.what, on, options.record, options.json)
+    if options.record:
+        raise LabError("--record is of what is measured", "say --on which variants")
+    if len(options.what) != 2:
+        raise LabError("two records are compared, or rows --on variants",
+                       "as in `lab compare lat.null --on native,armvisor`")  # fmt: skip
+    a, b = options.what
+    rows = [each for each in (a, b) if not Path(each).exists() and not each.endswith(".json")]
+    if rows:
+        raise LabError(f"{rows[0]}: there is no such record",
+                       "to measure rows, say --on which variants")  # fmt: skip
+    return run_records(Path(a), Path(b), options.within, options.json)
+
+
+def _list(on: list[str]) -> int:
+    if not on:
+        print("\n".join([*beside.variants(), hosts.HOW]))
+        return 0
+    for variant in on:
+        have = beside.rows(variant)
+        if not have:
+            beside.plan(["*"], [variant])  # says what there is
+        print("\n".join(f"{row} {variant}" for row in have))
+    return 0
+
+
+def _measure(rows: list[str], on: list[str], file: Path | None, as_json: bool) -> int:
+    """Measure rows on variants and print them side by side; 1 if some could not be."""
+    if not rows:
+        raise LabError("no rows are named", "`lab compare --list --on VARIANT` has them")
+    plan = beside.plan(rows, on)
+    if file:
+        paths.check_output(file)
+    file = file or paths.checkout() / "build/compare.json"
+    figures, failures, ended = run.measure_these(
+        plan.measurements, lambda name: name in plan.names, say, lambda _line: None
+    )
+    if figures:
+        record = run.record(figures, failures)
+        run.write(file, record)
+        _print(plan, figures, failures, record if as_json else None)
+        say(f"{len(figures)} figures, the record is in {file}")
+    else:
+        say(f"nothing was measured, and {file} not written")
+    for failure in failures:
+        say(f"not measured: {failure}")
+    if ended:
+        raise ended
+    return 1 if failures else 0
+
+
+def _print(plan: beside.Plan, figures: list[run.Figure], failures: list[str],
+           record: dict[str, Any] | None) -> None:  # fmt: skip
+    if record is None:
+        print("\n".join(columns.table(plan, figures)))
+        print("\n".join(["", *columns.boards(plan, figures)]))
+        return
+    keys = ("revision", "modified", "time", "emulator")
+    content = {
+        "schema": records.SCHEMA,
+        **{key: record[key] for key in keys},
+        "variants": list(plan.variants),
+        "boards": columns.boards(plan, figures),
+        "rows": columns.as_json(plan, figures),
+        "failures": failures,
+    }
+    print(json.dumps({"compare": content}, indent=1))
 
 
 def _readable(file: Path) -> records.Record:
@@ -61,7 +156,7 @@ def _readable(file: Path) -> records.Record:
     return record
 
 
-def run(a: Path, b: Path, within: float, as_json: bool = False) -> int:
+def run_records(a: Path, b: Path, within: float, as_json: bool = False) -> int:
     """Compare two records; 1 if they do not agree."""
     one, other = _readable(a), _readable(b)
     differences = compare.compare(one.values, other.values)

@@ -54,7 +54,7 @@ def _print_classes(figures: list[run.Figure]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if options.compare:
-        return cli_compare.run(*options.compare, options.within)
+        return cli_compare.run_records(*options.compare, options.within)
     if options.list:
         chosen = run.select(options.only)
         for measurement in run.with_classes(chosen) if options.classes else chosen:

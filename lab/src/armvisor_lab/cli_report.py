@@ -13,8 +13,8 @@ from armvisor_lab.report import build, page, text
 
 # What is made into a report where no record is named: those of these that there are.
 _DEFAULT = (
-    "bench.json", "bench-model.json", "figures.json", "reach.json", "model-published.json",
-    "model-rows.json", "demo.json",
+    "bench.json", "bench-model.json", "figures.json", "compare.json", "reach.json",
+    "model-published.json", "model-rows.json", "demo.json",
 )  # fmt: skip
 
 _MORE = """\

@@ -113,3 +113,8 @@ def measurements() -> list[Measurement]:
     native = Measurement(("boot.native",), "boot of the guest: the bare board",
                          partial(_native, _directly), marked=marked)  # fmt: skip
     return [native, *map(_in_vm, vms.VARIANTS)]
+
+
+def on(variant: vms.Variant) -> list[Measurement]:
+    """The guest's boots there."""
+    return [_in_vm(variant)]

@@ -12,19 +12,12 @@ host whose own mappings are global, as the board's are (docs/tlb.md).
 """
 
 import json
-from dataclasses import replace
-from functools import partial
 
 from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, lat, vms
-from armvisor_lab.initramfs import Module
+from armvisor_lab.figures import Measurement, Outcome, Progress, lat, vms
+from armvisor_lab.figures.hosts import SWITCHES
 
-SWITCHES = {
-    "rows": 1, "modes": 2, "quick": 4, "copies": 8, "roots": 16, "calls": 32, "stubs": 64,
-    "light": 128, "short": 256,
-}  # fmt: skip
-ALL = sum(SWITCHES.values())
 _ARMVISOR = next(each for each in vms.VARIANTS if each.name == "armvisor")
 
 # Groups of exits in the module's statistics.
@@ -40,26 +33,9 @@ _TABLE = ("irq", *CLASSES)
 _TIMES = 6
 
 
-def _modules(bits: int) -> tuple[Module, ...]:
-    return (Module(str(artefacts.module(vms.GUEST)), f"cheap_traps={bits}"),)
-
-
-def _variants() -> dict[str, vms.Variant]:
-    off = {f"armvisor-no-{name}": ALL & ~bit for name, bit in SWITCHES.items()}
-    return {
-        name: replace(
-            _ARMVISOR,
-            name=name,
-            modules=partial(_modules, bits),
-            what=f"{_ARMVISOR.what}, cheap_traps={bits}",
-        )
-        for name, bits in (off | {"armvisor-no-cheap": 0}).items()
-    }
-
-
-def _with_report(append: str) -> list[str]:
-    words = _ARMVISOR.command(append)
-    return [*words[:2], "--json", *words[2:]]
+def _variants() -> list[vms.Variant]:
+    found = [vms.find(f"armvisor-no-{name}") for name in (*SWITCHES, "cheap")]
+    return [each for each in found if each is not None]
 
 
 def _counts(text: str) -> list[dict[str, int]]:
@@ -88,7 +64,7 @@ def _nothing(variant: vms.Variant) -> Measurement:
     appends = [f"armvisor.test={tests} armvisor.rows={row}" for row in ("fork-exec", "arithmetic")]
 
     def run(progress: Progress) -> Outcome:
-        board, result, packages = vms.run(replace(variant, command=_with_report), appends, progress)
+        board, result, packages = vms.run(vms.with_report(variant), appends, progress)
         counts = _counts(result.text)
         if len(counts) != len(appends):
             raise LabError(f"{len(counts)} of {len(appends)} guests left a report")
@@ -105,5 +81,10 @@ def _nothing(variant: vms.Variant) -> Measurement:
 def measurements() -> list[Measurement]:
     """This family's measurements."""
     variants = _variants()
-    traps = [_nothing(each) for each in (_ARMVISOR, *variants.values())]
-    return [*(lat.in_vm(each) for each in variants.values()), *traps]
+    traps = [_nothing(each) for each in (_ARMVISOR, *variants)]
+    return [*map(lat.in_vm, variants), *traps]
+
+
+def on(variant: vms.Variant) -> list[Measurement]:
+    """What a program that does nothing takes there: the module alone counts by these classes."""
+    return [_nothing(variant)] if variant.regime == "armvisor" else []

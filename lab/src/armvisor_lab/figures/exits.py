@@ -7,7 +7,8 @@ hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with 
 in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
 and a read that the VMM answers. The empty loop is taken off, of an interrupt's completion the
 sending of one that is never taken, and the board has settled. `*.armvisor-accounting` is with
-histograms and all else that `armvisor stat` can show.
+histograms and all else that `armvisor stat` can show, `*.kvm-protected` a plain VM of a KVM that
+has protected ones, `*-pvm` are protected VMs.
 
 What that leaves out is what others may have counted. A hypercall under KVM does not leave KVM
 and costs the same with one call as with a thousand, on the cloud and the generic kernel, with
@@ -18,10 +19,8 @@ kernel, too, draws a random offset of its stack for each system call from a pool
 ready.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
-from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -32,8 +31,8 @@ from armvisor_lab.figures import (
     Start,
     artefacts,
     on_board,
-    vms,
 )
+from armvisor_lab.figures.hosts import ACCOUNTING, HOSTS, PROTECTED, Host
 from armvisor_lab.results import count, instructions
 
 _GUESTS = {
@@ -52,22 +51,6 @@ _IMAGES = {
 }
 
 
-@dataclass(frozen=True)
-class Host:
-    """The board's CPU, and what runs VMs on it: KVM, with EL2, or the module, without."""
-
-    cpu: str
-    regime: str
-    el2: bool = True
-
-
-HOSTS = {
-    "kvm-vhe": Host("cortex-a76", "vhe"),
-    "kvm-nvhe": Host("cortex-a72", "kvm"),
-    "armvisor": Host("cortex-a72", "armvisor", el2=False),
-}
-
-
 def _spots(variant: str, text: str) -> list[Spot]:
     return [
         Spot(f"{what}.{variant}" if what else "", count(text, f"{image}.loops"), less=True)
@@ -76,15 +59,16 @@ def _spots(variant: str, text: str) -> list[Spot]:
     ]
 
 
-def _exits(variant: str, host: Host, parameters: str = "") -> Measurement:
+def on(host: Host) -> list[Measurement]:
+    """The exits of a guest there."""
+    variant = host.name
     figures = tuple(f"{what}.{variant}" for what in _GUESTS)
 
     def measure(start: Start, progress: Progress) -> Outcome:
         files = {f"/guest/{image}": artefacts.bare(image) for image in _IMAGES}
         files["/bin/armvisor"] = artefacts.vmm()
-        modules = () if host.el2 else vms.module(parameters)
-        board = Board(el2=host.el2, cpu=host.cpu, count=True, files=files, modules=modules)
-        one = "armvisor run --no-randomness --memory 128M --kernel /guest/"
+        board = host.board(files)
+        one = f"{host.run} --no-randomness --memory 128M --kernel /guest/"
         script = " && ".join(one + image for image in _IMAGES)
         result = start(board, ["sh", "-c", script], progress).check()
         values = {
@@ -94,10 +78,10 @@ def _exits(variant: str, host: Host, parameters: str = "") -> Measurement:
 
     what = f"exits of a bare-metal guest on {variant}"
     marked = Marked(host.regime, partial(_spots, variant), measure, bare=True)
-    return Measurement(figures, what, partial(measure, on_board), marked=marked)
+    return [Measurement(figures, what, partial(measure, on_board), marked=marked)]
 
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    accounting = _exits("armvisor-accounting", HOSTS["armvisor"], "accounting=1")
-    return [*(_exits(variant, host) for variant, host in HOSTS.items()), accounting]
+    hosts = [*HOSTS.values(), *PROTECTED.values(), ACCOUNTING]
+    return [each for host in hosts for each in on(host)]

@@ -108,3 +108,8 @@ def measurements() -> list[Measurement]:
     native = _native("native", "cortex-a72", kernels.DEFAULT)
     vm = [in_vm(each) for each in vms.VARIANTS if each.name in _VARIANTS]
     return [native, *vm, *_elsewhere()]
+
+
+def on(variant: vms.Variant) -> list[Measurement]:
+    """All rows in a guest there."""
+    return [in_vm(variant)]

@@ -12,7 +12,6 @@ CPUs, of which some is done side by side on silicon.
 from collections.abc import Sequence
 from functools import partial
 
-from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -23,9 +22,8 @@ from armvisor_lab.figures import (
     Start,
     artefacts,
     on_board,
-    vms,
 )
-from armvisor_lab.figures.exits import HOSTS
+from armvisor_lab.figures.hosts import HOSTS, Host
 from armvisor_lab.reach.plugin import Section
 from armvisor_lab.results import count, instructions
 
@@ -33,20 +31,11 @@ from armvisor_lab.results import count, instructions
 WARM = 5
 
 
-def _board(variant: str, tool: str, smp: int) -> Board:
-    host = HOSTS[variant]
-    return Board(
-        el2=host.el2, cpu=host.cpu, count=True, smp=smp, timeout=300,
-        files={f"/bin/{tool}": artefacts.tool(tool)},
-        modules=() if host.el2 else vms.module(),
-    )  # fmt: skip
-
-
-def _switch(variant: str) -> Measurement:
-    figure = f"vm_switch.{variant}"
+def _switch(host: Host) -> Measurement:
+    figure = f"vm_switch.{host.name}"
 
     def measure(start: Start, progress: Progress) -> Outcome:
-        board = _board(variant, "turns", 1)
+        board = host.board({"/bin/turns": artefacts.tool("turns")}, timeout=300)
         result = start(board, ["turns"], progress).check()
         value = instructions(result.text, "turns.switch")
         return Outcome({figure: value}, describe(board, result.kernel), text=result.text)
@@ -54,16 +43,16 @@ def _switch(variant: str) -> Measurement:
     def spots(text: str) -> list[Spot]:
         return [Spot(figure, count(text, "turns.loops"))]
 
-    marked = Marked(HOSTS[variant].regime, spots, measure, bare=True)
-    what = f"two VMs on one CPU on {variant}"
+    marked = Marked(host.regime, spots, measure, bare=True)
+    what = f"two VMs on one CPU on {host.name}"
     return Measurement((figure,), what, partial(measure, on_board), marked=marked)
 
 
-def _signals(variant: str) -> Measurement:
-    signals = {f"io_out.{variant}": "doorbell.out", f"io_in.{variant}": "doorbell.in"}
+def _signals(host: Host) -> Measurement:
+    signals = {f"io_out.{host.name}": "doorbell.out", f"io_in.{host.name}": "doorbell.in"}
 
     def measure(start: Start, progress: Progress) -> Outcome:
-        board = _board(variant, "doorbell", 2)
+        board = host.board({"/bin/doorbell": artefacts.tool("doorbell")}, smp=2, timeout=300)
         result = start(board, ["doorbell"], progress).check()
         values = {figure: instructions(result.text, name) for figure, name in signals.items()}
         return Outcome(values, describe(board, result.kernel), text=result.text)
@@ -72,8 +61,8 @@ def _signals(variant: str) -> Measurement:
         rounds = int(count(text, "doorbell.times")) - WARM
         return [Spot(figure, 1, rounds=rounds) for figure in signals]
 
-    marked = Marked(HOSTS[variant].regime, spots, measure, bare=True, order=_by_turns)
-    what = f"a guest and its device's thread on {variant}"
+    marked = Marked(host.regime, spots, measure, bare=True, order=_by_turns)
+    what = f"a guest and its device's thread on {host.name}"
     return Measurement(tuple(signals), what, partial(measure, on_board), marked=marked)
 
 
@@ -83,6 +72,11 @@ def _by_turns(sections: Sequence[Section]) -> list[Section]:
     return [*kept[::2], *kept[1::2]]
 
 
+def on(host: Host) -> list[Measurement]:
+    """What takes two there; VMs of these programs are plain ones."""
+    return [] if host.protected else [_switch(host), _signals(host)]
+
+
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    return [*map(_switch, HOSTS), *map(_signals, HOSTS)]
+    return [each for host in HOSTS.values() for each in on(host)]

@@ -86,7 +86,7 @@ def show(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _left(chosen: list[Measurement], done: int, elapsed: float) -> str:
+def _left(chosen: Sequence[Measurement], done: int, elapsed: float) -> str:
     """How much time is left, by how fast this machine was so far."""
     if not done:
         return ""
@@ -106,12 +106,23 @@ def measure(
     With `cores` also the classes, of what has them, with page walks by these cores' models. What
     is measured is not lost when the run is ended early: then the third is by what.
     """
-    figures: list[Figure] = []
-    failures: list[str] = []
     chosen = select(patterns)
-    begin = time.monotonic()
     if cores is not None:
         chosen = with_classes(chosen)
+    return measure_these(chosen, lambda name: wanted(name, patterns), progress, emit, cores)
+
+
+def measure_these(
+    chosen: Sequence[Measurement],
+    keep: Callable[[str], bool],
+    progress: Progress,
+    emit: Callable[[str], None],
+    cores: Sequence[Core] | None = None,
+) -> tuple[list[Figure], list[str], BaseException | None]:
+    """The same for measurements that are chosen already; of their figures those to `keep`."""
+    figures: list[Figure] = []
+    failures: list[str] = []
+    begin = time.monotonic()
     for number, measurement in enumerate(chosen, 1):
         left = _left(chosen, number - 1, time.monotonic() - begin)
         progress(f"{number}/{len(chosen)} {measurement.what}{left}")
@@ -126,7 +137,7 @@ def measure(
             failures.append(f"interrupted before {', '.join(rest)}")
             return figures, failures, ended
         for figure in _figures(measurement, outcome, counted):
-            if wanted(figure.name, patterns):
+            if keep(figure.name):
                 figures.append(figure)
                 emit(f"{figure.name} {show(figure.value)} {figure.unit}")
     return figures, failures, None

@@ -43,7 +43,7 @@ class Variant:
 
 
 VARIANTS = (
-    Variant("pkvm", "kvm", el2=True),
+    Variant("kvm-pvm", "kvm", el2=True),
     Variant("armvisor", "armvisor"),
     Variant("armvisor-16g", "armvisor", memory=16 << 10, host=17 << 10),
 )

@@ -32,36 +32,34 @@ from armvisor_lab.figures import (
     on_board,
     vms,
 )
-from armvisor_lab.figures.exits import HOSTS
+from armvisor_lab.figures.hosts import HOSTS, PROTECTED, Host
 from armvisor_lab.results import all_counts, all_instructions, count, instructions
 
 # The board's CPUs, and the guests'.
 _SIZES = {4: (1, 4), 8: (8,)}
 _FORK_ROUNDS = 5  # of guests/tools/forks.c
-_RUN = "armvisor run --no-randomness --kernel /guest/%s --cpus %d --memory %dM"
 
 Measure = Callable[[Start, Progress], Outcome]
 
 
-def _run(kernel: str, cpus: int) -> str:
-    return _RUN % (kernel, cpus, max(vms.GUEST_MIB, 128 * cpus))
+def _run(host: Host, kernel: str, cpus: int) -> str:
+    memory = max(vms.GUEST_MIB, 128 * cpus)
+    words = f"--no-randomness --kernel /guest/{kernel} --cpus {cpus} --memory {memory}M"
+    return f"{host.run} {words}"
 
 
-def _board(variant: str, smp: int, files: dict[str, Path], timeout: float) -> Board:
-    host = HOSTS[variant]
-    return Board(
-        el2=host.el2, cpu=host.cpu, count=True, smp=smp, memory=2048, timeout=timeout,
-        files={**files, "/bin/armvisor": artefacts.vmm()},
-        modules=() if host.el2 else vms.module(),
-    )  # fmt: skip
+def _board(host: Host, smp: int, files: dict[str, Path], timeout: float) -> Board:
+    files = {**files, "/bin/armvisor": artefacts.vmm()}
+    return host.board(files, smp=smp, memory=2048, timeout=timeout)
 
 
-def _ipi(variant: str) -> Measurement:
+def _ipi(host: Host) -> Measurement:
+    variant = host.name
     ipis = {f"ipi.{variant}": "ipi.cost", f"ipi_running.{variant}": "ipi.running"}
 
     def measure(start: Start, progress: Progress) -> Outcome:
-        board = _board(variant, 4, {"/guest/ipi": artefacts.bare("ipi")}, 900)
-        result = start(board, ["sh", "-c", _run("ipi", 2)], progress).check()
+        board = _board(host, 4, {"/guest/ipi": artefacts.bare("ipi")}, 900)
+        result = start(board, ["sh", "-c", _run(host, "ipi", 2)], progress).check()
         values = {figure: instructions(result.text, name) for figure, name in ipis.items()}
         return Outcome(values, describe(board, result.kernel), text=result.text)
 
@@ -69,26 +67,27 @@ def _ipi(variant: str) -> Measurement:
         return [Spot(figure, count(text, "ipi.loops"), less=True) for figure in ipis]
 
     what = f"two vCPUs of a bare-metal guest on {variant}"
-    marked = Marked(HOSTS[variant].regime, spots, measure, bare=True)
+    marked = Marked(host.regime, spots, measure, bare=True)
     return Measurement(tuple(ipis), what, partial(measure, on_board), marked=marked)
 
 
-def _touch(variant: str, smp: int) -> Measurement:
+def _touch(host: Host, smp: int) -> Measurement:
+    variant = host.name
     pages = tuple(f"fault.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
-    script = " && ".join(_run("touch", cpus) for cpus in _SIZES[smp])
+    script = " && ".join(_run(host, "touch", cpus) for cpus in _SIZES[smp])
 
     def measure(start: Start, progress: Progress) -> Outcome:
-        board = _board(variant, smp, {"/guest/touch": artefacts.bare("touch")}, 900)
+        board = _board(host, smp, {"/guest/touch": artefacts.bare("touch")}, 900)
         result = start(board, ["sh", "-c", script], progress).check()
         values = dict(zip(pages, all_instructions(result.text, "touch.page"), strict=True))
         return Outcome(values, describe(board, result.kernel), text=result.text)
 
-    marked = _marked(variant, pages, "touch.pages", 1, measure, bare=True)
+    marked = _marked(host.regime, pages, "touch.pages", 1, measure, bare=True)
     what = f"several vCPUs of a bare-metal guest on {variant}"
     return Measurement(pages, what, partial(measure, on_board), marked=marked)
 
 
-def _marked(variant: str, names: tuple[str, ...], loops: str, rounds: int,
+def _marked(regime: str, names: tuple[str, ...], loops: str, rounds: int,
             measure: Measure, bare: bool = False) -> Marked:  # fmt: skip
     """Runs one after the other, each with its own number of operations, the result `loops`."""
 
@@ -96,7 +95,6 @@ def _marked(variant: str, names: tuple[str, ...], loops: str, rounds: int,
         times = all_counts(text, loops)
         return [Spot(n, each, rounds=rounds) for n, each in zip(names, times, strict=True)]
 
-    regime = HOSTS[variant].regime if variant in HOSTS else variant
     return Marked(regime, spots, measure, bare)
 
 
@@ -104,9 +102,8 @@ def _fork_names(variant: str, smp: int) -> tuple[str, ...]:
     return tuple(f"fork.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
 
 
-def _forks(variant: str, smp: int, what: str, script: str,
+def _forks(regime: str, names: tuple[str, ...], what: str, script: str,
            board: Callable[[], Board], slow: bool = False) -> Measurement:  # fmt: skip
-    names = _fork_names(variant, smp)
 
     def measure(start: Start, progress: Progress) -> Outcome:
         on = board()
@@ -114,7 +111,7 @@ def _forks(variant: str, smp: int, what: str, script: str,
         values = dict(zip(names, all_instructions(result.text, "forks.fork"), strict=True))
         return Outcome(values, describe(on, result.kernel), text=result.text)
 
-    marked = _marked(variant, names, "forks.forks", _FORK_ROUNDS, measure)
+    marked = _marked(regime, names, "forks.forks", _FORK_ROUNDS, measure)
     return Measurement(names, what, partial(measure, on_board), slow=slow, marked=marked)
 
 
@@ -125,25 +122,35 @@ def _fork_native(smp: int) -> Measurement:
         files = {"/bin/forks": artefacts.tool("forks")}
         return Board(count=True, smp=smp, memory=2048, files=files, timeout=900)
 
-    return _forks("native", smp, "forks on the board itself", script, board)
+    names = _fork_names("native", smp)
+    return _forks("native", names, "forks on the board itself", script, board)
 
 
-def _fork_in_vm(variant: str, smp: int) -> Measurement:
+def _fork_in_vm(host: Host, smp: int) -> Measurement:
+    names = _fork_names(host.name, smp)
     append = f"--initrd /guest/initrd --append '{vms.SAME} armvisor.test=forks'"
-    script = " && ".join(f"{_run('Image', cpus)} {append}" for cpus in _SIZES[smp])
+    script = " && ".join(f"{_run(host, 'Image', cpus)} {append}" for cpus in _SIZES[smp])
 
     def board() -> Board:
         guest = artefacts.guest(vms.GUEST)
         files = {f"/guest/{name}": guest[name] for name in ("Image", "initrd")}
-        return _board(variant, smp, files, 3600)
+        return _board(host, smp, files, 3600)
 
-    what = f"forks on the vCPUs of a Debian guest on {variant}"
-    return _forks(variant, smp, what, script, board, slow=not HOSTS[variant].el2)
+    what = f"forks on the vCPUs of a Debian guest on {host.name}"
+    return _forks(host.regime, names, what, script, board, slow=not host.el2)
+
+
+def on(host: Host) -> list[Measurement]:
+    """What vCPUs cost there."""
+    touch = [_touch(host, smp) for smp in _SIZES]
+    forks = [_fork_in_vm(host, smp) for smp in _SIZES]
+    return [_ipi(host), *touch, *forks]
 
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    touch = [_touch(variant, smp) for smp in _SIZES for variant in HOSTS]
+    touch = [_touch(host, smp) for smp in _SIZES for host in HOSTS.values()]
     native = [_fork_native(smp) for smp in _SIZES]
-    forks = [_fork_in_vm(variant, smp) for smp in _SIZES for variant in HOSTS]
-    return [*map(_ipi, HOSTS), *touch, *native, *forks]
+    forks = [_fork_in_vm(host, smp) for smp in _SIZES for host in HOSTS.values()]
+    ipi = [_ipi(host) for host in (*HOSTS.values(), *PROTECTED.values())]
+    return [*ipi, *touch, *native, *forks]

@@ -8,7 +8,6 @@ them by statistic: the module's classes of exits and kinds of fast traps, KVM's 
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
@@ -39,9 +38,9 @@ def per_operation(of: Counts, base: Counts, operations: float) -> dict[str, floa
     return {name: value for name, value in found.items() if value}
 
 
-def total(counts: Mapping[str, float], variant: str) -> float:
+def total(counts: Mapping[str, float], regime: str) -> float:
     """All ways to leave the guest's code, but for the host's interrupts under armvisor."""
-    if variant == "armvisor":
+    if regime == "armvisor":
         return sum(counts.get(name, 0) for name in cheap.CLASSES)
     return counts.get("total", 0)
 
@@ -51,21 +50,13 @@ def _appends(rows: Sequence[str]) -> list[str]:
     return [f"armvisor.test={tests} armvisor.rows={row}" for row in rows]
 
 
-def _with_report(variant: vms.Variant) -> vms.Variant:
-    def command(append: str) -> list[str]:
-        words = variant.command(append)
-        return [*words[:2], "--json", *words[2:]]
-
-    return replace(variant, command=command)
-
-
 def _measurement(variant: vms.Variant) -> Measurement:
     rows = [row for row in lat.ROWS if row != BASE]
     figures = tuple(f"traps.{row}.{variant.name}" for row in rows)
 
     def run(progress: Progress) -> Outcome:
         every = [BASE, *rows]
-        board, result, packages = vms.run(_with_report(variant), _appends(every), progress)
+        board, result, packages = vms.run(vms.with_report(variant), _appends(every), progress)
         reports = _reports(result.text)
         if len(reports) != len(every):
             raise LabError(f"{len(reports)} of {len(every)} guests left a report")
@@ -74,7 +65,7 @@ def _measurement(variant: vms.Variant) -> Measurement:
             loops = count(result.text, f"lat.{row}.loops")
             operations = (loops * _ROUNDS + 1) * _TIMES
             traps[figure] = per_operation(report, reports[0], operations)
-        values = {figure: total(each, variant.name) for figure, each in traps.items()}
+        values = {figure: total(each, variant.regime) for figure, each in traps.items()}
         return Outcome(values, describe(board, result.kernel), packages, traps=traps)
 
     what = f"how often an operation of lat leaves the guest: {variant.what}"
@@ -84,3 +75,8 @@ def _measurement(variant: vms.Variant) -> Measurement:
 def measurements() -> list[Measurement]:
     """This family's measurements."""
     return [_measurement(each) for each in vms.VARIANTS if each.name in _VARIANTS]
+
+
+def on(variant: vms.Variant) -> list[Measurement]:
+    """How often an operation leaves a guest there; Debian's QEMU leaves no report of that."""
+    return [] if variant.name.startswith("qemu") else [_measurement(variant)]

@@ -9,7 +9,6 @@ TLBI of the page, `refill-code` and `refill-many` with that of the ASID; `ttbr0`
 
 from functools import partial
 
-from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -20,9 +19,8 @@ from armvisor_lab.figures import (
     Start,
     artefacts,
     on_board,
-    vms,
 )
-from armvisor_lab.figures.exits import HOSTS
+from armvisor_lab.figures.hosts import HOSTS, Host
 from armvisor_lab.results import count, instructions
 
 # In the order in which the guest has them; it does all of them twice and prints the second time.
@@ -40,15 +38,15 @@ def _spots(variant: str, text: str) -> list[Spot]:
     return [*unseen, *(Spot(f"units.{each}.{variant}", loops, less=True) for each in OPERATIONS)]
 
 
-def _units(variant: str) -> Measurement:
-    host = HOSTS[variant]
+def on(host: Host) -> list[Measurement]:
+    """The traps of a guest there."""
+    variant = host.name
     figures = tuple(f"units.{each}.{variant}" for each in OPERATIONS)
 
     def measure(start: Start, progress: Progress) -> Outcome:
         files = {"/guest/units": artefacts.bare("units"), "/bin/armvisor": artefacts.vmm()}
-        modules = () if host.el2 else vms.module()
-        board = Board(el2=host.el2, cpu=host.cpu, count=True, files=files, modules=modules)
-        command = "armvisor run --no-randomness --memory 128M --kernel /guest/units"
+        board = host.board(files)
+        command = f"{host.run} --no-randomness --memory 128M --kernel /guest/units"
         result = start(board, ["sh", "-c", command], progress).check()
         values = {
             figure: instructions(result.text, f"units.{each}")
@@ -58,9 +56,9 @@ def _units(variant: str) -> Measurement:
 
     what = f"single traps of a bare-metal guest on {variant}"
     marked = Marked(host.regime, partial(_spots, variant), measure, bare=True)
-    return Measurement(figures, what, partial(measure, on_board), marked=marked)
+    return [Measurement(figures, what, partial(measure, on_board), marked=marked)]
 
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    return list(map(_units, _VARIANTS))
+    return [each for variant in _VARIANTS for each in on(HOSTS[variant])]

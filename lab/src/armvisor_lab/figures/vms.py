@@ -7,12 +7,12 @@ Families of figures run their guest through it, so a new way to run VMs is one m
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from armvisor_lab import kernels, programs
 from armvisor_lab.board import Board, Result
-from armvisor_lab.figures import Progress, Start, artefacts, names, on_board
+from armvisor_lab.figures import Progress, Start, artefacts, hosts, names, on_board
 from armvisor_lab.initramfs import Module
 from armvisor_lab.packages import Package
 
@@ -43,6 +43,8 @@ class Variant:
     guest: str = GUEST  # the kernel in the VM
     regime: str = ""  # the plugin's
     marks: bool = True  # whether a guest's hints are ones of the board's CPU
+    host: str = kernels.DEFAULT  # the board's kernel
+    host_append: str = ""  # and more of its command line
 
     @property
     def slow(self) -> bool:
@@ -95,6 +97,36 @@ VARIANTS = (
 )  # fmt: skip
 
 
+def with_report(variant: Variant) -> Variant:
+    """The same, where the VMM ends with its report."""
+
+    def command(append: str) -> list[str]:
+        words = variant.command(append)
+        return [*words[:2], "--json", *words[2:]]
+
+    return replace(variant, command=command)
+
+
+def find(name: str) -> Variant | None:
+    """The variant of a name, or one under `armvisor` on the host of that name; None of no host."""
+    known = {each.name: each for each in VARIANTS}
+    if name in known:
+        return known[name]
+    host = hosts.find(name)
+    if host is None:
+        return None
+
+    def command(append: str) -> list[str]:
+        words = _armvisor_command(append)
+        return [*words[:2], *(["--protected"] if host.protected else []), *words[2:]]
+
+    return replace(
+        known["kvm" if host.el2 else "armvisor"], name=name, what=f"armvisor on {host.what}",
+        cpu=host.cpu, modules=host.modules, regime=host.regime, host=host.kernel,
+        host_append=host.append, command=command,
+    )  # fmt: skip
+
+
 def run(
     variant: Variant, appends: Sequence[str], progress: Progress, start: Start = on_board,
     mark: bool = False,
@@ -115,7 +147,8 @@ def run(
     }
     board = Board(
         el2=variant.el2, cpu=variant.cpu, count=True, memory=variant.memory, files=files,
-        modules=variant.modules(), timeout=variant.timeout * len(appends),
+        modules=variant.modules(), timeout=variant.timeout * len(appends), kernel=variant.host,
+        append=variant.host_append,
     )  # fmt: skip
     commands = [variant.command(f"{SAME} {append}".strip()) for append in appends]
     count_run = ["count-run", "-e", *(["-m"] if mark else [])]

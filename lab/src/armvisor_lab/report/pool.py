@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from armvisor_lab.figures import run
+from armvisor_lab.figures import beside, run
 from armvisor_lab.records import Record, Value
 
 # What `lab reach` says of each run and core, as records.py names it.
@@ -37,6 +37,11 @@ def commands(names: Iterable[str]) -> list[str]:
     names = list(names)
     found = []
     figures = [name for name in names if name.partition(".")[0] not in ("reach", "model")]
+    always = {name for each in run.registry() for name in each.figures}
+    if made := [name for name in figures if name not in always and beside.can_make(name)]:
+        figures = [name for name in figures if name not in made]
+        rows, on = (dict.fromkeys(n.rpartition(".")[i] for n in made) for i in (0, 2))
+        found.append(f"bin/lab compare {' '.join(rows)} --on {','.join(on)}")
     if figures:
         options = " ".join(f"--only {shlex.quote(each)}" for each in patterns(figures))
         found.append(f"bin/lab figures {options}")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Hosts: a board's CPU and kernel, and what runs VMs on it. A host's name is a variant of figures.
+
+`HOSTS` are those that figures are always measured on. `find()` also knows hosts by what they are
+made of, for `lab compare`: the module with any of its parameters, as `armvisor:cheap_traps=0`, with
+some of the ways to make traps cheap off, as `armvisor-no-rows` or `armvisor:no-rows+no-stubs`, or
+both.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import kernels
+from armvisor_lab.board import Board
+from armvisor_lab.errors import LabError
+from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
+
+# Bits of the module's parameter `cheap_traps` (module/cpu/cheap.h).
+SWITCHES = {
+    "rows": 1, "modes": 2, "quick": 4, "copies": 8, "roots": 16, "calls": 32, "stubs": 64,
+    "light": 128, "short": 256,
+}  # fmt: skip
+ALL = sum(SWITCHES.values())
+_CHEAP = "cheap_traps"
+
+_PKVM = "kvm-arm.mode=protected"
+# Whose KVM has protected VMs.
+_PKVM_KERNEL = "newest"
+
+
+@dataclass(frozen=True)
+class Host:
+    """What runs VMs: KVM, with EL2, or the module, without.
+
+    `protected`: VMs whose memory the host cannot access. `regime` is the plugin's.
+    """
+
+    name: str
+    what: str
+    cpu: str
+    regime: str
+    el2: bool = True
+    kernel: str = kernels.DEFAULT
+    append: str = ""
+    parameters: str = ""
+    protected: bool = False
+
+    def modules(self) -> tuple[Module, ...]:
+        """The module for the board's kernel, where it is that which runs VMs."""
+        if self.el2:
+            return ()
+        return (Module(str(artefacts.module(self.kernel)), self.parameters),)
+
+    def board(self, files: Mapping[str, Any], **more: Any) -> Board:  # noqa: ANN401
+        """A board of it that counts."""
+        return Board(
+            el2=self.el2, cpu=self.cpu, count=True, kernel=self.kernel, append=self.append,
+            files=files, modules=self.modules(), **more,
+        )  # fmt: skip
+
+    @property
+    def run(self) -> str:
+        """The beginning of `armvisor run` of a VM of its kind."""
+        return "armvisor run --protected" if self.protected else "armvisor run"
+
+
+HOSTS = {
+    host.name: host
+    for host in (
+        Host("kvm-vhe", "KVM (VHE)", "cortex-a76", "vhe"),
+        Host("kvm-nvhe", "KVM (nVHE)", "cortex-a72", "kvm"),
+        Host("armvisor", "its module, without EL2", "cortex-a72", "armvisor", el2=False),
+    )
+}
+
+_PROTECTED = Host("kvm-protected", "KVM in protected mode, a plain VM", "cortex-a72", "kvm",
+                  kernel=_PKVM_KERNEL, append=_PKVM)  # fmt: skip
+PROTECTED = {
+    host.name: host
+    for host in (
+        _PROTECTED,
+        replace(_PROTECTED, name="kvm-pvm", what="KVM, a protected VM", protected=True),
+        replace(HOSTS["armvisor"], name="armvisor-pvm", protected=True,
+                what="its module, without EL2, a protected VM"),
+    )
+}  # fmt: skip
+
+# With histograms and all else that `armvisor stat` can show.
+ACCOUNTING = replace(HOSTS["armvisor"], name="armvisor-accounting", parameters="accounting=1")
+
+# What some families call a host, and others another name.
+SAME = {"kvm": "kvm-nvhe", "kvm-nvhe": "kvm"}
+HOW = (
+    "armvisor:OPTION+OPTION…, where an OPTION is no-SWITCH, of the switches "
+    f"{', '.join(SWITCHES)} or cheap for all, or PARAMETER=NUMBER, of the module's parameters"
+)
+
+
+@cache
+def _parameters(path: Path) -> frozenset[str]:
+    """The parameters that a built module has, from what is written in it for modinfo."""
+    found = re.findall(rb"\0parmtype=(\w+):", path.read_bytes())
+    return frozenset(name.decode() for name in found)
+
+
+def _option(name: str, word: str, bits: int, others: dict[str, str]) -> int:
+    """One option of a host's name: what it leaves of the switches; parameters go to `others`."""
+    if word == "no-cheap":
+        return 0
+    if word.startswith("no-") and word[3:] in SWITCHES:
+        return bits & ~SWITCHES[word[3:]]
+    key, equals, value = word.partition("=")
+    known = _parameters(artefacts.module(kernels.DEFAULT))
+    if not equals or key not in known:
+        raise LabError(f"{name}: no option of the module is called {word!r}",
+                       f"{HOW}: {', '.join(sorted(known))}")  # fmt: skip
+    if not re.fullmatch(r"\d+|[YyNn]", value):
+        raise LabError(f"{name}: {word!r} gives no number", f"write it as in {key}=1")
+    if key == _CHEAP:
+        if not value.isdigit() or int(value) > ALL:
+            raise LabError(f"{name}: {key} is of 0 to {ALL}", "add the bits of what is to be on")
+        return bits & int(value)
+    others[key] = value
+    return bits
+
+
+def _with_options(name: str, words: list[str]) -> Host:
+    """The module with some of its parameters as they are asked for."""
+    bits, others = ALL, dict[str, str]()
+    for word in words:
+        bits = _option(name, word, bits, others)
+    some = {_CHEAP: str(bits), **others} if bits != ALL else others
+    text = " ".join(f"{key}={value}" for key, value in some.items())
+    host = HOSTS["armvisor"]
+    return replace(host, name=name, parameters=text, what=f"{host.what}, {text}")
+
+
+def find(name: str) -> Host | None:
+    """The host of a name; None where there is none of it."""
+    known = HOSTS | PROTECTED | {ACCOUNTING.name: ACCOUNTING}
+    for each in (name, SAME.get(name)):
+        if each in known:
+            return replace(known[each], name=name)
+    kind, colon, options = name.partition(":")
+    if kind == "armvisor" and colon:
+        return _with_options(name, options.split("+"))
+    start = "armvisor-"
+    if name.startswith(f"{start}no-") and name.removeprefix(f"{start}no-") in (*SWITCHES, "cheap"):
+        return _with_options(name, [name.removeprefix(start)])
+    return None

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Rows by variants as a table: each value, and how many times the first column's it is.
+
+Where both figures are means of samples that differ among themselves, a permutation test says
+how likely they are so far apart by chance alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from armvisor_lab.figures.beside import Plan
+from armvisor_lab.figures.run import Figure, show
+from armvisor_lab.reach.table import aligned
+from armvisor_lab.records import Value
+from armvisor_lab.report import compare
+from armvisor_lab.report.pool import describe_board
+
+NOT_THERE, FAILED = "-", "not measured"
+
+Figures = Mapping[str, Figure]
+
+
+def _value(figure: Figure) -> Value:
+    return Value(figure.name, figure.value, figure.unit, figure.what, figure.board,
+                 samples=figure.samples)  # fmt: skip
+
+
+def _find(plan: Plan, figures: Figures, row: str, variant: str) -> Figure | None:
+    return figures.get(plan.cells.get((row, variant), ""))
+
+
+def times(figure: Figure, first: Figure | None) -> float | None:
+    """How many times the first column's it is."""
+    if first is None or first.unit != figure.unit or not first.value:
+        return None
+    return figure.value / first.value
+
+
+def chance(figure: Figure, first: Figure | None) -> float | None:
+    """How likely they are so far apart by chance; None where there is nothing to test."""
+    if first is None or first.value == figure.value or first.unit != figure.unit:
+        return None
+    return compare.chance(_value(first), _value(figure))
+
+
+def _cell(plan: Plan, figures: Figures, row: str, variant: str) -> list[str]:
+    figure = _find(plan, figures, row, variant)
+    if figure is None:
+        return [FAILED if (row, variant) in plan.cells else NOT_THERE, ""]
+    first = _find(plan, figures, row, plan.variants[0])
+    ratio = times(figure, first)
+    if ratio is None or variant == plan.variants[0]:
+        return [show(figure.value), ""]
+    p = chance(figure, first)
+    noise = "" if p is None or p <= compare.CHANCE else f" (by chance: p = {p:.2f})"
+    return [show(figure.value), f"x {ratio:.2f}{noise}"]
+
+
+def table(plan: Plan, figures: Sequence[Figure]) -> list[str]:
+    """The table, a line a row, and what each column was measured on."""
+    by_name = {figure.name: figure for figure in figures}
+    lines = [["", "", *(word for variant in plan.variants for word in (variant, ""))]]
+    for row in plan.rows:
+        units = [f.unit for v in plan.variants if (f := _find(plan, by_name, row, v))]
+        cells = [word for v in plan.variants for word in _cell(plan, by_name, row, v)]
+        lines.append([row, units[0] if units else "", *cells])
+    # The first column has no ratios, so no room for them.
+    return aligned([line[:3] + line[4:] for line in lines], 2)
+
+
+def boards(plan: Plan, figures: Sequence[Figure]) -> list[str]:
+    """What each column was measured on, a line for each board."""
+    by_name = {figure.name: figure for figure in figures}
+    found: dict[tuple[str, str], None] = {}
+    for variant in plan.variants:
+        for row in plan.rows:
+            if figure := _find(plan, by_name, row, variant):
+                found[variant, describe_board(_value(figure))] = None
+    return [f"{variant}: {board}" for variant, board in found if board]
+
+
+def as_json(plan: Plan, figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    """A row for each figure that is wanted; without value where it could not be measured."""
+    by_name = {figure.name: figure for figure in figures}
+    found = []
+    for (row, variant), name in plan.cells.items():
+        figure = by_name.get(name)
+        first = _find(plan, by_name, row, plan.variants[0])
+        found.append(
+            {
+                "row": row,
+                "variant": variant,
+                "figure": name,
+                "value": figure.value if figure else None,
+                "unit": figure.unit if figure else None,
+                "times_first": times(figure, first) if figure else None,
+                "p": chance(figure, first) if figure else None,
+            }
+        )
+    return found
