@@ -73,6 +73,27 @@ static int take_core(struct config *c, const char *rest, const char **why)
 	return 0;
 }
 
+static int take_caches(struct config *c, const char *rest, const char **why)
+{
+	struct caches_shape l1i, l1d, l2;
+	const struct tlb_core *core;
+	char name[TLB_NAME];
+	unsigned int line;
+
+	*why = "caches are a core and seven numbers";
+	if (sscanf(rest, "%31s %u %u %u %u %u %u %u", name, &line, &l1i.kib, &l1i.ways, &l1d.kib,
+		   &l1d.ways, &l2.kib, &l2.ways) != 8)
+		return -1;
+	core = find_core(c, name);
+	*why = "the core of caches comes before them";
+	if (!core)
+		return -1;
+	*why = "a core's caches are there twice";
+	if (c->caches[core - c->cores].line)
+		return -1;
+	return caches_init(&c->caches[core - c->cores], line, l1i, l1d, l2, why);
+}
+
 static int take_model(struct config *c, const char *rest, const char **why)
 {
 	const struct tlb_core *core;
@@ -110,11 +131,12 @@ static const struct {
 	int (*take)(struct config *config, const char *rest, const char **why);
 } lines[] = {
 	{ "regime ", take_regime }, { "out ", take_out }, { "stage2 ", take_stage2 },
-	{ "core ", take_core }, { "model ", take_model }, { "whole", take_whole },
+	{ "core ", take_core }, { "caches ", take_caches }, { "model ", take_model },
+	{ "whole", take_whole },
 };
 
 #define NR_LINES (sizeof(lines) / sizeof(*lines))
-#define NEEDED 4	/* all but the last two */
+#define NEEDED 4	/* the first ones */
 
 static int take_line(struct config *c, const char *line, unsigned int *seen, const char **why)
 {
@@ -165,4 +187,6 @@ void config_free(struct config *c)
 	for (i = 0; i < c->nr_models; i++)
 		tlb_model_free(&c->models[i]);
 	c->nr_models = 0;
+	for (i = 0; i < CONFIG_CORES; i++)
+		caches_free(&c->caches[i]);
 }

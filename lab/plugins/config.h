@@ -6,10 +6,12 @@
  *	out FILE
  *	stage2 LEVELS
  *	core NAME L1I WAYS L1D WAYS L2 WAYS WALK WAYS IPA WAYS L1-LARGEST IPA-SMALLEST
+ *	caches CORE LINE L1I-KIB WAYS L1D-KIB WAYS L2-KIB WAYS
  *	model CORE S1 S2	shifts of page sizes; S2 0: one stage
  *	whole			counting begins with the machine, and ends with it
  *
- * A walk or IPA cache of no entries shares the L2 TLB. Models may be missing, and the last.
+ * A walk or IPA cache of no entries shares the L2 TLB. Models, of caches
+ * and others, may be missing, and the last.
  */
 #ifndef LAB_PLUGINS_CONFIG_H
 #define LAB_PLUGINS_CONFIG_H
@@ -18,6 +20,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "caches.h"
 #include "follow.h"
 #include "tlb.h"
 
@@ -30,6 +33,7 @@ struct config {
 	char out[4096];
 	unsigned int s2_levels;
 	struct tlb_core cores[CONFIG_CORES];
+	struct caches caches[CONFIG_CORES];	/* of the core of the same number */
 	struct tlb_model models[CONFIG_MODELS];
 	unsigned int nr_cores, nr_models;
 };

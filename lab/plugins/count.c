@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 /*
  * QEMU's plugin: counts what a board's programs execute between two marks, by class of
- * instruction and by who executes it, and gives their accesses to models of TLBs.
+ * instruction and by who executes it, and gives their accesses to models of TLBs and caches.
  *
  * A program marks what is counted by hints that do nothing anywhere else:
  *
@@ -29,6 +29,7 @@
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_API;
 
 #define PAGE_SHIFT	12
+#define INSN_BYTES	4
 #define MARK_FEED	0x70
 #define MARK_COUNT	0x71
 #define MARK_END	0x72
@@ -42,6 +43,8 @@ struct insns {
 	uint64_t pages[2];		/* code */
 	uint64_t frames[2];
 	unsigned int nr_pages;
+	uint64_t memory[2];		/* where code begins in each page, as QEMU has it */
+	unsigned int bytes[2];
 	uint8_t classes[];
 };
 
@@ -93,6 +96,31 @@ static void feed(uint64_t va, uint64_t frame, bool fetch)
 		tlb_access(&config.models[i], &access);
 }
 
+static void touch(uint64_t at)
+{
+	unsigned int i;
+
+	for (i = 0; i < config.nr_cores; i++)
+		caches_access(&config.caches[i], at, running->follow.now, false);
+}
+
+/* All lines of a block's code, of each core's size. */
+static void touch_code(const struct insns *block)
+{
+	unsigned int i, page;
+
+	for (page = 0; page < block->nr_pages; page++) {
+		uint64_t first = block->memory[page], end = first + block->bytes[page], at;
+
+		for (i = 0; i < config.nr_cores; i++) {
+			struct caches *c = &config.caches[i];
+
+			for (at = c->line ? first & -(uint64_t)c->line : end; at < end; at += c->line)
+				caches_access(c, at, running->follow.now, true);
+		}
+	}
+}
+
 /* `data` is where the address is to be kept, of the two that tell a range. */
 static void on_memory(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va, void *data)
 {
@@ -104,8 +132,11 @@ static void on_memory(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 		return;
 	at = qemu_plugin_get_hwaddr(info, va);
 	devices_of[running->follow.now] += counting && at && qemu_plugin_hwaddr_is_io(at);
-	if (feeding)
-		feed(va, at ? qemu_plugin_hwaddr_phys_addr(at) >> PAGE_SHIFT : 0, false);
+	if (!feeding)
+		return;
+	feed(va, at ? qemu_plugin_hwaddr_phys_addr(at) >> PAGE_SHIFT : 0, false);
+	if (at && !qemu_plugin_hwaddr_is_io(at))
+		touch(qemu_plugin_hwaddr_phys_addr(at));
 }
 
 /* What the last block began of its instructions, since counting began, is whose it was. */
@@ -139,6 +170,8 @@ static void on_block(unsigned int vcpu, void *data)
 		entries_of[cpu->follow.now]++;
 	for (i = 0; feeding && i < next->nr_pages; i++)
 		feed(next->pages[i], next->frames[i], true);
+	if (feeding)
+		touch_code(next);
 }
 
 static void clear_counts(void)
@@ -152,6 +185,8 @@ static void clear_counts(void)
 	memset(devices_of, 0, sizeof(devices_of));
 	for (i = 0; i < config.nr_models; i++)
 		memset(config.models[i].counts, 0, sizeof(config.models[i].counts));
+	for (i = 0; i < config.nr_cores; i++)
+		memset(config.caches[i].counts, 0, sizeof(config.caches[i].counts));
 }
 
 static void write_model(const struct tlb_model *m)
@@ -170,6 +205,24 @@ static void write_model(const struct tlb_model *m)
 			(unsigned long long)c->l1_misses[0], (unsigned long long)c->l1_misses[1],
 			(unsigned long long)c->walks[0], (unsigned long long)c->walks[1],
 			(unsigned long long)c->refs[0], (unsigned long long)c->refs[1]);
+	}
+}
+
+static void write_caches(const char *core, const struct caches *caches)
+{
+	unsigned int who;
+
+	for (who = 0; who < NR_WHOS; who++) {
+		const struct caches_counts *c = &caches->counts[who];
+
+		if (c->lookups[0] || c->lookups[1])
+			fprintf(out, "caches %s %s %llu %llu %llu %llu %llu %llu\n", core,
+				follow_who_names[who],
+				(unsigned long long)c->lookups[0], (unsigned long long)c->lookups[1],
+				(unsigned long long)c->l1_misses[0],
+				(unsigned long long)c->l1_misses[1],
+				(unsigned long long)c->l2_misses[0],
+				(unsigned long long)c->l2_misses[1]);
 	}
 }
 
@@ -198,6 +251,8 @@ static void write_section(void)
 	}
 	for (i = 0; i < config.nr_models; i++)
 		write_model(&config.models[i]);
+	for (i = 0; i < config.nr_cores; i++)
+		write_caches(config.cores[i].name, &config.caches[i]);
 	fprintf(out, "end\n");
 	fflush(out);
 }
@@ -210,6 +265,8 @@ static void on_mark(unsigned int vcpu, void *data)
 	case MARK_FEED:
 		for (i = 0; i < config.nr_models; i++)
 			tlb_drop_all(&config.models[i]);
+		for (i = 0; i < config.nr_cores; i++)
+			caches_empty(&config.caches[i]);
 		feeding = true;
 		break;
 	case MARK_COUNT:
@@ -308,12 +365,17 @@ static void note_page(struct insns *at, const struct qemu_plugin_insn *insn)
 {
 	uint64_t va = qemu_plugin_insn_vaddr(insn), page = va >> PAGE_SHIFT;
 
-	if (at->nr_pages && at->pages[at->nr_pages - 1] >> PAGE_SHIFT == page)
+	if (at->nr_pages && at->pages[at->nr_pages - 1] >> PAGE_SHIFT == page) {
+		at->bytes[at->nr_pages - 1] += INSN_BYTES;
 		return;
+	}
 	if (at->nr_pages == 2)
 		return;
 	at->pages[at->nr_pages] = va;
-	at->frames[at->nr_pages++] = (uintptr_t)qemu_plugin_insn_haddr(insn) >> PAGE_SHIFT;
+	at->memory[at->nr_pages] = (uintptr_t)qemu_plugin_insn_haddr(insn);
+	at->bytes[at->nr_pages] = INSN_BYTES;
+	at->frames[at->nr_pages] = at->memory[at->nr_pages] >> PAGE_SHIFT;
+	at->nr_pages++;
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

@@ -21,7 +21,7 @@ from armvisor_lab.figures import (
     smp,
 )
 from armvisor_lab.reach import cores, plugin
-from armvisor_lab.reach.plugin import Counts, Model, Section
+from armvisor_lab.reach.plugin import Caches, Counts, Model, Section
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,8 @@ def no_qemu(monkeypatch):
 def section(ordinary: int, erets: int = 0, walks: int = 0) -> Section:
     insns = {"guest-user": {"ordinary": ordinary}, "hypervisor": {"eret": erets, "barrier": 20}}
     models = {Model("cortex-a72", 12, 21): {"hypervisor": Counts((9, 9), (8, 8), (walks, 0))}}
-    return Section((1, 0), insns, models=models)
+    caches = {"cortex-a72": {"guest-user": Caches((5000, 900), (walks * 2, 0), (walks, 0))}}
+    return Section((1, 0), insns, models=models, caches=caches)
 
 
 WITH = [section(5000 + n, 10, 40) for n in (300, 0, 100, 200, 400, 500, 600)]
@@ -50,6 +51,8 @@ def test_an_operation_is_the_best_round_less_the_best_empty_one():
     assert found.insns == {"guest-kernel": {"ordinary": 400.0}, "hypervisor": {"eret": 1.0}}
     assert found.levels == {"guest-kernel": 1, "hypervisor": 2}
     assert found.walks["cortex-a72"]["walks"] == 4
+    assert found.walks["cortex-a72"]["l1d_cache_misses"] == 8
+    assert found.walks["cortex-a72"]["l2_cache_misses"] == 4
     assert found.instructions() == 401 and found.total("eret") == 1
     again = classes.from_json(json.loads(json.dumps(found.as_json())))
     assert again.insns == found.insns and again.levels == found.levels

@@ -11,7 +11,7 @@ from armvisor_lab import cli, machine, paths
 from armvisor_lab.board import EXIT_USAGE, Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.reach import cores, plugin, runs, table
-from armvisor_lab.reach.plugin import Counts, Model, Section
+from armvisor_lab.reach.plugin import Caches, Counts, Model, Section
 
 A72 = cores.choose(["cortex-a72"])[0]
 
@@ -26,6 +26,7 @@ entries hypervisor all 8
 model cortex-a72 12 12 guest-user 1000 100 500 2 400 1 404 600
 model cortex-a72 12 12 host-kernel 50 50 5 5 4 4 16 0
 model cortex-a72 21 12 guest-user 1000 100 500 2 400 1 404 600
+caches cortex-a72 guest-kernel 900 300 20 7 3 1
 end
 section 1 0x1 0
 end
@@ -43,6 +44,7 @@ def test_every_profile_is_whole_and_names_its_sources():
     assert set(cores.DEFAULT) <= set(every)
     for core in every.values():
         assert re.fullmatch(r"core \S{1,31}( \d+){12}", core.line())
+        assert re.fullmatch(r"caches \S{1,31}( \d+){7}", core.caches())
         assert all(value["source"] for value in core.values.values())
         # What a load of a walk takes is published for none.
         assert "reference" in core.estimated
@@ -75,6 +77,9 @@ def edited(old: str, new: str) -> str:
         ("cycles = [5, 10]", "cycles = [5]", "l2_hit: cycles are two numbers"),
         ("cycles = [5, 10]", "cycles = [50, 10]", "the least, 50, is more than the most, 10"),
         ("l2_hit = {", "# l2_hit = {", "cortex-a72, l2_hit is missing"),
+        ("l1i_cache = {", "# l1i_cache = {", "cortex-a72, l1i_cache is missing"),
+        ("kib = 48, ", "", "cortex-a72, l1i_cache: kib is missing"),
+        ("bytes = 64", "bytes = 6.4", "cortex-a72, line: bytes are whole numbers"),
         ("[cortex-a72]", "[cortex-a72", "cores.toml: "),
     ],
 )
@@ -92,6 +97,7 @@ def test_sections():
     assert first.total(Model("cortex-a72", 12, 12)) == Counts(
         (1050, 150), (505, 7), (404, 5), (420, 600)
     )
+    assert first.caches == {"cortex-a72": {"guest-kernel": Caches((900, 300), (20, 7), (3, 1))}}
     assert not second.models and second.instructions() == 0
     assert json.loads(json.dumps(first.as_json()))["models"][1]["s1"] == 21
 
@@ -100,10 +106,11 @@ def test_sections():
     ("text", "says"),
     [
         ("hello\n", "line 1 of what the plugin wrote"),
-        (TOLD.replace("\nend\nsection 1", "\nsection 1"), "line 11 of"),
+        (TOLD.replace("\nend\nsection 1", "\nsection 1"), "line 12 of"),
         (TOLD.replace("insns guest-user ordinary 8000", "insns guest-user ordinary"), "line 2 of"),
         (TOLD.replace("guest-user ordinary 8000", "guest-user ordinary many"), "line 2 of"),
         (TOLD.replace(" 404 600\nmodel cortex-a72 12 12 h", "\nmodel cortex-a72 12 12 h"), "line"),
+        (TOLD.replace(" 20 7 3 1\n", " 20 7 3\n"), "line 11 of"),
         (TOLD.removesuffix("end\n"), "has no end"),
     ],
 )
@@ -118,6 +125,7 @@ def test_what_the_plugin_is_told():
     pairs = re.findall(r"^model cortex-a72 (\d+) (\d+)$", text, re.M)
     assert pairs == [("12", "12"), ("12", "21"), ("21", "12"), ("21", "21")]
     assert {model.s2 for model in runs.models("armvisor", [A72])} == {0}
+    assert "\ncaches cortex-a72 64 48 3 32 2 1024 16\n" in text
 
 
 def a_run(setup: str, pages: str, host: str) -> runs.Run:

@@ -7,6 +7,7 @@
 
 #define HEAD "regime kvm\nout /tmp/x y\nstage2 3\n"
 #define CORE "core a72 48 48 32 32 1024 4 64 4 64 4 20 12\n"
+#define CACHES "caches a72 64 48 3 32 2 1024 16\n"
 
 static struct config config;
 static char error[512];
@@ -37,6 +38,13 @@ static void test_a_good_one(void)
 	EQUAL(config.nr_models, 0);
 	EQUAL(config.whole, false);
 	config_free(&config);
+	EQUAL(read_text(HEAD CORE CACHES), 0);
+	EQUAL(config.caches[0].line, 64);
+	EQUAL(config.caches[0].l1[1].ways, 3);
+	EQUAL(config.caches[0].l1[0].sets, 256);
+	EQUAL(config.caches[0].l2.sets, 1024);
+	config_free(&config);
+	EQUAL(config.caches[0].line, 0);
 	EQUAL(read_text(HEAD CORE "whole\n"), 0);
 	EQUAL(config.whole, true);
 	config_free(&config);
@@ -56,6 +64,10 @@ static void test_bad_ones(void)
 		{ HEAD "core a72 48 48 32\n", "a name and twelve numbers" },
 		{ HEAD "core a72 48 48 32 32 1023 4 64 4 64 4 20 12\n", "a multiple of its ways" },
 		{ HEAD CORE CORE, "there twice" },
+		{ HEAD CACHES, "the core of caches comes before them" },
+		{ HEAD CORE CACHES CACHES, "a core's caches are there twice" },
+		{ HEAD CORE "caches a72 64 48 3 32 2 1024\n", "a core and seven numbers" },
+		{ HEAD CORE "caches a72 64 48 5 32 2 1024 16\n", "a power of two" },
 		{ HEAD "model a72 12 0\n", "a model's core comes before it" },
 		{ HEAD CORE "model n1 12 0\n", "a model's core comes before it" },
 		{ HEAD CORE "model a72 12\n", "a core and two shifts" },

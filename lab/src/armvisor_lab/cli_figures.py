@@ -12,6 +12,9 @@ from armvisor_lab.figures import bounds, classes, run
 from armvisor_lab.reach import cores, table
 from armvisor_lab.reach.cores import Core
 
+# Of the models' counts those of caches, in words.
+_CACHES = {"l1i_cache_misses": "L1I", "l1d_cache_misses": "L1D", "l2_cache_misses": "L2"}
+
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
@@ -30,9 +33,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     figures.add_argument("--list", action="store_true", help="name the figures, measure nothing")
     figures.add_argument("--classes", action="store_true",
                          help="also instructions by class and exception level, and modelled page "
-                         "walks; they go into the record")  # fmt: skip
+                         "walks and cache misses; they go into the record")  # fmt: skip
     figures.add_argument("--core", action="append", default=[], metavar="NAME",
-                         help="whose TLBs the walks are of; repeatable, default "
+                         help="whose TLBs and caches that is by; repeatable, default "
                          f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
     figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
                          help="as `lab compare OLD NEW`; measure nothing")  # fmt: skip
@@ -50,6 +53,9 @@ def _print_classes(figures: list[run.Figure]) -> None:
         for core, walks in counted.walks.items():
             print(f"page walks on {core} (modelled): {walks.get('walks', 0):.3f}, "
                   f"{walks.get('refs', 0):.3f} loads")  # fmt: skip
+            if "cache_lookups" in walks:
+                misses = ", ".join(f"{walks.get(n, 0):.3f} in {w}" for n, w in _CACHES.items())
+                print(f"cache misses on {core} (modelled): {misses}")
 
 
 def _run(options: argparse.Namespace) -> int:

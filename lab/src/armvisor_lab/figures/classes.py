@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A figure by classes of instructions, exception levels and modelled page walks.
+"""A figure by classes of instructions, exception levels, modelled page walks and cache misses.
 
 The measurement runs with QEMU's plugin (lab/plugins), which changes nothing of what is executed:
 the figure is the same. Programs mark each round of what they repeat (guests/lib/mark.h); as the
@@ -35,7 +35,8 @@ By = dict[str, dict[str, float]]
 
 @dataclass
 class Classes:
-    """One operation of a figure. `by` and its like are by who executed; walks by core."""
+    """One operation of a figure. `by` and its like are by who executed; walks by core, and with
+    them what the core's caches did not have."""
 
     levels: dict[str, int]
     insns: By = field(default_factory=dict)
@@ -113,7 +114,21 @@ def _per(with_: Mapping[str, Mapping[str, float]], less: Mapping[str, Mapping[st
 
 
 def _walks(section: Section) -> By:
-    return {model.core: _counts(section.total(model)) for model in section.models}
+    return {
+        model.core: _counts(section.total(model)) | _misses(section, model.core)
+        for model in section.models
+    }
+
+
+def _misses(section: Section, core: str) -> dict[str, float]:
+    """What a core's caches did not have, by the model of them."""
+    by = section.caches.get(core, {}).values()
+    return {
+        "cache_lookups": sum(sum(each.lookups) for each in by),
+        "l1i_cache_misses": sum(each.l1_misses[1] for each in by),
+        "l1d_cache_misses": sum(each.l1_misses[0] for each in by),
+        "l2_cache_misses": sum(sum(each.l2_misses) for each in by),
+    }
 
 
 def _counts(counts: Counts) -> dict[str, float]:

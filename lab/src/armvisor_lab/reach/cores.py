@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Profiles of cores, from cores.toml: their TLBs, and what instructions of a class take.
+"""Profiles of cores, from cores.toml: their TLBs and caches, and what instructions of a class take.
 
 Each value names its source. A core that is like another has the other's values where it has none.
 """
@@ -17,6 +17,7 @@ DEFAULT = ("cortex-a72", "neoverse-n1")
 
 _SHAPES = ("l1i", "l1d", "l2", "walk", "ipa")
 _SHIFTS = ("l1_largest", "ipa_smallest")
+_CACHES = ("l1i_cache", "l1d_cache", "l2_cache")
 COSTS = (
     "ordinary", "barrier", "exception", "sysreg_read", "sysreg_write", "tlbi", "cache", "device",
 )  # fmt: skip
@@ -26,6 +27,8 @@ _OPTIONAL = ("ghz",)
 _KEYS = (
     dict.fromkeys(_SHAPES, ("entries", "ways"))
     | dict.fromkeys(_SHIFTS, ("shift",))
+    | {"line": ("bytes",)}
+    | dict.fromkeys(_CACHES, ("kib", "ways"))
     | dict.fromkeys((*_CYCLES, *_OPTIONAL), ("cycles",))
 )
 _NAMES = ("what", "like")
@@ -44,6 +47,11 @@ class Core:
         shapes = [f"{self.values[key]['entries']} {self.values[key]['ways']}" for key in _SHAPES]
         shifts = [str(self.values[key]["shift"]) for key in _SHIFTS]
         return " ".join(["core", self.name, *shapes, *shifts])
+
+    def caches(self) -> str:
+        """Its caches in the plugin's configuration."""
+        shapes = [f"{self.values[key]['kib']} {self.values[key]['ways']}" for key in _CACHES]
+        return " ".join(["caches", self.name, str(self.values["line"]["bytes"]), *shapes])
 
     def cycles(self, key: str) -> tuple[float, float]:
         """The least and the most that something takes."""

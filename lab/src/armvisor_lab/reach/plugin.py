@@ -69,6 +69,15 @@ class Counts:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Caches:
+    """What the model of a core's caches counted: of data, of fetches."""
+
+    lookups: tuple[int, int] = (0, 0)
+    l1_misses: tuple[int, int] = (0, 0)
+    l2_misses: tuple[int, int] = (0, 0)
+
+
 @dataclass
 class Section:
     """What was counted between two marks, by who executed."""
@@ -79,6 +88,7 @@ class Section:
     accesses: dict[str, dict[str, int]] = field(default_factory=dict)
     entries: dict[str, dict[str, int]] = field(default_factory=dict)
     models: dict[Model, dict[str, Counts]] = field(default_factory=dict)
+    caches: dict[str, dict[str, Caches]] = field(default_factory=dict)
 
     def total(self, model: Model) -> Counts:
         """A model's counts, of all who executed."""
@@ -95,7 +105,11 @@ class Section:
             {**asdict(model), "by": {who: asdict(each) for who, each in by.items()}}
             for model, by in self.models.items()
         ]
-        return {"range": list(self.range), **counts, "models": models}
+        caches = {
+            core: {who: asdict(each) for who, each in by.items()}
+            for core, by in self.caches.items()
+        }
+        return {"range": list(self.range), **counts, "models": models, "caches": caches}
 
 
 def _words(section: Section, words: list[str]) -> None:
@@ -107,6 +121,10 @@ def _words(section: Section, words: list[str]) -> None:
             n = [int(each) for each in numbers]
             counts = Counts((n[0], n[1]), (n[2], n[3]), (n[4], n[5]), (n[6], n[7]))
             section.models.setdefault(Model(core, int(s1), int(s2)), {})[who] = counts
+        case ["caches", core, who, *numbers] if len(numbers) == 6:
+            n = [int(each) for each in numbers]
+            found = Caches((n[0], n[1]), (n[2], n[3]), (n[4], n[5]))
+            section.caches.setdefault(core, {})[who] = found
         case _:
             raise ValueError
 
@@ -142,7 +160,7 @@ def configuration(regime: str, out: Path, cores: Sequence[Core], models: Sequenc
     """What the plugin is told."""
     lines = ["whole"] if whole else []
     lines += [f"regime {regime}", f"out {out}", f"stage2 {STAGE2_LEVELS}"]
-    lines += [core.line() for core in cores]
+    lines += [line for core in cores for line in (core.line(), core.caches())]
     lines += [f"model {model.core} {model.s1} {model.s2}" for model in models]
     return "\n".join(lines) + "\n"
 
