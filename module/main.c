@@ -2,10 +2,10 @@
 /*
  * Module load and unload.
  *
- * All preconditions are checked before anything is created; a failure is
- * reported in one sentence that says what is missing and what to do. The device
- * node comes last: once it exists, VMs can be created. Open files hold the
- * module, so at unload none is left.
+ * All preconditions are checked before anything is created; a failure is one
+ * sentence that says what is missing and what to do. The device node comes
+ * last: from then on VMs can be created. Open files hold the module, so at
+ * unload none is left.
  */
 #include <linux/init.h>
 #include <linux/module.h>

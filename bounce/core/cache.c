@@ -56,7 +56,7 @@ static __always_inline s32 pop(struct av_list *list, u32 log, bool own, const st
 	return number;
 }
 
-/* Return a buffer to the list. The buffer is in use; the list's lock is held. */
+/* Return a buffer that is in use to the list, whose lock is held. */
 static void push(struct av_list *list, u32 log, u32 number)
 {
 	list->record[number].left = 0;
@@ -64,7 +64,7 @@ static void push(struct av_list *list, u32 log, u32 number)
 	WRITE_ONCE(list->free, list->free + 1);
 }
 
-/* The CPU's own list is empty: take a buffer of another CPU. */
+/* The CPU's own list is empty. */
 static noinline u64 borrow(struct av_cache *cache, u32 cpu, u32 order, const struct av_ask *ask)
 {
 	u32 i;
@@ -115,8 +115,8 @@ static __always_inline bool place_of(const struct av_cache *cache, u64 offset, s
 	if (area >= cache->areas)
 		return false;
 	/*
-	 * Sizes from the area's end: first an unused part of 2^log bytes, then
-	 * lists of 2^log, 2 * 2^log, 4 * 2^log and so on.
+	 * Sizes from the area's end: an unused part of 2^log bytes, then lists
+	 * of 2^log, 2 * 2^log and so on.
 	 */
 	order = fls64(from_end >> cache->log);
 	if (!order)

@@ -62,7 +62,7 @@ void av_cache_init(struct av_cache *cache, struct av_list *list, u16 *ring,
 /* Returns a buffer's offset in the cache, or AV_NO_BUFFER if all lists of its size are empty. */
 u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask);
 
-/* As the functions of the same names in slots.h. */
+/* As their namesakes in slots.h. */
 int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *found);
 int av_cache_put(struct av_cache *cache, u64 offset);
 

@@ -7,8 +7,8 @@
  *   split-cache  areas, with a cache of small buffers in front (cache.h), the paper's SWIOTLB-opt
  *   hybrid       split-cache, and whole pages are shared at run time instead (shares.h)
  *
- * Pure code: it deals with offsets in the pool, not with its memory. A buffer's offset tells where
- * it came from, and so where it is returned to: the cache is at the front, the slots follow.
+ * Pure code: offsets in the pool, not its memory. A buffer's offset says where it is returned to:
+ * the cache is at the front, the slots follow.
  */
 #ifndef AV_CORE_POOL_H
 #define AV_CORE_POOL_H
@@ -45,20 +45,20 @@ struct av_pool {
 	struct av_cache cache;
 };
 
-/* Returns the number of the named mode, or -EINVAL. */
+/* The number of the named mode, or -EINVAL. */
 int av_mode_of(const char *name);
 
-/* Returns 0, or -ENOSPC if bytes is less than one segment (slots, areas) or two (others). */
+/* 0, or -ENOSPC: less than one segment (slots, areas) or two (others). */
 int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus);
 
 /*
- * Returns the limit of one mapping of a disk whose requests have up to `count` parts, a power of
- * two: small enough that the largest request fits into the slots that only disks may use (slots.h),
- * once earlier requests are done. Returns 0 if the pool is too small even for parts of a page.
+ * The limit of one mapping, a power of two, of a disk whose requests have up to `count` parts: the
+ * largest request then fits into the slots that only disks may use (slots.h), once earlier ones are
+ * done. 0: the pool is too small even for parts of a page.
  */
 u32 av_plan_max_mapping(const struct av_plan *plan, u32 count);
 
-/* Returns the smallest pool in bytes for which that is not 0, or 0 if AV_POOL_MOST is too small. */
+/* The smallest pool in bytes for which that is not 0; 0: AV_POOL_MOST is too small. */
 u64 av_plan_least(enum av_mode mode, u32 cpus, u32 count);
 
 /* The size of the metadata that av_pool_init() needs. */

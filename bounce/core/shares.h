@@ -55,8 +55,7 @@ void av_shares_init(struct av_shares *shares, const struct av_share_ops *ops, vo
 		    struct av_share_set *set, u32 log);
 
 /*
- * Add a mapping to `count` pages from `frame` on. Returns 0, or -ENOSPC or the ops' errno with
- * nothing changed.
+ * Add a mapping to `count` pages from `frame` on. 0, or with nothing changed -ENOSPC or ops' errno.
  */
 int av_shares_get(struct av_shares *shares, u64 frame, u32 count, bool wipe);
 

@@ -70,7 +70,7 @@ struct av_found {
 };
 
 struct av_slot {
-	u64 orig;	/* the driver's memory for this slot's first byte */
+	u64 orig;	/* driver's memory for its first byte */
 	u32 left;	/* bytes of the mapping from here on */
 	u16 free;	/* number of free slots from here on in the segment; 0: in use */
 	u16 before;	/* if in use: number of slots of this buffer before this one */

@@ -48,10 +48,7 @@ struct av_bounce {
 	struct av_share_set *sets;
 };
 
-/*
- * A device that the module serves. It has its own copy of the ops, from which container_of() finds
- * this structure in constant time.
- */
+/* A device that the module serves. Its own copy of the ops leads here in constant time. */
 struct av_device {
 	const struct dma_map_ops ops;
 	struct device *dev;	/* virtio's parent: the device that does the DMA */
@@ -72,7 +69,7 @@ DECLARE_PER_CPU(struct av_counts, av_counts);
 extern const struct dma_map_ops av_dma_ops;
 extern const struct av_share_ops av_dma_share_ops;
 
-/* devices.c. begin returns 0 or a negative errno. At end no device may be served. */
+/* devices.c. begin: 0 or a negative errno. end: no device is served. */
 int av_devices_begin(void);
 void av_devices_end(void);
 /* Call show for each device that is served. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Selects the devices that the module serves: every virtio device, from before its driver binds
- * until after it is unbound. A virtio device does its DMA through its parent (a PCI or platform
- * device), which may have been bound at boot. The virtio driver's probe allocates the rings, so the
+ * Selects the devices that are served: every virtio device, from before its driver binds until
+ * after it is unbound. A virtio device does its DMA through its parent (a PCI or platform device),
+ * which may have been bound at boot. Rings are allocated by the virtio driver's probe, so the
  * virtio bus is what matters.
  *
  * Rules: the list of devices and its entries change under the mutex. Each entry holds a reference
@@ -92,10 +92,7 @@ static const char *why_not(struct virtio_device *vdev)
 	return NULL;
 }
 
-/*
- * Disks. A feature bit, if any, says that the configuration has the maximum number of parts
- * (segments) of a request, at offset.
- */
+/* Disks: a feature bit, if any, says that the maximum number of parts of a request is at offset. */
 static const struct disk {
 	u32 id, offset;
 	int feature;	/* -1: always */

@@ -8,8 +8,7 @@
  * memory that nobody meant to send. With neither, the driver could get the contents of an earlier
  * mapping, perhaps of another process: a failing disk says only in the request's status that it
  * wrote nothing. Network buffers are not cleared: the driver reads only as many bytes as the device
- * says it wrote, and a VMM that lies about that could just as well write what it has seen in the
- * pool.
+ * says it wrote, and a VMM that lies about that could as well write what it saw in the pool.
  */
 #include <linux/dma-direct.h>
 #include <linux/fs.h>
@@ -236,7 +235,7 @@ static __always_inline bool in_pool(struct device *dev, dma_addr_t dma, u64 *off
 	return *offset != AV_NO_BUFFER;
 }
 
-/* Find this device's buffer at an offset. Returns false if there is none, or another device's. */
+/* Find this device's buffer at an offset. False: none, or another device's. */
 static __always_inline bool find(struct device *dev, u64 offset, struct av_found *found)
 {
 	return !av_pool_find(&av_bounce.pool, offset, found) &&

@@ -48,7 +48,7 @@ static inline u64 av_region_offset(const struct av_region *region, phys_addr_t p
 void *av_region_pages(struct av_region *region, size_t bytes, gfp_t gfp);
 void av_region_free_pages(struct av_region *region, void *pages, size_t bytes);
 
-/* Share or unshare one page, which must be RAM. Return 0 or a negative errno. */
+/* One page, which must be RAM. Return 0 or a negative errno. */
 int av_region_share(struct av_region *region, phys_addr_t page);
 int av_region_unshare(struct av_region *region, phys_addr_t page);
 

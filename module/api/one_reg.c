@@ -44,9 +44,9 @@ static unsigned int av_core_vreg(const struct av_srf *srf, u64 off)
 }
 
 /*
- * Returns the address of the core register at an offset and sets *size; NULL
- * and size 0 if there is none. Also NULL, but with *size set, for PSTATE, which
- * is kept in two places, and for virtual system registers.
+ * Find a core register: returns its address and sets *size, to 0 if there is
+ * none. Returns NULL, with *size set, for PSTATE, which is in two places, and
+ * for virtual system registers.
  */
 static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 {
@@ -296,7 +296,7 @@ int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		-EFAULT : 0;
 }
 
-/* The registers that a VMM may set before a guest starts. The measurement covers them. */
+/* Registers that a VMM may set before the guest starts: they are measured. */
 static bool av_core_is_general(u64 off)
 {
 	return off <= AV_CORE(regs.regs[30]) || off == AV_CORE(regs.sp) ||

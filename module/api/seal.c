@@ -2,8 +2,8 @@
 /*
  * What the VMM of a protected VM may do: rules in seal.h.
  *
- * The lists name what is allowed, so that a new ioctl is refused until someone has thought about
- * it. vm->seal is the outermost lock: ioctls of a VM that is not sealed yet hold it for reading,
+ * The lists name what is allowed, so a new ioctl is refused until someone has thought about it.
+ * vm->seal is the outermost lock: ioctls of a VM that is not sealed yet hold it for reading,
  * sealing holds it for writing. A sealed VM stays sealed, so its ioctls skip the lock.
  *
  * The measurement is a SHA-256 of 64-bit little-endian words, and of pages:
@@ -14,13 +14,13 @@
  *	number of vGICs (0 or 1); of the vGIC: the distributor's address; number of INTIDs,
  *		including the first 32; number of redistributor regions; of each: address,
  *		KVM's count
- *	number of ITSs; number of those with an address, and in order of placement, the address
+ *	number of ITSs; number of those with an address; their addresses, in order of placement
  *	number of vCPUs; of each, in order of creation: id, KVM_MP_STATE_* (all ones without
  *		KVM_ARM_VCPU_INIT), x0 to x30, SP_EL0, SP_EL1, PC, PSTATE
  *	of each slot, by address: address, size; and of each of its pages that is not all
  *		zeroes, by address: address, 4096, the page
  *
- * This must cover everything that a VMM can choose before the first run and that the guest can see:
+ * That must be everything that a VMM can choose before the first run and the guest can see:
  * anything else that could be set must not be in the lists below.
  */
 #include <crypto/hash.h>
@@ -133,10 +133,7 @@ void av_seal_leave_protected(struct av_vm *vm)
 	up_read(&vm->seal);
 }
 
-/*
- * The capabilities that a protected VM's VMM sees. All others read 0, whether or not they would be
- * refused.
- */
+/* The capabilities that a protected VM's VMM sees. Others read 0, whether or not refused. */
 static const unsigned int caps[] = {
 	KVM_CAP_USER_MEMORY, KVM_CAP_USER_MEMORY2, KVM_CAP_DESTROY_MEMORY_REGION_WORKS,
 	KVM_CAP_JOIN_MEMORY_REGIONS_WORKS, KVM_CAP_NR_MEMSLOTS, KVM_CAP_ONE_REG,
@@ -162,7 +159,7 @@ bool av_seal_has_cap(unsigned long cap)
 	return false;
 }
 
-/* Capabilities that affect how a VM is run, but nothing that guest or VMM can observe. */
+/* These affect how a VM is run, but nothing that guest or VMM can observe. */
 bool av_seal_takes_cap(unsigned int cap)
 {
 	return cap == KVM_CAP_HALT_POLL || cap == AV_CAP_CHEAP_TRAPS || cap == AV_CAP_ACCOUNTING;

@@ -224,8 +224,8 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call ti
 	if (copy_from_user(&attr, argp, sizeof(attr)))
 		return -EFAULT;
 	/*
-	 * Timers only: for stolen time the host would write to guest memory at an address that the
-	 * VMM chose, and the measurement does not cover PMU settings.
+	 * Timers only: the host would write stolen time to guest memory where the VMM says, and PMU
+	 * settings are not measured.
 	 */
 	if (attr.group != KVM_ARM_VCPU_TIMER_CTRL && vcpu->vm->protected)
 		return -ENXIO;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Maintenance of instruction caches that are not looked up by physical address alone. */
+/* Instruction caches that are not looked up by physical address alone. */
 #ifndef AV_COMPAT_ICACHE_H
 #define AV_COMPAT_ICACHE_H
 
@@ -11,7 +11,7 @@
 
 #define AV_L1IP_PIPT	3
 
-/* Invalidate the instruction caches of all CPUs. Complete before any later instruction here. */
+/* Invalidate all CPUs' instruction caches, before any later instruction here. */
 static inline void av_icache_inval_all(void)
 {
 	asm volatile("ic ialluis" : : : "memory");
@@ -19,10 +19,9 @@ static inline void av_icache_inval_all(void)
 }
 
 /*
- * Make code that was written at va visible to fetches from another address of
- * the same page: in an aliasing cache (Cortex-A53, A55) invalidating by va is
- * not enough. The kernel's icache_is_aliasing() reads a variable that is not
- * exported.
+ * Make code written at va visible to fetches from another address of the same
+ * page: an aliasing cache (Cortex-A53, A55) needs more than invalidation by va.
+ * The kernel's icache_is_aliasing() reads a variable that is not exported.
  */
 static inline void av_sync_icache_aliases(unsigned long va, size_t size)
 {

@@ -2,13 +2,12 @@
 /*
  * The control registers while the guest runs. Pure.
  *
- * The guest runs at EL0 of a CPU whose newer bits this module does not know. So what EL0 may do
- * comes from lists of allowed bits, each with a rule and a reason (controls.c). Bits without a row
- * are 0: a bit that a newer architecture adds stays off until someone lists it. Bits that affect
- * the switcher itself, which runs at EL1 in the window, keep the host's values.
+ * The guest runs at EL0 of a CPU with features that its kernel is not shown. So EL0's rights come
+ * from lists of allowed bits, each with a rule and a reason (controls.c). Bits without a row are 0:
+ * a bit that a newer architecture adds stays off until someone lists it. Bits that affect the
+ * switcher, which runs at EL1 in the window, keep the host's values.
  *
- * Virtual EL1 gets a kernel's rights, except for CTR_EL0; virtual EL0 gets those that the guest's
- * kernel allows it.
+ * Virtual EL1 gets a kernel's rights, but for CTR_EL0; virtual EL0 gets what its kernel allows.
  */
 #ifndef AV_CPU_CONTROLS_H
 #define AV_CPU_CONTROLS_H
@@ -101,8 +100,8 @@ static inline void av_controls_note(struct av_controls_of *of, const struct av_s
 void av_controls_pstate(struct av_srf *srf, unsigned int stay);
 
 /*
- * Do both modes have the same controls, and would instructions that only virtual EL0 may not
- * execute still trap (FPEN)? Then the window may change the mode.
+ * Do both modes have the same controls, and do instructions still trap that the guest's kernel
+ * traps in virtual EL0 only (FPEN)? Then the window may change the mode.
  */
 bool av_controls_same(const struct av_srf *srf, unsigned int stay);
 

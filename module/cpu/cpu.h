@@ -54,22 +54,21 @@ void av_cpu_vm_destroy(struct av_vm *vm);
 /* Set a VM's AV_CHEAP_* bits (cpu/cheap.h). Returns 0, or -EINVAL for unknown bits. */
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which);
 int av_cpu_enable_accounting(struct av_vm *vm, u64 on);
-/* KVM_CAP_HALT_POLL: the longest time that a vCPU polls in WFI. Returns 0, or -EINVAL. */
+/* KVM_CAP_HALT_POLL: the longest time to poll in WFI. Returns 0, or -EINVAL. */
 int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns);
 int av_cpu_vcpu_init(struct av_vcpu *vcpu);
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
 
 /*
  * KVM_RUN after its checks: complete the MMIO access that the VMM answered, obey
- * run->immediate_exit, run the guest. The vCPU is initialised, the vGIC is ready and the signal
- * mask is set. May sleep. Returns 0 or a negative errno for user space.
+ * run->immediate_exit, run. The vCPU is initialised, the vGIC ready, the signal mask set. May
+ * sleep. Returns 0 or a negative errno.
  */
 int av_vcpu_run(struct av_vcpu *vcpu);
 /*
- * cpu/light.c: answer the exit that ended this stay, unless a debugger is involved. Interrupts are
- * off. True: answered; enter the guest again in the state the window left. False: handle the exit
- * with everything allowed (cpu->declined is set). av_vcpu_short() is the callback of
- * av_switch_set_light(), with the vCPU as data.
+ * cpu/light.c: answer an exit of a stay that no debugger takes part in; interrupts off. True: enter
+ * again in the state the window left. False: handle the exit with everything allowed (cpu->declined
+ * is set). av_vcpu_short() is for av_switch_set_light(), with the vCPU as data.
  */
 bool av_vcpu_light(struct av_vcpu *vcpu);
 bool av_vcpu_short(void *data);
@@ -111,10 +110,7 @@ int av_vcpu_set_mp_state(struct av_vcpu *vcpu, u32 state);	/* -EINVAL */
 int av_vcpu_get_events(struct av_vcpu *vcpu, struct kvm_vcpu_events *events);
 int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *events);
 
-/*
- * Inject an exception. Pass ESR or ISS as for an exception from a lower level; these functions
- * choose the form for the same level where needed.
- */
+/* Inject an exception. ESR and ISS are as from a lower level; converted for the same level. */
 void av_inject_sync(struct av_vcpu *vcpu, u64 esr);
 void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
 /* The same for a light exit: only where the window could have changed the level as well. */
@@ -122,7 +118,6 @@ void av_inject_abort_light(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
 void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);	/* stays pending while PSTATE.A masks it */
 
-/* Skip an instruction that was emulated. */
 static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 {
 	/* The hardware has not seen that this completes a single step of the instruction. */
@@ -134,9 +129,8 @@ static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
 /*
- * Before an entry: inject the interrupt or SError that is due. av_inject_due() also sets srf->due
- * to all that is pending, masked or not. An interrupt whose acknowledgement was offered to the
- * guest stays pending until the guest takes the offer.
+ * Before an entry: inject the interrupt or SError that is due. av_inject_due() also sets srf->due:
+ * all that is pending, masked or not. An interrupt offered to the guest is pending until taken.
  */
 void av_inject_pending(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);
@@ -157,9 +151,9 @@ int av_complete_mmio(struct av_vcpu *vcpu);
 /* psci.c, smccc.c: HVC #0 and SMC #0. */
 int av_handle_smccc(struct av_vcpu *vcpu, bool smc);
 /*
- * Light exits: answer a firmware call of virtual EL1 whose answer is known (cpu/calls.h), with
- * interrupts off. av_smccc_show_window() updates srf->psci_version, which enables such calls in the
- * window and in light exits; call it at each reset and whenever its inputs change.
+ * Light exits: answer a call of virtual EL1 whose answer is known (cpu/calls.h); interrupts off.
+ * av_smccc_show_window() sets srf->psci_version, which enables them and calls in the window: call
+ * it at each reset, and when its inputs change.
  */
 bool av_smccc_answer_light(struct av_vcpu *vcpu);	/* false: take the slow path */
 
@@ -172,8 +166,8 @@ u32 av_psci_version(const struct av_vcpu *vcpu);
 int av_psci_set_version(struct av_vcpu *vcpu, u64 val);
 
 /*
- * wfx.c: note whether another task wants this CPU; until the next call this decides whether WFE
- * traps. Called when a run starts and whenever the host took an interrupt.
+ * wfx.c: does another task want this CPU? Decides whether WFE traps, until the next call. Called
+ * when a run starts and whenever the host took an interrupt.
  */
 void av_vcpu_look_around(struct av_vcpu *vcpu);
 /* Poll, then sleep, until an interrupt is pending for the guest, or a signal or request comes. */
@@ -204,7 +198,7 @@ static inline void av_host_controls_read(struct av_host_controls *host)
 /* selftest.c: run a test guest once at module load. Returns 0, or -ENODEV and logs the reason. */
 int av_cpu_selftest(void);
 
-/* fp.c: around a stay. Call begin and end with interrupts on, load and save with interrupts off. */
+/* fp.c: around a stay; begin and end with interrupts on, load and save with interrupts off. */
 void av_fp_begin(struct av_vcpu *vcpu);
 void av_fp_load(struct av_vcpu *vcpu);
 void av_fp_save(struct av_vcpu *vcpu);

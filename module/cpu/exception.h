@@ -5,7 +5,6 @@
 
 #include "vm/regfile.h"
 
-/* Offsets within a group of vectors. */
 #define AV_VECTOR_SYNC		0x000
 #define AV_VECTOR_IRQ		0x080
 #define AV_VECTOR_FIQ		0x100
@@ -56,7 +55,6 @@ static __always_inline u32 av_srf_take_sync(struct av_srf *srf, u64 esr)
 	return av_srf_take(srf, AV_VECTOR_SYNC);
 }
 
-/* ERET from virtual EL1. */
 void av_srf_eret(struct av_srf *srf);
 
 /* Replace the whole virtual PSTATE. The caller has checked the mode. */

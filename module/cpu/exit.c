@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Dispatch of exits: one table of handlers by exception class. Handlers return as cpu/cpu.h says.
- * The hardware reports every exception as coming from EL0; the guest must see it as coming from its
- * virtual exception level.
+ * The hardware reports every exception as from EL0; the guest must see it from its virtual level.
  */
 #include <linux/ratelimit.h>
 
@@ -16,7 +15,7 @@
 
 #define ISS_STEP_ISV		BIT_ULL(24)
 
-/* The exception belongs to the guest: inject it with the hardware's syndrome. */
+/* Inject the hardware's exception: it is the guest's own. */
 static int reflect(struct av_vcpu *vcpu)
 {
 	av_inject_sync(vcpu, vcpu->srf->esr);
@@ -31,14 +30,12 @@ static const u8 counter_of[AV_NR_TOKENS] = {
 	AV_TOKENS_ROWS(COUNT_OTHER, COUNT_REGISTER, COUNT_REGISTER)
 };
 
-/* Sites that trap often cluster: take the next sample of this kind soon. */
+/* Sites that trap often cluster: sample the next token of this kind soon. */
 #define SOON	64
 
 /*
- * One in AV_TOKEN_SAMPLE tokens exits to be sampled. The window has already counted it as done, so
- * it is emulated uncounted here, and a stub is requested for its site. The window samples by the
- * counter's value: advancing the counter brings the next sample forward, and skipped[] takes that
- * out of the statistics again.
+ * A sampled token. The window has counted it as done: emulate it uncounted, and request a stub for
+ * its site. Advancing the counter brings the next sample forward; skipped[] corrects the count.
  */
 static int handle_sample(struct av_vcpu *vcpu)
 {
@@ -53,7 +50,7 @@ static int handle_sample(struct av_vcpu *vcpu)
 	av_uncount(&vcpu->stats);
 	if (READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_STUBS &&
 	    av_mmu_want_stub(vcpu, pc, vcpu->srf->insn)) {
-		/* A reader between these two statements sees too high a count for a moment. */
+		/* In between, a reader sees too high a count. */
 		vcpu->srf->fast[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
 		vcpu->stats.skipped[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
 	}
@@ -78,10 +75,7 @@ static int reflect_undef(struct av_vcpu *vcpu)
 static int reflect_align(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ALIGN);
-	/*
-	 * A stub's push or pop through a misaligned SP. The guest's own instruction at this place
-	 * makes no access, so it must not see the fault.
-	 */
+	/* A stub's push or pop through SP failed: the guest's own instruction makes no access. */
 	if (av_mmu_stub_failed(vcpu))
 		return 1;
 	av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);
@@ -104,8 +98,8 @@ static int reflect_debug(struct av_vcpu *vcpu)
 }
 
 /*
- * The step exception for an emulated instruction comes at the next entry, before another
- * instruction executes, so with ISV 0. Set ISV: the guest did step an instruction.
+ * The step exception for an emulated instruction comes at the next entry, with nothing executed and
+ * so ISV 0. Set ISV: the guest did step an instruction.
  */
 static int reflect_step(struct av_vcpu *vcpu)
 {
@@ -157,7 +151,7 @@ static int handle_sync(struct av_vcpu *vcpu)
 {
 	exit_handler handler = handlers[av_esr_ec(vcpu->srf->esr)];
 
-	/* The class belongs to a feature that the guest's CPU lacks: UNDEFINED, as under KVM. */
+	/* The guest's CPU lacks this class's feature: UNDEFINED, as under KVM. */
 	return handler ? handler(vcpu) : reflect_undef(vcpu);
 }
 
@@ -175,7 +169,9 @@ int av_handle_exit(struct av_vcpu *vcpu)
 		av_vcpu_look_around(vcpu);
 		return 1;
 	case AV_EXCEPTION_SERROR:
-		/* SErrors are masked while the guest runs, so this one is not the host's. */
+		/*
+		 * SErrors are masked while the guest runs, so the machine did not raise this one.
+		 */
 		av_count(&vcpu->stats, AV_EXIT_SERROR);
 		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",
 				  srf->esr);

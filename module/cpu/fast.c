@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Traps completed in the window, with the guest's tables still installed. This code runs at EL1
- * with all of DAIF masked, and its stack is the rest of the register file's page. It is copied into
- * the window with the switcher, so it must not call functions outside it or refer to kernel data;
- * it may use only the register file.
+ * Traps completed in the window, with the guest's tables in place. This code runs at EL1 with all
+ * of DAIF masked, on the rest of the register file's page as stack. It is copied into the window
+ * with the switcher, so it must not call functions outside it or use data other than the register
+ * file.
  *
- * It handles, for virtual EL1: the registers of cpu/rows.h; DAIF and ERET, unless the new mask
- * would let a waiting interrupt in; one firmware call; and the state of the CPU interface and timer
- * that irq/ placed in the register file. For virtual EL0: SVC and BRK.
+ * For virtual EL1 it handles: the registers of cpu/rows.h; DAIF and ERET, unless that would unmask
+ * a pending interrupt; one firmware call; the CPU interface and timer, as far as irq/ put their
+ * state into the register file. For virtual EL0: SVC and BRK.
  *
  * The exception level changes here only if both levels have the same controls (av_controls_same())
- * and both shadow trees are known (mmu/root.c). All else takes the slow path, which also handles
- * the errors. Pure: tests/test_fast.c compares it with the slow path.
+ * and both shadow trees are known (mmu/root.c). All else, errors too, takes the slow path. Pure:
+ * tests/test_fast.c compares it with the slow path.
  */
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
@@ -25,7 +25,7 @@
 
 #define __window	__attribute__((__section__(".av_window.text")))
 
-/* Would changing the masks from old to daif unmask something that is pending? */
+/* Would replacing the masks old by daif unmask something that is pending? */
 static __always_inline bool lets_in(const struct av_srf *srf, u64 old, u64 daif)
 {
 	return srf->due & ~daif & old;
@@ -128,9 +128,9 @@ static __always_inline bool is_icc(u16 enc)
 }
 
 /*
- * The CPU interface, for the one interrupt that was offered at entry (av_irq_offer()): its
- * acknowledgement, while the priority mask is that of the offer, and its end, unless another
- * pending interrupt would then be due. Any later interrupt makes the vCPU exit.
+ * The CPU interface, for the one interrupt offered at entry (av_irq_offer()): its acknowledgement,
+ * under the same priority mask, and its end, unless another interrupt is pending. Any later
+ * interrupt makes the vCPU exit.
  */
 static __always_inline unsigned int fast_icc(struct av_srf *srf, const struct av_insn *insn)
 {
@@ -142,10 +142,7 @@ static __always_inline unsigned int fast_icc(struct av_srf *srf, const struct av
 		if (insn->write || (icc & AV_ICC_UNSETTLED) != AV_ICC_OFFERED)
 			return AV_NR_FAST;
 		srf->icc = icc ^ (AV_ICC_OFFERED | AV_ICC_TAKEN);
-		/*
-		 * Only this interrupt was due for PSTATE.I: another one would have withdrawn the
-		 * offer.
-		 */
+		/* It was all that was due for PSTATE.I: another interrupt would end the offer. */
 		srf->due &= ~AV_PSR_I;
 		av_srf_set(srf, AV_SHOWN_DUE, srf->due);
 		av_quick_modes(srf);
@@ -248,7 +245,7 @@ static __always_inline bool leaves_high(const struct av_insn *insn, enum av_insn
 	case AV_FAST_TPIDR_EL1:
 	case AV_FAST_TPIDR_EL0:
 	case AV_FAST_TPIDRRO_EL0:
-		/* The register may be in place, and is then reloaded together with SP. */
+		/* It may be in place, and is then reloaded together with SP. */
 		if (insn->write)
 			return false;
 	}
@@ -272,8 +269,8 @@ static __always_inline int fast_eret(struct av_srf *srf)
 }
 
 /*
- * SVC and BRK from virtual EL0 belong to the guest whatever its tables say. An abort does not
- * qualify: it may be hidden, which only the guest's tables tell, and the window does not map them.
+ * SVC and BRK from virtual EL0 are the guest's own whatever its tables say. An abort may be hidden:
+ * only the guest's tables tell, which the window does not map.
  */
 static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 {

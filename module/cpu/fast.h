@@ -7,9 +7,8 @@
 #include "vm/regfile.h"
 
 /*
- * Must every trap leave the window? Stored in srf->slow before each entry:
- * nothing that the window does changes the answer. Single step stops at each
- * instruction.
+ * Must every trap leave the window? Stored in srf->slow before each entry, as
+ * nothing in the window changes it. Single step must see each instruction.
  */
 static inline bool av_fast_not_now(const struct av_srf *srf)
 {

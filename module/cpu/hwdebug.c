@@ -32,7 +32,6 @@ static bool context_matches(const struct av_srf *srf, unsigned int n)
 	return (u32)av_srf_get(srf, AV_DBGBVR0_EL1 + n) == (u32)av_srf_get(srf, AV_CONTEXTIDR_EL1);
 }
 
-/* Does the linked breakpoint match? */
 static bool link_matches(const struct av_srf *srf, const struct av_hwdebug *hw, u64 control)
 {
 	unsigned int n = FIELD_GET(AV_DBG_LBN, control);

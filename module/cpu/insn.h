@@ -28,9 +28,8 @@ struct av_insn {
 };
 
 /*
- * Instructions that a CPU may be executing while another one patches them
- * (kprobes, static keys): B, BL, B.cond, BRK, SVC, ISB and hints. HVC and SMC
- * belong to this list but trap.
+ * Instructions that may replace others while a CPU executes them (kprobes,
+ * static keys), except HVC and SMC: B, BL, B.cond, BRK, SVC, ISB and hints.
  */
 static __always_inline bool av_insn_runs(u32 insn)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Light exits: aborts, TLBIs, firmware calls (cpu/calls.h) and writes of a TTBR, answered between
- * two stays in the guest with interrupts off, without the checks of run.c's loop. Anyone who wants
- * the vCPU meanwhile has sent an IPI, which ends the next stay at once.
+ * two stays in the guest with interrupts off, without the run loop's checks. Anyone who wants the
+ * vCPU has sent an IPI, which ends the next stay at once.
  *
- * The guest is entered again in the state the window left, or at the other exception level where
- * the window could have switched to it as well (srf->modes).
+ * The guest is entered again in the state the window left, or at the other exception level if the
+ * window could have gone there as well (srf->modes).
  */
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
@@ -42,10 +42,7 @@ static bool is_ttbr(u64 insn)
 	return (insn & ~0x3fULL) == 0xd5182000;
 }
 
-/*
- * The window does not know the roots for this pair of TTBRs. Usually the process is new, or has not
- * run for a while.
- */
+/* The window does not know this pair's roots: the process is new, or has not run for a while. */
 static noinline bool answer_ttbr(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;

@@ -263,7 +263,6 @@ static bool may(const struct av_pmu *pmu, u16 enc, bool el1, bool write)
 {
 	u64 needed = needed_by_el0(enc, write);
 
-	/* Reads of PMUSERENR_EL0 are always allowed. */
 	return el1 || needed == ~0ULL || pmu->pmuserenr & needed;
 }
 
@@ -310,7 +309,6 @@ static bool access_counter(struct av_pmu *pmu, const struct av_pmu_model *model,
 	return true;
 }
 
-/* Registers that are single words. */
 static bool access_word(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc,
 			bool write, u64 *val)
 {

@@ -289,7 +289,7 @@ int av_pmu_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 	return -ENXIO;
 }
 
-/* With a vGIC the PMU must have an interrupt, without one it must not. */
+/* The PMU has an interrupt if, and only if, there is a vGIC. */
 int av_pmu_check(struct av_vcpu *vcpu)
 {
 	const struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;

@@ -2,11 +2,11 @@
 /*
  * The guest's PMU on the host's perf events: interface for the rest of cpu/ and the API.
  *
- * A running counter has a perf event of the vCPU's thread that counts user mode only: that is where
- * both virtual EL1 and EL0 run. Events are enabled at most from the start of KVM_RUN to its end, so
- * the VMM's own user mode is not counted. Counters that do not count in the mode to be entered, or
- * all of them if PMCR_EL0.E is off, are stopped at the PMU itself before a stay (av_pmu_enter()),
- * without a call of perf.
+ * A running counter has a perf event of the vCPU's thread, for user mode only, where both virtual
+ * EL1 and EL0 run. Events are enabled at most from the start of KVM_RUN to its end, so the VMM's
+ * own user mode is not counted. Counters that do not count in the mode to be entered, or all of
+ * them if PMCR_EL0.E is off, are stopped at the PMU itself before a stay (av_pmu_enter()), without
+ * calling perf.
  *
  * All under vcpu->mutex, except the host's PMU interrupt. It comes for an event of the running
  * thread, on the same CPU; outside KVM_RUN no event is enabled.

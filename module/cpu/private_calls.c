@@ -93,7 +93,7 @@ static int change_at_leisure(struct av_vcpu *vcpu, u32 fn)
 
 	switch (ret) {
 	case -EAGAIN:
-		/* Returning to the run loop lets interrupts and signals in before the retry. */
+		/* The run loop lets interrupts and signals in before the retry. */
 		make_again(vcpu);
 		usleep_range(WAIT_US, 2 * WAIT_US);
 		return 1;

@@ -20,9 +20,9 @@ static const struct {
 };
 
 /*
- * The word for row i, or 0 for none. Only used without copies. TPIDR_EL0 does
- * not trap then; writing TPIDRRO_EL0 must also change the hardware; MIDR_EL1
- * would collide with another row's slot. cpu/fast.c handles these.
+ * The word for row i, or 0 for none; only for use without copies. TPIDR_EL0
+ * does not trap then; writing TPIDRRO_EL0 must change the hardware; MIDR_EL1's
+ * slot is taken: cpu/fast.c has these.
  */
 static u32 row_of(const struct av_srf *srf, unsigned int i)
 {

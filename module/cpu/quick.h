@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Traps completed in the window's assembly (switch/quick.S), at a third of the cost of cpu/fast.c:
- * four registers are saved instead of all. This file prepares the fields that the assembly reads.
- * The assembly may always decline; cpu/fast.c and then the slow path try next. Pure.
+ * Traps completed in the window's assembly (switch/quick.S), at a third of cpu/fast.c's cost: four
+ * registers are saved instead of all. Here are the fields that it reads. It may always decline;
+ * then cpu/fast.c and the slow path have their turn. Pure.
  */
 #ifndef AV_CPU_QUICK_H
 #define AV_CPU_QUICK_H
@@ -26,10 +26,7 @@ static inline unsigned int av_quick_hash(u16 enc)
 	return (enc ^ enc >> 6) & (AV_QUICK_ROWS - 1);
 }
 
-/*
- * Fill quick_rows with the rows that srf->cheap enables (cpu/cheap.h). Returns false if two rows
- * hash to the same slot.
- */
+/* Fill quick_rows with what srf->cheap enables (cpu/cheap.h). False: two rows share a slot. */
 bool av_quick_rows(struct av_srf *srf);
 
 /* Now in virtual EL1 with SP_EL1. */
@@ -41,9 +38,9 @@ static __always_inline void av_quick_el1h(struct av_srf *srf)
 }
 
 /*
- * Before an entry, and when the window changes the mode: select the syndromes that switch/quick.S
- * handles, and whether registers are in place. In virtual EL1 with SP_EL1 these are quick_on's. In
- * virtual EL0 only SVC #0, if nothing is masked and virtual EL1 runs from copies.
+ * Before an entry, and when the window changes the mode: which syndromes does switch/quick.S take,
+ * and are registers in place? In virtual EL1 with SP_EL1: quick_on's. In virtual EL0: SVC #0, if
+ * nothing is masked and virtual EL1 runs from copies.
  */
 static __always_inline void av_quick_mode(struct av_srf *srf)
 {

@@ -87,7 +87,6 @@ static u64 host_idreg(unsigned int n)
 	return read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
 }
 
-/* The most that a VM can have in an ID register. */
 static u64 idreg_limit(const struct av_vm *vm, unsigned int n)
 {
 	u64 val = av_idreg_compose(n, av_host_idreg(n));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * System registers whose accesses need only the register file: their rows, and
- * the effect of an access, each defined once. cpu/regs_*.c puts them in the
- * register table; cpu/fast.c completes their traps in the window. Pure.
+ * what an access does, each once. cpu/regs_*.c puts them in the register table;
+ * cpu/fast.c completes their traps in the window. Pure.
  *
- * The rule for a register to be here: until the next entry, an access has no
- * effect except on the guest's own later instructions, or on which interrupts
- * PSTATE.DAIF lets in.
+ * To be here, an access must have no effect before the next entry but on the
+ * guest itself, or on which interrupts PSTATE.DAIF lets in.
  */
 #ifndef AV_CPU_ROWS_H
 #define AV_CPU_ROWS_H

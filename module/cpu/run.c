@@ -2,19 +2,18 @@
 /*
  * KVM_RUN's loop. Each pass:
  *
- * 1. Handle signals, requests and a changed power state: anything that ends or alters the run.
- * 2. Inject a due interrupt, which changes PC and PSTATE in the register file. The guest is offered
- *    the interrupt's acknowledgement too (irq/irq.h).
- * 3. Load the shadow trees for the resulting mode (may sleep).
+ * 1. Handle signals, requests and a changed power state.
+ * 2. Inject a due interrupt, which changes PC and PSTATE in the register file, and offer the guest
+ *    its acknowledgement (irq/irq.h).
+ * 3. Load the shadow trees of the resulting mode (may sleep).
  * 4. Disable interrupts, set in_guest, then check requests, interrupts and signals once more.
  *    Anyone who raises one after this check sees in_guest and sends an IPI, which ends the stay in
  *    the guest as soon as it begins.
  * 5. Enter the guest. Host interrupts end the stay. A light exit is answered here and the guest is
- *    entered again; anyone who wants the vCPU meanwhile has sent an IPI, which ends the next stay
- *    at once.
+ *    entered again; anyone who wants the vCPU has sent an IPI, which ends the next stay at once.
  * 6. Enable interrupts: the host takes the one that ended the stay.
- * 7. Tell the vGIC what the guest did with the offered acknowledgement, or withdraw the offer. Then
- *    handle the exit, with everything allowed.
+ * 7. Tell the vGIC what the guest did with the offer, or withdraw it. Then handle the exit, with
+ *    everything allowed.
  *
  * Host work due on return to user space (TIF_NOTIFY_RESUME: task work, memory.high throttling)
  * waits for the next exit to the VMM; urgent work arrives as a signal.
@@ -45,13 +44,13 @@
 static int interrupted(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_SIGNAL);
-	/* The machine may suspend now, which stops the hrtimer's clock. */
+	/* The machine may be suspended before the next run: look at the timers again then. */
 	WRITE_ONCE(vcpu->irq->recheck, true);
 	vcpu->run->exit_reason = KVM_EXIT_INTR;
 	return -EINTR;
 }
 
-/* Returns > 0 to enter the guest; otherwise KVM_RUN returns this value. */
+/* Returns > 0 to enter the guest, else KVM_RUN's result. */
 static int handle_requests(struct av_vcpu *vcpu)
 {
 	if (!READ_ONCE(vcpu->requests))
@@ -74,11 +73,10 @@ static int handle_requests(struct av_vcpu *vcpu)
 }
 
 /*
- * May virtual EL1 run from patched copies of its code? Not in these cases:
- * - It uses SP_EL0 as its stack pointer: copies need SP_EL0 as a plain per-CPU word of the
- *   kernel's.
- * - The VMM debugs the guest: it writes breakpoints into the original code.
- * - The guest debugs itself: its breakpoints depend on PSTATE.D, which stubs change without a trap.
+ * May virtual EL1 run from copies of its code? Not if SP_EL0 is its stack pointer, which copies
+ * take for a plain word of the kernel's; nor if the VMM debugs the guest, as it writes breakpoints
+ * into the code itself; nor if the guest debugs itself, as its breakpoints depend on PSTATE.D,
+ * which stubs change without a trap.
  */
 static bool may_copy(const struct av_vcpu *vcpu)
 {
@@ -92,7 +90,7 @@ static bool offer_is_over(struct av_vcpu *vcpu)
 	return unlikely(av_srf_offered(vcpu->srf)) && av_irq_pending(vcpu);
 }
 
-/* av_inject_due(), inlined for the usual case: nothing is pending. Called twice per entry. */
+/* av_inject_due(), called twice per entry: usually nothing is pending. */
 static __always_inline bool inject_due(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -109,8 +107,7 @@ static int before_entry(struct av_vcpu *vcpu)
 	int ret;
 
 	/*
-	 * Report a quiescent state: an RCU grace period that waits for this CPU has interrupted the
-	 * guest by an IPI or the tick.
+	 * A quiescent state for RCU: if it waits for this CPU, an IPI or the tick ended the stay.
 	 */
 	if (need_resched())
 		schedule();
@@ -173,7 +170,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
-/* Most exits that access devices: decline them here, before av_vcpu_light() looks any further. */
+/* Is the abort in the page of the last device access? Most device exits are: no light exits. */
 static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct av_srf *srf)
 {
 	return srf->exit == AV_EXCEPTION_SYNC && av_esr_ec(srf->esr) == AV_EC_DABT_LOW &&
@@ -182,8 +179,8 @@ static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct 
 
 /*
  * Answer light exits and enter the guest again in the state the window left. The switcher answers
- * most of them itself through av_vcpu_short(). This loop gets the rest: HVCs that the window did
- * not recognize as light calls, and all light exits while srf->light is 0.
+ * most of them through av_vcpu_short(). The rest come here: writes of a TTBR, HVCs that the window
+ * did not recognize as light, and all while srf->light is 0.
  */
 static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 {
@@ -245,7 +242,7 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 {
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	struct av_srf *srf = vcpu->srf;
-	/* A debugging VMM must see every trap: breakpoints in the guest are its own. */
+	/* A debugging VMM needs every trap: breakpoints in the guest are its own. */
 	bool slow = av_fast_not_now(srf) || vcpu->cpu->guest_debug;
 
 	if (unlikely(srf->cheap != cheap)) {
@@ -279,7 +276,7 @@ static __always_inline void forget_registers(void)
 			 "x12", "x13", "x14", "x15", "x16", "x17", "memory");
 }
 
-/* One stay in the guest. Returns false if something came up before the entry. */
+/* One stay in the guest. False: something came up first. */
 static bool enter_guest(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -330,7 +327,7 @@ static int run_loop(struct av_vcpu *vcpu)
 			ret = av_handle_exit(vcpu);
 		}
 	} while (ret > 0);
-	/* The guest may not have been entered since the last offer. */
+	/* An offer was made, but the guest not entered. */
 	if (unlikely(av_irq_unsettled(vcpu)))
 		av_irq_settle(vcpu);
 	return ret;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A self-test of the world switch at module load. A few instructions run at EL0 from a kernel
- * address, and their effect on the registers is checked: a machine where the switch does not work
- * is refused before a guest depends on it. The test also times entry plus exit, long and short, so
- * that statistics can separate it from the guest's time.
+ * Tests the world switch at module load: a few instructions run at EL0 from a kernel address, and
+ * their effect on the registers is checked. A machine where the switch fails is refused before a
+ * guest depends on it. Also times entry plus exit, long and short, so that statistics can tell it
+ * from the guest's time.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -99,7 +99,6 @@ static void selftest_map(struct selftest *t)
 	dsb(ishst);
 }
 
-/* Emulate the load. */
 static void selftest_load(struct av_srf *srf)
 {
 	srf->regs[4]++;
@@ -185,7 +184,7 @@ broken:
 	return -ENODEV;
 }
 
-/* Round trips per measurement, and measurements, of which the fastest counts. */
+/* Round trips per measurement; the fastest of TRIES measurements counts. */
 #define TRIPS	64
 #define TRIES	8
 

@@ -4,10 +4,9 @@
  *
  * They trap as "unknown" (EC 0x00), with the instruction fetched by the
  * switcher, or as a trapped system instruction (EC 0x18), with the instruction
- * in the syndrome. From virtual EL0 the guest's kernel must handle them: an
- * unknown instruction is injected as UNDEFINED, a trapped one is reflected. The
- * exception are instructions that the guest's kernel allows its user space and
- * only the module traps: those are emulated.
+ * in the syndrome. From virtual EL0 the guest's kernel gets them: UNDEFINED for
+ * an unknown one, else reflected. Those that it allows its user space, and only
+ * the module traps, are emulated.
  */
 #include "compat/icache.h"
 #include "cpu/cpu.h"
@@ -62,7 +61,7 @@ static int emulate_sysreg(struct av_vcpu *vcpu, const struct av_insn *insn)
 		return av_srf_el1(srf) || row->flags & AV_ROW_PMU ? undefined(vcpu) : reflect(vcpu);
 	if (!insn->write)
 		av_srf_set_x(srf, insn->rt, val);
-	/* If the access killed the VM, KVM_RUN ends at the top of the run loop. */
+	/* If this killed the VM, KVM_RUN ends at the top of the loop. */
 	av_vcpu_skip_insn(vcpu);
 	return 1;
 }
@@ -107,10 +106,7 @@ static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
 
 	av_count(&vcpu->stats, AV_EXIT_AT);
 	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt), &par);
-	/*
-	 * The guest's tables are in poisoned memory. The VMM has been told; the
-	 * guest tries again.
-	 */
+	/* The guest's tables are in poisoned memory: the VMM was told, the guest tries again. */
 	if (ret)
 		return ret == -EHWPOISON ? 1 : ret;
 	av_srf_set(vcpu->srf, AV_PAR_EL1, par);
@@ -169,8 +165,8 @@ static int emulate_eret(struct av_vcpu *vcpu)
 	av_count(&vcpu->stats, AV_EXIT_ERET);
 	av_srf_eret(vcpu->srf);
 	/*
-	 * ERET is the step that a debugging VMM asked for, so clear the SS that
-	 * it set. The guest's own single step is off meanwhile.
+	 * A debugging VMM's step is done: clear its SS. The guest's own single
+	 * step is off meanwhile.
 	 */
 	if (unlikely(vcpu->cpu->guest_debug))
 		vcpu->srf->vmode &= ~AV_PSR_SS;
@@ -180,10 +176,9 @@ static int emulate_eret(struct av_vcpu *vcpu)
 }
 
 /*
- * HVC returns to the next instruction by itself. SMC is trapped at the
- * instruction, so the handler must skip it. As under KVM, the immediate of HVC
- * is ignored; SMC with an immediate other than 0 is no SMCCC call and answers
- * as an unknown function.
+ * HVC returns to the next instruction by itself; SMC traps at the instruction,
+ * so skip it. As under KVM, HVC's immediate is ignored, and SMC with one other
+ * than 0 is an unknown function.
  */
 static int emulate_call(struct av_vcpu *vcpu, const struct av_insn *insn, bool hvc)
 {
@@ -219,17 +214,14 @@ static int emulate(struct av_vcpu *vcpu, enum av_insn_kind kind, const struct av
 }
 
 /*
- * In copies, AV_INSN_COPY_SVC replaces the guest's own SVCs whose immediate
- * would be a token (vm/token.h). word is the guest's instruction, just fetched.
+ * A guest's SVC that would be a token in a copy (vm/token.h). word: the
+ * instruction, just fetched.
  */
 static int own_svc(struct av_vcpu *vcpu, u32 word)
 {
 	struct av_insn insn;
 
-	/*
-	 * The guest has overwritten the SVC since. The stale copy is dropped,
-	 * and an instruction that does not trap executes again.
-	 */
+	/* Overwritten since: the stale copy is dropped, and what does not trap executes again. */
 	if ((word & AV_WORD_SVC_MASK) != AV_WORD_SVC)
 		return emulate(vcpu, av_insn_kind(word, &insn), &insn);
 	av_count(&vcpu->stats, AV_EXIT_SVC);
@@ -271,8 +263,8 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 		return emulate(vcpu, kind, &insn);
 
 	/*
-	 * The trap may be the module's alone, with the guest's kernel allowing
-	 * the access: then the register's row has AV_ROW_EL0.
+	 * The module may trap what the guest's kernel allows: such a register's
+	 * row has AV_ROW_EL0.
 	 */
 	if (kind == AV_INSN_SYSREG) {
 		row = av_sysreg_find(insn.enc);

@@ -74,9 +74,8 @@ struct av_start {
 
 struct av_vcpu_cpu {
 	/*
-	 * Power state: KVM_MP_STATE_RUNNABLE, STOPPED or SUSPENDED. Written
-	 * under power_lock, peeked at with READ_ONCE(). start is valid while
-	 * AV_REQ_RESET is raised.
+	 * KVM_MP_STATE_RUNNABLE, STOPPED or SUSPENDED. Written under
+	 * power_lock, read with READ_ONCE(). start is valid with AV_REQ_RESET.
 	 */
 	spinlock_t power_lock;
 	u32 mp_state;
@@ -87,8 +86,8 @@ struct av_vcpu_cpu {
 	u32 ccsidr[AV_NR_CACHES];
 
 	/*
-	 * FP/SIMD state of the guest, live in the hardware only during a stay
-	 * with FP. fp_wanted: load it for the next stay.
+	 * The guest's FP/SIMD state, in memory but for stays with FP;
+	 * fp_wanted: the next stay is one.
 	 */
 	struct user_fpsimd_state fp;
 	struct user_fpsimd_state fp_host;	/* the host's, saved by compat/neon.h */

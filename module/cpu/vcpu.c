@@ -75,7 +75,7 @@ void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)
 	av_switch_vcpu_destroy(vcpu->vm->sw, vcpu->sw, vcpu->idx);
 }
 
-/* Resets all state except the switcher's own fields of the register file. */
+/* Reset all but the switcher's own fields of the register file. */
 int av_vcpu_reset(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;

@@ -91,7 +91,7 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 	av_idle_ends(vcpu, begun);
 }
 
-/* Returns the thread of a vCPU that is runnable but seems to have no CPU, or NULL. */
+/* The thread of a vCPU that seems runnable but without a CPU, or NULL. */
 static struct task_struct *get_waiting(struct av_vcpu *vcpu)
 {
 	struct task_struct *task;
@@ -167,7 +167,7 @@ int av_vcpu_wait_woken(struct av_vcpu *vcpu)
 	return 0;
 }
 
-/* SCTLR_EL1.nTWI and nTWE say whether virtual EL0 may execute them. */
+/* SCTLR_EL1.nTWI and nTWE allow virtual EL0 to execute WFI and WFE. */
 static bool user_may_wait(const struct av_vcpu *vcpu, bool wfe)
 {
 	return av_srf_get(vcpu->srf, AV_SCTLR_EL1) & (wfe ? AV_SCTLR_NTWE : AV_SCTLR_NTWI);

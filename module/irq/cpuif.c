@@ -172,7 +172,7 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 	if (irq && irq->active && !cpu->eoimode && irq->group1 == group1 &&
 	    group_priority(cpu, irq->priority, group1) == dropped) {
 		deactivate(vgic, cpu, irq, intid);
-		/* A private interrupt: deactivate() has updated this vCPU's outputs. */
+		/* Private: deactivate() has updated this vCPU's outputs. */
 		if (intid < AV_VGIC_PRIVATE)
 			return;
 	}
@@ -375,8 +375,8 @@ int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, boo
 		return read_state(cpu, reg, val) ? 0 : -ENOENT;
 	/*
 	 * A value with more priority bits, more INTID bits or other features
-	 * cannot be restored. One with fewer bits can: the guest then sees the
-	 * vGIC's own.
+	 * cannot be restored. One with fewer bits can: the guest then sees
+	 * those of the vGIC.
 	 */
 	if (reg == ICC_CTLR && (FIELD_GET(CTLR_PRIBITS, *val) > FIELD_GET(CTLR_PRIBITS, read_ctlr(cpu)) ||
 				FIELD_GET(CTLR_IDBITS, *val) > AV_VGIC_ID_BITS ||

@@ -22,7 +22,6 @@ struct kvm_irq_routing_entry;
 struct kvm_irqfd;
 struct kvm_msi;
 
-/* Module load and unload. */
 int av_irq_init(void);
 void av_irq_exit(void);
 
@@ -40,17 +39,14 @@ extern const struct av_device_ops av_vgic_v3_device_ops;
 extern const struct av_device_ops av_vgic_its_device_ops;
 
 /*
- * Interrupt lines, routes and irqfds, with KVM's errnos. av_irq_first_run() checks the vGIC's
- * set-up and makes its frames accessible.
+ * Lines, routes and irqfds, with KVM's errnos. av_irq_first_run() checks the vGIC's set-up and
+ * enables its frames.
  */
 bool av_irqchip_created(struct av_vm *vm);
 bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no vCPU can be added */
 /* other: the errno to return if the vGIC is all right, or 0. */
 int av_irq_first_run(struct av_vcpu *vcpu, int other);
-/*
- * Reserve a PPI or SPI for the caller, so that a VMM cannot drive it. The vGIC must be ready.
- * Returns -EINVAL or -EEXIST.
- */
+/* Reserve a PPI or SPI: the VMM cannot drive it. The vGIC is ready. -EINVAL, -EEXIST. */
 int av_irq_claim(struct av_vcpu *vcpu, u32 intid);
 int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level);
 /* KVM_SIGNAL_MSI: returns 1, or 0 if the guest has not mapped the event. */
@@ -71,18 +67,15 @@ int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 
 /*
- * For a protected VM's measurement: pass fn every guest-visible setting that the VMM made before
- * the first run, in 64-bit words, with no ioctl of the VM under way. Returns fn's errno, or 0.
+ * For a protected VM's measurement: pass fn each 64-bit word that the VMM chose before the first
+ * run and the guest can see. No ioctl of the VM is under way. Returns fn's errno, or 0.
  */
 typedef int av_word_fn(void *ctx, u64 word);
 int av_irq_measure(struct av_vm *vm, av_word_fn *fn, void *ctx);
 
 void av_timer_sync(struct av_vcpu *vcpu);
 
-/*
- * The outputs of the vCPU's CPU interface: AV_VGIC_IRQ and AV_VGIC_FIQ. To be called by the vCPU's
- * own thread.
- */
+/* The vCPU's CPU interface outputs, AV_VGIC_IRQ and AV_VGIC_FIQ. For the vCPU's own thread. */
 static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 {
 	if (unlikely(READ_ONCE(vcpu->irq->recheck)))
@@ -92,9 +85,9 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 }
 
 /*
- * The CPU interface in the window (cpu/fast.c), which records its actions in srf->icc. All called
- * by the vCPU's own thread. av_irq_offer(): an IRQ has just been injected; let the guest
- * acknowledge it in the window. Call it only before an entry; av_irq_settle() must follow the exit.
+ * The CPU interface in the window (cpu/fast.c), which records its actions in srf->icc. For the
+ * vCPU's own thread. An IRQ has just been injected: offer its acknowledgement to the guest in the
+ * window. Only before an entry, after which av_irq_settle() must follow.
  */
 void av_irq_offer(struct av_vcpu *vcpu);
 
@@ -123,8 +116,8 @@ static inline void av_irq_show(struct av_vcpu *vcpu)
  */
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 /*
- * Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? Before the first run yes: the
- * VM may still get a vGIC, and a VMM that restores the register writes back the value that it read.
+ * Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? Before the first run yes: it
+ * may still get a vGIC, and a VMM writes back what it read.
  */
 bool av_irq_has_icc(struct av_vm *vm);
 
@@ -150,7 +143,6 @@ int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level,
 
 /* Deliver a message. Returns 1, 0 if the guest has not mapped it, or KVM's errno. Any context. */
 int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);
-/* Does the VM have a vGIC with an ITS? */
 bool av_irq_has_its(struct av_vm *vm);
 
 /* The guest deactivated an SPI that has a resampler (irqfd.c). May sleep. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The vGIC of a VM: its creation, its lock, and its callers.
+ * The vGIC of a VM: its life, its lock, and its callers.
  *
  * vCPU threads, ioctls and eventfd wake-ups (under the eventfd's own lock) take
- * vm->irq->lock, always with interrupts off. The only function called under it
- * is av_vcpu_kick(). LPIs and ITSs have another lock: msi.h.
+ * vm->irq->lock, always with interrupts off. Only av_vcpu_kick() is called
+ * under it. LPIs and ITSs have another lock: msi.h.
  */
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -382,9 +382,8 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 		return false;
 	spin_lock_irq(&vm->irq->lock);
 	/*
-	 * The guest accesses the CPU interface by a trap: end the lease, the
-	 * rest of this interrupt traps too. Sending an SGI does not matter
-	 * here.
+	 * The guest traps: end the lease, later accesses for this interrupt
+	 * trap too. Not for SGIs, which concern other vCPUs.
 	 */
 	if (vcpu->srf->icc && !is_sgi(reg)) {
 		vcpu->srf->icc = 0;

@@ -32,7 +32,7 @@
 #include "compat/irq.h"
 #include "irq/irq.h"
 
-/* Bounds a hash bucket, which is searched with interrupts off, to 32 irqfds on average. */
+/* Bounds a hash bucket, searched with interrupts off, to 32 irqfds on average. */
 #define AV_MAX_IRQFDS	(2 * AV_MAX_IRQ_ROUTES)
 
 struct av_resampler {
@@ -55,7 +55,7 @@ struct av_irqfd {
 	struct list_head resampler_link;
 };
 
-/* Runs the ends of irqfds. A separate queue, so that it can be flushed before a VM is freed. */
+/* Runs the ends of irqfds; flushed before a VM is freed. */
 static struct workqueue_struct *av_irqfd_ends;
 
 int av_irq_init(void)
@@ -89,7 +89,7 @@ static void inject(struct av_irqfd *irqfd)
 	srcu_read_unlock(&vm->irq_srcu, idx);
 }
 
-/* The eventfd was signalled before the irqfd existed. As in KVM, that still counts as an edge. */
+/* Signalled before the irqfd existed: as in KVM, still an edge. */
 static void inject_early(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;

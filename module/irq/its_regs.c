@@ -225,7 +225,7 @@ u8 av_its_user_width(u32 offset)
 	return row->widths & W64 ? 8 : 4;
 }
 
-/* Each access by the guest also executes commands. */
+/* Accesses execute queued commands, except the VMM's reads. */
 int av_its_read(const struct av_its_io *io, u64 *val)
 {
 	const struct its_row *row = row_of(io);

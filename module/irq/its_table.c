@@ -256,7 +256,7 @@ static int restore_devices(struct av_its *its)
 	return min(r, 0);
 }
 
-/* Returns 1 if restored, 0 for an invalid entry, or an errno. */
+/* 1: restored, 0: invalid entry, or an errno. */
 static int restore_collection(struct av_its *its, u64 entry)
 {
 	s32 target = (s32)FIELD_GET(COLLECTION_TARGET, entry);

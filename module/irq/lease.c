@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Leases: interrupts that a vCPU acknowledges and ends by itself. Pure; rules in vgic.h. */
+/* Leases of interrupts to a vCPU. Pure; rules in vgic.h. */
 #include "irq/lpi.h"
 
 static bool may_lease(u32 intid)
@@ -27,7 +27,7 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	return (u32)val;
 }
 
-/* The target vCPU may have disabled, and so dropped, its LPIs meanwhile. */
+/* The target vCPU may have disabled, and so dropped, its LPIs. */
 static bool may_be_pending(const struct av_vgic *vgic, const struct av_virq *irq, u32 intid)
 {
 	const struct av_vgic_cpu *to = av_virq_target(vgic, irq);
@@ -36,8 +36,8 @@ static bool may_be_pending(const struct av_vgic *vgic, const struct av_virq *irq
 }
 
 /*
- * Undo the acknowledgement. Meanwhile the interrupt may have been deleted or routed elsewhere, or
- * register writes may have made it not pending, or active: those changes win.
+ * Undo the acknowledgement. The interrupt may have been deleted or routed elsewhere since; where
+ * register writes made it not pending, or active, these win.
  */
 static void take_back(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 {

@@ -37,7 +37,7 @@ static inline bool av_timer_line(const struct av_timer *timer, u64 now)
 	       now >= timer->cval;
 }
 
-/* Will the timer expire? Sets *in to the number of ticks until then, at least 1. */
+/* Will the timer expire? Sets *in to the ticks until then, at least 1. */
 static inline bool av_timer_armed(const struct av_timer *timer, u64 now, u64 *in)
 {
 	if ((timer->ctl & (AV_TIMER_ENABLE | AV_TIMER_IMASK)) != AV_TIMER_ENABLE ||

@@ -80,7 +80,7 @@ struct av_vcpu_irq {
 	bool recheck;			/* a timer expired or was written: av_timer_sync() */
 	bool armed;
 	u64 deadline;			/* of the hrtimer, in ticks of the host's counter */
-	struct hrtimer hrtimer;		/* for the timer that expires first */
+	struct hrtimer hrtimer;		/* for the earlier of the two */
 };
 
 #endif /* AV_IRQ_TYPES_H */

@@ -92,7 +92,7 @@ struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
 
 	if (cpu && READ_ONCE(cpu->mpidr) == mpidr)
 		return cpu;
-	/* The VMM gave this affinity to another vCPU. */
+	/* The VMM gave it to another vCPU. */
 	for (i = 0; i < vgic->nr_cpus; i++)
 		if (READ_ONCE(vgic->cpus[i]->mpidr) == mpidr)
 			return vgic->cpus[i];

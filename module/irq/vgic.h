@@ -123,8 +123,8 @@ struct av_vgic_ops {
 	bool (*rest)(struct av_vgic *vgic);
 
 	/*
-	 * Access the guest's memory for LPIs and ITSs (lpi.h), with the MSI lock held. May sleep.
-	 * Returns 0 or a negative errno.
+	 * The guest's memory, for LPIs and ITSs (lpi.h), with the MSI lock held. May sleep. Return
+	 * 0 or a negative errno.
 	 */
 	int (*read)(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 	int (*write)(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
@@ -142,7 +142,7 @@ struct av_vgic {
 	struct av_virq *spis;
 	struct av_vgic_cpu *cpus[AV_VGIC_MAX_CPUS];
 
-	bool has_its;		/* the VM has an ITS, and so LPIs */
+	bool has_its;		/* and so LPIs */
 	u64 propbaser;		/* one for all redistributors, as in KVM */
 	struct av_idmap lpis;	/* struct av_lpi by number */
 	u32 nr_events;		/* events mapped to LPIs, of all ITSs */
@@ -200,8 +200,8 @@ void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 void av_vgic_update_all(struct av_vgic *vgic);
 
 /*
- * Drive an input line: set it to level if level-sensitive; if edge-triggered, level true is a
- * rising edge. Returns -EINVAL if there is no such interrupt.
+ * Drive an input line: to level if level-sensitive; a rising edge if edge-triggered and level.
+ * -EINVAL: no such interrupt.
  */
 int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool level,
 		   bool owner);
@@ -237,10 +237,10 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 /* ---- lease.c: interrupts that a vCPU deals with by itself ------------------- */
 
 /*
- * Lease the vCPU's best interrupt to it, as it is about to be injected as IRQ. The acknowledgement
- * is made in advance, as hardware does with a list register. Returns the INTID for the next read of
- * ICC_IAR1_EL1; its end may be reported later. Returns AV_VGIC_SPURIOUS, and does nothing, if it
- * cannot be leased: SPIs cannot, as others observe their active state.
+ * Lease the vCPU's best interrupt to it, which is about to be injected as IRQ: make its
+ * acknowledgement in advance, as hardware does with a list register. Returns the INTID for the next
+ * read of ICC_IAR1_EL1, whose end may be reported later; or AV_VGIC_SPURIOUS, with nothing done.
+ * Never an SPI: others observe its active state.
  */
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 
@@ -267,8 +267,8 @@ struct av_vgic_io {
 };
 
 /*
- * Returns -ENXIO if no register takes the access; a guest then reads zero and its writes are
- * ignored. -EINVAL: the value cannot be restored.
+ * -ENXIO: no register takes the access; a guest then reads zero and its writes are ignored.
+ * -EINVAL: the value cannot be restored.
  */
 int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_dist_write(const struct av_vgic_io *io, u64 val);

@@ -51,12 +51,12 @@ int av_mmio_enable_nisv(struct av_vm *vm);
 int av_coalesced_mmio(struct av_vm *vm, const struct kvm_coalesced_mmio_zone *zone, bool add);
 struct page *av_coalesced_page(struct av_vm *vm);
 
-/* coalesced.c: put a write in the ring. Returns false if it is in no zone, or the ring is full. */
+/* coalesced.c: put a write in the ring. False: in no zone, or the ring is full. */
 bool av_coalesced_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val);
 int av_coalesced_init(struct av_vm *vm);
 void av_coalesced_destroy(struct av_vm *vm);
 
-/* ioeventfd.c: signal the eventfd of a write. Returns false if there is none. */
+/* ioeventfd.c: signal a write's eventfd. False: there is none. */
 bool av_ioeventfd_write(struct av_vm *vm, u64 gpa, unsigned int len, u64 val);
 
 #endif /* AV_MMIO_MMIO_H */

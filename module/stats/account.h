@@ -51,9 +51,8 @@ struct av_account {
 	/* KVM_RUN was left with hist: when, and the ticks of its exit that are in its row */
 	u64 left, begun;
 	/*
-	 * Slot 0 of a row is its total of ticks. The other slots count samples, by the number of
-	 * leading zeroes of the time in units of scale; slot 0 would be for samples of centuries.
-	 * Sharing a row lets one pointer serve both.
+	 * Slot 0 of a row is its total of ticks; the others count samples by the number of leading
+	 * zeroes of the time in units of scale, which is 0 only for centuries.
 	 */
 	u64 row[AV_NR_ROWS][AV_ROW_SLOTS];
 };
@@ -72,10 +71,7 @@ static inline void av_account_init(struct av_account *a, u64 ticks_per_second)
 	av_account_class(a, AV_EXIT_OTHER);
 }
 
-/*
- * Add a sample to a row. The product overflows after months; it is odd even then, so the slot is in
- * the row.
- */
+/* Add a sample to a row. The product overflows after months; odd even then, it stays in the row. */
 static __always_inline void av_hist_add(const struct av_account *a, u64 *row, u64 ticks)
 {
 	row[__builtin_clzll(ticks * a->scale + a->bias)]++;

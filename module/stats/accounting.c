@@ -16,7 +16,7 @@ MODULE_PARM_DESC(accounting, "new VMs have histograms of how long exits take, an
 /* Patch back at most once a second, however often a VMM changes its mind. */
 DEFINE_STATIC_KEY_DEFERRED_FALSE(av_accounting_key, HZ);
 
-/* Serializes changes of a VM's setting. Only the static key's own locks nest inside. */
+/* For a VM's setting. Only the static key's own locks nest inside. */
 static DEFINE_MUTEX(accounting_lock);
 
 void av_stats_set_accounting(struct av_vm_stats *s, bool on)
