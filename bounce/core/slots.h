@@ -36,7 +36,6 @@
 /* Class n is for sizes of 2^(n-1) + 1 to 2^n bytes, n from 0 to 18. */
 #define AV_SIZE_CLASSES		(AV_SEGMENT_SHIFT + 1)
 
-/* A request for a buffer; the buffer's record keeps part of it. */
 /*
  * What a buffer waits for, which limits how much of an area it may use. Buffers that wait for
  * events leave room for data being sent, and both leave room for disk requests, which wait for
@@ -49,6 +48,7 @@ enum av_stay {
 	AV_STAYS,
 };
 
+/* A request for a buffer; the buffer's record keeps part of it. */
 struct av_ask {
 	u64 orig;	/* physical address of the driver's memory, or AV_NO_ORIG */
 	u32 bytes;	/* 1 to AV_SEGMENT_BYTES */

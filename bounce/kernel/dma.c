@@ -103,7 +103,7 @@ static bool is_users(struct page *page)
 	rcu_read_lock();
 	mapping = READ_ONCE(folio->mapping);
 	if ((unsigned long)mapping & (sizeof(long) - 1)) {
-		/* The low bits tell what else the mapping pointer is. */
+		/* With low bits set it is not a file's mapping; they tell the kind. */
 		users = folio_test_anon(folio) && !folio_test_ksm(folio);
 	} else {
 		host = mapping ? READ_ONCE(mapping->host) : NULL;

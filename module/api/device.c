@@ -87,7 +87,7 @@ static const struct file_operations av_device_fops = {
 
 /*
  * Create a device, add it to the VM, and create its file. Returns the fd. If
- * there is no file, the device is destroyed again.
+ * that fails, the device is destroyed again.
  */
 static int av_device_create(struct av_vm *vm, const struct av_device_ops *ops)
 {

@@ -88,7 +88,7 @@ static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 	return NULL;
 }
 
-/* Find a core register. Returns -ENOENT past the structure, -EINVAL if there is none. */
+/* Look up a core id. Returns -ENOENT past the structure, -EINVAL for no register. */
 static int av_core_find(struct av_vcpu *vcpu, u64 id, u64 *off, void **addr)
 {
 	unsigned int size;

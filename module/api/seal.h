@@ -17,8 +17,8 @@ int av_seal_enter_protected(struct av_vm *vm, enum av_seal_file file, unsigned i
 void av_seal_leave_protected(struct av_vm *vm);
 
 /*
- * Around each ioctl of a VM, outside every other lock. Returns -EPERM, -EINTR, or a value >= 0 to
- * pass to av_seal_leave(). If it is 1, the VM is not sealed before that.
+ * Around each ioctl of a VM, outside every other lock. Returns -EPERM, -EINTR, or a value to pass
+ * to av_seal_leave(): 1 keeps the VM from being sealed until then.
  */
 static inline int av_seal_enter(struct av_vm *vm, enum av_seal_file file, unsigned int cmd)
 {

@@ -11,7 +11,7 @@
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP	225
-/* It is 0 there, as that architecture lacked dirty rings. */
+/* Older headers have 0, as arm64 had no dirty rings. */
 #undef KVM_DIRTY_LOG_PAGE_OFFSET
 #define KVM_DIRTY_LOG_PAGE_OFFSET	64
 #endif

@@ -86,7 +86,7 @@ struct av_pmu_plan {
 void av_pmu_reset(struct av_pmu *pmu);
 
 /*
- * An access by the guest. enc is a PMU register that may be accessed in this
+ * An access by the guest. @enc is a PMU register that may be accessed in this
  * direction. Returns false if UNDEFINED.
  */
 bool av_pmu_access(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc, bool el1,

@@ -26,13 +26,13 @@ struct av_idmap {
 	struct av_idmap_node *root;
 };
 
-/* Returns the item of id, or NULL if there is none or id exceeds 16 bits. */
+/* Returns the item of @id, or NULL if there is none or @id exceeds 16 bits. */
 void *av_idmap_find(const struct av_idmap *map, u32 id);
 
 /* Returns the first item at or after *id and sets *id to its number, or NULL. */
 void *av_idmap_next(const struct av_idmap *map, u32 *id);
 
-/* Returns 0, or -EEXIST, -EINVAL (id too large) or -ENOMEM with nothing changed. */
+/* Returns 0, or -EEXIST, -EINVAL (@id too large) or -ENOMEM with nothing changed. */
 int av_idmap_insert(struct av_idmap *map, const struct av_allocator *mem, u32 id, void *item);
 
 /* Remove an entry, if there is one. The item stays the caller's. */

@@ -44,7 +44,7 @@ extern const struct av_device_ops av_vgic_its_device_ops;
  */
 bool av_irqchip_created(struct av_vm *vm);
 bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no vCPU can be added */
-/* other: the errno to return if the vGIC is all right, or 0. */
+/* @other: the errno to return if the vGIC is all right, or 0. */
 int av_irq_first_run(struct av_vcpu *vcpu, int other);
 /* Reserve a PPI or SPI: the VMM cannot drive it. The vGIC is ready. -EINVAL, -EEXIST. */
 int av_irq_claim(struct av_vcpu *vcpu, u32 intid);
@@ -67,8 +67,8 @@ int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 
 /*
- * For a protected VM's measurement: pass fn each 64-bit word that the VMM chose before the first
- * run and the guest can see. No ioctl of the VM is under way. Returns fn's errno, or 0.
+ * For a protected VM's measurement: pass @fn, as 64-bit words, all that the VMM chose before the
+ * first run and the guest can see. No ioctl of the VM is under way. Returns @fn's errno, or 0.
  */
 typedef int av_word_fn(void *ctx, u64 word);
 int av_irq_measure(struct av_vm *vm, av_word_fn *fn, void *ctx);
@@ -111,7 +111,7 @@ static inline void av_irq_show(struct av_vcpu *vcpu)
 }
 
 /*
- * A trapped access to ICC_*_EL1; reg is AV_SYS(). Returns false to inject UNDEF: no such register,
+ * A trapped access to ICC_*_EL1; @reg is AV_SYS(). Returns false to inject UNDEF: no such register,
  * no access in this direction, or no vGIC. May sleep.
  */
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
@@ -127,7 +127,7 @@ bool av_irq_has_icc(struct av_vm *vm);
  */
 bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 
-/* MPIDR_EL1 changed to mpidr, which the vGIC's registers and SGIs use. */
+/* MPIDR_EL1 changed to @mpidr, which the vGIC's registers and SGIs use. */
 void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr);
 
 /* Stop the timers of a vCPU at its reset (KVM_ARM_VCPU_INIT, PSCI). */

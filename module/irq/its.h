@@ -138,7 +138,7 @@ void av_its_set_collection(struct av_its *its, struct av_its_event *event,
 			   struct av_its_collection *collection);
 void av_its_set_target(struct av_its *its, struct av_its_collection *collection, s32 target);
 
-/* M: does the guest's table have room for id? Sets *entry to the entry's address. */
+/* M: does the guest's table have room for @id? Sets *entry to the entry's address. */
 bool av_its_has_room(const struct av_its *its, enum av_its_table table, u32 id, u64 *entry);
 /* M: the same for an event in its device's table. */
 bool av_its_has_event_room(const struct av_its *its, const struct av_its_device *device,

@@ -49,7 +49,7 @@
 #define AV_VGIC_IRQ		BIT(0)
 #define AV_VGIC_FIQ		BIT(1)
 #define AV_VGIC_LINES		(AV_VGIC_IRQ | AV_VGIC_FIQ)
-/* Not an output: ending an interrupt or changing the priority mask may make one due. */
+/* Not an output: a candidate waits for an end of interrupt or another priority mask. */
 #define AV_VGIC_WAITS		BIT(2)
 
 #define AV_VGIC_NO_LEASE	(~0U)
@@ -150,7 +150,7 @@ struct av_vgic {
 
 /* ---- vgic.c: interrupts ------------------------------------------------ */
 
-/* Reset a vCPU's state; id gives its affinity. */
+/* Reset a vCPU's state; @id gives its affinity. */
 void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id);
 /* Add a vCPU to a vGIC that is not initialized yet. */
 void av_vgic_add_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
@@ -200,15 +200,15 @@ void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 void av_vgic_update_all(struct av_vgic *vgic);
 
 /*
- * Drive an input line: to level if level-sensitive; a rising edge if edge-triggered and level.
+ * Drive an input line: to @level if level-sensitive; a rising edge if edge-triggered and @level.
  * -EINVAL: no such interrupt.
  */
 int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool level,
 		   bool owner);
 
 /*
- * ICC_SGI1R_EL1 and its siblings; group1: may raise interrupts of group 1. A broadcast releases the
- * lock between batches of vCPUs.
+ * ICC_SGI1R_EL1 and its siblings; @group1: may raise interrupts of group 1. A broadcast releases
+ * the lock between batches of vCPUs.
  */
 void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool group1);
 

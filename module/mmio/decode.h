@@ -55,15 +55,15 @@ struct av_ldst {
 	s32 offset;		/* in bytes */
 };
 
-/* Decode insn and return its kind. All of *out is written. */
+/* Decode @insn and return its kind. All of *out is written. */
 enum av_ldst_kind av_insn_decode(u32 insn, struct av_ldst *out);
 
 /* A name such as "a SIMD load or store" for a message. Never NULL. */
 const char *av_ldst_name(enum av_ldst_kind kind);
 
 /*
- * The address of the first element of a decoded SINGLE or PAIR. x: x0 to x30;
- * sp: the stack pointer; pc: the address of the instruction.
+ * The address of the first element of a decoded SINGLE or PAIR. @x: x0 to x30;
+ * @sp: the stack pointer; @pc: the address of the instruction.
  */
 u64 av_ldst_address(const struct av_ldst *ls, const u64 *x, u64 sp, u64 pc);
 
@@ -75,7 +75,7 @@ static inline bool av_ldst_writes_back(const struct av_ldst *ls)
 	return ls->mode == AV_LDST_PRE || ls->mode == AV_LDST_POST;
 }
 
-/* The register's value after loading the 1 << size bytes in raw. */
+/* The register's value after loading the 1 << size bytes in @raw. */
 u64 av_ldst_extend(const struct av_ldst *ls, u64 raw);
 
 #endif /* AV_MMIO_DECODE_H */

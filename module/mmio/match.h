@@ -24,7 +24,7 @@ enum av_match {
 	AV_MATCH_AGAIN,		/* not the instruction that aborted */
 };
 
-/* ls: from av_insn_decode(); iss: WnR and CM are used. */
+/* @ls: from av_insn_decode(); @iss: WnR and CM are used. */
 enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *regime,
 			    const struct av_srf *srf, u64 iss, u64 far);
 

@@ -71,7 +71,7 @@ static inline void av_account_init(struct av_account *a, u64 ticks_per_second)
 	av_account_class(a, AV_EXIT_OTHER);
 }
 
-/* Add a sample to a row. The product overflows after months; odd even then, it stays in the row. */
+/* Add a sample to a row. After months the product overflows, but stays odd: its slot is valid. */
 static __always_inline void av_hist_add(const struct av_account *a, u64 *row, u64 ticks)
 {
 	row[__builtin_clzll(ticks * a->scale + a->bias)]++;

@@ -39,7 +39,7 @@ static __always_inline bool av_stats_accounting(void)
  */
 #define AV_CAP_ACCOUNTING	0x61760002
 
-/* A VM's accounting: created, destroyed, turned on or off. May sleep. */
+/* A VM's accounting: init, teardown, on or off. May sleep. */
 void av_stats_vm_init(struct av_vm_stats *s);
 void av_stats_vm_destroy(struct av_vm_stats *s);
 void av_stats_set_accounting(struct av_vm_stats *s, bool on);
