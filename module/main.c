@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loading and unloading.
+ * Module load and unload.
  *
- * Every precondition is looked at before anything is made; what fails says in
- * one sentence what is missing and what to do. The device node comes last:
- * once it is there, VMs come. Open files hold the module, so when it is
- * unloaded none is left.
+ * All preconditions are checked before anything is created; a failure is one
+ * sentence that says what is missing and what to do. The device node comes
+ * last: from then on VMs can be created. Open files hold the module, so at
+ * unload none is left.
  */
 #include <linux/init.h>
 #include <linux/module.h>
@@ -27,7 +27,7 @@ struct step {
 	void (*exit)(void);
 };
 
-/* KVM's number is taken where the host started at EL2 and has KVM of its own. */
+/* If the host started at EL2 and has its own KVM, KVM's minor number is taken. */
 static int api_init(void)
 {
 	int ret = av_api_init(false);
@@ -35,7 +35,7 @@ static int api_init(void)
 	return ret == -EBUSY ? av_api_init(true) : ret;
 }
 
-/* In order; undone in reverse. */
+/* Run in this order, undone in reverse. */
 static const struct step steps[] = {
 	{ av_check_preconditions, NULL },
 	{ av_leave_init, NULL },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * May this machine be used at all? A row a reason why not, with a remedy. The
- * switch runs on the host's translation geometry and its interrupt masking, so
- * these must be what it knows.
+ * Can this machine be used at all? One row per obstacle, with a remedy. The
+ * switcher depends on the host's translation geometry and interrupt masking, so
+ * these must be of the kinds it knows.
  */
 #include <linux/errno.h>
 #include <linux/mm.h>
@@ -31,7 +31,7 @@ static bool no_granule(void)
 	return FIELD_GET(HOST_MMFR0_TGRAN4, read_sysreg(id_aa64mmfr0_el1)) == 15;
 }
 
-/* The window and the shadow trees are made for 48 bits and four levels. */
+/* The window and the shadow trees assume 48 bits and four levels. */
 static bool address_space_wrong(void)
 {
 	u64 tcr = read_sysreg(tcr_el1);
@@ -39,19 +39,19 @@ static bool address_space_wrong(void)
 	return FIELD_GET(HOST_TCR_T1SZ, tcr) != 16 || tcr & HOST_TCR_DS;
 }
 
-/* The window's table is what TTBR1's ASID goes with. */
+/* The switcher needs the ASID in TTBR1, whose tables map the window. */
 static bool asid_elsewhere(void)
 {
 	return !(read_sysreg(tcr_el1) & HOST_TCR_A1);
 }
 
-/* Locks are taken with the CPU's interrupts off, just before an entry. */
+/* Spinlocks are taken with interrupts off, just before an entry. */
 static bool realtime(void)
 {
 	return IS_ENABLED(CONFIG_PREEMPT_RT);
 }
 
-/* An interrupt that PSTATE.I does not mask would come in the middle of a switch. */
+/* An interrupt that PSTATE.I does not mask would hit the middle of a switch. */
 static bool pseudo_nmi(void)
 {
 #ifdef CONFIG_ARM64_PSEUDO_NMI
@@ -68,7 +68,7 @@ static int is_sdei(struct device *dev, void *data)
 	return driver && !strcmp(driver->name, "sdei");
 }
 
-/* Events of the firmware's come whatever is masked, and run on the kernel's tables. */
+/* Firmware events ignore all masks and run on the kernel's tables. */
 static bool firmware_events(void)
 {
 	return bus_for_each_dev(&platform_bus_type, NULL, NULL, is_sdei);

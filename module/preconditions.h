@@ -2,7 +2,7 @@
 #ifndef AV_PRECONDITIONS_H
 #define AV_PRECONDITIONS_H
 
-/* 0, or an errno after a sentence in the log. At module load. */
+/* At module load. Returns 0, or a negative errno after logging the reason. */
 int av_check_preconditions(void);
 
 #endif /* AV_PRECONDITIONS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs between kernel versions in DMA operations, and nothing else. */
+/* Differences of DMA operations between kernel versions, and nothing else. */
 #ifndef AV_COMPAT_DMA_OPS_H
 #define AV_COMPAT_DMA_OPS_H
 
@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 #include <linux/version.h>
 
-/* Without them the kernel never asks a device for its operations. The option had another name. */
+/* Without this option the kernel ignores devices' own operations. It once had another name. */
 static inline bool av_dma_ops_are_there(void)
 {
 	return IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS) || IS_ENABLED(CONFIG_DMA_OPS);
@@ -43,13 +43,13 @@ static inline dma_addr_t av_dma_map_page(struct device *dev, struct page *page,
 
 #define AV_MAP_OPS	.map_page = av_dma_map_page, .unmap_page = av_dma_unmap
 
-/* There it is a call of its own (map_resource), which we do not have. */
+/* There, MMIO has a separate operation (map_resource), which the module lacks. */
 static inline bool av_is_mmio(unsigned long attrs)
 {
 	return false;
 }
 
-/* It was given as a page. */
+/* The caller passed a page. */
 static inline bool av_has_page(phys_addr_t phys)
 {
 	return true;
@@ -64,7 +64,7 @@ static inline bool av_has_page(phys_addr_t phys)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
-/* Syncs are never left out there. */
+/* There, syncs are never skipped. */
 static inline void dma_reset_need_sync(struct device *dev)
 {
 }

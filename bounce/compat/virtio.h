@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs between kernel versions in virtio, and nothing else. */
+/* Differences of virtio between kernel versions, and nothing else. */
 #ifndef AV_COMPAT_VIRTIO_H
 #define AV_COMPAT_VIRTIO_H
 
@@ -7,7 +7,7 @@
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 
-/* Does the transport map buffers by itself, without DMA operations of its device? */
+/* Does the transport map buffers itself, without its device's DMA operations? */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 static inline bool av_maps_by_itself(const struct virtio_device *vdev)
 {

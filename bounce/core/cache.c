@@ -24,7 +24,7 @@ static struct av_list *list_of(const struct av_cache *cache, u32 area, u32 order
 	return &cache->list[area * AV_CACHE_ORDERS + order];
 }
 
-/* Where a list's buffers begin, in the cache. */
+/* The offset in the cache of a list's first buffer. */
 static u64 base_of(const struct av_cache *cache, u32 area, u32 order)
 {
 	u64 before = BIT(AV_CACHE_AREA_SHIFT) - BIT(order + 1);
@@ -32,7 +32,7 @@ static u64 base_of(const struct av_cache *cache, u32 area, u32 order)
 	return av_cache_bytes(area, cache->log) + (before << cache->log);
 }
 
-/* A buffer's number, or -1. own: the list is that of the CPU which asks. */
+/* Take a buffer and return its number, or -1. own: the list is the calling CPU's. */
 static __always_inline s32 pop(struct av_list *list, u32 log, bool own, const struct av_ask *ask)
 {
 	unsigned long flags = av_lock(&list->lock);
@@ -56,7 +56,7 @@ static __always_inline s32 pop(struct av_list *list, u32 log, bool own, const st
 	return number;
 }
 
-/* The buffer, which is in use, is free. With the list's lock. */
+/* Return a buffer that is in use to the list, whose lock is held. */
 static void push(struct av_list *list, u32 log, u32 number)
 {
 	list->record[number].left = 0;
@@ -64,7 +64,7 @@ static void push(struct av_list *list, u32 log, u32 number)
 	WRITE_ONCE(list->free, list->free + 1);
 }
 
-/* The CPU's own list has none. */
+/* The CPU's own list is empty. */
 static noinline u64 borrow(struct av_cache *cache, u32 cpu, u32 order, const struct av_ask *ask)
 {
 	u32 i;
@@ -74,7 +74,7 @@ static noinline u64 borrow(struct av_cache *cache, u32 cpu, u32 order, const str
 		struct av_list *list = list_of(cache, area, order);
 		s32 number;
 
-		/* No lock for a list that has nothing. */
+		/* Skip empty lists without taking their lock. */
 		if (!READ_ONCE(list->free))
 			continue;
 		number = pop(list, cache->log, false, ask);
@@ -98,7 +98,7 @@ u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask)
 	return base_of(cache, area, order) + ((u64)number << order);
 }
 
-/* Where an offset leads: a list, and a number in it. */
+/* Where an offset is: a list, and a buffer's number in it. */
 struct place {
 	struct av_list *list;
 	u64 begin;
@@ -114,7 +114,10 @@ static __always_inline bool place_of(const struct av_cache *cache, u64 offset, s
 
 	if (area >= cache->areas)
 		return false;
-	/* The lists from the end: nothing, then 2^log bytes, 2 * 2^log, 4 * 2^log and so on. */
+	/*
+	 * Sizes from the area's end: an unused part of 2^log bytes, then lists
+	 * of 2^log, 2 * 2^log and so on.
+	 */
 	order = fls64(from_end >> cache->log);
 	if (!order)
 		return false;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The split cache of the paper's section 3 (SWIOTLB-opt): areas, one a CPU, each with 13
- * free lists of buffers of 2^0 to 2^12 bytes, which were cut out of the pool beforehand. A
- * list is a ring of its free buffers' numbers, so that taking and giving back are constant
- * in time. Each pair of area and size has a lock of its own.
+ * The split cache of the paper's section 3 (SWIOTLB-opt): one area per CPU, each with 13 free lists
+ * of buffers of 2^0 to 2^12 bytes, which are cut out of the pool beforehand. A list is a ring of
+ * its free buffers' numbers, so that taking and returning a buffer take constant time. Each list
+ * has its own lock.
  *
  * Pure code. Rules:
  * - Rings and records are private memory; the buffers, which the VMM sees, hold no metadata.
- * - A size is served by its own class only: first from the CPU's list, then from the other
- *   CPUs'. What finds all of them empty goes to the pool (pool.h).
+ * - A size is served from its own class only: first from the CPU's list, then from the other CPUs'.
+ *   If all of them are empty, the pool's slots serve it (pool.h).
  * - One lock at a time, for a constant number of instructions, with interrupts off.
  *
- * Layout: an area has room for 2^log times 8192 bytes. The list of 2^12 comes first, then
- * that of 2^11 and so on, each of 2^log buffers; so a buffer is aligned to its size, and an
- * offset says by arithmetic which it is.
+ * Layout: an area has room for 2^log times 8192 bytes. The list of 2^12 comes first, then that of
+ * 2^11 and so on, each with 2^log buffers. So each buffer is aligned to its size, and its list and
+ * number can be computed from its offset.
  */
 #ifndef AV_CORE_CACHE_H
 #define AV_CORE_CACHE_H
@@ -34,11 +34,11 @@ struct av_record {
 
 struct av_list {
 	struct av_lock lock;
-	u32 head;	/* of the ring: where the next buffer comes from */
-	u32 free;	/* buffers in the ring; read without the lock as a hint */
-	u32 least;	/* the fewest there were */
+	u32 head;	/* ring index of the next buffer to take */
+	u32 free;	/* buffers in the ring; peeked at without the lock */
+	u32 least;	/* the lowest value of free so far */
 	u64 hits;	/* buffers taken by this area's CPU */
-	u64 misses;	/* this area's CPU found the list empty */
+	u64 misses;	/* times that this area's CPU found the list empty */
 	u64 lent;	/* buffers taken by other CPUs, whose own list was empty */
 	u16 *ring;
 	struct av_record *record;
@@ -55,18 +55,18 @@ static inline u64 av_cache_bytes(u32 areas, u32 log)
 	return (u64)areas << (AV_CACHE_AREA_SHIFT + log);
 }
 
-/* list, ring and record: AV_CACHE_ORDERS * areas lists, and 2^log of the others for each. */
+/* list has AV_CACHE_ORDERS * areas entries; ring and record have 2^log entries per list. */
 void av_cache_init(struct av_cache *cache, struct av_list *list, u16 *ring,
 		   struct av_record *record, u32 areas, u32 log);
 
-/* A buffer's offset in the cache, or AV_NO_BUFFER if all lists of that size are empty. */
+/* Returns a buffer's offset in the cache, or AV_NO_BUFFER if all lists of its size are empty. */
 u64 av_cache_get(struct av_cache *cache, u32 cpu, const struct av_ask *ask);
 
-/* As their kin in slots.h. */
+/* As their namesakes in slots.h. */
 int av_cache_find(const struct av_cache *cache, u64 offset, struct av_found *found);
 int av_cache_put(struct av_cache *cache, u64 offset);
 
-/* The same of what was found at the buffer's beginning, which is not looked for again. */
+/* Return a buffer that was found by its first byte, without looking it up again. */
 int av_cache_put_found(struct av_cache *cache, const struct av_found *found);
 u64 av_cache_owned(struct av_cache *cache, u16 owner);
 u64 av_cache_reclaim(struct av_cache *cache, u16 owner);

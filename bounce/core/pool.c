@@ -2,7 +2,7 @@
 /* The pool: modes and rules in pool.h. */
 #include "pool.h"
 
-/* Swiotlb's alignment of what is at least so large. */
+/* Swiotlb aligns buffers of at least this size to it. */
 #define PAGE_LIKE	4096
 
 const char *const av_mode_names[AV_MODES] = {
@@ -28,7 +28,7 @@ static bool has_cache(enum av_mode mode)
 	return mode == AV_MODE_SPLIT_CACHE || mode == AV_MODE_HYBRID;
 }
 
-/* The smallest power of two that is at least n. */
+/* The smallest power of two that is not below n. */
 static u32 power_above(u32 n)
 {
 	return n > 1 ? 1U << fls64(n - 1) : 1;
@@ -43,7 +43,7 @@ int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus)
 
 	if (segments < (has_cache(mode) ? 2 : 1))
 		return -ENOSPC;
-	/* Each area has a segment of slots, and the cache gets no more than half of the pool. */
+	/* Each area needs a segment of slots, and the cache gets at most half of the pool. */
 	while (areas > segments / (has_cache(mode) ? 2 : 1))
 		areas >>= 1;
 	if (has_cache(mode)) {
@@ -65,19 +65,19 @@ int av_plan_make(struct av_plan *plan, enum av_mode mode, u64 bytes, u32 cpus)
 }
 
 /*
- * What the block layer makes a request of at most, if nobody tells it otherwise: 1280 KiB, and
- * 4 MiB since 6.16. Each of its parts may end within a page.
+ * The block layer's default limit of a request is 1280 KiB, and 4 MiB since 6.16. Each of its parts
+ * may end within a page.
  */
 #define REQUEST_MOST	(4ULL << 20)
 
-/* A descriptor for each part, for the header and for the status. */
+/* One descriptor per part, plus header and status. */
 #define DESCRIPTOR	16
 #define EXTRA_PARTS	2
 
 /*
- * Does the largest request of parts of up to `most` bytes fit? Buffers of an area that is free are
- * given one after the other, each on a page: a segment keeps at its end less than what was
- * asked for, and where the search began in the midst of one it has two ends.
+ * Does the largest request fit if each part has up to `most` bytes? In a free area buffers are
+ * allocated one after the other, each page-aligned. Each segment wastes less than one buffer at its
+ * end; the segment in which the search starts has two ends.
  */
 static bool request_fits(const struct av_plan *plan, u32 most, u32 count)
 {
@@ -113,7 +113,7 @@ u64 av_plan_least(enum av_mode mode, u32 cpus, u32 count)
 	return 0;
 }
 
-/* Where the parts of the metadata begin, each aligned to 64, and where the last one ends. */
+/* The offsets of the parts of the metadata, each aligned to 64, and of the end. */
 struct parts {
 	size_t slot, area, list, record, ring, end;
 };

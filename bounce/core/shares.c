@@ -12,13 +12,13 @@ void av_shares_init(struct av_shares *shares, const struct av_share_ops *ops, vo
 		av_lock_init(&set[i].lock);
 }
 
-/* Neighbours go to different sets (Fibonacci hashing). */
+/* Fibonacci hashing spreads adjacent pages over different sets. */
 static struct av_share_set *set_of(struct av_shares *shares, u64 frame)
 {
 	return &shares->set[(frame * 0x9e3779b97f4a7c15ULL) >> (64 - shares->log)];
 }
 
-/* The page's way, or NULL; *spare: a way that is free, or NULL. */
+/* Returns the way of a page, or NULL. Sets *spare to a free way, or NULL. */
 static struct av_share *way_of(struct av_share_set *set, u64 frame, struct av_share **spare)
 {
 	u32 i;
@@ -57,7 +57,7 @@ static int get_locked(struct av_shares *shares, struct av_share_set *set, u64 fr
 	return 0;
 }
 
-/* *stuck: the ops are to be told, which they are without the lock. */
+/* Sets *stuck if the caller must call the ops' stuck(), without the lock. */
 static int put_locked(struct av_shares *shares, struct av_share_set *set, u64 frame, bool *stuck)
 {
 	struct av_share *spare, *way = way_of(set, frame, &spare);
@@ -71,7 +71,7 @@ static int put_locked(struct av_shares *shares, struct av_share_set *set, u64 fr
 		set->unshared++;
 		return 0;
 	}
-	/* The way stays, with a count of 0; a later mapping of the page may join, and try again. */
+	/* Keep the way, with count 0: a later mapping of the page may join and try again. */
 	if (!way->stuck) {
 		way->stuck = true;
 		set->stuck++;
@@ -103,7 +103,7 @@ int av_shares_put(struct av_shares *shares, u64 frame, u32 count)
 	int ret = 0;
 	u32 i;
 
-	/* Whoever has the mapping keeps it meanwhile, so what is true of all of them stays true. */
+	/* The caller holds the mapping, so a page that has one keeps it meanwhile. */
 	for (i = 0; i < count; i++) {
 		if (!av_shares_has(shares, frame + i))
 			return -ENOENT;
@@ -115,7 +115,7 @@ int av_shares_put(struct av_shares *shares, u64 frame, u32 count)
 
 		ret = put_locked(shares, set, frame + i, &stuck) ?: ret;
 		av_unlock(&set->lock, flags);
-		/* The caller has the page still. */
+		/* The caller still owns the page. */
 		if (stuck)
 			shares->ops->stuck(shares->context, frame + i);
 	}

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pages of the drivers that are shared at run time instead of bounced (the paper's hybrid):
- * how many mappings each has. The first has the page shared, the last has it unshared.
+ * Drivers' pages that are shared at run time instead of bounced (the paper's hybrid), with the
+ * number of mappings of each. The first mapping shares the page, the last one unshares it.
  *
  * Pure code. Rules:
- * - A page's set is found by a hash, and a set has a few ways: every call is constant in
- *   time. A set without a free way says so, and the mapping is bounced.
- * - Sharing and unsharing go through the ops, with the set's lock held and interrupts off:
- *   whoever maps the same page meanwhile waits until it is shared.
- * - A page that cannot be unshared keeps its way for good, and the ops are told (stuck), so
- *   that nobody else gets it: before the call that gave it back ends, and without a lock.
+ * - A hash selects a page's set, and a set has a few ways, so every call takes constant time. If a
+ *   set has no free way, the call fails and the mapping is bounced.
+ * - Pages are shared and unshared by the ops with the set's lock held and interrupts off: whoever
+ *   maps the same page meanwhile waits until it is shared.
+ * - A page that cannot be unshared keeps its way forever, and the ops' stuck() is called so that
+ *   nobody else gets the page: before av_shares_put() returns, and without a lock.
  */
 #ifndef AV_CORE_SHARES_H
 #define AV_CORE_SHARES_H
@@ -20,25 +20,25 @@
 #define AV_SHARE_WAYS	7
 
 struct av_share_ops {
-	/* 0 or an errno. wipe: the device writes the page, nobody else may read what it held. */
+	/* Return 0 or a negative errno. wipe: the device will write the page; hide its contents. */
 	int (*share)(void *context, u64 frame, bool wipe);
 	int (*unshare)(void *context, u64 frame);
-	/* The page stays shared: nobody may get it. Once a page. */
+	/* The page stays shared: nobody may get it. Called once per page. */
 	void (*stuck)(void *context, u64 frame);
 };
 
 struct av_share {
 	u64 frame;
-	u32 count;	/* mappings */
-	bool shared;	/* with a count of 0: a page that is stuck */
-	bool stuck;	/* the ops were told */
+	u32 count;	/* number of mappings */
+	bool shared;	/* with count 0: the page is stuck */
+	bool stuck;	/* stuck() has been called */
 };
 
 struct av_share_set {
 	struct av_lock lock;
 	u32 shared, unshared;	/* calls of the ops that succeeded */
-	u32 joined;		/* mappings of a page that was shared already */
-	u32 full, failed;	/* mappings refused: no way; the ops said no */
+	u32 joined;		/* mappings of pages that were already shared */
+	u32 full, failed;	/* mappings refused: no free way; error of the ops */
 	u32 stuck;		/* pages */
 	struct av_share way[AV_SHARE_WAYS];
 } __aligned(64);
@@ -50,14 +50,16 @@ struct av_shares {
 	u32 log;		/* 2^log sets, 1 to 31 */
 };
 
-/* set: 2^log of them. */
+/* set has 2^log entries. */
 void av_shares_init(struct av_shares *shares, const struct av_share_ops *ops, void *context,
 		    struct av_share_set *set, u32 log);
 
-/* One mapping more of `count` pages from `frame` on: 0, or -ENOSPC or the ops' errno and none. */
+/*
+ * Add a mapping to `count` pages from `frame` on. 0, or with nothing changed -ENOSPC or ops' errno.
+ */
 int av_shares_get(struct av_shares *shares, u64 frame, u32 count, bool wipe);
 
-/* One mapping less of each: 0, or -ENOENT and no change if one of them is not mapped. */
+/* Remove a mapping from each. Returns 0, or -ENOENT with nothing changed if one is not mapped. */
 int av_shares_put(struct av_shares *shares, u64 frame, u32 count);
 
 /* Is the page mapped? */

@@ -19,7 +19,7 @@ static u32 slots_of(u32 bytes)
 	return (bytes + AV_SLOT_BYTES - 1) >> AV_SLOT_SHIFT;
 }
 
-/* The first of `need` free slots before `end` on a multiple of `stride`, or per_area. */
+/* Find the first run of `need` free slots before `end` at a multiple of `stride`, or per_area. */
 static u32 search(const struct av_slots *slots, struct av_area *area, u32 need, u32 stride, u32 end)
 {
 	const struct av_slot *slot = slots->slot + (area - slots->area) * slots->per_area;
@@ -37,7 +37,7 @@ static u32 search(const struct av_slots *slots, struct av_area *area, u32 need, 
 	return slots->per_area;
 }
 
-/* The slots from `first` on become the buffer; those before it in the segment are fewer now. */
+/* Mark the slots from `first` on as a buffer, and shorten the run of free slots before it. */
 static void take(struct av_slot *slot, u32 first, u32 need, const struct av_ask *ask)
 {
 	u32 i;
@@ -120,7 +120,7 @@ int av_slots_find(const struct av_slots *slots, u64 offset, struct av_found *fou
 	return 0;
 }
 
-/* The slots are free, together with those after and before them in the segment, of which it is the first. */
+/* Free slots, merging them with adjacent free ones of the segment. Returns the first of the run. */
 static u32 give(struct av_slot *slot, u32 first, u32 count)
 {
 	u32 end = first + count, run = 0, i;
@@ -134,7 +134,7 @@ static u32 give(struct av_slot *slot, u32 first, u32 count)
 	return i;
 }
 
-/* The buffer that begins there is free. With the area's lock. */
+/* Free the buffer that begins at first. The area's lock is held. */
 static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
 {
 	u32 count = slots_of(slots->slot[first].left);
@@ -142,7 +142,7 @@ static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
 	first = give(slots->slot, first, count);
 	area->used -= count;
 	area->buffers--;
-	/* The run's begin: what is taken there leaves none before it that would have to be counted anew. */
+	/* At the start of the run: taking from there leaves no free slots before it to renumber. */
 	if (slots->reuse)
 		area->next = first % slots->per_area;
 }

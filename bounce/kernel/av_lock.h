@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The pure code's locks in the kernel: spinlocks with interrupts off, that count how often
- * they were not free. The count is written by who holds the lock.
+ * The locks of the pure code, in the kernel: spinlocks with interrupts off that count how often
+ * they were contended. Only the holder writes the count.
  */
 #ifndef AV_LOCK_H
 #define AV_LOCK_H
@@ -15,7 +15,7 @@ struct av_lock {
 	u64 contended;
 };
 
-/* A macro: lockdep tells locks apart by the place that made them. */
+/* A macro, as lockdep distinguishes locks by where they are initialized. */
 #define av_lock_init(lock)	spin_lock_init(&(lock)->spin)
 
 static noinline __maybe_unused unsigned long av_lock_wait(struct av_lock *lock)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The module's state, and what its files have of each other.
+ * The module's state, and the interfaces between its files.
  *
  * Rules of the kernel half:
- * - What the VMM can write is never asked for an address, a length or a direction: those
- *   come from the pool's private records. Bytes of a buffer are read once, by the copy.
- * - What the kernel itself works on is bounced in every mode: the VMM can write a page that
- *   is shared while the kernel has it.
- * - A driver's call that makes no sense (an address that is no mapping's) changes nothing,
- *   is counted and logged: the driver may have it from memory that the VMM wrote.
+ * - Addresses, lengths and directions come from the pool's private records, never from memory that
+ *   the VMM can write. Each byte of a buffer is read once, by the copy.
+ * - Data that the kernel itself uses is bounced in every mode: the VMM can write a shared page
+ *   while the kernel works on it.
+ * - A driver's call with an address that is no mapping's changes nothing, and is counted and
+ *   logged: the driver may have read the address from memory that the VMM wrote.
  * - Mapping, unmapping and syncing are allowed in any context.
  */
 #ifndef AV_KERNEL_BOUNCE_H
@@ -26,18 +26,18 @@
 #undef pr_fmt
 #define pr_fmt(fmt)	"armvisor_bounce: " fmt
 
-/* Counted a CPU; the pool's parts count what concerns them. */
+/* Counters per CPU; the parts of the pool have their own. */
 struct av_counts {
-	u64 left;		/* bounced mappings whose driver is gone */
-	u64 direct;		/* mappings that were shared instead */
+	u64 left;		/* bounced mappings that a driver left behind */
+	u64 direct;		/* mappings shared instead of bounced */
 	u64 to_device;		/* bytes copied */
 	u64 from_device;
-	u64 zeroed;		/* bytes of buffers for the device to write */
-	u64 exhausted;		/* mappings refused for want of a buffer */
-	u64 too_large;		/* mappings larger than a segment, or with no memory behind them */
-	u64 senseless;		/* calls for addresses that are no mapping's */
+	u64 zeroed;		/* bytes cleared in buffers that the device writes */
+	u64 exhausted;		/* mappings refused: no free buffer */
+	u64 too_large;		/* mappings larger than a segment, or of addresses without memory */
+	u64 senseless;		/* calls with addresses that are no mapping's */
 	u64 coherent, freed;	/* coherent allocations in the pool */
-	u64 apart;		/* coherent allocations with pages of their own */
+	u64 apart;		/* coherent allocations outside the pool */
 };
 
 struct av_bounce {
@@ -48,15 +48,15 @@ struct av_bounce {
 	struct av_share_set *sets;
 };
 
-/* A device that is ours. The ops are its own, so that they lead here in constant time. */
+/* A device that the module serves. Its own copy of the ops leads here in constant time. */
 struct av_device {
 	const struct dma_map_ops ops;
-	struct device *dev;	/* virtio's parent: what DMA is asked for */
-	u16 number;		/* the owner in the pool's records */
-	bool disk;		/* whose requests only wait for the device */
-	bool by_length;		/* its driver reads no more of a buffer than the device wrote */
-	u32 most;		/* bytes of a mapping */
-	atomic64_t outside;	/* mappings and coherent pages that are not in the pool */
+	struct device *dev;	/* virtio's parent: the device that does the DMA */
+	u16 number;		/* its owner number in the pool's records */
+	bool disk;		/* a disk: its requests wait for nothing but the device */
+	bool by_length;		/* its driver reads only as many bytes as the device wrote */
+	u32 most;		/* limit of one mapping, in bytes */
+	atomic64_t outside;	/* mappings and coherent pages outside the pool */
 	struct list_head list;
 };
 
@@ -65,14 +65,14 @@ DECLARE_PER_CPU(struct av_counts, av_counts);
 
 #define av_count(field, n)	this_cpu_add(av_counts.field, n)
 
-/* dma.c: what the ops of every device are copied from. */
+/* dma.c: the template for every device's ops. */
 extern const struct dma_map_ops av_dma_ops;
 extern const struct av_share_ops av_dma_share_ops;
 
-/* devices.c: 0 or an errno. At the end no device is ours. */
+/* devices.c. begin: 0 or a negative errno. end: no device is served. */
 int av_devices_begin(void);
 void av_devices_end(void);
-/* One call for each device that is ours. */
+/* Call show for each device that is served. */
 void av_devices_show(void (*show)(void *context, const struct av_device *device), void *context);
 
 /* stats.c */

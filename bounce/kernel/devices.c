@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which devices are ours: every virtio device from before its driver binds until after it
- * is unbound. A virtio device does its DMA through its parent (a PCI or a platform device),
- * which may have been bound at boot: rings are allocated by the virtio driver's probe, so
- * what counts is the virtio bus.
+ * Selects the devices that are served: every virtio device, from before its driver binds until
+ * after it is unbound. A virtio device does its DMA through its parent (a PCI or platform device),
+ * which may have been bound at boot. Rings are allocated by the virtio driver's probe, so the
+ * virtio bus is what matters.
  *
- * Rules: the list and the devices on it change under the mutex. Each holds a reference on
- * the module, so that it cannot be unloaded meanwhile.
+ * Rules: the list of devices and its entries change under the mutex. Each entry holds a reference
+ * on the module, so that it cannot be unloaded meanwhile.
  */
 #include <linux/cpumask.h>
 #include <linux/device.h>
@@ -30,7 +30,7 @@ static LIST_HEAD(devices);
 static u16 last_number;
 static bool (*old_check)(struct virtio_device *vdev);
 
-/* The bus is not exported, but a driver knows it; this one is for no device. */
+/* A registered driver points to the bus, which is not exported. This one matches no device. */
 static const struct virtio_device_id no_ids[] = { { 0 } };
 
 static int no_probe(struct virtio_device *vdev)
@@ -72,7 +72,7 @@ static bool offers(struct virtio_device *vdev, unsigned int bit)
 	return vdev->config->get_features(vdev) & BIT_ULL(bit);
 }
 
-/* The end of a sentence that says why it is not served, and what to do; NULL: it can be. */
+/* Returns why a device cannot be served and what to do, as the end of a sentence, or NULL. */
 static const char *why_not(struct virtio_device *vdev)
 {
 	struct device *dev = vdev->dev.parent;
@@ -92,7 +92,7 @@ static const char *why_not(struct virtio_device *vdev)
 	return NULL;
 }
 
-/* Disks: a feature bit says whether the configuration has the most parts of a request, and where. */
+/* Disks: a feature bit, if any, says that the maximum number of parts of a request is at offset. */
 static const struct disk {
 	u32 id, offset;
 	int feature;	/* -1: always */
@@ -101,7 +101,7 @@ static const struct disk {
 	{ VIRTIO_ID_SCSI, 4, -1 },
 };
 
-/* So many parts has a request of it at most; 0: it is no disk. */
+/* The maximum number of parts of the device's requests; 0 if it is not a disk. */
 static u32 parts_of(struct virtio_device *vdev)
 {
 	const struct disk *disk;
@@ -117,7 +117,10 @@ static u32 parts_of(struct virtio_device *vdev)
 	return 0;
 }
 
-/* Bytes that it may map at once; 0, and a sentence in the log, if its requests do not fit in the pool. */
+/*
+ * The limit of one mapping in bytes. Returns 0, and logs why, if the device's requests do not fit
+ * into the pool.
+ */
 static u32 most_of(struct virtio_device *vdev, u32 parts)
 {
 	const struct av_plan *plan = &av_bounce.pool.plan;
@@ -145,8 +148,8 @@ static void take(struct virtio_device *vdev)
 
 	lockdep_assert_held(&lock);
 	/*
-	 * Some of its buffers were not given back by the driver that it had before. Where the
-	 * parent lost its own driver, too, the core took the operations away.
+	 * Already served: an earlier driver did not give back all buffers. If the parent lost its
+	 * driver too, the core removed the ops.
 	 */
 	device = vdev->dev.parent ? device_of(vdev->dev.parent) : NULL;
 	if (device) {
@@ -175,7 +178,7 @@ static void take(struct virtio_device *vdev)
 	get_device(device->dev);
 	list_add_tail(&device->list, &devices);
 	set_dma_ops(device->dev, &device->ops);
-	/* It may have been found not to need syncs, while it had no operations. */
+	/* Without ops, the core may have marked it as not needing syncs. */
 	dma_reset_need_sync(device->dev);
 	pr_info("%s: DMA of %s goes through the pool\n", dev_name(&vdev->dev), dev_name(device->dev));
 }
@@ -187,7 +190,7 @@ static void give_back(struct virtio_device *vdev)
 
 	if (!device)
 		return;
-	/* Linux's virtio_vsock forgets its buffers for events. Nobody can give these back now. */
+	/* Linux's virtio_vsock leaves its event buffers mapped; nobody can return them any more. */
 	left = av_pool_reclaim(&av_bounce.pool, device->number);
 	if (left) {
 		av_count(left, left);
@@ -229,7 +232,7 @@ static struct notifier_block notifier = { .notifier_call = notice };
 
 static int say_if_bound(struct device *dev, void *data)
 {
-	/* In this order, as it is while a driver binds. */
+	/* Same lock order as when a driver binds. */
 	device_lock(dev);
 	mutex_lock(&lock);
 	if (dev->driver && !(dev->parent && device_of(dev->parent)))
@@ -240,7 +243,7 @@ static int say_if_bound(struct device *dev, void *data)
 	return 0;
 }
 
-/* At load a pool that is too small for a device that would be ours is refused as a whole. */
+/* At module load: refuse a pool that is too small for a device that would be served. */
 static int refuse_if_too_small(struct device *dev, void *data)
 {
 	struct virtio_device *vdev = dev_to_virtio(dev);
@@ -267,8 +270,8 @@ int av_devices_begin(void)
 		return ret;
 	}
 	/*
-	 * The core refuses devices that would be given private memory. The function is the
-	 * core's own: nobody is in this module's code when it goes.
+	 * Have the core refuse devices that would be given private memory. The callback is the
+	 * core's own, so no CPU can be in this module's code when it is unloaded.
 	 */
 	old_check = virtio_check_mem_acc_cb;
 	if (av_bounce.region.sharing)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The DMA operations of a device that is ours: what it is given are buffers of the pool, or
- * whole pages that are shared for as long as they are mapped (mode hybrid).
+ * The DMA operations of a served device: they give it buffers of the pool or, in mode hybrid, share
+ * whole pages while they are mapped.
  *
- * A buffer that the device writes is zeroed first. Swiotlb copies the driver's memory there
- * instead, so that what the device leaves out keeps its bytes; that would hand memory to
- * the VMM which nobody meant to send. Without either the driver would get what an earlier
- * mapping left, perhaps of another process: a disk that fails says so once, in the request's
- * status. A network's driver takes no more from a buffer than the device says it wrote, and
- * a VMM that lies about that could as well write what it has seen in the pool: that is left as it is.
+ * A buffer that the device writes is cleared first. Swiotlb copies the driver's memory into it
+ * instead, so that bytes that the device does not write keep their value; that would show the VMM
+ * memory that nobody meant to send. With neither, the driver could get the contents of an earlier
+ * mapping, perhaps of another process: a failing disk says only in the request's status that it
+ * wrote nothing. Network buffers are not cleared: the driver reads only as many bytes as the device
+ * says it wrote, and a VMM that lies about that could as well write what it saw in the pool.
  */
 #include <linux/dma-direct.h>
 #include <linux/fs.h>
@@ -54,7 +54,9 @@ static void senseless(struct device *dev, const char *what, dma_addr_t dma)
 
 static int share_page(void *context, u64 frame, bool wipe)
 {
-	/* What the page held is not for the VMM; the driver expects the device's bytes. */
+	/*
+	 * The VMM must not see the page's old contents; the driver expects only the device's bytes.
+	 */
 	if (wipe) {
 		memset(pfn_to_kaddr(frame), 0, PAGE_SIZE);
 		av_count(zeroed, PAGE_SIZE);
@@ -67,7 +69,7 @@ static int unshare_page(void *context, u64 frame)
 	return av_region_unshare(context, PFN_PHYS(frame));
 }
 
-/* Its owner goes on with it; with one more reference nobody gets it after that. */
+/* The page's user keeps it; the extra reference keeps it from being reused after that. */
 static void page_is_stuck(void *context, u64 frame)
 {
 	struct av_region *region = context;
@@ -83,10 +85,10 @@ const struct av_share_ops av_dma_share_ops = {
 };
 
 /*
- * Does it hold data of users: anonymous memory, or a regular file's? While a page is shared
- * the VMM can write it, whatever the direction. So the kernel's own memory is none: objects,
- * indirect descriptors, packets with their skb_shared_info, buffers of metadata, the zero
- * page, which is everyone's, and what KSM merged.
+ * Does the page hold user data: anonymous memory, or a regular file's? While a page is shared the
+ * VMM can write it, whatever the direction. So the kernel's own memory never qualifies: slab
+ * objects, indirect descriptors, packets with their skb_shared_info, metadata buffers, the zero
+ * page, which everyone uses, and pages merged by KSM.
  */
 static bool is_users(struct page *page)
 {
@@ -97,11 +99,11 @@ static bool is_users(struct page *page)
 
 	if (folio_test_slab(folio))
 		return false;
-	/* The file may be truncated meanwhile; inodes are freed after a grace period. */
+	/* The file may be truncated meanwhile; RCU keeps its inode. */
 	rcu_read_lock();
 	mapping = READ_ONCE(folio->mapping);
 	if ((unsigned long)mapping & (sizeof(long) - 1)) {
-		/* The low bits say what it is, if no file's. */
+		/* With low bits set it is not a file's mapping; they tell the kind. */
 		users = folio_test_anon(folio) && !folio_test_ksm(folio);
 	} else {
 		host = mapping ? READ_ONCE(mapping->host) : NULL;
@@ -112,8 +114,8 @@ static bool is_users(struct page *page)
 }
 
 /*
- * May the VMM have these pages as they are? Whole pages of users only, and none that the
- * driver goes on using while they are mapped, as who syncs by itself does.
+ * May these pages be shared with the VMM? Only whole pages of users, and not if the driver keeps
+ * using them while they are mapped, as drivers that sync by themselves do.
  */
 static bool may_share(phys_addr_t phys, size_t size, unsigned long attrs)
 {
@@ -181,7 +183,9 @@ static enum av_stay stay_of(const struct av_device *device, u8 access)
 	return access == AV_DEVICE_READS ? AV_SENT : AV_WAITS;
 }
 
-/* attrs: who syncs by itself says then what is for the device; before, nothing is. */
+/*
+ * attrs: with DMA_ATTR_SKIP_CPU_SYNC the driver syncs itself; until then nothing is for the device.
+ */
 static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, u8 access,
 			     unsigned long attrs)
 {
@@ -217,28 +221,28 @@ dma_addr_t av_dma_map(struct device *dev, phys_addr_t phys, size_t size,
 	}
 	if (may_share(phys, size, attrs)) {
 		dma = map_pages(dev, phys, size, access);
-		/* Bounced, if the table is full or the page is not one that can be shared. */
+		/* Bounce if the table is full or the page cannot be shared. */
 		if (dma != DMA_MAPPING_ERROR)
 			return dma;
 	}
 	return map_buffer(dev, phys, size, access, attrs);
 }
 
-/* The buffer that has this address; false: the address is none of the pool's. */
+/* Is the address in the pool? Sets *offset. */
 static __always_inline bool in_pool(struct device *dev, dma_addr_t dma, u64 *offset)
 {
 	*offset = av_region_offset(&av_bounce.region, dma_to_phys(dev, dma));
 	return *offset != AV_NO_BUFFER;
 }
 
-/* The device's buffer at this place, none of another's, nor nothing. */
+/* Find this device's buffer at an offset. False: none, or another device's. */
 static __always_inline bool find(struct device *dev, u64 offset, struct av_found *found)
 {
 	return !av_pool_find(&av_bounce.pool, offset, found) &&
 	       found->owner == device_of(dev)->number;
 }
 
-/* As find(), and a streaming mapping's: not a coherent buffer. */
+/* The same for streaming mappings only: not coherent buffers. */
 static __always_inline bool find_mapping(struct device *dev, u64 offset, struct av_found *found)
 {
 	return find(dev, offset, found) && found->orig != AV_NO_ORIG;
@@ -269,7 +273,7 @@ static void sync(struct device *dev, dma_addr_t dma, size_t size, u8 access)
 	struct av_found found;
 	u64 offset;
 
-	/* Pages that are shared need none. */
+	/* Shared pages need no sync. */
 	if (!size || !in_pool(dev, dma, &offset))
 		return;
 	if (!find_mapping(dev, offset, &found)) {
@@ -320,7 +324,7 @@ static int map_list(struct device *dev, struct scatterlist *list, int count,
 	for_each_sg(list, sg, count, i) {
 		sg->dma_address = av_dma_map(dev, sg_phys(sg), sg->length, dir, attrs);
 		if (sg->dma_address == DMA_MAPPING_ERROR) {
-			/* Nothing was given to the device yet: nothing is copied back. */
+			/* The device has not been given anything yet: do not copy back. */
 			unmap_list(dev, list, i, dir, attrs | DMA_ATTR_SKIP_CPU_SYNC);
 			return -ENOMEM;
 		}
@@ -351,7 +355,7 @@ static void sync_list_for_device(struct device *dev, struct scatterlist *list, i
 
 /* ---- coherent memory ------------------------------------------------------------------ */
 
-/* More than the page allocator gives: no size then overflows. */
+/* More than the page allocator can give, and small enough that no size overflows. */
 #define MAX_COHERENT	(1UL << 30)
 
 static void *alloc_in_pool(struct device *dev, size_t size)

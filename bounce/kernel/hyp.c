@@ -7,7 +7,7 @@
 
 #include "hyp.h"
 
-/* Function numbers of the service, which are also the bits of its FEATURES. */
+/* Function numbers of the service; FEATURES has a bit at each. */
 #define HYP_MEMINFO	2
 #define MEM_SHARE	3
 #define MEM_UNSHARE	4
@@ -15,7 +15,7 @@
 #define CALL(number)	ARM_SMCCC_CALL_VAL(ARM_SMCCC_FAST_CALL, ARM_SMCCC_SMC_64,		\
 					   ARM_SMCCC_OWNER_VENDOR_HYP, number)
 
-/* The kernel has asked for UID and FEATURES at boot. */
+/* The kernel has read UID and FEATURES at boot. */
 bool av_hyp_present(const char **why)
 {
 	struct arm_smccc_res res;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Loading and unloading: parameters, and what must be true of a VM, each with a remedy. */
+/* Module load and unload: parameters, and the VM's preconditions, each with a remedy. */
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -15,11 +15,11 @@
 #include "compat/dma_ops.h"
 #include "hyp.h"
 
-/* Without the parameter: a sixteenth of the memory, between these. */
+/* The default is a sixteenth of memory, within these bounds. */
 #define POOL_LEAST	(8ULL << 20)
 #define POOL_MOST	(64ULL << 20)
 
-/* A set for so many of the pool's pages: as many pages can be shared as the pool has, and more. */
+/* With AV_SHARE_WAYS pages per set, more pages can be shared than the pool has. */
 #define PAGES_PER_SET	4
 
 static char *mode = "split-cache";
@@ -36,7 +36,7 @@ MODULE_PARM_DESC(share, "yes: share the pool by hypercall; never: bounce only, i
 
 struct av_bounce av_bounce;
 
-/* Digits, and a letter of K, M, G; memparse() lets what is too large wrap. */
+/* Digits and an optional K, M or G. memparse() would let an overflow wrap. */
 static bool parse_size(const char *text, u64 *bytes)
 {
 	static const char letters[] = "KMG";
@@ -60,7 +60,7 @@ static int pool_bytes(u64 *bytes)
 		*bytes = clamp(half / 8, POOL_LEAST, POOL_MOST);
 		return 0;
 	}
-	/* More than half of the memory can only be a mistake, and starves the guest. */
+	/* More than half of memory must be a mistake, and would starve the guest. */
 	if (!parse_size(pool, bytes) || !*bytes || *bytes > min(half, AV_POOL_MOST)) {
 		pr_err("pool=%s is no size: give bytes, or a number with K, M or G, of at most half of the memory and %lluM\n",
 		       pool, AV_POOL_MOST >> 20);

@@ -23,8 +23,8 @@ int av_region_unshare(struct av_region *region, phys_addr_t page)
 }
 
 /*
- * Private again, all of them, and zero: if one is not, none of the block may be used by
- * anyone. The VMM could write it until then, so zeroes from before would not last.
+ * Make pages private again and clear them afterwards: the VMM could write them until then. If one
+ * stays shared, nobody may use any of the block. Returns false in that case.
  */
 static bool unshare_all(struct av_region *region, void *virt, size_t bytes)
 {
@@ -43,7 +43,10 @@ static bool unshare_all(struct av_region *region, void *virt, size_t bytes)
 	return false;
 }
 
-/* All shared, or none and an errno; *lost: some cannot be had back, so the block is lost. */
+/*
+ * Share all pages, or none and return an errno. *lost: some could not be unshared again, so the
+ * block is lost.
+ */
 static int share_all(struct av_region *region, void *virt, size_t bytes, bool *lost)
 {
 	size_t at;
@@ -109,7 +112,7 @@ static u64 place_of(const void *segment)
 	return virt_to_phys(segment) >> AV_SEGMENT_SHIFT;
 }
 
-/* A table over all addresses from the lowest segment's to the highest's: 4 bytes for each 256 KiB. */
+/* A table of segments by physical address, from the lowest to the highest: 4 bytes per 256 KiB. */
 static int make_index(struct av_region *region)
 {
 	u32 i;

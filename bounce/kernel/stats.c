@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/armvisor_bounce/stats: lines `name value`, all since the module was
- * loaded but what is in use now. Read without the locks: a line may be a moment older than
- * the next.
+ * /sys/kernel/debug/armvisor_bounce/stats: lines `name value`, cumulative since the module was
+ * loaded except for what is in use now. Read without locks: lines may differ slightly in age.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -26,7 +25,7 @@ static void show_counts(struct seq_file *file)
 		for (i = 0; i < sizeof(sum) / sizeof(u64); i++)
 			((u64 *)&sum)[i] += READ_ONCE(((u64 *)one)[i]);
 	}
-	/* Coherent buffers are given, too, and are no mappings. */
+	/* given includes coherent buffers, which are not mappings. */
 	seq_printf(file, "mapped %llu\nunmapped %llu\nleft %llu\ndirect %llu\n",
 		   use.given - sum.coherent, use.given - use.used - sum.freed - sum.left, sum.left,
 		   sum.direct);
@@ -58,7 +57,7 @@ static void show_slots(struct seq_file *file, const struct av_slots *slots, u64 
 		   slots->areas * slots->per_area, used, looked, failed, contended);
 }
 
-/* The lists of one size. */
+/* The lists of one size, summed over all areas. */
 static void show_order(struct seq_file *file, const struct av_cache *cache, u32 order, u64 *got)
 {
 	u64 used = 0, most = 0, hits = 0, misses = 0, lent = 0, contended = 0;
@@ -77,7 +76,7 @@ static void show_order(struct seq_file *file, const struct av_cache *cache, u32 
 	got[order] += hits + lent;
 	seq_printf(file, "list%u.count %u\nlist%u.used %llu\nlist%u.most %llu\n", order,
 		   each * cache->areas, order, used, order, most);
-	/* Not served by any CPU's list: the slots were asked. */
+	/* fallbacks: no list had a buffer, so the slots were searched. */
 	seq_printf(file, "list%u.hits %llu\nlist%u.misses %llu\nlist%u.lent %llu\nlist%u.fallbacks %llu\nlist%u.contended %llu\n",
 		   order, hits, order, misses, order, lent, order, misses - lent, order, contended);
 }
@@ -125,7 +124,7 @@ static int stats_show(struct seq_file *file, void *data)
 	if (plan->mode == AV_MODE_HYBRID)
 		show_shares(file, &av_bounce.shares);
 	seq_printf(file, "pages.lost %lld\n", (s64)atomic64_read(&av_bounce.region.lost));
-	/* Buffers given, by the power of two that their size fits in. */
+	/* Buffers given out, by size rounded up to a power of two. */
 	for (n = 0; n < AV_SIZE_CLASSES; n++)
 		seq_printf(file, "size%lu %llu\n", BIT(n), got[n]);
 	av_devices_show(show_device, file);

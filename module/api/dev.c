@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device node: /dev/kvm, or /dev/armvisor beside a host's own KVM.
+ * The device node: /dev/kvm, or /dev/armvisor beside the host's own KVM.
  *
- * It has no state. Every ioctl takes a number or nothing; KVM_CREATE_VM is the
- * one that makes something.
+ * It has no state. All its ioctls take a number or nothing; only KVM_CREATE_VM
+ * creates something.
  */
 #include <linux/anon_inodes.h>
 #include <linux/compat.h>
@@ -75,7 +75,7 @@ static long av_dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case KVM_CHECK_EXTENSION:
 		return av_check_extension(NULL, arg);
 	case KVM_GET_VCPU_MMAP_SIZE:
-		/* struct kvm_run, and the VM's ring of coalesced MMIO behind it. */
+		/* struct kvm_run and, behind it, the VM's ring of coalesced MMIO. */
 		return arg ? -EINVAL : 2 * PAGE_SIZE;
 	default:
 		return -EINVAL;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * In-kernel devices: the file that KVM_CREATE_DEVICE makes, and the three
- * attribute ioctls on it.
- */
+/* In-kernel devices: the file that KVM_CREATE_DEVICE creates, and its three attribute ioctls. */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -89,8 +86,8 @@ static const struct file_operations av_device_fops = {
 };
 
 /*
- * Make the device, enter it in the VM, and give it a file. Returns the file's
- * number. A device without a file goes away again.
+ * Create a device, add it to the VM, and create its file. Returns the fd. If
+ * that fails, the device is destroyed again.
  */
 static int av_device_create(struct av_vm *vm, const struct av_device_ops *ops)
 {
@@ -139,7 +136,7 @@ int av_device_ioctl_create(struct av_vm *vm, void __user *argp)
 	ops = av_device_kind(args.type);
 	if (!ops)
 		return -ENODEV;
-	/* KVM does not look at other flags. */
+	/* KVM ignores other flags. */
 	if (args.flags & KVM_CREATE_DEVICE_TEST)
 		return 0;
 
@@ -147,7 +144,7 @@ int av_device_ioctl_create(struct av_vm *vm, void __user *argp)
 	if (r < 0)
 		return r;
 	args.fd = r;
-	/* The file is there whether or not its number can be told, as in KVM. */
+	/* As in KVM, the file stays open even if the fd cannot be copied out. */
 	return copy_to_user(argp, &args, sizeof(args)) ? -EFAULT : 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_CHECK_EXTENSION. What is not in the table is not there: 0. A capability
- * enters the table when all of it works, never before.
+ * KVM_CHECK_EXTENSION. Capabilities that are not in the table are 0. One is
+ * added only when all of it works.
  */
 #include <linux/cpumask.h>
 #include <linux/sched/stat.h>
@@ -85,7 +85,7 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 		if (!av_seal_has_cap(ext))
 			return 0;
 	}
-	/* Those that depend on the machine, or on the VM. */
+	/* Capabilities that depend on the machine or on the VM. */
 	if (ext == KVM_CAP_NR_VCPUS)
 		return min_t(unsigned int, num_online_cpus(), AV_MAX_VCPUS);
 	if (ext == KVM_CAP_ARM_VM_IPA_SIZE)

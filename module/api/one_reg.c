@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Registers by KVM's 64-bit ids: KVM_GET_ONE_REG, KVM_SET_ONE_REG and
- * KVM_GET_REG_LIST. An id names its register's size; a wrong size is another
- * register that does not exist.
+ * KVM_GET_REG_LIST. The register's size is part of the id: an id with a wrong
+ * size is a register that does not exist.
  *
- * The core group is an index, in units of 32 bits, into struct kvm_regs, and
- * is served here from the register file. Every other group is one pair of
- * functions of its owner: a row of av_reg_groups.
+ * Core registers are an index, in units of 32 bits, into struct kvm_regs, and
+ * are served here from the register file. Every other group has a get and a set
+ * function in the folder that owns it.
  */
 #include <linux/kvm.h>
 #include <linux/nospec.h>
@@ -24,7 +24,7 @@
 #define AV_CORE_WORDS		(sizeof(struct kvm_regs) / sizeof(__u32))
 #define AV_REG_ANY		(KVM_REG_ARCH_MASK | KVM_REG_SIZE_MASK | KVM_REG_ARM_COPROC_MASK)
 
-/* The core register that is a virtual system register, or AV_NR_VREGS. */
+/* Returns the virtual system register behind a core register, or AV_NR_VREGS. */
 static unsigned int av_core_vreg(const struct av_srf *srf, u64 off)
 {
 	unsigned int in_use = av_mode_sp(srf->vmode);
@@ -44,9 +44,9 @@ static unsigned int av_core_vreg(const struct av_srf *srf, u64 off)
 }
 
 /*
- * Address and size of the core register at an offset, or NULL. Of PSTATE, which
- * is in two places, and of a virtual system register *size is set and NULL
- * returned.
+ * Find a core register: returns its address and sets *size, to 0 if there is
+ * none. Returns NULL, with *size set, for PSTATE, which is in two places, and
+ * for virtual system registers.
  */
 static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 {
@@ -88,7 +88,7 @@ static void *av_core_reg(struct av_vcpu *vcpu, u64 off, unsigned int *size)
 	return NULL;
 }
 
-/* The index of a core id; -ENOENT past the structure, -EINVAL for no register. */
+/* Look up a core id. Returns -ENOENT past the structure, -EINVAL for no register. */
 static int av_core_find(struct av_vcpu *vcpu, u64 id, u64 *off, void **addr)
 {
 	unsigned int size;
@@ -117,7 +117,7 @@ static int av_core_get(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 		-EFAULT : 0;
 }
 
-/* No AArch32 in a guest, at no level. */
+/* Guests have no AArch32, at any level. */
 static bool av_pstate_valid(u64 pstate)
 {
 	switch (pstate & (AV_PSR_MODE | AV_PSR_NRW)) {
@@ -151,13 +151,13 @@ static int av_core_set(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 		memcpy(addr, &val, size);
 	else
 		av_srf_set(vcpu->srf, av_core_vreg(vcpu->srf, off), val);
-	/* A saved guest is restored, memory too; or a debugger is at work. */
+	/* Setting PC means that a guest is restored, with its memory, or debugged. */
 	if (off == AV_CORE(regs.pc))
 		av_mmu_forget_copies(vcpu->vm);
 	return 0;
 }
 
-/* The n'th core register's id, in the structure's order. */
+/* The id of the n'th core register, in the structure's order. */
 static int av_core_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
 {
 	unsigned int off, size;
@@ -173,7 +173,7 @@ static int av_core_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
 	return -ENOENT;
 }
 
-/* KVM gives the timers' registers after the firmware's, in this order. */
+/* In KVM's order, where the timers come after the firmware registers. */
 static const u64 av_timer_regs[] = {
 	KVM_REG_ARM_TIMER_CTL,
 	KVM_REG_ARM_TIMER_CNT,
@@ -201,7 +201,7 @@ static int av_timer_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
 	return 0;
 }
 
-/* The groups in the order of KVM_GET_REG_LIST. */
+/* The groups, in the order of KVM_GET_REG_LIST. */
 static int (*const av_reg_index[])(struct av_vcpu *vcpu, unsigned int n, u64 *id) = {
 	av_core_index,
 	av_fw_reg_index,
@@ -210,7 +210,7 @@ static int (*const av_reg_index[])(struct av_vcpu *vcpu, unsigned int n, u64 *id
 	av_sysreg_index,
 };
 
-/* No vCPU has SVE; which ids would be its registers can be asked all the same. */
+/* No vCPU has SVE; its ids must still give KVM's errnos. */
 static int av_no_sve(u64 id)
 {
 	if (id == KVM_REG_ARM64_SVE_VLS)
@@ -257,7 +257,7 @@ static int av_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 	return av_sysreg_set(vcpu, id, val);
 }
 
-/* Copy the request and see that it is about this architecture. */
+/* Copy the request and check that it is for this architecture. */
 static int av_one_reg(struct av_vcpu *vcpu, void __user *argp, struct kvm_one_reg *reg)
 {
 	if (!vcpu->initialized)
@@ -266,7 +266,7 @@ static int av_one_reg(struct av_vcpu *vcpu, void __user *argp, struct kvm_one_re
 		return -EFAULT;
 	if ((reg->id & ~KVM_REG_SIZE_MASK) >> 32 != KVM_REG_ARM64 >> 32)
 		return -EINVAL;
-	/* PSCI CPU_ON may have left a state to load: registers are read and written after it. */
+	/* PSCI CPU_ON may have left a reset to do: it must come before any register access. */
 	av_vcpu_load_start(vcpu);
 	return 0;
 }
@@ -286,7 +286,7 @@ int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		return r;
 	if (av_reg_is_core(reg.id))
 		return av_core_get(vcpu, &reg);
-	/* All others that there are have 64 bits at most, the low ones first in memory. */
+	/* All other registers have at most 64 bits; the machine is little-endian. */
 	r = av_reg_get(vcpu, reg.id, &val);
 	if (r)
 		return r;
@@ -296,14 +296,14 @@ int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		-EFAULT : 0;
 }
 
-/* What a VMM starts a guest with: it is measured. */
+/* Registers that a VMM may set before the guest starts: they are measured. */
 static bool av_core_is_general(u64 off)
 {
 	return off <= AV_CORE(regs.regs[30]) || off == AV_CORE(regs.sp) ||
 	       off == AV_CORE(regs.pc) || off == AV_CORE(regs.pstate);
 }
 
-/* All other registers of a protected VM are as they are at reset; to set them so is no change. */
+/* A protected VM's other registers keep their reset values; setting those is allowed. */
 static int av_core_set_protected(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 {
 	__uint128_t val;
@@ -335,7 +335,7 @@ int av_vcpu_set_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		return r;
 	if (av_reg_is_core(reg.id))
 		return protected ? av_core_set_protected(vcpu, &reg) : av_core_set(vcpu, &reg);
-	/* A register that is not there is that before it is a bad address. */
+	/* Report a missing register before a bad address. */
 	r = av_reg_get(vcpu, reg.id, &now);
 	if (r)
 		return r;
@@ -349,7 +349,7 @@ int av_vcpu_set_one_reg(struct av_vcpu *vcpu, void __user *argp)
 	return av_reg_set(vcpu, reg.id, val);
 }
 
-/* Count the ids, and write those that there is room for. */
+/* Count the ids, and copy out as many as there is room for. */
 static int av_reg_list_walk(struct av_vcpu *vcpu, u64 __user *to, u64 room, u64 *count)
 {
 	unsigned int group, n;

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Protected VMs, as their VMM sees them: rules in seal.h.
+ * What the VMM of a protected VM may do: rules in seal.h.
  *
- * Lists say what is allowed, so that an ioctl that is new is refused until somebody has
- * thought of it. vm->seal is the outermost lock: readers are the ioctls of a VM that is not
- * sealed yet, the writer seals it. A sealed VM's ioctls do not take it: it stays sealed.
+ * The lists name what is allowed, so a new ioctl is refused until someone has thought about it.
+ * vm->seal is the outermost lock: ioctls of a VM that is not sealed yet hold it for reading,
+ * sealing holds it for writing. A sealed VM stays sealed, so its ioctls skip the lock.
  *
- * The measurement is a SHA-256 of words of 64 bits, little-endian, and of pages:
+ * The measurement is a SHA-256 of 64-bit little-endian words, and of pages:
  *
- *	"armvisor VM 2", with zeroes to 16 bytes
- *	bits of its address space; the features of KVM_ARM_VCPU_INIT
- *	the offset of its counters; INTIDs of the virtual timer, of the physical
- *	vGICs (0 or 1); of it: the distributor's address; INTIDs, with the first 32; how
- *		many regions of redistributors; of each: address, KVM's count
- *	ITSs; those with an address, and of each, by order of placement, its address
- *	how many vCPUs; of each, by order of creation: id, KVM_MP_STATE_* (all ones without
+ *	"armvisor VM 2", padded with zeroes to 16 bytes
+ *	bits of the IPA space; the features of KVM_ARM_VCPU_INIT
+ *	the counters' offset; INTIDs of the virtual and of the physical timer
+ *	number of vGICs (0 or 1); of the vGIC: the distributor's address; number of INTIDs,
+ *		including the first 32; number of redistributor regions; of each: address,
+ *		KVM's count
+ *	number of ITSs; number of those with an address; their addresses, in order of placement
+ *	number of vCPUs; of each, in order of creation: id, KVM_MP_STATE_* (all ones without
  *		KVM_ARM_VCPU_INIT), x0 to x30, SP_EL0, SP_EL1, PC, PSTATE
- *	of each slot, by address: address, size; and of each page of it that does not hold
- *		zeroes only, by address: address, 4096, the page
+ *	of each slot, by address: address, size; and of each of its pages that is not all
+ *		zeroes, by address: address, 4096, the page
  *
- * That is all that a VMM can choose before the first run and the guest then finds: what can
- * be set and is not here must not be in the lists below.
+ * That must be everything that a VMM can choose before the first run and the guest can see:
+ * anything else that could be set must not be in the lists below.
  */
 #include <crypto/hash.h>
 #include <linux/kvm.h>
@@ -84,7 +85,7 @@ static const struct rule vcpu_rules[] = {
 	{ KVM_GET_VCPU_EVENTS,		BEFORE },
 	{ KVM_SET_DEVICE_ATTR,		BEFORE },
 	{ KVM_SET_MP_STATE,		BEFORE },
-	{ KVM_SET_ONE_REG,		BEFORE },	/* av_vcpu_set_one_reg() says which */
+	{ KVM_SET_ONE_REG,		BEFORE },	/* limited by av_vcpu_set_one_reg() */
 };
 
 static const struct rule device_rules[] = {
@@ -114,7 +115,7 @@ static bool allowed(enum av_seal_file file, unsigned int cmd, bool sealed)
 
 int av_seal_enter_protected(struct av_vm *vm, enum av_seal_file file, unsigned int cmd)
 {
-	/* Pairs with the release in seal(): what is sealed is seen as it was sealed. */
+	/* Pairs with the release in seal(): whoever sees sealed also sees the sealed state. */
 	if (smp_load_acquire(&vm->sealed))
 		return allowed(file, cmd, true) ? 0 : -EPERM;
 	if (!allowed(file, cmd, false))
@@ -132,10 +133,7 @@ void av_seal_leave_protected(struct av_vm *vm)
 	up_read(&vm->seal);
 }
 
-/*
- * What a protected VM's VMM is told that there is. What is not here is 0, whether it would
- * be refused or not.
- */
+/* The capabilities that a protected VM's VMM sees. Others read 0, whether or not refused. */
 static const unsigned int caps[] = {
 	KVM_CAP_USER_MEMORY, KVM_CAP_USER_MEMORY2, KVM_CAP_DESTROY_MEMORY_REGION_WORKS,
 	KVM_CAP_JOIN_MEMORY_REGIONS_WORKS, KVM_CAP_NR_MEMSLOTS, KVM_CAP_ONE_REG,
@@ -161,15 +159,15 @@ bool av_seal_has_cap(unsigned long cap)
 	return false;
 }
 
-/* How a VM is run, and nothing that its guest or its VMM sees. */
+/* These affect how a VM is run, but nothing that guest or VMM can observe. */
 bool av_seal_takes_cap(unsigned int cap)
 {
 	return cap == KVM_CAP_HALT_POLL || cap == AV_CAP_CHEAP_TRAPS || cap == AV_CAP_ACCOUNTING;
 }
 
 /*
- * Where a vGIC or an ITS is, and that it is complete. Its registers are the guest's: by
- * them a VMM would have tables in the guest's memory be read and written.
+ * A VMM may place a vGIC or ITS and complete its set-up. The device's registers belong to the
+ * guest: through them a VMM could have tables in the guest's memory read and written.
  */
 bool av_seal_has_group(const struct kvm_device_attr *attr)
 {
@@ -218,7 +216,7 @@ static int add_part(void *ctx, u64 gpa, u64 size, const void *page)
 	       (page ? crypto_shash_update(ctx, page, PAGE_SIZE) : 0);
 }
 
-/* A stack pointer, whether it is in use or not. */
+/* A stack pointer, whether or not it is the current one. */
 static u64 get_sp(const struct av_srf *srf, enum av_vreg sp)
 {
 	return av_mode_sp(srf->vmode) == sp ? srf->sp : av_srf_get(srf, sp);
@@ -270,7 +268,7 @@ static int seal(struct av_vm *vm)
 	      crypto_shash_final(hash, vm->measurement);
 	shash_desc_zero(hash);
 	if (!ret)
-		/* Pairs with the acquires of who does not take vm->seal. */
+		/* Pairs with the acquires in functions that do not take vm->seal. */
 		smp_store_release(&vm->sealed, true);
 	return ret;
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a VMM may do with a protected VM, before its guest runs and after: seal.c.
+ * What a VMM may do with a protected VM, before and after its guest runs: seal.c.
  *
- * The first KVM_RUN seals the VM. From then on what is not a wire to its devices, or a look
- * at something that the guest does not own, is -EPERM.
+ * The first KVM_RUN seals the VM. From then on every ioctl is -EPERM, except those that carry the
+ * signals of its devices or look at state that the guest does not own.
  */
 #ifndef AV_API_SEAL_H
 #define AV_API_SEAL_H
 
 #include "vm/vcpu.h"
 
-/* Whose file an ioctl is on. */
+/* The file that an ioctl is on. */
 enum av_seal_file { AV_SEAL_VM, AV_SEAL_VCPU, AV_SEAL_DEVICE };
 
 int av_seal_enter_protected(struct av_vm *vm, enum av_seal_file file, unsigned int cmd);
 void av_seal_leave_protected(struct av_vm *vm);
 
 /*
- * Around each ioctl of a VM, outside of every other lock: -EPERM, -EINTR, or not negative,
- * and then to be given to av_seal_leave(). While it is 1 the VM is not sealed.
+ * Around each ioctl of a VM, outside every other lock. Returns -EPERM, -EINTR, or a value to pass
+ * to av_seal_leave(): 1 keeps the VM from being sealed until then.
  */
 static inline int av_seal_enter(struct av_vm *vm, enum av_seal_file file, unsigned int cmd)
 {
@@ -32,20 +32,20 @@ static inline void av_seal_leave(struct av_vm *vm, int entered)
 }
 
 /*
- * Before KVM_RUN, without a lock: seal the VM if it is protected and this is its first run.
- * 0; -ENOEXEC for a vCPU without KVM_ARM_VCPU_INIT; -EBUSY where somebody holds a page of
- * its memory, and -EINTR: to be tried again.
+ * Before KVM_RUN, without locks: on the first run of a protected VM, seal it. Returns 0; -ENOEXEC
+ * for a vCPU without KVM_ARM_VCPU_INIT; to be retried: -EBUSY if someone holds a page of its
+ * memory, or -EINTR.
  */
 int av_seal_run(struct av_vcpu *vcpu);
 
-/* May a protected VM have this capability, by KVM_CHECK_EXTENSION or KVM_ENABLE_CAP? */
+/* May a protected VM have this capability, in KVM_CHECK_EXTENSION or KVM_ENABLE_CAP? */
 bool av_seal_has_cap(unsigned long cap);
 bool av_seal_takes_cap(unsigned int cap);
 
-/* Is this group of a vGIC's or an ITS's attributes one that its VMM may use? */
+/* May its VMM use this group of attributes of a vGIC or an ITS? */
 bool av_seal_has_group(const struct kvm_device_attr *attr);
 
-/* Of KVM_CREATE_VM: 0, or an errno where the host has no SHA-256. */
+/* For KVM_CREATE_VM. Returns 0, or an errno if the host has no SHA-256. */
 int av_seal_vm_init(struct av_vm *vm);
 void av_seal_vm_destroy(struct av_vm *vm);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_GET_STATS_FD: the binary statistics format of KVM's ABI, a file that
- * reads as header, id, descriptors and data. Everything but the data is
- * constant; descriptors are made from the tables of classes.h, and the data is
- * gathered in the same order at each read that touches it: all single numbers, then
- * the histograms.
+ * KVM_GET_STATS_FD: the binary statistics format of KVM's ABI, a file with
+ * header, id, descriptors and data. Only the data varies. The descriptors are
+ * generated from the tables of classes.h. Each read gathers the data in the
+ * same order: all single values, then the histograms.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -25,8 +24,8 @@
 #define AV_STATS_NAME_SIZE	48
 
 /*
- * struct kvm_stats_desc as user space knows it, with the name behind it: newer
- * kernels' own view of that structure has another size.
+ * struct kvm_stats_desc as user space has it, with the name appended: the
+ * structure has another size inside newer kernels.
  */
 struct av_stats_desc {
 	u32 flags;
@@ -81,7 +80,7 @@ static const struct av_stats_desc av_vm_descs[] = {
 enum av_exit_group { AV_EXIT_GROUPS(X) AV_NR_GROUPS };
 #undef X
 
-/* The group of each class, in the order of enum av_exit_class. */
+/* The group of each class, indexed by enum av_exit_class. */
 #define X(cls, text, group) AV_GROUP_##group,
 static const u8 av_group_of[AV_NR_EXITS] = { AV_EXIT_CLASSES(X) };
 #undef X
@@ -91,7 +90,7 @@ static u64 av_ticks_to_ns(u64 ticks)
 	return mul_u64_u32_div(ticks, NSEC_PER_SEC, read_sysreg(cntfrq_el0));
 }
 
-/* A class's count and time are two values, next to each other. */
+/* A class's count and time are adjacent values. */
 struct av_pair {
 	u64 count;
 	u64 ns;
@@ -102,13 +101,13 @@ static u64 av_fast_count(const struct av_vcpu_stats *s, unsigned int i)
 	return READ_ONCE(s->fast[i]) - READ_ONCE(s->skipped[i]);
 }
 
-/* The count of a class, from count[] and the switcher's counters. */
+/* A class's count: count[] plus the switcher's counters. */
 static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 {
 	u64 count = READ_ONCE(s->count[cls]);
 	unsigned int i;
 
-	/* The name is KVM's, so all calls by HVC count. */
+	/* As in KVM, this counts all calls by HVC. */
 	if (cls == AV_EXIT_HVC)
 		count += av_fast_count(s, AV_FAST_HVC);
 	if (cls == AV_EXIT_FAST)
@@ -117,7 +116,7 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 	return count;
 }
 
-/* Events in the window, and of all entries, which only other counters tell of. */
+/* Events that have no counter of their own: in the window, and flushes at entries. */
 static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event)
 {
 	switch (event) {
@@ -133,7 +132,7 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 	}
 }
 
-/* A vCPU may be idle for hours: up to now. */
+/* Includes the current idle period: a vCPU may be idle for hours. */
 static u64 av_idle_ticks(const struct av_vcpu_stats *s)
 {
 	u64 ticks = av_account_ticks(&s->account, AV_ROW_OF(AV_PLACE_IDLE));
@@ -184,11 +183,11 @@ static void av_vm_gather(void *object, u64 *data)
 	data[AV_VM_ACCOUNTING] = READ_ONCE(vm->stats.accounting);
 	data[AV_VM_SWITCH_PS] = av_cpu_switch_ps(false);
 	data[AV_VM_SWITCH_SHORT_PS] = av_cpu_switch_ps(true);
-	/* Counted when they are asked for. */
+	/* Counted only when read. */
 	av_mmu_count_leaves(vm, &data[AV_VM_PAGES_4K], &data[AV_VM_PAGES_2M]);
 }
 
-/* The differences between a vCPU's file and a VM's. */
+/* How the file of a vCPU and that of a VM differ. */
 struct av_stats_kind {
 	const struct av_stats_desc *descs;
 	unsigned int n;
@@ -210,7 +209,7 @@ struct av_stats_file {
 	char id[AV_STATS_NAME_SIZE];
 };
 
-/* The constant parts' places; data comes last. */
+/* The layout of the constant parts; data comes last. */
 static struct kvm_stats_header av_stats_header(const struct av_stats_kind *kind)
 {
 	u32 desc = sizeof(struct kvm_stats_header) + AV_STATS_NAME_SIZE;
@@ -302,7 +301,7 @@ static int av_stats_fd(struct av_vm *vm, const struct av_stats_kind *kind,
 		fd = PTR_ERR(file);
 		goto free;
 	}
-	/* A reader comes back for the data alone: pread(). */
+	/* Readers use pread() to read the data alone. */
 	file->f_mode |= FMODE_PREAD;
 	av_vm_get(vm);
 	fd_install(fd, file);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A vCPU's life and its file: creation, the page shared with the VMM, release.
- */
+/* A vCPU's creation and release, its file, and the page shared with the VMM. */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -24,9 +22,9 @@ static int av_vcpu_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Page 0 of the mapping is kvm_run, page 1 the VM's ring of coalesced MMIO; from
- * KVM_DIRTY_LOG_PAGE_OFFSET on is the vCPU's dirty ring, if it has one. The mapping holds the file and so the VM; a page itself is counted, so that it may
- * outlive both in somebody's pipe.
+ * Page 0 of the mapping is kvm_run, page 1 the VM's ring of coalesced MMIO; the vCPU's dirty ring,
+ * if any, starts at KVM_DIRTY_LOG_PAGE_OFFSET. The mapping holds the file and so the VM. Each page
+ * has its own reference, as it may outlive both in a pipe.
  */
 static vm_fault_t av_vcpu_fault(struct vm_fault *vmf)
 {
@@ -57,7 +55,7 @@ static int av_vcpu_mmap(struct file *file, struct vm_area_struct *vma)
 	const struct av_vcpu *vcpu = file->private_data;
 	unsigned long first = vma->vm_pgoff, last = first + vma_pages(vma) - 1;
 
-	/* KVM's rule for the dirty ring, and its look at the ends alone. */
+	/* KVM's rule for the dirty ring; like KVM, check only the first and the last page. */
 	if ((av_mmu_is_ring_page(vcpu->vm, first) || av_mmu_is_ring_page(vcpu->vm, last)) &&
 	    (vma->vm_flags & VM_EXEC || !(vma->vm_flags & VM_SHARED)))
 		return -EINVAL;
@@ -74,7 +72,7 @@ static const struct file_operations av_vcpu_fops = {
 	.llseek		= noop_llseek,
 };
 
-/* What a VMM may do is looked at first: api/seal.h. Other VMs' exits take nothing for that. */
+/* These first check what the VMM may do (api/seal.h). Separate, so that other VMs pay nothing. */
 static const struct file_operations av_vcpu_protected_fops = {
 	.owner		= THIS_MODULE,
 	.release	= av_vcpu_release,
@@ -84,7 +82,7 @@ static const struct file_operations av_vcpu_protected_fops = {
 	.llseek		= noop_llseek,
 };
 
-/* A vCPU with the state of each folder: the one place that knows them all. */
+/* A vCPU with every folder's state: the only place that knows all of them. */
 struct av_vcpu_whole {
 	struct av_vcpu vcpu;
 	struct av_vcpu_switch sw;
@@ -101,7 +99,7 @@ static void av_vcpu_free_pages(struct av_vcpu *vcpu)
 	kvfree(container_of(vcpu, struct av_vcpu_whole, vcpu));
 }
 
-/* Its interrupts have been destroyed; nobody can reach it. */
+/* The vCPU's interrupts are already destroyed; nobody can reach it. */
 void av_vcpu_free(struct av_vcpu *vcpu)
 {
 	av_cpu_vcpu_destroy(vcpu);
@@ -165,7 +163,7 @@ free_pages:
 	return ERR_PTR(r);
 }
 
-/* Make the file and enter the vCPU in the VM: from here on it is there. */
+/* Create the file and add the vCPU to the VM: from here on others see it. */
 static int av_vcpu_publish(struct av_vcpu *vcpu)
 {
 	struct av_vm *vm = vcpu->vm;

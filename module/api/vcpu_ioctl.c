@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A vCPU's ioctls, all under vcpu->mutex. KVM_RUN holds it for as long as the
- * guest runs, so another thread's ioctl waits for the next exit, and can be
- * killed while it waits.
+ * A vCPU's ioctls, all under vcpu->mutex. KVM_RUN holds it while the guest runs, so another
+ * thread's ioctl waits for the next exit; the wait is killable.
  */
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
@@ -20,14 +19,14 @@
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
-/* The features of KVM_ARM_VCPU_INIT that KVM knows, and those that we have. */
+/* The features of KVM_ARM_VCPU_INIT that KVM knows, and those supported here. */
 #define AV_FEATURES_KNOWN	GENMASK(KVM_ARM_VCPU_PTRAUTH_GENERIC, 0)
 #define AV_FEATURES_HERE	(BIT(KVM_ARM_VCPU_POWER_OFF) | BIT(KVM_ARM_VCPU_PSCI_0_2) | \
 				 (av_pmu_host_has() ? BIT(KVM_ARM_VCPU_PMU_V3) : 0))
 
 /*
- * KVM_RUN lets signals in by the mask that KVM_SET_SIGNAL_MASK gave: a VMM
- * keeps its kick signal blocked but for here.
+ * During KVM_RUN the signal mask of KVM_SET_SIGNAL_MASK applies: a VMM keeps its kick signal
+ * blocked everywhere else.
  */
 static void av_sigset_activate(struct av_vcpu *vcpu)
 {
@@ -83,8 +82,8 @@ static int av_init_check(const struct kvm_vcpu_init *init)
 }
 
 /*
- * The features of a VM's vCPUs are the same, and stay as first given. They are
- * compared here and set, before anything is changed.
+ * All vCPUs of a VM have the same features, fixed by the first initialization. Check and set them
+ * here, before anything else changes.
  */
 static int av_vcpu_fix_features(struct av_vcpu *vcpu, const struct kvm_vcpu_init *init)
 {
@@ -109,8 +108,8 @@ static int av_vcpu_fix_features(struct av_vcpu *vcpu, const struct kvm_vcpu_init
 }
 
 /*
- * The first initialisation fixes the features, of this vCPU and of all in the
- * VM; each one resets the vCPU. Being powered off is a state, not a feature.
+ * The first initialization fixes the features of all vCPUs in the VM; each one resets its vCPU.
+ * Being powered off is a state, not a feature.
  */
 static int av_vcpu_ioctl_init(void *object, void __user *argp)
 {
@@ -137,13 +136,13 @@ static int av_vcpu_ioctl_init(void *object, void __user *argp)
 	if (r)
 		return r;
 	vcpu->initialized = true;
-	/* A VMM that starts the guest anew has loaded it anew. */
+	/* A VMM that restarts the guest has reloaded its memory. */
 	av_mmu_forget_code(vcpu->vm);
 	return av_vcpu_set_mp_state(vcpu, power_off ? KVM_MP_STATE_STOPPED :
 				    KVM_MP_STATE_RUNNABLE);
 }
 
-/* SVE, the only thing that could be finalized, is not there. */
+/* Only SVE could be finalized, and it is not supported. */
 static int av_vcpu_ioctl_finalize(void *object, void __user *argp)
 {
 	struct av_vcpu *vcpu = object;
@@ -214,7 +213,7 @@ static int av_vcpu_ioctl_set_events(void *object, void __user *argp)
 	return av_vcpu_set_events(vcpu, &events);
 }
 
-/* Attributes: of the timers, the PMU and stolen time. */
+/* Attributes of the timers, the PMU and stolen time. */
 typedef int (*av_attr_call)(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 
 static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call timer,
@@ -225,8 +224,8 @@ static int av_vcpu_attr(struct av_vcpu *vcpu, void __user *argp, av_attr_call ti
 	if (copy_from_user(&attr, argp, sizeof(attr)))
 		return -EFAULT;
 	/*
-	 * Stolen time the host would write to the guest's memory, where its VMM says; and what a
-	 * VMM chooses of a PMU is not measured.
+	 * Timers only: the host would write stolen time to guest memory where the VMM says, and PMU
+	 * settings are not measured.
 	 */
 	if (attr.group != KVM_ARM_VCPU_TIMER_CTRL && vcpu->vm->protected)
 		return -ENXIO;
@@ -260,7 +259,7 @@ static int av_vcpu_ioctl_has_attr(void *object, void __user *argp)
 			    av_steal_has_attr);
 }
 
-/* No argument: the thread's own mask again. */
+/* Without an argument the thread's own mask applies again. */
 static int av_vcpu_ioctl_sigmask(void *object, void __user *argp)
 {
 	struct kvm_signal_mask __user *user = argp;
@@ -296,7 +295,7 @@ static int av_vcpu_ioctl_guest_debug(void *object, void __user *argp)
 	return r;
 }
 
-/* x86's way to set registers: arm64 only looks whether it could read them. */
+/* x86's way to set registers: KVM/arm64 copies the argument and returns -EINVAL. */
 static int av_vcpu_ioctl_set_regs(void *object, void __user *argp)
 {
 	struct kvm_regs regs;
@@ -353,7 +352,7 @@ long av_vcpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	r = av_vm_check_caller(vm);
 	if (r)
 		return r;
-	/* Other drivers' numbers are refused even while the guest runs. */
+	/* Refuse ioctls of other types even while the guest runs. */
 	if (_IOC_TYPE(cmd) != KVMIO)
 		return -EINVAL;
 	if (down_read_killable(&vm->vcpus_sem))

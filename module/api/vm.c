@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A VM's life. See vm/vm.h for the rules of references and locks.
- */
+/* A VM's creation and destruction. vm/vm.h has the rules of references and locks. */
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -26,7 +24,7 @@ unsigned int av_api_ipa_limit(void)
 	return min_t(unsigned int, av_parange_bits(parange), AV_IPA_BITS_MAX);
 }
 
-/* KVM_CREATE_VM's type: the IPA size in its low byte, 0 for 40 bits; bit 31: protected. */
+/* KVM_CREATE_VM's type: IPA size in the low byte, 0 for 40 bits; bit 31: protected. */
 static int av_vm_ipa_bits(unsigned long type)
 {
 	unsigned int bits = type & KVM_VM_TYPE_ARM_IPA_SIZE_MASK;
@@ -40,7 +38,7 @@ static int av_vm_ipa_bits(unsigned long type)
 	return bits;
 }
 
-/* A VM with the state of each folder: the one place that knows them all. */
+/* A VM with every folder's state: the only place that knows all of them. */
 struct av_vm_whole {
 	struct av_vm vm;
 	struct av_vm_switch sw;
@@ -157,7 +155,7 @@ struct av_vm *av_vm_create(unsigned long type)
 	return vm;
 }
 
-/* Free from the last to the first: the flush for a vCPU that goes looks at those that are left. */
+/* Free the last vCPU first: the flush for a vCPU being freed visits those that remain. */
 static void av_vm_free_vcpus(struct av_vm *vm)
 {
 	while (vm->nr_vcpus)
@@ -165,10 +163,9 @@ static void av_vm_free_vcpus(struct av_vm *vm)
 }
 
 /*
- * Nobody holds a file of this VM any more, so no ioctl runs and none will. The
- * notifier, the shrinker, irqfds and timers can still come in: each part ends
- * its own before it frees what they look at. Devices and then vCPUs go first:
- * they use the parts.
+ * No file of this VM is open, so no ioctl runs or will run. The notifier, the
+ * shrinker, irqfds and timers can still call in: each part ends its own before
+ * it frees what they use. Devices, then vCPUs, go first, as they use the parts.
  */
 static void av_vm_destroy(struct av_vm *vm)
 {

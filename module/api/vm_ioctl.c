@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A VM's file. Handlers copy their argument, check what belongs to the ABI
- * (reserved fields, sizes) and hand it on; what it means is the folders' own.
+ * (reserved fields, sizes) and pass it on to the folder that implements it.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -25,10 +25,10 @@ static int av_vm_set_memory(void *object, void __user *argp)
 {
 	struct kvm_userspace_memory_region2 mem = {};
 
-	/* The older structure is the newer one's beginning. */
+	/* The older structure is the beginning of the newer one. */
 	if (copy_from_user(&mem, argp, sizeof(struct kvm_userspace_memory_region)))
 		return -EFAULT;
-	/* It has no room to say of which file. */
+	/* The older structure has no field for the file. */
 	if (mem.flags & KVM_MEM_GUEST_MEMFD)
 		return -EINVAL;
 	return av_mmu_set_slot(object, &mem);
@@ -48,7 +48,7 @@ static int av_vm_create_gmem(void *object, void __user *argp)
 	struct kvm_create_guest_memfd args;
 	struct av_vm *vm = object;
 
-	/* Only protected VMs have such memory here. */
+	/* Here, only protected VMs use guest_memfd. */
 	if (!vm->protected)
 		return -EINVAL;
 	if (copy_from_user(&args, argp, sizeof(args)))
@@ -84,16 +84,13 @@ static int av_vm_create_device(void *object, void __user *argp)
 	return av_device_ioctl_create(object, argp);
 }
 
-/* A vGICv2 only, which a host with a GICv3 does not have: KVM says the same. */
+/* Would create a vGICv2. As in KVM on a host with a GICv3, there is none. */
 static int av_vm_create_irqchip(void *object, void __user *argp)
 {
 	return -ENODEV;
 }
 
-/*
- * The old way to place a vGICv2. No device of ours has such an address, which
- * for KVM on a host with a GICv3 is one and the same error.
- */
+/* The old way to place a vGICv2: as in KVM on a host with a GICv3, no such device. */
 static int av_vm_set_device_addr(void *object, void __user *argp)
 {
 	struct kvm_arm_device_addr addr;
@@ -119,7 +116,7 @@ static int av_vm_irq_line(void *object, void __user *argp)
 	return av_irq_line(object, &level);
 }
 
-/* The same, with a status that KVM/arm64 hands back as it came. */
+/* The same, with a status that KVM/arm64 returns unchanged. */
 static int av_vm_irq_line_status(void *object, void __user *argp)
 {
 	struct kvm_irq_level level;
@@ -211,7 +208,7 @@ static int av_vm_set_counter_offset(void *object, void __user *argp)
 	return av_timer_set_offset(object, offset.counter_offset);
 }
 
-/* Which bits of the ID registers, by their place in the feature ID space, may be written. */
+/* Which bits of the ID registers are writable, by index in the feature ID space. */
 static int av_vm_get_reg_masks(void *object, void __user *argp)
 {
 	struct reg_mask_range range;
@@ -237,7 +234,7 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 		return -EFAULT;
 	if (((struct av_vm *)object)->protected && !av_seal_takes_cap(cap.cap))
 		return -EPERM;
-	/* The one whose flags KVM does not look at; it takes 32 bits of the size. */
+	/* The only capability whose flags KVM ignores; it uses 32 bits of the size. */
 	if (cap.cap == KVM_CAP_DIRTY_LOG_RING_ACQ_REL)
 		return av_mmu_enable_ring(object, cap.args[0]);
 	if (cap.flags)
@@ -263,7 +260,7 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 	}
 }
 
-/* The only attribute of a VM: which firmware calls the guest may make. */
+/* The only attribute of a VM: the filter for firmware calls. */
 static bool av_vm_has_attr(const struct kvm_device_attr *attr)
 {
 	return attr->group == KVM_ARM_VM_SMCCC_CTRL && attr->attr == KVM_ARM_VM_SMCCC_FILTER;
@@ -324,7 +321,7 @@ static long av_vm_ioctl_entered(struct av_vm *vm, unsigned int cmd, unsigned lon
 {
 	const struct av_ioctl *row;
 
-	/* The three whose argument is not an address. */
+	/* Ioctls whose argument is not a pointer. */
 	switch (cmd) {
 	case KVM_CREATE_VCPU:
 		return av_vm_create_vcpu(vm, arg);

@@ -11,7 +11,7 @@
 
 #define AV_L1IP_PIPT	3
 
-/* Those of all CPUs, whole, before any later instruction of this one. */
+/* Invalidate all CPUs' instruction caches, before any later instruction here. */
 static inline void av_icache_inval_all(void)
 {
 	asm volatile("ic ialluis" : : : "memory");
@@ -19,9 +19,9 @@ static inline void av_icache_inval_all(void)
 }
 
 /*
- * Code at va is to be fetched from another address of the same page: in an
- * aliasing cache (Cortex-A53, A55) invalidating by va does not reach that.
- * The kernel's own icache_is_aliasing() reads what is not exported.
+ * Make code written at va visible to fetches from another address of the same
+ * page: an aliasing cache (Cortex-A53, A55) needs more than invalidation by va.
+ * The kernel's icache_is_aliasing() reads a variable that is not exported.
  */
 static inline void av_sync_icache_aliases(unsigned long va, size_t size)
 {

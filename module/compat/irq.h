@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Timers and events: what differs among kernels. */
+/* Timers and eventfds: differences between kernels. */
 #ifndef AV_COMPAT_IRQ_H
 #define AV_COMPAT_IRQ_H
 
@@ -7,7 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 
-/* Add one to an eventfd, from any context: without a count since 6.8. */
+/* Add one to an eventfd, from any context. Since 6.8 there is no count argument. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 static inline void av_eventfd_signal(struct eventfd_ctx *ctx)
 {
@@ -20,7 +20,7 @@ static inline void av_eventfd_signal(struct eventfd_ctx *ctx)
 }
 #endif
 
-/* Timers get their function when they are set up, since 6.13. */
+/* Since 6.13 hrtimers get their function at set-up. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 static inline void av_hrtimer_setup(struct hrtimer *timer,
 				    enum hrtimer_restart (*expired)(struct hrtimer *timer),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kvm_run: the fields that the VMM writes while the vCPU runs, which from 6.10 on
- * the kernel's headers mark in their names, and others that changed.
+ * kvm_run: fields that the VMM writes while the vCPU runs, which kernel headers
+ * from 6.10 on mark by name, and other fields that changed.
  */
 #ifndef AV_COMPAT_KVM_RUN_H
 #define AV_COMPAT_KVM_RUN_H
@@ -15,7 +15,7 @@
 #define av_run_immediate_exit(run)	READ_ONCE((run)->immediate_exit)
 #endif
 
-/* KVM_EXIT_HYPERCALL: 64 bits of flags in the place of longmode since 6.4. */
+/* KVM_EXIT_HYPERCALL: since 6.4, 64 bits of flags replace longmode. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define av_run_set_hypercall_flags(run, val)	((run)->hypercall.flags = (val))
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Additions to KVM's interface since the oldest kernel that the module builds for:
- * the module offers them on every host. The test programs include this file too.
+ * Additions to KVM's interface since the oldest supported kernel: the module
+ * offers them on every host. The test programs include this file too.
  */
 #ifndef AV_COMPAT_KVM_UAPI_H
 #define AV_COMPAT_KVM_UAPI_H
@@ -11,7 +11,7 @@
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP	225
-/* 0 there: a machine without dirty rings. */
+/* Older headers have 0, as arm64 had no dirty rings. */
 #undef KVM_DIRTY_LOG_PAGE_OFFSET
 #define KVM_DIRTY_LOG_PAGE_OFFSET	64
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory management: differences among kernels. */
+/* Memory management: differences between kernels. */
 #ifndef AV_COMPAT_MM_H
 #define AV_COMPAT_MM_H
 
@@ -10,21 +10,21 @@
 #include <linux/types.h>
 #include <linux/version.h>
 
-/* Return type of the young callbacks of an MMU notifier. */
+/* The return type of an MMU notifier's young callbacks. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define av_young_t	bool
 #else
 #define av_young_t	int
 #endif
 
-/* Flags of a mapping are set by a function since 6.3. */
+/* Since 6.3 a function sets the flags of a mapping. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 #define av_vma_set_flags(vma, flags)	vm_flags_set(vma, flags)
 #else
 #define av_vma_set_flags(vma, flags)	((vma)->vm_flags |= (flags))
 #endif
 
-/* log2 of the page size mapped at an address, as KVM reports it for a bad page. */
+/* Returns log2 of the mapping's page size at addr, as KVM reports it for a poisoned page. */
 static inline short av_mapping_shift(unsigned long addr)
 {
 	struct vm_area_struct *vma;
@@ -38,7 +38,7 @@ static inline short av_mapping_shift(unsigned long addr)
 	return shift;
 }
 
-/* Shrinkers are allocated since 6.7. */
+/* Since 6.7 shrinkers are allocated. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 
 static inline struct shrinker *av_shrinker_alloc(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* FP/SIMD in the kernel: from 6.19 on, the caller brings the memory to save it in. */
+/* FP/SIMD in the kernel: since 6.19 the caller provides the memory for the saved state. */
 #ifndef AV_COMPAT_NEON_H
 #define AV_COMPAT_NEON_H
 

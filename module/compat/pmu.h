@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The host's PMUs: what differs among kernels, one of which may be built without. */
+/* The host's PMUs: differences between kernels, and kernels without PMU support. */
 #ifndef AV_COMPAT_PMU_H
 #define AV_COMPAT_PMU_H
 
@@ -17,11 +17,11 @@ static inline bool av_pmu_of_event(const struct perf_event *event, unsigned int 
 }
 #else
 
-/* How many event counters a PMU has, without the cycle counter. */
+/* The number of a PMU's event counters, without the cycle counter. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 static inline unsigned int av_pmu_event_counters(const struct arm_pmu *pmu)
 {
-	/* They are the first ones; bit 31 is the cycle counter's. */
+	/* Event counters come first; bit 31 is the cycle counter. */
 	return __ffs(~(pmu->cntr_mask[0] & GENMASK(30, 0)));
 }
 #else
@@ -31,7 +31,7 @@ static inline unsigned int av_pmu_event_counters(const struct arm_pmu *pmu)
 }
 #endif
 
-/* The PMU of an event of type PERF_TYPE_RAW, which only CPUs' PMUs take. */
+/* Describe the PMU of a PERF_TYPE_RAW event; only CPU PMUs accept that type. */
 static inline bool av_pmu_of_event(const struct perf_event *event, unsigned int *counters,
 				   cpumask_t *cpus)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Scheduler statistics of a thread, where the kernel keeps them. */
+/* Scheduler statistics of the current thread, if the kernel keeps them. */
 #ifndef AV_COMPAT_SCHED_H
 #define AV_COMPAT_SCHED_H
 
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
 
-/* How long this thread waited for a CPU, in nanoseconds; 0 where nobody counts it. */
+/* How long this thread has waited for a CPU, in nanoseconds; 0 without statistics. */
 #ifdef CONFIG_SCHED_INFO
 static inline u64 av_run_delay(void)
 {

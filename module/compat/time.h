@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The real time and the counter at one moment: what differs among kernels. */
+/* The real time and the counter at the same moment: differences between kernels. */
 #ifndef AV_COMPAT_TIME_H
 #define AV_COMPAT_TIME_H
 
@@ -8,7 +8,7 @@
 #include <linux/timekeeping.h>
 #include <linux/version.h>
 
-/* False: the host's clock does not run by the architecture's counter. */
+/* Returns false if the host's clock does not use the architecture's counter. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
 static inline bool av_real_time(u64 *real, u64 *counter)
 {

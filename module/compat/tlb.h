@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The end of TLB maintenance that other CPUs take part in. */
+/* The end of TLB maintenance that is broadcast to other CPUs. */
 #ifndef AV_COMPAT_TLB_H
 #define AV_COMPAT_TLB_H
 
@@ -7,9 +7,9 @@
 #include <asm/tlbflush.h>
 
 /*
- * Many CPUs of Arm's let a TLBI;DSB complete before stores that were translated
- * by what it drops can be seen (CVE-2025-10263, and older errata): a second
- * round waits for them. Kernels that have no __repeat_tlbi_sync() do it in __tlbi().
+ * On many Arm CPUs TLBI;DSB may complete before stores that used the dropped translations are
+ * visible (CVE-2025-10263, and older errata): a second round waits for them. Kernels without
+ * __repeat_tlbi_sync() do that in __tlbi().
  */
 static inline void av_tlbi_sync(void)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Aborts from the guest: what mmu/ and mmio/ found them to be (vm/answer.h) is
- * carried out here, on the virtual CPU.
- */
+/* Aborts from the guest: carries out the answer that mmu/ or mmio/ gave (vm/answer.h). */
 #include "cpu/cpu.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
@@ -12,7 +9,10 @@ static int kill(struct av_vcpu *vcpu, const struct av_answer *answer)
 {
 	switch ((enum av_kill_reason)answer->err) {
 	case AV_KILL_WINDOW:
-		/* The address is one of its registers' or its tables': for nobody's eyes, nor the log's. */
+		/*
+		 * The address tells about a protected guest's registers or
+		 * tables: keep it from VMM and log.
+		 */
 		if (vcpu->vm->protected)
 			return av_vm_kill(vcpu, "the guest uses the top 2 MiB of its address space, which the hypervisor needs");
 		return av_vm_kill(vcpu, "the guest uses %#llx, in the top 2 MiB of its address space, which the hypervisor needs",
@@ -23,7 +23,7 @@ static int kill(struct av_vcpu *vcpu, const struct av_answer *answer)
 	}
 }
 
-/* Returns as a handler of exits does. */
+/* Returns as an exit handler does (cpu/cpu.h). */
 static int carry_out(struct av_vcpu *vcpu, const struct av_answer *answer)
 {
 	switch (answer->kind) {
@@ -54,7 +54,7 @@ int av_handle_abort(struct av_vcpu *vcpu)
 	    av_mmu_fetch_insn(vcpu, vcpu->srf->pc, &insn, &answer))
 		av_mmio_access(vcpu, insn, &answer);
 	av_count(&vcpu->stats, answer.cls);
-	/* Nearly all of them: a hidden fault, an access for the VMM. */
+	/* The usual answers: a hidden fault was filled, or the VMM must emulate the access. */
 	if (answer.kind == AV_ANSWER_RESUME)
 		return 1;
 	if (answer.kind == AV_ANSWER_USER)
@@ -78,7 +78,7 @@ int av_complete_mmio(struct av_vcpu *vcpu)
 		return 1;
 	switch (av_mmio_complete(vcpu)) {
 	case AV_ANSWER_USER:
-		/* The other register of a pair, another exit. */
+		/* The second register of a pair needs another exit. */
 		av_count(&vcpu->stats, AV_EXIT_MMIO_USER);
 		return 0;
 	case AV_ANSWER_SKIP:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Idle time, and time that the vCPU's thread waits for a CPU: cpu/away.h. */
+/* Idle time, and time that the vCPU's thread waits for a CPU: see cpu/away.h. */
 #include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
@@ -15,7 +15,7 @@ int av_cpu_enable_accounting(struct av_vm *vm, u64 on)
 
 	if (on > 1)
 		return -EINVAL;
-	/* What they waited meanwhile is of no lap that is at hand. */
+	/* The waits up to now belong to no lap that is still open. */
 	if (on && !READ_ONCE(vm->stats.accounting))
 		av_for_each_vcpu(i, vcpu, vm)
 			WRITE_ONCE(vcpu->stats.waiter, NULL);
@@ -23,7 +23,7 @@ int av_cpu_enable_accounting(struct av_vm *vm, u64 on)
 	return 0;
 }
 
-/* In ticks, since it was last asked; 0 the first time, and of another thread. */
+/* Ticks waited since the last call; 0 for the first call of a thread. */
 static u64 waited(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_stats *s = &vcpu->stats;
@@ -56,7 +56,7 @@ u64 av_idle_begins(struct av_vcpu *vcpu)
 	return now;
 }
 
-/* Between what woke the thread and its getting on a CPU it was away. */
+/* The thread was away from its wakeup until it got a CPU; only the rest was idle. */
 void av_idle_ends(struct av_vcpu *vcpu, u64 begun)
 {
 	u64 ticks = av_stats_now() - begun, away = min(waited(vcpu), ticks);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Firmware calls whose answer is at hand: it depends on nothing but the
- * arguments and what the VMM set before. One of them ends in the window
- * (cpu/fast.c), the others are light exits (cpu/light.c). Pure.
+ * Firmware calls with a known answer: it depends only on the arguments and on
+ * what the VMM set up. One of them completes in the window (cpu/fast.c), the
+ * others are light exits (cpu/light.c). Pure.
  */
 #ifndef AV_CPU_CALLS_H
 #define AV_CPU_CALLS_H
 
 #include "vm/regfile.h"
 
-/* SMCCC and PSCI, by function number. */
+/* SMCCC and PSCI function IDs. */
 #define AV_CALL_SMCCC_VERSION	0x80000000U
 #define AV_CALL_ARCH_FEATURES	0x80000001U
 #define AV_CALL_PSCI_VERSION	0x84000000U
@@ -19,25 +19,28 @@
 #define AV_CALL_TRNG_FEATURES	0x84000051U
 #define AV_CALL_VENDOR_UID	0x8600ff01U
 #define AV_CALL_VENDOR_FEATURES	0x86000000U
-/* Of protected VMs: pKVM's, and one of ours where KVM has none. */
+/* For protected VMs: pKVM's calls, and one of the module's own that KVM lacks. */
 #define AV_CALL_HYP_MEMINFO	0xc6000002U
 #define AV_CALL_MEM_SHARE	0xc6000003U
 #define AV_CALL_MEM_UNSHARE	0xc6000004U
 #define AV_CALL_MEASUREMENT	0xc600f000U
 
-/* Of PSCI 0.2 and later, 32 bits wide. */
+/* Functions of PSCI 0.2 and later, in their 32-bit form. */
 static inline bool av_call_is_psci(u32 fn)
 {
 	return (fn & ~31U) == AV_CALL_PSCI_VERSION;
 }
 
-/* The guest of a protected VM shares a page, or takes it back. */
+/* A protected guest shares a page, or takes it back. */
 static inline bool av_call_is_share(u32 fn)
 {
 	return fn == AV_CALL_MEM_SHARE || fn == AV_CALL_MEM_UNSHARE;
 }
 
-/* Does nothing but to answer: no lock, no sleep, no other vCPU, no exit to the VMM. */
+/*
+ * Does the call only compute an answer, without locks, sleeping, other vCPUs or
+ * an exit to the VMM?
+ */
 static inline bool av_call_is_light(u32 fn)
 {
 	if (likely(av_call_is_psci(fn)))
@@ -51,7 +54,7 @@ static inline bool av_call_is_light(u32 fn)
 	case AV_CALL_TRNG_FEATURES:
 	case AV_CALL_VENDOR_UID:
 	case AV_CALL_VENDOR_FEATURES:
-	/* Where more is to be done av_smccc_answer_light() leaves it. */
+	/* av_smccc_answer_light() declines these when there is more to do. */
 	case AV_CALL_MEM_SHARE:
 	case AV_CALL_MEM_UNSHARE:
 		return true;
@@ -60,13 +63,13 @@ static inline bool av_call_is_light(u32 fn)
 	}
 }
 
-/* HVC, with any immediate: as under KVM it means nothing. */
+/* HVC with any immediate, which is ignored as under KVM. */
 static __always_inline bool av_insn_is_hvc(u64 insn)
 {
 	return (insn & ~0x1fffe0ULL) == 0xd4000002;
 }
 
-/* Did the stay end with such a call of virtual EL1? */
+/* Did the stay end with a light call from virtual EL1? */
 static __always_inline bool av_exit_is_light(const struct av_srf *srf)
 {
 	return srf->exit == AV_EXCEPTION_SYNC && av_esr_ec(srf->esr) == AV_EC_UNKNOWN &&

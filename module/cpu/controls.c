@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The machine's controls while the guest runs. Pure: see cpu/controls.h. */
+/* The control registers while the guest runs. Pure: see cpu/controls.h. */
 #include "cpu/controls.h"
 #include "cpu/hwdebug.h"
 
 /*
- * Rules. HOST: as the host has it. ON: always. GUEST: as the virtual register has
- * it. USER: at virtual EL0 as the virtual register has it, at virtual EL1 on.
- * OTHER: by the function below the list. What is not listed is 0.
+ * Rules. HOST: the host's value. ON: always 1. GUEST: the virtual register's
+ * value. USER: at virtual EL0 the virtual register's value, at virtual EL1 1.
+ * OTHER: computed below the list. Bits that are not listed are 0.
  */
 enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 
-/* The bits of a list that follow one rule, a constant. */
+/* The listed bits that follow one rule, as a constant. */
 #define BITS_HOST(bits, rule)	| (RULE_##rule == RULE_HOST ? (bits) : 0)
 #define BITS_ON(bits, rule)	| (RULE_##rule == RULE_ON ? (bits) : 0)
 #define BITS_GUEST(bits, rule)	| (RULE_##rule == RULE_GUEST ? (bits) : 0)
@@ -18,76 +18,76 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 
 #define SCTLR_TIDCP	BIT_ULL(63)
 #define SCTLR_BITS(X)								\
-	X(AV_SCTLR_M,		HOST)	/* the window is mapped, and caches on */	\
+	X(AV_SCTLR_M,		HOST)	/* EL1 runs with MMU and caches on */	\
 	X(AV_SCTLR_C,		HOST)							\
 	X(AV_SCTLR_I,		HOST)							\
-	X(AV_SCTLR_WXN,		HOST)	/* of EL1's mappings, and the guest's trees know W^X */ \
-	X(AV_SCTLR_SA,		HOST)	/* EL1's stack: the window's */		\
-	X(AV_SCTLR_EE,		HOST)	/* EL1's byte order, and that of all walks */ \
-	X(AV_SCTLR_SPAN,	HOST)	/* PSTATE as exceptions from the guest set it: the host's */ \
-	X(BIT_ULL(44),		HOST)	/* DSSBS: as PAN */			\
-	X(BIT_ULL(11),		HOST)	/* EOS, EIS: the window has its ISBs, and so has the host */ \
+	X(AV_SCTLR_WXN,		HOST)	/* EL1's; shadow entries apply the guest's WXN */ \
+	X(AV_SCTLR_SA,		HOST)	/* the switcher's stack at EL1 */	\
+	X(AV_SCTLR_EE,		HOST)	/* byte order of EL1 and of all table walks */ \
+	X(AV_SCTLR_SPAN,	HOST)	/* PSTATE.PAN at exceptions, which the host takes */ \
+	X(BIT_ULL(44),		HOST)	/* DSSBS: likewise */			\
+	X(BIT_ULL(11),		HOST)	/* EOS, EIS: switcher and host have their own ISBs */ \
 	X(BIT_ULL(22),		HOST)						\
-	X(BIT_ULL(21),		HOST)	/* IESB: where the host wants its errors told */ \
-	X(BIT_ULL(5),		HOST)	/* CP15BEN, ITD, SED: of AArch32 at EL0, RES1 without it */ \
+	X(BIT_ULL(21),		HOST)	/* IESB: when the host synchronizes errors */ \
+	X(BIT_ULL(5),		HOST)	/* CP15BEN, ITD, SED: AArch32 at EL0, else RES1 */ \
 	X(BIT_ULL(7),		HOST)						\
 	X(BIT_ULL(8),		HOST)						\
-	X(BIT_ULL(28),		HOST)	/* nTLSMD, LSMAOE: the same */		\
+	X(BIT_ULL(28),		HOST)	/* nTLSMD, LSMAOE: likewise */		\
 	X(BIT_ULL(29),		HOST)						\
-	X(AV_SCTLR_NAA,		HOST)	/* unaligned atomics: a fact of the CPU that the guest sees */ \
-	X(BIT_ULL(37),		HOST)	/* ITFSB, TCF, ATA: tags of EL1's accesses */ \
+	X(AV_SCTLR_NAA,		HOST)	/* unaligned atomics: the CPU's, guest-visible */ \
+	X(BIT_ULL(37),		HOST)	/* ITFSB, TCF, ATA: memory tags at EL1 */ \
 	X(GENMASK_ULL(41, 40),	HOST)						\
 	X(BIT_ULL(43),		HOST)						\
-	X(BIT_ULL(36),		HOST)	/* BT1: where EL1's BTI stands */	\
-	X(BIT_ULL(20),		ON)	/* TSCXT: SCXTNUM_EL0 is a VMM's own */	\
-	X(AV_SCTLR_A,		GUEST)	/* alignment is the guest's affair */	\
+	X(BIT_ULL(36),		HOST)	/* BT1: BTI at EL1 */			\
+	X(BIT_ULL(20),		ON)	/* TSCXT: SCXTNUM_EL0 belongs to the VMM */ \
+	X(AV_SCTLR_A,		GUEST)	/* alignment checks are the guest's choice */ \
 	X(AV_SCTLR_DZE,		USER)	/* DC ZVA */				\
-	X(AV_SCTLR_UCT,		OTHER)	/* CTR_EL0: as GUEST, unless the VM has its own */ \
+	X(AV_SCTLR_UCT,		OTHER)	/* CTR_EL0: as GUEST, unless the VM has its own value */ \
 	X(AV_SCTLR_UCI,		USER)	/* cache maintenance by address */	\
-	X(AV_SCTLR_NTWE,	OTHER)	/* WFE: as USER, where no other task wants the CPU */ \
-	X(AV_SCTLR_SA0,		OTHER)	/* the stack of the level that it is at */ \
-	X(SCTLR_TIDCP,		OTHER)	/* what an implementation adds, where it can be kept from EL0 */
+	X(AV_SCTLR_NTWE,	OTHER)	/* WFE: as USER, if no other task wants the CPU */ \
+	X(AV_SCTLR_SA0,		OTHER)	/* stack alignment check of the virtual level */ \
+	X(SCTLR_TIDCP,		OTHER)	/* IMPLEMENTATION DEFINED: trapped if the CPU can */
 
 #define TCR_BITS(X)								\
 	X(BIT_ULL(4),		ON)	/* T0SZ, T1SZ: 48 bits in both halves */	\
 	X(BIT_ULL(20),		ON)						\
-	X(GENMASK_ULL(13, 8),	HOST)	/* how walks are cached, and granules */	\
+	X(GENMASK_ULL(13, 8),	HOST)	/* cacheability of walks, granules */	\
 	X(GENMASK_ULL(29, 24),	HOST)						\
 	X(GENMASK_ULL(15, 14),	HOST)						\
 	X(GENMASK_ULL(31, 30),	HOST)						\
 	X(BIT_ULL(22),		HOST)	/* A1, IPS, AS: ASIDs and addresses are the host's */ \
 	X(GENMASK_ULL(34, 32),	HOST)						\
 	X(BIT_ULL(36),		HOST)						\
-	X(GENMASK_ULL(40, 39),	HOST)	/* HA, HD: tables agree with either */	\
-	X(GENMASK_ULL(42, 41),	HOST)	/* HPD: the host's tables are walked under this too */ \
-	X(GENMASK_ULL(58, 57),	HOST)	/* TCMA: tags of EL1's accesses */	\
+	X(GENMASK_ULL(40, 39),	HOST)	/* HA, HD: shadow entries work with either */ \
+	X(GENMASK_ULL(42, 41),	HOST)	/* HPD: also used for the host's tables */ \
+	X(GENMASK_ULL(58, 57),	HOST)	/* TCMA: memory tags at EL1 */		\
 	X(GENMASK_ULL(38, 37),	GUEST)	/* TBI */
 
 #define CPACR_FPEN_EL1	BIT_ULL(20)
 #define CPACR_FPEN_EL0	BIT_ULL(21)
 #define CPACR_BITS(X)								\
-	X(CPACR_FPEN_EL1,	ON)	/* EL1 may, or EL0 could not */		\
-	X(BIT_ULL(28),		ON)	/* TTA: the host's trace unit */		\
-	X(CPACR_FPEN_EL0,	OTHER)	/* when its registers are loaded */
+	X(CPACR_FPEN_EL1,	ON)	/* EL1 needs it, or EL0 has none */		\
+	X(BIT_ULL(28),		ON)	/* TTA: the trace unit belongs to the host */ \
+	X(CPACR_FPEN_EL0,	OTHER)	/* once its registers are loaded */
 
 #define CNTKCTL_EL0VCT	BIT_ULL(1)
 #define CNTKCTL_BITS(X)								\
-	X(GENMASK_ULL(7, 2),	HOST)	/* the host's event stream goes on */	\
+	X(GENMASK_ULL(7, 2),	HOST)	/* the host's event stream */		\
 	X(BIT_ULL(17),		HOST)						\
-	X(CNTKCTL_EL0VCT,	OTHER)	/* the virtual counter, unless the VM's has an offset */
+	X(CNTKCTL_EL0VCT,	OTHER)	/* the virtual counter, if the VM has no offset */
 
-/* SPE's, the timers' and the debugger's way to EL0 has no row: MDSCR_EL1 is ours alone. */
+/* The host owns MDSCR_EL1. SPE, timers and the debug channel have no row: EL0 gets no access. */
 #define MDSCR_BITS(X)								\
-	X(AV_MDSCR_TDCC,	ON)	/* the debugger's channel */		\
+	X(AV_MDSCR_TDCC,	ON)	/* traps the debug channel */		\
 	X(AV_MDSCR_MDE,		OTHER)						\
-	X(AV_MDSCR_SS,		OTHER)	/* the hardware steps for the guest */
+	X(AV_MDSCR_SS,		OTHER)	/* hardware single step for the guest */
 
-/* Interrupts are the host's, always taken. SErrors stay pending for it too. */
+/* The host takes its interrupts at once; its SErrors stay pending. */
 #define PSTATE_BITS(X)								\
-	X(AV_PSR_PHYS,		GUEST)	/* EL0 reads and writes them itself */	\
+	X(AV_PSR_PHYS,		GUEST)	/* EL0 accesses them directly */	\
 	X(AV_PSR_D,		ON)						\
 	X(AV_PSR_A,		ON)						\
-	X(AV_PSR_SS,		OTHER)	/* counted down by the hardware */
+	X(AV_PSR_SS,		OTHER)	/* the hardware clears it after a step */
 
 static u64 guest_sctlr(const struct av_srf *srf, const struct av_host_controls *host,
 		       unsigned int stay)
@@ -97,7 +97,10 @@ static u64 guest_sctlr(const struct av_srf *srf, const struct av_host_controls *
 	u64 sctlr = (host->sctlr & (0 SCTLR_BITS(BITS_HOST))) | (0 SCTLR_BITS(BITS_ON)) |
 		    (guest & (0 SCTLR_BITS(BITS_GUEST)));
 
-	/* Not as USER: kernels for Neoverse N1 deny it (erratum 1542419), and modes stay the same. */
+	/*
+	 * Not USER: kernels for Neoverse N1 deny CTR_EL0 (erratum 1542419), and
+	 * modes must stay the same.
+	 */
 	if (!(stay & AV_STAY_CTR_TRAPS))
 		sctlr |= guest & AV_SCTLR_UCT;
 	if (host->tidcp)
@@ -120,7 +123,7 @@ static u64 guest_cntkctl(const struct av_srf *srf, const struct av_host_controls
 {
 	u64 cntkctl = host->cntkctl & (0 CNTKCTL_BITS(BITS_HOST));
 
-	/* The guest's kernel may deny the counter to its user space. */
+	/* The guest's kernel may deny its user space the counter. */
 	if (!(stay & AV_STAY_COUNTER_TRAPS) &&
 	    (av_srf_el1(srf) || av_srf_get(srf, AV_CNTKCTL_EL1) & CNTKCTL_EL0VCT))
 		cntkctl |= CNTKCTL_EL0VCT;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The debug registers while a guest runs that uses them: its breakpoints and
- * watchpoints in, the host's back afterwards. Interrupts are off throughout.
+ * Loads the debug registers of a guest that uses them, and restores the host's
+ * afterwards. Interrupts are off throughout.
  *
- * All that is loaded matches at EL0 only, so the host's own way into the guest
- * and back is not disturbed, whatever its MDSCR_EL1 says; in the guest,
- * MDSCR_EL1 is cpu/controls.c's.
+ * All loaded breakpoints and watchpoints match at EL0 only. So they do not
+ * disturb the host's own path into the guest and back, whatever its MDSCR_EL1
+ * enables; cpu/controls.c sets MDSCR_EL1 for the guest.
  */
 #include <asm/barrier.h>
 #include <asm/cpufeature.h>
@@ -19,7 +19,7 @@
 #define DFR0_WRPS	GENMASK_ULL(23, 20)
 #define DFR0_CTX_CMPS	GENMASK_ULL(31, 28)
 
-/* Register names are part of the instruction: a case a number. */
+/* The instruction encodes the register's number: one case each. */
 #define EACH_CASE(X) \
 	X(0); X(1); X(2); X(3); X(4); X(5); X(6); X(7); \
 	X(8); X(9); X(10); X(11); X(12); X(13); X(14); X(15)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The debug registers over a stay in the guest. */
+/* The debug registers during a stay in the guest. */
 #ifndef AV_CPU_DEBUG_LOAD_H
 #define AV_CPU_DEBUG_LOAD_H
 
@@ -7,7 +7,7 @@
 
 struct av_srf;
 
-/* Around av_switch_run(), interrupts off; the VMM's registers, or NULL: the guest's own. */
+/* Around av_switch_run(), interrupts off. vmm: the VMM's registers, or NULL to load the guest's. */
 void av_debug_enter(const struct av_srf *srf, const struct kvm_guest_debug_arch *vmm,
 		    struct av_host_debug *host);
 void av_debug_leave(const struct av_host_debug *host);

@@ -2,13 +2,13 @@
 /*
  * Exception entry and return of the virtual CPU. Pure: see cpu/exception.h.
  *
- * The guest's CPU has no PAN and no UAO, so these stay 0; it has what the host
- * has of SSBS, DIT and BTYPE, which live in the physical PSTATE.
+ * The guest's CPU lacks PAN and UAO, so these stay 0. It has the host's SSBS,
+ * DIT and BTYPE, which are kept in physical PSTATE.
  */
 #include "cpu/exception.h"
 #include "cpu/hwdebug.h"
 
-/* Would a step of an instruction in this mode be taken as an exception? */
+/* Would completing an instruction in this state raise a step exception? */
 static bool step_enabled(const struct av_srf *srf, u64 pstate)
 {
 	u64 mdscr = av_srf_get(srf, AV_MDSCR_EL1);
@@ -44,12 +44,12 @@ void av_srf_eret(struct av_srf *srf)
 
 	srf->pc = av_srf_get(srf, AV_ELR_EL1);
 	/*
-	 * An illegal return stays in its mode with PSTATE.IL set; the next
-	 * instruction then takes the exception.
+	 * An illegal return keeps the mode and sets PSTATE.IL; the next
+	 * instruction takes the exception.
 	 */
 	if (!mode_exists(spsr))
 		spsr = (spsr & ~AV_PSR_MODE) | av_srf_mode(srf) | AV_PSR_IL;
-	/* SPSR.SS counts only where stepping begins with this return. */
+	/* SPSR.SS is used only if this return enables stepping. */
 	if (was_stepping || !step_enabled(srf, spsr))
 		spsr &= ~AV_PSR_SS;
 	av_srf_set_pstate(srf, spsr);

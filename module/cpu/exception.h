@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Taking an exception to virtual EL1, and returning from one: what the
- * architecture does to the register file. Pure.
- */
+/* Exception entry to virtual EL1 and exception return: their effect on the register file. Pure. */
 #ifndef AV_CPU_EXCEPTION_H
 #define AV_CPU_EXCEPTION_H
 
 #include "vm/regfile.h"
 
-/* Offsets in a group of the vector table. */
 #define AV_VECTOR_SYNC		0x000
 #define AV_VECTOR_IRQ		0x080
 #define AV_VECTOR_FIQ		0x100
@@ -21,7 +17,7 @@ static __always_inline u32 av_vector_group(const struct av_srf *srf)
 	return av_srf_mode(srf) == AV_PSR_EL1T ? 0x000 : 0x200;
 }
 
-/* Take an exception; returns the offset from VBAR_EL1. ESR and FAR are the caller's. */
+/* Take an exception. The caller sets ESR and FAR. Returns the vector's offset from VBAR_EL1. */
 static __always_inline u32 av_srf_take(struct av_srf *srf, u32 vector)
 {
 	u32 offset = av_vector_group(srf) + vector;
@@ -37,7 +33,7 @@ static __always_inline u32 av_srf_take(struct av_srf *srf, u32 vector)
 	return offset;
 }
 
-/* The class of an exception from the same level is one more, where there are two. */
+/* Some exception classes have a separate value for the same level, one higher. */
 static __always_inline u64 av_esr_same_level(u64 esr)
 {
 	switch (av_esr_ec(esr)) {
@@ -52,17 +48,16 @@ static __always_inline u64 av_esr_same_level(u64 esr)
 	}
 }
 
-/* A synchronous one, with the syndrome in the form that the level taken from asks for. */
+/* Take a synchronous exception. esr is as from a lower level and is adjusted here. */
 static __always_inline u32 av_srf_take_sync(struct av_srf *srf, u64 esr)
 {
 	av_srf_set(srf, AV_ESR_EL1, av_srf_el1(srf) ? av_esr_same_level(esr) : esr);
 	return av_srf_take(srf, AV_VECTOR_SYNC);
 }
 
-/* ERET from virtual EL1. */
 void av_srf_eret(struct av_srf *srf);
 
-/* Replace the whole virtual PSTATE; the mode is one that exists. */
+/* Replace the whole virtual PSTATE. The caller has checked the mode. */
 static __always_inline void av_srf_set_pstate(struct av_srf *srf, u64 pstate)
 {
 	av_srf_set_mode(srf, pstate);
@@ -70,7 +65,7 @@ static __always_inline void av_srf_set_pstate(struct av_srf *srf, u64 pstate)
 	srf->pstate = (srf->pstate & ~AV_PSR_PHYS) | (pstate & AV_PSR_PHYS);
 }
 
-/* Past an instruction that was emulated. */
+/* Skip an emulated instruction. */
 static __always_inline void av_srf_skip(struct av_srf *srf)
 {
 	srf->pc += 4;
@@ -78,7 +73,7 @@ static __always_inline void av_srf_skip(struct av_srf *srf)
 	srf->vmode &= ~AV_PSR_SS;
 }
 
-/* Does MDSCR_EL1 step instructions in the present mode? */
+/* Does MDSCR_EL1 single-step instructions in the current mode? */
 bool av_srf_stepping(const struct av_srf *srf);
 
 #endif /* AV_CPU_EXCEPTION_H */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Why the guest was left, and who deals with it: one table by exception class.
- * Handlers return as cpu/cpu.h says. The hardware's view is of an exception
- * from EL0; the guest's of one from where its virtual CPU was.
+ * Dispatch of exits: one table of handlers by exception class. Handlers return as cpu/cpu.h says.
+ * The hardware reports every exception as from EL0; the guest must see it from its virtual level.
  */
 #include <linux/ratelimit.h>
 
@@ -16,14 +15,14 @@
 
 #define ISS_STEP_ISV		BIT_ULL(24)
 
-/* The guest's own: it gets what the hardware said. */
+/* Inject the hardware's exception: it is the guest's own. */
 static int reflect(struct av_vcpu *vcpu)
 {
 	av_inject_sync(vcpu, vcpu->srf->esr);
 	return 1;
 }
 
-/* Counters of tokens: READ and WRITE have their register's, others none or DAIF's. */
+/* Counters of tokens: READ and WRITE count for their register, others for none or for DAIF. */
 #define COUNT_OTHER(name)	AV_FAST_DAIF,
 #define COUNT_REGISTER(name)	AV_FAST_##name,
 static const u8 counter_of[AV_NR_TOKENS] = {
@@ -31,12 +30,12 @@ static const u8 counter_of[AV_NR_TOKENS] = {
 	AV_TOKENS_ROWS(COUNT_OTHER, COUNT_REGISTER, COUNT_REGISTER)
 };
 
-/* Where one site was, others are: the next token of the kind is sampled soon. */
+/* Sites that trap often cluster: sample the next token of this kind soon. */
 #define SOON	64
 
 /*
- * A token that was sampled, and counted as done: it is done now, and its site looked
- * at. The next sample comes by the counter; what is skipped of it is not counted.
+ * A sampled token. The window has counted it as done: emulate it uncounted, and request a stub for
+ * its site. Advancing the counter brings the next sample forward; skipped[] corrects the count.
  */
 static int handle_sample(struct av_vcpu *vcpu)
 {
@@ -51,7 +50,7 @@ static int handle_sample(struct av_vcpu *vcpu)
 	av_uncount(&vcpu->stats);
 	if (READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_STUBS &&
 	    av_mmu_want_stub(vcpu, pc, vcpu->srf->insn)) {
-		/* A reader between the two sees more than was counted, and then less. */
+		/* In between, a reader sees too high a count. */
 		vcpu->srf->fast[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
 		vcpu->stats.skipped[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
 	}
@@ -76,7 +75,7 @@ static int reflect_undef(struct av_vcpu *vcpu)
 static int reflect_align(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ALIGN);
-	/* A stub's push or pop, by SP: the guest's instruction there has no alignment. */
+	/* A stub's push or pop through SP failed: the guest's own instruction makes no access. */
 	if (av_mmu_stub_failed(vcpu))
 		return 1;
 	av_srf_set(vcpu->srf, AV_FAR_EL1, vcpu->srf->far);
@@ -89,7 +88,7 @@ static int reflect_fp_exception(struct av_vcpu *vcpu)
 	return reflect(vcpu);
 }
 
-/* A VMM that debugs its guest has all of these. */
+/* A VMM that debugs its guest gets all debug exceptions. */
 static int reflect_debug(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_DEBUG);
@@ -99,8 +98,8 @@ static int reflect_debug(struct av_vcpu *vcpu)
 }
 
 /*
- * After an emulated instruction the step exception comes at the next entry,
- * with nothing executed; the guest is to see that one was (ISV).
+ * The step exception for an emulated instruction comes at the next entry, with nothing executed and
+ * so ISV 0. Set ISV: the guest did step an instruction.
  */
 static int reflect_step(struct av_vcpu *vcpu)
 {
@@ -132,7 +131,7 @@ static const exit_handler handlers[64] = {
 	[AV_EC_UNKNOWN]		= av_handle_unknown,
 	[AV_EC_WFX]		= av_handle_wfx,
 	[AV_EC_FP]		= handle_fp,
-	[0x0d]			= reflect_undef,	/* BTI, which the guest has not */
+	[0x0d]			= reflect_undef,	/* BTI, hidden from the guest */
 	[AV_EC_SVC64]		= reflect_svc,
 	[AV_EC_SYS64]		= av_handle_sys64,
 	[AV_EC_SVE]		= reflect_undef,
@@ -152,7 +151,7 @@ static int handle_sync(struct av_vcpu *vcpu)
 {
 	exit_handler handler = handlers[av_esr_ec(vcpu->srf->esr)];
 
-	/* A class of a feature that the guest's CPU has not: UNDEFINED, as on KVM. */
+	/* The guest's CPU lacks this class's feature: UNDEFINED, as under KVM. */
 	return handler ? handler(vcpu) : reflect_undef(vcpu);
 }
 
@@ -165,12 +164,14 @@ int av_handle_exit(struct av_vcpu *vcpu)
 		return handle_sync(vcpu);
 	case AV_EXCEPTION_IRQ:
 	case AV_EXCEPTION_FIQ:
-		/* The host took it when interrupts came on. */
+		/* The host took the interrupt when interrupts were enabled. */
 		av_count(&vcpu->stats, AV_EXIT_IRQ);
 		av_vcpu_look_around(vcpu);
 		return 1;
 	case AV_EXCEPTION_SERROR:
-		/* Masked while the guest runs, so not one of the machine's. */
+		/*
+		 * SErrors are masked while the guest runs, so the machine did not raise this one.
+		 */
 		av_count(&vcpu->stats, AV_EXIT_SERROR);
 		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",
 				  srf->esr);

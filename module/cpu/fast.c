@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Traps that end in the window: the guest's tables stay installed, nothing of
- * the host is touched, the register file is all there is. Runs at EL1 with
- * everything masked, on the rest of the register file's page as stack; it is
- * copied into the window with the switcher, so it calls nothing and refers to
- * no data of the kernel's.
+ * Traps completed in the window, with the guest's tables in place. This code runs at EL1 with all
+ * of DAIF masked, on the rest of the register file's page as stack. It is copied into the window
+ * with the switcher, so it must not call functions outside it or use data other than the register
+ * file.
  *
- * Of virtual EL1 the registers of cpu/rows.h, DAIF and ERET, as long as no
- * interrupt waits for what is written, a firmware call, and what irq/ has told of
- * the CPU interface and the timer; of virtual EL0 SVC and BRK.
- * Modes change here only where the controls of both are the same
- * (av_controls_same()) and the trees of both are at hand (mmu/root.c). All else
- * goes the long way, which also knows how to refuse. Pure: tests/test_fast.c holds it against that way.
+ * For virtual EL1 it handles: the registers of cpu/rows.h; DAIF and ERET, unless that would unmask
+ * a pending interrupt; one firmware call; the CPU interface and timer, as far as irq/ put their
+ * state into the register file. For virtual EL0: SVC and BRK.
+ *
+ * The exception level changes here only if both levels have the same controls (av_controls_same())
+ * and both shadow trees are known (mmu/root.c). All else, errors too, takes the slow path. Pure:
+ * tests/test_fast.c compares it with the slow path.
  */
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
@@ -25,19 +25,19 @@
 
 #define __window	__attribute__((__section__(".av_window.text")))
 
-/* Would these masks, in the place of those, let something in that is waiting? */
+/* Would replacing the masks old by daif unmask something that is pending? */
 static __always_inline bool lets_in(const struct av_srf *srf, u64 old, u64 daif)
 {
 	return srf->due & ~daif & old;
 }
 
-/* Rows from TCR_EL1 on can be turned off (cpu/cheap.h). A constant decides for most. */
+/* Rows from TCR_EL1 on can be turned off (cpu/cheap.h). n is a constant for most callers. */
 static __always_inline bool has_row(const struct av_srf *srf, unsigned int n)
 {
 	return n < AV_FAST_TCR_EL1 || srf->cheap & AV_CHEAP_ROWS;
 }
 
-/* The register's index in fast[], or AV_NR_FAST: not here. Compared in the order of the rows. */
+/* Returns the register's index in fast[], or AV_NR_FAST to decline. Tests rows in their order. */
 static __always_inline unsigned int fast_write(struct av_srf *srf, u16 enc, u64 val)
 {
 #define MEM(name, sys, flags, cls)						\
@@ -55,7 +55,7 @@ static __always_inline unsigned int fast_write(struct av_srf *srf, u16 enc, u64 
 			return AV_NR_FAST;					\
 		if (AV_FAST_##name == AV_FAST_DAIF && lets_in(srf, av_srf_daif(srf), val))		\
 			return AV_NR_FAST;					\
-		/* SP_EL0 as a stack pointer: not from copies. */		\
+		/* No SP_EL0 as stack pointer in copies. */			\
 		if (AV_FAST_##name == AV_FAST_SPSEL && srf->copies)		\
 			return AV_NR_FAST;					\
 		return av_reg_##name(srf, true, &val) ? AV_FAST_##name : AV_NR_FAST;	\
@@ -89,7 +89,7 @@ static __always_inline unsigned int fast_read(struct av_srf *srf, u16 enc, u64 *
 	return AV_NR_FAST;
 }
 
-/* A write of TTBR0_EL1 or TTBR1_EL1: to a pair whose roots are known. */
+/* A write of TTBR0_EL1 or TTBR1_EL1 that makes a pair whose roots are known. */
 static __always_inline int fast_ttbr(struct av_srf *srf, bool high, u64 val)
 {
 	u64 ttbr0 = high ? av_srf_get(srf, AV_TTBR0_EL1) : val;
@@ -121,16 +121,16 @@ static __always_inline bool is_ttbr_write(const struct av_insn *insn)
 	return insn->write && (insn->enc & ~1) == AV_SYS(3, 0, 2, 0, 0);
 }
 
-/* ICC_*_EL1, op0 3, op1 0, CRn 12, CRm 8 to 15: there are no rows for them to look through. */
+/* ICC_*_EL1: op0 3, op1 0, CRn 12, CRm 8 to 15. They have no rows. */
 static __always_inline bool is_icc(u16 enc)
 {
 	return (enc & ~GENMASK(5, 0)) == AV_SYS(3, 0, 12, 8, 0);
 }
 
 /*
- * Of the CPU interface the interrupt that came with the entry (av_irq_offer()): its
- * acknowledgement, under the mask that it came under, and its end, where nothing waits
- * that this would let in. What comes later makes the vCPU leave.
+ * The CPU interface, for the one interrupt offered at entry (av_irq_offer()): its acknowledgement,
+ * under the same priority mask, and its end, unless another interrupt is pending. Any later
+ * interrupt makes the vCPU exit.
  */
 static __always_inline unsigned int fast_icc(struct av_srf *srf, const struct av_insn *insn)
 {
@@ -142,7 +142,7 @@ static __always_inline unsigned int fast_icc(struct av_srf *srf, const struct av
 		if (insn->write || (icc & AV_ICC_UNSETTLED) != AV_ICC_OFFERED)
 			return AV_NR_FAST;
 		srf->icc = icc ^ (AV_ICC_OFFERED | AV_ICC_TAKEN);
-		/* It was all that waited for I: an offer is over when another interrupt comes. */
+		/* It was all that was due for PSTATE.I: another interrupt would end the offer. */
 		srf->due &= ~AV_PSR_I;
 		av_srf_set(srf, AV_SHOWN_DUE, srf->due);
 		av_quick_modes(srf);
@@ -158,7 +158,7 @@ static __always_inline unsigned int fast_icc(struct av_srf *srf, const struct av
 	return AV_FAST_ICC_EOIR1_EL1;
 }
 
-/* ICC_PMR_EL1 has five bits (irq/vgic.h). */
+/* ICC_PMR_EL1 implements five bits (irq/vgic.h). */
 static __always_inline unsigned int fast_pmr(struct av_srf *srf, const struct av_insn *insn)
 {
 	if (!has_row(srf, AV_FAST_ICC_PMR_EL1) || !(srf->icc_pmr & AV_ICC_PMR_KNOWN))
@@ -174,13 +174,13 @@ static __always_inline unsigned int fast_pmr(struct av_srf *srf, const struct av
 	return AV_FAST_ICC_PMR_EL1;
 }
 
-/* CNT*_EL0, op0 3, op1 3, CRn 14 */
+/* CNT*_EL0: op0 3, op1 3, CRn 14. */
 static __always_inline bool is_timer(u16 enc)
 {
 	return (enc & ~(AV_SYS_CRM | AV_SYS_OP2)) == AV_SYS(3, 3, 14, 0, 0);
 }
 
-/* The counter, where it has an offset and so traps; the timer as C has seen it last. */
+/* The counter, which traps only if it has an offset, and the timer as C code last saw it. */
 static __always_inline unsigned int fast_timer(struct av_srf *srf, const struct av_insn *insn)
 {
 	if (!has_row(srf, AV_FAST_CNTVCT_EL0) || insn->write)
@@ -228,13 +228,13 @@ static __always_inline unsigned int fast_msr_imm(struct av_srf *srf, const struc
 	if (lets_in(srf, old, daif))
 		return AV_NR_FAST;
 	av_srf_set_daif(srf, daif);
-	/* Which of two forms the hardware's syndrome has is seen here. */
+	/* Hardware reports one of two forms of syndrome; record it for switch/quick.S. */
 	if (av_esr_ec(srf->esr) == AV_EC_SYS64)
 		srf->quick_imm[insn->enc == AV_MSR_DAIFCLR] = srf->esr & ~AV_ISS_CRM;
 	return AV_FAST_DAIF;
 }
 
-/* SP and x18 to x30, and what is in place, are as they were. */
+/* Are SP, x18 to x30 and the registers in place (vm/regfile.h) unchanged? */
 static __always_inline bool leaves_high(const struct av_insn *insn, enum av_insn_kind kind,
 					unsigned int n)
 {
@@ -245,7 +245,7 @@ static __always_inline bool leaves_high(const struct av_insn *insn, enum av_insn
 	case AV_FAST_TPIDR_EL1:
 	case AV_FAST_TPIDR_EL0:
 	case AV_FAST_TPIDRRO_EL0:
-		/* May be in place, and come with SP. */
+		/* It may be in place, and is then reloaded together with SP. */
 		if (insn->write)
 			return false;
 	}
@@ -269,8 +269,8 @@ static __always_inline int fast_eret(struct av_srf *srf)
 }
 
 /*
- * Of virtual EL0's exceptions SVC and BRK, which are the guest's own whatever its tables
- * say. An abort may be a hidden one: only the guest's tables tell, which are not mapped.
+ * SVC and BRK from virtual EL0 are the guest's own whatever its tables say. An abort may be hidden:
+ * only the guest's tables tell, which the window does not map.
  */
 static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 {
@@ -282,7 +282,7 @@ static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 	return AV_FAST_TO_EL1;
 }
 
-/* Other calls than for PSCI's version are at least light exits. */
+/* Only the PSCI version is answered here; other calls are light exits at least. */
 static __always_inline int fast_hvc(struct av_srf *srf)
 {
 	if (!srf->psci_version || (u32)srf->regs[0] != AV_CALL_PSCI_VERSION)
@@ -294,7 +294,7 @@ static __always_inline int fast_hvc(struct av_srf *srf)
 	return AV_FAST_DONE_LOW;
 }
 
-/* As switch/enter.S tests them. */
+/* switch/enter.S tests these as bits. */
 static_assert(AV_FAST_DONE == BIT(0) && AV_FAST_DONE_LOW == BIT(1) && AV_FAST_TO_EL0 == BIT(2));
 
 __window int av_fast(struct av_srf *srf)
@@ -310,7 +310,7 @@ __window int av_fast(struct av_srf *srf)
 		return AV_FAST_NO;
 	if (!av_srf_el1(srf))
 		return fast_reflect(srf, ec);
-	/* AV_INSN_UNKNOWN has 0 in its lower half, which is none of these. */
+	/* The lower half of AV_INSN_UNKNOWN is 0, which is none of the instructions below. */
 	if (ec == AV_EC_UNKNOWN)
 		kind = av_insn_kind(srf->insn, &insn);
 	else if (ec == AV_EC_SYS64)

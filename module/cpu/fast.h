@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Traps that end in the window. Pure. */
+/* Traps that end in the window: cpu/fast.c. Pure. */
 #ifndef AV_CPU_FAST_H
 #define AV_CPU_FAST_H
 
@@ -7,28 +7,25 @@
 #include "vm/regfile.h"
 
 /*
- * Is every trap to leave? Said in srf->slow before each entry: nothing that the
- * window does changes it. Stepping counts each instruction.
+ * Must every trap leave the window? Stored in srf->slow before each entry, as
+ * nothing in the window changes it. Single step must see each instruction.
  */
 static inline bool av_fast_not_now(const struct av_srf *srf)
 {
 	return srf->vmode & AV_PSR_SS || av_srf_debugging(srf);
 }
 
-/* switch/enter.S knows the numbers. */
+/* switch/enter.S uses these values. */
 enum {
-	AV_FAST_NO,		/* nothing was changed: the long way */
-	AV_FAST_DONE,		/* finished */
-	AV_FAST_DONE_LOW,	/* finished, and neither SP nor a register from x18 on changed */
-	AV_FAST_TO_EL0 = 4,	/* finished, in virtual EL0 */
-	AV_FAST_TO_EL1 = 8,	/* finished, in virtual EL1 */
-	AV_FAST_ROOTS = 16,	/* finished, with other tables in both halves */
+	AV_FAST_NO,		/* nothing changed: take the slow path */
+	AV_FAST_DONE,		/* done */
+	AV_FAST_DONE_LOW,	/* done; SP and x18 to x30 are unchanged */
+	AV_FAST_TO_EL0 = 4,	/* done, now in virtual EL0 */
+	AV_FAST_TO_EL1 = 8,	/* done, now in virtual EL1 */
+	AV_FAST_ROOTS = 16,	/* done, with other roots in both halves */
 };
 
-/*
- * Finish the trap that the register file holds, as cpu/trap.c would. Called by
- * switch/enter.S only.
- */
+/* Complete the trap in the register file as cpu/trap.c would. Called by switch/enter.S only. */
 int av_fast(struct av_srf *srf);
 
 #endif /* AV_CPU_FAST_H */

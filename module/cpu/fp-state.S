@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The 32 vector registers, FPSR and FPCR, to and from a user_fpsimd_state at
- * x0. The kernel's own routines are not for modules.
+ * Saves and loads the 32 vector registers, FPSR and FPCR; x0 points to a
+ * user_fpsimd_state. The kernel does not export its own routines.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FP/SIMD, lazily: trapped at each entry until the guest uses it, then loaded
- * for that stay in the guest. The guest's registers are live only with
- * interrupts off; whenever they are on, its state is in memory, so the host
- * may do with the unit what it likes.
+ * FP/SIMD, loaded lazily: it traps at each entry until the guest uses it, and
+ * is then loaded for one stay. The guest's registers are live only while
+ * interrupts are off, and otherwise in memory; so the host may use the unit
+ * freely.
  */
 #include <linux/linkage.h>
 
@@ -17,7 +17,7 @@ asmlinkage void av_fp_state_load(struct user_fpsimd_state *state);
 static_assert(offsetof(struct user_fpsimd_state, fpsr) == 512);
 static_assert(offsetof(struct user_fpsimd_state, fpcr) == 516);
 
-/* The VMM's own registers are put away; may not sleep from here to the end. */
+/* Saves the VMM's registers. The caller must not sleep until av_fp_end(). */
 void av_fp_begin(struct av_vcpu *vcpu)
 {
 	av_neon_begin(&vcpu->cpu->fp_host);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_SET_GUEST_DEBUG: the VMM debugs its guest. Every debug exception of the
- * guest is then the VMM's (KVM_EXIT_DEBUG), and its means are the hardware's:
+ * KVM_SET_GUEST_DEBUG: the VMM debugs its guest. Every debug exception in the
+ * guest then goes to the VMM (KVM_EXIT_DEBUG). The hardware does the work:
  *
- * - Single step. PSTATE.SS of the virtual CPU is the VMM's for the length of a
- *   KVM_RUN: set, so that one instruction is executed, clear where one has been
- *   and its exception is still to come (an MMIO access, a signal). Emulating an
- *   instruction and taking an exception clear it, as the hardware does.
- * - Breakpoints and watchpoints take the place of the guest's own while it runs.
+ * - Single step: during KVM_RUN the VMM owns the virtual CPU's PSTATE.SS. It is
+ *   set to execute one instruction, and clear once that is done but the
+ *   exception is still due (after an MMIO access or a signal). Emulating an
+ *   instruction and taking an exception clear it as the hardware does.
+ * - Breakpoints and watchpoints replace the guest's own in the hardware.
  *
- * The guest's MDSCR_EL1 and debug registers do not change; its own single step is
- * off meanwhile, as on KVM. All under vcpu->mutex.
+ * The guest's MDSCR_EL1 and debug registers stay as they are; its own single
+ * step is off meanwhile, as under KVM. All under vcpu->mutex.
  */
 #include <linux/kvm.h>
 
@@ -29,7 +29,7 @@ int av_guest_debug_set(struct av_vcpu *vcpu, const struct kvm_guest_debug *dbg)
 
 	if (dbg->control & ~CONTROLS)
 		return -EINVAL;
-	/* Its software breakpoints are written into the guest's code. */
+	/* The VMM writes software breakpoints into the guest's code: drop its copies. */
 	av_mmu_forget_copies(vcpu->vm);
 	if (!(dbg->control & KVM_GUESTDBG_ENABLE)) {
 		cpu->guest_debug = 0;
@@ -71,7 +71,7 @@ void av_guest_debug_end(struct av_vcpu *vcpu)
 	set_ss(vcpu->srf, cpu->guest_ss);
 }
 
-/* As on KVM, a reset of the guest's changes nothing of the VMM's step: made, or to be made. */
+/* As under KVM, a reset of the vCPU keeps the VMM's step state. */
 void av_guest_debug_resume(struct av_vcpu *vcpu, bool ss)
 {
 	if (vcpu->cpu->guest_debug & KVM_GUESTDBG_SINGLESTEP)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The VMM as the guest's debugger: calls for the run loop and the exits. */
+/* The VMM as the guest's debugger: calls for the run loop and the exit handlers. */
 #ifndef AV_CPU_GUEST_DEBUG_H
 #define AV_CPU_GUEST_DEBUG_H
 
@@ -7,18 +7,18 @@
 
 struct kvm_guest_debug_arch;
 
-/* Around a KVM_RUN of a vCPU that is debugged. */
+/* Around KVM_RUN of a vCPU that the VMM debugs. */
 void av_guest_debug_begin(struct av_vcpu *vcpu);
 void av_guest_debug_end(struct av_vcpu *vcpu);
 
-/* Within such a KVM_RUN, after a reset: ss was the virtual CPU's PSTATE.SS. */
+/* After a reset during such a KVM_RUN; ss: the virtual CPU's PSTATE.SS before the reset. */
 void av_guest_debug_resume(struct av_vcpu *vcpu, bool ss);
 
-/* AV_STAY_* that debugging sets for a stay, and the VMM's debug registers if it has some. */
+/* The AV_STAY_* bits that debugging adds to a stay; the VMM's debug registers, or NULL. */
 unsigned int av_guest_debug_stay(const struct av_vcpu *vcpu);
 const struct kvm_guest_debug_arch *av_guest_debug_regs(const struct av_vcpu *vcpu);
 
-/* A debug exception: fill vcpu->run. */
+/* A debug exception: fill vcpu->run. Returns as exit handlers do. */
 int av_guest_debug_exit(struct av_vcpu *vcpu);
 
 #endif /* AV_CPU_GUEST_DEBUG_H */

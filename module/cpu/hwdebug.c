@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Breakpoints and watchpoints for the hardware. Pure: see cpu/hwdebug.h. */
+/* Computes breakpoints and watchpoints for the hardware. Pure: see cpu/hwdebug.h. */
 #include "cpu/hwdebug.h"
 
-/* DBGBCR<n>_EL1.BT: with the linked forms one more. Others want EL2 or AArch32. */
+/* DBGBCR<n>_EL1.BT; the linked forms are one higher. The others need EL2 or AArch32. */
 enum { BT_ADDRESS, BT_ADDRESS_LINKED, BT_CONTEXT, BT_CONTEXT_LINKED };
 
 bool av_srf_matching(const struct av_srf *srf)
@@ -14,7 +14,7 @@ bool av_srf_matching(const struct av_srf *srf)
 	return av_srf_get(srf, AV_MDSCR_EL1) & AV_MDSCR_KDE && !(av_srf_daif(srf) & AV_PSR_D);
 }
 
-/* Enabled, and for the level that the virtual CPU is at? The guest is not secure. */
+/* Is it enabled for the current virtual level? The guest is non-secure. */
 static bool is_for_level(const struct av_srf *srf, u64 control)
 {
 	if (!(control & AV_DBG_E) || FIELD_GET(AV_DBG_SSC, control) == AV_DBG_SSC_SECURE)
@@ -32,7 +32,6 @@ static bool context_matches(const struct av_srf *srf, unsigned int n)
 	return (u32)av_srf_get(srf, AV_DBGBVR0_EL1 + n) == (u32)av_srf_get(srf, AV_CONTEXTIDR_EL1);
 }
 
-/* Does the breakpoint that this one is linked to agree? */
 static bool link_matches(const struct av_srf *srf, const struct av_hwdebug *hw, u64 control)
 {
 	unsigned int n = FIELD_GET(AV_DBG_LBN, control);
@@ -62,7 +61,10 @@ struct av_hwdebug_pair av_srf_breakpoint(const struct av_srf *srf, const struct 
 	case BT_CONTEXT:
 		if (!is_context_aware(hw, n) || !context_matches(srf, n))
 			return off;
-		/* Every instruction: the hardware's own context is what it runs under. */
+		/*
+		 * Match every instruction: the hardware always runs under its
+		 * own CONTEXTIDR_EL1.
+		 */
 		on.value = hw->contextidr;
 		on.control |= FIELD_PREP(AV_DBGB_BT, BT_CONTEXT);
 		return on;
@@ -114,7 +116,7 @@ struct av_hwdebug_pair av_vmm_watchpoint(const struct av_srf *srf, u64 value, u6
 	return is_for_level(srf, control) && !(control & AV_DBGW_WT) ? on : off;
 }
 
-/* BAS selects halfwords by two bits each, of which the second follows the first. */
+/* BAS selects a halfword by two bits; the second copies the first. */
 u64 av_dbgbcr_written(u64 val)
 {
 	u64 first = val & (BIT_ULL(5) | BIT_ULL(7));

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guest's breakpoints and watchpoints, as the hardware is to have them
+ * The guest's breakpoints and watchpoints, in the form that the hardware needs
  * while the guest runs. Pure.
  *
- * Both virtual levels run at EL0, so a register that asks for the level that
- * the virtual CPU is at asks the hardware for EL0, and one that does not is
- * off. Matches that depend on CONTEXTIDR_EL1 are decided here: every write of
- * it traps. An exception that the hardware then reports is the guest's as it
- * stands.
+ * Both virtual levels run at EL0. So a register that selects the current
+ * virtual level selects EL0 in the hardware, and any other is off. Matches of
+ * CONTEXTIDR_EL1 are evaluated here, as every write of it traps. A resulting
+ * debug exception goes to the guest unchanged.
  *
- * Not possible: LDTR and STTR of virtual EL1 count as its own accesses.
+ * Limitation: LDTR and STTR of virtual EL1 match as EL1 accesses.
  */
 #ifndef AV_CPU_HWDEBUG_H
 #define AV_CPU_HWDEBUG_H
@@ -37,13 +36,13 @@
 #define AV_DBGWCR_BITS		(AV_DBG_E | AV_DBG_PMC | AV_DBG_HMC | AV_DBG_SSC | AV_DBG_LBN | \
 				 AV_DBGW_LSC | AV_DBGW_BAS | AV_DBGW_WT | AV_DBGW_MASK)
 
-/* Numbers of debug registers of the CPU, and the CONTEXTIDR_EL1 that the hardware runs under. */
+/* The CPU's numbers of debug registers, and the hardware's current CONTEXTIDR_EL1. */
 struct av_hwdebug {
 	u8 breakpoints, watchpoints, context_aware;
 	u32 contextidr;
 };
 
-/* A value and a control register for the hardware; control is 0 where nothing is to match. */
+/* Values for one pair of hardware registers; control is 0 if nothing may match. */
 struct av_hwdebug_pair {
 	u64 value, control;
 };
@@ -54,23 +53,23 @@ struct av_hwdebug_pair {
 #define AV_MDSCR_MDE		BIT_ULL(15)
 #define AV_OSLSR_OSLK		BIT_ULL(1)
 
-/* Is there anything in the virtual debug registers that acts, now or with other masks? */
+/* Is any virtual debug feature enabled, whatever is masked at the moment? */
 static inline bool av_srf_debugging(const struct av_srf *srf)
 {
 	return av_srf_get(srf, AV_MDSCR_EL1) & (AV_MDSCR_SS | AV_MDSCR_MDE) &&
 	       !(av_srf_get(srf, AV_OSLSR_EL1) & AV_OSLSR_OSLK);
 }
 
-/* May breakpoints and watchpoints match at the present level? */
+/* May breakpoints and watchpoints match at the current level? */
 bool av_srf_matching(const struct av_srf *srf);
 
-/* The n'th breakpoint and watchpoint for the hardware, given av_srf_matching(). */
+/* The n'th breakpoint or watchpoint for the hardware, if av_srf_matching(). */
 struct av_hwdebug_pair av_srf_breakpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
 					 unsigned int n);
 struct av_hwdebug_pair av_srf_watchpoint(const struct av_srf *srf, const struct av_hwdebug *hw,
 					 unsigned int n);
 
-/* The VMM's own: by address, at the levels that control names, whatever the guest masks. */
+/* The VMM's own: by address, at the levels in control, regardless of the guest's masks. */
 struct av_hwdebug_pair av_vmm_breakpoint(const struct av_srf *srf, u64 value, u64 control);
 struct av_hwdebug_pair av_vmm_watchpoint(const struct av_srf *srf, u64 value, u64 control);
 

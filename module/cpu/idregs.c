@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPU that the guest is shown: a row a field, with the reason. A field
- * without a row reads as zero: no EL2, no EL3, no PAN and UAO (PSTATE bits of EL1
- * that EL0 cannot have), no pointer authentication, BTI and MTE (controls of
- * EL0 that virtual EL1 would need of its own), no SVE and SME, no RAS, no
- * trace, no hardware access flag (the guest's tables are not the ones walked), no
- * CnP, no big-endian. PMUVer is there for vCPUs with the feature (cpu/regs_id.c).
+ * The guest's CPU features: one row per ID field, with the reason. A field
+ * without a row reads as zero: no EL2 and EL3; no PAN and UAO (EL1 PSTATE bits
+ * that EL0 lacks); no pointer authentication, BTI and MTE (their EL0 controls
+ * would need separate values for virtual EL1); no SVE and SME; no RAS; no
+ * trace; no hardware access flag (the hardware does not walk the guest's
+ * tables); no CnP; no big-endian. cpu/regs_id.c adds PMUVer for vCPUs with that
+ * feature.
  */
 #include "cpu/idregs.h"
 
 enum kind {
-	HOST,		/* as the host has it */
-	CAP,		/* as the host has it, but no more than val */
+	HOST,		/* the host's value */
+	CAP,		/* the host's value, at most val */
 	FIX,		/* val */
 };
 
@@ -22,15 +23,15 @@ struct field {
 #define F(reg, lsb, kind, val)	{ AV_ID_##reg, lsb, kind, val }
 
 static const struct field fields[] = {
-	F(PFR0, 0, FIX, 1),	/* EL0: AArch64 only: AArch32 at EL0 is not virtualized */
+	F(PFR0, 0, FIX, 1),	/* EL0: AArch64 only: AArch32 is not virtualized */
 	F(PFR0, 4, FIX, 1),	/* EL1: AArch64 only */
 	F(PFR0, 16, HOST, 0),	/* FP: executed directly */
 	F(PFR0, 20, HOST, 0),	/* AdvSIMD: executed directly */
-	F(PFR0, 24, FIX, 1),	/* GIC: the vGIC's CPU interface is in system registers; 0 without a vGIC */
-	F(PFR0, 48, CAP, 1),	/* DIT: PSTATE.DIT is EL0's to write, and switched with PSTATE */
-	F(PFR0, 56, CAP, 1),	/* CSV2: a fact of the core; predictors know nothing of our levels */
-	F(PFR0, 60, CAP, 1),	/* CSV3: a fact of the cores: without it a guest turns KPTI on, as on KVM */
-	F(PFR1, 4, CAP, 2),	/* SSBS: PSTATE.SSBS is EL0's to write, and switched with PSTATE */
+	F(PFR0, 24, FIX, 1),	/* GIC: system register interface; 0 without a vGIC */
+	F(PFR0, 48, CAP, 1),	/* DIT: EL0 can write PSTATE.DIT; switched with PSTATE */
+	F(PFR0, 56, CAP, 1),	/* CSV2: a property of the core, for all virtual levels */
+	F(PFR0, 60, CAP, 1),	/* CSV3: a property of the cores; a guest without it enables KPTI */
+	F(PFR1, 4, CAP, 2),	/* SSBS: EL0 can write PSTATE.SSBS; switched with PSTATE */
 	F(ISAR0, 4, HOST, 0),	/* AES: executed directly */
 	F(ISAR0, 8, HOST, 0),	/* SHA1: executed directly */
 	F(ISAR0, 12, HOST, 0),	/* SHA2: executed directly */
@@ -43,28 +44,28 @@ static const struct field fields[] = {
 	F(ISAR0, 44, HOST, 0),	/* DP: executed directly */
 	F(ISAR0, 48, HOST, 0),	/* FHM: executed directly */
 	F(ISAR0, 52, HOST, 0),	/* TS: executed directly: flags are physical */
-	F(ISAR0, 56, FIX, 2),	/* TLB: TLBI traps anyway, and one by range saves many */
+	F(ISAR0, 56, FIX, 2),	/* TLB: TLBI traps anyway, and one range TLBI replaces many */
 	F(ISAR0, 60, HOST, 0),	/* RNDR: executed directly */
-	F(ISAR1, 0, CAP, 2),	/* DPB: DC CVAP is EL0's with SCTLR_EL1.UCI */
+	F(ISAR1, 0, CAP, 2),	/* DPB: EL0 may use DC CVAP with SCTLR_EL1.UCI */
 	F(ISAR1, 12, HOST, 0),	/* JSCVT: executed directly */
 	F(ISAR1, 16, HOST, 0),	/* FCMA: executed directly */
 	F(ISAR1, 20, HOST, 0),	/* LRCPC: executed directly */
 	F(ISAR1, 32, HOST, 0),	/* FRINTTS: executed directly */
 	F(ISAR1, 36, HOST, 0),	/* SB: executed directly */
-	F(ISAR1, 44, CAP, 1),	/* BF16: executed directly; EBF16 is a mode of FPCR we do not check for */
+	F(ISAR1, 44, CAP, 1),	/* BF16: executed directly; EBF16, a mode of FPCR, is unchecked */
 	F(ISAR1, 48, HOST, 0),	/* DGH: a hint */
 	F(ISAR1, 52, HOST, 0),	/* I8MM: executed directly */
-	F(MMFR0, 0, CAP, 5),	/* PARange: output addresses of the guest's walks, 48 bits at most */
-	F(MMFR0, 4, FIX, 2),	/* ASIDBits: 16 bits: ASIDs of the guest are names of shadow trees */
+	F(MMFR0, 0, CAP, 5),	/* PARange: output size of the guest's walks, at most 48 bits */
+	F(MMFR0, 4, FIX, 2),	/* ASIDBits: 16 bits: the guest's ASIDs only name shadow trees */
 	F(MMFR0, 20, FIX, 0),	/* TGran16: 4 KiB only */
 	F(MMFR0, 24, FIX, 15),	/* TGran64: 4 KiB only */
-	F(MMFR0, 28, FIX, 0),	/* TGran4: always there */
-	F(MMFR2, 32, HOST, 0),	/* AT: unaligned single-copy atomicity, a fact of the core */
-	F(MMFR2, 60, FIX, 1),	/* E0PD: honoured by the walker; where CSV3 is, tells the guest that KPTI gains nothing */
+	F(MMFR0, 28, FIX, 0),	/* TGran4: always */
+	F(MMFR2, 32, HOST, 0),	/* AT: unaligned single-copy atomicity, a property of the core */
+	F(MMFR2, 60, FIX, 1),	/* E0PD: the walker honours it; with CSV3, KPTI gains nothing */
 	F(DFR0, 0, FIX, 6),	/* DebugVer: Armv8 debug */
-	F(DFR0, 12, HOST, 0),	/* BRPs: as the host has, for the VMM's sake */
-	F(DFR0, 20, HOST, 0),	/* WRPs: as the host has */
-	F(DFR0, 28, HOST, 0),	/* CTX_CMPs: as the host has */
+	F(DFR0, 12, HOST, 0),	/* BRPs: the host's number, which the VMM may use */
+	F(DFR0, 20, HOST, 0),	/* WRPs: the host's number */
+	F(DFR0, 28, HOST, 0),	/* CTX_CMPs: the host's number */
 };
 
 static u64 field_value(const struct field *f, u64 host)
@@ -105,8 +106,8 @@ bool av_idreg_uses_host(unsigned int reg)
 #define NIBBLE(lsb)	(15ULL << (lsb))
 
 /*
- * The fields that a VMM may lower, as KVM has them: all but those of what it
- * cannot take away from a guest.
+ * The fields that a VMM may lower, as under KVM: those of features that can be
+ * hidden from a guest.
  */
 static const struct {
 	u8 reg;
@@ -122,13 +123,16 @@ static const struct {
 	{ AV_IDREG(4, 4),	~(GENMASK_ULL(63, 60) | GENMASK_ULL(51, 48) | GENMASK_ULL(39, 36) |
 				  GENMASK_ULL(31, 28) | GENMASK_ULL(15, 8)) },
 	{ AV_IDREG(4, 7),	~(GENMASK_ULL(63, 32) | GENMASK_ULL(27, 2)) },
-	/* DebugVer, PMUVer, WRPs, DoubleLock: not the breakpoints, which count from the top. */
+	/*
+	 * DebugVer, PMUVer, WRPs, DoubleLock. Not BRPs: context-aware
+	 * breakpoints count from the top.
+	 */
 	{ AV_ID_DFR0,		NIBBLE(0) | NIBBLE(8) | NIBBLE(20) | NIBBLE(36) },
 	{ AV_ID_ISAR0,		~NIBBLE(0) },
-	/* Pointer authentication, here and in the next. */
+	/* Pointer authentication, here and in the next row. */
 	{ AV_ID_ISAR1,		~(NIBBLE(4) | NIBBLE(8) | NIBBLE(24) | NIBBLE(28)) },
 	{ AV_IDREG(6, 2),	~(NIBBLE(8) | NIBBLE(12) | NIBBLE(44)) },
-	/* ASIDBits, the second stage's granules. */
+	/* ASIDBits, stage 2 granules. */
 	{ AV_ID_MMFR0,		~(NIBBLE(4) | NIBBLE(32) | NIBBLE(36) | NIBBLE(40) |
 				  GENMASK_ULL(55, 48)) },
 	/* VMIDBits, VH, XNX, TWED, HCX. */
@@ -150,14 +154,14 @@ u64 av_idreg_writable(unsigned int reg)
 	return 0;
 }
 
-/* CRm 1 to 3, but for the auxiliary ones and what is not allocated. */
+/* CRm 1 to 3, except auxiliary and unallocated registers. */
 bool av_idreg_is_aarch32(unsigned int reg)
 {
 	return reg < AV_IDREG(4, 0) && reg != AV_IDREG(1, 3) && reg != AV_IDREG(3, 3) &&
 	       reg != AV_IDREG(3, 5) && reg != AV_IDREG(3, 7);
 }
 
-/* Of these 15 is less than 0: TGran64, TGran4, DoubleLock. */
+/* Fields where 15 is below 0: TGran64, TGran4, DoubleLock. */
 static bool is_signed(unsigned int reg, unsigned int lsb)
 {
 	return (reg == AV_ID_MMFR0 && (lsb == 24 || lsb == 28)) ||
@@ -166,10 +170,10 @@ static bool is_signed(unsigned int reg, unsigned int lsb)
 
 static bool field_may_be(unsigned int reg, unsigned int lsb, unsigned int have, unsigned int want)
 {
-	/* SpecSEI says what may happen to the guest: more of it is safe. */
+	/* A higher SpecSEI warns of more, which is safe. */
 	if (reg == AV_ID_MMFR1 && lsb == 24)
 		return want >= have;
-	/* DebugVer starts from Armv8's. */
+	/* DebugVer starts at Armv8's 6. */
 	if (reg == AV_ID_DFR0 && lsb == 0 && want < 6)
 		return false;
 	if (is_signed(reg, lsb)) {
@@ -203,7 +207,7 @@ u64 av_idreg_forget(unsigned int reg, u64 host, u64 val)
 	return val;
 }
 
-/* A field of CTR_EL0 may be less, each as wide as it is. */
+/* Each field of CTR_EL0 may be lowered. */
 bool av_ctr_may_be(u64 limit, u64 val)
 {
 	static const u64 fields[] = { AV_CTR_DIC, AV_CTR_IDC, AV_CTR_DMINLINE, AV_CTR_IMINLINE };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The ID registers: 3, 0, c0, c1 to c7, 0 to 7, most of them unallocated. Pure.
- */
+/* The ID registers: op0 3, op1 0, CRn 0, CRm 1 to 7, op2 0 to 7; most are unallocated. Pure. */
 #ifndef AV_CPU_IDREGS_H
 #define AV_CPU_IDREGS_H
 
@@ -26,32 +24,32 @@
 #define AV_ID_DFR0_BRPS		GENMASK_ULL(15, 12)
 #define AV_ID_DFR0_WRPS		GENMASK_ULL(23, 20)
 
-/* The guest's view of a register, given the host's own value. */
+/* The guest's value, given the host's. */
 u64 av_idreg_compose(unsigned int reg, u64 host);
 
-/* Does the guest see anything of the host's register? Only then is that read. */
+/* Does the guest's value depend on the host's register? Only then is that read. */
 bool av_idreg_uses_host(unsigned int reg);
 
-/* The bits of fields that a VMM may write: KVM's list. */
+/* The bits of the fields that a VMM may write, as in KVM. */
 u64 av_idreg_writable(unsigned int reg);
 
-/* AArch32's registers: zero, and a VMM's writes are ignored, as on KVM without AArch32. */
+/* AArch32 ID registers: read as zero, VMM writes ignored, as in KVM without AArch32. */
 bool av_idreg_is_aarch32(unsigned int reg);
 
 /*
- * May a VMM show val where limit is what we can give? Each writable field may be
- * less: fields count upwards, but for those where 15 means that the feature is
- * missing.
+ * May a VMM set val, where limit is the most that we support? Each writable
+ * field may be lower. 15 counts as lowest in the fields where it means that the
+ * feature is missing.
  */
 bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val);
 
 /*
- * A VMM's value without the features that KVM once showed and silently takes back:
- * the host's own MPAM, a PMU of another kind.
+ * Clear features in a VMM's value that old KVM showed and newer KVM silently
+ * drops: the host's MPAM, and an IMPLEMENTATION DEFINED PMU.
  */
 u64 av_idreg_forget(unsigned int reg, u64 host, u64 val);
 
-#define AV_NR_CACHES		14	/* seven levels, each with CSSELR_EL1.InD */
+#define AV_NR_CACHES		14	/* seven levels, times CSSELR_EL1.InD */
 #define AV_CLIDR_RES0		GENMASK_ULL(63, 47)
 #define AV_CTR_DIC		BIT_ULL(29)
 #define AV_CTR_IDC		BIT_ULL(28)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exceptions into the guest: the pure part is cpu/exception.c, here is what
- * the rest of the module must know of it.
+ * Exceptions into the guest. cpu/exception.c has the pure part; this file
+ * updates statistics and tells the other folders.
  */
 #include <linux/kvm.h>
 
@@ -21,7 +21,7 @@ void av_vcpu_mode_changed(struct av_vcpu *vcpu)
 	av_mmu_mode_changed(vcpu);
 }
 
-/* True: the exception level has changed. */
+/* Returns true if the exception level changed. */
 static __always_inline bool take_sync(struct av_vcpu *vcpu, u64 esr)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -89,7 +89,7 @@ static bool serror_due(const struct av_vcpu *vcpu)
 	return vcpu->cpu->serror_pending && !(av_srf_daif(vcpu->srf) & AV_PSR_A);
 }
 
-/* Of the lines of the interrupt controller, those that PSTATE lets through. */
+/* The interrupt lines in out that PSTATE does not mask. */
 static unsigned int unmasked(const struct av_vcpu *vcpu, unsigned int out)
 {
 	u64 daif = av_srf_daif(vcpu->srf);
@@ -132,7 +132,7 @@ void av_inject_pending(struct av_vcpu *vcpu)
 			av_irq_offer(vcpu);
 		return;
 	}
-	/* After an illegal ERET the next instruction is the exception. */
+	/* PSTATE.IL is set by an illegal ERET: the next instruction takes this exception. */
 	if (vcpu->srf->vmode & AV_PSR_IL)
 		av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, AV_EC_ILLEGAL) | AV_ESR_IL);
 }

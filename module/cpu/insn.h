@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The instructions that arrive as "unknown" from EL0, told apart. Pure.
- */
+/* Decodes the instructions that trap from EL0 as "unknown". Pure. */
 #ifndef AV_CPU_INSN_H
 #define AV_CPU_INSN_H
 
@@ -11,14 +9,14 @@
 #define AV_ISS_CRM	GENMASK_ULL(4, 1)
 
 enum av_insn_kind {
-	AV_INSN_UNDEF,		/* not one of these: undefined for the guest too */
+	AV_INSN_UNDEF,		/* none of these: UNDEFINED for the guest as well */
 	AV_INSN_SYSREG,		/* MRS, MSR (register) */
 	AV_INSN_SYS,		/* SYS, SYSL and their names: TLBI, AT, DC, IC */
 	AV_INSN_MSR_IMM,	/* MSR (immediate) */
 	AV_INSN_HVC,
 	AV_INSN_SMC,
 	AV_INSN_ERET,
-	AV_INSN_RUNS,		/* never unknown at EL0: it was written since */
+	AV_INSN_RUNS,		/* executes at EL0: the guest has overwritten a trapping one */
 	AV_INSN_NR_KINDS
 };
 
@@ -26,12 +24,12 @@ struct av_insn {
 	u16 enc;	/* AV_SYS(): SYSREG, SYS; MSR_IMM with CRm 0 */
 	u16 imm;	/* HVC, SMC: 16 bits; MSR_IMM: 4 */
 	u8 rt;		/* SYSREG, SYS */
-	bool write;	/* SYSREG, SYS: from rt, not to it */
+	bool write;	/* SYSREG, SYS: writes from rt, else reads to it */
 };
 
 /*
- * The instructions that may replace others while these are executed (kprobes,
- * static keys), but for HVC and SMC: B, BL, B.cond, BRK, SVC, ISB and hints.
+ * Instructions that may replace others while a CPU executes them (kprobes,
+ * static keys), except HVC and SMC: B, BL, B.cond, BRK, SVC, ISB and hints.
  */
 static __always_inline bool av_insn_runs(u32 insn)
 {
@@ -45,7 +43,7 @@ static __always_inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *
 	out->enc = (insn >> 5) & 0xffff;
 	out->rt = insn & 0x1f;
 	out->write = !(insn & BIT(21));
-	/* op0 2 and 3: what nearly all of them are. */
+	/* op0 2 and 3: the most frequent. */
 	if ((insn & 0xffd00000) == 0xd5100000)
 		return AV_INSN_SYSREG;
 	if ((insn & 0xffc00000) == 0xd5000000) {
@@ -73,8 +71,8 @@ static __always_inline enum av_insn_kind av_insn_from_iss(u64 iss, struct av_ins
 	u32 op0 = (iss >> 20) & 3, op1 = (iss >> 14) & 7, op2 = (iss >> 17) & 7;
 
 	/*
-	 * Of MSR (immediate) only DAIFSet and DAIFClr trap, op1 3, op2 6 and 7.
-	 * QEMU (seen in 7.2) reports the two swapped.
+	 * Of MSR (immediate) only DAIFSet and DAIFClr trap: op1 3, op2 6 or 7.
+	 * QEMU (seen in 7.2) swaps op1 and op2.
 	 */
 	if (!op0 && op2 == 3)
 		swap(op1, op2);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Light exits: aborts, TLBI, calls of firmware (cpu/calls.h), writes of a TTBR, answered
- * between two stays in the guest, with interrupts off and without a look at what else there
- * is to do. Whoever wants the vCPU meanwhile has sent an interrupt, which ends the next stay
- * as it begins.
+ * Light exits: aborts, TLBIs, firmware calls (cpu/calls.h) and writes of a TTBR, answered between
+ * two stays in the guest with interrupts off, without the run loop's checks. Anyone who wants the
+ * vCPU has sent an IPI, which ends the next stay at once.
  *
- * The guest is entered again as the window left it, or at the other exception level
- * where the window might have gone there, too (srf->modes).
+ * The guest is entered again in the state the window left, or at the other exception level if the
+ * window could have gone there as well (srf->modes).
  */
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
@@ -37,16 +36,13 @@ static __always_inline bool answer_tlbi(struct av_vcpu *vcpu)
 	return true;
 }
 
-/* MSR TTBR0_EL1 and TTBR1_EL1. */
+/* MSR TTBR0_EL1 and MSR TTBR1_EL1. */
 static bool is_ttbr(u64 insn)
 {
 	return (insn & ~0x3fULL) == 0xd5182000;
 }
 
-/*
- * Tables that the window does not have: most often those of a process that has just begun, or
- * has not run for a while.
- */
+/* The window does not know this pair's roots: the process is new, or has not run for a while. */
 static noinline bool answer_ttbr(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -72,7 +68,7 @@ static noinline bool answer_ttbr(struct av_vcpu *vcpu)
 	return true;
 }
 
-/* Can an exception be taken to virtual EL1 without new tables and controls? */
+/* Can an exception be taken to virtual EL1 without other shadow trees or controls? */
 static bool may_inject(const struct av_srf *srf)
 {
 	return av_srf_el1(srf) ? av_srf_mode(srf) == AV_PSR_EL1H : srf->modes;
@@ -103,12 +99,12 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 	switch (av_esr_ec(srf->esr)) {
 	case AV_EC_IABT_LOW:
 	case AV_EC_DABT_LOW:
-		/* Most exits to devices do not get any further. */
+		/* Most device accesses are declined here. */
 		return light && !av_mmu_near_device(vcpu, srf->far) && answer_abort(vcpu);
 	case AV_EC_UNKNOWN:
 		if (av_exit_is_light(srf))
 			return av_smccc_answer_light(vcpu);
-		/* The switcher asks with few of the guest's registers saved. */
+		/* The switcher never asks about these: they come from run.c's loop. */
 		if (!asked && is_ttbr(srf->insn))
 			return light && answer_ttbr(vcpu);
 		return light && answer_tlbi(vcpu);
@@ -117,7 +113,7 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 	}
 }
 
-/* asked: by the switcher, which asks of synchronous exceptions only, and not where all traps leave. */
+/* asked: by the switcher, for synchronous exceptions only and never while srf->slow is set. */
 static __always_inline bool light(struct av_vcpu *vcpu, bool asked)
 {
 	const struct av_srf *srf = vcpu->srf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The guest's PMU: registers. Pure: see cpu/pmu.h. */
+/* The guest's PMU registers. Pure: see cpu/pmu.h. */
 #include "cpu/pmu.h"
 
 #define PMINTENSET	AV_SYS(3, 0, 9, 14, 1)
@@ -18,9 +18,9 @@
 #define PMOVSSET	AV_SYS(3, 3, 9, 14, 3)
 
 #define PMSELR_SEL	GENMASK_ULL(4, 0)
-#define CRM_TYPER	BIT(2)		/* of CRm 8 to 15 in CRn 14: counters, then types */
+#define CRM_TYPER	BIT(2)		/* in CRm 8 to 15 of CRn 14: counters, then types */
 
-/* STALL_SLOT and its halves say nothing without PMMIR_EL1. */
+/* STALL_SLOT and its halves are meaningless without PMMIR_EL1. */
 #define CEID1_STALL_SLOTS	GENMASK_ULL(0x3f - 32, 0x3d - 32)
 
 static u64 low(u64 val)
@@ -28,7 +28,7 @@ static u64 low(u64 val)
 	return val & GENMASK_ULL(31, 0);
 }
 
-/* A bit for each counter that exists. */
+/* One bit for each counter that exists. */
 static u64 all(const struct av_pmu_model *model)
 {
 	return BIT_ULL(AV_PMU_CYCLES) | (BIT_ULL(model->counters) - 1);
@@ -83,10 +83,10 @@ static void set_value(struct av_pmu *pmu, unsigned int n, u64 val)
 	pmu->anew |= BIT(n);
 }
 
-/* Change a counter's event; the value stays. */
+/* Change a counter's event; its value stays. */
 static void set_type(struct av_pmu *pmu, unsigned int n, u64 type)
 {
-	/* The value of a counter that is to begin anew has the event's count already. */
+	/* If the event is about to be recreated, value[] already includes its count. */
 	if (!(pmu->anew & BIT(n)))
 		pmu->value[n] += pmu->ops->counted(pmu, n);
 	pmu->type[n] = type;
@@ -98,7 +98,7 @@ u64 av_pmu_period(const struct av_pmu *pmu, const struct av_pmu_model *model, un
 {
 	if (!overflows_wide(pmu, model, n))
 		return BIT_ULL(32) - low(value);
-	/* The host's periods are signed; nothing counts as far. */
+	/* perf's periods are signed; no counter gets that far. */
 	return value > GENMASK_ULL(62, 0) + 1 ? -value : GENMASK_ULL(62, 0);
 }
 
@@ -106,7 +106,7 @@ void av_pmu_overflowed(struct av_pmu *pmu, const struct av_pmu_model *model, uns
 {
 	u64 val;
 
-	/* Carry from one counter to the next: two chained ones may both overflow. */
+	/* Carry into the next counter while counters are chained; each of them may overflow. */
 	for (;;) {
 		pmu->overflow |= BIT_ULL(n);
 		if (n & 1 || !exists(model, n + 1) || overflows_wide(pmu, model, n))
@@ -183,7 +183,7 @@ static u64 read_pmcr(const struct av_pmu *pmu, const struct av_pmu_model *model)
 	return pmu->pmcr | FIELD_PREP(AV_PMCR_N, model->counters);
 }
 
-/* LC is RES1: there is no AArch32. */
+/* LC is RES1 without AArch32. */
 static void write_pmcr(struct av_pmu *pmu, const struct av_pmu_model *model, u64 val)
 {
 	u64 old = pmu->pmcr;
@@ -192,7 +192,7 @@ static void write_pmcr(struct av_pmu *pmu, const struct av_pmu_model *model, u64
 	if (model->version < AV_PMU_V3P5)
 		val &= ~AV_PMCR_LP;
 	pmu->pmcr = (val & AV_PMCR_WRITABLE & ~(AV_PMCR_P | AV_PMCR_C)) | AV_PMCR_LC;
-	/* A period depends on where a counter overflows. */
+	/* LP changes where a counter overflows, and so its period. */
 	for (n = 0; (pmu->pmcr ^ old) & AV_PMCR_LP && n < model->counters; n++)
 		set_type(pmu, n, pmu->type[n]);
 	if (val & AV_PMCR_C)
@@ -210,14 +210,14 @@ static u64 read_ceid(const struct av_pmu_model *model, unsigned int half)
 		val |= BIT_ULL(AV_PMEVENT_CHAIN);
 	if (model->filter) {
 		may = low(model->filter[0] >> 32 * half);
-		/* The upper half tells of the events from 0x4000 on, where they can be named. */
+		/* The upper half has the events from 0x4000 on, in versions that can name them. */
 		if (av_pmu_events(model->version) > 0x4000)
 			may |= low(model->filter[0x4000 / 64] >> 32 * half) << 32;
 	}
 	return val & may;
 }
 
-/* PMEVCNTR<n>, PMEVTYPER<n> and PMCCFILTR: the number is in the encoding. */
+/* PMEVCNTR<n>, PMEVTYPER<n> and PMCCFILTR have the number in their encoding. */
 static bool is_numbered(u16 enc)
 {
 	return FIELD_GET(AV_SYS_CRN, enc) == 14;
@@ -240,7 +240,7 @@ static bool is_counter(u16 enc)
 	return enc == PMCCNTR || enc == PMXEVCNTR || (is_numbered(enc) && !is_type(enc));
 }
 
-/* Bits of PMUSERENR_EL0 of which one lets virtual EL0 do this; all ones: always allowed. */
+/* Bits of PMUSERENR_EL0, any of which allows virtual EL0 the access; all ones: always allowed. */
 static u64 needed_by_el0(u16 enc, bool write)
 {
 	switch (enc) {
@@ -263,11 +263,10 @@ static bool may(const struct av_pmu *pmu, u16 enc, bool el1, bool write)
 {
 	u64 needed = needed_by_el0(enc, write);
 
-	/* Reads of PMUSERENR_EL0 are always allowed. */
 	return el1 || needed == ~0ULL || pmu->pmuserenr & needed;
 }
 
-/* PMCNTEN, PMINTEN, PMOVS, each with a register that sets and one that clears. */
+/* PMCNTEN, PMINTEN, PMOVS: each has a set and a clear register. */
 static u64 *pair_of(struct av_pmu *pmu, u16 enc, bool *sets)
 {
 	*sets = enc == PMCNTENSET || enc == PMINTENSET || enc == PMOVSSET;
@@ -310,7 +309,6 @@ static bool access_counter(struct av_pmu *pmu, const struct av_pmu_model *model,
 	return true;
 }
 
-/* Registers that are words. */
 static bool access_word(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc,
 			bool write, u64 *val)
 {
@@ -410,7 +408,7 @@ void av_pmu_set(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc, u
 	}
 	switch (enc) {
 	case AV_PMU_PMCR:
-		/* P and C have their effect before the first run: av_pmu_reload(). */
+		/* P and C take effect before the first run: av_pmu_reload(). */
 		pmu->pmcr = (val & AV_PMCR_WRITABLE) | AV_PMCR_LC;
 		break;
 	case PMSELR:

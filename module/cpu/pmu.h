@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guest's PMU (PMUv3): its registers, and the events that its counters
- * count.
+ * The guest's PMU (PMUv3): its registers, and what its counters count.
  *
- * Counting itself is the host's: cpu/pmu_events.c has an event of the host's perf
- * for each counter that runs. A counter's value is its value when its event began
- * (value[]) plus the event's count since (ops->counted()). SW_INCR and CHAIN have
- * no event: they are counted here.
+ * The host counts: cpu/pmu_events.c has a perf event for each running counter.
+ * A counter's value is its value when the event was created (value[]) plus the
+ * event's count since (ops->counted()). SW_INCR and CHAIN have no event and are
+ * counted here.
  *
- * Pure. The caller keeps the vCPU's own thread and the host's PMU interrupt,
- * which calls av_pmu_overflowed(), apart: interrupts off.
+ * Pure. The caller keeps the vCPU's thread apart from the host's PMU interrupt,
+ * which calls av_pmu_overflowed(), by disabling interrupts.
  */
 #ifndef AV_CPU_PMU_H
 #define AV_CPU_PMU_H
 
 #include "lib/av_types.h"
 
-#define AV_PMU_CYCLES		31	/* the cycle counter: its bit, its place in the arrays */
+#define AV_PMU_CYCLES		31	/* the cycle counter's bit and array index */
 #define AV_PMU_COUNTERS		32
 #define AV_PMU_EVENTS		65536	/* bits of a filter */
 
@@ -39,46 +38,46 @@
 #define AV_PMUSERENR_ALL	GENMASK_ULL(3, 0)
 
 /* PMEVTYPER<n>_EL0 and PMCCFILTR_EL0 */
-#define AV_PMTYPE_P		BIT_ULL(31)	/* not at EL1 */
-#define AV_PMTYPE_U		BIT_ULL(30)	/* not at EL0 */
-#define AV_PMTYPE_NSK		BIT_ULL(29)	/* turn P and U round, in a CPU with EL3 */
+#define AV_PMTYPE_P		BIT_ULL(31)	/* do not count at EL1 */
+#define AV_PMTYPE_U		BIT_ULL(30)	/* do not count at EL0 */
+#define AV_PMTYPE_NSK		BIT_ULL(29)	/* invert P and U, in a CPU with EL3 */
 #define AV_PMTYPE_NSU		BIT_ULL(28)
 
 #define AV_PMEVENT_SW_INCR	0x00
 #define AV_PMEVENT_CPU_CYCLES	0x11
 #define AV_PMEVENT_CHAIN	0x1e
 
-/* The PMU that the VM's vCPUs have. */
+/* The model of PMU that the VM's vCPUs have. */
 struct av_pmu_model {
 	u8 counters;		/* event counters: PMCR_EL0.N */
 	u8 version;		/* PMUVer */
 	u64 ceid[2];		/* PMCEID<n>_EL0 of the host */
-	const u64 *filter;	/* a bit an event that may be counted; NULL: all */
+	const u64 *filter;	/* one bit per event that may be counted; NULL: all */
 };
 
 struct av_pmu;
 
 struct av_pmu_ops {
-	/* The count of a counter's event so far. */
+	/* Returns the count of a counter's event so far. */
 	u64 (*counted)(struct av_pmu *pmu, unsigned int n);
 };
 
 struct av_pmu {
 	const struct av_pmu_ops *ops;
-	u64 pmcr;		/* but for N */
+	u64 pmcr;		/* without N */
 	u64 pmselr, pmuserenr;
 	u64 enabled;		/* PMCNTENSET_EL0 */
 	u64 interrupt;		/* PMINTENSET_EL1 */
 	u64 overflow;		/* PMOVSSET_EL0 */
 	u64 value[AV_PMU_COUNTERS];
 	u64 type[AV_PMU_COUNTERS];
-	/* Counters whose value or event was changed: their events must begin anew. */
+	/* Counters whose value or event changed: their perf events must be recreated. */
 	u32 anew;
 };
 
-/* The event of the host's that a counter asks for. */
+/* The perf event that a counter needs. */
 struct av_pmu_plan {
-	bool counts;		/* on, and an event that the host counts */
+	bool counts;		/* the counter is on, and the host counts its event */
 	bool el0, el1;		/* in these modes */
 	bool wide;		/* 64 bits */
 	u16 event;
@@ -87,43 +86,43 @@ struct av_pmu_plan {
 void av_pmu_reset(struct av_pmu *pmu);
 
 /*
- * An access by the guest; @enc is one of the PMU's registers, and may be accessed
- * in this direction. False: UNDEFINED.
+ * An access by the guest. @enc is a PMU register that may be accessed in this
+ * direction. Returns false if UNDEFINED.
  */
 bool av_pmu_access(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc, bool el1,
 		   bool write, u64 *val);
 
-/* The VMM's view. The caller takes care of PMCR_EL0.N, which is the VM's. */
+/* The VMM's accesses. The caller handles PMCR_EL0.N, which belongs to the VM. */
 #define AV_PMU_PMCR		AV_SYS(3, 3, 9, 12, 0)
 
 u64 av_pmu_get(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc);
 void av_pmu_set(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc, u64 val);
 
-/* Before a vCPU's first run: the VMM's writes take effect. */
+/* Before a vCPU's first run: apply what the VMM wrote. */
 void av_pmu_reload(struct av_pmu *pmu, const struct av_pmu_model *model);
 
 struct av_pmu_plan av_pmu_plan(const struct av_pmu *pmu, const struct av_pmu_model *model,
 			       unsigned int n);
 
-/* The number of events after which a counter of this value overflows. */
+/* Returns the number of events after which a counter with this value overflows. */
 u64 av_pmu_period(const struct av_pmu *pmu, const struct av_pmu_model *model, unsigned int n,
 		  u64 value);
 
-/* The event of a counter came to the end of its period. */
+/* A counter's event has reached its period. */
 void av_pmu_overflowed(struct av_pmu *pmu, const struct av_pmu_model *model, unsigned int n);
 
-/* The interrupt line. */
+/* The level of the interrupt line. */
 static inline bool av_pmu_line(const struct av_pmu *pmu)
 {
 	return pmu->pmcr & AV_PMCR_E && pmu->overflow & pmu->interrupt;
 }
 
-/* The number of events that a PMU of a version has, a power of 2; 0 without a PMU. */
+/* The number of events in this PMU version, a power of 2; 0 without a PMU. */
 u32 av_pmu_events(unsigned int version);
 
 /*
- * KVM_ARM_VCPU_PMU_V3_FILTER: allow or deny events, no more than there are. The
- * first range does the opposite to all other events.
+ * KVM_ARM_VCPU_PMU_V3_FILTER: allow or deny events. base and nr must be in
+ * range. The first range sets all other events to the opposite.
  */
 void av_pmu_filter(u64 *filter, bool first, u32 base, u32 nr, bool allow);
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The guest's PMU: the host's that is behind it, and what a VMM chooses of it
- * (KVM_ARM_VCPU_PMU_V3_CTRL).
- */
+/* The host PMU behind the guest's PMU, and the VMM's settings (KVM_ARM_VCPU_PMU_V3_CTRL). */
 #include <linux/cpumask.h>
 #include <linux/kvm.h>
 #include <linux/perf_event.h>
@@ -20,10 +17,10 @@
 #define DFR0_PMUVER	GENMASK_ULL(11, 8)
 #define PMUVER_IMP_DEF	15
 
-/* big.LITTLE machines have one a kind of CPU. */
+/* big.LITTLE machines have one per kind of CPU. */
 #define MAX_PMUS	8
 
-/* Written at load. */
+/* Written at module load only. */
 static struct {
 	unsigned int version, nr;
 	u64 ceid[2];
@@ -56,7 +53,7 @@ static struct host_pmu *pmu_of_type(u32 type)
 	return NULL;
 }
 
-/* An event of a CPU's tells whose it is. */
+/* Find a CPU's PMU by creating an event on that CPU. */
 static void find_pmu(unsigned int cpu)
 {
 	struct perf_event_attr attr = {
@@ -116,7 +113,7 @@ static void use_pmu(struct av_vm *vm, const struct host_pmu *pmu)
 	WRITE_ONCE(vm->cpu->pmu_counters, pmu->counters);
 }
 
-/* That of the CPU that this runs on, as on KVM; any is better than none. */
+/* As in KVM, the PMU of the current CPU; any is better than none. */
 void av_pmu_vm_init(struct av_vm *vm)
 {
 	struct host_pmu *pmu = pmu_of_cpu(raw_smp_processor_id());
@@ -149,7 +146,7 @@ static bool is_ppi(int irq)
 	return irq >= AV_VGIC_SGIS && irq < AV_VGIC_PRIVATE;
 }
 
-/* A PPI is the same for all vCPUs, an SPI another one for each. */
+/* A PPI must be the same for all vCPUs, an SPI different for each. */
 static bool irq_fits(struct av_vm *vm, int irq)
 {
 	struct av_vcpu *vcpu;
@@ -199,7 +196,7 @@ static int set_filter(struct av_vm *vm, u64 addr)
 		return -ENOMEM;
 	av_pmu_filter(filter, first, range.base_event, range.nevents,
 		      range.action == KVM_PMU_EVENT_ALLOW);
-	/* Other vCPUs' ioctls may look at it. */
+	/* Ioctls of other vCPUs may read it without the lock. */
 	smp_store_release(&vm->cpu->pmu_filter, filter);
 	return 0;
 }
@@ -292,7 +289,7 @@ int av_pmu_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 	return -ENXIO;
 }
 
-/* An interrupt with a vGIC, and none without. */
+/* The PMU has an interrupt if, and only if, there is a vGIC. */
 int av_pmu_check(struct av_vcpu *vcpu)
 {
 	const struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;

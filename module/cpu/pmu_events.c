@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The guest's counters as events of the host's perf: see cpu/pmu_host.h.
- */
+/* The guest's counters as perf events of the host: see cpu/pmu_host.h. */
 #include <linux/irqflags.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
@@ -11,10 +9,10 @@
 #include "cpu/pmu_host.h"
 #include "irq/irq.h"
 
-/* perf_event_attr.config1 of the Arm PMU's driver: 64 bits wide. */
+/* perf_event_attr.config1 of the Arm PMU driver: a 64-bit counter. */
 #define CONFIG1_LONG	BIT(0)
 
-/* Is the event on this CPU's PMU now? Interrupts off. */
+/* Is the event on this CPU's PMU now? Interrupts are off. */
 static bool is_here(const struct perf_event *event)
 {
 	return event->state == PERF_EVENT_STATE_ACTIVE && event->oncpu == smp_processor_id();
@@ -36,7 +34,7 @@ static u64 counted(struct av_pmu *pmu, unsigned int n)
 
 static const struct av_pmu_ops ops = { .counted = counted };
 
-/* The host's PMU interrupt, on the CPU of the vCPU's thread. */
+/* Called from the host's PMU interrupt, on the CPU that runs the vCPU's thread. */
 static void overflowed(struct perf_event *event, struct perf_sample_data *data,
 		       struct pt_regs *regs)
 {
@@ -72,7 +70,7 @@ static void release(struct av_vcpu *vcpu, unsigned int n)
 	pmu->counter[n].event = NULL;
 }
 
-/* Create an event for this thread, off; perf has no way to move an event to another thread. */
+/* Create a disabled event for this thread; perf cannot move an event to another thread. */
 static void create(struct av_vcpu *vcpu, const struct av_pmu_model *model, unsigned int n,
 		   const struct av_pmu_plan *plan)
 {
@@ -92,14 +90,14 @@ static void create(struct av_vcpu *vcpu, const struct av_pmu_model *model, unsig
 
 	event = perf_event_create_kernel_counter(&attr, -1, current, overflowed,
 						 &pmu->counter[n]);
-	/* Without an event of the host's the counter stands still, as on KVM. */
+	/* Without a perf event the counter stands still, as in KVM. */
 	if (IS_ERR(event))
 		pmu->failed |= BIT(n);
 	else
 		pmu->counter[n].event = event;
 }
 
-/* Keep the count of an event that another thread began. */
+/* Take over the count of an event that belongs to another thread. */
 static void follow_thread(struct av_vcpu *vcpu, unsigned int n)
 {
 	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
@@ -111,7 +109,7 @@ static void follow_thread(struct av_vcpu *vcpu, unsigned int n)
 	release(vcpu, n);
 }
 
-/* Turn a running counter's event on, and note the modes that it counts in. */
+/* Enable the event of a counter that counts, and note the modes it counts in. */
 static void apply_counter(struct av_vcpu *vcpu, const struct av_pmu_model *model, unsigned int n)
 {
 	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
@@ -139,10 +137,9 @@ static void turn_off(struct av_vcpu_pmu *pmu, unsigned int n)
 }
 
 /*
- * Apply a change of the registers, in the vCPU's thread. With PMCR_EL0.E off, events
- * stay on until the KVM_RUN ends: a guest that stops its PMU starts it again. The
- * event of a disabled counter goes off, or it would keep a host counter from another
- * event.
+ * Apply a change of the registers, in the vCPU's thread. If PMCR_EL0.E is off, events stay enabled
+ * until the end of KVM_RUN: a guest that stops its PMU usually restarts it. A disabled counter's
+ * event is disabled, or else it would keep a host counter from another event.
  */
 static void apply(struct av_vcpu *vcpu)
 {
@@ -163,7 +160,7 @@ static void apply(struct av_vcpu *vcpu)
 		vcpu->cpu->pmu_stay |= AV_STAY_ONE_MODE;
 }
 
-/* Release the events of counters that begin anew. */
+/* Release the events of counters whose value or event changed. */
 static void forget(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
@@ -198,7 +195,7 @@ bool av_pmu_guest(struct av_vcpu *vcpu, u16 enc, bool write, u64 *val)
 	return ok;
 }
 
-/* PMCR_EL0.N is the VM's. */
+/* PMCR_EL0.N belongs to the VM. */
 static void set_counters(struct av_vm *vm, u64 pmcr)
 {
 	unsigned int n = FIELD_GET(AV_PMCR_N, pmcr);
@@ -307,7 +304,7 @@ void av_pmu_vcpu_reset(struct av_vcpu *vcpu)
 	av_pmu_vcpu_destroy(vcpu);
 	vcpu->cpu->pmu_stay = 0;
 	av_pmu_reset(&vcpu->cpu->pmu.regs);
-	/* The line falls before the next entry. */
+	/* Lower the interrupt line before the next entry. */
 	if (av_pmu_has(vcpu))
 		av_vcpu_request(vcpu, AV_REQ_PMU);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls of a protected VM's guest for its memory: pKVM's, by their numbers and answers, and
- * one of armvisor's own for the measurement. To a guest of another VM they are unknown.
+ * Calls by which a protected VM's guest manages its memory: pKVM's, with pKVM's function IDs and
+ * results, and one of armvisor's own for the measurement. Other VMs do not have them.
  *
  *	HYP_MEMINFO		0; 0; 0		the granule of sharing, 4096
  *	MEM_SHARE		page; 0; 0	0
  *	MEM_UNSHARE		page; 0; 0	0
  *	MEASUREMENT		i; 0; 0		0, and in x1 and x2 bytes 16 i to 16 i + 15
  *
- * What is wrong with the arguments, or with the page, is INVALID_PARAMETER. A share where there
- * is no memory is an access there: an external abort at the call.
+ * A bad argument or page is INVALID_PARAMETER. Sharing an address without memory counts as an
+ * access to it: an external abort at the call.
  */
 #include <linux/arm-smccc.h>
 #include <linux/delay.h>
@@ -20,7 +20,7 @@
 #include "mmu/mmu.h"
 #include "mmu/patch.h"
 
-/* A page that a device's transfer holds is looked at again after so long. */
+/* How long to wait before retrying a page that is pinned by a device's transfer. */
 #define WAIT_US		50
 
 static int answer(struct av_vcpu *vcpu, u64 x0, u64 x1, u64 x2)
@@ -51,7 +51,7 @@ static int measurement(struct av_vcpu *vcpu)
 	return answer(vcpu, SMCCC_RET_SUCCESS, le64_to_cpu(part[0]), le64_to_cpu(part[1]));
 }
 
-/* The arguments after the first: from the first that is not 0 on they mean something else. */
+/* The unused arguments must be 0: other values are reserved. */
 static bool others_zero(const struct av_vcpu *vcpu)
 {
 	return !(vcpu->srf->regs[2] | vcpu->srf->regs[3]);
@@ -80,7 +80,7 @@ bool av_private_call_light(struct av_vcpu *vcpu, u32 fn)
 	return true;
 }
 
-/* PC is after the call already: have it made again. */
+/* PC is already past the call: repeat it. */
 static void make_again(struct av_vcpu *vcpu)
 {
 	vcpu->srf->pc -= AV_INSN_SIZE;
@@ -93,7 +93,7 @@ static int change_at_leisure(struct av_vcpu *vcpu, u32 fn)
 
 	switch (ret) {
 	case -EAGAIN:
-		/* Interrupts and signals are taken in between. */
+		/* The run loop lets interrupts and signals in before the retry. */
 		make_again(vcpu);
 		usleep_range(WAIT_US, 2 * WAIT_US);
 		return 1;

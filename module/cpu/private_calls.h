@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Calls of a protected VM's guest for its memory: private_calls.c. */
+/* Calls by which a protected VM's guest manages its memory: private_calls.c. */
 #ifndef AV_CPU_PRIVATE_CALLS_H
 #define AV_CPU_PRIVATE_CALLS_H
 
 #include "vm/vcpu.h"
 
-/* One of them, by its function number. As av_handle_smccc(): PC is after the call. */
+/* Handle call fn, with PC past the call. Returns as av_handle_smccc() does. */
 int av_private_call(struct av_vcpu *vcpu, u32 fn);
 
 /*
- * The same of sharing and taking back, where nothing may sleep, and wherever PC is: false
- * where only av_private_call() can answer, and then nothing has changed.
+ * MEM_SHARE and MEM_UNSHARE in a light exit: must not sleep, and does not use PC. Returns false,
+ * with nothing changed, if only av_private_call() can answer.
  */
 bool av_private_call_light(struct av_vcpu *vcpu, u32 fn);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PSCI as the version that the VMM chose has it, 0.2 to 1.1, or, for vCPUs
- * without KVM_ARM_VCPU_PSCI_0_2, KVM's 0.1: power of this CPU and of others, of
- * the system.
+ * PSCI 0.2 to 1.1, as the VMM chose, or KVM's 0.1 for vCPUs without
+ * KVM_ARM_VCPU_PSCI_0_2: power control of this CPU, other CPUs and the system.
  */
 #include <linux/kvm.h>
 #include <linux/nospec.h>
@@ -14,7 +13,7 @@
 
 #define AFFINITY_BITS	(GENMASK_ULL(39, 32) | GENMASK_ULL(23, 0))
 
-/* A 32-bit call's arguments are 32 bits wide; 0.1 has one kind of call. */
+/* A 32-bit call has 32-bit arguments. PSCI 0.1 does not distinguish. */
 static u64 arg(const struct av_vcpu *vcpu, unsigned int n)
 {
 	u64 val = vcpu->srf->regs[n];
@@ -25,7 +24,7 @@ static u64 arg(const struct av_vcpu *vcpu, unsigned int n)
 	return (u32)val;
 }
 
-/* As KVM: x1 to x3 are results too, and zero. */
+/* As in KVM, x1 to x3 return zero. */
 static int answer(struct av_vcpu *vcpu, u64 val)
 {
 	memset(&vcpu->srf->regs[1], 0, 3 * sizeof(u64));
@@ -53,7 +52,7 @@ int av_psci_set_version(struct av_vcpu *vcpu, u64 val)
 		if (old)
 			return -EINVAL;
 		WRITE_ONCE(vcpu->vm->cpu->psci_version, val);
-		/* The window of those that run tells the old one. */
+		/* The window of running vCPUs still reports the old version. */
 		av_vm_request_all(vcpu->vm, AV_REQ_CALLS);
 		return 0;
 	default:
@@ -82,7 +81,7 @@ static int psci_version(struct av_vcpu *vcpu)
 	return answer(vcpu, av_psci_version(vcpu));
 }
 
-/* No trusted OS is here, nor must one be moved. */
+/* There is no trusted OS that would have to migrate. */
 static int migrate_info_type(struct av_vcpu *vcpu)
 {
 	return answer(vcpu, PSCI_0_2_TOS_MP);
@@ -120,7 +119,7 @@ static int cpu_on(struct av_vcpu *vcpu)
 		target->cpu->start.pc = arg(vcpu, 2);
 		target->cpu->start.x0 = arg(vcpu, 3);
 		av_vcpu_request(target, AV_REQ_RESET);
-		/* Whoever sees it running sees the request. */
+		/* Whoever sees the vCPU runnable must also see the request. */
 		smp_store_release(&target->cpu->mp_state, KVM_MP_STATE_RUNNABLE);
 	}
 	spin_unlock(&target->cpu->power_lock);
@@ -129,7 +128,7 @@ static int cpu_on(struct av_vcpu *vcpu)
 	return answer(vcpu, ret);
 }
 
-/* Is any CPU on that the affinity, down to this level, names? */
+/* Is any CPU on whose affinity matches down to this level? */
 static int affinity_info(struct av_vcpu *vcpu)
 {
 	u64 affinity = arg(vcpu, 1), level = arg(vcpu, 2);
@@ -153,8 +152,8 @@ static int affinity_info(struct av_vcpu *vcpu)
 }
 
 /*
- * Off and reset are the VMM's to carry out; nothing runs on meanwhile. Should
- * the VMM run this vCPU again all the same, the call has failed.
+ * The VMM carries out off and reset; all vCPUs stop meanwhile. If the VMM runs
+ * this vCPU again, the call has failed.
  */
 static int system_event(struct av_vcpu *vcpu, u32 type, u64 flags)
 {
@@ -185,7 +184,7 @@ static int system_reset(struct av_vcpu *vcpu)
 	return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, 0);
 }
 
-/* Vendor resets (bit 31) are not there; of the architecture's only the warm one. */
+/* There are no vendor resets (bit 31), and the only architected one is warm. */
 static int system_reset2(struct av_vcpu *vcpu)
 {
 	u64 type = arg(vcpu, 1);
@@ -201,8 +200,8 @@ void av_psci_enable_suspend(struct av_vm *vm)
 }
 
 /*
- * The VMM's to carry out, and to refuse: it finds the arguments in the registers,
- * and puts the answer there.
+ * The VMM carries out or refuses the call: it reads the arguments from the
+ * registers and writes the result there.
  */
 static int system_suspend(struct av_vcpu *vcpu)
 {
@@ -217,7 +216,7 @@ static int system_suspend(struct av_vcpu *vcpu)
 	return 0;
 }
 
-/* Standby: nothing is lost, so it is a WFI. */
+/* Standby, which loses no state: equivalent to WFI. */
 static int cpu_suspend(struct av_vcpu *vcpu)
 {
 	answer(vcpu, PSCI_RET_SUCCESS);
@@ -227,7 +226,7 @@ static int cpu_suspend(struct av_vcpu *vcpu)
 
 static int features(struct av_vcpu *vcpu);
 
-/* A function: what it does, since when it is there, and is there an SMC64 number of it too? */
+/* A function: handler, first PSCI version that has it, and whether it has an SMC64 number too. */
 struct psci_call {
 	int (*call)(struct av_vcpu *vcpu);
 	u32 since;
@@ -250,7 +249,7 @@ static const struct psci_call calls[] = {
 	[NR(PSCI_1_1_FN_SYSTEM_RESET2)]		= { system_reset2,	PSCI_VERSION(1, 1), true },
 };
 
-/* NULL: not in the vCPU's version, or not in a VM as the VMM made it. */
+/* Returns NULL if the vCPU's version lacks the function, or the VMM has not enabled it. */
 static const struct psci_call *find(const struct av_vcpu *vcpu, u32 version, u32 fn)
 {
 	u32 n = (fn & ~PSCI_0_2_64BIT) - PSCI_0_2_FN_BASE;
@@ -266,7 +265,7 @@ static const struct psci_call *find(const struct av_vcpu *vcpu, u32 version, u32
 	return row;
 }
 
-/* And of the calling convention's own, its version. */
+/* Also reports SMCCC_VERSION as supported. */
 static int features(struct av_vcpu *vcpu)
 {
 	u32 fn = arg(vcpu, 1);

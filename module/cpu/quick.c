@@ -4,7 +4,7 @@
 #include "cpu/quick.h"
 #include "cpu/rows.h"
 
-/* No FN rows, but SP_EL0: a word of memory while it is not the stack pointer in use. */
+/* All rows but FN's. SP_EL0 is included: it is a plain word while it is not the current SP. */
 #define MEM(name, sys, flags, cls)	{ sys, AV_FAST_##name, AV_##name, true },
 #define LOAD(name, sys, flags, cls)	{ sys, AV_FAST_##name, AV_##name, false },
 #define FN(name, sys, flags, cls)
@@ -20,13 +20,13 @@ static const struct {
 };
 
 /*
- * Row i, where there are no copies. EL0's thread registers do not trap then; a
- * write of TPIDRRO_EL0 must reach the hardware. MIDR_EL1's place is another's:
- * it is cpu/fast.c's. 0: no row.
+ * The word for row i, or 0 for none; only for use without copies. TPIDR_EL0
+ * does not trap then; writing TPIDRRO_EL0 must change the hardware; MIDR_EL1's
+ * slot is taken: cpu/fast.c has these.
  */
 static u32 row_of(const struct av_srf *srf, unsigned int i)
 {
-	/* The condition of has_row() in cpu/fast.c. */
+	/* Same condition as has_row() in cpu/fast.c. */
 	if (rows[i].counter >= AV_FAST_TCR_EL1 && !(srf->cheap & AV_CHEAP_ROWS))
 		return 0;
 	if (rows[i].vreg == AV_TPIDR_EL0 || rows[i].vreg == AV_TPIDRRO_EL0 ||

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Traps that end in the window's assembly (switch/quick.S), in a third of what
- * cpu/fast.c takes: four registers are saved instead of all. Here is what that
- * code looks at; it may always decline, and then cpu/fast.c and the long way
- * have their turn. Pure.
+ * Traps completed in the window's assembly (switch/quick.S), at a third of cpu/fast.c's cost: four
+ * registers are saved instead of all. Here are the fields that it reads. It may always decline;
+ * then cpu/fast.c and the slow path have their turn. Pure.
  */
 #ifndef AV_CPU_QUICK_H
 #define AV_CPU_QUICK_H
@@ -15,22 +14,22 @@
 /* The syndrome of the first token. */
 #define AV_QUICK_TOKENS		(FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | AV_TOKEN_FIRST)
 
-/* The syndrome of SVC #0, which has no bit 15, as all tokens have. */
+/* The syndrome of SVC #0. All tokens have bit 15 of the immediate set; this has it clear. */
 #define AV_QUICK_SVC		(FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL)
 
-/* PSTATE.SSBS, from BTYPE's low bit on. */
+/* Shift of PSTATE.SSBS relative to BTYPE's low bit. */
 #define AV_PSR_SSBS_FROM_BTYPE	2
 
-/* Where a row stands. */
+/* The slot of a row in quick_rows. */
 static inline unsigned int av_quick_hash(u16 enc)
 {
 	return (enc ^ enc >> 6) & (AV_QUICK_ROWS - 1);
 }
 
-/* Make the rows, of what srf->cheap (cpu/cheap.h) has. False: two have one place. */
+/* Fill quick_rows with what srf->cheap enables (cpu/cheap.h). False: two rows share a slot. */
 bool av_quick_rows(struct av_srf *srf);
 
-/* In virtual EL1 with its own stack pointer. */
+/* Now in virtual EL1 with SP_EL1. */
 static __always_inline void av_quick_el1h(struct av_srf *srf)
 {
 	srf->quick = srf->quick_on;
@@ -39,9 +38,9 @@ static __always_inline void av_quick_el1h(struct av_srf *srf)
 }
 
 /*
- * Before an entry, and where the mode changes in the window: which syndromes are
- * taken, and are registers in place? In virtual EL1 with its own stack pointer;
- * in virtual EL0 an SVC, with nothing masked and copies to go to.
+ * Before an entry, and when the window changes the mode: which syndromes does switch/quick.S take,
+ * and are registers in place? In virtual EL1 with SP_EL1: quick_on's. In virtual EL0: SVC #0, if
+ * nothing is masked and virtual EL1 runs from copies.
  */
 static __always_inline void av_quick_mode(struct av_srf *srf)
 {
@@ -55,16 +54,16 @@ static __always_inline void av_quick_mode(struct av_srf *srf)
 	srf->in_place = 0;
 }
 
-/* May the mode change in switch/quick.S? When modes, quick_on or due has changed. */
+/* May switch/quick.S change the mode? Call after a change of modes, quick_on or due. */
 static __always_inline void av_quick_modes(struct av_srf *srf)
 {
 	srf->quick_modes = srf->quick_on && !srf->due ? srf->modes : 0;
 }
 
 /*
- * What is taken where: nothing; tokens (vm/token.h), the first of which is ERET, and
- * SVC #0; or without copies unknown instructions, with the number of a token. To be
- * done when srf->slow, copies or cheap has changed, or quick_made is not set.
+ * Set the syndromes handled in each mode: none; with copies, tokens (vm/token.h, the first is ERET)
+ * and SVC #0; without copies, unknown instructions, numbered as a token. Call when srf->slow,
+ * copies or cheap has changed, or while quick_made is false.
  */
 static inline void av_quick_set(struct av_srf *srf, bool on)
 {
@@ -73,7 +72,7 @@ static inline void av_quick_set(struct av_srf *srf, bool on)
 	srf->quick_on = 0;
 	srf->quick_on_nr = 0;
 	srf->quick_el0[0] = 0;
-	srf->quick_el0[1] = 0;		/* in virtual EL0 no syndrome but SVC's is looked for */
+	srf->quick_el0[1] = 0;		/* virtual EL0: SVC only */
 	srf->quick_made = true;
 	if (on && srf->copies) {
 		srf->quick_on = AV_QUICK_TOKENS;
@@ -86,7 +85,7 @@ static inline void av_quick_set(struct av_srf *srf, bool on)
 	}
 }
 
-/* Before an entry with copies: where an SVC of virtual EL0 goes, and what stubs look at. */
+/* Before an entry with copies: set where an SVC of virtual EL0 goes, and what stubs read. */
 static __always_inline void av_quick_show(struct av_srf *srf)
 {
 	u64 sctlr = av_srf_get(srf, AV_SCTLR_EL1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Caches as the guest sees them. They are made up, as KVM's are: one level, one
- * set, one way, so that a guest that walks sets and ways is soon done with it. A
- * VMM may write others, of another machine. The true line sizes are in CTR_EL0,
- * which the guest reads from the hardware, unless the VMM gave the VM another one
- * or its kernel denies it to user space (SCTLR_EL1.UCT; cpu/controls.c).
+ * The guest's view of the caches. As in KVM, it is made up: one level, one set,
+ * one way, so that walking sets and ways is short. A VMM may write values of
+ * another machine. The true line sizes are in CTR_EL0: the guest reads it from
+ * the hardware, unless the VMM set a value or the guest's kernel denies it to
+ * user space (SCTLR_EL1.UCT; cpu/controls.c).
  */
 #include <asm/cpu.h>
 #include <asm/sysreg.h>
@@ -26,7 +26,10 @@ static u64 host_ctr(void)
 	return read_sanitised_ftr_reg(SYS_CTR_EL0);
 }
 
-/* With IDC set, data caches need no cleaning to a point of unification; DIC: nor do others. */
+/*
+ * IDC: data caches need no cleaning to the point of unification. DIC:
+ * instruction caches need no invalidation.
+ */
 static u64 made_up_clidr(void)
 {
 	u64 ctr = host_ctr(), clidr, loc = 1;
@@ -43,7 +46,7 @@ static u64 made_up_clidr(void)
 	return clidr | FIELD_PREP(CLIDR_LOC_BITS, loc);
 }
 
-/* log2 of the smallest line in units of 16 bytes, as CCSIDR_EL1 counts; CTR_EL0 does in words. */
+/* log2 of the smallest line. CCSIDR_EL1 counts in units of 16 bytes, CTR_EL0 in words. */
 static u32 line_size(unsigned int csselr)
 {
 	u64 field = csselr & 1 ? FIELD_GET(AV_CTR_IMINLINE, host_ctr()) :
@@ -73,7 +76,7 @@ static int get_clidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val
 	return 0;
 }
 
-/* Where data caches are to be cleaned, a guest must not be told that they need not. */
+/* A guest must not be told that data caches need no cleaning when they do. */
 static int set_clidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	bool idc = !(val & CLIDR_LOC_BITS) || !(val & (CLIDR_LOUIS_BITS | CLIDR_LOUU_BITS));
@@ -122,7 +125,7 @@ static int get_ctr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val)
 	return 0;
 }
 
-/* Before the first run. Another value than the hardware's costs a trap for each read. */
+/* Only before the first run. With a value other than the hardware's, every read traps. */
 static int set_ctr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	struct av_vm *vm = vcpu->vm;
@@ -148,7 +151,7 @@ static int set_ctr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 #define DEMUX_CCSIDR	(KVM_REG_ARM64 | KVM_REG_ARM_DEMUX | KVM_REG_SIZE_U32 | \
 			 KVM_REG_ARM_DEMUX_ID_CCSIDR)
 
-/* The cache that an id of this group names, or -ENOENT. */
+/* Returns the cache that an ID of this group names, or -ENOENT. */
 static int demux(u64 id)
 {
 	unsigned int n = (id & KVM_REG_ARM_DEMUX_VAL_MASK) >> KVM_REG_ARM_DEMUX_VAL_SHIFT;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debug registers (op0 2). The guest's single step, breakpoints and
- * watchpoints are carried out by the hardware (cpu/hwdebug.c). There is no
- * external debugger: its channels read as zero.
+ * Debug registers (op0 2). The hardware performs the guest's single step,
+ * breakpoints and watchpoints (cpu/hwdebug.c). There is no external debugger:
+ * its channels read as zero.
  */
 #include "cpu/hwdebug.h"
 #include "cpu/sysreg.h"
 #include "stats/stats.h"
 
-#define OSLSR_OSLM	BIT_ULL(3)	/* the OS lock is there */
-#define OSLSR_OSLK	BIT_ULL(1)	/* and locked */
+#define OSLSR_OSLM	BIT_ULL(3)	/* the OS lock is implemented */
+#define OSLSR_OSLK	BIT_ULL(1)	/* the OS lock is locked */
 
 static bool raz_wi(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
@@ -27,12 +27,12 @@ static bool access_oslar(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool
 static bool access_authstatus(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write,
 			      u64 *val)
 {
-	/* Non-secure debug is there and on; some emulators lack the register itself. */
+	/* Non-secure debug is implemented and enabled. Some emulators lack this register. */
 	*val = 0xaa;
 	return true;
 }
 
-/* ID_AA64DFR0_EL1 says how many there are; what is beyond is UNDEFINED. */
+/* Registers beyond the number in ID_AA64DFR0_EL1 are UNDEFINED. */
 static bool dbg_exists(struct av_vcpu *vcpu, const struct av_sysreg *reg)
 {
 	u64 dfr0 = READ_ONCE(vcpu->vm->cpu->idregs[AV_ID_DFR0]);
@@ -64,7 +64,7 @@ static bool access_dbg(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool w
 	return true;
 }
 
-/* Only the lock itself is the VMM's to change. */
+/* A VMM may change only the lock bit. */
 static int set_oslsr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	if ((val ^ OSLSR_OSLM) & ~OSLSR_OSLK)
@@ -116,7 +116,7 @@ static const struct av_sysreg rows[] = {
 	AV_FN(AV_SYS(2, 3, 0, 1, 0), AV_ROW_READ, SYSREG, "MDCCSR_EL0", raz_wi),
 	AV_FN(AV_SYS(2, 3, 0, 4, 0), AV_ROW_RW, SYSREG, "DBGDTR_EL0", raz_wi),
 	AV_FN(AV_SYS(2, 3, 0, 5, 0), AV_ROW_RW, SYSREG, "DBGDTRTX_EL0", raz_wi),
-	/* Of AArch32 at EL1: regs_vm.c has the others. */
+	/* AArch32 at EL1; see also regs_vm.c. */
 	AV_MEM(AV_SYS(2, 4, 0, 7, 0), AV_ROW_VMM, SYSREG, DBGVCR32_EL2, 0),
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Identification: the CPU's name and its features (cpu/idregs.c says which).
- */
+/* ID registers of the guest: MIDR, MPIDR, features (cpu/idregs.c). */
 #include <asm/cpu.h>
 #include <asm/cputype.h>
 #include <asm/sysreg.h>
@@ -73,7 +71,7 @@ static int get_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val
 	return 0;
 }
 
-/* A fixed register: the VMM may write only the value that it reads. */
+/* A fixed register: the VMM may write only its current value. */
 static int set_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	u64 have = 0;
@@ -89,7 +87,6 @@ static u64 host_idreg(unsigned int n)
 	return read_sanitised_ftr_reg(sys_reg(3, 0, 0, n / 8 + 1, n % 8));
 }
 
-/* The most that a VM can be given in an ID register. */
 static u64 idreg_limit(const struct av_vm *vm, unsigned int n)
 {
 	u64 val = av_idreg_compose(n, av_host_idreg(n));
@@ -99,7 +96,7 @@ static u64 idreg_limit(const struct av_vm *vm, unsigned int n)
 	return val;
 }
 
-/* The VM's ID registers: a VMM may take features away, before the first run. */
+/* A VM's ID register: a VMM may remove features before the first run. */
 static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	struct av_vm *vm = vcpu->vm;
@@ -130,7 +127,7 @@ static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	return 0;
 }
 
-/* Places in the feature ID space: CRm 1 with op1 0, CLIDR_EL1, CTR_EL0. */
+/* Indices in the feature ID space: CRm 1 with op1 0, CLIDR_EL1, CTR_EL0. */
 enum { PLACE_IDREGS = 8, PLACE_CLIDR = 64 + 1, PLACE_CTR = 128 + 1 };
 
 u64 av_id_mask(unsigned int n)
@@ -146,7 +143,7 @@ u64 av_host_idreg(unsigned int n)
 {
 	u64 val = host_idreg(n);
 
-	/* Cores that are known to be safe need not have CSV3. */
+	/* Cores that are known to be safe may lack CSV3. */
 	if (n == AV_ID_PFR0 && !(val & AV_ID_PFR0_CSV3) && av_cpus_meltdown_safe())
 		val |= FIELD_PREP(AV_ID_PFR0_CSV3, 1);
 	return val;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The PMU's registers as rows. They are there for vCPUs with the feature
- * (AV_ROW_PMU); what they do is in cpu/pmu.c.
+ * The PMU's registers as rows, for vCPUs with the feature (AV_ROW_PMU).
+ * cpu/pmu.c implements them.
  */
 #include "cpu/pmu_host.h"
 #include "cpu/sysreg.h"
@@ -24,7 +24,7 @@ static int set_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	return 0;
 }
 
-/* Of virtual EL0, PMUSERENR_EL0 decides. */
+/* PMUSERENR_EL0 decides for virtual EL0. */
 #define PMU(sys, flags_, name_)							\
 	{ .enc = sys, .flags = (flags_) | AV_ROW_PMU | AV_ROW_EL0, .cls = AV_EXIT_SYSREG, \
 	  .vreg = AV_NR_VREGS, .name = name_, .access = access_pmu,		\

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters and timers, as far as they trap: irq/ has what they do, here is who
- * may. The virtual counter is read from the hardware unless the VM has an
- * offset.
+ * Counters and timers that trap: this file checks who may access them, irq/
+ * implements them. The virtual counter traps only if the VM has an offset.
  */
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
@@ -13,7 +12,7 @@
 #define CNTKCTL_EL0VTEN		BIT_ULL(8)
 #define CNTKCTL_EL0PTEN		BIT_ULL(9)
 
-/* Virtual EL1 may all; virtual EL0 what CNTKCTL_EL1 has one of these bits for. */
+/* Virtual EL1 may access all; virtual EL0 needs one of these bits in CNTKCTL_EL1. */
 static bool access_if(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val,
 		      u64 bits)
 {
@@ -26,7 +25,7 @@ static bool access_if(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool wr
 
 static bool access_frq(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
-	/* Only the highest level writes it. */
+	/* Writable only at the highest implemented level. */
 	return !write && access_if(vcpu, reg, write, val, CNTKCTL_EL0PCTEN | CNTKCTL_EL0VCTEN);
 }
 

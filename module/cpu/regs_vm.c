@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Registers of EL1 proper: translation, exceptions, threads, the interrupt
- * controller's CPU interface.
- */
+/* Registers of EL1 proper: translation, exceptions, thread IDs, the GIC's CPU interface. */
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "irq/vgic.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
-/* SCTLR_EL1 after a reset, as KVM has it: the bits that are RES1 without later extensions. */
+/* Reset value of SCTLR_EL1 as in KVM: the bits that are RES1 without later extensions. */
 #define SCTLR_RESET	0x00c50078
-/* FPEXC32_EL2 after a reset: its RES1 bits, as KVM has them. */
+/* Reset value of FPEXC32_EL2 as in KVM: its RES1 bits. */
 #define FPEXC32_RESET	0x700
-/* TCR_EL1 of a guest: no hardware access flag or dirty state, no LPA2. */
+/* TCR_EL1 bits that guests cannot set: hardware access flag, dirty state, LPA2. */
 #define TCR_HA_HD_DS	(BIT_ULL(39) | BIT_ULL(40) | BIT_ULL(59))
 
-/* A register of the translation regime: the shadow trees follow. */
+/* A register of the translation regime: the next entry loads other shadow trees. */
 static bool access_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	u64 old = av_srf_get(vcpu->srf, reg->vreg);
@@ -32,7 +29,7 @@ static bool access_regime(struct av_vcpu *vcpu, const struct av_sysreg *reg, boo
 	return true;
 }
 
-/* A TTBR: mmu/ knows which trees there are for the pair. */
+/* A TTBR: mmu/ finds the shadow trees of the new pair. */
 static bool access_ttbr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	if (!write) {
@@ -86,13 +83,13 @@ static bool access_daif(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool 
 {
 	struct av_srf *srf = vcpu->srf;
 
-	/* SCTLR_EL1.UMA allows the access from virtual EL0. */
+	/* SCTLR_EL1.UMA allows virtual EL0 the access. */
 	if (!av_srf_el1(srf) && !(av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_UMA))
 		return false;
 	return av_reg_DAIF(srf, write, val);
 }
 
-/* ISR_EL1: exceptions that are pending, masked or not. */
+/* ISR_EL1: pending exceptions, masked or not. */
 static bool access_isr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	unsigned int out = av_irq_pending(vcpu);
@@ -139,7 +136,7 @@ static const struct av_sysreg rows[] = {
 	AV_MEM(AV_SYS(3, 0, 10, 3, 0), AV_ROW_ALL, SYSREG, AMAIR_EL1, 0),
 	AV_FAST_MEM(VBAR_EL1),
 	AV_FN(AV_SYS(3, 0, 12, 1, 0), AV_ROW_READ, EXC_REG, "ISR_EL1", access_isr),
-	/* RAS extension, which the guest does not have: for the VMM only, as on KVM. */
+	/* RAS, which the guest does not have: for the VMM only, as in KVM. */
 	AV_MEM(AV_SYS(3, 0, 12, 1, 1), AV_ROW_VMM, SYSREG, DISR_EL1, 0),
 	ICC(12, 8, 0, AV_ROW_READ, "ICC_IAR0_EL1"),
 	ICC(12, 8, 1, AV_ROW_WRITE, "ICC_EOIR0_EL1"),
@@ -169,13 +166,10 @@ static const struct av_sysreg rows[] = {
 	AV_FAST_MEM(CONTEXTIDR_EL1),
 	AV_FAST_MEM(TPIDR_EL1),
 	AV_FAST_FN(DAIF, access_daif),
-	/*
-	 * EL0's thread registers, in hardware while the guest runs; EL1 writes the
-	 * read-only one here.
-	 */
+	/* Thread ID registers of EL0, in hardware while the guest runs. EL1 writes TPIDRRO_EL0. */
 	AV_FAST_MEM(TPIDR_EL0),
 	AV_FAST_MEM(TPIDRRO_EL0),
-	/* Registers of AArch32 at EL1. KVM has them for every VMM, whatever the guest is. */
+	/* AArch32 registers of EL1. KVM shows them to every VMM, whatever the guest is. */
 	AV_MEM(AV_SYS(3, 4, 3, 0, 0), AV_ROW_VMM, SYSREG, DACR32_EL2, 0),
 	AV_MEM(AV_SYS(3, 4, 5, 0, 1), AV_ROW_VMM, SYSREG, IFSR32_EL2, 0),
 	AV_MEM(AV_SYS(3, 4, 5, 3, 0), AV_ROW_VMM, SYSREG, FPEXC32_EL2, FPEXC32_RESET),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Registers whose whole meaning is in the register file: rows, and what an
- * access does, each once. cpu/regs_*.c makes rows of the register table of
- * them; cpu/fast.c ends their traps in the window. Pure.
+ * System registers whose accesses need only the register file: their rows, and
+ * what an access does, each once. cpu/regs_*.c puts them in the register table;
+ * cpu/fast.c completes their traps in the window. Pure.
  *
- * Being here means: an access changes nothing that is looked at before the next
- * entry but by the guest itself, or an interrupt that PSTATE.DAIF lets in.
+ * To be here, an access must have no effect before the next entry but on the
+ * guest itself, or on which interrupts PSTATE.DAIF lets in.
  */
 #ifndef AV_CPU_ROWS_H
 #define AV_CPU_ROWS_H
@@ -13,27 +13,27 @@
 #include "stats/classes.h"
 #include "vm/regfile.h"
 
-/* Who sees a register. */
+/* Who may access a register. */
 enum {
 	AV_ROW_READ	= BIT(0),	/* the guest: MRS */
 	AV_ROW_WRITE	= BIT(1),	/* the guest: MSR */
-	AV_ROW_VMM	= BIT(2),	/* the VMM: one of KVM's register ids */
+	AV_ROW_VMM	= BIT(2),	/* the VMM, as a KVM register ID */
 	AV_ROW_EL0	= BIT(3),	/* virtual EL0 too, if the access function agrees */
-	AV_ROW_PMU	= BIT(4),	/* there with a PMU only; refused it is UNDEFINED at EL0 too */
+	AV_ROW_PMU	= BIT(4),	/* only with a PMU; refused, UNDEFINED at EL0 too */
 	AV_ROW_RW	= AV_ROW_READ | AV_ROW_WRITE,
 	AV_ROW_ALL	= AV_ROW_RW | AV_ROW_VMM,
 };
 
 /*
- * MEM(name, encoding, flags, class of exit): a word of memory, sys[AV_<name>].
- * LOAD(…): the same, but a write changes more and goes the long way. FN(…):
- * av_reg_<name>(). Hottest first; all can be read. stats/classes.h counts each
- * under its name.
+ * MEM(name, encoding, flags, exit class): a plain word, sys[AV_<name>].
+ * LOAD(…): the same, but writes have more effects and take the slow path.
+ * FN(…): calls av_reg_<name>(). Hottest first; all are readable.
+ * stats/classes.h has a counter for each.
  */
 #define AV_FAST_ROWS(MEM, LOAD, FN)						\
 	FN(SP_EL0,	AV_SYS(3, 0, 4, 1, 0),	AV_ROW_RW,	SP_EL0)		\
 	MEM(TPIDR_EL1,	AV_SYS(3, 0, 13, 0, 4),	AV_ROW_ALL,	TPIDR)		\
-	/* Kernels with LPA2 ask it in each walk of a page table. */		\
+	/* Kernels with LPA2 read it in each walk of a page table. */		\
 	LOAD(TCR_EL1,	AV_SYS(3, 0, 2, 0, 2),	AV_ROW_ALL,	REGIME)		\
 	FN(DAIF,	AV_SYS(3, 3, 4, 2, 1),	AV_ROW_RW | AV_ROW_EL0, PSTATE)	\
 	MEM(ELR_EL1,	AV_SYS(3, 0, 4, 0, 1),	AV_ROW_RW,	EXC_REG)	\
@@ -46,12 +46,12 @@ enum {
 	FN(CURRENTEL,	AV_SYS(3, 0, 4, 2, 2),	AV_ROW_READ,	PSTATE)		\
 	LOAD(TTBR0_EL1,	AV_SYS(3, 0, 2, 0, 0),	AV_ROW_ALL,	REGIME)		\
 	LOAD(TTBR1_EL1,	AV_SYS(3, 0, 2, 0, 1),	AV_ROW_ALL,	REGIME)		\
-	/* Breakpoints compare it: with any set, no trap ends in the window. */	\
+	/* A breakpoint may compare it; while one is set, no trap ends in the window. */ \
 	MEM(CONTEXTIDR_EL1, AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL,	SYSREG)		\
 	MEM(TPIDRRO_EL0, AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL,	TPIDR)		\
-	/* Traps in copies only. */						\
+	/* Traps from copies only. */						\
 	MEM(TPIDR_EL0,	AV_SYS(3, 3, 13, 0, 2),	AV_ROW_ALL,	TPIDR)		\
-	/* Linux 6.1 looks for an erratum at each switch of tasks. */		\
+	/* Linux 6.1 checks it for an erratum at each context switch. */	\
 	LOAD(MIDR_EL1,	AV_SYS(3, 0, 0, 0, 0),	AV_ROW_READ | AV_ROW_VMM, ID_REG)
 
 /* MSR (immediate), with CRm 0. */
@@ -60,12 +60,12 @@ enum {
 #define AV_MSR_DAIFCLR		AV_SYS(0, 3, 4, 0, 7)
 
 /*
- * An access by virtual EL1 that the row's flags allow; false: UNDEFINED after
- * all.
+ * An access by virtual EL1 that the row's flags allow. Returns false if it is
+ * UNDEFINED after all.
  */
 static __always_inline bool av_reg_SP_EL0(struct av_srf *srf, bool write, u64 *val)
 {
-	/* With SPSel 0 it is the stack pointer in use, and UNDEFINED by this name. */
+	/* With SPSel 0, SP_EL0 is the current stack pointer and its name is UNDEFINED. */
 	if (av_srf_mode(srf) != AV_PSR_EL1H)
 		return false;
 	if (write)
@@ -99,7 +99,7 @@ static __always_inline bool av_reg_DAIF(struct av_srf *srf, bool write, u64 *val
 	return true;
 }
 
-/* DAIF after an MSR (immediate) of one of the two. */
+/* DAIF after MSR DAIFSet or DAIFClr. */
 static __always_inline u64 av_daif_after(u64 daif, u16 enc, u64 imm)
 {
 	u64 bits = FIELD_PREP(AV_PSR_DAIF, imm);

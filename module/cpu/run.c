@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_RUN's loop.
+ * KVM_RUN's loop. Each pass:
  *
- * 1. Anything that ends or changes the run: signals, requests, power state.
- * 2. An interrupt that is due changes the register file: vector, mode. The guest
- *    is offered its acknowledgement (irq/irq.h).
- * 3. The shadow trees of the resulting mode (may sleep).
- * 4. Interrupts off. in_guest is set, then requests, interrupts, signals are
- *    looked at once more: whoever raises one after this look sees in_guest and
- *    sends an interrupt, which ends the stay in the guest as soon as it began.
- * 5. Into the guest and back, with the host's interrupts taken as exits. An exit
- *    that needs nothing but an answer gets it here: whoever wants the vCPU
- *    meanwhile has sent an interrupt, which ends the next stay as it begins.
- * 6. Interrupts on: here the host takes the one that brought us back.
- * 7. The vGIC learns what the guest has done of that offer in the window, or the
- *    offer is taken back. Then the exit is handled with everything allowed.
+ * 1. Handle signals, requests and a changed power state.
+ * 2. Inject a due interrupt, which changes PC and PSTATE in the register file, and offer the guest
+ *    its acknowledgement (irq/irq.h).
+ * 3. Load the shadow trees of the resulting mode (may sleep).
+ * 4. Disable interrupts, set in_guest, then check requests, interrupts and signals once more.
+ *    Anyone who raises one after this check sees in_guest and sends an IPI, which ends the stay in
+ *    the guest as soon as it begins.
+ * 5. Enter the guest. Host interrupts end the stay. A light exit is answered here and the guest is
+ *    entered again; anyone who wants the vCPU has sent an IPI, which ends the next stay at once.
+ * 6. Enable interrupts: the host takes the one that ended the stay.
+ * 7. Tell the vGIC what the guest did with the offer, or withdraw it. Then handle the exit, with
+ *    everything allowed.
  *
- * Work of the host's on return to user space (TIF_NOTIFY_RESUME: task work,
- * memory.high throttling) waits for the next exit to the VMM; urgent work comes
- * as a signal.
+ * Host work due on return to user space (TIF_NOTIFY_RESUME: task work, memory.high throttling)
+ * waits for the next exit to the VMM; urgent work arrives as a signal.
  */
 #include <linux/kvm.h>
 #include <linux/rcupdate.h>
@@ -46,13 +44,13 @@
 static int interrupted(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_SIGNAL);
-	/* The machine may sleep now, and the hrtimer's clock with it. */
+	/* The machine may be suspended before the next run: look at the timers again then. */
 	WRITE_ONCE(vcpu->irq->recheck, true);
 	vcpu->run->exit_reason = KVM_EXIT_INTR;
 	return -EINTR;
 }
 
-/* >0: on into the guest; else leave. */
+/* Returns > 0 to enter the guest, else KVM_RUN's result. */
 static int handle_requests(struct av_vcpu *vcpu)
 {
 	if (!READ_ONCE(vcpu->requests))
@@ -66,7 +64,7 @@ static int handle_requests(struct av_vcpu *vcpu)
 		av_pmu_update_line(vcpu);
 	if (av_vcpu_take_request(vcpu, AV_REQ_CALLS))
 		av_smccc_show_window(vcpu);
-	/* A signal comes first, as under KVM. */
+	/* A pending signal takes precedence, as under KVM. */
 	if (!signal_pending(current) && av_mmu_ring_full(vcpu)) {
 		vcpu->run->exit_reason = KVM_EXIT_DIRTY_RING_FULL;
 		return 0;
@@ -75,10 +73,10 @@ static int handle_requests(struct av_vcpu *vcpu)
 }
 
 /*
- * May virtual EL1 run from copies? Not with SP_EL0 as its stack pointer, which
- * must be the kernel's own word; nor under a debugger, which writes breakpoints
- * into the code itself; nor while the guest debugs itself, as its breakpoints
- * depend on PSTATE.D, which stubs change without a trap.
+ * May virtual EL1 run from copies of its code? Not if SP_EL0 is its stack pointer, which copies
+ * take for a plain word of the kernel's; nor if the VMM debugs the guest, as it writes breakpoints
+ * into the code itself; nor if the guest debugs itself, as its breakpoints depend on PSTATE.D,
+ * which stubs change without a trap.
  */
 static bool may_copy(const struct av_vcpu *vcpu)
 {
@@ -86,13 +84,13 @@ static bool may_copy(const struct av_vcpu *vcpu)
 	       !av_srf_debugging(vcpu->srf) && av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
 }
 
-/* Another interrupt has come, which the guest is to acknowledge first. */
+/* Has another interrupt arrived that the guest must acknowledge before the offered one? */
 static bool offer_is_over(struct av_vcpu *vcpu)
 {
 	return unlikely(av_srf_offered(vcpu->srf)) && av_irq_pending(vcpu);
 }
 
-/* av_inject_due(), asked twice an entry: most often nothing waits. */
+/* av_inject_due(), called twice per entry: usually nothing is pending. */
 static __always_inline bool inject_due(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -109,8 +107,7 @@ static int before_entry(struct av_vcpu *vcpu)
 	int ret;
 
 	/*
-	 * A quiescent state for RCU, which has sent an interrupt, or had one from the
-	 * tick, where it waits for one.
+	 * A quiescent state for RCU: if it waits for this CPU, an IPI or the tick ended the stay.
 	 */
 	if (need_resched())
 		schedule();
@@ -144,7 +141,7 @@ static int before_entry(struct av_vcpu *vcpu)
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
 }
 
-/* With interrupts off: has anything come up since before_entry()? */
+/* Called with interrupts off. Has anything come up since before_entry()? */
 static bool must_wait(struct av_vcpu *vcpu)
 {
 	return READ_ONCE(vcpu->requests) || need_resched() || signal_pending(current) ||
@@ -163,7 +160,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 		how |= AV_STAY_CTR_TRAPS;
 	if (unlikely(vcpu->cpu->guest_debug))
 		return how | av_guest_debug_stay(vcpu);
-	/* A guest that debugs itself is slow: av_fast_not_now(). */
+	/* A guest that debugs itself always has srf->slow set: av_fast_not_now(). */
 	if (likely(!vcpu->srf->slow))
 		return how;
 	if (av_srf_stepping(vcpu->srf))
@@ -173,7 +170,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
-/* Most exits to devices are looked at no further here. */
+/* Is the abort in the page of the last device access? Most device exits are: no light exits. */
 static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct av_srf *srf)
 {
 	return srf->exit == AV_EXCEPTION_SYNC && av_esr_ec(srf->esr) == AV_EC_DABT_LOW &&
@@ -181,9 +178,9 @@ static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct 
 }
 
 /*
- * Answer light exits and enter the guest again as the window left it. Those that the
- * switcher has not asked about come here: of calls that the window did not know for
- * such, and all where srf->light is 0.
+ * Answer light exits and enter the guest again in the state the window left. The switcher answers
+ * most of them through av_vcpu_short(). The rest come here: writes of a TTBR, HVCs that the window
+ * did not recognize as light, and all while srf->light is 0.
  */
 static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 {
@@ -200,7 +197,7 @@ static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 	}
 }
 
-/* Set the controls, enter the guest and come back. Interrupts off. */
+/* Set the controls, enter the guest and return. Interrupts are off. */
 static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 {
 	struct av_vcpu_cpu *cpu = vcpu->cpu;
@@ -240,12 +237,12 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 		srf->vmode = (srf->vmode & ~AV_PSR_SS) | (srf->pstate & AV_PSR_SS);
 }
 
-/* Set up the traps that may end in the window in this stay. */
+/* Set up which traps the window may complete during this stay. */
 static void prepare_window(struct av_vcpu *vcpu, bool copies)
 {
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	struct av_srf *srf = vcpu->srf;
-	/* A VMM that debugs its guest has its breakpoints. */
+	/* A debugging VMM needs every trap: breakpoints in the guest are its own. */
 	bool slow = av_fast_not_now(srf) || vcpu->cpu->guest_debug;
 
 	if (unlikely(srf->cheap != cheap)) {
@@ -265,9 +262,9 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 }
 
 /*
- * Registers that C has not put back since the guest had them. An interrupt that came while the
- * guest ran is taken as soon as interrupts are on, and perf shows a VMM that counts its own user
- * mode the registers of that moment: PERF_SAMPLE_REGS_INTR.
+ * Clear the guest's values from registers that C code has not restored since the exit. A pending
+ * host interrupt is taken as soon as interrupts are enabled, and PERF_SAMPLE_REGS_INTR would show
+ * those values to a VMM that samples its own user mode.
  */
 static __always_inline void forget_registers(void)
 {
@@ -283,7 +280,7 @@ static __always_inline void forget_registers(void)
 static bool enter_guest(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	/* FP was asked for in an exit: the VMM may have disallowed it since. */
+	/* An earlier exit asked for FP, but the VMM may have disallowed it since. */
 	bool fp = vcpu->cpu->fp_wanted && av_srf_fp_allowed(srf);
 	struct av_entry entry;
 	bool entered = false;
@@ -330,7 +327,7 @@ static int run_loop(struct av_vcpu *vcpu)
 			ret = av_handle_exit(vcpu);
 		}
 	} while (ret > 0);
-	/* It was not entered. */
+	/* An offer was made, but the guest not entered. */
 	if (unlikely(av_irq_unsettled(vcpu)))
 		av_irq_settle(vcpu);
 	return ret;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One round trip at load: a few instructions at a kernel address at EL0, whose
- * trace in the registers is known. A machine where the switch does not do what
- * it must is refused before a guest depends on it. And what the way there and back
- * takes, long and short, so that statistics can tell it from the guest's time.
+ * Tests the world switch at module load: a few instructions run at EL0 from a kernel address, and
+ * their effect on the registers is checked. A machine where the switch fails is refused before a
+ * guest depends on it. Also times entry plus exit, long and short, so that statistics can tell it
+ * from the guest's time.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -32,17 +32,17 @@
 /* add xN, xN, #1 */
 #define ADD_1(n)	(0x91000400 | (n) << 5 | (n))
 
-/* The first of the loads below. */
+/* The first of the two loads below. */
 #define TEST_ABORT	(TEST_VA + 16 * sizeof(u32))
 
 static const u32 test_code[] = {
 	0x8b010000,			/* add x0, x0, x1 */
 	0x910003e2,			/* mov x2, sp */
 	TEST_INSN,			/* mrs x3, tpidr_el1: unknown at EL0 */
-	/* Registers that a light exit saves, or leaves as they are. */
+	/* The registers that a light exit saves or leaves alone. */
 	ADD_1(18), ADD_1(19), ADD_1(20), ADD_1(21), ADD_1(22), ADD_1(23), ADD_1(24),
 	ADD_1(25), ADD_1(26), ADD_1(27), ADD_1(28), ADD_1(29), ADD_1(30),
-	0xf94000a4,			/* ldr x4, [x5], where nothing is */
+	0xf94000a4,			/* ldr x4, [x5]: x5 is not mapped */
 	0xf94000a4,
 	0xd4000001 | TEST_SVC << 5,	/* svc #TEST_SVC */
 };
@@ -51,11 +51,11 @@ struct selftest {
 	struct av_vm_switch vsw;
 	struct av_vcpu_switch csw;
 	struct av_srf *srf;
-	u64 *tables[4];		/* down to the code */
-	u64 *way[2];		/* down to the window */
+	u64 *tables[4];		/* from the root to the code */
+	u64 *way[2];		/* to the window's table */
 	u32 *code;
-	unsigned int light;	/* exits so far that were asked about */
-	unsigned int answers;	/* exits that are to be light and change nothing */
+	unsigned int light;	/* number of light exits so far */
+	unsigned int answers;	/* how many exits to answer without any effect */
 };
 
 static int selftest_pages(struct selftest *t)
@@ -92,21 +92,20 @@ static void selftest_map(struct selftest *t)
 		t->tables[level][(TEST_VA >> (39 - 9 * level)) & 511] = desc;
 		desc = virt_to_phys(t->tables[level]) | PMD_TYPE_TABLE;
 	}
-	/* The window, in the shape that every guest's tree has. */
+	/* The window, mapped as in every guest tree. */
 	root[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(t->way[0]));
 	t->way[0][AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(t->way[1]));
 	av_window_hang(t->way[1], virt_to_phys(t->vsw.l3));
 	dsb(ishst);
 }
 
-/* In place of a load. */
 static void selftest_load(struct av_srf *srf)
 {
 	srf->regs[4]++;
 	srf->pc += 4;
 }
 
-/* Of two light exits the first is answered, the other ends the stay. */
+/* Answer the first light exit; the second ends the stay. */
 static bool selftest_light(void *data)
 {
 	struct selftest *t = data;
@@ -119,7 +118,7 @@ static bool selftest_light(void *data)
 	return true;
 }
 
-/* Run until something of the guest's own doing ends it; false if nothing does. */
+/* Run until the guest causes an exit. Returns false if it never does. */
 static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 {
 	struct av_host_controls host;
@@ -128,7 +127,7 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 	do {
 		local_irq_disable();
 		av_host_controls_read(&host);
-		/* As the host has it, so that exits may be light. */
+		/* The host's TCR_EL1, so that exits may be light. */
 		av_srf_set(t->srf, AV_TCR_EL1, host.tcr);
 		av_controls(&t->csw.priv->guest, t->srf, &host, 0);
 		t->srf->light = av_controls_suit_host(&t->csw.priv->guest, &host);
@@ -138,10 +137,7 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 	return t->srf->exit == AV_EXCEPTION_SYNC;
 }
 
-/*
- * Have the registers come through that the code leaves alone, or adds 1 to? And was C asked
- * where it was to be?
- */
+/* Did the registers survive that the code preserves or increments, and was C asked as expected? */
 static bool selftest_kept(const struct selftest *t)
 {
 	unsigned int n;
@@ -170,7 +166,7 @@ static int selftest_run(struct selftest *t)
 	srf->sp = TEST_SP;
 	srf->pc = TEST_VA;
 	av_srf_set_vpstate(srf, AV_PSR_EL1H);
-	srf->slow = 1;			/* let the fetched instruction be seen */
+	srf->slow = 1;			/* the fetched instruction must reach C */
 	if (!selftest_enter(t, &entry) || av_esr_ec(srf->esr) != AV_EC_UNKNOWN ||
 	    srf->insn != TEST_INSN || srf->pc != TEST_VA + 8)
 		goto broken;
@@ -188,7 +184,7 @@ broken:
 	return -ENODEV;
 }
 
-/* So many round trips are timed at once, and the best of so many times is believed. */
+/* Round trips per measurement; the fastest of TRIES measurements counts. */
 #define TRIPS	64
 #define TRIES	8
 
@@ -199,14 +195,14 @@ u64 av_cpu_switch_ps(bool short_way)
 	return switch_ps[short_way];
 }
 
-/* An abort each, of which the last ends the stay: C's part is next to nothing. Interrupts off. */
+/* Each trip is one abort; the last ends the stay. C does next to nothing. Interrupts are off. */
 static u64 time_short(struct selftest *t)
 {
 	u64 begun = av_counter();
 
 	t->answers = TRIPS;
 	av_switch_again(&t->csw, t->srf);
-	/* An interrupt of the host's has ended it early. */
+	/* A host interrupt ended the stay early. */
 	return t->answers ? ~0ULL : av_counter() - begun;
 }
 
@@ -220,7 +216,7 @@ static u64 time_long(struct selftest *t)
 	return av_counter() - begun;
 }
 
-/* After selftest_run(): with its tables, at an instruction that aborts. */
+/* After selftest_run(), with its tables; PC is at an instruction that aborts. */
 static void selftest_time(struct selftest *t)
 {
 	u64 (*const way[])(struct selftest *t) = { time_long, time_short };
@@ -261,7 +257,7 @@ int av_cpu_selftest(void)
 	if (!ret) {
 		av_switch_set_light(&t->csw, selftest_light, t);
 		selftest_map(t);
-		/* CPUs may differ in whether exits may be light. */
+		/* Whether exits may be light can differ between CPUs. */
 		preempt_disable();
 		ret = selftest_run(t);
 		if (!ret)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Firmware calls by the SMC calling convention: which there are, and the
- * registers by which a VMM says so (KVM_REG_ARM_FW*, before the first run). A
- * filter, if the VMM set one, comes first: it denies functions, or has the VMM
- * answer them.
+ * Firmware calls by the SMC calling convention, and the registers by which a
+ * VMM selects them (KVM_REG_ARM_FW*, before the first run). A filter set by the
+ * VMM comes first: it denies functions or forwards them to the VMM.
  *
- * Speculation workarounds: where a CPU needs one of firmware, entering the guest's
- * kernel from its user space is an exit to the host (switch/mitigate.h), and the
- * firmware is called on the way. A call of ours could not do more: none is offered.
+ * No speculation workarounds are offered. If a CPU needs one from firmware, an
+ * exception from the guest's user space to its kernel exits to the host
+ * (switch/mitigate.h), which calls the firmware; a call of ours could not do
+ * more.
  */
 #include <linux/arm-smccc.h>
 #include <linux/kvm.h>
@@ -31,7 +31,7 @@
 #define TRNG_MAX_BITS64		192
 #define TRNG_MAX_BITS32		96
 
-/* KVM's own identity, 28b46fb6-2ec5-11e9-a9ca-4b564d003a74, so that guests find what they know. */
+/* KVM's UID, 28b46fb6-2ec5-11e9-a9ca-4b564d003a74: guests look for it. */
 static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004d };
 
 #define STD_BITS	BIT(KVM_REG_ARM_STD_BIT_TRNG_V1_0)
@@ -43,7 +43,7 @@ static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004
 #define VENDOR_PRIVATE	(BIT(AV_CALL_HYP_MEMINFO & 31) | BIT(AV_CALL_MEM_SHARE & 31) | \
 			 BIT(AV_CALL_MEM_UNSHARE & 31))
 
-/* The ranges of a filter: more than firmware has functions, and soon freed. */
+/* Limits a filter: above the number of firmware functions, and quick to free. */
 #define MAX_RANGES	4096
 
 void av_smccc_vm_init(struct av_vm *vm)
@@ -75,7 +75,7 @@ static int not_supported(struct av_vcpu *vcpu)
 	return answer(vcpu, SMCCC_RET_NOT_SUPPORTED, 0, 0, 0);
 }
 
-/* Random bits in the low ends of x3, x2, x1, as many as asked for. */
+/* Return the requested number of random bits in the low ends of x3, x2, x1. */
 static int trng_rnd(struct av_vcpu *vcpu, bool wide)
 {
 	u64 bits = wide ? vcpu->srf->regs[1] : (u32)vcpu->srf->regs[1];
@@ -115,7 +115,7 @@ static int trng_call(struct av_vcpu *vcpu, u32 fn)
 		}
 		return not_supported(vcpu);
 	case ARM_SMCCC_TRNG_GET_UUID:
-		/* The kernel's pool, by the name that KVM gives it. */
+		/* The kernel's pool, with KVM's UUID. */
 		return answer(vcpu, 0x0d21e000, 0x4384, 0x11eb80a7, 0xd4f4b0f4);
 	case ARM_SMCCC_TRNG_RND32:
 		return trng_rnd(vcpu, false);
@@ -133,7 +133,7 @@ static int vendor_features(struct av_vcpu *vcpu)
 {
 	if (!vendor_has(vcpu, VENDOR_FEATURES))
 		return not_supported(vcpu);
-	/* As pKVM has them for a protected VM, whatever the VMM wants: no PTP, but its memory's. */
+	/* As pKVM answers a protected VM, whatever the VMM selected: no PTP, but memory sharing. */
 	if (vcpu->vm->protected)
 		return answer(vcpu, VENDOR_FEATURES | VENDOR_PRIVATE, 0, 0, 0);
 	return answer(vcpu, READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp), 0, 0, 0);
@@ -146,7 +146,7 @@ static int vendor_call_uid(struct av_vcpu *vcpu)
 	return answer(vcpu, vendor_uid[0], vendor_uid[1], vendor_uid[2], vendor_uid[3]);
 }
 
-/* PTP: the host's time, and which of its counters the guest had at that moment. */
+/* PTP: the host's real time, and the guest's counter at that moment. */
 static int vendor_ptp(struct av_vcpu *vcpu)
 {
 	u64 real, counter;
@@ -174,7 +174,7 @@ static bool std_hyp_has_pv_time(struct av_vcpu *vcpu)
 	return READ_ONCE(vcpu->vm->cpu->smccc_std_hyp) & STD_HYP_BITS;
 }
 
-/* Stolen time; what else there may be of paravirtual time is not. */
+/* Stolen time is the only paravirtualized time. */
 static int pv_time_features(struct av_vcpu *vcpu)
 {
 	u32 feature = vcpu->srf->regs[1];
@@ -192,7 +192,7 @@ static int pv_time_st(struct av_vcpu *vcpu)
 	return answer(vcpu, av_steal_start(vcpu), 0, 0, 0);
 }
 
-/* Of the architecture's features this is the only one that is not the hardware's. */
+/* The only architecture feature that does not depend on the hardware. */
 static int arch_features(struct av_vcpu *vcpu)
 {
 	if ((u32)vcpu->srf->regs[1] == ARM_SMCCC_HV_PV_TIME_FEATURES && std_hyp_has_pv_time(vcpu))
@@ -200,7 +200,7 @@ static int arch_features(struct av_vcpu *vcpu)
 	return not_supported(vcpu);
 }
 
-/* The VMM answers the call: it finds the arguments in the registers. */
+/* The VMM answers the call: it reads the arguments from the registers. */
 static int forward(struct av_vcpu *vcpu, u32 fn, bool smc)
 {
 	struct kvm_run *run = vcpu->run;
@@ -243,12 +243,12 @@ static int call(struct av_vcpu *vcpu, u32 fn)
 	case AV_CALL_MEASUREMENT:
 		return av_private_call(vcpu, fn);
 	default:
-		/* PSCI's numbers, old and new, or nobody's. */
+		/* PSCI of any version, or unknown. */
 		return av_psci_call(vcpu);
 	}
 }
 
-/* Most VMs have none. */
+/* Most VMs have no filter. */
 static unsigned long filtered(const struct av_vm *vm, u32 fn)
 {
 	struct maple_tree *filter = &vm->cpu->smccc_filter;
@@ -272,7 +272,7 @@ int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
 	}
 }
 
-/* As cpu/calls.h has them for code without kernel headers. */
+/* cpu/calls.h repeats these for code without kernel headers. */
 static_assert(AV_CALL_SMCCC_VERSION == ARM_SMCCC_VERSION_FUNC_ID);
 static_assert(AV_CALL_ARCH_FEATURES == ARM_SMCCC_ARCH_FEATURES_FUNC_ID);
 static_assert(AV_CALL_PSCI_VERSION == PSCI_0_2_FN_PSCI_VERSION);
@@ -283,7 +283,7 @@ static_assert(AV_CALL_TRNG_FEATURES == ARM_SMCCC_TRNG_FEATURES);
 static_assert(AV_CALL_VENDOR_UID == ARM_SMCCC_VENDOR_HYP_CALL_UID_FUNC_ID);
 static_assert(AV_CALL_VENDOR_FEATURES == ARM_SMCCC_VENDOR_HYP_KVM_FEATURES_FUNC_ID);
 
-/* A filter does not change once the VM has run. */
+/* A filter cannot change once the VM has run. */
 void av_smccc_show_window(struct av_vcpu *vcpu)
 {
 	u32 version = av_psci_version(vcpu);
@@ -325,8 +325,8 @@ static int insert_range(struct av_vm *vm, u32 first, u32 last, u8 action)
 }
 
 /*
- * The architecture's own calls cannot be filtered, so that no VMM tells a guest of
- * mitigations that there are not: as on KVM their ranges are taken first.
+ * As in KVM, the architecture's own ranges are inserted first and so cannot be
+ * filtered: no VMM may advertise mitigations that do not exist.
  */
 static int reserve(struct av_vm *vm)
 {
@@ -386,7 +386,7 @@ int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_1:
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_2:
 	case KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_3:
-		/* NOT_AVAIL is 0 in all three. */
+		/* NOT_AVAIL is 0 for all three. */
 		*val = KVM_REG_ARM_SMCCC_ARCH_WORKAROUND_1_NOT_AVAIL;
 		return 0;
 	case KVM_REG_ARM_STD_BMAP:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The two ends of a stay in the guest, as statistics and trace events have them. Interrupts off. */
+/* Statistics and trace events for start and end of a stay in the guest. Interrupts are off. */
 #ifndef AV_CPU_STAY_H
 #define AV_CPU_STAY_H
 

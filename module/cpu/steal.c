@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stolen time (Arm DEN 0057): how long the vCPU's thread waited for a CPU, in a
- * structure in the guest's memory at an address that the VMM chose. The guest asks
- * for it; from then on it is brought up to date before each entry that comes after a
- * wait. The memory is the guest's and the VMM's to spoil: it is only added to.
+ * Stolen time (Arm DEN 0057): how long the vCPU's thread waited for a CPU, in a structure in guest
+ * memory at an address that the VMM chose. Once the guest has asked for it, it is updated before
+ * each entry that follows a wait. Guest and VMM can corrupt the structure, so the code only adds to
+ * it.
  *
- * All by the vCPU's own thread, or under vcpu->mutex.
+ * Called by the vCPU's own thread, or under vcpu->mutex.
  */
 #include <linux/align.h>
 #include <linux/uaccess.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Stolen time: what the run loop and the firmware calls ask. */
+/* Stolen time: calls for the run loop and the firmware calls. */
 #ifndef AV_CPU_STEAL_H
 #define AV_CPU_STEAL_H
 
@@ -10,16 +10,16 @@ void av_steal_init(struct av_vcpu *vcpu);
 
 #define AV_STEAL_NOWHERE	(~0ULL)
 
-/* Did the VMM give it a place? */
+/* Has the VMM set an address? */
 static inline bool av_steal_has(const struct av_vcpu *vcpu)
 {
 	return vcpu->cpu->has_steal;
 }
 
-/* The guest asked for it, and the VMM gave it a place: where it is. May sleep. */
+/* The guest asked for it, and the VMM set an address: returns the address. May sleep. */
 u64 av_steal_start(struct av_vcpu *vcpu);
 
-/* Before an entry, if there is a place. May sleep. */
+/* Before an entry, if the VMM set an address. May sleep. */
 void av_steal_update(struct av_vcpu *vcpu);
 
 #endif /* AV_CPU_STEAL_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The register table's index and the VMM's view of it. Rows: regs_*.c.
- */
+/* The index of the register table, and the VMM's view of the table. Rows: regs_*.c. */
 #include <linux/errno.h>
 #include <linux/kvm.h>
 #include <linux/printk.h>
@@ -14,10 +12,7 @@ static const struct av_sysreg_table *const tables[] = {
 	&av_regs_pmu,
 };
 
-/*
- * Rows by hash of their encoding: the hottest exits look here, so one probe
- * must nearly always do.
- */
+/* Rows hashed by encoding. The hottest exits look here, so one probe must nearly always do. */
 #define HASH_BITS	10
 #define HASH_SIZE	BIT(HASH_BITS)
 
@@ -64,7 +59,7 @@ int av_sysreg_init(void)
 
 	for (t = 0; t < ARRAY_SIZE(tables); t++) {
 		n += tables[t]->nr;
-		/* Half full at most, so that probes stay short. */
+		/* At most half full, to keep probes short. */
 		if (n > HASH_SIZE / 2) {
 			pr_err("armvisor: %u registers are too many for their index\n", n);
 			return -EINVAL;

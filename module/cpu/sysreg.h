@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System registers as rows.
+ * System registers as table rows.
  *
- * A row says what a register is called, how it is encoded, what it is after a
- * reset, who sees it, and what an access from virtual EL1 does. A register
- * that is plain memory needs no function. An encoding without a row is
- * UNDEFINED for the guest and not there for the VMM.
+ * A row has a register's name, encoding, reset value, who may access it, and
+ * the effect of an access by virtual EL1. A register that is plain memory needs
+ * no function. An encoding without a row is UNDEFINED for the guest and does
+ * not exist for the VMM.
  *
- * Rows live in tables by subject (regs_*.c), each in ascending order of
- * encoding and none in two; av_sysreg_init() checks that at load.
+ * Each regs_*.c is a table for one subject, in ascending order of encoding; no
+ * encoding is in two tables. av_sysreg_init() checks that at load.
  */
 #ifndef AV_CPU_SYSREG_H
 #define AV_CPU_SYSREG_H
@@ -19,13 +19,13 @@
 struct av_sysreg {
 	u16 enc;
 	u8 flags;
-	u8 cls;			/* enum av_exit_class, what its trap counts as */
-	u16 vreg;		/* enum av_vreg, if it is plain memory; else AV_NR_VREGS */
+	u8 cls;			/* enum av_exit_class: how its trap is counted */
+	u16 vreg;		/* enum av_vreg for plain memory, else AV_NR_VREGS */
 	const char *name;
 	u64 reset;
-	/* An access by virtual EL1; false: UNDEFINED after all. NULL: plain memory. */
+	/* An access by virtual EL1; returns false if UNDEFINED after all. NULL: plain memory. */
 	bool (*access)(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val);
-	/* The VMM's view where it differs: 0 or an errno. NULL: plain memory. */
+	/* An access by the VMM; returns 0 or a negative errno. NULL: plain memory. */
 	int (*get)(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val);
 	int (*set)(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val);
 };
@@ -38,24 +38,24 @@ struct av_sysreg_table {
 extern const struct av_sysreg_table av_regs_vm, av_regs_debug, av_regs_time, av_regs_id,
 	av_regs_cache, av_regs_pmu;
 
-/* Build the index; -EINVAL if a table is out of order. At module load. */
+/* Build the index at module load. Returns -EINVAL if a table is out of order. */
 int av_sysreg_init(void);
 void av_sysreg_reset(struct av_vcpu *vcpu);
 
-/* The row of an encoding, or NULL. */
+/* Returns the row of an encoding, or NULL. */
 const struct av_sysreg *av_sysreg_find(u16 enc);
 
 /* regs_id.c */
-u64 av_host_idreg(unsigned int n);	/* the host's, where the guest sees some of it */
+u64 av_host_idreg(unsigned int n);	/* the host's value; 0 if the guest sees none of it */
 void av_idregs_init(struct av_vm *vm);
-/* The VM's vCPUs have a PMU; config_lock held, and nobody has read one yet. */
+/* The VM's vCPUs get a PMU. config_lock is held and no vCPU has read the register yet. */
 void av_idregs_set_pmu(struct av_vm *vm);
 
-/* Once in a vCPU's life, for no reset changes what the VMM wrote: regs_id.c, regs_cache.c. */
+/* Called once per vCPU: a reset keeps what the VMM wrote. In regs_id.c and regs_cache.c. */
 void av_mpidr_init(struct av_vcpu *vcpu);
 void av_caches_init(struct av_vcpu *vcpu);
 
-/* The rows of a register that is memory, and of one that has a function. */
+/* A row for a register in memory, and one for a register with an access function. */
 #define AV_MEM(sys, flags_, cls_, reg_, reset_)					\
 	{ .enc = sys, .flags = flags_, .cls = AV_EXIT_##cls_, .vreg = AV_##reg_,	\
 	  .name = #reg_, .reset = reset_ }
@@ -63,7 +63,7 @@ void av_caches_init(struct av_vcpu *vcpu);
 	{ .enc = sys, .flags = flags_, .cls = AV_EXIT_##cls_, .vreg = AV_NR_VREGS,	\
 	  .name = name_, .access = access_ }
 
-/* The same of a row of cpu/rows.h, which says the rest. */
+/* The same for rows that cpu/rows.h defines. */
 #define AV_FAST_ROW(name_, sys, flags_, cls_)						\
 	AV_FAST_SYS_##name_ = sys, AV_FAST_FLAGS_##name_ = flags_,			\
 	AV_FAST_CLS_##name_ = AV_EXIT_##cls_,

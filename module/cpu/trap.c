@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Instructions that EL0 may not execute: what they do in virtual EL1.
+ * Instructions that EL0 may not execute: their effect in virtual EL1.
  *
- * They come as "unknown" (EC 0x00), with the instruction fetched by the
+ * They trap as "unknown" (EC 0x00), with the instruction fetched by the
  * switcher, or as a trapped system instruction (EC 0x18), with the instruction
- * in the syndrome. From virtual EL0 they are the guest kernel's to deal with:
- * an unknown one is UNDEFINED, a trapped one is reflected, but for those that
- * the guest's kernel allowed its user space and only we trap.
+ * in the syndrome. From virtual EL0 the guest's kernel gets them: UNDEFINED for
+ * an unknown one, else reflected. Those that it allows its user space, and only
+ * the module traps, are emulated.
  */
 #include "compat/icache.h"
 #include "cpu/cpu.h"
@@ -24,7 +24,7 @@ static int undefined(struct av_vcpu *vcpu)
 	return 1;
 }
 
-/* Trapped for virtual EL0 by its kernel's own settings. */
+/* The guest kernel's own settings trap this instruction for virtual EL0. */
 static int reflect(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_SYSREG);
@@ -61,7 +61,7 @@ static int emulate_sysreg(struct av_vcpu *vcpu, const struct av_insn *insn)
 		return av_srf_el1(srf) || row->flags & AV_ROW_PMU ? undefined(vcpu) : reflect(vcpu);
 	if (!insn->write)
 		av_srf_set_x(srf, insn->rt, val);
-	/* A killed VM leaves from the top of the loop. */
+	/* If this killed the VM, KVM_RUN ends at the top of the loop. */
 	av_vcpu_skip_insn(vcpu);
 	return 1;
 }
@@ -83,7 +83,7 @@ static bool emulate_cache(struct av_vcpu *vcpu, u16 enc)
 	switch (enc) {
 	case AV_SYS_IC_IALLUIS:
 	case AV_SYS_IC_IALLU:
-		/* The vCPU may move to another CPU, so all of them. */
+		/* Invalidate on all CPUs: the vCPU may move to another one. */
 		av_icache_inval_all();
 		return true;
 	case AV_SYS_DC_IVAC:
@@ -91,8 +91,8 @@ static bool emulate_cache(struct av_vcpu *vcpu, u16 enc)
 	case AV_SYS_DC_CSW:
 	case AV_SYS_DC_CISW:
 		/*
-		 * The guest's memory is coherent for all who see it: there is
-		 * nothing to clean, and invalidation may always clean first.
+		 * Guest memory is coherent for all observers, so nothing needs
+		 * cleaning, and an invalidation may always clean first.
 		 */
 		return true;
 	}
@@ -106,7 +106,7 @@ static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
 
 	av_count(&vcpu->stats, AV_EXIT_AT);
 	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt), &par);
-	/* Tables in bad memory: the VMM has been told, the guest tries again. */
+	/* The guest's tables are in poisoned memory: the VMM was told, the guest tries again. */
 	if (ret)
 		return ret == -EHWPOISON ? 1 : ret;
 	av_srf_set(vcpu->srf, AV_PAR_EL1, par);
@@ -114,7 +114,7 @@ static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
 	return 1;
 }
 
-/* SYS: TLBI, AT, IC, DC. SYSL has no named form here: undefined. */
+/* SYS: TLBI, AT, IC, DC. SYSL has no named form here: UNDEFINED. */
 static int emulate_sys(struct av_vcpu *vcpu, const struct av_insn *insn)
 {
 	u16 enc = insn->enc;
@@ -136,7 +136,7 @@ static int emulate_sys(struct av_vcpu *vcpu, const struct av_insn *insn)
 	return 1;
 }
 
-/* MSR (immediate): PSTATE's fields that EL0 has no say in. */
+/* MSR (immediate) of PSTATE fields that EL0 may not write. */
 static int emulate_msr_imm(struct av_vcpu *vcpu, const struct av_insn *insn)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -153,7 +153,7 @@ static int emulate_msr_imm(struct av_vcpu *vcpu, const struct av_insn *insn)
 		av_reg_SPSEL(srf, true, &val);
 		break;
 	default:
-		/* PAN, UAO and what came later: not this CPU's. */
+		/* PAN, UAO and later fields: the guest's CPU does not have them. */
 		return undefined(vcpu);
 	}
 	av_vcpu_skip_insn(vcpu);
@@ -164,7 +164,10 @@ static int emulate_eret(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ERET);
 	av_srf_eret(vcpu->srf);
-	/* A VMM that steps has stepped; what the guest steps is off meanwhile. */
+	/*
+	 * A debugging VMM's step is done: clear its SS. The guest's own single
+	 * step is off meanwhile.
+	 */
 	if (unlikely(vcpu->cpu->guest_debug))
 		vcpu->srf->vmode &= ~AV_PSR_SS;
 	if (!av_srf_el1(vcpu->srf))
@@ -173,10 +176,9 @@ static int emulate_eret(struct av_vcpu *vcpu)
 }
 
 /*
- * HVC is a call that returns to the next instruction. SMC is trapped, and so
- * reported at the instruction itself; going on after it is the handler's act.
- * As under KVM, HVC's immediate means nothing, and of SMC's only 0 is SMCCC;
- * others answer as an unknown function.
+ * HVC returns to the next instruction by itself; SMC traps at the instruction,
+ * so skip it. As under KVM, HVC's immediate is ignored, and SMC with one other
+ * than 0 is an unknown function.
  */
 static int emulate_call(struct av_vcpu *vcpu, const struct av_insn *insn, bool hvc)
 {
@@ -211,12 +213,15 @@ static int emulate(struct av_vcpu *vcpu, enum av_insn_kind kind, const struct av
 	}
 }
 
-/* An SVC of virtual EL1 that is a token in copies (vm/token.h): fetched. */
+/*
+ * A guest's SVC that would be a token in a copy (vm/token.h). word: the
+ * instruction, just fetched.
+ */
 static int own_svc(struct av_vcpu *vcpu, u32 word)
 {
 	struct av_insn insn;
 
-	/* Written since: the copy goes, and it comes again. */
+	/* Overwritten since: the stale copy is dropped, and what does not trap executes again. */
 	if ((word & AV_WORD_SVC_MASK) != AV_WORD_SVC)
 		return emulate(vcpu, av_insn_kind(word, &insn), &insn);
 	av_count(&vcpu->stats, AV_EXIT_SVC);
@@ -257,16 +262,19 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 	if (av_srf_el1(srf))
 		return emulate(vcpu, kind, &insn);
 
-	/* Only we trap it, the guest's kernel does not mind: a row for EL0 says. */
+	/*
+	 * The module may trap what the guest's kernel allows: such a register's
+	 * row has AV_ROW_EL0.
+	 */
 	if (kind == AV_INSN_SYSREG) {
 		row = av_sysreg_find(insn.enc);
-		/* The host has it, the guest's CPU has not. */
+		/* The host has this register, the guest's CPU does not. */
 		if (!row)
 			return undefined(vcpu);
 		if (row->flags & AV_ROW_EL0)
 			return emulate(vcpu, kind, &insn);
 	}
-	/* An implementation's own: not this CPU's. */
+	/* IMPLEMENTATION DEFINED: the guest's CPU has none. */
 	if (kind == AV_INSN_SYS && (FIELD_GET(AV_SYS_CRN, insn.enc) & ~4) == 11)
 		return undefined(vcpu);
 	if (kind == AV_INSN_MSR_IMM && av_srf_get(srf, AV_SCTLR_EL1) & AV_SCTLR_UMA)

@@ -16,32 +16,32 @@
 #include "cpu/pmu.h"
 
 struct av_vm_cpu {
-	/* ID registers as the guest is shown them, under config_lock until a vCPU has run. */
+	/* The guest's ID registers. Changed under config_lock, and only before the first run. */
 	u64 idregs[AV_NR_IDREGS];
-	u64 ctr;			/* CTR_EL0, if it is not the hardware's: */
+	u64 ctr;			/* CTR_EL0, if it differs from the hardware's: */
 	bool ctr_traps;
 
-	/* Firmware, as KVM_REG_ARM_FW* set it before the first run. */
+	/* Firmware state that KVM_REG_ARM_FW* set before the first run. */
 	u32 psci_version;
 	u64 smccc_std, smccc_std_hyp, smccc_vendor_hyp;
-	struct maple_tree smccc_filter;	/* actions by function; config_lock, no change after a run */
+	struct maple_tree smccc_filter;	/* actions by function; config_lock, fixed after a run */
 	unsigned int smccc_ranges;
 	bool suspend_enabled;		/* KVM_CAP_ARM_SYSTEM_SUSPEND */
 
-	/* The PMU, if the vCPUs have one: config_lock, no change after a run. */
-	u32 pmu_type;			/* the host's, perf_event_attr.type */
-	u8 pmu_most, pmu_counters;	/* PMCR_EL0.N: the most, and the present value */
+	/* The PMU of vCPUs that have one. Changed under config_lock, fixed after a run. */
+	u32 pmu_type;			/* the host PMU's perf_event_attr.type */
+	u8 pmu_most, pmu_counters;	/* PMCR_EL0.N: limit and current value */
 	u64 *pmu_filter;		/* events that may be counted; NULL: all */
 
-	u32 cheap;			/* AV_CHEAP_*; any thread may write it */
+	u32 cheap;			/* AV_CHEAP_*; written by any thread */
 
-	s64 halt_poll_ns;		/* KVM_CAP_HALT_POLL; < 0: the module's. Any thread may write it */
-	unsigned int boosted;		/* the vCPU that WFE last gave its CPU to; a hint */
+	s64 halt_poll_ns;		/* KVM_CAP_HALT_POLL, < 0: default. Written by any thread */
+	unsigned int boosted;		/* the vCPU that WFE last yielded its CPU to; a hint */
 };
 
 #define AV_MAX_DEBUG_REGS	16
 
-/* The host's debug registers, while the guest's are in their place. */
+/* The host's debug registers while the guest's are loaded. */
 struct av_host_debug {
 	struct av_hwdebug_pair breakpoint[AV_MAX_DEBUG_REGS], watchpoint[AV_MAX_DEBUG_REGS];
 	unsigned int breakpoints, watchpoints;
@@ -49,7 +49,7 @@ struct av_host_debug {
 
 struct perf_event;
 
-/* A counter's event on the host. */
+/* The perf event on the host that backs a counter. */
 struct av_pmu_counter {
 	struct av_vcpu *vcpu;
 	struct perf_event *event;
@@ -58,15 +58,15 @@ struct av_pmu_counter {
 struct av_vcpu_pmu {
 	struct av_pmu regs;
 	struct av_pmu_counter counter[AV_PMU_COUNTERS];
-	u32 on;				/* events that perf has enabled */
-	u32 failed;			/* counters that the host gave no event */
+	u32 on;				/* counters whose event perf has enabled */
+	u32 failed;			/* counters without an event, as the host refused it */
 	u32 runs[2];			/* counters that count at virtual EL0, EL1 */
 	bool created;			/* KVM_ARM_VCPU_PMU_V3_INIT */
-	bool line;			/* as last given to the vGIC */
+	bool line;			/* level last passed to the vGIC */
 	int irq;			/* its interrupt, 0: none; config_lock */
 };
 
-/* The start that PSCI CPU_ON asked for. */
+/* The entry point that PSCI CPU_ON passed. */
 struct av_start {
 	u64 pc;
 	u64 x0;
@@ -74,46 +74,49 @@ struct av_start {
 
 struct av_vcpu_cpu {
 	/*
-	 * Power: KVM_MP_STATE_RUNNABLE, STOPPED, or SUSPENDED. power_lock, and
-	 * READ_ONCE for a look. start is valid with AV_REQ_RESET.
+	 * KVM_MP_STATE_RUNNABLE, STOPPED or SUSPENDED. Written under
+	 * power_lock, read with READ_ONCE(). start is valid with AV_REQ_RESET.
 	 */
 	spinlock_t power_lock;
 	u32 mp_state;
 	struct av_start start;
-	u64 mpidr;			/* MPIDR_EL1, for others to look at: no reset clears it */
+	u64 mpidr;			/* MPIDR_EL1, read by other threads; a reset keeps it */
 
 	u64 clidr;			/* CLIDR_EL1, and CCSIDR_EL1 by CSSELR_EL1 */
 	u32 ccsidr[AV_NR_CACHES];
 
-	/* FP/SIMD: in memory unless fp_loaded; the guest wants it on the next entry. */
+	/*
+	 * The guest's FP/SIMD state, in memory but for stays with FP;
+	 * fp_wanted: the next stay is one.
+	 */
 	struct user_fpsimd_state fp;
-	struct user_fpsimd_state fp_host;	/* scratch of the host's, compat/neon.h */
+	struct user_fpsimd_state fp_host;	/* the host's, saved by compat/neon.h */
 	bool fp_wanted;
 
-	u32 pmu_stay;			/* bits of AV_STAY_* that the PMU asks for */
+	u32 pmu_stay;			/* AV_STAY_* bits that the PMU needs */
 	struct av_vcpu_pmu pmu;
 
 	struct av_host_debug host_debug;
 	struct av_controls_of controls_of;	/* inputs of sw->priv->guest */
-	bool modes_same;			/* av_controls_same() of these */
-	bool suit_host;				/* av_controls_suit_host() of these */
+	bool modes_same;			/* av_controls_same() for these */
+	bool suit_host;				/* av_controls_suit_host() for these */
 
-	/* Stolen time (steal.c): its guest address, and the thread's wait when last added. */
+	/* Stolen time (steal.c): guest address, and the thread's run delay at the last update. */
 	bool has_steal;
 	u64 steal_base, steal_last;
 
-	/* KVM_SET_GUEST_DEBUG (cpu/guest_debug.c): KVM_GUESTDBG_*, 0 without ENABLE. */
+	/* KVM_SET_GUEST_DEBUG (cpu/guest_debug.c): KVM_GUESTDBG_*, or 0 without ENABLE. */
 	u32 guest_debug;
-	bool step_pending;		/* a step has been made, its exception is still to come */
-	bool stepped;			/* this KVM_RUN ends with it */
+	bool step_pending;		/* a step is done, its exception is still due */
+	bool stepped;			/* this KVM_RUN ends with a step exception */
 	bool guest_ss;			/* the guest's own PSTATE.SS meanwhile */
 	struct kvm_guest_debug_arch debug_regs;
 
-	u64 poll_window;		/* halt_poll.h, in ticks */
+	u64 poll_window;		/* current poll time (halt_poll.h), in ticks */
 	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
 
-	bool declined;			/* a light exit of this stay could not be answered */
-	bool step_emulated;		/* the instruction last stepped was emulated */
+	bool declined;			/* a light exit of this stay was declined */
+	bool step_emulated;		/* the last stepped instruction was emulated */
 	bool serror_pending;
 	u64 serror_iss;
 };

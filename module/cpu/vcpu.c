@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A virtual CPU's life apart from running: creation, reset, power, what the
- * VMM saves and restores of pending exceptions.
+ * A virtual CPU's life apart from running: creation, reset, power state, and
+ * pending exceptions that the VMM saves and restores.
  *
- * Power. mp_state is written under power_lock: by the vCPU itself (PSCI
- * CPU_OFF), by another one (CPU_ON), by the VMM. CPU_ON does not touch the
- * other's register file: it leaves a start address and AV_REQ_RESET, and the
- * vCPU loads them itself.
+ * mp_state is written under power_lock: by the vCPU itself (PSCI CPU_OFF), by
+ * another vCPU (CPU_ON), or by the VMM. CPU_ON does not touch the target's
+ * register file: it leaves a start address and raises AV_REQ_RESET, and the
+ * target loads them itself.
  */
 #include <linux/kvm.h>
 #include <linux/moduleparam.h>
@@ -75,7 +75,7 @@ void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)
 	av_switch_vcpu_destroy(vcpu->vm->sw, vcpu->sw, vcpu->idx);
 }
 
-/* Everything but where the switcher finds its way. */
+/* Reset all but the switcher's own fields of the register file. */
 int av_vcpu_reset(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -104,7 +104,7 @@ int av_vcpu_reset(struct av_vcpu *vcpu)
 	return 0;
 }
 
-/* CPU_ON, or a system that starts again: reset, then the caller's entry point. */
+/* CPU_ON, or a system reset: reset the vCPU, then set the caller's entry point. */
 void av_vcpu_load_start(struct av_vcpu *vcpu)
 {
 	u64 ss = vcpu->srf->vmode & AV_PSR_SS;
@@ -165,7 +165,7 @@ int av_vcpu_get_events(struct av_vcpu *vcpu, struct kvm_vcpu_events *events)
 	return 0;
 }
 
-/* No RAS extension, so an SError has no syndrome of the VMM's. */
+/* The guest has no RAS extension, so a VMM cannot give an SError a syndrome. */
 int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *events)
 {
 	if (events->exception.serror_pending) {
@@ -173,9 +173,12 @@ int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *event
 			return -EINVAL;
 		av_inject_serror(vcpu, 0);
 	}
-	/* A synchronous external abort, not on a walk, of the access that made the last exit. */
+	/*
+	 * A synchronous external abort, not on a table walk, for the access
+	 * that caused the last exit.
+	 */
 	if (events->exception.ext_dabt_pending) {
-		/* Nor does that access end as a load or store any more. */
+		/* The abort replaces the access: do not complete it as a load or store. */
 		av_mmio_reset(vcpu);
 		av_inject_abort(vcpu, false, vcpu->srf->far, AV_FSC_EXTERNAL);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * WFI: the thread polls for a while (cpu/halt_poll.h), then sleeps. WFE, which
- * traps only where another task wants the CPU: it is given to a vCPU that was
- * preempted, as it may hold the lock that this one waits for.
+ * WFI: the thread polls for a while (cpu/halt_poll.h), then sleeps. WFE traps
+ * only while another task wants the CPU: it yields to a preempted vCPU, which
+ * may hold the lock that this one spins for.
  */
 #include <linux/kvm.h>
 #include <linux/math64.h>
@@ -21,7 +21,7 @@
 
 #define ISS_WFE		BIT_ULL(0)
 
-/* WFI ends with an interrupt, masked or not. */
+/* Any pending interrupt ends WFI, masked or not. */
 static bool wfi_over(struct av_vcpu *vcpu)
 {
 	return av_irq_pending(vcpu) || vcpu->cpu->serror_pending || READ_ONCE(vcpu->requests);
@@ -56,7 +56,7 @@ static u64 poll_limit(const struct av_vm *vm)
 	return ns_to_ticks(ns < 0 ? READ_ONCE(halt_poll_ns) : ns);
 }
 
-/* Did it end while nobody else wanted the CPU? */
+/* Returns true if the wait ended while no other task wanted the CPU. */
 static bool poll(struct av_vcpu *vcpu, u64 begun)
 {
 	if (!vcpu->cpu->poll_window)
@@ -91,12 +91,12 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 	av_idle_ends(vcpu, begun);
 }
 
-/* A vCPU that has something to do, and no CPU to do it on. */
+/* The thread of a vCPU that seems runnable but without a CPU, or NULL. */
 static struct task_struct *get_waiting(struct av_vcpu *vcpu)
 {
 	struct task_struct *task;
 
-	/* A guess, which needs no barrier: it may sleep or go on at any time. */
+	/* A guess, so no barrier: the vCPU may sleep or run at any time. */
 	if (READ_ONCE(vcpu->in_guest) || waitqueue_active(&vcpu->wq))
 		return NULL;
 	rcu_read_lock();
@@ -107,10 +107,10 @@ static struct task_struct *get_waiting(struct av_vcpu *vcpu)
 	return task;
 }
 
-/* Tries before it is given up; each takes two run queues' locks. */
+/* Limits failed attempts; each takes the locks of two run queues. */
 #define YIELD_TRIES	3
 
-/* Give this CPU to another vCPU, from the one after the last that got one on. */
+/* Yield this CPU to another vCPU, in turn, starting after the last one that got a CPU. */
 static void yield_to_vcpu(struct av_vcpu *vcpu)
 {
 	struct av_vm *vm = vcpu->vm;
@@ -126,7 +126,7 @@ static void yield_to_vcpu(struct av_vcpu *vcpu)
 		task = other && other != vcpu ? get_waiting(other) : NULL;
 		if (!task)
 			continue;
-		/* < 0: there is nobody else on either CPU. */
+		/* < 0: neither CPU has another task. */
 		done = yield_to(task, true);
 		put_task_struct(task);
 		if (done < 0)
@@ -148,8 +148,8 @@ void av_vcpu_wait_started(struct av_vcpu *vcpu)
 }
 
 /*
- * The VMM suspended the vCPU: what would wake it is an event for the VMM, which
- * alone makes it runnable again. > 0: something else came up.
+ * The VMM suspended the vCPU. Report a wakeup event to the VMM; only the VMM
+ * makes the vCPU runnable again. Returns > 0 if something else ended the wait.
  */
 int av_vcpu_wait_woken(struct av_vcpu *vcpu)
 {
@@ -167,7 +167,7 @@ int av_vcpu_wait_woken(struct av_vcpu *vcpu)
 	return 0;
 }
 
-/* SCTLR_EL1.nTWI and nTWE say whether user space may wait by itself. */
+/* SCTLR_EL1.nTWI and nTWE allow virtual EL0 to execute WFI and WFE. */
 static bool user_may_wait(const struct av_vcpu *vcpu, bool wfe)
 {
 	return av_srf_get(vcpu->srf, AV_SCTLR_EL1) & (wfe ? AV_SCTLR_NTWE : AV_SCTLR_NTWI);
@@ -183,7 +183,7 @@ int av_handle_wfx(struct av_vcpu *vcpu)
 	}
 	av_count(&vcpu->stats, wfe ? AV_EXIT_WFE : AV_EXIT_WFI);
 	av_vcpu_skip_insn(vcpu);
-	/* WFE may end at any time; what it waits for may need this CPU. */
+	/* WFE may end at any time, and the vCPU it waits for may need this CPU. */
 	if (wfe) {
 		yield_to_vcpu(vcpu);
 		av_vcpu_look_around(vcpu);

@@ -86,7 +86,7 @@ static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 	       group_priority(cpu, irq->priority, irq->group1) < running_priority(cpu);
 }
 
-/* Does the leased interrupt come again as soon as it has ended? LPIs are candidates then. */
+/* Would the leased interrupt be due again after its end? A pending LPI is a candidate already. */
 static bool lease_waits(const struct av_vgic_cpu *cpu)
 {
 	const struct av_virq *irq;
@@ -131,7 +131,7 @@ static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group
 		cpu->ap1r |= level;
 	else
 		cpu->ap0r |= level;
-	/* It was this vCPU's candidate, so this updates the outputs too. */
+	/* The interrupt was this vCPU's candidate, so this also updates the outputs. */
 	av_virq_changed(vgic, cpu, irq, intid);
 	return intid;
 }
@@ -168,11 +168,11 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 		return;
 	dropped = drop_priority(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);
-	/* The guest may name the wrong interrupt: the priority is dropped all the same. */
+	/* The guest may name a wrong interrupt: the priority drops in any case. */
 	if (irq && irq->active && !cpu->eoimode && irq->group1 == group1 &&
 	    group_priority(cpu, irq->priority, group1) == dropped) {
 		deactivate(vgic, cpu, irq, intid);
-		/* This vCPU's own: its outputs have been updated. */
+		/* Private: deactivate() has updated this vCPU's outputs. */
 		if (intid < AV_VGIC_PRIVATE)
 			return;
 	}
@@ -376,7 +376,7 @@ int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, boo
 	/*
 	 * A value with more priority bits, more INTID bits or other features
 	 * cannot be restored. One with fewer bits can: the guest then sees
-	 * this machine's.
+	 * those of the vGIC.
 	 */
 	if (reg == ICC_CTLR && (FIELD_GET(CTLR_PRIBITS, *val) > FIELD_GET(CTLR_PRIBITS, read_ctlr(cpu)) ||
 				FIELD_GET(CTLR_IDBITS, *val) > AV_VGIC_ID_BITS ||

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interrupts and time: the interface of irq/.
+ * Interrupts and timers: the interface of irq/.
  *
  * Before each entry the run loop calls, in the vCPU's own thread,
- *
  *	out = av_irq_pending(vcpu);
  *	if (out & AV_VGIC_IRQ && !(DAIF & I))
  *		inject it;
- *
- * with interrupts off and the vCPU already marked as in the guest: a later
- * change kicks it out again. WFI ends on the same condition without the mask.
+ * with interrupts off and the vCPU already marked as in the guest: a later change kicks the vCPU
+ * out again. WFI ends on the same condition without the mask.
  */
 #ifndef AV_IRQ_IRQ_H
 #define AV_IRQ_IRQ_H
@@ -24,13 +22,12 @@ struct kvm_irq_routing_entry;
 struct kvm_irqfd;
 struct kvm_msi;
 
-/* Module load and unload. */
 int av_irq_init(void);
 void av_irq_exit(void);
 
 /*
- * Life of VMs and, with vm->lock held, of vCPUs. av_irq_vcpu_destroy() stops the
- * vCPU's hrtimer, its last user.
+ * Init and teardown of a VM's part and, under vm->lock, a vCPU's. av_irq_vcpu_destroy() also stops
+ * the vCPU's hrtimer.
  */
 int av_irq_vm_init(struct av_vm *vm);
 void av_irq_vm_destroy(struct av_vm *vm);
@@ -41,44 +38,44 @@ void av_irq_vcpu_destroy(struct av_vcpu *vcpu);
 extern const struct av_device_ops av_vgic_v3_device_ops;
 extern const struct av_device_ops av_vgic_its_device_ops;
 
-/* Lines, routes, irqfds; the first run checks and maps the vGIC. KVM's errnos. */
+/*
+ * Lines, routes and irqfds, with KVM's errnos. av_irq_first_run() checks the vGIC's set-up and
+ * enables its frames.
+ */
 bool av_irqchip_created(struct av_vm *vm);
 bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no vCPU can be added */
-/* @other: 0, or why a run fails when all is well with the vGIC. */
+/* @other: the errno to return if the vGIC is all right, or 0. */
 int av_irq_first_run(struct av_vcpu *vcpu, int other);
-/* A PPI or an SPI is the caller's to drive: -EINVAL, -EEXIST. The vGIC is ready. */
+/* Reserve a PPI or SPI: the VMM cannot drive it. The vGIC is ready. -EINVAL, -EEXIST. */
 int av_irq_claim(struct av_vcpu *vcpu, u32 intid);
 int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level);
-/* KVM_SIGNAL_MSI: 1, or 0 if the guest has not mapped it. */
+/* KVM_SIGNAL_MSI: returns 1, or 0 if the guest has not mapped the event. */
 int av_signal_msi(struct av_vm *vm, const struct kvm_msi *msi);
-/* KVM_CAP_MSI_DEVID: is there an ITS? */
+/* KVM_CAP_MSI_DEVID: does the VM have an ITS? */
 bool av_irq_needs_devid(struct av_vm *vm);
 int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args);
 int av_irq_set_routing(struct av_vm *vm, const struct kvm_irq_routing_entry *entries,
 		       unsigned int nr);
-/* KVM_REG_ARM_TIMER_{CTL,CNT,CVAL} and KVM_REG_ARM_PTIMER_*, with the VMM's ids. */
+/* KVM_REG_ARM_TIMER_{CTL,CNT,CVAL} and KVM_REG_ARM_PTIMER_*; id as the VMM passes it. */
 int av_timer_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_timer_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);
-/* KVM_ARM_SET_COUNTER_OFFSET, of both counters for good: 0, or -EBUSY while a vCPU runs. */
+/* KVM_ARM_SET_COUNTER_OFFSET: fixes the offset of both counters. 0, or -EBUSY while a vCPU runs. */
 int av_timer_set_offset(struct av_vm *vm, u64 offset);
-/* KVM_ARM_VCPU_TIMER_CTRL, and the legacy KVM_ARM_SET_DEVICE_ADDR (a vGICv2: -ENODEV). */
+/* KVM_ARM_VCPU_TIMER_CTRL. */
 int av_timer_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_timer_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 
 /*
- * What the guest finds that its VMM chose before the first run, word by word, with no ioctl
- * of the VM under way: fn's errno, or 0.
+ * For a protected VM's measurement: pass @fn, as 64-bit words, all that the VMM chose before the
+ * first run and the guest can see. No ioctl of the VM is under way. Returns @fn's errno, or 0.
  */
 typedef int av_word_fn(void *ctx, u64 word);
 int av_irq_measure(struct av_vm *vm, av_word_fn *fn, void *ctx);
 
 void av_timer_sync(struct av_vcpu *vcpu);
 
-/*
- * The outputs of the vCPU's CPU interface, AV_VGIC_IRQ and AV_VGIC_FIQ. Called by
- * the vCPU's own thread.
- */
+/* The vCPU's CPU interface outputs, AV_VGIC_IRQ and AV_VGIC_FIQ. For the vCPU's own thread. */
 static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 {
 	if (unlikely(READ_ONCE(vcpu->irq->recheck)))
@@ -88,13 +85,13 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 }
 
 /*
- * The CPU interface in the window (cpu/fast.c), which leaves in srf->icc what it has
- * done. All are the vCPU's own thread's. An interrupt has just been injected as IRQ:
- * the guest may acknowledge it there. Only before an entry; its exit settles it.
+ * The CPU interface in the window (cpu/fast.c), which records its actions in srf->icc. For the
+ * vCPU's own thread. An IRQ has just been injected: offer its acknowledgement to the guest in the
+ * window. Only before an entry, after which av_irq_settle() must follow.
  */
 void av_irq_offer(struct av_vcpu *vcpu);
 
-/* After a stay, and before a run ends: the vGIC is as the guest has left it. */
+/* After a stay, and before a run ends: tell the vGIC what the guest did. */
 void av_irq_settle(struct av_vcpu *vcpu);
 
 static inline bool av_irq_unsettled(const struct av_vcpu *vcpu)
@@ -102,7 +99,7 @@ static inline bool av_irq_unsettled(const struct av_vcpu *vcpu)
 	return vcpu->srf->icc & AV_ICC_UNSETTLED;
 }
 
-/* Before an entry, with the vCPU marked as in the guest: whatever comes later kicks it. */
+/* Before an entry, with the vCPU marked as in the guest: any later change kicks it. */
 static inline void av_irq_show(struct av_vcpu *vcpu)
 {
 	const struct av_vcpu_irq *irq = vcpu->irq;
@@ -114,30 +111,29 @@ static inline void av_irq_show(struct av_vcpu *vcpu)
 }
 
 /*
- * A trapped ICC_*_EL1; @reg is AV_SYS(). False: inject UNDEF (no such
- * register, no access in this direction, or no vGIC). May sleep.
+ * A trapped access to ICC_*_EL1; @reg is AV_SYS(). Returns false to inject UNDEF: no such register,
+ * no access in this direction, or no vGIC. May sleep.
  */
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 /*
- * Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? Until the
- * first run it may still get a vGIC, and a VMM writes back what it read before.
+ * Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? Before the first run yes: it
+ * may still get a vGIC, and a VMM writes back what it read.
  */
 bool av_irq_has_icc(struct av_vm *vm);
 
 /*
- * A trapped access to a timer or a counter: CNT{P,V}_{CTL,CVAL,TVAL}_EL0,
- * CNT{P,V}CT(SS)_EL0, CNTFRQ_EL0. False: inject UNDEF. The caller has checked
- * EL0's rights (CNTKCTL_EL1).
+ * A trapped access to a timer or counter: CNT{P,V}_{CTL,CVAL,TVAL}_EL0, CNT{P,V}CT(SS)_EL0,
+ * CNTFRQ_EL0. Returns false to inject UNDEF. The caller has checked EL0's rights (CNTKCTL_EL1).
  */
 bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 
-/* MPIDR_EL1 is @mpidr now: the vGIC's registers and SGIs go by it. */
+/* MPIDR_EL1 changed to @mpidr, which the vGIC's registers and SGIs use. */
 void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr);
 
 /* Stop the timers of a vCPU at its reset (KVM_ARM_VCPU_INIT, PSCI). */
 void av_timer_reset(struct av_vcpu *vcpu);
 
-/* An access to a frame of the vGIC or an ITS; false: there is none at gpa. May sleep. */
+/* An access to a frame of the vGIC or an ITS. Returns false if gpa is in none. May sleep. */
 bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val);
 
 /* ---- inside irq/ -------------------------------------------------------- */
@@ -145,9 +141,8 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 /* Drive an input line. KVM's errnos. Any context. */
 int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner);
 
-/* Deliver a message: 1, 0 if the guest has not mapped it, or KVM's errno. Any context. */
+/* Deliver a message. Returns 1, 0 if the guest has not mapped it, or KVM's errno. Any context. */
 int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);
-/* Is there a vGIC with an ITS? */
 bool av_irq_has_its(struct av_vm *vm);
 
 /* The guest deactivated an SPI that has a resampler (irqfd.c). May sleep. */
@@ -171,7 +166,7 @@ void av_irqfd_mark(struct av_vm *vm);
 void av_timer_vm_init(struct av_vm *vm);
 void av_timer_vcpu_init(struct av_vcpu *vcpu);
 void av_timer_vcpu_destroy(struct av_vcpu *vcpu);
-/* Claim the timers' PPIs; config_lock held. -EINVAL: one of them has an owner. */
+/* Claim the timers' PPIs; config_lock held. Returns -EINVAL if one is owned already. */
 int av_timer_first_run(struct av_vm *vm);
 
 #endif /* AV_IRQ_IRQ_H */

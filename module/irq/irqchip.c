@@ -3,8 +3,8 @@
  * The vGIC of a VM: its life, its lock, and its callers.
  *
  * vCPU threads, ioctls and eventfd wake-ups (under the eventfd's own lock) take
- * vm->irq->lock, always with interrupts off. Under it only av_vcpu_kick() is
- * called. LPIs and ITSs have another lock: msi.h.
+ * vm->irq->lock, always with interrupts off. Only av_vcpu_kick() is called
+ * under it. LPIs and ITSs have another lock: msi.h.
  */
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -37,7 +37,7 @@ static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *g
 	return av_layout_is_last(&chip->layout, gic->index);
 }
 
-/* The ops' lock is taken in process context only, with interrupts on. */
+/* These ops take the lock in process context only, with interrupts on. */
 static void vgic_lock(struct av_vgic *vgic)
 {
 	spin_lock_irq(&av_vgic_vm(vgic)->irq->lock);
@@ -126,7 +126,7 @@ void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr)
 	WRITE_ONCE(vcpu->irq->gic.mpidr, affinity);
 }
 
-/* Remove a vCPU whose creation failed later: it is the last one. */
+/* Remove a vCPU whose creation failed later; it is always the last one. */
 static void del_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 {
 	struct av_irqchip *chip = vm->irq->chip;
@@ -153,7 +153,7 @@ void av_irq_vcpu_destroy(struct av_vcpu *vcpu)
 
 /* ---- the device ----------------------------------------------------------- */
 
-/* The vGIC's state, which an ITS needs even before the vGIC is created. config_lock held. */
+/* Get the vGIC's state. An ITS needs it even before the vGIC is created. config_lock held. */
 static struct av_irqchip *get_chip(struct av_vm *vm)
 {
 	struct av_irqchip *chip = vm->irq->chip;
@@ -183,7 +183,7 @@ int av_irqchip_add_its(struct av_vm *vm)
 	return 0;
 }
 
-/* The ITS's file could not be made, or the VM is destroyed. */
+/* Creating the ITS's file failed, or the VM is being destroyed. */
 void av_irqchip_del_its(struct av_vm *vm)
 {
 	mutex_lock(&vm->config_lock);
@@ -194,7 +194,7 @@ void av_irqchip_del_its(struct av_vm *vm)
 	mutex_unlock(&vm->config_lock);
 }
 
-/* Start from the ITSs and vCPUs that there are already. config_lock held. */
+/* Start with the ITSs and vCPUs that exist already. config_lock held. */
 static void init_chip(struct av_vm *vm, struct av_irqchip *chip)
 {
 	struct av_vcpu *vcpu;
@@ -211,7 +211,7 @@ static void init_chip(struct av_vm *vm, struct av_irqchip *chip)
 		av_vgic_add_cpu(&chip->vgic, &vcpu->irq->gic);
 }
 
-/* KVM_CREATE_DEVICE, vm->lock held. */
+/* KVM_CREATE_DEVICE; vm->lock held. */
 int av_irqchip_create(struct av_vm *vm)
 {
 	struct av_irqchip *chip;
@@ -237,7 +237,7 @@ unlock:
 	return r;
 }
 
-/* The vGIC's file could not be made: there is none. The VM keeps the memory. */
+/* Creating the vGIC's file failed: the VM has no vGIC, but keeps the memory. */
 void av_irqchip_undo(struct av_vm *vm)
 {
 	mutex_lock(&vm->config_lock);
@@ -245,7 +245,7 @@ void av_irqchip_undo(struct av_vm *vm)
 	mutex_unlock(&vm->config_lock);
 }
 
-/* KVM_DEV_ARM_VGIC_CTRL_INIT, config_lock held. */
+/* KVM_DEV_ARM_VGIC_CTRL_INIT; config_lock held. */
 int av_irqchip_init(struct av_vm *vm)
 {
 	struct av_vgic *vgic = &vm->irq->chip->vgic;
@@ -359,7 +359,7 @@ void av_irq_settle(struct av_vcpu *vcpu)
 		av_vgic_lease_end(vgic, gic, AV_LEASE_ENDED);
 	if (icc & AV_ICC_MASKED)
 		av_vgic_icc(vgic, gic, AV_ICC_PMR_EL1, true, &pmr);
-	/* None was an SPI, so nothing of it is cpu->deactivated. */
+	/* Leased interrupts are never SPIs, so cpu->deactivated was not set. */
 	spin_unlock_irq(&vcpu->vm->irq->lock);
 }
 
@@ -381,7 +381,10 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 	if (!vm->irq->ready)
 		return false;
 	spin_lock_irq(&vm->irq->lock);
-	/* The guest has begun to trap: it goes on that way with this interrupt. SGIs are others'. */
+	/*
+	 * The guest traps: end the lease, later accesses for this interrupt
+	 * trap too. Not for SGIs, which concern other vCPUs.
+	 */
 	if (vcpu->srf->icc && !is_sgi(reg)) {
 		vcpu->srf->icc = 0;
 		av_vgic_lease_end(&vm->irq->chip->vgic, gic, AV_LEASE_KEPT);
@@ -462,7 +465,7 @@ int av_irq_claim(struct av_vcpu *vcpu, u32 intid)
 	return r;
 }
 
-/* KVM_IRQ_LINE of type CPU: the IRQ and FIQ pins of a vCPU without a vGIC. */
+/* KVM_IRQ_LINE of type CPU: the IRQ and FIQ inputs of a vCPU without a vGIC. */
 static int cpu_line(struct av_vm *vm, struct av_vcpu *vcpu, u32 num, bool level)
 {
 	unsigned int bit = num == KVM_ARM_IRQ_CPU_IRQ ? ilog2(AV_VGIC_IRQ) : ilog2(AV_VGIC_FIQ);

@@ -3,19 +3,20 @@
  * KVM_IRQFD: a signal of an eventfd raises an interrupt.
  *
  * An irqfd is an entry in its eventfd's wait queue. The wake-up runs under the
- * eventfd's lock with interrupts off, and injects at once: the vGIC takes a
- * spinlock only. An irqfd ends by KVM_IRQFD's deassign flag, when the last file
- * of its eventfd is closed, or with the VM. To end it is to remove it from the
+ * eventfd's lock with interrupts off and injects at once: the vGIC needs only a
+ * spinlock. An irqfd ends by KVM_IRQFD's deassign flag, when the last file of
+ * its eventfd is closed, or with the VM. Ending it means to remove it from the
  * table, under irqfd_lock, and to queue its work.
  *
  * With a resample eventfd, a signal raises a level-sensitive line. The line
- * stays high until the guest deactivates the interrupt; then it is lowered and
- * the resample eventfd is signalled, so that the VMM can raise it again if the
- * device still asserts it. All such irqfds of a GSI share one av_resampler.
+ * stays high until the guest deactivates the interrupt. Then the line is
+ * lowered and the resample eventfd signalled, so that the VMM can raise it
+ * again if the device still asserts it. All irqfds of a GSI with one share an
+ * av_resampler.
  *
- * Locks, outermost first: vm->irq_lock (assign, end, resamplers), the eventfd's,
- * irqfd_lock, the vGIC's. Resamplers are read in vm->irq_srcu. The work of an
- * end takes irq_lock, so nothing waits for one with irq_lock held.
+ * Locks, outermost first: vm->irq_lock (assign, end, resamplers), the
+ * eventfd's, irqfd_lock, the vGIC's. Resamplers are read in vm->irq_srcu. The
+ * work of an end takes irq_lock, so never wait for one with irq_lock held.
  */
 #include <linux/bitmap.h>
 #include <linux/file.h>
@@ -31,7 +32,7 @@
 #include "compat/irq.h"
 #include "irq/irq.h"
 
-/* One hash bucket, 32 irqfds on average, is searched with interrupts off. */
+/* Bounds a hash bucket, searched with interrupts off, to 32 irqfds on average. */
 #define AV_MAX_IRQFDS	(2 * AV_MAX_IRQ_ROUTES)
 
 struct av_resampler {
@@ -46,7 +47,7 @@ struct av_irqfd {
 	struct eventfd_ctx *event;
 	wait_queue_entry_t wait;
 	poll_table table;
-	struct hlist_node link;		/* under irqfd_lock; not hashed: it ends */
+	struct hlist_node link;		/* under irqfd_lock; unhashed: the irqfd is ending */
 	struct work_struct end;
 
 	struct av_resampler *resampler;	/* or NULL */
@@ -54,7 +55,7 @@ struct av_irqfd {
 	struct list_head resampler_link;
 };
 
-/* Runs the ends of irqfds. Own queue: it is flushed before a VM is freed. */
+/* Runs the ends of irqfds; flushed before a VM is freed. */
 static struct workqueue_struct *av_irqfd_ends;
 
 int av_irq_init(void)
@@ -76,8 +77,8 @@ void av_irqfd_vm_init(struct av_vm *vm)
 }
 
 /*
- * A signal raises the line. Of an SPI that is level-sensitive and has no resampler
- * it is the VMM's to lower, with KVM_IRQ_LINE: so it is on KVM.
+ * A signal raises the line. As in KVM, if it is level-sensitive and has no
+ * resampler, the VMM must lower it with KVM_IRQ_LINE.
  */
 static void inject(struct av_irqfd *irqfd)
 {
@@ -88,7 +89,7 @@ static void inject(struct av_irqfd *irqfd)
 	srcu_read_unlock(&vm->irq_srcu, idx);
 }
 
-/* One from before the irqfd is an edge all the same, there and here. */
+/* Signalled before the irqfd existed: as in KVM, still an edge. */
 static void inject_early(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;
@@ -102,7 +103,7 @@ static void inject_early(struct av_irqfd *irqfd)
 
 /* ---- resampling --------------------------------------------------------------- */
 
-/* Called by the vCPU that deactivated it, before its next entry. */
+/* Called by the vCPU that deactivated the SPI, before its next entry. */
 void av_irqfd_deactivated(struct av_vm *vm, u32 intid)
 {
 	struct av_resampler *resampler;
@@ -172,7 +173,7 @@ found:
 	return 0;
 }
 
-/* irq_lock held, the wake-up removed. */
+/* irq_lock held, the wait queue entry removed. */
 static void leave_resampler(struct av_irqfd *irqfd)
 {
 	struct av_resampler *resampler = irqfd->resampler;
@@ -217,7 +218,7 @@ static void end_work(struct work_struct *work)
 	/* No wake-up runs after this. */
 	eventfd_ctx_remove_wait_queue(irqfd->event, &irqfd->wait, &count);
 	leave_resampler(irqfd);
-	/* Only now: an irqfd that has not ended yet counts against the limit. */
+	/* Not earlier: an irqfd counts against the limit until it has ended. */
 	spin_lock_irq(&vm->irq->irqfd_lock);
 	vm->irq->nr_irqfds--;
 	spin_unlock_irq(&vm->irq->irqfd_lock);
@@ -272,7 +273,7 @@ static struct av_irqfd *find_irqfd(struct av_vm *vm, const struct eventfd_ctx *e
 	return NULL;
 }
 
-/* Enter it in the table: an eventfd has one irqfd at most. */
+/* Enter it in the table: at most one irqfd per eventfd. */
 static int enter_irqfd(struct av_irqfd *irqfd)
 {
 	struct av_vm *vm = irqfd->vm;
@@ -291,7 +292,7 @@ static int enter_irqfd(struct av_irqfd *irqfd)
 	return r;
 }
 
-/* irq_lock held: should the irqfd end at once, its work waits for us. */
+/* Called with irq_lock held: if the irqfd ends at once, its work waits for us. */
 static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 {
 	int r;
@@ -309,7 +310,7 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 			return r;
 		}
 	}
-	/* A signal from before the wait counts. */
+	/* A signal from before the poll counts. */
 	if (vfs_poll(file, &irqfd->table) & EPOLLIN)
 		inject_early(irqfd);
 	return 0;
@@ -387,7 +388,7 @@ static int deassign(struct av_vm *vm, const struct kvm_irqfd *args)
 	spin_unlock_irq(&vm->irq->irqfd_lock);
 	mutex_unlock(&vm->irq_lock);
 	eventfd_ctx_put(ctx);
-	/* After this no signal of the eventfd raises an interrupt. */
+	/* From here on no signal of the eventfd raises an interrupt. */
 	flush_workqueue(av_irqfd_ends);
 	return 0;
 }
@@ -400,7 +401,7 @@ int av_irqfd(struct av_vm *vm, const struct kvm_irqfd *args)
 	return args->flags & KVM_IRQFD_FLAG_DEASSIGN ? deassign(vm, args) : assign(vm, args);
 }
 
-/* One irqfd per hold of the lock: each queues a work. */
+/* Drop the lock after each irqfd, as each queues a work item. */
 static void end_bucket(struct av_vm *vm, struct hlist_head *bucket)
 {
 	struct av_irqfd *irqfd;
@@ -421,6 +422,6 @@ void av_irqfd_vm_destroy(struct av_vm *vm)
 
 	for (i = 0; i < HASH_SIZE(vm->irq->irqfds); i++)
 		end_bucket(vm, &vm->irq->irqfds[i]);
-	/* Also those that ended by themselves just before. */
+	/* Includes irqfds whose eventfd was closed just before. */
 	flush_workqueue(av_irqfd_ends);
 }

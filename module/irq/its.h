@@ -37,7 +37,7 @@
 #define AV_ITS_CMD		32	/* bytes */
 /* More than there are LPIs: reached only by mapping several events to one. */
 #define AV_ITS_MAX_EVENTS	AV_IDMAP_IDS
-/* Commands and visited mappings per access. A full queue has a fourth as many commands. */
+/* Commands plus visited mappings per access. A full queue has a quarter as many commands. */
 #define AV_ITS_BUDGET		0x20000
 
 /* GITS_BASER0 and 1 */
@@ -59,8 +59,8 @@ struct av_its_collection {
 struct av_its_event {
 	u32 id;
 	struct av_lpi *lpi;
-	struct av_its_collection *collection;	/* NULL: unmapped meanwhile */
-	struct av_list link;			/* in the collection's */
+	struct av_its_collection *collection;	/* NULL: the collection was unmapped */
+	struct av_list link;			/* in collection->events */
 };
 
 struct av_its_device {
@@ -77,7 +77,7 @@ struct av_its {
 	u32 creadr, cwriter;	/* offsets in the queue, below its size */
 	u64 baser[AV_ITS_TABLES];
 	struct av_idmap devices, collections;
-	u32 work;		/* of AV_ITS_BUDGET, in this access */
+	u32 work;		/* spent of AV_ITS_BUDGET in this access */
 };
 
 /* The architecture's numbers of command errors. */
@@ -118,11 +118,11 @@ static inline struct av_its_collection *av_its_collection(const struct av_its *i
 }
 
 struct av_its_event *av_its_event(const struct av_its *its, u32 device, u32 event);
-/* The vCPU that a collection is mapped to, or NULL. */
+/* Returns the vCPU that a collection is mapped to, or NULL. */
 struct av_vgic_cpu *av_its_target(const struct av_its *its,
 				  const struct av_its_collection *collection);
 
-/* M: make and unmake mappings. 0 or a negative errno. */
+/* M: create and remove mappings. Returns 0 or a negative errno. */
 int av_its_add_device(struct av_its *its, u32 id, u64 itt, u8 event_bits);
 void av_its_free_device(struct av_its *its, struct av_its_device *device);
 void av_its_free_devices(struct av_its *its);
@@ -138,7 +138,7 @@ void av_its_set_collection(struct av_its *its, struct av_its_event *event,
 			   struct av_its_collection *collection);
 void av_its_set_target(struct av_its *its, struct av_its_collection *collection, s32 target);
 
-/* M: does the guest's table have room for @id? *entry: the address. */
+/* M: does the guest's table have room for @id? Sets *entry to the entry's address. */
 bool av_its_has_room(const struct av_its *its, enum av_its_table table, u32 id, u64 *entry);
 /* M: the same for an event in its device's table. */
 bool av_its_has_event_room(const struct av_its *its, const struct av_its_device *device,
@@ -161,9 +161,9 @@ static inline u32 av_its_queue_size(const struct av_its *its)
 	return ((its->cbaser & 0xff) + 1) << 12;
 }
 
-/* M: execute a command: 0, enum av_its_error, or a negative errno. */
+/* M: execute a command. Returns 0, enum av_its_error, or a negative errno. */
 int av_its_command(struct av_its *its, const u64 words[4]);
-/* M: execute the commands in the queue, as far as the budget goes. */
+/* M: execute queued commands until the budget is spent. */
 void av_its_run(struct av_its *its);
 
 /* ---- its_regs.c ------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ static void its_destroy(struct av_device *dev)
 
 /* ---- registers ------------------------------------------------------------------- */
 
-/* Registers have 64 bits, but for the first two and the identification. */
+/* All registers are 64 bits wide, except the first two and the ID registers. */
 static bool misaligned(u64 offset)
 {
 	return offset & (offset < 0x8 || offset >= 0xffd0 ? 3 : 7);
@@ -82,7 +82,7 @@ static int reg_attr(struct av_device *dev, const struct kvm_device_attr *attr, b
 
 /* ---- control ----------------------------------------------------------------------- */
 
-/* Tables name vCPUs: they are not used before all vCPUs are created. */
+/* Tables name vCPUs, so they can be used only once all vCPUs exist. */
 static int its_tables(struct av_its *its, bool save)
 {
 	if (!its->vgic->initialized &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The commands of an ITS, one row each. A command is four words; decode() gets
- * its fields. An invalid command does nothing. Pure; rules in its.h.
+ * The commands of an ITS, one row each. A command is four words, which decode()
+ * splits into fields. An invalid command has no effect. Pure; rules in its.h.
  */
 #include "irq/its.h"
 
@@ -14,7 +14,7 @@ struct cmd {
 	u32 device, event;
 	u32 intid;		/* MAPTI */
 	u16 collection;
-	u32 target, to;		/* vCPUs' ids */
+	u32 target, to;		/* vCPU ids */
 	u64 itt;
 };
 
@@ -72,7 +72,7 @@ static int mapc(struct av_its *its, const struct cmd *cmd)
 	return av_its_add_collection(its, cmd->collection, (s32)cmd->target, NULL);
 }
 
-/* An event may be mapped before its collection, which then waits for MAPC. */
+/* An event may be mapped before its collection; it then waits for MAPC. */
 static int map_event(struct av_its *its, const struct cmd *cmd, u32 intid)
 {
 	struct av_its_device *device = av_its_device(its, cmd->device);
@@ -175,7 +175,7 @@ static int invall(struct av_its *its, const struct cmd *cmd)
 	return 0;
 }
 
-/* Affects all LPIs of the VM, also those of other ITSs. */
+/* Affects all LPIs of the VM, including those of other ITSs. */
 static int movall(struct av_its *its, const struct cmd *cmd)
 {
 	struct av_vgic *vgic = its->vgic;
@@ -197,7 +197,7 @@ static int movall(struct av_its *its, const struct cmd *cmd)
 	return 0;
 }
 
-/* Earlier commands are complete already. */
+/* Earlier commands have completed already. */
 static int sync(struct av_its *its, const struct cmd *cmd)
 {
 	return 0;

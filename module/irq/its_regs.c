@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The registers of an ITS, one row each. The second frame, the doorbell, has no
- * registers: KVM_SIGNAL_MSI and irqfds send messages, stores of the guest do not.
- * Pure; rules in its.h.
+ * registers: messages come from KVM_SIGNAL_MSI and irqfds, not from stores of
+ * the guest. Pure; rules in its.h.
  */
 #include "irq/its.h"
 #include "irq/regs.h"
@@ -47,7 +47,7 @@ static int write_ctlr(const struct av_its_io *io, u64 val)
 	return 0;
 }
 
-/* The revision is the one of the saved tables' layout. */
+/* The revision is that of the saved tables' layout. */
 static u64 read_iidr(const struct av_its_io *io)
 {
 	return AV_GIC_IIDR;
@@ -187,7 +187,7 @@ static const struct its_row {
 	u32 offset, size;
 	u8 widths;
 	u64 (*read)(const struct av_its_io *io);
-	int (*write)(const struct av_its_io *io, u64 val);	/* NULL ignores */
+	int (*write)(const struct av_its_io *io, u64 val);	/* NULL: writes are ignored */
 } rows[] = {
 	{ 0x0000, 4, W32, read_ctlr, write_ctlr },
 	{ 0x0004, 4, W32, read_iidr, write_iidr },
@@ -225,7 +225,7 @@ u8 av_its_user_width(u32 offset)
 	return row->widths & W64 ? 8 : 4;
 }
 
-/* Each access executes commands. */
+/* Accesses execute queued commands, except the VMM's reads. */
 int av_its_read(const struct av_its_io *io, u64 *val)
 {
 	const struct its_row *row = row_of(io);

@@ -35,7 +35,7 @@ int av_its_write_entry(struct av_its *its, u64 gpa, u64 entry)
 	return its->vgic->ops->write(its->vgic, gpa, &entry, sizeof(entry));
 }
 
-/* -EINTR: a fatal signal is pending. A VMM's tables can take very long. */
+/* Returns -EINTR if a fatal signal is pending: a VMM can make tables very long. */
 static int rest(struct av_its *its)
 {
 	return its->vgic->ops->rest(its->vgic) ? -EINTR : 0;
@@ -76,7 +76,7 @@ static int save_events(struct av_its *its, struct av_its_device *device)
 	return 0;
 }
 
-/* Distance to the next device that has room in the table, 0 if none, or an errno. */
+/* Returns the distance to the next device that has room in the table, 0 if none, or an errno. */
 static int device_distance(struct av_its *its, const struct av_its_device *device)
 {
 	u32 next;
@@ -118,7 +118,7 @@ static int save_devices(struct av_its *its)
 		return 0;
 	av_idmap_for_each(&its->devices, id, device) {
 		r = rest(its);
-		/* The VMM may have taken the room away: such a device is left out. */
+		/* The VMM may have removed the table's memory: leave the device out. */
 		if (!r && av_its_has_room(its, AV_ITS_DEVICES, id, &at))
 			r = save_device(its, device, at);
 		if (r)
@@ -165,7 +165,7 @@ struct scan {
 	int (*visit)(struct scan *scan, u32 id, u64 entry);
 };
 
-/* 0: found the last entry; 1: reached the table's end. Stops after AV_ITS_MAX_ID. */
+/* Returns 0 after the last entry, 1 at the table's end, or an errno. Stops after AV_ITS_MAX_ID. */
 static int scan_table(struct scan *scan, u64 at, u32 entries, u32 id)
 {
 	const u32 end = min(id + entries, AV_ITS_MAX_ID + 1);
@@ -256,7 +256,7 @@ static int restore_devices(struct av_its *its)
 	return min(r, 0);
 }
 
-/* 1: restored, 0: no valid entry. */
+/* 1: restored, 0: invalid entry, or an errno. */
 static int restore_collection(struct av_its *its, u64 entry)
 {
 	s32 target = (s32)FIELD_GET(COLLECTION_TARGET, entry);

@@ -53,7 +53,7 @@ int av_layout_set_dist(struct av_vgic_layout *lay, u64 base)
 	return r;
 }
 
-/* With nr_cpus vCPUs, do the frames fit, and apart from each other? */
+/* With nr_cpus vCPUs, are all frames in range and disjoint? */
 static bool fits(const struct av_vgic_layout *lay, u32 nr_cpus)
 {
 	unsigned int i;
@@ -79,7 +79,7 @@ int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus)
 {
 	struct av_redist_region *region = free_region(lay);
 
-	/* A vCPU without a slot is placed later, when there is a region for it. */
+	/* A vCPU without a slot is placed later, once a region has room. */
 	if (lay->nr_placed >= nr_cpus || !region)
 		return 0;
 	if (!fits(lay, nr_cpus))
@@ -105,7 +105,7 @@ void av_layout_unplace(struct av_vgic_layout *lay, u32 nr_cpus)
 	}
 }
 
-/* May a region of this index and kind follow the present ones? */
+/* May a region of this index and kind follow the existing ones? */
 static int check_order(const struct av_vgic_layout *lay, u32 index, u32 count)
 {
 	if (!lay->nr_regions)
@@ -174,7 +174,7 @@ bool av_layout_is_last(const struct av_vgic_layout *lay, u32 cpu)
 		return false;
 	if (!region->count || region->used < region->count)
 		return true;
-	/* The last one of a full region: is another region adjacent? */
+	/* This vCPU is the last of a full region: is another region adjacent? */
 	end = region->base + region_size(region, 0);
 	for (i = 0; i < lay->nr_regions; i++)
 		if (lay->regions[i].base == end && lay->regions[i].used)

@@ -17,9 +17,9 @@
 
 struct av_redist_region {
 	u64 base;
-	u32 count;		/* of slots; 0: the only region, with one slot per vCPU */
-	u32 used;		/* slots taken … */
-	u32 first;		/* … by the vCPUs from this index on */
+	u32 count;		/* slots; 0: the only region, with one slot per vCPU */
+	u32 used;		/* number of slots taken … */
+	u32 first;		/* … by vCPUs from this index on */
 };
 
 struct av_vgic_layout {
@@ -45,7 +45,7 @@ int av_layout_set_dist(struct av_vgic_layout *lay, u64 base);
 int av_layout_add_region(struct av_vgic_layout *lay, u32 index, u64 base, u32 count,
 			 u32 nr_cpus);
 
-/* Place vCPUs up to nr_cpus, as far as there are slots. -EINVAL: an overlap. */
+/* Place vCPUs up to nr_cpus while there are slots. -EINVAL: frames overlap. */
 int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus);
 
 /* Undo av_layout_place(): only the first nr_cpus vCPUs stay placed. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Interrupts that a vCPU deals with by itself. Pure; rules in vgic.h. */
+/* Leases of interrupts to a vCPU. Pure; rules in vgic.h. */
 #include "irq/lpi.h"
 
 static bool may_lease(u32 intid)
@@ -13,7 +13,7 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	struct av_virq *irq;
 	u64 val = intid;
 
-	/* Where the end of an interrupt takes two writes there is no use in this. */
+	/* With EOImode 1 an interrupt needs two writes to end: a lease gains nothing. */
 	if ((cpu->out & AV_VGIC_LINES) != AV_VGIC_IRQ || cpu->eoimode || !may_lease(intid))
 		return AV_VGIC_SPURIOUS;
 	irq = av_vgic_irq(vgic, cpu, intid);
@@ -27,7 +27,7 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	return (u32)val;
 }
 
-/* Its vCPU may have been told to forget its LPIs. */
+/* The target vCPU may have disabled, and so dropped, its LPIs. */
 static bool may_be_pending(const struct av_vgic *vgic, const struct av_virq *irq, u32 intid)
 {
 	const struct av_vgic_cpu *to = av_virq_target(vgic, irq);
@@ -36,8 +36,8 @@ static bool may_be_pending(const struct av_vgic *vgic, const struct av_virq *irq
 }
 
 /*
- * As if it had not been acknowledged. It may have gone meanwhile, or to another vCPU;
- * and who has made it not pending, or active, has the last word.
+ * Undo the acknowledgement. The interrupt may have been deleted or routed elsewhere since; where
+ * register writes made it not pending, or active, these win.
  */
 static void take_back(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 {

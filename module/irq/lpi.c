@@ -238,7 +238,7 @@ void av_lpi_clear(struct av_vgic *vgic, struct av_lpi *lpi)
 
 /* ---- the redistributor's part --------------------------------------------------- */
 
-/* The one that it was about to acknowledge is pending too, unless it is another's by now. */
+/* The leased LPI counts as pending too, unless it has been routed elsewhere. */
 static void forget_lease(struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 {
 	struct av_lpi *lpi = cpu->lease < AV_LPI_MIN || cpu->lease == AV_VGIC_NO_LEASE ?
@@ -248,7 +248,7 @@ static void forget_lease(struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 		lpi->irq.lease_latch = false;
 }
 
-/* Pending LPIs are lost, as in the architecture. EnableLPIs is off: none is raised. */
+/* Pending LPIs are lost, as in the architecture. EnableLPIs is off, so no new one is raised. */
 static void flush_pending(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	struct av_lpi *lpi;
@@ -267,7 +267,7 @@ static void flush_pending(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	} while (lpi);
 }
 
-/* Read the pending table, unless the guest says that it is zero. */
+/* Read the pending table, unless PTZ says that it is zero. */
 static void load_pending_table(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	struct av_lpi *lpi;
@@ -318,10 +318,10 @@ u64 av_gic_sanitise(u64 reg, unsigned int inner, unsigned int outer)
 	if (field == 2)			/* outer shareable */
 		reg ^= 3ULL << 10;
 	field = reg >> inner & 7;
-	if (field <= 1)			/* device, or not cached */
+	if (field <= 1)			/* device or non-cacheable */
 		reg = (reg & ~(7ULL << inner)) | AV_GIC_CACHE_RAWB << inner;
 	field = reg >> outer & 7;
-	if (field > 1)			/* neither the inner one's nor non-cacheable */
+	if (field > 1)			/* neither "as inner" nor non-cacheable */
 		reg &= ~(7ULL << outer);
 	return reg;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * LPIs: message-signalled interrupts with INTIDs from 8192. An LPI exists while
- * an event of an ITS maps to it. LPIs are edge-triggered and of group 1, and
- * have no active state. The configuration of one is a byte in the guest's
- * memory, read when the LPI is mapped and when the guest invalidates it.
+ * an event of an ITS maps to it. LPIs are edge-triggered, of group 1, and have
+ * no active state. Each LPI's configuration is a byte in the guest's memory,
+ * read when the LPI is mapped and when the guest invalidates it.
  *
  * The candidates of a vCPU (enabled and pending LPIs routed to it) are in one
  * list per priority, with a word that says which lists are not empty: the best
@@ -29,8 +29,8 @@ struct av_lpi {
 	struct av_virq irq;
 	u32 intid;
 	u32 users;			/* events that map to it */
-	struct av_vgic_cpu *queued;	/* in whose list it is, or NULL */
-	u8 level;			/* … and in which */
+	struct av_vgic_cpu *queued;	/* the vCPU whose list it is in, or NULL … */
+	u8 level;			/* … and which list */
 	struct av_list link;
 };
 
@@ -39,7 +39,7 @@ struct av_lpi *av_lpi_find(const struct av_vgic *vgic, u32 intid);
 
 /* L: after any change of the interrupt. */
 void av_lpi_changed(struct av_vgic *vgic, struct av_lpi *lpi);
-/* L: make it pending. */
+/* L: make the LPI pending. */
 void av_lpi_raise(struct av_vgic *vgic, struct av_lpi *lpi);
 /* L: the best candidate, or NULL. */
 struct av_lpi *av_lpi_best(const struct av_vgic_cpu *cpu);
@@ -59,7 +59,7 @@ void av_lpi_reload_all(struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
 /* M: route an LPI to @to, if it is routed to @from or @from is NULL. */
 void av_lpi_move(struct av_vgic *vgic, struct av_lpi *lpi, const struct av_vgic_cpu *from,
 		 struct av_vgic_cpu *to);
-/* M: make it not pending. */
+/* M: clear its pending state. */
 void av_lpi_clear(struct av_vgic *vgic, struct av_lpi *lpi);
 
 /* M: GICR_CTLR.EnableLPIs, GICR_INVLPIR. */
@@ -75,10 +75,7 @@ static inline u32 av_lpi_limit(const struct av_vgic *vgic)
 	return 1U << min_t(u32, (vgic->propbaser & 0x1f) + 1, AV_LPI_ID_BITS);
 }
 
-/*
- * Replace memory attributes in a base register that are not supported: outer
- * shareable and non-cacheable.
- */
+/* Replace unsupported memory attributes in a base register: outer shareable and non-cacheable. */
 u64 av_gic_sanitise(u64 reg, unsigned int inner, unsigned int outer);
 
 #define AV_GIC_SHAREABLE	BIT_ULL(10)	/* inner */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a guest finds of interrupts and time that its VMM has chosen: av_irq_measure(). */
+/* Settings of interrupts and time that the VMM chose and the guest can see: av_irq_measure(). */
 #include "irq/irq.h"
 
 static int measure_vgic(const struct av_irqchip *chip, av_word_fn *fn, void *ctx)
 {
 	const struct av_vgic_layout *lay = &chip->layout;
-	/* Not set is the number that its initialisation takes then. */
+	/* If not set, the number that the initialization will choose. */
 	u32 irqs = chip->vgic.nr_spis ? av_vgic_nr_irqs(&chip->vgic) : AV_VGIC_NR_DEFAULT;
 	int ret = fn(ctx, lay->dist) ?: fn(ctx, irqs) ?: fn(ctx, lay->nr_regions);
 	u32 i;

@@ -11,7 +11,7 @@
 
 /* ---- what lpi.c and its*.c need -------------------------------------------- */
 
-/* Mappings of a guest are accounted to its VMM. */
+/* Charge a guest's mappings to its VMM. */
 static void *msi_zalloc(size_t size)
 {
 	return kzalloc(size, GFP_KERNEL_ACCOUNT);
@@ -74,7 +74,7 @@ unlock:
 	return r;
 }
 
-/* The last file is closed and no vCPU runs: only irqfds still look here. */
+/* The last file is closed and no vCPU runs: only irqfds can still use the ITS. */
 void av_its_remove(struct av_vm *vm, struct av_its_chip *chip)
 {
 	unsigned int i;
@@ -94,8 +94,8 @@ void av_its_remove(struct av_vm *vm, struct av_its_chip *chip)
 }
 
 /*
- * The ITS at gpa. Called under the vGIC's lock, or in a vCPU's thread, whose file
- * holds the VM and with it the ITSs.
+ * The ITS at gpa. Call under the vGIC's lock, or in a vCPU's thread: the vCPU's
+ * file keeps the VM and its ITSs alive.
  */
 static struct av_its_chip *its_at(struct av_vm *vm, u64 gpa)
 {
@@ -117,7 +117,7 @@ bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *v
 		return false;
 	io.its = &chip->its;
 	io.offset = (u32)(gpa - chip->base);
-	/* Killable: the owner of the lock may wait for the guest's memory. */
+	/* Killable: the holder of the lock may be waiting for the guest's memory. */
 	if (mutex_lock_killable(&vm->irq->msi_lock)) {
 		*val = 0;
 		return true;
@@ -151,7 +151,7 @@ int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi)
 	unsigned long flags;
 	int r = -EINVAL;
 
-	/* An ITS needs the DeviceID. */
+	/* An ITS needs a DeviceID. */
 	if (!(msi->flags & KVM_MSI_VALID_DEVID))
 		return r;
 	spin_lock_irqsave(&vm->irq->lock, flags);

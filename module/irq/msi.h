@@ -2,9 +2,9 @@
 /*
  * The ITSs of a VM: msi.c for irqchip.c and the device attributes.
  *
- * vm->irq->msi_lock is the MSI lock of lpi.h: a mutex inside vm->config_lock and
- * outside vm->srcu, since its owner reads and writes the guest's memory, in the
- * VMM's context. A message takes the vGIC's spinlock only.
+ * vm->irq->msi_lock is the MSI lock of lpi.h: a mutex inside vm->config_lock
+ * and outside vm->srcu, because its holder reads and writes the guest's memory
+ * in the VMM's context. Delivering a message takes only the vGIC's spinlock.
  */
 #ifndef AV_IRQ_MSI_H
 #define AV_IRQ_MSI_H
@@ -15,7 +15,7 @@
 struct av_vm;
 struct av_vcpu;
 
-/* ITSs that have an address in the guest's memory, at most. */
+/* The maximum number of ITSs with an address in the guest's memory. */
 #define AV_MAX_PLACED_ITS	16
 
 struct av_its_chip {
@@ -34,10 +34,10 @@ int av_its_place(struct av_vm *vm, struct av_its_chip *chip, u64 base);
 /* Unplace an ITS and drop all its mappings. */
 void av_its_remove(struct av_vm *vm, struct av_its_chip *chip);
 
-/* An access to an ITS's frames; false: there is none at gpa. */
+/* An access to an ITS's frames. Returns false if gpa is in none. */
 bool av_its_mmio(struct av_vm *vm, u64 gpa, unsigned int len, bool write, u64 *val);
 
-/* A write to a redistributor; true: it was to a register of LPIs, and is done. */
+/* A write to a redistributor. Returns true if an LPI register took it; *ret: result. */
 bool av_lpi_mmio_write(struct av_vm *vm, const struct av_vgic_io *io, u64 val, int *ret);
 
 #endif /* AV_IRQ_MSI_H */

@@ -23,7 +23,7 @@ static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
 	return AV_GIC_IIDR;
 }
 
-/* As KVM's, without Aff3. */
+/* As in KVM, without Aff3. */
 #define AFFINITY	GENMASK_ULL(23, 0)
 
 static u64 read_typer(const struct av_vgic_io *io, u32 intid)
@@ -84,7 +84,7 @@ static int write_ctlr(const struct av_vgic_io *io, u32 intid, u64 val)
 	return 0;
 }
 
-/* Tables in use do not move. */
+/* Tables in use cannot move. */
 static void set_base(const struct av_vgic_io *io, u64 *reg, u64 (*sanitise)(u64 reg), u64 val)
 {
 	struct av_vgic *vgic = io->vgic;

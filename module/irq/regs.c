@@ -50,7 +50,7 @@ static struct av_virq *irq_of(const struct av_vgic_io *io, u32 intid)
 	return av_vgic_irq(io->vgic, io->cpu, intid);
 }
 
-/* Who deals with it by itself is to look at it again: its priority or group may be another. */
+/* If the interrupt is leased, kick the vCPU: priority or group may have changed. */
 static void changed(const struct av_vgic_io *io, struct av_virq *irq, u32 intid)
 {
 	av_virq_changed(io->vgic, io->cpu, irq, intid);
@@ -267,7 +267,7 @@ u32 av_vgic_lines_read(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 	return val;
 }
 
-/* Also of edge-triggered interrupts: the VMM may restore ICFGR later. */
+/* Includes edge-triggered interrupts: the VMM may restore ICFGR later. */
 void av_vgic_lines_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, u32 val)
 {
 	unsigned int i;
@@ -275,7 +275,7 @@ void av_vgic_lines_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 inti
 	for (i = 0; i < 32; i++) {
 		struct av_virq *irq = av_vgic_irq(vgic, cpu, intid + i);
 
-		/* The line of a timer follows from the timer. */
+		/* A timer drives its line itself. */
 		if (!irq || irq->owned || intid + i < AV_VGIC_SGIS)
 			continue;
 		irq->line = val & (1U << i);

@@ -19,12 +19,12 @@
 
 struct av_timer {
 	u64 cval;
-	u32 ctl;		/* as written, but for ISTATUS */
+	u32 ctl;		/* as written, without ISTATUS */
 };
 
 enum av_timer_reg { AV_TIMER_CTL, AV_TIMER_CVAL, AV_TIMER_TVAL, AV_TIMER_CNT };
 
-/* CTL as KVM shows it to the VMM: with ISTATUS of a disabled timer and reserved bits. */
+/* CTL as KVM shows it to the VMM: ISTATUS even if disabled, and reserved bits. */
 u64 av_timer_user_ctl(const struct av_timer *timer, u64 now);
 
 u64 av_timer_read(const struct av_timer *timer, enum av_timer_reg reg, u64 now);
@@ -37,7 +37,7 @@ static inline bool av_timer_line(const struct av_timer *timer, u64 now)
 	       now >= timer->cval;
 }
 
-/* Will the timer expire? *in: in how many ticks, at least 1. */
+/* Will the timer expire? Sets *in to the ticks until then, at least 1. */
 static inline bool av_timer_armed(const struct av_timer *timer, u64 now, u64 *in)
 {
 	if ((timer->ctl & (AV_TIMER_ENABLE | AV_TIMER_IMASK)) != AV_TIMER_ENABLE ||

@@ -41,8 +41,8 @@ struct av_vm_irq {
 	spinlock_t lock;		/* the vGIC; interrupts off */
 
 	/*
-	 * Allocated by KVM_CREATE_DEVICE of the vGIC or of an ITS, freed with the VM. created
-	 * changes under vm->lock and config_lock; ready is set by the first run, for good.
+	 * Allocated by KVM_CREATE_DEVICE of the vGIC or an ITS, freed with the VM. created changes
+	 * under vm->lock and config_lock. The first run sets ready, which never changes back.
 	 */
 	struct av_irqchip *chip;
 	bool created;
@@ -50,12 +50,12 @@ struct av_vm_irq {
 
 	struct mutex msi_lock;		/* LPIs and ITSs: msi.h */
 	unsigned int its_created;	/* config_lock */
-	unsigned int nr_its;		/* that have an address; under lock, but for its_at() */
+	unsigned int nr_its;		/* those with an address; under lock, except its_at() */
 	struct av_its_chip *its[AV_MAX_PLACED_ITS];
 
 	u8 ppi[AV_NR_TIMERS];		/* the timers' interrupts; config_lock */
 	u64 cnt_offset[AV_NR_TIMERS];	/* guest's counter = host's − this; config_lock */
-	bool cnt_fixed;			/* KVM_ARM_SET_COUNTER_OFFSET: writes mean nothing */
+	bool cnt_fixed;			/* KVM_ARM_SET_COUNTER_OFFSET: writes are ignored */
 	u64 cnt_created;		/* the host's counter at the VM's creation */
 
 	struct av_irq_routes __rcu *routes;	/* irq_srcu; written under irq_lock */
@@ -70,17 +70,17 @@ struct av_vcpu;
 struct av_vcpu_irq {
 	struct av_vcpu *vcpu;
 
-	struct av_vgic_cpu gic;		/* under vm->irq->lock, but for gic.out */
-	/* Without a vGIC: AV_VGIC_IRQ and _FIQ as KVM_IRQ_LINE sets them. Atomic bits. */
+	struct av_vgic_cpu gic;		/* under vm->irq->lock, except gic.out */
+	/* Without a vGIC: AV_VGIC_IRQ and _FIQ as set by KVM_IRQ_LINE. Atomic bits. */
 	unsigned long lines;
 
-	/* The timers belong to the vCPU's own thread; expired() only sets recheck. */
+	/* The vCPU's own thread owns the timers; expired() only sets recheck. */
 	struct av_timer timer[AV_NR_TIMERS];
-	bool line[AV_NR_TIMERS];	/* as last given to the vGIC */
+	bool line[AV_NR_TIMERS];	/* level last passed to the vGIC */
 	bool recheck;			/* a timer expired or was written: av_timer_sync() */
 	bool armed;
-	u64 deadline;			/* of the hrtimer, as a value of the host's counter */
-	struct hrtimer hrtimer;		/* for the earlier one */
+	u64 deadline;			/* of the hrtimer, in ticks of the host's counter */
+	struct hrtimer hrtimer;		/* for the earlier of the two */
 };
 
 #endif /* AV_IRQ_TYPES_H */

@@ -41,7 +41,7 @@ void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis)
 {
 	unsigned int i;
 
-	/* At reset an SPI is routed to the first vCPU, whatever its id. */
+	/* At reset an SPI is routed to the first vCPU, whatever that vCPU's id. */
 	for (i = 0; i < vgic->nr_spis; i++) {
 		spis[i].group1 = true;
 		spis[i].target = vgic->nr_cpus ? 0 : -1;
@@ -92,7 +92,7 @@ struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
 
 	if (cpu && READ_ONCE(cpu->mpidr) == mpidr)
 		return cpu;
-	/* The VMM gave it to another. */
+	/* The VMM gave it to another vCPU. */
 	for (i = 0; i < vgic->nr_cpus; i++)
 		if (READ_ONCE(vgic->cpus[i]->mpidr) == mpidr)
 			return vgic->cpus[i];
@@ -190,7 +190,7 @@ void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_vi
 	dequeue(target, irq, intid);
 	if (irq->enabled && !irq->active && av_virq_pending(irq))
 		enqueue(target, irq, intid);
-	/* Before the initialization there is no CPU interface. */
+	/* Before initialization there is no CPU interface. */
 	if (vgic->initialized)
 		av_vgic_update_cpu(vgic, target);
 }
@@ -265,7 +265,7 @@ void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool g
 		}
 		return;
 	}
-	/* ICC_CTLR_EL1.RSS is 0: an Aff0 is 15 at most. */
+	/* ICC_CTLR_EL1.RSS is 0: Aff0 is at most 15. */
 	if (reg & SGI_RANGE)
 		return;
 	cluster = (u32)(FIELD_GET(SGI_AFF3, reg) << 24 | FIELD_GET(SGI_AFF2, reg) << 16 |

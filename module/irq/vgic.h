@@ -49,7 +49,7 @@
 #define AV_VGIC_IRQ		BIT(0)
 #define AV_VGIC_FIQ		BIT(1)
 #define AV_VGIC_LINES		(AV_VGIC_IRQ | AV_VGIC_FIQ)
-/* No output: the end of an interrupt, or another priority mask, may let something in. */
+/* Not an output: a candidate waits for an end of interrupt or another priority mask. */
 #define AV_VGIC_WAITS		BIT(2)
 
 #define AV_VGIC_NO_LEASE	(~0U)
@@ -66,14 +66,14 @@ struct av_virq {
 	bool notify : 1;	/* an SPI with a resampler */
 	bool lease_latch : 1;	/* latch and active, if a lease of it is taken back */
 	bool lease_active : 1;
-	bool queued : 1;	/* a candidate, in the queue … */
-	bool queued_group1 : 1;	/* … of this group … */
-	u8 queued_level;	/* … and priority level */
+	bool queued : 1;	/* a candidate, in the queue of … */
+	bool queued_group1 : 1;	/* … this group and … */
+	u8 queued_level;	/* … this priority level */
 	s16 target;		/* index of the vCPU; -1: routed to none */
 	u32 mpidr;		/* GICD_IROUTER */
 };
 
-/* Candidates of one group. levels and words say which words[] and bits[] are not 0. */
+/* Candidates of one group. levels and words say which words[] and bits[] are nonzero. */
 struct av_vgic_queue {
 	u32 levels;
 	u32 words[AV_VGIC_LEVELS];
@@ -83,7 +83,7 @@ struct av_vgic_queue {
 struct av_vgic_cpu {
 	u32 index;
 	u32 id;			/* GICR_TYPER.Processor_Number */
-	u32 mpidr;		/* Aff3.Aff2.Aff1.Aff0: by id, or what the VMM wrote */
+	u32 mpidr;		/* Aff3.Aff2.Aff1.Aff0: from id, or as the VMM wrote */
 	u8 out;
 
 	struct av_vgic_queue queue[2];	/* SGIs, PPIs and SPIs, by group */
@@ -94,7 +94,7 @@ struct av_vgic_cpu {
 	u32 ap0r, ap1r;		/* active priorities, one bit per preemption level */
 	/* The SPI with ->notify that was deactivated; the caller of av_vgic_icc() clears it. */
 	u32 deactivated;
-	/* lease.c: an INTID or AV_VGIC_NO_LEASE; what its acknowledgement has changed */
+	/* lease.c: an INTID or AV_VGIC_NO_LEASE; the bit that its acknowledgement set in ap1r */
 	u32 lease, lease_ap1r;
 
 	struct av_virq private[AV_VGIC_PRIVATE];
@@ -109,7 +109,7 @@ struct av_vgic_cpu {
 struct av_vgic;
 
 struct av_vgic_ops {
-	/* A bit of the vCPU's out was set: make it check. Under the lock. */
+	/* A bit of the vCPU's out was set: make the vCPU check it. Under the lock. */
 	void (*kick)(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 	/* GICR_TYPER.Last */
 	bool (*is_last)(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
@@ -117,14 +117,14 @@ struct av_vgic_ops {
 	void (*lock)(struct av_vgic *vgic);
 	void (*unlock)(struct av_vgic *vgic);
 	/*
-	 * Reschedule between two steps of a long operation. Called without the lock.
-	 * True: a fatal signal is pending.
+	 * Reschedule between two steps of a long operation, without the lock. Returns true if a
+	 * fatal signal is pending.
 	 */
 	bool (*rest)(struct av_vgic *vgic);
 
 	/*
-	 * For LPIs and ITSs (lpi.h): the guest's memory, with the MSI lock held. May
-	 * sleep. 0 or a negative errno.
+	 * The guest's memory, for LPIs and ITSs (lpi.h), with the MSI lock held. May sleep. Return
+	 * 0 or a negative errno.
 	 */
 	int (*read)(struct av_vgic *vgic, u64 gpa, void *buf, unsigned int len);
 	int (*write)(struct av_vgic *vgic, u64 gpa, const void *buf, unsigned int len);
@@ -145,14 +145,14 @@ struct av_vgic {
 	bool has_its;		/* and so LPIs */
 	u64 propbaser;		/* one for all redistributors, as in KVM */
 	struct av_idmap lpis;	/* struct av_lpi by number */
-	u32 nr_events;		/* mapped to LPIs, of all ITSs */
+	u32 nr_events;		/* events mapped to LPIs, of all ITSs */
 };
 
 /* ---- vgic.c: interrupts ------------------------------------------------ */
 
-/* A vCPU's reset state; @id gives its affinity. */
+/* Reset a vCPU's state; @id gives its affinity. */
 void av_vgic_cpu_init(struct av_vgic_cpu *cpu, u32 id);
-/* Add it to a vGIC that is not initialized yet. */
+/* Add a vCPU to a vGIC that is not initialized yet. */
 void av_vgic_add_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 /* Initialize the vGIC; @spis has nr_spis entries, zeroed. */
 void av_vgic_init(struct av_vgic *vgic, struct av_virq *spis);
@@ -183,7 +183,7 @@ static inline bool av_virq_pending(const struct av_virq *irq)
 	return irq->latch || (irq->level && irq->line);
 }
 
-/* The lower the level, the higher the priority. */
+/* A lower level is a higher priority. */
 static inline u8 av_virq_level(const struct av_virq *irq)
 {
 	return irq->priority >> AV_VGIC_PRI_SHIFT;
@@ -196,19 +196,19 @@ void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_vi
 void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpidr);
 /* Compute the outputs after a change of a CPU interface. */
 void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
-/* The same for all, after a change of GICD_CTLR. Releases the lock between batches. */
+/* The same for all vCPUs, after a change of GICD_CTLR. Releases the lock between batches. */
 void av_vgic_update_all(struct av_vgic *vgic);
 
 /*
- * Drive an input line: to @level if level-sensitive; a rising edge if
- * edge-triggered and @level. -EINVAL: no such interrupt.
+ * Drive an input line: to @level if level-sensitive; a rising edge if edge-triggered and @level.
+ * -EINVAL: no such interrupt.
  */
 int av_vgic_inject(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool level,
 		   bool owner);
 
 /*
- * ICC_SGI1R_EL1 and its siblings; @group1: may make interrupts of group 1.
- * A broadcast releases the lock between batches of vCPUs.
+ * ICC_SGI1R_EL1 and its siblings; @group1: may raise interrupts of group 1. A broadcast releases
+ * the lock between batches of vCPUs.
  */
 void av_vgic_sgi(struct av_vgic *vgic, struct av_vgic_cpu *from, u64 reg, bool group1);
 
@@ -229,25 +229,25 @@ bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool wr
 int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write,
 		     u64 *val);
 bool av_vgic_icc_user_has(u32 reg);
-/* The INTID of the best candidate whose group is enabled; 1023: none. */
+/* The INTID of the best candidate in an enabled group; 1023: none. */
 u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
-/* The value of cpu->out that follows from all other state. */
+/* Compute cpu->out from all other state. */
 u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 
 /* ---- lease.c: interrupts that a vCPU deals with by itself ------------------- */
 
 /*
- * A vCPU is about to take its best interrupt as IRQ. Its acknowledgement is made in
- * advance, as hardware does with a list register: the INTID that ICC_IAR1_EL1 reads
- * next, and whose end may be told later; or AV_VGIC_SPURIOUS, and nothing is done. An
- * SPI is none: others ask whether it is active, and until when.
+ * Lease the vCPU's best interrupt to it, which is about to be injected as IRQ: make its
+ * acknowledgement in advance, as hardware does with a list register. Returns the INTID for the next
+ * read of ICC_IAR1_EL1, whose end may be reported later; or AV_VGIC_SPURIOUS, with nothing done.
+ * Never an SPI: others observe its active state.
  */
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 
 enum av_lease_end {
 	AV_LEASE_BACK,		/* the guest has not acknowledged it */
-	AV_LEASE_KEPT,		/* it has, and does the rest by accesses that trap */
-	AV_LEASE_ENDED,		/* it has written ICC_EOIR1_EL1, with nothing that waits */
+	AV_LEASE_KEPT,		/* acknowledged; the guest's further accesses trap */
+	AV_LEASE_ENDED,		/* the guest wrote ICC_EOIR1_EL1, and nothing was pending */
 };
 
 void av_vgic_lease_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, enum av_lease_end how);
@@ -267,8 +267,8 @@ struct av_vgic_io {
 };
 
 /*
- * -ENXIO: no register takes the access; for a guest it reads zero and ignores
- * writes. -EINVAL: a value that cannot be restored.
+ * -ENXIO: no register takes the access; a guest then reads zero and its writes are ignored.
+ * -EINVAL: the value cannot be restored.
  */
 int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_dist_write(const struct av_vgic_io *io, u64 val);
@@ -276,8 +276,8 @@ int av_vgic_redist_read(const struct av_vgic_io *io, u64 *val);
 int av_vgic_redist_write(const struct av_vgic_io *io, u64 val);
 
 /*
- * Writes to a redistributor's registers of LPIs, with the MSI lock held instead of
- * the vGIC's. -ENXIO: not such a register.
+ * Writes to a redistributor's LPI registers, with the MSI lock held instead of the vGIC's. Returns
+ * -ENXIO for any other register.
  */
 int av_vgic_redist_write_lpis(const struct av_vgic_io *io, u64 val);
 bool av_vgic_redist_is_lpis(const struct av_vgic_io *io);

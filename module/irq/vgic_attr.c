@@ -29,7 +29,7 @@ static int vgic_create(struct av_device *dev)
 	return av_irqchip_create(dev->vm);
 }
 
-/* The vGIC's state is freed with the VM. */
+/* The vGIC's state stays until the VM is freed. */
 static void vgic_destroy(struct av_device *dev)
 {
 	av_irqchip_undo(dev->vm);
@@ -38,8 +38,8 @@ static void vgic_destroy(struct av_device *dev)
 /* ---- addresses --------------------------------------------------------------- */
 
 /*
- * A region that is added once the vGIC is ready stays empty: there are no more
- * vCPUs. So a vCPU that looks a frame up meanwhile does not find it.
+ * A region added once the vGIC is ready stays empty, as no more vCPUs are
+ * created. So a vCPU that looks up a frame meanwhile does not find it.
  */
 static int set_addr(struct av_device *dev, u64 type, u64 addr)
 {
@@ -92,7 +92,7 @@ static int addr_attr(struct av_device *dev, const struct kvm_device_attr *attr, 
 	u64 addr = 0;
 	int r;
 
-	/* A read of a region names it in the value. */
+	/* When reading a region, the value passed in names it. */
 	if ((write || attr->attr == KVM_VGIC_V3_ADDR_TYPE_REDIST_REGION) && get_user(addr, uaddr))
 		return -EFAULT;
 	mutex_lock(&dev->vm->config_lock);
@@ -133,7 +133,7 @@ static int get_nr_irqs(struct av_device *dev, const struct kvm_device_attr *attr
 	return put_user(av_vgic_nr_irqs(&chip_of(dev)->vgic), uaddr);
 }
 
-/* vm->lock: no vCPU is created meanwhile. */
+/* vm->lock keeps vCPUs from being created meanwhile. */
 static int control_init(struct av_device *dev)
 {
 	int r;
@@ -177,13 +177,13 @@ static int control(struct av_device *dev, const struct kvm_device_attr *attr)
 
 /* ---- registers ---------------------------------------------------------------------- */
 
-/* The vCPU that an attribute names by its affinity. The distributor's name none. */
+/* The vCPU that an attribute names by affinity. Attributes of the distributor name none. */
 static struct av_vgic_cpu *attr_cpu(struct av_device *dev, const struct kvm_device_attr *attr)
 {
 	struct av_vgic *vgic = &chip_of(dev)->vgic;
 	struct av_vgic_cpu *cpu;
 
-	/* vm->lock: without it, the creation of the vCPU may still fail. */
+	/* vm->lock: without it, the vCPU's creation could still fail. */
 	if (mutex_lock_killable(&dev->vm->lock))
 		return NULL;
 	if (attr->group == KVM_DEV_ARM_VGIC_GRP_DIST_REGS)
@@ -221,7 +221,7 @@ static int level_info(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u64 attr, b
 	return 0;
 }
 
-/* As in KVM, where there is no register the VMM reads zero and writes are ignored. */
+/* As in KVM, a VMM reads zero where there is no register, and its writes are ignored. */
 static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 *val)
 {
 	int r;
@@ -233,7 +233,7 @@ static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 
 	return r == -ENXIO ? 0 : r;
 }
 
-/* Under vm->irq->lock, which a write of GICD_CTLR releases between vCPUs. */
+/* Called under vm->irq->lock, which a write of GICD_CTLR releases between vCPUs. */
 static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 		      struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
@@ -253,7 +253,7 @@ static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 	return -EINVAL;
 }
 
-/* config_lock held, the vGIC initialized. */
+/* config_lock held; the vGIC is initialized. */
 static int access_locked(struct av_device *dev, const struct kvm_device_attr *attr,
 			 struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
@@ -287,7 +287,7 @@ static int access_stopped(struct av_device *dev, const struct kvm_device_attr *a
 	return r;
 }
 
-/* System registers have 64 bits, all others 32. */
+/* System registers are 64 bits wide, all others 32. */
 static bool is_wide(const struct kvm_device_attr *attr)
 {
 	return attr->group == KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS;

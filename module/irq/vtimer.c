@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timers of a vCPU on the host: one hrtimer for the earlier of the two.
+ * The timers of a vCPU on the host: one hrtimer for whichever expires first.
  *
- * Only the vCPU's own thread, or an ioctl under vcpu->mutex, accesses the timers.
- * A write sets recheck. Before the next entry av_timer_sync() passes the lines
- * to the vGIC and starts the hrtimer, once for any number of writes. The hrtimer
- * sets recheck and kicks; the counter alone says whether a timer has expired.
+ * Only the vCPU's own thread, or an ioctl under vcpu->mutex, accesses the
+ * timers. A write sets recheck. Before the next entry av_timer_sync() passes
+ * the lines to the vGIC and starts the hrtimer, once for any number of writes.
+ * The hrtimer sets recheck and kicks; only the counter says whether a timer has
+ * expired.
  */
 #include <linux/math64.h>
 #include <linux/sched.h>
@@ -37,7 +38,7 @@
 #define CNTV_CTL	CNT(3, 1)
 #define CNTV_CVAL	CNT(3, 2)
 
-/* The guest's counter, virtual or physical: the host's, but for what the VMM set. */
+/* The guest's virtual or physical counter: the host's, less the VMM's offset. */
 static u64 guest_counter(struct av_vm *vm, enum av_timer_id id)
 {
 	return av_counter() - READ_ONCE(vm->irq->cnt_offset[id]);
@@ -47,7 +48,7 @@ static enum hrtimer_restart expired(struct hrtimer *hrtimer)
 {
 	struct av_vcpu *vcpu = container_of(hrtimer, struct av_vcpu_irq, hrtimer)->vcpu;
 
-	/* Whoever sees recheck also sees the hrtimer dequeued: pairs with av_timer_sync(). */
+	/* Whoever sees recheck must also see the hrtimer dequeued: pairs with av_timer_sync(). */
 	smp_mb();
 	WRITE_ONCE(vcpu->irq->recheck, true);
 	av_vcpu_kick(vcpu);
@@ -60,7 +61,7 @@ static u64 ticks_to_ns(u64 ticks)
 
 	if (!freq || ticks / freq >= AV_TIMER_MAX_SECONDS)
 		return (u64)AV_TIMER_MAX_SECONDS * NSEC_PER_SEC;
-	/* Round up: an early wake-up would be in vain. */
+	/* Round up: waking up early would be useless. */
 	return mul_u64_u32_div(ticks, NSEC_PER_SEC, freq) + 1;
 }
 
@@ -71,7 +72,7 @@ static void arm(struct av_vcpu *vcpu, bool any, u64 in)
 	u64 deadline = av_counter() + in;
 
 	if (!any) {
-		/* If it expires right now, one more check does no harm. */
+		/* If the hrtimer expires right now, one extra check does no harm. */
 		if (irq->armed)
 			hrtimer_try_to_cancel(&irq->hrtimer);
 		irq->armed = false;
@@ -96,8 +97,8 @@ static void set_line(struct av_vcpu *vcpu, enum av_timer_id id, bool level)
 }
 
 /*
- * The window may tell CNTV_CTL_EL0 as long as time does not change it: of a timer
- * that is off, or has expired.
+ * Let the window read CNTV_CTL_EL0 only while time cannot change it: the timer
+ * is off, or has expired.
  */
 static void show(struct av_vcpu *vcpu, u64 now)
 {
@@ -201,7 +202,7 @@ void av_timer_vm_init(struct av_vm *vm)
 
 void av_timer_vcpu_init(struct av_vcpu *vcpu)
 {
-	/* This clock, like the counter, runs while the machine is suspended. */
+	/* Like the counter, this clock runs while the machine is suspended. */
 	av_hrtimer_setup(&vcpu->irq->hrtimer, expired, CLOCK_BOOTTIME, HRTIMER_MODE_REL_PINNED);
 }
 
@@ -216,7 +217,7 @@ void av_timer_reset(struct av_vcpu *vcpu)
 	WRITE_ONCE(vcpu->irq->recheck, true);
 }
 
-/* The PMU of some vCPU may have the PPI of a timer. */
+/* A vCPU's PMU may own the PPI of a timer. */
 static bool ppis_are_free(struct av_vm *vm)
 {
 	struct av_vcpu *vcpu;
@@ -242,7 +243,7 @@ int av_timer_first_run(struct av_vm *vm)
 		for (id = 0; id < AV_NR_TIMERS; id++) {
 			struct av_virq *irq = &vcpu->irq->gic.private[vm->irq->ppi[id]];
 
-			/* From here on av_timer_sync() alone drives the line. */
+			/* From here on only av_timer_sync() drives the line. */
 			irq->owned = true;
 			irq->line = vcpu->irq->line[id];
 			av_virq_changed(&vm->irq->chip->vgic, &vcpu->irq->gic, irq, vm->irq->ppi[id]);
@@ -311,9 +312,9 @@ static void recheck_all(struct av_vm *vm)
 }
 
 /*
- * With an offset, each read of the virtual counter traps. A VMM that, before the
- * first run, writes back a value that it read from this VM, as QEMU does,
- * restores nothing: the offset stays zero.
+ * With an offset, each read of the virtual counter traps. Before the first run
+ * a VMM may write back a value that it read from this VM, as QEMU does. That is
+ * not a restore: the offset stays zero.
  */
 static void set_counter(struct av_vm *vm, enum av_timer_id id, u64 val)
 {

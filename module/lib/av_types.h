@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The one header of code that touches no kernel service.
+ * The base header of code that uses no kernel service.
  *
  * Decoder, walker, shadow tables, register tables, vGIC and timer logic build
  * twice: into armvisor.ko, and as ordinary programs on the development machine
- * for unit tests, sanitizers and fuzzing. Such a file includes this header and
- * headers that keep the same rule, and nothing else. What it needs of the
- * world (memory, a TLB, time) comes to it through an ops struct.
+ * for unit tests, sanitizers and fuzzing. Such a file includes only this header
+ * and headers that obey the same rule. What it needs from outside (memory, a
+ * TLB, time) comes through an ops struct.
  */
 #ifndef AV_LIB_TYPES_H
 #define AV_LIB_TYPES_H
@@ -57,9 +57,9 @@ typedef int64_t s64;
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define READ_ONCE(x)		(*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, v)	(*(volatile typeof(x) *)&(x) = (v))
-/* Pairs with whatever the kernel's own would: one thread runs the tests. */
+/* The kernel's barriers and atomics; most tests have one thread. */
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
-/* The same. */
+/* Likewise. */
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
 #define noinline		__attribute__((__noinline__))
@@ -83,7 +83,7 @@ typedef int64_t s64;
 #define ALIGN(x, a)		(((x) + ((typeof(x))(a) - 1)) & ~((typeof(x))(a) - 1))
 #define ALIGN_DOWN(x, a)	((x) & ~((typeof(x))(a) - 1))
 #define IS_ALIGNED(x, a)	(((x) & ((typeof(x))(a) - 1)) == 0)
-/* After the check that index < size: the kernel's also holds where the check is mispredicted. */
+/* Callers have checked index < size; the kernel's version also bounds a mispredicted check. */
 #define array_index_nospec(index, size)	((index) < (size) ? (index) : 0)
 
 static inline int fls64(u64 x)
@@ -110,14 +110,14 @@ static inline s64 sign_extend64(u64 v, int index)
 #include <linux/align.h>
 #endif
 
-/* The fields of a system register encoding of 16 bits: op0:op1:CRn:CRm:op2, as in KVM_REG_ARM64_SYSREG ids. */
+/* Fields of a 16-bit system register encoding, op0:op1:CRn:CRm:op2, as in KVM_REG_ARM64_SYSREG. */
 #define AV_SYS_OP0		GENMASK(15, 14)
 #define AV_SYS_OP1		GENMASK(13, 11)
 #define AV_SYS_CRN		GENMASK(10, 7)
 #define AV_SYS_CRM		GENMASK(6, 3)
 #define AV_SYS_OP2		GENMASK(2, 0)
 
-/* One such encoding. */
+/* Make such an encoding. */
 #define AV_SYS(op0, op1, crn, crm, op2) \
 	(((op0) << 14) | ((op1) << 11) | ((crn) << 7) | ((crm) << 3) | (op2))
 

@@ -7,7 +7,7 @@
 
 #ifdef __KERNEL__
 
-/* Not read before what comes before it. */
+/* The ISB keeps the read from being executed early. */
 static __always_inline u64 av_counter(void)
 {
 	u64 now;
@@ -18,7 +18,7 @@ static __always_inline u64 av_counter(void)
 
 #else
 
-/* A test's own. */
+/* A test sets it. */
 extern u64 av_test_counter;
 
 static inline u64 av_counter(void)

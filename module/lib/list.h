@@ -28,7 +28,7 @@ static inline void av_list_add_tail(struct av_list *node, struct av_list *head)
 	head->prev = node;
 }
 
-/* Leaves node an empty list of its own: removing it twice is harmless. */
+/* Leaves node as an empty list, so removing it twice is harmless. */
 static inline void av_list_del(struct av_list *node)
 {
 	node->prev->next = node->next;
@@ -36,7 +36,7 @@ static inline void av_list_del(struct av_list *node)
 	av_list_init(node);
 }
 
-/* All of list to the end of head; list is empty afterwards. */
+/* Move all of list to the end of head. */
 static inline void av_list_splice_tail(struct av_list *list, struct av_list *head)
 {
 	if (av_list_empty(list))
@@ -50,7 +50,7 @@ static inline void av_list_splice_tail(struct av_list *list, struct av_list *hea
 
 #define av_list_entry(ptr, type, member) container_of(ptr, type, member)
 
-/* Safe against removal of the entry at hand. */
+/* The loop may remove the current entry. */
 #define av_list_for_each(pos, tmp, head, member)					\
 	for ((pos) = av_list_entry((head)->next, typeof(*(pos)), member),		\
 	     (tmp) = av_list_entry((pos)->member.next, typeof(*(pos)), member);		\

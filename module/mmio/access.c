@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One access of the guest to a device, from the decoded instruction to its
+ * One device access of the guest, from the decoded instruction to its
  * registers. Rules in mmio.h.
  */
 #include <linux/kvm.h>
@@ -14,7 +14,7 @@
 
 #define ISS_TRANSLATION_LEVEL_3	0x07
 
-/* The value that a store puts on the bus. */
+/* The value that a store writes, element by element. */
 static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned int element)
 {
 	u64 val = av_srf_get_x(srf, element ? ls->rt2 : ls->rt);
@@ -23,8 +23,8 @@ static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned i
 }
 
 /*
- * All elements are done: only now do registers change, so that an access given
- * up half-way can be done again.
+ * All elements are done. Registers change only now, so that an access abandoned
+ * half-way can be repeated.
  */
 static noinline enum av_answer_kind finish(struct av_vcpu *vcpu)
 {
@@ -45,7 +45,7 @@ static noinline enum av_answer_kind finish(struct av_vcpu *vcpu)
 	return AV_ANSWER_SKIP;
 }
 
-/* Does the kernel emulate the access? A read leaves its value in *val. */
+/* Is the access emulated in the kernel? A read puts its value in *val. */
 static bool in_kernel(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val)
 {
 	return av_vgic_mmio(vcpu, gpa, len, write, val) ||
@@ -68,7 +68,7 @@ static enum av_answer_kind to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int l
 	return AV_ANSWER_USER;
 }
 
-/* Do the elements from the present one on, until one is the VMM's. */
+/* Perform the elements from the current one on, until the VMM must handle one. */
 static enum av_answer_kind go_on(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmio *m = vcpu->mmio;
@@ -92,34 +92,34 @@ enum av_answer_kind av_mmio_complete(struct av_vcpu *vcpu)
 
 	BUILD_BUG_ON(offsetof(struct kvm_run, mmio.data) % sizeof(u64));
 	m->pending = false;
-	/* A VMM that changed the exit reason has the instruction executed again. */
+	/* A VMM that changed exit_reason makes the instruction execute again. */
 	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
 		return AV_ANSWER_RESUME;
 	/* Read once: the VMM may write the page at any time. */
 	m->value[m->element] = READ_ONCE(*(u64 *)vcpu->run->mmio.data);
 	m->element++;
-	/* Most often that was the last element. */
+	/* Usually that was the last element. */
 	return m->element == av_ldst_elements(&m->insn) ? finish(vcpu) : go_on(vcpu);
 }
 
 /*
- * Loads and stores that no device here can answer. To KVM these are accesses
- * that the hardware does not describe: a VMM that asked for it is told (and may
- * have the guest take an abort); else KVM_RUN returns an errno.
+ * Refuse a load or store that no device can answer. For KVM these are accesses
+ * without a valid syndrome: a VMM that asked for it gets KVM_EXIT_ARM_NISV (and
+ * may inject an abort); otherwise KVM_RUN fails.
  */
 static enum av_answer_kind refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind,
 				  struct av_answer *answer)
 {
 	struct kvm_run *run = vcpu->run;
 
-	/* What a protected guest does is for nobody's log. */
+	/* Nothing about a protected guest goes to the log. */
 	if (vcpu->vm->protected) {
 		answer->iss = (answer->iss & AV_ESR_WNR) | AV_FSC_EXTERNAL;
 		return AV_ANSWER_ABORT;
 	}
 	if (READ_ONCE(vcpu->vm->mmio->nisv_to_user)) {
 		run->exit_reason = KVM_EXIT_ARM_NISV;
-		/* To KVM the access is a stage 2 fault. */
+		/* In KVM the access would be a stage 2 fault. */
 		run->arm_nisv.esr_iss = (answer->iss & (AV_ESR_WNR | AV_ESR_CM)) |
 					ISS_TRANSLATION_LEVEL_3;
 		run->arm_nisv.fault_ipa = answer->ipa;
@@ -139,9 +139,9 @@ int av_mmio_enable_nisv(struct av_vm *vm)
 }
 
 /*
- * Stores that the hardware does not describe to KVM: pairs, and those with
- * write-back. Devices get them all the same; read-only memory gets KVM's answer,
- * which a VMM knows.
+ * Stores for which KVM has no valid syndrome: pairs and write-back. Devices get
+ * them nevertheless; for read-only memory the VMM gets KVM's answer, as it
+ * expects.
  */
 static bool undescribed(const struct av_ldst *ls)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Coalesced MMIO: stores to zones that the VMM names are kept in a ring, for it to
- * carry out at its next exit, so that they are none themselves.
+ * Coalesced MMIO: stores to zones that the VMM names do not exit. They are queued in a ring, which
+ * the VMM processes at its next exit.
  *
- * The ring is a page of the VM, shared with the VMM behind kvm_run. The VMM may write
- * any byte of it at any time: "last" is read once and checked, and says no more than
- * where an entry goes. ring_lock, inside vm->srcu, keeps vCPUs apart.
+ * The ring is a page of the VM, mapped by the VMM behind kvm_run. The VMM may write any byte of it
+ * at any time, so "last" is read once and checked, and only says where an entry goes. ring_lock,
+ * inside vm->srcu, serializes vCPUs.
  *
- * Zones are an array that is replaced as a whole, under vm->slots_lock, and read in
- * vm->srcu. Zones of ports (pio) are no accesses of this machine.
+ * Zones are an array that is replaced as a whole under vm->slots_lock, and read in vm->srcu. Zones
+ * of ports (pio) are accepted, but this machine has no ports.
  */
 #include <linux/gfp.h>
 #include <linux/kvm.h>
@@ -29,7 +29,7 @@ struct av_zones {
 	} at[];
 };
 
-/* All of it? As KVM has it, a zone at the end of the address space has nothing. */
+/* Is the access entirely in the zone? As in KVM, a zone that wraps around contains nothing. */
 static bool within(u64 zone, u32 size, u64 addr, u64 len)
 {
 	return addr + len >= addr && addr >= zone && addr + len <= zone + size;
@@ -40,7 +40,7 @@ static bool put(struct kvm_coalesced_mmio_ring *ring, u64 gpa, unsigned int len,
 	u32 last = READ_ONCE(ring->last);
 	struct kvm_coalesced_mmio *entry;
 
-	/* One entry is always free, so that a full ring is no empty one. */
+	/* One entry stays unused, to tell a full ring from an empty one. */
 	if (last >= KVM_COALESCED_MMIO_MAX ||
 	    (last + 1) % KVM_COALESCED_MMIO_MAX == READ_ONCE(ring->first))
 		return false;
@@ -49,7 +49,7 @@ static bool put(struct kvm_coalesced_mmio_ring *ring, u64 gpa, unsigned int len,
 	entry->len = len;
 	memcpy(entry->data, &val, len);
 	entry->pio = 0;
-	/* The VMM sees the entry when it sees the index. */
+	/* Whoever sees the index must see the entry. */
 	smp_store_release(&ring->last, (last + 1) % KVM_COALESCED_MMIO_MAX);
 	return true;
 }
@@ -95,7 +95,9 @@ static struct av_zones *alloc_zones(unsigned int nr)
 {
 	struct av_zones *zones;
 
-	/* Asked for by the VMM: what cannot be had is an errno, nothing for the host's log. */
+	/*
+	 * __GFP_NOWARN: the VMM chose the size and gets -ENOMEM; the host's log needs no warning.
+	 */
 	return kvzalloc(struct_size(zones, at, nr), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
@@ -128,13 +130,13 @@ static int add_zone(struct av_vm *vm, u64 addr, u32 size)
 	return 0;
 }
 
-/* Does the range lie in the i'th zone? */
+/* Is the range entirely in the i'th zone? */
 static bool holds(const struct av_zones *zones, unsigned int i, u64 addr, u32 size)
 {
 	return (s32)size >= 0 && within(zones->at[i].addr, zones->at[i].size, addr, size);
 }
 
-/* All zones that the range lies in go; that there was none is no error. */
+/* Drop all zones that contain the range. It is no error if there are none. */
 static int drop_zones(struct av_vm *vm, u64 addr, u32 size)
 {
 	const struct av_zones *old = zones_of(vm);
@@ -185,7 +187,7 @@ int av_coalesced_init(struct av_vm *vm)
 	return vm->mmio->ring ? 0 : -ENOMEM;
 }
 
-/* Nobody writes any more; a mapping of the VMM's keeps the page itself. */
+/* No writer is left; a mapping of the VMM's keeps its own reference to the page. */
 void av_coalesced_destroy(struct av_vm *vm)
 {
 	kvfree(rcu_dereference_protected(vm->mmio->zones, 1));

@@ -2,11 +2,11 @@
 /*
  * A64 loads and stores as data (pure; rules in decode.h).
  *
- * Each row of the table is one encoding group of the architecture's "Loads
- * and Stores" page: the bits that select it and the function that reads its
- * fields. Rows do not overlap (tests/test_decode.c proves it for every
- * combination of the selecting bits), so their order carries no meaning: what
- * drivers use for devices comes first, as it is found first.
+ * Each row of the table is one encoding group of the architecture's "Loads and
+ * Stores" page: the bits that select it and the function that reads its fields.
+ * Rows do not overlap (tests/test_decode.c proves it for every combination of
+ * the selecting bits), so their order does not matter: those that drivers use
+ * for devices come first, to be found first.
  */
 #include "mmio/decode.h"
 
@@ -94,7 +94,7 @@ static void dec_pre(u32 insn, struct av_ldst *out)
 static void dec_reg(u32 insn, struct av_ldst *out)
 {
 	out->extend = field(GENMASK(15, 13), insn);
-	if (!(out->extend & 2))		/* options of bytes and half-words */
+	if (!(out->extend & 2))		/* option of byte and halfword extends */
 		return;
 	single(insn, out, true);
 	out->mode = AV_LDST_REG;
@@ -142,7 +142,7 @@ static void dec_pair(u32 insn, struct av_ldst *out)
 	out->offset = simm(field(IMM7, insn), 7) * (1 << out->size);
 }
 
-/* LDAPUR and STLUR: as the unscaled ones, ordered and without prefetch. */
+/* LDAPUR and STLUR: like the unscaled forms, but ordered and without prefetch. */
 static void dec_rcpc(u32 insn, struct av_ldst *out)
 {
 	dec_unpriv(insn, out);
@@ -166,7 +166,7 @@ static void dec_exclusive(u32 insn, struct av_ldst *out)
 	out->write = !(insn & BIT(22));
 }
 
-/* STXP and LDXP where the size has bit 31, CASP where it has not. */
+/* STXP and LDXP if bit 31 of the size is set, else CASP. */
 static void dec_exclusive_pair(u32 insn, struct av_ldst *out)
 {
 	if (insn & BIT(31))
@@ -191,7 +191,7 @@ static void dec_atomic(u32 insn, struct av_ldst *out)
 	if (op <= 8) {			/* the eight operations and SWP */
 		out->kind = AV_LDST_ATOMIC;
 	} else if (op == 12 && order == 2) {
-		dec_ordered(insn, out);	/* LDAPR: bit 22 is not its L */
+		dec_ordered(insn, out);	/* LDAPR: bit 22 is not L */
 		out->write = false;
 	} else if (size == 3 && order == 0 && op >= 9 && op != 12 && op <= 13) {
 		out->kind = AV_LDST_ATOMIC;	/* ST64B, LD64B, ST64BV(0) */
@@ -205,8 +205,8 @@ static void dec_pauth(u32 insn, struct av_ldst *out)
 }
 
 /*
- * FP and SIMD, coarsely: an unallocated encoding raises UNDEF before any
- * fault of its address, so what comes here from a fault is allocated.
+ * FP and SIMD, coarsely: an unallocated encoding raises UNDEF before any abort,
+ * so an instruction that aborted is allocated.
  */
 static void dec_simd(u32 insn, struct av_ldst *out)
 {
@@ -227,8 +227,8 @@ static void dec_copy(u32 insn, struct av_ldst *out)
 }
 
 /*
- * SYS #3, C7: what EL0 may do to caches by address. EL1's IVAC and ISW come
- * as undefined instructions and are not looked for here.
+ * SYS #3, C7: cache maintenance by address that EL0 may use. EL1's IVAC and ISW
+ * trap as unknown instructions and do not get here.
  */
 static void dec_sys(u32 insn, struct av_ldst *out)
 {
@@ -296,7 +296,7 @@ enum av_ldst_kind av_insn_decode(u32 insn, struct av_ldst *out)
 			break;
 		}
 	}
-	/* Not allocated when this was written: a later architecture may have it. */
+	/* Unallocated when this was written: a later architecture may define it. */
 	if (out->kind == AV_LDST_NONE && (insn & LOADS_AND_STORES) == LOADS_AND_STORES_VALUE)
 		out->kind = AV_LDST_UNKNOWN;
 	return out->kind;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_IOEVENTFD: writes to an address that signal an eventfd.
+ * KVM_IOEVENTFD: guest writes that signal an eventfd.
  *
- * The bus is an array sorted by address, replaced as a whole: writers hold
- * vm->slots_lock and wait for readers, which are in vm->srcu. Ports and
- * channels (other flags of the ABI) are kept like the rest, for their rules
- * of collision, and are never written: this machine has none.
+ * The bus is an array sorted by address and replaced as a whole: writers hold
+ * vm->slots_lock and wait for readers, which are in vm->srcu. Entries for ports
+ * and channels (other flags of the ABI) are kept only for the rules of
+ * collision: this machine never writes to them.
  */
 #include <linux/kvm.h>
 #include <linux/overflow.h>
@@ -23,7 +23,7 @@
 struct av_ioeventfd {
 	u64 addr;
 	u32 len;			/* 0: any */
-	u32 space;			/* of SPACE_FLAGS; 0: memory */
+	u32 space;			/* SPACE_FLAGS; 0: memory */
 	bool any_value;
 	u64 value;
 	struct eventfd_ctx *event;
@@ -31,7 +31,7 @@ struct av_ioeventfd {
 
 struct av_bus {
 	unsigned int nr;
-	struct av_ioeventfd at[];	/* by addr */
+	struct av_ioeventfd at[];	/* sorted by addr */
 };
 
 /* ---- the hot side ---------------------------------------------------------- */
@@ -45,7 +45,7 @@ static bool matches(const struct av_ioeventfd *io, unsigned int len, u64 val)
 	return io->len == len && (io->any_value || io->value == val);
 }
 
-/* The first entry at addr or above. */
+/* Returns the index of the first entry at addr or above. */
 static unsigned int lower_bound(const struct av_bus *bus, u64 addr)
 {
 	unsigned int low = 0, high = bus->nr, mid;
@@ -109,7 +109,7 @@ static void replace(struct av_vm *vm, struct av_bus *bus)
 	kvfree(old);
 }
 
-/* Would a write be both's? */
+/* Would one write match both? */
 static bool collide(const struct av_ioeventfd *a, const struct av_ioeventfd *b)
 {
 	if (a->space != b->space || a->addr != b->addr)
@@ -169,7 +169,7 @@ static int del(struct av_vm *vm, const struct av_ioeventfd *io)
 		memcpy(bus->at + i, old->at + i + 1, (nr - 1 - i) * sizeof(*io));
 	}
 	replace(vm, bus);
-	/* The reference that it came with; the caller has one of its own. */
+	/* Drop the reference of the removed entry; the caller drops its own. */
 	eventfd_ctx_put(io->event);
 	return 0;
 }
@@ -229,7 +229,7 @@ int av_mmio_vm_init(struct av_vm *vm)
 	return av_coalesced_init(vm);
 }
 
-/* Nobody reads any more. */
+/* No readers are left. */
 void av_mmio_vm_destroy(struct av_vm *vm)
 {
 	struct av_bus *bus = rcu_dereference_protected(vm->mmio->bus, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* An instruction against the syndrome of its fault: rules in match.h. */
+/* Compares an instruction with the syndrome of its abort: rules in match.h. */
 #include "mmio/match.h"
 
 #define PAGE_OFFSET_MASK	GENMASK_ULL(11, 0)
@@ -19,8 +19,8 @@ enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *re
 	case AV_LDST_PAIR:
 		break;
 	case AV_LDST_NONE:
-	case AV_LDST_PREFETCH:	/* faults never */
-	case AV_LDST_CACHE:	/* says so in the syndrome */
+	case AV_LDST_PREFETCH:	/* never aborts */
+	case AV_LDST_CACHE:	/* the syndrome would say so */
 		return AV_MATCH_AGAIN;
 	default:
 		return AV_MATCH_REFUSED;
@@ -28,7 +28,7 @@ enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *re
 	if (iss & AV_ESR_CM || ls->write != !!(iss & AV_ESR_WNR))
 		return AV_MATCH_AGAIN;
 	va = av_ldst_address(ls, srf->regs, srf->sp, srf->pc);
-	/* FAR has the tag on some CPUs and not on others. */
+	/* Whether FAR includes the address tag depends on the CPU. */
 	if (unlikely(far != va)) {
 		far = av_untag(regime, far);
 		va = av_untag(regime, va);
@@ -36,7 +36,7 @@ enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *re
 	last = va + av_ldst_elements(ls) * av_ldst_bytes(ls) - 1;
 	if (far == va)
 		return page_of(last) == page_of(va) ? AV_MATCH_YES : AV_MATCH_SPLIT;
-	/* The first byte was memory, and the fault is in the page after it. */
+	/* The first byte was in memory; the next page aborted. */
 	if (page_of(far) == page_of(last) && page_of(far) != page_of(va) && far <= last)
 		return AV_MATCH_SPLIT;
 	return AV_MATCH_AGAIN;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Does the instruction that was read make the access that faulted?
+ * Does the instruction just read make the access that aborted?
  *
- * The instruction is read after the fault, and another vCPU may have written it
- * in between. The guest's tables were asked about the access that the syndrome
- * tells of: only that one may be emulated. Where the instruction differs from
- * it, it is executed again, and faults or not by itself.
+ * The instruction is read after the abort, and another vCPU may have
+ * overwritten it in between. The guest's tables were checked for the access
+ * that the syndrome describes, so only that one may be emulated. If the
+ * instruction does not match, the guest executes it again, and it may or may
+ * not abort.
  *
- * A fault of stage 1 has no ISV, so direction and address are all there is to
- * compare. Pure.
+ * A stage 1 abort has no ISV, so only direction and address can be compared.
+ * Pure.
  */
 #ifndef AV_MMIO_MATCH_H
 #define AV_MMIO_MATCH_H
@@ -17,17 +18,17 @@
 #include "mmu/walk.h"
 
 enum av_match {
-	AV_MATCH_YES,		/* one or two registers, in one page: to be emulated */
-	AV_MATCH_REFUSED,	/* a kind that can't be */
-	AV_MATCH_SPLIT,		/* part of the access is in another page: no bus carries it */
-	AV_MATCH_AGAIN,		/* another instruction than the one that faulted */
+	AV_MATCH_YES,		/* one or two registers within a page: emulate it */
+	AV_MATCH_REFUSED,	/* a kind that cannot be emulated */
+	AV_MATCH_SPLIT,		/* crosses into another page: no bus does that */
+	AV_MATCH_AGAIN,		/* not the instruction that aborted */
 };
 
-/* @ls is what av_insn_decode() made of it; @iss has WnR and CM. */
+/* @ls: from av_insn_decode(); @iss: WnR and CM are used. */
 enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *regime,
 			    const struct av_srf *srf, u64 iss, u64 far);
 
-/* Registers that a SINGLE or PAIR transfers, and the bytes of each. */
+/* The number of registers that a SINGLE or PAIR transfers, and the bytes of each. */
 static inline unsigned int av_ldst_elements(const struct av_ldst *ls)
 {
 	return ls->kind == AV_LDST_PAIR ? 2 : 1;

@@ -17,20 +17,23 @@ struct kvm_coalesced_mmio_ring;
 struct av_vm_mmio {
 	/* ioeventfds: read in vm->srcu, replaced under vm->slots_lock. */
 	struct av_bus __rcu *bus;
-	/* Coalesced MMIO (coalesced.c): the same for its zones; a page shared with the VMM. */
+	/*
+	 * Coalesced MMIO (coalesced.c): zones, with the same rules; the ring,
+	 * shared with the VMM.
+	 */
 	struct av_zones __rcu *zones;
 	struct kvm_coalesced_mmio_ring *ring;
 	spinlock_t ring_lock;
-	bool nisv_to_user;	/* KVM_CAP_ARM_NISV_TO_USER, never taken back */
+	bool nisv_to_user;	/* KVM_CAP_ARM_NISV_TO_USER, never cleared */
 };
 
-/* An access on its way through user space. The vCPU's own thread only. */
+/* An access that the VMM is to answer. The vCPU's own thread only. */
 struct av_vcpu_mmio {
-	bool pending;		/* left with KVM_EXIT_MMIO, not completed */
-	u8 element;		/* of a pair: which register */
+	bool pending;		/* exited with KVM_EXIT_MMIO, not completed */
+	u8 element;		/* index of the register in a pair */
 	struct av_ldst insn;
 	u64 gpa;		/* of element 0 */
-	u64 value[2];		/* on the bus; registers are written when all of it is done */
+	u64 value[2];		/* on the bus; registers are written once all is done */
 };
 
 #endif /* AV_MMIO_TYPES_H */

@@ -2,25 +2,24 @@
 /*
  * Where a vCPU's time goes, and how long its exits take.
  *
- * From its first KVM_RUN on each tick of a vCPU's life is of one kind: the
- * guest's, of the exit that is handled (by class), or of a place beside them: the
- * VMM's, idle (waiting for an interrupt or for power), away (the thread waited for
- * a CPU). A mark ends the lap since the mark before, and says whose it was:
+ * From its first KVM_RUN on, each tick of a vCPU's life belongs to the guest, to the exit being
+ * handled (by class), or to a "place": the VMM, idle (waiting for an interrupt or for power), away
+ * (the thread waited for a CPU). A mark ends the lap that the previous mark began, and says whose
+ * it was:
  *
  *   av_account_run()    KVM_RUN entered          the lap was the VMM's
  *   av_account_enter()  about to enter the guest  … the exit's, by its class
  *   av_account_exit()   back from the guest       … the guest's
  *   av_account_leave()  KVM_RUN left              … the exit's
  *
- * av_account_skip() takes idle and away time out of the lap at hand. So the sum
- * of all kinds is the time from the first mark to the last.
+ * av_account_skip() takes idle and away time out of the current lap. So the sum over all owners is
+ * the time from the first mark to the last.
  *
- * With histograms ("long" marks) an exit's handling is one sample, however often
- * KVM_RUN was left in it: av_account_run() then goes on where av_account_leave()
- * stopped.
+ * With histograms (hist) the handling of an exit is one sample, however often KVM_RUN returns
+ * meanwhile: av_account_run_long() resumes the sample that av_account_leave() suspended.
  *
- * One thread makes the marks; others may look at any time. Pure: the time is an
- * argument, in any unit that does not go back.
+ * One thread makes the marks; others may read at any time. Pure: time is an argument, in any unit
+ * that never goes backwards.
  */
 #ifndef AV_STATS_ACCOUNT_H
 #define AV_STATS_ACCOUNT_H
@@ -32,33 +31,33 @@
 enum av_place { AV_PLACES(X) AV_NR_PLACES };
 #undef X
 
-/* Rows: of each class, then of each place. */
+/* Rows: one per class, then one per place. */
 #define AV_ROW_OF(place)	(AV_NR_EXITS + (place))
 #define AV_NR_ROWS		AV_ROW_OF(AV_NR_PLACES)
 #define AV_ROW_SLOTS		64
 
-/* What readers get: bucket 0 is 0 ns, bucket n from 2^(n-1) to 2^n, the last all beyond. */
+/* For readers: bucket 0 is 0 ns, bucket n is 2^(n-1) to 2^n, the last one is open-ended. */
 #define AV_HIST_BUCKETS		40
 
-/* av_account.scale has so many bits behind the point. */
+/* The number of fraction bits in av_account.scale. */
 #define AV_SCALE_SHIFT		10
 
 struct av_account {
-	u64 stamp;		/* where the lap at hand began; 0: KVM_RUN was not entered, or long left */
-	u64 scale, bias;	/* nanoseconds of a tick; 1, so that no sample is 0 */
-	u64 *at;		/* the row of the exit that is handled */
+	u64 stamp;		/* start of the current lap; 0: no KVM_RUN yet, or left with hist */
+	u64 scale, bias;	/* nanoseconds per tick; 1, so that no sample is 0 */
+	u64 *at;		/* row of the exit being handled */
 	u64 exits;
 	u64 guest;
-	/* of the exit that KVM_RUN was long left with: when, and what its row has of it */
+	/* KVM_RUN was left with hist: when, and the ticks of its exit that are in its row */
 	u64 left, begun;
 	/*
-	 * All ticks of a row in slot 0, which would be samples of centuries; samples by
-	 * number of zeroes before the time in units of scale. So one address does for both.
+	 * Slot 0 of a row is its total of ticks; the others count samples by the number of leading
+	 * zeroes of the time in units of scale, which is 0 only for centuries.
 	 */
 	u64 row[AV_NR_ROWS][AV_ROW_SLOTS];
 };
 
-/* The exit that is handled is of that class. */
+/* Set the class of the exit being handled. */
 static __always_inline void av_account_class(struct av_account *a, enum av_exit_class cls)
 {
 	a->at = a->row[cls];
@@ -66,16 +65,13 @@ static __always_inline void av_account_class(struct av_account *a, enum av_exit_
 
 static inline void av_account_init(struct av_account *a, u64 ticks_per_second)
 {
-	/* Even: what is added to a multiple of it leaves no 0. */
+	/* Even, so that a multiple of it plus bias is never 0. */
 	a->scale = (1000000000ULL << AV_SCALE_SHIFT) / ticks_per_second & ~1ULL;
 	a->bias = 1;
 	av_account_class(a, AV_EXIT_OTHER);
 }
 
-/*
- * A sample of a row. Time overflows after months: whatever comes of it is odd, so the
- * slot is one of the row's.
- */
+/* Add a sample to a row. After months the product overflows, but stays odd: its slot is valid. */
 static __always_inline void av_hist_add(const struct av_account *a, u64 *row, u64 ticks)
 {
 	row[__builtin_clzll(ticks * a->scale + a->bias)]++;
@@ -86,7 +82,7 @@ static __always_inline u64 av_account_ticks(const struct av_account *a, unsigned
 	return READ_ONCE(a->row[row][0]);
 }
 
-/* The bucket of readers that a slot's samples are in. */
+/* The readers' bucket for a slot. */
 static inline unsigned int av_hist_bucket(unsigned int slot)
 {
 	unsigned int bits = AV_ROW_SLOTS - slot;
@@ -142,7 +138,10 @@ static __always_inline void av_account_leave(struct av_account *a, u64 now, bool
 	}
 }
 
-/* The first KVM_RUN, which no exit comes before; or after a long leave: away is of the time since. */
+/*
+ * The first KVM_RUN, or the first one after a leave with hist. away: ticks since then that the
+ * thread waited for a CPU.
+ */
 static inline void av_account_run_long(struct av_account *a, u64 now, u64 away)
 {
 	u64 ticks = now - a->left;
@@ -155,13 +154,13 @@ static inline void av_account_run_long(struct av_account *a, u64 now, u64 away)
 	a->row[AV_ROW_OF(AV_PLACE_AWAY)][0] += away;
 	a->row[AV_ROW_OF(AV_PLACE_VMM)][0] += ticks - away;
 	av_hist_add(a, a->row[AV_ROW_OF(AV_PLACE_VMM)], ticks - away);
-	/* The sample goes on. */
+	/* Resume the sample of the exit. */
 	a->at[0] -= a->begun;
 	a->stamp = now - a->begun;
 	a->left = 0;
 }
 
-/* False: av_account_run_long() is to be called. */
+/* Returns false if the caller must call av_account_run_long(). */
 static __always_inline bool av_account_run(struct av_account *a, u64 now)
 {
 	if (unlikely(!a->stamp))
@@ -170,7 +169,7 @@ static __always_inline bool av_account_run(struct av_account *a, u64 now)
 	return true;
 }
 
-/* Of the exit's lap at hand so many ticks were of a place. They are cut to what the lap has. */
+/* Move ticks from the current lap to a place; at most as many as the lap has. */
 static inline void av_account_skip(struct av_account *a, enum av_place place, u64 now, u64 ticks,
 				   bool hist)
 {

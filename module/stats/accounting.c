@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is counted while somebody asks for it: histograms of exits, and time that a
- * vCPU's thread waits for a CPU. A VM has it or not, by the module's parameter and
- * KVM_ENABLE_CAP(AV_CAP_ACCOUNTING); the code of all is patched for it while one has.
+ * Accounting that costs time and so is optional: histograms of exits, and the time that a vCPU's
+ * thread waits for a CPU. Enabled per VM by the module parameter and
+ * KVM_ENABLE_CAP(AV_CAP_ACCOUNTING). The code is patched for all VMs while one has it.
  */
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -13,10 +13,10 @@ static bool accounting;
 module_param(accounting, bool, 0644);
 MODULE_PARM_DESC(accounting, "new VMs have histograms of how long exits take, and the time that their vCPUs wait for a CPU (default off: it costs some instructions an exit)");
 
-/* Patched back at most once a second, however fast a VMM changes its mind. */
+/* Patch back at most once a second, however often a VMM changes its mind. */
 DEFINE_STATIC_KEY_DEFERRED_FALSE(av_accounting_key, HZ);
 
-/* Changes of a VM's. Nothing but the key's own locks inside. */
+/* For a VM's setting. Only the static key's own locks nest inside. */
 static DEFINE_MUTEX(accounting_lock);
 
 void av_stats_set_accounting(struct av_vm_stats *s, bool on)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The classes of exits, as rows: X(CLASS, "name on the statistics file", GROUP).
+ * The classes of exits, as rows: X(CLASS, "name in the statistics file",
+ * GROUP).
  *
- * Names are KVM's where KVM has the same statistic. GROUP is the row of
- * ARMvisor's Table 7 that the class belongs to; a group is a statistic of its
- * own, the sum of its classes. Rows and groups may be added at the end of their
- * kind; names are an interface and do not change.
+ * A name is KVM's if KVM has the same statistic. GROUP is the row of ARMvisor's
+ * Table 7 that the class belongs to; a group is a statistic too, the sum of its
+ * classes. Rows and groups may be added at the end of their kind; names are ABI
+ * and never change.
  */
 #ifndef AV_STATS_CLASSES_H
 #define AV_STATS_CLASSES_H
 
 #define AV_EXIT_CLASSES(X)						\
-	/* Every exit, until somebody says what it is; and calls: rows that are near in memory. */ \
+	/* An exit before its class is known; and calls, next to it in memory. */ \
 	X(OTHER,	"other",		OTHER)			\
 	X(HVC,		"hvc_exit_stat",	HYPERCALL)		\
-	/* Sensitive instructions, by what they touch. */		\
+	/* Sensitive instructions, by what they access. */		\
 	X(SYSREG,	"sysreg",		SEN_INST)		\
 	X(ID_REG,	"id_reg",		SEN_INST)		\
 	X(PSTATE,	"pstate",		SEN_INST)		\
@@ -37,11 +38,11 @@
 	X(SMC,		"smc_exit_stat",	HYPERCALL)		\
 	X(WFI,		"wfi_exit_stat",	SUSPEND)		\
 	X(WFE,		"wfe_exit_stat",	SUSPEND)		\
-	/* The host's business. */					\
+	/* The host's interrupts and signals. */			\
 	X(IRQ,		"host_irq",		IRQ)			\
 	X(SERROR,	"serror",		IRQ)			\
 	X(SIGNAL,	"signal_exits",		IRQ)			\
-	/* Finished in the switcher, without leaving the guest's tables. */ \
+	/* Completed in the window, with the guest's tables in place. */ \
 	X(FAST,		"fast",			FAST)			\
 	/* Memory. */							\
 	X(DABT_TRANS,	"dabt_hidden_translation", DAT_TRANS)		\
@@ -56,7 +57,7 @@
 enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 #undef X
 
-/* Groups: X(GROUP, "name"), ARMvisor's Table 7 first, in its order. */
+/* Groups: X(GROUP, "name"), those of ARMvisor's Table 7 first, in its order. */
 #define AV_EXIT_GROUPS(X)						\
 	X(SEN_INST,	"sen_inst_trap")				\
 	X(IRQ,		"irq")						\
@@ -73,35 +74,35 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(SUSPEND,	"suspend")					\
 	X(OTHER,	"other_trap")
 
-/* Events inside exits, counted for each vCPU: X(EVENT, "name"). */
+/* Events within exits, per vCPU: X(EVENT, "name"). */
 #define AV_EVENTS(X)							\
-	X(INJECT_IRQ,	"inject_irq")		/* virtual interrupts taken */ \
-	X(INJECT_SYNC,	"inject_sync")		/* synchronous exceptions, true faults too */ \
+	X(INJECT_IRQ,	"inject_irq")		/* virtual interrupts injected */ \
+	X(INJECT_SYNC,	"inject_sync")		/* synchronous ones, including true faults */ \
 	X(INJECT_SERROR, "inject_serror")				\
 	X(MODE_SWITCH,	"mode_switch")		/* vEL1 <-> vEL0 */	\
 	X(TREE_SWITCH,	"tree_switch")		/* another shadow root loaded */ \
-	X(TREE_MISS,	"tree_miss")		/* a root made for a context */ \
+	X(TREE_MISS,	"tree_miss")		/* a root created for a context */ \
 	X(CONTEXT_RECYCLE, "context_recycle")	/* a host ASID taken from another tree */ \
 	X(SHADOW_FILL,	"shadow_fill")		/* entries written */	\
 	X(SHADOW_RETRY,	"shadow_retry")		/* fills undone by a race */ \
-	X(TLB_FLUSH,	"tlb_flush")		/* of the hardware's TLB, but for: */ \
-	X(ENTRY_FLUSH,	"entry_flush")		/* of this CPU's, by an entry (switch/enter.S) */ \
+	X(TLB_FLUSH,	"tlb_flush")		/* of the hardware's TLB, except: */ \
+	X(ENTRY_FLUSH,	"entry_flush")		/* this CPU's, at each entry (switch/enter.S) */ \
 	X(WALK,		"guest_walk")		/* of the guest's tables */ \
 	X(INSN_FETCH,	"insn_fetch")		/* of a trapped instruction */ \
 	X(HALT_WAKEUP,	"halt_wakeup")					\
 	X(FP_LOAD,	"fp_load")					\
 	X(HALT_ATTEMPTED_POLL, "halt_attempted_poll")			\
 	X(HALT_SUCCESSFUL_POLL, "halt_successful_poll")			\
-	X(DIRECTED_YIELD, "directed_yield")	/* the CPU given to another vCPU, in WFE */ \
-	X(SHADOW_CONTENDED, "shadow_contended")	/* a fault or TLBI found the tables taken */ \
+	X(DIRECTED_YIELD, "directed_yield")	/* WFE gave the CPU to another vCPU */ \
+	X(SHADOW_CONTENDED, "shadow_contended")	/* mmu_lock was busy at a fault or TLBI */ \
 	X(COPIES_LEFT,	"copies_left")		/* virtual EL1 left its copies for a while */ \
-	X(INSN_CHANGED,	"insn_changed")		/* another instruction was read than faulted */ \
-	X(BLOCK_FILL,	"shadow_block_fill")	/* entries written that are blocks of 2 MiB */ \
-	X(EXIT_SHORT,	"exit_short")		/* by the short way that light exits have */
+	X(INSN_CHANGED,	"insn_changed")		/* the instruction changed since its abort */ \
+	X(BLOCK_FILL,	"shadow_block_fill")	/* 2 MiB blocks written */	\
+	X(EXIT_SHORT,	"exit_short")		/* light exits that the switcher asked about */
 
 /*
- * The class "fast" by register or instruction: X(REGISTER, "name"). The last
- * row counts as an exit of the class HVC instead, as under KVM.
+ * The class "fast" by register or instruction: X(REGISTER, "name"). As in KVM,
+ * the last row counts for the class HVC instead.
  */
 #define AV_FAST_TRAPS(X)						\
 	X(SP_EL0,	"fast_sp_el0")					\
@@ -138,13 +139,13 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 #undef X
 
-/* Where a vCPU's time is but in the guest and in exits: X(PLACE, "name"). */
+/* Places of a vCPU's time besides the guest and exits: X(PLACE, "name"). */
 #define AV_PLACES(X)							\
 	X(VMM,		"vmm")			/* between two KVM_RUNs */ \
-	X(IDLE,		"idle")			/* waits for an interrupt, or for power */ \
+	X(IDLE,		"idle")			/* waits for an interrupt or for power */ \
 	X(AWAY,		"descheduled")		/* its thread waits for a CPU */
 
-/* Figures of a VM: X(FIGURE, "name", KIND, UNIT) with the ABI's kinds and units. */
+/* Figures of a VM: X(FIGURE, "name", KIND, UNIT), with the ABI's kinds and units. */
 #define AV_VM_FIGURES(X)						\
 	X(SHADOW_PAGES,		"shadow_pages",		INSTANT,	NONE)	\
 	X(SHADOW_TREES,		"shadow_trees",		INSTANT,	NONE)	\

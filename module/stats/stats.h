@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counting, always on: every exit is of one class, and its time goes to that
- * class. The classes are rows of one table (stats/classes.h); the binary
- * statistics, their names and their sums come from the same rows.
+ * Statistics that are always on: every exit has one class, which gets its time.
+ * The classes are rows of one table (stats/classes.h), from which the binary
+ * statistics and their names and sums are generated.
  *
- * Time is the counter (CNTVCT), in ticks; readers get nanoseconds. Between two
- * marks it belongs to exactly one place (stats/account.h), so the sum of all is the
- * vCPU's life. Between exit and enter, whoever finds out what the exit was says so
- * once with av_count(); the last one said gets the time. All of it is called by the
- * vCPU's own thread only; readers take what they see (64-bit loads).
+ * Time is the counter (CNTVCT) in ticks; readers get nanoseconds. The time
+ * between two marks has exactly one owner (stats/account.h), so the sum is the
+ * vCPU's life. Between exit and enter, whoever knows the exit's class calls
+ * av_count(); the last call's class gets the time. Only the vCPU's own thread
+ * calls these functions; readers take what they see (64-bit loads).
  *
- * Histograms, and what the thread waits for a CPU, are kept while accounting is on
- * for any VM (stats/accounting.c): a branch that is patched in the code.
+ * Histograms and the thread's waits for a CPU are kept while accounting is on
+ * for any VM (stats/accounting.c): a branch that is patched.
  */
 #ifndef AV_STATS_STATS_H
 #define AV_STATS_STATS_H
@@ -34,33 +34,33 @@ static __always_inline bool av_stats_accounting(void)
 }
 
 /*
- * A capability of a VM, of our own: KVM_CHECK_EXTENSION is 1, KVM_ENABLE_CAP's
- * args[0] is whether accounting is on for it, from now on.
+ * The module's own VM capability: KVM_CHECK_EXTENSION returns 1; args[0] of
+ * KVM_ENABLE_CAP turns accounting on or off for the VM, from then on.
  */
 #define AV_CAP_ACCOUNTING	0x61760002
 
-/* For one VM: what its statistics file says. May sleep. */
+/* A VM's accounting: init, teardown, on or off. May sleep. */
 void av_stats_vm_init(struct av_vm_stats *s);
 void av_stats_vm_destroy(struct av_vm_stats *s);
 void av_stats_set_accounting(struct av_vm_stats *s, bool on);
 
-/* No VM is left, and none will come. */
+/* At module unload: no VM is left. */
 void av_stats_exit_module(void);
 
-/* This exit is of that class. */
+/* Count this exit as cls. */
 static inline void av_count(struct av_vcpu_stats *s, enum av_exit_class cls)
 {
 	s->count[cls]++;
 	av_account_class(&s->account, cls);
 }
 
-/* Take back the last one said: it was counted in the window. */
+/* Undo the last av_count(): the window has counted this trap already. */
 static inline void av_uncount(struct av_vcpu_stats *s)
 {
 	s->count[(s->account.at - s->account.row[0]) / AV_ROW_SLOTS]--;
 }
 
-/* Something that happens within exits, or many times in one. */
+/* Count an event that happens within exits, possibly several times. */
 static inline void av_stat_inc(struct av_vcpu_stats *s, enum av_event event)
 {
 	s->event[event]++;
@@ -71,7 +71,7 @@ static inline void av_stat_add(struct av_vcpu_stats *s, enum av_event event, u64
 	s->event[event] += n;
 }
 
-/* The VM's own figures; any context, any thread. */
+/* Figures of the VM; any context, any thread. */
 static inline void av_vm_stat_add(struct av_vm_stats *s, enum av_vm_figure figure, s64 n)
 {
 	atomic64_add(n, &s->figure[figure]);
@@ -79,7 +79,7 @@ static inline void av_vm_stat_add(struct av_vm_stats *s, enum av_vm_figure figur
 
 static __always_inline void av_stats_enter(struct av_vcpu_stats *s)
 {
-	/* Likely: where it is on the code is in line. */
+	/* likely: keeps the code inline for when it is on. */
 	av_account_enter(&s->account, av_stats_now(), static_branch_likely(&av_accounting_key.key));
 }
 
@@ -88,7 +88,7 @@ static __always_inline void av_stats_exit(struct av_vcpu_stats *s)
 	av_account_exit(&s->account, av_stats_now());
 }
 
-/* False: it is the first, or accounting was on: av_vcpu_time_begins(). */
+/* Returns false if av_vcpu_time_begins() must be called: first run, or accounting was on. */
 static __always_inline bool av_stats_run_begin(struct av_vcpu_stats *s)
 {
 	return av_account_run(&s->account, av_stats_now());
@@ -99,7 +99,7 @@ static inline void av_stats_run_end(struct av_vcpu_stats *s)
 	av_account_leave(&s->account, av_stats_now(), av_stats_accounting());
 }
 
-/* So long, up to now, the exit that is handled was in a place of its own. */
+/* The last ticks of the exit being handled belong to a place. */
 static inline void av_stats_skip(struct av_vcpu_stats *s, enum av_place place, u64 ticks)
 {
 	av_account_skip(&s->account, place, av_stats_now(), ticks, av_stats_accounting());

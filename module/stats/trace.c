@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The one place where the tracepoints are made. */
+/* Instantiates the tracepoints. */
 #include <linux/types.h>
 
 #define CREATE_TRACE_POINTS

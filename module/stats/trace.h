@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: /sys/kernel/tracing/events/armvisor/. One at each place where a
- * guest's story can be followed: entry, exit, fault, injection.
+ * Tracepoints: /sys/kernel/tracing/events/armvisor/. One at each step by which
+ * a guest can be followed: entry, exit, fault, injection.
  */
 #if !defined(AV_STATS_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define AV_STATS_TRACE_H
@@ -19,7 +19,7 @@
 	{ 0x2f, "serror" }, { 0x30, "breakpoint" }, { 0x32, "step" },	\
 	{ 0x34, "watchpoint" }, { 0x3c, "brk" }
 
-/* About to run the guest; vpstate is the guest's own idea of its PSTATE. */
+/* About to run the guest; vpstate is the guest's view of PSTATE. */
 TRACE_EVENT(av_entry,
 	TP_PROTO(int vcpu, u64 pc, u64 vpstate),
 	TP_ARGS(vcpu, pc, vpstate),
@@ -62,8 +62,8 @@ TRACE_EVENT(av_exit,
 );
 
 /*
- * An abort was resolved: result is of enum av_answer_kind. ipa is 0 when the
- * guest's tables gave none.
+ * An abort was resolved; result is an enum av_answer_kind. ipa is 0 if the
+ * guest's tables do not map va.
  */
 TRACE_EVENT(av_fault,
 	TP_PROTO(int vcpu, u64 va, u64 ipa, u64 esr, int result),
@@ -87,7 +87,7 @@ TRACE_EVENT(av_fault,
 		  __entry->result)
 );
 
-/* An exception was injected: offset is from the guest's VBAR_EL1, pc is where the guest was. */
+/* An exception was injected; offset is relative to VBAR_EL1, pc is the interrupted PC. */
 TRACE_EVENT(av_inject,
 	TP_PROTO(int vcpu, u32 offset, u64 pc, u64 esr, u64 far),
 	TP_ARGS(vcpu, offset, pc, esr, far),

@@ -26,13 +26,13 @@ struct av_vm_stats {
 struct av_vcpu_stats {
 	u64 count[AV_NR_EXITS];
 	u64 event[AV_NR_EVENTS];
-	/* The switcher's AV_NR_FAST counters. AV_EXIT_FAST is counted here, not in count[]. */
+	/* The window's AV_NR_FAST counters, which replace count[AV_EXIT_FAST]. */
 	const u64 *fast;
-	u64 skipped[AV_NR_FAST];	/* what they have too much: cpu/exit.c */
-	/* How long that thread had waited for a CPU when it was last asked; NULL: none was. */
+	u64 skipped[AV_NR_FAST];	/* to subtract from fast[]: cpu/exit.c */
+	/* The thread that last asked, and how long it had waited for a CPU by then; NULL: none. */
 	const void *waiter;
 	u64 waited;
-	u64 idle_since;			/* 0: it is not idle */
+	u64 idle_since;			/* 0: not idle */
 	struct av_account account;
 };
 
