@@ -132,8 +132,8 @@ static void protect_run(struct av_protect *p, struct av_ring_run *run)
 }
 
 /*
- * Reset what a vCPU's ring has now: entries that are put in meanwhile stay, however
- * fast the VMM takes them.
+ * Reset the entries that a vCPU's ring has now. Entries added meanwhile stay, however fast the
+ * VMM takes them: so this ends.
  */
 static unsigned int reset_ring(struct av_vm *vm, struct av_ring *ring)
 {
@@ -145,7 +145,7 @@ static unsigned int reset_ring(struct av_vm *vm, struct av_ring *ring)
 	while ((n = av_ring_reset(ring, end, &run))) {
 		protect_run(&p, &run);
 		all += n;
-		/* Entries of no page, or of one over and over, are work too; so is finding a slot. */
+		/* Invalid or repeated entries are work too, and so is finding the slot. */
 		part += n + 1;
 		if (part >= AV_PROTECT_PART) {
 			part = 0;

@@ -57,7 +57,7 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 		fill->rights &= ~AV_W;
 		return 0;
 	}
-	/* Code that patches itself by another address: copy and write would never end. */
+	/* Code that patches itself by another address: copy and write would alternate. */
 	if (av_copy_at(f->vcpu->vm, f->vcpu->mmu->tree[1], f->vcpu->srf->pc, c->gfn)) {
 		av_mmu_go_plain(f->vcpu);
 		return -EAGAIN;

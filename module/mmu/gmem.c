@@ -390,7 +390,7 @@ static struct file *open_gmem(struct av_gmem *gmem)
 		simple_release_fs(&gmem_mount, &gmem_mounts);
 		return file;
 	}
-	/* fput() puts this reference. anon_inode_getfile() would take it itself. */
+	/* fput() drops this reference to the module. anon_inode_getfile() would have taken it. */
 	__module_get(THIS_MODULE);
 	file->private_data = gmem;
 	file->f_flags |= O_LARGEFILE;

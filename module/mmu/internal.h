@@ -122,7 +122,7 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 	return seq;
 }
 
-/* Make entries visible to the table walkers of all CPUs. Orders no reads. */
+/* Make written entries visible to the table walkers of all CPUs before anything that follows. */
 static inline void av_mmu_publish(void)
 {
 	dsb(ishst);

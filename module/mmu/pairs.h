@@ -16,7 +16,7 @@ int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key);
 /* The same with interrupts off, if it takes little work; otherwise -EAGAIN. */
 int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key);
 
-/* Load the context of these trees, by serial. 0, or an error of av_tlb_load(). May sleep. */
+/* Load the context of these trees, by serial. Errors and context as for av_tlb_load(). */
 int av_pair_context(struct av_vcpu *vcpu, u64 low, u64 high);
 
 /* The index in pairs[] of the current TTBRs: an existing pair, or a new one without trees. */

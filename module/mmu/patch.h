@@ -123,9 +123,9 @@ static __always_inline u64 av_patch_hits(const struct av_patch_page *p, u64 pair
 }
 
 /*
- * Bits 31 and 63: does the instruction match AV_INSN_PATCH_BITS only because it begins or ends
- * a function, and need no patch? Words that only appear to be such, 0xd5033000 and 0xd4000000,
- * need none either.
+ * Bits 31 and 63: does an instruction that matches AV_INSN_PATCH_BITS begin or end functions,
+ * so that it needs no patch? Two words that only appear to, 0xd5033000 and 0xd4000000, need
+ * none either.
  */
 static __always_inline u64 av_patch_common(const struct av_patch_page *p, u64 pair)
 {

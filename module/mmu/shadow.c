@@ -332,7 +332,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 
 	if (f->va >= AV_WINDOW_START)
 		return -EINVAL;
-	/* Before a table may be linked again, too. */
+	/* Also needed if a kept table is only linked again. */
 	av_tree_fills(sh, tree);
 	tree->filled = true;
 	if (f->va < pt->va || f->va - pt->va > GENMASK_ULL(47, 0))

@@ -112,8 +112,8 @@ struct av_pt {
 	u64 va;			/* guest address of the first entry */
 	u64 gen;		/* the tree's gen when this table was last compared */
 	u32 id;			/* index in av_shadow.by_id */
-	u16 live;		/* valid entries, except those for fixed tables … */
-	u16 asleep;		/* … and level-3 entries that are asleep, av_pte_is_asleep() */
+	u16 live;		/* entries, except those for fixed tables … */
+	u16 asleep;		/* … and level-3 leaves that are asleep, av_pte_is_asleep() */
 	u8 level;
 	u8 gspan;		/* log2 of the largest guest leaf in this table or below */
 	bool fixed;		/* root, or on the way to the window: lives as long as the tree */
@@ -192,9 +192,10 @@ struct av_shadow_ops {
 };
 
 /*
- * The page that the last TLBI of all ASIDs named. At that time no tree had an entry for it;
- * filled is the last tree that had any entry filled since. For kernels that write through one
- * page of their own and invalidate it again and again, as Linux does when it patches its text.
+ * The page that the last one-page TLBI named, if only trees that serve every ASID had to be
+ * searched: then none of them has an entry for it. filled is the last of them that got any
+ * entry since. For kernels that write through one page of their own and invalidate it again and
+ * again, as Linux does when it patches its text.
  */
 struct av_swept {
 	u64 va;			/* or AV_CLEAN_NONE */

@@ -90,7 +90,7 @@ enum av_stub_how {
 	AV_STUB_NOWHERE,	/* not in a stub */
 	AV_STUB_UNDO,		/* PC = site */
 	AV_STUB_DONE,		/* PC = site + 4 */
-	AV_STUB_POP_UNDO,	/* pop the register from SP, PC = site */
+	AV_STUB_POP_UNDO,	/* load the register from SP, SP += 16, PC = site */
 	AV_STUB_POP_DONE,	/* the same, PC = site + 4 */
 	AV_STUB_MASK,		/* the register &= AV_PSR_DAIF, PC = site + 4 */
 	/* both writes are done */

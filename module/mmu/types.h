@@ -84,7 +84,7 @@ struct av_annex {
  */
 struct av_seq {
 	u64 host, tree, va;
-	u64 tables;	/* av_tree_seq_tables(): the guest's of more than leaves */
+	u64 tables;	/* av_tree_seq_tables(): the guest's of more than leaves, in the tree */
 };
 
 struct av_vm_mmu {

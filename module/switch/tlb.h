@@ -25,8 +25,9 @@
 #include "vm/vcpu.h"
 
 /*
- * Find or make the context of these trees, for the vCPU's next entries. May sleep. Returns 0,
- * -ENOMEM, or -ENOSPC if there is no ASID for the vCPU's first context.
+ * Find or make the context of these trees, for the vCPU's next entries. May sleep, unless the
+ * vCPU has all AV_NR_CONTEXTS. Returns 0, -ENOMEM, or -ENOSPC if there is no ASID for the
+ * vCPU's first context.
  */
 int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1);
 

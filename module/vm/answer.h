@@ -14,9 +14,9 @@ enum av_answer_kind {
 	AV_ANSWER_SKIP,		/* the instruction is done */
 	AV_ANSWER_ABORT,	/* inject an abort: insn, far, iss */
 	AV_ANSWER_DEVICE,	/* emulate an access to ipa, or inject the abort */
-	AV_ANSWER_USER,		/* to user space, vcpu->run is filled */
-	AV_ANSWER_ERROR,	/* return to user space; vcpu->run is filled */
-	AV_ANSWER_KILL,		/* return to user space with an errno */
+	AV_ANSWER_USER,		/* return to user space; vcpu->run is filled */
+	AV_ANSWER_ERROR,	/* return to user space with an errno */
+	AV_ANSWER_KILL,		/* end the VM */
 };
 
 enum av_kill_reason {

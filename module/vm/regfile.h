@@ -117,7 +117,7 @@ struct av_srf {
 		struct {
 			u64 regs[31];
 			/* for switch/quick.S, see cpu/quick.h */
-			u32 quick, quick_nr;	/* first syndrome handled (0: none), how many */
+			u32 quick, quick_nr;	/* first syndrome handled, or 0: none; how many */
 			u32 vmode;		/* virtual: mode, IL, SS */
 			u32 in_place;		/* see copies, below */
 			u64 sp;
@@ -129,10 +129,10 @@ struct av_srf {
 			u64 insn;		/* the unknown instruction, or AV_INSN_UNKNOWN */
 			/* for the way back to the aux tables (switch/private.h) */
 			u64 ttbr_none, ttbr1_hop, ttbr0_aux, low_private;
-			u64 loops;		/* of the branch loop, switch/mitigate.h */
-			u64 unpriv_tlbi;	/* before ERET to EL0, switch/mitigate.h */
+			u64 loops;		/* branch loop's iterations: switch/mitigate.h */
+			u64 unpriv_tlbi;	/* TLBI before ERET to EL0: switch/mitigate.h */
 			/* for switch/quick.S, with LDP/STP */
-			u64 quick_imm[2];	/* syndromes of MSR DAIFSet and DAIFClr, masked */
+			u64 quick_imm[2];	/* syndromes of MSR DAIFSet and DAIFClr, imm 0 */
 			u64 modes;		/* the window may switch virtual EL0 and EL1 */
 			u32 quick_el0[2];	/* quick and quick_nr for virtual EL0 */
 			u64 ttbr1[2];		/* by level, with the context's ASID */
@@ -155,7 +155,7 @@ struct av_srf {
 			/* for cpu/fast.c, written before each entry */
 			u64 slow;		/* every trap must exit: av_fast_not_now() */
 			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
-			u32 device_page;	/* low bits of a device's page: no light exits */
+			u32 device_page;	/* device's page number (low): no light exits */
 			/* of mmu/root.c, for writes of TTBRn: low root in use, index of the pair */
 			u64 root0;
 			u64 roots_at;
@@ -164,10 +164,10 @@ struct av_srf {
 			u64 fast[AV_NR_FAST];	/* traps handled in the window, never reset */
 			struct av_srf_roots roots[AV_SRF_ROOTS];
 			u64 modes_same;		/* modes of a pair that has trees for both levels */
-			u64 psci_version;	/* for the window and light exits; 0: not theirs */
+			u64 psci_version;	/* answer for window and light exits; 0: none */
 			/* for cpu/fast.c, from irq/: the guest's current interrupt, and more */
 			u64 icc;		/* AV_ICC_* and the INTID; 0: none */
-			u64 icc_waits;		/* one is pending: the same again, or masked, too */
+			u64 icc_waits;		/* one is pending, masked or not, even the same */
 			u64 icc_pmr;		/* ICC_PMR_EL1 and AV_ICC_PMR_KNOWN, or 0 */
 			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;

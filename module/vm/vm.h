@@ -19,7 +19,7 @@
  *   vm->lock         mutex     vCPU creation, device creation, VM-wide ioctls
  *   vm->vcpus_sem    rwsem     read: each ioctl of a vCPU, for KVM_RUN its whole
  *                              length; write: av_vm_try_stop_vcpus(), which takes
- *                              vm->lock first and never waits. One lock instead of
+ *                              vm->lock first, then only tries. One lock instead of
  *                              all vCPUs' mutexes: a VM may have more vCPUs than the
  *                              48 locks that lockdep can follow in a thread
  *   vcpu->mutex      mutex     ioctls of one vCPU, inside vcpus_sem; never two
@@ -40,7 +40,7 @@
  *   vm->irq_lock     mutex     irqfds and routing changes (never inside irq_srcu)
  *   vGIC spinlocks             see irq/; taken with interrupts off, also from
  *                              hrtimers and irqfd wake-ups
- *   vm->mmu_lock     spinlock  shadow tables, reverse map, mmu_seq. The MMU notifier
+ *   vm->mmu_lock     spinlock  shadow tables, reverse map, mmu->seq. The MMU notifier
  *                              takes it: nothing under it may allocate with
  *                              GFP_KERNEL, or touch user memory unless page faults
  *                              are disabled
@@ -49,7 +49,7 @@
  * (mmu/shrink.c), inside vm->lock and outside mmu_lock.
  *
  * mmap_lock (GUP, user copies) nests inside vcpu->mutex and slots_lock and outside mmu_lock. No
- * mutex is taken under a spinlock.
+ * lock of this list is taken under a spinlock below it.
  *
  * Every ioctl first checks current->mm == vm->mm (-EIO).
  */
