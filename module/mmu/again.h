@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* TLBI of the page that was named before (struct av_swept), in few instructions. Pure. */
+/* A TLBI of the page that the last TLBI named (struct av_swept), in few instructions. Pure. */
 #ifndef AV_MMU_AGAIN_H
 #define AV_MMU_AGAIN_H
 
 #include "mmu/entry.h"
 
-/* Faults that have walked the guest's tables start over, of these addresses. */
+/* Record a range: fills under way that walked one of its addresses must start over. */
 static __always_inline void av_recent_note(u64 *seq, struct av_recent *recent, u64 start, u64 last)
 {
 	u64 now = *seq + 1;
@@ -17,9 +17,9 @@ static __always_inline void av_recent_note(u64 *seq, struct av_recent *recent, u
 }
 
 /*
- * As av_shadow_tlbi_page(), for a page that was named by the op before, where one tree at most has
- * been filled since: the serial of the tree that has lost it, whose page is the caller's to flush
- * before mmu_lock is let go; 0 if none had it; AV_NOT_SWEPT if nothing was done.
+ * av_shadow_tlbi_page() for the page that the TLBI before named, if at most one tree was filled
+ * since. Returns the serial of the tree that lost the page, which the caller flushes before it
+ * releases mmu_lock; 0: no tree had it; AV_NOT_SWEPT: not done.
  */
 #define AV_NOT_SWEPT	(~0ULL)
 static __always_inline u64 av_shadow_tlbi_again(struct av_shadow *sh, struct av_tlbi_page op)
@@ -30,7 +30,7 @@ static __always_inline u64 av_shadow_tlbi_again(struct av_shadow *sh, struct av_
 	struct av_pt *pt = swept->pt;
 	u32 idx = av_pt_index(op.va, 3);
 
-	/* Of tables that go, too, each tree has to be told. */
+	/* If tables go too, every tree must be told. */
 	if (swept->va != op.va || !op.leaf || swept->several || sh->nr_tagged[high])
 		return AV_NOT_SWEPT;
 	if (tree && unlikely(!pt || swept->shape != sh->shape || pt->tree != tree)) {

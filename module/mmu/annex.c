@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The annex: where it is, what is mapped there, and how a stub is left. Rules in annex.h. */
+/* The annex: its place, what is mapped there, and how to leave a stub. Rules in annex.h. */
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
@@ -9,13 +9,13 @@
 #include "mmu/copies.h"
 #include "mmu/patch.h"
 
-/* A frame that the reverse map has no head for: none is so high. */
+/* A frame number so high that the reverse map has no head for it. */
 #define NO_GFN		0x7fffffff
 
 #define AREA_PAGES	(AV_STUB_AREA / PAGE_SIZE)
 static_assert(AREA_PAGES == AV_ANNEX_PAGES + 1);
 
-/* Samples that look for one: the first ones, one in some while a kernel may boot, one in many. */
+/* Which samples look for a place: the first FIRST, one in SOME up to BOOT, then one in MANY. */
 #define FIRST		8
 #define BOOT		8192
 #define SOME		64
@@ -75,9 +75,9 @@ static bool find(struct av_vcpu *vcpu, struct av_annex_place *place)
 	return av_annex_find(&search, av_srf_get(vcpu->srf, AV_VBAR_EL1), place);
 }
 
-/* ---- having it ---- */
+/* ---- begin and end ---- */
 
-/* Drop what is mapped there, in all trees. */
+/* Drop everything mapped in the area, in all trees. */
 static void clear_area(struct av_vm *vm, u64 va)
 {
 	struct av_tlbi_walk walk = {
@@ -99,7 +99,7 @@ static void clear_area(struct av_vm *vm, u64 va)
 	} while (more);
 }
 
-/* An annex there, unless there is one elsewhere. No site is made before what was there is gone. */
+/* Start an annex, unless there is one. Sites are possible once the area is cleared. */
 static void begin(struct av_vm *vm, const struct av_annex_place *place)
 {
 	struct av_annex *annex = &vm->mmu->annex;
@@ -124,8 +124,8 @@ static void begin(struct av_vm *vm, const struct av_annex_place *place)
 }
 
 /*
- * There is another kernel now. Copies go before what their sites need does; a vCPU
- * that is in a stub still is taken out of it by its exit (av_annex.stubs).
+ * The guest has another kernel. Copies must go before what their sites need. A vCPU that is in
+ * a stub is moved out of it by its exit (av_annex.stubs).
  */
 static void end(struct av_vm *vm, u64 va)
 {
@@ -163,8 +163,8 @@ static void end(struct av_vm *vm, u64 va)
 enum presence { GONE, AWAY, THERE };
 
 /*
- * AWAY: not in these tables, as in those that a kernel has for user space. Where
- * the guest should have nothing, the first n pages are looked at.
+ * AWAY: not in these tables, as in a kernel's tables for user space. In a hole, check that the
+ * first n pages are empty.
  */
 static enum presence look_there(struct av_vcpu *vcpu, const struct av_annex_place *at,
 				unsigned int n)
@@ -221,7 +221,7 @@ bool av_annex_have(struct av_vcpu *vcpu)
 	return READ_ONCE(annex->ready);
 }
 
-/* In so many looks in a row it is not there: another kernel runs, as after a kexec. */
+/* After so many checks in a row without the annex, another kernel must run, as after a kexec. */
 #define AWAYS		16
 
 bool av_annex_check(struct av_vcpu *vcpu)
@@ -248,7 +248,7 @@ bool av_annex_check(struct av_vcpu *vcpu)
 
 /* ---- what is mapped ---- */
 
-/* The page and the rights of an access. */
+/* The page for an access to the annex, and its rights. */
 static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
 {
 	const struct av_annex *annex = &vcpu->vm->mmu->annex;
@@ -262,13 +262,13 @@ static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
 	}
 }
 
-/* Has the guest there what it had when it was found? */
+/* Does the guest have there what it had when the annex was found? */
 static bool unchanged(const struct av_annex *annex, const struct av_resolved *r, u64 at)
 {
 	return annex->at.hole ? r->empty : !r->empty && r->walk.ipa == annex->at.ipa + at;
 }
 
-/* *gone: the guest has something else there. */
+/* *gone: the annex that the guest has mapped something over. */
 static int fill_locked(struct av_hidden *f, u64 *gone)
 {
 	const struct av_walk *walk = &f->r->walk;
@@ -282,7 +282,7 @@ static int fill_locked(struct av_hidden *f, u64 *gone)
 	u64 at = walk->va - annex->at.va;
 	int ret;
 
-	/* Invalidated, or another annex since it was looked for: the access comes again. */
+	/* Invalidated, or a different annex since the walk: the guest faults again. */
 	if (av_hidden_voided(f, &f->at[0]) || !av_annex_same(&annex->at, &f->r->annex) ||
 	    at >= (annex->pages + 1) * PAGE_SIZE)
 		return 0;
@@ -309,7 +309,7 @@ int av_annex_fill(struct av_hidden *f)
 	u64 gone = 0;
 	int ret;
 
-	/* A tree from before the annex: others may run on it. */
+	/* A tree from before the annex, which others may also run on. */
 	if (vcpu->mmu->tree[1]->key.owner != av_tree_owner(vcpu)) {
 		av_mmu_regime_changed(vcpu);
 		return 0;
@@ -351,7 +351,7 @@ void av_mmu_forget_code(struct av_vm *vm)
 
 /* ---- leaving a stub ---- */
 
-/* A guest that has unmapped its stack under its feet loses the register. */
+/* A guest that unmaps the stack that it is using loses the register. */
 static void pop(struct av_vcpu *vcpu, unsigned int reg)
 {
 	struct av_srf *srf = vcpu->srf;
@@ -364,7 +364,7 @@ static void pop(struct av_vcpu *vcpu, unsigned int reg)
 	srf->sp += 16;
 }
 
-/* The guest's instructions that are done. */
+/* Number of the guest's instructions that are done. */
 static unsigned int done(u8 how)
 {
 	switch (how) {
@@ -402,7 +402,7 @@ void av_mmu_settle(struct av_vcpu *vcpu)
 	vcpu->mmu->settled_pc = srf->pc;
 }
 
-/* At another PC it was an earlier stay that ended in a stub. */
+/* If PC differs, it was an earlier stay that ended in a stub. */
 bool av_mmu_stub_failed(struct av_vcpu *vcpu)
 {
 	bool failed = vcpu->mmu->settled && vcpu->mmu->settled_pc == vcpu->srf->pc;
@@ -414,7 +414,7 @@ bool av_mmu_stub_failed(struct av_vcpu *vcpu)
 	return true;
 }
 
-/* Nobody runs the VM any more. */
+/* Nobody can run the VM any more. */
 void av_annex_free(struct av_vm *vm)
 {
 	struct av_annex *annex = &vm->mmu->annex;

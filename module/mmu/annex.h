@@ -1,37 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The annex: where virtual EL1 reaches its virtual registers without a trap.
+ * The annex: lets virtual EL1 access its virtual registers without a trap.
  *
- * It is AV_STUB_AREA bytes of the guest's address space, in one of two places:
+ * The annex is AV_STUB_AREA bytes of the guest's address space, in one of two places:
  *
- *  - from the first page of its kernel's Image up to the code: Linux maps them
- *    (6.9 and later), never to be executed, and never uses them;
- *  - in the hole that Linux leaves in its image when it gives back the memory
- *    of its init sections: it keeps the addresses, so that nothing else comes
- *    there (free_initmem()).
+ *  - from the first page of the kernel's Image up to its code: Linux (6.9 and later) maps these
+ *    pages non-executable and never uses them;
+ *  - in the hole that Linux leaves in its image when it frees its init sections: it never
+ *    reuses the addresses (free_initmem()).
  *
- * In its first page a vCPU has the shared page of its own register file
- * (vm/regfile.h), readable and writable; in the others the VM's stubs (mmu/stub.h)
- * are executed, and only that: an access to data there shows what the guest has
- * there. A hole is one while the anchor, a page of the image below it, is mapped
- * where it was, and nothing at the annex: in tables without the anchor, as those that
- * a kernel has for user space, there is no annex. A guest that maps something in the
- * hole later does not see it in the pages that are in use before the annex is gone,
- * which is when a site next faults there, or is looked at; a jump there may go on at
- * a site. Linux does neither.
+ * The first page maps the shared page of the vCPU's own register file (vm/regfile.h), readable
+ * and writable. The other pages hold the VM's stubs (mmu/stub.h), execute-only: a data access
+ * there sees what the guest has mapped. A hole is valid while the anchor, a page of the image
+ * below it, translates as before and nothing is mapped at the annex. Tables without the anchor,
+ * such as a kernel's tables for user space, have no annex. If a guest maps something in the
+ * hole later, it does not see that in pages that the annex already uses, until a site next
+ * faults there or the annex is checked; then the annex ends. A jump there may continue at a
+ * site. Linux does neither.
  *
- * A site is an instruction in a copy that is replaced by an access to the
- * register page, or a branch to a stub. Sites are found by sampling: every
- * thousandth token of each kind (vm/token.h) leaves the window. A copy is made
- * anew for each site, as no instruction may be changed under a CPU's feet.
+ * A site is an instruction in a copy that is replaced by an access to the register page or a
+ * branch to a stub. Sites are found by sampling: each AV_TOKEN_SAMPLE'th token of a kind
+ * (vm/token.h) exits. A new site requires a new copy, because no instruction may change while a
+ * CPU may execute it.
  *
- * The register page differs from vCPU to vCPU, so with an annex each vCPU has
- * trees of its own for virtual EL1's copies (struct av_tree_key.owner).
+ * The register page differs between vCPUs, so with an annex each vCPU has its own trees for
+ * virtual EL1's copies (struct av_tree_key.owner).
  *
- * Stubs are not changed, and stay until the VM goes or the guest has another
- * kernel. Outside the guest PC is never in one: av_mmu_leave_stub().
+ * Stubs never change. They stay until the VM is destroyed or the guest has another kernel.
+ * Outside the guest, PC is never in a stub: av_mmu_leave_stub().
  *
- * Locks: mmu_lock for all but what is said below.
+ * Locks: everything is under mmu_lock unless stated otherwise below.
  */
 #ifndef AV_MMU_ANNEX_H
 #define AV_MMU_ANNEX_H
@@ -44,18 +42,17 @@
 void av_annex_init(struct av_vm *vm);
 void av_annex_free(struct av_vm *vm);
 
-/* Is there an annex in use, also by now? Takes the lock, may sleep; under srcu. */
+/* Is there an annex ready to use? Finds one if possible. Under srcu. Takes mmu_lock, may sleep. */
 bool av_annex_have(struct av_vcpu *vcpu);
 
 /*
- * A vCPU is about to run from copies again, and has executed no site for a while: an
- * annex where the guest has something by now ends, or that has not been there for
- * long. False: there is one, but not in these tables, so that no site would work.
- * Takes the lock, may sleep.
+ * A vCPU is about to run from copies again and has executed no site for a while. Ends an annex
+ * that the guest has mapped something over, or that has been absent for long. False: there is
+ * an annex, but not in these tables, so no site would work. Takes mmu_lock, may sleep.
  */
 bool av_annex_check(struct av_vcpu *vcpu);
 
-/* Without the lock, and so perhaps of two: whoever acts on it compares it under the lock. */
+/* Without mmu_lock, so the fields may belong to two places: compare under the lock before use. */
 static inline struct av_annex_place av_annex_place(const struct av_vm *vm)
 {
 	const struct av_annex_place *at = &vm->mmu->annex.at;
@@ -67,7 +64,7 @@ static inline struct av_annex_place av_annex_place(const struct av_vm *vm)
 	};
 }
 
-/* Is the address, with or without a tag, in the annex? Without the lock, as above. */
+/* Is an address, with or without a tag, in the annex? Without mmu_lock, as above. */
 static inline bool av_annex_holds(const struct av_vm *vm, u64 va)
 {
 	const struct av_annex *annex = &vm->mmu->annex;
@@ -76,31 +73,31 @@ static inline bool av_annex_holds(const struct av_vm *vm, u64 va)
 	return at && (va | GENMASK_ULL(63, 56)) - at < (READ_ONCE(annex->pages) + 1) * PAGE_SIZE;
 }
 
-/* AV_ABORT_ANNEX: 0 or an errno. Takes the lock, may sleep. */
+/* Do the work of AV_ABORT_ANNEX. 0 or an errno. Takes mmu_lock, may sleep. */
 int av_annex_fill(struct av_hidden *f);
 
 /*
- * Was an abort at far a site's, whose word is in the annex's first page, and which the
- * guest has not mapped now? If so, it runs without sites for a while.
+ * Was an abort at far caused by a site that accessed the annex's first page, where the guest
+ * has nothing mapped now? If so, the guest runs without sites for a while.
  */
 bool av_annex_failed(struct av_vcpu *vcpu, u64 far);
 
-/* Under srcu: the address that va has in the regime in use; n words of one page at ipa. */
+/* Under srcu: translate va in the current regime; read n words of one page at ipa. */
 bool av_annex_translate(struct av_vcpu *vcpu, u64 va, u64 *ipa);
 int av_annex_read(struct av_vcpu *vcpu, u64 ipa, u64 *words, unsigned int n);
 
 /* ---- sites.c ---- */
 
-/* Put what stands at sites into a frame's copy, which has been patched, for va. Is there any? */
+/* Write the sites' words into a frame's patched copy for va. Returns if there are any. */
 bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code);
 
-/* The frame is executed at two addresses, and a branch is right at one: it has no more sites. */
+/* The frame is executed at two addresses, but a branch fits only one: allow no more sites. */
 void av_sites_none(struct av_vm *vm, u64 gfn);
 
-/* Forget all; copies are as they were. Takes the lock, may sleep. */
+/* Forget all sites, but leave copies unchanged. Takes mmu_lock, may sleep. */
 void av_sites_forget(struct av_vm *vm);
 
-/* Whose of the stubs from there on is pc in, and how is it left? False: in none. Without a lock. */
+/* Find the stub that contains pc, its site, and how to leave it. False: pc is in none. No lock. */
 bool av_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stub_rest *rest);
 
 void av_sites_free(struct av_vm *vm);

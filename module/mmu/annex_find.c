@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The annex's place, in front of a kernel's code or in a hole: see annex_find.h. */
+/* Finding the annex's place, before a kernel's code or in a hole: see annex_find.h. */
 #include "mmu/annex_find.h"
 #include "mmu/shadow.h"
 #include "mmu/stub.h"
 #include "switch/window_desc.h"
 
-/* How far below the vectors an Image is looked for, and above them a hole. */
+/* How far below the vectors to look for an Image, and how far above for a hole. */
 #define FAR_BELOW	(64ULL << 20)
 #define FAR_ABOVE	(64ULL << 20)
-/* A hole is no smaller, nor are the parts of the image that it is between. */
+/* Least size of a hole, and of the parts of the image around it. */
 #define HOLE		(512ULL << 10)
 #define RUN		(HOLE / AV_STUB_AREA)
-/* Places in a hole that are tried. */
+/* Most places in a hole to try. */
 #define TRIES		4
 
 #define IMAGE_MAGIC	0x644d5241	/* "ARM\x64", at byte 56 */
@@ -45,9 +45,9 @@ static bool may_be_at(u64 va)
 	return !(va % AV_STUB_AREA) && va < AV_WINDOW_START;
 }
 
-/* ---- in front of the code ---- */
+/* ---- before the code ---- */
 
-/* The Image that the vectors, which are at ipa, are in: its address, or 0. */
+/* The address of the Image that contains the vectors, which are at ipa; 0: none. */
 static u64 find_image(struct av_annex_search *s, u64 vbar, u64 ipa)
 {
 	u64 below, words[8];
@@ -62,7 +62,7 @@ static u64 find_image(struct av_annex_search *s, u64 vbar, u64 ipa)
 	return 0;
 }
 
-/* What a linker fills gaps with: zeroes, or NOPs. */
+/* Is the page a linker's padding: zeroes, or NOPs? */
 static bool is_gap(struct av_annex_search *s, u64 ipa)
 {
 	u64 words[WORDS];
@@ -79,9 +79,9 @@ static bool is_gap(struct av_annex_search *s, u64 ipa)
 }
 
 /*
- * Has an Image at va reserved what it does not use: all pages up to the code mapped
- * as they lie in memory, from ipa on, not to be executed, and but for the first, which
- * has the header, a gap?
+ * Has an Image at va reserved pages that it does not use? All pages before the code must be
+ * mapped non-executable, from ipa on as they are in memory, and all but the first, which has
+ * the header, must be padding.
  */
 static bool is_reserved(struct av_annex_search *s, u64 va, u64 ipa)
 {
@@ -112,12 +112,12 @@ static bool find_front(struct av_annex_search *s, u64 vbar, u64 ipa, struct av_a
 
 /* ---- in a hole ---- */
 
-/* Pages of an image, AV_STUB_AREA apart, with nothing missing between them. */
+/* Consecutive pages of an image, AV_STUB_AREA apart. */
 struct run {
 	u64 first, last;
 	unsigned int nr;
-	u8 rights;		/* of the last, for EL1 */
-	bool written;		/* all of them, and not executed */
+	u8 rights;		/* EL1's, of the last page */
+	bool written;		/* all of them are writable and not executable */
 };
 
 static void add_page(struct run *run, u64 va, u8 rights)
@@ -144,7 +144,7 @@ static bool is_empty(struct av_annex_search *s, u64 va)
 	return true;
 }
 
-/* The first place of a hole that begins behind the page at anchor. */
+/* The first free place in a hole that begins after the page at anchor. */
 static bool find_empty(struct av_annex_search *s, u64 anchor, u64 ipa,
 		       struct av_annex_place *place)
 {
@@ -164,9 +164,9 @@ static bool find_empty(struct av_annex_search *s, u64 anchor, u64 ipa,
 }
 
 /*
- * Between what a kernel only reads and what it writes, both of one image, which lies
- * in memory as it does in the address space: something has been taken away from there.
- * What begins elsewhere in memory is another's.
+ * Look between the read-only and the writable part of the same image, which has the same layout
+ * in memory as in the address space: something between them has been unmapped. A page with
+ * another offset in memory is not the image's.
  */
 static bool find_hole(struct av_annex_search *s, u64 vbar, u64 ipa, struct av_annex_place *place)
 {
@@ -195,7 +195,7 @@ bool av_annex_find(struct av_annex_search *s, u64 vbar, struct av_annex_place *p
 {
 	struct av_walk at;
 
-	/* Stubs are for a little-endian kernel, whose addresses have no tags. */
+	/* Stubs are for little-endian kernels with untagged addresses. */
 	if (s->regime->sctlr & AV_SCTLR_EE || !(vbar & BIT_ULL(55)) ||
 	    av_untag(s->regime, vbar) != vbar || walk(s, vbar, &at))
 		return false;

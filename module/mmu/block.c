@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Blocks: a hidden fault is filled with 2 MiB at once, where the guest's leaf, the slot
- * and the host's mapping all cover them, at addresses that agree.
+ * Blocks: fill a hidden fault with 2 MiB at once, if the guest's leaf, the slot and the host's
+ * mapping all cover them and their addresses agree.
  *
- * A block never grants execution, nor covers what is looked after by the page: a slot
- * with a dirty log, a frame that has a copy, the annex. An access that it does not
- * grant is filled as a page, in whose favour the block goes; from then on there are
- * pages, until the last of them has gone (av_shadow_takes_block()). Whoever changes
- * one of a block's frames drops the block: av_shadow_zap_gfn(), av_shadow_wrprotect_gfn().
+ * A block never grants execution, and never covers what is handled by the page: a slot with a
+ * dirty log, a frame with a copy, the annex. If a block does not permit an access, a page is
+ * filled in its place; after that only pages are filled until all of them are gone
+ * (av_shadow_takes_block()). A change of one of a block's frames drops the block:
+ * av_shadow_zap_gfn(), av_shadow_wrprotect_gfn().
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -36,7 +36,7 @@ bool av_block_wanted(const struct av_hidden *f)
 	       av_mem_congruent(slot) && av_shadow_takes_block(f->r->tree, f->r->walk.va);
 }
 
-/* Does a block at va show what a stub may reach of the annex, or will? */
+/* Would a block at va cover addresses that are or may become the annex's? */
 static bool over_annex(const struct av_hidden *f, u64 va)
 {
 	u64 annex = f->vcpu->vm->mmu->annex.at.va;
@@ -44,7 +44,7 @@ static bool over_annex(const struct av_hidden *f, u64 va)
 	return annex && va < annex + AV_STUB_AREA && annex < va + AV_BLOCK_SIZE;
 }
 
-/* Is each of its frames as free as the others? */
+/* Can all frames of the block be handled alike? */
 static bool alike(const struct av_hidden *f, const struct av_candidate *c)
 {
 	const struct av_slot *slot = f->r->slot;
@@ -85,7 +85,7 @@ static int fill_locked(struct av_hidden *f, u64 pa)
 	return ret;
 }
 
-/* With the page at fault held, so that the host has it present: is it in a block of the host's? */
+/* The faulting page is held, so the host has it present: is it in a host block? */
 static bool host_block(struct av_hidden *f, u64 *pa)
 {
 	struct av_candidate *c = f->at;

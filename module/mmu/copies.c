@@ -10,7 +10,7 @@
 #include "mmu/copies.h"
 #include "mmu/patch.h"
 
-/* Copies forgotten, or freed, in one go: their pages go back to the host at once. */
+/* Copies freed at once: their pages go back to the page allocator in one go. */
 #define BATCH	32
 
 void av_copies_init(struct av_vm *vm)
@@ -74,7 +74,7 @@ static struct av_copy *find(struct av_vm *vm, u64 gfn)
 	return NULL;
 }
 
-/* Nothing maps it. */
+/* No entry maps the copy. */
 static void forget(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
 {
 	set_copied(slot, copy->gfn, false);
@@ -190,7 +190,7 @@ void av_copies_free(struct av_vm *vm)
 	}
 }
 
-/* No entry lets the guest write to the frame. */
+/* Remove all write rights for the frame. */
 static int protect(struct av_vm *vm, u64 gfn)
 {
 	struct av_gather g;
@@ -208,14 +208,14 @@ static u32 limit(struct av_vm *vm)
 		       AV_COPIES_MIN, AV_COPIES_MAX);
 }
 
-/* A copy with branches is right at one address: drop it, and make it without. */
+/* A copy with branches is correct at only one address: drop it, and make one without sites. */
 static int alias(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
 {
 	copy->aliased = true;
 	av_sites_none(vm, copy->gfn);
 	if (!copy->has_sites)
 		return 0;
-	/* There may be more to drop: it is still aliased, and has sites, the next time. */
+	/* The drop may be incomplete. Next time the copy is still aliased and has sites. */
 	av_copy_drop(vm, slot, copy->gfn);
 	return -EAGAIN;
 }
@@ -257,7 +257,7 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
 	return 0;
 }
 
-/* The VMM may have written to any page. Those that other vCPUs make meanwhile come after it. */
+/* The VMM may have written to any page. Copies that other vCPUs make meanwhile are up to date. */
 void av_mmu_forget_copies(struct av_vm *vm)
 {
 	int idx = srcu_read_lock(&vm->srcu);
@@ -268,7 +268,7 @@ void av_mmu_forget_copies(struct av_vm *vm)
 	spin_lock(&vm->mmu_lock);
 	last = vm->mmu->copies_made;
 	spin_unlock(&vm->mmu_lock);
-	/* The lock is let go after each: one that is mapped very often is work enough. */
+	/* Release the lock after each copy: one that is mapped very often is work enough. */
 	do {
 		spin_lock(&vm->mmu_lock);
 		av_copies_shrink(vm);

@@ -2,13 +2,12 @@
 /*
  * The dirty log: KVM_GET_DIRTY_LOG, KVM_CLEAR_DIRTY_LOG.
  *
- * While a slot is logged a page is writable in the shadow only after a write
- * fault on it has set its bit. To hand the bits out is to clear them, take the
- * write rights away and flush, in that order (mmu/protect.h); a write that comes
- * later faults and sets the bit again.
+ * A page of a logged slot becomes writable in the shadow only after a write fault on it has set
+ * its bit. To report bits: clear them, remove the write rights and flush, in that order
+ * (mmu/protect.h). A later write faults and sets the bit again.
  *
- * The second half of a bitmap's memory is what is handed out, or asked for. It is
- * used under slots_lock.
+ * The second half of a bitmap's memory holds the bits being reported or cleared. It is used
+ * under slots_lock.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -23,8 +22,8 @@ void av_slot_log(struct av_vm *vm, struct av_vcpu *vcpu, struct av_slot *slot, u
 	u64 page = gfn - slot->base_gfn;
 
 	/*
-	 * A ring has room for more than one exit puts in, but for an ITS's commands: what
-	 * has no room is in the bitmap, if there is one. KVM's ring runs over.
+	 * The ring has room for more than one exit adds, except for an ITS's commands. What
+	 * does not fit goes in the bitmap, if there is one. KVM's ring overflows.
 	 */
 	if (vcpu && vcpu->mmu->ring.size && (av_slot_put_in_ring(vcpu, slot, page) || !dirty))
 		return;
@@ -34,7 +33,7 @@ void av_slot_log(struct av_vm *vm, struct av_vcpu *vcpu, struct av_slot *slot, u
 
 int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags)
 {
-	/* INITIALLY_SET means nothing alone. */
+	/* INITIALLY_SET is not valid alone. */
 	if (flags & ~(u64)MANUAL_FLAGS ||
 	    (flags && !(flags & KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE)))
 		return -EINVAL;
@@ -44,7 +43,7 @@ int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags)
 	return 0;
 }
 
-/* Is there a bitmap, beside a ring or without one? */
+/* Does the VM use bitmaps, with or without rings? */
 static bool uses_bitmap(const struct av_vm *vm)
 {
 	return !READ_ONCE(vm->mmu->ring_bytes) || vm->mmu->ring_bitmap;
@@ -58,14 +57,13 @@ static int find_logged(struct av_vm *vm, u32 id, struct av_slot **slot)
 	return *slot && (*slot)->dirty ? 0 : -ENOENT;
 }
 
-/* Words that are looked at, or copied, before the CPU is offered. */
+/* Words handled or copied before the next cond_resched(). */
 #define WORDS_BATCH	2048
 
 /*
- * Take bits out of the log, from its word first on: those that are set in words, or
- * all; words then has what was set. A page that is written to by way of a stale entry
- * before its part of the write protection ends is in the bits that are about to be
- * handed out.
+ * Take bits out of the log, from word first on: those set in words, or with all every bit.
+ * words then has the bits taken. If a page is written through a stale entry before its part of
+ * the write protection ends, its bit is among those about to be reported.
  */
 static void harvest(struct av_vm *vm, struct av_slot *slot, u64 first, unsigned long *words,
 		    u64 n, bool all)
@@ -146,7 +144,7 @@ static int fetch(unsigned long *words, const unsigned long __user *from, u64 nr)
 	return 0;
 }
 
-/* The user's bits past the last page mean nothing: the log has none there. */
+/* The log has no bits beyond the last page: ignore the user's. */
 static int clear_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log)
 {
 	u64 first = log->first_page, n = log->num_pages;

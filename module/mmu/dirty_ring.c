@@ -2,17 +2,16 @@
 /*
  * Dirty rings: KVM_CAP_DIRTY_LOG_RING_ACQ_REL, KVM_RESET_DIRTY_RINGS.
  *
- * A page of a logged slot is writable in the shadow only while it is in a ring, which
- * slot->ringed says: it is put in once, with the first vCPU's write fault, and again
- * after it has been reset. As with the log's bitmap, what is reset is first taken out
- * of slot->ringed, and then write-protected (mmu/protect.h); the VMM reads the page
- * when that is done.
+ * A page of a logged slot is writable in the shadow only while it is in a ring; slot->ringed
+ * has a bit for that. The first vCPU's write fault puts the page in its ring, once until it is
+ * reset. A reset clears the page's bit in slot->ringed, then write-protects the page
+ * (mmu/protect.h), like the bitmap's log. The VMM reads the page after that.
  *
- * What nobody's vCPU writes (an ITS's tables, as the VMM has them saved) is in no ring,
- * but in the slot's bitmap, if the VMM wants one (KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP).
+ * Pages not written by a vCPU (an ITS's tables, which the VMM has saved) go in no ring but in
+ * the slot's bitmap, if the VMM has enabled one (KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP).
  *
- * ring->put is of the vCPU's own thread, ring->reset of slots_lock. The ring itself
- * lives as long as the vCPU; a page of it may outlive both in somebody's pipe.
+ * The vCPU's own thread owns ring->put; ring->reset is under slots_lock. The ring lives as long
+ * as the vCPU; a page of it may live longer in somebody's pipe.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -40,7 +39,7 @@ int av_mmu_enable_ring(struct av_vm *vm, u32 bytes)
 	return ret;
 }
 
-/* Only before there are slots, so that all of them have a bitmap or none has. */
+/* Only before there are slots, so that all of them have a bitmap or none does. */
 int av_mmu_enable_ring_bitmap(struct av_vm *vm)
 {
 	int ret = -EINVAL;
@@ -61,7 +60,7 @@ int av_ring_create(struct av_vcpu *vcpu)
 
 	if (!bytes)
 		return 0;
-	/* The VMM chooses the size: a failure is an errno, nothing for the host's log. */
+	/* The VMM chooses the size: a failure is an errno and needs no log. */
 	at = __vcalloc(bytes / PAGE_SIZE, PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!at)
 		return -ENOMEM;
@@ -115,7 +114,7 @@ bool av_slot_put_in_ring(struct av_vcpu *vcpu, struct av_slot *slot, u64 page)
 	return put;
 }
 
-/* What was reset may be anything: a hint of the VMM's, which is checked. */
+/* An entry that was reset is only a hint from the VMM: check it. */
 static void protect_run(struct av_protect *p, struct av_ring_run *run)
 {
 	const struct av_slot *slot = av_slot_by_id(av_vm_slots(p->vm), run->slot);
@@ -133,8 +132,8 @@ static void protect_run(struct av_protect *p, struct av_ring_run *run)
 }
 
 /*
- * Reset what a vCPU's ring has now: entries that are put in meanwhile stay, however
- * fast the VMM takes them.
+ * Reset the entries that a vCPU's ring has now. Entries added meanwhile stay, however fast the
+ * VMM takes them: so this ends.
  */
 static unsigned int reset_ring(struct av_vm *vm, struct av_ring *ring)
 {
@@ -146,7 +145,7 @@ static unsigned int reset_ring(struct av_vm *vm, struct av_ring *ring)
 	while ((n = av_ring_reset(ring, end, &run))) {
 		protect_run(&p, &run);
 		all += n;
-		/* Entries of no page, or of one over and over, are work too; so is finding a slot. */
+		/* Invalid or repeated entries are work too, and so is finding the slot. */
 		part += n + 1;
 		if (part >= AV_PROTECT_PART) {
 			part = 0;

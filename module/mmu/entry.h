@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Entries of shadow tables: on the reverse map and off it, and into a table in few instructions. Pure. */
+/* Shadow entries: the reverse map, and adding or removing entries in few instructions. Pure. */
 #ifndef AV_MMU_ENTRY_H
 #define AV_MMU_ENTRY_H
 
 #include "mmu/shadow.h"
 
-/* Put an entry on the reverse map of gfn, whose head this is; or NULL. */
+/* Put an entry on gfn's reverse map; head is the map's head, or NULL. */
 static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn, u32 *head)
 {
 	u32 first = head ? *head : 0, name = pt->id * AV_ENTRIES + idx;
@@ -19,7 +19,7 @@ static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, 
 		*head = name;
 }
 
-/* The head of a frame's reverse map, or of a block's. */
+/* The reverse map head of a frame, or of a block. */
 static inline u32 *av_rmap_head(struct av_shadow *sh, u32 gfn, int level)
 {
 	u32 *head = level == 3 ? av_frames_part_head(&sh->last_part, gfn) : NULL;
@@ -27,13 +27,13 @@ static inline u32 *av_rmap_head(struct av_shadow *sh, u32 gfn, int level)
 	return head ?: sh->ops->rmap(sh->ctx, gfn, level);
 }
 
-/* Take an entry off. */
+/* Take an entry off its reverse map. */
 static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	union av_aux *aux = &pt->aux[idx];
 	u32 next = aux->next, prev = aux->prev;
 
-	/* Both at once. */
+	/* Clears next and prev. */
 	aux->child = NULL;
 	if (next)
 		sh->by_id[next / AV_ENTRIES]->aux[next % AV_ENTRIES].prev = prev;
@@ -47,7 +47,7 @@ static inline void av_rmap_del(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	}
 }
 
-/* Take a leaf away; the flush is the caller's. */
+/* Remove a leaf. The caller flushes. */
 static __always_inline void av_shadow_take(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	WRITE_ONCE(pt->pte[idx], 0);
@@ -56,7 +56,7 @@ static __always_inline void av_shadow_take(struct av_shadow *sh, struct av_pt *p
 	pt->live--;
 }
 
-/* An entry was changed, and is to be flushed. One address is enough for a block. */
+/* Have a changed entry flushed. One address is enough for a block. */
 static inline void av_gather_entry(struct av_gather *g, const struct av_pt *pt, u32 idx)
 {
 	struct av_flush *f = &g->flush;
@@ -69,14 +69,14 @@ static inline void av_gather_entry(struct av_gather *g, const struct av_pt *pt, 
 	f->page[f->nr_pages++].va = pt->va + ((u64)idx << av_level_shift(pt->level));
 }
 
-/* What an entry was filled from, av_fill.desc: of use where the table has room for it. */
+/* Record av_fill.desc of an entry, if its table has room. */
 static inline void av_pt_note_desc(struct av_pt *pt, u32 idx, u64 desc)
 {
 	if (pt->desc)
 		pt->desc[idx] = desc;
 }
 
-/* A tree is about to get an entry: it may have any page now. */
+/* A tree is about to get an entry: any page may be in it from now on. */
 static inline void av_tree_fills(struct av_shadow *sh, struct av_tree *tree)
 {
 	struct av_swept *swept = &sh->swept[tree->key.high];
@@ -89,8 +89,8 @@ static inline void av_tree_fills(struct av_shadow *sh, struct av_tree *tree)
 }
 
 /*
- * Another entry for a table that has been filled, of a page that has none there, with
- * gspan and global as those before. The caller publishes, and counts the entry (av_pt_count()).
+ * Put an entry in a table that has been filled before, for a page that has none, with the same
+ * gspan and global as before. The caller publishes, and counts it (av_pt_count()).
  */
 static inline void av_shadow_put(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
 				 u32 *head, u64 pte, u64 desc)
@@ -100,7 +100,7 @@ static inline void av_shadow_put(struct av_shadow *sh, struct av_pt *pt, u32 idx
 	WRITE_ONCE(pt->pte[idx], pte);
 }
 
-/* n entries that were put into a table: a bit for each, from idx on, in one word of used. */
+/* Count n entries put in a table: a bit each in added, from idx on, in one word of used. */
 static inline void av_pt_count(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 added,
 			       unsigned int n)
 {
@@ -109,7 +109,7 @@ static inline void av_pt_count(struct av_shadow *sh, struct av_pt *pt, u32 idx, 
 	pt->live += n;
 }
 
-/* The same for one entry. */
+/* Put one entry, and count it. */
 static inline void av_shadow_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn,
 				 u32 *head, u64 pte, u64 desc)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts from the guest: mmu/resolve.h says what one is; hidden faults are
- * filled here.
+ * Aborts from the guest, on the full exit path: resolve.h classifies them, this file fills
+ * hidden faults.
  *
- * Order of a hidden fault: read the sequence numbers; walk (guest memory, may
- * sleep); get the host's page (may sleep); install under mmu_lock, if nothing of
- * that was invalidated since. Else the guest runs into the fault again. So are
- * blocks, all of whose pages the host has there as one: block.c.
+ * A hidden fault: read the sequence numbers; walk the guest's tables (reads guest memory, may
+ * sleep); get the host page (may sleep); install the entry under mmu_lock, unless what was read
+ * has been invalidated since: then the guest faults again. If the host maps all pages of a
+ * block as one, block.c fills the block.
  */
 #include <linux/mm.h>
 
@@ -16,7 +16,7 @@
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-/* The level needs rights that both may not have: from here on it has a tree of its own. */
+/* The exception level needs rights that the shared tree must not grant: give it its own tree. */
 static void split_tree(struct av_hidden *f)
 {
 	struct av_vm *vm = f->vcpu->vm;
@@ -27,7 +27,7 @@ static void split_tree(struct av_hidden *f)
 	av_mmu_regime_changed(f->vcpu);
 }
 
-/* The guest may have invalidated a global leaf by any other ASID, too; or tables on the way. */
+/* A global leaf is also voided by a TLBI of another ASID. Tables on the way may be voided, too. */
 bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c)
 {
 	const struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
@@ -41,14 +41,11 @@ bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c)
 	       av_tlbi_voids(sh->seq_va[high], sh->recent_va[high], f->seq.va, c->va, c->span);
 }
 
-/*
- * A frame that has a copy becomes writable only for an access that writes, and
- * has no copy from then on.
- */
+/* A frame with a copy becomes writable only for a write access, which drops the copy. */
 static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, struct av_fill *fill)
 {
 	if (f->r->copy) {
-		/* A neighbour has a copy, or had one; it may never be executed where it is here. */
+		/* A neighbour without a copy made for this address may never be executed here. */
 		if (c != f->at && !av_copy_made_for(f->vcpu->vm, c->gfn, c->va))
 			return -EAGAIN;
 		return av_copy_get(f->vcpu, f->r->slot, c->gfn, c->va, c->page, &fill->pa);
@@ -60,7 +57,7 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 		fill->rights &= ~AV_W;
 		return 0;
 	}
-	/* Self-patching code, by another address: copy and write would undo each other for ever. */
+	/* Code that patches itself by another address: copy and write would alternate. */
 	if (av_copy_at(f->vcpu->vm, f->vcpu->mmu->tree[1], f->vcpu->srf->pc, c->gfn)) {
 		av_mmu_go_plain(f->vcpu);
 		return -EAGAIN;
@@ -82,7 +79,7 @@ int av_hidden_fill(struct av_hidden *f, const struct av_fill *fill)
 {
 	int ret = av_hidden_install(f, fill);
 
-	/* The access comes again, and finds the room that was made. */
+	/* The guest faults again, and finds the room that was made. */
 	if (ret == -ENOSPC && av_mmu_reclaim(f->vcpu->vm, &f->vcpu->mmu->pool))
 		return -EAGAIN;
 	if (ret == -ESTALE) {
@@ -92,7 +89,7 @@ int av_hidden_fill(struct av_hidden *f, const struct av_fill *fill)
 	return ret;
 }
 
-/* Fill one entry: 0, -EAGAIN to look once more, or another errno. */
+/* Fill one entry. 0; -EAGAIN: the guest should fault again; or another errno. */
 static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only_new)
 {
 	struct av_vm *vm = f->vcpu->vm;
@@ -134,7 +131,7 @@ static int fill_locked(struct av_hidden *f)
 	unsigned int i;
 	int ret;
 
-	/* Nothing is filled from a dying slot any more. */
+	/* A dying slot must not be filled from any more. */
 	if (f->r->slot->dying)
 		return -EAGAIN;
 	ret = fill_one(f, &f->at[0], false);
@@ -152,7 +149,7 @@ static void release(struct av_hidden *f)
 		av_mem_release(f->at[i].page, f->at[i].rights);
 }
 
-/* Do all steps that may sleep. */
+/* All steps that may sleep. */
 static int prepare(struct av_hidden *f)
 {
 	struct av_candidate *c = &f->at[0];
@@ -175,7 +172,7 @@ void av_hidden_candidate(struct av_hidden *f)
 	f->nr = 1;
 }
 
-/* Fill a hidden fault. 0: the entry is there, or the guest runs into the fault again. */
+/* Fill a hidden fault. 0: the entry is there, or the guest faults again. */
 static int fill(struct av_hidden *f)
 {
 	struct av_vcpu *vcpu = f->vcpu;
@@ -211,7 +208,7 @@ static void flush(struct av_vm *vm)
 	spin_unlock(&vm->mmu_lock);
 }
 
-/* Do the work that av_resolve() left for a fault of ours. */
+/* Do the work that av_resolve() asked for. */
 static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 {
 	struct av_hidden f = {
@@ -240,7 +237,7 @@ static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 	}
 }
 
-/* Keep a device access. Accesses seen to be allowed count until something is invalidated. */
+/* Remember a device access. The recorded rights are valid until an invalidation. */
 static void note_device(struct av_vcpu_mmu *mmu, struct av_srf *srf, const struct av_view *view,
 			struct av_seq seq, const struct av_answer *answer)
 {
@@ -252,7 +249,7 @@ static void note_device(struct av_vcpu_mmu *mmu, struct av_srf *srf, const struc
 	srf->device_page = mmu->device.va >> PAGE_SHIFT;
 }
 
-/* Is the abort another access to the device's page, which has not changed since? */
+/* Is the abort another access to the remembered device page, and is that still valid? */
 static bool device_again(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -270,7 +267,7 @@ void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader
 		    struct av_view *view)
 {
 	reader->slots = av_vm_slots(vcpu->vm);
-	/* Field by field: a call of memset() takes longer. */
+	/* Field by field: a memset() call takes longer. */
 	view->regime = &vcpu->mmu->regime;
 	view->tree = vcpu->mmu->tree;
 	view->slots = reader->slots;
@@ -286,12 +283,12 @@ void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader
 }
 
 /*
- * The guest has taken tables away since, and may use them for something else: what was read
- * there is no fault of its own and no device's, and it has its access once more.
+ * The guest has invalidated tables since and may reuse them. So what was read there must not
+ * become a guest's fault or a device access: let the guest fault again.
  */
 static void recheck(struct av_vcpu *vcpu, bool high, struct av_seq seq, struct av_answer *answer)
 {
-	/* The tables were read before. */
+	/* Read the sequence number after the tables. */
 	smp_rmb();
 	if (likely(seq.tables == av_mmu_seq_tables(vcpu, high)) ||
 	    (answer->kind != AV_ANSWER_ABORT && answer->kind != AV_ANSWER_DEVICE &&
@@ -302,7 +299,7 @@ static void recheck(struct av_vcpu *vcpu, bool high, struct av_seq seq, struct a
 	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_RETRY);
 }
 
-/* Resolve an abort by the guest's tables and the slots. */
+/* Resolve an abort from the guest's tables and the slots. */
 static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
 	struct av_resolved *r = &vcpu->mmu->resolved;
@@ -332,7 +329,7 @@ void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answ
 {
 	if (!device_again(vcpu, esr, far, answer))
 		find_out(vcpu, esr, far, answer);
-	/* What stands in place of an instruction has failed, not the guest's instruction. */
+	/* A stub in place of the guest's instruction failed: the guest must not see that. */
 	if ((answer->kind == AV_ANSWER_ABORT || answer->kind == AV_ANSWER_DEVICE) &&
 	    (unlikely(av_mmu_stub_failed(vcpu)) || unlikely(av_annex_failed(vcpu, far))))
 		answer->kind = AV_ANSWER_RESUME;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault-around: a hidden fault costs an exit, a walk and a look at the host's
- * tables; the neighbours of a page cost little more while we are there. Only
- * what is ready is taken: descriptors that the guest has filled in, pages that
- * the host has present, nothing that the shadow has already.
+ * Fault-around: a hidden fault costs an exit, a walk and a look at the host's tables, and its
+ * neighbours cost little more at the same time. Only neighbours that are ready are filled: the
+ * guest has valid descriptors, the host has the pages present, and the shadow has no entries.
  */
 #include <linux/mm.h>
 
@@ -18,8 +17,8 @@ struct around {
 };
 
 /*
- * Read the descriptors of the group. There are none to read where one guest
- * leaf covers the group, or the MMU is off.
+ * Read the group's descriptors, if there are any: not if one guest leaf covers the group, or
+ * the MMU is off.
  */
 static bool read_descs(struct around *a)
 {
@@ -27,10 +26,10 @@ static bool read_descs(struct around *a)
 	u64 ipa = walk->desc_ipa & ~(sizeof(a->desc) - 1);
 	struct av_slot *slot;
 
-	/* A walk with the MMU off has level 0. */
+	/* With the MMU off, a walk has level 0. */
 	if (walk->level < 3)
 		return true;
-	/* Larger granules: only 4 KiB descriptors stand for one page each. */
+	/* With larger granules, a descriptor is not for one 4 KiB page. */
 	if (av_regime_granule(&a->f->vcpu->mmu->regime, walk->high) != 12)
 		return false;
 	slot = av_vm_slot(a->f->vcpu->vm, ipa >> PAGE_SHIFT);
@@ -40,7 +39,7 @@ static bool read_descs(struct around *a)
 	return !av_mem_load_words(slot, ipa, a->desc, AV_AROUND);
 }
 
-/* A bit for each page of the group that may be mapped: by its descriptor, if they were read. */
+/* A bit per page of the group that may be mapped: valid descriptor, or not read. */
 static unsigned long valid_descs(const struct around *a)
 {
 	unsigned long bits = 0;
@@ -53,7 +52,7 @@ static unsigned long valid_descs(const struct around *a)
 	return bits;
 }
 
-/* The guest's leaf for the i'th page; false when there is none that we would take. */
+/* Get the guest's leaf for the i'th page. False: do not fill it. */
 static bool neighbour(const struct around *a, unsigned int i, struct av_walk *walk)
 {
 	const struct av_hidden *f = a->f;
@@ -81,13 +80,13 @@ static void want(struct av_hidden *f, const struct av_walk *walk)
 	c->rights = rights;
 	c->span = walk->span;
 	c->global = walk->global;
-	/* Most often the page before has made room for this one. */
+	/* Usually the page before is in the same piece. */
 	if (av_mem_same_piece(f->r->slot, c->gfn, c[-1].gfn) ||
 	    !av_mem_prepare(f->r->slot, c->gfn))
 		f->nr++;
 }
 
-/* The number of candidates from c on that follow each other in the slot and agree on AV_W. */
+/* Number of candidates from c on with consecutive frames and the same AV_W. */
 static unsigned int run_length(const struct av_hidden *f, unsigned int c)
 {
 	const struct av_candidate *at = f->at;
@@ -99,7 +98,7 @@ static unsigned int run_length(const struct av_hidden *f, unsigned int c)
 	return n;
 }
 
-/* Get the pages of one run, as many as are present; returns how many. */
+/* Hold the pages of one run that are present, and return their number. */
 static unsigned int get_run(struct av_hidden *f, unsigned int c, unsigned int n)
 {
 	struct page *pages[AV_AROUND];
@@ -115,7 +114,7 @@ static unsigned int get_run(struct av_hidden *f, unsigned int c, unsigned int n)
 	return got;
 }
 
-/* Get the neighbours' pages; candidates without a page fall out. */
+/* Hold the neighbours' pages, and remove candidates without a page. */
 static void get_pages(struct av_hidden *f)
 {
 	unsigned int c, n, got, i, kept = 1;
@@ -145,7 +144,7 @@ void av_fault_around(struct av_hidden *f)
 	av_mmu_unlock(f->vcpu);
 	if (present == GENMASK(AV_AROUND - 1, 0) || !read_descs(&a))
 		return;
-	/* Often no neighbour is wanted: the guest maps and unmaps a page by itself (fixmap). */
+	/* Often none is wanted: some guest pages are mapped and unmapped alone (fixmap). */
 	wanted = ~present & valid_descs(&a) & ~BIT((f->r->walk.va - a.first) / PAGE_SIZE);
 	if (!wanted)
 		return;

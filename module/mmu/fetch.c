@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Instructions as the guest's present mode would fetch them.
+ * Fetch instructions as the guest's current mode would.
  *
- * The last page is kept with the sequence that it was found at: what makes a
- * translation stale bumps the VM's, what changes the mode or the registers marks
- * the vCPU's trees stale.
+ * The last page is remembered with its sequence numbers: a change that makes the translation
+ * stale increments one of them, and a change of mode or registers marks the vCPU's trees stale.
  */
 #include <linux/mm.h>
 
 #include "mmu/memory.h"
 
-/* Translate with the rights of el to execute: 0 and *ipa, AV_FAULT_CODE(), or an errno. */
+/* Translate with el's right to execute. 0 and *ipa, AV_FAULT_CODE(), or an errno. */
 static int translate(struct av_vcpu *vcpu, struct av_mem_reader *reader, int el, u64 va, u64 *ipa)
 {
 	struct av_regime regime;
@@ -24,10 +23,10 @@ static int translate(struct av_vcpu *vcpu, struct av_mem_reader *reader, int el,
 	return ret;
 }
 
-/* Walks for a page while another vCPU takes tables away; then the last one's answer counts. */
+/* Most walks while another vCPU invalidates tables; then the last walk counts. */
 #define TRIES	8
 
-/* Find the page at va and keep it: 0, AV_FAULT_CODE(), or an errno. */
+/* Find the page at va and remember it. 0, AV_FAULT_CODE(), or an errno. */
 static int fetch_page(struct av_vcpu *vcpu, u64 va)
 {
 	struct av_fetch *fetch = &vcpu->mmu->fetch;
@@ -44,7 +43,7 @@ static int fetch_page(struct av_vcpu *vcpu, u64 va)
 	for (tries = 0; tries < TRIES; tries++) {
 		fetch->seq = av_mmu_read_seq(vcpu, va & BIT_ULL(55));
 		ret = translate(vcpu, &reader, fetch->el, va, &ipa);
-		/* Tables that are gone may be used for something else. */
+		/* Freed tables may be in use for something else. */
 		smp_rmb();
 		if (likely(fetch->seq.tables == av_mmu_seq_tables(vcpu, va & BIT_ULL(55))))
 			break;
@@ -74,7 +73,7 @@ static int fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
 		if (ret)
 			return ret;
 	}
-	/* A slot that went away since took seq with it, or was read a moment earlier. */
+	/* If the slot was removed since, seq has changed, or this reads as if a moment earlier. */
 	return av_mem_load_insn(fetch->page, offset_in_page(va), insn);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pages, reverse map heads and state bytes of a slot's frames, in pieces: rules in frames.h. */
+/* Host pages, reverse map heads and state bytes of a slot's frames: rules in frames.h. */
 #include "mmu/frames.h"
 
 static u64 pieces_of(const struct av_frames *frames)
@@ -12,13 +12,13 @@ static u64 nr_tables(const struct av_frames *frames)
 	return (pieces_of(frames) + AV_FRAMES_FANOUT - 1) / AV_FRAMES_FANOUT;
 }
 
-/* Pieces on the i'th table; the table of a small slot is small. */
+/* Pieces in the i'th table; the table of a small slot is small. */
 static u64 table_size(const struct av_frames *frames, u64 i)
 {
 	return min(pieces_of(frames) - i * AV_FRAMES_FANOUT, (u64)AV_FRAMES_FANOUT);
 }
 
-/* Put zeroed memory where there is none; of two threads that do so one is too late. */
+/* Set *where to zeroed memory if it is NULL. If two threads do so, one frees its own again. */
 static int make(void **where, size_t size, const struct av_frames_ops *ops)
 {
 	void *mem;
@@ -50,7 +50,7 @@ int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_o
 	return make((void **)&table[piece % AV_FRAMES_FANOUT], sizeof(struct av_piece), ops);
 }
 
-/* As many as there may be, wherever the slot begins. */
+/* Upper bound, wherever the slot begins. */
 static u64 nr_blocks(const struct av_frames *frames)
 {
 	return frames->nr / AV_BLOCK_FRAMES + 2;
@@ -61,7 +61,7 @@ static u64 block_pieces(const struct av_frames *frames)
 	return (nr_blocks(frames) + AV_PIECE_BLOCKS - 1) / AV_PIECE_BLOCKS;
 }
 
-/* Blocks on the i'th piece. */
+/* Blocks in the i'th piece. */
 static u64 piece_size(const struct av_frames *frames, u64 i)
 {
 	return min(nr_blocks(frames) - i * AV_PIECE_BLOCKS, (u64)AV_PIECE_BLOCKS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Entries that were cleared and not yet flushed. A flush names pages of trees;
- * for a page too many the page's tree, for a tree too many the VM.
+ * Entries that were cleared and are not flushed yet. A flush names pages; when there are too
+ * many, it names the page's tree; when there are too many trees, the whole VM.
  */
 #include "mmu/shadow.h"
 
@@ -15,7 +15,7 @@ static bool names_tree(const struct av_flush *f, u64 serial)
 	return false;
 }
 
-/* All of a tree is flushed: its pages need not be named. */
+/* Remove pages whose whole tree is flushed. */
 static void forget_pages(struct av_flush *f)
 {
 	unsigned int i, n = 0;
@@ -36,7 +36,7 @@ unsigned int av_gather_finish(struct av_gather *g)
 		forget_pages(f);
 	if (f->nr_pages || f->nr_trees || f->all)
 		issued = sh->ops->flush(sh->ctx, f);
-	/* No walker reaches the unlinked tables any more. */
+	/* From now on no walker can reach the unlinked tables. */
 	av_list_splice_tail(&g->unlinked, &sh->doomed);
 	return issued;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the shadow tables' operations gather: work, and entries and tables to be flushed. Pure. */
+/* Work done by an operation on the shadow tables, and what it must flush. Pure. */
 #ifndef AV_MMU_GATHER_H
 #define AV_MMU_GATHER_H
 
@@ -10,9 +10,8 @@ struct av_shadow;
 struct av_tree;
 
 /*
- * A flush: pages of trees, trees with all that their tables ever led to,
- * everything of the VM. tables: tables were unlinked, so walk-cache entries
- * that lead to them go too, also under the hop ASID of the switch.
+ * A flush: pages of trees; whole trees; everything of the VM. tables: tables were unlinked, so
+ * that walk-cache entries for them must be flushed too, even under the hop ASID of the switch.
  */
 #define AV_FLUSH_PAGES		16
 #define AV_FLUSH_TREES		4
@@ -24,12 +23,12 @@ struct av_flush {
 };
 
 /*
- * The most work of one call before it asks to be called again, in entries
- * cleared or unlinked, give or take one table: some 100,000 instructions.
+ * Most work of one call, in entries cleared or tables unlinked, give or take a table: about
+ * 100,000 instructions. Then the caller must call again.
  */
 #define AV_WORK			512
 
-/* Entries and tables that an operation has cleared and not yet flushed, and its work so far. */
+/* Cleared entries and unlinked tables that are not flushed yet, and the work so far. */
 struct av_gather {
 	struct av_shadow *sh;
 	struct av_list unlinked;
@@ -53,10 +52,10 @@ static inline void av_gather_init(struct av_gather *g, struct av_shadow *sh)
 	av_list_init(&g->unlinked);
 }
 
-/* Flush. Every gather ends with this. Returns the number of TLBI. */
+/* Flush. Every gather ends with this. Returns the number of TLBIs. */
 unsigned int av_gather_finish(struct av_gather *g);
 
-/* The same where nothing was unlinked, as for av_shadow_tlbi_page(): most often nothing was cleared. */
+/* The same if no table was unlinked, as in av_shadow_tlbi_page(): often nothing was cleared. */
 static inline unsigned int av_gather_finish_page(struct av_gather *g)
 {
 	return g->flush.nr_pages ? av_gather_finish(g) : 0;

@@ -22,13 +22,13 @@
 
 #define FLAGS_KNOWN	(GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED)
 
-/* Asked for by a VMM or a guest: what cannot be had is an errno, nothing for the log. */
+/* The VMM or guest causes these allocations: a failure is an errno and needs no log. */
 #define GFP_GMEM	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
-/* "armv": in the open for who asks statfs(). */
+/* "armv", for statfs(). */
 #define GMEM_MAGIC	0x61726d76
 
-/* Pages that are freed before the CPU is offered. */
+/* Pages freed before the next cond_resched(). */
 #define FREE_BATCH	128
 
 /* ---- pages ------------------------------------------------------------------- */
@@ -86,12 +86,12 @@ void *av_gmem_make_page(struct av_gmem *gmem, u64 page)
 	return phys_to_virt(kept);
 }
 
-/* Nobody but the file has a page: one reference is its own. */
+/* Does only the file hold the page? One reference is its own. */
 static bool alone(struct page *page)
 {
 	/*
-	 * get_user_pages_fast() takes its reference before it looks at the entry again.
-	 * Pairs with that: either it sees that the entry is gone, or we see the reference.
+	 * get_user_pages_fast() takes its reference, then reads the entry again. Pairs with
+	 * that: either it sees that the entry is gone, or we see its reference.
 	 */
 	smp_mb();
 	return page_count(page) == 1;
@@ -103,8 +103,8 @@ static void unmap(struct av_gmem *gmem, u64 page, u64 n)
 }
 
 /*
- * Wait for the faults that have looked at a page's owner, and not mapped it yet. -EINTR: who
- * waits is killed, and nothing is known of them.
+ * Wait for faults that have checked a page's owner and not mapped the page yet. -EINTR: the
+ * caller is killed, and there may still be some.
  */
 static int wait_for_faults(struct page *page)
 {
@@ -128,7 +128,7 @@ bool av_gmem_recall(struct av_gmem *gmem, u64 page)
 
 /* ---- sealing ----------------------------------------------------------------- */
 
-/* Call fn for each page that there is; stop at an errno. May sleep. */
+/* Call fn for each allocated page; stop at an errno. May sleep. */
 static int each_page(struct av_gmem *gmem, int (*fn)(u64 *word, struct page *page))
 {
 	u64 i, page;
@@ -155,11 +155,11 @@ static int drain(u64 *word, struct page *page)
 	return fatal_signal_pending(current) ? -EINTR : wait_for_faults(page);
 }
 
-/* How often, and how long in between, a page that somebody holds is looked at. */
+/* How often, and at what interval, to check a page that somebody holds. */
 #define LOOKS		100
 #define LOOK_US		1000
 
-/* A transfer into the page, or from it, may be under way, and is soon done. */
+/* A transfer from or to the page may be under way, and is over soon. */
 static int wait_alone(u64 *word, struct page *page)
 {
 	unsigned int looks = 0;
@@ -181,7 +181,7 @@ int av_gmem_seal(struct av_gmem *gmem)
 	int ret;
 
 	WRITE_ONCE(gmem->sealed, true);
-	/* A fault puts its page in before it looks: either it sees this, or we see the page. */
+	/* A fault puts its page in before it checks: it sees sealed, or we see the page. */
 	smp_mb();
 	ret = each_page(gmem, drain);
 	if (!ret) {
@@ -193,7 +193,7 @@ int av_gmem_seal(struct av_gmem *gmem)
 	return ret;
 }
 
-/* A bad page is not touched: it is the host's no more, and goes to nobody. */
+/* Do not touch a bad page: the host never reuses it. */
 static int wipe(u64 *word, struct page *page)
 {
 	if (PageHWPoison(page))
@@ -209,14 +209,14 @@ void av_gmem_unseal(struct av_gmem *gmem)
 	if (!gmem->sealed)
 		return;
 	each_page(gmem, wipe);
-	/* Zeroes before anybody reads them. */
+	/* Write the zeroes before anybody can read the pages. */
 	smp_wmb();
 	WRITE_ONCE(gmem->sealed, false);
 }
 
 /* ---- the file ---------------------------------------------------------------- */
 
-/* May a process have this page? Under the page's lock. */
+/* May a process map this page? Under the page's lock. */
 static bool may_map(struct av_gmem *gmem, u64 page)
 {
 	if (READ_ONCE(gmem->sealed))
@@ -224,7 +224,7 @@ static bool may_map(struct av_gmem *gmem, u64 page)
 	return gmem->flags & GUEST_MEMFD_FLAG_INIT_SHARED;
 }
 
-/* The same, before a page is made for it: a hint. */
+/* The same without the lock, before a page is allocated: only a hint. */
 static bool could_map(const struct av_gmem *gmem, u64 page)
 {
 	const u64 *word = av_gmem_word(gmem, page);
@@ -250,11 +250,11 @@ static vm_fault_t gmem_fault(struct vm_fault *vmf)
 	if (!va)
 		return VM_FAULT_OOM;
 	page = virt_to_page(va);
-	/* For a process that is killed it does not matter what its access came to. */
+	/* If the process is killed, the result of its access does not matter. */
 	if (folio_lock_killable(page_folio(page)))
 		return VM_FAULT_SIGBUS;
 	if (av_gmem_is_bad(va)) {
-		/* The kernel would look for other mappings of it in its page cache. */
+		/* The kernel would search the page cache for other mappings. */
 		unlock_page(page);
 		return VM_FAULT_HWPOISON;
 	}
@@ -277,10 +277,10 @@ static int gmem_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!(gmem->flags & GUEST_MEMFD_FLAG_MMAP))
 		return -ENODEV;
-	/* KVM's rule: a copy of a process's own would no more be the guest's. */
+	/* KVM's rule: a process's private copy would not be the guest's memory. */
 	if ((vma->vm_flags & (VM_SHARED | VM_MAYSHARE)) != (VM_SHARED | VM_MAYSHARE))
 		return -EINVAL;
-	/* Not to be locked: that is for pages on LRU lists. */
+	/* mlock() is not possible: it is for pages on LRU lists. */
 	av_vma_set_flags(vma, VM_DONTEXPAND);
 	vma->vm_ops = &gmem_vm_ops;
 	return 0;
@@ -313,7 +313,7 @@ static void free_tables(struct av_gmem *gmem)
 static struct vfsmount *gmem_mount;
 static int gmem_mounts;
 
-/* No slot has it and no process, so it is not sealed: what it holds was zeroed, or shared. */
+/* No slot and no process has the file, so it is not sealed: its pages were zeroed or shared. */
 static int gmem_release(struct inode *inode, struct file *file)
 {
 	free_tables(file->private_data);
@@ -333,7 +333,7 @@ static int gmem_init_fs_context(struct fs_context *fc)
 	return init_pseudo(fc, GMEM_MAGIC) ? 0 : -ENOMEM;
 }
 
-/* Each file has an inode of its own, which its mappings are found by. */
+/* Each file has its own inode, for finding its mappings. */
 static struct file_system_type gmem_fs = {
 	.name		 = "armvisor-gmem",
 	.owner		 = THIS_MODULE,
@@ -342,8 +342,8 @@ static struct file_system_type gmem_fs = {
 };
 
 /*
- * Page by page, but for what the page allocator would not clear at one stretch anyway: there
- * it is the mapping that takes long, of which huge pages need little.
+ * Avoid huge pages, whose clearing takes long, unless the page allocator would not clear so
+ * much at once anyway: then mapping is what takes long, and huge pages need little of it.
  */
 static u64 **alloc_tables(u64 n)
 {
@@ -369,7 +369,7 @@ static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
 	return NULL;
 }
 
-/* A file of its own inode; it takes gmem over. */
+/* Open a file with an inode of its own. The file takes over gmem. */
 static struct file *open_gmem(struct av_gmem *gmem)
 {
 	struct inode *inode;
@@ -390,7 +390,7 @@ static struct file *open_gmem(struct av_gmem *gmem)
 		simple_release_fs(&gmem_mount, &gmem_mounts);
 		return file;
 	}
-	/* Given back by fput(); for files of anon_inode_getfile() that one takes it. */
+	/* fput() drops this reference to the module. anon_inode_getfile() would have taken it. */
 	__module_get(THIS_MODULE);
 	file->private_data = gmem;
 	file->f_flags |= O_LARGEFILE;
@@ -408,7 +408,7 @@ int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags)
 		return -EINVAL;
 	if (!size || !PAGE_ALIGNED(size) || size >> PAGE_SHIFT > AV_SLOT_PAGES_MAX)
 		return -EINVAL;
-	/* As KVM, not closed by exec: what it shows then is nobody's mapping. */
+	/* Not close-on-exec, as in KVM: the new program gets no mapping with it. */
 	fd = get_unused_fd_flags(0);
 	if (fd < 0)
 		return fd;

@@ -11,34 +11,35 @@
 #include "mmu/mmu.h"
 #include "stats/stats.h"
 
-/* pool.c: tables set aside, and the shadow's ops */
+/* pool.c: preallocated tables, and the shadow's ops */
 extern const struct av_shadow_ops av_host_ops;
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
-/* Under mmu_lock: flush a page of the tree of that serial, and wait; returns the number of TLBI. */
+/* Flush a page of a tree and wait. Under mmu_lock. Returns the number of TLBIs. */
 unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va);
 
-/* life.c: between two parts of long work, without the lock; av_mmu_offer() may sleep. */
+/* life.c: between two parts of long work, without mmu_lock. av_mmu_offer() may sleep. */
 void av_mmu_offer(void);
 void av_mmu_part_frees(void);
-/* mmu_lock is held: count that, and look for it for a moment. True: it was taken. */
+/* mmu_lock is busy: count that, and try it for a moment. True: it is taken. */
 bool av_mmu_lock_waits(struct av_vcpu *vcpu);
-/* Drop all that is filled, a part at a time; trees that nobody has loaded too. */
+/* Drop all entries, and trees that no vCPU has loaded, in parts. Takes mmu_lock. */
 void av_mmu_drop_all(struct av_vm *vm);
-/* Take doomed tables apart until there are none, a part at a time; pool may be NULL. */
+/* Take all doomed tables apart, in parts. Takes mmu_lock; pool may be NULL. */
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
 /*
- * Make some room when the budget is reached, from loaded trees if need be.
- * Under mmu_lock. False when there is none to be had.
+ * Make some room when max_pts is reached, if necessary from loaded trees. Under mmu_lock.
+ * False: there is none.
  */
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 
-/* root.c: run without copies for a while, after an instruction that they cannot do. */
+/* root.c: run without copies for a while, because copies cannot execute an instruction. */
 void av_mmu_go_plain(struct av_vcpu *vcpu);
 
 /*
- * The owner of a vCPU's trees for copies: from the first annex on, each vCPU has
- * its own. An only one keeps those that it has, and others never get these.
+ * The owner of a vCPU's trees for copies. From the first annex on, each vCPU has its own trees.
+ * A VM with one vCPU keeps the trees that it has, with owner 0, and later vCPUs never get
+ * those.
  */
 static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
 {
@@ -62,8 +63,8 @@ static inline struct av_slot *av_vm_slot(struct av_vm *vm, u64 gfn)
 }
 
 /*
- * dirty.c: note a page that a vCPU, whose thread this is, writes to or may write to
- * from now on; or nobody's vCPU, NULL. The slot is held by srcu or a lock.
+ * dirty.c: log a page that is or may be written from now on: by vcpu, which runs in this
+ * thread, or by no vCPU (NULL). The caller holds the slot by srcu or a lock.
  */
 void av_slot_log(struct av_vm *vm, struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn);
 
@@ -77,17 +78,17 @@ static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_vcpu *vcpu,
 /* dirty_ring.c */
 int av_ring_create(struct av_vcpu *vcpu);
 void av_ring_destroy(struct av_vcpu *vcpu);
-/* Put a page of a slot into the vCPU's ring, unless it is in one: false when there is no room. */
+/* Put a page of a slot into the vCPU's ring, unless it is in one. False: there is no room. */
 bool av_slot_put_in_ring(struct av_vcpu *vcpu, struct av_slot *slot, u64 page);
 
-/* Turn an errno into an answer: bad memory has been reported, and the guest tries again. */
+/* Turn an errno into an answer. Bad memory has been reported: the guest tries again. */
 static inline void av_mmu_error(struct av_answer *answer, int err)
 {
 	answer->kind = err == -EHWPOISON ? AV_ANSWER_RESUME : AV_ANSWER_ERROR;
 	answer->err = err;
 }
 
-/* The registers of the regime, from the vCPU's register file. */
+/* Fill in the regime from the vCPU's registers. */
 void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
 
 /* shrink.c */
@@ -103,7 +104,7 @@ static inline u64 av_mmu_seq_tables(const struct av_vcpu *vcpu, bool high)
 	return av_tree_seq_tables(&vcpu->vm->mmu->shadow, vcpu->mmu->tree[high]);
 }
 
-/* Read the sequences before a walk of va's half. Pairs with the release in av_mmu_bump_seq(). */
+/* Read the sequence numbers before a walk in va's half. Pairs with av_mmu_bump_seq(). */
 static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 {
 	struct av_seq seq = {
@@ -114,20 +115,20 @@ static inline struct av_seq av_mmu_read_seq(struct av_vcpu *vcpu, bool high)
 	};
 
 	/*
-	 * Read seq before all that the walk reads: stale data comes with a stale seq.
-	 * The guest's own writes are ordered by the barrier that it needs before a TLBI.
+	 * Read seq before anything the walk reads: stale data implies a stale seq. The guest's
+	 * own writes are ordered by the barrier that it must execute before a TLBI.
 	 */
 	smp_rmb();
 	return seq;
 }
 
-/* Table walkers of all CPUs see what was written; no stale order with what follows. */
+/* Make written entries visible to the table walkers of all CPUs before anything that follows. */
 static inline void av_mmu_publish(void)
 {
 	dsb(ishst);
 }
 
-/* Has nothing been invalidated since seq, as far as can be seen without the lock? */
+/* Was nothing invalidated since seq, as far as can be seen without mmu_lock? */
 static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
 {
 	return seq.host == READ_ONCE(vcpu->vm->mmu->seq) &&
@@ -136,17 +137,17 @@ static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av
 }
 
 /*
- * Take mmu_lock for a vCPU's fault or TLBI if it is free within a moment, and count where
- * it was not. Other vCPUs hold it for a fill, or a part of a TLBI: seldom for longer. Who
- * queues for the lock gets it in turn, also while the one before does not need it yet; so
- * vCPUs that queue for each other come to do so at each fault.
+ * Take mmu_lock for a vCPU's fault or TLBI if it gets free in a moment; count if it was not
+ * free. Other vCPUs rarely hold it longer than for a fill or part of a TLBI. Do not queue at
+ * once: a queued spinlock is handed over in order, even to a CPU that does not need it yet, so
+ * vCPUs that queue for each other go on doing so at each fault.
  */
 static inline bool av_mmu_lock_soon(struct av_vcpu *vcpu)
 {
 	return likely(spin_trylock(&vcpu->vm->mmu_lock)) || av_mmu_lock_waits(vcpu);
 }
 
-/* Take it, however long that may be. */
+/* Take mmu_lock, however long that takes. */
 static inline void av_mmu_lock(struct av_vcpu *vcpu)
 {
 	if (!av_mmu_lock_soon(vcpu))
@@ -158,7 +159,7 @@ static inline void av_mmu_unlock(struct av_vcpu *vcpu)
 	spin_unlock(&vcpu->vm->mmu_lock);
 }
 
-/* Under mmu_lock: has the host taken the page back since seq was read, or is it about to? */
+/* Under mmu_lock: has the host taken back the page since seq was read, or is it doing so? */
 static inline bool av_mmu_raced(struct av_vm *vm, struct av_seq seq, unsigned long hva)
 {
 	struct av_vm_mmu *mmu = vm->mmu;
@@ -169,7 +170,7 @@ static inline bool av_mmu_raced(struct av_vm *vm, struct av_seq seq, unsigned lo
 	return mmu->seq != seq.host;
 }
 
-/* The same for any page from there on, in so many bytes. */
+/* The same for any page in a range. */
 static inline bool av_mmu_raced_within(struct av_vm *vm, struct av_seq seq, unsigned long hva,
 				       unsigned long size)
 {
@@ -184,7 +185,7 @@ static inline bool av_mmu_raced_within(struct av_vm *vm, struct av_seq seq, unsi
 static inline void av_mmu_bump_seq(struct av_vm *vm)
 {
 	lockdep_assert_held(&vm->mmu_lock);
-	/* Ordered after the changes that seq stands for: pairs with av_mmu_read_seq(). */
+	/* After the changes that seq stands for. Pairs with av_mmu_read_seq(). */
 	smp_store_release(&vm->mmu->seq, vm->mmu->seq + 1);
 }
 

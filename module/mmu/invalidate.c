@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The guest's TLBI, carried out on the shadow tables, a part a call.
+ * The guest's TLBI, applied to the shadow tables, some work per call.
  *
- * A walk goes through the lists of trees in a fixed order, each list from the
- * oldest tree to the newest, and remembers by serial number where it is: lists
- * may change while the lock is let go, but only at their ends or by losing
- * trees. Trees made since the walk began hold nothing older than it.
+ * A TLBI visits the lists of trees in a fixed order, each list from the oldest tree to the
+ * newest. Its position is a serial number, because lists may change while the lock is not held:
+ * they gain trees at their ends and lose trees anywhere. Trees made since the TLBI began need
+ * no visit: they hold nothing older.
  */
 #include "mmu/again.h"
 #include "mmu/shadow.h"
@@ -14,8 +14,8 @@
 #define PLACES		(2 * LISTS)
 
 /*
- * The first place from here on that may have trees that this means. Most often
- * one ASID's list will do, or none; global entries may be in any.
+ * The first list from place on that may have trees that op reaches. Most often that is one
+ * ASID's list, or none; but global entries may be in any list.
  */
 static unsigned int place_from(const struct av_shadow *sh, const struct av_tlbi *op,
 			       unsigned int place)
@@ -41,8 +41,8 @@ static unsigned int place_from(const struct av_shadow *sh, const struct av_tlbi 
 }
 
 /*
- * Trees that serve every ASID hold global entries only, which stay when an ASID goes. The
- * tables that they came through do not: av_tree_seq_tables().
+ * A TLBI by ASID does not reach trees that serve every ASID: they have global entries only,
+ * which stay. The guest's tables that led to these may be gone: av_tree_seq_tables().
  */
 static bool reaches(const struct av_tlbi *op, const struct av_tree *tree)
 {
@@ -58,13 +58,13 @@ static bool reaches(const struct av_tlbi *op, const struct av_tree *tree)
 	}
 }
 
-/* Walks start over of the addresses that it names, if only leaves changed; else all: tables may be gone. */
+/* Only leaves: walks of these addresses are stale. Otherwise all are: tables may be gone. */
 static void note_op(u64 *seq, struct av_recent *recent, const struct av_tlbi *op)
 {
 	av_recent_note(seq, recent, op->leaf ? op->start : 0, op->leaf ? op->last : ~0ULL);
 }
 
-/* More than leaves: tables that walks of the tree came through may be gone. */
+/* Not only leaves change: guest tables that this tree's walks used may be gone. */
 static __always_inline void note_tables(struct av_tree *tree)
 {
 	WRITE_ONCE(tree->seq_tables, tree->seq_tables + 1);
@@ -86,10 +86,10 @@ bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u
 	return false;
 }
 
-/* Entries that zap_page() looks at for what a larger leaf has filled. */
+/* Most entries that zap_page() checks for a larger leaf. */
 #define FEW_ENTRIES	16
 
-/* May a leaf of the guest's that is larger than entry idx, and has it in it, have filled anything? */
+/* May a guest leaf that is larger than entry idx, and contains it, have filled anything? */
 static bool larger_leaf(const struct av_pt *pt, u32 idx, int shift)
 {
 	u32 n = BIT(min(pt->gspan - shift, 9)), i;
@@ -106,8 +106,8 @@ static bool larger_leaf(const struct av_pt *pt, u32 idx, int shift)
 }
 
 /*
- * Drop what a tree has at one page. False where a guest leaf larger than an entry
- * was broken up on the way: that is av_shadow_zap_range()'s to do.
+ * Drop a tree's entry for one page. False if a larger guest leaf was split on the way: then use
+ * av_shadow_zap_range().
  */
 static __always_inline bool zap_page(const struct av_tree *tree, u64 va, struct av_gather *g)
 {
@@ -120,7 +120,7 @@ static __always_inline bool zap_page(const struct av_tree *tree, u64 va, struct 
 		u32 idx = (va >> shift) & (AV_ENTRIES - 1);
 		u64 pte = pt->pte[idx];
 
-		/* A kernel that is mapped by 32 MiB has other pages around it. */
+		/* A kernel that is mapped in units of 32 MiB has other pages next to va. */
 		if (unlikely(pt->gspan > shift) && larger_leaf(pt, idx, shift))
 			return false;
 		if (!(pte & AV_PTE_VALID))
@@ -131,7 +131,7 @@ static __always_inline bool zap_page(const struct av_tree *tree, u64 va, struct 
 		}
 		pt = pt->aux[idx].child;
 	}
-	/* The window. */
+	/* The window has no table of ours. */
 	return true;
 }
 
@@ -159,7 +159,7 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 	return more;
 }
 
-/* Trees passed over that count as much as one that is looked into. */
+/* So many trees passed over count as much work as one tree searched. */
 #define PASSED	8
 
 static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_list *list,
@@ -186,37 +186,37 @@ static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 			w->begun = serial;
 			return true;
 		}
-		/* The tree may be dead now. */
+		/* The tree may have died. */
 		w->done = serial;
 		g->work++;
 	}
 	return false;
 }
 
-/* At the beginning of an op: what it is to walks of any tree. */
+/* When an op begins: record it for walks of all trees. */
 static void begin(struct av_shadow *sh, const struct av_tlbi *op)
 {
 	if (op->scope == AV_TLBI_ASID)
 		WRITE_ONCE(sh->seq_asids, sh->seq_asids + 1);
-	/* Global entries go whatever the ASID; one may be about to be filled. */
+	/* By address, global entries of all ASIDs are dropped: fills under way must see it. */
 	if (op->scope == AV_TLBI_VA || op->scope == AV_TLBI_VAA)
 		note_op(&sh->seq_va[op->high], sh->recent_va[op->high], op);
 }
 
-/* Trees that an op of one page looks at, at most. */
+/* Most trees that an op of one page looks at. */
 #define FEW_TREES	64
 
 static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_page op,
 					 u64 start, u64 last, struct av_gather *g)
 {
-	/* VAA has trees of all ASIDs only to look at, whose leaves are global: seq_va counts them. */
+	/* Trees of every ASID have only global leaves, and VAA reaches no others: seq_va counts. */
 	if (tree->key.asid == op.asid)
 		av_recent_note(&tree->seq, tree->recent, start, last);
 	else if (tree->key.asid != AV_ASID_ANY)
 		return true;
 	if (!op.leaf)
 		note_tables(tree);
-	/* Kernels change what they have at a few addresses, in one of the trees. */
+	/* Kernels change a few addresses again and again, in one of the trees. */
 	if (tree->clean == op.va)
 		return true;
 	if (!zap_page(tree, op.va, g))
@@ -225,7 +225,7 @@ static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_pa
 	return true;
 }
 
-/* Every tree of every ASID has been looked into, and has nothing at va. */
+/* Note that every tree of every ASID was searched, and none has an entry at va now. */
 static void note_swept(struct av_swept *swept, u64 va)
 {
 	if (swept->va != va)
@@ -272,7 +272,7 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 						     start, last, g))
 				return false;
 		} else if (tagged) {
-			/* First the trees of all ASIDs, then those of this one. */
+			/* First the trees of every ASID, then those of op's ASID. */
 			tagged = false;
 			at = list = &sh->trees[high][op.asid % AV_TREE_BUCKETS];
 		} else {

@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that an invalidation of an ASID keeps.
+ * Kept tables: what a TLBI by ASID does not discard.
  *
- * A guest that forks invalidates the parent's ASID, for it has taken the right to write
- * from most of its pages, and goes on with the same tables. What the shadow has of them
- * is kept: unlinked and flushed, not wiped. At the first fault in its 2 MiB a table is
- * compared with what the guest has there now, and linked with the entries that agree.
- * So the time goes by what the guest uses again, not by what it had.
+ * A guest that forks removes the write permission from most pages of the parent, invalidates
+ * the parent's ASID, and continues with the same tables. So the shadow tables are kept:
+ * unlinked and flushed, not cleared. At the first fault in its 2 MiB, a kept table is compared
+ * with the guest's table and linked again with the entries that agree. So the cost depends on
+ * what the guest uses again, not on what it had mapped.
  *
- * Kept is a table whose entry above has its address, but not AV_PTE_VALID. Below it
- * entries stay as they are: the tree has a new generation, and a table of an older one is
- * made good, one table a level and fault, when it is linked. What is linked in a table of
- * the tree's generation is of that generation too.
+ * Kept: the entry above the table has the table's address, but not AV_PTE_VALID. Entries below
+ * stay unchanged: the TLBI increments the tree's generation, and a table of an older generation
+ * is compared when it is linked, one table per level and fault. All linked tables below a table
+ * of the tree's generation have that generation, too.
  *
- * Why the entries that stay are right:
- *  - An entry comes from the tree's key, the guest's descriptor and the limits above it
- *    (av_walk_key()), the slot and the host's page. The key is compared. Slot and host
- *    go by the reverse map, which has the entries of kept tables as it has any: so has
- *    what takes rights away for the dirty log or for copies.
- *  - Descriptors are read under the lock, in the table that a walk has led to which no
- *    invalidation of more than leaves has voided; else there would be no fill. What the
- *    guest changes before an invalidation has been carried out is read here, or the
- *    invalidation finds the table linked and drops it. So none that goes by address
- *    has to look into tables that are kept, whether it is done in one part or in many.
- *  - Of an invalidation of an ASID in parts, the first one moves the generation. Whatever
- *    is of that generation later on was read after it had begun.
+ * Why the entries that remain are correct:
+ *  - An entry depends on the tree's key, the guest's descriptor and the limits of the tables
+ *    above it (av_walk_key()), the slot and the host page. av_walk_key() is compared. Slots and
+ *    host pages change by the reverse map, which has kept entries like any others; the same is
+ *    true of write protection for the dirty log and for copies.
+ *  - Descriptors are read under mmu_lock, in a guest table found by a walk that no invalidation
+ *    of more than leaves has voided; otherwise there is no fill. A change that the guest makes
+ *    before an invalidation is carried out is either read here, or the invalidation finds the
+ *    table linked and drops its entries. So invalidations by address can skip kept tables,
+ *    whether they are done in one part or many.
+ *  - If a TLBI by ASID is done in parts, the first part increments the generation. So whatever
+ *    has that generation later was read after the TLBI began.
  *
- * Asleep is a leaf that is kept in a table that is linked: it has its address, but not
- * AV_PTE_VALID. So are those where the guest has nothing when the table is compared: a child
- * gets its parent's pages of files one by one. A fault compares those around it once more
- * (av_kept_wake()); when the table itself is compared for the next time, the rest of them go.
- * They are right for the same reasons: no walker has had them since they were flushed, and
- * they stay on the reverse map.
+ * Asleep: a leaf that is kept in a linked table. It has its address, but not AV_PTE_VALID.
+ * Entries fall asleep if the guest has nothing there when the table is compared: a child gets
+ * its parent's file pages one by one. A fault compares the sleeping entries around it again
+ * (av_kept_wake()). When the table is next compared, entries still asleep are dropped. Sleeping
+ * entries are correct for the same reasons: no walker has reached them since the flush, and
+ * they are on the reverse map.
  *
- * A tree whose process is gone goes to the next one of its kind, with another key and serial
- * (av_tree_retire()): parents have many children that are much like each other. Of what its
- * entries come from its key has base and ASID new, which are in no entry; all else of it is the
- * same, and all that it has is compared. Tables that one process did not use are not for
- * the next.
+ * A tree whose process has exited is passed on to the next process of its kind with a new key
+ * and serial (av_tree_retire()): a parent has many children that resemble each other. Only base
+ * and ASID of the key change, on which no entry depends; and all entries are compared. Tables
+ * that one process did not use are not passed on.
  */
 #include "mmu/entry.h"
 
@@ -56,7 +55,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *ne
 	for (idx = av_pt_next(root, idx); idx < AV_ENTRIES; idx = av_pt_next(root, idx + 1)) {
 		const struct av_pt *child = av_pt_child(root, idx);
 
-		/* Linked since this began, or kept before. */
+		/* Linked since the TLBI began, or kept before. */
 		if (!child || child->gen == tree->gen)
 			continue;
 		if (av_gather_spent(g)) {
@@ -71,7 +70,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *ne
 	return false;
 }
 
-/* Doom the kept tables below that were not linked since that generation. */
+/* Doom the kept tables below pt that were not linked since generation since. */
 static void prune(struct av_shadow *sh, struct av_pt *pt, u64 since)
 {
 	u32 idx;
@@ -99,7 +98,7 @@ void av_kept_prune(struct av_shadow *sh, struct av_tree *tree)
 	prune(sh, tree->root, tree->first_gen);
 }
 
-/* Drop a leaf that no walker has reached since it was flushed. */
+/* Drop a leaf that no walker has reached since its flush: no new flush. */
 static void forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	av_shadow_take(sh, pt, idx);
@@ -112,7 +111,7 @@ void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	pt->asleep--;
 }
 
-/* Blocks are few, and fault back in. */
+/* For a table of levels above 3. Blocks are dropped: they are few, and fault back in. */
 static void keep_children(struct av_shadow *sh, struct av_pt *pt)
 {
 	u32 idx;
@@ -126,9 +125,9 @@ static void keep_children(struct av_shadow *sh, struct av_pt *pt)
 }
 
 /*
- * Has the guest the same leaf there? Or has it only taken the right to write from it, as
- * from all that a process has when it forks: then that is done here, too. Who may execute
- * a page may depend on who may write it.
+ * Does the guest have the same leaf? If it only removed the write permission, as a fork does
+ * for all of a process, remove it here too, and accept the entry. Permission to execute goes as
+ * well: it may depend on permission to write.
  */
 static bool agrees(struct av_pt *pt, u32 idx, u64 key)
 {
@@ -147,7 +146,7 @@ static bool agrees(struct av_pt *pt, u32 idx, u64 key)
 	return true;
 }
 
-/* Descriptors that are read at once. */
+/* Number of descriptors read at once. */
 #define GROUP	16
 
 static __always_inline void put_to_sleep(struct av_pt *pt, u32 idx)
@@ -164,7 +163,7 @@ static __always_inline void wake(struct av_pt *pt, u32 idx)
 	pt->live++;
 }
 
-/* once: it goes also where the guest has nothing. */
+/* once: drop the entry even if the guest has nothing there. */
 static __always_inline void compare_asleep(struct av_shadow *sh, struct av_pt *pt, u32 idx,
 					   u64 key, bool once)
 {
@@ -174,7 +173,7 @@ static __always_inline void compare_asleep(struct av_shadow *sh, struct av_pt *p
 		av_kept_forget(sh, pt, idx);
 }
 
-/* What is neither the same nor the same but to be written to. */
+/* For entries that do not agree, or are asleep. */
 static noinline void compare_other(struct av_shadow *sh, struct av_pt *pt, u32 idx, u64 key)
 {
 	if (!(pt->pte[idx] & AV_PTE_VALID))
@@ -186,9 +185,9 @@ static noinline void compare_other(struct av_shadow *sh, struct av_pt *pt, u32 i
 }
 
 /*
- * Compare those entries of a table that no walker reaches which have a bit in used, from first
- * on. Where the guest has nothing the entry falls asleep, until the next time: a process that
- * has just forked gets its pages one by one. Most entries are as they were.
+ * Compare those entries of an unreachable table that have a bit in used, from first on. If the
+ * guest has nothing there, the entry falls asleep until the next time, because a process that
+ * has just forked gets its pages one by one. Most entries have not changed.
  */
 static __always_inline void compare_used(struct av_shadow *sh, struct av_pt *pt, u32 first,
 					 u64 used, const u64 *words, u8 limits)
@@ -218,7 +217,7 @@ unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsign
 	return pt->live - live;
 }
 
-/* Nothing of the table can be compared. */
+/* The table cannot be compared: drop everything. */
 static void compare_none(struct av_shadow *sh, struct av_pt *pt)
 {
 	u32 idx;
@@ -231,7 +230,7 @@ static void compare_none(struct av_shadow *sh, struct av_pt *pt)
 	}
 }
 
-/* The guest's table is read through a copy, a group at a time. */
+/* Compare with a guest table that must be read through a copy, one group at a time. */
 static void compare_groups(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
 			   u8 limits)
 {

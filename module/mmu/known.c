@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The host's pages behind a slot's frames, as far as they are known (mmu/frames.h): under
- * mmu_lock. A known page is as good as one that was got from the host this moment, so that a
- * hidden fault of it is answered in few instructions (near.c, light.c).
+ * The host pages behind a slot's frames, as far as they are known (mmu/frames.h). Under
+ * mmu_lock. A known page is as good as one just returned by the host, so that its hidden faults
+ * take few instructions (near.c, light.c).
  *
- * Where the host maps 2 MiB as one, one page that was got tells of its neighbours, too: a
- * guest that takes memory into use touches them in any order, each by a fault of its own.
+ * If the host maps 2 MiB as one, getting one page makes its neighbours known, too: a guest that
+ * starts to use memory touches pages in any order, and would take a slow fault for each.
  */
 #include <linux/mm.h>
 #include <linux/nospec.h>
@@ -18,7 +18,7 @@ void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable
 
 	if (!page)
 		return;
-	/* Held for reading this time, it is as writable as it was. */
+	/* Held only for reading this time, the page stays as writable as it was. */
 	if ((*page & AV_FRAME_PAGE) != pa)
 		WRITE_ONCE(*page, pa);
 	if (writable)
@@ -33,14 +33,14 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 	unsigned long hva = slot->hva + (frame << PAGE_SHIFT);
 	bool writable;
 
-	/* What was known has told of its neighbours already, or they were forgotten one by one. */
+	/* A known page has made its neighbours known already, or they were forgotten one by one. */
 	if (slot->gmem || (known && (known & AV_FRAME_WRITABLE || !(rights & AV_W))))
 		return false;
 	huge->hva = hva & PMD_MASK;
 	if (!av_mem_host_block(huge->hva, &pa, &writable) ||
 	    page_to_phys(page) != pa + (hva - huge->hva))
 		return false;
-	/* Held for a write, all of it will be dirty: av_mem_release(). */
+	/* If held for writing, the whole block will be marked dirty: av_mem_release(). */
 	huge->pa = pa | (writable && rights & AV_W ? AV_FRAME_WRITABLE : 0);
 	return true;
 }
@@ -61,7 +61,7 @@ void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 	for (gfn = max_t(u64, first, part.gfn); gfn <= last; gfn++) {
 		page = &part.piece->page[gfn - part.gfn];
 		now = huge->pa + (slot->hva - huge->hva) + ((gfn - slot->base_gfn) << PAGE_SHIFT);
-		/* Known, it may have become writable. */
+		/* A known page may have become writable. */
 		if (!*page || (*page | AV_FRAME_WRITABLE) == now)
 			WRITE_ONCE(*page, now);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of what mmu/ keeps in VMs and vCPUs, and of all that is in the shadow. */
+/* Life of mmu/'s state in VMs and vCPUs, and of the shadow as a whole. */
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -10,7 +10,7 @@
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 
-/* Looks at a lock that is held: some microseconds. */
+/* How often to try a lock that is held: some microseconds. */
 #define LOCK_LOOKS	64
 
 noinline bool av_mmu_lock_waits(struct av_vcpu *vcpu)
@@ -80,16 +80,16 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 }
 
 /*
- * The page allocator gives back to the zone at once, with interrupts off, as
- * many pages as were freed one after the other: two thousand, 700,000
- * instructions. A page allocated between makes it count anew. Does not sleep.
+ * The page allocator returns pages to the zone with interrupts off, and at once as many as were
+ * freed in a row: two thousand, 700,000 instructions. Allocating a page in between restarts its
+ * count. Does not sleep.
  */
 void av_mmu_part_frees(void)
 {
 	free_page(get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC));
 }
 
-/* Between two parts, without the lock. */
+/* Between two parts of long work, without mmu_lock. */
 void av_mmu_offer(void)
 {
 	av_mmu_part_frees();
@@ -112,7 +112,7 @@ void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
 {
 	bool more;
 
-	/* A glance without the lock: what others doom they reap. */
+	/* Check without the lock: whoever dooms tables later reaps them. */
 	if (READ_ONCE(vm->mmu->shadow.doomed.next) == &vm->mmu->shadow.doomed)
 		return;
 	cond_resched();
@@ -151,7 +151,7 @@ void av_mmu_vm_stop(struct av_vm *vm)
 	av_notifier_unregister(vm);
 }
 
-/* Nobody can reach the VM any more; its vCPUs have given their trees back. */
+/* Nobody can reach the VM any more; its vCPUs have returned their trees. */
 void av_mmu_vm_destroy(struct av_vm *vm)
 {
 	struct av_vm_mmu *mmu = vm->mmu;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts and TLBI that need next to nothing, between two stays in the guest: with
- * interrupts off, nothing sleeps and no lock is waited for but for a moment. What is not at hand is
- * declined, and done the long way (fault.c, ops.c), from its beginning: a part that
- * was done is done twice.
+ * Aborts and TLBIs that need little work, handled at light exits: between two stays in the
+ * guest, with interrupts off. Nothing sleeps, and no lock is waited for longer than a moment.
+ * Everything else is declined and done on the full exit path (fault.c, ops.c) from its
+ * beginning; work done here is then done twice.
  *
- *  - An abort whose walk of the guest's tables ends in a fault of the guest's.
- *  - A hidden fault of a page that has been filled before: the host's page is known
- *    (mmu/frames.h). So have been its neighbours that are filled along.
- *  - A TLBI of one page; and of an ASID or of a few pages, where that is one short part.
+ *  - an abort that is the guest's own fault by its tables;
+ *  - a hidden fault of a page that was filled before, so that the host page is known
+ *    (mmu/frames.h). Neighbours that were filled before are filled too;
+ *  - a TLBI of one page; or of an ASID or a few pages, if that is one short part.
  *
  * The guest's tables are read through the VMM's mapping with page faults disabled.
  */
@@ -20,7 +20,7 @@
 #include "mmu/hidden.h"
 #include "stats/stats.h"
 
-/* The number of TLBI, or -1: it is to be done the long way. */
+/* Returns the number of TLBIs, or -1: use the full exit path. */
 static noinline int tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op)
 {
 	struct av_gather *g = &vcpu->mmu->gather;
@@ -57,7 +57,7 @@ bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	return n >= 0;
 }
 
-/* Under mmu_lock: fill the entry with the page that is known. False: it is not, any more. */
+/* Under mmu_lock: fill the entry with the known host page. False: it is not known any more. */
 static bool install(struct av_hidden *f)
 {
 	const struct av_candidate *c = f->at;
@@ -94,7 +94,7 @@ static bool fill(struct av_hidden *f)
 	av_hidden_candidate(f);
 	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !av_mmu_lock_soon(f->vcpu))
 		return false;
-	/* Where a block may be it comes the long way; pages in its stead would stay. */
+	/* A block may be possible: leave it to the full path. Pages would stay in its way. */
 	if (unlikely(av_block_leaf(&f->r->walk)) && av_block_wanted(f)) {
 		av_mmu_unlock(f->vcpu);
 		return false;
@@ -109,7 +109,7 @@ static bool fill(struct av_hidden *f)
 	return filled;
 }
 
-/* The abort is the guest's, and may be injected; or has been filled. */
+/* Fill the page, or answer that the guest's fault may be injected. */
 static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		    struct av_answer *answer)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Neighbours of a page that light.c has filled: those that the guest maps alike and
- * whose pages are known, so that they have been used before. What is not just that
- * has its own fault. Under mmu_lock, interrupts off, page faults disabled.
+ * Neighbours of a page that light.c has filled: those that the guest maps alike and whose host
+ * pages are known, because they were used before. Others are left to their own faults. Under
+ * mmu_lock, with interrupts off and page faults disabled.
  */
 #include "mmu/annex.h"
 #include "mmu/copies.h"
@@ -14,19 +14,19 @@
 
 struct around {
 	struct av_hidden *f;
-	struct av_pt *pt;		/* that the group is in */
+	struct av_pt *pt;		/* the group's shadow table */
 	u64 first;			/* address of the group */
-	const u64 *desc;		/* its descriptors, each to be read once */
-	struct av_frames_part part;	/* of the frame looked at last */
+	const u64 *desc;		/* its descriptors, to be read once each */
+	struct av_frames_part part;	/* of the last frame */
 	u64 alike;			/* av_walk_alike_bits() */
-	u8 rights;			/* for pages mapped as that at fault; 0: not to be filled */
-	u8 last;			/* rights of the entry made last, 0 for none … */
-	u64 pte;			/* … and what it is but for its address */
+	u8 rights;			/* for pages mapped like the faulting one; 0: do not fill */
+	u8 last;			/* rights of the last entry, 0: none … */
+	u64 pte;			/* … and its descriptor without the address */
 };
 
 /*
- * The group's descriptors: where they are, or else copied. Nothing has been invalidated
- * since the walk, and is not before the lock is let go.
+ * The group's descriptors, in place or copied. Nothing was invalidated since the walk, and
+ * mmu_lock prevents it until it is released.
  */
 static const u64 *descriptors(const struct av_hidden *f, u64 ipa)
 {
@@ -38,7 +38,7 @@ static const u64 *descriptors(const struct av_hidden *f, u64 ipa)
 			   AV_AROUND);
 }
 
-/* Is there a group, with descriptors that can be read and a table of the shadow's? */
+/* Does the group have readable descriptors and a shadow table? */
 static bool begin(struct around *a)
 {
 	const struct av_walk *walk = &a->f->r->walk;
@@ -54,7 +54,7 @@ static bool begin(struct around *a)
 	return a->pt;
 }
 
-/* Rights for the i'th page, which is not mapped as the page at fault is. */
+/* Rights for the i'th page, which is mapped differently from the faulting one. */
 static noinline u8 other_rights(const struct around *a, unsigned int i, u64 desc)
 {
 	const struct av_regime *regime = &a->f->vcpu->mmu->regime;
@@ -67,7 +67,7 @@ static noinline u8 other_rights(const struct around *a, unsigned int i, u64 desc
 	return av_neighbour_rights(a->f->r, &walk, 0);
 }
 
-/* A frame of another part: is it one of the slot's that may be known? */
+/* Find the part of another frame. False: not in the slot, or unknown. */
 static noinline bool find_part(struct around *a, u64 gfn)
 {
 	const struct av_slot *slot = a->f->r->slot;
@@ -76,7 +76,7 @@ static noinline bool find_part(struct around *a, u64 gfn)
 	return a->part.nr;
 }
 
-/* The i'th page, if it is known: all but to count it. */
+/* Put the i'th page's entry if its host page is known. The caller counts it. */
 static __always_inline bool add(struct around *a, unsigned int i, u64 desc)
 {
 	const struct av_walk *at = &a->f->r->walk;
@@ -90,7 +90,7 @@ static __always_inline bool add(struct around *a, unsigned int i, u64 desc)
 		return false;
 	n = array_index_nospec(gfn - a->part.gfn, a->part.nr);
 	piece = a->part.piece;
-	/* Most are mapped alike. */
+	/* Most pages are mapped alike. */
 	rights = likely(!((desc ^ at->desc) & a->alike)) ? a->rights : other_rights(a, i, desc);
 	rights = av_frame_rights(piece, n, rights);
 	if (!rights)
@@ -105,7 +105,7 @@ static __always_inline bool add(struct around *a, unsigned int i, u64 desc)
 	return true;
 }
 
-/* Was any page of the group invalidated since, by guest or host? */
+/* Did guest or host invalidate any page of the group since the walk? */
 static bool changed(const struct around *a)
 {
 	const struct av_vm_mmu *mmu = a->f->vcpu->vm->mmu;
@@ -118,7 +118,7 @@ static bool changed(const struct around *a)
 	return mmu->in_progress || mmu->seq != a->f->seq.host || av_hidden_voided(a->f, &group);
 }
 
-/* Pages of the group that may be filled: those that are not, but for the annex's registers. */
+/* Pages to be filled: those of the group without an entry, except the annex's register page. */
 static u32 wanted_of(const struct around *a)
 {
 	u64 annex = READ_ONCE(a->f->vcpu->vm->mmu->annex.at.va), n = (annex - a->first) >> PAGE_SHIFT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The guest's memory, by the VMM's mapping of it: rules in memory.h. */
+/* The guest's memory, through the VMM's mapping: rules in memory.h. */
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/pagemap.h>
@@ -12,9 +12,9 @@
 #include "mmu/gmem.h"
 
 /*
- * The slot was looked up by the address. That a CPU speculates past the look-up
- * must not lead it outside of the slot: the guest chooses the address, and by its
- * tables what is done with the word there.
+ * The slot was found by the address. A CPU that speculates past the search must not reach
+ * memory outside the slot: the guest chooses the address and, by its tables, what happens to
+ * the word there.
  */
 static unsigned long hva_of(const struct av_slot *slot, u64 gpa)
 {
@@ -23,26 +23,26 @@ static unsigned long hva_of(const struct av_slot *slot, u64 gpa)
 	return slot->hva + (frame << PAGE_SHIFT) + offset_in_page(gpa);
 }
 
-/* The page of a protected VM's file that an address is in. */
+/* The page of a protected VM's file that contains an address. */
 static u64 gmem_page(const struct av_slot *slot, u64 gpa)
 {
 	return slot->gmem_first +
 	       array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn, slot->npages);
 }
 
-/* An address in a page of the file; NULL where there is none, or it has gone bad. */
+/* An address in a page of the file; NULL if there is no page, or it has gone bad. */
 static void *gmem_good(void *page, u64 gpa)
 {
 	return page && !av_gmem_is_bad(page) ? page + offset_in_page(gpa) : NULL;
 }
 
-/* The kernel's address of a word there; NULL where no good page is yet. */
+/* The kernel's address of a word in the file; NULL if there is no good page yet. */
 static void *gmem_at(const struct av_slot *slot, u64 gpa)
 {
 	return gmem_good(av_gmem_page(slot->gmem, gmem_page(slot, gpa)), gpa);
 }
 
-/* The same, and the page is made. May sleep. NULL: gmem_failed() says why. */
+/* The same, but allocates the page. May sleep. NULL: gmem_failed() knows why. */
 static void *gmem_make_at(const struct av_slot *slot, u64 gpa)
 {
 	return gmem_good(av_gmem_make_page(slot->gmem, gmem_page(slot, gpa)), gpa);
@@ -51,8 +51,8 @@ static void *gmem_make_at(const struct av_slot *slot, u64 gpa)
 /* ---- memory that has gone bad ---------------------------------------------- */
 
 /*
- * An address could not be read or held. The copies and the fast way to a page do
- * not tell bad memory from none; the slow way does.
+ * An address could not be read or held. User copies and the fast GUP do not distinguish bad
+ * memory from none; the slow GUP does.
  */
 static noinline __cold int failed(unsigned long hva)
 {
@@ -69,7 +69,7 @@ static noinline __cold int failed(unsigned long hva)
 	return -EHWPOISON;
 }
 
-/* The same of a protected VM's page, where the VMM has its memory. */
+/* The same for a page of a protected VM. The signal has the VMM's address of the memory. */
 static noinline __cold int gmem_failed(const struct av_slot *slot, u64 gpa)
 {
 	void __user *hva = (void __user *)(hva_of(slot, gpa) & PAGE_MASK);
@@ -84,7 +84,7 @@ static noinline __cold int gmem_failed(const struct av_slot *slot, u64 gpa)
 
 static void *alloc_piece(size_t size)
 {
-	/* Asked for by the guest: what cannot be had is an errno, nothing for the log. */
+	/* The guest causes these allocations: a failure is an errno and needs no log. */
 	return kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
@@ -114,7 +114,7 @@ void av_mem_free_frames(struct av_slot *slot)
 	av_frames_free(&slot->frames, &frames_ops);
 }
 
-/* All rights cost nothing there: nobody's write protection is in the way. */
+/* All rights cost nothing here: nobody write-protects the page. */
 static noinline int hold_gmem(const struct av_slot *slot, u64 gfn, struct page **page)
 {
 	void *va = gmem_make_at(slot, gfn << PAGE_SHIFT);
@@ -149,7 +149,7 @@ int av_mem_hold(const struct av_slot *slot, u64 gfn, u8 access, u8 *rights, stru
 	case -ERESTARTSYS:
 		return -EINTR;
 	default:
-		/* No page, though the slot says so: the VMM took it away. KVM's answer. */
+		/* The VMM has unmapped the page in the slot. KVM's answer. */
 		return failed(hva);
 	}
 }
@@ -181,7 +181,7 @@ unsigned int av_mem_hold_present(const struct av_slot *slot, u64 gfn, unsigned i
 		return hold_gmem_present(slot, gfn, n, pages);
 	got = get_user_pages_fast_only(hva, n, write ? FOLL_WRITE : 0, pages);
 	if (got <= 0 && write) {
-		/* Not writable yet, for one: reading is something. */
+		/* Maybe the pages are not writable yet: hold them for reading. */
 		got = get_user_pages_fast_only(hva, n, 0, pages);
 		*rights &= ~AV_W;
 	}
@@ -197,7 +197,7 @@ void av_mem_release(struct page *page, u8 rights)
 
 bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq)
 {
-	/* No process's address, which the host could take back. */
+	/* Not at an address of any process, so the host cannot take it back. */
 	if (slot->gmem)
 		return vm->mmu->seq != seq.host;
 	return av_mmu_raced(vm, seq, hva_of(slot, gfn << PAGE_SHIFT));
@@ -208,7 +208,7 @@ bool av_mem_block_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, s
 	return av_mmu_raced_within(vm, seq, hva_of(slot, gfn << PAGE_SHIFT), PMD_SIZE);
 }
 
-/* The leaf over a block's address, of its size or larger, in the VMM's tables; interrupts are off. */
+/* The VMM's leaf for a block's address, of block size or larger. Call with interrupts off. */
 static bool large_leaf(unsigned long hva, u64 *pfn, bool *writable)
 {
 	pgd_t *pgdp = pgd_offset(current->mm, hva), pgd = READ_ONCE(*pgdp);
@@ -246,7 +246,7 @@ bool av_mem_host_block(unsigned long hva, u64 *pa, bool *writable)
 	u64 pfn;
 
 	static_assert(PMD_SIZE == AV_BLOCK_FRAMES * PAGE_SIZE);
-	/* Tables are freed once all CPUs have had interrupts on, as for get_user_pages_fast(). */
+	/* Tables are freed only after all CPUs had interrupts on, as for get_user_pages_fast(). */
 	local_irq_save(flags);
 	found = large_leaf(hva, &pfn, writable);
 	local_irq_restore(flags);
@@ -291,7 +291,7 @@ void av_mem_set_executed(const struct av_slot *slot, u64 gfn)
 
 /* ---- words ------------------------------------------------------------------- */
 
-/* A page that is walked is made: what remembers where it is has not to be told later on. */
+/* A walk allocates the page, so that nobody who caches its address must be told later. */
 static noinline int load64_gmem(const struct av_slot *slot, u64 gpa, u64 *val)
 {
 	const u64 *at = gmem_make_at(slot, gpa);
@@ -302,7 +302,7 @@ static noinline int load64_gmem(const struct av_slot *slot, u64 gpa, u64 *val)
 	return 0;
 }
 
-/* The same where nothing may sleep. */
+/* The same, must not sleep. */
 static noinline int load64_gmem_now(const struct av_slot *slot, u64 gpa, u64 *val)
 {
 	const u64 *at = gmem_at(slot, gpa);
@@ -313,7 +313,7 @@ static noinline int load64_gmem_now(const struct av_slot *slot, u64 gpa, u64 *va
 	return 0;
 }
 
-/* That a slot is in the VMM's half of the addresses was seen to when it was made. */
+/* av_mmu_set_slot() has checked that the slot is in user space. */
 static __always_inline int load64(const struct av_slot *slot, u64 gpa, u64 *val)
 {
 	unsigned long hva = hva_of(slot, gpa);
@@ -331,7 +331,7 @@ static bool holds(const struct av_slot *slot, u64 gfn)
 	return slot && gfn - slot->base_gfn < slot->npages;
 }
 
-/* The slot of an address: that of the one before, most often. */
+/* The slot of an address: usually the same as before. */
 static __always_inline const struct av_slot *reader_slot(struct av_mem_reader *reader, u64 ipa)
 {
 	if (!holds(reader->slot, ipa >> PAGE_SHIFT))
@@ -421,7 +421,7 @@ struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa)
 
 	if (likely(!slot->gmem))
 		return (struct av_mem_page) { .hva = hva_of(slot, gpa) & PAGE_MASK };
-	/* Without memory for it, no page of code either: zeroes, which are no instruction. */
+	/* Without memory, use zeroes, which are no instruction. */
 	page = gmem_make_at(slot, gpa & PAGE_MASK);
 	return (struct av_mem_page) { .hva = (unsigned long)(page ?: page_address(ZERO_PAGE(0))) };
 }
@@ -458,7 +458,7 @@ int av_mem_load_insn_user(struct av_mem_page page, unsigned int offset, u32 *ins
 
 /* ---- bytes ------------------------------------------------------------------- */
 
-/* What the guest's own devices in the kernel read and write: within one page. */
+/* Accesses by in-kernel devices of the guest, within one page. */
 static int access_gmem(struct av_vm *vm, struct av_slot *slot, u64 gpa, void *buf,
 		       unsigned int len, bool write)
 {
@@ -493,7 +493,7 @@ static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, b
 	if (unlikely(READ_ONCE(vm->mmu->nr_copies)))
 		av_copy_written(vm, slot, gpa >> PAGE_SHIFT);
 	if (unlikely(av_slot_logged(slot))) {
-		/* The page has been written before it is seen to be noted already. */
+		/* Write the page before testing if it is logged already. */
 		smp_mb();
 		av_slot_log(vm, av_vm_running_vcpu(vm), slot, gpa >> PAGE_SHIFT);
 	}

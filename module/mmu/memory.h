@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guest's memory. It is the VMM's: a slot says where the VMM has it mapped,
- * and this file is the only one that uses the mapping. Pages are held, words
- * are loaded and stored, and what is kept of each frame is made and found here.
+ * The guest's memory. It is the VMM's memory: a slot says where the VMM has mapped it, and only
+ * memory.c uses that mapping. It holds pages, loads and stores words, and keeps the state of
+ * each frame.
  *
- * A protected VM's memory is no process's, but a file of ours (mmu/gmem.h): no mapping of
- * the VMM's is used, and none that changes is of any importance. Its pages are had by the
- * kernel's own address, and stay as long as the slot.
+ * A protected VM's memory is not in any process but in a file of the module's (mmu/gmem.h). No
+ * mapping of the VMM's is used, and changes to them do not matter. Pages are reached by the
+ * kernel's own address and exist as long as the slot.
  *
- * Loads, stores and holds are in the VMM's context and may sleep: the VMM's
- * page faults are taken as they come, or not, where the caller has disabled them
- * (light.c). The slot is held by srcu or a lock. They
- * return 0, -EFAULT where the VMM has no memory, or
+ * Loads, stores and holds run in the VMM's context and may sleep: the VMM's page faults are
+ * handled, unless the caller has disabled them (light.c). The caller holds the slot by srcu or
+ * a lock. They return 0, -EFAULT if the VMM has no memory there, or
  *
- *	-EHWPOISON	the memory has gone bad: the thread has been sent SIGBUS as
- *			by a touch of its own, and the guest is to try again, as
- *			under KVM; the signal ends KVM_RUN first
+ *	-EHWPOISON	the memory has failed: the thread was sent SIGBUS, as if it had
+ *			touched the memory, and the guest tries again, as on KVM; the signal
+ *			ends KVM_RUN first
  */
 #ifndef AV_MMU_MEMORY_H
 #define AV_MMU_MEMORY_H
@@ -26,26 +25,26 @@
 /* ---- frames ---- */
 
 /*
- * Hold the page of a frame for an access, with those of *rights that cost
- * nothing; takes the others away. -EINTR, -ENOMEM too.
+ * Hold the page of a frame for an access. Grants the access, and those of *rights that cost
+ * nothing; removes the others from *rights. Also -EINTR, -ENOMEM.
  */
 int av_mem_hold(const struct av_slot *slot, u64 gfn, u8 access, u8 *rights, struct page **page);
 
 /*
- * Hold those of n frames from gfn on that the host has present, up to the first
- * that is not: how many. Takes AV_W away from *rights where they can't be written.
+ * Hold those of n frames from gfn on that the host has present, up to the first that is not.
+ * Returns how many. Removes AV_W from *rights if they cannot be written.
  */
 unsigned int av_mem_hold_present(const struct av_slot *slot, u64 gfn, unsigned int n, u8 *rights,
 				 struct page **pages);
 
-/* The guest may have written to a page held with AV_W. */
+/* Release a page. The guest may have written to it, if it was held with AV_W. */
 void av_mem_release(struct page *page, u8 rights);
 
-/* Make sure that a frame's reverse map has a head, before it is filled: 0 or -ENOMEM. */
+/* Make sure that a frame has a reverse map head, before it is filled. 0 or -ENOMEM. */
 int av_mem_prepare(struct av_slot *slot, u64 gfn);
 void av_mem_free_frames(struct av_slot *slot);
 
-/* The same for the blocks over a frame. */
+/* The same for the head of the blocks over a frame. */
 int av_mem_prepare_block(struct av_slot *slot, u64 gfn);
 
 static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 prepared)
@@ -55,8 +54,8 @@ static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 pr
 }
 
 /*
- * The host's page behind a frame, as an address and AV_FRAME_WRITABLE; 0 where none
- * is known. True only under mmu_lock; without it, a hint.
+ * The known host page of a frame: its address and AV_FRAME_WRITABLE; 0: unknown. Valid under
+ * mmu_lock, otherwise only a hint.
  */
 static inline u64 av_mem_known_page(const struct av_slot *slot, u64 gfn)
 {
@@ -66,33 +65,33 @@ static inline u64 av_mem_known_page(const struct av_slot *slot, u64 gfn)
 	return page ? READ_ONCE(*page) : 0;
 }
 
-/* Under mmu_lock, after av_mem_raced(): keep a page that was found. */
+/* Under mmu_lock, after av_mem_raced(): record the host page of a frame. */
 void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable);
 
-/* Memory that the host maps as one: PMD_SIZE from hva on; AV_FRAME_WRITABLE is in pa, too. */
+/* Memory that the host maps as one: PMD_SIZE from hva on. pa includes AV_FRAME_WRITABLE. */
 struct av_mem_huge {
 	unsigned long hva;
 	u64 pa;
 };
 
 /*
- * A frame's page is held with these rights, and was not known, or not for writing: is it in
- * such memory? In the VMM's context; true as long as nothing in it was invalidated.
+ * For a held page that was not known, or not as writable: is it part of such memory? Runs in
+ * the VMM's context. Valid as long as nothing in it was invalidated.
  */
 bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *page, u8 rights,
 		      struct av_mem_huge *huge);
 
 /*
- * Under mmu_lock, of what was found since seq was read: keep the pages of the frames around,
- * of one piece at most.
+ * Under mmu_lock: record the pages of the frames around gfn, at most one piece, from what was
+ * found since seq was read.
  */
 void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 		      const struct av_mem_huge *huge, struct av_seq seq);
 
-/* Under mmu_lock: was the frame filled from its known page since? clear: forget that. */
+/* Under mmu_lock: was the frame filled from its known page since the last clear? */
 bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear);
 
-/* Were its instructions made visible since the page came? */
+/* Were the page's instructions made coherent since the host mapped it? */
 static inline bool av_mem_executed(const struct av_slot *slot, u64 gfn)
 {
 	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
@@ -100,26 +99,25 @@ static inline bool av_mem_executed(const struct av_slot *slot, u64 gfn)
 	return state && READ_ONCE(*state) & AV_FRAME_EXECUTED;
 }
 
-/* Under mmu_lock: av_mmu_raced() for the page at a frame; for any page of a block. */
+/* Under mmu_lock: av_mmu_raced() for a frame's page; for any page of its block. */
 bool av_mem_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq);
 bool av_mem_block_raced(struct av_vm *vm, const struct av_slot *slot, u64 gfn, struct av_seq seq);
 
-/* Can blocks of the guest's memory be blocks of the host's, by their addresses? */
+/* Are guest and host addresses aligned so that a guest block can be a host block? */
 static inline bool av_mem_congruent(const struct av_slot *slot)
 {
 	return !slot->gmem && !((slot->hva >> PAGE_SHIFT ^ slot->base_gfn) % AV_BLOCK_FRAMES);
 }
 
 /*
- * Does the host map the block at gfn as one, at this moment? *pa is where, *writable
- * whether it may be written to. In the VMM's context; true as long as av_mem_block_raced()
- * says that nothing has changed since.
+ * Does the host map the block at gfn as one? *pa: its address; *writable: may it be written.
+ * Runs in the VMM's context. Valid until av_mem_block_raced() reports a change.
  */
 bool av_mem_block(const struct av_slot *slot, u64 gfn, u64 *pa, bool *writable);
-/* The same of the VMM's address, of a block's beginning; it need not be in a slot. */
+/* The same for a VMM's address at a block's start, in a slot or not. */
 bool av_mem_host_block(unsigned long hva, u64 *pa, bool *writable);
 
-/* The frames of a slot in a range of the VMM's addresses, first to last: false if there are none. */
+/* The slot's frames, first to last, in a range of the VMM's addresses. False: none. */
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,
 		   u64 *first, u64 *last);
 
@@ -128,7 +126,7 @@ static inline u32 *av_slot_head(const struct av_slot *slot, u64 gfn)
 	return av_frames_head(&slot->frames, gfn - slot->base_gfn);
 }
 
-/* Number of the block that a frame is in. */
+/* Index of the block that a frame is in. */
 static inline u64 av_slot_block(const struct av_slot *slot, u64 gfn)
 {
 	return gfn / AV_BLOCK_FRAMES - slot->base_gfn / AV_BLOCK_FRAMES;
@@ -140,8 +138,8 @@ static inline u32 *av_slot_block_head(const struct av_slot *slot, u64 gfn)
 }
 
 /*
- * The first block of frames from gfn on, and before end, that is mapped as one: its first
- * frame, or end. Where there is much to pass over, where to go on.
+ * The first frame of the first block in [gfn, end) that is mapped as one; end if there is none.
+ * After much searching: where to continue.
  */
 static inline u64 av_slot_next_block(const struct av_slot *slot, u64 gfn, u64 end)
 {
@@ -155,8 +153,8 @@ static inline u64 av_slot_next_block(const struct av_slot *slot, u64 gfn, u64 en
 }
 
 /*
- * The first frame from gfn on, and before end, that may be mapped; or end. Where
- * there is much to pass over, where to go on: it may have no head.
+ * The first frame in [gfn, end) that may be mapped, or end. After much searching: where to
+ * continue, which may have no head.
  */
 static inline u64 av_slot_next(const struct av_slot *slot, u64 gfn, u64 end)
 {
@@ -165,38 +163,38 @@ static inline u64 av_slot_next(const struct av_slot *slot, u64 gfn, u64 end)
 }
 
 /*
- * Instructions the VMM, or a device through the page cache, wrote in a page may
- * not have reached the point of unification. What the guest writes is its own
- * business: its cache maintenance is carried out by the hardware.
+ * Clean instructions to the point of unification that the VMM, or a device by the page cache,
+ * wrote in a page. For its own writes the guest does cache maintenance, which the hardware
+ * carries out.
  */
 void av_mem_clean_for_execution(const struct av_slot *slot, u64 gfn, struct page *page);
-/* Under mmu_lock: it was cleaned, and is mapped now. */
+/* Under mmu_lock: the page was cleaned, and is mapped now. */
 void av_mem_set_executed(const struct av_slot *slot, u64 gfn);
-/* Under mmu_lock: other pages will be in these frames. */
+/* Under mmu_lock: the frames will get other pages. Forget the known ones. */
 void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end);
 
 /* ---- words ---- */
 
 /*
- * A reader of guest memory, for one walk or a few: most words are in the slot of
- * the one before. Made and used within one srcu section.
+ * A reader of guest memory for one walk, or a few: most words are in the same slot as the one
+ * before. Use it in a single srcu section.
  */
 struct av_mem_reader {
 	const struct av_slots *slots;
 	const struct av_slot *slot;
 };
 
-/* The walker's view; its ctx is a struct av_mem_reader. */
+/* For the walker; ctx is a struct av_mem_reader. */
 extern const struct av_mem_ops av_mem_reader_ops;
-/* The same where nothing may sleep, with page faults disabled: -EAGAIN where it would. */
+/* The same with page faults disabled: never sleeps, -EAGAIN if it would have to. */
 extern const struct av_mem_ops av_mem_reader_now_ops;
 
-/* n words, each in one single-copy atomic load, as a table walk is; in one page. */
+/* Load n words within one page, each by one single-copy atomic load, as a table walk does. */
 int av_mem_load_words(const struct av_slot *slot, u64 gpa, u64 *words, unsigned int n);
 
-/* Where instructions are fetched from; stale when the VM's seq has changed. */
+/* The page to fetch instructions from; stale once the VM's seq has changed. */
 struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa);
-/* By the VMM's address. */
+/* With the VMM's address. */
 int av_mem_load_insn_user(struct av_mem_page page, unsigned int offset, u32 *insn);
 
 static __always_inline int av_mem_load_insn(struct av_mem_page page, unsigned int offset, u32 *insn)
@@ -209,36 +207,33 @@ static __always_inline int av_mem_load_insn(struct av_mem_page page, unsigned in
 
 
 /*
- * Under mmu_lock: a page of words, to be read before the lock is let go; or under the lock
- * later on, as long as nothing was in progress, nothing is, and seq is what it was. Where the
- * host's page is known that is by the kernel's own address, which needs no fault and no check:
- * the host does not take the page away before it has had the lock.
+ * Under mmu_lock: get a page of words. Read it before the lock is released, or later under the
+ * lock if no notifier range was open then or is open now, and seq is unchanged. If the host
+ * page is known, this is the kernel's own address, which cannot fault and needs no check: the
+ * host must take the lock before it takes the page away.
  */
-struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa);	/* hva 0: none yet */
+struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa);	/* hva 0: unknown */
 
-/* A word, if it could be had at once: in registers. */
+/* A word, if it could be loaded at once. Returned in registers. */
 struct av_mem_word {
 	u64 val;
 	bool loaded;
 };
 
-/* By the VMM's address. */
+/* With the VMM's address. */
 struct av_mem_word av_mem_load_word_user(struct av_mem_page page, unsigned int offset);
 
-/* One word there, in one single-copy atomic load. */
+/* Load one word by one single-copy atomic load. */
 static __always_inline struct av_mem_word av_mem_load_word(struct av_mem_page page,
 							   unsigned int offset)
 {
-	/* The kernel's half. */
+	/* An address in the kernel's half. */
 	if (likely((long)page.hva < 0))
 		return (struct av_mem_word) { READ_ONCE(*(const u64 *)(page.hva + offset)), true };
 	return av_mem_load_word_user(page, offset);
 }
 
-/*
- * n words there, each to be read once: where they are, or else, by the VMM's address, copied,
- * if there is a copy to be had; or NULL.
- */
+/* n words, for one read of each: in place; or copy, filled from the VMM's address; or NULL. */
 const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, unsigned int n);
 
 #endif /* AV_MMU_MEMORY_H */

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory slots, the kernel side: KVM_SET_USER_MEMORY_REGION.
+ * Memory slots, kernel side: KVM_SET_USER_MEMORY_REGION.
  *
- * Changes are made under slots_lock. A slot that goes away is marked dying
- * under mmu_lock, so that no fault fills from it any more; then its entries are
- * dropped, in parts; then the set without it is published under mmu_lock; then,
- * after an srcu grace period, it is freed. A fault that meets a dying slot
- * returns to the guest and comes again.
+ * Changes are made under slots_lock. To remove a slot: mark it dying under mmu_lock, so that no
+ * fault fills from it any more; drop its entries, in parts; publish the set without it under
+ * mmu_lock; free it after an srcu grace period. A fault that finds a dying slot returns to the
+ * guest, which faults again.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -17,10 +16,10 @@
 #include "mmu/copies.h"
 #include "mmu/private.h"
 
-/* The VMM chooses these sizes: a failure is an errno, nothing for the host's log. */
+/* The VMM chooses these sizes: a failure is an errno and needs no log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
-/* Frames looked at before the lock is let go for a moment. */
+/* Frames per hold of mmu_lock. */
 #define ZAP_BATCH	256
 
 void av_slot_free(struct av_slot *slot)
@@ -34,7 +33,7 @@ void av_slot_free(struct av_slot *slot)
 	kfree(slot);
 }
 
-/* Free a slot, but not the bitmaps that the other slot has too. */
+/* Free a slot, except bitmaps that it shares with other. */
 static void free_beside(struct av_slot *slot, const struct av_slot *other)
 {
 	if (slot && other && slot->dirty == other->dirty)
@@ -44,7 +43,7 @@ static void free_beside(struct av_slot *slot, const struct av_slot *other)
 	av_slot_free(slot);
 }
 
-/* Bits set before the CPU is offered: the largest slot has 256 MiB of them. */
+/* Bits set before the next cond_resched(): the largest slot has 256 MiB of them. */
 #define SET_BATCH	BIT(18)
 
 static void set_all(unsigned long *bits, u64 n)
@@ -57,7 +56,7 @@ static void set_all(unsigned long *bits, u64 n)
 	}
 }
 
-/* What a slot needs to be logged. */
+/* The bitmaps of a logged slot. */
 struct logs {
 	unsigned long *dirty, *ringed;
 };
@@ -68,13 +67,13 @@ static void free_logs(struct logs *logs)
 	vfree(logs->ringed);
 }
 
-/* Allocate the bitmap, and behind it a second one to hand out from; and what goes with rings. */
+/* Allocate the bitmap, with a second one behind it to report from; and the one for rings. */
 static int alloc_logs(const struct av_vm *vm, u64 npages, struct logs *logs)
 {
 	bool ring = READ_ONCE(vm->mmu->ring_bytes), bitmap = !ring || vm->mmu->ring_bitmap;
 	size_t words = BITS_TO_LONGS(npages);
 
-	/* Page by page: huge ones would be cleared at one stretch. */
+	/* Page by page: huge pages would be cleared in one go. */
 	if (bitmap)
 		logs->dirty = __vcalloc(2 * words, sizeof(long), GFP_SLOT);
 	if (ring)
@@ -90,8 +89,8 @@ static int alloc_logs(const struct av_vm *vm, u64 npages, struct logs *logs)
 }
 
 /*
- * A slot that moves with its log on takes the bitmaps along: until the old slot
- * is gone both have them, and a write is noted by way of either.
+ * A logged slot that moves keeps its bitmaps. Until the old slot is freed both slots have them,
+ * and a write is recorded through either.
  */
 static int find_logs(const struct av_vm *vm, struct av_slot *slot, const struct av_slot *old)
 {
@@ -126,10 +125,10 @@ static struct av_slot *new_slot(const struct av_vm *vm, const struct av_region *
 	return NULL;
 }
 
-/* av_shadow_zap_gfn() or av_shadow_wrprotect_gfn(): true while the frame has more. */
+/* av_shadow_zap_gfn() or av_shadow_wrprotect_gfn(). True if the frame has more entries. */
 typedef bool gfn_fn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 
-/* Does anything map frames of this part? The caller sees to it that nothing new will. */
+/* Is any of these frames mapped? The caller ensures that no new entries are filled. */
 static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
 {
 	for (; gfn < end; gfn++) {
@@ -141,7 +140,7 @@ static bool any_mapped(const struct av_slot *slot, u64 gfn, u64 end)
 	return false;
 }
 
-/* Call fn over frames from gfn to end, or until enough was done; returns where to go on. */
+/* Call fn for frames in [gfn, end) until enough is done. Returns where to continue. */
 static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 end, gfn_fn *fn)
 {
 	struct av_shadow *sh = &vm->mmu->shadow;
@@ -152,7 +151,7 @@ static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 e
 	for (; gfn < end; gfn++) {
 		const u32 *head = av_slot_head(slot, gfn);
 
-		/* A look here is cheap; finding the frame's slot once more is not. */
+		/* This check is cheap; fn would have to find the frame's slot again. */
 		if (head && *head && fn(sh, gfn, &g))
 			break;
 	}
@@ -161,7 +160,7 @@ static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 e
 	return gfn;
 }
 
-/* Drop a slot's blocks in parts, whatever is to be done with its frames. */
+/* Drop a slot's blocks in parts, whatever will be done with its frames. */
 static void drop_blocks(struct av_vm *vm, const struct av_slot *slot)
 {
 	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
@@ -180,7 +179,7 @@ static void drop_blocks(struct av_vm *vm, const struct av_slot *slot)
 	}
 }
 
-/* Call fn over a slot's frames in parts, each flushed before the lock is let go. */
+/* Call fn for a slot's frames in parts; each part is flushed before mmu_lock is released. */
 static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 {
 	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
@@ -198,7 +197,7 @@ static void for_slot(struct av_vm *vm, const struct av_slot *slot, gfn_fn *fn)
 	}
 }
 
-/* Stop filling from a slot and drop its entries and copies. */
+/* Stop fills from a slot, and drop its entries and copies. */
 static void retire(struct av_vm *vm, struct av_slot *slot)
 {
 	bool more;
@@ -216,7 +215,7 @@ static void retire(struct av_vm *vm, struct av_slot *slot)
 	} while (more);
 }
 
-/* Raise the budget of tables with the VM's memory. Never lower it: ids are in use. */
+/* Raise max_pts with the VM's memory. Never lower it: ids are in use. */
 static int grow_budget(struct av_vm *vm, u64 npages)
 {
 	u32 want = min_t(u64, AV_MIN_PTS + npages / AV_PAGES_PER_PT, AV_MAX_PTS);
@@ -246,7 +245,7 @@ static void free_edit(struct av_slot_edit *edit)
 	kfree(edit);
 }
 
-/* Room for a change of the set. */
+/* Preallocate the nodes for a change of the set. */
 static struct av_slot_edit *alloc_edit(const struct av_slots *slots, bool drop, bool add)
 {
 	unsigned int need = av_slots_need(slots, drop, add);
@@ -288,7 +287,7 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	vm->mmu->shadow.last_part.nr = 0;
 	av_mmu_bump_seq(vm);
 	spin_unlock(&vm->mmu_lock);
-	/* Expedited, as in KVM: a VMM may have thousands of slots to add. */
+	/* Expedited, as in KVM: a VMM may add thousands of slots. */
 	synchronize_srcu_expedited(&vm->srcu);
 	free_edit(edit);
 	kfree(slots);
@@ -326,7 +325,7 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	spin_unlock(&vm->mmu_lock);
 	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
 		for_slot(vm, slot, av_shadow_wrprotect_gfn);
-	/* What was mapped by pages to be logged may be mapped by blocks again. */
+	/* What logging has split into pages may be mapped by blocks again. */
 	if (!on && READ_ONCE(slot->frames.blocks))
 		for_slot(vm, slot, av_shadow_zap_gfn);
 	synchronize_srcu_expedited(&vm->srcu);
@@ -334,7 +333,7 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	return 0;
 }
 
-/* A slot of a guest_memfd is made and deleted; KVM has no other change of it. */
+/* A guest_memfd's slot is created and deleted; KVM permits no other change. */
 static int set_private(struct av_vm *vm, const struct av_region *req,
 		       const struct av_private *private)
 {

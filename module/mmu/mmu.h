@@ -4,16 +4,15 @@
  *
  * The run loop, for each entry:
  *
- *	av_mmu_load(vcpu)		may sleep; picks the shadow trees
+ *	av_mmu_load(vcpu)		may sleep; chooses the shadow trees
  *	local_irq_disable()
- *	av_mmu_prepare_entry(vcpu, &e)	roots and identities for the switch
+ *	av_mmu_prepare_entry(vcpu, &e)	roots and ASIDs for the switch
  *	... enter, exit, local_irq_enable()
  *
- * A tree that a vCPU has loaded is emptied by invalidations but never freed
- * before that vCPU loads another, so what prepare_entry gave stays good for
- * as long as the vCPU runs with it.
+ * Invalidations empty a tree that a vCPU has loaded, but never free it before the vCPU loads
+ * another. So what av_mmu_prepare_entry() returns is valid as long as the vCPU runs with it.
  *
- * Aborts end in an answer (vm/answer.h), which cpu/ carries out.
+ * An abort ends in an answer (vm/answer.h), which cpu/ carries out.
  */
 #ifndef AV_MMU_MMU_H
 #define AV_MMU_MMU_H
@@ -36,66 +35,64 @@ void av_mmu_exit(void);
 int av_mmu_vm_init(struct av_vm *vm);
 void av_mmu_vm_destroy(struct av_vm *vm);
 
-/* What the shadow tables map now, in pages and in blocks of 2 MiB. May sleep. */
+/* Number of pages and 2 MiB blocks that the shadow tables map. May sleep. */
 void av_mmu_count_leaves(struct av_vm *vm, u64 *pages, u64 *blocks);
 /*
- * Before the first vCPU is freed: the host's notifier and shrinker, which flush
- * what the vCPUs have cached, do not come any more; nothing of its memory is
- * mapped from here on.
+ * Call before the first vCPU is freed. Stops the host's notifier and shrinker, which flush what
+ * vCPUs have cached, and unmaps all guest memory for good. May sleep.
  */
 void av_mmu_vm_stop(struct av_vm *vm);
 int av_mmu_vcpu_init(struct av_vcpu *vcpu);
 void av_mmu_vcpu_destroy(struct av_vcpu *vcpu);
 
 /*
- * Memory slots: KVM's rules and errnos. Take vm->slots_lock themselves. A protected VM's
- * are of a guest_memfd all, and neither logged nor read-only: -EPERM.
+ * Memory slots, with KVM's rules and errnos. Takes vm->slots_lock. All slots of a protected VM
+ * must be of a guest_memfd, not logged and not read-only: otherwise -EPERM.
  */
 int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region2 *mem);
 
-/*
- * Protected VMs. KVM_CREATE_GUEST_MEMFD: a file's number, or -EINVAL, -EMFILE, -ENOMEM.
- */
+/* Protected VMs. KVM_CREATE_GUEST_MEMFD: returns a file descriptor, -EINVAL, -EMFILE or -ENOMEM. */
 int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags);
 
 /*
- * Before the first run, with no ioctl of the VM under way: take its memory from all others,
- * and call fn for each slot, without a page, and then for each page of it that does not hold
- * zeroes, by address. 0; fn's errno; -EBUSY where somebody holds a page; -EINTR. After an
- * errno nothing has changed.
+ * Seal a VM before its first run, with none of its ioctls under way: take its memory from
+ * everybody else. Calls fn for each slot without a page, then for each page of the slot that is
+ * not all zeroes, by address. 0; fn's errno; -EBUSY: somebody holds a page; -EINTR. On an error
+ * nothing has changed.
  */
 typedef int av_measure_fn(void *ctx, u64 gpa, u64 size, const void *page);
 int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx);
 
 /*
- * The guest of a sealed VM shares the page at gpa, or takes it back, in a time that does not
- * depend on its memory's size: 0; -EINVAL for what is no page, or is the other already;
- * -ENXIO, of sharing, where no memory is; -ENOMEM. -EAGAIN: without may_sleep, only the long
- * way can tell; else somebody holds the page, as a device's transfer does for a moment.
+ * The guest of a sealed VM shares the page at gpa, or takes it back; in constant time. 0;
+ * -EINVAL: not a page, or already in that state; -ENXIO (share): no memory there; -ENOMEM;
+ * -EAGAIN: somebody holds the page, as a device's transfer does for a moment; or, without
+ * may_sleep, only the full exit path can tell.
  */
 int av_mmu_share(struct av_vm *vm, u64 gpa, bool may_sleep);
 int av_mmu_unshare(struct av_vm *vm, u64 gpa, bool may_sleep);
 int av_mmu_get_dirty_log(struct av_vm *vm, const struct kvm_dirty_log *log);
 int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log);
-/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2: -EINVAL for flags that are not known. */
+/* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2. -EINVAL: unknown flags. */
 int av_mmu_enable_manual_protect(struct av_vm *vm, u64 flags);
 
 /*
- * Dirty rings. KVM_CAP_DIRTY_LOG_RING_ACQ_REL, of so many bytes for each vCPU;
- * KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP; KVM_RESET_DIRTY_RINGS: how many entries, or an errno.
+ * Dirty rings. KVM_CAP_DIRTY_LOG_RING_ACQ_REL with the ring's size per vCPU;
+ * KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP; KVM_RESET_DIRTY_RINGS: number of entries reset, or an
+ * errno.
  */
 int av_mmu_enable_ring(struct av_vm *vm, u32 bytes);
 int av_mmu_enable_ring_bitmap(struct av_vm *vm);
 int av_mmu_reset_rings(struct av_vm *vm);
-/* Is this page of a vCPU's file one of its ring? If so, which? */
+/* Does this page offset of a vCPU's file belong to its ring? Which page is it? */
 bool av_mmu_is_ring_page(const struct av_vm *vm, unsigned long pgoff);
 struct page *av_mmu_ring_page(struct av_vcpu *vcpu, unsigned long pgoff);
-/* AV_REQ_RING: is the vCPU to stay out of the guest until its ring has room? Its own thread. */
+/* AV_REQ_RING: must the vCPU stay out of the guest until its ring has room? Its own thread. */
 bool av_mmu_ring_full(struct av_vcpu *vcpu);
 
 /*
- * Where the vCPU goes on: the roots and serial numbers of its trees. After an
- * av_mmu_load() that succeeded; interrupts may be off.
+ * Where the vCPU enters: its trees' roots and ASIDs. After a successful av_mmu_load();
+ * interrupts may be off.
  */
 static inline void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *out)
 {
@@ -111,22 +108,22 @@ static inline void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *o
 		mmu->stubs = READ_ONCE(vcpu->vm->mmu->annex.at.va) + AV_STUB_FIRST;
 }
 
-/* Load the shadow trees of the present registers and mode: 0 or -ENOMEM. */
+/* Load the shadow trees for the current registers and mode. 0 or -ENOMEM. May sleep. */
 int av_mmu_load(struct av_vcpu *vcpu);
 
 /*
- * The same between two stays, after a write of a TTBR by virtual EL1 and nothing else: with
- * interrupts off. False: that takes more, and av_mmu_load() is to do it before the next stay.
+ * The same at a light exit, after virtual EL1 wrote a TTBR and changed nothing else; interrupts
+ * are off. False: call av_mmu_load() before the next entry.
  */
 bool av_mmu_load_now(struct av_vcpu *vcpu);
 
-/* Copies have been left: for how much longer? Asked after so many entries. */
+/* The vCPU runs without copies: for how much longer? Called once per so many entries. */
 #define AV_PLAIN_LOOK	32
 void av_mmu_count_plain(struct av_vcpu *vcpu);
 
 /*
- * May virtual EL1 run from patched copies of its code (mmu/copies.h), and the
- * window change the trees by itself? Before av_mmu_load().
+ * Before av_mmu_load(): may virtual EL1 run from patched copies of its code (mmu/copies.h), and
+ * may the window switch trees itself?
  */
 static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots)
 {
@@ -142,19 +139,19 @@ static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots)
 	}
 }
 
-/* The VMM may have written to the guest's code by its own mapping. May sleep. */
+/* Drop all copies: the VMM may have written to the guest's code. May sleep. */
 void av_mmu_forget_copies(struct av_vm *vm);
 
-/* A vCPU starts anew, maybe with another kernel: that, and no stubs. May sleep. */
+/* A vCPU is reset, maybe with a new kernel: drop copies and stubs. May sleep. */
 void av_mmu_forget_code(struct av_vm *vm);
 
 /*
- * The instruction insn at va, of virtual EL1's, trapped in a copy, and often: see
- * to it that it does not any more (mmu/annex.h). False: it will. May sleep.
+ * Instruction insn of virtual EL1, at va, often traps in a copy: try to replace it with a
+ * branch to a stub (mmu/annex.h). False: it will go on trapping. May sleep.
  */
 bool av_mmu_want_stub(struct av_vcpu *vcpu, u64 va, u32 insn);
 
-/* Take PC out of a stub, if it is in one. May sleep. */
+/* If PC is in a stub, move it out of the stub. May sleep. */
 void av_mmu_settle(struct av_vcpu *vcpu);
 
 static inline bool av_mmu_in_stub(const struct av_vcpu *vcpu)
@@ -163,7 +160,7 @@ static inline bool av_mmu_in_stub(const struct av_vcpu *vcpu)
 	       unlikely(vcpu->srf->pc - vcpu->mmu->stubs < AV_STUB_AREA - AV_STUB_FIRST);
 }
 
-/* After a stay: if PC is in a stub, it is before or after the guest's instruction now. */
+/* After a stay: if PC is in a stub, move it before or after the guest's instruction. */
 static inline void av_mmu_leave_stub(struct av_vcpu *vcpu)
 {
 	if (av_mmu_in_stub(vcpu))
@@ -171,12 +168,12 @@ static inline void av_mmu_leave_stub(struct av_vcpu *vcpu)
 }
 
 /*
- * Was what the last stay ended with a stub's own, as a fault of its push? The guest's
- * instruction has no such thing. If so, the guest runs without stubs for a while.
+ * Did the stub's own code end the last stay, for example by a fault of its push? The guest's
+ * instruction cannot do that. If so, the guest runs without stubs for a while.
  */
 bool av_mmu_stub_failed(struct av_vcpu *vcpu);
 
-/* After a stay: has the window gone to the other exception level, or to other TTBRs? */
+/* After a stay: follow if the window switched to the other exception level or to other TTBRs. */
 void av_mmu_follow_window(struct av_vcpu *vcpu, int el);
 
 static inline void av_mmu_follow(struct av_vcpu *vcpu)
@@ -189,53 +186,53 @@ static inline void av_mmu_follow(struct av_vcpu *vcpu)
 }
 
 /*
- * After a change of SCTLR, TCR, MAIR; of TTBRn; of the virtual exception level.
- * Cheap: the next av_mmu_load() looks.
+ * Call after a change of SCTLR_EL1, TCR_EL1 or MAIR_EL1; of a TTBR; of the virtual exception
+ * level. Cheap: the next av_mmu_load() does the work.
  */
 void av_mmu_regime_changed(struct av_vcpu *vcpu);
 void av_mmu_ttbr_changed(struct av_vcpu *vcpu);
 void av_mmu_mode_changed(struct av_vcpu *vcpu);
 
 /*
- * An instruction or data abort from the guest (EC 0x20 and 0x24), with ESR_EL1
- * and FAR_EL1 as the hardware set them. May sleep.
+ * An instruction or data abort from the guest (EC 0x20, 0x24), with ESR_EL1 and FAR_EL1 as the
+ * hardware set them. May sleep.
  */
 void av_mmu_fault(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer);
 
-/* Is far in the page of the device accessed last? */
+/* Is far in the page of the last device access? */
 static inline bool av_mmu_near_device(const struct av_vcpu *vcpu, u64 far)
 {
 	return av_device_near(&vcpu->mmu->device, far);
 }
 
 /*
- * The same between two stays, with interrupts off. NULL: not at hand, to be done
- * the long way. Else the answer is to resume, or with may_inject an abort to inject.
+ * av_mmu_fault() at a light exit, with interrupts off. NULL: not possible, use av_mmu_fault().
+ * Otherwise the answer is to resume or, only with may_inject, to inject an abort.
  */
 const struct av_answer *av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject);
 
 /*
- * The instruction at va, as the guest's present mode would fetch it. False: it
- * cannot be had, and the answer says what to do.
+ * Fetch the instruction at va as the guest's current mode would. False: it cannot be fetched,
+ * and *answer says what to do. May sleep.
  */
 bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer *answer);
 
-/* Guest memory by physical address, in the VMM's context; -EFAULT on a hole. */
+/* Access guest memory by physical address, in the VMM's context. -EFAULT: no memory there. */
 int av_gpa_read(struct av_vm *vm, u64 gpa, void *buf, unsigned int len);
 int av_gpa_write(struct av_vm *vm, u64 gpa, const void *buf, unsigned int len);
-/* Is there memory at gpa, and with write not only to be read? */
+/* Is there memory at gpa, and, with write, is it writable? */
 bool av_gpa_is_ram(struct av_vm *vm, u64 gpa, bool write);
 
 /*
- * A trapped TLBI: sys is its encoding (AV_SYS()), xt its operand. False when
- * the encoding is no TLBI of EL1 that this CPU has: inject UNDEF.
+ * A trapped TLBI: sys is its encoding (AV_SYS()), xt its operand. May sleep. False: not a TLBI
+ * of EL1 that this CPU has, inject UNDEF.
  */
 bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt);
 
-/* The same between two stays, with interrupts off. False: it is to be done the long way. */
+/* The same at a light exit, with interrupts off. False: use av_mmu_tlbi(). */
 bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt);
 
-/* A trapped AT S1E{0,1}{R,W}: *par as PAR_EL1 then reads. 0 or a negative errno. */
+/* A trapped AT S1E{0,1}{R,W}: *par is the new PAR_EL1. 0 or a negative errno. May sleep. */
 int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par);
 
 #endif /* AV_MMU_MMU_H */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts where the guest has 4 KiB pages, by light.c's rules: of the last few tables of the
- * guest's that a vCPU came through it remembers all that an abort in their 2 MiB needs. What
- * is not just that is left to light.c.
+ * Aborts where the guest has 4 KiB pages, by light.c's rules. A vCPU remembers the last few
+ * level-3 tables of the guest that it walked through, with all that an abort in their 2 MiB
+ * needs (struct av_near). Whatever does not fit is left to light.c.
  *
- * All of it is done under mmu_lock. What is remembered is right as long as the sequence
- * numbers are the VM's and the host is not taking memory back; and nothing that is read, or
- * filled from it, is invalidated before the lock is let go.
+ * Everything is done under mmu_lock. What is remembered is valid as long as its sequence
+ * numbers are current and the host is not taking memory back. Nothing that is read or filled
+ * here can be invalidated before the lock is released.
  *
- * Most aborts go through in one piece, without a call; what is seldom is a function of its own.
+ * Most aborts are handled without a function call; rare cases are functions of their own.
  */
 #include "mmu/annex.h"
 #include "mmu/copies.h"
@@ -17,7 +17,7 @@
 #include "stats/stats.h"
 #include "stats/trace.h"
 
-/* Is the table that of the address, and still the guest's, as far as the host has no say in it? */
+/* Is near va's table, and not invalidated by the guest? (For the host: taken_back().) */
 static __always_inline bool current_table(const struct av_vm_mmu *mmu, const struct av_near *near,
 					  const struct av_tree *tree, u64 va)
 {
@@ -25,13 +25,13 @@ static __always_inline bool current_table(const struct av_vm_mmu *mmu, const str
 	       near->seq_tables == av_tree_seq_tables(&mmu->shadow, tree);
 }
 
-/* Not 0 where the host has taken memory back since, or is about to. */
+/* Not 0: the host has taken memory back since, or is about to. */
 static __always_inline u64 taken_back(const struct av_vm_mmu *mmu, const struct av_near *near)
 {
 	return (near->seq ^ mmu->seq) | mmu->in_progress;
 }
 
-/* Remember the table that a walk came through, or that there is a block. */
+/* Remember the table that a walk used, or that there is a block. */
 static void remember(const struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree,
 		     const struct av_slot *slot, const struct av_walk *walk, int ret)
 {
@@ -39,17 +39,17 @@ static void remember(const struct av_vcpu *vcpu, struct av_near *near, const str
 	near->at.va = walk->va & ~AV_TABLE_SPAN;
 	if (ret >= 0 && av_walk_keep(&vcpu->mmu->regime, walk, &near->at) && slot) {
 		near->rights = av_tree_leaf_rights(tree, near->at.rights[1], near->at.rights[0]);
-		/* Instructions come from copies. */
+		/* Instructions come from copies: no AV_X. */
 		if (tree->key.mode == AV_MODE_EL1_COPIES)
 			near->rights &= ~(AV_LEAVES * AV_X);
-		/* The word read last was the table's. */
+		/* The reader's last word was in the table, so that slot is the table's. */
 		near->words = av_mem_words(slot, near->at.ipa);
 	} else if (ret) {
 		near->serial = 0;
 	}
 }
 
-/* Walk the guest's tables to the one that the address is in: true if there is one. */
+/* Walk the guest's tables to the one for va. True if there is one. */
 static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
 				const struct av_tree *tree, u64 va)
 {
@@ -71,7 +71,7 @@ static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
 	return near->words.hva;
 }
 
-/* The part of a slot's frames that a frame is in, where that is not the page's before. */
+/* Find the part of the frames that gfn is in, if it is not the last page's. */
 static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 gfn)
 {
 	struct av_slot *slot = av_vm_slot(vcpu->vm, gfn);
@@ -84,7 +84,7 @@ static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 g
 	return near->part.nr;
 }
 
-/* The shadow's table for the address, or NULL. */
+/* The shadow table for near's 2 MiB, or NULL. */
 static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct av_near *near,
 					      const struct av_tree *tree)
 {
@@ -95,15 +95,15 @@ static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct
 	return near->pt;
 }
 
-/* From copies: an instruction that reads or writes its own page, which no entry gives it. */
+/* With copies: an instruction accesses its own page. No entry can permit that. */
 static __always_inline bool own_page(const struct av_vcpu *vcpu, const struct av_tree *tree, u64 va)
 {
 	return tree->key.mode == AV_MODE_EL1_COPIES && (va ^ vcpu->srf->pc) < PAGE_SIZE;
 }
 
 /*
- * The tree's rights for the page, as av_resolve() has them; not those for the access where
- * that is not to be filled here.
+ * The tree's rights for the page, as in av_resolve(). Rights that the access needs are missing
+ * if the page must not be filled here.
  */
 static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_near *near,
 				    const struct av_tree *tree, u64 va, u64 desc, u8 access)
@@ -113,7 +113,7 @@ static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_
 	return av_slot_rights(near->slot, av_walk_leaf_rights(near->rights, desc), access & AV_W);
 }
 
-/* Would av_shadow_fill() do no more than add an entry? */
+/* Would av_shadow_fill() only add an entry? */
 static __always_inline bool fits(const struct av_tree *tree, const struct av_pt *pt,
 				 unsigned int idx, u64 desc)
 {
@@ -122,7 +122,7 @@ static __always_inline bool fits(const struct av_tree *tree, const struct av_pt 
 	       (desc & AV_DESC_NG ? tree->key.asid != AV_ASID_ANY : tree->has_global);
 }
 
-/* Fill the n'th frame of the part where more is to be done: tables, for one. */
+/* Fill the part's n'th frame if more than adding an entry is needed, for example new tables. */
 static noinline bool fill_long(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
 			       u64 va, u64 desc, unsigned int n, u8 rights)
 {
@@ -141,7 +141,7 @@ static noinline bool fill_long(struct av_vcpu *vcpu, struct av_near *near, struc
 	return !av_shadow_fill(&vcpu->vm->mmu->shadow, tree, &fill, &vcpu->mmu->pool);
 }
 
-/* Fill the neighbours along. */
+/* Fill the page's neighbours too. */
 static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near,
 				 const struct av_tree *tree, u64 va, u64 desc)
 {
@@ -152,14 +152,14 @@ static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near,
 		av_near_around(vcpu, near, tree, pt, va, desc);
 }
 
-/* Does an entry let an access through? */
+/* Does an entry permit an access? */
 static bool allows(u64 pte, u8 access)
 {
 	return pte & AV_PTE_VALID && !(access & AV_R && !(pte & AV_PTE_USER)) &&
 	       !(access & AV_W && pte & AV_PTE_RDONLY) && !(access & AV_X && pte & AV_PTE_UXN);
 }
 
-/* Wake the page's entry that its table has kept, with those around it. False: it is to be filled. */
+/* Validate the page's sleeping entry and those around it. False: the page must be filled. */
 static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, struct av_pt *pt,
 			  u64 va, u8 access)
 {
@@ -183,7 +183,7 @@ static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, stru
 	return allows(pt->pte[idx], access);
 }
 
-/* The entry that a page was just filled with, for refill(). */
+/* Remember the entry that a page was just filled with, for refill(). */
 static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *near,
 				 const struct av_pt *pt, u64 va, u64 desc, unsigned int n,
 				 u8 rights)
@@ -199,8 +199,8 @@ static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *nea
 }
 
 /*
- * The page that was invalidated a moment ago comes back as it was: fill it with what it had. near
- * has not been looked for anew since, so that slot and piece are there.
+ * A page that was invalidated a moment ago is mapped as before: fill it with the same entry.
+ * near has not been looked up again since, so slot and piece still exist.
  */
 static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *near,
 				   const struct av_tree *tree, u64 va, u64 desc, u8 access)
@@ -225,7 +225,7 @@ static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *n
 	return true;
 }
 
-/* Fill the entry with the page that is known, if it is. */
+/* Fill the entry with the known host page, if there is one. */
 static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
 				 u64 va, u64 desc, u8 access)
 {
@@ -269,13 +269,13 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	return true;
 }
 
-/* The descriptor for va, in the table that the vCPU remembers or comes through now. */
+/* Read the descriptor for va, from the remembered table or after a walk. */
 static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struct av_near *near,
 						     const struct av_tree *tree, u64 va)
 {
 	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	u64 gone = taken_back(mmu, near);
-	/* The page may be anybody's by then: a CPU that runs ahead is not to read it, either. */
+	/* A CPU that speculates must not read the page either: it may belong to anybody by now. */
 	unsigned long mask = array_index_mask_nospec(gone, 1);
 	struct av_mem_page words;
 
@@ -290,7 +290,7 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 	return av_mem_load_word(words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
 }
 
-/* Under mmu_lock: the abort is the guest's, and may be injected; or has been filled. */
+/* Under mmu_lock: fill the page, or answer that the guest's fault may be injected. */
 static __always_inline bool resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr, u64 far,
 				    bool may_inject, struct av_answer *answer)
 {
@@ -301,7 +301,7 @@ static __always_inline bool resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mm
 	struct av_mem_word desc;
 	int ret;
 
-	/* One register leads to it: its place in *mmu is a long way off. */
+	/* Keep one pointer in a register: the offset in *mmu is a large one. */
 	OPTIMIZER_HIDE_VAR(near);
 	desc = descriptor(vcpu, near, tree, va);
 	if (!desc.loaded)
@@ -336,7 +336,7 @@ const struct av_answer *av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 fa
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	struct av_answer *answer = &mmu->answer;
 
-	/* What copies cannot do is over after so many exits of the other kind: root.c. */
+	/* mmu->plain counts down by exits on the full path: root.c. */
 	if (unlikely(mmu->plain))
 		return NULL;
 	av_mmu_follow(vcpu);

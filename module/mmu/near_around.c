@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Neighbours of a page that near.c has filled, as light_around.c has them of light.c: those
- * in the table that the guest maps and whose pages are known. Under mmu_lock, which has not
- * been let go since the table was found to be the guest's.
+ * Neighbours of a page that near.c has filled: those that the guest's table maps and whose host
+ * pages are known. light_around.c does the same for light.c. Under mmu_lock, held since the
+ * table was found to be the guest's.
  */
 #include <linux/uaccess.h>
 
@@ -16,30 +16,30 @@ struct around {
 	const struct av_tree *tree;
 	struct av_shadow *sh;
 	struct av_pt *pt;
-	u64 desc;			/* of the page at fault */
-	struct av_frames_part part;	/* of the frame looked at last */
-	u8 last;			/* rights of the entry made last, 0 for none … */
-	u64 pte;			/* … and what it is but for its address */
+	u64 desc;			/* of the faulting page */
+	struct av_frames_part part;	/* of the last frame */
+	u8 last;			/* rights of the last entry, 0: none … */
+	u64 pte;			/* … and its descriptor without the address */
 };
 
-/* What the neighbours have to have as the page at fault has it. */
+/* Bits in which a neighbour must agree with the faulting page. */
 #define ALIKE	(AV_DESC_NG | AV_DESC_CONT)
 
-/* Rights for a page by its descriptor; 0 where it is not to be filled along. */
+/* Rights for a page by its descriptor; 0: do not fill it. */
 static __always_inline u8 rights_of(const struct around *a, u64 desc)
 {
 	const struct av_near *near = a->near;
 
 	if ((desc ^ a->desc) & ALIKE || desc & near->at.beyond || !(desc & AV_DESC_AF))
 		return 0;
-	/* Code is seldom read. */
+	/* Code is rarely read. */
 	if (a->tree->key.mode == AV_MODE_EL1_COPIES &&
 	    av_walk_leaf_rights(near->at.rights[1], desc) & AV_X)
 		return 0;
 	return av_slot_rights(near->slot, av_walk_leaf_rights(near->rights, desc), false);
 }
 
-/* A frame of another part: is it one of the slot's that may be known? */
+/* Find the part of another frame. False: not in the slot, or unknown. */
 static noinline bool find_part(struct around *a, u64 gfn)
 {
 	const struct av_slot *slot = a->near->slot;
@@ -48,7 +48,7 @@ static noinline bool find_part(struct around *a, u64 gfn)
 	return a->part.nr;
 }
 
-/* The page of an entry, if it is known: all but to count it. */
+/* Put an entry if its host page is known. The caller counts it. */
 static __always_inline bool add(struct around *a, unsigned int idx, u64 desc)
 {
 	u64 gfn = (desc & GENMASK_ULL(47, 12)) >> PAGE_SHIFT;
@@ -74,7 +74,7 @@ static __always_inline bool add(struct around *a, unsigned int idx, u64 desc)
 	return true;
 }
 
-/* Pages of the group that may be filled: those that are not, but for the annex's registers. */
+/* Pages to be filled: those of the group without an entry, except the annex's register page. */
 static __always_inline u32 wanted_of(const struct av_vcpu *vcpu, const struct av_pt *pt, u64 first)
 {
 	u32 wanted = GENMASK(AV_AROUND - 1, 0) & ~av_pt_group(pt, first, AV_AROUND);

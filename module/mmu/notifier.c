@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The MMU notifier: the host's changes of the VMM's mappings, made to the
- * shadow tables.
+ * The MMU notifier: applies the host's changes of the VMM's mappings to the shadow tables.
  *
- * Between invalidate_range_start and _end no page of the range is mapped
- * (av_mmu_raced()), and a page that was looked up before the end is not mapped
- * after it (seq). So a shadow entry never outlives the host's, and swap,
- * migration, KSM, balloons, truncation and unmapping under a running guest
- * work.
+ * Between invalidate_range_start and _end no page of the range is filled (av_mmu_raced()), and
+ * a page looked up before the end is not filled after it (seq). So no shadow entry outlives the
+ * host's, and swap, migration, KSM, balloons, truncation and unmapping work while the guest
+ * runs.
  */
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
@@ -16,12 +14,12 @@
 #include "compat/mm.h"
 #include "mmu/copies.h"
 
-/* Frames looked at before the lock is offered to others. */
+/* Frames handled before others may take mmu_lock. */
 #define BATCH	128
 
 /*
- * Frames and slots that one call of ageing looks at: the host holds locks of
- * its own, and a VMM may have put thousands of slots on one address.
+ * Most frames and slots that one ageing call looks at: the host holds locks, and a VMM may have
+ * thousands of slots for one address.
  */
 #define AGE_FRAMES	600
 
@@ -31,9 +29,8 @@ static struct av_vm *vm_of(struct mmu_notifier *mn)
 }
 
 /*
- * Let the lock go for those that wait for it or for the CPU. Where the host may
- * not sleep it is always let go: kernels without preemption cannot say whether
- * anybody waits.
+ * Let others take mmu_lock or the CPU. If the host must not sleep, always release the lock:
+ * kernels without preemption cannot tell if anybody waits.
  */
 static void offer_lock(struct av_vm *vm, bool may_block)
 {
@@ -47,9 +44,8 @@ static void offer_lock(struct av_vm *vm, bool may_block)
 }
 
 /*
- * Drop frames from gfn on until end, or until enough was done; returns where to
- * go on. Each frame will have another page: what was known of the old one is
- * forgotten.
+ * Drop frames in [gfn, end) until enough is done; returns where to continue. The frames will
+ * get other pages, so what is known of the old ones is forgotten.
  */
 static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 {
@@ -71,11 +67,11 @@ static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 	if (g.work)
 		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
 	av_gather_finish(&g);
-	/* Frames from the result on are looked at once more, and have at most a copy left. */
+	/* Frames from the result on are handled again, and have at most a copy left. */
 	return av_copies_forget(vm, slot, start, gfn);
 }
 
-/* Copies that go with the frames are pages freed one after the other: av_mmu_part_frees(). */
+/* Copies of the frames are freed one after the other: av_mmu_part_frees(). */
 static u64 unmap_and_rest(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
 {
 	u32 copies = vm->mmu->nr_copies;
@@ -89,7 +85,7 @@ static u64 unmap_and_rest(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 e
 	return gfn;
 }
 
-/* Drop the blocks over frames from gfn on until end. None is filled meanwhile: av_mem_block_raced(). */
+/* Drop the blocks over frames in [gfn, end). No new ones are filled: av_mem_block_raced(). */
 static void unmap_blocks(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end, bool may_block)
 {
 	struct av_gather g;
@@ -108,9 +104,8 @@ static void unmap_blocks(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 en
 }
 
 /*
- * The set of slots may change while the lock is offered. Frames of the old set
- * are then dropped from the new one, which is harmless; entries of the old set
- * were dropped with it.
+ * The set of slots may change while others have mmu_lock. Then frames of the old set are
+ * dropped from the new one, which is harmless; the old set's entries were dropped with it.
  */
 static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end, bool may_block)
 {
@@ -169,14 +164,14 @@ static void range_end(struct mmu_notifier *mn, const struct mmu_notifier_range *
 	spin_unlock(&vm->mmu_lock);
 }
 
-/* An ageing in progress: how much it may still look at, and its result so far. */
+/* A call of ageing: how much more it may look at, and its result so far. */
 struct ageing {
 	struct av_gather g;
 	bool clear, young;
 	unsigned int left;
 };
 
-/* Frames without a piece that cost as much to pass over as one frame costs to look at. */
+/* Skipping so many frames without a piece costs as much as looking at one frame. */
 #define PASSED_OVER	(16 * AV_PIECE_FRAMES)
 
 static u64 next_to_age(const struct av_slot *slot, u64 gfn, u64 end, struct ageing *a)
@@ -219,9 +214,9 @@ static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, 
 }
 
 /*
- * Has the guest used pages of the range? With clear, forget that. The host asks
- * for a page or a block; where a VMM or a guest has mapped it very often, not
- * all entries are looked at: the rest count as not used.
+ * Has the guest used pages of the range? clear: reset that. The host asks for a page or a
+ * block. If it is mapped very often, not all entries are looked at, and the others count as
+ * unused.
  */
 static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, bool clear)
 {
@@ -234,7 +229,7 @@ static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 	av_for_each_slot(slot, slots) {
 		if (!a.left || av_gather_spent(&a.g) || (a.young && !clear))
 			break;
-		/* Count the slot before its frames, which may take all that is left. */
+		/* Count the slot before its frames, which may use up the rest. */
 		a.left--;
 		if (av_mem_frames(slot, start, end, &gfn, &last))
 			age_slot(&vm->mmu->shadow, slot, gfn, last, &a);
@@ -268,7 +263,7 @@ static av_young_t test_young(struct mmu_notifier *mn, struct mm_struct *mm,
 	return age(mn, address, address + PAGE_SIZE, false);
 }
 
-/* The VMM's memory goes away as a whole; nobody can enter the guest again. */
+/* The VMM's whole address space is destroyed; nobody can enter the guest again. */
 static void release(struct mmu_notifier *mn, struct mm_struct *mm)
 {
 	struct av_vm *vm = vm_of(mn);

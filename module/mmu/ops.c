@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Trapped TLBI and AT instructions, carried out on the shadow and the guest's tables. */
+/* Trapped TLBI and AT instructions, applied to the shadow tables and the guest's tables. */
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -46,10 +46,10 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	return true;
 }
 
-/* Of AV_WORK, what a light exit may do with interrupts off: some 25,000 instructions. */
+/* How much of AV_WORK a light exit may use with interrupts off: about 25,000 instructions. */
 #define LIGHT_WORK	128
 
-/* May it end in one short part that gives no tables back? Tables that are whole in a range go. */
+/* May op take only one short part that frees no tables? A range of 2 MiB would free them. */
 static bool may_be_short(const struct av_tlbi *op)
 {
 	return op->scope != AV_TLBI_ALL &&
@@ -70,7 +70,7 @@ bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	g->work = AV_WORK - LIGHT_WORK;
 	done = !av_shadow_tlbi(sh, &walk, g);
 	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(g));
-	/* What is doomed is taken apart the long way, which finds nothing else to do. */
+	/* Doomed tables are left to the full exit path, which then has nothing else to do. */
 	done = done && av_list_empty(&sh->doomed);
 	av_mmu_unlock(vcpu);
 	if (done && walk.op.scope == AV_TLBI_ASID)
@@ -78,7 +78,7 @@ bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	return done;
 }
 
-/* Device memory and what is not cacheable is outer shareable whatever SH says. */
+/* Device and non-cacheable memory is outer shareable whatever SH says. */
 static u8 effective_sh(const struct av_walk *walk)
 {
 	bool device = !(walk->attr & 0xf0), uncached = walk->attr == 0x44;
@@ -88,7 +88,7 @@ static u8 effective_sh(const struct av_walk *walk)
 
 int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
 {
-	/* op2: bit 0 for writing, bit 1 for EL0; CRm 9 are the PAN forms. */
+	/* op2: bit 0 is a write, bit 1 is EL0; CRm 9 has the PAN forms. */
 	u32 op2 = FIELD_GET(AV_SYS_OP2, sys);
 	struct av_mem_reader reader = {};
 	struct av_regime regime;

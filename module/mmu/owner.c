@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Who has a page of a protected VM: rules in owner.h. */
+/* Who owns a page of a protected VM: rules in owner.h. */
 #include "mmu/owner.h"
 
-/* Who finds it not shared first: a page goes from SHARED to LENT meanwhile, but never back. */
+/* Callers try av_owner_take() first: meanwhile SHARED may become LENT, but never the reverse. */
 bool av_owner_recall(u64 *word)
 {
 	return av_owner_change(word, AV_OWNER_LENT, AV_OWNER_LEAVING);

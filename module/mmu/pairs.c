@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pairs of TTBRs that a vCPU used lately, with the trees and the contexts of each, and
- * what the window is told of them.
+ * The pairs of TTBRs that a vCPU used recently, their trees and contexts, and what the window
+ * may use of them.
  */
 #include "mmu/pairs.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
 
-/* A level's index in av_ttbr_pair.mode[], as virtual EL1 runs now. */
+/* The index of an exception level in av_ttbr_pair.mode[], with virtual EL1's current mode. */
 static int mode_of(const struct av_vcpu *vcpu, int el)
 {
 	return el && vcpu->mmu->copies ? 2 : el;
@@ -68,7 +68,7 @@ void av_pair_note(struct av_vcpu *vcpu)
 	};
 }
 
-/* What the window is to have of a pair: TTBR1_EL1 by level, 0 as in struct av_srf_roots. */
+/* What to show of a pair: TTBR1_EL1 by level; 0 as in struct av_srf_roots. */
 static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -85,7 +85,7 @@ static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1
 	}
 }
 
-/* Has the window less of the pair in use than there is? It was looked at before it was whole. */
+/* Has the window less of the current pair than is ready? It was shown before it was complete. */
 static bool shown_less(const struct av_vcpu *vcpu)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -118,18 +118,16 @@ static void show_pair(struct av_vcpu *vcpu, unsigned int i)
 }
 
 /*
- * Tell the window of the pairs that virtual EL1 may change to. What it has of a pair is
- * right until
- *  - a place or a context that it names goes to others: leave_place() and
- *    av_pair_context() go by place_pairs[] and contexts[].pairs, which have every pair
- *    that was shown with it since it changed hands;
- *  - a mode of the pair is loaded with other trees or another context, or the pair is
- *    replaced: av_pair_changed();
- *  - the other registers or copies change, or whether the window is to have any: all
- *    pairs are looked at here.
- * All of it happens on the way to a load, or sees to it that there is one; and a load,
- * also one after others that have failed, ends here before the guest is entered. What the
- * window does not have, of a pair that could be had, its next load shows.
+ * Show the window the pairs that virtual EL1 may switch to. What it has of a pair is valid
+ * until
+ *  - a place or context in it is given to others: leave_place() and av_pair_context() use
+ *    place_pairs[] and contexts[].pairs, which have every pair that was shown with them;
+ *  - a mode of the pair is loaded with other trees or another context, or the pair is replaced:
+ *    av_pair_changed();
+ *  - other registers, or copies, or want_roots change: all pairs are shown again here. All of
+ *    this happens before or causes a load, and each load, even after others that failed, ends
+ *    here before the guest is entered. If the window lacks a pair that could be ready, the next
+ *    load of the pair shows it.
  */
 void av_pairs_show(struct av_vcpu *vcpu)
 {
@@ -149,7 +147,7 @@ void av_pairs_show(struct av_vcpu *vcpu)
 	mmu->shown_copies = mmu->copies;
 }
 
-/* The context that was not used for longest; those of trees without a place come first. */
+/* The least recently used context; those whose trees have no place come first. */
 static unsigned int oldest_context(const struct av_vcpu_mmu *mmu, unsigned int nr)
 {
 	unsigned int c, oldest = 0;
@@ -185,9 +183,9 @@ int av_pair_context(struct av_vcpu *vcpu, u64 low, u64 high)
 }
 
 /*
- * EL1 with other tables goes on to EL0 soon, but for those that are there between two
- * processes: see to it that the window can. The context is taken before EL1's own, which
- * may have to take it once more.
+ * After a TTBR change, EL1 will soon go to EL0, except with the tables that a kernel uses
+ * between two processes: make that possible in the window. EL0's context is loaded before EL1's
+ * own, which may have to be loaded again.
  */
 void av_pair_foresee_el0(struct av_vcpu *vcpu)
 {
@@ -218,9 +216,9 @@ void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i)
 }
 
 /*
- * A new pair, in the place of the one that was not used for longest. On the way from one
- * process to another kernels change a TTBR at a time: the window goes by a pair that has
- * one of the new ones already, and nobody sees that it is used.
+ * Make a new pair in place of the least recently used one. Between two processes, kernels
+ * change one TTBR at a time, so the window passes through a pair that has one of the new TTBRs;
+ * nobody sees that this pair is used.
  */
 static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
 {

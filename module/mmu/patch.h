@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Code of virtual EL1 as it stands in a copy (mmu/copies.c). Accesses to two
- * registers that kernels use thousands of times are accesses to two that EL0
- * has, so that they do not trap; the guest's own accesses to those, and what
- * else traps often, are tokens (vm/token.h).
+ * How code of virtual EL1 is patched in a copy (mmu/copies.c). Accesses to two registers that
+ * kernels use very often become accesses to two registers that EL0 has, so that they do not
+ * trap. The guest's own accesses to those two, and other instructions that trap often, become
+ * tokens (vm/token.h).
  *
  *	SP_EL0			TPIDR_EL0
  *	TPIDR_EL1, reads	TPIDRRO_EL0
  *	an SVC that is a token	AV_INSN_COPY_SVC
- *	accesses like that	UDF
+ *	an access like that	UDF
  *
- * AV_INSN_COPY_SVC is unknown at EL0: no register has its encoding, which is of
- * EL1's, in any version of the architecture. Pure.
+ * AV_INSN_COPY_SVC is unknown at EL0: its encoding is in EL1's range, and no version of the
+ * architecture has a register there. Pure.
  */
 #ifndef AV_MMU_PATCH_H
 #define AV_MMU_PATCH_H
 
 #include "vm/token.h"
 
-/* MRS and MSR (register): the register, from AV_SYS(), and the direction. */
+/* MRS and MSR (register): the register, as in AV_SYS(), and the direction. */
 #define AV_INSN_SYSREG_MASK	0xffd00000
 #define AV_INSN_SYSREG_BITS	0xd5100000
 #define AV_INSN_SYSREG_READ	BIT(21)
 #define AV_INSN_SYSREG_ENC	GENMASK(20, 5)
 #define AV_INSN_SYSREG_RT	GENMASK(4, 0)
 
-/* All instructions that do not stand for themselves are among these. */
+/* All instructions that are ever patched match this. */
 #define AV_INSN_PATCH_MASK	0xfc000000
 #define AV_INSN_PATCH_BITS	0xd4000000
 
@@ -54,7 +54,7 @@ static inline u32 av_patch_access(u32 insn)
 	return op ? av_token_svc(op, insn & AV_INSN_SYSREG_RT) : insn;
 }
 
-/* The instruction that stands in a copy for this one; most stand for themselves. */
+/* The instruction to put in a copy. Most instructions are not changed. */
 static inline u32 av_patch(u32 insn)
 {
 	if ((insn & AV_INSN_SYSREG_MASK) == AV_INSN_SYSREG_BITS)
@@ -72,16 +72,16 @@ static inline u32 av_patch(u32 insn)
 	return insn;
 }
 
-/* A word in each half of a pair. */
+/* The same word in both halves of a pair. */
 #define AV_BOTH(word)	((u64)(word) | (u64)(word) << 32)
 
-/* Hints (NOP, PACIASP, BTI and so on), and branches to registers, with RET. */
+/* Hints (NOP, PACIASP, BTI …), and branches to registers including RET. */
 #define AV_INSN_HINT_BITS	0xd5032000
 #define AV_INSN_HINTS		0x1000
 #define AV_INSN_BRANCH_BITS	0xd6000000
-#define AV_INSN_BRANCHES	0x2000000	/* with BIT(23) clear */
+#define AV_INSN_BRANCHES	0x2000000	/* if BIT(23) is clear */
 
-/* A constant for a whole page: a register has it. */
+/* A constant kept in a register for a whole page. */
 static __always_inline u64 av_patch_constant(u32 word)
 {
 	u64 both = AV_BOTH(word);
@@ -90,7 +90,7 @@ static __always_inline u64 av_patch_constant(u32 word)
 	return both;
 }
 
-/* Of a page that is copied. */
+/* The constants for patching a page. */
 struct av_patch_page {
 	u64 patch_bits, patches, hint_bits, hints, branch_bits, branches;
 };
@@ -108,29 +108,30 @@ static __always_inline struct av_patch_page av_patch_page(void)
 }
 
 /*
- * Bits 31 and 63: is that half less than n's? These are 2^31 at most. Where the lower half
- * is, the upper one seems so from n's itself on.
+ * Bits 31 and 63: is that half less than n's half? n's halves are at most 2^31. If the lower
+ * half is less, the upper half may wrongly appear so when it equals n's.
  */
 static __always_inline u64 av_both_less(u64 pair, u64 n)
 {
 	return (pair - n) & ~pair;
 }
 
-/* Bits 31 and 63: is it one of AV_INSN_PATCH_BITS, or 0xd8000000? */
+/* Bits 31 and 63: does the instruction match AV_INSN_PATCH_BITS, or is it 0xd8000000? */
 static __always_inline u64 av_patch_hits(const struct av_patch_page *p, u64 pair)
 {
 	return av_both_less(pair ^ p->patch_bits, p->patches);
 }
 
 /*
- * Bits 31 and 63: of AV_INSN_PATCH_BITS' one of those that functions begin and end with, which
- * stand for themselves? So do those that only seem so, 0xd5033000 and 0xd4000000.
+ * Bits 31 and 63: does an instruction that matches AV_INSN_PATCH_BITS begin or end functions,
+ * so that it needs no patch? Two words that only appear to, 0xd5033000 and 0xd4000000, need
+ * none either.
  */
 static __always_inline u64 av_patch_common(const struct av_patch_page *p, u64 pair)
 {
 	u64 branch = pair ^ p->branch_bits;
 
-	/* ERET has bit 23. */
+	/* ERET has bit 23 set. */
 	branch |= branch << 2 & p->branches;
 	return av_both_less(pair ^ p->hint_bits, p->hints) | av_both_less(branch, p->branches);
 }
@@ -143,10 +144,7 @@ static __always_inline u64 av_patch_pair(const struct av_patch_page *p, u64 pair
 	return av_patch(pair) | (u64)av_patch(pair >> 32) << 32;
 }
 
-/*
- * Copy n instructions, a multiple of eight. Eight are looked at in one: most stand for
- * themselves.
- */
+/* Copy n instructions, a multiple of eight. Checks eight at once: most are not changed. */
 static inline void av_patch_copy(u64 *to, const u64 *from, unsigned int n)
 {
 	const struct av_patch_page page = av_patch_page(), *p = &page;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The places of a vCPU: references on the last few trees that it used, so that going
- * between virtual EL1 and EL0, or between a few processes, takes no lock.
+ * The places of a vCPU: references on the trees that it used last, so that switching between
+ * virtual EL1 and EL0, or a few processes, takes no lock.
  *
- * A place has its copy's page for life. The page is filled anew when the place goes to
- * another tree: it is in no TTBR then, and TLB entries of the former tree, under that
- * tree's contexts, stay right.
+ * A place keeps the page of its root copy for life. When the place gets another tree, the page
+ * is refilled: it is in no TTBR then, and TLB entries of the old tree, under that tree's
+ * contexts, stay valid.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -13,7 +13,7 @@
 #include "mmu/pairs.h"
 #include "switch/tlb.h"
 
-/* The place of a tree among the vCPU's own, or -1. Most often the upper half keeps its tree. */
+/* The vCPU's place of a tree, or -1. Starts with the loaded tree: the high half rarely changes. */
 int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 {
 	const struct av_root *loaded = mmu->root[key->high];
@@ -30,8 +30,8 @@ int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 }
 
 /*
- * Get a tree, with root as a copy of its root. Room is made a part at a time, with the lock
- * let go between.
+ * Get a tree, and make root a copy of its root. Makes room in parts, releasing mmu_lock in
+ * between.
  */
 static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *key,
 				struct av_root *root)
@@ -71,7 +71,7 @@ static int next_place(struct av_vcpu_mmu *mmu)
 	}
 }
 
-/* A place goes to another tree: what the window has of it, and the contexts of its tree. */
+/* A place gets another tree: update what the window has, and the old tree's contexts. */
 static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -97,7 +97,7 @@ static void empty_place(struct av_vcpu *vcpu, unsigned int i, struct av_tree *tr
 	av_tree_retire(sh, tree);
 }
 
-/* Empty one of the vCPU's places whose tree is not loaded: its index, or -ENOMEM. */
+/* Empty a place whose tree is not loaded. Returns its index, or -ENOMEM. */
 static int free_place(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -112,7 +112,7 @@ static int free_place(struct av_vcpu *vcpu)
 		av_mmu_lock(vcpu);
 		empty_place(vcpu, i, tree);
 		spin_unlock(&vm->mmu_lock);
-		/* What it had is for the next process. */
+		/* Its tables serve the next process. */
 		av_mmu_reap(vm, &mmu->pool);
 	}
 	if (!mmu->roots[i].pte) {
@@ -125,7 +125,7 @@ static int free_place(struct av_vcpu *vcpu)
 	return i;
 }
 
-/* Get a tree from the VM's, for one of the vCPU's places that is not loaded. */
+/* Get one of the VM's trees, or a new one, for a place that is not loaded. */
 static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The shadow tables' hold on the host: memory for tables, the owner of the
- * TLB, the reverse map.
+ * The shadow tables' connection to the host: memory for tables, TLB flushes, the reverse map.
  *
- * Tables are set aside by a vCPU before it takes mmu_lock (av_pool_fill()), as
- * nothing may be allocated under it.
+ * A vCPU preallocates tables before it takes mmu_lock (av_pool_fill()), because nothing may be
+ * allocated under the lock.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -101,7 +100,7 @@ static void used(void *ctx, int pages, int trees)
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_TREES, trees);
 }
 
-/* Back to the vCPU at work, if it has room: clear tables are as good as new. */
+/* Give the table to the current vCPU's pool if it has room: empty tables are as good as new. */
 static void give_pt(void *ctx, struct av_pt *pt, struct av_pool *pool)
 {
 	used(ctx, pt->desc ? -AV_PT_PAGES - 1 : -AV_PT_PAGES, 0);
@@ -109,7 +108,7 @@ static void give_pt(void *ctx, struct av_pt *pt, struct av_pool *pool)
 		pt_free(pt);
 		return;
 	}
-	/* Not all tables that are taken need one: they would pile up. */
+	/* Not every table that is taken needs a desc page: do not let them pile up. */
 	if (pt->desc && pool->nr_descs < AV_POOL_MAX)
 		put_desc(pool, pt->desc);
 	else
@@ -134,12 +133,12 @@ static void publish(void *ctx)
 }
 
 /*
- * Each name is looked for in each context, eight a vCPU: where these are many,
- * names become the few trees that they are of, and all of these is flushed.
+ * Finding each page or tree of a flush means checking every context, eight per vCPU. If that is
+ * too much, pages become the few trees that they are in, flushed as a whole in one pass.
  */
 #define FEW_LOOKS	4096
 
-/* The trees that a flush names, each once; more than AV_FLUSH_TREES: 0. */
+/* The trees that a flush names, each once. Returns 0 if there are more than AV_FLUSH_TREES. */
 static unsigned int trees_of(const struct av_flush *f, u64 *tree)
 {
 	unsigned int i, j, n = f->nr_trees;
@@ -202,7 +201,7 @@ unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va)
 	return n;
 }
 
-/* Neighbours in a table are mostly of one slot, and of very many the tree is high. */
+/* Neighbours are mostly in the same slot, and with very many slots the search tree is high. */
 static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 {
 	struct av_slot *slot = vm->mmu->last_slot;
@@ -215,7 +214,7 @@ static struct av_slot *slot_of(struct av_vm *vm, u32 gfn)
 	return slot;
 }
 
-/* A frame in another part than the last. */
+/* For a frame in another part than the last. */
 static u32 *find_head(struct av_vm *vm, u32 gfn)
 {
 	struct av_slot *slot = slot_of(vm, gfn);
@@ -245,7 +244,7 @@ static void relinked(void *ctx, unsigned int entries)
 	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_AGREED, entries);
 }
 
-/* By a vCPU's own thread, for a fault; what cannot be had at once is not had. */
+/* In a vCPU's own thread, for a fault. Does not wait for words that cannot be read at once. */
 static const u64 *look(void *ctx, u64 ipa, u64 *copy, unsigned int n)
 {
 	const struct av_slot *slot = slot_of(ctx, ipa >> PAGE_SHIFT);

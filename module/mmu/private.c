@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of a protected VM: bound to slots, sealed at its first run, measured, and shared
- * by its guest. Rules in mmu.h and private.h; whose a page is, in owner.h and gmem.h.
+ * A protected VM's memory: binding to slots, sealing at the first run, measuring, and sharing
+ * by the guest. Rules in mmu.h and private.h; owners of pages in owner.h and gmem.h.
  *
- * The set of slots of a sealed VM does not change: it is read without srcu.
+ * The slots of a sealed VM do not change: they are read without srcu.
  */
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -42,7 +42,7 @@ void av_private_unbind(struct av_slot *slot)
 {
 	if (!slot->gmem)
 		return;
-	/* A slot of a sealed VM goes with its VM. */
+	/* A slot of a sealed VM is freed only with its VM. */
 	av_gmem_unseal(slot->gmem);
 	av_gmem_unbind(slot->gmem, slot->gmem_first);
 	fput(slot->gmem_file);
@@ -78,7 +78,7 @@ static void reopen_slots(struct av_vm *vm)
 	}
 }
 
-/* Pages that were never used read as zeroes, and so count as those that hold zeroes. */
+/* Pages that were never used read as zeroes, so they count as zero pages. */
 static int measure_slot(const struct av_slot *slot, av_measure_fn *fn, void *ctx)
 {
 	int ret = fn(ctx, slot->base_gfn << PAGE_SHIFT, slot->npages << PAGE_SHIFT, NULL);
@@ -88,12 +88,12 @@ static int measure_slot(const struct av_slot *slot, av_measure_fn *fn, void *ctx
 		u64 nr = slot->gmem_first + i;
 		const void *page;
 
-		/* A page of it may take more than 100,000 instructions. */
+		/* Measuring a page may take more than 100,000 instructions. */
 		cond_resched();
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (!av_gmem_word(slot->gmem, nr)) {
-			/* To the last page of a table that is not there. */
+			/* Skip to the last page of the missing table. */
 			i += AV_GMEM_FANOUT - 1 - nr % AV_GMEM_FANOUT;
 			continue;
 		}
@@ -146,7 +146,7 @@ static noinline const struct av_slot *find_slot(struct av_vm *vm, u64 gfn)
 	return slot;
 }
 
-/* The slot of a page that the guest names, of a VM that is sealed; or NULL. */
+/* The slot of a page that the guest of a sealed VM names, or NULL. */
 static __always_inline const struct av_slot *slot_of(struct av_vm *vm, u64 gpa)
 {
 	const struct av_slot *slot = READ_ONCE(vm->mmu->shared_last);
@@ -193,7 +193,7 @@ int av_mmu_unshare(struct av_vm *vm, u64 gpa, bool may_sleep)
 		return -EINVAL;
 	if (av_owner_take(word))
 		return 0;
-	/* Whether it was shared at all is found out the long way. */
+	/* Only the full exit path checks if the page was shared at all. */
 	if (!may_sleep)
 		return -EAGAIN;
 	if (!av_owner_recall(word))

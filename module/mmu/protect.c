@@ -32,7 +32,7 @@ void av_protect_page(struct av_protect *p, const struct av_slot *slot, u64 gfn)
 		p->looked++;
 		if (!av_shadow_wrprotect_gfn(&p->vm->mmu->shadow, gfn, &p->g))
 			return;
-		/* The page, or those before it, have more entries than one part may look at. */
+		/* The pages of this part have more entries than one part may handle. */
 		av_protect_end(p);
 	}
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Giving tables back: doomed ones are taken apart, and trees are dropped to
- * make room, the coldest first. A part a call.
+ * Freeing tables: doomed ones are taken apart; trees are dropped to make room, least recently
+ * used first. Some work per call.
  */
 #include "mmu/entry.h"
 
-/* Cost of a table besides its entries, in units of AV_WORK: most of it is to free its pages. */
+/* A table's cost besides its entries, in units of AV_WORK: mostly freeing its pages. */
 static u32 table_work(const struct av_pt *pt)
 {
 	return pt->desc ? 16 : 8;
 }
 
-/* Take an entry off that leads to a table: that one is doomed in its place. */
+/* Remove an entry that leads to a table: doom that table. */
 static void doom_child(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	struct av_pt *child = av_pt_below(pt, idx);
@@ -22,7 +22,7 @@ static void doom_child(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_list_add_tail(&child->node, &sh->doomed);
 }
 
-/* Clear the entries of a doomed table; tables below it are doomed in its place. */
+/* Clear the entries of a doomed table. The tables below become doomed. */
 static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 {
 	u32 i, n = 0;
@@ -63,7 +63,7 @@ static bool reap(struct av_shadow *sh, struct av_pool *pool, u32 most)
 	while (!av_list_empty(&sh->doomed)) {
 		struct av_pt *pt = av_list_entry(sh->doomed.next, struct av_pt, node);
 
-		/* Asked before a table, not after it: a full table is as much as a call may do. */
+		/* Check before a table, not after: a full table is as much as a call may do. */
 		if (work && work + table_work(pt) + pt->live + pt->asleep > most)
 			return true;
 		av_list_del(&pt->node);
@@ -83,7 +83,7 @@ void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool)
 	reap(sh, pool, AV_WORK / 4);
 }
 
-/* The coldest tree that nobody has loaded; else, with hard, the coldest that holds anything. */
+/* The least recently used tree that is not loaded; with hard, else the first that is not empty. */
 static struct av_tree *coldest(struct av_shadow *sh, bool hard)
 {
 	struct av_tree *tree, *tmp;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The meaning of an abort: rules in resolve.h. */
+/* What an abort means: rules in resolve.h. */
 #include "mmu/resolve.h"
 #include "mmu/stub.h"
 
@@ -10,12 +10,12 @@ static void kill(const struct av_view *view, enum av_kill_reason reason, struct 
 	answer->iss = view->esr;
 }
 
-/* Faults that the shadow tables have no part in are passed on as they came. */
+/* Pass on faults that have nothing to do with the shadow tables. */
 static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av_answer *answer)
 {
 	switch (fsc) {
 	case AV_FSC_TLB_CONFLICT:
-		/* Ours, if anybody's: start over. */
+		/* If anybody's, our fault: start over. */
 		return AV_ABORT_FLUSH;
 	case AV_FSC_ALIGNMENT:
 	case AV_FSC_EXTERNAL:
@@ -37,10 +37,10 @@ static enum av_abort_work device(const struct av_view *view, u64 ipa, struct av_
 	av_resolve_guests(view->esr, AV_FSC_EXTERNAL, answer);
 	answer->iss &= ~(AV_ESR_FNV | AV_ESR_EA);
 	answer->ipa = ipa;
-	/* Nothing can be executed there. */
+	/* Device memory cannot be executed. */
 	if (answer->insn)
 		return AV_ABORT_ANSWERED;
-	/* Cache maintenance of a device or of nothing does nothing. */
+	/* Cache maintenance of a device, or of nothing, has no effect. */
 	if (view->esr & AV_ESR_CM) {
 		answer->kind = AV_ANSWER_SKIP;
 		answer->cls = AV_EXIT_CACHE;
@@ -50,7 +50,7 @@ static enum av_abort_work device(const struct av_view *view, u64 ipa, struct av_
 	return AV_ABORT_ANSWERED;
 }
 
-/* The lower half is for what runs seldom: the identity map, firmware's services. */
+/* Low half: only rare EL1 code (identity map, firmware's services), not worth copies. */
 static enum av_abort_work in_copy(struct av_resolved *r)
 {
 	if (!r->walk.high)
@@ -60,21 +60,21 @@ static enum av_abort_work in_copy(struct av_resolved *r)
 	return AV_ABORT_FILL;
 }
 
-/* There is memory, and the guest may have it. */
+/* There is memory, and the guest may access it. */
 static enum av_abort_work hidden(const struct av_view *view, struct av_resolved *r)
 {
 	u8 rights;
 
 	r->tree = view->tree[r->walk.high];
 	rights = av_tree_rights(r->tree, &r->walk);
-	/* The tree that both levels share holds what both may do. */
+	/* A shared tree grants only what both exception levels may do. */
 	if (r->access & ~rights)
 		return AV_ABORT_SPLIT;
 	r->copy = false;
 	if (r->tree->key.mode == AV_MODE_EL1_COPIES) {
 		if (r->access & AV_X)
 			return in_copy(r);
-		/* An instruction that reads or writes its own page needs it to be both. */
+		/* An instruction that accesses its own page: it would have to be code and data. */
 		if ((r->walk.va ^ view->pc) < AV_PAGE_SIZE)
 			return AV_ABORT_PLAIN;
 		rights &= ~AV_X;
@@ -83,7 +83,7 @@ static enum av_abort_work hidden(const struct av_view *view, struct av_resolved 
 	return AV_ABORT_FILL;
 }
 
-/* Is this the address space of the kernel in whose hole the annex is? */
+/* Is this the address space of the kernel whose hole the annex is in? */
 static bool anchored(const struct av_view *view)
 {
 	struct av_walk walk;
@@ -93,9 +93,9 @@ static bool anchored(const struct av_view *view)
 }
 
 /*
- * Registers and stubs, where the guest has mapped what it has reserved, or has a hole;
- * whoever fills them sees whether it still is that. The guest's rights do not matter:
- * it does not know that it comes here.
+ * Is the fault in the annex: its registers or stubs, at addresses that the guest has reserved
+ * and mapped, or in a hole? Whoever fills them checks that this is still so. The guest's rights
+ * do not matter: it does not know of the annex.
  */
 static bool in_annex(const struct av_view *view, const struct av_resolved *r, int ret)
 {
@@ -103,7 +103,7 @@ static bool in_annex(const struct av_view *view, const struct av_resolved *r, in
 
 	if (likely(!view->annex.va || at >= view->annex_size) || !r->walk.high)
 		return false;
-	/* Code of the guest's, there, that reads itself: it has nothing reserved. */
+	/* The guest's own code at the annex's address reads itself: the guest reserved nothing. */
 	if (at < AV_PAGE_SIZE && (r->walk.va ^ view->pc) < AV_PAGE_SIZE)
 		return false;
 	if (view->tree[1]->key.mode != AV_MODE_EL1_COPIES ||
@@ -112,7 +112,7 @@ static bool in_annex(const struct av_view *view, const struct av_resolved *r, in
 	return view->annex.hole ? anchored(view) : !ret;
 }
 
-/* Translation, access flag and permission faults: look in the guest's tables. */
+/* Translation, access flag and permission faults: walk the guest's tables. */
 static enum av_abort_work look(const struct av_view *view, struct av_resolved *r,
 			       struct av_answer *answer)
 {
@@ -124,7 +124,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		r->tree = view->tree[1];
 		r->annex = view->annex;
 		if (ret) {
-			/* As a page of all ASIDs: what is invalidated there takes it along. */
+			/* As a global page: invalidations there drop the entry. */
 			r->walk.span = AV_PAGE_SHIFT;
 			r->walk.global = true;
 		}
@@ -145,7 +145,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		answer->far = r->walk.va;
 		return AV_ABORT_ANSWERED;
 	}
-	/* Beyond the VM's own addresses: as KVM, as if beyond PARange. */
+	/* Beyond the VM's physical addresses: as KVM does, treat it as beyond PARange. */
 	if (ipa >> view->ipa_bits) {
 		av_resolve_guests(view->esr, AV_FSC_ADDRESS_SIZE, answer);
 		return AV_ABORT_ANSWERED;
@@ -173,10 +173,10 @@ u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, 
 	u64 frame = (walk->ipa >> AV_PAGE_SHIFT) - r->slot->base_gfn;
 	const struct av_tree *tree = r->tree;
 
-	/* Registers are filled by themselves. */
+	/* Register pages are filled only by their own faults. */
 	if (annex && !((walk->va ^ annex) & AV_PAGE_MASK))
 		return 0;
-	/* Copies are for code only; code that has copies is executed and seldom read. */
+	/* Copies are only for code. Code with copies is executed and rarely read. */
 	if (tree->key.mode == AV_MODE_EL1_COPIES && !(walk->el1 & AV_X) == r->copy)
 		return 0;
 	if (frame >= r->slot->npages || (!walk->global && tree->key.asid == AV_ASID_ANY) ||
@@ -196,9 +196,8 @@ void av_device_note(struct av_device_page *d, const struct av_view *view,
 	};
 
 	/*
-	 * With memory that is read-only there, reads are none of a device's. And a tree
-	 * of all ASIDs is not told of an invalidation by ASID, as long as no entry of it
-	 * is one ASID's.
+	 * With read-only memory there, reads are not a device's. And a tree of every ASID does
+	 * not learn of a TLBI by ASID, as long as it has no entry of a single ASID.
 	 */
 	if (answer->rom || (!r->walk.global &&
 			    view->tree[r->walk.high]->key.asid == AV_ASID_ANY))
@@ -218,7 +217,7 @@ bool av_device_again(const struct av_device_page *d, const struct av_tree *tree,
 	    (esr & AV_FSC_TYPE) != AV_FSC_TRANSLATION ||
 	    esr & AV_ESR_CM || !(av_abort_access(esr) & d->access))
 		return false;
-	/* Field by field: a call of memset() takes longer. */
+	/* Field by field: a memset() call takes longer. */
 	answer->kind = AV_ANSWER_DEVICE;
 	answer->cls = AV_EXIT_DABT_TRUE;
 	answer->insn = false;

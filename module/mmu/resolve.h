@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The meaning of an abort from the guest.
+ * What an abort from the guest means.
  *
- * If the guest's own tables do not map the address or forbid the access, it is
- * a true fault, the guest's. If they allow it and there is memory, it is a
- * hidden fault, ours, and the shadow entry is filled. If they allow it and
- * there is no memory, it is an access to a device.
+ * If the guest's own tables do not map the address, or forbid the access, the abort is a true
+ * fault and the guest gets it. If they permit the access and there is memory, it is a hidden
+ * fault: the shadow entry is filled. If they permit it and there is no memory, it is an access
+ * to a device.
  *
- * Pure code: registers, slots and trees are looked at, nothing is changed.
+ * Pure code: looks at registers, slots and trees, and changes nothing.
  */
 #ifndef AV_MMU_RESOLVE_H
 #define AV_MMU_RESOLVE_H
@@ -17,7 +17,7 @@
 #include "mmu/slots.h"
 #include "vm/answer.h"
 
-/* Inputs to the judgement of an abort; av_hidden_view() sets each field. */
+/* Input of av_resolve(); av_hidden_view() sets every field. */
 struct av_view {
 	const struct av_regime *regime;
 	struct av_tree *const *tree;	/* loaded, low and high */
@@ -26,18 +26,18 @@ struct av_view {
 	void *ctx;			/* of mem */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
 	u64 pc;
-	struct av_annex_place annex;	/* mmu/annex.h */
-	u32 annex_size;			/* registers, and the pages that have stubs */
-	u8 el;				/* the virtual CPU's */
-	u8 ipa_bits;			/* of the VM's own addresses */
+	struct av_annex_place annex;	/* see mmu/annex.h */
+	u32 annex_size;			/* its registers and the pages with stubs */
+	u8 el;				/* virtual exception level */
+	u8 ipa_bits;			/* size of the VM's physical address space */
 };
 
 enum av_abort_work {
-	AV_ABORT_ANSWERED,	/* the answer says it all */
-	/* Hidden faults. The answer is to resume, once this is done: */
+	AV_ABORT_ANSWERED,	/* answered, nothing else to do */
+	/* Hidden faults: resume after this work */
 	AV_ABORT_FILL,		/* fill the entry */
-	AV_ABORT_SPLIT,		/* split off a tree for the level: both cannot have its rights */
-	AV_ABORT_PLAIN,		/* this cannot be done from copies: run without for a while */
+	AV_ABORT_SPLIT,		/* give the exception level a tree of its own: rights conflict */
+	AV_ABORT_PLAIN,		/* impossible in copies: run without them for a while */
 	AV_ABORT_FLUSH,		/* flush the TLB */
 	AV_ABORT_ANNEX,		/* fill the annex's page at walk.va */
 };
@@ -45,28 +45,28 @@ enum av_abort_work {
 struct av_resolved {
 	enum av_abort_work work;
 	bool walked;		/* walk is valid, as far as the guest's tables go */
-	bool empty;		/* they have nothing there */
-	u8 access;		/* that the guest made */
-	u8 rights;		/* AV_ABORT_FILL: for the entry */
-	bool copy;		/* AV_ABORT_FILL: with a copy of the page */
+	bool empty;		/* the guest has nothing mapped there */
+	u8 access;		/* access by the guest */
+	u8 rights;		/* AV_ABORT_FILL: rights for the entry */
+	bool copy;		/* AV_ABORT_FILL: map a copy of the page */
 	struct av_walk walk;
 	struct av_slot *slot;
 	struct av_tree *tree;
 	struct av_annex_place annex;	/* AV_ABORT_ANNEX: the view's */
 };
 
-/* Fill *r (valid by its work) and *answer. */
+/* Fill in *answer, and *r as far as its work needs. */
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
-/* ---- parts of it, for who walks by themselves (near.c) ---- */
+/* ---- parts for callers that walk themselves (near.c) ---- */
 
-/* A fault status code without its level, where it has one. */
+/* A fault status code without its level. */
 #define AV_FSC_TYPE		GENMASK(5, 2)
 
-/* Is an abort one of the tables', to be walked? */
+/* Is the abort about translation, so that the guest's tables must be walked? */
 static inline bool av_abort_walked(u64 esr)
 {
-	/* Translation, access flag and permission follow each other, with their four levels. */
+	/* Translation, access flag and permission faults are consecutive, four levels each. */
 	return (u32)FIELD_GET(AV_ESR_FSC, esr) - AV_FSC_TRANSLATION <
 	       AV_FSC_PERMISSION + 4 - AV_FSC_TRANSLATION;
 }
@@ -76,7 +76,7 @@ static inline bool av_abort_is_insn(u64 esr)
 	return av_esr_ec(esr) == AV_EC_IABT_LOW;
 }
 
-/* Cache maintenance reports itself as a write but asks for no more than a read. */
+/* Cache maintenance is reported as a write but needs only permission to read. */
 static inline u8 av_abort_access(u64 esr)
 {
 	if (av_abort_is_insn(esr))
@@ -84,7 +84,7 @@ static inline u8 av_abort_access(u64 esr)
 	return (esr & AV_ESR_WNR) && !(esr & AV_ESR_CM) ? AV_W : AV_R;
 }
 
-/* The answer to resume, as long as nothing else is found out. Field by field: see below. */
+/* Begin with the answer to resume. Field by field: a memset() call takes longer. */
 static inline void av_resolve_begin(u64 esr, u64 far, struct av_answer *answer)
 {
 	bool insn = av_abort_is_insn(esr);
@@ -102,13 +102,13 @@ static inline void av_resolve_begin(u64 esr, u64 far, struct av_answer *answer)
 	answer->rom = false;
 }
 
-/* After that: the answer for an abort that is the guest's own, with this fault status code. */
+/* Then, for a true fault: the answer with this fault status code. */
 static inline void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
 {
-	/* Stage 1 as the guest sees it: nothing of how the hardware came by the fault. */
+	/* Show the guest a stage 1 fault of its own; hide how the hardware came to report it. */
 	u64 keep = answer->insn ? 0 : AV_ESR_WNR | AV_ESR_CM;
 
-	/* Not the tables', so the guest's: FAR may be not valid. */
+	/* Not a fault of any table: the FAR may be invalid. */
 	if (fsc == AV_FSC_EXTERNAL)
 		keep |= AV_ESR_FNV | AV_ESR_EA;
 	answer->kind = AV_ANSWER_ABORT;
@@ -117,39 +117,39 @@ static inline void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
 }
 
 /*
- * The page of the device accessed last, and how: a translation as a TLB keeps it,
- * of one tree and one level. The caller drops it when the tree's sequence moves
- * (mmu/tlbi.h), when registers of the regime other than the TTBRs change, and when
- * memory comes or goes.
+ * The page of the last device access, with the rights seen so far: a translation cached as in a
+ * TLB, for one tree and one exception level. The caller drops it when the tree's sequence
+ * number changes (mmu/tlbi.h), when a register of the regime other than a TTBR changes, and
+ * when memory is added or removed.
  */
 struct av_device_page {
 	u64 serial;		/* of the tree; 0: no page */
-	u64 va, ipa;		/* va as FAR_EL1 has it, with its tag */
+	u64 va, ipa;		/* va is FAR_EL1's page, with the tag */
 	u8 el;
-	u8 access;		/* AV_R, AV_W: those that the guest's tables were seen to allow */
+	u8 access;		/* AV_R, AV_W: seen to be permitted by the guest's tables */
 };
 
-/* av_resolve() found an access to a device: keep the page. */
+/* av_resolve() found a device access: remember the page. */
 void av_device_note(struct av_device_page *d, const struct av_view *view,
 		    const struct av_resolved *r, const struct av_answer *answer);
 
-/* A glance at the address: most aborts are elsewhere. */
+/* Quick check of the address: most aborts are elsewhere. */
 static inline bool av_device_near(const struct av_device_page *d, u64 far)
 {
 	return d->serial && (far & AV_PAGE_MASK) == d->va;
 }
 
 /*
- * Is the abort, in that tree and at that level, another access to that page? Then
- * *answer is what av_resolve() would say.
+ * Is the abort, in that tree and at that exception level, another access to the page? Then
+ * *answer is as av_resolve() would make it.
  */
 bool av_device_again(const struct av_device_page *d, const struct av_tree *tree, int el,
 		     u64 esr, u64 far, struct av_answer *answer);
 
 /*
- * Rights of a walk that a tree grants. With the MMU on, a tree that both levels
- * share grants no execution of pages that EL1 may execute: EL1 on copies must
- * not run there. For all leaves of a table (av_walk_leaf_rights()), and for one.
+ * The rights that a tree grants. With the MMU on, a tree that both exception levels share does
+ * not permit execution of pages that EL1 may execute: EL1 with copies must not run there. For
+ * all leaves of a table (av_walk_leaf_rights()), and for one.
  */
 static inline u64 av_tree_leaf_rights(const struct av_tree *tree, u64 el1, u64 el0)
 {
@@ -170,8 +170,8 @@ static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk
 }
 
 /*
- * Rights for an entry of a slot's page: no writing to a read-only slot; logged
- * pages become writable one by one, as they are written.
+ * Rights for an entry of a slot's page. Read-only slots are never writable; logged pages become
+ * writable one by one, when they are written.
  */
 static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool written)
 {
@@ -184,9 +184,9 @@ static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool writ
 }
 
 /*
- * Rights for a neighbour of the page of a hidden fault, by its own walk; 0 for one that
- * is not to be filled along: it is of another slot, has registers (annex) or, from
- * copies, is not what the page at fault is, code or data.
+ * Rights for a neighbour of a hidden fault's page, by the neighbour's own walk. 0: do not fill
+ * it, because it is in another slot, has registers (annex), or, with copies, is code and the
+ * page is data, or the reverse.
  */
 u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, u64 annex);
 

@@ -29,19 +29,19 @@ bool av_ring_put(struct av_ring *ring, u32 slot, u64 offset)
 {
 	struct av_ring_entry *entry = entry_of(ring, ring->put);
 
-	/* Pairs with the release in av_ring_reset(): the entry has been read. */
+	/* Pairs with the release in av_ring_reset(): the old entry has been read. */
 	if (ring->put - smp_load_acquire(&ring->reset) >= ring->size)
 		return false;
 	WRITE_ONCE(entry->slot, slot);
 	WRITE_ONCE(entry->offset, offset);
-	/* The VMM sees the page when it sees the flag. */
+	/* The VMM sees the flag only after slot and offset. */
 	smp_store_release(&entry->flags, (u32)AV_RING_DIRTY);
 	/* Pairs with the acquire in av_ring_end(). */
 	smp_store_release(&ring->put, ring->put + 1);
 	return true;
 }
 
-/* Have the run a page more, if it is near enough. */
+/* Add a page to the run if it is near enough. */
 static bool join(struct av_ring_run *run, u32 slot, u64 offset)
 {
 	u64 after = offset - run->offset, before = run->offset - offset;
@@ -52,7 +52,7 @@ static bool join(struct av_ring_run *run, u32 slot, u64 offset)
 		run->mask |= BIT_ULL(after);
 		return true;
 	}
-	/* In front of the run, whose pages must still be in reach. */
+	/* The page is before the run, whose pages must still fit. */
 	if (before >= RUN_PAGES || run->mask << before >> before != run->mask)
 		return false;
 	run->offset = offset;
@@ -69,7 +69,7 @@ unsigned int av_ring_reset(struct av_ring *ring, u32 end, struct av_ring_run *ru
 		u64 offset;
 		u32 slot;
 
-		/* Pairs with the VMM's release: what it did with the page, it has done. */
+		/* Pairs with the VMM's release: it has finished with the page. */
 		if (!(smp_load_acquire(&entry->flags) & AV_RING_TAKEN))
 			break;
 		slot = READ_ONCE(entry->slot);
@@ -78,7 +78,7 @@ unsigned int av_ring_reset(struct av_ring *ring, u32 end, struct av_ring_run *ru
 			*run = (struct av_ring_run) { .slot = slot, .offset = offset, .mask = 1 };
 		else if (!join(run, slot, offset))
 			break;
-		/* The VMM sees that it is free when it has been read. */
+		/* The VMM sees the entry free only after it was read. */
 		smp_store_release(&entry->flags, 0U);
 		/* Pairs with the acquire in av_ring_put(). */
 		smp_store_release(&ring->reset, ring->reset + 1);

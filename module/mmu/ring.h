@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A dirty ring: pages that a vCPU has written to, an entry each, in memory that the
- * VMM has mapped (KVM_CAP_DIRTY_LOG_RING_ACQ_REL). The VMM takes entries in their
- * order, marks them as taken, and has the hypervisor reset them: they are free
- * again, and their pages are logged anew.
+ * A dirty ring: one entry per page that a vCPU has written, in memory that the VMM has mapped
+ * (KVM_CAP_DIRTY_LOG_RING_ACQ_REL). The VMM reads the entries in order, marks them as taken,
+ * and asks for a reset: then they are free, and their pages are logged again.
  *
- * Pure code. The VMM may write any byte of an entry at any time: a word is read once,
- * and is no more than a hint which page to protect, to be checked by the caller.
- * What is in the ring is known by two counts, which are not in that memory. The
- * vCPU's own thread puts entries in; who resets them holds a lock (slots_lock).
+ * Pure code. The VMM may write any byte of an entry at any time: read each word once, and take
+ * it only as a hint which page to protect, which the caller checks. Two counters outside that
+ * memory say what is in the ring. The vCPU's own thread adds entries; a reset is done under a
+ * lock (slots_lock).
  */
 #ifndef AV_MMU_RING_H
 #define AV_MMU_RING_H
@@ -17,7 +16,7 @@
 
 /* KVM's limits. */
 #define AV_RING_MAX		65536	/* entries */
-#define AV_RING_RESERVED	64	/* of them, for what one exit puts in once the ring is full */
+#define AV_RING_RESERVED	64	/* of these, for what one exit adds to a full ring */
 #define AV_RING_MIN_BYTES	4096
 
 /* KVM_DIRTY_GFN_F_* */
@@ -36,19 +35,19 @@ struct av_ring_entry {
 struct av_ring {
 	struct av_ring_entry *at;
 	u32 size;		/* entries, a power of two; 0: no ring */
-	u32 put, reset;		/* entries so far; both wrap */
+	u32 put, reset;		/* counts of entries added and reset; both wrap */
 };
 
-/* Some pages of one slot: offset, and those of the next 63 that mask has. */
+/* Up to 64 pages of one slot: bit n of mask is page offset + n. */
 struct av_ring_run {
 	u32 slot;
 	u64 offset, mask;
 };
 
-/* KVM's errnos for a size in bytes. */
+/* Check a size in bytes. Returns KVM's errnos. */
 int av_ring_check_size(u32 bytes);
 
-/* at: zeroes. */
+/* Set up a ring; at is zeroed memory. */
 void av_ring_init(struct av_ring *ring, struct av_ring_entry *at, u32 bytes);
 
 static inline u32 av_ring_used(const struct av_ring *ring)
@@ -56,16 +55,16 @@ static inline u32 av_ring_used(const struct av_ring *ring)
 	return READ_ONCE(ring->put) - READ_ONCE(ring->reset);
 }
 
-/* Full, but for the reserve: the vCPU, whose thread asks, is not to run. */
+/* Full except for the reserve: the vCPU must not run. Called by the vCPU's own thread. */
 static inline bool av_ring_soft_full(const struct av_ring *ring)
 {
 	return av_ring_used(ring) >= ring->size - AV_RING_RESERVED;
 }
 
-/* Put a page in: false when there is no room at all. */
+/* Add a page. False: there is no room at all. */
 bool av_ring_put(struct av_ring *ring, u32 slot, u64 offset);
 
-/* How many entries have been put in: the end, for av_ring_reset(). */
+/* The number of entries added so far: the end, for av_ring_reset(). */
 static inline u32 av_ring_end(const struct av_ring *ring)
 {
 	/* Pairs with the release in av_ring_put(). */
@@ -73,13 +72,12 @@ static inline u32 av_ring_end(const struct av_ring *ring)
 }
 
 /*
- * Reset entries that were taken, 64 at most, which come before end and one after the
- * other, and are of pages near each other: how many. 0: the next entry has not been
- * taken.
+ * Reset up to 64 entries that were taken, consecutive, before end, and for pages near each
+ * other. Returns how many. 0: the next entry was not taken, or end is reached.
  */
 unsigned int av_ring_reset(struct av_ring *ring, u32 end, struct av_ring_run *run);
 
-/* Leave of a run what is in a slot of so many pages: false for nothing. */
+/* Limit a run to a slot of npages. False: nothing is left. */
 bool av_ring_clip(struct av_ring_run *run, u64 npages);
 
 #endif /* AV_MMU_RING_H */

@@ -2,10 +2,10 @@
 /*
  * The reverse map: from a guest frame to the shadow entries that map it.
  *
- * An entry's name is its table's id and its index, in 31 bits. A frame's head
- * holds the first name, each entry the next and the previous one, so that an
- * entry is removed without a search however many map the same frame. Blocks
- * have heads of their own, one for each 2 MiB of frames.
+ * An entry's name is its table's id and its index, in 31 bits. A frame's head is the name of
+ * the first entry; each entry has the names of the next and the previous one, so that removal
+ * needs no search however many entries map the frame. Blocks have heads of their own, one per 2
+ * MiB of frames.
  */
 #include "mmu/entry.h"
 
@@ -14,7 +14,7 @@ static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 	return sh->by_id[name / AV_ENTRIES];
 }
 
-/* The first entry on a head, 0 when there is none. */
+/* The first entry of a frame or block; 0: none. */
 static u32 first_of(struct av_shadow *sh, u32 gfn, int level)
 {
 	u32 *head = av_rmap_head(sh, gfn, level);
@@ -22,7 +22,7 @@ static u32 first_of(struct av_shadow *sh, u32 gfn, int level)
 	return head ? *head : 0;
 }
 
-/* Drop entries from name on, as many as one call may; true when some are left. */
+/* Drop entries from name on, within the gather's limit. Returns true if some are left. */
 static bool zap_from(struct av_shadow *sh, u32 name, struct av_gather *g)
 {
 	while (name && !av_gather_spent(g)) {
@@ -51,8 +51,8 @@ bool av_shadow_zap_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 }
 
 /*
- * How many entries of a frame are looked at one by one: a guest may have made
- * millions of them, and whoever asks holds locks of the host's.
+ * Most entries of a frame that are looked at one by one: a guest may have made millions, and
+ * the caller holds locks of the host's.
  */
 #define SOME_ENTRIES	64
 
@@ -67,7 +67,7 @@ static void wrprotect_entry(struct av_pt *pt, u32 idx, struct av_gather *g)
 	av_gather_entry(g, pt, idx);
 }
 
-/* The log counts pages, so blocks go and come back as pages; so does the rest of a long chain. */
+/* The log is by page: drop blocks, which come back as pages, and the rest of a long chain. */
 bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 {
 	u32 name = first_of(sh, gfn, 3), n;
@@ -84,7 +84,7 @@ bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g)
 	return zap_from(sh, name, g) || av_shadow_zap_blocks(sh, gfn, g);
 }
 
-/* Of the entries from name on: is one young, is one made old? */
+/* Is any entry from name on young? clear: make them old. */
 static bool age_from(struct av_shadow *sh, u32 name, bool clear, struct av_gather *g)
 {
 	bool young = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The trees that a vCPU runs on: which are loaded, and whether virtual EL1 runs from copies. */
+/* Which trees a vCPU runs on, and whether virtual EL1 runs from copies. */
 #include <linux/minmax.h>
 #include <linux/module.h>
 
@@ -20,13 +20,13 @@ void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
 	};
 }
 
-/* The mode of EL1's own trees: with copies or without. */
+/* The mode of EL1's own trees: with or without copies. */
 static u8 el1_mode(const struct av_vcpu *vcpu)
 {
 	return vcpu->mmu->copies ? AV_MODE_EL1_COPIES : AV_MODE_EL1;
 }
 
-/* How a half comes by the place of its tree: av_place_choose(), or with interrupts off. */
+/* How to find the place for a tree: av_place_choose(), or its variant with interrupts off. */
 typedef int choose_fn(struct av_vcpu *vcpu, const struct av_tree_key *key);
 
 static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool high, int el,
@@ -43,7 +43,7 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 		key.owner = av_tree_owner(vcpu);
 	i = choose(vcpu, &key);
 	if (i >= 0 && !high && READ_ONCE(mmu->trees[i]->split) & BIT(el)) {
-		mmu->tree[0] = mmu->trees[i];	/* keep its place */
+		mmu->tree[0] = mmu->trees[i];	/* keep its place in use */
 		key.mode = el ? el1_mode(vcpu) : AV_MODE_EL0;
 		i = choose(vcpu, &key);
 	}
@@ -62,7 +62,7 @@ static int load(struct av_vcpu *vcpu, int el, choose_fn *choose)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int ret;
 
-	/* Trees that were at hand may be gone if this fails half-way. */
+	/* If this fails half-way, trees that were ready may be gone. */
 	mmu->ttbr1[0] = mmu->ttbr1[1] = 0;
 	av_pair_changed(mmu, mmu->pair);
 	mmu->fetch.valid = false;
@@ -80,11 +80,10 @@ static int load(struct av_vcpu *vcpu, int el, choose_fn *choose)
 }
 
 /*
- * Instructions that copies cannot do come in bursts (a kernel that starts,
- * firmware's services): each time copies are left for twice as many traps, and
- * for half as many again where no burst comes. One instruction may take a few
- * traps to be done: its page, those of its data, FP registers. Traps that end in
- * the window count too, and are looked at after so many entries.
+ * Instructions that copies cannot execute come in bursts (a kernel boots, firmware's services).
+ * So copies are given up for twice as many traps each time, and for half as many once no burst
+ * has come for a while. One instruction may need a few traps: for its page, its data's pages,
+ * FP registers. Traps handled in the window are counted too, once in so many entries.
  */
 #define PLAIN_MIN	8U
 #define GOOD_LOADS	64
@@ -130,13 +129,13 @@ void av_mmu_go_plain(struct av_vcpu *vcpu)
 	mmu->stale |= AV_STALE_MODE;
 }
 
-/* With the MMU off there is but one tree, which is plain. */
+/* With the MMU off there is only one tree, which has no copies. */
 static bool may_use_copies(const struct av_vcpu *vcpu)
 {
 	return vcpu->mmu->want_copies && av_srf_get(vcpu->srf, AV_SCTLR_EL1) & AV_SCTLR_M;
 }
 
-/* Back to copies, unless their sites would not work, in tables without the annex. */
+/* Return to copies, unless the current tables lack the annex: then sites would not work. */
 static void come_back(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -148,7 +147,7 @@ static void come_back(struct av_vcpu *vcpu)
 	}
 }
 
-/* Decide on copies until the next load. */
+/* Decide whether to use copies until the next load. */
 static void choose_copies(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -193,7 +192,7 @@ int av_mmu_load(struct av_vcpu *vcpu)
 		return 0;
 	if (mmu->stale & AV_STALE_REGS)
 		choose_pair(vcpu);
-	/* An exception from virtual EL0 may begin in other tables than its handler's. */
+	/* An exception from virtual EL0 may start in tables that are not its handler's. */
 	if (unlikely(mmu->back) && el && mmu->el && may_use_copies(vcpu))
 		come_back(vcpu);
 	choose_copies(vcpu);
@@ -206,12 +205,12 @@ int av_mmu_load(struct av_vcpu *vcpu)
 			return ret;
 	}
 	loaded(vcpu, pair, el);
-	/* The next entry looks. */
+	/* If back is still set, the next entry must check again. */
 	mmu->stale = unlikely(mmu->back) && el ? AV_STALE_MODE : 0;
 	return 0;
 }
 
-/* With all contexts there are, none has to be made: an ASID may have to be waited for. */
+/* Requires that all contexts exist: making one may have to wait for an ASID. */
 static bool load_now(struct av_vcpu *vcpu)
 {
 	return vcpu->sw->nr_contexts == AV_NR_CONTEXTS && !load(vcpu, 1, av_place_choose_now);
@@ -231,7 +230,7 @@ bool av_mmu_load_now(struct av_vcpu *vcpu)
 	if (av_pair_at_hand(vcpu, pair, 1)) {
 		av_pair_take(vcpu, 1);
 	} else if (!load_now(vcpu)) {
-		/* Trees of the pair that the window has may be gone: nobody goes back to it. */
+		/* Trees of the window's pair may be gone: make sure that nothing returns to it. */
 		vcpu->srf->roots_at = mmu->pair;
 		return false;
 	}
@@ -244,7 +243,7 @@ void av_mmu_regime_changed(struct av_vcpu *vcpu)
 {
 	vcpu->mmu->regimes++;
 	vcpu->mmu->stale |= AV_STALE_REGS;
-	/* With the MMU off, one tree serves all regimes: its serial does not tell them apart. */
+	/* With the MMU off, one tree serves all regimes: its serial does not distinguish them. */
 	vcpu->mmu->device.serial = 0;
 }
 

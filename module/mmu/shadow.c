@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Shadow tables: filling them, and dropping what they hold by address. */
+/* Shadow tables: filling entries, and dropping them by address. */
 #include "mmu/entry.h"
 
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val)
@@ -21,7 +21,7 @@ void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g)
 	av_gather_entry(g, pt, idx);
 }
 
-/* Take a table with all below it out of the walkers' reach. */
+/* Unlink a table, with all below it, so that no walker can reach it. */
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g)
 {
 	struct av_pt *child = pt->aux[idx].child;
@@ -33,7 +33,7 @@ void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g)
 	g->sh->shape++;
 	g->work += pt->level == AV_ROOT_LEVEL ? 1 + pt->tree->users : 1;
 	av_list_add_tail(&child->node, &g->unlinked);
-	/* What was kept has been flushed. */
+	/* If it was only kept, it has been flushed already. */
 	if (linked)
 		av_gather_tree(g, pt->tree);
 }
@@ -88,8 +88,8 @@ bool av_shadow_takes_block(const struct av_tree *tree, u64 va)
 }
 
 /*
- * Drop those leaves of a level 3 table that have a bit in todo, of one word of used, or the
- * first so many of them. Those that are asleep stay.
+ * Drop the leaves of a level-3 table that todo names, within one word of used, up to left of
+ * them. Sleeping entries stay.
  */
 static __always_inline void zap_word(struct av_pt *pt, u32 first, u64 todo, u32 left,
 				    struct av_gather *g)
@@ -107,7 +107,7 @@ static __always_inline void zap_word(struct av_pt *pt, u32 first, u64 todo, u32 
 		av_rmap_del(g->sh, pt, idx);
 		taken |= todo & -todo;
 		n++;
-		/* When there is no room for its name all of the tree is named, and those after it. */
+		/* Once the flush has no room for pages, it names the whole tree. */
 		if (named) {
 			named = g->flush.nr_pages < AV_FLUSH_PAGES;
 			av_gather_entry(g, pt, idx);
@@ -118,7 +118,7 @@ static __always_inline void zap_word(struct av_pt *pt, u32 first, u64 todo, u32 
 	g->work += n;
 }
 
-/* Drop leaves of a level 3 table. True where the gather is spent: *next is where to go on. */
+/* Drop leaves of a level-3 table. True if the gather is spent; *next is where to continue. */
 static bool zap_pages(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
 {
 	u32 idx = av_pt_index(start, 3), end = av_pt_index(last, 3);
@@ -138,7 +138,7 @@ static bool zap_pages(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next);
 
-/* The same of a table of a higher level, with what is below it. */
+/* The same for a table of a higher level, and what is below it. */
 static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
 {
 	int shift = av_level_shift(pt->level);
@@ -163,9 +163,9 @@ static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 }
 
 /*
- * Drop [start, last] of one table, both inside it; of tables that are kept, those that are
- * whole in it: the others are compared before they are reached again. Where a guest leaf larger
- * than an entry was broken up here, all that came from such a leaf goes.
+ * Drop [start, last], which lies within the table. Of kept tables, drop only those that are
+ * whole in the range: the others are compared before they are linked again. If a guest leaf
+ * larger than an entry was split here, drop everything that it filled.
  */
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
 {
@@ -180,7 +180,7 @@ static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 		start &= ~leaf;
 		last |= leaf;
 	}
-	/* Also to find nothing takes its time. */
+	/* Finding nothing counts as work too. */
 	g->work++;
 	if (pt->level == 3)
 		more = zap_pages(pt, start, last, g, next);
@@ -196,7 +196,7 @@ bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_ga
 	struct av_pt *root = tree->root;
 	u64 top = root->va + GENMASK_ULL(47, 0);
 
-	/* Hardware's tables end at 48 bits: what is beyond was never filled. */
+	/* Shadow tables cover 48 bits: nothing beyond was ever filled. */
 	if (last < root->va || start > top || av_tree_empty(tree))
 		return false;
 	return zap_table(root, max(start, root->va), min(last, top), g, next);
@@ -211,7 +211,7 @@ static void flush_entry(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_gather_finish(&g);
 }
 
-/* Clear and flush one leaf, to put something else there. */
+/* Clear and flush one leaf, to replace it. */
 static void drop_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	struct av_gather g;
@@ -221,7 +221,7 @@ static void drop_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_gather_finish(&g);
 }
 
-/* The table below idx on the way to an entry, made if it is missing. */
+/* The table below idx on the way to an entry; made if it is missing. */
 static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
 			     struct av_pool *pool, u32 *work)
 {
@@ -241,15 +241,15 @@ static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struc
 	if (!child)
 		return NULL;
 	if (av_pte_is_leaf(pt, idx))
-		drop_leaf(sh, pt, idx);	/* its pages fault back in */
+		drop_leaf(sh, pt, idx);	/* its pages will fault again */
 	pt->aux[idx].child = child;
-	sh->ops->publish(sh->ctx);	/* the zeroed table before what leads to it */
+	sh->ops->publish(sh->ctx);	/* the zeroed table before the entry that leads to it */
 	av_pt_set(pt, idx, av_table_desc(child->pa));
 	pt->live++;
 	return child;
 }
 
-/* Make room for a block where a table of pages is. */
+/* Unlink a table of pages to make room for a block. */
 static void drop_child(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	struct av_gather g;
@@ -261,14 +261,14 @@ static void drop_child(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_gather_finish(&g);
 }
 
-/* More rights, or AF, for the same page: may be changed in place. */
+/* More rights, or AF, for the same page: may be done in place. */
 static bool only_adds(u64 old, u64 new)
 {
 	return !((old ^ new) & AV_PTE_ADDR) && !(~old & new & (AV_PTE_RDONLY | AV_PTE_UXN)) &&
 	       !(old & ~new & AV_PTE_USER);
 }
 
-/* Without such a page the table is not found again when it was kept. */
+/* Without desc, the table cannot be compared after it was kept. */
 static void take_desc(struct av_shadow *sh, struct av_pt *pt, struct av_pool *pool)
 {
 	if (!pool->nr_descs)
@@ -296,7 +296,7 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 		drop_leaf(sh, pt, idx);
 		old = 0;
 	}
-	/* The same host page may now be reached by another guest frame. */
+	/* Another guest frame may now have the same host page. */
 	if (old)
 		av_rmap_del(sh, pt, idx);
 	else
@@ -306,20 +306,20 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 	av_pt_note_desc(pt, idx, f->desc);
 	WRITE_ONCE(pt->pte[idx], new);
 	/*
-	 * A TLB may hold an entry that only permits less, and keep it over the fault:
-	 * also one whose AF was clear a moment ago, where hardware sets it.
+	 * A TLB may hold an entry with fewer rights and use it in spite of the fault; even one
+	 * whose AF was clear a moment ago, if hardware sets it.
 	 */
 	if (old && old != new)
 		flush_entry(sh, pt, idx);
 }
 
-/* A guest leaf of 2^span bytes is about to fill something in a table, or below. */
+/* A guest leaf of 2^span bytes is about to fill an entry in this table or below. */
 static void note_span(struct av_shadow *sh, struct av_pt *pt, u8 span)
 {
 	if (likely(span <= pt->gspan))
 		return;
 	pt->gspan = span;
-	/* A TLBI of one page has more to drop now than that page. */
+	/* From now on a TLBI of one page must drop more than that page. */
 	if (span > av_level_shift(pt->level))
 		sh->shape++;
 }
@@ -332,7 +332,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 
 	if (f->va >= AV_WINDOW_START)
 		return -EINVAL;
-	/* Also where a table is linked once more. */
+	/* Also needed if a kept table is only linked again. */
 	av_tree_fills(sh, tree);
 	tree->filled = true;
 	if (f->va < pt->va || f->va - pt->va > GENMASK_ULL(47, 0))
@@ -350,7 +350,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 			return av_shadow_full(sh) ? -ENOSPC : -ENOMEM;
 		note_span(sh, pt, f->gspan);
 		pt = child;
-		/* Blocks of a kept table have gone: a table of pages below is for the next time. */
+		/* A kept table lost its blocks: link the table of pages below it the next time. */
 		if (unlikely(work >= AV_WORK / 4) && pt->level < f->level)
 			return -EAGAIN;
 	}

@@ -1,46 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The shadow tables: a TLB in software, shared by a VM's vCPUs.
+ * The shadow tables: a software TLB that the vCPUs of a VM share.
  *
- * Pure code. Memory, the real TLB and the memory slots come through struct
- * av_shadow_ops. The caller holds one lock (vm->mmu_lock) around every call;
- * nothing here sleeps.
+ * Pure code: memory, the hardware's TLB and the memory slots are reached through struct
+ * av_shadow_ops. The caller holds one lock (vm->mmu_lock) around every call. Nothing here
+ * sleeps.
  *
  * Rules:
- *  - An entry may be missing at any time: a hidden fault brings it back. So
- *    invalidating too much is always right, and no guest table is watched.
- *  - An entry is a 4 KiB page (level 3) or a 2 MiB block (level 2) of the
- *    host's, whatever the guest's own leaf was. The guest invalidates by leaf:
- *    each table remembers the largest guest leaf below it (gspan), and a TLBI
- *    of one address drops all that such a leaf may have filled.
- *  - An entry never changes its output address in place: it is cleared and
- *    the TLB flushed first. Rights may change in place; taking some away
- *    flushes.
- *  - Each entry is on the reverse map of its guest frame, a block on that of
- *    its 2 MiB.
- *  - No call does work that grows with what a guest has mapped. An operation on
- *    whole tables unlinks the topmost of them and flushes the TLB (struct
- *    av_gather); the tables are doomed: out of every walker's reach.
- *    av_shadow_reap() takes them apart, a part a call, and only it gives a
- *    table back. A call's return value says whether work is left; the caller
- *    offers the lock and calls again.
+ *  - Any entry may be missing at any time: a hidden fault restores it. So invalidating too much
+ *    is always correct, and guest tables need no write protection.
+ *  - An entry is a 4 KiB page (level 3) or a 2 MiB block (level 2) of the host's, whatever the
+ *    size of the guest's leaf. The guest invalidates leaves, so each table records the largest
+ *    guest leaf in or below it (gspan), and a TLBI of one address drops all entries that such a
+ *    leaf may have filled.
+ *  - An entry never changes its output address in place: it is cleared and flushed first.
+ *    Rights may change in place; removing rights requires a flush.
+ *  - Each page entry is on the reverse map of its guest frame, each block on that of its 2 MiB.
+ *  - No call does work that grows with what a guest has mapped. Operations on whole tables
+ *    unlink the topmost table and flush the TLB (struct av_gather). The tables below are then
+ *    doomed: no walker can reach them. av_shadow_reap() takes them apart, some per call; only
+ *    it frees tables. The return value of a call says if work is left; the caller then lets
+ *    others take the lock and calls again.
  *  - Every flush names the trees that it is for (struct av_flush).
- *  - A TLBI of an ASID may keep tables: out of every walker's reach, and compared
- *    with the guest's before they are reached again (kept.c). Their entries stay on
- *    the reverse map, so that all that goes by frame finds them. So may single entries.
+ *  - A TLBI by ASID may keep tables. Walkers cannot reach a kept table, and it is compared with
+ *    the guest's table before it is linked again (kept.c). Its entries stay on the reverse map,
+ *    so that operations by frame find them. Single entries may be kept in the same way
+ *    (asleep).
  *
- * Trees. A tree is one TTBR's view in one mode. TTBR0: one tree serves virtual
- * EL1 and EL0 (AV_MODE_SHARED, rights of EL0) until EL1 needs rights that EL0
- * may not have, or EL0 executes pages that EL1 may execute too; from then on
- * that level has one of its own (av_tree.split). TTBR1: one for each level, and
- * another for EL1 where it runs from copies of its code. TTBR1's trees hold
- * global entries only and serve every ASID, until the guest maps something
- * non-global there; from then on each ASID has its own (av_shadow.high_tagged). So does
- * TTBR0's of the tables that a kernel has there between two processes, by each ASID in
- * turn, and that map nothing (av_shadow.idle_base).
+ * Trees. A tree is one TTBR's view in one mode. TTBR0: one tree serves virtual EL1 and EL0
+ * (AV_MODE_SHARED, EL0's rights), until EL1 needs rights that EL0 must not have, or EL0
+ * executes pages that EL1 may execute too. From then on that exception level has its own tree
+ * (av_tree.split). TTBR1: one tree per exception level, and another for EL1 when it runs from
+ * copies of its code. TTBR1's trees hold only global entries and serve every ASID until the
+ * guest maps a non-global page there; then each ASID gets its own (av_shadow.high_tagged). A
+ * tree also serves every ASID if it belongs to the empty TTBR0 tables that a kernel uses
+ * between two processes (av_shadow.idle_base).
  *
- * Roots. No vCPU runs on a tree's own root table: each has a copy of it
- * (struct av_root), filled with the tree and cleared with it.
+ * Roots. No vCPU runs on a tree's own root table. Each has a copy (struct av_root), which is
+ * filled and cleared together with the tree's root.
  */
 #ifndef AV_MMU_SHADOW_H
 #define AV_MMU_SHADOW_H
@@ -67,60 +64,60 @@
 #define AV_GFN_BITS		31
 
 /*
- * A reverse map head, one a guest page: the name of the first entry that maps
- * the page, 31 bits, or 0. The flag says that a frame is meant, not an entry.
+ * The head of a reverse map, one per guest page: the name of the first entry that maps the
+ * page, in 31 bits, or 0. If the flag is set, the value is a frame number, not an entry's name.
  */
 #define AV_RMAP_FLAG		BIT(31)
 
 enum av_mode {
-	AV_MODE_SHARED,		/* TTBR0, both levels */
-	AV_MODE_EL0,		/* as EL0 sees it */
+	AV_MODE_SHARED,		/* TTBR0, both exception levels */
+	AV_MODE_EL0,		/* EL0's view */
 	AV_MODE_EL1,
-	AV_MODE_EL1_COPIES,	/* as EL1 does, its code in copies (mmu/copies.h) */
+	AV_MODE_EL1_COPIES,	/* EL1's view, with its code in copies (mmu/copies.h) */
 };
 
 #define AV_ASID_ANY		0x10000
 
 struct av_tree_key {
 	u64 base;		/* TTBR_EL1.BADDR */
-	u64 tcr;		/* the fields that bear on this half */
+	u64 tcr;		/* the fields that affect this half */
 	u64 mair;
 	u32 asid;		/* or AV_ASID_ANY */
 	u8 high, mode;
 	u8 sctlr;		/* bit 0 M, bit 1 WXN */
-	u16 owner;		/* one vCPU's (mmu/annex.h), or 0 */
+	u16 owner;		/* vCPU that owns the tree (mmu/annex.h), or 0 */
 };
 
 struct av_pt;
 
-/* Beside each entry of a table: its child, or its place on the reverse map. */
+/* For each entry of a table: the table below, or the entry's links on the reverse map. */
 union av_aux {
 	struct av_pt *child;
 	struct {
 		u32 next;
-		u32 prev;	/* or AV_RMAP_FLAG | gfn for the first one */
+		u32 prev;	/* for the first entry: AV_RMAP_FLAG | gfn */
 	};
 };
 
-/* A table page of a tree. The allocator gives pte and aux zeroed, and no desc. */
+/* A shadow table. The allocator returns pte and aux zeroed, and desc NULL. */
 #define AV_PT_PAGES		2	/* pte and aux */
 struct av_pt {
 	u64 *pte;
 	union av_aux *aux;
 	u64 pa;			/* of pte */
-	u64 *desc;		/* level 3: av_walk_key() of each entry, 0 where it has none; or NULL */
+	u64 *desc;		/* level 3: each entry's av_walk_key(), or 0; or NULL */
 
 	struct av_list node;	/* av_shadow.doomed, av_gather.unlinked, or a pool's */
 	struct av_tree *tree;
-	u64 va;			/* of its first entry */
-	u64 gen;		/* the tree's, when what is linked here was last made good */
+	u64 va;			/* guest address of the first entry */
+	u64 gen;		/* the tree's gen when this table was last compared */
 	u32 id;			/* index in av_shadow.by_id */
-	u16 live;		/* entries, but for those that lead to fixed tables, and … */
-	u16 asleep;		/* … these, of level 3: av_pte_is_asleep() */
+	u16 live;		/* entries, except those for fixed tables … */
+	u16 asleep;		/* … and level-3 leaves that are asleep, av_pte_is_asleep() */
 	u8 level;
-	u8 gspan;		/* log2 of the largest guest leaf here or below */
-	bool fixed;		/* root and way to the window: lives with the tree */
-	u64 used[AV_ENTRIES / 64];	/* a bit for each entry that is not 0 */
+	u8 gspan;		/* log2 of the largest guest leaf in this table or below */
+	bool fixed;		/* root, or on the way to the window: lives as long as the tree */
+	u64 used[AV_ENTRIES / 64];	/* a bit per entry: it is not 0 */
 };
 
 /* A vCPU's copy of a tree's root table. */
@@ -130,79 +127,81 @@ struct av_root {
 	struct av_list node;	/* av_tree.copies */
 };
 
-/* Addresses that the last few invalidations named: the n'th is at n % AV_RECENT. */
+/* Address ranges of the last few invalidations: number n is at index n % AV_RECENT. */
 #define AV_RECENT		8
 struct av_recent {
 	u64 start, last;
 };
 
-/* No page's address. */
+/* A value that is no page's address. */
 #define AV_CLEAN_NONE		1
 
 struct av_tree {
 	struct av_tree_key key;
-	u64 serial;		/* never used twice; names it to the TLB's owner */
-	u64 gen;		/* counts the invalidations that kept its tables … */
-	u64 first_gen;		/* … and this was the first that it had with its key */
-	u64 seq;		/* counts the invalidations that reached it … */
-	struct av_recent recent[AV_RECENT];	/* … and these were the last */
-	u64 seq_tables;		/* counts those of them that name more than leaves: av_tree_seq_tables() */
-	u64 clean;		/* a page where it has nothing, or AV_CLEAN_NONE */
+	u64 serial;		/* never reused; identifies the tree to switch/tlb.h */
+	u64 gen;		/* counts invalidations that kept the tables … */
+	u64 first_gen;		/* … its value when the tree got its key */
+	u64 seq;		/* counts invalidations that reached the tree … */
+	struct av_recent recent[AV_RECENT];	/* … and their ranges */
+	u64 seq_tables;		/* counts those of more than leaves: av_tree_seq_tables() */
+	u64 clean;		/* a page for which the tree has no entry, or AV_CLEAN_NONE */
 	struct av_pt *root;
 	struct av_list copies;	/* struct av_root */
 	struct av_list hash;	/* av_shadow.trees, by serial */
-	struct av_list lru;	/* av_shadow.lru, the coldest first */
-	u32 nr_pts;		/* tables, doomed ones too: it is freed after them */
+	struct av_list lru;	/* av_shadow.lru, least recently used first */
+	u32 nr_pts;		/* tables, doomed ones too: the tree is freed after them */
 	u32 users;		/* vCPUs that have it loaded */
 	bool has_global;
-	bool filled;		/* something was, since it has its key */
-	u8 split;		/* of AV_MODE_SHARED, by level: it has a tree of its own */
-	bool dead;		/* dropped, nobody finds it any more */
+	bool filled;		/* an entry was filled since the tree got its key */
+	u8 split;		/* AV_MODE_SHARED: exception levels that have their own tree */
+	bool dead;		/* dropped: cannot be found any more */
 };
 
-/* Tables and trees set aside for a call; the caller keeps the pool. */
+/* Tables and trees preallocated for a call. The caller owns the pool. */
 struct av_pool {
 	struct av_list pts;
 	u32 nr;
-	u64 *descs;		/* pages for av_pt.desc: the first word of each leads to the next */
+	u64 *descs;		/* pages for av_pt.desc, linked by their first words */
 	u32 nr_descs;
 	struct av_tree *tree;
 };
 
 struct av_shadow_ops {
-	/* Take back a table or a tree; pool may be NULL. A table's entries are all clear. */
+	/* Take back a table, with all entries clear, or a tree. pool may be NULL. */
 	void (*free_pt)(void *ctx, struct av_pt *pt, struct av_pool *pool);
 	void (*free_tree)(void *ctx, struct av_tree *tree, struct av_pool *pool);
-	/* Pages of the pool, or trees, were taken. */
+	/* Pages (of the pool) and trees were used. */
 	void (*used)(void *ctx, int pages, int trees);
-	/* A kept table was linked once more, with so many of its entries. */
+	/* A kept table was linked again, with this many of its entries. */
 	void (*relinked)(void *ctx, unsigned int entries);
 	/*
-	 * n words of the guest's memory, of one page: where they are, each to be read once, or
-	 * else copied, each at once. NULL where they cannot be read, or without a copy cannot.
+	 * Read n words within one page of guest memory: returns their address, for one read of
+	 * each, or copy, filled with one read of each. NULL if they cannot be read, or if copy
+	 * is NULL and they can only be copied.
 	 */
 	const u64 *(*look)(void *ctx, u64 ipa, u64 *copy, unsigned int n);
-	/* Make written entries visible to the table walkers. */
+	/* Make written entries visible to table walkers. */
 	void (*publish)(void *ctx);
-	/* Flush on all CPUs and wait; returns the number of TLBI. */
+	/* Flush on all CPUs, and wait. Returns the number of TLBIs. */
 	unsigned int (*flush)(void *ctx, const struct av_flush *f);
 	/*
-	 * The reverse map head of a guest page (level 3), or of the blocks that
-	 * map the 2 MiB from gfn on (level 2). NULL when it is in no slot.
+	 * The reverse map head of a guest page (level 3), or of the blocks for the 2 MiB from
+	 * gfn on (level 2). NULL: gfn is in no slot.
 	 */
 	u32 *(*rmap)(void *ctx, u32 gfn, int level);
 };
 
 /*
- * The page that a TLBI named last, in the trees of every ASID: none of them had it then, and
- * of those that were filled since, whatever the page, this is the last. A kernel that writes
- * through one page of its own, as Linux patches its text, invalidates it time after time.
+ * The page that the last one-page TLBI named, if only trees that serve every ASID had to be
+ * searched: then none of them has an entry for it. filled is the last of them that got any
+ * entry since. For kernels that write through one page of their own and invalidate it again and
+ * again, as Linux does when it patches its text.
  */
 struct av_swept {
 	u64 va;			/* or AV_CLEAN_NONE */
-	struct av_tree *filled;	/* or NULL: none was */
-	bool several;		/* others were, too */
-	/* The level 3 table that the page is in, of one tree, as long as shape is the shadow's; or NULL. */
+	struct av_tree *filled;	/* or NULL: none was filled */
+	bool several;		/* more than one tree was filled */
+	/* Cached: the level-3 table for va in one tree, while shape is the shadow's; or NULL. */
 	struct av_pt *pt;
 	u64 shape;
 };
@@ -212,131 +211,127 @@ struct av_swept {
 struct av_shadow {
 	const struct av_shadow_ops *ops;
 	void *ctx;
-	u64 window_pa;		/* the level 3 table under AV_WINDOW_START */
+	u64 window_pa;		/* the window's level-3 table */
 	u8 attr_normal;		/* AttrIndx of Normal write-back memory */
 
-	struct av_pt **by_id;	/* [max_pts]; a free one holds the next free id */
+	struct av_pt **by_id;	/* [max_pts]; free places form a list of free ids */
 	u32 max_pts, nr_pts, free_id;
-	u32 nr_descs;		/* av_pt.desc that are not NULL */
-	u32 fresh_id;		/* ids from this one on were never used */
-	struct av_list doomed;	/* tables: unlinked and flushed */
-	/* The ops' to keep: frames that rmap() found last, or none. */
+	u32 nr_descs;		/* av_pt.desc pages in use */
+	u32 fresh_id;		/* ids from here on were never used */
+	struct av_list doomed;	/* unlinked and flushed tables */
+	/* Of the ops: the frames that rmap() found last, or none. */
 	struct av_frames_part last_part;
 
-	/* By half and ASID; the last bucket of each is AV_ASID_ANY's. */
+	/* By half and ASID. The last bucket of each half is for AV_ASID_ANY. */
 	struct av_list trees[2][AV_TREE_BUCKETS + 1];	/* oldest first */
 	struct av_list lru;
-	struct av_tree *spare;	/* av_tree_retire(), or NULL */
+	struct av_tree *spare;	/* see av_tree_retire(); or NULL */
 	u32 nr_trees;
-	/* Trees of one ASID, by half: all, and those that hold global entries. */
+	/* By half: trees of a single ASID; those of them with global entries. */
 	u32 nr_tagged[2], nr_tagged_global[2];
-	u64 seq_va[2];		/* TLBI by address so far, of each half … */
-	struct av_recent recent_va[2][AV_RECENT];	/* … and these were the last */
-	u64 seq_asids;		/* invalidations so far of an ASID */
+	u64 seq_va[2];		/* number of TLBIs by address, by half … */
+	struct av_recent recent_va[2][AV_RECENT];	/* … and their ranges */
+	u64 seq_asids;		/* number of TLBIs by ASID */
 	struct av_swept swept[2];	/* by half */
 	/*
-	 * Counts tables that were taken out of the walkers' reach, and those that came to
-	 * have a guest leaf in them that is larger than their entries.
+	 * Counts tables that were unlinked, and tables that got a guest leaf larger than their
+	 * entries. Cached pointers to tables are valid while it does not change.
 	 */
 	u64 shape;
 	u64 next_serial;
 	bool high_tagged;
 	/*
-	 * TTBR0's tables whose tree serves every ASID, until something is filled in that is
-	 * not global. And of the tree that a vCPU let go last with nothing in it, tables and
-	 * ASID: twice in a row the same tables, by another ASID, and they are these. How
-	 * often that may yet turn out wrong.
+	 * idle_base: the TTBR0 tables whose tree serves every ASID, until a non-global page is
+	 * filled. idle_last, idle_asid: tables and ASID of the tree that a vCPU let go last
+	 * with nothing in it. The same tables twice in a row, with another ASID, become
+	 * idle_base. idle_tries: how often that may still turn out wrong.
 	 */
 	u64 idle_base, idle_last;
 	u32 idle_asid;
 	u8 idle_tries;
 };
 
-/* No TTBR_EL1.BADDR. */
+/* A value that is no TTBR_EL1.BADDR. */
 #define AV_NO_BASE		(~0ULL)
 #define AV_IDLE_TRIES		8
 
-/*
- * The most trees of a VM: finding one looks at as many. More than the vCPUs can
- * have loaded at once.
- */
+/* Most trees per VM: a search may look at all of them. More than all vCPUs can have loaded. */
 #define AV_MAX_TREES		4096
 
 /* One entry to install. */
 struct av_fill {
-	u64 va;			/* aligned to the entry */
+	u64 va;			/* aligned to the entry's size */
 	u64 pa;
-	u64 desc;		/* av_walk_key() of the guest's leaf; 0: it is of another kind */
-	u64 table;		/* with desc: the guest's level 3 table that has it, an IPA */
-	u32 *head;		/* of gfn's reverse map, where the caller has it; or NULL */
+	u64 desc;		/* av_walk_key() of a guest's level-3 leaf; 0: of another leaf */
+	u64 table;		/* with desc: IPA of the guest's level-3 table */
+	u32 *head;		/* gfn's reverse map head, if known; or NULL */
 	u32 gfn;
 	u8 level;		/* 3: page, 2: block */
 	u8 rights;		/* AV_R | AV_W | AV_X */
 	u8 gspan;		/* av_walk.span */
 	bool global : 1;
-	bool only_new : 1;	/* leave what is there */
+	bool only_new : 1;	/* do not replace an existing entry */
 };
 
 /*
- * Set up over an array for max_pts tables. Every table that exists counts
- * against it; when it is reached av_shadow_fill() says -ENOSPC.
+ * Set up a shadow with an array for max_pts tables. All tables count towards max_pts, doomed
+ * ones too: av_shadow_fill() returns -ENOSPC when it is reached.
  */
 void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void *ctx,
 		    struct av_pt **by_id, u32 max_pts);
-/* Move to a larger array; returns the old one. */
+/* Switch to a larger array. Returns the old one, which the caller frees. */
 struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id, u32 max_pts);
 
-/* The key of a half in a mode; asid as av_regime_asid(). */
+/* The key of a half in a mode; the ASID is av_regime_asid()'s. */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
 		 struct av_tree_key *key);
 bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b);
 /*
- * Find or make, and take a reference. NULL when the pool has not enough, or
- * there is no room (av_shadow_reclaim() makes some).
+ * Find or make a tree, and take a reference. NULL if the pool is short, or no more tables are
+ * allowed (av_shadow_reclaim() helps).
  */
 struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 			    struct av_pool *pool);
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 /*
- * Where nobody has loaded a tree and all that it has is kept, its process is most often
- * gone: the next one that needs a tree of its kind gets this, kept tables and all (kept.c).
- * One tree waits for that; of another the tables are doomed.
+ * Call this for a tree that no vCPU has loaded. If all of its tables are kept, its process has
+ * probably exited: the tree waits for the next process that needs one of its kind, and passes
+ * on its kept tables (kept.c). Only one tree waits; the tables of any other are doomed.
  */
 void av_tree_retire(struct av_shadow *sh, struct av_tree *tree);
 
-/* Note that a vCPU lets a tree go: was nothing ever used by its tables (av_shadow.idle_base)? */
+/* A vCPU lets a tree go: note if its guest tables were never used (av_shadow.idle_base). */
 void av_tree_note_idle(struct av_shadow *sh, const struct av_tree *tree);
 
-/* Make root, all 0, a copy of the tree's root, kept up to date from then on. No walker has it in use. */
+/* Make root, all 0, a copy of the tree's root and keep it up to date. No walker may be using it. */
 void av_root_attach(struct av_root *root, struct av_tree *tree);
-/* Detach root from its tree, as if it never was attached: all 0. */
+/* Undo av_root_attach(): root is all 0 again. */
 void av_root_detach(struct av_root *root, const struct av_tree *tree);
 
 /*
- * Make room: take doomed tables apart, else drop from the coldest tree that
- * nobody has loaded, or with hard from the coldest one. Returns the tables
- * given back; *more says whether another call would find more to do.
+ * Make room: take doomed tables apart, or else drop entries of the least recently used tree,
+ * with hard even of one that a vCPU has loaded. Returns the number of tables freed; *more:
+ * another call may free more.
  */
 u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more);
 
-/* Take doomed tables apart, as many as one call may. True while there are more. */
+/* Take doomed tables apart, a bounded number per call. True if there are more. */
 bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
-/* A few of them, where interrupts are off. */
+/* The same for very few tables, for callers with interrupts off. */
 void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool);
 
 /*
- * Install; the caller publishes (av_shadow_publish()) when it has installed
- * all that it wanted. 0; -ENOMEM the pool is empty; -ENOSPC the budget is
- * reached; -EAGAIN much was done on the way, call again; -ESTALE a non-global page for a
- * tree that serves every ASID: its key is another from now on, load again; -EINVAL the
- * address is the switch's.
+ * Install an entry. The caller calls av_shadow_publish() after the last one. 0; -ENOMEM: the
+ * pool is empty; -ENOSPC: max_pts is reached; -EAGAIN: much work was done on the way, call
+ * again; -ESTALE: non-global page in a tree that serves every ASID: the tree's key has changed,
+ * load again; -EINVAL: the address is the window's.
  */
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
 		   struct av_pool *pool);
 
 /*
- * Counts the invalidations of tables that walks of a tree may have come through. Of an ASID
- * all tables go, also those of leaves that are global.
+ * Counts invalidations of guest tables that a walk for this tree may have used. A TLBI by ASID
+ * invalidates all tables, even those that lead to global leaves.
  */
 static inline u64 av_tree_seq_tables(const struct av_shadow *sh, const struct av_tree *tree)
 {
@@ -349,22 +344,21 @@ static inline void av_shadow_publish(struct av_shadow *sh)
 	sh->ops->publish(sh->ctx);
 }
 
-/* The level 3 table that va is in, or NULL. */
+/* The level-3 table for va, or NULL. */
 struct av_pt *av_shadow_table(const struct av_tree *tree, u64 va);
 
-/* The entry that translates va now, for tests and tracing; 0 when there is none. */
+/* The entry for va, for tests and tracing; 0: none. */
 u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
 
 /*
- * Would a block over va replace nothing but a block, or a table that is empty? Where a
- * guest's pages are as small as the host's, or have become so, pages are filled one by
- * one until all of them have gone.
+ * Would a block at va replace only a block or an empty table? If the guest's pages are or have
+ * become as small as the host's, pages are filled one by one until all of them are gone.
  */
 bool av_shadow_takes_block(const struct av_tree *tree, u64 va);
 
 /*
- * What is mapped in pages and in blocks, counted when somebody asks: looks at a part of
- * the tables, from id on, and adds what they have. True while there are more.
+ * Count pages and blocks, on request: looks at some tables, from id on, and adds theirs. True
+ * if there are more tables.
  */
 struct av_leaves {
 	u32 id;
@@ -373,101 +367,100 @@ struct av_leaves {
 
 bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n);
 
-/* A bit for each of the n pages from va on, within one level 3 table, that has a leaf. */
+/* A bit for each of n pages from va on, all in one level-3 table: it has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 
 /*
- * Wake those of a linked table's group of entries that the guest has again: words are its
- * descriptors, each read once, of the group from va on, limits those above them. Others stay
- * asleep where the guest has nothing, and go where it has another page. The caller publishes.
- * Returns how many there are more.
+ * Validate the sleeping entries of a group in a linked table for which the guest has the same
+ * leaf again. words: the guest's descriptors from va on, each read once; limits: of the tables
+ * above. Entries for which the guest has nothing stay asleep; those for which it has another
+ * page are dropped. The caller publishes. Returns how many entries were added.
  */
 unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits);
 
-/* Progress of an invalidation of the guest's. Begin with all zero but op and keep. */
+/* Progress of a guest's invalidation. Start with all 0 except op and keep. */
 struct av_tlbi_walk {
 	struct av_tlbi op;
-	bool keep;		/* of an ASID: keep the tables of trees that are loaded */
-	u64 newest;		/* trees from this serial on hold nothing that op names */
-	u16 place;		/* which of av_shadow.trees[][], counted through */
-	u64 done;		/* serial: trees there up to this one are done */
-	u64 begun, va;		/* the tree that was begun, and where to go on in it */
-	u64 kept;		/* the tree whose generation it has moved last */
+	bool keep;		/* by ASID: keep the tables of loaded trees */
+	u64 newest;		/* trees with this serial or later hold nothing that op names */
+	u16 place;		/* index of the current list in av_shadow.trees[][] */
+	u64 done;		/* trees in that list up to this serial are done */
+	u64 begun, va;		/* tree under way, and where to continue in it */
+	u64 kept;		/* the last tree whose gen was incremented */
 };
 
-/* Drop a part of the entries that op names or might cover. True while there is more. */
+/* Drop some of the entries that op names or may cover. True if there are more. */
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g);
 
 /*
- * The same for an op that names one page, where few trees may have it. False: there are
- * many, or a leaf is larger: nothing was done, or a part, which may be done again.
+ * The same for an op that names one page. False if there are many trees or a larger leaf:
+ * nothing or only a part is done, and doing it again does no harm.
  */
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g);
 
 /*
- * The level 3 table of the tree swept->filled that the page is in; NULL where there is none, or a
- * leaf of the guest's that is larger than an entry may have filled something on the way.
+ * The level-3 table of swept->filled that has the page. NULL: there is none, or a guest leaf
+ * larger than an entry may have filled something on the way.
  */
 struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept);
 
 /*
- * Is a leaf of 2^span bytes void that was read at va when seq was since? Yes, if
- * one of the invalidations after since named it, or not all of these are known any
- * more. seq and recent are a tree's, or those of its half.
+ * Is a leaf of 2^span bytes stale, if it was read at va when the sequence number was since?
+ * Yes, if an invalidation after that named it, or if not all of these are recorded any more.
+ * seq and recent are a tree's, or a half's.
  */
 bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span);
 
 /*
- * Drop a guest frame's entries; take their write rights away (or drop them,
- * where there are very many). True while the frame has more such entries:
- * finish the gather, begin another.
+ * Drop a guest frame's entries; or remove their write rights (or drop them, if there are very
+ * many). True if the frame has more: finish the gather, begin another, call again.
  */
 bool av_shadow_zap_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
-/* Drop the blocks over the 2 MiB that gfn is in, as av_shadow_zap_gfn(). */
+/* Drop the blocks over gfn's 2 MiB, as av_shadow_zap_gfn(). */
 bool av_shadow_zap_blocks(struct av_shadow *sh, u32 gfn, struct av_gather *g);
-/* Was AF set in any entry? clear: take it away. Looks at some where a guest made very many. */
+/* Does any entry have AF set? clear: clear it. Looks at a limited number of entries. */
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
-/* The same in two, for callers that have the frame's head: its pages, and the blocks over it. */
+/* In two steps, for callers that have the frame's head: its pages, and the blocks over it. */
 bool av_shadow_age_head(struct av_shadow *sh, u32 head, bool clear, struct av_gather *g);
 bool av_shadow_age_blocks(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
 
 /* Internal to the pure part. */
 void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global);
-/* There is something of one ASID for a tree of all of them: from now on its key is another. */
+/* A page of one ASID belongs in a tree of every ASID: change the key. */
 void av_tree_needs_asid(struct av_shadow *sh, const struct av_tree *tree);
-/* Take a leaf away; the flush is the gather's. */
+/* Drop a leaf; the gather flushes. */
 void av_shadow_clear(struct av_pt *pt, u32 idx, struct av_gather *g);
 void av_shadow_unlink(struct av_pt *pt, u32 idx, struct av_gather *g);
-/* Write an entry that is no leaf, and in all copies where the table is a root. */
+/* Write an entry that is not a leaf; if the table is a root, in all copies too. */
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val);
 /*
- * Drop a part of [start, last] of a tree. True when there is more: *next is
- * where to go on.
+ * Drop some entries in [start, last] of a tree. True if there are more; *next is where to
+ * continue.
  */
 bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_gather *g, u64 *next);
 struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va,
 			struct av_pool *pool);
-/* Drop a part of all that a tree holds, as av_shadow_zap_range(); at last the tree, if unused. */
+/* Drop some of a tree's entries, as av_shadow_zap_range(); at last the tree, if it is unused. */
 bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g, u64 *next);
 bool av_tree_empty(const struct av_tree *tree);
-/* kept.c: a part of a tree's tables, as av_tree_drop(); to make a kept one good again. */
+/* kept.c: keep some of a tree's tables, as av_tree_drop() drops them. */
 static inline bool av_tree_keepable(const struct av_tree *tree)
 {
 	return tree->users && !tree->key.high;
 }
 
 bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *next);
-/* Returns how many entries it had that it has no more, but for those that are asleep. */
+/* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
-/* Doom those tables of a tree, all of whose are kept, that were of no use since it has its key. */
+/* Doom the tables of an all-kept tree that were not used since the tree got its key. */
 void av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
-/* Drop an entry that is asleep. */
+/* Drop a sleeping entry. */
 void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
 
-/* Is the budget of tables reached? */
+/* Is max_pts reached? */
 static inline bool av_shadow_full(const struct av_shadow *sh)
 {
 	return !sh->free_id && sh->fresh_id >= sh->max_pts;
@@ -486,7 +479,7 @@ static inline int av_level_shift(int level)
 #define AV_PTE_AF		BIT_ULL(10)
 #define AV_PTE_NG		BIT_ULL(11)
 #define AV_PTE_ADDR		GENMASK_ULL(47, 12)
-/* Set where AV_PTE_RDONLY is not: a writable page by the rules of S1PIE too. */
+/* Set if AV_PTE_RDONLY is not: makes a page writable under S1PIE, too. */
 #define AV_PTE_DBM		BIT_ULL(51)
 #define AV_PTE_PXN		BIT_ULL(53)
 #define AV_PTE_UXN		BIT_ULL(54)
@@ -498,7 +491,7 @@ static inline bool av_pte_is_leaf(const struct av_pt *pt, u32 idx)
 	return pte & AV_PTE_VALID && (pt->level == 3 || !(pte & AV_PTE_TABLE));
 }
 
-/* Is it a leaf of level 3 that its table keeps, out of every walker's reach (kept.c)? */
+/* Is it a sleeping level-3 leaf: its table keeps it, but no walker can use it (kept.c)? */
 static inline bool av_pte_is_asleep(const struct av_pt *pt, u32 idx)
 {
 	u64 pte = pt->pte[idx];
@@ -506,7 +499,7 @@ static inline bool av_pte_is_asleep(const struct av_pt *pt, u32 idx)
 	return pt->level == 3 && pte && !(pte & AV_PTE_VALID);
 }
 
-/* The table below entry idx, linked or kept, or NULL for a leaf, nothing, or the window. */
+/* The table below entry idx, linked or kept; NULL for a leaf, no entry, or the window. */
 static inline struct av_pt *av_pt_below(const struct av_pt *pt, u32 idx)
 {
 	if (pt->level == 3 || !(pt->pte[idx] & AV_PTE_TABLE))
@@ -514,7 +507,7 @@ static inline struct av_pt *av_pt_below(const struct av_pt *pt, u32 idx)
 	return pt->aux[idx].child;
 }
 
-/* The same if it is linked. */
+/* The same, only if it is linked. */
 static inline struct av_pt *av_pt_child(const struct av_pt *pt, u32 idx)
 {
 	return pt->pte[idx] & AV_PTE_VALID ? av_pt_below(pt, idx) : NULL;
@@ -528,7 +521,7 @@ static inline void av_pt_note_used(struct av_pt *pt, u32 idx, bool used)
 		pt->used[idx / 64] &= ~BIT_ULL(idx % 64);
 }
 
-/* The first entry from idx on that is not 0, or AV_ENTRIES. */
+/* The first entry from idx on that is not 0; AV_ENTRIES: none. */
 static inline u32 av_pt_next(const struct av_pt *pt, u32 idx)
 {
 	u32 i = idx / 64;
@@ -553,7 +546,7 @@ static inline bool av_pt_has(const struct av_pt *pt, u32 idx)
 	return pt->used[idx / 64] >> idx % 64 & 1;
 }
 
-/* A bit for each of the n pages from va on that a level 3 table has; n is a power of two, to 32. */
+/* A bit for each of n pages from va on with an entry in a level-3 table; n: power of two, to 32. */
 static inline u32 av_pt_group(const struct av_pt *pt, u64 va, unsigned int n)
 {
 	u32 idx = av_pt_index(va, 3);
@@ -561,7 +554,7 @@ static inline u32 av_pt_group(const struct av_pt *pt, u64 va, unsigned int n)
 	return pt->used[idx / 64] >> idx % 64 & GENMASK(n - 1, 0);
 }
 
-/* The same of those that have a leaf, and not one that is asleep. */
+/* The same for leaves that are not asleep. */
 static inline u32 av_pt_present(const struct av_pt *pt, u64 va, unsigned int n)
 {
 	u32 used = av_pt_group(pt, va, n), left, idx = av_pt_index(va, 3);
@@ -574,7 +567,7 @@ static inline u32 av_pt_present(const struct av_pt *pt, u64 va, unsigned int n)
 	return used;
 }
 
-/* A leaf's descriptor, but for its address. */
+/* A leaf's descriptor without its address. */
 static inline u64 av_leaf_desc(const struct av_shadow *sh, u8 level, u8 rights)
 {
 	return AV_PTE_VALID | AV_PTE_AF | AV_PTE_NG | AV_PTE_PXN | AV_PTE_SH_INNER |

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Under memory pressure the host takes back shadow trees that no vCPU has
- * loaded, the coldest first, a VM at a time.
+ * Under memory pressure the host takes back shadow trees that no vCPU has loaded, least
+ * recently used first, one VM at a time.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -42,7 +42,7 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	return n ?: SHRINK_EMPTY;
 }
 
-/* Free so many tables of a VM, or what there is. */
+/* Free up to wanted tables of a VM. */
 static u32 scan_vm(struct av_vm *vm, u32 wanted)
 {
 	bool more = true;
@@ -57,7 +57,7 @@ static u32 scan_vm(struct av_vm *vm, u32 wanted)
 	return n;
 }
 
-/* Code that is executed comes back at the price of a fault; trees first. */
+/* Trees go first: code that is executed needs its copies back soon, at a fault each. */
 static unsigned long drop_copies(struct av_vm *vm, unsigned long wanted)
 {
 	int idx = srcu_read_lock(&vm->srcu);
@@ -69,7 +69,7 @@ static unsigned long drop_copies(struct av_vm *vm, unsigned long wanted)
 		spin_lock(&vm->mmu_lock);
 		before = vm->mmu->nr_copies;
 		more = av_copies_shrink(vm);
-		/* One that is mapped very often takes several calls. */
+		/* A copy that is mapped very often takes several calls. */
 		n += before - vm->mmu->nr_copies;
 		spin_unlock(&vm->mmu_lock);
 		av_mmu_offer();
@@ -84,7 +84,7 @@ static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 	struct av_vm_mmu *mmu;
 	u32 n;
 
-	/* A table is allocated with no lock of ours held, but a reclaimer may be us. */
+	/* Tables are allocated without our locks, but the thread that reclaims may be ours. */
 	if (!mutex_trylock(&vms_lock))
 		return SHRINK_STOP;
 	list_for_each_entry(mmu, &vms, list) {

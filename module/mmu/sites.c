@@ -13,20 +13,20 @@
 #define PER_PAGE	(PAGE_SIZE / GRANULE)
 #define GRANULES	(AV_ANNEX_PAGES * PER_PAGE)
 
-/* Sites of a VM, and in one list. A hundred serve what a kernel does most, 500 a boot. */
+/* Most sites per VM and per list. A hundred serve a kernel's usual work, 500 a boot. */
 #define MAX_SITES	4096
 #define MAX_IN_LIST	128
 
 struct av_site {
 	struct hlist_node hash;		/* by gfn */
 	u64 gfn, va;
-	u32 copied;			/* the instruction as av_patch() has it; 0: no sites here */
-	u32 behind;			/* the same of av_stub.next; 0: any */
-	u32 word;			/* in its place */
-	bool fits;			/* av_sites_patch() */
+	u32 copied;			/* the instruction after av_patch(); 0: no sites allowed */
+	u32 behind;			/* av_stub.next after av_patch(); 0: any */
+	u32 word;			/* to put at the site */
+	bool fits;			/* for av_sites_patch() */
 };
 
-/* The guest's instruction at a site, and the one behind it; 0: not known. */
+/* The guest's instruction at a site, and the next one; 0: unknown. */
 struct av_pair {
 	u32 insn, next;
 };
@@ -34,7 +34,7 @@ struct av_pair {
 /* The stub that a granule belongs to. */
 struct av_granule {
 	u64 site;
-	u32 insn;			/* the guest's; 0: free */
+	u32 insn;			/* the guest's instruction; 0: the granule is free */
 	u32 next;			/* av_stub.next */
 	u16 first;
 };
@@ -51,7 +51,7 @@ void av_sites_none(struct av_vm *vm, u64 gfn)
 			site->copied = 0;
 }
 
-/* May there be a site, and is it not there yet? */
+/* May a site be made here, and is there none yet? */
 static bool wanted(const struct av_annex *annex, u64 gfn, u64 va)
 {
 	const struct av_site *site;
@@ -66,7 +66,7 @@ static bool wanted(const struct av_annex *annex, u64 gfn, u64 va)
 	return true;
 }
 
-/* Do the instructions stand there that the site was made for? */
+/* Does the code have the instructions that the site was made for? */
 static bool fits(const struct av_site *site, u64 gfn, u64 va, const u32 *words)
 {
 	unsigned int i = offset_in_page(site->va) / AV_INSN_SIZE;
@@ -83,7 +83,7 @@ bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code)
 	struct av_site *site;
 	bool any = false;
 
-	/* What stands behind a site may be one too: look at all before any is replaced. */
+	/* Check all sites before replacing any: the word after a site may be a site too. */
 	hash_for_each_possible(annex->sites, site, hash, gfn)
 		site->fits = fits(site, gfn, va, words);
 	hash_for_each_possible(annex->sites, site, hash, gfn) {
@@ -95,7 +95,7 @@ bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code)
 	return any;
 }
 
-/* Under mmu_lock: forget some. True if there are more. */
+/* Under mmu_lock: forget some sites. True if there are more. */
 static bool forget_some(struct av_annex *annex)
 {
 	struct av_site *site;
@@ -126,7 +126,7 @@ void av_sites_forget(struct av_vm *vm)
 
 /* ---- stubs ---- */
 
-/* Where the next stub goes, however long it is: none crosses pages. GRANULES: nowhere. */
+/* Where the next stub goes, whatever its length: none crosses a page. GRANULES: no room. */
 static unsigned int next_granule(const struct av_annex *annex)
 {
 	if (annex->used % PER_PAGE > PER_PAGE - AV_STUB_GRANULES)
@@ -134,7 +134,7 @@ static unsigned int next_granule(const struct av_annex *annex)
 	return annex->used;
 }
 
-/* A page for the next stub. */
+/* Allocate a page for the next stub, if necessary. */
 static int prepare_page(struct av_vcpu *vcpu)
 {
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
@@ -161,7 +161,7 @@ static int prepare_page(struct av_vcpu *vcpu)
 	return 0;
 }
 
-/* Write the stub; its page is there, and executed by others. */
+/* Write a stub into a page that others may execute. */
 static void write_stub(struct av_annex *annex, u64 va, const struct av_pair *pair,
 		       const struct av_stub *stub)
 {
@@ -178,7 +178,7 @@ static void write_stub(struct av_annex *annex, u64 va, const struct av_pair *pai
 	annex->used = first + n;
 }
 
-/* Under mmu_lock: a site and its stub. True if the copy is to be made anew. */
+/* Under mmu_lock: make a site and its stub. True: a new copy must be made. */
 static bool add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair *pair,
 		     struct av_site *site)
 {
@@ -242,7 +242,7 @@ static int make_rows(struct av_vm *vm)
 	return 0;
 }
 
-/* The guest's instruction behind the one at ipa, or 0 where that is not in its page. */
+/* The guest's instruction after the one at ipa; 0: it is in another page. */
 static u32 word_behind(struct av_vcpu *vcpu, u64 ipa)
 {
 	u64 at = ipa + AV_INSN_SIZE, words;
@@ -289,7 +289,7 @@ bool av_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stu
 	return rest->how != AV_STUB_NOWHERE;
 }
 
-/* Nobody runs the VM any more. */
+/* Nobody can run the VM any more. */
 void av_sites_free(struct av_vm *vm)
 {
 	struct av_annex *annex = &vm->mmu->annex;

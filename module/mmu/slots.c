@@ -60,7 +60,7 @@ static int check_numbers(const struct av_region *req)
 		return -EINVAL;
 	if ((req->size | req->gpa | req->hva) & PAGE_MASK_LOW)
 		return -EINVAL;
-	/* One address space; its number is in the upper half of the id. */
+	/* One address space: its number is in the upper half of the id, and must be 0. */
 	if (req->slot >= AV_SLOTS_MAX)
 		return -EINVAL;
 	if (req->gpa + req->size < req->gpa)
@@ -112,7 +112,7 @@ int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 
 
 /* ---- changes ------------------------------------------------------------------ */
 
-/* A path down from the root, to be rebuilt from below. */
+/* A path from the root, to be rebuilt from its end. */
 struct path {
 	struct av_slot_node *node[AV_SLOT_HEIGHT + 1];
 	u8 side[AV_SLOT_HEIGHT + 1];
@@ -137,7 +137,7 @@ static struct av_slot_node *fresh(struct av_slot_edit *edit, u64 stamp)
 	return n;
 }
 
-/* The node that this change may write: n or a copy of it. */
+/* The node that this change may write: n, or a copy of it. */
 static struct av_slot_node *own(struct av_slot_edit *edit, u64 stamp, struct av_slot_node *n)
 {
 	struct av_slot_node *copy;
@@ -151,7 +151,7 @@ static struct av_slot_node *own(struct av_slot_edit *edit, u64 stamp, struct av_
 	return copy;
 }
 
-/* n is the change's own; the heights of n's kids differ by two at most. */
+/* n belongs to the change; the heights of its children differ by at most two. */
 static struct av_slot_node *balance(struct av_slot_edit *edit, u64 stamp, struct av_slot_node *n)
 {
 	bool side = height_of(n->kid[1]) > height_of(n->kid[0]);
@@ -176,7 +176,7 @@ static struct av_slot_node *balance(struct av_slot_edit *edit, u64 stamp, struct
 	return kid;
 }
 
-/* Rebuild a path from below: sub takes the place at its end. */
+/* Rebuild a path from its end, where sub is put. */
 static struct av_slot_node *rebuild(struct av_slot_edit *edit, u64 stamp, struct path *path,
 				    struct av_slot_node *sub)
 {
@@ -216,7 +216,7 @@ static void insert(struct av_slots *next, unsigned int order, struct av_slot *sl
 
 static void drop_node(struct av_slots *next, struct av_slot_edit *edit, struct av_slot_node *n)
 {
-	/* The node was made by this change: nobody has seen it. */
+	/* This change made the node, so nobody else has seen it. */
 	if (n->stamp == next->stamp)
 		edit->spare[edit->spares++] = n;
 	else
@@ -237,7 +237,7 @@ static void remove(struct av_slots *next, unsigned int order, const struct av_sl
 		n = n->kid[side];
 	}
 	if (n->kid[0] && n->kid[1]) {
-		/* The next slot in order takes the node's place, and its own node goes. */
+		/* The next slot in order takes this node's place, and its own node is removed. */
 		found = n;
 		at = path.depth;
 		go(&path, n, true);

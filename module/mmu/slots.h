@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory slots: the guest frames that are memory, and the changes that KVM
- * allows.
+ * Memory slots: which guest frames are memory, and the changes that KVM permits.
  *
- * Pure code. A set is two balanced (AVL) trees of its slots, by frame and by id,
- * and is never changed once it is published: a change copies the nodes on its way
- * and shares all others, so that it takes no longer with many slots than with few.
- * Frames and bitmaps, which hang on a slot, are the kernel side's, see
+ * Pure code. A set of slots is two AVL trees, by frame and by id. It never changes after it was
+ * published: a change copies the nodes on its path and shares all others, so its cost hardly
+ * depends on the number of slots. A slot's frames and bitmaps belong to the kernel side, see
  * mmu/memslot.c.
  */
 #ifndef AV_MMU_SLOTS_H
@@ -15,7 +13,7 @@
 #include "lib/av_types.h"
 #include "mmu/frames.h"
 
-/* KVM's numbers for arm64. */
+/* KVM's limits for arm64. */
 #define AV_SLOTS_MAX		32767
 #define AV_SLOT_PAGES_MAX	((1ULL << 31) - 1)
 
@@ -32,14 +30,14 @@ struct av_slot {
 	u64 hva;
 	u32 id;
 	u32 flags;
-	bool dying;		/* being deleted or moved: fill nothing more */
-	/* A protected VM's: its pages are a file's, from this one on, and hva is not used. */
+	bool dying;		/* being deleted or moved: must not be filled from */
+	/* A protected VM's slot: pages of a file, from gmem_first on; hva is not used. */
 	struct av_gmem *gmem;
 	u64 gmem_first;
 	struct file *gmem_file;
 	struct av_frames frames;
-	/* One bit a page while the log is on, each NULL where the VM has none such. */
-	unsigned long *dirty;	/* written, and not handed out since */
+	/* While the log is on: one bit per page; NULL if the VM has no such log. */
+	unsigned long *dirty;	/* written, and not reported since */
 	unsigned long *ringed;	/* in a vCPU's dirty ring */
 };
 
@@ -59,17 +57,17 @@ enum { AV_BY_GFN, AV_BY_ID, AV_NR_ORDERS };
 
 struct av_slots {
 	u32 nr;
-	u64 stamp;		/* sets of a VM count upwards */
+	u64 stamp;		/* incremented for each new set of the VM */
 	u64 npages;		/* of all slots */
 	struct av_slot_node *root[AV_NR_ORDERS];
 };
 
-/* AVL trees of AV_SLOTS_MAX are no higher. */
+/* Greatest height of an AVL tree of AV_SLOTS_MAX nodes. */
 #define AV_SLOT_HEIGHT		23
 
 /*
- * The nodes of a change: fresh ones from the caller, and those of the old set that the
- * new set does not use. A removal touches three a level, an insertion one.
+ * The nodes of a change: spares from the caller; nodes of the old set that the new set does not
+ * use. A removal changes up to three nodes per level, an insertion one.
  */
 #define AV_SLOT_EDIT_MAX	(AV_NR_ORDERS * 4 * (AV_SLOT_HEIGHT + 1))
 
@@ -89,17 +87,17 @@ enum av_slot_change {
 };
 
 /*
- * Classify a request: 0 and *change, *old (the slot of that id), or KVM's
- * errno. The caller checks that hva is the VMM's to give.
+ * Check a request. 0, *change and *old (the slot with that id), or KVM's errno. The caller
+ * checks that hva is in user space.
  */
 int av_slot_check(const struct av_slots *slots, const struct av_region *req, u8 ipa_bits,
 		  enum av_slot_change *change, struct av_slot **old);
 
-/* The slot that holds gfn, or NULL. */
+/* The slot that contains gfn, or NULL. */
 struct av_slot *av_slot_find(const struct av_slots *slots, u64 gfn);
 struct av_slot *av_slot_by_id(const struct av_slots *slots, u32 id);
 
-/* The first slot that ends after gfn, or NULL; from the end of a slot, the next one. */
+/* The first slot that ends after gfn, or NULL. With a slot's end: the next slot. */
 struct av_slot *av_slot_from(const struct av_slots *slots, u64 gfn);
 
 /* The next slot by frame, or NULL. */
@@ -112,17 +110,17 @@ static inline struct av_slot *av_slot_after(const struct av_slots *slots,
 #define av_for_each_slot(slot, slots) \
 	for ((slot) = av_slot_from(slots, 0); (slot); (slot) = av_slot_after(slots, slot))
 
-/* The most spare nodes that a change needs. */
+/* Most spare nodes that a change needs. */
 unsigned int av_slots_need(const struct av_slots *old, bool drop, bool add);
 
 /*
- * Make next from old: without drop, with add. The edit has the spares; those left over
- * are still in it, and edit->old has the nodes to be freed once nobody reads old.
+ * Make next from old, without drop and with add. edit provides spares and keeps those left
+ * over; edit->old gets the nodes to free once nobody reads old.
  */
 void av_slots_replace(const struct av_slots *old, const struct av_slot *drop,
 		      struct av_slot *add, struct av_slots *next, struct av_slot_edit *edit);
 
-/* Take a node off a set that nobody reads; NULL when the set is empty. Each slot comes once. */
+/* Remove a node from a set that nobody reads. NULL: empty. An order has each slot once. */
 struct av_slot_node *av_slots_take_apart(struct av_slots *slots, unsigned int order);
 
 #endif /* AV_MMU_SLOTS_H */

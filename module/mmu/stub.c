@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Stubs, encoded: mmu/stub.h says what they are. */
+/* Encoding of stubs: rules in stub.h. */
 #include "mmu/stub.h"
 #include "mmu/patch.h"
 #include "vm/regfile.h"
 
-/* Instructions. Distances are in words; size is log2 of bytes, Rn a register or SP. */
+/* Instructions. Distances are in words; size is log2 of bytes; Rn may be SP. */
 #define NOP			0xd503201f
 #define B(words)		(0x14000000 | (words))
 #define CBNZ(rt, words)		(0xb5000000 | (words) << 5 | (rt))
@@ -25,14 +25,14 @@
 
 enum form {
 	FORM_NONE,		/* the instruction has no stub */
-	FORM_NOTHING,		/* it does nothing */
+	FORM_NOTHING,		/* the instruction has no effect */
 	FORM_READ,
 	FORM_READ_DAIF,
 	FORM_WRITE,
-	FORM_WRITE_DUE,		/* unless something waits */
+	FORM_WRITE_DUE,		/* a write that needs the token if anything is due */
 };
 
-/* What a stub does. */
+/* What a stub has to do. */
 struct plan {
 	enum form form;
 	u32 copy;	/* the token */
@@ -40,19 +40,19 @@ struct plan {
 	u32 taken;	/* S */
 	bool dead;	/* S needs no push and no pop */
 	u32 reg;	/* the word in the page */
-	/* Writes: the register stored, how much of it, and what S points at, from base on. */
+	/* Writes: the register to store, its size, and where S points, relative to base. */
 	u32 stored, size;
 	s32 point;
 	/*
-	 * Two writes: the second's register, and the word; and which is the word before the
-	 * other's, so that one instruction stores both.
+	 * Two writes: the second one's register and word; is its word the next or the previous
+	 * one, so that one instruction can store both?
 	 */
 	bool two;
 	u32 stored2, reg2;
 	bool ascend, descend;
 };
 
-/* The form for a token, and the register. Those of DAIF have their own rules. */
+/* The form and register for each token. DAIF's have rules of their own. */
 #define OTHERS(name)	{ FORM_NONE, 0 },
 #define READS(name)	{ FORM_READ, AV_##name },
 #define WRITES(name)	{ FORM_WRITE, AV_##name },
@@ -64,7 +64,7 @@ static const struct {
 	AV_TOKENS_ROWS(OTHERS, READS, WRITES)
 };
 
-/* The word in the page that has the register's value. */
+/* The word in the shared page that has the register's value. */
 static u32 shared_word(u32 reg)
 {
 	switch (reg) {
@@ -84,7 +84,7 @@ static u32 shared_word(u32 reg)
 	return reg - AV_SRF_SHARED;
 }
 
-/* ---- the instruction behind the site ---- */
+/* ---- the instruction after the site ---- */
 
 /* The registers that an instruction reads, besides SP and flags. */
 #define READS_N	BIT(0)	/* bits 9 to 5 */
@@ -92,9 +92,9 @@ static u32 shared_word(u32 reg)
 #define READS_A	BIT(2)	/* bits 14 to 10 */
 
 /*
- * What only computes the register of bits 4 to 0, all of it. No word is among them that
- * the architecture has not given away (is_bitmask() sees to the rest of these), and
- * nothing that an extension has brought.
+ * Instructions that only compute the whole register in bits 4 to 0. The masks match only
+ * encodings that the architecture allocates (is_bitmask() excludes the remaining ones), and
+ * none of a later extension.
  */
 static const struct computes {
 	u32 mask, bits, reads;
@@ -129,7 +129,7 @@ static const struct computes {
 	{ 0xff600000, 0x9b200000, READS_N | READS_M | READS_A },	/* SMADDL, SMSUBL, UMADDL, UMSUBL */
 };
 
-/* AND, ORR, EOR (immediate): an element of ones alone, or none, is no immediate. */
+/* AND, ORR, EOR (immediate): elements of only ones, or no element size, are not encodable. */
 static bool is_bitmask(u32 insn)
 {
 	u32 size = (insn >> 16 & BIT(6)) | (~insn >> 10 & GENMASK(5, 0));
@@ -147,7 +147,7 @@ static bool computes_only(const struct computes *row, u32 insn)
 	       !(row->reads & READS_A && (insn >> 10 & GENMASK(4, 0)) == d);
 }
 
-/* An MRS that does not trap in a copy, or is a token: all of these end well. */
+/* An MRS that a copy has replaced: it does not trap or is a token, and always succeeds. */
 static bool reads_sysreg(u32 insn)
 {
 	u32 copy = av_patch(insn);
@@ -156,7 +156,7 @@ static bool reads_sysreg(u32 insn)
 	       insn & AV_INSN_SYSREG_READ && copy != insn && copy != AV_INSN_UDF;
 }
 
-/* The register that insn overwrites, whatever it was and whatever happens, or XZR. */
+/* The register that insn overwrites unconditionally without reading it, or XZR. */
 static u32 overwritten(u32 insn)
 {
 	u32 d = insn & GENMASK(4, 0), i;
@@ -174,9 +174,9 @@ static u32 overwritten(u32 insn)
 /* ---- the plan ---- */
 
 /*
- * DAIFSet stores the low bits of the address in S, which are the value: one
- * instruction less. The address is below base, and the offset from it no less than 0.
- * For I and F alone the byte that has them is written, so that A and D stay.
+ * DAIFSet stores the low bits of the address in S as the value, which saves an instruction. The
+ * address is below base and the offset is not negative. For I and F alone, only the byte that
+ * contains them is written: A and D stay.
  */
 static void plan_daif_imm(struct plan *plan, bool set, u32 imm)
 {
@@ -210,7 +210,7 @@ static void plan_daif(struct plan *plan, u32 op)
 	}
 }
 
-/* All but S. */
+/* Everything except S. */
 static struct plan plan_alone(u32 insn)
 {
 	u32 copy = av_patch(insn), token = av_token_of(copy >> 5), op;
@@ -233,13 +233,13 @@ static struct plan plan_alone(u32 insn)
 	return plan;
 }
 
-/* A write of a whole register that keeps nothing out. */
+/* A write of a whole register that cannot mask interrupts. */
 static bool is_plain_write(const struct plan *plan)
 {
 	return plan->form == FORM_WRITE && !plan->point;
 }
 
-/* Are two words next to each other, where STP reaches them? */
+/* Are two words neighbours, within STP's reach? */
 static bool is_pair(u32 first, u32 second)
 {
 	return first + 1 == second && first < BIT(6);
@@ -282,13 +282,13 @@ static bool in_reach(u64 from, u64 to, u64 reach)
 	return to - from + reach < 2 * reach;
 }
 
-/* The field of an instruction for a distance in reach. */
+/* The offset field of an instruction, for a distance within reach. */
 static u32 words(u64 from, u64 to, u64 reach)
 {
 	return (to - from) / AV_INSN_SIZE & (reach / 2 - 1);
 }
 
-/* Where the next word of a stub goes, and how it is left before each. */
+/* Where the next word of a stub goes, and for each word how to leave the stub before it. */
 struct pen {
 	struct av_stub *stub;
 	u64 site, base, at;
@@ -308,7 +308,7 @@ static void put_load(struct pen *pen, enum av_stub_how how, u32 rt, u32 reg)
 	put(pen, how, LDR_LITERAL(rt, words(pen->at, pen->base + reg * 8, AV_STUB_NEAR)));
 }
 
-/* All is done. */
+/* Everything is done: branch back. */
 static void put_back(struct pen *pen, const struct plan *plan)
 {
 	u64 back = pen->site + (plan->two ? 2 : 1) * AV_INSN_SIZE;
@@ -340,7 +340,7 @@ static void put_write_dead(struct pen *pen, const struct plan *plan)
 
 	if (due) {
 		put_load(pen, AV_STUB_UNDO, plan->taken, shared_word(AV_SHOWN_DUE));
-		/* past ADR, store and branch */
+		/* skip ADR, store and branch */
 		put(pen, AV_STUB_UNDO, CBNZ(plan->taken, 4));
 	}
 	put_store(pen, AV_STUB_UNDO, plan);
@@ -358,7 +358,7 @@ static void put_write(struct pen *pen, const struct plan *plan)
 	put(pen, AV_STUB_UNDO, PUSH(plan->taken));
 	if (due) {
 		put_load(pen, AV_STUB_POP_UNDO, plan->taken, shared_word(AV_SHOWN_DUE));
-		/* past ADR, store, pop and branch */
+		/* skip ADR, store, pop and branch */
 		put(pen, AV_STUB_POP_UNDO, CBNZ(plan->taken, 5));
 	}
 	put_store(pen, AV_STUB_POP_UNDO, plan);
@@ -402,7 +402,7 @@ static unsigned int granules(const struct av_stub *stub)
 
 #define GRANULE_SIZE	(AV_STUB_GRANULE * AV_INSN_SIZE)
 
-/* From anywhere in the area the whole page is in a literal's reach, and in ADR's. */
+/* Literal loads and ADR reach the whole page from everywhere in the area. */
 static_assert(AV_STUB_AREA < AV_STUB_NEAR);
 static_assert(AV_PSR_DAIF == 0x3c0);
 
@@ -443,7 +443,7 @@ unsigned int av_stub_granules(u32 insn, u32 next, u64 site, u64 base)
 		return 0;
 	nr = granules(&stub);
 	last -= nr * GRANULE_SIZE;
-	/* What reaches the site from the first place and from the last does from all between. */
+	/* If the site can be reached from the first place and the last, it can from all between. */
 	if (nr && !av_stub_make(insn, next, site, base, last, &stub))
 		return 0;
 	return nr;

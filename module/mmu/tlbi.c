@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TLBI instructions of the EL1&0 regime: one row an operation. */
+/* TLBI instructions of the EL1&0 regime: one row per operation. */
 #include "mmu/tlbi.h"
 
 #define XT_TG		GENMASK_ULL(47, 46)
@@ -7,7 +7,7 @@
 #define XT_NUM		GENMASK_ULL(43, 39)
 #define XT_BASE		GENMASK_ULL(36, 0)
 
-/* Rows by CRm: which shareability and kind of operand. */
+/* Rows by CRm: shareability and kind of operand. */
 enum form { NONE, PAGE, RANGE };
 
 static const struct {
@@ -43,8 +43,8 @@ static void decode_page(u64 xt, struct av_tlbi *op)
 }
 
 /*
- * BaseADDR counts granules; a range that runs off the end of its half stops
- * there. A reserved granule invalidates all addresses of the half.
+ * BaseADDR is in granules. A range that exceeds its half ends with the half. A reserved granule
+ * invalidates all addresses of the half.
  */
 static void decode_range(u64 xt, struct av_tlbi *op)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Trees: naming, finding, making and dropping them, and vCPUs' copies of their roots. */
+/* Trees: keys, search, creation and removal, and vCPUs' copies of their roots. */
 #include "mmu/shadow.h"
 
-/* Fields of TCR_EL1 that change how a half translates. */
+/* Fields of TCR_EL1 that affect the translation of a half. */
 #define TCR_LOW		(AV_TCR_T0SZ | AV_TCR_EPD0 | AV_TCR_TG0 | AV_TCR_IPS | AV_TCR_TBI0 | \
 			 AV_TCR_HPD0 | AV_TCR_E0PD0)
 #define TCR_HIGH	(AV_TCR_T1SZ | AV_TCR_EPD1 | AV_TCR_TG1 | AV_TCR_IPS | AV_TCR_TBI1 | \
@@ -22,7 +22,7 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 	sh->by_id = by_id;
 	sh->max_pts = max_pts;
 	sh->next_serial = 1;
-	/* Id 0 is never used: a reverse map name is never 0. */
+	/* Id 0 is never used, so that a reverse map name is never 0. */
 	sh->fresh_id = 1;
 	sh->idle_base = sh->idle_last = AV_NO_BASE;
 	sh->idle_tries = AV_IDLE_TRIES;
@@ -43,7 +43,7 @@ struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id, u32 ma
 	return old;
 }
 
-/* An id for a table: one given back, or one never used. 0: the budget is reached. */
+/* An id for a table: a freed one, or a new one. 0: max_pts is reached. */
 static u32 take_id(struct av_shadow *sh)
 {
 	u32 id = sh->free_id;
@@ -64,7 +64,7 @@ void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt)
 	pt->tree->nr_pts--;
 }
 
-/* The table of that id, or NULL: a free one's place holds the next free id. */
+/* The table with this id, or NULL: a free id's place holds the next free id. */
 static const struct av_pt *pt_at(const struct av_shadow *sh, u32 id)
 {
 	const struct av_pt *pt = sh->by_id[id];
@@ -82,7 +82,7 @@ static u64 blocks_of(const struct av_pt *pt)
 	return n;
 }
 
-/* Tables of pages are looked at, those of blocks looked through. */
+/* A table of pages has its count in live; a table of blocks must be searched. */
 bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n)
 {
 	u32 work = 0;
@@ -137,7 +137,7 @@ void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool hig
 	memset(key, 0, sizeof(*key));
 	key->high = high;
 	key->asid = AV_ASID_ANY;
-	/* The flat map is one tree for both levels; its upper half stays empty. */
+	/* MMU off: one flat tree for both exception levels, with an empty high half. */
 	if (!av_regime_mmu_on(r))
 		return;
 	key->base = (high ? r->ttbr1 : r->ttbr0) & AV_TTBR_BADDR;
@@ -169,11 +169,11 @@ static void link_fixed(struct av_pt *pt, u32 idx, struct av_pt *child)
 	child->fixed = true;
 }
 
-/* Tables that a tree is made of: its root, and in the upper half the way to the window. */
+/* Tables of a new tree: the root, and in the high half those that lead to the window. */
 #define LOW_TABLES	1
 #define HIGH_TABLES	3
 
-/* The upper half's tree holds the window from its first moment. */
+/* A tree of the high half maps the window from the start. */
 static void build_root(struct av_shadow *sh, struct av_tree *tree, struct av_pool *pool)
 {
 	u64 top = AV_WINDOW_START;
@@ -234,7 +234,7 @@ static struct av_tree *find(struct av_shadow *sh, const struct av_tree_key *key)
 	return NULL;
 }
 
-/* A tree that has more tables is not handed on: most of them are of no use to anybody. */
+/* A tree with more tables is not passed on: most of them would be useless to the next process. */
 #define SPARE_PTS	64
 
 static bool may_serve_another(const struct av_tree *tree)
@@ -245,14 +245,14 @@ static bool may_serve_another(const struct av_tree *tree)
 	       key->asid != AV_ASID_ANY && tree->nr_pts <= SPARE_PTS;
 }
 
-/* Would the same descriptors, by the same address, be the same entries? */
+/* Do the two keys turn the same descriptor at the same address into the same entry? */
 static bool same_kind(const struct av_tree_key *a, const struct av_tree_key *b)
 {
 	return a->tcr == b->tcr && a->mair == b->mair && a->high == b->high &&
 	       a->mode == b->mode && a->sctlr == b->sctlr && a->owner == b->owner;
 }
 
-/* The tree that waits for the next process, if this key may have it. It has been flushed. */
+/* Take the tree that waits for the next process, if it fits the key. It has been flushed. */
 static struct av_tree *take_spare(struct av_shadow *sh, const struct av_tree_key *key)
 {
 	struct av_tree *tree = sh->spare;
@@ -310,7 +310,7 @@ void av_root_detach(struct av_root *root, const struct av_tree *tree)
 	av_list_del(&root->node);
 }
 
-/* Does the tree hold nothing but the way to the window? */
+/* Does the tree have no entries except those that lead to the window? */
 bool av_tree_empty(const struct av_tree *tree)
 {
 	const struct av_pt *pt = tree->root;
@@ -344,7 +344,7 @@ void av_tree_needs_asid(struct av_shadow *sh, const struct av_tree *tree)
 	}
 }
 
-/* Unhash a tree that nobody has loaded; it is freed with the last of its tables. */
+/* Remove a tree that no vCPU has loaded from all lists. It is freed with its last table. */
 static void die(struct av_shadow *sh, struct av_tree *tree)
 {
 	av_tree_set_global(sh, tree, false);
@@ -360,7 +360,7 @@ static void die(struct av_shadow *sh, struct av_tree *tree)
 	tree->dead = true;
 }
 
-/* Has a tree tables that are kept, and none that walkers reach? */
+/* Does a tree have kept tables, and none that walkers can reach? */
 static bool all_kept(const struct av_pt *root)
 {
 	u32 idx;
@@ -385,7 +385,7 @@ void av_tree_retire(struct av_shadow *sh, struct av_tree *tree)
 		tree = before;
 	}
 	die(sh, tree);
-	/* It was flushed when its tables were unlinked, and no walker has been in it since. */
+	/* Flushed when its tables were unlinked; no walker has been in the tree since. */
 	av_list_add_tail(&tree->root->node, &sh->doomed);
 }
 
@@ -396,7 +396,7 @@ bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *
 	*next = 0;
 	if (av_shadow_zap_range(tree, max(start, tree->root->va), ~0ULL, g, next))
 		return true;
-	/* Others may have filled the tree while the lock was let go. */
+	/* Other vCPUs may have filled the tree while the lock was not held. */
 	if (!av_tree_empty(tree))
 		return false;
 	av_tree_set_global(sh, tree, false);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stage 1 walk of the EL1&0 regime over the guest's own tables, after the
- * architecture's pseudocode. Faults come in its order: range and EPD, then at
- * each level external abort, validity, address size, and at the leaf the
- * access flag; permissions are the caller's (av_walk_permits()).
+ * The stage 1 walk of the EL1&0 regime over the guest's tables, after the architecture's
+ * pseudocode. Faults have its priority: range and EPD; at each level external abort, validity,
+ * address size; at the leaf the access flag. Callers check permissions (av_walk_permits()).
  */
 #include "mmu/walk.h"
 
@@ -23,7 +22,7 @@
 #define TSZ_MIN			16
 #define TSZ_MAX			39
 
-/* The half of the address space that a walk is in. */
+/* The half of the address space that contains va. */
 struct half {
 	u64 ttbr;
 	u8 tsz;
@@ -31,7 +30,7 @@ struct half {
 	bool epd, hpd, e0pd, tbi;
 };
 
-/* Rights that the tables above take away from a leaf: av_walk.limits. */
+/* Rights that the tables above remove from a leaf: av_walk.limits. */
 #define NO_USER			BIT(0)
 #define NO_WRITE		BIT(1)
 #define NO_PXEC			BIT(2)
@@ -39,7 +38,7 @@ struct half {
 
 u8 av_regime_granule(const struct av_regime *r, bool high)
 {
-	/* TG0 and TG1 number the granules differently. */
+	/* TG0 and TG1 encode the granules differently. */
 	static const u8 tg0[] = { 12, 16, 14, 12 }, tg1[] = { 12, 14, 12, 16 };
 
 	return high ? tg1[FIELD_GET(AV_TCR_TG1, r->tcr)] : tg0[FIELD_GET(AV_TCR_TG0, r->tcr)];
@@ -77,16 +76,16 @@ u8 av_parange_bits(unsigned int parange)
 	return bits[min_t(unsigned int, parange, ARRAY_SIZE(bits) - 1)];
 }
 
-/* Bits of output address: by TCR_EL1.IPS, at most those of the PARange that the guest is shown. */
+/* Output address bits: TCR_EL1.IPS, at most the guest's PARange. */
 static u8 output_bits(const struct av_regime *r)
 {
 	return min(av_parange_bits(FIELD_GET(AV_TCR_IPS, r->tcr)), r->ipa_bits);
 }
 
-/* SCTLR_EL1.M clear: the VA is the IPA, if it is within the IPA size. */
+/* SCTLR_EL1.M clear: the IPA is the VA, if it is within the IPA size. */
 static int walk_flat(const struct av_regime *r, u64 va, struct av_walk *out)
 {
-	/* With TBI the tag is ignored, but bit 55 must still be clear. */
+	/* TBI ignores the tag, but bit 55 must still be 0. */
 	u64 addr = out->va & GENMASK_ULL(55, 0);
 
 	if (va & GENMASK_ULL(63, 56) && av_untag(r, va) == va)
@@ -103,7 +102,7 @@ static int walk_flat(const struct av_regime *r, u64 va, struct av_walk *out)
 	return 0;
 }
 
-/* Is va in the part of its half that TnSZ leaves? */
+/* Is va in the part of its half that TnSZ covers? */
 static bool within_half(const struct half *h, u64 va)
 {
 	int top = 64 - h->tsz;
@@ -113,7 +112,7 @@ static bool within_half(const struct half *h, u64 va)
 	return is_high(va) ? (s64)va >> top == -1 : va >> top == 0;
 }
 
-/* log2 of the bytes that a TLB entry for this leaf may cover: its block, or its contiguous run. */
+/* log2 of the bytes that a TLB entry may cover: the leaf's page, block or run. */
 static u8 leaf_span(u8 granule, int level, bool contiguous)
 {
 	int stride = granule - 3;
@@ -131,13 +130,13 @@ static u8 leaf_span(u8 granule, int level, bool contiguous)
 	}
 }
 
-/* Levels with blocks: 1 and 2 of 4 KiB, level 2 of 16 and 64 KiB. */
+/* Levels that have blocks: 1 and 2 for 4 KiB, 2 for 16 and 64 KiB. */
 static bool may_be_block(const struct half *h, int level)
 {
 	return level == 2 || (level == 1 && h->granule == 12);
 }
 
-/* Rights from the leaf's bits, the tables' limits, and WXN. */
+/* Rights by the leaf's bits, the limits of the tables above, and WXN. */
 static void set_rights(const struct av_regime *r, u64 desc, struct av_walk *out)
 {
 	bool user = desc & DESC_USER && !(out->limits & NO_USER);
@@ -152,7 +151,7 @@ static void set_rights(const struct av_regime *r, u64 desc, struct av_walk *out)
 		out->el1 |= AV_X;
 	if (!(desc & DESC_UXN) && !(out->limits & NO_UEXEC) && !(wxn && out->el0 & AV_W))
 		out->el0 |= AV_X;
-	/* EL0 is not even told that there is a page. */
+	/* EL0 must not even learn that there is a page. */
 	if (out->e0pd)
 		out->el0 = 0;
 }
@@ -204,7 +203,7 @@ static int walk_tables(const struct av_regime *r, const struct half *h,
 {
 	int stride = h->granule - 3, in_bits = 64 - h->tsz, obits = output_bits(r);
 	int level = 4 - (in_bits - h->granule + stride - 1) / stride;
-	/* Bits resolved by the first table, which may be smaller than a granule. */
+	/* The first table may be smaller than a granule. */
 	int shift = h->granule + stride * (3 - level);
 	u64 mask = GENMASK_ULL(in_bits - 1, 0), table = h->ttbr & AV_TTBR_BADDR;
 	u64 desc;
@@ -246,17 +245,17 @@ int av_walk(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, 
 
 u64 av_walk_alike_bits(const struct av_regime *r)
 {
-	/* All but the address; and of the address what must be 0. */
+	/* All but the address; and those bits of the address that must be 0. */
 	return ~GENMASK_ULL(output_bits(r) - 1, 12);
 }
 
-/* Of all leaves, by the four bits: those that have one of these set. */
+/* The leaves, by their four bits, that have one of these bits set. */
 #define LEAVES_USER	0x1010101010101010ULL
 #define LEAVES_RDONLY	0x1100110011001100ULL
 #define LEAVES_PXN	0x1111000011110000ULL
 #define LEAVES_UXN	0x1111111100000000ULL
 
-/* set_rights() of all leaves at once. */
+/* set_rights() for all leaves of a table at once. */
 static void set_leaves(const struct av_regime *r, struct av_walk_table *table)
 {
 	u64 user = table->limits & NO_USER ? 0 : LEAVES_USER;

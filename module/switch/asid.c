@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ASIDs are borrowed from the host's allocator so that no process of the
- * host's ever has one of ours. arm64_mm_context_get() wants an mm_struct and
- * uses nothing of it but mm->context (so from 6.1 to the newest), which is why
- * an empty one will do as a token; one token gives one ASID.
+ * ASIDs are borrowed from the host's allocator, so that no process of the host ever shares one
+ * with a guest. arm64_mm_context_get() takes an mm_struct and uses only its context (from 6.1
+ * to the newest), so an empty mm_struct serves as a token. One token gives one ASID.
  *
- * The host's processes share what is left, so what the module takes is
- * counted: half of the machine's at most, half of that for one user, and half
- * of a user's for one program.
+ * The host's processes share what the module leaves them. So the module takes at most half of
+ * the ASIDs, one user at most half of that, and one program at most half of a user's.
  *
- * Locks: asid_lock, a mutex, inside every lock of a VM's that sleeps.
+ * Locks: asid_lock, a mutex, nests inside every sleeping lock of a VM.
  */
 #include <linux/cpumask.h>
 #include <linux/cred.h>
@@ -29,7 +27,7 @@
 #define MMFR0_ASIDBITS		GENMASK_ULL(7, 4)
 #define MMFR0_ASIDBITS_16	2
 
-/* The ASIDs of one program's VMs, or of one user's. */
+/* The ASIDs of one program's VMs, or of one user's VMs. */
 struct av_asid_share {
 	struct list_head node;
 	const struct mm_struct *program;	/* NULL: the user's */
@@ -40,14 +38,14 @@ struct av_asid_share {
 
 static DEFINE_MUTEX(asid_lock);
 static LIST_HEAD(shares_in_use);
-static unsigned int most, taken;		/* of the module */
+static unsigned int most, taken;		/* of the whole module */
 
 int av_asid_init(void)
 {
 	u64 mmfr0 = read_sanitised_ftr_reg(SYS_ID_AA64MMFR0_EL1);
 	unsigned int asids = FIELD_GET(MMFR0_ASIDBITS, mmfr0) == MMFR0_ASIDBITS_16 ? 65536 : 256;
 
-	/* With KPTI a process has two; the host keeps one a CPU, and two more. */
+	/* With KPTI a process has two ASIDs. The host keeps one per CPU, and two more. */
 	if (arm64_kernel_unmapped_at_el0())
 		asids /= 2;
 	most = asids > nr_cpu_ids + 2 ? (asids - nr_cpu_ids - 2) / 2 : 0;
@@ -59,7 +57,7 @@ static unsigned int limit_of(enum av_asid_holder holder)
 	return holder == AV_ASID_USER ? most / 2 : most / 4;
 }
 
-/* Where there is none yet it is *spare, which is taken, or NULL. */
+/* Returns an existing share, or makes one of *spare and clears *spare. NULL: *spare was NULL. */
 static struct av_asid_share *find_share(const struct mm_struct *program, kuid_t user,
 					struct av_asid_share **spare)
 {
@@ -78,7 +76,7 @@ static struct av_asid_share *find_share(const struct mm_struct *program, kuid_t 
 	return share;
 }
 
-/* Whoever the numbers of a user namespace are, they are those of the user who made it. */
+/* A user namespace's users all count as the user who created the namespace. */
 static kuid_t responsible_user(void)
 {
 	const struct user_namespace *ns;
@@ -95,7 +93,7 @@ int av_asid_shares_get(struct av_asid_share **shares)
 	kuid_t user = responsible_user();
 	int ret = 0, i;
 
-	/* Memory may be long in coming; others' VMs do not wait for that. */
+	/* Allocate outside the lock: it may take long, and VMs of others should not wait for it. */
 	for (i = 0; i < AV_NR_ASID_HOLDERS; i++)
 		spare[i] = kzalloc(sizeof(*spare[i]), GFP_KERNEL_ACCOUNT);
 	mutex_lock(&asid_lock);
@@ -159,15 +157,15 @@ static void flush(u16 asid)
 }
 
 /*
- * The host may have used the number for a process before its ASIDs last rolled
- * over, and a CPU flushes for that only when it next switches processes, which
- * going into the guest is not. So drop what is left of that process here.
+ * The host may have used this ASID for a process before its ASIDs last rolled over. A CPU
+ * flushes for a rollover only when it next switches processes, and an entry into the guest is
+ * not such a switch. So flush the ASID here.
  */
 int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares)
 {
 	struct mm_struct *token;
 
-	/* A glance without the lock: who has all that it may have asks often. */
+	/* Check without the lock first: a VM that has used up its share asks often. */
 	if (!may_take(shares))
 		return -ENOSPC;
 	token = kzalloc(sizeof(*token) + 2 * cpumask_size(), GFP_KERNEL_ACCOUNT);
@@ -188,7 +186,7 @@ int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares)
 	return 0;
 }
 
-/* Flushed before the host's allocator may give it to a process. */
+/* Flush before the host's allocator can give the ASID to a process. */
 void av_asid_put(struct av_asid *a)
 {
 	if (!a->token)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The world switch.
+ * The world switch: assembly.
  *
- * The host runs from its own tables in TTBR1 and cannot replace them under its
- * feet, so the switch goes through the window: pages of code that are mapped
- * twice, low through a table of ours in TTBR0 (aux) and high in every guest
- * tree. The host's text branches to the low alias, which swaps TTBR1 and
- * branches to the high alias, which swaps TTBR0 and does eret. An exception
- * from the guest enters the high alias and goes the same way back.
+ * The host runs from its own tables in TTBR1 and cannot replace the tables that it runs from.
+ * So the switch goes through the window: pages of code that are mapped twice, at a low address
+ * through a table of ours in TTBR0 (aux) and at a high address in every guest tree. The host's
+ * text branches to the low alias, which replaces TTBR1 and branches to the high alias, which
+ * replaces TTBR0 and does ERET. An exception from the guest enters the high alias and goes back
+ * the same way.
  *
- * ASIDs (TCR_EL1.A1 is 1, so TTBR1 holds the ASID). A TLB, also by
- * speculation, may keep any entry reachable under the tables and the ASID of
- * the moment, so no two tables that disagree about an address may ever be
- * live under one ASID while the address matters:
+ * ASIDs. TCR_EL1.A1 is 1, so TTBR1 holds the ASID. A TLB may cache, also by speculation, any
+ * entry that is reachable under the current tables, and tags it with the current ASID. So two
+ * tables that translate an address differently must never be live under one ASID while the
+ * address matters:
  *
  *	step			TTBR0	TTBR1	ASID
  *	host			host's	host	host's
@@ -24,29 +24,26 @@
  *	own ASID		none	guest	context's
  *	guest			guest	guest	context's
  *
- * Under H the host's tree meets only aux; under G guest trees of one VM meet
- * aux, and all of them agree on the window, which is all that is used then.
- * Host entries that are global match under every ASID: where the host has
- * such, SW_FLUSH makes the low code drop everything once the host's tree is
- * out of TTBR1. Ours are never global, so no flush on the way back.
+ * Under H, the host's tree is live only together with aux. Under G, guest trees of one VM are
+ * live with aux; all of them agree on the window, and nothing else is used then. Global host
+ * entries match under every ASID: if the host has any, SW_FLUSH makes the low code flush the
+ * whole TLB once the host's tree is out of TTBR1. Our entries are never global: the way back
+ * needs no flush.
  *
- * Registers: av_switch_enter(priv) is an ordinary C function, called with
- * interrupts off; all of DAIF is masked from its first to its last lines.
- * In the window, SP_EL1 is the register file's high address; av_fast() has the
- * rest of its first page as stack.
+ * Registers. av_switch_enter(priv) is an ordinary C function, called with interrupts off; all
+ * of DAIF is masked from its first lines to its last. In the window, SP_EL1 is the high address
+ * of the register file; av_fast()'s stack is the rest of the file's first page.
  *
- * A light exit leaves less behind: it takes the host's tables, vectors, stack and
- * current task back, and calls C. x19 to x28 are still the guest's: C saves those that
- * it uses, and finds none of them in the register file. What bears on EL0 stays the
- * guest's, and so do the enables of pointer authentication and EPAN (srf->light says
- * that the rest is as the host needs it). If C has answered, the guest goes on; else the
- * rest of the way is gone, too.
+ * A light exit restores only the host's tables, vectors, stack and current task, then calls C.
+ * x19 to x28 still hold the guest's values and are not in the register file; C saves those that
+ * it uses. Registers that affect EL0 keep the guest's values, and so do the enables of pointer
+ * authentication and EPAN (srf->light promises that the others are as the host needs them). If
+ * C has dealt with the exit, the guest continues; otherwise the rest of the full exit follows.
  *
- * This code, and the VM's register files with the addresses of three tables,
- * are mapped while the guest runs, and could be read at EL0 by speculation on a
- * core without CSV3. The private page, which has the host's tables and return
- * address, is not mapped then: it is reached under aux only, x0 its low
- * address.
+ * Speculation. This code and the VM's register files, which hold the addresses of three tables,
+ * are mapped while the guest runs: a core without CSV3 could read them at EL0. The private
+ * page, which holds the host's tables and return address, is not mapped then. It is accessed
+ * only under aux, with its low address in x0.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
@@ -62,7 +59,7 @@
 
 	.text
 
-/* Write \reg with the value at \guest, keeping the present one at \host. */
+/* Write the value at \guest to \reg, and save the old value at \host. */
 	.macro	swap_in reg, guest, host, from=x0
 	mrs	x1, \reg
 	ldr	x2, [\from, #\guest]
@@ -75,7 +72,7 @@
 	msr	\reg, x1
 	.endm
 
-/* Load TPIDR_EL0 and TPIDRRO_EL0 from \srf, or SP_EL0 and TPIDR_EL1 in their place; x1, x2 lost. */
+/* Load TPIDR_EL0 and TPIDRRO_EL0 from \srf, or in place SP_EL0 and TPIDR_EL1. Clobbers x1, x2. */
 	.macro	load_threads srf
 	ldr	w1, [\srf, #SRF_IN_PLACE]
 	cbz	w1, .Lown\@
@@ -90,7 +87,7 @@
 	msr	tpidrro_el0, x2
 	.endm
 
-/* Between the host's TTBRs and the window's low alias: both from \ttbr0 and \ttbr1. */
+/* Switch between the host's TTBRs and the window's low alias, with TTBR0 empty in between. */
 	.macro	load_host_tables none, ttbr1, ttbr0
 	msr	ttbr0_el1, \none
 	isb
@@ -126,7 +123,7 @@ SYM_FUNC_START(av_switch_enter)
 	adr	x2, .Lreturn
 	stp	x1, x2, [x0, #SW_H_SP_EL0]
 
-	/* These bear on the guest at EL0, but not on the host's own code. */
+	/* These affect the guest at EL0, but not the host's own code. */
 	swap_in	cpacr_el1, SW_CPACR, SW_H_CPACR
 	swap_in	cntkctl_el1, SW_CNTKCTL, SW_H_CNTKCTL
 	swap_in	mdscr_el1, SW_MDSCR, SW_H_MDSCR
@@ -145,7 +142,7 @@ SYM_FUNC_START(av_switch_enter)
 	mrs	x1, tcr_el1
 	ldr	x2, [x0, #SW_TCR]
 	str	x1, [x0, #SW_H_TCR]
-	/* The last use of x0: its tag, if it has one, needs the host's TBI1. */
+	/* Last use of x0: if it is a tagged pointer, it needs the host's TBI1. */
 	ldr	x3, [x0, #SW_TTBR0_AUX]
 	ldp	x16, x4, [x0, #SW_LOW_CODE]	/* and the private page's low address */
 	cmp	x1, x2
@@ -157,7 +154,7 @@ SYM_FUNC_START(av_switch_enter)
 	add	x16, x16, #(.Llow_entry - av_window_code)
 	br	x16
 
-	/* x0 is the private page, through aux or not. */
+	/* x0 is the private page: its host address or its low one. */
 .Lreturn:
 	hint	#36				/* bti j */
 .Lback:
@@ -197,7 +194,7 @@ SYM_FUNC_START(av_switch_enter)
 	ldp	x29, x30, [sp], #F_SIZE
 	ret
 
-	/* A light exit. x0 is the private page through aux; x19 to x28 are the guest's. */
+	/* A light exit. x0 is the private page's low address; x19 to x28 are the guest's. */
 SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	hint	#36				/* bti j */
 	ldr	x1, [x0, #SW_TTBR_NONE]
@@ -218,8 +215,8 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	ldp	x1, x0, [x0, #SW_LIGHT]		/* and its data */
 	blr	x1
 	ldr	x1, [sp, #F_PRIVATE]
-	tbz	w0, #0, .Llight_leave		/* a bool: of the rest nothing is said */
-	/* What is asked may have taken the vCPU to the other level. */
+	tbz	w0, #0, .Llight_leave		/* a bool: only its low bits are defined */
+	/* C may have taken the vCPU to the other exception level. */
 	ldr	x6, [x1, #SW_SRF]
 	ldr	w7, [x6, #SRF_VMODE]
 	ldr	x2, [x6, #SRF_ROOT0]
@@ -235,7 +232,7 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	add	x16, x16, #(.Llow_again - av_window_code)
 	br	x16
 
-	/* Seldom: something of the host's is put back before C may do anything else. */
+	/* Rare: restore host PSTATE before any other C code runs. */
 .Llight_pstate:
 	bl	av_switch_light_pstate
 	ldr	x0, [sp, #F_PRIVATE]
@@ -253,17 +250,16 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 SYM_FUNC_END(av_switch_enter)
 
 /*
- * The window's code: copied, never run in place, position independent. Vectors
- * first; cpu/fast.c follows in the same section, then switch/window-end.S.
+ * The window's code: executed only as a copy, so position independent. The vectors come first,
+ * then cpu/fast.c in the same section, then switch/window-end.S.
  */
 	.section .av_window.text, "ax"
 	.balign	4096
 SYM_CODE_START(av_window_code)
 	/*
-	 * From EL1, on either stack: a failed fetch (below), or a defect of
-	 * ours. After a defect the guest's registers may be gone: C is told,
-	 * and ends the VM. SP may be av_fast()'s: rounded down it is the
-	 * register file.
+	 * From EL1, on either stack: a failed fetch (see below), or a bug of ours. After a bug
+	 * the guest's registers may be lost: C is told, and ends the VM. SP may be in
+	 * av_fast()'s stack: rounded down, it is the register file.
 	 */
 	.macro	fatal
 	mov	x1, sp
@@ -294,7 +290,7 @@ SYM_CODE_START(av_window_code)
 	.balign	128
 	fatal
 	.endr
-	/* From EL0: synchronous; IRQ, FIQ, SError. */
+	/* From EL0: synchronous, then IRQ, FIQ, SError. */
 	.balign	128
 	stp	x0, x1, [sp, #SRF_REGS]
 	stp	x2, x3, [sp, #SRF_REGS + 16]
@@ -314,10 +310,10 @@ SYM_CODE_START(av_window_code)
 	mov	x0, #\code
 	b	.Lexit
 	.endr
-	/* From AArch32, which no guest is ever in. There is room behind the vectors' code. */
+	/* From AArch32, which no guest runs in. Other code fills the rest of the 128 bytes. */
 	.balign	128
 	fatal
-	/* After the last load; any address will do, as on the host's own return to EL0. */
+	/* After the last load. Any address will do, as in the host's own return to EL0. */
 .Lunpriv_tlbi:
 	ldp	x0, x1, [sp, #SRF_REGS]
 	tlbi	vale1, xzr
@@ -327,7 +323,7 @@ SYM_CODE_START(av_window_code)
 	isb
 	.balign	128
 	fatal
-	/* Change both roots; TTBR0 is empty while TTBR1 changes the ASID. x2 is EL1's TTBR1. */
+	/* Replace both roots. TTBR0 is empty while TTBR1 changes the ASID. x2 is EL1's TTBR1. */
 .Lroots:
 	ldr	x1, [sp, #SRF_TTBR_NONE]
 	ldr	x3, [sp, #SRF_ROOT0]
@@ -343,7 +339,7 @@ SYM_CODE_START(av_window_code)
 	.endr
 	.balign	128
 
-	/* Low alias; x4 is the private page there. */
+	/* Runs in the low alias; x4 is the private page's low address. */
 	.macro	low_entry high
 	ldr	x6, [x4, #SW_FLUSH]
 	ldr	x7, [x4, #SW_TTBR_NONE]
@@ -361,7 +357,7 @@ SYM_CODE_START(av_window_code)
 	br	x16
 	.endm
 
-	/* High alias; x3 is its address, x5 the register file's, x7 to x9 tables. */
+	/* Runs in the high alias: x3 its address, x5 the register file's, x7 to x9 tables. */
 	.macro	high_entry
 	msr	vbar_el1, x3
 	mov	sp, x5
@@ -374,7 +370,7 @@ SYM_CODE_START(av_window_code)
 
 .Llow_again:
 	low_entry .Lhigh_again
-	/* x19 to x28 are still the guest's. */
+	/* x19 to x28 still hold the guest's values. */
 .Lhigh_again:
 	high_entry
 	load_threads sp
@@ -397,7 +393,7 @@ SYM_CODE_START(av_window_code)
 	ldp	x26, x27, [sp, #SRF_REGS + 208]
 	ldp	x28, x29, [sp, #SRF_REGS + 224]
 	msr	sp_el0, x5
-	/* av_fast() left x18 to x29 and SP alone: they are still the guest's. */
+	/* av_fast() did not touch SP and x18 to x29: they still hold the guest's values. */
 .Lresume_low:
 	ldp	x3, x4, [sp, #SRF_PC]
 	msr	elr_el1, x3
@@ -415,7 +411,7 @@ SYM_CODE_START(av_window_code)
 	cbnz	x0, .Lunpriv_tlbi
 	ldp	x0, x1, [sp, #SRF_REGS]
 	eret
-	dsb	nsh				/* nothing past eret, not even by speculation */
+	dsb	nsh				/* no speculation past ERET */
 	isb
 
 	.macro	save_x4_to_x17
@@ -428,7 +424,7 @@ SYM_CODE_START(av_window_code)
 	stp	x16, x17, [sp, #SRF_REGS + 128]
 	.endm
 
-	/* x1 is the guest's PC then, x3 ESR_EL1, w5 srf->in_place; x2 is lost. */
+	/* Returns the guest's PC in x1, ESR_EL1 in x3, srf->in_place in w5. Clobbers x2. */
 	.macro	save_exception
 	mrs	x1, elr_el1
 	mrs	x2, spsr_el1
@@ -447,7 +443,7 @@ SYM_CODE_START(av_window_code)
 .Lsaved\@:
 	.endm
 
-	/* x0 is the exit code, x0 and x1 are saved. */
+	/* x0 is the exit code; x0 and x1 are saved. */
 .Lexit:
 	stp	x2, x3, [sp, #SRF_REGS + 16]
 SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
@@ -467,9 +463,9 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	str	x4, [sp, #SRF_EXIT]
 
 	/*
-	 * Read an unknown instruction, as EL0, while the TLB entry that just
-	 * served its fetch is still there. Another vCPU's TLBI may come
-	 * between; then C fetches the instruction the long way.
+	 * Read an unknown instruction as EL0 would, while the TLB entry that its fetch just
+	 * used is still valid. If another vCPU's TLBI comes in between, C fetches the
+	 * instruction.
 	 */
 	lsr	x3, x3, #26
 	orr	x3, x3, x0
@@ -484,7 +480,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 .Lfetch_done:
 	str	x2, [sp, #SRF_INSN]
 .Lfetched:
-	/* Exits that need no more than the register file are handled here, by av_fast(). */
+	/* av_fast() handles exits that need only the register file. */
 	cbnz	x4, .Lleave
 	tbnz	x0, #EXIT_LEAVE_BIT, .Lleave
 	mov	x0, sp
@@ -495,8 +491,8 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	tbnz	w0, #FAST_DONE_BIT, .Lresume_threads
 	cbz	w0, .Lleave
 	/*
-	 * Change to the other mode's tree and ASID. The window is the same in
-	 * both trees, and the exception return is the barrier.
+	 * Change to the other level's tree and ASID. The window is the same in both trees, and
+	 * the exception return is the barrier.
 	 */
 	ldp	x1, x2, [sp, #SRF_ROOT1_EL0]
 	tbnz	w0, #FAST_ROOTS_BIT, .Lroots
@@ -509,12 +505,12 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	b	.Lresume_all
 .Lleave:
 	adr	x16, .Llow_exit
-	/* x16 is where the low alias is entered, by its high address. */
+	/* x16 is where to enter the low alias, as a high address. */
 .Lleave_to:
 	/*
-	 * Clear the guest's branch history. Nothing of the host is reachable
-	 * until its tables are back, and the ISBs on the way there wait for
-	 * this. CLRBHB, or the loop where CLRBHB is a hint without effect.
+	 * Clear the guest's branch history: CLRBHB, or the loop where CLRBHB is a NOP. Nothing
+	 * of the host is reachable until its tables are back, and the ISBs on the way there
+	 * wait for this.
 	 */
 	hint	#22
 	ldr	x0, [sp, #SRF_LOOPS]
@@ -537,7 +533,7 @@ SYM_INNER_LABEL(av_window_exit_from_x4, SYM_L_GLOBAL)
 	mov	x2, #INSN_UNKNOWN
 	b	.Lfetch_done
 
-	/* x0 and x3 are the ELR_EL1 and SPSR_EL1 that this exception has replaced. */
+	/* x0 and x3 are the guest's ELR_EL1 and SPSR_EL1, overwritten by the failed fetch. */
 .Lquick_fetch_failed:
 	mov	x1, #ESR_UNKNOWN
 	msr	elr_el1, x0
@@ -548,7 +544,7 @@ SYM_INNER_LABEL(av_window_slow, SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC
 	b	av_window_exit_from_x4
 
-	/* Those that are to be light exits: x0 to x3 are saved. */
+	/* Exceptions that are light exits: x0 to x3 are saved. */
 SYM_INNER_LABEL(av_window_light, SYM_L_GLOBAL)
 	save_x4_to_x17
 	mrs	x1, sp_el0
@@ -563,7 +559,7 @@ SYM_INNER_LABEL(av_window_light, SYM_L_GLOBAL)
 	adr	x16, .Llow_light
 	b	.Lleave_to
 
-	/* Low alias; x0 is the private page there. */
+	/* Runs in the low alias; x0 is the private page's low address. */
 .Llow_light:
 	ldr	x17, [x0, #SW_H_LIGHT]
 	b	1f

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The register file and the private page are where assembly, and the architecture, have them. */
+/* Asserts that the register file and the private page match the assembly's offsets. */
 #include <linux/build_bug.h>
 #include <linux/stddef.h>
 
@@ -83,7 +83,7 @@ CHECK_SRF(sys[AV_DAIF], SRF_DAIF);
 CHECK_SRF(sys[AV_SHOWN_TTBR0_EL1], SRF_SHOWN_TTBR0_EL1);
 CHECK_SRF(sys[AV_SHOWN_TTBR1_EL1], SRF_SHOWN_TTBR1_EL1);
 
-/* LDP and STP */
+/* neighbours, for LDP and STP */
 static_assert(SRF_QUICK_NR == SRF_QUICK + 4 && SRF_VMODE == SRF_QUICK + 8 &&
 	      SRF_IN_PLACE == SRF_QUICK + 12);
 static_assert(SRF_QUICK_ON_NR == SRF_QUICK_ON + 4 && SRF_EL1H == SRF_QUICK_ON + 8 &&
@@ -143,7 +143,7 @@ static_assert(AV_NR_VREGS == BIT(QUICK_VREG_BITS));
 static_assert(AV_FAST_SVC == FAST_SVC && AV_FAST_ERET == FAST_ERET && AV_FAST_DAIF == FAST_DAIF);
 static_assert(AV_FAST_ERET_EL0 == FAST_ERET_EL0 && AV_FAST_HVC == FAST_HVC);
 
-/* Tokens: their counters have their names. */
+/* A token's counter has the token's name. */
 #define NONE(name)
 #define SAME(name)	AV_FAST_##name == FAST_##name &&
 static_assert(AV_TOKENS_ALWAYS(NONE, SAME, SAME) AV_TOKENS_ROWS(NONE, SAME, SAME) true);

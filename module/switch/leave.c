@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work of each CPU on entering and leaving the guest, found out when the CPU
- * first enters one, so that CPUs may differ and may come later.
+ * Per-CPU work on entry and exit. It is determined when a CPU first enters a guest, so that
+ * CPUs may differ and may come online later.
  */
 #include <linux/cpu.h>
 #include <linux/smp.h>
@@ -20,7 +20,7 @@
 DEFINE_PER_CPU(struct av_leave, av_leave_of_cpu);
 static bool meltdown_safe;
 
-/* Does the firmware have the call, and does this CPU need it? (1: has it, not needed.) */
+/* Does the firmware implement the call, and does this CPU need it? (1: implemented, not needed.) */
 static bool firmware_needs(u32 call)
 {
 	struct arm_smccc_res res = { .a0 = (unsigned long)SMCCC_RET_NOT_SUPPORTED };
@@ -44,7 +44,7 @@ void av_leave_find_out(struct av_leave *leave)
 
 	leave->dit = FIELD_GET(PFR0_DIT, cpu.pfr0);
 	leave->tco = FIELD_GET(PFR1_MTE, read_sysreg(id_aa64pfr1_el1));
-	/* The kernel's view: one that does not know GCS has it off, and may lack its registers. */
+	/* Sanitised: a kernel without GCS support leaves it off and may lack its registers. */
 	leave->gcs = FIELD_GET(PFR1_GCS, read_sanitised_ftr_reg(SYS_ID_AA64PFR1_EL1));
 	leave->tidcp = FIELD_GET(MMFR1_TIDCP1, cpu.mmfr1);
 	leave->unpriv_tlbi = av_unpriv_load_leaks(cpu.midr);
@@ -65,7 +65,7 @@ static void look_here(void *unsafe)
 		WRITE_ONCE(*(bool *)unsafe, true);
 }
 
-/* CPUs that come later are let in by the kernel only if no worse than those present. */
+/* The kernel lets a later CPU come online only if it is no worse than those present. */
 int av_leave_init(void)
 {
 	bool unsafe = false;

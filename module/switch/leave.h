@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Entry work on the way back from the guest. The guest does not come back
- * through the host's vectors, so their work for an entry from EL0, beyond
- * registers, is done here: predictors forget (mitigate.h), and PSTATE gets the
- * kernel's values.
+ * Work on the way back from the guest. The guest does not come back through the host's vectors,
+ * so what those do for an exception from EL0, besides saving registers, is done here: clear
+ * predictors (mitigate.h), and give PSTATE the kernel's values.
  *
- * An exception into the window sets PAN, UAO and SSBS as any exception does. It
- * leaves DIT as the guest had it and sets TCO: both are put back.
+ * An exception into the window sets PAN, UAO and SSBS as any exception does. It sets TCO and
+ * leaves DIT to the guest's value: both are restored here.
  *
- * GCSCRE0_EL1 enables the VMM's own shadow stack, if the VMM asked for one:
- * each call in the guest would push to that. The register is 0 while the guest
- * runs, and GCS instructions of the guest are UNDEFINED.
+ * GCSCRE0_EL1 enables the VMM's own shadow stack, if the VMM asked for one: each call in the
+ * guest would push to it. So the register is 0 while the guest runs, and GCS instructions of
+ * the guest are UNDEFINED.
  */
 #ifndef AV_SWITCH_LEAVE_H
 #define AV_SWITCH_LEAVE_H
@@ -23,11 +22,11 @@
 #include "switch/profile.h"
 
 struct av_leave {
-	bool known;			/* the rest is filled */
+	bool known;			/* the fields below are valid */
 	bool dit, tco, gcs, tidcp;	/* the CPU has these */
 	bool unpriv_tlbi;		/* av_unpriv_load_leaks() */
-	bool plain;			/* none of these, no profiler, no firmware */
-	bool light;			/* exits may be light (switch/switch.h) */
+	bool plain;			/* no PSTATE bit, profiler or firmware needs work */
+	bool light;			/* light exits are possible (switch/switch.h) */
 	struct av_profilers profilers;
 	struct av_mitigation mitigation;
 };
@@ -36,16 +35,16 @@ struct av_host_pstate {
 	u64 dit, tco, gcscre0;
 };
 
-/* Module load: look at each online CPU. */
+/* Module load: check each online CPU. */
 int av_leave_init(void);
 
-/* av_meltdown_safe() of all CPUs. */
+/* Is av_meltdown_safe() true for all CPUs? */
 bool av_cpus_meltdown_safe(void);
 
 DECLARE_PER_CPU(struct av_leave, av_leave_of_cpu);
 void av_leave_find_out(struct av_leave *leave);
 
-/* This CPU's struct av_leave; interrupts off. */
+/* This CPU's struct av_leave. Call with interrupts off. */
 static inline const struct av_leave *av_leave_here(void)
 {
 	struct av_leave *leave = this_cpu_ptr(&av_leave_of_cpu);
@@ -71,7 +70,7 @@ static inline void av_host_pstate_save(const struct av_leave *leave, struct av_h
 	}
 }
 
-/* For the host's code at a light exit: the guest goes on with its own by its exception return. */
+/* For host code at a light exit. The exception return gives the guest its own values back. */
 static inline void av_host_pstate_light(const struct av_leave *leave,
 					const struct av_host_pstate *p)
 {

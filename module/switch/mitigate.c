@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which mitigation a CPU needs on leaving the guest. Pure: see mitigate.h. */
+/* Which mitigation a CPU needs on the way out of the guest. Pure: see mitigate.h. */
 #include "switch/mitigate.h"
 
 #define MIDR_MODEL		(GENMASK_ULL(31, 24) | GENMASK_ULL(15, 4))
@@ -15,7 +15,7 @@
 #define MMFR1_ECBHB		GENMASK_ULL(63, 60)
 #define ISAR2_CLRBHB		GENMASK_ULL(31, 28)
 
-/* Loops enough to fill the history; NOTHING_LEARNT: these do not speculate on what they learn. */
+/* Iterations that fill the history. NOTHING_LEARNT: no speculation on learnt targets. */
 #define NOTHING_LEARNT	0xffff
 
 static const struct {
@@ -70,7 +70,7 @@ static void clear_history(const struct av_cpu_facts *cpu, u16 loops, struct av_m
 	    FIELD_GET(MMFR1_ECBHB, cpu->mmfr1) || FIELD_GET(ISAR2_CLRBHB, cpu->isar2))
 		return;
 	m->loops = loops;
-	/* It does what WORKAROUND_1 does, too. */
+	/* WORKAROUND_3 includes WORKAROUND_1. */
 	if (!loops && cpu->workaround_3)
 		m->firmware = AV_FIRMWARE_WORKAROUND_3;
 }
@@ -104,7 +104,7 @@ bool av_unpriv_load_leaks(u32 midr)
 	}
 }
 
-/* Models without CSV3 in their ID register that need no KPTI. */
+/* Models that need no KPTI although their ID register does not have CSV3. */
 static const u32 kpti_needless[] = {
 	ARM(0xd03),		/* Cortex-A53 */
 	ARM(0xd04),		/* Cortex-A35 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the switcher finds things in the register file and the private page.
- * Assembly takes the numbers; switch/layout.c asserts that the structures agree.
+ * Offsets in the register file and the private page, for assembly. switch/layout.c asserts that
+ * they match the structures.
  */
 #ifndef AV_SWITCH_OFFSETS_H
 #define AV_SWITCH_OFFSETS_H
@@ -49,14 +49,14 @@
 #define SRF_ROOTS	0x370
 #define SRF_MODES_SAME	0x4f0
 #define SRF_PSCI	0x4f8
-/* virtual registers there */
+/* virtual registers in the first page */
 #define SRF_SCTLR_EL1	0x538
 #define SRF_TCR_EL1	0x548
 #define SRF_TTBR0_EL1	0x578
 #define SRF_TTBR1_EL1	0x580
 #define SRF_VBAR_EL1	0x588
 #define SRF_MIDR_EL1	0x7e8
-/* and in the shared page */
+/* virtual registers in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
 #define SRF_SPSR_EL1	0x1018
@@ -72,7 +72,7 @@
 #define SRF_SHOWN_TTBR0_EL1	0x1078
 #define SRF_SHOWN_TTBR1_EL1	0x1080
 #define SRF_SIZE	0x2000
-/* within the reach of LDP */
+/* the same, within LDP's reach */
 #define SHARED_ELR_EL1	(SRF_ELR_EL1 - SRF_SHARED)
 #define SHARED_SPSR_EL1	(SRF_SPSR_EL1 - SRF_SHARED)
 #define SHARED_ESR_EL1	(SRF_ESR_EL1 - SRF_SHARED)
@@ -125,7 +125,7 @@
 #define SW_LIGHT	0x100
 #define SW_LIGHT_PSTATE	0x110
 
-/* A low alias is the low bits of a high address. */
+/* A low alias is the low bits of the high address. */
 #define LOW_MASK	0x7fffffffff
 
 /* AV_FAST_DONE_LOW, AV_FAST_DONE, AV_FAST_TO_EL0, AV_FAST_ROOTS of cpu/fast.h */
@@ -166,16 +166,16 @@
 /* enum av_exception */
 #define EXIT_SYNC	0
 #define EXIT_FATAL	4
-/* and, until it is stored: the instruction is in the register file already */
+/* flag, until the exit is stored: the instruction is in the register file already */
 #define EXIT_FETCHED	0x100
-/* and it is not for av_fast() */
+/* flag: av_fast() must not be called */
 #define EXIT_LEAVE_BIT	9
 #define EXIT_LEAVE	0x200
 
 /* AV_TOKENS */
 #define TOKENS		800
 
-/* No instruction: AV_INSN_UNKNOWN */
+/* AV_INSN_UNKNOWN: no instruction */
 #define INSN_UNKNOWN	0x100000000
 
 #endif /* AV_SWITCH_OFFSETS_H */

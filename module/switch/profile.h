@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SPE and TRBE write records to a buffer at a kernel address, as privileged
- * stores through the tables of the moment: in the guest those are not the
- * host's. So what they have is drained and they are held on the way in, as
- * KVM does (nVHE's debug-sr.c). Interrupts are off throughout.
+ * SPE and TRBE write records to a buffer at a kernel address, as privileged stores through the
+ * current tables. In the guest those are not the host's. So both units are stopped and drained
+ * on the way in, as KVM does (nVHE's debug-sr.c). Interrupts are off throughout.
  *
- * No emulated board has either unit.
+ * No emulated board has either unit: this is untested.
  */
 #ifndef AV_SWITCH_PROFILE_H
 #define AV_SWITCH_PROFILE_H
@@ -27,14 +26,14 @@
 #define AV_REG_TRBIDR		sys_reg(3, 0, 9, 11, 7)
 
 #define AV_LIMITR_E		BIT_ULL(0)
-#define AV_BUFFER_NOT_OURS	BIT_ULL(4)		/* P of both ID registers */
+#define AV_BUFFER_NOT_OURS	BIT_ULL(4)		/* P, in both ID registers */
 
 /* The units of this CPU whose buffers belong to EL1. */
 struct av_profilers {
 	bool spe, trbe;
 };
 
-/* Their controls, 0: was not at work. */
+/* Saved control registers; 0: the unit was not in use. */
 struct av_profiling {
 	u64 pmscr, trfcr;
 };
@@ -63,7 +62,7 @@ static inline void av_profiling_hold(const struct av_profilers *has, struct av_p
 		held->trfcr = read_sysreg_s(AV_REG_TRFCR);
 		write_sysreg_s(0, AV_REG_TRFCR);
 		isb();
-		/* TSB CSYNC; twice for the CPUs on which one may flush nothing. */
+		/* TSB CSYNC, twice: on some CPUs one may flush nothing. */
 		asm volatile("hint #18\n\thint #18" ::: "memory");
 	}
 	if (held->pmscr || held->trfcr)

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Traps that end in the window in assembly (cpu/quick.h): those that kernels
- * take more often than all others. The code lies behind switch/enter.S, whose
- * vector for synchronous exceptions from EL0 branches here first, and is copied
- * with it: position independent.
+ * Traps that are finished in the window by assembly (cpu/quick.h): the ones that kernels take
+ * most often. switch/enter.S's vector for synchronous exceptions from EL0 branches here first.
+ * This code is linked behind enter.S and copied with it, so it is position independent.
  *
- * In: x0 is ESR_EL1, x0 to x3 are saved, SP_EL1 is the register file; at
- * av_window_tokens x1 is ESR_EL1 less srf->quick. Out: eret; or, with nothing
- * changed, av_window_slow: ELR_EL1, SPSR_EL1 and ESR_EL1 are the guest's.
+ * In: x0 is ESR_EL1, x0 to x3 are saved, SP_EL1 is the register file; at av_window_tokens x1 is
+ * ESR_EL1 less srf->quick. Out: ERET; or av_window_slow with nothing changed: ELR_EL1, SPSR_EL1
+ * and ESR_EL1 are still the guest's.
  *
- * Virtual state is where C keeps it, except PC, PSTATE and the stack pointer in
- * use, which are in the hardware while the guest runs. So C finds all state
- * after the next exit.
+ * Virtual state is where C keeps it, except that PC, PSTATE and the stack pointer in use stay
+ * in the hardware while the guest runs. So C finds all state after the next exit.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
 #include "switch/offsets.h"
 #include "vm/token.h"
 
-#define PHYS_ON		0x300		/* set in PSTATE while the guest runs: D, A */
+#define PHYS_ON		0x300		/* PSTATE bits always set in the guest: D, A */
 #define HVC_LOW		0x0002
 #define HVC_HIGH	0xd400
 #define PSCI_VERSION	0x84000000
@@ -27,22 +25,22 @@
 #define PSR_BTYPE_SHIFT	10
 #define PSR_EL1H	5
 #define EC_SYS64	0x18
-/* Data and instruction aborts from EL0, which differ by a bit. */
+/* Data and instruction aborts from EL0: their classes differ in one bit. */
 #define EC_ABORT	0x20
 #define EC_ABORT_OTHER	0x04
-/* An instruction's upper 20 bits */
+/* The upper 20 bits of an instruction. */
 #define TLBI_LOW	0x5088
 #define TLBI_HIGH	0x000d
 #define ESR_IL		0x02000000
 
-/* In place of an offset in the register file, which is below it. */
+/* Stands for a TTBR where an offset in the register file is expected; larger than any offset. */
 #define IS_TTBR_BIT	13
 #define IS_TTBR		(1 << IS_TTBR_BIT)
 .if SRF_SIZE > IS_TTBR
 	.error "offsets have the bit of a TTBR"
 .endif
 
-	/* Skip the instruction; \t is lost. */
+	/* Skip the instruction. Clobbers \t. */
 	.macro	skip, t
 	mrs	\t, elr_el1
 	add	\t, \t, #4
@@ -58,7 +56,7 @@
 	str	\t, [sp, #SRF_FAST + 8 * \counter]
 	.endm
 
-	/* Count row w3. w3 and x1 are lost; x0 becomes the register's number. */
+	/* Count row w3. Returns the register's number in x0; clobbers w3, x1. */
 	.macro	count_row
 	ubfx	w3, w3, #QUICK_COUNTER_SHIFT, #5
 	and	w0, w1, #31
@@ -72,11 +70,11 @@
 	ldp	x2, x3, [sp, #SRF_REGS + 16]
 	ldp	x0, x1, [sp, #SRF_REGS]
 	eret
-	dsb	nsh				/* nothing past eret, not even by speculation */
+	dsb	nsh				/* no speculation past ERET */
 	isb
 	.endm
 
-	/* The call in w0 is for PSCI's version, and the window tells it; or branch to \other. */
+	/* Answer the call in w0 if it is PSCI_VERSION and the window may; else go to \other. */
 	.macro	psci_version other
 	ldr	w0, [sp, #SRF_REGS]
 	mov	w2, #PSCI_VERSION
@@ -89,7 +87,7 @@
 	count	FAST_HVC, x1
 	.endm
 
-	/* Branch to register x0's place in a list of two instructions each; \t is lost. */
+	/* Branch to entry x0 of a list with two instructions per register. Clobbers \t. */
 	.macro	by_register, list, t
 	adr	\t, \list
 	add	\t, \t, x0, lsl #3
@@ -111,7 +109,7 @@ SYM_CODE_START(av_window_quick)
 .Lno:
 	b	av_window_slow
 
-	/* Devices' go the whole way in any case. */
+	/* Accesses to devices always take the full exit. */
 .Labort:
 	mrs	x2, far_el1
 	ldr	w3, [sp, #SRF_DEVICE_PAGE]
@@ -121,7 +119,7 @@ SYM_CODE_START(av_window_quick)
 .Llight:
 	b	av_window_light
 
-	/* From a copy, which is execute-only for EL0: read it as EL1. */
+	/* The instruction is in a copy, which is execute-only for EL0: read it as EL1. */
 .Lunknown:
 	ldr	w2, [sp, #SRF_IN_PLACE]
 	cbz	w2, .Lno
@@ -132,8 +130,8 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 	b	.Lno_fetched
 
 	/*
-	 * Virtual EL1, an unknown instruction, and no copies: read it as EL0, as
-	 * switch/enter.S does.
+	 * Virtual EL1 without copies, an unknown instruction: read it as EL0, as switch/enter.S
+	 * does.
 	 */
 .Ltoken_UNKNOWN:
 	mrs	x0, elr_el1
@@ -141,7 +139,7 @@ SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
 SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	ldtr	w1, [x0]
 	lsr	w2, w1, #20
-	orr	w2, w2, #2			/* MRS or MSR */
+	orr	w2, w2, #2			/* match MRS and MSR */
 	cmp	w2, #0xd53
 	b.ne	.Lhvc
 	ubfx	w2, w1, #5, #16
@@ -164,7 +162,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 .Lget:
 	skip	x1
 	by_register .Lget_list, x1
-	/* x2 is the word's offset; or IS_TTBR and the number of one. */
+	/* x2 is the register's offset, or IS_TTBR plus the number of the TTBR. */
 .Lput:
 	tbnz	x2, #IS_TTBR_BIT, .Lttbr
 	str	x3, [sp, x2]
@@ -184,11 +182,11 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED
 	b	av_window_exit_from_x4
 
-	/* MSR DAIFSet and DAIFClr, by their syndromes as C has seen them; MRS and MSR DAIF. */
+	/* MSR DAIFSet and DAIFClr, by the syndromes that C has seen before; MRS and MSR DAIF. */
 .Lsys64:
 	ldp	w1, w2, [sp, #SRF_QUICK]
 	cbz	w1, .Lno
-	cbz	w2, .Lno			/* virtual EL0: SVC alone */
+	cbz	w2, .Lno			/* virtual EL0: only SVC */
 	ldp	x2, x3, [sp, #SRF_QUICK_IMM]
 	and	x1, x0, #~(0xf << 1)
 	cmp	x1, x2
@@ -198,7 +196,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	and	x1, x0, #~(0x1f << 5)
 	mov	w2, #ESR_DAIF_LOW
 	movk	w2, #ESR_DAIF_HIGH, lsl #16
-	eor	x2, x1, x2			/* bit 0: a read */
+	eor	x2, x1, x2			/* bit 0: it is a read */
 	ubfx	w0, w0, #5, #5
 	cbz	x2, .Lmsr_daif
 	cmp	x2, #1
@@ -232,7 +230,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	skip	x1
 	resume
 
-	/* HVC for PSCI_VERSION; other calls go to C. */
+	/* HVC for PSCI_VERSION; C handles other calls. */
 .Lhvc:
 	mov	w2, #HVC_LOW
 	movk	w2, #HVC_HIGH, lsl #16
@@ -242,13 +240,13 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	skip	x1
 	resume
 
-	/* A light exit has no x19 to x28 in the register file. */
+	/* A light exit does not save x19 to x28: a TLBI that uses one of them needs a full exit. */
 .Ltlbi:
 	ubfx	w2, w1, #0, #5
 	sub	w2, w2, #19
 	cmp	w2, #10
 	b.lo	.Lcall
-	/* Not for av_fast(). */
+	/* av_fast() does not handle these. */
 .Lmaybe_light:
 	ldr	w2, [sp, #SRF_LIGHT]
 	cbz	w2, .Lcall
@@ -259,7 +257,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED | EXIT_LEAVE
 	b	av_window_exit_from_x4
 
-	/* Register n, two instructions each: n := x2; x3 := n. */
+	/* For each register n, two instructions: n := x2; x3 := n. */
 .Lset_list:
 	.irp	n, 0, 1, 2, 3
 	str	x2, [sp, #SRF_REGS + 8 * \n]
@@ -284,8 +282,8 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	b	.Lput
 
 	/*
-	 * Tokens (vm/token.h), 16 bytes each. x1 is the number and the operand.
-	 * The SVC that stood there is done with: ELR_EL1 is behind it.
+	 * Tokens (vm/token.h), 16 bytes of code each. x1 is operation and operand. An SVC has
+	 * already advanced ELR_EL1 past the instruction.
 	 */
 	.macro	token_read word, counter
 	.balign	16
@@ -301,7 +299,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	b	.Lget_counted
 	.endm
 
-	/* Each AV_TOKEN_SAMPLE'th token of a kind goes to C, which may see to its site. */
+	/* Every AV_TOKEN_SAMPLE'th token of a kind exits to C, which may improve its site. */
 	.macro	sample, count
 	tst	\count, #AV_TOKEN_SAMPLE - 1
 	b.eq	.Lsample
@@ -331,7 +329,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	AV_TOKENS_ALWAYS(OTHER, READ, WRITE)
 	AV_TOKENS_ROWS(OTHER, READ, WRITE)
 
-	/* The operand's register := x2, or word x2 := it; x3 is the counter. */
+	/* Operand's register := x2, or register at offset x2 := operand's; x3 is the counter. */
 .Lset_counted:
 	ldr	x0, [x3]
 	add	x0, x0, #1
@@ -348,7 +346,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	and	x0, x1, #31
 	by_register .Lget_list, x1
 
-	/* TTBRn, n bit 0 of x2, is to be x3: if that is a pair whose trees are at hand (mmu/root.c). */
+	/* Write x3 to TTBRn (n: bit 0 of x2), if mmu/root.c has the roots of the new pair ready. */
 .Lttbr:
 	ldr	x0, [sp, #SRF_TTBR0_EL1]
 	ldr	x1, [sp, #SRF_TTBR1_EL1]
@@ -376,7 +374,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	str	x1, [sp, #SRF_TTBR1_EL1]
 	str	x0, [sp, #SRF_SHOWN_TTBR0_EL1]
 	str	x1, [sp, #SRF_SHOWN_TTBR1_EL1]
-	ldp	x0, x1, [x2, #ROOTS_ROOT0]	/* and virtual EL0's */
+	ldp	x0, x1, [x2, #ROOTS_ROOT0]	/* and virtual EL0's TTBR1 */
 	ldr	x2, [x2, #ROOTS_AT]
 	str	x0, [sp, #SRF_ROOT0]
 	stp	x1, x3, [sp, #SRF_ROOT1_EL0]
@@ -438,7 +436,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	str	x2, [sp, #SRF_DAIF]
 	resume
 
-	/* Nothing is done yet, but that it is counted. */
+	/* Nothing is done yet except the count. */
 .Lsample:
 	mov	x0, #EXIT_SYNC | EXIT_LEAVE
 	b	av_window_exit_from_x4
@@ -446,7 +444,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 .Ltoken_HVC:
 	psci_version 1f
 	resume
-	/* As where there are no copies: an unknown instruction, and it was read. */
+	/* As without copies: an unknown instruction, already read. */
 1:	mrs	x1, elr_el1
 	sub	x1, x1, #4
 	msr	elr_el1, x1
@@ -457,13 +455,13 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	b	.Lmaybe_light
 
 	/*
-	 * ERET from a copy to virtual EL0 with nothing masked there, or SVC #0 from there
-	 * to a copy: with srf->quick as it is, no other syndrome comes here.
+	 * ERET from a copy to virtual EL0 with DAIF clear there, or SVC #0 from virtual EL0 to
+	 * a copy. The value of srf->quick lets no other syndrome get here.
 	 */
 SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
 	tbz	w0, #15, .Lsvc_to_copy
 .Ltoken_ERET:
-	ldp	x0, x2, [sp, #SRF_PHYS]		/* and whether modes may change */
+	ldp	x0, x2, [sp, #SRF_PHYS]		/* and quick_modes */
 	add	x3, sp, #SRF_SHARED
 	ldr	x1, [x3, #SHARED_SPSR_EL1]
 	bics	xzr, x1, x0
@@ -473,7 +471,7 @@ SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
 	orr	x1, x1, #PHYS_ON
 	msr	elr_el1, x0
 	msr	spsr_el1, x1
-	/* SP_EL0 goes from TPIDR_EL0 to its own register; EL0's thread registers come back. */
+	/* SP_EL0 moves from TPIDR_EL0 to its own register; EL0's thread registers are restored. */
 	mrs	x0, sp_el0
 	mrs	x2, tpidr_el0
 	stp	xzr, x0, [x3, #SHARED_DAIF]	/* and SP_EL1 */
@@ -498,11 +496,11 @@ SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
 	mrs	x2, spsr_el1
 	and	x1, x2, x1
 	stp	x0, x1, [x3, #SHARED_ELR_EL1]	/* and SPSR_EL1 */
-	ldp	x0, x1, [sp, #SRF_SVC_PC]	/* and SSBS and BTYPE */
+	ldp	x0, x1, [sp, #SRF_SVC_PC]	/* and SSBS, BTYPE */
 	bfi	x2, x1, #PSR_BTYPE_SHIFT, #3
 	msr	elr_el1, x0
 	msr	spsr_el1, x2
-	/* SP_EL0 and TPIDR_EL1 take the place of EL0's thread registers. */
+	/* SP_EL0 and TPIDR_EL1 replace EL0's thread registers. */
 	mrs	x0, sp_el0
 	mrs	x1, tpidr_el0
 	str	x1, [x3, #SHARED_TPIDR_EL0]
@@ -516,11 +514,11 @@ SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
 	hint	#22				/* clrbhb: switch/mitigate.h */
 	resume
 
-	/* To virtual EL1 again, with any masks. */
+	/* ERET to virtual EL1, with any DAIF. */
 .Leret_to_el1:
 	ldr	x2, [sp, #SRF_DUE]
 	cbnz	x2, .Lno
-	bic	x3, x1, x0			/* without the hardware's bits */
+	bic	x3, x1, x0			/* without the physical bits */
 	and	x2, x3, #PSR_DAIF
 	eor	x3, x3, x2
 	cmp	x3, #PSR_EL1H

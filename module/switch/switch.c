@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One stay in the guest: its translation tables and their ASID, and the host's state around it. */
+/* One stay in the guest: its tables and ASID, and the host state saved around it. */
 #include <linux/pgtable.h>
 #include <asm/sysreg.h>
 #include <asm/tlbflush.h>
@@ -10,23 +10,23 @@
 #include "switch/switch.h"
 #include "switch/tlb.h"
 
-/* On a CPU that has something to be put away first and back afterwards. */
+/* For a CPU that has state to save before the entry and to restore after it. */
 static noinline void enter_by_steps(const struct av_leave *leave, struct av_private *priv,
 				    struct av_srf *srf)
 {
 	struct av_host_pstate pstate;
 	struct av_profiling held;
 
-	/* What firmware does on the way is for light exits, too; profilers are held during them. */
+	/* A light exit would need the call to firmware too. Profilers stay stopped in one. */
 	if (!leave->light)
 		srf->light = 0;
-	/* The workaround is on the long way back only. */
+	/* quick.S returns to the guest without the workaround's TLBI. */
 	if (srf->unpriv_tlbi)
 		srf->quick = srf->quick_on = srf->quick_modes = srf->quick_made = 0;
-	/* Firmware's mitigation too, for which the guest relies on exits: cpu/smccc.c. */
+	/* The guest relies on exits for firmware's mitigation (cpu/smccc.c). */
 	if (av_mitigation_needs_exit(&leave->mitigation)) {
 		srf->modes = srf->modes_same = srf->quick_modes = 0;
-		/* In virtual EL0 it takes SVC, which changes the mode. */
+		/* In virtual EL0, quick.S handles only SVC, which changes the mode. */
 		if (!av_srf_el1(srf))
 			srf->quick = 0;
 	}

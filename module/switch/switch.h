@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The world switch as C sees it.
- *
- * Tables are mmu/'s business; the ASIDs that they run under are switch/tlb.h's.
- */
+/* The world switch as C sees it. mmu/ makes the tables; switch/tlb.h has their ASIDs. */
 #ifndef AV_SWITCH_SWITCH_H
 #define AV_SWITCH_SWITCH_H
 
@@ -18,29 +14,29 @@ struct av_srf;
 typedef bool av_light_fn(void *data);
 
 /*
- * The next entry: physical addresses of the roots for TTBR0 and TTBR1, and
- * TTBR1 with the context's ASID (tlb.h), by virtual exception level. TTBR1 of
- * the other level is 0 where the window may not change to that level.
+ * What to enter with: physical addresses of the roots for TTBR0 and TTBR1; by virtual exception
+ * level, TTBR1 with the context's ASID (switch/tlb.h). The other level's ttbr1 is 0 if the
+ * window must not switch to that level.
  */
 struct av_entry {
 	u64 root0, root1;
 	u64 ttbr1[2];
-	unsigned int el;	/* the level to enter */
+	unsigned int el;	/* the virtual exception level to enter */
 	bool copies;		/* virtual EL1 runs from copies (mmu/copies.h) */
 };
 
 /*
- * The window (switch/window_desc.h): every tree for TTBR1 links the VM's level
- * 3 table, which av_switch_vm_init() makes before mmu/ makes trees.
+ * The window (switch/window_desc.h): every tree for TTBR1 links the VM's level-3 table, which
+ * av_switch_vm_init() makes before mmu/ makes trees.
  */
 
-/* Module life. */
+/* Module load and unload. May sleep. */
 int av_window_init(void);
 void av_window_exit(void);
 
 /*
- * VM and vCPU life. The two pages of the register file (av_srf_alloc(), NULL
- * without memory) go into the window behind the code, at the vCPU's index.
+ * VM and vCPU life; may sleep. av_srf_alloc() returns the two pages of a register file, or
+ * NULL; they are mapped in the window behind the code, by the vCPU's index.
  */
 struct av_srf *av_srf_alloc(void);
 void av_srf_free(struct av_srf *srf);
@@ -52,36 +48,39 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 			    unsigned int idx);
 
 /*
- * Run the guest until something ends it; the register file has the reason.
- * Interrupts off; they end it too and stay pending for the host to take. The
- * controls in csw->priv are set (cpu/controls.h).
+ * Run the guest until an exit; the register file has the reason. Call with interrupts off: an
+ * interrupt ends the stay in the guest and stays pending for the host. The controls in
+ * csw->priv must be set (cpu/controls.h).
  */
 void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		   struct av_srf *srf, const struct av_entry *entry);
 
 /*
- * Enter again where the last stay ended, in the mode and with the tables that
- * the window left, which may differ from those of the entry, or where an exception
- * was taken to virtual EL1 since, as the window might have. Interrupts have been off.
+ * Enter the guest again after av_switch_run(), interrupts having been off ever since. The guest
+ * continues where it was: in the mode and with the tables that the window left, which may
+ * differ from the entry's. Before this, the caller may take an exception to virtual EL1, as the
+ * window might have.
  */
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
-/* Before it: other tables than the window left, which are as av_switch_run() would have them. */
+/* Call this first if the tables are to be others than the window left, as in av_switch_run(). */
 void av_switch_set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			 struct av_srf *srf, const struct av_entry *entry);
 
 /*
- * Light exits: with srf->light, of av_switch_run()'s callers, aborts, and TLBI and HVC of
- * virtual EL1 do not end the stay, but call light(data), on the caller's stack with all of
- * DAIF masked. The registers of the host that bear on EL0 are still the guest's, as well as
- * FP's. x19 to x28 of the guest are not in the register file: nobody may read or write them
- * there. True: enter the guest again, as av_switch_again() would; false: the stay ends.
- * The host's code must be able to run under the guest's TCR_EL1 and SCTLR_EL1.
+ * Light exits. If the caller of av_switch_run() has set srf->light, aborts, and TLBI and HVC of
+ * virtual EL1, do not return from av_switch_run(). Instead they call light(data) on the
+ * caller's stack, with all of DAIF masked. True: enter the guest again, as av_switch_again()
+ * does. False: return.
+ *
+ * During the call the FP registers, and the host registers that affect EL0, still have the
+ * guest's values. The guest's x19 to x28 are not in the register file: do not read or write
+ * them there. Host code must be able to run under the guest's TCR_EL1 and SCTLR_EL1.
  */
 void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *data);
 
 /*
- * Does each entry flush the CPU's TLB (switch/enter.S)? Where the host's own kernel
- * mappings are global. They are not where the host has KPTI, or would have it for KASLR.
+ * Does each entry flush the CPU's TLB (switch/enter.S)? Yes if the host's kernel mappings are
+ * global: not on a host that has KPTI, or would use it because of KASLR.
  */
 bool av_switch_flushes(void);
 

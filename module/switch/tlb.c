@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Contexts, and every TLBI but those of an ASID that changes hands (asid.c). Rules in tlb.h. */
+/* Contexts, and every TLBI except those of ASIDs that change hands (asid.c). Rules in tlb.h. */
 #include <linux/ratelimit.h>
 #include <asm/tlbflush.h>
 
@@ -16,15 +16,15 @@ static void set_context(struct av_vcpu *vcpu, unsigned int i, u64 serial0, u64 s
 	WRITE_ONCE(csw->context[i].serial0, serial0);
 	WRITE_ONCE(csw->context[i].serial1, serial1);
 	csw->current_context = i;
-	/* Pairs with the acquire in flush_page(): who sees it sees the context. */
+	/* Pairs with the acquire in flush_page(): whoever sees the count sees the context. */
 	atomic64_inc_return_release(&vcpu->vm->sw->changes);
-	/* Pairs with av_tlb_flush_begin(). The table walker is no CPU: a DSB. */
+	/* Pairs with av_tlb_flush_begin(). A table walker needs a DSB, not a DMB. */
 	dsb(ish);
 }
 
 /*
- * A context of other trees is made one of these. Flushed everywhere, since the
- * vCPU may have left entries on other CPUs.
+ * Reuse a context of other trees for these. Flush on all CPUs: the vCPU may have run on any of
+ * them.
  */
 static void recycle(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 {
@@ -56,12 +56,12 @@ int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 			return 0;
 		}
 	}
-	/* One ASID will do; more save flushes. */
+	/* One context is enough to run; more of them save flushes. */
 	if (i < AV_NR_CONTEXTS)
 		ret = av_asid_get(&csw->context[i].asid, vcpu->vm->sw->share);
 	if (i < AV_NR_CONTEXTS && !ret) {
 		csw->next_victim = 0;
-		/* Who flushes counts on what is below nr_contexts being whole. */
+		/* Flushers expect contexts below nr_contexts to be complete. */
 		WRITE_ONCE(csw->context[i].serial0, serial0);
 		WRITE_ONCE(csw->context[i].serial1, serial1);
 		/* Pairs with the acquire in for_each_context(). */
@@ -81,7 +81,7 @@ int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 
 void av_tlb_flush_begin(void)
 {
-	/* Entries are written before walkers look, and before contexts are looked at. */
+	/* Shadow entries are visible to table walkers, and before contexts are read. */
 	dsb(ish);
 }
 
@@ -101,7 +101,7 @@ static unsigned int nr_contexts(const struct av_vcpu_switch *csw)
 	return smp_load_acquire(&csw->nr_contexts);
 }
 
-/* Call what stands behind it for each context of the VM. */
+/* Execute the next statement for each context of the VM. */
 #define for_each_context(ctx, vcpu, v, i, vm)						\
 	av_for_each_vcpu(v, vcpu, vm)							\
 		for ((i) = nr_contexts((vcpu)->sw), (ctx) = (vcpu)->sw->context;	\
@@ -118,7 +118,7 @@ static __always_inline bool has_any(const struct av_context *ctx, const u64 *ser
 	return false;
 }
 
-/* The contexts that have one of these trees, or with none named all: a page of each, or all. */
+/* Flush, for the contexts that have one of the trees (nr is 0: for all), one page, or all (!va). */
 static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serials, unsigned int nr,
 					  const u64 *va)
 {
@@ -140,7 +140,7 @@ static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serials, 
 	return n;
 }
 
-/* Look for the contexts that have a tree; changes was read before. */
+/* Find the contexts that have a tree. The caller has read changes before. */
 static noinline void look_for(struct av_vm *vm, u64 serial, s64 changes)
 {
 	struct av_tree_contexts *last = &vm->sw->last;
@@ -165,7 +165,7 @@ static __always_inline unsigned int flush_page(struct av_vm *vm, u64 serial, u64
 	u64 page = (va >> 12) & TLBI_VA;
 	unsigned int i;
 
-	/* One tree's page goes time after time where a kernel writes through it. */
+	/* A guest's kernel that writes through one page flushes the same tree again and again. */
 	if (unlikely(last->serial != serial || last->changes != changes))
 		look_for(vm, serial, changes);
 	if (unlikely(last->nr > AV_FEW_CONTEXTS))

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hardware's TLB: contexts and their ASIDs, and every TLBI that the module
- * issues.
+ * The hardware's TLB: contexts, their ASIDs, and every TLBI that the module issues.
  *
- * A context is a pair of shadow trees run under one ASID of the host's. Each
- * vCPU has a few of its own, so that recycling one disturbs nobody else; trees
- * are mmu/'s business, and only serial numbers here, which a VM never uses
- * twice. TLB entries of ours are never global.
+ * A context is a pair of shadow trees with one ASID borrowed from the host. Each vCPU has a few
+ * contexts of its own, so that recycling one disturbs no other vCPU. Trees belong to mmu/: they
+ * are known here only by serial numbers, which a VM never reuses. Our TLB entries are never
+ * global.
  *
- * A flush names trees: it reaches the contexts that have one, of all vCPUs of
- * the VM, and nothing of another VM or of the host.
+ * A flush names trees. It reaches the contexts that have one of them, on all vCPUs of the VM,
+ * and nothing of another VM or of the host.
  *
- * Order. A vCPU writes a context's serials, then a barrier, then runs under it.
- * The flusher writes entries, then a barrier, then reads the serials. So either
- * the flush finds the context, or the vCPU's walks find the entries already
- * cleared.
+ * Order. The vCPU writes a context's serials, then a barrier, then runs with the context. The
+ * flusher writes shadow entries, then a barrier, then reads the serials. So either the flush
+ * finds the context, or the vCPU's table walks find the entries already cleared.
  *
- * What the last flush of a page found is of use as long as no context has changed:
- * the vCPU counts a change after the serials and before its barrier, the flusher
- * reads the count after its own. A context keeps its ASID while it is counted.
+ * The contexts found by the last flush of a page are cached until any context changes: the vCPU
+ * increments vsw->changes after the serials and before its barrier, the flusher reads it after
+ * its own. A context keeps its ASID as long as it is counted in nr_contexts.
  */
 #ifndef AV_SWITCH_TLB_H
 #define AV_SWITCH_TLB_H
@@ -27,18 +25,19 @@
 #include "vm/vcpu.h"
 
 /*
- * Find or make the context of these trees, for the vCPU's next entries. May
- * sleep. 0; -ENOMEM; -ENOSPC where the first one can have no ASID.
+ * Find or make the context of these trees, for the vCPU's next entries. May sleep, unless the
+ * vCPU has all AV_NR_CONTEXTS. Returns 0, -ENOMEM, or -ENOSPC if there is no ASID for the
+ * vCPU's first context.
  */
 int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1);
 
-/* A context's ASID where TTBR1 has it. */
+/* A context's ASID, at its place in TTBR1. */
 static inline u64 av_tlb_asid_of(const struct av_vcpu_switch *csw, unsigned int context)
 {
 	return (u64)csw->context[context].asid.asid << 48;
 }
 
-/* Is a context still the one of these trees? The vCPU's own thread. */
+/* Does a context still belong to this pair of trees? Called by the vCPU's own thread. */
 static inline bool av_tlb_holds(const struct av_vcpu_switch *csw, unsigned int context,
 				u64 serial0, u64 serial1)
 {
@@ -46,50 +45,50 @@ static inline bool av_tlb_holds(const struct av_vcpu_switch *csw, unsigned int c
 	       csw->context[context].serial1 == serial1;
 }
 
-/* Is it one of that tree? The vCPU's own thread. */
+/* Does a context have this tree? Called by the vCPU's own thread. */
 static inline bool av_tlb_has(const struct av_vcpu_switch *csw, unsigned int context, u64 serial)
 {
 	return csw->context[context].serial0 == serial || csw->context[context].serial1 == serial;
 }
 
-/* The context that is to be recycled next. The vCPU's own thread. */
+/* Recycle this context next. Called by the vCPU's own thread. */
 static inline void av_tlb_offer(struct av_vcpu_switch *csw, unsigned int context)
 {
 	csw->next_victim = context;
 }
 
-/* A flush: begin after the entries were written, name what goes, end waits. */
+/* A flush: begin() after writing the entries, then any of these, then end(), which waits. */
 void av_tlb_flush_begin(void);
-/* Flush one page of a tree, under mmu_lock; returns the number of TLBI. */
+/* Flush one page of a tree. Under mmu_lock. These functions return the number of TLBIs. */
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va);
-/* The same from begin to end, and nothing else with it. */
+/* The same as a whole flush, with begin and end. */
 unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va);
-/* The same for a few trees, in whole. */
+/* Flush all of a few trees. */
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr);
-/* Every context of the VM. */
+/* Flush every context of the VM. */
 unsigned int av_tlb_flush_vm(struct av_vm *vm);
-/* Walk-cache entries of guest tables under the VM's hop ASID (guest_hop). */
+/* Flush walk-cache entries for guest tables under the VM's hop ASID (guest_hop). */
 unsigned int av_tlb_flush_hop(struct av_vm *vm);
 void av_tlb_flush_end(void);
 
-/* A page of the window or a private page, unmapped when its vCPU is destroyed: all ASIDs. */
+/* Flush a page of the window, or a private page, from all ASIDs: its vCPU is being destroyed. */
 void av_tlb_flush_window(u64 va);
 
 /* ---- asid.c ---------------------------------------------------------------- */
 
-/* Module load: set how many ASIDs the module may have. */
+/* Module load: compute how many ASIDs the module may take. */
 int av_asid_init(void);
 
-/* Get the shares that count a VM's ASIDs: its creating program's and user's. -ENOMEM. */
+/* Get the shares for a VM's ASIDs: the creating program's and user's. 0 or -ENOMEM. */
 int av_asid_shares_get(struct av_asid_share **shares);
 void av_asid_shares_put(struct av_asid_share **shares);
 
 /*
- * Take an ASID, flushed. shares: as above, or NULL for an ASID of the module's
- * own. -ENOSPC: the host has none to give, or a share is used up.
+ * Take an ASID and flush it. May sleep. shares: as above, or NULL for an ASID of the module's
+ * own. -ENOMEM; -ENOSPC: the host has no ASID left, or a share is used up.
  */
 int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares);
-/* Give an ASID back, under which nothing runs any more; also one that was never taken. */
+/* Give back an ASID that nothing runs with any more, or that was never taken. May sleep. */
 void av_asid_put(struct av_asid *a);
 
 #endif /* AV_SWITCH_TLB_H */

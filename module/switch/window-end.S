@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The end of the window's code: linked behind all that belongs to it. */
+/* End of the window's code: must be linked last. */
 #include <linux/linkage.h>
 
 	.section .av_window.text, "ax"

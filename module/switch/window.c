@@ -2,12 +2,11 @@
 /*
  * The window's tables.
  *
- * Tables have the host's 4 KiB, four level geometry. One level 3 table holds
- * the window (the code first, behind it the vCPUs' register files by index); the same
- * chain of tables hangs under the last entry of each guest TTBR1 root and
- * under the first of the aux root, so the low alias of a window address is
- * its low 39 bits. Nothing in the window is accessible to EL0. The vCPUs'
- * private pages hang under the second entry of the aux root, and nowhere else.
+ * They have the host's geometry: 4 KiB pages, four levels. One level-3 table maps the window:
+ * the code, then the vCPUs' register files by index. The same chain of tables is linked from
+ * the last entry of each guest TTBR1 root and from the first entry of the aux root, so a low
+ * alias is the low 39 bits of the window address. EL0 can access nothing in the window. The
+ * vCPUs' private pages are linked only from the second entry of the aux root.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -22,7 +21,7 @@
 #include "switch/window_desc.h"
 #include "vm/vm.h"
 
-/* Pages of code at the window's start. */
+/* Pages of code at the start of the window. */
 #define CODE_PAGES	4
 
 #define WINDOW_LOW	(AV_WINDOW_START & GENMASK_ULL(38, 0))
@@ -31,14 +30,14 @@
 #define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
 
 static_assert(CODE_PAGES + AV_MAX_VCPUS * SRF_PAGES <= 512);
-/* Register files in the window are aligned to their size: switch/enter.S finds one by its stack. */
+/* Register files in the window are aligned to their size: enter.S finds one by rounding SP down. */
 static_assert(CODE_PAGES % SRF_PAGES == 0);
 static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
 
 #define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_UXN | \
 			 PTE_ATTRINDX(MT_NORMAL))
 #define CODE_DESC	(PAGE_DESC | PTE_RDONLY)
-/* PTE_DBM makes the page writable where permissions are indirect (S1PIE). */
+/* PTE_DBM makes the page writable with indirect permissions (S1PIE). */
 #define DATA_DESC	(PAGE_DESC | PTE_PXN | PTE_DBM)
 
 static void *window_code;
@@ -87,7 +86,7 @@ static int tables_init(struct av_vm_switch *vsw)
 	return 0;
 }
 
-/* Also for a half-made VM. The trees that lead to these tables are gone. */
+/* Also for a VM that is only half made. The trees that link these tables must be gone. */
 void av_switch_vm_destroy(struct av_vm_switch *vsw)
 {
 	av_asid_put(&vsw->host_hop);
@@ -123,7 +122,7 @@ struct av_srf *av_srf_alloc(void)
 {
 	struct av_srf *srf = alloc_pages_exact(sizeof(*srf), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 
-	/* None yet: the window's last. */
+	/* No device page yet: the window's last page, which is never a device. */
 	if (srf)
 		srf->device_page = U32_MAX;
 	return srf;
@@ -135,7 +134,7 @@ void av_srf_free(struct av_srf *srf)
 		free_pages_exact(srf, sizeof(*srf));
 }
 
-/* Unmap a vCPU's pages: freed only when no TLB has them any more, under any ASID. */
+/* Unmap a vCPU's pages from all ASIDs. Only then may they be freed. */
 static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 {
 	unsigned int slot = CODE_PAGES + idx * SRF_PAGES, i;
@@ -161,7 +160,7 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 	free_page((unsigned long)csw->priv);
 }
 
-/* Fill the fields of the two structures that never change. */
+/* Fill in the fields of both structures that never change. */
 static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 		       struct av_srf *srf, unsigned int idx)
 {
@@ -200,7 +199,7 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		WRITE_ONCE(vsw->l3[slot + i],
 			   (virt_to_phys(srf) + i * PAGE_SIZE) | DATA_DESC);
 	WRITE_ONCE(vsw->p3[idx], virt_to_phys(csw->priv) | DATA_DESC);
-	/* Table walks of any CPU see the entries before the vCPU is first entered. */
+	/* Make the entries visible to table walks of all CPUs before the vCPU is first entered. */
 	dsb(ishst);
 	isb();
 	return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How the window hangs in a table: the one place that says it. Pure.
+ * How tables link the window; nothing else knows it. Pure.
  *
- * The window is the top 2 MiB of the kernel half. Every tree that is live in
- * TTBR1 while the switch runs maps it by the same level 3 table, the VM's.
+ * The window is the top 2 MiB of the kernel half. Every tree that is live in TTBR1 during a
+ * switch maps it with the same level-3 table, the VM's.
  */
 #ifndef AV_SWITCH_WINDOW_DESC_H
 #define AV_SWITCH_WINDOW_DESC_H
@@ -15,7 +15,7 @@
 #define AV_PTE_VALID		BIT_ULL(0)
 #define AV_PTE_TABLE		BIT_ULL(1)	/* or page, at level 3 */
 
-/* Its place in the last table of each level down to 2. */
+/* The index of its entry at each level. */
 #define AV_WINDOW_INDEX		511
 
 static inline u64 av_table_desc(u64 pa)
@@ -23,7 +23,7 @@ static inline u64 av_table_desc(u64 pa)
 	return pa | AV_PTE_VALID | AV_PTE_TABLE;
 }
 
-/* Hang it into the level 2 table of the last GiB; window_pa: its level 3 table. */
+/* Link the window from the level-2 table of the last GiB; window_pa is its level-3 table. */
 static inline void av_window_hang(u64 *level2, u64 window_pa)
 {
 	level2[AV_WINDOW_INDEX] = av_table_desc(window_pa);

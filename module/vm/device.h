@@ -2,13 +2,13 @@
 /*
  * In-kernel devices: KVM_CREATE_DEVICE and the attribute ioctls.
  *
- * A device kind is one struct av_device_ops, listed in api/device.c. All
- * calls come from an ioctl, with the VM's mm checked. create, and only it, is
- * called with vm->lock held; the attribute calls take what they need
- * (av_vm_try_stop_vcpus() for state a running vCPU uses: -EBUSY as KVM).
- * The device lives as long as the VM, its file only keeps the VM alive;
- * destroy is called when the VM goes, after the vCPUs have stopped and before
- * they are freed.
+ * Each kind of device has one struct av_device_ops, listed in api/device.c. All calls but
+ * destroy come from an ioctl that has checked the VM's mm. Only create is called with vm->lock
+ * held. The attribute calls take the locks that they need: av_vm_try_stop_vcpus() for state
+ * that a running vCPU uses, with -EBUSY on failure, as KVM does.
+ *
+ * A device lives as long as its VM. The device's file only holds a reference on the VM. destroy
+ * is called when the VM is destroyed: after the vCPUs have stopped, before they are freed.
  */
 #ifndef AV_VM_DEVICE_H
 #define AV_VM_DEVICE_H
@@ -20,7 +20,7 @@ struct av_device;
 struct av_vm;
 
 struct av_device_ops {
-	const char *name;	/* of the file, in /proc/PID/fd */
+	const char *name;	/* name of the device's file in /proc/PID/fd */
 	u32 type;		/* KVM_DEV_TYPE_* */
 	int (*create)(struct av_device *dev);
 	void (*destroy)(struct av_device *dev);
@@ -34,7 +34,7 @@ struct av_device {
 	const struct av_device_ops *ops;
 	struct av_vm *vm;
 	struct list_head node;
-	void *priv;		/* the kind's own */
+	void *priv;		/* private data of this kind of device */
 };
 
 #endif /* AV_VM_DEVICE_H */

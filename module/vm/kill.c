@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * A VM's death: one sentence, kept, told to every vCPU and to the log.
- */
+/* The death of a VM: one sentence, kept, reported to every vCPU and to the log. */
 #include <linux/kernel.h>
 #include <linux/ratelimit.h>
 #include <linux/string.h>
@@ -16,7 +14,7 @@ int av_vcpu_exit_dead(struct av_vcpu *vcpu)
 	BUILD_BUG_ON(sizeof(data) != sizeof(run->internal.data));
 	BUILD_BUG_ON(sizeof(data) != sizeof(data[0]) + AV_REASON_LEN);
 
-	/* Pairs with the release in av_vm_kill(): the text is whole. */
+	/* Pairs with the release in av_vm_kill(): the reason is complete. */
 	if (smp_load_acquire(&vcpu->vm->dead))
 		memcpy(&data[1], vcpu->vm->reason, AV_REASON_LEN);
 	memcpy(run->internal.data, data, sizeof(data));

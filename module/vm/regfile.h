@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The shadow register file: two pages a vCPU, everything the guest's CPU holds.
+ * The shadow register file: two pages per vCPU with the whole state of the guest's CPU.
  *
- * The first is the hypervisor's. The switcher saves to and loads from its head
- * by fixed offsets (switch/offsets.h has them for assembly). While the guest
- * runs, SP_EL1 points at it through the window, and its tail is cpu/fast.c's
- * stack. The guest cannot reach it: it holds the physical PSTATE, the way back,
- * and the virtual registers whose values are checked when they are written.
+ * The first page is the hypervisor's. The world switch saves to it and loads from it at fixed
+ * offsets (switch/offsets.h has them for assembly). While the guest runs, SP_EL1 points to this
+ * page through the window, and the end of the page is cpu/fast.c's stack. The guest cannot
+ * reach it: it holds the physical PSTATE, the way back to the host, and the virtual registers
+ * whose values are checked on a write.
  *
- * The second is shared with the guest: virtual EL1 may read and write it
- * (mmu/annex.h). Only registers are there that may have any value. They are read
- * and written through accessors, once, and believed as little as any word of a
- * guest's.
+ * The second page is shared with the guest: virtual EL1 may read and write it (mmu/annex.h). It
+ * holds only registers for which every value is legal. Access it through the accessors, once
+ * per value, and trust it no more than any other guest memory.
  *
- * Outside the guest only the vCPU's own thread touches them.
+ * While the vCPU is outside the guest, only its own thread touches either page.
  *
- * The guest's virtual state is kept apart from the physical:
- *  - vmode and sys[AV_DAIF] are what the guest believes in, in SPSR's layout.
- *    NZCV and what else EL0 owns (AV_PSR_PHYS) is in the physical pstate. DAIF
- *    is apart so that a guest may come to write it, and it alone;
- *  - sp is the stack pointer in use, physically SP_EL0; the one not in use is
- *    in sys[AV_SP_EL0] or sys[AV_SP_EL1] (av_srf_set_mode() swaps them).
+ * Virtual state is separate from physical state:
+ *  - vmode and sys[AV_DAIF] are the guest's view, in SPSR's layout. NZCV and the other bits
+ *    that EL0 owns (AV_PSR_PHYS) are in the physical pstate. DAIF has a word of its own so that
+ *    the guest can write it without reaching the mode;
+ *  - sp is the stack pointer in use, physically SP_EL0. The other one is in sys[AV_SP_EL0] or
+ *    sys[AV_SP_EL1] (av_srf_set_mode() swaps them).
  *
  * Pure: no kernel services.
  */
@@ -30,19 +29,19 @@
 #include "lib/av_types.h"
 #include "stats/classes.h"
 
-/* Why the guest was left: the vector taken, as the switcher stores it. */
+/* Why the guest exited: the exception vector, as the world switch stores it. */
 enum av_exception {
 	AV_EXCEPTION_SYNC,
 	AV_EXCEPTION_IRQ,
 	AV_EXCEPTION_FIQ,
 	AV_EXCEPTION_SERROR,
-	AV_EXCEPTION_FATAL,		/* an exception in the window itself: our defect */
+	AV_EXCEPTION_FATAL,		/* an exception in the window itself: a bug of ours */
 };
 
-/* Virtual system registers, and what is shown of them, by offset in the file. */
+/* Virtual system registers, and values shown to the guest: index in sys[], from the byte offset. */
 #define AV_VREG(offset)	((offset) / 8)
 enum av_vreg {
-	/* the hypervisor's page: what is checked, or known elsewhere too, when it is written */
+	/* first page: registers whose writes are checked, or change state elsewhere */
 	AV_CPACR_EL1 = AV_VREG(0x530),	/* the first of them */
 	AV_SCTLR_EL1 = AV_VREG(0x538),
 	AV_ACTLR_EL1 = AV_VREG(0x540),
@@ -70,8 +69,8 @@ enum av_vreg {
 	AV_DBGBCR0_EL1 = AV_VREG(0x668), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
 	AV_DBGWVR0_EL1 = AV_VREG(0x6e8), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
 	AV_DBGWCR0_EL1 = AV_VREG(0x768), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
-	AV_MIDR_EL1 = AV_VREG(0x7e8),	/* the CPU's that the vCPU is on, the last of them */
-	/* the shared page: any value will do. The window moves neighbours in pairs, and so do stubs. */
+	AV_MIDR_EL1 = AV_VREG(0x7e8),	/* of the physical CPU; the last of them */
+	/* shared page: any value is legal. The window and the stubs use LDP/STP on neighbours. */
 	AV_ELR_EL1 = AV_VREG(0x1010),
 	AV_SPSR_EL1 = AV_VREG(0x1018),
 	AV_ESR_EL1 = AV_VREG(0x1020),
@@ -83,31 +82,31 @@ enum av_vreg {
 	AV_TPIDRRO_EL0 = AV_VREG(0x1050),
 	AV_FAR_EL1 = AV_VREG(0x1058),
 	AV_CONTEXTIDR_EL1 = AV_VREG(0x1060),
-	/* shown there, and never read: srf->due, and registers of the other page */
+	/* shared page, for the guest to read, never read back: srf->due, first page's registers */
 	AV_SHOWN_DUE = AV_VREG(0x1068),
 	AV_SHOWN_TCR_EL1 = AV_VREG(0x1070),
 	AV_SHOWN_TTBR0_EL1 = AV_VREG(0x1078),
 	AV_SHOWN_TTBR1_EL1 = AV_VREG(0x1080),
 	AV_SHOWN_MIDR_EL1 = AV_VREG(0x1088),
 	AV_NR_VREGS = AV_VREG(0x2000),
-	AV_SRF_SHARED = AV_VREG(0x1000),	/* the shared page's first */
+	AV_SRF_SHARED = AV_VREG(0x1000),	/* first register of the shared page */
 };
 
 #define AV_SRF_PAGE	4096
 
-/* A row of quick_rows: the encoding, its counter, whether it is written too, its word. */
+/* A row of quick_rows: a register's encoding, its counter, is it writable, its index in sys[]. */
 #define AV_QUICK_ENC		GENMASK(31, 16)
 #define AV_QUICK_COUNTER	GENMASK(15, 11)
 #define AV_QUICK_WRITE		BIT(10)
 #define AV_QUICK_VREG		GENMASK(9, 0)
 #define AV_QUICK_ROWS		32
 
-/* A pair of the guest's TTBRs that was in use lately, and what the hardware's are for it. */
+/* A recently used pair of the guest's TTBRs, and the hardware's TTBRs for it. */
 struct av_srf_roots {
-	u64 ttbr0, ttbr1;	/* the guest's */
+	u64 ttbr0, ttbr1;	/* the guest's values */
 	u64 root0;
-	u64 root1[2];		/* by level, with the ASID; 0: not at hand, EL1's: no place at all */
-	u64 at;			/* its place */
+	u64 root1[2];		/* by level, with the ASID; 0: not ready. EL1's 0: unused entry */
+	u64 at;			/* index of this entry */
 };
 
 #define AV_SRF_ROOTS	8
@@ -117,68 +116,69 @@ struct av_srf {
 		u64 sys[AV_NR_VREGS];	/* by enum av_vreg */
 		struct {
 			u64 regs[31];
-			/* for switch/quick.S: cpu/quick.h */
-			u32 quick, quick_nr;	/* the first of so many syndromes that it takes, or 0 */
+			/* for switch/quick.S, see cpu/quick.h */
+			u32 quick, quick_nr;	/* first syndrome handled, or 0: none; how many */
 			u32 vmode;		/* virtual: mode, IL, SS */
 			u32 in_place;		/* see copies, below */
 			u64 sp;
 			u64 pc;
-			u64 pstate;		/* physical */
-			u64 esr;		/* of the last exit, as the hardware gave it */
+			u64 pstate;		/* the physical one */
+			u64 esr;		/* of the last exit, from the hardware */
 			u64 far;
 			u64 exit;		/* enum av_exception */
-			u64 insn;		/* of an unknown-instruction exit, or AV_INSN_UNKNOWN */
-			/* the way back to the aux tables, and what is done on it (switch/private.h) */
+			u64 insn;		/* the unknown instruction, or AV_INSN_UNKNOWN */
+			/* for the way back to the aux tables (switch/private.h) */
 			u64 ttbr_none, ttbr1_hop, ttbr0_aux, low_private;
-			u64 loops;		/* of branches, switch/mitigate.h */
-			u64 unpriv_tlbi;	/* before each ERET to EL0, switch/mitigate.h */
-			/* for switch/quick.S too, which loads and stores them in pairs */
-			u64 quick_imm[2];	/* the syndrome of MSR DAIFSet and DAIFClr, without the immediate */
-			u64 modes;		/* virtual EL0 and EL1 may follow each other in the window */
-			u32 quick_el0[2];	/* what quick and quick_nr are in virtual EL0 */
-			u64 ttbr1[2];		/* the trees of each mode, with their context's ASID */
+			u64 loops;		/* branch loop's iterations: switch/mitigate.h */
+			u64 unpriv_tlbi;	/* TLBI before ERET to EL0: switch/mitigate.h */
+			/* for switch/quick.S, with LDP/STP */
+			u64 quick_imm[2];	/* syndromes of MSR DAIFSet and DAIFClr, imm 0 */
+			u64 modes;		/* the window may switch virtual EL0 and EL1 */
+			u32 quick_el0[2];	/* quick and quick_nr for virtual EL0 */
+			u64 ttbr1[2];		/* by level, with the context's ASID */
 			u64 phys;		/* AV_PSR_PHYS */
-			u64 quick_modes;	/* modes, for it, while nothing is due */
-			u64 due;		/* what waits, by the bits of PSTATE.DAIF that keep it out */
-			/* what quick, quick_nr, vmode and in_place are in virtual EL1 */
+			u64 quick_modes;	/* for quick.S: modes, or 0 while anything is due */
+			u64 due;		/* pending, as the PSTATE.DAIF bits that mask it */
+			/* quick, quick_nr, vmode and in_place for virtual EL1 */
 			u32 quick_on, quick_on_nr;
 			u32 el1h;		/* AV_PSR_EL1H */
 			/*
-			 * TPIDR_EL0 and TPIDRRO_EL0 hold virtual EL1's SP_EL0 and TPIDR_EL1 (mmu/patch.h):
-			 * in_place, now; copies, in virtual EL1. Outside the guest all of them are in sys[].
+			 * TPIDR_EL0 and TPIDRRO_EL0 hold virtual EL1's SP_EL0 and TPIDR_EL1
+			 * (mmu/patch.h): in_place: now; copies: whenever virtual EL1 runs.
+			 * Outside the guest all four are in sys[].
 			 */
 			u32 copies;
-			u32 quick_made;		/* quick_on and its like are as av_quick_set() has them */
-			u32 light;		/* aborts, TLBI and HVC are light exits (switch/switch.h) */
-			u64 svc_pc;		/* where an SVC of virtual EL0 goes … */
-			u64 svc_pstate;		/* … and PSTATE there, from BTYPE's low bit: SSBS or nothing */
+			u32 quick_made;		/* av_quick_set() has set quick_on etc. */
+			u32 light;		/* light exits are allowed (switch/switch.h) */
+			u64 svc_pc;		/* PC after an SVC of virtual EL0 … */
+			u64 svc_pstate;		/* … and PSTATE from bit 10 up: SSBS or nothing */
 			/* for cpu/fast.c, written before each entry */
-			u64 slow;		/* every trap is to leave: av_fast_not_now() */
+			u64 slow;		/* every trap must exit: av_fast_not_now() */
 			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
-			u32 device_page;	/* lower bits of a page's number, of a device: no light exits */
-			/* mmu/root.c's, for writes of TTBRn: the lower half's root now, and by place */
+			u32 device_page;	/* device's page number (low): no light exits */
+			/* of mmu/root.c, for writes of TTBRn: low root in use, index of the pair */
 			u64 root0;
 			u64 roots_at;
-			u64 ttbr;		/* switch/quick.S: which one is written */
+			u64 ttbr;		/* for switch/quick.S: which TTBR is written */
 			u32 quick_rows[AV_QUICK_ROWS];
-			u64 fast[AV_NR_FAST];	/* traps that did not leave, counted by cpu/fast.c for ever */
+			u64 fast[AV_NR_FAST];	/* traps handled in the window, never reset */
 			struct av_srf_roots roots[AV_SRF_ROOTS];
-			u64 modes_same;		/* what modes is where both have trees */
-			u64 psci_version;	/* that the window tells; 0: neither it nor light exits */
-			/* for cpu/fast.c, of irq/: the interrupt that the guest is with; what else there is */
-			u64 icc;		/* AV_ICC_*, and its INTID; 0: none */
-			u64 icc_waits;		/* an interrupt waits, perhaps the same again, whatever keeps it out */
+			u64 modes_same;		/* modes of a pair that has trees for both levels */
+			u64 psci_version;	/* answer for window and light exits; 0: none */
+			/* for cpu/fast.c, from irq/: the guest's current interrupt, and more */
+			u64 icc;		/* AV_ICC_* and the INTID; 0: none */
+			u64 icc_waits;		/* one is pending, masked or not, even the same */
 			u64 icc_pmr;		/* ICC_PMR_EL1 and AV_ICC_PMR_KNOWN, or 0 */
-			u64 cntv_ctl;		/* CNTV_CTL_EL0 and AV_CNTV_KNOWN, or anything */
+			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;
-			u64 cntvoff;		/* CNTVCT_EL0 is so much less than the host's */
+			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
 		};
 	};
 } __aligned(AV_SRF_PAGE);
 
 #define AV_SRF_USED	((AV_MIDR_EL1 + 1) * sizeof(u64))
 
-/* The switcher could not read the instruction: fetch it. */
+/* The window could not read the instruction: C must fetch it. */
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
@@ -186,15 +186,15 @@ static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
 static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 
 /*
- * av_srf.icc. An interrupt of the CPU interface comes with its acknowledgement, which
- * the guest is offered: reading ICC_IAR1_EL1 in the window takes it, and its
- * ICC_EOIR1_EL1 is written down. Outside KVM_RUN there is no more than TAKEN.
+ * av_srf.icc. The CPU interface delivers an interrupt with its acknowledgement as an offer to
+ * the guest: a read of ICC_IAR1_EL1 in the window takes the offer, and the guest's
+ * ICC_EOIR1_EL1 is recorded. Outside KVM_RUN only TAKEN may be set.
  */
 #define AV_ICC_INTID		GENMASK_ULL(23, 0)
 #define AV_ICC_OFFERED		BIT_ULL(32)
 #define AV_ICC_TAKEN		BIT_ULL(33)
 #define AV_ICC_ENDED		BIT_ULL(34)
-#define AV_ICC_MASKED		BIT_ULL(35)	/* icc_pmr was written */
+#define AV_ICC_MASKED		BIT_ULL(35)	/* the guest wrote icc_pmr */
 #define AV_ICC_UNSETTLED	(AV_ICC_OFFERED | AV_ICC_ENDED | AV_ICC_MASKED)
 
 #define AV_ICC_PMR		GENMASK_ULL(7, 3)
@@ -222,7 +222,7 @@ static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * s
 #define AV_PSR_DIT		BIT_ULL(24)
 #define AV_PSR_NZCV		GENMASK_ULL(31, 28)
 
-/* The bits of PSTATE that EL0 reads and writes itself, and so are kept physically. */
+/* The bits of PSTATE that EL0 reads and writes directly: kept in the physical PSTATE. */
 #define AV_PSR_PHYS		(AV_PSR_NZCV | AV_PSR_DIT | AV_PSR_SSBS | AV_PSR_BTYPE)
 
 /* ESR_ELx */
@@ -261,14 +261,14 @@ static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * s
 #define AV_EC_WATCHPT_CUR	0x35
 #define AV_EC_BRK64		0x3c
 
-/* CPACR_EL1: who is trapped that uses FP */
+/* CPACR_EL1: at which EL an FP access traps */
 #define AV_CPACR_FPEN		GENMASK_ULL(21, 20)
 #define AV_CPACR_FPEN_NONE	3
 
-/* Where exceptions from a lower level go, from VBAR_EL1. */
+/* Offset from VBAR_EL1 of the vectors for exceptions from a lower EL. */
 #define AV_VECTOR_LOWER		0x400
 
-/* SCTLR_EL1, the bits that mean something to us. */
+/* SCTLR_EL1: the bits that the module uses. */
 #define AV_SCTLR_M		BIT_ULL(0)
 #define AV_SCTLR_A		BIT_ULL(1)
 #define AV_SCTLR_C		BIT_ULL(2)
@@ -294,8 +294,8 @@ static inline u32 av_esr_ec(u64 esr)
 }
 
 /*
- * A virtual system register. Read and written once: the guest may share this
- * memory. Nobody else looks into sys[].
+ * Read or write a virtual system register, exactly once: the guest may share the memory. All
+ * accesses to sys[] go through these two.
  */
 static __always_inline u64 av_srf_get(const struct av_srf *srf, unsigned int reg)
 {
@@ -307,28 +307,28 @@ static __always_inline void av_srf_set(struct av_srf *srf, unsigned int reg, u64
 	WRITE_ONCE(srf->sys[reg], val);
 }
 
-/* All virtual registers are 0. */
+/* Set all virtual registers to 0. */
 static inline void av_srf_clear_vregs(struct av_srf *srf)
 {
 	memset(&srf->sys[AV_CPACR_EL1], 0, AV_SRF_USED - AV_CPACR_EL1 * sizeof(u64));
 	memset(&srf->sys[AV_SRF_SHARED], 0, AV_SRF_PAGE);
 }
 
-/* Show the guest's TTBRs in the shared page, which it may have overwritten. */
+/* Show the guest's TTBRs in the shared page again: the guest may have overwritten them. */
 static __always_inline void av_srf_show_ttbrs(struct av_srf *srf)
 {
 	av_srf_set(srf, AV_SHOWN_TTBR0_EL1, av_srf_get(srf, AV_TTBR0_EL1));
 	av_srf_set(srf, AV_SHOWN_TTBR1_EL1, av_srf_get(srf, AV_TTBR1_EL1));
 }
 
-/* The regime's registers. */
+/* Show TCR_EL1 and the TTBRs. */
 static inline void av_srf_show_regime(struct av_srf *srf)
 {
 	av_srf_set(srf, AV_SHOWN_TCR_EL1, av_srf_get(srf, AV_TCR_EL1));
 	av_srf_show_ttbrs(srf);
 }
 
-/* The vCPU is on a CPU, perhaps another than before. */
+/* The vCPU runs on a physical CPU with this MIDR, perhaps a new one. */
 static inline void av_srf_set_midr(struct av_srf *srf, u64 midr)
 {
 	av_srf_set(srf, AV_MIDR_EL1, midr);
@@ -340,7 +340,7 @@ static __always_inline bool av_srf_offered(const struct av_srf *srf)
 	return srf->icc & AV_ICC_OFFERED;
 }
 
-/* Is the guest's virtual CPU at EL1? */
+/* Is the vCPU at virtual EL1? */
 static __always_inline bool av_srf_el1(const struct av_srf *srf)
 {
 	return srf->vmode & AV_PSR_EL1T;
@@ -352,7 +352,7 @@ static __always_inline u64 av_srf_mode(const struct av_srf *srf)
 	return srf->vmode & AV_PSR_MODE;
 }
 
-/* The virtual masks, where SPSR has them. */
+/* The virtual DAIF, in SPSR's layout. */
 static __always_inline u64 av_srf_daif(const struct av_srf *srf)
 {
 	return av_srf_get(srf, AV_DAIF) & AV_PSR_DAIF;
@@ -363,7 +363,7 @@ static __always_inline void av_srf_set_daif(struct av_srf *srf, u64 daif)
 	av_srf_set(srf, AV_DAIF, daif & AV_PSR_DAIF);
 }
 
-/* All of PSTATE that is virtual: mode, masks, IL, SS. */
+/* All virtual bits of PSTATE: mode, DAIF, IL, SS. */
 static __always_inline u64 av_srf_vpstate(const struct av_srf *srf)
 {
 	return srf->vmode | av_srf_daif(srf);
@@ -375,7 +375,7 @@ static __always_inline void av_srf_set_vpstate(struct av_srf *srf, u64 vpstate)
 	av_srf_set_daif(srf, vpstate);
 }
 
-/* Register 31 of an instruction that means XZR by it. */
+/* Register n of an instruction for which 31 means XZR. */
 static __always_inline u64 av_srf_get_x(const struct av_srf *srf, unsigned int n)
 {
 	return n < 31 ? srf->regs[n] : 0;
@@ -387,13 +387,13 @@ static __always_inline void av_srf_set_x(struct av_srf *srf, unsigned int n, u64
 		srf->regs[n] = val;
 }
 
-/* Where the stack pointer of a mode is kept while another is in use. */
+/* Where a mode's stack pointer is kept while the mode does not use it. */
 static __always_inline enum av_vreg av_mode_sp(u64 mode)
 {
 	return (mode & AV_PSR_MODE) == AV_PSR_EL1H ? AV_SP_EL1 : AV_SP_EL0;
 }
 
-/* Replace the virtual mode (EL and SPSel), moving the stack pointers. */
+/* Switch the virtual mode (EL and SPSel), and the stack pointer with it. */
 static __always_inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
 {
 	av_srf_set(srf, av_mode_sp(srf->vmode), srf->sp);
@@ -401,7 +401,7 @@ static __always_inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
 	srf->sp = av_srf_get(srf, av_mode_sp(mode));
 }
 
-/* May the guest use FP now? CPACR_EL1.FPEN: bit 0 lets EL1, both together let EL0 too. */
+/* May the guest use FP now? CPACR_EL1.FPEN: bit 0 permits EL1, both bits permit EL0 too. */
 static inline bool av_srf_fp_allowed(const struct av_srf *srf)
 {
 	u64 fpen = FIELD_GET(AV_CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1));
@@ -409,7 +409,7 @@ static inline bool av_srf_fp_allowed(const struct av_srf *srf)
 	return av_srf_el1(srf) ? fpen & 1 : fpen == AV_CPACR_FPEN_NONE;
 }
 
-/* The whole PSTATE as the guest would see it in SPSR. */
+/* The whole PSTATE, as SPSR would show it to the guest. */
 static __always_inline u64 av_srf_spsr(const struct av_srf *srf)
 {
 	return av_srf_vpstate(srf) | (srf->pstate & AV_PSR_PHYS);

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tokens: in a copy (mmu/patch.h) the instructions of virtual EL1 that trap most
- * often are SVCs whose immediate says which instruction stands there. The
- * syndrome has the immediate, so nothing is fetched, decoded or looked up
- * (switch/quick.S). An SVC of the guest's own with such an immediate becomes
- * AV_SYS_COPY_SVC, which is unknown at EL0.
+ * Tokens. In a copy of the guest's kernel (mmu/patch.h), the instructions that trap most often
+ * are replaced by SVCs whose immediate names the original instruction. The immediate is in the
+ * syndrome, so that nothing is fetched, decoded or looked up (switch/quick.S). An SVC of the
+ * guest's own with such an immediate is replaced by AV_SYS_COPY_SVC, which is unknown at EL0.
  *
- * The immediate is AV_TOKEN_FIRST plus the operation, AV_TOKEN_OPERAND its
- * register or, for MSR (immediate), its immediate. The assembler reads this too.
- * Pure.
+ * A token is AV_TOKEN_FIRST + operation * AV_TOKEN_OPERANDS + operand. The operand is the
+ * register or, for MSR (immediate), the immediate. The assembler reads this file too. Pure.
  */
 #ifndef AV_VM_TOKEN_H
 #define AV_VM_TOKEN_H
 
 /*
- * OTHER(name), READ(register), WRITE(register) in the order of their numbers.
- * Those of cpu/rows.h that can be turned off (AV_CHEAP_ROWS) stand last.
+ * OTHER(name), READ(register), WRITE(register): the order gives the numbers. The rows that
+ * AV_CHEAP_ROWS (cpu/rows.h) can turn off come last.
  */
 #define AV_TOKENS_ALWAYS(OTHER, READ, WRITE)	\
-	OTHER(ERET)	/* the first: looked for first */ \
-	OTHER(UNKNOWN)	/* no token: an unknown instruction, where there are no copies */ \
+	OTHER(ERET)	/* first, because it is tested for first */ \
+	OTHER(UNKNOWN)	/* not a token: an unknown instruction, without copies */ \
 	OTHER(HVC)	\
 	OTHER(DAIFSET)	\
 	OTHER(DAIFCLR)	\
@@ -49,11 +47,11 @@
 #define AV_TOKEN_OPERANDS	32
 #define AV_TOKEN_SAMPLE		1024
 
-/* AV_SYS(), for the assembler too. */
+/* AV_SYS(), which the assembler can use. */
 #define AV_TOKEN_SYS(op0, op1, crn, crm, op2) \
 	((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2))
 
-/* Registers of READ and WRITE. */
+/* Encodings of the registers in READ and WRITE. */
 #define AV_TOKEN_ENC_ELR_EL1		AV_TOKEN_SYS(3, 0, 4, 0, 1)
 #define AV_TOKEN_ENC_SPSR_EL1		AV_TOKEN_SYS(3, 0, 4, 0, 0)
 #define AV_TOKEN_ENC_ESR_EL1		AV_TOKEN_SYS(3, 0, 5, 2, 0)
@@ -66,7 +64,7 @@
 #define AV_TOKEN_ENC_TPIDR_EL0		AV_TOKEN_SYS(3, 3, 13, 0, 2)
 #define AV_TOKEN_ENC_MIDR_EL1		AV_TOKEN_SYS(3, 0, 0, 0, 0)
 
-/* Instructions, with operand 0. */
+/* Instruction words with operand 0. */
 #define AV_WORD_ERET		0xd69f03e0
 #define AV_WORD_HVC_0		0xd4000002
 #define AV_WORD_SVC		0xd4000001
@@ -78,7 +76,7 @@
 #define AV_TOKEN_ENC_DAIF	AV_TOKEN_SYS(3, 3, 4, 2, 1)
 #define AV_WORD_READ(name)	(AV_WORD_MRS | AV_TOKEN_ENC_##name << 5)
 #define AV_WORD_WRITE(name)	(AV_WORD_MSR | AV_TOKEN_ENC_##name << 5)
-/* by the names above */
+/* the names of the list above */
 #define AV_WORD_UNKNOWN		0
 #define AV_WORD_HVC		AV_WORD_HVC_0
 #define AV_WORD_MRS_DAIF	AV_WORD_READ(DAIF)
@@ -105,20 +103,20 @@ enum av_token {
 	AV_NR_TOKENS
 };
 
-/* The guest's instruction for each operation, with operand 0: in the window (switch/quick.S). */
+/* In the window (switch/quick.S): the original instruction of each operation, with operand 0. */
 extern const u32 av_window_token_insns[AV_NR_TOKENS];
 
-/* The guest's instruction for a token. */
+/* The original instruction of a token. */
 static __always_inline u32 av_token_insn(u32 token)
 {
-	/* Speculation, too, stays with the table. */
+	/* The mask keeps speculation within the table, too. */
 	u32 op = token / AV_TOKEN_OPERANDS & AV_TOKEN_OP, operand = token & AV_TOKEN_OPERAND;
 	bool imm = op == AV_TOKEN_DAIFSET || op == AV_TOKEN_DAIFCLR;
 
 	return av_window_token_insns[op] | (imm ? operand << 8 : operand);
 }
 
-/* The operation of an access to a register, or 0. */
+/* The operation for an access to a register; 0: there is none. */
 static __always_inline u32 av_token_of_access(u16 enc, bool read)
 {
 	if (enc == AV_TOKEN_ENC_DAIF)
@@ -141,7 +139,7 @@ static __always_inline u32 av_token_svc(u32 op, u32 operand)
 	return AV_WORD_SVC | (AV_TOKEN_FIRST + op * AV_TOKEN_OPERANDS + operand) << 5;
 }
 
-/* The token of an SVC's immediate, or of its syndrome: below AV_TOKENS if it is one. */
+/* The token in an SVC's immediate or syndrome. It is a token if it is below AV_TOKENS. */
 #define AV_TOKENS		(AV_NR_TOKENS * AV_TOKEN_OPERANDS)
 static __always_inline u32 av_token_of(u64 imm16)
 {
@@ -149,8 +147,8 @@ static __always_inline u32 av_token_of(u64 imm16)
 }
 
 /*
- * A token that has trapped is the instruction that it stands for, with nothing of
- * it done. False: it was no token.
+ * After a token trapped: set up the exit as if the original instruction had trapped. Returns
+ * false, with nothing changed, if the trap was not a token's.
  */
 static __always_inline bool av_from_token(struct av_srf *srf)
 {

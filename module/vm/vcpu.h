@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A virtual CPU. Its file's ioctls hold vcpu->mutex; KVM_RUN holds it for its
- * whole length, so state that only the vCPU's own thread touches needs no other
- * lock. While it runs, others touch requests (atomic bits), the sub-structures'
- * own words (their headers say which), and run->immediate_exit (written by the
- * VMM at any time, read once before each entry).
+ * A virtual CPU.
  *
- * vcpu->run is shared with the VMM, which may write any byte of it at any
- * time: read a field once (READ_ONCE into a local), check the local, use the
- * local. Never trust what the module itself wrote there earlier.
+ * Each ioctl of its file holds vcpu->mutex, KVM_RUN for its whole length. State that only the
+ * vCPU's own thread touches needs no other lock. While the vCPU runs, other threads touch only
+ * requests (atomic bits), words of the sub-structures (whose headers say which), and
+ * run->immediate_exit (the VMM writes it at any time; it is read once before each entry).
+ *
+ * The VMM shares vcpu->run and may write any byte of it at any time. Read a field once
+ * (READ_ONCE() into a local), check the local, use the local. Never trust what the module wrote
+ * there before.
  */
 #ifndef AV_VM_VCPU_H
 #define AV_VM_VCPU_H
@@ -29,14 +30,14 @@ struct av_vcpu_mmu;
 struct av_vcpu_switch;
 struct task_struct;
 
-/* Requests: bits of vcpu->requests, looked at before each entry. */
+/* Requests: bits of vcpu->requests, tested before each entry. */
 enum av_req {
-	AV_REQ_VM_DEAD,		/* the VM was killed: leave with its reason */
+	AV_REQ_VM_DEAD,		/* the VM was killed: exit with its reason */
 	AV_REQ_IRQ,		/* an interrupt line or the timer changed */
 	AV_REQ_SLEEP,		/* PSCI stopped this vCPU */
-	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to load */
+	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to be loaded */
 	AV_REQ_PMU,		/* a counter overflowed */
-	AV_REQ_CALLS,		/* firmware calls have another answer */
+	AV_REQ_CALLS,		/* firmware calls are to be answered differently */
 	AV_REQ_RING,		/* the dirty ring is full, or was: av_mmu_ring_full() */
 	AV_NR_REQS
 };
@@ -47,30 +48,30 @@ struct av_vcpu {
 	unsigned int idx;		/* index in vm->vcpus */
 	struct mutex mutex;
 
-	struct kvm_run *run;		/* one page, mapped by the VMM */
-	struct av_srf *srf;		/* two pages, in the window by idx */
+	struct kvm_run *run;		/* one page, which the VMM maps */
+	struct av_srf *srf;		/* two pages, in the window at idx */
 
 	unsigned long requests;		/* enum av_req */
 
 	sigset_t sigset;		/* KVM_SET_SIGNAL_MASK */
 	bool sigset_active;
 
-	/* KVM_ARM_VCPU_INIT has been done, with these features. */
+	/* KVM_ARM_VCPU_INIT was called, with these features. */
 	bool initialized;
 	u32 target;
 	u32 features;			/* BIT(KVM_ARM_VCPU_*), without POWER_OFF */
 
-	bool has_run;			/* KVM_RUN was entered once */
+	bool has_run;			/* KVM_RUN was called once */
 
 	u64 spsr_aa32[4];		/* ABT, UND, IRQ, FIQ: kept for the VMM only */
 
 	/*
-	 * The thread in KVM_RUN, NULL outside; RCU, for kicks. in_guest is set
-	 * with interrupts off before the last look at the requests.
+	 * The thread in KVM_RUN, or NULL; RCU, for kicks. in_guest is set with interrupts off,
+	 * before the last test of requests.
 	 */
 	struct task_struct __rcu *task;
 	bool in_guest;
-	wait_queue_head_t wq;		/* WFI and powered off */
+	wait_queue_head_t wq;		/* waits in WFI or when powered off */
 
 	/* The state of each folder, as in struct av_vm. */
 	struct av_vcpu_switch *sw;
@@ -86,18 +87,18 @@ static inline bool av_vcpu_has_feature(const struct av_vcpu *vcpu, unsigned int 
 	return vcpu->features & BIT(feature);
 }
 
-/* Get the vCPU out of the guest, and out of WFI, soon. Any context. */
+/* Make the vCPU leave the guest, or WFI, soon. Any context. */
 void av_vcpu_kick(struct av_vcpu *vcpu);
 
-/* Raise a request; the caller kicks if it cannot wait. */
+/* Raise a request. The vCPU sees it before its next entry; kick it if that is too late. */
 static inline void av_vcpu_request(struct av_vcpu *vcpu, enum av_req req)
 {
-	/* The request's reason is visible before the request. */
+	/* Make the reason for the request visible before the request. */
 	smp_wmb();
 	set_bit(req, &vcpu->requests);
 }
 
-/* Take a request: true once for each time it was raised and not yet taken. */
+/* Take a request: true once per request raised; requests not yet taken count as one. */
 static inline bool av_vcpu_take_request(struct av_vcpu *vcpu, enum av_req req)
 {
 	if (!test_bit(req, &vcpu->requests))
@@ -109,17 +110,16 @@ static inline bool av_vcpu_take_request(struct av_vcpu *vcpu, enum av_req req)
 }
 
 /*
- * End this VM with a sentence. The first reason is kept; every vCPU leaves
- * KVM_RUN with KVM_EXIT_INTERNAL_ERROR, and so does each later KVM_RUN. The
- * exit's 16 words of data are AV_REASON_MAGIC and the text. Other ioctls go on
- * working, so that a VMM can look at the remains.
+ * End the VM, because of something that a guest or a VMM did; never because of a host's bug.
+ * The first reason given is kept. Every vCPU leaves KVM_RUN with KVM_EXIT_INTERNAL_ERROR, now
+ * and at each later KVM_RUN. The exit's 16 words of data are AV_REASON_MAGIC and the sentence.
+ * Other ioctls still work, so that a VMM can inspect what is left.
  *
- * For acts of a guest or a VMM after which we cannot go on; never for a defect
- * of the host. Fills vcpu->run; returns 0, for "return av_vm_kill(…)".
+ * Fills vcpu->run and returns 0, for "return av_vm_kill(…)".
  */
 __printf(2, 3) int av_vm_kill(struct av_vcpu *vcpu, const char *fmt, ...);
 
-/* Fill vcpu->run with the reason of a VM that is dead. Returns 0. */
+/* Fill vcpu->run with the reason of a VM that was killed. Returns 0. */
 int av_vcpu_exit_dead(struct av_vcpu *vcpu);
 
 #endif /* AV_VM_VCPU_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VMs and vCPUs as objects, for any folder: references, look-up, requests and
- * kicks, keeping vCPUs out of their ioctls. Rules in vm.h, vcpu.h.
+ * VMs and vCPUs as objects: references, look-up, requests and kicks, keeping vCPUs out of their
+ * ioctls. The rules are in vm.h and vcpu.h.
  */
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
@@ -25,9 +25,9 @@ void av_vcpu_kick(struct av_vcpu *vcpu)
 {
 	struct task_struct *task;
 
-	/* The kick's reason is visible before in_guest and the queue are looked at. */
+	/* Make the reason for the kick visible before in_guest and the queue are read. */
 	smp_mb();
-	/* The smp_mb() above also pairs with the barrier of a thread that queues itself. */
+	/* That smp_mb() also pairs with the barrier of a thread that queues itself. */
 	if (waitqueue_active(&vcpu->wq))
 		wake_up(&vcpu->wq);
 	if (!READ_ONCE(vcpu->in_guest))
@@ -44,7 +44,7 @@ struct av_vcpu *av_vm_vcpu_by_id(struct av_vm *vm, int id)
 	struct av_vcpu *vcpu;
 	unsigned int i;
 
-	/* Nearly every VMM counts ids from 0. The id is untrusted, a VMM's or a guest's. */
+	/* Nearly every VMM counts ids from 0. Do not trust the id: it is a VMM's or a guest's. */
 	vcpu = id >= 0 && id < AV_MAX_VCPUS ?
 	       av_vm_vcpu(vm, array_index_nospec(id, AV_MAX_VCPUS)) : NULL;
 	if (vcpu && vcpu->id == id)
@@ -60,7 +60,7 @@ struct av_vcpu *av_vm_running_vcpu(struct av_vm *vm)
 	struct av_vcpu *vcpu;
 	unsigned int i;
 
-	/* Only the thread itself enters itself there. */
+	/* Only a thread itself sets vcpu->task to itself, so that no lock is needed. */
 	av_for_each_vcpu(i, vcpu, vm)
 		if (rcu_access_pointer(vcpu->task) == current)
 			return vcpu;
