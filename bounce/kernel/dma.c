@@ -355,7 +355,7 @@ static void sync_list_for_device(struct device *dev, struct scatterlist *list, i
 
 /* ---- coherent memory ------------------------------------------------------------------ */
 
-/* More than the page allocator can give, and small enough that no size overflows. */
+/* More than the page allocator gives, so that no size overflows. */
 #define MAX_COHERENT	(1UL << 30)
 
 static void *alloc_in_pool(struct device *dev, size_t size)

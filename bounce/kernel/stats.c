@@ -57,7 +57,7 @@ static void show_slots(struct seq_file *file, const struct av_slots *slots, u64 
 		   slots->areas * slots->per_area, used, looked, failed, contended);
 }
 
-/* The lists of one size, summed over all areas. */
+/* The lists of one size. */
 static void show_order(struct seq_file *file, const struct av_cache *cache, u32 order, u64 *got)
 {
 	u64 used = 0, most = 0, hits = 0, misses = 0, lent = 0, contended = 0;

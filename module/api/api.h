@@ -21,9 +21,8 @@
 #include "vm/vcpu.h"
 
 /*
- * Create the device node: /dev/kvm, or /dev/armvisor if the host has KVM. The
- * last step of loading, as VMs can be created from then on. Returns 0 or a
- * negative errno.
+ * Create the device node: /dev/kvm, or /dev/armvisor if the host has KVM. Last
+ * at load: from then on VMs can be created. 0 or a negative errno.
  */
 int av_api_init(bool host_has_kvm);
 /* Remove the device node. No file is open, or the module could not be unloaded. */
@@ -31,7 +30,7 @@ void av_api_exit(void);
 /* The name of the node: "kvm" or "armvisor". */
 const char *av_api_node(void);
 
-/* The largest IPA size in bits that a VM can have on this machine. */
+/* The largest IPA size of a VM here, in bits. */
 unsigned int av_api_ipa_limit(void);
 
 /* KVM_CHECK_EXTENSION; vm is NULL on the device node. */

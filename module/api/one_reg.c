@@ -296,7 +296,7 @@ int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		-EFAULT : 0;
 }
 
-/* Registers that a VMM may set before the guest starts: they are measured. */
+/* The registers that a VMM may set before the guest starts: measured. */
 static bool av_core_is_general(u64 off)
 {
 	return off <= AV_CORE(regs.regs[30]) || off == AV_CORE(regs.sp) ||

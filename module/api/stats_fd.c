@@ -132,7 +132,7 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 	}
 }
 
-/* Includes the current idle period: a vCPU may be idle for hours. */
+/* Includes the current idle period, which may be hours. */
 static u64 av_idle_ticks(const struct av_vcpu_stats *s)
 {
 	u64 ticks = av_account_ticks(&s->account, AV_ROW_OF(AV_PLACE_IDLE));

@@ -55,7 +55,7 @@ static int av_vcpu_mmap(struct file *file, struct vm_area_struct *vma)
 	const struct av_vcpu *vcpu = file->private_data;
 	unsigned long first = vma->vm_pgoff, last = first + vma_pages(vma) - 1;
 
-	/* KVM's rule for the dirty ring; like KVM, check only the first and the last page. */
+	/* KVM's rule for the dirty ring, which checks only the first and last page. */
 	if ((av_mmu_is_ring_page(vcpu->vm, first) || av_mmu_is_ring_page(vcpu->vm, last)) &&
 	    (vma->vm_flags & VM_EXEC || !(vma->vm_flags & VM_SHARED)))
 		return -EINVAL;

@@ -54,7 +54,7 @@ int av_handle_abort(struct av_vcpu *vcpu)
 	    av_mmu_fetch_insn(vcpu, vcpu->srf->pc, &insn, &answer))
 		av_mmio_access(vcpu, insn, &answer);
 	av_count(&vcpu->stats, answer.cls);
-	/* The usual answers: a hidden fault was filled, or the VMM must emulate the access. */
+	/* The usual: a hidden fault was filled, or the VMM must emulate the access. */
 	if (answer.kind == AV_ANSWER_RESUME)
 		return 1;
 	if (answer.kind == AV_ANSWER_USER)

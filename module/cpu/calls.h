@@ -25,7 +25,7 @@
 #define AV_CALL_MEM_UNSHARE	0xc6000004U
 #define AV_CALL_MEASUREMENT	0xc600f000U
 
-/* Functions of PSCI 0.2 and later, in their 32-bit form. */
+/* PSCI 0.2 and later, in 32-bit form. */
 static inline bool av_call_is_psci(u32 fn)
 {
 	return (fn & ~31U) == AV_CALL_PSCI_VERSION;

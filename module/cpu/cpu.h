@@ -46,8 +46,8 @@ struct kvm_vcpu_events;
 struct user_fpsimd_state;
 
 /*
- * Init and teardown of cpu/'s part of a VM or vCPU, the latter under vm->lock. destroy only after a
- * successful init. Return 0 or a negative errno.
+ * Init and teardown for a VM and, under vm->lock, for a vCPU. destroy only after a successful init.
+ * 0 or a negative errno.
  */
 int av_cpu_vm_init(struct av_vm *vm);
 void av_cpu_vm_destroy(struct av_vm *vm);
@@ -79,7 +79,7 @@ struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu);
 int av_vcpu_reset(struct av_vcpu *vcpu);	/* target and features are set */
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
-/* The n'th register ID that a VMM sees, in ascending order as under KVM; -ENOENT past the last. */
+/* The n'th register ID that a VMM sees, ascending as under KVM; -ENOENT past the last. */
 int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
 /* KVM_ARM_VCPU_PVTIME_CTRL. */
 int av_steal_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
@@ -198,7 +198,7 @@ static inline void av_host_controls_read(struct av_host_controls *host)
 /* selftest.c: run a test guest once at module load. Returns 0, or -ENODEV and logs the reason. */
 int av_cpu_selftest(void);
 
-/* fp.c: around a stay; begin and end with interrupts on, load and save with interrupts off. */
+/* fp.c: around a stay. begin, end: interrupts on; load, save: off. */
 void av_fp_begin(struct av_vcpu *vcpu);
 void av_fp_load(struct av_vcpu *vcpu);
 void av_fp_save(struct av_vcpu *vcpu);

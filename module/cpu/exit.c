@@ -169,9 +169,7 @@ int av_handle_exit(struct av_vcpu *vcpu)
 		av_vcpu_look_around(vcpu);
 		return 1;
 	case AV_EXCEPTION_SERROR:
-		/*
-		 * SErrors are masked while the guest runs, so the machine did not raise this one.
-		 */
+		/* Masked while the guest runs: the machine did not raise this one. */
 		av_count(&vcpu->stats, AV_EXIT_SERROR);
 		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",
 				  srf->esr);

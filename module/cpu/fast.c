@@ -245,7 +245,7 @@ static __always_inline bool leaves_high(const struct av_insn *insn, enum av_insn
 	case AV_FAST_TPIDR_EL1:
 	case AV_FAST_TPIDR_EL0:
 	case AV_FAST_TPIDRRO_EL0:
-		/* It may be in place, and is then reloaded together with SP. */
+		/* May be in place, and is then reloaded together with SP. */
 		if (insn->write)
 			return false;
 	}

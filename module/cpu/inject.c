@@ -132,7 +132,7 @@ void av_inject_pending(struct av_vcpu *vcpu)
 			av_irq_offer(vcpu);
 		return;
 	}
-	/* PSTATE.IL is set by an illegal ERET: the next instruction takes this exception. */
+	/* Set by an illegal ERET: the next instruction takes this exception. */
 	if (vcpu->srf->vmode & AV_PSR_IL)
 		av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, AV_EC_ILLEGAL) | AV_ESR_IL);
 }

@@ -34,7 +34,7 @@ static u64 counted(struct av_pmu *pmu, unsigned int n)
 
 static const struct av_pmu_ops ops = { .counted = counted };
 
-/* Called from the host's PMU interrupt, on the CPU that runs the vCPU's thread. */
+/* The host's PMU interrupt, on the CPU of the vCPU's thread. */
 static void overflowed(struct perf_event *event, struct perf_sample_data *data,
 		       struct pt_regs *regs)
 {

@@ -44,7 +44,7 @@ static inline bool av_pmu_vm_has(const struct av_vm *vm)
 	return READ_ONCE(vm->features) & BIT(KVM_ARM_VCPU_PMU_V3);
 }
 
-/* Register accesses. av_pmu_guest() returns false if UNDEFINED. */
+/* Register accesses. guest: false if UNDEFINED. */
 bool av_pmu_guest(struct av_vcpu *vcpu, u16 enc, bool write, u64 *val);
 u64 av_pmu_vmm_get(struct av_vcpu *vcpu, u16 enc);
 void av_pmu_vmm_set(struct av_vcpu *vcpu, u16 enc, u64 val);

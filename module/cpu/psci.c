@@ -249,7 +249,7 @@ static const struct psci_call calls[] = {
 	[NR(PSCI_1_1_FN_SYSTEM_RESET2)]		= { system_reset2,	PSCI_VERSION(1, 1), true },
 };
 
-/* Returns NULL if the vCPU's version lacks the function, or the VMM has not enabled it. */
+/* NULL: not in the vCPU's version, or not enabled by the VMM. */
 static const struct psci_call *find(const struct av_vcpu *vcpu, u32 version, u32 fn)
 {
 	u32 n = (fn & ~PSCI_0_2_64BIT) - PSCI_0_2_FN_BASE;

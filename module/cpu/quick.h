@@ -14,7 +14,7 @@
 /* The syndrome of the first token. */
 #define AV_QUICK_TOKENS		(FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL | AV_TOKEN_FIRST)
 
-/* The syndrome of SVC #0. All tokens have bit 15 of the immediate set; this has it clear. */
+/* The syndrome of SVC #0. Bit 15 of the immediate, set in tokens, is clear. */
 #define AV_QUICK_SVC		(FIELD_PREP(AV_ESR_EC, AV_EC_SVC64) | AV_ESR_IL)
 
 /* Shift of PSTATE.SSBS relative to BTYPE's low bit. */

@@ -26,10 +26,7 @@ static u64 host_ctr(void)
 	return read_sanitised_ftr_reg(SYS_CTR_EL0);
 }
 
-/*
- * IDC: data caches need no cleaning to the point of unification. DIC:
- * instruction caches need no invalidation.
- */
+/* IDC: data caches need no cleaning to the PoU. DIC: instruction caches need no invalidation. */
 static u64 made_up_clidr(void)
 {
 	u64 ctr = host_ctr(), clidr, loc = 1;

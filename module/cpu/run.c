@@ -170,7 +170,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
-/* Is the abort in the page of the last device access? Most device exits are: no light exits. */
+/* In the page of the last device access? Most device exits are, and none is light. */
 static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct av_srf *srf)
 {
 	return srf->exit == AV_EXCEPTION_SYNC && av_esr_ec(srf->esr) == AV_EC_DABT_LOW &&
@@ -242,7 +242,7 @@ static void prepare_window(struct av_vcpu *vcpu, bool copies)
 {
 	u32 cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	struct av_srf *srf = vcpu->srf;
-	/* A debugging VMM needs every trap: breakpoints in the guest are its own. */
+	/* A debugging VMM has breakpoints of its own in the guest. */
 	bool slow = av_fast_not_now(srf) || vcpu->cpu->guest_debug;
 
 	if (unlikely(srf->cheap != cheap)) {
@@ -327,7 +327,7 @@ static int run_loop(struct av_vcpu *vcpu)
 			ret = av_handle_exit(vcpu);
 		}
 	} while (ret > 0);
-	/* An offer was made, but the guest not entered. */
+	/* The guest was not entered. */
 	if (unlikely(av_irq_unsettled(vcpu)))
 		av_irq_settle(vcpu);
 	return ret;

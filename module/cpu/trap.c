@@ -164,10 +164,7 @@ static int emulate_eret(struct av_vcpu *vcpu)
 {
 	av_count(&vcpu->stats, AV_EXIT_ERET);
 	av_srf_eret(vcpu->srf);
-	/*
-	 * A debugging VMM's step is done: clear its SS. The guest's own single
-	 * step is off meanwhile.
-	 */
+	/* A debugging VMM's step is done; the guest's own is off meanwhile. */
 	if (unlikely(vcpu->cpu->guest_debug))
 		vcpu->srf->vmode &= ~AV_PSR_SS;
 	if (!av_srf_el1(vcpu->srf))
@@ -221,7 +218,7 @@ static int own_svc(struct av_vcpu *vcpu, u32 word)
 {
 	struct av_insn insn;
 
-	/* Overwritten since: the stale copy is dropped, and what does not trap executes again. */
+	/* Overwritten: the stale copy is dropped, and what does not trap executes again. */
 	if ((word & AV_WORD_SVC_MASK) != AV_WORD_SVC)
 		return emulate(vcpu, av_insn_kind(word, &insn), &insn);
 	av_count(&vcpu->stats, AV_EXIT_SVC);
@@ -262,10 +259,7 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 	if (av_srf_el1(srf))
 		return emulate(vcpu, kind, &insn);
 
-	/*
-	 * The module may trap what the guest's kernel allows: such a register's
-	 * row has AV_ROW_EL0.
-	 */
+	/* Does only the module trap it? Then the register's row has AV_ROW_EL0. */
 	if (kind == AV_INSN_SYSREG) {
 		row = av_sysreg_find(insn.enc);
 		/* The host has this register, the guest's CPU does not. */

@@ -49,7 +49,7 @@ struct av_host_debug {
 
 struct perf_event;
 
-/* The perf event on the host that backs a counter. */
+/* The host's perf event of a counter. */
 struct av_pmu_counter {
 	struct av_vcpu *vcpu;
 	struct perf_event *event;
@@ -112,7 +112,7 @@ struct av_vcpu_cpu {
 	bool guest_ss;			/* the guest's own PSTATE.SS meanwhile */
 	struct kvm_guest_debug_arch debug_regs;
 
-	u64 poll_window;		/* current poll time (halt_poll.h), in ticks */
+	u64 poll_window;		/* poll time (halt_poll.h), in ticks */
 	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
 
 	bool declined;			/* a light exit of this stay was declined */

@@ -56,7 +56,7 @@ static u64 poll_limit(const struct av_vm *vm)
 	return ns_to_ticks(ns < 0 ? READ_ONCE(halt_poll_ns) : ns);
 }
 
-/* Returns true if the wait ended while no other task wanted the CPU. */
+/* Did the wait end while no other task wanted the CPU? */
 static bool poll(struct av_vcpu *vcpu, u64 begun)
 {
 	if (!vcpu->cpu->poll_window)

@@ -381,10 +381,7 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 	if (!vm->irq->ready)
 		return false;
 	spin_lock_irq(&vm->irq->lock);
-	/*
-	 * The guest traps: end the lease, later accesses for this interrupt
-	 * trap too. Not for SGIs, which concern other vCPUs.
-	 */
+	/* End the lease: later accesses for this interrupt trap too. SGIs concern others. */
 	if (vcpu->srf->icc && !is_sgi(reg)) {
 		vcpu->srf->icc = 0;
 		av_vgic_lease_end(&vm->irq->chip->vgic, gic, AV_LEASE_KEPT);

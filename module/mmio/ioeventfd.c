@@ -45,7 +45,7 @@ static bool matches(const struct av_ioeventfd *io, unsigned int len, u64 val)
 	return io->len == len && (io->any_value || io->value == val);
 }
 
-/* Returns the index of the first entry at addr or above. */
+/* The index of the first entry at addr or above. */
 static unsigned int lower_bound(const struct av_bus *bus, u64 addr)
 {
 	unsigned int low = 0, high = bus->nr, mid;

@@ -139,8 +139,8 @@ static __always_inline void av_account_leave(struct av_account *a, u64 now, bool
 }
 
 /*
- * The first KVM_RUN, or the first one after a leave with hist. away: ticks since then that the
- * thread waited for a CPU.
+ * The first KVM_RUN, or the first after a leave with hist. away: ticks since then that the thread
+ * waited for a CPU.
  */
 static inline void av_account_run_long(struct av_account *a, u64 now, u64 away)
 {

@@ -88,7 +88,7 @@ static __always_inline void av_stats_exit(struct av_vcpu_stats *s)
 	av_account_exit(&s->account, av_stats_now());
 }
 
-/* Returns false if av_vcpu_time_begins() must be called: first run, or accounting was on. */
+/* False: call av_vcpu_time_begins(): the first run, or accounting was on. */
 static __always_inline bool av_stats_run_begin(struct av_vcpu_stats *s)
 {
 	return av_account_run(&s->account, av_stats_now());
