@@ -32,7 +32,9 @@
 int av_mmu_init(void);
 void av_mmu_exit(void);
 
+/* Set up vm->mmu. May sleep. 0 or an errno, with nothing left to undo. */
 int av_mmu_vm_init(struct av_vm *vm);
+/* After the last vCPU was destroyed, when nobody can reach the VM. May sleep. */
 void av_mmu_vm_destroy(struct av_vm *vm);
 
 /* Number of pages and 2 MiB blocks that the shadow tables map. May sleep. */
@@ -42,6 +44,7 @@ void av_mmu_count_leaves(struct av_vm *vm, u64 *pages, u64 *blocks);
  * vCPUs have cached, and unmaps all guest memory for good. May sleep.
  */
 void av_mmu_vm_stop(struct av_vm *vm);
+/* May sleep. 0 or -ENOMEM. */
 int av_mmu_vcpu_init(struct av_vcpu *vcpu);
 void av_mmu_vcpu_destroy(struct av_vcpu *vcpu);
 
