@@ -13,6 +13,7 @@
 
 /* pool.c: preallocated tables, and the shadow's ops */
 extern const struct av_shadow_ops av_host_ops;
+/* Fill up a pool before mmu_lock is taken. May sleep. 0 or -ENOMEM. */
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
 /* Flush a page of a tree and wait. Under mmu_lock. Returns the number of TLBIs. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The guest's memory. It is the VMM's memory: a slot says where the VMM has mapped it, and only
- * memory.c uses that mapping. It holds pages, loads and stores words, and keeps the state of
- * each frame.
+ * the functions here use that mapping. They hold pages, load and store words, and keep the
+ * state of each frame.
  *
  * A protected VM's memory is not in any process but in a file of the module's (mmu/gmem.h). No
  * mapping of the VMM's is used, and changes to them do not matter. Pages are reached by the
@@ -88,7 +88,7 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 		      const struct av_mem_huge *huge, struct av_seq seq);
 
-/* Under mmu_lock: was the frame filled from its known page since the last clear? */
+/* Under mmu_lock: was the frame filled from its known page since the last call with clear? */
 bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear);
 
 /* Were the page's instructions made coherent since the host mapped it? */

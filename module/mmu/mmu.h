@@ -32,7 +32,9 @@
 int av_mmu_init(void);
 void av_mmu_exit(void);
 
+/* Set up vm->mmu. May sleep. 0 or an errno, with nothing left to undo. */
 int av_mmu_vm_init(struct av_vm *vm);
+/* After the last vCPU was destroyed, when nobody can reach the VM. May sleep. */
 void av_mmu_vm_destroy(struct av_vm *vm);
 
 /* Number of pages and 2 MiB blocks that the shadow tables map. May sleep. */
@@ -42,12 +44,14 @@ void av_mmu_count_leaves(struct av_vm *vm, u64 *pages, u64 *blocks);
  * vCPUs have cached, and unmaps all guest memory for good. May sleep.
  */
 void av_mmu_vm_stop(struct av_vm *vm);
+/* May sleep. 0 or -ENOMEM. */
 int av_mmu_vcpu_init(struct av_vcpu *vcpu);
 void av_mmu_vcpu_destroy(struct av_vcpu *vcpu);
 
 /*
  * Memory slots, with KVM's rules and errnos. Takes vm->slots_lock. All slots of a protected VM
- * must be of a guest_memfd, not logged and not read-only: otherwise -EPERM.
+ * must be of a guest_memfd (-EPERM), neither logged nor read-only (-EINVAL), and cannot change
+ * once it is sealed (-EPERM).
  */
 int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region2 *mem);
 
@@ -57,8 +61,8 @@ int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags);
 /*
  * Seal a VM before its first run, with none of its ioctls under way: take its memory from
  * everybody else. Calls fn for each slot without a page, then for each page of the slot that is
- * not all zeroes, by address. 0; fn's errno; -EBUSY: somebody holds a page; -EINTR. On an error
- * nothing has changed.
+ * not all zeroes, by address. 0; fn's errno; -EBUSY: somebody holds a page; -EHWPOISON; -EINTR.
+ * On an error nothing has changed.
  */
 typedef int av_measure_fn(void *ctx, u64 gpa, u64 size, const void *page);
 int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx);

@@ -62,17 +62,17 @@ struct av_vm;
 struct av_annex {
 	/* Its address. Written under mmu_lock, like all fields that are read without it. */
 	struct av_annex_place at;
-	u64 stubs;		/* address of the rows' stubs; kept when the annex ends */
+	u64 stubs;		/* address of the stubs in rows; kept when the annex ends */
 	unsigned int pages;	/* pages of code */
 	bool ready;		/* sites may be made: nothing else is mapped there any more */
 	bool once;		/* the VM has had an annex */
-	struct av_granule *rows;	/* stubs of all rows; freed with the VM */
+	struct av_granule *rows;	/* one per granule of all code pages; freed with the VM */
 	unsigned int tries;	/* to find a place; only a hint, no lock */
 	unsigned int aways;	/* consecutive checks that failed; also a hint */
 	/* under mmu_lock */
 	bool ending;
 	u32 *code[AV_ANNEX_PAGES];
-	unsigned int used;	/* stubs of rows in use */
+	unsigned int used;	/* granules in use */
 	DECLARE_HASHTABLE(sites, 9);
 	u32 nr_sites;
 };
@@ -171,7 +171,7 @@ struct av_refill {
 	const struct av_near *near;	/* or NULL */
 	u64 va, desc;
 	struct av_slot *slot;
-	struct av_piece *piece;		/* … and the frame's index there */
+	struct av_piece *piece;		/* n is the frame's index in it */
 	u64 page;			/* piece->page[n] at the time … */
 	u64 pte, key;			/* the entry; av_walk_key() of desc */
 	u32 n, gfn;

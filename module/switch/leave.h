@@ -42,6 +42,7 @@ int av_leave_init(void);
 bool av_cpus_meltdown_safe(void);
 
 DECLARE_PER_CPU(struct av_leave, av_leave_of_cpu);
+/* Fill in *leave for the current CPU. Interrupts off. */
 void av_leave_find_out(struct av_leave *leave);
 
 /* This CPU's struct av_leave. Call with interrupts off. */
@@ -58,6 +59,7 @@ static inline const struct av_leave *av_leave_here(void)
 #define AV_REG_TCO	sys_reg(3, 3, 4, 2, 7)
 #define AV_REG_GCSCRE0	sys_reg(3, 0, 2, 5, 2)
 
+/* Save what the guest may change of this CPU's PSTATE, and turn the VMM's GCS off. */
 static inline void av_host_pstate_save(const struct av_leave *leave, struct av_host_pstate *p)
 {
 	if (leave->dit)
@@ -88,6 +90,7 @@ static inline void av_host_pstate_restore(const struct av_leave *leave,
 		write_sysreg_s(p->gcscre0, AV_REG_GCSCRE0);
 }
 
+/* Call the firmware mitigation that this CPU needs, if any. Interrupts off. */
 static inline void av_leave_firmware(const struct av_leave *leave)
 {
 	switch (leave->mitigation.firmware) {

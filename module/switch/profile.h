@@ -48,6 +48,7 @@ static inline void av_profilers_find(struct av_profilers *has)
 		    !(read_sysreg_s(AV_REG_TRBIDR) & AV_BUFFER_NOT_OURS);
 }
 
+/* Stop and drain the units. *held is for av_profiling_go_on(). */
 static inline void av_profiling_hold(const struct av_profilers *has, struct av_profiling *held)
 {
 	held->pmscr = 0;
