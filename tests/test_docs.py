@@ -32,6 +32,7 @@ ELSEWHERE = {
     "make bench": ("tests/test_bench.py", '"make", "bench"'),
     "bin/lab report": ("tests/test_report_page.py", '"report"'),
     "bin/lab compare OLD.json NEW.json": ("tests/test_bench.py", '"compare"'),
+    "bin/lab compare lat.null ": ("tests/test_figures.py", '"compare", "hypercall"'),
     "make -C module KVER=stable": ("tests/built.py", "KVER="),
     "make -C module test": ("tools/test.py", '"module", "test"'),
     "bin/lab reach": ("tests/test_reach.py", '"reach"'),

@@ -59,6 +59,22 @@ def test_sharing_a_page_is_within_its_bounds(tmp_path: Path):
         assert 100 < large < 1.02 * small
 
 
+def test_rows_are_measured_side_by_side(tmp_path: Path):
+    """On what no figure is always measured on: the module with options."""
+    module("stable")
+    record = tmp_path / "compare.json"
+    on = ["armvisor", "armvisor:cheap_traps=0+accounting=1"]
+    command = [TOP / "bin/lab", "compare", "hypercall", "--on", ",".join(on), "--record", record]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    full, none = json.loads(done.stdout)["compare"]["rows"]
+    assert [full["variant"], none["variant"]] == on
+    # Without what makes traps cheap, a call takes more than twice as many.
+    assert 40 < full["value"] < 420 and none["times_first"] > 2
+    names = {figure["name"] for figure in json.loads(record.read_text())["figures"]}
+    assert names == {f"hypercall.{variant}" for variant in on}
+
+
 def test_a_figure_is_a_line_and_json(tmp_path: Path):
     path = tmp_path / "figures.json"
     done = measure(path, NAME)

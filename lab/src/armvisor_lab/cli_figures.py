@@ -54,7 +54,9 @@ def _print_classes(figures: list[run.Figure]) -> None:
             print(f"page walks on {core} (modelled): {walks.get('walks', 0):.3f}, "
                   f"{walks.get('refs', 0):.3f} loads")  # fmt: skip
             if "cache_lookups" in walks:
-                misses = ", ".join(f"{walks.get(n, 0):.3f} in {w}" for n, w in _CACHES.items())
+                # Of a difference of two rounds, a little less than nothing may be left.
+                some = {word: max(walks.get(name, 0), 0) for name, word in _CACHES.items()}
+                misses = ", ".join(f"{number:.3f} in {word}" for word, number in some.items())
                 print(f"cache misses on {core} (modelled): {misses}")
 
 

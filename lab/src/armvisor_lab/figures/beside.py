@@ -10,6 +10,7 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from armvisor_lab.board import CPUS
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import (
     Measurement,
@@ -48,7 +49,8 @@ class Plan:
 def _made(variant: str) -> list[Measurement]:
     """What can be measured on a host that is made for it."""
     host, vm = hosts.find(variant), vms.find(variant)
-    found = [each for family in _BY_HOST if host for each in family.on(host)]
+    found = lat.natively(variant)
+    found += [each for family in _BY_HOST if host for each in family.on(host)]
     return found + [each for family in _BY_VARIANT if vm for each in family.on(vm)]
 
 
@@ -83,7 +85,8 @@ def _offered(variant: str, always: Sequence[Measurement]) -> dict[str, tuple[str
 def variants() -> list[str]:
     """The variants that have names of their own."""
     names = {_split(name)[1]: None for each in run.registry() for name in each.figures}
-    return list(dict.fromkeys([*names, *hosts.HOSTS, *hosts.PROTECTED]))
+    native = [f"native-{cpu}" for cpu in CPUS]
+    return list(dict.fromkeys([*names, *hosts.HOSTS, *hosts.PROTECTED, *native]))
 
 
 def rows(variant: str) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from armvisor_lab import kernels
-from armvisor_lab.board import Board
+from armvisor_lab.board import CPUS, Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -108,6 +108,13 @@ def measurements() -> list[Measurement]:
     native = _native("native", "cortex-a72", kernels.DEFAULT)
     vm = [in_vm(each) for each in vms.VARIANTS if each.name in _VARIANTS]
     return [native, *vm, *_elsewhere()]
+
+
+def natively(variant: str) -> list[Measurement]:
+    """All rows on the board itself with another CPU, as `native-cortex-a76`; none of no CPU."""
+    cpu = variant.removeprefix("native-")
+    known = variant != cpu and cpu in CPUS
+    return [_native(variant, cpu, kernels.DEFAULT)] if known else []
 
 
 def on(variant: vms.Variant) -> list[Measurement]:

@@ -16,6 +16,8 @@ from armvisor_lab.report import compare
 from armvisor_lab.report.pool import describe_board
 
 NOT_THERE, FAILED = "-", "not measured"
+_OTHER = "*"
+OTHER = f"{_OTHER} on another core or kernel than the first column: not all of it is the variant's"
 
 Figures = Mapping[str, Figure]
 
@@ -36,6 +38,12 @@ def times(figure: Figure, first: Figure | None) -> float | None:
     return figure.value / first.value
 
 
+def elsewhere(figure: Figure, first: Figure | None) -> bool:
+    """Whether the board's core or kernel is another one than the first column's."""
+    keys = ("cpu", "kernel")
+    return first is not None and any(figure.board.get(k) != first.board.get(k) for k in keys)
+
+
 def chance(figure: Figure, first: Figure | None) -> float | None:
     """How likely they are so far apart by chance; None where there is nothing to test."""
     if first is None or first.value == figure.value or first.unit != figure.unit:
@@ -53,7 +61,8 @@ def _cell(plan: Plan, figures: Figures, row: str, variant: str) -> list[str]:
         return [show(figure.value), ""]
     p = chance(figure, first)
     noise = "" if p is None or p <= compare.CHANCE else f" (by chance: p = {p:.2f})"
-    return [show(figure.value), f"x {ratio:.2f}{noise}"]
+    other = _OTHER if elsewhere(figure, first) else ""
+    return [show(figure.value), f"x {ratio:.2f}{other}{noise}"]
 
 
 def table(plan: Plan, figures: Sequence[Figure]) -> list[str]:
@@ -65,18 +74,19 @@ def table(plan: Plan, figures: Sequence[Figure]) -> list[str]:
         cells = [word for v in plan.variants for word in _cell(plan, by_name, row, v)]
         lines.append([row, units[0] if units else "", *cells])
     # The first column has no ratios, so no room for them.
-    return aligned([line[:3] + line[4:] for line in lines], 2)
+    found = aligned([line[:3] + line[4:] for line in lines], 2)
+    return [*found, OTHER] if any(_OTHER in word for line in lines for word in line) else found
 
 
 def boards(plan: Plan, figures: Sequence[Figure]) -> list[str]:
-    """What each column was measured on, a line for each board."""
+    """What columns were measured on, a line for each board."""
     by_name = {figure.name: figure for figure in figures}
-    found: dict[tuple[str, str], None] = {}
+    found: dict[str, dict[str, None]] = {}
     for variant in plan.variants:
         for row in plan.rows:
             if figure := _find(plan, by_name, row, variant):
-                found[variant, describe_board(_value(figure))] = None
-    return [f"{variant}: {board}" for variant, board in found if board]
+                found.setdefault(describe_board(_value(figure)), {})[variant] = None
+    return [f"{', '.join(on)}: {board}" for board, on in found.items() if board]
 
 
 def as_json(plan: Plan, figures: Sequence[Figure]) -> list[dict[str, Any]]:
@@ -94,6 +104,7 @@ def as_json(plan: Plan, figures: Sequence[Figure]) -> list[dict[str, Any]]:
                 "value": figure.value if figure else None,
                 "unit": figure.unit if figure else None,
                 "times_first": times(figure, first) if figure else None,
+                "same_core_and_kernel": not elsewhere(figure, first) if figure else None,
                 "p": chance(figure, first) if figure else None,
             }
         )
