@@ -2,6 +2,7 @@
 """The bare-metal guests under `armvisor run`: on KVM, nVHE and VHE, and on the module."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,17 @@ def test_programs(where: str):
     # In the sequences, and at so many places of them.
     assert int(outputs["annex"].results["annex.interrupts"]) > 1000
     assert int(outputs["annex"].results["annex.places"]) > 40
+
+
+@pytest.mark.parametrize("hypervisor", ["kvm", "module"])
+def test_a_pmu_of_a_newer_cpu(hypervisor: str):
+    """PMMIR_EL1, which Linux reads on CPUs with FEAT_PMUv3p4, says nothing and is there."""
+    host = Host("max", KERNEL, count=True)
+    if hypervisor == "module":
+        # Its guests have 48 bits of address.
+        host = replace(without_el2("max"), append="arm64.nolva")
+    output = run_guests(host, [Guest("pmu", pmu=True)])["pmu"]
+    assert output.results["pmu.slots"] == "0"
 
 
 # Instructions that end in a trap are the guest's on one host and the hypervisor's on another.

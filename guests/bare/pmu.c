@@ -7,6 +7,8 @@
  */
 #include "guest.h"
 
+/* PMUVer of ID_AA64DFR0_EL1 */
+#define PMU_V3P4 5
 #define INST_RETIRED 0x08UL
 #define CPU_CYCLES 0x11UL
 #define NOT_EL1 (1UL << 31)
@@ -135,6 +137,9 @@ void guest_main(void)
 	write_sysreg(pmovsclr_el0, ~0UL);
 	write_sysreg(pmcr_el0, PMCR_E | PMCR_LC);
 	result("pmu.counters", read_sysreg(pmcr_el0) >> 11 & 31, "count");
+	/* PMMIR_EL1: Linux reads it on CPUs with FEAT_PMUv3p4. */
+	if ((read_sysreg(id_aa64dfr0_el1) >> 8 & 15) >= PMU_V3P4)
+		result("pmu.slots", read_sysreg(s3_0_c9_c14_6), "count");
 
 	expect("pmu.el1", count(0, loop), INSTRUCTIONS);
 	expect("pmu.el0", count(0, loop_at_el0), INSTRUCTIONS);

@@ -21,6 +21,7 @@
 
 /* PMUVer of ID_AA64DFR0_EL1 */
 #define AV_PMU_V3		1
+#define AV_PMU_V3P4		5	/* PMMIR_EL1 */
 #define AV_PMU_V3P5		6	/* 64-bit event counters */
 
 #define AV_PMCR_E		BIT_ULL(0)

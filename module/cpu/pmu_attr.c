@@ -8,6 +8,7 @@
 #include <asm/cpufeature.h>
 #include <asm/sysreg.h>
 
+#include "compat/kvm_level.h"
 #include "compat/pmu.h"
 #include "cpu/cpu.h"
 #include "cpu/pmu_host.h"
@@ -217,6 +218,23 @@ static int set_pmu(struct av_vm *vm, u64 addr)
 	return 0;
 }
 
+static int set_counters(struct av_vm *vm, u64 addr)
+{
+	unsigned int n;
+
+	if (!AV_KVM_PMU_NR_COUNTERS)
+		return -ENXIO;
+	if (get_user(n, (unsigned int __user *)u64_to_user_ptr(addr)))
+		return -EFAULT;
+	if (n > vm->cpu->pmu_most)
+		return -EINVAL;
+	/* KVM lets one vCPU change the counters of others that run. */
+	if (vm->has_run)
+		return -EBUSY;
+	WRITE_ONCE(vm->cpu->pmu_counters, n);
+	return 0;
+}
+
 static int init_pmu(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_pmu *pmu = &vcpu->cpu->pmu;
@@ -248,6 +266,8 @@ static int set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 		return set_filter(vcpu->vm, attr->addr);
 	case KVM_ARM_VCPU_PMU_V3_SET_PMU:
 		return set_pmu(vcpu->vm, attr->addr);
+	case KVM_ARM_VCPU_PMU_V3_SET_NR_COUNTERS:
+		return set_counters(vcpu->vm, attr->addr);
 	case KVM_ARM_VCPU_PMU_V3_INIT:
 		return init_pmu(vcpu);
 	}
@@ -285,6 +305,8 @@ int av_pmu_has_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr)
 	case KVM_ARM_VCPU_PMU_V3_FILTER:
 	case KVM_ARM_VCPU_PMU_V3_SET_PMU:
 		return av_pmu_vm_has(vcpu->vm) ? 0 : -ENXIO;
+	case KVM_ARM_VCPU_PMU_V3_SET_NR_COUNTERS:
+		return av_pmu_vm_has(vcpu->vm) && AV_KVM_PMU_NR_COUNTERS ? 0 : -ENXIO;
 	}
 	return -ENXIO;
 }

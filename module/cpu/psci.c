@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PSCI 0.2 to 1.1, as the VMM chose, or KVM's 0.1 for vCPUs without
+ * PSCI 0.2 to 1.1 (1.3 where the host's KVM has it), as the VMM chose, or KVM's 0.1 for vCPUs without
  * KVM_ARM_VCPU_PSCI_0_2: power control of this CPU, other CPUs and the system.
  */
 #include <linux/kvm.h>
 #include <linux/nospec.h>
 #include <uapi/linux/psci.h>
 
+#include "compat/kvm_level.h"
 #include "cpu/calls.h"
 #include "cpu/cpu.h"
 #include "cpu/sysreg.h"
@@ -49,7 +50,9 @@ int av_psci_set_version(struct av_vcpu *vcpu, u64 val)
 	case PSCI_VERSION(0, 2):
 	case PSCI_VERSION(1, 0):
 	case PSCI_VERSION(1, 1):
-		if (old)
+	case PSCI_VERSION(1, 2):
+	case PSCI_VERSION(1, 3):
+		if (old || val > AV_PSCI_LATEST)
 			return -EINVAL;
 		WRITE_ONCE(vcpu->vm->cpu->psci_version, val);
 		/* The window of running vCPUs still reports the old version. */
@@ -194,6 +197,17 @@ static int system_reset2(struct av_vcpu *vcpu)
 	return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, KVM_SYSTEM_EVENT_RESET_FLAG_PSCI_RESET2);
 }
 
+/* Type 0 is the first revision's name of HIBERNATE_OFF. The cookie must be zero. */
+static int system_off2(struct av_vcpu *vcpu)
+{
+	u64 type = arg(vcpu, 1);
+
+	if ((type && type != PSCI_1_3_OFF_TYPE_HIBERNATE_OFF) || arg(vcpu, 2))
+		return answer(vcpu, PSCI_RET_INVALID_PARAMS);
+	return system_event(vcpu, KVM_SYSTEM_EVENT_SHUTDOWN,
+			    KVM_SYSTEM_EVENT_SHUTDOWN_FLAG_PSCI_OFF2);
+}
+
 void av_psci_enable_suspend(struct av_vm *vm)
 {
 	WRITE_ONCE(vm->cpu->suspend_enabled, true);
@@ -226,11 +240,15 @@ static int cpu_suspend(struct av_vcpu *vcpu)
 
 static int features(struct av_vcpu *vcpu);
 
-/* A function: handler, first PSCI version that has it, and whether it has an SMC64 number too. */
+/*
+ * A function: handler, first PSCI version that has it, whether it has an SMC64 number too, and
+ * what PSCI_FEATURES says of it.
+ */
 struct psci_call {
 	int (*call)(struct av_vcpu *vcpu);
 	u32 since;
 	bool wide;
+	u8 features;
 };
 
 #define NR(fn)	((fn) - PSCI_0_2_FN_BASE)
@@ -247,6 +265,8 @@ static const struct psci_call calls[] = {
 	[NR(PSCI_1_0_FN_PSCI_FEATURES)]		= { features,		PSCI_VERSION(1, 0) },
 	[NR(PSCI_1_0_FN_SYSTEM_SUSPEND)]	= { system_suspend,	PSCI_VERSION(1, 0), true },
 	[NR(PSCI_1_1_FN_SYSTEM_RESET2)]		= { system_reset2,	PSCI_VERSION(1, 1), true },
+	[NR(PSCI_1_3_FN_SYSTEM_OFF2)]		= { system_off2,	PSCI_VERSION(1, 3), true,
+						    PSCI_1_3_OFF_TYPE_HIBERNATE_OFF },
 };
 
 /* NULL: not in the vCPU's version, or not enabled by the VMM. */
@@ -269,10 +289,12 @@ static const struct psci_call *find(const struct av_vcpu *vcpu, u32 version, u32
 static int features(struct av_vcpu *vcpu)
 {
 	u32 fn = arg(vcpu, 1);
+	const struct psci_call *row = find(vcpu, av_psci_version(vcpu), fn);
 
-	if (find(vcpu, av_psci_version(vcpu), fn) || fn == AV_CALL_SMCCC_VERSION)
-		return answer(vcpu, PSCI_RET_SUCCESS);
-	return answer(vcpu, PSCI_RET_NOT_SUPPORTED);
+	if (row)
+		return answer(vcpu, row->features);
+	return answer(vcpu, fn == AV_CALL_SMCCC_VERSION ? PSCI_RET_SUCCESS :
+							  PSCI_RET_NOT_SUPPORTED);
 }
 
 static int psci_0_1_call(struct av_vcpu *vcpu, u32 fn)

@@ -3,9 +3,12 @@
  * The PMU's registers as rows, for vCPUs with the feature (AV_ROW_PMU).
  * cpu/pmu.c implements them.
  */
+#include "compat/kvm_level.h"
 #include "cpu/pmu_host.h"
 #include "cpu/sysreg.h"
 #include "stats/stats.h"
+
+#define PMMIR_SLOTS	GENMASK_ULL(7, 0)
 
 static bool access_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
@@ -23,6 +26,33 @@ static int set_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	av_pmu_vmm_set(vcpu, reg->enc, val);
 	return 0;
 }
+
+/*
+ * The guest's PMU says nothing of the CPU's slots and buses. Linux reads this in the kernel of
+ * every CPU with FEAT_PMUv3p4.
+ */
+static bool access_pmmir(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	*val = 0;
+	/* UNDEFINED on other CPUs, under KVM too. */
+	return av_pmu_host_version() >= AV_PMU_V3P4;
+}
+
+static int get_pmmir(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val)
+{
+	*val = 0;
+	return 0;
+}
+
+/* Of 7.3: what is no field of SLOTS is wrong, and SLOTS is zero. */
+static int set_pmmir(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	if (!val)
+		return 0;
+	return val & ~PMMIR_SLOTS || !READ_ONCE(vcpu->vm->has_run) ? -EINVAL : -EBUSY;
+}
+
+#define PMMIR_SEEN	(AV_ROW_READ | AV_ROW_VMM | AV_ROW_PMU)
 
 /* PMUSERENR_EL0 decides for virtual EL0. */
 #define PMU(sys, flags_, name_)							\
@@ -47,6 +77,9 @@ static int set_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 static const struct av_sysreg rows[] = {
 	PMU(AV_SYS(3, 0, 9, 14, 1), AV_ROW_ALL, "PMINTENSET_EL1"),
 	PMU(AV_SYS(3, 0, 9, 14, 2), AV_ROW_ALL, "PMINTENCLR_EL1"),
+	{ .enc = AV_SYS(3, 0, 9, 14, 6), .flags = AV_KVM_PMMIR ? PMMIR_SEEN : AV_ROW_RW,
+	  .cls = AV_EXIT_SYSREG, .vreg = AV_NR_VREGS, .name = "PMMIR_EL1",
+	  .access = access_pmmir, .get = get_pmmir, .set = set_pmmir },
 	PM(12, 0, AV_ROW_ALL, "PMCR_EL0"),
 	PM(12, 1, AV_ROW_ALL, "PMCNTENSET_EL0"),
 	PM(12, 2, AV_ROW_ALL, "PMCNTENCLR_EL0"),

@@ -15,6 +15,7 @@
 #include <linux/string.h>
 #include <uapi/linux/psci.h>
 
+#include "compat/kvm_level.h"
 #include "compat/kvm_run.h"
 #include "compat/kvm_uapi.h"
 #include "compat/time.h"
@@ -136,7 +137,8 @@ static int vendor_features(struct av_vcpu *vcpu)
 	/* As pKVM answers a protected VM, whatever the VMM selected: no PTP, but memory sharing. */
 	if (vcpu->vm->protected)
 		return answer(vcpu, VENDOR_FEATURES | VENDOR_PRIVATE, 0, 0, 0);
-	return answer(vcpu, READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp), 0, 0, 0);
+	return answer(vcpu, READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp), 0,
+		      READ_ONCE(vcpu->vm->cpu->smccc_vendor_hyp_2), 0);
 }
 
 static int vendor_call_uid(struct av_vcpu *vcpu)
@@ -365,11 +367,12 @@ static const u64 fw_regs[] = {
 	KVM_REG_ARM_STD_BMAP,
 	KVM_REG_ARM_STD_HYP_BMAP,
 	KVM_REG_ARM_VENDOR_HYP_BMAP,
+	KVM_REG_ARM_VENDOR_HYP_BMAP_2,	/* last: not on all hosts */
 };
 
 int av_fw_reg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
 {
-	if (n >= ARRAY_SIZE(fw_regs))
+	if (n >= ARRAY_SIZE(fw_regs) - !AV_KVM_VENDOR_HYP_BMAP_2)
 		return -ENOENT;
 	*id = fw_regs[n];
 	return 0;
@@ -398,6 +401,9 @@ int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val)
 	case KVM_REG_ARM_VENDOR_HYP_BMAP:
 		*val = READ_ONCE(cpu->smccc_vendor_hyp);
 		return 0;
+	case KVM_REG_ARM_VENDOR_HYP_BMAP_2:
+		*val = READ_ONCE(cpu->smccc_vendor_hyp_2);
+		return AV_KVM_VENDOR_HYP_BMAP_2 ? 0 : -ENOENT;
 	default:
 		return -ENOENT;
 	}
@@ -435,6 +441,10 @@ int av_fw_reg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 		return set_bitmap(vcpu, &cpu->smccc_std_hyp, STD_HYP_BITS, val);
 	case KVM_REG_ARM_VENDOR_HYP_BMAP:
 		return set_bitmap(vcpu, &cpu->smccc_vendor_hyp, VENDOR_BITS, val);
+	case KVM_REG_ARM_VENDOR_HYP_BMAP_2:
+		if (!AV_KVM_VENDOR_HYP_BMAP_2)
+			return -ENOENT;
+		return set_bitmap(vcpu, &cpu->smccc_vendor_hyp_2, AV_VENDOR_HYP_BITS_2, val);
 	default:
 		return -ENOENT;
 	}

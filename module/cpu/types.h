@@ -23,7 +23,7 @@ struct av_vm_cpu {
 
 	/* Firmware state that KVM_REG_ARM_FW* set before the first run. */
 	u32 psci_version;
-	u64 smccc_std, smccc_std_hyp, smccc_vendor_hyp;
+	u64 smccc_std, smccc_std_hyp, smccc_vendor_hyp, smccc_vendor_hyp_2;
 	struct maple_tree smccc_filter;	/* actions by function; config_lock, fixed after a run */
 	unsigned int smccc_ranges;
 	bool suspend_enabled;		/* KVM_CAP_ARM_SYSTEM_SUSPEND */

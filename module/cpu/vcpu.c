@@ -12,6 +12,7 @@
 #include <linux/moduleparam.h>
 #include <uapi/linux/psci.h>
 
+#include "compat/kvm_level.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/exception.h"
@@ -41,7 +42,7 @@ int av_cpu_vm_init(struct av_vm *vm)
 	vm->cpu->cheap = READ_ONCE(cheap_traps) & AV_CHEAP_ALL;
 	vm->cpu->halt_poll_ns = -1;
 	av_idregs_init(vm);
-	vm->cpu->psci_version = PSCI_VERSION(1, 1);
+	vm->cpu->psci_version = AV_PSCI_LATEST;
 	av_smccc_vm_init(vm);
 	return av_switch_vm_init(vm->sw);
 }

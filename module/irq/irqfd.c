@@ -30,6 +30,7 @@
 #include <linux/workqueue.h>
 
 #include "compat/irq.h"
+#include "compat/kvm_level.h"
 #include "irq/irq.h"
 
 /* Bounds a hash bucket, searched with interrupts off, to 32 irqfds on average. */
@@ -47,6 +48,7 @@ struct av_irqfd {
 	struct eventfd_ctx *event;
 	wait_queue_entry_t wait;
 	poll_table table;
+	int waiting;			/* 0: in the eventfd's wait queue, or why it is not */
 	struct hlist_node link;		/* under irqfd_lock; unhashed: the irqfd is ending */
 	struct work_struct end;
 
@@ -239,12 +241,14 @@ static int wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key
 	struct av_vm *vm = irqfd->vm;
 	__poll_t flags = key_to_poll(key);
 	unsigned long irqflags;
+	int woken = 0;
 	u64 count;
 
 	if (flags & EPOLLIN) {
 		/* Reset the count, which nobody reads. The eventfd's lock is held. */
 		eventfd_ctx_do_read(irqfd->event, &count);
 		inject(irqfd);
+		woken = 1;
 	}
 	if (flags & EPOLLHUP) {
 		spin_lock_irqsave(&vm->irq->irqfd_lock, irqflags);
@@ -252,14 +256,14 @@ static int wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key
 			end(irqfd);
 		spin_unlock_irqrestore(&vm->irq->irqfd_lock, irqflags);
 	}
-	return 0;
+	return woken;
 }
 
 static void enqueue(struct file *file, wait_queue_head_t *head, poll_table *table)
 {
 	struct av_irqfd *irqfd = container_of(table, struct av_irqfd, table);
 
-	add_wait_queue_priority(head, &irqfd->wait);
+	irqfd->waiting = av_add_irqfd_waiter(head, &irqfd->wait);
 }
 
 /* The irqfd of an eventfd, or NULL. irqfd_lock held. */
@@ -292,9 +296,19 @@ static int enter_irqfd(struct av_irqfd *irqfd)
 	return r;
 }
 
+/* Undo enter_irqfd(): irq_lock held, the irqfd in no wait queue. */
+static void withdraw_irqfd(struct av_irqfd *irqfd)
+{
+	spin_lock_irq(&irqfd->vm->irq->irqfd_lock);
+	hash_del(&irqfd->link);
+	irqfd->vm->irq->nr_irqfds--;
+	spin_unlock_irq(&irqfd->vm->irq->irqfd_lock);
+}
+
 /* Called with irq_lock held: if the irqfd ends at once, its work waits for us. */
 static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 {
+	__poll_t events;
 	int r;
 
 	r = enter_irqfd(irqfd);
@@ -303,15 +317,19 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 	if (resample) {
 		r = join_resampler(irqfd);
 		if (r) {
-			spin_lock_irq(&irqfd->vm->irq->irqfd_lock);
-			hash_del(&irqfd->link);
-			irqfd->vm->irq->nr_irqfds--;
-			spin_unlock_irq(&irqfd->vm->irq->irqfd_lock);
+			withdraw_irqfd(irqfd);
 			return r;
 		}
 	}
+	events = vfs_poll(file, &irqfd->table);
+	/* The eventfd is another VM's. */
+	if (irqfd->waiting) {
+		withdraw_irqfd(irqfd);
+		leave_resampler(irqfd);
+		return irqfd->waiting;
+	}
 	/* A signal from before the poll counts. */
-	if (vfs_poll(file, &irqfd->table) & EPOLLIN)
+	if (events & EPOLLIN)
 		inject_early(irqfd);
 	return 0;
 }

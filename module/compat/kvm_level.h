@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What KVM answers differently from stable's (6.12) since: the module follows the KVM of its
+ * host's kernel, as VMMs of that kernel's age expect. The host's own headers say what it has.
+ */
+#ifndef AV_COMPAT_KVM_LEVEL_H
+#define AV_COMPAT_KVM_LEVEL_H
+
+#include <linux/kvm.h>
+#include <linux/version.h>
+#include <linux/wait.h>
+#include <uapi/linux/psci.h>
+
+/* 6.13: PSCI 1.3, whose SYSTEM_OFF2 hibernates. */
+#ifdef PSCI_1_3_FN_SYSTEM_OFF2
+#define AV_PSCI_LATEST	PSCI_VERSION(1, 3)
+#else
+#define AV_PSCI_LATEST	PSCI_VERSION(1, 1)
+#define PSCI_1_3_FN_SYSTEM_OFF2			PSCI_0_2_FN(21)
+#define PSCI_1_3_OFF_TYPE_HIBERNATE_OFF		BIT(0)
+#define KVM_SYSTEM_EVENT_SHUTDOWN_FLAG_PSCI_OFF2	(1ULL << 0)
+#endif
+
+/* 6.15: a bitmap of vendor hypercalls 64 to 127, which the VMM answers itself. */
+#ifdef KVM_REG_ARM_VENDOR_HYP_BMAP_2
+#define AV_KVM_VENDOR_HYP_BMAP_2	true
+#define AV_VENDOR_HYP_BITS_2	(BIT(KVM_REG_ARM_VENDOR_HYP_BIT_DISCOVER_IMPL_VER) | \
+				 BIT(KVM_REG_ARM_VENDOR_HYP_BIT_DISCOVER_IMPL_CPUS))
+#else
+#define AV_KVM_VENDOR_HYP_BMAP_2	false
+#define KVM_REG_ARM_VENDOR_HYP_BMAP_2	KVM_REG_ARM_FW_FEAT_BMAP_REG(3)
+#define AV_VENDOR_HYP_BITS_2	0
+#endif
+
+/* 6.17: how many counters the guest's PMU has is an attribute of its own. */
+#ifdef KVM_ARM_VCPU_PMU_V3_SET_NR_COUNTERS
+#define AV_KVM_PMU_NR_COUNTERS	true
+#else
+#define AV_KVM_PMU_NR_COUNTERS	false
+#define KVM_ARM_VCPU_PMU_V3_SET_NR_COUNTERS	4
+#endif
+
+/* 7.3: the VMM sees PMMIR_EL1 of vCPUs with a PMU; before, all vCPUs read it as zero. */
+#ifdef KVM_ARM_VCPU_PMU_V3_STRICT
+#define AV_KVM_PMMIR	true
+#else
+#define AV_KVM_PMMIR	false
+#endif
+
+/* 6.17: an eventfd has one irqfd at most, of any VM. Returns -EBUSY if it has one already. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+static inline int av_add_irqfd_waiter(struct wait_queue_head *head, struct wait_queue_entry *wait)
+{
+	return add_wait_queue_priority_exclusive(head, wait);
+}
+#else
+static inline int av_add_irqfd_waiter(struct wait_queue_head *head, struct wait_queue_entry *wait)
+{
+	add_wait_queue_priority(head, wait);
+	return 0;
+}
+#endif
+
+#endif /* AV_COMPAT_KVM_LEVEL_H */
