@@ -7,7 +7,8 @@ A bare-metal guest makes the same exit many times and prints the best average: a
 hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with the guest's tables
 in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
 and a read that the VMM answers. The empty loop is taken off, of an interrupt's completion the
-sending of one that is never taken, of a timer's the wait for its time, and the board has settled. `*.armvisor-accounting` is with
+sending of one that is never taken, of a timer's the wait for its time: what is done to set it is
+done within the wait, instead of waiting. The board has settled. `*.armvisor-accounting` is with
 histograms and all else that `armvisor stat` can show, `*.kvm-protected` a plain VM of a KVM that
 has protected ones, `*-pvm` are protected VMs.
 
