@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`hypercall.*`, `hypercall_fast.*`, `mmio_kernel.*`, `mmio_user.*`: an exit, there and back.
 `irq_completion.*`, `eoi.*`: an interrupt is acknowledged and ended; one that there is not is ended.
+`timer.*`: the timer's interrupt, from its time until a guest that runs has taken and ended it.
 
 A bare-metal guest makes the same exit many times and prints the best average: a call that the
 hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with the guest's tables
 in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
 and a read that the VMM answers. The empty loop is taken off, of an interrupt's completion the
-sending of one that is never taken, and the board has settled. `*.armvisor-accounting` is with
+sending of one that is never taken, of a timer's the wait for its time: what is done to set it is
+done within the wait, instead of waiting. The board has settled. `*.armvisor-accounting` is with
 histograms and all else that `armvisor stat` can show, `*.kvm-protected` a plain VM of a KVM that
 has protected ones, `*-pvm` are protected VMs.
 
@@ -42,12 +44,14 @@ _GUESTS = {
     "mmio_kernel": "mmio.kernel",
     "irq_completion": "irq.completion",
     "eoi": "irq.eoi",
+    "timer": "timer.cost",
 }
 # What each image marks, in order; what is no figure is "".
 _IMAGES = {
     "hypercall": ("hypercall", "hypercall_fast"),
     "mmio": ("mmio_user", "", "mmio_kernel"),
     "irq": ("irq_completion", "eoi"),
+    "timer": ("timer",),
 }
 
 
