@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Xen on a board with EL2: Debian's hypervisor, with a bare-metal program as its first domain.
+
+The hypervisor is the one that stable's `xen-system-arm64` stands for on that day, started by QEMU
+as its arm64 Image, without firmware. It is as Debian builds it, with its own scheduler (credit2)
+and security module (SILO). Its command line gives it a console, and the domain memory and as many
+vCPUs as the board has CPUs, each of which stays on its own, as the ISCA'16 paper had them. Memory
+is not scrubbed: that is the work of CPUs that idle, and would be counted among the guest's.
+
+A counted board's CPUs take turns. One that spins and says so (YIELD, WFE) gives its turn away;
+Xen's own spins as it boots and halts do not say so, and QEMU 7.2, whose turns end at the earliest
+timer, gives the next turn to the first CPU again, for ever. So the board is paused and continued
+while Xen boots and halts, upon which the next CPU has its turn. From the program's first line until
+its last, nothing of the kind is done: what is measured is the same every time.
+"""
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from armvisor_lab import kernels, kimage, logs
+from armvisor_lab.board import Board
+from armvisor_lab.errors import LabError
+from armvisor_lab.machine import Channel, Deadline, Machine
+from armvisor_lab.packages import Package, Packages, Progress
+
+_META, _PATTERN = "xen-system-arm64", r"^xen-hypervisor-\d"
+_OPTIONS = "console=dtuart dtuart=/pl011@9000000 bootscrub=0 dom0_vcpus_pin"
+_DOMAIN_MIB = 256
+# Where QEMU puts the program: above Xen, below what Xen keeps for itself.
+_PROGRAM_AT = 0x4900_0000
+
+# What Xen prints at the start of a line when it is in trouble, its stamp taken off.
+_STAMP = re.compile(r"^\(XEN\) (?:\[[^]]*\] ?)?", re.MULTILINE)
+_TROUBLE = re.compile(
+    r"^(Panic on CPU \d+|Xen BUG at |Xen WARN at |Assertion '.*' failed|CPU\d+: Unexpected Trap|"
+    r"Unexpected [Tt]rap|Hypervisor data abort|Could not |d\d+v?\d* Unhandled |"
+    r"traps\.c:.*(HSR=|Unhandled)).*$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Hypervisor:
+    """Xen's Image and the package that it is from."""
+
+    image: Path
+    package: Package
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the console said, and where that is kept."""
+
+    text: str
+    log: Path
+    seconds: float
+
+
+def find_image(folder: Path) -> Path:
+    """Xen's Image in an unpacked package."""
+    for file in sorted((folder / "boot").glob("xen-*")):
+        if file.suffix not in (".config", ".efi", ".map") and kimage.is_image(file.read_bytes()):
+            return file
+    raise LabError(
+        f"{folder}: the package has no arm64 Image boot/xen-*, which QEMU could start",
+        "`lab packages update` fetches today's; if it is the same, the lab does not know its form",
+    )
+
+
+def hypervisor(progress: Progress = lambda _: None) -> Hypervisor:
+    """Debian's hypervisor of stable."""
+    suite = kernels.SUITE_OF[kernels.DEFAULT]
+    package = Packages(suite, progress).follow(_META, _PATTERN)[0]
+    return Hypervisor(find_image(package.unpacked()), package)
+
+
+def trouble(console: str) -> str:
+    """The first line by which Xen says that something is wrong, or nothing."""
+    found = _TROUBLE.search(_STAMP.sub("", console.replace("\r", "")))
+    return found[0] if found else ""
+
+
+class _Turns:
+    """Pauses and continues the board over its control channel, so that the next CPU has a turn."""
+
+    def __init__(self) -> None:
+        self.channel = Channel("control", self._receive)
+        self.wanted = True
+        self._rest = b""
+        self._unanswered = 0
+        self._push("qmp_capabilities")
+
+    @property
+    def arguments(self) -> list[str]:
+        """QEMU's arguments for the control channel."""
+        return ["-chardev", self.channel.chardev, "-mon", "chardev=control,mode=control"]
+
+    def tick(self) -> None:
+        """End the CPU's turn that it is, unless the last time is not over."""
+        if self.wanted and not self._unanswered:
+            self._push("stop")
+            self._push("cont")
+
+    def _push(self, command: str) -> None:
+        self.channel.push(json.dumps({"execute": command}).encode() + b"\n")
+        self._unanswered += 1
+
+    def _receive(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._unanswered -= sum(b'"return"' in line for line in lines)
+
+
+@dataclass
+class XenBoard:
+    """A board with EL2 that runs a bare-metal program under Xen."""
+
+    program: Path
+    smp: int = 1
+    append: str = ""  # the program's own
+    timeout: float = 120
+    cpu: str = "cortex-a72"
+    memory: int = 1024  # MiB
+
+    def board(self) -> Board:
+        """The hardware."""
+        return Board(el2=True, cpu=self.cpu, count=True, smp=self.smp, memory=self.memory)
+
+    def options(self) -> str:
+        """Xen's command line."""
+        return f"{_OPTIONS} dom0_mem={_DOMAIN_MIB}M dom0_max_vcpus={self.smp}"
+
+    def arguments(self, image: Path) -> list[str]:
+        """QEMU's arguments but for its channels."""
+        if not self.program.is_file():
+            raise LabError(f"{self.program}: no such program", "run `make guests`")
+        loader = f"guest-loader,addr={_PROGRAM_AT:#x},kernel={_escaped(str(self.program))}"
+        if self.append:
+            loader += f",bootargs={_escaped(self.append)}"
+        board = self.board()
+        board.validate()
+        return [
+            *board.machine_arguments(),
+            *("-kernel", str(image), "-append", self.options(), "-device", loader),
+        ]
+
+    def describe(self, package: Package) -> dict[str, Any]:
+        """The board as figures and reports state it."""
+        return {
+            "el2": True,
+            "cpu": self.cpu,
+            "smp": self.smp,
+            "memory_mib": self.memory,
+            "count": True,
+            "append": self.options(),
+            "kernel": package.name,
+            "kernel_role": kernels.DEFAULT,
+            "kernel_version": package.version,
+            "packages": [f"{package.name}={package.version}"],
+        }
+
+    def run(self, image: Path) -> Run:
+        """Boot until the program has the board off; LabError if Xen or the program is in trouble.
+
+        The text is what the program printed, without Xen's lines.
+        """
+        received = bytearray()
+        turns = _Turns()
+
+        def receive(data: bytes) -> None:
+            received.extend(data)
+            turns.wanted = b"\nresult " not in received or b".failures " in received
+
+        console = Channel("console", receive)
+        arguments = [
+            *self.arguments(image), *turns.arguments,
+            *("-chardev", console.chardev, "-serial", "chardev:console"),
+        ]  # fmt: skip
+        log = logs.new("xen")
+        tick = turns.tick if self.smp > 1 else None
+        machine = Machine(arguments, [console, turns.channel], tick=tick)
+        limit = time.monotonic() + self.timeout
+        hung = False
+        try:
+            machine.run(lambda: limit)
+        except Deadline:
+            hung = True
+        log.write_bytes(received)
+        said = received.decode("utf-8", "replace").replace("\r", "")
+        _check(said, log, f"{self.timeout:g} s" if hung else "", machine.errors)
+        return Run(_program_s(said), log, machine.seconds)
+
+
+def _escaped(value: str) -> str:
+    """As QEMU's options want commas."""
+    return value.replace(",", ",,")
+
+
+def _program_s(console: str) -> str:
+    return "".join(
+        f"{line}\n" for line in console.splitlines() if not line.startswith("(XEN)")
+    )  # fmt: skip
+
+
+def _check(console: str, log: Path, hung: str, errors: str) -> None:
+    """LabError unless the program ran to its end without a failure, and Xen had no trouble."""
+    where = f"console log: {log}"
+    if found := trouble(console):
+        raise LabError(f"Xen reported: {found}", where)
+    failures = re.search(r"^result (\S+)\.failures (\d+) count$", console, re.MULTILINE)
+    if hung:
+        raise LabError(f"Xen's domain did not end within {hung}", where)
+    if errors:
+        raise LabError(f"QEMU: {errors}", where)
+    if not failures:
+        last = "\n  ".join(console.strip().splitlines()[-6:])
+        raise LabError(f"the program under Xen died on its way:\n  {last}", where)
+    if failures[2] != "0":
+        what = re.search(r"^failed: .*$", console, re.MULTILINE)
+        raise LabError(f"{failures[1]} under Xen: {what[0] if what else 'it failed'}", where)
