@@ -10,8 +10,8 @@ is not scrubbed: that is the work of CPUs that idle, and would be counted among 
 A counted board's CPUs take turns. One that spins and says so (YIELD, WFE) gives its turn away;
 Xen's own spins as it boots and halts do not say so, and QEMU 7.2, whose turns end at the earliest
 timer, gives the next turn to the first CPU again, for ever. So the board is paused and continued
-while Xen boots and halts, upon which the next CPU has its turn. From the program's first line until
-its last, nothing of the kind is done: what is measured is the same every time.
+while Xen boots, upon which the next CPU has its turn. From the program's first line on nothing of
+the kind is done: what is measured is the same every time. With its last line the board is gone.
 """
 
 import json
@@ -41,6 +41,11 @@ _TROUBLE = re.compile(
     r"traps\.c:.*(HSR=|Unhandled)).*$",
     re.MULTILINE,
 )
+
+
+# A program's first line, and its last.
+_FIRST = re.compile(rb"^result ", re.MULTILINE)
+_LAST = re.compile(rb"^(result \S+\.failures \d+ count|died: .*)\r?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -84,12 +89,13 @@ def trouble(console: str) -> str:
     return found[0] if found else ""
 
 
-class _Turns:
-    """Pauses and continues the board over its control channel, so that the next CPU has a turn."""
+class _Control:
+    """The board's control channel, by which CPUs have their turns and the board its end."""
 
     def __init__(self) -> None:
         self.channel = Channel("control", self._receive)
-        self.wanted = True
+        self._booting = True
+        self._ended = False
         self._rest = b""
         self._unanswered = 0
         self._push("qmp_capabilities")
@@ -100,10 +106,17 @@ class _Turns:
         return ["-chardev", self.channel.chardev, "-mon", "chardev=control,mode=control"]
 
     def tick(self) -> None:
-        """End the CPU's turn that it is, unless the last time is not over."""
-        if self.wanted and not self._unanswered:
+        """End the CPU's turn that it is while Xen boots, unless the last time is not over."""
+        if self._booting and not self._unanswered:
             self._push("stop")
             self._push("cont")
+
+    def heard(self, console: bytes) -> None:
+        """All that the console has said so far."""
+        self._booting = self._booting and not _FIRST.search(console)
+        if not self._ended and _LAST.search(console):
+            self._ended = True
+            self._push("quit")
 
     def _push(self, command: str) -> None:
         self.channel.push(json.dumps({"execute": command}).encode() + b"\n")
@@ -138,8 +151,8 @@ class XenBoard:
         if not self.program.is_file():
             raise LabError(f"{self.program}: no such program", "run `make guests`")
         loader = f"guest-loader,addr={_PROGRAM_AT:#x},kernel={_escaped(str(self.program))}"
-        if self.append:
-            loader += f",bootargs={_escaped(self.append)}"
+        # Were the program's command line empty, Xen would take its own for the program's.
+        loader += f",bootargs={_escaped(self.append or '--')}"
         board = self.board()
         board.validate()
         return [
@@ -163,25 +176,25 @@ class XenBoard:
         }
 
     def run(self, image: Path) -> Run:
-        """Boot until the program has the board off; LabError if Xen or the program is in trouble.
+        """Boot until the program has ended; LabError if Xen or the program is in trouble.
 
         The text is what the program printed, without Xen's lines.
         """
         received = bytearray()
-        turns = _Turns()
+        control = _Control()
 
         def receive(data: bytes) -> None:
             received.extend(data)
-            turns.wanted = b"\nresult " not in received or b".failures " in received
+            control.heard(received)
 
         console = Channel("console", receive)
         arguments = [
-            *self.arguments(image), *turns.arguments,
+            *self.arguments(image), *control.arguments,
             *("-chardev", console.chardev, "-serial", "chardev:console"),
         ]  # fmt: skip
         log = logs.new("xen")
-        tick = turns.tick if self.smp > 1 else None
-        machine = Machine(arguments, [console, turns.channel], tick=tick)
+        tick = control.tick if self.smp > 1 else None
+        machine = Machine(arguments, [console, control.channel], tick=tick)
         limit = time.monotonic() + self.timeout
         hung = False
         try:
@@ -210,7 +223,7 @@ def _check(console: str, log: Path, hung: str, errors: str) -> None:
     where = f"console log: {log}"
     if found := trouble(console):
         raise LabError(f"Xen reported: {found}", where)
-    failures = re.search(r"^result (\S+)\.failures (\d+) count$", console, re.MULTILINE)
+    failures = re.search(r"^result \S+\.failures (\d+) count$", console, re.MULTILINE)
     if hung:
         raise LabError(f"Xen's domain did not end within {hung}", where)
     if errors:
@@ -218,6 +231,6 @@ def _check(console: str, log: Path, hung: str, errors: str) -> None:
     if not failures:
         last = "\n  ".join(console.strip().splitlines()[-6:])
         raise LabError(f"the program under Xen died on its way:\n  {last}", where)
-    if failures[2] != "0":
+    if failures[1] != "0":
         what = re.search(r"^failed: .*$", console, re.MULTILINE)
         raise LabError(f"{failures[1]} under Xen: {what[0] if what else 'it failed'}", where)
