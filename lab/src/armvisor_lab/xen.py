@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Xen on a board with EL2: Debian's hypervisor, with a bare-metal program as its first domain.
+"""Xen on a board with EL2: Debian's hypervisor, with a bare-metal program as its domains.
 
 The hypervisor is the one that stable's `xen-system-arm64` stands for on that day, started by QEMU
 as its arm64 Image, without firmware. It is as Debian builds it, with its own scheduler (credit2)
-and security module (SILO). Its command line gives it a console, and the domain memory and as many
-vCPUs as the board has CPUs, each of which stays on its own, as the ISCA'16 paper had them. Memory
-is not scrubbed: that is the work of CPUs that idle, and would be counted among the guest's.
+and security module (SILO). Its command line gives it a console, and the first domain, dom0, memory
+and as many vCPUs as the board has CPUs, each of which stays on its own, as the ISCA'16 paper had
+them. Memory is not scrubbed: that is the work of CPUs that idle, and would be counted among the
+guest's. What the domains are, Xen reads in the device tree: the board's own, with what `chosen`
+adds. A second domain, a domU that Xen itself starts (dom0less), has one vCPU, as dom0 then has, the
+same program, and an event channel to dom0.
 
 A counted board's CPUs take turns. One that spins and says so (YIELD, WFE) gives its turn away;
 Xen's own spins as it boots and halts do not say so, and QEMU 7.2, whose turns end at the earliest
@@ -16,6 +19,9 @@ the kind is done: what is measured is the same every time. With its last line th
 
 import json
 import re
+import shutil
+import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,14 +30,17 @@ from typing import Any
 from armvisor_lab import kernels, kimage, logs
 from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError
-from armvisor_lab.machine import Channel, Deadline, Machine
+from armvisor_lab.machine import Channel, Deadline, Machine, find_qemu
 from armvisor_lab.packages import Package, Packages, Progress
 
 _META, _PATTERN = "xen-system-arm64", r"^xen-hypervisor-\d"
-_OPTIONS = "console=dtuart dtuart=/pl011@9000000 bootscrub=0 dom0_vcpus_pin"
-_DOMAIN_MIB = 256
-# Where QEMU puts the program: above Xen, below what Xen keeps for itself.
-_PROGRAM_AT = 0x4900_0000
+_OPTIONS = "console=dtuart dtuart=/pl011@9000000 bootscrub=0 dom0_vcpus_pin dom0_mem=256M"
+# Where QEMU puts the program, above Xen, once for each domain.
+_PROGRAMS = (0x4900_0000, 0x4A00_0000)
+# The second domain's memory, where Xen has it of all domains but the first, and its last page.
+_DOMU_KIB = 64 << 10
+_MAILBOX = 0x4000_0000 + (_DOMU_KIB << 10) - 4096
+_PORT = 10  # both domains' end of the event channel between them
 
 # What Xen prints at the start of a line when it is in trouble, its stamp taken off.
 _STAMP = re.compile(r"^\(XEN\) (?:\[[^]]*\] ?)?", re.MULTILINE)
@@ -127,12 +136,100 @@ class _Control:
         self._unanswered -= sum(b'"return"' in line for line in lines)
 
 
+def chosen(size: int, options: str, append: str, domu: bool) -> str:
+    """What the device tree's source adds for a program of so many bytes: Xen's and its domains'."""
+    where = f"mailbox={_MAILBOX:#x} port={_PORT} " if domu else ""
+    nodes = _module(_PROGRAMS[0], size, where + append)
+    if domu:
+        nodes += _DOMU % {
+            "kib": _DOMU_KIB,
+            "module": _module(_PROGRAMS[1], size, f"domu=1 {where}{append}"),
+            "port": _PORT,
+        }
+    return _CHOSEN % {"options": _quoted(options), "nodes": nodes}
+
+
+def _module(address: int, size: int, append: str) -> str:
+    return _MODULE % {"address": address, "size": size, "append": _quoted(append)}
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_CHOSEN = """
+/ { chosen {
+    #address-cells = <2>;
+    #size-cells = <2>;
+    xen,xen-bootargs = %(options)s;
+%(nodes)s
+}; };
+"""
+
+_MODULE = """
+    module@%(address)x {
+        compatible = "multiboot,kernel", "multiboot,module";
+        reg = <0 %(address)#x 0 %(size)#x>;
+        bootargs = %(append)s;
+    };
+"""
+
+_DOMU = """
+    dom0_end: evtchn@1 {
+        compatible = "xen,evtchn-v1";
+        xen,evtchn = <%(port)d &domu_end>;
+    };
+    domU1 {
+        compatible = "xen,domain";
+        #address-cells = <2>;
+        #size-cells = <2>;
+        cpus = <1>;
+        memory = <0 %(kib)d>;
+        xen,enhanced = "no-xenstore";
+%(module)s
+        domu_end: evtchn@1 {
+            compatible = "xen,evtchn-v1";
+            xen,evtchn = <%(port)d &dom0_end>;
+        };
+    };
+"""
+
+
+def _dtc(source: bytes, form: str, to: str) -> bytes:
+    if not (dtc := shutil.which("dtc")):
+        raise LabError("dtc is missing, which makes Xen's device tree", "run tools/setup")
+    done = subprocess.run([dtc, "-q", "-I", form, "-O", to], input=source,
+                          capture_output=True, check=False)  # fmt: skip
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        raise LabError(f"dtc does not make a device tree of this: {said}")
+    return done.stdout
+
+
+def with_nodes(blob: bytes, source: str) -> bytes:
+    """A device tree with what `source` adds."""
+    return _dtc(_dtc(blob, "dtb", "dts") + source.encode(), "dts", "dtb")
+
+
+def _tree_of(board: Board) -> bytes:
+    """The device tree that QEMU makes for a board."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "board.dtb"
+        command = [find_qemu(), *board.machine_arguments(), "-M", f"dumpdtb={_escaped(str(file))}"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60, check=False)  # fmt: skip
+        if done.returncode != 0 or not file.exists():
+            raise LabError(f"QEMU gives no device tree: {done.stderr.strip()}")
+        return file.read_bytes()
+
+
 @dataclass
 class XenBoard:
     """A board with EL2 that runs a bare-metal program under Xen."""
 
     program: Path
     smp: int = 1
+    domu: bool = False
     append: str = ""  # the program's own
     timeout: float = 120
     cpu: str = "cortex-a72"
@@ -144,21 +241,24 @@ class XenBoard:
 
     def options(self) -> str:
         """Xen's command line."""
-        return f"{_OPTIONS} dom0_mem={_DOMAIN_MIB}M dom0_max_vcpus={self.smp}"
+        return f"{_OPTIONS} dom0_max_vcpus={1 if self.domu else self.smp}"
 
-    def arguments(self, image: Path) -> list[str]:
-        """QEMU's arguments but for its channels."""
+    def tree(self) -> bytes:
+        """The device tree."""
         if not self.program.is_file():
             raise LabError(f"{self.program}: no such program", "run `make guests`")
-        loader = f"guest-loader,addr={_PROGRAM_AT:#x},kernel={_escaped(str(self.program))}"
-        # Were the program's command line empty, Xen would take its own for the program's.
-        loader += f",bootargs={_escaped(self.append or '--')}"
         board = self.board()
         board.validate()
-        return [
-            *board.machine_arguments(),
-            *("-kernel", str(image), "-append", self.options(), "-device", loader),
-        ]
+        size = self.program.stat().st_size
+        return with_nodes(_tree_of(board), chosen(size, self.options(), self.append, self.domu))
+
+    def arguments(self, image: Path, tree: Path) -> list[str]:
+        """QEMU's arguments but for its channels."""
+        arguments = [*self.board().machine_arguments(), "-kernel", str(image), "-dtb", str(tree)]
+        for address in _PROGRAMS[: 1 + self.domu]:
+            file = _escaped(str(self.program))
+            arguments += ["-device", f"loader,file={file},addr={address:#x},force-raw=on"]
+        return arguments
 
     def describe(self, package: Package) -> dict[str, Any]:
         """The board as figures and reports state it."""
@@ -188,19 +288,22 @@ class XenBoard:
             control.heard(received)
 
         console = Channel("console", receive)
-        arguments = [
-            *self.arguments(image), *control.arguments,
-            *("-chardev", console.chardev, "-serial", "chardev:console"),
-        ]  # fmt: skip
         log = logs.new("xen")
-        tick = control.tick if self.smp > 1 else None
-        machine = Machine(arguments, [console, control.channel], tick=tick)
-        limit = time.monotonic() + self.timeout
         hung = False
-        try:
-            machine.run(lambda: limit)
-        except Deadline:
-            hung = True
+        with tempfile.NamedTemporaryFile(suffix=".dtb") as tree:
+            tree.write(self.tree())
+            tree.flush()
+            arguments = [
+                *self.arguments(image, Path(tree.name)), *control.arguments,
+                *("-chardev", console.chardev, "-serial", "chardev:console"),
+            ]  # fmt: skip
+            tick = control.tick if self.smp > 1 else None
+            machine = Machine(arguments, [console, control.channel], tick=tick)
+            limit = time.monotonic() + self.timeout
+            try:
+                machine.run(lambda: limit)
+            except Deadline:
+                hung = True
         log.write_bytes(received)
         said = received.decode("utf-8", "replace").replace("\r", "")
         _check(said, log, f"{self.timeout:g} s" if hung else "", machine.errors)
