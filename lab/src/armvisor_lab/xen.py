@@ -42,15 +42,13 @@ _DOMU_KIB = 64 << 10
 _MAILBOX = 0x4000_0000 + (_DOMU_KIB << 10) - 4096
 _PORT = 10  # both domains' end of the event channel between them
 
-# What Xen prints at the start of a line when it is in trouble, its stamp taken off.
-_STAMP = re.compile(r"^\(XEN\) (?:\[[^]]*\] ?)?", re.MULTILINE)
+# What Xen prints when it, or a domain, is in trouble; a stamp may stand before it.
 _TROUBLE = re.compile(
-    r"^(Panic on CPU \d+|Xen BUG at |Xen WARN at |Assertion '.*' failed|CPU\d+: Unexpected Trap|"
-    r"Unexpected [Tt]rap|Hypervisor data abort|Could not |d\d+v?\d* Unhandled |"
-    r"traps\.c:.*(HSR=|Unhandled)).*$",
+    r"^\(XEN\) (?:\[[^]]*\] ?)?("
+    r"(?:Panic on CPU \d+|Xen BUG at |Xen WARN at |Assertion '.*' failed|CPU\d+: Unexpected Trap|"
+    r"(?:\S+\.c:\d+:)?d\d+v\d+ (?:[Uu]nhandled |Unable to decode|HSR=)).*)$",
     re.MULTILINE,
 )
-
 
 # A program's first line, and its last.
 _FIRST = re.compile(rb"^result ", re.MULTILINE)
@@ -94,8 +92,8 @@ def hypervisor(progress: Progress = lambda _: None) -> Hypervisor:
 
 def trouble(console: str) -> str:
     """The first line by which Xen says that something is wrong, or nothing."""
-    found = _TROUBLE.search(_STAMP.sub("", console.replace("\r", "")))
-    return found[0] if found else ""
+    found = _TROUBLE.search(console.replace("\r", ""))
+    return found[1] if found else ""
 
 
 class _Control:
