@@ -94,7 +94,7 @@ static u64 now(void)
 	return read_sysreg(cntpct_el0);
 }
 
-static void yield(void)
+static void give_way(void)
 {
 	xen_call(XEN_SCHED, SCHED_YIELD, 0, 0);
 }
@@ -123,7 +123,6 @@ static bool map_mailbox(u64 at)
 	};
 	s64 answer = xen_call(XEN_MEMORY, MEMORY_ADD_BATCH, (u64)&add, 0);
 
-	asm volatile("dsb ish\n\ttlbi vmalle1is\n\tdsb ish\n\tisb" : : : "memory");
 	mailbox = (struct mailbox *)foreign;
 	return check(!answer && !error, "Xen does not map the domU's page: %ld, %d", (long)answer,
 		     error);
@@ -227,7 +226,7 @@ static void domu_yields(void)
 {
 	for (;;) {
 		mailbox->turns++;
-		yield();
+		give_way();
 	}
 }
 
@@ -236,14 +235,14 @@ static void dom0_yields(void)
 	u64 start, took, turns, missed = 0, best = ~0UL;
 	unsigned int round, i;
 
-	yield();
+	give_way();
 	MARK_FEED;
 	for (round = 0; round < ROUNDS; round++) {
 		turns = mailbox->turns;
 		MARK_COUNT;
 		start = now();
 		for (i = 0; i < LOOPS; i++)
-			yield();
+			give_way();
 		took = now() - start;
 		MARK_PAUSE;
 		missed += mailbox->turns - turns != LOOPS;

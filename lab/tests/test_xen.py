@@ -89,7 +89,7 @@ def check(console: str, hung: str = "", errors: str = "") -> str:
 
 def test_a_run_that_went_well_passes():
     xen._check(f"(XEN) Freed 368kB init memory.\n{END}", "a.log", "", "")
-    assert xen._program_s(f"(XEN) Freed\n{END}") == END
+    assert xen._program_s(f"(XEN) Freed\n(d1) hello\n{END}") == END
 
 
 def test_a_run_that_did_not_is_a_sentence_with_its_log():
@@ -98,6 +98,7 @@ def test_a_run_that_did_not_is_a_sentence_with_its_log():
     assert "died on its way" in check("result a.b 1 count\ndied: exception at vector 200\n")
     failed = "failed: Xen does not map its page: -22\nresult a.failures 1 count\n"
     assert "failed: Xen does not map its page: -22" in check(failed)
+    assert "second domain under Xen: (d1) failed: no page" in check(f"(d1) failed: no page\n{END}")
     # Xen's own word is what it is about, however the run ended.
     said = check(f"(XEN) Panic on CPU 0:\n{END}", hung="2 s")
     assert said.startswith("Xen reported: Panic on CPU 0:")

@@ -8,7 +8,7 @@ and as many vCPUs as the board has CPUs, each of which stays on its own, as the 
 them. Memory is not scrubbed: that is the work of CPUs that idle, and would be counted among the
 guest's. What the domains are, Xen reads in the device tree: the board's own, with what `chosen`
 adds. A second domain, a domU that Xen itself starts (dom0less), has one vCPU, as dom0 then has, the
-same program, and an event channel to dom0.
+same program, and an event channel to dom0; what it prints is shown, which is not so by default.
 
 A counted board's CPUs take turns. One that spins and says so (YIELD, WFE) gives its turn away;
 Xen's own spins as it boots and halts do not say so, and QEMU 7.2, whose turns end at the earliest
@@ -34,7 +34,9 @@ from armvisor_lab.machine import Channel, Deadline, Machine, find_qemu
 from armvisor_lab.packages import Package, Packages, Progress
 
 _META, _PATTERN = "xen-system-arm64", r"^xen-hypervisor-\d"
-_OPTIONS = "console=dtuart dtuart=/pl011@9000000 bootscrub=0 dom0_vcpus_pin dom0_mem=256M"
+_OPTIONS = (
+    "console=dtuart dtuart=/pl011@9000000 guest_loglvl=all bootscrub=0 dom0_vcpus_pin dom0_mem=256M"
+)
 # Where QEMU puts the program, above Xen, once for each domain.
 _PROGRAMS = (0x4900_0000, 0x4A00_0000)
 # The second domain's memory, where Xen has it of all domains but the first, and its last page.
@@ -50,9 +52,13 @@ _TROUBLE = re.compile(
     re.MULTILINE,
 )
 
-# A program's first line, and its last.
+# A program's first line, and its last; that of a domU, which ends only in failure, is marked.
 _FIRST = re.compile(rb"^result ", re.MULTILINE)
-_LAST = re.compile(rb"^(result \S+\.failures \d+ count|died: .*)\r?\n", re.MULTILINE)
+_LAST = re.compile(rb"^(?:\(d\d+\) )?(result \S+\.failures \d+ count|died: .*)\r?\n", re.MULTILINE)
+
+
+# Lines of Xen's own, and of what is not dom0.
+_OTHERS = re.compile(r"\((?:XEN|d\d+)\) ")
 
 
 @dataclass(frozen=True)
@@ -315,7 +321,7 @@ def _escaped(value: str) -> str:
 
 def _program_s(console: str) -> str:
     return "".join(
-        f"{line}\n" for line in console.splitlines() if not line.startswith("(XEN)")
+        f"{line}\n" for line in console.splitlines() if not _OTHERS.match(line)
     )  # fmt: skip
 
 
@@ -324,6 +330,8 @@ def _check(console: str, log: Path, hung: str, errors: str) -> None:
     where = f"console log: {log}"
     if found := trouble(console):
         raise LabError(f"Xen reported: {found}", where)
+    if found := re.search(r"^\(d\d+\) (?:failed|died): .*$", console, re.MULTILINE):
+        raise LabError(f"the second domain under Xen: {found[0]}", where)
     failures = re.search(r"^result \S+\.failures (\d+) count$", console, re.MULTILINE)
     if hung:
         raise LabError(f"Xen's domain did not end within {hung}", where)
@@ -334,4 +342,4 @@ def _check(console: str, log: Path, hung: str, errors: str) -> None:
         raise LabError(f"the program under Xen died on its way:\n  {last}", where)
     if failures[1] != "0":
         what = re.search(r"^failed: .*$", console, re.MULTILINE)
-        raise LabError(f"{failures[1]} under Xen: {what[0] if what else 'it failed'}", where)
+        raise LabError(f"the program under Xen: {what[0] if what else failures[0]}", where)

@@ -3,9 +3,9 @@
 `eoi.xen`, `ipi_running.xen`, `vm_switch.xen`, `io_out.xen`, `io_in.xen`.
 
 Exits and IPIs are of the same programs as under KVM and the module, here in Xen's first domain on a
-board with EL2 (the lab's xen.py says which Xen, and how it is set up). `hypercall.xen` is one of
-Xen's own, which says what version it is, as in ISCA'16; `hypercall_psci.xen` is what `hypercall.*`
-is elsewhere: PSCI's MIGRATE_INFO_TYPE.
+board with EL2 (the lab's xen.py says which Xen, and how it is set up); in a domU a hypercall takes
+the same to half a percent. `hypercall.xen` is one of Xen's own, which says what version it is, as in
+ISCA'16; `hypercall_psci.xen` is what `hypercall.*` is elsewhere: PSCI's MIGRATE_INFO_TYPE.
 
 What takes two is of two domains, dom0 and a domU (guests/bare/domains.c), without a kernel or VMM
 in between. `vm_switch` is from one's yield to the other's return from its own, on one CPU; `io_out`
