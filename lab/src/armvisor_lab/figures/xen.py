@@ -4,7 +4,7 @@
 
 Exits and IPIs are of the same programs as under KVM and the module, here in Xen's first domain on a
 board with EL2 (the lab's xen.py says which Xen, and how it is set up); in a domU a hypercall takes
-the same to half a percent. `hypercall.xen` is one of Xen's own, which says what version it is, as in
+the same to half a percent. `hypercall.xen` is one of Xen's own, which says its version, as in
 ISCA'16; `hypercall_psci.xen` is what `hypercall.*` is elsewhere: PSCI's MIGRATE_INFO_TYPE.
 
 What takes two is of two domains, dom0 and a domU (guests/bare/domains.c), without a kernel or VMM
@@ -12,6 +12,8 @@ in between. `vm_switch` is from one's yield to the other's return from its own, 
 is from a domU's hypercall that signals an event channel until dom0, which waits in WFI on another
 CPU, is at its vector, and `io_in` the way back: all work of both CPUs, of which the sender's way to
 its own wait is a part.
+
+There are no classes of these: the plugin knows code at EL2 by where KVM has it.
 """
 
 from collections.abc import Mapping
