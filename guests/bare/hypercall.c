@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The cost of a hypercall that the hypervisor finishes: MIGRATE_INFO_TYPE,
- * and PSCI_VERSION, which a hypervisor may have at hand.
+ * and PSCI_VERSION, which a hypervisor may have at hand. Under Xen also one of its
+ * own, which says which version it is.
  */
 #include "cost.h"
 
@@ -18,6 +19,11 @@ static void migrate(void)
 	psci(PSCI_MIGRATE_INFO_TYPE, 0, 0, 0);
 }
 
+static void xen_version(void)
+{
+	xen_call(XEN_VERSION, 0, 0, 0);
+}
+
 void guest_main(void)
 {
 	u64 loops = machine_option(&machine, "loops", LOOPS);
@@ -31,4 +37,11 @@ void guest_main(void)
 	check(psci(PSCI_MIGRATE_INFO_TYPE, 0, 0, 0) == TOS_MP, "MIGRATE_INFO_TYPE");
 	result_milli("hypercall.cost", cost_of(migrate, loops), "ticks");
 	result_milli("hypercall.fast", cost_of(version, loops), "ticks");
+	if (!machine.xen)
+		return;
+	answer = xen_call(XEN_VERSION, 0, 0, 0);
+	check(answer > 0, "Xen's version answers %ld", (long)answer);
+	result("hypercall.xen-major", (u64)answer >> 16, "version");
+	result("hypercall.xen-minor", (u64)answer & 0xffff, "version");
+	result_milli("hypercall.xen", cost_of(xen_version, loops), "ticks");
 }

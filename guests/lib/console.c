@@ -57,6 +57,10 @@ static void put(struct sink *sink, char c)
 	(void)sink;
 	if (machine.serial_kind == SERIAL_NONE)
 		return;
+	if (machine.serial_kind == SERIAL_XEN) {
+		xen_print(c);
+		return;
+	}
 	if (!fifo_room) {
 		while (!fifo_empty())
 			;

@@ -66,6 +66,12 @@ _Noreturn void power_off(void);
 typedef void (*cpu_main)(unsigned int cpu);
 s64 cpu_start(unsigned int cpu, cpu_main entry);
 
+/* xen.c: hypercalls of Xen's; an answer below zero is an errno. */
+#define XEN_VERSION 17UL
+#define XEN_CONSOLE_IO 18UL
+s64 xen_call(u64 function, u64 a, u64 b, u64 c);
+void xen_print(char c);
+
 /* mmu.c */
 void mmu_init(void);
 void mmu_enable(void);

@@ -54,6 +54,22 @@ static void find_serial(struct machine *machine, const struct fdt *fdt)
 		machine->serial_shift = (unsigned int)fdt_cells(&shift, 0, 1) & 3;
 }
 
+/* Under Xen the serial port is the hypervisor's, which prints for its domains. */
+static void find_xen(struct machine *machine, const struct fdt *fdt)
+{
+	struct fdt_property interrupts;
+	fdt_node node = fdt_compatible(fdt, -1, "xen,xen");
+
+	if (node < 0)
+		return;
+	machine->xen = true;
+	if (machine->serial_kind == SERIAL_NONE)
+		machine->serial_kind = SERIAL_XEN;
+	if (fdt_property(fdt, node, "interrupts", &interrupts) &&
+	    fdt_cells(&interrupts, 0, 1) == GIC_PPI)
+		machine->xen_irq = (u32)fdt_cells(&interrupts, 1, 1) + FIRST_PPI;
+}
+
 static void find_timer(struct machine *machine, const struct fdt *fdt)
 {
 	struct fdt_property interrupts;
@@ -116,6 +132,7 @@ bool machine_from_fdt(struct machine *machine, const void *blob, size_t limit)
 	find_ram(machine, &fdt);
 	find_cpus(machine, &fdt);
 	find_serial(machine, &fdt);
+	find_xen(machine, &fdt);
 	find_timer(machine, &fdt);
 	find_pmu(machine, &fdt);
 	find_virtio(machine, &fdt);

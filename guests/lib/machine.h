@@ -17,7 +17,7 @@ struct region {
 	u64 size;
 };
 
-enum serial_kind { SERIAL_NONE, SERIAL_16550, SERIAL_PL011 };
+enum serial_kind { SERIAL_NONE, SERIAL_16550, SERIAL_PL011, SERIAL_XEN };
 
 struct machine {
 	struct region ram[MAX_RAM_REGIONS];
@@ -35,6 +35,8 @@ struct machine {
 	struct region virtio[MAX_VIRTIO];
 	unsigned int virtio_count;
 	bool psci_smc;
+	bool xen;
+	u32 xen_irq;	/* its event channels' */
 	struct region fdt;
 	const char *bootargs;
 };

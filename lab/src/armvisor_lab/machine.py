@@ -22,6 +22,8 @@ from armvisor_lab.errors import LabError
 
 Receive = Callable[[bytes], None]
 
+TICK_SECONDS = 0.002
+
 _CHUNK = 65536
 _KILL_GRACE = 2.0
 
@@ -137,10 +139,15 @@ class Machine:
     """A QEMU process from start to end."""
 
     def __init__(
-        self, arguments: Sequence[str], channels: Sequence[Channel], files: Sequence[int] = ()
-    ) -> None:
-        """`files` are descriptors that `arguments` name as `descriptor_path` does."""
+        self, arguments: Sequence[str], channels: Sequence[Channel], files: Sequence[int] = (),
+        tick: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """`files` are descriptors that `arguments` name as `descriptor_path` does.
+
+        `tick` is called every `TICK_SECONDS` or a little more.
+        """
         self._arguments = list(arguments)
+        self._tick = tick
         self._channels = list(channels)
         self._files = list(files)
         self.seconds = 0.0
@@ -179,6 +186,7 @@ class Machine:
 
     def _serve(self, process: subprocess.Popen[bytes], deadline: Callable[[], float]) -> None:
         pidfd = os.pidfd_open(process.pid)
+        tick = time.monotonic()
         try:
             # poll: epoll refuses /dev/null and regular files as sources.
             with selectors.PollSelector() as selector:
@@ -193,7 +201,11 @@ class Machine:
                     left = end - time.monotonic()
                     if left <= 0:
                         raise Deadline
-                    ready = selector.select(left)
+                    if self._tick and time.monotonic() >= tick:
+                        self._tick()
+                        tick = time.monotonic() + TICK_SECONDS
+                        continue
+                    ready = selector.select(min(left, TICK_SECONDS) if self._tick else left)
                     if any(key.fd == pidfd for key, _ in ready):
                         return
                     for key, events in ready:

@@ -191,7 +191,7 @@ class Packages:
         """The packages that match `pattern` among `name` and what it depends on, in turn.
 
         Resolves Debian's meta packages: `linux-image-arm64` to the kernel of the day, or to the
-        one of `version`.
+        one of `version`; `xen-system-arm64` to the hypervisor.
         """
 
         def resolve() -> list[str]:
@@ -210,7 +210,7 @@ class Packages:
                 queue += [
                     other
                     for other in first_alternatives(fields.get("Depends", ""))
-                    if re.match(r"linux-", other)
+                    if re.match(r"linux-", other) or re.search(pattern, other)
                 ]
             if not wanted:
                 raise LabError(f"{name} of suite {self.suite} leads to no package {pattern!r}")

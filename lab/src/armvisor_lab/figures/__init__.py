@@ -5,7 +5,7 @@ A family of figures is a module of this package with `measurements()`. A measure
 board run and yields one figure or several; it declares their names, so that a selection is
 known before anything runs. Each figure is `name value unit`; names are
 `WHAT[.ROW].VARIANT`, for example `boot.kvm` or `lat.null.native`. A variant is who runs the
-guest: native, kvm, kvm-vhe, kvm-nvhe, armvisor, qemu-kvm, qemu-tcg.
+guest: native, kvm, kvm-vhe, kvm-nvhe, xen, armvisor, qemu-kvm, qemu-tcg.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -28,13 +28,14 @@ from armvisor_lab.figures import (
     smp,
     traps,
     units,
+    xen,
 )
 from armvisor_lab.machine import find_qemu
 from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, pairs, lat, smp, io, cheap, traps, units, sharing)
+FAMILIES = (boot, exits, pairs, lat, smp, io, cheap, traps, units, sharing, xen)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ _COURSES = (
     ("boot", "boot", "native"),
 )
 # Of a figure's variants: those that are no switch, no other core and no other kernel.
-_MAIN = ("native", "kvm", "kvm-vhe", "kvm-nvhe", "armvisor", "qemu-kvm", "qemu-tcg")
+_MAIN = ("native", "kvm", "kvm-vhe", "kvm-nvhe", "xen", "armvisor", "qemu-kvm", "qemu-tcg")
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Xen's figures from end to end: they come out, they are what they say, and they repeat."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from built import TOP
+
+NAMES = {"hypercall.xen", "hypercall_psci.xen", "mmio_kernel.xen", "irq_completion.xen", "eoi.xen",
+         "ipi_running.xen", "vm_switch.xen", "io_out.xen", "io_in.xen"}  # fmt: skip
+
+
+def measure(path: Path) -> dict[str, float]:
+    command = [str(TOP / "bin/lab"), "figures", "--only", "*.xen", "--json", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r'"xen-hypervisor-\d[^"]*"', path.read_text())
+    lines = re.findall(r"^(\S+) ([\d.]+) instructions$", done.stdout, re.M)
+    return {name: float(value) for name, value in lines}
+
+
+def test_xen_s_figures_come_out_and_repeat(tmp_path: Path):
+    first, again = (measure(tmp_path / f"{name}.json") for name in ("first", "again"))
+    assert first.keys() == NAMES
+    far = {name: (value, again[name]) for name, value in first.items()
+           if abs(value - again[name]) > 0.005 * value}  # fmt: skip
+    assert not far
+    # An exit saves and restores what a guest has; an end of no interrupt is none.
+    assert 100 < first["hypercall.xen"] < 5000
+    assert first["eoi.xen"] < 100
+    # With another domain or CPU in it, it is more than an exit.
+    for name in ("ipi_running", "vm_switch", "io_out", "io_in"):
+        assert first[f"{name}.xen"] > first["hypercall.xen"]
