@@ -132,12 +132,12 @@ def test_boots_are_one_section_and_may_wait():
 
 
 def test_every_figure_in_instructions_has_classes():
-    """But those of programs in an emulator that translates their marks away, and of `io.*`: a
-    request is a guest's, its VMM's threads' and the kernel's threads'.
+    """But those of programs in an emulator that translates their marks away, and of `io.*` and
+    `app.*`: a request is a guest's, its VMM's threads' and the kernel's threads'.
     """
     without = {n for each in run.registry() if each.unit == "instructions" and not each.marked
                for n in each.figures}  # fmt: skip
-    assert {n for n in without if not n.startswith("io.")} == {
+    assert {n for n in without if not n.startswith(("io.", "app."))} == {
         f"lat.{row}.qemu-tcg" for row in lat.ROWS
     }
 

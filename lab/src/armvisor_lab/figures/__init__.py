@@ -35,7 +35,7 @@ class Outcome:
 
     `packages` are those that took part beside the board's kernel; `samples` are what a value
     is the mean of; `text` is what the programs printed; `traps` are a figure's by statistic of
-    the VM.
+    the VM. `missing` says of declared figures why there is no value.
     """
 
     values: Mapping[str, float]
@@ -44,6 +44,7 @@ class Outcome:
     samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
     text: str = ""
     traps: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from armvisor_lab.figures import (
     Measurement,
     Outcome,
     Progress,
+    apps,
     boot,
     cheap,
     classes,
@@ -34,7 +35,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, pairs, lat, smp, io, cheap, traps, units, sharing)
+FAMILIES = (boot, exits, pairs, lat, smp, io, apps, cheap, traps, units, sharing)
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,10 @@ def measure(
             rest = [name for each in chosen[number - 1 :] for name in each.figures]
             failures.append(f"interrupted before {', '.join(rest)}")
             return figures, failures, ended
+        for name, why in outcome.missing.items():
+            if wanted(name, patterns):
+                failures.append(f"{name}: {why}")
+                progress(f"failed: {failures[-1]}")
         for figure in _figures(measurement, outcome, counted):
             if wanted(figure.name, patterns):
                 figures.append(figure)
@@ -152,14 +157,14 @@ def _run(
 def _figures(
     measurement: Measurement, outcome: Outcome, counted: Mapping[str, classes.Classes]
 ) -> list[Figure]:
-    missing = set(measurement.figures) ^ set(outcome.values)
+    missing = set(measurement.figures) ^ {*outcome.values, *outcome.missing}
     if missing:
         raise LabError(f"{measurement.what}: declared and measured figures differ: {missing}")
     return [
         Figure(name, outcome.values[name], measurement.unit, measurement.what, outcome.board,
                outcome.packages, tuple(outcome.samples.get(name, ())),
                counted[name].as_json() if name in counted else None, outcome.traps.get(name))
-        for name in measurement.figures
+        for name in measurement.figures if name in outcome.values
     ]  # fmt: skip
 
 
