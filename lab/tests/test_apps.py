@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, paths
+from armvisor_lab import cli, kernels, paths
+from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, applications, apps, artefacts, run
 
@@ -182,6 +183,52 @@ def test_all_ways_run_all_programs():
     assert modes["kvm-pvm"] == modes["armvisor-pvm"] == "slots"
     assert modes["kvm-pvm-opt"] == modes["armvisor-pvm-opt"] == "split-cache"
     assert not modes["kvm-protected"] and not modes["armvisor"]
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The measurement of a way, whose guest said this."""
+
+    class Result:
+        kernel = kernels.Kernel("6.12-1", "cloud", "6.12-arm64", paths.checkout(), (), "stable")
+
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def check(self) -> "Result":
+            return self
+
+    def run_of(name: str, text: str) -> Outcome:
+        monkeypatch.setattr(apps, "board", lambda _way: Board())
+        monkeypatch.setattr(apps, "_packages", tuple)
+        monkeypatch.setattr(Board, "run", lambda *_, **__: Result(text))
+        found = next(each for each in apps.measurements() if each.figures[0].split(".")[2] == name)
+        return found.run(lambda _: None)
+
+    return run_of
+
+
+FAILED = "result guest.failures 1 count\n"
+
+
+def test_a_guest_with_one_bad_program_has_the_others_values(ran):
+    text = 3 * told("redis-set", SAID["redis-get"].replace("GET", "SET"))
+    text += told("redis", SAID["redis"]) + told("fio", "no", 1) + FAILED
+    found = ran("armvisor", text)
+    assert found.values == {"app.redis-set.armvisor": 8e4}
+    assert found.samples == {"app.redis-set.armvisor": [8e4, 8e4]}
+    assert found.missing["app.fio-read.armvisor"] == (
+        "fio: it ended with status 1; its last line: no"
+    )
+    assert found.missing["app.sqlite.armvisor"] == "its program did not run"
+    # One that is to have bounce buffers, and says nothing of them, is not measured.
+    with pytest.raises(LabError, match=r"mode split-cache"):
+        ran("armvisor-pvm-opt", text)
+
+
+def test_a_guest_that_failed_has_no_values(ran):
+    with pytest.raises(LabError, match=r"the guest failed(?s:.*)no such disk"):
+        ran("armvisor", "no such disk\n" + FAILED)
 
 
 def test_a_disk_that_is_not_built_is_said(monkeypatch, tmp_path):

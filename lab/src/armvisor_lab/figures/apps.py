@@ -92,17 +92,20 @@ def _packages() -> tuple[str, ...]:
     return tuple(each for each in listed if each.partition("=")[0] in MEASURED)
 
 
+def _why(program: str, wrong: Sequence[str]) -> str:
+    said = [each for each in wrong if each.startswith((f"{program}:", f"{program}-"))]
+    return "; ".join(said) or "its program did not run"
+
+
 def _outcome(board: Board, result: Result, variant: str, rows: Sequence[str]) -> Outcome:
     """The values, and why others are missing."""
     samples, wrong = applications.samples(result.text)
     values = {f"app.{row}.{variant}": median(samples[row]) for row in rows if row in samples}
-    missing = {}
-    for row in rows:
-        if row not in samples:
-            said = [
-                each for each in wrong if row.startswith(each.partition("-")[0].partition(":")[0])
-            ]
-            missing[f"app.{row}.{variant}"] = "; ".join(said) or "its program did not run"
+    missing = {
+        f"app.{row}.{variant}": _why(row.partition("-")[0], wrong)
+        for row in rows
+        if row not in samples
+    }
     return Outcome(
         values, describe(board, result.kernel), _packages(),
         {f"app.{row}.{variant}": samples[row] for row in rows if row in samples},
@@ -131,8 +134,10 @@ def _in_vm(way: Way) -> Measurement:
         machine = board(way)
         result = machine.run(["sh", "-c", script(way, tuple(PROGRAMS))], progress=progress).check()
         outcome = _outcome(machine, result, way.name, ROWS)
-        # A guest in which a program failed has failed, and says so of that program.
-        if not outcome.missing or not outcome.values:
+        # Where a program failed the guest did, too, and that is said of the program.
+        if outcome.values and outcome.missing:
+            way.check_mode(result.text)
+        else:
             way.check(result.text)
         return outcome
 

@@ -82,5 +82,9 @@ class Way:
         if failures is None or failures.value:
             last = "\n  ".join(text.strip().splitlines()[-12:])
             raise LabError(f"the guest failed; its last lines:\n  {last}")
+        self.check_mode(text)
+
+    def check_mode(self, text: str) -> None:
+        """That its devices went through the bounce buffers that it is to have."""
         if self.mode and f"result bounce.mode {self.mode} " not in text:
             raise LabError(f"the guest's devices did not go through mode {self.mode}")
