@@ -226,6 +226,17 @@ def test_a_guest_with_one_bad_program_has_the_others_values(ran):
         ran("armvisor-pvm-opt", text)
 
 
+def test_a_selection_runs_no_more_than_its_programs():
+    some = run.select(["app.fio-read.kvm-pvm", "app.nginx.kvm-pvm", "app.hackbench.native"])
+    assert [each.figures for each in some] == [
+        ("app.hackbench.native",),
+        ("app.nginx.kvm-pvm", *(f"app.{row}.kvm-pvm" for row in apps.PROGRAMS["fio"])),
+    ]
+    whole = run.select(["app.*.kvm-pvm"])
+    assert [len(each.figures) for each in whole] == [len(apps.ROWS)]
+    assert some[1].seconds < whole[0].seconds
+
+
 def test_a_guest_that_failed_has_no_values(ran):
     with pytest.raises(LabError, match=r"the guest failed(?s:.*)no such disk"):
         ran("armvisor", "no such disk\n" + FAILED)

@@ -15,7 +15,8 @@ SWIOTLB-opt. `native` is the board itself, without what needs a device.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 
 from armvisor_lab.board import Board, Disk, Result
@@ -113,27 +114,29 @@ def _outcome(board: Board, result: Result, variant: str, rows: Sequence[str]) ->
     )  # fmt: skip
 
 
-def _native() -> Measurement:
-    rows = tuple(row for name in _NATIVE for row in PROGRAMS[name])
+def _native(programs: Sequence[str] = _NATIVE) -> Measurement:
+    rows = rows_of(programs)
 
     def run(progress: Progress) -> Outcome:
         disks = [Disk("apps", artefacts.apps()["disk.img"])]
         machine = Board(
             kernel=vms.GUEST, count=True, memory=1024, timeout=1800, modules=["ext4"], disks=disks
         )
-        words = f"{_MOUNT}\nchroot /mnt /apps run - - {' '.join(_NATIVE)}\ntrue\n"
+        words = f"{_MOUNT}\nchroot /mnt /apps run - - {' '.join(programs)}\ntrue\n"
         result = machine.run(["sh", "-c", words], progress=progress).check()
         return _outcome(machine, result, "native", rows)
 
-    figures = tuple(f"app.{row}.native" for row in rows)
-    return Measurement(figures, "applications on the board itself", run, seconds=60)
+    what = "applications on the board itself"
+    return _measurement("native", what, rows, run, _native, 20 * len(programs))
 
 
-def _in_vm(way: Way) -> Measurement:
+def _in_vm(way: Way, programs: Sequence[str] = tuple(PROGRAMS)) -> Measurement:
+    rows = rows_of(programs)
+
     def run(progress: Progress) -> Outcome:
         machine = board(way)
-        result = machine.run(["sh", "-c", script(way, tuple(PROGRAMS))], progress=progress).check()
-        outcome = _outcome(machine, result, way.name, ROWS)
+        result = machine.run(["sh", "-c", script(way, programs)], progress=progress).check()
+        outcome = _outcome(machine, result, way.name, rows)
         # Where a program failed the guest did, too, and that is said of the program.
         if outcome.values and outcome.missing:
             way.check_mode(result.text)
@@ -141,9 +144,31 @@ def _in_vm(way: Way) -> Measurement:
             way.check(result.text)
         return outcome
 
-    figures = tuple(f"app.{row}.{way.name}" for row in ROWS)
     what = f"applications in a guest: {way.name}"
-    return Measurement(figures, what, run, seconds=250)
+    return _measurement(way.name, what, rows, run, partial(_in_vm, way), 75 + 25 * len(programs))
+
+
+def rows_of(programs: Sequence[str]) -> tuple[str, ...]:
+    """The rows of some programs."""
+    return tuple(row for name in programs for row in PROGRAMS[name])
+
+
+def _measurement(
+    variant: str,
+    what: str,
+    rows: Sequence[str],
+    run: Callable[[Progress], Outcome],
+    again: Callable[[Sequence[str]], Measurement],
+    seconds: float,
+) -> Measurement:
+    """With its parts: `again` measures some programs alone."""
+
+    def part(names: Sequence[str]) -> Measurement:
+        some = {name.split(".")[1] for name in names}
+        return again([name for name, its in PROGRAMS.items() if some & set(its)])
+
+    figures = tuple(f"app.{row}.{variant}" for row in rows)
+    return Measurement(figures, what, run, seconds=seconds, part=part)
 
 
 def measurements() -> list[Measurement]:

@@ -73,8 +73,17 @@ def select(patterns: list[str]) -> list[Measurement]:
             every = ", ".join(name for each in found for name in each.figures)
             raise LabError(f"no figure matches {pattern!r}", f"there are: {every}")
     if patterns:
-        found = [each for each in found if any(wanted(n, patterns) for n in each.figures)]
+        found = [narrow(each, patterns) for each in found
+                 if any(wanted(n, patterns) for n in each.figures)]  # fmt: skip
     return sorted(found, key=lambda each: each.slow)
+
+
+def narrow(measurement: Measurement, patterns: Sequence[str]) -> Measurement:
+    """The measurement of what is selected alone, if it can be had."""
+    names = [name for name in measurement.figures if wanted(name, patterns)]
+    if measurement.part is None or len(names) == len(measurement.figures):
+        return measurement
+    return measurement.part(names)
 
 
 def wanted(name: str, patterns: Sequence[str]) -> bool:
