@@ -22,7 +22,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ---- set-up and building ------------------------------------------------------------------
-.PHONY: setup build vmm guests plugins module bounce
+.PHONY: setup build vmm guests plugins module bounce apps
 setup: ## install what building and testing needs (once; later runs are instant)
 	@tools/setup
 
@@ -43,6 +43,9 @@ module: setup ## armvisor.ko for each supported kernel, with its host symbols ch
 bounce: setup ## armvisor_bounce.ko for guests with each supported kernel, with its symbols checked
 	@for k in $(KERNELS); do $(MAKE) -C bounce KVER=$$k symbols; done
 
+apps: guests ## a disk of Debian's applications for the figures app.* (250 MB of packages, once)
+	@$(MAKE) -C guests apps
+
 # ---- using --------------------------------------------------------------------------------
 .PHONY: demo disk login figures bench bench-full install
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went (build/demo.html too)
@@ -56,13 +59,13 @@ login: vmm guests disk ## boot that disk as a VM on a machine without EL2, and l
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) login --client armvisor -- '$(LOGIN)'
 
-figures: vmm guests module ## run the counted measurements: `name value unit`, JSON beside it
+figures: vmm guests module bounce apps ## run the counted measurements: `name value unit`, JSON beside it
 	@$(LAB) figures --json build/figures.json
 
 bench: vmm guests plugins module ## what repeats on any machine, under 15 minutes: build/bench.json and a page of it
 	@$(LAB) bench
 
-bench-full: vmm guests plugins module ## all that the lab measures, and a page of it (an hour)
+bench-full: vmm guests plugins module bounce apps ## all that the lab measures, and a page of it (two hours)
 	@$(LAB) bench --full
 
 install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule

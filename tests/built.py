@@ -33,3 +33,10 @@ def work_disk() -> Path:
     """The disk with what keeps a VM's CPUs busy."""
     make(str(TOP / "guests"), "work")
     return TOP / "build/guests/work-trixie/disk.img"
+
+
+@cache
+def apps_disk() -> Path:
+    """The disk of applications."""
+    make(str(TOP / "guests"), "apps")
+    return TOP / "build/guests/apps-trixie/disk.img"

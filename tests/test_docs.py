@@ -52,6 +52,7 @@ ELSEWHERE = {
     ),
     "armvisor run --access-platform ": ("tests/test_bounce.py", "--access-platform"),
     "make bounce": ("Makefile", "test: vmm guests plugins module bounce"),
+    "make apps": ("Makefile", "bench-full: vmm guests plugins module bounce apps"),
     "make -C bounce KVER=stable": ("tests/built.py", "KVER="),
     "make -C bounce test": ("tools/test.py", '"bounce/tests", "test"'),
     "insmod armvisor_bounce.ko": ("guests/debian/init", "armvisor_bounce.ko"),

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Build the work disk: what a VM's CPUs are kept busy with for a long time.
+"""Build a disk of Debian's arm64 programs, which the Debian test guest runs.
 
-    build.py --out FOLDER SUITE
+    build.py --out FOLDER [--tools FOLDER] IMAGE SUITE
 
-writes FOLDER/work-SUITE/{disk.img,work.json}: an ext4 file system, made without root, of Debian's
-arm64 stress-ng, hackbench, C compiler and make, busybox as its shell, sources to compile and the
-script beside this file that the Debian test guest runs in it; and the packages. What is there and
-of the recorded packages stays.
+writes FOLDER/IMAGE-SUITE/{disk.img,IMAGE.json}: an ext4 file system, made without root, of what
+images.py has for it, busybox as its shell, sources to compile and the script of that name beside
+this file; and the packages. What is there and of the recorded packages stays.
 """
 
 import argparse
@@ -19,77 +18,33 @@ import subprocess
 import sys
 from pathlib import Path
 
+from images import IMAGES, Image
+
 from armvisor_lab import kernels, linuxsource, paths, programs
 from armvisor_lab.errors import LabError
 from armvisor_lab.packages import Package, Packages
 
-GCC = "usr/lib/gcc/aarch64-linux-gnu/14"
-LIBRARIES = "usr/lib/aarch64-linux-gnu"
-# With the libraries that each needs.
-PROGRAMS = (
-    ("stress-ng", "usr/bin/stress-ng"),
-    ("rt-tests", "usr/bin/hackbench"),
-    ("make", "usr/bin/make"),
-    ("gcc-14-aarch64-linux-gnu", "usr/bin/aarch64-linux-gnu-gcc-14"),
-    ("gcc-14-aarch64-linux-gnu", "usr/libexec/gcc/aarch64-linux-gnu/14/collect2"),
-    ("gcc-14-aarch64-linux-gnu", "usr/libexec/gcc/aarch64-linux-gnu/14/liblto_plugin.so"),
-    ("cpp-14-aarch64-linux-gnu", "usr/libexec/gcc/aarch64-linux-gnu/14/cc1"),
-    ("binutils-aarch64-linux-gnu", "usr/bin/aarch64-linux-gnu-as"),
-    ("binutils-aarch64-linux-gnu", "usr/bin/aarch64-linux-gnu-ld.bfd"),
-)
-# Files and folders as they are. Nothing is optimised at link time, nor sanitised.
-AS_THEY_ARE = (
-    ("busybox-static", "usr/bin/busybox"),
-    ("libc6-dev", "usr/include"),
-    ("linux-libc-dev", "usr/include/asm-generic"),
-    ("linux-libc-dev", "usr/include/linux"),
-    # Links into the next.
-    ("linux-libc-dev", "usr/include/aarch64-linux-gnu/asm"),
-    ("linux-libc-dev", "usr/lib/linux/uapi/arm64"),
-    ("libc6-dev", f"{LIBRARIES}/Scrt1.o"),
-    ("libc6-dev", f"{LIBRARIES}/crti.o"),
-    ("libc6-dev", f"{LIBRARIES}/crtn.o"),
-    ("libc6-dev", f"{LIBRARIES}/libc.so"),
-    ("libc6-dev", f"{LIBRARIES}/libc_nonshared.a"),
-    ("libgcc-14-dev", f"{GCC}/include"),
-    ("libgcc-14-dev", f"{GCC}/crtbeginS.o"),
-    ("libgcc-14-dev", f"{GCC}/crtendS.o"),
-    ("libgcc-14-dev", f"{GCC}/libgcc.a"),
-    ("libgcc-14-dev", f"{GCC}/libgcc_s.so"),
-    ("libgcc-s1", f"{LIBRARIES}/libgcc_s.so.1"),
-)
-APPLETS = (
-    "awk", "cat", "cut", "grep", "mkdir", "rm", "sh", "sha256sum",
-)  # fmt: skip
-LINKS = {
-    "bin": "usr/bin",
-    "lib": "usr/lib",
-    "usr/bin/cc": "aarch64-linux-gnu-gcc-14",
-    "usr/bin/as": "aarch64-linux-gnu-as",
-    "usr/bin/ld": "aarch64-linux-gnu-ld.bfd",
-}
 # Where the test guest mounts something.
 FOLDERS = ("dev", "proc", "sys", "tmp")
-# Programs of the kernel's that need no header of the kernel's.
-SOURCES = "scripts/dtc"
 SOURCES_OF = "stable"
 
 HERE = Path(__file__).resolve().parent
-OWN = {"work": "work", "objects.mk": "src/Makefile"}
 # What mke2fs would make up.
 UUID = "5e6b7a39-2f54-4c0d-9d0c-61766d772d31"
 EPOCH = "1767225600"
+AGE = 86400
 
 
 def progress(message: str) -> None:
-    print(f"work: {message}", file=sys.stderr)
+    print(f"guests: {message}", file=sys.stderr)
 
 
-def recipe(packages: list[Package]) -> dict[str, object]:
+def recipe(image: Image, tools: Path, packages: list[Package]) -> dict[str, object]:
     """What a disk is made of."""
-    sources = b"".join((HERE / name).read_bytes() for name in (*OWN, Path(__file__).name))
+    files = [HERE / name for name in (*image.own, "images.py", Path(__file__).name)]
+    files += [tools / name for name in image.tools]
     return {
-        "recipe": hashlib.sha256(sources).hexdigest(),
+        "recipe": hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest(),
         "packages": sorted({f"{package.name}={package.version}" for package in packages}),
     }
 
@@ -103,41 +58,65 @@ def copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def gather(suite: str) -> tuple[dict[str, Path], list[Package]]:
+def gather(image: Image, suite: str) -> tuple[dict[str, Path], list[Package]]:
     """What comes from packages, by its place, and all packages that were looked through."""
     archive = Packages(suite, progress)
     found: dict[str, Path] = {}
     used = [linuxsource.package(SOURCES_OF, progress)]
-    for name, place in AS_THEY_ARE:
+    for name, place in image.as_they_are:
         package = archive.get(name)
         if not (source := package.unpacked() / place).exists():
             raise LabError(f"package {name} of {suite} has no {place}")
         found[place] = source
         used.append(package)
-    for name, place in PROGRAMS:
+    for name, place in image.programs:
         files, packages = programs.with_libraries(name, place, suite, progress)
         found |= {key.lstrip("/"): source for key, source in files.items()}
         used += packages
+    if image.headers:
+        found |= headers()
     return found, used
 
 
-def fill(tree: Path, found: dict[str, Path]) -> None:
+def headers() -> dict[str, Path]:
+    """The kernel's headers: what its configuration made, and what all kernels of it share."""
+    own = kernels.headers(SOURCES_OF, progress=progress)
+    common = next(own.parent.glob("linux-headers-*-common"))
+    return {
+        f"kernel/{name}/{part}": folder / part
+        for name, folder in (("own", own), ("common", common))
+        for part in ("include", "arch/arm64/include")
+    }
+
+
+def fill(image: Image, tools: Path, tree: Path, found: dict[str, Path]) -> None:
     """Make the folder that becomes the disk."""
-    for name in ("usr/bin", "usr/lib", *FOLDERS):
+    for name in ("usr/bin", "usr/sbin", "usr/lib", *FOLDERS):
         (tree / name).mkdir(parents=True)
-    for name, target in LINKS.items():
+    for name, target in image.links.items():
         (tree / name).symlink_to(target)
     for place, source in found.items():
         copy(source, tree / place)
-    for name in APPLETS:
+    for name in image.applets:
         (tree / "usr/bin" / name).symlink_to("busybox")
     source = linuxsource.package(SOURCES_OF, progress)
-    linuxsource.unpack(source, tree / "linux", [SOURCES])
-    shutil.move(tree / "linux" / SOURCES, tree / "src")
+    linuxsource.unpack(source, tree / "linux", list(image.sources))
+    for part, place in image.sources.items():
+        (tree / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(tree / "linux" / part, tree / place)
     shutil.rmtree(tree / "linux")
-    for name, place in OWN.items():
+    for name, place in image.own.items():
         copy(HERE / name, tree / place)
-    (tree / "work").chmod(0o755)
+        # A script says so itself.
+        (tree / place).chmod(0o755 if (tree / place).read_bytes()[:2] == b"#!" else 0o644)
+    for name in image.tools:
+        copy(tools / name, tree / "usr/bin" / name)
+    for place, text in image.texts.items():
+        (tree / place).parent.mkdir(parents=True, exist_ok=True)
+        (tree / place).write_text(text)
+    # A machine without a clock has nothing of the future, which `make` would warn of.
+    for path in tree.rglob("*"):
+        os.utime(path, (AGE, AGE), follow_symlinks=False)
 
 
 def make_disk(tree: Path, disk: Path) -> None:
@@ -161,35 +140,38 @@ def make_disk(tree: Path, disk: Path) -> None:
         raise LabError(f"mke2fs failed: {done.stderr.strip()[-400:]}")
 
 
-def build(suite: str, out: Path) -> Path:
+def build(name: str, suite: str, out: Path, tools: Path) -> Path:
     """Bring one disk up to date; the folder that it is in."""
-    folder = out / f"work-{suite}"
-    described = folder / "work.json"
-    with paths.locked(f"work-{suite}"):
-        found, packages = gather(suite)
-        wanted = recipe(packages)
+    image = IMAGES[name]
+    folder = out / f"{name}-{suite}"
+    described = folder / f"{name}.json"
+    with paths.locked(f"{name}-{suite}"):
+        found, packages = gather(image, suite)
+        wanted = recipe(image, tools, packages)
         if described.exists() and json.loads(described.read_text()) == wanted:
             return folder
         progress("making the disk")
         with paths.new_folder(folder) as work:
             tree = work / "tree"
             tree.mkdir()
-            fill(tree, found)
+            fill(image, tools, tree, found)
             make_disk(tree, work / "disk.img")
             shutil.rmtree(tree)
-            (work / "work.json").write_text(json.dumps(wanted, indent=1))
+            (work / f"{name}.json").write_text(json.dumps(wanted, indent=1))
     return folder
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--tools", type=Path, default=Path())
+    parser.add_argument("image", metavar="IMAGE", choices=sorted(IMAGES))
     parser.add_argument("suite", metavar="SUITE", choices=sorted(kernels.SUITE_OF.values()))
     arguments = parser.parse_args()
     try:
-        print(build(arguments.suite, arguments.out))
+        print(build(arguments.image, arguments.suite, arguments.out, arguments.tools))
     except (LabError, OSError) as error:
-        print(f"work: {error}", file=sys.stderr)
+        print(f"guests: {error}", file=sys.stderr)
         return 1
     return 0
 

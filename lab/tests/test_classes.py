@@ -135,13 +135,14 @@ def test_boots_are_one_section_and_may_wait():
 
 
 def test_every_figure_in_instructions_has_classes():
-    """But those of programs in an emulator that translates their marks away, of `io.*`: a
-    request is a guest's, its VMM's threads' and the kernel's threads', and of Xen, whose code the
-    plugin does not tell from a guest's.
+    """But those of programs in an emulator that translates their marks away, of `io.*` and
+    `app.*`: a request is a guest's, its VMM's threads' and the kernel's threads', and of Xen,
+    whose code the plugin does not tell from a guest's.
     """
     without = {n for each in run.registry() if each.unit == "instructions" and not each.marked
                for n in each.figures}  # fmt: skip
-    assert {n for n in without if not n.startswith("io.") and not n.endswith(".xen")} == {
+    without = {n for n in without if not n.startswith(("io.", "app.")) and not n.endswith(".xen")}
+    assert without == {
         f"lat.{row}.qemu-tcg" for row in lat.ROWS
     }
 

@@ -33,6 +33,10 @@ def _libraries(folders: list[Path]) -> dict[str, Path]:
             for inside in (_LIBRARIES, _LIBRARIES.removeprefix("usr/"), "usr/lib", "lib"):
                 for file in (folder / inside).glob(pattern):
                     found.setdefault(file.name, file)
+    # What a package keeps for its own programs and libraries, which say where (their RUNPATH).
+    for folder in folders:
+        for file in (folder / _LIBRARIES).glob("*/lib*.so*"):
+            found.setdefault(file.name, file)
     return found
 
 

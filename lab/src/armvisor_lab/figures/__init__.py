@@ -35,7 +35,7 @@ class Outcome:
 
     `packages` are those that took part beside the board's kernel; `samples` are what a value
     is the mean of; `text` is what the programs printed; `traps` are a figure's by statistic of
-    the VM.
+    the VM. `missing` says of declared figures why there is no value.
     """
 
     values: Mapping[str, float]
@@ -44,6 +44,7 @@ class Outcome:
     samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
     text: str = ""
     traps: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ class Measurement:
     """One run that yields figures.
 
     `seconds` is about what it takes of a quiet processor; without, what most take. It only serves
-    to say how much time is left of a run.
+    to say how much time is left of a run. `part` makes the measurement of some figures alone,
+    where that takes less.
     """
 
     figures: tuple[str, ...]
@@ -95,6 +97,7 @@ class Measurement:
     slow: bool = False
     marked: Marked | None = None
     seconds: float = 0
+    part: "Callable[[Sequence[str]], Measurement] | None" = None
 
     @property
     def about(self) -> float:

@@ -40,6 +40,12 @@ def disk() -> dict[str, Path]:
     return {name: _built(folder / name, "make disk") for name in ("disk.img", "key")}
 
 
+def apps() -> dict[str, Path]:
+    """The disk of applications: `disk.img`, and `apps.json`, which names its packages."""
+    folder = paths.checkout() / "build/guests/apps-trixie"
+    return {name: _built(folder / name, "make apps") for name in ("disk.img", "apps.json")}
+
+
 def module(role: str) -> Path:
     """armvisor.ko for the kernel of a role."""
     path = paths.checkout() / f"build/module/{role}/armvisor.ko"

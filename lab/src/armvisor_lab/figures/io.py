@@ -14,18 +14,14 @@ all the same, by armvisor_bounce.ko in that mode (`areas` is what the kernel's s
 `kvm-pvm-MODE` and `armvisor-pvm-MODE` are protected VMs with it.
 """
 
-from dataclasses import dataclass
 from statistics import fmean, median
 
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.cpio import Cpio
-from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts, vms
-from armvisor_lab.results import all_instructions, parse
+from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts
+from armvisor_lab.figures.ways import ADDRESS, Way
+from armvisor_lab.results import all_instructions
 
-# Whose KVM has protected VMs.
-_PKVM_HOST = "newest"
 _LARGE = 256 << 10
 # What `io` prints, and how many of its row are in that.
 _ROWS = {
@@ -40,32 +36,6 @@ _ROWS = {
 _MODES = ("slots", "areas", "split-cache", "hybrid")
 
 
-@dataclass(frozen=True)
-class Way:
-    """A VM, and how its devices get at its memory: without a mode at all of it."""
-
-    name: str
-    el2: bool = True
-    pkvm: bool = True
-    protected: bool = False
-    mode: str = ""
-
-    @property
-    def append(self) -> str:
-        """What the guest's command line has for it."""
-        if not self.mode:
-            return "armvisor.test=io"
-        share = "yes" if self.protected else "never"
-        return f"armvisor.bounce=mode={self.mode},share={share} armvisor.test=io,bounce"
-
-    @property
-    def options(self) -> list[str]:
-        """The VMM's options for it."""
-        if self.protected:
-            return ["--protected"]
-        return ["--access-platform"] if self.mode else []
-
-
 WAYS = (
     Way("kvm", pkvm=False),
     Way("kvm-protected"),
@@ -78,30 +48,14 @@ WAYS = (
 
 
 def _board(way: Way) -> Board:
-    guest = artefacts.guest(vms.GUEST)
-    added = Cpio()
-    added.file("modules/armvisor_bounce.ko", artefacts.bounce(vms.GUEST).read_bytes())
-    return Board(
-        el2=way.el2, kernel=_PKVM_HOST if way.el2 else vms.GUEST, count=True, memory=2048,
-        timeout=1800, modules=["tun", *(() if way.el2 else vms.module())],
-        append="kvm-arm.mode=protected" if way.el2 and way.pkvm else "",
-        files={
-            "/bin/armvisor": artefacts.vmm(),
-            "/bin/io": artefacts.tool("io"),
-            "/bin/tap": artefacts.tool("tap"),
-            "/guest/Image": guest["Image"],
-            "/guest/initrd": guest["initrd"].read_bytes() + added.finish(),
-        },
-    )  # fmt: skip
+    return way.board({"/bin/io": artefacts.tool("io")})
 
 
 def _script(way: Way) -> str:
-    words = ["armvisor run --no-randomness --kernel /guest/Image --initrd /guest/initrd"]
-    words += [f"--memory {vms.GUEST_MIB}M --cpus 1 --disk /tmp/disk --net tap=tap0", *way.options]
     return f"""
-tap tap0 10.0.2.1/24 && truncate -s 16M /tmp/disk || exit
-io serve tcp:10.0.2.1:5001 >/dev/null & served=$!
-{" ".join(words)} --append "{vms.SAME} {way.append}"
+tap tap0 {ADDRESS}/24 && truncate -s 16M /tmp/disk || exit
+io serve tcp:{ADDRESS}:5001 >/dev/null & served=$!
+{way.command("io", ["/tmp/disk"])}
 status=$?
 kill $served 2>/dev/null
 exit $status
@@ -113,23 +67,13 @@ def _is_disk(figure: str) -> bool:
     return figure.split(".")[1].partition("-")[0] in ("read", "write")
 
 
-def _check(way: Way, text: str) -> None:
-    """That the guest came to its end, and that its devices had their memory as they should."""
-    failures = parse(text).get("guest.failures")
-    if failures is None or failures.value:
-        last = "\n  ".join(text.strip().splitlines()[-12:])
-        raise LabError(f"the guest failed; its last lines:\n  {last}")
-    if way.mode and f"result bounce.mode {way.mode} " not in text:
-        raise LabError(f"the guest's devices did not go through mode {way.mode}")
-
-
 def _measurement(way: Way) -> Measurement:
     figures = tuple(f"io.{row}.{way.name}" for row in _ROWS)
 
     def run(progress: Progress) -> Outcome:
         board = _board(way)
         result = board.run(["sh", "-c", _script(way)], progress=progress).check()
-        _check(way, result.text)
+        way.check(result.text)
         samples = {
             f"io.{row}.{way.name}": [
                 each / parts for each in all_instructions(result.text, f"io.{name}")

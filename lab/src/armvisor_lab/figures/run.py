@@ -17,6 +17,7 @@ from armvisor_lab.figures import (
     Measurement,
     Outcome,
     Progress,
+    apps,
     boot,
     cheap,
     classes,
@@ -35,7 +36,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, pairs, lat, smp, io, cheap, traps, units, sharing, xen)
+FAMILIES = (boot, exits, pairs, lat, smp, io, apps, cheap, traps, units, sharing, xen)
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,17 @@ def select(patterns: list[str]) -> list[Measurement]:
             every = ", ".join(name for each in found for name in each.figures)
             raise LabError(f"no figure matches {pattern!r}", f"there are: {every}")
     if patterns:
-        found = [each for each in found if any(wanted(n, patterns) for n in each.figures)]
+        found = [narrow(each, patterns) for each in found
+                 if any(wanted(n, patterns) for n in each.figures)]  # fmt: skip
     return sorted(found, key=lambda each: each.slow)
+
+
+def narrow(measurement: Measurement, patterns: Sequence[str]) -> Measurement:
+    """The measurement of what is selected alone, if it can be had."""
+    names = [name for name in measurement.figures if wanted(name, patterns)]
+    if measurement.part is None or len(names) == len(measurement.figures):
+        return measurement
+    return measurement.part(names)
 
 
 def wanted(name: str, patterns: Sequence[str]) -> bool:
@@ -137,6 +147,10 @@ def measure_these(
             rest = [name for each in chosen[number - 1 :] for name in each.figures]
             failures.append(f"interrupted before {', '.join(rest)}")
             return figures, failures, ended
+        for name, why in outcome.missing.items():
+            if keep(name):
+                failures.append(f"{name}: {why}")
+                progress(f"failed: {failures[-1]}")
         for figure in _figures(measurement, outcome, counted):
             if keep(figure.name):
                 figures.append(figure)
@@ -164,14 +178,14 @@ def _run(
 def _figures(
     measurement: Measurement, outcome: Outcome, counted: Mapping[str, classes.Classes]
 ) -> list[Figure]:
-    missing = set(measurement.figures) ^ set(outcome.values)
+    missing = set(measurement.figures) ^ {*outcome.values, *outcome.missing}
     if missing:
         raise LabError(f"{measurement.what}: declared and measured figures differ: {missing}")
     return [
         Figure(name, outcome.values[name], measurement.unit, measurement.what, outcome.board,
                outcome.packages, tuple(outcome.samples.get(name, ())),
                counted[name].as_json() if name in counted else None, outcome.traps.get(name))
-        for name in measurement.figures
+        for name in measurement.figures if name in outcome.values
     ]  # fmt: skip
 
 

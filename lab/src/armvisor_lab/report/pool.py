@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from armvisor_lab.figures import beside, run
+from armvisor_lab.figures import apps, beside, run
 from armvisor_lab.records import Record, Value
 
 # What `lab reach` says of each run and core, as records.py names it.
@@ -137,6 +137,7 @@ class Use:
         packages = {p: None for value, _ in self.found.values() for p in value.packages}
         counts = {r: None for record in records.values() for r in record.counts_of}
         lines += [f"counts of revision {each[:9]}" for each in counts]
-        own = [p for p in packages if p.startswith("qemu-system-arm=")]
+        programs = ("qemu-system-arm", *apps.MEASURED)
+        own = [p for p in packages if p.partition("=")[0] in programs]
         lines += [f"in the board: {each}" for each in own]
         return tuple(lines)

@@ -8,7 +8,8 @@ work's: cycles, ns, %, times.
 
 `ours` are our columns. `figure` names a figure, `{}` in it being the row's `ours`; a row without
 has no kin. With `over` a column is made of two figures by the section's `form`: `ratio` figure /
-over, `change` (figure / over - 1) in percent, `less` (1 - figure / over) in percent. A row with
+over, `change` (figure / over - 1) in percent, `less` (1 - figure / over) in percent, `speed` the
+change of performance, figures being what a thing takes: (over / figure - 1) in percent. A row with
 several `ours` is the geometric mean of their ratios. `tone` is who it is, for the chart's colour.
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 
 from armvisor_lab.errors import LabError
 
-FORMS = ("value", "ratio", "change", "less")
+FORMS = ("value", "ratio", "change", "less", "speed")
 TONES = ("native", "kvm", "armvisor", "emulator", "other")
 
 Cell = float | tuple[float, float] | str

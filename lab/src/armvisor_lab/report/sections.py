@@ -78,7 +78,10 @@ def combined(form: str, pairs: Sequence[tuple[float, float]]) -> float | None:
     if any(over <= 0 or figure <= 0 for figure, over in pairs):
         return None
     mean = math.exp(sum(math.log(figure / over) for figure, over in pairs) / len(pairs))
-    return {"ratio": mean, "change": (mean - 1) * 100, "less": (1 - mean) * 100}[form]
+    forms = {"ratio": mean, "change": (mean - 1) * 100, "less": (1 - mean) * 100}
+    # What takes more is slower.
+    forms["speed"] = (1 / mean - 1) * 100
+    return forms[form]
 
 
 def shown(form: str, value: float) -> str:
