@@ -47,6 +47,9 @@
 #define AV_KVM_PMMIR	false
 #endif
 
+/* 6.17: a VMM may access GICD_IIDR and GICD_TYPER2 before the vGIC is initialized. */
+#define AV_KVM_VGIC_EARLY_IDS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
+
 /* 6.17: an eventfd has one irqfd at most, of any VM. Returns -EBUSY if it has one already. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 static inline int av_add_irqfd_waiter(struct wait_queue_head *head, struct wait_queue_entry *wait)

@@ -39,7 +39,10 @@ static u64 read_typer(const struct av_vgic_io *io, u32 intid)
 
 static u64 read_iidr(const struct av_vgic_io *io, u32 intid)
 {
-	return AV_GIC_IIDR | FIELD_PREP(AV_GIC_IIDR_REVISION, (u64)io->vgic->revision);
+	/* The VMM may ask before the vGIC is initialized. */
+	u64 revision = io->vgic->revision ?: AV_VGIC_REV_3;
+
+	return AV_GIC_IIDR | FIELD_PREP(AV_GIC_IIDR_REVISION, revision);
 }
 
 /* The VMM may select an older revision of KVM's model. */

@@ -95,7 +95,7 @@ static int add_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 
 	if (chip->vgic.initialized)
 		return -EBUSY;
-	r = av_layout_place(&chip->layout, chip->vgic.nr_cpus + 1);
+	r = av_layout_add_cpu(&chip->layout, chip->vgic.nr_cpus + 1);
 	if (r)
 		return r;
 	spin_lock_irqsave(&vm->irq->lock, flags);

@@ -75,14 +75,15 @@ static struct av_redist_region *free_region(struct av_vgic_layout *lay)
 	return NULL;
 }
 
-int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus)
+/* Place vCPUs up to nr_cpus, if the frames of the first `checked` ones are in range and disjoint. */
+static int place(struct av_vgic_layout *lay, u32 nr_cpus, u32 checked)
 {
 	struct av_redist_region *region = free_region(lay);
 
 	/* A vCPU without a slot is placed later, once a region has room. */
 	if (lay->nr_placed >= nr_cpus || !region)
 		return 0;
-	if (!fits(lay, nr_cpus))
+	if (!fits(lay, checked))
 		return -EINVAL;
 	for (; lay->nr_placed < nr_cpus && region; region = free_region(lay)) {
 		if (!region->used)
@@ -91,6 +92,16 @@ int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus)
 		lay->nr_placed++;
 	}
 	return 0;
+}
+
+int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus)
+{
+	return place(lay, nr_cpus, nr_cpus);
+}
+
+int av_layout_add_cpu(struct av_vgic_layout *lay, u32 nr_cpus)
+{
+	return place(lay, nr_cpus, nr_cpus - 1);
 }
 
 void av_layout_unplace(struct av_vgic_layout *lay, u32 nr_cpus)

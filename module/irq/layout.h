@@ -48,6 +48,12 @@ int av_layout_add_region(struct av_vgic_layout *lay, u32 index, u64 base, u32 co
 /* Place vCPUs up to nr_cpus while there are slots. -EINVAL: frames overlap. */
 int av_layout_place(struct av_vgic_layout *lay, u32 nr_cpus);
 
+/*
+ * Place a new vCPU, the nr_cpus'th. As in KVM, a region without a count grows for it unchecked:
+ * av_layout_check() finds an overlap at the first run. -EINVAL: frames overlapped before.
+ */
+int av_layout_add_cpu(struct av_vgic_layout *lay, u32 nr_cpus);
+
 /* Undo av_layout_place(): only the first nr_cpus vCPUs stay placed. */
 void av_layout_unplace(struct av_vgic_layout *lay, u32 nr_cpus);
 

@@ -4,8 +4,10 @@
  * order of checks. layout.c implements the addresses, dist.c, redist.c and
  * cpuif.c the registers.
  */
+#include <linux/irqchip/arm-gic-v3.h>
 #include <linux/uaccess.h>
 
+#include "compat/kvm_level.h"
 #include "vm/device.h"
 #include "irq/irqchip.h"
 #include "irq/irq.h"
@@ -253,7 +255,16 @@ static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 	return -EINVAL;
 }
 
-/* config_lock held; the vGIC is initialized. */
+/* Registers that a VMM may access before the vGIC is initialized: they say what it will be. */
+static bool is_early(const struct kvm_device_attr *attr)
+{
+	u64 offset = attr->attr & KVM_DEV_ARM_VGIC_OFFSET_MASK;
+
+	return AV_KVM_VGIC_EARLY_IDS && attr->group == KVM_DEV_ARM_VGIC_GRP_DIST_REGS &&
+	       (offset == GICD_IIDR || offset == GICD_TYPER2);
+}
+
+/* config_lock held; the vGIC is initialized, or the register does not need that. */
 static int access_locked(struct av_device *dev, const struct kvm_device_attr *attr,
 			 struct av_vgic_cpu *cpu, bool write, u64 *val)
 {
@@ -280,8 +291,12 @@ static int access_stopped(struct av_device *dev, const struct kvm_device_attr *a
 	if (!av_vm_try_stop_vcpus(vm))
 		return r;
 	mutex_lock(&vm->config_lock);
-	if (vm->irq->chip->vgic.initialized)
+	if (vm->irq->chip->vgic.initialized || is_early(attr))
 		r = access_locked(dev, attr, cpu, write, val);
+	/* GICD_TYPER2 is fixed by then, whatever its value. */
+	if (r == -EINVAL && vm->irq->chip->vgic.initialized && is_early(attr) &&
+	    (attr->attr & KVM_DEV_ARM_VGIC_OFFSET_MASK) == GICD_TYPER2)
+		r = -EBUSY;
 	mutex_unlock(&vm->config_lock);
 	av_vm_release_vcpus(vm);
 	return r;

@@ -62,6 +62,24 @@ static void growing_into_the_distributor(void)
 	CHECK_EQ(av_layout_check(&lay, 1), 0);
 	CHECK_EQ(av_layout_place(&lay, 2), -EINVAL);
 	CHECK_EQ(lay.nr_placed, 1);
+	/* A vCPU that is created is told at its first run, and the next one at once. */
+	CHECK_EQ(av_layout_add_cpu(&lay, 2), 0);
+	CHECK_EQ(lay.nr_placed, 2);
+	CHECK_EQ(av_layout_check(&lay, 2), -EINVAL);
+	CHECK_EQ(av_layout_add_cpu(&lay, 3), -EINVAL);
+	CHECK_EQ(lay.nr_placed, 2);
+}
+
+static void growing_out_of_range(void)
+{
+	av_layout_init(&lay, 40);
+	CHECK_EQ(av_layout_set_dist(&lay, D), 0);
+	CHECK_EQ(av_layout_add_region(&lay, 0, (1ULL << 40) - 3 * RSIZE, 0, 1), 0);
+	CHECK_EQ(av_layout_add_cpu(&lay, 2), 0);
+	CHECK_EQ(av_layout_add_cpu(&lay, 3), 0);
+	CHECK_EQ(av_layout_check(&lay, 3), 0);
+	CHECK_EQ(av_layout_add_cpu(&lay, 4), 0);
+	CHECK_EQ(av_layout_check(&lay, 4), -EINVAL);
 }
 
 static void several_regions(void)
@@ -124,6 +142,7 @@ int main(void)
 	RUN(distributor);
 	RUN(one_region);
 	RUN(growing_into_the_distributor);
+	RUN(growing_out_of_range);
 	RUN(several_regions);
 	RUN(unplaced);
 	RUN(overlap_found_late);
