@@ -142,9 +142,7 @@ def test_every_figure_in_instructions_has_classes():
     without = {n for each in run.registry() if each.unit == "instructions" and not each.marked
                for n in each.figures}  # fmt: skip
     without = {n for n in without if not n.startswith(("io.", "app.")) and not n.endswith(".xen")}
-    assert without == {
-        f"lat.{row}.qemu-tcg" for row in lat.ROWS
-    }
+    assert without == {f"lat.{row}.qemu-tcg" for row in lat.ROWS}
 
 
 def test_marks_are_those_that_the_plugin_knows():

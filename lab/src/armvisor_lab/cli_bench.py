@@ -14,7 +14,8 @@ from armvisor_lab.errors import LabError
 # numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
 PATTERNS = (
     "hypercall.*", "hypercall_fast.*", "mmio_*", "irq_completion.*", "eoi.*", "ipi.*",
-    "ipi_running.*", "vm_switch.*", "io_*", "*.xen", "fault.[14]cpu.*",
+    "ipi_running.*", "timer.*", "share.*", "unshare.*", "unshare_used.*", "vm_switch.*", "io_*",
+    "*.xen", "fault.[14]cpu.*",
     "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
     "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
 )  # fmt: skip
