@@ -8,7 +8,8 @@ needs any more fails too.
 
 The KVM to be like is stable's. On a host with another kernel an answer may also be the one that
 KVM gives on that kernel: it is then the kernel's own (no file like a vCPU's may be mapped to be
-executed any more), and not the hypervisor's.
+executed any more), and not the hypervisor's. What the module does on purpose as a newer KVM does is
+declared there, too.
 """
 
 import fnmatch
@@ -28,7 +29,8 @@ from armvisor_lab.board import Board
 pytestmark = pytest.mark.xdist_group("module_api")
 
 BUILD = TOP / "build/module"
-DECLARED = tomllib.loads((TOP / "tests/data/module_api.toml").read_text())["difference"]
+TABLE = tomllib.loads((TOP / "tests/data/module_api.toml").read_text())
+DECLARED, NEWER = TABLE["difference"], TABLE["newer"]
 KERNEL = "stable"
 CPU = "cortex-a72"
 HOSTS = [KERNEL, "newest", pytest.param("oldstable", marks=pytest.mark.conformance)]
@@ -63,8 +65,13 @@ def patterns(cpu: str = CPU) -> list[str]:
     return [pattern for row in rows for pattern in row["lines"]]
 
 
+def is_newer(name: str) -> bool:
+    """Is it declared that a newer KVM answers this otherwise?"""
+    return any(fnmatch.fnmatch(name, pattern) for row in NEWER for pattern in row["lines"])
+
+
 def test_declarations_have_reasons():
-    assert all(len(row["reason"]) > 10 for row in DECLARED)
+    assert all(len(row["reason"]) > 10 for row in [*DECLARED, *NEWER])
     assert not [pattern for pattern, n in Counter(patterns()).items() if n > 1]
 
 
@@ -78,7 +85,8 @@ def test_answers_are_kvms(programs: Path, kernel: str):
         same = {name for name in undeclared if ours.get(name) == of_kernel.get(name)}
         undeclared = {name: text for name, text in undeclared.items() if name not in same}
         # Most of what is the kernel's own is the same on each; else KVM is not what it was.
-        assert len(same) <= MOST_OF_THE_KERNELS_OWN, sorted(same)
+        rest = {name for name in same if not is_newer(name)}
+        assert len(rest) <= MOST_OF_THE_KERNELS_OWN, sorted(rest)
     assert not undeclared, f"{len(undeclared)} answers differ:\n" + "\n".join(undeclared.values())
     assert not unused, f"declared differences that are none: {sorted(unused)}"
 
