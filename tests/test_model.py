@@ -68,6 +68,7 @@ def test_a_published_row_is_predicted_and_the_others_are_missed(counts: Path):
     assert "ampere-altra: the record has no figure hypercall.kvm-vhe" in done.stderr
 
 
+@pytest.mark.conformance
 def test_a_row_is_measured_and_predicted():
     """The one that a guest does as the board itself does."""
     said = lab("model", "rows", "--on", "kvm", "--row", "arithmetic")
