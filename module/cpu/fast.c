@@ -94,15 +94,16 @@ static __always_inline int fast_ttbr(struct av_srf *srf, bool high, u64 val)
 {
 	u64 ttbr0 = high ? av_srf_get(srf, AV_TTBR0_EL1) : val;
 	u64 ttbr1 = high ? val : av_srf_get(srf, AV_TTBR1_EL1);
-	const struct av_srf_roots *roots = srf->roots;
-	unsigned int i;
+	unsigned int i = av_srf_set_of(ttbr0, ttbr1), end = i + AV_SRF_WAYS;
 
-	for (i = 0; i < AV_SRF_ROOTS; i++, roots++) {
+	for (; i < end; i++) {
+		const struct av_srf_roots *roots = &srf->roots[i];
+
 		if (roots->ttbr0 != ttbr0 || roots->ttbr1 != ttbr1 || !roots->root1[1])
 			continue;
 		av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
 		av_srf_show_ttbrs(srf);
-		srf->roots_at = i;
+		av_srf_set_pair(srf, i);
 		srf->root0 = roots->root0;
 		srf->ttbr1[0] = roots->root1[0];
 		srf->ttbr1[1] = roots->root1[1];

@@ -9,6 +9,7 @@
 
 #include "mmu/annex.h"
 #include "mmu/copies.h"
+#include "mmu/pairs.h"
 
 /* How often to try a lock that is held: some microseconds. */
 #define LOCK_LOOKS	64
@@ -169,6 +170,7 @@ int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 	av_list_init(&vcpu->mmu->pool.pts);
 	vcpu->mmu->stale = AV_STALE_REGS;
 	vcpu->mmu->regimes = 1;
+	av_pairs_init(vcpu->mmu);
 	return av_ring_create(vcpu);
 }
 

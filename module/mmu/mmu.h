@@ -185,7 +185,7 @@ static inline void av_mmu_follow(struct av_vcpu *vcpu)
 	const struct av_srf *srf = vcpu->srf;
 	int el = av_srf_el1(srf);
 
-	if (unlikely(el != vcpu->mmu->el || srf->roots_at != vcpu->mmu->pair))
+	if (unlikely(el != vcpu->mmu->el || !av_srf_at_pair(srf, vcpu->mmu->pair)))
 		av_mmu_follow_window(vcpu, el);
 }
 

@@ -39,6 +39,51 @@ u64 av_pair_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair
 	return same && av_pair_at_hand(vcpu, pair, !el) ? av_pair_ttbr1(vcpu, pair, !el) : 0;
 }
 
+static void unlink_context(struct av_vcpu_mmu *mmu, unsigned int c)
+{
+	const struct av_mmu_context *ctx = &mmu->contexts[c];
+
+	mmu->contexts[ctx->before].after = ctx->after;
+	mmu->contexts[ctx->after].before = ctx->before;
+}
+
+static void link_context(struct av_vcpu_mmu *mmu, unsigned int c, unsigned int before)
+{
+	struct av_mmu_context *ctx = &mmu->contexts[c];
+
+	ctx->before = before;
+	ctx->after = mmu->contexts[before].after;
+	mmu->contexts[ctx->after].before = c;
+	mmu->contexts[before].after = c;
+}
+
+void av_pairs_init(struct av_vcpu_mmu *mmu)
+{
+	unsigned int c;
+
+	/* A context that does not exist yet is linked to itself. */
+	for (c = 0; c <= AV_NR_CONTEXTS; c++)
+		mmu->contexts[c].before = mmu->contexts[c].after = c;
+	link_context(mmu, 0, AV_NR_CONTEXTS);
+}
+
+/* This context was used last. */
+static void use_context(struct av_vcpu_mmu *mmu, unsigned int c)
+{
+	mmu->contexts[c].left = false;
+	if (mmu->contexts[AV_NR_CONTEXTS].before == c)
+		return;
+	unlink_context(mmu, c);
+	link_context(mmu, c, mmu->contexts[AV_NR_CONTEXTS].before);
+}
+
+void av_pair_leave_context(struct av_vcpu_mmu *mmu, unsigned int c)
+{
+	mmu->contexts[c].left = true;
+	unlink_context(mmu, c);
+	link_context(mmu, c, AV_NR_CONTEXTS);
+}
+
 void av_pair_take(struct av_vcpu *vcpu, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -54,7 +99,7 @@ void av_pair_take(struct av_vcpu *vcpu, int el)
 		mmu->in_use |= BIT(m->place[half]);
 	}
 	vcpu->sw->current_context = m->context;
-	mmu->contexts[m->context].used = ++mmu->uses;
+	use_context(mmu, m->context);
 }
 
 void av_pair_note(struct av_vcpu *vcpu)
@@ -102,7 +147,6 @@ static void show_pair(struct av_vcpu *vcpu, unsigned int i)
 	const struct av_mode_trees *m;
 	int el;
 
-	out->at = i;
 	roots_of_pair(vcpu, i, out->root1);
 	if (!out->root1[1])
 		return;
@@ -147,39 +191,63 @@ void av_pairs_show(struct av_vcpu *vcpu)
 	mmu->shown_copies = mmu->copies;
 }
 
-/* The least recently used context; those whose trees have no place come first. */
-static unsigned int oldest_context(const struct av_vcpu_mmu *mmu, unsigned int nr)
+/* The context of the loaded tree of the low half with this one of the high half, or -1. */
+static int find_context(const struct av_vcpu *vcpu, unsigned int mode, u64 high)
 {
-	unsigned int c, oldest = 0;
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+	const struct av_tree *low = mmu->tree[0];
+	unsigned int c = mmu->place_context[mmu->root[0] - mmu->roots][mode];
 
-	for (c = 1; c < nr; c++)
-		if (mmu->contexts[c].used < mmu->contexts[oldest].used)
-			oldest = c;
-	return oldest;
+	if (likely(c < vcpu->sw->nr_contexts && av_tlb_holds(vcpu->sw, c, low->serial, high)))
+		return c;
+	/* Only a tree of all ASIDs is used with more than one tree per mode. */
+	if (low->key.asid != AV_ASID_ANY)
+		return -1;
+	for (c = 0; c < vcpu->sw->nr_contexts; c++)
+		if (av_tlb_holds(vcpu->sw, c, low->serial, high))
+			return c;
+	return -1;
 }
 
-int av_pair_context(struct av_vcpu *vcpu, u64 low, u64 high)
+/* Load the context of the loaded tree of the low half with this one of the high half, by serial. */
+static int load_context(struct av_vcpu *vcpu, unsigned int mode, u64 high, bool now)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	struct av_vcpu_switch *csw = vcpu->sw;
-	unsigned int c;
-	int ret;
+	unsigned int oldest = mmu->contexts[AV_NR_CONTEXTS].after;
+	int c = find_context(vcpu, mode, high), ret;
 
-	for (c = 0; c < csw->nr_contexts && !av_tlb_holds(csw, c, low, high); c++)
-		;
-	if (c < csw->nr_contexts) {
+	if (c >= 0) {
 		csw->current_context = c;
 	} else {
-		av_tlb_offer(csw, oldest_context(mmu, c));
-		ret = av_tlb_load(vcpu, low, high);
+		av_tlb_offer(csw, oldest);
+		/* Another context is only made while the trees of all have places. */
+		ret = av_tlb_load(vcpu, mmu->tree[0]->serial, high,
+				  now || mmu->contexts[oldest].left);
 		if (ret)
 			return ret;
 		c = csw->current_context;
 		mmu->to_show |= mmu->contexts[c].pairs;
 		mmu->contexts[c].pairs = 0;
+		mmu->place_context[mmu->root[0] - mmu->roots][mode] = c;
 	}
-	mmu->contexts[c].used = ++mmu->uses;
+	use_context(mmu, c);
 	return 0;
+}
+
+int av_pair_context(struct av_vcpu *vcpu, bool now)
+{
+	const struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	return load_context(vcpu, mode_of(vcpu, mmu->el), mmu->tree[1]->serial, now);
+}
+
+bool av_pairs_now(const struct av_vcpu *vcpu)
+{
+	const struct av_mmu_context *contexts = vcpu->mmu->contexts;
+
+	return contexts[contexts[AV_NR_CONTEXTS].after].left ? vcpu->sw->nr_contexts > 1 :
+							       av_tlb_complete(vcpu);
 }
 
 /*
@@ -187,7 +255,7 @@ int av_pair_context(struct av_vcpu *vcpu, u64 low, u64 high)
  * between two processes: make that possible in the window. EL0's context is loaded before EL1's
  * own, which may have to be loaded again.
  */
-void av_pair_foresee_el0(struct av_vcpu *vcpu)
+void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	struct av_ttbr_pair *pair = &mmu->pairs[mmu->pair];
@@ -200,7 +268,7 @@ void av_pair_foresee_el0(struct av_vcpu *vcpu)
 		return;
 	av_tree_key(&vcpu->vm->mmu->shadow, &mmu->regime, true, 0, &key);
 	i = av_place_find(mmu, &key);
-	if (i < 0 || av_pair_context(vcpu, low->serial, mmu->trees[i]->serial))
+	if (i < 0 || load_context(vcpu, 0, mmu->trees[i]->serial, now))
 		return;
 	pair->mode[0] = (struct av_mode_trees) {
 		.serial = { low->serial, mmu->trees[i]->serial },
@@ -216,18 +284,19 @@ void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i)
 }
 
 /*
- * Make a new pair in place of the least recently used one. Between two processes, kernels
- * change one TTBR at a time, so the window passes through a pair that has one of the new TTBRs;
- * nobody sees that this pair is used.
+ * Make a new pair in place of the least recently used one of its set. Between two processes,
+ * kernels change one TTBR at a time, so the window passes through a pair that has one of the
+ * new TTBRs; nobody sees that this pair is used. If the ASID is in TTBR1, it is in the same set.
  */
-static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
+static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime,
+			     unsigned int set)
 {
-	unsigned int n, i = 0, with;
+	unsigned int n, i = set, with;
 
-	for (n = 1; n < AV_SRF_ROOTS; n++)
+	for (n = set + 1; n < set + AV_SRF_WAYS; n++)
 		if (mmu->pairs[n].used < mmu->pairs[i].used)
 			i = n;
-	for (n = 0, with = i; n < AV_SRF_ROOTS; n++)
+	for (n = set, with = i; n < set + AV_SRF_WAYS; n++)
 		if (n != i && mmu->pairs[n].ttbr1 == regime->ttbr1)
 			with = n;
 	av_pair_changed(mmu, i);
@@ -241,14 +310,14 @@ static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *re
 
 unsigned int av_pair_find(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
 {
-	unsigned int i = mmu->pair, n;
+	unsigned int set = av_srf_set_of(regime->ttbr0, regime->ttbr1), i;
 
-	for (n = 0; n < AV_SRF_ROOTS; n++, i = (i + 1) % AV_SRF_ROOTS) {
+	for (i = set; i < set + AV_SRF_WAYS; i++) {
 		const struct av_ttbr_pair *pair = &mmu->pairs[i];
 
 		if (pair->ttbr0 == regime->ttbr0 && pair->ttbr1 == regime->ttbr1 &&
 		    pair->regimes == mmu->regimes)
 			return i;
 	}
-	return new_pair(mmu, regime);
+	return new_pair(mmu, regime, set);
 }

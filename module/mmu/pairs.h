@@ -16,8 +16,17 @@ int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key);
 /* The same with interrupts off, if it takes little work; otherwise -EAGAIN. */
 int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key);
 
-/* Load the context of these trees, by serial. Errors and context as for av_tlb_load(). */
-int av_pair_context(struct av_vcpu *vcpu, u64 low, u64 high);
+/* Set up a vCPU's list of contexts: it has one. */
+void av_pairs_init(struct av_vcpu_mmu *mmu);
+/* A context's tree has lost its place: recycle the context before others. */
+void av_pair_leave_context(struct av_vcpu_mmu *mmu, unsigned int c);
+/*
+ * Load the context of the loaded trees. May sleep, unless now is set. Errors as for
+ * av_tlb_load().
+ */
+int av_pair_context(struct av_vcpu *vcpu, bool now);
+/* Would the next context that has to be loaded be an old one, even if there is time? */
+bool av_pairs_now(const struct av_vcpu *vcpu);
 
 /* The index in pairs[] of the current TTBRs: an existing pair, or a new one without trees. */
 unsigned int av_pair_find(struct av_vcpu_mmu *mmu, const struct av_regime *regime);
@@ -36,7 +45,7 @@ void av_pair_take(struct av_vcpu *vcpu, int el);
 /* Record the trees and context that were just loaded. */
 void av_pair_note(struct av_vcpu *vcpu);
 /* Virtual EL1 has its trees, and gets its context next: prepare EL0's context for later. */
-void av_pair_foresee_el0(struct av_vcpu *vcpu);
+void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now);
 
 /* The window may have outdated roots of this pair. */
 static inline void av_pair_changed(struct av_vcpu_mmu *mmu, unsigned int i)

@@ -56,13 +56,34 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
 	return tree;
 }
 
-/* The next place whose tree is not loaded, and was not since all others were passed over. */
+/*
+ * Has the guest invalidated the tree's ASID, and not used the tree since? Then its process has
+ * probably exited. Without mmu_lock: a wrong answer costs some work.
+ */
+static bool is_left(const struct av_tree *tree)
+{
+	return tree->key.asid != AV_ASID_ANY && READ_ONCE(tree->used_gen) != READ_ONCE(tree->gen);
+}
+
+/*
+ * The next place whose tree is not loaded: of a process that has exited, or else one that was
+ * not loaded since all others were passed over.
+ */
 static int next_place(struct av_vcpu_mmu *mmu)
 {
-	for (;;) {
-		int i = mmu->next_tree++ % AV_VCPU_TREES;
+	int i;
+
+	for (i = 0; i < AV_VCPU_TREES; i++) {
 		const struct av_tree *tree = mmu->trees[i];
 
+		if (tree && tree != mmu->tree[0] && tree != mmu->tree[1] && is_left(tree))
+			return i;
+	}
+	for (;;) {
+		const struct av_tree *tree;
+
+		i = mmu->next_tree++ % AV_VCPU_TREES;
+		tree = mmu->trees[i];
 		if (tree && (tree == mmu->tree[0] || tree == mmu->tree[1]))
 			continue;
 		if (!tree || !(mmu->in_use & BIT(i)))
@@ -75,14 +96,14 @@ static int next_place(struct av_vcpu_mmu *mmu)
 static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	u64 serial = mmu->trees[i]->serial;
+	const struct av_tree *tree = mmu->trees[i];
 	unsigned int c;
 
 	mmu->to_show |= mmu->place_pairs[i];
 	mmu->place_pairs[i] = 0;
 	for (c = 0; c < vcpu->sw->nr_contexts; c++)
-		if (av_tlb_has(vcpu->sw, c, serial))
-			mmu->contexts[c].used = 0;
+		if (av_tlb_has(vcpu->sw, c, tree->serial))
+			av_pair_leave_context(mmu, c);
 	mmu->trees[i] = NULL;
 }
 

@@ -133,8 +133,7 @@ static void publish(void *ctx)
 }
 
 /*
- * Finding each page or tree of a flush means checking every context, eight per vCPU. If that is
- * too much, pages become the few trees that they are in, flushed as a whole in one pass.
+ * Finding each page or tree of a flush means checking every context of the VM. If that is too much, pages become the few trees that they are in, flushed as a whole in one pass.
  */
 #define FEW_LOOKS	4096
 
@@ -167,7 +166,7 @@ static noinline unsigned int flush_in_one_pass(struct av_vm *vm, const struct av
 static unsigned int flush(void *ctx, const struct av_flush *f)
 {
 	struct av_vm *vm = ctx;
-	unsigned int contexts = READ_ONCE(vm->nr_vcpus) * AV_NR_CONTEXTS, i, n = 0;
+	unsigned int contexts = av_tlb_nr_contexts(vm), i, n = 0;
 
 	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
 	av_tlb_flush_begin();

@@ -57,7 +57,7 @@ static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool 
 	return 0;
 }
 
-static int load(struct av_vcpu *vcpu, int el, choose_fn *choose)
+static int load(struct av_vcpu *vcpu, int el, choose_fn *choose, bool now)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	int ret;
@@ -71,9 +71,9 @@ static int load(struct av_vcpu *vcpu, int el, choose_fn *choose)
 	if (!ret)
 		ret = load_half(vcpu, &mmu->regime, true, el, choose);
 	if (!ret && el)
-		av_pair_foresee_el0(vcpu);
+		av_pair_foresee_el0(vcpu, now);
 	if (!ret)
-		ret = av_pair_context(vcpu, mmu->tree[0]->serial, mmu->tree[1]->serial);
+		ret = av_pair_context(vcpu, now);
 	if (!ret)
 		av_pair_note(vcpu);
 	return ret;
@@ -178,7 +178,7 @@ static void loaded(struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el
 	mmu->ttbr1[el] = av_pair_ttbr1(vcpu, pair, el);
 	mmu->ttbr1[!el] = av_pair_ttbr1_of_other(vcpu, pair, el);
 	av_pairs_show(vcpu);
-	vcpu->srf->roots_at = mmu->pair;
+	av_srf_set_pair(vcpu->srf, mmu->pair);
 	av_srf_show_regime(vcpu->srf);
 }
 
@@ -200,7 +200,7 @@ int av_mmu_load(struct av_vcpu *vcpu)
 	if (av_pair_at_hand(vcpu, pair, el)) {
 		av_pair_take(vcpu, el);
 	} else {
-		ret = load(vcpu, el, av_place_choose);
+		ret = load(vcpu, el, av_place_choose, false);
 		if (ret)
 			return ret;
 	}
@@ -210,10 +210,10 @@ int av_mmu_load(struct av_vcpu *vcpu)
 	return 0;
 }
 
-/* Requires that all contexts exist: making one may have to wait for an ASID. */
+/* Only if no context should be made: that may have to wait for an ASID. */
 static bool load_now(struct av_vcpu *vcpu)
 {
-	return vcpu->sw->nr_contexts == AV_NR_CONTEXTS && !load(vcpu, 1, av_place_choose_now);
+	return av_pairs_now(vcpu) && !load(vcpu, 1, av_place_choose_now, true);
 }
 
 bool av_mmu_load_now(struct av_vcpu *vcpu)
@@ -231,7 +231,7 @@ bool av_mmu_load_now(struct av_vcpu *vcpu)
 		av_pair_take(vcpu, 1);
 	} else if (!load_now(vcpu)) {
 		/* Trees of the window's pair may be gone: make sure that nothing returns to it. */
-		vcpu->srf->roots_at = mmu->pair;
+		av_srf_set_pair(vcpu->srf, mmu->pair);
 		return false;
 	}
 	loaded(vcpu, pair, 1);
@@ -261,8 +261,8 @@ void av_mmu_follow_window(struct av_vcpu *vcpu, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
-	if (mmu->pair != vcpu->srf->roots_at) {
-		av_pair_use(mmu, vcpu->srf->roots_at);
+	if (!av_srf_at_pair(vcpu->srf, mmu->pair)) {
+		av_pair_use(mmu, av_srf_pair(vcpu->srf));
 		mmu->regime.ttbr0 = mmu->pairs[mmu->pair].ttbr0;
 		mmu->regime.ttbr1 = mmu->pairs[mmu->pair].ttbr1;
 		mmu->fetch.valid = false;

@@ -140,7 +140,8 @@ struct av_tree {
 	struct av_tree_key key;
 	u64 serial;		/* never reused; identifies the tree to switch/tlb.h */
 	u64 gen;		/* counts invalidations that kept the tables … */
-	u64 first_gen;		/* … its value when the tree got its key */
+	u64 first_gen;		/* … its value when the tree got its key … */
+	u64 used_gen;		/* … and at the last fill */
 	u64 seq;		/* counts invalidations that reached the tree … */
 	struct av_recent recent[AV_RECENT];	/* … and their ranges */
 	u64 seq_tables;		/* counts those of more than leaves: av_tree_seq_tables() */

@@ -33,7 +33,7 @@
 #define AV_MAX_PTS		BIT(15)
 
 /* Trees that a vCPU keeps a reference on, to switch between them without mmu_lock. */
-#define AV_VCPU_TREES		8
+#define AV_VCPU_TREES		32
 
 /* Guest tables that a vCPU remembers. */
 #define AV_NEARS		8
@@ -189,22 +189,29 @@ struct av_mode_trees {
 	u8 context;
 };
 
+#define AV_PAIR_MODES	3
+
 /* The modes of a pair of TTBRs. Valid while the other registers of the regime do not change. */
 struct av_ttbr_pair {
 	u64 ttbr0, ttbr1;
 	u64 regimes;			/* av_vcpu_mmu.regimes at the time */
 	u64 used;			/* last use, by av_vcpu_mmu.uses */
 	unsigned int with;		/* another pair with the same ttbr1, or this one */
-	struct av_mode_trees mode[3];	/* virtual EL0; EL1; EL1 from copies */
+	struct av_mode_trees mode[AV_PAIR_MODES];	/* virtual EL0; EL1; EL1 from copies */
 };
 
-/* Last use of a context, and the pairs that were shown to the window with it. */
+/*
+ * A context: the pairs that were shown to the window with it, its neighbours in the order of
+ * last use, and whether one of its trees has lost its place: such contexts come first.
+ */
 struct av_mmu_context {
-	u64 used;
-	u8 pairs;
+	u32 pairs;
+	u8 before, after;
+	bool left;
 };
 
-static_assert(AV_SRF_ROOTS <= 8 && AV_VCPU_TREES <= 8 && AV_NR_CONTEXTS <= 8, "bits of an u8");
+static_assert(AV_SRF_ROOTS <= 32 && AV_VCPU_TREES <= 32, "bits of an u32");
+static_assert(AV_NR_CONTEXTS < BIT(8), "before and after");
 
 /* What has changed since the last load: the exception level; registers, too. */
 #define AV_STALE_MODE	BIT(0)
@@ -216,16 +223,18 @@ struct av_vcpu_mmu {
 	u64 regimes;			/* counts changes of registers other than TTBRs, from 1 */
 	struct av_ttbr_pair pairs[AV_SRF_ROOTS];
 	unsigned int pair;		/* index of the pair in use */
-	u64 uses;			/* counts uses of pairs and contexts */
+	u64 uses;			/* counts uses of pairs */
 	/*
 	 * For av_pairs_show(): does the window want pairs; pairs to show again, a bit each;
 	 * regimes and copies at the last call; pairs shown with a place, and with a context.
 	 */
 	bool want_roots, shown_copies;
-	u8 to_show;
+	u32 to_show;
 	u64 shown_regimes;
-	u8 place_pairs[AV_VCPU_TREES];
-	struct av_mmu_context contexts[AV_NR_CONTEXTS];
+	u32 place_pairs[AV_VCPU_TREES];
+	/* For a tree of the low half: the contexts that it was last used with, by mode. */
+	u8 place_context[AV_VCPU_TREES][AV_PAIR_MODES];
+	struct av_mmu_context contexts[AV_NR_CONTEXTS + 1];	/* the last one heads the list */
 	u64 ttbr1[2];			/* by exception level, with the ASID; 0: not ready */
 	struct av_regime regime;	/* as loaded */
 	int el;
@@ -233,7 +242,7 @@ struct av_vcpu_mmu {
 
 	struct av_tree *trees[AV_VCPU_TREES];
 	unsigned int next_tree;
-	u8 in_use;		/* a bit per tree: loaded since it was last passed over */
+	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
 	struct av_root *root[2];		/* of tree[] */
 	struct av_pool pool;			/* av_pool_fill() */

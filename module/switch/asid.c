@@ -128,16 +128,27 @@ void av_asid_shares_put(struct av_asid_share **shares)
 	mutex_unlock(&asid_lock);
 }
 
-static bool may_take(struct av_asid_share *const *shares)
+/* Without asid_lock: the answer may be old. */
+static bool below(struct av_asid_share *const *shares, unsigned int parts)
 {
 	int i;
 
-	if (READ_ONCE(taken) >= most)
+	if (READ_ONCE(taken) >= most / parts)
 		return false;
 	for (i = 0; shares && i < AV_NR_ASID_HOLDERS; i++)
-		if (READ_ONCE(shares[i]->taken) >= limit_of(i))
+		if (READ_ONCE(shares[i]->taken) >= limit_of(i) / parts)
 			return false;
 	return true;
+}
+
+static bool may_take(struct av_asid_share *const *shares)
+{
+	return below(shares, 1);
+}
+
+bool av_asid_spare(struct av_asid_share *const *shares)
+{
+	return below(shares, 2);
 }
 
 static void count(struct av_asid_share *const *shares, int n)

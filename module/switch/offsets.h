@@ -47,15 +47,15 @@
 #define SRF_QUICK_ROWS	0x208
 #define SRF_FAST	0x288
 #define SRF_ROOTS	0x370
-#define SRF_MODES_SAME	0x4f0
-#define SRF_PSCI	0x4f8
+#define SRF_MODES_SAME	0x870
+#define SRF_PSCI	0x878
 /* virtual registers in the first page */
-#define SRF_SCTLR_EL1	0x538
-#define SRF_TCR_EL1	0x548
-#define SRF_TTBR0_EL1	0x578
-#define SRF_TTBR1_EL1	0x580
-#define SRF_VBAR_EL1	0x588
-#define SRF_MIDR_EL1	0x7e8
+#define SRF_SCTLR_EL1	0x8b8
+#define SRF_TCR_EL1	0x8c8
+#define SRF_TTBR0_EL1	0x8f8
+#define SRF_TTBR1_EL1	0x900
+#define SRF_VBAR_EL1	0x908
+#define SRF_MIDR_EL1	0xb68
 /* virtual registers in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -85,9 +85,9 @@
 #define ROOTS_ROOT0	0x10
 #define ROOTS_ROOT1_EL0	0x18
 #define ROOTS_ROOT1_EL1	0x20
-#define ROOTS_AT	0x28
-#define ROOTS_SIZE	0x30
-#define NR_ROOTS	8
+#define ROOTS_SIZE	0x28
+#define ROOTS_SETS	8
+#define ROOTS_WAYS	4
 
 /* struct av_private */
 #define SW_SRF		0x00

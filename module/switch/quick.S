@@ -39,6 +39,9 @@
 .if SRF_SIZE > IS_TTBR
 	.error "offsets have the bit of a TTBR"
 .endif
+.if ROOTS_SIZE * ROOTS_WAYS != 5 << 5 || ROOTS_SETS & (ROOTS_SETS - 1)
+	.error "the address of a set is computed otherwise"
+.endif
 
 	/* Skip the instruction. Clobbers \t. */
 	.macro	skip, t
@@ -354,17 +357,25 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	csel	x0, x3, x0, eq
 	csel	x1, x1, x3, eq
 	str	x2, [sp, #SRF_TTBR]
+	/* av_srf_set_of() */
+	lsr	x2, x0, #49
+	add	x2, x2, x1, lsr #49
+	and	x2, x2, #ROOTS_SETS - 1
+	add	x2, x2, x2, lsl #2
+	mov	x3, sp
+	add	x2, x3, x2, lsl #5
 	.set	at, SRF_ROOTS
-	.rept	NR_ROOTS
-	ldr	x3, [sp, #at + ROOTS_TTBR0]
+	.rept	ROOTS_WAYS
+	ldr	x3, [x2, #at + ROOTS_TTBR0]
 	cmp	x3, x0
 	b.ne	1f
-	ldr	x3, [sp, #at + ROOTS_TTBR0 + 8]
+	ldr	x3, [x2, #at + ROOTS_TTBR0 + 8]
 	cmp	x3, x1
 	b.ne	1f
-	ldr	x3, [sp, #at + ROOTS_ROOT1_EL1]
-	add	x2, sp, #at
+	ldr	x3, [x2, #at + ROOTS_ROOT1_EL1]
+	add	x2, x2, #at
 	cbnz	x3, .Lpair
+	b	.Lno
 1:
 	.set	at, at + ROOTS_SIZE
 	.endr
@@ -374,11 +385,13 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	str	x1, [sp, #SRF_TTBR1_EL1]
 	str	x0, [sp, #SRF_SHOWN_TTBR0_EL1]
 	str	x1, [sp, #SRF_SHOWN_TTBR1_EL1]
+	mov	x1, sp
+	sub	x0, x2, x1
+	sub	x0, x0, #SRF_ROOTS
+	str	x0, [sp, #SRF_ROOTS_AT]
 	ldp	x0, x1, [x2, #ROOTS_ROOT0]	/* and virtual EL0's TTBR1 */
-	ldr	x2, [x2, #ROOTS_AT]
 	str	x0, [sp, #SRF_ROOT0]
 	stp	x1, x3, [sp, #SRF_ROOT1_EL0]
-	str	x2, [sp, #SRF_ROOTS_AT]
 	ldr	x2, [sp, #SRF_MODES_SAME]
 	cmp	x1, #0
 	csel	x2, xzr, x2, eq

@@ -42,32 +42,52 @@ static void recycle(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 	set_context(vcpu, i, serial0, serial1);
 }
 
-int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
+/* May a vCPU that has its first contexts take more? Without a lock. */
+static bool may_have_more(const struct av_vcpu *vcpu)
+{
+	struct av_vm_switch *vsw = vcpu->vm->sw;
+
+	return vcpu->sw->nr_contexts < AV_NR_CONTEXTS &&
+	       atomic_read(&vsw->nr_contexts) < AV_VM_CONTEXTS && av_asid_spare(vsw->share);
+}
+
+bool av_tlb_complete(const struct av_vcpu *vcpu)
+{
+	return vcpu->sw->nr_contexts >= AV_FIRST_CONTEXTS && !may_have_more(vcpu);
+}
+
+/* One context is enough to run; more of them save flushes. */
+static int add_context(struct av_vcpu *vcpu, u64 serial0, u64 serial1)
 {
 	struct av_vcpu_switch *csw = vcpu->sw;
-	unsigned int i;
+	unsigned int i = csw->nr_contexts;
+	int ret;
+
+	if (i >= AV_FIRST_CONTEXTS && !may_have_more(vcpu))
+		return -ENOSPC;
+	ret = av_asid_get(&csw->context[i].asid, vcpu->vm->sw->share);
+	if (ret)
+		return ret;
+	csw->next_victim = 0;
+	/* Flushers expect contexts below nr_contexts to be complete. */
+	WRITE_ONCE(csw->context[i].serial0, serial0);
+	WRITE_ONCE(csw->context[i].serial1, serial1);
+	/* Pairs with the acquire in for_each_context(). */
+	smp_store_release(&csw->nr_contexts, i + 1);
+	atomic_inc(&vcpu->vm->sw->nr_contexts);
+	set_context(vcpu, i, serial0, serial1);
+	return 0;
+}
+
+int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1, bool reuse)
+{
+	struct av_vcpu_switch *csw = vcpu->sw;
 	int ret = 0;
 
-	for (i = 0; i < csw->nr_contexts; i++) {
-		const struct av_context *ctx = &csw->context[i];
-
-		if (ctx->serial0 == serial0 && ctx->serial1 == serial1) {
-			csw->current_context = i;
+	if (!reuse) {
+		ret = add_context(vcpu, serial0, serial1);
+		if (!ret)
 			return 0;
-		}
-	}
-	/* One context is enough to run; more of them save flushes. */
-	if (i < AV_NR_CONTEXTS)
-		ret = av_asid_get(&csw->context[i].asid, vcpu->vm->sw->share);
-	if (i < AV_NR_CONTEXTS && !ret) {
-		csw->next_victim = 0;
-		/* Flushers expect contexts below nr_contexts to be complete. */
-		WRITE_ONCE(csw->context[i].serial0, serial0);
-		WRITE_ONCE(csw->context[i].serial1, serial1);
-		/* Pairs with the acquire in for_each_context(). */
-		smp_store_release(&csw->nr_contexts, i + 1);
-		set_context(vcpu, i, serial0, serial1);
-		return 0;
 	}
 	if (csw->nr_contexts) {
 		recycle(vcpu, serial0, serial1);
@@ -141,38 +161,52 @@ static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serials, 
 }
 
 /* Find the contexts that have a tree. The caller has read changes before. */
-static noinline void look_for(struct av_vm *vm, u64 serial, s64 changes)
+static noinline const struct av_tree_contexts *look_for(struct av_vm *vm, u64 serial, s64 changes)
 {
-	struct av_tree_contexts *last = &vm->sw->last;
+	struct av_vm_switch *vsw = vm->sw;
+	struct av_tree_contexts *found = &vsw->found[vsw->next_found++ % AV_FOUND_TREES];
 	const struct av_context *ctx;
 	struct av_vcpu *vcpu;
 	unsigned int v, i;
 
-	*last = (struct av_tree_contexts) { .serial = serial, .changes = changes };
+	*found = (struct av_tree_contexts) { .serial = serial, .changes = changes };
 	for_each_context(ctx, vcpu, v, i, vm) {
 		if (!has_tree(ctx, serial))
 			continue;
-		if (last->nr < AV_FEW_CONTEXTS)
-			last->asid[last->nr] = ctx->asid.asid;
-		last->nr++;
+		if (found->nr < AV_FEW_CONTEXTS)
+			found->asid[found->nr] = ctx->asid.asid;
+		found->nr++;
 	}
+	return found;
+}
+
+/* The guest's kernel flushes pages of the same few trees again and again. */
+static __always_inline const struct av_tree_contexts *contexts_of(struct av_vm *vm, u64 serial)
+{
+	s64 changes = atomic64_read_acquire(&vm->sw->changes);
+	const struct av_tree_contexts *found = vm->sw->found;
+	unsigned int i;
+
+	for (i = 0; i < AV_FOUND_TREES; i++, found++)
+		if (found->serial == serial && found->changes == changes)
+			return found;
+	return look_for(vm, serial, changes);
 }
 
 static __always_inline unsigned int flush_page(struct av_vm *vm, u64 serial, u64 va)
 {
-	const struct av_tree_contexts *last = &vm->sw->last;
-	s64 changes = atomic64_read_acquire(&vm->sw->changes);
+	const struct av_tree_contexts *found = contexts_of(vm, serial);
 	u64 page = (va >> 12) & TLBI_VA;
 	unsigned int i;
 
-	/* A guest's kernel that writes through one page flushes the same tree again and again. */
-	if (unlikely(last->serial != serial || last->changes != changes))
-		look_for(vm, serial, changes);
-	if (unlikely(last->nr > AV_FEW_CONTEXTS))
-		return flush(vm, &serial, 1, &va);
-	for (i = 0; i < last->nr; i++)
-		__tlbi(vae1is, page | (u64)last->asid[i] << 48);
-	return last->nr;
+	if (unlikely(found->nr > AV_FEW_CONTEXTS)) {
+		/* A kernel's page, under the ASIDs of all its processes. */
+		__tlbi(vaae1is, page);
+		return 1;
+	}
+	for (i = 0; i < found->nr; i++)
+		__tlbi(vae1is, page | (u64)found->asid[i] << 48);
+	return found->nr;
 }
 
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va)

@@ -8,7 +8,8 @@
  * global.
  *
  * A flush names trees. It reaches the contexts that have one of them, on all vCPUs of the VM,
- * and nothing of another VM or of the host.
+ * and nothing of another VM or of the host. The exception is a page of a tree that many contexts
+ * have: one TLBI flushes that page of every ASID, which costs others at most a table walk.
  *
  * Order. The vCPU writes a context's serials, then a barrier, then runs with the context. The
  * flusher writes shadow entries, then a barrier, then reads the serials. So either the flush
@@ -25,11 +26,20 @@
 #include "vm/vcpu.h"
 
 /*
- * Find or make the context of these trees, for the vCPU's next entries. May sleep, unless the
- * vCPU has all AV_NR_CONTEXTS. Returns 0, -ENOMEM, or -ENOSPC if there is no ASID for the
- * vCPU's first context.
+ * Give these trees, which have none, a context for the vCPU's next entries: a new one if
+ * possible, or else, and with reuse, the one that was offered last. May sleep without reuse.
+ * Returns 0, -ENOMEM, or -ENOSPC if there is no ASID for the vCPU's first context.
  */
-int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1);
+int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1, bool reuse);
+
+/* Has the vCPU all contexts that it can get at present? */
+bool av_tlb_complete(const struct av_vcpu *vcpu);
+
+/* How many contexts a flush of the VM looks at. */
+static inline unsigned int av_tlb_nr_contexts(const struct av_vm *vm)
+{
+	return atomic_read(&vm->sw->nr_contexts);
+}
 
 /* A context's ASID, at its place in TTBR1. */
 static inline u64 av_tlb_asid_of(const struct av_vcpu_switch *csw, unsigned int context)
@@ -88,6 +98,8 @@ void av_asid_shares_put(struct av_asid_share **shares);
  * own. -ENOMEM; -ENOSPC: the host has no ASID left, or a share is used up.
  */
 int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares);
+/* Is there an ASID for a context that only saves flushes? Those leave half of each share. */
+bool av_asid_spare(struct av_asid_share *const *shares);
 /* Give back an ASID that nothing runs with any more, or that was never taken. May sleep. */
 void av_asid_put(struct av_asid *a);
 

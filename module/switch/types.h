@@ -9,8 +9,14 @@
 struct mm_struct;
 struct av_asid_share;
 
-/* Contexts per vCPU: pairs of shadow trees for which it can keep TLB entries at the same time. */
-#define AV_NR_CONTEXTS	8
+/*
+ * Contexts per vCPU: pairs of shadow trees for which it can keep TLB entries at the same time.
+ * A guest's process takes two, for virtual EL1 and EL0. A vCPU gets those after the first few
+ * only while its VM has less than AV_VM_CONTEXTS: every flush looks at all of the VM's.
+ */
+#define AV_NR_CONTEXTS	64
+#define AV_FIRST_CONTEXTS	8
+#define AV_VM_CONTEXTS	1024
 
 /* An ASID pinned in the host's allocator, and the shares that it counts towards. */
 struct av_asid {
@@ -24,6 +30,7 @@ enum av_asid_holder { AV_ASID_PROGRAM, AV_ASID_USER, AV_NR_ASID_HOLDERS };
 
 /* The contexts that have a tree, as found by the last flush of one of the tree's pages. */
 #define AV_FEW_CONTEXTS	4
+#define AV_FOUND_TREES	4
 struct av_tree_contexts {
 	u64 serial;			/* the tree; 0: none yet */
 	s64 changes;			/* av_vm_switch.changes at that time */
@@ -42,7 +49,10 @@ struct av_vm_switch {
 	struct av_asid host_hop;	/* while the host's tree and aux are live */
 	struct av_asid guest_hop;	/* while a guest tree and aux are live */
 	atomic64_t changes;		/* of contexts; counted before the vCPU runs with it */
-	struct av_tree_contexts last;	/* under mmu_lock: for the tree that lost a page last */
+	atomic_t nr_contexts;		/* of all vCPUs */
+	/* Under mmu_lock: for the trees that lost a page last; the next one to replace. */
+	struct av_tree_contexts found[AV_FOUND_TREES];
+	unsigned int next_found;
 };
 
 /* A pair of trees and their ASID. The serials are those of the trees. */

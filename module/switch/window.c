@@ -155,6 +155,7 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 			    unsigned int idx)
 {
 	unmap_pages(vsw, idx);
+	atomic_sub(csw->nr_contexts, &vsw->nr_contexts);
 	while (csw->nr_contexts)
 		av_asid_put(&csw->context[--csw->nr_contexts].asid);
 	free_page((unsigned long)csw->priv);
@@ -194,6 +195,7 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 		return ret;
 	}
 	csw->nr_contexts = 1;
+	atomic_inc(&vsw->nr_contexts);
 	fill_pages(vsw, csw->priv, srf, idx);
 	for (i = 0; i < SRF_PAGES; i++)
 		WRITE_ONCE(vsw->l3[slot + i],

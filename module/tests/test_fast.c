@@ -235,6 +235,11 @@ static bool is_ttbr(unsigned int n)
 	return n == AV_FAST_TTBR0_EL1 || n == AV_FAST_TTBR1_EL1;
 }
 
+static u64 draw_ttbr(void)
+{
+	return below(2) | below(2) << 49;
+}
+
 /* Pairs of TTBRs that the window knows; few values, so that some are met. */
 static void draw_roots(u32 insn)
 {
@@ -243,18 +248,18 @@ static void draw_roots(u32 insn)
 
 	for (i = 0; i < AV_SRF_ROOTS; i++)
 		slow.roots[i] = (struct av_srf_roots) {
-			.ttbr0 = below(3), .ttbr1 = below(3), .root0 = draw(),
+			.ttbr0 = draw_ttbr(), .ttbr1 = draw_ttbr(), .root0 = draw(),
 			.root1 = { below(2) ? draw() : 0, below(2) ? draw() : 0 },
 		};
-	slow.roots_at = below(AV_SRF_ROOTS);
+	av_srf_set_pair(&slow, below(AV_SRF_ROOTS));
 	slow.root0 = draw();
 	slow.modes_same = below(4);
 	if (!ttbr || !below(4))
 		return;
-	av_srf_set(&slow, AV_TTBR0_EL1, below(3));
-	av_srf_set(&slow, AV_TTBR1_EL1, below(3));
+	av_srf_set(&slow, AV_TTBR0_EL1, draw_ttbr());
+	av_srf_set(&slow, AV_TTBR1_EL1, draw_ttbr());
 	if ((insn & 31) < 31)
-		slow.regs[insn & 31] = below(3);
+		slow.regs[insn & 31] = draw_ttbr();
 }
 
 /* The syndrome of a token where the instruction has one; 0: it is as it is. */
@@ -410,11 +415,12 @@ static bool is_write(const struct av_srf *srf)
 /* The roots that it goes on with are those of the guest's registers. */
 static void check_roots(int ret)
 {
-	const struct av_srf_roots *roots = &before.roots[fast.roots_at];
+	const struct av_srf_roots *roots = &before.roots[av_srf_pair(&fast)];
 
 	CHECK_EQ(ret, AV_FAST_ROOTS);
 	CHECK_EQ(vcpu.ttbr_changes, 1);
-	CHECK(fast.roots_at < AV_SRF_ROOTS && roots->root1[1]);
+	CHECK(av_srf_pair(&fast) < AV_SRF_ROOTS && roots->root1[1]);
+	CHECK(av_srf_at_pair(&fast, av_srf_pair(&fast)));
 	CHECK(roots->ttbr0 == av_srf_get(&slow, AV_TTBR0_EL1) &&
 	      roots->ttbr1 == av_srf_get(&slow, AV_TTBR1_EL1));
 	CHECK(fast.root0 == roots->root0 && fast.ttbr1[0] == roots->root1[0] &&

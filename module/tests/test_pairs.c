@@ -16,7 +16,7 @@
 #include "require.h"
 #include "switch/tlb.h"
 
-#define NR_BASES	5
+#define NR_BASES	24
 #define NR_GFNS		64
 #define MAX_PTS		1024
 #define ROOT_PA		GENMASK_ULL(47, 0)
@@ -60,7 +60,7 @@ static unsigned int asids_left;
 static u16 next_asid;
 
 /* By ASID: what the TLB may have of it. */
-static struct { u64 serial[2]; } cached[64];
+static struct { u64 serial[2]; } cached[1 + 2 * AV_NR_CONTEXTS + FAKE_VCPUS];
 
 unsigned long get_zeroed_page(int how)
 {
@@ -111,6 +111,11 @@ int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares)
 	a->asid = next_asid++;
 	tried.asids++;
 	return 0;
+}
+
+bool av_asid_spare(struct av_asid_share *const *shares)
+{
+	return asids_left;
 }
 
 bool av_annex_check(struct av_vcpu *vcpu)
@@ -276,7 +281,7 @@ static void check_shown(struct av_vcpu *vcpu)
 		if (!roots->root1[1])
 			continue;
 		CHECK(vcpu->mmu->want_roots);
-		CHECK_EQ(roots->at, i);
+		CHECK_EQ(av_srf_set_of(roots->ttbr0, roots->ttbr1), i - i % AV_SRF_WAYS);
 		regime.ttbr0 = roots->ttbr0;
 		regime.ttbr1 = roots->ttbr1;
 		for (el = 0; el < 2; el++) {
@@ -313,10 +318,13 @@ static void run(struct av_vcpu *vcpu, int el)
 
 /* ---- the guest ------------------------------------------------------------- */
 
-/* Few tables, some by two ASIDs: 0 are those between two processes. */
+/* Few tables most of the time, each by a few ASIDs. */
 static u64 some_ttbr(bool high)
 {
-	return (1 + below(high ? 2 : NR_BASES)) << 20 | (1 + below(high ? 3 : 2)) << 48;
+	bool few = below(4);
+	u64 base = below(high ? 2 : few ? 3 : NR_BASES), asid = below(few ? 2 : 8);
+
+	return (1 + base) << 20 | asid << 49;
 }
 
 /* As fast_ttbr() in cpu/fast.c. */
@@ -325,15 +333,15 @@ static bool window_writes(struct av_vcpu *vcpu, bool high, u64 val)
 	struct av_srf *srf = vcpu->srf;
 	u64 ttbr0 = high ? av_srf_get(srf, AV_TTBR0_EL1) : val;
 	u64 ttbr1 = high ? val : av_srf_get(srf, AV_TTBR1_EL1);
-	unsigned int i;
+	unsigned int set = av_srf_set_of(ttbr0, ttbr1), i;
 
-	for (i = 0; i < AV_SRF_ROOTS; i++) {
+	for (i = set; i < set + AV_SRF_WAYS; i++) {
 		const struct av_srf_roots *roots = &srf->roots[i];
 
 		if (roots->ttbr0 != ttbr0 || roots->ttbr1 != ttbr1 || !roots->root1[1])
 			continue;
 		av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
-		srf->roots_at = i;
+		av_srf_set_pair(srf, i);
 		srf->root0 = roots->root0;
 		srf->ttbr1[0] = roots->root1[0];
 		srf->ttbr1[1] = roots->root1[1];
@@ -354,7 +362,7 @@ static bool writes_now(struct av_vcpu *vcpu, bool high, u64 val)
 	struct av_srf *srf = vcpu->srf;
 	bool done;
 
-	if (srf->roots_at != mmu->pair || !mmu->el)
+	if (!av_srf_at_pair(srf, mmu->pair) || !mmu->el)
 		av_mmu_follow_window(vcpu, 1);
 	if (mmu->stale)
 		return false;
@@ -399,7 +407,7 @@ static void stay(struct av_vcpu *vcpu)
 		set_el(vcpu, el);
 		run(vcpu, el);
 	}
-	if (el != mmu->el || srf->roots_at != mmu->pair) {
+	if (el != mmu->el || !av_srf_at_pair(srf, mmu->pair)) {
 		tried.followed++;
 		av_mmu_follow_window(vcpu, el);
 	}
@@ -510,7 +518,7 @@ static void load(struct av_vcpu *vcpu)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	bool looked = mmu->stale;
 
-	no_memory = !below(10);
+	no_memory = !below(5);
 	while (av_mmu_load(vcpu)) {
 		tried.refused++;
 		no_memory = below(2);
@@ -533,6 +541,18 @@ static void load(struct av_vcpu *vcpu)
 
 /* ---- worlds ---------------------------------------------------------------- */
 
+/* As those of a vCPU that has had many trees: every place has its page. */
+static void own_all_pages(struct av_vcpu_mmu *mmu)
+{
+	struct av_root *root;
+
+	for (root = mmu->roots; root < mmu->roots + AV_VCPU_TREES; root++) {
+		root->pte = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+		root->pa = virt_to_phys(root->pte);
+		av_list_init(&root->node);
+	}
+}
+
 static void begin(void)
 {
 	unsigned int v;
@@ -548,6 +568,7 @@ static void begin(void)
 	vm_mmu.annex.once = below(2);
 	vm = (struct av_vm){ .mmu = &vm_mmu, .sw = &vm_sw, .nr_vcpus = FAKE_VCPUS, .pa_bits = 40 };
 	next_asid = 1;
+	vm_sw.nr_contexts.counter = FAKE_VCPUS;
 	for (v = 0; v < FAKE_VCPUS; v++) {
 		vcpus[v] = (struct av_vcpu){
 			.vm = &vm, .sw = &csws[v], .mmu = &mmus[v], .srf = &srfs[v], .idx = v,
@@ -556,6 +577,9 @@ static void begin(void)
 		/* As api/ makes it. */
 		csws[v].context[0].asid.asid = next_asid++;
 		csws[v].nr_contexts = 1;
+		av_pairs_init(&mmus[v]);
+		if (below(2))
+			own_all_pages(&mmus[v]);
 		av_list_init(&mmus[v].pool.pts);
 		mmus[v].stale = AV_STALE_REGS;
 		mmus[v].regimes = 1;
@@ -565,7 +589,7 @@ static void begin(void)
 		want(&vcpus[v], below(2), true);
 	}
 	/* None but the first, some, or as many as they like. */
-	asids_left = below(3) ? below(2 * AV_NR_CONTEXTS) : 2 * AV_NR_CONTEXTS;
+	asids_left = below(3) ? below(3 * AV_FIRST_CONTEXTS) : 2 * AV_NR_CONTEXTS;
 	tried.worlds++;
 }
 
@@ -622,7 +646,7 @@ static void test_random(void)
 	/* All of it was tried. */
 	CHECK(tried.shown[0] > stays / 4 && tried.shown[1] > stays / 2);
 	CHECK(tried.runs > stays);
-	CHECK(tried.now[0] > stays / 20 && tried.now[1] > stays / 200);
+	CHECK(tried.now[0] > stays / 20 && tried.now[1] > stays / 400);
 	CHECK(tried.flushes > stays / 20);
 	CHECK(tried.followed > stays / 20);
 	CHECK(tried.refused > stays / 200);

@@ -14,7 +14,7 @@
 #include "check.h"
 #include "tlb_world.h"
 
-#define NR_SERIALS	6	/* 36 pairs: more than contexts */
+#define NR_SERIALS	10	/* 100 pairs: more than contexts */
 /* No guest's, and the host has none there. */
 #define WINDOW		0xffffff8000200000ULL
 
@@ -103,29 +103,48 @@ static void check_no_strangers(unsigned int m, u16 asid, u64 serial0, u64 serial
 			CHECK(t->owner == m && (t->serial == serial0 || t->serial == serial1));
 }
 
+/* The VM's contexts, and the vCPU's: is there to be another one? */
+static bool gets_one(unsigned int m, const struct av_vcpu_switch *csw)
+{
+	unsigned int v, nr = 0;
+
+	for (v = 0; v < FAKE_VCPUS; v++)
+		nr += world[m].csw[v].nr_contexts;
+	CHECK_EQ(av_tlb_nr_contexts(&world[m].vm), nr);
+	if (csw->nr_contexts < AV_FIRST_CONTEXTS)
+		return true;
+	return csw->nr_contexts < AV_NR_CONTEXTS && nr < AV_VM_CONTEXTS && asid_spare;
+}
+
+/* Not to be made: only the ones that there are. */
+static bool reuse;
+
 static void load(unsigned int m, unsigned int v, u64 serial0, u64 serial1)
 {
 	struct world *w = &world[m];
 	struct av_vcpu_switch *csw = &w->csw[v], before = *csw;
 	struct model *model = &w->model[v];
 	u64 flushes = w->vcpu[v].stats.event[AV_EVENT_TLB_FLUSH], recycled = recycles;
+	bool more = gets_one(m, csw);
 	unsigned int i, had = asids_given;
 
 	for (i = 0; i < before.nr_contexts && !is_pair(&before, i, serial0, serial1); i++)
 		;
+	CHECK_EQ(av_tlb_complete(&w->vcpu[v]), !more);
+	if (i < before.nr_contexts) {
+		/* The caller finds it. */
+		known++;
+		csw->current_context = i;
+		return;
+	}
 	flusher = m;
 	forget_events(csw);
-	CHECK_EQ(av_tlb_load(&w->vcpu[v], serial0, serial1), 0);
+	CHECK_EQ(av_tlb_load(&w->vcpu[v], serial0, serial1, reuse), 0);
 	CHECK_EQ(lost, 0);
 	CHECK(csw->current_context < csw->nr_contexts);
 	if (csw->current_context >= csw->nr_contexts)
 		return;
-	if (i < before.nr_contexts) {
-		known++;
-		CHECK_EQ(csw->current_context, i);
-		CHECK_EQ(nr_events, 0);
-		CHECK_EQ(asids_given, had);
-	} else if (before.nr_contexts < AV_NR_CONTEXTS && !asid_error) {
+	if (more && !reuse && !asid_error) {
 		CHECK_EQ(asids_given, had + 1);
 		check_new(&before, serial0, serial1);
 		model->context[model->nr++].asid = asid_given;
@@ -133,8 +152,7 @@ static void load(unsigned int m, unsigned int v, u64 serial0, u64 serial1)
 		CHECK_EQ(asids_given, had);
 		check_recycled(&before, csw->current_context, serial0, serial1);
 	}
-	if (nr_events)
-		w->found = 0;
+	memset(w->found, 0, sizeof(w->found));
 	i = csw->current_context;
 	model->context[i].serial0 = serial0;
 	model->context[i].serial1 = serial1;
@@ -169,6 +187,30 @@ static void test_contexts(void)
 	CHECK_EQ(recycles, AV_NR_CONTEXTS);
 }
 
+/* After the first few, only while that leaves ASIDs for others; or if it was offered. */
+static void test_few_contexts(void)
+{
+	const struct av_vcpu_switch *csw = &world[0].csw[0];
+	unsigned long had = recycles;
+	u64 n;
+
+	begin_world(false);
+	asid_spare = false;
+	for (n = 1; n <= AV_FIRST_CONTEXTS + 3; n++)
+		load(0, 0, n, 100);
+	CHECK_EQ(csw->nr_contexts, AV_FIRST_CONTEXTS);
+	CHECK_EQ(recycles, had + 3);
+	asid_spare = true;
+	load(0, 0, 50, 100);
+	CHECK_EQ(csw->nr_contexts, AV_FIRST_CONTEXTS + 1);
+	reuse = true;
+	av_tlb_offer(&world[0].csw[0], 4);
+	load(0, 0, 51, 100);
+	CHECK(is_pair(csw, 4, 51, 100));
+	reuse = false;
+	CHECK_EQ(csw->nr_contexts, AV_FIRST_CONTEXTS + 1);
+}
+
 static void test_no_asids(void)
 {
 	struct av_vcpu *vcpu = &world[0].vcpu[0];
@@ -177,10 +219,10 @@ static void test_no_asids(void)
 	begin_world(false);
 	forget_events(vcpu->sw);
 	asid_error = -ENOMEM;
-	CHECK_EQ(av_tlb_load(vcpu, 1, 2), -ENOMEM);
+	CHECK_EQ(av_tlb_load(vcpu, 1, 2, false), -ENOMEM);
 	CHECK_EQ(warnings, 0);
 	asid_error = -ENOSPC;
-	CHECK_EQ(av_tlb_load(vcpu, 1, 2), -ENOSPC);
+	CHECK_EQ(av_tlb_load(vcpu, 1, 2, false), -ENOSPC);
 	CHECK_EQ(warnings, 1);
 	CHECK_EQ(nr_events, 0);
 	check_contexts();
@@ -206,9 +248,9 @@ static void test_no_asids(void)
 
 /* ---- flushes --------------------------------------------------------------- */
 
-static struct { bool page, seen; u64 operand; } want[128];
+static struct { const char *op; bool seen; u64 operand; } want[256];
 static unsigned int nr_want, flush_vm;
-static unsigned long named_none, named_many, found_again;
+static unsigned long named_none, named_many, named_shared, found_again;
 
 static bool holds(const struct model *model, unsigned int i, const u64 *serials, unsigned int nr)
 {
@@ -219,6 +261,13 @@ static bool holds(const struct model *model, unsigned int i, const u64 *serials,
 		    model->context[i].serial1 == serials[n])
 			return true;
 	return false;
+}
+
+static void want_one(const char *op, u64 operand)
+{
+	want[nr_want].op = op;
+	want[nr_want].seen = false;
+	want[nr_want++].operand = operand;
 }
 
 /* What has to be named: of these trees, or of all, one page or all; how many these are. */
@@ -232,11 +281,15 @@ static unsigned int expect(const u64 *serials, unsigned int nr, const u64 *va)
 
 			if (serials && !holds(model, i, serials, nr))
 				continue;
-			want[nr_want].page = va;
-			want[nr_want].seen = false;
-			want[nr_want++].operand = (u64)model->context[i].asid << 48 |
-						  (va ? *va << 8 >> 20 : 0);
+			want_one(va ? "vae1is" : "aside1is",
+				 (u64)model->context[i].asid << 48 | (va ? *va << 8 >> 20 : 0));
 		}
+	/* A page of many contexts, at once. */
+	if (va && nr_want - had > AV_FEW_CONTEXTS) {
+		nr_want = had;
+		want_one("vaae1is", *va << 8 >> 20);
+		named_shared++;
+	}
 	return nr_want - had;
 }
 
@@ -252,14 +305,12 @@ static void begin_flush(unsigned int m)
 /* One that is to be, each once; said apart, of nobody else. */
 static void check_named(const struct event *e)
 {
-	bool page = !strcmp(e->op, "vae1is");
 	unsigned int i;
 
-	CHECK(page || !strcmp(e->op, "aside1is"));
 	CHECK_EQ(e->nr_operands, 1);
-	CHECK_EQ(owner_of(e->operand >> 48), flush_vm);
+	CHECK(!strcmp(e->op, "vaae1is") || owner_of(e->operand >> 48) == flush_vm);
 	for (i = 0; i < nr_want; i++)
-		if (!want[i].seen && want[i].page == page && want[i].operand == e->operand)
+		if (!want[i].seen && !strcmp(want[i].op, e->op) && want[i].operand == e->operand)
 			break;
 	CHECK(i < nr_want);
 	if (i < nr_want)
@@ -282,7 +333,7 @@ static void check_flushed(void)
 	}
 	for (i = 0; i < nr_want; i++)
 		CHECK(want[i].seen);
-	CHECK_EQ(lost, 0);
+	CHECK_EQ(lost, shared);
 	check_contexts();
 	named_none += !nr_want;
 	named_many += nr_want > 8;
@@ -309,14 +360,18 @@ static void check_gone(const u64 *serials, unsigned int nr, const u64 *va)
 	}
 }
 
-/* How often the vCPUs are gone through for a page of a tree that n contexts have. */
-static unsigned int searches(struct world *w, u64 serial, unsigned int n)
+/* How often the vCPUs are gone through for a page of a tree. */
+static unsigned int searches(struct world *w, u64 serial)
 {
-	bool new = w->found != serial;
+	unsigned int i;
 
-	w->found = serial;
-	found_again += !new;
-	return new + (n > AV_FEW_CONTEXTS);
+	for (i = 0; i < AV_FOUND_TREES; i++)
+		if (w->found[i] == serial) {
+			found_again++;
+			return 0;
+		}
+	w->found[w->next_found++ % AV_FOUND_TREES] = serial;
+	return 1;
 }
 
 static void flush_pages(unsigned int m, const u64 *serials, const u64 *vas, unsigned int nr)
@@ -326,7 +381,7 @@ static void flush_pages(unsigned int m, const u64 *serials, const u64 *vas, unsi
 	begin_flush(m);
 	for (i = 0; i < nr; i++) {
 		n = expect(&serials[i], 1, &vas[i]);
-		expected += searches(&world[m], serials[i], n);
+		expected += searches(&world[m], serials[i]);
 		CHECK_EQ(av_tlb_flush_page(&world[m].vm, serials[i], vas[i]), n);
 	}
 	CHECK_EQ(acquires, expected * FAKE_VCPUS);
@@ -347,7 +402,7 @@ static void flush_one(unsigned int m, u64 serial, u64 va)
 	forget_events(NULL);
 	n = expect(&serial, 1, &va);
 	CHECK_EQ(av_tlb_flush_one(&world[m].vm, serial, va), n);
-	CHECK_EQ(acquires, searches(&world[m], serial, n) * FAKE_VCPUS);
+	CHECK_EQ(acquires, searches(&world[m], serial) * FAKE_VCPUS);
 	CHECK_EQ(looks, 1);
 	if (n)
 		check_flushed();
@@ -383,9 +438,7 @@ static void flush_all(unsigned int m)
 static void flush_hop(unsigned int m)
 {
 	begin_flush(m);
-	want[nr_want++] = (typeof(*want)) {
-		.operand = (u64)world[m].sw.guest_hop.asid << 48,
-	};
+	want_one("aside1is", (u64)world[m].sw.guest_hop.asid << 48);
 	CHECK_EQ(av_tlb_flush_hop(&world[m].vm), 1);
 	end_flush();
 }
@@ -500,6 +553,8 @@ static void one(void)
 		/* A vCPU's first one must have an ASID. */
 		asid_error = !world[m].model[v].nr || below(4) ? 0 :
 			     below(2) ? -ENOSPC : -ENOMEM;
+		asid_spare = below(4);
+		reuse = world[m].model[v].nr && !below(4);
 		load(m, v, 1 + below(NR_SERIALS), 1 + below(NR_SERIALS));
 	} else {
 		random_flush(m);
@@ -513,6 +568,7 @@ static void test_random(void)
 	unsigned long i, failed = check_failed;
 
 	news = known = recycles = unused_recycles = named_none = named_many = found_again = 0;
+	named_shared = 0;
 	begin_world(true);
 	for (i = 0; i < operations && check_failed == failed; i++)
 		one();
@@ -529,6 +585,7 @@ static void test_random(void)
 	CHECK(named_none > operations / 500);
 	CHECK(named_many > operations / 500);
 	CHECK(found_again > operations / 500);
+	CHECK(named_shared > operations / 500);
 	CHECK(restarts > operations / 1000);
 	for (i = 0; i < ARRAY_SIZE(flushed); i++)
 		CHECK(flushed[i] > operations / 500);
@@ -541,6 +598,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		seed = strtoull(argv[2], NULL, 0) | 1;
 	RUN(test_contexts);
+	RUN(test_few_contexts);
 	RUN(test_no_asids);
 	RUN(test_flushes);
 	RUN(test_random);

@@ -6,10 +6,11 @@ u64 seed = 1;
 struct world world[NR_VMS];
 struct world_asid asids[NR_ASIDS];
 int asid_error;
+bool asid_spare;
 u16 asid_given;
 unsigned int asids_given, warnings;
 struct entry tlb[NR_ENTRIES];
-unsigned int flusher, lost;
+unsigned int flusher, lost, shared;
 struct event event[NR_EVENTS];
 char order[NR_EVENTS + 1];
 unsigned int nr_events, acquires, looks;
@@ -77,13 +78,16 @@ static void carry_out(const struct event *e)
 		if (!t->valid || !drops(e, t))
 			continue;
 		t->valid = false;
-		lost += t->owner != flusher;
+		if (t->owner == flusher)
+			continue;
+		lost++;
+		shared += !strcmp(e->op, "vaae1is");
 	}
 }
 
 void forget_events(const struct av_vcpu_switch *csw)
 {
-	nr_events = acquires = looks = lost = 0;
+	nr_events = acquires = looks = lost = shared = 0;
 	memset(order, 0, sizeof(order));
 	watched = csw;
 }
@@ -164,6 +168,11 @@ int av_asid_get(struct av_asid *a, struct av_asid_share *const *shares)
 	return 0;
 }
 
+bool av_asid_spare(struct av_asid_share *const *shares)
+{
+	return asid_spare;
+}
+
 void begin_vm(unsigned int m, bool spare)
 {
 	struct world *w = &world[m];
@@ -174,6 +183,7 @@ void begin_vm(unsigned int m, bool spare)
 	w->vm.nr_vcpus = FAKE_VCPUS;
 	w->vm.sw = &w->sw;
 	asid_error = 0;
+	asid_spare = true;
 	av_asid_get(&w->sw.host_hop, w->sw.share);
 	av_asid_get(&w->sw.guest_hop, w->sw.share);
 	for (v = 0; v < FAKE_VCPUS; v++) {
@@ -184,6 +194,7 @@ void begin_vm(unsigned int m, bool spare)
 			continue;
 		av_asid_get(&w->csw[v].context[0].asid, w->sw.share);
 		w->csw[v].nr_contexts = 1;
+		atomic_inc(&w->sw.nr_contexts);
 		w->model[v].nr = 1;
 		w->model[v].context[0].asid = asid_given;
 	}

@@ -29,14 +29,17 @@ extern struct world {
 	struct av_vcpu vcpu[FAKE_VCPUS];
 	struct av_vcpu_switch csw[FAKE_VCPUS];
 	struct model model[FAKE_VCPUS];		/* what the contexts must be: the test's */
-	u64 found;		/* the tree whose contexts were looked for last, none changed since */
+	/* The trees whose contexts were looked for last, none changed since. */
+	u64 found[AV_FOUND_TREES];
+	unsigned int next_found;
 } world[NR_VMS];
 
 /* The machine's ASIDs; those that no VM has are of the host's processes. */
-#define NR_ASIDS	64
+#define NR_ASIDS	400
 
 extern struct world_asid { u16 asid; unsigned int owner; } asids[NR_ASIDS];
 extern int asid_error;			/* what av_asid_get() answers, if not 0 */
+extern bool asid_spare;			/* what av_asid_spare() answers */
 extern u16 asid_given;			/* the last one */
 extern unsigned int asids_given, warnings;
 
@@ -52,7 +55,8 @@ extern struct entry {
 	u64 va, serial;
 	unsigned int owner;
 } tlb[NR_ENTRIES];
-extern unsigned int flusher, lost;	/* how many were dropped of others than the flusher */
+/* How many were dropped of others than the flusher; but not by a page of all ASIDs. */
+extern unsigned int flusher, lost, shared;
 extern const u64 pages[NR_PAGES];
 
 void add_entry(unsigned int owner, u16 asid, u64 serial);

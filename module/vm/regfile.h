@@ -42,34 +42,34 @@ enum av_exception {
 #define AV_VREG(offset)	((offset) / 8)
 enum av_vreg {
 	/* first page: registers whose writes are checked, or change state elsewhere */
-	AV_CPACR_EL1 = AV_VREG(0x530),	/* the first of them */
-	AV_SCTLR_EL1 = AV_VREG(0x538),
-	AV_ACTLR_EL1 = AV_VREG(0x540),
-	AV_TCR_EL1 = AV_VREG(0x548),
-	AV_AFSR0_EL1 = AV_VREG(0x550),
-	AV_AFSR1_EL1 = AV_VREG(0x558),
-	AV_MAIR_EL1 = AV_VREG(0x560),
-	AV_AMAIR_EL1 = AV_VREG(0x568),
-	AV_MDSCR_EL1 = AV_VREG(0x570),
-	AV_TTBR0_EL1 = AV_VREG(0x578),
-	AV_TTBR1_EL1 = AV_VREG(0x580),
-	AV_VBAR_EL1 = AV_VREG(0x588),
-	AV_PAR_EL1 = AV_VREG(0x590),
-	AV_CNTKCTL_EL1 = AV_VREG(0x598),
-	AV_CSSELR_EL1 = AV_VREG(0x5a0),
-	AV_MDCCINT_EL1 = AV_VREG(0x5a8),
-	AV_OSLSR_EL1 = AV_VREG(0x5b0),
-	AV_OSDLR_EL1 = AV_VREG(0x5b8),
-	AV_DISR_EL1 = AV_VREG(0x5c0),
-	AV_DBGVCR32_EL2 = AV_VREG(0x5c8),
-	AV_DACR32_EL2 = AV_VREG(0x5d0),
-	AV_IFSR32_EL2 = AV_VREG(0x5d8),
-	AV_FPEXC32_EL2 = AV_VREG(0x5e0),
-	AV_DBGBVR0_EL1 = AV_VREG(0x5e8), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
-	AV_DBGBCR0_EL1 = AV_VREG(0x668), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
-	AV_DBGWVR0_EL1 = AV_VREG(0x6e8), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
-	AV_DBGWCR0_EL1 = AV_VREG(0x768), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
-	AV_MIDR_EL1 = AV_VREG(0x7e8),	/* of the physical CPU; the last of them */
+	AV_CPACR_EL1 = AV_VREG(0x8b0),	/* the first of them */
+	AV_SCTLR_EL1 = AV_VREG(0x8b8),
+	AV_ACTLR_EL1 = AV_VREG(0x8c0),
+	AV_TCR_EL1 = AV_VREG(0x8c8),
+	AV_AFSR0_EL1 = AV_VREG(0x8d0),
+	AV_AFSR1_EL1 = AV_VREG(0x8d8),
+	AV_MAIR_EL1 = AV_VREG(0x8e0),
+	AV_AMAIR_EL1 = AV_VREG(0x8e8),
+	AV_MDSCR_EL1 = AV_VREG(0x8f0),
+	AV_TTBR0_EL1 = AV_VREG(0x8f8),
+	AV_TTBR1_EL1 = AV_VREG(0x900),
+	AV_VBAR_EL1 = AV_VREG(0x908),
+	AV_PAR_EL1 = AV_VREG(0x910),
+	AV_CNTKCTL_EL1 = AV_VREG(0x918),
+	AV_CSSELR_EL1 = AV_VREG(0x920),
+	AV_MDCCINT_EL1 = AV_VREG(0x928),
+	AV_OSLSR_EL1 = AV_VREG(0x930),
+	AV_OSDLR_EL1 = AV_VREG(0x938),
+	AV_DISR_EL1 = AV_VREG(0x940),
+	AV_DBGVCR32_EL2 = AV_VREG(0x948),
+	AV_DACR32_EL2 = AV_VREG(0x950),
+	AV_IFSR32_EL2 = AV_VREG(0x958),
+	AV_FPEXC32_EL2 = AV_VREG(0x960),
+	AV_DBGBVR0_EL1 = AV_VREG(0x968), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
+	AV_DBGBCR0_EL1 = AV_VREG(0x9e8), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
+	AV_DBGWVR0_EL1 = AV_VREG(0xa68), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
+	AV_DBGWCR0_EL1 = AV_VREG(0xae8), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
+	AV_MIDR_EL1 = AV_VREG(0xb68),	/* of the physical CPU; the last of them */
 	/* shared page: any value is legal. The window and the stubs use LDP/STP on neighbours. */
 	AV_ELR_EL1 = AV_VREG(0x1010),
 	AV_SPSR_EL1 = AV_VREG(0x1018),
@@ -106,10 +106,22 @@ struct av_srf_roots {
 	u64 ttbr0, ttbr1;	/* the guest's values */
 	u64 root0;
 	u64 root1[2];		/* by level, with the ASID; 0: not ready. EL1's 0: unused entry */
-	u64 at;			/* index of this entry */
 };
 
-#define AV_SRF_ROOTS	8
+/*
+ * The ASID chooses the set of a pair, without its lowest bit: Linux gives only even ASIDs to
+ * processes, or two ASIDs to each. It may be in TTBR0 or in TTBR1; the other TTBR's field is 0 or
+ * the same. Linux takes two pairs per process: with and without the process's TTBR0.
+ */
+#define AV_SRF_SETS	8
+#define AV_SRF_WAYS	4
+#define AV_SRF_ROOTS	(AV_SRF_SETS * AV_SRF_WAYS)
+
+/* The index of the first pair of a set. */
+static __always_inline unsigned int av_srf_set_of(u64 ttbr0, u64 ttbr1)
+{
+	return ((ttbr0 >> 49) + (ttbr1 >> 49)) % AV_SRF_SETS * AV_SRF_WAYS;
+}
 
 struct av_srf {
 	union {
@@ -156,7 +168,7 @@ struct av_srf {
 			u64 slow;		/* every trap must exit: av_fast_not_now() */
 			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
 			u32 device_page;	/* device's page number (low): no light exits */
-			/* of mmu/root.c, for writes of TTBRn: low root in use, index of the pair */
+			/* of mmu/root.c, for writes of TTBRn: low root in use, pair's offset in roots[] */
 			u64 root0;
 			u64 roots_at;
 			u64 ttbr;		/* for switch/quick.S: which TTBR is written */
@@ -182,7 +194,7 @@ struct av_srf {
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
-static_assert(AV_SRF_USED <= 2048, "its page is cpu/fast.c's stack too");
+static_assert(AV_SRF_USED <= 3072, "its page is cpu/fast.c's stack too");
 static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 
 /*
@@ -350,6 +362,22 @@ static __always_inline bool av_srf_el1(const struct av_srf *srf)
 static __always_inline u64 av_srf_mode(const struct av_srf *srf)
 {
 	return srf->vmode & AV_PSR_MODE;
+}
+
+/* The pair in use is roots[i]. */
+static __always_inline bool av_srf_at_pair(const struct av_srf *srf, unsigned int i)
+{
+	return srf->roots_at == i * sizeof(*srf->roots);
+}
+
+static __always_inline void av_srf_set_pair(struct av_srf *srf, unsigned int i)
+{
+	srf->roots_at = i * sizeof(*srf->roots);
+}
+
+static inline unsigned int av_srf_pair(const struct av_srf *srf)
+{
+	return srf->roots_at / sizeof(*srf->roots);
 }
 
 /* The virtual DAIF, in SPSR's layout. */

@@ -86,6 +86,17 @@ static inline s64 atomic64_read_acquire(const atomic64_t *v)
 	return __atomic_load_n(&v->counter, __ATOMIC_ACQUIRE);
 }
 
+typedef struct { int counter; } atomic_t;
+static inline void atomic_inc(atomic_t *v)
+{
+	__atomic_add_fetch(&v->counter, 1, __ATOMIC_RELAXED);
+}
+
+static inline int atomic_read(const atomic_t *v)
+{
+	return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);
+}
+
 #undef smp_store_release
 #undef smp_load_acquire
 /* Pairs with the next one; told, so that one of them cannot go missing. */
