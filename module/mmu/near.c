@@ -361,9 +361,30 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 	return av_mem_load_word(words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
 }
 
+/* The answer to a hidden fault. What av_resolve_*() write of it is not stored. */
+static __always_inline struct av_light hidden(u64 esr, u64 far)
+{
+	struct av_answer answer;
+
+	av_resolve_begin(esr, far, &answer);
+	return (struct av_light) { .done = true, .cls = answer.cls };
+}
+
+/* The answer to the guest's own fault. */
+static __always_inline struct av_light guests(u64 esr, u64 far, int fault)
+{
+	struct av_answer answer;
+
+	av_resolve_begin(esr, far, &answer);
+	av_resolve_guests(esr, AV_FAULT_FSC(fault), &answer);
+	return (struct av_light) {
+		.done = true, .inject = true, .cls = answer.cls, .iss = answer.iss
+	};
+}
+
 /* Under mmu_lock: fill the page, or answer that the guest's fault may be injected. */
-static __always_inline bool resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr, u64 far,
-				    bool may_inject, struct av_answer *answer)
+static __always_inline struct av_light resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu,
+					       u64 esr, u64 far, bool may_inject)
 {
 	u64 va = av_untag(&mmu->regime, far);
 	struct av_tree *tree = mmu->tree[far >> 55 & 1];
@@ -376,48 +397,63 @@ static __always_inline bool resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mm
 	OPTIMIZER_HIDE_VAR(near);
 	desc = descriptor(vcpu, near, tree, va, &fault);
 	if (!desc.loaded)
-		return false;
+		return (struct av_light) {};
 	ret = unlikely(fault) ? fault :
 				av_walk_table_permits(&near->at, desc.val, mmu->el, access);
 	if (!ret)
 		return refill(vcpu, near, tree, va, desc.val, access) ||
-		       fill(vcpu, near, tree, va, desc.val, access);
+		       fill(vcpu, near, tree, va, desc.val, access) ?
+			       hidden(esr, far) : (struct av_light) {};
 	if (!may_inject || (!mmu->el && near->at.e0pd))
-		return false;
+		return (struct av_light) {};
 	mmu->resolved.walk.ipa = 0;
-	av_resolve_guests(esr, AV_FAULT_FSC(ret), answer);
-	return true;
+	return guests(esr, far, ret);
 }
 
-static __always_inline bool near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr,
-				       u64 far, bool may_inject, struct av_answer *answer)
+static __always_inline struct av_light near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu,
+						  u64 esr, u64 far, bool may_inject)
 {
-	bool done;
+	struct av_light done = {};
 
 	if (!av_abort_walked(esr) || !av_mmu_lock_soon(vcpu))
-		return false;
-	av_resolve_begin(esr, far, answer);
-	done = !av_annex_holds(vcpu->vm, far) &&
-	       resolve(vcpu, mmu, esr, far, may_inject, answer);
+		return done;
+	if (!av_annex_holds(vcpu->vm, far))
+		done = resolve(vcpu, mmu, esr, far, may_inject);
 	av_mmu_unlock(vcpu);
 	return done;
 }
 
-const struct av_answer *av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
+static noinline struct av_light far_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
+{
+	struct av_answer *answer = &vcpu->mmu->answer;
+
+	if (!av_light_abort(vcpu, esr, far, may_inject, answer))
+		return (struct av_light) {};
+	return (struct av_light) {
+		.done = true, .inject = answer->kind == AV_ANSWER_ABORT, .cls = answer->cls,
+		.iss = answer->iss,
+	};
+}
+
+struct av_light av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	struct av_answer *answer = &mmu->answer;
+	struct av_light done = {};
 
 	/* mmu->plain counts down by exits on the full path: root.c. */
 	if (unlikely(mmu->plain))
-		return NULL;
+		return done;
 	av_mmu_follow(vcpu);
 	if (unlikely(mmu->stale))
-		return NULL;
-	if (!likely(near_abort(vcpu, mmu, esr, far, may_inject, answer)) &&
-	    !av_light_abort(vcpu, esr, far, may_inject, answer))
-		return NULL;
+		return done;
+	done = near_abort(vcpu, mmu, esr, far, may_inject);
+	if (unlikely(!done.done)) {
+		done = far_abort(vcpu, esr, far, may_inject);
+		if (!done.done)
+			return done;
+	}
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
-	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr, answer->kind);
-	return answer;
+	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr,
+		       done.inject ? AV_ANSWER_ABORT : AV_ANSWER_RESUME);
+	return done;
 }
