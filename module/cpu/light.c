@@ -100,6 +100,10 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 		return false;
 	switch (av_esr_ec(srf->esr)) {
 	case AV_EC_IABT_LOW:
+		/* Copies of code are found, or made, on the full path only. */
+		if (srf->in_place)
+			return false;
+		fallthrough;
 	case AV_EC_DABT_LOW:
 		/* Most device accesses are declined here, or by the window. */
 		return light && (asked || !av_mmu_near_device(vcpu, srf->far)) &&

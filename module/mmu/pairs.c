@@ -218,37 +218,42 @@ void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i)
 /*
  * Make a new pair in place of the least recently used one. Between two processes, kernels
  * change one TTBR at a time, so the window passes through a pair that has one of the new TTBRs;
- * nobody sees that this pair is used.
+ * nobody sees that this pair is used. with: another pair with the same TTBR1; or this one.
  */
-static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
+static void new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime, unsigned int i,
+		     unsigned int with)
 {
-	unsigned int n, i = 0, with;
-
-	for (n = 1; n < AV_SRF_ROOTS; n++)
-		if (mmu->pairs[n].used < mmu->pairs[i].used)
-			i = n;
-	for (n = 0, with = i; n < AV_SRF_ROOTS; n++)
-		if (n != i && mmu->pairs[n].ttbr1 == regime->ttbr1)
-			with = n;
 	av_pair_changed(mmu, i);
 	mmu->pairs[i] = (struct av_ttbr_pair) {
 		.ttbr0 = regime->ttbr0, .ttbr1 = regime->ttbr1, .regimes = mmu->regimes,
 		.with = with,
 	};
 	mmu->pairs[with].with = i;
+}
+
+/* The last pair with this TTBR1 but i; or i. */
+static unsigned int companion(const struct av_vcpu_mmu *mmu, u64 ttbr1, unsigned int i)
+{
+	unsigned int n;
+
+	for (n = AV_SRF_ROOTS; n--;)
+		if (mmu->pairs[n].ttbr1 == ttbr1 && n != i)
+			return n;
 	return i;
 }
 
 unsigned int av_pair_find(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
 {
-	unsigned int i = mmu->pair, n;
+	const struct av_ttbr_pair *pair = mmu->pairs;
+	unsigned int n, oldest = 0;
 
-	for (n = 0; n < AV_SRF_ROOTS; n++, i = (i + 1) % AV_SRF_ROOTS) {
-		const struct av_ttbr_pair *pair = &mmu->pairs[i];
-
+	for (n = 0; n < AV_SRF_ROOTS; n++, pair++) {
 		if (pair->ttbr0 == regime->ttbr0 && pair->ttbr1 == regime->ttbr1 &&
 		    pair->regimes == mmu->regimes)
-			return i;
+			return n;
+		if (pair->used < mmu->pairs[oldest].used)
+			oldest = n;
 	}
-	return new_pair(mmu, regime);
+	new_pair(mmu, regime, oldest, companion(mmu, regime->ttbr1, oldest));
+	return oldest;
 }
