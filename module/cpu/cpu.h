@@ -113,8 +113,6 @@ int av_vcpu_set_events(struct av_vcpu *vcpu, const struct kvm_vcpu_events *event
 /* Inject an exception. ESR and ISS are as from a lower level; converted for the same level. */
 void av_inject_sync(struct av_vcpu *vcpu, u64 esr);
 void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
-/* The same for a light exit: only where the window could have changed the level as well. */
-void av_inject_abort_light(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
 void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);	/* stays pending while PSTATE.A masks it */
 

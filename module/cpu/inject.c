@@ -7,8 +7,7 @@
 
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
-#include "cpu/exception.h"
-#include "cpu/quick.h"
+#include "cpu/inject.h"
 #include "irq/irq.h"
 #include "irq/vgic.h"
 #include "mmu/mmu.h"
@@ -21,44 +20,15 @@ void av_vcpu_mode_changed(struct av_vcpu *vcpu)
 	av_mmu_mode_changed(vcpu);
 }
 
-/* Returns true if the exception level changed. */
-static __always_inline bool take_sync(struct av_vcpu *vcpu, u64 esr)
-{
-	struct av_srf *srf = vcpu->srf;
-	bool el1 = av_srf_el1(srf);
-	u64 pc = srf->pc;
-	u32 offset = av_srf_take_sync(srf, esr);
-
-	av_stat_inc(&vcpu->stats, AV_EVENT_INJECT_SYNC);
-	trace_av_inject(vcpu->id, offset, pc, esr, av_srf_get(srf, AV_FAR_EL1));
-	return !el1;
-}
-
 void av_inject_sync(struct av_vcpu *vcpu, u64 esr)
 {
-	if (take_sync(vcpu, esr))
+	if (av_take_sync(vcpu, esr))
 		av_vcpu_mode_changed(vcpu);
-}
-
-/* Sets FAR_EL1, returns ESR_EL1. */
-static u64 syndrome_of(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss)
-{
-	u64 ec = insn ? AV_EC_IABT_LOW : AV_EC_DABT_LOW;
-
-	av_srf_set(vcpu->srf, AV_FAR_EL1, far);
-	return FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | (iss & AV_ESR_ISS);
 }
 
 void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss)
 {
-	av_inject_sync(vcpu, syndrome_of(vcpu, insn, far, iss));
-}
-
-void av_inject_abort_light(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss)
-{
-	if (take_sync(vcpu, syndrome_of(vcpu, insn, far, iss)))
-		av_stat_inc(&vcpu->stats, AV_EVENT_MODE_SWITCH);
-	av_quick_el1h(vcpu->srf);
+	av_inject_sync(vcpu, av_abort_syndrome(vcpu, insn, far, iss));
 }
 
 void av_inject_undef(struct av_vcpu *vcpu)

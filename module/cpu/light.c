@@ -10,6 +10,7 @@
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
+#include "cpu/inject.h"
 #include "cpu/insn.h"
 #include "cpu/quick.h"
 #include "cpu/stay.h"
@@ -77,16 +78,17 @@ static bool may_inject(const struct av_srf *srf)
 static __always_inline bool answer_abort(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	const struct av_answer *answer;
+	u64 esr = srf->esr;
+	struct av_light done;
 
 	if (av_mmu_in_stub(vcpu))
 		return false;
-	answer = av_mmu_fault_light(vcpu, srf->esr, srf->far, may_inject(srf));
-	if (!answer)
+	done = av_mmu_fault_light(vcpu, esr, srf->far, may_inject(srf));
+	if (!done.done)
 		return false;
-	if (answer->kind == AV_ANSWER_ABORT)
-		av_inject_abort_light(vcpu, answer->insn, answer->far, answer->iss);
-	av_count(&vcpu->stats, answer->cls);
+	if (done.inject)
+		av_take_abort_light(vcpu, av_esr_ec(esr) == AV_EC_IABT_LOW, srf->far, done.iss);
+	av_count(&vcpu->stats, done.cls);
 	return true;
 }
 
@@ -98,9 +100,14 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 		return false;
 	switch (av_esr_ec(srf->esr)) {
 	case AV_EC_IABT_LOW:
+		/* Copies of code are found, or made, on the full path only. */
+		if (srf->in_place)
+			return false;
+		fallthrough;
 	case AV_EC_DABT_LOW:
-		/* Most device accesses are declined here. */
-		return light && !av_mmu_near_device(vcpu, srf->far) && answer_abort(vcpu);
+		/* Most device accesses are declined here, or by the window. */
+		return light && (asked || !av_mmu_near_device(vcpu, srf->far)) &&
+		       answer_abort(vcpu);
 	case AV_EC_UNKNOWN:
 		if (av_exit_is_light(srf))
 			return av_smccc_answer_light(vcpu);

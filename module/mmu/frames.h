@@ -70,10 +70,10 @@ static inline struct av_piece **av_frames_table(const struct av_frames *frames, 
 	return top ? READ_ONCE(top[i]) : NULL;
 }
 
-/* Frames are counted from the slot's first frame. */
+/* Frames are counted from the slot's first frame, and have 31 bits: division is short. */
 static inline struct av_piece *av_frames_piece(const struct av_frames *frames, u64 frame)
 {
-	u64 piece = frame / AV_PIECE_FRAMES;
+	u32 piece = (u32)frame / AV_PIECE_FRAMES;
 	struct av_piece **table = av_frames_table(frames, piece / AV_FRAMES_FANOUT);
 
 	return table ? READ_ONCE(table[piece % AV_FRAMES_FANOUT]) : NULL;
@@ -118,14 +118,14 @@ static inline u32 *av_frames_head(const struct av_frames *frames, u64 frame)
 {
 	struct av_piece *piece = av_frames_piece(frames, frame);
 
-	return piece ? &piece->head[frame % AV_PIECE_FRAMES] : NULL;
+	return piece ? &piece->head[(u32)frame % AV_PIECE_FRAMES] : NULL;
 }
 
 static inline u8 *av_frames_state(const struct av_frames *frames, u64 frame)
 {
 	struct av_piece *piece = av_frames_piece(frames, frame);
 
-	return piece ? &piece->state[frame % AV_PIECE_FRAMES] : NULL;
+	return piece ? &piece->state[(u32)frame % AV_PIECE_FRAMES] : NULL;
 }
 
 /*
@@ -142,11 +142,12 @@ struct av_frames_part {
 static inline void av_frames_find_part(const struct av_frames *frames, u64 base, u64 gfn,
 				       struct av_frames_part *part)
 {
-	u64 frame = gfn - base, first = frame - frame % AV_PIECE_FRAMES;
+	u64 frame = gfn - base, first;
 
 	part->nr = 0;
 	if (frame >= frames->nr)
 		return;
+	first = frame - (u32)frame % AV_PIECE_FRAMES;
 	part->piece = av_frames_piece(frames, frame);
 	part->gfn = base + first;
 	if (part->piece)
@@ -177,7 +178,7 @@ static inline u64 *av_frames_page(const struct av_frames *frames, u64 frame)
 {
 	struct av_piece *piece = av_frames_piece(frames, frame);
 
-	return piece ? &piece->page[frame % AV_PIECE_FRAMES] : NULL;
+	return piece ? &piece->page[(u32)frame % AV_PIECE_FRAMES] : NULL;
 }
 
 #endif /* AV_MMU_FRAMES_H */

@@ -55,12 +55,6 @@ static inline void av_gather_init(struct av_gather *g, struct av_shadow *sh)
 /* Flush. Every gather ends with this. Returns the number of TLBIs. */
 unsigned int av_gather_finish(struct av_gather *g);
 
-/* The same if no table was unlinked, as in av_shadow_tlbi_page(): often nothing was cleared. */
-static inline unsigned int av_gather_finish_page(struct av_gather *g)
-{
-	return g->flush.nr_pages ? av_gather_finish(g) : 0;
-}
-
 /* Internal to the pure part. */
 void av_gather_flush_tree(struct av_flush *f, u64 serial);
 void av_gather_tree(struct av_gather *g, const struct av_tree *tree);

@@ -106,33 +106,47 @@ static bool larger_leaf(const struct av_pt *pt, u32 idx, int shift)
 }
 
 /*
- * Drop a tree's entry for one page. False if a larger guest leaf was split on the way: then use
- * av_shadow_zap_range().
+ * Find a tree's entry for one page. 1: in *at and *index; 0: there is none; -1: a larger guest
+ * leaf was split on the way, use av_shadow_zap_range().
  */
-static __always_inline bool zap_page(const struct av_tree *tree, u64 va, struct av_gather *g)
+static __always_inline int find_page(const struct av_tree *tree, u64 va, struct av_pt **at,
+				     u32 *index)
 {
 	int shift = av_level_shift(AV_ROOT_LEVEL);
 	struct av_pt *pt = tree->root;
 
 	if (va - pt->va > GENMASK_ULL(47, 0))
-		return true;
+		return 0;
 	for (; pt; shift -= 9) {
 		u32 idx = (va >> shift) & (AV_ENTRIES - 1);
 		u64 pte = pt->pte[idx];
 
 		/* A kernel that is mapped in units of 32 MiB has other pages next to va. */
 		if (unlikely(pt->gspan > shift) && larger_leaf(pt, idx, shift))
-			return false;
+			return -1;
 		if (!(pte & AV_PTE_VALID))
-			return true;
+			return 0;
 		if (shift == AV_PAGE_SHIFT || !(pte & AV_PTE_TABLE)) {
-			av_shadow_clear(pt, idx, g);
-			return true;
+			*at = pt;
+			*index = idx;
+			return 1;
 		}
 		pt = pt->aux[idx].child;
 	}
 	/* The window has no table of ours. */
-	return true;
+	return 0;
+}
+
+/* False: a larger guest leaf was split on the way. */
+static bool zap_page(const struct av_tree *tree, u64 va, struct av_gather *g)
+{
+	struct av_pt *pt;
+	u32 idx;
+	int found = find_page(tree, va, &pt, &idx);
+
+	if (found > 0)
+		av_shadow_clear(pt, idx, g);
+	return found >= 0;
 }
 
 static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_tree *tree,
@@ -206,9 +220,14 @@ static void begin(struct av_shadow *sh, const struct av_tlbi *op)
 /* Most trees that an op of one page looks at. */
 #define FEW_TREES	64
 
-static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_page op,
-					 u64 start, u64 last, struct av_gather *g)
+static __always_inline bool page_of_tree(struct av_shadow *sh, struct av_tree *tree,
+					 struct av_tlbi_page op, u64 start, u64 last,
+					 struct av_zapped *z)
 {
+	struct av_pt *pt;
+	int found;
+	u32 idx;
+
 	/* Trees of every ASID have only global leaves, and VAA reaches no others: seq_va counts. */
 	if (tree->key.asid == op.asid)
 		av_recent_note(&tree->seq, tree->recent, start, last);
@@ -219,8 +238,13 @@ static __always_inline bool page_of_tree(struct av_tree *tree, struct av_tlbi_pa
 	/* Kernels change a few addresses again and again, in one of the trees. */
 	if (tree->clean == op.va)
 		return true;
-	if (!zap_page(tree, op.va, g))
-		return false;
+	found = find_page(tree, op.va, &pt, &idx);
+	if (found) {
+		if (unlikely(found < 0 || z->nr == AV_ZAPPED_TREES))
+			return false;
+		av_shadow_take(sh, pt, idx);
+		z->serial[z->nr++] = tree->serial;
+	}
 	tree->clean = op.va;
 	return true;
 }
@@ -253,7 +277,7 @@ struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept)
 	return swept->pt;
 }
 
-bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g)
+bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_zapped *z)
 {
 	u64 start = op.leaf ? op.va : 0, last = op.leaf ? op.va | ~AV_PAGE_MASK : ~0ULL;
 	bool high = op.va & BIT_ULL(55), tagged = sh->nr_tagged[high];
@@ -261,6 +285,7 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 	unsigned int left = FEW_TREES;
 	struct av_swept *swept;
 
+	z->nr = 0;
 	if (op.any_asid ? tagged : sh->nr_tagged_global[high])
 		return false;
 	swept = tagged ? NULL : &sh->swept[high];
@@ -268,8 +293,8 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 	for (;;) {
 		at = at->next;
 		if (at != list) {
-			if (!left-- || !page_of_tree(av_list_entry(at, struct av_tree, hash), op,
-						     start, last, g))
+			if (!left-- || !page_of_tree(sh, av_list_entry(at, struct av_tree, hash), op,
+						     start, last, z))
 				return false;
 		} else if (tagged) {
 			/* First the trees of every ASID, then those of op's ASID. */

@@ -73,11 +73,16 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *ne
 /* Doom the kept tables below pt that were not linked since generation since. */
 static void prune(struct av_shadow *sh, struct av_pt *pt, u64 since)
 {
-	u32 idx;
+	u32 idx, left = pt->live;
 
-	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + 1)) {
-		struct av_pt *child = av_pt_below(pt, idx);
+	/* Kept tables have few entries: do not look for more behind the last one. */
+	for (idx = 0; left; idx++, left--) {
+		struct av_pt *child;
 
+		idx = av_pt_next(pt, idx);
+		if (idx == AV_ENTRIES)
+			break;
+		child = av_pt_below(pt, idx);
 		if (!child)
 			continue;
 		if (child->gen >= since) {
@@ -114,9 +119,12 @@ void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 /* For a table of levels above 3. Blocks are dropped: they are few, and fault back in. */
 static void keep_children(struct av_shadow *sh, struct av_pt *pt)
 {
-	u32 idx;
+	u32 idx, left = pt->live;
 
-	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + 1)) {
+	for (idx = 0; left; idx++, left--) {
+		idx = av_pt_next(pt, idx);
+		if (idx == AV_ENTRIES)
+			break;
 		if (av_pte_is_leaf(pt, idx))
 			forget(sh, pt, idx);
 		else
@@ -156,28 +164,39 @@ static __always_inline void put_to_sleep(struct av_pt *pt, u32 idx)
 	pt->live--;
 }
 
+/* The caller counts it. */
 static __always_inline void wake(struct av_pt *pt, u32 idx)
 {
 	WRITE_ONCE(pt->pte[idx], pt->pte[idx] | AV_PTE_VALID | AV_PTE_AF);
-	pt->asleep--;
-	pt->live++;
 }
 
-/* once: drop the entry even if the guest has nothing there. */
-static __always_inline void compare_asleep(struct av_shadow *sh, struct av_pt *pt, u32 idx,
+static __always_inline void count_woken(struct av_pt *pt, unsigned int n)
+{
+	pt->asleep -= n;
+	pt->live += n;
+}
+
+/*
+ * True: the entry is woken, for the caller to count. once: drop the entry even if the guest has
+ * nothing there.
+ */
+static __always_inline bool compare_asleep(struct av_shadow *sh, struct av_pt *pt, u32 idx,
 					   u64 key, bool once)
 {
-	if (agrees(pt, idx, key))
+	if (agrees(pt, idx, key)) {
 		wake(pt, idx);
-	else if (once || key & AV_PTE_VALID)
+		return true;
+	}
+	if (once || key & AV_PTE_VALID)
 		av_kept_forget(sh, pt, idx);
+	return false;
 }
 
 /* For entries that do not agree, or are asleep. */
 static noinline void compare_other(struct av_shadow *sh, struct av_pt *pt, u32 idx, u64 key)
 {
 	if (!(pt->pte[idx] & AV_PTE_VALID))
-		compare_asleep(sh, pt, idx, key, true);
+		count_woken(pt, compare_asleep(sh, pt, idx, key, true));
 	else if (!(key & AV_PTE_VALID))
 		put_to_sleep(pt, idx);
 	else
@@ -204,17 +223,19 @@ static __always_inline void compare_used(struct av_shadow *sh, struct av_pt *pt,
 unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits)
 {
-	u32 first = av_pt_index(va, 3), left = av_pt_group(pt, va, n), live = pt->live;
+	u32 first = av_pt_index(va, 3), left = av_pt_group(pt, va, n);
+	unsigned int woken = 0;
 
 	for (; left; left &= left - 1) {
 		u32 i = __builtin_ctz(left);
 
 		if (!(pt->pte[first + i] & AV_PTE_VALID))
-			compare_asleep(sh, pt, first + i,
-				       av_walk_key(READ_ONCE(words[i]), limits), false);
+			woken += compare_asleep(sh, pt, first + i,
+						av_walk_key(READ_ONCE(words[i]), limits), false);
 	}
+	count_woken(pt, woken);
 	av_tree_fills(sh, pt->tree);
-	return pt->live - live;
+	return woken;
 }
 
 /* The table cannot be compared: drop everything. */

@@ -23,13 +23,13 @@
 /* Returns the number of TLBIs, or -1: use the full exit path. */
 static noinline int tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op)
 {
-	struct av_gather *g = &vcpu->mmu->gather;
-	bool done;
-	int n;
+	struct av_zapped *z = &vcpu->mmu->zapped;
+	bool done = av_shadow_tlbi_page(&vcpu->vm->mmu->shadow, op, z);
+	unsigned int i;
+	int n = 0;
 
-	av_gather_init(g, &vcpu->vm->mmu->shadow);
-	done = av_shadow_tlbi_page(&vcpu->vm->mmu->shadow, op, g);
-	n = av_gather_finish_page(g);
+	for (i = 0; i < z->nr; i++)
+		n += av_mmu_flush_page(vcpu->vm, z->serial[i], op.va);
 	return done ? n : -1;
 }
 

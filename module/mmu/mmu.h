@@ -209,11 +209,19 @@ static inline bool av_mmu_near_device(const struct av_vcpu *vcpu, u64 far)
 	return av_device_near(&vcpu->mmu->device, far);
 }
 
+/* An answer to resume or, with inject, to inject an abort; in one register. */
+struct av_light {
+	bool done;		/* there is an answer */
+	bool inject;
+	u16 cls;		/* enum av_exit_class */
+	u32 iss;
+};
+
 /*
- * av_mmu_fault() at a light exit, with interrupts off. NULL: not possible, use av_mmu_fault().
- * Otherwise the answer is to resume or, only with may_inject, to inject an abort.
+ * av_mmu_fault() at a light exit, with interrupts off. Not done: not possible, use
+ * av_mmu_fault(). Aborts are injected only with may_inject.
  */
-const struct av_answer *av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject);
+struct av_light av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject);
 
 /*
  * Fetch the instruction at va as the guest's current mode would. False: it cannot be fetched,

@@ -14,6 +14,7 @@
 #include "mmu/copies.h"
 #include "mmu/entry.h"
 #include "mmu/hidden.h"
+#include "mmu/walk_down.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 
@@ -31,31 +32,97 @@ static __always_inline u64 taken_back(const struct av_vm_mmu *mmu, const struct 
 	return (near->seq ^ mmu->seq) | mmu->in_progress;
 }
 
+/* near->at is the table, and words its page. */
+static __always_inline void note_table(struct av_near *near, const struct av_tree *tree,
+				       struct av_mem_page words)
+{
+	near->rights = av_tree_leaf_rights(tree, near->at.rights[1], near->at.rights[0]);
+	/* Instructions come from copies: no AV_X. */
+	if (tree->key.mode == AV_MODE_EL1_COPIES)
+		near->rights &= ~(AV_LEAVES * AV_X);
+	near->words = words;
+}
+
 /* Remember the table that a walk used, or that there is a block. */
 static void remember(const struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree,
 		     const struct av_slot *slot, const struct av_walk *walk, int ret)
 {
 	near->words.hva = 0;
 	near->at.va = walk->va & ~AV_TABLE_SPAN;
-	if (ret >= 0 && av_walk_keep(&vcpu->mmu->regime, walk, &near->at) && slot) {
-		near->rights = av_tree_leaf_rights(tree, near->at.rights[1], near->at.rights[0]);
-		/* Instructions come from copies: no AV_X. */
-		if (tree->key.mode == AV_MODE_EL1_COPIES)
-			near->rights &= ~(AV_LEAVES * AV_X);
-		/* The reader's last word was in the table, so that slot is the table's. */
-		near->words = av_mem_words(slot, near->at.ipa);
-	} else if (ret) {
+	/* The reader's last word was in the table, so that slot is the table's. */
+	if (ret >= 0 && av_walk_keep(&vcpu->mmu->regime, walk, &near->at) && slot)
+		note_table(near, tree, av_mem_words(slot, near->at.ipa));
+	else if (ret)
 		near->serial = 0;
-	}
 }
 
-/* Walk the guest's tables to the one for va. True if there is one. */
-static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
-				const struct av_tree *tree, u64 va)
+/* The kernel's address of a frame of the guest's tables; 0: its page is not known. */
+static __always_inline unsigned long page_of(struct av_mem_reader *reader, u64 gfn)
+{
+	u64 page;
+
+	/* Most often in the slot of the frame before. */
+	if (unlikely(!reader->slot || gfn - reader->slot->base_gfn >= reader->slot->npages)) {
+		reader->slot = av_slot_find(reader->slots, gfn);
+		if (!reader->slot)
+			return 0;
+	}
+	page = av_mem_known_page(reader->slot, gfn) & AV_FRAME_PAGE;
+	return likely(page) ? (unsigned long)phys_to_virt(page) : 0;
+}
+
+static __always_inline struct av_walk_word load_known(void *reader, u64 ipa)
+{
+	unsigned long page = page_of(reader, ipa >> PAGE_SHIFT);
+
+	if (unlikely(!page))
+		return (struct av_walk_word) {};
+	return (struct av_walk_word) { READ_ONCE(*(const u64 *)(page + (ipa & ~PAGE_MASK))), true };
+}
+
+/* The same for walks that av_walk_down() gives up. */
+static noinline int find_long(struct av_vcpu *vcpu, struct av_near *near,
+			      const struct av_tree *tree, u64 va)
 {
 	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
-	struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	struct av_walk walk;
+	int ret;
+
+	near->serial = tree->serial;
+	pagefault_disable();
+	ret = av_walk(&vcpu->mmu->regime, &av_mem_reader_now_ops, &reader, va, &walk);
+	remember(vcpu, near, tree, reader.slot, &walk, ret);
+	pagefault_enable();
+	return near->words.hva ? 0 : AV_WALK_LONG;
+}
+
+/* The same by known pages only. */
+static __always_inline int find_known(struct av_vcpu *vcpu, struct av_near *near,
+				      const struct av_tree *tree, u64 va)
+{
+	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
+	int ret = av_walk_down(&vcpu->mmu->regime, va, load_known, &reader, &near->at);
+	unsigned long page;
+
+	if (unlikely(ret)) {
+		near->serial = 0;
+		return ret;
+	}
+	page = page_of(&reader, near->at.ipa >> PAGE_SHIFT);
+	if (unlikely(!page))
+		return AV_WALK_LONG;
+	note_table(near, tree, (struct av_mem_page) { page });
+	return 0;
+}
+
+/*
+ * Walk the guest's tables to the one for va. 0; AV_FAULT_CODE(): there is none; AV_WALK_LONG:
+ * use light.c.
+ */
+static noinline int find_table(struct av_vcpu *vcpu, struct av_near *near,
+			       const struct av_tree *tree, u64 va)
+{
+	struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	int ret;
 
 	near->serial = tree->serial;
@@ -64,11 +131,8 @@ static noinline bool find_table(struct av_vcpu *vcpu, struct av_near *near,
 	near->part.nr = 0;
 	near->pt = NULL;
 	vcpu->mmu->refill.near = NULL;
-	pagefault_disable();
-	ret = av_walk(&vcpu->mmu->regime, &av_mem_reader_now_ops, &reader, va, &walk);
-	remember(vcpu, near, tree, reader.slot, &walk, ret);
-	pagefault_enable();
-	return near->words.hva;
+	ret = find_known(vcpu, near, tree, va);
+	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;
 }
 
 /* Find the part of the frames that gfn is in, if it is not the last page's. */
@@ -269,9 +333,12 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	return true;
 }
 
-/* Read the descriptor for va, from the remembered table or after a walk. */
+/*
+ * Read the descriptor for va, from the remembered table or after a walk. If there is no table,
+ * *fault is the walk's AV_FAULT_CODE().
+ */
 static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struct av_near *near,
-						     const struct av_tree *tree, u64 va)
+						     const struct av_tree *tree, u64 va, int *fault)
 {
 	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	u64 gone = taken_back(mmu, near);
@@ -279,9 +346,13 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 	unsigned long mask = array_index_mask_nospec(gone, 1);
 	struct av_mem_page words;
 
+	*fault = 0;
 	if (unlikely(gone || !current_table(mmu, near, tree, va))) {
-		if (mmu->in_progress || !find_table(vcpu, near, tree, va))
+		if (mmu->in_progress)
 			return (struct av_mem_word) {};
+		*fault = find_table(vcpu, near, tree, va);
+		if (unlikely(*fault))
+			return (struct av_mem_word) { 0, *fault > 0 };
 		mask = ~0UL;
 	}
 	words.hva = near->words.hva & mask;
@@ -290,62 +361,99 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 	return av_mem_load_word(words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
 }
 
+/* The answer to a hidden fault. What av_resolve_*() write of it is not stored. */
+static __always_inline struct av_light hidden(u64 esr, u64 far)
+{
+	struct av_answer answer;
+
+	av_resolve_begin(esr, far, &answer);
+	return (struct av_light) { .done = true, .cls = answer.cls };
+}
+
+/* The answer to the guest's own fault. */
+static __always_inline struct av_light guests(u64 esr, u64 far, int fault)
+{
+	struct av_answer answer;
+
+	av_resolve_begin(esr, far, &answer);
+	av_resolve_guests(esr, AV_FAULT_FSC(fault), &answer);
+	return (struct av_light) {
+		.done = true, .inject = true, .cls = answer.cls, .iss = answer.iss
+	};
+}
+
 /* Under mmu_lock: fill the page, or answer that the guest's fault may be injected. */
-static __always_inline bool resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr, u64 far,
-				    bool may_inject, struct av_answer *answer)
+static __always_inline struct av_light resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu,
+					       u64 esr, u64 far, bool may_inject)
 {
 	u64 va = av_untag(&mmu->regime, far);
 	struct av_tree *tree = mmu->tree[far >> 55 & 1];
 	struct av_near *near = &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_NEARS];
 	u8 access = av_abort_access(esr);
 	struct av_mem_word desc;
-	int ret;
+	int ret, fault;
 
 	/* Keep one pointer in a register: the offset in *mmu is a large one. */
 	OPTIMIZER_HIDE_VAR(near);
-	desc = descriptor(vcpu, near, tree, va);
+	desc = descriptor(vcpu, near, tree, va, &fault);
 	if (!desc.loaded)
-		return false;
-	ret = av_walk_table_permits(&near->at, desc.val, mmu->el, access);
+		return (struct av_light) {};
+	ret = unlikely(fault) ? fault :
+				av_walk_table_permits(&near->at, desc.val, mmu->el, access);
 	if (!ret)
 		return refill(vcpu, near, tree, va, desc.val, access) ||
-		       fill(vcpu, near, tree, va, desc.val, access);
-	if (!may_inject || (near->at.e0pd && !mmu->el))
-		return false;
+		       fill(vcpu, near, tree, va, desc.val, access) ?
+			       hidden(esr, far) : (struct av_light) {};
+	if (!may_inject || (!mmu->el && near->at.e0pd))
+		return (struct av_light) {};
 	mmu->resolved.walk.ipa = 0;
-	av_resolve_guests(esr, AV_FAULT_FSC(ret), answer);
-	return true;
+	return guests(esr, far, ret);
 }
 
-static __always_inline bool near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr,
-				       u64 far, bool may_inject, struct av_answer *answer)
+static __always_inline struct av_light near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu,
+						  u64 esr, u64 far, bool may_inject)
 {
-	bool done;
+	struct av_light done = {};
 
 	if (!av_abort_walked(esr) || !av_mmu_lock_soon(vcpu))
-		return false;
-	av_resolve_begin(esr, far, answer);
-	done = !av_annex_holds(vcpu->vm, far) &&
-	       resolve(vcpu, mmu, esr, far, may_inject, answer);
+		return done;
+	if (!av_annex_holds(vcpu->vm, far))
+		done = resolve(vcpu, mmu, esr, far, may_inject);
 	av_mmu_unlock(vcpu);
 	return done;
 }
 
-const struct av_answer *av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
+static noinline struct av_light far_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
+{
+	struct av_answer *answer = &vcpu->mmu->answer;
+
+	if (!av_light_abort(vcpu, esr, far, may_inject, answer))
+		return (struct av_light) {};
+	return (struct av_light) {
+		.done = true, .inject = answer->kind == AV_ANSWER_ABORT, .cls = answer->cls,
+		.iss = answer->iss,
+	};
+}
+
+struct av_light av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	struct av_answer *answer = &mmu->answer;
+	struct av_light done = {};
 
 	/* mmu->plain counts down by exits on the full path: root.c. */
 	if (unlikely(mmu->plain))
-		return NULL;
+		return done;
 	av_mmu_follow(vcpu);
 	if (unlikely(mmu->stale))
-		return NULL;
-	if (!likely(near_abort(vcpu, mmu, esr, far, may_inject, answer)) &&
-	    !av_light_abort(vcpu, esr, far, may_inject, answer))
-		return NULL;
+		return done;
+	done = near_abort(vcpu, mmu, esr, far, may_inject);
+	if (unlikely(!done.done)) {
+		done = far_abort(vcpu, esr, far, may_inject);
+		if (!done.done)
+			return done;
+	}
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
-	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr, answer->kind);
-	return answer;
+	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr,
+		       done.inject ? AV_ANSWER_ABORT : AV_ANSWER_RESUME);
+	return done;
 }

@@ -394,11 +394,18 @@ struct av_tlbi_walk {
 /* Drop some of the entries that op names or may cover. True if there are more. */
 bool av_shadow_tlbi(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_gather *g);
 
+/* Trees that lost an entry for one page. The caller flushes the page in each of them. */
+#define AV_ZAPPED_TREES		4
+struct av_zapped {
+	unsigned int nr;
+	u64 serial[AV_ZAPPED_TREES];
+};
+
 /*
  * The same for an op that names one page. False if there are many trees or a larger leaf:
  * nothing or only a part is done, and doing it again does no harm.
  */
-bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_gather *g);
+bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_zapped *z);
 
 /*
  * The level-3 table of swept->filled that has the page. NULL: there is none, or a guest leaf

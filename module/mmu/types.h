@@ -248,6 +248,7 @@ struct av_vcpu_mmu {
 	struct av_pool pool;			/* av_pool_fill() */
 	/* Of the current light exit or fault. Not on the stack, which is zeroed each time. */
 	struct av_gather gather;
+	struct av_zapped zapped;
 	struct av_resolved resolved;
 	struct av_candidate candidates[1 + AV_AROUND];
 	u64 words[AV_AROUND];		/* descriptors of a group, copied by av_mem_look() */

@@ -4,7 +4,7 @@
  * pseudocode. Faults have its priority: range and EPD; at each level external abort, validity,
  * address size; at the leaf the access flag. Callers check permissions (av_walk_permits()).
  */
-#include "mmu/walk.h"
+#include "mmu/walk_down.h"
 
 #define DESC_VALID		BIT_ULL(0)
 #define DESC_TABLE		BIT_ULL(1)	/* at level 3: a page */
@@ -175,13 +175,11 @@ static __always_inline int leaf(const struct av_regime *r, u8 granule, int level
 	return 0;
 }
 
-static u8 limits_of(const struct half *h, u64 desc)
+u8 av_walk_limits(u64 descs)
 {
-	if (h->hpd)
-		return 0;
-	return (desc & DESC_NOUSER_TABLE ? NO_USER : 0) |
-	       (desc & DESC_RDONLY_TABLE ? NO_WRITE : 0) |
-	       (desc & DESC_PXN_TABLE ? NO_PXEC : 0) | (desc & DESC_UXN_TABLE ? NO_UEXEC : 0);
+	return (descs & DESC_NOUSER_TABLE ? NO_USER : 0) |
+	       (descs & DESC_RDONLY_TABLE ? NO_WRITE : 0) |
+	       (descs & DESC_PXN_TABLE ? NO_PXEC : 0) | (descs & DESC_UXN_TABLE ? NO_UEXEC : 0);
 }
 
 /* Classify a descriptor: a fault, 0 for a leaf, or 1 for a table. */
@@ -221,7 +219,7 @@ static int walk_tables(const struct av_regime *r, const struct half *h,
 		ret = classify(h, level, desc, obits);
 		if (ret != 1)
 			return ret ?: leaf(r, h->granule, level, desc, out);
-		out->limits |= limits_of(h, desc);
+		out->limits |= h->hpd ? 0 : av_walk_limits(desc);
 		table = desc & GENMASK_ULL(47, 0) & ~GENMASK_ULL(h->granule - 1, 0);
 		mask = GENMASK_ULL(shift - 1, 0);
 	}
@@ -256,7 +254,7 @@ u64 av_walk_alike_bits(const struct av_regime *r)
 #define LEAVES_UXN	0x1111111100000000ULL
 
 /* set_rights() for all leaves of a table at once. */
-static void set_leaves(const struct av_regime *r, struct av_walk_table *table)
+void av_walk_set_leaves(const struct av_regime *r, struct av_walk_table *table)
 {
 	u64 user = table->limits & NO_USER ? 0 : LEAVES_USER;
 	u64 write = table->limits & NO_WRITE ? 0 : AV_LEAVES & ~LEAVES_RDONLY;
@@ -270,6 +268,11 @@ static void set_leaves(const struct av_regime *r, struct av_walk_table *table)
 		table->rights[0] = 0;
 }
 
+u64 av_walk_beyond(const struct av_regime *r)
+{
+	return GENMASK_ULL(47, 12) & ~(BIT_ULL(output_bits(r)) - 1);
+}
+
 bool av_walk_keep(const struct av_regime *r, const struct av_walk *walk,
 		  struct av_walk_table *table)
 {
@@ -278,11 +281,11 @@ bool av_walk_keep(const struct av_regime *r, const struct av_walk *walk,
 	*table = (struct av_walk_table) {
 		.va = walk->va & ~AV_TABLE_SPAN,
 		.ipa = walk->desc_ipa & ~GENMASK_ULL(11, 0),
-		.beyond = GENMASK_ULL(47, 12) & ~(BIT_ULL(output_bits(r)) - 1),
+		.beyond = av_walk_beyond(r),
 		.limits = walk->limits,
 		.e0pd = walk->e0pd,
 	};
-	set_leaves(r, table);
+	av_walk_set_leaves(r, table);
 	return true;
 }
 

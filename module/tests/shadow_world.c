@@ -424,11 +424,21 @@ bool tlbi_again(struct av_tlbi_page op)
 	return serial != AV_NOT_SWEPT;
 }
 
+bool tlbi_page(struct av_tlbi_page op)
+{
+	struct av_zapped z;
+	bool done = av_shadow_tlbi_page(&sh, op, &z);
+	unsigned int i;
+
+	for (i = 0; i < z.nr; i++)
+		flush_page(z.serial[i], op.va);
+	return done;
+}
+
 /* As the module does: at once where that can be. Every other time, for both are to be right. */
 static bool at_once(const struct av_tlbi *op)
 {
 	static unsigned int turn;
-	struct av_gather g;
 	bool done;
 
 	if (turn++ % 2 || op->last - op->start >= AV_PAGE_SIZE ||
@@ -439,9 +449,7 @@ static bool at_once(const struct av_tlbi *op)
 		check_tlb();
 		return true;
 	}
-	av_gather_init(&g, &sh);
-	done = av_shadow_tlbi_page(&sh, page_op(op), &g);
-	finish(&g);
+	done = tlbi_page(page_op(op));
 	check_tlb();
 	return done;
 }

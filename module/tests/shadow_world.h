@@ -59,6 +59,9 @@ struct av_pool *full_pool(void);
 /* As the module carries out an op of the page that was named before. */
 bool tlbi_again(struct av_tlbi_page op);
 
+/* As the module carries out an op of one page: false if it is to be done the long way. */
+bool tlbi_page(struct av_tlbi_page op);
+
 /* The same op for av_shadow_tlbi_page(). */
 static inline struct av_tlbi_page page_op(const struct av_tlbi *op)
 {

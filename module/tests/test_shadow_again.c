@@ -25,13 +25,8 @@ static int again(u64 va)
 static bool page(u64 va)
 {
 	struct av_tlbi_page op = { .va = va, .any_asid = true, .leaf = true };
-	struct av_gather g;
-	bool done;
 
-	av_gather_init(&g, &sh);
-	done = av_shadow_tlbi_page(&sh, op, &g);
-	av_gather_finish_page(&g);
-	return done;
+	return tlbi_page(op);
 }
 
 static void fill_page(struct av_tree *t, u64 va)

@@ -51,14 +51,7 @@ static unsigned int one_page(int scope, bool leaf, u64 va, u16 asid)
 
 static bool at_once(const struct av_tlbi *op)
 {
-	struct av_gather g;
-	bool done;
-
-	av_gather_init(&g, &sh);
-	done = av_shadow_tlbi_page(&sh, page_op(op), &g);
-	CHECK(av_list_empty(&g.unlinked));
-	av_gather_finish_page(&g);
-	return done;
+	return tlbi_page(page_op(op));
 }
 
 static bool gone(struct av_tree *tree, u64 va)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/walk.h"
+#include "mmu/walk_down.h"
 
 #define MEM_BASE	0x40000000ULL
 #define MEM_SIZE	0x800000
@@ -41,6 +41,8 @@
 static u8 *mem;
 static u64 next_table;
 static unsigned int reads;
+/* What av_walk_down() did: gave up, found a table, found a fault. */
+static unsigned int downs[3];
 
 static int read64(void *ctx, u64 ipa, u64 *val)
 {
@@ -191,12 +193,47 @@ static void check_page(const struct av_regime *r, int ret)
 	check_permits(r, &table, walked.va, peek(at));
 }
 
+static struct av_walk_word load(void *ctx, u64 ipa)
+{
+	struct av_walk_word word;
+
+	word.loaded = !ops.read64(ctx, ipa, &word.val);
+	return word;
+}
+
+/* The short way down finds the same table, or the same fault above it, or gives up. */
+static void check_down(const struct av_regime *r, int ret)
+{
+	struct av_walk_table table, kept;
+	int down;
+
+	memset(&table, 0xff, sizeof(table));
+	memset(&kept, 0xff, sizeof(kept));
+	down = av_walk_down(r, walked.va, load, NULL, &table);
+	downs[down < 0 ? 0 : !down ? 1 : 2]++;
+	if (down > 0) {
+		CHECK_EQ(down, ret);
+		CHECK(walked.level < 3);
+		CHECK_EQ(table.e0pd, walked.e0pd);
+	} else if (!down) {
+		CHECK(av_walk_keep(r, &walked, &kept));
+		CHECK_EQ(table.va, kept.va);
+		CHECK_EQ(table.ipa, kept.ipa);
+		CHECK_EQ(table.beyond, kept.beyond);
+		CHECK_EQ(table.rights[0], kept.rights[0]);
+		CHECK_EQ(table.rights[1], kept.rights[1]);
+		CHECK_EQ(table.limits, kept.limits);
+		CHECK_EQ(table.e0pd, kept.e0pd);
+	}
+}
+
 static int walk(const struct av_regime *r, u64 va)
 {
 	int ret = av_walk(r, &ops, NULL, va, &walked);
 	unsigned int took = reads;
 
 	check_page(r, ret);
+	check_down(r, ret);
 	reads = took;
 	return ret;
 }
@@ -575,6 +612,35 @@ static void test_loop(void)
 	CHECK_EQ(walked.ipa, r.ttbr0);
 }
 
+/* Random tables, for the checks within walk(): av_walk_down() does all that it can do. */
+static void test_downs(void)
+{
+	static const u64 uppers[] = { 0, 0, 0, UXN_TABLE, NOUSER_TABLE, RDONLY_TABLE | PXN_TABLE };
+	unsigned int i;
+
+	srandom(1);
+	for (i = 0; i < 2000; i++) {
+		u64 tcr = TG_4K | TSZ(16) | IPS(2) | (random() % 8 ? 0 : AV_TCR_HPD0);
+		struct av_regime r = regime(random() % 8 ? tcr : tcr | AV_TCR_EPD0 | AV_TCR_E0PD1);
+		u64 va = (random() % 2 ? ~0ULL << 48 : 0) | (random() & 0x7ffffULL) << 21;
+		int level = random() % 4 ? 3 : 1 + random() % 2;
+
+		if (random() % 4 == 0)
+			r.sctlr |= AV_SCTLR_WXN;
+		map(&r, va, 0x80000000 | (level == 3 ? PAGE : VALID) | AF, level,
+		    uppers[random() % ARRAY_SIZE(uppers)]);
+		walk(&r, va | (random() & 0xfff));
+		walk(&r, va ^ BIT_ULL(21 + 9 * (random() % 3)));
+		walk(&r, va ^ BIT_ULL(48));
+		/* A hole in memory, and an address that is too large. */
+		poke((random() % 2 ? r.ttbr0 : r.ttbr1) + 8 * (random() % 512), random() | PAGE);
+		walk(&r, va);
+	}
+	CHECK(downs[0] > 1000);
+	CHECK(downs[1] > 500);
+	CHECK(downs[2] > 500);
+}
+
 int main(void)
 {
 	mem = calloc(1, MEM_SIZE);
@@ -590,6 +656,7 @@ int main(void)
 	RUN(test_asid);
 	RUN(test_siblings);
 	RUN(test_loop);
+	RUN(test_downs);
 	free(mem);
 	return TESTS_DONE();
 }
