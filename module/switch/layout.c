@@ -62,6 +62,10 @@ static_assert(sizeof(struct av_srf_roots) == ROOTS_SIZE && AV_SRF_ROOTS == NR_RO
 CHECK_SRF(quick_rows, SRF_QUICK_ROWS);
 CHECK_SRF(fast, SRF_FAST);
 CHECK_SRF(psci_version, SRF_PSCI);
+CHECK_SRF(log.begun, SRF_BEGUN);
+CHECK_SRF(log.timed, SRF_TIMED);
+CHECK_SRF(log.nr, SRF_LOG_NR);
+CHECK_SRF(log.entry, SRF_LOG);
 static_assert(SRF_SHARED == AV_SRF_PAGE);
 CHECK_SRF(sys[AV_CONTEXTIDR_EL1], SRF_CONTEXTIDR_EL1);
 CHECK_SRF(sys[AV_SCTLR_EL1], SRF_SCTLR_EL1);
@@ -134,7 +138,8 @@ CHECK_PRIVATE(light, SW_LIGHT);
 CHECK_PRIVATE(light_data, SW_LIGHT + 8);
 CHECK_PRIVATE(light_pstate, SW_LIGHT_PSTATE);
 
-static_assert(AV_EXCEPTION_SYNC == EXIT_SYNC && AV_EXCEPTION_FATAL == EXIT_FATAL);
+static_assert(AV_EXCEPTION_SYNC == EXIT_SYNC && AV_EXCEPTION_FATAL == EXIT_FATAL &&
+	      AV_EXCEPTION_LOG == EXIT_LOG);
 static_assert(AV_QUICK_ROWS == QUICK_ROWS);
 static_assert(AV_QUICK_COUNTER == GENMASK(15, QUICK_COUNTER_SHIFT));
 static_assert(AV_QUICK_WRITE == BIT(QUICK_WRITE_BIT));
@@ -149,3 +154,6 @@ static_assert(AV_FAST_ERET_EL0 == FAST_ERET_EL0 && AV_FAST_HVC == FAST_HVC);
 static_assert(AV_TOKENS_ALWAYS(NONE, SAME, SAME) AV_TOKENS_ROWS(NONE, SAME, SAME) true);
 static_assert(AV_TOKENS == TOKENS);
 static_assert(AV_INSN_UNKNOWN == INSN_UNKNOWN);
+static_assert(AV_TIME_EVERY == TIME_EVERY && AV_TIME_PHASE == TIME_PHASE &&
+	      AV_TIME_LOG == TIME_LOG);
+static_assert(AV_TOKEN_SAMPLE % AV_TIME_EVERY == 0, "no sampled token is timed");
