@@ -42,13 +42,20 @@ for s in $needed; do
 	fi
 done
 outside=$("${CROSS_COMPILE:-}readelf" -rW "$ko" |
-	awk '/^Relocation section/ { on = index($0, ".rela.av_window.text") }
-	     on && $1 ~ /^[0-9a-f]+$/ && $5 !~ /^(av_fast|av_window_[a-z0-9_]*|\.av_window\.text)$/ { print $5 }')
+	awk '/^Relocation section/ {
+			plain = index($0, ".rela.av_window.text")
+			timed = index($0, ".rela.av_timed.text")
+	     }
+	     $1 !~ /^[0-9a-f]+$/ { next }
+	     plain && ($5 !~ /^(av_fast|av_window_[a-z0-9_]*|\.av_window\.text)$/ || $5 ~ /_timed_/) { print $5 }
+	     timed && $5 !~ /^(av_fast_timed|av_window_timed_[a-z0-9_]*|\.av_timed\.text)$/ { print $5 }')
 for s in $outside; do
 	echo "check-symbols: $ko: code of the window refers to $s, which is not in it" >&2
 	bad=1
 done
-"${CROSS_COMPILE:-}objdump" -d --no-show-raw-insn -j .av_window.text "$ko" >"$ko.window"
+for s in .av_window.text .av_timed.text; do
+	"${CROSS_COMPILE:-}objdump" -d --no-show-raw-insn -j "$s" "$ko" 2>/dev/null || :
+done >"$ko.window"
 foreign=$(awk -F '\t' '
 	/^[0-9a-f]+ </	{ c = $0 !~ /<av_window_/; functions += c; next }
 	# No guest changes what the counter reads as at EL1.

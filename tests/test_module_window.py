@@ -51,6 +51,40 @@ def test_what_goes_through_the_guests_registers_is_refused(tmp_path, body, optio
     assert "uses what is the guest's" in done.stderr and found in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("section", "function", "other", "passes"),
+    [
+        (".av_timed.text", "av_fast_timed", "av_window_timed_x", True),
+        (".av_timed.text", "av_fast_timed", "av_window_x", False),
+        (".av_window.text", "av_fast", "av_window_timed_x", False),
+        (".av_window.text", "av_fast", "printk", False),
+    ],
+)
+def test_no_copy_of_the_window_refers_to_the_other(tmp_path, section, function, other, passes):
+    """They are at other distances in the window than in the module."""
+    source = tmp_path / "fast.c"
+    source.write_text(
+        f'long {other}(long); __attribute__((section("{section}"))) long {function}(long n)'
+        f"{{ return {other}(n) + 1; }}\n"
+    )
+    ko = tmp_path / "fast.ko"
+    subprocess.run([f"{CROSS}gcc", "-O2", "-c", source, "-o", ko], check=True)
+    said = f"code of the window refers to {other}, which is not in it"
+    assert (said not in check(tmp_path, ko).stderr) == passes
+
+
+COPIES = (".av_window.text", ".av_timed.text")
+
+
+def test_both_copies_are_entered_at_the_same_offsets():
+    """The plain copy's low alias goes to either's high one, which begins by setting VBAR_EL1."""
+    entries = []
+    for section in COPIES:
+        lines = code(module("stable"), "-j", section)
+        entries.append([i for i, words in enumerate(lines) if words[:2] == ["msr", "vbar_el1, x3"]])
+    assert len(entries[0]) == 2 and entries[0] == entries[1]
+
+
 def test_plain_code_passes(tmp_path):
     done = check_code(tmp_path, "if (p[0]) p[1] = p[2]; return p[3];")
     assert (done.returncode, done.stderr) == (0, "")
@@ -97,9 +131,10 @@ def test_the_vmms_shadow_stack_is_off_in_the_guest():
     ]
 
 
-def test_nothing_is_read_between_the_workaround_and_eret():
+@pytest.mark.parametrize("section", COPIES)
+def test_nothing_is_read_between_the_workaround_and_eret(section: str):
     """Errata 2966298 and 3117295: their TLBI is worth nothing with a load behind it."""
-    lines = code(module("stable"), "-j", ".av_window.text")
+    lines = code(module("stable"), "-j", section)
     at = [i for i, words in enumerate(lines) if words[:2] == ["tlbi", "vale1, xzr"]]
     assert len(at) == 1, lines
     assert [" ".join(words[:2]) for words in lines[at[0] + 1 : at[0] + 3]] == ["dsb nsh", "eret"]

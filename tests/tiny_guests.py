@@ -63,6 +63,11 @@ def msr(system: tuple[int, int, int, int, int], register: int) -> int:
     return 0xD510_0000 | (op0 - 2) << 19 | op1 << 16 | crn << 12 | crm << 8 | op2 << 5 | register
 
 
+def mrs(register: int, system: tuple[int, int, int, int, int]) -> int:
+    """x`register` = the system register."""
+    return msr(system, register) | 1 << 21
+
+
 def psci(function: int) -> list[int]:
     """A call that does not return."""
     return [*load(0, function), HVC, LOOP]

@@ -58,6 +58,8 @@ static_assert(offsetof(struct av_stats_desc, name) == offsetof(struct kvm_stats_
 #define X_PLACE(place, text)		AV_DESC_NS(text "_ns"),
 #define X_HIST(cls, text, group)	AV_DESC_HIST(text),
 #define X_PLACE_HIST(place, text)	AV_DESC_HIST(text),
+#define X_TIMED(reg, text)		AV_DESC_NS(text "_timed_ns"),
+#define X_FAST_HIST(reg, text)		AV_DESC_HIST(text),
 #define X_FIGURE(figure, text, kind, unit) AV_DESC(kind, unit, POW10, 0, text),
 
 static const struct av_stats_desc av_vcpu_descs[] = {
@@ -68,8 +70,10 @@ static const struct av_stats_desc av_vcpu_descs[] = {
 	AV_EXIT_CLASSES(X_CLASS)
 	AV_EVENTS(X_EVENT)
 	AV_FAST_TRAPS(X_EVENT)
+	AV_FAST_TRAPS(X_TIMED)
 	AV_EXIT_CLASSES(X_HIST)
 	AV_PLACES(X_PLACE_HIST)
+	AV_FAST_TRAPS(X_FAST_HIST)
 };
 
 static const struct av_stats_desc av_vm_descs[] = {
@@ -169,8 +173,12 @@ static void av_vcpu_gather(void *object, u64 *data)
 		*data++ = READ_ONCE(s->event[i]) + av_event_elsewhere(s, i);
 	for (i = 0; i < AV_NR_FAST; i++)
 		*data++ = av_fast_count(s, i);
+	for (i = 0; i < AV_NR_FAST; i++)
+		*data++ = av_ticks_to_ns(READ_ONCE(s->times.row[i][0]));
 	for (i = 0; i < AV_NR_ROWS; i++, data += AV_HIST_BUCKETS)
-		av_hist_read(a, i, data);
+		av_hist_read(a->row[i], data);
+	for (i = 0; i < AV_NR_FAST; i++, data += AV_HIST_BUCKETS)
+		av_hist_read(s->times.row[i], data);
 }
 
 static void av_vm_gather(void *object, u64 *data)
@@ -183,6 +191,8 @@ static void av_vm_gather(void *object, u64 *data)
 	data[AV_VM_ACCOUNTING] = READ_ONCE(vm->stats.accounting);
 	data[AV_VM_SWITCH_PS] = av_cpu_switch_ps(false);
 	data[AV_VM_SWITCH_SHORT_PS] = av_cpu_switch_ps(true);
+	data[AV_VM_FAST_TIMED_EVERY] = AV_TIME_EVERY;
+	data[AV_VM_FAST_PS] = av_cpu_fast_ps();
 	/* Counted only when read. */
 	av_mmu_count_leaves(vm, &data[AV_VM_PAGES_4K], &data[AV_VM_PAGES_2M]);
 }

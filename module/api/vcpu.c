@@ -132,6 +132,7 @@ static struct av_vcpu *av_vcpu_alloc(struct av_vm *vm, int id)
 		return NULL;
 	}
 	vcpu->stats.fast = vcpu->srf->fast;
+	vcpu->stats.log = &vcpu->srf->log;
 	av_account_init(&vcpu->stats.account, read_sysreg(cntfrq_el0));
 	return vcpu;
 }

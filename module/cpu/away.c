@@ -7,6 +7,16 @@
 #include "compat/sched.h"
 #include "cpu/away.h"
 #include "cpu/cpu.h"
+#include "switch/switch.h"
+
+void av_cpu_choose_window(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+	unsigned int nr = max(vm->nr_vcpus, vcpu->idx + 1);
+
+	av_switch_set_timed(vcpu->sw, READ_ONCE(vm->stats.accounting) &&
+				      av_switch_map_timed(vm->sw, nr));
+}
 
 int av_cpu_enable_accounting(struct av_vm *vm, u64 on)
 {
@@ -20,6 +30,12 @@ int av_cpu_enable_accounting(struct av_vm *vm, u64 on)
 		av_for_each_vcpu(i, vcpu, vm)
 			WRITE_ONCE(vcpu->stats.waiter, NULL);
 	av_stats_set_accounting(&vm->stats, on);
+	if (mutex_lock_killable(&vm->lock))
+		return -EINTR;
+	/* Of two at the same time the later one sees what both came to. */
+	av_for_each_vcpu(i, vcpu, vm)
+		av_cpu_choose_window(vcpu);
+	mutex_unlock(&vm->lock);
 	return 0;
 }
 
@@ -40,8 +56,12 @@ static u64 waited(struct av_vcpu *vcpu)
 
 void av_away_take(struct av_vcpu *vcpu)
 {
-	u64 ticks = waited(vcpu);
+	u64 ticks;
 
+	if (!av_stats_accounting())
+		return;
+	av_stats_take_log(&vcpu->stats);
+	ticks = waited(vcpu);
 	if (ticks)
 		av_stats_skip(&vcpu->stats, AV_PLACE_AWAY, ticks);
 }

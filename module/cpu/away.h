@@ -9,7 +9,10 @@
 #include "stats/stats.h"
 #include "vm/vcpu.h"
 
-/* Account the thread's wait for a CPU since the last call, if accounting is on. */
+/*
+ * If accounting is on: account the thread's wait for a CPU since the last call, and the times of
+ * fast traps in the last stay.
+ */
 void av_away_take(struct av_vcpu *vcpu);
 
 /* Around an idle period; pass begin's return value to end. */

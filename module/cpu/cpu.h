@@ -54,6 +54,8 @@ void av_cpu_vm_destroy(struct av_vm *vm);
 /* Set a VM's AV_CHEAP_* bits (cpu/cheap.h). Returns 0, or -EINVAL for unknown bits. */
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which);
 int av_cpu_enable_accounting(struct av_vm *vm, u64 on);
+/* Which copy of the window the vCPU runs with: by its VM's accounting. Under vm->lock. */
+void av_cpu_choose_window(struct av_vcpu *vcpu);
 /* KVM_CAP_HALT_POLL: the longest time to poll in WFI. Returns 0, or -EINVAL. */
 int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns);
 int av_cpu_vcpu_init(struct av_vcpu *vcpu);
@@ -176,6 +178,8 @@ void av_vcpu_time_begins(struct av_vcpu *vcpu);
 
 /* The cost of an entry and exit in picoseconds, as measured at module load; 0: unknown. */
 u64 av_cpu_switch_ps(bool short_way);
+/* The same of a fast trap, there and back. */
+u64 av_cpu_fast_ps(void);
 void av_vcpu_wait_started(struct av_vcpu *vcpu);
 int av_vcpu_wait_woken(struct av_vcpu *vcpu);	/* KVM_MP_STATE_SUSPENDED */
 

@@ -23,7 +23,20 @@
 #include "lib/counter.h"
 #include "vm/token.h"
 
+/* cpu/fast_timed.c includes this file with others. */
+#ifndef AV_FAST_TIMED
+#define AV_FAST_TIMED	false
 #define __window	__attribute__((__section__(".av_window.text")))
+#endif
+
+/* Count a trap of kind n as done. */
+static __always_inline void counted(struct av_srf *srf, unsigned int n)
+{
+	u64 count = ++srf->fast[n];
+
+	if (AV_FAST_TIMED && av_time_this(count))
+		srf->log.timed = (uintptr_t)&srf->fast[n];
+}
 
 /* Would replacing the masks old by daif unmask something that is pending? */
 static __always_inline bool lets_in(const struct av_srf *srf, u64 old, u64 daif)
@@ -109,7 +122,7 @@ static __always_inline int fast_ttbr(struct av_srf *srf, bool high, u64 val)
 		srf->ttbr1[1] = roots->root1[1];
 		srf->modes = roots->root1[0] ? srf->modes_same : 0;
 		av_quick_modes(srf);
-		srf->fast[high ? AV_FAST_TTBR1_EL1 : AV_FAST_TTBR0_EL1]++;
+		counted(srf, high ? AV_FAST_TTBR1_EL1 : AV_FAST_TTBR0_EL1);
 		srf->pc += 4;
 		srf->pstate &= ~AV_PSR_BTYPE;
 		return AV_FAST_ROOTS;
@@ -262,7 +275,7 @@ static __always_inline int fast_eret(struct av_srf *srf)
 		return AV_FAST_NO;
 	if ((el0 && !srf->modes) || lets_in(srf, av_srf_daif(srf), spsr))
 		return AV_FAST_NO;
-	srf->fast[el0 ? AV_FAST_ERET_EL0 : AV_FAST_ERET]++;
+	counted(srf, el0 ? AV_FAST_ERET_EL0 : AV_FAST_ERET);
 	srf->pc = av_srf_get(srf, AV_ELR_EL1);
 	av_srf_set_pstate(srf, spsr);
 	av_quick_mode(srf);
@@ -277,7 +290,7 @@ static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 {
 	if (!srf->modes || (ec != AV_EC_SVC64 && ec != AV_EC_BRK64))
 		return AV_FAST_NO;
-	srf->fast[ec == AV_EC_SVC64 ? AV_FAST_SVC : AV_FAST_BRK]++;
+	counted(srf, ec == AV_EC_SVC64 ? AV_FAST_SVC : AV_FAST_BRK);
 	av_srf_take_sync(srf, srf->esr);
 	av_quick_mode(srf);
 	return AV_FAST_TO_EL1;
@@ -290,12 +303,12 @@ static __always_inline int fast_hvc(struct av_srf *srf)
 		return AV_FAST_NO;
 	srf->regs[0] = srf->psci_version;
 	srf->regs[1] = srf->regs[2] = srf->regs[3] = 0;
-	srf->fast[AV_FAST_HVC]++;
+	counted(srf, AV_FAST_HVC);
 	av_srf_skip(srf);
 	return AV_FAST_DONE_LOW;
 }
 
-/* switch/enter.S tests these as bits. */
+/* switch/vectors.S tests these as bits. */
 static_assert(AV_FAST_DONE == BIT(0) && AV_FAST_DONE_LOW == BIT(1) && AV_FAST_TO_EL0 == BIT(2));
 
 __window int av_fast(struct av_srf *srf)
@@ -333,7 +346,7 @@ __window int av_fast(struct av_srf *srf)
 		return AV_FAST_NO;
 	if (n == AV_FAST_SPSEL)
 		av_quick_mode(srf);
-	srf->fast[n]++;
+	counted(srf, n);
 	srf->pc += 4;
 	srf->pstate &= ~AV_PSR_BTYPE;
 	return leaves_high(&insn, kind, n) ? AV_FAST_DONE_LOW : AV_FAST_DONE;

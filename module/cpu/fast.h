@@ -15,7 +15,7 @@ static inline bool av_fast_not_now(const struct av_srf *srf)
 	return srf->vmode & AV_PSR_SS || av_srf_debugging(srf);
 }
 
-/* switch/enter.S uses these values. */
+/* switch/vectors.S uses these values. */
 enum {
 	AV_FAST_NO,		/* nothing changed: take the slow path */
 	AV_FAST_DONE,		/* done */
@@ -25,7 +25,11 @@ enum {
 	AV_FAST_ROOTS = 16,	/* done, with other roots in both halves */
 };
 
-/* Complete the trap in the register file as cpu/trap.c would. Called by switch/enter.S only. */
+/*
+ * Complete the trap in the register file as cpu/trap.c would. Called by switch/vectors.S only.
+ * av_fast_timed() also notes in srf->log whether it is to be timed.
+ */
 int av_fast(struct av_srf *srf);
+int av_fast_timed(struct av_srf *srf);
 
 #endif /* AV_CPU_FAST_H */

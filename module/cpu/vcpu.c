@@ -65,9 +65,11 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 	av_steal_init(vcpu);
 	av_pmu_vcpu_init(vcpu);
 	ret = av_switch_vcpu_init(vcpu->vm->sw, vcpu->sw, vcpu->srf, vcpu->idx);
-	if (!ret)
-		av_switch_set_light(vcpu->sw, av_vcpu_short, vcpu);
-	return ret;
+	if (ret)
+		return ret;
+	av_switch_set_light(vcpu->sw, av_vcpu_short, vcpu);
+	av_cpu_choose_window(vcpu);
+	return 0;
 }
 
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu)

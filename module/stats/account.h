@@ -92,13 +92,13 @@ static inline unsigned int av_hist_bucket(unsigned int slot)
 	return min_t(unsigned int, bits - AV_SCALE_SHIFT, AV_HIST_BUCKETS - 1);
 }
 
-static inline void av_hist_read(const struct av_account *a, unsigned int row, u64 *buckets)
+static inline void av_hist_read(const u64 *row, u64 *buckets)
 {
 	unsigned int slot;
 
 	memset(buckets, 0, AV_HIST_BUCKETS * sizeof(*buckets));
 	for (slot = 1; slot < AV_ROW_SLOTS; slot++)
-		buckets[av_hist_bucket(slot)] += READ_ONCE(a->row[row][slot]);
+		buckets[av_hist_bucket(slot)] += READ_ONCE(row[slot]);
 }
 
 static __always_inline u64 av_account_lap(struct av_account *a, u64 now)

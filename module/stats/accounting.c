@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accounting that costs time and so is optional: histograms of exits, and the time that a vCPU's
- * thread waits for a CPU. Enabled per VM by the module parameter and
+ * Accounting that costs time and so is optional: histograms of exits, times of fast traps, and the
+ * time that a vCPU's thread waits for a CPU. Enabled per VM by the module parameter and
  * KVM_ENABLE_CAP(AV_CAP_ACCOUNTING). The code is patched for all VMs while one has it.
  */
 #include <linux/moduleparam.h>
@@ -40,6 +40,11 @@ void av_stats_vm_init(struct av_vm_stats *s)
 void av_stats_vm_destroy(struct av_vm_stats *s)
 {
 	av_stats_set_accounting(s, false);
+}
+
+void av_stats_sort_log(struct av_vcpu_stats *s)
+{
+	av_fast_log_take(&s->times, &s->account, s->log, s->fast);
 }
 
 void av_stats_exit_module(void)

@@ -163,6 +163,8 @@ enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 	X(PAGES_2M,		"pages_2m",		INSTANT,	NONE)	\
 	X(ACCOUNTING,		"accounting",		INSTANT,	NONE)	\
 	X(SWITCH_PS,		"switch_ps",		INSTANT,	NONE)	\
-	X(SWITCH_SHORT_PS,	"switch_short_ps",	INSTANT,	NONE)
+	X(SWITCH_SHORT_PS,	"switch_short_ps",	INSTANT,	NONE)	\
+	X(FAST_TIMED_EVERY,	"fast_timed_every",	INSTANT,	NONE)	\
+	X(FAST_PS,		"fast_ps",		INSTANT,	NONE)
 
 #endif /* AV_STATS_CLASSES_H */

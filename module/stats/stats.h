@@ -94,9 +94,25 @@ static __always_inline bool av_stats_run_begin(struct av_vcpu_stats *s)
 	return av_account_run(&s->account, av_stats_now());
 }
 
+void av_stats_sort_log(struct av_vcpu_stats *s);
+
+/* Take the times of fast traps from the window's log. Not while the guest runs. */
+static inline void av_stats_take_log(struct av_vcpu_stats *s)
+{
+	if (s->log->nr)
+		av_stats_sort_log(s);
+}
+
 static inline void av_stats_run_end(struct av_vcpu_stats *s)
 {
-	av_account_leave(&s->account, av_stats_now(), av_stats_accounting());
+	u64 now = av_stats_now();
+
+	if (av_stats_accounting()) {
+		av_account_leave(&s->account, now, true);
+		av_stats_take_log(s);
+	} else {
+		av_account_leave(&s->account, now, false);
+	}
 }
 
 /* The last ticks of the exit being handled belong to a place. */

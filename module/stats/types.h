@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 #include "stats/account.h"
+#include "stats/fast_time.h"
 
 #define X(event, name)		AV_EVENT_##event,
 enum av_event { AV_EVENTS(X) AV_NR_EVENTS };
@@ -34,6 +35,9 @@ struct av_vcpu_stats {
 	u64 waited;
 	u64 idle_since;			/* 0: not idle */
 	struct av_account account;
+	/* Large and rarely used, so last: what is in front has short offsets. */
+	struct av_fast_log *log;	/* the window's, of the times of fast traps */
+	struct av_fast_times times;
 };
 
 #endif /* AV_STATS_TYPES_H */

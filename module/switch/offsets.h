@@ -56,6 +56,11 @@
 #define SRF_TTBR1_EL1	0x900
 #define SRF_VBAR_EL1	0x908
 #define SRF_MIDR_EL1	0xb68
+/* the log of timed traps, and the stack of cpu/fast.c from its other end */
+#define SRF_BEGUN	0xb70
+#define SRF_TIMED	0xb78
+#define SRF_LOG_NR	0xb80
+#define SRF_LOG		0xb88
 /* virtual registers in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -166,6 +171,7 @@
 /* enum av_exception */
 #define EXIT_SYNC	0
 #define EXIT_FATAL	4
+#define EXIT_LOG	5
 /* flag, until the exit is stored: the instruction is in the register file already */
 #define EXIT_FETCHED	0x100
 /* flag: av_fast() must not be called */
@@ -174,6 +180,11 @@
 
 /* AV_TOKENS */
 #define TOKENS		800
+
+/* AV_TIME_EVERY, AV_TIME_PHASE, AV_TIME_LOG */
+#define TIME_EVERY	64
+#define TIME_PHASE	32
+#define TIME_LOG	64
 
 /* AV_INSN_UNKNOWN: no instruction */
 #define INSN_UNKNOWN	0x100000000

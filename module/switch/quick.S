@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Traps that are finished in the window by assembly (cpu/quick.h): the ones that kernels take
- * most often. switch/enter.S's vector for synchronous exceptions from EL0 branches here first.
- * This code is linked behind enter.S and copied with it, so it is position independent.
+ * most often. switch/vectors.S's vector for synchronous exceptions from EL0 branches here first.
+ * This code is linked behind switch/vectors.S and copied with it, so it is position independent.
  *
  * In: x0 is ESR_EL1, x0 to x3 are saved, SP_EL1 is the register file; at av_window_tokens x1 is
  * ESR_EL1 less srf->quick. Out: ERET; or av_window_slow with nothing changed: ELR_EL1, SPSR_EL1
@@ -13,7 +13,7 @@
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
-#include "switch/offsets.h"
+#include "switch/timing.S"
 #include "vm/token.h"
 
 #define PHYS_ON		0x300		/* PSTATE bits always set in the guest: D, A */
@@ -53,10 +53,12 @@
 	msr	spsr_el1, \t
 	.endm
 
-	.macro	count, counter, t
+	/* Clobbers \t. A token goes to \sampled once in a while. */
+	.macro	count, counter, t, sampled
 	ldr	\t, [sp, #SRF_FAST + 8 * \counter]
 	add	\t, \t, #1
 	str	\t, [sp, #SRF_FAST + 8 * \counter]
+	time_this \t, sp, SRF_FAST+8*\counter, \sampled
 	.endm
 
 	/* Count row w3. Returns the register's number in x0; clobbers w3, x1. */
@@ -67,9 +69,11 @@
 	ldr	x1, [x3, #SRF_FAST]
 	add	x1, x1, #1
 	str	x1, [x3, #SRF_FAST]
+	time_this x1, x3, SRF_FAST
 	.endm
 
 	.macro	resume
+	timing_ends .Llog, x0
 	ldp	x2, x3, [sp, #SRF_REGS + 16]
 	ldp	x0, x1, [sp, #SRF_REGS]
 	eret
@@ -97,9 +101,9 @@
 	br	\t
 	.endm
 
-	.section .av_window.text, "ax"
+	.section WINDOW_SECTION, "ax"
 	.balign	64
-SYM_CODE_START(av_window_quick)
+SYM_CODE_START(WINDOW(quick))
 	lsr	x1, x0, #26
 	cmp	x1, #EC_SYS64
 	b.eq	.Lsys64
@@ -110,7 +114,7 @@ SYM_CODE_START(av_window_quick)
 	b.eq	.Labort
 	cbz	x1, .Lunknown
 .Lno:
-	b	av_window_slow
+	b	WINDOW(slow)
 
 	/* Accesses to devices always take the full exit. */
 .Labort:
@@ -120,7 +124,7 @@ SYM_CODE_START(av_window_quick)
 	cmp	w2, w3
 	b.eq	.Lno
 .Llight:
-	b	av_window_light
+	b	WINDOW(light)
 
 	/* The instruction is in a copy, which is execute-only for EL0: read it as EL1. */
 .Lunknown:
@@ -128,18 +132,18 @@ SYM_CODE_START(av_window_quick)
 	cbz	w2, .Lno
 	mrs	x0, elr_el1
 	mrs	x3, spsr_el1
-SYM_INNER_LABEL(av_window_quick_fetch_copy, SYM_L_GLOBAL)
+SYM_INNER_LABEL(WINDOW(quick_fetch_copy), SYM_L_GLOBAL)
 	ldr	w1, [x0]
 	b	.Lno_fetched
 
 	/*
-	 * Virtual EL1 without copies, an unknown instruction: read it as EL0, as switch/enter.S
-	 * does.
+	 * Virtual EL1 without copies, an unknown instruction: read it as EL0, as
+	 * switch/vectors.S does.
 	 */
 .Ltoken_UNKNOWN:
 	mrs	x0, elr_el1
 	mrs	x3, spsr_el1
-SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
+SYM_INNER_LABEL(WINDOW(quick_fetch), SYM_L_GLOBAL)
 	ldtr	w1, [x0]
 	lsr	w2, w1, #20
 	orr	w2, w2, #2			/* match MRS and MSR */
@@ -183,7 +187,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	b.eq	.Ltlbi
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED
-	b	av_window_exit_from_x4
+	b	WINDOW(exit_from_x4)
 
 	/* MSR DAIFSet and DAIFClr, by the syndromes that C has seen before; MRS and MSR DAIF. */
 .Lsys64:
@@ -258,7 +262,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 .Lcall:
 	str	x1, [sp, #SRF_INSN]
 	mov	x0, #EXIT_SYNC | EXIT_FETCHED | EXIT_LEAVE
-	b	av_window_exit_from_x4
+	b	WINDOW(exit_from_x4)
 
 	/* For each register n, two instructions: n := x2; x3 := n. */
 .Lset_list:
@@ -302,12 +306,6 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 	b	.Lget_counted
 	.endm
 
-	/* Every AV_TOKEN_SAMPLE'th token of a kind exits to C, which may improve its site. */
-	.macro	sample, count
-	tst	\count, #AV_TOKEN_SAMPLE - 1
-	b.eq	.Lsample
-	.endm
-
 	.macro	token_other name
 	.balign	16
 	b	.Ltoken_\name
@@ -317,7 +315,7 @@ SYM_INNER_LABEL(av_window_quick_fetch, SYM_L_GLOBAL)
 #define READ(name)	token_read SRF_##name, FAST_##name;
 #define WRITE(name)	token_write SRF_##name, FAST_##name;
 	.balign	16
-SYM_INNER_LABEL(av_window_tokens, SYM_L_GLOBAL)
+SYM_INNER_LABEL(WINDOW(tokens), SYM_L_GLOBAL)
 	AV_TOKENS_ALWAYS(OTHER, READ, WRITE)
 	AV_TOKENS_ROWS(OTHER, READ, WRITE)
 
@@ -328,23 +326,25 @@ SYM_INNER_LABEL(av_window_tokens, SYM_L_GLOBAL)
 #define READ(name)	.long AV_WORD_READ(name);
 #define WRITE(name)	.long AV_WORD_WRITE(name);
 	.balign	4
-SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
+SYM_INNER_LABEL(WINDOW(token_insns), SYM_L_GLOBAL)
 	AV_TOKENS_ALWAYS(OTHER, READ, WRITE)
 	AV_TOKENS_ROWS(OTHER, READ, WRITE)
 
-	/* Operand's register := x2, or register at offset x2 := operand's; x3 is the counter. */
-.Lset_counted:
+	/* Every AV_TOKEN_SAMPLE'th token of a kind exits to C, which may improve its site. */
+	.macro	count_token
 	ldr	x0, [x3]
 	add	x0, x0, #1
 	str	x0, [x3]
-	sample	x0
+	time_this x0, x3, 0, .Lsample
+	.endm
+
+	/* Operand's register := x2, or register at offset x2 := operand's; x3 is the counter. */
+.Lset_counted:
+	count_token
 	and	x0, x1, #31
 	by_register .Lset_list, x1
 .Lget_counted:
-	ldr	x0, [x3]
-	add	x0, x0, #1
-	str	x0, [x3]
-	sample	x0
+	count_token
 .Lget_uncounted:
 	and	x0, x1, #31
 	by_register .Lget_list, x1
@@ -405,7 +405,8 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	ldr	x2, [x1, #SRF_FAST + 8 * FAST_TTBR0_EL1]
 	add	x2, x2, #1
 	str	x2, [x1, #SRF_FAST + 8 * FAST_TTBR0_EL1]
-	/* As at .Lroots in switch/enter.S. */
+	time_this x2, x1, SRF_FAST+8*FAST_TTBR0_EL1
+	/* As at .Lroots in switch/vectors.S. */
 	ldr	x1, [sp, #SRF_TTBR_NONE]
 	msr	ttbr0_el1, x1
 	isb
@@ -443,8 +444,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	ubfiz	x0, x1, #6, #4
 	bic	x2, x2, x0
 .Lmasks:
-	count	FAST_DAIF, x1
-	sample	x1
+	count	FAST_DAIF, x1, .Lsample
 	and	x2, x2, #PSR_DAIF
 	str	x2, [sp, #SRF_DAIF]
 	resume
@@ -452,7 +452,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	/* Nothing is done yet except the count. */
 .Lsample:
 	mov	x0, #EXIT_SYNC | EXIT_LEAVE
-	b	av_window_exit_from_x4
+	b	WINDOW(exit_from_x4)
 
 .Ltoken_HVC:
 	psci_version 1f
@@ -471,7 +471,7 @@ SYM_INNER_LABEL(av_window_token_insns, SYM_L_GLOBAL)
 	 * ERET from a copy to virtual EL0 with DAIF clear there, or SVC #0 from virtual EL0 to
 	 * a copy. The value of srf->quick lets no other syndrome get here.
 	 */
-SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
+SYM_INNER_LABEL(WINDOW(quick_first), SYM_L_GLOBAL)
 	tbz	w0, #15, .Lsvc_to_copy
 .Ltoken_ERET:
 	ldp	x0, x2, [sp, #SRF_PHYS]		/* and quick_modes */
@@ -495,7 +495,7 @@ SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
 	ldp	x0, x1, [sp, #SRF_QUICK_EL0]	/* and the tree */
 	stp	x0, xzr, [sp, #SRF_QUICK]	/* EL0t; nothing in place */
 	count	FAST_ERET_EL0, x2
-	/* As in switch/enter.S: the window is the same in both trees. */
+	/* As in switch/vectors.S: the window is the same in both trees. */
 	msr	ttbr1_el1, x1
 	resume
 
@@ -544,4 +544,4 @@ SYM_INNER_LABEL(av_window_quick_first, SYM_L_GLOBAL)
 	msr	spsr_el1, x1
 	count	FAST_ERET, x1
 	resume
-SYM_CODE_END(av_window_quick)
+SYM_CODE_END(WINDOW(quick))

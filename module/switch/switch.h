@@ -48,6 +48,15 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 			    unsigned int idx);
 
 /*
+ * Which copy of the window's code a vCPU runs with, from its next entry on: the plain one, or the
+ * one that times fast traps (switch/timing.S), once the VM has that mapped. It takes the place of the
+ * last vCPUs' register files: false if the VM has these; otherwise they cannot be created any more.
+ * Under vm->lock.
+ */
+bool av_switch_map_timed(struct av_vm_switch *vsw, unsigned int nr_vcpus);
+void av_switch_set_timed(struct av_vcpu_switch *csw, bool timed);
+
+/*
  * Run the guest until an exit; the register file has the reason. Call with interrupts off: an
  * interrupt ends the stay in the guest and stays pending for the host. The controls in
  * csw->priv must be set (cpu/controls.h).
@@ -88,5 +97,6 @@ bool av_switch_flushes(void);
 asmlinkage void av_switch_enter(struct av_private *priv);
 asmlinkage void av_switch_light_pstate(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[], av_switch_light[];
+extern const char av_window_timed_code[], av_window_timed_code_end[];	/* switch/timed.S */
 
 #endif /* AV_SWITCH_SWITCH_H */

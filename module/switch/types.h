@@ -45,6 +45,7 @@ struct av_vm_switch {
 	 */
 	u64 *aux, *l1, *l2, *l3;
 	u64 *p1, *p2, *p3;
+	bool timed;			/* the window's timed copy is mapped; under vm->lock */
 	struct av_asid_share *share[AV_NR_ASID_HOLDERS];
 	struct av_asid host_hop;	/* while the host's tree and aux are live */
 	struct av_asid guest_hop;	/* while a guest tree and aux are live */

@@ -21,16 +21,18 @@
 #include "switch/window_desc.h"
 #include "vm/vm.h"
 
-/* Pages of code at the start of the window. */
+/* Pages of code: the plain copy at the start of the window, the timed one at its end. */
 #define CODE_PAGES	4
+#define SLOTS		512
+#define TIMED_SLOT	(SLOTS - CODE_PAGES)
 
 #define WINDOW_LOW	(AV_WINDOW_START & GENMASK_ULL(38, 0))
 #define PRIVATE_LOW	BIT_ULL(39)
 
 #define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
 
-static_assert(CODE_PAGES + AV_MAX_VCPUS * SRF_PAGES <= 512);
-/* Register files in the window are aligned to their size: enter.S finds one by rounding SP down. */
+static_assert(CODE_PAGES + AV_MAX_VCPUS * SRF_PAGES <= SLOTS);
+/* Register files in the window are aligned to their size: vectors.S finds one by rounding SP down. */
 static_assert(CODE_PAGES % SRF_PAGES == 0);
 static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
 
@@ -40,27 +42,50 @@ static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
 /* PTE_DBM makes the page writable with indirect permissions (S1PIE). */
 #define DATA_DESC	(PAGE_DESC | PTE_PXN | PTE_DBM)
 
-static void *window_code;
+static void *window_code[2];		/* plain, timed */
 
-int av_window_init(void)
+static int copy_code(void **code, const char *from, const char *end)
 {
-	size_t size = av_window_code_end - av_window_code;
+	size_t size = end - from;
 
 	if (size > CODE_PAGES * PAGE_SIZE) {
 		pr_err("armvisor: the window has no room for %zu bytes of code\n", size);
 		return -EINVAL;
 	}
-	window_code = alloc_pages_exact(CODE_PAGES * PAGE_SIZE, GFP_KERNEL | __GFP_ZERO);
-	if (!window_code)
+	*code = alloc_pages_exact(CODE_PAGES * PAGE_SIZE, GFP_KERNEL | __GFP_ZERO);
+	if (!*code)
 		return -ENOMEM;
-	memcpy(window_code, av_window_code, size);
-	av_sync_icache_aliases((unsigned long)window_code, CODE_PAGES * PAGE_SIZE);
+	memcpy(*code, from, size);
+	av_sync_icache_aliases((unsigned long)*code, CODE_PAGES * PAGE_SIZE);
 	return 0;
+}
+
+int av_window_init(void)
+{
+	int ret = copy_code(&window_code[0], av_window_code, av_window_code_end);
+
+	if (!ret)
+		ret = copy_code(&window_code[1], av_window_timed_code, av_window_timed_code_end);
+	if (ret)
+		av_window_exit();
+	return ret;
 }
 
 void av_window_exit(void)
 {
-	free_pages_exact(window_code, CODE_PAGES * PAGE_SIZE);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(window_code); i++)
+		if (window_code[i])
+			free_pages_exact(window_code[i], CODE_PAGES * PAGE_SIZE);
+}
+
+static void map_code(struct av_vm_switch *vsw, unsigned int slot, const void *code)
+{
+	unsigned int i;
+
+	for (i = 0; i < CODE_PAGES; i++)
+		WRITE_ONCE(vsw->l3[slot + i], (virt_to_phys(code) + i * PAGE_SIZE) | CODE_DESC);
 }
 
 static int tables_init(struct av_vm_switch *vsw)
@@ -81,8 +106,7 @@ static int tables_init(struct av_vm_switch *vsw)
 	vsw->p2[0] = av_table_desc(virt_to_phys(vsw->p3));
 	vsw->l1[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(vsw->l2));
 	av_window_hang(vsw->l2, virt_to_phys(vsw->l3));
-	for (i = 0; i < CODE_PAGES; i++)
-		vsw->l3[i] = (virt_to_phys(window_code) + i * PAGE_SIZE) | CODE_DESC;
+	map_code(vsw, 0, window_code[0]);
 	return 0;
 }
 
@@ -186,6 +210,8 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	unsigned int slot = CODE_PAGES + idx * SRF_PAGES, i;
 	int ret;
 
+	if (vsw->timed && slot >= TIMED_SLOT)
+		return -EINVAL;
 	csw->priv = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 	if (!csw->priv)
 		return -ENOMEM;
@@ -205,4 +231,24 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	dsb(ishst);
 	isb();
 	return 0;
+}
+
+bool av_switch_map_timed(struct av_vm_switch *vsw, unsigned int nr_vcpus)
+{
+	if (vsw->timed)
+		return true;
+	if (CODE_PAGES + nr_vcpus * SRF_PAGES > TIMED_SLOT)
+		return false;
+	map_code(vsw, TIMED_SLOT, window_code[1]);
+	/* Visible to table walks of all CPUs before a vCPU goes there. */
+	dsb(ishst);
+	vsw->timed = true;
+	return true;
+}
+
+void av_switch_set_timed(struct av_vcpu_switch *csw, bool timed)
+{
+	u64 slot = timed ? TIMED_SLOT : 0;
+
+	WRITE_ONCE(csw->priv->high_code, AV_WINDOW_START + slot * PAGE_SIZE);
 }

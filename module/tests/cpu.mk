@@ -16,7 +16,7 @@ test_sysreg-cflags := -iquote fake -isystem fake/system
 
 # The short way of a trap against the long one. fuzz_fast: as long as you like.
 tests += test_fast
-test_fast-src := tokens.c ../cpu/fast.c ../cpu/quick.c ../cpu/exit.c ../cpu/trap.c ../cpu/inject.c $(filter-out test_sysreg.c,$(test_sysreg-src)) \
+test_fast-src := tokens.c ../cpu/fast.c ../cpu/fast_timed.c ../cpu/quick.c ../cpu/exit.c ../cpu/trap.c ../cpu/inject.c $(filter-out test_sysreg.c,$(test_sysreg-src)) \
 	test_fast.c
 test_fast-cflags := $(test_sysreg-cflags)
 
@@ -25,5 +25,5 @@ fuzz_fast: $(out)/test_fast
 	$< $(or $(FUZZ_STATES),100000000) $(or $(FUZZ_SEED),1)
 
 tests += test_exit
-test_exit-src := $(filter-out test_fast.c ../cpu/fast.c ../cpu/quick.c,$(test_fast-src)) test_exit.c
+test_exit-src := $(filter-out test_fast.c ../cpu/fast.c ../cpu/fast_timed.c ../cpu/quick.c,$(test_fast-src)) test_exit.c
 test_exit-cflags := $(test_sysreg-cflags)

@@ -25,7 +25,7 @@ static u64 samples(const struct av_account *a, unsigned int row)
 	u64 buckets[AV_HIST_BUCKETS], n = 0;
 	unsigned int i;
 
-	av_hist_read(a, row, buckets);
+	av_hist_read(a->row[row], buckets);
 	for (i = 0; i < AV_HIST_BUCKETS; i++)
 		n += buckets[i];
 	return n;
@@ -40,7 +40,7 @@ static unsigned int bucket_of(u64 hz, u64 ticks)
 
 	av_hist_add(a, a->row[3], ticks);
 	CHECK_EQ(samples(a, 2) + samples(a, 4), 0);
-	av_hist_read(a, 3, buckets);
+	av_hist_read(a->row[3], buckets);
 	for (i = 0; i < AV_HIST_BUCKETS && !buckets[i]; i++)
 		;
 	return i;
@@ -97,7 +97,7 @@ static void test_an_exit_to_the_vmm_is_one_sample(void)
 	CHECK_EQ(av_account_ticks(a, AV_ROW_OF(AV_PLACE_AWAY)), 100);
 	CHECK_EQ(a->guest, 90);
 	CHECK_EQ(samples(a, AV_EXIT_MMIO_USER), 1);
-	av_hist_read(a, AV_EXIT_MMIO_USER, buckets);
+	av_hist_read(a->row[AV_EXIT_MMIO_USER], buckets);
 	CHECK_EQ(buckets[6], 1);
 	CHECK_EQ(samples(a, AV_ROW_OF(AV_PLACE_VMM)), 1);
 }

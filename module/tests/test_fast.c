@@ -515,8 +515,29 @@ static void compare(int ret)
 	taken[n][is_write(&before)]++;
 }
 
+static u64 times_noted;
+
+/* The timed copy does the same, and notes the counter of each trap that is to be timed. */
+static void check_timed(const struct av_srf *at_trap, int ret, unsigned int n)
+{
+	static struct av_srf timed;
+	u64 noted;
+
+	timed = *at_trap;
+	CHECK_EQ(av_fast_timed(&timed), ret);
+	noted = timed.log.timed;
+	timed.log.timed = 0;
+	CHECK(!memcmp(&timed, &fast, sizeof(fast)));
+	if (n < AV_NR_FAST && fast.fast[n] % AV_TIME_EVERY == AV_TIME_PHASE)
+		CHECK_EQ(noted, (uintptr_t)&timed.fast[n]);
+	else
+		CHECK_EQ(noted, 0);
+	times_noted += !!noted;
+}
+
 static void one(void)
 {
+	static struct av_srf at_trap;
 	unsigned long failed = check_failed;
 	int ret;
 
@@ -535,7 +556,9 @@ static void one(void)
 		fast.insn = draw();
 		fast.pc += 4;
 	}
+	at_trap = fast;
 	ret = av_fast(&fast);
+	check_timed(&at_trap, ret, register_taken());
 	if (ret) {
 		compare(ret);
 		/* Both know where it goes on, and modes changed only where they may. */
@@ -595,6 +618,7 @@ static void test_enough_was_tried(void)
 		else if (regs[i].flags & AV_ROW_WRITE)
 			CHECK(taken[i][1] > states / 10000);
 	}
+	CHECK(times_noted > states / 1000);
 	CHECK(declined > states / 10);
 	CHECK(daif_refused > states / 100);
 }

@@ -28,6 +28,7 @@
 
 #include "lib/av_types.h"
 #include "stats/classes.h"
+#include "stats/fast_time.h"
 
 /* Why the guest exited: the exception vector, as the world switch stores it. */
 enum av_exception {
@@ -36,6 +37,7 @@ enum av_exception {
 	AV_EXCEPTION_FIQ,
 	AV_EXCEPTION_SERROR,
 	AV_EXCEPTION_FATAL,		/* an exception in the window itself: a bug of ours */
+	AV_EXCEPTION_LOG,		/* none: the log of timed traps is full */
 };
 
 /* Virtual system registers, and values shown to the guest: index in sys[], from the byte offset. */
@@ -185,6 +187,10 @@ struct av_srf {
 			u64 cntv_cval;
 			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
 		};
+		struct {
+			u8 used[0xb70];		/* AV_SRF_USED */
+			struct av_fast_log log;
+		};
 	};
 } __aligned(AV_SRF_PAGE);
 
@@ -194,7 +200,9 @@ struct av_srf {
 #define AV_INSN_UNKNOWN		BIT_ULL(32)
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
-static_assert(AV_SRF_USED <= 3072, "its page is cpu/fast.c's stack too");
+static_assert(offsetof(struct av_srf, log) == AV_SRF_USED);
+static_assert(AV_SRF_USED + sizeof(struct av_fast_log) <= AV_SRF_PAGE - 512,
+	      "its page is cpu/fast.c's stack too");
 static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 
 /*

@@ -226,10 +226,49 @@ static void accounting(void)
 	close(kvm);
 }
 
+#define MOST_VCPUS	254
+#define MOST_TIMED	252	/* module/switch/window.c */
+
+/* How many vCPUs can be made, the errno of the next one, and then what accounting says. */
+static int count_vcpus(int vm, int *error)
+{
+	int vcpus[MOST_VCPUS + 1], n = 0, i;
+
+	while (n <= MOST_VCPUS && (vcpus[n] = ioctl(vm, KVM_CREATE_VCPU, n)) >= 0)
+		n++;
+	*error = errno;
+	if (enable(vm, CAP_ACCOUNTING, 0, 1))
+		die("KVM_ENABLE_CAP of accounting with %d vCPUs", n);
+	for (i = 0; i < n; i++)
+		close(vcpus[i]);
+	return n;
+}
+
+/* The code that times fast traps takes the last vCPUs' place, or there is none if they came first. */
+static void accounting_of_many(void)
+{
+	int kvm = open_kvm(), vm = new_vm(kvm), on, error, n;
+
+	on = ioctl(vm, KVM_CHECK_EXTENSION, CAP_ACCOUNTING) > 0;
+	close(vm);
+	for (; on >= 0; on--) {
+		vm = new_vm(kvm);
+		if (on && enable(vm, CAP_ACCOUNTING, 0, 1))
+			die("KVM_ENABLE_CAP of accounting");
+		n = on || ioctl(vm, KVM_CHECK_EXTENSION, CAP_ACCOUNTING) > 0 ?
+		    count_vcpus(vm, &error) : MOST_VCPUS;
+		if (n != (on ? MOST_TIMED : MOST_VCPUS) || (n < MOST_VCPUS && error != EINVAL))
+			die("%d vCPUs with accounting %d, errno %d", n, on, error);
+		close(vm);
+	}
+	close(kvm);
+}
+
 void hostile_arguments(void)
 {
 	cheap_traps();
 	accounting();
+	accounting_of_many();
 	random_calls();
 	random_calls_protected();
 	random_registers();

@@ -96,8 +96,8 @@ pub struct StatArgs {
     /// Only what came since FILE, an earlier 'stat --json' of the same VM
     #[arg(long, value_name = "FILE")]
     pub since: Option<PathBuf>,
-    /// First have armvisor's module keep histograms of exits (the column p99) and the time that vCPUs wait
-    /// for a CPU, or not any more; it costs a few instructions an exit
+    /// First have armvisor's module keep histograms of exits (the column p99), the times of fast traps and
+    /// the time that vCPUs wait for a CPU, or not any more; it costs a few instructions an exit
     #[arg(long, value_name = "on|off")]
     pub accounting: Option<Switch>,
 }

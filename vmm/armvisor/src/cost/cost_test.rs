@@ -77,9 +77,92 @@ fn classes_have_count_rate_mean_p99_and_share() {
     assert_eq!((hvc.kvm, hvc.count), (Some("hvc_exit_stat"), Some(2200)));
     let fast = find(&cost.classes, "fast_trap");
     assert_eq!((fast.count, fast.ns), (Some(140), None));
+    assert_eq!((fast.timed, fast.p99_ns), (None, None));
+    assert!(text(&cost).contains("fast traps are in T_native"));
     let kinds: Vec<&str> = fast.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(kinds, ["daif", "svc"]);
     assert_eq!(find(&cost.classes, "irq").count, None);
+}
+
+/// With 1 of 30 SVCs timed, 2 of 40 accesses to DAIF, and none of what came once.
+fn timed() -> Stat {
+    let mut stat = module();
+    for vcpu in &mut stat.vcpus {
+        let more = [
+            ("fast_svc_timed_ns", 48),
+            ("fast_daif_timed_ns", 48),
+            ("fast_spsel", 1),
+            ("fast_spsel_timed_ns", 0),
+            ("fast_hvc_timed_ns", 1000),
+        ];
+        vcpu.kvm.extend(map(&more));
+        vcpu.kvm.insert("fast_trap".into(), 71);
+    }
+    stat.kvm
+        .extend(map(&[("fast_timed_every", 64), ("fast_ps", 31_250)]));
+    let buckets = |at: usize, count| (0..=at).map(|i| if i == at { count } else { 0 }).collect();
+    let hists = [
+        ("fast_svc_hist", buckets(6, 2)),
+        ("fast_daif_hist", buckets(5, 4)),
+    ];
+    let hists = hists.map(|(name, buckets)| (name.to_owned(), buckets));
+    stat.histograms.extend(hists);
+    stat
+}
+
+#[test]
+fn fast_traps_take_what_those_took_that_were_timed() {
+    let cost = Cost::new(&timed(), None);
+    let fast = find(&cost.classes, "fast_trap");
+    let svc = find(&fast.rows, "svc");
+    assert_eq!(
+        (svc.count, svc.timed, svc.ns),
+        (Some(60), Some(2), Some(60 * 48))
+    );
+    assert_eq!((svc.mean_ns, svc.p99_ns), (Some(48.0), Some(64)));
+    let daif = find(&fast.rows, "daif");
+    assert_eq!(
+        (daif.timed, daif.ns, daif.p99_ns),
+        (Some(4), Some(80 * 24), Some(32))
+    );
+    let spsel = find(&fast.rows, "spsel");
+    assert_eq!((spsel.count, spsel.timed, spsel.ns), (Some(2), None, None));
+    let names: Vec<&str> = fast.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["daif", "svc", "spsel"]);
+    // All but SPSel: 140 of 142.
+    let ns = 60 * 48 + 80 * 24;
+    assert_eq!(
+        (fast.count, fast.timed, fast.ns),
+        (Some(142), Some(6), Some(ns))
+    );
+    assert!((fast.mean_ns.unwrap() - ns as f64 / 140.0).abs() < 0.01);
+    assert_eq!(fast.p99_ns, Some(64));
+    let text = text(&cost);
+    assert!(
+        text.starts_with("fast traps: one in 64 of each kind is timed"),
+        "{text}"
+    );
+    assert!(
+        text.contains("fast traps as far as timed are in T_cpu"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_time_of_fast_traps_is_none_of_the_guests_own() {
+    let (without, with) = (Cost::new(&module(), None), Cost::new(&timed(), None));
+    let ns = find(&with.classes, "fast_trap").ns.unwrap();
+    let guest = |cost: &Cost| find(&cost.places, "guest").ns.unwrap();
+    assert_eq!(guest(&without) - guest(&with), ns);
+    let terms = |cost: &Cost| (cost.terms.native.unwrap(), cost.terms.cpu.unwrap());
+    let ((native, cpu), (native_with, cpu_with)) = (terms(&without), terms(&with));
+    assert_eq!((native - native_with, cpu_with - cpu), (ns, ns));
+    // More than there is of the guest's time: a mean of few may be too high.
+    let mut odd = timed();
+    for vcpu in &mut odd.vcpus {
+        vcpu.kvm.insert("fast_svc_timed_ns".into(), 100_000_000_000);
+    }
+    assert_eq!(guest(&Cost::new(&odd, None)), 0);
 }
 
 #[test]

@@ -5,9 +5,11 @@
 //! T_virt = T_cpu + T_mem + T_io + T_suspend + T_idle + ε. Counts and times are of all vCPUs together;
 //! what this KVM does not count is None. Time is in nanoseconds of vCPUs.
 //!
-//! Traps that end in the module's switching code (`fast_trap`) are counted but not timed: a clock would
-//! take as long. Their time is in T_native.
+//! Of traps that end in the module's switching code (`fast_trap`) only one in so many of each kind is
+//! timed, and only while accounting is on: a clock takes as long as they do. A kind's time is then the
+//! mean of those times its count. Where none was timed it is in T_native.
 
+mod fast;
 mod show;
 
 use std::collections::BTreeMap;
@@ -90,6 +92,9 @@ const GROUPS: [Group; 14] = [
 const HIDDEN: [&str; 3] = ["dat_trans", "protection", "pabt_kvm"];
 const TRUE: [&str; 2] = ["dabt_true", "pabt_true"];
 
+/// The group of those that end in the switching code.
+const FAST: &str = "fast_trap";
+
 /// What KVM calls the time that a vCPU is idle.
 const KVM_IDLE: [&str; 3] = ["halt_wait_ns", "halt_poll_success_ns", "halt_poll_fail_ns"];
 
@@ -106,6 +111,9 @@ pub struct Row {
     pub mean_ns: Option<f64>,
     /// 99 of 100 took less than this; None without a histogram.
     pub p99_ns: Option<u64>,
+    /// Of a fast trap: how many of `count` were timed; `ns` is an estimate by these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed: Option<u64>,
     /// Of all time of the vCPUs.
     pub share: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -143,6 +151,12 @@ pub struct Cost {
     pub seconds: f64,
     /// Whether there are histograms: the module's accounting. None where KVM has none.
     pub accounting: Option<bool>,
+    /// One in so many fast traps of each kind is timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_timed_every: Option<u64>,
+    /// What one took there and back when the module was loaded, with the hardware's part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_ns: Option<f64>,
     pub places: Vec<Row>,
     pub classes: Vec<Row>,
     pub terms: Terms,
@@ -241,43 +255,19 @@ impl Counted {
 
     fn group(&self, group: &Group) -> Row {
         let count = self.get(group.name).or_else(|| self.sum(group.classes, ""));
-        let fast = group.name == "fast_trap";
-        let ns = if fast {
-            None
-        } else {
-            self.get(&format!("{}_ns", group.name))
-        };
-        let rows = if fast {
-            self.fast()
-        } else {
-            self.classes(group)
-        };
+        if group.name == FAST {
+            return self.fast(group.name, count);
+        }
         Row {
             p99_ns: self.p99(group.classes),
-            rows,
-            ..self.row(group.name, count, ns)
+            rows: self.classes(group),
+            ..self.row(group.name, count, self.get(&format!("{}_ns", group.name)))
         }
     }
 
     fn classes(&self, group: &Group) -> Vec<Row> {
         let each = group.classes.iter().filter_map(|name| self.class(name));
         each.filter(|row| row.count > Some(0)).collect()
-    }
-
-    /// Fast traps by register, but for firmware calls, which count as `hvc`.
-    fn fast(&self) -> Vec<Row> {
-        let kinds = self.numbers.iter().filter(|(name, count)| {
-            name.starts_with("fast_")
-                && !name.starts_with("fast_trap")
-                && *name != "fast_hvc"
-                && !name.ends_with("_ns")
-                && **count > 0
-        });
-        let mut rows: Vec<Row> = kinds
-            .map(|(name, count)| self.row(&name["fast_".len()..], Some(*count), None))
-            .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.count));
-        rows
     }
 
     /// Exits that left the window: with the switch there and back.
@@ -308,7 +298,9 @@ impl Cost {
             .get("idle_ns")
             .or_else(|| counted.sum(&KVM_IDLE, ""));
         let native = counted.get("guest_ns").zip(switch);
-        let native = native.map(|(guest, switch)| guest - switch);
+        let fast = classes.iter().find(|row| row.name == FAST);
+        let fast = fast.and_then(|row| row.ns).unwrap_or(0);
+        let native = native.map(|(guest, switch)| (guest - switch).saturating_sub(fast));
         let mut idle_row = counted.row("idle", None, idle);
         idle_row.kvm = counted.get("halt_wait_ns").map(|_| "halt_wait_ns");
         idle_row.p99_ns = counted.p99(&["idle", "halt_wait"]);
@@ -334,6 +326,8 @@ impl Cost {
         let mut cost = Cost {
             seconds: counted.seconds,
             accounting: now.kvm.get("accounting").map(|on| *on != 0),
+            fast_timed_every: now.kvm.get("fast_timed_every").copied(),
+            fast_ns: fast_ns(now),
             terms: Terms::default(),
             memory: memory(&classes, now),
             places,
@@ -347,6 +341,11 @@ impl Cost {
     fn place(&self, name: &str) -> Option<u64> {
         self.places.iter().find(|row| row.name == name)?.ns
     }
+}
+
+fn fast_ns(now: &Stat) -> Option<f64> {
+    let ps = now.kvm.get("fast_ps").filter(|ps| **ps > 0)?;
+    Some(*ps as f64 / 1e3)
 }
 
 /// The switch's own time, by what a way there and back was measured to take; never more than there is.
@@ -391,11 +390,14 @@ fn terms(cost: &Cost, left: Option<u64>, vcpus: Option<usize>) -> Terms {
     };
     let term = |term: Term| {
         let groups = GROUPS.iter().zip(&cost.classes);
-        let rows = groups.filter(|(group, _)| group.term == term && group.name != "fast_trap");
+        let rows = groups.filter(|(group, _)| group.term == term);
         let (mut ns, mut count) = (0, 0);
-        for (_, row) in rows {
+        for (group, row) in rows {
             ns += row.ns.unwrap_or(0);
-            count += row.count.unwrap_or(0);
+            // They never leave the guest's tables.
+            if group.name != FAST {
+                count += row.count.unwrap_or(0);
+            }
         }
         let part = u128::from(switch) * u128::from(count.min(left)) / u128::from(left.max(1));
         ns + part as u64

@@ -53,9 +53,23 @@ fn row(text: &mut String, row: &Row, indent: &str) {
     }
 }
 
+/// What a reader of the table must know of the fast traps' times, if it has any.
+fn heading(cost: &Cost) -> Option<String> {
+    let timed = cost.classes.iter().any(|row| row.timed.is_some());
+    let every = cost.fast_timed_every.filter(|_| timed)?;
+    let load = cost
+        .fast_ns
+        .map(|ns| format!("; with the hardware's part, one took {} at load", time(ns)));
+    Some(format!(
+        "fast traps: one in {every} of each kind is timed, from vector to return, and all are \
+         taken to be like these{}\n",
+        load.unwrap_or_default()
+    ))
+}
+
 /// The whole of it.
 pub fn text(cost: &Cost) -> String {
-    let mut text = String::new();
+    let mut text = heading(cost).unwrap_or_default();
     cells(
         &mut text,
         [
@@ -88,7 +102,12 @@ pub fn text(cost: &Cost) -> String {
     let ratio = or_none(terms.guest_performance_ratio, |ratio| format!("{ratio:.3}"));
     let _ = writeln!(
         text,
-        "Guest Performance Ratio {ratio} (T_native of all but T_idle; fast traps are in T_native)"
+        "Guest Performance Ratio {ratio} (T_native of all but T_idle; fast traps {})",
+        if heading(cost).is_some() {
+            "as far as timed are in T_cpu"
+        } else {
+            "are in T_native"
+        }
     );
     let number = |number: Option<u64>| or_none(number, |number| number.to_string());
     let memory = &cost.memory;
