@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "api/seal.h"
+#include "compat/kvm_level.h"
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
@@ -51,6 +52,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_ARM_SYSTEM_SUSPEND,		1 },
 	{ KVM_CAP_COUNTER_OFFSET,		1 },
 	{ KVM_CAP_ARM_SUPPORTED_REG_MASK_RANGES, BIT(KVM_ARM_FEATURE_ID_RANGE) },
+	{ KVM_CAP_ARM_WRITABLE_IMP_ID_REGS,	AV_KVM_IMP_IDS },
 	{ KVM_CAP_IRQCHIP,			1 },
 	{ KVM_CAP_IRQFD,			1 },
 	{ KVM_CAP_IRQFD_RESAMPLE,		1 },

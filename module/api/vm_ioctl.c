@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "api/seal.h"
+#include "compat/kvm_level.h"
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
@@ -249,6 +250,8 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 		return 0;
 	case KVM_CAP_ARM_NISV_TO_USER:
 		return av_mmio_enable_nisv(object);
+	case KVM_CAP_ARM_WRITABLE_IMP_ID_REGS:
+		return av_cpu_enable_imp_ids(object);
 	case KVM_CAP_HALT_POLL:
 		return av_cpu_enable_halt_poll(object, cap.args[0]);
 	case AV_CAP_CHEAP_TRAPS:
