@@ -79,14 +79,14 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 {
 	unsigned int i;
 
-	if (vm && vm->protected) {
+	if (AV_KVM_GUEST_MEMFD || (vm && vm->protected)) {
 		if (ext == KVM_CAP_GUEST_MEMFD)
 			return 1;
 		if (ext == KVM_CAP_GUEST_MEMFD_FLAGS)
 			return GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED;
-		if (!av_seal_has_cap(ext))
-			return 0;
 	}
+	if (vm && vm->protected && !av_seal_has_cap(ext))
+		return 0;
 	/* Capabilities that depend on the machine or on the VM. */
 	if (ext == KVM_CAP_NR_VCPUS)
 		return min_t(unsigned int, num_online_cpus(), AV_MAX_VCPUS);

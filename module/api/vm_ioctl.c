@@ -49,8 +49,8 @@ static int av_vm_create_gmem(void *object, void __user *argp)
 	struct kvm_create_guest_memfd args;
 	struct av_vm *vm = object;
 
-	/* Here, only protected VMs use guest_memfd. */
-	if (!vm->protected)
+	/* On older hosts only protected VMs have it. */
+	if (!vm->protected && !AV_KVM_GUEST_MEMFD)
 		return -EINVAL;
 	if (copy_from_user(&args, argp, sizeof(args)))
 		return -EFAULT;

@@ -55,6 +55,9 @@
 #define AV_KVM_PMMIR	false
 #endif
 
+/* 6.18: plain VMs may have guest_memfd. */
+#define AV_KVM_GUEST_MEMFD	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
+
 /* 7.3: more fields of the ID registers are the VMM's to lower, and ID_AA64PFR0_EL1.GIC is not. */
 #define AV_KVM_ID_FIELDS	(LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0))
 
