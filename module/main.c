@@ -40,6 +40,7 @@ static const struct step steps[] = {
 	{ av_check_preconditions, NULL },
 	{ av_leave_init, NULL },
 	{ av_sysreg_init, NULL },
+	{ av_imp_ids_init, NULL },
 	{ av_asid_init, NULL },
 	{ av_window_init, av_window_exit },
 	{ av_cpu_selftest, NULL },

@@ -24,6 +24,8 @@ PARTS = (
     "memory", "files", "processes", "arguments", "many", "odd", "close", "guests", "swap",
     "power", "messages", "changed", "protected",
 )  # fmt: skip
+# One for hosts whose KVM has guest_memfd for plain VMs.
+NEWEST_PART = "gmem"
 
 SWAP = "echo 64M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"
 

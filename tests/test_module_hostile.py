@@ -9,6 +9,7 @@ import pytest
 from built import module
 from hostile_runs import (
     CASES,
+    NEWEST_PART,
     ON_KVM,
     ON_MODULE,
     PARTS,
@@ -35,6 +36,12 @@ PART_ROWS = [
 def test_no_vmm_harms_the_host(part: str, kernel: str):
     """Memory taken away, files closed, processes killed and forked, wild arguments, many VMs."""
     hostile_vmm(Machine(kernel, module(kernel)), part)
+
+
+def test_no_vmm_harms_the_host_by_its_guest_memfd():
+    """Pages punched out, files closed and slots that come and go while the guest runs."""
+    result = hostile_vmm(Machine("newest", module("newest")), NEWEST_PART)
+    assert "a guest_memfd" in result.text
 
 
 @pytest.mark.parametrize("kernel", HOSTS)

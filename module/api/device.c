@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/seal.h"
+#include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "vm/device.h"
 
@@ -110,6 +111,8 @@ static int av_device_create(struct av_vm *vm, const struct av_device_ops *ops)
 		return r;
 	}
 	list_add(&dev->node, &vm->devices);
+	if (ops == &av_vgic_v3_device_ops)
+		av_cpu_vgic_created(vm);
 	mutex_unlock(&vm->lock);
 
 	av_vm_get(vm);

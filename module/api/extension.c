@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "api/seal.h"
+#include "compat/kvm_level.h"
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
@@ -51,6 +52,7 @@ static const struct av_extension av_extensions[] = {
 	{ KVM_CAP_ARM_SYSTEM_SUSPEND,		1 },
 	{ KVM_CAP_COUNTER_OFFSET,		1 },
 	{ KVM_CAP_ARM_SUPPORTED_REG_MASK_RANGES, BIT(KVM_ARM_FEATURE_ID_RANGE) },
+	{ KVM_CAP_ARM_WRITABLE_IMP_ID_REGS,	AV_KVM_IMP_IDS },
 	{ KVM_CAP_IRQCHIP,			1 },
 	{ KVM_CAP_IRQFD,			1 },
 	{ KVM_CAP_IRQFD_RESAMPLE,		1 },
@@ -77,14 +79,14 @@ int av_check_extension(struct av_vm *vm, unsigned long ext)
 {
 	unsigned int i;
 
-	if (vm && vm->protected) {
+	if (AV_KVM_GUEST_MEMFD || (vm && vm->protected)) {
 		if (ext == KVM_CAP_GUEST_MEMFD)
 			return 1;
 		if (ext == KVM_CAP_GUEST_MEMFD_FLAGS)
 			return GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED;
-		if (!av_seal_has_cap(ext))
-			return 0;
 	}
+	if (vm && vm->protected && !av_seal_has_cap(ext))
+		return 0;
 	/* Capabilities that depend on the machine or on the VM. */
 	if (ext == KVM_CAP_NR_VCPUS)
 		return min_t(unsigned int, num_online_cpus(), AV_MAX_VCPUS);

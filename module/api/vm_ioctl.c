@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "api/seal.h"
+#include "compat/kvm_level.h"
 #include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
@@ -48,8 +49,8 @@ static int av_vm_create_gmem(void *object, void __user *argp)
 	struct kvm_create_guest_memfd args;
 	struct av_vm *vm = object;
 
-	/* Here, only protected VMs use guest_memfd. */
-	if (!vm->protected)
+	/* On older hosts only protected VMs have it. */
+	if (!vm->protected && !AV_KVM_GUEST_MEMFD)
 		return -EINVAL;
 	if (copy_from_user(&args, argp, sizeof(args)))
 		return -EFAULT;
@@ -249,6 +250,8 @@ static int av_vm_enable_cap(void *object, void __user *argp)
 		return 0;
 	case KVM_CAP_ARM_NISV_TO_USER:
 		return av_mmio_enable_nisv(object);
+	case KVM_CAP_ARM_WRITABLE_IMP_ID_REGS:
+		return av_cpu_enable_imp_ids(object);
 	case KVM_CAP_HALT_POLL:
 		return av_cpu_enable_halt_poll(object, cap.args[0]);
 	case AV_CAP_CHEAP_TRAPS:

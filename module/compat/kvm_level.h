@@ -32,6 +32,14 @@
 #define AV_VENDOR_HYP_BITS_2	0
 #endif
 
+/* 6.15: a VMM may set what the guest sees of its CPU's implementation (MIDR_EL1 and its kin). */
+#ifdef KVM_CAP_ARM_WRITABLE_IMP_ID_REGS
+#define AV_KVM_IMP_IDS	true
+#else
+#define AV_KVM_IMP_IDS	false
+#define KVM_CAP_ARM_WRITABLE_IMP_ID_REGS	239
+#endif
+
 /* 6.17: how many counters the guest's PMU has is an attribute of its own. */
 #ifdef KVM_ARM_VCPU_PMU_V3_SET_NR_COUNTERS
 #define AV_KVM_PMU_NR_COUNTERS	true
@@ -46,6 +54,12 @@
 #else
 #define AV_KVM_PMMIR	false
 #endif
+
+/* 6.18: plain VMs may have guest_memfd. */
+#define AV_KVM_GUEST_MEMFD	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
+
+/* 7.3: more fields of the ID registers are the VMM's to lower, and ID_AA64PFR0_EL1.GIC is not. */
+#define AV_KVM_ID_FIELDS	(LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0))
 
 /* 6.17: a VMM may access GICD_IIDR and GICD_TYPER2 before the vGIC is initialized. */
 #define AV_KVM_VGIC_EARLY_IDS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))

@@ -76,15 +76,7 @@ int av_complete_mmio(struct av_vcpu *vcpu)
 {
 	if (!av_mmio_pending(vcpu))
 		return 1;
-	switch (av_mmio_complete(vcpu)) {
-	case AV_ANSWER_USER:
-		/* The second register of a pair needs another exit. */
-		av_count(&vcpu->stats, AV_EXIT_MMIO_USER);
-		return 0;
-	case AV_ANSWER_SKIP:
+	if (av_mmio_complete(vcpu) == AV_ANSWER_SKIP)
 		av_vcpu_skip_insn(vcpu);
-		return 1;
-	default:
-		return 1;
-	}
+	return 1;
 }

@@ -58,6 +58,9 @@ int av_cpu_enable_accounting(struct av_vm *vm, u64 on);
 void av_cpu_choose_window(struct av_vcpu *vcpu);
 /* KVM_CAP_HALT_POLL: the longest time to poll in WFI. Returns 0, or -EINVAL. */
 int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns);
+int av_cpu_enable_imp_ids(struct av_vm *vm);
+/* The VM has a vGIC now: its ID registers say so, where KVM's do. vm->lock is held. */
+void av_cpu_vgic_created(struct av_vm *vm);
 int av_cpu_vcpu_init(struct av_vcpu *vcpu);
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
 

@@ -106,51 +106,51 @@ bool av_idreg_uses_host(unsigned int reg)
 #define NIBBLE(lsb)	(15ULL << (lsb))
 
 /*
- * The fields that a VMM may lower, as under KVM: those of features that can be
- * hidden from a guest.
+ * The fields that a VMM may write, as under KVM: those of features that can be hidden from a
+ * guest. The second mask is the newest KVM's, which leaves out bits that no feature has.
  */
 static const struct {
 	u8 reg;
-	u64 mask;
+	u64 mask, newer;
 } writable[] = {
-	/* FP, AdvSIMD, RAS, SVE, MPAM, AMU. */
-	{ AV_ID_PFR0,		~(NIBBLE(16) | NIBBLE(20) | NIBBLE(28) | NIBBLE(32) |
-				  NIBBLE(40) | NIBBLE(44)) },
-	/* BT, SSBS, CSV2_frac. */
-	{ AV_ID_PFR1,		NIBBLE(0) | NIBBLE(4) | NIBBLE(32) },
-	/* FPMR. */
-	{ AV_IDREG(4, 2),	NIBBLE(32) },
-	{ AV_IDREG(4, 4),	~(GENMASK_ULL(63, 60) | GENMASK_ULL(51, 48) | GENMASK_ULL(39, 36) |
-				  GENMASK_ULL(31, 28) | GENMASK_ULL(15, 8)) },
-	{ AV_IDREG(4, 7),	~(GENMASK_ULL(63, 32) | GENMASK_ULL(27, 2)) },
+	/* All but FP, AdvSIMD, SVE, MPAM, AMU; before, RAS. */
+	{ AV_ID_PFR0,		0xffff00f00f00ffff, 0xffff00f0ff00ffff },
+	/* BT, SSBS, CSV2_frac; RAS_frac, DF2. */
+	{ AV_ID_PFR1,		0x0000000f000000ff, 0x0f00000f0000f0ff },
+	/* FPMR; MTESTOREONLY, MTEFAR, GCIE. */
+	{ AV_IDREG(4, 2),	0x0000000f00000000, 0x0000000f0000fff0 },
+	{ AV_IDREG(4, 4),	0x0ff0ff0f0fff00ff, 0x0fffff0f0ffff0ff },
+	{ AV_IDREG(4, 7),	0x00000000f0000003, 0x00000000fc0080ff },
 	/*
 	 * DebugVer, PMUVer, WRPs, DoubleLock. Not BRPs: context-aware
 	 * breakpoints count from the top.
 	 */
-	{ AV_ID_DFR0,		NIBBLE(0) | NIBBLE(8) | NIBBLE(20) | NIBBLE(36) },
-	{ AV_ID_ISAR0,		~NIBBLE(0) },
-	/* Pointer authentication, here and in the next row. */
-	{ AV_ID_ISAR1,		~(NIBBLE(4) | NIBBLE(8) | NIBBLE(24) | NIBBLE(28)) },
-	{ AV_IDREG(6, 2),	~(NIBBLE(8) | NIBBLE(12) | NIBBLE(44)) },
-	/* ASIDBits, stage 2 granules. */
-	{ AV_ID_MMFR0,		~(NIBBLE(4) | NIBBLE(32) | NIBBLE(36) | NIBBLE(40) |
-				  GENMASK_ULL(55, 48)) },
-	/* VMIDBits, VH, XNX, TWED, HCX. */
-	{ AV_ID_MMFR1,		~(NIBBLE(4) | NIBBLE(8) | NIBBLE(28) | NIBBLE(32) | NIBBLE(40)) },
-	/* CCIDX, NV, IDS, FWB, EVT. */
-	{ AV_ID_MMFR2,		~(NIBBLE(20) | NIBBLE(24) | NIBBLE(36) | NIBBLE(40) | NIBBLE(44) |
-				  NIBBLE(56)) },
-	/* TCRX, S1PIE, S1POE. */
-	{ AV_IDREG(7, 3),	NIBBLE(0) | NIBBLE(8) | NIBBLE(16) },
+	{ AV_ID_DFR0,		0x000000f000f00f0f, 0x000000f000f00f0f },
+	{ AV_ID_ISAR0,		0xfffffffffffffff0, 0xfffffffff0fffff0 },
+	/* All but pointer authentication, here and in the next row. */
+	{ AV_ID_ISAR1,		0xffffffff00fff00f, 0xffffffff00fff00f },
+	{ AV_IDREG(6, 2),	0xffff0fffffff00ff, 0xffffffffffff00ff },
+	/* FAMINMAX, LSFE, LSUI, FPRCVT. */
+	{ AV_IDREG(6, 3),	0,		    0x00000000ff0f00f0 },
+	/* All but ASIDBits; before, stage 2 granules. */
+	{ AV_ID_MMFR0,		0xff00f000ffffff0f, 0xff00ffffffffff0f },
+	/* All but VMIDBits, VH, XNX; before, TWED, HCX. */
+	{ AV_ID_MMFR1,		0xfffff0f00ffff00f, 0xffffffff0ffff00f },
+	/* All but CCIDX, NV, IDS, FWB, EVT. */
+	{ AV_ID_MMFR2,		0xf0ff000ff00fffff, 0xf0ff000ff00fffff },
+	/* TCRX, S1PIE, S1POE; SCTLRX. */
+	{ AV_IDREG(7, 3),	0x00000000000f0f0f, 0x00000000000f0fff },
+	/* NV_frac. */
+	{ AV_IDREG(7, 4),	0,		    0x0000000000f00000 },
 };
 
-u64 av_idreg_writable(unsigned int reg)
+u64 av_idreg_writable(unsigned int reg, bool newer)
 {
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(writable); i++)
 		if (writable[i].reg == reg)
-			return writable[i].mask;
+			return newer ? writable[i].newer : writable[i].mask;
 	return 0;
 }
 
@@ -173,6 +173,9 @@ static bool field_may_be(unsigned int reg, unsigned int lsb, unsigned int have, 
 	/* A higher SpecSEI warns of more, which is safe. */
 	if (reg == AV_ID_MMFR1 && lsb == 24)
 		return want >= have;
+	/* A stage 2 granule: as it is, or none. */
+	if (reg == AV_ID_MMFR0 && lsb >= 32 && lsb <= 40)
+		return want == have || want == 1;
 	/* DebugVer starts at Armv8's 6. */
 	if (reg == AV_ID_DFR0 && lsb == 0 && want < 6)
 		return false;
@@ -183,9 +186,9 @@ static bool field_may_be(unsigned int reg, unsigned int lsb, unsigned int have, 
 	return want <= have;
 }
 
-bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val)
+bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val, bool newer)
 {
-	u64 mask = av_idreg_writable(reg);
+	u64 mask = av_idreg_writable(reg, newer);
 	unsigned int lsb;
 
 	if ((val ^ limit) & ~mask)
@@ -196,24 +199,52 @@ bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val)
 	return true;
 }
 
+bool av_idreg_lacks_aarch64(unsigned int reg, u64 val)
+{
+	return reg == AV_ID_PFR0 && (!(val & NIBBLE(0)) || !(val & NIBBLE(4)));
+}
+
+/* The fields of MPAM and NV, which old KVM showed as the host has them. */
+static u64 once_shown(unsigned int reg)
+{
+	switch (reg) {
+	case AV_ID_PFR0:
+		return NIBBLE(40);
+	case AV_ID_PFR1:
+		return NIBBLE(16);
+	case AV_ID_MMFR2:
+		return NIBBLE(24);
+	default:
+		return 0;
+	}
+}
+
 u64 av_idreg_forget(unsigned int reg, u64 host, u64 val)
 {
-	u64 mpam = reg == AV_ID_PFR0 ? NIBBLE(40) : reg == AV_ID_PFR1 ? NIBBLE(16) : 0;
+	u64 mask = once_shown(reg);
 
-	if (!((host ^ val) & mpam))
-		val &= ~mpam;
+	if (!((host ^ val) & mask))
+		val &= ~mask;
 	if (reg == AV_ID_DFR0 && (val & NIBBLE(8)) == NIBBLE(8))
 		val &= ~NIBBLE(8);
 	return val;
 }
 
-/* Each field of CTR_EL0 may be lowered. */
-bool av_ctr_may_be(u64 limit, u64 val)
+u64 av_ctr_writable(bool newer)
+{
+	return AV_CTR_DIC | AV_CTR_IDC | AV_CTR_DMINLINE | AV_CTR_IMINLINE |
+	       (newer ? AV_CTR_L1IP : 0);
+}
+
+/* Each field of CTR_EL0 may be lowered, L1Ip only to VIPT. */
+bool av_ctr_may_be(u64 limit, u64 val, bool newer)
 {
 	static const u64 fields[] = { AV_CTR_DIC, AV_CTR_IDC, AV_CTR_DMINLINE, AV_CTR_IMINLINE };
 	unsigned int i;
 
-	if ((val ^ limit) & ~AV_CTR_WRITABLE)
+	if ((val ^ limit) & ~av_ctr_writable(newer))
+		return false;
+	if ((val ^ limit) & AV_CTR_L1IP && FIELD_GET(AV_CTR_L1IP, val) != AV_CTR_L1IP_VIPT)
 		return false;
 	for (i = 0; i < ARRAY_SIZE(fields); i++)
 		if ((val & fields[i]) > (limit & fields[i]))

@@ -30,8 +30,11 @@ u64 av_idreg_compose(unsigned int reg, u64 host);
 /* Does the guest's value depend on the host's register? Only then is that read. */
 bool av_idreg_uses_host(unsigned int reg);
 
-/* The bits of the fields that a VMM may write, as in KVM. */
-u64 av_idreg_writable(unsigned int reg);
+/*
+ * The bits of the fields that a VMM may write, as in KVM. newer: in the newest KVM, which has more
+ * of them, rather than in stable's.
+ */
+u64 av_idreg_writable(unsigned int reg, bool newer);
 
 /* AArch32 ID registers: read as zero, VMM writes ignored, as in KVM without AArch32. */
 bool av_idreg_is_aarch32(unsigned int reg);
@@ -41,13 +44,19 @@ bool av_idreg_is_aarch32(unsigned int reg);
  * field may be lower. 15 counts as lowest in the fields where it means that the
  * feature is missing.
  */
-bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val);
+bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val, bool newer);
+
+/* The newest KVM refuses a guest without AArch64 at EL0 or EL1, whatever the guest has now. */
+bool av_idreg_lacks_aarch64(unsigned int reg, u64 val);
 
 /*
  * Clear features in a VMM's value that old KVM showed and newer KVM silently
- * drops: the host's MPAM, and an IMPLEMENTATION DEFINED PMU.
+ * drops: the host's MPAM and NV, and an IMPLEMENTATION DEFINED PMU.
  */
 u64 av_idreg_forget(unsigned int reg, u64 host, u64 val);
+
+/* What identifies a CPU's implementation. */
+enum av_imp_id { AV_IMP_MIDR, AV_IMP_REVIDR, AV_IMP_AIDR, AV_NR_IMP_IDS };
 
 #define AV_NR_CACHES		14	/* seven levels, times CSSELR_EL1.InD */
 #define AV_CLIDR_RES0		GENMASK_ULL(63, 47)
@@ -55,8 +64,11 @@ u64 av_idreg_forget(unsigned int reg, u64 host, u64 val);
 #define AV_CTR_IDC		BIT_ULL(28)
 #define AV_CTR_DMINLINE		GENMASK_ULL(19, 16)
 #define AV_CTR_IMINLINE		GENMASK_ULL(3, 0)
-#define AV_CTR_WRITABLE		(AV_CTR_DIC | AV_CTR_IDC | AV_CTR_DMINLINE | AV_CTR_IMINLINE)
+#define AV_CTR_L1IP		GENMASK_ULL(15, 14)
+#define AV_CTR_L1IP_VIPT	2
 
-bool av_ctr_may_be(u64 limit, u64 val);
+/* The same for CTR_EL0. The newest KVM lets a VMM show a PIPT instruction cache as VIPT. */
+u64 av_ctr_writable(bool newer);
+bool av_ctr_may_be(u64 limit, u64 val, bool newer);
 
 #endif /* AV_CPU_IDREGS_H */

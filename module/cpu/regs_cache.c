@@ -9,6 +9,7 @@
 #include <asm/cpu.h>
 #include <asm/sysreg.h>
 
+#include "compat/kvm_level.h"
 #include "cpu/sysreg.h"
 #include "stats/stats.h"
 
@@ -128,12 +129,14 @@ static int set_ctr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	struct av_vm *vm = vcpu->vm;
 	int ret = 0;
 
+	if (AV_KVM_ID_FIELDS && FIELD_GET(AV_CTR_L1IP, val) < AV_CTR_L1IP_VIPT)
+		return -EINVAL;
 	mutex_lock(&vm->config_lock);
 	if (val == guest_ctr(vm)) {
 		ret = 0;
 	} else if (vm->has_run) {
 		ret = -EBUSY;
-	} else if (!av_ctr_may_be(host_ctr(), val)) {
+	} else if (!av_ctr_may_be(host_ctr(), val, AV_KVM_ID_FIELDS)) {
 		ret = -EINVAL;
 	} else {
 		vm->cpu->ctr = val;

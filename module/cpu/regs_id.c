@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* ID registers of the guest: MIDR, MPIDR, features (cpu/idregs.c). */
+/*
+ * ID registers of the guest: what identifies its CPU, and its features (cpu/idregs.c).
+ *
+ * MIDR_EL1, REVIDR_EL1 and AIDR_EL1 are those of the CPU that the guest is on, as under KVM, and
+ * the VMM sees those of the host's first CPU. A VMM that asks for it (KVM_CAP_ARM_WRITABLE_IMP_ID_REGS)
+ * sets what all vCPUs of the VM see, wherever they are.
+ */
+#include <linux/smp.h>
 #include <asm/cpu.h>
 #include <asm/cputype.h>
 #include <asm/sysreg.h>
 
+#include "compat/kvm_level.h"
 #include "cpu/pmu_host.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
@@ -14,10 +22,92 @@
 
 #define MPIDR_RES1		BIT_ULL(31)
 
-static bool access_midr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+/* The host's first CPU's. */
+static u64 host_imp_ids[AV_NR_IMP_IDS];
+
+static u64 imp_id_here(enum av_imp_id n)
 {
-	*val = read_cpuid_id();
+	switch (n) {
+	case AV_IMP_MIDR:
+		return read_cpuid_id();
+	case AV_IMP_REVIDR:
+		return read_sysreg(revidr_el1);
+	default:
+		return read_sysreg(aidr_el1);
+	}
+}
+
+static void read_imp_ids(void *unused)
+{
+	unsigned int n;
+
+	for (n = 0; n < AV_NR_IMP_IDS; n++)
+		host_imp_ids[n] = imp_id_here(n);
+}
+
+static void read_if_first(void *unused)
+{
+	if (!smp_processor_id())
+		read_imp_ids(NULL);
+}
+
+int av_imp_ids_init(void)
+{
+	/* The first CPU may be off. */
+	read_imp_ids(NULL);
+	on_each_cpu(read_if_first, NULL, true);
+	return 0;
+}
+
+static enum av_imp_id imp_id_of(const struct av_sysreg *reg)
+{
+	if (FIELD_GET(AV_SYS_OP1, reg->enc))
+		return AV_IMP_AIDR;
+	return FIELD_GET(AV_SYS_OP2, reg->enc) ? AV_IMP_REVIDR : AV_IMP_MIDR;
+}
+
+static bool access_imp_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	const struct av_vm *vm = vcpu->vm;
+	enum av_imp_id n = imp_id_of(reg);
+
+	*val = vm->cpu->imp_ids_set ? READ_ONCE(vm->cpu->imp_ids[n]) : imp_id_here(n);
 	return true;
+}
+
+static int get_imp_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val)
+{
+	*val = READ_ONCE(vcpu->vm->cpu->imp_ids[imp_id_of(reg)]);
+	return 0;
+}
+
+/* Bits that the VMM may set. */
+static u64 imp_id_mask(enum av_imp_id n)
+{
+	if (!AV_KVM_IMP_IDS)
+		return 0;
+	return n == AV_IMP_MIDR ? GENMASK_ULL(31, 0) : ~0ULL;
+}
+
+static int set_imp_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
+{
+	enum av_imp_id n = imp_id_of(reg);
+	struct av_vm *vm = vcpu->vm;
+	int ret = 0;
+
+	mutex_lock(&vm->config_lock);
+	if (val == vm->cpu->imp_ids[n])
+		ret = 0;
+	else if (!vm->cpu->imp_ids_set)
+		ret = -EINVAL;
+	else if (vm->has_run)
+		ret = -EBUSY;
+	else if (val & ~imp_id_mask(n))
+		ret = -EINVAL;
+	else
+		WRITE_ONCE(vm->cpu->imp_ids[n], val);
+	mutex_unlock(&vm->config_lock);
+	return ret;
 }
 
 static bool access_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
@@ -26,21 +116,14 @@ static bool access_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool
 	return true;
 }
 
-static bool access_revidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
-{
-	*val = read_sysreg(revidr_el1);
-	return true;
-}
-
-static bool access_aidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
-{
-	*val = read_sysreg(aidr_el1);
-	return true;
-}
-
 static unsigned int idreg_of(const struct av_sysreg *reg)
 {
 	return AV_IDREG(FIELD_GET(AV_SYS_CRM, reg->enc), FIELD_GET(AV_SYS_OP2, reg->enc));
+}
+
+static u64 with_gic(u64 pfr0)
+{
+	return (pfr0 & ~AV_ID_PFR0_GIC) | FIELD_PREP(AV_ID_PFR0_GIC, 1);
 }
 
 static u64 idreg_value(struct av_vcpu *vcpu, unsigned int n)
@@ -49,6 +132,9 @@ static u64 idreg_value(struct av_vcpu *vcpu, unsigned int n)
 
 	if (n == AV_ID_PFR0 && !av_irq_has_icc(vcpu->vm))
 		val &= ~AV_ID_PFR0_GIC;
+	/* The first run undoes what the VMM wrote there. */
+	else if (n == AV_ID_PFR0 && AV_KVM_ID_FIELDS && READ_ONCE(vcpu->vm->has_run))
+		val = with_gic(val);
 	return val;
 }
 
@@ -69,15 +155,6 @@ static int get_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val
 {
 	reg->access(vcpu, reg, false, val);
 	return 0;
-}
-
-/* A fixed register: the VMM may write only its current value. */
-static int set_fixed(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
-{
-	u64 have = 0;
-
-	reg->access(vcpu, reg, false, &have);
-	return val == have ? 0 : -EINVAL;
 }
 
 static u64 host_idreg(unsigned int n)
@@ -107,12 +184,14 @@ static int set_id(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	if (av_idreg_is_aarch32(n))
 		return 0;
 	val = av_idreg_forget(n, host_idreg(n), val);
+	if (AV_KVM_ID_FIELDS && av_idreg_lacks_aarch64(n, val))
+		return -EINVAL;
 	mutex_lock(&vm->config_lock);
 	if (val == idreg_value(vcpu, n))
 		ret = 0;
 	else if (vm->has_run)
 		ret = -EBUSY;
-	else if (!av_idreg_may_be(n, limit, val))
+	else if (!av_idreg_may_be(n, limit, val, AV_KVM_ID_FIELDS))
 		ret = -EINVAL;
 	else
 		set_idreg(vm, n, val);
@@ -127,16 +206,32 @@ static int set_mpidr(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 	return 0;
 }
 
-/* Indices in the feature ID space: CRm 1 with op1 0, CLIDR_EL1, CTR_EL0. */
-enum { PLACE_IDREGS = 8, PLACE_CLIDR = 64 + 1, PLACE_CTR = 128 + 1 };
+/* Indices in the feature ID space. */
+enum {
+	PLACE_MIDR = 0, PLACE_REVIDR = 6,
+	PLACE_IDREGS = 8,		/* CRm 1 with op1 0 */
+	PLACE_CLIDR = 64 + 1, PLACE_AIDR = 64 + 7,
+	PLACE_CTR = 128 + 1,
+};
 
 u64 av_id_mask(unsigned int n)
 {
 	if (n >= PLACE_IDREGS && n < PLACE_IDREGS + AV_NR_IDREGS)
-		return av_idreg_writable(n - PLACE_IDREGS);
-	if (n == PLACE_CLIDR)
+		return av_idreg_writable(n - PLACE_IDREGS, AV_KVM_ID_FIELDS);
+	switch (n) {
+	case PLACE_MIDR:
+		return imp_id_mask(AV_IMP_MIDR);
+	case PLACE_REVIDR:
+		return imp_id_mask(AV_IMP_REVIDR);
+	case PLACE_AIDR:
+		return imp_id_mask(AV_IMP_AIDR);
+	case PLACE_CLIDR:
 		return ~AV_CLIDR_RES0;
-	return n == PLACE_CTR ? AV_CTR_WRITABLE : 0;
+	case PLACE_CTR:
+		return av_ctr_writable(AV_KVM_ID_FIELDS);
+	default:
+		return 0;
+	}
 }
 
 u64 av_host_idreg(unsigned int n)
@@ -155,6 +250,32 @@ void av_idregs_init(struct av_vm *vm)
 
 	for (n = 0; n < AV_NR_IDREGS; n++)
 		set_idreg(vm, n, idreg_limit(vm, n));
+	memcpy(vm->cpu->imp_ids, host_imp_ids, sizeof(host_imp_ids));
+}
+
+/* KVM_CAP_ARM_WRITABLE_IMP_ID_REGS: before the first vCPU. */
+int av_cpu_enable_imp_ids(struct av_vm *vm)
+{
+	int ret = -EINVAL;
+
+	if (!AV_KVM_IMP_IDS)
+		return -EINVAL;
+	mutex_lock(&vm->lock);
+	if (!vm->nr_vcpus) {
+		vm->cpu->imp_ids_set = true;
+		ret = 0;
+	}
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+void av_cpu_vgic_created(struct av_vm *vm)
+{
+	if (!AV_KVM_ID_FIELDS)
+		return;
+	mutex_lock(&vm->config_lock);
+	WRITE_ONCE(vm->cpu->idregs[AV_ID_PFR0], with_gic(vm->cpu->idregs[AV_ID_PFR0]));
+	mutex_unlock(&vm->config_lock);
 }
 
 void av_idregs_set_pmu(struct av_vm *vm)
@@ -167,24 +288,21 @@ void av_mpidr_init(struct av_vcpu *vcpu)
 	set_mpidr(vcpu, NULL, MPIDR_RES1 | av_vgic_affinity(vcpu->id));
 }
 
-#define FIXED(op1, crm, op2, flags_, name_, access_)					\
-	{ .enc = AV_SYS(3, op1, 0, crm, op2), .flags = flags_, .cls = AV_EXIT_ID_REG,	\
-	  .vreg = AV_NR_VREGS, .name = name_, .access = access_, .get = get_fixed,	\
-	  .set = set_fixed }
 #define SEEN	(AV_ROW_READ | AV_ROW_VMM)
+#define IMP_ID(enc_, flags_, cls_, name_)						\
+	{ .enc = enc_, .flags = flags_, .cls = cls_, .vreg = AV_NR_VREGS, .name = name_,	\
+	  .access = access_imp_id, .get = get_imp_id, .set = set_imp_id }
 #define ID(crm, op2, name_)								\
 	{ .enc = AV_SYS(3, 0, 0, crm, op2), .flags = SEEN, .cls = AV_EXIT_ID_REG,		\
 	  .vreg = AV_NR_VREGS, .name = name_, .access = access_id, .get = get_fixed,	\
 	  .set = set_id }
 
 static const struct av_sysreg rows[] = {
-	{ .enc = AV_FAST_SYS_MIDR_EL1, .flags = AV_FAST_FLAGS_MIDR_EL1,
-	  .cls = AV_FAST_CLS_MIDR_EL1, .vreg = AV_NR_VREGS, .name = "MIDR_EL1",
-	  .access = access_midr, .get = get_fixed, .set = set_fixed },
+	IMP_ID(AV_FAST_SYS_MIDR_EL1, AV_FAST_FLAGS_MIDR_EL1, AV_FAST_CLS_MIDR_EL1, "MIDR_EL1"),
 	{ .enc = AV_SYS(3, 0, 0, 0, 5), .flags = SEEN, .cls = AV_EXIT_ID_REG,
 	  .vreg = AV_NR_VREGS, .name = "MPIDR_EL1", .access = access_mpidr,
 	  .get = get_fixed, .set = set_mpidr },
-	FIXED(0, 0, 6, SEEN, "REVIDR_EL1", access_revidr),
+	IMP_ID(AV_SYS(3, 0, 0, 0, 6), SEEN, AV_EXIT_ID_REG, "REVIDR_EL1"),
 	ID(1, 0, "ID_PFR0_EL1"),
 	ID(1, 1, "ID_PFR1_EL1"),
 	ID(1, 2, "ID_DFR0_EL1"),
@@ -241,7 +359,7 @@ static const struct av_sysreg rows[] = {
 	ID(7, 5, "ID_c7_5_EL1"),
 	ID(7, 6, "ID_c7_6_EL1"),
 	ID(7, 7, "ID_c7_7_EL1"),
-	FIXED(1, 0, 7, SEEN, "AIDR_EL1", access_aidr),
+	IMP_ID(AV_SYS(3, 1, 0, 0, 7), SEEN, AV_EXIT_ID_REG, "AIDR_EL1"),
 };
 
 const struct av_sysreg_table av_regs_id = { rows, ARRAY_SIZE(rows) };

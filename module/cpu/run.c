@@ -197,6 +197,12 @@ static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 	}
 }
 
+/* MIDR_EL1, of which the register file has a copy. */
+static u64 midr_of(const struct av_vm_cpu *cpu)
+{
+	return unlikely(cpu->imp_ids_set) ? READ_ONCE(cpu->imp_ids[AV_IMP_MIDR]) : read_cpuid_id();
+}
+
 /* Set the controls, enter the guest and return. Interrupts are off. */
 static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 {
@@ -216,7 +222,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 	}
 	srf->modes_same = cpu->modes_same && !srf->slow && srf->cheap & AV_CHEAP_MODES;
 	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
-	av_srf_set_midr(srf, read_cpuid_id());
+	av_srf_set_midr(srf, midr_of(vcpu->vm->cpu));
 	srf->light = srf->cheap & AV_CHEAP_SHORT && !srf->slow && cpu->suit_host;
 	av_quick_modes(srf);
 	av_quick_mode(srf);

@@ -46,6 +46,7 @@ void av_sysreg_reset(struct av_vcpu *vcpu);
 const struct av_sysreg *av_sysreg_find(u16 enc);
 
 /* regs_id.c */
+int av_imp_ids_init(void);
 u64 av_host_idreg(unsigned int n);	/* the host's value; 0 if the guest sees none of it */
 void av_idregs_init(struct av_vm *vm);
 /* The VM's vCPUs get a PMU. config_lock is held and no vCPU has read the register yet. */

@@ -20,6 +20,9 @@ struct av_vm_cpu {
 	u64 idregs[AV_NR_IDREGS];
 	u64 ctr;			/* CTR_EL0, if it differs from the hardware's: */
 	bool ctr_traps;
+	/* MIDR_EL1 and its kin, as the VMM sees them; imp_ids_set: the guest too. */
+	u64 imp_ids[AV_NR_IMP_IDS];	/* as idregs */
+	bool imp_ids_set;		/* set under vm->lock, while there is no vCPU */
 
 	/* Firmware state that KVM_REG_ARM_FW* set before the first run. */
 	u32 psci_version;

@@ -14,34 +14,21 @@
 
 #define ISS_TRANSLATION_LEVEL_3	0x07
 
-/* The value that a store writes, element by element. */
-static u64 stored(const struct av_srf *srf, const struct av_ldst *ls, unsigned int element)
+/* The value that a store writes. */
+static u64 stored(const struct av_srf *srf, const struct av_ldst *ls)
 {
-	u64 val = av_srf_get_x(srf, element ? ls->rt2 : ls->rt);
+	u64 val = av_srf_get_x(srf, ls->rt);
 
 	return ls->size == 3 ? val : val & GENMASK_ULL(8 * av_ldst_bytes(ls) - 1, 0);
 }
 
-/*
- * All elements are done. Registers change only now, so that an access abandoned
- * half-way can be repeated.
- */
-static noinline enum av_answer_kind finish(struct av_vcpu *vcpu)
+/* The access is done: a load's register changes only now. */
+static enum av_answer_kind finish(struct av_vcpu *vcpu, u64 val)
 {
-	struct av_srf *srf = vcpu->srf;
 	const struct av_ldst *ls = &vcpu->mmio->insn;
 
-	if (!ls->write) {
-		av_srf_set_x(srf, ls->rt, av_ldst_extend(ls, vcpu->mmio->value[0]));
-		if (ls->kind == AV_LDST_PAIR)
-			av_srf_set_x(srf, ls->rt2, av_ldst_extend(ls, vcpu->mmio->value[1]));
-	}
-	if (av_ldst_writes_back(ls)) {
-		if (ls->rn == AV_LDST_SP)
-			srf->sp = av_ldst_writeback(ls, srf->sp);
-		else
-			srf->regs[ls->rn] = av_ldst_writeback(ls, srf->regs[ls->rn]);
-	}
+	if (!ls->write)
+		av_srf_set_x(vcpu->srf, ls->rt, av_ldst_extend(ls, val));
 	return AV_ANSWER_SKIP;
 }
 
@@ -68,46 +55,24 @@ static enum av_answer_kind to_user(struct av_vcpu *vcpu, u64 gpa, unsigned int l
 	return AV_ANSWER_USER;
 }
 
-/* Perform the elements from the current one on, until the VMM must handle one. */
-static enum av_answer_kind go_on(struct av_vcpu *vcpu)
-{
-	struct av_vcpu_mmio *m = vcpu->mmio;
-	const struct av_ldst *ls = &m->insn;
-	unsigned int len = av_ldst_bytes(ls);
-
-	for (; m->element < av_ldst_elements(ls); m->element++) {
-		u64 gpa = m->gpa + m->element * len;
-		u64 *val = &m->value[m->element];
-
-		*val = ls->write ? stored(vcpu->srf, ls, m->element) : 0;
-		if (!in_kernel(vcpu, gpa, len, ls->write, val))
-			return to_user(vcpu, gpa, len, ls->write, *val);
-	}
-	return finish(vcpu);
-}
-
 enum av_answer_kind av_mmio_complete(struct av_vcpu *vcpu)
 {
-	struct av_vcpu_mmio *m = vcpu->mmio;
-
 	BUILD_BUG_ON(offsetof(struct kvm_run, mmio.data) % sizeof(u64));
-	m->pending = false;
+	vcpu->mmio->pending = false;
 	/* A VMM that changed exit_reason makes the instruction execute again. */
 	if (READ_ONCE(vcpu->run->exit_reason) != KVM_EXIT_MMIO)
 		return AV_ANSWER_RESUME;
 	/* Read once: the VMM may write the page at any time. */
-	m->value[m->element] = READ_ONCE(*(u64 *)vcpu->run->mmio.data);
-	m->element++;
-	/* Usually that was the last element. */
-	return m->element == av_ldst_elements(&m->insn) ? finish(vcpu) : go_on(vcpu);
+	return finish(vcpu, READ_ONCE(*(u64 *)vcpu->run->mmio.data));
 }
 
 /*
- * Refuse a load or store that no device can answer. For KVM these are accesses
- * without a valid syndrome: a VMM that asked for it gets KVM_EXIT_ARM_NISV (and
- * may inject an abort); otherwise KVM_RUN fails.
+ * Refuse a load or store that the hardware would not describe to KVM (no valid
+ * syndrome), whether or not it could be emulated: guests that do it fail alike
+ * on both. A VMM that asked for it gets KVM_EXIT_ARM_NISV (and may inject an
+ * abort); otherwise KVM_RUN fails.
  */
-static enum av_answer_kind refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind,
+static enum av_answer_kind refuse(struct av_vcpu *vcpu, const struct av_ldst *ls,
 				  struct av_answer *answer)
 {
 	struct kvm_run *run = vcpu->run;
@@ -125,8 +90,8 @@ static enum av_answer_kind refuse(struct av_vcpu *vcpu, enum av_ldst_kind kind,
 		run->arm_nisv.fault_ipa = answer->ipa;
 		return AV_ANSWER_USER;
 	}
-	pr_notice_ratelimited("armvisor: VM %u, vCPU %d: %s at %#llx accesses device address %#llx: only plain loads and stores can be emulated\n",
-			      vcpu->vm->serial, vcpu->id, av_ldst_name(kind), vcpu->srf->pc,
+	pr_notice_ratelimited("armvisor: VM %u, vCPU %d: %s at %#llx accesses device address %#llx: only plain loads and stores are emulated, as by KVM\n",
+			      vcpu->vm->serial, vcpu->id, av_ldst_name(ls), vcpu->srf->pc,
 			      answer->ipa);
 	answer->err = -ENOSYS;
 	return AV_ANSWER_ERROR;
@@ -138,37 +103,29 @@ int av_mmio_enable_nisv(struct av_vm *vm)
 	return 0;
 }
 
-/*
- * Stores for which KVM has no valid syndrome: pairs and write-back. Devices get
- * them nevertheless; for read-only memory the VMM gets KVM's answer, as it
- * expects.
- */
-static bool undescribed(const struct av_ldst *ls)
-{
-	return ls->kind == AV_LDST_PAIR || av_ldst_writes_back(ls);
-}
-
 static enum av_answer_kind emulate(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer)
 {
-	struct av_vcpu_mmio *m = vcpu->mmio;
+	struct av_ldst *ls = &vcpu->mmio->insn;
+	unsigned int len;
+	u64 val;
 
-	av_insn_decode(insn, &m->insn);
-	switch (av_ldst_match(&m->insn, &vcpu->mmu->regime, vcpu->srf, answer->iss, answer->far)) {
+	av_insn_decode(insn, ls);
+	switch (av_ldst_match(ls, &vcpu->mmu->regime, vcpu->srf, answer->iss, answer->far)) {
 	case AV_MATCH_YES:
 		break;
 	case AV_MATCH_REFUSED:
-		return refuse(vcpu, m->insn.kind, answer);
+		return refuse(vcpu, ls, answer);
 	case AV_MATCH_SPLIT:
 		return AV_ANSWER_ABORT;
 	default:
 		av_stat_inc(&vcpu->stats, AV_EVENT_INSN_CHANGED);
 		return AV_ANSWER_RESUME;
 	}
-	if (answer->rom && undescribed(&m->insn))
-		return refuse(vcpu, m->insn.kind, answer);
-	m->element = 0;
-	m->gpa = answer->ipa;
-	return go_on(vcpu);
+	len = av_ldst_bytes(ls);
+	val = ls->write ? stored(vcpu->srf, ls) : 0;
+	if (!in_kernel(vcpu, answer->ipa, len, ls->write, &val))
+		return to_user(vcpu, answer->ipa, len, ls->write, val);
+	return finish(vcpu, val);
 }
 
 void av_mmio_access(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer)

@@ -302,7 +302,7 @@ enum av_ldst_kind av_insn_decode(u32 insn, struct av_ldst *out)
 	return out->kind;
 }
 
-const char *av_ldst_name(enum av_ldst_kind kind)
+const char *av_ldst_name(const struct av_ldst *ls)
 {
 	static const char * const names[AV_LDST_NR_KINDS] = {
 		[AV_LDST_NONE] = "an instruction that is no load or store",
@@ -320,7 +320,9 @@ const char *av_ldst_name(enum av_ldst_kind kind)
 		[AV_LDST_CACHE] = "cache maintenance",
 	};
 
-	return (unsigned int)kind < AV_LDST_NR_KINDS ? names[kind] : names[0];
+	if (ls->kind == AV_LDST_SINGLE && av_ldst_writes_back(ls))
+		return "a load or store with write-back";
+	return ls->kind < AV_LDST_NR_KINDS ? names[ls->kind] : names[0];
 }
 
 /* The index register of AV_LDST_REG: option 2 UXTW, 3 LSL, 6 SXTW, 7 SXTX. */
@@ -349,11 +351,6 @@ u64 av_ldst_address(const struct av_ldst *ls, const u64 *x, u64 sp, u64 pc)
 	default:
 		return base + (s64)ls->offset;
 	}
-}
-
-u64 av_ldst_writeback(const struct av_ldst *ls, u64 base)
-{
-	return base + (s64)ls->offset;
 }
 
 u64 av_ldst_extend(const struct av_ldst *ls, u64 raw)

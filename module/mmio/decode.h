@@ -16,8 +16,8 @@
 enum av_ldst_kind {
 	AV_LDST_NONE,		/* no load or store */
 	AV_LDST_SINGLE,		/* one general-purpose register */
+	/* The rest accesses memory and is not emulated on a device. */
 	AV_LDST_PAIR,		/* two of them, the lower address first */
-	/* The rest accesses memory and cannot be emulated on a device. */
 	AV_LDST_EXCLUSIVE,	/* LDXR, STXR and their pairs */
 	AV_LDST_ATOMIC,		/* LSE: LDADD, SWP, CAS, CASP, LD64B… */
 	AV_LDST_SIMD,		/* FP and SIMD registers */
@@ -59,16 +59,13 @@ struct av_ldst {
 enum av_ldst_kind av_insn_decode(u32 insn, struct av_ldst *out);
 
 /* A name such as "a SIMD load or store" for a message. Never NULL. */
-const char *av_ldst_name(enum av_ldst_kind kind);
+const char *av_ldst_name(const struct av_ldst *ls);
 
 /*
  * The address of the first element of a decoded SINGLE or PAIR. @x: x0 to x30;
  * @sp: the stack pointer; @pc: the address of the instruction.
  */
 u64 av_ldst_address(const struct av_ldst *ls, const u64 *x, u64 sp, u64 pc);
-
-/* The base register's new value, for PRE and POST. */
-u64 av_ldst_writeback(const struct av_ldst *ls, u64 base);
 
 static inline bool av_ldst_writes_back(const struct av_ldst *ls)
 {

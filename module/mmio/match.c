@@ -9,6 +9,14 @@ static u64 page_of(u64 va)
 	return va & ~PAGE_OFFSET_MASK;
 }
 
+/* May an access to the bytes from va to last abort at far? */
+static bool aborts_at(u64 far, u64 va, u64 last)
+{
+	/* Or the first byte was in memory, and the next page aborted. */
+	return far == va || (page_of(far) == page_of(last) && page_of(far) != page_of(va) &&
+			     far <= last);
+}
+
 enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *regime,
 			    const struct av_srf *srf, u64 iss, u64 far)
 {
@@ -34,10 +42,10 @@ enum av_match av_ldst_match(const struct av_ldst *ls, const struct av_regime *re
 		va = av_untag(regime, va);
 	}
 	last = va + av_ldst_elements(ls) * av_ldst_bytes(ls) - 1;
-	if (far == va)
-		return page_of(last) == page_of(va) ? AV_MATCH_YES : AV_MATCH_SPLIT;
-	/* The first byte was in memory; the next page aborted. */
-	if (page_of(far) == page_of(last) && page_of(far) != page_of(va) && far <= last)
-		return AV_MATCH_SPLIT;
-	return AV_MATCH_AGAIN;
+	if (!aborts_at(far, va, last))
+		return AV_MATCH_AGAIN;
+	/* The hardware describes neither to KVM. */
+	if (ls->kind == AV_LDST_PAIR || av_ldst_writes_back(ls))
+		return AV_MATCH_REFUSED;
+	return page_of(last) == page_of(va) ? AV_MATCH_YES : AV_MATCH_SPLIT;
 }

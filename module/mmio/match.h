@@ -18,8 +18,8 @@
 #include "mmu/walk.h"
 
 enum av_match {
-	AV_MATCH_YES,		/* one or two registers within a page: emulate it */
-	AV_MATCH_REFUSED,	/* a kind that cannot be emulated */
+	AV_MATCH_YES,		/* one register, within a page: emulate it */
+	AV_MATCH_REFUSED,	/* an access that is not emulated */
 	AV_MATCH_SPLIT,		/* crosses into another page: no bus does that */
 	AV_MATCH_AGAIN,		/* not the instruction that aborted */
 };

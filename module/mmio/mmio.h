@@ -2,10 +2,12 @@
 /*
  * mmio/ for the rest of the module: accesses to addresses without memory.
  *
- * An access goes to the vGIC, an ioeventfd, the coalesced MMIO ring or the VMM, one register at a
- * time: a pair is two accesses, lower address first, and may be two exits. As in KVM, the
- * instruction completes (registers written, PC advanced) only when the VMM calls KVM_RUN again,
+ * An access goes to the vGIC, an ioeventfd, the coalesced MMIO ring or the VMM. As in KVM, the
+ * instruction completes (register written, PC advanced) only when the VMM calls KVM_RUN again,
  * which does that before anything else, even before it looks at immediate_exit.
+ *
+ * Only what the hardware would describe to KVM is emulated: one general-purpose register, without
+ * write-back.
  */
 #ifndef AV_MMIO_MMIO_H
 #define AV_MMIO_MMIO_H

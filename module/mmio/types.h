@@ -30,10 +30,7 @@ struct av_vm_mmio {
 /* An access that the VMM is to answer. The vCPU's own thread only. */
 struct av_vcpu_mmio {
 	bool pending;		/* exited with KVM_EXIT_MMIO, not completed */
-	u8 element;		/* index of the register in a pair */
 	struct av_ldst insn;
-	u64 gpa;		/* of element 0 */
-	u64 value[2];		/* on the bus; registers are written once all is done */
 };
 
 #endif /* AV_MMIO_TYPES_H */

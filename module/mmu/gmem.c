@@ -17,6 +17,7 @@
 #include "compat/kvm_uapi.h"
 #include "compat/mm.h"
 #include "mmu/gmem.h"
+#include "mmu/gmem_plain.h"
 #include "mmu/mmu.h"
 #include "vm/vm.h"
 
@@ -313,11 +314,16 @@ static void free_tables(struct av_gmem *gmem)
 static struct vfsmount *gmem_mount;
 static int gmem_mounts;
 
+void av_gmem_unpin(void)
+{
+	simple_release_fs(&gmem_mount, &gmem_mounts);
+}
+
 /* No slot and no process has the file, so it is not sealed: its pages were zeroed or shared. */
 static int gmem_release(struct inode *inode, struct file *file)
 {
 	free_tables(file->private_data);
-	simple_release_fs(&gmem_mount, &gmem_mounts);
+	av_gmem_unpin();
 	return 0;
 }
 
@@ -369,32 +375,50 @@ static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
 	return NULL;
 }
 
-/* Open a file with an inode of its own. The file takes over gmem. */
-static struct file *open_gmem(struct av_gmem *gmem)
+struct inode *av_gmem_new_inode(u64 size)
 {
 	struct inode *inode;
-	struct file *file;
 	int ret = simple_pin_fs(&gmem_fs, &gmem_mount, &gmem_mounts);
 
 	if (ret)
 		return ERR_PTR(ret);
 	inode = alloc_anon_inode(gmem_mount->mnt_sb);
-	if (IS_ERR(inode)) {
-		simple_release_fs(&gmem_mount, &gmem_mounts);
-		return ERR_CAST(inode);
-	}
-	inode->i_size = gmem->nr << PAGE_SHIFT;
-	file = alloc_file_pseudo(inode, gmem_mount, "[kvm-gmem]", O_RDWR, &gmem_fops);
+	if (IS_ERR(inode))
+		av_gmem_unpin();
+	else
+		inode->i_size = size;
+	return inode;
+}
+
+struct file *av_gmem_new_file(struct inode *inode, const struct file_operations *fops,
+			      void *private)
+{
+	struct file *file = alloc_file_pseudo(inode, gmem_mount, "[kvm-gmem]", O_RDWR, fops);
+
 	if (IS_ERR(file)) {
 		iput(inode);
-		simple_release_fs(&gmem_mount, &gmem_mounts);
 		return file;
 	}
 	/* fput() drops this reference to the module. anon_inode_getfile() would have taken it. */
 	__module_get(THIS_MODULE);
-	file->private_data = gmem;
+	file->private_data = private;
 	file->f_flags |= O_LARGEFILE;
-	gmem->mapping = inode->i_mapping;
+	return file;
+}
+
+/* Open a file with an inode of its own. The file takes over gmem. */
+static struct file *open_gmem(struct av_gmem *gmem)
+{
+	struct inode *inode = av_gmem_new_inode(gmem->nr << PAGE_SHIFT);
+	struct file *file;
+
+	if (IS_ERR(inode))
+		return ERR_CAST(inode);
+	file = av_gmem_new_file(inode, &gmem_fops, gmem);
+	if (IS_ERR(file))
+		av_gmem_unpin();
+	else
+		gmem->mapping = inode->i_mapping;
 	return file;
 }
 
@@ -404,6 +428,8 @@ int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags)
 	struct file *file;
 	int fd;
 
+	if (!vm->protected)
+		return av_gmem_plain_create(vm, size, flags);
 	if (flags & ~FLAGS_KNOWN)
 		return -EINVAL;
 	if (!size || !PAGE_ALIGNED(size) || size >> PAGE_SHIFT > AV_SLOT_PAGES_MAX)

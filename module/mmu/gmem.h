@@ -19,12 +19,12 @@
 #ifndef AV_MMU_GMEM_H
 #define AV_MMU_GMEM_H
 
+#include <linux/fs.h>
 #include <linux/maple_tree.h>
 #include <linux/mm.h>
 
 #include "mmu/owner.h"
 
-struct file;
 struct av_vm;
 
 /* Words per table: the owners of 2 MiB. */
@@ -93,6 +93,15 @@ bool av_gmem_recall(struct av_gmem *gmem, u64 page);
  * with no ioctl under way.
  */
 int av_gmem_seal(struct av_gmem *gmem);
+
+/*
+ * For gmem_plain.c: an inode of this size, which keeps the file system until av_gmem_unpin(); a
+ * file of it, which takes over the inode's reference, also on failure. ERR_PTR() on failure.
+ */
+struct inode *av_gmem_new_inode(u64 size);
+struct file *av_gmem_new_file(struct inode *inode, const struct file_operations *fops,
+			      void *private);
+void av_gmem_unpin(void);
 
 /* At the end of a sealed VM: zero all pages that the guest did not share. May sleep. */
 void av_gmem_unseal(struct av_gmem *gmem);

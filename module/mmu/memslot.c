@@ -7,6 +7,7 @@
  * mmu_lock; free it after an srcu grace period. A fault that finds a dying slot returns to the
  * guest, which faults again.
  */
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -14,6 +15,7 @@
 #include <asm/tlbflush.h>
 
 #include "mmu/copies.h"
+#include "mmu/gmem_plain.h"
 #include "mmu/private.h"
 
 /* The VMM chooses these sizes: a failure is an errno and needs no log. */
@@ -27,6 +29,7 @@ void av_slot_free(struct av_slot *slot)
 	if (!slot)
 		return;
 	av_private_unbind(slot);
+	av_gmem_plain_unbind(slot);
 	av_mem_free_frames(slot);
 	vfree(slot->dirty);
 	vfree(slot->ringed);
@@ -356,6 +359,43 @@ static int set_private(struct av_vm *vm, const struct av_region *req,
 	return change == AV_SLOT_CREATE ? create(vm, req, NULL, private) : -EINVAL;
 }
 
+/* A new slot of a plain VM's guest_memfd, unless the request is bad (ret). */
+static int create_plain(struct av_vm *vm, const struct av_region *req,
+			const struct av_private *from, int ret)
+{
+	struct av_slot *slot;
+	struct file *file = av_gmem_plain_get(vm, from, req->size >> PAGE_SHIFT);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	slot = ret ? ERR_PTR(ret) : new_slot(vm, req, NULL) ?: ERR_PTR(-ENOMEM);
+	ret = PTR_ERR_OR_ZERO(slot);
+	if (!ret) {
+		ret = av_gmem_plain_bind(slot, file, from->offset) ?: publish(vm, NULL, slot);
+		if (ret)
+			av_slot_free(slot);
+	}
+	fput(file);
+	return ret;
+}
+
+/* As KVM, in its order: what is wrong with the file comes before what is wrong with the address. */
+static int set_plain(struct av_vm *vm, const struct av_region *req, const struct av_private *from)
+{
+	enum av_slot_change change;
+	struct av_slot *old;
+	int ret;
+
+	if (!PAGE_ALIGNED(from->offset) || from->offset + req->size < from->offset)
+		return -EINVAL;
+	ret = av_slot_check(av_vm_slots(vm), req, vm->ipa_bits, &change, &old);
+	if (ret && ret != -EFAULT)
+		return ret;
+	if (change == AV_SLOT_DELETE)
+		return publish(vm, old, NULL);
+	return create_plain(vm, req, from, ret);
+}
+
 static int set_slot(struct av_vm *vm, const struct av_region *req)
 {
 	enum av_slot_change change;
@@ -384,7 +424,7 @@ int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region2 
 		.fd = mem->guest_memfd,
 		.offset = mem->guest_memfd_offset,
 	};
-	bool is_private = vm->protected && mem->flags & KVM_MEM_GUEST_MEMFD;
+	bool is_gmem = mem->flags & KVM_MEM_GUEST_MEMFD;
 	struct av_region req = {
 		.slot = mem->slot,
 		.flags = mem->flags,
@@ -397,11 +437,15 @@ int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region2 
 	if (req.hva != untagged_addr(req.hva) ||
 	    !access_ok((void __user *)req.hva, req.size))
 		return -EINVAL;
-	if (is_private)
+	if (is_gmem && !vm->protected && !AV_KVM_GUEST_MEMFD)
+		return -EINVAL;
+	if (vm->protected)
 		req.flags &= ~KVM_MEM_GUEST_MEMFD;
 	mutex_lock(&vm->slots_lock);
 	if (vm->protected)
-		ret = set_private(vm, &req, is_private ? &private : NULL);
+		ret = set_private(vm, &req, is_gmem ? &private : NULL);
+	else if (is_gmem)
+		ret = set_plain(vm, &req, &private);
 	else
 		ret = set_slot(vm, &req);
 	mutex_unlock(&vm->slots_lock);

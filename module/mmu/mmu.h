@@ -55,7 +55,7 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu);
  */
 int av_mmu_set_slot(struct av_vm *vm, const struct kvm_userspace_memory_region2 *mem);
 
-/* Protected VMs. KVM_CREATE_GUEST_MEMFD: returns a file descriptor, -EINVAL, -EMFILE or -ENOMEM. */
+/* KVM_CREATE_GUEST_MEMFD: returns a file descriptor, -EINVAL, -EMFILE or -ENOMEM. */
 int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags);
 
 /*

@@ -56,7 +56,10 @@ static bool overlaps(const struct av_slots *slots, const struct av_slot *but, u6
 
 static int check_numbers(const struct av_region *req)
 {
-	if (req->flags & ~(AV_SLOT_LOG_DIRTY | AV_SLOT_READONLY))
+	if (req->flags & ~(AV_SLOT_LOG_DIRTY | AV_SLOT_READONLY | AV_SLOT_GMEM))
+		return -EINVAL;
+	/* Neither read-only nor logged. */
+	if (req->flags & AV_SLOT_GMEM && req->flags != AV_SLOT_GMEM)
 		return -EINVAL;
 	if ((req->size | req->gpa | req->hva) & PAGE_MASK_LOW)
 		return -EINVAL;
@@ -73,6 +76,8 @@ static int check_numbers(const struct av_region *req)
 static int check_modify(const struct av_region *req, const struct av_slot *old,
 			enum av_slot_change *change)
 {
+	if ((req->flags | old->flags) & AV_SLOT_GMEM)
+		return -EINVAL;
 	if (req->hva != old->hva || req->size >> 12 != old->npages ||
 	    (req->flags ^ old->flags) & AV_SLOT_READONLY)
 		return -EINVAL;

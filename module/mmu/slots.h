@@ -20,9 +20,11 @@
 /* KVM_MEM_* */
 #define AV_SLOT_LOG_DIRTY	BIT(0)
 #define AV_SLOT_READONLY	BIT(1)
+#define AV_SLOT_GMEM		BIT(2)	/* a plain VM's: only created and deleted */
 
 struct av_gmem;
 struct file;
+struct mm_struct;
 
 struct av_slot {
 	u64 base_gfn;
@@ -35,6 +37,8 @@ struct av_slot {
 	struct av_gmem *gmem;
 	u64 gmem_first;
 	struct file *gmem_file;
+	/* A plain VM's with a file, which is mapped at hva of this address space. */
+	struct mm_struct *gmem_mm;
 	struct av_frames frames;
 	/* While the log is on: one bit per page; NULL if the VM has no such log. */
 	unsigned long *dirty;	/* written, and not reported since */

@@ -24,13 +24,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	for (; size >= sizeof(insn); data += sizeof(insn), size -= sizeof(insn)) {
 		memcpy(&insn, data, sizeof(insn));
 		av_insn_decode(insn, &ls);
-		if (!av_ldst_name(ls.kind) || ls.size > 3 || ls.rt > 31 || ls.rt2 > 31)
+		if (!av_ldst_name(&ls) || ls.size > 3 || ls.rt > 31 || ls.rt2 > 31)
 			abort();
 		if (ls.kind != AV_LDST_SINGLE && ls.kind != AV_LDST_PAIR)
 			continue;
 		av_ldst_address(&ls, x, x[0], x[1]);
 		av_ldst_extend(&ls, x[2]);
-		av_ldst_writeback(&ls, x[3]);
 	}
 	free(x);
 	return 0;

@@ -5,7 +5,8 @@
 #include "cpu/cpu.h"
 #include "mmu/patch.h"
 
-bool fake_meltdown_safe = true;
+bool fake_meltdown_safe = true, fake_id_fields = true;
+u64 fake_midr = 0x410fd083;
 
 static struct av_vm vm;
 static struct av_srf srf;

@@ -20,7 +20,8 @@
 #include "mmu/patch.h"
 #include "stats/stats.h"
 
-bool fake_meltdown_safe = true;
+bool fake_meltdown_safe = true, fake_id_fields = true;
+u64 fake_midr = 0x410fd083;
 
 static struct av_vm vm;
 static struct av_srf fast, before, slow;

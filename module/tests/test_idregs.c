@@ -47,15 +47,15 @@ static void test_narrowing(void)
 	u64 isar0 = av_idreg_compose(AV_ID_ISAR0, 0x0000100010211120ULL);
 	u64 pfr0 = av_idreg_compose(AV_ID_PFR0, 0x11);
 
-	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, isar0));
-	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 & ~(15ULL << 20)));
-	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, 0));
-	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 + (1ULL << 20)));
-	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 | 1ULL << 60));
+	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, isar0, false));
+	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 & ~(15ULL << 20), false));
+	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, 0, false));
+	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 + (1ULL << 20), false));
+	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 | 1ULL << 60, false));
 	/* FP is not the VMM's to take away. */
-	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 | 0xffULL << 16));
-	CHECK(av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 & ~(15ULL << 24)));
-	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 + (1ULL << 24)));
+	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 | 0xffULL << 16, false));
+	CHECK(av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 & ~(15ULL << 24), false));
+	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 + (1ULL << 24), false));
 }
 
 /* Fields that count otherwise. */
@@ -64,19 +64,51 @@ static void test_odd_fields(void)
 	u64 mmfr0 = av_idreg_compose(AV_ID_MMFR0, 0), dfr0 = av_idreg_compose(AV_ID_DFR0, 0x305006);
 
 	/* TGran4: 15 is less than 0, and nothing is more. */
-	CHECK(av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 15ULL << 28));
-	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 1ULL << 28));
-	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 & ~(15ULL << 24)));
-	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 & ~(15ULL << 4)));
+	CHECK(av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 15ULL << 28, false));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 1ULL << 28, false));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 & ~(15ULL << 24), false));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 & ~(15ULL << 4), false));
 	/* SpecSEI. */
-	CHECK(av_idreg_may_be(AV_ID_MMFR1, 0, 1ULL << 24));
-	CHECK(!av_idreg_may_be(AV_ID_MMFR1, 1ULL << 24, 0));
+	CHECK(av_idreg_may_be(AV_ID_MMFR1, 0, 1ULL << 24, false));
+	CHECK(!av_idreg_may_be(AV_ID_MMFR1, 1ULL << 24, 0, false));
 	/* DebugVer, breakpoints, watchpoints, DoubleLock. */
-	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - 1));
-	CHECK(av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - (1ULL << 20)));
-	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - (1ULL << 12)));
-	CHECK(av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 | 15ULL << 36));
-	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 | 1ULL << 36));
+	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - 1, false));
+	CHECK(av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - (1ULL << 20), false));
+	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 - (1ULL << 12), false));
+	CHECK(av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 | 15ULL << 36, false));
+	CHECK(!av_idreg_may_be(AV_ID_DFR0, dfr0, dfr0 | 1ULL << 36, false));
+}
+
+/* What only the newest KVM lets a VMM write. */
+static void test_newer(void)
+{
+	u64 mmfr0 = av_idreg_compose(AV_ID_MMFR0, 0), pfr0 = av_idreg_compose(AV_ID_PFR0, 0x11);
+	unsigned int n, lsb;
+
+	/* Stage 2 granules: none, or as it is. */
+	for (lsb = 32; lsb <= 40; lsb += 4) {
+		CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 1ULL << lsb, false));
+		CHECK(av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 1ULL << lsb, true));
+		CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 2ULL << lsb, true));
+		CHECK(av_idreg_may_be(AV_ID_MMFR0, 2ULL << lsb, 2ULL << lsb, true));
+	}
+	/* TWED, of which the guest has none. */
+	CHECK(av_idreg_writable(AV_ID_MMFR1, true) & 15ULL << 32);
+	CHECK(!av_idreg_may_be(AV_ID_MMFR1, 0, 1ULL << 32, true));
+	CHECK(!av_idreg_lacks_aarch64(AV_ID_PFR0, pfr0));
+	CHECK(av_idreg_lacks_aarch64(AV_ID_PFR0, pfr0 & ~15ULL));
+	CHECK(av_idreg_lacks_aarch64(AV_ID_PFR0, pfr0 & ~(15ULL << 4)));
+	CHECK(!av_idreg_lacks_aarch64(AV_ID_PFR1, 0));
+	/* What the guest has can be written, and nothing above. */
+	for (n = 0; n < AV_NR_IDREGS; n++) {
+		u64 limit = av_idreg_compose(n, 0x1111111111111111ULL);
+
+		CHECK(av_idreg_may_be(n, limit, limit, true));
+		for (lsb = 0; lsb < 64; lsb += 4)
+			if (!FIELD(limit, lsb) && !(n == AV_ID_MMFR0 && lsb >= 32 && lsb <= 40) &&
+			    !(n == AV_ID_MMFR1 && lsb == 24))
+				CHECK(!av_idreg_may_be(n, limit, limit | 1ULL << lsb, true));
+	}
 }
 
 static void test_aarch32(void)
@@ -88,7 +120,8 @@ static void test_aarch32(void)
 			continue;
 		found++;
 		CHECK_EQ(av_idreg_compose(n, ~0ULL), 0);
-		CHECK_EQ(av_idreg_writable(n), 0);
+		CHECK_EQ(av_idreg_writable(n, false), 0);
+		CHECK_EQ(av_idreg_writable(n, true), 0);
 	}
 	CHECK_EQ(found, 20);
 }
@@ -100,6 +133,8 @@ static void test_forgotten(void)
 	CHECK_EQ(av_idreg_forget(AV_ID_PFR1, 2ULL << 16, 2ULL << 16), 0);
 	CHECK_EQ(av_idreg_forget(AV_ID_DFR0, 0, 0xf06), 6);
 	CHECK_EQ(av_idreg_forget(AV_ID_DFR0, 0, 0x406), 0x406);
+	CHECK_EQ(av_idreg_forget(AV_ID_MMFR2, 2ULL << 24, 2ULL << 24 | 1), 1);
+	CHECK_EQ(av_idreg_forget(AV_ID_MMFR2, 0, 2ULL << 24), 2ULL << 24);
 	CHECK_EQ(av_idreg_forget(AV_ID_ISAR0, 0, ~0ULL), ~0ULL);
 }
 
@@ -107,13 +142,19 @@ static void test_ctr(void)
 {
 	u64 ctr = 0xb444c004;
 
-	CHECK(av_ctr_may_be(ctr, ctr));
-	CHECK(av_ctr_may_be(ctr, ctr - 1));
-	CHECK(!av_ctr_may_be(ctr, ctr + 1));
-	CHECK(av_ctr_may_be(ctr, ctr & ~AV_CTR_IDC));
-	CHECK(!av_ctr_may_be(ctr & ~AV_CTR_DIC, ctr | AV_CTR_DIC));
-	CHECK(!av_ctr_may_be(ctr, ctr ^ BIT_ULL(20)));
-	CHECK(!av_ctr_may_be(ctr, 0));
+	CHECK(av_ctr_may_be(ctr, ctr, false));
+	CHECK(av_ctr_may_be(ctr, ctr - 1, false));
+	CHECK(!av_ctr_may_be(ctr, ctr + 1, false));
+	CHECK(av_ctr_may_be(ctr, ctr & ~AV_CTR_IDC, false));
+	CHECK(!av_ctr_may_be(ctr & ~AV_CTR_DIC, ctr | AV_CTR_DIC, false));
+	CHECK(!av_ctr_may_be(ctr, ctr ^ BIT_ULL(20), false));
+	CHECK(!av_ctr_may_be(ctr, 0, false));
+	/* PIPT shown as VIPT, by the newest KVM; nothing else, and not the other way. */
+	CHECK(!av_ctr_may_be(ctr, ctr & ~BIT_ULL(14), false));
+	CHECK(av_ctr_may_be(ctr, ctr & ~BIT_ULL(14), true));
+	CHECK(!av_ctr_may_be(ctr, ctr & ~BIT_ULL(15), true));
+	CHECK(!av_ctr_may_be(ctr, ctr & ~AV_CTR_L1IP, true));
+	CHECK(!av_ctr_may_be(ctr & ~BIT_ULL(14), ctr, true));
 }
 
 static void test_unallocated(void)
@@ -135,6 +176,7 @@ int main(void)
 	RUN(test_fixed_and_capped);
 	RUN(test_narrowing);
 	RUN(test_odd_fields);
+	RUN(test_newer);
 	RUN(test_aarch32);
 	RUN(test_forgotten);
 	RUN(test_ctr);

@@ -137,7 +137,11 @@ static void test_numbers(void)
 	CHECK_EQ(change, AV_SLOT_CREATE);
 	CHECK_EQ(check(0, 1, 0, 0x1000, 0x10000), 0);
 	CHECK_EQ(check(0, 3, 0, 0x1000, 0x10000), 0);
-	CHECK_EQ(check(0, 4, 0, 0x1000, 0x10000), -EINVAL);
+	/* guest_memfd: neither logged nor read-only; its memory's address is anything. */
+	CHECK_EQ(check(0, AV_SLOT_GMEM, 0, 0x1000, 0), 0);
+	CHECK_EQ(check(0, AV_SLOT_GMEM | AV_SLOT_LOG_DIRTY, 0, 0x1000, 0), -EINVAL);
+	CHECK_EQ(check(0, AV_SLOT_GMEM | AV_SLOT_READONLY, 0, 0x1000, 0), -EINVAL);
+	CHECK_EQ(check(0, 8, 0, 0x1000, 0x10000), -EINVAL);
 	CHECK_EQ(check(0, ~0U, 0, 0x1000, 0x10000), -EINVAL);
 	CHECK_EQ(check(0, 0, 0x800, 0x1000, 0x10000), -EINVAL);
 	CHECK_EQ(check(0, 0, 0, 0x1001, 0x10000), -EINVAL);
@@ -174,6 +178,15 @@ static void test_modify(void)
 	CHECK_EQ(check(5, 0, 0x40000000, 0x10000, 0x701000), -EINVAL);
 	CHECK_EQ(check(5, 2, 0x40000000, 0x10000, 0x700000), -EINVAL);
 	CHECK_EQ(check(6, 0, 0x50000000, 0x10000, 0x800000), -EINVAL);
+	/* One of a guest_memfd only goes, and none becomes one. */
+	add(8, 0x20000000, 0x10000, 0x700000, AV_SLOT_GMEM);
+	CHECK_EQ(check(8, AV_SLOT_GMEM, 0x20000000, 0x10000, 0x700000), -EINVAL);
+	CHECK_EQ(check(8, AV_SLOT_GMEM, 0x20010000, 0x10000, 0x700000), -EINVAL);
+	CHECK_EQ(check(8, 0, 0x20000000, 0x10000, 0x700000), -EINVAL);
+	CHECK_EQ(check(8, 1, 0x20000000, 0x10000, 0x700000), -EINVAL);
+	CHECK_EQ(check(5, AV_SLOT_GMEM, 0x40000000, 0x10000, 0x700000), -EINVAL);
+	CHECK_EQ(check(8, 0, 0x20000000, 0, 0), 0);
+	CHECK_EQ(change, AV_SLOT_DELETE);
 	/* Moving, onto itself too, not onto another. */
 	CHECK_EQ(check(5, 0, 0x60000000, 0x10000, 0x700000), 0);
 	CHECK_EQ(change, AV_SLOT_MOVE);

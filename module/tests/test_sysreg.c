@@ -19,6 +19,8 @@
 #define OSLSR		AV_SYS(2, 0, 1, 1, 4)
 #define MPIDR		AV_SYS(3, 0, 0, 0, 5)
 #define MIDR		AV_SYS(3, 0, 0, 0, 0)
+#define REVIDR		AV_SYS(3, 0, 0, 0, 6)
+#define AIDR		AV_SYS(3, 1, 0, 0, 7)
 #define PFR0		AV_SYS(3, 0, 0, 4, 0)
 #define CNTVCT		AV_SYS(3, 3, 14, 0, 2)
 #define CNTFRQ		AV_SYS(3, 3, 14, 0, 0)
@@ -27,7 +29,8 @@
 #define CSSELR		AV_SYS(3, 2, 0, 0, 0)
 #define NO_SUCH		AV_SYS(3, 0, 15, 2, 0)
 
-bool fake_meltdown_safe = true;
+bool fake_meltdown_safe = true, fake_id_fields = true;
+u64 fake_midr = 0x410fd083;
 static struct av_vm vm;
 static struct av_srf srf;
 static struct av_vcpu vcpu = { .vm = &vm, .srf = &srf };
@@ -174,7 +177,6 @@ static void test_ids_of_the_vmm(void)
 	CHECK_EQ(vcpu.regime_changes, 1);
 	CHECK_EQ(av_sysreg_get(&vcpu, ID(TTBR0), &val), 0);
 	CHECK_EQ(val, 0x1234000);
-	CHECK_EQ(av_sysreg_set(&vcpu, ID(MIDR), 0), -EINVAL);
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(OSLSR), 0xa), 0);
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(OSLSR), 0xb), -EINVAL);
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(MPIDR), 0x80000005), 0);
@@ -268,10 +270,87 @@ static void test_identification(void)
 	/* Features may go before the first run, and only go. */
 	val = reads(PFR0);
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val | 0xfULL << 32), -EINVAL);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val & ~15ULL), -EINVAL);
 	vm.has_run = true;
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val), 0);
 	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val | 0xfULL << 16), -EBUSY);
 	CHECK(!vm.config_lock);
+}
+
+/* A VMM may say that there is no GICv3; once the VM has run, the vGIC that it has is shown. */
+static void test_gic_field(void)
+{
+	u64 val;
+
+	fresh();
+	val = reads(PFR0) & ~AV_ID_PFR0_GIC;
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(PFR0), val), 0);
+	CHECK_EQ(reads(PFR0), val);
+	vm.has_run = true;
+	CHECK_EQ(reads(PFR0), val | FIELD_PREP(AV_ID_PFR0_GIC, 1));
+	vm.icc = false;
+	CHECK_EQ(reads(PFR0), val);
+	vm.icc = true;
+	fake_id_fields = false;
+	CHECK_EQ(reads(PFR0), val);
+	av_cpu_vgic_created(&vm);
+	CHECK_EQ(reads(PFR0), val);
+	fake_id_fields = true;
+	vm.has_run = false;
+	av_cpu_vgic_created(&vm);
+	CHECK_EQ(reads(PFR0), val | FIELD_PREP(AV_ID_PFR0_GIC, 1));
+}
+
+/* MIDR_EL1 and its kin: the hardware's, unless the VMM may set them. */
+static void test_implementation(void)
+{
+	static const u16 regs[] = { MIDR, REVIDR, AIDR };
+	static const u64 most[] = { ~0U, ~0ULL, ~0ULL };
+	static const unsigned int place[] = { 0, 6, 64 + 7 };
+	u64 host[3], val;
+	unsigned int i;
+
+	CHECK_EQ(av_imp_ids_init(), 0);
+	fresh();
+	for (i = 0; i < ARRAY_SIZE(regs); i++) {
+		CHECK_EQ(av_id_mask(place[i]), most[i]);
+		CHECK_EQ(av_sysreg_get(&vcpu, ID(regs[i]), &host[i]), 0);
+		CHECK_EQ(host[i], reads(regs[i]));
+		CHECK_EQ(av_sysreg_set(&vcpu, ID(regs[i]), host[i]), 0);
+		CHECK_EQ(av_sysreg_set(&vcpu, ID(regs[i]), host[i] + 1), -EINVAL);
+		CHECK(!writes(regs[i], 0) || reads(regs[i]) == host[i]);
+	}
+	/* On another CPU the guest sees another, the VMM does not. */
+	fake_midr ^= 0x10;
+	CHECK_EQ(reads(MIDR), host[0] ^ 0x10);
+	CHECK_EQ(av_sysreg_get(&vcpu, ID(MIDR), &val), 0);
+	CHECK_EQ(val, host[0]);
+
+	vm.nr_vcpus = 1;
+	CHECK_EQ(av_cpu_enable_imp_ids(&vm), -EINVAL);
+	CHECK_EQ(av_sysreg_set(&vcpu, ID(MIDR), 1), -EINVAL);
+	vm.nr_vcpus = 0;
+	CHECK_EQ(av_cpu_enable_imp_ids(&vm), 0);
+	CHECK_EQ(reads(MIDR), host[0]);
+	for (i = 0; i < ARRAY_SIZE(regs); i++) {
+		if (most[i] != ~0ULL)
+			CHECK_EQ(av_sysreg_set(&vcpu, ID(regs[i]), most[i] + 1), -EINVAL);
+		CHECK_EQ(av_sysreg_set(&vcpu, ID(regs[i]), most[i]), 0);
+		CHECK_EQ(av_sysreg_set(&vcpu, ID(regs[i]), 0x1000 + i), 0);
+		CHECK_EQ(reads(regs[i]), 0x1000 + i);
+	}
+	/* KVM_ARM_VCPU_INIT keeps them; the first run makes them final. */
+	av_sysreg_reset(&vcpu);
+	vm.has_run = true;
+	for (i = 0; i < ARRAY_SIZE(regs); i++) {
+		CHECK_EQ(reads(regs[i]), 0x1000 + i);
+		CHECK_EQ(av_sysreg_get(&vcpu, ID(regs[i]), &val), 0);
+		CHECK_EQ(val, 0x1000 + i);
+		CHECK_EQ(av_sysreg_set(&vcpu, ID(regs[i]), 0x1000 + i), 0);
+		CHECK_EQ(av_sysreg_set(&vcpu, ID(regs[i]), host[i]), -EBUSY);
+	}
+	CHECK(!vm.config_lock && !vm.lock);
+	fake_midr ^= 0x10;
 }
 
 /* Another machine's caches, and CTR_EL0 of another CPU. */
@@ -385,6 +464,8 @@ int main(void)
 	RUN(test_pstate);
 	RUN(test_interrupts_and_time);
 	RUN(test_identification);
+	RUN(test_gic_field);
+	RUN(test_implementation);
 	RUN(test_caches);
 	RUN(test_debug);
 	RUN(test_pmu);

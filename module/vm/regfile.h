@@ -71,7 +71,7 @@ enum av_vreg {
 	AV_DBGBCR0_EL1 = AV_VREG(0x9e8), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
 	AV_DBGWVR0_EL1 = AV_VREG(0xa68), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
 	AV_DBGWCR0_EL1 = AV_VREG(0xae8), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
-	AV_MIDR_EL1 = AV_VREG(0xb68),	/* of the physical CPU; the last of them */
+	AV_MIDR_EL1 = AV_VREG(0xb68),	/* the last of them */
 	/* shared page: any value is legal. The window and the stubs use LDP/STP on neighbours. */
 	AV_ELR_EL1 = AV_VREG(0x1010),
 	AV_SPSR_EL1 = AV_VREG(0x1018),
@@ -348,7 +348,7 @@ static inline void av_srf_show_regime(struct av_srf *srf)
 	av_srf_show_ttbrs(srf);
 }
 
-/* The vCPU runs on a physical CPU with this MIDR, perhaps a new one. */
+/* What the guest reads as MIDR_EL1: of the CPU that it is on, unless the VMM set a value. */
 static inline void av_srf_set_midr(struct av_srf *srf, u64 midr)
 {
 	av_srf_set(srf, AV_MIDR_EL1, midr);

@@ -24,6 +24,7 @@ static const struct {
 	{ "regs", conform_regs },
 	{ "sysregs", conform_sysregs },
 	{ "ids", conform_ids },
+	{ "gmem", conform_gmem },
 	{ "reglist", conform_reglist },
 	{ "order", conform_order },
 	{ "firmware", conform_firmware },

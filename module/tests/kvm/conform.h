@@ -26,6 +26,7 @@ void conform_vcpu(void);
 void conform_regs(void);
 void conform_sysregs(void);
 void conform_ids(void);
+void conform_gmem(void);
 void conform_reglist(void);
 void conform_order(void);
 void conform_firmware(void);

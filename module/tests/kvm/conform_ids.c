@@ -74,6 +74,9 @@ static void fields(int vcpu, const u64 *mask, int crm, int op2)
 		/* What may happen with more of it, not what can be done. */
 		if (crm == 7 && op2 == 1 && lsb == 24)
 			continue;
+		/* EL0 and EL1, which may have AArch32: another line's. */
+		if (crm == 4 && op2 == 0 && lsb < 8)
+			continue;
 		if (field < 14)
 			up += !try_set_reg(vcpu, id, value + one);
 		try_set_reg(vcpu, id, value);
@@ -107,6 +110,9 @@ static void odd_fields(int vcpu)
 		{ "pmuver_imp_def", 5, 0, 15ULL << 8, 15ULL << 8 },
 		{ "pfr1_res0", 4, 1, 0, 1ULL << 20 },
 		{ "fp", 4, 0, 15ULL << 16, 15ULL << 16 },
+		{ "el0_3", 4, 0, 15, 3 },
+		{ "el0_none", 4, 0, 15, 0 },
+		{ "el1_none", 4, 0, 15ULL << 4, 0 },
 	};
 	u64 id, value;
 	size_t i;
@@ -189,6 +195,72 @@ static void ctr(bool changed)
 	free_guest(&g);
 }
 
+#define CAP_WRITABLE_IMP_ID_REGS	239
+
+/* What identifies the CPU: the machine's own, so only what changes is said. */
+static void set_implementation(int vcpu, const char *when)
+{
+	static const struct { const char *name; u64 id, too_much; } regs[] = {
+		{ "midr", ARM64_SYS_REG(3, 0, 0, 0, 0), 1ULL << 32 },
+		{ "revidr", ARM64_SYS_REG(3, 0, 0, 0, 6), 0 },
+		{ "aidr", ARM64_SYS_REG(3, 1, 0, 0, 7), 0 },
+	};
+	u64 value, now;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(regs); i++) {
+		try_get_reg(vcpu, regs[i].id, &value);
+		say(try_set_reg(vcpu, regs[i].id, value), "%s.%s.same", when, regs[i].name);
+		if (regs[i].too_much)
+			say(try_set_reg(vcpu, regs[i].id, value | regs[i].too_much),
+			    "%s.%s.too_much", when, regs[i].name);
+		say(try_set_reg(vcpu, regs[i].id, value + 1), "%s.%s.other", when, regs[i].name);
+		try_get_reg(vcpu, regs[i].id, &now);
+		note(now - value, "%s.%s.then", when, regs[i].name);
+	}
+}
+
+GUEST(who, "mov x10, #0x0a000000\n"
+      "mrs x0, midr_el1\n str x0, [x10]\n mrs x0, revidr_el1\n str x0, [x10]\n"
+      "mrs x0, aidr_el1\n str x0, [x10]\n mrs x0, midr_el1\n str x0, [x10]\n b .\n");
+
+static void implementation(void)
+{
+	struct kvm_enable_cap cap = { .cap = CAP_WRITABLE_IMP_ID_REGS, .args = { 1, 2, 3, 4 } };
+	u64 midr, revidr, aidr;
+	struct guest g;
+	int second;
+
+	NEW_GUEST(&g, who);
+	set_implementation(g.vcpu, "imp.invariant");
+	say(ioctl(g.vm, KVM_ENABLE_CAP, &cap), "imp.enable_late");
+	free_guest(&g);
+
+	g.kvm = open_kvm();
+	g.vm = new_vm(g.kvm);
+	cap.flags = 1;
+	say(ioctl(g.vm, KVM_ENABLE_CAP, &cap), "imp.enable_flags");
+	cap.flags = 0;
+	say(ioctl(g.vm, KVM_ENABLE_CAP, &cap), "imp.enable");
+	say(ioctl(g.vm, KVM_ENABLE_CAP, &cap), "imp.enable_again");
+	fill_guest(&g, guest_who, (const char *)guest_who_end - (const char *)guest_who);
+	second = new_vcpu(g.vm, 1);
+	init_vcpu(second);
+	set_implementation(second, "imp.writable");
+	init_vcpu(g.vcpu);
+	set_reg(g.vcpu, REG_PC, GUEST_BASE);
+	midr = get_reg(g.vcpu, ARM64_SYS_REG(3, 0, 0, 0, 0));
+	revidr = get_reg(g.vcpu, ARM64_SYS_REG(3, 0, 0, 0, 6));
+	aidr = get_reg(g.vcpu, ARM64_SYS_REG(3, 1, 0, 0, 7));
+	next(&g, midr, "imp.guest.midr");
+	next(&g, revidr, "imp.guest.revidr");
+	next(&g, aidr, "imp.guest.aidr");
+	next(&g, midr, "imp.guest.midr_again");
+	set_implementation(g.vcpu, "imp.ran");
+	close(second);
+	free_guest(&g);
+}
+
 void conform_ids(void)
 {
 	int kvm = open_kvm(), vm = new_vm(kvm), vcpu = new_vcpu(vm, 0), crm, op2;
@@ -206,4 +278,5 @@ void conform_ids(void)
 	close(kvm);
 	ctr(false);
 	ctr(true);
+	implementation();
 }

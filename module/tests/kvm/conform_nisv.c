@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Accesses to no memory that end as an abort: the VMM says so, of one that it was
- * given, or of those that the hardware does not describe and no hypervisor
- * guesses: SIMD, exclusive, DC ZVA. KVM_RUN has an errno for them, or, with
+ * given, or of those that the hardware does not describe: pairs, write-back,
+ * SIMD, exclusive, DC ZVA. KVM_RUN has an errno for them, or, with
  * KVM_CAP_ARM_NISV_TO_USER, an exit, after which it may inject an abort.
  */
 #include <errno.h>
@@ -20,7 +20,11 @@ GUEST(simd_store, DEVICE "str d0, [x1, #8]!\n b .\n");
 GUEST(simd_pair, DEVICE "stp q0, q1, [x1]\n b .\n");
 GUEST(exclusive_load, DEVICE "ldxr x2, [x1]\n b .\n");
 GUEST(zva, DEVICE "dc zva, x1\n b .\n");
-/* The same of read-only memory: of pairs and write-back too. */
+GUEST(preindexed, DEVICE "ldr x2, [x1, #8]!\n b .\n");
+GUEST(postindexed, DEVICE "strb w2, [x1], #1\n b .\n");
+GUEST(pair_load, DEVICE "ldp x2, x3, [x1]\n b .\n");
+GUEST(pair_store, DEVICE "stp x2, x3, [x1, #16]!\n b .\n");
+/* The same of read-only memory. */
 #define ROM	"mov x1, #0x0b000000\n mov x0, #3 << 20\n msr cpacr_el1, x0\n isb\n"
 #define ROM_BASE	0x0b000000ULL
 
@@ -117,6 +121,10 @@ void conform_nisv(void)
 	ONE(simd_pair);
 	ONE(exclusive_load);
 	ONE(zva);
+	ONE(preindexed);
+	ONE(postindexed);
+	ONE(pair_load);
+	ONE(pair_store);
 	ONE(rom_preindexed);
 	ONE(rom_postindexed);
 	ONE(rom_pair);

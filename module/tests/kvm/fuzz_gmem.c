@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Protected VMs: a world's own, whose guest shares pages and takes them back, and others that
- * pass; files of memory of the right sizes and of wrong ones, in slots and out of them.
+ * pass, plain ones among them; files of memory of the right sizes and of wrong ones, in slots and out of them.
  * What a VMM does with a page by its mapping goes through system calls: it may be private.
  */
 #include <fcntl.h>
@@ -125,12 +125,13 @@ static void gmem_slot(struct actor *a)
 }
 
 /*
- * A protected VM for a moment: files, slots of any of them, a vCPU, maybe sealed, and closed in
- * some order; a file of it may stay.
+ * A protected VM for a moment, or a plain one: files, slots of any of them, a vCPU, maybe sealed,
+ * and closed in some order; a file of it may stay.
  */
 static void gmem_vm(struct actor *a)
 {
-	int vm = call_number(a, get_file(&a->w->kvm), KVM_CREATE_VM, KVM_VM_TYPE_ARM_PROTECTED);
+	int vm = call_number(a, get_file(&a->w->kvm), KVM_CREATE_VM,
+			     one_in(a, 2) ? KVM_VM_TYPE_ARM_PROTECTED : 0);
 	struct kvm_vcpu_init init = { .target = KVM_ARM_TARGET_GENERIC_V8 };
 	unsigned int i, times = pick(a, 24);
 	int file[2], vcpu;
@@ -149,8 +150,10 @@ static void gmem_vm(struct actor *a)
 	/* Of zeroes, an undefined instruction after the other: it comes back by the ticker. */
 	if (one_in(a, 2) && !ioctl(vcpu, KVM_ARM_VCPU_INIT, &init))
 		call_number(a, vcpu, KVM_RUN, 0);
-	for (i = 0; i < times / 2; i++)
+	for (i = 0; i < times / 2; i++) {
 		any_slot(a, vm, file[pick(a, ARRAY_SIZE(file))]);
+		judge(a, fallocate(file[i % 2], pick(a, 4), PAGE * pick(a, 4), PAGE * pick(a, 64)));
+	}
 	if (one_in(a, 2))
 		close(vm);
 	if (vcpu >= 0)

@@ -170,6 +170,7 @@ static const struct {
 	{ "messages", hostile_messages },
 	{ "changed", hostile_changed },
 	{ "protected", hostile_protected },
+	{ "gmem", hostile_gmem },
 };
 
 static bool wanted(const char *name, int argc, char **argv)

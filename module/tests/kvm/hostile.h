@@ -66,5 +66,6 @@ void hostile_allocations(void);
 void hostile_messages(void);
 void hostile_changed(void);
 void hostile_protected(void);
+void hostile_gmem(void);
 
 #endif /* AV_TESTS_KVM_HOSTILE_H */

@@ -279,6 +279,11 @@ void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring
 		die("a dirty ring of %llu bytes", (unsigned long long)ring);
 	if (ring & RING_WITH_BITMAP && ioctl(g->vm, KVM_ENABLE_CAP, &bitmap))
 		die("a bitmap beside the dirty ring");
+	fill_guest(g, code, size);
+}
+
+void fill_guest(struct guest *g, const u32 *code, size_t size)
+{
 	g->vcpu = new_vcpu(g->vm, 0);
 	g->run = map_run(g->kvm, g->vcpu);
 	init_vcpu(g->vcpu);

@@ -105,6 +105,8 @@ void new_guest(struct guest *g, const u32 *code, size_t size);
 /* The same, with a dirty ring of so many bytes; 0: none. The flag: and a bitmap beside it. */
 #define RING_WITH_BITMAP	(1ULL << 63)
 void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring);
+/* The same of a VM that there is, without vCPUs and memory. */
+void fill_guest(struct guest *g, const u32 *code, size_t size);
 void free_guest(struct guest *g);
 
 /* A figure of a statistics file by its name; 0 when there is none (as on KVM). */

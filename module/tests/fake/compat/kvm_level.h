@@ -1,3 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The newest KVM: the VMM sees PMMIR_EL1. */
-#define AV_KVM_PMMIR	true
+/*
+ * The newest KVM: the VMM sees PMMIR_EL1, may set MIDR_EL1 and its kin, and more fields of the
+ * ID registers. The last can be turned off.
+ */
+#define AV_KVM_PMMIR		true
+#define AV_KVM_IMP_IDS		true
+#define AV_KVM_ID_FIELDS	fake_id_fields

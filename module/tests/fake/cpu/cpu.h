@@ -42,11 +42,17 @@ struct av_vm {
 		u64 idregs[AV_NR_IDREGS];
 		u64 ctr;
 		bool ctr_traps;
+		u64 imp_ids[AV_NR_IMP_IDS];
+		bool imp_ids_set;
 		u32 cheap;
 	} cpu[1];
 	u8 pa_bits;
-	bool config_lock, has_run, icc, pmu;
+	unsigned int nr_vcpus;
+	bool lock, config_lock, has_run, icc, pmu;
 };
+
+/* Is the KVM to follow the newest? (compat/kvm_level.h) */
+extern bool fake_id_fields;
 
 /* Is the host's CPU one that keeps EL0 from reading what is EL1's? */
 extern bool fake_meltdown_safe;
@@ -76,13 +82,14 @@ struct av_vcpu {
 	const char *killed;
 };
 
-/* The host's CPU. */
+/* The host's CPU; fake_midr is of the one that the test is on. */
+extern u64 fake_midr;
 #define FAKE_ID			0x1111111111111111ULL
 #define fake_ctr_el0		0x84448004ULL
 #define fake_revidr_el1		0x5eULL
 #define fake_aidr_el1		0xa1ULL
 #define read_sysreg(reg)	((u64)fake_##reg)
-#define read_cpuid_id()		0x410fd083ULL
+#define read_cpuid_id()		fake_midr
 #define sys_reg(...)		0
 #define SYS_CTR_EL0		fake_ctr_el0
 #define fake_no_csv3(id)		((id) & ~AV_ID_PFR0_CSV3)
@@ -352,6 +359,8 @@ static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 
 int av_sysreg_init(void);
+int av_cpu_enable_imp_ids(struct av_vm *vm);
+void av_cpu_vgic_created(struct av_vm *vm);
 void av_sysreg_reset(struct av_vcpu *vcpu);
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);
