@@ -106,10 +106,12 @@ def test_a_vm_that_hangs_does_not_lose_the_page(built, monkeypatch, capsys):
 def test_in_full_rows_are_predicted_of_each_kind(built, monkeypatch):
     folder, does = built
     monkeypatch.setattr(cli_reach, "run", lambda _options: 0)
+    monkeypatch.setattr(cli_bench, "_classes", lambda _file: 0)
     assert cli.main(["bench", "--full"]) == 0
-    figures = folder / "bench-full.json"
+    figures, lat = folder / "bench-full.json", folder / "bench-full-lat.json"
     assert does["asked"] == [
-        ("published", "armvisor", []), ("rows", "armvisor", []), ("rows", "kvm", [figures])
+        ("published", "armvisor", []), ("rows", "armvisor", [figures, lat]),
+        ("rows", "kvm", [figures]),
     ]  # fmt: skip
 
 

@@ -11,12 +11,14 @@ from armvisor_lab import cli_figures, cli_model, cli_reach, demo, paths, records
 from armvisor_lab.cli_board import say
 from armvisor_lab.cli_report import write_report
 from armvisor_lab.errors import LabError
+from armvisor_lab.reach import cores
 
 # Those that repeat to the digit or nearly so, of a quarter of an hour: no boot, which is random
 # numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
 PATTERNS = (
     "hypercall.*", "hypercall_fast.*", "mmio_*", "irq_completion.*", "eoi.*", "ipi.*",
-    "ipi_running.*", "timer.*", "share.*", "unshare.*", "unshare_used.*", "vm_switch.*", "io_*",
+    "ipi_running.*", "lpi.*", "timer.*", "share.*", "unshare.*", "unshare_used.*", "vm_switch.*",
+    "io_*",
     "*.xen", "fault.[14]cpu.*",
     "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
     "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
@@ -45,14 +47,17 @@ def _run(options: argparse.Namespace) -> int:
     def file(end: str) -> Path:
         return folder / f"{name}{end}"
 
-    page, figures, vm, reach = map(file, (".html", ".json", "-vm.json", "-reach.json"))
+    page, figures, vm = map(file, (".html", ".json", "-vm.json"))
+    reach, lat = file("-reach.json"), file("-lat.json")
     models = [cli_model.defaults("published", file("-model.json"))]
     if options.full:
-        models.append(cli_model.defaults("rows", file("-rows.json")))
-        # What these take is among the figures, and needs no classes.
-        models.append(cli_model.defaults("rows", file("-rows-kvm.json"), "kvm", [figures]))
+        # What these take is among the figures, but for the classes of one kind of VM.
+        models += [
+            cli_model.defaults("rows", file("-rows.json"), "armvisor", [figures, lat]),
+            cli_model.defaults("rows", file("-rows-kvm.json"), "kvm", [figures]),
+        ]
     # No older run's record may stand in for what this one could not measure.
-    records_ = (figures, vm, reach, *(model.json for model in models))
+    records_ = (figures, lat, vm, reach, *(model.json for model in models))
     for each in (page, *records_):
         each.unlink(missing_ok=True)
     status = 0
@@ -61,11 +66,17 @@ def _run(options: argparse.Namespace) -> int:
         status = _without_losing_the_page(partial(_vm, vm)) or status
         if options.full:
             status = cli_reach.run(cli_reach.defaults(reach)) or status
+            status = _without_losing_the_page(partial(_classes, lat)) or status
         for model in models:
             status = _without_losing_the_page(partial(cli_model.run_model, model)) or status
     finally:
         _page([each for each in records_ if each.exists()], page)
     return status
+
+
+def _classes(file: Path) -> int:
+    """What rows of `lat` are by class."""
+    return cli_figures.measure(["lat.*.armvisor"], file, cores.choose([cores.DEFAULT[0]]))
 
 
 def _vm(file: Path) -> int:
