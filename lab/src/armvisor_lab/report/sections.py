@@ -213,8 +213,10 @@ def of(section: published.Section, work: published.Work, pool: Pool) -> Section:
     """A published table or figure with ours beside."""
     use = Use(pool)
     grid: Grid = [
-        [_ours(use, section.form, row, column) if row.on(column) else None
-         for column in section.ours]
+        [
+            _ours(use, section.form, row, column) if row.on(column) else None
+            for column in section.ours
+        ]
         for row in section.rows
     ]
     unit = _our_unit(use, section)
