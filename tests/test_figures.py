@@ -48,7 +48,7 @@ def test_what_takes_two_is_within_its_bounds(tmp_path: Path):
 def test_sharing_a_page_is_within_its_bounds(tmp_path: Path):
     """Of a protected VM of 64 MiB, and the same of one of 16 GiB."""
     module("stable")
-    variants = ("armvisor", "armvisor-16g")
+    variants = ("armvisor-pvm", "armvisor-pvm-16g")
     rows = ("share", "unshare", "unshare_used")
     names = [f"{row}.{variant}" for row in rows for variant in variants]
     done = measure(tmp_path / "figures.json", *names)

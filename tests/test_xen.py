@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Xen's figures from end to end: they come out, they are what they say, and they repeat."""
+"""Xen's figures from end to end: they come out, are what they say, and repeat, then by class."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -11,8 +12,8 @@ NAMES = {"hypercall.xen", "hypercall_psci.xen", "mmio_kernel.xen", "irq_completi
          "ipi_running.xen", "vm_switch.xen", "io_out.xen", "io_in.xen"}  # fmt: skip
 
 
-def measure(path: Path) -> dict[str, float]:
-    command = [str(TOP / "bin/lab"), "figures", "--only", "*.xen", "--json", str(path)]
+def measure(path: Path, *more: str) -> dict[str, float]:
+    command = [str(TOP / "bin/lab"), "figures", "--only", "*.xen", *more, "--json", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(r'"xen-hypervisor-\d[^"]*"', path.read_text())
@@ -21,7 +22,8 @@ def measure(path: Path) -> dict[str, float]:
 
 
 def test_xen_s_figures_come_out_and_repeat(tmp_path: Path):
-    first, again = (measure(tmp_path / f"{name}.json") for name in ("first", "again"))
+    first = measure(tmp_path / "first.json")
+    again = measure(tmp_path / "again.json", "--classes", "--core", "cortex-a72")
     assert first.keys() == NAMES
     far = {name: (value, again[name]) for name, value in first.items()
            if abs(value - again[name]) > 0.005 * value}  # fmt: skip
@@ -32,3 +34,8 @@ def test_xen_s_figures_come_out_and_repeat(tmp_path: Path):
     # With another domain or CPU in it, it is more than an exit.
     for name in ("ipi_running", "vm_switch", "io_out", "io_in"):
         assert first[f"{name}.xen"] > first["hypercall.xen"]
+    for figure in json.loads((tmp_path / "again.json").read_text())["figures"]:
+        levels = figure["classes"]["levels"]
+        # The end of no interrupt is the guest's alone.
+        assert levels.get("hypervisor") == (None if figure["name"] == "eoi.xen" else 2)
+        assert levels["guest-kernel"] == 1 and set(levels) <= {"hypervisor", "guest-kernel"}

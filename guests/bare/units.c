@@ -19,6 +19,9 @@
 #define NOTHING		0xffffff8014000000UL	/* never mapped */
 #define USER_DATA	0x440000UL		/* that many pages */
 #define USER_PAGES	16
+#define USER_MAPPED	0x2000000000UL		/* a page each, far from all else */
+#define USER_STACK	0x7f00000000UL
+#define TABLES		7	/* of a space: the first level's, two for each place */
 #define SPACES		16	/* more than a vCPU's recent ones */
 #define ASID(n)		((u64)(n) << 48)
 #define CPACR_FPEN	(3UL << 20)
@@ -29,9 +32,11 @@
 static u64 loops;
 static u64 user_page[512] __attribute__((aligned(4096)));
 static u64 user_data[USER_PAGES][512] __attribute__((aligned(4096)));
+static u64 user_mapped[512] __attribute__((aligned(4096)));
+static u64 user_stack[512] __attribute__((aligned(4096)));
 static u64 data_page[512] __attribute__((aligned(4096)));
 /* Address spaces of users: tables of three levels. */
-static u64 spaces[SPACES][3][512] __attribute__((aligned(4096)));
+static u64 spaces[SPACES][TABLES][512] __attribute__((aligned(4096)));
 
 /* What a call keeps is kept on the stack; EL0 begins with x0 and ends by an exception. */
 void to_user(u64 pc, u64 x0);
@@ -141,20 +146,26 @@ static void refill_many(void)
 }
 
 /*
- * A process begins: a space whose ASID had another one before, which runs for a
- * system call and reads its memory.
+ * A process's memory is at three places, as Linux has it: the program with its data,
+ * what is mapped, and the stack. Each has tables of its own, which come back one by one.
  */
-static void new_space(void)
+static void refill_places(void)
+{
+	tlbi_asid();
+	(void)*(volatile u64 *)USER_DATA;
+	(void)*(volatile u64 *)USER_MAPPED;
+	(void)*(volatile u64 *)USER_STACK;
+}
+
+/* A process whose turn it has not been for long runs until a system call; and back. */
+static void other_space(void)
 {
 	static unsigned int space;
-	u64 asid;
 
 	space = space % (SPACES - 1) + 1;
-	asid = ASID(space + 1);
-	asm volatile("dsb ishst\n\ttlbi aside1is, %0\n\tdsb ish\n\tisb" : : "r" (asid) : "memory");
 	write_sysreg(ttbr0_el1, ttbr0_of(space));
 	isb();
-	to_user(USER_CODE + 4, USER_DATA);
+	to_user(USER_CODE + 4, USER_STACK);
 	write_sysreg(ttbr0_el1, ttbr0_of(0));
 	isb();
 }
@@ -169,19 +180,25 @@ static void id_register(void)
 	(void)read_sysreg(id_aa64mmfr1_el1);
 }
 
-static void map_user(u64 tables[3][512])
+/* The entry for a page, whose two lower tables are those at `below`. */
+static u64 *user_entry(u64 tables[TABLES][512], u64 below[2][512], u64 va)
 {
-	u64 leaf = kernel_pa(user_page) | PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL |
-		   PTE_NG | PTE_USER | PTE_READONLY | PTE_PXN;
+	tables[0][va >> 30 & 511] = kernel_pa(below[0]) | PTE_TABLE;
+	below[0][va >> 21 & 511] = kernel_pa(below[1]) | PTE_TABLE;
+	return &below[1][va >> 12 & 511];
+}
+
+static void map_user(u64 tables[TABLES][512])
+{
+	u64 page = PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL | PTE_NG | PTE_USER | PTE_PXN;
+	u64 data = page | PTE_UXN;
 	unsigned int i;
 
-	tables[0][0] = kernel_pa(tables[1]) | PTE_TABLE;
-	tables[1][USER_CODE >> 21] = kernel_pa(tables[2]) | PTE_TABLE;
-	tables[2][USER_CODE >> 12 & 511] = leaf;
+	*user_entry(tables, &tables[1], USER_CODE) = kernel_pa(user_page) | page | PTE_READONLY;
 	for (i = 0; i < USER_PAGES; i++)
-		tables[2][(USER_DATA >> 12 & 511) + i] =
-			kernel_pa(user_data[i]) | PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL |
-			PTE_NG | PTE_USER | PTE_PXN | PTE_UXN;
+		user_entry(tables, &tables[1], USER_DATA)[i] = kernel_pa(user_data[i]) | data;
+	*user_entry(tables, &tables[3], USER_MAPPED) = kernel_pa(user_mapped) | data;
+	*user_entry(tables, &tables[5], USER_STACK) = kernel_pa(user_stack) | data;
 }
 
 static void map_pages(void)
@@ -208,7 +225,8 @@ static const struct {
 	{ "units.refill-code", refill_code },
 	{ "units.refill-many", refill_many },
 	{ "units.ttbr0", ttbr0 },
-	{ "units.new-space", new_space },
+	{ "units.refill-places", refill_places },
+	{ "units.other-space", other_space },
 	{ "units.timer", timer },
 	{ "units.id-register", id_register },
 };
@@ -235,18 +253,24 @@ static void measure_all(unsigned int cpu)
 		result_milli(units[i].name, costs[i], "ticks");
 }
 
+/* A system call; a load and one. */
+static void write_code(u32 *code)
+{
+	static const u32 user_code[] = { SVC, LOAD_X0, SVC };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(user_code); i++)
+		code[i] = user_code[i];
+	kernel_sync_code(code, sizeof(user_code), (u64)code);
+}
+
 void guest_main(void)
 {
-	u32 *code = (u32 *)user_page;
-
 	loops = machine_option(&machine, "loops", LOOPS);
-	code[0] = SVC;
-	code[1] = LOAD_X0;
-	code[2] = SVC;
 	mmu_enable();
 	if (!kernel_init())
 		return;
-	kernel_sync_code(code, 3 * sizeof(*code), (u64)code);
+	write_code((u32 *)user_page);
 	map_pages();
 	result("units.cntfrq", read_sysreg(cntfrq_el0), "Hz");
 	result("units.loops", loops, "count");

@@ -72,6 +72,7 @@ void check_fdt_virt(const char *folder)
 	EXPECT(machine.rtc.base == 0x9010000);
 	EXPECT(machine.gic_distributor.base == 0x8000000);
 	EXPECT(machine.gic_redistributor.base == 0x80a0000);
+	EXPECT(machine.gic_its.base == 0x8080000);
 	EXPECT(machine.virtual_timer_irq == 27);
 	EXPECT(machine.virtio_count == 32);
 	EXPECT(machine.virtio[0].base == 0xa003e00 || machine.virtio[0].base == 0xa000000);

@@ -23,7 +23,7 @@ static volatile u32 *reg32(u64 base, u64 offset)
 }
 
 /* Each CPU's frame names it by the affinity in the upper half of its TYPER. */
-static u64 redistributor(unsigned int cpu)
+u64 gic_redistributor(unsigned int cpu)
 {
 	u64 mpidr = machine.mpidr[cpu];
 	u64 affinity = (mpidr & 0xffffff) | (mpidr >> 32 & 0xff) << 24;
@@ -41,7 +41,7 @@ static u64 redistributor(unsigned int cpu)
 
 bool gic_init(unsigned int cpu)
 {
-	u64 base = redistributor(cpu);
+	u64 base = gic_redistributor(cpu);
 
 	if (!check(base, "CPU %u has no GICv3 redistributor in the device tree's range", cpu))
 		return false;
@@ -64,7 +64,7 @@ bool gic_init(unsigned int cpu)
 
 void gic_enable(unsigned int cpu, u32 irq)
 {
-	u64 base = redistributor(cpu);
+	u64 base = gic_redistributor(cpu);
 
 	*(volatile u8 *)(base + GICR_IPRIORITYR + irq) = 0x80;
 	*reg32(base, GICR_IGROUPR0) |= 1U << irq;

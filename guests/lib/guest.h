@@ -76,7 +76,8 @@ void xen_print(char c);
 void mmu_init(void);
 void mmu_enable(void);
 
-/* gic.c */
+/* gic.c; the frame of a CPU's redistributor, or 0 */
+u64 gic_redistributor(unsigned int cpu);
 bool gic_init(unsigned int cpu);
 void gic_enable(unsigned int cpu, u32 irq);
 u32 gic_acknowledge(void);

@@ -145,6 +145,9 @@ bool machine_from_fdt(struct machine *machine, const void *blob, size_t limit)
 		region_of(&fdt, node, 0, &machine->gic_distributor);
 		region_of(&fdt, node, 1, &machine->gic_redistributor);
 	}
+	node = fdt_compatible(&fdt, -1, "arm,gic-v3-its");
+	if (node >= 0)
+		region_of(&fdt, node, 0, &machine->gic_its);
 	node = fdt_compatible(&fdt, -1, "arm,psci-0.2");
 	if (node >= 0 && fdt_property(&fdt, node, "method", &method))
 		machine->psci_smc = fdt_string_is(&method, "smc");

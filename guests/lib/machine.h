@@ -30,6 +30,7 @@ struct machine {
 	struct region rtc;
 	struct region gic_distributor;
 	struct region gic_redistributor;
+	struct region gic_its;
 	u32 virtual_timer_irq;
 	u32 pmu_irq;
 	struct region virtio[MAX_VIRTIO];

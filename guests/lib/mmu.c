@@ -61,7 +61,7 @@ void mmu_init(void)
 {
 	const struct region *devices[] = {
 		&machine.serial, &machine.rtc, &machine.gic_distributor,
-		&machine.gic_redistributor,
+		&machine.gic_redistributor, &machine.gic_its,
 	};
 	unsigned int i;
 

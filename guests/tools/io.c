@@ -57,6 +57,7 @@ void io_rounds(const char *name, uint64_t loops, void (*run)(void *), void *argu
 		MARK_PAUSE;
 	}
 	MARK_END;
+	printf("result io.%s.loops %" PRIu64 " count\n", name, loops);
 	for (round = 0; round < ROUNDS; round++)
 		io_report(name, ticks[round], loops);
 }

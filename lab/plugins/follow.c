@@ -6,12 +6,15 @@
 #define FOLLOW_TEXT(name, text) text,
 const char *const follow_who_names[NR_WHOS] = { FOLLOW_WHOS(FOLLOW_TEXT) };
 const char *const follow_regime_names[NR_REGIMES] = { "native", "kvm", "vhe",
-							"armvisor" };
+							"armvisor", "xen" };
 
 /* armvisor's window: the top 2 MiB (module/switch/window_desc.h). */
 #define WINDOW		0xffffffffffe00000ULL
 
-/* armvisor's VMM has its guests' memory there (vmm/armvisor/src/layout.rs), and no program is. */
+/*
+ * armvisor's VMM has its guests' memory there (vmm/armvisor/src/layout.rs), and no program is; the
+ * board has its own memory there, of which Xen gives domains their part.
+ */
 #define GUEST_RAM	(1ULL << 30)
 #define GUEST_RAM_END	(2ULL << 30)
 
@@ -152,6 +155,12 @@ static enum who step_vhe(const struct block *next)
 	return half(next->pc, next->pc >= GUEST_RAM && next->pc < GUEST_RAM_END);
 }
 
+/* The programs that are its domains have their memory one to one, Xen itself is elsewhere. */
+static enum who step_xen(const struct block *next)
+{
+	return next->pc >= GUEST_RAM && next->pc < GUEST_RAM_END ? WHO_GUEST_KERNEL : WHO_HYP;
+}
+
 enum who follow_step(struct follow *f, const struct block *prev, uint32_t done,
 		     const struct block *next)
 {
@@ -164,6 +173,9 @@ enum who follow_step(struct follow *f, const struct block *prev, uint32_t done,
 		break;
 	case REGIME_ARMVISOR:
 		f->now = step_armvisor(f, prev, done, next);
+		break;
+	case REGIME_XEN:
+		f->now = step_xen(next);
 		break;
 	default:
 		f->now = half(next->pc, false);

@@ -9,7 +9,8 @@
  * ERET in the window and left by its vectors; KVM without VHE is entered by HVC and
  * by exceptions of its guest, and left by ERET. Under KVM with VHE, whose code is the
  * host kernel's, a guest is where armvisor's VMM has its memory, and maps it one to one:
- * a bare-metal guest.
+ * a bare-metal guest. Xen's domains are bare-metal, too: what is not theirs is Xen, once
+ * it has left its boot behind.
  *
  * The limits: before a kernel has its tables, and for bare-metal guests, kernel and
  * program are not told apart; Linux guests of KVM with VHE are not known.
@@ -32,7 +33,7 @@ enum who { FOLLOW_WHOS(FOLLOW_WHO_ENUM) NR_WHOS };
 
 extern const char *const follow_who_names[NR_WHOS];
 
-enum regime { REGIME_NATIVE, REGIME_KVM, REGIME_VHE, REGIME_ARMVISOR, NR_REGIMES };
+enum regime { REGIME_NATIVE, REGIME_KVM, REGIME_VHE, REGIME_ARMVISOR, REGIME_XEN, NR_REGIMES };
 
 extern const char *const follow_regime_names[NR_REGIMES];
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from armvisor_lab import cli, cli_bench, cli_model, cli_reach, paths
+from armvisor_lab import cli, cli_bench, cli_model, cli_reach, demo, paths
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, exits, run
 
@@ -23,12 +23,14 @@ def test_its_selection_repeats_and_is_of_figures_that_there_are():
     assert sum(each.about for each in chosen) < 15 * 60
 
 
+VM = {"wall_seconds": 2.0, "phases": [], "exits": {}, "kvm_exits": {"hypercall": 42}}
 PREDICTED = {"core": "x-gene", "figure": "hypercall.kvm-nvhe", "counted_cycles": [1e3, 6e3],
              "scaled_cycles": None}  # fmt: skip
 
 
 def _predicts(options, does) -> int:
     """A model that has what it predicts from, or not."""
+    does.setdefault("asked", []).append((options.what, options.on, options.record))
     if isinstance(does["value"], LabError):
         raise LabError("nothing was measured")
     if options.what == "published":
@@ -53,6 +55,8 @@ def built(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "checkout", lambda: tmp_path)
     monkeypatch.setattr(run, "provenance", lambda: {"schema": 1})
     monkeypatch.setattr(cli_reach, "provenance", lambda: {"schema": 1})
+    monkeypatch.setattr(demo, "provenance", lambda: {"schema": 1})
+    monkeypatch.setattr(demo, "run_vm", lambda *_: demo.Ran(VM, {"cpu": "y"}, 0))
     monkeypatch.setattr(cli_model, "run_model", lambda options: _predicts(options, does))
     (tmp_path / "build").mkdir()
     return tmp_path / "build", does
@@ -66,6 +70,7 @@ def test_it_writes_a_record_and_a_page(built, capsys):
     assert "hypercall.armvisor" in page
     # Between 1000 and 6000 is the 2449 that is so many times the one as the other is of it.
     assert "-62 %" in page and "bench-model.json" in page
+    assert "exits within KVM" in page and "bench-vm.json" in page
     assert f"as a page: {folder}/bench.html" in capsys.readouterr().err
 
 
@@ -77,12 +82,37 @@ def test_over_a_bound_it_fails_but_has_its_page(built):
 
 
 @pytest.mark.parametrize(("raises", "status"), [(LabError("hung"), 1), (KeyboardInterrupt(), 130)])
-def test_an_older_run_does_not_stand_in(built, raises, status):
+def test_an_older_run_does_not_stand_in(built, monkeypatch, raises, status):
     folder, does = built
     assert cli.main(["bench"]) == 0
     does["value"] = raises
+    monkeypatch.setattr(demo, "run_vm", no_vm)
     assert cli.main(["bench"]) == status
     assert not list(folder.iterdir())
+
+
+def no_vm(*_words):
+    raise LabError("the board hung")
+
+
+def test_a_vm_that_hangs_does_not_lose_the_page(built, monkeypatch, capsys):
+    folder, _ = built
+    monkeypatch.setattr(demo, "run_vm", no_vm)
+    assert cli.main(["bench"]) == 1
+    assert "the board hung" in capsys.readouterr().err
+    assert "hypercall.armvisor" in (folder / "bench.html").read_text()
+
+
+def test_in_full_rows_are_predicted_of_each_kind(built, monkeypatch):
+    folder, does = built
+    monkeypatch.setattr(cli_reach, "run", lambda _options: 0)
+    monkeypatch.setattr(cli_bench, "_classes", lambda _file: 0)
+    assert cli.main(["bench", "--full"]) == 0
+    figures, lat = folder / "bench-full.json", folder / "bench-full-lat.json"
+    assert does["asked"] == [
+        ("published", "armvisor", []), ("rows", "armvisor", [figures, lat]),
+        ("rows", "kvm", [figures]),
+    ]  # fmt: skip
 
 
 def test_in_full_what_could_not_be_modelled_does_not_lose_the_page(built, monkeypatch, capsys):

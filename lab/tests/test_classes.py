@@ -15,6 +15,7 @@ from armvisor_lab.figures import (
     Spot,
     boot,
     classes,
+    io,
     lat,
     pairs,
     run,
@@ -103,13 +104,50 @@ def test_other_rounds_are_those_of_their_programs():
     tools = paths.checkout() / "guests/tools"
 
     def defined(file: str, name: str) -> int:
-        found = re.search(rf"^#define {name} (\d+)$", (tools / file).read_text(), re.MULTILINE)
+        found = re.search(rf"^#define {name}\s+(\d+)$", (tools / file).read_text(), re.MULTILINE)
         assert found, f"{file} has no {name}"
         return int(found[1])
 
     assert defined("turns.c", "ROUNDS") == classes.ROUNDS
     assert defined("forks.c", "ROUNDS") == smp._FORK_ROUNDS
     assert defined("doorbell.c", "WARM") == pairs.WARM
+    assert defined("io.c", "ROUNDS") == io._ROUNDS
+
+
+@pytest.mark.parametrize("of", ["best", "median", "mean"])
+def test_a_figure_may_be_of_other_rounds_than_the_best(of):
+    """Of four, the median is that of the two in the middle."""
+    rounds = [section(n, 1, n) for n in (800, 0, 160, 240)]
+    told, _ = marked(Spot("a.x", 1, rounds=4, of=of), bare=False)
+    outcome = Outcome({"a.x": {"best": 21, "median": 221, "mean": 321}[of]}, {}, text="")
+    found = classes.split(outcome, told, rounds)["a.x"]
+    walks = {"best": 0, "median": 200, "mean": 300}[of]
+    assert found.instructions() == walks + 21
+    assert found.walks["cortex-a72"].get("walks", 0) == walks
+
+
+def test_rounds_that_no_figure_is_of():
+    told, outcome = marked(Spot("a.x", 10, less=True, of="worst"))
+    with pytest.raises(LabError, match="'worst' of rounds"):
+        classes.split(outcome, told, WITH + LESS)
+
+
+def test_what_a_disk_and_a_network_are_by_class():
+    """In the order in which the guest's program measures; only over a network does one wait."""
+    text = "".join(f"result io.{name}.loops 32 count\n" for name, _ in io._ROWS.values())
+    [way] = [each for each in io.WAYS if each.name == "armvisor"]
+    spots = io._spots(way, text)
+    named = re.findall(
+        r'io_rounds\("([\w-]+)"',
+        "".join(
+            (paths.checkout() / f"guests/tools/{file}.c").read_text() for file in ("io", "io_net")
+        ),
+    )
+    assert [io._ROWS[each.figure.split(".")[1]][0] for each in spots] == named
+    disk = {each.figure.split(".")[1]: each.of for each in spots if not each.waits}
+    rows = ("read-request", "write-request", "write-byte", "read-byte")
+    assert disk == dict.fromkeys(rows, "mean")
+    assert spots[2].loops == 32 * (256 << 10)
 
 
 def test_signals_that_go_out_and_in_by_turns():
@@ -135,14 +173,14 @@ def test_boots_are_one_section_and_may_wait():
 
 
 def test_every_figure_in_instructions_has_classes():
-    """But those of programs in an emulator that translates their marks away, of `io.*` and
-    `app.*`: a request is a guest's, its VMM's threads' and the kernel's threads', and of Xen,
-    whose code the plugin does not tell from a guest's.
+    """But those of programs in an emulator that translates their marks away, and `app.*`: what
+    Debian's programs do is not marked.
     """
     without = {n for each in run.registry() if each.unit == "instructions" and not each.marked
                for n in each.figures}  # fmt: skip
-    without = {n for n in without if not n.startswith(("io.", "app.")) and not n.endswith(".xen")}
-    assert without == {f"lat.{row}.qemu-tcg" for row in lat.ROWS}
+    without = {n for n in without if not n.startswith("app.")}
+    assert {n for n in without if n.startswith("lat.")} == {f"lat.{r}.qemu-tcg" for r in lat.ROWS}
+    assert {n.rpartition(".")[2] for n in without} == {"qemu-tcg"}
 
 
 def test_marks_are_those_that_the_plugin_knows():

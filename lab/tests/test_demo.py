@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from armvisor_lab import cli, paths, records, timetable
-from armvisor_lab.demo import Console, show, write_page
+from armvisor_lab.demo import Console, Ran, show, write_page
 
 
 def report(kvm_exits: dict[str, int]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def test_the_report_is_kept_from_the_console():
 
 def test_a_run_becomes_a_record_and_a_page(tmp_path, capsys):
     file = tmp_path / "demo.html"
-    write_page(report({"hypercall": 42}), {"cpu": "cortex-a72"}, file)
+    write_page(Ran(report({"hypercall": 42}), {"cpu": "cortex-a72"}, 0), file)
     assert f"As a page: {file}" in capsys.readouterr().out
     assert "Where the time went" in file.read_text() and "cortex-a72" in file.read_text()
     record = records.read(tmp_path / "demo.json")
@@ -73,7 +73,7 @@ def test_a_run_becomes_a_record_and_a_page(tmp_path, capsys):
 
 def test_a_demo_without_the_page_s_library_is_no_failure(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    write_page(report({"hypercall": 42}), {}, tmp_path / "demo.html")
+    write_page(Ran(report({"hypercall": 42}), {}, 0), tmp_path / "demo.html")
     assert "run `make setup`" in capsys.readouterr().err
     assert [each.name for each in tmp_path.iterdir()] == ["demo.json"]
 

@@ -178,8 +178,8 @@ def test_published_values_that_are_none(old, new, says):
 # ---- rows ------------------------------------------------------------------------------------
 
 UNITS = {"svc": 100, "user-abort": 550, "kernel-abort": 1, "tlbi-va": 500, "refill": 1500,
-         "refill-code": 2600, "tlbi-asid": 1000, "refill-many": 5000, "ttbr0": 200,
-         "new-space": 20000, "timer": 150, "id-register": 9}  # fmt: skip
+         "refill-code": 4600, "tlbi-asid": 1000, "refill-many": 7000, "ttbr0": 200,
+         "refill-places": 13000, "other-space": 6200, "timer": 150, "id-register": 9}  # fmt: skip
 
 
 def counts_of(traps: dict[str, float], tlbi=None, native: float = 1000, counted: float = 2000):
@@ -220,9 +220,23 @@ def test_tlbis_are_by_what_the_guest_executed_and_fills_beside_faults():
     row = on("armvisor", hidden, {"asid": 1.0, "va": 2.0})
     assert row.traps["tlbi_asid"] == (1, 1000) and row.traps["tlbi_va"] == (2, 1000)
     assert row.traps["dabt_hidden_translation"] == (1, 1000)
+    # Of three places two more take 6000: a fault and the tables each.
+    assert row.traps["place"] == (1, 2000)
     times, cost = row.traps["fill"]
-    # 5000 for the TLBI, the fault and what its fifteen neighbours take.
-    assert times == 15 and cost == pytest.approx(5000 - 1000 - 1000)
+    # 7000 for the TLBI, the fault, a place's tables, and what fifteen neighbours take.
+    assert times == 15 and cost == pytest.approx(7000 - 1000 - 1000 - 2000)
+
+
+@pytest.mark.parametrize(
+    ("asids", "faults", "places"), [(1, 9, 3), (2, 9, 6), (2, 4, 4), (0, 9, 0)]
+)
+def test_tables_come_back_where_faults_are_and_an_asid_was_invalidated(asids, faults, places):
+    """Of as many places as a process has, but of no more than it faults at."""
+    row = on("armvisor", {"dabt_hidden_translation": faults - 1, "pabt_hidden": 1.0},
+             {"asid": asids} if asids else {})  # fmt: skip
+    assert row.traps.get("place", (0, 0)) == (places, places * 2000)
+    # A fetch's own place is no part of what a fetch takes.
+    assert row.traps["pabt_hidden"] == (1, 4600 - 1000 - 100 - 2000)
 
 
 def test_a_trap_without_a_cost_is_named_and_one_less_than_nothing_is_none():
@@ -253,6 +267,8 @@ def test_every_way_to_leave_the_guest_is_of_some_kind():
 def test_a_new_root_s_cost_has_its_exit_in_it():
     row = on("armvisor", {"translation_reg": 3.0, "tree_miss": 1.0})
     assert row.traps["translation_reg"] == (2, 600)
+    # A process that runs until a call and goes again, but for the call and the way back.
+    assert row.traps["tree_miss"] == (1, 6200 - 100 - 100)
     assert "translation_reg" not in on("armvisor", {"translation_reg": 1, "tree_miss": 1}).traps
 
 

@@ -136,6 +136,7 @@ ours = [{ name = "o", figure = "{}.x", tone = "kvm" }]
         ("published = [1]", "published = [[2, 1]]", "no published value"),
         ("published = [1]", "published = [true]", "no published value"),
         ("published = [1]", "publised = [1]", "publised"),
+        ("published = [1]", 'published = [1], ours = "a", not_on = ["p"]', "no column p"),
         ('form = "value"', 'form = "sum"', "no form"),
         ('form = "value"', 'form = "ratio"', "over"),
         ('tone = "kvm"', 'tone = "pink"', "no tone"),
@@ -248,7 +249,7 @@ def test_without_records_it_says_what_makes_one(tmp_path, monkeypatch, capsys):
 def test_ours_stand_beside_the_published(made):
     of = report(made("a.json", figures(SMALL)))
     assert cells(of, "avf-table-1")["Hypercall"] == [
-        "1,497", "1,641", "1,443", "1,680", "-", "1,743", "-", "-", "367",
+        "1,497", "1,641", "1,443", "1,680", "-", "1,743", "-", "-", "367", "-",
     ]  # fmt: skip
     assert cells(of, "avf-figure-3")["Network I/O"][0] == "8 to 22"
     found = section(of, "avf-table-1")
@@ -297,7 +298,7 @@ def test_a_protected_vm_that_takes_more_is_slower(made):
 def test_what_is_missing_is_said_with_its_command(made):
     of = report(made("a.json", figures(SMALL)))
     missing = section(of, "avf-table-1").missing
-    assert "Share Hypercall" in missing[0] and "KVM protected, pVM" in missing[0]
+    assert "KVM protected, pVM" in missing[0] and "Share" not in missing[0]
     assert "I/O Trap User" in missing[0] and "bin/lab figures" in missing[1]
     missing = section(of, "avf-figure-2").missing
     assert missing[0] == "Not measured yet: no value of this section."
@@ -307,12 +308,24 @@ def test_what_is_missing_is_said_with_its_command(made):
         assert command in section(of, name).missing[1]
 
 
+def test_what_cannot_be_is_not_missing(made):
+    """A plain VM has nothing to share; of protected ones it is measured."""
+    shares = {f"{what}.{who}": 9.0 for what in ("share", "unshare")
+              for who in ("kvm-pvm", "armvisor-pvm")}  # fmt: skip
+    of = report(made("a.json", figures(shares)))
+    assert cells(of, "avf-table-1")["Share Hypercall"][4:] == ["NA", "NA", "NA", "9", "NA", "9"]
+    assert "Share" not in section(of, "avf-table-1").missing[0]
+    del shares["share.armvisor-pvm"]
+    of = report(made("a.json", figures(shares)))
+    assert "Share Hypercall (armvisor, pVM)" in section(of, "avf-table-1").missing[0]
+
+
 def test_the_newest_value_counts_wherever_it_is_named(made):
     old = made("b.json", figures({"hypercall.armvisor": 500, "boot.kvm": 9}, time="2026-01-01"))
     new = made("a.json", figures({"hypercall.armvisor": 400}, time="2026-02-02"))
     for files in ((old, new), (new, old)):
         of = report(*files)
-        assert cells(of, "avf-table-1")["Hypercall"][-1] == "400"
+        assert cells(of, "avf-table-1")["Hypercall"][-2] == "400"
         assert cells(of, "figures")["boot.kvm"][0] == "9"
         assert cells(of, "history")["hypercall.armvisor"][1:] == ["500", "400", "-20.00 %"]
 
@@ -534,7 +547,7 @@ def test_text_and_json_have_what_the_page_has(made, capsys):
     html = page.render(report(*map(Path, files)))
     for title in titles:
         assert title in said and title.replace("'", "&#39;") in html
-    assert re.search(r"^Hypercall +1,497 +1,641 +1,443 +1,680 .* 367$", said, re.M)
+    assert re.search(r"^Hypercall +1,497 +1,641 +1,443 +1,680 .* 367 +-$", said, re.M)
 
 
 def test_a_report_is_no_record(made, tmp_path, capsys):

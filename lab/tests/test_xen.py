@@ -9,8 +9,11 @@ import subprocess
 import pytest
 
 from armvisor_lab import packages, xen
+from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run
+from armvisor_lab.figures import xen as figures
+from armvisor_lab.reach.plugin import Section
 
 IMAGE = bytes(56) + b"ARMd" + bytes(64)
 END = "result hypercall.failures 0 count\n"
@@ -187,3 +190,51 @@ def test_the_report_s_column_of_xen_is_there():
     rows = ("hypercall", "mmio_kernel", "ipi_running", "irq_completion", "vm_switch", "io_out",
             "io_in")  # fmt: skip
     assert names >= {f"{row}.xen" for row in rows}
+
+
+# ---- figures -----------------------------------------------------------------------------------
+
+
+def sections(*counts: int) -> list[Section]:
+    return [Section((1, 0), {"hypervisor": {"ordinary": n}}) for n in counts]
+
+
+def test_what_programs_mark_is_known_by_their_results():
+    exits, ipi, switch, signals = figures.measurements()
+    text = "".join(f"result {name}.loops 100 count\n" for name in ("hypercall", "mmio", "irq"))
+    spots = exits.marked.spots(text)
+    assert [each.figure for each in spots] == [
+        "hypercall_psci.xen", "", "hypercall.xen", "", "", "mmio_kernel.xen",
+        "irq_completion.xen", "eoi.xen",
+    ]  # fmt: skip
+    assert all(each.less and each.loops == 100 for each in spots)
+    assert {each.figure for each in spots if each.figure} == set(exits.figures)
+    assert [e.figure for e in ipi.marked.spots("result ipi.loops 9 count\n")] == [
+        "", "ipi_running.xen",
+    ]  # fmt: skip
+    [spot] = switch.marked.spots("result domains.loops 1000 count\n")
+    assert (spot.figure, spot.loops, spot.less) == ("vm_switch.xen", 1000, False)
+    out, back = signals.marked.spots("result domains.times 25 count\n")
+    assert (out.rounds, back.rounds) == (20, 20) and back.figure == "io_in.xen"
+
+
+@pytest.mark.parametrize("before", [(), (7,)])
+def test_signals_are_told_apart_by_turns(before):
+    """Some warm up, and one more may have been ended by an interrupt that was no signal's."""
+    signals = figures.measurements()[3]
+    seen = sections(*before, *[1000, 1000] * 5, 8, 5, 9, 6)
+    assert [each.instructions() for each in signals.marked.order(seen)] == [8, 9, 5, 6]
+
+
+def test_the_plugin_is_qemu_s_on_xen_s_board(monkeypatch, tmp_path):
+    program = tmp_path / "domains.img"
+    program.write_bytes(bytes(100))
+    ran = []
+    monkeypatch.setattr(figures.artefacts, "bare", lambda _name: program)
+    monkeypatch.setattr(xen, "hypervisor", lambda _progress: xen.Hypervisor(program, None))
+    monkeypatch.setattr(xen.XenBoard, "run", lambda board, _image: ran.append(board))
+    signals = figures.measurements()[3]
+    board = Board(el2=True, qemu_args=["-plugin", "count.so"])
+    signals.marked.do(board, ["domains"], lambda _text: None)
+    assert "count.so" in ran[0].arguments(program, program)
+    assert ran[0].smp == 2 and ran[0].domu

@@ -57,7 +57,7 @@ static void test_bad_ones(void)
 	} rows[] = {
 		{ "", "no line \"regime " },
 		{ "regime kvm\nout x\nstage2 3\n", "no line \"core " },
-		{ "regime xen\n", "line 1, \"regime xen\": a regime is" },
+		{ "regime hyperv\n", "line 1, \"regime hyperv\": a regime is" },
 		{ "out ", "a file's name" },
 		{ "stage2 5\n", "3 or 4 levels" },
 		{ "stage2 three\n", "3 or 4 levels" },

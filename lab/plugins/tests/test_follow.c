@@ -46,6 +46,20 @@ static void test_native(void)
 	WALK(REGIME_NATIVE, rows);
 }
 
+/* Xen is wherever its domains' memory is not, be it built for low addresses or for high ones. */
+static void test_xen(void)
+{
+	static const struct row rows[] = {
+		{ { 0x40000000, 4, BLOCK_HVC }, 0, WHO_GUEST_KERNEL },
+		{ { 0x20000200400, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { 0x20000210000, 4, BLOCK_ERET }, 0, WHO_HYP },
+		{ { 0x7ffffffc, 1, BLOCK_PLAIN }, 0, WHO_GUEST_KERNEL },
+		{ { 0x200400, 4, BLOCK_ERET }, 0, WHO_HYP },
+	};
+
+	WALK(REGIME_XEN, rows);
+}
+
 /* A guest's memory begins where programs of the host are not. */
 static void test_vhe(void)
 {
@@ -137,6 +151,7 @@ int main(void)
 {
 	RUN(test_native);
 	RUN(test_vhe);
+	RUN(test_xen);
 	RUN(test_armvisor);
 	RUN(test_kvm);
 	RUN(test_spaces);

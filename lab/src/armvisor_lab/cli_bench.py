@@ -2,19 +2,23 @@
 """`lab bench`: the figures that repeat, or all of them, and a page of them."""
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import cli_figures, cli_model, cli_reach, paths, records
+from armvisor_lab import cli_figures, cli_model, cli_reach, demo, paths, records
 from armvisor_lab.cli_board import say
 from armvisor_lab.cli_report import write_report
 from armvisor_lab.errors import LabError
+from armvisor_lab.reach import cores
 
 # Those that repeat to the digit or nearly so, of a quarter of an hour: no boot, which is random
 # numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
 PATTERNS = (
     "hypercall.*", "hypercall_fast.*", "mmio_*", "irq_completion.*", "eoi.*", "ipi.*",
-    "ipi_running.*", "timer.*", "share.*", "unshare.*", "unshare_used.*", "vm_switch.*", "io_*",
+    "ipi_running.*", "lpi.*", "timer.*", "share.*", "unshare.*", "unshare_used.*", "vm_switch.*",
+    "io_*",
     "*.xen", "fault.[14]cpu.*",
     "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
     "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
@@ -27,41 +31,66 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         "bench",
         help="measure what repeats, or everything, and make a page of it",
         description="Runs the measurements that give the same on every machine, in less than a "
-        "quarter of an hour on a quiet one, and writes build/bench.json and build/bench.html.",
+        "quarter of an hour on a quiet one, then one VM from start to end, and what the model says "
+        "of published values: build/bench.json, bench-vm.json, bench-model.json and bench.html.",
     )
     bench.add_argument("--full", action="store_true",
-                       help="all figures, and `lab reach`: build/bench-full.json, "
-                       "build/bench-full-reach.json and build/bench-full.html")  # fmt: skip
+                       help="all figures, `lab reach` and all that `lab model` says: "
+                       "build/bench-full.json, bench-full-*.json and bench-full.html")  # fmt: skip
     bench.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     folder = paths.checkout() / "build"
     name = "bench-full" if options.full else "bench"
-    page, figures, reach = (folder / f"{name}{end}" for end in (".html", ".json", "-reach.json"))
-    models = {"published": folder / f"{name}-model.json"}
+
+    def file(end: str) -> Path:
+        return folder / f"{name}{end}"
+
+    page, figures, vm = map(file, (".html", ".json", "-vm.json"))
+    reach, lat = file("-reach.json"), file("-lat.json")
+    models = [cli_model.defaults("published", file("-model.json"))]
     if options.full:
-        models["rows"] = folder / f"{name}-rows.json"
+        # What these take is among the figures, but for the classes of one kind of VM.
+        models += [
+            cli_model.defaults("rows", file("-rows.json"), "armvisor", [figures, lat]),
+            cli_model.defaults("rows", file("-rows-kvm.json"), "kvm", [figures]),
+        ]
     # No older run's record may stand in for what this one could not measure.
-    records_ = (figures, reach, *models.values())
-    for file in (page, *records_):
-        file.unlink(missing_ok=True)
+    records_ = (figures, lat, vm, reach, *(model.json for model in models))
+    for each in (page, *records_):
+        each.unlink(missing_ok=True)
     status = 0
     try:
         status = cli_figures.measure([] if options.full else list(PATTERNS), figures)
+        status = _without_losing_the_page(partial(_vm, vm)) or status
         if options.full:
             status = cli_reach.run(cli_reach.defaults(reach)) or status
-        for what, file in models.items():
-            status = _model(what, file) or status
+            status = _without_losing_the_page(partial(_classes, lat)) or status
+        for model in models:
+            status = _without_losing_the_page(partial(cli_model.run_model, model)) or status
     finally:
-        _page([file for file in records_ if file.exists()], page)
+        _page([each for each in records_ if each.exists()], page)
     return status
 
 
-def _model(what: str, file: Path) -> int:
-    """A model that cannot be had does not take the figures' page along."""
+def _classes(file: Path) -> int:
+    """What rows of `lat` are by class."""
+    return cli_figures.measure(["lat.*.armvisor"], file, cores.choose([cores.DEFAULT[0]]))
+
+
+def _vm(file: Path) -> int:
+    """Where the time of one VM goes."""
+    say("a Debian VM from start to end")
+    ran = demo.run_vm(demo.defaults(), lambda _: None)
+    demo.write_record(ran, file)
+    return ran.status
+
+
+def _without_losing_the_page(do: Callable[[], int]) -> int:
+    """What cannot be had does not take the figures' page along."""
     try:
-        return cli_model.run_model(cli_model.defaults(what, file))
+        return do()
     except LabError as error:
         say(str(error))
         return 1

@@ -4,7 +4,7 @@
 import argparse
 import fnmatch
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,11 +82,13 @@ def _sub(
     return one
 
 
-def defaults(what: str, file: Path) -> argparse.Namespace:
-    """The options of `lab model WHAT` without any, but where its predictions go."""
+def defaults(
+    what: str, file: Path, on: str = "armvisor", record: Sequence[Path] = ()
+) -> argparse.Namespace:
+    """The options of `lab model WHAT` but for where its predictions go, where for and of what."""
     do = {"rows": _rows, "published": _published}[what]
     return argparse.Namespace(
-        what=what, do=do, record=[], json=file, row=[], on="armvisor", kinds=False
+        what=what, do=do, record=list(record), json=file, row=[], on=on, kinds=False
     )
 
 

@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,20 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     demo.set_defaults(run=_run)
 
 
+def defaults() -> argparse.Namespace:
+    """The options of `lab demo` without any."""
+    return argparse.Namespace(cpu="cortex-a72", kernel=kernels.DEFAULT, el2=False, page=None)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run: the VM's report, the board, and how `armvisor run` ended."""
+
+    report: dict[str, Any]
+    board: dict[str, Any]
+    status: int
+
+
 class Console:
     """Passes a console on as it comes, but for the report, a line of its own."""
 
@@ -76,10 +91,15 @@ def show(report: dict[str, Any]) -> None:
             print(f"  {'  ' + line.label:24}{line.text(group.counted)}".rstrip())
 
 
-def write_page(report: dict[str, Any], board: dict[str, Any], page: Path) -> None:
+def write_record(ran: Ran, file: Path) -> None:
+    """The run as a record."""
+    write(file, {**provenance(), "demo": {"board": ran.board, "report": ran.report}})
+
+
+def write_page(ran: Ran, page: Path) -> None:
     """The run as a record, and as a page beside it."""
     record = page.with_suffix(".json")
-    write(record, {**provenance(), "demo": {"board": board, "report": report}})
+    write_record(ran, record)
     try:
         write_report([record], page)
     except LabError as error:
@@ -105,25 +125,13 @@ def _board(options: argparse.Namespace) -> Board:
     )  # fmt: skip
 
 
-def _run(options: argparse.Namespace) -> int:
-    if options.page:
-        paths.check_output(options.page)
-    board = _board(options)
+def run_vm(options: argparse.Namespace, out: Callable[[bytes], None]) -> Ran:
+    """Run the VM; its console goes to `out`."""
     command = [*RUN]
-    el2 = "with" if options.el2 else "without"
-    kernel = kernels.get(options.kernel, progress=say)
-    say(f"booting an emulated Arm machine {el2} EL2 ({options.cpu}, Debian {kernel})")
-    if not options.el2:
-        say("in it: insmod armvisor.ko")
-    say(f"in it: {' '.join(command)}")
     if not options.el2:
         command = ["sh", "-c", LOAD, "sh", *command]
-
-    def write(data: bytes) -> None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-
-    console = Console(write)
+    console = Console(out)
+    board = _board(options)
     result: Result = board.run([*command, "--json"], on_stdout=console.receive, progress=say)
     sys.stderr.write(result.stderr.decode("utf-8", "replace"))
     if result.failure:
@@ -131,7 +139,25 @@ def _run(options: argparse.Namespace) -> int:
         raise LabError(result.failure.message, f"the board's console log: {result.log}")
     if console.report is None:
         raise LabError(f"armvisor ended with status {result.status} and no report")
-    show(console.report)
-    page = options.page or paths.checkout() / "build/demo.html"
-    write_page(console.report, describe(board, result.kernel), page)
-    return result.exit_status
+    return Ran(console.report, describe(board, result.kernel), result.exit_status)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.page:
+        paths.check_output(options.page)
+    _board(options)  # says what is not built before anything else is said
+    el2 = "with" if options.el2 else "without"
+    kernel = kernels.get(options.kernel, progress=say)
+    say(f"booting an emulated Arm machine {el2} EL2 ({options.cpu}, Debian {kernel})")
+    if not options.el2:
+        say("in it: insmod armvisor.ko")
+    say(f"in it: {' '.join(RUN)}")
+
+    def out(data: bytes) -> None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+
+    ran = run_vm(options, out)
+    show(ran.report)
+    write_page(ran, options.page or paths.checkout() / "build/demo.html")
+    return ran.status

@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,7 @@ class XenBoard:
     timeout: float = 120
     cpu: str = "cortex-a72"
     memory: int = 1024  # MiB
+    qemu_args: Sequence[str] = ()  # further ones
 
     def board(self) -> Board:
         """The hardware."""
@@ -258,7 +260,14 @@ class XenBoard:
 
     def arguments(self, image: Path, tree: Path) -> list[str]:
         """QEMU's arguments but for its channels."""
-        arguments = [*self.board().machine_arguments(), "-kernel", str(image), "-dtb", str(tree)]
+        arguments = [
+            *self.board().machine_arguments(),
+            *self.qemu_args,
+            "-kernel",
+            str(image),
+            "-dtb",
+            str(tree),
+        ]
         for address in _PROGRAMS[: 1 + self.domu]:
             file = _escaped(str(self.program))
             arguments += ["-device", f"loader,file={file},addr={address:#x},force-raw=on"]

@@ -53,7 +53,8 @@ class Spot:
 
     `less` has as many rounds of an empty loop behind them, to be taken off. Without a figure, what
     was marked is none. `rounds` are those of lat and of cost_of(), unless the program has others.
-    What `waits` has time in it in which nothing is executed.
+    What `waits` has time in it in which nothing is executed. The figure is that `of` its rounds:
+    the best of them, their mean, or their median.
     """
 
     figure: str
@@ -61,6 +62,7 @@ class Spot:
     less: bool = False
     rounds: int = 7
     waits: bool = False
+    of: str = "best"
 
 
 @dataclass(frozen=True)

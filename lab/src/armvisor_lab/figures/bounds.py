@@ -65,11 +65,11 @@ BOUNDS = (
     Bound("lat.protection-fault.armvisor", 15_000),
     Bound("lat.null.armvisor-n1", 1.3, "lat.null.native-n1"),
     Bound("lat.null.armvisor-newest", 1.3, "lat.null.native-newest"),
-    Bound("share.armvisor", 450),
-    Bound("unshare.armvisor", 450),
-    Bound("unshare_used.armvisor", 3_800),
-    Bound("share.armvisor-16g", 450),
-    Bound("unshare.armvisor-16g", 450),
+    Bound("share.armvisor-pvm", 450),
+    Bound("unshare.armvisor-pvm", 450),
+    Bound("unshare_used.armvisor-pvm", 3_800),
+    Bound("share.armvisor-pvm-16g", 450),
+    Bound("unshare.armvisor-pvm-16g", 450),
     *(
         Bound(f"io.{row}.armvisor-pvm-split-cache", limit, f"io.{row}.armvisor")
         for row, limit in (

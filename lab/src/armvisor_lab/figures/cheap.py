@@ -11,8 +11,6 @@ the classes of the ARMvisor paper's Table 7, all together but the host's own int
 host whose own mappings are global, as the board's are (docs/tlb.md).
 """
 
-import json
-
 from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, lat, vms
@@ -40,8 +38,7 @@ def _variants() -> list[vms.Variant]:
 
 def _counts(text: str) -> list[dict[str, int]]:
     """What is counted of each guest, by the reports that the VMM printed."""
-    reports = [json.loads(line) for line in text.splitlines() if line.startswith('{"end"')]
-    exits = [report["kvm_exits"] for report in reports]
+    exits = vms.reports(text)
     return [
         {"traps": sum(each[name] for name in CLASSES), "flushes": each["entry_flush"]}
         | {name: each[name] for name in _TABLE}

@@ -3,8 +3,8 @@
 
 The measurement runs with QEMU's plugin (lab/plugins), which changes nothing of what is executed:
 the figure is the same. Programs mark each round of what they repeat (guests/lib/mark.h); as the
-figure is the best round's, so are its classes, those of the empty loop taken off where the
-figure has it taken off. They are checked against the figure, which is the clock's.
+figure is the best round's, or of all of them, so are its classes, those of the empty loop taken off
+where the figure has it taken off. They are checked against the figure, which is the clock's.
 
 Models take all memory to have pages of 4 KiB at stage 1, and a guest's of 2 MiB at stage 2, which
 is what the VMM asks for. A board with several CPUs has no models.
@@ -23,7 +23,7 @@ from armvisor_lab.reach.cores import Core
 from armvisor_lab.reach.plugin import Counts, Model, Section
 
 ROUNDS = Spot.rounds  # of guests/tools/lat.c and guests/bare/cost.c
-_STAGE2 = {"kvm": 21}
+_STAGE2 = {"kvm": 21, "xen": 21}
 _WALKS = ("lookups", "l1_misses", "walks", "refs")
 # By how much the clock may differ: a round's own counter reads, in instructions and all, and
 # what part of a figure.
@@ -88,8 +88,17 @@ def model_of(regime: str, core: Core) -> Model:
     return Model(core.name, 12, _STAGE2.get(regime, 0))
 
 
-def _best(sections: Sequence[Section]) -> Section:
-    return min(sections, key=Section.instructions)
+def _taken(of: str, sections: Sequence[Section]) -> list[Section]:
+    """The rounds that a figure is of; a median of an even number is of two."""
+    by = sorted(sections, key=Section.instructions)
+    match of:
+        case "best":
+            return by[:1]
+        case "median":
+            return by[(len(by) - 1) // 2 : len(by) // 2 + 1]
+        case "mean":
+            return by
+    raise LabError(f"{of!r} of rounds is none that figures are")
 
 
 def _by(section: Section, what: str, bare: bool) -> dict[str, dict[str, int]]:
@@ -98,6 +107,17 @@ def _by(section: Section, what: str, bare: bool) -> dict[str, dict[str, int]]:
         into = found.setdefault("guest-kernel" if bare and who == "guest-user" else who, {})
         for name, number in each.items():
             into[name] = into.get(name, 0) + number
+    return found
+
+
+def _mean(parts: Sequence[Mapping[str, Mapping[str, float]]]) -> By:
+    """The mean of some rounds."""
+    found: By = {}
+    for part in parts:
+        for who, each in part.items():
+            into = found.setdefault(who, {})
+            for name, number in each.items():
+                into[name] = into.get(name, 0) + number / len(parts)
     return found
 
 
@@ -137,18 +157,22 @@ def _counts(counts: Counts) -> dict[str, float]:
 
 def of_spot(spot: Spot, marked: Marked, sections: Sequence[Section]) -> Classes:
     """One operation of what was marked, of a spot's sections."""
-    best, empty = _best(sections[: spot.rounds]), Section((1, 0))
-    if spot.less:
-        empty = _best(sections[spot.rounds :])
+    taken = _taken(spot.of, sections[: spot.rounds])
+    empty = _taken("best", sections[spot.rounds :]) if spot.less else []
+
+    def part(sections: Sequence[Section], what: str) -> By:
+        return _mean([_by(each, what, marked.bare) for each in sections])
+
     of = {
-        what: _per(_by(best, what, marked.bare), _by(empty, what, marked.bare), spot.loops)
+        what: _per(part(taken, what), part(empty, what), spot.loops)
         for what in ("insns", "tlbi", "accesses", "entries")
     }
     levels = dict(zip(plugin.WHOS, plugin.LEVELS[marked.regime], strict=True))
     if marked.bare and marked.regime == "armvisor":
         levels["guest-kernel"] = 0
     used = {who: level for who, level in levels.items() if who in of["insns"] and level is not None}
-    return Classes(used, walks=_per(_walks(best), _walks(empty), spot.loops), **of)
+    walks = [_mean([_walks(each) for each in some]) for some in (taken, empty)]
+    return Classes(used, walks=_per(*walks, spot.loops), **of)
 
 
 def _check(spot: Spot, value: float, classes: Classes) -> None:

@@ -14,13 +14,23 @@ all the same, by armvisor_bounce.ko in that mode (`areas` is what the kernel's s
 `kvm-pvm-MODE` and `armvisor-pvm-MODE` are protected VMs with it.
 """
 
+from functools import partial
 from statistics import fmean, median
 
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts
+from armvisor_lab.figures import (
+    Marked,
+    Measurement,
+    Outcome,
+    Progress,
+    Spot,
+    Start,
+    artefacts,
+    on_board,
+)
 from armvisor_lab.figures.ways import ADDRESS, Way
-from armvisor_lab.results import all_instructions
+from armvisor_lab.results import all_instructions, count
 
 _LARGE = 256 << 10
 # What `io` prints, and how many of its row are in that.
@@ -33,6 +43,12 @@ _ROWS = {
     "receive-byte": ("receive-kib", 1024),
     "echo-request": ("echo", 1),
 }  # fmt: skip
+_ROUNDS = 8  # of guests/tools/io.c
+# In the order in which `io` measures.
+_ORDER = (
+    "read-request", "write-request", "write-byte", "read-byte", "send-byte", "receive-byte",
+    "echo-request",
+)  # fmt: skip
 _MODES = ("slots", "areas", "split-cache", "hybrid")
 
 
@@ -67,12 +83,23 @@ def _is_disk(figure: str) -> bool:
     return figure.split(".")[1].partition("-")[0] in ("read", "write")
 
 
+def _spots(way: Way, text: str) -> list[Spot]:
+    found = []
+    for row in _ORDER:
+        name, parts = _ROWS[row]
+        figure, loops = f"io.{row}.{way.name}", count(text, f"io.{name}.loops") * parts
+        disk = _is_disk(figure)
+        of = "mean" if disk else "median"
+        found.append(Spot(figure, loops, rounds=_ROUNDS, waits=not disk, of=of))
+    return found
+
+
 def _measurement(way: Way) -> Measurement:
     figures = tuple(f"io.{row}.{way.name}" for row in _ROWS)
 
-    def run(progress: Progress) -> Outcome:
+    def measure(start: Start, progress: Progress) -> Outcome:
         board = _board(way)
-        result = board.run(["sh", "-c", _script(way)], progress=progress).check()
+        result = start(board, ["sh", "-c", _script(way)], progress).check()
         way.check(result.text)
         samples = {
             f"io.{row}.{way.name}": [
@@ -88,7 +115,9 @@ def _measurement(way: Way) -> Measurement:
         return Outcome(values, where, samples=samples, text=result.text)
 
     what = f"disk and network of a guest: {way.name}"
-    return Measurement(figures, what, run, seconds=60 if way.el2 else 150)
+    marked = Marked("kvm" if way.el2 else "armvisor", partial(_spots, way), measure)
+    run = partial(measure, on_board)
+    return Measurement(figures, what, run, seconds=60 if way.el2 else 150, marked=marked)
 
 
 def measurements() -> list[Measurement]:

@@ -24,6 +24,7 @@ from armvisor_lab.figures import (
     exits,
     io,
     lat,
+    pages,
     pairs,
     sharing,
     smp,
@@ -36,7 +37,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, pairs, lat, smp, io, apps, cheap, traps, units, sharing, xen)
+FAMILIES = (boot, exits, pairs, lat, smp, io, apps, cheap, traps, pages, units, sharing, xen)
 
 
 @dataclass(frozen=True)

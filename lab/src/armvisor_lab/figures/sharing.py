@@ -3,8 +3,8 @@
 
 A bare-metal guest (guests/bare/share.c) shares pages that it has touched, one call each, and
 takes them back: first such as nobody has had meanwhile, then such as its disk has just been
-written from, which the VMM has mapped by then. `armvisor-16g` is the same in a VM of 16 GiB, for
-what must not depend on a VM's size. pKVM does the same in the guest's stage 2 and the host's.
+written from, which the VMM has mapped by then. `armvisor-pvm-16g` is the same in a VM of 16 GiB,
+for what must not depend on a VM's size. pKVM does the same in the guest's stage 2 and the host's.
 """
 
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ class Variant:
 
 VARIANTS = (
     Variant("kvm-pvm", "kvm", el2=True),
-    Variant("armvisor", "armvisor"),
-    Variant("armvisor-16g", "armvisor", memory=16 << 10, host=17 << 10),
+    Variant("armvisor-pvm", "armvisor"),
+    Variant("armvisor-pvm-16g", "armvisor", memory=16 << 10, host=17 << 10),
 )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`ipi.*`, `ipi_running.*`, `fault.*`, `fork.*`: what vCPUs cost, on boards of 4 or 8 CPUs.
+"""`ipi.*`, `ipi_running.*`, `lpi.*`, `fault.*`, `fork.*`: what vCPUs cost, on 4 or 8 CPUs.
 
 A counted board lets its CPUs take turns, and its clock is the instructions of all of them
 together, with no time for those that wait. So a figure is all the work that was done, and not how
@@ -9,8 +9,10 @@ a long queue for a contended lock costs more on silicon.
 
 `ipi` is an interrupt from one vCPU to one that waits in WFI, and the answer; `ipi_running` one to a
 vCPU that runs, until it is taken there: all work of both sides, of which some is done side by side
-on silicon; `fault` a page that is
-touched for the first time, 64 MiB on each vCPU; `fork` a process that begins and ends, where each
+on silicon; `lpi` the same of an interrupt that the first vCPU has the ITS send, by a command that
+it waits for, as kvm-unit-tests' micro-bench does: Debian's QEMU is the VMM there, as `armvisor run`
+gives its VMs no ITS, and has no part in it; `fault` a page that is touched for the first time, 64
+MiB on each vCPU; `fork` a process that begins and ends, where each
 vCPU has one that forks. `1cpu` and `4cpu` are guests with as many vCPUs on the same board, `8cpu`
 one on a board with eight CPUs.
 """
@@ -29,6 +31,7 @@ from armvisor_lab.figures import (
     Spot,
     Start,
     artefacts,
+    names,
     on_board,
     vms,
 )
@@ -71,6 +74,31 @@ def _ipi(host: Host) -> Measurement:
     return Measurement(tuple(ipis), what, partial(measure, on_board), marked=marked)
 
 
+def _lpi(host: Host) -> Measurement:
+    figure = f"lpi.{host.name}"
+    command = (
+        "qemu-system-aarch64 -accel kvm -nographic -nic none -M virt,gic-version=3 -cpu host "
+        "-m 128 -smp 2 -kernel /guest/ipi"
+    )
+
+    def measure(start: Start, progress: Progress) -> Outcome:
+        files, packages = vms.qemu_files(progress)
+        files = {**files, "/guest/ipi": artefacts.bare("ipi")}
+        board = host.board(files, smp=4, memory=2048, timeout=900)
+        result = start(board, ["sh", "-c", command], progress).check()
+        values = {figure: instructions(result.text, "ipi.lpi")}
+        where = describe(board, result.kernel)
+        return Outcome(values, where, names(packages), text=result.text)
+
+    def spots(text: str) -> list[Spot]:
+        loops = count(text, "ipi.loops")
+        return [Spot(each, loops, less=True) for each in ("", "", figure)]
+
+    what = f"an LPI to a vCPU of a bare-metal guest of Debian's QEMU on {host.name}"
+    marked = Marked(host.regime, spots, measure, bare=True)
+    return Measurement((figure,), what, partial(measure, on_board), marked=marked, seconds=40)
+
+
 def _touch(host: Host, smp: int) -> Measurement:
     variant = host.name
     pages = tuple(f"fault.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
@@ -87,13 +115,13 @@ def _touch(host: Host, smp: int) -> Measurement:
     return Measurement(pages, what, partial(measure, on_board), marked=marked)
 
 
-def _marked(regime: str, names: tuple[str, ...], loops: str, rounds: int,
+def _marked(regime: str, figures: tuple[str, ...], loops: str, rounds: int,
             measure: Measure, bare: bool = False) -> Marked:  # fmt: skip
     """Runs one after the other, each with its own number of operations, the result `loops`."""
 
     def spots(text: str) -> list[Spot]:
         times = all_counts(text, loops)
-        return [Spot(n, each, rounds=rounds) for n, each in zip(names, times, strict=True)]
+        return [Spot(n, each, rounds=rounds) for n, each in zip(figures, times, strict=True)]
 
     return Marked(regime, spots, measure, bare)
 
@@ -102,17 +130,17 @@ def _fork_names(variant: str, smp: int) -> tuple[str, ...]:
     return tuple(f"fork.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
 
 
-def _forks(regime: str, names: tuple[str, ...], what: str, script: str,
+def _forks(regime: str, figures: tuple[str, ...], what: str, script: str,
            board: Callable[[], Board], slow: bool = False) -> Measurement:  # fmt: skip
 
     def measure(start: Start, progress: Progress) -> Outcome:
         on = board()
         result = start(on, ["sh", "-c", script], progress).check()
-        values = dict(zip(names, all_instructions(result.text, "forks.fork"), strict=True))
+        values = dict(zip(figures, all_instructions(result.text, "forks.fork"), strict=True))
         return Outcome(values, describe(on, result.kernel), text=result.text)
 
-    marked = _marked(regime, names, "forks.forks", _FORK_ROUNDS, measure)
-    return Measurement(names, what, partial(measure, on_board), slow=slow, marked=marked)
+    marked = _marked(regime, figures, "forks.forks", _FORK_ROUNDS, measure)
+    return Measurement(figures, what, partial(measure, on_board), slow=slow, marked=marked)
 
 
 def _fork_native(smp: int) -> Measurement:
@@ -122,12 +150,12 @@ def _fork_native(smp: int) -> Measurement:
         files = {"/bin/forks": artefacts.tool("forks")}
         return Board(count=True, smp=smp, memory=2048, files=files, timeout=900)
 
-    names = _fork_names("native", smp)
-    return _forks("native", names, "forks on the board itself", script, board)
+    figures = _fork_names("native", smp)
+    return _forks("native", figures, "forks on the board itself", script, board)
 
 
 def _fork_in_vm(host: Host, smp: int) -> Measurement:
-    names = _fork_names(host.name, smp)
+    figures = _fork_names(host.name, smp)
     append = f"--initrd /guest/initrd --append '{vms.SAME} armvisor.test=forks'"
     script = " && ".join(f"{_run(host, 'Image', cpus)} {append}" for cpus in _SIZES[smp])
 
@@ -137,14 +165,15 @@ def _fork_in_vm(host: Host, smp: int) -> Measurement:
         return _board(host, smp, files, 3600)
 
     what = f"forks on the vCPUs of a Debian guest on {host.name}"
-    return _forks(host.regime, names, what, script, board, slow=not host.el2)
+    return _forks(host.regime, figures, what, script, board, slow=not host.el2)
 
 
 def on(host: Host) -> list[Measurement]:
     """What vCPUs cost there."""
     touch = [_touch(host, smp) for smp in _SIZES]
     forks = [_fork_in_vm(host, smp) for smp in _SIZES]
-    return [_ipi(host), *touch, *forks]
+    lpi = [] if host.protected else [_lpi(host)]
+    return [_ipi(host), *lpi, *touch, *forks]
 
 
 def measurements() -> list[Measurement]:
@@ -153,4 +182,5 @@ def measurements() -> list[Measurement]:
     native = [_fork_native(smp) for smp in _SIZES]
     forks = [_fork_in_vm(host, smp) for smp in _SIZES for host in HOSTS.values()]
     ipi = [_ipi(host) for host in (*HOSTS.values(), *PROTECTED.values())]
-    return [*ipi, *touch, *native, *forks]
+    lpi = [_lpi(host) for host in HOSTS.values()]
+    return [*ipi, *lpi, *touch, *native, *forks]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`traps.ROW.*`: how often an operation of `lat` leaves the guest's code, by the VM's statistics.
 
-A guest does the operations of a row some thousand times, another one those of a row that leaves
-for nothing. What one has more than the other, boot and all, is of the operations. The record has
-them by statistic: the module's classes of exits and kinds of fast traps, KVM's exits.
+A guest does the operations of a row some thousand times, and another one prepares the row in the
+same way and does a single one. What the first has more than the second, boot and all, is of the
+operations: what they need beforehand, as a buffer's first touch, is in both. The record has them by
+statistic: the module's classes of exits and kinds of fast traps, KVM's exits.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 
 from armvisor_lab.cli_board import describe
@@ -14,18 +14,12 @@ from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, cheap, lat, vms
 from armvisor_lab.results import count
 
-_TIMES = 3
-_ROUNDS = 7  # of lat, and one operation before them
-BASE = "arithmetic"  # traps for the timer alone
+# Of lat: many, as a boot has some thousand traps more or less than another.
+_ROUNDS = 40
+NONE = "arithmetic"  # has no traps but the timer's
 _VARIANTS = ("kvm", "armvisor")
 
 Counts = Mapping[str, int]
-
-
-def _reports(text: str) -> list[Counts]:
-    """What is counted of each guest, by the reports that the VMM printed."""
-    lines = [line for line in text.splitlines() if line.startswith('{"end"')]
-    return [json.loads(line)["kvm_exits"] for line in lines]
 
 
 def per_operation(of: Counts, base: Counts, operations: float) -> dict[str, float]:
@@ -46,37 +40,53 @@ def total(counts: Mapping[str, float], regime: str) -> float:
 
 
 def _appends(rows: Sequence[str]) -> list[str]:
-    tests = ",".join(["lat"] * _TIMES)
-    return [f"armvisor.test={tests} armvisor.rows={row}" for row in rows]
+    """Of each row the guest that prepares it, then the one that does it."""
+    return [
+        f"armvisor.test=lat armvisor.rows={row} armvisor.rounds={rounds}"
+        for row in rows
+        for rounds in (0, _ROUNDS)
+    ]
 
 
-def _measurement(variant: vms.Variant) -> Measurement:
-    rows = [row for row in lat.ROWS if row != BASE]
+def _of(row: str, reports: Sequence[Counts], text: str) -> dict[str, float]:
+    """An operation's, by the reports of a row's two guests."""
+    prepared, done = reports
+    return per_operation(done, prepared, count(text, f"lat.{row}.loops") * _ROUNDS)
+
+
+def _measurement(variant: vms.Variant, rows: Sequence[str]) -> Measurement:
     figures = tuple(f"traps.{row}.{variant.name}" for row in rows)
 
     def run(progress: Progress) -> Outcome:
-        every = [BASE, *rows]
-        board, result, packages = vms.run(vms.with_report(variant), _appends(every), progress)
-        reports = _reports(result.text)
-        if len(reports) != len(every):
-            raise LabError(f"{len(reports)} of {len(every)} guests left a report")
-        traps = {}
-        for row, figure, report in zip(rows, figures, reports[1:], strict=True):
-            loops = count(result.text, f"lat.{row}.loops")
-            operations = (loops * _ROUNDS + 1) * _TIMES
-            traps[figure] = per_operation(report, reports[0], operations)
+        appends = _appends(rows)
+        board, result, packages = vms.run(vms.with_report(variant), appends, progress)
+        reports = vms.reports(result.text)
+        if len(reports) != len(appends):
+            raise LabError(f"{len(reports)} of {len(appends)} guests left a report")
+        pairs = zip(reports[::2], reports[1::2], strict=True)
+        traps = {
+            figure: _of(row, pair, result.text)
+            for row, figure, pair in zip(rows, figures, pairs, strict=True)
+        }
         values = {figure: total(each, variant.regime) for figure, each in traps.items()}
         return Outcome(values, describe(board, result.kernel), packages, traps=traps)
 
+    def part(names: Sequence[str]) -> Measurement:
+        return _measurement(variant, [name.split(".")[1] for name in names])
+
     what = f"how often an operation of lat leaves the guest: {variant.what}"
-    return Measurement(figures, what, run, unit="times", slow=True)
+    return Measurement(figures, what, run, unit="times", slow=True, part=part)
+
+
+def _every(variant: vms.Variant) -> Measurement:
+    return _measurement(variant, [row for row in lat.ROWS if row != NONE])
 
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    return [_measurement(each) for each in vms.VARIANTS if each.name in _VARIANTS]
+    return [_every(each) for each in vms.VARIANTS if each.name in _VARIANTS]
 
 
 def on(variant: vms.Variant) -> list[Measurement]:
     """How often an operation leaves a guest there; Debian's QEMU leaves no report of that."""
-    return [] if variant.name.startswith("qemu") else [_measurement(variant)]
+    return [] if variant.name.startswith("qemu") else [_every(variant)]

@@ -3,8 +3,9 @@
 
 A bare-metal guest does what Linux does (guests/bare/units.c). Under armvisor it traps, under KVM
 it does not, but for reads of ID registers: the difference is the traps'. `refill` begins with the
-TLBI of the page, `refill-code` and `refill-many` with that of the ASID; `ttbr0` is two writes,
-`new-space` all that a process's first run takes. lab's model adds them up.
+TLBI of the page, `refill-code`, `refill-many` and `refill-places` with that of the ASID; `ttbr0`
+is two writes, to spaces that are in turns, `other-space` the same to one that was not lately.
+`refill-places` reads a page at each place where a process has its memory. lab's model adds them up.
 """
 
 from functools import partial
@@ -26,9 +27,10 @@ from armvisor_lab.results import count, instructions
 # In the order in which the guest has them; it does all of them twice and prints the second time.
 OPERATIONS = (
     "svc", "user-abort", "kernel-abort", "tlbi-va", "refill", "tlbi-asid", "refill-code",
-    "refill-many", "ttbr0", "new-space", "timer", "id-register",
+    "refill-many", "ttbr0", "refill-places", "other-space", "timer", "id-register",
 )  # fmt: skip
-PAGES = 16  # that a fault of `refill-many` finds, and one of `new-space`
+PAGES = 16  # that a fault of `refill-many` and of `refill-places` finds
+PLACES = 3  # of `refill-places`, as a process of Linux has them
 _VARIANTS = ("kvm-nvhe", "armvisor")
 
 

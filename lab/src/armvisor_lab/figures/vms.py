@@ -5,8 +5,9 @@ A variant is a row: which board, which files and modules beside the guest, which
 Families of figures run their guest through it, so a new way to run VMs is one more row here.
 """
 
+import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -67,7 +68,8 @@ def module(parameters: str = "") -> tuple[Module, ...]:
     return (Module(str(artefacts.module(GUEST)), parameters),)
 
 
-def _qemu_files(progress: Progress) -> Files:
+def qemu_files(progress: Progress) -> Files:
+    """Debian's QEMU, for a board."""
     path = "usr/bin/qemu-system-aarch64"
     return programs.with_libraries("qemu-system-arm", path, QEMU_SUITE, progress)
 
@@ -86,12 +88,12 @@ def _qemu_command(accel: str, cpu: str) -> Callable[[str], list[str]]:
 VARIANTS = (
     Variant("kvm", "armvisor on KVM (nVHE)", True, "cortex-a72", _armvisor_files,
             _armvisor_command, boots=5, regime="kvm"),
-    Variant("qemu-kvm", "Debian's QEMU on KVM (nVHE)", True, "cortex-a72", _qemu_files,
+    Variant("qemu-kvm", "Debian's QEMU on KVM (nVHE)", True, "cortex-a72", qemu_files,
             _qemu_command("kvm", "host"), memory=3072, boots=5, regime="kvm"),
     Variant("armvisor", "armvisor on its module, without EL2", False, "cortex-a72",
             _armvisor_files, _armvisor_command, modules=module, timeout=1800, boots=5,
             regime="armvisor"),
-    Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", _qemu_files,
+    Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", qemu_files,
             _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600, regime="native",
             marks=False),
 )  # fmt: skip
@@ -105,6 +107,12 @@ def with_report(variant: Variant) -> Variant:
         return [*words[:2], "--json", *words[2:]]
 
     return replace(variant, command=command)
+
+
+def reports(text: str) -> list[Mapping[str, int]]:
+    """What is counted of each guest, by the reports that the VMM printed."""
+    lines = [line for line in text.splitlines() if line.startswith('{"end"')]
+    return [json.loads(line)["kvm_exits"] for line in lines]
 
 
 def find(name: str) -> Variant | None:

@@ -12,27 +12,50 @@ in between. `vm_switch` is from one's yield to the other's return from its own, 
 is from a domU's hypercall that signals an event channel until dom0, which waits in WFI on another
 CPU, is at its vector, and `io_in` the way back: all work of both CPUs, of which the sender's way to
 its own wait is a part.
-
-There are no classes of these: the plugin knows code at EL2 by where KVM has it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from armvisor_lab import xen
-from armvisor_lab.figures import Measurement, Outcome, Progress, artefacts
-from armvisor_lab.results import instructions
+from armvisor_lab.board import Board
+from armvisor_lab.figures import Marked, Measurement, Outcome, Progress, Spot, Start, artefacts
+from armvisor_lab.reach.plugin import Section
+from armvisor_lab.results import count, instructions
 
 
 @dataclass(frozen=True)
 class _Program:
-    """A program's run, and its results by the figures that they are."""
+    """A program's run, and its results by the figures that they are.
+
+    `marked` are the figures of what it marks, in order, where that is with the rounds of an empty
+    loop; what is no figure is "".
+    """
 
     name: str
     results: Mapping[str, str]
     smp: int = 1
     domu: bool = False
     append: str = ""
+    marked: tuple[str, ...] = ()
+
+    def board(self) -> xen.XenBoard:
+        """The board for it."""
+        image = artefacts.bare(self.name)
+        return xen.XenBoard(image, self.smp, domu=self.domu, append=self.append)
+
+    def spots(self, text: str) -> list[Spot]:
+        """What it marks, by what was printed."""
+        if self.marked:
+            loops = count(text, f"{self.name}.loops")
+            return [Spot(f"{each}.xen" if each else "", loops, less=True) for each in self.marked]
+        figures = [f"{each}.xen" for each in self.results]
+        if self.smp == 1:
+            return [Spot(each, count(text, f"{self.name}.loops")) for each in figures]
+        rounds = int(count(text, f"{self.name}.times")) - _WARM
+        return [Spot(each, 1, rounds=rounds) for each in figures]
 
 
 @dataclass(frozen=True)
@@ -42,6 +65,13 @@ class _Part:
     what: str
     programs: tuple[_Program, ...]
 
+    @property
+    def by_turns(self) -> bool:
+        """Whether what is marked are signals there and back."""
+        return any(each.domu and each.smp > 1 for each in self.programs)
+
+
+_WARM = 5  # signals of guests/bare/domains.c, each way
 
 _HYPERCALLS = {"hypercall": "hypercall.xen", "hypercall_psci": "hypercall.cost"}
 
@@ -49,14 +79,15 @@ _PARTS = (
     _Part(
         "exits of a bare-metal guest on xen",
         (
-            _Program("hypercall", _HYPERCALLS),
-            _Program("mmio", {"mmio_kernel": "mmio.kernel"}),
-            _Program("irq", {"irq_completion": "irq.completion", "eoi": "irq.eoi"}),
+            _Program("hypercall", _HYPERCALLS, marked=("hypercall_psci", "", "hypercall")),
+            _Program("mmio", {"mmio_kernel": "mmio.kernel"}, marked=("", "", "mmio_kernel")),
+            _Program("irq", {"irq_completion": "irq.completion", "eoi": "irq.eoi"},
+                     marked=("irq_completion", "eoi")),
         ),
     ),
     _Part(
         "two vCPUs of a bare-metal guest on xen",
-        (_Program("ipi", {"ipi_running": "ipi.running"}, smp=2),),
+        (_Program("ipi", {"ipi_running": "ipi.running"}, smp=2, marked=("", "ipi_running")),),
     ),
     _Part(
         "two VMs on one CPU on xen",
@@ -72,23 +103,45 @@ _PARTS = (
 )  # fmt: skip
 
 
+def _by_turns(sections: Sequence[Section]) -> list[Section]:
+    """All that are out, then all that are in, without those that warm up.
+
+    Before them may be what an interrupt that was no signal's ended.
+    """
+    kept = sections[len(sections) % 2 + 2 * _WARM :]
+    return [*kept[::2], *kept[1::2]]
+
+
 def _measurement(part: _Part) -> Measurement:
-    def measure(progress: Progress) -> Outcome:
+    programs = {each.name: each for each in part.programs}
+
+    def boot(board: Board, command: Sequence[str], progress: Progress) -> xen.Run:
+        """Run a program of this part, which is the command, under Xen."""
+        [name] = command
+        on = replace(programs[name].board(), qemu_args=board.qemu_args)
+        return on.run(xen.hypervisor(progress).image)
+
+    def measure(start: Start, progress: Progress) -> Outcome:
         found = xen.hypervisor(progress)
         values: dict[str, float] = {}
         text = ""
         for each in part.programs:
-            image = artefacts.bare(each.name)
-            board = xen.XenBoard(image, each.smp, domu=each.domu, append=each.append)
-            said = board.run(found.image).text
+            board = each.board()
+            said = start(board.board(), [each.name], progress).text
             values |= {
                 f"{figure}.xen": instructions(said, name) for figure, name in each.results.items()
             }
             text += said
         return Outcome(values, board.describe(found.package), text=text)
 
+    def spots(text: str) -> list[Spot]:
+        return [spot for each in part.programs for spot in each.spots(text)]
+
+    order: Any = _by_turns if part.by_turns else list
     names = tuple(f"{figure}.xen" for each in part.programs for figure in each.results)
-    return Measurement(names, part.what, measure, seconds=2)
+    marked = Marked("xen", spots, measure, bare=True, order=order, do=boot)
+    run = partial(measure, boot)
+    return Measurement(names, part.what, run, seconds=2, marked=marked)
 
 
 def measurements() -> list[Measurement]:

@@ -80,18 +80,20 @@ def _armvisor(record: Record) -> Costs:
     half = _unit(record, "svc") / 2
     hidden = _unit(record, "refill") - _unit(record, "tlbi-va")
     asid = _unit(record, "tlbi-asid")
-    fetch = _unit(record, "refill-code") - asid - 2 * half
-    fill = (_unit(record, "refill-many") - asid - hidden) / (units.PAGES - 1)
+    # All pages of the first place, and one of each other.
+    many = _unit(record, "refill-many")
+    place = (_unit(record, "refill-places") - many) / (units.PLACES - 1) - hidden
+    fetch = _unit(record, "refill-code") - asid - 2 * half - place
+    fill = (many - asid - hidden - place) / (units.PAGES - 1)
     ttbr = _unit(record, "ttbr0") / 2
-    space = _unit(record, "new-space") - asid - ttbr - 2 * half
-    space -= hidden + fetch + (units.PAGES - 1) * fill
+    space = _unit(record, "other-space") - ttbr - 2 * half
     true = _unit(record, "user-abort") - half
     costs = {
         "fast_svc": half, "fast_eret_el0": half, "fast_eret": half,
         "dabt_guest": true, "pabt_guest": true,
         "dabt_hidden_translation": hidden, "dabt_hidden_permission": hidden, "pabt_hidden": fetch,
         "fill": fill, "tlbi_va": _unit(record, "tlbi-va"), "tlbi_asid": asid,
-        "fast_ttbr0_el1": ttbr, "fast_ttbr1_el1": ttbr, "tree_miss": space,
+        "fast_ttbr0_el1": ttbr, "fast_ttbr1_el1": ttbr, "tree_miss": space, "place": place,
         "fast_brk": half,
         "mmio_user": record.figure("mmio_user.armvisor").value,
         "mmio_kernel": record.figure("mmio_kernel.armvisor").value,
@@ -125,6 +127,8 @@ def _armvisor_kinds(record: Record, row: str, counts: Costs) -> dict[str, float]
     by = record.classes(f"lat.{row}.armvisor").tlbi.get("guest-kernel", {})
     asid = by.get("asid", 0.0)
     found["tlbi_asid"] = asid
+    # After it a process finds the tables of each of its places anew, if it comes there at all.
+    found["place"] = min(asid * units.PLACES, faults)
     found["tlbi_va"] = max(counts.get("tlbi", 0.0) - asid, 0.0)
     return found
 
@@ -172,7 +176,7 @@ def predict(configuration: Configuration, record: Record, row: str) -> Row:
     """A row's prediction."""
     costs = configuration.costs(record)
     name = f"lat.{row}.{configuration.name}"
-    counts: Costs = {} if row == traps.BASE else record.traps(f"traps.{row}.{configuration.name}")
+    counts: Costs = {} if row == traps.NONE else record.traps(f"traps.{row}.{configuration.name}")
     if record.figure(name).value <= 0:
         raise LabError(f"the record has nothing counted of {name}", "measure it again")
     kinds = configuration.kinds(record, row, counts)

@@ -25,6 +25,7 @@ LEVELS = {
     "kvm": (0, 1, 2, 0, 1),
     "vhe": (0, 2, None, None, 1),
     "armvisor": (0, 1, 1, 0, 0),
+    "xen": (None, None, 2, None, 1),
 }
 
 # A guest of 40 bits of IPA: KVM's stage 2 begins at level 1.

@@ -10,7 +10,9 @@ work's: cycles, ns, %, times.
 has no kin. With `over` a column is made of two figures by the section's `form`: `ratio` figure /
 over, `change` (figure / over - 1) in percent, `less` (1 - figure / over) in percent, `speed` the
 change of performance, figures being what a thing takes: (over / figure - 1) in percent. A row with
-several `ours` is the geometric mean of their ratios. `tone` is who it is, for the chart's colour.
+several `ours` is the geometric mean of their ratios. `not_on` names those of our columns of which
+a row can have no value, as there is no such thing there. `tone` is who it is, for the chart's
+colour.
 """
 
 import tomllib
@@ -44,6 +46,11 @@ class Row:
     name: str
     published: tuple[Cell, ...]
     ours: tuple[str, ...]
+    not_on: tuple[str, ...] = ()
+
+    def on(self, column: Column) -> bool:
+        """Whether there can be a value of ours in a column."""
+        return bool(self.ours) and column.name not in self.not_on
 
 
 @dataclass(frozen=True)
@@ -92,14 +99,15 @@ def _cell(value: object, where: str) -> Cell:
 
 def _row(table: Mapping[str, Any], columns: int, where: str) -> Row:
     where = f"{where}, row {table.get('name')}"
-    if unknown := set(table) - {"name", "published", "ours"}:
+    if unknown := set(table) - {"name", "published", "ours", "not_on"}:
         raise LabError(f"{where}: no key is called {', '.join(sorted(unknown))}")
     cells = tuple(_cell(value, where) for value in table["published"])
     if len(cells) != columns:
         raise LabError(f"{where}: {len(cells)} values for {columns} columns")
     ours = table.get("ours", "")
     stems = (ours,) if isinstance(ours, str) else tuple(ours)
-    return Row(table["name"], cells, tuple(stem for stem in stems if stem))
+    not_on = tuple(table.get("not_on", ()))
+    return Row(table["name"], cells, tuple(stem for stem in stems if stem), not_on)
 
 
 def _section(table: Mapping[str, Any], file: str) -> Section:
@@ -115,6 +123,10 @@ def _section(table: Mapping[str, Any], file: str) -> Section:
             raise LabError(f"{where}: no tone is called {column.tone!r}", f"one of {TONES}")
         if bool(column.over) != (rest["form"] != "value"):
             raise LabError(f"{where}, {column.name}: `over` does not go with {rest['form']}")
+    names = {column.name for column in ours}
+    for row in rows:
+        if unknown := set(row.not_on) - names:
+            raise LabError(f"{where}, row {row.name}: no column {', '.join(sorted(unknown))}")
     return Section(columns=columns, rows=rows, ours=ours, **rest)
 
 

@@ -27,6 +27,8 @@ from armvisor_lab.report.pool import Pool, Use
 # From which ratio of the largest to the smallest on a chart's bars would say nothing.
 _SPREAD = 20
 
+NOT_APPLICABLE = "NA"
+
 
 Rows = Sequence[tuple[str, tuple[Mark, ...]]]
 
@@ -110,25 +112,32 @@ def _our_unit(use: Use, section: published.Section) -> str:
 
 
 Grid = list[list[float | None]]
+Cells = Sequence[tuple[int, int]]
+
+
+def _never(lacking: Cells, there: Cells, axis: int) -> list[int]:
+    """Rows (0) or columns (1) of which something is lacking and nothing is there."""
+    found = dict.fromkeys(at[axis] for at in lacking)
+    return [each for each in found if each not in {at[axis] for at in there}]
 
 
 def _missing(section: published.Section, grid: Grid, use: Use) -> tuple[str, ...]:
     """What is not there, in sentences: whole columns, whole rows, then the rest."""
-    with_kin = [i for i, row in enumerate(section.rows) if row.ours]
-    columns = range(len(section.ours))
-    no_column = [j for j in columns if all(grid[i][j] is None for i in with_kin)]
-    left = [j for j in columns if j not in no_column]
-    if not left:
+    cells = [(i, j) for i, row in enumerate(section.rows) for j, column in enumerate(section.ours)
+             if row.on(column)]  # fmt: skip
+    lacking = [(i, j) for i, j in cells if grid[i][j] is None]
+    there = [at for at in cells if at not in lacking]
+    if not there:
         names = ["no value of this section"]
     else:
-        no_row = [i for i in with_kin if all(grid[i][j] is None for j in left)]
+        no_column = _never(lacking, there, 1)
+        no_row = _never([at for at in lacking if at[1] not in no_column], there, 0)
         names = [section.ours[j].name for j in no_column]
         names += [section.rows[i].name for i in no_row]
         names += [
             f"{section.rows[i].name} ({section.ours[j].name})"
-            for i in with_kin
-            for j in left
-            if i not in no_row and grid[i][j] is None
+            for i, j in lacking
+            if i not in no_row and j not in no_column
         ]
     if not names:
         return ()
@@ -172,6 +181,15 @@ def _charts(section: published.Section, grid: Grid, unit: str) -> list[Bars]:
     return bars(title.capitalize(), section.unit, [*names, *ours], both, log=True)
 
 
+def _without(row: published.Row, column: published.Column) -> tuple[str, None, str]:
+    """What stands where there is no value of ours, and why."""
+    if row.on(column):
+        return NOTHING, None, "not measured yet"
+    if row.ours:
+        return NOT_APPLICABLE, None, "there is no such thing there"
+    return NOTHING, None, "the lab measures nothing like it"
+
+
 def _table(section: published.Section, grid: Grid, unit: str) -> Table:
     groups = f"published, {section.unit}", f"here, {unit}"
     heads = [Head("", left=True)]
@@ -181,10 +199,9 @@ def _table(section: published.Section, grid: Grid, unit: str) -> Table:
     for row, values in zip(section.rows, grid, strict=True):
         cells = [Cell(row.name)]
         cells += [_published_cell(cell, bool(section.picture)) for cell in row.published]
-        for value in values:
-            why = "not measured yet" if row.ours else "the lab measures nothing like it"
+        for column, value in zip(section.ours, values, strict=True):
             cells.append(
-                Cell(NOTHING, note=why)
+                Cell(*_without(row, column))
                 if value is None
                 else Cell(shown(section.form, value), value)
             )
@@ -196,11 +213,14 @@ def of(section: published.Section, work: published.Work, pool: Pool) -> Section:
     """A published table or figure with ours beside."""
     use = Use(pool)
     grid: Grid = [
-        [_ours(use, section.form, row, column) if row.ours else None for column in section.ours]
+        [
+            _ours(use, section.form, row, column) if row.on(column) else None
+            for column in section.ours
+        ]
         for row in section.rows
     ]
     unit = _our_unit(use, section)
-    wanted = sum(len(section.ours) for row in section.rows if row.ours)
+    wanted = sum(row.on(column) for row in section.rows for column in section.ours)
     got = sum(value is not None for row in grid for value in row)
     state = MEASURED if got == wanted else IN_PART if got else NOT_YET
     return Section(

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* its.c: an interrupt controller's ITS, for programs that it is linked to (Makefile). */
+#ifndef GUESTS_ITS_H
+#define GUESTS_ITS_H
+
+#include "guest.h"
+
+#define FIRST_LPI 8192
+
+/* What its_send() sends is this LPI, at this CPU, whose gic_init() has been. */
+bool its_init(unsigned int cpu, u32 lpi);
+/* Has the ITS send it, by a command, and waits until the command is done. */
+void its_send(void);
+
+#endif
