@@ -166,16 +166,20 @@ static void unmap_pages(struct device *dev, dma_addr_t dma, size_t size)
 
 /* ---- buffers of the pool ------------------------------------------------------------ */
 
+/* In av_device.last, beside the way: a large buffer went it. */
+#define LARGE	BIT(7)
+
 /*
- * Whether the device's last large buffer went the same way (one of AV_DEVICE_*): then more of them
- * come at once. Only a guess, so it may be anybody's.
+ * Has the device had a large buffer the same way just before, and none the other way since? Then
+ * more of them come at once. Only a guess, so other CPUs may interfere.
  */
 static __always_inline bool goes_on(struct av_device *device, size_t size, u8 way)
 {
-	bool same = READ_ONCE(device->way) == way;
+	u8 last = READ_ONCE(device->last);
+	bool same = last == (way | LARGE);
 
-	if (size >= AV_WIDE_LEAST && !same)
-		WRITE_ONCE(device->way, way);
+	if (!same && (last != way || size >= AV_WIDE_LEAST))
+		WRITE_ONCE(device->last, size < AV_WIDE_LEAST ? way : way | LARGE);
 	return same;
 }
 

@@ -163,7 +163,7 @@ static void check_content(const struct disk *disk, uint64_t round)
 	free(want);
 }
 
-static int measure_disk(const char *path)
+static struct disk open_disk(const char *path)
 {
 	struct disk disk = { .fd = open(path, O_RDWR | O_DIRECT) };
 
@@ -173,6 +173,21 @@ static int measure_disk(const char *path)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (disk.buffer == MAP_FAILED)
 		io_fail("no memory");
+	return disk;
+}
+
+static int check_disk(const char *path)
+{
+	struct disk disk = open_disk(path);
+
+	check_content(&disk, 1);
+	return 0;
+}
+
+static int measure_disk(const char *path)
+{
+	struct disk disk = open_disk(path);
+
 	check_content(&disk, 1);
 	disk.request = SMALL;
 	disk.total = DISK / 8;
@@ -191,6 +206,7 @@ static int measure_disk(const char *path)
 
 static const char usage[] =
 	"usage: io disk DEVICE      what requests take; the device loses what it holds\n"
+	"       io check DEVICE     that it keeps what is written, and the kernel the vector registers\n"
 	"       io net ENDPOINT     the same of a connection to an `io serve`\n"
 	"       io serve ENDPOINT   listen, and serve one connection to its end\n"
 	"ENDPOINT: tcp:ADDRESS:PORT and others, as for `stream`\n";
@@ -202,6 +218,8 @@ int main(int argc, char **argv)
 	printf("result io.cntfrq %" PRIu64 " Hz\n", counter_frequency());
 	if (!strcmp(verb, "disk"))
 		return measure_disk(argv[2]);
+	if (!strcmp(verb, "check"))
+		return check_disk(argv[2]);
 	if (!strcmp(verb, "net"))
 		return io_net(argv[2]);
 	if (!strcmp(verb, "serve"))
