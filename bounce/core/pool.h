@@ -75,7 +75,7 @@ u64 av_pool_get_slots(struct av_pool *pool, u32 cpu, const struct av_ask *ask);
  * Buffers of at least a page are page-aligned, as in swiotlb. Any context. Inline, like the next
  * two functions, as each mapping calls them.
  */
-static inline u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
+static __always_inline u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask *ask)
 {
 	u64 offset = AV_NO_BUFFER;
 
@@ -86,17 +86,21 @@ static inline u64 av_pool_get(struct av_pool *pool, u32 cpu, const struct av_ask
 }
 
 /* Returns 0, or -ENOENT if no mapping is at this offset. */
-static inline int av_pool_find(const struct av_pool *pool, u64 offset, struct av_found *found)
+static __always_inline int av_pool_find(const struct av_pool *pool, u64 offset,
+					struct av_found *found)
 {
 	u64 front = pool->plan.cache_bytes;
+	struct av_found apart;	/* *found stays in registers */
 	int ret;
 
 	if (offset < front)
 		return av_cache_find(&pool->cache, offset, found);
-	ret = av_slots_find(&pool->slots, offset - front, found);
-	if (!ret)
-		found->begin += front;
-	return ret;
+	ret = av_slots_find(&pool->slots, offset - front, &apart);
+	if (ret)
+		return ret;
+	*found = apart;
+	found->begin += front;
+	return 0;
 }
 
 /* Returns 0; -ENOENT: already free; -EINVAL: no buffer begins there. */
@@ -110,7 +114,7 @@ static inline int av_pool_put(struct av_pool *pool, u64 offset)
 }
 
 /* The same for what av_pool_find() found at the buffer's first byte. */
-static inline int av_pool_put_found(struct av_pool *pool, const struct av_found *found)
+static __always_inline int av_pool_put_found(struct av_pool *pool, const struct av_found *found)
 {
 	if (found->list)
 		return av_cache_put_found(&pool->cache, found);

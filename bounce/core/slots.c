@@ -42,14 +42,12 @@ static void take(struct av_slot *slot, u32 first, u32 need, const struct av_ask 
 {
 	u32 i;
 
-	for (i = 0; i < need; i++) {
-		slot[first + i] = (struct av_slot){
-			.orig = ask->orig == AV_NO_ORIG ? AV_NO_ORIG : ask->orig + i * AV_SLOT_BYTES,
-			.left = ask->bytes - i * AV_SLOT_BYTES,
-			.before = i,
-			.owner = ask->owner,
-			.access = ask->access,
-		};
+	slot[first] = (struct av_slot){
+		.orig = ask->orig, .bytes = ask->bytes, .owner = ask->owner, .access = ask->access,
+	};
+	for (i = 1; i < need; i++) {
+		slot[first + i].free = 0;
+		slot[first + i].before = i;
 	}
 	for (i = first; i % AV_SEGMENT_SLOTS && slot[i - 1].free; i--)
 		slot[i - 1].free = first - (i - 1);
@@ -102,20 +100,23 @@ static const struct av_slot *slot_at(const struct av_slots *slots, u64 offset)
 
 int av_slots_find(const struct av_slots *slots, u64 offset, struct av_found *found)
 {
-	const struct av_slot *slot = slot_at(slots, offset);
-	u32 within = offset & (AV_SLOT_BYTES - 1), left;
+	const struct av_slot *slot = slot_at(slots, offset), *first;
+	u32 before, within, bytes;
 
 	if (!slot || READ_ONCE(slot->free))
 		return -ENOENT;
-	left = READ_ONCE(slot->left);
-	if (within >= left)
+	before = READ_ONCE(slot->before);
+	first = slot - before;
+	within = before * AV_SLOT_BYTES + (offset & (AV_SLOT_BYTES - 1));
+	bytes = READ_ONCE(first->bytes);
+	if (within >= bytes)
 		return -ENOENT;
 	*found = (struct av_found){
-		.orig = slot->orig == AV_NO_ORIG ? AV_NO_ORIG : slot->orig + within,
-		.begin = (offset - within) - ((u64)slot->before << AV_SLOT_SHIFT),
-		.left = left - within,
-		.owner = slot->owner,
-		.access = slot->access,
+		.orig = first->orig == AV_NO_ORIG ? AV_NO_ORIG : first->orig + within,
+		.begin = offset - within,
+		.left = bytes - within,
+		.owner = first->owner,
+		.access = first->access,
 	};
 	return 0;
 }
@@ -137,7 +138,7 @@ static u32 give(struct av_slot *slot, u32 first, u32 count)
 /* Free the buffer that begins at first. The area's lock is held. */
 static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
 {
-	u32 count = slots_of(slots->slot[first].left);
+	u32 count = slots_of(slots->slot[first].bytes);
 
 	first = give(slots->slot, first, count);
 	area->used -= count;

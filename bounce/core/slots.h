@@ -70,10 +70,11 @@ struct av_found {
 };
 
 struct av_slot {
-	u64 orig;	/* driver's memory for its first byte */
-	u32 left;	/* bytes of the mapping from here on */
 	u16 free;	/* number of free slots from here on in the segment; 0: in use */
 	u16 before;	/* if in use: number of slots of this buffer before this one */
+	/* Of a buffer's first slot only: */
+	u32 bytes;	/* of the mapping */
+	u64 orig;	/* driver's memory for its first byte */
 	u16 owner;
 	u8 access;
 };

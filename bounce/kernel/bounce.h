@@ -55,6 +55,7 @@ struct av_device {
 	u16 number;		/* its owner number in the pool's records */
 	bool disk;		/* a disk: its requests wait for nothing but the device */
 	bool by_length;		/* its driver reads only as many bytes as the device wrote */
+	u8 last;		/* AV_DEVICE_*: were buffers given or got back last? dma.c */
 	u32 most;		/* limit of one mapping, in bytes */
 	atomic64_t outside;	/* mappings and coherent pages outside the pool */
 	struct list_head list;

@@ -22,8 +22,10 @@
 
 #include "bounce.h"
 #include "compat/dma_ops.h"
+#include "wide.h"
 
 DEFINE_PER_CPU(struct av_counts, av_counts);
+struct av_wide av_wide;
 
 static bool reaches(struct device *dev, u64 mask, dma_addr_t dma, size_t size)
 {
@@ -164,15 +166,32 @@ static void unmap_pages(struct device *dev, dma_addr_t dma, size_t size)
 
 /* ---- buffers of the pool ------------------------------------------------------------ */
 
-static __always_inline void to_device(u64 offset, phys_addr_t orig, size_t size)
+/* In av_device.last, beside the way: a large buffer went it. */
+#define LARGE	BIT(7)
+
+/*
+ * Has the device had a large buffer the same way just before, and none the other way since? Then
+ * more of them come at once. Only a guess, so other CPUs may interfere.
+ */
+static __always_inline bool goes_on(struct av_device *device, size_t size, u8 way)
 {
-	memcpy(av_region_at(&av_bounce.region, offset), phys_to_virt(orig), size);
+	u8 last = READ_ONCE(device->last);
+	bool same = last == (way | LARGE);
+
+	if (!same && (last != way || size >= AV_WIDE_LEAST))
+		WRITE_ONCE(device->last, size < AV_WIDE_LEAST ? way : way | LARGE);
+	return same;
+}
+
+static __always_inline void to_device(u64 offset, phys_addr_t orig, size_t size, bool more)
+{
+	av_copy(av_region_at(&av_bounce.region, offset), phys_to_virt(orig), size, more);
 	av_count(to_device, size);
 }
 
-static __always_inline void from_device(phys_addr_t orig, u64 offset, size_t size)
+static __always_inline void from_device(phys_addr_t orig, u64 offset, size_t size, bool more)
 {
-	memcpy(phys_to_virt(orig), av_region_at(&av_bounce.region, offset), size);
+	av_copy(phys_to_virt(orig), av_region_at(&av_bounce.region, offset), size, more);
 	av_count(from_device, size);
 }
 
@@ -186,23 +205,25 @@ static enum av_stay stay_of(const struct av_device *device, u8 access)
 /*
  * attrs: with DMA_ATTR_SKIP_CPU_SYNC the driver syncs itself; until then nothing is for the device.
  */
-static dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size, u8 access,
-			     unsigned long attrs)
+static __always_inline dma_addr_t map_buffer(struct device *dev, phys_addr_t phys, size_t size,
+					     u8 access, unsigned long attrs)
 {
+	struct av_device *device = device_of(dev);
 	struct av_ask ask = {
-		.orig = phys, .bytes = size, .align = 1, .owner = device_of(dev)->number,
-		.access = access, .stay = stay_of(device_of(dev), access),
+		.orig = phys, .bytes = size, .align = 1, .owner = device->number,
+		.access = access, .stay = stay_of(device, access),
 	};
 	u64 offset = av_pool_get(&av_bounce.pool, raw_smp_processor_id(), &ask);
+	bool more = goes_on(device, size, AV_DEVICE_READS);
 
 	if (offset == AV_NO_BUFFER) {
 		av_count(exhausted, 1);
 		return DMA_MAPPING_ERROR;
 	}
 	if (access & AV_DEVICE_READS && !(attrs & DMA_ATTR_SKIP_CPU_SYNC)) {
-		to_device(offset, phys, size);
-	} else if (!device_of(dev)->by_length) {
-		memset(av_region_at(&av_bounce.region, offset), 0, size);
+		to_device(offset, phys, size, more);
+	} else if (!device->by_length) {
+		av_clear(av_region_at(&av_bounce.region, offset), size);
 		av_count(zeroed, size);
 	}
 	return phys_to_dma(dev, virt_to_phys(av_region_at(&av_bounce.region, offset)));
@@ -253,6 +274,7 @@ void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data
 {
 	struct av_found found;
 	u64 offset;
+	bool more;
 
 	if (!in_pool(dev, dma, &offset)) {
 		unmap_pages(dev, dma, size);
@@ -262,8 +284,9 @@ void av_dma_unmap(struct device *dev, dma_addr_t dma, size_t size, enum dma_data
 		senseless(dev, "unmapping", dma);
 		return;
 	}
+	more = goes_on(device_of(dev), size, AV_DEVICE_WRITES);
 	if (!(attrs & DMA_ATTR_SKIP_CPU_SYNC) && found.access & AV_DEVICE_WRITES)
-		from_device(found.orig, offset, min_t(size_t, size, found.left));
+		from_device(found.orig, offset, min_t(size_t, size, found.left), more);
 	if (av_pool_put_found(&av_bounce.pool, &found))
 		senseless(dev, "unmapping", dma);
 }
@@ -272,6 +295,7 @@ static void sync(struct device *dev, dma_addr_t dma, size_t size, u8 access)
 {
 	struct av_found found;
 	u64 offset;
+	bool more;
 
 	/* Shared pages need no sync. */
 	if (!size || !in_pool(dev, dma, &offset))
@@ -283,10 +307,11 @@ static void sync(struct device *dev, dma_addr_t dma, size_t size, u8 access)
 	size = min_t(size_t, size, found.left);
 	if (!(found.access & access))
 		return;
+	more = goes_on(device_of(dev), size, access);
 	if (access == AV_DEVICE_WRITES)
-		from_device(found.orig, offset, size);
+		from_device(found.orig, offset, size, more);
 	else
-		to_device(offset, found.orig, size);
+		to_device(offset, found.orig, size, more);
 }
 
 static void sync_for_cpu(struct device *dev, dma_addr_t dma, size_t size,

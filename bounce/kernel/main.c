@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Module load and unload: parameters, and the VM's preconditions, each with a remedy. */
+#include <linux/bitfield.h>
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -10,10 +11,13 @@
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <asm/cpufeature.h>
+#include <asm/sysreg.h>
 
 #include "bounce.h"
 #include "compat/dma_ops.h"
 #include "hyp.h"
+#include "wide.h"
 
 /* The default is a sixteenth of memory, within these bounds. */
 #define POOL_LEAST	(8ULL << 20)
@@ -126,6 +130,22 @@ static void drop(void)
 	kvfree(av_bounce.meta);
 }
 
+/* DCZID_EL0: zeroing of lines is prohibited, or the line as a power of two of words */
+#define DCZID_DZP	BIT(4)
+#define DCZID_BS	GENMASK(3, 0)
+
+static void __init find_wide(void)
+{
+	u64 dczid = read_sysreg(dczid_el0);
+
+	av_wide = (struct av_wide){
+		.copy = system_supports_fpsimd() && !system_supports_sve() &&
+			!system_supports_sme(),
+		.clear = !(dczid & DCZID_DZP) &&
+			 4UL << FIELD_GET(DCZID_BS, dczid) == AV_WIDE_LINE,
+	};
+}
+
 static int __init bounce_init(void)
 {
 	struct av_plan plan;
@@ -141,6 +161,7 @@ static int __init bounce_init(void)
 	av_bounce.meta = kvzalloc(av_pool_meta_bytes(&plan), GFP_KERNEL);
 	if (!av_bounce.meta)
 		return -ENOMEM;
+	find_wide();
 	av_pool_init(&av_bounce.pool, &plan, av_bounce.meta);
 	ret = av_region_make(&av_bounce.region, plan.bytes, sharing);
 	if (ret) {

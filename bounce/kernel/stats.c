@@ -8,6 +8,7 @@
 #include <linux/seq_file.h>
 
 #include "bounce.h"
+#include "wide.h"
 
 static struct dentry *folder;
 
@@ -115,6 +116,7 @@ static int stats_show(struct seq_file *file, void *data)
 
 	seq_printf(file, "mode %s\nsharing %d\npool_bytes %llu\nareas %u\n", av_mode_names[plan->mode],
 		   av_bounce.region.sharing, plan->bytes, plan->areas);
+	seq_printf(file, "wide_copy %d\nwide_clear %d\n", av_wide.copy, av_wide.clear);
 	show_counts(file);
 	show_slots(file, &av_bounce.pool.slots, got);
 	if (plan->cache_bytes) {

@@ -37,11 +37,11 @@ $(headers:%=$(forward)/%):
 dma := -I$(forward) -Ifake/linux -I../kernel -I..
 $(out)/test_dma $(out)/test_dma_pages $(out)/test_devices: $(headers:%=$(forward)/%)
 
-test_dma-src := test_dma.c dma_world.c $(kernel) $(core)
+test_dma-src := test_dma.c dma_world.c wide.c $(kernel) $(core)
 test_dma-cflags := $(dma)
-test_dma_pages-src := test_dma_pages.c dma_world.c $(kernel) $(core)
+test_dma_pages-src := test_dma_pages.c dma_world.c wide.c $(kernel) $(core)
 test_dma_pages-cflags := $(dma)
-test_devices-src := test_devices.c dma_world.c $(kernel) $(devices) $(core)
+test_devices-src := test_devices.c dma_world.c wide.c $(kernel) $(devices) $(core)
 test_devices-cflags := $(dma)
 
 fuzz_pool-src := fuzz_pool.c $(core) ../../module/tests/fuzz_replay.c

@@ -13,6 +13,8 @@ void (*rcu_before)(void);
 bool seen[RAM_PAGES], writes_late;
 u64 never_shared, never_back;
 u32 refused;
+bool irqs_are_off;
+u64 wide_copied, wide_cleared;
 
 /* The kernel's pages are in the lower half, the drivers' in the upper one. */
 static u32 driver_next;
@@ -145,6 +147,7 @@ void world_begin(enum av_mode mode, u64 pool, bool sharing)
 	never_shared = never_back = 0;
 	refused = driver_next = 0;
 	writes_late = false;
+	wide_copied = wide_cleared = 0;
 	REQUIRE(!av_plan_make(&plan, mode, pool, 2));
 	av_bounce.meta = aligned_alloc(64, ALIGN(av_pool_meta_bytes(&plan), 64));
 	memset(av_bounce.meta, 0, av_pool_meta_bytes(&plan));

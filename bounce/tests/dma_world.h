@@ -26,6 +26,9 @@ extern bool writes_late;
 extern u64 never_shared, never_back;
 extern u32 refused;	/* hypercalls that had no right to come */
 
+/* Bytes that wide.S would have copied and cleared. Whether it may is av_wide's, which no world sets. */
+extern u64 wide_copied, wide_cleared;
+
 void world_begin(enum av_mode mode, u64 pool, bool sharing);
 /* All that was given is back, and nothing is shared any more. */
 void world_end(void);

@@ -6,6 +6,7 @@
  */
 #include "check.h"
 #include "dma_world.h"
+#include "wide.h"
 
 #define POOL	(4UL << 20)
 #define MASK	(~0ULL)
@@ -85,6 +86,66 @@ static void in_every_mode(void)
 
 	for (mode = 0; mode < AV_MODES; mode++)
 		there_and_back(mode);
+}
+
+static void with_what_cpus_can(void)
+{
+	u32 can;
+
+	for (can = 1; can < 4; can++) {
+		av_wide = (struct av_wide){ .copy = can & 1, .clear = can & 2 };
+		in_every_mode();
+		CHECK_EQ(!wide_copied, !av_wide.copy);
+		CHECK_EQ(!wide_cleared, !av_wide.clear);
+		CHECK(!irqs_are_off);
+	}
+	av_wide = (struct av_wide){};
+}
+
+static void send(struct device *dev, void *virt, size_t size)
+{
+	unmap(dev, map(dev, virt, size, DMA_TO_DEVICE), size, DMA_TO_DEVICE);
+}
+
+/* Vector registers are for what pays: much at a time, or one of many. */
+static void what_is_copied_wide(void)
+{
+	struct device *dev;
+	dma_addr_t dma[3], small[3];
+	u64 wide = PAGE_SIZE + 256;
+	u8 *pages;
+	u32 i;
+
+	world_begin(AV_MODE_SPLIT_CACHE, POOL, true);
+	av_wide.copy = true;
+	dev = world_device(0, MASK);
+	pages = world_pages(8, SENT);
+	for (i = 0; i < 3; i++)
+		send(dev, pages, PAGE_SIZE);
+	CHECK_EQ(wide_copied, 0);
+	send(dev, pages, PAGE_SIZE + 300);
+	CHECK_EQ(wide_copied, wide);
+	/* The first of three is alone, both ways. */
+	for (i = 0; i < 3; i++) {
+		small[i] = map(dev, pages, 16, DMA_TO_DEVICE);
+		dma[i] = map(dev, pages + i * PAGE_SIZE, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	}
+	CHECK_EQ(wide_copied, wide += 2 * PAGE_SIZE);
+	for (i = 0; i < 3; i++) {
+		unmap(dev, small[i], 16, DMA_TO_DEVICE);
+		unmap(dev, dma[i], PAGE_SIZE, DMA_BIDIRECTIONAL);
+	}
+	CHECK_EQ(wide_copied, wide += 2 * PAGE_SIZE);
+	/* So is each that comes when something small has gone the other way. */
+	for (i = 0; i < 3; i++)
+		dma[i] = map(dev, pages + i * PAGE_SIZE, PAGE_SIZE, DMA_FROM_DEVICE);
+	for (i = 0; i < 3; i++) {
+		unmap(dev, dma[i], PAGE_SIZE, DMA_FROM_DEVICE);
+		send(dev, pages, 16);
+	}
+	CHECK_EQ(wide_copied, wide);
+	av_wide = (struct av_wide){};
+	world_end();
 }
 
 static void sizes_and_directions_that_cannot_be(void)
@@ -454,6 +515,8 @@ static void blocks_that_are_not_shared(void)
 int main(void)
 {
 	RUN(in_every_mode);
+	RUN(with_what_cpus_can);
+	RUN(what_is_copied_wide);
 	RUN(sizes_and_directions_that_cannot_be);
 	RUN(syncs);
 	RUN(the_direction_is_the_mappings);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../lib/mark.h"
@@ -94,6 +95,51 @@ static void fill(unsigned char *buffer, uint32_t at, uint64_t round)
 		*(uint64_t *)(buffer + i) = (at + i) * 0x9e3779b97f4a7c15UL + round;
 }
 
+/* The system call, with `before` in vector registers, which are in `after` then. */
+static long call_with_vectors(long call, const struct disk *disk, uint32_t at, const void *before,
+			      void *after)
+{
+	register long x0 __asm__("x0") = disk->fd;
+	register void *x1 __asm__("x1") = disk->buffer;
+	register unsigned long x2 __asm__("x2") = LARGE;
+	register unsigned long x3 __asm__("x3") = at;
+	register const void *x4 __asm__("x4") = before;
+	register void *x5 __asm__("x5") = after;
+	register long x8 __asm__("x8") = call;
+
+	__asm__ volatile("ldp	q0, q1, [x4]\n\t"
+			 "ldp	q2, q3, [x4, #32]\n\t"
+			 "ldp	q4, q5, [x4, #64]\n\t"
+			 "ldp	q6, q7, [x4, #96]\n\t"
+			 "svc	#0\n\t"
+			 "stp	q0, q1, [x5]\n\t"
+			 "stp	q2, q3, [x5, #32]\n\t"
+			 "stp	q4, q5, [x5, #64]\n\t"
+			 "stp	q6, q7, [x5, #96]"
+			 : "+r"(x0)
+			 : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5), "r"(x8)
+			 : "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7");
+	return x0;
+}
+
+/* pread() or pwrite(). A kernel that copies by vector registers must give them back as they were. */
+static ssize_t transfer(long call, const struct disk *disk, uint32_t at)
+{
+	unsigned char before[128], after[128];
+	long result;
+	size_t i;
+
+	for (i = 0; i < sizeof(before); i++)
+		before[i] = (unsigned char)(i * 7 + at / LARGE + 1);
+	result = call_with_vectors(call, disk, at, before, after);
+	if (memcmp(before, after, sizeof(before))) {
+		errno = EILSEQ;
+		io_fail("vector registers");
+	}
+	errno = result < 0 ? (int)-result : 0;
+	return result;
+}
+
 static void check_content(const struct disk *disk, uint64_t round)
 {
 	unsigned char *want = malloc(LARGE);
@@ -103,12 +149,12 @@ static void check_content(const struct disk *disk, uint64_t round)
 		io_fail("no memory");
 	for (at = 0; at < DISK; at += LARGE) {
 		fill(disk->buffer, at, round);
-		if (pwrite(disk->fd, disk->buffer, LARGE, at) != LARGE)
+		if (transfer(SYS_pwrite64, disk, at) != LARGE)
 			io_fail("cannot write to the disk");
 	}
 	for (at = 0; at < DISK; at += LARGE) {
 		fill(want, at, round);
-		if (pread(disk->fd, disk->buffer, LARGE, at) != LARGE)
+		if (transfer(SYS_pread64, disk, at) != LARGE)
 			io_fail("cannot read the disk");
 		if (memcmp(disk->buffer, want, LARGE)) {
 			errno = EILSEQ;
@@ -118,7 +164,7 @@ static void check_content(const struct disk *disk, uint64_t round)
 	free(want);
 }
 
-static int measure_disk(const char *path)
+static struct disk open_disk(const char *path)
 {
 	struct disk disk = { .fd = open(path, O_RDWR | O_DIRECT) };
 
@@ -128,6 +174,21 @@ static int measure_disk(const char *path)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (disk.buffer == MAP_FAILED)
 		io_fail("no memory");
+	return disk;
+}
+
+static int check_disk(const char *path)
+{
+	struct disk disk = open_disk(path);
+
+	check_content(&disk, 1);
+	return 0;
+}
+
+static int measure_disk(const char *path)
+{
+	struct disk disk = open_disk(path);
+
 	check_content(&disk, 1);
 	disk.request = SMALL;
 	disk.total = DISK / 8;
@@ -146,6 +207,7 @@ static int measure_disk(const char *path)
 
 static const char usage[] =
 	"usage: io disk DEVICE      what requests take; the device loses what it holds\n"
+	"       io check DEVICE     that it keeps what is written, and the kernel the vector registers\n"
 	"       io net ENDPOINT     the same of a connection to an `io serve`\n"
 	"       io serve ENDPOINT   listen, and serve one connection to its end\n"
 	"ENDPOINT: tcp:ADDRESS:PORT and others, as for `stream`\n";
@@ -157,6 +219,8 @@ int main(int argc, char **argv)
 	printf("result io.cntfrq %" PRIu64 " Hz\n", counter_frequency());
 	if (!strcmp(verb, "disk"))
 		return measure_disk(argv[2]);
+	if (!strcmp(verb, "check"))
+		return check_disk(argv[2]);
 	if (!strcmp(verb, "net"))
 		return io_net(argv[2]);
 	if (!strcmp(verb, "serve"))

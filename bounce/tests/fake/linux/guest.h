@@ -147,6 +147,12 @@ static inline void rcu_read_unlock(void)
 	rcu_depth--;
 }
 
+/* Interrupts, as wide.h turns them off. */
+extern bool irqs_are_off;
+
+#define local_irq_save(flags)		((flags) = irqs_are_off, irqs_are_off = true)
+#define local_irq_restore(flags)	(irqs_are_off = (flags))
+
 void *alloc_pages_exact(size_t bytes, gfp_t gfp);
 void free_pages_exact(void *pages, size_t bytes);
 unsigned long __get_free_pages(gfp_t gfp, unsigned int order);

@@ -71,16 +71,15 @@ BOUNDS = (
     Bound("share.armvisor-pvm-16g", 450),
     Bound("unshare.armvisor-pvm-16g", 450),
     *(
-        Bound(f"io.{row}.armvisor-pvm-split-cache", limit, f"io.{row}.armvisor")
-        for row, limit in (
-            ("read-request", 1.1),
-            ("write-request", 1.1),
-            ("echo-request", 1.1),
-            # Not yet the 1.1 that they are to be: a copy alone is a sixth of an instruction a byte.
-            ("receive-byte", 1.13),
-            ("send-byte", 1.15),
-            ("write-byte", 1.22),
-            ("read-byte", 1.4),
+        Bound(f"io.{row}.armvisor-pvm-split-cache", 1.1, f"io.{row}.armvisor")
+        for row in (
+            "read-request",
+            "write-request",
+            "echo-request",
+            "read-byte",
+            "write-byte",
+            "send-byte",
+            "receive-byte",
         )
     ),
     Bound("ipi.armvisor", 1, "ipi.kvm-nvhe"),

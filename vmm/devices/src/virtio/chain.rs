@@ -31,7 +31,8 @@ pub struct Segment {
     pub len: u32,
 }
 
-/// A request: readable segments, then writable ones.
+/// A request: readable segments, then writable ones. Descriptors whose memory is in one piece are one
+/// segment: bounce buffers often are, and a system call takes each piece by itself.
 #[derive(Debug, Default)]
 pub struct Chain {
     head: u16,
@@ -125,8 +126,8 @@ impl Chain {
             return Err(RingError::Head(self.head));
         }
         let mut cut = true;
-        for descriptor in descriptors.clone() {
-            if self.segments.len() == usize::from(queue_size) {
+        for (count, descriptor) in descriptors.clone().enumerate() {
+            if count == usize::from(queue_size) {
                 return Err(RingError::TooLong);
             }
             cut = descriptor.has_next();
@@ -158,13 +159,20 @@ impl Chain {
         let total = if write {
             &mut self.write_len
         } else if self.segments.len() == self.readable {
-            self.readable += 1;
             &mut self.read_len
         } else {
             return Err(RingError::Order);
         };
         *total = total.checked_add(seg.len).ok_or(RingError::TooLong)?;
-        self.segments.push(seg);
+        let first = if write { self.readable } else { 0 };
+        match self.segments[first..].last_mut() {
+            // Its length is part of the total's, which has not overflowed.
+            Some(last) if last.addr.0 + u64::from(last.len) == seg.addr.0 => last.len += seg.len,
+            _ => {
+                self.segments.push(seg);
+                self.readable += usize::from(!write);
+            }
+        }
         Ok(())
     }
 }

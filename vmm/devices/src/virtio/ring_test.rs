@@ -107,6 +107,44 @@ fn an_indirect_table_is_followed() {
     assert_eq!((chain.read_len(), chain.write_len()), (15, 20));
 }
 
+#[test]
+fn descriptors_in_one_piece_are_one_segment() {
+    let bench = Bench::new();
+    let chain = bench
+        .load(&[
+            (BUFFERS, 16, NEXT, 1),
+            (BUFFERS + 16, 4, NEXT, 2),
+            // Not one with what is read, and the one before lies behind it.
+            (BUFFERS + 20, 10, NEXT | WRITE, 3),
+            (BUFFERS + 30, 1, NEXT | WRITE, 4),
+            (BUFFERS + 10, 10, NEXT | WRITE, 5),
+            (BUFFERS + 20, 10, NEXT | WRITE, 6),
+            (BUFFERS + 31, 1, WRITE, 0),
+        ])
+        .unwrap();
+    assert_eq!(chain.readable(), [seg(BUFFERS, 20)]);
+    let written = [(BUFFERS + 20, 11), (BUFFERS + 10, 20), (BUFFERS + 31, 1)];
+    assert_eq!(chain.writable(), written.map(|(addr, len)| seg(addr, len)));
+    assert_eq!((chain.read_len(), chain.write_len()), (20, 32));
+}
+
+#[test]
+fn a_chain_is_as_long_as_its_descriptors() {
+    let bench = Bench::new();
+    let table = BUFFERS + 0x1000;
+    let load = |count: u16| {
+        for i in 0..count {
+            let flags = if i + 1 < count { NEXT } else { 0 };
+            let at = BUFFERS + u64::from(i) * 4;
+            write_desc(&bench.mem, table + 16 * u64::from(i), at, 4, flags, i + 1);
+        }
+        bench.load(&[(table, 16 * u32::from(count), INDIRECT, 0)])
+    };
+    let whole = load(SIZE).unwrap();
+    assert_eq!(whole.readable(), [seg(BUFFERS, 4 * u32::from(SIZE))]);
+    assert_eq!(load(SIZE + 1).unwrap_err(), RingError::TooLong);
+}
+
 type Row<'a> = (&'a str, &'a [(u64, u32, u16, u16)], RingError);
 
 const GOOD: (u64, u32, u16, u16) = (BUFFERS, 16, 0, 0);
