@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from armvisor_lab import cli_reach, records
+from armvisor_lab import cli_bench, cli_reach, records
 from armvisor_lab.figures import lat, run
 from armvisor_lab.model import published as predicted
 from armvisor_lab.model.rows import CONFIGURATIONS
@@ -37,14 +37,16 @@ def reached() -> list[dict[str, Any]]:
     return found
 
 
+def figure(name: str) -> dict[str, Any]:
+    """A figure of no matter what value."""
+    return {"name": name, "value": 5.0, "unit": "instructions", "what": "w", "board": {},
+            "packages": [], "samples": [], "classes": None, "traps": None}  # fmt: skip
+
+
 def everything(folder: Path, left_out: str = "") -> Report:
     """The report of all that `make bench-full` measures, but for figures of some names."""
-    figures = [
-        {"name": name, "value": 5.0, "unit": "instructions", "what": "w", "board": {},
-         "packages": [], "samples": [], "classes": None, "traps": None}
-        for each in run.registry() for name in each.figures
-        if not left_out or left_out not in name
-    ]  # fmt: skip
+    figures = [figure(name) for each in run.registry() for name in each.figures
+               if not left_out or left_out not in name]  # fmt: skip
     says = [{"core": row.core, "figure": row.figure, "source": row.title, "scaled_cycles": 1,
              "counted_cycles": [1, 2]} for row in predicted.rows()]  # fmt: skip
     rows = [{"on": on, "row": row, "native": 3, "predicted": 4, "counted": 4}
@@ -86,3 +88,16 @@ def test_a_figure_that_is_left_out_is_seen(tmp_path):
     of = everything(tmp_path, left_out="share.kvm-pvm")
     table = next(each for each in of.sections if each.id == "avf-table-1")
     assert table.state == "in part" and "Share Hypercall" in table.missing[0]
+
+
+def test_what_the_short_run_fills(tmp_path):
+    """As tests/test_bench.py has it of a real one."""
+    figures = [figure(name) for each in run.registry() for name in each.figures
+               if run.wanted(name, cli_bench.PATTERNS)]  # fmt: skip
+    (tmp_path / "bench.json").write_text(json.dumps(HEAD | {"figures": figures, "failures": []}))
+    of = build.report([records.read(tmp_path / "bench.json")])
+    states = {each.id: each.state for each in of.sections}
+    whole = {name for name, state in states.items() if state == MEASURED}
+    assert whole == {"armvisor-figure-7", "armvisor-table-7", "armvisor-speedup", "isca16-micro",
+                     "avf-table-1", "elsewhere-cycles", "elsewhere-ns"}  # fmt: skip
+    assert states["latencies"] == states["armvisor-figure-6"] == "in part"

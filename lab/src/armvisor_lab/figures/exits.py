@@ -10,7 +10,8 @@ and a read that the VMM answers. The empty loop is taken off, of an interrupt's 
 sending of one that is never taken, of a timer's the wait for its time: what is done to set it is
 done within the wait, instead of waiting. The board has settled. `*.armvisor-accounting` is with
 histograms and all else that `armvisor stat` can show, `*.kvm-protected` a plain VM of a KVM that
-has protected ones, `*-pvm` are protected VMs.
+has protected ones, `*-pvm` are protected VMs. `*.qemu-tcg` is Debian's QEMU that emulates on a
+board without EL2, where nothing is an exit: what the same instruction takes a guest there.
 
 What that leaves out is what others may have counted. A hypercall under KVM does not leave KVM
 and costs the same with one call as with a thousand, on the cloud and the generic kernel, with
@@ -32,7 +33,9 @@ from armvisor_lab.figures import (
     Spot,
     Start,
     artefacts,
+    names,
     on_board,
+    vms,
 )
 from armvisor_lab.figures.hosts import ACCOUNTING, HOSTS, PROTECTED, Host
 from armvisor_lab.results import count, instructions
@@ -85,7 +88,27 @@ def on(host: Host) -> list[Measurement]:
     return [Measurement(figures, what, partial(measure, on_board), marked=marked)]
 
 
+def _emulated() -> Measurement:
+    """The same of a guest that Debian's QEMU emulates."""
+
+    def run(progress: Progress) -> Outcome:
+        files, packages = vms.qemu_files(progress)
+        files |= {f"/guest/{image}": artefacts.bare(image) for image in _IMAGES}
+        board = vms.emulator_board(files)
+        script = " && ".join(f"{vms.EMULATE} /guest/{image}" for image in _IMAGES)
+        result = board.run(["sh", "-c", script], progress=progress).check()
+        values = {
+            f"{what}.{vms.EMULATOR}": instructions(result.text, name)
+            for what, name in _GUESTS.items()
+        }
+        return Outcome(values, describe(board, result.kernel), names(packages))
+
+    figures = tuple(f"{what}.{vms.EMULATOR}" for what in _GUESTS)
+    what = "what is an exit elsewhere, of a bare-metal guest that Debian's QEMU emulates"
+    return Measurement(figures, what, run, slow=True)
+
+
 def measurements() -> list[Measurement]:
     """This family's measurements."""
     hosts = [*HOSTS.values(), *PROTECTED.values(), ACCOUNTING]
-    return [each for host in hosts for each in on(host)]
+    return [*(each for host in hosts for each in on(host)), _emulated()]

@@ -99,6 +99,26 @@ def _lpi(host: Host) -> Measurement:
     return Measurement((figure,), what, partial(measure, on_board), marked=marked, seconds=40)
 
 
+def _emulated() -> Measurement:
+    """Interrupts between vCPUs that Debian's QEMU emulates, each on a thread of its own.
+
+    One that spins does not end its CPU's turn by an emulated YIELD: there is none to a vCPU that
+    runs.
+    """
+    figure = f"ipi.{vms.EMULATOR}"
+
+    def run(progress: Progress) -> Outcome:
+        files, packages = vms.qemu_files(progress)
+        board = vms.emulator_board({**files, "/guest/ipi": artefacts.bare("ipi")}, smp=4)
+        script = f"{vms.EMULATE} /guest/ipi -smp 2 -append running=0"
+        result = board.run(["sh", "-c", script], progress=progress).check()
+        values = {figure: instructions(result.text, "ipi.cost")}
+        return Outcome(values, describe(board, result.kernel), names(packages))
+
+    what = "two vCPUs of a bare-metal guest that Debian's QEMU emulates"
+    return Measurement((figure,), what, run, slow=True)
+
+
 def _touch(host: Host, smp: int) -> Measurement:
     variant = host.name
     pages = tuple(f"fault.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
@@ -182,5 +202,5 @@ def measurements() -> list[Measurement]:
     native = [_fork_native(smp) for smp in _SIZES]
     forks = [_fork_in_vm(host, smp) for smp in _SIZES for host in HOSTS.values()]
     ipi = [_ipi(host) for host in (*HOSTS.values(), *PROTECTED.values())]
-    lpi = [_lpi(host) for host in HOSTS.values()]
+    lpi = [*(_lpi(host) for host in HOSTS.values()), _emulated()]
     return [*ipi, *lpi, *touch, *native, *forks]

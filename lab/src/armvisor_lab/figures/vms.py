@@ -74,6 +74,19 @@ def qemu_files(progress: Progress) -> Files:
     return programs.with_libraries("qemu-system-arm", path, QEMU_SUITE, progress)
 
 
+EMULATOR = "qemu-tcg"
+# The beginning of a bare-metal guest's life there.
+EMULATE = (
+    "qemu-system-aarch64 -accel tcg -nographic -nic none -M virt,gic-version=3 -cpu cortex-a72 "
+    "-m 128 -kernel"
+)
+
+
+def emulator_board(files: Mapping[str, Path | bytes], smp: int = 1) -> Board:
+    """The board that a guest is emulated on."""
+    return Board(cpu="cortex-a72", count=True, smp=smp, memory=2048, timeout=1800, files=files)
+
+
 def _qemu_command(accel: str, cpu: str) -> Callable[[str], list[str]]:
     def command(append: str) -> list[str]:
         words = ["qemu-system-aarch64", "-accel", accel, "-nographic", "-nic", "none"]
@@ -93,7 +106,7 @@ VARIANTS = (
     Variant("armvisor", "armvisor on its module, without EL2", False, "cortex-a72",
             _armvisor_files, _armvisor_command, modules=module, timeout=1800, boots=5,
             regime="armvisor"),
-    Variant("qemu-tcg", "Debian's QEMU, emulating", False, "cortex-a72", qemu_files,
+    Variant(EMULATOR, "Debian's QEMU, emulating", False, "cortex-a72", qemu_files,
             _qemu_command("tcg", "cortex-a72"), memory=3072, timeout=3600, regime="native",
             marks=False),
 )  # fmt: skip
