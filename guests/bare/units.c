@@ -22,7 +22,7 @@
 #define USER_MAPPED	0x2000000000UL		/* a page each, far from all else */
 #define USER_STACK	0x7f00000000UL
 #define TABLES		7	/* of a space: the first level's, two for each place */
-#define SPACES		16	/* more than a vCPU's recent ones */
+#define SPACES		40	/* more than a vCPU's recent ones */
 #define ASID(n)		((u64)(n) << 48)
 #define CPACR_FPEN	(3UL << 20)
 #define CNTKCTL_EL0VCT	(1UL << 1)
