@@ -75,8 +75,8 @@ def refusal(config: str, folder: Path) -> str:
 
 def test_a_bad_configuration_is_refused_with_a_sentence(tmp_path: Path):
     good = plugin.configuration("native", tmp_path / "out", CORES, [])
-    said = refusal(good.replace("regime native", "regime xen"), tmp_path)
-    assert 'line 1, "regime xen": a regime is native, kvm, vhe or armvisor' in said
+    said = refusal(good.replace("regime native", "regime hyperv"), tmp_path)
+    assert 'line 1, "regime hyperv": a regime is native, kvm, vhe, armvisor or xen' in said
     said = refusal(good.replace(str(tmp_path / "out"), "/nosuch/out"), tmp_path)
     assert "/nosuch/out: cannot be written" in said
 

@@ -17,7 +17,7 @@ static int take_regime(struct config *c, const char *rest, const char **why)
 			return 0;
 		}
 	}
-	*why = "a regime is native, kvm, vhe or armvisor";
+	*why = "a regime is native, kvm, vhe, armvisor or xen";
 	return -1;
 }
 
