@@ -118,7 +118,7 @@ def test_in_full_rows_are_predicted_of_each_kind(built, monkeypatch):
 def test_in_full_what_could_not_be_modelled_does_not_lose_the_page(built, monkeypatch, capsys):
     folder, _ = built
 
-    def fails(*_words):
+    def fails(*_words, **_named):
         raise LabError("the plugin is not built")
 
     monkeypatch.setattr(cli_reach.runs, "run", fails)

@@ -197,10 +197,10 @@ def test_the_time_left_is_of_this_machine_s_speed():
         return Measurement((), "", lambda _: pytest.fail("it ran"), seconds=seconds)
 
     chosen = [each(10), each(20), each(30)]
-    assert run._left(chosen, 0, 0) == ""
-    assert run._left(chosen, 1, 60) == ", about 5 min left"
-    assert run._left(chosen, 2, 60) == ", about 1 min left"
-    assert run._left(chosen, 2, 30) == ", under a minute left"
+    assert run._left(chosen[:0], chosen[0:], 0) == ""
+    assert run._left(chosen[:1], chosen[1:], 60) == ", about 5 min left"
+    assert run._left(chosen[:2], chosen[2:], 60) == ", about 1 min left"
+    assert run._left(chosen[:2], chosen[2:], 30) == ", under a minute left"
 
 
 def test_two_measurements_of_one_figure_are_refused(family, monkeypatch):

@@ -8,14 +8,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import paths, records
+from armvisor_lab import paths, records, side_by_side
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import beside, hosts, run
 from armvisor_lab.report import columns, compare
 
 _MORE = f"""\
-With --on, rows are measured on each variant, one board after the other, and printed side by side,
+With --on, rows are measured on each variant and printed side by side,
 each with how many times the first column's it is. A figure is ROW.VARIANT, as `lab figures --list`
 has them; --list has what there is for rows and variants. A variant may also be
 {hosts.HOW}.
@@ -115,8 +115,9 @@ def _measure(rows: list[str], on: list[str], file: Path | None, as_json: bool) -
         paths.check_output(file)
     file = file or paths.checkout() / "build/compare.json"
     figures, failures, ended = run.measure_these(
-        plan.measurements, lambda name: name in plan.names, say, lambda _line: None
-    )
+        plan.measurements, lambda name: name in plan.names, say, lambda _line: None,
+        jobs=side_by_side.jobs(),
+    )  # fmt: skip
     if figures:
         record = run.record(figures, failures)
         run.write(file, record)

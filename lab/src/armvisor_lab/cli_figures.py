@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import cli_compare, paths
+from armvisor_lab import cli_compare, paths, side_by_side
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import bounds, classes, run
@@ -14,6 +14,8 @@ from armvisor_lab.reach.cores import Core
 
 # Of the models' counts those of caches, in words.
 _CACHES = {"l1i_cache_misses": "L1I", "l1d_cache_misses": "L1D", "l2_cache_misses": "L2"}
+
+_MOST_JOBS = 64
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -37,10 +39,20 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     figures.add_argument("--core", action="append", default=[], metavar="NAME",
                          help="whose TLBs and caches that is by; repeatable, default "
                          f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
+    figures.add_argument("--jobs", type=_number, metavar="N",
+                         help="so many boards side by side, which changes no count; default one "
+                         "a processor, as far as memory goes")  # fmt: skip
     figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
                          help="as `lab compare OLD NEW`; measure nothing")  # fmt: skip
     cli_compare.add_within(figures)
     figures.set_defaults(run=_run)
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= _MOST_JOBS:
+        raise ValueError
+    return number
 
 
 def _print_classes(figures: list[run.Figure]) -> None:
@@ -74,16 +86,19 @@ def _run(options: argparse.Namespace) -> int:
     chosen = cores.choose(options.core or list(cores.DEFAULT)) if options.classes else None
     if options.json:
         paths.check_output(options.json)
-    return measure(options.only, options.json or paths.checkout() / "build/figures.json", chosen)
+    file = options.json or paths.checkout() / "build/figures.json"
+    return measure(options.only, file, chosen, options.jobs)
 
 
-def measure(patterns: list[str], file: Path, chosen: list[Core] | None = None) -> int:
+def measure(
+    patterns: list[str], file: Path, chosen: list[Core] | None = None, jobs: int | None = None
+) -> int:
     """Measure, write the record to `file` if anything was measured, and judge the figures.
 
-    With cores also the classes, as `run.measure` does.
+    With cores also the classes, as `run.measure` does; `jobs` at once, or as many as go.
     """
     figures, failures, ended = run.measure(
-        patterns, say, lambda line: print(line, flush=True), chosen
+        patterns, say, lambda line: print(line, flush=True), chosen, jobs or side_by_side.jobs()
     )
     if figures:
         run.write(file, run.record(figures, failures))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import paths
+from armvisor_lab import paths, side_by_side
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run
@@ -108,7 +108,7 @@ def _measured(patterns: list[str], chosen: list[Core]) -> Record:
     ended: BaseException | None = None
     for some, by in ((with_classes, chosen), (plain, None)):
         if some and ended is None:
-            found, failed, ended = run.measure(some, _progress, _progress, by)
+            found, failed, ended = run.measure(some, _progress, _progress, by, side_by_side.jobs())
             figures += found
             failures += failed
     for failure in failures:

@@ -3,10 +3,11 @@
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import paths
+from armvisor_lab import paths, side_by_side
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures.run import provenance, write
@@ -119,21 +120,26 @@ def run(options: argparse.Namespace) -> int:
     chosen = cores.choose(options.core or list(cores.DEFAULT))
     wanted = runs.rows(options.workload or WORKLOADS)
     as_if = [runs.parse_pages(text) for text in options.as_if]
-    found: list[runs.Run] = []
     failures: list[str] = []
     ended: BaseException | None = None
     setups = [runs.SETUPS[name] for name in dict.fromkeys(options.on or runs.SETUPS)]
-    for number, setup in enumerate(setups, 1):
-        _progress(f"{number}/{len(setups)} {setup.name}: {setup.what}")
-        try:
-            found += runs.run(setup, wanted, chosen, _progress, as_if)
-        except LabError as error:
-            failures.append(f"{setup.name}: {error}")
-        except (KeyboardInterrupt, SystemExit) as early:
-            rest = ", ".join(each.name for each in setups[number - 1 :])
-            failures.append(f"interrupted before {rest}")
-            ended = early
-            break
+    tasks = [partial(runs.run, each, wanted, chosen, as_if=as_if) for each in setups]
+    of: dict[int, list[runs.Run]] = {}
+
+    def starting(number: int) -> None:
+        setup = setups[number]
+        _progress(f"{number + 1}/{len(setups)} {setup.name}: {setup.what}")
+
+    try:
+        for number, outcome in side_by_side.run(tasks, side_by_side.jobs(), starting, _progress):
+            of[number] = [] if isinstance(outcome, LabError) else outcome
+            if isinstance(outcome, LabError):
+                failures.append(f"{setups[number].name}: {outcome}")
+    except (KeyboardInterrupt, SystemExit) as early:
+        rest = (each.name for number, each in enumerate(setups) if number not in of)
+        failures.append(f"interrupted before {', '.join(rest)}")
+        ended = early
+    found = [each for number in sorted(of) for each in of[number]]
     _show(found, chosen, as_if, options.classes)
     file = options.json or paths.checkout() / "build/reach.json"
     if found:

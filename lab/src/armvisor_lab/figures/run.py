@@ -8,10 +8,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import paths
+from armvisor_lab import paths, side_by_side
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import (
     Measurement,
@@ -98,12 +99,12 @@ def show(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _left(chosen: Sequence[Measurement], done: int, elapsed: float) -> str:
+def _left(done: Sequence[Measurement], rest: Sequence[Measurement], elapsed: float) -> str:
     """How much time is left, by how fast this machine was so far."""
     if not done:
         return ""
-    before, rest = (sum(each.about for each in part) for part in (chosen[:done], chosen[done:]))
-    minutes = elapsed * rest / before / 60
+    before, after = (sum(each.about for each in part) for part in (done, rest))
+    minutes = elapsed * after / before / 60
     return f", about {minutes:.0f} min left" if minutes >= 1 else ", under a minute left"
 
 
@@ -112,16 +113,18 @@ def measure(
     progress: Progress,
     emit: Callable[[str], None],
     cores: Sequence[Core] | None = None,
+    jobs: int = 1,
 ) -> tuple[list[Figure], list[str], BaseException | None]:
     """Measure what the patterns select; the figures, and the failures as sentences.
 
-    With `cores` also the classes, of what has them, with page walks by these cores' models. What
-    is measured is not lost when the run is ended early: then the third is by what.
+    With `cores` also the classes, of what has them, with page walks by these cores' models. So
+    many `jobs` run side by side, which changes no count. What is measured is not lost when the
+    run is ended early: then the third is by what.
     """
     chosen = select(patterns)
     if cores is not None:
         chosen = with_classes(chosen)
-    return measure_these(chosen, lambda name: wanted(name, patterns), progress, emit, cores)
+    return measure_these(chosen, lambda name: wanted(name, patterns), progress, emit, cores, jobs)
 
 
 def measure_these(
@@ -130,33 +133,60 @@ def measure_these(
     progress: Progress,
     emit: Callable[[str], None],
     cores: Sequence[Core] | None = None,
+    jobs: int = 1,
 ) -> tuple[list[Figure], list[str], BaseException | None]:
     """The same for measurements that are chosen already; of their figures those to `keep`."""
-    figures: list[Figure] = []
+    found: dict[int, list[Figure]] = {}
     failures: list[str] = []
+    ended: BaseException | None = None
     begin = time.monotonic()
-    for number, measurement in enumerate(chosen, 1):
-        left = _left(chosen, number - 1, time.monotonic() - begin)
-        progress(f"{number}/{len(chosen)} {measurement.what}{left}")
-        try:
-            outcome, counted = _run(measurement, cores, progress)
-        except LabError as error:
-            failures.append(f"{', '.join(measurement.figures)}: {error}")
-            progress(f"failed: {error}")
-            continue
-        except (KeyboardInterrupt, SystemExit) as ended:
-            rest = [name for each in chosen[number - 1 :] for name in each.figures]
-            failures.append(f"interrupted before {', '.join(rest)}")
-            return figures, failures, ended
-        for name, why in outcome.missing.items():
-            if keep(name):
-                failures.append(f"{name}: {why}")
-                progress(f"failed: {failures[-1]}")
-        for figure in _figures(measurement, outcome, counted):
-            if keep(figure.name):
-                figures.append(figure)
+    done: list[int] = []
+
+    def rest() -> list[Measurement]:
+        return [each for number, each in enumerate(chosen) if number not in done]
+
+    def starting(number: int) -> None:
+        left = _left([chosen[each] for each in done], rest(), time.monotonic() - begin)
+        progress(f"{number + 1}/{len(chosen)} {chosen[number].what}{left}")
+
+    tasks = [partial(_task, each, cores, f"{number}: " if jobs > 1 else "")
+             for number, each in enumerate(chosen, 1)]  # fmt: skip
+    try:
+        for number, outcome in side_by_side.run(tasks, jobs, starting, progress):
+            done.append(number)
+            some, failed = _kept(chosen[number], outcome, keep)
+            found[number] = some
+            failures += failed
+            for sentence in failed:
+                progress(f"failed: {sentence}")
+            for figure in some:
                 emit(f"{figure.name} {show(figure.value)} {figure.unit}")
-    return figures, failures, None
+    except (KeyboardInterrupt, SystemExit) as early:
+        ended = early
+        names = [name for each in rest() for name in each.figures]
+        failures.append(f"interrupted before {', '.join(names)}")
+    return [figure for number in sorted(found) for figure in found[number]], failures, ended
+
+
+def _task(
+    measurement: Measurement, cores: Sequence[Core] | None, mark: str, progress: Progress
+) -> tuple[list[Figure], Mapping[str, str]]:
+    """A measurement's figures, and which are missing why; `mark` begins what it says."""
+    outcome, counted = _run(measurement, cores, lambda text: progress(mark + text))
+    return _figures(measurement, outcome, counted), outcome.missing
+
+
+def _kept(
+    measurement: Measurement,
+    outcome: tuple[list[Figure], Mapping[str, str]] | LabError,
+    keep: Callable[[str], bool],
+) -> tuple[list[Figure], list[str]]:
+    """What to keep of a measurement's figures, and why some are not there."""
+    if isinstance(outcome, LabError):
+        return [], [f"{', '.join(measurement.figures)}: {outcome}"]
+    figures, missing = outcome
+    failures = [f"{name}: {why}" for name, why in missing.items() if keep(name)]
+    return [each for each in figures if keep(each.name)], failures
 
 
 def with_classes(chosen: list[Measurement]) -> list[Measurement]:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Tasks side by side, each in a process of its own: boards that count keep one processor busy.
+
+A process, not a thread: what a task has open or started is taken down with it, when it fails and
+when the run is interrupted.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, NoReturn
+
+from armvisor_lab.errors import LabError
+
+# What a large board and what runs it take of this machine's memory.
+_BOARD_BYTES = 4 << 30
+
+Say = Callable[[str], None]
+Task = Callable[[Say], Any]
+
+
+def jobs() -> int:
+    """How many boards this machine runs side by side: one a processor, as far as memory goes."""
+    return max(1, min(len(os.sched_getaffinity(0)), _available() // _BOARD_BYTES))
+
+
+def _available() -> int:
+    lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvail")), 0)
+
+
+def run(
+    tasks: Sequence[Task], at_once: int, starting: Callable[[int], None], say: Say
+) -> Iterator[tuple[int, Any]]:
+    """Each task's number with what it returned, or the LabError that it raised, as they end.
+
+    They are started in their order, after `starting` of the number, and `say` tells what they
+    say. One at a time they run in this process. If the caller stops, or an exception comes to it
+    here, those that still run are ended.
+    """
+    if at_once == 1:
+        for number, task in enumerate(tasks):
+            starting(number)
+            yield number, _outcome(task, say)
+        return
+    waiting = iter(enumerate(tasks))
+    running: dict[Connection, tuple[int, Any]] = {}
+    try:
+        while True:
+            while len(running) < at_once and (following := next(waiting, None)):
+                starting(following[0])
+                process, pipe = _start(following[1])
+                running[pipe] = following[0], process
+            if not running:
+                return
+            for pipe in wait(list(running)):
+                message = _receive(pipe, running[pipe][1])
+                if isinstance(message, str):
+                    say(message)
+                    continue
+                number, process = running.pop(pipe)
+                pipe.close()
+                process.join()
+                yield number, message[0]
+    finally:
+        for _number, process in running.values():
+            process.terminate()
+        for pipe, (_number, process) in running.items():
+            # What it has to say may stand in its way.
+            pipe.close()
+            process.join()
+
+
+def _outcome(task: Task, say: Say) -> Any:  # noqa: ANN401
+    try:
+        return task(say)
+    except LabError as error:
+        return error
+
+
+def _start(task: Task) -> tuple[Any, Connection]:
+    # Forked: tasks are closures, and what is loaded need not be loaded again.
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=_in_process, args=(task, ours, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    return process, ours
+
+
+def _terminated(number: int, _frame: Any) -> NoReturn:  # noqa: ANN401
+    # As an exception, so that boards are taken down and temporary files removed.
+    sys.exit(128 + number)
+
+
+def _in_process(task: Task, ours: Connection, theirs: Connection) -> None:
+    # A terminal sends SIGINT to all processes at once; who is interrupted is the caller.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _terminated)
+    ours.close()
+    # The caller may be gone, or have no use for more.
+    with suppress(BrokenPipeError):
+        theirs.send((_outcome(task, theirs.send),))
+
+
+def _receive(pipe: Connection, process: Any) -> Any:  # noqa: ANN401
+    """What it says, or a tuple of its outcome."""
+    try:
+        return pipe.recv()
+    except EOFError:
+        process.join()
+        status = process.exitcode
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        return (LabError(f"what measures it ended {how}", "its own words, if any, are above"),)
