@@ -233,7 +233,6 @@ def test_the_terms_are_the_vcpus_life(told):
     terms = {name: value for name, value in cost["terms"].items() if isinstance(value, int)}
     assert set(terms) == {"native", "cpu", "mem", "io", "suspend", "idle", "epsilon"}
     life = cost["seconds"] * 1e9
-    assert life > 1e9
     assert abs(sum(terms.values()) - life) < life / 1000
     # It waits.
     assert terms["idle"] > life * 0.9
@@ -254,7 +253,7 @@ def test_since_shows_what_came_since(told):
     stat = json.loads(told[8])
     rows = classes(stat)
     assert rows["hypercall"]["count"] == rows["mmio"]["count"] == 0 and "hvc" not in rows
-    assert stat["cost"]["accounting"] is False and stat["cost"]["seconds"] < 1
+    assert stat["cost"]["accounting"] is False and 1 < stat["cost"]["seconds"] < 2
 
 
 def test_watching_goes_on_until_the_vm_ends(told):
