@@ -71,7 +71,8 @@ BOUNDS = (
     Bound("share.armvisor-pvm-16g", 450),
     Bound("unshare.armvisor-pvm-16g", 450),
     *(
-        Bound(f"io.{row}.armvisor-pvm-split-cache", 1.1, f"io.{row}.armvisor")
+        Bound(f"io.{row}.{protected}-split-cache", 1.1, f"io.{row}.{plain}")
+        for protected, plain in (("armvisor-pvm", "armvisor"), ("kvm-pvm", "kvm-protected"))
         for row in (
             "read-request",
             "write-request",

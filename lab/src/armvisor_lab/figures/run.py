@@ -69,7 +69,10 @@ def registry() -> list[Measurement]:
 
 
 def select(patterns: list[str]) -> list[Measurement]:
-    """The measurements with a figure that a pattern names, quick ones first."""
+    """The measurements with a figure that a pattern names, quick ones first.
+
+    Then the longest, so that what runs side by side ends at about the same time.
+    """
     found = registry()
     for pattern in patterns:
         if not any(fnmatch.fnmatch(name, pattern) for each in found for name in each.figures):
@@ -78,7 +81,7 @@ def select(patterns: list[str]) -> list[Measurement]:
     if patterns:
         found = [narrow(each, patterns) for each in found
                  if any(wanted(n, patterns) for n in each.figures)]  # fmt: skip
-    return sorted(found, key=lambda each: each.slow)
+    return sorted(found, key=lambda each: (each.slow, -each.about if each.slow else 0))
 
 
 def narrow(measurement: Measurement, patterns: Sequence[str]) -> Measurement:

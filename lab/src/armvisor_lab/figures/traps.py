@@ -16,6 +16,8 @@ from armvisor_lab.results import count
 
 # Of lat: many, as a boot has some thousand traps more or less than another.
 _ROUNDS = 40
+# Two guests for each row.
+_SECONDS = 14
 NONE = "arithmetic"  # has no traps but the timer's
 _VARIANTS = ("kvm", "armvisor")
 
@@ -75,7 +77,9 @@ def _measurement(variant: vms.Variant, rows: Sequence[str]) -> Measurement:
         return _measurement(variant, [name.split(".")[1] for name in names])
 
     what = f"how often an operation of lat leaves the guest: {variant.what}"
-    return Measurement(figures, what, run, unit="times", slow=True, part=part)
+    return Measurement(
+        figures, what, run, unit="times", slow=True, part=part, seconds=_SECONDS * len(rows)
+    )
 
 
 def _every(variant: vms.Variant) -> Measurement:
