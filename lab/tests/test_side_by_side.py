@@ -42,10 +42,7 @@ def test_of_none_there_is_nothing():
 def test_as_many_run_at_once_as_are_asked_for(tmp_path):
     def task(number, _say):
         (tmp_path / str(number)).touch()
-        end = time.monotonic() + 30
-        while not (tmp_path / str(1 - number)).exists():
-            assert time.monotonic() < end, "it is alone"
-            time.sleep(0.01)
+        wait_for((tmp_path / str(1 - number)).exists)
         return number
 
     assert everything([partial(task, 0), partial(task, 1)], 2)[0] == {0: 0, 1: 1}
@@ -108,6 +105,27 @@ def test_an_interrupted_caller_takes_its_tasks_along(tmp_path, early):
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
+
+
+def test_a_killed_caller_takes_its_tasks_along(tmp_path):
+    caller = os.fork()
+    if not caller:
+        try:
+            say = (tmp_path / "pid").write_text
+            list(side_by_side.run([partial(waits, tmp_path)] * 2, 2, lambda _: None, say))
+        finally:
+            os._exit(1)
+    wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    os.kill(caller, signal.SIGKILL)
+    os.waitpid(caller, 0)
+    wait_for(lambda: len(list(tmp_path.iterdir())) == 3)
+
+
+def wait_for(there):
+    end = time.monotonic() + 30
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_task_is_not_interrupted_by_a_terminal_s_own_signal(tmp_path):

@@ -5,6 +5,7 @@ A process, not a thread: what a task has open or started is taken down with it, 
 when the run is interrupted.
 """
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -19,6 +20,8 @@ from armvisor_lab.errors import LabError
 
 # What a large board and what runs it take of this machine's memory.
 _BOARD_BYTES = 4 << 30
+
+_PR_SET_PDEATHSIG = 1
 
 Say = Callable[[str], None]
 Task = Callable[[Say], Any]
@@ -102,6 +105,8 @@ def _in_process(task: Task, ours: Connection, theirs: Connection) -> None:
     # A terminal sends SIGINT to all processes at once; who is interrupted is the caller.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminated)
+    # Also of a caller that is killed.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     ours.close()
     # The caller may be gone, or have no use for more.
     with suppress(BrokenPipeError):

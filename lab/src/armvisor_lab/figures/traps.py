@@ -17,7 +17,7 @@ from armvisor_lab.results import count
 # Of lat: many, as a boot has some thousand traps more or less than another.
 _ROUNDS = 40
 # Two guests for each row.
-_SECONDS = 14
+_SECONDS = 24
 NONE = "arithmetic"  # has no traps but the timer's
 _VARIANTS = ("kvm", "armvisor")
 
