@@ -36,7 +36,7 @@ pytestmark = pytest.mark.debug
 KERNEL = "stable"
 # Races want two CPUs; all else is counted, on one.
 TWO_CPUS = ("files", "processes", "close", "guests", "power", "protected")
-FEWER = {"guests": "SEEDS=100", "many": "VMS=20"}
+FEWER = {"guests": "SEEDS=100", "many": "VMS=20", "protected": "SHARED=65536"}
 CYCLES = 20
 
 CHECKERS = (

@@ -41,7 +41,7 @@ ELSEWHERE = {
     "bin/lab figures --only ": ("tests/test_figures.py", '"--only"'),
     "bin/lab model rows ": ("tests/test_model.py", '"model", "rows"'),
     "bin/lab model cycles ": ("tests/test_model.py", '"model", "cycles"'),
-    "bin/lab model published ": ("tests/test_model.py", '"model", "published"'),
+    "bin/lab model published": ("tests/test_model.py", '"model", "published"'),
     "make install": ("tests/test_module_install.py", "module/install.sh"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
     "target/release/armvisor run ": ("tests/debian_runs.py", "armvisor run "),
