@@ -65,7 +65,7 @@ figures: vmm guests module bounce apps ## run the counted measurements: `name va
 bench: vmm guests plugins module ## what repeats on any machine, under 15 minutes: build/bench.json and a page of it
 	@$(LAB) bench
 
-bench-full: vmm guests plugins module bounce apps ## all that the lab measures, and a page of it (an hour and a half)
+bench-full: vmm guests plugins module bounce apps ## all that the lab measures, and a page of it (two hours)
 	@$(LAB) bench --full
 
 install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule

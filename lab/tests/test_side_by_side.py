@@ -138,13 +138,23 @@ def test_a_task_is_not_interrupted_by_a_terminal_s_own_signal(tmp_path):
 
 @pytest.mark.parametrize(
     ("cpus", "available", "jobs"),
-    [(2, 64 << 30, 2), (64, 9 << 30, 2), (2, 1 << 30, 1), (1, 64 << 30, 1)],
+    [(4, 64 << 30, 2), (64, 9 << 30, 2), (8, 1 << 30, 1), (2, 64 << 30, 1), (1, 64 << 30, 1)],
 )
 def test_there_are_as_many_as_processors_and_memory_let(monkeypatch, cpus, available, jobs):
     monkeypatch.undo()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
     monkeypatch.setattr(side_by_side, "_available", lambda: available)
     assert side_by_side.jobs() == jobs
+
+
+def test_another_number_is_the_environment_s(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("ARMVISOR_JOBS", "7")
+    assert side_by_side.jobs() == 7
+    for wrong in ("0", "-1", "65", "many", "²"):
+        monkeypatch.setenv("ARMVISOR_JOBS", wrong)
+        with pytest.raises(LabError, match="from 1 to 64"):
+            side_by_side.jobs()
 
 
 def test_this_machine_s_memory_is_read():

@@ -15,8 +15,6 @@ from armvisor_lab.reach.cores import Core
 # Of the models' counts those of caches, in words.
 _CACHES = {"l1i_cache_misses": "L1I", "l1d_cache_misses": "L1D", "l2_cache_misses": "L2"}
 
-_MOST_JOBS = 64
-
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
@@ -40,8 +38,8 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                          help="whose TLBs and caches that is by; repeatable, default "
                          f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
     figures.add_argument("--jobs", type=_number, metavar="N",
-                         help="so many boards side by side, which changes no count; default one "
-                         "a processor, as far as memory goes")  # fmt: skip
+                         help="so many boards side by side; default ARMVISOR_JOBS, or one for "
+                         "every two processors, as far as memory goes")  # fmt: skip
     figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
                          help="as `lab compare OLD NEW`; measure nothing")  # fmt: skip
     cli_compare.add_within(figures)
@@ -49,10 +47,10 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _number(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= _MOST_JOBS:
-        raise ValueError
-    return number
+    try:
+        return side_by_side.number(text)
+    except LabError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _print_classes(figures: list[run.Figure]) -> None:
