@@ -2,12 +2,14 @@
 """Channels and processes, with a stand-in for QEMU: a Python program on the other end."""
 
 import os
+import subprocess
 import sys
 import threading
 import time
 
 import pytest
 
+from armvisor_lab import machine
 from armvisor_lab.machine import Channel, Deadline, Machine
 
 ECHO = """
@@ -123,3 +125,39 @@ def test_an_error_in_a_receiver_ends_the_machine(python):
     with pytest.raises(KeyboardInterrupt):
         machine.run(later(20))
     assert machine.seconds < 15
+
+
+# Tells the policy of its first thread, and of another one.
+POLICIES = """
+import os, threading
+input()
+tell = lambda: print(os.sched_getscheduler(0), flush=True)
+tell()
+thread = threading.Thread(target=tell)
+thread.start()
+thread.join()
+"""
+
+
+def may_have_priority() -> bool:
+    """Whether this process may: what a child of it is given is not inherited by others."""
+    child = os.fork()
+    if not child:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_a_main_thread_has_priority_and_no_other():
+    with subprocess.Popen(
+        [sys.executable, "-c", POLICIES], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        machine._be_in_time(process.pid)
+        out, _ = process.communicate(b"\n")
+    first, other = map(int, out.split())
+    wanted = os.SCHED_FIFO if may_have_priority() else os.SCHED_OTHER
+    assert first & ~os.SCHED_RESET_ON_FORK == wanted
+    assert other == os.SCHED_OTHER
