@@ -32,8 +32,8 @@ def jobs() -> int:
     """How many boards this machine runs side by side; ARMVISOR_JOBS says another number.
 
     One for every two processors, as far as memory goes: QEMU has a thread for the board's
-    processors and one for its devices, and where they wait for each other figures of processes
-    repeat to a percent and no longer to the instruction.
+    processors and one that moves the clock on. If that one has to wait, and may not have priority
+    (machine.py), figures of processes repeat to a percent and no longer to the instruction.
     """
     if wanted := os.environ.get("ARMVISOR_JOBS"):
         return number(wanted)
