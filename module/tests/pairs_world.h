@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "draw.h"
 #include "mmu/pairs.h"
 #include "require.h"
 #include "switch/tlb.h"
@@ -16,22 +17,6 @@
 #define NR_GFNS		64
 #define MAX_PTS		1024
 #define ROOT_PA		GENMASK_ULL(47, 0)
-
-static u64 seed = 1;
-
-/* xorshift64* */
-static u64 draw(void)
-{
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return seed * 0x2545f4914f6cdd1dULL;
-}
-
-static u64 below(u64 n)
-{
-	return (draw() >> 32) % n;
-}
 
 static struct av_vm vm;
 static struct av_vm_mmu vm_mmu;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "draw.h"
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
 #include "cpu/fast.h"
@@ -26,22 +27,6 @@ u64 fake_midr = 0x410fd083;
 static struct av_vm vm;
 static struct av_srf fast, before, slow;
 static struct av_vcpu vcpu = { .vm = &vm, .srf = &slow };
-
-static u64 seed = 1;
-
-/* xorshift64* */
-static u64 draw(void)
-{
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return seed * 0x2545f4914f6cdd1dULL;
-}
-
-static u64 below(u64 n)
-{
-	return (draw() >> 32) % n;
-}
 
 /* Accesses that took the short way, by register and direction. */
 static u64 taken[AV_NR_FAST][2], declined, daif_refused, to_el0, tokens;

@@ -121,8 +121,8 @@ def measure(
     """Measure what the patterns select; the figures, and the failures as sentences.
 
     With `cores` also the classes, of what has them, with page walks by these cores' models. So
-    many `jobs` run side by side, which changes no count. What is measured is not lost when the
-    run is ended early: then the third is by what.
+    many `jobs` run side by side; side_by_side.jobs() says how many should. What is measured is
+    not lost when the run is ended early: then the third is by what.
     """
     chosen = select(patterns)
     if cores is not None:
