@@ -12,6 +12,7 @@ from armvisor_lab.cli_board import say
 from armvisor_lab.cli_report import write_report
 from armvisor_lab.errors import LabError
 from armvisor_lab.reach import cores
+from armvisor_lab.report import reference
 
 # Those that repeat to the digit or nearly so, of a quarter of an hour: no boot, which is random
 # numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
@@ -32,7 +33,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         help="measure what repeats, or everything, and make a page of it",
         description="Runs the measurements that give the same on every machine, in less than a "
         "quarter of an hour on a quiet one, then one VM from start to end, and what the model says "
-        "of published values: build/bench.json, bench-vm.json, bench-model.json and bench.html.",
+        "of published values: build/bench.json, bench-vm.json, bench-model.json and bench.html. "
+        "Says at the end how far the figures are from those in docs/bench.json, of another "
+        "machine.",
     )
     bench.add_argument("--full", action="store_true",
                        help="all figures, `lab reach` and all that `lab model` says: "
@@ -69,6 +72,8 @@ def _run(options: argparse.Namespace) -> int:
             status = _without_losing_the_page(partial(_classes, lat)) or status
         for model in models:
             status = _without_losing_the_page(partial(cli_model.run_model, model)) or status
+        for line in reference.beside(figures):
+            say(line)
     finally:
         _page([each for each in records_ if each.exists()], page)
     return status

@@ -251,5 +251,11 @@ def record(figures: list[Figure], failures: list[str]) -> dict[str, Any]:
 
 
 def write(file: Path, content: dict[str, Any]) -> None:
-    """Write the record."""
-    paths.write_atomically(file, (json.dumps(content, indent=1) + "\n").encode())
+    """Write the record: a figure, or what else is in a list, is a line, which `diff` then shows."""
+    parts = []
+    for key, value in content.items():
+        text = json.dumps(value)
+        if isinstance(value, list) and value:
+            text = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
+        parts.append(f" {json.dumps(key)}: {text}")
+    paths.write_atomically(file, ("{\n" + ",\n".join(parts) + "\n}\n").encode())

@@ -123,8 +123,14 @@ def compare(a: Mapping[str, Value], b: Mapping[str, Value]) -> list[Difference]:
 
 
 def circumstances(a: Record, b: Record) -> list[str]:
-    """What else is not the same: revisions, emulators, boards of the figures that both have."""
+    """What the records are of, and what else is not the same."""
     found = [f"{which}: {r.label}, {r.time}, {r.file}" for which, r in (("A", a), ("B", b))]
+    return found + elsewhere(a, b)
+
+
+def elsewhere(a: Record, b: Record) -> list[str]:
+    """Emulators that differ, and boards of the figures that both have."""
+    found = []
     if a.emulator != b.emulator:
         found.append(f"emulators differ: {a.emulator or 'none said'}; {b.emulator or 'none said'}")
     boards: dict[tuple[str, str], list[str]] = {}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A run's figures beside those that the checkout has: docs/bench.json, of `make bench` elsewhere.
+
+Boards that count repeat on any machine, so figures of the same sources, kernels and emulator agree.
+What is further apart is told with what else is not the same, and is no failure: a change may be
+meant to move figures, and Debian's archive moves on.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from armvisor_lab import paths, records
+from armvisor_lab.report import compare
+
+# Of what is apart, so much is told; `lab compare` has all of it.
+_MOST = 12
+
+
+def file() -> Path:
+    """Where the checkout's record is."""
+    return paths.checkout() / "docs/bench.json"
+
+
+def differences(reference: records.Record, measured: records.Record) -> list[compare.Difference]:
+    """Of the figures that both have."""
+    return [each for each in compare.compare(reference.values, measured.values)
+            if each.a is not None and each.b is not None]  # fmt: skip
+
+
+def beside(record: Path) -> Sequence[str]:
+    """How far a run's record is from the checkout's, in sentences; none where there is none."""
+    if not file().exists() or not record.exists():
+        return []
+    reference, measured = records.read(file()), records.read(record)
+    found = differences(reference, measured)
+    if not found:
+        return []
+    limit = compare.LIMIT
+    apart = sorted((each for each in found if not each.agrees(limit)),
+                   key=lambda each: -abs(each.percent or 0))  # fmt: skip
+    lines = [f"apart: {each.line(limit)}" for each in apart[:_MOST]]
+    if len(apart) > _MOST:
+        lines.append(f"apart: {len(apart) - _MOST} more, which "
+                     f"`bin/lab compare {file()} {record}` has")  # fmt: skip
+    return [
+        *lines,
+        *compare.elsewhere(reference, measured),
+        f"beside docs/bench.json, of revision {reference.label}: {compare.summary(found, limit)}",
+    ]
