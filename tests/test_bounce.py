@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pytest
 from built import TOP, bounce, make, module
 from guest_runs import MARK, results
+from mix_runs import mix
 
 from armvisor_lab.board import Board
 from armvisor_lab.cpio import Cpio
@@ -186,6 +187,12 @@ def test_a_protected_vm(el2: bool):
     """In the mode that shares pages at run time, and in the one that copies them all."""
     modes = ["hybrid"] if el2 else ["split-cache", "hybrid"]
     check(Row("newest", el2=el2, protected=True), modes)
+
+
+@pytest.mark.conformance
+def test_all_devices_at_once():
+    """The hour of it, in a guest with checkers, is of test_debug_kernel.py."""
+    mix(artefacts.guest("stable"), bounce("stable"), seconds=60, memory=384)
 
 
 @pytest.mark.conformance

@@ -8,7 +8,10 @@ count instructions, so that a slow kernel on a busy machine is no reason to fail
 matter.
 """
 
+import os
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +29,7 @@ from hostile_runs import (
     hostile_vmm,
     programs,
 )
+from mix_runs import mix
 
 from armvisor_lab import debugkernel
 from armvisor_lab.board import Result
@@ -140,3 +144,16 @@ def test_boots_debian(disk: str):
     assert told["guest.failures"] == "0", result.text[-3000:]
     assert_watched(result)
     assert_lockdep_to_the_end(result)
+
+
+def test_bounce_buffers_in_a_guest_with_checkers(tmp_path: Path):
+    """An hour by the guest's clock, or ARMVISOR_MIX_SECONDS; the host's kernel is a stock one."""
+    kernel = debugkernel.get(KERNEL, guest=True)
+    builder = [sys.executable, TOP / "guests/debian/build.py", "--out", tmp_path]
+    subprocess.run([*builder, "--tools", TOP / "build/guests/tools", kernel], check=True)
+    role = f"debug-guest-{KERNEL}"
+    make(str(TOP / "bounce"), f"KVER={role}", f"KDIR={kernel / 'build'}")
+    ours = TOP / f"build/bounce/{role}/armvisor_bounce.ko"
+    guest = {name: tmp_path / f"debian-own/{name}" for name in ("Image", "initrd")}
+    told = mix(guest, ours, int(os.environ.get("ARMVISOR_MIX_SECONDS", "3600")), memory=768)
+    assert told["mix.leaks"] == "0" and told["mix.lockdep"] == "1"

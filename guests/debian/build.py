@@ -6,7 +6,8 @@ kernel's own modules, the project's tools and the init beside this file.
     build.py --out FOLDER --tools FOLDER [--flavour cloud|generic] KERNEL…
 
 writes FOLDER/debian-KERNEL/{vmlinuz,Image,initrd,guest.json}, where KERNEL is a role as the lab
-names them (stable, newest); with the generic flavour the folder is debian-KERNEL-generic. The same inputs give the same bytes.
+names them (stable, newest); with the generic flavour the folder is debian-KERNEL-generic. A folder with a kernel of one's own gives
+debian-own, without vmlinuz. The same inputs give the same bytes.
 """
 
 import argparse
@@ -95,11 +96,13 @@ def build_initrd(kernel: Kernel, tools: Path) -> tuple[bytes, list[str]]:
 
 def build(name: str, flavour: str, out: Path, tools: Path) -> Path:
     """Write one guest; the folder that it is in."""
-    kernel = kernels.get(kernels.role_of(name), flavour, progress)
+    known = name if Path(name).is_dir() else kernels.role_of(name)
+    kernel = kernels.get(known, flavour, progress)
     initrd, packages = build_initrd(kernel, tools)
     folder = out / (f"debian-{kernel.role}" + ("" if flavour == "cloud" else f"-{flavour}"))
     paths.write_atomically(folder / "initrd", initrd)
-    paths.write_atomically(folder / "vmlinuz", kernel.vmlinuz.read_bytes())
+    if kernel.vmlinuz.exists():
+        paths.write_atomically(folder / "vmlinuz", kernel.vmlinuz.read_bytes())
     paths.write_atomically(folder / "Image", kernel.image.read_bytes())
     fields = {
         "role": kernel.role,

@@ -46,6 +46,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     names.set_defaults(run=_list)
     debug = actions.add_parser("debug", help="build a kernel with checkers; prints its folder")
     debug.add_argument("kernel", choices=debugkernel.ROLES, nargs="?", default=kernels.DEFAULT)
+    debug.add_argument("--guest", action="store_true", help="with the drivers of a guest's devices")
     debug.set_defaults(run=_debug)
 
 
@@ -87,5 +88,5 @@ def _list(_options: argparse.Namespace) -> int:
 
 
 def _debug(options: argparse.Namespace) -> int:
-    print(debugkernel.get(options.kernel, say))
+    print(debugkernel.get(options.kernel, say, options.guest))
     return 0

@@ -2,13 +2,13 @@
 """A board kernel with the kernel's own checkers on, built from Debian's linux-source.
 
 `lab/kernel/debug.config` says which: KASAN, lockdep with PROVE_RCU, kmemleak, object debugging.
-The result is a kernel folder as `kernels.from_folder` reads it, with the tree that modules are
-built against beside it:
+One for guests has the drivers of their devices, too (`debug-guest.config`). The result is a kernel
+folder as `kernels.from_folder` reads it, with the tree that modules are built against beside it:
 
     CACHE/debug-kernels/SERIES-HASH/{Image,modules/,config,build/}
 
-SERIES is as in `linux-source-6.12`. HASH is over the fragment, so a changed fragment is a new
-kernel. Building takes about a quarter
+SERIES is as in `linux-source-6.12`. HASH is over the fragments, so a changed one is a new kernel.
+Building takes about a quarter
 of an hour on two cores.
 """
 
@@ -23,18 +23,21 @@ from armvisor_lab import kernels, linuxsource, paths
 from armvisor_lab.errors import LabError
 
 ROLES = ("oldstable", "stable")
-FRAGMENT = Path("lab/kernel/debug.config")
+FRAGMENTS = Path("lab/kernel/debug.config"), Path("lab/kernel/debug-guest.config")
 
 Progress = Callable[[str], None]
 
 
-def get(role: str = kernels.DEFAULT, progress: Progress = lambda _: None) -> Path:
-    """The folder of a role's kernel with checkers, built on first use."""
+def get(
+    role: str = kernels.DEFAULT, progress: Progress = lambda _: None, guest: bool = False
+) -> Path:
+    """The folder of a role's kernel with checkers, built on first use; with a guest's drivers."""
     if role not in ROLES:
         raise LabError(f"no debug kernel {role!r}", f"there are {', '.join(ROLES)}")
-    fragment = paths.checkout() / FRAGMENT
+    files = [paths.checkout() / each for each in FRAGMENTS[: 2 if guest else 1]]
+    fragment = "".join(each.read_text() for each in files)
     source = linuxsource.package(role, progress)
-    stamp = hashlib.sha256(fragment.read_bytes() + source.version.encode()).hexdigest()[:12]
+    stamp = hashlib.sha256(fragment.encode() + source.version.encode()).hexdigest()[:12]
     target = paths.cache() / "debug-kernels" / f"{linuxsource.series(role)}-{stamp}"
     if not target.exists():
         with paths.locked("debug-kernel"):
@@ -57,13 +60,18 @@ def _make(build: Path, *words: str) -> None:
         raise LabError(f"{' '.join(command)} failed: {done.stderr.strip()[-2000:]}")
 
 
-def _configure(build: Path, fragment: Path) -> None:
+def _configure(build: Path, fragment: str) -> None:
     """allnoconfig with the fragment merged; an option that did not take is an error."""
-    wanted = [line for line in fragment.read_text().splitlines() if line.startswith("CONFIG_")]
-    _make(build, f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig")
+    wanted = [line for line in fragment.splitlines() if line.startswith("CONFIG_")]
+    merged = build / "armvisor-debug.config"
+    merged.write_text(fragment)
+    _make(build, f"KCONFIG_ALLCONFIG={merged}", "allnoconfig")
     have = set((build / ".config").read_text().splitlines())
     if missing := [line for line in wanted if line not in have]:
-        raise LabError(f"the kernel does not take {', '.join(missing)}", f"mend {fragment}")
+        raise LabError(
+            f"the kernel does not take {', '.join(missing)}",
+            f"mend {' or '.join(map(str, FRAGMENTS))}",
+        )
 
 
 def _build(build: Path, progress: Progress) -> None:

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A protected Debian guest on the module, with all its devices at work at once, through
+armvisor_bounce.ko: random requests of a disk, echoes over network and vsock, random numbers.
+
+In rounds: drivers and bounce module are loaded, in another mode each time, and go again.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from built import module
+from guest_runs import results
+
+from armvisor_lab.board import Board
+from armvisor_lab.cpio import Cpio
+from armvisor_lab.figures import artefacts
+from armvisor_lab.initramfs import Module
+
+# The parameters of a round each. The least pool is that of a disk of 254 parts.
+ROWS = (
+    "mode=slots", "mode=areas", "mode=split-cache", "mode=hybrid", "mode=split-cache+pool=5120K",
+    "mode=hybrid+pool=5120K",
+)  # fmt: skip
+# A quarter of the pace of `make test-work`: one guest of two CPUs has no more ticks to serve.
+PACE_NS = 16
+
+SCRIPT = """
+tap tap0 10.0.2.1/24
+truncate -s 64M /tmp/disk
+# A round is a connection each, the last one's successors wait in vain.
+(while :; do stream echo tcp:10.0.2.1:5001; done) & others=$!
+(while :; do stream echo unix:/tmp/v_5006; done) & others="$others $!"
+armvisor run --kernel /guest/Image --initrd /guest/initrd --cpus 2 --memory {memory}M --protected \\
+    --disk /tmp/disk --net tap=tap0 --vsock cid=3,uds=/tmp/v \\
+    --append "quiet armvisor.test=mix armvisor.seconds={seconds} armvisor.rows={rows}" </dev/null
+status=$?
+kill $others
+exit $status
+"""
+
+
+def mix(guest: Mapping[str, Path], bounce: Path, seconds: int, memory: int) -> dict[str, str]:
+    """What a guest (Image, initrd) tells after so many seconds by its clock, on a paced board."""
+    added = Cpio()
+    added.file("modules/armvisor_bounce.ko", bounce.read_bytes())
+    added.file("bin/mix", artefacts.tool("mix").read_bytes(), 0o755)
+    script = SCRIPT.format(memory=memory, seconds=seconds, rows=",".join(ROWS))
+    board = Board(
+        kernel="stable",
+        modules=["tun", Module(str(module("stable")))],
+        files={
+            "/bin/armvisor": artefacts.vmm(),
+            "/bin/tap": artefacts.tool("tap"),
+            "/bin/stream": artefacts.tool("stream"),
+            "/guest/Image": guest["Image"],
+            "/guest/initrd": guest["initrd"].read_bytes() + added.finish(),
+            "/script": script.encode(),
+        },
+        memory=768 + memory, smp=2, paced=True, pace_ns=PACE_NS, timeout=1800 + 10 * seconds,
+    )  # fmt: skip
+    # As it comes: it may take an hour.
+    done = board.run(
+        ["sh", "/script"], on_stdout=lambda data: print(data.decode("latin-1"), end="", flush=True)
+    )
+    said = done.stderr.decode("utf-8", "replace")[-3000:]
+    assert not done.failure and done.status == 0, f"{done.failure}\n{done.text[-6000:]}\n{said}"
+    told = results(done.text)
+    assert told["guest.mix.failures"] == told["guest.failures"] == told["work.complaints"] == "0", (
+        done.text[-6000:]
+    )
+    assert int(told["mix.seconds"]) >= seconds
+    assert int(told["mix.rounds"]) >= len(ROWS)
+    # Each round checks hundreds of requests of the disk at the least.
+    assert int(told["mix.checked"]) > 1000 * int(told["mix.rounds"])
+    return told
