@@ -6,6 +6,8 @@ What KVM itself gives and refuses is asked by `private` (guests/tools), row by r
 VM and of a plain one on the same host: the plain one shows that each way to memory is one.
 """
 
+import re
+
 import pytest
 from built import module
 from guest_runs import Guest, Host, results, run_guests
@@ -211,6 +213,31 @@ def test_other_hosts_answer_the_same(kernel):
         for row, answers in table.items()
     }
     assert try_rows(board, {"module": "gmem"}) == wanted
+
+
+# Who looks all the time, while the guest shares its pages and takes them back, and as its VMM is
+# killed. On the plain VM of the same host each of them sees the secret.
+BESIEGED = {"siege": "calls-ok unharmed no-secret public", "killed": "no-secret public"}
+OPEN = {"siege": "calls-refused changed secret:all public", "killed": "secret public"}
+SIEGED = {
+    "pkvm": lambda files: Board(el2=True, kernel="newest", append=MODE, files=files, smp=2,
+                                timeout=1200),
+    "module": lambda files: Board(kernel="stable", modules=[Module(str(module("stable")))],
+                                  files=files, smp=2, timeout=1200),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("host", [pytest.param("pkvm", marks=pytest.mark.conformance), "module"])
+def test_siege(host):
+    files = {"/bin/private": artefacts.tool("private")}
+    kind = "gmem" if host == "module" else ""
+    done = SIEGED[host](files).run(
+        ["sh", "-c", f"private sieges {kind} && echo {MARK} && private sieges plain"]
+    )
+    assert (done.failure, done.status) == (None, 0), done.text[-3000:]
+    found = [dict(re.findall(r"^private sieges (\w+) (.*)$", part, re.M))
+             for part in done.text.split(MARK)]  # fmt: skip
+    assert found == [BESIEGED, OPEN]
 
 
 PROTECTED = ("--protected",)

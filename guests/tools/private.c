@@ -92,6 +92,7 @@ static const struct {
 	{ "calls", calls },
 	{ "limits", limits },
 	{ "sharers", sharers },
+	{ "sieges", sieges },
 };
 
 int main(int argc, char **argv)
@@ -111,6 +112,6 @@ int main(int argc, char **argv)
 			run_row(groups[i].name, row, kind);
 		return 0;
 	}
-	fprintf(stderr, "usage: private ways|calls|limits|sharers [plain|gmem]\n");
+	fprintf(stderr, "usage: private ways|calls|limits|sharers|sieges [plain|gmem]\n");
 	return 2;
 }

@@ -40,6 +40,7 @@ extern const struct row ways[];
 extern const struct row calls[];
 extern const struct row limits[];
 extern const struct row sharers[];
+extern const struct row sieges[];
 
 /* private_measured.c */
 void try_measured(struct subject *subject, char *said);

@@ -35,7 +35,8 @@ enum {
 	ORDER_CALL = 1,
 	ORDER_LOAD,
 	ORDER_STORE,
-	ORDER_CALLS
+	ORDER_CALLS,
+	ORDER_FLIP
 };
 
 extern const char puppet_code[], puppet_load_at[], puppet_code_end[];
@@ -58,6 +59,7 @@ asm("	.pushsection .rodata\n"
 "	mov	x6, #0\n"
 "	cmp	x9, #4\n"
 "	b.eq	5f\n"
+"	b.hi	8f\n"
 "	cmp	x9, #2\n"
 "	b.eq	2f\n"
 "	b.hi	3f\n"
@@ -94,6 +96,46 @@ asm("	.pushsection .rodata\n"
 "	b.ne	6b\n"
 "	mov	x0, x13\n"
 "	b	4b\n"
+/* Each page in turn: public and shared for a while, then taken back and secret for a while. */
+"8:	mov	x10, x0\n"
+"	mov	x11, x1\n"
+"	mov	x13, #0\n"	/* of answers that are not 0 */
+"	mov	x14, #0\n"	/* of secrets that were not there any more */
+"9:	mvn	x7, x3\n"
+"	str	x7, [x10]\n"
+"	mov	x15, x3\n"
+"	mov	x0, #3\n"
+"	bl	puppet_flip_call\n"
+"	mov	x0, #4\n"
+"	bl	puppet_flip_call\n"
+"	add	x3, x15, #1\n"
+"	mvn	x7, x3\n"
+"	str	x7, [x10]\n"
+"	mov	x0, #200\n"
+"1:	subs	x0, x0, #1\n"
+"	b.ne	1b\n"
+"	ldr	x0, [x10]\n"
+"	cmp	x0, x7\n"
+"	cinc	x14, x14, ne\n"
+"	mov	x3, x15\n"
+"	add	x10, x10, #4096\n"
+"	subs	x11, x11, #1\n"
+"	b.ne	9b\n"
+"	mov	x0, x13\n"
+"	mov	x1, x14\n"
+"	b	4b\n"
+"puppet_flip_call:\n"
+"	movk	x0, #0xc600, lsl #16\n"
+"	mov	x1, x10\n"
+"	mov	x2, #0\n"
+"	mov	x3, #0\n"
+"	hvc	#0\n"
+"	cmp	x0, #0\n"
+"	cinc	x13, x13, ne\n"
+"	mov	x0, #200\n"
+"2:	subs	x0, x0, #1\n"
+"	b.ne	2b\n"
+"	ret\n"
 "	.balign	2048\n"
 "puppet_vectors:\n"
 "	.skip	0x200\n"	/* synchronous, from EL1 with SP_EL1 */
@@ -326,6 +368,14 @@ struct puppet_answer puppet_calls(struct puppet *puppet, uint64_t function, uint
 				  uint64_t pages)
 {
 	const uint64_t told[WORDS] = { ORDER_CALLS, function, first, pages };
+
+	return order(puppet, told);
+}
+
+struct puppet_answer puppet_flip(struct puppet *puppet, uint64_t first, uint64_t pages,
+				 uint64_t word)
+{
+	const uint64_t told[WORDS] = { ORDER_FLIP, first, pages, 0, word };
 
 	return order(puppet, told);
 }

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who looks at a guest's pages all the time, while the guest shares them and takes them back:
+ * threads of the VMM's and other processes, each in a way of its own, and who moves, locks, ages
+ * or protects the mapping meanwhile. A shared page holds a public word, a private one a secret.
+ *
+ *     calls-ok     all calls were answered with 0      calls-refused   some were not
+ *     unharmed     each secret was there still         changed         some were not
+ *     no-secret    nobody has seen one                 secret:NAME     who has
+ *     public       each looker has seen a public word  no-public:NAME  who has not
+ *
+ * On pKVM an access by the host's kernel costs the guest its page, and then the VM its life: there
+ * only the processor looks.
+ */
+#define _GNU_SOURCE
+#include "private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE	25
+#endif
+
+#define OFFSET		(64 * PUPPET_PAGE)
+#define PAGES		64UL
+#define WORD		0x50b1cUL		/* as the guest is told it: public, and + 1 secret */
+#define PUBLIC		(~WORD)
+#define SECRET		(~(WORD + 1))
+#define LEAST		60			/* rounds of all pages, and as many until all have looked */
+#define MOST		6000
+#define LOOKERS		16
+#define KILLS		20
+
+/* Of processes, too. */
+struct tally {
+	_Atomic uint64_t public, secret;
+};
+
+struct siege {
+	struct subject *subject;
+	struct tally *tallies;
+	_Atomic bool *over;
+};
+
+struct looker {
+	const char *name;
+	/* Looks at the page for a word, if it can. */
+	bool (*look)(char *page, uint64_t *word);
+	bool process;	/* of its own, forked from the VMM's */
+	bool kernel;	/* the host's kernel looks for it */
+};
+
+static _Thread_local sigjmp_buf back;
+
+static void on_fault(int number)
+{
+	siglongjmp(back, number);
+}
+
+static bool look_load(char *page, uint64_t *word)
+{
+	if (sigsetjmp(back, 1))
+		return false;
+	*word = *(volatile uint64_t *)page;
+	return true;
+}
+
+/* Stores, which must not come to a private page; what is read then is its own. */
+static bool look_store(char *page, uint64_t *word)
+{
+	if (sigsetjmp(back, 1))
+		return false;
+	*word = atomic_exchange((_Atomic uint64_t *)page, 1);
+	return true;
+}
+
+static _Thread_local int ends[2] = { -1, -1 };
+
+static bool make_pipe(void)
+{
+	if (ends[0] < 0 && pipe2(ends, O_CLOEXEC))
+		fail("pipe");
+	return true;
+}
+
+static bool look_write(char *page, uint64_t *word)
+{
+	return make_pipe() && write(ends[1], page, 8) == 8 && read(ends[0], word, 8) == 8;
+}
+
+/* The page itself is in the pipe for a moment. */
+static bool look_splice(char *page, uint64_t *word)
+{
+	struct iovec from = { page, 8 };
+
+	return make_pipe() && vmsplice(ends[1], &from, 1, 0) == 8 && read(ends[0], word, 8) == 8;
+}
+
+static bool look_memory_file(char *page, uint64_t *word)
+{
+	static _Thread_local int file = -1;
+
+	if (file < 0)
+		file = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	return pread(file, word, 8, (off_t)(uintptr_t)page) == 8;
+}
+
+static bool look_process_vm(char *page, uint64_t *word)
+{
+	struct iovec to = { word, 8 }, from = { page, 8 };
+
+	return process_vm_readv(getppid(), &to, 1, &from, 1, 0) == 8;
+}
+
+/* A debugger's look at a child that has the mapping, too. */
+static bool look_ptrace(char *page, uint64_t *word)
+{
+	static _Thread_local pid_t child;
+
+	if (!child) {
+		child = fork();
+		if (!child) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			ptrace(PTRACE_TRACEME, 0, 0, 0);
+			raise(SIGSTOP);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+	errno = 0;
+	*word = (uint64_t)ptrace(PTRACE_PEEKDATA, child, page, NULL);
+	return !errno;
+}
+
+/* Looks through a mapping that is moved, protected, aged and populated all the time. */
+static bool look_moved(char *page, uint64_t *word)
+{
+	static const int advice[] = {
+		MADV_DONTNEED, MADV_COLD, MADV_PAGEOUT, MADV_WILLNEED, MADV_POPULATE_READ,
+		MADV_MERGEABLE, MADV_HUGEPAGE, MADV_COLLAPSE,
+	};
+	static _Thread_local unsigned int turn;
+	char *room, *moved;
+	bool seen;
+
+	room = mmap(NULL, PUPPET_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	moved = mremap(page, PUPPET_PAGE, PUPPET_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, room);
+	if (moved == MAP_FAILED) {
+		munmap(room, PUPPET_PAGE);
+		return look_load(page, word);
+	}
+	madvise(moved, PUPPET_PAGE, advice[turn++ % ARRAY_SIZE(advice)]);
+	mprotect(moved, PUPPET_PAGE, PROT_READ);
+	seen = look_load(moved, word);
+	mprotect(moved, PUPPET_PAGE, PROT_READ | PROT_WRITE);
+	mremap(moved, PUPPET_PAGE, PUPPET_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, page);
+	return seen;
+}
+
+/* A lock would have every page of it there, and a fork a copy of every entry. */
+static bool look_locked_child(char *page, uint64_t *word)
+{
+	pid_t child;
+	int status;
+
+	mlock(page, PUPPET_PAGE);
+	child = fork();
+	if (!child) {
+		bool seen = look_load(page, word);
+
+		_exit(!seen ? 0 : *word == SECRET ? 2 : *word == PUBLIC ? 1 : 0);
+	}
+	munlock(page, PUPPET_PAGE);
+	if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status))
+		return false;
+	*word = WEXITSTATUS(status) == 2 ? SECRET : PUBLIC;
+	return WEXITSTATUS(status) != 0;
+}
+
+static const struct looker lookers[] = {
+	{ .name = "load", .look = look_load },
+	{ .name = "store", .look = look_store },
+	{ .name = "child", .look = look_load, .process = true },
+	{ .name = "moved", .look = look_moved, .process = true, .kernel = true },
+	{ .name = "write", .look = look_write, .kernel = true },
+	{ .name = "splice", .look = look_splice, .kernel = true },
+	{ .name = "memory-file", .look = look_memory_file, .kernel = true },
+	{ .name = "process-vm", .look = look_process_vm, .process = true, .kernel = true },
+	{ .name = "ptrace", .look = look_ptrace, .process = true, .kernel = true },
+	{ .name = "locked-child", .look = look_locked_child, .process = true, .kernel = true },
+};
+
+_Static_assert(ARRAY_SIZE(lookers) <= LOOKERS, "tallies");
+
+/* Looks at all pages, in an order of its own, until the siege is over. */
+static void besiege(const struct siege *siege, unsigned int number)
+{
+	char *first = siege->subject->ram + OFFSET;
+	struct tally *tally = &siege->tallies[number];
+	unsigned long page = number;
+	uint64_t word;
+
+	while (!*siege->over) {
+		page = (page + 2 * number + 1) % PAGES;
+		word = 0;
+		if (!lookers[number].look(first + page * PUPPET_PAGE, &word))
+			continue;
+		tally->public += word == PUBLIC;
+		tally->secret += word == SECRET;
+	}
+}
+
+struct post {
+	const struct siege *siege;
+	unsigned int number;
+	pthread_t thread;
+	pid_t process;
+};
+
+static void *stand(void *argument)
+{
+	const struct post *post = argument;
+
+	besiege(post->siege, post->number);
+	return NULL;
+}
+
+static bool takes_part(const struct subject *subject, unsigned int number)
+{
+	return subject->kind != PROTECTED || !lookers[number].kernel;
+}
+
+static void begin(struct post *post)
+{
+	if (!lookers[post->number].process) {
+		if (pthread_create(&post->thread, NULL, stand, post))
+			fail("a thread");
+		return;
+	}
+	post->process = fork();
+	if (post->process < 0)
+		fail("a process");
+	if (!post->process) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		besiege(post->siege, post->number);
+		_exit(0);
+	}
+}
+
+/* All have seen public words; and of a plain VM, which shows that they can, secrets, too. */
+static bool all_have_seen(const struct siege *siege, struct puppet_answer sum)
+{
+	bool plain = !siege->subject->protected;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lookers); i++) {
+		if (!takes_part(siege->subject, i))
+			continue;
+		if (!siege->tallies[i].public || (plain && !siege->tallies[i].secret))
+			return false;
+	}
+	return !plain || sum.x[1];
+}
+
+static void say(char *said, const char *word, const char *name)
+{
+	size_t used = strlen(said);
+
+	snprintf(said + used, SAID_SIZE - used, "%s%s%s", used ? " " : "", word, name);
+}
+
+static void report(const struct siege *siege, struct puppet_answer sum, char *said)
+{
+	unsigned int i, secrets = 0, blind = 0;
+
+	if (sum.error) {
+		say(said, error_name(sum.error), "");
+		return;
+	}
+	say(said, sum.x[0] ? "calls-refused" : "calls-ok", "");
+	say(said, sum.x[1] ? "changed" : "unharmed", "");
+	for (i = 0; i < ARRAY_SIZE(lookers); i++) {
+		secrets += siege->tallies[i].secret != 0;
+		if (takes_part(siege->subject, i) && !siege->tallies[i].public) {
+			say(said, "no-public:", lookers[i].name);
+			blind++;
+		}
+		if (siege->tallies[i].secret && siege->subject->protected)
+			say(said, "secret:", lookers[i].name);
+	}
+	if (!siege->subject->protected)
+		say(said, secrets == i ? "secret:all" : "secret:some", "");
+	else if (!secrets)
+		say(said, "no-secret", "");
+	if (!blind)
+		say(said, "public", "");
+}
+
+static void *shared_page(void)
+{
+	void *page = mmap(NULL, PUPPET_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		fail("a page");
+	return page;
+}
+
+static void try_siege(struct subject *subject, char *said)
+{
+	struct sigaction action = { .sa_handler = on_fault };
+	struct siege siege = { subject, shared_page(), shared_page() };
+	struct post posts[LOOKERS] = { 0 };
+	struct puppet_answer sum = { 0 }, answer;
+	unsigned int i, round;
+
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
+	/* The guest has run: from now on the pages are its own. */
+	puppet_store(&subject->puppet, PUPPET_RAM + OFFSET, WORD + 1);
+	for (i = 0; i < ARRAY_SIZE(lookers); i++) {
+		posts[i] = (struct post){ .siege = &siege, .number = i };
+		if (takes_part(subject, i))
+			begin(&posts[i]);
+	}
+	for (round = 0; round < MOST && (round < LEAST || !all_have_seen(&siege, sum)); round++) {
+		answer = puppet_flip(&subject->puppet, PUPPET_RAM + OFFSET, PAGES, WORD);
+		sum.x[0] += answer.x[0];
+		sum.x[1] += answer.x[1];
+		sum.error = answer.error;
+		if (answer.error)
+			break;
+	}
+	*siege.over = true;
+	for (i = 0; i < ARRAY_SIZE(lookers); i++) {
+		if (posts[i].process)
+			waitpid(posts[i].process, NULL, 0);
+		else if (posts[i].thread)
+			pthread_join(posts[i].thread, NULL);
+	}
+	report(&siege, sum, said);
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGBUS, SIG_DFL);
+	munmap(siege.tallies, PUPPET_PAGE);
+	munmap((void *)siege.over, PUPPET_PAGE);
+}
+
+/* A VMM, in a process of its own, whose guest flips its pages until it is killed. */
+struct vmm {
+	pid_t process;
+	_Atomic int *file;	/* its memory's, by its own number, from when the VM runs */
+};
+
+static void run_vmm(const struct vmm *vmm, enum kind kind)
+{
+	struct subject own;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	make_subject(&own, kind);
+	puppet_store(&own.puppet, PUPPET_RAM + OFFSET, WORD + 1);
+	*vmm->file = own.file;
+	for (;;)
+		puppet_flip(&own.puppet, PUPPET_RAM + OFFSET, PAGES, WORD);
+}
+
+/* Its memory, which this process maps, too, and no more of the VM; NULL if it cannot. */
+static char *memory_of(const struct vmm *vmm)
+{
+	int process = pidfd_open(vmm->process, 0), file;
+	char *ram;
+
+	while (!*vmm->file)
+		usleep(1000);
+	file = pidfd_getfd(process, *vmm->file, 0);
+	close(process);
+	ram = mmap(NULL, PUPPET_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	close(file);
+	return ram == MAP_FAILED ? NULL : ram;
+}
+
+static void look_at_all(char *ram, struct tally *tally)
+{
+	unsigned long page;
+	uint64_t word;
+
+	for (page = 0; page < PAGES; page++) {
+		if (!look_load(ram + OFFSET + page * PUPPET_PAGE, &word))
+			continue;
+		tally->public += word == PUBLIC;
+		tally->secret += word == SECRET;
+	}
+}
+
+/* Killed at some moment, and what is left of its VM then. */
+static bool kill_one(enum kind kind, struct tally *tally, unsigned int looks)
+{
+	struct vmm vmm = { .file = shared_page() };
+	char *ram;
+
+	vmm.process = fork();
+	if (vmm.process < 0)
+		fail("a process");
+	if (!vmm.process)
+		run_vmm(&vmm, kind);
+	ram = memory_of(&vmm);
+	while (ram && looks--)
+		look_at_all(ram, tally);
+	kill(vmm.process, SIGKILL);
+	if (ram)
+		look_at_all(ram, tally);
+	waitpid(vmm.process, NULL, 0);
+	if (ram) {
+		look_at_all(ram, tally);
+		munmap(ram, PUPPET_SIZE);
+	}
+	munmap((void *)vmm.file, PUPPET_PAGE);
+	return ram;
+}
+
+/* The VMM is killed while its guest shares and takes back; who mapped its memory looks on. */
+static void try_killed(struct subject *subject, char *said)
+{
+	struct sigaction action = { .sa_handler = on_fault };
+	struct tally tally = { 0 };
+	unsigned int i;
+
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
+	for (i = 0; i < KILLS; i++) {
+		if (!kill_one(subject->kind, &tally, 20 + 7 * i)) {
+			say(said, error_name(errno), "");
+			break;
+		}
+	}
+	say(said, tally.secret ? "secret" : "no-secret", "");
+	say(said, tally.public ? "public" : "no-public", "");
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGBUS, SIG_DFL);
+}
+
+const struct row sieges[] = {
+	{ "siege", try_siege },
+	{ "killed", try_killed },
+	{ }
+};
