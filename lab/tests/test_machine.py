@@ -151,6 +151,12 @@ def may_have_priority() -> bool:
     return os.waitpid(child, 0)[1] == 0
 
 
+def test_whether_it_may_have_priority_is_found_out_without_a_trace():
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    assert machine.keeps_time() == may_have_priority()
+    assert (os.sched_getscheduler(0), os.sched_getparam(0)) == before
+
+
 def test_a_main_thread_has_priority_and_no_other():
     with subprocess.Popen(
         [sys.executable, "-c", POLICIES], stdin=subprocess.PIPE, stdout=subprocess.PIPE

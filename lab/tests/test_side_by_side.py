@@ -137,14 +137,20 @@ def test_a_task_is_not_interrupted_by_a_terminal_s_own_signal(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cpus", "available", "jobs"),
-    [(4, 64 << 30, 2), (64, 9 << 30, 2), (8, 1 << 30, 1), (2, 64 << 30, 1), (1, 64 << 30, 1)],
-)
-def test_there_are_as_many_as_processors_and_memory_let(monkeypatch, cpus, available, jobs):
+    ("cpus", "available", "late", "in_time"),
+    [(4, 64 << 30, 2, 4), (64, 9 << 30, 2, 2), (8, 1 << 30, 1, 1), (2, 64 << 30, 1, 2),
+     (1, 64 << 30, 1, 1)],
+)  # fmt: skip
+def test_there_are_as_many_as_processors_and_memory_let(
+    monkeypatch, cpus, available, late, in_time
+):
     monkeypatch.undo()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
     monkeypatch.setattr(side_by_side, "_available", lambda: available)
-    assert side_by_side.jobs() == jobs
+    monkeypatch.setattr(side_by_side, "keeps_time", lambda: False)
+    assert side_by_side.jobs() == late
+    monkeypatch.setattr(side_by_side, "keeps_time", lambda: True)
+    assert side_by_side.jobs() == in_time
 
 
 def test_another_number_is_the_environment_s(monkeypatch):

@@ -39,7 +39,8 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                          f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
     figures.add_argument("--jobs", type=_number, metavar="N",
                          help="so many boards side by side; default ARMVISOR_JOBS, or one for "
-                         "every two processors, as far as memory goes")  # fmt: skip
+                         "each processor, as far as memory goes; for every two where QEMU's main "
+                         "thread may not have priority (CAP_SYS_NICE)")  # fmt: skip
     figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
                          help="as `lab compare OLD NEW`; measure nothing")  # fmt: skip
     cli_compare.add_within(figures)

@@ -243,6 +243,18 @@ def _be_in_time(pid: int) -> None:
         os.sched_setscheduler(pid, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
+def keeps_time() -> bool:
+    """Whether this process may give an emulator's main thread priority."""
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        # Not reset on fork, which not everybody may take back.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except OSError:
+        return False
+    os.sched_setscheduler(0, *before)
+    return True
+
+
 def _watch(selector: selectors.BaseSelector, fd: int, events: int, channel: Channel) -> None:
     """Wait for `events` of `fd`, or for nothing."""
     known = selector.get_map().get(fd)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from armvisor_lab.errors import LabError
+from armvisor_lab.machine import keeps_time
 
 # What a large board and what runs it take of this machine's memory.
 _BOARD_BYTES = 4 << 30
@@ -31,13 +32,15 @@ Task = Callable[[Say], Any]
 def jobs() -> int:
     """How many boards this machine runs side by side; ARMVISOR_JOBS says another number.
 
-    One for every two processors, as far as memory goes: QEMU has a thread for the board's
-    processors and one that moves the clock on. If that one has to wait, and may not have priority
-    (machine.py), figures of processes repeat to a percent and no longer to the instruction.
+    One for each processor, as far as memory goes: a counted board has one thread that is busy.
+    Another one moves the clock on; where it may not have priority (machine.py) and has to wait,
+    figures of processes repeat to a percent and no longer to the instruction, so there it is one
+    board for every two processors.
     """
     if wanted := os.environ.get("ARMVISOR_JOBS"):
         return number(wanted)
-    return max(1, min(len(os.sched_getaffinity(0)) // 2, _available() // _BOARD_BYTES))
+    processors = len(os.sched_getaffinity(0)) // (1 if keeps_time() else 2)
+    return max(1, min(processors, _available() // _BOARD_BYTES))
 
 
 def number(text: str) -> int:
