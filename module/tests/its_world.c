@@ -354,3 +354,12 @@ bool consistent(void)
 			return false;
 	return counts_consistent(users) && !w.broken && !w.locked;
 }
+
+void world_boot_mapped(void)
+{
+	world_boot();
+	mapd(5, ITT, 5, true);
+	mapc(0, 0, true);
+	mapc(1, 1, true);
+	mapti(5, 3, 8200, 0);
+}

@@ -40,8 +40,16 @@ struct world {
 
 extern struct world w;
 
+#define PMR	AV_SYS(3, 0, 4, 6, 0)
+#define IAR1	AV_SYS(3, 0, 12, 12, 0)
+#define EOIR1	AV_SYS(3, 0, 12, 12, 1)
+#define HPPIR1	AV_SYS(3, 0, 12, 12, 2)
+#define RPR	AV_SYS(3, 0, 12, 11, 3)
+
 /* A new world, as a guest leaves it that has set up tables, queue and LPIs. */
 void world_boot(void);
+/* And one device of 32 events, two collections of a vCPU each, one event mapped. */
+void world_boot_mapped(void);
 /* The same without any of that. */
 void world_reset(void);
 /* All that the guest mapped goes: does its memory, and was no rule broken? */

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The ITS and LPIs as software sees them: registers, commands right and wrong,
- * messages to the CPU interface, tables saved and restored, and what a hostile
- * guest does with all of it. The world checks the rules of locks and memory.
+ * messages to the CPU interface, and what a hostile guest does with all of it
+ * (its tables: test_its_tables.c). The world checks the rules of locks and memory.
  */
 #include "check.h"
 #include "its_world.h"
-
-#define PMR	AV_SYS(3, 0, 4, 6, 0)
-#define IAR1	AV_SYS(3, 0, 12, 12, 0)
-#define EOIR1	AV_SYS(3, 0, 12, 12, 1)
-#define HPPIR1	AV_SYS(3, 0, 12, 12, 2)
-#define RPR	AV_SYS(3, 0, 12, 11, 3)
 
 #define MOVI	0x01
 #define INT	0x03
@@ -26,17 +20,6 @@ static int direct(u64 w0, u64 w1, u64 w2, u64 w3)
 	const u64 words[4] = { w0, w1, w2, w3 };
 
 	return av_its_command(&w.its, words);
-}
-
-/* One device of 32 events, two collections of a vCPU each, one event mapped. */
-static void boot_mapped(void)
-{
-	world_boot();
-	mapd(5, ITT, 5, true);
-	mapc(0, 0, true);
-	mapc(1, 1, true);
-	mapti(5, 3, 8200, 0);
-	CHECK(av_its_event(&w.its, 5, 3) != NULL);
 }
 
 static void registers(void)
@@ -107,7 +90,8 @@ static void lpi_registers(void)
 
 static void message(void)
 {
-	boot_mapped();
+	world_boot_mapped();
+	CHECK(av_its_event(&w.its, 5, 3) != NULL);
 	CHECK_EQ(msi(5, 3), 1);
 	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
 	CHECK_EQ(w.kicks[0], 1);
@@ -140,7 +124,7 @@ static void message(void)
 
 static void priorities(void)
 {
-	boot_mapped();
+	world_boot_mapped();
 	set_prop(8201, 0x81);
 	set_prop(8202, 0x87);				/* bits that no priority has */
 	set_prop(8203, 0x40);				/* not enabled */
@@ -182,7 +166,7 @@ static void priorities(void)
 
 static void moving(void)
 {
-	boot_mapped();
+	world_boot_mapped();
 	msi(5, 3);
 	command(MOVI | 5ULL << 32, 3, 1, 0);
 	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
@@ -212,7 +196,7 @@ static void moving(void)
 /* An LPI whose acknowledgement was made in advance: moved, or gone, before the guest knew. */
 static void leasing(void)
 {
-	boot_mapped();
+	world_boot_mapped();
 	msi(5, 3);
 	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[0]), 8200);
 	CHECK_EQ(w.cpus[0].out, 0);
@@ -259,7 +243,7 @@ static void leasing(void)
 
 static void unmapping(void)
 {
-	boot_mapped();
+	world_boot_mapped();
 	mapti(5, 4, 8200, 1);				/* two events, one LPI: the first's vCPU */
 	msi(5, 4);
 	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
@@ -296,7 +280,7 @@ static void unmapping(void)
 
 static void wrong_commands(void)
 {
-	boot_mapped();
+	world_boot_mapped();
 	/* The tables have 64 KiB: 8,192 entries. */
 	CHECK_EQ(direct(0x08 | 8191ULL << 32, 3, ITT | AV_ITS_VALID, 0), 0);
 	CHECK_EQ(direct(0x08 | 8192ULL << 32, 3, ITT | AV_ITS_VALID, 0), AV_ITS_MAPD_DEVICE_OOR);
@@ -353,148 +337,6 @@ static void two_levels(void)
 	its_set(0, 4, 0);
 	its_set(0x108, 8, COLL_TABLE | AV_ITS_INDIRECT);
 	CHECK_EQ(its_get(0x108, 8) & AV_ITS_INDIRECT, 0);
-	CHECK(world_end());
-}
-
-static void pending_tables(void)
-{
-	world_boot();
-	mapd(5, ITT, 5, true);
-	mapc(0, 0, true);
-	set_pending_bit(0, 8200);
-	mapti(5, 3, 8200, 0);				/* was pending before */
-	CHECK_EQ(icc_get(0, HPPIR1), 8200);
-	CHECK(!pending_bit(0, 8200));			/* and that is consumed */
-	mapti(5, 4, 8201, 0);
-	msi(5, 4);
-	CHECK_EQ(av_lpi_save_pending(&w.vgic), 0);
-	CHECK(pending_bit(0, 8200) && pending_bit(0, 8201) && !pending_bit(0, 8202));
-	redist_lpi_set(0, 0, 4, 0);			/* off: what is pending is lost */
-	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
-	CHECK_EQ(msi(5, 3), -EBUSY);
-	redist_lpi_set(0, 0, 4, 1);			/* on: the table says */
-	CHECK_EQ(icc_get(0, IAR1), 8200);
-	icc_put(0, EOIR1, 8200);
-	CHECK_EQ(icc_get(0, IAR1), 8201);
-	icc_put(0, EOIR1, 8201);
-	redist_lpi_set(0, 0, 4, 0);
-	redist_lpi_set(0, 0x78, 8, PEND_TABLE | AV_LPI_PTZ);
-	redist_lpi_set(0, 0, 4, 1);			/* the table is zero, they say */
-	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
-	CHECK_EQ(av_lpi_save_pending(&w.vgic), 0);
-	CHECK(!pending_bit(0, 8200) && !pending_bit(0, 8201));
-	redist_lpi_set(0, 0, 4, 0);
-	redist_lpi_set(0, 0x78, 8, 0);
-	CHECK_EQ(av_lpi_save_pending(&w.vgic), -EFAULT);
-	CHECK(consistent());
-	CHECK(world_end());
-}
-
-/* Save, forget, restore: the same mappings, and the same tables when saved again. */
-static void save_and_restore(void)
-{
-	static u8 before[RAM_SIZE];
-
-	boot_mapped();
-	mapti(5, 30, 8210, 1);
-	mapti(5, 31, 8211, 40);				/* a collection not mapped yet */
-	mapd(4000, ITT + 0x1000, 16, true);
-	mapti(4000, 60000, 9000, 1);
-	mapti(4000, 9, 9001, 1);
-	CHECK_EQ(av_its_save(&w.its), 0);
-	CHECK_EQ(ram64(COLL_TABLE), AV_ITS_VALID);
-	CHECK_EQ(ram64(COLL_TABLE + 8), AV_ITS_VALID | 1 << 16 | 1);
-	CHECK_EQ(ram64(COLL_TABLE + 16), AV_ITS_VALID | 0xffffffffULL << 16 | 40);
-	CHECK_EQ(ram64(COLL_TABLE + 24), 0);
-	CHECK_EQ(ram64(DEVICE_TABLE + 5 * 8), AV_ITS_VALID | 3995ULL << 49 | ITT >> 8 << 5 | 4);
-	CHECK_EQ(ram64(DEVICE_TABLE + 4000 * 8), AV_ITS_VALID | (ITT + 0x1000) >> 8 << 5 | 15);
-	CHECK_EQ(ram64(ITT + 3 * 8), 27ULL << 48 | 8200 << 16);
-	CHECK_EQ(ram64(ITT + 31 * 8), 8211 << 16 | 40);
-	CHECK_EQ(ram64(ITT + 0x1000 + 9 * 8), 59991ULL << 48 | 9001 << 16 | 1);
-	memcpy(before, w.ram, sizeof(before));
-	av_its_free_devices(&w.its);
-	av_its_free_collections(&w.its);
-	CHECK_EQ(w.vgic.nr_events, 0);
-	CHECK_EQ(av_its_restore(&w.its), 0);
-	CHECK_EQ(w.vgic.nr_events, 5);
-	CHECK(consistent());
-	CHECK_EQ(msi(4000, 60000), 1);
-	CHECK_EQ(icc_get(1, IAR1), 9000);
-	CHECK_EQ(msi(5, 31), 0);
-	CHECK_EQ(av_its_save(&w.its), 0);
-	CHECK(!memcmp(before, w.ram, sizeof(before)));
-	CHECK_EQ(av_its_restore(&w.its), -EEXIST);	/* onto what is there */
-	CHECK(world_end());
-}
-
-static void wrong_tables(void)
-{
-	const u64 device = AV_ITS_VALID | ITT >> 8 << 5 | 4;
-
-	world_boot();
-	its_set(0, 4, 0);
-	set_ram64(COLL_TABLE, AV_ITS_VALID | 2 << 16);		/* no such vCPU */
-	CHECK_EQ(av_its_restore(&w.its), -EINVAL);
-	set_ram64(COLL_TABLE, AV_ITS_VALID);
-	set_ram64(COLL_TABLE + 8, AV_ITS_VALID);		/* twice */
-	CHECK_EQ(av_its_restore(&w.its), -EEXIST);
-	CHECK(av_idmap_empty(&w.its.collections));
-	set_ram64(COLL_TABLE + 8, 0);
-	set_ram64(DEVICE_TABLE, AV_ITS_VALID | 16);		/* events of 17 bits */
-	CHECK_EQ(av_its_restore(&w.its), -EINVAL);
-	set_ram64(DEVICE_TABLE, device);
-	set_ram64(ITT, 100 << 16);				/* no LPI */
-	CHECK_EQ(av_its_restore(&w.its), -EINVAL);
-	set_ram64(ITT, 0x10000ULL << 16);			/* beyond LPIs */
-	CHECK_EQ(av_its_restore(&w.its), -EINVAL);
-	set_ram64(ITT, 8200 << 16 | 32ULL << 48);		/* the next is outside */
-	CHECK_EQ(av_its_restore(&w.its), -EINVAL);
-	set_ram64(ITT, 8200 << 16 | 3);				/* no such collection */
-	CHECK_EQ(av_its_restore(&w.its), -EINVAL);
-	CHECK(av_idmap_empty(&w.its.devices));
-	set_ram64(ITT, 8200 << 16);
-	set_ram64(DEVICE_TABLE, device | 0x3fffULL << 49);	/* the next is outside: the end */
-	CHECK_EQ(av_its_restore(&w.its), 0);
-	CHECK_EQ(w.vgic.nr_events, 1);
-	av_its_reset(&w.its);
-	its_set(0x108, 8, 0x1000 | AV_ITS_VALID);		/* not memory */
-	CHECK_EQ(av_its_restore(&w.its), -EFAULT);
-	its_set(0x108, 8, COLL_TABLE | AV_ITS_VALID);
-	its_set(0x100, 8, DEVICE_TABLE | AV_ITS_VALID | AV_ITS_INDIRECT);
-	set_ram64(DEVICE_TABLE, AV_ITS_VALID | SECOND_LEVEL);
-	set_ram64(SECOND_LEVEL, device);
-	CHECK_EQ(av_its_restore(&w.its), 0);
-	CHECK_EQ(w.vgic.nr_events, 1);
-	CHECK(consistent());
-	CHECK(world_end());
-}
-
-/* A thread that is to die does not finish what a VMM's tables ask for: nothing stays. */
-static void dying(void)
-{
-	int r, life;
-
-	boot_mapped();
-	mapd(4000, ITT + 0x1000, 16, true);
-	mapti(4000, 9, 9000, 1);
-	CHECK_EQ(av_its_save(&w.its), 0);
-	av_its_free_devices(&w.its);
-	av_its_free_collections(&w.its);
-	for (life = 0; life < 10000; life++) {
-		w.life = life;
-		r = av_its_restore(&w.its);
-		if (!r)
-			break;
-		CHECK_EQ(r, -EINTR);
-		CHECK_EQ(w.vgic.nr_events, 0);
-		CHECK(av_idmap_empty(&w.its.devices) && av_idmap_empty(&w.its.collections));
-	}
-	CHECK(life > 9 && life < 10000);	/* once an entry looked at, at least */
-	CHECK_EQ(w.vgic.nr_events, 2);
-	w.life = 1;
-	CHECK_EQ(av_its_save(&w.its), -EINTR);
-	w.life = -1;
-	CHECK_EQ(av_its_save(&w.its), 0);
 	CHECK(world_end());
 }
 
@@ -575,7 +417,7 @@ static void no_memory(void)
 		av_its_free_collections(&w.its);
 		CHECK_EQ(w.allocated, 0);
 	}
-	boot_mapped();
+	world_boot_mapped();
 	for (n = 0; n < 20; n++) {
 		bool fits;
 
@@ -604,10 +446,6 @@ int main(void)
 	RUN(unmapping);
 	RUN(wrong_commands);
 	RUN(two_levels);
-	RUN(pending_tables);
-	RUN(save_and_restore);
-	RUN(wrong_tables);
-	RUN(dying);
 	RUN(queue);
 	RUN(budget);
 	RUN(no_memory);
