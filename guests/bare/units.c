@@ -23,6 +23,8 @@
 #define USER_STACK	0x7f00000000UL
 #define TABLES		7	/* of a space: the first level's, two for each place */
 #define SPACES		40	/* more than a vCPU's recent ones */
+#define RING		6	/* more than a set has of pairs … */
+#define RING_ASID	16	/* … for ASIDs so far apart */
 #define ASID(n)		((u64)(n) << 48)
 #define CPACR_FPEN	(3UL << 20)
 #define CNTKCTL_EL0VCT	(1UL << 1)
@@ -170,6 +172,19 @@ static void other_space(void)
 	isb();
 }
 
+/*
+ * A process that was here lately, and that the window does not know any more: one of more than
+ * share a set of its pairs, which the ASID chooses.
+ */
+static void other_pair(void)
+{
+	static unsigned int turn;
+
+	turn = (turn + 1) % RING;
+	write_sysreg(ttbr0_el1, kernel_pa(spaces[1 + turn]) | ASID(RING_ASID * (turn + 4)));
+	isb();
+}
+
 static void timer(void)
 {
 	(void)read_sysreg(cntv_ctl_el0);
@@ -227,6 +242,7 @@ static const struct {
 	{ "units.ttbr0", ttbr0 },
 	{ "units.refill-places", refill_places },
 	{ "units.other-space", other_space },
+	{ "units.other-pair", other_pair },
 	{ "units.timer", timer },
 	{ "units.id-register", id_register },
 };

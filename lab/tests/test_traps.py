@@ -69,6 +69,23 @@ def test_what_a_row_prepares_is_no_trap_of_its_operations(guests):
     assert all("fast_trap" not in each for each in outcome.traps.values())
 
 
+def test_before_rows_of_many_processes_another_one_is_done_and_taken_off(guests):
+    """The process has forked before, as in a guest that does all rows."""
+    loops = 160
+    text = f"result lat.pipe.loops 50 count\nresult lat.ctx-16p-16k.loops {loops} count\n"
+    # Of the one before: 10,000; of both 10,000 and three each.
+    for translation_reg in (500, 10_500, 900, 10_900 + 3 * loops * traps._ROUNDS):
+        text += report(translation_reg=translation_reg) + "\n"
+    asked = guests(text)
+    name = "traps.ctx-16p-16k.armvisor"
+    outcome = run.narrow(measurement(name), [name]).run(quiet)
+    [(_, appends)] = asked
+    words = [(each.split("armvisor.rows=")[1].split(" ")[0], each[-2:]) for each in appends]
+    assert words == [("pipe", "=0"), ("pipe", str(traps._ROUNDS)), ("pipe,ctx-16p-16k", "=0"),
+                     ("pipe,ctx-16p-16k", str(traps._ROUNDS))]  # fmt: skip
+    assert outcome.traps[name] == {"translation_reg": 3}
+
+
 def test_a_guest_without_a_report_is_a_failure(guests):
     guests(report(dat_trans=1) + "\n")
     with pytest.raises(LabError, match="1 of 2 guests left a report"):

@@ -4,7 +4,8 @@
 A bare-metal guest does what Linux does (guests/bare/units.c). Under armvisor it traps, under KVM
 it does not, but for reads of ID registers: the difference is the traps'. `refill` begins with the
 TLBI of the page, `refill-code`, `refill-many` and `refill-places` with that of the ASID; `ttbr0`
-is two writes, to spaces that are in turns, `other-space` the same to one that was not lately.
+is two writes, to spaces that are in turns, `other-space` the same to one that was not lately, and
+`other-pair` one write, to a space of too many that the window keeps in the same set.
 `refill-places` reads a page at each place where a process has its memory. lab's model adds them up.
 """
 
@@ -27,7 +28,8 @@ from armvisor_lab.results import count, instructions
 # In the order in which the guest has them; it does all of them twice and prints the second time.
 OPERATIONS = (
     "svc", "user-abort", "kernel-abort", "tlbi-va", "refill", "tlbi-asid", "refill-code",
-    "refill-many", "ttbr0", "refill-places", "other-space", "timer", "id-register",
+    "refill-many", "ttbr0", "refill-places", "other-space", "other-pair", "timer",
+    "id-register",
 )  # fmt: skip
 PAGES = 16  # that a fault of `refill-many` and of `refill-places` finds
 PLACES = 3  # of `refill-places`, as a process of Linux has them

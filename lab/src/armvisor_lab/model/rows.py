@@ -98,9 +98,10 @@ def _armvisor(record: Record) -> Costs:
         "mmio_user": record.figure("mmio_user.armvisor").value,
         "mmio_kernel": record.figure("mmio_kernel.armvisor").value,
     }  # fmt: skip
+    costs["translation_reg"] = _unit(record, "other-pair")
     costs |= dict.fromkeys((f"fast_{name}" for name in _WINDOW), _unit(record, "timer"))
     call = record.figure("hypercall.armvisor").value
-    return costs | dict.fromkeys(_EXITS, call)
+    return dict.fromkeys(_EXITS, call) | costs
 
 
 _ARMVISOR_TRAPS = (
