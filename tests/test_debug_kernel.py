@@ -150,7 +150,10 @@ def test_bounce_buffers_in_a_guest_with_checkers(tmp_path: Path):
     """An hour by the guest's clock, or ARMVISOR_MIX_SECONDS; the host's kernel is a stock one."""
     kernel = debugkernel.get(KERNEL, guest=True)
     builder = [sys.executable, TOP / "guests/debian/build.py", "--out", tmp_path]
-    subprocess.run([*builder, "--tools", TOP / "build/guests/tools", kernel], check=True)
+    subprocess.run(
+        [*builder, "--tools", TOP / "build/guests/tools", kernel],
+        env=os.environ | {"PYTHONPATH": str(TOP / "lab/src")}, check=True,
+    )  # fmt: skip
     role = f"debug-guest-{KERNEL}"
     make(str(TOP / "bounce"), f"KVER={role}", f"KDIR={kernel / 'build'}")
     ours = TOP / f"build/bounce/{role}/armvisor_bounce.ko"

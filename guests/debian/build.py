@@ -89,7 +89,8 @@ def build_initrd(kernel: Kernel, tools: Path) -> tuple[bytes, list[str]]:
     busybox = add_busybox(cpio)
     for tool in TOOLS:
         cpio.file(f"bin/{tool}", (tools / tool).read_bytes(), 0o755)
-    names = MODULES if kernel.flavour == "cloud" else MODULES + GENERIC_MODULES
+    has_all = kernel.flavour != "cloud" and kernel.role in kernels.SUITE_OF
+    names = MODULES + GENERIC_MODULES if has_all else MODULES
     add_modules(cpio, kernel, names)
     return cpio.finish(), [f"{busybox.name}={busybox.version}", *kernel.packages]
 
@@ -99,7 +100,7 @@ def build(name: str, flavour: str, out: Path, tools: Path) -> Path:
     known = name if Path(name).is_dir() else kernels.role_of(name)
     kernel = kernels.get(known, flavour, progress)
     initrd, packages = build_initrd(kernel, tools)
-    folder = out / (f"debian-{kernel.role}" + ("" if flavour == "cloud" else f"-{flavour}"))
+    folder = out / (f"debian-{kernel.role or 'own'}" + ("" if flavour == "cloud" else f"-{flavour}"))
     paths.write_atomically(folder / "initrd", initrd)
     if kernel.vmlinuz.exists():
         paths.write_atomically(folder / "vmlinuz", kernel.vmlinuz.read_bytes())
