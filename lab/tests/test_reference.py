@@ -18,7 +18,7 @@ def write(file: Path, values: dict[str, float], **changes) -> Path:
     figures = [run.Figure(name, value, "instructions", "", board, (), ())
                for name, value in values.items()]  # fmt: skip
     content = {"schema": run.SCHEMA, "revision": "0123456789abcdef", "modified": False,
-               "time": "2026-01-01T00:00:00+00:00", "emulator": "QEMU 7"}  # fmt: skip
+               "time": "2026-01-01T00:00:00+00:00", "emulator": "QEMU 7", "built": {}}  # fmt: skip
     file.parent.mkdir(exist_ok=True)
     run.write(file, run.record(figures, []) | content | changes)
     return file
@@ -34,9 +34,9 @@ def test_it_has_all_that_bench_measures():
     have = records.read(reference.file())
     names = {name for each in run.select(list(cli_bench.PATTERNS)) for name in each.figures}
     assert {n for n in names if run.wanted(n, cli_bench.PATTERNS)} == {*have.values}
-    assert not have.modified and not have.failures
+    assert not have.modified and not have.failures and len(have.built) == 3
     # A figure is a line: what a change of it is in the history.
-    assert len(reference.file().read_text().splitlines()) < len(have.values) + 12
+    assert len(reference.file().read_text().splitlines()) < len(have.values) + 14
 
 
 def test_what_agrees_is_told_in_one_sentence(checkout):
@@ -50,12 +50,14 @@ def test_what_agrees_is_told_in_one_sentence(checkout):
 
 def test_what_is_apart_is_told_the_most_first_with_what_else_differs(checkout):
     there = {f"f{number}": 100.0 for number in range(20)}
-    write(checkout / "docs/bench.json", there)
+    write(checkout / "docs/bench.json", there, built={"armvisor": "a", "armvisor.ko": "c"})
     here = {name: 100.0 + number for number, name in enumerate(there)}
     record = write(checkout / "build/bench.json", here, emulator="QEMU 10",
+                   built={"armvisor": "b", "armvisor.ko": "c", "more": "d"},
                    board={"kernel_version": "6.13"})  # fmt: skip
-    *lines, kernels, summary = reference.beside(record)
+    *lines, programs, kernels, summary = reference.beside(record)
     assert len(lines) == 12 + 1 + 1
+    assert programs == "not the same bytes, by other sources or compilers: armvisor"
     assert lines[0].startswith("apart: f19 ") and "+19.000 %" in lines[0]
     assert lines[12].startswith("apart: 7 more, which `bin/lab compare ")
     assert lines[13] == "emulators differ: QEMU 7; QEMU 10"

@@ -66,6 +66,7 @@ class Record:
     board: Value | None = None  # what that VM was on
     counts_of: tuple[str, ...] = ()  # the revisions that a model's counts are of
     schema: int = READS[0]
+    built: Mapping[str, str] = field(default_factory=dict)  # checksums, by what they are of
 
     @property
     def label(self) -> str:
@@ -261,6 +262,7 @@ def _record(file: str, content: object) -> Record:
         Value("demo", 0, board=_table(demo.get("board", {}), "demo: board")),
         tuple(_text(each, "counts_of") for each in _list(table.get("counts_of", []), "counts_of")),
         schema,
+        {name: _text(each, name) for name, each in _table(table.get("built", {}), "built").items()},
     )
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Running measurements: one line a figure on standard output, and the record as JSON."""
 
+import contextlib
 import datetime
 import fnmatch
+import hashlib
 import json
 import subprocess
 import time
@@ -19,6 +21,7 @@ from armvisor_lab.figures import (
     Outcome,
     Progress,
     apps,
+    artefacts,
     boot,
     cheap,
     classes,
@@ -241,10 +244,28 @@ def provenance() -> dict[str, Any]:
     }
 
 
+# What most boards run, and where that is; a role's are the stable ones.
+_BUILT = {
+    "armvisor": artefacts.vmm,
+    "armvisor.ko": partial(artefacts.module, "stable"),
+    "the guest's initrd": lambda: artefacts.guest("stable")["initrd"],
+}
+
+
+def built() -> dict[str, str]:
+    """The beginnings of checksums of what is there; another compiler makes other bytes."""
+    found = {}
+    for name, find in _BUILT.items():
+        with contextlib.suppress(LabError):
+            found[name] = hashlib.sha256(find().read_bytes()).hexdigest()[:16]
+    return found
+
+
 def record(figures: list[Figure], failures: list[str]) -> dict[str, Any]:
-    """The record of a run: figures with revision, emulator and time."""
+    """The record of a run: figures with revision, emulator, time and what was built."""
     return {
         **provenance(),
+        "built": built(),
         "figures": [asdict(figure) for figure in figures],
         "failures": failures,
     }

@@ -129,10 +129,12 @@ def circumstances(a: Record, b: Record) -> list[str]:
 
 
 def elsewhere(a: Record, b: Record) -> list[str]:
-    """Emulators that differ, and boards of the figures that both have."""
+    """Emulators that differ, what was built, and boards of the figures that both have."""
     found = []
     if a.emulator != b.emulator:
         found.append(f"emulators differ: {a.emulator or 'none said'}; {b.emulator or 'none said'}")
+    if other := [name for name in a.built if b.built.get(name, a.built[name]) != a.built[name]]:
+        found.append(f"not the same bytes, by other sources or compilers: {', '.join(other)}")
     boards: dict[tuple[str, str], list[str]] = {}
     for name in b.values:
         if name in a.values:
