@@ -158,5 +158,6 @@ def test_bounce_buffers_in_a_guest_with_checkers(tmp_path: Path):
     make(str(TOP / "bounce"), f"KVER={role}", f"KDIR={kernel / 'build'}")
     ours = TOP / f"build/bounce/{role}/armvisor_bounce.ko"
     guest = {name: tmp_path / f"debian-own/{name}" for name in ("Image", "initrd")}
-    told = mix(guest, ours, int(os.environ.get("ARMVISOR_MIX_SECONDS", "3600")), memory=768)
+    seconds = int(os.environ.get("ARMVISOR_MIX_SECONDS", "3600"))
+    told = mix(guest, ours, seconds, memory=768, pace_ns=8)
     assert told["mix.leaks"] == "0" and told["mix.lockdep"] == "1"
