@@ -76,6 +76,6 @@ def mix(
     )
     assert int(told["mix.seconds"]) >= seconds
     assert int(told["mix.rounds"]) >= len(ROWS)
-    # Each round checks hundreds of requests of the disk at the least.
-    assert int(told["mix.checked"]) > 1000 * int(told["mix.rounds"])
+    # Sectors that were read and are known: with checkers some hundreds a round.
+    assert int(told["mix.checked"]) > 100 * int(told["mix.rounds"])
     return told
