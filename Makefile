@@ -85,8 +85,9 @@ test-soak: vmm guests module ## 258 boots of Debian guests on the module, up to 
 test-work: vmm guests module ## Debian guests, four at a time, busy for ten minutes (some hours)
 	@$(VENV)/python tools/test.py work
 
-test-debug: vmm guests ## survival tests on a kernel with KASAN, lockdep, kmemleak… (builds it; two hours)
+test-debug: vmm guests ## survival tests with KASAN, lockdep, kmemleak… (builds two kernels; four hours)
 	@$(LAB) kernel debug >/dev/null
+	@$(LAB) kernel debug --guest >/dev/null
 	@$(VENV)/python tools/test.py debug
 
 check: setup ## formatting, lints, licence headers, sizes (under 2 minutes)

@@ -23,15 +23,16 @@ ROWS = (
 )  # fmt: skip
 # A quarter of the pace of `make test-work`: one guest of two CPUs has no more ticks to serve.
 PACE_NS = 16
-# With checkers a kernel is minutes of its own time in getting up.
-PATIENCE = "sysctl.kernel.hung_task_timeout_secs=600"
+# With checkers a kernel is minutes of its own time in getting up. What it says once must still be
+# in its log at the end.
+PATIENCE = "sysctl.kernel.hung_task_timeout_secs=600 log_buf_len=8M"
 
 SCRIPT = """
-tap tap0 10.0.2.1/24
+tap tap0 10.0.2.1/24 || exit 1
 truncate -s 64M /tmp/disk
 # A round is a connection each, the last one's successors wait in vain.
-(while :; do stream echo tcp:10.0.2.1:5001; done) & others=$!
-(while :; do stream echo unix:/tmp/v_5006; done) & others="$others $!"
+(while :; do stream echo tcp:10.0.2.1:5001 || sleep 1; done) & others=$!
+(while :; do stream echo unix:/tmp/v_5006 || sleep 1; done) & others="$others $!"
 armvisor run --kernel /guest/Image --initrd /guest/initrd --cpus 2 --memory {memory}M --protected \\
     --disk /tmp/disk --net tap=tap0 --vsock cid=3,uds=/tmp/v \\
     --append "quiet {patience} armvisor.test=mix armvisor.seconds={seconds} armvisor.rows={rows}" \\
@@ -60,7 +61,7 @@ def mix(guest: Mapping[str, Path], bounce: Path, seconds: int, memory: int) -> d
             "/guest/initrd": guest["initrd"].read_bytes() + added.finish(),
             "/script": script.encode(),
         },
-        memory=768 + memory, smp=2, paced=True, pace_ns=PACE_NS, timeout=1800 + 10 * seconds,
+        memory=768 + memory, smp=2, paced=True, pace_ns=PACE_NS, timeout=1800 + 4 * seconds,
     )  # fmt: skip
     # As it comes: it may take an hour.
     done = board.run(

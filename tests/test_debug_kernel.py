@@ -5,7 +5,7 @@ KASAN, UBSAN, lockdep with PROVE_RCU, DEBUG_ATOMIC_SLEEP, DEBUG_OBJECTS, DEBUG_L
 kmemleak (lab/kernel/debug.config) watch what the tests of stock kernels do: any line of theirs in
 the log fails the board, and what kmemleak finds after the module's unloading fails it too. Boards
 count instructions, so that a slow kernel on a busy machine is no reason to fail, but where two CPUs
-matter.
+matter. In the last test it is the guest's kernel that has them.
 """
 
 import os

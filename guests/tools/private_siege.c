@@ -147,7 +147,7 @@ static bool look_ptrace(char *page, uint64_t *word)
 	return !errno;
 }
 
-/* Looks through a mapping that is moved, protected, aged and populated all the time. */
+/* Looks through a mapping that is moved, protected and advised of, as far as it is let. */
 static bool look_moved(char *page, uint64_t *word)
 {
 	static const int advice[] = {
@@ -172,7 +172,7 @@ static bool look_moved(char *page, uint64_t *word)
 	return seen;
 }
 
-/* A lock would have every page of it there, and a fork a copy of every entry. */
+/* By a child that has just come from a process which asked for the page to be locked. */
 static bool look_locked_child(char *page, uint64_t *word)
 {
 	pid_t child;
@@ -362,7 +362,7 @@ static void try_siege(struct subject *subject, char *said)
 /* A VMM, in a process of its own, whose guest flips its pages until it is killed. */
 struct vmm {
 	pid_t process;
-	_Atomic int *file;	/* its memory's, by its own number, from when the VM runs */
+	_Atomic int *file;	/* its memory's, by its own number and 1, from when the VM runs */
 };
 
 static void run_vmm(const struct vmm *vmm, enum kind kind)
@@ -372,9 +372,10 @@ static void run_vmm(const struct vmm *vmm, enum kind kind)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	make_subject(&own, kind);
 	puppet_store(&own.puppet, PUPPET_RAM + OFFSET, WORD + 1);
-	*vmm->file = own.file;
-	for (;;)
-		puppet_flip(&own.puppet, PUPPET_RAM + OFFSET, PAGES, WORD);
+	*vmm->file = own.file + 1;
+	while (!puppet_flip(&own.puppet, PUPPET_RAM + OFFSET, PAGES, WORD).error)
+		;
+	_exit(1);
 }
 
 /* Its memory, which this process maps, too, and no more of the VM; NULL if it cannot. */
@@ -383,9 +384,12 @@ static char *memory_of(const struct vmm *vmm)
 	int process = pidfd_open(vmm->process, 0), file;
 	char *ram;
 
-	while (!*vmm->file)
+	while (!*vmm->file) {
+		if (waitpid(vmm->process, NULL, WNOHANG))
+			fail("a VMM that ended by itself");
 		usleep(1000);
-	file = pidfd_getfd(process, *vmm->file, 0);
+	}
+	file = pidfd_getfd(process, *vmm->file - 1, 0);
 	close(process);
 	ram = mmap(NULL, PUPPET_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	close(file);
@@ -405,10 +409,13 @@ static void look_at_all(char *ram, struct tally *tally)
 	}
 }
 
-/* Killed at some moment, and what is left of its VM then. */
+/* Killed at some moment, and what is left of its VM then. False: it did not run until then. */
 static bool kill_one(enum kind kind, struct tally *tally, unsigned int looks)
 {
 	struct vmm vmm = { .file = shared_page() };
+	uint64_t before = tally->public;
+	unsigned int n;
+	int status = 0;
 	char *ram;
 
 	vmm.process = fork();
@@ -417,18 +424,18 @@ static bool kill_one(enum kind kind, struct tally *tally, unsigned int looks)
 	if (!vmm.process)
 		run_vmm(&vmm, kind);
 	ram = memory_of(&vmm);
-	while (ram && looks--)
+	for (n = 0; ram && n < MOST && (n < looks || tally->public == before); n++)
 		look_at_all(ram, tally);
 	kill(vmm.process, SIGKILL);
 	if (ram)
 		look_at_all(ram, tally);
-	waitpid(vmm.process, NULL, 0);
+	waitpid(vmm.process, &status, 0);
 	if (ram) {
 		look_at_all(ram, tally);
 		munmap(ram, PUPPET_SIZE);
 	}
 	munmap((void *)vmm.file, PUPPET_PAGE);
-	return ram;
+	return ram && WIFSIGNALED(status) && tally->public > before;
 }
 
 /* The VMM is killed while its guest shares and takes back; who mapped its memory looks on. */
@@ -442,7 +449,7 @@ static void try_killed(struct subject *subject, char *said)
 	sigaction(SIGBUS, &action, NULL);
 	for (i = 0; i < KILLS; i++) {
 		if (!kill_one(subject->kind, &tally, 20 + 7 * i)) {
-			say(said, error_name(errno), "");
+			say(said, "not-running", "");
 			break;
 		}
 	}
