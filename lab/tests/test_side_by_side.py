@@ -107,6 +107,25 @@ def test_an_interrupted_caller_takes_its_tasks_along(tmp_path, early):
             os.kill(int(pid), 0)
 
 
+def loses_the_first(tmp_path, say):
+    """As a process does that is told to end just before it waits."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    say("ready")
+    signal.sigwait([signal.SIGTERM])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+    waits(tmp_path, lambda _: None)
+
+
+def test_a_task_that_lost_a_signal_is_told_again(tmp_path):
+    def say(_text):
+        raise KeyboardInterrupt
+
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(side_by_side.run([partial(loses_the_first, tmp_path)] * 2, 2, lambda _: None, say))
+    assert time.monotonic() - begin < 30
+
+
 def test_a_killed_caller_takes_its_tasks_along(tmp_path):
     caller = os.fork()
     if not caller:

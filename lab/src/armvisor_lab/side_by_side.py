@@ -22,6 +22,7 @@ from armvisor_lab.machine import keeps_time
 # What a large board and what runs it take of this machine's memory.
 _BOARD_BYTES = 4 << 30
 _MOST = 64
+_AGAIN_SECONDS = 0.2
 
 _PR_SET_PDEATHSIG = 1
 
@@ -94,7 +95,18 @@ def run(
         for pipe, (_number, process) in running.items():
             # What it has to say may stand in its way.
             pipe.close()
-            process.join()
+            _join(process)
+
+
+def _join(process: Any) -> None:  # noqa: ANN401
+    """Wait for a process that was told to end.
+
+    It is told again: a signal that comes just before a system call that waits is noticed after it.
+    """
+    while process.is_alive():
+        process.join(_AGAIN_SECONDS)
+        if process.is_alive():
+            process.terminate()
 
 
 def _outcome(task: Task, say: Say) -> Any:  # noqa: ANN401
@@ -115,7 +127,8 @@ def _start(task: Task) -> tuple[Any, Connection]:
 
 
 def _terminated(number: int, _frame: Any) -> NoReturn:  # noqa: ANN401
-    # As an exception, so that boards are taken down and temporary files removed.
+    # Once, and as an exception, so that boards are taken down and temporary files removed.
+    signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
