@@ -34,10 +34,10 @@ bool av_ring_put(struct av_ring *ring, u32 slot, u64 offset)
 		return false;
 	WRITE_ONCE(entry->slot, slot);
 	WRITE_ONCE(entry->offset, offset);
-	/* The VMM sees the flag only after slot and offset. */
-	smp_store_release(&entry->flags, (u32)AV_RING_DIRTY);
 	/* Pairs with the acquire in av_ring_end(). */
 	smp_store_release(&ring->put, ring->put + 1);
+	/* The VMM sees the flag last: a reset right after it has taken the entry includes it. */
+	smp_store_release(&entry->flags, (u32)AV_RING_DIRTY);
 	return true;
 }
 

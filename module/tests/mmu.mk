@@ -32,7 +32,8 @@ test_pairs-src := test_pairs.c ../mmu/root.c ../mmu/pairs.c ../mmu/places.c ../s
 	$(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c reclaim.c kept.c walk.c)
 test_pairs-cflags := -iquote fake/pairs -iquote fake/tlb -isystem fake/pairs/system \
 	-isystem fake/tlb/system
-test_ring-src := test_ring.c ../mmu/ring.c
+test_ring-src := test_ring.c
+$(out)/test_ring $(out)/test_ring.passed: ../mmu/ring.c
 test_frames-src := test_frames.c ../mmu/frames.c
 test_around-src := test_around.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)

@@ -7,7 +7,18 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/ring.h"
+#include "lib/av_types.h"
+
+/* Another thread may look at the ring after each store that it can see: test_reset_at_once(). */
+static void stored(void);
+
+#undef smp_store_release
+#define smp_store_release(p, v) do {						\
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);				\
+	stored();								\
+} while (0)
+
+#include "../mmu/ring.c"
 
 #define BYTES	4096
 #define SIZE	(BYTES / sizeof(struct av_ring_entry))
@@ -292,6 +303,46 @@ static void test_random(void)
 	end(&ring);
 }
 
+static struct av_ring *watched;
+static unsigned int seen, late;
+
+/* The VMM, between any two stores of the vCPU's thread: takes what it sees and has it reset. */
+static void stored(void)
+{
+	struct av_ring *ring = watched;
+	struct av_ring_entry *entry;
+	struct av_ring_run run;
+
+	if (!ring)
+		return;
+	entry = &ring->at[ring->reset % ring->size];
+	if (entry->flags != AV_RING_DIRTY)
+		return;
+	watched = NULL;
+	seen++;
+	entry->flags = AV_RING_TAKEN;
+	late += av_ring_reset(ring, av_ring_end(ring), &run) != 1;
+	watched = ring;
+}
+
+/* An entry that the VMM has seen and taken is reset, even if the vCPU is still adding it. */
+static void test_reset_at_once(void)
+{
+	struct av_ring ring;
+	u32 i, put = 0;
+
+	begin(&ring, BYTES);
+	watched = &ring;
+	for (i = 0; i < 3 * SIZE; i++)
+		put += av_ring_put(&ring, 0, i);
+	watched = NULL;
+	CHECK_EQ(put, 3 * SIZE);
+	CHECK_EQ(seen, 3 * SIZE);
+	CHECK_EQ(late, 0);
+	CHECK_EQ(av_ring_used(&ring), 0);
+	end(&ring);
+}
+
 int main(void)
 {
 	RUN(test_sizes);
@@ -305,5 +356,6 @@ int main(void)
 	RUN(test_clip);
 	RUN(test_nothing_was_put);
 	RUN(test_random);
+	RUN(test_reset_at_once);
 	return TESTS_DONE();
 }
