@@ -148,7 +148,7 @@ def test_module_runs_sequences_as_kvm(cpu: str, kernel: str):
 @pytest.mark.conformance
 # None; each alone that can be; each off in turn.
 @pytest.mark.parametrize(
-    "cheap", [0, *(1 << bit for bit in range(9)), *(511 & ~(1 << bit) for bit in range(9))]
+    "cheap", [0, *(1 << bit for bit in range(10)), *(1023 & ~(1 << bit) for bit in range(10))]
 )
 def test_what_makes_traps_cheap_can_be_off(cheap: int):
     """What is on or off of module/cpu/cheap.h, the guest cannot tell."""

@@ -15,7 +15,7 @@ from armvisor_lab.board import Board
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
 
-ALL, NO_COPIES = 511, 511 & ~8  # module/cpu/cheap.h
+ALL, NO_COPIES = 1023, 1023 & ~8  # module/cpu/cheap.h
 SCRIPT = f"""
 for cheap in {ALL} {NO_COPIES}; do
     echo $cheap >/sys/module/armvisor/parameters/cheap_traps

@@ -84,7 +84,7 @@ def test_a_block_changes_under_its_guest(program: Path, kernel: str):
 
 def test_pages_of_the_hosts_block_change_under_their_guest(program: Path):
     """A page of the host's block tells of its neighbours, which the guest maps by pages."""
-    run(program, "stable", f"HUGE=pages {SHORT}", cheap=511)
+    run(program, "stable", f"HUGE=pages {SHORT}", cheap=1023)
 
 
 @pytest.mark.conformance

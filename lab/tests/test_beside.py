@@ -26,13 +26,13 @@ def module(tmp_path, monkeypatch):
     [
         ("armvisor", ""),
         ("armvisor-accounting", "accounting=1"),
-        ("armvisor-no-rows", "cheap_traps=510"),
+        ("armvisor-no-rows", "cheap_traps=1022"),
         ("armvisor-no-cheap", "cheap_traps=0"),
-        ("armvisor:no-rows+no-stubs", "cheap_traps=446"),
+        ("armvisor:no-rows+no-stubs", "cheap_traps=958"),
         ("armvisor:no-cheap", "cheap_traps=0"),
         ("armvisor:cheap_traps=12+no-quick", "cheap_traps=8"),
         ("armvisor:huge_pages=N+ns=0", "huge_pages=N ns=0"),
-        ("armvisor:no-rows+huge_pages=0", "cheap_traps=510 huge_pages=0"),
+        ("armvisor:no-rows+huge_pages=0", "cheap_traps=1022 huge_pages=0"),
     ],
 )
 @pytest.mark.usefixtures("module")
@@ -51,7 +51,7 @@ def test_the_module_has_the_options_that_its_name_says(name, parameters):
         ("armvisor:nosuch=1", "no option of the module is called 'nosuch=1'"),
         ("armvisor:", "no option of the module is called ''"),
         ("armvisor:no-rows+", "no option of the module is called ''"),
-        ("armvisor:cheap_traps=512", "of 0 to 511"),
+        ("armvisor:cheap_traps=1024", "of 0 to 1023"),
         ("armvisor:cheap_traps=-1", "gives no number"),
         ("armvisor:ns=1 cheap_traps=0", "gives no number"),
     ],

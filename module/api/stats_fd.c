@@ -114,10 +114,32 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 	/* As in KVM, this counts all calls by HVC. */
 	if (cls == AV_EXIT_HVC)
 		count += av_fast_count(s, AV_FAST_HVC);
+	if (cls == AV_EXIT_DABT_TRUE)
+		count += av_fast_count(s, AV_FAST_DABT);
+	if (cls == AV_EXIT_PABT_TRUE)
+		count += av_fast_count(s, AV_FAST_PABT);
 	if (cls == AV_EXIT_FAST)
 		for (i = 0; i < AV_FAST_HVC; i++)
 			count += av_fast_count(s, i);
 	return count;
+}
+
+/* What the window completed of other classes than "fast". */
+static u64 av_window_count(const struct av_vcpu_stats *s)
+{
+	u64 count = 0;
+	unsigned int i;
+
+	for (i = AV_FAST_HVC; i < AV_NR_FAST; i++)
+		count += av_fast_count(s, i);
+	return count;
+}
+
+/* Exceptions that the window took from virtual EL0 to virtual EL1. */
+static u64 av_window_taken(const struct av_vcpu_stats *s)
+{
+	return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_BRK) +
+	       av_fast_count(s, AV_FAST_DABT) + av_fast_count(s, AV_FAST_PABT);
 }
 
 /* Events that have no counter of their own: in the window, and flushes at entries. */
@@ -125,10 +147,11 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 {
 	switch (event) {
 	case AV_EVENT_INJECT_SYNC:
-		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_BRK);
+		return av_window_taken(s);
 	case AV_EVENT_MODE_SWITCH:
-		return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_BRK) +
-		       av_fast_count(s, AV_FAST_ERET_EL0);
+		return av_window_taken(s) + av_fast_count(s, AV_FAST_ERET_EL0);
+	case AV_EVENT_WALK:
+		return av_fast_count(s, AV_FAST_DABT) + av_fast_count(s, AV_FAST_PABT);
 	case AV_EVENT_ENTRY_FLUSH:
 		return av_switch_flushes() ? READ_ONCE(s->account.exits) : 0;
 	default:
@@ -152,7 +175,7 @@ static void av_vcpu_gather(void *object, u64 *data)
 	struct av_pair *group, *cls;
 	unsigned int i;
 
-	*data++ = READ_ONCE(a->exits) + av_fast_count(s, AV_FAST_HVC);
+	*data++ = READ_ONCE(a->exits) + av_window_count(s);
 	*data++ = av_ticks_to_ns(READ_ONCE(a->guest));
 	for (i = 0; i < AV_NR_PLACES; i++)
 		*data++ = av_ticks_to_ns(i == AV_PLACE_IDLE ? av_idle_ticks(s) :

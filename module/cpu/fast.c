@@ -102,32 +102,46 @@ static __always_inline unsigned int fast_read(struct av_srf *srf, u16 enc, u64 *
 	return AV_NR_FAST;
 }
 
+/* The index of the pair of these TTBRs if its roots are known, or AV_SRF_ROOTS. */
+static __always_inline unsigned int pair_of(const struct av_srf *srf, u64 ttbr0, u64 ttbr1)
+{
+	const struct av_srf_roots *idle = &srf->roots[AV_SRF_IDLE];
+	unsigned int i = av_srf_set_of(ttbr0, ttbr1), end = i + AV_SRF_WAYS;
+
+	if (idle->ttbr0 == ttbr0)
+		return av_srf_same_base(idle->ttbr1, ttbr1) && idle->root1[1] ? AV_SRF_IDLE :
+										AV_SRF_ROOTS;
+	for (; i < end; i++) {
+		const struct av_srf_roots *roots = &srf->roots[i];
+
+		if (roots->ttbr0 == ttbr0 && roots->ttbr1 == ttbr1 && roots->root1[1])
+			return i;
+	}
+	return AV_SRF_ROOTS;
+}
+
 /* A write of TTBR0_EL1 or TTBR1_EL1 that makes a pair whose roots are known. */
 static __always_inline int fast_ttbr(struct av_srf *srf, bool high, u64 val)
 {
 	u64 ttbr0 = high ? av_srf_get(srf, AV_TTBR0_EL1) : val;
 	u64 ttbr1 = high ? val : av_srf_get(srf, AV_TTBR1_EL1);
-	unsigned int i = av_srf_set_of(ttbr0, ttbr1), end = i + AV_SRF_WAYS;
+	unsigned int i = pair_of(srf, ttbr0, ttbr1);
+	const struct av_srf_roots *roots = &srf->roots[i];
 
-	for (; i < end; i++) {
-		const struct av_srf_roots *roots = &srf->roots[i];
-
-		if (roots->ttbr0 != ttbr0 || roots->ttbr1 != ttbr1 || !roots->root1[1])
-			continue;
-		av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
-		av_srf_show_ttbrs(srf);
-		av_srf_set_pair(srf, i);
-		srf->root0 = roots->root0;
-		srf->ttbr1[0] = roots->root1[0];
-		srf->ttbr1[1] = roots->root1[1];
-		srf->modes = roots->root1[0] ? srf->modes_same : 0;
-		av_quick_modes(srf);
-		counted(srf, high ? AV_FAST_TTBR1_EL1 : AV_FAST_TTBR0_EL1);
-		srf->pc += 4;
-		srf->pstate &= ~AV_PSR_BTYPE;
-		return AV_FAST_ROOTS;
-	}
-	return AV_FAST_NO;
+	if (i == AV_SRF_ROOTS)
+		return AV_FAST_NO;
+	av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
+	av_srf_show_ttbrs(srf);
+	av_srf_set_pair(srf, i);
+	srf->root0 = roots->root0;
+	srf->ttbr1[0] = roots->root1[0];
+	srf->ttbr1[1] = roots->root1[1];
+	srf->modes = roots->root1[0] ? srf->modes_same : 0;
+	av_quick_modes(srf);
+	counted(srf, high ? AV_FAST_TTBR1_EL1 : AV_FAST_TTBR0_EL1);
+	srf->pc += 4;
+	srf->pstate &= ~AV_PSR_BTYPE;
+	return AV_FAST_ROOTS;
 }
 
 static __always_inline bool is_ttbr_write(const struct av_insn *insn)

@@ -38,10 +38,21 @@ static __always_inline bool av_insn_runs(u32 insn)
 	       (insn & 0xfffff0ff) == 0xd50330df || (insn & 0xfffff01f) == 0xd503201f;
 }
 
+/* Of MRS, MSR, SYS and SYSL: what is accessed, as AV_SYS(), and the number of Rt. */
+static __always_inline u16 av_insn_sys(u32 insn)
+{
+	return insn >> 5;
+}
+
+static __always_inline unsigned int av_insn_rt(u32 insn)
+{
+	return insn & 0x1f;
+}
+
 static __always_inline enum av_insn_kind av_insn_kind(u32 insn, struct av_insn *out)
 {
-	out->enc = (insn >> 5) & 0xffff;
-	out->rt = insn & 0x1f;
+	out->enc = av_insn_sys(insn);
+	out->rt = av_insn_rt(insn);
 	out->write = !(insn & BIT(21));
 	/* op0 2 and 3: the most frequent. */
 	if ((insn & 0xffd00000) == 0xd5100000)

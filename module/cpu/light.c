@@ -25,12 +25,10 @@ static bool is_tlbi(u64 insn)
 static __always_inline bool answer_tlbi(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
-	struct av_insn insn;
+	u32 insn = srf->insn;
 
-	if (!is_tlbi(srf->insn) || !av_srf_el1(srf))
-		return false;
-	av_insn_kind(srf->insn, &insn);
-	if (!av_mmu_tlbi_light(vcpu, insn.enc, av_srf_get_x(srf, insn.rt)))
+	if (!av_srf_el1(srf) ||
+	    !av_mmu_tlbi_light(vcpu, av_insn_sys(insn), av_srf_get_x(srf, av_insn_rt(insn))))
 		return false;
 	av_count(&vcpu->stats, AV_EXIT_TLBI);
 	av_vcpu_skip_insn(vcpu);
@@ -79,16 +77,17 @@ static __always_inline bool answer_abort(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 	u64 esr = srf->esr;
-	struct av_light done;
+	u64 done;
 
 	if (av_mmu_in_stub(vcpu))
 		return false;
 	done = av_mmu_fault_light(vcpu, esr, srf->far, may_inject(srf));
-	if (!done.done)
+	if (!done)
 		return false;
-	if (done.inject)
-		av_take_abort_light(vcpu, av_esr_ec(esr) == AV_EC_IABT_LOW, srf->far, done.iss);
-	av_count(&vcpu->stats, done.cls);
+	if (done & AV_LIGHT_INJECT)
+		av_take_abort_light(vcpu, av_esr_ec(esr) == AV_EC_IABT_LOW, srf->far,
+				    FIELD_GET(AV_LIGHT_ISS, done));
+	av_count(&vcpu->stats, FIELD_GET(AV_LIGHT_CLASS, done));
 	return true;
 }
 
@@ -109,12 +108,12 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 		return light && (asked || !av_mmu_near_device(vcpu, srf->far)) &&
 		       answer_abort(vcpu);
 	case AV_EC_UNKNOWN:
+		if (is_tlbi(srf->insn))
+			return light && answer_tlbi(vcpu);
 		if (av_exit_is_light(srf))
 			return av_smccc_answer_light(vcpu);
 		/* The switcher never asks about these: they come from run.c's loop. */
-		if (!asked && is_ttbr(srf->insn))
-			return light && answer_ttbr(vcpu);
-		return light && answer_tlbi(vcpu);
+		return !asked && is_ttbr(srf->insn) && light && answer_ttbr(vcpu);
 	default:
 		return false;
 	}

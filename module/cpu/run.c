@@ -104,6 +104,7 @@ static __always_inline bool inject_due(struct av_vcpu *vcpu)
 
 static int before_entry(struct av_vcpu *vcpu)
 {
+	u32 cheap;
 	int ret;
 
 	/*
@@ -137,7 +138,8 @@ static int before_entry(struct av_vcpu *vcpu)
 		av_irq_settle(vcpu);
 	if (inject_due(vcpu))
 		av_inject_pending(vcpu);
-	av_mmu_want(vcpu, may_copy(vcpu), READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_ROOTS);
+	cheap = READ_ONCE(vcpu->vm->cpu->cheap);
+	av_mmu_want(vcpu, may_copy(vcpu), cheap & AV_CHEAP_ROOTS, cheap & AV_CHEAP_FAULTS);
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
 }
 

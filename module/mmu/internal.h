@@ -10,6 +10,7 @@
 #include "vm/regfile.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
+#include "switch/tlb.h"
 
 /* pool.c: preallocated tables, and the shadow's ops */
 extern const struct av_shadow_ops av_host_ops;
@@ -17,7 +18,16 @@ extern const struct av_shadow_ops av_host_ops;
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
 /* Flush a page of a tree and wait. Under mmu_lock. Returns the number of TLBIs. */
-unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va);
+static inline unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va)
+{
+	unsigned int n;
+
+	av_vm_stat_add_locked(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
+	n = av_tlb_flush_one(vm, serial, va);
+	if (likely(n))
+		av_vm_stat_add_locked(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
+	return n;
+}
 
 /* life.c: between two parts of long work, without mmu_lock. av_mmu_offer() may sleep. */
 void av_mmu_offer(void);

@@ -65,9 +65,10 @@ static void note_op(u64 *seq, struct av_recent *recent, const struct av_tlbi *op
 }
 
 /* Not only leaves change: guest tables that this tree's walks used may be gone. */
-static __always_inline void note_tables(struct av_tree *tree)
+static __always_inline void note_tables(struct av_shadow *sh, struct av_tree *tree)
 {
 	WRITE_ONCE(tree->seq_tables, tree->seq_tables + 1);
+	sh->ops->tables_gone(sh->ctx);
 }
 
 bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span)
@@ -156,7 +157,7 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 	bool more;
 
 	if (!w->op.leaf)
-		note_tables(tree);
+		note_tables(sh, tree);
 	note_op(&tree->seq, tree->recent, &w->op);
 	if (w->op.scope == AV_TLBI_ASID && w->keep && av_tree_keepable(tree)) {
 		more = av_tree_keep(tree, g, w->kept != tree->serial, &w->va);
@@ -210,8 +211,10 @@ static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 /* When an op begins: record it for walks of all trees. */
 static void begin(struct av_shadow *sh, const struct av_tlbi *op)
 {
-	if (op->scope == AV_TLBI_ASID)
+	if (op->scope == AV_TLBI_ASID) {
 		WRITE_ONCE(sh->seq_asids, sh->seq_asids + 1);
+		sh->ops->tables_gone(sh->ctx);
+	}
 	/* By address, global entries of all ASIDs are dropped: fills under way must see it. */
 	if (op->scope == AV_TLBI_VA || op->scope == AV_TLBI_VAA)
 		note_op(&sh->seq_va[op->high], sh->recent_va[op->high], op);
@@ -234,7 +237,7 @@ static __always_inline bool page_of_tree(struct av_shadow *sh, struct av_tree *t
 	else if (tree->key.asid != AV_ASID_ANY)
 		return true;
 	if (!op.leaf)
-		note_tables(tree);
+		note_tables(sh, tree);
 	/* Kernels change a few addresses again and again, in one of the trees. */
 	if (tree->clean == op.va)
 		return true;

@@ -10,6 +10,7 @@
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/pairs.h"
+#include "mmu/shown.h"
 
 /* How often to try a lock that is held: some microseconds. */
 #define LOCK_LOOKS	64
@@ -171,6 +172,7 @@ int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 	vcpu->mmu->stale = AV_STALE_REGS;
 	vcpu->mmu->regimes = 1;
 	av_pairs_init(vcpu->mmu);
+	av_shown_make_room(vcpu->vm, vcpu->idx);
 	return av_ring_create(vcpu);
 }
 
@@ -180,6 +182,7 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 	struct av_vm *vm = vcpu->vm;
 	int i;
 
+	av_shown_end(vcpu);
 	spin_lock(&vm->mmu_lock);
 	for (i = 0; i < AV_VCPU_TREES; i++) {
 		if (!mmu->trees[i])

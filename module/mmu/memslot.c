@@ -17,6 +17,7 @@
 #include "mmu/copies.h"
 #include "mmu/gmem_plain.h"
 #include "mmu/private.h"
+#include "mmu/shown.h"
 
 /* The VMM chooses these sizes: a failure is an errno and needs no log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
@@ -208,6 +209,7 @@ static void retire(struct av_vm *vm, struct av_slot *slot)
 	spin_lock(&vm->mmu_lock);
 	WRITE_ONCE(slot->dying, true);
 	av_mmu_bump_seq(vm);
+	av_shown_revoke(vm);
 	spin_unlock(&vm->mmu_lock);
 	for_slot(vm, slot, av_shadow_zap_gfn);
 	do {

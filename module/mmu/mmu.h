@@ -126,18 +126,20 @@ bool av_mmu_load_now(struct av_vcpu *vcpu);
 void av_mmu_count_plain(struct av_vcpu *vcpu);
 
 /*
- * Before av_mmu_load(): may virtual EL1 run from patched copies of its code (mmu/copies.h), and
- * may the window switch trees itself?
+ * Before av_mmu_load(): may virtual EL1 run from patched copies of its code (mmu/copies.h), may
+ * the window switch trees itself, and may it read the guest's tables (mmu/shown.h)?
  */
-static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots)
+static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots, bool shown)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
 	if (unlikely(mmu->plain) && !(--mmu->plain % AV_PLAIN_LOOK))
 		av_mmu_count_plain(vcpu);
-	if (unlikely(mmu->want_copies != copies || mmu->want_roots != roots)) {
+	if (unlikely(mmu->want_copies != copies || mmu->want_roots != roots ||
+		     mmu->want_shown != shown)) {
 		mmu->want_copies = copies;
 		mmu->want_roots = roots;
+		mmu->want_shown = shown;
 		mmu->regimes++;
 		mmu->stale |= AV_STALE_REGS;
 	}
@@ -209,19 +211,17 @@ static inline bool av_mmu_near_device(const struct av_vcpu *vcpu, u64 far)
 	return av_device_near(&vcpu->mmu->device, far);
 }
 
-/* An answer to resume or, with inject, to inject an abort; in one register. */
-struct av_light {
-	bool done;		/* there is an answer */
-	bool inject;
-	u16 cls;		/* enum av_exit_class */
-	u32 iss;
-};
+/* An answer to resume or, with INJECT, to inject an abort. */
+#define AV_LIGHT_DONE		BIT_ULL(0)		/* there is an answer */
+#define AV_LIGHT_INJECT		BIT_ULL(1)
+#define AV_LIGHT_CLASS		GENMASK_ULL(15, 8)	/* enum av_exit_class */
+#define AV_LIGHT_ISS		GENMASK_ULL(63, 32)
 
 /*
- * av_mmu_fault() at a light exit, with interrupts off. Not done: not possible, use
- * av_mmu_fault(). Aborts are injected only with may_inject.
+ * av_mmu_fault() at a light exit, with interrupts off. 0: not possible, use av_mmu_fault().
+ * Aborts are injected only with may_inject.
  */
-struct av_light av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject);
+u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject);
 
 /*
  * Fetch the instruction at va as the guest's current mode would. False: it cannot be fetched,

@@ -14,6 +14,7 @@
 #include "mmu/copies.h"
 #include "mmu/entry.h"
 #include "mmu/hidden.h"
+#include "mmu/shown.h"
 #include "mmu/walk_down.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
@@ -131,6 +132,7 @@ static noinline int find_table(struct av_vcpu *vcpu, struct av_near *near,
 	near->part.nr = 0;
 	near->pt = NULL;
 	vcpu->mmu->refill.near = NULL;
+	vcpu->mmu->last_true = NULL;
 	ret = find_known(vcpu, near, tree, va);
 	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;
 }
@@ -362,29 +364,28 @@ static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struc
 }
 
 /* The answer to a hidden fault. What av_resolve_*() write of it is not stored. */
-static __always_inline struct av_light hidden(u64 esr, u64 far)
+static __always_inline u64 hidden(u64 esr, u64 far)
 {
 	struct av_answer answer;
 
 	av_resolve_begin(esr, far, &answer);
-	return (struct av_light) { .done = true, .cls = answer.cls };
+	return AV_LIGHT_DONE | FIELD_PREP(AV_LIGHT_CLASS, answer.cls);
 }
 
 /* The answer to the guest's own fault. */
-static __always_inline struct av_light guests(u64 esr, u64 far, int fault)
+static __always_inline u64 guests(u64 esr, u64 far, int fault)
 {
 	struct av_answer answer;
 
 	av_resolve_begin(esr, far, &answer);
 	av_resolve_guests(esr, AV_FAULT_FSC(fault), &answer);
-	return (struct av_light) {
-		.done = true, .inject = true, .cls = answer.cls, .iss = answer.iss
-	};
+	return AV_LIGHT_DONE | AV_LIGHT_INJECT | FIELD_PREP(AV_LIGHT_CLASS, answer.cls) |
+	       FIELD_PREP(AV_LIGHT_ISS, answer.iss);
 }
 
 /* Under mmu_lock: fill the page, or answer that the guest's fault may be injected. */
-static __always_inline struct av_light resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu,
-					       u64 esr, u64 far, bool may_inject)
+static __always_inline u64 resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr, u64 far,
+				   bool may_inject)
 {
 	u64 va = av_untag(&mmu->regime, far);
 	struct av_tree *tree = mmu->tree[far >> 55 & 1];
@@ -397,23 +398,25 @@ static __always_inline struct av_light resolve(struct av_vcpu *vcpu, struct av_v
 	OPTIMIZER_HIDE_VAR(near);
 	desc = descriptor(vcpu, near, tree, va, &fault);
 	if (!desc.loaded)
-		return (struct av_light) {};
+		return 0;
 	ret = unlikely(fault) ? fault :
 				av_walk_table_permits(&near->at, desc.val, mmu->el, access);
 	if (!ret)
 		return refill(vcpu, near, tree, va, desc.val, access) ||
 		       fill(vcpu, near, tree, va, desc.val, access) ?
-			       hidden(esr, far) : (struct av_light) {};
+			       hidden(esr, far) : 0;
 	if (!may_inject || (!mmu->el && near->at.e0pd))
-		return (struct av_light) {};
+		return 0;
+	if (!mmu->el && !fault && !tree->key.high)
+		av_shown_note(vcpu, near, va);
 	mmu->resolved.walk.ipa = 0;
 	return guests(esr, far, ret);
 }
 
-static __always_inline struct av_light near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu,
-						  u64 esr, u64 far, bool may_inject)
+static __always_inline u64 near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu, u64 esr,
+				      u64 far, bool may_inject)
 {
-	struct av_light done = {};
+	u64 done = 0;
 
 	if (!av_abort_walked(esr) || !av_mmu_lock_soon(vcpu))
 		return done;
@@ -423,22 +426,21 @@ static __always_inline struct av_light near_abort(struct av_vcpu *vcpu, struct a
 	return done;
 }
 
-static noinline struct av_light far_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
+static noinline u64 far_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 {
 	struct av_answer *answer = &vcpu->mmu->answer;
 
 	if (!av_light_abort(vcpu, esr, far, may_inject, answer))
-		return (struct av_light) {};
-	return (struct av_light) {
-		.done = true, .inject = answer->kind == AV_ANSWER_ABORT, .cls = answer->cls,
-		.iss = answer->iss,
-	};
+		return 0;
+	return AV_LIGHT_DONE | FIELD_PREP(AV_LIGHT_CLASS, answer->cls) |
+	       FIELD_PREP(AV_LIGHT_ISS, answer->iss) |
+	       (answer->kind == AV_ANSWER_ABORT ? AV_LIGHT_INJECT : 0);
 }
 
-struct av_light av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
+u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	struct av_light done = {};
+	u64 done = 0;
 
 	/* mmu->plain counts down by exits on the full path: root.c. */
 	if (unlikely(mmu->plain))
@@ -447,13 +449,13 @@ struct av_light av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool 
 	if (unlikely(mmu->stale))
 		return done;
 	done = near_abort(vcpu, mmu, esr, far, may_inject);
-	if (unlikely(!done.done)) {
+	if (unlikely(!done)) {
 		done = far_abort(vcpu, esr, far, may_inject);
-		if (!done.done)
-			return done;
+		if (!done)
+			return 0;
 	}
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr,
-		       done.inject ? AV_ANSWER_ABORT : AV_ANSWER_RESUME);
+		       done & AV_LIGHT_INJECT ? AV_ANSWER_ABORT : AV_ANSWER_RESUME);
 	return done;
 }

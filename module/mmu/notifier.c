@@ -13,6 +13,7 @@
 
 #include "compat/mm.h"
 #include "mmu/copies.h"
+#include "mmu/shown.h"
 
 /* Frames handled before others may take mmu_lock. */
 #define BATCH	128
@@ -148,6 +149,7 @@ static int range_start(struct mmu_notifier *mn, const struct mmu_notifier_range 
 
 	spin_lock(&vm->mmu_lock);
 	widen(vm->mmu, range->start, range->end);
+	av_shown_revoke(vm);
 	unmap_range(vm, range->start, range->end, mmu_notifier_range_blockable(range));
 	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);
@@ -270,6 +272,7 @@ static void release(struct mmu_notifier *mn, struct mm_struct *mm)
 
 	spin_lock(&vm->mmu_lock);
 	av_mmu_bump_seq(vm);
+	av_shown_revoke(vm);
 	spin_unlock(&vm->mmu_lock);
 	av_mmu_drop_all(vm);
 }

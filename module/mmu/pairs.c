@@ -4,6 +4,7 @@
  * may use of them.
  */
 #include "mmu/pairs.h"
+#include "mmu/shown.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
 
@@ -148,8 +149,12 @@ static void show_pair(struct av_vcpu *vcpu, unsigned int i)
 	int el;
 
 	roots_of_pair(vcpu, i, out->root1);
-	if (!out->root1[1])
+	if (!out->root1[1]) {
+		/* The window looks at its root only if this is the TTBR0. */
+		if (i == AV_SRF_IDLE)
+			out->ttbr0 = AV_NO_TTBR;
 		return;
+	}
 	for (el = out->root1[0] ? 0 : 1; el < 2; el++) {
 		m = &pair->mode[mode_of(vcpu, el)];
 		mmu->place_pairs[m->place[0]] |= BIT(i);
@@ -182,8 +187,10 @@ void av_pairs_show(struct av_vcpu *vcpu)
 	if (shown_less(vcpu))
 		av_pair_changed(mmu, mmu->pair);
 	pairs = mmu->to_show;
-	if (unlikely(mmu->shown_regimes != mmu->regimes || mmu->shown_copies != mmu->copies))
+	if (unlikely(mmu->shown_regimes != mmu->regimes || mmu->shown_copies != mmu->copies)) {
 		pairs = GENMASK(AV_SRF_ROOTS - 1, 0);
+		av_shown_hide(vcpu);
+	}
 	for_each_set_bit(i, &pairs, AV_SRF_ROOTS)
 		show_pair(vcpu, i);
 	mmu->to_show = 0;
@@ -308,9 +315,36 @@ static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *re
 	return i;
 }
 
-unsigned int av_pair_find(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
+/* The pair with the tables that a kernel uses between two processes. */
+static unsigned int idle_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime)
+{
+	struct av_ttbr_pair *pair = &mmu->pairs[AV_SRF_IDLE];
+
+	if (pair->ttbr0 != regime->ttbr0 || !av_srf_same_base(pair->ttbr1, regime->ttbr1) ||
+	    pair->regimes != mmu->regimes) {
+		av_pair_changed(mmu, AV_SRF_IDLE);
+		*pair = (struct av_ttbr_pair) {
+			.ttbr0 = regime->ttbr0, .ttbr1 = regime->ttbr1,
+			.regimes = mmu->regimes, .with = AV_SRF_IDLE,
+		};
+	}
+	return AV_SRF_IDLE;
+}
+
+/* Are both trees of the pair the same for every ASID? */
+static bool is_idle(const struct av_shadow *sh, const struct av_regime *regime)
+{
+	return regime->ttbr0 == READ_ONCE(sh->idle_base) && !READ_ONCE(sh->high_tagged) &&
+	       av_regime_mmu_on(regime);
+}
+
+unsigned int av_pair_find(struct av_vcpu *vcpu, const struct av_regime *regime)
 {
 	unsigned int set = av_srf_set_of(regime->ttbr0, regime->ttbr1), i;
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+
+	if (is_idle(&vcpu->vm->mmu->shadow, regime))
+		return idle_pair(mmu, regime);
 
 	for (i = set; i < set + AV_SRF_WAYS; i++) {
 		const struct av_ttbr_pair *pair = &mmu->pairs[i];

@@ -29,7 +29,7 @@ int av_pair_context(struct av_vcpu *vcpu, bool now);
 bool av_pairs_now(const struct av_vcpu *vcpu);
 
 /* The index in pairs[] of the current TTBRs: an existing pair, or a new one without trees. */
-unsigned int av_pair_find(struct av_vcpu_mmu *mmu, const struct av_regime *regime);
+unsigned int av_pair_find(struct av_vcpu *vcpu, const struct av_regime *regime);
 /* Use a pair, and with it the pair through which the guest gets there: new_pair(). */
 void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i);
 

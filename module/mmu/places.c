@@ -11,19 +11,22 @@
 #include <linux/io.h>
 
 #include "mmu/pairs.h"
+#include "mmu/shown.h"
 #include "switch/tlb.h"
 
 /* The vCPU's place of a tree, or -1. Starts with the loaded tree: the high half rarely changes. */
 int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 {
 	const struct av_root *loaded = mmu->root[key->high];
-	unsigned int first = loaded ? loaded - mmu->roots : 0, n;
+	int i = loaded ? loaded - mmu->roots : 0;
 
-	for (n = 0; n < AV_VCPU_TREES; n++) {
-		unsigned int i = (first + n) % AV_VCPU_TREES;
+	if (mmu->trees[i] && av_tree_key_equal(&mmu->trees[i]->key, key))
+		return i;
+	for (i = 0; i < AV_VCPU_TREES; i++) {
 		const struct av_tree *tree = mmu->trees[i];
 
-		if (tree && av_tree_key_equal(&tree->key, key))
+		/* Most differ in this. */
+		if (tree && tree->key.asid == key->asid && av_tree_key_equal(&tree->key, key))
 			return i;
 	}
 	return -1;
@@ -97,13 +100,23 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	const struct av_tree *tree = mmu->trees[i];
-	unsigned int c;
+	unsigned int c, mode;
 
 	mmu->to_show |= mmu->place_pairs[i];
 	mmu->place_pairs[i] = 0;
-	for (c = 0; c < vcpu->sw->nr_contexts; c++)
-		if (av_tlb_has(vcpu->sw, c, tree->serial))
-			av_pair_leave_context(mmu, c);
+	av_shown_hide(vcpu);
+	if (!tree->key.high && tree->key.asid != AV_ASID_ANY) {
+		/* At most one context per mode has it: find_context(). */
+		for (mode = 0; mode < AV_PAIR_MODES; mode++) {
+			c = mmu->place_context[i][mode];
+			if (c < vcpu->sw->nr_contexts && av_tlb_has(vcpu->sw, c, tree->serial))
+				av_pair_leave_context(mmu, c);
+		}
+	} else {
+		for (c = 0; c < vcpu->sw->nr_contexts; c++)
+			if (av_tlb_has(vcpu->sw, c, tree->serial))
+				av_pair_leave_context(mmu, c);
+	}
 	mmu->trees[i] = NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "mmu/memory.h"
+#include "mmu/shown.h"
 #include "switch/tlb.h"
 
 static void pt_free(struct av_pt *pt)
@@ -168,7 +169,7 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	struct av_vm *vm = ctx;
 	unsigned int contexts = av_tlb_nr_contexts(vm), i, n = 0;
 
-	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
+	av_vm_stat_add_locked(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
 	av_tlb_flush_begin();
 	if (f->all) {
 		n += av_tlb_flush_vm(vm);
@@ -185,18 +186,7 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 	if (!n)
 		return 0;
 	av_tlb_flush_end();
-	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
-	return n;
-}
-
-unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va)
-{
-	unsigned int n;
-
-	av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH_REQUESTS, 1);
-	n = av_tlb_flush_one(vm, serial, va);
-	if (likely(n))
-		av_vm_stat_add(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
+	av_vm_stat_add_locked(&vm->stats, AV_VM_REMOTE_TLB_FLUSH, 1);
 	return n;
 }
 
@@ -243,6 +233,11 @@ static void relinked(void *ctx, unsigned int entries)
 	av_vm_stat_add(&vm->stats, AV_VM_SHADOW_AGREED, entries);
 }
 
+static void tables_gone(void *ctx)
+{
+	av_shown_hide_all(ctx);
+}
+
 /* In a vCPU's own thread, for a fault. Does not wait for words that cannot be read at once. */
 static const u64 *look(void *ctx, u64 ipa, u64 *copy, unsigned int n)
 {
@@ -261,6 +256,7 @@ const struct av_shadow_ops av_host_ops = {
 	.free_pt = give_pt,
 	.free_tree = give_tree,
 	.used = used,
+	.tables_gone = tables_gone,
 	.relinked = relinked,
 	.look = look,
 	.publish = publish,

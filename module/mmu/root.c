@@ -165,7 +165,7 @@ static void choose_pair(struct av_vcpu *vcpu)
 	unsigned int i;
 
 	av_vcpu_regime(vcpu, &mmu->regime);
-	i = av_pair_find(mmu, &mmu->regime);
+	i = av_pair_find(vcpu, &mmu->regime);
 	if (i != mmu->pair)
 		mmu->fetch.valid = false;
 	av_pair_use(mmu, i);
@@ -190,7 +190,8 @@ int av_mmu_load(struct av_vcpu *vcpu)
 
 	if (!mmu->stale)
 		return 0;
-	if (mmu->stale & AV_STALE_REGS)
+	/* The idle pair is the same for all ASIDs, which regime may not be up to date with. */
+	if (mmu->stale & AV_STALE_REGS || mmu->pair == AV_SRF_IDLE)
 		choose_pair(vcpu);
 	/* An exception from virtual EL0 may start in tables that are not its handler's. */
 	if (unlikely(mmu->back) && el && mmu->el && may_use_copies(vcpu))
@@ -263,10 +264,11 @@ void av_mmu_follow_window(struct av_vcpu *vcpu, int el)
 
 	if (!av_srf_at_pair(vcpu->srf, mmu->pair)) {
 		av_pair_use(mmu, av_srf_pair(vcpu->srf));
-		mmu->regime.ttbr0 = mmu->pairs[mmu->pair].ttbr0;
-		mmu->regime.ttbr1 = mmu->pairs[mmu->pair].ttbr1;
 		mmu->fetch.valid = false;
 	}
+	/* The ASID may have changed without the pair: AV_SRF_IDLE. */
+	mmu->regime.ttbr0 = av_srf_get(vcpu->srf, AV_TTBR0_EL1);
+	mmu->regime.ttbr1 = av_srf_get(vcpu->srf, AV_TTBR1_EL1);
 	av_pair_take(vcpu, el);
 	if (unlikely(mmu->back))
 		mmu->stale |= AV_STALE_MODE;

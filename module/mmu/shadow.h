@@ -173,6 +173,8 @@ struct av_shadow_ops {
 	void (*free_tree)(void *ctx, struct av_tree *tree, struct av_pool *pool);
 	/* Pages (of the pool) and trees were used. */
 	void (*used)(void *ctx, int pages, int trees);
+	/* av_tree_seq_tables() has changed for some tree. */
+	void (*tables_gone)(void *ctx);
 	/* A kept table was linked again, with this many of its entries. */
 	void (*relinked)(void *ctx, unsigned int entries);
 	/*

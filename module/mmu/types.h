@@ -110,6 +110,10 @@ struct av_vm_mmu {
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
 	u32 budget;			/* of table pages; equals shadow.max_pts */
 
+	/* mmu/shown.h, under mmu_lock: tables of all vCPUs that are mapped; may any be in use */
+	u32 nr_shown;
+	bool shown_any, shown_off;
+
 	struct mmu_notifier notifier;
 	bool registered;		/* with the host: notifier and shrinker may be called */
 	struct list_head list;		/* in the shrinker's list of VMs */
@@ -205,12 +209,12 @@ struct av_ttbr_pair {
  * last use, and whether one of its trees has lost its place: such contexts come first.
  */
 struct av_mmu_context {
-	u32 pairs;
+	u64 pairs;
 	u8 before, after;
 	bool left;
 };
 
-static_assert(AV_SRF_ROOTS <= 32 && AV_VCPU_TREES <= 32, "bits of an u32");
+static_assert(AV_SRF_ROOTS <= 64 && AV_VCPU_TREES <= 32, "bits of an u64, of an u32");
 static_assert(AV_NR_CONTEXTS < BIT(8), "before and after");
 
 /* What has changed since the last load: the exception level; registers, too. */
@@ -229,9 +233,10 @@ struct av_vcpu_mmu {
 	 * regimes and copies at the last call; pairs shown with a place, and with a context.
 	 */
 	bool want_roots, shown_copies;
-	u32 to_show;
+	bool want_shown;		/* may the window read the guest's tables: mmu/shown.h */
+	u64 to_show;
 	u64 shown_regimes;
-	u32 place_pairs[AV_VCPU_TREES];
+	u64 place_pairs[AV_VCPU_TREES];
 	/* For a tree of the low half: the contexts that it was last used with, by mode. */
 	u8 place_context[AV_VCPU_TREES][AV_PAIR_MODES];
 	struct av_mmu_context contexts[AV_NR_CONTEXTS + 1];	/* the last one heads the list */
@@ -257,6 +262,9 @@ struct av_vcpu_mmu {
 
 	struct av_near near[AV_NEARS];
 	struct av_refill refill;
+	/* mmu/shown.h, under mmu_lock: where the guest took its last fault; pages in the window */
+	const struct av_near *last_true;
+	u64 shown[AV_SRF_TABLES];
 	struct av_answer answer;		/* of a light exit */
 
 	struct av_fetch fetch;

@@ -101,8 +101,9 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(EXIT_SHORT,	"exit_short")		/* light exits that the switcher asked about */
 
 /*
- * The class "fast" by register or instruction: X(REGISTER, "name"). As in KVM,
- * the last row counts for the class HVC instead.
+ * The class "fast" by register or instruction: X(REGISTER, "name"). The rows
+ * from HVC on count for classes of their own instead: as in KVM for HVC, and for
+ * DABT_TRUE and PABT_TRUE.
  */
 #define AV_FAST_TRAPS(X)						\
 	X(SP_EL0,	"fast_sp_el0")					\
@@ -133,7 +134,9 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(BRK,		"fast_brk")					\
 	X(ERET,		"fast_eret")					\
 	X(ERET_EL0,	"fast_eret_el0")				\
-	X(HVC,		"fast_hvc")
+	X(HVC,		"fast_hvc")					\
+	X(DABT,		"fast_dabt")					\
+	X(PABT,		"fast_pabt")
 
 #define X(reg, name)	AV_FAST_##reg,
 enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };

@@ -22,7 +22,7 @@
 /* The assembler knows these (switch/timing.S). */
 #define AV_TIME_EVERY	64
 #define AV_TIME_PHASE	32
-#define AV_TIME_LOG	64
+#define AV_TIME_LOG	48
 
 /* A log's entry: ticks, and low bits of the counter's address. */
 #define AV_TIME_TICKS	GENMASK_ULL(47, 0)

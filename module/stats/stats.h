@@ -77,6 +77,12 @@ static inline void av_vm_stat_add(struct av_vm_stats *s, enum av_vm_figure figur
 	atomic64_add(n, &s->figure[figure]);
 }
 
+/* The same for a figure that is only changed under one lock, which the caller has. */
+static inline void av_vm_stat_add_locked(struct av_vm_stats *s, enum av_vm_figure figure, s64 n)
+{
+	atomic64_set(&s->figure[figure], atomic64_read(&s->figure[figure]) + n);
+}
+
 static __always_inline void av_stats_enter(struct av_vcpu_stats *s)
 {
 	/* likely: keeps the code inline for when it is on. */

@@ -51,6 +51,7 @@ CHECK_SRF(root0, SRF_ROOT0);
 CHECK_SRF(roots_at, SRF_ROOTS_AT);
 CHECK_SRF(ttbr, SRF_TTBR);
 CHECK_SRF(roots, SRF_ROOTS);
+CHECK_SRF(roots[AV_SRF_IDLE], SRF_IDLE);
 CHECK_SRF(modes, SRF_MODES);
 CHECK_SRF(modes_same, SRF_MODES_SAME);
 static_assert(offsetof(struct av_srf_roots, ttbr0) == ROOTS_TTBR0);
@@ -66,6 +67,12 @@ CHECK_SRF(log.begun, SRF_BEGUN);
 CHECK_SRF(log.timed, SRF_TIMED);
 CHECK_SRF(log.nr, SRF_LOG_NR);
 CHECK_SRF(log.entry, SRF_LOG);
+CHECK_SRF(tables_at, SRF_TABLES_AT);
+CHECK_SRF(tables, SRF_TABLES);
+static_assert(offsetof(struct av_srf_table, region) == TABLE_REGION);
+static_assert(offsetof(struct av_srf_table, root0) == TABLE_ROOT0);
+static_assert(sizeof(struct av_srf_table) == 1 << TABLE_SHIFT);
+static_assert(AV_SRF_TABLES == 1 << TABLES_BITS);
 static_assert(SRF_SHARED == AV_SRF_PAGE);
 CHECK_SRF(sys[AV_CONTEXTIDR_EL1], SRF_CONTEXTIDR_EL1);
 CHECK_SRF(sys[AV_SCTLR_EL1], SRF_SCTLR_EL1);
@@ -96,7 +103,7 @@ static_assert(SRF_ROOT1_EL0 == SRF_QUICK_EL0 + 8 && SRF_ROOT1_EL1 == SRF_ROOT1_E
 	      SRF_PHYS == SRF_ROOT1_EL1 + 8 && SRF_QUICK_MODES == SRF_PHYS + 8);
 static_assert(SRF_SVC_PSTATE == SRF_SVC_PC + 8);
 static_assert(SRF_SPSR_EL1 == SRF_ELR_EL1 + 8 && SRF_DAIF == SRF_ESR_EL1 + 8 &&
-	      SRF_SP_EL1 == SRF_DAIF + 8 && SRF_TPIDR_EL1 == SRF_SP_EL1 + 8 &&
+	      SRF_SP_EL1 == SRF_DAIF + 8 && SRF_PSTATE == SRF_PC + 8 && SRF_FAR == SRF_ESR + 8 && SRF_TPIDR_EL1 == SRF_SP_EL1 + 8 &&
 	      SRF_TPIDRRO_EL0 == SRF_TPIDR_EL0 + 8);
 
 /* av_srf_el1() */
@@ -147,6 +154,7 @@ static_assert(AV_QUICK_VREG == GENMASK(QUICK_VREG_BITS - 1, 0));
 static_assert(AV_NR_VREGS == BIT(QUICK_VREG_BITS));
 static_assert(AV_FAST_SVC == FAST_SVC && AV_FAST_ERET == FAST_ERET && AV_FAST_DAIF == FAST_DAIF);
 static_assert(AV_FAST_ERET_EL0 == FAST_ERET_EL0 && AV_FAST_HVC == FAST_HVC);
+static_assert(AV_FAST_DABT == FAST_DABT && AV_FAST_PABT == FAST_PABT && FAST_PABT == FAST_DABT + 1);
 
 /* A token's counter has the token's name. */
 #define NONE(name)

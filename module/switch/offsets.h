@@ -46,9 +46,9 @@
 #define SRF_TTBR	0x200
 #define SRF_QUICK_ROWS	0x208
 #define SRF_FAST	0x288
-#define SRF_ROOTS	0x370
-#define SRF_MODES_SAME	0x870
-#define SRF_PSCI	0x878
+#define SRF_ROOTS	0x380
+#define SRF_IDLE	0x880		/* roots[AV_SRF_IDLE] */
+#define SRF_MODES_SAME	0x8a8
 /* virtual registers in the first page */
 #define SRF_SCTLR_EL1	0x8b8
 #define SRF_TCR_EL1	0x8c8
@@ -61,6 +61,10 @@
 #define SRF_TIMED	0xb78
 #define SRF_LOG_NR	0xb80
 #define SRF_LOG		0xb88
+#define SRF_PSCI	0xd08
+/* the guest's tables that the window may read */
+#define SRF_TABLES_AT	0xd40
+#define SRF_TABLES	0xd48
 /* virtual registers in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -82,6 +86,7 @@
 #define SHARED_SPSR_EL1	(SRF_SPSR_EL1 - SRF_SHARED)
 #define SHARED_ESR_EL1	(SRF_ESR_EL1 - SRF_SHARED)
 #define SHARED_DAIF	(SRF_DAIF - SRF_SHARED)
+#define SHARED_FAR_EL1	(SRF_FAR_EL1 - SRF_SHARED)
 #define SHARED_SP_EL1	(SRF_SP_EL1 - SRF_SHARED)
 #define SHARED_TPIDR_EL0	(SRF_TPIDR_EL0 - SRF_SHARED)
 
@@ -93,6 +98,12 @@
 #define ROOTS_SIZE	0x28
 #define ROOTS_SETS	8
 #define ROOTS_WAYS	4
+
+/* struct av_srf_table */
+#define TABLE_REGION	0x00
+#define TABLE_ROOT0	0x08
+#define TABLE_SHIFT	4
+#define TABLES_BITS	2
 
 /* struct av_private */
 #define SW_SRF		0x00
@@ -160,6 +171,8 @@
 #define FAST_ERET	26
 #define FAST_ERET_EL0	27
 #define FAST_HVC	28
+#define FAST_DABT	29
+#define FAST_PABT	30
 
 /* The syndrome of an unknown instruction: AV_ESR_IL. */
 #define ESR_UNKNOWN	0x2000000
@@ -184,7 +197,7 @@
 /* AV_TIME_EVERY, AV_TIME_PHASE, AV_TIME_LOG */
 #define TIME_EVERY	64
 #define TIME_PHASE	32
-#define TIME_LOG	64
+#define TIME_LOG	48
 
 /* AV_INSN_UNKNOWN: no instruction */
 #define INSN_UNKNOWN	0x100000000

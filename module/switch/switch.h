@@ -88,6 +88,22 @@ void av_switch_set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *
 void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *data);
 
 /*
+ * The window has room for tables of the guest's for so many vCPUs, of a VM with at most this
+ * number of vCPUs.
+ */
+#define AV_TABLE_VCPUS		64
+#define AV_TABLES_MOST_VCPUS	124
+
+/*
+ * Map a page of the guest's as the n'th table of vCPU idx that the window may read; unmap it; and
+ * flush it, within av_tlb_flush_begin() and _end(). A table that is mapped must be unmapped and
+ * flushed before another takes its place. The caller has a lock for each vCPU's tables.
+ */
+void av_switch_show_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n, u64 pa);
+void av_switch_hide_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n);
+void av_switch_flush_table(unsigned int idx, unsigned int n);
+
+/*
  * Does each entry flush the CPU's TLB (switch/enter.S)? Yes if the host's kernel mappings are
  * global: not on a host that has KPTI, or would use it because of KASLR.
  */

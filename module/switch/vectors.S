@@ -41,6 +41,9 @@ SYM_CODE_START(WINDOW(code))
 	adr	x2, WINDOW(quick_fetch_copy)
 	cmp	x1, x2
 	b.eq	.Lquick_fetch_failed
+	adr	x2, WINDOW(quick_table)
+	cmp	x1, x2
+	b.eq	.Lquick_table_failed
 	fatal
 	.rept	3
 	.balign	128
@@ -317,6 +320,14 @@ SYM_INNER_LABEL(WINDOW(slow), SYM_L_GLOBAL)
 	mov	x0, #EXIT_SYNC
 	b	WINDOW(exit_from_x4)
 
+	/* The guest's table was taken away while it was read: the exception as it was before. */
+.Lquick_table_failed:
+	ldp	x0, x1, [sp, #SRF_PC]
+	ldp	x2, x3, [sp, #SRF_ESR]
+	msr	elr_el1, x0
+	msr	spsr_el1, x1
+	msr	esr_el1, x2
+	msr	far_el1, x3
 	/* Exceptions that are light exits: x0 to x3 are saved. */
 SYM_INNER_LABEL(WINDOW(light), SYM_L_GLOBAL)
 	save_x4_to_x17

@@ -3,10 +3,11 @@
  * The window's tables.
  *
  * They have the host's geometry: 4 KiB pages, four levels. One level-3 table maps the window:
- * the code, then the vCPUs' register files by index. The same chain of tables is linked from
- * the last entry of each guest TTBR1 root and from the first entry of the aux root, so a low
- * alias is the low 39 bits of the window address. EL0 can access nothing in the window. The
- * vCPUs' private pages are linked only from the second entry of the aux root.
+ * the code, then the vCPUs' register files by index, then for each of the first vCPUs a few of
+ * the guest's own tables, to be read (mmu/shown.h). The same chain of tables is linked from the last entry of
+ * each guest TTBR1 root and from the first entry of the aux root, so a low alias is the low 39
+ * bits of the window address. EL0 can access nothing in the window. The vCPUs' private pages are
+ * linked only from the second entry of the aux root.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -31,7 +32,11 @@
 
 #define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
 
-static_assert(CODE_PAGES + AV_MAX_VCPUS * SRF_PAGES <= SLOTS);
+/* The first of the guest's tables, where the register files of more vCPUs would be. */
+#define TABLES_SLOT	(TIMED_SLOT - AV_TABLE_VCPUS * AV_SRF_TABLES)
+
+static_assert(CODE_PAGES + AV_TABLES_MOST_VCPUS * SRF_PAGES <= TABLES_SLOT);
+static_assert(AV_TABLES_MOST_VCPUS >= AV_TABLE_VCPUS);
 /* Register files in the window are aligned to their size: vectors.S finds one by rounding SP down. */
 static_assert(CODE_PAGES % SRF_PAGES == 0);
 static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
@@ -41,6 +46,7 @@ static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
 #define CODE_DESC	(PAGE_DESC | PTE_RDONLY)
 /* PTE_DBM makes the page writable with indirect permissions (S1PIE). */
 #define DATA_DESC	(PAGE_DESC | PTE_PXN | PTE_DBM)
+#define TABLE_DESC	(PAGE_DESC | PTE_PXN | PTE_RDONLY)
 
 static void *window_code[2];		/* plain, timed */
 
@@ -158,6 +164,13 @@ void av_srf_free(struct av_srf *srf)
 		free_pages_exact(srf, sizeof(*srf));
 }
 
+/* Flush a page of the window and its low alias from all ASIDs. */
+static void flush_slot(unsigned int slot)
+{
+	av_tlb_flush_window(AV_WINDOW_START + (u64)slot * PAGE_SIZE);
+	av_tlb_flush_window(WINDOW_LOW + (u64)slot * PAGE_SIZE);
+}
+
 /* Unmap a vCPU's pages from all ASIDs. Only then may they be freed. */
 static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 {
@@ -167,12 +180,32 @@ static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 		WRITE_ONCE(vsw->l3[slot + i], 0);
 	WRITE_ONCE(vsw->p3[idx], 0);
 	av_tlb_flush_begin();
-	for (i = 0; i < SRF_PAGES; i++) {
-		av_tlb_flush_window(AV_WINDOW_START + (u64)(slot + i) * PAGE_SIZE);
-		av_tlb_flush_window(WINDOW_LOW + (u64)(slot + i) * PAGE_SIZE);
-	}
+	for (i = 0; i < SRF_PAGES; i++)
+		flush_slot(slot + i);
 	av_tlb_flush_window(PRIVATE_LOW + (u64)idx * PAGE_SIZE);
 	av_tlb_flush_end();
+}
+
+static unsigned int table_slot(unsigned int idx, unsigned int n)
+{
+	return TABLES_SLOT + idx * AV_SRF_TABLES + n;
+}
+
+void av_switch_show_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n, u64 pa)
+{
+	WRITE_ONCE(vsw->l3[table_slot(idx, n)], pa | TABLE_DESC);
+	/* Visible to this CPU's table walks; the exception return is the ISB. */
+	dsb(ishst);
+}
+
+void av_switch_hide_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n)
+{
+	WRITE_ONCE(vsw->l3[table_slot(idx, n)], 0);
+}
+
+void av_switch_flush_table(unsigned int idx, unsigned int n)
+{
+	flush_slot(table_slot(idx, n));
 }
 
 void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
@@ -189,6 +222,8 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 		       struct av_srf *srf, unsigned int idx)
 {
+	unsigned int n;
+
 	priv->srf = srf;
 	priv->ttbr_none = page_to_phys(ZERO_PAGE(0));
 	priv->ttbr0_aux = virt_to_phys(vsw->aux);
@@ -202,6 +237,11 @@ static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 	srf->ttbr_none = priv->ttbr_none;
 	srf->ttbr0_aux = priv->ttbr0_aux;
 	srf->low_private = priv->low_private;
+	if (idx < AV_TABLE_VCPUS)
+		srf->tables_at = AV_WINDOW_START + (u64)table_slot(idx, 0) * PAGE_SIZE;
+	for (n = 0; n < AV_SRF_TABLES; n++)
+		srf->tables[n].region = AV_NO_REGION;
+	srf->roots[AV_SRF_IDLE].ttbr0 = AV_NO_TTBR;
 }
 
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,

@@ -8,7 +8,7 @@
 tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 	 test_annex_find_hole test_annex_find_random test_frames test_ring test_around test_shadow \
 	 test_shadow_kept test_shadow_kept_random test_shadow_heirs test_shadow_random test_shadow_bounds test_shadow_page \
-	 test_shadow_again test_shadow_tlbi test_slots test_pairs test_stub test_stub_pairs test_owner fuzz_walk
+	 test_shadow_again test_shadow_tlbi test_slots test_pairs test_shown test_stub test_stub_pairs test_owner fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
@@ -32,6 +32,8 @@ test_pairs-src := test_pairs.c ../mmu/root.c ../mmu/pairs.c ../mmu/places.c ../s
 	$(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c reclaim.c kept.c walk.c)
 test_pairs-cflags := -iquote fake/pairs -iquote fake/tlb -isystem fake/pairs/system \
 	-isystem fake/tlb/system
+test_shown-src := test_shown.c ../mmu/shown.c
+test_shown-cflags := $(test_pairs-cflags)
 test_ring-src := test_ring.c
 $(out)/test_ring $(out)/test_ring.passed: ../mmu/ring.c
 test_frames-src := test_frames.c ../mmu/frames.c

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "draw.h"
 #include "mmu/pairs.h"
+#include "mmu/shown.h"
 #include "require.h"
 #include "switch/tlb.h"
 
@@ -29,8 +30,8 @@ static u32 rmap[NR_GFNS];
 
 /* What was tried. */
 static struct {
-	unsigned long shown[2], now[2], runs, flushes, followed, refused, split, stale, copied, dropped,
-		      asids, worlds;
+	unsigned long shown[2], now[2], runs, flushes, idle, tables, followed, refused, split, stale, copied,
+		      dropped, asids, worlds;
 } tried;
 
 /* ---- the kernel ------------------------------------------------------------ */
@@ -135,6 +136,10 @@ static void publish(void *ctx)
 {
 }
 
+static void tables_gone(void *ctx)
+{
+}
+
 static unsigned int flush(void *ctx, const struct av_flush *f)
 {
 	return 0;
@@ -147,7 +152,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 
 static const struct av_shadow_ops ops = {
 	.free_pt = free_pt, .free_tree = free_tree, .used = used, .relinked = relinked,
-	.look = look, .publish = publish, .flush = flush, .rmap = rmap_head,
+	.tables_gone = tables_gone, .look = look, .publish = publish, .flush = flush, .rmap = rmap_head,
 };
 
 int av_pool_fill(struct av_pool *pool)

@@ -12,7 +12,7 @@ static u32 rmap[NR_GFNS], block_rmap[NR_GFNS / AV_BLOCK_PAGES];
 int spare;
 unsigned int flush_alls, flush_pages, flush_trees, most_work, swept_again;
 bool tlbi_leaves;
-unsigned int tables_relinked, entries_agreed;
+unsigned int tables_relinked, entries_agreed, tables_were_gone;
 static unsigned int looks;	/* for words that are at hand */
 guest_words_fn *guest_words;
 bool keep_tables;
@@ -78,6 +78,11 @@ static void free_tree(void *ctx, struct av_tree *tree, struct av_pool *to)
 static void used(void *ctx, int pages, int trees)
 {
 	spare -= spare > 0 && pages == AV_PT_PAGES;
+}
+
+static void tables_gone(void *ctx)
+{
+	tables_were_gone++;
 }
 
 static void relinked(void *ctx, unsigned int entries)
@@ -153,6 +158,7 @@ static u32 *rmap_head(void *ctx, u32 gfn, int level)
 static const struct av_shadow_ops ops = {
 	.free_pt = free_pt, .free_tree = free_tree, .used = used, .publish = publish,
 	.flush = flush, .rmap = rmap_head, .relinked = relinked, .look = look,
+	.tables_gone = tables_gone,
 };
 
 /* What a vCPU sets aside before it fills, as far as there is. */
@@ -454,8 +460,30 @@ static bool at_once(const struct av_tlbi *op)
 	return done;
 }
 
+/* Changes with av_tree_seq_tables() of any tree. */
+static u64 tables_of_all(void)
+{
+	struct av_tree *tree, *tmp;
+	unsigned int half, i;
+	u64 sum = 0;
+
+	for (half = 0; half < 2; half++)
+		for (i = 0; i <= AV_TREE_BUCKETS; i++)
+			av_list_for_each(tree, tmp, &sh.trees[half][i], hash)
+				sum += av_tree_seq_tables(&sh, tree);
+	return sum;
+}
+
+/* Whoever remembers tables of the guest's has been told, in the same part of the TLBI. */
+static void check_told(u64 tables, unsigned int told)
+{
+	REQUIRE(tables == tables_of_all() || told != tables_were_gone);
+}
+
 void tlbi(int scope, u64 va, u64 last, u16 asid)
 {
+	unsigned int told = tables_were_gone;
+	u64 tables = tables_of_all();
 	struct av_tlbi_walk w = {
 		.keep = keep_tables,
 		.op = { .scope = scope, .high = va >> 55 & 1, .leaf = tlbi_leaves, .asid = asid,
@@ -464,11 +492,15 @@ void tlbi(int scope, u64 va, u64 last, u16 asid)
 	struct av_gather g;
 	bool more = !at_once(&w.op);
 
+	check_told(tables, told);
 	while (more) {
+		tables = tables_of_all();
+		told = tables_were_gone;
 		av_gather_init(&g, &sh);
 		more = av_shadow_tlbi(&sh, &w, &g);
 		finish(&g);
 		check_tlb();
+		check_told(tables, told);
 	}
 	check_rmap();
 	while (av_shadow_reap(&sh, NULL))

@@ -25,7 +25,7 @@ extern unsigned int flush_alls, flush_pages, flush_trees;
 extern bool tlbi_leaves;
 extern unsigned int swept_again;
 extern unsigned int most_work;	/* that one call did, in the units of AV_WORK */
-extern unsigned int tables_relinked, entries_agreed;
+extern unsigned int tables_relinked, entries_agreed, tables_were_gone;
 extern bool keep_tables;	/* tlbi() of an ASID keeps them; setup() says no */
 extern struct av_pool pool;
 

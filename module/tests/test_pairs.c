@@ -14,6 +14,8 @@
 #define NR_BASES	24
 
 static unsigned long stays = 60000;
+/* As Linux: ASIDs in TTBR1, a global upper half, and nothing in the tables between two processes. */
+static bool tidy;
 
 /* ---- what is right --------------------------------------------------------- */
 
@@ -79,6 +81,43 @@ static void check_roots(const struct av_vcpu *vcpu, const struct av_regime *regi
 	CHECK(av_tlb_holds(vcpu->sw, c, tree[0]->serial, tree[1]->serial));
 }
 
+/* For which tree, and by which registers, the window may read a table of the guest's. */
+static struct {
+	u64 serial, regimes;
+} noted[FAKE_VCPUS][AV_SRF_TABLES];
+
+/* As mmu/shown.c. */
+static void show_table(struct av_vcpu *vcpu)
+{
+	unsigned int n = below(AV_SRF_TABLES);
+
+	vcpu->srf->tables[n] = (struct av_srf_table) {
+		.region = n, .root0 = vcpu->mmu->root[0]->pa,
+	};
+	noted[vcpu->idx][n].serial = vcpu->mmu->tree[0]->serial;
+	noted[vcpu->idx][n].regimes = vcpu->mmu->regimes;
+}
+
+/* What it may read is still for the tree that has that root. */
+static void check_tables(const struct av_vcpu *vcpu)
+{
+	unsigned int n;
+
+	for (n = 0; n < AV_SRF_TABLES; n++) {
+		const struct av_srf_table *table = &vcpu->srf->tables[n];
+		int place;
+
+		if (table->region == AV_NO_REGION)
+			continue;
+		tried.tables++;
+		place = place_of(vcpu->mmu, table->root0);
+		CHECK(place >= 0);
+		CHECK(place < 0 ||
+		      vcpu->mmu->trees[place]->serial == noted[vcpu->idx][n].serial);
+		CHECK_EQ(vcpu->mmu->regimes, noted[vcpu->idx][n].regimes);
+	}
+}
+
 /* All that the window has. */
 static void check_shown(struct av_vcpu *vcpu)
 {
@@ -86,6 +125,7 @@ static void check_shown(struct av_vcpu *vcpu)
 	unsigned int i;
 	int el;
 
+	check_tables(vcpu);
 	av_vcpu_regime(vcpu, &regime);
 	for (i = 0; i < AV_SRF_ROOTS; i++) {
 		const struct av_srf_roots *roots = &vcpu->srf->roots[i];
@@ -93,9 +133,13 @@ static void check_shown(struct av_vcpu *vcpu)
 		if (!roots->root1[1])
 			continue;
 		CHECK(vcpu->mmu->want_roots);
-		CHECK_EQ(av_srf_set_of(roots->ttbr0, roots->ttbr1), i - i % AV_SRF_WAYS);
 		regime.ttbr0 = roots->ttbr0;
 		regime.ttbr1 = roots->ttbr1;
+		/* With any ASID. */
+		if (i == AV_SRF_IDLE)
+			regime.ttbr1 ^= (u64)below(8) << 49;
+		else
+			CHECK_EQ(av_srf_set_of(roots->ttbr0, roots->ttbr1), i - i % AV_SRF_WAYS);
 		for (el = 0; el < 2; el++) {
 			if (!roots->root1[el])
 				continue;
@@ -136,7 +180,28 @@ static u64 some_ttbr(bool high)
 	bool few = below(4);
 	u64 base = below(high ? 2 : few ? 3 : NR_BASES), asid = below(few ? 2 : 8);
 
+	if (!high && tidy && below(2))
+		base = 0;
+	if (!high && (tidy || !base))
+		asid = 0;
 	return (1 + base) << 20 | asid << 49;
+}
+
+/* As pair_of() in cpu/fast.c. */
+static unsigned int window_finds(const struct av_srf *srf, u64 ttbr0, u64 ttbr1)
+{
+	const struct av_srf_roots *idle = &srf->roots[AV_SRF_IDLE], *roots;
+	unsigned int i = av_srf_set_of(ttbr0, ttbr1), end = i + AV_SRF_WAYS;
+
+	if (idle->ttbr0 == ttbr0)
+		return av_srf_same_base(idle->ttbr1, ttbr1) && idle->root1[1] ? AV_SRF_IDLE :
+										AV_SRF_ROOTS;
+	for (; i < end; i++) {
+		roots = &srf->roots[i];
+		if (roots->ttbr0 == ttbr0 && roots->ttbr1 == ttbr1 && roots->root1[1])
+			return i;
+	}
+	return AV_SRF_ROOTS;
 }
 
 /* As fast_ttbr() in cpu/fast.c. */
@@ -145,21 +210,18 @@ static bool window_writes(struct av_vcpu *vcpu, bool high, u64 val)
 	struct av_srf *srf = vcpu->srf;
 	u64 ttbr0 = high ? av_srf_get(srf, AV_TTBR0_EL1) : val;
 	u64 ttbr1 = high ? val : av_srf_get(srf, AV_TTBR1_EL1);
-	unsigned int set = av_srf_set_of(ttbr0, ttbr1), i;
+	unsigned int i = window_finds(srf, ttbr0, ttbr1);
+	const struct av_srf_roots *roots = &srf->roots[i];
 
-	for (i = set; i < set + AV_SRF_WAYS; i++) {
-		const struct av_srf_roots *roots = &srf->roots[i];
-
-		if (roots->ttbr0 != ttbr0 || roots->ttbr1 != ttbr1 || !roots->root1[1])
-			continue;
-		av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
-		av_srf_set_pair(srf, i);
-		srf->root0 = roots->root0;
-		srf->ttbr1[0] = roots->root1[0];
-		srf->ttbr1[1] = roots->root1[1];
-		return true;
-	}
-	return false;
+	if (i == AV_SRF_ROOTS)
+		return false;
+	tried.idle += i == AV_SRF_IDLE && av_srf_at_pair(srf, i);
+	av_srf_set(srf, high ? AV_TTBR1_EL1 : AV_TTBR0_EL1, val);
+	av_srf_set_pair(srf, i);
+	srf->root0 = roots->root0;
+	srf->ttbr1[0] = roots->root1[0];
+	srf->ttbr1[1] = roots->root1[1];
+	return true;
 }
 
 static void set_el(struct av_vcpu *vcpu, int el)
@@ -206,6 +268,8 @@ static void stay(struct av_vcpu *vcpu)
 	srf->root0 = mmu->root[0]->pa;
 	memcpy(srf->ttbr1, mmu->ttbr1, sizeof(srf->ttbr1));
 	run(vcpu, el);
+	if (!el && below(2))
+		show_table(vcpu);
 	while (n--) {
 		bool high = below(3) == 0;
 		u64 val = some_ttbr(high);
@@ -238,6 +302,10 @@ static void fill(struct av_vcpu *vcpu)
 	int ret;
 
 	if (vcpu->mmu->stale || av_pool_fill(&mmu->pool))
+		return;
+	if (tidy && high)
+		f.global = true;
+	else if (tidy && mmu->tree[0]->key.base == 1 << 20)
 		return;
 	f.pa = (u64)f.gfn << 12;
 	ret = av_shadow_fill(&vm_mmu.shadow, mmu->tree[high], &f, &mmu->pool);
@@ -284,10 +352,11 @@ static void want(struct av_vcpu *vcpu, bool copies, bool roots)
 
 static void change_regime(struct av_vcpu *vcpu)
 {
-	static const u64 tcr[] = { 16 | 16 << 16, 17 | 16 << 16 };
+	/* With the ASID in TTBR0, or in TTBR1 (A1). */
+	static const u64 tcr[] = { 16 | 16 << 16, 17 | 16 << 16, 16 | 16 << 16 | 1 << 22 };
 
 	if (below(3))
-		av_srf_set(vcpu->srf, AV_TCR_EL1, tcr[below(2)]);
+		av_srf_set(vcpu->srf, AV_TCR_EL1, tcr[tidy ? 2 : below(3)]);
 	else
 		av_srf_set(vcpu->srf, AV_SCTLR_EL1, below(6) ? AV_SCTLR_M : 0);
 	av_mmu_regime_changed(vcpu);
@@ -369,6 +438,7 @@ static void begin(void)
 {
 	unsigned int v;
 
+	tidy = below(2);
 	memset(&vm_mmu, 0, sizeof(vm_mmu));
 	memset(mmus, 0, sizeof(mmus));
 	memset(csws, 0, sizeof(csws));
@@ -390,13 +460,15 @@ static void begin(void)
 		csws[v].context[0].asid.asid = next_asid++;
 		csws[v].nr_contexts = 1;
 		av_pairs_init(&mmus[v]);
+		av_shown_hide(&vcpus[v]);
+		srfs[v].roots[AV_SRF_IDLE].ttbr0 = AV_NO_TTBR;
 		if (below(2))
 			own_all_pages(&mmus[v]);
 		av_list_init(&mmus[v].pool.pts);
 		mmus[v].stale = AV_STALE_REGS;
 		mmus[v].regimes = 1;
 		av_srf_set(&srfs[v], AV_SCTLR_EL1, AV_SCTLR_M);
-		av_srf_set(&srfs[v], AV_TCR_EL1, 16 | 16 << 16);
+		av_srf_set(&srfs[v], AV_TCR_EL1, 16 | 16 << 16 | (tidy ? 1 << 22 : 0));
 		set_el(&vcpus[v], 1);
 		want(&vcpus[v], below(2), true);
 	}
@@ -466,6 +538,8 @@ static void test_random(void)
 	CHECK(tried.copied > stays / 20);
 	CHECK(tried.dropped > stays / 100);
 	CHECK(tried.asids > stays / 200);
+	CHECK(tried.idle > stays / 400);
+	CHECK(tried.tables > stays / 20);
 }
 
 int main(int argc, char **argv)

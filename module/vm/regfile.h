@@ -12,7 +12,8 @@
  * holds only registers for which every value is legal. Access it through the accessors, once
  * per value, and trust it no more than any other guest memory.
  *
- * While the vCPU is outside the guest, only its own thread touches either page.
+ * While the vCPU is outside the guest, only its own thread touches either page, except that
+ * others may hide tables[] (mmu/shown.h).
  *
  * Virtual state is separate from physical state:
  *  - vmode and sys[AV_DAIF] are the guest's view, in SPSR's layout. NZCV and the other bits
@@ -113,17 +114,44 @@ struct av_srf_roots {
 /*
  * The ASID chooses the set of a pair, without its lowest bit: Linux gives only even ASIDs to
  * processes, or two ASIDs to each. It may be in TTBR0 or in TTBR1; the other TTBR's field is 0 or
- * the same. Linux takes two pairs per process: with and without the process's TTBR0.
+ * the same.
+ *
+ * One more pair has the TTBR0 that a kernel uses between two processes (av_shadow.idle_base). It
+ * is the same for every ASID, so its ttbr1 has none.
  */
 #define AV_SRF_SETS	8
 #define AV_SRF_WAYS	4
-#define AV_SRF_ROOTS	(AV_SRF_SETS * AV_SRF_WAYS)
+#define AV_SRF_IDLE	(AV_SRF_SETS * AV_SRF_WAYS)
+#define AV_SRF_ROOTS	(AV_SRF_IDLE + 1)
+
+/* A value that is no TTBR0. */
+#define AV_NO_TTBR	(~0ULL)
+
+/* Are two values of TTBR1 the same but for their ASIDs? */
+static __always_inline bool av_srf_same_base(u64 a, u64 b)
+{
+	return !((a ^ b) << 16);
+}
 
 /* The index of the first pair of a set. */
 static __always_inline unsigned int av_srf_set_of(u64 ttbr0, u64 ttbr1)
 {
 	return ((ttbr0 >> 49) + (ttbr1 >> 49)) % AV_SRF_SETS * AV_SRF_WAYS;
 }
+
+/*
+ * A level-3 table of the guest's that is mapped at tables_at, at its index times a page: for
+ * virtual EL0 with low root root0, and addresses with this number of 2 MiB. Other vCPUs' threads
+ * may hide it at any time.
+ */
+struct av_srf_table {
+	u64 region;		/* or AV_NO_REGION */
+	u64 root0;
+};
+
+/* Found by the lowest bits of the region, so that the tables of 8 MiB in a row are neighbours. */
+#define AV_SRF_TABLES	4
+#define AV_NO_REGION	(~0ULL)
 
 struct av_srf {
 	union {
@@ -178,6 +206,10 @@ struct av_srf {
 			u64 fast[AV_NR_FAST];	/* traps handled in the window, never reset */
 			struct av_srf_roots roots[AV_SRF_ROOTS];
 			u64 modes_same;		/* modes of a pair that has trees for both levels */
+		};
+		struct {
+			u8 used[0xb70];		/* AV_SRF_USED */
+			struct av_fast_log log;
 			u64 psci_version;	/* answer for window and light exits; 0: none */
 			/* for cpu/fast.c, from irq/: the guest's current interrupt, and more */
 			u64 icc;		/* AV_ICC_* and the INTID; 0: none */
@@ -186,10 +218,9 @@ struct av_srf {
 			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;
 			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
-		};
-		struct {
-			u8 used[0xb70];		/* AV_SRF_USED */
-			struct av_fast_log log;
+			/* of mmu/shown.c: the guest's tables that the window may read, and where */
+			u64 tables_at;
+			struct av_srf_table tables[AV_SRF_TABLES];
 		};
 	};
 } __aligned(AV_SRF_PAGE);
@@ -201,9 +232,9 @@ struct av_srf {
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
 static_assert(offsetof(struct av_srf, log) == AV_SRF_USED);
-static_assert(AV_SRF_USED + sizeof(struct av_fast_log) <= AV_SRF_PAGE - 512,
+static_assert(offsetof(struct av_srf, tables[AV_SRF_TABLES]) <= AV_SRF_PAGE - 512,
 	      "its page is cpu/fast.c's stack too");
-static_assert(offsetof(struct av_srf, cntvoff) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
+static_assert(offsetof(struct av_srf, modes_same) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 
 /*
  * av_srf.icc. The CPU interface delivers an interrupt with its acknowledgement as an offer to

@@ -25,8 +25,13 @@ extern const char __start_guest_text[], __stop_guest_text[], guest_vectors[];
 #define TCR	ARM64_SYS_REG(3, 0, 2, 0, 2)
 #define MAIR	ARM64_SYS_REG(3, 0, 10, 2, 0)
 #define VBAR	ARM64_SYS_REG(3, 0, 12, 0, 0)
+#define CNTKCTL	ARM64_SYS_REG(3, 0, 14, 1, 0)
 
 #define SCTLR_RES1	0x30d00800ULL
+/* What EL0 may do by itself is as kernels have it: UCI, nTWE, nTWI, UCT, DZE, SA0, SA, C, M; EL0VCTEN. */
+#define SCTLR_VALUE	(SCTLR_RES1 | 1 << 26 | 1 << 18 | 1 << 16 | 1 << 15 | 1 << 14 | 1 << 4 | 1 << 3 | \
+			 1 << 2 | 1)
+#define CNTKCTL_VALUE	2
 /* 48 bits, 4 KiB, Normal and shared, 40 bits of addresses, tags as Linux has them. */
 #define TCR_VALUE	(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | \
 			 2ULL << 30 | 2ULL << 32 | 3ULL << 37)
@@ -150,6 +155,7 @@ static void tell(struct vcpu *v)
 	static const char *const words[] = {
 		[BAD_FAULT] = "unexpected fault", [BAD_OLD] = "old content", [BAD_COUNT] = "lost count",
 		[BAD_RIGHTS] = "wrong rights", [BAD_GARBAGE] = "garbage",
+		[BAD_USER] = "EL0 got another answer",
 	};
 	u64 what = get_reg(v->fd, REG_X(0));
 
@@ -228,7 +234,8 @@ void start_vcpu(struct machine *m, void (*program)(struct ctl *c))
 	set_reg(v->fd, TCR, TCR_VALUE);
 	set_reg(v->fd, TTBR0, L0_LOW | (u64)STALE_ASID << 48);
 	set_reg(v->fd, TTBR1, L0_HIGH);
-	set_reg(v->fd, SCTLR, SCTLR_RES1 | 1);
+	set_reg(v->fd, SCTLR, SCTLR_VALUE);
+	set_reg(v->fd, CNTKCTL, CNTKCTL_VALUE);
 	set_reg(v->fd, VBAR, va_of(guest_vectors));
 	set_reg(v->fd, REG_CORE(sp_el1),
 		STALE_HIGH + GUEST_BASE + STACKS + (v->id + 1) * PAGE);
@@ -243,6 +250,8 @@ void stop_vcpus(struct machine *m)
 {
 	int i;
 
+	if (m->stop)
+		return;
 	__atomic_store_n(&m->stop, true, __ATOMIC_RELEASE);
 	for (i = 0; i < m->nr; i++) {
 		m->vcpus[i].run->immediate_exit = 1;
@@ -292,6 +301,8 @@ static const struct {
 	{ "moved", stale_moved },
 	{ "leaf", stale_leaf },
 	{ "adjacent", stale_adjacent },
+	{ "own", stale_own },
+	{ "user", stale_user },
 };
 
 int main(int argc, char **argv)

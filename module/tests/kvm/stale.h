@@ -38,6 +38,10 @@
 #define ALIAS		32
 /* A page of the same table that leads to any frame. */
 #define POKED		100
+/* The first of pages that are never there. */
+#define ABSENT		128
+/* Where EL0 has the program. */
+#define USER_TEXT	0x80000000ULL
 
 /* How a page is invalidated. */
 #define HOW_LAST	1		/* of the last level only */
@@ -62,13 +66,17 @@ struct ctl {
 	/* One large leaf. */
 	u64 size, step;
 
+	/* From EL0. */
+	u64 user_text;
+	u64 ask, given;			/* for another page in place of the table's */
+
 	/* Two slots. */
 	u64 hold, held;			/* the guest is to wait; it does */
 	u64 seen[STALE_PAGES];		/* first words */
 };
 
 /* What the guest complains of: X registers of its store to GUEST_BAD. */
-enum complaint { BAD_FAULT = 1, BAD_OLD, BAD_COUNT, BAD_RIGHTS, BAD_GARBAGE };
+enum complaint { BAD_FAULT = 1, BAD_OLD, BAD_COUNT, BAD_RIGHTS, BAD_GARBAGE, BAD_USER };
 
 /* Each never returns. */
 void guest_look(struct ctl *c);
@@ -80,6 +88,8 @@ void guest_move(struct ctl *c);
 void guest_read(struct ctl *c);
 void guest_leaf(struct ctl *c);
 void guest_edge(struct ctl *c);
+void guest_own(struct ctl *c);
+void guest_user_reads(struct ctl *c);
 
 struct vcpu {
 	int fd, id;
@@ -118,11 +128,14 @@ u64 *map_leaf(struct machine *m, u64 va, u64 desc, int shift);
 #define DESC_PAGE	0x703ULL	/* Normal, inner shareable, AF */
 #define DESC_BLOCK	0x701ULL
 #define DESC_TABLE	3ULL
+#define DESC_USER	0x40ULL
 #define DESC_RDONLY	0x80ULL
+#define DESC_AF		0x400ULL
 #define DESC_NG		0x800ULL
 #define DESC_CONT	(1ULL << 52)
 /* Data: what may be executed is filled by itself. */
 #define DESC_XN		(3ULL << 53)
+#define DESC_PXN	(1ULL << 53)
 
 void start_vcpu(struct machine *m, void (*program)(struct ctl *c));
 /* Stop all vCPUs and wait for them. */
@@ -146,7 +159,15 @@ void stale_poked(void);
 void stale_rights(void);
 void stale_moved(void);
 void stale_leaf(void);
+/* Two vCPUs' tables, so many pages mapped, and memory with their numbers in it. Returns page 0's entry. */
+u64 *begin_tables(struct machine *m, u64 va, u64 how, u64 pages);
+void end_tables(struct machine *m);
+/* The table with this entry is one of two that take each other's place: guest_move(). */
+void two_tables(struct machine *m, u64 *entry);
 /* stale_slots.c */
 void stale_adjacent(void);
+/* stale_own.c */
+void stale_own(void);
+void stale_user(void);
 
 #endif /* AV_TESTS_KVM_STALE_H */

@@ -364,3 +364,117 @@ GUEST void guest_edge(struct ctl *c)
 		done(c, 0);
 	}
 }
+
+/* ---- faults of EL0 ---- */
+
+struct user_access {
+	u64 esr, word;
+};
+
+struct user_access guest_user(u64 va, u64 write, u64 text);
+
+#define ESR_SVC		0x56000000ULL
+#define ESR_ABORT	0x92000000ULL	/* a data abort from EL0 */
+#define ESR_WRITE	0x40ULL
+#define FSC_TRANSLATION	0x07ULL
+#define FSC_ACCESS	0x0bULL
+#define FSC_PERMISSION	0x0fULL
+
+/* What an access by a descriptor comes to. */
+static inline u64 answer(u64 desc, u64 write)
+{
+	u64 fault = ESR_ABORT | (write ? ESR_WRITE : 0);
+
+	if (!(desc & 1))
+		return fault | FSC_TRANSLATION;
+	if (!(desc & DESC_AF))
+		return fault | FSC_ACCESS;
+	if (!(desc & DESC_USER) || (write && desc & DESC_RDONLY))
+		return fault | FSC_PERMISSION;
+	return ESR_SVC;
+}
+
+static inline void try_user(struct ctl *c, u64 i, u64 desc, u64 write)
+{
+	u64 va = c->va + i * PAGE;
+	struct user_access got = guest_user(va, write, c->user_text);
+
+	if (got.esr != answer(desc, write))
+		complain(BAD_USER, i | write << 32, got.esr, desc);
+	if (got.esr != ESR_SVC && got.word != va)
+		complain(BAD_FAULT, i, got.word, va);
+}
+
+/* Not there; or as a user's page; read-only; not accessed; the kernel's. */
+static inline u64 some_desc(struct ctl *c, u64 i)
+{
+	u64 desc = (FRAMES + i * PAGE) | DESC_PAGE | DESC_USER | DESC_NG | DESC_XN;
+
+	switch (random(&c->seed) % 8) {
+	case 0: case 1: case 2:
+		return 0;
+	case 3:
+		return desc | DESC_RDONLY;
+	case 4:
+		return desc & ~DESC_AF;
+	case 5:
+		return desc & ~DESC_USER;
+	default:
+		return desc;
+	}
+}
+
+/*
+ * Entries change, and EL0 looks. Then page 0 is not there, and seen not to be; the VMM has another
+ * page in place of the table, in which it is: nothing needs to be invalidated for that.
+ */
+GUEST void guest_own(struct ctl *c)
+{
+	volatile u64 *entry = (volatile u64 *)c->l3[0];
+	u64 n, i, k;
+
+	for (n = 1;; n++) {
+		for (i = 0; i < 8; i++) {
+			entry[i] = some_desc(c, i);
+			tlbi(c->how, c->va + i * PAGE);
+		}
+		for (k = 0; k < 24; k++) {
+			i = random(&c->seed) % 8;
+			try_user(c, i, entry[i], random(&c->seed) % 2);
+		}
+		entry[0] = 0;
+		tlbi(c->how, c->va);
+		for (k = 0; k < 4; k++)
+			try_user(c, 0, 0, k % 2);
+		if (n % 4 == 0) {
+			release(&c->ask, n);
+			while (acquire(&c->given) != n)
+				;
+			try_user(c, 0, entry[0], 1);
+			try_user(c, 0, entry[0], 0);
+			if (!entry[0])
+				complain(BAD_OLD, 0, 0, 0);
+		}
+		done(c, 0);
+	}
+}
+
+/* As guest_read(), from EL0, and of pages that are never there: guest_move()'s garbage has them. */
+GUEST void guest_user_reads(struct ctl *c)
+{
+	u64 n = 0, i, seed = 77;
+
+	for (;;) {
+		struct user_access got;
+
+		i = random(&seed) % STALE_PAGES;
+		got = guest_user(c->va + i * PAGE, 0, c->user_text);
+		if (got.esr != ESR_SVC || got.word != i + 1)
+			complain(BAD_GARBAGE, i, got.esr, got.word);
+		try_user(c, ABSENT + i, 0, n % 2);
+		if (random(&seed) % 4 == 0)
+			tlbi(HOW_LAST, c->va + random(&seed) % STALE_PAGES * PAGE);
+		if (++n % 256 == 0)
+			done(c, 1);
+	}
+}

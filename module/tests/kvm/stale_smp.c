@@ -11,8 +11,7 @@
 #define SIZE	(STALE_PAGES * PAGE)
 #define GIB	(1ULL << 30)
 
-/* Two vCPUs' tables, so many pages mapped, and memory with their numbers in it. Returns page 0's entry. */
-static u64 *begin(struct machine *m, u64 va, u64 how, u64 pages)
+u64 *begin_tables(struct machine *m, u64 va, u64 how, u64 pages)
 {
 	u64 *entry = NULL, i;
 
@@ -31,7 +30,7 @@ static u64 *begin(struct machine *m, u64 va, u64 how, u64 pages)
 	return entry - (pages - 1);
 }
 
-static void end(struct machine *m)
+void end_tables(struct machine *m)
 {
 	free_machine(m);
 	munmap(m->frames, 2 * SIZE);
@@ -63,7 +62,7 @@ void stale_rights(void)
 
 	for (v = 0; v < ARRAY_SIZE(views) && !failures; v++) {
 		/* Nothing else in their group, so that all of it may be invalid. */
-		entry = begin(&m, views[v].va, views[v].how, 3);
+		entry = begin_tables(&m, views[v].va, views[v].how, 3);
 		entry[ALIAS] = entry[2];
 		entry[2] |= DESC_RDONLY;
 		m.ctl->l3[0] = guests(&m, entry);
@@ -74,8 +73,22 @@ void stale_rights(void)
 				break;
 		expect(failures || m.ctl->odd[1], "the right was never seen to be one or the other");
 		expect(!failures, "view %zu", v);
-		end(&m);
+		end_tables(&m);
 	}
+}
+
+void two_tables(struct machine *m, u64 *entry)
+{
+	u64 *l3 = (u64 *)((u64)entry & ~(PAGE - 1)), i;
+	u64 l3_gpa = GUEST_BASE + ((char *)l3 - m->memory);
+
+	m->ctl->l3[0] = guests(m, l3);
+	m->ctl->l3[1] = STALE_HIGH + new_table(m);
+	m->ctl->garbage = FRAMES + SIZE;
+	/* The entry that leads there. */
+	for (i = TABLES; i < m->next_table; i += 8)
+		if (*(u64 *)(m->memory + i) == (l3_gpa | DESC_TABLE))
+			m->ctl->l2_entry = guests(m, (u64 *)(m->memory + i));
 }
 
 void stale_moved(void)
@@ -86,28 +99,20 @@ void stale_moved(void)
 	} views[] = {
 		{ LOW_VA, HOW_SHARED }, { HIGH_VA, HOW_SHARED }, { HIGH_VA, HOW_ANY },
 	};
-	u64 *entry, *l3, l3_gpa, n, i;
+	u64 *entry, n;
 	struct machine m;
 	size_t v;
 
 	for (v = 0; v < ARRAY_SIZE(views) && !failures; v++) {
-		entry = begin(&m, views[v].va, views[v].how, STALE_PAGES);
-		l3 = (u64 *)((u64)entry & ~(PAGE - 1));
-		l3_gpa = GUEST_BASE + ((char *)l3 - m.memory);
-		m.ctl->l3[0] = guests(&m, l3);
-		m.ctl->l3[1] = STALE_HIGH + new_table(&m);
-		m.ctl->garbage = FRAMES + SIZE;
-		/* The entry that leads there. */
-		for (i = TABLES; i < m.next_table; i += 8)
-			if (*(u64 *)(m.memory + i) == (l3_gpa | DESC_TABLE))
-				m.ctl->l2_entry = guests(&m, (u64 *)(m.memory + i));
+		entry = begin_tables(&m, views[v].va, views[v].how, STALE_PAGES);
+		two_tables(&m, entry);
 		start_vcpu(&m, guest_move);
 		start_vcpu(&m, guest_read);
 		for (n = 0; n < rounds(20) && !failures; n++)
 			if (!progress(&m, 0, 1) || !progress(&m, 1, 1))
 				break;
 		expect(!failures, "view %zu", v);
-		end(&m);
+		end_tables(&m);
 	}
 }
 

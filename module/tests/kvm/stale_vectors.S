@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Vectors of stale_guest.c. With TPIDR_EL1 set an abort is expected: the
- * instruction is skipped, and TPIDR_EL1 is 0. Any other exception is told.
+ * instruction is skipped, and TPIDR_EL1 is 0. An exception from EL0 is the end of
+ * guest_user(). Any other is told.
  */
 	.section guest_text, "ax"
 	.balign	2048
@@ -13,10 +14,44 @@ guest_vectors:
 	.endr
 	b	.Lsync
 	.balign	128
-	.rept	11
+	.rept	3
 	b	.Lbad
 	.balign	128
 	.endr
+	b	.Luser
+	.balign	128
+	.rept	7
+	b	.Lbad
+	.balign	128
+	.endr
+/*
+ * struct user_access guest_user(u64 va, u64 write, u64 text): a load or a store of a word at EL0;
+ * text is where EL0 has this section. Returns ESR_EL1, and the word or FAR_EL1.
+ */
+	.globl	guest_user
+guest_user:
+	adr	x9, __start_guest_text
+	adr	x10, guest_user_text
+	sub	x10, x10, x9
+	add	x10, x10, x2
+	stp	x29, x30, [sp, #-16]!
+	msr	elr_el1, x10
+	msr	spsr_el1, xzr
+	eret
+guest_user_text:
+	cbnz	x1, 1f
+	ldr	x1, [x0]
+	svc	#0
+1:	str	x1, [x0]
+	svc	#0
+.Luser:
+	mrs	x0, esr_el1
+	lsr	x9, x0, #26
+	cmp	x9, #0x15
+	b.eq	1f
+	mrs	x1, far_el1
+1:	ldp	x29, x30, [sp], #16
+	ret
 .Lsync:
 	stp	x0, x1, [sp, #-16]!
 	mrs	x0, tpidr_el1

@@ -23,7 +23,7 @@ from armvisor_lab.initramfs import Module
 # Bits of the module's parameter `cheap_traps` (module/cpu/cheap.h).
 SWITCHES = {
     "rows": 1, "modes": 2, "quick": 4, "copies": 8, "roots": 16, "calls": 32, "stubs": 64,
-    "light": 128, "short": 256,
+    "light": 128, "short": 256, "faults": 512,
 }  # fmt: skip
 ALL = sum(SWITCHES.values())
 _CHEAP = "cheap_traps"

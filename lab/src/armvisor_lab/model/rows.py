@@ -87,10 +87,11 @@ def _armvisor(record: Record) -> Costs:
     fill = (many - asid - hidden - place) / (units.PAGES - 1)
     ttbr = _unit(record, "ttbr0") / 2
     space = _unit(record, "other-space") - ttbr - 2 * half
-    true = _unit(record, "user-abort") - half
+    # One that is answered in the window, and one of virtual EL1, which never is.
+    window, true = (_unit(record, f"{level}-abort") - half for level in ("user", "kernel"))
     costs = {
         "fast_svc": half, "fast_eret_el0": half, "fast_eret": half,
-        "dabt_guest": true, "pabt_guest": true,
+        "dabt_guest": true, "pabt_guest": true, "fast_dabt": window, "fast_pabt": window,
         "dabt_hidden_translation": hidden, "dabt_hidden_permission": hidden, "pabt_hidden": fetch,
         "fill": fill, "tlbi_va": _unit(record, "tlbi-va"), "tlbi_asid": asid,
         "fast_ttbr0_el1": ttbr, "fast_ttbr1_el1": ttbr, "tree_miss": space, "place": place,
@@ -107,8 +108,8 @@ def _armvisor(record: Record) -> Costs:
 _ARMVISOR_TRAPS = (
     "fast_svc", "fast_eret_el0", "fast_eret", "fast_brk", "fast_ttbr0_el1", "fast_ttbr1_el1",
     *(f"fast_{name}" for name in _WINDOW),
-    "dabt_guest", "pabt_guest", "dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden",
-    "tree_miss", "mmio_user", "mmio_kernel", *_EXITS,
+    "dabt_guest", "pabt_guest", "fast_dabt", "fast_pabt",
+    "dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden", "tree_miss", "mmio_user", "mmio_kernel", *_EXITS,
 )  # fmt: skip
 # Kinds that a statistic counts and no row above does.
 _ARMVISOR_OTHERS = ("sp_el0", "tpidr", "at", "debug", "alignment", "smc_exit_stat", "other")
@@ -123,6 +124,8 @@ def _armvisor_kinds(record: Record, row: str, counts: Costs) -> dict[str, float]
     found = {name: counts.get(name, 0.0) for name in ARMVISOR_KINDS}
     # The cost of a new root has the exit in it that writes its address.
     found["translation_reg"] -= found["tree_miss"]
+    for name in ("dabt", "pabt"):
+        found[f"{name}_guest"] -= found[f"fast_{name}"]
     faults = sum(found[name] for name in found if "hidden" in name)
     found["fill"] = max(counts.get("shadow_fill", 0.0) - faults, 0.0)
     by = record.classes(f"lat.{row}.armvisor").tlbi.get("guest-kernel", {})

@@ -8,6 +8,7 @@
 #define AV_TESTS_FAKE_PAIRS_H
 
 #include "kernel.h"
+#include "require.h"
 
 struct list_head { struct list_head *next, *prev; };
 struct hlist_head { void *first; };
@@ -30,7 +31,9 @@ unsigned long get_zeroed_page(int how);
 
 void fake_lock(int *lock);
 void fake_unlock(int *lock);
+#define spin_lock(lock)		fake_lock(lock)
 #define spin_unlock(lock)	fake_unlock(lock)
+#define lockdep_assert_held(lock)	REQUIRE(*(lock))
 #define cond_resched_lock(lock)	(fake_unlock(lock), fake_lock(lock))
 
 bool av_annex_check(struct av_vcpu *vcpu);

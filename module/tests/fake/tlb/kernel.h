@@ -32,6 +32,7 @@ struct av_vm {
 	struct av_vm_switch *sw;
 	struct av_vm_mmu *mmu;
 	unsigned int pa_bits;
+	bool protected;
 	int mmu_lock;
 };
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The guest's own tables in the window: rules in shown.h. */
+#include <linux/io.h>
+
+#include "mmu/shown.h"
+#include "switch/leave.h"
+#include "switch/switch.h"
+#include "switch/tlb.h"
+
+/* Unmap one of a vCPU's tables. The caller flushes. */
+static void unmap(struct av_vcpu *vcpu, unsigned int n)
+{
+	WRITE_ONCE(vcpu->srf->tables[n].region, AV_NO_REGION);
+	av_switch_hide_table(vcpu->vm->sw, vcpu->idx, n);
+	vcpu->mmu->shown[n] = 0;
+	vcpu->vm->mmu->nr_shown--;
+}
+
+static void map(struct av_vcpu *vcpu, unsigned int n, u64 pa)
+{
+	if (vcpu->mmu->shown[n]) {
+		unmap(vcpu, n);
+		av_tlb_flush_begin();
+		av_switch_flush_table(vcpu->idx, n);
+		av_tlb_flush_end();
+	}
+	av_switch_show_table(vcpu->vm->sw, vcpu->idx, n, pa);
+	vcpu->mmu->shown[n] = pa;
+	vcpu->vm->mmu->nr_shown++;
+}
+
+/* Only a page by its kernel address: one that near.c knows, and forgets with the notifier. */
+static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
+{
+	return vcpu->mmu->want_shown && !vcpu->vm->mmu->shown_off && av_cpus_meltdown_safe() &&
+	       vcpu->idx < AV_TABLE_VCPUS && vcpu->vm->pa_bits >= AV_SHOWN_PA_BITS &&
+	       !near->at.e0pd && !vcpu->vm->protected &&
+	       (long)near->words.hva < 0;
+}
+
+void av_shown_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	u64 region = va >> AV_BLOCK_SHIFT, pa;
+	unsigned int n = region % AV_SRF_TABLES;
+	struct av_srf_table *table = &vcpu->srf->tables[n];
+
+	lockdep_assert_held(&vcpu->vm->mmu_lock);
+	if (mmu->last_true != near) {
+		mmu->last_true = near;
+		return;
+	}
+	if (!may_show(vcpu, near))
+		return;
+	pa = virt_to_phys((void *)near->words.hva);
+	if (mmu->shown[n] != pa)
+		map(vcpu, n, pa);
+	vcpu->vm->mmu->shown_any = true;
+	table->root0 = mmu->root[0]->pa;
+	WRITE_ONCE(table->region, region);
+}
+
+void av_shown_hide_all(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	lockdep_assert_held(&vm->mmu_lock);
+	if (!vm->mmu->shown_any)
+		return;
+	av_for_each_vcpu(i, vcpu, vm)
+		av_shown_hide(vcpu);
+	vm->mmu->shown_any = false;
+}
+
+/* Unmap and flush all that a vCPU shows. The caller waits for the flush. */
+static void unmap_all(struct av_vcpu *vcpu)
+{
+	unsigned long bits = 0;
+	unsigned int n;
+
+	for (n = 0; n < AV_SRF_TABLES; n++) {
+		if (!vcpu->mmu->shown[n])
+			continue;
+		unmap(vcpu, n);
+		bits |= BIT(n);
+	}
+	if (bits)
+		av_tlb_flush_begin();
+	for_each_set_bit(n, &bits, AV_SRF_TABLES)
+		av_switch_flush_table(vcpu->idx, n);
+}
+
+void av_shown_revoke(struct av_vm *vm)
+{
+	struct av_vcpu *vcpu;
+	unsigned int i;
+
+	lockdep_assert_held(&vm->mmu_lock);
+	if (likely(!vm->mmu->nr_shown))
+		return;
+	av_for_each_vcpu(i, vcpu, vm)
+		unmap_all(vcpu);
+	av_tlb_flush_end();
+}
+
+void av_shown_make_room(struct av_vm *vm, unsigned int idx)
+{
+	if (idx < AV_TABLES_MOST_VCPUS)
+		return;
+	spin_lock(&vm->mmu_lock);
+	vm->mmu->shown_off = true;
+	av_shown_revoke(vm);
+	spin_unlock(&vm->mmu_lock);
+}
+
+void av_shown_end(struct av_vcpu *vcpu)
+{
+	spin_lock(&vcpu->vm->mmu_lock);
+	unmap_all(vcpu);
+	av_tlb_flush_end();
+	spin_unlock(&vcpu->vm->mmu_lock);
+}
