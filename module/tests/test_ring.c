@@ -13,6 +13,7 @@
 static void stored(void);
 
 #undef smp_store_release
+/* The real one, and a look. */
 #define smp_store_release(p, v) do {						\
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);				\
 	stored();								\

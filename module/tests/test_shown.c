@@ -220,15 +220,31 @@ static void test_forbidden(void)
 	for (i = 0; i < 9; i++) {
 		begin();
 		switch (i) {
-		case 0: safe = false; break;
-		case 1: mmus[0].want_shown = false; break;
-		case 2: vm.protected = true; break;
-		case 3: vm.pa_bits = AV_SHOWN_PA_BITS - 1; break;
-		case 4: vcpus[0].idx = AV_TABLE_VCPUS; break;
-		case 5: nears[1].at.e0pd = true; break;
+		case 0:
+			safe = false;
+			break;
+		case 1:
+			mmus[0].want_shown = false;
+			break;
+		case 2:
+			vm.protected = true;
+			break;
+		case 3:
+			vm.pa_bits = AV_SHOWN_PA_BITS - 1;
+			break;
+		case 4:
+			vcpus[0].idx = AV_TABLE_VCPUS;
+			break;
+		case 5:
+			nears[1].at.e0pd = true;
+			break;
 		/* The VMM's address, which it may unmap. */
-		case 6: nears[1].words.hva = 0x7f0000001000; break;
-		case 7: av_shown_make_room(&vm, AV_TABLES_MOST_VCPUS); break;
+		case 6:
+			nears[1].words.hva = 0x7f0000001000;
+			break;
+		case 7:
+			av_shown_make_room(&vm, AV_TABLES_MOST_VCPUS);
+			break;
 		}
 		fault(0, 1);
 		fault(0, 1);
@@ -250,10 +266,19 @@ static void test_random(void)
 		unsigned int v = below(FAKE_VCPUS), n = below(NR_NEARS);
 
 		switch (below(20)) {
-		case 0: revoke(); CHECK(!nr_mapped()); break;
-		case 1: hide_all(); break;
-		case 2: av_shown_hide(&vcpus[v]); break;
-		case 3: mmus[v].last_true = NULL; break;
+		case 0:
+			revoke();
+			CHECK(!nr_mapped());
+			break;
+		case 1:
+			hide_all();
+			break;
+		case 2:
+			av_shown_hide(&vcpus[v]);
+			break;
+		case 3:
+			mmus[v].last_true = NULL;
+			break;
 		default:
 			fault(v, n);
 			if (below(2))

@@ -109,7 +109,8 @@ _ARMVISOR_TRAPS = (
     "fast_svc", "fast_eret_el0", "fast_eret", "fast_brk", "fast_ttbr0_el1", "fast_ttbr1_el1",
     *(f"fast_{name}" for name in _WINDOW),
     "dabt_guest", "pabt_guest", "fast_dabt", "fast_pabt",
-    "dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden", "tree_miss", "mmio_user", "mmio_kernel", *_EXITS,
+    "dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden", "tree_miss",
+    "mmio_user", "mmio_kernel", *_EXITS,
 )  # fmt: skip
 # Kinds that a statistic counts and no row above does.
 _ARMVISOR_OTHERS = ("sp_el0", "tpidr", "at", "debug", "alignment", "smc_exit_stat", "other")
