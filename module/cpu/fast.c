@@ -298,7 +298,7 @@ static __always_inline int fast_eret(struct av_srf *srf)
 
 /*
  * SVC and BRK from virtual EL0 are the guest's own whatever its tables say. An abort may be hidden:
- * only the guest's tables tell, which the window does not map.
+ * only the guest's tables tell, of which the window has few (switch/own_abort.S).
  */
 static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 {

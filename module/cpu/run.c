@@ -38,8 +38,12 @@
 #include "cpu/steal.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
+#include "switch/offsets.h"
 #include "switch/private.h"
 #include "switch/switch.h"
+
+/* AV_QUICK_SVC */
+static_assert((AV_EC_SVC64 << 26 | AV_ESR_IL) == ESR_SVC);
 
 static int interrupted(struct av_vcpu *vcpu)
 {

@@ -27,7 +27,7 @@
 
 static unsigned int cheap_traps = AV_CHEAP_ALL;
 module_param(cheap_traps, uint, 0644);
-MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones, 8 patched copies of kernel code, 16 roots by TTBRs, 32 firmware calls, 64 registers without a trap, 128 page faults and TLBI between two stays, 256 a short way to these and calls (default all)");
+MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones, 8 patched copies of kernel code, 16 roots by TTBRs, 32 firmware calls, 64 registers without a trap, 128 page faults and TLBI between two stays, 256 a short way to these and calls, 512 the guest's own page faults without leaving its tables (default all)");
 
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which)
 {

@@ -209,7 +209,6 @@ static void retire(struct av_vm *vm, struct av_slot *slot)
 	spin_lock(&vm->mmu_lock);
 	WRITE_ONCE(slot->dying, true);
 	av_mmu_bump_seq(vm);
-	av_shown_revoke(vm);
 	spin_unlock(&vm->mmu_lock);
 	for_slot(vm, slot, av_shadow_zap_gfn);
 	do {
@@ -291,6 +290,7 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	vm->mmu->last_slot = NULL;
 	vm->mmu->shadow.last_part.nr = 0;
 	av_mmu_bump_seq(vm);
+	av_shown_revoke(vm);
 	spin_unlock(&vm->mmu_lock);
 	/* Expedited, as in KVM: a VMM may add thousands of slots. */
 	synchronize_srcu_expedited(&vm->srcu);

@@ -14,6 +14,17 @@ static int mode_of(const struct av_vcpu *vcpu, int el)
 	return el && vcpu->mmu->copies ? 2 : el;
 }
 
+/*
+ * May these trees be used with a pair? The idle pair is for every ASID, but another vCPU may have
+ * given up the one or the other tree for that since is_idle() looked.
+ */
+static bool may_pair(const struct av_vcpu_mmu *mmu, const struct av_ttbr_pair *pair,
+		     const struct av_tree *low, const struct av_tree *high)
+{
+	return likely(pair != &mmu->pairs[AV_SRF_IDLE]) ||
+	       (low->key.asid == AV_ASID_ANY && high->key.asid == AV_ASID_ANY);
+}
+
 bool av_pair_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -23,6 +34,7 @@ bool av_pair_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair
 	return pair->regimes == mmu->regimes && m->serial[0] &&
 	       low && low->serial == m->serial[0] && high && high->serial == m->serial[1] &&
 	       !(low->key.mode == AV_MODE_SHARED && READ_ONCE(low->split) & BIT(el)) &&
+	       may_pair(mmu, pair, low, high) &&
 	       av_tlb_holds(vcpu->sw, m->context, m->serial[0], m->serial[1]);
 }
 
@@ -123,7 +135,7 @@ static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1
 	root1[0] = root1[1] = 0;
 	if (!mmu->want_roots)
 		return;
-	if (i == mmu->pair && mmu->el) {
+	if (i == mmu->pair && mmu->el && may_pair(mmu, pair, mmu->tree[0], mmu->tree[1])) {
 		memcpy(root1, mmu->ttbr1, sizeof(mmu->ttbr1));
 	} else if (av_pair_at_hand(vcpu, pair, 1)) {
 		root1[0] = av_pair_ttbr1_of_other(vcpu, pair, 1);
@@ -150,7 +162,7 @@ static void show_pair(struct av_vcpu *vcpu, unsigned int i)
 
 	roots_of_pair(vcpu, i, out->root1);
 	if (!out->root1[1]) {
-		/* The window looks at its root only if this is the TTBR0. */
+		/* Or the window would not look for another pair with this TTBR0. */
 		if (i == AV_SRF_IDLE)
 			out->ttbr0 = AV_NO_TTBR;
 		return;

@@ -106,7 +106,7 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 	mmu->place_pairs[i] = 0;
 	av_shown_hide(vcpu);
 	if (!tree->key.high && tree->key.asid != AV_ASID_ANY) {
-		/* At most one context per mode has it: find_context(). */
+		/* The last of each mode; an older one is recycled in its turn. */
 		for (mode = 0; mode < AV_PAIR_MODES; mode++) {
 			c = mmu->place_context[i][mode];
 			if (c < vcpu->sw->nr_contexts && av_tlb_has(vcpu->sw, c, tree->serial))

@@ -4,8 +4,17 @@
 
 #include "mmu/shown.h"
 #include "switch/leave.h"
+#include "switch/offsets.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
+
+static_assert(BIT_ULL(DESC_VALID_BIT) + BIT_ULL(DESC_PAGE_BIT) == AV_DESC_PAGE);
+static_assert(BIT_ULL(DESC_AF_BIT) == AV_DESC_AF);
+static_assert(DESC_FAR_AWAY == GENMASK_ULL(47, AV_SHOWN_PA_BITS));
+static_assert(TABLE_REGION_SHIFT == AV_BLOCK_SHIFT);
+static_assert(FSC_TRANSLATION == AV_FAULT_FSC(AV_FAULT_CODE(AV_FSC_TRANSLATION, 3)) &&
+	      FSC_ACCESS == AV_FAULT_FSC(AV_FAULT_CODE(AV_FSC_ACCESS_FLAG, 3)) &&
+	      FSC_PERMISSION == AV_FAULT_FSC(AV_FAULT_CODE(AV_FSC_PERMISSION, 3)));
 
 /* Unmap one of a vCPU's tables. The caller flushes. */
 static void unmap(struct av_vcpu *vcpu, unsigned int n)
@@ -33,8 +42,8 @@ static void map(struct av_vcpu *vcpu, unsigned int n, u64 pa)
 static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
 {
 	return vcpu->mmu->want_shown && !vcpu->vm->mmu->shown_off && av_cpus_meltdown_safe() &&
-	       vcpu->idx < AV_TABLE_VCPUS && vcpu->vm->pa_bits >= AV_SHOWN_PA_BITS &&
-	       !near->at.e0pd && !vcpu->vm->protected &&
+	       vcpu->idx < AV_TABLE_VCPUS &&
+	       !(near->at.beyond & GENMASK_ULL(AV_SHOWN_PA_BITS - 1, 0)) && !near->at.e0pd && !vcpu->vm->protected &&
 	       (long)near->words.hva < 0;
 }
 

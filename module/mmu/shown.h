@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The guest's own tables that the window may read, so that it can tell by itself whether an abort
- * from virtual EL0 is the guest's (switch/quick.S). A vCPU shows the level-3 tables in which its
+ * from virtual EL0 is the guest's (switch/own_abort.S). A vCPU shows the level-3 tables in which its
  * guest took two faults in a row, a page each, at most AV_SRF_TABLES of them.
  *
  * What becomes reachable is memory that the guest has anyway, read-only and for EL1 only. A guest's
@@ -22,7 +22,7 @@
 
 #include "mmu/internal.h"
 
-/* The window takes addresses of so many bits for ones that the guest has (switch/quick.S). */
+/* The window takes addresses of so many bits for ones that the guest has (switch/own_abort.S). */
 #define AV_SHOWN_PA_BITS	40
 
 /*
@@ -46,10 +46,13 @@ void av_shown_hide_all(struct av_vm *vm);
 /* The host takes memory back, or changes slots: nothing is mapped when this returns. Under mmu_lock. */
 void av_shown_revoke(struct av_vm *vm);
 
-/* vCPU idx is about to be created: does the window still have room for tables? Takes mmu_lock. */
+/*
+ * vCPU idx is about to be created: does the window still have room for tables? If not, none is shown
+ * any more, even if the vCPU is not created after all. Takes mmu_lock.
+ */
 void av_shown_make_room(struct av_vm *vm, unsigned int idx);
 
-/* The same for a vCPU that is being destroyed. Takes mmu_lock. */
+/* A vCPU is being destroyed: nothing of it is mapped when this returns. Takes mmu_lock. */
 void av_shown_end(struct av_vcpu *vcpu);
 
 #endif /* AV_MMU_SHOWN_H */

@@ -102,8 +102,9 @@ static_assert(SRF_QUICK_ON_NR == SRF_QUICK_ON + 4 && SRF_EL1H == SRF_QUICK_ON + 
 static_assert(SRF_ROOT1_EL0 == SRF_QUICK_EL0 + 8 && SRF_ROOT1_EL1 == SRF_ROOT1_EL0 + 8 &&
 	      SRF_PHYS == SRF_ROOT1_EL1 + 8 && SRF_QUICK_MODES == SRF_PHYS + 8);
 static_assert(SRF_SVC_PSTATE == SRF_SVC_PC + 8);
+static_assert(SRF_PSTATE == SRF_PC + 8 && SRF_FAR == SRF_ESR + 8);
 static_assert(SRF_SPSR_EL1 == SRF_ELR_EL1 + 8 && SRF_DAIF == SRF_ESR_EL1 + 8 &&
-	      SRF_SP_EL1 == SRF_DAIF + 8 && SRF_PSTATE == SRF_PC + 8 && SRF_FAR == SRF_ESR + 8 && SRF_TPIDR_EL1 == SRF_SP_EL1 + 8 &&
+	      SRF_SP_EL1 == SRF_DAIF + 8 && SRF_TPIDR_EL1 == SRF_SP_EL1 + 8 &&
 	      SRF_TPIDRRO_EL0 == SRF_TPIDR_EL0 + 8);
 
 /* av_srf_el1() */

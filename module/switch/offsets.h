@@ -104,6 +104,18 @@
 #define TABLE_ROOT0	0x08
 #define TABLE_SHIFT	4
 #define TABLES_BITS	2
+#define TABLE_REGION_SHIFT	21
+/* A page's descriptor: AV_DESC_*, and what may be no address (AV_SHOWN_PA_BITS) */
+#define DESC_VALID_BIT	0
+#define DESC_PAGE_BIT	1
+#define DESC_READ_ONLY_BIT	7
+#define DESC_AF_BIT	10
+#define DESC_FAR_AWAY	0xff0000000000
+#define DESC_DBM_BIT	51
+/* Fault status of level 3: AV_FSC_* */
+#define FSC_TRANSLATION	0x07
+#define FSC_ACCESS	0x0b
+#define FSC_PERMISSION	0x0f
 
 /* struct av_private */
 #define SW_SRF		0x00
@@ -173,6 +185,9 @@
 #define FAST_HVC	28
 #define FAST_DABT	29
 #define FAST_PABT	30
+
+/* The syndrome of SVC #0: AV_QUICK_SVC. */
+#define ESR_SVC		0x56000000
 
 /* The syndrome of an unknown instruction: AV_ESR_IL. */
 #define ESR_UNKNOWN	0x2000000

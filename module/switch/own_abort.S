@@ -10,16 +10,6 @@
 #define FSC		0x3f
 #define FSC_WALKED	4			/* translation, access flag, permission … */
 #define FSC_WALKED_LAST	15			/* … by level */
-#define FSC_TRANSLATION	0x07			/* of level 3 */
-#define FSC_ACCESS	0x0b
-#define FSC_PERMISSION	0x0f
-/* A page's descriptor. */
-#define DESC_VALID_BIT	0
-#define DESC_PAGE_BIT	1
-#define DESC_READ_ONLY_BIT	7
-#define DESC_AF_BIT	10
-#define DESC_FAR_AWAY	0xff0000000000		/* AV_SHOWN_PA_BITS: maybe no address */
-#define DESC_DBM_BIT	51
 
 	/*
 	 * From virtual EL0, when an SVC could be taken to a copy. If the guest's table for the
@@ -32,7 +22,7 @@
 	sub	w1, w1, #FSC_WALKED
 	cmp	w1, #FSC_WALKED_LAST - FSC_WALKED
 	b.hi	.Llight
-	lsr	x1, x2, #21			/* a tag makes it no region */
+	lsr	x1, x2, #TABLE_REGION_SHIFT	/* a tag makes it no region */
 	and	x3, x1, #(1 << TABLES_BITS) - 1
 	add	x3, sp, x3, lsl #TABLE_SHIFT
 	stp	x0, x2, [sp, #SRF_ESR]
@@ -48,7 +38,7 @@
 	mrs	x1, spsr_el1
 	stp	x0, x1, [sp, #SRF_PC]
 	ldr	x0, [sp, #SRF_TABLES_AT]
-	ubfx	x1, x2, #12, #9 + TABLES_BITS
+	ubfx	x1, x2, #12, #TABLE_REGION_SHIFT - 12 + TABLES_BITS
 SYM_INNER_LABEL(WINDOW(quick_table), SYM_L_GLOBAL)
 	ldr	x1, [x0, x1, lsl #3]
 	ldr	w0, [sp, #SRF_ESR]
@@ -66,7 +56,7 @@ SYM_INNER_LABEL(WINDOW(quick_table), SYM_L_GLOBAL)
 	/* Was it still the guest's table? Pairs with the guest's DSB after its TLBI. */
 	dmb	ishld
 	ldr	x3, [x3, #SRF_TABLES + TABLE_REGION]
-	cmp	x3, x2, lsr #21
+	cmp	x3, x2, lsr #TABLE_REGION_SHIFT
 	b.ne	.Llight
 	and	w3, w0, #1 << ESR_WNR_BIT
 	and	w0, w0, #ESR_EC

@@ -32,7 +32,6 @@
 #define TLBI_LOW	0x5088
 #define TLBI_HIGH	0x000d
 #define ESR_IL		0x02000000
-#define ESR_SVC		0x56000000		/* SVC #0 */
 
 /* Stands for a TTBR where an offset in the register file is expected; larger than any offset. */
 #define IS_TTBR_BIT	13

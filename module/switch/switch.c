@@ -26,7 +26,7 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 	/* The guest relies on exits for firmware's mitigation (cpu/smccc.c). */
 	if (av_mitigation_needs_exit(&leave->mitigation)) {
 		srf->modes = srf->modes_same = srf->quick_modes = 0;
-		/* In virtual EL0, quick.S handles only SVC, which changes the mode. */
+		/* In virtual EL0, quick.S handles only SVC and aborts, which change the mode. */
 		if (!av_srf_el1(srf))
 			srf->quick = 0;
 	}

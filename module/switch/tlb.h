@@ -81,7 +81,7 @@ unsigned int av_tlb_flush_vm(struct av_vm *vm);
 unsigned int av_tlb_flush_hop(struct av_vm *vm);
 void av_tlb_flush_end(void);
 
-/* Flush a page of the window, or a private page, from all ASIDs: its vCPU is being destroyed. */
+/* Flush a page of the window, or a private page, from all ASIDs: it is unmapped. */
 void av_tlb_flush_window(u64 va);
 
 /* ---- asid.c ---------------------------------------------------------------- */

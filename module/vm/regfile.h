@@ -117,7 +117,7 @@ struct av_srf_roots {
  * the same.
  *
  * One more pair has the TTBR0 that a kernel uses between two processes (av_shadow.idle_base). It
- * is the same for every ASID, so its ttbr1 has none.
+ * is the same for every ASID: that in its ttbr1 means nothing.
  */
 #define AV_SRF_SETS	8
 #define AV_SRF_WAYS	4

@@ -76,8 +76,8 @@ struct av_vm_mmu;
 struct av_vm_switch;
 
 /*
- * The window's level-3 table has 512 entries: four for code, two per vCPU. KVM's limit for a
- * GICv3 is 512 vCPUs; ours is what fits.
+ * The window's level-3 table has 512 entries: four for code, two per vCPU; what else it has gives
+ * way to the last vCPUs (switch/window.c). KVM's limit for a GICv3 is 512 vCPUs; ours is what fits.
  */
 #define AV_MAX_VCPUS		254
 #define AV_MAX_VCPU_ID		256
