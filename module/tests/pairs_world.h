@@ -37,6 +37,7 @@ static struct {
 /* ---- the kernel ------------------------------------------------------------ */
 
 static bool no_memory;		/* now and then it is refused */
+static bool races;		/* other vCPUs do something meanwhile */
 static unsigned int asids_left;
 static u16 next_asid;
 
@@ -160,9 +161,9 @@ int av_pool_fill(struct av_pool *pool)
 	if (no_memory && !below(8))
 		return -ENOMEM;
 	/* It sleeps, and another vCPU finds that a tree does not serve every ASID. */
-	if ((pool == &mmus[0].pool && mmus[0].pair == AV_SRF_IDLE) && !below(12))
+	if (races && pool == &mmus[0].pool && mmus[0].pair == AV_SRF_IDLE && !below(4))
 		vm_mmu.shadow.high_tagged = true;
-	if ((pool == &mmus[1].pool && mmus[1].pair == AV_SRF_IDLE) && !below(12))
+	if (races && pool == &mmus[1].pool && mmus[1].pair == AV_SRF_IDLE && !below(4))
 		vm_mmu.shadow.idle_base = AV_NO_BASE;
 	while (pool->nr < AV_POOL_PTS) {
 		struct av_pt *pt = calloc(1, sizeof(*pt));

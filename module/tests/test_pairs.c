@@ -439,6 +439,7 @@ static void begin(void)
 	unsigned int v;
 
 	tidy = below(2);
+	races = !below(3);
 	memset(&vm_mmu, 0, sizeof(vm_mmu));
 	memset(mmus, 0, sizeof(mmus));
 	memset(csws, 0, sizeof(csws));
