@@ -43,8 +43,8 @@ static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
 {
 	return vcpu->mmu->want_shown && !vcpu->vm->mmu->shown_off && av_cpus_meltdown_safe() &&
 	       vcpu->idx < AV_TABLE_VCPUS &&
-	       !(near->at.beyond & GENMASK_ULL(AV_SHOWN_PA_BITS - 1, 0)) && !near->at.e0pd && !vcpu->vm->protected &&
-	       (long)near->words.hva < 0;
+	       !(near->at.beyond & GENMASK_ULL(AV_SHOWN_PA_BITS - 1, 0)) && !near->at.e0pd &&
+	       !vcpu->vm->protected && (long)near->words.hva < 0;
 }
 
 void av_shown_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va)
