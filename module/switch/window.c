@@ -2,12 +2,12 @@
 /*
  * The window's tables.
  *
- * They have the host's geometry: 4 KiB pages, four levels. One level-3 table maps the window:
- * the code, then the vCPUs' register files by index, then for each of the first vCPUs a few of
- * the guest's own tables, to be read (mmu/shown.h). The same chain of tables is linked from the last entry of
- * each guest TTBR1 root and from the first entry of the aux root, so a low alias is the low 39
- * bits of the window address. EL0 can access nothing in the window. The vCPUs' private pages are
- * linked only from the second entry of the aux root.
+ * They have the host's geometry: 4 KiB pages, four levels. One level-3 table maps the window: the
+ * code, then the vCPUs' register files by index, then for each of the first vCPUs a few of the
+ * guest's own tables, to be read (mmu/shown.h). The same chain of tables is linked from the last
+ * entry of each guest TTBR1 root and from the first entry of the aux root, so a low alias is the
+ * low 39 bits of the window address. EL0 can access nothing in the window. The vCPUs' private
+ * pages are linked only from the second entry of the aux root.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
