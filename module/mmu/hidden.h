@@ -82,6 +82,9 @@ void av_light_around(struct av_hidden *f);
 void av_near_around(struct av_vcpu *vcpu, const struct av_near *near, const struct av_tree *tree,
 		    struct av_pt *pt, u64 va, u64 desc);
 
+/* av_renew.find() by the regime of the vCPU in arg, which remembers the table for faults. */
+bool av_near_find(const struct av_renew *how, u64 va, struct av_fill *f);
+
 /*
  * Under mmu_lock: reduce rights to those that a frame's known page is filled with for an
  * access. 0: use the full exit path.

@@ -160,7 +160,7 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 		note_tables(sh, tree);
 	note_op(&tree->seq, tree->recent, &w->op);
 	if (w->op.scope == AV_TLBI_ASID && w->keep && av_tree_keepable(tree)) {
-		more = av_tree_keep(tree, g, w->kept != tree->serial, &w->va);
+		more = av_tree_keep(tree, g, w->renew, w->kept != tree->serial, &w->va);
 		w->kept = tree->serial;
 	} else if (w->op.scope == AV_TLBI_ALL || w->op.scope == AV_TLBI_ASID) {
 		w->va = from;
@@ -252,12 +252,23 @@ static __always_inline bool page_of_tree(struct av_shadow *sh, struct av_tree *t
 	return true;
 }
 
-/* Note that every tree of every ASID was searched, and none has an entry at va now. */
-static void note_swept(struct av_swept *swept, u64 va)
+/*
+ * Note that all trees that op reaches were searched: none has an entry now. In the low half only
+ * if the op before named the page, too: most processes have theirs invalidated once.
+ */
+static __always_inline void note_swept(struct av_swept *swept, struct av_tlbi_page op, bool every,
+				       struct av_tree *own)
 {
-	if (swept->va != va)
+	if (!every && swept->named != op.va) {
+		swept->named = op.va;
+		return;
+	}
+	if (swept->va != op.va)
 		swept->pt = NULL;
-	swept->va = va;
+	swept->va = op.va;
+	swept->every = every;
+	swept->asid = op.asid;
+	swept->own = own;
 	swept->filled = NULL;
 	swept->several = false;
 }
@@ -283,29 +294,33 @@ struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept)
 bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av_zapped *z)
 {
 	u64 start = op.leaf ? op.va : 0, last = op.leaf ? op.va | ~AV_PAGE_MASK : ~0ULL;
-	bool high = op.va & BIT_ULL(55), tagged = sh->nr_tagged[high];
+	bool high = op.va & BIT_ULL(55), tagged = sh->nr_tagged[high], every = !tagged;
 	struct av_list *list = &sh->trees[high][AV_TREE_BUCKETS], *at = list;
+	struct av_tree *tree, *own = NULL;
 	unsigned int left = FEW_TREES;
-	struct av_swept *swept;
+	bool several = false;
 
 	z->nr = 0;
 	if (op.any_asid ? tagged : sh->nr_tagged_global[high])
 		return false;
-	swept = tagged ? NULL : &sh->swept[high];
 	av_recent_note(&sh->seq_va[high], sh->recent_va[high], start, last);
 	for (;;) {
 		at = at->next;
 		if (at != list) {
-			if (!left-- || !page_of_tree(sh, av_list_entry(at, struct av_tree, hash), op,
-						     start, last, z))
+			tree = av_list_entry(at, struct av_tree, hash);
+			if (!left-- || !page_of_tree(sh, tree, op, start, last, z))
 				return false;
+			if (tree->key.asid == op.asid) {
+				several = own;
+				own = tree;
+			}
 		} else if (tagged) {
 			/* First the trees of every ASID, then those of op's ASID. */
 			tagged = false;
 			at = list = &sh->trees[high][op.asid % AV_TREE_BUCKETS];
 		} else {
-			if (swept)
-				note_swept(swept, op.va);
+			if (!several)
+				note_swept(&sh->swept[high], op, every, own);
 			return true;
 		}
 	}

@@ -37,6 +37,11 @@
  * and serial (av_tree_retire()): a parent has many children that resemble each other. Only base
  * and ASID of the key change, on which no entry depends; and all entries are compared. Tables
  * that one process did not use are not passed on.
+ *
+ * At once: where the guest's tables can be walked without waiting, a few tables are compared
+ * right away and not at their next faults (av_tree_renew()). In a TLBI these are the tables that
+ * are linked, which stay so: walkers may use them meanwhile, but the TLBI is not over before its
+ * flush, and that is of the whole tree. For a new process they are the tables that it inherits.
  */
 #include "mmu/entry.h"
 
@@ -45,13 +50,16 @@ static void keep_entry(struct av_pt *pt, u32 idx)
 	av_pt_set(pt, idx, pt->pte[idx] & ~AV_PTE_VALID);
 }
 
-bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *next)
+bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_renew *renew,
+		  bool begin, u64 *next)
 {
 	struct av_pt *root = tree->root;
 	u32 idx = begin ? 0 : av_pt_index(*next, AV_ROOT_LEVEL);
 
 	*next = 0;
 	tree->gen += begin;
+	if (begin && renew && renew->tree == tree && av_tree_renew(g->sh, tree, renew, &g->work))
+		av_gather_tree(g, tree);
 	for (idx = av_pt_next(root, idx); idx < AV_ENTRIES; idx = av_pt_next(root, idx + 1)) {
 		const struct av_pt *child = av_pt_child(root, idx);
 
@@ -157,11 +165,10 @@ static bool agrees(struct av_pt *pt, u32 idx, u64 key)
 /* Number of descriptors read at once. */
 #define GROUP	16
 
+/* The caller counts it. */
 static __always_inline void put_to_sleep(struct av_pt *pt, u32 idx)
 {
 	WRITE_ONCE(pt->pte[idx], pt->pte[idx] & ~AV_PTE_VALID);
-	pt->asleep++;
-	pt->live--;
 }
 
 /* The caller counts it. */
@@ -192,32 +199,70 @@ static __always_inline bool compare_asleep(struct av_shadow *sh, struct av_pt *p
 	return false;
 }
 
-/* For entries that do not agree, or are asleep. */
+/* For entries that are asleep, or that the guest has replaced. */
 static noinline void compare_other(struct av_shadow *sh, struct av_pt *pt, u32 idx, u64 key)
 {
 	if (!(pt->pte[idx] & AV_PTE_VALID))
 		count_woken(pt, compare_asleep(sh, pt, idx, key, true));
-	else if (!(key & AV_PTE_VALID))
-		put_to_sleep(pt, idx);
 	else
 		forget(sh, pt, idx);
 }
 
+/* Have four neighbours valid leaves, which the guest has, too? limits is av_walk_key()'s field. */
+static __always_inline bool four_agree(const u64 *desc, const u64 *words, u64 limits)
+{
+	u64 differ = (READ_ONCE(words[0]) ^ desc[0]) | (READ_ONCE(words[1]) ^ desc[1]) |
+		     (READ_ONCE(words[2]) ^ desc[2]) | (READ_ONCE(words[3]) ^ desc[3]);
+	u64 some = desc[0] | desc[1] | desc[2] | desc[3];
+	u64 all = desc[0] & desc[1] & desc[2] & desc[3];
+	u64 other = (some ^ (limits | AV_PTE_VALID)) | (all ^ (limits | AV_PTE_VALID));
+
+	return !((differ & ~AV_KEY_IGNORED) | (other & (AV_KEY_IGNORED | AV_PTE_VALID)));
+}
+
 /*
- * Compare those entries of an unreachable table that have a bit in used, from first on. If the
+ * Those of used that four_agree() does not find to agree, in a table without sleeping entries.
+ * Code is mapped in runs, and most of it has not changed.
+ */
+static __always_inline u64 not_alike(const struct av_pt *pt, u32 first, u64 used,
+				     const u64 *words, u8 limits)
+{
+	u64 fours = used & used >> 1 & used >> 2 & used >> 3 & 0x1111111111111111ULL;
+
+	for (; fours; fours &= fours - 1) {
+		u32 i = __builtin_ctzll(fours);
+
+		if (four_agree(&pt->desc[first + i], words + i, FIELD_PREP(AV_KEY_LIMITS, limits)))
+			used &= ~(0xfULL << i);
+	}
+	return used;
+}
+
+/*
+ * Compare those entries of a table that have a bit in used, from first on. If the
  * guest has nothing there, the entry falls asleep until the next time, because a process that
  * has just forked gets its pages one by one. Most entries have not changed.
  */
 static __always_inline void compare_used(struct av_shadow *sh, struct av_pt *pt, u32 first,
 					 u64 used, const u64 *words, u8 limits)
 {
+	unsigned int slept = 0;
+
 	for (; used; used &= used - 1) {
 		u32 i = __builtin_ctzll(used), idx = first + i;
 		u64 key = av_walk_key(READ_ONCE(words[i]), limits);
 
-		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID)) || !agrees(pt, idx, key))
+		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID))) {
 			compare_other(sh, pt, idx, key);
+		} else if (!(key & AV_PTE_VALID)) {
+			put_to_sleep(pt, idx);
+			slept++;
+		} else if (!agrees(pt, idx, key)) {
+			compare_other(sh, pt, idx, key);
+		}
 	}
+	pt->asleep += slept;
+	pt->live -= slept;
 }
 
 unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
@@ -275,14 +320,21 @@ static void compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 {
 	const u64 *words = sh->ops->look(sh->ctx, f->table, NULL, AV_ENTRIES);
 	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
+	bool plain;
 	u32 idx;
 
 	if (unlikely(!words)) {
 		compare_groups(sh, pt, f, limits);
 		return;
 	}
-	for (idx = 0; idx < AV_ENTRIES; idx += 64)
-		compare_used(sh, pt, idx, pt->used[idx / 64], words + idx, limits);
+	plain = !pt->asleep;
+	for (idx = 0; idx < AV_ENTRIES; idx += 64) {
+		u64 used = pt->used[idx / 64];
+
+		if (used && plain)
+			used = not_alike(pt, idx, used, words + idx, limits);
+		compare_used(sh, pt, idx, used, words + idx, limits);
+	}
 }
 
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
@@ -304,4 +356,100 @@ u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 	if (!pt->live && !pt->asleep)
 		pt->gspan = 0;
 	return before > pt->live ? before - pt->live : 0;
+}
+
+/* Most entries that av_tree_renew() compares: few enough with interrupts off. */
+#define RENEW_ENTRIES	AV_ENTRIES
+
+/* As many compared entries are the work of one dropped. */
+#define RENEW_COST	8
+
+struct renewal {
+	struct av_shadow *sh;
+	const struct av_renew *how;
+	u32 left;		/* entries that may still be compared */
+	bool any;		/* a table was compared */
+	bool over;		/* the guest lacks the first table in use: its process exits */
+};
+
+/* Compare the table of pages if the guest has it. False: it must not be linked. */
+static bool renew_pages(struct renewal *r, struct av_pt *pt)
+{
+	u32 entries = pt->live + pt->asleep;
+	struct av_fill f = {};
+
+	if (!pt->desc || entries > r->left)
+		return false;
+	if (!r->how->find(r->how, pt->va, &f)) {
+		r->over = !r->any && !r->how->kept;
+		return false;
+	}
+	r->left -= entries;
+	r->any = true;
+	av_kept_refresh(r->sh, pt, &f);
+	return true;
+}
+
+/* Compare tables below pt, and unlink the others. False: none is linked now, or r->over. */
+static bool renew_below(struct renewal *r, struct av_pt *pt)
+{
+	u32 idx, left = pt->live;
+	bool linked = false;
+
+	for (idx = 0; left; idx++, left--) {
+		struct av_pt *child;
+
+		idx = av_pt_next(pt, idx);
+		if (idx == AV_ENTRIES)
+			break;
+		if (av_pte_is_leaf(pt, idx)) {
+			forget(r->sh, pt, idx);
+			continue;
+		}
+		child = av_pt_below(pt, idx);
+		if ((r->how->kept || pt->pte[idx] & AV_PTE_VALID) &&
+		    (child->level == 3 ? renew_pages(r, child) : renew_below(r, child))) {
+			av_pt_set(pt, idx, pt->pte[idx] | AV_PTE_VALID);
+			linked = true;
+		} else if (r->over) {
+			return false;
+		} else {
+			keep_entry(pt, idx);
+		}
+	}
+	if (linked)
+		pt->gen = pt->tree->gen;
+	return linked;
+}
+
+bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
+		   u32 *work)
+{
+	struct renewal r = { .sh = sh, .how = how, .left = RENEW_ENTRIES };
+	struct av_pt *root = tree->root;
+	bool linked = false;
+	u32 idx;
+
+	for (idx = av_pt_next(root, 0); idx < AV_ENTRIES; idx = av_pt_next(root, idx + 1)) {
+		struct av_pt *child = av_pt_below(root, idx);
+
+		if (r.over)
+			break;
+		if ((!how->kept && !(root->pte[idx] & AV_PTE_VALID)) || !renew_below(&r, child))
+			continue;
+		if (!(root->pte[idx] & AV_PTE_VALID)) {
+			sh->ops->publish(sh->ctx);
+			av_pt_set(root, idx, root->pte[idx] | AV_PTE_VALID);
+		}
+		linked = true;
+	}
+	if (!linked)
+		return false;
+	/* Tables may have been unlinked, and entries woken. */
+	sh->shape++;
+	av_tree_fills(sh, tree);
+	tree->filled = true;
+	tree->used_gen = tree->gen;
+	*work += (RENEW_ENTRIES - r.left) / RENEW_COST;
+	return true;
 }

@@ -137,6 +137,25 @@ static noinline int find_table(struct av_vcpu *vcpu, struct av_near *near,
 	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;
 }
 
+/* The place for va's table among those that the vCPU remembers. */
+static __always_inline struct av_near *near_of(struct av_vcpu_mmu *mmu, const struct av_tree *tree,
+					       u64 va)
+{
+	return &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_NEARS];
+}
+
+bool av_near_find(const struct av_renew *how, u64 va, struct av_fill *f)
+{
+	struct av_vcpu *vcpu = how->arg;
+	struct av_near *near = near_of(vcpu->mmu, how->tree, va);
+
+	if (vcpu->vm->mmu->in_progress || find_table(vcpu, near, how->tree, va))
+		return false;
+	f->table = near->at.ipa;
+	f->desc = AV_PTE_VALID | FIELD_PREP(AV_KEY_LIMITS, near->at.limits);
+	return true;
+}
+
 /* Find the part of the frames that gfn is in, if it is not the last page's. */
 static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 gfn)
 {
@@ -389,7 +408,7 @@ static __always_inline u64 resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu
 {
 	u64 va = av_untag(&mmu->regime, far);
 	struct av_tree *tree = mmu->tree[far >> 55 & 1];
-	struct av_near *near = &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_NEARS];
+	struct av_near *near = near_of(mmu, tree, va);
 	u8 access = av_abort_access(esr);
 	struct av_mem_word desc;
 	int ret, fault;

@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 
 #include "mmu/hidden.h"
+#include "mmu/pairs.h"
 
 /* PAR_EL1 */
 #define PAR_F		BIT_ULL(0)
@@ -20,6 +21,10 @@
 static bool kept_tables = true;
 module_param(kept_tables, bool, 0644);
 MODULE_PARM_DESC(kept_tables, "a guest's TLBI of an ASID keeps shadow tables, to be compared with the guest's when they are used again (default Y)");
+
+static bool kept_at_once = true;
+module_param(kept_at_once, bool, 0644);
+MODULE_PARM_DESC(kept_at_once, "with kept_tables, tables in use are compared with the guest's by the TLBI, and those that a process inherits as it begins (default Y)");
 
 bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
@@ -56,18 +61,44 @@ static bool may_be_short(const struct av_tlbi *op)
 	       (op->scope == AV_TLBI_ASID || op->last - op->start < AV_BLOCK_SIZE);
 }
 
+/* Of trees, the one that the vCPU has loaded for user space can be walked. */
+static void renew_loaded(struct av_vcpu *vcpu, struct av_renew *renew, struct av_tlbi_walk *walk)
+{
+	av_mmu_follow(vcpu);
+	if (vcpu->mmu->stale)
+		return;
+	*renew = (struct av_renew) {
+		.tree = vcpu->mmu->tree[0], .find = av_near_find, .arg = vcpu,
+	};
+	walk->renew = renew;
+}
+
+void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree)
+{
+	const struct av_renew renew = {
+		.tree = tree, .kept = true, .find = av_near_find, .arg = vcpu,
+	};
+	u32 work = 0;
+
+	if (READ_ONCE(kept_at_once))
+		av_tree_renew(&vcpu->vm->mmu->shadow, tree, &renew, &work);
+}
+
 bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
 	struct av_tlbi_walk walk = { .keep = READ_ONCE(kept_tables) };
 	struct av_gather *g = &vcpu->mmu->gather;
+	struct av_renew renew;
 
 	if (!av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &walk.op) ||
 	    !may_be_short(&walk.op) || !av_mmu_lock_soon(vcpu))
 		return false;
 	av_gather_init(g, sh);
 	g->work = AV_WORK - LIGHT_WORK;
+	if (walk.op.scope == AV_TLBI_ASID && READ_ONCE(kept_at_once))
+		renew_loaded(vcpu, &renew, &walk);
 	done = !av_shadow_tlbi(sh, &walk, g);
 	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(g));
 	/* Doomed tables are left to the full exit path, which then has nothing else to do. */

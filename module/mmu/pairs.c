@@ -239,6 +239,9 @@ static int load_context(struct av_vcpu *vcpu, unsigned int mode, u64 high, bool 
 	if (c >= 0) {
 		csw->current_context = c;
 	} else {
+		/* That may have to wait for an ASID. */
+		if (now && !mmu->contexts[oldest].left && !av_tlb_complete(vcpu))
+			return -EAGAIN;
 		av_tlb_offer(csw, oldest);
 		/* Another context is only made while the trees of all have places. */
 		ret = av_tlb_load(vcpu, mmu->tree[0]->serial, high,
@@ -261,12 +264,18 @@ int av_pair_context(struct av_vcpu *vcpu, bool now)
 	return load_context(vcpu, mode_of(vcpu, mmu->el), mmu->tree[1]->serial, now);
 }
 
-bool av_pairs_now(const struct av_vcpu *vcpu)
+/* The place of EL0's tree of the high half: most often the same as before. */
+static int find_el0(struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 {
-	const struct av_mmu_context *contexts = vcpu->mmu->contexts;
+	const struct av_tree *last = mmu->trees[mmu->el0_place];
+	int i;
 
-	return contexts[contexts[AV_NR_CONTEXTS].after].left ? vcpu->sw->nr_contexts > 1 :
-							       av_tlb_complete(vcpu);
+	if (likely(last && av_tree_key_equal(&last->key, key)))
+		return mmu->el0_place;
+	i = av_place_find(mmu, key);
+	if (i >= 0)
+		mmu->el0_place = i;
+	return i;
 }
 
 /*
@@ -286,7 +295,7 @@ void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now)
 	    READ_ONCE(low->split) & BIT(0) || av_pair_at_hand(vcpu, pair, 0))
 		return;
 	av_tree_key(&vcpu->vm->mmu->shadow, &mmu->regime, true, 0, &key);
-	i = av_place_find(mmu, &key);
+	i = find_el0(mmu, &key);
 	if (i < 0 || load_context(vcpu, 0, mmu->trees[i]->serial, now))
 		return;
 	pair->mode[0] = (struct av_mode_trees) {

@@ -22,11 +22,12 @@ void av_pairs_init(struct av_vcpu_mmu *mmu);
 void av_pair_leave_context(struct av_vcpu_mmu *mmu, unsigned int c);
 /*
  * Load the context of the loaded trees. May sleep, unless now is set. Errors as for
- * av_tlb_load().
+ * av_tlb_load(), and with now -EAGAIN if a context should be made.
  */
 int av_pair_context(struct av_vcpu *vcpu, bool now);
-/* Would the next context that has to be loaded be an old one, even if there is time? */
-bool av_pairs_now(const struct av_vcpu *vcpu);
+
+/* ops.c, under mmu_lock: compare and link tables that a process's new tree has inherited. */
+void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree);
 
 /* The index in pairs[] of the current TTBRs: an existing pair, or a new one without trees. */
 unsigned int av_pair_find(struct av_vcpu *vcpu, const struct av_regime *regime);

@@ -22,6 +22,8 @@ int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 
 	if (mmu->trees[i] && av_tree_key_equal(&mmu->trees[i]->key, key))
 		return i;
+	if (!mmu->place_asids[key->asid % AV_PLACE_ASIDS])
+		return -1;
 	for (i = 0; i < AV_VCPU_TREES; i++) {
 		const struct av_tree *tree = mmu->trees[i];
 
@@ -52,6 +54,8 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
 		cond_resched_lock(&vm->mmu_lock);
 	}
 	if (tree) {
+		if (av_tree_inherits(tree))
+			av_renew_inherited(vcpu, tree);
 		av_root_attach(root, tree);
 		av_shadow_publish(&vm->mmu->shadow);
 	}
@@ -60,12 +64,12 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
 }
 
 /*
- * Has the guest invalidated the tree's ASID, and not used the tree since? Then its process has
- * probably exited. Without mmu_lock: a wrong answer costs some work.
+ * Has the guest invalidated the tree's one ASID, and not used the tree since? Then its process
+ * has probably exited. Without mmu_lock: a wrong answer costs some work.
  */
 static bool is_left(const struct av_tree *tree)
 {
-	return tree->key.asid != AV_ASID_ANY && READ_ONCE(tree->used_gen) != READ_ONCE(tree->gen);
+	return READ_ONCE(tree->used_gen) != READ_ONCE(tree->gen);
 }
 
 /*
@@ -74,12 +78,15 @@ static bool is_left(const struct av_tree *tree)
  */
 static int next_place(struct av_vcpu_mmu *mmu)
 {
+	u32 left;
 	int i;
 
-	for (i = 0; i < AV_VCPU_TREES; i++) {
-		const struct av_tree *tree = mmu->trees[i];
+	for (left = mmu->place_tagged; left; left &= left - 1) {
+		const struct av_tree *tree;
 
-		if (tree && tree != mmu->tree[0] && tree != mmu->tree[1] && is_left(tree))
+		i = __builtin_ctz(left);
+		tree = mmu->trees[i];
+		if (tree != mmu->tree[0] && tree != mmu->tree[1] && is_left(tree))
 			return i;
 	}
 	for (;;) {
@@ -117,7 +124,18 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 			if (av_tlb_has(vcpu->sw, c, tree->serial))
 				av_pair_leave_context(mmu, c);
 	}
+	mmu->place_asids[tree->key.asid % AV_PLACE_ASIDS]--;
+	mmu->place_tagged &= ~BIT(i);
 	mmu->trees[i] = NULL;
+}
+
+/* A place that was left has a tree. */
+static void take_place(struct av_vcpu_mmu *mmu, unsigned int i, struct av_tree *tree)
+{
+	mmu->trees[i] = tree;
+	mmu->place_asids[tree->key.asid % AV_PLACE_ASIDS]++;
+	if (tree->key.asid != AV_ASID_ANY)
+		mmu->place_tagged |= BIT(i);
 }
 
 /* Under mmu_lock: a place gives its tree back. */
@@ -163,6 +181,7 @@ static int free_place(struct av_vcpu *vcpu)
 static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	struct av_tree *tree;
 	int i, ret;
 
 	i = free_place(vcpu);
@@ -172,8 +191,11 @@ static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	if (ret)
 		return ret;
 	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_MISS);
-	mmu->trees[i] = get_tree(vcpu, key, &mmu->roots[i]);
-	return mmu->trees[i] ? i : -ENOMEM;
+	tree = get_tree(vcpu, key, &mmu->roots[i]);
+	if (!tree)
+		return -ENOMEM;
+	take_place(mmu, i, tree);
+	return i;
 }
 
 int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
@@ -203,9 +225,11 @@ int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	}
 	tree = av_tree_get(sh, key, &mmu->pool);
 	if (tree) {
+		if (av_tree_inherits(tree))
+			av_renew_inherited(vcpu, tree);
 		av_root_attach(&mmu->roots[i], tree);
 		av_shadow_publish(sh);
-		mmu->trees[i] = tree;
+		take_place(mmu, i, tree);
 	}
 	av_mmu_unlock(vcpu);
 	if (!tree)

@@ -211,10 +211,10 @@ int av_mmu_load(struct av_vcpu *vcpu)
 	return 0;
 }
 
-/* Only if no context should be made: that may have to wait for an ASID. */
+/* Two contexts are used, and none is made: that may have to wait for an ASID. */
 static bool load_now(struct av_vcpu *vcpu)
 {
-	return av_pairs_now(vcpu) && !load(vcpu, 1, av_place_choose_now, true);
+	return vcpu->sw->nr_contexts > 1 && !load(vcpu, 1, av_place_choose_now, true);
 }
 
 bool av_mmu_load_now(struct av_vcpu *vcpu)

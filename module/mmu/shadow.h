@@ -195,13 +195,18 @@ struct av_shadow_ops {
 };
 
 /*
- * The page that the last one-page TLBI named, if only trees that serve every ASID had to be
- * searched: then none of them has an entry for it. filled is the last of them that got any
- * entry since. For kernels that write through one page of their own and invalidate it again and
- * again, as Linux does when it patches its text.
+ * The page that the last one-page TLBI named: of the trees that such a TLBI reaches, none has an
+ * entry for it. These are the trees of every ASID and, where there are trees of single ASIDs too,
+ * one of the TLBI's own, or none. filled is the last tree of the half that got any entry since.
+ * For kernels that invalidate one page again and again: they write through one of their own, as
+ * Linux does when it patches its text, or change a page's protection to and fro.
  */
 struct av_swept {
 	u64 va;			/* or AV_CLEAN_NONE */
+	u64 named;		/* by the last op that was not noted so */
+	bool every;		/* there were only trees of every ASID; else … */
+	u32 asid;		/* … the TLBI's, and its tree, or NULL: none since has this ASID */
+	struct av_tree *own;
 	struct av_tree *filled;	/* or NULL: none was filled */
 	bool several;		/* more than one tree was filled */
 	/* Cached: the level-3 table for va in one tree, while shape is the shadow's; or NULL. */
@@ -382,10 +387,37 @@ u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits);
 
-/* Progress of a guest's invalidation. Start with all 0 except op and keep. */
+/*
+ * How to compare tables at once: of which tree, and where the guest has its level-3 table for va.
+ * find() fills in table and desc, which need only be valid and have the limits; false: there is
+ * none, or it cannot be found without waiting. Its walk must be of the same mmu_lock section.
+ */
+struct av_renew {
+	struct av_tree *tree;
+	bool kept;		/* kept tables, too */
+	bool (*find)(const struct av_renew *how, u64 va, struct av_fill *f);
+	void *arg;
+};
+
+/* Has the tree tables of a process that has exited, and was not used since it got its key? */
+static inline bool av_tree_inherits(const struct av_tree *tree)
+{
+	return tree->root->live && !tree->filled;
+}
+
+/*
+ * Compare a few of the tree's tables with the guest's, and link them; unlink others of theirs. The
+ * caller publishes and, if walkers may be in the tree, flushes it. True if any table is linked
+ * now. Adds to *work, in entries cleared.
+ */
+bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
+		   u32 *work);
+
+/* Progress of a guest's invalidation. Start with all 0 except op, keep and renew. */
 struct av_tlbi_walk {
 	struct av_tlbi op;
 	bool keep;		/* by ASID: keep the tables of loaded trees */
+	const struct av_renew *renew;	/* and compare those in use, or NULL */
 	u64 newest;		/* trees with this serial or later hold nothing that op names */
 	u16 place;		/* index of the current list in av_shadow.trees[][] */
 	u64 done;		/* trees in that list up to this serial are done */
@@ -461,7 +493,8 @@ static inline bool av_tree_keepable(const struct av_tree *tree)
 	return tree->users && !tree->key.high;
 }
 
-bool av_tree_keep(struct av_tree *tree, struct av_gather *g, bool begin, u64 *next);
+bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_renew *renew,
+		  bool begin, u64 *next);
 /* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
 /* Doom the tables of an all-kept tree that were not used since the tree got its key. */

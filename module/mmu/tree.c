@@ -218,6 +218,7 @@ static struct av_tree *new_tree(struct av_shadow *sh, const struct av_tree_key *
 	av_list_add_tail(&tree->hash, bucket_of(sh, key->high, key->asid));
 	sh->nr_trees++;
 	sh->nr_tagged[key->high] += key->asid != AV_ASID_ANY;
+	sh->swept[key->high].va = AV_CLEAN_NONE;
 	sh->ops->used(sh->ctx, 0, 1);
 	build_root(sh, tree, pool);
 	return tree;
@@ -260,6 +261,7 @@ static struct av_tree *take_spare(struct av_shadow *sh, const struct av_tree_key
 	if (!tree || key->asid == AV_ASID_ANY || !same_kind(&tree->key, key))
 		return NULL;
 	sh->spare = NULL;
+	sh->swept[0].va = AV_CLEAN_NONE;
 	tree->key = *key;
 	tree->serial = sh->next_serial++;
 	tree->first_gen = ++tree->gen;
@@ -347,12 +349,14 @@ void av_tree_needs_asid(struct av_shadow *sh, const struct av_tree *tree)
 /* Remove a tree that no vCPU has loaded from all lists. It is freed with its last table. */
 static void die(struct av_shadow *sh, struct av_tree *tree)
 {
+	struct av_swept *swept = &sh->swept[tree->key.high];
+
 	av_tree_set_global(sh, tree, false);
 	sh->nr_tagged[tree->key.high] -= tree->key.asid != AV_ASID_ANY;
 	sh->nr_trees--;
 	sh->shape++;
-	if (sh->swept[tree->key.high].filled == tree)
-		sh->swept[tree->key.high].va = AV_CLEAN_NONE;
+	if (swept->filled == tree || swept->own == tree)
+		swept->va = AV_CLEAN_NONE;
 	av_list_del(&tree->hash);
 	av_list_del(&tree->lru);
 	if (tree == sh->spare)

@@ -35,6 +35,9 @@
 /* Trees that a vCPU keeps a reference on, to switch between them without mmu_lock. */
 #define AV_VCPU_TREES		32
 
+/* Classes of ASIDs: most are of no place's tree. */
+#define AV_PLACE_ASIDS		64
+
 /* Guest tables that a vCPU remembers. */
 #define AV_NEARS		8
 
@@ -246,7 +249,10 @@ struct av_vcpu_mmu {
 	struct av_tree *tree[2];	/* loaded, low and high; trees[] has the references */
 
 	struct av_tree *trees[AV_VCPU_TREES];
+	u8 place_asids[AV_PLACE_ASIDS];	/* numbers of trees[], by their ASIDs */
 	unsigned int next_tree;
+	u32 place_tagged;	/* a bit per tree of a single ASID */
+	u8 el0_place;			/* of the tree that av_pair_foresee_el0() found last */
 	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
 	struct av_root *root[2];		/* of tree[] */

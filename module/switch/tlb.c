@@ -225,9 +225,22 @@ unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va)
 	return n;
 }
 
+/* A process's tree is in few contexts. */
+static __always_inline unsigned int flush_tree(struct av_vm *vm, u64 serial)
+{
+	const struct av_tree_contexts *found = contexts_of(vm, serial);
+	unsigned int i;
+
+	if (unlikely(found->nr > AV_FEW_CONTEXTS))
+		return flush(vm, &serial, 1, NULL);
+	for (i = 0; i < found->nr; i++)
+		__tlbi(aside1is, (u64)found->asid[i] << 48);
+	return found->nr;
+}
+
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr)
 {
-	return flush(vm, serials, nr, NULL);
+	return nr == 1 ? flush_tree(vm, *serials) : flush(vm, serials, nr, NULL);
 }
 
 unsigned int av_tlb_flush_vm(struct av_vm *vm)

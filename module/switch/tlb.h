@@ -15,7 +15,7 @@
  * flusher writes shadow entries, then a barrier, then reads the serials. So either the flush
  * finds the context, or the vCPU's table walks find the entries already cleared.
  *
- * The contexts found by the last flush of a page are cached until any context changes: the vCPU
+ * The contexts found by the last flushes of a tree are cached until any context changes: the vCPU
  * increments vsw->changes after the serials and before its barrier, the flusher reads it after
  * its own. A context keeps its ASID as long as it is counted in nr_contexts.
  */
@@ -73,7 +73,7 @@ void av_tlb_flush_begin(void);
 unsigned int av_tlb_flush_page(struct av_vm *vm, u64 serial, u64 va);
 /* The same as a whole flush, with begin and end. */
 unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va);
-/* Flush all of a few trees. */
+/* Flush all of a few trees. Under mmu_lock. */
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr);
 /* Flush every context of the VM. */
 unsigned int av_tlb_flush_vm(struct av_vm *vm);

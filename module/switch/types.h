@@ -28,7 +28,7 @@ struct av_asid {
 /* The two limits on ASIDs: per program, per user. */
 enum av_asid_holder { AV_ASID_PROGRAM, AV_ASID_USER, AV_NR_ASID_HOLDERS };
 
-/* The contexts that have a tree, as found by the last flush of one of the tree's pages. */
+/* The contexts that have a tree, as found by the last flush of it or of one of its pages. */
 #define AV_FEW_CONTEXTS	4
 #define AV_FOUND_TREES	4
 struct av_tree_contexts {
@@ -51,7 +51,7 @@ struct av_vm_switch {
 	struct av_asid guest_hop;	/* while a guest tree and aux are live */
 	atomic64_t changes;		/* of contexts; counted before the vCPU runs with it */
 	atomic_t nr_contexts;		/* of all vCPUs */
-	/* Under mmu_lock: for the trees that lost a page last; the next one to replace. */
+	/* Under mmu_lock: for the trees that were flushed last; the next one to replace. */
 	struct av_tree_contexts found[AV_FOUND_TREES];
 	unsigned int next_found;
 };

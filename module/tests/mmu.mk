@@ -7,7 +7,7 @@
 
 tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 	 test_annex_find_hole test_annex_find_random test_frames test_ring test_around test_shadow \
-	 test_shadow_kept test_shadow_kept_random test_shadow_heirs test_shadow_random test_shadow_bounds test_shadow_page \
+	 test_shadow_kept test_shadow_kept_random test_shadow_renew test_shadow_heirs test_shadow_random test_shadow_bounds test_shadow_page \
 	 test_shadow_again test_shadow_tlbi test_slots test_pairs test_shown test_stub test_stub_pairs test_owner fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
@@ -17,6 +17,7 @@ shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
 test_shadow_kept-src := test_shadow_kept.c $(shadow-src)
+test_shadow_renew-src := test_shadow_renew.c $(shadow-src)
 test_shadow_kept_random-src := test_shadow_kept_random.c $(shadow-src)
 test_shadow_heirs-src := test_shadow_heirs.c $(shadow-src)
 test_shadow_page-src := test_shadow_page.c $(shadow-src)

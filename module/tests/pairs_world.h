@@ -194,4 +194,18 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 	return more;
 }
 
+/* What is in tables plays no part here: none can be compared. */
+static bool no_table(const struct av_renew *how, u64 va, struct av_fill *f)
+{
+	return false;
+}
+
+void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree)
+{
+	const struct av_renew renew = { .tree = tree, .kept = true, .find = no_table };
+	u32 work = 0;
+
+	CHECK(!av_tree_renew(&vcpu->vm->mmu->shadow, tree, &renew, &work));
+}
+
 #endif /* AV_TESTS_PAIRS_WORLD_H */

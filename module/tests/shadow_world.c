@@ -15,6 +15,7 @@ bool tlbi_leaves;
 unsigned int tables_relinked, entries_agreed, tables_were_gone;
 static unsigned int looks;	/* for words that are at hand */
 guest_words_fn *guest_words;
+const struct av_renew *renewing;
 bool keep_tables;
 static unsigned int allocated, trees_allocated;
 
@@ -212,6 +213,7 @@ void setup(void)
 	flush_pages = 0;
 	flush_trees = 0;
 	keep_tables = false;
+	renewing = NULL;
 	av_shadow_init(&sh, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), MAX_PTS);
 	sh.window_pa = WINDOW_PA;
 	sh.attr_normal = 0;
@@ -486,6 +488,7 @@ void tlbi(int scope, u64 va, u64 last, u16 asid)
 	u64 tables = tables_of_all();
 	struct av_tlbi_walk w = {
 		.keep = keep_tables,
+		.renew = scope == AV_TLBI_ASID ? renewing : NULL,
 		.op = { .scope = scope, .high = va >> 55 & 1, .leaf = tlbi_leaves, .asid = asid,
 			.start = va, .last = last },
 	};

@@ -545,6 +545,8 @@ static void test_random(void)
 
 int main(int argc, char **argv)
 {
+	/* By some seeds, idle pairs are rare. */
+	seed = 3;
 	if (argc > 1)
 		stays = strtoul(argv[1], NULL, 0);
 	if (argc > 2)

@@ -36,7 +36,7 @@ static struct {
 
 static bool unreadable;
 static u64 seed;
-static unsigned long entries_woken, trees_inherited;
+static unsigned long entries_woken, trees_inherited, tables_renewed[2];
 
 static u32 rnd(u32 n)
 {
@@ -206,6 +206,54 @@ static void keep(int t, bool kept)
 		model[t].kept[p] |= kept;
 }
 
+/* For av_tree_renew(): some of the guest's tables are not found. */
+static bool find(const struct av_renew *how, u64 va, struct av_fill *f)
+{
+	int t = (typeof(&model[0]))how->arg - model, table;
+
+	for (table = 0; table < NR_TABLES; table++)
+		if (address(table * AV_ENTRIES) == va)
+			break;
+	REQUIRE(table < NR_TABLES);
+	f->table = MEMORY + (t * NR_PAGES + table * AV_ENTRIES) * 8ULL;
+	f->desc = av_walk_key(VALID, model[t].limits[table]);
+	return rnd(6);
+}
+
+static struct av_renew renewal(int t, bool kept)
+{
+	return (struct av_renew) {
+		.tree = model[t].tree, .kept = kept, .find = find, .arg = &model[t],
+	};
+}
+
+/* Those tables that are linked were compared just now: all others are kept. */
+static void renewed(int t, bool kept)
+{
+	int table;
+
+	for (table = 0; table < NR_TABLES; table++)
+		if (av_shadow_table(model[t].tree, address(table * AV_ENTRIES))) {
+			tables_renewed[kept]++;
+			relink(t, table, VALID);
+		}
+}
+
+/* A TLBI of the ASID, by a vCPU that may or may not walk the guest's tables. */
+static void invalidate(int t)
+{
+	struct av_renew how = renewal(t, false);
+
+	renewing = rnd(2) ? &how : NULL;
+	unreadable = rnd(50) == 0;
+	tlbi(AV_TLBI_ASID, 0, 0, t + 1);
+	keep(t, keep_tables);
+	if (renewing)
+		renewed(t, false);
+	renewing = NULL;
+	unreadable = false;
+}
+
 static void host(u32 gfn, u32 n)
 {
 	u32 end = min(gfn + n, (u32)NR_GFNS);
@@ -238,8 +286,7 @@ static void random_gap(void)
 		if (rnd(8))
 			memory[t][p + i] = 0;
 	keep_tables = true;
-	tlbi(AV_TLBI_ASID, 0, 0, t + 1);
-	keep(t, true);
+	invalidate(t);
 	fill_page(t, p / AV_ENTRIES * AV_ENTRIES + rnd(AV_ENTRIES));
 	for (i = 0; i < 16; i++)
 		if (rnd(4))
@@ -279,6 +326,15 @@ static void random_process(void)
 		if (!model[t].used[p / AV_ENTRIES])
 			model[t].page[p].state = NONE;
 	memset(model[t].used, 0, sizeof(model[t].used));
+	if (rnd(2)) {
+		struct av_renew how = renewal(t, true);
+		u32 work = 0;
+
+		CHECK(av_tree_inherits(model[t].tree) == !!model[t].tree->root->live);
+		av_tree_renew(&sh, model[t].tree, &how, &work);
+		CHECK(work <= AV_ENTRIES);
+		renewed(t, true);
+	}
 }
 
 static void random_tlbi(void)
@@ -288,8 +344,7 @@ static void random_tlbi(void)
 
 	if (what < 5) {
 		keep_tables = rnd(8);
-		tlbi(AV_TLBI_ASID, 0, 0, t + 1);
-		keep(t, keep_tables);
+		invalidate(t);
 	} else if (what == 5 && !rnd(4)) {
 		tlbi(AV_TLBI_ALL, 0, 0, 0);
 		for (t = 0; t < NR_TREES; t++)
@@ -367,6 +422,7 @@ static void test_random(void)
 	CHECK(agreed > 10000);
 	CHECK(entries_woken > 500);
 	CHECK(trees_inherited > 100);
+	CHECK(tables_renewed[0] > 1000 && tables_renewed[1] > 50);
 }
 
 int main(void)
