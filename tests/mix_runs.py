@@ -44,11 +44,12 @@ exit $status
 
 
 def mix(
-    guest: Mapping[str, Path], bounce: Path, seconds: int, memory: int, sectors: int
+    guest: Mapping[str, Path], bounce: Path, seconds: int, memory: int, sectors: int, times: int
 ) -> dict[str, str]:
     """What a guest (Image, initrd) tells after so many seconds by its clock, on a paced board.
 
-    In a round it must have read more than so many sectors whose content it knew.
+    In a round it must have read more than so many sectors whose content it knew, and used each of
+    the other devices so many times.
     """
     added = Cpio()
     added.file("modules/armvisor_bounce.ko", bounce.read_bytes())
@@ -81,4 +82,7 @@ def mix(
     assert int(told["mix.seconds"]) >= seconds
     assert int(told["mix.rounds"]) >= len(ROWS)
     assert int(told["mix.checked"]) > sectors * int(told["mix.rounds"])
+    # While the disk was at work, each of the others, too; stock guests are quick enough for more.
+    for device in ("net", "vsock", "rng"):
+        assert int(told[f"mix.{device}"]) >= times * int(told["mix.rounds"]), (device, told)
     return told

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A TLBI of the page that the last TLBI named (struct av_swept), in few instructions. Pure. */
+/* A TLBI of a page that was named a moment ago (struct av_swept), in few instructions. Pure. */
 #ifndef AV_MMU_AGAIN_H
 #define AV_MMU_AGAIN_H
 
@@ -16,7 +16,7 @@ static __always_inline void av_recent_note(u64 *seq, struct av_recent *recent, u
 	WRITE_ONCE(*seq, now);
 }
 
-/* Would the TLBI reach the same trees as the last one? */
+/* Would the TLBI reach the same trees as the one that was noted? */
 static __always_inline bool av_swept_same(const struct av_shadow *sh, const struct av_swept *swept,
 					  struct av_tlbi_page op, bool high)
 {
@@ -30,8 +30,7 @@ static __always_inline bool av_swept_same(const struct av_shadow *sh, const stru
 }
 
 /*
- * av_shadow_tlbi_page() for the page that the TLBI before named, if at most one tree was filled
- * since. Returns the serial of the tree that lost the page, which the caller flushes before it
+ * av_shadow_tlbi_page() for the page that was noted, if at most one tree was filled since. Returns the serial of the tree that lost the page, which the caller flushes before it
  * releases mmu_lock; 0: no tree had it; AV_NOT_SWEPT: not done.
  */
 #define AV_NOT_SWEPT	(~0ULL)

@@ -4,6 +4,7 @@
 #define AV_MMU_HIDDEN_H
 
 #include "mmu/memory.h"
+#include "mmu/renew.h"
 
 struct av_hidden {
 	struct av_vcpu *vcpu;
@@ -83,7 +84,7 @@ void av_near_around(struct av_vcpu *vcpu, const struct av_near *near, const stru
 		    struct av_pt *pt, u64 va, u64 desc);
 
 /* av_renew.find() by the regime of the vCPU in arg, which remembers the table for faults. */
-bool av_near_find(const struct av_renew *how, u64 va, struct av_fill *f);
+enum av_found_table av_near_find(const struct av_renew *how, u64 va, struct av_fill *f);
 
 /*
  * Under mmu_lock: reduce rights to those that a frame's known page is filled with for an

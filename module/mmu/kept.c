@@ -36,14 +36,16 @@
  * A tree whose process has exited is passed on to the next process of its kind with a new key
  * and serial (av_tree_retire()): a parent has many children that resemble each other. Only base
  * and ASID of the key change, on which no entry depends; and all entries are compared. Tables
- * that one process did not use are not passed on.
+ * that were not compared or filled for one process are not passed on.
  *
  * At once: where the guest's tables can be walked without waiting, a few tables are compared
- * right away and not at their next faults (av_tree_renew()). In a TLBI these are the tables that
- * are linked, which stay so: walkers may use them meanwhile, but the TLBI is not over before its
- * flush, and that is of the whole tree. For a new process they are the tables that it inherits.
+ * right away and not at their next faults (av_tree_renew()). In a TLBI these are tables that are
+ * linked, which stay so: walkers may use them and entries that are dropped meanwhile, but the TLBI
+ * is not over, and mmu_lock not released, before a flush of the whole tree. For a new process they
+ * are tables that it inherits, which nobody can reach yet.
  */
 #include "mmu/entry.h"
+#include "mmu/renew.h"
 
 static void keep_entry(struct av_pt *pt, u32 idx)
 {
@@ -111,7 +113,7 @@ void av_kept_prune(struct av_shadow *sh, struct av_tree *tree)
 	prune(sh, tree->root, tree->first_gen);
 }
 
-/* Drop a leaf that no walker has reached since its flush: no new flush. */
+/* Drop a leaf that no walker can reach, or before a flush of the whole tree: it needs none. */
 static void forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	av_shadow_take(sh, pt, idx);
@@ -227,7 +229,7 @@ static __always_inline bool four_agree(const u64 *desc, const u64 *words, u64 li
 static __always_inline u64 not_alike(const struct av_pt *pt, u32 first, u64 used,
 				     const u64 *words, u8 limits)
 {
-	u64 fours = used & used >> 1 & used >> 2 & used >> 3 & 0x1111111111111111ULL;
+	u64 fours = used & (used >> 1) & (used >> 2) & (used >> 3) & 0x1111111111111111ULL;
 
 	for (; fours; fours &= fours - 1) {
 		u32 i = __builtin_ctzll(fours);
@@ -358,19 +360,34 @@ u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 	return before > pt->live ? before - pt->live : 0;
 }
 
-/* Most entries that av_tree_renew() compares: few enough with interrupts off. */
-#define RENEW_ENTRIES	AV_ENTRIES
+/*
+ * What av_tree_renew() may do at most, in units of about ten instructions: few enough with
+ * interrupts off. A table costs a visit, whatever becomes of it, before any table beside it is
+ * looked at; so does a block. A table of pages that is compared costs more, and each entry one.
+ */
+#define RENEW_MOST	1500
+#define RENEW_VISIT	10
+#define RENEW_FIND	60
 
-/* As many compared entries are the work of one dropped. */
-#define RENEW_COST	8
+/* One of AV_WORK is so many of these. */
+#define RENEW_WORK	20
 
 struct renewal {
 	struct av_shadow *sh;
 	const struct av_renew *how;
-	u32 left;		/* entries that may still be compared */
-	bool any;		/* a table was compared */
-	bool over;		/* the guest lacks the first table in use: its process exits */
+	u32 left;		/* units */
+	bool found;		/* the guest has a table … */
+	bool over;		/* … or not even the first in use: its process exits */
+	bool touched;		/* tables were compared or unlinked, or entries dropped */
 };
+
+static bool afford(struct renewal *r, u32 units)
+{
+	if (units > r->left)
+		return false;
+	r->left -= units;
+	return true;
+}
 
 /* Compare the table of pages if the guest has it. False: it must not be linked. */
 static bool renew_pages(struct renewal *r, struct av_pt *pt)
@@ -378,24 +395,32 @@ static bool renew_pages(struct renewal *r, struct av_pt *pt)
 	u32 entries = pt->live + pt->asleep;
 	struct av_fill f = {};
 
-	if (!pt->desc || entries > r->left)
+	if (!pt->desc || !entries || !afford(r, RENEW_FIND + entries))
 		return false;
-	if (!r->how->find(r->how, pt->va, &f)) {
-		r->over = !r->any && !r->how->kept;
+	switch (r->how->find(r->how, pt->va, &f)) {
+	case AV_TABLE_FOUND:
+		r->found = true;
+		av_kept_refresh(r->sh, pt, &f);
+		return true;
+	case AV_TABLE_NONE:
+		r->over = !r->found && !r->how->kept;
+		return false;
+	default:
 		return false;
 	}
-	r->left -= entries;
-	r->any = true;
-	av_kept_refresh(r->sh, pt, &f);
-	return true;
 }
 
-/* Compare tables below pt, and unlink the others. False: none is linked now, or r->over. */
+/*
+ * Compare tables below pt, and unlink the others. False: none is linked now, or it is over, or
+ * there are too many: then pt must not be linked.
+ */
 static bool renew_below(struct renewal *r, struct av_pt *pt)
 {
 	u32 idx, left = pt->live;
 	bool linked = false;
 
+	if (!afford(r, RENEW_VISIT * left))
+		return false;
 	for (idx = 0; left; idx++, left--) {
 		struct av_pt *child;
 
@@ -404,52 +429,60 @@ static bool renew_below(struct renewal *r, struct av_pt *pt)
 			break;
 		if (av_pte_is_leaf(pt, idx)) {
 			forget(r->sh, pt, idx);
+			r->touched = true;
 			continue;
 		}
 		child = av_pt_below(pt, idx);
 		if ((r->how->kept || pt->pte[idx] & AV_PTE_VALID) &&
 		    (child->level == 3 ? renew_pages(r, child) : renew_below(r, child))) {
 			av_pt_set(pt, idx, pt->pte[idx] | AV_PTE_VALID);
-			linked = true;
-		} else if (r->over) {
-			return false;
-		} else {
-			keep_entry(pt, idx);
+			r->touched = linked = true;
+			continue;
 		}
+		if (r->over)
+			return false;
+		keep_entry(pt, idx);
+		r->touched = true;
 	}
 	if (linked)
 		pt->gen = pt->tree->gen;
 	return linked;
 }
 
-bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
-		   u32 *work)
+/* True: some are linked. */
+static bool renew_root(struct renewal *r, struct av_pt *root)
 {
-	struct renewal r = { .sh = sh, .how = how, .left = RENEW_ENTRIES };
-	struct av_pt *root = tree->root;
 	bool linked = false;
 	u32 idx;
 
 	for (idx = av_pt_next(root, 0); idx < AV_ENTRIES; idx = av_pt_next(root, idx + 1)) {
-		struct av_pt *child = av_pt_below(root, idx);
+		bool kept = !(root->pte[idx] & AV_PTE_VALID);
 
-		if (r.over)
+		if (r->over)
 			break;
-		if ((!how->kept && !(root->pte[idx] & AV_PTE_VALID)) || !renew_below(&r, child))
+		if ((kept && !r->how->kept) || !renew_below(r, av_pt_below(root, idx)))
 			continue;
-		if (!(root->pte[idx] & AV_PTE_VALID)) {
-			sh->ops->publish(sh->ctx);
+		if (kept) {
+			r->sh->ops->publish(r->sh->ctx);
 			av_pt_set(root, idx, root->pte[idx] | AV_PTE_VALID);
 		}
 		linked = true;
 	}
-	if (!linked)
-		return false;
-	/* Tables may have been unlinked, and entries woken. */
-	sh->shape++;
-	av_tree_fills(sh, tree);
-	tree->filled = true;
-	tree->used_gen = tree->gen;
-	*work += (RENEW_ENTRIES - r.left) / RENEW_COST;
-	return true;
+	return linked;
+}
+
+bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
+		   u32 *work)
+{
+	struct renewal r = { .sh = sh, .how = how, .left = RENEW_MOST };
+
+	if (renew_root(&r, tree->root)) {
+		/* Entries may have been woken. */
+		av_tree_fills(sh, tree);
+		tree->filled = true;
+		tree->used_gen = tree->gen;
+	}
+	sh->shape += r.touched;
+	*work += (RENEW_MOST - r.left) / RENEW_WORK;
+	return r.touched;
 }

@@ -144,16 +144,18 @@ static __always_inline struct av_near *near_of(struct av_vcpu_mmu *mmu, const st
 	return &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_NEARS];
 }
 
-bool av_near_find(const struct av_renew *how, u64 va, struct av_fill *f)
+enum av_found_table av_near_find(const struct av_renew *how, u64 va, struct av_fill *f)
 {
 	struct av_vcpu *vcpu = how->arg;
 	struct av_near *near = near_of(vcpu->mmu, how->tree, va);
+	int ret = vcpu->vm->mmu->in_progress ? AV_WALK_LONG :
+					       find_table(vcpu, near, how->tree, va);
 
-	if (vcpu->vm->mmu->in_progress || find_table(vcpu, near, how->tree, va))
-		return false;
+	if (ret)
+		return ret > 0 ? AV_TABLE_NONE : AV_TABLE_LATER;
 	f->table = near->at.ipa;
 	f->desc = AV_PTE_VALID | FIELD_PREP(AV_KEY_LIMITS, near->at.limits);
-	return true;
+	return AV_TABLE_FOUND;
 }
 
 /* Find the part of the frames that gfn is in, if it is not the last page's. */

@@ -120,6 +120,8 @@ static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end
 			offer_lock(vm, may_block);
 		if (!av_mem_frames(slot, start, end, &gfn, &last))
 			continue;
+		/* Before any page goes. While in_progress is set, no other page is shown. */
+		av_shown_revoke(vm);
 		unmap_blocks(vm, slot, gfn, last + 1, may_block);
 		while (gfn <= last) {
 			stop = min(last + 1, gfn + BATCH);
@@ -149,7 +151,6 @@ static int range_start(struct mmu_notifier *mn, const struct mmu_notifier_range 
 
 	spin_lock(&vm->mmu_lock);
 	widen(vm->mmu, range->start, range->end);
-	av_shown_revoke(vm);
 	unmap_range(vm, range->start, range->end, mmu_notifier_range_blockable(range));
 	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);

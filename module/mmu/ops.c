@@ -24,18 +24,37 @@ MODULE_PARM_DESC(kept_tables, "a guest's TLBI of an ASID keeps shadow tables, to
 
 static bool kept_at_once = true;
 module_param(kept_at_once, bool, 0644);
-MODULE_PARM_DESC(kept_at_once, "with kept_tables, tables in use are compared with the guest's by the TLBI, and those that a process inherits as it begins (default Y)");
+MODULE_PARM_DESC(kept_at_once, "with kept_tables, a few tables are compared with the guest's by the TLBI itself, and a few of those that a process inherits as it begins (default Y)");
+
+/*
+ * Of trees, the one that the vCPU has loaded for the low half can be compared, if a TLBI of an ASID
+ * keeps it.
+ */
+static void renew_loaded(struct av_vcpu *vcpu, struct av_renew *renew, struct av_tlbi_walk *walk)
+{
+	if (walk->op.scope != AV_TLBI_ASID || !walk->keep || !READ_ONCE(kept_at_once))
+		return;
+	av_mmu_follow(vcpu);
+	if (vcpu->mmu->stale)
+		return;
+	*renew = (struct av_renew) {
+		.tree = vcpu->mmu->tree[0], .find = av_near_find, .arg = vcpu,
+	};
+	walk->renew = renew;
+}
 
 bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_vm *vm = vcpu->vm;
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS;
 	struct av_tlbi_walk walk = { .keep = READ_ONCE(kept_tables) };
+	struct av_renew renew;
 	struct av_gather g;
 	bool more;
 
 	if (!av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &walk.op))
 		return false;
+	renew_loaded(vcpu, &renew, &walk);
 	if (walk.op.scope == AV_TLBI_ALL || walk.op.scope == AV_TLBI_ASID)
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_DROP, 1);
 	do {
@@ -59,18 +78,6 @@ static bool may_be_short(const struct av_tlbi *op)
 {
 	return op->scope != AV_TLBI_ALL &&
 	       (op->scope == AV_TLBI_ASID || op->last - op->start < AV_BLOCK_SIZE);
-}
-
-/* Of trees, the one that the vCPU has loaded for user space can be walked. */
-static void renew_loaded(struct av_vcpu *vcpu, struct av_renew *renew, struct av_tlbi_walk *walk)
-{
-	av_mmu_follow(vcpu);
-	if (vcpu->mmu->stale)
-		return;
-	*renew = (struct av_renew) {
-		.tree = vcpu->mmu->tree[0], .find = av_near_find, .arg = vcpu,
-	};
-	walk->renew = renew;
 }
 
 void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree)
@@ -97,11 +104,15 @@ bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 		return false;
 	av_gather_init(g, sh);
 	g->work = AV_WORK - LIGHT_WORK;
-	if (walk.op.scope == AV_TLBI_ASID && READ_ONCE(kept_at_once))
-		renew_loaded(vcpu, &renew, &walk);
+	/* Tables that wait to be freed are left to the full exit path, with everything else. */
+	if (unlikely(!av_list_empty(&sh->doomed))) {
+		av_mmu_unlock(vcpu);
+		return false;
+	}
+	renew_loaded(vcpu, &renew, &walk);
 	done = !av_shadow_tlbi(sh, &walk, g);
 	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(g));
-	/* Doomed tables are left to the full exit path, which then has nothing else to do. */
+	/* The same, which then has nothing else to do. */
 	done = done && av_list_empty(&sh->doomed);
 	av_mmu_unlock(vcpu);
 	if (done && walk.op.scope == AV_TLBI_ASID)

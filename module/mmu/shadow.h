@@ -89,6 +89,7 @@ struct av_tree_key {
 };
 
 struct av_pt;
+struct av_renew;
 
 /* For each entry of a table: the table below, or the entry's links on the reverse map. */
 union av_aux {
@@ -141,7 +142,7 @@ struct av_tree {
 	u64 serial;		/* never reused; identifies the tree to switch/tlb.h */
 	u64 gen;		/* counts invalidations that kept the tables … */
 	u64 first_gen;		/* … its value when the tree got its key … */
-	u64 used_gen;		/* … and at the last fill */
+	u64 used_gen;		/* … and at the last fill, or when a table was compared at once */
 	u64 seq;		/* counts invalidations that reached the tree … */
 	struct av_recent recent[AV_RECENT];	/* … and their ranges */
 	u64 seq_tables;		/* counts those of more than leaves: av_tree_seq_tables() */
@@ -195,11 +196,11 @@ struct av_shadow_ops {
 };
 
 /*
- * The page that the last one-page TLBI named: of the trees that such a TLBI reaches, none has an
- * entry for it. These are the trees of every ASID and, where there are trees of single ASIDs too,
- * one of the TLBI's own, or none. filled is the last tree of the half that got any entry since.
- * For kernels that invalidate one page again and again: they write through one of their own, as
- * Linux does when it patches its text, or change a page's protection to and fro.
+ * The page of a one-page TLBI, mostly of the last one. Of the trees that it reaches, none but filled
+ * has had an entry for it since. These are the trees of every ASID and, where there are trees of
+ * single ASIDs too, one of the TLBI's own, or none. filled is the last tree of the half that got any
+ * entry since. For kernels that invalidate one page again and again: they write through one of their
+ * own, as Linux does when it patches its text, or change a page's protection to and fro.
  */
 struct av_swept {
 	u64 va;			/* or AV_CLEAN_NONE */
@@ -387,37 +388,11 @@ u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits);
 
-/*
- * How to compare tables at once: of which tree, and where the guest has its level-3 table for va.
- * find() fills in table and desc, which need only be valid and have the limits; false: there is
- * none, or it cannot be found without waiting. Its walk must be of the same mmu_lock section.
- */
-struct av_renew {
-	struct av_tree *tree;
-	bool kept;		/* kept tables, too */
-	bool (*find)(const struct av_renew *how, u64 va, struct av_fill *f);
-	void *arg;
-};
-
-/* Has the tree tables of a process that has exited, and was not used since it got its key? */
-static inline bool av_tree_inherits(const struct av_tree *tree)
-{
-	return tree->root->live && !tree->filled;
-}
-
-/*
- * Compare a few of the tree's tables with the guest's, and link them; unlink others of theirs. The
- * caller publishes and, if walkers may be in the tree, flushes it. True if any table is linked
- * now. Adds to *work, in entries cleared.
- */
-bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
-		   u32 *work);
-
 /* Progress of a guest's invalidation. Start with all 0 except op, keep and renew. */
 struct av_tlbi_walk {
 	struct av_tlbi op;
 	bool keep;		/* by ASID: keep the tables of loaded trees */
-	const struct av_renew *renew;	/* and compare those in use, or NULL */
+	const struct av_renew *renew;	/* and compare those in use (renew.h), or NULL */
 	u64 newest;		/* trees with this serial or later hold nothing that op names */
 	u16 place;		/* index of the current list in av_shadow.trees[][] */
 	u64 done;		/* trees in that list up to this serial are done */

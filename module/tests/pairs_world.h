@@ -11,6 +11,7 @@
 #include "check.h"
 #include "draw.h"
 #include "mmu/pairs.h"
+#include "mmu/renew.h"
 #include "mmu/shown.h"
 #include "require.h"
 #include "switch/tlb.h"
@@ -195,9 +196,9 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 }
 
 /* What is in tables plays no part here: none can be compared. */
-static bool no_table(const struct av_renew *how, u64 va, struct av_fill *f)
+static enum av_found_table no_table(const struct av_renew *how, u64 va, struct av_fill *f)
 {
-	return false;
+	return AV_TABLE_NONE;
 }
 
 void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree)

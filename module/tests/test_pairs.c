@@ -118,6 +118,25 @@ static void check_tables(const struct av_vcpu *vcpu)
 	}
 }
 
+/* What a vCPU has noted of its places' trees. */
+static void check_places(const struct av_vcpu_mmu *mmu)
+{
+	u8 asids[AV_PLACE_ASIDS] = {};
+	u32 tagged = 0;
+	unsigned int i;
+
+	for (i = 0; i < AV_VCPU_TREES; i++) {
+		const struct av_tree *tree = mmu->trees[i];
+
+		if (!tree)
+			continue;
+		asids[tree->key.asid % AV_PLACE_ASIDS]++;
+		tagged |= tree->key.asid == AV_ASID_ANY ? 0 : BIT(i);
+	}
+	CHECK(!memcmp(asids, mmu->place_asids, sizeof(asids)));
+	CHECK_EQ(mmu->place_tagged, tagged);
+}
+
 /* All that the window has. */
 static void check_shown(struct av_vcpu *vcpu)
 {
@@ -125,6 +144,7 @@ static void check_shown(struct av_vcpu *vcpu)
 	unsigned int i;
 	int el;
 
+	check_places(vcpu->mmu);
 	check_tables(vcpu);
 	av_vcpu_regime(vcpu, &regime);
 	for (i = 0; i < AV_SRF_ROOTS; i++) {
@@ -438,8 +458,8 @@ static void begin(void)
 {
 	unsigned int v;
 
-	tidy = below(2);
-	races = !below(3);
+	tidy = below(3);
+	races = !below(tidy ? 8 : 2);
 	memset(&vm_mmu, 0, sizeof(vm_mmu));
 	memset(mmus, 0, sizeof(mmus));
 	memset(csws, 0, sizeof(csws));
@@ -545,8 +565,6 @@ static void test_random(void)
 
 int main(int argc, char **argv)
 {
-	/* By some seeds, idle pairs are rare. */
-	seed = 3;
 	if (argc > 1)
 		stays = strtoul(argv[1], NULL, 0);
 	if (argc > 2)

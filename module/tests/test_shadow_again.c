@@ -170,21 +170,173 @@ static void test_tree_goes(void)
 	teardown();
 }
 
-/* With trees of one ASID there are others to look into. */
-static void test_tagged(void)
-{
-	struct av_tlbi_page op = { .va = 0x5000, .asid = 1, .leaf = true };
-	struct av_tree *mine;
+/* ---- the low half, with trees of single ASIDs ------------------------------ */
 
+#define LOW		0x5000ULL
+
+static struct av_tree *mine;
+
+static int again_low(u64 va, u16 asid)
+{
+	struct av_tlbi_page op = { .va = va, .asid = asid, .leaf = true };
+	unsigned int flushed = flush_pages;
+
+	return tlbi_again(op) ? (int)(flush_pages - flushed) : -1;
+}
+
+static void fill_low(struct av_tree *t, u64 va, bool global)
+{
+	CHECK_EQ(fill(t, va, 1, 3, AV_R | AV_W, 12, global), 0);
+	touch(t, va);
+}
+
+/* Only a page that is named twice in a row is worth it. */
+static void name_low(u64 va, u16 asid)
+{
+	struct av_tlbi_page op = { .va = va, .asid = asid, .leaf = true };
+
+	CHECK(tlbi_page(op));
+	CHECK(tlbi_page(op));
+	CHECK_EQ(again_low(va, asid), 0);
+}
+
+static void begin_low(u64 va)
+{
 	setup();
-	CHECK(!tlbi_again(op));
 	mine = get(0x1000, false, 0, 1);
-	CHECK_EQ(fill(mine, 0x5000, 1, 3, AV_R, 12, false), 0);
-	CHECK(!tlbi_again(op));
-	CHECK(!gone(mine, 0x5000));
-	tlbi(AV_TLBI_VA, 0x5000, 0x5fff, 1);
-	CHECK(gone(mine, 0x5000));
-	CHECK(!tlbi_again(op));
+	other = get(0x2000, false, 0, 2);
+	fill_low(mine, va, false);
+	fill_low(mine, LOW + PAGE, false);
+	fill_low(other, va, false);
+	CHECK(tlbi_page((struct av_tlbi_page) { .va = va, .asid = 1, .leaf = true }));
+	CHECK_EQ(again_low(va, 1), va ? -1 : 0);
+	fill_low(mine, va, false);
+	name_low(va, 1);
+	CHECK(gone(mine, va) && !gone(other, va) && !gone(mine, LOW + PAGE));
+}
+
+static void test_low(void)
+{
+	static const u64 pages[] = { LOW, 0 };
+	unsigned int i, n;
+	u64 seq;
+
+	for (n = 0; n < ARRAY_SIZE(pages); n++) {
+		begin_low(pages[n]);
+		for (i = 0; i < 20; i++) {
+			seq = mine->seq;
+			fill_low(mine, pages[n], false);
+			CHECK_EQ(again_low(pages[n], 1), 1);
+			CHECK(gone(mine, pages[n]) && !gone(mine, LOW + PAGE));
+			check_tlb();
+			CHECK_EQ(again_low(pages[n], 1), 0);
+			/* Fills under way must start over, in this tree and of global pages. */
+			CHECK_EQ(mine->seq, seq + 2);
+			CHECK(av_tlbi_voids(mine->seq, mine->recent, seq, pages[n], 12));
+			CHECK(!av_tlbi_voids(mine->seq, mine->recent, seq, LOW + PAGE, 12));
+			CHECK(av_tlbi_voids(sh.seq_va[0], sh.recent_va[0], sh.seq_va[0] - 1, pages[n], 12));
+		}
+		CHECK(!gone(other, pages[n]));
+		check_rmap();
+		teardown();
+	}
+}
+
+static void test_not_low(void)
+{
+	struct av_tlbi_page all = { .va = LOW, .any_asid = true, .leaf = true };
+	struct av_tlbi_page tables = { .va = LOW, .asid = 1 };
+
+	begin_low(LOW);
+	CHECK_EQ(again_low(LOW, 2), -1);
+	CHECK_EQ(again_low(LOW + PAGE, 1), -1);
+	CHECK(!tlbi_again(all) && !tlbi_again(tables));
+	CHECK_EQ(again_low(LOW, 1), 0);
+	/* A process of another ASID was filled last: mine may have been, before. */
+	fill_low(other, LOW + 3 * PAGE, false);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	fill_low(mine, LOW, false);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	CHECK(!gone(mine, LOW));
+	/* A global page is reached whatever the ASID. */
+	tlbi(AV_TLBI_VA, LOW, LOW + PAGE - 1, 1);
+	name_low(LOW, 1);
+	fill_low(other, LOW, true);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	teardown();
+}
+
+/* The tables that serve every ASID. */
+static void test_low_of_every_asid(void)
+{
+	struct av_tree *idle;
+
+	begin_low(LOW);
+	sh.idle_base = 0x9000;
+	idle = get(0x9000, false, 0, 7);
+	CHECK_EQ(idle->key.asid, AV_ASID_ANY);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	name_low(LOW, 1);
+	fill_low(idle, LOW, true);
+	CHECK_EQ(again_low(LOW, 1), 1);
+	CHECK(gone(idle, LOW));
+	check_tlb();
+	teardown();
+}
+
+/* Another tree of the same ASID, and trees that come and go. */
+static void test_low_trees(void)
+{
+	struct av_tree *second;
+
+	begin_low(LOW);
+	second = get(0x3000, false, 0, 1);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	fill_low(second, LOW, false);
+	tlbi(AV_TLBI_VA, LOW, LOW + PAGE - 1, 1);
+	tlbi(AV_TLBI_VA, LOW, LOW + PAGE - 1, 1);
+	tlbi(AV_TLBI_VA, LOW, LOW + PAGE - 1, 1);
+	/* With two of them it is never done. */
+	CHECK_EQ(again_low(LOW, 1), -1);
+	CHECK(gone(second, LOW));
+	teardown();
+
+	begin_low(LOW);
+	av_tree_put(&sh, mine);
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	teardown();
+
+	/* It is passed on to the next process, by chance of the same ASID. */
+	begin_low(LOW);
+	keep_tables = true;
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	av_tree_put(&sh, mine);
+	av_tree_retire(&sh, mine);
+	CHECK(get(0x4000, false, 0, 1) == mine);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	teardown();
+}
+
+/* Entries that no walker can use: their table is kept, or they are asleep. */
+static void test_low_kept(void)
+{
+	begin_low(LOW);
+	fill_low(mine, LOW, false);
+	keep_tables = true;
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	CHECK_EQ(again_low(LOW, 1), -1);
+	CHECK(gone(mine, LOW));
+	teardown();
+
+	begin_low(LOW);
+	fill_low(mine, LOW, false);
+	av_shadow_table(mine, LOW)->pte[av_pt_index(LOW, 3)] &= ~AV_PTE_VALID;
+	av_shadow_table(mine, LOW)->live--;
+	av_shadow_table(mine, LOW)->asleep++;
+	CHECK_EQ(again_low(LOW, 1), 0);
+	CHECK(av_pte_is_asleep(av_shadow_table(mine, LOW), av_pt_index(LOW, 3)));
+	check_rmap();
 	teardown();
 }
 
@@ -195,6 +347,10 @@ int main(void)
 	RUN(test_larger_leaf);
 	RUN(test_other_table);
 	RUN(test_tree_goes);
-	RUN(test_tagged);
+	RUN(test_low);
+	RUN(test_not_low);
+	RUN(test_low_of_every_asid);
+	RUN(test_low_trees);
+	RUN(test_low_kept);
 	return TESTS_DONE();
 }

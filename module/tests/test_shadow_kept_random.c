@@ -7,6 +7,7 @@
  */
 #include "check.h"
 #include "require.h"
+#include "mmu/renew.h"
 #include "shadow_world.h"
 
 #define NR_TREES	3
@@ -207,7 +208,7 @@ static void keep(int t, bool kept)
 }
 
 /* For av_tree_renew(): some of the guest's tables are not found. */
-static bool find(const struct av_renew *how, u64 va, struct av_fill *f)
+static enum av_found_table find(const struct av_renew *how, u64 va, struct av_fill *f)
 {
 	int t = (typeof(&model[0]))how->arg - model, table;
 
@@ -217,7 +218,7 @@ static bool find(const struct av_renew *how, u64 va, struct av_fill *f)
 	REQUIRE(table < NR_TABLES);
 	f->table = MEMORY + (t * NR_PAGES + table * AV_ENTRIES) * 8ULL;
 	f->desc = av_walk_key(VALID, model[t].limits[table]);
-	return rnd(6);
+	return rnd(6) ? AV_TABLE_FOUND : rnd(2) ? AV_TABLE_NONE : AV_TABLE_LATER;
 }
 
 static struct av_renew renewal(int t, bool kept)

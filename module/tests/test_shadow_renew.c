@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "mmu/renew.h"
 #include "shadow_world.h"
 
 #define PAGE		0x1000ULL
@@ -21,6 +22,7 @@
 
 static u64 words[NR_TABLES][AV_ENTRIES];
 static bool gone[NR_TABLES];	/* the guest has no such table any more */
+static bool later;		/* none can be found at once */
 static unsigned int looked;
 static struct av_tree *tree;
 static struct av_renew how;
@@ -41,7 +43,7 @@ static int read_words(u64 ipa, u64 *to, unsigned int n)
 	return 0;
 }
 
-static bool find(const struct av_renew *renew, u64 va, struct av_fill *f)
+static enum av_found_table find(const struct av_renew *renew, u64 va, struct av_fill *f)
 {
 	unsigned int i;
 
@@ -50,9 +52,9 @@ static bool find(const struct av_renew *renew, u64 va, struct av_fill *f)
 		if (address(i, 0) == va && !gone[i]) {
 			f->table = TABLE + i * PAGE;
 			f->desc = av_walk_key(VALID, 0);
-			return true;
+			return later ? AV_TABLE_LATER : AV_TABLE_FOUND;
 		}
-	return false;
+	return AV_TABLE_NONE;
 }
 
 static void begin(void)
@@ -60,6 +62,7 @@ static void begin(void)
 	setup();
 	memset(words, 0, sizeof(words));
 	memset(gone, 0, sizeof(gone));
+	later = false;
 	guest_words = read_words;
 	keep_tables = true;
 	tree = get(0x1000, false, 1, 1);
@@ -180,22 +183,75 @@ static void test_exit(void)
 	teardown();
 }
 
+/* If it cannot look now, the process may go on, and other tables may be found. */
+static void test_later(void)
+{
+	begin();
+	map(0, 0, 8);
+	map(1, 0, 8);
+	map(3, 0, 8);
+	later = true;
+	invalidate();
+	CHECK_EQ(looked, 3);
+	CHECK(!has(0, 0) && !has(1, 0) && !has(3, 0));
+	teardown();
+}
+
 /* Work is bounded: the other tables are kept, and come back with a fault. */
-static void test_bound(void)
+static void test_many_entries(void)
 {
 	begin();
 	map(0, 0, AV_ENTRIES / 2);
-	map(1, 0, AV_ENTRIES / 2 + 1);
+	map(1, 0, AV_ENTRIES);
 	map(2, 0, AV_ENTRIES / 4);
 	map(3, 0, AV_ENTRIES);
 	invalidate();
-	CHECK(has(0, 5) && !has(1, 5) && has(2, 5) && !has(3, 5));
-	CHECK_EQ(tables_relinked, 2);
-	map(1, 7, 1);
-	CHECK(has(1, 5));
+	CHECK(has(0, 5) && has(1, 5) && has(2, 5) && !has(3, 5));
+	CHECK_EQ(tables_relinked, 3);
 	/* Nothing that is kept is renewed. */
 	invalidate();
 	CHECK(has(0, 5) && !has(3, 5));
+	map(3, 7, 1);
+	CHECK(has(3, 5));
+	teardown();
+}
+
+/* Too many tables in one place: it goes as a whole, and none is looked for. */
+static void test_many_tables(void)
+{
+	const u64 far = 1ULL << 40;
+	unsigned int i;
+
+	begin();
+	map(0, 0, 2);
+	for (i = 1; i < 200; i++) {
+		CHECK_EQ(fill_by(tree, far + i * L3_BYTES, 1000 + i, RW,
+				 av_walk_key(desc_of(1000 + i), 0), TABLE), 0);
+		touch(tree, far + i * L3_BYTES);
+	}
+	invalidate();
+	CHECK(has(0, 0) && !touch(tree, far + L3_BYTES));
+	CHECK_EQ(looked, 1);
+	CHECK_EQ(flush_trees, 1);
+	CHECK(most_work < AV_WORK / 4);
+	teardown();
+}
+
+/* A table whose entries are gone is not worth it. */
+static void test_empty_tables(void)
+{
+	unsigned int i;
+
+	begin();
+	map(0, 0, 1);
+	for (i = 1; i < 3; i++) {
+		map(i, 9, 1);
+		tlbi(AV_TLBI_VA, address(i, 9), address(i, 9) + PAGE - 1, 1);
+	}
+	looked = 0;
+	invalidate();
+	CHECK_EQ(looked, 1);
+	CHECK(has(0, 0) && !av_shadow_table(tree, address(1, 0)));
 	teardown();
 }
 
@@ -278,7 +334,10 @@ int main(void)
 	RUN(test_stays_linked);
 	RUN(test_runs);
 	RUN(test_exit);
-	RUN(test_bound);
+	RUN(test_later);
+	RUN(test_many_entries);
+	RUN(test_many_tables);
+	RUN(test_empty_tables);
 	RUN(test_others);
 	RUN(test_shape);
 	RUN(test_inherited);
