@@ -192,7 +192,9 @@ def test_a_protected_vm(el2: bool):
 @pytest.mark.conformance
 def test_all_devices_at_once():
     """The hour of it, in a guest with checkers, is of test_debug_kernel.py."""
-    mix(artefacts.guest("stable"), bounce("stable"), seconds=60, memory=384, sectors=10_000, times=2)
+    mix(
+        artefacts.guest("stable"), bounce("stable"), seconds=60, memory=384, sectors=10_000, times=2
+    )
 
 
 @pytest.mark.conformance

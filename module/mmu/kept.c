@@ -210,7 +210,10 @@ static noinline void compare_other(struct av_shadow *sh, struct av_pt *pt, u32 i
 		forget(sh, pt, idx);
 }
 
-/* Have four neighbours valid leaves, which the guest has, too? limits is av_walk_key()'s field. */
+/*
+ * Does the guest have the leaves of four neighbours? limits is av_walk_key()'s field. Nothing but the
+ * answer depends on what is read here: if it is no, each descriptor is read once more, and decides.
+ */
 static __always_inline bool four_agree(const u64 *desc, const u64 *words, u64 limits)
 {
 	u64 differ = (READ_ONCE(words[0]) ^ desc[0]) | (READ_ONCE(words[1]) ^ desc[1]) |
@@ -222,18 +225,37 @@ static __always_inline bool four_agree(const u64 *desc, const u64 *words, u64 li
 	return !((differ & ~AV_KEY_IGNORED) | (other & (AV_KEY_IGNORED | AV_PTE_VALID)));
 }
 
+/* Bits that four neighbours have all, or at least one, set in. */
+static __always_inline u64 four_have(const u64 *pte)
+{
+	return pte[0] & pte[1] & pte[2] & pte[3];
+}
+
+static __always_inline u64 four_any(const u64 *pte)
+{
+	return pte[0] | pte[1] | pte[2] | pte[3];
+}
+
+/* A bit for each first of four neighbours that are all in used; fours are aligned. */
+static __always_inline u64 fours_of(u64 used)
+{
+	return used & (used >> 1) & (used >> 2) & (used >> 3) & 0x1111111111111111ULL;
+}
+
 /*
- * Those of used that four_agree() does not find to agree, in a table without sleeping entries.
- * Code is mapped in runs, and most of it has not changed.
+ * Those of used that four_agree() does not find to agree, or that may be asleep. Code is mapped in
+ * runs, and most of it has not changed.
  */
 static __always_inline u64 not_alike(const struct av_pt *pt, u32 first, u64 used,
 				     const u64 *words, u8 limits)
 {
-	u64 fours = used & (used >> 1) & (used >> 2) & (used >> 3) & 0x1111111111111111ULL;
+	u64 fours = fours_of(used);
 
 	for (; fours; fours &= fours - 1) {
 		u32 i = __builtin_ctzll(fours);
 
+		if (pt->asleep && !(four_have(&pt->pte[first + i]) & AV_PTE_VALID))
+			continue;
 		if (four_agree(&pt->desc[first + i], words + i, FIELD_PREP(AV_KEY_LIMITS, limits)))
 			used &= ~(0xfULL << i);
 	}
@@ -272,7 +294,21 @@ unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsign
 {
 	u32 first = av_pt_index(va, 3), left = av_pt_group(pt, va, n);
 	unsigned int woken = 0;
+	u64 fours;
 
+	for (fours = fours_of(left); fours; fours &= fours - 1) {
+		u32 i = __builtin_ctzll(fours), idx = first + i;
+
+		if (four_any(&pt->pte[idx]) & AV_PTE_VALID ||
+		    !four_agree(&pt->desc[idx], words + i, FIELD_PREP(AV_KEY_LIMITS, limits)))
+			continue;
+		wake(pt, idx);
+		wake(pt, idx + 1);
+		wake(pt, idx + 2);
+		wake(pt, idx + 3);
+		left &= ~(0xfU << i);
+		woken += 4;
+	}
 	for (; left; left &= left - 1) {
 		u32 i = __builtin_ctz(left);
 
@@ -322,19 +358,15 @@ static void compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 {
 	const u64 *words = sh->ops->look(sh->ctx, f->table, NULL, AV_ENTRIES);
 	u8 limits = FIELD_GET(AV_KEY_LIMITS, f->desc);
-	bool plain;
 	u32 idx;
 
 	if (unlikely(!words)) {
 		compare_groups(sh, pt, f, limits);
 		return;
 	}
-	plain = !pt->asleep;
 	for (idx = 0; idx < AV_ENTRIES; idx += 64) {
-		u64 used = pt->used[idx / 64];
+		u64 used = not_alike(pt, idx, pt->used[idx / 64], words + idx, limits);
 
-		if (used && plain)
-			used = not_alike(pt, idx, used, words + idx, limits);
 		compare_used(sh, pt, idx, used, words + idx, limits);
 	}
 }

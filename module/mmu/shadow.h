@@ -381,9 +381,9 @@ u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 
 /*
  * Validate the sleeping entries of a group in a linked table for which the guest has the same
- * leaf again. words: the guest's descriptors from va on, each read once; limits: of the tables
- * above. Entries for which the guest has nothing stay asleep; those for which it has another
- * page are dropped. The caller publishes. Returns how many entries were added.
+ * leaf again. words: the guest's descriptors from va on; limits: of the tables above. Entries for
+ * which the guest has nothing stay asleep; those for which it has another page are dropped. The
+ * caller publishes. Returns how many entries were added.
  */
 unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits);
