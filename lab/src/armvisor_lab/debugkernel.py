@@ -61,8 +61,15 @@ def _make(build: Path, *words: str) -> None:
 
 
 def _configure(build: Path, fragment: str) -> None:
-    """allnoconfig with the fragment merged; an option that did not take is an error."""
-    wanted = [line for line in fragment.splitlines() if line.startswith("CONFIG_")]
+    """allnoconfig with the fragment merged; an option that did not take is an error.
+
+    What the fragment unsets (`# CONFIG_X is not set`) it may have set before.
+    """
+    wanted = [
+        line
+        for line in fragment.splitlines()
+        if line.startswith("CONFIG_") and f"# {line.removesuffix('=y')} is not set" not in fragment
+    ]
     merged = build / "armvisor-debug.config"
     merged.write_text(fragment)
     _make(build, f"KCONFIG_ALLCONFIG={merged}", "allnoconfig")
