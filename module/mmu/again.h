@@ -30,8 +30,9 @@ static __always_inline bool av_swept_same(const struct av_shadow *sh, const stru
 }
 
 /*
- * av_shadow_tlbi_page() for the page that was noted, if at most one tree was filled since. Returns the serial of the tree that lost the page, which the caller flushes before it
- * releases mmu_lock; 0: no tree had it; AV_NOT_SWEPT: not done.
+ * av_shadow_tlbi_page() for the page that was noted, if at most one tree was filled since. Returns
+ * the serial of the tree that lost the page, which the caller flushes before it releases mmu_lock;
+ * 0: no tree had it; AV_NOT_SWEPT: not done.
  */
 #define AV_NOT_SWEPT	(~0ULL)
 static __always_inline u64 av_shadow_tlbi_again(struct av_shadow *sh, struct av_tlbi_page op)
