@@ -263,9 +263,9 @@ static __always_inline u64 not_alike(const struct av_pt *pt, u32 first, u64 used
 }
 
 /*
- * Compare those entries of a table that have a bit in used, from first on. If the
- * guest has nothing there, the entry falls asleep until the next time, because a process that
- * has just forked gets its pages one by one. Most entries have not changed.
+ * Compare those entries of a table that have a bit in used, from first on. If the guest has nothing
+ * there, the entry falls asleep until the next time, because a process that has just forked gets
+ * its pages one by one. Most entries have not changed.
  */
 static __always_inline void compare_used(struct av_shadow *sh, struct av_pt *pt, u32 first,
 					 u64 used, const u64 *words, u8 limits)

@@ -60,16 +60,20 @@ def _make(build: Path, *words: str) -> None:
         raise LabError(f"{' '.join(command)} failed: {done.stderr.strip()[-2000:]}")
 
 
-def _configure(build: Path, fragment: str) -> None:
-    """allnoconfig with the fragment merged; an option that did not take is an error.
+def options(fragment: str) -> list[str]:
+    """The options that a fragment sets, without those that it unsets later (`# … is not set`)."""
+    wanted: dict[str, str] = {}
+    for line in fragment.splitlines():
+        if line.startswith("CONFIG_"):
+            wanted[line.partition("=")[0]] = line
+        elif line.startswith("# CONFIG_") and line.endswith(" is not set"):
+            wanted.pop(line.split()[1], None)
+    return list(wanted.values())
 
-    What the fragment unsets (`# CONFIG_X is not set`) it may have set before.
-    """
-    wanted = [
-        line
-        for line in fragment.splitlines()
-        if line.startswith("CONFIG_") and f"# {line.removesuffix('=y')} is not set" not in fragment
-    ]
+
+def _configure(build: Path, fragment: str) -> None:
+    """allnoconfig with the fragment merged; an option that did not take is an error."""
+    wanted = options(fragment)
     merged = build / "armvisor-debug.config"
     merged.write_text(fragment)
     _make(build, f"KCONFIG_ALLCONFIG={merged}", "allnoconfig")

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What a kernel with checkers must have been built with."""
+
+from armvisor_lab import debugkernel, paths
+
+
+def test_a_later_line_unsets():
+    lines = ["CONFIG_A=y", "# CONFIG_B=y", "CONFIG_C=y", "", "# CONFIG_A is not set", "CONFIG_D=m"]
+    assert debugkernel.options("\n".join(lines)) == ["CONFIG_C=y", "CONFIG_D=m"]
+    assert debugkernel.options("# CONFIG_A is not set\nCONFIG_A=y") == ["CONFIG_A=y"]
+    assert debugkernel.options("CONFIG_AB=y\n# CONFIG_A is not set") == ["CONFIG_AB=y"]
+    assert debugkernel.options("CONFIG_A=1\nCONFIG_A=2") == ["CONFIG_A=2"]
+
+
+def test_a_guest_ticks_less_often():
+    host, guest = (
+        "".join((paths.checkout() / each).read_text() for each in debugkernel.FRAGMENTS[:n])
+        for n in (1, 2)
+    )
+    assert "CONFIG_HZ_250=y" in debugkernel.options(host)
+    assert not {"CONFIG_HZ_250=y"} & set(debugkernel.options(guest))
+    assert "CONFIG_HZ_100=y" in debugkernel.options(guest)
