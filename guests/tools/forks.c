@@ -14,6 +14,7 @@
 
 #include "../lib/mark.h"
 #include "counter.h"
+#include "layout.h"
 
 #define ROUNDS 5
 #define FORKS 40
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
 			MAX_PROCESSES);
 		return 2;
 	}
+	if (!have_one_layout(argv))
+		fail("forks: cannot begin again without randomization (is /proc mounted?)");
 	for (round = 0; round < ROUNDS; round++) {
 		took = one_round(processes);
 		if (took < best)

@@ -10,6 +10,7 @@
 
 #include "../lib/mark.h"
 #include "counter.h"
+#include "layout.h"
 
 #define ROUNDS 7
 #define MOST_ROUNDS 1000
@@ -133,6 +134,8 @@ int main(int argc, char **argv)
 		}
 		names = argv + 3;
 	}
+	if (!have_one_layout(argv))
+		lat_fail("cannot begin again without randomization (is /proc mounted?)");
 	measure_all(lat_calls, names);
 	measure_all(lat_processes, names);
 	measure_all(lat_context, names);

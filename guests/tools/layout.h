@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One layout of a program's address space. Where its stack and mappings lie decides
+ * how many page tables a fork copies, 4 % of a fork natively and more under a
+ * hypervisor with shadow page tables. A program whose forks are counted begins again
+ * without randomization, so that systems are compared by the same work.
+ */
+#ifndef GUESTS_TOOLS_LAYOUT_H
+#define GUESTS_TOOLS_LAYOUT_H
+
+#include <stdbool.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#define PERSONALITY_AS_IT_IS 0xffffffffUL
+
+/* The program's children have that layout, too. Returns true once it is so, false with errno. */
+static inline bool have_one_layout(char **argv)
+{
+	int now = personality(PERSONALITY_AS_IT_IS);
+
+	if (now < 0)
+		return false;
+	if (now & ADDR_NO_RANDOMIZE)
+		return true;
+	if (personality((unsigned int)now | ADDR_NO_RANDOMIZE) < 0)
+		return false;
+	execv("/proc/self/exe", argv);
+	return false;
+}
+
+#endif
