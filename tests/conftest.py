@@ -10,18 +10,23 @@ import pytest
 
 # By how much a processor has to do for them, with the most first: 160 s to 20 s.
 LONGEST = (
+    "test_protected.py",
     "test_guests_trap.py",
+    "test_module_api.py",
+    "test_module_hostile.py",
+    "test_guests_bare.py",
+    "test_bounce.py",
+    "test_module_bounds.py",
+    "test_module_stale.py",
+    "test_module_smp.py",
+    "test_module_short.py",
     "test_module_fuzz.py",
+    "test_devices_debian.py",
+    "test_module_code.py",
     "test_module_qemu.py",
     "test_module_debian.py",
-    "test_guests_debian.py::test_boots",
     "test_docs.py::test_command[make",
-    "test_module_api.py",
-    "test_module_bounds.py",
-    "test_module_sequences.py",
-    "test_module_selftests.py::test_quick",
-    "test_devices_debian.py",
-    "test_module_hostile.py",
+    "test_module_huge.py",
 )
 
 

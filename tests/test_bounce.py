@@ -182,11 +182,9 @@ def test_every_mode(row: Row):
     check(row, MODES)
 
 
-@pytest.mark.parametrize("el2", [True, False], ids=["pkvm", "module"])
-def test_a_protected_vm(el2: bool):
-    """In the mode that shares pages at run time, and in the one that copies them all."""
-    modes = ["hybrid"] if el2 else ["split-cache", "hybrid"]
-    check(Row("newest", el2=el2, protected=True), modes)
+def test_a_protected_vm():
+    """In the mode that shares pages at run time and copies the rest."""
+    check(Row("newest", el2=False, protected=True), ["hybrid"])
 
 
 @pytest.mark.conformance
@@ -209,6 +207,7 @@ def test_a_small_pool_is_enough():
     assert found["list11.fallbacks"] + found["list12.fallbacks"] > 0
 
 
+@pytest.mark.conformance
 def test_a_pool_too_small_for_a_disk_is_refused():
     """With what to set instead, which is taken then; the disk's requests all come to their end."""
     script = "DEVICES='--disk /tmp/disk --access-platform'\n"

@@ -39,7 +39,14 @@ def without_el2(cpu: str) -> Host:
     return Host(cpu, KERNEL, el2=False, module=module, count=True)
 
 
-@pytest.mark.parametrize("where", ["kvm-cortex-a72", "kvm-cortex-a76", "module-cortex-a72"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "module-cortex-a72",
+        "kvm-cortex-a72",
+        pytest.param("kvm-cortex-a76", marks=pytest.mark.conformance),
+    ],
+)
 def test_programs(where: str):
     hypervisor, _, cpu = where.partition("-")
     # Counted, for costs are compared: on a busy machine the difference of two times may be none.

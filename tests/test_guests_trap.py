@@ -112,6 +112,7 @@ def test_one_worker_runs_them_all(request):
     assert not together or request.node.nodeid.endswith("@trap"), "see pytest in lab/pyproject.toml"
 
 
+@pytest.mark.conformance
 def test_kvm_with_and_without_vhe_trap_alike():
     plain = outputs_of(kvm("cortex-a72"), SEQUENCES)
     vhe = outputs_of(kvm("cortex-a76"), FEW)
@@ -171,6 +172,7 @@ def test_the_short_way_is_the_long_one_in_a_hundred_million_states():
     assert re.search(r"^\d+ passed, 0 failed$", done.stdout, re.MULTILINE), done.stdout
 
 
+@pytest.mark.conformance
 def test_sequences_run_as_well_from_copies():
     """Their probe is in the lower half, which leaves copies: it comes back to them at once."""
     host = replace(without_el2("cortex-a72"), parameters="copies_left_for=8")

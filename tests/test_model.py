@@ -78,6 +78,7 @@ def test_a_row_is_measured_and_predicted():
     assert "1 of 1 rows within 10 %" in said
 
 
+@pytest.mark.conformance
 def test_several_cpus_are_counted_together(tmp_path: Path):
     """What the plugin counts is compared with the clock: `figures` fails where they differ."""
     file = tmp_path / "ipi.json"

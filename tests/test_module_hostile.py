@@ -38,6 +38,7 @@ def test_no_vmm_harms_the_host(part: str, kernel: str):
     hostile_vmm(Machine(kernel, module(kernel)), part)
 
 
+@pytest.mark.conformance
 def test_no_vmm_harms_the_host_by_its_guest_memfd():
     """Pages punched out, files closed and slots that come and go while the guest runs."""
     result = hostile_vmm(Machine("newest", module("newest")), NEWEST_PART)

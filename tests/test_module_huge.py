@@ -20,6 +20,12 @@ from armvisor_lab.figures import artefacts
 
 __all__ = ["program"]  # a fixture
 
+KERNELS = [
+    "stable",
+    pytest.param("oldstable", marks=pytest.mark.conformance),
+    pytest.param("newest", marks=pytest.mark.conformance),
+]
+
 PAGES = (256 << 20) // 4096
 BLOCKS = (256 << 20) // (2 << 20)
 
@@ -36,7 +42,7 @@ run off Y; run thp N; run thp Y; run hugetlb Y
 """
 
 
-@pytest.fixture(scope="module", params=["oldstable", "stable", "newest"])
+@pytest.fixture(scope="module", params=KERNELS)
 def exits(request: pytest.FixtureRequest) -> dict[str, dict[str, int]]:
     """Statistics of a touch of 256 MiB, by the host's pages and the module's parameter."""
     files: dict[str, Path | bytes] = {
@@ -77,7 +83,7 @@ def test_blocks_of_kvms(program: Path):
     run(program, "stable", f"HUGE=1 {SHORT}")
 
 
-@pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_block_changes_under_its_guest(program: Path, kernel: str):
     run(program, kernel, f"HUGE=must {SHORT}", cheap=255)
 

@@ -60,7 +60,9 @@ def run(
 SHORT = "TIMES=1 ROUNDS=3 /stale"
 
 
-@pytest.mark.parametrize(("cheap", "in_window"), [(1023, True), (NO_FAULTS, False)])
+@pytest.mark.parametrize(
+    ("cheap", "in_window"), [(1023, True), pytest.param(NO_FAULTS, False, marks=CONFORMANCE)]
+)
 def test_the_guests_own_faults(program: Path, cheap: int, in_window: bool):
     """Most of EL0's end in the window, and the guest cannot tell."""
     told = run(program, "stable", "ROUNDS=10 /stale own user", cheap=cheap)
@@ -69,6 +71,7 @@ def test_the_guests_own_faults(program: Path, cheap: int, in_window: bool):
         assert faults > 500 and (ended > faults / 2 if in_window else ended == 0), told
 
 
+@CONFORMANCE
 def test_on_kvm(program: Path):
     run(program, "stable", SHORT)
 
