@@ -65,7 +65,7 @@ CALLS = {
     "share": ("0 -3 0 -3 0 7", "-1 -1 -1 -1 -1 7", "0 -3 0 -3 0 7"),
     "untouched": ("-3 0 0", "-1 -1 -1", "-3 0 0"),
     "unaligned": ("-3 -3", "-1 -1", "-3 -3"),
-    "argument": ("-3 0 -3", "-1 -1 -1", "-3 0 -3"),
+    "argument": ("-3 0 -3 -3", "-1 -1 -1 -1", "-3 0 -3 -3"),
     "no-memory": (
         "-3 esr:96000010 esr:96000010 -3",
         "-1 -1 -1 -1",
@@ -85,6 +85,13 @@ SHARERS = {
     "twice": ("0 448 0 448", "448 448 448 448", "0 448 0 448"),
     # On the module the call waits until the pipe is empty; on pKVM the pipe's reader has nothing.
     "in-use": ("0 0 no-secret", "-1 -1 secret", "0 0 no-secret"),
+    # Linux's pKVM has no calls for ranges; the module's are Android's.
+    "range": (
+        "-3 -3 -3 -3 -3 -3 -3 -3",
+        NO_8,
+        "0 of:2 0 of:3 -3 0 of:5 0 of:1 0 of:1 esr:96000010 -3",
+    ),
+    "range-in-use": ("-3", "-1", "0 of:4 zero 0 of:2 0 of:2 -3"),
     "millions": ("0 of 1075200 0 0", "8960 of 8960 -1 -1", "0 of 1075200 0 0"),
 }
 

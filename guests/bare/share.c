@@ -4,7 +4,8 @@
  * shared and taken back, with every mistake that the calls tell; with a disk it is used
  * on memory that is not shared, then on memory that is. In another VM there is nothing
  * to be shared, and the calls say so. `measure=1` says what the calls cost: of pages that
- * nobody has touched since, and, with a disk, of pages that its host has just written out.
+ * nobody has touched since, and, with a disk, of pages that its host has just written out;
+ * a page at a time, and as ranges where the hypervisor takes them (as Android's pKVM does).
  */
 #include "cost.h"
 #include "guest.h"
@@ -16,6 +17,7 @@
 #define MEM_SHARE 0xc6000003UL
 #define MEM_UNSHARE 0xc6000004UL
 #define FEATURE_BITS (1 << 2 | 1 << 3 | 1 << 4)	/* of the three */
+#define HAS_RANGE 1	/* MEMINFO's x1: the others' x2 is a number of pages */
 
 #define NOT_SUPPORTED (-1)
 #define INVALID_PARAMETER (-3)
@@ -39,9 +41,29 @@ static bool note_abort(struct frame *frame)
 	return true;
 }
 
+/* *more: x1, the second answer. Answers x0. */
+static s64 call(u64 function, u64 a, u64 b, u64 *more)
+{
+	register u64 x0 asm("x0") = function;
+	register u64 x1 asm("x1") = a;
+	register u64 x2 asm("x2") = b;
+	register u64 x3 asm("x3") = 0;
+
+	asm volatile("hvc #0" : "+r" (x0), "+r" (x1), "+r" (x2), "+r" (x3) : : "memory");
+	*more = x1;
+	return (s64)x0;
+}
+
+static bool has_range(void)
+{
+	u64 more;
+
+	return call(HYP_MEMINFO, 0, 0, &more) == PAGE && more & HAS_RANGE;
+}
+
 static void expect(const char *what, u64 function, u64 address, u64 more, s64 answer)
 {
-	s64 got = psci(function, address, more, 0);
+	s64 got = psci(function, address, 0, more);
 
 	check(got == answer, "%s answers %ld, not %ld", what, got, answer);
 }
@@ -51,6 +73,7 @@ static void test_mistakes(void)
 	u64 at = (u64)page[0];
 
 	expect("MEMINFO with an argument", HYP_MEMINFO, 1, 0, INVALID_PARAMETER);
+	expect("MEMINFO with another", HYP_MEMINFO, 0, 1, INVALID_PARAMETER);
 	expect("sharing half a page", MEM_SHARE, at + PAGE / 2, 0, INVALID_PARAMETER);
 	expect("sharing with an argument too many", MEM_SHARE, at, 1, INVALID_PARAMETER);
 	expect("taking back what is not shared", MEM_UNSHARE, at, 0, INVALID_PARAMETER);
@@ -84,6 +107,38 @@ static void change(const char *what, u64 function, u64 base, u64 size)
 		expect(what, function, at, 0, 0);
 }
 
+static void expect_range(const char *what, u64 function, u64 at, u64 pages, u64 wanted)
+{
+	s64 expected = wanted ? 0 : INVALID_PARAMETER;
+	u64 done;
+	s64 got = call(function, at, pages, &done);
+
+	check(got == expected && done == wanted, "%s answers %ld of %ld pages, not %ld of %ld", what,
+	      got, done, expected, wanted);
+}
+
+/* Where it is shared already, or not any more, a range ends; and at the most that a call does. */
+static void test_ranges(void)
+{
+	u64 at = (u64)measured;
+
+	if (!has_range()) {
+		expect_range("sharing a range", MEM_SHARE, at, 2, 0);
+		return;
+	}
+	expect_range("sharing three", MEM_SHARE, at, 3, 3);
+	expect_range("sharing the third again", MEM_SHARE, at + 2 * PAGE, 3, 0);
+	expect_range("sharing three more", MEM_SHARE, at + 3 * PAGE, 3, 3);
+	expect("taking back the second", MEM_UNSHARE, at + PAGE, 0, 0);
+	expect_range("taking back to the second", MEM_UNSHARE, at, 6, 1);
+	expect_range("taking back from the second", MEM_UNSHARE, at + PAGE, 6, 0);
+	expect_range("sharing up to the third", MEM_SHARE, at, ~0UL, 2);
+	expect_range("taking back all", MEM_UNSHARE, at, ~0UL, 6);
+	expect_range("sharing very many", MEM_SHARE, at, 1UL << 52, MEASURED);
+	expect_range("taking back very many", MEM_UNSHARE, at, 1UL << 63, MEASURED);
+	result("share.ranges", 1, "bool");
+}
+
 static bool wait_for_reset(void)
 {
 	u64 end = read_sysreg(cntvct_el0) + 30 * read_sysreg(cntfrq_el0);
@@ -108,10 +163,10 @@ static void test_disk(void)
 	disk_flush();
 
 	change("taking a buffer back", MEM_UNSHARE, memory.buffer, buffer_size);
-	check(disk_try(SECTOR) == IO_ERROR, "a disk writes from a buffer that is not shared");
+	check(disk_try((void *)memory.buffer, SECTOR) == IO_ERROR, "a disk writes from a buffer that is not shared");
 	check(!disk_needs_reset(), "the disk has stopped");
 	change("sharing a buffer again", MEM_SHARE, memory.buffer, buffer_size);
-	check(!disk_try(SECTOR), "the disk does not go on");
+	check(!disk_try((void *)memory.buffer, SECTOR), "the disk does not go on");
 	result("share.disk", 1, "bool");
 }
 
@@ -134,10 +189,10 @@ static void begin_shared(void)
 	next = (u64)measured;
 }
 
+static bool again;
+
 static void begin_private(void)
 {
-	static bool again;
-
 	if (again)
 		change("taking back", MEM_UNSHARE, (u64)measured, sizeof(measured));
 	again = true;
@@ -149,8 +204,45 @@ static void begin_used(void)
 	u64 size = memory.base + memory.size - memory.buffer;
 
 	change("sharing", MEM_SHARE, memory.buffer, size);
-	check(!disk_try(size), "the disk does not write");
+	check(!disk_try((void *)memory.buffer, size), "the disk does not write");
 	next = memory.buffer;
+}
+
+static void begin_used_range(void)
+{
+	begin_shared();
+	check(!disk_try(measured, sizeof(measured)), "the disk does not write a range");
+}
+
+/* The pages of a range; again, it is one call. */
+static u64 range_at, range_pages;
+
+static void share_range(void)
+{
+	psci(MEM_SHARE, range_at, range_pages, 0);
+}
+
+static void unshare_range(void)
+{
+	psci(MEM_UNSHARE, range_at, range_pages, 0);
+}
+
+static void result_range(const char *name, void (*prepare)(void), void (*operation)(void))
+{
+	result_milli(name, cost_after(prepare, operation, 1) / range_pages, "ticks");
+}
+
+static void measure_ranges(bool disk)
+{
+	range_at = (u64)measured;
+	range_pages = MEASURED;
+	again = false;
+	result("share.range_pages", range_pages, "count");
+	result_range("share.range", begin_private, share_range);
+	change("taking back", MEM_UNSHARE, range_at, sizeof(measured));
+	result_range("share.unshare_range", begin_shared, unshare_range);
+	if (disk)
+		result_range("share.unshare_used_range", begin_used_range, unshare_range);
 }
 
 static void measure(bool disk)
@@ -189,10 +281,13 @@ void guest_main(void)
 	expect("MEMINFO", HYP_MEMINFO, 0, 0, PAGE);
 	test_mistakes();
 	test_share();
+	test_ranges();
 	disk_memory(&memory);
 	disk = disk_open();
 	if (disk)
 		test_disk();
 	if (machine_option(&machine, "measure", 0))
 		measure(disk);
+	if (machine_option(&machine, "measure", 0) && has_range())
+		measure_ranges(disk);
 }

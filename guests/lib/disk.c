@@ -158,7 +158,7 @@ static void describe(unsigned int i, const volatile void *address, u32 length, u
 	descriptor->next = (u16)(i + 1);
 }
 
-s64 disk_try(size_t size)
+s64 disk_try(const volatile void *from, size_t size)
 {
 	volatile struct queue *queue = &dma.queue;
 	u16 index = queue->available.index;
@@ -167,7 +167,7 @@ s64 disk_try(size_t size)
 	dma.request = (struct request){ .kind = REQUEST_OUT, .sector = next_sector };
 	dma.status = 0xff;
 	describe(0, &dma.request, sizeof(dma.request), DESCRIPTOR_NEXT);
-	describe(1, dma.buffer, (u32)size, DESCRIPTOR_NEXT);
+	describe(1, from, (u32)size, DESCRIPTOR_NEXT);
 	describe(2, &dma.status, 1, DESCRIPTOR_WRITE);
 	queue->available.flags = 1;	/* no interrupt: this waits */
 	queue->available.ring[index % QUEUE_SIZE] = 0;
@@ -184,7 +184,7 @@ s64 disk_try(size_t size)
 
 static bool write_sectors(size_t size)
 {
-	s64 status = disk_try(size);
+	s64 status = disk_try(dma.buffer, size);
 
 	if (status < 0)
 		return check(false, "the disk does not answer");

@@ -93,8 +93,8 @@ void disk_append(const char *text, size_t size);
 bool disk_flush(void);
 /* Whether the device has given up what it was told; disk_open() starts it anew. */
 bool disk_needs_reset(void);
-/* Has `size` bytes of the buffer written, a multiple of 512; virtio's status, -1 for no answer. */
-s64 disk_try(size_t size);
+/* Has `size` bytes written, a multiple of 512; virtio's status, -1 for no answer. */
+s64 disk_try(const volatile void *from, size_t size);
 /* What the device uses: whole pages, the buffer the last of them. */
 struct disk_memory {
 	u64 base;

@@ -149,9 +149,15 @@ static void try_unaligned(struct subject *subject, char *said)
 
 static void try_argument(struct subject *subject, char *said)
 {
-	call(subject, said, CALL_SHARE, AT, 1);
-	share(subject, said, AT);
-	call(subject, said, CALL_UNSHARE, AT, 1);
+	static const uint64_t change[] = { CALL_SHARE, CALL_UNSHARE };
+	struct puppet_answer answer;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(change); i++) {
+		answer = puppet_call(&subject->puppet, change[i], AT, 0, 1);
+		add_answer(said, &answer);
+		share(subject, said, AT);
+	}
 }
 
 static void try_no_memory(struct subject *subject, char *said)

@@ -138,6 +138,72 @@ static void try_in_use(struct subject *subject, char *said)
 	close(ends[1]);
 }
 
+/* x0, and of how many pages, as x1 has it. True if there were any. */
+static bool range(struct subject *subject, char *said, uint64_t function, uint64_t at,
+		  uint64_t pages)
+{
+	struct puppet_answer answer = puppet_call(&subject->puppet, function, at, pages, 0);
+	char word[32];
+
+	add_answer(said, answer);
+	if (answer.error || answer.esr || answer.x[0])
+		return false;
+	snprintf(word, sizeof(word), "of:%" PRIu64, answer.x[1]);
+	add(said, word);
+	return true;
+}
+
+/* Up to a page that is shared; up to one that is not; more than there are; and with a page held. */
+static void try_range(struct subject *subject, char *said)
+{
+	range(subject, said, CALL_SHARE, AT + 3 * PUPPET_PAGE, 2);
+	range(subject, said, CALL_SHARE, AT, 5);
+	range(subject, said, CALL_SHARE, AT, 5);
+	range(subject, said, CALL_UNSHARE, AT, ~0UL);
+	range(subject, said, CALL_SHARE, PUPPET_RAM + PUPPET_SIZE - PUPPET_PAGE, ~0UL);
+	range(subject, said, CALL_UNSHARE, PUPPET_RAM + PUPPET_SIZE - PUPPET_PAGE, 2);
+	range(subject, said, CALL_SHARE, PUPPET_RAM - PUPPET_PAGE, 2);
+	range(subject, said, CALL_UNSHARE, PUPPET_RAM - PUPPET_PAGE, 2);
+}
+
+#define RANGE	4
+#define HELD	2
+
+/*
+ * Pages that the host has read are taken back as a range while a pipe has one of them: those
+ * before it come back, those behind it stay shared until the pipe is empty.
+ */
+static void try_range_in_use(struct subject *subject, char *said)
+{
+	volatile uint64_t *word = (volatile uint64_t *)(subject->ram + OFFSET);
+	struct iovec from = { subject->ram + OFFSET + HELD * PUPPET_PAGE, PUPPET_PAGE };
+	static struct reader reader;
+	uint64_t seen = 0;
+	pthread_t thread;
+	unsigned int i;
+	int ends[2];
+
+	if (!range(subject, said, CALL_SHARE, AT, RANGE))
+		return;
+	for (i = 0; i < RANGE; i++)
+		seen |= word[i * PUPPET_PAGE / sizeof(*word)];
+	add(said, seen ? "changed" : "zero");
+	if (pipe2(ends, O_CLOEXEC) || vmsplice(ends[1], &from, 1, 0) != (ssize_t)PUPPET_PAGE) {
+		add(said, "not-in-use");
+		return;
+	}
+	range(subject, said, CALL_UNSHARE, AT, RANGE);
+	word[(RANGE - 1) * PUPPET_PAGE / sizeof(*word)] = SHARED_WORD;
+	reader = (struct reader){ .end = ends[0], .page = { ~0UL } };
+	if (pthread_create(&thread, NULL, read_later, &reader))
+		fail("a thread");
+	range(subject, said, CALL_UNSHARE, AT + HELD * PUPPET_PAGE, RANGE);
+	pthread_join(thread, NULL);
+	call(subject, said, CALL_UNSHARE, AT + (RANGE - 1) * PUPPET_PAGE);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* A million calls; then a page is as any other. */
 static void try_millions(struct subject *subject, char *said)
 {
@@ -167,6 +233,8 @@ const struct row sharers[] = {
 	{ "code", try_code },
 	{ "twice", try_twice },
 	{ "in-use", try_in_use },
+	{ "range", try_range },
+	{ "range-in-use", try_range_in_use },
 	{ "millions", try_millions },
 	{ }
 };

@@ -3,10 +3,13 @@
  * Calls by which a protected VM's guest manages its memory: pKVM's, with pKVM's function IDs and
  * results, and one of armvisor's own for the measurement. Other VMs do not have them.
  *
- *	HYP_MEMINFO		0; 0; 0		the granule of sharing, 4096
- *	MEM_SHARE		page; 0; 0	0
- *	MEM_UNSHARE		page; 0; 0	0
+ *	HYP_MEMINFO		0; 0; 0		the granule of sharing, 4096; HAS_RANGE
+ *	MEM_SHARE		page; n; 0	0, and in x1 how many
+ *	MEM_UNSHARE		page; n; 0	0, and in x1 how many
  *	MEASUREMENT		i; 0; 0		0, and in x1 and x2 bytes 16 i to 16 i + 15
+ *
+ * Ranges are as Android's pKVM has them: n pages, of which the first ones are done, at least one;
+ * the caller goes on behind them. n = 0 is one page and x1 = 0, as in Linux.
  *
  * A bad argument or page is INVALID_PARAMETER. Sharing an address without memory counts as an
  * access to it: an external abort at the call.
@@ -22,6 +25,9 @@
 
 /* How long to wait before retrying a page that is pinned by a device's transfer. */
 #define WAIT_US		50
+
+/* KVM_FUNC_HAS_RANGE: MEM_SHARE and MEM_UNSHARE take a number of pages. */
+#define HAS_RANGE	1
 
 static int answer(struct av_vcpu *vcpu, u64 x0, u64 x1, u64 x2)
 {
@@ -57,26 +63,35 @@ static bool others_zero(const struct av_vcpu *vcpu)
 	return !(vcpu->srf->regs[2] | vcpu->srf->regs[3]);
 }
 
-static __always_inline int change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
+/* How many pages were done, or an errno. */
+static __always_inline s64 change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
 {
-	u64 gpa = vcpu->srf->regs[1];
+	const u64 *regs = vcpu->srf->regs;
+	u64 nr = regs[2] ?: 1;
 
-	if (!others_zero(vcpu))
+	if (regs[3])
 		return -EINVAL;
-	return fn == AV_CALL_MEM_SHARE ? av_mmu_share(vcpu->vm, gpa, may_sleep) :
-					 av_mmu_unshare(vcpu->vm, gpa, may_sleep);
+	return fn == AV_CALL_MEM_SHARE ? av_mmu_share(vcpu->vm, regs[1], nr, may_sleep) :
+					 av_mmu_unshare(vcpu->vm, regs[1], nr, may_sleep);
+}
+
+static int answer_change(struct av_vcpu *vcpu, s64 done)
+{
+	if (done < 0)
+		return answer_errno(vcpu, done);
+	return answer(vcpu, SMCCC_RET_SUCCESS, vcpu->srf->regs[2] ? done : 0, 0);
 }
 
 bool av_private_call_light(struct av_vcpu *vcpu, u32 fn)
 {
-	int ret;
+	s64 done;
 
 	if (!vcpu->vm->protected)
 		return false;
-	ret = change(vcpu, fn, false);
-	if (ret == -EAGAIN || ret == -ENXIO)
+	done = change(vcpu, fn, false);
+	if (done == -EAGAIN || done == -ENXIO)
 		return false;
-	answer_errno(vcpu, ret);
+	answer_change(vcpu, done);
 	return true;
 }
 
@@ -89,9 +104,9 @@ static void make_again(struct av_vcpu *vcpu)
 
 static int change_at_leisure(struct av_vcpu *vcpu, u32 fn)
 {
-	int ret = change(vcpu, fn, true);
+	s64 done = change(vcpu, fn, true);
 
-	switch (ret) {
+	switch (done) {
 	case -EAGAIN:
 		/* The run loop lets interrupts and signals in before the retry. */
 		make_again(vcpu);
@@ -99,13 +114,13 @@ static int change_at_leisure(struct av_vcpu *vcpu, u32 fn)
 		return 1;
 	case -ENOMEM:
 		make_again(vcpu);
-		return ret;
+		return -ENOMEM;
 	case -ENXIO:
 		make_again(vcpu);
 		av_inject_abort(vcpu, false, vcpu->srf->regs[1], AV_FSC_EXTERNAL);
 		return 1;
 	default:
-		return answer_errno(vcpu, ret);
+		return answer_change(vcpu, done);
 	}
 }
 
@@ -117,7 +132,7 @@ int av_private_call(struct av_vcpu *vcpu, u32 fn)
 	case AV_CALL_HYP_MEMINFO:
 		if (vcpu->srf->regs[1] || !others_zero(vcpu))
 			return answer_errno(vcpu, -EINVAL);
-		return answer(vcpu, PAGE_SIZE, 0, 0);
+		return answer(vcpu, PAGE_SIZE, HAS_RANGE, 0);
 	case AV_CALL_MEASUREMENT:
 		return others_zero(vcpu) ? measurement(vcpu) : answer_errno(vcpu, -EINVAL);
 	default:

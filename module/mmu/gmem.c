@@ -115,16 +115,25 @@ static int wait_for_faults(struct page *page)
 	return 0;
 }
 
-bool av_gmem_recall(struct av_gmem *gmem, u64 page)
+u64 av_gmem_recall(struct av_gmem *gmem, u64 first, u64 nr)
 {
-	void *va = av_gmem_page(gmem, page);
+	const void *va;
+	u64 i;
 
-	if (!va)
-		return true;
-	if (wait_for_faults(virt_to_page(va)))
-		return false;
-	unmap(gmem, page, 1);
-	return alone(virt_to_page(va));
+	/* Pairs with gmem_fault(): it sees that the page is leaving, or we see its lock. */
+	smp_mb();
+	for (i = 0; i < nr; i++) {
+		va = av_gmem_page(gmem, first + i);
+		if (va && PageLocked(virt_to_page(va)) && wait_for_faults(virt_to_page(va)))
+			return 0;
+	}
+	unmap(gmem, first, nr);
+	for (i = 0; i < nr; i++) {
+		va = av_gmem_page(gmem, first + i);
+		if (va && !alone(virt_to_page(va)))
+			break;
+	}
+	return i;
 }
 
 /* ---- sealing ----------------------------------------------------------------- */
@@ -259,6 +268,8 @@ static vm_fault_t gmem_fault(struct vm_fault *vmf)
 		unlock_page(page);
 		return VM_FAULT_HWPOISON;
 	}
+	/* Pairs with av_gmem_recall(). */
+	smp_mb();
 	if (!may_map(gmem, nr)) {
 		unlock_page(page);
 		return VM_FAULT_SIGBUS;

@@ -11,8 +11,8 @@
  * until the file is released, so that a page's address is valid as long as its slot exists.
  *
  * Order. A process gets a page by a fault, which checks the owner under the page's lock and
- * maps the page before it releases that lock. To take a page back, mark it first, then take and
- * release the page's lock, then unmap: no fault is left that checked before the mark.
+ * maps the page before it releases that lock. To take a page back, mark it first, then wait until
+ * the page's lock is free, then unmap: no fault is left that checked before the mark.
  *
  * Locks: the page's lock and, inside it, those of the host's rmap. None of the module's.
  */
@@ -82,10 +82,10 @@ static inline bool av_gmem_is_bad(const void *page)
 }
 
 /*
- * Unmap a page that is leaving its processes. True if nobody holds it any more: no device's
- * transfer, pipe or ring. May sleep. Also false if the caller is killed.
+ * Unmap pages that are leaving their processes. Returns how many of them, from the first on,
+ * nobody holds any more: no device's transfer, pipe or ring. May sleep. 0 if the caller is killed.
  */
-bool av_gmem_recall(struct av_gmem *gmem, u64 page);
+u64 av_gmem_recall(struct av_gmem *gmem, u64 first, u64 nr);
 
 /*
  * Make everything in the file the guest's, with nobody else holding any page. 0; -EBUSY:

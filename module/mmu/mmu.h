@@ -67,14 +67,18 @@ int av_mmu_create_gmem(struct av_vm *vm, u64 size, u64 flags);
 typedef int av_measure_fn(void *ctx, u64 gpa, u64 size, const void *page);
 int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx);
 
+/* Most pages that one call shares or takes back. */
+#define AV_SHARE_MOST	64
+
 /*
- * The guest of a sealed VM shares the page at gpa, or takes it back; in constant time. 0;
- * -EINVAL: not a page, or already in that state; -ENXIO (share): no memory there; -ENOMEM;
+ * The guest of a sealed VM shares nr pages from gpa on, or takes them back; in constant time a
+ * page. Returns how many were done, from the first on, which may be fewer, at least one. Of the
+ * first, -EINVAL: not a page, or already in that state; -ENXIO (share): no memory there; -ENOMEM;
  * -EAGAIN: somebody holds the page, as a device's transfer does for a moment; or, without
  * may_sleep, only the full exit path can tell.
  */
-int av_mmu_share(struct av_vm *vm, u64 gpa, bool may_sleep);
-int av_mmu_unshare(struct av_vm *vm, u64 gpa, bool may_sleep);
+s64 av_mmu_share(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep);
+s64 av_mmu_unshare(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep);
 int av_mmu_get_dirty_log(struct av_vm *vm, const struct kvm_dirty_log *log);
 int av_mmu_clear_dirty_log(struct av_vm *vm, const struct kvm_clear_dirty_log *log);
 /* KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2. -EINVAL: unknown flags. */

@@ -2,10 +2,11 @@
 /* Who owns a page of a protected VM: rules in owner.h. */
 #include "mmu/owner.h"
 
-/* Callers try av_owner_take() first: meanwhile SHARED may become LENT, but never the reverse. */
+/* In this order: meanwhile SHARED may become LENT, but never the reverse. */
 bool av_owner_recall(u64 *word)
 {
-	return av_owner_change(word, AV_OWNER_LENT, AV_OWNER_LEAVING);
+	return av_owner_change(word, AV_OWNER_SHARED, AV_OWNER_LEAVING) ||
+	       av_owner_change(word, AV_OWNER_LENT, AV_OWNER_LEAVING);
 }
 
 void av_owner_settle(u64 *word, bool alone)

@@ -7,8 +7,9 @@
  * two vCPUs share or take back the same page at a time, one of them succeeds.
  *
  *	GUEST ──share──► SHARED ──lend──► LENT ─recall─► LEAVING ──settle──► GUEST
- *	  ▲                │                ▲                │
- *	  └──────take──────┘                └─────settle─────┘ (somebody still holds it)
+ *	  ▲               │  │              ▲             ▲  │
+ *	  └─────take──────┘  └────recall────│─────────────┘  │
+ *	                                    └─────settle─────┘ (somebody still holds it)
  */
 #ifndef AV_MMU_OWNER_H
 #define AV_MMU_OWNER_H
@@ -19,7 +20,7 @@ enum av_owner {
 	AV_OWNER_GUEST,		/* private: no process has it or can get it */
 	AV_OWNER_SHARED,	/* shared, and not mapped by any process since */
 	AV_OWNER_LENT,		/* shared, and a process may have it mapped or hold it */
-	AV_OWNER_LEAVING,	/* was lent, is being taken back: nobody can get it */
+	AV_OWNER_LEAVING,	/* was shared, is being taken back: nobody can get it */
 };
 
 #define AV_OWNER_BITS	GENMASK_ULL(1, 0)
@@ -58,7 +59,7 @@ static __always_inline bool av_owner_take(u64 *word)
 	return av_owner_change(word, AV_OWNER_SHARED, AV_OWNER_GUEST);
 }
 
-/* The same for a lent page: then unmap it everywhere, and settle. False: it is not lent. */
+/* The same, lent or not: then unmap it everywhere, and settle. False: it is not shared. */
 bool av_owner_recall(u64 *word);
 
 /* End a recall: the page is the guest's if nobody else has it, otherwise lent as before. */

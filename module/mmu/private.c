@@ -155,10 +155,25 @@ static __always_inline const struct av_slot *slot_of(struct av_vm *vm, u64 gpa)
 	return likely(slot && gfn - slot->base_gfn < slot->npages) ? slot : find_slot(vm, gfn);
 }
 
-static u64 page_of(const struct av_slot *slot, u64 gpa)
+/* The i-th page from gpa on, which is in the slot. */
+static __always_inline u64 page_of(const struct av_slot *slot, u64 gpa, u64 i)
 {
 	return slot->gmem_first +
-	       array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn, slot->npages);
+	       array_index_nospec((gpa >> PAGE_SHIFT) - slot->base_gfn + i, slot->npages);
+}
+
+/* The owner of that page; NULL: the page was never used. */
+static __always_inline u64 *word_of(const struct av_slot *slot, u64 gpa, u64 i)
+{
+	return av_gmem_word(slot->gmem, page_of(slot, gpa, i));
+}
+
+/* How many of nr pages one call can do, all of them in the slot. */
+static __always_inline u64 at_once(const struct av_slot *slot, u64 gpa, u64 nr)
+{
+	u64 left = slot->npages - ((gpa >> PAGE_SHIFT) - slot->base_gfn);
+
+	return min3(nr, left, (u64)AV_SHARE_MOST);
 }
 
 static bool is_page(const struct av_vm *vm, u64 gpa)
@@ -166,39 +181,84 @@ static bool is_page(const struct av_vm *vm, u64 gpa)
 	return PAGE_ALIGNED(gpa) && !(gpa >> vm->ipa_bits);
 }
 
-int av_mmu_share(struct av_vm *vm, u64 gpa, bool may_sleep)
+static __always_inline int share_one(const struct av_slot *slot, u64 gpa, u64 i, bool may_sleep)
+{
+	u64 *word = may_sleep ? av_gmem_make_word(slot->gmem, page_of(slot, gpa, i)) :
+				word_of(slot, gpa, i);
+
+	if (!word)
+		return may_sleep ? -ENOMEM : -EAGAIN;
+	return av_owner_share(word) ? 0 : -EINVAL;
+}
+
+s64 av_mmu_share(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep)
 {
 	const struct av_slot *slot;
-	u64 *word;
+	u64 done;
+	int ret;
 
 	if (!is_page(vm, gpa))
 		return -EINVAL;
 	slot = slot_of(vm, gpa);
 	if (!slot)
 		return -ENXIO;
-	word = may_sleep ? av_gmem_make_word(slot->gmem, page_of(slot, gpa)) :
-			   av_gmem_word(slot->gmem, page_of(slot, gpa));
-	if (!word)
-		return may_sleep ? -ENOMEM : -EAGAIN;
-	return av_owner_share(word) ? 0 : -EINVAL;
+	ret = share_one(slot, gpa, 0, may_sleep);
+	if (ret)
+		return ret;
+	if (likely(nr == 1))
+		return 1;
+	nr = at_once(slot, gpa, nr);
+	for (done = 1; done < nr; done++)
+		if (share_one(slot, gpa, done, may_sleep))
+			break;
+	return done;
 }
 
-int av_mmu_unshare(struct av_vm *vm, u64 gpa, bool may_sleep)
+/*
+ * Take back pages that processes may have. Until all are settled they are nobody's, so that no
+ * other vCPU's call comes between: those behind one that is held stay shared.
+ */
+static s64 recall(const struct av_slot *slot, u64 gpa, u64 nr)
+{
+	u64 leaving, free, i;
+
+	for (leaving = 0; leaving < nr; leaving++) {
+		u64 *word = word_of(slot, gpa, leaving);
+
+		if (!word || !av_owner_recall(word))
+			break;
+	}
+	if (!leaving)
+		return -EINVAL;
+	free = av_gmem_recall(slot->gmem, page_of(slot, gpa, 0), leaving);
+	for (i = 0; i < leaving; i++)
+		av_owner_settle(word_of(slot, gpa, i), i < free);
+	return free ?: -EAGAIN;
+}
+
+static __always_inline bool take_one(const struct av_slot *slot, u64 gpa, u64 i)
+{
+	u64 *word = word_of(slot, gpa, i);
+
+	return word && av_owner_take(word);
+}
+
+s64 av_mmu_unshare(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep)
 {
 	const struct av_slot *slot = is_page(vm, gpa) ? slot_of(vm, gpa) : NULL;
-	u64 *word = slot ? av_gmem_word(slot->gmem, page_of(slot, gpa)) : NULL;
-	bool alone;
+	u64 done;
 
-	if (!word)
+	if (!slot)
 		return -EINVAL;
-	if (av_owner_take(word))
-		return 0;
-	/* Only the full exit path checks if the page was shared at all. */
-	if (!may_sleep)
-		return -EAGAIN;
-	if (!av_owner_recall(word))
-		return -EINVAL;
-	alone = av_gmem_recall(slot->gmem, page_of(slot, gpa));
-	av_owner_settle(word, alone);
-	return alone ? 0 : -EAGAIN;
+	if (!take_one(slot, gpa, 0)) {
+		/* Only the full exit path checks if the page was shared at all. */
+		return may_sleep ? recall(slot, gpa, at_once(slot, gpa, nr)) : -EAGAIN;
+	}
+	if (likely(nr == 1))
+		return 1;
+	nr = at_once(slot, gpa, nr);
+	for (done = 1; done < nr; done++)
+		if (!take_one(slot, gpa, done))
+			break;
+	return done;
 }

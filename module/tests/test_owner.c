@@ -42,8 +42,8 @@ static const struct {
 		.said = { false, true, false, false },
 	}, {
 		.ask = av_owner_recall,
-		.to = { AV_OWNER_GUEST, AV_OWNER_SHARED, AV_OWNER_LEAVING, AV_OWNER_LEAVING },
-		.said = { false, false, true, false },
+		.to = { AV_OWNER_GUEST, AV_OWNER_LEAVING, AV_OWNER_LEAVING, AV_OWNER_LEAVING },
+		.said = { false, true, true, false },
 	}, {
 		.ask = av_owner_lend,
 		.to = { AV_OWNER_GUEST, AV_OWNER_LENT, AV_OWNER_LENT, AV_OWNER_LEAVING },

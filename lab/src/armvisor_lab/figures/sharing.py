@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`share.*`, `unshare.*`, `unshare_used.*`: a page of a protected VM, shared and taken back.
 
+`*_range`: the same by calls for many pages, of which the figure is one's part.
+
 A bare-metal guest (guests/bare/share.c) shares pages that it has touched, one call each, and
 takes them back: first such as nobody has had meanwhile, then such as its disk has just been
 written from, which the VMM has mapped by then. `armvisor-pvm-16g` is the same in a VM of 16 GiB,
@@ -27,8 +29,21 @@ from armvisor_lab.results import count, instructions
 
 # Each figure, and what the guest calls it; in the order in which it measures.
 _OF = {"share": "share.cost", "unshare": "share.unshare", "unshare_used": "share.unshare_used"}
-# What the guest prints: rounds of how many.
-_LOOPS = {"share": "share.loops", "unshare": "share.loops", "unshare_used": "share.used_loops"}
+# Linux's KVM has no calls for many pages.
+_RANGES = {
+    "share_range": "share.range",
+    "unshare_range": "share.unshare_range",
+    "unshare_used_range": "share.unshare_used_range",
+}
+# What the guest prints: rounds of how many, or how many pages a round's call has.
+_LOOPS = {
+    "share": "share.loops",
+    "unshare": "share.loops",
+    "unshare_used": "share.used_loops",
+    "share_range": "share.range_pages",
+    "unshare_range": "share.range_pages",
+    "unshare_used_range": "share.range_pages",
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,11 @@ class Variant:
     host: int = 1024
     el2: bool = False
 
+    @property
+    def of(self) -> dict[str, str]:
+        """Its figures, and what the guest calls each."""
+        return _OF if self.el2 else _OF | _RANGES
+
 
 VARIANTS = (
     Variant("kvm-pvm", "kvm", el2=True),
@@ -50,7 +70,7 @@ VARIANTS = (
 
 
 def _spots(variant: Variant, text: str) -> list[Spot]:
-    return [Spot(f"{what}.{variant.name}", count(text, _LOOPS[what]), less=True) for what in _OF]
+    return [Spot(f"{what}.{variant.name}", count(text, _LOOPS[what]), less=True) for what in variant.of]
 
 
 def _board(variant: Variant) -> Board:
@@ -67,7 +87,7 @@ def _board(variant: Variant) -> Board:
 
 
 def _sharing(variant: Variant) -> Measurement:
-    figures = tuple(f"{what}.{variant.name}" for what in _OF)
+    figures = tuple(f"{what}.{variant.name}" for what in variant.of)
 
     def measure(start: Start, progress: Progress) -> Outcome:
         board = _board(variant)
@@ -78,7 +98,7 @@ def _sharing(variant: Variant) -> Measurement:
         result = start(board, ["sh", "-c", script], progress).check()
         values = {
             figure: instructions(result.text, guest)
-            for figure, guest in zip(figures, _OF.values(), strict=True)
+            for figure, guest in zip(figures, variant.of.values(), strict=True)
         }
         return Outcome(values, describe(board, result.kernel), text=result.text)
 
