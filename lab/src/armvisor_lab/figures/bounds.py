@@ -70,6 +70,8 @@ BOUNDS = (
     Bound("unshare_used.armvisor-pvm", 3_800),
     Bound("share.armvisor-pvm-16g", 450),
     Bound("unshare.armvisor-pvm-16g", 450),
+    Bound("unshare_used_range.armvisor-pvm", 700),
+    Bound("unshare_used_range.armvisor-pvm-16g", 700),
     *(
         Bound(f"io.{row}.{protected}-split-cache", 1.1, f"io.{row}.{plain}")
         for protected, plain in (("armvisor-pvm", "armvisor"), ("kvm-pvm", "kvm-protected"))

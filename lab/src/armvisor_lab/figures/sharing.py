@@ -70,7 +70,9 @@ VARIANTS = (
 
 
 def _spots(variant: Variant, text: str) -> list[Spot]:
-    return [Spot(f"{what}.{variant.name}", count(text, _LOOPS[what]), less=True) for what in variant.of]
+    return [
+        Spot(f"{what}.{variant.name}", count(text, _LOOPS[what]), less=True) for what in variant.of
+    ]
 
 
 def _board(variant: Variant) -> Board:
