@@ -7,8 +7,11 @@ in their kernels' logs or in the host's; the host then unloads the module and ha
 
 Paced boards: ten minutes are 150,000,000,000 instructions of all CPUs together, on any machine.
 In real time a guest's exits take so long on a busy machine that its kernel, KVM's too, complains.
+
+A run that held closes with its line of docs/work.md.
 """
 
+import hashlib
 import os
 import time
 
@@ -18,6 +21,7 @@ from guest_runs import results
 
 from armvisor_lab.board import Board, Disk
 from armvisor_lab.figures import artefacts
+from armvisor_lab.figures.run import provenance
 
 # For a trial; a run says in its output how long it was.
 SECONDS = int(os.environ.get("ARMVISOR_WORK_SECONDS", "600"))
@@ -91,6 +95,15 @@ def run(kernel: str, smp: int, work: str, cpus: tuple[int, ...], seconds: int) -
         assert_worked(found, number, work, seconds)
     # The same sources: the same bytes in all VMs.
     assert len({found.get("work.checksum") for found in told.values()}) == 1
+    print(line_of(kernel, smp, work, told, round((time.monotonic() - begin) / 60)))
+
+
+def line_of(kernel: str, smp: int, work: str, told: dict[int, dict[str, str]], minutes: int) -> str:
+    """A run's line of docs/work.md. The same module has the same bytes in another revision."""
+    revision = provenance()["revision"][:9]
+    ours = hashlib.sha256(module(kernel).read_bytes()).hexdigest()[:16]
+    rounds = ", ".join(found["work.rounds"] for found in told.values())
+    return f"| {kernel} | {smp} | {work} | {rounds} | {minutes} | {revision} | `{ours}` |"
 
 
 def of_vm(text: str, cpus: int) -> dict[str, str]:

@@ -198,7 +198,9 @@ static void try_range_in_use(struct subject *subject, char *said)
 	if (pthread_create(&thread, NULL, read_later, &reader))
 		fail("a thread");
 	range(subject, said, CALL_UNSHARE, AT + HELD * PUPPET_PAGE, RANGE);
+	puppet_store(&subject->puppet, AT + HELD * PUPPET_PAGE, SECRET_WORD);
 	pthread_join(thread, NULL);
+	add(said, reader.page[0] == ~SECRET_WORD ? "secret" : "no-secret");
 	call(subject, said, CALL_UNSHARE, AT + (RANGE - 1) * PUPPET_PAGE);
 	close(ends[0]);
 	close(ends[1]);

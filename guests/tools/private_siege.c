@@ -36,8 +36,11 @@
 #define MADV_COLLAPSE	25
 #endif
 
+#define CALL_MEMINFO	0xc6000002
+
 #define OFFSET		(64 * PUPPET_PAGE)
 #define PAGES		64UL
+#define RANGE		8UL
 #define WORD		0x50b1cUL		/* as the guest is told it: public, and + 1 secret */
 #define PUBLIC		(~WORD)
 #define SECRET		(~(WORD + 1))
@@ -320,7 +323,7 @@ static void *shared_page(void)
 	return page;
 }
 
-static void try_siege(struct subject *subject, char *said)
+static void lay_siege(struct subject *subject, uint64_t range, char *said)
 {
 	struct sigaction action = { .sa_handler = on_fault };
 	struct siege siege = { subject, shared_page(), shared_page() };
@@ -338,7 +341,7 @@ static void try_siege(struct subject *subject, char *said)
 			begin(&posts[i]);
 	}
 	for (round = 0; round < MOST && (round < LEAST || !all_have_seen(&siege, sum)); round++) {
-		answer = puppet_flip(&subject->puppet, PUPPET_RAM + OFFSET, PAGES, WORD);
+		answer = puppet_flip(&subject->puppet, PUPPET_RAM + OFFSET, PAGES, range, WORD);
 		sum.x[0] += answer.x[0];
 		sum.x[1] += answer.x[1];
 		sum.error = answer.error;
@@ -359,6 +362,22 @@ static void try_siege(struct subject *subject, char *said)
 	munmap((void *)siege.over, PUPPET_PAGE);
 }
 
+static void try_siege(struct subject *subject, char *said)
+{
+	lay_siege(subject, 0, said);
+}
+
+/* Of pages that the guest shares and takes back as ranges, where the hypervisor has that. */
+static void try_siege_of_ranges(struct subject *subject, char *said)
+{
+	struct puppet_answer answer = puppet_call(&subject->puppet, CALL_MEMINFO, 0, 0, 0);
+
+	if (answer.x[0] == PUPPET_PAGE && answer.x[1] & 1)
+		lay_siege(subject, RANGE, said);
+	else
+		say(said, "no-ranges", "");
+}
+
 /* A VMM, in a process of its own, whose guest flips its pages until it is killed. */
 struct vmm {
 	pid_t process;
@@ -373,7 +392,7 @@ static void run_vmm(const struct vmm *vmm, enum kind kind)
 	make_subject(&own, kind);
 	puppet_store(&own.puppet, PUPPET_RAM + OFFSET, WORD + 1);
 	*vmm->file = own.file + 1;
-	while (!puppet_flip(&own.puppet, PUPPET_RAM + OFFSET, PAGES, WORD).error)
+	while (!puppet_flip(&own.puppet, PUPPET_RAM + OFFSET, PAGES, 0, WORD).error)
 		;
 	_exit(1);
 }
@@ -461,6 +480,7 @@ static void try_killed(struct subject *subject, char *said)
 
 const struct row sieges[] = {
 	{ "siege", try_siege },
+	{ "siege-of-ranges", try_siege_of_ranges },
 	{ "killed", try_killed },
 	{ }
 };

@@ -36,7 +36,8 @@ enum {
 	ORDER_LOAD,
 	ORDER_STORE,
 	ORDER_CALLS,
-	ORDER_FLIP
+	ORDER_FLIP,
+	ORDER_RANGES
 };
 
 extern const char puppet_code[], puppet_load_at[], puppet_code_end[];
@@ -97,7 +98,9 @@ asm("	.pushsection .rodata\n"
 "	mov	x0, x13\n"
 "	b	4b\n"
 /* Each page in turn: public and shared for a while, then taken back and secret for a while. */
-"8:	mov	x10, x0\n"
+"8:	cmp	x9, #5\n"
+"	b.hi	puppet_ranges\n"
+"	mov	x10, x0\n"
 "	mov	x11, x1\n"
 "	mov	x13, #0\n"	/* of answers that are not 0 */
 "	mov	x14, #0\n"	/* of secrets that were not there any more */
@@ -135,6 +138,68 @@ asm("	.pushsection .rodata\n"
 "	mov	x0, #200\n"
 "2:	subs	x0, x0, #1\n"
 "	b.ne	2b\n"
+"	ret\n"
+/* The same with x2 pages at a time, by calls for ranges, each of which may do fewer. */
+"puppet_ranges:\n"
+"	mov	x10, x0\n"
+"	mov	x11, x1\n"
+"	mov	x13, #0\n"
+"	mov	x14, #0\n"
+"	mov	x15, x3\n"
+"	mov	x16, x2\n"
+"1:	mvn	x7, x15\n"
+"	bl	puppet_range_store\n"
+"	mov	x17, #3\n"
+"	bl	puppet_range_call\n"
+"	mov	x17, #4\n"
+"	bl	puppet_range_call\n"
+"	add	x7, x15, #1\n"
+"	mvn	x7, x7\n"
+"	bl	puppet_range_store\n"
+"	mov	x0, #200\n"
+"2:	subs	x0, x0, #1\n"
+"	b.ne	2b\n"
+"	mov	x8, x10\n"
+"	mov	x12, x16\n"
+"3:	ldr	x0, [x8]\n"
+"	cmp	x0, x7\n"
+"	cinc	x14, x14, ne\n"
+"	add	x8, x8, #4096\n"
+"	subs	x12, x12, #1\n"
+"	b.ne	3b\n"
+"	mov	x10, x8\n"
+"	subs	x11, x11, x16\n"
+"	b.hi	1b\n"
+"	mov	x0, x13\n"
+"	mov	x1, x14\n"
+"	b	4b\n"
+"puppet_range_store:\n"
+"	mov	x8, x10\n"
+"	mov	x12, x16\n"
+"1:	str	x7, [x8]\n"
+"	add	x8, x8, #4096\n"
+"	subs	x12, x12, #1\n"
+"	b.ne	1b\n"
+"	ret\n"
+"puppet_range_call:\n"
+"	mov	x8, x10\n"
+"	mov	x12, x16\n"
+"1:	mov	x0, x17\n"
+"	movk	x0, #0xc600, lsl #16\n"
+"	mov	x1, x8\n"
+"	mov	x2, x12\n"
+"	mov	x3, #0\n"
+"	hvc	#0\n"
+"	cbnz	x0, 2f\n"
+"	cbz	x1, 2f\n"
+"	add	x8, x8, x1, lsl #12\n"
+"	subs	x12, x12, x1\n"
+"	b.hi	1b\n"
+"	b	3f\n"
+"2:	add	x13, x13, #1\n"
+"3:	mov	x0, #200\n"
+"1:	subs	x0, x0, #1\n"
+"	b.ne	1b\n"
 "	ret\n"
 "	.balign	2048\n"
 "puppet_vectors:\n"
@@ -373,9 +438,9 @@ struct puppet_answer puppet_calls(struct puppet *puppet, uint64_t function, uint
 }
 
 struct puppet_answer puppet_flip(struct puppet *puppet, uint64_t first, uint64_t pages,
-				 uint64_t word)
+				 uint64_t range, uint64_t word)
 {
-	const uint64_t told[WORDS] = { ORDER_FLIP, first, pages, 0, word };
+	const uint64_t told[WORDS] = { range ? ORDER_RANGES : ORDER_FLIP, first, pages, range, word };
 
 	return order(puppet, told);
 }

@@ -70,10 +70,11 @@ struct puppet_answer puppet_calls(struct puppet *puppet, uint64_t function, uint
 /*
  * Each of so many pages holds `word`, is shared, is taken back, and holds `word` + 1, for a while
  * each (as puppet_store() keeps a word): x[0] says how many calls were refused, and x[1] how many
- * pages did not hold it at the end.
+ * pages did not hold it at the end. By a call a page, or by calls for so many at a time, which
+ * divides their number.
  */
 struct puppet_answer puppet_flip(struct puppet *puppet, uint64_t first, uint64_t pages,
-				 uint64_t word);
+				 uint64_t range, uint64_t word);
 
 /*
  * An access of 64 bits to `address`, guest physical. In memory the guest keeps a value with

@@ -63,7 +63,10 @@ static bool others_zero(const struct av_vcpu *vcpu)
 	return !(vcpu->srf->regs[2] | vcpu->srf->regs[3]);
 }
 
-/* How many pages were done, or an errno. */
+/*
+ * How many pages were done, or an errno. The pages behind one that is held stay with the host's
+ * processes until it is free: they are not taken and given back at each retry.
+ */
 static __always_inline s64 change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
 {
 	const u64 *regs = vcpu->srf->regs;
@@ -71,6 +74,8 @@ static __always_inline s64 change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
 
 	if (regs[3])
 		return -EINVAL;
+	if (may_sleep && vcpu->cpu->recall_held)
+		nr = 1;
 	return fn == AV_CALL_MEM_SHARE ? av_mmu_share(vcpu->vm, regs[1], nr, may_sleep) :
 					 av_mmu_unshare(vcpu->vm, regs[1], nr, may_sleep);
 }
@@ -106,6 +111,7 @@ static int change_at_leisure(struct av_vcpu *vcpu, u32 fn)
 {
 	s64 done = change(vcpu, fn, true);
 
+	vcpu->cpu->recall_held = done == -EAGAIN;
 	switch (done) {
 	case -EAGAIN:
 		/* The run loop lets interrupts and signals in before the retry. */

@@ -120,6 +120,7 @@ struct av_vcpu_cpu {
 
 	bool declined;			/* a light exit of this stay was declined */
 	bool step_emulated;		/* the last stepped instruction was emulated */
+	bool recall_held;		/* the last MEM_UNSHARE found its page held */
 	bool serror_pending;
 	u64 serror_iss;
 };

@@ -127,6 +127,8 @@ u64 av_gmem_recall(struct av_gmem *gmem, u64 first, u64 nr)
 		if (va && PageLocked(virt_to_page(va)) && wait_for_faults(virt_to_page(va)))
 			return 0;
 	}
+	/* What a fault had mapped before it released its lock is in the tables: see it. */
+	smp_rmb();
 	unmap(gmem, first, nr);
 	for (i = 0; i < nr; i++) {
 		va = av_gmem_page(gmem, first + i);

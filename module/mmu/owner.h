@@ -62,7 +62,7 @@ static __always_inline bool av_owner_take(u64 *word)
 /* The same, lent or not: then unmap it everywhere, and settle. False: it is not shared. */
 bool av_owner_recall(u64 *word);
 
-/* End a recall: the page is the guest's if nobody else has it, otherwise lent as before. */
+/* End a recall: the page is the guest's if nobody else has it, otherwise lent. */
 void av_owner_settle(u64 *word, bool alone);
 
 /* A process is to get the page. False: it must not. */

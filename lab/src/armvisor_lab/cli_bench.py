@@ -19,7 +19,7 @@ from armvisor_lab.report import reference
 PATTERNS = (
     *(f"{row}.[!q]*" for row in ("hypercall", "hypercall_fast", "mmio_*", "irq_completion", "eoi",
                                  "ipi", "ipi_running", "lpi", "timer")),
-    "share.*", "unshare.*", "unshare_used.*", "vm_switch.*", "io_*",
+    "share*", "unshare*", "vm_switch.*", "io_*",
     "*.xen", "fault.[14]cpu.*",
     "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
     "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
