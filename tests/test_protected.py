@@ -91,6 +91,12 @@ SHARERS = {
         NO_8,
         "0 of:2 0 of:3 -3 0 of:5 0 of:1 0 of:1 esr:96000010 -3",
     ),
+    # Of the module only.
+    "range-of-slots": (
+        "-",
+        "-",
+        "0 of:1 0 0 of:1 0 seen:1 0 of:1 0 of:2 0 of:2 seen:4 0 of:4 seen:0",
+    ),
     "range-in-use": ("-3", "-1", "0 of:4 zero 0 of:2 0 of:1 no-secret 0"),
     "millions": ("0 of 1075200 0 0", "8960 of 8960 -1 -1", "0 of 1075200 0 0"),
 }
@@ -224,10 +230,16 @@ def test_other_hosts_answer_the_same(kernel):
 # Who looks all the time, while the guest shares its pages and takes them back, and as its VMM is
 # killed. On the plain VM of the same host each of them sees the secret.
 UNSEEN = "calls-ok unharmed no-secret public"
-BESIEGED = {"siege": UNSEEN, "siege-of-ranges": UNSEEN, "killed": "no-secret public"}
+BESIEGED = {
+    "siege": UNSEEN,
+    "siege-of-ranges": UNSEEN,
+    "siege-of-two": "0 0 unharmed no-secret",
+    "killed": "no-secret public",
+}
 OPEN = {
     "siege": "calls-refused changed secret:all public",
     "siege-of-ranges": "no-ranges",
+    "siege-of-two": "0 0 unharmed secret:all",
     "killed": "secret public",
 }
 SIEGED = {

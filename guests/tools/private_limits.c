@@ -145,7 +145,7 @@ static void try_guest_memfd(struct subject *subject, char *said)
 	struct puppet_answer answer;
 	const char *what;
 	void *at;
-	int file = puppet_gmem(&subject->puppet, &what);
+	int file = puppet_gmem(&subject->puppet, PUPPET_SIZE, &what);
 
 	add_result(said, file);
 	if (file < 0)
@@ -153,7 +153,7 @@ static void try_guest_memfd(struct subject *subject, char *said)
 	at = mmap(NULL, PUPPET_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (at == MAP_FAILED)
 		fail("mapping a guest_memfd");
-	add(said, error_name(puppet_add_gmem(&subject->puppet, 1, OTHER_AT, file, at)));
+	add(said, error_name(puppet_add_gmem(&subject->puppet, 1, OTHER_AT, PUPPET_SIZE, file, at)));
 	answer = puppet_store(&subject->puppet, OTHER_AT, 1);
 	add(said, error_name(answer.error));
 	munmap(at, PUPPET_SIZE);

@@ -169,8 +169,8 @@ static bool timer(struct puppet *puppet, unsigned int n)
 static bool slot(struct puppet *puppet, unsigned int n)
 {
 	const char *what;
-	int file = puppet_gmem(puppet, &what);
-	bool made = file >= 0 && !puppet_add_gmem(puppet, 1, OTHER_AT + n * PUPPET_SIZE, file,
+	int file = puppet_gmem(puppet, PUPPET_SIZE, &what);
+	bool made = file >= 0 && !puppet_add_gmem(puppet, 1, OTHER_AT + n * PUPPET_SIZE, PUPPET_SIZE, file,
 						  puppet->ram);
 
 	close(file);

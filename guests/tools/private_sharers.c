@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -166,6 +167,57 @@ static void try_range(struct subject *subject, char *said)
 	range(subject, said, CALL_UNSHARE, PUPPET_RAM - PUPPET_PAGE, 2);
 }
 
+#define TABLE	512		/* pages whose owners the module keeps together */
+#define BEHIND	(PUPPET_RAM + PUPPET_SIZE)
+#define LAST	(BEHIND + (TABLE - 1) * PUPPET_PAGE)
+
+/* How many of so many pages the host's kernel can read. */
+static void add_readable(char *said, const char *first, unsigned int pages)
+{
+	unsigned int readable = 0, i;
+	char word[32];
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		fail("pipe");
+	for (i = 0; i < pages; i++)
+		readable += write(ends[1], first + i * PUPPET_PAGE, 1) == 1;
+	close(ends[0]);
+	close(ends[1]);
+	snprintf(word, sizeof(word), "seen:%u", readable);
+	add(said, word);
+}
+
+/* A range ends with a slot, and with a table of owners only while the next is not there. */
+static void try_range_of_slots(struct subject *subject, char *said)
+{
+	const char *what = "a slot", *ram;
+	int file;
+
+	if (subject->kind != GMEM) {
+		add(said, "-");
+		return;
+	}
+	file = puppet_gmem(&subject->puppet, 2 * TABLE * PUPPET_PAGE, &what);
+	ram = mmap(NULL, 2 * TABLE * PUPPET_PAGE, PROT_READ, MAP_SHARED, file, 0);
+	if (ram == MAP_FAILED || puppet_add_gmem(&subject->puppet, 1, BEHIND,
+						 2 * TABLE * PUPPET_PAGE, file, ram))
+		fail(what);
+	range(subject, said, CALL_SHARE, BEHIND - PUPPET_PAGE, 3);
+	call(subject, said, CALL_SHARE, LAST);
+	range(subject, said, CALL_UNSHARE, LAST, 4);
+	call(subject, said, CALL_SHARE, LAST);
+	add_readable(said, ram + LAST - BEHIND, 2);
+	range(subject, said, CALL_UNSHARE, LAST, 4);
+	range(subject, said, CALL_SHARE, LAST - PUPPET_PAGE, 4);
+	range(subject, said, CALL_SHARE, LAST + PUPPET_PAGE, 2);
+	add_readable(said, ram + LAST - BEHIND - PUPPET_PAGE, 4);
+	range(subject, said, CALL_UNSHARE, LAST - PUPPET_PAGE, 5);
+	add_readable(said, ram + LAST - BEHIND - PUPPET_PAGE, 4);
+	munmap((char *)ram, 2 * TABLE * PUPPET_PAGE);
+	close(file);
+}
+
 #define RANGE	4
 #define HELD	2
 
@@ -236,6 +288,7 @@ const struct row sharers[] = {
 	{ "twice", try_twice },
 	{ "in-use", try_in_use },
 	{ "range", try_range },
+	{ "range-of-slots", try_range_of_slots },
 	{ "range-in-use", try_range_in_use },
 	{ "millions", try_millions },
 	{ }

@@ -37,6 +37,7 @@
 #endif
 
 #define CALL_MEMINFO	0xc6000002
+#define CALL_UNSHARE	0xc6000004
 
 #define OFFSET		(64 * PUPPET_PAGE)
 #define PAGES		64UL
@@ -323,23 +324,57 @@ static void *shared_page(void)
 	return page;
 }
 
-static void lay_siege(struct subject *subject, uint64_t range, char *said)
+static void watch_faults(void (*handler)(int))
 {
-	struct sigaction action = { .sa_handler = on_fault };
-	struct siege siege = { subject, shared_page(), shared_page() };
-	struct post posts[LOOKERS] = { 0 };
-	struct puppet_answer sum = { 0 }, answer;
-	unsigned int i, round;
+	struct sigaction action = { .sa_handler = handler };
 
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
-	/* The guest has run: from now on the pages are its own. */
-	puppet_store(&subject->puppet, PUPPET_RAM + OFFSET, WORD + 1);
+}
+
+static void raise_siege(struct siege *siege, struct post *posts, struct subject *subject)
+{
+	unsigned int i;
+
+	*siege = (struct siege){ subject, shared_page(), shared_page() };
+	watch_faults(on_fault);
 	for (i = 0; i < ARRAY_SIZE(lookers); i++) {
-		posts[i] = (struct post){ .siege = &siege, .number = i };
+		posts[i] = (struct post){ .siege = siege, .number = i };
 		if (takes_part(subject, i))
 			begin(&posts[i]);
 	}
+}
+
+static void end_siege(struct siege *siege, struct post *posts)
+{
+	unsigned int i;
+
+	*siege->over = true;
+	for (i = 0; i < ARRAY_SIZE(lookers); i++) {
+		if (posts[i].process)
+			waitpid(posts[i].process, NULL, 0);
+		else if (posts[i].thread)
+			pthread_join(posts[i].thread, NULL);
+	}
+}
+
+static void free_siege(struct siege *siege)
+{
+	watch_faults(SIG_DFL);
+	munmap(siege->tallies, PUPPET_PAGE);
+	munmap((void *)siege->over, PUPPET_PAGE);
+}
+
+static void lay_siege(struct subject *subject, uint64_t range, char *said)
+{
+	struct puppet_answer sum = { 0 }, answer;
+	struct post posts[LOOKERS];
+	struct siege siege;
+	unsigned int round;
+
+	/* The guest has run: from now on the pages are its own. */
+	puppet_store(&subject->puppet, PUPPET_RAM + OFFSET, WORD + 1);
+	raise_siege(&siege, posts, subject);
 	for (round = 0; round < MOST && (round < LEAST || !all_have_seen(&siege, sum)); round++) {
 		answer = puppet_flip(&subject->puppet, PUPPET_RAM + OFFSET, PAGES, range, WORD);
 		sum.x[0] += answer.x[0];
@@ -348,18 +383,9 @@ static void lay_siege(struct subject *subject, uint64_t range, char *said)
 		if (answer.error)
 			break;
 	}
-	*siege.over = true;
-	for (i = 0; i < ARRAY_SIZE(lookers); i++) {
-		if (posts[i].process)
-			waitpid(posts[i].process, NULL, 0);
-		else if (posts[i].thread)
-			pthread_join(posts[i].thread, NULL);
-	}
+	end_siege(&siege, posts);
 	report(&siege, sum, said);
-	signal(SIGSEGV, SIG_DFL);
-	signal(SIGBUS, SIG_DFL);
-	munmap(siege.tallies, PUPPET_PAGE);
-	munmap((void *)siege.over, PUPPET_PAGE);
+	free_siege(&siege);
 }
 
 static void try_siege(struct subject *subject, char *said)
@@ -367,15 +393,91 @@ static void try_siege(struct subject *subject, char *said)
 	lay_siege(subject, 0, said);
 }
 
-/* Of pages that the guest shares and takes back as ranges, where the hypervisor has that. */
-static void try_siege_of_ranges(struct subject *subject, char *said)
+static bool has_ranges(struct subject *subject)
 {
 	struct puppet_answer answer = puppet_call(&subject->puppet, CALL_MEMINFO, 0, 0, 0);
 
-	if (answer.x[0] == PUPPET_PAGE && answer.x[1] & 1)
+	return answer.x[0] == PUPPET_PAGE && answer.x[1] & 1;
+}
+
+/* Of pages that the guest shares and takes back as ranges, where the hypervisor has that. */
+static void try_siege_of_ranges(struct subject *subject, char *said)
+{
+	if (has_ranges(subject))
 		lay_siege(subject, RANGE, said);
 	else
 		say(said, "no-ranges", "");
+}
+
+/* A vCPU that flips pages of which some are another vCPU's at that moment, too. */
+struct flipper {
+	struct puppet *puppet;
+	uint64_t first, pages, range;
+	int error;
+};
+
+static void *flip(void *argument)
+{
+	struct flipper *flipper = argument;
+	unsigned int round;
+
+	for (round = 0; round < LEAST && !flipper->error; round++)
+		flipper->error = puppet_flip(flipper->puppet, flipper->first, flipper->pages,
+					     flipper->range, WORD).error;
+	return NULL;
+}
+
+/* Each page, taken back if it is not yet, has a secret, which nobody sees and the guest does. */
+static void report_secrets(struct subject *subject, char *said)
+{
+	unsigned int seen = 0, lost = 0;
+	uint64_t page, address, word;
+
+	puppet_calls(&subject->puppet, CALL_UNSHARE, PUPPET_RAM + OFFSET, PAGES);
+	for (page = 0; page < PAGES; page++) {
+		address = PUPPET_RAM + OFFSET + page * PUPPET_PAGE;
+		puppet_store(&subject->puppet, address, WORD + 1);
+		if (look_load(subject->ram + address - PUPPET_RAM, &word))
+			seen += word == SECRET;
+		lost += puppet_load(&subject->puppet, address).x[0] != WORD + 1;
+	}
+	say(said, lost ? "changed" : "unharmed", "");
+	say(said, !seen ? "no-secret" : seen == PAGES ? "secret:all" : "secret:some", "");
+}
+
+/*
+ * Two vCPUs at once, whose ranges begin at other pages. What either of them shares, the other has
+ * a secret in now and then, so what is seen meanwhile says nothing: all is looked at afterwards.
+ */
+static void try_siege_of_two(struct subject *subject, char *said)
+{
+	struct flipper flippers[2];
+	struct post posts[LOOKERS];
+	struct puppet second;
+	struct siege siege;
+	const char *what;
+	pthread_t thread;
+	uint64_t range;
+
+	if (puppet_add_vcpu(&subject->puppet, &second, &what))
+		fail(what);
+	range = has_ranges(subject) ? RANGE : 0;
+	flippers[0] = (struct flipper){ &subject->puppet, PUPPET_RAM + OFFSET, PAGES, range, 0 };
+	flippers[1] = flippers[0];
+	flippers[1].puppet = &second;
+	flippers[1].first += RANGE / 2 * PUPPET_PAGE;
+	flippers[1].pages -= RANGE;
+	raise_siege(&siege, posts, subject);
+	if (pthread_create(&thread, NULL, flip, &flippers[1]))
+		fail("a thread");
+	flip(&flippers[0]);
+	pthread_join(thread, NULL);
+	end_siege(&siege, posts);
+	say(said, error_name(flippers[0].error), "");
+	say(said, error_name(flippers[1].error), "");
+	report_secrets(subject, said);
+	free_siege(&siege);
+	puppet_free(&second);
 }
 
 /* A VMM, in a process of its own, whose guest flips its pages until it is killed. */
@@ -460,12 +562,10 @@ static bool kill_one(enum kind kind, struct tally *tally, unsigned int looks)
 /* The VMM is killed while its guest shares and takes back; who mapped its memory looks on. */
 static void try_killed(struct subject *subject, char *said)
 {
-	struct sigaction action = { .sa_handler = on_fault };
 	struct tally tally = { 0 };
 	unsigned int i;
 
-	sigaction(SIGSEGV, &action, NULL);
-	sigaction(SIGBUS, &action, NULL);
+	watch_faults(on_fault);
 	for (i = 0; i < KILLS; i++) {
 		if (!kill_one(subject->kind, &tally, 20 + 7 * i)) {
 			say(said, "not-running", "");
@@ -474,13 +574,13 @@ static void try_killed(struct subject *subject, char *said)
 	}
 	say(said, tally.secret ? "secret" : "no-secret", "");
 	say(said, tally.public ? "public" : "no-public", "");
-	signal(SIGSEGV, SIG_DFL);
-	signal(SIGBUS, SIG_DFL);
+	watch_faults(SIG_DFL);
 }
 
 const struct row sieges[] = {
 	{ "siege", try_siege },
 	{ "siege-of-ranges", try_siege_of_ranges },
+	{ "siege-of-two", try_siege_of_two },
 	{ "killed", try_killed },
 	{ }
 };

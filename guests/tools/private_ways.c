@@ -315,7 +315,7 @@ static int give_memory(struct subject *subject, struct subject *other)
 	};
 
 	if (other->kind == GMEM)
-		return puppet_add_gmem(&other->puppet, 1, PUPPET_RAM + PUPPET_SIZE, subject->file,
+		return puppet_add_gmem(&other->puppet, 1, PUPPET_RAM + PUPPET_SIZE, PUPPET_SIZE, subject->file,
 				       subject->ram);
 	return ioctl(other->puppet.vm, KVM_SET_USER_MEMORY_REGION, &region) ? errno : 0;
 }

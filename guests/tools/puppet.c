@@ -226,12 +226,12 @@ static int set_register(const struct puppet *puppet, uint64_t id, uint64_t value
 	return ioctl(puppet->vcpu, KVM_SET_ONE_REG, &reg);
 }
 
-static int make_vcpu(struct puppet *puppet, const char **what)
+static int make_vcpu(struct puppet *puppet, unsigned int id, const char **what)
 {
 	struct kvm_vcpu_init init = { .target = TARGET_GENERIC };
 	int size = ioctl(puppet->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
 
-	puppet->vcpu = ioctl(puppet->vm, KVM_CREATE_VCPU, 0);
+	puppet->vcpu = ioctl(puppet->vm, KVM_CREATE_VCPU, id);
 	if (puppet->vcpu < 0)
 		return refused(what, "KVM_CREATE_VCPU");
 	init.features[0] = puppet_features;
@@ -281,13 +281,13 @@ int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **wh
 	load(puppet, ram);
 	if (ioctl(puppet->vm, KVM_SET_USER_MEMORY_REGION, &region))
 		return refused(what, "KVM_SET_USER_MEMORY_REGION");
-	return make_vcpu(puppet, what);
+	return make_vcpu(puppet, 0, what);
 }
 
-int puppet_gmem(struct puppet *puppet, const char **what)
+int puppet_gmem(struct puppet *puppet, uint64_t size, const char **what)
 {
 	struct kvm_create_guest_memfd create = {
-		.size = PUPPET_SIZE,
+		.size = size,
 		.flags = GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED,
 	};
 	int file = ioctl(puppet->vm, KVM_CREATE_GUEST_MEMFD, &create);
@@ -297,14 +297,14 @@ int puppet_gmem(struct puppet *puppet, const char **what)
 	return file;
 }
 
-int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, int file,
-		    const char *ram)
+int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, uint64_t size,
+		    int file, const char *ram)
 {
 	struct kvm_userspace_memory_region2 region = {
 		.slot = slot,
 		.flags = KVM_MEM_GUEST_MEMFD,
 		.guest_phys_addr = address,
-		.memory_size = PUPPET_SIZE,
+		.memory_size = size,
 		.userspace_addr = (uintptr_t)ram,
 		.guest_memfd = file,
 	};
@@ -320,7 +320,7 @@ int puppet_new_on_gmem(struct puppet *puppet, int *file, char **ram, const char 
 	*file = -1;
 	if (error)
 		return error;
-	*file = puppet_gmem(puppet, what);
+	*file = puppet_gmem(puppet, PUPPET_SIZE, what);
 	if (*file < 0)
 		return errno;
 	*ram = mmap(NULL, PUPPET_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
@@ -329,12 +329,22 @@ int puppet_new_on_gmem(struct puppet *puppet, int *file, char **ram, const char 
 		return refused(what, "mmap of a guest_memfd");
 	}
 	load(puppet, *ram);
-	error = puppet_add_gmem(puppet, 0, PUPPET_RAM, *file, *ram);
+	error = puppet_add_gmem(puppet, 0, PUPPET_RAM, PUPPET_SIZE, *file, *ram);
 	if (error) {
 		*what = "KVM_SET_USER_MEMORY_REGION2";
 		return error;
 	}
-	return make_vcpu(puppet, what);
+	return make_vcpu(puppet, 0, what);
+}
+
+int puppet_add_vcpu(const struct puppet *puppet, struct puppet *second, const char **what)
+{
+	*second = (struct puppet){ .kvm = -1, .vm = -1, .vcpu = -1, .ram = puppet->ram };
+	second->kvm = dup(puppet->kvm);
+	second->vm = dup(puppet->vm);
+	if (second->kvm < 0 || second->vm < 0)
+		return refused(what, "dup");
+	return make_vcpu(second, 1, what);
 }
 
 static void put_word(FILE *file, uint64_t word)

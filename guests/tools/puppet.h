@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A VM of one vCPU whose guest does what it is told, for programs that look at what a
+ * A VM of one vCPU or two whose guest does what it is told, for programs that look at what a
  * VMM can do to a guest, above all to a protected one.
  *
  * The guest runs with its MMU off and takes each order, and gives its answer, by device
@@ -47,15 +47,22 @@ int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **wh
  */
 int puppet_new_on_gmem(struct puppet *puppet, int *file, char **ram, const char **what);
 
-/* A guest_memfd for the VM, of PUPPET_SIZE, or -1 with errno. */
-int puppet_gmem(struct puppet *puppet, const char **what);
+/* A guest_memfd for the VM, of so many bytes, or -1 with errno. */
+int puppet_gmem(struct puppet *puppet, uint64_t size, const char **what);
 
-/* Makes it memory of the VM: 0 or an errno. */
-int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, int file,
-		    const char *ram);
+/* Makes it, mapped at `ram`, memory of the VM: 0 or an errno. */
+int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, uint64_t size,
+		    int file, const char *ram);
 
 /* What the VM starts with, as armvisor measures it, to a file. */
 void puppet_write_measured(const struct puppet *puppet, const char *name);
+
+/*
+ * Another vCPU of the VM that puppet_new() made, with the same code, for another thread to give
+ * orders to; before the VM's first order. 0 or an errno. puppet_free() of it, before the VM's,
+ * frees what is its own.
+ */
+int puppet_add_vcpu(const struct puppet *puppet, struct puppet *second, const char **what);
 
 /* Takes the VM apart; its memory stays with the caller. */
 void puppet_free(struct puppet *puppet);
