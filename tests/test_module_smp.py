@@ -6,6 +6,7 @@ import json
 import pytest
 from built import TOP, module
 from guest_runs import results
+from tiny_guests import LOOP, image
 
 from armvisor_lab.board import Board
 from armvisor_lab.cpio import Cpio
@@ -45,6 +46,39 @@ def test_vcpus_that_wait_for_each_other_poll_first():
     assert sleeping["halt_attempted_poll"] == 0
     assert sleeping["halt_wakeup"] > sleeping["wfi"] / 2 > 500
     assert costs[0] < costs[1]
+
+
+WOKEN = 50
+TURNS = f"""
+armvisor run --kernel /g/spin --memory 64M </dev/null &
+sleep 1
+read -r begin _ </proc/uptime
+i=0
+while [ $i -lt {WOKEN} ]; do
+    usleep 1000
+    i=$((i + 1))
+done
+read -r end _ </proc/uptime
+echo "result took $((${{end%.*}}${{end#*.}} - ${{begin%.*}}${{begin#*.}})) cs"
+kill $!
+wait
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "el2"),
+    [("newest", False), pytest.param("newest", True, marks=CONFORMANCE),
+     pytest.param(KERNEL, False, marks=CONFORMANCE)],
+)  # fmt: skip
+def test_who_wakes_has_the_cpu_of_a_busy_guest_at_once(kernel: str, el2: bool):
+    """Not a tick or two later, where the host's kernel preempts lazily. A tick is 4 ms."""
+    script = TURNS if el2 else f"insmod /armvisor.ko\n{TURNS}"
+    files = {"/g/spin": image(LOOP), "/bin/armvisor": artefacts.vmm(), "/script": script.encode()}
+    files |= {} if el2 else {"/armvisor.ko": module(kernel)}
+    board = Board(files=files, count=True, kernel=kernel, el2=el2, timeout=400)
+    done = board.run(["sh", "/script"])
+    assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
+    assert int(results(done.text)["took"]) < WOKEN * 0.3, done.text
 
 
 STORM = """

@@ -1,10 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Scheduler statistics of the current thread, if the kernel keeps them. */
+/* Scheduler statistics of the current thread, if the kernel keeps them; requests to reschedule. */
 #ifndef AV_COMPAT_SCHED_H
 #define AV_COMPAT_SCHED_H
 
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
+#include <linux/thread_info.h>
+
+/*
+ * Must the current thread let another task run before it enters the guest? With lazy preemption
+ * most requests are a flag of their own. need_resched() does not see it: the tick would turn it
+ * into the other one, up to two ticks later.
+ */
+#ifdef TIF_NEED_RESCHED_LAZY
+#define AV_TIF_RESCHED	(_TIF_NEED_RESCHED | BIT(TIF_NEED_RESCHED_LAZY))
+#else
+#define AV_TIF_RESCHED	_TIF_NEED_RESCHED
+#endif
+
+static __always_inline bool av_need_resched(void)
+{
+	return unlikely(read_thread_flags() & AV_TIF_RESCHED);
+}
 
 /* How long this thread has waited for a CPU, in nanoseconds; 0 without statistics. */
 #ifdef CONFIG_SCHED_INFO

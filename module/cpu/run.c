@@ -24,6 +24,7 @@
 #include <linux/sched/signal.h>
 
 #include "compat/kvm_run.h"
+#include "compat/sched.h"
 #include "cpu/away.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
@@ -114,7 +115,7 @@ static int before_entry(struct av_vcpu *vcpu)
 	/*
 	 * A quiescent state for RCU: if it waits for this CPU, an IPI or the tick ended the stay.
 	 */
-	if (need_resched())
+	if (av_need_resched())
 		schedule();
 	else if (vcpu->srf->exit == AV_EXCEPTION_IRQ)
 		cond_resched();
@@ -150,7 +151,7 @@ static int before_entry(struct av_vcpu *vcpu)
 /* Called with interrupts off. Has anything come up since before_entry()? */
 static bool must_wait(struct av_vcpu *vcpu)
 {
-	return READ_ONCE(vcpu->requests) || need_resched() || signal_pending(current) ||
+	return READ_ONCE(vcpu->requests) || av_need_resched() || signal_pending(current) ||
 	       inject_due(vcpu) || offer_is_over(vcpu);
 }
 

@@ -117,6 +117,7 @@ struct av_vcpu_cpu {
 
 	u64 poll_window;		/* poll time (halt_poll.h), in ticks */
 	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
+	bool spins, passed;		/* wfx.c: WFE yields the CPU; another did not yield to this one */
 
 	bool declined;			/* a light exit of this stay was declined */
 	bool step_emulated;		/* the last stepped instruction was emulated */

@@ -13,6 +13,7 @@
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
+#include "compat/sched.h"
 #include "cpu/away.h"
 #include "cpu/cpu.h"
 #include "cpu/halt_poll.h"
@@ -62,7 +63,7 @@ static bool poll(struct av_vcpu *vcpu, u64 begun)
 	if (!vcpu->cpu->poll_window)
 		return false;
 	av_stat_inc(&vcpu->stats, AV_EVENT_HALT_ATTEMPTED_POLL);
-	while (single_task_running() && !need_resched() &&
+	while (single_task_running() && !av_need_resched() &&
 	       av_stats_now() - begun < vcpu->cpu->poll_window) {
 		cpu_relax();
 		if (wfi_over(vcpu) || signal_pending(current)) {
@@ -91,13 +92,28 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 	av_idle_ends(vcpu, begun);
 }
 
-/* The thread of a vCPU that seems runnable but without a CPU, or NULL. */
-static struct task_struct *get_waiting(struct av_vcpu *vcpu)
+/* A vCPU that has itself yielded its CPU is passed over every other time. */
+static bool passed_over(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_cpu *cpu = vcpu->cpu;
+
+	if (!READ_ONCE(cpu->spins))
+		return false;
+	WRITE_ONCE(cpu->passed, !READ_ONCE(cpu->passed));
+	return READ_ONCE(cpu->passed);
+}
+
+/*
+ * The thread of a vCPU that seems runnable but without a CPU, or NULL. Virtual EL1 waits for
+ * others that were at EL1.
+ */
+static struct task_struct *get_waiting(struct av_vcpu *vcpu, bool el1)
 {
 	struct task_struct *task;
 
 	/* A guess, so no barrier: the vCPU may sleep or run at any time. */
-	if (READ_ONCE(vcpu->in_guest) || waitqueue_active(&vcpu->wq))
+	if (READ_ONCE(vcpu->in_guest) || waitqueue_active(&vcpu->wq) ||
+	    (el1 && !av_srf_el1(vcpu->srf)) || passed_over(vcpu))
 		return NULL;
 	rcu_read_lock();
 	task = rcu_dereference(vcpu->task);
@@ -116,14 +132,16 @@ static void yield_to_vcpu(struct av_vcpu *vcpu)
 	struct av_vm *vm = vcpu->vm;
 	unsigned int nr = READ_ONCE(vm->nr_vcpus), at = READ_ONCE(vm->cpu->boosted), i;
 	unsigned int tries = YIELD_TRIES;
+	bool el1 = av_srf_el1(vcpu->srf);
 	struct task_struct *task;
 	struct av_vcpu *other;
 	int done = 0;
 
+	WRITE_ONCE(vcpu->cpu->spins, true);
 	for (i = 0; i < nr && tries && done <= 0; i++) {
 		at = at + 1 < nr ? at + 1 : 0;
 		other = av_vm_vcpu(vm, at);
-		task = other && other != vcpu ? get_waiting(other) : NULL;
+		task = other && other != vcpu ? get_waiting(other, el1) : NULL;
 		if (!task)
 			continue;
 		/* < 0: neither CPU has another task. */
@@ -132,6 +150,8 @@ static void yield_to_vcpu(struct av_vcpu *vcpu)
 		if (done < 0)
 			tries--;
 	}
+	WRITE_ONCE(vcpu->cpu->spins, false);
+	WRITE_ONCE(vcpu->cpu->passed, false);
 	if (done <= 0)
 		return;
 	WRITE_ONCE(vm->cpu->boosted, at);
