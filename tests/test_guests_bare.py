@@ -25,6 +25,7 @@ PROGRAMS = [
     Guest("ipi", cpus=2, append="loops=20"),
     Guest("irq", append="loops=20"),
     Guest("touch", cpus=2, append="mebibytes=8"),
+    Guest("lock", cpus=2, append="turns=20"),
     Guest("units", append="loops=20"),
     Guest("annex", append="rounds=200 shots=100"),
     Guest("annex", cpus=2, append="rounds=100 shots=50 seed=2", name="annex-two"),
@@ -79,6 +80,7 @@ def test_programs(where: str):
     assert float(outputs["ipi"].results["ipi.cost"]) > 0
     assert float(outputs["irq"].results["irq.completion"]) > 0
     assert float(outputs["touch"].results["touch.page"]) > 0
+    assert outputs["lock"].results["lock.turns"] == "40"
     # The one operation of these that every hypervisor traps.
     assert float(outputs["units"].results["units.id-register"]) > 0
     # In the sequences, and at so many places of them.

@@ -88,6 +88,7 @@ BOUNDS = (
     Bound("ipi.armvisor", 1, "ipi.kvm-nvhe"),
     Bound("fault.1cpu.armvisor", 650),
     Bound("fault.4cpu.armvisor", 1.3, "fault.1cpu.armvisor"),
+    *(Bound(f"lock.{cpus}cpu.armvisor", 1.05, f"lock.{cpus}cpu.kvm-nvhe") for cpus in (2, 4, 8)),
     Bound("fork.4cpu.armvisor", 1.2, "fork.1cpu.armvisor"),
     Bound("fork.8cpu.armvisor", 1.25, "fork.1cpu.armvisor"),
 )

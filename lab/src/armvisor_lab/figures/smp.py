@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`ipi.*`, `ipi_running.*`, `lpi.*`, `fault.*`, `fork.*`: what vCPUs cost, on 4 or 8 CPUs.
+`lock.*`: what they cost on one.
 
 A counted board lets its CPUs take turns, and its clock is the instructions of all of them
 together, with no time for those that wait. So a figure is all the work that was done, and not how
@@ -15,6 +16,9 @@ gives its VMs no ITS, and has no part in it; `fault` a page that is touched for 
 MiB on each vCPU; `fork` a process that begins and ends, where each
 vCPU has one that forks. `1cpu` and `4cpu` are guests with as many vCPUs on the same board, `8cpu`
 one on a board with eight CPUs.
+
+`lock` is a turn with a ticket lock that all vCPUs want all the time, 500 loops with it and 250
+without it, on a board with one CPU: what it costs that a vCPU waits for one that has no CPU.
 """
 
 from collections.abc import Callable
@@ -40,6 +44,7 @@ from armvisor_lab.results import all_counts, all_instructions, count, instructio
 
 # The board's CPUs, and the guests'.
 _SIZES = {4: (1, 4), 8: (8,)}
+_LOCKERS = (2, 4, 8)
 _FORK_ROUNDS = 5  # of guests/tools/forks.c
 
 Measure = Callable[[Start, Progress], Outcome]
@@ -135,6 +140,21 @@ def _touch(host: Host, smp: int) -> Measurement:
     return Measurement(pages, what, partial(measure, on_board), marked=marked)
 
 
+def _lock(host: Host) -> Measurement:
+    turns = tuple(f"lock.{cpus}cpu.{host.name}" for cpus in _LOCKERS)
+    script = " && ".join(_run(host, "lock", cpus) for cpus in _LOCKERS)
+
+    def measure(start: Start, progress: Progress) -> Outcome:
+        board = _board(host, 1, {"/guest/lock": artefacts.bare("lock")}, 900)
+        result = start(board, ["sh", "-c", script], progress).check()
+        values = dict(zip(turns, all_instructions(result.text, "lock.turn"), strict=True))
+        return Outcome(values, describe(board, result.kernel), text=result.text)
+
+    marked = _marked(host.regime, turns, "lock.turns", 1, measure, bare=True)
+    what = f"vCPUs of a bare-metal guest that want a lock, on one CPU, on {host.name}"
+    return Measurement(turns, what, partial(measure, on_board), marked=marked)
+
+
 def _marked(regime: str, figures: tuple[str, ...], loops: str, rounds: int,
             measure: Measure, bare: bool = False) -> Marked:  # fmt: skip
     """Runs one after the other, each with its own number of operations, the result `loops`."""
@@ -193,7 +213,7 @@ def on(host: Host) -> list[Measurement]:
     touch = [_touch(host, smp) for smp in _SIZES]
     forks = [_fork_in_vm(host, smp) for smp in _SIZES]
     lpi = [] if host.protected else [_lpi(host)]
-    return [_ipi(host), *lpi, *touch, *forks]
+    return [_ipi(host), *lpi, *touch, *forks, _lock(host)]
 
 
 def measurements() -> list[Measurement]:
@@ -201,6 +221,7 @@ def measurements() -> list[Measurement]:
     touch = [_touch(host, smp) for smp in _SIZES for host in HOSTS.values()]
     native = [_fork_native(smp) for smp in _SIZES]
     forks = [_fork_in_vm(host, smp) for smp in _SIZES for host in HOSTS.values()]
+    lock = [_lock(host) for host in HOSTS.values()]
     ipi = [_ipi(host) for host in (*HOSTS.values(), *PROTECTED.values())]
     lpi = [*(_lpi(host) for host in HOSTS.values()), _emulated()]
-    return [*ipi, *lpi, *touch, *native, *forks]
+    return [*ipi, *lpi, *touch, *native, *forks, *lock]
