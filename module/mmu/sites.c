@@ -181,23 +181,18 @@ static void write_stub(struct av_annex *annex, u64 va, const struct av_pair *pai
 }
 
 /*
- * May the site's word be put into a copy that other vCPUs may be about to execute? All of them
- * must be outside the guest, so that they enter it before they execute the copy or its stubs. An
- * entry is a context synchronization event: it fetches nothing older than what is in memory now.
- * One that enters before the word is written executes the token or the word, if the architecture
- * permits that for these; otherwise there must be no other vCPU. (A new one's first entry needs
- * mmu_lock.)
+ * Must every other vCPU enter the guest before it executes any of the guest's code? An entry is a
+ * context synchronization event: it fetches no instructions older than those in memory now, of the
+ * copy and of its stubs. Pairs with the barrier after in_guest is set.
  */
-static bool may_patch(struct av_vcpu *vcpu, u32 word)
+static bool others_are_outside(struct av_vcpu *vcpu)
 {
-	bool while_executed = av_stub_replaces_token(word);
 	struct av_vcpu *other;
 	unsigned int i;
 
-	/* Pairs with the barrier after in_guest is set. */
 	smp_mb();
 	av_for_each_vcpu(i, other, vcpu->vm)
-		if (other != vcpu && (!while_executed || READ_ONCE(other->in_guest)))
+		if (other != vcpu && READ_ONCE(other->in_guest))
 			return false;
 	return true;
 }
@@ -208,10 +203,10 @@ static bool patch_in_place(struct av_vcpu *vcpu, const struct av_site *site)
 	u32 *words = (u32 *)av_copy_code(vcpu->vm, site->gfn);
 	u32 *word;
 
-	if (!words || !fits(site, site->gfn, site->va, words) || !may_patch(vcpu, site->word))
+	if (!words || !fits(site, site->gfn, site->va, words) || !others_are_outside(vcpu))
 		return false;
 	word = words + offset_in_page(site->va) / AV_INSN_SIZE;
-	WRITE_ONCE(*word, site->word);
+	*word = site->word;
 	av_sync_icache_aliases((unsigned long)word, sizeof(*word));
 	return true;
 }
