@@ -96,9 +96,8 @@ bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code)
 }
 
 /* Under mmu_lock: forget some sites. True if there are more. */
-static bool forget_some(struct av_vm *vm)
+static bool forget_some(struct av_annex *annex)
 {
-	struct av_annex *annex = &vm->mmu->annex;
 	struct av_site *site;
 	struct hlist_node *tmp;
 	unsigned int i, n = 0;
@@ -108,7 +107,6 @@ static bool forget_some(struct av_vm *vm)
 			return true;
 		hash_del(&site->hash);
 		annex->nr_sites--;
-		av_vm_stat_add(&vm->stats, AV_VM_CODE_SITES, -1);
 		kfree(site);
 	}
 	return false;
@@ -120,7 +118,7 @@ void av_sites_forget(struct av_vm *vm)
 
 	do {
 		spin_lock(&vm->mmu_lock);
-		more = forget_some(vm);
+		more = forget_some(&vm->mmu->annex);
 		spin_unlock(&vm->mmu_lock);
 		av_mmu_offer();
 	} while (more);
@@ -180,43 +178,9 @@ static void write_stub(struct av_annex *annex, u64 va, const struct av_pair *pai
 	annex->used = first + n;
 }
 
-/*
- * Must every other vCPU enter the guest before it executes any of the guest's code? An entry is a
- * context synchronization event: it fetches no instructions older than those in memory now, of the
- * copy and of its stubs. Pairs with the barrier after in_guest is set.
- */
-static bool others_are_outside(struct av_vcpu *vcpu)
-{
-	struct av_vcpu *other;
-	unsigned int i;
-
-	smp_mb();
-	av_for_each_vcpu(i, other, vcpu->vm)
-		if (other != vcpu && READ_ONCE(other->in_guest))
-			return false;
-	return true;
-}
-
-/* Put the site's word into the copy that the guest runs from. The stub has been written. */
-static bool patch_in_place(struct av_vcpu *vcpu, const struct av_site *site)
-{
-	u32 *words = (u32 *)av_copy_code(vcpu->vm, site->gfn);
-	u32 *word;
-
-	if (!words || !fits(site, site->gfn, site->va, words) || !others_are_outside(vcpu))
-		return false;
-	word = words + offset_in_page(site->va) / AV_INSN_SIZE;
-	*word = site->word;
-	av_sync_icache_aliases((unsigned long)word, sizeof(*word));
-	return true;
-}
-
-/* What became of an instruction that should become a site. */
-enum made { NOT_MADE, MADE, MADE_IN_PLACE };
-
-/* Under mmu_lock: make a site and its stub. If only MADE, the copy must be made anew. */
-static enum made add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair *pair,
-			  struct av_site *site)
+/* Under mmu_lock: make a site and its stub. True: a new copy must be made. */
+static bool add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair *pair,
+		     struct av_site *site)
 {
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
 	unsigned int first = next_granule(annex);
@@ -226,9 +190,9 @@ static enum made add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av
 	if (!annex->ready || !wanted(annex, gfn, va) ||
 	    !av_copy_only_at(vcpu->vm, vcpu->mmu->tree[1], va, gfn) ||
 	    !av_stub_make(pair->insn, pair->next, va, annex->at.va, at, &stub))
-		return NOT_MADE;
+		return false;
 	if (stub.nr && first / PER_PAGE >= annex->pages)
-		return NOT_MADE;
+		return false;
 	if (stub.nr)
 		write_stub(annex, va, pair, &stub);
 	*site = (struct av_site) {
@@ -237,8 +201,7 @@ static enum made add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av
 	};
 	hash_add(annex->sites, &site->hash, gfn);
 	annex->nr_sites++;
-	av_vm_stat_add(&vcpu->vm->stats, AV_VM_CODE_SITES, 1);
-	return patch_in_place(vcpu, site) ? MADE_IN_PLACE : MADE;
+	return true;
 }
 
 static bool make_site(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
@@ -246,21 +209,20 @@ static bool make_site(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 v
 {
 	struct av_vm *vm = vcpu->vm;
 	struct av_site *site = kzalloc(sizeof(*site), GFP_KERNEL_ACCOUNT);
-	enum made made = NOT_MADE;
+	bool made;
 
 	if (!site || prepare_page(vcpu)) {
 		kfree(site);
 		return false;
 	}
 	spin_lock(&vm->mmu_lock);
-	if (!slot->dying)
-		made = add_site(vcpu, gfn, va, pair, site);
+	made = !slot->dying && add_site(vcpu, gfn, va, pair, site);
 	spin_unlock(&vm->mmu_lock);
-	if (made == MADE)
+	if (made)
 		av_copy_written(vm, slot, gfn);
-	if (made == NOT_MADE)
+	else
 		kfree(site);
-	return made != NOT_MADE;
+	return made;
 }
 
 static int make_rows(struct av_vm *vm)
