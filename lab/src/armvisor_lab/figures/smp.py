@@ -43,8 +43,8 @@ from armvisor_lab.figures.hosts import HOSTS, PROTECTED, Host
 from armvisor_lab.results import all_counts, all_instructions, count, instructions
 
 # The board's CPUs, and the guests'.
-_SIZES = {4: (1, 4), 8: (8,)}
-_LOCKERS = (2, 4, 8)
+_SIZES = {1: (2, 4, 8), 4: (1, 4), 8: (8,)}
+_SEVERAL = (4, 8)
 _FORK_ROUNDS = 5  # of guests/tools/forks.c
 
 Measure = Callable[[Start, Progress], Outcome]
@@ -124,35 +124,31 @@ def _emulated() -> Measurement:
     return Measurement((figure,), what, run, slow=True)
 
 
-def _touch(host: Host, smp: int) -> Measurement:
-    variant = host.name
-    pages = tuple(f"fault.{cpus}cpu.{variant}" for cpus in _SIZES[smp])
-    script = " && ".join(_run(host, "touch", cpus) for cpus in _SIZES[smp])
+def _bare(host: Host, smp: int, family: str, row: str, loops: str, what: str) -> Measurement:
+    """A bare-metal guest of one size after the other. `row` and `loops` are what it tells."""
+    sizes = _SIZES[smp]
+    program = row.partition(".")[0]
+    figures = tuple(f"{family}.{cpus}cpu.{host.name}" for cpus in sizes)
+    script = " && ".join(_run(host, program, cpus) for cpus in sizes)
 
     def measure(start: Start, progress: Progress) -> Outcome:
-        board = _board(host, smp, {"/guest/touch": artefacts.bare("touch")}, 900)
+        board = _board(host, smp, {f"/guest/{program}": artefacts.bare(program)}, 900)
         result = start(board, ["sh", "-c", script], progress).check()
-        values = dict(zip(pages, all_instructions(result.text, "touch.page"), strict=True))
+        values = dict(zip(figures, all_instructions(result.text, row), strict=True))
         return Outcome(values, describe(board, result.kernel), text=result.text)
 
-    marked = _marked(host.regime, pages, "touch.pages", 1, measure, bare=True)
-    what = f"several vCPUs of a bare-metal guest on {variant}"
-    return Measurement(pages, what, partial(measure, on_board), marked=marked)
+    marked = _marked(host.regime, figures, loops, 1, measure, bare=True)
+    return Measurement(figures, what, partial(measure, on_board), marked=marked)
+
+
+def _touch(host: Host, smp: int) -> Measurement:
+    what = f"several vCPUs of a bare-metal guest on {host.name}"
+    return _bare(host, smp, "fault", "touch.page", "touch.pages", what)
 
 
 def _lock(host: Host) -> Measurement:
-    turns = tuple(f"lock.{cpus}cpu.{host.name}" for cpus in _LOCKERS)
-    script = " && ".join(_run(host, "lock", cpus) for cpus in _LOCKERS)
-
-    def measure(start: Start, progress: Progress) -> Outcome:
-        board = _board(host, 1, {"/guest/lock": artefacts.bare("lock")}, 900)
-        result = start(board, ["sh", "-c", script], progress).check()
-        values = dict(zip(turns, all_instructions(result.text, "lock.turn"), strict=True))
-        return Outcome(values, describe(board, result.kernel), text=result.text)
-
-    marked = _marked(host.regime, turns, "lock.turns", 1, measure, bare=True)
     what = f"vCPUs of a bare-metal guest that want a lock, on one CPU, on {host.name}"
-    return Measurement(turns, what, partial(measure, on_board), marked=marked)
+    return _bare(host, 1, "lock", "lock.turn", "lock.turns", what)
 
 
 def _marked(regime: str, figures: tuple[str, ...], loops: str, rounds: int,
@@ -210,17 +206,17 @@ def _fork_in_vm(host: Host, smp: int) -> Measurement:
 
 def on(host: Host) -> list[Measurement]:
     """What vCPUs cost there."""
-    touch = [_touch(host, smp) for smp in _SIZES]
-    forks = [_fork_in_vm(host, smp) for smp in _SIZES]
+    touch = [_touch(host, smp) for smp in _SEVERAL]
+    forks = [_fork_in_vm(host, smp) for smp in _SEVERAL]
     lpi = [] if host.protected else [_lpi(host)]
     return [_ipi(host), *lpi, *touch, *forks, _lock(host)]
 
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    touch = [_touch(host, smp) for smp in _SIZES for host in HOSTS.values()]
-    native = [_fork_native(smp) for smp in _SIZES]
-    forks = [_fork_in_vm(host, smp) for smp in _SIZES for host in HOSTS.values()]
+    touch = [_touch(host, smp) for smp in _SEVERAL for host in HOSTS.values()]
+    native = [_fork_native(smp) for smp in _SEVERAL]
+    forks = [_fork_in_vm(host, smp) for smp in _SEVERAL for host in HOSTS.values()]
     lock = [_lock(host) for host in HOSTS.values()]
     ipi = [_ipi(host) for host in (*HOSTS.values(), *PROTECTED.values())]
     lpi = [*(_lpi(host) for host in HOSTS.values()), _emulated()]
