@@ -112,15 +112,23 @@ def test_no_cpu_uses_a_translation_that_is_gone(guest: str, el2: bool, rounds: i
     assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
     found = results(done.text)
     assert found.get("guest.storm.failures") == found["storm.stale"] == "0", done.text[-3000:]
-    for name, least in (("reads", 500), ("faults", 2), ("replaced", rounds - 1), ("forks", 2)):
-        assert int(found[f"storm.{name}"]) > least, done.text[-3000:]
-    assert int(found["storm.signals"]) > 5 and int(found["storm.traced"]) > 0
+    least = {"reads": 500, "faults": 2, "replaced": rounds - 1, "forks": 2, "signals": 5}
+    least |= {"traced": 0}
+    few = {
+        name: found[f"storm.{name}"] for name in least if int(found[f"storm.{name}"]) <= least[name]
+    }
+    assert not few, done.text[-3000:]
     if not el2:
         exits = json.loads(done.text.splitlines()[-1])["kvm_exits"]
+        irqs, acknowledged, ended = (
+            exits[name] for name in ("inject_irq", "fast_icc_iar1_el1", "fast_icc_eoir1_el1")
+        )
         assert exits["fast_svc"] > 500
-        # SPIs, and what comes just before another exit, are acknowledged by one.
-        assert exits["fast_icc_iar1_el1"] > exits["inject_irq"] / 2 > 100
-        assert exits["fast_icc_eoir1_el1"] > exits["fast_icc_iar1_el1"] / 4
+        # SPIs, and what comes just before another exit, are acknowledged by one: the busier the
+        # machine, the more of them.
+        assert irqs > 200 and acknowledged > irqs / 4 and ended > acknowledged / 4, (
+            f"{irqs} interrupts, in the window {acknowledged} acknowledged and {ended} ended"
+        )
 
 
 UNPLUG = """

@@ -85,6 +85,16 @@ static void forget(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
 	release(copy);
 }
 
+u64 *av_copy_code(struct av_vm *vm, u64 gfn)
+{
+	struct av_copy *copy = find(vm, gfn);
+
+	if (!copy)
+		return NULL;
+	copy->has_sites = true;
+	return copy->code;
+}
+
 bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn)
 {
 	const struct av_copy *copy = find(vm, gfn);

@@ -60,6 +60,9 @@ bool av_copied(const struct av_slot *slot, u64 gfn);
 /* Is the frame's copy mapped at va? */
 bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn);
 
+/* The code of the frame's copy, for a site to be put into it; NULL: there is none. */
+u64 *av_copy_code(struct av_vm *vm, u64 gfn);
+
 /* Drop all entries of a frame, and its copy. True if there is more to do. */
 bool av_copy_drop(struct av_vm *vm, struct av_slot *slot, u64 gfn);
 

@@ -96,8 +96,9 @@ bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code)
 }
 
 /* Under mmu_lock: forget some sites. True if there are more. */
-static bool forget_some(struct av_annex *annex)
+static bool forget_some(struct av_vm *vm)
 {
+	struct av_annex *annex = &vm->mmu->annex;
 	struct av_site *site;
 	struct hlist_node *tmp;
 	unsigned int i, n = 0;
@@ -107,6 +108,7 @@ static bool forget_some(struct av_annex *annex)
 			return true;
 		hash_del(&site->hash);
 		annex->nr_sites--;
+		av_vm_stat_add(&vm->stats, AV_VM_CODE_SITES, -1);
 		kfree(site);
 	}
 	return false;
@@ -118,7 +120,7 @@ void av_sites_forget(struct av_vm *vm)
 
 	do {
 		spin_lock(&vm->mmu_lock);
-		more = forget_some(&vm->mmu->annex);
+		more = forget_some(vm);
 		spin_unlock(&vm->mmu_lock);
 		av_mmu_offer();
 	} while (more);
@@ -178,9 +180,48 @@ static void write_stub(struct av_annex *annex, u64 va, const struct av_pair *pai
 	annex->used = first + n;
 }
 
-/* Under mmu_lock: make a site and its stub. True: a new copy must be made. */
-static bool add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair *pair,
-		     struct av_site *site)
+/*
+ * May the site's word be put into a copy that other vCPUs may be about to execute? All of them
+ * must be outside the guest, so that they enter it before they execute the copy or its stubs. An
+ * entry is a context synchronization event: it fetches nothing older than what is in memory now.
+ * One that enters before the word is written executes the token or the word, if the architecture
+ * permits that for these; otherwise there must be no other vCPU. (A new one's first entry needs
+ * mmu_lock.)
+ */
+static bool may_patch(struct av_vcpu *vcpu, u32 word)
+{
+	bool while_executed = av_stub_replaces_token(word);
+	struct av_vcpu *other;
+	unsigned int i;
+
+	/* Pairs with the barrier after in_guest is set. */
+	smp_mb();
+	av_for_each_vcpu(i, other, vcpu->vm)
+		if (other != vcpu && (!while_executed || READ_ONCE(other->in_guest)))
+			return false;
+	return true;
+}
+
+/* Put the site's word into the copy that the guest runs from. The stub has been written. */
+static bool patch_in_place(struct av_vcpu *vcpu, const struct av_site *site)
+{
+	u32 *words = (u32 *)av_copy_code(vcpu->vm, site->gfn);
+	u32 *word;
+
+	if (!words || !fits(site, site->gfn, site->va, words) || !may_patch(vcpu, site->word))
+		return false;
+	word = words + offset_in_page(site->va) / AV_INSN_SIZE;
+	WRITE_ONCE(*word, site->word);
+	av_sync_icache_aliases((unsigned long)word, sizeof(*word));
+	return true;
+}
+
+/* What became of an instruction that should become a site. */
+enum made { NOT_MADE, MADE, MADE_IN_PLACE };
+
+/* Under mmu_lock: make a site and its stub. If only MADE, the copy must be made anew. */
+static enum made add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair *pair,
+			  struct av_site *site)
 {
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
 	unsigned int first = next_granule(annex);
@@ -190,9 +231,9 @@ static bool add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair
 	if (!annex->ready || !wanted(annex, gfn, va) ||
 	    !av_copy_only_at(vcpu->vm, vcpu->mmu->tree[1], va, gfn) ||
 	    !av_stub_make(pair->insn, pair->next, va, annex->at.va, at, &stub))
-		return false;
+		return NOT_MADE;
 	if (stub.nr && first / PER_PAGE >= annex->pages)
-		return false;
+		return NOT_MADE;
 	if (stub.nr)
 		write_stub(annex, va, pair, &stub);
 	*site = (struct av_site) {
@@ -201,7 +242,8 @@ static bool add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair
 	};
 	hash_add(annex->sites, &site->hash, gfn);
 	annex->nr_sites++;
-	return true;
+	av_vm_stat_add(&vcpu->vm->stats, AV_VM_CODE_SITES, 1);
+	return patch_in_place(vcpu, site) ? MADE_IN_PLACE : MADE;
 }
 
 static bool make_site(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
@@ -209,20 +251,21 @@ static bool make_site(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 v
 {
 	struct av_vm *vm = vcpu->vm;
 	struct av_site *site = kzalloc(sizeof(*site), GFP_KERNEL_ACCOUNT);
-	bool made;
+	enum made made = NOT_MADE;
 
 	if (!site || prepare_page(vcpu)) {
 		kfree(site);
 		return false;
 	}
 	spin_lock(&vm->mmu_lock);
-	made = !slot->dying && add_site(vcpu, gfn, va, pair, site);
+	if (!slot->dying)
+		made = add_site(vcpu, gfn, va, pair, site);
 	spin_unlock(&vm->mmu_lock);
-	if (made)
+	if (made == MADE)
 		av_copy_written(vm, slot, gfn);
-	else
+	if (made == NOT_MADE)
 		kfree(site);
-	return made;
+	return made != NOT_MADE;
 }
 
 static int make_rows(struct av_vm *vm)

@@ -7,6 +7,7 @@
 /* Instructions. Distances are in words; size is log2 of bytes; Rn may be SP. */
 #define NOP			0xd503201f
 #define B(words)		(0x14000000 | (words))
+#define B_WORDS			GENMASK(25, 0)
 #define CBNZ(rt, words)		(0xb5000000 | (words) << 5 | (rt))
 #define ADR(rd, words)		(0x10000000 | (words) << 5 | (rd))
 #define LDR_LITERAL(rt, words)	(0x58000000 | (words) << 5 | (rt))
@@ -431,6 +432,11 @@ bool av_stub_make(u32 insn, u32 next, u64 site, u64 base, u64 at, struct av_stub
 	put_stub(&pen, &plan);
 	return !pen.failed && place >= AV_STUB_FIRST &&
 	       place <= AV_STUB_AREA - granules(stub) * GRANULE_SIZE;
+}
+
+bool av_stub_replaces_token(u32 site)
+{
+	return site == NOP || (site & ~B_WORDS) == B(0);
 }
 
 unsigned int av_stub_granules(u32 insn, u32 next, u64 site, u64 base)

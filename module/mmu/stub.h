@@ -80,6 +80,12 @@ struct av_stub {
 bool av_stub_make(u32 insn, u32 next, u64 site, u64 base, u64 at, struct av_stub *stub);
 
 /*
+ * May a site's word replace the token while a CPU executes it? Arm ARM, B2.2.5: SVC, B and NOP may
+ * replace each other, loads may not.
+ */
+bool av_stub_replaces_token(u32 site);
+
+/*
  * Granules that insn's stub needs. 0: none needed, or not possible everywhere in the area.
  * After any other result, av_stub_make() succeeds wherever there is room.
  */

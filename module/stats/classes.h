@@ -162,6 +162,7 @@ enum av_fast_trap { AV_FAST_TRAPS(X) AV_NR_FAST };
 	X(REMOTE_TLB_FLUSH_REQUESTS, "remote_tlb_flush_requests", CUMULATIVE, NONE) \
 	X(CODE_COPIES,		"code_copies",		INSTANT,	NONE)	\
 	X(CODE_COPIES_MADE,	"code_copies_made",	CUMULATIVE,	NONE)	\
+	X(CODE_SITES,		"code_sites",		INSTANT,	NONE)	\
 	X(PAGES_4K,		"pages_4k",		INSTANT,	NONE)	\
 	X(PAGES_2M,		"pages_2m",		INSTANT,	NONE)	\
 	X(ACCOUNTING,		"accounting",		INSTANT,	NONE)	\

@@ -107,13 +107,13 @@ static void test_samples(void)
 		leave_with_token(AV_PSR_EL1H, insn);
 		vcpu.stub_made = i % 3 == 2;
 		for (j = 0; j < AV_NR_FAST; j++)
-			srf.fast[j] = 1024;
+			srf.fast[j] = AV_TOKEN_SAMPLE;
 		CHECK_EQ(av_handle_exit(&vcpu), 1);
 		for (j = 0, skipped = 0; j < AV_NR_FAST; j++) {
-			CHECK_EQ(srf.fast[j] - vcpu.stats.skipped[j], 1024);
+			CHECK_EQ(srf.fast[j] - vcpu.stats.skipped[j], AV_TOKEN_SAMPLE);
 			skipped += vcpu.stats.skipped[j];
 		}
-		CHECK_EQ(skipped, vcpu.stub_made ? 960 : 0);
+		CHECK_EQ(skipped, vcpu.stub_made ? AV_TOKEN_SAMPLE - 64 : 0);
 		for (j = 0; j < AV_NR_EXITS; j++)
 			CHECK_EQ(vcpu.stats.count[j], 0);
 		CHECK_EQ(srf.pc, 0x1004);

@@ -19,6 +19,8 @@ static void test_random(void)
 				random_state(&w, round % 2);
 				CHECK(make(&w));
 				check_shape(&w);
+				/* all but LDR (literal) */
+				CHECK_EQ(av_stub_replaces_token(w.stub.site), w.stub.site >> 24 != 0x58);
 				run(&w, round % 2, &seen);
 			}
 			CHECK_EQ(seen, is_nop(&kinds[i], w.insn) ? 0 : whole);
