@@ -3,6 +3,7 @@
  * Dispatch of exits: one table of handlers by exception class. Handlers return as cpu/cpu.h says.
  * The hardware reports every exception as from EL0; the guest must see it from its virtual level.
  */
+#include <linux/minmax.h>
 #include <linux/ratelimit.h>
 
 #include "cpu/cheap.h"
@@ -30,14 +31,29 @@ static const u8 counter_of[AV_NR_TOKENS] = {
 	AV_TOKENS_ROWS(COUNT_OTHER, COUNT_REGISTER, COUNT_REGISTER)
 };
 
-/* Sites that trap often cluster: sample the next token of this kind soon. */
+/* Sites that trap often cluster: after one is made, sample the next token of this kind soon. */
 #define SOON	64
 
-static_assert((AV_TOKEN_SAMPLE - SOON) % AV_TIME_EVERY == 0, "what is skipped changes no phase");
+static_assert(SOON % AV_TIME_EVERY == 0, "what is skipped changes no phase");
+
+/*
+ * Have a sample of this kind of token after sample_in[], which doubles with each sample that makes
+ * no site: a kind that has no more to make costs next to nothing. Advancing the counter brings the
+ * sample forward; skipped[] corrects the count.
+ */
+static void choose_next_sample(struct av_vcpu *vcpu, unsigned int counter, bool made)
+{
+	u16 *in = &vcpu->cpu->sample_in[counter];
+
+	*in = made ? SOON : min(max(2 * *in, SOON), AV_TOKEN_SAMPLE);
+	/* In between, a reader sees too high a count. */
+	vcpu->srf->fast[counter] += AV_TOKEN_SAMPLE - *in;
+	vcpu->stats.skipped[counter] += AV_TOKEN_SAMPLE - *in;
+}
 
 /*
  * A sampled token. The window has counted it as done: emulate it uncounted, and request a stub for
- * its site. Advancing the counter brings the next sample forward; skipped[] corrects the count.
+ * its site.
  */
 static int handle_sample(struct av_vcpu *vcpu)
 {
@@ -50,12 +66,9 @@ static int handle_sample(struct av_vcpu *vcpu)
 	pc = vcpu->srf->pc;
 	ret = av_handle_unknown(vcpu);
 	av_uncount(&vcpu->stats);
-	if (READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_STUBS &&
-	    av_mmu_want_stub(vcpu, pc, vcpu->srf->insn)) {
-		/* In between, a reader sees too high a count. */
-		vcpu->srf->fast[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
-		vcpu->stats.skipped[counter_of[op]] += AV_TOKEN_SAMPLE - SOON;
-	}
+	if (READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_STUBS)
+		choose_next_sample(vcpu, counter_of[op],
+				   av_mmu_want_stub(vcpu, pc, vcpu->srf->insn));
 	return ret;
 }
 

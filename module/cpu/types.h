@@ -119,6 +119,8 @@ struct av_vcpu_cpu {
 	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
 	bool spins, passed;		/* wfx.c: WFE yields the CPU; another did not yield to this one */
 
+	u16 sample_in[AV_NR_FAST];	/* exit.c: tokens until the next sample, by kind */
+
 	bool declined;			/* a light exit of this stay was declined */
 	bool step_emulated;		/* the last stepped instruction was emulated */
 	bool recall_held;		/* the last MEM_UNSHARE found its page held */

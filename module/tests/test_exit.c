@@ -91,34 +91,57 @@ static void leave_with_token(u64 mode, u32 insn)
 	srf.pc = 0x1004;
 }
 
+/* The same vCPU's next one. */
+static void leave_again(u32 insn)
+{
+	u16 sample_in[AV_NR_FAST];
+
+	memcpy(sample_in, vcpu.cpu->sample_in, sizeof(sample_in));
+	leave_with_token(AV_PSR_EL1H, insn);
+	memcpy(vcpu.cpu->sample_in, sample_in, sizeof(sample_in));
+}
+
 /*
  * The sample was counted as done: it is not counted again, and a stub is asked for. If
- * there is one the next sample comes sooner, and readers get what was counted.
+ * there is one the next sample comes sooner, otherwise later; readers get what was counted.
  */
+static void sample(u32 insn, bool stubs, bool made, unsigned int until_next)
+{
+	unsigned int j, skipped = 0;
+
+	vm.cpu->cheap = stubs ? AV_CHEAP_ALL : AV_CHEAP_ALL & ~AV_CHEAP_STUBS;
+	vcpu.stub_made = made;
+	for (j = 0; j < AV_NR_FAST; j++)
+		srf.fast[j] = AV_TOKEN_SAMPLE;
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
+	for (j = 0; j < AV_NR_FAST; j++) {
+		CHECK_EQ(srf.fast[j] - vcpu.stats.skipped[j], AV_TOKEN_SAMPLE);
+		skipped += vcpu.stats.skipped[j];
+		vcpu.stats.skipped[j] = 0;
+	}
+	CHECK_EQ(skipped, AV_TOKEN_SAMPLE - until_next);
+	for (j = 0; j < AV_NR_EXITS; j++)
+		CHECK_EQ(vcpu.stats.count[j], 0);
+	CHECK_EQ(srf.pc, 0x1004);
+	CHECK_EQ(vcpu.stub_at, stubs ? 0x1000 : 0);
+	CHECK_EQ(vcpu.stub_for, stubs ? insn : 0);
+}
+
 static void test_samples(void)
 {
-	unsigned int i, j, skipped;
+	unsigned int i, n, next;
 
-	for (i = 0; i < 3 * ARRAY_SIZE(sampled); i++) {
-		u32 insn = sampled[i / 3];
-		bool stubs = i % 3;
-
-		vm.cpu->cheap = stubs ? AV_CHEAP_ALL : AV_CHEAP_ALL & ~AV_CHEAP_STUBS;
-		leave_with_token(AV_PSR_EL1H, insn);
-		vcpu.stub_made = i % 3 == 2;
-		for (j = 0; j < AV_NR_FAST; j++)
-			srf.fast[j] = AV_TOKEN_SAMPLE;
-		CHECK_EQ(av_handle_exit(&vcpu), 1);
-		for (j = 0, skipped = 0; j < AV_NR_FAST; j++) {
-			CHECK_EQ(srf.fast[j] - vcpu.stats.skipped[j], AV_TOKEN_SAMPLE);
-			skipped += vcpu.stats.skipped[j];
+	for (i = 0; i < ARRAY_SIZE(sampled); i++) {
+		leave_with_token(AV_PSR_EL1H, sampled[i]);
+		sample(sampled[i], false, false, AV_TOKEN_SAMPLE);
+		for (n = 0, next = 64; n < 8; n++, next = min(2 * next, (unsigned int)AV_TOKEN_SAMPLE)) {
+			leave_again(sampled[i]);
+			sample(sampled[i], true, false, next);
 		}
-		CHECK_EQ(skipped, vcpu.stub_made ? AV_TOKEN_SAMPLE - 64 : 0);
-		for (j = 0; j < AV_NR_EXITS; j++)
-			CHECK_EQ(vcpu.stats.count[j], 0);
-		CHECK_EQ(srf.pc, 0x1004);
-		CHECK_EQ(vcpu.stub_at, stubs ? 0x1000 : 0);
-		CHECK_EQ(vcpu.stub_for, stubs ? insn : 0);
+		leave_again(sampled[i]);
+		sample(sampled[i], true, true, 64);
+		leave_again(sampled[i]);
+		sample(sampled[i], true, false, 128);
 	}
 }
 

@@ -45,8 +45,7 @@
 
 #define AV_TOKEN_FIRST		0xf800
 #define AV_TOKEN_OPERANDS	32
-/* A site costs about 4,000 instructions, a token 45 more than a stub. */
-#define AV_TOKEN_SAMPLE		256
+#define AV_TOKEN_SAMPLE		1024
 
 /* AV_SYS(), which the assembler can use. */
 #define AV_TOKEN_SYS(op0, op1, crn, crm, op2) \

@@ -63,6 +63,7 @@ struct av_vcpu {
 	int id;
 	struct {
 		bool serror_pending, step_emulated, fp_wanted;
+		u16 sample_in[AV_NR_FAST];
 		u64 serror_iss;
 		u32 guest_debug;
 		u64 mpidr, clidr;
