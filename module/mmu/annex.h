@@ -21,7 +21,7 @@
  * A site is an instruction in a copy that is replaced by an access to the register page or a
  * branch to a stub. Sites are found by sampling: each AV_TOKEN_SAMPLE'th token of a kind
  * (vm/token.h) exits, or an earlier one if sites were made lately (cpu/exit.c). The vCPU then
- * changes the instruction in the copy, if no other vCPU is in the guest (sites.c). If one is, a
+ * changes the instruction in the copy, if no other vCPU may be executing it (sites.c). Otherwise a
  * new copy is made, because a CPU may have fetched what was in memory before.
  *
  * The register page differs between vCPUs, so with an annex each vCPU has its own trees for
