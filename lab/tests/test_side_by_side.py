@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from functools import partial
+from itertools import count
 
 import pytest
 
@@ -126,18 +127,26 @@ def test_a_task_that_lost_a_signal_is_told_again(tmp_path):
     assert time.monotonic() - begin < 30
 
 
-def test_a_killed_caller_takes_its_tasks_along(tmp_path):
+@pytest.mark.parametrize("task", [waits, loses_the_first])
+def test_a_killed_caller_takes_its_tasks_along(tmp_path, task):
+    said, ended = tmp_path / "said", tmp_path / "ended"
+    said.mkdir()
+    ended.mkdir()
     caller = os.fork()
     if not caller:
+        numbers = count()
+
+        def say(_text):
+            (said / str(next(numbers))).touch()
+
         try:
-            say = (tmp_path / "pid").write_text
-            list(side_by_side.run([partial(waits, tmp_path)] * 2, 2, lambda _: None, say))
+            list(side_by_side.run([partial(task, ended)] * 2, 2, lambda _: None, say))
         finally:
             os._exit(1)
-    wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    wait_for(lambda: len(list(said.iterdir())) == 2)
     os.kill(caller, signal.SIGKILL)
     os.waitpid(caller, 0)
-    wait_for(lambda: len(list(tmp_path.iterdir())) == 3)
+    wait_for(lambda: len(list(ended.iterdir())) == 2)
 
 
 def wait_for(there):

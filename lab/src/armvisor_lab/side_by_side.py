@@ -5,11 +5,13 @@ A process, not a thread: what a task has open or started is taken down with it, 
 when the run is interrupted.
 """
 
-import ctypes
 import multiprocessing
 import os
+import select
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -23,8 +25,6 @@ from armvisor_lab.machine import keeps_time
 _BOARD_BYTES = 4 << 30
 _MOST = 64
 _AGAIN_SECONDS = 0.2
-
-_PR_SET_PDEATHSIG = 1
 
 Say = Callable[[str], None]
 Task = Callable[[Say], Any]
@@ -120,8 +120,11 @@ def _start(task: Task) -> tuple[Any, Connection]:
     # Forked: tasks are closures, and what is loaded need not be loaded again.
     ours, theirs = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
-    process = context.Process(target=_in_process, args=(task, ours, theirs), daemon=True)
+    # Opened here, not by the process: there the caller may be gone, and another have its number.
+    caller = os.pidfd_open(os.getpid())
+    process = context.Process(target=_in_process, args=(task, ours, theirs, caller), daemon=True)
     process.start()
+    os.close(caller)
     theirs.close()
     return process, ours
 
@@ -132,12 +135,24 @@ def _terminated(number: int, _frame: Any) -> NoReturn:  # noqa: ANN401
     sys.exit(128 + number)
 
 
-def _in_process(task: Task, ours: Connection, theirs: Connection) -> None:
+def _end_with(caller: int) -> None:
+    """Tell this process to end when its caller ends, killed or not; again, as _join() does."""
+    gone = select.poll()
+    gone.register(caller, select.POLLIN)
+    gone.poll()
+    while True:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_AGAIN_SECONDS)
+
+
+def _in_process(task: Task, ours: Connection, theirs: Connection, caller: int) -> None:
     # A terminal sends SIGINT to all processes at once; who is interrupted is the caller.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminated)
-    # Also of a caller that is killed.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    # A signal is for the thread that works: it is what has to come out of a system call.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     ours.close()
     # The caller may be gone, or have no use for more.
     with suppress(BrokenPipeError):
