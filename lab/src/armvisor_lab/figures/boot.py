@@ -41,7 +41,6 @@ from armvisor_lab.reach.plugin import Section
 from armvisor_lab.results import all_instructions, until_power_off
 
 _END = "guest.end"
-_BOOTS = 5
 _TIMEOUT = 1800  # of a boot, with the plugin
 
 
@@ -59,8 +58,8 @@ def _native(start: Start, progress: Progress) -> Outcome:
     board = Board(el2=True, count=True, memory=vms.GUEST_MIB, timeout=_TIMEOUT)
     guest = artefacts.guest(vms.GUEST)
     samples = []
-    for number, word in enumerate(_words(_BOOTS), 1):
-        progress(f"boot {number} of {_BOOTS}")
+    for number, word in enumerate(_words(vms.BOOTS), 1):
+        progress(f"boot {number} of {vms.BOOTS}")
         append = f"console=ttyAMA0 panic=-1 {vms.SAME} {word}"
         booted = start(board, [str(guest["Image"]), str(guest["initrd"]), append], progress)
         samples.append(until_power_off(booted.console, _END))
@@ -108,7 +107,7 @@ def _in_vm(variant: vms.Variant) -> Measurement:
 
 def measurements() -> list[Measurement]:
     """This family's measurements."""
-    spots = partial(_spots, "boot.native", _BOOTS)
+    spots = partial(_spots, "boot.native", vms.BOOTS)
     marked = Marked("native", spots, _native, order=_together, do=_directly, whole=True)
     native = Measurement(("boot.native",), "boot of the guest: the bare board",
                          partial(_native, _directly), marked=marked)  # fmt: skip
