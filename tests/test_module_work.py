@@ -78,7 +78,7 @@ def run(kernel: str, smp: int, work: str, cpus: tuple[int, ...], seconds: int) -
         timeout=3600 + 30 * seconds,
     )  # fmt: skip
     begin = time.monotonic()
-    # As it comes: a run takes half an hour.
+    # As it comes: a run takes half an hour and more.
     done = board.run(
         ["sh", "/script"], on_stdout=lambda data: print(data.decode("latin-1"), end="", flush=True)
     )
