@@ -19,7 +19,6 @@ LONGEST = (
     "test_module_bounds.py",
     "test_module_stale.py",
     "test_module_smp.py",
-    "test_module_short.py",
     "test_module_fuzz.py",
     "test_devices_debian.py",
     "test_module_code.py",

@@ -259,6 +259,7 @@ def test_a_read_only_disk_never_changes():
     assert block["bytes_written"] == 0 and block["bytes_read"] >= 4096
 
 
+@pytest.mark.conformance
 def test_a_large_transfer_arrives_and_its_exits_are_bounded():
     """64 MiB with the right checksum; a MiB costs exits by the dozen, not by the frame.
 
@@ -296,9 +297,8 @@ def test_a_gzipped_kernel_boots_where_only_gicv2_is():
     assert results(shown["gicv2"])["guest.cpus"] == "2"
 
 
-@pytest.mark.parametrize(
-    "armvisor", [False, pytest.param(True, marks=pytest.mark.conformance)], ids=["kvm", "module"]
-)
+@pytest.mark.conformance
+@pytest.mark.parametrize("armvisor", [False, True], ids=["kvm", "module"])
 def test_power_off_panic_and_reset_are_told_apart(armvisor: bool):
     shown = run(ENDS, Row("stable", "cortex-a72", 1, 1), armvisor=armvisor)
     # The guest lets the first press of its power button pass.
@@ -335,6 +335,7 @@ def test_a_zboot_guest_gives_and_takes_what_the_balloon_asks():
     assert balloon["release_failed"] == balloon["refused_pages"] == 0
 
 
+@pytest.mark.conformance
 def test_free_memory_goes_back_to_the_host():
     row = Row("stable", "cortex-a72", 1, 128)
     shown = run(MEMORY, row)

@@ -26,10 +26,11 @@ pytestmark = pytest.mark.xdist_group("trap")
 
 DECLARED = tomllib.loads((TOP / "tests/data/module_traps.toml").read_text())["difference"]
 KERNEL = "stable"
+NO_SHORT = 1023 & ~256  # module/cpu/cheap.h
 CPUS = ["cortex-a72", "neoverse-n1"]
 
-# All of them where hosts are compared for the first time, on the others enough to see that
-# nothing depends on the CPU or the host's kernel.
+# `make test-conformance` compares so many once, and a tenth of them wherever it is only to be seen
+# that nothing depends on the CPU or the host's kernel; so does `make test`.
 # By hand any others: ARMVISOR_SEQUENCES=50000 ARMVISOR_FIRST_SEED=10001 on pytest's environment.
 SEQUENCES = int(os.environ.get("ARMVISOR_SEQUENCES", "10000"))
 FIRST = int(os.environ.get("ARMVISOR_FIRST_SEED", "1"))
@@ -50,18 +51,34 @@ def without_el2(cpu: str, kernel: str = KERNEL) -> Host:
     return Host(cpu, kernel, el2=False, module=module(kernel), count=True, append=append)
 
 
+# Seeds that are run alone, too, and what such a run is called.
+ALONE = {f"seed-{seed}": seed for seed in (FIRST, FIRST + FEW // 7, FIRST + FEW - 1)}
+
+
+def sequences(count: int) -> Guest:
+    return Guest("random", append=f"seed={FIRST} count={count}", disk=True, exits=True)
+
+
 @cache
-def outputs_of(host: Host, sequences: int) -> dict[str, Output]:
-    """Both programs on one board; a host that several tests want is run once."""
+def outputs_of(host: Host) -> dict[str, Output]:
+    """All programs on one board; a host that several tests want is run once."""
     guests = [
-        Guest("trap", disk=True),
-        Guest("random", append=f"seed={FIRST} count={sequences}", disk=True),
+        Guest("trap", disk=True, exits=True),
+        sequences(FEW),
+        # A PMU's registers, which it has for a guest with one.
+        Guest("trap", append="sweep=1", disk=True, pmu=True, name="sweep-pmu"),
     ]
-    return run_guests(host, guests, timeout=900 + sequences / 10)
+    if host.el2:
+        guests += [
+            Guest("random", append=f"seed={seed} count=1 trace=1", disk=True, name=name)
+            for name, seed in ALONE.items()
+        ]
+    return run_guests(host, guests, timeout=900)
 
 
-def sequences_on(cpu: str) -> int:
-    return SEQUENCES if cpu == "cortex-a72" else FEW
+@cache
+def many_sequences_on(host: Host) -> Output:
+    return run_guests(host, [sequences(SEQUENCES)], timeout=900 + SEQUENCES / 10)["random"]
 
 
 def hashes(output: Output) -> dict[int, str]:
@@ -94,13 +111,8 @@ def declared_by(name: str) -> list[str]:
 
 def differences(cpu: str, kernel: str = KERNEL) -> dict[str, str]:
     """Between KVM and the module: of the trap tests, by name."""
-    result = compare.compare(
-        outputs_of(kvm(cpu), sequences_on(cpu))["trap"].disk,
-        outputs_of(without_el2(cpu, kernel), sequences_on(cpu) if kernel == KERNEL else FEW)[
-            "trap"
-        ].disk,
-        strict=True,
-    )
+    oracle, ours = (outputs_of(host)["trap"].disk for host in (kvm(cpu), without_el2(cpu, kernel)))
+    result = compare.compare(oracle, ours, strict=True)
     # The tables hold thousands of rows: fewer mean that a run was cut short.
     assert result.same > 2400
     return result.differences
@@ -114,8 +126,7 @@ def test_one_worker_runs_them_all(request):
 
 @pytest.mark.conformance
 def test_kvm_with_and_without_vhe_trap_alike():
-    plain = outputs_of(kvm("cortex-a72"), SEQUENCES)
-    vhe = outputs_of(kvm("cortex-a76"), FEW)
+    plain, vhe = (outputs_of(kvm(cpu)) for cpu in ("cortex-a72", "cortex-a76"))
     result = compare.compare(plain["trap"].disk, vhe["trap"].disk)
     assert not result.differences, "\n".join(list(result.differences.values())[:40])
     assert result.same > 2400
@@ -138,12 +149,32 @@ def test_module_traps_as_kvm(cpu: str, kernel: str):
 
 @pytest.mark.parametrize(("cpu", "kernel"), MATRIX)
 def test_module_runs_sequences_as_kvm(cpu: str, kernel: str):
-    count = sequences_on(cpu) if kernel == KERNEL else FEW
-    assert_same_sequences(
-        outputs_of(kvm(cpu), sequences_on(cpu))["random"],
-        outputs_of(without_el2(cpu, kernel), count)["random"],
-        count,
-    )
+    oracle, ours = (outputs_of(host)["random"] for host in (kvm(cpu), without_el2(cpu, kernel)))
+    assert_same_sequences(oracle, ours, FEW)
+
+
+@pytest.mark.conformance
+def test_module_runs_many_sequences_as_kvm():
+    oracle, ours = (many_sequences_on(host) for host in (kvm(QUICK[0]), without_el2(*QUICK)))
+    assert_same_sequences(oracle, ours, SEQUENCES)
+
+
+# A newer CPU has more to put back: DIT, tag checks, pointer authentication.
+@pytest.mark.parametrize(
+    ("cpu", "append"),
+    [("cortex-a72", ""), pytest.param("max", "arm64.nolva", marks=pytest.mark.conformance)],
+)
+def test_the_short_way_is_the_whole_one(cpu: str, append: str):
+    """Light exits leave most of the host's and the guest's registers as they are: the short way.
+
+    Without it they go the whole way out and in, and a guest cannot tell.
+    """
+    host = replace(without_el2(cpu), append=append)
+    whole = outputs_of(replace(host, parameters=f"cheap_traps={NO_SHORT}"))
+    short = outputs_of(host)
+    for name in ("trap", "random"):
+        assert short[name].disk == whole[name].disk != ""
+        assert short[name].exits["exit_short"] > whole[name].exits["exit_short"] == 0
 
 
 @pytest.mark.conformance
@@ -154,7 +185,7 @@ def test_module_runs_sequences_as_kvm(cpu: str, kernel: str):
 def test_what_makes_traps_cheap_can_be_off(cheap: int):
     """What is on or off of module/cpu/cheap.h, the guest cannot tell."""
     host = replace(without_el2("cortex-a72"), parameters=f"cheap_traps={cheap}")
-    oracle, outputs = outputs_of(kvm("cortex-a72"), SEQUENCES), outputs_of(host, FEW)
+    oracle, outputs = outputs_of(kvm("cortex-a72")), outputs_of(host)
     result = compare.compare(oracle["trap"].disk, outputs["trap"].disk, strict=True)
     assert not [name for name in result.differences if not declared_by(name)]
     assert result.same > 2400
@@ -176,7 +207,7 @@ def test_the_short_way_is_the_long_one_in_a_hundred_million_states():
 def test_sequences_run_as_well_from_copies():
     """Their probe is in the lower half, which leaves copies: it comes back to them at once."""
     host = replace(without_el2("cortex-a72"), parameters="copies_left_for=8")
-    oracle, outputs = outputs_of(kvm("cortex-a72"), SEQUENCES), outputs_of(host, FEW)
+    oracle, outputs = outputs_of(kvm("cortex-a72")), outputs_of(host)
     result = compare.compare(oracle["trap"].disk, outputs["trap"].disk, strict=True)
     assert not [name for name in result.differences if not declared_by(name)]
     assert result.same > 2400
@@ -193,20 +224,10 @@ def test_declared_differences_are_there_and_have_reasons():
 
 def test_a_seed_runs_alone_as_among_others():
     """What a failing seed prints can be looked into: alone it does the same, in every detail."""
-    seeds = [FIRST, FIRST + SEQUENCES // 7, FIRST + SEQUENCES - 1]
-    guests = [
-        Guest(
-            "random",
-            append=f"seed={seed} count=1 trace=1",
-            disk=True,
-            name=f"seed-{seed}",
-        )
-        for seed in seeds
-    ]
-    alone = run_guests(kvm("cortex-a72"), guests)
-    among = hashes(outputs_of(kvm("cortex-a72"), SEQUENCES)["random"])
-    for seed in seeds:
-        output = alone[f"seed-{seed}"]
+    outputs = outputs_of(kvm("cortex-a72"))
+    among = hashes(outputs["random"])
+    for name, seed in ALONE.items():
+        output = outputs[name]
         assert hashes(output) == {seed: among[seed]}
         events = output.disk.count("\nevent ")
         assert events == int(among[seed].split()[1]) + 1
@@ -218,11 +239,10 @@ def test_a_pmu_is_where_kvms_is():
 
     At EL0 KVM's answers are QEMU 7.2's, which does not trap there what PMUSERENR_EL0 allows.
     """
-    guest = Guest("trap", append="sweep=1", disk=True, pmu=True)
     hosts = (kvm("cortex-a72"), without_el2("cortex-a72"))
     there = [
         sorted(re.findall(r"^trap (sweep\S+\?pmu el1h: .*)$", output.disk, re.MULTILINE))
-        for output in (run_guests(host, [guest], timeout=900)["trap"] for host in hosts)
+        for output in (outputs_of(host)["sweep-pmu"] for host in hosts)
     ]
     assert there[0] == there[1]
     # Six counters, and all that is not numbered.

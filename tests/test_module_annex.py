@@ -5,9 +5,14 @@ What they do is checked by the guest itself, on KVM too (test_guests_bare.py); h
 they are done so.
 """
 
+from functools import cache
+
 import pytest
 from built import module
 from guest_runs import Guest, Host, Output, run_guests
+
+# One worker runs them all: the boards' answers are shared.
+pytestmark = pytest.mark.xdist_group("annex")
 
 # Bits of cheap_traps: all, and all but stubs (module/cpu/cheap.h).
 ALL, NO_STUBS = 1023, 1023 & ~64
@@ -20,9 +25,30 @@ def host(cheap: int = ALL, smp: int = 1) -> Host:
     )  # fmt: skip
 
 
-def run(cheap: int = ALL, more: str = "") -> Output:
-    guest = Guest("annex", append=f"rounds=2000 shots=10 {more}", exits=True)
-    return run_guests(host(cheap), [guest])["annex"]
+def guest(name: str, rounds: str, more: str = "", cpus: int = 1) -> Guest:
+    return Guest("annex", append=f"{rounds} {more}", cpus=cpus, exits=True, name=name)
+
+
+LONG = "rounds=2000 shots=10"
+ALONE = (
+    guest("long", LONG),
+    guest("long-hole", LONG, "hole=1"),
+    guest("long-used", LONG, "used=1"),
+)
+# Older kernels begin so: their code is mapped with the header, and right behind it.
+STARTS = (
+    guest("start-used", "rounds=200 shots=50", "used=1"),
+    guest("start-hole", "rounds=200 shots=50", "hole=1"),
+)
+TWO = (
+    guest("two", "rounds=300 shots=50", cpus=2),
+    guest("two-hole", "rounds=300 shots=50", "hole=1", cpus=2),
+)
+
+
+@cache
+def run(cheap: int = ALL) -> dict[str, Output]:
+    return run_guests(host(cheap), [*ALONE, *STARTS, *TWO] if cheap == ALL else ALONE[:1])
 
 
 def traps(output: Output) -> int:
@@ -31,7 +57,7 @@ def traps(output: Output) -> int:
 
 def test_what_traps_often_does_not_trap_any_more():
     """While no other CPU is in the guest, a place is changed in the copy that there is."""
-    stubs, none = run(), run(NO_STUBS)
+    stubs, none = run()["long"], run(NO_STUBS)["long"]
     assert stubs.exits["code_sites"] > 200 and not none.exits["code_sites"]
     more = stubs.exits["code_copies_made"] - none.exits["code_copies_made"]
     assert more < stubs.exits["code_sites"] / 4, more
@@ -43,30 +69,22 @@ def test_what_traps_often_does_not_trap_any_more():
 
 def test_older_kernels_have_a_place_too():
     """As Linux leaves its image when it gives back the memory of its init sections."""
-    hole, none = run(more="hole=1"), run(more="used=1")
+    hole, none = run()["long-hole"], run()["long-used"]
     assert hole.exits["code_sites"] > 200 and not none.exits["code_sites"]
     assert traps(hole) < traps(none) * 0.4, (traps(hole), traps(none))
 
 
-@pytest.mark.parametrize("more", ("", "hole=1"))
-def test_two_cpus_and_code_that_changes(more):
-    guest = Guest("annex", cpus=2, append=f"rounds=300 shots=50 {more}", exits=True)
-    output = run_guests(host(), [guest])["annex"]
-    assert output.exits["code_sites"] > 200
+@pytest.mark.parametrize("name", [guest.key for guest in TWO])
+def test_two_cpus_and_code_that_changes(name):
+    assert run()[name].exits["code_sites"] > 200
 
 
-def used(more: str) -> Guest:
-    """Older kernels begin so: their code is mapped with the header, and right behind it."""
-    return Guest("annex", append=f"rounds=200 shots=50 {more}")
-
-
-@pytest.mark.parametrize("more", ("used=1", "hole=1"))
-def test_an_image_whose_start_is_code_on_kvm(more):
-    run_guests(Host(), [used(more)])
+def test_an_image_whose_start_is_code_on_kvm():
+    run_guests(Host(), STARTS)
 
 
 def test_an_image_whose_start_is_code():
-    run_guests(host(), [used("used=1")])
+    assert {guest.key for guest in STARTS} <= run().keys()
 
 
 @pytest.mark.conformance

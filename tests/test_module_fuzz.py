@@ -10,6 +10,8 @@ import pytest
 from built import module
 from hostile_runs import Machine, assert_did_something, fuzz_seconds, fuzzed_api
 
+# By the host's kernel: `make test` has a moment of it, on the first.
+SECONDS = {"stable": 10, "oldstable": 60, "newest": 60}
 HOSTS = [
     "stable",
     pytest.param("oldstable", marks=pytest.mark.conformance),
@@ -19,7 +21,7 @@ HOSTS = [
 
 @pytest.mark.parametrize("kernel", HOSTS)
 def test_no_calls_at_once_harm_the_host(kernel: str):
-    fuzzed_api(Machine(kernel, module(kernel)), fuzz_seconds(30))
+    fuzzed_api(Machine(kernel, module(kernel)), fuzz_seconds(SECONDS[kernel]))
 
 
 @pytest.mark.conformance

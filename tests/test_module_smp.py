@@ -6,7 +6,7 @@ import json
 import pytest
 from built import TOP, module
 from guest_runs import results
-from tiny_guests import LOOP, image
+from tiny_guests import SPIN, image
 
 from armvisor_lab.board import Board
 from armvisor_lab.cpio import Cpio
@@ -19,7 +19,9 @@ MARK = "\x1e"
 
 
 IPI = """
-run() { armvisor run --json --kernel /g/ipi --cpus 2 --memory 64M </dev/null || exit; }
+run() {
+    armvisor run --json --kernel /g/ipi --cpus 2 --memory 64M --append running=0 </dev/null || exit
+}
 run
 printf '\\036'
 echo 0 >/sys/module/armvisor/parameters/halt_poll_ns
@@ -48,7 +50,7 @@ def test_vcpus_that_wait_for_each_other_poll_first():
     assert costs[0] < costs[1]
 
 
-WOKEN = 50
+WOKEN = 25
 TURNS = f"""
 armvisor run --kernel /g/spin --memory 64M </dev/null &
 sleep 1
@@ -73,7 +75,7 @@ wait
 def test_who_wakes_has_the_cpu_of_a_busy_guest_at_once(kernel: str, el2: bool):
     """Not a tick or two later, where the host's kernel preempts lazily. A tick is 4 ms."""
     script = TURNS if el2 else f"insmod /armvisor.ko\n{TURNS}"
-    files = {"/g/spin": image(LOOP), "/bin/armvisor": artefacts.vmm(), "/script": script.encode()}
+    files = {"/g/spin": image(*SPIN), "/bin/armvisor": artefacts.vmm(), "/script": script.encode()}
     files |= {} if el2 else {"/armvisor.ko": module(kernel)}
     board = Board(files=files, count=True, kernel=kernel, el2=el2, timeout=400)
     done = board.run(["sh", "/script"])

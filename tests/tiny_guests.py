@@ -74,6 +74,8 @@ def psci(function: int) -> list[int]:
 
 
 LOOP = 0x1400_0000  # b .
+# The same for counted boards, whose QEMU takes ten times as long for blocks of one instruction.
+SPIN = [*[0xD503_201F] * 63, 0x1400_0000 | (-63 & 0x3FF_FFFF)]  # nop, 63 times; b .-252
 ISB = 0xD503_3FDF
 WFI_LOOP = [0xD503_207F, 0x17FF_FFFF]  # wfi; b .-4
 
