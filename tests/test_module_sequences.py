@@ -22,7 +22,7 @@ from armvisor_lab.board import Board
 
 KERNEL = "stable"
 FIRST = int(os.environ.get("ARMVISOR_SEQUENCE_FIRST", "1"))
-SEEDS = 200
+SEEDS = 300
 # A conformance run: so many more, in runs of a size that a board's output stays handy.
 RUNS = [pytest.param(n, marks=pytest.mark.conformance) for n in range(1, 4)]
 SEEDS_A_RUN = 1000
