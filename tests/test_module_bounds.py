@@ -116,6 +116,7 @@ LONG = (
     Row("tables_kept", "", 512000, operations("tables", "kept kept_not")),
     Row("tables_unmap", "", 512000, ("tables.unmap",)),
     Row("frame_slot", "", 2 << 20, ("frame.slot_deleted",)),
+    Row("copies_aliases", "", 65536, ("copies_aliases.forgotten",)),
     # With as many free pages on the host's lists as it likes.
     Row(
         "copies copies_limit",

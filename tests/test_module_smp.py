@@ -19,9 +19,7 @@ MARK = "\x1e"
 
 
 IPI = """
-run() {
-    armvisor run --json --kernel /g/ipi --cpus 2 --memory 64M --append running=0 </dev/null || exit
-}
+run() { armvisor run --json --kernel /g/ipi --cpus 2 --memory 64M </dev/null || exit; }
 run
 printf '\\036'
 echo 0 >/sys/module/armvisor/parameters/halt_poll_ns
@@ -50,7 +48,7 @@ def test_vcpus_that_wait_for_each_other_poll_first():
     assert costs[0] < costs[1]
 
 
-WOKEN = 25
+WOKEN = 50
 TURNS = f"""
 armvisor run --kernel /g/spin --memory 64M </dev/null &
 sleep 1
