@@ -28,9 +28,6 @@
 /* In the shared page. */
 enum { RANG, TAKEN, COUNT, WORDS };
 
-#define WORD(x) WORD_(x)
-#define WORD_(x) #x
-
 extern const char doorbell_code[], doorbell_end[];
 
 /*
@@ -41,19 +38,10 @@ asm("	.pushsection .rodata\n"
 "	.globl	doorbell_code, doorbell_end\n"
 "	.balign	2048\n"
 "doorbell_code:\n"
-"	ldr	x0, =" WORD(TINYVM_MAIR) "\n"
-"	msr	mair_el1, x0\n"
-"	ldr	x0, =" WORD(TINYVM_TCR) "\n"
-"	msr	tcr_el1, x0\n"
-"	ldr	x0, =" WORD(TINYVM_TABLE) "\n"
-"	msr	ttbr0_el1, x0\n"
-"	isb\n"
-"	ldr	x0, =0x30d0199d\n"	/* SCTLR_EL1: MMU and caches on */
-"	msr	sctlr_el1, x0\n"
-"	isb\n"
+TINYVM_MMU_ON
 "	adr	x0, 8f\n"
 "	msr	vbar_el1, x0\n"
-"	ldr	x0, =" WORD(TINYVM_GICD) "\n"
+"	ldr	x0, =" TINYVM_WORD(TINYVM_GICD) "\n"
 "	mov	w1, #0x12\n"		/* affinity routing, group 1 */
 "	str	w1, [x0]\n"
 "	mov	w1, #1\n"
@@ -64,7 +52,7 @@ asm("	.pushsection .rodata\n"
 "	mov	w3, #2\n"
 "	str	w3, [x0, #0xc08]\n"	/* by edge */
 "	str	w1, [x0, #0x104]\n"
-"	ldr	x0, =" WORD(TINYVM_GICR) "\n"
+"	ldr	x0, =" TINYVM_WORD(TINYVM_GICR) "\n"
 "	str	wzr, [x0, #0x14]\n"
 "	mov	x0, #7\n"
 "	msr	s3_0_c12_c12_5, x0\n"	/* ICC_SRE */
@@ -74,8 +62,8 @@ asm("	.pushsection .rodata\n"
 "	mov	x0, #1\n"
 "	msr	s3_0_c12_c12_7, x0\n"	/* ICC_IGRPEN1 */
 "	isb\n"
-"	ldr	x10, =" WORD(TINYVM_SHARED) "\n"
-"	ldr	x11, =" WORD(TINYVM_DEVICE) "\n"
+"	ldr	x10, =" TINYVM_WORD(TINYVM_SHARED) "\n"
+"	ldr	x11, =" TINYVM_WORD(TINYVM_DEVICE) "\n"
 "	ldr	x12, =40000\n"	/* ticks, in which the other side comes to its wait */
 "	mov	x13, #0\n"
 "1:	isb\n"

@@ -28,6 +28,23 @@
 #include <stdint.h>
 #include <stdnoreturn.h>
 
+/* A number of those above, in the text of instructions. */
+#define TINYVM_WORD(x)	TINYVM_TEXT(x)
+#define TINYVM_TEXT(x)	#x
+
+/* Instructions that turn the MMU on; x0 is lost. Literals follow. */
+#define TINYVM_MMU_ON						\
+	"	ldr	x0, =" TINYVM_WORD(TINYVM_MAIR) "\n"	\
+	"	msr	mair_el1, x0\n"			\
+	"	ldr	x0, =" TINYVM_WORD(TINYVM_TCR) "\n"	\
+	"	msr	tcr_el1, x0\n"				\
+	"	ldr	x0, =" TINYVM_WORD(TINYVM_TABLE) "\n"	\
+	"	msr	ttbr0_el1, x0\n"			\
+	"	isb\n"						\
+	"	ldr	x0, =0x30d0199d\n" /* SCTLR_EL1: MMU and caches on */ \
+	"	msr	sctlr_el1, x0\n"			\
+	"	isb\n"
+
 struct tinyvm {
 	int vm, vcpu;
 	struct kvm_run *run;

@@ -21,26 +21,14 @@
 #define ROUNDS 7
 #define TURNS 200	/* of each, in a round */
 
-#define WORD(x) WORD_(x)
-#define WORD_(x) #x
-
 extern const char turns_code[], turns_end[];
 
 asm("	.pushsection .rodata\n"
 "	.globl	turns_code, turns_end\n"
 "	.balign	8\n"
 "turns_code:\n"
-"	ldr	x0, =" WORD(TINYVM_MAIR) "\n"
-"	msr	mair_el1, x0\n"
-"	ldr	x0, =" WORD(TINYVM_TCR) "\n"
-"	msr	tcr_el1, x0\n"
-"	ldr	x0, =" WORD(TINYVM_TABLE) "\n"
-"	msr	ttbr0_el1, x0\n"
-"	isb\n"
-"	ldr	x0, =0x30d0199d\n"	/* SCTLR_EL1: MMU and caches on */
-"	msr	sctlr_el1, x0\n"
-"	isb\n"
-"	mov	x1, #" WORD(TINYVM_DEVICE) "\n"
+TINYVM_MMU_ON
+"	mov	x1, #" TINYVM_WORD(TINYVM_DEVICE) "\n"
 "1:	str	wzr, [x1]\n"
 "	b	1b\n"
 "	.ltorg\n"

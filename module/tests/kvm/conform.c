@@ -8,7 +8,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "conform.h"
 
@@ -47,22 +46,12 @@ static const struct {
 	{ "stats", conform_stats },
 };
 
-static bool wanted(const char *name, int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (!strcmp(argv[i], name))
-			return true;
-	return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
-		if (!wanted(groups[i].name, argc, argv))
+		if (!is_wanted(groups[i].name, argc, argv))
 			continue;
 		group(groups[i].name);
 		groups[i].run();

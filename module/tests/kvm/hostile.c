@@ -173,16 +173,6 @@ static const struct {
 	{ "gmem", hostile_gmem },
 };
 
-static bool wanted(const char *name, int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (!strcmp(argv[i], name))
-			return true;
-	return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -195,7 +185,7 @@ int main(int argc, char **argv)
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);
 	for (i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (!wanted(parts[i].name, argc, argv))
+		if (!is_wanted(parts[i].name, argc, argv))
 			continue;
 		printf("%s\n", parts[i].name);
 		fflush(stdout);

@@ -84,6 +84,16 @@ void die(const char *format, ...)
 	exit(2);
 }
 
+bool is_wanted(const char *name, int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc == 1;
+}
+
 int open_kvm(void)
 {
 	const char *path = getenv("KVM_DEVICE");

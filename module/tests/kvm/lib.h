@@ -49,6 +49,9 @@ __attribute__((format(printf, 2, 3))) void note(u64 value, const char *name, ...
 /* Stop the program: the machine is not what the test needs. */
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...);
 
+/* Is the part called name among a program's arguments? Without any all parts are wanted. */
+bool is_wanted(const char *name, int argc, char **argv);
+
 /* The device of $KVM_DEVICE, or /dev/kvm. */
 int open_kvm(void);
 

@@ -308,14 +308,9 @@ static const struct {
 int main(int argc, char **argv)
 {
 	size_t i;
-	int n;
 
 	for (i = 0; i < ARRAY_SIZE(parts) && !failures; i++) {
-		bool wanted = argc == 1;
-
-		for (n = 1; n < argc; n++)
-			wanted |= !strcmp(argv[n], parts[i].name);
-		if (!wanted)
+		if (!is_wanted(parts[i].name, argc, argv))
 			continue;
 		parts[i].run();
 		printf("%s: %s\n", parts[i].name, failures ? "failed" : "passed");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+use vmm_sys_util::epoll::EventSet;
+
 use super::*;
 use crate::MmioDevice;
 use crate::testing::{BASE, BUFFERS, Buf, END, Rig};

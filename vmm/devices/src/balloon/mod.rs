@@ -14,14 +14,12 @@
 mod release;
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use log::warn;
 use virtio_bindings::virtio_ids::VIRTIO_ID_BALLOON;
 use vm_memory::{GuestAddress, GuestMemory as _, Permissions};
-use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::GuestMemory;
@@ -29,6 +27,7 @@ use crate::limit::LogLimit;
 use crate::sys;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
+use crate::virtio::watched::Watched;
 use crate::virtio::{
     Context, Error, Event, Served, Sources, VirtioDevice, lock, read_config_bytes,
 };
@@ -129,7 +128,7 @@ pub struct Balloon {
     shared: Arc<Shared>,
     release: Box<dyn PageRelease>,
     host_page: u64,
-    watched: bool,
+    watched: Watched,
     /// Queue numbers in force.
     stats_queue: Option<usize>,
     reporting_queue: Option<usize>,
@@ -173,7 +172,7 @@ impl Balloon {
             shared: Arc::clone(&shared),
             release,
             host_page: sys::page_size(),
-            watched: false,
+            watched: Watched::default(),
             stats_queue: None,
             reporting_queue: None,
             held: None,
@@ -316,20 +315,9 @@ impl Balloon {
         ctx.finish(index)
     }
 
-    fn control_fd(&self) -> BorrowedFd<'_> {
-        sys::borrow(&self.shared.event)
-    }
-
     fn watch(&mut self, sources: &dyn Sources, want: bool) -> io::Result<()> {
-        if want != self.watched {
-            if want {
-                sources.add(self.control_fd(), CONTROL, EventSet::IN)?;
-            } else {
-                sources.remove(self.control_fd())?;
-            }
-            self.watched = want;
-        }
-        Ok(())
+        let event = sys::borrow(&self.shared.event);
+        self.watched.set(want, sources, event, CONTROL)
     }
 }
 

@@ -14,7 +14,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,13 +23,13 @@ use virtio_bindings::virtio_input::{
     virtio_input_config_select_VIRTIO_INPUT_CFG_ID_DEVIDS as CFG_ID_DEVIDS,
     virtio_input_config_select_VIRTIO_INPUT_CFG_ID_NAME as CFG_ID_NAME,
 };
-use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::GuestMemory;
 use crate::sys;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
+use crate::virtio::watched::Watched;
 use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
 
 /// Events to the driver, and its own (LEDs and the like; there are none).
@@ -89,7 +88,7 @@ impl PowerButton {
 /// The device.
 pub struct Button {
     shared: Arc<Shared>,
-    watched: bool,
+    watched: Watched,
     select: u8,
     subsel: u8,
     /// Events that wait for a buffer.
@@ -108,7 +107,7 @@ impl Button {
         });
         let button = Self {
             shared: Arc::clone(&shared),
-            watched: false,
+            watched: Watched::default(),
             select: 0,
             subsel: 0,
             waiting: VecDeque::new(),
@@ -167,20 +166,9 @@ impl Button {
         self.deliver(ctx)
     }
 
-    fn control_fd(&self) -> BorrowedFd<'_> {
-        sys::borrow(&self.shared.event)
-    }
-
     fn watch(&mut self, sources: &dyn Sources, want: bool) -> io::Result<()> {
-        if want != self.watched {
-            if want {
-                sources.add(self.control_fd(), CONTROL, EventSet::IN)?;
-            } else {
-                sources.remove(self.control_fd())?;
-            }
-            self.watched = want;
-        }
-        Ok(())
+        let event = sys::borrow(&self.shared.event);
+        self.watched.set(want, sources, event, CONTROL)
     }
 }
 

@@ -19,12 +19,12 @@ use std::os::fd::AsFd;
 use log::warn;
 use virtio_bindings::virtio_ids::VIRTIO_ID_NET;
 use virtio_bindings::virtio_net::*;
-use vmm_sys_util::epoll::EventSet;
 
 use crate::GuestMemory;
 use crate::sys;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::{Ring, RingError};
+use crate::virtio::watched::Watched;
 use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
 use header::HEADER;
 use tap::Tap;
@@ -54,7 +54,7 @@ pub struct Net {
     mac: [u8; 6],
     features: u64,
     link_up: bool,
-    watched: bool,
+    watched: Watched,
     buffer: Vec<u8>,
     /// Length of the frame in `buffer` that waits for room.
     pending: Option<usize>,
@@ -102,7 +102,7 @@ impl Net {
             mac,
             features: 0,
             link_up: true,
-            watched: false,
+            watched: Watched::default(),
             buffer: vec![0; MAX_FRAME],
             pending: None,
             chains: Vec::new(),
@@ -236,18 +236,8 @@ impl Net {
     }
 
     fn watch(&mut self, sources: &dyn Sources, want: bool) {
-        if want == self.watched {
-            return;
-        }
-        let fd = self.tap.as_fd();
-        let done = if want {
-            sources.add(fd, TAP, EventSet::IN)
-        } else {
-            sources.remove(fd)
-        };
-        match done {
-            Ok(()) => self.watched = want,
-            Err(e) => warn!("net: cannot change what is watched: {e}"),
+        if let Err(e) = self.watched.set(want, sources, self.tap.as_fd(), TAP) {
+            warn!("net: cannot change what is watched: {e}");
         }
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 use std::os::unix::net::UnixDatagram;
 
+use vmm_sys_util::epoll::EventSet;
+
 use super::*;
 use crate::MmioDevice;
 use crate::testing::{BUFFERS, Buf, END, Rig};

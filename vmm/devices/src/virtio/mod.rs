@@ -17,6 +17,7 @@ pub mod mmio;
 mod regs;
 pub mod ring;
 pub mod signal;
+pub(crate) mod watched;
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Work that all CPUs begin at once, counted and timed as a whole. */
+#ifndef GUESTS_TOGETHER_H
+#define GUESTS_TOGETHER_H
+
+#include "guest.h"
+
+/* Add one to what other CPUs add to as well: what it was before. */
+unsigned int fetch_add_one(volatile unsigned int *to);
+
+/*
+ * Have every CPU of the machine do work(cpu), this one too, which waits until all are done. The
+ * others have been started and wait before the count begins. Ticks of the counter that it took.
+ * May be called once.
+ */
+u64 together(void (*work)(unsigned int cpu));
+
+#endif
