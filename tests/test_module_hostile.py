@@ -55,7 +55,7 @@ def test_no_vmm_harms_the_host_by_its_guest_memfd():
 
 @pytest.mark.parametrize("kernel", HOSTS)
 def test_no_guest_harms_the_host(kernel: str):
-    hostile_guests(Machine(kernel, module(kernel)), [*CASES, ON_MODULE], seconds=2)
+    hostile_guests(Machine(kernel, module(kernel)), [*CASES, ON_MODULE], seconds=1)
 
 
 @pytest.mark.conformance

@@ -90,7 +90,7 @@ armvisor run --json --kernel /g/Image --initrd /g/initrd --cpus 4 --memory 512M 
 @pytest.mark.parametrize(
     ("guest", "el2", "rounds"),
     [
-        (KERNEL, False, 60),
+        (KERNEL, False, 40),
         pytest.param(KERNEL, False, 400, marks=CONFORMANCE),
         pytest.param(KERNEL, True, 400, marks=CONFORMANCE),
         pytest.param("oldstable", False, 400, marks=CONFORMANCE),
