@@ -123,7 +123,7 @@ def suites() -> list[Suite]:
     # In the order of tests/conftest.py, not by the number of tests in a group.
     side_by_side = ("-n", "2", "--dist=loadgroup", "--no-loadscope-reorder")
     return [
-        pytest_suite("lab", "lab/tests", "the lab's unit tests"),
+        pytest_suite("lab", "lab/tests", "the lab's unit tests", "-n", "2"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
         Suite("module", module, count_lines(UNNAMED), {}, "the module's unit tests"),
         Suite("bounce", bounce, count_lines(UNNAMED), {}, "the bounce-buffer module's unit tests"),
