@@ -281,10 +281,11 @@ def test_counted_runs_repeat():
 
 def test_a_counted_board_begins_with_random_numbers():
     """Always the same: to make its own of the clock's jitter takes 2,000,000,000 instructions."""
-    board = Board(count=True, settle=0)
+    board = Board(count=True, settle=1)
     text = board.run(["sh", "-c", "cat /proc/uptime; dmesg"]).check().text
     assert "crng init done" in text
-    assert float(text.split()[0]) < 2
+    # One to boot, one of rest.
+    assert float(text.split()[0]) < 3
 
 
 def test_json():

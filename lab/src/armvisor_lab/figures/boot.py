@@ -42,7 +42,7 @@ from armvisor_lab.results import all_instructions, until_power_off
 
 _END = "guest.end"
 _TIMEOUT = 1800  # of a boot, with the plugin
-# Other counted boards begin with random numbers.
+# Other counted boards begin with random numbers; bounds and goals of boots are of one without.
 _NO_SEED = ("-M", "dtb-randomness=off")
 
 
