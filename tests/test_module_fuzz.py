@@ -27,8 +27,12 @@ def test_no_calls_at_once_harm_the_host(kernel: str, seconds: int):
 
 @pytest.mark.conformance
 def test_kvm_lives_too():
-    """No hang and no complaint is the fuzzer's own."""
-    fuzzed_api(Machine("stable"), fuzz_seconds(60))
+    """No hang and no complaint is the fuzzer's own.
+
+    The host's CPUs stay on: 6.12's KVM without VHE runs into a BUG of its own in EL2 else, or a CPU
+    that comes back hangs.
+    """
+    fuzzed_api(Machine("stable"), fuzz_seconds(60), "NOT=host_cpu")
 
 
 def test_idleness_is_found():

@@ -9,6 +9,7 @@
  *	CPUS=n			vCPUs that a VM has at most (default 4)
  *	LIMIT=s			seconds without an operation's end that are a hang (default 120)
  *	OPS=name,name		only these operations; the others are drawn and left out
+ *	NOT=name,name		all but these
  *	TRACE=1			each operation is said before it is done
  *
  * Ends with "done", or with what failed and the seed that shows it.
@@ -136,7 +137,7 @@ static bool named(const char *list, const char *name)
 
 static void gather_ops(void)
 {
-	const char *only = getenv("OPS");
+	const char *only = getenv("OPS"), *not = getenv("NOT");
 	const struct op *op;
 	size_t i;
 
@@ -144,7 +145,8 @@ static void gather_ops(void)
 		for (op = tables[i]; op->name; op++) {
 			if (nr_ops == MAX_OPS)
 				die("MAX_OPS");
-			left_out[nr_ops] = only && !named(only, op->name);
+			left_out[nr_ops] = (only && !named(only, op->name)) ||
+					   named(not, op->name);
 			ops[nr_ops++] = op;
 			weights += op->weight;
 		}
