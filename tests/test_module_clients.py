@@ -30,7 +30,8 @@ def run(client: str, words: str = "") -> Result:
     module("stable")
     make(str(TOP / "guests"), "disk")
     lines = ["set -e", f". {login.FUNCTIONS}", f"start {client} {words}", "login"]
-    lines += [f"inside '{ASK}' | sed 's/^/answer /'", "leave"]
+    # The console's prompt has no end of line.
+    lines += ["echo", f"inside '{ASK}' | sed 's/^/answer /'", "leave"]
     return login.board(client).run(["sh", "-c", "\n".join(lines)])
 
 
