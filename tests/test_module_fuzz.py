@@ -29,8 +29,8 @@ def test_no_calls_at_once_harm_the_host(kernel: str, seconds: int):
 def test_kvm_lives_too():
     """No hang and no complaint is the fuzzer's own.
 
-    The host's CPUs stay on: 6.12's KVM without VHE runs into a BUG of its own in EL2 else, or a CPU
-    that comes back hangs.
+    The host's CPUs stay on. If they go off and come back, KVM without VHE (6.12, on the emulated
+    core) reaches a BUG in EL2, or a CPU that came back hangs.
     """
     fuzzed_api(Machine("stable"), fuzz_seconds(60), "NOT=host_cpu")
 
