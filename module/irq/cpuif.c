@@ -29,10 +29,14 @@ static unsigned int bpr1_of(const struct av_vgic_cpu *cpu)
 	return min_t(unsigned int, cpu->bpr0 + 1U, 7);
 }
 
-/* The group priority, without the subpriority: it decides about preemption. */
+/*
+ * The group priority, without the subpriority: it decides about preemption.
+ * With a binary point of 7 group 0 has no group priority, and with CBPR neither
+ * has group 1, although BPR1 then reads as 7, where it would have one bit.
+ */
 static u8 group_priority(const struct av_vgic_cpu *cpu, u8 priority, bool group1)
 {
-	unsigned int point = group1 ? bpr1_of(cpu) : cpu->bpr0 + 1U;
+	unsigned int point = group1 && !cpu->cbpr ? cpu->bpr1 : cpu->bpr0 + 1U;
 
 	return (u8)(priority & (0xffU << point));
 }
@@ -79,11 +83,23 @@ u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 	return best;
 }
 
-/* Does @irq pass the priority mask and preempt the running priority? */
+/*
+ * Does @irq preempt what is active? Both priorities are grouped by the binary
+ * point that @irq has now; what is active was acknowledged under another one if
+ * the guest has changed it since (CanSignalVirtualInt()).
+ */
+static bool preempts(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
+{
+	u8 running = running_priority(cpu);
+
+	return running == IDLE || group_priority(cpu, irq->priority, irq->group1) <
+				  group_priority(cpu, running, irq->group1);
+}
+
+/* Does @irq pass the priority mask, and preempt what is active? */
 static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 {
-	return irq->priority < cpu->pmr &&
-	       group_priority(cpu, irq->priority, irq->group1) < running_priority(cpu);
+	return irq->priority < cpu->pmr && preempts(cpu, irq);
 }
 
 /* Would the leased interrupt be due again after its end? A pending LPI is a candidate already. */

@@ -173,6 +173,44 @@ static void binary_point(void)
 	CHECK_EQ(icc(0, BPR1), 7);
 }
 
+/* What is active was acknowledged under another binary point than there is now. */
+static void binary_point_moves(void)
+{
+	boot();
+	dist_set(0x104, 3);
+	dist_set(0x420, 0x00004060);			/* 32: 0x60, 33: 0x40 */
+	line(0, 32, true);
+	CHECK_EQ(icc(0, IAR1), 32);
+	icc_set(0, BPR1, 7);				/* both of group 0x00 from here on */
+	line(0, 33, true);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
+	CHECK_EQ(icc(0, IAR1), 1023);
+	CHECK_EQ(icc(0, RPR), 0x60);			/* as it was acknowledged */
+	icc_set(0, BPR1, 3);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_IRQ);
+	CHECK_EQ(icc(0, IAR1), 33);
+}
+
+/* BPR0 is 7: nothing that is active is preempted, of group 1 neither if CBPR is set. */
+static void no_group_priority(void)
+{
+	boot();
+	icc_set(0, CTLR, 1);				/* CBPR */
+	icc_set(0, BPR0, 7);
+	dist_set(0x104, 3);
+	dist_set(0x420, 0x000040c0);			/* 32: 0xc0, 33: 0x40 */
+	line(0, 32, true);
+	CHECK_EQ(icc(0, IAR1), 32);
+	CHECK_EQ(icc(0, RPR), 0);
+	line(0, 33, true);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);
+	icc_set(0, BPR0, 6);
+	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, 0);	/* 32 was acknowledged as 0 */
+	line(0, 32, false);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(icc(0, IAR1), 33);
+}
+
 static void eoi_modes(void)
 {
 	boot();
@@ -369,6 +407,8 @@ int main(void)
 	RUN(edge_spi);
 	RUN(priorities);
 	RUN(binary_point);
+	RUN(binary_point_moves);
+	RUN(no_group_priority);
 	RUN(eoi_modes);
 	RUN(groups);
 	RUN(sgis);

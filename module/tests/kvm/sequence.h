@@ -41,7 +41,7 @@ struct op {
 };
 
 /* So many of the vGIC's rows are what a world does that is all about it. */
-#define VGIC_ONLY	4
+#define VGIC_ONLY	5
 
 /* Rows end with one without a name. */
 extern const struct op vm_ops[], vcpu_ops[], vgic_ops[];
@@ -81,5 +81,7 @@ void irq_line(struct world *w);
 
 /* sequence_guest.c: a program for the guest, run on one vCPU; prints its results. */
 void guest_program(struct world *w);
+/* One that acknowledges interrupts while others are active, and moves the binary points between. */
+void guest_preemption(struct world *w);
 
 #endif /* AV_TESTS_KVM_SEQUENCE_H */

@@ -11,6 +11,7 @@
 #include "sequence.h"
 
 #define MOST_OPS	20
+#define MOST_ROUNDS	6	/* of eight operations at most, each */
 #define OPS_AT		0x10000
 #define RESULTS_AT	0x20000
 #define VECTORS		0x800
@@ -234,20 +235,19 @@ static void show(struct world *w, const struct program *p)
 	}
 }
 
-void guest_program(struct world *w)
+/* Both groups on, and any priority passes. */
+static void add_open(struct program *p)
 {
-	unsigned int cpu = pick(w, 3) ? 0 : 1, i, nr = 2 + pick(w, MOST_OPS - 6);
-	struct program p = { 0 };
+	add(p, SET_PMR, 0, 0xff);
+	add(p, SET_IGRPEN0, 0, 1);
+	add(p, SET_IGRPEN1, 0, 1);
+}
+
+static void run_program(struct world *w, unsigned int cpu, const struct program *p)
+{
 	struct kvm_run *run;
 
-	if (pick(w, 4)) {
-		add(&p, SET_PMR, 0, 0xff);
-		add(&p, SET_IGRPEN0, 0, 1);
-		add(&p, SET_IGRPEN1, 0, 1);
-	}
-	for (i = 0; i < nr; i++)
-		add_one(w, &p, cpu);
-	load(w, cpu, &p);
+	load(w, cpu, p);
 	say(run_vcpu(w, cpu), "cpu_%u", cpu);
 	run = w->run[cpu];
 	if (!run)
@@ -255,5 +255,37 @@ void guest_program(struct world *w)
 	note(run->exit_reason, "exit");
 	if (run->exit_reason == KVM_EXIT_MMIO)
 		note(run->mmio.phys_addr, "mmio");
-	show(w, &p);
+	show(w, p);
+}
+
+void guest_program(struct world *w)
+{
+	unsigned int cpu = pick(w, 3) ? 0 : 1, i, nr = 2 + pick(w, MOST_OPS - 6);
+	struct program p = { 0 };
+
+	if (pick(w, 4))
+		add_open(&p);
+	for (i = 0; i < nr; i++)
+		add_one(w, &p, cpu);
+	run_program(w, cpu, &p);
+}
+
+void guest_preemption(struct world *w)
+{
+	unsigned int cpu = pick(w, 3) ? 0 : 1, i, rounds = 2 + pick(w, MOST_ROUNDS - 1);
+	struct program p = { 0 };
+
+	add_open(&p);
+	for (i = 0; i < rounds; i++) {
+		add(&p, SET_BPR0 + pick(w, 2), 0, pick(w, 8));
+		if (!pick(w, 3))
+			add(&p, SET_CTLR, 0, pick(w, 4));
+		add_raise(w, &p, cpu);
+		add(&p, pick(w, 4) ? IAR1 : IAR0, 0, 0);
+		p.acknowledged = p.nr;
+		add(&p, RPR, 0, 0);
+		if (!pick(w, 3))
+			add_end(w, &p);
+	}
+	run_program(w, cpu, &p);
 }

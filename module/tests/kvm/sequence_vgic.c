@@ -356,6 +356,7 @@ static void has(struct world *w)
 /* The first VGIC_ONLY are what a world that is all about the vGIC has. */
 const struct op vgic_ops[] = {
 	{ "program", 24, guest_program },
+	{ "preemption", 8, guest_preemption },
 	{ "dump", 4, dump },
 	{ "migrate", 3, migrate },
 	{ "set_line", 4, irq_line },
