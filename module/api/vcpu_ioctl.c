@@ -14,6 +14,7 @@
 #include "api/seal.h"
 #include "cpu/cpu.h"
 #include "cpu/pmu_host.h"
+#include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
@@ -131,6 +132,8 @@ static int av_vcpu_ioctl_init(void *object, void __user *argp)
 	r = av_vcpu_fix_features(vcpu, &init);
 	if (r)
 		return r;
+	if (!vcpu->initialized)
+		av_mpidr_init(vcpu);
 	av_vcpu_take_request(vcpu, AV_REQ_RESET);
 	r = av_vcpu_reset(vcpu);
 	if (r)

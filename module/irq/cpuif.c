@@ -141,6 +141,7 @@ static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group
 
 	/* LPIs have no active state. */
 	irq->active = intid < AV_LPI_MIN;
+	irq->active_on = (s16)cpu->index;
 	irq->latch = false;
 	level = 1U << (group_priority(cpu, irq->priority, group1) >> AV_VGIC_PRI_SHIFT);
 	if (group1)
@@ -184,9 +185,12 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 		return;
 	dropped = drop_priority(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);
-	/* The guest may name a wrong interrupt: the priority drops in any case. */
-	if (irq && irq->active && !cpu->eoimode && irq->group1 == group1 &&
-	    group_priority(cpu, irq->priority, group1) == dropped) {
+	/*
+	 * The guest may name a wrong interrupt: the priority drops in any case.
+	 * One that another vCPU acknowledged stays active, as in KVM.
+	 */
+	if (irq && irq->active && irq->active_on == (s16)cpu->index && !cpu->eoimode &&
+	    irq->group1 == group1 && group_priority(cpu, irq->priority, group1) == dropped) {
 		deactivate(vgic, cpu, irq, intid);
 		/* Private: deactivate() has updated this vCPU's outputs. */
 		if (intid < AV_VGIC_PRIVATE)

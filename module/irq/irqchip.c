@@ -110,6 +110,8 @@ int av_irq_vcpu_init(struct av_vcpu *vcpu)
 	int r = 0;
 
 	av_vgic_cpu_init(&vcpu->irq->gic, vcpu->id);
+	/* As in KVM: before KVM_ARM_VCPU_INIT (av_mpidr_init()) its affinity is 0. */
+	vcpu->irq->gic.mpidr = 0;
 	vcpu->irq->vcpu = vcpu;
 	av_timer_vcpu_init(vcpu);
 	mutex_lock(&vm->config_lock);

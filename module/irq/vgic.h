@@ -70,6 +70,7 @@ struct av_virq {
 	bool queued_group1 : 1;	/* … this group and … */
 	u8 queued_level;	/* … this priority level */
 	s16 target;		/* index of the vCPU; -1: routed to none */
+	s16 active_on;		/* active: index of the vCPU whose EOIR may end it; -1: of none */
 	u32 mpidr;		/* GICD_IROUTER */
 };
 

@@ -242,6 +242,35 @@ static void eoi_modes(void)
 	CHECK_EQ(icc(0, RPR), 0xff);
 }
 
+/* As KVM has it: elsewhere than where it was acknowledged an SPI is not ended by EOIR. */
+static void eoi_elsewhere(void)
+{
+	boot();
+	icc_set(1, GRPEN1, 1);
+	icc_set(1, PMR, 0xff);
+	dist_set(0x104, 1);
+	dist_set(0x420, 0xa0);
+	line(0, 32, true);
+	CHECK_EQ(icc(0, IAR1), 32);
+	line(0, 32, false);
+	redist_set(1, SGI_BASE + 0x400, 0xa0);
+	redist_set(1, SGI_BASE + 0x200, 1);
+	CHECK_EQ(icc(1, IAR1), 0);
+	icc_set(1, EOIR1, 32);				/* of the running priority, too */
+	CHECK_EQ(icc(1, RPR), 0xff);
+	CHECK_EQ(dist(0x304), 1);
+	CHECK_EQ(redist(1, SGI_BASE + 0x300), 1);
+	icc_set(0, EOIR1, 32);
+	CHECK_EQ(dist(0x304), 0);
+	/* Made active by a register: where it is routed to. */
+	dist_set(0x304, 1);
+	redist_set(1, SGI_BASE + 0x380, 1);
+	redist_set(1, SGI_BASE + 0x200, 1);
+	CHECK_EQ(icc(1, IAR1), 0);
+	icc_set(1, EOIR1, 32);
+	CHECK_EQ(dist(0x304), 1);
+}
+
 static void groups(void)
 {
 	boot();
@@ -410,6 +439,7 @@ int main(void)
 	RUN(binary_point_moves);
 	RUN(no_group_priority);
 	RUN(eoi_modes);
+	RUN(eoi_elsewhere);
 	RUN(groups);
 	RUN(sgis);
 	RUN(routing);

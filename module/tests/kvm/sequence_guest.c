@@ -148,14 +148,22 @@ static void add_cpuif(struct world *w, struct program *p)
 	}
 }
 
-/* End what was acknowledged, or what was not. */
-static void add_end(struct world *w, struct program *p)
+/*
+ * End what was acknowledged, or what was not. Before Linux 6.19 KVM's guests
+ * deactivate an SPI only where it was acknowledged, and SPIs are routed to vCPU
+ * 0 here; in the architecture, and on the module, any PE's DIR does it.
+ */
+static void add_end(struct world *w, struct program *p, unsigned int cpu)
 {
 	enum guest_kind kind = EOIR0 + pick(w, 3);
+	u32 intid;
 
 	if (pick(w, 3))
 		kind = EOIR1;
-	add(p, kind, 0, any_intid(w));
+	intid = any_intid(w);
+	if (kind == DIR && cpu && intid >= 32)
+		kind = EOIR1;
+	add(p, kind, 0, intid);
 	if (p->acknowledged && pick(w, 6))
 		p->op[p->nr - 1].from = p->acknowledged;
 }
@@ -185,7 +193,7 @@ static void add_one(struct world *w, struct program *p, unsigned int cpu)
 		p->acknowledged = p->nr;
 		break;
 	case 6 ... 8:
-		add_end(w, p);
+		add_end(w, p, cpu);
 		break;
 	case 9 ... 11:
 		add_mmio(w, p, cpu);
@@ -285,7 +293,7 @@ void guest_preemption(struct world *w)
 		p.acknowledged = p.nr;
 		add(&p, RPR, 0, 0);
 		if (!pick(w, 3))
-			add_end(w, &p);
+			add_end(w, &p, cpu);
 	}
 	run_program(w, cpu, &p);
 }
