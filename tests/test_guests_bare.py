@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The bare-metal guests under `armvisor run`: on KVM, nVHE and VHE, and on the module."""
 
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from built import module
 from guest_runs import Guest, Host, run_guests
 
-TOP = Path(__file__).resolve().parents[1]
 KERNEL = "stable"
 
 MIB = 1 << 20
@@ -34,11 +32,7 @@ PROGRAMS = [
 
 
 def without_el2(cpu: str) -> Host:
-    make = ["make", "-s", "-C", str(TOP / "module"), f"KVER={KERNEL}"]
-    done = subprocess.run(make, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-    module = TOP / "build/module" / KERNEL / "armvisor.ko"
-    return Host(cpu, KERNEL, el2=False, module=module, count=True)
+    return Host(cpu, KERNEL, el2=False, module=module(KERNEL), count=True)
 
 
 @pytest.mark.parametrize(

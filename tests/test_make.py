@@ -6,6 +6,7 @@ where a byte more moves what comes behind, and a count by it.
 """
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -37,6 +38,22 @@ def test_plain_make_makes_every_product(folder: str, tmp_path: Path):
     assert done.returncode == 0, done.stderr
     missing = [name for name in PRODUCTS[folder] if name.format(out=tmp_path) not in done.stdout]
     assert not missing, done.stdout
+
+
+def test_guests_are_made_by_several_at_once(tmp_path: Path):
+    """Tests that run side by side each call make: none finds what another has just taken."""
+    file = tmp_path / "debian-stable/version"
+    command = ["make", "-s", "-C", "guests", f"out={tmp_path}", str(file)]
+    for before in ("", "an older one\n"):
+        if before:
+            file.write_text(before)
+        makes = [
+            subprocess.Popen(command, cwd=TOP, stderr=subprocess.PIPE, text=True) for _ in range(6)
+        ]
+        said = [make.communicate(timeout=300)[1] for make in makes]
+        assert [make.returncode for make in makes] == [0] * 6, said
+        assert re.match(r"\d+\.\d+", file.read_text())
+    assert [found.name for found in file.parent.iterdir()] == ["version"]
 
 
 @pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
