@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The order of the tests: those that take longest first.
 
-`make test` gives them to two workers as each becomes free, in this order; a long one begun last
-would have the other worker wait for it. What shares a board is a group of one worker
+`make test` gives them to three workers as each becomes free, in this order; a long one begun last
+would have the other workers wait for it. What shares a board is a group of one worker
 (`xdist_group`), and stands here as a whole.
 """
 

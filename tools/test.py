@@ -121,7 +121,8 @@ def suites() -> list[Suite]:
     plugins = ["make", "-s", "-C", "lab/plugins", "check"]
     host = {"ARMVISOR_TARGET": "host"}
     # In the order of tests/conftest.py, not by the number of tests in a group.
-    side_by_side = ("-n", "2", "--dist=loadgroup", "--no-loadscope-reorder")
+    in_order = ("--dist=loadgroup", "--no-loadscope-reorder")
+    side_by_side = ("-n", "2", *in_order)
     return [
         pytest_suite("lab", "lab/tests", "the lab's unit tests", "-n", "2"),
         Suite("vmm", cargo, count_lines(CARGO), host, "the VMM's unit tests"),
@@ -130,7 +131,8 @@ def suites() -> list[Suite]:
         Suite("plugins", plugins, count_lines(UNNAMED), {}, "the unit tests of QEMU's plugin"),
         Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(
-            "boards", "tests", "end to end, on emulated boards", *side_by_side,
+            # Boards wait, too, for a timer or for make: three of them keep two CPUs busy.
+            "boards", "tests", "end to end, on emulated boards", "-n", "3", *in_order,
             "--durations=15", "-m", "not conformance and not soak and not work and not debug",
         ),
         pytest_suite(
