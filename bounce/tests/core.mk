@@ -35,7 +35,7 @@ $(headers:%=$(forward)/%):
 	@mkdir -p $(@D)
 	@echo '#include "guest.h"' >$@
 dma := -I$(forward) -Ifake/linux -I../kernel -I..
-$(out)/test_dma $(out)/test_dma_pages $(out)/test_devices: $(headers:%=$(forward)/%)
+generated := $(headers:%=$(forward)/%)
 
 test_dma-src := test_dma.c dma_world.c wide.c $(kernel) $(core)
 test_dma-cflags := $(dma)

@@ -12,7 +12,6 @@ PYTHON      ?= $(or $(venv_python),python3)
 tests += test_decode test_match decode_dump fuzz_decode
 
 test_decode-src := test_decode.c
-$(out)/test_decode $(out)/test_decode.passed: ../mmio/decode.c
 
 test_match-src := test_match.c ../mmio/match.c ../mmio/decode.c ../mmu/walk.c
 

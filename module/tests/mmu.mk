@@ -36,7 +36,6 @@ test_pairs-cflags := -iquote fake/pairs -iquote fake/tlb -isystem fake/pairs/sys
 test_shown-src := test_shown.c ../mmu/shown.c
 test_shown-cflags := $(test_pairs-cflags)
 test_ring-src := test_ring.c
-$(out)/test_ring $(out)/test_ring.passed: ../mmu/ring.c
 test_frames-src := test_frames.c ../mmu/frames.c
 test_around-src := test_around.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
