@@ -155,6 +155,150 @@ static void test_svc_of_el0(void)
 	CHECK_EQ(vcpu.stub_at, 0);
 }
 
+/* ---- debug exceptions ------------------------------------------------------ */
+
+#define STEP_ISV	BIT_ULL(24)
+
+static void leave_stepping(u64 mode, bool emulated)
+{
+	leave_with(mode, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, AV_EC_SOFTSTP_LOW) | AV_ESR_IL);
+	vcpu.cpu->step_emulated = emulated;
+}
+
+/* Of an emulated instruction nothing is executed: the hardware says ISV 0, the guest must not see it. */
+static void test_step_of_emulated(void)
+{
+	static const u8 modes[] = { AV_PSR_EL0T, AV_PSR_EL1H };
+	unsigned int i;
+	u64 esr;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(modes); i++) {
+		bool el1 = modes[i / 2] == AV_PSR_EL1H, emulated = i % 2;
+
+		leave_stepping(modes[i / 2], emulated);
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		esr = av_srf_get(&srf, AV_ESR_EL1);
+		CHECK_EQ(av_esr_ec(esr), el1 ? AV_EC_SOFTSTP_CUR : AV_EC_SOFTSTP_LOW);
+		CHECK_EQ(esr & AV_ESR_ISS, emulated ? STEP_ISV : 0);
+		CHECK_EQ(vcpu.stats.count[AV_EXIT_DEBUG], 1);
+		/* The next one is the hardware's own. */
+		CHECK(!vcpu.cpu->step_emulated);
+	}
+}
+
+/* A VMM that debugs its guest gets it, with the same syndrome, and the guest nothing. */
+static void test_vmm_debugs(void)
+{
+	static const u8 classes[] = {
+		AV_EC_BREAKPT_LOW, AV_EC_SOFTSTP_LOW, AV_EC_WATCHPT_LOW, AV_EC_BRK64,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, classes[i]) | AV_ESR_IL);
+		srf.far = 0x5000;
+		vcpu.cpu->step_emulated = classes[i] == AV_EC_SOFTSTP_LOW;
+		vcpu.cpu->guest_debug = 1;
+		CHECK_EQ(av_handle_exit(&vcpu), 0);
+		CHECK_EQ(vcpu.others, 1);
+		CHECK_EQ(av_srf_mode(&srf), AV_PSR_EL0T);
+		CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), 0);
+		CHECK_EQ(av_srf_get(&srf, AV_FAR_EL1), 0);
+		CHECK_EQ(srf.esr & AV_ESR_ISS, classes[i] == AV_EC_SOFTSTP_LOW ? STEP_ISV : 0);
+	}
+}
+
+/* ---- what comes with an exception ------------------------------------------- */
+
+/* Those that have an address tell the guest, and only they. */
+static void test_addresses(void)
+{
+	static const struct { u8 ec, cls; bool far; } rows[] = {
+		{ AV_EC_WATCHPT_LOW, AV_EXIT_DEBUG, true },
+		{ AV_EC_PC_ALIGN, AV_EXIT_ALIGN, true },
+		{ AV_EC_SP_ALIGN, AV_EXIT_ALIGN, true },
+		{ AV_EC_BREAKPT_LOW, AV_EXIT_DEBUG, false },
+		{ AV_EC_BRK64, AV_EXIT_DEBUG, false },
+		{ AV_EC_FP_EXC64, AV_EXIT_OTHER, false },
+		{ 0x0d, AV_EXIT_UNDEF, false },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, rows[i].ec) | AV_ESR_IL);
+		srf.far = 0x5000;
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		CHECK_EQ(av_srf_get(&srf, AV_FAR_EL1), rows[i].far ? 0x5000 : 0);
+		CHECK_EQ(vcpu.stats.count[rows[i].cls], 1);
+		CHECK_EQ(av_srf_mode(&srf), AV_PSR_EL1H);
+	}
+}
+
+/* A stub's push is not the guest's access. */
+static void test_stub_that_failed(void)
+{
+	leave_with(AV_PSR_EL1H, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, AV_EC_SP_ALIGN) | AV_ESR_IL);
+	srf.pc = 0x1000;
+	vcpu.stub_failed = true;
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
+	CHECK_EQ(srf.pc, 0x1000);
+	CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), 0);
+}
+
+/* CPACR_EL1.FPEN decides who has FP registers. */
+static void test_fp(void)
+{
+	unsigned int fpen, el1;
+
+	for (fpen = 0; fpen < 4; fpen++) {
+		for (el1 = 0; el1 < 2; el1++) {
+			bool may = el1 ? fpen & 1 : fpen == 3;
+
+			leave_with(el1 ? AV_PSR_EL1H : AV_PSR_EL0T, AV_EXCEPTION_SYNC,
+				   FIELD_PREP(AV_ESR_EC, AV_EC_FP) | AV_ESR_IL);
+			av_srf_set(&srf, AV_CPACR_EL1, FIELD_PREP(AV_CPACR_FPEN, fpen));
+			CHECK_EQ(av_handle_exit(&vcpu), 1);
+			CHECK_EQ(vcpu.cpu->fp_wanted, may);
+			CHECK_EQ(av_esr_ec(av_srf_get(&srf, AV_ESR_EL1)), may ? 0 : AV_EC_FP);
+		}
+	}
+}
+
+/* As KVM: with an immediate SMC is an unknown function, whatever X0 asks for. */
+static void test_smc(void)
+{
+	u32 immediate;
+
+	for (immediate = 0; immediate < 2; immediate++) {
+		leave_with(AV_PSR_EL1H, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, AV_EC_UNKNOWN) | AV_ESR_IL);
+		srf.insn = 0xd4000003 | immediate << 5;
+		srf.regs[0] = AV_CALL_PSCI_VERSION;
+		srf.pc = 0x1000;
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		CHECK_EQ(vcpu.others, !immediate);
+		CHECK_EQ(srf.regs[0], immediate ? ~0ULL : AV_CALL_PSCI_VERSION);
+		CHECK_EQ(srf.pc, 0x1004);
+	}
+}
+
+/* An SError waits while PSTATE.A is set, and is not lost. */
+static void test_serror(void)
+{
+	leave_with(AV_PSR_EL0T, AV_EXCEPTION_IRQ, 0);
+	av_srf_set_daif(&srf, AV_PSR_A);
+	av_inject_serror(&vcpu, 0x123);
+	CHECK(!av_inject_due(&vcpu));
+	CHECK_EQ(srf.due, AV_PSR_A);
+	av_inject_pending(&vcpu);
+	CHECK_EQ(av_srf_mode(&srf), AV_PSR_EL0T);
+	av_srf_set_daif(&srf, 0);
+	CHECK(av_inject_due(&vcpu));
+	av_inject_pending(&vcpu);
+	CHECK_EQ(av_srf_mode(&srf), AV_PSR_EL1H);
+	CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), FIELD_PREP(AV_ESR_EC, AV_EC_SERROR) | AV_ESR_IL | 0x123);
+	CHECK(!av_inject_due(&vcpu));
+}
+
 int main(void)
 {
 	if (av_sysreg_init())
@@ -164,5 +308,12 @@ int main(void)
 	RUN(test_what_kills);
 	RUN(test_samples);
 	RUN(test_svc_of_el0);
+	RUN(test_step_of_emulated);
+	RUN(test_vmm_debugs);
+	RUN(test_addresses);
+	RUN(test_stub_that_failed);
+	RUN(test_fp);
+	RUN(test_smc);
+	RUN(test_serror);
 	return TESTS_DONE();
 }

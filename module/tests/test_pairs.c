@@ -563,12 +563,79 @@ static void test_random(void)
 	CHECK(tried.tables > stays / 20);
 }
 
+/* How many tables the window may read. */
+static unsigned int nr_shown(const struct av_vcpu *vcpu)
+{
+	unsigned int n, shown = 0;
+
+	for (n = 0; n < AV_SRF_TABLES; n++)
+		shown += vcpu->srf->tables[n].region != AV_NO_REGION;
+	return shown;
+}
+
+/* Virtual EL1 switches to the i'th of many processes. */
+static void switch_to(struct av_vcpu *vcpu, unsigned int i)
+{
+	av_srf_set(vcpu->srf, AV_TTBR0_EL1, (2ULL + i) << 20 | (u64)(1 + i) << 48);
+	av_mmu_ttbr_changed(vcpu);
+	load(vcpu);
+}
+
+/*
+ * A vCPU whose registers but TTBR0_EL1 stay the same has more processes than places: a table is
+ * hidden with the place that it was shown for, and not before.
+ */
+static void test_tables_of_a_place(void)
+{
+	struct av_vcpu *vcpu = &vcpus[0];
+	unsigned int round, i, kept = 0, hidden = 0;
+
+	begin();
+	races = false;
+	asids_left = 2 * AV_NR_CONTEXTS;
+	for (round = 0; round < 8; round++) {
+		switch_to(vcpu, 0);
+		av_shown_hide(vcpu);
+		show_table(vcpu);
+		for (i = 1; i < 2 * AV_VCPU_TREES; i++) {
+			switch_to(vcpu, i);
+			if (nr_shown(vcpu))
+				kept++;
+			else
+				hidden++;
+		}
+		CHECK_EQ(nr_shown(vcpu), 0);
+	}
+	CHECK(kept && hidden);
+	end();
+}
+
+/* With any other register a table may be another process's. */
+static void test_tables_of_a_regime(void)
+{
+	struct av_vcpu *vcpu = &vcpus[0];
+
+	begin();
+	load(vcpu);
+	show_table(vcpu);
+	CHECK_EQ(nr_shown(vcpu), 1);
+	av_mmu_mode_changed(vcpu);
+	load(vcpu);
+	CHECK_EQ(nr_shown(vcpu), 1);
+	av_mmu_regime_changed(vcpu);
+	load(vcpu);
+	CHECK_EQ(nr_shown(vcpu), 0);
+	end();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
 		stays = strtoul(argv[1], NULL, 0);
 	if (argc > 2)
 		seed = strtoull(argv[2], NULL, 0) | 1;
+	RUN(test_tables_of_a_place);
+	RUN(test_tables_of_a_regime);
 	RUN(test_random);
 	return TESTS_DONE();
 }
