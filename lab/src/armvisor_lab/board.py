@@ -20,6 +20,7 @@ from pathlib import Path
 
 from armvisor_lab import autopsy, initramfs, kernels, logs, splat
 from armvisor_lab.autopsy import Autopsy
+from armvisor_lab.clock import Clock
 from armvisor_lab.errors import LabError
 from armvisor_lab.initramfs import Module
 from armvisor_lab.kernels import Kernel
@@ -127,7 +128,7 @@ class Board:
     modules: Sequence[str | Module] = ()
     disks: Sequence[Disk] = ()  # the module for them, virtio_blk, comes with them
     append: str = ""
-    timeout: float = 300
+    timeout: float = 300  # for the command, by clock.py
     log: Path | None = None
     settle: float | None = None
     check_leaks: bool = False
@@ -247,7 +248,9 @@ class _Run:
         self._scanner = splat.Scanner()
         self._console = bytearray()
         self._stdout, self._stderr = bytearray(), bytearray()
-        self._limit = time.monotonic() + BOOT_SECONDS
+        # `go` has them.
+        self._clock: Clock
+        self._limit: float
         self._last = math.inf
         self._log_file = log.open("wb", buffering=0)
         console = Channel("console", self._on_console)
@@ -280,6 +283,8 @@ class _Run:
     def go(self, kernel: Kernel, initrd: int) -> Result:
         channels = [*self._channels, self._autopsy.channel]
         machine = Machine(self._arguments(kernel, initrd), channels, [initrd])
+        self._clock = machine.clock
+        self._allow(BOOT_SECONDS)
         try:
             # The deadline is noted as a hang when it is met, before the board is asked why.
             with contextlib.suppress(Deadline):
@@ -296,13 +301,17 @@ class _Run:
     def _deadline(self) -> float:
         """When to give the board up; at first only when to ask what it is doing."""
         if not self._hang:
-            limit = min(self._limit, self._last)
+            limit = self._clock.until(min(self._limit, self._last))
             if time.monotonic() < limit:
                 return limit
             self._hang = self._say_hang()
-            self._limit = time.monotonic() + autopsy.SECONDS
+            self._allow(autopsy.SECONDS)
             self._autopsy.begin()
-        return self._limit
+        return self._clock.until(self._limit)
+
+    def _allow(self, seconds: float) -> None:
+        """What comes now may take so long."""
+        self._limit = self._clock.now() + seconds
 
     def _on_console(self, data: bytes) -> None:
         self._console += data
@@ -311,7 +320,7 @@ class _Run:
         before = len(self._scanner.splats)
         self._scanner.feed(data)
         if any(found.kind == "oops" for found in self._scanner.splats[before:]):
-            self._last = min(self._last, time.monotonic() + SPLAT_SECONDS)
+            self._last = min(self._last, self._clock.now() + SPLAT_SECONDS)
 
     def _on_status(self, data: bytes) -> None:
         *lines, self._lines = (self._lines + data).split(b"\n")
@@ -319,10 +328,10 @@ class _Run:
             word, _, rest = line.decode("utf-8", "replace").partition(" ")
             self._phase = word
             if word == "run":
-                self._limit = time.monotonic() + self._board.timeout
+                self._allow(self._board.timeout)
             elif word == "exit":
                 self._status = int(rest)
-                self._limit = time.monotonic() + POWER_OFF_SECONDS
+                self._allow(POWER_OFF_SECONDS)
             elif word == "fail":
                 self._refusal = rest
 

@@ -85,7 +85,8 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
            help="load a kernel module first, by name or as FILE.ko; repeatable")  # fmt: skip
     option("--append", default="", metavar="WORDS", help="more for the kernel's command line")
     option("--timeout", type=float, default=300, metavar="S",
-           help="seconds of real time for the command, default %(default)s")  # fmt: skip
+           help="seconds for the command, without those that the board waits for one of this "
+                "machine's CPUs; default %(default)s")  # fmt: skip
     option("--log", type=Path, metavar="FILE", help="where the console log goes")
     option("--json", action="store_true", help="print the result as JSON, stream nothing")
     option("--check-leaks", action="store_true", help="scan with kmemleak afterwards")

@@ -4,7 +4,6 @@
 The console is all there is: its text is the result. The machine is a `Board`'s.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +43,9 @@ def boot(
     ]
     machine = Machine(arguments, [console])
     log = logs.new("boot")
-    limit = time.monotonic() + board.timeout
     hung = False
     try:
-        machine.run(lambda: limit)
+        machine.run(machine.clock.deadline(board.timeout))
     except Deadline:
         hung = True
     text = received.decode("utf-8", "replace")

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO
 
+from armvisor_lab.clock import Clock
 from armvisor_lab.errors import LabError
 
 Receive = Callable[[bytes], None]
@@ -150,6 +151,7 @@ class Machine:
         self._tick = tick
         self._channels = list(channels)
         self._files = list(files)
+        self.clock = Clock()  # of QEMU, once it runs
         self.seconds = 0.0
         self.errors = ""  # what QEMU itself printed
 
@@ -157,7 +159,7 @@ class Machine:
         """Run to the end and return QEMU's exit status.
 
         `deadline`, asked again as things happen, is the time on the monotonic clock after
-        which Deadline is raised.
+        which Deadline is raised; that of a limit on `clock` is `clock.deadline(SECONDS)`.
         """
         began = time.monotonic()
         with tempfile.TemporaryFile() as errors:
@@ -180,6 +182,7 @@ class Machine:
             pass_fds=[*self._files, *(channel.theirs.fileno() for channel in self._channels)],
             start_new_session=True,
         )  # fmt: skip
+        self.clock.follow(process.pid)
         for channel in self._channels:
             channel.theirs.close()
         if "-icount" in self._arguments:

@@ -22,7 +22,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -312,9 +311,8 @@ class XenBoard:
             ]  # fmt: skip
             tick = control.tick if self.smp > 1 else None
             machine = Machine(arguments, [console, control.channel], tick=tick)
-            limit = time.monotonic() + self.timeout
             try:
-                machine.run(lambda: limit)
+                machine.run(machine.clock.deadline(self.timeout))
             except Deadline:
                 hung = True
         log.write_bytes(received)

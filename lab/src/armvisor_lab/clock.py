@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The clock of an emulator's limits: real time, without what a busy machine kept it waiting.
+
+A limit ends the wait for a machine that hangs; it must not end one whose processors are given to
+other work. So the time that a thread of the emulator was ready to run and had no CPU does not
+count. Of several threads the one that waited longest is taken: it held the others up at most so
+long.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+
+class Clock:
+    """Time in seconds, of no particular origin. It is real time until a process is followed."""
+
+    def __init__(self) -> None:
+        self._tasks: Path | None = None
+        self._waited = 0.0
+
+    def follow(self, pid: int) -> None:
+        """From now on leave out what this process waits for a CPU."""
+        self._tasks = _PROC / str(pid) / "task"
+
+    def now(self) -> float:
+        """The time."""
+        self._look()
+        return time.monotonic() - self._waited
+
+    def until(self, limit: float) -> float:
+        """The real, monotonic time before which the clock does not show `limit`.
+
+        It is over when the clock shows it: ask again once it has come.
+        """
+        real = limit + self._waited
+        if time.monotonic() >= real:
+            self._look()
+            real = limit + self._waited
+        return real
+
+    def deadline(self, seconds: float) -> Callable[[], float]:
+        """`until` for so many seconds from now, as `Machine.run` wants it."""
+        limit = self.now() + seconds
+        return lambda: self.until(limit)
+
+    def _look(self) -> None:
+        """Where the kernel does not tell what threads wait, that is nothing."""
+        if self._tasks is None:
+            return
+        waits = [self._waited]
+        # The process, or one of its threads, has gone: what it waited is known from before.
+        with contextlib.suppress(OSError):
+            for task in self._tasks.iterdir():
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    waits.append(int((task / "schedstat").read_text().split()[1]) / 1e9)
+        self._waited = max(waits)
