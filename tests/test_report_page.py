@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from browser import TOP, Browser
 
+from armvisor_lab.cli_report import write_demo
 from armvisor_lab.figures import lat, run
 from armvisor_lab.model import published
 
@@ -75,10 +76,18 @@ def records(folder: Path) -> list[Path]:
     return [folder / f"{name}.json" for name in contents]
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    target = folder / "report.html"
+# The page of a whole report, and that of a demo, with how many sections each has at least.
+PAGES = {"report": 15, "demo": 8}
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def page(request, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    target = folder / f"{request.param}.html"
+    if request.param == "demo":
+        records(folder)
+        write_demo(folder / "demo.json", target)
+        return target
     done = subprocess.run(
         [LAB, "report", *records(folder), "-o", target], capture_output=True, text=True, check=False
     )
@@ -107,6 +116,11 @@ WIDER = """[...document.querySelectorAll("body *")].filter(each => !each.closest
     && each.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
     .map(each => each.outerHTML.slice(0, 120))"""
 
+# Tables that have less room than they take: a reader sees a part of them.
+CUT_TABLES = """[...document.querySelectorAll("details")].map(each => each.open = true) &&
+    [...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth + 1)
+    .map(each => each.closest("section").id + ": " + each.innerText.slice(0, 40))"""
+
 # Words of a drawing that it cuts off, or that stand on one another.
 CUT = """[...document.querySelectorAll("svg.chart")].flatMap(svg => {
     const box = svg.getBoundingClientRect();
@@ -128,7 +142,7 @@ BACK = "getComputedStyle(document.body).backgroundColor"
 def test_each_section_is_seen_and_nothing_is_too_wide(browser, page, width, scheme):
     browser.show(page, width, scheme)
     PICTURES.mkdir(parents=True, exist_ok=True)
-    picture = PICTURES / f"{width}-{scheme}.png"
+    picture = PICTURES / f"{page.stem}-{width}-{scheme}.png"
     browser.screenshot(picture)
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 100_000
     assert browser.evaluate(BACK) == SCHEMES[scheme]
@@ -136,11 +150,13 @@ def test_each_section_is_seen_and_nothing_is_too_wide(browser, page, width, sche
     assert browser.complaints() == []
     ids = re.findall(r'<section id="([\w-]+)">', page.read_text())
     seen = {each["id"]: each for each in browser.evaluate(SEEN)}
-    assert list(seen) == ids and len(ids) > 15
+    assert list(seen) == ids and len(ids) > PAGES[page.stem]
     assert not [each for each in seen.values() if each["height"] < 60 or not each["head"]]
     assert browser.evaluate("document.documentElement.scrollWidth") == width
     assert browser.evaluate(WIDER) == []
     assert browser.evaluate(CUT) == []
+    if width < 500:
+        assert browser.evaluate(CUT_TABLES) == []
 
 
 # The least contrast of words with what is behind them that readers can be asked to bear (WCAG AA).
@@ -177,3 +193,6 @@ def test_the_checks_see_what_they_look_for(browser, page, tmp_path):
     spoilt.write_text(page.read_text().replace("<h1>", '<img src="http://127.0.0.1:9/x"><h1>'))
     browser.show(spoilt, 1280, "light")
     assert any("violates" in each for each in browser.complaints())
+    spoilt.write_text(page.read_text().replace("</style>", "td { min-width: 500px }</style>"))
+    browser.show(spoilt, 400, "light")
+    assert browser.evaluate(CUT_TABLES)

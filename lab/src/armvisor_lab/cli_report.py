@@ -9,7 +9,8 @@ from typing import Any
 from armvisor_lab import paths, records
 from armvisor_lab.cli_board import say
 from armvisor_lab.errors import LabError
-from armvisor_lab.report import build, page, text
+from armvisor_lab.report import build, page, reference, text
+from armvisor_lab.report import demo as demo_page
 
 # What is made into a report where no record is named: those of these that there are.
 _DEFAULT = (
@@ -63,6 +64,13 @@ def _default() -> list[Path]:
 def write_report(files: list[Path], target: Path) -> None:
     """The page of some records."""
     made = build.report([records.read(file) for file in files])
+    paths.write_atomically(target, page.render(made).encode())
+
+
+def write_demo(record: Path, target: Path) -> None:
+    """The page of one VM's run, with the figures of the record that the checkout has."""
+    shipped = records.read(reference.file()) if reference.file().exists() else None
+    made = demo_page.report(records.read(record), shipped)
     paths.write_atomically(target, page.render(made).encode())
 
 

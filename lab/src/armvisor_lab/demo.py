@@ -8,16 +8,17 @@ is kept from the console and made into a table.
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from armvisor_lab import kernels, paths, timetable
 from armvisor_lab.board import CPUS, Board, Result, tail
 from armvisor_lab.cli_board import describe, kernel_role, say
-from armvisor_lab.cli_report import write_report
+from armvisor_lab.cli_report import write_demo
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
 from armvisor_lab.figures.run import provenance, write
@@ -40,8 +41,8 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     demo.add_argument("--el2", action="store_true",
                       help="on a board with EL2, on KVM, instead of the module")  # fmt: skip
     demo.add_argument("--page", type=Path, metavar="FILE",
-                      help="a page of the run, its record beside it; default "
-                      "build/demo.html")  # fmt: skip
+                      help="a page of the run, with the figures of docs/bench.json; the run's "
+                      "record stands beside it; default build/demo.html")  # fmt: skip
     demo.set_defaults(run=_run)
 
 
@@ -50,22 +51,37 @@ def defaults() -> argparse.Namespace:
     return argparse.Namespace(cpu="cortex-a72", kernel=kernels.DEFAULT, el2=False, page=None)
 
 
+# What the guest says of itself, and when its kernel, by its own clock, comes to these points.
+_SYSTEM = re.compile(rb"This is Debian in a VM: (.{1,200}?)\r?$")
+_POINTS = {
+    "init": re.compile(rb"\[ *(\d+\.\d+)\] Run /init as init process"),
+    "off": re.compile(rb"\[ *(\d+\.\d+)\] reboot: Power down"),
+}
+
+
 @dataclass(frozen=True)
 class Ran:
-    """A run: the VM's report, the board, and how `armvisor run` ended."""
+    """A run: the VM's report, the board, how `armvisor run` ended, and what the guest was."""
 
     report: dict[str, Any]
     board: dict[str, Any]
     status: int
+    guest: dict[str, Any] = field(default_factory=dict)
 
 
 class Console:
-    """Passes a console on as it comes, but for the report, a line of its own."""
+    """Passes a console on as it comes, but for the report, a line of its own.
+
+    `guest` is what the guest said of itself: its system, and the seconds of its clock at /init and
+    at power-off.
+    """
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write = write
         self._line = b""
+        self._begun = b""  # of a line that was passed on in part
         self.report: dict[str, Any] | None = None
+        self.guest: dict[str, Any] = {}
 
     def receive(self, data: bytes) -> None:
         """Take more of the console."""
@@ -75,10 +91,20 @@ class Console:
             if line.startswith(REPORT):
                 self.report = json.loads(line)
             else:
+                self._note(self._begun + line)
+                self._begun = b""
                 self._write(line + b"\n")
         if not REPORT.startswith(self._line[: len(REPORT)]):
+            self._begun += self._line
             self._write(self._line)
             self._line = b""
+
+    def _note(self, line: bytes) -> None:
+        if found := _SYSTEM.match(line):
+            self.guest["system"] = found[1].decode("utf-8", "replace")
+        for name, pattern in _POINTS.items():
+            if found := pattern.match(line):
+                self.guest[name] = float(found[1])
 
 
 def show(report: dict[str, Any]) -> None:
@@ -93,7 +119,8 @@ def show(report: dict[str, Any]) -> None:
 
 def write_record(ran: Ran, file: Path) -> None:
     """The run as a record."""
-    write(file, {**provenance(), "demo": {"board": ran.board, "report": ran.report}})
+    demo = {"board": ran.board, "report": ran.report, "guest": ran.guest}
+    write(file, {**provenance(), "demo": demo})
 
 
 def write_page(ran: Ran, page: Path) -> None:
@@ -101,7 +128,7 @@ def write_page(ran: Ran, page: Path) -> None:
     record = page.with_suffix(".json")
     write_record(ran, record)
     try:
-        write_report([record], page)
+        write_demo(record, page)
     except LabError as error:
         say(f"no page of it: {error}")
     else:
@@ -139,7 +166,8 @@ def run_vm(options: argparse.Namespace, out: Callable[[bytes], None]) -> Ran:
         raise LabError(result.failure.message, f"the board's console log: {result.log}")
     if console.report is None:
         raise LabError(f"armvisor ended with status {result.status} and no report")
-    return Ran(console.report, describe(board, result.kernel), result.exit_status)
+    described = describe(board, result.kernel)
+    return Ran(console.report, described, result.exit_status, console.guest)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -51,6 +51,15 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Guest:
+    """What a demo's guest was, and the seconds of its clock at /init and at power-off."""
+
+    system: str
+    init: float | None = None
+    off: float | None = None
+
+
+@dataclass(frozen=True)
 class Record:
     """What was read, by the name of its file."""
 
@@ -64,6 +73,7 @@ class Record:
     failures: tuple[str, ...]
     groups: tuple[timetable.Group, ...] = ()  # where a VM's time went
     board: Value | None = None  # what that VM was on
+    guest: Guest | None = None  # and what was in it, where it said so
     counts_of: tuple[str, ...] = ()  # the revisions that a model's counts are of
     schema: int = READS[0]
     built: Mapping[str, str] = field(default_factory=dict)  # checksums, by what they are of
@@ -236,6 +246,16 @@ def _groups(demo: Mapping[str, Any]) -> tuple[timetable.Group, ...]:
         raise _Malformed(f"demo: report: {error!r}") from error
 
 
+def _guest(demo: Mapping[str, Any]) -> Guest | None:
+    """What a demo's guest said of itself; it may have said nothing."""
+    said = _table(demo.get("guest", {}), "demo: guest")
+    if "system" not in said:
+        return None
+    points = (said.get(name) for name in ("init", "off"))
+    times = (None if at is None else _number(at, "demo: guest: a time") for at in points)
+    return Guest(_text(said["system"], "demo: guest: system"), *times)
+
+
 def _record(file: str, content: object) -> Record:
     table = _table(content, "the record")
     kind = next((key for key in KINDS if key in table), "")
@@ -260,6 +280,7 @@ def _record(file: str, content: object) -> Record:
         failures,
         groups,
         Value("demo", 0, board=_table(demo.get("board", {}), "demo: board")),
+        _guest(demo),
         tuple(_text(each, "counts_of") for each in _list(table.get("counts_of", []), "counts_of")),
         schema,
         {name: _text(each, name) for name, each in _table(table.get("built", {}), "built").items()},

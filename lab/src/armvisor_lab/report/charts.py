@@ -10,13 +10,15 @@ style, one a tone; where two series have one tone, the second is paler.
 import math
 from dataclasses import dataclass, replace
 
-from armvisor_lab.report.model import Bars, Lines, Series, number
+from armvisor_lab.report.model import Bars, Chart, Layers, Lines, Series, Whole, number
 
 _LABEL, _BAR, _GAP, _BETWEEN = 18, 13, 4, 10
 # What is right of the longest bar is for its value.
 _BARS_END, _DOTS = 74.0, (3.0, 94.0)
 _LINES, _LINES_HEIGHT = (9.0, 96.0), 200
 _DOT = 7
+_WHOLE = 34
+_LAYER, _LAYER_GAP = 44, 4
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,17 @@ class Shape:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart to be drawn: its caption, its legend, and shapes on a height."""
+    """A chart to be drawn: its caption, its legend, and shapes on a height.
+
+    `wide`: it has the whole width of the page, with nothing beside it.
+    """
 
     title: str
     unit: str
     keys: tuple[Key, ...]
     shapes: tuple[Shape, ...]
     height: int
+    wide: bool = False
 
 
 def _keys(series: tuple[Series, ...]) -> tuple[Key, ...]:
@@ -176,11 +182,39 @@ def _lines(chart: Lines, keys: tuple[Key, ...]) -> Drawing:
     return Drawing(chart.title, chart.unit, keys, tuple(shapes), _LINES_HEIGHT)
 
 
-def draw(chart: Bars | Lines) -> Drawing:
+def _whole(chart: Whole, keys: tuple[Key, ...]) -> Drawing:
+    total = sum(chart.values) or 1
+    shapes: list[Shape] = []
+    x = 0.0
+    for key, value in zip(keys, chart.values, strict=True):
+        width = 100 * value / total
+        shapes.append(Shape("rect", x, 0, key, width, _WHOLE, key.name))
+        x += width
+    squares = tuple(replace(key, shape=1) for key in keys)
+    return Drawing(chart.title, chart.unit, squares, tuple(shapes), _WHOLE, wide=True)
+
+
+def _layers(chart: Layers) -> Drawing:
+    shapes: list[Shape] = []
+    keys = _keys(tuple(series for series, _ in chart.rows))
+    for i, (key, (series, detail)) in enumerate(zip(keys, chart.rows, strict=True)):
+        y = i * (_LAYER + _LAYER_GAP)
+        shapes.append(Shape("rect", 0, y, None, 100, _LAYER, style="layer"))
+        shapes.append(Shape("rect", 0, y, replace(key, pale=False), 1.2, _LAYER))
+        shapes.append(Shape("text", 3, y + 18, text=series.name, style="label strong"))
+        shapes.append(Shape("text", 3, y + 35, text=detail, style="label"))
+    return Drawing(chart.title, "", (), tuple(shapes), len(keys) * (_LAYER + _LAYER_GAP))
+
+
+def draw(chart: Chart) -> Drawing:
     """The shapes of a chart."""
+    if isinstance(chart, Layers):
+        return _layers(chart)
     keys = _keys(chart.series)
     if isinstance(chart, Lines):
         return _lines(chart, keys)
+    if isinstance(chart, Whole):
+        return _whole(chart, keys)
     return _dots(chart, keys) if chart.form == "dots" else _bars(chart, keys)
 
 

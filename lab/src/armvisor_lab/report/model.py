@@ -51,6 +51,11 @@ class Table:
     title: str = ""
     folded: bool = False
 
+    def label(self, column: int) -> str:
+        """A column's name with its group's, as a row that stands by itself has it."""
+        head = self.heads[column]
+        return ", ".join(filter(None, (head.name, head.group)))
+
     def groups(self) -> list[tuple[str, int]]:
         """Names over columns, with how many columns each is over; none if there are no names."""
         found: list[tuple[str, int]] = []
@@ -103,6 +108,27 @@ class Lines:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """One bar of parts, side by side; each part is a series and its value."""
+
+    title: str
+    unit: str
+    series: tuple[Series, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What runs on what, the uppermost first: a name and a word of detail for each."""
+
+    title: str
+    rows: tuple[tuple[Series, str], ...]
+
+
+Chart = Bars | Lines | Whole | Layers
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of the report. `group` is the work, `lead` what it is, `missing` what is not there."""
 
@@ -113,7 +139,7 @@ class Section:
     state: str = ""
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    charts: tuple[Bars | Lines, ...] = ()
+    charts: tuple[Chart, ...] = ()
     tables: tuple[Table, ...] = ()
     commands: tuple[str, ...] = ()
     provenance: tuple[str, ...] = ()
@@ -121,9 +147,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `works` are the sources by the name of their group."""
+    """All of it. `works` are the sources by the name of their group.
+
+    `first` sections stand before the contents; `then` says what comes after them.
+    """
 
     title: str
     lead: tuple[str, ...]
     sections: tuple[Section, ...]
     works: dict[str, str] = field(default_factory=dict)
+    first: int = 0
+    then: tuple[str, ...] = ()

@@ -96,12 +96,16 @@ def latencies(pool: Pool) -> Section:
     heads += [Head(name, "÷ native") for name, _ in others]
     series = [Series(name, _TONES[variant]) for name, variant in others]
     missing = [name for name, v in _WHO if not any(f"lat.{r}.{v}" in use.found for r in ROWS)]
+    there = [name for name, _ in _WHO if name not in missing or not use.found]
+    lead = "System calls, signals, processes and memory in a Debian guest of one CPU, each "
+    lead += "repeated and the best taken."
+    if "emulator" in there:
+        lead += " The emulator is Debian's QEMU on the board without EL2."
     return Section(
         id="latencies",
-        title="Latencies: native, KVM, armvisor, emulator",
+        title=f"Latencies: {', '.join(there)}",
         group=GROUP,
-        lead="System calls, signals, processes and memory in a Debian guest of one CPU, each "
-        "repeated and the best taken. The emulator is Debian's QEMU on the board without EL2.",
+        lead=lead,
         state=_state(use),
         missing=_not_yet(missing, use),
         charts=tuple(bars("Times native", "times native", series, dots, log=True)),

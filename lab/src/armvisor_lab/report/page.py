@@ -39,7 +39,7 @@ def render(report: Report) -> str:
     environment.filters |= {"code": _code, "draw": charts.draw, "trend": charts.trend}
     style = (files(__package__) / "templates/style.css").read_text(encoding="utf-8")
     contents: dict[str, list[Section]] = {}
-    for section in report.sections:
+    for section in report.sections[report.first :]:
         contents.setdefault(section.group, []).append(section)
     page = environment.get_template("page.html")
     return page.render(report=report, contents=contents, style=Markup(style))

@@ -28,6 +28,8 @@ from armvisor_lab.report.pool import Pool, Use
 _SPREAD = 20
 
 NOT_APPLICABLE = "NA"
+# Over the columns of our values in a table that has others', too.
+HERE = "here"
 
 
 Rows = Sequence[tuple[str, tuple[Mark, ...]]]
@@ -191,7 +193,7 @@ def _without(row: published.Row, column: published.Column) -> tuple[str, None, s
 
 
 def _table(section: published.Section, grid: Grid, unit: str) -> Table:
-    groups = f"published, {section.unit}", f"here, {unit}"
+    groups = f"published, {section.unit}", f"{HERE}, {unit}"
     heads = [Head("", left=True)]
     heads += [Head(name, groups[0]) for name in section.columns]
     heads += [Head(column.name, groups[1]) for column in section.ours]
