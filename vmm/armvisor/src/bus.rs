@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The MMIO bus: which device answers at an address.
 //!
-//! Filled before the first vCPU runs and never changed after, so that a look-up takes no lock. Each
-//! device has a lock of its own, taken for one access; no device calls back into the bus.
+//! Filled before the first vCPU runs and never changed after: neither a look-up nor an access takes a
+//! lock here. All vCPUs may be in one device at once, and one that waits there holds up no other. No
+//! device calls back into the bus.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use armvisor_devices::MmioDevice;
 use thiserror::Error;
@@ -20,7 +21,7 @@ pub enum BusError {
 struct Slot {
     base: u64,
     last: u64,
-    device: Arc<Mutex<dyn MmioDevice>>,
+    device: Arc<dyn MmioDevice>,
 }
 
 /// Devices by address, sorted.
@@ -35,7 +36,7 @@ impl Bus {
         &mut self,
         base: u64,
         size: u64,
-        device: Arc<Mutex<dyn MmioDevice>>,
+        device: Arc<dyn MmioDevice>,
     ) -> Result<(), BusError> {
         let last = size
             .checked_sub(1)
@@ -61,7 +62,7 @@ impl Bus {
         let Some((slot, offset)) = self.find(address, data.len()) else {
             return false;
         };
-        lock(&slot.device).read(offset, data);
+        slot.device.read(offset, data);
         true
     }
 
@@ -70,34 +71,31 @@ impl Bus {
         let Some((slot, offset)) = self.find(address, data.len()) else {
             return false;
         };
-        lock(&slot.device).write(offset, data);
+        slot.device.write(offset, data);
         true
     }
 }
 
-/// A device whose thread panicked is still the guest's device: the VM is about to end, and the other
-/// vCPUs should get there without a second panic.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
     use super::*;
 
-    struct Echo(u8);
+    struct Echo(AtomicU8);
 
     impl MmioDevice for Echo {
-        fn read(&mut self, offset: u64, data: &mut [u8]) {
-            data.fill(self.0.wrapping_add(offset as u8));
+        fn read(&self, offset: u64, data: &mut [u8]) {
+            data.fill(self.0.load(Ordering::Relaxed).wrapping_add(offset as u8));
         }
-        fn write(&mut self, _offset: u64, data: &[u8]) {
-            self.0 = data[0];
+        fn write(&self, _offset: u64, data: &[u8]) {
+            self.0.store(data[0], Ordering::Relaxed);
         }
     }
 
-    fn echo(value: u8) -> Arc<Mutex<dyn MmioDevice>> {
-        Arc::new(Mutex::new(Echo(value)))
+    fn echo(value: u8) -> Arc<dyn MmioDevice> {
+        Arc::new(Echo(AtomicU8::new(value)))
     }
 
     fn bus() -> Bus {
@@ -116,6 +114,29 @@ mod tests {
         assert!(bus.write(0x2000, &[9]));
         assert!(bus.read(0x2001, &mut data[..1]));
         assert_eq!(data[0], 10);
+    }
+
+    #[test]
+    fn two_cpus_are_in_one_device_at_once() {
+        /// Lets nobody go on before two are there.
+        struct Meeting(Barrier);
+
+        impl MmioDevice for Meeting {
+            fn read(&self, _offset: u64, _data: &mut [u8]) {
+                self.0.wait();
+            }
+            fn write(&self, _offset: u64, _data: &[u8]) {
+                self.0.wait();
+            }
+        }
+
+        let mut bus = Bus::default();
+        let meeting = Arc::new(Meeting(Barrier::new(2)));
+        bus.insert(0x1000, 8, meeting).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(bus.read(0x1000, &mut [0])));
+            assert!(bus.write(0x1004, &[0]));
+        });
     }
 
     #[test]

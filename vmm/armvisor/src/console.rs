@@ -6,7 +6,8 @@
 //! kick of the vCPU's thread gets through: nothing here may keep a VM from being stopped.
 //! Input: the main loop feeds [`Keyboard`] what is typed, and the UART what comes out of it.
 //!
-//! Locks: a Screen is inside its UART and has that lock. The main loop only tries for it.
+//! Locks: a Screen is inside its UART and has a lock there, which no load from the UART takes. The
+//! main loop only tries for it.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use vmm_sys_util::timerfd::TimerFd;
 
 use crate::sys::tty::wait_writable;
+use crate::uart::Sink;
 
 /// What `--console` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,24 +135,25 @@ impl Screen {
     }
 }
 
-impl Write for Screen {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Sink for Screen {
+    fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() >= LINE || bytes.contains(&b'\n') {
             self.show(0);
         }
-        if self.bytes.len() >= BEHIND {
-            self.show(1000);
-        }
         if !self.bytes.is_empty() {
             self.tick_in(HALF_LINE);
         }
-        Ok(bytes.len())
     }
 
-    /// The UART flushes after each character, which is not when a person wants to see it.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    fn is_behind(&self) -> bool {
+        self.bytes.len() >= BEHIND
+    }
+
+    fn catch_up(&mut self) {
+        if self.is_behind() {
+            self.show(1000);
+        }
     }
 }
 
@@ -251,7 +254,7 @@ mod tests {
     fn lines_are_shown_whole_and_halves_after_a_tick() {
         let (mut reader, mut screen) = pipe();
         for byte in b"one\ntwo" {
-            screen.write_all(&[*byte]).unwrap();
+            screen.put(&[*byte]);
         }
         assert_eq!(read(&mut reader), b"one\n");
         assert_eq!(screen.due, Some(HALF_LINE));
@@ -266,7 +269,8 @@ mod tests {
     fn a_slow_reader_loses_nothing_and_a_missing_one_holds_nobody_up() {
         let (mut reader, mut screen) = pipe();
         let text: Vec<u8> = (0..1_000_000_u32).map(|at| at as u8).collect();
-        screen.write_all(&text).unwrap();
+        screen.put(&text);
+        screen.catch_up();
         assert!(!screen.bytes.is_empty(), "a socket holds less than that");
         let mut got = read(&mut reader);
         while got.len() < text.len() {
@@ -275,14 +279,14 @@ mod tests {
         }
         assert!(got == text);
         drop(reader);
-        screen.write_all(b"gone\n").unwrap();
+        screen.put(b"gone\n");
         assert!(screen.bytes.is_empty());
     }
 
     #[test]
     fn no_console_keeps_nothing() {
         let mut screen = Screen::new(None).unwrap();
-        screen.write_all(&vec![b'x'; 10 * LINE]).unwrap();
+        screen.put(&vec![b'x'; 10 * LINE]);
         assert!(screen.bytes.is_empty());
     }
 

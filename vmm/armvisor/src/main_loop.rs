@@ -9,13 +9,14 @@
 //! guest may reset before its machine's loop has begun, again and again: signals and requests are
 //! looked at once more when the machine has ended, so that they are heard within a machine's life.
 //!
-//! This thread never waits for the UART's lock, which a vCPU may hold while it waits for a slow
-//! reader of the console.
+//! This thread waits neither for the console's screen, which a vCPU may have while a slow reader
+//! catches up, nor without a limit for the devices' thread, which waits for the host's storage. So a
+//! VM whose disk hangs can still be looked at, and ended.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -35,8 +36,9 @@ use crate::sys::signal::EndSignals;
 use crate::uart::Uart;
 use crate::vcpu::Gate;
 
-/// How long vCPUs may take to notice a pause, and the program waits for its threads at the end.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long vCPUs and devices may take to notice a pause, and the program waits for its threads at
+/// the end.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 /// A vCPU has the UART, perhaps for a slow reader of the console: look again after this long.
 const BUSY: Duration = Duration::from_millis(1);
 const KICK_AGAIN: Duration = Duration::from_millis(20);
@@ -45,7 +47,9 @@ const INPUT_RETRY: Duration = Duration::from_millis(10);
 /// How often characters that KVM has collected are looked for when nothing else brings us there.
 const COALESCED_LOOK: Duration = Duration::from_millis(200);
 
-pub type ConsoleUart = Arc<Mutex<Uart<Screen>>>;
+const BUSY_DEVICE: &str = "a device waits for the host, probably for a disk";
+
+pub type ConsoleUart = Arc<Uart<Screen>>;
 
 /// How a machine ends: what came first of all, and first from outside.
 #[derive(Default)]
@@ -286,29 +290,25 @@ impl MainLoop<'_> {
         Ok(())
     }
 
-    /// Runs `action` on the screen, unless a vCPU is busy with the UART.
+    /// Runs `action` on the screen, unless a vCPU is busy with it.
     fn with_screen<T>(&self, action: impl FnOnce(&mut Screen) -> T) -> Option<T> {
-        match self.uart.try_lock() {
-            Ok(mut uart) => Some(action(uart.sink())),
-            Err(TryLockError::Poisoned(uart)) => Some(action(uart.into_inner().sink())),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.uart.with_sink(|screen, _| action(screen))
     }
 
     /// The console's timer: characters without an end of line, collected characters, input that the
     /// guest could not take before.
     fn tick(&mut self, input: Option<&mut Input>) {
         // The timer stays readable until its tick is taken.
-        let Ok(mut uart) = self.uart.try_lock() else {
+        let ticked = self.uart.with_sink(|screen, active| {
+            screen.tick();
+            if self.coalesced {
+                let next = if active { INPUT_RETRY } else { COALESCED_LOOK };
+                screen.tick_in(next);
+            }
+        });
+        if ticked.is_none() {
             return std::thread::sleep(BUSY);
-        };
-        let active = uart.drain();
-        uart.sink().tick();
-        if self.coalesced {
-            let next = if active { INPUT_RETRY } else { COALESCED_LOOK };
-            uart.sink().tick_in(next);
         }
-        drop(uart);
         if let Some(input) = input {
             if !input.pollable && input.open && input.keyboard.is_empty() {
                 self.read_input(input);
@@ -340,12 +340,9 @@ impl MainLoop<'_> {
 
     /// Types what is there; what the guest does not take now is tried again at the next tick.
     fn feed(&mut self, input: &mut Input) {
-        let Ok(mut uart) = self.uart.try_lock() else {
-            return;
-        };
-        input.keyboard.feed(|bytes| uart.input(bytes));
+        input.keyboard.feed(|bytes| self.uart.input(bytes));
         if !input.keyboard.is_empty() || (!input.pollable && input.open) {
-            uart.sink().tick_in(INPUT_RETRY);
+            self.with_screen(|screen| screen.tick_in(INPUT_RETRY));
         }
     }
 
@@ -414,12 +411,12 @@ impl MainLoop<'_> {
             log::error!("a vCPU thread panicked");
         }
         let last = stat(state_of(&shared));
-        drop(io);
-        if let Ok(mut uart) = uart.try_lock() {
-            uart.drain();
-            uart.sink().finish();
+        let idle = io.stop(PATIENCE);
+        if !idle {
+            log::error!("{BUSY_DEVICE}; it is left to the end of the process");
         }
-        (last, gone)
+        uart.with_sink(|screen, _| screen.finish());
+        (last, gone && idle)
     }
 }
 
@@ -484,7 +481,10 @@ fn pause(shared: &Shared, vcpus: &[JoinHandle<()>], io: &IoThread) -> Reply {
         return Reply::error("a vCPU does not stop; the VM goes on");
     }
     // The vCPUs first: then no new work comes to the devices while they finish theirs.
-    io.pause();
+    if !io.pause(PATIENCE) {
+        shared.gate.resume();
+        return Reply::error(format!("{BUSY_DEVICE}; the VM goes on"));
+    }
     Reply::done()
 }
 

@@ -59,7 +59,7 @@ impl Setup {
             shared,
             vcpus: Vec::new(),
             io: IoThread::spawn().unwrap(),
-            uart: Arc::new(Mutex::new(Uart::new(Box::new(Silent), screen))),
+            uart: Arc::new(Uart::new(Box::new(Silent), screen)),
             outside: &mut self.outside,
             coalesced: false,
             handles: Handles {

@@ -13,10 +13,17 @@
 //!   closes for good.
 //! - The device tree promises a long FIFO, so that Linux with interrupts asks once in 256 characters.
 //!
-//! The transmitter is always empty: characters go to a writer that takes all of them.
+//! The transmitter is always empty: characters go to a [`Sink`] that takes all of them.
+//!
+//! Locks: `registers` is held for what a register does, never while anybody waits. `sink` may be held
+//! while a slow reader catches up. Order: `sink`, then `registers`. A load takes `registers` only, so
+//! that an interrupt handler gets its answer whatever the reader does. A store that has characters to
+//! pass on takes both, one after the other: a guest that is far ahead of its reader waits there, and
+//! nowhere else. Where much waits already, loads leave KVM's ring as it is; it fills, and the guest's
+//! next character exits.
 
 use std::convert::Infallible;
-use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use armvisor_devices::MmioDevice;
 use vm_superio::serial::NoEvents;
@@ -57,7 +64,19 @@ pub trait Window: Send {
     fn close(&mut self);
 }
 
+/// Where characters go.
+pub trait Sink: Send {
+    /// Takes characters, without waiting for who reads them.
+    fn put(&mut self, bytes: &[u8]);
+    /// Whether the reader is far behind.
+    fn is_behind(&self) -> bool;
+    /// Waits for a reader that is, for a while.
+    fn catch_up(&mut self);
+}
+
 const REGISTERS: usize = 8;
+/// With this much not passed on yet, loads take no more characters.
+const ROOM: usize = 64 << 10;
 
 // Registers and bits that matter here.
 const IER: u8 = 1;
@@ -69,8 +88,20 @@ const MCR_LOOP: u8 = 0x10;
 const LSR_DATA_READY: u8 = 0x01;
 
 /// The UART.
-pub struct Uart<S: Write + Send> {
-    serial: Serial<Line, NoEvents, S>,
+pub struct Uart<S> {
+    registers: Mutex<Registers>,
+    sink: Mutex<Outlet<S>>,
+}
+
+/// The sink, and characters on their way into it.
+struct Outlet<S> {
+    sink: S,
+    bytes: Vec<u8>,
+}
+
+struct Registers {
+    /// Its writer holds what the guest has sent and no store has passed on yet.
+    serial: Serial<Line, NoEvents, Vec<u8>>,
     ring: Option<CoalescedRing>,
     window: Option<Box<dyn Window>>,
     /// LCR's bit that puts the divisor in the place of the first two registers.
@@ -78,28 +109,7 @@ pub struct Uart<S: Write + Send> {
     interrupts: u8,
 }
 
-impl<S: Write + Send> Uart<S> {
-    pub fn new(interrupt: Box<dyn armvisor_devices::Interrupt>, sink: S) -> Self {
-        Uart {
-            serial: Serial::new(Line(interrupt), sink),
-            ring: None,
-            window: None,
-            divisor_latch: false,
-            interrupts: 0,
-        }
-    }
-
-    /// From now on KVM puts stores to the transmit register into `ring`.
-    pub fn coalesce(&mut self, ring: CoalescedRing) {
-        self.ring = Some(ring);
-    }
-
-    /// Lets the guest read the registers as memory, for as long as that is exact.
-    pub fn open_window(&mut self, window: Box<dyn Window>) {
-        self.window = Some(window);
-        self.update_window();
-    }
-
+impl Registers {
     /// Whether reading a register has no effect and what it reads is known beforehand: no interrupt
     /// that reading acknowledges, no character to take, none that comes back by itself.
     fn window_is_exact(&mut self) -> bool {
@@ -125,21 +135,25 @@ impl<S: Write + Send> Uart<S> {
         }
     }
 
-    /// Carries out the stores that KVM took down; true if there were any.
-    pub fn drain(&mut self) -> bool {
-        let mut any = false;
+    /// Carries out the stores that KVM took down.
+    fn drain(&mut self) {
         while let Some(store) = self.ring.as_mut().and_then(CoalescedRing::pop) {
-            any = true;
             // The zone is the transmit register; what else KVM may ever put here is not ours.
             if store.address == UART_BASE {
                 self.store(0, store.data[0]);
             }
         }
-        any
+    }
+
+    /// The same, unless much waits to be passed on.
+    fn drain_some(&mut self) {
+        if self.sent().len() < ROOM {
+            self.drain();
+        }
     }
 
     fn store(&mut self, register: u8, value: u8) {
-        // The sink and the line have no errors to tell.
+        // The writer and the line have no errors to tell.
         let _ = self.serial.write(register, value);
         match register {
             IER if !self.divisor_latch => self.interrupts = value,
@@ -148,22 +162,84 @@ impl<S: Write + Send> Uart<S> {
         }
     }
 
+    fn sent(&mut self) -> &mut Vec<u8> {
+        self.serial.writer_mut()
+    }
+}
+
+impl<S: Sink> Uart<S> {
+    pub fn new(interrupt: Box<dyn armvisor_devices::Interrupt>, sink: S) -> Self {
+        let bytes = Vec::new();
+        Uart {
+            registers: Mutex::new(Registers {
+                serial: Serial::new(Line(interrupt), Vec::new()),
+                ring: None,
+                window: None,
+                divisor_latch: false,
+                interrupts: 0,
+            }),
+            sink: Mutex::new(Outlet { sink, bytes }),
+        }
+    }
+
+    /// A device whose thread panicked is still the guest's: the VM is about to end, and the other
+    /// vCPUs should get there without a second panic.
+    fn registers(&self) -> MutexGuard<'_, Registers> {
+        self.registers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on KVM puts stores to the transmit register into `ring`.
+    pub fn coalesce(&self, ring: CoalescedRing) {
+        self.registers().ring = Some(ring);
+    }
+
+    /// Lets the guest read the registers as memory, for as long as that is exact.
+    pub fn open_window(&self, window: Box<dyn Window>) {
+        let mut registers = self.registers();
+        registers.window = Some(window);
+        registers.update_window();
+    }
+
+    /// Gives the sink what the guest has sent; true if there was any.
+    fn pass_on(&self, outlet: &mut Outlet<S>) -> bool {
+        std::mem::swap(self.registers().sent(), &mut outlet.bytes);
+        let any = !outlet.bytes.is_empty();
+        if any {
+            outlet.sink.put(&outlet.bytes);
+            outlet.bytes.clear();
+        }
+        any
+    }
+
+    /// Carries out the stores that KVM took down, gives the sink what the guest has sent as long as
+    /// its reader keeps up, and runs `action` on it, which is told whether there was any. None while a
+    /// vCPU waits for the reader.
+    pub fn with_sink<T>(&self, action: impl FnOnce(&mut S, bool) -> T) -> Option<T> {
+        self.registers().drain_some();
+        let mut outlet = match self.sink.try_lock() {
+            Ok(outlet) => outlet,
+            Err(TryLockError::Poisoned(outlet)) => outlet.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let any = !outlet.sink.is_behind() && self.pass_on(&mut outlet);
+        Some(action(&mut outlet.sink, any))
+    }
+
     /// How many characters the guest's receive FIFO takes now.
     pub fn input_room(&self) -> usize {
-        self.serial.fifo_capacity()
+        self.registers().serial.fifo_capacity()
     }
 
     /// Types at the guest's console; returns how many characters it took.
-    pub fn input(&mut self, bytes: &[u8]) -> usize {
-        self.drain();
+    pub fn input(&self, bytes: &[u8]) -> usize {
+        let mut registers = self.registers();
+        registers.drain_some();
         // A full FIFO is the only error.
-        let taken = self.serial.enqueue_raw_bytes(bytes).unwrap_or(0);
-        self.update_window();
+        let taken = registers.serial.enqueue_raw_bytes(bytes).unwrap_or(0);
+        registers.update_window();
         taken
-    }
-
-    pub fn sink(&mut self) -> &mut S {
-        self.serial.writer_mut()
     }
 }
 
@@ -172,24 +248,33 @@ fn register(offset: u64) -> Option<u8> {
     (number < 8 && number << REG_SHIFT == offset).then_some(number as u8)
 }
 
-impl<S: Write + Send> MmioDevice for Uart<S> {
-    fn read(&mut self, offset: u64, data: &mut [u8]) {
-        self.drain();
+impl<S: Sink> MmioDevice for Uart<S> {
+    fn read(&self, offset: u64, data: &mut [u8]) {
         data.fill(0);
+        let mut registers = self.registers();
+        registers.drain_some();
         if let (Some(register), Some(byte)) = (register(offset), data.first_mut()) {
-            *byte = self.serial.read(register);
+            *byte = registers.serial.read(register);
         }
     }
 
-    fn write(&mut self, offset: u64, data: &[u8]) {
-        self.drain();
+    fn write(&self, offset: u64, data: &[u8]) {
+        let mut registers = self.registers();
+        registers.drain();
         // A wider store writes the register at its address: what a 16550 behind a wide bus does.
         if let (Some(register), Some(byte)) = (register(offset), data.first()) {
-            self.store(register, *byte);
+            registers.store(register, *byte);
             // A character sent changes nothing that the guest can read.
-            if register != 0 || self.divisor_latch {
-                self.update_window();
+            if register != 0 || registers.divisor_latch {
+                registers.update_window();
             }
+        }
+        let any = !registers.sent().is_empty();
+        drop(registers);
+        if any {
+            let mut outlet = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+            self.pass_on(&mut outlet);
+            outlet.sink.catch_up();
         }
     }
 }
@@ -198,6 +283,7 @@ impl<S: Write + Send> MmioDevice for Uart<S> {
 mod tests {
     use std::io;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
     use std::sync::{Arc, Mutex};
 
     use super::*;
@@ -219,12 +305,26 @@ mod tests {
     const LSR: u64 = 5;
     const SCR: u64 = 7;
 
+    impl Sink for Vec<u8> {
+        fn put(&mut self, bytes: &[u8]) {
+            self.extend_from_slice(bytes);
+        }
+        fn is_behind(&self) -> bool {
+            false
+        }
+        fn catch_up(&mut self) {}
+    }
+
     fn uart() -> (Uart<Vec<u8>>, Count) {
         let count = Count::default();
         (Uart::new(Box::new(count.clone()), Vec::new()), count)
     }
 
-    fn read(uart: &mut Uart<Vec<u8>>, register: u64) -> u8 {
+    fn shown(uart: &Uart<Vec<u8>>) -> Vec<u8> {
+        uart.with_sink(|sink, _| sink.clone()).unwrap()
+    }
+
+    fn read<S: Sink>(uart: &Uart<S>, register: u64) -> u8 {
         let mut byte = [0];
         uart.read(register << REG_SHIFT, &mut byte);
         byte[0]
@@ -232,34 +332,34 @@ mod tests {
 
     #[test]
     fn characters_reach_the_sink_and_the_transmitter_is_always_empty() {
-        let (mut uart, _) = uart();
+        let (uart, _) = uart();
         for byte in b"hi\n" {
             uart.write(0, &[*byte]);
-            assert_eq!(read(&mut uart, LSR) & 0x60, 0x60);
+            assert_eq!(read(&uart, LSR) & 0x60, 0x60);
         }
-        assert_eq!(uart.sink(), b"hi\n");
+        assert_eq!(shown(&uart), b"hi\n");
     }
 
     #[test]
     fn input_interrupts_the_guest_and_stops_when_full() {
-        let (mut uart, count) = uart();
+        let (uart, count) = uart();
         uart.write(IER << REG_SHIFT, &[1]);
         let room = uart.input_room();
         assert_eq!(uart.input(&b"x".repeat(room + 10)), room);
         assert_eq!((uart.input_room(), uart.input(b"y")), (0, 0));
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
-        assert_eq!(read(&mut uart, IIR) & 0xf, 4);
-        assert_eq!(read(&mut uart, LSR) & 1, 1);
-        assert_eq!([read(&mut uart, 0)], *b"x");
+        assert_eq!(read(&uart, IIR) & 0xf, 4);
+        assert_eq!(read(&uart, LSR) & 1, 1);
+        assert_eq!([read(&uart, 0)], *b"x");
         assert_eq!(uart.input_room(), 1);
     }
 
     #[test]
     fn enabling_the_transmit_interrupt_raises_it() {
-        let (mut uart, count) = uart();
+        let (uart, count) = uart();
         uart.write(IER << REG_SHIFT, &[2]);
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
-        assert_eq!(read(&mut uart, IIR) & 0xf, 2);
+        assert_eq!(read(&uart, IIR) & 0xf, 2);
     }
 
     /// What the guest reads without an exit; None when the window is closed.
@@ -276,14 +376,14 @@ mod tests {
     }
 
     fn windowed() -> (Uart<Vec<u8>>, Memory) {
-        let (mut uart, memory) = (uart().0, Memory::default());
+        let (uart, memory) = (uart().0, Memory::default());
         uart.open_window(Box::new(memory.clone()));
         (uart, memory)
     }
 
     #[test]
     fn the_window_shows_what_an_exit_would_read() {
-        let (mut uart, memory) = windowed();
+        let (uart, memory) = windowed();
         let stores = [
             (0, b'a'),
             (LCR, 0x83),
@@ -302,23 +402,23 @@ mod tests {
             for (number, byte) in shown.iter().enumerate() {
                 assert_eq!(
                     *byte,
-                    read(&mut uart, number as u64),
+                    read(&uart, number as u64),
                     "{number} after {register}"
                 );
             }
         }
-        assert_eq!(uart.sink(), b"ab");
+        assert_eq!(shown(&uart), b"ab");
     }
 
     #[test]
     fn the_window_closes_for_good_when_reading_matters() {
-        let enable_interrupts = |uart: &mut Uart<Vec<u8>>| uart.write(IER, &[1]);
-        let loop_back = |uart: &mut Uart<Vec<u8>>| uart.write(MCR, &[0x10]);
-        let type_a_key = |uart: &mut Uart<Vec<u8>>| assert_eq!(uart.input(b"k"), 1);
-        let causes: [fn(&mut Uart<Vec<u8>>); 3] = [enable_interrupts, loop_back, type_a_key];
+        let enable_interrupts = |uart: &Uart<Vec<u8>>| uart.write(IER, &[1]);
+        let loop_back = |uart: &Uart<Vec<u8>>| uart.write(MCR, &[0x10]);
+        let type_a_key = |uart: &Uart<Vec<u8>>| assert_eq!(uart.input(b"k"), 1);
+        let causes: [fn(&Uart<Vec<u8>>); 3] = [enable_interrupts, loop_back, type_a_key];
         for cause in causes {
-            let (mut uart, memory) = windowed();
-            cause(&mut uart);
+            let (uart, memory) = windowed();
+            cause(&uart);
             assert_eq!(*memory.0.lock().unwrap(), None);
             uart.write(IER, &[0]);
             uart.write(MCR, &[0]);
@@ -328,7 +428,7 @@ mod tests {
 
     #[test]
     fn odd_accesses_are_harmless() {
-        let (mut uart, _) = uart();
+        let (uart, _) = uart();
         uart.write(0xffe, &[1, 2]);
         uart.write(0, &[]);
         uart.write(0, &u64::from(b'w').to_le_bytes());
@@ -338,6 +438,79 @@ mod tests {
         uart.read(0x800, &mut wide);
         assert_eq!(wide, [0; 8]);
         uart.read(0, &mut []);
-        assert_eq!(uart.sink(), b"w");
+        assert_eq!(shown(&uart), b"w");
+    }
+
+    /// A reader that is behind until the test says that it is not.
+    struct Stuck {
+        bytes: Vec<u8>,
+        waits: Sender<()>,
+        reads: Receiver<()>,
+        behind: bool,
+    }
+
+    impl Sink for Stuck {
+        fn put(&mut self, bytes: &[u8]) {
+            self.bytes.extend_from_slice(bytes);
+        }
+        fn is_behind(&self) -> bool {
+            self.behind
+        }
+        fn catch_up(&mut self) {
+            if self.behind {
+                self.waits.send(()).unwrap();
+                self.reads.recv().unwrap();
+                self.behind = false;
+            }
+        }
+    }
+
+    #[test]
+    fn only_who_sends_waits_for_a_slow_reader() {
+        let ((waits, waiting), (read_on, reads)) = (channel(), channel());
+        let stuck = Stuck {
+            bytes: Vec::new(),
+            waits,
+            reads,
+            behind: true,
+        };
+        let count = Count::default();
+        let uart = Uart::new(Box::new(count.clone()), stuck);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                uart.write(IER, &[1]);
+                uart.write(0, b"a");
+                uart.write(0, b"b");
+            });
+            waiting.recv().unwrap();
+            // The first vCPU waits. On the second a key's interrupt comes and is served.
+            assert_eq!(uart.input(b"k"), 1);
+            assert_eq!(count.0.load(Ordering::Relaxed), 1);
+            assert_eq!(read(&uart, IIR) & 0xf, 4);
+            assert_eq!(read(&uart, LSR) & 0x61, 0x61);
+            assert_eq!([read(&uart, 0)], *b"k");
+            uart.write(IER, &[0]);
+            // The main thread finds the screen taken, and is not held up either.
+            assert!(uart.with_sink(|_, _| ()).is_none());
+            read_on.send(()).unwrap();
+        });
+        assert_eq!(uart.with_sink(|sink, _| sink.bytes.clone()).unwrap(), b"ab");
+    }
+
+    #[test]
+    fn a_reader_that_is_behind_is_given_no_more_by_the_main_thread() {
+        let ((waits, _waiting), (_read_on, reads)) = (channel(), channel());
+        let stuck = Stuck {
+            bytes: Vec::new(),
+            waits,
+            reads,
+            behind: true,
+        };
+        let uart = Uart::new(Box::new(Count::default()), stuck);
+        uart.registers().store(0, b'a');
+        let look = |sink: &mut Stuck, any| (sink.bytes.len(), any);
+        assert_eq!(uart.with_sink(look), Some((0, false)));
+        uart.with_sink(|sink, _| sink.behind = false);
+        assert_eq!(uart.with_sink(look), Some((1, true)));
     }
 }

@@ -164,6 +164,7 @@ fn mmio_write(bus: &Bus, address: u64, data: &[u8]) -> VmEntry {
 mod tests {
     use std::collections::VecDeque;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
 
     use armvisor_devices::MmioDevice;
 
@@ -197,23 +198,23 @@ mod tests {
         }
     }
 
-    struct Register(u64);
+    struct Register(AtomicU64);
 
     impl MmioDevice for Register {
-        fn read(&mut self, _offset: u64, data: &mut [u8]) {
-            data.copy_from_slice(&self.0.to_le_bytes()[..data.len()]);
+        fn read(&self, _offset: u64, data: &mut [u8]) {
+            let value = self.0.load(Ordering::Relaxed);
+            data.copy_from_slice(&value.to_le_bytes()[..data.len()]);
         }
-        fn write(&mut self, _offset: u64, data: &[u8]) {
-            self.0 = data
-                .iter()
-                .rev()
-                .fold(0, |value, byte| value << 8 | u64::from(*byte));
+        fn write(&self, _offset: u64, data: &[u8]) {
+            let bytes = data.iter().rev();
+            let value = bytes.fold(0, |value, byte| value << 8 | u64::from(*byte));
+            self.0.store(value, Ordering::Relaxed);
         }
     }
 
     fn run_script(exits: Vec<VmExit>) -> (Option<End>, Vec<VmEntry>, ExitCounters) {
         let mut bus = Bus::default();
-        bus.insert(0x1000, 8, Arc::new(Mutex::new(Register(0))))
+        bus.insert(0x1000, 8, Arc::new(Register(AtomicU64::new(0))))
             .unwrap();
         let mut vcpu = Scripted::new(exits);
         let counters = ExitCounters::default();

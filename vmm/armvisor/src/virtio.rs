@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The VM's virtio devices: made from the command line, put on the bus, wired to KVM.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use armvisor_devices::virtio::VirtioDevice;
 use armvisor_devices::{IoThread, Platform, QUEUE_NOTIFY, VirtioMmio};
@@ -119,10 +119,6 @@ fn wire(
     for (queue, event) in device.queue_events().iter().enumerate() {
         vm.notify(event, base + QUEUE_NOTIFY, queue as u32)?;
     }
-    bus.insert(
-        base,
-        armvisor_devices::MMIO_SIZE,
-        Arc::new(Mutex::new(device.clone())),
-    )?;
+    bus.insert(base, armvisor_devices::MMIO_SIZE, Arc::new(device.clone()))?;
     Ok(device)
 }

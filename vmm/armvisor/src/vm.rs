@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ use crate::fdt::{self, Machine, Seeds};
 use crate::hv::kvm::{Hypervisor, KvmVcpu, Vm};
 use crate::kernel::{self, Loaded};
 use crate::layout;
-use crate::main_loop::{ConsoleUart, Ended, MainLoop, Outside, Shared};
+use crate::main_loop::{ConsoleUart, Ended, MainLoop, Outside, PATIENCE, Shared};
 use crate::memory::{Memory, check_against_host, check_lockable};
 use crate::outcome::{End, Refusal};
 use crate::report::{Phases, Report};
@@ -231,14 +231,13 @@ impl Built {
         let mut bus = Bus::default();
 
         let interrupt = Irqfd(vm.interrupt(layout::UART_SPI)?);
-        let mut uart = Uart::new(Box::new(interrupt), Screen::new(console)?);
-        let coalesced = coalesce(vm, &vcpus[0], &mut uart);
+        let uart = Arc::new(Uart::new(Box::new(interrupt), Screen::new(console)?));
+        let coalesced = coalesce(vm, &vcpus[0], &uart);
         if let Some(page) = RegisterPage::new(vm)? {
             uart.open_window(Box::new(page));
         }
-        let uart = Arc::new(Mutex::new(uart));
         bus.insert(layout::UART_BASE, uart::WINDOW, uart.clone())?;
-        let rtc = Arc::new(Mutex::new(RealTimeClock::default()));
+        let rtc = Arc::new(RealTimeClock::default());
         bus.insert(layout::RTC_BASE, layout::RTC_SIZE, rtc)?;
 
         let io = IoThread::spawn().map_err(|error| Refusal::host(error.to_string()))?;
@@ -269,7 +268,7 @@ impl Built {
         let shared = Arc::new(Shared::new()?);
         if standing.paused {
             shared.gate.pause();
-            self.io.pause();
+            self.io.pause(PATIENCE);
         }
         let bus = Arc::new(self.bus);
         let mut sources = StatSources {
@@ -354,7 +353,7 @@ fn open_console(choice: &Choice) -> Result<Option<OwnedFd>, Refusal> {
 }
 
 /// Lets KVM collect characters, where it can.
-fn coalesce(vm: &Vm, vcpu: &KvmVcpu, uart: &mut Uart<Screen>) -> bool {
+fn coalesce(vm: &Vm, vcpu: &KvmVcpu, uart: &Uart<Screen>) -> bool {
     let Some(page) = vm.coalesce(layout::UART_BASE) else {
         return false;
     };

@@ -6,13 +6,15 @@
 //!
 //! An event carries the device's number and a token: queues count from 0, a device's own sources
 //! have `SOURCE` set. Level-triggered throughout, so a stale event (its source was removed after
-//! epoll returned it) finds nothing to do. The thread parks while paused; `pause` returns only once
-//! it has.
+//! epoll returned it) finds nothing to do. The thread parks while paused.
+//!
+//! The host's storage may keep the thread for any time. Who waits for it says for how long.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use log::error;
 use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
@@ -25,7 +27,8 @@ const SOURCE: u32 = 1 << 31;
 const WAKE: u64 = u64::MAX;
 const EVENTS: usize = 32;
 
-/// The I/O thread. Dropping it stops the thread and takes every device out of use.
+/// The I/O thread. Dropping it stops the thread, however long its request takes, and takes every
+/// device out of use.
 pub struct IoThread {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -45,6 +48,7 @@ struct Gate {
     pause: bool,
     parked: bool,
     quit: bool,
+    gone: bool,
 }
 
 impl IoThread {
@@ -77,14 +81,34 @@ impl IoThread {
         })
     }
 
-    /// Stops serving; returns when no device touches guest memory any more.
-    pub fn pause(&self) {
+    /// Stops serving; true once no device touches guest memory any more. Where a request takes longer
+    /// than `limit` nothing is paused, and the answer is false.
+    pub fn pause(&self, limit: Duration) -> bool {
         let mut gate = lock(&self.shared.gate);
         gate.pause = true;
         self.shared.wake();
-        while !gate.parked && !gate.quit {
-            gate = self.shared.wait(gate);
+        let (mut gate, in_time) = self
+            .shared
+            .wait_for(gate, limit, |gate| gate.parked || gate.gone);
+        if !in_time {
+            gate.pause = false;
         }
+        in_time
+    }
+
+    /// Stops the thread and takes every device out of use. Where a request takes longer than `limit`
+    /// the thread is left to the end of the process, and the answer is false.
+    pub fn stop(mut self, limit: Duration) -> bool {
+        let mut gate = lock(&self.shared.gate);
+        gate.quit = true;
+        self.shared.changed.notify_all();
+        self.shared.wake();
+        let (gate, in_time) = self.shared.wait_for(gate, limit, |gate| gate.gone);
+        drop(gate);
+        if !in_time {
+            self.thread = None;
+        }
+        in_time
     }
 
     /// Serves again what `pause` stopped. What came in between is served now.
@@ -105,13 +129,14 @@ impl IoThread {
 
 impl Drop for IoThread {
     fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
         lock(&self.shared.gate).quit = true;
         self.shared.changed.notify_all();
         self.shared.wake();
-        if let Some(thread) = self.thread.take() {
-            if thread.join().is_err() {
-                error!("the I/O thread had panicked");
-            }
+        if thread.join().is_err() {
+            error!("the I/O thread had panicked");
         }
         let devices = std::mem::take(&mut *lock(&self.shared.devices));
         devices
@@ -207,7 +232,7 @@ struct Gone<'a>(&'a Shared);
 
 impl Drop for Gone<'_> {
     fn drop(&mut self) {
-        lock(&self.0.gate).quit = true;
+        lock(&self.0.gate).gone = true;
         self.0.changed.notify_all();
     }
 }
@@ -242,10 +267,24 @@ impl Shared {
         !gate.quit
     }
 
-    fn wait<'a>(&self, gate: std::sync::MutexGuard<'a, Gate>) -> std::sync::MutexGuard<'a, Gate> {
+    fn wait<'a>(&self, gate: MutexGuard<'a, Gate>) -> MutexGuard<'a, Gate> {
         self.changed
             .wait(gate)
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `done`; false where that takes longer than `limit`.
+    fn wait_for<'a>(
+        &self,
+        gate: MutexGuard<'a, Gate>,
+        limit: Duration,
+        done: impl Fn(&Gate) -> bool,
+    ) -> (MutexGuard<'a, Gate>, bool) {
+        let (gate, timeout) = self
+            .changed
+            .wait_timeout_while(gate, limit, |gate| !done(gate))
+            .unwrap_or_else(PoisonError::into_inner);
+        (gate, !timeout.timed_out())
     }
 
     fn wake(&self) {

@@ -8,6 +8,18 @@ use super::*;
 use crate::block::{Block, BlockConfig};
 use crate::rng::Rng;
 use crate::testing::{BUFFERS, Buf, Live};
+use crate::virtio::Face;
+
+/// Longer than any request of these tests, on any machine.
+const LONG: Duration = Duration::from_secs(300);
+
+struct Faceless;
+
+impl Face for Faceless {
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
 
 fn block() -> Box<Block> {
     let file = tempfile::tempfile().unwrap();
@@ -29,16 +41,16 @@ fn a_device_is_served_on_the_thread() {
 fn a_paused_thread_leaves_memory_alone_until_it_is_resumed() {
     let mut live = Live::start(Box::<Rng>::default(), 0);
     for _ in 0..20 {
-        live.io().pause();
+        assert!(live.io().pause(LONG));
         live.request(0, &[Buf::Write(BUFFERS, 32)]);
         std::thread::sleep(Duration::from_millis(3));
         assert_eq!(live.used(0), None);
         live.io().resume();
         live.wait_used(0);
     }
-    live.io().pause();
+    assert!(live.io().pause(LONG));
     live.io().resume();
-    live.io().pause();
+    assert!(live.io().pause(LONG));
     // Dropped while paused: must neither hang nor serve.
 }
 
@@ -88,8 +100,9 @@ fn sources_are_watched_and_forgotten() {
         fn queue_sizes(&self) -> &[u16] {
             &[16]
         }
-        fn read_config(&self, _: u64, _: &mut [u8]) {}
-        fn write_config(&mut self, _: u64, _: &[u8]) {}
+        fn face(&self) -> Arc<dyn Face> {
+            Arc::new(Faceless)
+        }
         fn activate(&mut self, ctx: &mut crate::virtio::Context<'_>) -> Result<(), Error> {
             ctx.sources
                 .add(self.0.as_fd(), 7, EventSet::PRIORITY)
@@ -111,9 +124,6 @@ fn sources_are_watched_and_forgotten() {
         }
         fn reset(&mut self, sources: &dyn Sources) {
             let _ = sources.remove(self.0.as_fd());
-        }
-        fn counters(&self) -> Vec<(&'static str, u64)> {
-            Vec::new()
         }
     }
     let (near, far) = UnixDatagram::pair().unwrap();
@@ -163,8 +173,9 @@ fn a_thread_that_panicked_is_not_waited_for() {
         fn queue_sizes(&self) -> &[u16] {
             &[16]
         }
-        fn read_config(&self, _: u64, _: &mut [u8]) {}
-        fn write_config(&mut self, _: u64, _: &[u8]) {}
+        fn face(&self) -> Arc<dyn Face> {
+            Arc::new(Faceless)
+        }
         fn activate(&mut self, _: &mut crate::virtio::Context<'_>) -> Result<(), Error> {
             Ok(())
         }
@@ -176,12 +187,9 @@ fn a_thread_that_panicked_is_not_waited_for() {
             panic!("this test wants a thread that panics");
         }
         fn reset(&mut self, _: &dyn Sources) {}
-        fn counters(&self) -> Vec<(&'static str, u64)> {
-            Vec::new()
-        }
     }
     let mut live = Live::start(Box::new(Bomb), 0);
-    live.io().pause();
+    assert!(live.io().pause(LONG));
     live.io().resume();
     live.set(0x70, 0);
     assert_eq!(live.get(0x70), 0, "the registers still work");

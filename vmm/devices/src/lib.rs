@@ -27,16 +27,18 @@
 //!
 //! * `memory` is `Arc<GuestMemory>`. `irqfd` is an `Arc<dyn Interrupt>`; one `trigger` is one edge.
 //! * A plain MMIO write to `QUEUE_NOTIFY` works as well as the ioeventfd and only costs an exit.
-//! * Pause: stop the vCPUs, then [`IoThread::pause`]; it returns when no device touches memory.
-//!   [`IoThread::resume`] goes on. Dropping the `IoThread` stops it and waits for it.
+//! * Pause: stop the vCPUs, then [`IoThread::pause`]; it is true when no device touches memory.
+//!   [`IoThread::resume`] goes on. [`IoThread::stop`] ends the thread, or leaves it after a time.
 //! * [`VirtioMmio::counters`] gives the figures for `armvisor stat`.
 //!
 //! # Threads and locks
 //!
-//! Each device has one lock (in `virtio::mmio`). A vCPU thread takes it for MMIO accesses other
-//! than InterruptStatus, InterruptACK and QueueNotify; the I/O thread takes it to serve a queue. It
-//! is a leaf but for `Interrupt::trigger` and epoll, neither of which calls back. Reset takes it, so
-//! a reset waits for the request in progress and nothing is served after it.
+//! The I/O thread has a device's `work` lock (in `virtio::mmio`) while it serves a queue, for as long
+//! as the host's storage takes. A vCPU thread takes it only to set the device up or to take memory
+//! away from it: a reset waits for the request in progress, and nothing is served after it. All other
+//! MMIO accesses take no lock, so no interrupt handler and no look at a register waits for I/O.
+//! [`VirtioMmio::counters`] takes none either. The lock is a leaf but for `Interrupt::trigger` and
+//! epoll, neither of which calls back.
 //!
 //! # What a guest can do to us
 //!
@@ -77,16 +79,17 @@ pub type GuestMemory = vm_memory::GuestMemoryMmap<()>;
 
 /// A device on the MMIO bus; `offset` is relative to the device's base.
 ///
-/// An access that the device does not support reads as zeroes and writes nothing.
-pub trait MmioDevice: Send {
+/// An access that the device does not support reads as zeroes and writes nothing. All vCPUs may be in
+/// a device at once: it takes care of itself, and keeps no lock while it waits for the host.
+pub trait MmioDevice: Send + Sync {
     /// Serves a load of `data.len()` bytes.
-    fn read(&mut self, offset: u64, data: &mut [u8]);
+    fn read(&self, offset: u64, data: &mut [u8]);
     /// Serves a store of `data.len()` bytes.
-    fn write(&mut self, offset: u64, data: &[u8]);
+    fn write(&self, offset: u64, data: &[u8]);
 }
 
 /// The device's interrupt line: an irqfd in the VMM, a counter in the tests.
 pub trait Interrupt: Send + Sync {
-    /// Sends one edge. Called from vCPU threads and the I/O thread, with the device's lock held.
+    /// Sends one edge. Called from vCPU threads and the I/O thread, also while a device is called.
     fn trigger(&self) -> io::Result<()>;
 }

@@ -469,6 +469,12 @@ impl Live {
         self.io.as_ref().expect("started on another's thread")
     }
 
+    /// Stops its thread, as [`IoThread::stop`] does.
+    pub(crate) fn stop(&mut self, limit: std::time::Duration) -> bool {
+        let io = self.io.take().expect("started on another's thread");
+        io.stop(limit)
+    }
+
     /// Waits for a used element.
     pub(crate) fn wait_used(&mut self, index: usize) -> (u16, u32) {
         for _ in 0..5000 {

@@ -29,7 +29,7 @@ use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
 use crate::virtio::watched::Watched;
 use crate::virtio::{
-    Context, Error, Event, Served, Sources, VirtioDevice, lock, read_config_bytes,
+    Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice, lock, read_config_bytes,
 };
 pub use release::{Backing, PageRelease};
 
@@ -72,6 +72,7 @@ struct Shared {
     stats_wanted: AtomicU64,
     max_pages: u32,
     event: EventFd,
+    counters: Counters,
 }
 
 /// The VMM's hand on the balloon.
@@ -136,18 +137,17 @@ pub struct Balloon {
     held: Option<u16>,
     batch: Vec<u64>,
     limit: LogLimit,
-    counters: Counters,
 }
 
 #[derive(Debug, Default)]
 struct Counters {
-    inflated: u64,
-    deflated: u64,
-    reported: u64,
-    released: u64,
-    refused: u64,
-    failed: u64,
-    stats: u64,
+    inflated: Counter,
+    deflated: Counter,
+    reported: Counter,
+    released: Counter,
+    refused: Counter,
+    failed: Counter,
+    stats: Counter,
 }
 
 impl Balloon {
@@ -167,6 +167,7 @@ impl Balloon {
             stats_wanted: AtomicU64::new(0),
             max_pages: u32::try_from(bytes / PAGE).unwrap_or(u32::MAX),
             event,
+            counters: Counters::default(),
         });
         let balloon = Self {
             shared: Arc::clone(&shared),
@@ -178,7 +179,6 @@ impl Balloon {
             held: None,
             batch: Vec::with_capacity(BATCH),
             limit: LogLimit::new(),
-            counters: Counters::default(),
         };
         Ok((balloon, BalloonControl(shared)))
     }
@@ -187,13 +187,14 @@ impl Balloon {
         let pages = self.each_frame(mem, chain, |this, mem, frames| {
             this.release_frames(mem, frames)
         })?;
-        self.counters.inflated += pages;
+        self.shared.counters.inflated.add(pages);
         Ok(Served::Used(0))
     }
 
     fn deflate(&mut self, mem: &GuestMemory, chain: &Chain) -> Result<Served, RingError> {
         // The pages come back by being touched.
-        self.counters.deflated += self.each_frame(mem, chain, |_, _, _| ())?;
+        let pages = self.each_frame(mem, chain, |_, _, _| ())?;
+        self.shared.counters.deflated.add(pages);
         Ok(Served::Used(0))
     }
 
@@ -235,7 +236,10 @@ impl Balloon {
                 Permissions::Write,
             )
         });
-        self.counters.refused += (named - frames.len()) as u64;
+        self.shared
+            .counters
+            .refused
+            .add((named - frames.len()) as u64);
         frames.sort_unstable();
         frames.dedup();
         for run in frames.chunk_by(|a, b| a + 1 == *b) {
@@ -251,9 +255,9 @@ impl Balloon {
             return;
         }
         match self.release.release(GuestAddress(start), end - start) {
-            Ok(()) => self.counters.released += end - start,
+            Ok(()) => self.shared.counters.released.add(end - start),
             Err(e) => {
-                self.counters.failed += 1;
+                self.shared.counters.failed.add(1);
                 if self.limit.allow() {
                     warn!(
                         "balloon: cannot release {:#x}+{:#x}: {e}",
@@ -270,7 +274,7 @@ impl Balloon {
             return Err(RingError::Direction);
         }
         for segment in chain.writable() {
-            self.counters.reported += u64::from(segment.len);
+            self.shared.counters.reported.add(u64::from(segment.len));
             self.release_range(segment.addr.0, u64::from(segment.len));
         }
         Ok(Served::Used(0))
@@ -293,7 +297,7 @@ impl Balloon {
                 (u16::from_le_bytes([b[0], b[1]]), u64::from_le_bytes(value))
             };
             *lock(&self.shared.stats) = bytes.chunks_exact(STAT).map(parse).collect();
-            self.counters.stats += 1;
+            self.shared.counters.stats.add(1);
             // There should be one buffer only; a driver that has more gets the older ones back.
             if let Some(head) = self.held.replace(chain.head()) {
                 ring.push_used(ctx.mem, head, 0)?;
@@ -321,6 +325,40 @@ impl Balloon {
     }
 }
 
+impl Face for Shared {
+    fn read_config(&self, offset: u64, data: &mut [u8]) {
+        let mut config = [0; 8];
+        config[..4].copy_from_slice(&self.target.load(Ordering::Acquire).to_le_bytes());
+        config[4..].copy_from_slice(&self.actual.load(Ordering::Acquire).to_le_bytes());
+        read_config_bytes(&config, offset, data);
+    }
+
+    fn write_config(&self, offset: u64, data: &[u8]) {
+        if offset == ACTUAL {
+            if let Ok(bytes) = data.try_into() {
+                self.actual
+                    .store(u32::from_le_bytes(bytes), Ordering::Release);
+            }
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("inflated_pages", c.inflated.get()),
+            ("deflated_pages", c.deflated.get()),
+            ("reported_bytes", c.reported.get()),
+            ("released_bytes", c.released.get()),
+            ("refused_pages", c.refused.get()),
+            ("release_failed", c.failed.get()),
+            ("stats", c.stats.get()),
+            // Not counters: what was asked for, and what the guest has given.
+            ("target_pages", self.target.load(Ordering::Acquire).into()),
+            ("actual_pages", self.actual.load(Ordering::Acquire).into()),
+        ]
+    }
+}
+
 impl VirtioDevice for Balloon {
     fn name(&self) -> &'static str {
         "balloon"
@@ -338,21 +376,8 @@ impl VirtioDevice for Balloon {
         &QUEUE_SIZES
     }
 
-    fn read_config(&self, offset: u64, data: &mut [u8]) {
-        let mut config = [0; 8];
-        config[..4].copy_from_slice(&self.shared.target.load(Ordering::Acquire).to_le_bytes());
-        config[4..].copy_from_slice(&self.shared.actual.load(Ordering::Acquire).to_le_bytes());
-        read_config_bytes(&config, offset, data);
-    }
-
-    fn write_config(&mut self, offset: u64, data: &[u8]) {
-        if offset == ACTUAL {
-            if let Ok(bytes) = data.try_into() {
-                self.shared
-                    .actual
-                    .store(u32::from_le_bytes(bytes), Ordering::Release);
-            }
-        }
+    fn face(&self) -> Arc<dyn Face> {
+        Arc::clone(&self.shared) as _
     }
 
     fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error> {
@@ -394,28 +419,6 @@ impl VirtioDevice for Balloon {
         self.held = None;
         self.shared.actual.store(0, Ordering::Release);
         lock(&self.shared.stats).clear();
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        let c = &self.counters;
-        vec![
-            ("inflated_pages", c.inflated),
-            ("deflated_pages", c.deflated),
-            ("reported_bytes", c.reported),
-            ("released_bytes", c.released),
-            ("refused_pages", c.refused),
-            ("release_failed", c.failed),
-            ("stats", c.stats),
-            // Not counters: what was asked for, and what the guest has given.
-            (
-                "target_pages",
-                self.shared.target.load(Ordering::Acquire).into(),
-            ),
-            (
-                "actual_pages",
-                self.shared.actual.load(Ordering::Acquire).into(),
-            ),
-        ]
     }
 
     /// Its pages are guest physical ones, whatever stands between other devices and memory: drivers

@@ -363,12 +363,13 @@ fn the_cache_mode_follows_features_and_the_config_field() {
     assert!(!block.durable());
     block.wce_negotiated = true;
     assert!(!block.durable());
-    block.write_config(WRITEBACK, &[0]);
+    let face = block.face();
+    face.write_config(WRITEBACK, &[0]);
     assert!(block.durable());
-    block.write_config(WRITEBACK, &[1, 0]);
-    block.write_config(0, &[9]);
+    face.write_config(WRITEBACK, &[1, 0]);
+    face.write_config(0, &[9]);
     assert!(block.durable(), "other widths and fields are read-only");
-    block.write_config(WRITEBACK, &[1]);
+    face.write_config(WRITEBACK, &[1]);
     assert!(!block.durable());
 
     let mut bench = Bench::new(false);
@@ -401,11 +402,12 @@ fn the_cache_mode_follows_features_and_the_config_field() {
 fn the_size_is_in_whole_sectors() {
     let block = Block::new(image(511), BlockConfig::default()).unwrap();
     let mut capacity = [0; 8];
-    block.read_config(0, &mut capacity);
+    let face = block.face();
+    face.read_config(0, &mut capacity);
     assert_eq!(u64::from_le_bytes(capacity), SECTORS);
     let mut beyond = [0xaa; 4];
-    block.read_config(u64::MAX, &mut beyond);
-    block.read_config(60, &mut beyond);
+    face.read_config(u64::MAX, &mut beyond);
+    face.read_config(60, &mut beyond);
     assert_eq!(beyond, [0xaa; 4]);
 }
 

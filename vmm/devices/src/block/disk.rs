@@ -20,10 +20,14 @@ pub(crate) const SECTOR: u64 = 512;
 /// Zeroes written at a time where the file cannot do it by itself.
 const ZEROES: usize = 64 << 10;
 
+/// Makes a file's data durable: the system call, or what a test puts in its place.
+pub(super) type SyncData = fn(&File) -> io::Result<()>;
+
 /// An open image.
 #[derive(Debug)]
 pub(super) struct Disk {
     file: File,
+    sync_data: SyncData,
     sectors: u64,
     read_only: bool,
     block_size: u64,
@@ -83,12 +87,18 @@ impl Disk {
         let block_size = meta.blksize().clamp(SECTOR, 4096);
         Ok(Self {
             file,
+            sync_data: File::sync_data,
             sectors: bytes / SECTOR,
             read_only,
             block_size,
             can_punch,
             syncs: AtomicU64::new(0),
         })
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_sync(self, sync_data: SyncData) -> Self {
+        Self { sync_data, ..self }
     }
 
     pub(super) fn sectors(&self) -> u64 {
@@ -152,7 +162,7 @@ impl Disk {
         if self.read_only {
             return Ok(());
         }
-        self.file.sync_data()?;
+        (self.sync_data)(&self.file)?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -13,6 +13,8 @@ mod disk;
 
 use std::fs::File;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use log::warn;
 use virtio_bindings::virtio_blk::*;
@@ -22,7 +24,9 @@ use crate::GuestMemory;
 use crate::limit::LogLimit;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
-use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
+use crate::virtio::{
+    Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice, read_config_bytes,
+};
 use disk::{Disk, Failure, SECTOR};
 
 const QUEUE_SIZE: u16 = 256;
@@ -49,26 +53,33 @@ pub struct BlockConfig {
 /// The device.
 #[derive(Debug)]
 pub struct Block {
-    disk: Disk,
+    shown: Arc<Shown>,
     id: [u8; ID_BYTES],
-    writeback: bool,
     flush_negotiated: bool,
     wce_negotiated: bool,
+}
+
+/// What vCPUs see of it while it works, and may do: a store to `writeback` syncs the disk on its own
+/// vCPU's time.
+#[derive(Debug)]
+struct Shown {
+    disk: Disk,
+    writeback: AtomicBool,
     limit: LogLimit,
     counters: Counters,
 }
 
 #[derive(Debug, Default)]
 struct Counters {
-    reads: u64,
-    writes: u64,
-    flushes: u64,
-    discards: u64,
-    zeroes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-    errors: u64,
-    unsupported: u64,
+    reads: Counter,
+    writes: Counter,
+    flushes: Counter,
+    discards: Counter,
+    zeroes: Counter,
+    bytes_read: Counter,
+    bytes_written: Counter,
+    errors: Counter,
+    unsupported: Counter,
 }
 
 impl Block {
@@ -77,46 +88,31 @@ impl Block {
         let mut id = [0; ID_BYTES];
         let len = config.id.len().min(ID_BYTES);
         id[..len].copy_from_slice(&config.id.as_bytes()[..len]);
-        Ok(Self {
-            disk: Disk::new(file, config.read_only)?,
-            id,
-            writeback: true,
-            flush_negotiated: false,
-            wce_negotiated: false,
+        Ok(Self::on(Disk::new(file, config.read_only)?, id))
+    }
+
+    fn on(disk: Disk, id: [u8; ID_BYTES]) -> Self {
+        let shown = Shown {
+            disk,
+            writeback: AtomicBool::new(true),
             limit: LogLimit::new(),
             counters: Counters::default(),
-        })
+        };
+        Self {
+            shown: Arc::new(shown),
+            id,
+            flush_negotiated: false,
+            wce_negotiated: false,
+        }
     }
 
     /// Whether a write must be durable when it completes.
     fn durable(&self) -> bool {
         if self.wce_negotiated {
-            !self.writeback
+            !self.shown.writeback.load(Ordering::SeqCst)
         } else {
             !self.flush_negotiated
         }
-    }
-
-    fn config(&self) -> [u8; CONFIG_BYTES] {
-        let mut config = [0; CONFIG_BYTES];
-        let mut set = |at: usize, bytes: &[u8]| config[at..at + bytes.len()].copy_from_slice(bytes);
-        let per_block = self.disk.block_size() / SECTOR;
-        set(0, &self.disk.sectors().to_le_bytes());
-        set(12, &u32::from(QUEUE_SIZE - 2).to_le_bytes());
-        set(20, &(SECTOR as u32).to_le_bytes());
-        set(24, &[per_block.trailing_zeros() as u8]);
-        set(26, &(per_block as u16).to_le_bytes());
-        set(WRITEBACK as usize, &[u8::from(self.writeback)]);
-        set(34, &1_u16.to_le_bytes());
-        if !self.disk.read_only() {
-            set(36, &MAX_DISCARD_SECTORS.to_le_bytes());
-            set(40, &MAX_SEGMENTS.to_le_bytes());
-            set(44, &(per_block as u32).to_le_bytes());
-            set(48, &MAX_ZEROES_SECTORS.to_le_bytes());
-            set(52, &MAX_SEGMENTS.to_le_bytes());
-            set(56, &[u8::from(self.disk.can_punch())]);
-        }
-        config
     }
 
     fn request(&mut self, mem: &GuestMemory, chain: &Chain) -> Result<Served, RingError> {
@@ -138,7 +134,7 @@ impl Block {
         let kind = u32::from_le_bytes(take(&header, 0..4));
         let (status, filled) = match self.execute(kind, &request) {
             Ok(filled) => (VIRTIO_BLK_S_OK, filled),
-            Err(failure) => (self.failed(kind, &failure), 0),
+            Err(failure) => (self.shown.failed(kind, &failure), 0),
         };
         chain.write(mem, data_in, &[status as u8])?;
         // The length counts from the first byte on: the status only when all before it is written.
@@ -156,8 +152,8 @@ impl Block {
             VIRTIO_BLK_T_OUT => self.write(request),
             VIRTIO_BLK_T_FLUSH => {
                 request.no_data()?;
-                self.counters.flushes += 1;
-                self.disk.flush().map(|()| 0)
+                self.shown.counters.flushes.add(1);
+                self.shown.disk.flush().map(|()| 0)
             }
             VIRTIO_BLK_T_GET_ID => request.give(&self.id),
             VIRTIO_BLK_T_DISCARD => {
@@ -167,10 +163,10 @@ impl Block {
                     return Err(Failure::Unsupported);
                 }
                 self.check_all(&segments)?;
-                self.counters.discards += 1;
+                self.shown.counters.discards.add(1);
                 segments
                     .iter()
-                    .try_for_each(|s| self.disk.discard(s.sector, s.sectors))?;
+                    .try_for_each(|s| self.shown.disk.discard(s.sector, s.sectors))?;
                 Ok(0)
             }
             VIRTIO_BLK_T_WRITE_ZEROES => self.write_zeroes(request),
@@ -187,9 +183,9 @@ impl Block {
             .chain
             .write_slices(request.mem, 0, len as usize)
             .map_err(lost)?;
-        self.disk.read(request.sector, slices)?;
-        self.counters.reads += 1;
-        self.counters.bytes_read += u64::from(len);
+        self.shown.disk.read(request.sector, slices)?;
+        self.shown.counters.reads.add(1);
+        self.shown.counters.bytes_read.add(u64::from(len));
         Ok(len)
     }
 
@@ -202,12 +198,12 @@ impl Block {
             .chain
             .read_slices(request.mem, HEADER, len as usize)
             .map_err(lost)?;
-        self.disk.write(request.sector, slices)?;
+        self.shown.disk.write(request.sector, slices)?;
         if self.durable() {
-            self.disk.flush()?;
+            self.shown.disk.flush()?;
         }
-        self.counters.writes += 1;
-        self.counters.bytes_written += u64::from(len);
+        self.shown.counters.writes.add(1);
+        self.shown.counters.bytes_written.add(u64::from(len));
         Ok(0)
     }
 
@@ -220,14 +216,15 @@ impl Block {
             return Err(Failure::Unsupported);
         }
         self.check_all(&segments)?;
-        self.counters.zeroes += 1;
+        self.shown.counters.zeroes.add(1);
         for segment in &segments {
             let unmap = segment.flags & VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP != 0;
-            self.disk
+            self.shown
+                .disk
                 .write_zeroes(segment.sector, segment.sectors, unmap)?;
         }
         if self.durable() {
-            self.disk.flush()?;
+            self.shown.disk.flush()?;
         }
         Ok(0)
     }
@@ -236,13 +233,40 @@ impl Block {
     fn check_all(&self, segments: &[Segment]) -> Result<(), Failure> {
         segments
             .iter()
-            .try_for_each(|s| self.disk.check_change(s.sector, s.sectors))
+            .try_for_each(|s| self.shown.disk.check_change(s.sector, s.sectors))
+    }
+}
+
+impl Shown {
+    fn config(&self) -> [u8; CONFIG_BYTES] {
+        let mut config = [0; CONFIG_BYTES];
+        let mut set = |at: usize, bytes: &[u8]| config[at..at + bytes.len()].copy_from_slice(bytes);
+        let per_block = self.disk.block_size() / SECTOR;
+        set(0, &self.disk.sectors().to_le_bytes());
+        set(12, &u32::from(QUEUE_SIZE - 2).to_le_bytes());
+        set(20, &(SECTOR as u32).to_le_bytes());
+        set(24, &[per_block.trailing_zeros() as u8]);
+        set(26, &(per_block as u16).to_le_bytes());
+        set(
+            WRITEBACK as usize,
+            &[u8::from(self.writeback.load(Ordering::SeqCst))],
+        );
+        set(34, &1_u16.to_le_bytes());
+        if !self.disk.read_only() {
+            set(36, &MAX_DISCARD_SECTORS.to_le_bytes());
+            set(40, &MAX_SEGMENTS.to_le_bytes());
+            set(44, &(per_block as u32).to_le_bytes());
+            set(48, &MAX_ZEROES_SECTORS.to_le_bytes());
+            set(52, &MAX_SEGMENTS.to_le_bytes());
+            set(56, &[u8::from(self.disk.can_punch())]);
+        }
+        config
     }
 
-    fn failed(&mut self, kind: u32, failure: &Failure) -> u32 {
+    fn failed(&self, kind: u32, failure: &Failure) -> u32 {
         let (status, why) = match failure {
             Failure::Unsupported => {
-                self.counters.unsupported += 1;
+                self.counters.unsupported.add(1);
                 return VIRTIO_BLK_S_UNSUPP;
             }
             Failure::Refused(why) => (VIRTIO_BLK_S_IOERR, (*why).to_string()),
@@ -253,11 +277,47 @@ impl Block {
             }
             Failure::Io(e) => (VIRTIO_BLK_S_IOERR, e.to_string()),
         };
-        self.counters.errors += 1;
+        self.counters.errors.add(1);
         if self.limit.allow() {
             warn!("block: request of type {kind} failed: {why}");
         }
         status
+    }
+}
+
+impl Face for Shown {
+    fn read_config(&self, offset: u64, data: &mut [u8]) {
+        read_config_bytes(&self.config(), offset, data);
+    }
+
+    fn write_config(&self, offset: u64, data: &[u8]) {
+        if offset != WRITEBACK || data.len() != 1 {
+            return;
+        }
+        let writeback = data[0] != 0;
+        // First the mode, then the sync: a write that still took the old mode is in the file by then.
+        if self.writeback.swap(writeback, Ordering::SeqCst) && !writeback {
+            // What was written so far must be as durable as what comes.
+            if let Err(failure) = self.disk.flush() {
+                self.failed(VIRTIO_BLK_T_FLUSH, &failure);
+            }
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("reads", c.reads.get()),
+            ("writes", c.writes.get()),
+            ("flushes", c.flushes.get()),
+            ("syncs", self.disk.syncs()),
+            ("discards", c.discards.get()),
+            ("write_zeroes", c.zeroes.get()),
+            ("bytes_read", c.bytes_read.get()),
+            ("bytes_written", c.bytes_written.get()),
+            ("errors", c.errors.get()),
+            ("unsupported", c.unsupported.get()),
+        ]
     }
 }
 
@@ -276,11 +336,11 @@ impl VirtioDevice for Block {
             | 1 << VIRTIO_BLK_F_TOPOLOGY
             | 1 << VIRTIO_BLK_F_FLUSH
             | 1 << VIRTIO_BLK_F_CONFIG_WCE;
-        if self.disk.read_only() {
+        if self.shown.disk.read_only() {
             features |= 1 << VIRTIO_BLK_F_RO;
         } else {
             features |= 1 << VIRTIO_BLK_F_WRITE_ZEROES;
-            if self.disk.can_punch() {
+            if self.shown.disk.can_punch() {
                 features |= 1 << VIRTIO_BLK_F_DISCARD;
             }
         }
@@ -291,22 +351,8 @@ impl VirtioDevice for Block {
         &[QUEUE_SIZE]
     }
 
-    fn read_config(&self, offset: u64, data: &mut [u8]) {
-        read_config_bytes(&self.config(), offset, data);
-    }
-
-    fn write_config(&mut self, offset: u64, data: &[u8]) {
-        if offset != WRITEBACK || data.len() != 1 {
-            return;
-        }
-        let writeback = data[0] != 0;
-        if self.writeback && !writeback {
-            // What was written so far must be as durable as what comes.
-            if let Err(failure) = self.disk.flush() {
-                self.failed(VIRTIO_BLK_T_FLUSH, &failure);
-            }
-        }
-        self.writeback = writeback;
+    fn face(&self) -> Arc<dyn Face> {
+        Arc::clone(&self.shown) as _
     }
 
     fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error> {
@@ -323,25 +369,9 @@ impl VirtioDevice for Block {
     }
 
     fn reset(&mut self, _sources: &dyn Sources) {
-        self.writeback = true;
+        self.shown.writeback.store(true, Ordering::SeqCst);
         self.flush_negotiated = false;
         self.wce_negotiated = false;
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        let c = &self.counters;
-        vec![
-            ("reads", c.reads),
-            ("writes", c.writes),
-            ("flushes", c.flushes),
-            ("syncs", self.disk.syncs()),
-            ("discards", c.discards),
-            ("write_zeroes", c.zeroes),
-            ("bytes_read", c.bytes_read),
-            ("bytes_written", c.bytes_written),
-            ("errors", c.errors),
-            ("unsupported", c.unsupported),
-        ]
     }
 }
 
@@ -422,3 +452,7 @@ fn lost(_: RingError) -> Failure {
 #[cfg(test)]
 #[path = "block_test.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "stall_test.rs"]
+mod stall;

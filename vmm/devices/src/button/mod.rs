@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use virtio_bindings::virtio_ids::VIRTIO_ID_INPUT;
 use virtio_bindings::virtio_input::{
@@ -30,7 +30,9 @@ use crate::sys;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
 use crate::virtio::watched::Watched;
-use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
+use crate::virtio::{
+    Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice, read_config_bytes,
+};
 
 /// Events to the driver, and its own (LEDs and the like; there are none).
 const EVENTS: usize = 0;
@@ -67,6 +69,10 @@ const PRESS: [InputEvent; 4] = [
 struct Shared {
     driver: AtomicBool,
     event: EventFd,
+    select: AtomicU8,
+    subsel: AtomicU8,
+    presses: Counter,
+    events: Counter,
 }
 
 /// The finger on the button.
@@ -89,12 +95,8 @@ impl PowerButton {
 pub struct Button {
     shared: Arc<Shared>,
     watched: Watched,
-    select: u8,
-    subsel: u8,
     /// Events that wait for a buffer.
     waiting: VecDeque<InputEvent>,
-    presses: u64,
-    events: u64,
 }
 
 impl Button {
@@ -104,33 +106,17 @@ impl Button {
         let shared = Arc::new(Shared {
             driver: AtomicBool::new(false),
             event,
+            select: AtomicU8::new(0),
+            subsel: AtomicU8::new(0),
+            presses: Counter::default(),
+            events: Counter::default(),
         });
         let button = Self {
             shared: Arc::clone(&shared),
             watched: Watched::default(),
-            select: 0,
-            subsel: 0,
             waiting: VecDeque::new(),
-            presses: 0,
-            events: 0,
         };
         Ok((button, PowerButton(shared)))
-    }
-
-    /// What the driver has asked for; nothing where there is no such thing.
-    fn answer(&self) -> Vec<u8> {
-        match (u32::from(self.select), u16::from(self.subsel)) {
-            (CFG_ID_NAME, 0) => NAME.to_vec(),
-            // Bus, vendor, product, version.
-            (CFG_ID_DEVIDS, 0) => [BUS_VIRTUAL, 0, 0, 1].map(u16::to_le_bytes).concat(),
-            // The keys that there are, a bit each.
-            (CFG_EV_BITS, EV_KEY) => {
-                let mut bits = vec![0; usize::from(KEY_POWER / 8) + 1];
-                bits[usize::from(KEY_POWER / 8)] = 1 << (KEY_POWER % 8);
-                bits
-            }
-            _ => Vec::new(),
-        }
     }
 
     fn deliver(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
@@ -154,13 +140,13 @@ impl Button {
         bytes[4..].copy_from_slice(&value.to_le_bytes());
         chain.write(mem, 0, &bytes)?;
         self.waiting.pop_front();
-        self.events += 1;
+        self.shared.events.add(1);
         Ok(Served::Used(EVENT_SIZE as u32))
     }
 
     fn press(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
         if self.shared.event.read().is_ok() && self.waiting.is_empty() {
-            self.presses += 1;
+            self.shared.presses.add(1);
             self.waiting.extend(PRESS);
         }
         self.deliver(ctx)
@@ -169,6 +155,49 @@ impl Button {
     fn watch(&mut self, sources: &dyn Sources, want: bool) -> io::Result<()> {
         let event = sys::borrow(&self.shared.event);
         self.watched.set(want, sources, event, CONTROL)
+    }
+}
+
+/// What a driver gets that asks for this; nothing where there is no such thing.
+fn answer(select: u8, subsel: u8) -> Vec<u8> {
+    match (u32::from(select), u16::from(subsel)) {
+        (CFG_ID_NAME, 0) => NAME.to_vec(),
+        // Bus, vendor, product, version.
+        (CFG_ID_DEVIDS, 0) => [BUS_VIRTUAL, 0, 0, 1].map(u16::to_le_bytes).concat(),
+        // The keys that there are, a bit each.
+        (CFG_EV_BITS, EV_KEY) => {
+            let mut bits = vec![0; usize::from(KEY_POWER / 8) + 1];
+            bits[usize::from(KEY_POWER / 8)] = 1 << (KEY_POWER % 8);
+            bits
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Face for Shared {
+    fn read_config(&self, offset: u64, data: &mut [u8]) {
+        let mut config = [0; CONFIG_SIZE];
+        config[0] = self.select.load(Ordering::Relaxed);
+        config[1] = self.subsel.load(Ordering::Relaxed);
+        let answer = answer(config[0], config[1]);
+        config[2] = answer.len() as u8;
+        config[ANSWER..ANSWER + answer.len()].copy_from_slice(&answer);
+        read_config_bytes(&config, offset, data);
+    }
+
+    fn write_config(&self, offset: u64, data: &[u8]) {
+        match (offset, data) {
+            (SELECT, [select]) => self.select.store(*select, Ordering::Relaxed),
+            (SUBSEL, [subsel]) => self.subsel.store(*subsel, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("presses", self.presses.get()),
+            ("events", self.events.get()),
+        ]
     }
 }
 
@@ -189,22 +218,8 @@ impl VirtioDevice for Button {
         &QUEUE_SIZES
     }
 
-    fn read_config(&self, offset: u64, data: &mut [u8]) {
-        let answer = self.answer();
-        let mut config = [0; CONFIG_SIZE];
-        config[0] = self.select;
-        config[1] = self.subsel;
-        config[2] = answer.len() as u8;
-        config[ANSWER..ANSWER + answer.len()].copy_from_slice(&answer);
-        read_config_bytes(&config, offset, data);
-    }
-
-    fn write_config(&mut self, offset: u64, data: &[u8]) {
-        match (offset, data) {
-            (SELECT, [select]) => self.select = *select,
-            (SUBSEL, [subsel]) => self.subsel = *subsel,
-            _ => {}
-        }
+    fn face(&self) -> Arc<dyn Face> {
+        Arc::clone(&self.shared) as _
     }
 
     fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error> {
@@ -228,11 +243,8 @@ impl VirtioDevice for Button {
         let _ = self.watch(sources, false);
         self.shared.driver.store(false, Ordering::Release);
         self.waiting.clear();
-        (self.select, self.subsel) = (0, 0);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("presses", self.presses), ("events", self.events)]
+        self.shared.select.store(0, Ordering::Relaxed);
+        self.shared.subsel.store(0, Ordering::Relaxed);
     }
 }
 

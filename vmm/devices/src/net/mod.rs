@@ -15,6 +15,8 @@ mod tap;
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use log::warn;
 use virtio_bindings::virtio_ids::VIRTIO_ID_NET;
@@ -25,7 +27,9 @@ use crate::sys;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::{Ring, RingError};
 use crate::virtio::watched::Watched;
-use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
+use crate::virtio::{
+    Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice, read_config_bytes,
+};
 use header::HEADER;
 use tap::Tap;
 
@@ -51,26 +55,31 @@ pub struct NetConfig {
 /// The device.
 pub struct Net {
     tap: Tap,
-    mac: [u8; 6],
+    shown: Arc<Shown>,
     features: u64,
-    link_up: bool,
     watched: Watched,
     buffer: Vec<u8>,
     /// Length of the frame in `buffer` that waits for room.
     pending: Option<usize>,
     chains: Vec<Chain>,
+}
+
+/// What vCPUs see of it while it works.
+struct Shown {
+    mac: [u8; 6],
+    link_up: AtomicBool,
     counters: Counters,
 }
 
 #[derive(Debug, Default)]
 struct Counters {
-    tx_frames: u64,
-    tx_bytes: u64,
-    tx_dropped: u64,
-    rx_frames: u64,
-    rx_bytes: u64,
-    rx_dropped: u64,
-    rx_waits: u64,
+    tx_frames: Counter,
+    tx_bytes: Counter,
+    tx_dropped: Counter,
+    rx_frames: Counter,
+    rx_bytes: Counter,
+    rx_dropped: Counter,
+    rx_waits: Counter,
 }
 
 /// What became of a received frame.
@@ -99,20 +108,22 @@ impl Net {
         };
         Ok(Self {
             tap,
-            mac,
+            shown: Arc::new(Shown {
+                mac,
+                link_up: AtomicBool::new(true),
+                counters: Counters::default(),
+            }),
             features: 0,
-            link_up: true,
             watched: Watched::default(),
             buffer: vec![0; MAX_FRAME],
             pending: None,
             chains: Vec::new(),
-            counters: Counters::default(),
         })
     }
 
     /// The guest's address.
     pub fn mac(&self) -> [u8; 6] {
-        self.mac
+        self.shown.mac
     }
 
     fn send(&mut self, mem: &GuestMemory, chain: &Chain) -> Result<Served, RingError> {
@@ -130,10 +141,10 @@ impl Net {
             _ => false,
         };
         if sent {
-            self.counters.tx_frames += 1;
-            self.counters.tx_bytes += len as u64;
+            self.shown.counters.tx_frames.add(1);
+            self.shown.counters.tx_bytes.add(len as u64);
         } else {
-            self.counters.tx_dropped += 1;
+            self.shown.counters.tx_dropped.add(1);
         }
         Ok(Served::Used(0))
     }
@@ -146,23 +157,23 @@ impl Net {
             };
             match self.deliver(ctx.mem, &mut ctx.rings[RX], len)? {
                 Delivery::Done => {
-                    self.counters.rx_frames += 1;
-                    self.counters.rx_bytes += (len - HEADER) as u64;
+                    self.shown.counters.rx_frames.add(1);
+                    self.shown.counters.rx_bytes.add((len - HEADER) as u64);
                 }
-                Delivery::TooLarge => self.counters.rx_dropped += 1,
+                Delivery::TooLarge => self.shown.counters.rx_dropped.add(1),
                 Delivery::NoRoom => {
                     self.pending = Some(len);
                     if ctx.rings[RX].rearm_for_more(ctx.mem)? {
                         continue;
                     }
-                    self.counters.rx_waits += 1;
+                    self.shown.counters.rx_waits.add(1);
                     self.watch(ctx.sources, false);
                     return ctx.finish(RX);
                 }
             }
         }
         ctx.rings[RX].suppress(ctx.mem)?;
-        self.watch(ctx.sources, self.link_up);
+        self.watch(ctx.sources, self.shown.link_up());
         if self.pending.is_some() {
             // Out of budget with a frame in hand, which no event of the TAP would bring back.
             ctx.again(RX);
@@ -178,13 +189,13 @@ impl Net {
         loop {
             match self.tap.read(&mut self.buffer) {
                 Ok(len) if len >= HEADER + MIN_FRAME => return Some(len),
-                Ok(_) => self.counters.rx_dropped += 1,
+                Ok(_) => self.shown.counters.rx_dropped.add(1),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 Err(e) => {
                     // The TAP is gone. Watching it further would only spin.
                     warn!("net: the TAP failed, the link is down now: {e}");
-                    self.link_up = false;
+                    self.shown.link_up.store(false, Ordering::Release);
                     ctx.signal.config_changed();
                     return None;
                 }
@@ -255,6 +266,40 @@ impl Net {
     }
 }
 
+impl Shown {
+    fn link_up(&self) -> bool {
+        self.link_up.load(Ordering::Acquire)
+    }
+}
+
+impl Face for Shown {
+    fn read_config(&self, offset: u64, data: &mut [u8]) {
+        let mut config = [0; 12];
+        config[..6].copy_from_slice(&self.mac);
+        config[6] = if self.link_up() {
+            VIRTIO_NET_S_LINK_UP as u8
+        } else {
+            0
+        };
+        // max_virtqueue_pairs
+        config[8] = 1;
+        read_config_bytes(&config, offset, data);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("tx_frames", c.tx_frames.get()),
+            ("tx_bytes", c.tx_bytes.get()),
+            ("tx_dropped", c.tx_dropped.get()),
+            ("rx_frames", c.rx_frames.get()),
+            ("rx_bytes", c.rx_bytes.get()),
+            ("rx_dropped", c.rx_dropped.get()),
+            ("rx_waits", c.rx_waits.get()),
+        ]
+    }
+}
+
 impl VirtioDevice for Net {
     fn name(&self) -> &'static str {
         "net"
@@ -290,20 +335,9 @@ impl VirtioDevice for Net {
         &QUEUE_SIZES
     }
 
-    fn read_config(&self, offset: u64, data: &mut [u8]) {
-        let mut config = [0; 12];
-        config[..6].copy_from_slice(&self.mac);
-        config[6] = if self.link_up {
-            VIRTIO_NET_S_LINK_UP as u8
-        } else {
-            0
-        };
-        // max_virtqueue_pairs
-        config[8] = 1;
-        read_config_bytes(&config, offset, data);
+    fn face(&self) -> Arc<dyn Face> {
+        Arc::clone(&self.shown) as _
     }
-
-    fn write_config(&mut self, _offset: u64, _data: &[u8]) {}
 
     fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error> {
         self.tap
@@ -329,19 +363,6 @@ impl VirtioDevice for Net {
         self.watch(sources, false);
         self.pending = None;
         self.features = 0;
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        let c = &self.counters;
-        vec![
-            ("tx_frames", c.tx_frames),
-            ("tx_bytes", c.tx_bytes),
-            ("tx_dropped", c.tx_dropped),
-            ("rx_frames", c.rx_frames),
-            ("rx_bytes", c.rx_bytes),
-            ("rx_dropped", c.rx_dropped),
-            ("rx_waits", c.rx_waits),
-        ]
     }
 }
 

@@ -260,7 +260,7 @@ fn a_reset_forgets_the_waiting_frame() {
 
 #[test]
 fn a_tap_that_goes_away_takes_the_link_down() {
-    let mut bench = Bench::new(0);
+    let bench = Bench::new(0);
     let mut status = [0; 2];
     bench.rig.virtio.read(0x106, &mut status);
     assert_eq!(status, [1, 0]);

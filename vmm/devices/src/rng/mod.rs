@@ -8,6 +8,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use virtio_bindings::virtio_ids::VIRTIO_ID_RNG;
@@ -17,7 +18,7 @@ use crate::GuestMemory;
 use crate::sys;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
-use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice};
+use crate::virtio::{Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice};
 
 const QUEUE_SIZE: u16 = 64;
 const MAX_REQUEST: usize = 64 << 10;
@@ -29,9 +30,24 @@ const TIMER: u32 = 0;
 pub struct Rng {
     fill: fn(&mut [u8]) -> io::Result<usize>,
     timer: Option<OwnedFd>,
-    requests: u64,
-    bytes: u64,
-    unseeded: u64,
+    counters: Arc<Counters>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    requests: Counter,
+    bytes: Counter,
+    unseeded: Counter,
+}
+
+impl Face for Counters {
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("requests", self.requests.get()),
+            ("bytes", self.bytes.get()),
+            ("unseeded", self.unseeded.get()),
+        ]
+    }
 }
 
 impl Default for Rng {
@@ -45,9 +61,7 @@ impl Rng {
         Self {
             fill,
             timer: None,
-            requests: 0,
-            bytes: 0,
-            unseeded: 0,
+            counters: Arc::default(),
         }
     }
 
@@ -69,19 +83,19 @@ impl Rng {
             }
         }
         if given == 0 {
-            self.unseeded += 1;
+            self.counters.unseeded.add(1);
             return Ok(Served::Later);
         }
-        self.requests += 1;
-        self.bytes += given as u64;
+        self.counters.requests.add(1);
+        self.counters.bytes.add(given as u64);
         Ok(Served::Used(given as u32))
     }
 
     /// Serves the queue, and comes back later if the host had nothing to give.
     fn serve(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
-        let before = self.unseeded;
+        let before = self.counters.unseeded.get();
         ctx.serve(0, |mem, chain| self.request(mem, chain))?;
-        if self.unseeded > before {
+        if self.counters.unseeded.get() > before {
             self.arm(ctx.sources);
         }
         Ok(())
@@ -120,9 +134,9 @@ impl VirtioDevice for Rng {
         &[QUEUE_SIZE]
     }
 
-    fn read_config(&self, _offset: u64, _data: &mut [u8]) {}
-
-    fn write_config(&mut self, _offset: u64, _data: &[u8]) {}
+    fn face(&self) -> Arc<dyn Face> {
+        Arc::clone(&self.counters) as _
+    }
 
     fn activate(&mut self, _ctx: &mut Context<'_>) -> Result<(), Error> {
         Ok(())
@@ -137,14 +151,6 @@ impl VirtioDevice for Rng {
 
     fn reset(&mut self, sources: &dyn Sources) {
         self.disarm(sources);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![
-            ("requests", self.requests),
-            ("bytes", self.bytes),
-            ("unseeded", self.unseeded),
-        ]
     }
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The virtio-mmio transport of one device: MMIO accesses from vCPU threads on one side, events from
-//! the I/O thread on the other, one lock between them.
+//! the I/O thread on the other.
 //!
 //! Rules:
-//! * InterruptStatus, InterruptACK, ConfigGeneration and QueueNotify do not take the lock: a guest's
-//!   interrupt handler must not wait for a request that the I/O thread is serving.
+//! * No load takes a lock. InterruptACK, QueueNotify and the configuration space take none for stores
+//!   either. So neither an interrupt handler nor a look at the configuration waits for a request that
+//!   the I/O thread is serving, nor for another vCPU that does.
+//! * Stores to the other registers come one at a time, under `stores`. Those that take memory away
+//!   from the device (a reset, the stop of a queue) wait for the request in progress; until then the
+//!   register reads as before.
+//! * `work` is held while the device is called, for as long as its storage takes. Order: `stores`,
+//!   then `work`. The I/O thread takes `work` only.
 //! * Registers are 32 bits, aligned; the configuration space takes aligned 8, 16 and 32 bits. Any
 //!   other access reads zeroes, writes nothing, and is counted.
 //! * After a malformed ring, or one that is memory which the guest has not shared, the device is
 //!   `broken`: its sources are gone, its events are drained and ignored, NEEDS_RESET is set, and only
 //!   a reset brings it back.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use log::warn;
@@ -26,7 +31,9 @@ use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 use super::regs::{Action, Regs};
 use super::ring::{Ring, RingError};
 use super::signal::Signal;
-use super::{COMMON_FEATURES, Context, Error, Event, Platform, Sources, VirtioDevice, lock};
+use super::{
+    COMMON_FEATURES, Context, Counter, Error, Event, Face, Platform, Sources, VirtioDevice, lock,
+};
 use crate::limit::LogLimit;
 use crate::{GuestMemory, Interrupt, IoThread, MmioDevice};
 
@@ -49,18 +56,22 @@ struct Inner {
     sources: Box<dyn Sources>,
     queue_events: Vec<EventFd>,
     limit: LogLimit,
-    notifications: AtomicU64,
-    refused: AtomicU64,
-    state: Mutex<State>,
+    notifications: Counter,
+    refused: Counter,
+    malformed: Counter,
+    resets: Counter,
+    face: Arc<dyn Face>,
+    regs: Regs,
+    stores: Mutex<()>,
+    work: Mutex<Work>,
 }
 
-struct State {
-    regs: Regs,
+/// What a device works with; whoever has it may be waiting for storage.
+struct Work {
     rings: Vec<Ring>,
     device: Box<dyn VirtioDevice>,
-    broken: bool,
-    malformed: u64,
-    resets: u64,
+    /// From a good activation to the next reset or fault.
+    active: bool,
 }
 
 impl VirtioMmio {
@@ -96,25 +107,26 @@ impl VirtioMmio {
         if platform.access && device.takes_platform() {
             features |= 1 << VIRTIO_F_ACCESS_PLATFORM;
         }
-        let state = State {
-            regs: Regs::new(device.device_type(), features, sizes),
-            rings: sizes.iter().map(|_| Ring::idle()).collect(),
-            broken: false,
-            malformed: 0,
-            resets: 0,
-            device,
-        };
         Ok(Self(Arc::new(Inner {
-            name: state.device.name(),
+            name: device.name(),
             mem,
             platform,
             signal: Signal::new(irq),
             sources,
             queue_events,
             limit: LogLimit::new(),
-            notifications: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            state: Mutex::new(state),
+            notifications: Counter::default(),
+            refused: Counter::default(),
+            malformed: Counter::default(),
+            resets: Counter::default(),
+            face: device.face(),
+            regs: Regs::new(device.device_type(), features, sizes),
+            stores: Mutex::default(),
+            work: Mutex::new(Work {
+                rings: sizes.iter().map(|_| Ring::idle()).collect(),
+                active: false,
+                device,
+            }),
         })))
     }
 
@@ -128,19 +140,18 @@ impl VirtioMmio {
         self.0.name
     }
 
-    /// Counters of the device, then those of the transport.
+    /// Counters of the device, then those of the transport. Waits for nobody.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let inner = &self.0;
         let (sent, failed) = inner.signal.counts();
-        let state = lock(&inner.state);
-        let mut all = state.device.counters();
+        let mut all = inner.face.counters();
         all.extend([
-            ("notifications", inner.notifications.load(Ordering::Relaxed)),
+            ("notifications", inner.notifications.get()),
             ("interrupts", sent),
             ("interrupts_failed", failed),
-            ("malformed_rings", state.malformed),
-            ("refused_accesses", inner.refused.load(Ordering::Relaxed)),
-            ("resets", state.resets),
+            ("malformed_rings", inner.malformed.get()),
+            ("refused_accesses", inner.refused.get()),
+            ("resets", inner.resets.get()),
         ]);
         all
     }
@@ -151,31 +162,31 @@ impl VirtioMmio {
         if let Event::Queue(index) = event {
             // Nonblocking: nothing to read means that an earlier event took it along.
             if inner.queue_events[index].read().is_ok() {
-                inner.notifications.fetch_add(1, Ordering::Relaxed);
+                inner.notifications.add(1);
             }
         }
-        let mut state = lock(&inner.state);
-        let state = &mut *state;
-        if state.broken || !state.regs.live() {
+        let mut work = lock(&inner.work);
+        let work = &mut *work;
+        if !work.active || !inner.regs.live() {
             return;
         }
-        let mut ctx = inner.context(&state.regs, &mut state.rings);
-        let handled = state.device.handle(event, &mut ctx);
+        let mut ctx = inner.context(&mut work.rings);
+        let handled = work.device.handle(event, &mut ctx);
         if let Err(error) = inner.shared().and(handled) {
-            inner.break_device(state, &error);
+            inner.break_device(work, &error);
         }
     }
 
     /// Takes the device out of use before it is dropped.
     pub(crate) fn detach(&self) {
-        lock(&self.0.state).device.reset(&*self.0.sources);
+        lock(&self.0.work).device.reset(&*self.0.sources);
     }
 
     fn read_register(&self, offset: u32) -> Option<u32> {
         match offset {
             VIRTIO_MMIO_INTERRUPT_STATUS => Some(self.0.signal.status()),
             VIRTIO_MMIO_CONFIG_GENERATION => Some(self.0.signal.generation()),
-            _ => lock(&self.0.state).regs.read(offset),
+            _ => self.0.regs.read(offset),
         }
     }
 
@@ -186,15 +197,18 @@ impl VirtioMmio {
             VIRTIO_MMIO_QUEUE_NOTIFY => return self.notify(value),
             _ => {}
         }
-        let mut state = lock(&inner.state);
-        let state = &mut *state;
-        match state.regs.write(offset, value) {
+        let _one_at_a_time = lock(&inner.stores);
+        let work = || lock(&inner.work);
+        match inner.regs.write(offset, value) {
             Action::None | Action::Notify(_) | Action::Acknowledge(_) => {}
             Action::Refused(why) => inner.refuse(why, u64::from(offset)),
-            Action::Reset => inner.reset(state),
-            Action::Activate => inner.activate(state),
-            Action::Enable(index) => inner.enable(state, index),
-            Action::Stop(index) => state.rings[index].stop(),
+            Action::Reset => inner.reset(&mut work()),
+            Action::Activate => inner.activate(&mut work()),
+            Action::Enable(index) => inner.enable(&mut work(), index),
+            Action::Stop(index) => {
+                work().rings[index].stop();
+                inner.regs.set_ready(index, false);
+            }
         }
     }
 
@@ -210,11 +224,11 @@ impl VirtioMmio {
 }
 
 impl Inner {
-    fn context<'a>(&'a self, regs: &Regs, rings: &'a mut [Ring]) -> Context<'a> {
+    fn context<'a>(&'a self, rings: &'a mut [Ring]) -> Context<'a> {
         Context {
             mem: &self.mem,
             rings,
-            features: regs.features(),
+            features: self.regs.features(),
             signal: &self.signal,
             sources: &*self.sources,
             queue_events: &self.queue_events,
@@ -229,65 +243,67 @@ impl Inner {
         }
     }
 
-    fn enable(&self, state: &mut State, index: usize) {
-        let queue = state.regs.queue(index);
-        let event_idx = state.regs.features() & (1 << VIRTIO_RING_F_EVENT_IDX) != 0;
-        match Ring::new(&self.mem, &queue.setup, queue.max, event_idx) {
+    fn enable(&self, work: &mut Work, index: usize) {
+        let queue = self.regs.queue(index);
+        let event_idx = self.regs.features() & (1 << VIRTIO_RING_F_EVENT_IDX) != 0;
+        match Ring::new(&self.mem, &queue.setup(), queue.max, event_idx) {
             Ok(ring) => {
-                state.rings[index] = ring;
-                state.regs.set_ready(index);
+                work.rings[index] = ring;
+                self.regs.set_ready(index, true);
             }
-            Err(error) => self.break_device(state, &error),
+            Err(error) => self.break_device(work, &error),
         }
     }
 
-    fn activate(&self, state: &mut State) {
-        let mut ctx = self.context(&state.regs, &mut state.rings);
-        let activated = state.device.activate(&mut ctx);
+    fn activate(&self, work: &mut Work) {
+        let mut ctx = self.context(&mut work.rings);
+        let activated = work.device.activate(&mut ctx);
         if let Err(error) = self.shared() {
-            return self.break_device(state, &error);
+            return self.break_device(work, &error);
         }
         if let Err(error) = activated {
             // The host's fault, not the ring's, but the driver can only be told the same way.
             if self.limit.allow() {
                 warn!("{}: cannot start: {error}", self.name);
             }
-            self.needs_reset(state);
+            self.needs_reset(work);
             return;
         }
+        work.active = true;
         // A driver may fill its queues, and even notify, before DRIVER_OK.
         for event in &self.queue_events {
             let _ = event.write(1);
         }
     }
 
-    fn reset(&self, state: &mut State) {
-        state.device.reset(&*self.sources);
-        state.rings.iter_mut().for_each(|ring| *ring = Ring::idle());
-        state.broken = false;
-        state.resets += 1;
+    fn reset(&self, work: &mut Work) {
+        work.active = false;
+        work.device.reset(&*self.sources);
+        work.rings.iter_mut().for_each(|ring| *ring = Ring::idle());
+        self.resets.add(1);
         self.signal.acknowledge(u32::MAX);
+        self.regs.reset();
     }
 
-    fn break_device(&self, state: &mut State, error: &RingError) {
-        state.malformed += 1;
+    fn break_device(&self, work: &mut Work, error: &RingError) {
+        self.malformed.add(1);
         if self.limit.allow() {
             warn!("{}: stopped until the driver resets it: {error}", self.name);
         }
-        self.needs_reset(state);
+        self.needs_reset(work);
     }
 
-    fn needs_reset(&self, state: &mut State) {
-        state.broken = true;
-        state.device.reset(&*self.sources);
-        state.regs.set_needs_reset();
-        if state.regs.driver_ok() {
+    fn needs_reset(&self, work: &mut Work) {
+        work.active = false;
+        work.device.reset(&*self.sources);
+        self.regs.set_needs_reset();
+        if self.regs.driver_ok() {
             self.signal.config_changed();
         }
     }
 
     fn refuse(&self, why: &str, offset: u64) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.refused.add(1);
         if self.limit.allow() {
             warn!("{}: guest access at {offset:#x} ignored: {why}", self.name);
         }
@@ -311,15 +327,13 @@ impl Inner {
 }
 
 impl MmioDevice for VirtioMmio {
-    fn read(&mut self, offset: u64, data: &mut [u8]) {
+    fn read(&self, offset: u64, data: &mut [u8]) {
         data.fill(0);
         if !self.0.allowed(offset, data.len()) {
             return;
         }
         if offset >= CONFIG {
-            return lock(&self.0.state)
-                .device
-                .read_config(offset - CONFIG, data);
+            return self.0.face.read_config(offset - CONFIG, data);
         }
         match self.read_register(offset as u32) {
             Some(value) => data.copy_from_slice(&value.to_le_bytes()),
@@ -329,14 +343,12 @@ impl MmioDevice for VirtioMmio {
         }
     }
 
-    fn write(&mut self, offset: u64, data: &[u8]) {
+    fn write(&self, offset: u64, data: &[u8]) {
         if !self.0.allowed(offset, data.len()) {
             return;
         }
         if offset >= CONFIG {
-            return lock(&self.0.state)
-                .device
-                .write_config(offset - CONFIG, data);
+            return self.0.face.write_config(offset - CONFIG, data);
         }
         if let Ok(bytes) = data.try_into() {
             self.write_register(offset as u32, u32::from_le_bytes(bytes));

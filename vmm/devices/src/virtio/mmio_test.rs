@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use super::*;
 use crate::testing::{BASE, BUFFERS, Buf, END, NEXT, Rig, memory};
@@ -8,11 +8,37 @@ use crate::virtio::{PrivateMemory, Served};
 /// Gives every chain back, and does what the test says.
 #[derive(Default)]
 struct Echo {
-    config: [u8; 8],
+    shown: Arc<Shown>,
     fail_activation: bool,
     keep: Arc<AtomicBool>,
     resets: Arc<AtomicU64>,
-    served: u64,
+}
+
+#[derive(Default)]
+struct Shown {
+    config: [AtomicU8; 8],
+    served: Counter,
+}
+
+impl Face for Shown {
+    fn read_config(&self, offset: u64, data: &mut [u8]) {
+        let config = self.config.each_ref();
+        let config = config.map(|byte| byte.load(Ordering::Relaxed));
+        super::super::read_config_bytes(&config, offset, data);
+    }
+
+    fn write_config(&self, offset: u64, data: &[u8]) {
+        let from = offset as usize;
+        if let Some(to) = self.config.get(from..from + data.len()) {
+            for (to, byte) in to.iter().zip(data) {
+                to.store(*byte, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![("served", self.served.get())]
+    }
 }
 
 impl VirtioDevice for Echo {
@@ -32,17 +58,8 @@ impl VirtioDevice for Echo {
         &[16, 16]
     }
 
-    fn read_config(&self, offset: u64, data: &mut [u8]) {
-        super::super::read_config_bytes(&self.config, offset, data);
-    }
-
-    fn write_config(&mut self, offset: u64, data: &[u8]) {
-        if let Some(to) = self
-            .config
-            .get_mut(offset as usize..offset as usize + data.len())
-        {
-            to.copy_from_slice(data);
-        }
+    fn face(&self) -> Arc<dyn Face> {
+        Arc::clone(&self.shown) as _
     }
 
     fn activate(&mut self, _ctx: &mut Context<'_>) -> Result<(), Error> {
@@ -59,7 +76,7 @@ impl VirtioDevice for Echo {
         };
         let keep = self.keep.load(Ordering::Relaxed);
         ctx.serve(index, |_, chain| {
-            self.served += 1;
+            self.shown.served.add(1);
             Ok(if keep {
                 Served::Later
             } else {
@@ -70,10 +87,6 @@ impl VirtioDevice for Echo {
 
     fn reset(&mut self, _sources: &dyn Sources) {
         self.resets.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("served", self.served)]
     }
 }
 

@@ -3,9 +3,10 @@
 //! with, and the loop that serves a queue.
 //!
 //! Rules for a device:
-//! * It owns its backend and its counters; the transport owns rings, features and status, and lends
-//!   them as a [`Context`] for the length of one call.
+//! * It owns its backend; the transport owns rings, features and status, and lends them as a
+//!   [`Context`] for the length of one call.
 //! * `handle` never blocks on anything but the host's storage, and never waits for the guest.
+//! * What others may look at meanwhile (configuration space, counters) is in its [`Face`], as atomics.
 //! * `Err` from `handle` means that the ring cannot be trusted; the transport then calls `reset` and
 //!   leaves the device dead until the driver resets it. A request that is well-formed but cannot be
 //!   done is answered in the request.
@@ -21,6 +22,7 @@ pub(crate) mod watched;
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
@@ -100,6 +102,38 @@ pub struct Context<'a> {
     pub queue_events: &'a [EventFd],
 }
 
+/// What a device shows to threads that must not wait for it: vCPUs in its configuration space, and
+/// whoever asks for its counters. May be called at any time, also while the device works. Nothing
+/// here takes a lock that is held during I/O.
+pub trait Face: Send + Sync {
+    /// Reads from the configuration space; what lies outside it stays zero.
+    fn read_config(&self, _offset: u64, _data: &mut [u8]) {}
+    /// Writes to the configuration space; what is read-only is ignored. What the write itself asks
+    /// of the host may take the host's time; it holds up nobody else.
+    fn write_config(&self, _offset: u64, _data: &[u8]) {}
+    /// The device's own counters.
+    fn counters(&self) -> Vec<(&'static str, u64)>;
+}
+
+/// A counter that one thread adds to while others read.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// For what is no sum but a state.
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// One device model.
 pub trait VirtioDevice: Send {
     /// Short name for logs and statistics.
@@ -110,18 +144,14 @@ pub trait VirtioDevice: Send {
     fn features(&self) -> u64;
     /// The largest size of each queue, powers of two.
     fn queue_sizes(&self) -> &[u16];
-    /// Reads from the configuration space; what lies outside it stays zero.
-    fn read_config(&self, offset: u64, data: &mut [u8]);
-    /// Writes to the configuration space; what is read-only is ignored.
-    fn write_config(&mut self, offset: u64, data: &[u8]);
+    /// What others may look at while the device works.
+    fn face(&self) -> Arc<dyn Face>;
     /// The driver set DRIVER_OK.
     fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error>;
     /// Serves one event.
     fn handle(&mut self, event: Event, ctx: &mut Context<'_>) -> Result<(), RingError>;
     /// Back to the state before `activate`.
     fn reset(&mut self, sources: &dyn Sources);
-    /// The device's own counters.
-    fn counters(&self) -> Vec<(&'static str, u64)>;
     /// Whether its drivers can be asked to go through the guest's DMA API ([`Platform`]).
     fn takes_platform(&self) -> bool {
         true

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The registers of virtio-mmio version 2 as a state machine without a device behind it.
 //!
-//! `write` changes the registers and says what the transport has to do; `read` has no effects. What
-//! a driver must not do is refused and leaves the registers as they were:
+//! `write` changes the registers and says what the transport has to do; `read` has no effects. Loads
+//! take no lock: every register is an atomic, and `read` may run at any time. Stores come one at a
+//! time, which is the transport's business; only `set_needs_reset` may come between.
+//!
+//! A reset and the stop of a queue take effect when the transport has carried them out (`reset`,
+//! `set_ready`), so that a driver reads 0 only when the device has left its memory alone.
+//!
+//! What a driver must not do is refused and leaves the registers as they were:
 //! * features only between DRIVER and FEATURES_OK, and FEATURES_OK only for a subset of what is
 //!   offered that has VERSION_1 (this is what refuses legacy drivers that ignored the version), and
 //!   ACCESS_PLATFORM where that is offered: who offers it cannot do without;
@@ -10,6 +16,8 @@
 //! * queues only between FEATURES_OK and DRIVER_OK, and not while they are ready.
 //!
 //! The bits of the device itself (NEEDS_RESET) cannot be written.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use virtio_bindings::virtio_config::{
     VIRTIO_CONFIG_S_ACKNOWLEDGE as ACKNOWLEDGE, VIRTIO_CONFIG_S_DRIVER as DRIVER,
@@ -28,11 +36,38 @@ const VENDOR: u32 = u32::from_le_bytes(*b"armv");
 const QUEUE_RESET: u32 = 0xc0;
 
 /// One queue's registers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct QueueRegs {
     pub(crate) max: u16,
-    pub(crate) ready: bool,
-    pub(crate) setup: RingSetup,
+    ready: AtomicBool,
+    size: AtomicU32,
+    desc: AtomicU64,
+    avail: AtomicU64,
+    used: AtomicU64,
+}
+
+impl QueueRegs {
+    fn ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// What the driver has set up.
+    pub(crate) fn setup(&self) -> RingSetup {
+        RingSetup {
+            size: self.size.load(Ordering::Relaxed),
+            desc: self.desc.load(Ordering::Relaxed),
+            avail: self.avail.load(Ordering::Relaxed),
+            used: self.used.load(Ordering::Relaxed),
+        }
+    }
+
+    fn reset(&self) {
+        self.ready.store(false, Ordering::Release);
+        self.size.store(0, Ordering::Relaxed);
+        for address in [&self.desc, &self.avail, &self.used] {
+            address.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What a register write asks the transport to do.
@@ -42,13 +77,13 @@ pub(crate) enum Action {
     None,
     /// Not allowed now, or no such register; the text says which.
     Refused(&'static str),
-    /// The driver reset the device; the registers are reset already.
+    /// The driver wants the device reset: do it, then `reset` the registers.
     Reset,
     /// DRIVER_OK was set.
     Activate,
     /// The driver wants this queue enabled: check it, then `set_ready`.
     Enable(usize),
-    /// The driver stopped this queue.
+    /// The driver wants this queue stopped: do it, then clear `set_ready`.
     Stop(usize),
     /// A notification for this queue.
     Notify(usize),
@@ -61,11 +96,11 @@ pub(crate) enum Action {
 pub(crate) struct Regs {
     device_type: u32,
     offered: u64,
-    device_features_sel: u32,
-    driver_features_sel: u32,
-    driver_features: u64,
-    queue_sel: u32,
-    status: u32,
+    device_features_sel: AtomicU32,
+    driver_features_sel: AtomicU32,
+    driver_features: AtomicU64,
+    queue_sel: AtomicU32,
+    status: AtomicU32,
     queues: Vec<QueueRegs>,
 }
 
@@ -78,52 +113,76 @@ impl Regs {
         Self {
             device_type,
             offered,
-            device_features_sel: 0,
-            driver_features_sel: 0,
-            driver_features: 0,
-            queue_sel: 0,
-            status: 0,
+            device_features_sel: AtomicU32::new(0),
+            driver_features_sel: AtomicU32::new(0),
+            driver_features: AtomicU64::new(0),
+            queue_sel: AtomicU32::new(0),
+            status: AtomicU32::new(0),
             queues: queues.collect(),
         }
     }
 
+    /// All registers as they were at first, the status last.
+    pub(crate) fn reset(&self) {
+        self.queues.iter().for_each(QueueRegs::reset);
+        self.driver_features.store(0, Ordering::Relaxed);
+        for register in [
+            &self.device_features_sel,
+            &self.driver_features_sel,
+            &self.queue_sel,
+        ] {
+            register.store(0, Ordering::Relaxed);
+        }
+        self.status.store(0, Ordering::Release);
+    }
+
+    fn status(&self) -> u32 {
+        self.status.load(Ordering::Acquire)
+    }
+
     pub(crate) fn features(&self) -> u64 {
-        self.driver_features
+        self.driver_features.load(Ordering::Relaxed)
+    }
+
+    fn selected(&self) -> Option<&QueueRegs> {
+        self.queues
+            .get(self.queue_sel.load(Ordering::Relaxed) as usize)
     }
 
     pub(crate) fn queue(&self, index: usize) -> &QueueRegs {
         &self.queues[index]
     }
 
-    pub(crate) fn set_ready(&mut self, index: usize) {
-        self.queues[index].ready = true;
+    pub(crate) fn set_ready(&self, index: usize, ready: bool) {
+        self.queues[index].ready.store(ready, Ordering::Release);
     }
 
-    pub(crate) fn set_needs_reset(&mut self) {
-        self.status |= NEEDS_RESET;
+    pub(crate) fn set_needs_reset(&self) {
+        self.status.fetch_or(NEEDS_RESET, Ordering::AcqRel);
     }
 
     /// The driver runs and nothing broke.
     pub(crate) fn live(&self) -> bool {
-        self.status & (DRIVER_OK | NEEDS_RESET | FAILED) == DRIVER_OK
+        self.status() & (DRIVER_OK | NEEDS_RESET | FAILED) == DRIVER_OK
     }
 
     pub(crate) fn driver_ok(&self) -> bool {
-        self.status & DRIVER_OK != 0
+        self.status() & DRIVER_OK != 0
     }
 
     /// Reads the register at `offset`; InterruptStatus and ConfigGeneration are the transport's.
     pub(crate) fn read(&self, offset: u32) -> Option<u32> {
-        let queue = self.queues.get(self.queue_sel as usize);
+        let queue = self.selected();
+        let select = self.device_features_sel.load(Ordering::Relaxed);
         Some(match offset {
             VIRTIO_MMIO_MAGIC_VALUE => MAGIC,
             VIRTIO_MMIO_VERSION => VERSION,
             VIRTIO_MMIO_DEVICE_ID => self.device_type,
             VIRTIO_MMIO_VENDOR_ID => VENDOR,
-            VIRTIO_MMIO_DEVICE_FEATURES => half(self.offered, self.device_features_sel),
+            VIRTIO_MMIO_DEVICE_FEATURES => half(self.offered, select),
             VIRTIO_MMIO_QUEUE_NUM_MAX => queue.map_or(0, |q| u32::from(q.max)),
-            VIRTIO_MMIO_QUEUE_READY => queue.map_or(0, |q| u32::from(q.ready)),
-            VIRTIO_MMIO_STATUS => self.status,
+            VIRTIO_MMIO_QUEUE_READY => queue.map_or(0, |q| u32::from(q.ready())),
+            VIRTIO_MMIO_STATUS => self.status(),
             // No shared memory regions: their length reads as all ones.
             VIRTIO_MMIO_SHM_LEN_LOW..=VIRTIO_MMIO_SHM_BASE_HIGH => u32::MAX,
             QUEUE_RESET => 0,
@@ -132,12 +191,12 @@ impl Regs {
     }
 
     /// Writes `value` to the register at `offset`.
-    pub(crate) fn write(&mut self, offset: u32, value: u32) -> Action {
-        match offset {
-            VIRTIO_MMIO_DEVICE_FEATURES_SEL => self.device_features_sel = value,
-            VIRTIO_MMIO_DRIVER_FEATURES_SEL => self.driver_features_sel = value,
+    pub(crate) fn write(&self, offset: u32, value: u32) -> Action {
+        let register = match offset {
+            VIRTIO_MMIO_DEVICE_FEATURES_SEL => &self.device_features_sel,
+            VIRTIO_MMIO_DRIVER_FEATURES_SEL => &self.driver_features_sel,
             VIRTIO_MMIO_DRIVER_FEATURES => return self.write_features(value),
-            VIRTIO_MMIO_QUEUE_SEL => self.queue_sel = value,
+            VIRTIO_MMIO_QUEUE_SEL => &self.queue_sel,
             VIRTIO_MMIO_QUEUE_NOTIFY => {
                 let index = value as usize;
                 return if index < self.queues.len() {
@@ -152,40 +211,40 @@ impl Regs {
             VIRTIO_MMIO_QUEUE_NUM | VIRTIO_MMIO_QUEUE_DESC_LOW..=VIRTIO_MMIO_QUEUE_USED_HIGH => {
                 return self.write_setup(offset, value);
             }
-            VIRTIO_MMIO_SHM_SEL => {}
+            VIRTIO_MMIO_SHM_SEL => return Action::None,
             _ => return Action::Refused("write to a register that does not exist"),
-        }
+        };
+        register.store(value, Ordering::Relaxed);
         Action::None
     }
 
-    fn write_features(&mut self, value: u32) -> Action {
-        if self.status & DRIVER == 0 || self.status & (FEATURES_OK | FAILED) != 0 {
+    fn write_features(&self, value: u32) -> Action {
+        let status = self.status();
+        if status & DRIVER == 0 || status & (FEATURES_OK | FAILED) != 0 {
             return Action::Refused("features written outside negotiation");
         }
-        let shift = match self.driver_features_sel {
+        let shift = match self.driver_features_sel.load(Ordering::Relaxed) {
             0 => 0,
             1 => 32,
             // Linux clears the words that it does not know.
             _ if value == 0 => return Action::None,
             _ => return Action::Refused("features above bit 63"),
         };
-        let keep = !(u64::from(u32::MAX) << shift);
-        self.driver_features = self.driver_features & keep | u64::from(value) << shift;
+        set_half(&self.driver_features, shift, value);
         Action::None
     }
 
-    fn write_status(&mut self, value: u32) -> Action {
+    fn write_status(&self, value: u32) -> Action {
         if value == 0 {
-            let sizes: Vec<u16> = self.queues.iter().map(|q| q.max).collect();
-            *self = Self::new(self.device_type, self.offered, &sizes);
             return Action::Reset;
         }
-        let old = self.status & !NEEDS_RESET;
+        let status = self.status();
+        let old = status & !NEEDS_RESET;
         let new = value & !NEEDS_RESET;
         if new & old != old {
             return Action::Refused("status bits taken back without a reset");
         }
-        if self.status & (NEEDS_RESET | FAILED) != 0 && new != old | FAILED && new != old {
+        if status & (NEEDS_RESET | FAILED) != 0 && new != old | FAILED && new != old {
             return Action::Refused("status changed on a device that needs a reset");
         }
         let known = ACKNOWLEDGE | DRIVER | FEATURES_OK | DRIVER_OK | FAILED;
@@ -207,10 +266,10 @@ impl Regs {
             return Action::Refused("DRIVER_OK before FEATURES_OK was accepted");
         }
         if added & FEATURES_OK != 0 && !self.acceptable() {
-            self.status |= added & !FEATURES_OK;
+            self.status.fetch_or(added & !FEATURES_OK, Ordering::AcqRel);
             return Action::Refused("features not offered, or no VERSION_1 or ACCESS_PLATFORM");
         }
-        self.status |= added;
+        self.status.fetch_or(added, Ordering::AcqRel);
         if added & (DRIVER_OK | FAILED) == DRIVER_OK {
             Action::Activate
         } else {
@@ -220,57 +279,58 @@ impl Regs {
 
     fn acceptable(&self) -> bool {
         let needed = self.offered & (1 << VIRTIO_F_VERSION_1 | 1 << VIRTIO_F_ACCESS_PLATFORM);
-        self.driver_features & !self.offered == 0 && self.driver_features & needed == needed
+        let features = self.features();
+        features & !self.offered == 0 && features & needed == needed
     }
 
-    fn write_ready(&mut self, value: u32) -> Action {
-        let index = self.queue_sel as usize;
-        let configuring = self.configuring();
-        let Some(queue) = self.queues.get_mut(index) else {
+    fn write_ready(&self, value: u32) -> Action {
+        let index = self.queue_sel.load(Ordering::Relaxed) as usize;
+        let Some(queue) = self.queues.get(index) else {
             return Action::Refused("QueueReady of a queue that does not exist");
         };
         match value {
-            0 if queue.ready => {
-                queue.ready = false;
-                Action::Stop(index)
-            }
+            0 if queue.ready() => Action::Stop(index),
             0 => Action::None,
-            1 if queue.ready => Action::None,
-            1 if configuring => Action::Enable(index),
+            1 if queue.ready() => Action::None,
+            1 if self.configuring() => Action::Enable(index),
             1 => Action::Refused("queue enabled outside configuration"),
             _ => Action::Refused("QueueReady is neither 0 nor 1"),
         }
     }
 
-    fn write_setup(&mut self, offset: u32, value: u32) -> Action {
-        let configuring = self.configuring();
-        let Some(queue) = self.queues.get_mut(self.queue_sel as usize) else {
+    fn write_setup(&self, offset: u32, value: u32) -> Action {
+        let Some(queue) = self.selected() else {
             return Action::Refused("setup of a queue that does not exist");
         };
-        if queue.ready || !configuring {
+        if queue.ready() || !self.configuring() {
             return Action::Refused("queue set up outside configuration");
         }
-        let setup = &mut queue.setup;
         let (field, shift) = match offset {
             VIRTIO_MMIO_QUEUE_NUM => {
-                setup.size = value;
+                queue.size.store(value, Ordering::Relaxed);
                 return Action::None;
             }
-            VIRTIO_MMIO_QUEUE_DESC_LOW => (&mut setup.desc, 0),
-            VIRTIO_MMIO_QUEUE_DESC_HIGH => (&mut setup.desc, 32),
-            VIRTIO_MMIO_QUEUE_AVAIL_LOW => (&mut setup.avail, 0),
-            VIRTIO_MMIO_QUEUE_AVAIL_HIGH => (&mut setup.avail, 32),
-            VIRTIO_MMIO_QUEUE_USED_LOW => (&mut setup.used, 0),
-            VIRTIO_MMIO_QUEUE_USED_HIGH => (&mut setup.used, 32),
+            VIRTIO_MMIO_QUEUE_DESC_LOW => (&queue.desc, 0),
+            VIRTIO_MMIO_QUEUE_DESC_HIGH => (&queue.desc, 32),
+            VIRTIO_MMIO_QUEUE_AVAIL_LOW => (&queue.avail, 0),
+            VIRTIO_MMIO_QUEUE_AVAIL_HIGH => (&queue.avail, 32),
+            VIRTIO_MMIO_QUEUE_USED_LOW => (&queue.used, 0),
+            VIRTIO_MMIO_QUEUE_USED_HIGH => (&queue.used, 32),
             _ => return Action::Refused("write to a register that does not exist"),
         };
-        *field = *field & !(u64::from(u32::MAX) << shift) | u64::from(value) << shift;
+        set_half(field, shift, value);
         Action::None
     }
 
     fn configuring(&self) -> bool {
-        self.status & (FEATURES_OK | DRIVER_OK | NEEDS_RESET | FAILED) == FEATURES_OK
+        self.status() & (FEATURES_OK | DRIVER_OK | NEEDS_RESET | FAILED) == FEATURES_OK
     }
+}
+
+/// Sets the 32 bits from bit `shift` of a register. Stores come one at a time.
+fn set_half(register: &AtomicU64, shift: u32, value: u32) {
+    let keep = register.load(Ordering::Relaxed) & !(u64::from(u32::MAX) << shift);
+    register.store(keep | u64::from(value) << shift, Ordering::Relaxed);
 }
 
 fn half(value: u64, select: u32) -> u32 {

@@ -9,7 +9,7 @@ fn regs() -> Regs {
 
 /// Registers after FEATURES_OK.
 fn negotiated() -> Regs {
-    let mut regs = regs();
+    let regs = regs();
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 1), Action::None);
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 3), Action::None);
     regs.write(VIRTIO_MMIO_DRIVER_FEATURES_SEL, 1);
@@ -19,13 +19,27 @@ fn negotiated() -> Regs {
     regs
 }
 
+/// A reset shows when it is done, not before.
+fn resets(regs: &Regs) {
+    let before = regs.read(VIRTIO_MMIO_STATUS);
+    assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 0), Action::Reset);
+    assert_eq!(regs.read(VIRTIO_MMIO_STATUS), before);
+    regs.reset();
+    assert_eq!(regs.read(VIRTIO_MMIO_STATUS), Some(0));
+    assert_eq!(regs.features(), 0);
+    for index in 0..2 {
+        assert_eq!(regs.queue(index).setup(), RingSetup::default());
+        assert!(!regs.queue(index).ready());
+    }
+}
+
 fn is_refused(action: Action) -> bool {
     matches!(action, Action::Refused(_))
 }
 
 #[test]
 fn identity() {
-    let mut regs = regs();
+    let regs = regs();
     assert_eq!(regs.read(VIRTIO_MMIO_MAGIC_VALUE), Some(0x7472_6976));
     assert_eq!(regs.read(VIRTIO_MMIO_VERSION), Some(2));
     assert_eq!(regs.read(VIRTIO_MMIO_DEVICE_ID), Some(2));
@@ -55,7 +69,7 @@ fn status_goes_up_in_order_and_down_by_reset_only() {
         (3, 1),
         (0, 16),
     ] {
-        let mut regs = regs();
+        let regs = regs();
         for step in [1, 3] {
             if step <= from {
                 assert_eq!(regs.write(VIRTIO_MMIO_STATUS, step), Action::None);
@@ -67,15 +81,14 @@ fn status_goes_up_in_order_and_down_by_reset_only() {
         );
         assert_eq!(regs.read(VIRTIO_MMIO_STATUS), Some(from), "{from} to {to}");
     }
-    let mut regs = negotiated();
+    let regs = negotiated();
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 15), Action::Activate);
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 15), Action::None);
     assert!(regs.live());
     assert!(is_refused(regs.write(VIRTIO_MMIO_STATUS, 11)));
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 15 | 128), Action::None);
     assert!(!regs.live());
-    assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 0), Action::Reset);
-    assert_eq!(regs.read(VIRTIO_MMIO_STATUS), Some(0));
+    resets(&regs);
 }
 
 #[test]
@@ -88,7 +101,7 @@ fn features_are_a_subset_with_version_1() {
         (0, 3, false),
         (0b100, 1, true),
     ] {
-        let mut regs = regs();
+        let regs = regs();
         assert!(
             is_refused(regs.write(VIRTIO_MMIO_DRIVER_FEATURES, low)),
             "before DRIVER"
@@ -112,7 +125,7 @@ fn features_are_a_subset_with_version_1() {
             assert_eq!(regs.features(), u64::from(high) << 32 | u64::from(low));
         }
     }
-    let mut regs = regs();
+    let regs = regs();
     regs.write(VIRTIO_MMIO_STATUS, 1);
     regs.write(VIRTIO_MMIO_STATUS, 3);
     regs.write(VIRTIO_MMIO_DRIVER_FEATURES_SEL, 2);
@@ -122,11 +135,11 @@ fn features_are_a_subset_with_version_1() {
 
 #[test]
 fn queues_are_set_up_between_features_and_driver_ok() {
-    let mut early = regs();
+    let early = regs();
     assert!(is_refused(early.write(VIRTIO_MMIO_QUEUE_NUM, 8)));
     assert!(is_refused(early.write(VIRTIO_MMIO_QUEUE_READY, 1)));
 
-    let mut regs = negotiated();
+    let regs = negotiated();
     regs.write(VIRTIO_MMIO_QUEUE_SEL, 1);
     assert_eq!(regs.read(VIRTIO_MMIO_QUEUE_NUM_MAX), Some(64));
     for (offset, value) in [
@@ -138,7 +151,7 @@ fn queues_are_set_up_between_features_and_driver_ok() {
     ] {
         assert_eq!(regs.write(offset, value), Action::None);
     }
-    let setup = regs.queue(1).setup;
+    let setup = regs.queue(1).setup();
     assert_eq!(
         setup,
         RingSetup {
@@ -154,7 +167,7 @@ fn queues_are_set_up_between_features_and_driver_ok() {
         Some(0),
         "the transport checks it first"
     );
-    regs.set_ready(1);
+    regs.set_ready(1, true);
     assert_eq!(regs.read(VIRTIO_MMIO_QUEUE_READY), Some(1));
     assert!(is_refused(regs.write(VIRTIO_MMIO_QUEUE_NUM, 16)));
     assert!(is_refused(regs.write(VIRTIO_MMIO_QUEUE_READY, 2)));
@@ -163,6 +176,13 @@ fn queues_are_set_up_between_features_and_driver_ok() {
         "a gap between the registers"
     );
     assert_eq!(regs.write(VIRTIO_MMIO_QUEUE_READY, 0), Action::Stop(1));
+    assert_eq!(
+        regs.read(VIRTIO_MMIO_QUEUE_READY),
+        Some(1),
+        "the transport stops it first"
+    );
+    regs.set_ready(1, false);
+    assert_eq!(regs.read(VIRTIO_MMIO_QUEUE_READY), Some(0));
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 15), Action::Activate);
     assert!(is_refused(regs.write(VIRTIO_MMIO_QUEUE_READY, 1)));
     assert!(is_refused(regs.write(VIRTIO_MMIO_QUEUE_NUM, 16)));
@@ -170,7 +190,7 @@ fn queues_are_set_up_between_features_and_driver_ok() {
 
 #[test]
 fn queues_that_do_not_exist() {
-    let mut regs = negotiated();
+    let regs = negotiated();
     for select in [2, 1000, u32::MAX] {
         regs.write(VIRTIO_MMIO_QUEUE_SEL, select);
         assert_eq!(regs.read(VIRTIO_MMIO_QUEUE_NUM_MAX), Some(0));
@@ -184,7 +204,7 @@ fn queues_that_do_not_exist() {
 
 #[test]
 fn the_devices_own_bit_cannot_be_written() {
-    let mut regs = negotiated();
+    let regs = negotiated();
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 15 | 64), Action::Activate);
     assert_eq!(regs.read(VIRTIO_MMIO_STATUS), Some(15));
     regs.set_needs_reset();
@@ -195,20 +215,19 @@ fn the_devices_own_bit_cannot_be_written() {
         "cannot be cleared"
     );
     assert_eq!(regs.read(VIRTIO_MMIO_STATUS), Some(15 | 64));
-    let mut regs = negotiated();
+    let regs = negotiated();
     regs.set_needs_reset();
     assert!(
         is_refused(regs.write(VIRTIO_MMIO_STATUS, 15)),
         "cannot start before a reset"
     );
     assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 11 | 128), Action::None);
-    assert_eq!(regs.write(VIRTIO_MMIO_STATUS, 0), Action::Reset);
-    assert_eq!(regs.read(VIRTIO_MMIO_STATUS), Some(0));
+    resets(&regs);
 }
 
 #[test]
 fn registers_of_other_versions_and_directions() {
-    let mut regs = negotiated();
+    let regs = negotiated();
     for offset in [
         VIRTIO_MMIO_GUEST_PAGE_SIZE,
         VIRTIO_MMIO_QUEUE_ALIGN,

@@ -3,7 +3,7 @@
 //! suppression that it leaves out (VIRTQ_AVAIL_F_NO_INTERRUPT), and a place to put chains back.
 //!
 //! A `Ring` is made when the driver enables the queue and its three areas were checked: each in
-//! guest memory, aligned, none overlapping another. It is used under the device's lock only.
+//! guest memory, aligned, none overlapping another. It is used under the device's `work` lock only.
 
 use std::sync::atomic::{Ordering, fence};
 

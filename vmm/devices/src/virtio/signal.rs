@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! What a device tells its driver outside the rings: InterruptStatus, ConfigGeneration and the
 //! interrupt itself. All atomics, because the driver's interrupt handler reads and acknowledges the
-//! status on a vCPU thread while the I/O thread may hold the device's lock for a long request.
+//! status on a vCPU thread while the I/O thread serves a long request.
 //!
 //! Order: publish (used ring or config), set the status bit, then trigger. The driver acknowledges,
 //! then looks; so a bit set between the two is followed by its own edge and nothing is lost.

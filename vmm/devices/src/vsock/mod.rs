@@ -20,6 +20,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use log::{debug, warn};
 use virtio_bindings::virtio_ids::VIRTIO_ID_VSOCK;
@@ -28,7 +29,9 @@ use vmm_sys_util::epoll::EventSet;
 use crate::GuestMemory;
 use crate::virtio::chain::Chain;
 use crate::virtio::ring::RingError;
-use crate::virtio::{Context, Error, Event, Served, Sources, VirtioDevice, read_config_bytes};
+use crate::virtio::{
+    Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice, read_config_bytes,
+};
 use connection::{Connection, Packet};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use fake::{FakeHost, with_fake_host};
@@ -86,7 +89,7 @@ enum Owner {
 
 /// The device.
 pub struct Vsock {
-    cid: u64,
+    shown: Arc<Shown>,
     host: Box<dyn Host>,
     listening: bool,
     connections: HashMap<Key, Connection>,
@@ -100,18 +103,26 @@ pub struct Vsock {
     next_token: u32,
     next_port: u32,
     scratch: Chain,
+}
+
+/// What vCPUs see of it while it works.
+struct Shown {
+    cid: u64,
     counters: Counters,
 }
 
 #[derive(Debug, Default)]
 struct Counters {
-    tx_packets: u64,
-    tx_bytes: u64,
-    rx_packets: u64,
-    rx_bytes: u64,
-    connections: u64,
-    refused: u64,
-    ignored: u64,
+    tx_packets: Counter,
+    tx_bytes: Counter,
+    rx_packets: Counter,
+    rx_bytes: Counter,
+    connections: Counter,
+    /// Connections that there are now, and packets that wait for the guest to make room.
+    open: Counter,
+    waiting: Counter,
+    refused: Counter,
+    ignored: Counter,
 }
 
 impl Vsock {
@@ -130,8 +141,9 @@ impl Vsock {
     }
 
     fn with_host(cid: u64, host: Box<dyn Host>) -> Self {
+        let counters = Counters::default();
         Self {
-            cid,
+            shown: Arc::new(Shown { cid, counters }),
             host,
             listening: false,
             connections: HashMap::new(),
@@ -143,7 +155,6 @@ impl Vsock {
             next_token: LISTENER + 1,
             next_port: FIRST_HOST_PORT,
             scratch: Chain::default(),
-            counters: Counters::default(),
         }
     }
 
@@ -167,10 +178,10 @@ impl Vsock {
         if header.len > chain.read_len() - HEADER as u32 {
             return Err(RingError::Short);
         }
-        self.counters.tx_packets += 1;
-        self.counters.tx_bytes += u64::from(header.len);
-        if header.src_cid != self.cid || header.dst_cid != HOST_CID {
-            self.counters.ignored += 1;
+        self.shown.counters.tx_packets.add(1);
+        self.shown.counters.tx_bytes.add(u64::from(header.len));
+        if header.src_cid != self.shown.cid || header.dst_cid != HOST_CID {
+            self.shown.counters.ignored.add(1);
         } else if header.kind != TYPE_STREAM {
             self.refuse(&header);
         } else {
@@ -237,14 +248,14 @@ impl Vsock {
     }
 
     fn refuse(&mut self, header: &Header) {
-        self.counters.refused += 1;
+        self.shown.counters.refused.add(1);
         if header.op != OP_RST {
             self.replies.push_back(header.refusal());
         }
     }
 
     fn insert(&mut self, key: Key, connection: Connection, sources: &dyn Sources) {
-        self.counters.connections += 1;
+        self.shown.counters.connections.add(1);
         self.owners.insert(connection.token, Owner::Connection(key));
         self.connections.insert(key, connection);
         self.settle(key, sources);
@@ -344,8 +355,8 @@ impl Vsock {
             return Ok(None);
         };
         chain.write(mem, 0, &header.to_bytes())?;
-        self.counters.rx_packets += 1;
-        self.counters.rx_bytes += u64::from(header.len);
+        self.shown.counters.rx_packets.add(1);
+        self.shown.counters.rx_bytes.add(u64::from(header.len));
         Ok(Some(HEADER as u32 + header.len))
     }
 
@@ -362,7 +373,7 @@ impl Vsock {
                 continue;
             };
             connection.queued = false;
-            let header = match connection.next_packet(key, self.cid, &room) {
+            let header = match connection.next_packet(key, self.shown.cid, &room) {
                 Packet::Control(header) | Packet::Data(header) => Some(header),
                 Packet::Last(header) => {
                     self.close(key, sources);
@@ -444,6 +455,12 @@ impl Vsock {
         self.insert(key, Connection::from_host(client.stream, token), sources);
     }
 
+    fn show_state(&self) {
+        let waiting = self.queue.len() + self.replies.len();
+        self.shown.counters.open.set(self.connections.len() as u64);
+        self.shown.counters.waiting.set(waiting as u64);
+    }
+
     fn listen(&mut self, sources: &dyn Sources, want: bool) {
         let Some(fd) = self.host.fd() else { return };
         if want == self.listening {
@@ -485,6 +502,27 @@ impl Vsock {
     }
 }
 
+impl Face for Shown {
+    fn read_config(&self, offset: u64, data: &mut [u8]) {
+        read_config_bytes(&self.cid.to_le_bytes(), offset, data);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("tx_packets", c.tx_packets.get()),
+            ("tx_bytes", c.tx_bytes.get()),
+            ("rx_packets", c.rx_packets.get()),
+            ("rx_bytes", c.rx_bytes.get()),
+            ("connections", c.connections.get()),
+            ("open", c.open.get()),
+            ("waiting", c.waiting.get()),
+            ("refused", c.refused.get()),
+            ("ignored", c.ignored.get()),
+        ]
+    }
+}
+
 impl VirtioDevice for Vsock {
     fn name(&self) -> &'static str {
         "vsock"
@@ -502,11 +540,9 @@ impl VirtioDevice for Vsock {
         &QUEUE_SIZES
     }
 
-    fn read_config(&self, offset: u64, data: &mut [u8]) {
-        read_config_bytes(&self.cid.to_le_bytes(), offset, data);
+    fn face(&self) -> Arc<dyn Face> {
+        Arc::clone(&self.shown) as _
     }
-
-    fn write_config(&mut self, _offset: u64, _data: &[u8]) {}
 
     fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error> {
         self.listen(ctx.sources, true);
@@ -523,7 +559,9 @@ impl VirtioDevice for Vsock {
             Event::Queue(_) => {}
             Event::Source(token, events) => self.host_event(token, events, sources),
         }
-        self.fill(ctx)
+        let filled = self.fill(ctx);
+        self.show_state();
+        filled
     }
 
     fn reset(&mut self, sources: &dyn Sources) {
@@ -536,21 +574,7 @@ impl VirtioDevice for Vsock {
         self.replies.clear();
         self.stalled = false;
         self.listen(sources, false);
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        let c = &self.counters;
-        vec![
-            ("tx_packets", c.tx_packets),
-            ("tx_bytes", c.tx_bytes),
-            ("rx_packets", c.rx_packets),
-            ("rx_bytes", c.rx_bytes),
-            ("connections", c.connections),
-            ("open", self.connections.len() as u64),
-            ("waiting", (self.queue.len() + self.replies.len()) as u64),
-            ("refused", c.refused),
-            ("ignored", c.ignored),
-        ]
+        self.show_state();
     }
 }
 
