@@ -76,6 +76,11 @@ static volatile u32 *reg(u64 offset)
 	return (volatile u32 *)(device + offset);
 }
 
+volatile u32 *disk_register(u64 offset)
+{
+	return reg(offset);
+}
+
 static void set_address(u64 offset, volatile void *address)
 {
 	*reg(offset) = (u32)(u64)address;
@@ -158,11 +163,10 @@ static void describe(unsigned int i, const volatile void *address, u32 length, u
 	descriptor->next = (u16)(i + 1);
 }
 
-s64 disk_try(const volatile void *from, size_t size)
+void disk_ask(const volatile void *from, size_t size)
 {
 	volatile struct queue *queue = &dma.queue;
 	u16 index = queue->available.index;
-	u64 end = read_sysreg(cntvct_el0) + 30 * read_sysreg(cntfrq_el0);
 
 	dma.request = (struct request){ .kind = REQUEST_OUT, .sector = next_sector };
 	dma.status = 0xff;
@@ -175,7 +179,19 @@ s64 disk_try(const volatile void *from, size_t size)
 	queue->available.index = (u16)(index + 1);
 	dsb();
 	*reg(R_NOTIFY) = 0;
-	while (queue->used.index != (u16)(index + 1))
+}
+
+bool disk_answered(void)
+{
+	return dma.queue.used.index == dma.queue.available.index;
+}
+
+s64 disk_try(const volatile void *from, size_t size)
+{
+	u64 end = read_sysreg(cntvct_el0) + 30 * read_sysreg(cntfrq_el0);
+
+	disk_ask(from, size);
+	while (!disk_answered())
 		if (read_sysreg(cntvct_el0) > end)
 			return -1;
 	dsb();

@@ -95,6 +95,11 @@ bool disk_flush(void);
 bool disk_needs_reset(void);
 /* Has `size` bytes written, a multiple of 512; virtio's status, -1 for no answer. */
 s64 disk_try(const volatile void *from, size_t size);
+/* Asks for the same and does not wait; whether the device has answered. */
+void disk_ask(const volatile void *from, size_t size);
+bool disk_answered(void);
+/* A register of the transport, by the specification's offset. */
+volatile u32 *disk_register(u64 offset);
 /* What the device uses: whole pages, the buffer the last of them. */
 struct disk_memory {
 	u64 base;
