@@ -47,7 +47,7 @@ apps: guests ## a disk of Debian's applications for the figures app.* (250 MB of
 	@$(MAKE) -C guests apps
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo disk login figures bench bench-full install
+.PHONY: demo disk login figures bench bench-full install uninstall
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went (build/demo.html too)
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
@@ -70,6 +70,9 @@ bench-full: vmm guests plugins module bounce apps ## all that the lab measures, 
 
 install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule
 	@module/install.sh
+
+uninstall: ## remove what `make install` installed
+	@module/install.sh --uninstall
 
 # ---- checking -----------------------------------------------------------------------------
 .PHONY: test check fmt test-conformance test-soak test-work test-debug fuzz clean

@@ -6,15 +6,16 @@
 # sources are registered there, so that later kernels get the module too.
 #
 #	install.sh [KERNEL-RELEASE]
+#	install.sh --uninstall
 #
+# Nothing is replaced or removed before the new module has been built.
 # DESTDIR puts the files below another root and touches nothing else.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-release=${1:-$(uname -r)}
 root=${DESTDIR:-}
+rule=$root/usr/lib/udev/rules.d/99-armvisor.rules
 version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$here/dkms.conf")
-headers=${KDIR:-/lib/modules/$release/build}
 
 fail() {
 	echo "install: $1" >&2
@@ -30,43 +31,88 @@ copy_sources() {
 		tar --null -T - -cf -) | tar -C "$1" -xf -
 }
 
-build_here() {
-	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
+build() {
 	copy_sources "$work/armvisor"
 	# The compiler need not be the very one that built the kernel (see Makefile).
 	# Extra words for make: for a cross build.
 	# shellcheck disable=SC2086
 	make -C "$headers" M="$work/armvisor" CONFIG_DEBUG_INFO_BTF_MODULES= \
-		CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= ${KMAKE_FLAGS:-} modules
-	install -D -m 644 "$work/armvisor/armvisor.ko" \
-		"$root/lib/modules/$release/updates/armvisor.ko"
+		CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= ${KMAKE_FLAGS:-} modules ||
+		fail "the module was not built for $release; what was installed before is untouched"
+}
+
+has_dkms() {
+	[ -z "$root" ] && command -v dkms >/dev/null
+}
+
+remove_dkms() {
+	dkms remove "armvisor/$version" --all >/dev/null 2>&1 || true
 }
 
 install_dkms() {
-	dkms remove "armvisor/$version" --all >/dev/null 2>&1 || true
+	remove_dkms
 	copy_sources "/usr/src/armvisor-$version"
 	dkms install "armvisor/$version" -k "$release"
 }
 
-[ -d "$headers" ] ||
-	fail "no headers of $release at $headers: apt-get install linux-headers-$release"
-if [ -z "$root" ] && [ "$(id -u)" != 0 ]; then
-	fail "only root may install: use sudo, or give DESTDIR"
-fi
+install_here() {
+	install -D -m 644 "$work/armvisor/armvisor.ko" \
+		"$root/lib/modules/$release/updates/armvisor.ko"
+}
 
-if [ -z "$root" ] && command -v dkms >/dev/null; then
-	install_dkms
-else
-	build_here
-fi
-install -D -m 644 "$here/99-armvisor.rules" "$root/usr/lib/udev/rules.d/99-armvisor.rules"
-
-if [ -z "$root" ]; then
-	depmod "$release"
-	getent group kvm >/dev/null || groupadd --system kvm
+# Make the machine itself notice: its module lists and device rules.
+refresh() {
+	[ -z "$root" ] || return 0
+	depmod "${1:-$(uname -r)}"
 	if [ -d /run/udev ]; then
 		udevadm control --reload
 	fi
+}
+
+uninstall() {
+	if has_dkms; then
+		remove_dkms
+		rm -rf "/usr/src/armvisor-$version"
+	fi
+	rm -f "$root"/lib/modules/*/updates/armvisor.ko "$rule"
+	refresh
+	echo "uninstalled; a module that is loaded stays until rmmod armvisor"
+}
+
+if [ -z "$root" ] && [ "$(id -u)" != 0 ]; then
+	fail "only root may install: use sudo, or give DESTDIR"
 fi
+case ${1:-} in
+--uninstall)
+	uninstall
+	exit
+	;;
+-*)
+	fail "no option $1: install.sh [KERNEL-RELEASE], or install.sh --uninstall"
+	;;
+esac
+
+release=${1:-$(uname -r)}
+headers=${KDIR:-/lib/modules/$release/build}
+case $(uname -m)${KMAKE_FLAGS:+ cross} in
+aarch64* | *cross) ;;
+*) fail "this machine is $(uname -m): the module is for arm64" ;;
+esac
+[ -d "$headers" ] ||
+	fail "no headers of $release at $headers: apt-get install linux-headers-$release"
+command -v make >/dev/null || fail "make is missing: apt-get install make gcc"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+build
+if has_dkms; then
+	install_dkms
+else
+	install_here
+fi
+install -D -m 644 "$here/99-armvisor.rules" "$rule"
+if [ -z "$root" ]; then
+	getent group kvm >/dev/null || groupadd --system kvm
+fi
+refresh "$release"
 echo "installed for $release: modprobe armvisor"

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "bin/lab model cycles ": ("tests/test_model.py", '"model", "cycles"'),
     "bin/lab model published": ("tests/test_model.py", '"model", "published"'),
     "make install": ("tests/test_module_install.py", "module/install.sh"),
+    "modprobe armvisor": ("tests/test_module_install.py", "modprobe armvisor"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
     "target/release/armvisor run ": ("tests/debian_runs.py", "armvisor run "),
     "armvisor run --protected ": ("tests/test_protected.py", "armvisor run --protected "),

@@ -21,10 +21,17 @@ KERNEL = "stable"
 CROSS = "ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- CC=aarch64-linux-gnu-gcc"
 
 
-def install(root: Path, headers: Path, release: str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"DESTDIR": str(root), "KDIR": str(headers), "KMAKE_FLAGS": CROSS}
-    command = [str(TOP / "module/install.sh"), release]
+def install(
+    root: Path, headers: Path, what: str, flags: str = CROSS
+) -> subprocess.CompletedProcess[str]:
+    """`install.sh` with one word: a kernel's release, or an option."""
+    env = os.environ | {"DESTDIR": str(root), "KDIR": str(headers), "KMAKE_FLAGS": flags}
+    command = [str(TOP / "module/install.sh"), what]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def files_below(root: Path) -> list[str]:
+    return sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file())
 
 
 @pytest.mark.conformance
@@ -71,6 +78,42 @@ def test_without_headers_it_says_what_to_install(tmp_path: Path):
     assert done.stderr == (
         f"install: no headers of 9.9 at {tmp_path}/none: apt-get install linux-headers-9.9\n"
     )
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_upgrade_that_does_not_build_keeps_what_was_there(tmp_path: Path):
+    """Also it says so; and `--uninstall` then leaves no file."""
+    old = tmp_path / "root/lib/modules/9.9/updates/armvisor.ko"
+    rule = tmp_path / "root/usr/lib/udev/rules.d/99-armvisor.rules"
+    for file in (old, rule):
+        file.parent.mkdir(parents=True)
+        file.write_text("old\n")
+    headers = tmp_path / "headers"
+    headers.mkdir()
+    (headers / "Makefile").write_text("modules:\n\t@echo the compiler failed; false\n")
+    done = install(tmp_path / "root", headers, "9.9")
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "install: the module was not built for 9.9; what was installed before is untouched\n"
+    )
+    assert old.read_text() == rule.read_text() == "old\n"
+    done = install(tmp_path / "root", headers, "--uninstall")
+    assert (done.returncode, files_below(tmp_path / "root")) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("what", "flags", "says"),
+    [
+        ("--remove", CROSS, "install: no option --remove: install.sh [KERNEL-RELEASE], or "),
+        ("9.9", "", "install: this machine is "),
+    ],
+)
+def test_what_it_cannot_do_is_said(tmp_path: Path, what: str, flags: str, says: str):
+    if not flags and os.uname().machine == "aarch64":
+        pytest.skip("the module is for this machine")
+    done = install(tmp_path, tmp_path, what, flags)
+    assert done.returncode == 1
+    assert done.stderr.startswith(says)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`make check`: formatting, lints, licence headers and sizes, in under two minutes.
+"""`make check`: formatting, lints, licences, sizes, figures in documents; under two minutes.
 
 A check is a row: a name and a function that returns the complaints it has. All run; the exit status
 is 1 if any complained. `tools/check.py NAME…` runs only those checks.
@@ -26,6 +26,10 @@ CACHE = Path(
 # Longest file and function that pass; what is over the soft bound is only shown.
 FILE_LINES = (600, 800)
 FUNCTION_LINES = (60, 100)
+
+# Longest subject of a commit, of those after this revision.
+SUBJECT = 72
+SUBJECTS_SINCE = "496f5f2"
 
 GPL = "GPL-2.0"
 PERMISSIVE = "Apache-2.0 OR BSD-3-Clause"
@@ -189,6 +193,28 @@ def sizes() -> list[str]:
     ]
 
 
+def figures_in_documents() -> list[str]:
+    """Tables of figures in documents that are not what the records in docs/ have."""
+    return run("bin/lab", "docs", "--check")
+
+
+def commit_subjects() -> list[str]:
+    """Subjects of commits that are too long, since the first revision that this is asked of."""
+    span = f"{SUBJECTS_SINCE}..HEAD"
+    if run("git", "cat-file", "-e", f"{SUBJECTS_SINCE}^{{commit}}"):
+        span = "-1"  # a shallow clone
+    listed = subprocess.run(
+        ["git", "log", "--no-merges", "--format=%h %s", span],
+        cwd=TOP, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    subjects = [line.partition(" ") for line in listed.splitlines()]
+    return [
+        f"{commit}: its subject has {len(subject)} characters, at most {SUBJECT}: {subject}"
+        for commit, _, subject in subjects
+        if len(subject) > SUBJECT
+    ]
+
+
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "rust-format": rust_format,
     "rust-lints": rust_lints,
@@ -198,6 +224,8 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": module_layers,
     "licences": licences,
     "sizes": sizes,
+    "figures": figures_in_documents,
+    "subjects": commit_subjects,
 }
 
 

@@ -11,6 +11,7 @@ from armvisor_lab import (
     cli_bench,
     cli_board,
     cli_compare,
+    cli_docs,
     cli_figures,
     cli_model,
     cli_packages,
@@ -26,7 +27,7 @@ EXIT_INTERRUPTED = 130
 
 _COMMANDS = (
     cli_board, cli_packages, cli_figures, cli_reach, cli_model, cli_bench, cli_report,
-    cli_compare, demo, login,
+    cli_compare, cli_docs, demo, login,
 )  # fmt: skip
 
 _EXAMPLES = """\
