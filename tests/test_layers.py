@@ -78,6 +78,49 @@ def test_a_pure_file_takes_the_kernel_in(module: Path, header: str):
     assert layers.complaints(module) == [f"mmu/resolve.c: is pure, and {header[1:-1]} is not"]
 
 
+def add_call(path: Path, name: str, callee: str) -> None:
+    """Add a function that calls another without a header: an include cannot tell."""
+    path.write_text(f"{path.read_text()}\nvoid {name}(void)\n{{\n\t{callee}();\n}}\n")
+
+
+def test_a_call_that_points_up(module: Path):
+    add_call(module / "mmu/memory.c", "av_up", "av_psci_call")
+    found = layers.complaints(module)
+    assert found == [
+        "mmu/memory.c: av_up() uses av_psci_call() of cpu/psci.c, and mmu/ may not use cpu/"
+    ]
+
+
+def test_rooms_are_layers_too(module: Path):
+    """Includes and calls between two rooms that a folder is given, and a room nobody knows."""
+    for room in ("upper", "lower", "other"):
+        (module / "vm" / room).mkdir()
+    (module / "vm/upper/upper.c").write_text('#include "vm/lower/lower.h"\n')
+    (module / "vm/lower/lower.h").write_text('#include "vm/upper/upper.h"\n')
+    (module / "vm/upper/upper.h").write_text("")
+    (module / "vm/lower/lower.c").write_text("void av_lower(void)\n{\n}\n")
+    add_call(module / "vm/upper/upper.c", "av_upper", "av_lower")
+    add_call(module / "vm/lower/lower.c", "av_lowest", "av_upper")
+    (module / "vm/other/other.c").write_text("")
+    add_include(module / "cpu/exit.c", '#include "vm/lower/lower.h"')
+    table = module / "layers.toml"
+    table.write_text(f'{table.read_text()}\n[rooms.vm]\nupper = ["lower"]\nlower = []\n')
+    assert layers.complaints(module) == [
+        "vm/other: not a room of layers.toml",
+        'cpu/exit.c: includes "vm/lower/lower.h", and vm/lower/lower.h is no face of vm/',
+        'vm/lower/lower.h: includes "vm/upper/upper.h", and vm/lower may not use vm/upper',
+        "vm/lower/lower.c: av_lowest() uses av_upper() of vm/upper/upper.c, "
+        "and vm/lower may not use vm/upper",
+    ]
+    text = table.read_text().replace(
+        'upper = ["lower"]\nlower = []', 'upper = []\nlower = ["upper"]'
+    )
+    table.write_text(text)
+    assert "layers.toml: vm/lower may include upper, which is not below it" in (
+        layers.complaints(module)
+    )
+
+
 def test_a_circle_in_the_table(module: Path):
     table = module / "layers.toml"
     table.write_text(table.read_text().replace("vm = []", 'vm = ["mmu"]', 1))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The module's layers: which folder includes which, held against `module/layers.toml`.
+"""The module's layers: who includes and who calls whom, held against `module/layers.toml`.
 
     tools/layers.py             complaints, one a line; exit status 1 if there are any
     tools/layers.py --picture   the layers as docs/architecture.md shows them
 
-A forbidden include is one that points up or aside. A pure file includes pure headers only.
+A folder is a layer. A folder with rooms has layers inside, one a subfolder. An include or a call
+that points up or aside is forbidden, so no folder and no room stands in a circle with another. A
+pure file includes pure headers only.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import re
 import sys
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +23,14 @@ TOP = Path(__file__).resolve().parent.parent
 MODULE = TOP / "module"
 BOUNCE = TOP / "bounce"
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"', re.S)
+# A function's head in kernel style: from the line's first column, its brace on the next line.
+FUNCTION = re.compile(
+    r"^(?P<head>[A-Za-z_][\w \t*\n]*?[\s*])(?P<name>\w+)\((?P<arguments>[^;{}]*?)\)\s*\n\{\n"
+    r"(?P<body>.*?)^\}",
+    re.M | re.S,
+)
+WORD = re.compile(r"\b[a-z_]\w+\b")
 
 # What lib/av_types.h takes of the kernel, when it is built there, it takes for all pure code.
 PURE_ROOT = "lib/av_types.h"
@@ -27,43 +38,85 @@ PURE_ROOT = "lib/av_types.h"
 
 @dataclass(frozen=True)
 class Layers:
-    folders: dict[str, list[str]]
-    below: dict[str, str]
+    folders: Mapping[str, list[str]]
+    below: Mapping[str, str]
     pure: frozenset[str]
+    rooms: Mapping[str, Mapping[str, list[str]]]
+    faces: frozenset[str]
 
     @staticmethod
     def load(path: Path) -> Layers:
         data = tomllib.loads(path.read_text())
         pure = {f"{folder}/{name}" for folder, names in data["pure"].items() for name in names}
-        return Layers(data["folders"], data["below"], frozenset(pure))
+        rooms = data.get("rooms", {})
+        faces = frozenset(data.get("faces", {}).get("files", []))
+        return Layers(data["folders"], data["below"], frozenset(pure), rooms, faces)
 
-    def allowed(self, folder: str, other: str) -> bool:
+    def place(self, name: str) -> tuple[str, str]:
+        """The folder and the room of a file, by its path in the module; "" is the folder's top."""
+        folder, _, rest = name.partition("/")
+        return folder, rest.rpartition("/")[0]
+
+    def may(self, folder: str, other: str) -> bool:
+        """May files of a folder use another folder?"""
         return other == folder or other in self.below or other in self.folders.get(folder, [])
+
+    def may_room(self, folder: str, room: str, other: str) -> bool:
+        """May files of a room use another room of the folder? The top may use all."""
+        return room in ("", other) or other in self.rooms.get(folder, {}).get(room, [])
+
+    def forbids(self, name: str, used: str, declared: bool = False) -> str:
+        """Why a file may not use another, or "". declared: it calls what a face declares."""
+        folder, room = self.place(name)
+        other, other_room = self.place(used)
+        if not self.may(folder, other):
+            return f"{folder}/ may not use {other}/"
+        if folder == other:
+            if not self.may_room(folder, room, other_room):
+                return f"{folder}/{room} may not use {f'{other}/{other_room}'.rstrip('/')}"
+        elif other_room and not declared and used not in self.faces:
+            return f"{used} is no face of {other}/"
+        return ""
+
+
+def _circles(table: Mapping[str, list[str]], what: str) -> list[str]:
+    """A table itself must point down only: each entry after those that may use it."""
+    order = list(table)
+    return [
+        f"layers.toml: {what}{one} may include {other}, which is not below it"
+        for one, others in table.items()
+        for other in others
+        if other not in order or order.index(other) <= order.index(one)
+    ]
 
 
 def circles(layers: Layers) -> list[str]:
-    """The table itself must point down only: each folder after those that may include it."""
-    order = list(layers.folders)
-    return [
-        f"layers.toml: {folder} may include {other}, which is not below it"
-        for folder, others in layers.folders.items()
-        for other in others
-        if other not in order or order.index(other) <= order.index(folder)
-    ]
+    """Circles in the tables of folders and of rooms."""
+    found = _circles(layers.folders, "")
+    for folder, rooms in layers.rooms.items():
+        found += _circles(rooms, f"{folder}/")
+    return found
 
 
 def sources(module: Path, layers: Layers) -> list[Path]:
     """Every source of a folder; files at the module's top put folders together and may all."""
     folders = [*layers.folders, *layers.below]
-    return sorted(p for f in folders for p in (module / f).glob("*.[chS]"))
+    return sorted(p for f in folders for p in (module / f).rglob("*.[chS]"))
 
 
 def unknown_folders(module: Path, layers: Layers) -> list[str]:
+    """Folders with sources that the tables do not have."""
     known = {*layers.folders, *layers.below, "tests"}
-    return [
+    found = [
         f"{folder.name}/: not a layer of layers.toml"
         for folder in sorted(module.iterdir())
-        if folder.is_dir() and folder.name not in known and any(folder.glob("*.[chS]"))
+        if folder.is_dir() and folder.name not in known and any(folder.rglob("*.[chS]"))
+    ]
+    places = {layers.place(p.relative_to(module).as_posix()) for p in sources(module, layers)}
+    return found + [
+        f"{folder}/{room}: not a room of layers.toml"
+        for folder, room in sorted(places)
+        if room and room not in layers.rooms.get(folder, {})
     ]
 
 
@@ -73,15 +126,55 @@ def includes(path: Path) -> list[tuple[bool, str]]:
 
 
 def complaints_of(path: Path, module: Path, layers: Layers) -> list[str]:
+    """What a source includes and may not."""
     name = path.relative_to(module).as_posix()
-    folder = path.parent.name
     found = []
     for ours, header in includes(path):
-        other = header.split("/")[0]
-        if ours and not layers.allowed(folder, other):
-            found.append(f'{name}: includes "{header}", and {folder}/ may not use {other}/')
+        why = layers.forbids(name, header) if ours else ""
+        if why:
+            found.append(f'{name}: includes "{header}", and {why}')
         if name in layers.pure and name != PURE_ROOT and (not ours or header not in layers.pure):
             found.append(f"{name}: is pure, and {header} is not")
+    return found
+
+
+@dataclass(frozen=True)
+class Function:
+    file: str
+    name: str
+    static: bool
+    body: str
+
+
+def functions(path: Path, module: Path) -> Iterator[Function]:
+    """The functions that a C source or header defines."""
+    name = path.relative_to(module).as_posix()
+    text = COMMENT.sub(lambda m: "\n" * m[0].count("\n"), path.read_text())
+    for match in FUNCTION.finditer(text):
+        static = "static" in match["head"] and not name.endswith(".h")
+        yield Function(name, match["name"], static, match["body"])
+
+
+def calls(module: Path, layers: Layers) -> list[str]:
+    """Functions that use one that is defined where their own file may not look.
+
+    An include alone does not tell: a room below can declare what a room above defines. A word
+    that is a function's name counts as its use, called or passed on.
+    """
+    every = [f for p in sources(module, layers) if p.suffix != ".S" for f in functions(p, module)]
+    home = {f.name: f.file for f in every if not f.static}
+    own: dict[str, set[str]] = {}
+    for function in every:
+        own.setdefault(function.file, set()).add(function.name)
+    found = []
+    for function in every:
+        for word in sorted(set(WORD.findall(function.body)) - own[function.file]):
+            used = home.get(word)
+            why = layers.forbids(function.file, used, declared=True) if used else ""
+            if why:
+                found.append(
+                    f"{function.file}: {function.name}() uses {word}() of {used}, and {why}"
+                )
     return found
 
 
@@ -100,23 +193,33 @@ def bounce_complaints(bounce: Path = BOUNCE) -> list[str]:
 
 
 def complaints(module: Path = MODULE) -> list[str]:
+    """All that is wrong with the module's layers."""
     layers = Layers.load(module / "layers.toml")
     missing = sorted(
-        f"layers.toml: there is no {n}" for n in layers.pure if not (module / n).exists()
+        f"layers.toml: there is no {n}"
+        for n in layers.pure | layers.faces
+        if not (module / n).exists()
     )
     per_file = [c for path in sources(module, layers) for c in complaints_of(path, module, layers)]
-    return circles(layers) + unknown_folders(module, layers) + missing + per_file
+    return (
+        circles(layers) + unknown_folders(module, layers) + missing + per_file
+        + calls(module, layers)
+    )  # fmt: skip
+
+
+def _lines(table: Mapping[str, list[str]], indent: str = "") -> Iterator[str]:
+    width = max(map(len, table))
+    for one, others in table.items():
+        yield indent + (f"{one:<{width}} → {' '.join(others)}" if others else f"{one:<{width}}")
 
 
 def picture(module: Path = MODULE) -> str:
     """The layers from the top down, with what each may use, as text."""
     layers = Layers.load(module / "layers.toml")
-    width = max(map(len, layers.folders))
-    lines = [
-        f"{folder:<{width}} → {' '.join(others)}" if others else f"{folder:<{width}}"
-        for folder, others in layers.folders.items()
-    ]
-    return "\n".join([*lines, "─" * 44, f"below all: {' '.join(layers.below)}"])
+    lines = [*_lines(layers.folders), "─" * 44, f"below all: {' '.join(layers.below)}"]
+    for folder, rooms in layers.rooms.items():
+        lines += ["", f"rooms of {folder}/, from the top down:", *_lines(rooms, "  ")]
+    return "\n".join(lines)
 
 
 def main() -> int:
