@@ -188,8 +188,6 @@ int av_vcpu_wait_woken(struct av_vcpu *vcpu);	/* KVM_MP_STATE_SUSPENDED */
 
 /* vcpu.c */
 void av_vcpu_load_start(struct av_vcpu *vcpu);	/* AV_REQ_RESET */
-bool av_vcpu_stopped(const struct av_vcpu *vcpu);
-bool av_vcpu_suspended(const struct av_vcpu *vcpu);
 
 /* Read the host's controls on this CPU. Interrupts are off. */
 static inline void av_host_controls_read(struct av_host_controls *host)

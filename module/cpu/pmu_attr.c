@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The host PMU behind the guest's PMU, and the VMM's settings (KVM_ARM_VCPU_PMU_V3_CTRL). */
+/* The host PMU that a VM uses, and the VMM's settings (KVM_ARM_VCPU_PMU_V3_CTRL). */
 #include <linux/cpumask.h>
 #include <linux/kvm.h>
 #include <linux/perf_event.h>
@@ -15,112 +15,19 @@
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 
-#define DFR0_PMUVER	GENMASK_ULL(11, 8)
-#define PMUVER_IMP_DEF	15
-
-/* big.LITTLE machines have one per kind of CPU. */
-#define MAX_PMUS	8
-
-/* Written at module load only. */
-static struct {
-	unsigned int version, nr;
-	u64 ceid[2];
-	struct host_pmu {
-		u32 type;		/* perf_event_attr.type */
-		unsigned int counters;
-		cpumask_t cpus;
-	} pmu[MAX_PMUS];
-} host;
-
-/* ---- the host's PMUs --------------------------------------------------------- */
-
-static struct host_pmu *pmu_of_cpu(unsigned int cpu)
-{
-	unsigned int i;
-
-	for (i = 0; i < host.nr; i++)
-		if (cpumask_test_cpu(cpu, &host.pmu[i].cpus))
-			return &host.pmu[i];
-	return NULL;
-}
-
-static struct host_pmu *pmu_of_type(u32 type)
-{
-	unsigned int i;
-
-	for (i = 0; i < host.nr; i++)
-		if (host.pmu[i].type == type)
-			return &host.pmu[i];
-	return NULL;
-}
-
-/* Find a CPU's PMU by creating an event on that CPU. */
-static void find_pmu(unsigned int cpu)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_RAW,
-		.size = sizeof(attr),
-		.config = AV_PMEVENT_CPU_CYCLES,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-	struct perf_event *event;
-	struct host_pmu *pmu;
-
-	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
-	if (IS_ERR(event))
-		return;
-	pmu = &host.pmu[host.nr];
-	pmu->type = event->pmu->type;
-	host.nr += av_pmu_of_event(event, &pmu->counters, &pmu->cpus);
-	perf_event_release_kernel(event);
-}
-
-int av_pmu_host_init(void)
-{
-	u64 version = FIELD_GET(DFR0_PMUVER, read_sanitised_ftr_reg(SYS_ID_AA64DFR0_EL1));
-	unsigned int cpu;
-
-	if (!version || version == PMUVER_IMP_DEF)
-		return 0;
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (cpu_online(cpu) && !pmu_of_cpu(cpu) && host.nr < MAX_PMUS)
-			find_pmu(cpu);
-	if (!host.nr)
-		return 0;
-	host.version = min_t(u64, version, AV_PMU_V3P5);
-	host.ceid[0] = read_sysreg(pmceid0_el0);
-	host.ceid[1] = read_sysreg(pmceid1_el0);
-	return 0;
-}
-
-bool av_pmu_host_has(void)
-{
-	return host.nr;
-}
-
-unsigned int av_pmu_host_version(void)
-{
-	return host.version;
-}
-
 /* ---- the VM's ------------------------------------------------------------------ */
 
-static void use_pmu(struct av_vm *vm, const struct host_pmu *pmu)
+static void use_pmu(struct av_vm *vm, const struct av_host_pmu *pmu)
 {
 	WRITE_ONCE(vm->cpu->pmu_type, pmu->type);
 	vm->cpu->pmu_most = pmu->counters;
 	WRITE_ONCE(vm->cpu->pmu_counters, pmu->counters);
 }
 
-/* As in KVM, the PMU of the current CPU; any is better than none. */
 void av_pmu_vm_init(struct av_vm *vm)
 {
-	struct host_pmu *pmu = pmu_of_cpu(raw_smp_processor_id());
-
 	av_idregs_set_pmu(vm);
-	use_pmu(vm, pmu ?: &host.pmu[0]);
+	use_pmu(vm, av_host_pmu_here());
 }
 
 void av_pmu_vm_destroy(struct av_vm *vm)
@@ -131,11 +38,12 @@ void av_pmu_vm_destroy(struct av_vm *vm)
 struct av_pmu_model av_pmu_model(const struct av_vm *vm)
 {
 	u64 dfr0 = READ_ONCE(vm->cpu->idregs[AV_ID_DFR0]);
+	const u64 *ceid = av_host_pmu_ceid();
 
 	return (struct av_pmu_model) {
 		.counters = READ_ONCE(vm->cpu->pmu_counters),
 		.version = FIELD_GET(AV_ID_DFR0_PMUVER, dfr0),
-		.ceid = { host.ceid[0], host.ceid[1] },
+		.ceid = { ceid[0], ceid[1] },
 		.filter = READ_ONCE(vm->cpu->pmu_filter),
 	};
 }
@@ -186,7 +94,7 @@ static int set_filter(struct av_vm *vm, u64 addr)
 
 	if (copy_from_user(&range, u64_to_user_ptr(addr), sizeof(range)))
 		return -EFAULT;
-	if ((u32)range.base_event + range.nevents > av_pmu_events(host.version) ||
+	if ((u32)range.base_event + range.nevents > av_pmu_events(av_pmu_host_version()) ||
 	    (range.action != KVM_PMU_EVENT_ALLOW && range.action != KVM_PMU_EVENT_DENY))
 		return -EINVAL;
 	if (vm->has_run)
@@ -204,12 +112,12 @@ static int set_filter(struct av_vm *vm, u64 addr)
 
 static int set_pmu(struct av_vm *vm, u64 addr)
 {
-	struct host_pmu *pmu;
+	const struct av_host_pmu *pmu;
 	int type;
 
 	if (get_user(type, (int __user *)u64_to_user_ptr(addr)))
 		return -EFAULT;
-	pmu = pmu_of_type(type);
+	pmu = av_host_pmu_of_type(type);
 	if (!pmu)
 		return -ENXIO;
 	if (vm->has_run || (vm->cpu->pmu_filter && vm->cpu->pmu_type != pmu->type))

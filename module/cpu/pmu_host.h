@@ -14,6 +14,8 @@
 #ifndef AV_CPU_PMU_HOST_H
 #define AV_CPU_PMU_HOST_H
 
+#include <linux/cpumask.h>
+
 #include "cpu/types.h"
 #include "vm/vcpu.h"
 
@@ -25,6 +27,20 @@ int av_pmu_host_init(void);
 bool av_pmu_host_has(void);
 /* The PMUVer that a guest may have; 0 without a PMU. */
 unsigned int av_pmu_host_version(void);
+
+/* A PMU of the host. big.LITTLE machines have several. */
+struct av_host_pmu {
+	u32 type;		/* perf_event_attr.type */
+	unsigned int counters;
+	cpumask_t cpus;
+};
+
+/* As in KVM, the PMU of the current CPU; any is better than none. */
+const struct av_host_pmu *av_host_pmu_here(void);
+/* By perf_event_attr.type; or NULL. */
+const struct av_host_pmu *av_host_pmu_of_type(u32 type);
+/* PMCEID0_EL0 and PMCEID1_EL0. */
+const u64 *av_host_pmu_ceid(void);
 
 /* The VM's vCPUs get a PMU (KVM_ARM_VCPU_INIT); config_lock held. */
 void av_pmu_vm_init(struct av_vm *vm);

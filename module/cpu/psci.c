@@ -10,6 +10,7 @@
 #include "compat/kvm_level.h"
 #include "cpu/calls.h"
 #include "cpu/cpu.h"
+#include "cpu/power.h"
 #include "cpu/sysreg.h"
 
 #define AFFINITY_BITS	(GENMASK_ULL(39, 32) | GENMASK_ULL(23, 0))
@@ -90,45 +91,26 @@ static int migrate_info_type(struct av_vcpu *vcpu)
 	return answer(vcpu, PSCI_0_2_TOS_MP);
 }
 
-static void turn_off(struct av_vcpu *vcpu)
-{
-	spin_lock(&vcpu->cpu->power_lock);
-	WRITE_ONCE(vcpu->cpu->mp_state, KVM_MP_STATE_STOPPED);
-	spin_unlock(&vcpu->cpu->power_lock);
-}
-
 static int cpu_off(struct av_vcpu *vcpu)
 {
-	turn_off(vcpu);
+	av_power_off(vcpu);
 	return answer(vcpu, PSCI_RET_SUCCESS);
 }
 
 static int cpu_on(struct av_vcpu *vcpu)
 {
 	struct av_vcpu *target = NULL;
+	struct av_start start = { .pc = arg(vcpu, 2), .x0 = arg(vcpu, 3) };
 	u64 affinity = arg(vcpu, 1);
-	u64 ret = PSCI_RET_SUCCESS;
 
 	if (!(affinity & ~AFFINITY_BITS))
 		target = vcpu_by_affinity(vcpu->vm, affinity);
 	if (!target || !READ_ONCE(target->initialized))
 		return answer(vcpu, PSCI_RET_INVALID_PARAMS);
-
-	spin_lock(&target->cpu->power_lock);
-	if (!av_vcpu_stopped(target)) {
-		ret = av_psci_version(vcpu) == PSCI_VERSION(0, 1) ?
-			PSCI_RET_INVALID_PARAMS : PSCI_RET_ALREADY_ON;
-	} else {
-		target->cpu->start.pc = arg(vcpu, 2);
-		target->cpu->start.x0 = arg(vcpu, 3);
-		av_vcpu_request(target, AV_REQ_RESET);
-		/* Whoever sees the vCPU runnable must also see the request. */
-		smp_store_release(&target->cpu->mp_state, KVM_MP_STATE_RUNNABLE);
-	}
-	spin_unlock(&target->cpu->power_lock);
-	if (ret == PSCI_RET_SUCCESS)
-		av_vcpu_kick(target);
-	return answer(vcpu, ret);
+	if (av_power_on(target, start))
+		return answer(vcpu, PSCI_RET_SUCCESS);
+	return answer(vcpu, av_psci_version(vcpu) == PSCI_VERSION(0, 1) ?
+			    PSCI_RET_INVALID_PARAMS : PSCI_RET_ALREADY_ON);
 }
 
 /* Is any CPU on whose affinity matches down to this level? */
@@ -165,7 +147,7 @@ static int system_event(struct av_vcpu *vcpu, u32 type, u64 flags)
 	unsigned int i;
 
 	av_for_each_vcpu(i, other, vcpu->vm)
-		turn_off(other);
+		av_power_off(other);
 	av_vm_request_all(vcpu->vm, AV_REQ_SLEEP);
 
 	answer(vcpu, PSCI_RET_INTERNAL_FAILURE);

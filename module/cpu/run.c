@@ -34,6 +34,7 @@
 #include "cpu/guest_debug.h"
 #include "cpu/hwdebug.h"
 #include "cpu/pmu_host.h"
+#include "cpu/power.h"
 #include "cpu/quick.h"
 #include "cpu/stay.h"
 #include "cpu/steal.h"

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A virtual CPU's life apart from running: creation, reset, power state, and
- * pending exceptions that the VMM saves and restores.
- *
- * mp_state is written under power_lock: by the vCPU itself (PSCI CPU_OFF), by
- * another vCPU (CPU_ON), or by the VMM. CPU_ON does not touch the target's
- * register file: it leaves a start address and raises AV_REQ_RESET, and the
- * target loads them itself.
+ * A virtual CPU's life apart from running: creation, reset, and pending
+ * exceptions that the VMM saves and restores.
  */
 #include <linux/kvm.h>
 #include <linux/moduleparam.h>
@@ -18,6 +13,7 @@
 #include "cpu/exception.h"
 #include "cpu/guest_debug.h"
 #include "cpu/pmu_host.h"
+#include "cpu/power.h"
 #include "cpu/steal.h"
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
@@ -58,8 +54,7 @@ int av_cpu_vcpu_init(struct av_vcpu *vcpu)
 {
 	int ret;
 
-	spin_lock_init(&vcpu->cpu->power_lock);
-	vcpu->cpu->mp_state = KVM_MP_STATE_RUNNABLE;
+	av_power_init(vcpu);
 	av_mpidr_init(vcpu);
 	av_caches_init(vcpu);
 	av_steal_init(vcpu);
@@ -115,24 +110,12 @@ void av_vcpu_load_start(struct av_vcpu *vcpu)
 
 	if (!av_vcpu_take_request(vcpu, AV_REQ_RESET))
 		return;
-	spin_lock(&vcpu->cpu->power_lock);
-	start = vcpu->cpu->start;
-	spin_unlock(&vcpu->cpu->power_lock);
+	start = av_power_start(vcpu);
 	av_vcpu_reset(vcpu);
 	if (unlikely(vcpu->cpu->guest_debug))
 		av_guest_debug_resume(vcpu, ss);
 	vcpu->srf->pc = start.pc;
 	vcpu->srf->regs[0] = start.x0;
-}
-
-bool av_vcpu_stopped(const struct av_vcpu *vcpu)
-{
-	return READ_ONCE(vcpu->cpu->mp_state) == KVM_MP_STATE_STOPPED;
-}
-
-bool av_vcpu_suspended(const struct av_vcpu *vcpu)
-{
-	return READ_ONCE(vcpu->cpu->mp_state) == KVM_MP_STATE_SUSPENDED;
 }
 
 void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate)
@@ -144,22 +127,6 @@ void av_vcpu_set_pstate(struct av_vcpu *vcpu, u64 pstate)
 struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu)
 {
 	return &vcpu->cpu->fp;
-}
-
-int av_vcpu_get_mp_state(struct av_vcpu *vcpu)
-{
-	return READ_ONCE(vcpu->cpu->mp_state);
-}
-
-int av_vcpu_set_mp_state(struct av_vcpu *vcpu, u32 state)
-{
-	if (state != KVM_MP_STATE_RUNNABLE && state != KVM_MP_STATE_STOPPED &&
-	    state != KVM_MP_STATE_SUSPENDED)
-		return -EINVAL;
-	spin_lock(&vcpu->cpu->power_lock);
-	WRITE_ONCE(vcpu->cpu->mp_state, state);
-	spin_unlock(&vcpu->cpu->power_lock);
-	return 0;
 }
 
 int av_vcpu_get_events(struct av_vcpu *vcpu, struct kvm_vcpu_events *events)

@@ -17,6 +17,7 @@
 #include "cpu/away.h"
 #include "cpu/cpu.h"
 #include "cpu/halt_poll.h"
+#include "cpu/power.h"
 #include "irq/irq.h"
 #include "stats/stats.h"
 
