@@ -46,6 +46,8 @@ bool av_irqchip_created(struct av_vm *vm);
 bool av_irqchip_ready(struct av_vm *vm);	/* initialised: no vCPU can be added */
 /* @other: the errno to return if the vGIC is all right, or 0. */
 int av_irq_first_run(struct av_vcpu *vcpu, int other);
+/* Drive an input line. KVM's errnos. Any context. */
+int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner);
 /* Reserve a PPI or SPI: the VMM cannot drive it. The vGIC is ready. -EINVAL, -EEXIST. */
 int av_irq_claim(struct av_vcpu *vcpu, u32 intid);
 int av_irq_line(struct av_vm *vm, const struct kvm_irq_level *level);
@@ -138,28 +140,14 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 
 /* ---- inside irq/ -------------------------------------------------------- */
 
-/* Drive an input line. KVM's errnos. Any context. */
-int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner);
-
 /* Deliver a message. Returns 1, 0 if the guest has not mapped it, or KVM's errno. Any context. */
 int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);
-bool av_irq_has_its(struct av_vm *vm);
 
 /* The guest deactivated an SPI that has a resampler (irqfd.c). May sleep. */
 void av_irqfd_deactivated(struct av_vm *vm, u32 intid);
 void av_irqfd_vm_init(struct av_vm *vm);
 void av_irqfd_vm_destroy(struct av_vm *vm);
 
-/* The INTID that a GSI is routed to, or -1. Inside vm->irq_srcu. */
-int av_route_intid(struct av_vm *vm, u32 gsi);
-/*
- * Drive a GSI: set its pin to @level, or send its message if @level is true.
- * Inside vm->irq_srcu, any context.
- */
-void av_route_set(struct av_vm *vm, u32 gsi, bool level);
-/* The initial routes: GSI n to SPI n. */
-int av_route_default(struct av_vm *vm, u32 nr_spis);
-void av_route_destroy(struct av_vm *vm);
 /* Tell the vGIC which SPIs have a resampler; vm->irq_lock held (irqfd.c). */
 void av_irqfd_mark(struct av_vm *vm);
 

@@ -10,8 +10,10 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "irq/inject.h"
 #include "irq/irqchip.h"
 #include "irq/irq.h"
+#include "irq/route.h"
 
 /* MPIDR_EL1 */
 #define MPIDR_LOW	GENMASK_ULL(23, 0)	/* Aff2 to Aff0 */
@@ -232,7 +234,7 @@ int av_irqchip_create(struct av_vm *vm)
 		goto unlock;
 	}
 	init_chip(vm, chip);
-	/* Pairs with the acquire in chip_of(). */
+	/* Pairs with the acquire in av_irqchip_of(). */
 	smp_store_release(&vm->irq->created, true);
 unlock:
 	mutex_unlock(&vm->config_lock);
@@ -273,34 +275,9 @@ int av_irqchip_init(struct av_vm *vm)
 	return 0;
 }
 
-static struct av_irqchip *chip_of(struct av_vm *vm)
-{
-	/* Pairs with the release in av_irqchip_create(). */
-	return smp_load_acquire(&vm->irq->created) ? vm->irq->chip : NULL;
-}
-
-bool av_irqchip_created(struct av_vm *vm)
-{
-	return chip_of(vm);
-}
-
-bool av_irqchip_ready(struct av_vm *vm)
-{
-	struct av_irqchip *chip = chip_of(vm);
-
-	return chip && READ_ONCE(chip->vgic.initialized);
-}
-
 bool av_irq_has_icc(struct av_vm *vm)
 {
 	return !READ_ONCE(vm->has_run) || av_irqchip_created(vm);
-}
-
-bool av_irq_has_its(struct av_vm *vm)
-{
-	struct av_irqchip *chip = chip_of(vm);
-
-	return chip && READ_ONCE(chip->vgic.has_its);
 }
 
 int av_irq_first_run(struct av_vcpu *vcpu, int other)
@@ -310,7 +287,7 @@ int av_irq_first_run(struct av_vcpu *vcpu, int other)
 	int r = 0;
 
 	mutex_lock(&vm->config_lock);
-	chip = chip_of(vm);
+	chip = av_irqchip_of(vm);
 	if (chip && !vm->irq->ready) {
 		r = av_layout_check(&chip->layout, chip->vgic.nr_cpus);
 		if (!r && !chip->vgic.initialized)
@@ -430,38 +407,6 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 	}
 	spin_unlock_irq(&vm->irq->lock);
 	return true;
-}
-
-int av_irq_inject(struct av_vm *vm, struct av_vcpu *vcpu, u32 intid, bool level, bool owner)
-{
-	struct av_irqchip *chip = chip_of(vm);
-	unsigned long flags;
-	int r;
-
-	if (!chip || !READ_ONCE(chip->vgic.initialized))
-		return -EBUSY;
-	spin_lock_irqsave(&vm->irq->lock, flags);
-	r = av_vgic_inject(&chip->vgic, vcpu ? &vcpu->irq->gic : NULL, intid, level, owner);
-	spin_unlock_irqrestore(&vm->irq->lock, flags);
-	return r;
-}
-
-int av_irq_claim(struct av_vcpu *vcpu, u32 intid)
-{
-	struct av_vm *vm = vcpu->vm;
-	struct av_virq *irq;
-	int r = 0;
-
-	spin_lock_irq(&vm->irq->lock);
-	irq = av_vgic_irq(&vm->irq->chip->vgic, &vcpu->irq->gic, intid);
-	if (!irq)
-		r = -EINVAL;
-	else if (irq->owned)
-		r = -EEXIST;
-	else
-		irq->owned = true;
-	spin_unlock_irq(&vm->irq->lock);
-	return r;
 }
 
 /* KVM_IRQ_LINE of type CPU: the IRQ and FIQ inputs of a vCPU without a vGIC. */

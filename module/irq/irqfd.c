@@ -32,6 +32,7 @@
 #include "compat/irq.h"
 #include "compat/kvm_level.h"
 #include "irq/irq.h"
+#include "irq/route.h"
 
 /* Bounds a hash bucket, searched with interrupts off, to 32 irqfds on average. */
 #define AV_MAX_IRQFDS	(2 * AV_MAX_IRQ_ROUTES)

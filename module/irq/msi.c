@@ -5,6 +5,7 @@
 #include <linux/kvm.h>
 #include <linux/slab.h>
 
+#include "irq/inject.h"
 #include "irq/irq.h"
 #include "irq/msi.h"
 #include "mmu/mmu.h"

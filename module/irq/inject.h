@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Which vGIC a VM has (inject.c): for the rest of irq/. */
+#ifndef AV_IRQ_INJECT_H
+#define AV_IRQ_INJECT_H
+
+#include "irq/types.h"
+
+struct av_vm;
+
+/* The VM's vGIC once it is created, or NULL. */
+struct av_irqchip *av_irqchip_of(struct av_vm *vm);
+bool av_irq_has_its(struct av_vm *vm);
+
+#endif /* AV_IRQ_INJECT_H */
