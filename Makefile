@@ -8,7 +8,11 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-CACHE := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/armvisor)
+# Absolute, for makes in other folders, too.
+override export ARMVISOR_CACHE := $(shell ARMVISOR_CACHE='$(ARMVISOR_CACHE)'; . tools/cache.sh; echo "$$cache")
+MAKEOVERRIDES := $(filter-out ARMVISOR_CACHE=%,$(MAKEOVERRIDES))
+export HOME := $(shell . tools/cache.sh; echo "$$HOME")
+CACHE := $(ARMVISOR_CACHE)
 VENV := $(CACHE)/venv/bin
 LAB := bin/lab
 # What the archive has under these names is a matter of the day: bin/lab kernel list.

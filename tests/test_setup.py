@@ -2,6 +2,8 @@
 """tools/setup: instant and offline once done, and plain about what fails."""
 
 import os
+import pwd
+import re
 import subprocess
 from pathlib import Path
 
@@ -102,3 +104,87 @@ def test_an_unknown_part_is_refused(tmp_path):
     assert done.returncode == 2
     assert "no part 'nosuch'" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+# ---- where the cache is ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def toolchain(tmp_path) -> Path:
+    """Programs that stand for a rustup that has all; `cargo` builds unless there is a `broken`."""
+    programs = tmp_path / "bin"
+    write_program(programs, "rustc", "echo 'rustc 1.90.0 (0)'")
+    listed = "aarch64-unknown-linux-musl\\nrustfmt\\nclippy"
+    write_program(programs, "rustup", f"printf '{listed}\\n'")
+    made = "target/$CARGO_BUILD_TARGET/debug"
+    write_program(
+        programs, "cargo",
+        f'[ ! -e "{tmp_path}/broken" ] && mkdir -p {made} && echo >{made}/proof',
+    )  # fmt: skip
+    write_program(programs, "qemu-aarch64-static", "echo proven")
+    return programs
+
+
+def run_at(folder: Path, program: str, *words: str, programs: Path | None = None, **env: str):
+    """A program of the checkout, from another folder; HOME only if it is given."""
+    path = f"{programs}:{os.environ['PATH']}" if programs else os.environ["PATH"]
+    kept = {k: v for k, v in os.environ.items() if k not in ("HOME", "ARMVISOR_CACHE")}
+    return subprocess.run(
+        [TOP / program, *words], cwd=folder, env={**kept, "PATH": path, **env},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_relative_cache_is_one_of_the_caller_s_folder(tmp_path, toolchain):
+    done = run_at(tmp_path, "tools/setup-rust", programs=toolchain, ARMVISOR_CACHE="rel",
+                  HOME=str(tmp_path))  # fmt: skip
+    # The folder is set-up's to make, and this is its part only.
+    assert done.returncode == 1 and "failed" in done.stderr
+    (tmp_path / "rel").mkdir()
+    done = run_at(tmp_path, "tools/setup-rust", programs=toolchain, ARMVISOR_CACHE="rel",
+                  HOME=str(tmp_path))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "done; Rust: rustup" in done.stderr and "failed" not in done.stderr
+    assert (tmp_path / "rel/rust.env").exists()
+    done = run_at(tmp_path, "tools/cargo", "--version", programs=toolchain, ARMVISOR_CACHE="rel")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_toolchain_that_builds_nothing_is_a_failure(tmp_path, toolchain):
+    (tmp_path / "broken").touch()
+    (tmp_path / "cache").mkdir()
+    done = run_at(tmp_path, "tools/setup-rust", programs=toolchain, HOME=str(tmp_path),
+                  ARMVISOR_CACHE=str(tmp_path / "cache"))  # fmt: skip
+    assert done.returncode == 1
+    assert "failed: Rust cannot build an arm64 program" in done.stderr
+    assert "done" not in done.stderr
+    assert not (tmp_path / "cache/rust.env").exists()
+
+
+def test_without_home_the_user_s_own_is_found(tmp_path):
+    cache = str(paths.cache())
+    for program in ("bin/lab", "tools/cargo"):
+        done = run_at(tmp_path, program, "--version", ARMVISOR_CACHE=cache)
+        assert done.returncode == 0, f"{program}: {done.stderr}"
+    said = run_at(tmp_path, "bin/lab", "--version", ARMVISOR_CACHE=cache).stdout
+    assert re.fullmatch(r"lab \d+\.\d+\.\d+, revision [0-9a-f]{9}\+?\n", said)
+
+
+@pytest.mark.parametrize("how", ["environment", "command line"])
+def test_make_knows_the_cache_by_its_full_name(tmp_path, how):
+    """In every folder, and without HOME, too."""
+    (tmp_path / "top.mk").write_text(
+        f"include {TOP}/Makefile\nshow: ; @echo $(CACHE) $(VENV) $$ARMVISOR_CACHE; "
+        f"$(MAKE) -C {tmp_path} -f sub.mk\n"
+    )
+    (tmp_path / "sub.mk").write_text("all: ; @echo $$ARMVISOR_CACHE $$HOME\n")
+    words = ["-s", "-C", str(TOP), "-f", str(tmp_path / "top.mk"), "show"]
+    env = {k: v for k, v in os.environ.items() if k not in ("HOME", "ARMVISOR_CACHE", "MAKEFLAGS")}
+    if how == "environment":
+        env["ARMVISOR_CACHE"] = "rel"
+    else:
+        words.append("ARMVISOR_CACHE=rel")
+    done = subprocess.run(["make", *words], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted, home = f"{TOP}/rel", pwd.getpwuid(os.getuid()).pw_dir
+    assert done.stdout == f"{wanted} {wanted}/venv/bin {wanted}\n{wanted} {home}\n"

@@ -18,10 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
-CACHE = Path(
-    os.environ.get("ARMVISOR_CACHE")
-    or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "armvisor"
-)
+sys.path.insert(0, str(TOP / "lab/src"))
+from armvisor_lab import paths  # noqa: E402
+
+CACHE = paths.cache()
 
 # Longest file and function that pass; what is over the soft bound is only shown.
 FILE_LINES = (600, 800)

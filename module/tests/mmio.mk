@@ -5,7 +5,7 @@
 #
 #   make fuzz_decode FUZZ_SECONDS=60 CLANG=clang
 
-cache       := $(or $(ARMVISOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/armvisor)
+cache       := $(shell bash -c '. ../../tools/cache.sh && echo "$$cache"')
 venv_python := $(wildcard $(cache)/venv/bin/python)
 PYTHON      ?= $(or $(venv_python),python3)
 
