@@ -33,7 +33,7 @@ SWAP = "echo 64M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null && s
 # A machine that slept may have lost its channels to the lab (board-init.sh).
 SLEEPS = """
 status=0; {once} >/tmp/said 2>&1 || status=$?
-if /init reopen; then exec >/dev/vport0p3 2>/dev/vport0p4; fi
+if /init reopen; then exec >/dev/lab/stdout 2>/dev/lab/stderr; fi
 cat /tmp/said; [ $status = 0 ]
 """
 

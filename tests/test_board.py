@@ -242,7 +242,7 @@ def test_a_module_built_anew_is_loaded_anew(tmp_path):
 
 SLEEP = """
 echo +2 >/sys/class/rtc/rtc0/wakealarm && echo freeze >/sys/power/state
-if /init reopen; then exec >/dev/vport0p3; fi
+if /init reopen; then exec >/dev/lab/stdout; fi
 echo awake; exit 37
 """
 
@@ -252,6 +252,22 @@ def test_a_board_that_slept_tells_as_before(kernel):
     result = Board(kernel=kernel).run(["sh", "-c", SLEEP])
     assert result.failure is None
     assert (result.text, result.status) == ("awake\n", 37)
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        ["-device", "virtio-rng-device"],
+        ["-chardev", "null,id=other", "-device", "virtio-serial-device,id=second",
+         "-device", "virtserialport,bus=second.0,chardev=other,nr=1,name=other"],
+    ],
+    ids=["another-device", "another-serial-bus"],
+)  # fmt: skip
+def test_channels_are_the_lab_s_beside_other_devices(devices):
+    """The numbers of ports are those of all virtio devices of the board."""
+    result = Board(qemu_args=devices).run(["sh", "-c", "cat; echo err >&2; exit 3"], stdin=b"in")
+    assert result.failure is None
+    assert (result.stdout, result.stderr, result.status) == (b"in", b"err\n", 3)
 
 
 def test_boards_run_side_by_side():

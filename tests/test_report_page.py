@@ -118,7 +118,8 @@ WIDER = """[...document.querySelectorAll("body *")].filter(each => !each.closest
 
 # Tables that have less room than they take: a reader sees a part of them.
 CUT_TABLES = """[...document.querySelectorAll("details")].map(each => each.open = true) &&
-    [...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth + 1)
+    [...document.querySelectorAll(".scroll")]
+    .filter(each => each.scrollWidth > each.clientWidth + 1)
     .map(each => each.closest("section").id + ": " + each.innerText.slice(0, 40))"""
 
 # Words of a drawing that it cuts off, or that stand on one another.

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,66 @@ def test_json_of_a_result_is_json(monkeypatch, capsys, tmp_path):
     assert said["stdout"] == "text\n"
     assert said["stderr"] == {"base64": "/w=="}
     assert said["board"]["packages"] == ["linux-image=1"]
+
+
+# ---- words that are misspelt -------------------------------------------------------------------
+
+
+def said_of(words: list[str], capsys) -> str:
+    """What is said of a command line that is wrong."""
+    try:
+        status = cli.main(words)
+    except SystemExit as stop:
+        status = stop.code
+    assert status == EXIT_USAGE
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["bord", "run"], "did you mean board?"),
+        (["board", "rum"], "did you mean run?"),
+        (["board", "run", "--cpuu", "x", "--", "true"], "did you mean --cpu or"),
+        (["board", "run", "--memry=1G", "--", "true"], "did you mean --memory?"),
+        (["board", "run", "--cpu", "cortex-72", "--", "true"], "did you mean cortex-a72"),
+        (["board", "run", "--kernel", "stabel", "--", "true"], "did you mean stable?"),
+        (["board", "run", "--flavour", "clod", "--", "true"], "did you mean cloud?"),
+        (["packages", "get", "x", "--suite", "trixi"], "did you mean trixie?"),
+        (["figures", "--only", "hypercal.armvisor"], "did you mean hypercall.armvisor"),
+        (["figures", "--classes", "--core", "cortex-a27"], "did you mean cortex-a72"),
+        (["compare", "lat.nul", "--on", "native"], "did you mean lat.null"),
+        (["compare", "lat.null", "--on", "nativ"], "did you mean native"),
+        (["model", "rows", "--row", "nul"], "did you mean null"),
+        (["report", "--jsn"], "did you mean --json?"),
+    ],
+)
+def test_what_is_near_a_misspelt_word_is_told(words, hint, capsys):
+    said = said_of(words, capsys)
+    assert hint in said
+    assert len(said) < 1200, "what is near, and not everything"
+
+
+def test_where_nothing_is_near_it_is_told_what_there_is(capsys):
+    assert "see --help" in said_of(["board", "run", "--quux", "--", "true"], capsys)
+    assert "there are cortex-a72," in said_of(["board", "run", "--cpu", "z", "--", "true"], capsys)
+    assert "`lab figures --list` has all" in said_of(["figures", "--only", "quux"], capsys)
+
+
+def test_words_that_nothing_takes_are_told(capsys):
+    assert "what is a b for?" in said_of(["figures", "a", "b"], capsys)
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--version"])
+    assert stop.value.code == 0
+    assert re.fullmatch(r"lab \d+\.\d+\.\d+(, revision \w{9}\+?)?\n", capsys.readouterr().out)
+
+
+def test_a_log_s_folder_must_be_there_before_anything_boots(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("armvisor_lab.kernels.get", lambda *_: pytest.fail("work was begun"))
+    said = said_of(["board", "run", "--log", str(tmp_path / "no/x.log"), "--", "true"], capsys)
+    assert f"there is no folder {tmp_path}/no" in said
+    said = said_of(["board", "run", "--log", str(tmp_path), "--", "true"], capsys)
+    assert "is a folder" in said

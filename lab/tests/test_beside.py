@@ -106,11 +106,11 @@ def test_a_row_that_some_do_not_have_is_left_out_there():
 @pytest.mark.parametrize(
     ("rows", "on", "says"),
     [
-        (["lat.nosuch"], ["native"], "rows there: boot, lat.null"),
+        (["lat.nosuch"], ["native"], "did you mean lat."),
         (
             ["lat.null"],
             ["nosuch"],
-            "nothing is measured on 'nosuch'\n  there are native, native-seeded, kvm",
+            "'nosuch'\n  `lab compare --list` has all variants; or armvisor:",
         ),
         (["hypercall"], ["native"], "no row 'hypercall' on native"),
         (["hypercall"], ["native", "armvisor"], "native has none of hypercall\n  it has boot"),

@@ -132,9 +132,8 @@ def test_what_is_no_role_is_refused_with_the_list_of_roles(archive, name):
     with pytest.raises(LabError) as error:
         kernels.role_of(name)
     assert error.value.what == f"no kernel {name!r}"
-    assert error.value.remedy == (
-        "there are oldstable (not fetched yet), stable (not fetched yet), newest (7.3.4-1)"
-    )
+    there = "there are oldstable (not fetched yet), stable (not fetched yet), newest (7.3.4-1)"
+    assert error.value.remedy == there + (": did you mean stable?" if name == "Stable" else "")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from armvisor_lab import paths
-from armvisor_lab.errors import LabError, MissingError
+from armvisor_lab.errors import LabError, MissingError, remedy
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -113,7 +113,7 @@ class Apt:
 
     def __init__(self, suite: str) -> None:
         if suite not in SUITES:
-            raise LabError(f"no suite {suite!r}", f"there are {', '.join(SUITES)}")
+            raise LabError(f"no suite {suite!r}", remedy(suite, SUITES))
         self.suite = suite
         self.home = paths.cache() / "apt" / suite
 

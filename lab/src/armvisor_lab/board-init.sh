@@ -5,10 +5,13 @@
 # First process of a board. Loads modules, opens the channels to the lab, runs the command,
 # tells its status, powers off. Its own words go to the console; the command's do not:
 #
-#   /dev/vport0p1  status, lines: "boot", "run", "exit N", "fail WHY"
-#   /dev/vport0p2  the command's standard input
-#   /dev/vport0p3  the command's standard output
-#   /dev/vport0p4  the command's standard error
+#   /dev/lab/status  lines: "boot", "run", "exit N", "fail WHY"
+#   /dev/lab/stdin   the command's standard input
+#   /dev/lab/stdout  the command's standard output
+#   /dev/lab/stderr  the command's standard error
+#
+# These are links to the ports that QEMU names lab.status and so on: their own names (vport0p1)
+# count all of the board's virtio devices, of which a caller may add some.
 #
 # What to run stands in /lab: `modules` (file and parameters a line), `settings`, `command`.
 #
@@ -18,18 +21,38 @@
 
 export PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin HOME=/root TERM=linux
 
+# Link each channel's name to its port; false while one is missing.
+find_channels() {
+	for channel in status stdin stdout stderr; do
+		found=
+		for port in /sys/class/virtio-ports/*; do
+			if read -r name 2>/dev/null <"$port/name" && [ "$name" = "lab.$channel" ]; then
+				found=/dev/${port##*/}
+			fi
+		done
+		[ -c "$found" ] || return 1
+		ln -sf "$found" "/dev/lab/$channel"
+	done
+}
+
+# Their driver finds them a moment after it is loaded, on a busy machine a long one.
+await_channels() {
+	tries=0
+	until find_channels || [ $tries -ge 3000 ]; do
+		tries=$((tries + 1))
+		usleep 20000
+	done
+}
+
 if [ "$1" = reopen ]; then
-	grep -q 'host_connected: 0' /sys/kernel/debug/virtio-ports/vport0p1 || exit 1
+	port=$(readlink /dev/lab/status)
+	grep -q 'host_connected: 0' "/sys/kernel/debug/virtio-ports/${port##*/}" || exit 1
 	cd /sys/bus/virtio/drivers/virtio_console || exit 1
 	for device in virtio*; do
 		echo "$device" >unbind
 		echo "$device" >bind
 	done
-	tries=0
-	while [ ! -c /dev/vport0p4 ] && [ $tries -lt 500 ]; do
-		tries=$((tries + 1))
-		usleep 20000
-	done
+	await_channels
 	exit 0
 fi
 
@@ -65,7 +88,7 @@ load() {
 finish() {
 	# Without a sleep the first is all; after one the channel may be another.
 	/init reopen || :
-	echo "$1" >&3 || echo "$1" >/dev/vport0p1
+	echo "$1" >&3 || echo "$1" >/dev/lab/status
 	poweroff -f
 	sleep 1000
 }
@@ -74,13 +97,9 @@ finish() {
 . /lab/settings
 load /lab/modules.early
 
-# The channels' driver finds them a moment after it is loaded.
-tries=0
-while [ ! -c /dev/vport0p4 ] && [ $tries -lt 500 ]; do
-	tries=$((tries + 1))
-	usleep 20000
-done
-if ! exec 3>/dev/vport0p1; then
+mkdir -p /dev/lab
+await_channels
+if ! exec 3>/dev/lab/status; then
 	echo "lab: no channel to the lab" >/dev/console
 	poweroff -f
 fi
@@ -98,7 +117,7 @@ fi
 
 cd /root || cd /
 echo run >&3
-/bin/busybox sh /lab/command </dev/vport0p2 >/dev/vport0p3 2>/dev/vport0p4 3>&-
+/bin/busybox sh /lab/command </dev/lab/stdin >/dev/lab/stdout 2>/dev/lab/stderr 3>&-
 status=$?
 if [ "$CHECK_LEAKS" = 1 ] && [ -w /sys/kernel/debug/kmemleak ]; then
 	# Twice: kmemleak calls a leak only what two scans found unreachable.

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armvisor_lab import autopsy, initramfs, kernels, logs, splat
+from armvisor_lab import autopsy, initramfs, kernels, logs, paths, splat
 from armvisor_lab.autopsy import Autopsy
 from armvisor_lab.clock import Clock
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.initramfs import Module
 from armvisor_lab.kernels import Kernel
 from armvisor_lab.machine import Channel, Deadline, Machine, Receive, descriptor_path
@@ -137,13 +137,15 @@ class Board:
     def validate(self) -> None:
         """Refuse what no board can be."""
         if self.cpu not in CPUS:
-            raise LabError(f"no CPU {self.cpu!r}", f"there are {', '.join(CPUS)}")
+            raise LabError(f"no CPU {self.cpu!r}", remedy(self.cpu, CPUS))
         if not 1 <= self.smp <= 64:
             raise LabError(f"a board has 1 to 64 CPUs, not {self.smp}")
         if not 128 <= self.memory <= 65536:
             raise LabError(f"a board has 128 MiB to 64 GiB of memory, not {self.memory} MiB")
         if self.pace_ns not in (1, 2, 4, 8, 16):
             raise LabError(f"no board takes {self.pace_ns} ns an instruction: 1, 2, 4, 8 or 16")
+        if self.log:
+            paths.check_output(self.log)
         if self.timeout <= 0:
             raise LabError(f"a time limit of {self.timeout} s is over before it begins")
 
@@ -272,12 +274,12 @@ class _Run:
             arguments += ["-chardev", channel.chardev]
         arguments += ["-serial", "chardev:console", *self._autopsy.arguments]
         arguments += ["-global", "virtio-mmio.force-legacy=false"]
-        # The last has the first slot: the channels', whose names have its number.
         for disk in self._board.disks:
             arguments += disk.arguments()
         arguments += ["-device", "virtio-serial-device,max_ports=8"]
         for number, channel in enumerate(self._channels[1:], 1):
-            arguments += ["-device", f"virtserialport,chardev={channel.name},nr={number}"]
+            port = f"virtserialport,chardev={channel.name},nr={number},name=lab.{channel.name}"
+            arguments += ["-device", port]
         return [*arguments, *self._board.qemu_args]
 
     def go(self, kernel: Kernel, initrd: int) -> Result:

@@ -22,6 +22,7 @@ from armvisor_lab import (
 )
 from armvisor_lab.board import EXIT_USAGE
 from armvisor_lab.errors import LabError
+from armvisor_lab.parser import Parser, Version
 
 EXIT_INTERRUPTED = 130
 
@@ -44,23 +45,16 @@ examples (`lab COMMAND ACTION --help` tells all options):
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse, with the lab's exit status for a wrong command line."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        self.print_usage(sys.stderr)
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
-    top = _Parser(
+    top = Parser(
         prog="lab",
         description="Emulated Arm boards and experiments for armvisor.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    top.add_argument("--version", action=Version, help="say which lab this is")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for module in _COMMANDS:
         module.add(commands)
     return top

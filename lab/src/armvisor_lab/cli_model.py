@@ -11,7 +11,7 @@ from typing import Any
 
 from armvisor_lab import paths, side_by_side
 from armvisor_lab.cli_board import say
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.figures import run
 from armvisor_lab.model import cycles, published, record, rows, tables
 from armvisor_lab.model.record import Record
@@ -166,8 +166,9 @@ def _cycles(options: argparse.Namespace) -> Done:
     names = [n for n in counts.names if counts.figure(n).classes is not None
              and (not options.figure or any(fnmatch.fnmatch(n, p) for p in wanted))]  # fmt: skip
     if not names:
-        raise LabError(f"no figure with classes matches {' '.join(options.figure) or 'anything'}",
-                       f"the record has {', '.join(counts.names) or 'none'}")  # fmt: skip
+        asked = " ".join(options.figure)
+        words = remedy(asked, counts.names) if counts.names else "the record has none"
+        raise LabError(f"no figure with classes matches {asked or 'anything'}", words)
     costs, failures = [], []
     for core in _cores_of(counts, options.core):
         for name in names:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from armvisor_lab import kernels, linuxsource, paths
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, remedy
 
 ROLES = ("oldstable", "stable")
 FRAGMENTS = Path("lab/kernel/debug.config"), Path("lab/kernel/debug-guest.config")
@@ -33,7 +33,7 @@ def get(
 ) -> Path:
     """The folder of a role's kernel with checkers, built on first use; with a guest's drivers."""
     if role not in ROLES:
-        raise LabError(f"no debug kernel {role!r}", f"there are {', '.join(ROLES)}")
+        raise LabError(f"no debug kernel {role!r}", remedy(role, ROLES))
     files = [paths.checkout() / each for each in FRAGMENTS[: 2 if guest else 1]]
     fragment = "".join(each.read_text() for each in files)
     source = linuxsource.package(role, progress)

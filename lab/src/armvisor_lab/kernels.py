@@ -21,7 +21,7 @@ from pathlib import Path
 
 from armvisor_lab import kimage, paths
 from armvisor_lab.apt import host_architecture
-from armvisor_lab.errors import LabError, MissingError
+from armvisor_lab.errors import LabError, MissingError, near, remedy
 from armvisor_lab.packages import Package, Packages, unpack
 
 SUITE_OF = {"oldstable": "bookworm", "stable": "trixie", "newest": "trixie-backports"}
@@ -94,12 +94,15 @@ def role_of(name: str) -> str:
             if re.match(rf"{re.escape(name)}(?![\w~])", version):
                 return role
     there = (f"{role} ({version or 'not fetched yet'})" for role, version in versions.items())
-    raise LabError(f"no kernel {name!r}", f"there are {', '.join(there)}")
+    words = f"there are {', '.join(there)}"
+    if close := near(name, versions):
+        words += f": did you mean {close[0]}?"
+    raise LabError(f"no kernel {name!r}", words)
 
 
 def _parts(kind: str, role: str, flavour: str, progress: Progress) -> list[Package]:
     if flavour not in FLAVOURS:
-        raise LabError(f"no kernel flavour {flavour!r}", f"there are {', '.join(FLAVOURS)}")
+        raise LabError(f"no kernel flavour {flavour!r}", remedy(flavour, FLAVOURS))
     packages = Packages(SUITE_OF[role], progress)
     return packages.follow(_meta(kind, flavour), _PATTERN[kind], recorded(role, flavour))
 

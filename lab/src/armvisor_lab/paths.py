@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,12 +24,30 @@ def cache() -> Path:
         return Path(own).expanduser().absolute()
     if xdg := os.environ.get("XDG_CACHE_HOME"):
         return Path(xdg).expanduser().absolute() / "armvisor"
-    return Path.home() / ".cache" / "armvisor"
+    try:
+        return Path.home() / ".cache" / "armvisor"
+    except RuntimeError as error:
+        raise LabError(f"no place for the cache: {error}", "set ARMVISOR_CACHE") from error
 
 
 def checkout() -> Path:
     """The top of the checkout that this package runs from."""
     return Path(__file__).resolve().parents[3]
+
+
+def revision() -> str:
+    """The checkout's commit, short, with a + where files differ from it; "" where there is none."""
+
+    def said(*words: str) -> str:
+        command = ["git", "-C", str(checkout()), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        commit = said("rev-parse", "--short=9", "HEAD")
+        return commit + ("+" if said("status", "--porcelain", "--untracked-files=no") else "")
+    except OSError:
+        return ""  # no git
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armvisor_lab.board import CPUS
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, near, remedy
 from armvisor_lab.figures import (
     Measurement,
     boot,
@@ -100,8 +100,8 @@ def _choose(patterns: Sequence[str], on: Sequence[str], have: Sequence[str]) -> 
     for pattern in patterns:
         matching = [row for row in have if fnmatch.fnmatchcase(row, pattern)]
         if not matching:
-            raise LabError(f"no row {pattern!r} on {', '.join(on)}",
-                           f"rows there: {', '.join(have)}")  # fmt: skip
+            listed = f"`lab compare --list --on {','.join(on)}` has all rows there"
+            raise LabError(f"no row {pattern!r} on {', '.join(on)}", remedy(pattern, have, listed))
         chosen |= dict.fromkeys(matching)
     return list(chosen)
 
@@ -113,8 +113,10 @@ def plan(patterns: Sequence[str], on: Sequence[str]) -> Plan:
     offered = {variant: _offered(variant, always) for variant in on}
     for variant, have in offered.items():
         if not have:
-            raise LabError(f"nothing is measured on {variant!r}",
-                           f"there are {', '.join(variants())}, and {hosts.HOW}")  # fmt: skip
+            words = remedy(variant, variants(), "`lab compare --list` has all variants")
+            if ":" in variant or not near(variant, variants()):
+                words += f"; or {hosts.HOW}"
+            raise LabError(f"nothing is measured on {variant!r}", words)
     chosen = _choose(
         patterns, on, list(dict.fromkeys(r for each in offered.values() for r in each))
     )

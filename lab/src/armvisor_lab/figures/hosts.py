@@ -16,7 +16,7 @@ from typing import Any
 
 from armvisor_lab import kernels
 from armvisor_lab.board import Board
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, near
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
 
@@ -117,8 +117,12 @@ def _option(name: str, word: str, bits: int, others: dict[str, str]) -> int:
     key, equals, value = word.partition("=")
     known = _parameters(artefacts.module(kernels.DEFAULT))
     if not equals or key not in known:
-        raise LabError(f"{name}: no option of the module is called {word!r}",
-                       f"{HOW}: {', '.join(sorted(known))}")  # fmt: skip
+        switches = (f"no-{switch}" for switch in SWITCHES)
+        close = near(word if word.startswith("no-") else key, [*switches, *known])
+        words = f"{HOW}: {', '.join(sorted(known))}"
+        if close:
+            words = f"did you mean {' or '.join(close)}? {words}"
+        raise LabError(f"{name}: no option of the module is called {word!r}", words)
     if not re.fullmatch(r"\d+|[YyNn]", value):
         raise LabError(f"{name}: {word!r} gives no number", f"write it as in {key}=1")
     if key == _CHEAP:

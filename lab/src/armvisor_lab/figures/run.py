@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab import paths, side_by_side
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.figures import (
     Measurement,
     Outcome,
@@ -79,8 +79,9 @@ def select(patterns: list[str]) -> list[Measurement]:
     found = registry()
     for pattern in patterns:
         if not any(fnmatch.fnmatch(name, pattern) for each in found for name in each.figures):
-            every = ", ".join(name for each in found for name in each.figures)
-            raise LabError(f"no figure matches {pattern!r}", f"there are: {every}")
+            every = [name for each in found for name in each.figures]
+            raise LabError(f"no figure matches {pattern!r}",
+                           remedy(pattern, every, "`lab figures --list` has all"))  # fmt: skip
     if patterns:
         found = [narrow(each, patterns) for each in found
                  if any(wanted(n, patterns) for n in each.figures)]  # fmt: skip

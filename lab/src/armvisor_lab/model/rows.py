@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.figures import lat, traps, units
 from armvisor_lab.model.record import Record
 
@@ -201,5 +201,5 @@ def choose(names: Sequence[str]) -> list[str]:
     """Rows of `lat` by name; all of them without one."""
     for name in names:
         if name not in lat.ROWS:
-            raise LabError(f"no row is called {name!r}", f"there are {', '.join(lat.ROWS)}")
+            raise LabError(f"no row is called {name!r}", remedy(name, lat.ROWS))
     return list(dict.fromkeys(names)) or list(lat.ROWS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab.errors import LabError
+from armvisor_lab.errors import LabError, remedy
 
 FILE = Path(__file__).with_name("cores.toml")
 DEFAULT = ("cortex-a72", "neoverse-n1")
@@ -140,5 +140,5 @@ def choose(names: list[str]) -> list[Core]:
     every = known()
     for name in names:
         if name not in every:
-            raise LabError(f"no profile of a core {name!r}", f"there are {', '.join(every)}")
+            raise LabError(f"no profile of a core {name!r}", remedy(name, every))
     return [every[name] for name in dict.fromkeys(names)]
