@@ -303,7 +303,7 @@ def test_power_off_panic_and_reset_are_told_apart(armvisor: bool):
     shown = run(ENDS, Row("stable", "cortex-a72", 1, 1), armvisor=armvisor)
     # The guest lets the first press of its power button pass.
     sentence, status, stopped = shown["early"].splitlines()
-    assert "VM pressed is still there 2 s after its power button was pressed" in sentence
+    assert "VM pressed: still runs 2 s after its power button was pressed" in sentence
     assert "'armvisor stop --force pressed'" in sentence
     assert (status, stopped) == ("status 10", "stopped")
     assert_guest_is_content(shown["pressed"])

@@ -261,4 +261,4 @@ def test_watching_goes_on_until_the_vm_ends(told):
     assert 2 <= len(lines) <= 5
     assert f"hypercall {CALLS}" in lines[0]
     assert all("hypercall" not in line and "idle" in line for line in lines[1:]), lines
-    assert "no VM named known is running" in told[10] and "status 9" in told[10]
+    assert "VM known: no VM of that name runs" in told[10] and "status 9" in told[10]

@@ -442,7 +442,7 @@ REFUSALS = (
 NO_SUCH = (
     "",
     4,
-    "this host's KVM does not make protected VMs: on a CPU with EL2 it needs a kernel",
+    "--protected: this host's KVM makes no protected VMs; run without it, or, on a CPU with EL2, ",
 )
 
 

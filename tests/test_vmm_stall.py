@@ -29,7 +29,7 @@ begin() {
 }
 ended() {
     await "! kill -0 $vm 2>/dev/null" || kill -9 $vm
-    wait $vm; part $1 $?; cat /$1.err
+    wait $vm; part $1 $?; cat /$1 /$1.err
 }
 truncate -s 1M /disk
 
@@ -40,7 +40,7 @@ armvisor stat served --json; part stat $?
 armvisor pause served 2>/said; part pause $?; cat /said
 before=$(lines served)
 await '[ $(lines served) -ge $((before + 3)) ]'; part get-on-after-pause $?
-touch /hold-served/go; wait $vm; part served $?; cat /served
+touch /hold-served/go; ended served
 
 begin stopped
 armvisor stop --force stopped; part stop $?

@@ -34,12 +34,13 @@ pub fn build(append: &str) -> Result<CommandLine, Refusal> {
     let own = own.join(" ");
     let text = format!("{own} {append}").trim_end().to_owned();
     if text.len() > LONGEST {
-        return Err(Refusal::usage(format!(
-            "--append: an arm64 kernel takes a command line of {LONGEST} bytes and this one has {}; \
-             shorten it by {} (armvisor's own words are '{own}')",
+        let problem = format!(
+            "an arm64 kernel takes a command line of {LONGEST} bytes and this one has {}; shorten it by \
+             {} (armvisor's own words are '{own}')",
             text.len(),
             text.len() - LONGEST,
-        )));
+        );
+        return Err(Refusal::usage("--append", problem));
     }
     Ok(CommandLine {
         text,
@@ -92,7 +93,8 @@ mod tests {
         assert_eq!(text(&"x".repeat(most)).len(), LONGEST);
         let refusal = build(&"x".repeat(most + 3)).unwrap_err();
         assert_eq!(refusal.code, ExitCode::Usage);
-        assert!(refusal.sentence.contains("shorten it by 3 "), "{refusal}");
-        assert!(refusal.sentence.contains(OWN), "{refusal}");
+        let refusal = refusal.to_string();
+        assert!(refusal.contains("shorten it by 3 "), "{refusal}");
+        assert!(refusal.contains(OWN), "{refusal}");
     }
 }

@@ -10,15 +10,18 @@
 //! main loop only tries for it.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use vmm_sys_util::timerfd::TimerFd;
 
+use crate::open::{self, Problem, Wanted};
+use crate::outcome::Refusal;
 use crate::sys::tty::wait_writable;
 use crate::uart::Sink;
 
@@ -35,12 +38,76 @@ impl FromStr for Choice {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err("is empty; say stdio, none or a file's name".into()),
+            "" => Err("names no file; write stdio, none or a file's name".into()),
             "stdio" => Ok(Choice::Stdio),
             "none" => Ok(Choice::None),
             path => Ok(Choice::File(path.into())),
         }
     }
+}
+
+/// What a console can be written to. A disk would be overwritten.
+const WRITABLE: Wanted = Wanted {
+    accepts: |kind| kind.is_file() || kind.is_fifo() || kind.is_char_device(),
+    name: "a file, a FIFO or a terminal",
+};
+
+impl Choice {
+    /// Opens it for writing, so that no write waits where the host can do that; None for no console.
+    pub fn open(&self) -> Result<Option<OwnedFd>, Refusal> {
+        match self {
+            Choice::None => Ok(None),
+            Choice::Stdio => stdout()
+                .map(Some)
+                .map_err(|error| Refusal::host("console", error)),
+            Choice::File(path) => open_file(path).map(Some),
+        }
+    }
+}
+
+/// Standard output. A terminal's or pipe's own open file would be set to not wait for all who share
+/// it: open it anew instead, where that is possible.
+fn stdout() -> io::Result<OwnedFd> {
+    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let kind = stdout.metadata()?.file_type();
+    if kind.is_fifo() || kind.is_char_device() {
+        let path = format!("/proc/self/fd/{}", stdout.as_raw_fd());
+        if let Ok(anew) = nonblocking().open(path) {
+            return Ok(anew.into());
+        }
+    }
+    Ok(stdout.into())
+}
+
+fn nonblocking() -> OpenOptions {
+    let mut options = File::options();
+    options
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    options
+}
+
+fn open_file(path: &Path) -> Result<OwnedFd, Refusal> {
+    let refuse = |problem: Problem| problem.refusal("console", path);
+    let fail = |error: io::Error| match error.raw_os_error() {
+        Some(libc::ENXIO) => {
+            let problem = "is a FIFO that nobody reads; start its reader first";
+            Refusal::file("console", path, problem)
+        }
+        _ => Refusal::open("console", path, &error),
+    };
+    match path.metadata() {
+        Ok(data) => open::check(&data, WRITABLE).map_err(refuse)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(fail(error)),
+    }
+    let file = nonblocking().create(true).open(path).map_err(fail)?;
+    let data = file.metadata().map_err(fail)?;
+    open::check(&data, WRITABLE).map_err(refuse)?;
+    if data.is_file() {
+        file.set_len(0).map_err(fail)?;
+    }
+    Ok(file.into())
 }
 
 /// Half a line is shown after this long.
@@ -85,7 +152,7 @@ impl Screen {
         }
         match self.timer.reset(delay, None) {
             Ok(()) => self.due = Some(delay),
-            Err(error) => log::error!("cannot set the console's timer: {error}"),
+            Err(error) => log::error!("console: cannot set its timer: {error}"),
         }
     }
 
@@ -324,6 +391,33 @@ mod tests {
         assert!(keyboard.is_full());
         keyboard.feed(|bytes| bytes.len().min(1));
         assert!(keyboard.is_empty());
+    }
+
+    #[test]
+    fn a_console_is_a_file_a_fifo_with_a_reader_or_a_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |path: &Path| match Choice::File(path.to_owned()).open() {
+            Ok(_) => "open".to_owned(),
+            Err(refusal) => refusal.to_string(),
+        };
+        let file = folder.path().join("file");
+        assert_eq!(said(&file), "open");
+        std::fs::write(&file, "of an earlier run").unwrap();
+        assert_eq!(said(&file), "open");
+        assert_eq!(std::fs::read(&file).unwrap(), b"");
+        let fifo = folder.path().join("fifo");
+        crate::open::tests::make_fifo(&fifo);
+        assert!(said(&fifo).ends_with("is a FIFO that nobody reads; start its reader first"));
+        let reader = File::options()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&fifo)
+            .unwrap();
+        assert_eq!(said(&fifo), "open");
+        drop(reader);
+        assert_eq!(said(Path::new("/dev/null")), "open");
+        let folder = said(folder.path());
+        assert!(folder.ends_with("is a directory, not a file, a FIFO or a terminal"));
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod kernel;
 pub mod layout;
 pub mod main_loop;
 pub mod memory;
+pub mod open;
 pub mod outcome;
 pub mod report;
 pub mod rtc;

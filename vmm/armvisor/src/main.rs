@@ -3,27 +3,47 @@
 //! sentence and an exit code.
 #![forbid(unsafe_code)]
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process;
 use std::time::Duration;
 
 use anyhow::Result;
-use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs};
+use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, refusal};
 use armvisor::control::{Reply, Request, client, watch};
-use armvisor::outcome::{ExitCode, code_of};
-use armvisor::rundir::RunDir;
+use armvisor::outcome::{ExitCode, Refusal, printable, refusal_of};
+use armvisor::rundir::Places;
 use clap::Parser;
 
 fn main() -> process::ExitCode {
-    let cli = Cli::parse();
-    start_log(cli.verbosity);
-    match carry_out(&cli) {
-        Ok(code) => process::ExitCode::from(code),
-        Err(error) => {
-            eprintln!("armvisor: {error:#}");
-            process::ExitCode::from(code_of(&error) as u8)
+    // A panic has said what it was; the code is that of any other fault of ours.
+    let code = std::panic::catch_unwind(|| {
+        let cli = match parse() {
+            Ok(cli) => cli,
+            Err(refusal) => return refuse(&refusal),
+        };
+        start_log(cli.verbosity);
+        carry_out(&cli).unwrap_or_else(|error| refuse(&refusal_of(error)))
+    });
+    process::ExitCode::from(code.unwrap_or(ExitCode::Internal as u8))
+}
+
+fn refuse(refusal: &Refusal) -> u8 {
+    eprintln!("armvisor: {refusal}");
+    refusal.code as u8
+}
+
+/// The command line. Help and version are printed, and end the program.
+fn parse() -> Result<Cli, Refusal> {
+    Cli::try_parse().map_err(|error| {
+        let words: Vec<String> = std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        match refusal(&error, words.iter().map(String::as_str)) {
+            Some(refusal) => refusal,
+            None => error.exit(),
         }
-    }
+    })
 }
 
 fn start_log(verbosity: Verbosity) {
@@ -45,39 +65,40 @@ fn start_log(verbosity: Verbosity) {
 }
 
 fn carry_out(cli: &Cli) -> Result<u8> {
-    let run = RunDir::of_user();
+    let places = Places::of_user();
     let done = ExitCode::Success as u8;
     match &cli.command {
         Command::Run(args) => return run_vm(args, cli.verbosity),
-        Command::Stat(args) => watch::stat(&run, args, &mut std::io::stdout())?,
-        Command::Pause(args) => simple(&run, args, Request::Pause)?,
-        Command::Resume(args) => simple(&run, args, Request::Resume)?,
-        Command::Stop(args) if args.force => simple(&run, &args.vm, Request::Stop)?,
+        Command::Stat(args) => watch::stat(&places, args, &mut std::io::stdout())?,
+        Command::Pause(args) => simple(&places, args, Request::Pause)?,
+        Command::Resume(args) => simple(&places, args, Request::Resume)?,
+        Command::Stop(args) if args.force => simple(&places, &args.vm, Request::Stop)?,
         Command::Stop(args) => {
             let limit = Duration::from_secs(args.timeout.into());
-            show_reply(&args.vm, &client::stop(&run, &args.vm.vm, limit)?)?;
+            show_reply(&args.vm, &client::stop(&places, &args.vm.vm, limit)?)?;
         }
         Command::Balloon(args) => {
             let request = Request::Balloon {
                 bytes: args.size.bytes,
                 unit: Some(args.size.unit),
             };
-            simple(&run, &args.vm, request)?;
+            simple(&places, &args.vm, request)?;
         }
         Command::List { json: as_json } => {
-            let stats = client::list(&run)?;
+            let stats = client::list(&places)?;
             print(&if *as_json {
                 json(&stats)?
             } else {
-                client::show_list(&stats)
+                let terminal = std::io::stdout().is_terminal();
+                printable(&client::show_list(&stats, &places, terminal), true)
             })?;
         }
     }
     Ok(done)
 }
 
-fn simple(run: &RunDir, args: &VmArgs, request: Request) -> Result<()> {
-    show_reply(args, &client::ask(run, &args.vm, request)?)
+fn simple(places: &Places, args: &VmArgs, request: Request) -> Result<()> {
+    show_reply(args, &client::ask(places, &args.vm, request)?)
 }
 
 fn show_reply(args: &VmArgs, reply: &Reply) -> Result<()> {
@@ -117,9 +138,8 @@ fn run_vm(args: &RunArgs, verbosity: Verbosity) -> Result<u8> {
 
 #[cfg(not(target_arch = "aarch64"))]
 fn run_vm(_: &RunArgs, _: Verbosity) -> Result<u8> {
-    let refusal = armvisor::outcome::Refusal::host(
-        "armvisor runs VMs on arm64 machines only; this is the build for another one, which can \
-         only talk to VMs",
-    );
+    let problem = "runs VMs on arm64 machines only, and this is the build for another; use it for the \
+         other commands";
+    let refusal = Refusal::host("armvisor run", problem);
     Err(refusal.into())
 }

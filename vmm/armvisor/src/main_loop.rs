@@ -101,7 +101,7 @@ impl Shared {
 
     fn wake(&self) {
         if let Err(error) = self.ended.write(1) {
-            log::error!("cannot wake the main loop: {error}");
+            log::error!("main loop: cannot be woken: {error}");
         }
     }
 }
@@ -406,14 +406,14 @@ impl MainLoop<'_> {
             }
         };
         if !gone {
-            log::error!("a vCPU thread does not stop; leaving it to the end of the process");
+            log::error!("vCPU: its thread does not stop, and is left to the end of the process");
         } else if vcpus.into_iter().any(|thread| thread.join().is_err()) {
-            log::error!("a vCPU thread panicked");
+            log::error!("vCPU: its thread panicked");
         }
         let last = stat(state_of(&shared));
         let idle = io.stop(PATIENCE);
         if !idle {
-            log::error!("{BUSY_DEVICE}; it is left to the end of the process");
+            log::error!("devices: {BUSY_DEVICE}, and is left to the end of the process");
         }
         uart.with_sink(|screen, _| screen.finish());
         (last, gone && idle)
@@ -431,12 +431,12 @@ fn state_of(shared: &Shared) -> State {
 /// Presses the power button of a guest that would see it.
 fn press(button: &PowerButton, paused: bool) -> Reply {
     if paused {
-        return Reply::error("it is paused; let it go on with 'armvisor resume', or add --force");
+        return Reply::error("is paused; let it go on with 'armvisor resume', or add --force");
     }
     if !button.has_driver() {
         return Reply::unheard(
-            "its guest has no driver for the power button at work; load one in the guest \
-             ('modprobe virtio_input'), or add --force to end the VM as pulling the plug does",
+            "its guest has no driver for the power button at work; load one in the guest with 'modprobe \
+             virtio_input', or add --force to end the VM at once",
         );
     }
     match button.press() {
@@ -448,18 +448,18 @@ fn press(button: &PowerButton, paused: bool) -> Reply {
 /// Asks the guest to do without `asked` of its `memory`.
 fn inflate(balloon: Option<&BalloonControl>, memory: Size, asked: Size) -> Reply {
     let Some(balloon) = balloon else {
-        return Reply::error("it is a protected VM, whose memory stays its own until it ends");
+        return Reply::error("is a protected VM, whose memory stays its own until it ends");
     };
     if asked.bytes > memory.bytes {
         return Reply::error(format!(
-            "a balloon of {asked} is larger than the guest's memory, {}",
+            "a balloon of {asked} is larger than the guest's memory, {}; ask for less",
             asked.beside(memory.bytes)
         ));
     }
     if !balloon.has_driver() {
         return Reply::unheard(
             "its guest has no balloon driver at work, so its memory stays as it is; load one in the \
-             guest ('modprobe virtio_balloon'), or ask again once the guest has started",
+             guest with 'modprobe virtio_balloon', or ask again once the guest has started",
         );
     }
     match balloon.set_target(asked.bytes) {
@@ -478,12 +478,12 @@ fn pause(shared: &Shared, vcpus: &[JoinHandle<()>], io: &IoThread) -> Reply {
     }
     if !shared.gate.wait_parked(vcpus.len(), PATIENCE) {
         shared.gate.resume();
-        return Reply::error("a vCPU does not stop; the VM goes on");
+        return Reply::error("a vCPU does not stop, so the VM goes on; try again");
     }
     // The vCPUs first: then no new work comes to the devices while they finish theirs.
     if !io.pause(PATIENCE) {
         shared.gate.resume();
-        return Reply::error(format!("{BUSY_DEVICE}; the VM goes on"));
+        return Reply::error(format!("{BUSY_DEVICE}, so the VM goes on; try again"));
     }
     Reply::done()
 }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use armvisor_devices::button::Button;
 
 use super::*;
-use crate::rundir::RunDir;
+use crate::rundir::{Places, RunDir};
 
 struct Silent;
 
@@ -42,7 +42,7 @@ fn setup() -> Setup {
 impl Setup {
     /// A client that has said what it wants.
     fn ask(&self, request: Request) -> UnixStream {
-        let mut stream = self.run.connect("vm").unwrap();
+        let mut stream = Places::from(self.run.clone()).connect("vm").unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(10)))
             .unwrap();

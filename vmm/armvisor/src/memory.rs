@@ -51,9 +51,7 @@ pub struct Memory {
 impl Memory {
     /// Makes `size` of guest memory (a multiple of [`MEMORY_BLOCK`]).
     pub fn new(size: Size, huge: HugePages) -> Result<Self, Refusal> {
-        let refuse = |what: &str, error: io::Error| {
-            Refusal::host(format!("cannot {what} {size} of guest memory: {error}"))
-        };
+        let refuse = |what: &str, error: io::Error| cannot(size, what, error);
         let backing = Backing::choose(huge);
         let file = backing
             .file()
@@ -77,26 +75,25 @@ impl Memory {
     }
 
     fn of_file(size: Size, file: File, backing: Backing, huge: HugePages) -> Result<Self, Refusal> {
-        let refuse = |what: &str, error: io::Error| {
-            Refusal::host(format!("cannot {what} {size} of guest memory: {error}"))
+        let refuse = |what: &str, error: io::Error| cannot(size, what, error);
+        let too_large = || {
+            let problem = "is more than this machine can address; ask for less";
+            Refusal::usage(format!("--memory {size}"), problem)
         };
-        let len = usize::try_from(size.bytes)
-            .map_err(|_| Refusal::usage("more memory than this machine can address"))?;
+        let len = usize::try_from(size.bytes).map_err(|_| too_large())?;
         let map = file
             .try_clone()
             .and_then(|file| map_aligned(file, len, MEMORY_BLOCK as usize));
         let region = map.map_err(|error| match (huge, error.raw_os_error()) {
-            (HugePages::Hugetlb, Some(libc::ENOMEM)) => Refusal::host(hugetlb_advice(size)),
+            (HugePages::Hugetlb, Some(libc::ENOMEM)) => no_huge_pages(size),
             _ => refuse("map", error),
         })?;
         for advice in [Advice::DontDump, Advice::DontFork] {
             advise(&region, 0, len, advice).map_err(|error| refuse("set up", error))?;
         }
         let region = Arc::new(region);
-        let guest =
-            GuestRegionMmap::with_arc(region.share(), GuestAddress(RAM_BASE)).ok_or_else(|| {
-                Refusal::usage("the memory reaches past the end of the address space")
-            })?;
+        let guest = GuestRegionMmap::with_arc(region.share(), GuestAddress(RAM_BASE))
+            .ok_or_else(too_large)?;
         let guest = GuestMemory::from_regions(vec![guest])
             .map_err(|error| refuse("register", io::Error::other(error)))?;
         Ok(Memory {
@@ -118,8 +115,9 @@ impl Memory {
     pub fn guard(&mut self) -> Result<(), Refusal> {
         let huge = self.huge == HugePages::Thp;
         let guard = Guard::new(self.region.clone(), RAM_BASE, huge);
-        let guard = guard
-            .map_err(|error| Refusal::host(format!("cannot guard the guest's memory: {error}")))?;
+        let guard = guard.map_err(|error| {
+            Refusal::host("--protected", format!("cannot guard guest memory: {error}"))
+        })?;
         self.guard = Some(Arc::new(guard));
         Ok(())
     }
@@ -214,13 +212,19 @@ fn shmem_allows(setting: &str) -> bool {
         .any(|word| setting.contains(word))
 }
 
-/// The sentence for a hugetlb pool that is too small.
-fn hugetlb_advice(size: Size) -> String {
+fn cannot(size: Size, what: &str, error: io::Error) -> Refusal {
+    let problem = format!("the host cannot {what} that much guest memory: {error}; ask for less");
+    Refusal::host(format!("--memory {size}"), problem)
+}
+
+/// For a hugetlb pool that is too small.
+fn no_huge_pages(size: Size) -> Refusal {
     let pages = size.bytes / MEMORY_BLOCK;
-    format!(
-        "the host's pool has too few free 2 MiB pages for {size}; add {pages} with \
-         'sysctl vm.nr_hugepages=<now + {pages}>', or use --huge-pages thp"
-    )
+    let problem = format!(
+        "the host's pool has too few free 2 MiB pages for {size}; add {pages} to it with 'sudo sysctl \
+         vm.nr_hugepages=$(($(sysctl -n vm.nr_hugepages) + {pages}))', or use --huge-pages thp"
+    );
+    Refusal::host("--huge-pages hugetlb", problem)
 }
 
 /// MemTotal + SwapTotal, in bytes, from the text of /proc/meminfo.
@@ -245,30 +249,38 @@ pub fn check_against_host(size: Size, overcommit: bool) -> Result<(), Refusal> {
 
 /// Refuses more memory than this process may lock, which a protected VM's is as the guest touches it.
 pub fn check_lockable(size: Size) -> Result<(), Refusal> {
-    let limit = sys::lockable()
-        .map_err(|error| Refusal::host(format!("cannot tell what may be locked: {error}")))?;
+    let limit = sys::lockable().map_err(|error| {
+        let problem = format!("cannot tell how much memory you may lock: {error}");
+        Refusal::host("--protected", problem)
+    })?;
     check_lockable_of(size, limit)
 }
 
 fn check_lockable_of(size: Size, limit: Option<u64>) -> Result<(), Refusal> {
     match limit {
-        Some(limit) if size.bytes > limit => Err(Refusal::host(format!(
-            "the host locks a protected VM's memory, {size}, and you may lock {}; raise your limit \
-             (memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service), or run it with \
-             CAP_IPC_LOCK",
-            size.beside(limit)
-        ))),
+        Some(limit) if size.bytes > limit => Err(Refusal::host(
+            "--protected",
+            format!(
+                "the host locks a protected VM's memory, {size}, and you may lock {}; raise your limit \
+                 (memlock in /etc/security/limits.conf, LimitMEMLOCK= of a service), or run it with \
+                 CAP_IPC_LOCK",
+                size.beside(limit)
+            ),
+        )),
         _ => Ok(()),
     }
 }
 
 fn check_against(size: Size, overcommit: bool, meminfo: &str) -> Result<(), Refusal> {
     match host_memory(meminfo) {
-        Some(host) if size.bytes > host && !overcommit => Err(Refusal::host(format!(
-            "the guest asks for {size} and the host has {} of memory and swap; \
-             ask for less, or add --overcommit if the guest will not use it all",
-            size.beside(host)
-        ))),
+        Some(host) if size.bytes > host && !overcommit => Err(Refusal::host(
+            format!("--memory {size}"),
+            format!(
+                "the host has {} of memory and swap; ask for less, or add --overcommit if the guest will \
+                 not use it all",
+                size.beside(host)
+            ),
+        )),
         _ => Ok(()),
     }
 }
@@ -341,9 +353,10 @@ mod tests {
     fn more_than_the_host_has_is_refused() {
         assert!(check_against(mib(3), false, MEMINFO).is_ok());
         let refusal = check_against(mib(4), false, MEMINFO).unwrap_err();
-        assert!(refusal.sentence.contains("--overcommit"), "{refusal}");
+        let refusal = refusal.to_string();
+        assert!(refusal.contains("--overcommit"), "{refusal}");
         assert!(
-            refusal.sentence.contains("asks for 4M and the host has 3M"),
+            refusal.starts_with("--memory 4M: the host has 3M of "),
             "{refusal}"
         );
         assert!(check_against(mib(4), true, MEMINFO).is_ok());
@@ -358,17 +371,19 @@ mod tests {
         assert!(check_lockable_of(mib(64), None).is_ok());
         assert!(check_lockable_of(mib(64), Some(64 * MIB)).is_ok());
         let refusal = check_lockable_of(mib(64), Some(8 * MIB)).unwrap_err();
-        assert!(
-            refusal.sentence.contains("64M, and you may lock 8M"),
-            "{refusal}"
-        );
+        let refusal = refusal.to_string();
+        assert!(refusal.contains("64M, and you may lock 8M"), "{refusal}");
     }
 
     #[test]
     fn an_empty_hugetlb_pool_says_what_to_set() {
         // More than any pool has.
         let refusal = Memory::new(mib(1 << 25), HugePages::Hugetlb).err().unwrap();
-        assert!(refusal.sentence.contains("2 MiB pages"), "{refusal}");
-        assert!(hugetlb_advice(mib(512)).contains("add 256"));
+        assert!(refusal.to_string().contains("2 MiB pages"), "{refusal}");
+        assert!(
+            no_huge_pages(mib(512))
+                .to_string()
+                .contains("add 256 to it")
+        );
     }
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! How a run ends, and the exit codes that say so. The codes are an interface: scripts test them, so
-//! a code is added but never changed.
+//! How a run ends, what is said of it, and the exit codes. The codes are an interface: scripts test
+//! them, so a code is added but never changed.
+//!
+//! Every refusal is one line: `SUBJECT: what is wrong; what to do`. The subject is what the user named
+//! (an option, a file, a VM) or the host. What is wrong has no capital letter and no full stop; what to
+//! do may be missing where there is nothing to do. A command to type stands in single quotes.
 
 use std::fmt;
 use std::io;
@@ -28,18 +32,18 @@ pub enum ExitCode {
 /// What `armvisor --help` prints below the options.
 pub const EXIT_CODES_HELP: &str = "\
 Exit codes:
-  0    the guest powered off (run); the command was carried out (others)
+  0    success: the guest powered off (run), or the command was carried out (others)
   1    a fault of armvisor itself
-  2    wrong usage
-  3    a kernel, initrd, disk or other file that cannot be used
-  4    the host refuses: KVM, memory, TAP, locks, permissions
+  2    the command line is wrong
+  3    a kernel, initrd, disk or other file cannot be used
+  4    the host refuses: KVM, memory, a TAP, a lock, permissions
   5    the guest asked for a reset (see --on-reset)
-  6    the guest's kernel panicked (see --append), or reported a crash
+  6    the guest's kernel panicked, or reported a crash
   7    KVM could not go on with the guest
-  8    stopped by its user: armvisor stop --force, or Ctrl-A x on the console
-  9    no such VM
-  10   the guest does not do what it was asked for: no driver (balloon, stop), or too late (stop)
-  129  killed by SIGHUP      130  killed by SIGINT      143  killed by SIGTERM";
+  8    its user stopped the VM: 'armvisor stop --force', or Ctrl-A x on the console
+  9    no such VM runs
+  10   the guest did not do what it was asked: no driver (balloon, stop), or not in time (stop)
+  129  SIGHUP ended armvisor      130  SIGINT did      143  SIGTERM did";
 
 /// Why a VM stopped running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -109,35 +113,36 @@ impl fmt::Display for End {
     }
 }
 
-/// An error for the user: the sentence, and the exit code that goes with it.
+/// An error for the user, in the form that the top of this file says, and its exit code.
 #[derive(Debug)]
 pub struct Refusal {
     pub code: ExitCode,
-    pub sentence: String,
+    subject: String,
+    problem: String,
 }
 
 impl Refusal {
-    pub fn new(code: ExitCode, sentence: impl Into<String>) -> Self {
+    /// `problem` is what is wrong and, behind a semicolon, what to do.
+    pub fn new(code: ExitCode, subject: impl fmt::Display, problem: impl fmt::Display) -> Self {
         Refusal {
             code,
-            sentence: sentence.into(),
+            subject: subject.to_string(),
+            problem: problem.to_string(),
         }
     }
 
-    pub fn host(sentence: impl Into<String>) -> Self {
-        Refusal::new(ExitCode::Host, sentence)
+    pub fn host(subject: impl fmt::Display, problem: impl fmt::Display) -> Self {
+        Refusal::new(ExitCode::Host, subject, problem)
     }
 
-    pub fn usage(sentence: impl Into<String>) -> Self {
-        Refusal::new(ExitCode::Usage, sentence)
+    pub fn usage(subject: impl fmt::Display, problem: impl fmt::Display) -> Self {
+        Refusal::new(ExitCode::Usage, subject, problem)
     }
 
     /// The file at `path` (a "kernel", an "initrd", ...) is not what it should be.
     pub fn file(what: &str, path: &Path, problem: impl fmt::Display) -> Self {
-        Refusal::new(
-            ExitCode::BadFile,
-            format!("{what} {}: {problem}", path.display()),
-        )
+        let subject = format!("{what} {}", path.display());
+        Refusal::new(ExitCode::BadFile, subject, problem)
     }
 
     /// The file at `path` cannot be opened or read.
@@ -157,17 +162,43 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
+        let line = format!("{}: {}", self.subject, self.problem);
+        f.write_str(&printable(&line, false))
     }
+}
+
+/// Text that no terminal takes for commands: control characters are shown as Rust writes them, but for
+/// the ends of `lines`. A file's name or another VM may bring any.
+pub fn printable(text: &str, lines: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && !(lines && c == '\n') {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 impl std::error::Error for Refusal {}
 
-/// The exit code for an error that reached `main`.
-pub fn code_of(error: &anyhow::Error) -> ExitCode {
-    error
-        .downcast_ref::<Refusal>()
-        .map_or(ExitCode::Internal, |refusal| refusal.code)
+/// An error that reached `main`, as a refusal. One of the system's that nobody gave a better sentence
+/// is the host's refusal; any other is a fault of ours.
+pub fn refusal_of(error: anyhow::Error) -> Refusal {
+    match error.downcast::<Refusal>() {
+        Ok(refusal) => refusal,
+        Err(error) => {
+            let of_host = error.chain().any(|cause| cause.is::<io::Error>());
+            let problem = format!("{error:#}");
+            if of_host {
+                Refusal::host("host", problem)
+            } else {
+                let problem = format!("{problem}; this is a fault of armvisor, please report it");
+                Refusal::new(ExitCode::Internal, "internal", problem)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -218,9 +249,36 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_keeps_its_code_under_context() {
-        let error = anyhow::Error::from(Refusal::host("no")).context("while starting");
-        assert_eq!(code_of(&error), ExitCode::Host);
-        assert_eq!(code_of(&anyhow::anyhow!("bug")), ExitCode::Internal);
+    fn every_error_becomes_a_refusal_with_a_subject() {
+        let error = anyhow::Error::from(Refusal::usage("--cpus 0", "no")).context("while starting");
+        let refusal = refusal_of(error);
+        assert_eq!(refusal.code, ExitCode::Usage);
+        assert_eq!(refusal.to_string(), "--cpus 0: no");
+        let refusal = refusal_of(io::Error::from_raw_os_error(libc::EMFILE).into());
+        assert_eq!(refusal.code, ExitCode::Host);
+        assert!(refusal.to_string().starts_with("host: Too many open files"));
+        let refusal = refusal_of(anyhow::anyhow!("bug"));
+        assert_eq!(refusal.code, ExitCode::Internal);
+        assert!(refusal.to_string().starts_with("internal: bug; "));
+    }
+
+    #[test]
+    fn a_refusal_is_one_line_that_no_terminal_obeys() {
+        let refusal = Refusal::file("disk", Path::new("/a\n\x1b[2J\u{9b}é"), "is empty");
+        let shown = "disk /a\\n\\u{1b}[2J\\u{9b}é: is empty";
+        assert_eq!(refusal.to_string(), shown);
+        assert_eq!(printable("a\nb\t\r", true), "a\nb\\t\\r");
+    }
+
+    #[test]
+    fn the_help_has_every_exit_code() {
+        for code in 0..=ExitCode::NoAnswer as u8 {
+            let line = format!("\n  {code} ");
+            assert!(EXIT_CODES_HELP.contains(&line), "{code}");
+        }
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+            let code = End::Signal { number: signal }.exit_code();
+            assert!(EXIT_CODES_HELP.contains(&code.to_string()), "{signal}");
+        }
     }
 }

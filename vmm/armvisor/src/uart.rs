@@ -50,7 +50,7 @@ impl Trigger for Line {
     /// An interrupt that cannot be sent is the host's fault; the guest's console stalls, not the VM.
     fn trigger(&self) -> Result<(), Infallible> {
         if let Err(error) = self.0.trigger() {
-            log::error!("cannot interrupt the guest for its UART: {error}");
+            log::error!("UART: cannot interrupt the guest: {error}");
         }
         Ok(())
     }

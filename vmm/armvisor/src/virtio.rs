@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The VM's virtio devices: made from the command line, put on the bus, wired to KVM.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use armvisor_devices::virtio::VirtioDevice;
@@ -33,10 +34,8 @@ pub fn attach(
     let (devices, handles) = make(args, memory)?;
     if devices.len() > layout::VIRTIO_MAX as usize {
         let most = layout::VIRTIO_MAX;
-        return Err(Refusal::usage(format!(
-            "a VM has at most {most} devices; use fewer --disk and --net"
-        ))
-        .into());
+        let problem = format!("a VM has at most {most} devices; use fewer --disk and --net");
+        return Err(Refusal::usage("armvisor run", problem).into());
     }
     let platform = Platform {
         access: args.access_platform || args.protected,
@@ -52,8 +51,8 @@ pub fn attach(
     })
 }
 
-fn host(error: armvisor_devices::Error) -> Refusal {
-    Refusal::host(error.to_string())
+fn host(subject: impl Display) -> impl FnOnce(armvisor_devices::Error) -> Refusal {
+    move |error| Refusal::host(subject, error)
 }
 
 fn make(args: &RunArgs, memory: &Memory) -> Result<(Vec<Box<dyn VirtioDevice>>, Handles), Refusal> {
@@ -65,8 +64,8 @@ fn make(args: &RunArgs, memory: &Memory) -> Result<(Vec<Box<dyn VirtioDevice>>, 
     use armvisor_devices::vsock::{Vsock, VsockConfig};
 
     let mut devices: Vec<Box<dyn VirtioDevice>> = Vec::new();
-    for (index, arg) in args.disk.iter().enumerate() {
-        let file = disk::open(arg)?;
+    let files = disk::open_all(&args.disk)?;
+    for (index, (arg, file)) in args.disk.iter().zip(files).enumerate() {
         let config = BlockConfig {
             read_only: arg.read_only,
             id: format!("armvisor-disk{index}"),
@@ -80,25 +79,28 @@ fn make(args: &RunArgs, memory: &Memory) -> Result<(Vec<Box<dyn VirtioDevice>>, 
             tap: arg.tap.clone(),
             mac: arg.mac,
         };
-        devices.push(Box::new(Net::new(&config).map_err(host)?));
+        let net = Net::new(&config).map_err(host(format!("TAP {}", arg.tap)))?;
+        devices.push(Box::new(net));
     }
     if let Some(arg) = &args.vsock {
         let config = VsockConfig {
             cid: arg.cid.into(),
             uds: arg.uds.clone(),
         };
-        devices.push(Box::new(Vsock::new(&config).map_err(host)?));
+        let subject = format!("vsock {}", arg.uds.display());
+        devices.push(Box::new(Vsock::new(&config).map_err(host(subject))?));
     }
     let mut balloon = None;
     // Memory of a protected VM does not go back to the host before its end.
     if !args.protected {
         let release = Backing::new(memory.guest.clone());
-        let (device, control) = Balloon::new(&memory.guest, Box::new(release)).map_err(host)?;
+        let (device, control) =
+            Balloon::new(&memory.guest, Box::new(release)).map_err(host("balloon"))?;
         devices.push(Box::new(device));
         balloon = Some(control);
     }
     devices.push(Box::new(Rng::default()));
-    let (device, button) = Button::new().map_err(host)?;
+    let (device, button) = Button::new().map_err(host("power button"))?;
     devices.push(Box::new(device));
     Ok((devices, Handles { balloon, button }))
 }
@@ -115,7 +117,9 @@ fn wire(
     let base = layout::virtio_base(index);
     let interrupt = Arc::new(Irqfd(vm.interrupt(layout::virtio_spi(index))?));
     let guest = memory.guest.clone();
-    let device = VirtioMmio::new(device, guest, interrupt, io, platform.clone()).map_err(host)?;
+    let name = device.name();
+    let device = VirtioMmio::new(device, guest, interrupt, io, platform.clone());
+    let device = device.map_err(host(format!("device {name}")))?;
     for (queue, event) in device.queue_events().iter().enumerate() {
         vm.notify(event, base + QUEUE_NOTIFY, queue as u32)?;
     }

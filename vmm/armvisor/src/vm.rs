@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,7 +20,7 @@ use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::bus::Bus;
-use crate::cli::{OnReset, RunArgs, check_nets, check_protected};
+use crate::cli::{OnReset, RunArgs, check_console, check_nets, check_protected};
 use crate::cmdline::CommandLine;
 use crate::console::{Choice, Screen};
 use crate::control::server::Server;
@@ -61,7 +61,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     // A machine has the same addresses after a reset.
     for net in &mut args.net {
         if net.mac.is_none() {
-            net.mac = Some(random_mac().map_err(|error| Refusal::host(error.to_string()))?);
+            let mac = random_mac();
+            net.mac = Some(mac.map_err(|error| Refusal::host(format!("TAP {}", net.tap), error))?);
         }
     }
     let ended = loop {
@@ -114,6 +115,7 @@ impl Standing {
         let bootargs = cmdline::build(&args.append)?;
         check_nets(&args.net)?;
         check_protected(args)?;
+        check_console(args)?;
         let signals = EndSignals::new()?;
         sys::kick::install()?;
         let hypervisor = Hypervisor::open(&args.device)?;
@@ -174,10 +176,13 @@ impl Standing {
 
     fn console(&mut self, choice: &Choice) -> Result<Option<OwnedFd>, Refusal> {
         if self.console.is_none() {
-            self.console = Some(open_console(choice)?);
+            self.console = Some(choice.open()?);
         }
         match &self.console {
-            Some(Some(console)) => console.try_clone().map(Some).map_err(console_failed),
+            Some(Some(console)) => console
+                .try_clone()
+                .map(Some)
+                .map_err(|error| Refusal::host("console", error)),
             _ => Ok(None),
         }
     }
@@ -240,7 +245,7 @@ impl Built {
         let rtc = Arc::new(RealTimeClock::default());
         bus.insert(layout::RTC_BASE, layout::RTC_SIZE, rtc)?;
 
-        let io = IoThread::spawn().map_err(|error| Refusal::host(error.to_string()))?;
+        let io = IoThread::spawn().map_err(|error| Refusal::host("host", error))?;
         let virtio = virtio::attach(vm, &mut bus, &io, args, memory)?;
         let vm_stats = stats_file(vm.fd());
         Ok(Built {
@@ -333,25 +338,6 @@ fn spawn(
         .spawn(body)
 }
 
-fn console_failed(error: io::Error) -> Refusal {
-    Refusal::host(format!("cannot write the console: {error}"))
-}
-
-fn open_console(choice: &Choice) -> Result<Option<OwnedFd>, Refusal> {
-    match choice {
-        Choice::None => Ok(None),
-        Choice::Stdio => io::stdout()
-            .as_fd()
-            .try_clone_to_owned()
-            .map(Some)
-            .map_err(console_failed),
-        Choice::File(path) => match File::create(path) {
-            Ok(file) => Ok(Some(file.into())),
-            Err(error) => Err(Refusal::open("console", path, &error)),
-        },
-    }
-}
-
 /// Lets KVM collect characters, where it can.
 fn coalesce(vm: &Vm, vcpu: &KvmVcpu, uart: &Uart<Screen>) -> bool {
     let Some(page) = vm.coalesce(layout::UART_BASE) else {
@@ -364,7 +350,7 @@ fn coalesce(vm: &Vm, vcpu: &KvmVcpu, uart: &Uart<Screen>) -> bool {
         }
         Err(error) => {
             // KVM would go on collecting what nobody reads, and exit when its ring is full.
-            log::warn!("cannot read KVM's ring of stores: {error}; the console may lag");
+            log::warn!("console: KVM's ring of stores cannot be read, so it may lag: {error}");
             false
         }
     }
@@ -396,7 +382,7 @@ fn write_fdt(
         virtio: built.virtio.devices.len() as u32,
         seeds: seeds.as_ref(),
     })
-    .map_err(|error| Refusal::usage(format!("--append: {error}")))?;
+    .map_err(|error| Refusal::usage("--append", error))?;
     let after = initrd.map_or(loaded.end, |initrd| initrd.end);
     let at = kernel::align_up(after, 4096);
     let room = at
@@ -407,10 +393,11 @@ fn write_fdt(
             memory.guest.write_slice(&tree, at)?;
             Ok(at)
         }
-        _ => Err(Refusal::usage(
-            "the kernel and initrd leave no memory for the guest to run in; give it more --memory",
-        )
-        .into()),
+        _ => {
+            let problem =
+                "the kernel and initrd leave nothing for the guest to run in; give it more";
+            Err(Refusal::usage(format!("--memory {}", args.memory), problem).into())
+        }
     }
 }
 
@@ -475,6 +462,7 @@ impl StatSources {
             });
         Stat {
             name: self.name.clone(),
+            user: None,
             pid: std::process::id(),
             state,
             resets: self.resets,

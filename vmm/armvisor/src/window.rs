@@ -43,14 +43,14 @@ impl RegisterPage {
 impl uart::Window for RegisterPage {
     fn show(&mut self, registers: [u8; 8]) {
         if let Err(error) = self.page.as_volatile_slice().write_slice(&registers, 0) {
-            log::error!("the UART's page is too small: {error}");
+            log::error!("UART: its page is too small: {error}");
         }
         clean_first_line(&self.page);
     }
 
     fn close(&mut self) {
         if let Err(error) = self.vm.remove_memory(SLOT, layout::UART_BASE) {
-            log::error!("KVM cannot take the UART's page back: {error}; the console may stall");
+            log::error!("UART: KVM cannot take its page back, so the console may stall: {error}");
         }
     }
 }

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use armvisor_devices::net::how_to_make_a_tap;
+
 use crate::outcome::Refusal;
 
 /// One `--disk`.
@@ -19,6 +21,13 @@ impl FromStr for DiskArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "write PATH[,ro][,raw]";
+        // As other programs have it.
+        if let Some((key @ ("path" | "file"), path)) = text.split_once('=') {
+            return Err(format!(
+                "has no '{key}='; write '{path}' (a file of that name is './{text}')"
+            ));
+        }
         let (mut path, mut read_only, mut raw) = (text, false, false);
         loop {
             path = if let Some(rest) = path.strip_suffix(",ro") {
@@ -32,7 +41,7 @@ impl FromStr for DiskArg {
             };
         }
         if path.is_empty() {
-            return Err("names no file".into());
+            return Err(format!("names no file; {FORM}"));
         }
         Ok(DiskArg {
             path: path.into(),
@@ -56,19 +65,29 @@ impl FromStr for NetArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "write tap=NAME[,mac=MAC]";
+        match text {
+            "user" | "slirp" | "passt" => {
+                return Err(format!(
+                    "armvisor has no user networking; write tap=tap0, made with '{}'",
+                    how_to_make_a_tap("tap0")
+                ));
+            }
+            name if !name.contains(['=', ',']) => {
+                return Err(format!("lacks a key; write tap={name}"));
+            }
+            _ => {}
+        }
         let (mut tap, mut mac) = (None, None);
-        for (key, value) in key_values(text)? {
+        for (key, value) in key_values(text, FORM)? {
             match key {
                 "tap" if tap.is_none() => tap = Some(parse_tap(value)?),
                 "mac" if mac.is_none() => mac = Some(parse_mac(value)?),
-                _ => {
-                    return Err(format!(
-                        "does not know '{key}' here; write tap=NAME[,mac=MAC]"
-                    ));
-                }
+                "tap" | "mac" => return Err(format!("has '{key}=' twice; {FORM}")),
+                _ => return Err(format!("has no '{key}='; {FORM}")),
             }
         }
-        let tap = tap.ok_or("names no TAP; write tap=NAME[,mac=MAC]")?;
+        let tap = tap.ok_or_else(|| format!("names no TAP; {FORM}"))?;
         Ok(NetArg { tap, mac })
     }
 }
@@ -77,17 +96,14 @@ impl FromStr for NetArg {
 pub fn check_nets(nets: &[NetArg]) -> Result<(), Refusal> {
     for (index, net) in nets.iter().enumerate() {
         let before = &nets[..index];
+        let subject = format!("--net tap={}", net.tap);
         if before.iter().any(|other| other.tap == net.tap) {
-            return Err(Refusal::usage(format!(
-                "--net tap={}: given twice; a TAP serves one device",
-                net.tap
-            )));
+            let problem = "given twice; a TAP serves one device, so give each its own";
+            return Err(Refusal::usage(subject, problem));
         }
         if net.mac.is_some() && before.iter().any(|other| other.mac == net.mac) {
-            return Err(Refusal::usage(format!(
-                "--net tap={}: has the MAC of an earlier --net; give it one of its own",
-                net.tap
-            )));
+            let problem = "has the MAC of an earlier --net; give it one of its own";
+            return Err(Refusal::usage(subject, problem));
         }
     }
     Ok(())
@@ -97,20 +113,14 @@ fn parse_tap(name: &str) -> Result<String, String> {
     let bad = |c: char| c == '/' || c.is_whitespace() || c.is_control();
     if name.is_empty() || name.len() > MAX_TAP || name.contains(bad) {
         return Err(format!(
-            "'{}' cannot be the name of a TAP",
-            name.escape_debug()
+            "'{name}' cannot be the name of a TAP; write 1 to {MAX_TAP} characters without '/' and blanks"
         ));
     }
     Ok(name.to_owned())
 }
 
 fn parse_mac(text: &str) -> Result<[u8; 6], String> {
-    let wrong = || {
-        format!(
-            "'{}' is no MAC; write one as 52:54:00:12:34:56",
-            text.escape_debug()
-        )
-    };
+    let wrong = || format!("'{text}' is no MAC; write one as 52:54:00:12:34:56");
     let mut mac = [0; 6];
     let mut parts = text.split(':');
     for byte in &mut mac {
@@ -125,7 +135,7 @@ fn parse_mac(text: &str) -> Result<[u8; 6], String> {
     }
     if mac[0] & 1 != 0 || mac == [0; 6] {
         return Err(format!(
-            "{text} is not the address of one device (its first byte must be even)"
+            "{text} is not the address of one device; its first byte must be even"
         ));
     }
     Ok(mac)
@@ -144,16 +154,19 @@ impl FromStr for VsockArg {
     fn from_str(text: &str) -> Result<Self, String> {
         const FORM: &str = "write cid=N,uds=PATH";
         let (mut cid, mut uds) = (None, None);
-        for (key, value) in key_values(text)? {
+        for (key, value) in key_values(text, FORM)? {
             match key {
                 "cid" if cid.is_none() => cid = Some(parse_cid(value)?),
                 "uds" if uds.is_none() && !value.is_empty() => uds = Some(PathBuf::from(value)),
-                _ => return Err(format!("does not know '{key}={value}' here; {FORM}")),
+                "uds" if value.is_empty() => return Err(format!("names no socket; {FORM}")),
+                "cid" | "uds" => return Err(format!("has '{key}=' twice; {FORM}")),
+                _ => return Err(format!("has no '{key}='; {FORM}")),
             }
         }
         match (cid, uds) {
             (Some(cid), Some(uds)) => Ok(VsockArg { cid, uds }),
-            _ => Err(format!("lacks a part; {FORM}")),
+            (None, _) => Err(format!("lacks cid=; {FORM}")),
+            _ => Err(format!("lacks uds=; {FORM}")),
         }
     }
 }
@@ -162,15 +175,15 @@ impl FromStr for VsockArg {
 fn parse_cid(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(cid) if cid > 2 && cid != u32::MAX => Ok(cid),
-        _ => Err("a guest's CID is a number from 3 to 4294967294".into()),
+        _ => Err("has no CID that a guest can have; write a number from 3 to 4294967294".into()),
     }
 }
 
-fn key_values(text: &str) -> Result<Vec<(&str, &str)>, String> {
+fn key_values<'a>(text: &'a str, form: &str) -> Result<Vec<(&'a str, &'a str)>, String> {
     text.split(',')
         .map(|part| {
             part.split_once('=')
-                .ok_or(format!("'{part}' is not key=value"))
+                .ok_or_else(|| format!("'{part}' is not KEY=VALUE; {form}"))
         })
         .collect()
 }
@@ -184,9 +197,12 @@ mod tests {
         let check = |nets: [&str; 2]| check_nets(&nets.map(|net| net.parse().unwrap()));
         assert!(check(["tap=a", "tap=b"]).is_ok());
         let refusal = check(["tap=a", "tap=a"]).unwrap_err();
-        assert!(refusal.sentence.contains("given twice"), "{refusal}");
+        assert!(refusal.to_string().contains("given twice"), "{refusal}");
         let mac = "mac=52:54:00:00:00:01";
         let refusal = check([&format!("tap=a,{mac}"), &format!("tap=b,{mac}")]).unwrap_err();
-        assert!(refusal.sentence.contains("MAC of an earlier"), "{refusal}");
+        assert!(
+            refusal.to_string().contains("MAC of an earlier"),
+            "{refusal}"
+        );
     }
 }

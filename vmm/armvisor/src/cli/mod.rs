@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The command line. `devices` is how disks, networks and sockets are written.
+//! The command line: commands and options, those that are used most first. `run` has the options of a
+//! VM, `devices` how disks, networks and sockets are written, `error` what is said of a wrong line.
 //!
 //! What it refuses, it refuses before anything is opened, with exit code 2.
 
 mod devices;
+mod error;
+mod run;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
-use crate::console::{Choice, ESCAPE_HELP};
-use crate::layout;
-use crate::memory::HugePages;
-use crate::outcome::{EXIT_CODES_HELP, Refusal};
-use crate::rundir::{RUN_DIR_HELP, check_name};
+use crate::outcome::EXIT_CODES_HELP;
+use crate::rundir::RUN_DIR_HELP;
 use crate::size::{self, Size};
 
 pub use devices::{DiskArg, NetArg, VsockArg, check_nets};
+pub use error::refusal;
+pub use run::{OnReset, RunArgs, check_console, check_protected};
 
 /// A small virtual machine monitor for KVM on arm64.
 #[derive(Debug, Parser)]
-#[command(version, after_help = help(), propagate_version = true)]
+#[command(
+    version,
+    after_help = help(),
+    propagate_version = true,
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
 pub struct Cli {
     #[command(flatten)]
     pub verbosity: Verbosity,
@@ -28,51 +36,64 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// What every command takes. Last in each command's help.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "General")]
 pub struct Verbosity {
     /// Say more: -v what is chosen, -vv what the guest does wrong
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
     /// Say nothing but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
+    /// Print this help
+    #[arg(short, long, action = ArgAction::Help, global = true)]
+    help: Option<bool>,
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version, global = true)]
+    version: Option<bool>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a VM
-    #[command(after_help = run_help())]
+    #[command(after_help = run::help())]
     Run(Box<RunArgs>),
-    /// Show a VM's state, its exits by class, and where its time goes
-    #[command(after_help = STAT_HELP)]
-    Stat(StatArgs),
-    /// Stop a VM's CPUs and devices until 'resume'
-    Pause(VmArgs),
-    /// Let a paused VM go on
-    Resume(VmArgs),
-    /// Press a VM's power button and wait until its guest has powered off, or end it at once
-    Stop(StopArgs),
-    /// Ask a VM's guest to give memory back to the host, or to take it again
-    Balloon(BalloonArgs),
     /// List the VMs that run
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
+    /// Show a VM's state, its exits by class, and where its time goes
+    #[command(after_help = STAT_HELP)]
+    Stat(StatArgs),
+    /// Press a VM's power button and wait until its guest has powered off, or end it at once
+    Stop(StopArgs),
+    /// Stop a VM's CPUs and devices until 'resume'
+    Pause(VmArgs),
+    /// Let a paused VM go on
+    Resume(VmArgs),
+    /// Ask a VM's guest to give memory back to the host, or to take it again
+    Balloon(BalloonArgs),
+}
+
+/// The names of the commands.
+fn command_names() -> Vec<String> {
+    let names = Cli::command();
+    names
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect()
 }
 
 fn help() -> String {
     format!("{EXIT_CODES_HELP}\n\n{RUN_DIR_HELP}")
 }
 
-fn run_help() -> String {
-    format!("On a terminal: {ESCAPE_HELP}.\n\n{EXIT_CODES_HELP}")
-}
-
 #[derive(Debug, Args)]
 pub struct VmArgs {
-    /// The VM's name, as 'armvisor list' shows it
+    /// The VM's name, as 'armvisor list' shows it; root names another user's VM USER/NAME
     pub vm: String,
     /// Print JSON
     #[arg(long)]
@@ -111,7 +132,7 @@ pub enum Switch {
 fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("write a number of seconds from 0.1 to 86400".into()),
+        _ => Err("write a number of seconds from 0.1 to 86400".to_owned()),
     }
 }
 
@@ -133,143 +154,24 @@ pub struct BalloonArgs {
     #[command(flatten)]
     pub vm: VmArgs,
     /// How much of its memory the guest is to do without, in all, such as 128M; 0 for none
-    #[arg(value_parser = size::parse)]
+    #[arg(value_parser = size::parse_part)]
     pub size: Size,
-}
-
-/// What follows when the guest asks for a reset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum OnReset {
-    #[default]
-    Exit,
-    Restart,
-}
-
-#[derive(Clone, Debug, Args)]
-pub struct RunArgs {
-    /// Kernel: an arm64 Image, plain, gzipped or EFI zboot
-    #[arg(long, value_name = "IMAGE")]
-    pub kernel: PathBuf,
-    /// Initial RAM disk
-    #[arg(long, value_name = "FILE")]
-    pub initrd: Option<PathBuf>,
-    /// Added to the kernel's command line, which takes 2047 bytes in all. Its own 'console=' or
-    /// 'earlycon' replaces the default. 'panic=-1 reboot=panic_warm' comes before it, by which a panic
-    /// of a Linux kernel is known; with 'panic=0' here such a guest stays as it is
-    #[arg(
-        long,
-        value_name = "STRING",
-        default_value = "",
-        allow_hyphen_values = true
-    )]
-    pub append: String,
-    /// Number of CPUs, at most 123 and what this KVM can; more than the host has is possible but slow
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_cpus, allow_negative_numbers = true)]
-    pub cpus: u32,
-    /// Memory, such as 512M or 2G
-    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = parse_memory)]
-    pub memory: Size,
-    /// Let the guest have more memory than the host has
-    #[arg(long)]
-    pub overcommit: bool,
-    /// Make it a protected VM: this program and other processes can access only the memory that the
-    /// guest shares; on pKVM (a host's kernel started with 'kvm-arm.mode=protected') the host's kernel, too
-    /// (docs/protected.md has the limits of that). A guest whose kernel shares nothing has no devices but
-    /// its console
-    #[arg(long)]
-    pub protected: bool,
-    /// Offer devices with VIRTIO_F_ACCESS_PLATFORM, by which a guest's kernel can put memory of its choice
-    /// between itself and them (bounce buffers); a protected VM's are so
-    #[arg(long)]
-    pub access_platform: bool,
-    /// Give the guest a PMU, so that perf counts in it; what it counts are the host's events
-    #[arg(long)]
-    pub pmu: bool,
-    /// A raw disk image or a block device, or several; with ',ro' the guest cannot write it. What looks like
-    /// another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' says that it is raw
-    #[arg(long, value_name = "PATH[,ro][,raw]")]
-    pub disk: Vec<DiskArg>,
-    /// A network device on the TAP device NAME, or several; without a MAC it gets a random one
-    #[arg(long, value_name = "tap=NAME[,mac=MAC]")]
-    pub net: Vec<NetArg>,
-    /// A socket device: the guest is CID N, the host side is Unix socket PATH
-    #[arg(long, value_name = "cid=N,uds=PATH")]
-    pub vsock: Option<VsockArg>,
-    /// What a reset that the guest asks for does, or a panic: ends armvisor with exit code 5 or 6, or
-    /// starts the VM again as at first, kernel and initrd read anew
-    #[arg(long, value_enum, default_value_t, value_name = "exit|restart")]
-    pub on_reset: OnReset,
-    /// What the host backs guest memory with
-    #[arg(long, value_enum, default_value_t)]
-    pub huge_pages: HugePages,
-    /// The KVM device
-    #[arg(long, value_name = "PATH", default_value = "/dev/kvm")]
-    pub device: PathBuf,
-    /// The guest's console: stdio, none, or a file to write it to
-    #[arg(long, value_name = "stdio|FILE|none", default_value = "stdio")]
-    pub console: Choice,
-    /// The VM's name for 'armvisor stat' and its like [default: vm-PID]
-    #[arg(long, value_parser = parse_name)]
-    pub name: Option<String>,
-    /// Print a report as one line of JSON when the VM ends
-    #[arg(long)]
-    pub json: bool,
-    /// Give the guest no random seeds, for runs that repeat instruction by instruction
-    #[arg(long, hide = true)]
-    pub no_randomness: bool,
-}
-
-fn parse_memory(text: &str) -> Result<Size, String> {
-    size::parse_memory(text).map_err(|error| error.to_string())
-}
-
-fn parse_name(text: &str) -> Result<String, String> {
-    check_name(text).map(|()| text.to_owned())
-}
-
-fn parse_cpus(text: &str) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(0) => Err("a VM needs at least one CPU".into()),
-        Ok(cpus) if cpus <= layout::MAX_CPUS => Ok(cpus),
-        Ok(_) => Err(format!("a VM has at most {} CPUs", layout::MAX_CPUS)),
-        Err(_) => Err(format!("write a number from 1 to {}", layout::MAX_CPUS)),
-    }
-}
-
-/// What a protected VM cannot have.
-pub fn check_protected(args: &RunArgs) -> Result<(), Refusal> {
-    let hugetlb = args.huge_pages == HugePages::Hugetlb;
-    let cannot = [
-        (args.pmu, "--pmu", "KVM gives such a VM no PMU"),
-        (
-            hugetlb,
-            "--huge-pages hugetlb",
-            "KVM takes no pages of that pool for such a VM",
-        ),
-        (
-            args.overcommit,
-            "--overcommit",
-            "its memory stays in the host's until it ends",
-        ),
-    ];
-    match cannot.iter().find(|(given, ..)| args.protected && *given) {
-        Some((_, option, why)) => Err(Refusal::usage(format!(
-            "--protected and {option}: {why}; leave {option} out"
-        ))),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::console::Choice;
+    use crate::memory::HugePages;
 
     fn run(args: &[&str]) -> Result<RunArgs, String> {
-        let all = ["armvisor", "run", "--kernel", "k"].iter().chain(args);
-        match Cli::try_parse_from(all)
-            .map_err(|error| error.to_string())?
-            .command
-        {
+        let all: Vec<&str> = ["armvisor", "run", "--kernel", "k"]
+            .iter()
+            .chain(args)
+            .copied()
+            .collect();
+        let said = |error| refusal(&error, all.iter().copied()).unwrap().to_string();
+        match Cli::try_parse_from(&all).map_err(said)?.command {
             Command::Run(args) => Ok(*args),
             other => Err(format!("{other:?}")),
         }
@@ -352,18 +254,64 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_with_the_way_to_write_it() {
-        let cases: [(&[&str], &str); 20] = [
-            (&["--cpus", "0"], "at least one CPU"),
+        let cases: [(&[&str], &str); 28] = [
+            (
+                &["--cpus", "0"],
+                "--cpus 0: a VM needs at least one CPU; write 1 or more",
+            ),
             (&["--cpus", "100000"], "at most 123 CPUs"),
             (&["--cpus", "-1"], "from 1 to 123"),
-            (&["--memory", "0"], "no memory cannot run"),
-            (&["--memory", "16M"], "too small"),
+            (
+                &["--memory", "0"],
+                "--memory 0: no VM runs without memory; give it at least 32M",
+            ),
+            (
+                &["--memory", "512"],
+                "--memory 512: is 512 bytes, for it has no unit; did you mean 512M?",
+            ),
+            (&["--memory", "16M"], "--memory 16M: is too small"),
             (&["--memory", "100000001"], "not a multiple of 2 MiB"),
-            (&["--memory", "lots"], "whole number with a unit"),
-            (&["--disk", ""], "names no file"),
-            (&["--disk", ",ro,raw"], "names no file"),
-            (&["--net", "eth0"], "not key=value"),
-            (&["--net", "mac=52:54:00:12:34:56"], "names no TAP"),
+            (
+                &["--memory", "lots"],
+                "--memory lots: is no size; write a whole number with a unit",
+            ),
+            (
+                &["--disk", ""],
+                "--disk: names no file; write PATH[,ro][,raw]",
+            ),
+            (
+                &["--disk", ",ro,raw"],
+                "names no file; write PATH[,ro][,raw]",
+            ),
+            (
+                &["--disk", "path=x,ro"],
+                "has no 'path='; write 'x,ro' (a file of that name is './path=x,ro')",
+            ),
+            (
+                &["--disk", "file=x"],
+                "--disk file=x: has no 'file='; write 'x' (",
+            ),
+            (
+                &["--net", "eth0"],
+                "--net eth0: lacks a key; write tap=eth0",
+            ),
+            (
+                &["--net", "user"],
+                "--net user: armvisor has no user networking; write tap=tap0, made with 'sudo ip tuntap add dev tap0 mode tap user $USER; sudo ip addr add ",
+            ),
+            (&["--net", "tap"], "lacks a key; write tap=tap"),
+            (
+                &["--net", "tap=x,y"],
+                "'y' is not KEY=VALUE; write tap=NAME[,mac=MAC]",
+            ),
+            (
+                &["--net", "bridge=br0"],
+                "has no 'bridge='; write tap=NAME[,mac=MAC]",
+            ),
+            (
+                &["--net", "mac=52:54:00:12:34:56"],
+                "names no TAP; write tap=NAME[,mac=MAC]",
+            ),
             (&["--net", "tap=x,mac=52:54:00"], "is no MAC"),
             (
                 &["--net", "tap=x,mac=01:00:5e:00:00:01"],
@@ -373,12 +321,19 @@ mod tests {
                 &["--net", "tap=a-name-that-is-too-long"],
                 "cannot be the name of a TAP",
             ),
-            (&["--net", "tap=x,tap=y"], "does not know"),
+            (
+                &["--net", "tap=x,tap=y"],
+                "has 'tap=' twice; write tap=NAME[,mac=MAC]",
+            ),
             (&["--vsock", "cid=2,uds=x"], "from 3 to"),
-            (&["--vsock", "cid=3"], "lacks a part"),
-            (&["--vsock", "cid=3,uds="], "does not know"),
-            (&["--name", "../up"], "letters, digits"),
-            (&["--huge-pages", "big"], "hugetlb"),
+            (&["--vsock", "cid=3"], "lacks uds=; write cid=N,uds=PATH"),
+            (&["--vsock", "uds=x"], "lacks cid=; write cid=N,uds=PATH"),
+            (&["--vsock", "cid=3,uds="], "names no socket"),
+            (
+                &["--name", "../up"],
+                "--name ../up: is no name for a VM; write ",
+            ),
+            (&["--huge-pages", "big"], "write off, thp or hugetlb"),
         ];
         for (args, sentence) in cases {
             let error = run(args).unwrap_err();
@@ -404,8 +359,10 @@ mod tests {
             assert!(check(words).is_ok(), "{words:?}");
             let refusal = check(&[words, &["--protected"]].concat()).unwrap_err();
             let option = words.join(" ");
+            let refusal = refusal.to_string();
+            let (start, end) = (format!("{option}: "), format!("leave {option} out"));
             assert!(
-                refusal.sentence.ends_with(&format!("leave {option} out")),
+                refusal.starts_with(&start) && refusal.ends_with(&end),
                 "{refusal}"
             );
         }
@@ -425,10 +382,10 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert!(
-            parse("much")
+            parse("128")
                 .unwrap_err()
                 .to_string()
-                .contains("whole number")
+                .contains("did you mean 128M?")
         );
     }
 
@@ -446,6 +403,75 @@ mod tests {
         assert_eq!(parse(&["--force"]), Some((true, 90)));
         assert_eq!(parse(&["--force", "--timeout", "5"]), None);
         assert_eq!(parse(&["--timeout", "soon"]), None);
+    }
+
+    #[test]
+    fn a_console_is_none_of_the_vms_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let [disk, link] = ["disk", "link"].map(|name| folder.path().join(name));
+        std::fs::write(&disk, "x").unwrap();
+        std::fs::hard_link(&disk, &link).unwrap();
+        let path = |path: &PathBuf| path.to_str().unwrap().to_owned();
+        let (disk, link) = (path(&disk), path(&link));
+        for option in ["--disk", "--initrd"] {
+            let args = run(&[option, &disk, "--console", &link]).unwrap();
+            let refusal = check_console(&args).unwrap_err().to_string();
+            let same = format!("--console {link}: is the same file as {option} {disk}, and ");
+            assert!(refusal.starts_with(&same), "{refusal}");
+        }
+        check_console(&run(&["--disk", &disk, "--console", "/none"]).unwrap()).unwrap();
+        check_console(&run(&["--disk", "/none", "--console", "/none"]).unwrap()).unwrap();
+    }
+
+    /// Options and commands in the order in which the help has them.
+    fn order(words: &[&str], starts: &str) -> Vec<String> {
+        let help = Cli::try_parse_from(words).unwrap_err().to_string();
+        help.lines()
+            .filter_map(|line| line.trim_start().strip_prefix(starts))
+            .map(|line| line.split([' ', ':']).next().unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_help_has_first_what_is_used_most() {
+        let options = order(&["armvisor", "run", "--help"], "--");
+        let most = [
+            "kernel", "initrd", "append", "memory", "cpus", "disk", "net",
+        ];
+        assert_eq!(options[..most.len()], most);
+        let help = Cli::try_parse_from(["armvisor", "--help"])
+            .unwrap_err()
+            .to_string();
+        let commands = ["run", "list", "stat", "stop", "pause", "resume", "balloon"];
+        let places: Vec<_> = commands
+            .iter()
+            .map(|name| help.find(&format!("\n  {name} ")).unwrap())
+            .collect();
+        assert!(places.is_sorted(), "{help}");
+    }
+
+    #[test]
+    fn options_are_grouped_and_the_general_ones_come_last() {
+        let help = Cli::try_parse_from(["armvisor", "run", "--help"])
+            .unwrap_err()
+            .to_string();
+        let groups = [
+            "Kernel:",
+            "Machine:",
+            "Devices:",
+            "Life:",
+            "Host:",
+            "Protection:",
+            "General:",
+        ];
+        let places: Vec<_> = groups
+            .iter()
+            .map(|group| {
+                help.find(&format!("\n{group}\n"))
+                    .unwrap_or_else(|| panic!("{group}\n{help}"))
+            })
+            .collect();
+        assert!(places.is_sorted(), "{help}");
     }
 
     #[test]

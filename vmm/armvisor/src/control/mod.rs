@@ -73,6 +73,9 @@ pub struct DeviceStat {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stat {
     pub name: String,
+    /// Whose VM it is; a list has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     pub pid: u32,
     pub state: State,
     pub uptime_seconds: f64,

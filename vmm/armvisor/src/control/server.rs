@@ -92,7 +92,7 @@ impl Server {
                 || self.epoll.ctl(ControlOperation::Add, fd, event).is_err()
             {
                 log::warn!(
-                    "a control client is turned away: {} are connected",
+                    "control socket: a client is turned away, {} are connected already",
                     self.clients.len()
                 );
                 continue;
@@ -155,7 +155,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::rundir::RunDir;
+    use crate::rundir::{Places, RunDir};
 
     struct Setup {
         _parent: tempfile::TempDir,
@@ -176,7 +176,7 @@ mod tests {
 
     impl Setup {
         fn connect(&self) -> UnixStream {
-            let stream = self.run.connect("vm").unwrap();
+            let stream = Places::from(self.run.clone()).connect("vm").unwrap();
             stream
                 .set_read_timeout(Some(Duration::from_millis(200)))
                 .unwrap();

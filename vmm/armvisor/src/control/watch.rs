@@ -12,8 +12,9 @@ use super::client::{ask, heading};
 use super::{Request, Stat};
 use crate::cli::{StatArgs, Switch};
 use crate::cost::{self, Cost};
-use crate::outcome::{ExitCode, Refusal};
-use crate::rundir::RunDir;
+use crate::open::{REGULAR_FILE, open};
+use crate::outcome::{ExitCode, Refusal, printable};
+use crate::rundir::Places;
 
 /// More than a VM ever says of itself.
 const MAX_FILE: u64 = 1 << 24;
@@ -39,15 +40,15 @@ enum Form {
 }
 
 /// Carries `armvisor stat` out, and writes to `out`.
-pub fn stat(run: &RunDir, args: &StatArgs, out: &mut impl Write) -> anyhow::Result<()> {
+pub fn stat(places: &Places, args: &StatArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let name = &args.vm.vm;
     let since = args.since.as_deref().map(read).transpose()?;
     if let Some(switch) = args.accounting {
         let on = switch == Switch::On;
-        ask(run, name, Request::Accounting { on })?;
+        ask(places, name, Request::Accounting { on })?;
     }
     let form = form(args, io::stdout().is_terminal());
-    let mut now = look(run, name)?;
+    let mut now = look(places, name)?;
     if let Some((since, path)) = since.as_ref().zip(args.since.as_deref()) {
         check_same(since, &now, path)?;
     }
@@ -60,7 +61,7 @@ pub fn stat(run: &RunDir, args: &StatArgs, out: &mut impl Write) -> anyhow::Resu
             return Ok(());
         };
         std::thread::sleep(Duration::from_secs_f64(seconds));
-        let next = match look(run, name) {
+        let next = match look(places, name) {
             Err(refusal) if refusal.code == ExitCode::NoSuchVm => return Ok(()),
             other => other?,
         };
@@ -79,8 +80,8 @@ fn form(args: &StatArgs, terminal: bool) -> Form {
     }
 }
 
-fn look(run: &RunDir, name: &str) -> Result<Stat, Refusal> {
-    Ok(ask(run, name, Request::Stat)?.stat.unwrap_or_default())
+fn look(places: &Places, name: &str) -> Result<Stat, Refusal> {
+    Ok(ask(places, name, Request::Stat)?.stat.unwrap_or_default())
 }
 
 /// False when nobody reads on.
@@ -94,9 +95,9 @@ fn show(out: &mut impl Write, form: Form, now: &Stat, before: Option<&Stat>) -> 
             };
             serde_json::to_string(&json)? + "\n"
         }
-        Form::Table => heading(now) + &cost::text(&cost),
-        Form::Screen => CLEAR.to_owned() + &heading(now) + &cost::text(&cost),
-        Form::Line => cost::line(&cost),
+        Form::Table => printable(&(heading(now) + &cost::text(&cost)), true),
+        Form::Screen => CLEAR.to_owned() + &printable(&(heading(now) + &cost::text(&cost)), true),
+        Form::Line => printable(&cost::line(&cost), true),
     };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -106,7 +107,8 @@ fn show(out: &mut impl Write, form: Form, now: &Stat, before: Option<&Stat>) -> 
 
 /// The statistics in `path`.
 fn read(path: &Path) -> Result<Stat, Refusal> {
-    let file = File::open(path).map_err(|error| Refusal::open("--since", path, &error))?;
+    let (file, _) = open(path, File::options().read(true), REGULAR_FILE)
+        .map_err(|problem| problem.refusal("--since", path))?;
     let mut text = String::new();
     file.take(MAX_FILE)
         .read_to_string(&mut text)
@@ -136,7 +138,7 @@ fn check_same(before: &Stat, now: &Stat, path: &Path) -> Result<(), Refusal> {
     }
     let problem = if before.name == now.name && before.pid == now.pid {
         format!(
-            "VM {} has started again since, and counts from its start; leave --since out",
+            "VM {} has started again since and counts from its start; leave --since out",
             now.name
         )
     } else {
@@ -156,6 +158,7 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::control::Reply;
     use crate::control::server::Server;
+    use crate::rundir::RunDir;
 
     fn args(words: &[&str]) -> Result<StatArgs, String> {
         let all = ["armvisor", "stat"].iter().chain(words);
@@ -206,7 +209,7 @@ mod tests {
         let path = folder.path().join("before");
         let sentence = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            read(&path).unwrap_err().sentence
+            read(&path).unwrap_err().to_string()
         };
         for text in ["", "{", "[]", "null", "7", "\u{0}"] {
             assert!(sentence(text).contains("is not what 'armvisor stat VM --json' prints"));
@@ -220,7 +223,7 @@ mod tests {
         assert!(check_same(&before, &of_vm(3.0), &path).is_ok());
         let refusal = check_same(&before, &of_vm(1.0), &path).unwrap_err();
         assert!(
-            refusal.sentence.contains("has started again since"),
+            refusal.to_string().contains("has started again since"),
             "{refusal}"
         );
         let other = Stat {
@@ -228,7 +231,7 @@ mod tests {
             ..of_vm(3.0)
         };
         let refusal = check_same(&before, &other, &path).unwrap_err();
-        assert!(refusal.sentence.contains("with pid 7"), "{refusal}");
+        assert!(refusal.to_string().contains("with pid 7"), "{refusal}");
         assert_eq!(refusal.code, ExitCode::BadFile);
     }
 
@@ -249,6 +252,7 @@ mod tests {
             asked
         });
         let mut out = Vec::new();
+        let run = Places::from(run);
         let args = args(&["vm", "--watch=0.1", "--json", "--accounting", "on"]).unwrap();
         stat(&run, &args, &mut out).unwrap();
         let asked = serve.join().unwrap();

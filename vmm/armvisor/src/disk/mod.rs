@@ -6,34 +6,87 @@
 
 mod format;
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 
 use crate::cli::DiskArg;
+use crate::open::{self, Identity, Problem, Wanted, identity};
 use crate::outcome::Refusal;
 use crate::sys::lock_file;
 
-/// Opens and locks a disk image or block device.
-pub fn open(disk: &DiskArg) -> Result<File, Refusal> {
-    let refuse = |problem: &str| Refusal::file("disk", &disk.path, problem);
-    let open = File::options()
-        .read(true)
-        .write(!disk.read_only)
-        .open(&disk.path);
-    let mut file = open.map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem if !disk.read_only => {
-            refuse("cannot be written by you; add ',ro' to use it read-only")
+const DISK: Wanted = Wanted {
+    accepts: |kind| kind.is_file() || kind.is_block_device(),
+    name: "a regular file or a block device",
+};
+
+/// Opens and locks disk images and block devices, in their order.
+pub fn open_all(disks: &[DiskArg]) -> Result<Vec<File>, Refusal> {
+    let mut seen: Vec<(Identity, &DiskArg)> = Vec::new();
+    let mut files = Vec::new();
+    for disk in disks {
+        let (file, data) = look(disk)?;
+        let identity = identity(&data);
+        let writes = |other: &DiskArg| !(disk.read_only && other.read_only);
+        let same = seen
+            .iter()
+            .find(|(other, before)| *other == identity && writes(before));
+        if let Some((_, before)) = same {
+            return Err(given_twice(disk, before));
         }
-        _ => Refusal::open("disk", &disk.path, &error),
-    })?;
-    let data = file
-        .metadata()
-        .map_err(|error| Refusal::open("disk", &disk.path, &error))?;
-    let kind = data.file_type();
-    if !kind.is_file() && !kind.is_block_device() {
-        return Err(refuse("is neither a file nor a block device"));
+        seen.push((identity, disk));
+        files.push(open(file, &data, disk)?);
     }
+    Ok(files)
+}
+
+fn given_twice(disk: &DiskArg, before: &DiskArg) -> Refusal {
+    let (path, other) = (disk.path.display(), before.path.display());
+    let twice = if disk.path == before.path {
+        "given twice".to_owned()
+    } else {
+        format!("is the same file as --disk {other}")
+    };
+    Refusal::usage(
+        format!("--disk {path}"),
+        format!("{twice}; give it once, or each time with ',ro'"),
+    )
+}
+
+fn look(disk: &DiskArg) -> Result<(File, Metadata), Refusal> {
+    let mut options = File::options();
+    let options = options.read(true).write(!disk.read_only);
+    open::open(&disk.path, options, DISK).map_err(|problem| match &problem {
+        Problem::Io(error) => cannot_open(disk, error),
+        Problem::Kind(_) => problem.refusal("disk", &disk.path),
+    })
+}
+
+fn cannot_open(disk: &DiskArg, error: &io::Error) -> Refusal {
+    let options = disk.path.to_string_lossy().into_owned();
+    let option = options.rsplit_once(',').map(|(_, option)| option);
+    match (error.kind(), option) {
+        (io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem, _)
+            if !disk.read_only =>
+        {
+            let problem = "cannot be written by you; add ',ro' to use it read-only";
+            Refusal::file("disk", &disk.path, problem)
+        }
+        (io::ErrorKind::NotFound, Some(option)) => Refusal::file(
+            "disk",
+            &disk.path,
+            format!(
+                "no such file; if ',{option}' is meant as an option: there are ',ro' and ',raw'"
+            ),
+        ),
+        _ => Refusal::open("disk", &disk.path, error),
+    }
+}
+
+/// Checks and locks what [`look`] has found.
+fn open(mut file: File, data: &Metadata, disk: &DiskArg) -> Result<File, Refusal> {
+    let refuse = |problem: &str| Refusal::file("disk", &disk.path, problem);
+    let kind = data.file_type();
     if kind.is_file() && data.len() == 0 {
         return Err(refuse(
             "is empty; make it the size you want with 'truncate -s 1G FILE'",
@@ -46,12 +99,15 @@ pub fn open(disk: &DiskArg) -> Result<File, Refusal> {
         refuse_other_formats(&mut file, disk)?;
     }
     lock_file(&file, !disk.read_only).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => Refusal::host(format!(
-            "disk {}: another program has it locked, probably a VM that runs; stop that one, or let \
-             both use it with ',ro'",
-            disk.path.display()
-        )),
-        _ => Refusal::host(format!("disk {}: cannot be locked: {error}", disk.path.display())),
+        io::ErrorKind::WouldBlock => Refusal::host(
+            format!("disk {}", disk.path.display()),
+            "another program has it locked, probably a VM that runs; stop that one, or let both use \
+             it with ',ro'",
+        ),
+        _ => Refusal::host(
+            format!("disk {}", disk.path.display()),
+            format!("cannot be locked: {error}"),
+        ),
     })?;
     Ok(file)
 }
@@ -83,8 +139,13 @@ mod tests {
         }
     }
 
+    /// One disk alone.
+    fn open(disk: &DiskArg) -> Result<File, Refusal> {
+        open_all(std::slice::from_ref(disk)).map(|mut files| files.remove(0))
+    }
+
     fn sentence(path: &Path) -> String {
-        open(&arg(path, false)).unwrap_err().sentence
+        open(&arg(path, false)).unwrap_err().to_string()
     }
 
     #[test]
@@ -95,7 +156,11 @@ mod tests {
         for read_only in [false, true] {
             let refusal = open(&arg(image.path(), read_only)).unwrap_err();
             assert_eq!(refusal.code, ExitCode::Host);
-            assert!(refusal.sentence.contains("locked"), "{refusal}");
+            assert!(
+                refusal
+                    .to_string()
+                    .contains("another program has it locked")
+            );
         }
         drop(writer);
         let _readers = [(); 2].map(|()| open(&arg(image.path(), true)).unwrap());
@@ -103,10 +168,35 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_is_given_twice_is_named_so_under_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, hard, soft] = ["one", "hard", "soft"].map(|name| folder.path().join(name));
+        std::fs::write(&one, [0; 4096]).unwrap();
+        std::fs::hard_link(&one, &hard).unwrap();
+        std::os::unix::fs::symlink(&one, &soft).unwrap();
+        let said = |other: &Path, read_only| {
+            let refusal = open_all(&[arg(&one, read_only), arg(other, false)]).unwrap_err();
+            assert_eq!(refusal.code, ExitCode::Usage);
+            refusal.to_string()
+        };
+        assert!(said(&one, false).contains(": given twice; give it once"));
+        for other in [&hard, &soft] {
+            let same = format!(": is the same file as --disk {}; ", one.display());
+            for read_only in [false, true] {
+                assert!(said(other, read_only).contains(&same));
+            }
+        }
+        open_all(&[arg(&one, true), arg(&hard, true)]).unwrap();
+    }
+
+    #[test]
     fn what_is_no_disk_is_refused() {
         assert!(sentence(Path::new("/nonexistent")).contains("no such file"));
         assert!(sentence(Path::new("/tmp")).contains("directory"));
-        assert!(sentence(Path::new("/dev/null")).contains("neither"));
+        let null = "is a character device, not a regular file or a block device";
+        assert!(sentence(Path::new("/dev/null")).ends_with(null));
+        let option = "no such file; if ',rw' is meant as an option: there are ',ro' and ',raw'";
+        assert!(sentence(Path::new("/nonexistent,rw")).ends_with(option));
         let image = tempfile::NamedTempFile::new().unwrap();
         assert!(sentence(image.path()).contains("is empty"));
         image.as_file().set_len(511).unwrap();
@@ -126,7 +216,10 @@ mod tests {
         for read_only in [false, true] {
             let refusal = open(&arg(image.path(), read_only)).unwrap_err();
             assert_eq!(refusal.code, ExitCode::BadFile);
-            assert!(refusal.sentence.contains("is in qcow2 format"), "{refusal}");
+            assert!(
+                refusal.to_string().contains("is in qcow2 format"),
+                "{refusal}"
+            );
             let raw = DiskArg {
                 raw: true,
                 ..arg(image.path(), read_only)

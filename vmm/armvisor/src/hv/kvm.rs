@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use super::{Vcpu, VmEntry, VmExit};
 use crate::fdt::Gic;
 use crate::layout;
 use crate::memory::Memory;
+use crate::open::{Problem, Wanted, open};
 use crate::outcome::{End, Refusal};
 use crate::sys;
 use crate::sys::kick::Kickable;
@@ -66,9 +68,35 @@ const DEFAULT_IPA_BITS: u32 = 40;
 
 /// KVM_VM_TYPE_ARM_PROTECTED.
 const VM_TYPE_PROTECTED: u64 = 1 << 31;
-const NO_PROTECTED_VMS: &str = "this host's KVM does not make protected VMs: on a CPU with EL2 it needs a \
-     kernel that has them and was started with 'kvm-arm.mode=protected' on its command line; without EL2, \
-     armvisor's module makes them; run without --protected";
+const NO_PROTECTED_VMS: &str = "this host's KVM makes no protected VMs; run without it, or, on a CPU with \
+     EL2, start a host kernel that has them with 'kvm-arm.mode=protected', or, without EL2, use armvisor's \
+     module";
+
+const KVM_DEVICE: Wanted = Wanted {
+    accepts: |kind| kind.is_char_device(),
+    name: "a KVM device",
+};
+
+fn cannot_open(problem: &Problem) -> String {
+    let error = match problem {
+        Problem::Io(error) => error,
+        Problem::Kind(text) => return text.clone(),
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "no such device: this machine's kernel offers no KVM here; if it started without EL2 ('HYP \
+             mode not available' in its log), install armvisor's module with 'make install' and load it \
+             with 'sudo modprobe armvisor'"
+                .into()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "permission denied; add yourself to the group that owns it with 'sudo usermod -aG kvm $USER', \
+             and log in again"
+                .into()
+        }
+        _ => format!("cannot be opened: {error}"),
+    }
+}
 
 /// The open KVM device.
 pub struct Hypervisor {
@@ -78,28 +106,9 @@ pub struct Hypervisor {
 impl Hypervisor {
     /// Opens the KVM device at `path` and checks that it is one, and able enough.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
-        let refuse = |problem: String| Refusal::host(format!("{}: {problem}", path.display()));
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(|error| {
-                refuse(match error.kind() {
-                    io::ErrorKind::NotFound => {
-                        "no such device; this machine's kernel offers no KVM here. \
-                     If it started without EL2 ('HYP mode not available' in its log): \
-                     'sudo modprobe armvisor', installed by 'make install' of armvisor's sources"
-                            .into()
-                    }
-                    io::ErrorKind::PermissionDenied => {
-                        "permission denied; add yourself to the group \
-                     that owns it ('sudo usermod -aG kvm $USER', then log in again)"
-                            .into()
-                    }
-                    io::ErrorKind::IsADirectory => "is a directory, not a KVM device".into(),
-                    _ => format!("cannot be opened: {error}"),
-                })
-            })?;
+        let refuse = |problem: String| Refusal::host(path.display(), problem);
+        let opened = open(path, File::options().read(true).write(true), KVM_DEVICE);
+        let (file, _) = opened.map_err(|problem| refuse(cannot_open(&problem)))?;
         match sys::kvm::api_version(&file) {
             Ok(version) if version == KVM_API_VERSION as i32 => {}
             Ok(version) => {
@@ -107,7 +116,11 @@ impl Hypervisor {
                     "speaks version {version} of KVM's API, not 12"
                 )));
             }
-            Err(_) => return Err(refuse("is not a KVM device".into())),
+            Err(_) => {
+                return Err(refuse(
+                    "is not a KVM device; leave --device out to use /dev/kvm".into(),
+                ));
+            }
         }
         let kvm = sys::kvm::from_owned(OwnedFd::from(file));
         let missing: Vec<&str> = NEEDED
@@ -117,7 +130,7 @@ impl Hypervisor {
             .collect();
         if !missing.is_empty() {
             return Err(refuse(format!(
-                "this KVM lacks {}; armvisor needs it",
+                "lacks {}, which armvisor needs; run a newer kernel",
                 missing.join(", ")
             )));
         }
@@ -140,18 +153,18 @@ impl Hypervisor {
         let limit = u32::try_from(self.kvm.get_host_ipa_limit()).unwrap_or(0);
         let allowed = if limit == 0 { DEFAULT_IPA_BITS } else { limit };
         if needed > allowed {
-            return Err(Refusal::host(format!(
-                "this much memory needs {needed} bits of guest address and this KVM has {allowed}; \
-                 ask for less --memory"
-            )));
+            let problem = format!(
+                "this much needs {needed} bits of guest address and this KVM has {allowed}; ask for less"
+            );
+            return Err(Refusal::host("--memory", problem));
         }
         // The smallest address space that holds the machine: the fewest levels of tables to walk.
         let bits = if limit == 0 { 0 } else { u64::from(needed) };
         let kind = if protected { VM_TYPE_PROTECTED } else { 0 };
         let vm = self.kvm.create_vm_with_type(bits | kind);
         let fd = vm.map_err(|error| match error.errno() {
-            libc::EINVAL if protected => Refusal::host(NO_PROTECTED_VMS),
-            _ => Refusal::host(format!("KVM cannot make a VM: {error}")),
+            libc::EINVAL if protected => Refusal::host("--protected", NO_PROTECTED_VMS),
+            _ => Refusal::host("KVM", format!("cannot make a VM: {error}")),
         })?;
         Ok(Vm {
             fd,
@@ -171,7 +184,7 @@ pub struct Vm {
 }
 
 fn host(what: &'static str) -> impl Fn(kvm_ioctls::Error) -> Refusal {
-    move |error| Refusal::host(format!("KVM cannot {what}: {error}"))
+    move |error| Refusal::host("KVM", format!("cannot {what}: {error}"))
 }
 
 impl Vm {
@@ -181,8 +194,9 @@ impl Vm {
 
     /// A file of KVM's for a protected VM's memory.
     pub fn memory_file(&self, bytes: u64) -> Result<File, Refusal> {
-        sys::kvm::guest_memfd(&self.fd, bytes)
-            .map_err(|error| Refusal::host(format!("KVM cannot make the guest's memory: {error}")))
+        sys::kvm::guest_memfd(&self.fd, bytes).map_err(|error| {
+            Refusal::host("KVM", format!("cannot make the guest's memory: {error}"))
+        })
     }
 
     /// False: this KVM has protected VMs on memory of its own files only.
@@ -200,9 +214,10 @@ impl Vm {
             {
                 Ok(false)
             }
-            Err(error) => Err(Refusal::host(format!(
-                "KVM cannot take the guest's memory: {error}"
-            ))),
+            Err(error) => Err(Refusal::host(
+                "KVM",
+                format!("cannot take the guest's memory: {error}"),
+            )),
         }
     }
 
@@ -232,8 +247,8 @@ impl Vm {
     pub fn create_vcpu(&self, index: u32, pmu: bool) -> Result<KvmVcpu, Refusal> {
         if pmu && !self.fd.check_extension(Cap::ArmPmuV3) {
             return Err(Refusal::host(
-                "this KVM has no PMU to give to a guest (the host itself may have none); \
-                 run without --pmu",
+                "--pmu",
+                "this KVM has no PMU for a guest, perhaps because the host has none; run without it",
             ));
         }
         let fd = self
@@ -257,8 +272,9 @@ impl Vm {
             init.features[0] |= 1 << KVM_ARM_VCPU_PTRAUTH_GENERIC;
         }
         fd.vcpu_init(&init).map_err(host("set up a vCPU"))?;
-        let immediate = ImmediateExit::map(&fd)
-            .map_err(|error| Refusal::host(format!("KVM cannot share a vCPU's state: {error}")))?;
+        let immediate = ImmediateExit::map(&fd).map_err(|error| {
+            Refusal::host("KVM", format!("cannot share a vCPU's state: {error}"))
+        })?;
         Ok(KvmVcpu {
             fd,
             protected: self.protected,
@@ -285,10 +301,11 @@ impl Vm {
             }
         };
         if gic == Gic::V2 && self.cpus > layout::GICV2_MAX_CPUS {
-            return Err(Refusal::host(format!(
-                "this machine's interrupt controller (GICv2) serves at most {} CPUs",
-                layout::GICV2_MAX_CPUS
-            )));
+            let most = layout::GICV2_MAX_CPUS;
+            let problem = format!(
+                "this machine's interrupt controller (GICv2) serves at most {most}; give it {most} or fewer"
+            );
+            return Err(Refusal::host(format!("--cpus {}", self.cpus), problem));
         }
         let addresses = match gic {
             Gic::V3 => [
@@ -338,8 +355,8 @@ impl Vm {
     pub fn set_accounting(&self, on: bool) -> Result<(), String> {
         if self.fd.check_extension_raw(CAP_ACCOUNTING.into()) <= 0 {
             return Err(
-                "this KVM has no accounting (armvisor's module has); what it counts by itself \
-                 is in 'armvisor stat'"
+                "its KVM has no accounting, only armvisor's module has; leave --accounting out to \
+                 see what this one counts"
                     .into(),
             );
         }
@@ -350,7 +367,7 @@ impl Vm {
         };
         self.fd
             .enable_cap(&cap)
-            .map_err(|error| format!("KVM cannot change its accounting: {error}"))
+            .map_err(|error| format!("its KVM cannot change its accounting: {error}"))
     }
 
     /// Has KVM collect byte stores to `address`. Returns at which page of a vCPU's file the ring is;
@@ -373,7 +390,7 @@ impl Vm {
 
 fn eventfd() -> Result<EventFd, Refusal> {
     EventFd::new(libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)
-        .map_err(|error| Refusal::host(format!("cannot make an eventfd: {error}")))
+        .map_err(|error| Refusal::host("host", format!("cannot make an eventfd: {error}")))
 }
 
 fn set<T>(device: &DeviceFd, group: u32, attr: u64, value: &T) -> Result<(), kvm_ioctls::Error> {

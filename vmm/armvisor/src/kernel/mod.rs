@@ -15,6 +15,7 @@ use std::path::Path;
 use armvisor_devices::GuestMemory;
 use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryRegion};
 
+use crate::open::{self, REGULAR_FILE};
 use crate::outcome::Refusal;
 use crate::size::{self, KIB};
 use crate::sys;
@@ -96,13 +97,8 @@ pub fn space(kernel: &Path, initrd: Option<&Path>) -> u64 {
 }
 
 fn open(what: &str, path: &Path) -> Result<(File, u64), Refusal> {
-    let file = File::open(path).map_err(|error| Refusal::open(what, path, &error))?;
-    let data = file
-        .metadata()
-        .map_err(|error| Refusal::open(what, path, &error))?;
-    if !data.is_file() {
-        return Err(Refusal::file(what, path, "is not a regular file"));
-    }
+    let (file, data) = open::open(path, File::options().read(true), REGULAR_FILE)
+        .map_err(|problem| problem.refusal(what, path))?;
     match data.len() {
         0 => Err(Refusal::file(what, path, "is empty")),
         len => Ok((file, len)),

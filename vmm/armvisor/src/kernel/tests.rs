@@ -68,7 +68,7 @@ fn load_bytes(bytes: &[u8], memory: &GuestMemory) -> Result<Loaded, Refusal> {
 fn refusal(bytes: &[u8]) -> String {
     let refusal = load_bytes(bytes, &memory(32 * MIB)).unwrap_err();
     assert_eq!(refusal.code, crate::outcome::ExitCode::BadFile);
-    refusal.sentence
+    refusal.to_string()
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_old_kernel_without_a_size_goes_to_its_offset() {
 #[test]
 fn missing_empty_and_odd_files_are_refused() {
     let memory = memory(32 * MIB);
-    let sentence = |path: &str| load(Path::new(path), &memory).unwrap_err().sentence;
+    let sentence = |path: &str| load(Path::new(path), &memory).unwrap_err().to_string();
     assert_eq!(
         sentence("/nonexistent/k"),
         "kernel /nonexistent/k: no such file"
@@ -232,7 +232,7 @@ fn initrds_go_behind_the_kernel() {
 fn bad_initrds_are_refused() {
     let memory = memory(32 * MIB);
     let load = |path: &Path, at: u64| load_initrd(path, &memory, GuestAddress(at));
-    let sentence = |path: &Path, at: u64| load(path, at).unwrap_err().sentence;
+    let sentence = |path: &Path, at: u64| load(path, at).unwrap_err().to_string();
     assert!(sentence(Path::new("/nonexistent"), RAM_BASE).contains("no such file"));
     let mut file = tempfile::NamedTempFile::new().unwrap();
     assert!(sentence(file.path(), RAM_BASE).ends_with("is empty"));

@@ -99,7 +99,7 @@ impl Guard {
         let mut noted = (0..count.min(NOTED)).map(|slot| PAGES.with(|pages| pages[slot].get()));
         if !noted.all(put_back) {
             let error = io::Error::last_os_error();
-            log::error!("cannot map guest memory again: {error}; devices may fail");
+            log::error!("guest memory: cannot be mapped again, so devices may fail: {error}");
         }
         let offset = FIRST.get() - self.mapping.as_ptr() as usize;
         Some(self.guest + offset as u64)

@@ -99,7 +99,7 @@ impl Drop for Mapping {
         // SAFETY: taken once, here, and self is not used after.
         let region = unsafe { ManuallyDrop::take(&mut self.0) };
         let Some(region) = Arc::into_inner(region) else {
-            log::error!("guest memory is still in use; it stays mapped");
+            log::error!("guest memory: still in use, so it stays mapped");
             return;
         };
         // SAFETY: map_aligned made this mapping for this region, which nobody else has: nothing in this

@@ -57,28 +57,26 @@ impl From<io::Error> for Failure {
 
 impl Disk {
     pub(super) fn new(mut file: File, read_only: bool) -> Result<Self, Error> {
-        let failed = |e| Error::host("cannot use the disk", e);
+        let failed = |e| Error::host("cannot be used", e);
         let meta = file.metadata().map_err(failed)?;
         let kind = meta.file_type();
         if !kind.is_file() && !kind.is_block_device() {
-            return Err(Error::Config(
-                "the disk is neither a file nor a block device".into(),
-            ));
+            return Err(Error::Config("is neither a file nor a block device".into()));
         }
         let bytes = file.seek(SeekFrom::End(0)).map_err(failed)?;
         if bytes < SECTOR {
             return Err(Error::Config(format!(
-                "the disk is {bytes} bytes long, less than one sector of {SECTOR}"
+                "is {bytes} bytes long, less than one sector of {SECTOR}"
             )));
         }
         if bytes % SECTOR != 0 {
             log::warn!(
-                "the disk's last {} bytes are no whole sector: the guest does not see them",
+                "block: the disk's last {} bytes are no whole sector, so the guest does not see them",
                 bytes % SECTOR
             );
         }
         if !read_only && !sys::is_read_write(&file).map_err(failed)? {
-            return Err(Error::Config("the disk is not open for writing".into()));
+            return Err(Error::Config("is not open for writing".into()));
         }
         // Beyond the end with the size kept, this changes nothing and tells whether it works.
         let end = bytes.next_multiple_of(1 << 20);

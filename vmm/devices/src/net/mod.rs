@@ -100,7 +100,7 @@ impl Net {
         let mac = match mac {
             Some(mac) if mac[0] & 1 != 0 || mac == [0; 6] => {
                 return Err(Error::Config(
-                    "the MAC address is not one of a single station".into(),
+                    "its MAC is not the address of one device; give another".into(),
                 ));
             }
             Some(mac) => mac,
@@ -366,13 +366,22 @@ impl VirtioDevice for Net {
     }
 }
 
+/// The commands, each after a semicolon, that make a TAP for whoever runs them, with an address of the
+/// host's on it, and up.
+pub fn how_to_make_a_tap(name: &str) -> String {
+    format!(
+        "sudo ip tuntap add dev {name} mode tap user $USER; \
+         sudo ip addr add 192.168.77.1/24 dev {name}; sudo ip link set {name} up"
+    )
+}
+
 /// A locally administered address.
 pub fn random_mac() -> Result<[u8; 6], Error> {
     let mut mac = [0; 6];
     match sys::random_not_secret(&mut mac) {
         Ok(6) => {}
-        Ok(_) => return Err(Error::Config("no random MAC address: give one".into())),
-        Err(e) => return Err(Error::host("no random MAC address: give one", e)),
+        Ok(_) => return Err(Error::Config("has no random MAC to give; name one".into())),
+        Err(e) => return Err(Error::host("has no random MAC to give", e)),
     }
     mac[0] = mac[0] & !1 | 2;
     Ok(mac)

@@ -292,13 +292,23 @@ fn addresses_and_names_are_checked() {
         .unwrap()
         .to_string()
     };
-    assert!(say("nosuchtap0").contains("ip tuntap add nosuchtap0"));
-    for bad in ["", "a/b", "tap%d", "a-name-that-is-too-long", "nul\0"] {
-        assert!(say(bad).contains("no name of a network interface"), "{bad}");
+    let missing = say("nosuchtap0");
+    for part in [
+        "no such interface; make it with 'sudo ip tuntap add dev nosuchtap0 mode tap user $USER; ",
+        "; sudo ip addr add 192.168.77.1/24 dev nosuchtap0; ",
+        "; sudo ip link set nosuchtap0 up'",
+    ] {
+        assert!(missing.contains(part), "{missing}");
     }
+    for bad in ["", "a/b", "tap%d", "a-name-that-is-too-long", "nul\0"] {
+        assert!(
+            say(bad).contains("cannot be the name of a network interface"),
+            "{bad}"
+        );
+    }
+    let loopback = say("lo");
     assert!(
-        say("lo").contains("cannot attach") || say("lo").contains("/dev/net/tun"),
-        "{}",
-        say("lo")
+        loopback.starts_with("is an interface of another kind, not a TAP; make one with 'sudo ip "),
+        "{loopback}"
     );
 }

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use vm_memory::VolatileSlice;
 
 use super::header::HEADER;
+use super::how_to_make_a_tap;
 use crate::sys;
 use crate::virtio::Error;
 
@@ -20,6 +21,50 @@ pub(super) const OFFLOAD_TSO4: u32 = 2;
 pub(super) const OFFLOAD_TSO6: u32 = 4;
 pub(super) const OFFLOAD_ECN: u32 = 8;
 const OFFLOAD_ALL: u32 = OFFLOAD_CSUM | OFFLOAD_TSO4 | OFFLOAD_TSO6 | OFFLOAD_ECN;
+
+/// What sysfs says of an interface that TUN made, by IFF_ flags; None for another kind of interface, or
+/// where there is no sysfs.
+fn kind_of(name: &str) -> Option<u32> {
+    let flags = std::fs::read_to_string(format!("/sys/class/net/{name}/tun_flags")).ok()?;
+    u32::from_str_radix(flags.trim().strip_prefix("0x")?, 16).ok()
+}
+
+/// Refuses what is known to be no TAP of one queue.
+fn check_kind(name: &str, flags: &Option<u32>) -> Result<(), Error> {
+    let has = |flag: libc::c_int| flags.is_some_and(|flags| flags & flag as u32 != 0);
+    let sysfs = std::path::Path::new("/sys/class/net").join(name).exists();
+    let another = "tap0";
+    let problem = match flags {
+        None if !sysfs => return Ok(()),
+        None => "is an interface of another kind, not a TAP",
+        Some(_) if !has(libc::IFF_TAP) => "is a TUN, not a TAP: it has no Ethernet",
+        Some(_) if has(libc::IFF_MULTI_QUEUE) => "is a TAP of many queues, and armvisor uses one",
+        Some(_) => return Ok(()),
+    };
+    Err(Error::Config(format!(
+        "{problem}; make one with '{}'",
+        how_to_make_a_tap(another)
+    )))
+}
+
+/// Why the kernel does not give the TAP to us.
+fn refused(name: &str, error: io::Error) -> Error {
+    let problem = match error.raw_os_error() {
+        Some(libc::EBUSY) => "another program has it; give each VM a TAP of its own".into(),
+        Some(libc::EPERM) => format!(
+            "belongs to another user; make one of your own with '{}'",
+            how_to_make_a_tap(if name == "tap0" { "tap1" } else { "tap0" })
+        ),
+        Some(libc::ENOENT | libc::ENODEV) => {
+            "the host has no /dev/net/tun; load its driver with 'sudo modprobe tun'".into()
+        }
+        Some(libc::EACCES) => {
+            "you may not open /dev/net/tun; make it accessible to you, or run as root".into()
+        }
+        _ => return Error::host("cannot be attached to", error),
+    };
+    Error::Config(problem)
+}
 
 /// An open TAP.
 #[derive(Debug)]
@@ -34,24 +79,18 @@ impl Tap {
         let usable = !name.is_empty() && name.len() < libc::IFNAMSIZ && !name.contains(['/', '%']);
         let c_name = CString::new(name).ok().filter(|_| usable);
         let Some(c_name) = c_name else {
-            return Err(Error::Config(format!(
-                "'{name}' is no name of a network interface"
-            )));
+            return Err(Error::Config(
+                "cannot be the name of a network interface; write the name of a TAP".into(),
+            ));
         };
         if !sys::interface_exists(&c_name) {
             return Err(Error::Config(format!(
-                "there is no network interface '{name}': make it with 'ip tuntap add {name} mode tap'"
+                "no such interface; make it with '{}'",
+                how_to_make_a_tap(name)
             )));
         }
-        let file = sys::open_tap(&c_name, HEADER).map_err(|e| {
-            let hint = match e.raw_os_error() {
-                Some(libc::EBUSY) => " (another program has it)",
-                Some(libc::EPERM) => " (owned by another user: 'ip tuntap add … user NAME')",
-                Some(libc::EINVAL) => " (it is not a TAP, or one of many queues)",
-                _ => "",
-            };
-            Error::host(format!("cannot attach to the TAP '{name}'{hint}"), e)
-        })?;
+        check_kind(name, &kind_of(name))?;
+        let file = sys::open_tap(&c_name, HEADER).map_err(|error| refused(name, error))?;
         // Ask once what this kernel's TAP can do; each activation sets what is wanted.
         let can = [OFFLOAD_ALL, OFFLOAD_CSUM, 0].into_iter();
         let offloads = can

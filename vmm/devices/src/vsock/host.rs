@@ -33,14 +33,13 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) fn bind(path: &Path) -> Result<Self, Error> {
-        let shown = path.display();
         if path.as_os_str().as_bytes().len() > MAX_PATH {
             return Err(Error::Config(format!(
-                "the vsock path '{shown}' is longer than {MAX_PATH} bytes"
+                "is longer than {MAX_PATH} bytes, too long for a socket; choose a shorter path"
             )));
         }
         remove_stale(path)?;
-        let failed = |e| Error::host(format!("cannot listen on the vsock path '{shown}'"), e);
+        let failed = |e| Error::host("cannot listen there", e);
         let socket = UnixListener::bind(path).map_err(failed)?;
         let listener = Self {
             socket,
@@ -81,18 +80,18 @@ fn remove_stale(path: &Path) -> Result<(), Error> {
     let Ok(meta) = fs::symlink_metadata(path) else {
         return Ok(());
     };
-    let shown = path.display();
     if !meta.file_type().is_socket() {
-        return Err(Error::Config(format!(
-            "the vsock path '{shown}' exists and is no socket"
-        )));
+        return Err(Error::Config(
+            "there is a file that is no socket; choose another path, or remove it".into(),
+        ));
     }
     match sys::connect_unix(path) {
-        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)
-            .map_err(|e| Error::host(format!("cannot remove the stale socket '{shown}'"), e)),
-        _ => Err(Error::Config(format!(
-            "the vsock path '{shown}' is in use: another VM has it, give this one its own"
-        ))),
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|e| Error::host("cannot remove the stale socket", e))
+        }
+        _ => Err(Error::Config(
+            "the socket is in use, probably by another VM; give this one its own".into(),
+        )),
     }
 }
 
@@ -193,7 +192,7 @@ mod tests {
             Listener::bind(&path)
                 .unwrap_err()
                 .to_string()
-                .contains("no socket")
+                .contains("is no socket")
         );
         assert_eq!(fs::read(&path).unwrap(), b"precious");
         let long = dir.path().join("x".repeat(100));

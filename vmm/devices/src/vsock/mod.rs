@@ -130,7 +130,7 @@ impl Vsock {
     pub fn new(config: &VsockConfig) -> Result<Self, Error> {
         if config.cid <= HOST_CID || config.cid >= u64::from(u32::MAX) {
             return Err(Error::Config(format!(
-                "vsock cid {} is reserved: take one from 3 to 4294967294",
+                "CID {} is reserved; take one from 3 to 4294967294",
                 config.cid
             )));
         }

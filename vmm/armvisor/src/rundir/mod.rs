@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The run directory: one socket a running VM, for `armvisor stat` and its like.
+//! The run directory: one socket a running VM, for `armvisor stat` and its like. Here a VM's own side
+//! of it; `places` is where others look for VMs, `reach` how they speak to one.
 //!
-//! A socket that nobody listens on is of a VM that was killed; it is removed by whoever finds it. Or of
+//! A socket that nobody listens on is of a VM that was killed; its user's next look removes it. Or of
 //! one that is just being made: who makes or removes one has the directory's lock.
 //!
 //! The directory must be its user's alone: who can write there can pose as a VM. In /tmp anyone may have
 //! made it first, so that it is looked at before a socket in it is made or spoken to.
 
+mod places;
+mod reach;
+mod users;
+
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use crate::outcome::{ExitCode, Refusal};
+use crate::outcome::Refusal;
 use crate::sys::euid;
+pub use places::Places;
+use reach::reach;
 
 /// What `armvisor --help` prints of it.
 pub const RUN_DIR_HELP: &str = "\
 Running VMs have their sockets in $XDG_RUNTIME_DIR/armvisor; without that variable in /run/armvisor
-(root), /run/user/UID/armvisor, or, where the system makes no such directory, /tmp/armvisor-UID.";
+(root), /run/user/UID/armvisor, or, where the system makes no such directory, /tmp/armvisor-UID. The
+commands look in all of these, and root's in those of all users.";
 
 const SUFFIX: &str = ".sock";
 /// sun_path has 108 bytes with its NUL.
@@ -56,7 +62,8 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
         return Err(
-            "a VM's name has 1 to 64 letters, digits, '-', '_' or '.', and no '.' first".into(),
+            "is no name for a VM; write 1 to 64 letters, digits, '-', '_' or '.', and no '.' first"
+                .into(),
         );
     }
     Ok(())
@@ -75,22 +82,21 @@ impl RunDir {
     }
 
     fn socket_path(&self, name: &str) -> Result<PathBuf, Refusal> {
-        check_name(name).map_err(Refusal::usage)?;
+        check_name(name).map_err(|problem| Refusal::usage(format!("VM {name}"), problem))?;
         let path = self.0.join(format!("{name}{SUFFIX}"));
         if path.as_os_str().len() > MAX_SOCKET_PATH {
-            return Err(Refusal::usage(format!(
-                "{} is too long for a socket; use a shorter --name or XDG_RUNTIME_DIR",
-                path.display()
-            )));
+            let problem =
+                "the path is too long for a socket; use a shorter --name or XDG_RUNTIME_DIR";
+            return Err(Refusal::usage(path.display(), problem));
         }
         Ok(path)
     }
 
     fn refuse(&self, problem: impl std::fmt::Display) -> Refusal {
-        Refusal::host(format!(
-            "run directory {}: {problem}; set XDG_RUNTIME_DIR to a directory of your own",
-            self.0.display()
-        ))
+        Refusal::host(
+            format!("run directory {}", self.0.display()),
+            format!("{problem}; set XDG_RUNTIME_DIR to a directory of your own"),
+        )
     }
 
     /// Makes the directory; it must be this user's alone, since who can write there can pose as a VM.
@@ -131,10 +137,13 @@ impl RunDir {
         let listener = match UnixListener::bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 if is_heard(&reach(&path, PATIENCE)) {
-                    return Err(Refusal::host(format!(
-                        "a VM named {name} is running; choose another --name, or \
-                         'armvisor stop {name}'"
-                    )));
+                    return Err(Refusal::host(
+                        format!("--name {name}"),
+                        format!(
+                            "a VM of that name is running; choose another, or stop it with 'armvisor \
+                             stop {name}'"
+                        ),
+                    ));
                 }
                 fs::remove_file(&path).map_err(refuse)?;
                 UnixListener::bind(&path).map_err(refuse)?
@@ -151,78 +160,26 @@ impl RunDir {
         Ok(socket)
     }
 
-    /// Connects to a VM.
-    pub fn connect(&self, name: &str) -> Result<UnixStream, Refusal> {
-        let path = self.socket_path(name)?;
-        self.check()?;
-        reach(&path, PATIENCE).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Refusal::new(
-                ExitCode::NoSuchVm,
-                format!("no VM named {name} is running; 'armvisor list' shows those that are"),
-            ),
-            io::ErrorKind::WouldBlock => {
-                Refusal::host(format!("VM {name} does not answer: it lets nobody in"))
-            }
-            _ => Refusal::host(format!("cannot talk to VM {name}: {error}")),
-        })
-    }
-
-    /// The names of the VMs that run, sorted; sockets of those that were killed are removed.
-    pub fn list(&self) -> Result<Vec<String>, Refusal> {
-        self.check()?;
-        let entries = match fs::read_dir(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other.map_err(|error| self.refuse(error))?,
+    /// Removes the socket of a VM that was killed, unless one is about to listen there.
+    fn clean(&self, name: &str) {
+        let Ok(path) = self.socket_path(name) else {
+            return;
         };
-        let mut names: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| self.live_name(&entry.path()))
-            .collect();
-        names.sort();
-        Ok(names)
-    }
-
-    /// The VM's name, if `path` is the socket of one that runs.
-    fn live_name(&self, path: &Path) -> Option<String> {
-        let name = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
-        let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
-        if !is_socket || check_name(name).is_err() {
-            return None;
-        }
-        let _lock = match reach(path, PATIENCE) {
-            reached if is_heard(&reached) => return Some(name.to_owned()),
-            // Somebody may have been about to listen.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.lock().ok()?,
-            _ => return None,
+        let _lock = match self.lock() {
+            Ok(lock) if self.check().is_ok() => lock,
+            _ => return,
         };
-        match reach(path, PATIENCE) {
-            Ok(_) => Some(name.to_owned()),
-            Err(error) => {
-                if error.kind() == io::ErrorKind::ConnectionRefused {
-                    let _ = fs::remove_file(path);
-                }
-                None
-            }
+        let is_socket = fs::symlink_metadata(&path).is_ok_and(|data| data.file_type().is_socket());
+        let reached = reach(&path, PATIENCE);
+        if is_socket && reached.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        {
+            let _ = fs::remove_file(path);
         }
     }
-}
-
-/// Connects to a socket, and waits for no longer than `limit` where too many others wait already.
-fn reach(path: &Path, limit: Duration) -> io::Result<UnixStream> {
-    let socket = socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    // Linux's limit for a Unix socket's connect() is that of its sends.
-    set_socket_timeout(&socket, Timeout::Send, Some(limit))?;
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
-    Ok(socket.into())
 }
 
 /// Whether somebody listens there, were it only to a crowd.
-fn is_heard(reached: &io::Result<UnixStream>) -> bool {
+fn is_heard<T>(reached: &io::Result<T>) -> bool {
     match reached {
         Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         Ok(_) => true,
@@ -231,6 +188,12 @@ fn is_heard(reached: &io::Result<UnixStream>) -> bool {
 
 fn is_private(data: &fs::Metadata, uid: u32) -> bool {
     data.is_dir() && data.uid() == uid && data.mode() & 0o022 == 0
+}
+
+/// The name of the VM whose socket this file is, if it can be one.
+fn vm_of(file_name: &str) -> Option<&str> {
+    let name = file_name.strip_suffix(SUFFIX)?;
+    check_name(name).is_ok().then_some(name)
 }
 
 /// Where the user's run directory is, below `root`.
@@ -252,8 +215,21 @@ fn choose(xdg: Option<&OsStr>, uid: u32, root: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::outcome::ExitCode;
+
+    /// The VMs that others find there.
+    fn list(run: &RunDir) -> Result<Vec<String>, Refusal> {
+        let mut names = Vec::new();
+        Places::from(run.clone()).visit(|name, _, _| names.push(name.to_owned()))?;
+        Ok(names)
+    }
+
+    fn connect(run: &RunDir, name: &str) -> Result<UnixStream, Refusal> {
+        Places::from(run.clone()).connect(name)
+    }
 
     fn dir() -> (tempfile::TempDir, RunDir) {
         let parent = tempfile::tempdir().unwrap();
@@ -264,16 +240,16 @@ mod tests {
     #[test]
     fn a_vm_is_listed_while_it_runs() {
         let (_parent, run) = dir();
-        assert!(run.list().unwrap().is_empty());
+        assert!(list(&run).unwrap().is_empty());
         let socket = run.listen("one").unwrap();
         assert_eq!(fs::metadata(&socket.path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(run.list().unwrap(), ["one"]);
-        run.connect("one").unwrap();
+        assert_eq!(list(&run).unwrap(), ["one"]);
+        connect(&run, "one").unwrap();
         let again = run.listen("one").err().unwrap();
-        assert!(again.sentence.contains("is running"), "{again}");
+        assert!(again.to_string().contains("is running"), "{again}");
         drop(socket);
-        assert!(run.list().unwrap().is_empty());
-        assert_eq!(run.connect("one").unwrap_err().code, ExitCode::NoSuchVm);
+        assert!(list(&run).unwrap().is_empty());
+        assert_eq!(connect(&run, "one").unwrap_err().code, ExitCode::NoSuchVm);
     }
 
     #[test]
@@ -288,7 +264,7 @@ mod tests {
                 .unwrap();
             assert!(socket.path.exists());
             if clean {
-                assert!(run.list().unwrap().is_empty());
+                assert!(list(&run).unwrap().is_empty());
                 assert!(!socket.path.exists());
             } else {
                 drop(run.listen("dead").unwrap());
@@ -307,7 +283,7 @@ mod tests {
                 let run = run.clone();
                 scope.spawn(move || {
                     while !over.load(std::sync::atomic::Ordering::Relaxed) {
-                        run.list().unwrap();
+                        list(&run).unwrap();
                     }
                 });
             }
@@ -327,15 +303,7 @@ mod tests {
     fn a_vm_that_lets_nobody_in_is_waited_for_no_longer_than_the_limit() {
         let (parent, _) = dir();
         let path = parent.path().join("deaf");
-        let deaf = socket_with(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .unwrap();
-        rustix::net::bind(&deaf, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-        rustix::net::listen(&deaf, 0).unwrap();
+        let deaf = reach::tests::deaf(&path);
         let limit = Duration::from_millis(50);
         let crowd: Vec<_> = (0..3).map(|_| reach(&path, limit)).collect();
         assert!(crowd[0].is_ok() && crowd[2].is_err(), "{crowd:?}");
@@ -350,7 +318,7 @@ mod tests {
         drop(run.listen("x").unwrap());
         let file = run.0.join("file.sock");
         fs::write(&file, "").unwrap();
-        assert!(run.list().unwrap().is_empty());
+        assert!(list(&run).unwrap().is_empty());
         assert!(file.exists());
     }
 
@@ -362,11 +330,11 @@ mod tests {
         fs::set_permissions(&run.0, fs::Permissions::from_mode(0o777)).unwrap();
         let refusals = [
             run.listen("y").err(),
-            run.connect("x").err(),
-            run.list().err(),
+            connect(&run, "x").err(),
+            list(&run).err(),
         ];
         for refusal in refusals {
-            let sentence = refusal.unwrap().sentence;
+            let sentence = refusal.unwrap().to_string();
             assert!(sentence.contains("only you can write"), "{sentence}");
         }
         drop(socket);
@@ -379,7 +347,7 @@ mod tests {
         fs::create_dir(&own).unwrap();
         std::os::unix::fs::symlink(&own, &run.0).unwrap();
         assert_eq!(run.listen("x").err().unwrap().code, ExitCode::Host);
-        assert!(run.list().is_err());
+        assert!(list(&run).is_err());
     }
 
     #[test]
@@ -423,7 +391,7 @@ mod tests {
         let (_parent, run) = dir();
         for name in ["", "../x", ".x", "a/b", "a b", "\x1b[2J", &"x".repeat(65)] {
             assert_eq!(
-                run.connect(name).unwrap_err().code,
+                connect(&run, name).unwrap_err().code,
                 ExitCode::Usage,
                 "{name}"
             );
@@ -433,7 +401,7 @@ mod tests {
             deep.listen("x")
                 .err()
                 .unwrap()
-                .sentence
+                .to_string()
                 .contains("too long")
         );
     }

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! The options of `armvisor run`, those that are used most first, and what does not go together.
+
+use std::path::{Path, PathBuf};
+
+use armvisor_devices::net::how_to_make_a_tap;
+use clap::Args;
+
+use super::devices::{DiskArg, NetArg, VsockArg};
+use crate::console::{Choice, ESCAPE_HELP};
+use crate::layout;
+use crate::memory::HugePages;
+use crate::open::identity;
+use crate::outcome::{EXIT_CODES_HELP, Refusal};
+use crate::rundir::check_name;
+use crate::size::{self, Size};
+
+/// What follows when the guest asks for a reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnReset {
+    #[default]
+    Exit,
+    Restart,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Kernel: an arm64 Image, plain, gzipped or EFI zboot
+    #[arg(long, value_name = "IMAGE", help_heading = "Kernel")]
+    pub kernel: PathBuf,
+    /// Initial RAM disk
+    #[arg(long, value_name = "FILE", help_heading = "Kernel")]
+    pub initrd: Option<PathBuf>,
+    /// Words for the kernel's command line, behind armvisor's own: 'panic=-1 reboot=panic_warm', which
+    /// tells a panic from a reset, and a console unless one is named here. With 'panic=0' a guest that
+    /// panicked stays as it is. At most 2047 bytes in all
+    #[arg(
+        long,
+        value_name = "STRING",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        help_heading = "Kernel"
+    )]
+    pub append: String,
+    /// Memory, such as 512M or 2G
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse_memory, help_heading = "Machine")]
+    pub memory: Size,
+    /// Number of CPUs, at most 123 and what this KVM has; more than the host has is possible, but slow
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_cpus, allow_negative_numbers = true, help_heading = "Machine")]
+    pub cpus: u32,
+    /// A raw disk image or a block device; may be given again. With ',ro' the guest cannot write it. What
+    /// looks like another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' says that it
+    /// is raw
+    #[arg(long, value_name = "PATH[,ro][,raw]", help_heading = "Devices")]
+    pub disk: Vec<DiskArg>,
+    /// A network device on the TAP device NAME; may be given again. Without a MAC it gets a random one
+    #[arg(long, value_name = "tap=NAME[,mac=MAC]", help_heading = "Devices")]
+    pub net: Vec<NetArg>,
+    /// The guest's serial console: stdio, none, or a file to write it to
+    #[arg(
+        long,
+        value_name = "stdio|FILE|none",
+        default_value = "stdio",
+        help_heading = "Devices"
+    )]
+    pub console: Choice,
+    /// A socket device: the guest is CID N, the host side is the Unix socket PATH
+    #[arg(long, value_name = "cid=N,uds=PATH", help_heading = "Devices")]
+    pub vsock: Option<VsockArg>,
+    /// The VM's name for 'armvisor list', 'stat', 'stop' and so on [default: vm-PID]
+    #[arg(long, value_parser = parse_name, help_heading = "Life")]
+    pub name: Option<String>,
+    /// What a reset or a panic of the guest does: end armvisor with exit code 5 or 6, or start the VM
+    /// again as at first, with kernel and initrd read anew
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "exit|restart",
+        help_heading = "Life"
+    )]
+    pub on_reset: OnReset,
+    /// Print a report as one line of JSON when the VM ends
+    #[arg(long, help_heading = "Life")]
+    pub json: bool,
+    /// What the host backs guest memory with: 4 KiB pages, 2 MiB pages where it has them free, or its
+    /// hugetlb pool
+    #[arg(long, value_enum, default_value_t, help_heading = "Host")]
+    pub huge_pages: HugePages,
+    /// Let the guest have more memory than the host has
+    #[arg(long, help_heading = "Host")]
+    pub overcommit: bool,
+    /// Give the guest a PMU, so that perf counts in it; what it counts are the host's events
+    #[arg(long, help_heading = "Host")]
+    pub pmu: bool,
+    /// The KVM device
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/dev/kvm",
+        help_heading = "Host"
+    )]
+    pub device: PathBuf,
+    /// Make a protected VM: this program and other processes can access only the memory that the guest
+    /// shares. On pKVM (a host kernel started with 'kvm-arm.mode=protected') this holds for the host
+    /// kernel, too; docs/protected.md has the limits. A guest whose kernel shares nothing has no device
+    /// but its console
+    #[arg(long, help_heading = "Protection")]
+    pub protected: bool,
+    /// Offer devices with VIRTIO_F_ACCESS_PLATFORM, so that the guest kernel can put bounce buffers
+    /// between its memory and them; a protected VM's devices always have it
+    #[arg(long, help_heading = "Protection")]
+    pub access_platform: bool,
+    /// Give the guest no random seeds, for runs that repeat instruction by instruction
+    #[arg(long, hide = true)]
+    pub no_randomness: bool,
+}
+
+/// What follows the options in the help.
+pub(super) fn help() -> String {
+    let tap = how_to_make_a_tap("tap0");
+    format!(
+        "\
+Example:
+  armvisor run --kernel /boot/vmlinuz --initrd initrd --memory 1G --cpus 2 --disk disk.img
+
+A TAP for '--net tap=tap0', made once after each start of the host (give the guest 192.168.77.2):
+  {}
+
+On a terminal: {ESCAPE_HELP}.
+
+{EXIT_CODES_HELP}",
+        tap.replace("; ", "\n  ")
+    )
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned())
+}
+
+fn parse_cpus(text: &str) -> Result<u32, String> {
+    let most = layout::MAX_CPUS;
+    match text.parse::<u32>() {
+        Ok(0) => Err("a VM needs at least one CPU; write 1 or more".into()),
+        Ok(cpus) if cpus <= most => Ok(cpus),
+        Ok(_) => Err(format!("a VM has at most {most} CPUs; write fewer")),
+        Err(_) => Err(format!("is no number; write one from 1 to {most}")),
+    }
+}
+
+/// The console's file is cut off when it is opened: it must be none of the VM's others.
+pub fn check_console(args: &RunArgs) -> Result<(), Refusal> {
+    let Choice::File(console) = &args.console else {
+        return Ok(());
+    };
+    let identity_of = |path: &Path| path.metadata().ok().map(|data| identity(&data));
+    let disks = args.disk.iter().map(|disk| ("--disk", &disk.path));
+    let files = [
+        ("--kernel", Some(&args.kernel)),
+        ("--initrd", args.initrd.as_ref()),
+    ];
+    let files = files
+        .into_iter()
+        .filter_map(|(option, path)| Some((option, path?)));
+    for (option, path) in files.chain(disks) {
+        let one = identity_of(console);
+        if one.is_some() && one == identity_of(path) {
+            let problem = format!(
+                "is the same file as {option} {}, and the console would overwrite it; name another",
+                path.display()
+            );
+            return Err(Refusal::usage(
+                format!("--console {}", console.display()),
+                problem,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a protected VM cannot have.
+pub fn check_protected(args: &RunArgs) -> Result<(), Refusal> {
+    let hugetlb = args.huge_pages == HugePages::Hugetlb;
+    let cannot = [
+        (args.pmu, "--pmu", "KVM gives such a VM no PMU"),
+        (
+            hugetlb,
+            "--huge-pages hugetlb",
+            "KVM takes no pages of that pool for such a VM",
+        ),
+        (
+            args.overcommit,
+            "--overcommit",
+            "its memory stays in the host's until it ends",
+        ),
+    ];
+    match cannot.iter().find(|(given, ..)| args.protected && *given) {
+        Some((_, option, why)) => Err(Refusal::usage(
+            option,
+            format!("does not go with --protected: {why}; leave {option} out"),
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//! Opening a file that the user named: it is looked at before it is opened, so that a FIFO nobody
+//! writes to is refused and not waited for, and a device that does something when it is opened is left
+//! alone. Who puts another file in its place meanwhile gains nothing: the open does not wait either,
+//! and what it has got is looked at again.
+
+use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+use crate::outcome::Refusal;
+
+/// What kinds of file will do, and how to say so.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub accepts: fn(FileType) -> bool,
+    /// As in "is a FIFO, not a regular file".
+    pub name: &'static str,
+}
+
+pub const REGULAR_FILE: Wanted = Wanted {
+    accepts: |kind| kind.is_file(),
+    name: "a regular file",
+};
+
+/// Why a file was not opened.
+#[derive(Debug)]
+pub enum Problem {
+    Io(io::Error),
+    /// It is not what was wanted; the text is the end of a sentence.
+    Kind(String),
+}
+
+impl Problem {
+    /// The refusal of what the user knows as a "kernel", a "disk" and so on.
+    pub fn refusal(&self, what: &str, path: &Path) -> Refusal {
+        match self {
+            Problem::Io(error) => Refusal::open(what, path, error),
+            Problem::Kind(text) => Refusal::file(what, path, text),
+        }
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Problem::Io(error)
+    }
+}
+
+/// Opens the file at `path` if it is of the wanted kind. Nothing here waits.
+pub fn open(
+    path: &Path,
+    options: &OpenOptions,
+    wanted: Wanted,
+) -> Result<(File, Metadata), Problem> {
+    check(&std::fs::metadata(path)?, wanted)?;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = options.clone().custom_flags(flags).open(path)?;
+    let data = file.metadata()?;
+    check(&data, wanted)?;
+    let flags = fcntl_getfl(&file).map_err(io::Error::from)?;
+    fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(io::Error::from)?;
+    Ok((file, data))
+}
+
+/// Refuses another kind of file.
+pub fn check(data: &Metadata, wanted: Wanted) -> Result<(), Problem> {
+    let kind = data.file_type();
+    if (wanted.accepts)(kind) {
+        return Ok(());
+    }
+    Err(Problem::Kind(format!(
+        "is {}, not {}",
+        name_of(kind),
+        wanted.name
+    )))
+}
+
+fn name_of(kind: FileType) -> &'static str {
+    if kind.is_file() {
+        "a regular file"
+    } else if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_block_device() {
+        "a block device"
+    } else if kind.is_char_device() {
+        "a character device"
+    } else {
+        "something else"
+    }
+}
+
+/// What tells whether two files are one, however they are named: a block device is known by its
+/// number, any other file by its file system and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    File { dev: u64, ino: u64 },
+    BlockDevice { number: u64 },
+}
+
+pub fn identity(data: &Metadata) -> Identity {
+    if data.file_type().is_block_device() {
+        Identity::BlockDevice {
+            number: data.rdev(),
+        }
+    } else {
+        Identity::File {
+            dev: data.dev(),
+            ino: data.ino(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    pub(crate) fn make_fifo(path: &Path) {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    }
+
+    fn said(path: &Path) -> String {
+        let mut options = File::options();
+        match open(path, options.read(true), REGULAR_FILE) {
+            Err(Problem::Kind(text)) => text,
+            Err(Problem::Io(error)) => error.to_string(),
+            Ok(_) => "open".into(),
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_file_is_opened_and_a_fifo_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        make_fifo(&fifo);
+        let socket = folder.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for (path, expected) in [
+            (fifo.as_path(), "is a FIFO, not a regular file"),
+            (&socket, "is a socket, not a regular file"),
+            (folder.path(), "is a directory, not a regular file"),
+            (
+                Path::new("/dev/null"),
+                "is a character device, not a regular file",
+            ),
+            (&file, "open"),
+            (&link, "open"),
+        ] {
+            assert_eq!(said(path), expected);
+        }
+        assert!(said(&folder.path().join("none")).contains("No such file"));
+    }
+
+    #[test]
+    fn a_file_is_one_under_all_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two, three] = ["one", "two", "three"].map(|name| folder.path().join(name));
+        std::fs::write(&one, "x").unwrap();
+        std::fs::hard_link(&one, &two).unwrap();
+        std::fs::write(&three, "x").unwrap();
+        let id = |path: &Path| identity(&std::fs::metadata(path).unwrap());
+        assert_eq!(id(&one), id(&two));
+        assert_ne!(id(&one), id(&three));
+    }
+}
