@@ -314,7 +314,7 @@ int av_annex_fill(struct av_hidden *f)
 		av_mmu_regime_changed(vcpu);
 		return 0;
 	}
-	ret = av_pool_fill(&vcpu->mmu->pool);
+	ret = av_mmu_fill_pool(vcpu);
 	if (ret)
 		return ret;
 	f->at[0] = (struct av_candidate) {

@@ -14,7 +14,7 @@
 
 /* pool.c: preallocated tables, and the shadow's ops */
 extern const struct av_shadow_ops av_host_ops;
-/* Fill up a pool before mmu_lock is taken. May sleep. 0 or -ENOMEM. */
+/* Fill up a pool from the host's memory. May sleep. 0 or -ENOMEM. */
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
 /* Flush a page of a tree and wait. Under mmu_lock. Returns the number of TLBIs. */
@@ -29,6 +29,8 @@ static inline unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 v
 	return n;
 }
 
+/* life.c: the VM gets so many vCPUs and guest pages. Under slots_lock. 0 or -ENOMEM. */
+int av_mmu_raise_limits(struct av_vm *vm, unsigned int vcpus, u64 npages);
 /* life.c: between two parts of long work, without mmu_lock. av_mmu_offer() may sleep. */
 void av_mmu_offer(void);
 void av_mmu_part_frees(void);
@@ -39,10 +41,15 @@ void av_mmu_drop_all(struct av_vm *vm);
 /* Take all doomed tables apart, in parts. Takes mmu_lock; pool may be NULL. */
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
 /*
- * Make some room when max_pts is reached, if necessary from loaded trees. Under mmu_lock.
+ * Make some room when a limit is reached, if necessary from loaded trees. Under mmu_lock.
  * False: there is none.
  */
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
+/*
+ * Fill up a vCPU's pool before mmu_lock is taken; if the host has no memory, from tables of the
+ * VM, those of trees that no vCPU has loaded first. May sleep. 0 or -ENOMEM.
+ */
+int av_mmu_fill_pool(struct av_vcpu *vcpu);
 
 /* root.c: run without copies for a while, because copies cannot execute an instruction. */
 void av_mmu_go_plain(struct av_vcpu *vcpu);

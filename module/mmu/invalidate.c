@@ -174,22 +174,25 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 	return more;
 }
 
-/* So many trees passed over count as much work as one tree searched. */
+/* So many trees passed over, or done by parts before, count as much work as one tree searched. */
 #define PASSED	8
+#define DONE	64
 
 static bool invalidate_list(struct av_shadow *sh, struct av_tlbi_walk *w, struct av_list *list,
 			    struct av_gather *g)
 {
 	struct av_tree *tree, *tmp;
-	unsigned int passed = 0;
+	unsigned int passed = 0, done = 0;
 
 	av_list_for_each(tree, tmp, list, hash) {
 		u64 serial = tree->serial;
 
 		if (serial >= w->newest)
 			break;
-		if (serial <= w->done)
+		if (serial <= w->done) {
+			g->work += ++done % DONE == 0;
 			continue;
+		}
 		if (av_gather_spent(g))
 			return true;
 		if (!reaches(&w->op, tree)) {

@@ -2,7 +2,7 @@
 /* Life of mmu/'s state in VMs and vCPUs, and of the shadow as a whole. */
 #include <linux/io.h>
 #include <linux/mm.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <asm/memory.h>
@@ -32,18 +32,19 @@ int av_mmu_vm_init(struct av_vm *vm)
 {
 	struct av_vm_mmu *mmu = vm->mmu;
 	struct av_slots *slots = kzalloc(sizeof(*slots), GFP_KERNEL_ACCOUNT);
-	struct av_pt **by_id = kvcalloc(AV_MIN_PTS, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
+	struct av_shadow_limits max = av_vm_limits(1, 0);
+	struct av_pt **by_id = kvcalloc(max.pts, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
 	int ret = -ENOMEM;
 
 	if (!slots || !by_id)
 		goto fail;
-	av_shadow_init(&mmu->shadow, &av_host_ops, vm, by_id, AV_MIN_PTS);
+	av_shadow_init(&mmu->shadow, &av_host_ops, vm, by_id, &max);
 	mmu->vm = vm;
+	mmu->vcpus = 1;
 	av_copies_init(vm);
 	av_annex_init(vm);
 	mmu->shadow.window_pa = virt_to_phys(vm->sw->l3);
 	mmu->shadow.attr_normal = MT_NORMAL;
-	mmu->budget = AV_MIN_PTS;
 	RCU_INIT_POINTER(mmu->slots, slots);
 	ret = av_notifier_register(vm);
 	if (ret)
@@ -55,6 +56,30 @@ fail:
 	kvfree(by_id);
 	kfree(slots);
 	return ret;
+}
+
+int av_mmu_raise_limits(struct av_vm *vm, unsigned int vcpus, u64 npages)
+{
+	struct av_vm_mmu *mmu = vm->mmu;
+	const struct av_shadow_limits *old = &mmu->shadow.max;
+	struct av_shadow_limits max;
+	struct av_pt **by_id;
+
+	lockdep_assert_held(&vm->slots_lock);
+	mmu->vcpus = max(mmu->vcpus, vcpus);
+	max = av_vm_limits(mmu->vcpus, npages);
+	/* Limits never get lower: ids are in use. */
+	max.pts = max(max.pts, old->pts);
+	if (max.pts == old->pts && max.loaded_pts == old->loaded_pts)
+		return 0;
+	by_id = kvcalloc(max.pts, sizeof(*by_id), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!by_id)
+		return -ENOMEM;
+	spin_lock(&vm->mmu_lock);
+	by_id = av_shadow_grow(&mmu->shadow, by_id, &max);
+	spin_unlock(&vm->mmu_lock);
+	kvfree(by_id);
+	return 0;
 }
 
 void av_mmu_count_leaves(struct av_vm *vm, u64 *pages, u64 *blocks)
@@ -81,14 +106,35 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 	return more;
 }
 
+int av_mmu_fill_pool(struct av_vcpu *vcpu)
+{
+	struct av_pool *pool = &vcpu->mmu->pool;
+	struct av_vm *vm = vcpu->vm;
+	int ret = av_pool_fill(pool);
+	bool more = true;
+
+	while (unlikely(ret) && more && !fatal_signal_pending(current)) {
+		spin_lock(&vm->mmu_lock);
+		more = av_mmu_reclaim(vm, pool);
+		spin_unlock(&vm->mmu_lock);
+		cond_resched();
+		ret = av_pool_fill(pool);
+	}
+	return ret;
+}
+
 /*
  * The page allocator returns pages to the zone with interrupts off, and at once as many as were
- * freed in a row: two thousand, 700,000 instructions. Allocating a page in between restarts its
- * count. Does not sleep.
+ * freed in a row: two thousand, 700,000 instructions. Each page that is allocated in between
+ * halves its count: two, so that a part adds little to the next one's. Does not sleep.
  */
 void av_mmu_part_frees(void)
 {
-	free_page(get_zeroed_page(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC));
+	const gfp_t how = GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC;
+	unsigned long first = get_zeroed_page(how), second = get_zeroed_page(how);
+
+	free_page(first);
+	free_page(second);
 }
 
 /* Between two parts of long work, without mmu_lock. */
@@ -166,8 +212,24 @@ void av_mmu_vm_destroy(struct av_vm *vm)
 	free_slots(vm);
 }
 
+/* Room for the trees that one more vCPU can load. */
+static int make_room(struct av_vcpu *vcpu)
+{
+	struct av_vm *vm = vcpu->vm;
+	int ret;
+
+	mutex_lock(&vm->slots_lock);
+	ret = av_mmu_raise_limits(vm, vcpu->idx + 1, av_vm_slots(vm)->npages);
+	mutex_unlock(&vm->slots_lock);
+	return ret;
+}
+
 int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 {
+	int ret = make_room(vcpu);
+
+	if (ret)
+		return ret;
 	av_list_init(&vcpu->mmu->pool.pts);
 	vcpu->mmu->stale = AV_STALE_REGS;
 	vcpu->mmu->regimes = 1;
@@ -183,17 +245,17 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 	int i;
 
 	av_shown_end(vcpu);
-	spin_lock(&vm->mmu_lock);
-	for (i = 0; i < AV_VCPU_TREES; i++) {
-		if (!mmu->trees[i])
-			continue;
-		av_root_detach(&mmu->roots[i], mmu->trees[i]);
-		av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
-	}
-	spin_unlock(&vm->mmu_lock);
 	/* The vCPU's contexts were flushed with its ASIDs: no walker has its roots. */
-	for (i = 0; i < AV_VCPU_TREES; i++)
+	for (i = 0; i < AV_VCPU_TREES; i++) {
+		if (mmu->trees[i]) {
+			spin_lock(&vm->mmu_lock);
+			av_root_detach(&mmu->roots[i], mmu->trees[i]);
+			av_tree_put(&vm->mmu->shadow, mmu->trees[i]);
+			spin_unlock(&vm->mmu_lock);
+			cond_resched();
+		}
 		free_page((unsigned long)mmu->roots[i].pte);
+	}
 	av_pool_empty(&mmu->pool);
 	av_copies_unprepare(vcpu);
 	av_ring_destroy(vcpu);

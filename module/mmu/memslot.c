@@ -219,25 +219,6 @@ static void retire(struct av_vm *vm, struct av_slot *slot)
 	} while (more);
 }
 
-/* Raise max_pts with the VM's memory. Never lower it: ids are in use. */
-static int grow_budget(struct av_vm *vm, u64 npages)
-{
-	u32 want = min_t(u64, AV_MIN_PTS + npages / AV_PAGES_PER_PT, AV_MAX_PTS);
-	struct av_pt **by_id;
-
-	if (want <= vm->mmu->budget)
-		return 0;
-	by_id = kvcalloc(want, sizeof(*by_id), GFP_SLOT);
-	if (!by_id)
-		return -ENOMEM;
-	spin_lock(&vm->mmu_lock);
-	by_id = av_shadow_grow(&vm->mmu->shadow, by_id, want);
-	spin_unlock(&vm->mmu_lock);
-	vm->mmu->budget = want;
-	kvfree(by_id);
-	return 0;
-}
-
 static void free_edit(struct av_slot_edit *edit)
 {
 	if (!edit)
@@ -277,7 +258,8 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	struct av_slots *next = kmalloc(sizeof(*next), GFP_SLOT);
 	struct av_slot_edit *edit = alloc_edit(slots, old, slot);
 
-	if (!next || !edit || grow_budget(vm, slots->npages + (slot ? slot->npages : 0))) {
+	if (!next || !edit ||
+	    av_mmu_raise_limits(vm, 0, slots->npages + (slot ? slot->npages : 0))) {
 		free_edit(edit);
 		kfree(next);
 		return -ENOMEM;

@@ -150,24 +150,28 @@ static void empty_place(struct av_vcpu *vcpu, unsigned int i, struct av_tree *tr
 	av_tree_retire(sh, tree);
 }
 
+static void give_back(struct av_vcpu *vcpu, unsigned int i)
+{
+	struct av_tree *tree = vcpu->mmu->trees[i];
+	struct av_vm *vm = vcpu->vm;
+
+	leave_place(vcpu, i);
+	av_mmu_lock(vcpu);
+	empty_place(vcpu, i, tree);
+	spin_unlock(&vm->mmu_lock);
+	/* Its tables serve the next process. */
+	av_mmu_reap(vm, &vcpu->mmu->pool);
+}
+
 /* Empty a place whose tree is not loaded. Returns its index, or -ENOMEM. */
 static int free_place(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	struct av_vm *vm = vcpu->vm;
 	int i;
 
 	i = next_place(mmu);
-	if (mmu->trees[i]) {
-		struct av_tree *tree = mmu->trees[i];
-
-		leave_place(vcpu, i);
-		av_mmu_lock(vcpu);
-		empty_place(vcpu, i, tree);
-		spin_unlock(&vm->mmu_lock);
-		/* Its tables serve the next process. */
-		av_mmu_reap(vm, &mmu->pool);
-	}
+	if (mmu->trees[i])
+		give_back(vcpu, i);
 	if (!mmu->roots[i].pte) {
 		mmu->roots[i].pte = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 		if (!mmu->roots[i].pte)
@@ -176,6 +180,29 @@ static int free_place(struct av_vcpu *vcpu)
 		av_list_init(&mmu->roots[i].node);
 	}
 	return i;
+}
+
+/* A place that can be given back, or -1. */
+static int spare_place(const struct av_vcpu_mmu *mmu)
+{
+	int i;
+
+	for (i = 0; i < AV_VCPU_TREES; i++)
+		if (mmu->trees[i] && mmu->trees[i] != mmu->tree[0] && mmu->trees[i] != mmu->tree[1])
+			return i;
+	return -1;
+}
+
+/* Fill the pool, if the host has no memory at the cost of the vCPU's other places. */
+static int fill_pool(struct av_vcpu *vcpu)
+{
+	int ret = av_mmu_fill_pool(vcpu), i;
+
+	while (ret == -ENOMEM && (i = spare_place(vcpu->mmu)) >= 0) {
+		give_back(vcpu, i);
+		ret = av_mmu_fill_pool(vcpu);
+	}
+	return ret;
 }
 
 /* Get one of the VM's trees, or a new one, for a place that is not loaded. */
@@ -188,7 +215,7 @@ static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	i = free_place(vcpu);
 	if (i < 0)
 		return i;
-	ret = av_pool_fill(&mmu->pool);
+	ret = fill_pool(vcpu);
 	if (ret)
 		return ret;
 	av_stat_inc(&vcpu->stats, AV_EVENT_TREE_MISS);

@@ -73,9 +73,10 @@ static bool reap(struct av_shadow *sh, struct av_pool *pool, u32 most)
 	return false;
 }
 
+/* Half a part: the page allocator adds as much when it returns the pages that were freed. */
 bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
 {
-	return reap(sh, pool, AV_WORK);
+	return reap(sh, pool, AV_WORK / 2);
 }
 
 void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool)
@@ -83,19 +84,42 @@ void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool)
 	reap(sh, pool, AV_WORK / 4);
 }
 
-/* The least recently used tree that is not loaded; with hard, else the first that is not empty. */
-static struct av_tree *coldest(struct av_shadow *sh, bool hard)
-{
-	struct av_tree *tree, *tmp;
+/* Most loaded trees that a call looks at. */
+#define LOOKS	256
 
-	av_list_for_each(tree, tmp, &sh->lru, lru)
-		if (!tree->users)
+/*
+ * A loaded tree that is not empty: they take turns. NULL: there is none, or none was found yet
+ * (*more).
+ */
+static struct av_tree *loaded_tree(struct av_shadow *sh, bool *more)
+{
+	unsigned int n;
+
+	for (n = 0; n < LOOKS && sh->barren < sh->nr_loaded; n++) {
+		struct av_tree *tree = av_list_entry(sh->loaded.next, struct av_tree, lru);
+
+		av_list_del(&tree->lru);
+		av_list_add_tail(&tree->lru, &sh->loaded);
+		sh->barren++;
+		if (!av_tree_empty(tree)) {
+			sh->barren = 0;
 			return tree;
-	if (!hard)
-		return NULL;
-	av_list_for_each(tree, tmp, &sh->lru, lru)
-		if (!av_tree_empty(tree))
-			return tree;
+		}
+	}
+	*more = sh->barren < sh->nr_loaded;
+	if (!*more)
+		sh->barren = 0;
+	return NULL;
+}
+
+/* The least recently used tree that is not loaded; with hard, else one that is. */
+static struct av_tree *coldest(struct av_shadow *sh, bool hard, bool *more)
+{
+	if (!av_list_empty(&sh->lru))
+		return av_list_entry(sh->lru.next, struct av_tree, lru);
+	if (hard)
+		return loaded_tree(sh, more);
+	*more = false;
 	return NULL;
 }
 
@@ -108,11 +132,9 @@ u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, boo
 
 	*more = true;
 	if (av_list_empty(&sh->doomed)) {
-		tree = coldest(sh, hard);
-		if (!tree) {
-			*more = false;
+		tree = coldest(sh, hard, more);
+		if (!tree)
 			return 0;
-		}
 		av_gather_init(&g, sh);
 		av_tree_drop(sh, tree, &g, &next);
 		av_gather_finish(&g);

@@ -150,7 +150,7 @@ struct av_tree {
 	struct av_pt *root;
 	struct av_list copies;	/* struct av_root */
 	struct av_list hash;	/* av_shadow.trees, by serial */
-	struct av_list lru;	/* av_shadow.lru, least recently used first */
+	struct av_list lru;	/* av_shadow.lru or av_shadow.loaded */
 	u32 nr_pts;		/* tables, doomed ones too: the tree is freed after them */
 	u32 users;		/* vCPUs that have it loaded */
 	bool has_global;
@@ -217,14 +217,26 @@ struct av_swept {
 
 #define AV_TREE_BUCKETS		64
 
+/* Most fixed tables of a tree: the root, and in the high half those that lead to the window. */
+#define AV_TREE_PTS		3
+
+/* What a shadow may have. */
+struct av_shadow_limits {
+	u32 trees;		/* a search may look at all of them */
+	u32 pts;		/* tables of all kinds … */
+	u32 loaded_pts;		/* … of which so many are only for loaded trees' fixed tables */
+};
+
 struct av_shadow {
 	const struct av_shadow_ops *ops;
 	void *ctx;
 	u64 window_pa;		/* the window's level-3 table */
 	u8 attr_normal;		/* AttrIndx of Normal write-back memory */
 
-	struct av_pt **by_id;	/* [max_pts]; free places form a list of free ids */
-	u32 max_pts, nr_pts, free_id;
+	struct av_shadow_limits max;
+	struct av_pt **by_id;	/* [max.pts]; free places form a list of free ids */
+	u32 nr_pts, free_id;
+	u32 loaded_pts;		/* fixed tables of loaded trees */
 	u32 nr_descs;		/* av_pt.desc pages in use */
 	u32 fresh_id;		/* ids from here on were never used */
 	struct av_list doomed;	/* unlinked and flushed tables */
@@ -233,9 +245,11 @@ struct av_shadow {
 
 	/* By half and ASID. The last bucket of each half is for AV_ASID_ANY. */
 	struct av_list trees[2][AV_TREE_BUCKETS + 1];	/* oldest first */
-	struct av_list lru;
+	struct av_list lru;	/* trees that no vCPU has loaded, least recently used first */
+	struct av_list loaded;	/* the others, in the order in which reclaim takes from them */
 	struct av_tree *spare;	/* see av_tree_retire(); or NULL */
-	u32 nr_trees;
+	u32 nr_trees, nr_loaded;
+	u32 barren;		/* loaded trees that reclaim found empty since one was filled */
 	/* By half: trees of a single ASID; those of them with global entries. */
 	u32 nr_tagged[2], nr_tagged_global[2];
 	u64 seq_va[2];		/* number of TLBIs by address, by half … */
@@ -264,9 +278,6 @@ struct av_shadow {
 #define AV_NO_BASE		(~0ULL)
 #define AV_IDLE_TRIES		8
 
-/* Most trees per VM: a search may look at all of them. More than all vCPUs can have loaded. */
-#define AV_MAX_TREES		4096
-
 /* One entry to install. */
 struct av_fill {
 	u64 va;			/* aligned to the entry's size */
@@ -283,21 +294,22 @@ struct av_fill {
 };
 
 /*
- * Set up a shadow with an array for max_pts tables. All tables count towards max_pts, doomed
- * ones too: av_shadow_fill() returns -ENOSPC when it is reached.
+ * Set up a shadow with an array for max->pts tables. All tables count towards its limits, doomed
+ * ones too: av_shadow_fill() returns -ENOSPC when they are reached.
  */
 void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void *ctx,
-		    struct av_pt **by_id, u32 max_pts);
+		    struct av_pt **by_id, const struct av_shadow_limits *max);
 /* Switch to a larger array. Returns the old one, which the caller frees. */
-struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id, u32 max_pts);
+struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id,
+			      const struct av_shadow_limits *max);
 
 /* The key of a half in a mode; the ASID is av_regime_asid()'s. */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
 		 struct av_tree_key *key);
 bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b);
 /*
- * Find or make a tree, and take a reference. NULL if the pool is short, or no more tables are
- * allowed (av_shadow_reclaim() helps).
+ * Find or make a tree, and take a reference: a vCPU loads it. NULL if the pool is short, or no
+ * more tables or trees are allowed (av_shadow_reclaim() helps).
  */
 struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 			    struct av_pool *pool);
@@ -331,7 +343,7 @@ void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool);
 
 /*
  * Install an entry. The caller calls av_shadow_publish() after the last one. 0; -ENOMEM: the
- * pool is empty; -ENOSPC: max_pts is reached; -EAGAIN: much work was done on the way, call
+ * pool is empty; -ENOSPC: no more tables are allowed; -EAGAIN: much work was done on the way, call
  * again; -ESTALE: non-global page in a tree that serves every ASID: the tree's key has changed,
  * load again; -EINVAL: the address is the window's.
  */
@@ -478,10 +490,15 @@ void av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
 void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
 
-/* Is max_pts reached? */
+/*
+ * May no more tables be filled? What is left then is for loaded trees. Of max.pts ids, 0 is
+ * never used.
+ */
 static inline bool av_shadow_full(const struct av_shadow *sh)
 {
-	return !sh->free_id && sh->fresh_id >= sh->max_pts;
+	u32 left = sh->max.loaded_pts - min(sh->loaded_pts, sh->max.loaded_pts);
+
+	return sh->nr_pts + left + 1 >= sh->max.pts;
 }
 
 /* log2 of the bytes that one entry of a table at this level covers. */

@@ -12,7 +12,7 @@
 #define HIGH_BASE	GENMASK_ULL(63, 48)
 
 void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void *ctx,
-		    struct av_pt **by_id, u32 max_pts)
+		    struct av_pt **by_id, const struct av_shadow_limits *max)
 {
 	int half, i;
 
@@ -20,7 +20,7 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 	sh->ops = ops;
 	sh->ctx = ctx;
 	sh->by_id = by_id;
-	sh->max_pts = max_pts;
+	sh->max = *max;
 	sh->next_serial = 1;
 	/* Id 0 is never used, so that a reverse map name is never 0. */
 	sh->fresh_id = 1;
@@ -28,29 +28,31 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 	sh->idle_tries = AV_IDLE_TRIES;
 	av_list_init(&sh->doomed);
 	av_list_init(&sh->lru);
+	av_list_init(&sh->loaded);
 	for (half = 0; half < 2; half++)
 		for (i = 0; i <= AV_TREE_BUCKETS; i++)
 			av_list_init(&sh->trees[half][i]);
 }
 
-struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id, u32 max_pts)
+struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id,
+			      const struct av_shadow_limits *max)
 {
 	struct av_pt **old = sh->by_id;
 
 	memcpy(by_id, old, sh->fresh_id * sizeof(*old));
 	sh->by_id = by_id;
-	sh->max_pts = max_pts;
+	sh->max = *max;
 	return old;
 }
 
-/* An id for a table: a freed one, or a new one. 0: max_pts is reached. */
+/* An id for a table: a freed one, or a new one. The caller has checked the limits. */
 static u32 take_id(struct av_shadow *sh)
 {
 	u32 id = sh->free_id;
 
 	if (id)
 		sh->free_id = (u32)(uintptr_t)sh->by_id[id];
-	else if (sh->fresh_id < sh->max_pts)
+	else
 		id = sh->fresh_id++;
 	return id;
 }
@@ -69,7 +71,7 @@ static const struct av_pt *pt_at(const struct av_shadow *sh, u32 id)
 {
 	const struct av_pt *pt = sh->by_id[id];
 
-	return (uintptr_t)pt < sh->max_pts ? NULL : pt;
+	return (uintptr_t)pt < sh->max.pts ? NULL : pt;
 }
 
 static u64 blocks_of(const struct av_pt *pt)
@@ -108,11 +110,8 @@ bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n)
 struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va,
 			struct av_pool *pool)
 {
-	struct av_pt *pt;
+	struct av_pt *pt = av_list_entry(pool->pts.next, struct av_pt, node);
 
-	if (!pool->nr || av_shadow_full(sh))
-		return NULL;
-	pt = av_list_entry(pool->pts.next, struct av_pt, node);
 	av_list_del(&pt->node);
 	pool->nr--;
 	pt->id = take_id(sh);
@@ -169,9 +168,10 @@ static void link_fixed(struct av_pt *pt, u32 idx, struct av_pt *child)
 	child->fixed = true;
 }
 
-/* Tables of a new tree: the root, and in the high half those that lead to the window. */
-#define LOW_TABLES	1
-#define HIGH_TABLES	3
+static u32 fixed_tables(const struct av_tree_key *key)
+{
+	return key->high ? AV_TREE_PTS : 1;
+}
 
 /* A tree of the high half maps the window from the start. */
 static void build_root(struct av_shadow *sh, struct av_tree *tree, struct av_pool *pool)
@@ -203,10 +203,10 @@ static struct av_tree *new_tree(struct av_shadow *sh, const struct av_tree_key *
 				struct av_pool *pool)
 {
 	struct av_tree *tree = pool->tree;
-	u32 tables = key->high ? HIGH_TABLES : LOW_TABLES;
+	u32 tables = fixed_tables(key);
 
-	if (!tree || pool->nr < tables || sh->nr_pts + tables >= sh->max_pts ||
-	    sh->nr_trees == AV_MAX_TREES)
+	if (!tree || pool->nr < tables || sh->nr_pts + tables >= sh->max.pts ||
+	    sh->nr_trees >= sh->max.trees)
 		return NULL;
 	pool->tree = NULL;
 	memset(tree, 0, sizeof(*tree));
@@ -281,15 +281,23 @@ struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
 		return NULL;
 	if (tree == sh->spare)
 		sh->spare = NULL;
-	tree->users++;
+	if (!tree->users++) {
+		sh->nr_loaded++;
+		sh->loaded_pts += fixed_tables(key);
+	}
 	av_list_del(&tree->lru);
-	av_list_add_tail(&tree->lru, &sh->lru);
+	av_list_add_tail(&tree->lru, &sh->loaded);
 	return tree;
 }
 
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree)
 {
-	tree->users--;
+	if (--tree->users)
+		return;
+	sh->nr_loaded--;
+	sh->loaded_pts -= fixed_tables(&tree->key);
+	av_list_del(&tree->lru);
+	av_list_add_tail(&tree->lru, &sh->lru);
 }
 
 void av_root_attach(struct av_root *root, struct av_tree *tree)

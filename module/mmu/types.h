@@ -8,6 +8,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
+#include "mmu/limits.h"
 #include "mmu/resolve.h"
 #include "mmu/ring.h"
 #include "mmu/shadow.h"
@@ -24,16 +25,6 @@
 
 /* Most IPA bits that the reverse map can name, rounded down to a PARange size. */
 #define AV_IPA_BITS_MAX		42
-
-/* Table pages that every VM may have; the limit grows with its memory. */
-#define AV_MIN_PTS		2048
-
-/* One more table for this many guest pages; at most the tables that map 64 GiB. */
-#define AV_PAGES_PER_PT		32
-#define AV_MAX_PTS		BIT(15)
-
-/* Trees that a vCPU keeps a reference on, to switch between them without mmu_lock. */
-#define AV_VCPU_TREES		32
 
 /* Classes of ASIDs: most are of no place's tree. */
 #define AV_PLACE_ASIDS		64
@@ -110,8 +101,8 @@ struct av_vm_mmu {
 	struct av_slots __rcu *slots;
 	/* Under mmu_lock: rmap_head()'s last slot, or NULL. Goes with shadow.last_part. */
 	struct av_slot *last_slot;
+	unsigned int vcpus;		/* that the limits were raised for; under slots_lock */
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
-	u32 budget;			/* of table pages; equals shadow.max_pts */
 
 	/* mmu/shown.h, under mmu_lock: tables of all vCPUs that are mapped; may any be in use */
 	u32 nr_shown;

@@ -38,6 +38,7 @@ static struct {
 /* ---- the kernel ------------------------------------------------------------ */
 
 static bool no_memory;		/* now and then it is refused */
+static unsigned int refusals;	/* a pool is so many times */
 static bool races;		/* other vCPUs do something meanwhile */
 static unsigned int asids_left;
 static u16 next_asid;
@@ -157,10 +158,17 @@ static const struct av_shadow_ops ops = {
 	.tables_gone = tables_gone, .look = look, .publish = publish, .flush = flush, .rmap = rmap_head,
 };
 
-int av_pool_fill(struct av_pool *pool)
+int av_mmu_fill_pool(struct av_vcpu *vcpu)
 {
-	if (no_memory && !below(8))
+	struct av_pool *pool = &vcpu->mmu->pool;
+
+	/* Sometimes only until the vCPU has given back a few places. */
+	if (no_memory && !refusals && !below(8))
+		refusals = 1 + below(2 * AV_VCPU_TREES);
+	if (refusals) {
+		refusals--;
 		return -ENOMEM;
+	}
 	/* It sleeps, and another vCPU finds that a tree does not serve every ASID. */
 	if (races && pool == &mmus[0].pool && mmus[0].pair == AV_SRF_IDLE && !below(4))
 		vm_mmu.shadow.high_tagged = true;

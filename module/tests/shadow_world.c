@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The world around the shadow tables: memory, slots and a TLB that remembers. */
 #include "mmu/again.h"
+#include "mmu/limits.h"
 #include "require.h"
 #include "shadow_world.h"
 
@@ -200,6 +201,8 @@ static void finish(struct av_gather *g)
 
 void setup(void)
 {
+	const struct av_shadow_limits max = { .trees = AV_MIN_TREES, .pts = MAX_PTS };
+
 	memset(rmap, 0, sizeof(rmap));
 	memset(block_rmap, 0, sizeof(block_rmap));
 	memset(tlb, 0, sizeof(tlb));
@@ -214,9 +217,15 @@ void setup(void)
 	flush_trees = 0;
 	keep_tables = false;
 	renewing = NULL;
-	av_shadow_init(&sh, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), MAX_PTS);
+	av_shadow_init(&sh, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), &max);
 	sh.window_pa = WINDOW_PA;
 	sh.attr_normal = 0;
+}
+
+void unload(struct av_tree *tree)
+{
+	while (tree->users)
+		av_tree_put(&sh, tree);
 }
 
 void teardown(void)
@@ -224,8 +233,8 @@ void teardown(void)
 	struct av_tree *tree, *tmp;
 	unsigned int i;
 
-	av_list_for_each(tree, tmp, &sh.lru, lru)
-		tree->users = 0;
+	av_list_for_each(tree, tmp, &sh.loaded, lru)
+		unload(tree);
 	memset(tlb, 0, sizeof(tlb));
 	reclaim_all();
 	REQUIRE(sh.nr_trees == 0);
@@ -364,17 +373,24 @@ static void check_count(u64 pages, u64 blocks)
 void check_rmap(void)
 {
 	unsigned long leaves = 0, named = 0, blocks = 0;
+	u32 loaded = 0, fixed = 0;
 	struct av_root *copy, *ctmp;
 	struct av_tree *tree, *tmp;
 	struct av_pt *pt, *ptmp;
 	u32 i;
 
 	asleep_seen = 0;
-	av_list_for_each(tree, tmp, &sh.lru, lru) {
-		leaves += check_table(tree->root);
-		av_list_for_each(copy, ctmp, &tree->copies, node)
-			REQUIRE(!memcmp(copy->pte, tree->root->pte, 4096));
+	for (i = 0; i < 2; i++) {
+		av_list_for_each(tree, tmp, i ? &sh.loaded : &sh.lru, lru) {
+			leaves += check_table(tree->root);
+			loaded += !!tree->users;
+			fixed += !tree->users ? 0 : tree->key.high ? AV_TREE_PTS : 1;
+			REQUIRE(!!tree->users == i);
+			av_list_for_each(copy, ctmp, &tree->copies, node)
+				REQUIRE(!memcmp(copy->pte, tree->root->pte, 4096));
+		}
 	}
+	REQUIRE(loaded == sh.nr_loaded && fixed == sh.loaded_pts);
 	av_list_for_each(pt, ptmp, &sh.doomed, node)
 		leaves += check_table(pt);
 	for (i = 0; i < NR_GFNS; i++) {
@@ -401,6 +417,12 @@ struct av_tree *get(u64 base, bool high, int el, u16 asid)
 
 	av_tree_key(&sh, &r, high, el, &key);
 	return av_tree_get(&sh, &key, full_pool());
+}
+
+void load_again(struct av_tree *tree)
+{
+	if (!tree->users)
+		REQUIRE(av_tree_get(&sh, &tree->key, full_pool()) == tree);
 }
 
 int fill_by(struct av_tree *tree, u64 va, u32 gfn, u8 rights, u64 desc, u64 table)

@@ -13,7 +13,7 @@
 
 #include "mmu/shadow.h"
 
-#define NR_GFNS		4096
+#define NR_GFNS		8192
 #define MAX_PTS		400
 #define WINDOW_PA	0x7ff000ULL
 #define KVA		0xffff800010000000ULL
@@ -36,6 +36,10 @@ extern guest_words_fn *guest_words;
 
 void setup(void);
 void teardown(void);
+/* No vCPU has the tree loaded any more. */
+void unload(struct av_tree *tree);
+/* One has. */
+void load_again(struct av_tree *tree);
 
 /* Look va up as the hardware would, and keep the answer. */
 u64 touch(struct av_tree *tree, u64 va);

@@ -321,7 +321,7 @@ static void fill(struct av_vcpu *vcpu)
 	};
 	int ret;
 
-	if (vcpu->mmu->stale || av_pool_fill(&mmu->pool))
+	if (vcpu->mmu->stale || av_mmu_fill_pool(vcpu))
 		return;
 	if (tidy && high)
 		f.global = true;
@@ -456,6 +456,7 @@ static void own_all_pages(struct av_vcpu_mmu *mmu)
 
 static void begin(void)
 {
+	const struct av_shadow_limits max = { .trees = AV_MIN_TREES, .pts = MAX_PTS };
 	unsigned int v;
 
 	tidy = below(3);
@@ -466,7 +467,7 @@ static void begin(void)
 	memset(srfs, 0, sizeof(srfs));
 	memset(cached, 0, sizeof(cached));
 	memset(rmap, 0, sizeof(rmap));
-	av_shadow_init(&vm_mmu.shadow, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), MAX_PTS);
+	av_shadow_init(&vm_mmu.shadow, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), &max);
 	vm_mmu.shadow.window_pa = 0x7ff000;
 	vm_mmu.annex.once = below(2);
 	vm = (struct av_vm){ .mmu = &vm_mmu, .sw = &vm_sw, .nr_vcpus = FAKE_VCPUS, .pa_bits = 40 };
@@ -628,6 +629,49 @@ static void test_tables_of_a_regime(void)
 	end();
 }
 
+static int go_to(struct av_vcpu *vcpu, u64 base)
+{
+	av_srf_set(vcpu->srf, AV_TTBR0_EL1, base << 20 | 1ULL << 48);
+	av_mmu_ttbr_changed(vcpu);
+	return av_mmu_load(vcpu);
+}
+
+static unsigned int places_in_use(const struct av_vcpu_mmu *mmu)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < AV_VCPU_TREES; i++)
+		n += !!mmu->trees[i];
+	return n;
+}
+
+/* The host has no memory: the vCPU's other places go before KVM_RUN fails. */
+static void test_places_go_first(void)
+{
+	struct av_vcpu *vcpu = &vcpus[0];
+	unsigned int i, used;
+
+	begin();
+	races = false;
+	asids_left = 2 * AV_NR_CONTEXTS;
+	for (i = 1; i <= 2 * AV_VCPU_TREES; i++)
+		CHECK_EQ(go_to(vcpu, i), 0);
+	used = places_in_use(vcpu->mmu);
+	CHECK_EQ(used, AV_VCPU_TREES);
+	refusals = 5;
+	CHECK_EQ(go_to(vcpu, i++), 0);
+	CHECK_EQ(refusals, 0);
+	CHECK_EQ(places_in_use(vcpu->mmu), used - 5);
+	check_shown(vcpu);
+	refusals = 1000;
+	CHECK_EQ(go_to(vcpu, i++), -ENOMEM);
+	CHECK(refusals && places_in_use(vcpu->mmu) <= 2);
+	refusals = 0;
+	CHECK_EQ(av_mmu_load(vcpu), 0);
+	check_shown(vcpu);
+	end();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -637,5 +681,6 @@ int main(int argc, char **argv)
 	RUN(test_tables_of_a_place);
 	RUN(test_tables_of_a_regime);
 	RUN(test_random);
+	RUN(test_places_go_first);
 	return TESTS_DONE();
 }

@@ -163,7 +163,7 @@ static void test_asids(void)
 	other = get(0x1000, false, 0, 65);	/* the same bucket as 1 */
 	CHECK(a != b && a != other);
 	CHECK(get(0x1000, false, 1, 1) == a);
-	a->users--;
+	av_tree_put(&sh, a);
 	fill(a, 0x1000, 1, 3, AV_R, 12, false);
 	fill(b, 0x1000, 2, 3, AV_R, 12, false);
 	fill(b, 0x2000, 2, 3, AV_R, 12, true);
@@ -212,7 +212,7 @@ static void test_high_tagging(void)
 /* A vCPU lets a tree go. */
 static void let_go(struct av_tree *tree)
 {
-	tree->users--;
+	av_tree_put(&sh, tree);
 	av_tree_note_idle(&sh, tree);
 }
 
@@ -408,10 +408,12 @@ static void test_age_of_many_entries(void)
 static void test_budget(void)
 {
 	struct av_tree *trees[200], *tree;
+	struct av_shadow_limits max;
 	int i, ret = 0, n = 0;
 	bool more;
 
 	setup();
+	max = sh.max;
 	tree = get(0x1000, true, 1, 1);
 	for (i = 0; i < 200; i++) {
 		trees[i] = get(0x1000 * i, false, 0, i);
@@ -444,7 +446,8 @@ static void test_budget(void)
 	spare = -1;
 	check_rmap();
 	/* Room for more. */
-	free(av_shadow_grow(&sh, calloc(MAX_PTS + 10, sizeof(struct av_pt *)), MAX_PTS + 10));
+	max.pts += 10;
+	free(av_shadow_grow(&sh, calloc(max.pts, sizeof(struct av_pt *)), &max));
 	check_rmap();
 	CHECK_EQ(fill(tree, KVA + 0x4000000000, 1, 3, AV_R, 12, true), 0);
 	teardown();

@@ -84,7 +84,7 @@ static void test_full_tables(void)
 	for (i = 0; i < TABLES; i++)
 		for (n = 0; n < LIVE; n++)
 			CHECK_EQ(fill(tree, i * L3_BYTES + n * 0x1000, n, 3, AV_R, 12, false), 0);
-	tree->users = 0;
+	unload(tree);
 	av_shadow_reclaim(&sh, true, NULL, &more);
 	do {
 		before = sh.nr_pts;
@@ -159,7 +159,7 @@ static void test_lists_that_change(void)
 		more = av_shadow_tlbi(&sh, &w, &g);
 		av_gather_finish(&g);
 		if (parts++ == 2) {
-			trees[15]->users = 0;
+			unload(trees[15]);
 			reclaim_all();
 			late = get(0x999000, false, 0, 1);
 			fill(late, 0x1000, 1, 3, AV_R, 12, false);

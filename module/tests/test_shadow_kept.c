@@ -478,14 +478,17 @@ static void test_parts(void)
 		for (i = 0; i < 10; i++)
 			fill_by(tree, i * 512 * GIB, 9, AV_R, av_walk_key(words[0], 0), TABLE);
 		if (how == 3)
-			tree->users = 0;
+			unload(tree);
 		for (parts = 0; part(&walk, 3); parts++) {
 			/* What is filled now was read after it had begun. */
 			if (how == 1)
 				fill_by(tree, 0, 9, AV_R, av_walk_key(words[0], 0), TABLE);
 			if (how == 2)
 				part(&again, 3);
-			tree->users = how < 2 || parts > 1;
+			if (how < 2 || parts > 1)
+				load_again(tree);
+			else
+				unload(tree);
 		}
 		CHECK(parts > 2);
 		for (i = 0; i < 10; i++)

@@ -6,7 +6,7 @@
 #include "fake.h"
 #include "mmu/types.h"
 
-int av_pool_fill(struct av_pool *pool);
+int av_mmu_fill_pool(struct av_vcpu *vcpu);
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 
