@@ -157,14 +157,15 @@ static int av_core_set(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 	return 0;
 }
 
-/* The id of the n'th core register, in the structure's order. */
-static int av_core_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
+/* The core registers, in the structure's order. */
+static int av_core_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id)
 {
 	unsigned int off, size;
 
-	for (off = 0; off < AV_CORE_WORDS; off++) {
+	while (*at < AV_CORE_WORDS) {
+		off = (*at)++;
 		av_core_reg(vcpu, off, &size);
-		if (!size || n--)
+		if (!size)
 			continue;
 		*id = KVM_REG_ARM64 | KVM_REG_ARM_CORE | off |
 		      ((u64)ilog2(size) << KVM_REG_SIZE_SHIFT);
@@ -193,21 +194,24 @@ static bool av_is_timer_reg(u64 id)
 	return false;
 }
 
-static int av_timer_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
+static int av_timer_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id)
 {
-	if (n >= ARRAY_SIZE(av_timer_regs))
+	if (*at >= ARRAY_SIZE(av_timer_regs))
 		return -ENOENT;
-	*id = av_timer_regs[n];
+	*id = av_timer_regs[(*at)++];
 	return 0;
 }
 
-/* The groups, in the order of KVM_GET_REG_LIST. */
-static int (*const av_reg_index[])(struct av_vcpu *vcpu, unsigned int n, u64 *id) = {
-	av_core_index,
-	av_fw_reg_index,
-	av_timer_index,
-	av_demux_index,
-	av_sysreg_index,
+/*
+ * The groups, in the order of KVM_GET_REG_LIST. Each tells its registers one by one, from a
+ * position (*at) on, so that the list takes as long as there are registers.
+ */
+static int (*const av_reg_next[])(struct av_vcpu *vcpu, unsigned int *at, u64 *id) = {
+	av_core_next,
+	av_fw_reg_next,
+	av_timer_next,
+	av_demux_next,
+	av_sysreg_next,
 };
 
 /* No vCPU has SVE; its ids must still give KVM's errnos. */
@@ -352,12 +356,12 @@ int av_vcpu_set_one_reg(struct av_vcpu *vcpu, void __user *argp)
 /* Count the ids, and copy out as many as there is room for. */
 static int av_reg_list_walk(struct av_vcpu *vcpu, u64 __user *to, u64 room, u64 *count)
 {
-	unsigned int group, n;
+	unsigned int group, at;
 	u64 id;
 
 	*count = 0;
-	for (group = 0; group < ARRAY_SIZE(av_reg_index); group++) {
-		for (n = 0; !av_reg_index[group](vcpu, n, &id); n++) {
+	for (group = 0; group < ARRAY_SIZE(av_reg_next); group++) {
+		for (at = 0; !av_reg_next[group](vcpu, &at, &id); ) {
 			if (*count < room && put_user(id, to + *count))
 				return -EFAULT;
 			(*count)++;

@@ -84,8 +84,11 @@ struct user_fpsimd_state *av_vcpu_fp(struct av_vcpu *vcpu);
 int av_vcpu_reset(struct av_vcpu *vcpu);	/* target and features are set */
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
-/* The n'th register ID that a VMM sees, ascending as under KVM; -ENOENT past the last. */
-int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+/*
+ * The next register ID that a VMM sees, ascending as under KVM. *at, 0 at first, goes past it.
+ * -ENOENT: no more.
+ */
+int av_sysreg_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id);
 /* KVM_ARM_VCPU_PVTIME_CTRL. */
 int av_steal_set_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
 int av_steal_get_attr(struct av_vcpu *vcpu, const struct kvm_device_attr *attr);
@@ -105,11 +108,11 @@ u64 av_id_mask(unsigned int n);
 /* KVM_REG_ARM_DEMUX: CCSIDR_EL1 of each cache. */
 int av_demux_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_demux_set(struct av_vcpu *vcpu, u64 id, u64 val);
-int av_demux_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+int av_demux_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id);
 /* KVM_REG_ARM_FW (PSCI version, workarounds) and FW_FEAT_BMAP. */
 int av_fw_reg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_fw_reg_set(struct av_vcpu *vcpu, u64 id, u64 val);
-int av_fw_reg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+int av_fw_reg_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id);
 int av_vcpu_get_mp_state(struct av_vcpu *vcpu);			/* KVM_MP_STATE_* */
 int av_vcpu_set_mp_state(struct av_vcpu *vcpu, u32 state);	/* -EINVAL */
 int av_vcpu_get_events(struct av_vcpu *vcpu, struct kvm_vcpu_events *events);

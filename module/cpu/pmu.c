@@ -164,15 +164,19 @@ struct av_pmu_plan av_pmu_plan(const struct av_pmu *pmu, const struct av_pmu_mod
 
 void av_pmu_filter(u64 *filter, bool first, u32 base, u32 nr, bool allow)
 {
-	u32 i;
+	u32 end = base + nr, n;
 
 	if (first)
 		memset(filter, allow ? 0 : 0xff, AV_PMU_EVENTS / 8);
-	for (i = base; i < base + nr; i++) {
+	for (; base < end; base += n) {
+		u64 events;
+
+		n = min(end - base, 64 - base % 64);
+		events = GENMASK_ULL(n - 1, 0) << base % 64;
 		if (allow)
-			filter[i / 64] |= BIT_ULL(i % 64);
+			filter[base / 64] |= events;
 		else
-			filter[i / 64] &= ~BIT_ULL(i % 64);
+			filter[base / 64] &= ~events;
 	}
 }
 

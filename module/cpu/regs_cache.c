@@ -183,11 +183,11 @@ int av_demux_set(struct av_vcpu *vcpu, u64 id, u64 val)
 	return 0;
 }
 
-int av_demux_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
+int av_demux_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id)
 {
-	if (n >= AV_NR_CACHES)
+	if (*at >= AV_NR_CACHES)
 		return -ENOENT;
-	*id = DEMUX_CCSIDR | (u64)n << KVM_REG_ARM_DEMUX_VAL_SHIFT;
+	*id = DEMUX_CCSIDR | (u64)(*at)++ << KVM_REG_ARM_DEMUX_VAL_SHIFT;
 	return 0;
 }
 

@@ -370,11 +370,11 @@ static const u64 fw_regs[] = {
 	KVM_REG_ARM_VENDOR_HYP_BMAP_2,	/* last: not on all hosts */
 };
 
-int av_fw_reg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
+int av_fw_reg_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id)
 {
-	if (n >= ARRAY_SIZE(fw_regs) - !AV_KVM_VENDOR_HYP_BMAP_2)
+	if (*at >= ARRAY_SIZE(fw_regs) - !AV_KVM_VENDOR_HYP_BMAP_2)
 		return -ENOENT;
-	*id = fw_regs[n];
+	*id = fw_regs[(*at)++];
 	return 0;
 }
 

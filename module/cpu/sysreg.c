@@ -125,15 +125,15 @@ int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val)
 	return 0;
 }
 
-int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id)
+int av_sysreg_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id)
 {
-	unsigned int t, i;
+	unsigned int t, first = 0;
 
-	for (t = 0; t < ARRAY_SIZE(tables); t++)
-		for (i = 0; i < tables[t]->nr; i++) {
-			const struct av_sysreg *row = &tables[t]->rows[i];
+	for (t = 0; t < ARRAY_SIZE(tables); first += tables[t++]->nr)
+		while (*at - first < tables[t]->nr) {
+			const struct av_sysreg *row = &tables[t]->rows[(*at)++ - first];
 
-			if (!vmm_sees(vcpu, row) || n--)
+			if (!vmm_sees(vcpu, row))
 				continue;
 			*id = SYSREG_ID | row->enc;
 			return 0;

@@ -397,6 +397,25 @@ static void test_filter(void)
 	CHECK(!av_pmu_plan(&pmu, &model, 31).counts);
 }
 
+/* Ranges as they may begin and end: as if each event were set by itself. */
+static void test_filter_ranges(void)
+{
+	static const u32 at[] = { 0, 1, 62, 63, 64, 65, 127, 128, 200, 1023, 65472, 65535, 65536 };
+	static u64 filter[AV_PMU_EVENTS / 64], want[AV_PMU_EVENTS / 64];
+	unsigned int from, to, allow;
+	u32 i;
+
+	for (from = 0; from < ARRAY_SIZE(at); from++)
+		for (to = from; to < ARRAY_SIZE(at); to++)
+			for (allow = 0; allow < 2; allow++) {
+				memset(want, allow ? 0 : 0xff, sizeof(want));
+				for (i = at[from]; i < at[to]; i++)
+					want[i / 64] ^= BIT_ULL(i % 64);
+				av_pmu_filter(filter, true, at[from], at[to] - at[from], allow);
+				CHECK(!memcmp(filter, want, sizeof(want)));
+			}
+}
+
 static void test_ceid(void)
 {
 	static u64 filter[AV_PMU_EVENTS / 64];
@@ -498,6 +517,7 @@ int main(void)
 	RUN(test_periods);
 	RUN(test_plans);
 	RUN(test_filter);
+	RUN(test_filter_ranges);
 	RUN(test_ceid);
 	RUN(test_user);
 	RUN(test_any_access);

@@ -112,10 +112,10 @@ static void test_rows(void)
 	CHECK(!av_sysreg_find(NO_SUCH));
 }
 
-static void index_is_the_vmms_rows(bool pmu)
+static void list_is_the_vmms_rows(bool pmu)
 {
-	unsigned int enc, n, want = 0;
-	u64 id, val;
+	unsigned int enc, n = 0, at = 0, want = 0;
+	u64 id, val, last = 0;
 
 	for (enc = 0; enc < 0x10000; enc++) {
 		const struct av_sysreg *row = av_sysreg_find(enc);
@@ -124,20 +124,23 @@ static void index_is_the_vmms_rows(bool pmu)
 	}
 	fresh();
 	vm.pmu = pmu;
-	for (n = 0; !av_sysreg_index(&vcpu, n, &id); n++) {
+	for (; !av_sysreg_next(&vcpu, &at, &id); n++) {
 		CHECK_EQ(id & ~0xffffULL, ID(0));
+		CHECK(id != last);
+		last = id;
 		CHECK_EQ(av_sysreg_get(&vcpu, id, &val), 0);
 		/* What was read can be written. */
 		CHECK_EQ(av_sysreg_set(&vcpu, id, val), 0);
 	}
 	CHECK_EQ(n, want);
-	CHECK_EQ(av_sysreg_index(&vcpu, ~0U, &id), -ENOENT);
+	/* And nothing behind. */
+	CHECK_EQ(av_sysreg_next(&vcpu, &at, &id), -ENOENT);
 }
 
-static void test_index_is_the_vmms_rows(void)
+static void test_list_is_the_vmms_rows(void)
 {
-	index_is_the_vmms_rows(false);
-	index_is_the_vmms_rows(true);
+	list_is_the_vmms_rows(false);
+	list_is_the_vmms_rows(true);
 }
 
 static void test_reset(void)
@@ -357,10 +360,10 @@ static void test_implementation(void)
 static void test_caches(void)
 {
 	u64 id, val, ctr;
-	unsigned int n;
+	unsigned int n, at = 0;
 
 	fresh();
-	for (n = 0; !av_demux_index(&vcpu, n, &id); n++) {
+	for (n = 0; !av_demux_next(&vcpu, &at, &id); n++) {
 		CHECK_EQ(av_demux_get(&vcpu, id, &val), 0);
 		CHECK_EQ(av_demux_set(&vcpu, id, val), 0);
 		CHECK_EQ(av_demux_set(&vcpu, id, 0x700fe007 + 8 * n), 0);
@@ -457,7 +460,7 @@ int main(void)
 {
 	RUN(test_tables_are_entered_once);
 	RUN(test_rows);
-	RUN(test_index_is_the_vmms_rows);
+	RUN(test_list_is_the_vmms_rows);
 	RUN(test_reset);
 	RUN(test_ids_of_the_vmm);
 	RUN(test_regime);

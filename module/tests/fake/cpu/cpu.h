@@ -365,10 +365,10 @@ void av_cpu_vgic_created(struct av_vm *vm);
 void av_sysreg_reset(struct av_vcpu *vcpu);
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);
-int av_sysreg_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+int av_sysreg_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id);
 u64 av_id_mask(unsigned int n);
 int av_demux_get(struct av_vcpu *vcpu, u64 id, u64 *val);
 int av_demux_set(struct av_vcpu *vcpu, u64 id, u64 val);
-int av_demux_index(struct av_vcpu *vcpu, unsigned int n, u64 *id);
+int av_demux_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id);
 
 #endif /* AV_TESTS_FAKE_CPU_H */
