@@ -64,7 +64,12 @@
 /* 6.17: a VMM may access GICD_IIDR and GICD_TYPER2 before the vGIC is initialized. */
 #define AV_KVM_VGIC_EARLY_IDS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
 
-/* 6.17: an eventfd has one irqfd at most, of any VM. Returns -EBUSY if it has one already. */
+/*
+ * 6.17: an eventfd has one irqfd at most, of any VM. Before, KVM has no limit; this one bounds what
+ * the eventfd's last close does with interrupts off. Returns -EBUSY if there is no more room.
+ */
+#define AV_EVENTFD_IRQFDS	128
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 static inline int av_add_irqfd_waiter(struct wait_queue_head *head, struct wait_queue_entry *wait)
 {
@@ -73,8 +78,24 @@ static inline int av_add_irqfd_waiter(struct wait_queue_head *head, struct wait_
 #else
 static inline int av_add_irqfd_waiter(struct wait_queue_head *head, struct wait_queue_entry *wait)
 {
-	add_wait_queue_priority(head, wait);
-	return 0;
+	struct wait_queue_entry *other;
+	unsigned int n = 0;
+	int ret = 0;
+
+	wait->flags |= WQ_FLAG_EXCLUSIVE | WQ_FLAG_PRIORITY;
+	spin_lock_irq(&head->lock);
+	/* Irqfds come first. */
+	list_for_each_entry(other, &head->head, entry) {
+		if (!(other->flags & WQ_FLAG_PRIORITY) || n == AV_EVENTFD_IRQFDS)
+			break;
+		n++;
+	}
+	if (n == AV_EVENTFD_IRQFDS)
+		ret = -EBUSY;
+	else
+		__add_wait_queue(head, wait);
+	spin_unlock_irq(&head->lock);
+	return ret;
 }
 #endif
 

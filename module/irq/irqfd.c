@@ -323,7 +323,7 @@ static int start(struct av_irqfd *irqfd, struct file *file, bool resample)
 		}
 	}
 	events = vfs_poll(file, &irqfd->table);
-	/* The eventfd is another VM's. */
+	/* The eventfd is another VM's, or those of too many. */
 	if (irqfd->waiting) {
 		withdraw_irqfd(irqfd);
 		leave_resampler(irqfd);
