@@ -54,17 +54,26 @@ def stall(kernel: str) -> Path:
 
 @cache
 def measure(
-    kernel: str, rows: Sequence[Row], memory: int = 1024, timeout: float = 900
+    kernel: str,
+    rows: Sequence[Row],
+    memory: int = 1024,
+    timeout: float = 900,
+    el2: bool = False,
+    modules: Sequence[str] = (),
+    before: str = "",
 ) -> dict[Row, dict[str, int]]:
-    """Figures by name, of each row; of one whose program failed there is nothing."""
+    """Figures by name, of each row; of one whose program failed there is nothing.
+
+    `el2`: on KVM. `before`: a command that comes first, for which the host has these `modules`.
+    """
     make(str(TOP / "module/tests/kvm"))
-    lines = ["insmod /stall.ko"]
+    lines = ["insmod /stall.ko", before]
     for row in rows:
         lines += [f"printf '{MARK}%s\\n' {shlex.quote(row.id)}", f"{row.command} || echo failed"]
-    hypervisor = module(kernel)
+    hypervisor = () if el2 else (Module(str(module(kernel))),)
     board = Board(
-        kernel=kernel, count=True, append=KPTI, memory=memory, timeout=timeout,
-        modules=[Module(str(hypervisor))],
+        el2=el2, kernel=kernel, count=True, append=KPTI, memory=memory, timeout=timeout,
+        modules=[*hypervisor, *modules],
         files={
             "/bounds": TOP / "build/module/kvm/bounds",
             "/stall.ko": stall(kernel),

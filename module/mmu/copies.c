@@ -81,6 +81,7 @@ static void forget(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
 	hash_del(&copy->hash);
 	list_del(&copy->node);
 	vm->mmu->nr_copies--;
+	av_shrink_count(-1);
 	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES, -1);
 	release(copy);
 }
@@ -193,6 +194,7 @@ void av_copies_free(struct av_vm *vm)
 	struct av_copy *copy, *tmp;
 	unsigned int n = 0;
 
+	av_shrink_count(-(long)vm->mmu->nr_copies);
 	list_for_each_entry_safe(copy, tmp, &vm->mmu->copies_by_age, node) {
 		release(copy);
 		if (++n % BATCH == 0)
@@ -260,6 +262,7 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
 	hash_add(vm->mmu->copies, &copy->hash, gfn);
 	list_add_tail(&copy->node, &vm->mmu->copies_by_age);
 	vm->mmu->nr_copies++;
+	av_shrink_count(1);
 	set_copied(slot, gfn, true);
 	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES, 1);
 	av_vm_stat_add(&vm->stats, AV_VM_CODE_COPIES_MADE, 1);

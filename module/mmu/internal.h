@@ -112,6 +112,8 @@ void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
 /* shrink.c */
 void av_shrink_add(struct av_vm *vm);
 void av_shrink_remove(struct av_vm *vm);
+/* So many more pages, or fewer, could be freed: tables' and copies'. Any context. */
+void av_shrink_count(long pages);
 
 /* notifier.c */
 int av_notifier_register(struct av_vm *vm);

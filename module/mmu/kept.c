@@ -80,12 +80,24 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_ren
 	return false;
 }
 
-/* Doom the kept tables below pt that were not linked since generation since. */
-static void prune(struct av_shadow *sh, struct av_pt *pt, u64 since)
+/*
+ * Most entries that a prune looks at, some 25 instructions each: a process may have had gigabytes
+ * of blocks, and interrupts may be off.
+ */
+#define PRUNE_MOST	2048
+
+/*
+ * Doom the kept tables below pt that were not linked since generation since. False: there are too
+ * many entries. The tables that were looked at are pruned.
+ */
+static bool prune(struct av_shadow *sh, struct av_pt *pt, u64 since, u32 *most)
 {
 	u32 idx, left = pt->live;
 
-	/* Kept tables have few entries: do not look for more behind the last one. */
+	if (left > *most)
+		return false;
+	*most -= left;
+	/* Do not look for more behind the last entry. */
 	for (idx = 0; left; idx++, left--) {
 		struct av_pt *child;
 
@@ -96,8 +108,8 @@ static void prune(struct av_shadow *sh, struct av_pt *pt, u64 since)
 		if (!child)
 			continue;
 		if (child->gen >= since) {
-			if (child->level < 3)
-				prune(sh, child, since);
+			if (child->level < 3 && !prune(sh, child, since, most))
+				return false;
 			continue;
 		}
 		av_pt_set(pt, idx, 0);
@@ -106,11 +118,14 @@ static void prune(struct av_shadow *sh, struct av_pt *pt, u64 since)
 		sh->shape++;
 		av_list_add_tail(&child->node, &sh->doomed);
 	}
+	return true;
 }
 
-void av_kept_prune(struct av_shadow *sh, struct av_tree *tree)
+bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree)
 {
-	prune(sh, tree->root, tree->first_gen);
+	u32 most = PRUNE_MOST;
+
+	return prune(sh, tree->root, tree->first_gen, &most);
 }
 
 /* Drop a leaf that no walker can reach, or before a flush of the whole tree: it needs none. */
@@ -126,7 +141,7 @@ void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	pt->asleep--;
 }
 
-/* For a table of levels above 3. Blocks are dropped: they are few, and fault back in. */
+/* For a table of levels above 3. Its blocks, 512 at most, are dropped: they fault back in. */
 static void keep_children(struct av_shadow *sh, struct av_pt *pt)
 {
 	u32 idx, left = pt->live;

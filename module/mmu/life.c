@@ -177,15 +177,16 @@ static void free_slots(struct av_vm *vm)
 {
 	struct av_slots *slots = rcu_dereference_protected(vm->mmu->slots, true);
 	struct av_slot_node *node;
+	unsigned int order;
 
-	while ((node = av_slots_take_apart(slots, AV_BY_GFN))) {
-		kfree(node);
-		cond_resched();
-	}
-	while ((node = av_slots_take_apart(slots, AV_BY_ID))) {
-		av_slot_free(node->slot);
-		kfree(node);
-		cond_resched();
+	for (order = 0; order < AV_NR_ORDERS; order++) {
+		while ((node = av_slots_take_apart(slots, order))) {
+			/* All slots are in this order. */
+			if (order == AV_BY_ID)
+				av_slot_free(node->slot);
+			kfree(node);
+			cond_resched();
+		}
 	}
 	kfree(slots);
 }

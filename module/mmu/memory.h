@@ -123,6 +123,12 @@ bool av_mem_host_block(unsigned long hva, u64 *pa, bool *writable);
 bool av_mem_frames(const struct av_slot *slot, unsigned long start, unsigned long end,
 		   u64 *first, u64 *last);
 
+/* Was no frame of the slot ever mapped, nor its page known? */
+static inline bool av_slot_unused(const struct av_slot *slot)
+{
+	return !READ_ONCE(slot->frames.top) && !READ_ONCE(slot->frames.blocks);
+}
+
 static inline u32 *av_slot_head(const struct av_slot *slot, u64 gfn)
 {
 	return av_frames_head(&slot->frames, gfn - slot->base_gfn);

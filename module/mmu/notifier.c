@@ -15,19 +15,22 @@
 #include "mmu/copies.h"
 #include "mmu/shown.h"
 
-/* Frames handled before others may take mmu_lock. */
+/* Slots and frames looked at before others may take mmu_lock. */
 #define BATCH	128
 
-/*
- * Most frames and slots that one ageing call looks at: the host holds locks, and a VMM may have
- * thousands of slots for one address.
- */
-#define AGE_FRAMES	600
+/* Skipping so many frames without a piece costs as much as looking at one frame. */
+#define PASSED_OVER	(16 * AV_PIECE_FRAMES)
 
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {
 	return container_of(mn, struct av_vm_mmu, notifier)->vm;
 }
+
+/*
+ * Most frames and slots that one ageing call looks at: the host holds locks, and a VMM may have
+ * tens of thousands of slots for one address.
+ */
+#define AGE_FRAMES	600
 
 /*
  * Let others take mmu_lock or the CPU. If the host must not sleep, always release the lock:
@@ -45,62 +48,161 @@ static void offer_lock(struct av_vm *vm, bool may_block)
 }
 
 /*
- * Drop frames in [gfn, end) until enough is done; returns where to continue. The frames will
- * get other pages, so what is known of the old ones is forgotten.
+ * An invalidation by the host, in parts: mmu_lock is released after each part, with everything
+ * flushed.
+ *
+ * Entries are dropped one by one up to a limit, so that the host does not pay for what a guest or
+ * a VMM has made: millions of entries may map a frame, and tens of thousands of slots may have the
+ * same memory. At the limit the tables of all trees are unlinked, in few steps. vCPUs free these
+ * tables, and fill what their guests use again.
  */
-static u64 unmap_part(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
-{
-	struct av_shadow *sh = &vm->mmu->shadow;
-	const u64 start = gfn;
-	struct av_gather g;
-	bool more = false;
+struct unmapping {
+	struct av_vm *vm;
+	bool may_block;
+	bool revoked;		/* no guest's table is shown any more */
+	bool all;		/* all tables were unlinked … */
+	u64 left;		/* … or so many entries may still be dropped */
+	unsigned int looks;	/* slots and frames of this part */
+	struct av_gather g;	/* of this part */
+};
 
-	av_gather_init(&g, sh);
-	while (gfn < end && !more) {
+/*
+ * The limit. Thousands of processes that share a page stay below it. If the VMM itself takes away
+ * much memory, each page may be mapped a few times.
+ */
+#define MOST_ENTRIES		8192
+#define ENTRIES_PER_PAGE	8
+
+static void begin_part(struct unmapping *u)
+{
+	av_gather_init(&u->g, &u->vm->mmu->shadow);
+	u->looks = 0;
+}
+
+static void finish_part(struct unmapping *u)
+{
+	if (u->g.work)
+		av_vm_stat_add(&u->vm->stats, AV_VM_NOTIFIER_DROP, 1);
+	av_gather_finish(&u->g);
+	u->left -= min_t(u64, u->left, u->g.work);
+}
+
+static void next_part(struct unmapping *u)
+{
+	finish_part(u);
+	offer_lock(u->vm, u->may_block);
+	begin_part(u);
+}
+
+/*
+ * Unlink all tables. No page of the range is filled before range_end(), so from now on no walker
+ * reaches an entry of the range.
+ */
+static void unmap_all(struct unmapping *u)
+{
+	struct av_tlbi_walk walk = { .op = { .scope = AV_TLBI_ALL } };
+
+	av_vm_stat_add(&u->vm->stats, AV_VM_SHADOW_DROP, 1);
+	while (av_shadow_tlbi(&u->vm->mmu->shadow, &walk, &u->g))
+		next_part(u);
+	u->all = true;
+}
+
+/* Go on to the next part if this one has done enough. */
+static void look_up(struct unmapping *u)
+{
+	if (u->looks >= BATCH || av_gather_spent(&u->g))
+		next_part(u);
+	if (!u->left && !u->all)
+		unmap_all(u);
+}
+
+/* The part has passed over frames from gfn to next without looking at each. Returns next. */
+static u64 passed_over(struct unmapping *u, u64 gfn, u64 next)
+{
+	u->looks += min_t(u64, (next - gfn) / PASSED_OVER, BATCH);
+	return next;
+}
+
+/*
+ * Drop frames in [gfn, end), within this part; returns where to continue. The frames will get
+ * other pages, so what is known of the old ones is forgotten.
+ */
+static u64 unmap_some(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 end)
+{
+	struct av_shadow *sh = &u->vm->mmu->shadow;
+	const u64 start = gfn;
+
+	for (; gfn < end && u->looks < BATCH; gfn++, u->looks++) {
 		const u32 *head = av_slot_head(slot, gfn);
 
 		/* Most frames of a large range have no entries. */
-		if (head && *head)
-			more = av_shadow_zap_gfn(sh, gfn, &g);
-		gfn += !more;
+		if (head && *head && !u->all && av_shadow_zap_gfn(sh, gfn, &u->g))
+			break;
 	}
 	av_mem_forget_pages(slot, start, gfn);
-	if (g.work)
-		av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
-	av_gather_finish(&g);
-	/* Frames from the result on are handled again, and have at most a copy left. */
-	return av_copies_forget(vm, slot, start, gfn);
-}
-
-/* Copies of the frames are freed one after the other: av_mmu_part_frees(). */
-static u64 unmap_and_rest(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end)
-{
-	u32 copies = vm->mmu->nr_copies;
-
-	gfn = unmap_part(vm, slot, gfn, end);
-	if (vm->mmu->nr_copies != copies) {
-		spin_unlock(&vm->mmu_lock);
-		av_mmu_part_frees();
-		spin_lock(&vm->mmu_lock);
-	}
 	return gfn;
 }
 
-/* Drop the blocks over frames in [gfn, end). No new ones are filled: av_mem_block_raced(). */
-static void unmap_blocks(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 end, bool may_block)
+/* Does any of the next frames of this part have a copy? */
+static bool any_copied(const struct unmapping *u, const struct av_slot *slot, u64 gfn, u64 end)
 {
-	struct av_gather g;
-	bool more;
+	return u->vm->mmu->nr_copies &&
+	       av_frames_any(&slot->frames, gfn - slot->base_gfn, min_t(u64, end - gfn, BATCH),
+			     AV_FRAME_COPIED);
+}
 
-	for (gfn = av_slot_next_block(slot, ALIGN_DOWN(gfn, AV_BLOCK_FRAMES), end); gfn < end;
-	     gfn = av_slot_next_block(slot, gfn, end)) {
-		av_gather_init(&g, &vm->mmu->shadow);
-		more = av_shadow_zap_blocks(&vm->mmu->shadow, gfn, &g);
-		if (g.work)
-			av_vm_stat_add(&vm->stats, AV_VM_NOTIFIER_DROP, 1);
-		av_gather_finish(&g);
-		gfn += more ? 0 : AV_BLOCK_FRAMES;
-		offer_lock(vm, may_block);
+/*
+ * The same, and free the copies of the frames, in a part of its own. Frames from the result on are
+ * handled again, and have at most a copy left.
+ */
+static u64 unmap_copies(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 end)
+{
+	u64 next = unmap_some(u, slot, gfn, end);
+
+	finish_part(u);
+	next = av_copies_forget(u->vm, slot, gfn, next);
+	/* Copies are freed one after the other: av_mmu_part_frees(). */
+	spin_unlock(&u->vm->mmu_lock);
+	av_mmu_part_frees();
+	spin_lock(&u->vm->mmu_lock);
+	begin_part(u);
+	return next;
+}
+
+/* Drop the blocks over frames in [gfn, end). No new ones are filled: av_mem_block_raced(). */
+static void unmap_blocks(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 end)
+{
+	struct av_shadow *sh = &u->vm->mmu->shadow;
+
+	gfn = ALIGN_DOWN(gfn, AV_BLOCK_FRAMES);
+	while (!u->all) {
+		gfn = passed_over(u, gfn, av_slot_next_block(slot, gfn, end));
+		if (gfn >= end)
+			return;
+		if (!av_shadow_zap_blocks(sh, gfn, &u->g))
+			gfn += AV_BLOCK_FRAMES;
+		u->looks++;
+		look_up(u);
+	}
+}
+
+static void unmap_slot(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 end)
+{
+	/* Before any page goes. While in_progress is set, no other page is shown. */
+	if (!u->revoked)
+		av_shown_revoke(u->vm);
+	u->revoked = true;
+	unmap_blocks(u, slot, gfn, end);
+	for (;;) {
+		gfn = passed_over(u, gfn, av_slot_next(slot, gfn, end));
+		if (gfn >= end)
+			return;
+		if (any_copied(u, slot, gfn, end))
+			gfn = unmap_copies(u, slot, gfn, end);
+		else
+			gfn = unmap_some(u, slot, gfn, end);
+		look_up(u);
 	}
 }
 
@@ -108,29 +210,21 @@ static void unmap_blocks(struct av_vm *vm, struct av_slot *slot, u64 gfn, u64 en
  * The set of slots may change while others have mmu_lock. Then frames of the old set are
  * dropped from the new one, which is harmless; the old set's entries were dropped with it.
  */
-static void unmap_range(struct av_vm *vm, unsigned long start, unsigned long end, bool may_block)
+static void unmap_range(struct unmapping *u, unsigned long start, unsigned long end)
 {
-	struct av_slots *slots = av_vm_slots(vm);
+	struct av_hva_walk walk;
 	struct av_slot *slot;
-	u64 gfn, last, stop;
-	u32 seen = 0;
+	u64 gfn, last;
 
-	av_for_each_slot(slot, slots) {
-		if (++seen % BATCH == 0)
-			offer_lock(vm, may_block);
-		if (!av_mem_frames(slot, start, end, &gfn, &last))
-			continue;
-		/* Before any page goes. While in_progress is set, no other page is shown. */
-		av_shown_revoke(vm);
-		unmap_blocks(vm, slot, gfn, last + 1, may_block);
-		while (gfn <= last) {
-			stop = min(last + 1, gfn + BATCH);
-			gfn = unmap_and_rest(vm, slot, gfn, stop);
-			if (gfn == stop)
-				gfn = av_slot_next(slot, gfn, last + 1);
-			offer_lock(vm, may_block);
-		}
+	begin_part(u);
+	av_hva_begin(&walk, av_vm_slots(u->vm), start, end);
+	while ((slot = av_hva_next(&walk))) {
+		u->looks++;
+		if (!av_slot_unused(slot) && av_mem_frames(slot, start, end, &gfn, &last))
+			unmap_slot(u, slot, gfn, last + 1);
+		look_up(u);
 	}
+	finish_part(u);
 }
 
 static void widen(struct av_vm_mmu *mmu, unsigned long start, unsigned long end)
@@ -147,11 +241,17 @@ static void widen(struct av_vm_mmu *mmu, unsigned long start, unsigned long end)
 static int range_start(struct mmu_notifier *mn, const struct mmu_notifier_range *range)
 {
 	struct av_vm *vm = vm_of(mn);
+	struct unmapping u = {
+		.vm = vm,
+		.may_block = mmu_notifier_range_blockable(range),
+		.left = MOST_ENTRIES +
+			ENTRIES_PER_PAGE * ((range->end - range->start) >> PAGE_SHIFT),
+	};
 	int idx = srcu_read_lock(&vm->srcu);
 
 	spin_lock(&vm->mmu_lock);
 	widen(vm->mmu, range->start, range->end);
-	unmap_range(vm, range->start, range->end, mmu_notifier_range_blockable(range));
+	unmap_range(&u, range->start, range->end);
 	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);
 	return 0;
@@ -173,9 +273,6 @@ struct ageing {
 	bool clear, young;
 	unsigned int left;
 };
-
-/* Skipping so many frames without a piece costs as much as looking at one frame. */
-#define PASSED_OVER	(16 * AV_PIECE_FRAMES)
 
 static u64 next_to_age(const struct av_slot *slot, u64 gfn, u64 end, struct ageing *a)
 {
@@ -223,13 +320,14 @@ static void age_slot(struct av_shadow *sh, const struct av_slot *slot, u64 gfn, 
  */
 static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, bool clear)
 {
-	struct av_slots *slots = av_vm_slots(vm);
 	struct ageing a = { .clear = clear, .left = AGE_FRAMES };
+	struct av_hva_walk walk;
 	struct av_slot *slot;
 	u64 gfn, last;
 
 	av_gather_init(&a.g, &vm->mmu->shadow);
-	av_for_each_slot(slot, slots) {
+	av_hva_begin(&walk, av_vm_slots(vm), start, end);
+	while ((slot = av_hva_next(&walk))) {
 		if (!a.left || av_gather_spent(&a.g) || (a.young && !clear))
 			break;
 		/* Count the slot before its frames, which may use up the rest. */

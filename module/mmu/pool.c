@@ -95,8 +95,10 @@ static void used(void *ctx, int pages, int trees)
 {
 	struct av_vm *vm = ctx;
 
-	if (pages)
+	if (pages) {
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_PAGES, pages);
+		av_shrink_count(pages);
+	}
 	if (trees)
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_TREES, trees);
 }

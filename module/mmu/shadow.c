@@ -82,8 +82,11 @@ bool av_shadow_takes_block(const struct av_tree *tree, u64 va)
 {
 	const struct av_pt *pt = tree->root;
 
-	while (pt && pt->level < 3)
+	while (pt && pt->level < 2)
 		pt = av_pt_child(pt, av_pt_index(va, pt->level));
+	if (pt && pt->fixed)
+		return false;
+	pt = pt ? av_pt_child(pt, av_pt_index(va, 2)) : NULL;
 	return !pt || !pt->live;
 }
 

@@ -317,7 +317,8 @@ void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 /*
  * Call this for a tree that no vCPU has loaded. If all of its tables are kept, its process has
  * probably exited: the tree waits for the next process that needs one of its kind, and passes
- * on its kept tables (kept.c). Only one tree waits; the tables of any other are doomed.
+ * on its kept tables (kept.c). Only one tree waits, and no large one; the tables of any other are
+ * doomed.
  */
 void av_tree_retire(struct av_shadow *sh, struct av_tree *tree);
 
@@ -373,7 +374,8 @@ u64 av_shadow_lookup(const struct av_tree *tree, u64 va, int *level);
 
 /*
  * Would a block at va replace only a block or an empty table? If the guest's pages are or have
- * become as small as the host's, pages are filled one by one until all of them are gone.
+ * become as small as the host's, pages are filled one by one until all of them are gone. The table
+ * beside the window has no blocks: to drop all of a tree then takes a step per table.
  */
 bool av_shadow_takes_block(const struct av_tree *tree, u64 va);
 
@@ -484,8 +486,11 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_ren
 		  bool begin, u64 *next);
 /* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
-/* Doom the tables of an all-kept tree that were not used since the tree got its key. */
-void av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
+/*
+ * Doom the tables of an all-kept tree that were not used since the tree got its key. False: it has
+ * too many entries to look at all of them.
+ */
+bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
 /* Drop a sleeping entry. */
 void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Under memory pressure the host takes back shadow trees that no vCPU has loaded, least
- * recently used first, one VM at a time.
+ * recently used first, one VM at a time. Who is short of memory waits for these calls, and is
+ * mostly somebody else: a call does a bounded amount of work, however many VMs there are.
  */
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 
@@ -12,6 +14,17 @@
 static LIST_HEAD(vms);
 static DEFINE_MUTEX(vms_lock);	/* outside every mmu_lock */
 static struct shrinker *shrinker;
+static atomic_long_t pages_held = ATOMIC_LONG_INIT(0);
+
+/* Most VMs that one call looks at; the next one goes on with those behind them. */
+#define SCAN_VMS	32
+/* Most holds of an mmu_lock in one call, of AV_WORK each. */
+#define SCAN_PARTS	64
+
+void av_shrink_count(long pages)
+{
+	atomic_long_add(pages, &pages_held);
+}
 
 void av_shrink_add(struct av_vm *vm)
 {
@@ -27,78 +40,84 @@ void av_shrink_remove(struct av_vm *vm)
 	mutex_unlock(&vms_lock);
 }
 
-/* Each table is two pages, or three. */
 static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 {
-	unsigned long n = 0;
-	struct av_vm_mmu *mmu;
+	long n = atomic_long_read(&pages_held);
 
-	if (!mutex_trylock(&vms_lock))
-		return 0;
-	list_for_each_entry(mmu, &vms, list)
-		n += AV_PT_PAGES * READ_ONCE(mmu->shadow.nr_pts) +
-		     READ_ONCE(mmu->shadow.nr_descs) + READ_ONCE(mmu->nr_copies);
-	mutex_unlock(&vms_lock);
-	return n ?: SHRINK_EMPTY;
+	return n > 0 ? n : SHRINK_EMPTY;
 }
 
-/* Free up to wanted tables of a VM. */
-static u32 scan_vm(struct av_vm *vm, u32 wanted)
-{
-	bool more = true;
-	u32 n = 0;
+/* A call: what it has freed, and how much more it may do. */
+struct scan {
+	unsigned long wanted, freed;	/* pages */
+	unsigned int parts;
+};
 
-	while (more && n < wanted) {
+static bool is_done(const struct scan *scan)
+{
+	return scan->freed >= scan->wanted || !scan->parts;
+}
+
+static void drop_trees(struct av_vm *vm, struct scan *scan)
+{
+	unsigned long before = scan->freed;
+	bool more = true;
+
+	while (more && !is_done(scan)) {
 		spin_lock(&vm->mmu_lock);
-		n += av_shadow_reclaim(&vm->mmu->shadow, false, NULL, &more);
+		/* Each table is two pages, or three. */
+		scan->freed += AV_PT_PAGES *
+			       av_shadow_reclaim(&vm->mmu->shadow, false, NULL, &more);
 		spin_unlock(&vm->mmu_lock);
+		scan->parts--;
 		av_mmu_offer();
 	}
-	return n;
+	if (scan->freed != before)
+		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_RECLAIM, 1);
 }
 
 /* Trees go first: code that is executed needs its copies back soon, at a fault each. */
-static unsigned long drop_copies(struct av_vm *vm, unsigned long wanted)
+static void drop_copies(struct av_vm *vm, struct scan *scan)
 {
 	int idx = srcu_read_lock(&vm->srcu);
-	unsigned long n = 0;
 	bool more = true;
 	u32 before;
 
-	while (more && n < wanted) {
+	while (more && !is_done(scan)) {
 		spin_lock(&vm->mmu_lock);
 		before = vm->mmu->nr_copies;
 		more = av_copies_shrink(vm);
 		/* A copy that is mapped very often takes several calls. */
-		n += before - vm->mmu->nr_copies;
+		scan->freed += before - vm->mmu->nr_copies;
 		spin_unlock(&vm->mmu_lock);
+		scan->parts--;
 		av_mmu_offer();
 	}
 	srcu_read_unlock(&vm->srcu, idx);
-	return n;
 }
 
 static unsigned long scan(struct shrinker *s, struct shrink_control *sc)
 {
-	unsigned long freed = 0;
+	struct scan scan = { .wanted = sc->nr_to_scan, .parts = SCAN_PARTS };
+	const struct av_vm_mmu *first = NULL;
 	struct av_vm_mmu *mmu;
-	u32 n;
+	unsigned int n;
 
 	/* Tables are allocated without our locks, but the thread that reclaims may be ours. */
 	if (!mutex_trylock(&vms_lock))
 		return SHRINK_STOP;
-	list_for_each_entry(mmu, &vms, list) {
-		n = scan_vm(mmu->vm, DIV_ROUND_UP(sc->nr_to_scan - freed, AV_PT_PAGES));
-		if (n)
-			av_vm_stat_add(&mmu->vm->stats, AV_VM_SHADOW_RECLAIM, 1);
-		freed += AV_PT_PAGES * n;
-		freed += drop_copies(mmu->vm, sc->nr_to_scan - min(freed, sc->nr_to_scan));
-		if (freed >= sc->nr_to_scan)
+	for (n = 0; n < SCAN_VMS && !is_done(&scan); n++) {
+		mmu = list_first_entry_or_null(&vms, struct av_vm_mmu, list);
+		if (!mmu || mmu == first)
 			break;
+		if (!first)
+			first = mmu;
+		list_move_tail(&mmu->list, &vms);
+		drop_trees(mmu->vm, &scan);
+		drop_copies(mmu->vm, &scan);
 	}
-	list_rotate_left(&vms);
 	mutex_unlock(&vms_lock);
-	return freed ?: SHRINK_STOP;
+	return scan.freed ?: SHRINK_STOP;
 }
 
 int av_mmu_init(void)

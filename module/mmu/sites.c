@@ -335,12 +335,6 @@ bool av_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stu
 /* Nobody can run the VM any more. */
 void av_sites_free(struct av_vm *vm)
 {
-	struct av_annex *annex = &vm->mmu->annex;
-	struct av_site *site;
-	struct hlist_node *tmp;
-	unsigned int i;
-
-	hash_for_each_safe(annex->sites, i, tmp, site, hash)
-		kfree(site);
-	kvfree(annex->rows);
+	av_sites_forget(vm);
+	kvfree(vm->mmu->annex.rows);
 }

@@ -9,9 +9,36 @@ static struct av_slot_node *root_of(const struct av_slots *slots, unsigned int o
 	return slots->root[order];
 }
 
+/* In a key; the VMM's addresses have fewer bits. */
+#define HVA_MAX		GENMASK_ULL(59, 0)
+
+/* Slots at the same address are in order of ids. */
+static u64 hva_key(u64 hva, u32 id)
+{
+	return min_t(u64, hva, HVA_MAX) >> 12 << 16 | id;
+}
+
 static u64 key_of(const struct av_slot *slot, unsigned int order)
 {
-	return order == AV_BY_GFN ? slot->base_gfn : slot->id;
+	switch (order) {
+	case AV_BY_GFN:
+		return slot->base_gfn;
+	case AV_BY_ID:
+		return slot->id;
+	default:
+		return hva_key(slot->hva, slot->id);
+	}
+}
+
+static u64 last_hva(const struct av_slot *slot)
+{
+	return slot->hva + (slot->npages << 12) - 1;
+}
+
+/* Is the slot in this order? A protected VM's memory is at no address of the VMM's. */
+static bool is_in(const struct av_slot *slot, unsigned int order)
+{
+	return slot && (order != AV_BY_HVA || !slot->gmem);
 }
 
 struct av_slot *av_slot_by_id(const struct av_slots *slots, u32 id)
@@ -43,6 +70,34 @@ struct av_slot *av_slot_find(const struct av_slots *slots, u64 gfn)
 	struct av_slot *slot = av_slot_from(slots, gfn);
 
 	return slot && slot->base_gfn <= gfn ? slot : NULL;
+}
+
+/* Visit the slots below n, the first one next. */
+static void visit(struct av_hva_walk *w, const struct av_slot_node *n)
+{
+	for (; n && n->top >= w->start; n = n->kid[0])
+		if (n->key <= w->last_key)
+			w->node[w->depth++] = n;
+}
+
+void av_hva_begin(struct av_hva_walk *w, const struct av_slots *slots, u64 start, u64 end)
+{
+	w->start = start;
+	w->last_key = hva_key(end - 1, AV_SLOTS_MAX);
+	w->depth = 0;
+	visit(w, slots->root[AV_BY_HVA]);
+}
+
+struct av_slot *av_hva_next(struct av_hva_walk *w)
+{
+	while (w->depth) {
+		const struct av_slot_node *n = w->node[--w->depth];
+
+		visit(w, n->kid[1]);
+		if (last_hva(n->slot) >= w->start)
+			return n->slot;
+	}
+	return NULL;
 }
 
 static bool overlaps(const struct av_slots *slots, const struct av_slot *but, u64 gfn, u64 npages)
@@ -129,9 +184,22 @@ static u8 height_of(const struct av_slot_node *n)
 	return n ? n->height : 0;
 }
 
-static void set_height(struct av_slot_node *n)
+static u64 top_of(const struct av_slot_node *n)
+{
+	return n ? n->top : 0;
+}
+
+/* What a node has of its children's. */
+static void sum_up(struct av_slot_node *n)
 {
 	n->height = 1 + max(height_of(n->kid[0]), height_of(n->kid[1]));
+	n->top = max(last_hva(n->slot), max(top_of(n->kid[0]), top_of(n->kid[1])));
+}
+
+static void set_slot(struct av_slot_node *n, struct av_slot *slot, u64 key)
+{
+	n->slot = slot;
+	n->key = key;
 }
 
 static struct av_slot_node *fresh(struct av_slot_edit *edit, u64 stamp)
@@ -163,7 +231,7 @@ static struct av_slot_node *balance(struct av_slot_edit *edit, u64 stamp, struct
 	struct av_slot_node *kid, *inner;
 
 	if (height_of(n->kid[side]) <= height_of(n->kid[!side]) + 1) {
-		set_height(n);
+		sum_up(n);
 		return n;
 	}
 	kid = own(edit, stamp, n->kid[side]);
@@ -171,13 +239,13 @@ static struct av_slot_node *balance(struct av_slot_edit *edit, u64 stamp, struct
 		inner = own(edit, stamp, kid->kid[!side]);
 		kid->kid[!side] = inner->kid[side];
 		inner->kid[side] = kid;
-		set_height(kid);
+		sum_up(kid);
 		kid = inner;
 	}
 	n->kid[side] = kid->kid[!side];
 	kid->kid[!side] = n;
-	set_height(n);
-	set_height(kid);
+	sum_up(n);
+	sum_up(kid);
 	return kid;
 }
 
@@ -205,13 +273,14 @@ static void insert(struct av_slots *next, unsigned int order, struct av_slot *sl
 {
 	struct av_slot_node *n = next->root[order], *leaf = fresh(edit, next->stamp);
 	struct path path = { .depth = 0 };
+	u64 key = key_of(slot, order);
 
-	leaf->slot = slot;
+	set_slot(leaf, slot, key);
 	leaf->kid[0] = NULL;
 	leaf->kid[1] = NULL;
-	leaf->height = 1;
+	sum_up(leaf);
 	while (n) {
-		bool side = key_of(slot, order) > key_of(n->slot, order);
+		bool side = key > n->key;
 
 		go(&path, n, side);
 		n = n->kid[side];
@@ -233,10 +302,11 @@ static void remove(struct av_slots *next, unsigned int order, const struct av_sl
 {
 	struct av_slot_node *n = next->root[order], *found;
 	struct path path = { .depth = 0 };
+	u64 key = key_of(slot, order);
 	unsigned int at;
 
 	while (n->slot != slot) {
-		bool side = key_of(slot, order) > key_of(n->slot, order);
+		bool side = key > n->key;
 
 		go(&path, n, side);
 		n = n->kid[side];
@@ -249,7 +319,7 @@ static void remove(struct av_slots *next, unsigned int order, const struct av_sl
 		for (n = n->kid[1]; n->kid[0]; n = n->kid[0])
 			go(&path, n, false);
 		found = own(edit, next->stamp, found);
-		found->slot = n->slot;
+		set_slot(found, n->slot, n->key);
 		path.node[at] = found;
 	}
 	found = n->kid[0] ? n->kid[0] : n->kid[1];
@@ -277,9 +347,9 @@ void av_slots_replace(const struct av_slots *old, const struct av_slot *drop,
 	next->npages += (add ? add->npages : 0) - (drop ? drop->npages : 0);
 	edit->gone = 0;
 	for (order = 0; order < AV_NR_ORDERS; order++) {
-		if (drop)
+		if (is_in(drop, order))
 			remove(next, order, drop, edit);
-		if (add)
+		if (is_in(add, order))
 			insert(next, order, add, edit);
 	}
 }

@@ -2,9 +2,10 @@
 /*
  * Memory slots: which guest frames are memory, and the changes that KVM permits.
  *
- * Pure code. A set of slots is two AVL trees, by frame and by id. It never changes after it was
- * published: a change copies the nodes on its path and shares all others, so its cost hardly
- * depends on the number of slots. A slot's frames and bitmaps belong to the kernel side, see
+ * Pure code. A set of slots is three AVL trees: by frame, by id, and an interval tree by the VMM's
+ * address. It never changes after it was published: a change copies the nodes on its path and
+ * shares all others, so its cost hardly depends on the number of slots, and a reader may release
+ * mmu_lock in the middle of a walk. A slot's frames and bitmaps belong to the kernel side, see
  * mmu/memslot.c.
  */
 #ifndef AV_MMU_SLOTS_H
@@ -53,11 +54,14 @@ static inline bool av_slot_logged(const struct av_slot *slot)
 struct av_slot_node {
 	struct av_slot *slot;
 	struct av_slot_node *kid[2];
+	u64 key;		/* the slot's in this order */
+	u64 top;		/* the VMM's last address in the slots here and below */
 	u64 stamp;		/* of the set that it was made for */
 	u8 height;
 };
 
-enum { AV_BY_GFN, AV_BY_ID, AV_NR_ORDERS };
+/* Slots of a protected VM are not in the order by the VMM's address. */
+enum { AV_BY_GFN, AV_BY_HVA, AV_BY_ID, AV_NR_ORDERS };
 
 struct av_slots {
 	u32 nr;
@@ -111,8 +115,27 @@ static inline struct av_slot *av_slot_after(const struct av_slots *slots,
 	return av_slot_from(slots, slot->base_gfn + slot->npages);
 }
 
+/* For the VMM's own calls: notifiers and others' calls use av_hva_next(). */
 #define av_for_each_slot(slot, slots) \
 	for ((slot) = av_slot_from(slots, 0); (slot); (slot) = av_slot_after(slots, slot))
+
+/*
+ * A walk of the slots that have memory in a range of the VMM's addresses, in the order of their
+ * addresses. It takes as many steps as there are such slots, and twice the tree's height. Several
+ * slots may have the same memory. Use it in a single srcu section.
+ */
+struct av_hva_walk {
+	u64 start;
+	u64 last_key;		/* no slot behind this key begins in the range */
+	unsigned int depth;
+	/* Nodes to visit next; then, for each, the slots of greater addresses below it. */
+	const struct av_slot_node *node[AV_SLOT_HEIGHT];
+};
+
+/* From start up to, but not including, end; start < end. */
+void av_hva_begin(struct av_hva_walk *w, const struct av_slots *slots, u64 start, u64 end);
+/* The next slot, or NULL. */
+struct av_slot *av_hva_next(struct av_hva_walk *w);
 
 /* Most spare nodes that a change needs. */
 unsigned int av_slots_need(const struct av_slots *old, bool drop, bool add);

@@ -389,9 +389,8 @@ void av_tree_retire(struct av_shadow *sh, struct av_tree *tree)
 
 	if (tree->users || tree == before || !all_kept(tree->root))
 		return;
-	if (may_serve_another(tree)) {
+	if (may_serve_another(tree) && av_kept_prune(sh, tree)) {
 		sh->spare = tree;
-		av_kept_prune(sh, tree);
 		if (!before)
 			return;
 		tree = before;

@@ -317,6 +317,20 @@ static void test_blocks(void)
 	teardown();
 }
 
+/* Beside the window, in its GiB, everything is mapped by pages. */
+static void test_no_block_beside_the_window(void)
+{
+	const u64 gib = 1ULL << 30;
+	struct av_tree *tree;
+
+	setup();
+	tree = get(0x1000, true, 1, 1);
+	CHECK(!av_shadow_takes_block(tree, AV_WINDOW_START - AV_BLOCK_SIZE));
+	CHECK(!av_shadow_takes_block(tree, AV_WINDOW_START & ~(gib - 1)));
+	CHECK(av_shadow_takes_block(tree, (AV_WINDOW_START & ~(gib - 1)) - AV_BLOCK_SIZE));
+	teardown();
+}
+
 /* Where pages are there are pages, until the last of them has gone: then a block again. */
 static void test_blocks_form_again(void)
 {
@@ -534,6 +548,7 @@ int main(void)
 	RUN(test_idle_tables);
 	RUN(test_idle_tries);
 	RUN(test_blocks);
+	RUN(test_no_block_beside_the_window);
 	RUN(test_blocks_form_again);
 	RUN(test_dirty_and_age);
 	RUN(test_age_of_many_entries);

@@ -348,6 +348,26 @@ static void test_spare_goes(void)
 	}
 }
 
+/* To look for what to pass on of a process with very many blocks would take too long. */
+static void test_large_process(void)
+{
+	const u64 gib = 1ULL << 30;
+	unsigned int gibs, i;
+
+	for (gibs = 3; gibs <= 40; gibs += 37) {
+		begin();
+		for (i = 0; i < gibs * 512; i++)
+			CHECK_EQ(fill(tree, gib + i * L3_BYTES, i % 8 * 512, 2, RW, 21, false), 0);
+		end_process();
+		CHECK_EQ(sh.spare == tree, gibs == 3);
+		CHECK_EQ(sh.nr_trees, gibs == 3);
+		while (av_shadow_reap(&sh, NULL))
+			;
+		check_rmap();
+		teardown();
+	}
+}
+
 /* A kernel's tables between two processes are found to be idle also in an inherited tree. */
 static void test_idle_heir(void)
 {
@@ -379,6 +399,7 @@ int main(void)
 	RUN(test_unused_tables_go);
 	RUN(test_who_inherits);
 	RUN(test_spare_goes);
+	RUN(test_large_process);
 	RUN(test_idle_heir);
 	return TESTS_DONE();
 }

@@ -87,18 +87,38 @@ static void clear(void)
 	slots = calloc(1, sizeof(*slots));
 }
 
+static u64 end_of(const struct av_slot *slot)
+{
+	return slot->hva + (slot->npages << 12);
+}
+
+static u64 key_of(const struct av_slot *slot, unsigned int order)
+{
+	switch (order) {
+	case AV_BY_GFN:
+		return slot->base_gfn;
+	case AV_BY_ID:
+		return slot->id;
+	default:
+		return slot->hva << 4 | slot->id;
+	}
+}
+
 /* Balanced, in order, and each slot once: how many there are. */
 static u32 look(const struct av_slot_node *n, unsigned int order, u64 low, u64 high, u8 *height)
 {
-	u64 key;
+	u64 key, top;
 	u8 h[2];
 	u32 nr;
 
 	*height = 0;
 	if (!n)
 		return 0;
-	key = order == AV_BY_GFN ? n->slot->base_gfn : n->slot->id;
+	key = key_of(n->slot, order);
 	CHECK(key >= low && key <= high);
+	CHECK_EQ(n->key, key);
+	top = max(end_of(n->slot) - 1, n->kid[0] ? n->kid[0]->top : 0);
+	CHECK_EQ(n->top, max(top, n->kid[1] ? n->kid[1]->top : 0));
 	nr = 1 + (key ? look(n->kid[0], order, low, key - 1, &h[0]) : (h[0] = 0)) +
 	     look(n->kid[1], order, key + 1, high, &h[1]);
 	*height = 1 + max(h[0], h[1]);
@@ -106,6 +126,16 @@ static u32 look(const struct av_slot_node *n, unsigned int order, u64 low, u64 h
 	CHECK(max(h[0], h[1]) - min(h[0], h[1]) <= 1);
 	CHECK(n->stamp <= slots->stamp);
 	return nr;
+}
+
+static u32 with_hva(void)
+{
+	struct av_slot *slot;
+	u32 n = 0;
+
+	av_for_each_slot(slot, slots)
+		n += !slot->gmem;
+	return n;
 }
 
 static void look_all(void)
@@ -117,6 +147,8 @@ static void look_all(void)
 	CHECK(height <= AV_SLOT_HEIGHT);
 	CHECK_EQ(look(slots->root[AV_BY_ID], AV_BY_ID, 0, ~0ULL, &height),
 		 slots->nr);
+	CHECK_EQ(look(slots->root[AV_BY_HVA], AV_BY_HVA, 0, ~0ULL, &height),
+		 with_hva());
 }
 
 static enum av_slot_change change;
@@ -275,6 +307,98 @@ static void test_lookup(void)
 	clear();
 }
 
+/* A walk of a range of the VMM's addresses: each slot there once, in order, and no other. */
+static void walk_hva(u64 start, u64 end)
+{
+	struct av_hva_walk w;
+	struct av_slot *slot;
+	u64 last = 0;
+	u32 nr = 0;
+
+	av_hva_begin(&w, slots, start, end);
+	while ((slot = av_hva_next(&w))) {
+		CHECK(!slot->gmem && slot->hva < end && end_of(slot) > start);
+		CHECK(!nr || key_of(slot, AV_BY_HVA) > last);
+		last = key_of(slot, AV_BY_HVA);
+		nr++;
+	}
+	CHECK(!av_hva_next(&w));
+	av_for_each_slot(slot, slots)
+		if (!slot->gmem && slot->hva < end && end_of(slot) > start)
+			nr--;
+	CHECK_EQ(nr, 0);
+}
+
+static void walk_all(void)
+{
+	u64 page;
+
+	for (page = 0; page < 70; page++) {
+		walk_hva(page << 12, (page + 1) << 12);
+		walk_hva((page << 12) + 0xfff, (page << 12) + 0x1000);
+		walk_hva(page << 12, (page + 1 + rand() % 8) << 12);
+	}
+	walk_hva(0, 1);
+	walk_hva(0, ~0ULL);
+	walk_hva(0x5000, 1ULL << 60);
+	walk_hva(~0xfffULL, ~0ULL);
+}
+
+/* Slots lie on each other in the VMM as they like; those of a protected VM are nowhere there. */
+static void test_hva(void)
+{
+	u32 round, id;
+
+	clear();
+	srand(2);
+	walk_all();
+	for (round = 0; round < 600; round++) {
+		struct av_slot *slot = av_slot_by_id(slots, id = rand() % 48);
+
+		if (slot && rand() % 4 == 0) {
+			move(slot, (id + 64ULL * (1 + rand() % 8)) << 20);
+		} else if (slot) {
+			replace(slot, NULL);
+		} else {
+			u64 size = rand() % 5 ? 1 : 1 + rand() % 40;
+
+			slot = calloc(1, sizeof(*slot));
+			*slot = (struct av_slot) {
+				.id = id, .base_gfn = (id + 1) << 8, .npages = size,
+				.hva = (u64)(rand() % 3 ? rand() % 64 : 7) << 12,
+				.gmem = rand() % 8 ? NULL : (struct av_gmem *)slots,
+			};
+			replace(NULL, slot);
+		}
+		look_all();
+		walk_all();
+	}
+	clear();
+}
+
+/* The VMM's highest addresses, and what a caller takes for the end of everything. */
+static void test_hva_ends(void)
+{
+	const u64 top = 1ULL << 52;
+	struct av_hva_walk w;
+	struct av_slot *first, *last;
+
+	clear();
+	first = add(1, 0x1000, 0x1000, 0, 0);
+	last = add(AV_SLOTS_MAX - 1, 0x100000, 0x2000, top - 0x2000, 0);
+	av_hva_begin(&w, slots, 0, 0x1000);
+	CHECK(av_hva_next(&w) == first && !av_hva_next(&w));
+	av_hva_begin(&w, slots, top - 1, top);
+	CHECK(av_hva_next(&w) == last && !av_hva_next(&w));
+	av_hva_begin(&w, slots, 0x1000, top - 0x2000);
+	CHECK(!av_hva_next(&w));
+	av_hva_begin(&w, slots, top, ~0ULL);
+	CHECK(!av_hva_next(&w));
+	av_hva_begin(&w, slots, 0, ~0ULL);
+	CHECK(av_hva_next(&w) == first && av_hva_next(&w) == last && !av_hva_next(&w));
+	clear();
+}
+
 /* As many as there may be, in order, against it and at random, and away again. */
 static void test_full(void)
 {
@@ -285,13 +409,14 @@ static void test_full(void)
 		for (i = 0; i < nr; i++) {
 			u64 at = way == 0 ? i : way == 1 ? nr - 1 - i : (u64)i * step % nr;
 
-			add(i, at << 13, 0x1000, 0, 0);
+			/* The last way: all at one address. */
+			add(i, at << 13, 0x1000, way < 2 ? at << 13 : 0x7000, 0);
 		}
 		look_all();
 		CHECK_EQ(slots->nr, nr);
 		CHECK_EQ(slots->npages, nr);
 		/* What a change may take does not grow as they do. */
-		CHECK(av_slots_need(slots, false, true) <= 2 * (AV_SLOT_HEIGHT + 1));
+		CHECK(av_slots_need(slots, false, true) <= 3 * (AV_SLOT_HEIGHT + 1));
 		for (i = 0; i < nr; i += 1 + way)
 			replace(av_slot_by_id(slots, (u64)i * step % nr), NULL);
 		look_all();
@@ -305,6 +430,8 @@ int main(void)
 	RUN(test_numbers);
 	RUN(test_modify);
 	RUN(test_lookup);
+	RUN(test_hva);
+	RUN(test_hva_ends);
 	RUN(test_full);
 	return TESTS_DONE();
 }

@@ -16,6 +16,7 @@ void must_write(const char *path, const char *word);
 /* bounds_age.c */
 void bounds_age_page(void);
 void bounds_age_huge(void);
+void bounds_age_apart(void);
 
 /* bounds_asid.c */
 void bounds_asids(void);
@@ -64,6 +65,20 @@ void bounds_tables_shrink(void);
 void bounds_tables_sparse(void);
 void bounds_tables_trees(void);
 void bounds_tables_unmap(void);
+
+/* bounds_notify.c */
+void bounds_notify_apart(void);
+void bounds_notify_aliases(void);
+void bounds_notify_frame(void);
+void bounds_notify_frames(void);
+void bounds_notify_host(void);
+
+/* bounds_process.c */
+void bounds_process_gone(void);
+void bounds_process_changed(void);
+
+/* bounds_reclaim.c */
+void bounds_reclaim(void);
 
 /* bounds_slot.c */
 void bounds_slot(void);

@@ -4,7 +4,7 @@
  * slots lie on it. Who asks is DAMON: reclaim does it by the same calls, but
  * to swap a page takes it longer than the bound without any VM.
  *
- *	SLOTS=n		so many, where 2,000 are usual
+ *	SLOTS=n		so many, where 2,000 are usual; apart, 8,000
  *	FILLED=n	of which the guest has touched so many
  *	FLUSHED=1	and then invalidated: what is kept of their frames stays
  */
@@ -42,9 +42,32 @@ static void damon_write(const char *file, u64 value)
 	must_write(path, word);
 }
 
-/* Three looks, of 50 ms each. */
-static void damon(void *memory)
+static u64 first_number(const char *path)
 {
+	FILE *file = fopen(path, "r");
+	unsigned long value;
+
+	if (!file || fscanf(file, "%lu", &value) != 1)
+		die("no number in %s", path);
+	fclose(file);
+	return value;
+}
+
+/* What DAMON's thread has executed so far: on a counted board, nanoseconds. */
+static u64 damon_time(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%llu/schedstat",
+		 (unsigned long long)first_number(DAMON "0/pid"));
+	return first_number(path);
+}
+
+/* Three looks, of 50 ms each. Returns what they took. */
+static u64 damon(void *memory)
+{
+	u64 took;
+
 	/* Newer kernels have a user of their own, and one at a time. */
 	write_file("/sys/module/damon_stat/parameters/enabled", "N");
 	damon_write("nr_kdamonds", 1);
@@ -59,7 +82,9 @@ static void damon(void *memory)
 	damon_write("0/contexts/0/targets/0/regions/0/end", (u64)memory + HUGE);
 	must_write(DAMON "0/state", "on");
 	usleep(180000);
+	took = damon_time();
 	must_write(DAMON "0/state", "off");
+	return took;
 }
 
 static void age(const char *name, int advice, long huge)
@@ -92,4 +117,18 @@ void bounds_age_page(void)
 void bounds_age_huge(void)
 {
 	age("age_huge", MADV_HUGEPAGE, 2048);
+}
+
+/* Slots of a page each, none of them on the memory: what the looks take in all, without the meter. */
+void bounds_age_apart(void)
+{
+	u32 n = setting("SLOTS", 8000), i;
+	char *memory = mapper_memory(MADV_NOHUGEPAGE), *other = map_memory(n * 2 * 0x1000);
+	struct mapper m;
+
+	new_mapper(&m, EACH_ITS_OWN, true);
+	for (i = 0; i < n; i++)
+		mapper_slot(&m, 3 + i, GPA + i * 0x1000, other + i * 2 * 0x1000, 0x1000);
+	result("age_apart.took", damon(memory), "instructions");
+	free_mapper(&m);
 }

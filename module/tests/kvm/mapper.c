@@ -32,6 +32,7 @@ extern const u32 guest_mapper_execute[], guest_mapper_poke[], guest_mapper_sgi[]
 #define DEVICE_BLOCK	0x405ULL	/* attribute 1 */
 #define NON_GLOBAL	0x800ULL
 #define READ_ONLY	0x80ULL
+#define USER		0x40ULL
 
 /* Tables, in the guest's first slot behind its program. */
 #define L0	0x2000
@@ -199,9 +200,22 @@ void mapper_both_sizes(struct mapper *m)
 			table(m, L2)[i] = MAPPER_FRAMES | BLOCK | NON_GLOBAL;
 }
 
+void mapper_blocks(struct mapper *m)
+{
+	u64 i;
+
+	for (i = 0; i < 512; i++)
+		table(m, L2)[i] = MAPPER_FRAMES | BLOCK | USER | NON_GLOBAL;
+}
+
 void mapper_block(struct mapper *m, u32 number, u64 gpa)
 {
 	table(m, L1)[number] = gpa | BLOCK | NON_GLOBAL;
+}
+
+void mapper_frame(struct mapper *m, u32 page, u64 gpa)
+{
+	table(m, L3)[page] = gpa | PAGE | NON_GLOBAL;
 }
 
 void mapper_global(struct mapper *m, u32 number)

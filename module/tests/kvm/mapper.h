@@ -68,6 +68,10 @@ void mapper_tlbi_va(struct mapper *m);
 void mapper_tlbi_vaa(struct mapper *m);
 /* Of the 2 MiB that repeat seven in eight are a block of the frames, not a table of pages. */
 void mapper_both_sizes(struct mapper *m);
+/* All of them are such blocks, and the guest's user mode may use them. */
+void mapper_blocks(struct mapper *m);
+/* The page of this number in the 2 MiB is another frame. */
+void mapper_frame(struct mapper *m, u32 page, u64 gpa);
 /* The GiB at MAPPER_VA of this number is one block, not 2 MiB that repeat. */
 void mapper_block(struct mapper *m, u32 number, u64 gpa);
 /* The 2 MiB that repeat in the GiB of this number are for every ASID. */
