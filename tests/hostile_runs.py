@@ -86,6 +86,7 @@ CASES = (
     Case("tables-beyond"),
     Case("tables-self"),
     Case("tables-race"),
+    Case("window"),
     Case("vector", None),
     Case("vector-hole", None),
     Case("stack", None),
@@ -105,8 +106,6 @@ CASES = (
     # After all these a guest runs as ever.
     Case("annex-off", append="again=1"),
 )
-ON_KVM = Case("window")
-ON_MODULE = Case("window", 7, "in the top 2 MiB of its address space, which the hypervisor needs")
 
 SIGTERM = 143
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from built import module
-from guest_runs import Guest, Host, run_guests
+from guest_runs import KPTI, Guest, Host, run_guests
 
 KERNEL = "stable"
 
@@ -26,9 +26,31 @@ PROGRAMS = [
     Guest("touch", cpus=2, append="mebibytes=8"),
     Guest("lock", cpus=2, append="turns=20"),
     Guest("units", append="loops=20"),
+    # Two halves of the address space: the largest, and one that ends within the last GiB.
+    Guest("top", cpus=2),
+    Guest("top", cpus=2, append="t1sz=39", name="top-small"),
     Guest("annex", append="rounds=200 shots=100"),
     Guest("annex", cpus=2, append="rounds=100 shots=50 seed=2", name="annex-two"),
 ]
+
+
+# What guests/bare/top.c says of its faults, in their order: exception class, and level and kind.
+TOP_FAULTS = [
+    "EL1 reads nothing: esr 96000007",
+    "EL1 executes data: esr 8600000f",
+    "EL1 executes nothing: esr 86000007",
+    "EL0 reads EL1's: esr 9200000f",
+    "EL0 reads nothing: esr 92000007",
+    "EL0 executes EL1's: esr 8200000f",
+    "EL1 reads nothing where it runs: esr 96000007",
+    "EL1 reads where no table is: esr 96000006",
+    "EL0 reads where no table is: esr 92000006",
+    "EL1 reads outside of its half: esr 96000004",
+]
+
+
+def syndromes(console: str) -> list[str]:
+    return [line for line in console.replace("\r", "").splitlines() if ": esr " in line]
 
 
 def without_el2(cpu: str) -> Host:
@@ -81,6 +103,11 @@ def test_programs(where: str):
     # In the sequences, and at so many places of them.
     assert int(outputs["annex"].results["annex.interrupts"]) > 1000
     assert int(outputs["annex"].results["annex.places"]) > 40
+    # The same faults, with the same syndromes, on all of them.
+    for name, parts in (("top", 512), ("top-small", 16)):
+        assert TOP_FAULTS[: 9 if parts == 512 else 10] == syndromes(outputs[name].console)
+        assert outputs[name].results["top.parts"] == str(parts)
+        assert outputs[name].results["top.accesses"] == str(2 * 2 * parts)
 
 
 @pytest.mark.parametrize("hypervisor", ["kvm", "module"])
@@ -109,3 +136,33 @@ def test_pmu_counts_the_guests_instructions():
     # What the VMM does for an exit is not counted.
     exits = [int(output.results["pmu.exits"]) for output in (kvm, module)]
     assert abs(exits[0] - exits[1]) < TRAPS and 40_000 < min(exits) < 45_000
+
+
+# Each way to have an upper half, and more CPUs than the host has.
+TOP = [
+    *(Guest("top", append=f"t1sz={size}", cpus=3, name=f"top-{size}")
+      for size in (16, 17, 20, 24, 25, 26, 33, 34, 35, 39)),
+    Guest("top", append="t1sz=16 rounds=20", cpus=4, name="top-long"),
+]  # fmt: skip
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
+@pytest.mark.parametrize("append", ["", KPTI])
+def test_the_last_gib_is_the_guests(kernel: str, append: str):
+    """Where the window is it comes into no guest's way, with CPUs of the host that run at once."""
+    host = Host("cortex-a72", kernel, el2=False, module=module(kernel), smp=2, append=append)
+    outputs = run_guests(host, TOP, timeout=1500)
+    kvm = run_guests(Host("cortex-a72", kernel, smp=2), TOP, timeout=1500)
+    for guest in TOP:
+        assert outputs[guest.key].console == kvm[guest.key].console
+
+
+def test_the_last_gib_is_a_protected_guests():
+    """Its VMM does nothing else than for a plain one."""
+    host = without_el2("cortex-a72")
+    plain, protected = (
+        run_guests(host, [Guest("top", append="rounds=1", options=options)])["top"]
+        for options in ((), ("--protected",))
+    )
+    assert plain.console == protected.console

@@ -31,6 +31,7 @@ PAGE_OF_TREES = operations("tables", "page_va page_vaa page_again")
 # dropped at a stretch; `make test-conformance` has the whole.
 TABLES = "TABLES=8000"
 TABLES_ENTRIES = 128_000
+WINDOW = Row("window", "TABLES=4000", 64000, operations("window", "moves close"))
 KEPT = Row("tables_kept", TABLES, TABLES_ENTRIES, operations("tables", "kept kept_not"))
 
 # By board.
@@ -53,6 +54,7 @@ BOARDS = {
         Row("tables_page", "TREES=2000", 32000, PAGE_OF_TREES),
         Row("tables_sparse", "", 4096, operations("tables", "sparse_va sparse_all")),
         Row("tables_unmap", TABLES, TABLES_ENTRIES, ("tables.unmap",)),
+        WINDOW,
     ),
     "blocks": (
         Row("blocks", "", 65536, operations("blocks", "count log_on log_read log_off punch")),
@@ -115,6 +117,7 @@ LONG = (
     Row("tables_exit tables_shrink", "", 512000, operations("tables", "exit shrink")),
     Row("tables_kept", "", 512000, operations("tables", "kept kept_not")),
     Row("tables_unmap", "", 512000, ("tables.unmap",)),
+    Row("window", "", 256000, operations("window", "moves close")),
     Row("frame_slot", "", 2 << 20, ("frame.slot_deleted",)),
     Row("copies_aliases", "", 65536, ("copies_aliases.forgotten",)),
     # With as many free pages on the host's lists as it likes.
@@ -179,6 +182,12 @@ def test_kept_tables_were_compared():
     assert figures["tables.kept_agreed_then"] == figures["tables.kept_agreed"], figures
     # Each time the program's own table, too.
     assert figures["tables.kept_relinked"] == 4, figures
+
+
+@pytest.mark.xdist_group(f"bounds-{KERNEL}-tables")
+def test_trees_go_when_the_window_has_moved():
+    """512 moves, each to other trees: no more stay than a vCPU has at a time."""
+    assert measure(KERNEL, BOARDS["tables"])[WINDOW]["window.trees"] < 8
 
 
 @pytest.mark.xdist_group(f"bounds-{KERNEL}-blocks")

@@ -8,8 +8,9 @@ const char *const follow_who_names[NR_WHOS] = { FOLLOW_WHOS(FOLLOW_TEXT) };
 const char *const follow_regime_names[NR_REGIMES] = { "native", "kvm", "vhe",
 							"armvisor", "xen" };
 
-/* armvisor's window: the top 2 MiB (module/switch/window_desc.h). */
-#define WINDOW		0xffffffffffe00000ULL
+/* armvisor's window: 2 MiB of the last GiB (module/switch/window_desc.h). */
+#define LAST_GIB	0xffffffffc0000000ULL
+#define WINDOW_SIZE	(2ULL << 20)
 
 /*
  * armvisor's VMM has its guests' memory there (vmm/armvisor/src/layout.rs), and no program is; the
@@ -55,13 +56,18 @@ static bool ends(const struct block *prev, uint32_t done, enum block_end end)
 	return prev && prev->end == end && done >= prev->insns;
 }
 
-/* Nothing of the host or a guest is there, but the window in all of its tables. */
-static enum who step_armvisor(const struct follow *f, const struct block *prev, uint32_t done,
+/*
+ * Nothing of the host or a guest is where the window is. It may move: the way from its low alias
+ * leads to where it is, or to the host, which has no code in the last GiB.
+ */
+static enum who step_armvisor(struct follow *f, const struct block *prev, uint32_t done,
 			      const struct block *next)
 {
 	bool eret = ends(prev, done, BLOCK_ERET);
 
-	if (next->pc >= WINDOW)
+	if (f->now == WHO_HYP && !upper(prev->pc) && next->pc >= LAST_GIB)
+		f->window = next->pc & ~(WINDOW_SIZE - 1);
+	if (f->window && next->pc - f->window < WINDOW_SIZE)
 		return WHO_HYP;
 	if (f->now == WHO_HYP && eret)
 		return half(next->pc, true);

@@ -52,6 +52,7 @@ struct follow {
 	enum who now;
 	uint64_t back;		/* where the host goes on after its last HVC */
 	uint64_t hyp;		/* where the last HVC of the host led to */
+	uint64_t window;	/* where armvisor's is; 0: not known yet */
 	uint64_t slot;		/* the last place in a guest's lower half that may be a vector */
 	unsigned int slot_age;	/* so many blocks ago */
 	uint64_t vectors[FOLLOW_VECTORS];

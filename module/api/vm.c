@@ -15,6 +15,7 @@
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
+#include "switch/switch.h"
 #include "vm/device.h"
 
 unsigned int av_api_ipa_limit(void)
@@ -177,6 +178,7 @@ static void av_vm_destroy(struct av_vm *vm)
 		av_irq_vcpu_destroy(vm->vcpus[i]);
 	av_irq_vm_destroy(vm);
 	av_mmio_vm_destroy(vm);
+	av_switch_vm_end(vm);
 	av_vm_free_vcpus(vm);
 	av_mmu_vm_destroy(vm);
 	av_cpu_vm_destroy(vm);

@@ -7,20 +7,12 @@
 
 static int kill(struct av_vcpu *vcpu, const struct av_answer *answer)
 {
-	switch ((enum av_kill_reason)answer->err) {
-	case AV_KILL_WINDOW:
-		/*
-		 * The address tells about a protected guest's registers or
-		 * tables: keep it from VMM and log.
-		 */
-		if (vcpu->vm->protected)
-			return av_vm_kill(vcpu, "the guest uses the top 2 MiB of its address space, which the hypervisor needs");
-		return av_vm_kill(vcpu, "the guest uses %#llx, in the top 2 MiB of its address space, which the hypervisor needs",
-				  answer->far);
-	default:
-		return av_vm_kill(vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx at %#llx",
-				  answer->iss, answer->far);
-	}
+	/* A protected guest's address tells of its registers or tables: keep it from VMM and log. */
+	if (vcpu->vm->protected)
+		return av_vm_kill(vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx",
+				  answer->iss);
+	return av_vm_kill(vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx at %#llx",
+			  answer->iss, answer->far);
 }
 
 /* Returns as an exit handler does (cpu/cpu.h). */

@@ -59,7 +59,7 @@ static noinline bool answer_ttbr(struct av_vcpu *vcpu)
 	if (!av_mmu_load_now(vcpu))
 		return false;
 	av_mmu_prepare_entry(vcpu, &entry);
-	av_switch_set_roots(vcpu->vm->sw, vcpu->sw, srf, &entry);
+	av_switch_set_roots(vcpu->sw, srf, &entry);
 	srf->modes = entry.ttbr1[0] ? srf->modes_same : 0;
 	av_quick_modes(srf);
 	av_count(&vcpu->stats, AV_EXIT_REGIME);

@@ -70,6 +70,8 @@ static int handle_requests(struct av_vcpu *vcpu)
 		av_pmu_update_line(vcpu);
 	if (av_vcpu_take_request(vcpu, AV_REQ_CALLS))
 		av_smccc_show_window(vcpu);
+	if (av_vcpu_take_request(vcpu, AV_REQ_WINDOW))
+		av_mmu_follow_move(vcpu);
 	/* A pending signal takes precedence, as under KVM. */
 	if (!signal_pending(current) && av_mmu_ring_full(vcpu)) {
 		vcpu->run->exit_reason = KVM_EXIT_DIRTY_RING_FULL;
@@ -193,7 +195,7 @@ static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct 
 static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 {
 	vcpu->cpu->declined = false;
-	av_switch_run(vcpu->vm->sw, vcpu->sw, vcpu->srf, entry);
+	av_switch_run(vcpu->sw, vcpu->srf, entry);
 	while (!vcpu->cpu->declined) {
 		if (is_devices(vcpu, vcpu->srf)) {
 			av_stay_ended(vcpu);
@@ -243,7 +245,7 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 		av_pmu_enter(vcpu);
 	if (how & AV_STAY_MATCHING)
 		av_debug_enter(srf, av_guest_debug_regs(vcpu), &cpu->host_debug);
-	av_switch_run(vcpu->vm->sw, vcpu->sw, srf, entry);
+	av_switch_run(vcpu->sw, srf, entry);
 	av_stay_ended(vcpu);
 	if (how & AV_STAY_MATCHING)
 		av_debug_leave(&cpu->host_debug);

@@ -97,7 +97,7 @@ static void selftest_map(struct selftest *t)
 	/* The window, mapped as in every guest tree. */
 	root[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(t->way[0]));
 	t->way[0][AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(t->way[1]));
-	av_window_hang(t->way[1], virt_to_phys(t->vsw.l3));
+	av_window_hang(t->way[1], t->csw.position, virt_to_phys(t->vsw.l3));
 	dsb(ishst);
 }
 
@@ -133,7 +133,7 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 		av_srf_set(t->srf, AV_TCR_EL1, host.tcr);
 		av_controls(&t->csw.priv->guest, t->srf, &host, 0);
 		t->srf->light = av_controls_suit_host(&t->csw.priv->guest, &host);
-		av_switch_run(&t->vsw, &t->csw, t->srf, entry);
+		av_switch_run(&t->csw, t->srf, entry);
 		local_irq_enable();
 	} while (t->srf->exit == AV_EXCEPTION_IRQ && --tries);
 	return t->srf->exit == AV_EXCEPTION_SYNC;
@@ -155,7 +155,6 @@ static int selftest_run(struct selftest *t)
 	struct av_srf *srf = t->srf;
 	struct av_entry entry = {
 		.root0 = page_to_phys(ZERO_PAGE(0)),
-		.root1 = virt_to_phys(t->tables[0]),
 		.ttbr1[1] = virt_to_phys(t->tables[0]) | av_tlb_asid_of(&t->csw, 0),
 		.el = 1,
 	};

@@ -204,7 +204,7 @@ static int fill(struct av_hidden *f)
 static void flush(struct av_vm *vm)
 {
 	spin_lock(&vm->mmu_lock);
-	av_host_ops.flush(vm, &(struct av_flush) { .all = true, .tables = true });
+	av_host_ops.flush(vm, &(struct av_flush) { .all = true });
 	spin_unlock(&vm->mmu_lock);
 }
 
@@ -232,6 +232,9 @@ static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 		return 0;
 	case AV_ABORT_ANNEX:
 		return av_annex_fill(&f);
+	case AV_ABORT_WINDOW:
+		av_window_give_way(vcpu);
+		return 0;
 	default:
 		return 0;
 	}

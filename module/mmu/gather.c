@@ -53,6 +53,5 @@ void av_gather_flush_tree(struct av_flush *f, u64 serial)
 
 void av_gather_tree(struct av_gather *g, const struct av_tree *tree)
 {
-	g->flush.tables = true;
 	av_gather_flush_tree(&g->flush, tree->serial);
 }

@@ -9,17 +9,14 @@
 struct av_shadow;
 struct av_tree;
 
-/*
- * A flush: pages of trees; whole trees; everything of the VM. tables: tables were unlinked, so
- * that walk-cache entries for them must be flushed too, even under the hop ASID of the switch.
- */
+/* A flush: pages of trees; whole trees, also after tables were unlinked; everything of the VM. */
 #define AV_FLUSH_PAGES		16
 #define AV_FLUSH_TREES		4
 struct av_flush {
 	struct { u64 serial, va; } page[AV_FLUSH_PAGES];
 	u64 tree[AV_FLUSH_TREES];
 	u8 nr_pages, nr_trees;
-	bool all, tables;
+	bool all;
 };
 
 /*
@@ -48,7 +45,6 @@ static inline void av_gather_init(struct av_gather *g, struct av_shadow *sh)
 	g->flush.nr_pages = 0;
 	g->flush.nr_trees = 0;
 	g->flush.all = false;
-	g->flush.tables = false;
 	av_list_init(&g->unlinked);
 }
 

@@ -54,6 +54,9 @@ int av_mmu_fill_pool(struct av_vcpu *vcpu);
 /* root.c: run without copies for a while, because copies cannot execute an instruction. */
 void av_mmu_go_plain(struct av_vcpu *vcpu);
 
+/* window.c: the window is in the way of an access. The caller is in vm->srcu. May sleep. */
+void av_window_give_way(struct av_vcpu *vcpu);
+
 /*
  * The owner of a vCPU's trees for copies. From the first annex on, each vCPU has its own trees.
  * A VM with one vCPU keeps the trees that it has, with owner 0, and later vCPUs never get

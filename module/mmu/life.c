@@ -236,6 +236,8 @@ int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 	vcpu->mmu->regimes = 1;
 	av_pairs_init(vcpu->mmu);
 	av_shown_make_room(vcpu->vm, vcpu->idx);
+	/* If the window has moved, follow. */
+	av_vcpu_request(vcpu, AV_REQ_WINDOW);
 	return av_ring_create(vcpu);
 }
 

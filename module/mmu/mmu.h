@@ -107,7 +107,6 @@ static inline void av_mmu_prepare_entry(struct av_vcpu *vcpu, struct av_entry *o
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
 	out->root0 = mmu->root[0]->pa;
-	out->root1 = mmu->root[1]->pa;
 	out->el = mmu->el;
 	out->ttbr1[0] = mmu->ttbr1[0];
 	out->ttbr1[1] = mmu->ttbr1[1];
@@ -124,6 +123,9 @@ int av_mmu_load(struct av_vcpu *vcpu);
  * are off. False: call av_mmu_load() before the next entry.
  */
 bool av_mmu_load_now(struct av_vcpu *vcpu);
+
+/* AV_REQ_WINDOW: move the vCPU's window to the VM's position. Called by the vCPU's own thread. */
+void av_mmu_follow_move(struct av_vcpu *vcpu);
 
 /* The vCPU runs without copies: for how much longer? Called once per so many entries. */
 #define AV_PLAIN_LOOK	32

@@ -294,7 +294,7 @@ void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now)
 	if (low->key.mode != AV_MODE_SHARED || low->key.asid == AV_ASID_ANY ||
 	    READ_ONCE(low->split) & BIT(0) || av_pair_at_hand(vcpu, pair, 0))
 		return;
-	av_tree_key(&vcpu->vm->mmu->shadow, &mmu->regime, true, 0, &key);
+	av_vcpu_tree_key(vcpu, true, 0, &key);
 	i = find_el0(mmu, &key);
 	if (i < 0 || load_context(vcpu, 0, mmu->trees[i]->serial, now))
 		return;

@@ -9,12 +9,24 @@
 
 #include "mmu/internal.h"
 
+/* The key of the tree that a vCPU needs for a half, but for an owner. */
+static inline void av_vcpu_tree_key(const struct av_vcpu *vcpu, bool high, int el,
+				    struct av_tree_key *key)
+{
+	av_tree_key(&vcpu->vm->mmu->shadow, &vcpu->mmu->regime, high, el, key);
+	if (high)
+		key->window = vcpu->sw->position;
+}
+
 /* The place of a tree, or -1. */
 int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key);
 /* The same, but makes a place for a tree that has none. -ENOMEM. May sleep. */
 int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key);
 /* The same with interrupts off, if it takes little work; otherwise -EAGAIN. */
 int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key);
+
+/* The vCPU's window has moved: its trees of the high half are the first to lose their places. */
+void av_places_behind(struct av_vcpu *vcpu);
 
 /* Set up a vCPU's list of contexts: it has one. */
 void av_pairs_init(struct av_vcpu_mmu *mmu);

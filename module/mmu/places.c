@@ -73,15 +73,34 @@ static bool is_left(const struct av_tree *tree)
 	return READ_ONCE(tree->used_gen) != READ_ONCE(tree->gen);
 }
 
+void av_places_behind(struct av_vcpu *vcpu)
+{
+	struct av_vcpu_mmu *mmu = vcpu->mmu;
+	unsigned int i;
+
+	mmu->place_behind = 0;
+	for (i = 0; i < AV_VCPU_TREES; i++) {
+		const struct av_tree *tree = mmu->trees[i];
+
+		if (tree && tree->key.high && tree->key.window != vcpu->sw->position)
+			mmu->place_behind |= BIT(i);
+	}
+}
+
 /*
- * The next place whose tree is not loaded: of a process that has exited, or else one that was
- * not loaded since all others were passed over.
+ * The next place whose tree is not loaded: of a tree that is behind, or of a process that has
+ * exited, or else one that was not loaded since all others were passed over.
  */
 static int next_place(struct av_vcpu_mmu *mmu)
 {
 	u32 left;
 	int i;
 
+	for (left = mmu->place_behind; unlikely(left); left &= left - 1) {
+		i = __builtin_ctz(left);
+		if (mmu->trees[i] != mmu->tree[1])
+			return i;
+	}
 	for (left = mmu->place_tagged; left; left &= left - 1) {
 		const struct av_tree *tree;
 
@@ -127,6 +146,7 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 	}
 	mmu->place_asids[tree->key.asid % AV_PLACE_ASIDS]--;
 	mmu->place_tagged &= ~BIT(i);
+	mmu->place_behind &= ~BIT(i);
 	mmu->trees[i] = NULL;
 }
 
@@ -150,8 +170,23 @@ static void empty_place(struct av_vcpu *vcpu, unsigned int i, struct av_tree *tr
 	av_tree_retire(sh, tree);
 }
 
+/* Drop trees that are behind (mmu/position.h) and that no vCPU has loaded, in parts. */
+static void drop_behind(struct av_vm *vm, struct av_pool *pool)
+{
+	bool more;
+
+	do {
+		spin_lock(&vm->mmu_lock);
+		more = av_shadow_drop_behind(&vm->mmu->shadow, pool);
+		spin_unlock(&vm->mmu_lock);
+		if (more)
+			av_mmu_offer();
+	} while (more);
+}
+
 static void give_back(struct av_vcpu *vcpu, unsigned int i)
 {
+	bool behind = vcpu->mmu->place_behind & BIT(i);
 	struct av_tree *tree = vcpu->mmu->trees[i];
 	struct av_vm *vm = vcpu->vm;
 
@@ -159,6 +194,8 @@ static void give_back(struct av_vcpu *vcpu, unsigned int i)
 	av_mmu_lock(vcpu);
 	empty_place(vcpu, i, tree);
 	spin_unlock(&vm->mmu_lock);
+	if (unlikely(behind))
+		drop_behind(vm, &vcpu->mmu->pool);
 	/* Its tables serve the next process. */
 	av_mmu_reap(vm, &vcpu->mmu->pool);
 }

@@ -184,8 +184,6 @@ static unsigned int flush(void *ctx, const struct av_flush *f)
 		for (i = 0; i < f->nr_pages; i++)
 			n += av_tlb_flush_page(vm, f->page[i].serial, f->page[i].va);
 	}
-	if (f->tables)
-		n += av_tlb_flush_hop(vm);
 	if (!n)
 		return 0;
 	av_tlb_flush_end();

@@ -4,6 +4,7 @@
  * used first. Some work per call.
  */
 #include "mmu/entry.h"
+#include "mmu/position.h"
 
 /* A table's cost besides its entries, in units of AV_WORK: mostly freeing its pages. */
 static u32 table_work(const struct av_pt *pt)
@@ -143,4 +144,15 @@ u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, boo
 	}
 	av_shadow_reap(sh, pool);
 	return before - sh->nr_pts;
+}
+
+bool av_shadow_drop_behind(struct av_shadow *sh, struct av_pool *pool)
+{
+	const struct av_tree *tree = av_list_entry(sh->lru.next, struct av_tree, lru);
+	bool more;
+
+	if (av_list_empty(&sh->lru) || tree->users || !av_window_behind(sh, tree))
+		return false;
+	av_shadow_reclaim(sh, false, pool, &more);
+	return true;
 }

@@ -3,13 +3,6 @@
 #include "mmu/resolve.h"
 #include "mmu/stub.h"
 
-static void kill(const struct av_view *view, enum av_kill_reason reason, struct av_answer *answer)
-{
-	answer->kind = AV_ANSWER_KILL;
-	answer->err = reason;
-	answer->iss = view->esr;
-}
-
 /* Pass on faults that have nothing to do with the shadow tables. */
 static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av_answer *answer)
 {
@@ -27,7 +20,8 @@ static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av
 			answer->cls = AV_EXIT_ALIGN;
 		break;
 	default:
-		kill(view, AV_KILL_TABLES, answer);
+		answer->kind = AV_ANSWER_KILL;
+		answer->iss = view->esr;
 	}
 	return AV_ABORT_ANSWERED;
 }
@@ -140,11 +134,10 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		av_resolve_guests(view->esr, AV_FAULT_FSC(ret), answer);
 		return AV_ABORT_ANSWERED;
 	}
-	if (r->walk.va >= AV_WINDOW_START) {
-		kill(view, AV_KILL_WINDOW, answer);
-		answer->far = r->walk.va;
-		return AV_ABORT_ANSWERED;
-	}
+	/* For a device's page too, or each access would be a walk (device_again()). */
+	if (unlikely(r->walk.va >= AV_WINDOW_GIB) &&
+	    av_window_holds(view->tree[1]->key.window, r->walk.va))
+		return AV_ABORT_WINDOW;
 	/* Beyond the VM's physical addresses: as KVM does, treat it as beyond PARange. */
 	if (ipa >> view->ipa_bits) {
 		av_resolve_guests(view->esr, AV_FSC_ADDRESS_SIZE, answer);

@@ -40,6 +40,7 @@ enum av_abort_work {
 	AV_ABORT_PLAIN,		/* impossible in copies: run without them for a while */
 	AV_ABORT_FLUSH,		/* flush the TLB */
 	AV_ABORT_ANNEX,		/* fill the annex's page at walk.va */
+	AV_ABORT_WINDOW,	/* move the window, which is at walk.va */
 };
 
 struct av_resolved {

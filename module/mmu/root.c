@@ -29,14 +29,13 @@ static u8 el1_mode(const struct av_vcpu *vcpu)
 /* How to find the place for a tree: av_place_choose(), or its variant with interrupts off. */
 typedef int choose_fn(struct av_vcpu *vcpu, const struct av_tree_key *key);
 
-static int load_half(struct av_vcpu *vcpu, const struct av_regime *regime, bool high, int el,
-		     choose_fn *choose)
+static int load_half(struct av_vcpu *vcpu, bool high, int el, choose_fn *choose)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	struct av_tree_key key;
 	int i;
 
-	av_tree_key(&vcpu->vm->mmu->shadow, regime, high, el, &key);
+	av_vcpu_tree_key(vcpu, high, el, &key);
 	if (key.mode == AV_MODE_EL1)
 		key.mode = el1_mode(vcpu);
 	if (key.mode == AV_MODE_EL1_COPIES)
@@ -67,9 +66,9 @@ static int load(struct av_vcpu *vcpu, int el, choose_fn *choose, bool now)
 	av_pair_changed(mmu, mmu->pair);
 	mmu->fetch.valid = false;
 	mmu->el = el;
-	ret = load_half(vcpu, &mmu->regime, false, el, choose);
+	ret = load_half(vcpu, false, el, choose);
 	if (!ret)
-		ret = load_half(vcpu, &mmu->regime, true, el, choose);
+		ret = load_half(vcpu, true, el, choose);
 	if (!ret && el)
 		av_pair_foresee_el0(vcpu, now);
 	if (!ret)

@@ -328,13 +328,22 @@ static void note_span(struct av_shadow *sh, struct av_pt *pt, u8 span)
 		sh->shape++;
 }
 
+/* Does the tree have the window at va, in the last GiB? If not, the window is to keep away. */
+static noinline bool is_window(struct av_shadow *sh, const struct av_tree *tree, u64 va)
+{
+	if (av_window_holds(tree->key.window, va))
+		return true;
+	av_window_touched(sh, av_window_position(va));
+	return false;
+}
+
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
 		   struct av_pool *pool)
 {
 	struct av_pt *pt = tree->root;
 	u32 work = 0;
 
-	if (f->va >= AV_WINDOW_START)
+	if (unlikely(f->va >= AV_WINDOW_GIB) && is_window(sh, tree, f->va))
 		return -EINVAL;
 	/* Also needed if a kept table is only linked again. */
 	av_tree_fills(sh, tree);

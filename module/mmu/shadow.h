@@ -34,7 +34,8 @@
  * copies of its code. TTBR1's trees hold only global entries and serve every ASID until the
  * guest maps a non-global page there; then each ASID gets its own (av_shadow.high_tagged). A
  * tree also serves every ASID if it belongs to the empty TTBR0 tables that a kernel uses
- * between two processes (av_shadow.idle_base).
+ * between two processes (av_shadow.idle_base). Each of TTBR1's trees has the window at one
+ * position for life, and serves only vCPUs that have it there (mmu/position.h).
  *
  * Roots. No vCPU runs on a tree's own root table. Each has a copy (struct av_root), which is
  * filled and cleared together with the tree's root.
@@ -86,6 +87,7 @@ struct av_tree_key {
 	u8 high, mode;
 	u8 sctlr;		/* bit 0 M, bit 1 WXN */
 	u16 owner;		/* vCPU that owns the tree (mmu/annex.h), or 0 */
+	u16 window;		/* TTBR1: the window's position; else 0 */
 };
 
 struct av_pt;
@@ -231,6 +233,9 @@ struct av_shadow {
 	const struct av_shadow_ops *ops;
 	void *ctx;
 	u64 window_pa;		/* the window's level-3 table */
+	/* mmu/position.h: the window's position, and which positions the guest uses */
+	u16 window;
+	u64 touched[AV_WINDOW_POSITIONS / 64];
 	u8 attr_normal;		/* AttrIndx of Normal write-back memory */
 
 	struct av_shadow_limits max;
@@ -278,6 +283,12 @@ struct av_shadow {
 #define AV_NO_BASE		(~0ULL)
 #define AV_IDLE_TRIES		8
 
+/* The guest uses this position of the last GiB. */
+static inline void av_window_touched(struct av_shadow *sh, unsigned int position)
+{
+	sh->touched[position / 64] |= BIT_ULL(position % 64);
+}
+
 /* One entry to install. */
 struct av_fill {
 	u64 va;			/* aligned to the entry's size */
@@ -303,7 +314,7 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id,
 			      const struct av_shadow_limits *max);
 
-/* The key of a half in a mode; the ASID is av_regime_asid()'s. */
+/* The key of a half in a mode, but for owner and window; the ASID is av_regime_asid()'s. */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
 		 struct av_tree_key *key);
 bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b);
@@ -337,6 +348,12 @@ void av_root_detach(struct av_root *root, const struct av_tree *tree);
  */
 u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more);
 
+/*
+ * Drop some entries of a tree that is behind (mmu/position.h) and that no vCPU has loaded. False:
+ * the list of trees does not begin with one.
+ */
+bool av_shadow_drop_behind(struct av_shadow *sh, struct av_pool *pool);
+
 /* Take doomed tables apart, a bounded number per call. True if there are more. */
 bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
 /* The same for very few tables, for callers with interrupts off. */
@@ -346,7 +363,7 @@ void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool);
  * Install an entry. The caller calls av_shadow_publish() after the last one. 0; -ENOMEM: the
  * pool is empty; -ENOSPC: no more tables are allowed; -EAGAIN: much work was done on the way, call
  * again; -ESTALE: non-global page in a tree that serves every ASID: the tree's key has changed,
- * load again; -EINVAL: the address is the window's.
+ * load again; -EINVAL: the tree has the window there.
  */
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
 		   struct av_pool *pool);

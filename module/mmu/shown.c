@@ -30,7 +30,7 @@ static void map(struct av_vcpu *vcpu, unsigned int n, u64 pa)
 	if (vcpu->mmu->shown[n]) {
 		unmap(vcpu, n);
 		av_tlb_flush_begin();
-		av_switch_flush_table(vcpu->idx, n);
+		av_switch_flush_table(vcpu->vm->sw, vcpu->idx, n);
 		av_tlb_flush_end();
 	}
 	av_switch_show_table(vcpu->vm->sw, vcpu->idx, n, pa);
@@ -97,7 +97,7 @@ static void unmap_all(struct av_vcpu *vcpu)
 	if (bits)
 		av_tlb_flush_begin();
 	for_each_set_bit(n, &bits, AV_SRF_TABLES)
-		av_switch_flush_table(vcpu->idx, n);
+		av_switch_flush_table(vcpu->vm->sw, vcpu->idx, n);
 }
 
 void av_shown_revoke(struct av_vm *vm)
@@ -113,14 +113,26 @@ void av_shown_revoke(struct av_vm *vm)
 	av_tlb_flush_end();
 }
 
+/* Show no table any more. */
+static void stop(struct av_vm *vm)
+{
+	vm->mmu->shown_off = true;
+	av_shown_revoke(vm);
+}
+
 void av_shown_make_room(struct av_vm *vm, unsigned int idx)
 {
 	if (idx < AV_TABLES_MOST_VCPUS)
 		return;
 	spin_lock(&vm->mmu_lock);
-	vm->mmu->shown_off = true;
-	av_shown_revoke(vm);
+	stop(vm);
 	spin_unlock(&vm->mmu_lock);
+}
+
+void av_shown_position(struct av_vm *vm)
+{
+	if (vm->sw->nr_positions >= AV_SHOWN_POSITIONS)
+		stop(vm);
 }
 
 void av_shown_end(struct av_vcpu *vcpu)

@@ -52,6 +52,13 @@ void av_shown_revoke(struct av_vm *vm);
  */
 void av_shown_make_room(struct av_vm *vm, unsigned int idx);
 
+/*
+ * The window is about to be at another position. Each flush of a table names all that are in use:
+ * if they are many, no table is shown any more. Under mmu_lock.
+ */
+#define AV_SHOWN_POSITIONS	4
+void av_shown_position(struct av_vm *vm);
+
 /* A vCPU is being destroyed: nothing of it is mapped when this returns. Takes mmu_lock. */
 void av_shown_end(struct av_vcpu *vcpu);
 

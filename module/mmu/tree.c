@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trees: keys, search, creation and removal, and vCPUs' copies of their roots. */
-#include "mmu/shadow.h"
+#include "mmu/position.h"
 
 /* Fields of TCR_EL1 that affect the translation of a half. */
 #define TCR_LOW		(AV_TCR_T0SZ | AV_TCR_EPD0 | AV_TCR_TG0 | AV_TCR_IPS | AV_TCR_TBI0 | \
@@ -26,6 +26,7 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 	sh->fresh_id = 1;
 	sh->idle_base = sh->idle_last = AV_NO_BASE;
 	sh->idle_tries = AV_IDLE_TRIES;
+	sh->window = AV_WINDOW_HOME;
 	av_list_init(&sh->doomed);
 	av_list_init(&sh->lru);
 	av_list_init(&sh->loaded);
@@ -153,7 +154,7 @@ bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b)
 {
 	return a->base == b->base && a->tcr == b->tcr && a->mair == b->mair &&
 	       a->asid == b->asid && a->high == b->high && a->mode == b->mode &&
-	       a->sctlr == b->sctlr && a->owner == b->owner;
+	       a->sctlr == b->sctlr && a->owner == b->owner && a->window == b->window;
 }
 
 static struct av_list *bucket_of(struct av_shadow *sh, bool high, u32 asid)
@@ -173,20 +174,20 @@ static u32 fixed_tables(const struct av_tree_key *key)
 	return key->high ? AV_TREE_PTS : 1;
 }
 
-/* A tree of the high half maps the window from the start. */
+/* A tree of the high half maps the window, from the start and for life. */
 static void build_root(struct av_shadow *sh, struct av_tree *tree, struct av_pool *pool)
 {
-	u64 top = AV_WINDOW_START;
+	unsigned int window = tree->key.window;
 	struct av_pt *l1, *l2;
 
 	tree->root = av_pt_new(sh, tree, AV_ROOT_LEVEL, tree->key.high ? HIGH_BASE : LOW_BASE, pool);
 	tree->root->fixed = true;
 	if (!tree->key.high)
 		return;
-	l1 = av_pt_new(sh, tree, 1, top & ~GENMASK_ULL(38, 0), pool);
-	l2 = av_pt_new(sh, tree, 2, top & ~GENMASK_ULL(29, 0), pool);
-	av_window_hang(l2->pte, sh->window_pa);
-	av_pt_note_used(l2, AV_WINDOW_INDEX, true);
+	l1 = av_pt_new(sh, tree, 1, AV_WINDOW_GIB & ~GENMASK_ULL(38, 0), pool);
+	l2 = av_pt_new(sh, tree, 2, AV_WINDOW_GIB, pool);
+	av_window_hang(l2->pte, window, sh->window_pa);
+	av_pt_note_used(l2, window, true);
 	link_fixed(l1, AV_WINDOW_INDEX, l2);
 	link_fixed(tree->root, AV_WINDOW_INDEX, l1);
 	sh->ops->publish(sh->ctx);
@@ -297,7 +298,8 @@ void av_tree_put(struct av_shadow *sh, struct av_tree *tree)
 	sh->nr_loaded--;
 	sh->loaded_pts -= fixed_tables(&tree->key);
 	av_list_del(&tree->lru);
-	av_list_add_tail(&tree->lru, &sh->lru);
+	/* A tree that is behind is dropped first: av_shadow_drop_behind(). */
+	av_list_add_tail(&tree->lru, unlikely(av_window_behind(sh, tree)) ? sh->lru.next : &sh->lru);
 }
 
 void av_root_attach(struct av_root *root, struct av_tree *tree)
@@ -320,13 +322,14 @@ void av_root_detach(struct av_root *root, const struct av_tree *tree)
 	av_list_del(&root->node);
 }
 
-/* Does the tree have no entries except those that lead to the window? */
+/* Does the tree have no entries except those that lead to the last GiB, and the window? */
 bool av_tree_empty(const struct av_tree *tree)
 {
 	const struct av_pt *pt = tree->root;
 
+	/* The table of the last GiB has the window, but no entry that counts. */
 	while (pt && !pt->live)
-		pt = tree->key.high ? av_pt_child(pt, AV_WINDOW_INDEX) : NULL;
+		pt = tree->key.high && pt->level < 2 ? av_pt_child(pt, AV_WINDOW_INDEX) : NULL;
 	return !pt;
 }
 

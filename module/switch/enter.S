@@ -4,10 +4,12 @@
  *
  * The host runs from its own tables in TTBR1 and cannot replace the tables that it runs from.
  * So the switch goes through the window: pages of code that are mapped twice, at a low address
- * through a table of ours in TTBR0 (aux) and at a high address in every guest tree. The host's
- * text branches to the low alias, which replaces TTBR1 and branches to the high alias, which
- * replaces TTBR0 and does ERET. An exception from the guest enters the high alias and goes back
- * the same way.
+ * through a table of ours in TTBR0 (aux) and at a high address in every guest tree, the vCPU's
+ * position (switch/window_desc.h). The host's text branches to the low alias, which replaces
+ * TTBR1 by a root that maps only the window (hop) and branches to the high alias, which replaces
+ * both and does ERET. An exception from the guest enters the high alias and goes back the same
+ * way. No address of the window is in this code: C has them in the private page and the register
+ * file.
  *
  * ASIDs. TCR_EL1.A1 is 1, so TTBR1 holds the ASID. A TLB may cache, also by speculation, any
  * entry that is reachable under the current tables, and tags it with the current ASID. So two
@@ -19,13 +21,13 @@
  *	leave user tables	none	host	host's
  *	own ASID		none	host	H (host hop)
  *	low alias		aux	host	H
- *	-> low code		aux	guest	G (guest hop)
- *	-> high code		none	guest	G
+ *	-> low code		aux	hop	G (guest hop)
+ *	-> high code		none	hop	G
  *	own ASID		none	guest	context's
  *	guest			guest	guest	context's
  *
- * Under H, the host's tree is live only together with aux. Under G, guest trees of one VM are
- * live with aux; all of them agree on the window, and nothing else is used then. Global host
+ * Under H, the host's tree is live only together with aux. Under G, only hop and aux are live, of
+ * one VM: they map nothing of a guest's, and never change what they map at an address. Global host
  * entries match under every ASID: if the host has any, SW_FLUSH makes the low code flush the
  * whole TLB once the host's tree is out of TTBR1. Our entries are never global: the way back
  * needs no flush.

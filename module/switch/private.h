@@ -27,10 +27,10 @@ struct av_private {
 	/* TTBR values: physical address | ASID << 48 */
 	u64 ttbr_none;			/* an empty table */
 	u64 ttbr0_aux;			/* maps the window's low alias and this page */
-	u64 ttbr1_hop;			/* guest tree, with the VM's hop ASID */
+	u64 ttbr1_hop;			/* maps only the window, with the VM's hop ASID */
 	u64 ttbr0, ttbr1;		/* guest trees; ttbr1 has the context's ASID */
 	u64 asid_host_hop;		/* ASID while the host's tree and aux are both live */
-	/* addresses of the window, and of this page under aux */
+	/* addresses in the window, by its position, and of this page under aux */
 	u64 high_code, high_data, low_code, low_private;
 	struct av_controls guest;
 	u64 flush;			/* host kernel entries are global: flush the TLB on entry */

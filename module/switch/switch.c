@@ -52,32 +52,29 @@ static __always_inline void enter(const struct av_leave *leave, struct av_privat
 		enter_by_steps(leave, priv, srf);
 }
 
-static __always_inline void set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-				      struct av_srf *srf, const struct av_entry *entry)
+static __always_inline void set_roots(struct av_vcpu_switch *csw, struct av_srf *srf,
+				      const struct av_entry *entry)
 {
 	struct av_private *priv = csw->priv;
 
 	priv->ttbr0 = entry->root0;
 	priv->ttbr1 = entry->ttbr1[entry->el];
-	priv->ttbr1_hop = entry->root1 | (u64)vsw->guest_hop.asid << 48;
-	srf->ttbr1_hop = priv->ttbr1_hop;
 	srf->ttbr1[0] = entry->ttbr1[0];
 	srf->ttbr1[1] = entry->ttbr1[1];
 	srf->root0 = entry->root0;
 }
 
-void av_switch_set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-			 struct av_srf *srf, const struct av_entry *entry)
+void av_switch_set_roots(struct av_vcpu_switch *csw, struct av_srf *srf,
+			 const struct av_entry *entry)
 {
-	set_roots(vsw, csw, srf, entry);
+	set_roots(csw, srf, entry);
 }
 
-void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-		   struct av_srf *srf, const struct av_entry *entry)
+void av_switch_run(struct av_vcpu_switch *csw, struct av_srf *srf, const struct av_entry *entry)
 {
 	const struct av_leave *leave = av_leave_here();
 
-	set_roots(vsw, csw, srf, entry);
+	set_roots(csw, srf, entry);
 	if (unlikely(csw->leave != leave)) {
 		csw->leave = leave;
 		srf->loops = leave->mitigation.loops;

@@ -10,16 +10,17 @@
 
 struct av_private;
 struct av_srf;
+struct av_vm;
 
 typedef bool av_light_fn(void *data);
 
 /*
- * What to enter with: physical addresses of the roots for TTBR0 and TTBR1; by virtual exception
- * level, TTBR1 with the context's ASID (switch/tlb.h). The other level's ttbr1 is 0 if the
- * window must not switch to that level.
+ * What to enter with: the physical address of the root for TTBR0; by virtual exception level,
+ * TTBR1: its root with the context's ASID (switch/tlb.h). The other level's ttbr1 is 0 if the
+ * window must not switch to that level. The roots have the window at the vCPU's position.
  */
 struct av_entry {
-	u64 root0, root1;
+	u64 root0;
 	u64 ttbr1[2];
 	unsigned int el;	/* the virtual exception level to enter */
 	bool copies;		/* virtual EL1 runs from copies (mmu/copies.h) */
@@ -27,7 +28,7 @@ struct av_entry {
 
 /*
  * The window (switch/window_desc.h): every tree for TTBR1 links the VM's level-3 table, which
- * av_switch_vm_init() makes before mmu/ makes trees.
+ * av_switch_vm_init() makes before mmu/ makes trees, at the position that its vCPUs have.
  */
 
 /* Module load and unload. May sleep. */
@@ -41,11 +42,20 @@ void av_window_exit(void);
 struct av_srf *av_srf_alloc(void);
 void av_srf_free(struct av_srf *srf);
 int av_switch_vm_init(struct av_vm_switch *vsw);
+/* No vCPU of the VM will run again: flush once for all, where each by itself would flush much. */
+void av_switch_vm_end(struct av_vm *vm);
 void av_switch_vm_destroy(struct av_vm_switch *vsw);
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			struct av_srf *srf, unsigned int idx);
 void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			    unsigned int idx);
+
+/*
+ * Where the window is for a vCPU, from its next entry on: at first AV_WINDOW_HOME. Called by the
+ * vCPU's own thread, under mmu_lock. csw->position has it.
+ */
+void av_switch_set_position(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			    struct av_srf *srf, unsigned int idx, unsigned int position);
 
 /*
  * Which copy of the window's code a vCPU runs with, from its next entry on: the plain one, or the
@@ -61,8 +71,7 @@ void av_switch_set_timed(struct av_vcpu_switch *csw, bool timed);
  * interrupt ends the stay in the guest and stays pending for the host. The controls in
  * csw->priv must be set (cpu/controls.h).
  */
-void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-		   struct av_srf *srf, const struct av_entry *entry);
+void av_switch_run(struct av_vcpu_switch *csw, struct av_srf *srf, const struct av_entry *entry);
 
 /*
  * Enter the guest again after av_switch_run(), interrupts having been off ever since. The guest
@@ -72,8 +81,8 @@ void av_switch_run(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
  */
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
 /* Call this first if the tables are to be others than the window left, as in av_switch_run(). */
-void av_switch_set_roots(const struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
-			 struct av_srf *srf, const struct av_entry *entry);
+void av_switch_set_roots(struct av_vcpu_switch *csw, struct av_srf *srf,
+			 const struct av_entry *entry);
 
 /*
  * Light exits. If the caller of av_switch_run() has set srf->light, aborts, and TLBI and HVC of
@@ -96,12 +105,12 @@ void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *d
 
 /*
  * Map a page of the guest's as the n'th table of vCPU idx that the window may read; unmap it; and
- * flush it, within av_tlb_flush_begin() and _end(). A table that is mapped must be unmapped and
- * flushed before another takes its place. The caller has a lock for each vCPU's tables.
+ * flush it, at every position in use, within av_tlb_flush_begin() and _end(). A table that is
+ * mapped must be unmapped and flushed before another takes its place. Under mmu_lock.
  */
 void av_switch_show_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n, u64 pa);
 void av_switch_hide_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n);
-void av_switch_flush_table(unsigned int idx, unsigned int n);
+void av_switch_flush_table(const struct av_vm_switch *vsw, unsigned int idx, unsigned int n);
 
 /*
  * Does each entry flush the CPU's TLB (switch/enter.S)? Yes if the host's kernel mappings are

@@ -248,10 +248,10 @@ unsigned int av_tlb_flush_vm(struct av_vm *vm)
 	return flush(vm, NULL, 0, NULL);
 }
 
-unsigned int av_tlb_flush_hop(struct av_vm *vm)
+void av_tlb_flush_hops(struct av_vm *vm)
 {
+	__tlbi(aside1is, (u64)vm->sw->host_hop.asid << 48);
 	__tlbi(aside1is, (u64)vm->sw->guest_hop.asid << 48);
-	return 1;
 }
 
 void av_tlb_flush_window(u64 va)

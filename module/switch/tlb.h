@@ -77,8 +77,8 @@ unsigned int av_tlb_flush_one(struct av_vm *vm, u64 serial, u64 va);
 unsigned int av_tlb_flush_trees(struct av_vm *vm, const u64 *serials, unsigned int nr);
 /* Flush every context of the VM. */
 unsigned int av_tlb_flush_vm(struct av_vm *vm);
-/* Flush walk-cache entries for guest tables under the VM's hop ASID (guest_hop). */
-unsigned int av_tlb_flush_hop(struct av_vm *vm);
+/* Flush the ASIDs of the tables that are live on the way to a context and back. */
+void av_tlb_flush_hops(struct av_vm *vm);
 void av_tlb_flush_end(void);
 
 /* Flush a page of the window, or a private page, from all ASIDs: it is unmapped. */

@@ -6,6 +6,8 @@
 #include <linux/atomic.h>
 #include <linux/types.h>
 
+#include "switch/window_desc.h"
+
 struct mm_struct;
 struct av_asid_share;
 
@@ -40,20 +42,25 @@ struct av_tree_contexts {
 
 struct av_vm_switch {
 	/*
-	 * aux[0] leads to l1, then by last entries to l3, the window. aux[1] leads to p1, then
-	 * by first entries to p3, the private pages.
+	 * aux[0] and the last entry of hop lead to l1, then by its last entry to l2, then by the
+	 * entry of each position in use to l3, the window. aux[1] leads to p1, then by first
+	 * entries to p3, the private pages.
 	 */
-	u64 *aux, *l1, *l2, *l3;
+	u64 *aux, *hop, *l1, *l2, *l3;
 	u64 *p1, *p2, *p3;
 	bool timed;			/* the window's timed copy is mapped; under vm->lock */
 	struct av_asid_share *share[AV_NR_ASID_HOLDERS];
 	struct av_asid host_hop;	/* while the host's tree and aux are live */
-	struct av_asid guest_hop;	/* while a guest tree and aux are live */
+	struct av_asid guest_hop;	/* while the hop root and aux are live */
 	atomic64_t changes;		/* of contexts; counted before the vCPU runs with it */
 	atomic_t nr_contexts;		/* of all vCPUs */
 	/* Under mmu_lock: for the trees that were flushed last; the next one to replace. */
 	struct av_tree_contexts found[AV_FOUND_TREES];
 	unsigned int next_found;
+	bool ended;			/* av_switch_vm_end() has flushed everything */
+	/* Positions in use: every one that a vCPU has had. Under mmu_lock; only grows. */
+	unsigned int nr_positions;
+	u16 positions[AV_WINDOW_POSITIONS];
 };
 
 /* A pair of trees and their ASID. The serials are those of the trees. */
@@ -68,6 +75,7 @@ struct av_private;
 struct av_vcpu_switch {
 	struct av_private *priv;
 	const struct av_leave *leave;	/* of the CPU that the vCPU last ran on */
+	u16 position;			/* of the window; only the vCPU's thread uses it */
 	struct av_context context[AV_NR_CONTEXTS];
 	unsigned int nr_contexts;	/* contexts with an ASID: at least 1 */
 	unsigned int current_context;

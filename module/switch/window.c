@@ -4,10 +4,14 @@
  *
  * They have the host's geometry: 4 KiB pages, four levels. One level-3 table maps the window: the
  * code, then the vCPUs' register files by index, then for each of the first vCPUs a few of the
- * guest's own tables, to be read (mmu/shown.h). The same chain of tables is linked from the last
- * entry of each guest TTBR1 root and from the first entry of the aux root, so a low alias is the
- * low 39 bits of the window address. EL0 can access nothing in the window. The vCPUs' private
- * pages are linked only from the second entry of the aux root.
+ * guest's own tables, to be read (mmu/shown.h). Each guest tree for TTBR1 links that table at one
+ * position. A level-2 table of the VM's links it at all positions that its vCPUs have used, and
+ * is reached from the last entry of the hop root and from the first entry of the aux root, so a
+ * low alias is the low 39 bits of the window's address. EL0 can access nothing in the window. The
+ * vCPUs' private pages are linked only from the second entry of the aux root.
+ *
+ * vCPUs with the window at different positions may run at the same time: the tables that they
+ * share map the same page at every address of the window.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -27,7 +31,7 @@
 #define SLOTS		512
 #define TIMED_SLOT	(SLOTS - CODE_PAGES)
 
-#define WINDOW_LOW	(AV_WINDOW_START & GENMASK_ULL(38, 0))
+#define LOW_ALIAS	GENMASK_ULL(38, 0)
 #define PRIVATE_LOW	BIT_ULL(39)
 
 #define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
@@ -39,7 +43,8 @@ static_assert(CODE_PAGES + AV_TABLES_MOST_VCPUS * SRF_PAGES <= TABLES_SLOT);
 static_assert(AV_TABLES_MOST_VCPUS >= AV_TABLE_VCPUS);
 /* Register files in the window are aligned to their size: vectors.S finds one by rounding SP down. */
 static_assert(CODE_PAGES % SRF_PAGES == 0);
-static_assert(AV_WINDOW_START % sizeof(struct av_srf) == 0);
+static_assert(AV_WINDOW_SIZE % sizeof(struct av_srf) == 0);
+static_assert(AV_WINDOW_SIZE == SLOTS * PAGE_SIZE);
 
 #define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_UXN | \
 			 PTE_ATTRINDX(MT_NORMAL))
@@ -94,10 +99,25 @@ static void map_code(struct av_vm_switch *vsw, unsigned int slot, const void *co
 		WRITE_ONCE(vsw->l3[slot + i], (virt_to_phys(code) + i * PAGE_SIZE) | CODE_DESC);
 }
 
+/* Map the window at a position in the VM's own tables; it stays there. */
+static void use_position(struct av_vm_switch *vsw, unsigned int position)
+{
+	unsigned int n = vsw->nr_positions;
+
+	if (vsw->l2[position])
+		return;
+	vsw->positions[n] = position;
+	/* Pairs with the acquire in flush_slot(). */
+	smp_store_release(&vsw->nr_positions, n + 1);
+	/* A flush that misses the position clears entries before a table walker gets there. */
+	dsb(ishst);
+	av_window_hang(vsw->l2, position, virt_to_phys(vsw->l3));
+}
+
 static int tables_init(struct av_vm_switch *vsw)
 {
 	u64 **tables[] = {
-		&vsw->aux, &vsw->l1, &vsw->l2, &vsw->l3, &vsw->p1, &vsw->p2, &vsw->p3,
+		&vsw->aux, &vsw->hop, &vsw->l1, &vsw->l2, &vsw->l3, &vsw->p1, &vsw->p2, &vsw->p3,
 	};
 	int i;
 
@@ -110,8 +130,9 @@ static int tables_init(struct av_vm_switch *vsw)
 	vsw->aux[1] = av_table_desc(virt_to_phys(vsw->p1));
 	vsw->p1[0] = av_table_desc(virt_to_phys(vsw->p2));
 	vsw->p2[0] = av_table_desc(virt_to_phys(vsw->p3));
+	vsw->hop[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(vsw->l1));
 	vsw->l1[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(vsw->l2));
-	av_window_hang(vsw->l2, virt_to_phys(vsw->l3));
+	use_position(vsw, AV_WINDOW_HOME);
 	map_code(vsw, 0, window_code[0]);
 	return 0;
 }
@@ -123,6 +144,7 @@ void av_switch_vm_destroy(struct av_vm_switch *vsw)
 	av_asid_put(&vsw->guest_hop);
 	av_asid_shares_put(vsw->share);
 	free_page((unsigned long)vsw->aux);
+	free_page((unsigned long)vsw->hop);
 	free_page((unsigned long)vsw->l1);
 	free_page((unsigned long)vsw->l2);
 	free_page((unsigned long)vsw->l3);
@@ -152,7 +174,7 @@ struct av_srf *av_srf_alloc(void)
 {
 	struct av_srf *srf = alloc_pages_exact(sizeof(*srf), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 
-	/* No device page yet: the window's last page, which is never a device. */
+	/* No device page yet: a value that only sends aborts of one page the long way. */
 	if (srf)
 		srf->device_page = U32_MAX;
 	return srf;
@@ -164,11 +186,29 @@ void av_srf_free(struct av_srf *srf)
 		free_pages_exact(srf, sizeof(*srf));
 }
 
-/* Flush a page of the window and its low alias from all ASIDs. */
-static void flush_slot(unsigned int slot)
+/* Flush a page of the window, wherever it was mapped, and its low aliases from all ASIDs. */
+static void flush_slot(const struct av_vm_switch *vsw, unsigned int slot)
 {
-	av_tlb_flush_window(AV_WINDOW_START + (u64)slot * PAGE_SIZE);
-	av_tlb_flush_window(WINDOW_LOW + (u64)slot * PAGE_SIZE);
+	/* Pairs with use_position(). */
+	unsigned int nr = smp_load_acquire(&vsw->nr_positions), i;
+
+	for (i = 0; i < nr; i++) {
+		u64 va = av_window_at(vsw->positions[i]) + (u64)slot * PAGE_SIZE;
+
+		av_tlb_flush_window(va);
+		av_tlb_flush_window(va & LOW_ALIAS);
+	}
+}
+
+void av_switch_vm_end(struct av_vm *vm)
+{
+	if (vm->sw->nr_positions == 1)
+		return;
+	av_tlb_flush_begin();
+	av_tlb_flush_vm(vm);
+	av_tlb_flush_hops(vm);
+	av_tlb_flush_end();
+	vm->sw->ended = true;
 }
 
 /* Unmap a vCPU's pages from all ASIDs. Only then may they be freed. */
@@ -179,9 +219,11 @@ static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 	for (i = 0; i < SRF_PAGES; i++)
 		WRITE_ONCE(vsw->l3[slot + i], 0);
 	WRITE_ONCE(vsw->p3[idx], 0);
+	if (vsw->ended)
+		return;
 	av_tlb_flush_begin();
 	for (i = 0; i < SRF_PAGES; i++)
-		flush_slot(slot + i);
+		flush_slot(vsw, slot + i);
 	av_tlb_flush_window(PRIVATE_LOW + (u64)idx * PAGE_SIZE);
 	av_tlb_flush_end();
 }
@@ -203,9 +245,9 @@ void av_switch_hide_table(struct av_vm_switch *vsw, unsigned int idx, unsigned i
 	WRITE_ONCE(vsw->l3[table_slot(idx, n)], 0);
 }
 
-void av_switch_flush_table(unsigned int idx, unsigned int n)
+void av_switch_flush_table(const struct av_vm_switch *vsw, unsigned int idx, unsigned int n)
 {
-	flush_slot(table_slot(idx, n));
+	flush_slot(vsw, table_slot(idx, n));
 }
 
 void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
@@ -218,6 +260,32 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 	free_page((unsigned long)csw->priv);
 }
 
+/* Replace the bits of high_code in mask: its position in the window, or the window's. */
+static void set_high_code(struct av_private *priv, u64 mask, u64 bits)
+{
+	u64 old = READ_ONCE(priv->high_code);
+
+	while (!try_cmpxchg64(&priv->high_code, &old, (old & ~mask) | bits))
+		;
+}
+
+void av_switch_set_position(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
+			    struct av_srf *srf, unsigned int idx, unsigned int position)
+{
+	struct av_private *priv = csw->priv;
+	u64 at = av_window_at(position);
+
+	use_position(vsw, position);
+	csw->position = position;
+	set_high_code(priv, ~(AV_WINDOW_SIZE - 1), at);
+	priv->high_data = at + (CODE_PAGES + (u64)idx * SRF_PAGES) * PAGE_SIZE;
+	priv->low_code = at & LOW_ALIAS;
+	if (idx < AV_TABLE_VCPUS)
+		srf->tables_at = at + (u64)table_slot(idx, 0) * PAGE_SIZE;
+	/* Visible to table walks of all CPUs before the vCPU goes there. */
+	dsb(ishst);
+}
+
 /* Fill in the fields of both structures that never change. */
 static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 		       struct av_srf *srf, unsigned int idx)
@@ -227,18 +295,15 @@ static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 	priv->srf = srf;
 	priv->ttbr_none = page_to_phys(ZERO_PAGE(0));
 	priv->ttbr0_aux = virt_to_phys(vsw->aux);
+	priv->ttbr1_hop = virt_to_phys(vsw->hop) | (u64)vsw->guest_hop.asid << 48;
 	priv->asid_host_hop = vsw->host_hop.asid;
-	priv->high_code = AV_WINDOW_START;
-	priv->high_data = AV_WINDOW_START + (CODE_PAGES + (u64)idx * SRF_PAGES) * PAGE_SIZE;
-	priv->low_code = WINDOW_LOW;
 	priv->flush = av_switch_flushes();
 	priv->low_private = PRIVATE_LOW + (u64)idx * PAGE_SIZE;
 	priv->h_light = av_switch_light;
 	srf->ttbr_none = priv->ttbr_none;
+	srf->ttbr1_hop = priv->ttbr1_hop;
 	srf->ttbr0_aux = priv->ttbr0_aux;
 	srf->low_private = priv->low_private;
-	if (idx < AV_TABLE_VCPUS)
-		srf->tables_at = AV_WINDOW_START + (u64)table_slot(idx, 0) * PAGE_SIZE;
 	for (n = 0; n < AV_SRF_TABLES; n++)
 		srf->tables[n].region = AV_NO_REGION;
 	srf->roots[AV_SRF_IDLE].ttbr0 = AV_NO_TTBR;
@@ -263,6 +328,7 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	csw->nr_contexts = 1;
 	atomic_inc(&vsw->nr_contexts);
 	fill_pages(vsw, csw->priv, srf, idx);
+	av_switch_set_position(vsw, csw, srf, idx, AV_WINDOW_HOME);
 	for (i = 0; i < SRF_PAGES; i++)
 		WRITE_ONCE(vsw->l3[slot + i],
 			   (virt_to_phys(srf) + i * PAGE_SIZE) | DATA_DESC);
@@ -290,5 +356,5 @@ void av_switch_set_timed(struct av_vcpu_switch *csw, bool timed)
 {
 	u64 slot = timed ? TIMED_SLOT : 0;
 
-	WRITE_ONCE(csw->priv->high_code, AV_WINDOW_START + slot * PAGE_SIZE);
+	set_high_code(csw->priv, AV_WINDOW_SIZE - 1, slot * PAGE_SIZE);
 }

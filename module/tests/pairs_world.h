@@ -32,7 +32,7 @@ static u32 rmap[NR_GFNS];
 /* What was tried. */
 static struct {
 	unsigned long shown[2], now[2], runs, flushes, idle, tables, followed, refused, split, stale, copied,
-		      dropped, asids, worlds;
+		      dropped, asids, worlds, moved;
 } tried;
 
 /* ---- the kernel ------------------------------------------------------------ */
@@ -187,6 +187,10 @@ int av_mmu_fill_pool(struct av_vcpu *vcpu)
 	if (!pool->tree)
 		pool->tree = calloc(1, sizeof(*pool->tree));
 	return 0;
+}
+
+void av_mmu_offer(void)
+{
 }
 
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)

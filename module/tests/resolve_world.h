@@ -201,6 +201,7 @@ static inline struct av_tree *load(bool high, u8 el, u8 split)
 	struct av_tree_key key;
 
 	av_tree_key(&sh, &guest, high, el, &key);
+	key.window = high ? av_window_position(WINDOW) : 0;
 	if (split)
 		key.mode = el ? split : AV_MODE_EL0;
 	return av_tree_get(&sh, &key, full_pool());

@@ -416,6 +416,7 @@ struct av_tree *get(u64 base, bool high, int el, u16 asid)
 	struct av_tree_key key;
 
 	av_tree_key(&sh, &r, high, el, &key);
+	key.window = high ? sh.window : 0;
 	return av_tree_get(&sh, &key, full_pool());
 }
 

@@ -252,14 +252,14 @@ static void test_front_va(void)
 	check_none();
 	build_front_at(IMAGE + 0x8000, IMAGE_IPA + 0x8000);
 	check_none();
-	/* In the window, in front of it, and the vectors in it. */
-	build_front_at(AV_WINDOW_START, IMAGE_IPA);
+	/* In the last GiB, in front of it, and the vectors in it. */
+	build_front_at(AV_WINDOW_GIB, IMAGE_IPA);
 	check_none();
-	build_front_at(AV_WINDOW_START + 3 * AREA, IMAGE_IPA);
+	build_front_at(AV_WINDOW_GIB + 3 * AREA, IMAGE_IPA);
 	check_none();
 	build_front_at(-2 * AREA, IMAGE_IPA);
 	check_none();
-	build_front_at(AV_WINDOW_START - AREA, IMAGE_IPA);
+	build_front_at(AV_WINDOW_GIB - AREA, IMAGE_IPA);
 	check_front();
 	/* The first address that there is. */
 	build_front_at(0xffff000000000000, IMAGE_IPA);

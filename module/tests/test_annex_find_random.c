@@ -110,7 +110,7 @@ static bool place_in_hole(unsigned int last, u64 ipa, struct av_annex_place *wan
 	unsigned int i;
 
 	for (i = last + 1; i <= last + 4; i++) {
-		if (sample_va(i) >= AV_WINDOW_START || !is_empty(sample_va(i)))
+		if (sample_va(i) >= AV_WINDOW_GIB || !is_empty(sample_va(i)))
 			continue;
 		*want = (struct av_annex_place) {
 			.va = sample_va(i), .anchor = sample_va(last),
@@ -174,7 +174,7 @@ static bool want_front(u64 ipa, struct av_annex_place *want)
 		*want = (struct av_annex_place) {
 			.va = w.vbar - below, .anchor = w.vbar - below, .ipa = ipa - below,
 		};
-		return want->va < AV_WINDOW_START && is_reserved(want->va, want->ipa);
+		return want->va < AV_WINDOW_GIB && is_reserved(want->va, want->ipa);
 	}
 	return false;
 }

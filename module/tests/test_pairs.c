@@ -35,6 +35,8 @@ static bool suits(const struct av_vcpu *vcpu, const struct av_tree *tree,
 	/* The annex is in the upper half. */
 	if (high && key.mode == AV_MODE_EL1_COPIES)
 		key.owner = av_tree_owner(vcpu);
+	/* The CPU would lose the window. */
+	key.window = high ? vcpu->sw->position : 0;
 	return av_tree_key_equal(&has, &key);
 }
 
@@ -382,6 +384,21 @@ static void change_regime(struct av_vcpu *vcpu)
 	av_mmu_regime_changed(vcpu);
 }
 
+/* window.c: the vCPU has the window elsewhere; or follows another one. */
+static void move_window(struct av_vcpu *vcpu)
+{
+	struct av_shadow *sh = &vm_mmu.shadow;
+
+	if (below(2))
+		sh->window = below(AV_WINDOW_POSITIONS);
+	if (vcpu->sw->position == sh->window)
+		return;
+	vcpu->sw->position = sh->window;
+	av_places_behind(vcpu);
+	av_mmu_regime_changed(vcpu);
+	tried.moved++;
+}
+
 /* What an exit may do. */
 static void act(struct av_vcpu *vcpu)
 {
@@ -408,6 +425,8 @@ static void act(struct av_vcpu *vcpu)
 			av_mmu_count_plain(vcpu);
 	} else if (what < 97) {
 		change_regime(vcpu);
+	} else if (what < 98) {
+		move_window(vcpu);
 	} else {
 		want(vcpu, below(4), below(8));
 	}
@@ -481,6 +500,7 @@ static void begin(void)
 		/* As api/ makes it. */
 		csws[v].context[0].asid.asid = next_asid++;
 		csws[v].nr_contexts = 1;
+		csws[v].position = vm_mmu.shadow.window;
 		av_pairs_init(&mmus[v]);
 		av_shown_hide(&vcpus[v]);
 		srfs[v].roots[AV_SRF_IDLE].ttbr0 = AV_NO_TTBR;
@@ -562,6 +582,7 @@ static void test_random(void)
 	CHECK(tried.asids > stays / 200);
 	CHECK(tried.idle > stays / 800);
 	CHECK(tried.tables > stays / 20);
+	CHECK(tried.moved > stays / 200);
 }
 
 /* How many tables the window may read. */

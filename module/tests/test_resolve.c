@@ -24,7 +24,7 @@ struct row {
 	enum av_exit_class cls;
 	u64 answer_iss;		/* AV_ANSWER_ABORT, AV_ANSWER_DEVICE */
 	u8 rights;		/* AV_ABORT_FILL */
-	int err;		/* AV_ANSWER_ERROR, AV_ANSWER_KILL */
+	int err;		/* AV_ANSWER_ERROR */
 };
 
 #define RWX	(AV_R | AV_W | AV_X)
@@ -156,11 +156,16 @@ static const struct row rows[] = {
 	  .work = AV_ABORT_FLUSH, .cls = AV_EXIT_DABT_TRANS },
 	/* The end. */
 	{ "a walk that the hardware could not do", .iss = FSC(EXTERNAL_WALK, 2), .far = RW,
-	  .kind = AV_ANSWER_KILL, .cls = AV_EXIT_DABT_TRANS, .err = AV_KILL_TABLES },
+	  .kind = AV_ANSWER_KILL, .cls = AV_EXIT_DABT_TRANS },
 	{ "an address too large for the hardware", FETCH, .iss = FSC(ADDRESS_SIZE, 1), .far = RW,
-	  .kind = AV_ANSWER_KILL, .cls = AV_EXIT_PABT_HIDDEN, .err = AV_KILL_TABLES },
-	{ "the window", .iss = T, .el = 1, .far = WINDOW + 0x40, .kind = AV_ANSWER_KILL,
-	  .cls = AV_EXIT_DABT_TRANS, .err = AV_KILL_WINDOW },
+	  .kind = AV_ANSWER_KILL, .cls = AV_EXIT_PABT_HIDDEN },
+	/* The guest has something where the window is. */
+	{ "the window", .iss = T, .el = 1, .far = WINDOW + 0x40, .kind = AV_ANSWER_RESUME,
+	  .work = AV_ABORT_WINDOW, .cls = AV_EXIT_DABT_TRANS },
+	{ "its last byte, with a tag", .iss = P | W, .el = 1, .far = ~0ULL ^ 0x5aULL << 56,
+	  .kind = AV_ANSWER_RESUME, .work = AV_ABORT_WINDOW, .cls = AV_EXIT_DABT_PERM },
+	{ "it is executed", FETCH, .iss = P, .el = 1, .far = WINDOW + 0x1000,
+	  .kind = AV_ANSWER_RESUME, .work = AV_ABORT_WINDOW, .cls = AV_EXIT_PABT_HIDDEN },
 	{ "EL0 on the window, which is the guest's to refuse", .iss = T, .far = WINDOW,
 	  TRUE_FAULT(DABT_TRUE, FSC(PERMISSION, 2)) },
 	{ "memory that the VMM took away", .iss = T, .far = BROKEN_TABLE,
@@ -222,8 +227,10 @@ static void check_row(const struct row *row)
 		CHECK_EQ(answer.iss, row->answer_iss);
 	if (row->kind == AV_ANSWER_DEVICE)
 		CHECK_EQ(answer.ipa, r.walk.ipa);
-	if (row->kind == AV_ANSWER_ERROR || row->kind == AV_ANSWER_KILL)
+	if (row->kind == AV_ANSWER_ERROR)
 		CHECK_EQ(answer.err, row->err);
+	if (row->kind == AV_ANSWER_KILL)
+		CHECK_EQ(answer.iss, view.esr);
 	if (row->work == AV_ABORT_FILL) {
 		CHECK_EQ(r.rights, row->rights);
 		CHECK_EQ(r.copy, row->high_copies && row->how & FETCH);
@@ -270,7 +277,8 @@ static void test_every_syndrome(void)
 
 			memset(&r, 0xff, sizeof(r));
 			av_resolve(&view, &r, &answer);
-			CHECK(answer.kind <= AV_ANSWER_KILL && r.work <= AV_ABORT_FLUSH);
+			CHECK(answer.kind <= AV_ANSWER_KILL && r.work <= AV_ABORT_WINDOW);
+			CHECK(r.work != AV_ABORT_ANNEX);
 			CHECK(r.work == AV_ABORT_ANSWERED || answer.kind == AV_ANSWER_RESUME);
 			if (r.work == AV_ABORT_FILL) {
 				CHECK(r.rights & wants && !(r.rights & ~r.walk.el0));

@@ -16,6 +16,7 @@
 
 static struct av_vm vm;
 static struct av_vm_mmu vm_mmu;
+static struct av_vm_switch vm_sw;
 static struct av_vcpu vcpus[FAKE_VCPUS];
 static struct av_vcpu_mmu mmus[FAKE_VCPUS];
 static struct av_srf srfs[FAKE_VCPUS];
@@ -63,7 +64,7 @@ void av_tlb_flush_begin(void)
 {
 }
 
-void av_switch_flush_table(unsigned int idx, unsigned int n)
+void av_switch_flush_table(const struct av_vm_switch *vsw, unsigned int idx, unsigned int n)
 {
 	REQUIRE(!window[idx][n].mapped);
 	window[idx][n].flushed = true;
@@ -107,7 +108,7 @@ static void begin(void)
 	memset(&vm_mmu, 0, sizeof(vm_mmu));
 	memset(mmus, 0, sizeof(mmus));
 	memset(window, 0, sizeof(window));
-	vm = (struct av_vm){ .mmu = &vm_mmu, .nr_vcpus = FAKE_VCPUS, .pa_bits = 40 };
+	vm = (struct av_vm){ .mmu = &vm_mmu, .sw = &vm_sw, .nr_vcpus = FAKE_VCPUS, .pa_bits = 40 };
 	safe = true;
 	for (i = 0; i < FAKE_VCPUS; i++) {
 		vcpus[i] = (struct av_vcpu){
@@ -257,6 +258,25 @@ static void test_forbidden(void)
 	CHECK(!nr_mapped() && !sees(0, 1));
 }
 
+/* A guest that makes the window move again and again: few positions, then none. */
+static void test_positions(void)
+{
+	begin();
+	for (vm_sw.nr_positions = 1; vm_sw.nr_positions <= AV_SHOWN_POSITIONS;
+	     vm_sw.nr_positions++) {
+		fault(0, 1);
+		fault(0, 1);
+		CHECK(sees(0, 1));
+		fake_lock(&vm.mmu_lock);
+		av_shown_position(&vm);
+		fake_unlock(&vm.mmu_lock);
+		CHECK_EQ(nr_mapped(), vm_sw.nr_positions < AV_SHOWN_POSITIONS);
+	}
+	fault(0, 1);
+	fault(0, 1);
+	CHECK(!nr_mapped() && !sees(0, 1));
+}
+
 static void test_random(void)
 {
 	unsigned int i;
@@ -298,6 +318,7 @@ int main(void)
 	RUN(test_places);
 	RUN(test_hidden);
 	RUN(test_forbidden);
+	RUN(test_positions);
 	RUN(test_random);
 	return TESTS_DONE();
 }

@@ -16,19 +16,14 @@ enum av_answer_kind {
 	AV_ANSWER_DEVICE,	/* emulate an access to ipa, or inject the abort */
 	AV_ANSWER_USER,		/* return to user space; vcpu->run is filled */
 	AV_ANSWER_ERROR,	/* return to user space with an errno */
-	AV_ANSWER_KILL,		/* end the VM */
-};
-
-enum av_kill_reason {
-	AV_KILL_WINDOW,		/* the guest uses the window's addresses (far) */
-	AV_KILL_TABLES,		/* the hardware rejects the shadow tables (iss, far) */
+	AV_ANSWER_KILL,		/* end the VM: the hardware rejects the shadow tables (iss, far) */
 };
 
 struct av_answer {
 	enum av_answer_kind kind;
 	enum av_exit_class cls;	/* class to count the exit in */
 	bool insn;		/* the abort is an instruction abort */
-	int err;		/* AV_ANSWER_ERROR: errno; AV_ANSWER_KILL: enum av_kill_reason */
+	int err;		/* AV_ANSWER_ERROR: errno */
 	u64 far, iss;
 	u64 ipa;
 	bool rom;		/* AV_ANSWER_DEVICE: a store to read-only memory */

@@ -10,7 +10,8 @@
 #define USER	0x400000ULL
 #define HYP	0x800000a00000ULL	/* EL2's own code */
 #define FAR	0x7000c0000000ULL	/* EL2's vectors, elsewhere */
-#define WINDOW	0xffffffffffe00000ULL
+#define WINDOW	0xffffffffffa00000ULL
+#define MOVED	0xffffffffc0400000ULL
 
 struct row {
 	struct block block;
@@ -84,7 +85,7 @@ static void test_armvisor(void)
 		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
 		{ { KERNEL, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
 		/* The way into the window, by its low alias. */
-		{ { 0xffffe00000, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { 0x7fffa00000, 4, BLOCK_PLAIN }, 0, WHO_HYP },
 		{ { WINDOW + 0x1000, 9, BLOCK_ERET }, 0, WHO_HYP },
 		{ { GUEST, 4, BLOCK_PLAIN }, 0, WHO_GUEST_KERNEL },
 		{ { WINDOW + 0x400, 9, BLOCK_ERET }, 0, WHO_HYP },
@@ -92,9 +93,18 @@ static void test_armvisor(void)
 		{ { WINDOW + 0x480, 9, BLOCK_PLAIN }, 0, WHO_HYP },
 		/* An ERET that was not reached leads nowhere. */
 		{ { WINDOW + 0x600, 9, BLOCK_ERET }, 2, WHO_HYP },
-		{ { 0xffffe00800, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { 0x7fffa00800, 4, BLOCK_PLAIN }, 0, WHO_HYP },
 		{ { KERNEL + 64, 4, BLOCK_ERET }, 0, WHO_KERNEL },
 		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
+		{ { KERNEL, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
+		/* The window has moved: where it was is the guest's. */
+		{ { 0x7fc0400000, 4, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { MOVED + 0x1000, 9, BLOCK_ERET }, 0, WHO_HYP },
+		{ { WINDOW, 4, BLOCK_PLAIN }, 0, WHO_GUEST_KERNEL },
+		{ { MOVED + 0x400, 9, BLOCK_ERET }, 0, WHO_HYP },
+		{ { WINDOW + 0x1ffffc, 1, BLOCK_PLAIN }, 0, WHO_GUEST_KERNEL },
+		{ { MOVED + 0x1ffffc, 1, BLOCK_PLAIN }, 0, WHO_HYP },
+		{ { MOVED - 4, 1, BLOCK_PLAIN }, 0, WHO_KERNEL },
 	};
 
 	WALK(REGIME_ARMVISOR, rows);

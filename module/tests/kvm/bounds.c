@@ -99,6 +99,7 @@ static const struct {
 	{ "tables_shrink", bounds_tables_shrink },
 	{ "tables_sparse", bounds_tables_sparse },
 	{ "tables_unmap", bounds_tables_unmap },
+	{ "window", bounds_window },
 	{ "write", write_row },
 };
 

@@ -87,4 +87,7 @@ void bounds_slot_memory(void);
 void bounds_slots_many(void);
 void bounds_slot_charged(void);
 
+/* bounds_window.c */
+void bounds_window(void);
+
 #endif /* AV_TESTS_KVM_BOUNDS_H */

@@ -256,6 +256,11 @@ void mapper_go_high(struct mapper *m)
 	set_reg(m->g.vcpu, REG_X(5), m->at);
 }
 
+void mapper_last_gib(struct mapper *m)
+{
+	table(m, L0_HIGH)[511] = (GUEST_BASE + L1) | TABLE;
+}
+
 void mapper_execute(struct mapper *m, u64 from, u64 size, u64 step)
 {
 	set_reg(m->g.vcpu, REG_X(1), from);

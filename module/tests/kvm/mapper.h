@@ -54,6 +54,8 @@ void mapper_set_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t s
 
 /* The program runs in the upper half from now on: before anything else. */
 void mapper_go_high(struct mapper *m);
+/* Then the last GiB of all repeats the 2 MiB, too. */
+void mapper_last_gib(struct mapper *m);
 /* Call a function at every step bytes of size. */
 void mapper_execute(struct mapper *m, u64 from, u64 size, u64 step);
 /* Write to an address in every step bytes of size, from MAPPER_VA on. */

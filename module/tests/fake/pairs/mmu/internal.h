@@ -8,6 +8,7 @@
 
 int av_mmu_fill_pool(struct av_vcpu *vcpu);
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
+void av_mmu_offer(void);
 bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 
 static inline void av_mmu_lock(struct av_vcpu *vcpu)

@@ -12,6 +12,6 @@ struct av_vm_switch;
 
 void av_switch_show_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n, u64 pa);
 void av_switch_hide_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n);
-void av_switch_flush_table(unsigned int idx, unsigned int n);
+void av_switch_flush_table(const struct av_vm_switch *vsw, unsigned int idx, unsigned int n);
 
 #endif /* AV_TESTS_FAKE_SWITCH_H */
