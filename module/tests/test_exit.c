@@ -281,6 +281,24 @@ static void test_smc(void)
 	}
 }
 
+/* What the guest's kernel traps for its programs (CNTKCTL_EL1) is reflected, and not UNDEFINED. */
+static void test_trapped_for_programs(void)
+{
+	u64 esr = FIELD_PREP(AV_ESR_EC, AV_EC_SYS64) | AV_ESR_IL | 3 << 20 | 2 << 17 | 3 << 14 |
+		  14 << 10 | 5 << 5 | 1;	/* mrs x5, cntvct_el0 */
+
+	leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, esr);
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
+	CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), esr);
+	CHECK_EQ(av_srf_mode(&srf), AV_PSR_EL1H);
+	leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, esr);
+	av_srf_set(&srf, AV_CNTKCTL_EL1, 3);
+	vcpu.cntvct = 0x1234;
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
+	CHECK_EQ(srf.regs[5], 0x1234);
+	CHECK_EQ(av_srf_mode(&srf), AV_PSR_EL0T);
+}
+
 /* An SError waits while PSTATE.A is set, and is not lost. */
 static void test_serror(void)
 {
@@ -315,5 +333,6 @@ int main(void)
 	RUN(test_fp);
 	RUN(test_smc);
 	RUN(test_serror);
+	RUN(test_trapped_for_programs);
 	return TESTS_DONE();
 }

@@ -149,6 +149,24 @@ static void test_quick_rows(void)
 	CHECK_EQ(check_quick_rows(AV_CHEAP_ALL), n + 4);
 }
 
+/* Copies have no SP_EL0 as stack pointer: the long way leaves them for that. */
+static void test_spsel_in_copies(void)
+{
+	unsigned int copies;
+
+	for (copies = 0; copies < 2; copies++) {
+		struct av_srf srf = {
+			.cheap = AV_CHEAP_ALL, .copies = copies, .in_place = copies,
+			.esr = FIELD_PREP(AV_ESR_EC, AV_EC_UNKNOWN) | AV_ESR_IL,
+			.insn = 0xd5184201,	/* msr spsel, x1 */
+		};
+
+		av_srf_set_vpstate(&srf, AV_PSR_EL1H);
+		CHECK_EQ(av_fast(&srf) == AV_FAST_NO, copies);
+		CHECK_EQ(av_srf_mode(&srf), copies ? AV_PSR_EL1H : AV_PSR_EL1T);
+	}
+}
+
 /* What is taken: tokens from copies, unknown instructions elsewhere, and nothing. */
 static void test_quick_syndromes(void)
 {
@@ -597,6 +615,7 @@ int main(int argc, char **argv)
 	RUN(test_rows);
 	RUN(test_quick_rows);
 	RUN(test_quick_syndromes);
+	RUN(test_spsel_in_copies);
 	RUN(test_quick_svc);
 	RUN(test_states);
 	RUN(test_enough_was_tried);

@@ -133,6 +133,11 @@ static void test_context(void)
 	CHECK_EQ(av_srf_breakpoint(srf, &hw, 0).control, user);
 	srf->sys[AV_DBGWCR0_EL1 + 1] = user | AV_DBGW_WT | AV_DBGW_LSC | LBN(4);
 	CHECK_EQ(av_srf_watchpoint(srf, &hw, 1).control, user | AV_DBGW_LSC);
+	/* Both need the other one to be enabled. */
+	srf->sys[AV_DBGBCR0_EL1 + 4] &= ~AV_DBG_E;
+	CHECK_EQ(av_srf_breakpoint(srf, &hw, 0).control, 0);
+	CHECK_EQ(av_srf_watchpoint(srf, &hw, 1).control, 0);
+	srf->sys[AV_DBGBCR0_EL1 + 4] |= AV_DBG_E;
 	srf->sys[AV_CONTEXTIDR_EL1]++;
 	CHECK_EQ(av_srf_breakpoint(srf, &hw, 0).control, 0);
 	CHECK_EQ(av_srf_watchpoint(srf, &hw, 1).control, 0);

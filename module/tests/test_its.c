@@ -185,6 +185,8 @@ static void moving(void)
 	CHECK(consistent());
 	/* An event before its collection. */
 	mapti(5, 7, 8300, 9);
+	command(MOVALL, 0, 0, 1ULL << 16);		/* it is none of the first's */
+	CHECK_EQ(av_lpi_find(&w.vgic, 8300)->irq.target, -1);
 	CHECK_EQ(msi(5, 7), 0);
 	mapc(9, 1, true);
 	CHECK_EQ(msi(5, 7), 1);
@@ -237,6 +239,15 @@ static void leasing(void)
 	redist_lpi_set(1, 0, 4, 0);			/* it is the other's by now */
 	av_vgic_lease_end(&w.vgic, &w.cpus[1], AV_LEASE_BACK);
 	CHECK_EQ(w.cpus[0].out, AV_VGIC_WAITS | AV_VGIC_IRQ);
+	CHECK(consistent());
+	/* Moved to a vCPU that has no LPIs: it is gone, and does not come back with them. */
+	redist_lpi_set(1, 0, 4, 1);
+	CHECK_EQ(av_vgic_lease(&w.vgic, &w.cpus[0]), 8200);
+	redist_lpi_set(1, 0, 4, 0);
+	command(MOVI | 5ULL << 32, 3, 1, 0);
+	av_vgic_lease_end(&w.vgic, &w.cpus[0], AV_LEASE_BACK);
+	CHECK(!av_lpi_find(&w.vgic, 8200)->irq.latch);
+	CHECK_EQ(w.cpus[1].out, 0);
 	CHECK(consistent());
 	CHECK(world_end());
 }

@@ -128,6 +128,8 @@ static void test_pmcr(void)
 
 static void test_counters_read_what_was_counted(void)
 {
+	u64 type = 8;
+
 	fresh(AV_PMU_V3);
 	CHECK(writes(CNTR(1), 0x1fffffff0));
 	CHECK_EQ(reads(CNTR(1)), 0xfffffff0);
@@ -141,6 +143,12 @@ static void test_counters_read_what_was_counted(void)
 	CHECK_EQ(reads(CNTR(1)), 0x11);
 	CHECK(writes(CNTR(1), 0));
 	CHECK_EQ(reads(CNTR(1)), 0);
+	/* Twice before the event begins anew: what it has counted is added once. */
+	events[1] = 4;
+	CHECK(av_pmu_access(&pmu, &model, TYPER(1), el1, true, &type));
+	CHECK(av_pmu_access(&pmu, &model, TYPER(1), el1, true, &type));
+	begin_anew();
+	CHECK_EQ(reads(CNTR(1)), 4);
 	/* The cycle counter is wide, and so are all from PMUv3.5 on. */
 	CHECK(writes(CCNTR, 0x1fffffff0));
 	CHECK_EQ(reads(CCNTR), 0x1fffffff0);

@@ -64,6 +64,23 @@ static void access_widths(void)
 	CHECK_EQ(redist(0, SGI_BASE + 0x100), 0xffff);
 }
 
+/* The end names another interrupt than the one that runs: that one stays active. */
+static void wrong_end(void)
+{
+	boot();
+	dist_set(0x104, 3 << 8);
+	dist_set(0x428, 0xa0a040a0);			/* 41 before 40 */
+	line(0, 40, true);
+	CHECK_EQ(icc(0, IAR1), 40);
+	line(0, 41, true);
+	CHECK_EQ(icc(0, IAR1), 41);
+	line(0, 40, false);
+	line(0, 41, false);
+	icc_set(0, EOIR1, 40);
+	CHECK_EQ(icc(0, RPR), 0xa0);
+	CHECK_EQ(dist(0x304), 3 << 8);
+}
+
 static void level_spi(void)
 {
 	boot();
@@ -432,6 +449,7 @@ int main(void)
 {
 	RUN(identity);
 	RUN(access_widths);
+	RUN(wrong_end);
 	RUN(level_spi);
 	RUN(edge_spi);
 	RUN(priorities);

@@ -54,6 +54,28 @@ static void one_region(void)
 	CHECK_EQ(av_layout_find(&lay, R + 3 * RSIZE, &offset, &cpu), AV_FRAME_NONE);
 }
 
+/* Frames may touch, and not by a byte more. */
+static void neighbours(void)
+{
+	static const struct { u64 base; u32 count; int ret; } rows[] = {
+		{ D + AV_VGIC_DIST_SIZE, 0, 0 },
+		{ D - 2 * RSIZE, 0, 0 },
+		{ D + AV_VGIC_DIST_SIZE - 0x10000, 0, -EINVAL },
+		{ D - 2 * RSIZE + 0x10000, 0, -EINVAL },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		av_layout_init(&lay, 40);
+		CHECK_EQ(av_layout_set_dist(&lay, D), 0);
+		CHECK_EQ(av_layout_add_region(&lay, 0, rows[i].base, rows[i].count, 2), rows[i].ret);
+	}
+	av_layout_init(&lay, 40);
+	CHECK_EQ(av_layout_add_region(&lay, 0, R, 2, 2), 0);
+	CHECK_EQ(av_layout_add_region(&lay, 1, R + 2 * RSIZE - 0x10000, 2, 2), -EINVAL);
+	CHECK_EQ(av_layout_add_region(&lay, 1, R + 2 * RSIZE, 2, 2), 0);
+}
+
 static void growing_into_the_distributor(void)
 {
 	av_layout_init(&lay, 40);
@@ -141,6 +163,7 @@ int main(void)
 {
 	RUN(distributor);
 	RUN(one_region);
+	RUN(neighbours);
 	RUN(growing_into_the_distributor);
 	RUN(growing_out_of_range);
 	RUN(several_regions);
