@@ -8,7 +8,7 @@
 tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 	 test_annex_find_hole test_annex_find_random test_frames test_ring test_around test_shadow \
 	 test_shadow_kept test_shadow_kept_random test_shadow_renew test_shadow_heirs test_shadow_random test_shadow_bounds test_shadow_page \
-	 test_shadow_again test_shadow_limits test_shadow_tlbi test_slots test_pairs test_position test_shown test_stub test_stub_pairs test_owner fuzz_walk
+	 test_shadow_again test_shadow_limits test_shadow_tlbi test_shadow_window test_slots test_pairs test_position test_shown test_stub test_stub_pairs test_owner fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
@@ -24,6 +24,7 @@ test_shadow_page-src := test_shadow_page.c $(shadow-src)
 test_shadow_again-src := test_shadow_again.c $(shadow-src)
 test_shadow_limits-src := test_shadow_limits.c $(shadow-src)
 test_shadow_random-src := test_shadow_random.c $(shadow-src)
+test_shadow_window-src := test_shadow_window.c $(shadow-src)
 test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c
 test_slots-src := test_slots.c ../mmu/slots.c
 test_owner-src := test_owner.c ../mmu/owner.c
