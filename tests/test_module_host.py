@@ -17,7 +17,7 @@ OTHERS = ("oldstable", "newest")
 # What a page in no slot costs more with a VM than without one, and a page in a slot more than that.
 BESIDE = 5000 - 3296
 IN_SLOT = 3000
-# Slots on one page are visited one by one: KVM takes 1,333 for each in which the guest has it mapped.
+# For each of the slots on one page that the guest has mapped by all of them: KVM takes 1,333.
 SLOT = 900
 # However many entries there are: of one frame, and of frames that are one page of the host's, which
 # is split off from a huge one. Linux takes 1,650 for each mapping of a page.
@@ -102,7 +102,7 @@ def test_tables_of_a_process_are_not_searched_for_long(row: Row):
 
 
 def test_who_is_short_of_memory_does_not_pay_for_slots():
-    """A process has most of the host's memory, and two VMs with slots: others take what they took."""
+    """A process with two VMs and many slots has most of the memory: others wait no longer."""
     figures = measure(
         KERNEL, tuple(RECLAIM.values()), memory=512, modules=swap_modules(KERNEL), before=SWAP
     )

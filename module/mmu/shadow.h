@@ -328,8 +328,7 @@ void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 /*
  * Call this for a tree that no vCPU has loaded. If all of its tables are kept, its process has
  * probably exited: the tree waits for the next process that needs one of its kind, and passes
- * on its kept tables (kept.c). Only one tree waits, and no large one; the tables of any other are
- * doomed.
+ * on its kept tables (kept.c). One tree waits, if it is not large; others' tables are doomed.
  */
 void av_tree_retire(struct av_shadow *sh, struct av_tree *tree);
 
@@ -503,10 +502,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_ren
 		  bool begin, u64 *next);
 /* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
 u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
-/*
- * Doom the tables of an all-kept tree that were not used since the tree got its key. False: it has
- * too many entries to look at all of them.
- */
+/* Doom an all-kept tree's tables that were not used since it got its key. False: too many entries. */
 bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
 /* Drop a sleeping entry. */
 void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
