@@ -9,6 +9,7 @@
  */
 #include <linux/kvm.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
 
@@ -235,8 +236,11 @@ void av_mmio_vm_destroy(struct av_vm *vm)
 	struct av_bus *bus = rcu_dereference_protected(vm->mmio->bus, 1);
 	unsigned int i;
 
-	for (i = 0; bus && i < bus->nr; i++)
+	for (i = 0; bus && i < bus->nr; i++) {
 		eventfd_ctx_put(bus->at[i].event);
+		/* It may have been the last reference. */
+		cond_resched();
+	}
 	kvfree(bus);
 	RCU_INIT_POINTER(vm->mmio->bus, NULL);
 	av_coalesced_destroy(vm);
