@@ -58,6 +58,7 @@ def measure(
     rows: Sequence[Row],
     memory: int = 1024,
     timeout: float = 900,
+    cpu: str = "cortex-a72",
     el2: bool = False,
     modules: Sequence[str] = (),
     before: str = "",
@@ -72,7 +73,7 @@ def measure(
         lines += [f"printf '{MARK}%s\\n' {shlex.quote(row.id)}", f"{row.command} || echo failed"]
     hypervisor = () if el2 else (Module(str(module(kernel))),)
     board = Board(
-        el2=el2, kernel=kernel, count=True, append=KPTI, memory=memory, timeout=timeout,
+        el2=el2, kernel=kernel, cpu=cpu, count=True, append=KPTI, memory=memory, timeout=timeout,
         modules=[*hypervisor, *modules],
         files={
             "/bounds": TOP / "build/module/kvm/bounds",

@@ -18,6 +18,16 @@ void bounds_age_page(void);
 void bounds_age_huge(void);
 void bounds_age_apart(void);
 
+/* bounds_api.c */
+void bounds_api_pmu(void);
+void bounds_api_system(void);
+void bounds_api_vcpu(void);
+void bounds_api_vm(void);
+
+/* bounds_registers.c */
+void bounds_api_its(void);
+void bounds_api_vgic(void);
+
 /* bounds_asid.c */
 void bounds_asids(void);
 void bounds_contexts(void);
@@ -26,6 +36,10 @@ void bounds_flushes(void);
 /* bounds_blocks.c */
 void bounds_blocks(void);
 void bounds_blocks_slot(void);
+
+/* bounds_calls.c */
+void bounds_calls(void);
+void bounds_traps(void);
 
 /* bounds_copies.c */
 void bounds_copies(void);
@@ -42,6 +56,13 @@ void bounds_routes(void);
 void bounds_gmem(void);
 void bounds_gmem_large(void);
 void bounds_gmem_slots(void);
+void bounds_private(void);
+
+/* bounds_irqfd.c */
+void bounds_coalesced(void);
+void bounds_ioeventfd(void);
+void bounds_irqfd_many(void);
+void bounds_irqfd_shared(void);
 
 /* bounds_log.c */
 void bounds_log(void);
@@ -86,6 +107,14 @@ void bounds_slot_among_many(void);
 void bounds_slot_memory(void);
 void bounds_slots_many(void);
 void bounds_slot_charged(void);
+/* KiB that the memory control group of the program, which is made for it, is charged with. */
+long charged_memory(void);
+
+/* bounds_spaces.c */
+void bounds_roots(void);
+void bounds_spaces(void);
+void bounds_spaces_bases(void);
+void bounds_spaces_high(void);
 
 /* bounds_window.c */
 void bounds_window(void);

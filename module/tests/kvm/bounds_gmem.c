@@ -138,3 +138,38 @@ void bounds_gmem_slots(void)
 	free_protected(&p);
 	meter_end("gmem_slots.close");
 }
+
+/* guests.S */
+extern const u32 guest_private[], guest_private_end[];
+
+/* To the next store: the result of what it did, which must be 0 unless any will do. */
+static void guest_does(struct protected *p, const char *name, bool any)
+{
+	meter_begin();
+	if (ioctl(p->vcpu, KVM_RUN, 0) || p->run->exit_reason != KVM_EXIT_MMIO)
+		die("%s: exit %u", name, p->run->exit_reason);
+	meter_end("private.%s", name);
+	if (!any && *(u64 *)p->run->mmio.data)
+		die("%s: %llx", name, (unsigned long long)*(u64 *)p->run->mmio.data);
+}
+
+/* The guest's own calls: half of its memory is shared, all of which it has used, and taken back. */
+void bounds_private(void)
+{
+	size_t size = setting("MIB", 16) << 20;
+	struct protected p;
+
+	new_protected(&p, size);
+	set(&p, 0, GUEST_BASE, size, 0);
+	memset(p.memory, 0x5a, size);
+	memcpy(p.memory, guest_private, (char *)guest_private_end - (char *)guest_private);
+	set_reg(p.vcpu, REG_PC, GUEST_BASE);
+	set_reg(p.vcpu, REG_X(5), GUEST_BASE + size / 2);
+	set_reg(p.vcpu, REG_X(6), size / 2 / PAGE);
+	guest_does(&p, "start", true);
+	guest_does(&p, "hyp_meminfo", true);
+	guest_does(&p, "measurement", false);
+	guest_does(&p, "mem_share", false);
+	guest_does(&p, "mem_unshare", false);
+	free_protected(&p);
+}

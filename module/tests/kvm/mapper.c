@@ -12,9 +12,9 @@ extern const u32 guest_mapper_va[], guest_mapper_vaa[], guest_mapper_load[];
 extern const u32 guest_mapper_execute[], guest_mapper_poke[], guest_mapper_sgi[];
 
 #define SCTLR	ARM64_SYS_REG(3, 0, 1, 0, 0)
-#define TTBR0	ARM64_SYS_REG(3, 0, 2, 0, 0)
-#define TTBR1	ARM64_SYS_REG(3, 0, 2, 0, 1)
-#define TCR	ARM64_SYS_REG(3, 0, 2, 0, 2)
+#define TTBR0	MAPPER_REG_TTBR0
+#define TTBR1	MAPPER_REG_TTBR1
+#define TCR	MAPPER_REG_TCR
 #define MAIR	ARM64_SYS_REG(3, 0, 10, 2, 0)
 
 #define VBAR	ARM64_SYS_REG(3, 0, 12, 0, 0)
@@ -251,7 +251,7 @@ void mapper_go_high(struct mapper *m)
 		table(m, L1_HIGH)[i] = i << 30 | BLOCK;
 	m->at = MAPPER_HIGH + GUEST_BASE;
 	set_reg(m->g.vcpu, TTBR1, GUEST_BASE + L0_HIGH);
-	set_reg(m->g.vcpu, TCR, TCR_VALUE & ~TCR_EPD1);
+	set_reg(m->g.vcpu, TCR, get_reg(m->g.vcpu, TCR) & ~TCR_EPD1);
 	set_reg(m->g.vcpu, REG_PC, m->at);
 	set_reg(m->g.vcpu, REG_X(5), m->at);
 }
@@ -259,6 +259,28 @@ void mapper_go_high(struct mapper *m)
 void mapper_last_gib(struct mapper *m)
 {
 	table(m, L0_HIGH)[511] = (GUEST_BASE + L1) | TABLE;
+}
+
+void mapper_go_high_by_asid(struct mapper *m)
+{
+	u64 i;
+
+	mapper_go_high(m);
+	for (i = 0; i < 512; i++)
+		table(m, L1_HIGH)[i] |= NON_GLOBAL;
+}
+
+void mapper_all_roots(struct mapper *m)
+{
+	u64 i;
+
+	for (i = 1; i < 512; i++)
+		table(m, L0)[i] = (GUEST_BASE + L1) | TABLE;
+}
+
+void mapper_copy_base(struct mapper *m, u64 *to)
+{
+	memcpy(to, table(m, L0), 2 * sizeof(*to));
 }
 
 void mapper_execute(struct mapper *m, u64 from, u64 size, u64 step)

@@ -24,6 +24,10 @@
 /* Of the upper half: MAPPER_SPAN of the guest's physical addresses; then as at MAPPER_VA. */
 #define MAPPER_HIGH	0xffff800000000000ULL
 
+#define MAPPER_REG_TTBR0	ARM64_SYS_REG(3, 0, 2, 0, 0)
+#define MAPPER_REG_TTBR1	ARM64_SYS_REG(3, 0, 2, 0, 1)
+#define MAPPER_REG_TCR		ARM64_SYS_REG(3, 0, 2, 0, 2)
+
 struct mapper {
 	struct guest g;
 	int stats, vm_stats;	/* the vCPU's statistics, and the VM's */
@@ -56,6 +60,12 @@ void mapper_set_slot(struct mapper *m, u32 slot, u64 gpa, void *memory, size_t s
 void mapper_go_high(struct mapper *m);
 /* Then the last GiB of all repeats the 2 MiB, too. */
 void mapper_last_gib(struct mapper *m);
+/* The same with pages of one ASID there. */
+void mapper_go_high_by_asid(struct mapper *m);
+/* What is at MAPPER_VA repeats to the end of the lower half. */
+void mapper_all_roots(struct mapper *m);
+/* The lower half's table of level 0. */
+void mapper_copy_base(struct mapper *m, u64 *to);
 /* Call a function at every step bytes of size. */
 void mapper_execute(struct mapper *m, u64 from, u64 size, u64 step);
 /* Write to an address in every step bytes of size, from MAPPER_VA on. */
