@@ -79,9 +79,12 @@ uninstall: ## remove what `make install` installed
 	@module/install.sh --uninstall
 
 # ---- checking -----------------------------------------------------------------------------
-.PHONY: test check fmt test-conformance test-soak test-work test-debug fuzz clean
+.PHONY: test test-mutants check fmt test-conformance test-soak test-work test-debug fuzz clean
 test: vmm guests plugins module bounce ## all tests, closing with a line that counts them
 	@$(VENV)/python tools/test.py
+
+test-mutants: setup ## change the code on purpose: the unit tests must notice each time (half an hour)
+	@$(VENV)/python tools/mutants.py
 
 test-conformance: vmm guests plugins module bounce ## the whole matrix of hosts and guests (long)
 	@$(VENV)/python tools/test.py conformance

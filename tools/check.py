@@ -215,6 +215,11 @@ def commit_subjects() -> list[str]:
     ]
 
 
+def mutants() -> list[str]:
+    """Each mutant of `make test-mutants` has its place in the sources."""
+    return run(sys.executable, "tools/mutants.py", "--check")
+
+
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "rust-format": rust_format,
     "rust-lints": rust_lints,
@@ -226,6 +231,9 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "sizes": sizes,
     "figures": figures_in_documents,
     "subjects": commit_subjects,
+
+
+    "mutants": mutants,
 }
 
 

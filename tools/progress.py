@@ -26,9 +26,11 @@ class Progress:
     """The line of one suite. `expected` is how many tests it had last time, if that is known."""
 
     def __init__(
-        self, name: str, begin: float, expected: int = 0, out: TextIO = sys.stdout
-    ) -> None:
+        self, name: str, begin: float, expected: int = 0, out: TextIO = sys.stdout,
+        what: str = "tests",
+    ) -> None:  # fmt: skip
         self._name, self._begin, self._expected, self._out = name, begin, expected, out
+        self._what = what
         self._start = self._last = time.monotonic()
         self._done = self._total = self._failed = 0
         self._terminal = out.isatty()
@@ -55,9 +57,8 @@ class Progress:
             of = f" of about {self._expected}" if self._expected >= self._done > 0 else ""
         bad = f", {self._failed} failed" if self._failed else ""
         took = clock(now - self._start)
-        return (
-            f"{self._name}: {self._done}{of} tests{bad}, {took} (run: {clock(now - self._begin)})"
-        )
+        run = clock(now - self._begin)
+        return f"{self._name}: {self._done}{of} {self._what}{bad}, {took} (run: {run})"
 
     def reached(self, done: int, total: int = 0) -> None:
         """So many tests have ended, of so many."""
