@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
+# Seconds after which a command is taken for hung, on however busy a machine: boards have limits of
+# their own, which leave out what they wait for a CPU.
+HANGS = 4 * 3600
 
 
 def make(*words: str) -> None:

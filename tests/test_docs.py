@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from built import HANGS
 
 TOP = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, sorted(TOP.glob("*/*.md")))]
@@ -142,7 +143,7 @@ def test_the_other_place_has_it(where: str, what: str):
 @pytest.mark.parametrize("command", RUN)
 def test_command(command: str):
     done = subprocess.run(
-        ["bash", "-c", command], cwd=TOP, capture_output=True, text=True, timeout=900, check=False
+        ["bash", "-c", command], cwd=TOP, capture_output=True, text=True, timeout=HANGS, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert re.search(RUN[command], done.stdout, re.M), done.stdout[-2000:]

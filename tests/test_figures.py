@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built import TOP, module
+from built import HANGS, TOP, module
 
 from armvisor_lab import records
 from armvisor_lab.board import Board
@@ -26,7 +26,7 @@ def measure(path: Path, *names: str) -> subprocess.CompletedProcess[str]:
     command = [str(TOP / "bin/lab"), "figures", "--json", str(path)]
     for name in names:
         command += ["--only", name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import HANGS
 from debian_runs import TOP, folder, run_pairs
 from guest_runs import Host
 
@@ -33,7 +34,9 @@ def build_guest(kernel: str, out: Path) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, str(TOP / "guests/debian/build.py"), "--tools"]
     words += [str(TOP / "build/guests/tools"), "--out", str(out), kernel]
     env = os.environ | {"PYTHONPATH": str(TOP / "lab/src")}
-    return subprocess.run(words, check=False, capture_output=True, text=True, env=env, timeout=300)
+    return subprocess.run(
+        words, check=False, capture_output=True, text=True, env=env, timeout=HANGS
+    )
 
 
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path):

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built import TOP, bounce, module
+from built import HANGS, TOP, bounce, module
 
 from armvisor_lab import paths
 from armvisor_lab.figures import artefacts
@@ -50,7 +50,7 @@ def test_guests_are_made_by_several_at_once(tmp_path: Path):
         makes = [
             subprocess.Popen(command, cwd=TOP, stderr=subprocess.PIPE, text=True) for _ in range(6)
         ]
-        said = [make.communicate(timeout=300)[1] for make in makes]
+        said = [make.communicate(timeout=HANGS)[1] for make in makes]
         assert [make.returncode for make in makes] == [0] * 6, said
         assert re.match(r"\d+\.\d+", file.read_text())
     assert [found.name for found in file.parent.iterdir()] == ["version"]

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built import TOP, make
+from built import HANGS, TOP, make
 
 LAB = str(TOP / "bin/lab")
 
@@ -20,7 +20,7 @@ def built() -> None:
 
 def lab(*arguments: str) -> str:
     command = [LAB, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -62,7 +62,7 @@ def test_counts_become_cycles_of_a_core(counts: Path, tmp_path: Path):
 
 def test_a_published_row_is_predicted_and_the_others_are_missed(counts: Path):
     command = [LAB, "model", "published", "--record", str(counts)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 1
     assert re.search(r"^x-gene +hypercall\.kvm-nvhe +6500 +\d+ - \d+ ", done.stdout, re.M)
     assert "ampere-altra: the record has no figure hypercall.kvm-vhe" in done.stderr

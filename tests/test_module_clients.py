@@ -9,7 +9,7 @@ kernel and initrd from its /boot.
 import subprocess
 
 import pytest
-from built import TOP, make, module
+from built import HANGS, TOP, make, module
 
 from armvisor_lab import login
 from armvisor_lab.board import Result
@@ -56,7 +56,7 @@ LOGIN = (
 def test_make_login():
     """The README's command: kernel and initrd of the disk, under armvisor."""
     done = subprocess.run(
-        ["make", "login"], cwd=TOP, capture_output=True, text=True, timeout=7200, check=False
+        ["make", "login"], cwd=TOP, capture_output=True, text=True, timeout=HANGS, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     told = [line.strip() for line in done.stdout.splitlines()]

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built import TOP, make
+from built import HANGS, TOP, make
 
 from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError
@@ -104,7 +104,7 @@ def test_the_command(tmp_path: Path):
     file = tmp_path / "reach.json"
     command = [str(TOP / "bin/lab"), "reach", "--on", "native", "--workload", "fresh-1"]
     command += ["--core", "cortex-a72", "--json", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "fresh-1 MiB on cortex-a72 (modelled)\n" in done.stdout

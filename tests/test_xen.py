@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from built import TOP
+from built import HANGS, TOP
 
 NAMES = {"hypercall.xen", "hypercall_psci.xen", "mmio_kernel.xen", "irq_completion.xen", "eoi.xen",
          "ipi_running.xen", "vm_switch.xen", "io_out.xen", "io_in.xen"}  # fmt: skip
@@ -14,7 +14,7 @@ NAMES = {"hypercall.xen", "hypercall_psci.xen", "mmio_kernel.xen", "irq_completi
 
 def measure(path: Path, *more: str) -> dict[str, float]:
     command = [str(TOP / "bin/lab"), "figures", "--only", "*.xen", *more, "--json", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(r'"xen-hypervisor-\d[^"]*"', path.read_text())
     lines = re.findall(r"^(\S+) ([\d.]+) instructions$", done.stdout, re.M)

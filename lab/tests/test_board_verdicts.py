@@ -60,8 +60,8 @@ def test_output_behind_the_status_is_not_lost(play):
 
 
 def test_a_board_that_does_not_boot(play, monkeypatch):
-    monkeypatch.setattr(boards, "BOOT_SECONDS", 0.5)
-    result = play(("console", "[    0.000000] Booting\n"), 30)
+    monkeypatch.setattr(boards, "BOOT_SECONDS", 2)
+    result = play(("console", "[    0.000000] Booting\n"), 100_000)
     assert result.failure is not None
     assert result.failure.kind == "hang"
     assert "did not get to running the command" in result.failure.message
@@ -70,14 +70,14 @@ def test_a_board_that_does_not_boot(play, monkeypatch):
 
 
 def test_a_command_that_does_not_end(play):
-    result = play(BOOT, ("stdout", "so far"), 30, timeout=0.5)
+    result = play(BOOT, ("stdout", "so far"), 100_000, timeout=0.5)
     assert result.exit_status == 124
     assert result.stdout == b"so far"
 
 
 def test_a_board_that_does_not_go_off(play, monkeypatch):
     monkeypatch.setattr(boards, "POWER_OFF_SECONDS", 0.5)
-    result = play(BOOT, EXIT, 30)
+    result = play(BOOT, EXIT, 100_000)
     assert result.status == 0
     assert result.failure is not None
     assert "did not go off" in result.failure.message
@@ -109,7 +109,7 @@ def test_a_refusal_of_the_board_s_init(play):
 def test_a_splat_outweighs_success_and_hang(play):
     splat = ("console", "[    9.000000] BUG: scheduling while atomic: sh/7/0x2\n")
     assert play(BOOT, splat, EXIT).exit_status == 126
-    result = play(BOOT, splat, 30, timeout=0.5)
+    result = play(BOOT, splat, 100_000, timeout=0.5)
     assert result.failure is not None
     assert result.failure.kind == "bug"
 
@@ -117,8 +117,8 @@ def test_a_splat_outweighs_success_and_hang(play):
 def test_an_oops_shortens_the_wait(play, monkeypatch):
     monkeypatch.setattr(boards, "SPLAT_SECONDS", 0.5)
     oops = ("console", "[    9.000000] Internal error: Oops: 0000000096000004 [#1] SMP\n")
-    result = play(BOOT, oops, 30, timeout=25)
-    assert result.seconds < 10
+    # One that waits for the command's limit does not end.
+    result = play(BOOT, oops, 100_000, timeout=100_000)
     assert result.exit_status == 126
 
 

@@ -32,7 +32,11 @@ def python(tmp_path, monkeypatch):
     return arguments
 
 
-def later(seconds: float):
+# Of what must not be waited for: a test that waits for it after all does not end by itself.
+NEVER = 100_000
+
+
+def later(seconds: float = NEVER):
     end = time.monotonic() + seconds
     return lambda: end
 
@@ -42,7 +46,7 @@ def test_bytes_go_there_and_back(python):
     channel = Channel("c", got.extend)
     channel.push(b"x" * 300_000 + b"STOP")
     machine = Machine(python(ECHO, channel.theirs.fileno()), [channel])
-    assert machine.run(later(20)) == 0
+    assert machine.run(later()) == 0
     assert got == b"X" * 300_000 + b"STOP"
 
 
@@ -50,7 +54,7 @@ def test_a_sending_channel_ends_with_its_bytes(python):
     counts = "import socket,sys; s = socket.socket(fileno=int(sys.argv[1])); n = 0\n"
     counts += "while d := s.recv(4096): n += len(d)\nsys.exit(n == 500000)"
     channel = Channel("c", None, b"y" * 500_000)
-    assert Machine(python(counts, channel.theirs.fileno()), [channel]).run(later(20)) == 1
+    assert Machine(python(counts, channel.theirs.fileno()), [channel]).run(later()) == 1
 
 
 @pytest.mark.parametrize("kind", ["pipe", "file", "null"])
@@ -73,7 +77,7 @@ def test_what_a_descriptor_gives_is_sent(python, tmp_path, kind):
     copy += "with open(sys.argv[2], 'wb') as f:\n while d := s.recv(4096): f.write(d)"
     channel = Channel("c", None, source)
     target = tmp_path / "copy"
-    Machine(python(copy, channel.theirs.fileno(), target), [channel]).run(later(20))
+    Machine(python(copy, channel.theirs.fileno(), target), [channel]).run(later())
     os.close(source)
     assert target.read_bytes() == data
 
@@ -82,36 +86,35 @@ def test_what_is_left_in_a_channel_at_the_end_is_taken(python):
     got = bytearray()
     channel = Channel("c", got.extend)
     program = "import os,sys; os.write(int(sys.argv[1]), b'z' * 100000)"
-    Machine(python(program, channel.theirs.fileno()), [channel]).run(later(20))
+    Machine(python(program, channel.theirs.fileno()), [channel]).run(later())
     assert len(got) == 100_000
 
 
 def test_the_deadline_kills_what_does_not_listen(python):
-    program = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(100)"
+    program = (
+        f"import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep({NEVER})"
+    )
     machine = Machine(python(program), [])
-    began = time.monotonic()
     with pytest.raises(Deadline):
         machine.run(later(0.5))
-    assert time.monotonic() - began < 10
 
 
 def test_a_deadline_may_be_moved(python):
-    end = [time.monotonic() + 10]
+    end = [time.monotonic() + NEVER]
 
     def sooner(_data: bytes) -> None:
         end[0] = time.monotonic()
 
     channel = Channel("c", sooner)
-    program = "import os,sys,time; os.write(int(sys.argv[1]), b'.'); time.sleep(100)"
+    program = f"import os,sys,time; os.write(int(sys.argv[1]), b'.'); time.sleep({NEVER})"
     machine = Machine(python(program, channel.theirs.fileno()), [channel])
     with pytest.raises(Deadline):
         machine.run(lambda: end[0])
-    assert machine.seconds < 9
 
 
 def test_what_the_emulator_says_is_kept(python):
     machine = Machine(python("import sys; sys.exit('no such machine')"), [])
-    assert machine.run(later(20)) == 1
+    assert machine.run(later()) == 1
     assert machine.errors == "no such machine"
 
 
@@ -120,11 +123,10 @@ def test_an_error_in_a_receiver_ends_the_machine(python):
         raise KeyboardInterrupt
 
     channel = Channel("c", fail)
-    program = "import os,sys,time; os.write(int(sys.argv[1]), b'.'); time.sleep(100)"
+    program = f"import os,sys,time; os.write(int(sys.argv[1]), b'.'); time.sleep({NEVER})"
     machine = Machine(python(program, channel.theirs.fileno()), [channel])
     with pytest.raises(KeyboardInterrupt):
-        machine.run(later(20))
-    assert machine.seconds < 15
+        machine.run(later())
 
 
 # Tells the policy of its first thread, and of another one.

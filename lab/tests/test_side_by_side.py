@@ -84,7 +84,7 @@ def waits(tmp_path, say):
     """Says its process, and cleans up when it is ended."""
     try:
         say(str(os.getpid()))
-        time.sleep(60)
+        time.sleep(100_000)  # who is not ended hangs the test
     finally:
         (tmp_path / str(os.getpid())).touch()
 
@@ -98,10 +98,8 @@ def test_an_interrupted_caller_takes_its_tasks_along(tmp_path, early):
         if len(pids) == 2:
             raise early
 
-    begin = time.monotonic()
     with pytest.raises(type(early)):
         list(side_by_side.run([partial(waits, tmp_path)] * 3, 2, lambda _: None, say))
-    assert time.monotonic() - begin < 30
     assert sorted(pids) == sorted(file.name for file in tmp_path.iterdir())
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -121,10 +119,8 @@ def test_a_task_that_lost_a_signal_is_told_again(tmp_path):
     def say(_text):
         raise KeyboardInterrupt
 
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         list(side_by_side.run([partial(loses_the_first, tmp_path)] * 2, 2, lambda _: None, say))
-    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.parametrize("task", [waits, loses_the_first])
@@ -150,9 +146,8 @@ def test_a_killed_caller_takes_its_tasks_along(tmp_path, task):
 
 
 def wait_for(there):
-    end = time.monotonic() + 30
+    """However long it takes: what does not come hangs the test."""
     while not there():
-        assert time.monotonic() < end
         time.sleep(0.01)
 
 
