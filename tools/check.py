@@ -232,8 +232,6 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "sizes": sizes,
     "figures": figures_in_documents,
     "subjects": commit_subjects,
-
-
     "mutants": mutants,
 }
 
