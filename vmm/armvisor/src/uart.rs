@@ -56,10 +56,13 @@ impl Trigger for Line {
     }
 }
 
+/// What the registers hold, by number.
+pub type Values = [u8; REGISTERS];
+
 /// Registers that the guest reads as memory.
 pub trait Window: Send {
     /// From now on the guest reads these.
-    fn show(&mut self, registers: [u8; REGISTERS]);
+    fn show(&mut self, registers: Values);
     /// From now on reads exit.
     fn close(&mut self);
 }
@@ -364,10 +367,10 @@ mod tests {
 
     /// What the guest reads without an exit; None when the window is closed.
     #[derive(Clone, Default)]
-    struct Memory(Arc<Mutex<Option<[u8; REGISTERS]>>>);
+    struct Memory(Arc<Mutex<Option<Values>>>);
 
     impl Window for Memory {
-        fn show(&mut self, registers: [u8; REGISTERS]) {
+        fn show(&mut self, registers: Values) {
             *self.0.lock().unwrap() = Some(registers);
         }
         fn close(&mut self) {
@@ -385,12 +388,12 @@ mod tests {
     fn the_window_shows_what_an_exit_would_read() {
         let (uart, memory) = windowed();
         let stores = [
-            (0, b'a'),
+            (0, b"a"[0]),
             (LCR, 0x83),
             (0, 1),
             (IER, 2),
             (LCR, 3),
-            (0, b'b'),
+            (0, b"b"[0]),
             (IER, 0),
             (SCR, 0x5a),
             (MCR, 0xb),
@@ -431,7 +434,7 @@ mod tests {
         let (uart, _) = uart();
         uart.write(0xffe, &[1, 2]);
         uart.write(0, &[]);
-        uart.write(0, &u64::from(b'w').to_le_bytes());
+        uart.write(0, &u64::from(b"w"[0]).to_le_bytes());
         let mut wide = [0xee; 8];
         uart.read(LSR << REG_SHIFT, &mut wide);
         assert_eq!(wide[1..], [0; 7]);
@@ -507,7 +510,7 @@ mod tests {
             behind: true,
         };
         let uart = Uart::new(Box::new(Count::default()), stuck);
-        uart.registers().store(0, b'a');
+        uart.registers().store(0, b"a"[0]);
         let look = |sink: &mut Stuck, any| (sink.bytes.len(), any);
         assert_eq!(uart.with_sink(look), Some((0, false)));
         uart.with_sink(|sink, _| sink.behind = false);
