@@ -367,7 +367,7 @@ def test_a_stock_debian_guest_boots_protected(host):
     assert results(done.text)["guest.failures"] == "0"
     assert "vm: running, protected, pid" in done.text
     assert '"protected":true' in done.text
-    assert "it is a protected VM, whose memory stays its own" in said
+    assert "is a protected VM, whose memory stays its own" in said
     assert "balloon 4" in done.text
     assert "pause 0" in done.text
 
