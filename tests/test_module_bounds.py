@@ -32,7 +32,7 @@ PAGE_OF_TREES = operations("tables", "page_va page_vaa page_again")
 # dropped at a stretch; `make test-conformance` has the whole.
 TABLES = "TABLES=8000"
 TABLES_ENTRIES = 128_000
-WINDOW = Row("window", "TABLES=4000", 64000, operations("window", "moves close"))
+WINDOW = Row("window", "TABLES=4000", 4000, operations("window", "moves close"))
 KEPT = Row("tables_kept", TABLES, TABLES_ENTRIES, operations("tables", "kept kept_not"))
 
 # More address spaces than the vCPUs of the largest VM keep trees for: a run in each.

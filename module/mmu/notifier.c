@@ -165,6 +165,8 @@ static u64 unmap_copies(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 
 	/* Copies are freed one after the other: av_mmu_part_frees(). */
 	spin_unlock(&u->vm->mmu_lock);
 	av_mmu_part_frees();
+	if (u->may_block)
+		cond_resched();
 	spin_lock(&u->vm->mmu_lock);
 	begin_part(u);
 	return next;
