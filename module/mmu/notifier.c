@@ -212,21 +212,28 @@ static void unmap_slot(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 e
  * The set of slots may change while others have mmu_lock. Then frames of the old set are
  * dropped from the new one, which is harmless; the old set's entries were dropped with it.
  */
-static void unmap_range(struct unmapping *u, unsigned long start, unsigned long end)
+static noinline void unmap_range(struct av_vm *vm, const struct mmu_notifier_range *range)
 {
+	u64 pages = (range->end - range->start) >> PAGE_SHIFT;
+	struct unmapping u = {
+		.vm = vm,
+		.may_block = mmu_notifier_range_blockable(range),
+		.left = MOST_ENTRIES + ENTRIES_PER_PAGE * pages,
+	};
 	struct av_hva_walk walk;
 	struct av_slot *slot;
 	u64 gfn, last;
 
-	begin_part(u);
-	av_hva_begin(&walk, av_vm_slots(u->vm), start, end);
+	begin_part(&u);
+	av_hva_begin(&walk, av_vm_slots(vm), range->start, range->end);
 	while ((slot = av_hva_next(&walk))) {
-		u->looks++;
-		if (!av_slot_unused(slot) && av_mem_frames(slot, start, end, &gfn, &last))
-			unmap_slot(u, slot, gfn, last + 1);
-		look_up(u);
+		u.looks++;
+		if (!av_slot_unused(slot) &&
+		    av_mem_frames(slot, range->start, range->end, &gfn, &last))
+			unmap_slot(&u, slot, gfn, last + 1);
+		look_up(&u);
 	}
-	finish_part(u);
+	finish_part(&u);
 }
 
 static void widen(struct av_vm_mmu *mmu, unsigned long start, unsigned long end)
@@ -243,17 +250,12 @@ static void widen(struct av_vm_mmu *mmu, unsigned long start, unsigned long end)
 static int range_start(struct mmu_notifier *mn, const struct mmu_notifier_range *range)
 {
 	struct av_vm *vm = vm_of(mn);
-	struct unmapping u = {
-		.vm = vm,
-		.may_block = mmu_notifier_range_blockable(range),
-		.left = MOST_ENTRIES +
-			ENTRIES_PER_PAGE * ((range->end - range->start) >> PAGE_SHIFT),
-	};
 	int idx = srcu_read_lock(&vm->srcu);
 
 	spin_lock(&vm->mmu_lock);
 	widen(vm->mmu, range->start, range->end);
-	unmap_range(&u, range->start, range->end);
+	if (av_hva_may_have(av_vm_slots(vm), range->start))
+		unmap_range(vm, range);
 	spin_unlock(&vm->mmu_lock);
 	srcu_read_unlock(&vm->srcu, idx);
 	return 0;

@@ -137,6 +137,14 @@ void av_hva_begin(struct av_hva_walk *w, const struct av_slots *slots, u64 start
 /* The next slot, or NULL. */
 struct av_slot *av_hva_next(struct av_hva_walk *w);
 
+/* False: no slot has memory at start or behind it. True: look. */
+static inline bool av_hva_may_have(const struct av_slots *slots, u64 start)
+{
+	const struct av_slot_node *root = slots->root[AV_BY_HVA];
+
+	return root && root->top >= start;
+}
+
 /* Most spare nodes that a change needs. */
 unsigned int av_slots_need(const struct av_slots *old, bool drop, bool add);
 

@@ -312,6 +312,7 @@ static void walk_hva(u64 start, u64 end)
 {
 	struct av_hva_walk w;
 	struct av_slot *slot;
+	bool behind = false;
 	u64 last = 0;
 	u32 nr = 0;
 
@@ -324,9 +325,12 @@ static void walk_hva(u64 start, u64 end)
 	}
 	CHECK(!av_hva_next(&w));
 	av_for_each_slot(slot, slots)
-		if (!slot->gmem && slot->hva < end && end_of(slot) > start)
-			nr--;
+		if (!slot->gmem && end_of(slot) > start) {
+			behind = true;
+			nr -= slot->hva < end;
+		}
 	CHECK_EQ(nr, 0);
+	CHECK_EQ(av_hva_may_have(slots, start), behind);
 }
 
 static void walk_all(void)
