@@ -6,8 +6,12 @@
 #include <linux/slab.h>
 
 #include "mmu/annex.h"
+#include "mmu/code_face.h"
 #include "mmu/copies.h"
+#include "mmu/memory.h"
 #include "mmu/patch.h"
+#include "mmu/plain.h"
+#include "mmu/regime.h"
 
 /* A frame number so high that the reverse map has no head for it. */
 #define NO_GFN		0x7fffffff

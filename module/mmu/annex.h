@@ -54,7 +54,7 @@ bool av_annex_have(struct av_vcpu *vcpu);
 bool av_annex_check(struct av_vcpu *vcpu);
 
 /* Without mmu_lock, so the fields may belong to two places: compare under the lock before use. */
-static inline struct av_annex_place av_annex_place(const struct av_vm *vm)
+static inline struct av_annex_place av_annex_where(const struct av_vm *vm)
 {
 	const struct av_annex_place *at = &vm->mmu->annex.at;
 	u64 va = READ_ONCE(at->va);

@@ -13,7 +13,7 @@
 #include <linux/module.h>
 
 #include "mmu/copies.h"
-#include "mmu/hidden.h"
+#include "mmu/fill.h"
 #include "mmu/stub.h"
 
 static bool huge_pages = true;

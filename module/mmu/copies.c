@@ -7,6 +7,7 @@
 
 #include "compat/icache.h"
 #include "mmu/annex.h"
+#include "mmu/code_face.h"
 #include "mmu/copies.h"
 #include "mmu/patch.h"
 

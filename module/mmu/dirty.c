@@ -12,6 +12,8 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 
+#include "mmu/dirty.h"
+#include "mmu/dirty_face.h"
 #include "mmu/protect.h"
 
 #define MANUAL_FLAGS	(KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE | KVM_DIRTY_LOG_INITIALLY_SET)

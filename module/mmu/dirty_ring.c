@@ -18,6 +18,8 @@
 #include <linux/vmalloc.h>
 
 #include "compat/kvm_uapi.h"
+#include "mmu/dirty.h"
+#include "mmu/dirty_face.h"
 #include "mmu/protect.h"
 
 static_assert(sizeof(struct av_ring_entry) == sizeof(struct kvm_dirty_gfn));

@@ -11,8 +11,14 @@
 #include <linux/mm.h>
 
 #include "mmu/annex.h"
+#include "mmu/code_face.h"
 #include "mmu/copies.h"
-#include "mmu/hidden.h"
+#include "mmu/dirty.h"
+#include "mmu/fault_face.h"
+#include "mmu/fill.h"
+#include "mmu/plain.h"
+#include "mmu/regime.h"
+#include "mmu/roots.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 
@@ -25,20 +31,6 @@ static void split_tree(struct av_hidden *f)
 	f->r->tree->split |= BIT(f->vcpu->mmu->el);
 	spin_unlock(&vm->mmu_lock);
 	av_mmu_regime_changed(f->vcpu);
-}
-
-/* A global leaf is also voided by a TLBI of another ASID. Tables on the way may be voided, too. */
-bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c)
-{
-	const struct av_shadow *sh = &f->vcpu->vm->mmu->shadow;
-	const struct av_tree *tree = f->r->tree;
-	bool high = tree->key.high;
-
-	if (f->seq.tables != av_tree_seq_tables(sh, tree) ||
-	    av_tlbi_voids(tree->seq, tree->recent, f->seq.tree, c->va, c->span))
-		return true;
-	return c->global &&
-	       av_tlbi_voids(sh->seq_va[high], sh->recent_va[high], f->seq.va, c->va, c->span);
 }
 
 /* A frame with a copy becomes writable only for a write access, which drops the copy. */
@@ -204,7 +196,7 @@ static int fill(struct av_hidden *f)
 static void flush(struct av_vm *vm)
 {
 	spin_lock(&vm->mmu_lock);
-	av_host_ops.flush(vm, &(struct av_flush) { .all = true });
+	vm->mmu->shadow.ops->flush(vm, &(struct av_flush) { .all = true });
 	spin_unlock(&vm->mmu_lock);
 }
 
@@ -279,7 +271,7 @@ void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader
 	view->esr = esr;
 	view->far = far;
 	view->pc = vcpu->srf->pc;
-	view->annex = av_annex_place(vcpu->vm);
+	view->annex = av_annex_where(vcpu->vm);
 	view->annex_size = (READ_ONCE(vcpu->vm->mmu->annex.pages) + 1) * PAGE_SIZE;
 	view->el = vcpu->mmu->el;
 	view->ipa_bits = vcpu->vm->ipa_bits;

@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 
 #include "mmu/copies.h"
-#include "mmu/hidden.h"
+#include "mmu/fill.h"
 
 struct around {
 	struct av_hidden *f;

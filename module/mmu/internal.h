@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations that the files of mmu/'s kernel side share. */
+/* What all rooms of mmu/'s kernel side share: the lock, sequence numbers, tables in stock. */
 #ifndef AV_MMU_INTERNAL_H
 #define AV_MMU_INTERNAL_H
 
 #include <linux/srcu.h>
 #include <linux/uaccess.h>
 
-#include "vm/vcpu.h"
-#include "vm/regfile.h"
-#include "mmu/mmu.h"
+#include "mmu/types.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
+#include "vm/answer.h"
+#include "vm/regfile.h"
+#include "vm/vcpu.h"
 
-/* pool.c: preallocated tables, and the shadow's ops */
-extern const struct av_shadow_ops av_host_ops;
+/* pool.c: preallocated tables */
 /* Fill up a pool from the host's memory. May sleep. 0 or -ENOMEM. */
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
+/* Free a table or a tree, or give it to a pool, which may be NULL. */
+void av_pool_give_pt(struct av_pool *pool, struct av_pt *pt);
+void av_pool_give_tree(struct av_pool *pool, struct av_tree *tree);
+/* So many more pages, or fewer, could be freed: tables' and copies'. Any context. */
+void av_shrink_count(long pages);
+long av_shrink_counted(void);
+
 /* Flush a page of a tree and wait. Under mmu_lock. Returns the number of TLBIs. */
 static inline unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 va)
 {
@@ -29,9 +36,9 @@ static inline unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 v
 	return n;
 }
 
-/* life.c: the VM gets so many vCPUs and guest pages. Under slots_lock. 0 or -ENOMEM. */
+/* reap.c: the VM gets so many vCPUs and guest pages. Under slots_lock. 0 or -ENOMEM. */
 int av_mmu_raise_limits(struct av_vm *vm, unsigned int vcpus, u64 npages);
-/* life.c: between two parts of long work, without mmu_lock. av_mmu_offer() may sleep. */
+/* Between two parts of long work, without mmu_lock. av_mmu_offer() may sleep. */
 void av_mmu_offer(void);
 void av_mmu_part_frees(void);
 /* mmu_lock is busy: count that, and try it for a moment. True: it is taken. */
@@ -51,12 +58,6 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
  */
 int av_mmu_fill_pool(struct av_vcpu *vcpu);
 
-/* root.c: run without copies for a while, because copies cannot execute an instruction. */
-void av_mmu_go_plain(struct av_vcpu *vcpu);
-
-/* window.c: the window is in the way of an access. The caller is in vm->srcu. May sleep. */
-void av_window_give_way(struct av_vcpu *vcpu);
-
 /*
  * The owner of a vCPU's trees for copies. From the first annex on, each vCPU has its own trees.
  * A VM with one vCPU keeps the trees that it has, with owner 0, and later vCPUs never get
@@ -67,9 +68,6 @@ static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
 	return READ_ONCE(vcpu->vm->mmu->annex.once) && READ_ONCE(vcpu->vm->nr_vcpus) > 1 ?
 	       vcpu->idx + 1 : 0;
 }
-
-/* memslot.c */
-void av_slot_free(struct av_slot *slot);
 
 static inline struct av_slots *av_vm_slots(struct av_vm *vm)
 {
@@ -83,44 +81,12 @@ static inline struct av_slot *av_vm_slot(struct av_vm *vm, u64 gfn)
 	return av_slot_find(av_vm_slots(vm), gfn);
 }
 
-/*
- * dirty.c: log a page that is or may be written from now on: by vcpu, which runs in this
- * thread, or by no vCPU (NULL). The caller holds the slot by srcu or a lock.
- */
-void av_slot_log(struct av_vm *vm, struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn);
-
-static inline void av_slot_mark_dirty(struct av_vm *vm, struct av_vcpu *vcpu,
-				      struct av_slot *slot, u64 gfn)
-{
-	if (unlikely(av_slot_logged(slot)))
-		av_slot_log(vm, vcpu, slot, gfn);
-}
-
-/* dirty_ring.c */
-int av_ring_create(struct av_vcpu *vcpu);
-void av_ring_destroy(struct av_vcpu *vcpu);
-/* Put a page of a slot into the vCPU's ring, unless it is in one. False: there is no room. */
-bool av_slot_put_in_ring(struct av_vcpu *vcpu, struct av_slot *slot, u64 page);
-
 /* Turn an errno into an answer. Bad memory has been reported: the guest tries again. */
 static inline void av_mmu_error(struct av_answer *answer, int err)
 {
 	answer->kind = err == -EHWPOISON ? AV_ANSWER_RESUME : AV_ANSWER_ERROR;
 	answer->err = err;
 }
-
-/* Fill in the regime from the vCPU's registers. */
-void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
-
-/* shrink.c */
-void av_shrink_add(struct av_vm *vm);
-void av_shrink_remove(struct av_vm *vm);
-/* So many more pages, or fewer, could be freed: tables' and copies'. Any context. */
-void av_shrink_count(long pages);
-
-/* notifier.c */
-int av_notifier_register(struct av_vm *vm);
-void av_notifier_unregister(struct av_vm *vm);
 
 static inline u64 av_mmu_seq_tables(const struct av_vcpu *vcpu, bool high)
 {

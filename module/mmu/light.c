@@ -1,61 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts and TLBIs that need little work, handled at light exits: between two stays in the
+ * Aborts that need little work, handled at light exits: between two stays in the
  * guest, with interrupts off. Nothing sleeps, and no lock is waited for longer than a moment.
- * Everything else is declined and done on the full exit path (fault.c, ops.c) from its
- * beginning; work done here is then done twice.
+ * Everything else is declined and done on the full exit path (fault.c) from its beginning;
+ * work done here is then done twice.
  *
  *  - an abort that is the guest's own fault by its tables;
  *  - a hidden fault of a page that was filled before, so that the host page is known
- *    (mmu/frames.h). Neighbours that were filled before are filled too;
- *  - a TLBI of one page; or of an ASID or a few pages, if that is one short part.
+ *    (mmu/frames.h). Neighbours that were filled before are filled too.
  *
  * The guest's tables are read through the VMM's mapping with page faults disabled.
  */
 #include <linux/uaccess.h>
 
-#include "mmu/again.h"
 #include "mmu/annex.h"
-#include "mmu/copies.h"
-#include "mmu/hidden.h"
+#include "mmu/fill.h"
 #include "stats/stats.h"
-
-/* Returns the number of TLBIs, or -1: use the full exit path. */
-static noinline int tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op)
-{
-	struct av_zapped *z = &vcpu->mmu->zapped;
-	bool done = av_shadow_tlbi_page(&vcpu->vm->mmu->shadow, op, z);
-	unsigned int i;
-	int n = 0;
-
-	for (i = 0; i < z->nr; i++)
-		n += av_mmu_flush_page(vcpu->vm, z->serial[i], op.va);
-	return done ? n : -1;
-}
-
-bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
-{
-	struct av_tlbi_page op;
-	u64 serial;
-	int n = 0;
-
-	if (vcpu->mmu->plain)
-		return false;
-	if (unlikely(!av_tlbi_is_page(sys)))
-		return av_light_tlbi(vcpu, sys, xt);
-	if (!av_mmu_lock_soon(vcpu))
-		return false;
-	op = av_tlbi_page(sys, xt, av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS);
-	serial = av_shadow_tlbi_again(&vcpu->vm->mmu->shadow, op);
-	if (unlikely(serial == AV_NOT_SWEPT))
-		n = tlbi_page(vcpu, op);
-	else if (serial)
-		n = av_mmu_flush_page(vcpu->vm, serial, op.va);
-	if (likely(n > 0))
-		av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, n);
-	av_mmu_unlock(vcpu);
-	return n >= 0;
-}
 
 /* Under mmu_lock: fill the entry with the known host page. False: it is not known any more. */
 static bool install(struct av_hidden *f)

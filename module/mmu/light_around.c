@@ -7,7 +7,7 @@
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/entry.h"
-#include "mmu/hidden.h"
+#include "mmu/fill.h"
 #include "stats/stats.h"
 
 #define DESC_VALID	1

@@ -8,8 +8,8 @@
 
 #include "compat/icache.h"
 #include "compat/mm.h"
-#include "mmu/copies.h"
 #include "mmu/gmem.h"
+#include "mmu/memory.h"
 
 /*
  * The slot was found by the address. A CPU that speculates past the search must not reach
@@ -458,80 +458,28 @@ int av_mem_load_insn_user(struct av_mem_page page, unsigned int offset, u32 *ins
 
 /* ---- bytes ------------------------------------------------------------------- */
 
-/* Accesses by in-kernel devices of the guest, within one page. */
-static int access_gmem(struct av_vm *vm, struct av_slot *slot, u64 gpa, void *buf,
-		       unsigned int len, bool write)
+int av_mem_read(const struct av_slot *slot, u64 gpa, void *buf, unsigned int len)
 {
-	void *at = gmem_make_at(slot, gpa);
+	const void *at;
 
+	if (likely(!slot->gmem))
+		return copy_from_user(buf, (void __user *)hva_of(slot, gpa), len) ? -EFAULT : 0;
+	at = gmem_make_at(slot, gpa);
 	if (!at)
 		return -EFAULT;
-	if (!write) {
-		memcpy(buf, at, len);
-		return 0;
-	}
+	memcpy(buf, at, len);
+	return 0;
+}
+
+int av_mem_write(const struct av_slot *slot, u64 gpa, const void *buf, unsigned int len)
+{
+	void *at;
+
+	if (likely(!slot->gmem))
+		return copy_to_user((void __user *)hva_of(slot, gpa), buf, len) ? -EFAULT : 0;
+	at = gmem_make_at(slot, gpa);
+	if (!at)
+		return -EFAULT;
 	memcpy(at, buf, len);
-	if (unlikely(READ_ONCE(vm->mmu->nr_copies)))
-		av_copy_written(vm, slot, gpa >> PAGE_SHIFT);
 	return 0;
-}
-
-static int access_page(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, bool write)
-{
-	struct av_slot *slot = av_vm_slot(vm, gpa >> PAGE_SHIFT);
-	void __user *hva;
-
-	if (!slot || (write && slot->flags & AV_SLOT_READONLY))
-		return -EFAULT;
-	if (slot->gmem)
-		return access_gmem(vm, slot, gpa, buf, len, write);
-	hva = (void __user *)hva_of(slot, gpa);
-	if (!write)
-		return copy_from_user(buf, hva, len) ? -EFAULT : 0;
-	if (copy_to_user(hva, buf, len))
-		return -EFAULT;
-	if (unlikely(READ_ONCE(vm->mmu->nr_copies)))
-		av_copy_written(vm, slot, gpa >> PAGE_SHIFT);
-	if (unlikely(av_slot_logged(slot))) {
-		/* Write the page before testing if it is logged already. */
-		smp_mb();
-		av_slot_log(vm, av_vm_running_vcpu(vm), slot, gpa >> PAGE_SHIFT);
-	}
-	return 0;
-}
-
-static int access_gpa(struct av_vm *vm, u64 gpa, void *buf, unsigned int len, bool write)
-{
-	int idx = srcu_read_lock(&vm->srcu), ret = 0;
-
-	while (len && !ret) {
-		unsigned int part = min_t(unsigned int, len, PAGE_SIZE - offset_in_page(gpa));
-
-		ret = access_page(vm, gpa, buf, part, write);
-		gpa += part;
-		buf += part;
-		len -= part;
-	}
-	srcu_read_unlock(&vm->srcu, idx);
-	return ret;
-}
-
-int av_gpa_read(struct av_vm *vm, u64 gpa, void *buf, unsigned int len)
-{
-	return access_gpa(vm, gpa, buf, len, false);
-}
-
-int av_gpa_write(struct av_vm *vm, u64 gpa, const void *buf, unsigned int len)
-{
-	return access_gpa(vm, gpa, (void *)buf, len, true);
-}
-
-bool av_gpa_is_ram(struct av_vm *vm, u64 gpa, bool write)
-{
-	int idx = srcu_read_lock(&vm->srcu);
-	const struct av_slot *slot = av_vm_slot(vm, gpa >> PAGE_SHIFT);
-	bool ram = slot && !(write && slot->flags & AV_SLOT_READONLY);
-
-	srcu_read_unlock(&vm->srcu, idx);
-	return ram;
 }

@@ -213,7 +213,6 @@ static __always_inline int av_mem_load_insn(struct av_mem_page page, unsigned in
 	return 0;
 }
 
-
 /*
  * Under mmu_lock: get a page of words. Read it before the lock is released, or later under the
  * lock if no notifier range was open then or is open now, and seq is unchanged. If the host
@@ -243,5 +242,14 @@ static __always_inline struct av_mem_word av_mem_load_word(struct av_mem_page pa
 
 /* n words, for one read of each: in place; or copy, filled from the VMM's address; or NULL. */
 const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, unsigned int n);
+
+/* ---- bytes ---- */
+
+/*
+ * Read or write within one page. -EFAULT: no memory there. A write is neither logged nor told to
+ * copies of code (access.c).
+ */
+int av_mem_read(const struct av_slot *slot, u64 gpa, void *buf, unsigned int len);
+int av_mem_write(const struct av_slot *slot, u64 gpa, const void *buf, unsigned int len);
 
 #endif /* AV_MMU_MEMORY_H */

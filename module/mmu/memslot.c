@@ -16,6 +16,9 @@
 
 #include "mmu/copies.h"
 #include "mmu/gmem_plain.h"
+#include "mmu/host.h"
+#include "mmu/host_face.h"
+#include "mmu/memory.h"
 #include "mmu/private.h"
 #include "mmu/shown.h"
 

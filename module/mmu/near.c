@@ -1,162 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts where the guest has 4 KiB pages, by light.c's rules. A vCPU remembers the last few
- * level-3 tables of the guest that it walked through, with all that an abort in their 2 MiB
- * needs (struct av_near). Whatever does not fit is left to light.c.
+ * Aborts where the guest has 4 KiB pages, by light.c's rules and by the tables that the vCPU
+ * remembers (walk_cache.h). Whatever does not fit is left to light.c.
  *
- * Everything is done under mmu_lock. What is remembered is valid as long as its sequence
- * numbers are current and the host is not taking memory back. Nothing that is read or filled
- * here can be invalidated before the lock is released.
+ * Everything is done under mmu_lock. Nothing that is read or filled here can be invalidated
+ * before the lock is released.
  *
  * Most aborts are handled without a function call; rare cases are functions of their own.
  */
 #include "mmu/annex.h"
-#include "mmu/copies.h"
 #include "mmu/entry.h"
-#include "mmu/hidden.h"
+#include "mmu/fault_face.h"
+#include "mmu/fill.h"
+#include "mmu/roots_face.h"
 #include "mmu/shown.h"
-#include "mmu/walk_down.h"
+#include "mmu/walk_cache.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
-
-/* Is near va's table, and not invalidated by the guest? (For the host: taken_back().) */
-static __always_inline bool current_table(const struct av_vm_mmu *mmu, const struct av_near *near,
-					  const struct av_tree *tree, u64 va)
-{
-	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
-	       near->seq_tables == av_tree_seq_tables(&mmu->shadow, tree);
-}
-
-/* Not 0: the host has taken memory back since, or is about to. */
-static __always_inline u64 taken_back(const struct av_vm_mmu *mmu, const struct av_near *near)
-{
-	return (near->seq ^ mmu->seq) | mmu->in_progress;
-}
-
-/* near->at is the table, and words its page. */
-static __always_inline void note_table(struct av_near *near, const struct av_tree *tree,
-				       struct av_mem_page words)
-{
-	near->rights = av_tree_leaf_rights(tree, near->at.rights[1], near->at.rights[0]);
-	/* Instructions come from copies: no AV_X. */
-	if (tree->key.mode == AV_MODE_EL1_COPIES)
-		near->rights &= ~(AV_LEAVES * AV_X);
-	near->words = words;
-}
-
-/* Remember the table that a walk used, or that there is a block. */
-static void remember(const struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree,
-		     const struct av_slot *slot, const struct av_walk *walk, int ret)
-{
-	near->words.hva = 0;
-	near->at.va = walk->va & ~AV_TABLE_SPAN;
-	/* The reader's last word was in the table, so that slot is the table's. */
-	if (ret >= 0 && av_walk_keep(&vcpu->mmu->regime, walk, &near->at) && slot)
-		note_table(near, tree, av_mem_words(slot, near->at.ipa));
-	else if (ret)
-		near->serial = 0;
-}
-
-/* The kernel's address of a frame of the guest's tables; 0: its page is not known. */
-static __always_inline unsigned long page_of(struct av_mem_reader *reader, u64 gfn)
-{
-	u64 page;
-
-	/* Most often in the slot of the frame before. */
-	if (unlikely(!reader->slot || gfn - reader->slot->base_gfn >= reader->slot->npages)) {
-		reader->slot = av_slot_find(reader->slots, gfn);
-		if (!reader->slot)
-			return 0;
-	}
-	page = av_mem_known_page(reader->slot, gfn) & AV_FRAME_PAGE;
-	return likely(page) ? (unsigned long)phys_to_virt(page) : 0;
-}
-
-static __always_inline struct av_walk_word load_known(void *reader, u64 ipa)
-{
-	unsigned long page = page_of(reader, ipa >> PAGE_SHIFT);
-
-	if (unlikely(!page))
-		return (struct av_walk_word) {};
-	return (struct av_walk_word) { READ_ONCE(*(const u64 *)(page + (ipa & ~PAGE_MASK))), true };
-}
-
-/* The same for walks that av_walk_down() gives up. */
-static noinline int find_long(struct av_vcpu *vcpu, struct av_near *near,
-			      const struct av_tree *tree, u64 va)
-{
-	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
-	struct av_walk walk;
-	int ret;
-
-	near->serial = tree->serial;
-	pagefault_disable();
-	ret = av_walk(&vcpu->mmu->regime, &av_mem_reader_now_ops, &reader, va, &walk);
-	remember(vcpu, near, tree, reader.slot, &walk, ret);
-	pagefault_enable();
-	return near->words.hva ? 0 : AV_WALK_LONG;
-}
-
-/* The same by known pages only. */
-static __always_inline int find_known(struct av_vcpu *vcpu, struct av_near *near,
-				      const struct av_tree *tree, u64 va)
-{
-	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
-	int ret = av_walk_down(&vcpu->mmu->regime, va, load_known, &reader, &near->at);
-	unsigned long page;
-
-	if (unlikely(ret)) {
-		near->serial = 0;
-		return ret;
-	}
-	page = page_of(&reader, near->at.ipa >> PAGE_SHIFT);
-	if (unlikely(!page))
-		return AV_WALK_LONG;
-	note_table(near, tree, (struct av_mem_page) { page });
-	return 0;
-}
-
-/*
- * Walk the guest's tables to the one for va. 0; AV_FAULT_CODE(): there is none; AV_WALK_LONG:
- * use light.c.
- */
-static noinline int find_table(struct av_vcpu *vcpu, struct av_near *near,
-			       const struct av_tree *tree, u64 va)
-{
-	struct av_vm_mmu *mmu = vcpu->vm->mmu;
-	int ret;
-
-	near->serial = tree->serial;
-	near->seq_tables = av_tree_seq_tables(&mmu->shadow, tree);
-	near->seq = mmu->seq;
-	near->part.nr = 0;
-	near->pt = NULL;
-	vcpu->mmu->refill.near = NULL;
-	vcpu->mmu->last_true = NULL;
-	ret = find_known(vcpu, near, tree, va);
-	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;
-}
-
-/* The place for va's table among those that the vCPU remembers. */
-static __always_inline struct av_near *near_of(struct av_vcpu_mmu *mmu, const struct av_tree *tree,
-					       u64 va)
-{
-	return &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_NEARS];
-}
-
-enum av_found_table av_near_find(const struct av_renew *how, u64 va, struct av_fill *f)
-{
-	struct av_vcpu *vcpu = how->arg;
-	struct av_near *near = near_of(vcpu->mmu, how->tree, va);
-	int ret = vcpu->vm->mmu->in_progress ? AV_WALK_LONG :
-					       find_table(vcpu, near, how->tree, va);
-
-	if (ret)
-		return ret > 0 ? AV_TABLE_NONE : AV_TABLE_LATER;
-	f->table = near->at.ipa;
-	f->desc = AV_PTE_VALID | FIELD_PREP(AV_KEY_LIMITS, near->at.limits);
-	return AV_TABLE_FOUND;
-}
 
 /* Find the part of the frames that gfn is in, if it is not the last page's. */
 static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 gfn)
@@ -356,34 +216,6 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	return true;
 }
 
-/*
- * Read the descriptor for va, from the remembered table or after a walk. If there is no table,
- * *fault is the walk's AV_FAULT_CODE().
- */
-static __always_inline struct av_mem_word descriptor(struct av_vcpu *vcpu, struct av_near *near,
-						     const struct av_tree *tree, u64 va, int *fault)
-{
-	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
-	u64 gone = taken_back(mmu, near);
-	/* A CPU that speculates must not read the page either: it may belong to anybody by now. */
-	unsigned long mask = array_index_mask_nospec(gone, 1);
-	struct av_mem_page words;
-
-	*fault = 0;
-	if (unlikely(gone || !current_table(mmu, near, tree, va))) {
-		if (mmu->in_progress)
-			return (struct av_mem_word) {};
-		*fault = find_table(vcpu, near, tree, va);
-		if (unlikely(*fault))
-			return (struct av_mem_word) { 0, *fault > 0 };
-		mask = ~0UL;
-	}
-	words.hva = near->words.hva & mask;
-	if (unlikely(!words.hva))
-		return (struct av_mem_word) {};
-	return av_mem_load_word(words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
-}
-
 /* The answer to a hidden fault. What av_resolve_*() write of it is not stored. */
 static __always_inline u64 hidden(u64 esr, u64 far)
 {
@@ -410,14 +242,14 @@ static __always_inline u64 resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu
 {
 	u64 va = av_untag(&mmu->regime, far);
 	struct av_tree *tree = mmu->tree[far >> 55 & 1];
-	struct av_near *near = near_of(mmu, tree, va);
+	struct av_near *near = av_near_of(mmu, tree, va);
 	u8 access = av_abort_access(esr);
 	struct av_mem_word desc;
 	int ret, fault;
 
 	/* Keep one pointer in a register: the offset in *mmu is a large one. */
 	OPTIMIZER_HIDE_VAR(near);
-	desc = descriptor(vcpu, near, tree, va, &fault);
+	desc = av_near_descriptor(vcpu, near, tree, va, &fault);
 	if (!desc.loaded)
 		return 0;
 	ret = unlikely(fault) ? fault :

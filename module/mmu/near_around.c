@@ -8,7 +8,7 @@
 
 #include "mmu/annex.h"
 #include "mmu/entry.h"
-#include "mmu/hidden.h"
+#include "mmu/fill.h"
 #include "stats/stats.h"
 
 struct around {

@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Trapped TLBI and AT instructions, applied to the shadow tables and the guest's tables. */
-#include <linux/mm.h>
+/*
+ * Trapped TLBI instructions, applied to the shadow tables: on the full exit path, and at a light
+ * exit (light.c) of one page; or of an ASID or a few pages, if that is one short part.
+ */
 #include <linux/module.h>
 #include <linux/sched.h>
 
-#include "mmu/hidden.h"
-#include "mmu/pairs.h"
-
-/* PAR_EL1 */
-#define PAR_F		BIT_ULL(0)
-#define PAR_FST		GENMASK_ULL(6, 1)
-#define PAR_SH		GENMASK_ULL(8, 7)
-#define PAR_NS		BIT_ULL(9)
-#define PAR_RES1	BIT_ULL(11)
-#define PAR_PA		GENMASK_ULL(47, 12)
-#define PAR_ATTR	GENMASK_ULL(63, 56)
-
-#define SH_OUTER	2
+#include "mmu/again.h"
+#include "mmu/roots_face.h"
+#include "mmu/tlbi_face.h"
+#include "mmu/walk_cache.h"
 
 static bool kept_tables = true;
 module_param(kept_tables, bool, 0644);
 MODULE_PARM_DESC(kept_tables, "a guest's TLBI of an ASID keeps shadow tables, to be compared with the guest's when they are used again (default Y)");
-
-static bool kept_at_once = true;
-module_param(kept_at_once, bool, 0644);
-MODULE_PARM_DESC(kept_at_once, "with kept_tables, a few tables are compared with the guest's by the TLBI itself, and a few of those that a process inherits as it begins (default Y)");
 
 /*
  * Of trees, the one that the vCPU has loaded for the low half can be compared, if a TLBI of an ASID
@@ -32,7 +21,7 @@ MODULE_PARM_DESC(kept_at_once, "with kept_tables, a few tables are compared with
  */
 static void renew_loaded(struct av_vcpu *vcpu, struct av_renew *renew, struct av_tlbi_walk *walk)
 {
-	if (walk->op.scope != AV_TLBI_ASID || !walk->keep || !READ_ONCE(kept_at_once))
+	if (walk->op.scope != AV_TLBI_ASID || !walk->keep || !av_renew_at_once())
 		return;
 	av_mmu_follow(vcpu);
 	if (vcpu->mmu->stale)
@@ -80,18 +69,8 @@ static bool may_be_short(const struct av_tlbi *op)
 	       (op->scope == AV_TLBI_ASID || op->last - op->start < AV_BLOCK_SIZE);
 }
 
-void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree)
-{
-	const struct av_renew renew = {
-		.tree = tree, .kept = true, .find = av_near_find, .arg = vcpu,
-	};
-	u32 work = 0;
-
-	if (READ_ONCE(kept_at_once))
-		av_tree_renew(&vcpu->vm->mmu->shadow, tree, &renew, &work);
-}
-
-bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
+/* An ASID or a range. False: use the full exit path; some of the work may have been done. */
+static noinline bool light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
@@ -120,35 +99,39 @@ bool av_light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	return done;
 }
 
-/* Device and non-cacheable memory is outer shareable whatever SH says. */
-static u8 effective_sh(const struct av_walk *walk)
+/* Returns the number of TLBIs, or -1: use the full exit path. */
+static noinline int tlbi_page(struct av_vcpu *vcpu, struct av_tlbi_page op)
 {
-	bool device = !(walk->attr & 0xf0), uncached = walk->attr == 0x44;
+	struct av_zapped *z = &vcpu->mmu->zapped;
+	bool done = av_shadow_tlbi_page(&vcpu->vm->mmu->shadow, op, z);
+	unsigned int i;
+	int n = 0;
 
-	return device || uncached ? SH_OUTER : walk->sh;
+	for (i = 0; i < z->nr; i++)
+		n += av_mmu_flush_page(vcpu->vm, z->serial[i], op.va);
+	return done ? n : -1;
 }
 
-int av_mmu_at(struct av_vcpu *vcpu, u32 sys, u64 va, u64 *par)
+bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 {
-	/* op2: bit 0 is a write, bit 1 is EL0; CRm 9 has the PAN forms. */
-	u32 op2 = FIELD_GET(AV_SYS_OP2, sys);
-	struct av_mem_reader reader = {};
-	struct av_regime regime;
-	struct av_walk walk;
-	int idx, ret;
+	struct av_tlbi_page op;
+	u64 serial;
+	int n = 0;
 
-	av_vcpu_regime(vcpu, &regime);
-	idx = srcu_read_lock(&vcpu->vm->srcu);
-	reader.slots = av_vm_slots(vcpu->vm);
-	ret = av_walk(&regime, &av_mem_reader_ops, &reader, va, &walk);
-	srcu_read_unlock(&vcpu->vm->srcu, idx);
-	if (ret < 0)
-		return ret;
-	ret = av_walk_permits(&walk, ret, op2 & 2 ? 0 : 1, op2 & 1 ? AV_W : AV_R);
-	if (ret)
-		*par = PAR_F | PAR_RES1 | FIELD_PREP(PAR_FST, AV_FAULT_FSC(ret));
-	else
-		*par = PAR_RES1 | PAR_NS | FIELD_PREP(PAR_ATTR, walk.attr) |
-		       FIELD_PREP(PAR_SH, effective_sh(&walk)) | (walk.ipa & PAR_PA);
-	return 0;
+	if (vcpu->mmu->plain)
+		return false;
+	if (unlikely(!av_tlbi_is_page(sys)))
+		return light_tlbi(vcpu, sys, xt);
+	if (!av_mmu_lock_soon(vcpu))
+		return false;
+	op = av_tlbi_page(sys, xt, av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS);
+	serial = av_shadow_tlbi_again(&vcpu->vm->mmu->shadow, op);
+	if (unlikely(serial == AV_NOT_SWEPT))
+		n = tlbi_page(vcpu, op);
+	else if (serial)
+		n = av_mmu_flush_page(vcpu->vm, serial, op.va);
+	if (likely(n > 0))
+		av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, n);
+	av_mmu_unlock(vcpu);
+	return n >= 0;
 }

@@ -38,9 +38,6 @@ void av_pair_leave_context(struct av_vcpu_mmu *mmu, unsigned int c);
  */
 int av_pair_context(struct av_vcpu *vcpu, bool now);
 
-/* ops.c, under mmu_lock: compare and link tables that a process's new tree has inherited. */
-void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree);
-
 /* The index in pairs[] of the current TTBRs: an existing pair, or a new one without trees. */
 unsigned int av_pair_find(struct av_vcpu *vcpu, const struct av_regime *regime);
 /* Use a pair, and with it the pair through which the guest gets there: new_pair(). */

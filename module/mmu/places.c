@@ -13,6 +13,7 @@
 #include "mmu/pairs.h"
 #include "mmu/renew.h"
 #include "mmu/shown.h"
+#include "mmu/walk_cache.h"
 #include "switch/tlb.h"
 
 /* The vCPU's place of a tree, or -1. Starts with the loaded tree: the high half rarely changes. */

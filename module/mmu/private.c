@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
+#include "mmu/gmem_face.h"
 #include "mmu/internal.h"
 #include "mmu/private.h"
 

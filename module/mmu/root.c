@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which trees a vCPU runs on, and whether virtual EL1 runs from copies. */
-#include <linux/minmax.h>
-#include <linux/module.h>
-
 #include "mmu/annex.h"
 #include "mmu/pairs.h"
-
-void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
-{
-	const struct av_srf *srf = vcpu->srf;
-
-	*regime = (struct av_regime) {
-		.sctlr = av_srf_get(srf, AV_SCTLR_EL1),
-		.tcr = av_srf_get(srf, AV_TCR_EL1),
-		.ttbr0 = av_srf_get(srf, AV_TTBR0_EL1),
-		.ttbr1 = av_srf_get(srf, AV_TTBR1_EL1),
-		.mair = av_srf_get(srf, AV_MAIR_EL1),
-		.ipa_bits = vcpu->vm->pa_bits,
-	};
-}
+#include "mmu/plain.h"
+#include "mmu/regime.h"
+#include "mmu/roots_face.h"
 
 /* The mode of EL1's own trees: with or without copies. */
 static u8 el1_mode(const struct av_vcpu *vcpu)
@@ -78,55 +64,8 @@ static int load(struct av_vcpu *vcpu, int el, choose_fn *choose, bool now)
 	return ret;
 }
 
-/*
- * Instructions that copies cannot execute come in bursts (a kernel boots, firmware's services).
- * So copies are given up for twice as many traps each time, and for half as many once no burst
- * has come for a while. One instruction may need a few traps: for its page, its data's pages,
- * FP registers. Traps handled in the window are counted too, once in so many entries.
- */
-#define PLAIN_MIN	8U
+/* So many loads with copies, and the next time without them is half as long (plain.h). */
 #define GOOD_LOADS	64
-
-static unsigned int copies_left_for = 4096;
-module_param(copies_left_for, uint, 0644);
-MODULE_PARM_DESC(copies_left_for, "traps at most that a vCPU runs without copies after what they cannot do (default 4096, at least 8)");
-
-static u64 ended_in_window(const struct av_srf *srf)
-{
-	unsigned int i;
-	u64 n = 0;
-
-	for (i = 0; i < AV_NR_FAST; i++)
-		n += srf->fast[i];
-	return n;
-}
-
-void av_mmu_count_plain(struct av_vcpu *vcpu)
-{
-	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	u64 now = ended_in_window(vcpu->srf), traps = now - mmu->plain_since;
-
-	mmu->plain_since = now;
-	if (mmu->plain > traps) {
-		mmu->plain -= traps;
-		return;
-	}
-	mmu->plain = 0;
-	mmu->back = true;
-	mmu->stale |= AV_STALE_MODE;
-}
-
-void av_mmu_go_plain(struct av_vcpu *vcpu)
-{
-	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	unsigned int most = clamp(READ_ONCE(copies_left_for), PLAIN_MIN, (unsigned int)U16_MAX);
-
-	av_stat_inc(&vcpu->stats, AV_EVENT_COPIES_LEFT);
-	mmu->plain = mmu->plain_next = clamp(2U * mmu->plain_next, PLAIN_MIN, most);
-	mmu->plain_since = ended_in_window(vcpu->srf);
-	mmu->good_loads = 0;
-	mmu->stale |= AV_STALE_MODE;
-}
 
 /* With the MMU off there is only one tree, which has no copies. */
 static bool may_use_copies(const struct av_vcpu *vcpu)
@@ -140,10 +79,8 @@ static void come_back(struct av_vcpu *vcpu)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
 	mmu->back = false;
-	if (!av_annex_check(vcpu)) {
-		mmu->plain = PLAIN_MIN;
-		mmu->plain_since = ended_in_window(vcpu->srf);
-	}
+	if (!av_annex_check(vcpu))
+		av_mmu_stay_plain(vcpu);
 }
 
 /* Decide whether to use copies until the next load. */
@@ -237,24 +174,6 @@ bool av_mmu_load_now(struct av_vcpu *vcpu)
 	loaded(vcpu, pair, 1);
 	mmu->stale = 0;
 	return true;
-}
-
-void av_mmu_regime_changed(struct av_vcpu *vcpu)
-{
-	vcpu->mmu->regimes++;
-	vcpu->mmu->stale |= AV_STALE_REGS;
-	/* With the MMU off, one tree serves all regimes: its serial does not distinguish them. */
-	vcpu->mmu->device.serial = 0;
-}
-
-void av_mmu_ttbr_changed(struct av_vcpu *vcpu)
-{
-	vcpu->mmu->stale |= AV_STALE_REGS;
-}
-
-void av_mmu_mode_changed(struct av_vcpu *vcpu)
-{
-	vcpu->mmu->stale |= AV_STALE_MODE;
 }
 
 void av_mmu_follow_window(struct av_vcpu *vcpu, int el)

@@ -4,27 +4,22 @@
  * recently used first, one VM at a time. Who is short of memory waits for these calls, and is
  * mostly somebody else: a call does a bounded amount of work, however many VMs there are.
  */
-#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 
 #include "compat/mm.h"
 #include "mmu/copies.h"
+#include "mmu/host.h"
+#include "mmu/host_face.h"
 
 static LIST_HEAD(vms);
 static DEFINE_MUTEX(vms_lock);	/* outside every mmu_lock */
 static struct shrinker *shrinker;
-static atomic_long_t pages_held = ATOMIC_LONG_INIT(0);
 
 /* Most VMs that one call looks at; the next one goes on with those behind them. */
 #define SCAN_VMS	32
 /* Most holds of an mmu_lock in one call, of AV_WORK each. */
 #define SCAN_PARTS	64
-
-void av_shrink_count(long pages)
-{
-	atomic_long_add(pages, &pages_held);
-}
 
 void av_shrink_add(struct av_vm *vm)
 {
@@ -42,7 +37,7 @@ void av_shrink_remove(struct av_vm *vm)
 
 static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 {
-	long n = atomic_long_read(&pages_held);
+	long n = av_shrink_counted();
 
 	return n > 0 ? n : SHRINK_EMPTY;
 }

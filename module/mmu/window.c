@@ -3,6 +3,9 @@
 #include "mmu/memory.h"
 #include "mmu/pairs.h"
 #include "mmu/position.h"
+#include "mmu/regime.h"
+#include "mmu/roots.h"
+#include "mmu/roots_face.h"
 #include "mmu/shown.h"
 #include "switch/switch.h"
 

@@ -12,8 +12,9 @@ tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk.c
-shadow-src := shadow_world.c $(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c \
-	reclaim.c kept.c walk.c)
+trees-src := ../mmu/shadow.c ../mmu/tree.c ../mmu/rmap.c ../mmu/gather.c ../mmu/invalidate.c \
+	../mmu/reclaim.c ../mmu/kept.c ../mmu/walk.c
+shadow-src := shadow_world.c $(trees-src)
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
 test_shadow_kept-src := test_shadow_kept.c $(shadow-src)
@@ -32,8 +33,8 @@ test_position-src := test_position.c ../mmu/position.c
 test_owner-cflags := -pthread
 test_stub-src := test_stub.c ../mmu/stub.c
 test_stub_pairs-src := test_stub_pairs.c ../mmu/stub.c
-test_pairs-src := test_pairs.c ../mmu/root.c ../mmu/pairs.c ../mmu/places.c ../switch/tlb.c \
-	$(addprefix ../mmu/,shadow.c tree.c rmap.c gather.c invalidate.c reclaim.c kept.c walk.c)
+test_pairs-src := test_pairs.c ../mmu/root.c ../mmu/pairs.c ../mmu/places.c ../mmu/regime.c \
+	../mmu/plain.c ../switch/tlb.c $(trees-src)
 test_pairs-cflags := -iquote fake/pairs -iquote fake/tlb -isystem fake/pairs/system \
 	-isystem fake/tlb/system
 test_shown-src := test_shown.c ../mmu/shown.c

@@ -11,8 +11,12 @@
 #include "check.h"
 #include "draw.h"
 #include "mmu/pairs.h"
+#include "mmu/plain.h"
+#include "mmu/regime.h"
 #include "mmu/renew.h"
+#include "mmu/roots_face.h"
 #include "mmu/shown.h"
+#include "mmu/walk_cache.h"
 #include "require.h"
 #include "switch/tlb.h"
 

@@ -36,15 +36,4 @@ static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
 	return vcpu->vm->mmu->annex.once ? vcpu->idx + 1 : 0;
 }
 
-/* mmu/mmu.h */
-int av_mmu_load(struct av_vcpu *vcpu);
-bool av_mmu_load_now(struct av_vcpu *vcpu);
-void av_mmu_go_plain(struct av_vcpu *vcpu);
-void av_mmu_count_plain(struct av_vcpu *vcpu);
-void av_mmu_regime_changed(struct av_vcpu *vcpu);
-void av_mmu_ttbr_changed(struct av_vcpu *vcpu);
-void av_mmu_mode_changed(struct av_vcpu *vcpu);
-void av_mmu_follow_window(struct av_vcpu *vcpu, int el);
-void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime);
-
 #endif /* AV_TESTS_FAKE_MMU_INTERNAL_H */

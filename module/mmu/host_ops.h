@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the shadow tables need of the host. */
+#ifndef AV_MMU_HOST_OPS_H
+#define AV_MMU_HOST_OPS_H
+
+#include "mmu/shadow.h"
+
+extern const struct av_shadow_ops av_host_ops;
+
+#endif /* AV_MMU_HOST_OPS_H */
