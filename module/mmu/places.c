@@ -11,6 +11,7 @@
 #include <linux/io.h>
 
 #include "mmu/pairs.h"
+#include "mmu/position.h"
 #include "mmu/renew.h"
 #include "mmu/shown.h"
 #include "mmu/walk_cache.h"

@@ -22,6 +22,12 @@
 
 #include "mmu/shadow.h"
 
+/* The guest uses this position of the last GiB. */
+static inline void av_window_touched(struct av_shadow *sh, unsigned int position)
+{
+	sh->touched[position / 64] |= BIT_ULL(position % 64);
+}
+
 /* How many positions to look up in the guest's tables at most. */
 #define AV_WINDOW_LOOKS		16
 
@@ -43,5 +49,11 @@ static inline bool av_window_behind(const struct av_shadow *sh, const struct av_
 {
 	return tree->key.high && tree->key.window != sh->window;
 }
+
+/*
+ * Drop some entries of a tree that is behind and that no vCPU has loaded. False: the list of trees
+ * does not begin with one.
+ */
+bool av_shadow_drop_behind(struct av_shadow *sh, struct av_pool *pool);
 
 #endif /* AV_MMU_POSITION_H */

@@ -283,12 +283,6 @@ struct av_shadow {
 #define AV_NO_BASE		(~0ULL)
 #define AV_IDLE_TRIES		8
 
-/* The guest uses this position of the last GiB. */
-static inline void av_window_touched(struct av_shadow *sh, unsigned int position)
-{
-	sh->touched[position / 64] |= BIT_ULL(position % 64);
-}
-
 /* One entry to install. */
 struct av_fill {
 	u64 va;			/* aligned to the entry's size */
@@ -346,12 +340,6 @@ void av_root_detach(struct av_root *root, const struct av_tree *tree);
  * another call may free more.
  */
 u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more);
-
-/*
- * Drop some entries of a tree that is behind (mmu/position.h) and that no vCPU has loaded. False:
- * the list of trees does not begin with one.
- */
-bool av_shadow_drop_behind(struct av_shadow *sh, struct av_pool *pool);
 
 /* Take doomed tables apart, a bounded number per call. True if there are more. */
 bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
