@@ -16,7 +16,7 @@
 #include "cpu/sysreg.h"
 #include "irq/irq.h"
 #include "irq/vgic.h"
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 #include "stats/stats.h"
 #include "switch/leave.h"
 

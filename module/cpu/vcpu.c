@@ -19,7 +19,7 @@
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 
 static unsigned int cheap_traps = AV_CHEAP_ALL;
 module_param(cheap_traps, uint, 0644);

@@ -15,7 +15,7 @@
 #define AV_MMIO_MATCH_H
 
 #include "mmio/decode.h"
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 
 enum av_match {
 	AV_MATCH_YES,		/* one register, within a page: emulate it */

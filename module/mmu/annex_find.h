@@ -6,7 +6,7 @@
 #ifndef AV_MMU_ANNEX_FIND_H
 #define AV_MMU_ANNEX_FIND_H
 
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 
 /* A place for the annex, and how to check that it is still valid. */
 struct av_annex_place {

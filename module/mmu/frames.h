@@ -19,7 +19,7 @@
 #define AV_MMU_FRAMES_H
 
 #include "lib/av_types.h"
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 
 #define AV_PIECE_FRAMES		315
 /* Pieces per table of the second level. */

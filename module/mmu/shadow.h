@@ -47,8 +47,8 @@
 #include "lib/list.h"
 #include "mmu/frames.h"
 #include "mmu/gather.h"
-#include "mmu/walk.h"
 #include "mmu/tlbi.h"
+#include "mmu/walk/walk.h"
 #include "switch/window_desc.h"
 
 #define AV_ENTRIES		512

@@ -11,7 +11,7 @@ test_pmu-src := ../cpu/pmu.c test_pmu.c
 test_mitigate-src := ../switch/mitigate.c test_mitigate.c
 tests += test_sysreg
 test_sysreg-src := ../cpu/sysreg.c $(wildcard ../cpu/regs_*.c) ../cpu/exception.c ../cpu/idregs.c \
-	../cpu/hwdebug.c ../cpu/pmu.c ../mmu/walk.c test_sysreg.c
+	../cpu/hwdebug.c ../cpu/pmu.c ../mmu/walk/walk.c test_sysreg.c
 test_sysreg-cflags := -iquote fake -isystem fake/system
 
 # The short way of a trap against the long one. fuzz_fast: as long as you like.

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 
 #define HOLE	BIT_ULL(20)	/* addresses with this bit are no memory */
 

@@ -13,7 +13,7 @@ tests += test_decode test_match decode_dump fuzz_decode
 
 test_decode-src := test_decode.c
 
-test_match-src := test_match.c ../mmio/match.c ../mmio/decode.c ../mmu/walk.c
+test_match-src := test_match.c ../mmio/match.c ../mmio/decode.c ../mmu/walk/walk.c
 
 decode_dump-src := decode_dump.c ../mmio/decode.c
 decode_dump-run := $(PYTHON) decode_capstone.py

@@ -11,9 +11,9 @@ tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 	 test_shadow_again test_shadow_limits test_shadow_tlbi test_shadow_window test_slots test_pairs test_position test_shown test_stub test_stub_pairs test_owner fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
-test_walk-src := test_walk.c ../mmu/walk.c
+test_walk-src := test_walk.c ../mmu/walk/walk.c
 trees-src := ../mmu/shadow.c ../mmu/tree.c ../mmu/rmap.c ../mmu/gather.c ../mmu/invalidate.c \
-	../mmu/reclaim.c ../mmu/kept.c ../mmu/walk.c
+	../mmu/reclaim.c ../mmu/kept.c ../mmu/walk/walk.c
 shadow-src := shadow_world.c $(trees-src)
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
@@ -44,15 +44,15 @@ test_frames-src := test_frames.c ../mmu/frames.c
 test_around-src := test_around.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 test_resolve-src := test_resolve.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
 test_resolve_annex-src := test_resolve_annex.c ../mmu/resolve.c ../mmu/slots.c $(shadow-src)
-find-src := find_world.c ../mmu/annex_find.c ../mmu/walk.c
+find-src := find_world.c ../mmu/annex_find.c ../mmu/walk/walk.c
 test_annex_find-src := test_annex_find.c $(find-src)
 test_annex_find_hole-src := test_annex_find_hole.c $(find-src)
 test_annex_find_random-src := test_annex_find_random.c $(find-src)
 
-fuzz_walk-src := fuzz_walk.c ../mmu/walk.c fuzz_replay.c
+fuzz_walk-src := fuzz_walk.c ../mmu/walk/walk.c fuzz_replay.c
 fuzz_walk-args := corpus/walk
 $(out)/fuzz_walk.passed: $(wildcard corpus/walk/*)
 
 .PHONY: fuzz_walk
 fuzz_walk:
-	$(call fuzz,fuzz_walk.c ../mmu/walk.c,corpus/walk)
+	$(call fuzz,fuzz_walk.c ../mmu/walk/walk.c,corpus/walk)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/walk_down.h"
+#include "mmu/walk/walk_down.h"
 
 #define MEM_BASE	0x40000000ULL
 #define MEM_SIZE	0x800000

@@ -13,7 +13,7 @@
 #include "cpu/exception.h"
 #include "cpu/idregs.h"
 #include "cpu/pmu.h"
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 #include "stats/classes.h"
 
 #define KVM_REG_ARM64_SYSREG	(0x13ULL << 16)

@@ -4,7 +4,7 @@
  * pseudocode. Faults have its priority: range and EPD; at each level external abort, validity,
  * address size; at the leaf the access flag. Callers check permissions (av_walk_permits()).
  */
-#include "mmu/walk_down.h"
+#include "mmu/walk/walk_down.h"
 
 #define DESC_VALID		BIT_ULL(0)
 #define DESC_TABLE		BIT_ULL(1)	/* at level 3: a page */

@@ -6,7 +6,7 @@
 #ifndef AV_MMU_WALK_DOWN_H
 #define AV_MMU_WALK_DOWN_H
 
-#include "mmu/walk.h"
+#include "mmu/walk/walk.h"
 
 /* Reads a descriptor. Not loaded: av_walk_down() gives up. */
 struct av_walk_word {
