@@ -16,7 +16,7 @@
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
-#include "mmu/slots.h"
+#include "mmu/slots/slots.h"
 #include "stats/stats.h"
 
 struct av_extension {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The host pages behind a slot's frames, as far as they are known (mmu/frames.h). Under
+ * The host pages behind a slot's frames, as far as they are known (mmu/slots/frames.h). Under
  * mmu_lock. A known page is as good as one just returned by the host, so that its hidden faults
  * take few instructions (near.c, light.c).
  *

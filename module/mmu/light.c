@@ -7,7 +7,7 @@
  *
  *  - an abort that is the guest's own fault by its tables;
  *  - a hidden fault of a page that was filled before, so that the host page is known
- *    (mmu/frames.h). Neighbours that were filled before are filled too.
+ *    (mmu/slots/frames.h). Neighbours that were filled before are filled too.
  *
  * The guest's tables are read through the VMM's mapping with page faults disabled.
  */

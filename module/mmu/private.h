@@ -4,7 +4,7 @@
 #define AV_MMU_PRIVATE_H
 
 #include "mmu/gmem.h"
-#include "mmu/slots.h"
+#include "mmu/slots/slots.h"
 
 /* The guest_memfd in KVM_SET_USER_MEMORY_REGION2. */
 struct av_private {

@@ -14,7 +14,7 @@
 
 #include "mmu/annex_find.h"
 #include "mmu/shadow.h"
-#include "mmu/slots.h"
+#include "mmu/slots/slots.h"
 #include "vm/answer.h"
 
 /* Input of av_resolve(); av_hidden_view() sets every field. */

@@ -45,8 +45,8 @@
 
 #include "lib/av_types.h"
 #include "lib/list.h"
-#include "mmu/frames.h"
 #include "mmu/gather.h"
+#include "mmu/slots/frames.h"
 #include "mmu/tlbi.h"
 #include "mmu/walk/walk.h"
 #include "switch/window_desc.h"

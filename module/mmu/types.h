@@ -10,9 +10,9 @@
 
 #include "mmu/limits.h"
 #include "mmu/resolve.h"
-#include "mmu/ring.h"
 #include "mmu/shadow.h"
-#include "mmu/slots.h"
+#include "mmu/slots/ring.h"
+#include "mmu/slots/slots.h"
 #include "switch/types.h"
 #include "vm/regfile.h"
 

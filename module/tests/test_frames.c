@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/frames.h"
-#include "mmu/slots.h"
+#include "mmu/slots/frames.h"
+#include "mmu/slots/slots.h"
 
 static size_t held, most;
 static long allowed;		/* allocations that still succeed; negative: any number */

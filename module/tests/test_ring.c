@@ -19,7 +19,7 @@ static void stored(void);
 	stored();								\
 } while (0)
 
-#include "../mmu/ring.c"
+#include "../mmu/slots/ring.c"
 
 #define BYTES	4096
 #define SIZE	(BYTES / sizeof(struct av_ring_entry))

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/slots.h"
+#include "mmu/slots/slots.h"
 
 #define IPA_BITS	40
 

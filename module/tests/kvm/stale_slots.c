@@ -2,7 +2,7 @@
 /*
  * Two slots, the second one's frames right behind the first one's, with memory of their
  * own each. The module keeps the state of a slot's frames in pieces of 315
- * (module/mmu/frames.h), and the first slot ends within one: a frame of the second slot
+ * (module/mmu/slots/frames.h), and the first slot ends within one: a frame of the second slot
  * must not be taken for one of those that this piece has room for beyond the end.
  *
  * The guest comes through the first slot's last pages to the second's, all of them new to

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Memory slots: KVM's rules in KVM's order, so that errnos agree. */
-#include "mmu/slots.h"
+#include "mmu/slots/slots.h"
 
 #define PAGE_MASK_LOW	0xfffULL
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Dirty rings: rules in ring.h. */
-#include "mmu/ring.h"
+#include "mmu/slots/ring.h"
 
 #define RUN_PAGES	64
 

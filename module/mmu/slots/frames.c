@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Host pages, reverse map heads and state bytes of a slot's frames: rules in frames.h. */
-#include "mmu/frames.h"
+#include "mmu/slots/frames.h"
 
 static u64 pieces_of(const struct av_frames *frames)
 {

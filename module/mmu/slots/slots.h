@@ -12,7 +12,7 @@
 #define AV_MMU_SLOTS_H
 
 #include "lib/av_types.h"
-#include "mmu/frames.h"
+#include "mmu/slots/frames.h"
 
 /* KVM's limits for arm64. */
 #define AV_SLOTS_MAX		32767
