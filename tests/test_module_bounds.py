@@ -276,7 +276,7 @@ def test_all_places_have_their_trees():
     figures = measure(KERNEL, BOARDS["spaces"])[SPACES]
     # A tree of the low half for each place, and those of the high half that all share.
     assert figures["spaces.trees"] > 7 / 8 * VCPUS * PLACES, figures
-    # mmu/limits.h: a table is two pages, or three.
+    # mmu/shadow/limits.h: a table is two pages, or three.
     assert figures["spaces.pages"] <= 3 * (2048 + 4 * VCPUS * PLACES), figures
     assert figures["spaces.charged"] >= 4 * figures["spaces.pages"], figures
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Finding the annex's place, before a kernel's code or in a hole: see annex_find.h. */
 #include "mmu/annex_find.h"
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 #include "mmu/stub.h"
 #include "switch/window_desc.h"
 

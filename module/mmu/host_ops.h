@@ -3,7 +3,7 @@
 #ifndef AV_MMU_HOST_OPS_H
 #define AV_MMU_HOST_OPS_H
 
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 
 extern const struct av_shadow_ops av_host_ops;
 

@@ -6,8 +6,8 @@
  */
 #include "mmu/annex.h"
 #include "mmu/copies.h"
-#include "mmu/entry.h"
 #include "mmu/fill.h"
+#include "mmu/shadow/entry.h"
 #include "stats/stats.h"
 
 #define DESC_VALID	1

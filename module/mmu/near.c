@@ -9,10 +9,10 @@
  * Most aborts are handled without a function call; rare cases are functions of their own.
  */
 #include "mmu/annex.h"
-#include "mmu/entry.h"
 #include "mmu/fault_face.h"
 #include "mmu/fill.h"
 #include "mmu/roots_face.h"
+#include "mmu/shadow/entry.h"
 #include "mmu/shown.h"
 #include "mmu/walk_cache.h"
 #include "stats/stats.h"

@@ -7,8 +7,8 @@
 #include <linux/uaccess.h>
 
 #include "mmu/annex.h"
-#include "mmu/entry.h"
 #include "mmu/fill.h"
+#include "mmu/shadow/entry.h"
 #include "stats/stats.h"
 
 struct around {

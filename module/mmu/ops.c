@@ -6,8 +6,8 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 
-#include "mmu/again.h"
 #include "mmu/roots_face.h"
+#include "mmu/shadow/again.h"
 #include "mmu/tlbi_face.h"
 #include "mmu/walk_cache.h"
 

@@ -11,8 +11,8 @@
 #include <linux/io.h>
 
 #include "mmu/pairs.h"
-#include "mmu/position.h"
-#include "mmu/renew.h"
+#include "mmu/shadow/position.h"
+#include "mmu/shadow/renew.h"
 #include "mmu/shown.h"
 #include "mmu/walk_cache.h"
 #include "switch/tlb.h"
@@ -172,7 +172,7 @@ static void empty_place(struct av_vcpu *vcpu, unsigned int i, struct av_tree *tr
 	av_tree_retire(sh, tree);
 }
 
-/* Drop trees that are behind (mmu/position.h) and that no vCPU has loaded, in parts. */
+/* Drop trees that are behind (mmu/shadow/position.h) and that no vCPU has loaded, in parts. */
 static void drop_behind(struct av_vm *vm, struct av_pool *pool)
 {
 	bool more;

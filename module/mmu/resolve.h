@@ -13,7 +13,7 @@
 #define AV_MMU_RESOLVE_H
 
 #include "mmu/annex_find.h"
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 #include "mmu/slots/slots.h"
 #include "vm/answer.h"
 
@@ -120,7 +120,7 @@ static inline void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
 /*
  * The page of the last device access, with the rights seen so far: a translation cached as in a
  * TLB, for one tree and one exception level. The caller drops it when the tree's sequence
- * number changes (mmu/tlbi.h), when a register of the regime other than a TTBR changes, and
+ * number changes (mmu/shadow/tlbi.h), when a register of the regime other than a TTBR changes, and
  * when memory is added or removed.
  */
 struct av_device_page {

@@ -8,9 +8,9 @@
 #include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
-#include "mmu/limits.h"
 #include "mmu/resolve.h"
-#include "mmu/shadow.h"
+#include "mmu/shadow/limits.h"
+#include "mmu/shadow/shadow.h"
 #include "mmu/slots/ring.h"
 #include "mmu/slots/slots.h"
 #include "switch/types.h"
@@ -243,7 +243,7 @@ struct av_vcpu_mmu {
 	u8 place_asids[AV_PLACE_ASIDS];	/* how many of trees[], by ASID modulo this */
 	unsigned int next_tree;
 	u32 place_tagged;		/* a bit per tree of a single ASID … */
-	u32 place_behind;		/* … and per tree that is behind (mmu/position.h) */
+	u32 place_behind;		/* … and per tree that is behind (mmu/shadow/position.h) */
 	u8 el0_place;			/* of the tree that av_pair_foresee_el0() found last */
 	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */

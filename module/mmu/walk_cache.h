@@ -10,7 +10,7 @@
 #define AV_MMU_WALK_CACHE_H
 
 #include "mmu/memory.h"
-#include "mmu/renew.h"
+#include "mmu/shadow/renew.h"
 
 /* Is near va's table, and not invalidated by the guest? (For the host: av_near_taken_back().) */
 static __always_inline bool av_near_current(const struct av_vm_mmu *mmu, const struct av_near *near,

@@ -2,10 +2,10 @@
 /* The window moves out of the guest's way: rules in position.h. */
 #include "mmu/memory.h"
 #include "mmu/pairs.h"
-#include "mmu/position.h"
 #include "mmu/regime.h"
 #include "mmu/roots.h"
 #include "mmu/roots_face.h"
+#include "mmu/shadow/position.h"
 #include "mmu/shown.h"
 #include "switch/switch.h"
 

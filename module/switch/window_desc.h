@@ -5,7 +5,7 @@
  * The window is 2 MiB of the last GiB of the kernel half, at one of 512 positions. Each vCPU has
  * it at one of them. Every tree for TTBR1 that the vCPU runs on maps it there, with the same
  * level-3 table, the VM's. A guest that uses those 2 MiB itself makes the window move
- * (mmu/position.h).
+ * (mmu/shadow/position.h).
  */
 #ifndef AV_SWITCH_WINDOW_DESC_H
 #define AV_SWITCH_WINDOW_DESC_H

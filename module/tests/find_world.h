@@ -15,7 +15,7 @@
 #define AV_TESTS_FIND_WORLD_H
 
 #include "mmu/annex_find.h"
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 #include "mmu/stub.h"
 
 #define AREA		((u64)AV_STUB_AREA)

@@ -12,8 +12,8 @@ tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk/walk.c
-trees-src := ../mmu/shadow.c ../mmu/tree.c ../mmu/rmap.c ../mmu/gather.c ../mmu/invalidate.c \
-	../mmu/reclaim.c ../mmu/kept.c ../mmu/walk/walk.c
+trees-src := ../mmu/shadow/shadow.c ../mmu/shadow/tree.c ../mmu/shadow/rmap.c ../mmu/shadow/gather.c ../mmu/shadow/invalidate.c \
+	../mmu/shadow/reclaim.c ../mmu/shadow/kept.c ../mmu/walk/walk.c
 shadow-src := shadow_world.c $(trees-src)
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
@@ -26,10 +26,10 @@ test_shadow_again-src := test_shadow_again.c $(shadow-src)
 test_shadow_limits-src := test_shadow_limits.c $(shadow-src)
 test_shadow_random-src := test_shadow_random.c $(shadow-src)
 test_shadow_window-src := test_shadow_window.c $(shadow-src)
-test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/tlbi.c
+test_shadow_tlbi-src := test_shadow_tlbi.c ../mmu/shadow/tlbi.c
 test_slots-src := test_slots.c ../mmu/slots/slots.c
 test_owner-src := test_owner.c ../mmu/owner.c
-test_position-src := test_position.c ../mmu/position.c
+test_position-src := test_position.c ../mmu/shadow/position.c
 test_owner-cflags := -pthread
 test_stub-src := test_stub.c ../mmu/stub.c
 test_stub_pairs-src := test_stub_pairs.c ../mmu/stub.c

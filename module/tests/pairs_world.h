@@ -13,7 +13,7 @@
 #include "mmu/pairs.h"
 #include "mmu/plain.h"
 #include "mmu/regime.h"
-#include "mmu/renew.h"
+#include "mmu/shadow/renew.h"
 #include "mmu/roots_face.h"
 #include "mmu/shown.h"
 #include "mmu/walk_cache.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The world around the shadow tables: memory, slots and a TLB that remembers. */
-#include "mmu/again.h"
-#include "mmu/limits.h"
+#include "mmu/shadow/again.h"
+#include "mmu/shadow/limits.h"
 #include "require.h"
 #include "shadow_world.h"
 

@@ -11,7 +11,7 @@
 #ifndef AV_TESTS_SHADOW_WORLD_H
 #define AV_TESTS_SHADOW_WORLD_H
 
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 
 #define NR_GFNS		8192
 #define MAX_PTS		400

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the window moves to (mmu/position.c): away from what the guest touches and has mapped, and,
+ * Where the window moves to (mmu/shadow/position.c): away from what the guest touches and has mapped, and,
  * whatever many vCPUs do, so that each of them gets on.
  */
 #include "check.h"
 #include "draw.h"
-#include "mmu/position.h"
+#include "mmu/shadow/position.h"
 
 #define LAST		(AV_WINDOW_POSITIONS - 1)
 #define NONE		AV_WINDOW_POSITIONS

@@ -3,7 +3,7 @@
  * TLBI of the page that was named before (av_shadow_tlbi_again()): when it is done, what it drops and
  * flushes, and what makes it be left to av_shadow_tlbi_page().
  */
-#include "mmu/again.h"
+#include "mmu/shadow/again.h"
 #include "check.h"
 #include "shadow_world.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is kept for longer (mmu/kept.c): entries that are asleep in a table that is linked,
+ * What is kept for longer (mmu/shadow/kept.c): entries that are asleep in a table that is linked,
  * and trees whose process is gone, for the next one.
  */
 #include "check.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that a TLBI of an ASID keeps (mmu/kept.c): out of reach, they are on the reverse
+ * Tables that a TLBI of an ASID keeps (mmu/shadow/kept.c): out of reach, they are on the reverse
  * map and are freed as others are; and with a fault come back the entries that the guest
  * still has, and no other.
  */

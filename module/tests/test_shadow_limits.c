@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/limits.h"
+#include "mmu/shadow/limits.h"
 #include "shadow_world.h"
 
 #define VCPUS		40

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "mmu/entry.h"
-#include "mmu/limits.h"
+#include "mmu/shadow/entry.h"
+#include "mmu/shadow/limits.h"
 #include "check.h"
 #include "shadow_world.h"
 

@@ -6,7 +6,7 @@
  * the model has, with the same page and rights. What an operation need not
  * drop is checked by name in test_shadow.c, here only that most is kept.
  */
-#include "mmu/entry.h"
+#include "mmu/shadow/entry.h"
 #include "check.h"
 #include "shadow_world.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that are compared at once (av_tree_renew() in mmu/kept.c): by a TLBI of the ASID, where
+ * Tables that are compared at once (av_tree_renew() in mmu/shadow/kept.c): by a TLBI of the ASID, where
  * they stay linked, and for a process that inherits them.
  */
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/renew.h"
+#include "mmu/shadow/renew.h"
 #include "shadow_world.h"
 
 #define PAGE		0x1000ULL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TLBI: every encoding of op1, CRm and op2, and what operands name. */
 #include "check.h"
-#include "mmu/tlbi.h"
+#include "mmu/shadow/tlbi.h"
 
 #define ALL_FEATURES	(AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER)
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/position.h"
+#include "mmu/shadow/position.h"
 #include "shadow_world.h"
 
 #define WINDOW		av_window_at(AV_WINDOW_HOME)

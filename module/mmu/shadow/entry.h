@@ -3,7 +3,7 @@
 #ifndef AV_MMU_ENTRY_H
 #define AV_MMU_ENTRY_H
 
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 
 /* Put an entry on gfn's reverse map; head is the map's head, or NULL. */
 static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, u32 gfn, u32 *head)

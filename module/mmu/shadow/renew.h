@@ -3,7 +3,7 @@
 #ifndef AV_MMU_RENEW_H
 #define AV_MMU_RENEW_H
 
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 
 /* Where the guest has a level-3 table: found; nowhere; not to be found without waiting. */
 enum av_found_table { AV_TABLE_FOUND, AV_TABLE_NONE, AV_TABLE_LATER };

@@ -20,7 +20,7 @@
 #ifndef AV_MMU_POSITION_H
 #define AV_MMU_POSITION_H
 
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 
 /* The guest uses this position of the last GiB. */
 static inline void av_window_touched(struct av_shadow *sh, unsigned int position)

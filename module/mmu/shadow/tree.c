@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trees: keys, search, creation and removal, and vCPUs' copies of their roots. */
-#include "mmu/position.h"
+#include "mmu/shadow/position.h"
 
 /* Fields of TCR_EL1 that affect the translation of a half. */
 #define TCR_LOW		(AV_TCR_T0SZ | AV_TCR_EPD0 | AV_TCR_TG0 | AV_TCR_IPS | AV_TCR_TBI0 | \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TLBI instructions of the EL1&0 regime: one row per operation. */
-#include "mmu/tlbi.h"
+#include "mmu/shadow/tlbi.h"
 
 #define XT_TG		GENMASK_ULL(47, 46)
 #define XT_SCALE	GENMASK_ULL(45, 44)

@@ -35,7 +35,7 @@
  * guest maps a non-global page there; then each ASID gets its own (av_shadow.high_tagged). A
  * tree also serves every ASID if it belongs to the empty TTBR0 tables that a kernel uses
  * between two processes (av_shadow.idle_base). Each of TTBR1's trees has the window at one
- * position for life, and serves only vCPUs that have it there (mmu/position.h).
+ * position for life, and serves only vCPUs that have it there (mmu/shadow/position.h).
  *
  * Roots. No vCPU runs on a tree's own root table. Each has a copy (struct av_root), which is
  * filled and cleared together with the tree's root.
@@ -45,9 +45,9 @@
 
 #include "lib/av_types.h"
 #include "lib/list.h"
-#include "mmu/gather.h"
+#include "mmu/shadow/gather.h"
+#include "mmu/shadow/tlbi.h"
 #include "mmu/slots/frames.h"
-#include "mmu/tlbi.h"
 #include "mmu/walk/walk.h"
 #include "switch/window_desc.h"
 
@@ -233,7 +233,7 @@ struct av_shadow {
 	const struct av_shadow_ops *ops;
 	void *ctx;
 	u64 window_pa;		/* the window's level-3 table */
-	/* mmu/position.h: the window's position, and which positions the guest uses */
+	/* mmu/shadow/position.h: the window's position, and which positions the guest uses */
 	u16 window;
 	u64 touched[AV_WINDOW_POSITIONS / 64];
 	u8 attr_normal;		/* AttrIndx of Normal write-back memory */

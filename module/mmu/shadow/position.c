@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Where the window is: rules in position.h. */
-#include "mmu/position.h"
+#include "mmu/shadow/position.h"
 
 static bool is_touched(const u64 *touched, unsigned int position)
 {

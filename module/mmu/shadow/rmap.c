@@ -7,7 +7,7 @@
  * needs no search however many entries map the frame. Blocks have heads of their own, one per 2
  * MiB of frames.
  */
-#include "mmu/entry.h"
+#include "mmu/shadow/entry.h"
 
 static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 {

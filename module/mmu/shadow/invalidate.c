@@ -7,8 +7,8 @@
  * they gain trees at their ends and lose trees anywhere. Trees made since the TLBI began need
  * no visit: they hold nothing older.
  */
-#include "mmu/again.h"
-#include "mmu/shadow.h"
+#include "mmu/shadow/again.h"
+#include "mmu/shadow/shadow.h"
 
 #define LISTS		(AV_TREE_BUCKETS + 1)
 #define PLACES		(2 * LISTS)

@@ -3,8 +3,8 @@
  * Freeing tables: doomed ones are taken apart; trees are dropped to make room, least recently
  * used first. Some work per call.
  */
-#include "mmu/entry.h"
-#include "mmu/position.h"
+#include "mmu/shadow/entry.h"
+#include "mmu/shadow/position.h"
 
 /* A table's cost besides its entries, in units of AV_WORK: mostly freeing its pages. */
 static u32 table_work(const struct av_pt *pt)

@@ -3,7 +3,7 @@
  * Entries that were cleared and are not flushed yet. A flush names pages; when there are too
  * many, it names the page's tree; when there are too many trees, the whole VM.
  */
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 
 static bool names_tree(const struct av_flush *f, u64 serial)
 {

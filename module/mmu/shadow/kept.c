@@ -44,8 +44,8 @@
  * is not over, and mmu_lock not released, before a flush of the whole tree. For a new process they
  * are tables that it inherits, which nobody can reach yet.
  */
-#include "mmu/entry.h"
-#include "mmu/renew.h"
+#include "mmu/shadow/entry.h"
+#include "mmu/shadow/renew.h"
 
 static void keep_entry(struct av_pt *pt, u32 idx)
 {

@@ -3,7 +3,7 @@
 #ifndef AV_MMU_AGAIN_H
 #define AV_MMU_AGAIN_H
 
-#include "mmu/entry.h"
+#include "mmu/shadow/entry.h"
 
 /* Record a range: fills under way that walked one of its addresses must start over. */
 static __always_inline void av_recent_note(u64 *seq, struct av_recent *recent, u64 start, u64 last)

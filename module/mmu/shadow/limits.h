@@ -3,7 +3,7 @@
 #ifndef AV_MMU_LIMITS_H
 #define AV_MMU_LIMITS_H
 
-#include "mmu/shadow.h"
+#include "mmu/shadow/shadow.h"
 
 /* Trees that a vCPU keeps a reference on, to switch between them without mmu_lock. */
 #define AV_VCPU_TREES		32
