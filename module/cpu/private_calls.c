@@ -21,7 +21,7 @@
 #include "cpu/cpu.h"
 #include "cpu/private_calls.h"
 #include "mmu/mmu.h"
-#include "mmu/patch.h"
+#include "mmu/stub/patch.h"
 
 /* How long to wait before retrying a page that is pinned by a device's transfer. */
 #define WAIT_US		50

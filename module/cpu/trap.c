@@ -14,7 +14,7 @@
 #include "cpu/insn.h"
 #include "cpu/sysreg.h"
 #include "mmu/mmu.h"
-#include "mmu/patch.h"
+#include "mmu/stub/patch.h"
 #include "stats/stats.h"
 
 static int undefined(struct av_vcpu *vcpu)

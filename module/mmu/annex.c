@@ -9,9 +9,9 @@
 #include "mmu/code_face.h"
 #include "mmu/copies.h"
 #include "mmu/memory.h"
-#include "mmu/patch.h"
 #include "mmu/plain.h"
 #include "mmu/regime.h"
+#include "mmu/stub/patch.h"
 
 /* A frame number so high that the reverse map has no head for it. */
 #define NO_GFN		0x7fffffff

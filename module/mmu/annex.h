@@ -10,7 +10,7 @@
  *    reuses the addresses (free_initmem()).
  *
  * The first page maps the shared page of the vCPU's own register file (vm/regfile.h), readable
- * and writable. The other pages hold the VM's stubs (mmu/stub.h), execute-only: a data access
+ * and writable. The other pages hold the VM's stubs (mmu/stub/stub.h), execute-only: a data access
  * there sees what the guest has mapped. A hole is valid while the anchor, a page of the image
  * below it, translates as before and nothing is mapped at the annex. Tables without the anchor,
  * such as a kernel's tables for user space, have no annex. If a guest maps something in the
@@ -36,7 +36,7 @@
 #define AV_MMU_ANNEX_H
 
 #include "mmu/hidden.h"
-#include "mmu/stub.h"
+#include "mmu/stub/stub.h"
 
 /* ---- annex.c ---- */
 

@@ -14,7 +14,7 @@
 
 #include "mmu/copies.h"
 #include "mmu/fill.h"
-#include "mmu/stub.h"
+#include "mmu/stub/stub.h"
 
 static bool huge_pages = true;
 module_param(huge_pages, bool, 0644);

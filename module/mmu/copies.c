@@ -9,7 +9,7 @@
 #include "mmu/annex.h"
 #include "mmu/code_face.h"
 #include "mmu/copies.h"
-#include "mmu/patch.h"
+#include "mmu/stub/patch.h"
 
 /* Copies freed at once: their pages go back to the page allocator in one go. */
 #define BATCH	32

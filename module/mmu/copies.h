@@ -3,7 +3,7 @@
  * Copies of the pages that virtual EL1 executes.
  *
  * In a tree of AV_MODE_EL1_COPIES, every executable page is a patched copy of the guest's page
- * (mmu/patch.h), mapped execute-only: none of the guest's own instructions run. Data is
+ * (mmu/stub/patch.h), mapped execute-only: none of the guest's own instructions run. Data is
  * accessed in the guest's page. At one address a page is never both; each change is a hidden
  * fault.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What an abort means: rules in resolve.h. */
 #include "mmu/resolve.h"
-#include "mmu/stub.h"
+#include "mmu/stub/stub.h"
 
 /* Pass on faults that have nothing to do with the shadow tables. */
 static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av_answer *answer)

@@ -12,9 +12,9 @@
 #ifndef AV_MMU_RESOLVE_H
 #define AV_MMU_RESOLVE_H
 
-#include "mmu/annex_find.h"
 #include "mmu/shadow/shadow.h"
 #include "mmu/slots/slots.h"
+#include "mmu/stub/annex_find.h"
 #include "vm/answer.h"
 
 /* Input of av_resolve(); av_hidden_view() sets every field. */

@@ -4,7 +4,7 @@
 #define AV_MMU_ROOTS_FACE_H
 
 #include "mmu/plain.h"
-#include "mmu/stub.h"
+#include "mmu/stub/stub.h"
 #include "mmu/types.h"
 #include "switch/switch.h"
 #include "vm/regfile.h"

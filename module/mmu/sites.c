@@ -8,7 +8,7 @@
 #include "mmu/annex.h"
 #include "mmu/code_face.h"
 #include "mmu/copies.h"
-#include "mmu/patch.h"
+#include "mmu/stub/patch.h"
 
 #define GRANULE		(AV_STUB_GRANULE * sizeof(u32))
 #define PER_PAGE	(PAGE_SIZE / GRANULE)

@@ -14,9 +14,9 @@
 #ifndef AV_TESTS_FIND_WORLD_H
 #define AV_TESTS_FIND_WORLD_H
 
-#include "mmu/annex_find.h"
+#include "mmu/stub/annex_find.h"
 #include "mmu/shadow/shadow.h"
-#include "mmu/stub.h"
+#include "mmu/stub/stub.h"
 
 #define AREA		((u64)AV_STUB_AREA)
 #define PAGES		(AV_STUB_AREA / AV_PAGE_SIZE)

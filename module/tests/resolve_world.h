@@ -10,7 +10,7 @@
 
 #include "check.h"
 #include "mmu/resolve.h"
-#include "mmu/stub.h"
+#include "mmu/stub/stub.h"
 #include "shadow_world.h"
 
 #define TABLES		0x40000000ULL

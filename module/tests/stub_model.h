@@ -2,14 +2,14 @@
 /*
  * A model of a CPU at EL0 for test_stub.c and test_stub_pairs.c: the few instructions
  * that stubs are made of, written from the manual's encodings; it shares nothing with
- * mmu/stub.c. What stubs have no business to do is STRAY. And what the instructions
+ * mmu/stub/stub.c. What stubs have no business to do is STRAY. And what the instructions
  * mean that stubs stand for.
  */
 #ifndef AV_TESTS_STUB_MODEL_H
 #define AV_TESTS_STUB_MODEL_H
 
 #include "check.h"
-#include "mmu/stub.h"
+#include "mmu/stub/stub.h"
 #include "vm/regfile.h"
 
 #define MIB	0x100000ULL

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
-#include "mmu/patch.h"
+#include "mmu/stub/patch.h"
 
 bool fake_meltdown_safe = true, fake_id_fields = true;
 u64 fake_midr = 0x410fd083;

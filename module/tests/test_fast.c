@@ -19,7 +19,7 @@
 #include "cpu/quick.h"
 #include "cpu/sysreg.h"
 #include "irq/vgic.h"
-#include "mmu/patch.h"
+#include "mmu/stub/patch.h"
 #include "stats/stats.h"
 
 bool fake_meltdown_safe = true, fake_id_fields = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code of virtual EL1 as it stands in a copy: mmu/patch.h. */
+/* Code of virtual EL1 as it stands in a copy: mmu/stub/patch.h. */
 #include "check.h"
-#include "mmu/patch.h"
+#include "mmu/stub/patch.h"
 
 #define SP_EL0		AV_SYS(3, 0, 4, 1, 0)
 #define TPIDR_EL1	AV_SYS(3, 0, 13, 0, 4)

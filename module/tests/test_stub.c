@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stubs (mmu/stub.h) against the instructions that they stand for: a model of a CPU
+ * Stubs (mmu/stub/stub.h) against the instructions that they stand for: a model of a CPU
  * (stub_model.h) runs what stands at the site and in the stub.
  */
 #include "stub_model.h"

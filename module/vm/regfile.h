@@ -186,7 +186,7 @@ struct av_srf {
 			u32 el1h;		/* AV_PSR_EL1H */
 			/*
 			 * TPIDR_EL0 and TPIDRRO_EL0 hold virtual EL1's SP_EL0 and TPIDR_EL1
-			 * (mmu/patch.h): in_place: now; copies: whenever virtual EL1 runs.
+			 * (mmu/stub/patch.h): in_place: now; copies: whenever virtual EL1 runs.
 			 * Outside the guest all four are in sys[].
 			 */
 			u32 copies;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tokens. In a copy of the guest's kernel (mmu/patch.h), the instructions that trap most often
+ * Tokens. In a copy of the guest's kernel (mmu/stub/patch.h), the instructions that trap most often
  * are replaced by SVCs whose immediate names the original instruction. The immediate is in the
  * syndrome, so that nothing is fetched, decoded or looked up (switch/quick.S). An SVC of the
  * guest's own with such an immediate is replaced by AV_SYS_COPY_SVC, which is unknown at EL0.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Encoding of stubs: rules in stub.h. */
-#include "mmu/patch.h"
-#include "mmu/stub.h"
+#include "mmu/stub/patch.h"
+#include "mmu/stub/stub.h"
 #include "vm/regfile.h"
 
 /* Instructions. Distances are in words; size is log2 of bytes; Rn may be SP. */

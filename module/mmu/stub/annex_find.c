@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Finding the annex's place, before a kernel's code or in a hole: see annex_find.h. */
-#include "mmu/annex_find.h"
 #include "mmu/shadow/shadow.h"
-#include "mmu/stub.h"
+#include "mmu/stub/annex_find.h"
+#include "mmu/stub/stub.h"
 #include "switch/window_desc.h"
 
 /* How far below the vectors to look for an Image, and how far above for a hole. */
