@@ -21,8 +21,8 @@
 #ifndef AV_MMU_MEMORY_H
 #define AV_MMU_MEMORY_H
 
+#include "mmu/abort/resolve.h"
 #include "mmu/internal.h"
-#include "mmu/resolve.h"
 
 /* ---- frames ---- */
 

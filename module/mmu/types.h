@@ -8,7 +8,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
-#include "mmu/resolve.h"
+#include "mmu/abort/resolve.h"
 #include "mmu/shadow/limits.h"
 #include "mmu/shadow/shadow.h"
 #include "mmu/slots/ring.h"

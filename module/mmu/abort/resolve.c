@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What an abort means: rules in resolve.h. */
-#include "mmu/resolve.h"
+#include "mmu/abort/resolve.h"
 #include "mmu/stub/stub.h"
 
 /* Pass on faults that have nothing to do with the shadow tables. */
