@@ -8,7 +8,7 @@
 #include "irq/irq.h"
 #include "mmio/match.h"
 #include "mmio/mmio.h"
-#include "mmu/types.h"
+#include "mmu/base/types.h"
 #include "stats/stats.h"
 #include "vm/regfile.h"
 

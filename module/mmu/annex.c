@@ -6,11 +6,11 @@
 #include <linux/slab.h>
 
 #include "mmu/annex.h"
+#include "mmu/base/plain.h"
+#include "mmu/base/regime.h"
 #include "mmu/code_face.h"
 #include "mmu/copies.h"
 #include "mmu/memory.h"
-#include "mmu/plain.h"
-#include "mmu/regime.h"
 #include "mmu/stub/patch.h"
 
 /* A frame number so high that the reverse map has no head for it. */

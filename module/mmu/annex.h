@@ -35,7 +35,7 @@
 #ifndef AV_MMU_ANNEX_H
 #define AV_MMU_ANNEX_H
 
-#include "mmu/hidden.h"
+#include "mmu/base/hidden.h"
 #include "mmu/stub/stub.h"
 
 /* ---- annex.c ---- */

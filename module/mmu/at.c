@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trapped AT instructions, by the guest's tables. */
+#include "mmu/base/regime.h"
 #include "mmu/guest_face.h"
 #include "mmu/memory.h"
-#include "mmu/regime.h"
 
 /* PAR_EL1 */
 #define PAR_F		BIT_ULL(0)

@@ -3,8 +3,8 @@
 #ifndef AV_MMU_CODE_FACE_H
 #define AV_MMU_CODE_FACE_H
 
+#include "mmu/base/types.h"
 #include "mmu/stub/stub.h"
-#include "mmu/types.h"
 #include "vm/regfile.h"
 #include "vm/vcpu.h"
 

@@ -19,7 +19,7 @@
 #ifndef AV_MMU_COPIES_H
 #define AV_MMU_COPIES_H
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 /* Most copies per VM: enough for a large kernel's text and modules. Then the oldest is replaced. */
 #define AV_COPIES_MIN		256

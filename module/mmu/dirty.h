@@ -3,7 +3,7 @@
 #ifndef AV_MMU_DIRTY_H
 #define AV_MMU_DIRTY_H
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 /*
  * dirty.c: log a page that is or may be written from now on: by vcpu, which runs in this

@@ -11,13 +11,13 @@
 #include <linux/mm.h>
 
 #include "mmu/annex.h"
+#include "mmu/base/plain.h"
+#include "mmu/base/regime.h"
 #include "mmu/code_face.h"
 #include "mmu/copies.h"
 #include "mmu/dirty.h"
 #include "mmu/fault_face.h"
 #include "mmu/fill.h"
-#include "mmu/plain.h"
-#include "mmu/regime.h"
 #include "mmu/roots.h"
 #include "stats/stats.h"
 #include "stats/trace.h"

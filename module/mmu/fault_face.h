@@ -3,7 +3,7 @@
 #ifndef AV_MMU_FAULT_FACE_H
 #define AV_MMU_FAULT_FACE_H
 
-#include "mmu/types.h"
+#include "mmu/base/types.h"
 #include "vm/answer.h"
 #include "vm/vcpu.h"
 

@@ -3,7 +3,7 @@
 #ifndef AV_MMU_FILL_H
 #define AV_MMU_FILL_H
 
-#include "mmu/hidden.h"
+#include "mmu/base/hidden.h"
 #include "mmu/memory.h"
 
 /* Under mmu_lock: fill an entry, as av_shadow_fill() does. */

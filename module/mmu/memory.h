@@ -22,7 +22,7 @@
 #define AV_MMU_MEMORY_H
 
 #include "mmu/abort/resolve.h"
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 /* ---- frames ---- */
 

@@ -19,16 +19,16 @@
 
 #include <linux/types.h>
 
+#include "mmu/base/regime.h"
+#include "mmu/base/types.h"
 #include "mmu/code_face.h"
 #include "mmu/dirty_face.h"
 #include "mmu/fault_face.h"
 #include "mmu/gmem_face.h"
 #include "mmu/guest_face.h"
 #include "mmu/host_face.h"
-#include "mmu/regime.h"
 #include "mmu/roots_face.h"
 #include "mmu/tlbi_face.h"
-#include "mmu/types.h"
 #include "vm/vcpu.h"
 
 /* Set up vm->mmu. May sleep. 0 or an errno, with nothing left to undo. */

@@ -7,7 +7,7 @@
 #ifndef AV_MMU_PAIRS_H
 #define AV_MMU_PAIRS_H
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 /* The key of the tree that a vCPU needs for a half, but for an owner. */
 static inline void av_vcpu_tree_key(const struct av_vcpu *vcpu, bool high, int el,

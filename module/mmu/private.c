@@ -9,8 +9,8 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
+#include "mmu/base/base.h"
 #include "mmu/gmem_face.h"
-#include "mmu/internal.h"
 #include "mmu/private.h"
 
 /* ---- slots ------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #ifndef AV_MMU_PROTECT_H
 #define AV_MMU_PROTECT_H
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 /* Pages per part: with all of their entries, about 150,000 instructions. */
 #define AV_PROTECT_PART	512

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which trees a vCPU runs on, and whether virtual EL1 runs from copies. */
 #include "mmu/annex.h"
+#include "mmu/base/plain.h"
+#include "mmu/base/regime.h"
 #include "mmu/pairs.h"
-#include "mmu/plain.h"
-#include "mmu/regime.h"
 #include "mmu/roots_face.h"
 
 /* The mode of EL1's own trees: with or without copies. */

@@ -3,9 +3,9 @@
 #ifndef AV_MMU_ROOTS_FACE_H
 #define AV_MMU_ROOTS_FACE_H
 
-#include "mmu/plain.h"
+#include "mmu/base/plain.h"
+#include "mmu/base/types.h"
 #include "mmu/stub/stub.h"
-#include "mmu/types.h"
 #include "switch/switch.h"
 #include "vm/regfile.h"
 #include "vm/vcpu.h"

@@ -20,7 +20,7 @@
 #ifndef AV_MMU_SHOWN_H
 #define AV_MMU_SHOWN_H
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 /* The window takes addresses of so many bits for ones that the guest has (switch/own_abort.S). */
 #define AV_SHOWN_PA_BITS	40

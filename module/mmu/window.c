@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The window moves out of the guest's way: rules in position.h. */
+#include "mmu/base/regime.h"
 #include "mmu/memory.h"
 #include "mmu/pairs.h"
-#include "mmu/regime.h"
 #include "mmu/roots.h"
 #include "mmu/roots_face.h"
 #include "mmu/shadow/position.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Is a hidden fault's walk still valid? */
-#include "mmu/hidden.h"
+#include "mmu/base/hidden.h"
 
 /* A global leaf is also voided by a TLBI of another ASID. Tables on the way may be voided, too. */
 bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c)

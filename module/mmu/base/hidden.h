@@ -3,7 +3,7 @@
 #ifndef AV_MMU_HIDDEN_H
 #define AV_MMU_HIDDEN_H
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 struct av_hidden {
 	struct av_vcpu *vcpu;

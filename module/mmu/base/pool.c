@@ -9,7 +9,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 static void pt_free(struct av_pt *pt)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* mmu/internal.h, as far as trees' users go. */
+/* mmu/base/base.h, as far as trees' users go. */
 #ifndef AV_TESTS_FAKE_MMU_INTERNAL_H
 #define AV_TESTS_FAKE_MMU_INTERNAL_H
 
 #include "fake.h"
-#include "mmu/types.h"
+#include "mmu/base/types.h"
 
 int av_mmu_fill_pool(struct av_vcpu *vcpu);
 void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);

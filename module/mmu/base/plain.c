@@ -3,8 +3,8 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 
-#include "mmu/internal.h"
-#include "mmu/plain.h"
+#include "mmu/base/base.h"
+#include "mmu/base/plain.h"
 
 #define PLAIN_MIN	8U
 

@@ -7,7 +7,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "mmu/internal.h"
+#include "mmu/base/base.h"
 
 /* How often to try a lock that is held: some microseconds. */
 #define LOCK_LOOKS	64

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The guest's translation regime, from the vCPU's registers. */
-#include "mmu/internal.h"
-#include "mmu/regime.h"
+#include "mmu/base/base.h"
+#include "mmu/base/regime.h"
 
 void av_vcpu_regime(struct av_vcpu *vcpu, struct av_regime *regime)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What all rooms of mmu/'s kernel side share: the lock, sequence numbers, tables in stock. */
-#ifndef AV_MMU_INTERNAL_H
-#define AV_MMU_INTERNAL_H
+#ifndef AV_MMU_BASE_H
+#define AV_MMU_BASE_H
 
 #include <linux/srcu.h>
 #include <linux/uaccess.h>
 
-#include "mmu/types.h"
+#include "mmu/base/types.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
 #include "vm/answer.h"
@@ -178,4 +178,4 @@ static inline void av_mmu_bump_seq(struct av_vm *vm)
 	smp_store_release(&vm->mmu->seq, vm->mmu->seq + 1);
 }
 
-#endif /* AV_MMU_INTERNAL_H */
+#endif /* AV_MMU_BASE_H */
