@@ -8,7 +8,7 @@
 
 #include "compat/icache.h"
 #include "compat/mm.h"
-#include "mmu/gmem.h"
+#include "mmu/gmem/gmem.h"
 #include "mmu/memory.h"
 
 /*

@@ -4,9 +4,9 @@
  * the functions here use that mapping. They hold pages, load and store words, and keep the
  * state of each frame.
  *
- * So is a plain VM's guest_memfd, which the module maps there (mmu/gmem_plain.h).
+ * So is a plain VM's guest_memfd, which the module maps there (mmu/gmem/gmem_plain.h).
  *
- * A protected VM's memory is not in any process but in a file of the module's (mmu/gmem.h). No
+ * A protected VM's memory is not in any process but in a file of the module's (mmu/gmem/gmem.h). No
  * mapping of the VMM's is used, and changes to them do not matter. Pages are reached by the
  * kernel's own address and exist as long as the slot.
  *

@@ -15,11 +15,11 @@
 #include <asm/tlbflush.h>
 
 #include "mmu/copies.h"
-#include "mmu/gmem_plain.h"
+#include "mmu/gmem/gmem_plain.h"
+#include "mmu/gmem/private.h"
 #include "mmu/host.h"
 #include "mmu/host_face.h"
 #include "mmu/memory.h"
-#include "mmu/private.h"
 #include "mmu/shown.h"
 
 /* The VMM chooses these sizes: a failure is an errno and needs no log. */

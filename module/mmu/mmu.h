@@ -24,7 +24,7 @@
 #include "mmu/code_face.h"
 #include "mmu/dirty_face.h"
 #include "mmu/fault_face.h"
-#include "mmu/gmem_face.h"
+#include "mmu/gmem/face.h"
 #include "mmu/guest_face.h"
 #include "mmu/host_face.h"
 #include "mmu/roots_face.h"

@@ -7,7 +7,7 @@
 #include <sched.h>
 
 #include "check.h"
-#include "mmu/owner.h"
+#include "mmu/gmem/owner.h"
 
 #define PA	0x12345000ULL
 

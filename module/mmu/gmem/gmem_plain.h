@@ -22,7 +22,7 @@
 #include <linux/errno.h>
 
 #include "compat/kvm_level.h"
-#include "mmu/private.h"
+#include "mmu/gmem/private.h"
 
 struct av_vm;
 

@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 
 #include "compat/kvm_uapi.h"
-#include "mmu/gmem_plain.h"
+#include "mmu/gmem/gmem_plain.h"
 #include "vm/vm.h"
 
 #if AV_KVM_GUEST_MEMFD

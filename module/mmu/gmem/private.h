@@ -3,7 +3,7 @@
 #ifndef AV_MMU_PRIVATE_H
 #define AV_MMU_PRIVATE_H
 
-#include "mmu/gmem.h"
+#include "mmu/gmem/gmem.h"
 #include "mmu/slots/slots.h"
 
 /* The guest_memfd in KVM_SET_USER_MEMORY_REGION2. */

@@ -10,8 +10,8 @@
 #include <linux/sched/signal.h>
 
 #include "mmu/base/base.h"
-#include "mmu/gmem_face.h"
-#include "mmu/private.h"
+#include "mmu/gmem/face.h"
+#include "mmu/gmem/private.h"
 
 /* ---- slots ------------------------------------------------------------------- */
 

@@ -16,9 +16,9 @@
 
 #include "compat/kvm_uapi.h"
 #include "compat/mm.h"
-#include "mmu/gmem.h"
-#include "mmu/gmem_face.h"
-#include "mmu/gmem_plain.h"
+#include "mmu/gmem/face.h"
+#include "mmu/gmem/gmem.h"
+#include "mmu/gmem/gmem_plain.h"
 #include "vm/vm.h"
 
 #define FLAGS_KNOWN	(GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Who owns a page of a protected VM: rules in owner.h. */
-#include "mmu/owner.h"
+#include "mmu/gmem/owner.h"
 
 /* In this order: meanwhile SHARED may become LENT, but never the reverse. */
 bool av_owner_recall(u64 *word)

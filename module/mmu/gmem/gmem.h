@@ -23,7 +23,7 @@
 #include <linux/maple_tree.h>
 #include <linux/mm.h>
 
-#include "mmu/owner.h"
+#include "mmu/gmem/owner.h"
 
 struct av_vm;
 
