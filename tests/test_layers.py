@@ -84,10 +84,10 @@ def add_call(path: Path, name: str, callee: str) -> None:
 
 
 def test_a_call_that_points_up(module: Path):
-    add_call(module / "mmu/memory.c", "av_up", "av_psci_call")
+    add_call(module / "mmu/memory/memory.c", "av_up", "av_psci_call")
     found = layers.complaints(module)
     assert found == [
-        "mmu/memory.c: av_up() uses av_psci_call() of cpu/psci.c, and mmu/ may not use cpu/"
+        "mmu/memory/memory.c: av_up() uses av_psci_call() of cpu/psci.c, and mmu/ may not use cpu/"
     ]
 
 

@@ -4,7 +4,7 @@
 
 #include "mmu/copies.h"
 #include "mmu/dirty.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 #include "mmu/mmu.h"
 
 /* Within one page. */

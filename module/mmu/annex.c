@@ -10,7 +10,7 @@
 #include "mmu/base/regime.h"
 #include "mmu/code_face.h"
 #include "mmu/copies.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 #include "mmu/stub/patch.h"
 
 /* A frame number so high that the reverse map has no head for it. */

@@ -2,7 +2,7 @@
 /* Trapped AT instructions, by the guest's tables. */
 #include "mmu/base/regime.h"
 #include "mmu/guest_face.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 
 /* PAR_EL1 */
 #define PAR_F		BIT_ULL(0)

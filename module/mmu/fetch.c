@@ -9,7 +9,7 @@
 
 #include "mmu/base/regime.h"
 #include "mmu/guest_face.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 
 /* Translate with el's right to execute. 0 and *ipa, AV_FAULT_CODE(), or an errno. */
 static int translate(struct av_vcpu *vcpu, struct av_mem_reader *reader, int el, u64 va, u64 *ipa)

@@ -4,7 +4,7 @@
 #define AV_MMU_FILL_H
 
 #include "mmu/base/hidden.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 
 /* Under mmu_lock: fill an entry, as av_shadow_fill() does. */
 int av_hidden_install(struct av_hidden *f, const struct av_fill *fill);

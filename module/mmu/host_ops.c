@@ -6,7 +6,7 @@
 #include <linux/uaccess.h>
 
 #include "mmu/host_ops.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 #include "mmu/shown.h"
 #include "switch/tlb.h"
 

@@ -19,7 +19,7 @@
 #include "mmu/gmem/private.h"
 #include "mmu/host.h"
 #include "mmu/host_face.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 #include "mmu/shown.h"
 
 /* The VMM chooses these sizes: a failure is an errno and needs no log. */

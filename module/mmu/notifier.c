@@ -14,7 +14,7 @@
 #include "compat/mm.h"
 #include "mmu/copies.h"
 #include "mmu/host.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 #include "mmu/shown.h"
 
 /* Slots and frames looked at before others may take mmu_lock. */

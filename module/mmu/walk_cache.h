@@ -9,7 +9,7 @@
 #ifndef AV_MMU_WALK_CACHE_H
 #define AV_MMU_WALK_CACHE_H
 
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 #include "mmu/shadow/renew.h"
 
 /* Is near va's table, and not invalidated by the guest? (For the host: av_near_taken_back().) */

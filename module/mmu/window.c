@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The window moves out of the guest's way: rules in position.h. */
 #include "mmu/base/regime.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 #include "mmu/pairs.h"
 #include "mmu/roots.h"
 #include "mmu/roots_face.h"

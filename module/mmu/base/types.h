@@ -124,7 +124,7 @@ struct av_vm_mmu {
 	bool ring_bitmap;		/* KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP; under slots_lock */
 };
 
-/* Address of a guest page: the VMM's or the kernel's (mmu/memory.h). */
+/* Address of a guest page: the VMM's or the kernel's (mmu/memory/memory.h). */
 struct av_mem_page {
 	unsigned long hva;
 };

@@ -9,7 +9,7 @@
 #include "compat/icache.h"
 #include "compat/mm.h"
 #include "mmu/gmem/gmem.h"
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 
 /*
  * The slot was found by the address. A CPU that speculates past the search must not reach

@@ -10,7 +10,7 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 
-#include "mmu/memory.h"
+#include "mmu/memory/memory.h"
 
 void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable)
 {
