@@ -3,7 +3,7 @@
 #include <linux/mm.h>
 
 #include "mmu/copies.h"
-#include "mmu/dirty.h"
+#include "mmu/dirty/dirty.h"
 #include "mmu/memory/memory.h"
 #include "mmu/mmu.h"
 

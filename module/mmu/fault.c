@@ -15,7 +15,7 @@
 #include "mmu/base/regime.h"
 #include "mmu/code_face.h"
 #include "mmu/copies.h"
-#include "mmu/dirty.h"
+#include "mmu/dirty/dirty.h"
 #include "mmu/fault_face.h"
 #include "mmu/fill.h"
 #include "mmu/roots.h"

@@ -8,7 +8,7 @@
 
 #include "mmu/annex.h"
 #include "mmu/copies.h"
-#include "mmu/dirty.h"
+#include "mmu/dirty/dirty.h"
 #include "mmu/host.h"
 #include "mmu/host_ops.h"
 #include "mmu/mmu.h"

@@ -5,7 +5,7 @@
  * A page of a logged slot is writable in the shadow only while it is in a ring; slot->ringed
  * has a bit for that. The first vCPU's write fault puts the page in its ring, once until it is
  * reset. A reset clears the page's bit in slot->ringed, then write-protects the page
- * (mmu/protect.h), like the bitmap's log. The VMM reads the page after that.
+ * (mmu/dirty/protect.h), like the bitmap's log. The VMM reads the page after that.
  *
  * Pages not written by a vCPU (an ITS's tables, which the VMM has saved) go in no ring but in
  * the slot's bitmap, if the VMM has enabled one (KVM_CAP_DIRTY_LOG_RING_WITH_BITMAP).
@@ -18,9 +18,9 @@
 #include <linux/vmalloc.h>
 
 #include "compat/kvm_uapi.h"
-#include "mmu/dirty.h"
-#include "mmu/dirty_face.h"
-#include "mmu/protect.h"
+#include "mmu/dirty/dirty.h"
+#include "mmu/dirty/face.h"
+#include "mmu/dirty/protect.h"
 
 static_assert(sizeof(struct av_ring_entry) == sizeof(struct kvm_dirty_gfn));
 static_assert(offsetof(struct av_ring_entry, offset) == offsetof(struct kvm_dirty_gfn, offset));

@@ -4,7 +4,7 @@
  *
  * A page of a logged slot becomes writable in the shadow only after a write fault on it has set
  * its bit. To report bits: clear them, remove the write rights and flush, in that order
- * (mmu/protect.h). A later write faults and sets the bit again.
+ * (mmu/dirty/protect.h). A later write faults and sets the bit again.
  *
  * The second half of a bitmap's memory holds the bits being reported or cleared. It is used
  * under slots_lock.
@@ -12,9 +12,9 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 
-#include "mmu/dirty.h"
-#include "mmu/dirty_face.h"
-#include "mmu/protect.h"
+#include "mmu/dirty/dirty.h"
+#include "mmu/dirty/face.h"
+#include "mmu/dirty/protect.h"
 
 #define MANUAL_FLAGS	(KVM_DIRTY_LOG_MANUAL_PROTECT_ENABLE | KVM_DIRTY_LOG_INITIALLY_SET)
 

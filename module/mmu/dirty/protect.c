@@ -2,7 +2,7 @@
 /* Write protection in parts: rules in protect.h. */
 #include <linux/sched.h>
 
-#include "mmu/protect.h"
+#include "mmu/dirty/protect.h"
 
 static void begin(struct av_protect *p)
 {
