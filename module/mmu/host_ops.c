@@ -5,9 +5,9 @@
  */
 #include <linux/uaccess.h>
 
+#include "mmu/guest/shown.h"
 #include "mmu/host_ops.h"
 #include "mmu/memory/memory.h"
-#include "mmu/shown.h"
 #include "switch/tlb.h"
 
 static void used(void *ctx, int pages, int trees)

@@ -17,10 +17,10 @@
 #include "mmu/copies.h"
 #include "mmu/gmem/gmem_plain.h"
 #include "mmu/gmem/private.h"
+#include "mmu/guest/shown.h"
 #include "mmu/host.h"
 #include "mmu/host_face.h"
 #include "mmu/memory/memory.h"
-#include "mmu/shown.h"
 
 /* The VMM chooses these sizes: a failure is an errno and needs no log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)

@@ -25,7 +25,7 @@
 #include "mmu/dirty/face.h"
 #include "mmu/fault_face.h"
 #include "mmu/gmem/face.h"
-#include "mmu/guest_face.h"
+#include "mmu/guest/face.h"
 #include "mmu/host_face.h"
 #include "mmu/roots_face.h"
 #include "mmu/tlbi_face.h"

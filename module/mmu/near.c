@@ -11,10 +11,10 @@
 #include "mmu/annex.h"
 #include "mmu/fault_face.h"
 #include "mmu/fill.h"
+#include "mmu/guest/shown.h"
+#include "mmu/guest/walk_cache.h"
 #include "mmu/roots_face.h"
 #include "mmu/shadow/entry.h"
-#include "mmu/shown.h"
-#include "mmu/walk_cache.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 

@@ -13,9 +13,9 @@
 
 #include "compat/mm.h"
 #include "mmu/copies.h"
+#include "mmu/guest/shown.h"
 #include "mmu/host.h"
 #include "mmu/memory/memory.h"
-#include "mmu/shown.h"
 
 /* Slots and frames looked at before others may take mmu_lock. */
 #define BATCH	128

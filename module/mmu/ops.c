@@ -6,10 +6,10 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 
+#include "mmu/guest/walk_cache.h"
 #include "mmu/roots_face.h"
 #include "mmu/shadow/again.h"
 #include "mmu/tlbi_face.h"
-#include "mmu/walk_cache.h"
 
 static bool kept_tables = true;
 module_param(kept_tables, bool, 0644);

@@ -3,8 +3,8 @@
  * The pairs of TTBRs that a vCPU used recently, their trees and contexts, and what the window
  * may use of them.
  */
+#include "mmu/guest/shown.h"
 #include "mmu/pairs.h"
-#include "mmu/shown.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
 

@@ -10,11 +10,11 @@
 #include <linux/gfp.h>
 #include <linux/io.h>
 
+#include "mmu/guest/shown.h"
+#include "mmu/guest/walk_cache.h"
 #include "mmu/pairs.h"
 #include "mmu/shadow/position.h"
 #include "mmu/shadow/renew.h"
-#include "mmu/shown.h"
-#include "mmu/walk_cache.h"
 #include "switch/tlb.h"
 
 /* The vCPU's place of a tree, or -1. Starts with the loaded tree: the high half rarely changes. */

@@ -9,11 +9,11 @@
 #include "mmu/annex.h"
 #include "mmu/copies.h"
 #include "mmu/dirty/dirty.h"
+#include "mmu/guest/shown.h"
 #include "mmu/host.h"
 #include "mmu/host_ops.h"
 #include "mmu/mmu.h"
 #include "mmu/pairs.h"
-#include "mmu/shown.h"
 
 int av_mmu_vm_init(struct av_vm *vm)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The window moves out of the guest's way: rules in position.h. */
 #include "mmu/base/regime.h"
+#include "mmu/guest/shown.h"
 #include "mmu/memory/memory.h"
 #include "mmu/pairs.h"
 #include "mmu/roots.h"
 #include "mmu/roots_face.h"
 #include "mmu/shadow/position.h"
-#include "mmu/shown.h"
 #include "switch/switch.h"
 
 struct tables {

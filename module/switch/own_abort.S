@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Aborts of virtual EL0 that are the guest's own, as far as its tables can be read here
- * (mmu/shown.h). Part of switch/quick.S, whose rules it has.
+ * (mmu/guest/shown.h). Part of switch/quick.S, whose rules it has.
  */
 #define ESR_EC		0xfc000000
 #define ESR_DATA_BIT	28			/* EC: a data abort, not an instruction abort */
@@ -13,7 +13,7 @@
 
 	/*
 	 * From virtual EL0, when an SVC could be taken to a copy. If the guest's table for the
-	 * address can be read here (mmu/shown.h), it tells whether the guest takes this abort:
+	 * address can be read here (mmu/guest/shown.h), it tells whether the guest takes this abort:
 	 * there is no page, or it is without access flag, or read-only and written to. Execution
 	 * is C's. x2 is FAR_EL1.
 	 */

@@ -15,8 +15,8 @@
 #include "mmu/base/regime.h"
 #include "mmu/shadow/renew.h"
 #include "mmu/roots_face.h"
-#include "mmu/shown.h"
-#include "mmu/walk_cache.h"
+#include "mmu/guest/shown.h"
+#include "mmu/guest/walk_cache.h"
 #include "require.h"
 #include "switch/tlb.h"
 

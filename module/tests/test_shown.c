@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which of the guest's tables the window may read (mmu/shown.c): those with two faults in a row,
+ * Which of the guest's tables the window may read (mmu/guest/shown.c): those with two faults in a row,
  * no more than there is room for, none that must not be seen; what takes another's place was
  * flushed; and nothing is mapped any more when the host takes memory back.
  */
 #include "check.h"
 #include "draw.h"
-#include "mmu/shown.h"
+#include "mmu/guest/shown.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
 

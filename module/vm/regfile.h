@@ -13,7 +13,7 @@
  * per value, and trust it no more than any other guest memory.
  *
  * While the vCPU is outside the guest, only its own thread touches either page, except that
- * others may hide tables[] (mmu/shown.h).
+ * others may hide tables[] (mmu/guest/shown.h).
  *
  * Virtual state is separate from physical state:
  *  - vmode and sys[AV_DAIF] are the guest's view, in SPSR's layout. NZCV and the other bits
@@ -218,7 +218,7 @@ struct av_srf {
 			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;
 			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
-			/* of mmu/shown.c: the guest's tables that the window may read, and where */
+			/* of mmu/guest/shown.c: the guest's tables that the window may read, and where */
 			u64 tables_at;
 			struct av_srf_table tables[AV_SRF_TABLES];
 		};

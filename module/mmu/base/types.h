@@ -104,7 +104,7 @@ struct av_vm_mmu {
 	unsigned int vcpus;		/* that the limits were raised for; under slots_lock */
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
 
-	/* mmu/shown.h, under mmu_lock: tables of all vCPUs that are mapped; may any be in use */
+	/* mmu/guest/shown.h, under mmu_lock: tables of all vCPUs that are mapped; may any be in use */
 	u32 nr_shown;
 	bool shown_any, shown_off;
 
@@ -227,7 +227,7 @@ struct av_vcpu_mmu {
 	 * regimes and copies at the last call; pairs shown with a place, and with a context.
 	 */
 	bool want_roots, shown_copies;
-	bool want_shown;		/* may the window read the guest's tables: mmu/shown.h */
+	bool want_shown;		/* may the window read the guest's tables: mmu/guest/shown.h */
 	u64 to_show;
 	u64 shown_regimes;
 	u64 place_pairs[AV_VCPU_TREES];
@@ -260,7 +260,7 @@ struct av_vcpu_mmu {
 
 	struct av_near near[AV_NEARS];
 	struct av_refill refill;
-	/* mmu/shown.h, under mmu_lock: where the guest took its last fault; pages in the window */
+	/* mmu/guest/shown.h, under mmu_lock: where the guest took its last fault; pages in the window */
 	const struct av_near *last_true;
 	u64 shown[AV_SRF_TABLES];
 	struct av_answer answer;		/* of a light exit */

@@ -2,8 +2,8 @@
 /* The guest's level-3 tables that a vCPU remembers: rules in walk_cache.h. */
 #include <linux/uaccess.h>
 
+#include "mmu/guest/walk_cache.h"
 #include "mmu/walk/walk_down.h"
-#include "mmu/walk_cache.h"
 
 /* near->at is the table, and words its page. */
 static __always_inline void note_table(struct av_near *near, const struct av_tree *tree,

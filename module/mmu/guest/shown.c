@@ -2,7 +2,7 @@
 /* The guest's own tables in the window: rules in shown.h. */
 #include <linux/io.h>
 
-#include "mmu/shown.h"
+#include "mmu/guest/shown.h"
 #include "switch/leave.h"
 #include "switch/offsets.h"
 #include "switch/switch.h"

@@ -8,7 +8,7 @@
 #include <linux/mm.h>
 
 #include "mmu/base/regime.h"
-#include "mmu/guest_face.h"
+#include "mmu/guest/face.h"
 #include "mmu/memory/memory.h"
 
 /* Translate with el's right to execute. 0 and *ipa, AV_FAULT_CODE(), or an errno. */

@@ -2,7 +2,7 @@
 /* Kept tables that are compared at once (renew.h), with the tables that the guest has now. */
 #include <linux/module.h>
 
-#include "mmu/walk_cache.h"
+#include "mmu/guest/walk_cache.h"
 
 static bool kept_at_once = true;
 module_param(kept_at_once, bool, 0644);

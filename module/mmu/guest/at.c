@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trapped AT instructions, by the guest's tables. */
 #include "mmu/base/regime.h"
-#include "mmu/guest_face.h"
+#include "mmu/guest/face.h"
 #include "mmu/memory/memory.h"
 
 /* PAR_EL1 */
