@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Instructions that the module does without a trap (module/mmu/annex.h), under guests/annex.
+"""Instructions that the module does without a trap (module/mmu/code/annex.h), under guests/annex.
 
 What they do is checked by the guest itself, on KVM too (test_guests_bare.py); here it is that
 they are done so.

@@ -2,7 +2,7 @@
 /* Accesses to guest memory by physical address: by in-kernel devices and for the VMM. */
 #include <linux/mm.h>
 
-#include "mmu/copies.h"
+#include "mmu/code/copies.h"
 #include "mmu/dirty/dirty.h"
 #include "mmu/memory/memory.h"
 #include "mmu/mmu.h"

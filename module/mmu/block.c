@@ -12,7 +12,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 
-#include "mmu/copies.h"
+#include "mmu/code/copies.h"
 #include "mmu/fill.h"
 #include "mmu/stub/stub.h"
 

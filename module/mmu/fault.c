@@ -10,11 +10,11 @@
  */
 #include <linux/mm.h>
 
-#include "mmu/annex.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
-#include "mmu/code_face.h"
-#include "mmu/copies.h"
+#include "mmu/code/annex.h"
+#include "mmu/code/copies.h"
+#include "mmu/code/face.h"
 #include "mmu/dirty/dirty.h"
 #include "mmu/fault_face.h"
 #include "mmu/fill.h"

@@ -6,7 +6,7 @@
  */
 #include <linux/mm.h>
 
-#include "mmu/copies.h"
+#include "mmu/code/copies.h"
 #include "mmu/fill.h"
 
 struct around {

@@ -13,7 +13,7 @@
  */
 #include <linux/uaccess.h>
 
-#include "mmu/annex.h"
+#include "mmu/code/annex.h"
 #include "mmu/fill.h"
 #include "stats/stats.h"
 

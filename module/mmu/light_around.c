@@ -4,8 +4,8 @@
  * pages are known, because they were used before. Others are left to their own faults. Under
  * mmu_lock, with interrupts off and page faults disabled.
  */
-#include "mmu/annex.h"
-#include "mmu/copies.h"
+#include "mmu/code/annex.h"
+#include "mmu/code/copies.h"
 #include "mmu/fill.h"
 #include "mmu/shadow/entry.h"
 #include "stats/stats.h"

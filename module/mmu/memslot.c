@@ -14,7 +14,7 @@
 #include <linux/vmalloc.h>
 #include <asm/tlbflush.h>
 
-#include "mmu/copies.h"
+#include "mmu/code/copies.h"
 #include "mmu/gmem/gmem_plain.h"
 #include "mmu/gmem/private.h"
 #include "mmu/guest/shown.h"

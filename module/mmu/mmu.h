@@ -21,7 +21,7 @@
 
 #include "mmu/base/regime.h"
 #include "mmu/base/types.h"
-#include "mmu/code_face.h"
+#include "mmu/code/face.h"
 #include "mmu/dirty/face.h"
 #include "mmu/fault_face.h"
 #include "mmu/gmem/face.h"

@@ -8,7 +8,7 @@
  *
  * Most aborts are handled without a function call; rare cases are functions of their own.
  */
-#include "mmu/annex.h"
+#include "mmu/code/annex.h"
 #include "mmu/fault_face.h"
 #include "mmu/fill.h"
 #include "mmu/guest/shown.h"

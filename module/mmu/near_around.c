@@ -6,7 +6,7 @@
  */
 #include <linux/uaccess.h>
 
-#include "mmu/annex.h"
+#include "mmu/code/annex.h"
 #include "mmu/fill.h"
 #include "mmu/shadow/entry.h"
 #include "stats/stats.h"

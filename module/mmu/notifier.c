@@ -12,7 +12,7 @@
 #include <linux/sched.h>
 
 #include "compat/mm.h"
-#include "mmu/copies.h"
+#include "mmu/code/copies.h"
 #include "mmu/guest/shown.h"
 #include "mmu/host.h"
 #include "mmu/memory/memory.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which trees a vCPU runs on, and whether virtual EL1 runs from copies. */
-#include "mmu/annex.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
+#include "mmu/code/annex.h"
 #include "mmu/pairs.h"
 #include "mmu/roots_face.h"
 

@@ -8,7 +8,7 @@
 #include <linux/mutex.h>
 
 #include "compat/mm.h"
-#include "mmu/copies.h"
+#include "mmu/code/copies.h"
 #include "mmu/host.h"
 #include "mmu/host_face.h"
 

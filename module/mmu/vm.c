@@ -6,8 +6,8 @@
 #include <linux/vmalloc.h>
 #include <asm/memory.h>
 
-#include "mmu/annex.h"
-#include "mmu/copies.h"
+#include "mmu/code/annex.h"
+#include "mmu/code/copies.h"
 #include "mmu/dirty/dirty.h"
 #include "mmu/guest/shown.h"
 #include "mmu/host.h"

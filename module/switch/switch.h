@@ -23,7 +23,7 @@ struct av_entry {
 	u64 root0;
 	u64 ttbr1[2];
 	unsigned int el;	/* the virtual exception level to enter */
-	bool copies;		/* virtual EL1 runs from copies (mmu/copies.h) */
+	bool copies;		/* virtual EL1 runs from copies (mmu/code/copies.h) */
 };
 
 /*

@@ -8,7 +8,7 @@
  * reach it: it holds the physical PSTATE, the way back to the host, and the virtual registers
  * whose values are checked on a write.
  *
- * The second page is shared with the guest: virtual EL1 may read and write it (mmu/annex.h). It
+ * The second page is shared with the guest: virtual EL1 may read and write it (mmu/code/annex.h). It
  * holds only registers for which every value is legal. Access it through the accessors, once
  * per value, and trust it no more than any other guest memory.
  *

@@ -26,7 +26,7 @@ struct av_view {
 	void *ctx;			/* of mem */
 	u64 esr, far;			/* physical ESR_EL1 and FAR_EL1 */
 	u64 pc;
-	struct av_annex_place annex;	/* see mmu/annex.h */
+	struct av_annex_place annex;	/* see mmu/code/annex.h */
 	u32 annex_size;			/* its registers and the pages with stubs */
 	u8 el;				/* virtual exception level */
 	u8 ipa_bits;			/* size of the VM's physical address space */

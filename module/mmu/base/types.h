@@ -50,7 +50,7 @@ struct av_copy;
 struct av_granule;
 struct av_vm;
 
-/* Pages of stubs (mmu/annex.h). */
+/* Pages of stubs (mmu/code/annex.h). */
 #define AV_ANNEX_PAGES		15
 
 struct av_annex {
@@ -111,7 +111,7 @@ struct av_vm_mmu {
 	struct mmu_notifier notifier;
 	bool registered;		/* with the host: notifier and shrinker may be called */
 	struct list_head list;		/* in the shrinker's list of VMs */
-	/* mmu/copies.h; under mmu_lock */
+	/* mmu/code/copies.h; under mmu_lock */
 	DECLARE_HASHTABLE(copies, 9);
 	struct list_head copies_by_age;
 	u32 nr_copies;

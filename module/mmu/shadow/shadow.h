@@ -74,7 +74,7 @@ enum av_mode {
 	AV_MODE_SHARED,		/* TTBR0, both exception levels */
 	AV_MODE_EL0,		/* EL0's view */
 	AV_MODE_EL1,
-	AV_MODE_EL1_COPIES,	/* EL1's view, with its code in copies (mmu/copies.h) */
+	AV_MODE_EL1_COPIES,	/* EL1's view, with its code in copies (mmu/code/copies.h) */
 };
 
 #define AV_ASID_ANY		0x10000
@@ -86,7 +86,7 @@ struct av_tree_key {
 	u32 asid;		/* or AV_ASID_ANY */
 	u8 high, mode;
 	u8 sctlr;		/* bit 0 M, bit 1 WXN */
-	u16 owner;		/* vCPU that owns the tree (mmu/annex.h), or 0 */
+	u16 owner;		/* vCPU that owns the tree (mmu/code/annex.h), or 0 */
 	u16 window;		/* TTBR1: the window's position; else 0 */
 };
 

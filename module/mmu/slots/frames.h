@@ -31,7 +31,7 @@
 
 /* The state byte; changed under mmu_lock. */
 #define AV_FRAME_EXECUTED	BIT(0)	/* instructions are coherent since the page came */
-#define AV_FRAME_COPIED		BIT(1)	/* virtual EL1 executes a copy of it: mmu/copies.h */
+#define AV_FRAME_COPIED		BIT(1)	/* virtual EL1 executes a copy of it: mmu/code/copies.h */
 #define AV_FRAME_YOUNG		BIT(2)	/* filled from the known page since the host last asked */
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Finding a place for an annex (mmu/annex.h), by what a guest's kernel has around its vectors.
+ * Finding a place for an annex (mmu/code/annex.h), by what a guest's kernel has around its vectors.
  * Pure code.
  */
 #ifndef AV_MMU_ANNEX_FIND_H

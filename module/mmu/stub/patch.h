@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How code of virtual EL1 is patched in a copy (mmu/copies.c). Accesses to two registers that
+ * How code of virtual EL1 is patched in a copy (mmu/code/copies.c). Accesses to two registers that
  * kernels use very often become accesses to two registers that EL0 has, so that they do not
  * trap. The guest's own accesses to those two, and other instructions that trap often, become
  * tokens (vm/token.h).

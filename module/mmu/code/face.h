@@ -16,7 +16,7 @@ void av_mmu_forget_code(struct av_vm *vm);
 
 /*
  * Instruction insn of virtual EL1, at va, often traps in a copy: try to replace it with a
- * branch to a stub (mmu/annex.h). False: it will go on trapping. May sleep.
+ * branch to a stub (mmu/code/annex.h). False: it will go on trapping. May sleep.
  */
 bool av_mmu_want_stub(struct av_vcpu *vcpu, u64 va, u32 insn);
 

@@ -6,9 +6,9 @@
 #include <linux/slab.h>
 
 #include "compat/icache.h"
-#include "mmu/annex.h"
-#include "mmu/code_face.h"
-#include "mmu/copies.h"
+#include "mmu/code/annex.h"
+#include "mmu/code/copies.h"
+#include "mmu/code/face.h"
 #include "mmu/stub/patch.h"
 
 /* Copies freed at once: their pages go back to the page allocator in one go. */

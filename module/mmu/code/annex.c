@@ -5,11 +5,11 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "mmu/annex.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
-#include "mmu/code_face.h"
-#include "mmu/copies.h"
+#include "mmu/code/annex.h"
+#include "mmu/code/copies.h"
+#include "mmu/code/face.h"
 #include "mmu/memory/memory.h"
 #include "mmu/stub/patch.h"
 

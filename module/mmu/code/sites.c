@@ -5,9 +5,9 @@
 #include <linux/slab.h>
 
 #include "compat/icache.h"
-#include "mmu/annex.h"
-#include "mmu/code_face.h"
-#include "mmu/copies.h"
+#include "mmu/code/annex.h"
+#include "mmu/code/copies.h"
+#include "mmu/code/face.h"
 #include "mmu/stub/patch.h"
 
 #define GRANULE		(AV_STUB_GRANULE * sizeof(u32))
