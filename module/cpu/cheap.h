@@ -15,7 +15,7 @@ enum {
 	AV_CHEAP_MODES	= BIT(1),	/* SVC and ERET end in the window */
 	AV_CHEAP_QUICK	= BIT(2),	/* registers, DAIF and modes in assembly (cpu/quick.h) */
 	AV_CHEAP_COPIES	= BIT(3),	/* virtual EL1 runs from patched copies (mmu/code/copies.h) */
-	AV_CHEAP_ROOTS	= BIT(4),	/* recent TTBR pairs change in the window (mmu/root.c) */
+	AV_CHEAP_ROOTS	= BIT(4),	/* recent TTBR pairs change in the window (mmu/roots/root.c) */
 	AV_CHEAP_CALLS	= BIT(5),	/* firmware calls with a known answer (cpu/calls.h) */
 	AV_CHEAP_STUBS	= BIT(6),	/* hot register accesses do not trap at all (mmu/code/annex.h) */
 	AV_CHEAP_LIGHT	= BIT(7),	/* aborts and TLBI between two stays (cpu/light.c) */

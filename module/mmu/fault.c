@@ -18,7 +18,7 @@
 #include "mmu/dirty/dirty.h"
 #include "mmu/fault_face.h"
 #include "mmu/fill.h"
-#include "mmu/roots.h"
+#include "mmu/roots/roots.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 

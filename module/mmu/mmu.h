@@ -27,7 +27,7 @@
 #include "mmu/gmem/face.h"
 #include "mmu/guest/face.h"
 #include "mmu/host_face.h"
-#include "mmu/roots_face.h"
+#include "mmu/roots/face.h"
 #include "mmu/tlbi_face.h"
 #include "vm/vcpu.h"
 

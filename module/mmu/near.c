@@ -13,7 +13,7 @@
 #include "mmu/fill.h"
 #include "mmu/guest/shown.h"
 #include "mmu/guest/walk_cache.h"
-#include "mmu/roots_face.h"
+#include "mmu/roots/face.h"
 #include "mmu/shadow/entry.h"
 #include "stats/stats.h"
 #include "stats/trace.h"

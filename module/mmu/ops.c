@@ -7,7 +7,7 @@
 #include <linux/sched.h>
 
 #include "mmu/guest/walk_cache.h"
-#include "mmu/roots_face.h"
+#include "mmu/roots/face.h"
 #include "mmu/shadow/again.h"
 #include "mmu/tlbi_face.h"
 

@@ -13,7 +13,7 @@
 #include "mmu/host.h"
 #include "mmu/host_ops.h"
 #include "mmu/mmu.h"
-#include "mmu/pairs.h"
+#include "mmu/roots/pairs.h"
 
 int av_mmu_vm_init(struct av_vm *vm)
 {

@@ -10,11 +10,11 @@
 
 #include "check.h"
 #include "draw.h"
-#include "mmu/pairs.h"
+#include "mmu/roots/pairs.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
 #include "mmu/shadow/renew.h"
-#include "mmu/roots_face.h"
+#include "mmu/roots/face.h"
 #include "mmu/guest/shown.h"
 #include "mmu/guest/walk_cache.h"
 #include "require.h"

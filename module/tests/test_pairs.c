@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the window is told of the pairs of TTBRs (mmu/pairs.c, places.c, root.c), at
+ * What the window is told of the pairs of TTBRs (mmu/roots/pairs.c, places.c, root.c), at
  * random: two vCPUs of a VM change their registers, levels and copies, some of it in the
  * window, run out of ASIDs and of memory, and have their trees split and dropped. After
  * each load, all that a vCPU's window has leads to trees of the registers that it has it

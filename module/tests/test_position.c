@@ -153,7 +153,7 @@ static unsigned int in_the_way(unsigned int v)
 	return i;
 }
 
-/* One entry, as in mmu/window.c. Returns if the window moved. */
+/* One entry, as in mmu/roots/window.c. Returns if the window moved. */
 static bool enter(unsigned int v, unsigned int range)
 {
 	unsigned int from, to, i;

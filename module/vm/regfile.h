@@ -198,7 +198,7 @@ struct av_srf {
 			u64 slow;		/* every trap must exit: av_fast_not_now() */
 			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
 			u32 device_page;	/* device's page number (low): no light exits */
-			/* of mmu/root.c, for writes of TTBRn: low root in use, pair's offset in roots[] */
+			/* of mmu/roots/root.c, for writes of TTBRn: low root in use, pair's offset in roots[] */
 			u64 root0;
 			u64 roots_at;
 			u64 ttbr;		/* for switch/quick.S: which TTBR is written */

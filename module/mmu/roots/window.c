@@ -3,9 +3,9 @@
 #include "mmu/base/regime.h"
 #include "mmu/guest/shown.h"
 #include "mmu/memory/memory.h"
-#include "mmu/pairs.h"
-#include "mmu/roots.h"
-#include "mmu/roots_face.h"
+#include "mmu/roots/face.h"
+#include "mmu/roots/pairs.h"
+#include "mmu/roots/roots.h"
 #include "mmu/shadow/position.h"
 #include "switch/switch.h"
 

@@ -12,7 +12,7 @@
 
 #include "mmu/guest/shown.h"
 #include "mmu/guest/walk_cache.h"
-#include "mmu/pairs.h"
+#include "mmu/roots/pairs.h"
 #include "mmu/shadow/position.h"
 #include "mmu/shadow/renew.h"
 #include "switch/tlb.h"

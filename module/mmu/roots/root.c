@@ -3,8 +3,8 @@
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
 #include "mmu/code/annex.h"
-#include "mmu/pairs.h"
-#include "mmu/roots_face.h"
+#include "mmu/roots/face.h"
+#include "mmu/roots/pairs.h"
 
 /* The mode of EL1's own trees: with or without copies. */
 static u8 el1_mode(const struct av_vcpu *vcpu)

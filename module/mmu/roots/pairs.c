@@ -4,7 +4,7 @@
  * may use of them.
  */
 #include "mmu/guest/shown.h"
-#include "mmu/pairs.h"
+#include "mmu/roots/pairs.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
 
