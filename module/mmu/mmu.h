@@ -28,7 +28,7 @@
 #include "mmu/guest/face.h"
 #include "mmu/host_face.h"
 #include "mmu/roots/face.h"
-#include "mmu/tlbi_face.h"
+#include "mmu/tlbi/face.h"
 #include "vm/vcpu.h"
 
 /* Set up vm->mmu. May sleep. 0 or an errno, with nothing left to undo. */

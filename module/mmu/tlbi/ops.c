@@ -9,7 +9,7 @@
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/face.h"
 #include "mmu/shadow/again.h"
-#include "mmu/tlbi_face.h"
+#include "mmu/tlbi/face.h"
 
 static bool kept_tables = true;
 module_param(kept_tables, bool, 0644);
