@@ -26,7 +26,7 @@
 #include "mmu/fault_face.h"
 #include "mmu/gmem/face.h"
 #include "mmu/guest/face.h"
-#include "mmu/host_face.h"
+#include "mmu/host/face.h"
 #include "mmu/roots/face.h"
 #include "mmu/tlbi/face.h"
 #include "vm/vcpu.h"

@@ -10,7 +10,7 @@
 #include "mmu/code/copies.h"
 #include "mmu/dirty/dirty.h"
 #include "mmu/guest/shown.h"
-#include "mmu/host.h"
+#include "mmu/host/host.h"
 #include "mmu/host_ops.h"
 #include "mmu/mmu.h"
 #include "mmu/roots/pairs.h"

@@ -46,7 +46,7 @@
  *                              are disabled
  *
  * Two locks are module-wide: asid_lock (switch/asid.c), inside every mutex above; vms_lock
- * (mmu/shrink.c), inside vm->lock and outside mmu_lock.
+ * (mmu/host/shrink.c), inside vm->lock and outside mmu_lock.
  *
  * mmap_lock (GUP, user copies) nests inside vcpu->mutex and slots_lock and outside mmu_lock. No
  * lock of this list is taken under a spinlock below it.

@@ -6,7 +6,7 @@
  * address. It never changes after it was published: a change copies the nodes on its path and
  * shares all others, so its cost hardly depends on the number of slots, and a reader may release
  * mmu_lock in the middle of a walk. A slot's frames and bitmaps belong to the kernel side, see
- * mmu/memslot.c.
+ * mmu/host/memslot.c.
  */
 #ifndef AV_MMU_SLOTS_H
 #define AV_MMU_SLOTS_H

@@ -9,8 +9,8 @@
 
 #include "compat/mm.h"
 #include "mmu/code/copies.h"
-#include "mmu/host.h"
-#include "mmu/host_face.h"
+#include "mmu/host/face.h"
+#include "mmu/host/host.h"
 
 static LIST_HEAD(vms);
 static DEFINE_MUTEX(vms_lock);	/* outside every mmu_lock */

@@ -14,7 +14,7 @@
 #include "compat/mm.h"
 #include "mmu/code/copies.h"
 #include "mmu/guest/shown.h"
-#include "mmu/host.h"
+#include "mmu/host/host.h"
 #include "mmu/memory/memory.h"
 
 /* Slots and frames looked at before others may take mmu_lock. */

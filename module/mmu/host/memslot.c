@@ -18,8 +18,8 @@
 #include "mmu/gmem/gmem_plain.h"
 #include "mmu/gmem/private.h"
 #include "mmu/guest/shown.h"
-#include "mmu/host.h"
-#include "mmu/host_face.h"
+#include "mmu/host/face.h"
+#include "mmu/host/host.h"
 #include "mmu/memory/memory.h"
 
 /* The VMM chooses these sizes: a failure is an errno and needs no log. */
