@@ -56,8 +56,8 @@ def test_the_picture_has_every_folder():
 @pytest.mark.parametrize(
     ("source", "header"),
     [
-        ("mmu/fault.c", "cpu/cpu.h"),
-        ("mmu/fault.c", "mmio/mmio.h"),
+        ("mmu/fault/fault.c", "cpu/cpu.h"),
+        ("mmu/fault/fault.c", "mmio/mmio.h"),
         ("mmio/access.c", "cpu/cpu.h"),
         ("irq/vgic.h", "cpu/cpu.h"),
         ("switch/enter.S", "mmu/mmu.h"),

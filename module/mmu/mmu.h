@@ -23,7 +23,7 @@
 #include "mmu/base/types.h"
 #include "mmu/code/face.h"
 #include "mmu/dirty/face.h"
-#include "mmu/fault_face.h"
+#include "mmu/fault/face.h"
 #include "mmu/gmem/face.h"
 #include "mmu/guest/face.h"
 #include "mmu/host/face.h"

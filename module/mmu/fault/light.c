@@ -14,7 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "mmu/code/annex.h"
-#include "mmu/fill.h"
+#include "mmu/fault/fill.h"
 #include "stats/stats.h"
 
 /* Under mmu_lock: fill the entry with the known host page. False: it is not known any more. */

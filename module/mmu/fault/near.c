@@ -9,8 +9,8 @@
  * Most aborts are handled without a function call; rare cases are functions of their own.
  */
 #include "mmu/code/annex.h"
-#include "mmu/fault_face.h"
-#include "mmu/fill.h"
+#include "mmu/fault/face.h"
+#include "mmu/fault/fill.h"
 #include "mmu/guest/shown.h"
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/face.h"

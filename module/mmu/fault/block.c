@@ -13,7 +13,7 @@
 #include <linux/module.h>
 
 #include "mmu/code/copies.h"
-#include "mmu/fill.h"
+#include "mmu/fault/fill.h"
 #include "mmu/stub/stub.h"
 
 static bool huge_pages = true;

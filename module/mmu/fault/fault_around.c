@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 
 #include "mmu/code/copies.h"
-#include "mmu/fill.h"
+#include "mmu/fault/fill.h"
 
 struct around {
 	struct av_hidden *f;

@@ -7,7 +7,7 @@
 #include <linux/uaccess.h>
 
 #include "mmu/code/annex.h"
-#include "mmu/fill.h"
+#include "mmu/fault/fill.h"
 #include "mmu/shadow/entry.h"
 #include "stats/stats.h"
 

@@ -6,7 +6,7 @@
  */
 #include "mmu/code/annex.h"
 #include "mmu/code/copies.h"
-#include "mmu/fill.h"
+#include "mmu/fault/fill.h"
 #include "mmu/shadow/entry.h"
 #include "stats/stats.h"
 
