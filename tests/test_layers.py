@@ -91,6 +91,25 @@ def test_a_call_that_points_up(module: Path):
     ]
 
 
+def test_a_call_that_makes_a_circle_of_the_mmus_rooms(module: Path):
+    """code/ calls memory/: not the other way round, and nobody calls what is at the top."""
+    add_call(module / "mmu/memory/memory.c", "av_up", "av_copy_written")
+    add_call(module / "mmu/code/copies.c", "av_top", "av_gpa_read")
+    assert layers.complaints(module) == [
+        "mmu/code/copies.c: av_top() uses av_gpa_read() of mmu/access.c, "
+        "and mmu/code may not use mmu",
+        "mmu/memory/memory.c: av_up() uses av_copy_written() of mmu/code/copies.c, "
+        "and mmu/memory may not use mmu/code",
+    ]
+
+
+def test_an_include_between_the_mmus_rooms_that_points_up(module: Path):
+    add_include(module / "mmu/memory/memory.c", '#include "mmu/code/copies.h"')
+    assert layers.complaints(module) == [
+        'mmu/memory/memory.c: includes "mmu/code/copies.h", and mmu/memory may not use mmu/code'
+    ]
+
+
 def test_rooms_are_layers_too(module: Path):
     """Includes and calls between two rooms that a folder is given, and a room nobody knows."""
     for room in ("upper", "lower", "other"):

@@ -1,6 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mmu/ for the rest of the module.
+ * mmu/ for the rest of the module, and a map of its rooms. A room uses those below it only
+ * (layers.toml has which ones). The rest of the module sees a room's face.h, by this header.
+ *
+ *	vm.c		life of a VM's and a vCPU's state
+ *	access.c	guest memory by physical address, for devices and the VMM
+ *	host_ops.c	what the shadow tables need of the host
+ *
+ *	fault/		fills hidden faults. near.c: by the walk cache; light.c: by a walk, with
+ *			interrupts off; fault.c: on the full exit path; *_around.c: neighbours;
+ *			block.c: 2 MiB at once; fill.h: what they share
+ *	host/		what the host does to a VM: memslot.c, notifier.c, shrink.c
+ *	tlbi/		ops.c: trapped TLBIs
+ *	roots/		the trees that a vCPU runs on. root.c: loads them; places.c: keeps the last
+ *			ones; pairs.c: keeps pairs of TTBRs; window.c: moves the window
+ *	code/		code in copies. copies.c: of pages; annex.c: registers without traps;
+ *			sites.c: instructions that are replaced
+ *	guest/		reads by the guest's tables. walk_cache.c: the last level-3 tables;
+ *			fetch.c: instructions; at.c: AT; renew.c: kept tables compared at once;
+ *			shown.c: tables that the window reads
+ *	dirty/		dirty.c: logs; dirty_ring.c: rings; protect.c: write protection in parts
+ *	memory/		host pages behind guest frames. memory.c: held, loaded, stored; known.c:
+ *			found before
+ *	gmem/		guest_memfd. gmem.c: protected VMs'; gmem_plain.c: plain VMs'; private.c:
+ *			in slots, sealed, shared; owner.c: whose a page is (pure)
+ *	base/		types.h: the state of a VM and a vCPU; base.h: the lock and the sequence
+ *			numbers; pool.c, reap.c: tables in stock and given back; regime.c: the
+ *			guest's registers; plain.c: without copies; hidden.c: a fault under way
+ *	abort/		resolve.c: what an abort means (pure)
+ *	stub/		patch.h: instructions in copies; stub.c: code of stubs; annex_find.c: where
+ *			they fit (pure)
+ *	shadow/		the shadow tables. shadow.c, tree.c, rmap.c: filled; invalidate.c, tlbi.c:
+ *			by TLBI; kept.c: compared again; gather.c, reclaim.c: flushed and given
+ *			back; position.c: of the window (pure)
+ *	slots/		slots.c: sets of slots; frames.c: state of frames; ring.c: dirty rings (pure)
+ *	walk/		walk.c: what the guest's tables say (pure)
  *
  * The run loop, for each entry:
  *
