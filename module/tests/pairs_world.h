@@ -13,7 +13,7 @@
 #include "mmu/roots/pairs.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
-#include "mmu/shadow/renew.h"
+#include "mmu/shadow/kept.h"
 #include "mmu/roots/face.h"
 #include "mmu/guest/shown.h"
 #include "mmu/guest/walk_cache.h"

@@ -4,6 +4,7 @@
  * and trees whose process is gone, for the next one.
  */
 #include "check.h"
+#include "mmu/shadow/kept.h"
 #include "shadow_world.h"
 
 #define PAGE		0x1000ULL

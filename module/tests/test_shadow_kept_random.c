@@ -7,7 +7,7 @@
  */
 #include "check.h"
 #include "require.h"
-#include "mmu/shadow/renew.h"
+#include "mmu/shadow/kept.h"
 #include "shadow_world.h"
 
 #define NR_TREES	3

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/shadow/renew.h"
+#include "mmu/shadow/kept.h"
 #include "shadow_world.h"
 
 #define PAGE		0x1000ULL

@@ -8,6 +8,7 @@
 #include "mmu/code/copies.h"
 #include "mmu/fault/fill.h"
 #include "mmu/shadow/entry.h"
+#include "mmu/shadow/kept.h"
 #include "stats/stats.h"
 
 #define DESC_VALID	1

@@ -15,6 +15,7 @@
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/face.h"
 #include "mmu/shadow/entry.h"
+#include "mmu/shadow/kept.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 

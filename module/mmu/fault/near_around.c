@@ -9,6 +9,7 @@
 #include "mmu/code/annex.h"
 #include "mmu/fault/fill.h"
 #include "mmu/shadow/entry.h"
+#include "mmu/shadow/kept.h"
 #include "stats/stats.h"
 
 struct around {

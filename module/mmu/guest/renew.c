@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Kept tables that are compared at once (renew.h), with the tables that the guest has now. */
+/* Kept tables that are compared at once (kept.h), with the tables that the guest has now. */
 #include <linux/module.h>
 
 #include "mmu/guest/walk_cache.h"

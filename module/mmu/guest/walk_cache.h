@@ -10,7 +10,7 @@
 #define AV_MMU_WALK_CACHE_H
 
 #include "mmu/memory/memory.h"
-#include "mmu/shadow/renew.h"
+#include "mmu/shadow/kept.h"
 
 /* Is near va's table, and not invalidated by the guest? (For the host: av_near_taken_back().) */
 static __always_inline bool av_near_current(const struct av_vm_mmu *mmu, const struct av_near *near,
@@ -72,7 +72,7 @@ av_near_descriptor(struct av_vcpu *vcpu, struct av_near *near, const struct av_t
 /* av_renew.find() by the regime of the vCPU in arg, which remembers the table for faults. */
 enum av_found_table av_near_find(const struct av_renew *how, u64 va, struct av_fill *f);
 
-/* renew.c: are tables to be compared at once (renew.h), if possible? */
+/* renew.c: are tables to be compared at once (kept.h), if possible? */
 bool av_renew_at_once(void);
 /* Under mmu_lock: compare and link tables that a process's new tree has inherited. */
 void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree);

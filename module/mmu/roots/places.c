@@ -14,7 +14,7 @@
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/pairs.h"
 #include "mmu/shadow/position.h"
-#include "mmu/shadow/renew.h"
+#include "mmu/shadow/kept.h"
 #include "switch/tlb.h"
 
 /* The vCPU's place of a tree, or -1. Starts with the loaded tree: the high half rarely changes. */

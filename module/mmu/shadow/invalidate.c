@@ -8,6 +8,7 @@
  * no visit: they hold nothing older.
  */
 #include "mmu/shadow/again.h"
+#include "mmu/shadow/kept.h"
 #include "mmu/shadow/shadow.h"
 
 #define LISTS		(AV_TREE_BUCKETS + 1)

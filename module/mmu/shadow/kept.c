@@ -45,7 +45,7 @@
  * are tables that it inherits, which nobody can reach yet.
  */
 #include "mmu/shadow/entry.h"
-#include "mmu/shadow/renew.h"
+#include "mmu/shadow/kept.h"
 
 static void keep_entry(struct av_pt *pt, u32 idx)
 {

@@ -8,6 +8,7 @@
  * MiB of frames.
  */
 #include "mmu/shadow/entry.h"
+#include "mmu/shadow/kept.h"
 
 static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 {

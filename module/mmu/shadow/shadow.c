@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Shadow tables: filling entries, and dropping them by address. */
 #include "mmu/shadow/entry.h"
+#include "mmu/shadow/kept.h"
 #include "mmu/shadow/position.h"
 
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val)

@@ -397,20 +397,11 @@ bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n);
 /* A bit for each of n pages from va on, all in one level-3 table: it has a leaf. */
 u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 
-/*
- * Validate the sleeping entries of a group in a linked table for which the guest has the same
- * leaf again. words: the guest's descriptors from va on; limits: of the tables above. Entries for
- * which the guest has nothing stay asleep; those for which it has another page are dropped. The
- * caller publishes. Returns how many entries were added.
- */
-unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
-			  const u64 *words, u8 limits);
-
 /* Progress of a guest's invalidation. Start with all 0 except op, keep and renew. */
 struct av_tlbi_walk {
 	struct av_tlbi op;
 	bool keep;		/* by ASID: keep the tables of loaded trees */
-	const struct av_renew *renew;	/* and compare those in use (renew.h), or NULL */
+	const struct av_renew *renew;	/* and compare those in use (kept.h), or NULL */
 	u64 newest;		/* trees with this serial or later hold nothing that op names */
 	u16 place;		/* index of the current list in av_shadow.trees[][] */
 	u64 done;		/* trees in that list up to this serial are done */
@@ -480,20 +471,6 @@ struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u
 /* Drop some of a tree's entries, as av_shadow_zap_range(); at last the tree, if it is unused. */
 bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g, u64 *next);
 bool av_tree_empty(const struct av_tree *tree);
-/* kept.c: keep some of a tree's tables, as av_tree_drop() drops them. */
-static inline bool av_tree_keepable(const struct av_tree *tree)
-{
-	return tree->users && !tree->key.high;
-}
-
-bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_renew *renew,
-		  bool begin, u64 *next);
-/* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
-u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
-/* Doom an all-kept tree's tables that were not used since it got its key. False: too many entries. */
-bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
-/* Drop a sleeping entry. */
-void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
 
 /*

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trees: keys, search, creation and removal, and vCPUs' copies of their roots. */
+#include "mmu/shadow/kept.h"
 #include "mmu/shadow/position.h"
 
 /* Fields of TCR_EL1 that affect the translation of a half. */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Kept tables: kept.c has the rules. Pure, under mmu_lock. */
+#ifndef AV_MMU_KEPT_H
+#define AV_MMU_KEPT_H
+
+#include "mmu/shadow/shadow.h"
+
+/* Where the guest has a level-3 table: found; nowhere; not to be found without waiting. */
+enum av_found_table { AV_TABLE_FOUND, AV_TABLE_NONE, AV_TABLE_LATER };
+
+/*
+ * How to compare tables at once: of which tree, and where the guest has its table for va. find()
+ * fills in table and desc, which need only be valid and have the limits. Its walk must be of the
+ * same mmu_lock section.
+ */
+struct av_renew {
+	struct av_tree *tree;
+	bool kept;		/* kept tables, too */
+	enum av_found_table (*find)(const struct av_renew *how, u64 va, struct av_fill *f);
+	void *arg;
+};
+
+/* Has the tree tables of a process that has exited, and was not used since it got its key? */
+static inline bool av_tree_inherits(const struct av_tree *tree)
+{
+	return tree->root->live && !tree->filled;
+}
+
+/*
+ * Compare a few of the tree's tables with the guest's, and link them; unlink others, or leave that to
+ * the caller. Bounded: about 15,000 instructions, added to *work. The caller publishes. True if
+ * anything was changed: if walkers may be in the tree, it must be flushed before mmu_lock is
+ * released.
+ */
+bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
+		   u32 *work);
+
+/*
+ * Validate the sleeping entries of a group in a linked table for which the guest has the same
+ * leaf again. words: the guest's descriptors from va on; limits: of the tables above. Entries for
+ * which the guest has nothing stay asleep; those for which it has another page are dropped. The
+ * caller publishes. Returns how many entries were added.
+ */
+unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
+			  const u64 *words, u8 limits);
+
+/* ---- internal to the pure part ---- */
+
+/* May a tree's tables be kept? */
+static inline bool av_tree_keepable(const struct av_tree *tree)
+{
+	return tree->users && !tree->key.high;
+}
+
+/* Keep some of a tree's tables, as av_tree_drop() drops them. */
+bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_renew *renew,
+		  bool begin, u64 *next);
+/* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
+u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
+/* Doom an all-kept tree's tables that were not used since it got its key. False: too many entries. */
+bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
+/* Drop a sleeping entry. */
+void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
+
+#endif /* AV_MMU_KEPT_H */
