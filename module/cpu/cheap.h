@@ -14,13 +14,13 @@ enum {
 	AV_CHEAP_ROWS	= BIT(0),	/* more registers handled in the window (cpu/rows.h) */
 	AV_CHEAP_MODES	= BIT(1),	/* SVC and ERET end in the window */
 	AV_CHEAP_QUICK	= BIT(2),	/* registers, DAIF and modes in assembly (cpu/quick.h) */
-	AV_CHEAP_COPIES	= BIT(3),	/* virtual EL1 runs from patched copies (mmu/code/copies.h) */
-	AV_CHEAP_ROOTS	= BIT(4),	/* recent TTBR pairs change in the window (mmu/roots/root.c) */
+	AV_CHEAP_COPIES	= BIT(3),	/* virtual EL1 runs from copies (mmu/code/copies.h) */
+	AV_CHEAP_ROOTS	= BIT(4),	/* recent TTBR pairs: in the window (mmu/roots/root.c) */
 	AV_CHEAP_CALLS	= BIT(5),	/* firmware calls with a known answer (cpu/calls.h) */
-	AV_CHEAP_STUBS	= BIT(6),	/* hot register accesses do not trap at all (mmu/code/annex.h) */
+	AV_CHEAP_STUBS	= BIT(6),	/* hot register accesses do not trap (mmu/code/annex.h) */
 	AV_CHEAP_LIGHT	= BIT(7),	/* aborts and TLBI between two stays (cpu/light.c) */
 	AV_CHEAP_SHORT	= BIT(8),	/* light exits save few registers (switch/switch.h) */
-	AV_CHEAP_FAULTS	= BIT(9),	/* the guest's own aborts end in the window (mmu/guest/shown.h) */
+	AV_CHEAP_FAULTS	= BIT(9),	/* guest aborts end in the window (mmu/guest/shown.h) */
 	AV_CHEAP_ALL	= GENMASK(9, 0),
 };
 

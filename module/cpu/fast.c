@@ -10,8 +10,8 @@
  * state into the register file. For virtual EL0: SVC and BRK.
  *
  * The exception level changes here only if both levels have the same controls (av_controls_same())
- * and both shadow trees are known (mmu/roots/root.c). All else, errors too, takes the slow path. Pure:
- * tests/test_fast.c compares it with the slow path.
+ * and both shadow trees are known (mmu/roots/root.c). All else, errors too, takes the slow path.
+ * Pure: tests/test_fast.c compares it with the slow path.
  */
 #include "cpu/calls.h"
 #include "cpu/cheap.h"

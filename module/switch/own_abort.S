@@ -13,7 +13,7 @@
 
 	/*
 	 * From virtual EL0, when an SVC could be taken to a copy. If the guest's table for the
-	 * address can be read here (mmu/guest/shown.h), it tells whether the guest takes this abort:
+	 * address is here (mmu/guest/shown.h), it tells whether the guest takes this abort:
 	 * there is no page, or it is without access flag, or read-only and written to. Execution
 	 * is C's. x2 is FAR_EL1.
 	 */

@@ -355,7 +355,7 @@ SYM_INNER_LABEL(WINDOW(token_insns), SYM_L_GLOBAL)
 	and	x0, x1, #31
 	by_register .Lget_list, x1
 
-	/* Write x3 to TTBRn (n: bit 0 of x2), if mmu/roots/root.c has the roots of the new pair ready. */
+	/* Write x3 to TTBRn (n: bit 0 of x2), if mmu/roots/root.c has the new roots ready. */
 .Lttbr:
 	ldr	x0, [sp, #SRF_TTBR0_EL1]
 	ldr	x1, [sp, #SRF_TTBR1_EL1]

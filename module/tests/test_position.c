@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the window moves to (mmu/shadow/position.c): away from what the guest touches and has mapped, and,
+ * Where the window moves (mmu/shadow/position.c): away from what the guest touches and maps, and,
  * whatever many vCPUs do, so that each of them gets on.
  */
 #include "check.h"

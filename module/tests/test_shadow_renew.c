@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that are compared at once (av_tree_renew() in mmu/shadow/kept.c): by a TLBI of the ASID, where
+ * Tables that are compared at once (av_tree_renew() in kept.c): by a TLBI of the ASID, where
  * they stay linked, and for a process that inherits them.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which of the guest's tables the window may read (mmu/guest/shown.c): those with two faults in a row,
+ * Which guest tables the window may read (mmu/guest/shown.c): those with two faults in a row,
  * no more than there is room for, none that must not be seen; what takes another's place was
  * flushed; and nothing is mapped any more when the host takes memory back.
  */

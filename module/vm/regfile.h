@@ -8,7 +8,7 @@
  * reach it: it holds the physical PSTATE, the way back to the host, and the virtual registers
  * whose values are checked on a write.
  *
- * The second page is shared with the guest: virtual EL1 may read and write it (mmu/code/annex.h). It
+ * The second page is shared with the guest: virtual EL1 reads and writes it (mmu/code/annex.h). It
  * holds only registers for which every value is legal. Access it through the accessors, once
  * per value, and trust it no more than any other guest memory.
  *
@@ -198,7 +198,7 @@ struct av_srf {
 			u64 slow;		/* every trap must exit: av_fast_not_now() */
 			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
 			u32 device_page;	/* device's page number (low): no light exits */
-			/* of mmu/roots/root.c, for writes of TTBRn: low root in use, pair's offset in roots[] */
+			/* of roots/root.c, for writes of TTBRn: low root in use, pair's offset in roots[] */
 			u64 root0;
 			u64 roots_at;
 			u64 ttbr;		/* for switch/quick.S: which TTBR is written */
@@ -218,7 +218,7 @@ struct av_srf {
 			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;
 			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
-			/* of mmu/guest/shown.c: the guest's tables that the window may read, and where */
+			/* of guest/shown.c: the guest's tables that the window may read, and where */
 			u64 tables_at;
 			struct av_srf_table tables[AV_SRF_TABLES];
 		};

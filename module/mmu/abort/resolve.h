@@ -59,7 +59,7 @@ struct av_resolved {
 /* Fill in *answer, and *r as far as its work needs. */
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
-/* ---- parts for callers that walk themselves (near.c) ---- */
+/* ---- parts for callers that walk themselves (mmu/fault/near.c) ---- */
 
 /* A fault status code without its level. */
 #define AV_FSC_TYPE		GENMASK(5, 2)

@@ -13,14 +13,13 @@
 #include "vm/regfile.h"
 #include "vm/vcpu.h"
 
-/* pool.c: preallocated tables */
-/* Fill up a pool from the host's memory. May sleep. 0 or -ENOMEM. */
+/* pool.c: preallocated tables. Fill up a pool from the host's memory. May sleep. 0 or -ENOMEM. */
 int av_pool_fill(struct av_pool *pool);
 void av_pool_empty(struct av_pool *pool);
 /* Free a table or a tree, or give it to a pool, which may be NULL. */
 void av_pool_give_pt(struct av_pool *pool, struct av_pt *pt);
 void av_pool_give_tree(struct av_pool *pool, struct av_tree *tree);
-/* So many more pages, or fewer, could be freed: tables' and copies'. Any context. */
+/* So many more pages, or fewer, could be freed: tables' and copies'. Any context. The sum. */
 void av_shrink_count(long pages);
 long av_shrink_counted(void);
 

@@ -18,7 +18,7 @@
 
 /* Tables preallocated for one fill: three levels below the root, plus a new root's. */
 #define AV_POOL_PTS		8
-/* Pages for av_pt.desc: one for the fill, some for light.c. */
+/* Pages for av_pt.desc: one for the fill, some for light exits. */
 #define AV_POOL_DESCS		4
 /* Most freed tables that a vCPU keeps for the next process. */
 #define AV_POOL_MAX		64
@@ -104,7 +104,7 @@ struct av_vm_mmu {
 	unsigned int vcpus;		/* that the limits were raised for; under slots_lock */
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
 
-	/* mmu/guest/shown.h, under mmu_lock: tables of all vCPUs that are mapped; may any be in use */
+	/* guest/shown.h, under mmu_lock: tables of all vCPUs that are mapped; may any be in use */
 	u32 nr_shown;
 	bool shown_any, shown_off;
 
@@ -139,9 +139,9 @@ struct av_fetch {
 };
 
 /*
- * A level-3 table of the guest's, with what an abort in its 2 MiB needs (near.c). Under
- * mmu_lock, valid for the tree with that serial while the sequence numbers are current and no
- * notifier range is open.
+ * A level-3 table of the guest's, with what an abort in its 2 MiB needs
+ * (mmu/guest/walk_cache.h). Under mmu_lock, valid for the tree with that serial while the
+ * sequence numbers are current and no notifier range is open.
  */
 struct av_near {
 	u64 serial;
@@ -163,7 +163,7 @@ static_assert(sizeof(struct av_near) == 128);
  * The guest kernel's page that was filled last after an invalidation of the same page, and its
  * entry. Linux does this when it patches its text. Valid as long as near is unchanged since,
  * and only used if the guest's descriptor, the host page and the frame's state are the same
- * (near.c).
+ * (mmu/fault/near.c).
  */
 struct av_refill {
 	const struct av_near *near;	/* or NULL */
@@ -227,7 +227,7 @@ struct av_vcpu_mmu {
 	 * regimes and copies at the last call; pairs shown with a place, and with a context.
 	 */
 	bool want_roots, shown_copies;
-	bool want_shown;		/* may the window read the guest's tables: mmu/guest/shown.h */
+	bool want_shown;		/* may the window read the guest's tables: guest/shown.h */
 	u64 to_show;
 	u64 shown_regimes;
 	u64 place_pairs[AV_VCPU_TREES];
@@ -243,7 +243,7 @@ struct av_vcpu_mmu {
 	u8 place_asids[AV_PLACE_ASIDS];	/* how many of trees[], by ASID modulo this */
 	unsigned int next_tree;
 	u32 place_tagged;		/* a bit per tree of a single ASID … */
-	u32 place_behind;		/* … and per tree that is behind (mmu/shadow/position.h) */
+	u32 place_behind;		/* … and per tree that is behind (shadow/position.h) */
 	u8 el0_place;			/* of the tree that av_pair_foresee_el0() found last */
 	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
@@ -256,11 +256,11 @@ struct av_vcpu_mmu {
 	struct av_candidate candidates[1 + AV_AROUND];
 	u64 words[AV_AROUND];		/* descriptors of a group, copied by av_mem_look() */
 
-	struct av_ring ring;		/* pages written by this vCPU; dirty_ring.c */
+	struct av_ring ring;		/* pages written by this vCPU */
 
 	struct av_near near[AV_NEARS];
 	struct av_refill refill;
-	/* mmu/guest/shown.h, under mmu_lock: where the guest took its last fault; pages in the window */
+	/* guest/shown.h, under mmu_lock: where the guest took its last fault; pages in the window */
 	const struct av_near *last_true;
 	u64 shown[AV_SRF_TABLES];
 	struct av_answer answer;		/* of a light exit */
@@ -271,7 +271,7 @@ struct av_vcpu_mmu {
 
 	struct av_copy *spare_copy;
 	/*
-	 * Running without copies (root.c): plain, for so many more traps; plain_next, half of
+	 * Running without copies (plain.h): plain, for so many more traps; plain_next, half of
 	 * the number for the next time; plain_since, the count of traps handled in the window
 	 * when plain was last updated.
 	 */

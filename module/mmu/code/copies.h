@@ -33,7 +33,7 @@ struct av_copy {
 	u64 *code;			/* one page */
 	u64 gfn;
 	u64 va;				/* where it was executed first … */
-	bool aliased;			/* … and also elsewhere: no more sites (mmu/code/annex.h) */
+	bool aliased;			/* … and also elsewhere: no more sites (annex.h) */
 	bool has_sites;			/* its code has sites */
 	u64 nr;				/* order of creation in the VM */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts from the guest, on the full exit path: resolve.h classifies them, this file fills
- * hidden faults.
+ * Aborts from the guest, on the full exit path: mmu/abort/resolve.h classifies them, this
+ * file fills hidden faults.
  *
  * A hidden fault: read the sequence numbers; walk the guest's tables (reads guest memory, may
  * sleep); get the host page (may sleep); install the entry under mmu_lock, unless what was read

@@ -64,7 +64,7 @@ void av_fault_around(struct av_hidden *f);
 void av_light_around(struct av_hidden *f);
 
 /*
- * The same for a page of one of the vCPU's remembered tables (near.c): desc is the page's
+ * The same for a page of one of the vCPU's remembered tables: desc is the page's
  * descriptor, pt the shadow table in which it was filled.
  */
 void av_near_around(struct av_vcpu *vcpu, const struct av_near *near, const struct av_tree *tree,

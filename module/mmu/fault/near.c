@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Aborts where the guest has 4 KiB pages, by light.c's rules and by the tables that the vCPU
- * remembers (walk_cache.h). Whatever does not fit is left to light.c.
+ * remembers (mmu/guest/walk_cache.h). Whatever does not fit is left to light.c.
  *
  * Everything is done under mmu_lock. Nothing that is read or filled here can be invalidated
  * before the lock is released.
@@ -296,7 +296,7 @@ u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	u64 done = 0;
 
-	/* mmu->plain counts down by exits on the full path: root.c. */
+	/* mmu->plain counts down by exits on the full path. */
 	if (unlikely(mmu->plain))
 		return done;
 	av_mmu_follow(vcpu);

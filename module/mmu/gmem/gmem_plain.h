@@ -6,7 +6,7 @@
  *
  * A slot of it is the guest's memory whatever its userspace_addr is. The module maps the slot's
  * part of the file into the VMM's address space, and the slot is like any other from then on: its
- * pages are found, dropped and found anew by way of that mapping (mmu/memory/memory.h), and what takes
+ * pages are found, dropped and found anew by that mapping (mmu/memory/memory.h), and what takes
  * pages from the file (fallocate(), the last close) tells the module by the MMU notifier, as
  * with all memory of the VMM's. The mapping is not inherited by fork(). A VMM that unmaps it
  * harms its own guest: it has no memory there any more, which is EFAULT.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A protected VM's memory: binding to slots, sealing at the first run, measuring, and sharing
- * by the guest. Rules in mmu.h and private.h; owners of pages in owner.h and gmem.h.
+ * by the guest. Rules in face.h and private.h; owners of pages in owner.h and gmem.h.
  *
  * The slots of a sealed VM do not change: they are read without srcu.
  */

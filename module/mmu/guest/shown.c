@@ -38,7 +38,7 @@ static void map(struct av_vcpu *vcpu, unsigned int n, u64 pa)
 	vcpu->vm->mmu->nr_shown++;
 }
 
-/* Only a page by its kernel address: one that near.c knows, and forgets with the notifier. */
+/* Only a page by its kernel address: the walk cache forgets it with the notifier. */
 static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
 {
 	return vcpu->mmu->want_shown && !vcpu->vm->mmu->shown_off && av_cpus_meltdown_safe() &&

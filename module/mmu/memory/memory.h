@@ -11,7 +11,7 @@
  * kernel's own address and exist as long as the slot.
  *
  * Loads, stores and holds run in the VMM's context and may sleep: the VMM's page faults are
- * handled, unless the caller has disabled them (light.c). The caller holds the slot by srcu or
+ * handled, unless the caller has disabled them. The caller holds the slot by srcu or
  * a lock. They return 0, -EFAULT if the VMM has no memory there, or
  *
  *	-EHWPOISON	the memory has failed: the thread was sent SIGBUS, as if it had

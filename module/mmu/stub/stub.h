@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stubs: do instructions of virtual EL1 that are tokens in a copy (mmu/stub/patch.h) without a trap.
+ * Stubs: do instructions of virtual EL1 that are tokens in a copy (patch.h) without a trap.
  * The guest can access the shared page of its vCPU's register file (vm/regfile.h) at EL0, and
  * can execute the code behind it:
  *

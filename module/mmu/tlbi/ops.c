@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Trapped TLBI instructions, applied to the shadow tables: on the full exit path, and at a light
- * exit (light.c) of one page; or of an ASID or a few pages, if that is one short part.
+ * Trapped TLBI instructions, applied to the shadow tables: on the full exit path, or at a light
+ * exit (cpu/light.c). At a light exit interrupts are off: a TLBI of one page; of an ASID or a few
+ * pages, if that is one short part.
  */
 #include <linux/module.h>
 #include <linux/sched.h>

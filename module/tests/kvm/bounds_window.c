@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The window moves (module/mmu/shadow/position.h), of a guest whose kernel half has many tables: to each
+ * The window moves (mmu/shadow/position.h), of a guest whose kernel half has many tables: to each
  * of its positions in turn. Then the VM ends.
  *
  *	TABLES=n	of level 3, where 16,000 are usual

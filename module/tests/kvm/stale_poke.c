@@ -2,7 +2,7 @@
 /*
  * One page of the guest's kernel that leads to another frame time after time, as Linux patches its
  * text: mapped, used, unmapped, invalidated. What it was filled with the last time is remembered
- * (module/mmu/fault/near.c), and must not be used where the guest or the VMM has changed anything since.
+ * (mmu/fault/near.c), and must not be used where the guest or the VMM has changed anything since.
  *
  * The VMM replaces the memory behind the frames, protects and logs it meanwhile; another vCPU goes
  * through the frames by other addresses, and invalidates these.
