@@ -415,7 +415,7 @@ impl MainLoop<'_> {
         if !idle {
             log::error!("devices: {BUSY_DEVICE}, and is left to the end of the process");
         }
-        uart.with_sink(|screen, _| screen.finish());
+        uart.finish(Screen::finish);
         (last, gone && idle)
     }
 }

@@ -221,13 +221,27 @@ impl<S: Sink> Uart<S> {
     /// vCPU waits for the reader.
     pub fn with_sink<T>(&self, action: impl FnOnce(&mut S, bool) -> T) -> Option<T> {
         self.registers().drain_some();
-        let mut outlet = match self.sink.try_lock() {
-            Ok(outlet) => outlet,
-            Err(TryLockError::Poisoned(outlet)) => outlet.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut outlet = self.try_outlet()?;
         let any = !outlet.sink.is_behind() && self.pass_on(&mut outlet);
         Some(action(&mut outlet.sink, any))
+    }
+
+    /// At the VM's end: gives the sink all that the guest has sent, even if its reader is behind, and
+    /// runs `action` on it. None while a vCPU waits for the reader.
+    pub fn finish<T>(&self, action: impl FnOnce(&mut S) -> T) -> Option<T> {
+        self.registers().drain();
+        let mut outlet = self.try_outlet()?;
+        self.pass_on(&mut outlet);
+        Some(action(&mut outlet.sink))
+    }
+
+    /// None while a vCPU waits for the reader.
+    fn try_outlet(&self) -> Option<MutexGuard<'_, Outlet<S>>> {
+        match self.sink.try_lock() {
+            Ok(outlet) => Some(outlet),
+            Err(TryLockError::Poisoned(outlet)) => Some(outlet.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// How many characters the guest's receive FIFO takes now.
@@ -515,5 +529,25 @@ mod tests {
         assert_eq!(uart.with_sink(look), Some((0, false)));
         uart.with_sink(|sink, _| sink.behind = false);
         assert_eq!(uart.with_sink(look), Some((1, true)));
+    }
+
+    #[test]
+    fn the_last_characters_reach_a_reader_that_is_behind() {
+        let ((waits, _waiting), (_read_on, reads)) = (channel(), channel());
+        let stuck = Stuck {
+            bytes: Vec::new(),
+            waits,
+            reads,
+            behind: true,
+        };
+        let uart = Uart::new(Box::new(Count::default()), stuck);
+        for byte in b"panic" {
+            uart.registers().store(0, *byte);
+        }
+        assert_eq!(uart.with_sink(|sink, _| sink.bytes.len()), Some(0));
+        assert_eq!(
+            uart.finish(|sink| sink.bytes.clone()),
+            Some(b"panic".to_vec())
+        );
     }
 }
