@@ -45,8 +45,16 @@ has_dkms() {
 	[ -z "$root" ] && command -v dkms >/dev/null
 }
 
+# All versions that DKMS knows: "armvisor/1.0, ..." since DKMS 3, "armvisor, 1.0, ..." before.
+dkms_versions() {
+	dkms status -m armvisor | sed -n 's|^armvisor[/,] *\([^,:/ ]*\)[,:].*|\1|p' | sort -u
+}
+
 remove_dkms() {
-	dkms remove "armvisor/$version" --all >/dev/null 2>&1 || true
+	for old in $(dkms_versions); do
+		dkms remove "armvisor/$old" --all >/dev/null 2>&1 || true
+		rm -rf "/usr/src/armvisor-$old"
+	done
 }
 
 install_dkms() {
@@ -72,7 +80,6 @@ refresh() {
 uninstall() {
 	if has_dkms; then
 		remove_dkms
-		rm -rf "/usr/src/armvisor-$version"
 	fi
 	rm -f "$root"/lib/modules/*/updates/armvisor.ko "$rule"
 	refresh
