@@ -349,6 +349,62 @@ static void test_spare_goes(void)
 	}
 }
 
+/* A part of the host's invalidation of everything, which begins with so much work. True: go on. */
+static bool drop_part(struct av_tlbi_walk *w, u32 work)
+{
+	struct av_gather g;
+	bool more;
+
+	av_gather_init(&g, &sh);
+	g.work = work;
+	more = av_shadow_tlbi(&sh, w, &g);
+	av_gather_finish(&g);
+	check_tlb();
+	return more;
+}
+
+/*
+ * The host drops everything, in parts, while one process exits, before it or in its midst, and
+ * another begins: nothing of the first one's is left for the second.
+ */
+static void test_host_drops_all(void)
+{
+	unsigned int midst, reaped;
+
+	for (midst = 0; midst < 2; midst++) {
+		struct av_tlbi_walk w = { .op = { .scope = AV_TLBI_ALL } };
+
+		begin();
+		map(0, 0, 5);
+		map(0, 1, 6);
+		if (!midst)
+			end_process();
+		CHECK_EQ(!sh.spare, midst);
+		av_shadow_forbid_heirs(&sh);
+		CHECK(!sh.spare);
+		CHECK(drop_part(&w, AV_WORK));
+		if (midst)
+			end_process();
+		CHECK(!sh.spare);
+		tree = get(0x2000, false, 0, 2);
+		CHECK(!av_tree_inherits(tree));
+		while (drop_part(&w, 0))
+			;
+		av_shadow_permit_heirs(&sh);
+		fault(0, 0);
+		CHECK(touch(tree, address(0, 0)));
+		CHECK_EQ(touch(tree, address(0, 1)), 0);
+		CHECK_EQ(entries_agreed, 0);
+		/* From now on, again. */
+		end_process();
+		CHECK(sh.spare == tree);
+		for (reaped = 0; av_shadow_reap(&sh, NULL); reaped++)
+			CHECK(reaped < MAX_PTS);
+		CHECK_EQ(sh.nr_trees, 1);
+		teardown();
+	}
+}
+
 /* To look for what to pass on of a process with very many blocks would take too long. */
 static void test_large_process(void)
 {
@@ -400,6 +456,7 @@ int main(void)
 	RUN(test_unused_tables_go);
 	RUN(test_who_inherits);
 	RUN(test_spare_goes);
+	RUN(test_host_drops_all);
 	RUN(test_large_process);
 	RUN(test_idle_heir);
 	return TESTS_DONE();

@@ -327,7 +327,8 @@ static void random_process(void)
 		if (!model[t].used[p / AV_ENTRIES])
 			model[t].page[p].state = NONE;
 	memset(model[t].used, 0, sizeof(model[t].used));
-	if (rnd(2)) {
+	/* The module renews nothing while the host takes pages away. */
+	if (!sh.no_heirs && rnd(2)) {
 		struct av_renew how = renewal(t, true);
 		u32 work = 0;
 
@@ -357,6 +358,36 @@ static void random_tlbi(void)
 			if (model[t].page[i].state == LINKED)
 				model[t].page[i].state = NONE;
 	}
+}
+
+/*
+ * The host takes all frames from gfn on: it drops everything, in parts. In between processes begin
+ * and end, and nothing is filled.
+ */
+static void host_drops_all(u32 gfn)
+{
+	struct av_tlbi_walk w = { .op = { .scope = AV_TLBI_ALL } };
+	struct av_gather g;
+	bool more = true;
+	int t, p;
+
+	av_shadow_forbid_heirs(&sh);
+	while (more) {
+		av_gather_init(&g, &sh);
+		g.work = rnd(2) ? AV_WORK : 0;
+		more = av_shadow_tlbi(&sh, &w, &g);
+		av_gather_finish(&g);
+		if (rnd(2))
+			random_process();
+		else
+			random_tlbi();
+	}
+	av_shadow_permit_heirs(&sh);
+	forget_missing();
+	for (t = 0; t < NR_TREES; t++)
+		for (p = 0; p < NR_PAGES; p++)
+			if (model[t].page[p].gfn >= gfn)
+				model[t].page[p].state = NONE;
 }
 
 static void check_model(unsigned long *found, unsigned long *had)
@@ -408,6 +439,8 @@ static void test_random(void)
 				random_gap();
 			else if (what == 96 && !rnd(4))
 				random_process();
+			else if (what == 97 && !rnd(16))
+				host_drops_all(rnd(NR_GFNS));
 			else
 				host(rnd(NR_GFNS), rnd(30));
 			check_tlb();

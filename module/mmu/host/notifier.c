@@ -16,6 +16,7 @@
 #include "mmu/guest/shown.h"
 #include "mmu/host/host.h"
 #include "mmu/memory/memory.h"
+#include "mmu/shadow/kept.h"
 
 /* Slots and frames looked at before others may take mmu_lock. */
 #define BATCH	128
@@ -97,16 +98,19 @@ static void next_part(struct unmapping *u)
 }
 
 /*
- * Unlink all tables. No page of the range is filled before range_end(), so from now on no walker
- * reaches an entry of the range.
+ * Unlink all tables, kept ones as well. No page of the range is filled before range_end(), so from
+ * now on no walker reaches an entry of the range.
  */
 static void unmap_all(struct unmapping *u)
 {
 	struct av_tlbi_walk walk = { .op = { .scope = AV_TLBI_ALL } };
+	struct av_shadow *sh = &u->vm->mmu->shadow;
 
 	av_vm_stat_add(&u->vm->stats, AV_VM_SHADOW_DROP, 1);
-	while (av_shadow_tlbi(&u->vm->mmu->shadow, &walk, &u->g))
+	av_shadow_forbid_heirs(sh);
+	while (av_shadow_tlbi(sh, &walk, &u->g))
 		next_part(u);
+	av_shadow_permit_heirs(sh);
 	u->all = true;
 }
 

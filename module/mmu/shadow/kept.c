@@ -17,7 +17,8 @@
  *  - An entry depends on the tree's key, the guest's descriptor and the limits of the tables
  *    above it (av_walk_key()), the slot and the host page. av_walk_key() is compared. Slots and
  *    host pages change by the reverse map, which has kept entries like any others; the same is
- *    true of write protection for the dirty log and for copies.
+ *    true of write protection for the dirty log and for copies. Where the host drops everything,
+ *    kept tables are unlinked as well.
  *  - Descriptors are read under mmu_lock, in a guest table found by a walk that no invalidation
  *    of more than leaves has voided; otherwise there is no fill. A change that the guest makes
  *    before an invalidation is carried out is either read here, or the invalidation finds the
@@ -36,7 +37,8 @@
  * A tree whose process has exited is passed on to the next process of its kind with a new key
  * and serial (av_tree_retire()): a parent has many children that resemble each other. Only base
  * and ASID of the key change, on which no entry depends; and all entries are compared. Tables
- * that were not compared or filled for one process are not passed on.
+ * that were not compared or filled for one process are not passed on. No tree is passed on while
+ * the host drops everything in parts (av_shadow_forbid_heirs()).
  *
  * At once: where the guest's tables can be walked without waiting, a few tables are compared
  * right away and not at their next faults (av_tree_renew()). In a TLBI these are tables that are

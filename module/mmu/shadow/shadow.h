@@ -253,8 +253,10 @@ struct av_shadow {
 	struct av_list lru;	/* trees that no vCPU has loaded, least recently used first */
 	struct av_list loaded;	/* the others, in the order in which reclaim takes from them */
 	struct av_tree *spare;	/* see av_tree_retire(); or NULL */
+	u32 no_heirs;		/* see av_shadow_forbid_heirs() */
 	u32 nr_trees, nr_loaded;
-	u32 barren;		/* loaded trees that reclaim found empty since one was filled */
+	/* Loaded trees that reclaim found empty in this round. A tree that gets a table ends it. */
+	u32 barren, barren_round;
 	/* By half: trees of a single ASID; those of them with global entries. */
 	u32 nr_tagged[2], nr_tagged_global[2];
 	u64 seq_va[2];		/* number of TLBIs by address, by half … */

@@ -393,7 +393,7 @@ void av_tree_retire(struct av_shadow *sh, struct av_tree *tree)
 
 	if (tree->users || tree == before || !all_kept(tree->root))
 		return;
-	if (may_serve_another(tree) && av_kept_prune(sh, tree)) {
+	if (!sh->no_heirs && may_serve_another(tree) && av_kept_prune(sh, tree)) {
 		sh->spare = tree;
 		if (!before)
 			return;
