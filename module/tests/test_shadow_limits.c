@@ -149,6 +149,38 @@ static void test_parts(void)
 	teardown();
 }
 
+/* vCPUs load trees and let them go while others look: the last one is found all the same. */
+static void test_parts_beside_loads(void)
+{
+	struct av_tree *full, *counted;
+	unsigned int i, calls, twice;
+	bool more;
+
+	for (twice = 0; twice < 2; twice++) {
+		begin();
+		for (i = 0; i < PLACES; i++)
+			places[i] = load(false);
+		full = places[PLACES - 1];
+		CHECK(fill_one(full, 0));
+		av_shadow_reclaim(&sh, true, NULL, &more);
+		CHECK(more && sh.barren == LOOKS);
+		/* Another vCPU loads it, before or after the one that had it lets it go. */
+		if (!twice)
+			unload(full);
+		load_again(full);
+		/* So does one with a tree that was counted. */
+		counted = places[3];
+		unload(counted);
+		CHECK_EQ(sh.barren, LOOKS - 1);
+		load_again(counted);
+		for (calls = 1; av_shadow_reclaim(&sh, true, NULL, &more), more; calls++)
+			CHECK(calls < 3 * PLACES / LOOKS);
+		CHECK_EQ(touch(full, 0), 0);
+		CHECK_EQ(sh.nr_pts, PLACES);
+		teardown();
+	}
+}
+
 static void test_limits(void)
 {
 	struct av_shadow_limits small = av_vm_limits(1, 0), max = av_vm_limits(254, ~0ULL >> 12);
@@ -167,6 +199,7 @@ int main(void)
 	RUN(test_limits);
 	RUN(test_full);
 	RUN(test_parts);
+	RUN(test_parts_beside_loads);
 	RUN(test_all_places);
 	RUN(test_unloaded_make_room);
 	return TESTS_DONE();

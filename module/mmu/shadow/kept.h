@@ -44,6 +44,23 @@ bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_r
 unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits);
 
+/*
+ * Around an invalidation of everything by the host, in parts. A guest's invalidation may skip a tree
+ * that a new process has taken over meanwhile: its kept tables are compared with that process's
+ * descriptors. The host's must not, because host pages are not compared. So until the last such
+ * invalidation has ended no tree is passed on.
+ */
+static inline void av_shadow_forbid_heirs(struct av_shadow *sh)
+{
+	sh->no_heirs++;
+	sh->spare = NULL;
+}
+
+static inline void av_shadow_permit_heirs(struct av_shadow *sh)
+{
+	sh->no_heirs--;
+}
+
 /* ---- internal to the pure part ---- */
 
 /* May a tree's tables be kept? */
@@ -61,22 +78,5 @@ u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
 /* Drop a sleeping entry. */
 void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
-
-/*
- * Around an invalidation of everything by the host, in parts. A guest's invalidation may skip a tree
- * that a new process has taken over meanwhile: its kept tables are compared with that process's
- * descriptors. The host's must not, because host pages are not compared. So until the last such
- * invalidation has ended no tree is passed on.
- */
-static inline void av_shadow_forbid_heirs(struct av_shadow *sh)
-{
-	sh->no_heirs++;
-	sh->spare = NULL;
-}
-
-static inline void av_shadow_permit_heirs(struct av_shadow *sh)
-{
-	sh->no_heirs--;
-}
 
 #endif /* AV_MMU_KEPT_H */

@@ -90,7 +90,7 @@ void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool)
 
 /*
  * A loaded tree that is not empty: they take turns. NULL: there is none, or none was found yet
- * (*more).
+ * (*more). vCPUs load trees and let them go between two calls, so a tree is known to be counted.
  */
 static struct av_tree *loaded_tree(struct av_shadow *sh, bool *more)
 {
@@ -101,15 +101,16 @@ static struct av_tree *loaded_tree(struct av_shadow *sh, bool *more)
 
 		av_list_del(&tree->lru);
 		av_list_add_tail(&tree->lru, &sh->loaded);
-		sh->barren++;
 		if (!av_tree_empty(tree)) {
-			sh->barren = 0;
+			av_barren_anew(sh);
 			return tree;
 		}
+		sh->barren += tree->barren_round != sh->barren_round;
+		tree->barren_round = sh->barren_round;
 	}
 	*more = sh->barren < sh->nr_loaded;
 	if (!*more)
-		sh->barren = 0;
+		av_barren_anew(sh);
 	return NULL;
 }
 

@@ -244,7 +244,7 @@ static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struc
 	}
 	if (!pool->nr || av_shadow_full(sh))
 		return NULL;
-	sh->barren = 0;
+	av_barren_anew(sh);
 	child = av_pt_new(sh, pt->tree, pt->level + 1, va, pool);
 	if (av_pte_is_leaf(pt, idx))
 		drop_leaf(sh, pt, idx);	/* its pages will fault again */
@@ -374,7 +374,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 	if (f->desc && unlikely(!pt->desc))
 		take_desc(sh, pt, pool);
 	if (f->level == 2) {
-		sh->barren = 0;
+		av_barren_anew(sh);
 		drop_child(sh, pt, av_pt_index(f->va, 2));
 	}
 	set_leaf(sh, pt, av_pt_index(f->va, f->level), f);

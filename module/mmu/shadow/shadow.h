@@ -155,6 +155,7 @@ struct av_tree {
 	struct av_list lru;	/* av_shadow.lru or av_shadow.loaded */
 	u32 nr_pts;		/* tables, doomed ones too: the tree is freed after them */
 	u32 users;		/* vCPUs that have it loaded */
+	u32 barren_round;	/* the last of av_shadow.barren_round that found it empty */
 	bool has_global;
 	bool filled;		/* an entry was filled since the tree got its key */
 	u8 split;		/* AV_MODE_SHARED: exception levels that have their own tree */
@@ -284,6 +285,13 @@ struct av_shadow {
 /* A value that is no TTBR_EL1.BADDR. */
 #define AV_NO_BASE		(~0ULL)
 #define AV_IDLE_TRIES		8
+
+/* The next round of looking for loaded trees that are empty. */
+static inline void av_barren_anew(struct av_shadow *sh)
+{
+	sh->barren_round += !!sh->barren;
+	sh->barren = 0;
+}
 
 /* One entry to install. */
 struct av_fill {

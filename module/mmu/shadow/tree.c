@@ -27,6 +27,7 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 	sh->fresh_id = 1;
 	sh->idle_base = sh->idle_last = AV_NO_BASE;
 	sh->idle_tries = AV_IDLE_TRIES;
+	sh->barren_round = 1;
 	sh->window = AV_WINDOW_HOME;
 	av_list_init(&sh->doomed);
 	av_list_init(&sh->lru);
@@ -297,6 +298,8 @@ void av_tree_put(struct av_shadow *sh, struct av_tree *tree)
 	if (--tree->users)
 		return;
 	sh->nr_loaded--;
+	sh->barren -= tree->barren_round == sh->barren_round;
+	tree->barren_round = 0;
 	sh->loaded_pts -= fixed_tables(&tree->key);
 	av_list_del(&tree->lru);
 	/* A tree that is behind is dropped first: av_shadow_drop_behind(). */
