@@ -313,17 +313,21 @@ static void walk_hva(u64 start, u64 end)
 	struct av_hva_walk w;
 	struct av_slot *slot;
 	bool behind = false;
+	u32 nr = 0, visited = 0;
 	u64 last = 0;
-	u32 nr = 0;
 
 	av_hva_begin(&w, slots, start, end);
 	while ((slot = av_hva_next(&w))) {
+		CHECK(w.visited <= 2U * slots->root[AV_BY_HVA]->height);
+		visited += w.visited;
+		w.visited = 0;
 		CHECK(!slot->gmem && slot->hva < end && end_of(slot) > start);
 		CHECK(!nr || key_of(slot, AV_BY_HVA) > last);
 		last = key_of(slot, AV_BY_HVA);
 		nr++;
 	}
 	CHECK(!av_hva_next(&w));
+	CHECK(visited >= nr);
 	av_for_each_slot(slot, slots)
 		if (!slot->gmem && end_of(slot) > start) {
 			behind = true;

@@ -24,6 +24,9 @@
 /* Skipping so many frames without a piece costs as much as looking at one frame. */
 #define PASSED_OVER	(16 * AV_PIECE_FRAMES)
 
+/* So do so many nodes of the tree of slots. */
+#define NODES		8
+
 static struct av_vm *vm_of(struct mmu_notifier *mn)
 {
 	return container_of(mn, struct av_vm_mmu, notifier)->vm;
@@ -34,6 +37,15 @@ static struct av_vm *vm_of(struct mmu_notifier *mn)
  * tens of thousands of slots for one address.
  */
 #define AGE_FRAMES	600
+
+/* What a step of a walk to the next slot counts. */
+static unsigned int slot_looks(struct av_hva_walk *walk)
+{
+	unsigned int looks = 1 + walk->visited / NODES;
+
+	walk->visited = 0;
+	return looks;
+}
 
 /*
  * Let others take mmu_lock or the CPU. If the host must not sleep, always release the lock:
@@ -184,7 +196,7 @@ static void unmap_blocks(struct unmapping *u, struct av_slot *slot, u64 gfn, u64
 	struct av_shadow *sh = &u->vm->mmu->shadow;
 
 	gfn = ALIGN_DOWN(gfn, AV_BLOCK_FRAMES);
-	while (!u->all) {
+	while (gfn < end && !u->all) {
 		gfn = passed_over(u, gfn, av_slot_next_block(slot, gfn, end));
 		if (gfn >= end)
 			return;
@@ -233,7 +245,7 @@ static noinline void unmap_range(struct av_vm *vm, const struct mmu_notifier_ran
 	begin_part(&u);
 	av_hva_begin(&walk, av_vm_slots(vm), range->start, range->end);
 	while ((slot = av_hva_next(&walk))) {
-		u.looks++;
+		u.looks += slot_looks(&walk);
 		if (!av_slot_unused(slot) &&
 		    av_mem_frames(slot, range->start, range->end, &gfn, &last))
 			unmap_slot(&u, slot, gfn, last + 1);
@@ -341,8 +353,8 @@ static bool age_range(struct av_vm *vm, unsigned long start, unsigned long end, 
 		if (!a.left || av_gather_spent(&a.g) || (a.young && !clear))
 			break;
 		/* Count the slot before its frames, which may use up the rest. */
-		a.left--;
-		if (av_mem_frames(slot, start, end, &gfn, &last))
+		a.left -= min(a.left, slot_looks(&walk));
+		if (!av_slot_unused(slot) && av_mem_frames(slot, start, end, &gfn, &last))
 			age_slot(&vm->mmu->shadow, slot, gfn, last, &a);
 	}
 	av_gather_finish(&a.g);

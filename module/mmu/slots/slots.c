@@ -75,13 +75,16 @@ struct av_slot *av_slot_find(const struct av_slots *slots, u64 gfn)
 /* Visit the slots below n, the first one next. */
 static void visit(struct av_hva_walk *w, const struct av_slot_node *n)
 {
-	for (; n && n->top >= w->start; n = n->kid[0])
+	for (; n && n->top >= w->start; n = n->kid[0]) {
+		w->visited++;
 		if (n->key <= w->last_key)
 			w->node[w->depth++] = n;
+	}
 }
 
 void av_hva_begin(struct av_hva_walk *w, const struct av_slots *slots, u64 start, u64 end)
 {
+	w->visited = 0;
 	w->start = start;
 	w->last_key = hva_key(end - 1, AV_SLOTS_MAX);
 	w->depth = 0;

@@ -121,10 +121,11 @@ static inline struct av_slot *av_slot_after(const struct av_slots *slots,
 
 /*
  * A walk of the slots that have memory in a range of the VMM's addresses, in the order of their
- * addresses. It takes as many steps as there are such slots, and twice the tree's height. Several
- * slots may have the same memory. Use it in a single srcu section.
+ * addresses. A step from one to the next visits at most twice as many nodes as the tree is high.
+ * Several slots may have the same memory. Use it in a single srcu section.
  */
 struct av_hva_walk {
+	unsigned int visited;	/* nodes, for the caller to read and reset */
 	u64 start;
 	u64 last_key;		/* no slot behind this key begins in the range */
 	unsigned int depth;
