@@ -5,7 +5,7 @@
  * A TLBI visits the lists of trees in a fixed order, each list from the oldest tree to the
  * newest. Its position is a serial number, because lists may change while the lock is not held:
  * they gain trees at their ends and lose trees anywhere. Trees made since the TLBI began need
- * no visit: they hold nothing older. Nor do trees that were passed on since (mmu/kept.c), but for
+ * no visit: they hold nothing older. Nor do trees that were passed on since (kept.c), but for
  * the host's invalidations, which forbid that meanwhile (av_shadow_forbid_heirs()).
  */
 #include "mmu/shadow/again.h"
