@@ -389,8 +389,8 @@ def chosen(mutants: Sequence[Mutant], patterns: Sequence[str]) -> list[Mutant]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Mutate the code; the unit tests must notice.")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="side by side")
-    parser.add_argument("--check", action="store_true", help="only look for the mutants' places")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once")
+    parser.add_argument("--check", action="store_true", help="only look up the mutants' places")
     parser.add_argument("name", nargs="*", help="which mutants, by name or pattern (all)")
     options = parser.parse_args()
     begin = time.monotonic()

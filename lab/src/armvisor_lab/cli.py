@@ -32,16 +32,16 @@ _COMMANDS = (
 )  # fmt: skip
 
 _EXAMPLES = """\
-examples (`lab COMMAND ACTION --help` tells all options):
+examples (`lab COMMAND ACTION --help` lists all options):
   lab board run --el2 -- ls -l /dev/kvm     a command on a board that has KVM
   lab board run -- sh                       a shell, its input from here
-  lab kernel path stable --what headers     what a module for that kernel is built against
-  lab packages get strace --deps            an arm64 package and all it needs
+  lab kernel path stable --what headers     the headers to build a module for that kernel
+  lab packages get strace --deps            an arm64 package with its dependencies
   lab figures --only 'boot.*'               counted measurements
   lab compare lat.null --on native,armvisor rows on several hypervisors, side by side
-  lab reach --on native --on kvm            page walks, by a model of a core's TLBs
-  lab model rows --row null                 a row from what its traps cost one by one
-  lab report -o report.html                 figures beside the published ones, as a page
+  lab reach --on native --on kvm            page walks, by a TLB model
+  lab model rows --row null                 a row predicted from the cost of single traps
+  lab report -o report.html                 our figures beside published ones, as a page
 """
 
 
@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action=Version, help="say which lab this is")
+    top.add_argument("--version", action=Version, help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for module in _COMMANDS:
         module.add(commands)

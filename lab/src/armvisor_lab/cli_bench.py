@@ -30,15 +30,14 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
     bench = commands.add_parser(
         "bench",
-        help="measure what repeats, or everything, and make a page of it",
-        description="Runs the measurements that give the same on every machine, in less than a "
-        "quarter of an hour on a quiet one, then one VM from start to end, and what the model says "
-        "of published values: build/bench.json, bench-vm.json, bench-model.json and bench.html. "
-        "Says at the end how far the figures are from those in docs/bench.json, of another "
-        "machine.",
+        help="measure the repeatable figures, or all, and make a page",
+        description="Runs the measurements that repeat on every machine, in less than a quarter of "
+        "an hour on a quiet one, then one VM from start to end, and the model against published "
+        "values: build/bench.json, bench-vm.json, bench-model.json and bench.html. At the end it "
+        "compares the figures with those of another machine in docs/bench.json.",
     )
     bench.add_argument("--full", action="store_true",
-                       help="all figures, `lab reach` and all that `lab model` says: "
+                       help="all figures, `lab reach` and all of `lab model`: "
                        "build/bench-full.json, bench-full-*.json and bench-full.html")  # fmt: skip
     bench.set_defaults(run=_run)
 

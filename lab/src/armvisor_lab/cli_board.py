@@ -77,21 +77,21 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     option("--smp", "--cpus", type=int, default=1, metavar="N", help="CPUs, default %(default)s")
     option("--memory", type=memory_size, default=1024, metavar="SIZE", help="default 1G")
     option("--count", action="store_true",
-           help="count instructions: a virtual nanosecond is one, of any CPU, as several take "
-                "turns; runs repeat; the command starts on a settled machine")  # fmt: skip
+           help="count instructions, one per virtual nanosecond; several CPUs take turns; runs "
+                "repeat; the command starts on a settled machine")  # fmt: skip
     option("--file", type=file_pair, action="append", default=[], metavar="SRC:DEST",
-           help="put a file or folder into the board; repeatable")  # fmt: skip
+           help="copy a file or folder to the board; repeatable")  # fmt: skip
     option("--module", action="append", default=[], metavar="NAME[:PARAMETERS]",
            help="load a kernel module first, by name or as FILE.ko; repeatable")  # fmt: skip
-    option("--append", default="", metavar="WORDS", help="more for the kernel's command line")
+    option("--append", default="", metavar="WORDS", help="add to the kernel's command line")
     option("--timeout", type=float, default=300, metavar="S",
-           help="seconds for the command, without those that the board waits for one of this "
-                "machine's CPUs; default %(default)s")  # fmt: skip
-    option("--log", type=Path, metavar="FILE", help="where the console log goes")
+           help="seconds for the command, without the time that the board waits for a CPU of this "
+                "machine; default %(default)s")  # fmt: skip
+    option("--log", type=Path, metavar="FILE", help="file for the console log")
     option("--json", action="store_true", help="print the result as JSON, stream nothing")
     option("--check-leaks", action="store_true", help="scan with kmemleak afterwards")
-    option("--qemu-arg", action="append", default=[], metavar="ARG", help="more for QEMU")
-    option("command", nargs="+", metavar="COMMAND", help="what to run, after `--`")
+    option("--qemu-arg", action="append", default=[], metavar="ARG", help="more QEMU arguments")
+    option("command", nargs="+", metavar="COMMAND", help="command to run, after `--`")
     run.set_defaults(run=_run)
 
 

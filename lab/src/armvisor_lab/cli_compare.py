@@ -15,21 +15,21 @@ from armvisor_lab.figures import beside, hosts, run
 from armvisor_lab.report import columns, compare
 
 _MORE = f"""\
-With --on, rows are measured on each variant and printed side by side,
-each with how many times the first column's it is. A figure is ROW.VARIANT, as `lab figures --list`
-has them; --list has what there is for rows and variants. A variant may also be
+With --on, rows are measured on each variant and printed side by side, each with its ratio to the
+first column. A figure is ROW.VARIANT, as in `lab figures --list`; --list shows the rows and
+variants. A variant may also be
 {hosts.HOW}.
-The record is as that of `lab figures`.
+The record is like that of `lab figures`.
 
   lab compare lat.null hypercall --on native,kvm,armvisor,armvisor-no-cheap
   lab compare 'mmio_*' --on kvm-vhe,kvm-nvhe,kvm-protected,kvm-pvm
   lab compare lat.pipe --on armvisor,armvisor:no-copies+no-stubs,armvisor:cheap_traps=0+huge_pages=0
 
-Without --on, two records are compared and nothing is measured. A line is a figure: its value in A,
-in B, and by how much B is larger.
+Without --on, two records are compared and nothing is measured. A line has a figure's value in A and
+in B, and how much larger B is.
 
-Where a figure is a mean of samples, a permutation test says how likely so large a difference is by
-chance alone; one that is likelier than {compare.CHANCE:.0%} is not counted as a difference.
+If a figure is a mean of samples, a permutation test gives the probability of so large a difference
+by chance; a difference likelier than {compare.CHANCE:.0%} does not count.
 
 Exit status: with --on, 0 all measured, 1 not all; of two records, 0 all agree, 1 some do not or
 are in one record only; 125 a record cannot be read, or there is no such row or variant.
@@ -50,11 +50,11 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("what", nargs="*", metavar="ROW",
-                         help="a row, or a pattern as in `lat.*`; else a record")  # fmt: skip
+                         help="a row, or a pattern such as `lat.*`; else a record")  # fmt: skip
     command.add_argument("--on", action="append", default=[], metavar="VARIANT,…",
-                         help="who runs the guests, the first to be compared with")  # fmt: skip
+                         help="variants; the first is the one to compare with")  # fmt: skip
     command.add_argument("--record", type=Path, metavar="FILE",
-                         help="what is measured, default build/compare.json")  # fmt: skip
+                         help="record to write, default build/compare.json")  # fmt: skip
     command.add_argument("--list", action="store_true",
                          help="name the variants, or the rows of those with --on")  # fmt: skip
     add_within(command)
@@ -65,7 +65,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
 def add_within(command: argparse.ArgumentParser) -> None:
     """The option for how far apart figures may be."""
     command.add_argument("--within", type=percentage, default=compare.LIMIT, metavar="PERCENT",
-                         help="what a comparison lets pass, default %(default)s")  # fmt: skip
+                         help="largest difference that passes, default %(default)s")  # fmt: skip
 
 
 def percentage(text: str) -> float:

@@ -17,8 +17,8 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         f"{doctables.SPEC} names. That file has their rows and columns.",
     )
     docs.add_argument("--check", action="store_true",
-                      help="change nothing; status 1 where a table is not what the records "
-                      "have")  # fmt: skip
+                      help="change nothing; status 1 if a table differs from the "
+                      "records")  # fmt: skip
     docs.set_defaults(run=_run)
 
 

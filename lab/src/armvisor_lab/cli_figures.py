@@ -20,14 +20,14 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
     figures = commands.add_parser(
         "figures",
-        help="measure on counted boards: `name value unit` a line",
+        help="measure on counted boards; prints lines of `name value unit`",
         description="Runs the counted measurements. Figures go to standard output as "
         "`name value unit`, progress to standard error, the record with revision, boards, "
-        "kernels and package versions to a JSON file. Fails if one could not be measured or is "
+        "kernels and package versions to a JSON file. Fails if a figure cannot be measured or is "
         "over its bound.",
     )
     figures.add_argument("--only", action="append", default=[], metavar="PATTERN",
-                         help="figures to measure, as in `boot.*`; repeatable")  # fmt: skip
+                         help="figures to measure, such as `boot.*`; repeatable")  # fmt: skip
     figures.add_argument("--json", type=Path, metavar="FILE",
                          help="the record, default build/figures.json")  # fmt: skip
     figures.add_argument("--list", action="store_true", help="name the figures, measure nothing")
@@ -35,14 +35,14 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                          help="also instructions by class and exception level, and modelled page "
                          "walks and cache misses; they go into the record")  # fmt: skip
     figures.add_argument("--core", action="append", default=[], metavar="NAME",
-                         help="whose TLBs and caches that is by; repeatable, default "
+                         help="cores to model the TLBs and caches of; repeatable, default "
                          f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
     figures.add_argument("--jobs", type=_number, metavar="N",
-                         help="so many boards side by side; default ARMVISOR_JOBS, or one for "
-                         "each processor, as far as memory goes; for every two where QEMU's main "
-                         "thread may not have priority (CAP_SYS_NICE)")  # fmt: skip
+                         help="boards to run side by side; default ARMVISOR_JOBS, or one per CPU "
+                         "as far as memory goes, or one per two CPUs without "
+                         "CAP_SYS_NICE")  # fmt: skip
     figures.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"),
-                         help="as `lab compare OLD NEW`; measure nothing")  # fmt: skip
+                         help="like `lab compare OLD NEW`; measure nothing")  # fmt: skip
     cli_compare.add_within(figures)
     figures.set_defaults(run=_run)
 

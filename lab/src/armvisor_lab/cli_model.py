@@ -19,8 +19,8 @@ from armvisor_lab.reach import cores
 from armvisor_lab.reach.cores import Core
 
 _MORE = """\
-Counts are of `lab figures --classes`, measured now or, with --record, before. Cycles are a core's
-profile times these counts (lab/src/armvisor_lab/reach/cores.toml names each value's source;
+Counts come from `lab figures --classes`: from --record, or measured now. Cycles are these counts
+times a core's profile (lab/src/armvisor_lab/reach/cores.toml has the source of each value;
 `lab reach --list` shows them). Nothing was measured on silicon: docs/model.md.
 
 examples:
@@ -45,26 +45,26 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
     model = commands.add_parser(
         "model",
-        help="counts to cycles of a core; rows of another configuration from unit costs",
-        description="Turns counts by class into cycles of a core with their range, predicts rows "
-        "from what single traps cost, and what KVM costs on machines that others have measured.",
+        help="cycles of a core from counts; rows predicted from the cost of single traps",
+        description="Converts counts by class to a range of cycles on a core, predicts rows from "
+        "the cost of single traps, and the cost of KVM on machines that others have measured.",
         epilog=_MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = model.add_subparsers(dest="what", required=True, metavar="WHAT")
-    one = _sub(what, "cycles", "figures in cycles, and how many times native", _cycles)
+    one = _sub(what, "cycles", "figures in cycles, and their ratio to native", _cycles)
     one.add_argument("--figure", action="append", default=[], metavar="PATTERN",
-                     help="as in `lat.*.armvisor`; repeatable, default all of the record, "
+                     help="such as `lat.*.armvisor`; repeatable, default all of the record, "
                      "lat.null.* without one")  # fmt: skip
     one.add_argument("--core", action="append", default=[], metavar="NAME",
-                     help="repeatable, default all of which the record has page walks")  # fmt: skip
-    one = _sub(what, "rows", "rows of lat: native, and traps at unit costs", _rows)
+                     help="repeatable, default all with page walks in the record")  # fmt: skip
+    one = _sub(what, "rows", "rows of lat: native, and traps at the cost of single ones", _rows)
     one.add_argument("--row", action="append", default=[], metavar="ROW",
                      help="a row of lat; repeatable, default all")  # fmt: skip
     one.add_argument("--on", choices=rows.CONFIGURATIONS, default="armvisor",
-                     help="where, default %(default)s")  # fmt: skip
-    one.add_argument("--kinds", action="store_true", help="also the traps that a row is made of")
-    _sub(what, "published", "what KVM costs on silicon, and what papers say", _published)
+                     help="the hypervisor, default %(default)s")  # fmt: skip
+    one.add_argument("--kinds", action="store_true", help="also print the traps of a row by kind")
+    _sub(what, "published", "the cost of KVM on silicon: predicted, and published", _published)
 
 
 def _sub(
@@ -75,8 +75,8 @@ def _sub(
 ) -> argparse.ArgumentParser:
     one = what.add_parser(name, help=text, description=text)
     one.add_argument("--record", action="append", default=[], type=Path, metavar="FILE",
-                     help="of `lab figures --classes`; repeatable, the last with a figure counts; "
-                     "without one it is measured")  # fmt: skip
+                     help="a record of `lab figures --classes`; repeatable, the last one with a "
+                     "figure counts; without one, measure now")  # fmt: skip
     one.add_argument("--json", type=Path, metavar="FILE", help="the predictions as JSON")
     one.set_defaults(run=run_model, do=do)
     return one

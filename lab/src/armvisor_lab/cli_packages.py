@@ -14,16 +14,16 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the commands to the command line's grammar."""
     packages = commands.add_parser("packages", help="Debian arm64 packages in the cache")
     actions = packages.add_subparsers(metavar="ACTION", required=True, parser_class=type(packages))
-    get = actions.add_parser("get", help="fetch a package and print where it is")
+    get = actions.add_parser("get", help="fetch a package and print its path")
     get.add_argument("name", help="as for apt: NAME, NAME=VERSION, NAME:ARCHITECTURE")
     get.add_argument("--suite", choices=SUITES, default="trixie", help="default %(default)s")
-    get.add_argument("--deps", action="store_true", help="also all that it depends on")
+    get.add_argument("--deps", action="store_true", help="also its dependencies")
     get.add_argument("--unpack", action="store_true", help="print the unpacked folder instead")
     get.set_defaults(run=_get)
-    files = actions.add_parser("files", help="list what is in the cache, with versions")
+    files = actions.add_parser("files", help="list the cached packages, with versions")
     files.set_defaults(run=_files)
     update = actions.add_parser(
-        "update", help="forget recorded versions; the next use fetches today's"
+        "update", help="forget recorded versions; the next use fetches current ones"
     )
     update.set_defaults(run=_update)
 
@@ -42,7 +42,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         "release: as uname says; version: the package's",
     )
     path.set_defaults(run=_path)
-    names = actions.add_parser("list", help="the names of kernels, and the version found of each")
+    names = actions.add_parser("list", help="names of kernels, and the version recorded for each")
     names.set_defaults(run=_list)
     debug = actions.add_parser("debug", help="build a kernel with checkers; prints its folder")
     debug.add_argument("kernel", choices=debugkernel.ROLES, nargs="?", default=kernels.DEFAULT)

@@ -16,12 +16,12 @@ from armvisor_lab.reach import cores, plugin, runs, table
 WORKLOADS = ("random-128", "fresh-4")
 
 _MORE = """\
-What is executed, accessed and invalidated is counted on an emulated board; misses, walks and
-cycles are those of a model of the core (docs/reach.md). `pages` are the program's, in a VM in the
-host's; an entry of armvisor's shadow tables has the smaller. `flushes` are TLBIs of all that an
-address space or a VM has. `lookups` are the program's, the kernels' and the hypervisor's: one for
-each load or store, one for each page that a block of code is in. `loads` are a walk's memory
-references, of both stages. `cycles` are what misses and walks take in all.
+Instructions, accesses and invalidations are counted on an emulated board. A model of the core
+gives misses, walks and cycles (docs/reach.md). `pages` are the program's, and in a VM the host's
+(2M in 4K); an entry of armvisor's shadow tables has the smaller size. `flushes` are TLBIs of a
+whole address space or VM. `lookups` include those of the kernels and the hypervisor: one for each
+load or store, one for each page of a block of code. `loads` are the memory references of a walk, of
+both stages. `cycles` are the cycles of all misses and walks.
 
 examples:
   lab reach --on native --on kvm --workload random-256
@@ -33,9 +33,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
     reach = commands.add_parser(
         "reach",
-        help="page walks by a model of a core's TLBs: native, KVM's two stages, armvisor's one",
-        description="Runs a program that reads memory in a known way, natively and in VMs with "
-        "pages of 4 KiB and 2 MiB, and prints what its accesses cost a model of a core's TLBs.",
+        help="page walks by a TLB model: native, two stages on KVM, one on armvisor",
+        description="Runs a program with a known access pattern, natively and in VMs with pages of "
+        "4 KiB and 2 MiB, and prints the cost of its accesses in a model of a core's TLBs.",
         epilog=_MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -53,7 +53,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     option("--classes", action="store_true",
            help="also instructions by class and exception level")  # fmt: skip
     option("--json", type=Path, metavar="FILE", help="the record, default build/reach.json")
-    option("--list", action="store_true", help="say what the cores' profiles have, run nothing")
+    option("--list", action="store_true", help="print the cores' profiles, run nothing")
     reach.set_defaults(run=run)
 
 

@@ -19,11 +19,11 @@ _DEFAULT = (
 )  # fmt: skip
 
 _MORE = """\
-Of a figure that several records have, the newest stands in the tables, and its history has all.
-The page has its style and charts within: it is one file, and loads nothing.
+If several records have a figure, the newest value is in the tables, and all are in its history.
+The page is one file with its style and charts, and loads nothing.
 
 examples:
-  lab report                                  what is in build/, as build/report.html
+  lab report                                  the records in build/, as build/report.html
   lab report old.json new.json -o report.html
   lab report build/figures.json --text
 """
@@ -33,20 +33,20 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command to the command line's grammar."""
     report = commands.add_parser(
         "report",
-        help="figures beside the published ones: one HTML page, text or JSON",
-        description="Makes records of `lab figures`, `reach`, `model` and `demo` into a report: "
+        help="our figures beside published ones: one HTML page, text or JSON",
+        description="Makes a report from records of `lab figures`, `reach`, `model` and `demo`: "
         "each table and figure of the works behind the project with ours beside, charts, "
-        "latencies, where the time went, and the history of figures. What is not measured yet is "
-        "said.",
+        "latencies, where the time went, and the history of figures. Figures without a "
+        "measurement are marked.",
         epilog=_MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     report.add_argument("record", type=Path, nargs="*",
-                        help=f"JSON; default: of build/{', build/'.join(_DEFAULT)} what there "
-                        "is")  # fmt: skip
+                        help="JSON; default: those that exist of "
+                        f"build/{', build/'.join(_DEFAULT)}")  # fmt: skip
     report.add_argument("-o", "--output", type=Path, metavar="FILE",
-                        help="where to; default build/report.html, and standard output for text "
-                        "and JSON")  # fmt: skip
+                        help="default build/report.html, and standard output for text and "
+                        "JSON")  # fmt: skip
     form = report.add_mutually_exclusive_group()
     form.add_argument("--text", action="store_true", help="as plain text")
     form.add_argument("--json", action="store_true", help="as JSON")

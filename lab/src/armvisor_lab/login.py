@@ -109,7 +109,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     option("--kernel", type=kernel_role, default=kernels.DEFAULT, metavar="KERNEL",
            help=f"of the board: {', '.join(kernels.SUITE_OF)}; default %(default)s")  # fmt: skip
     option("--el2", action="store_true", help="on a board with EL2, on KVM, not the module")
-    option("command", nargs="+", metavar="COMMAND", help="what to run in the VM, after `--`")
+    option("command", nargs="+", metavar="COMMAND", help="command to run in the VM, after `--`")
     login.set_defaults(run=_run)
 
 
