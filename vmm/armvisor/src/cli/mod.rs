@@ -40,10 +40,10 @@ pub struct Cli {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "General")]
 pub struct Verbosity {
-    /// Say more: -v what is chosen, -vv what the guest does wrong
+    /// Log more: -v the choices made, -vv also the guest's mistakes
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
-    /// Say nothing but errors
+    /// Log errors only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print this help
@@ -59,7 +59,7 @@ pub enum Command {
     /// Run a VM
     #[command(after_help = run::help())]
     Run(Box<RunArgs>),
-    /// List the VMs that run
+    /// List the running VMs
     List {
         /// Print JSON
         #[arg(long)]
@@ -68,13 +68,13 @@ pub enum Command {
     /// Show a VM's state, its exits by class, and where its time goes
     #[command(after_help = STAT_HELP)]
     Stat(StatArgs),
-    /// Press a VM's power button and wait until its guest has powered off, or end it at once
+    /// Press a VM's power button and wait until the guest powers off, or end the VM at once
     Stop(StopArgs),
-    /// Stop a VM's CPUs and devices until 'resume'
+    /// Pause a VM's CPUs and devices until 'resume'
     Pause(VmArgs),
-    /// Let a paused VM go on
+    /// Resume a paused VM
     Resume(VmArgs),
-    /// Ask a VM's guest to give memory back to the host, or to take it again
+    /// Ask a guest to return memory to the host, or to take it back
     Balloon(BalloonArgs),
 }
 
@@ -93,7 +93,7 @@ fn help() -> String {
 
 #[derive(Debug, Args)]
 pub struct VmArgs {
-    /// The VM's name, as 'armvisor list' shows it; root names another user's VM USER/NAME
+    /// Name of the VM, as 'armvisor list' shows it; as root, USER/NAME for another user's VM
     pub vm: String,
     /// Print JSON
     #[arg(long)]
@@ -101,24 +101,25 @@ pub struct VmArgs {
 }
 
 const STAT_HELP: &str = "\
-Classes have the names of the ARMvisor paper's Table 7, and KVM's beside them; T_native, T_cpu and so on are
-the terms of its cost model, in seconds of all vCPUs. What this KVM does not count is '-': KVM itself counts
-few classes and no times. Under armvisor's module 'switch' is the number of ways into the guest and back,
-times what one took when the module was loaded; fast traps are counted, and their time is the guest's.";
+Classes have the names of the ARMvisor paper's Table 7, with KVM's names beside them. T_native, T_cpu and so
+on are the terms of its cost model, in seconds of all vCPUs. '-' is a value that this KVM does not count: KVM
+itself counts few classes and no times. Under armvisor's module 'switch' is the number of entries times the
+cost of one entry and exit, measured when the module was loaded. Fast traps are counted; their time is the
+guest's.";
 
 #[derive(Debug, Args)]
 pub struct StatArgs {
     #[command(flatten)]
     pub vm: VmArgs,
-    /// Again and again, each time what came since the time before; a line each if standard output is no
-    /// terminal. Until the VM ends
+    /// Repeat until the VM ends, each time with the changes since the last; one line each if standard
+    /// output is no terminal
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = parse_seconds)]
     pub watch: Option<f64>,
-    /// Only what came since FILE, an earlier 'stat --json' of the same VM
+    /// Only the changes since FILE, an earlier 'stat --json' of the same VM
     #[arg(long, value_name = "FILE")]
     pub since: Option<PathBuf>,
-    /// First have armvisor's module keep histograms of exits (the column p99), the times of fast traps and
-    /// the time that vCPUs wait for a CPU, or not any more; it costs a few instructions an exit
+    /// First turn accounting of armvisor's module on or off: histograms of exits (column p99), times of fast
+    /// traps, and the time that vCPUs wait for a CPU. Costs a few instructions per exit
     #[arg(long, value_name = "on|off")]
     pub accounting: Option<Switch>,
 }
@@ -140,11 +141,11 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 pub struct StopArgs {
     #[command(flatten)]
     pub vm: VmArgs,
-    /// End the VM at once, as pulling the plug does
+    /// End the VM at once, like pulling the plug
     #[arg(long, conflicts_with = "timeout")]
     pub force: bool,
-    /// How long to wait for the guest, whose programs (such as systemd-logind) decide what the button
-    /// does; 0 not to wait
+    /// How long to wait for the guest; 0: do not wait. A program of the guest, such as systemd-logind,
+    /// decides what the button does
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     pub timeout: u32,
 }
@@ -153,7 +154,7 @@ pub struct StopArgs {
 pub struct BalloonArgs {
     #[command(flatten)]
     pub vm: VmArgs,
-    /// How much of its memory the guest is to do without, in all, such as 128M; 0 for none
+    /// Total memory that the guest does without, such as 128M; 0 for none
     #[arg(value_parser = size::parse_part)]
     pub size: Size,
 }

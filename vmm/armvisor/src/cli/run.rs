@@ -31,9 +31,9 @@ pub struct RunArgs {
     /// Initial RAM disk
     #[arg(long, value_name = "FILE", help_heading = "Kernel")]
     pub initrd: Option<PathBuf>,
-    /// Words for the kernel's command line, behind armvisor's own: 'panic=-1 reboot=panic_warm', which
-    /// tells a panic from a reset, and a console unless one is named here. With 'panic=0' a guest that
-    /// panicked stays as it is. At most 2047 bytes in all
+    /// Add to the kernel's command line, after armvisor's own words: 'panic=-1 reboot=panic_warm', which
+    /// distinguishes a panic from a reset, and a console unless STRING names one. With 'panic=0' a guest
+    /// that panicked stays as it is. At most 2047 bytes in all
     #[arg(
         long,
         value_name = "STRING",
@@ -46,15 +46,14 @@ pub struct RunArgs {
     /// Memory, such as 512M or 2G
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size::parse_memory, help_heading = "Machine")]
     pub memory: Size,
-    /// Number of CPUs, at most 123 and what this KVM has; more than the host has is possible, but slow
+    /// Number of CPUs, at most 123 and this KVM's limit; more than the host has is possible, but slow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_cpus, allow_negative_numbers = true, help_heading = "Machine")]
     pub cpus: u32,
-    /// A raw disk image or a block device; may be given again. With ',ro' the guest cannot write it. What
-    /// looks like another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' says that it
-    /// is raw
+    /// A raw disk image or a block device; repeatable. With ',ro' the guest cannot write it. An image that
+    /// looks like another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' is given
     #[arg(long, value_name = "PATH[,ro][,raw]", help_heading = "Devices")]
     pub disk: Vec<DiskArg>,
-    /// A network device on the TAP device NAME; may be given again. Without a MAC it gets a random one
+    /// A network device on the TAP device NAME; repeatable. Without a MAC it gets a random one
     #[arg(long, value_name = "tap=NAME[,mac=MAC]", help_heading = "Devices")]
     pub net: Vec<NetArg>,
     /// The guest's serial console: stdio, none, or a file to write it to
@@ -68,11 +67,11 @@ pub struct RunArgs {
     /// A socket device: the guest is CID N, the host side is the Unix socket PATH
     #[arg(long, value_name = "cid=N,uds=PATH", help_heading = "Devices")]
     pub vsock: Option<VsockArg>,
-    /// The VM's name for 'armvisor list', 'stat', 'stop' and so on [default: vm-PID]
+    /// Name of the VM for 'armvisor list', 'stat', 'stop' and so on [default: vm-PID]
     #[arg(long, value_parser = parse_name, help_heading = "Life")]
     pub name: Option<String>,
-    /// What a reset or a panic of the guest does: end armvisor with exit code 5 or 6, or start the VM
-    /// again as at first, with kernel and initrd read anew
+    /// After a reset or a panic of the guest: end armvisor with exit code 5 or 6, or restart the VM, with
+    /// kernel and initrd read again
     #[arg(
         long,
         value_enum,
@@ -84,14 +83,13 @@ pub struct RunArgs {
     /// Print a report as one line of JSON when the VM ends
     #[arg(long, help_heading = "Life")]
     pub json: bool,
-    /// What the host backs guest memory with: 4 KiB pages, 2 MiB pages where it has them free, or its
-    /// hugetlb pool
+    /// Host pages behind guest memory: 4 KiB, 2 MiB where they are free, or from the hugetlb pool
     #[arg(long, value_enum, default_value_t, help_heading = "Host")]
     pub huge_pages: HugePages,
-    /// Let the guest have more memory than the host has
+    /// Allow more guest memory than the host has
     #[arg(long, help_heading = "Host")]
     pub overcommit: bool,
-    /// Give the guest a PMU, so that perf counts in it; what it counts are the host's events
+    /// Give the guest a PMU, so that perf counts in it; it counts the host's events
     #[arg(long, help_heading = "Host")]
     pub pmu: bool,
     /// The KVM device
@@ -102,14 +100,13 @@ pub struct RunArgs {
         help_heading = "Host"
     )]
     pub device: PathBuf,
-    /// Make a protected VM: this program and other processes can access only the memory that the guest
-    /// shares. On pKVM (a host kernel started with 'kvm-arm.mode=protected') this holds for the host
-    /// kernel, too; docs/protected.md has the limits. A guest whose kernel shares nothing has no device
-    /// but its console
+    /// Make a protected VM: this program and other processes can access only memory that the guest shares.
+    /// On pKVM (a host kernel started with 'kvm-arm.mode=protected') this also holds for the host kernel;
+    /// docs/protected.md has the limits. A guest whose kernel shares nothing has only its console
     #[arg(long, help_heading = "Protection")]
     pub protected: bool,
-    /// Offer devices with VIRTIO_F_ACCESS_PLATFORM, so that the guest kernel can put bounce buffers
-    /// between its memory and them; a protected VM's devices always have it
+    /// Offer VIRTIO_F_ACCESS_PLATFORM, so that the guest kernel can use bounce buffers for its devices; a
+    /// protected VM's devices always offer it
     #[arg(long, help_heading = "Protection")]
     pub access_platform: bool,
     /// Give the guest no random seeds, for runs that repeat instruction by instruction
@@ -125,7 +122,7 @@ pub(super) fn help() -> String {
 Example:
   armvisor run --kernel /boot/vmlinuz --initrd initrd --memory 1G --cpus 2 --disk disk.img
 
-A TAP for '--net tap=tap0', made once after each start of the host (give the guest 192.168.77.2):
+To make a TAP for '--net tap=tap0', once after each start of the host (give the guest 192.168.77.2):
   {}
 
 On a terminal: {ESCAPE_HELP}.
