@@ -241,7 +241,7 @@ def test_what_is_no_record_is_refused(tmp_path, capsys):
     for content in ("", "[]", '{"figures": [{"name": "x"}]}'):
         bad.write_text(content)
         assert cli.main(["figures", "--compare", good, str(bad)]) != 0
-        assert "is no record of figures" in capsys.readouterr().err
+        assert "is not a record of figures" in capsys.readouterr().err
     assert cli.main(["figures", "--compare", good, str(tmp_path / "nosuch")]) != 0
 
 

@@ -104,7 +104,7 @@ def test_profiles_that_the_issue_names_are_there_whole():
     ("old", "new", "says"),
     [
         ("exception = {", "# exception = {", "core cortex-a72, exception is missing"),
-        ('like = "neoverse-n1"', 'like = "cortex-a1"', "is like 'cortex-a1', which there is not"),
+        ('like = "neoverse-n1"', 'like = "cortex-a1"', "is like 'cortex-a1', which does not exist"),
         ('like = "neoverse-n1"', 'like = "neoverse-v1"', "core neoverse-v1 is like itself"),
         ('like = "cortex-x1"', 'like = "pixel-6"', "core pixel-6 is like itself"),
         ("cycles = [3.0, 3.0]", "cycles = [3.0]", "ghz: cycles are two numbers"),
@@ -160,8 +160,8 @@ def test_a_machine_of_one_row_has_one_prediction():
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("cycles = 1000", "cycles = -1", "-1 is no published value"),
-        ("cycles = 1000", "cycles = 'x'", "'x' is no published value"),
+        ("cycles = 1000", "cycles = -1", "-1 is not a published value"),
+        ("cycles = 1000", "cycles = 'x'", "'x' is not a published value"),
         ("cycles = 1000", "cycles = 1, ns = 1", "cycles or ns, one of them"),
         (", cycles = 1000", "", "cycles or ns, one of them"),
         ("cycles = 1000", "ns = 1", "ns, and core cortex-a72 has no ghz"),
@@ -343,21 +343,21 @@ def test_what_a_record_does_not_have(tmp_path, capsys, arguments, says):
         ({"schema": 99}, "of schema 99, which this lab does not know"),
         ({"schema": None}, "of schema None, which this lab does not know"),
         ({"revision": 3}, "revision is no text: 3"),
-        ({"revision": ""}, "does not say of which revision"),
-        ({"figures": {}}, "is no record of figures"),
+        ({"revision": ""}, "names no revision"),
+        ({"figures": {}}, "is not a record of figures"),
         ({"figures": [{"value": 1}]}, "a figure's name is no text: None"),
         ({"figures": [{"name": "a.x", "value": 1}]}, "a.x is not whole: it lacks classes or traps"),
         (
             {"figures": [{"name": "a.x", "value": None, "classes": None, "traps": None}]},
-            "a.x is no number: 'None'",
+            "a.x is not a number: 'None'",
         ),
         (
             {"figures": [{"name": "a.x", "value": 10**400, "classes": None, "traps": None}]},
-            "a.x is no number that can be measured",
+            "a.x is not a measurable number",
         ),
         (
             {"figures": [{"name": "a.x", "value": 1, "traps": None, "classes": ENDLESS}]},
-            "a.x: a class is no number",
+            "a.x: a class is not a number",
         ),
         (
             {"figures": [{"name": "a.x", "value": 1, "classes": {"insns": {}}, "traps": None}]},
@@ -365,7 +365,7 @@ def test_what_a_record_does_not_have(tmp_path, capsys, arguments, says):
         ),
         (
             {"figures": [{"name": "a.x", "value": 1, "classes": None, "traps": {"a": "b"}}]},
-            "a.x: traps: a is no number: 'b'",
+            "a.x: traps: a is not a number: 'b'",
         ),
     ],
 )
@@ -424,7 +424,7 @@ def test_half_a_file_and_none(tmp_path, capsys):
     half = tmp_path / "half"
     half.write_text(json.dumps({"schema": run.SCHEMA, "figures": []})[:-3])
     assert cli.main(["model", "published", "--record", str(half)]) != 0
-    assert "it is no JSON, or half of it" in capsys.readouterr().err
+    assert "it is not JSON, or cut short" in capsys.readouterr().err
     assert cli.main(["model", "published", "--record", str(tmp_path / "nosuch")]) != 0
     assert "No such file" in capsys.readouterr().err
 

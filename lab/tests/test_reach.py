@@ -105,7 +105,7 @@ def test_sections():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("hello\n", "line 1 of what the plugin wrote"),
+        ("hello\n", "line 1 of the plugin's output"),
         (TOLD.replace("\nend\nsection 1", "\nsection 1"), "line 12 of"),
         (TOLD.replace("insns guest-user ordinary 8000", "insns guest-user ordinary"), "line 2 of"),
         (TOLD.replace("guest-user ordinary 8000", "guest-user ordinary many"), "line 2 of"),
@@ -203,7 +203,7 @@ def test_as_if_with_other_pages():
 @pytest.mark.parametrize("text", ["", "8K", "2M in", "2M in ", " in 4K", "2M in 8K", "4k"])
 def test_what_is_no_choice_of_pages(text, capsys):
     assert cli.main(["reach", f"--as-if={text}"]) == EXIT_USAGE
-    assert "is no choice of pages" in capsys.readouterr().err
+    assert "is not a choice of pages" in capsys.readouterr().err
 
 
 def test_what_traps_invalidates_nothing():
@@ -243,7 +243,7 @@ def test_rows_of_workloads():
 @pytest.mark.parametrize("text", ["", "random", "random-0", "random-513", "walk-1", "random-1-x"])
 def test_what_is_no_workload(text, capsys):
     assert cli.main(["reach", f"--workload={text}"]) == EXIT_USAGE
-    assert "is no workload" in capsys.readouterr().err
+    assert "is not a workload" in capsys.readouterr().err
 
 
 def test_pages_that_the_program_did_not_get():

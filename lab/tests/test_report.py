@@ -133,8 +133,8 @@ ours = [{ name = "o", figure = "{}.x", tone = "kvm" }]
     ("old", "new", "said"),
     [
         ("published = [1]", "published = [1, 2]", "2 values for 1 columns"),
-        ("published = [1]", "published = [[2, 1]]", "no published value"),
-        ("published = [1]", "published = [true]", "no published value"),
+        ("published = [1]", "published = [[2, 1]]", "not a published value"),
+        ("published = [1]", "published = [true]", "not a published value"),
         ("published = [1]", "publised = [1]", "publised"),
         ("published = [1]", 'published = [1], ours = "a", not_on = ["p"]', "no column p"),
         ('form = "value"', 'form = "sum"', "no form"),
@@ -194,7 +194,7 @@ def test_what_is_no_record_is_refused_with_a_sentence(made, tmp_path, capsys, co
     out = tmp_path / "report.html"
     assert cli.main(["report", str(made("bad", content)), "-o", str(out)]) == 125
     said = capsys.readouterr()
-    assert "bad is no record of figures" in said.err and "make records" in said.err
+    assert "bad is not a record of figures" in said.err and "make records" in said.err
     assert not out.exists() and not said.out
 
 
@@ -554,7 +554,7 @@ def test_a_report_is_no_record(made, tmp_path, capsys):
     out = tmp_path / "report.json"
     assert cli.main(["report", *map(str, everything(made)), "--json", "-o", str(out)]) == 0
     assert cli.main(["report", str(out)]) == 125
-    assert "is no record" in capsys.readouterr().err
+    assert "is not a record" in capsys.readouterr().err
 
 
 def test_text_and_json_exclude_each_other(made):

@@ -31,7 +31,7 @@ def memory_size(text: str) -> int:
     """MiB, from `512`, `512M` or `2G`."""
     match = re.fullmatch(r"(\d+)([MmGg]?)(i?B)?", text)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: write 512M or 2G")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size: write 512M or 2G")
     return int(match[1]) * (1024 if match[2] in ("G", "g") else 1)
 
 

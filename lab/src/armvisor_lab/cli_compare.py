@@ -82,15 +82,15 @@ def _run(options: argparse.Namespace) -> int:
     if on:
         return _measure(options.what, on, options.record, options.json)
     if options.record:
-        raise LabError("--record is of what is measured", "say --on which variants")
+        raise LabError("--record needs rows to measure", "name variants with --on")
     if len(options.what) != 2:
-        raise LabError("two records are compared, or rows --on variants",
-                       "as in `lab compare lat.null --on native,armvisor`")  # fmt: skip
+        raise LabError("give two records, or rows with --on",
+                       "such as `lab compare lat.null --on native,armvisor`")  # fmt: skip
     a, b = options.what
     rows = [each for each in (a, b) if not Path(each).exists() and not each.endswith(".json")]
     if rows:
         raise LabError(f"{rows[0]}: there is no such record",
-                       "to measure rows, say --on which variants")  # fmt: skip
+                       "to measure rows, name variants with --on")  # fmt: skip
     return run_records(Path(a), Path(b), options.within, options.json)
 
 

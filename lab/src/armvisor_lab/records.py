@@ -95,10 +95,10 @@ class _Malformed(Exception):
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Malformed(f"{where} is no number: {str(value)[:40]!r}")
+        raise _Malformed(f"{where} is not a number: {str(value)[:40]!r}")
     # Nothing that the lab counts is near these; ratios of what is within have room in a float.
     if not (value == 0 or _LEAST < abs(value) < _MOST):
-        raise _Malformed(f"{where} is no number that can be measured")
+        raise _Malformed(f"{where} is not a measurable number")
     return float(value)
 
 
@@ -304,7 +304,7 @@ def read(file: Path) -> Record:
         raise LabError(f"{file}: {error.strerror}", f"name a record; {_MAKES}") from error
     except (ValueError, RecursionError) as error:
         raise LabError(
-            f"{file} is no record of figures: it is no JSON, or half of it ({error})", _MAKES
+            f"{file} is not a record of figures: it is not JSON, or cut short ({error})", _MAKES
         ) from error
     if isinstance(content, dict) and content.get("schema", READS[0]) not in READS:
         raise LabError(
@@ -314,4 +314,4 @@ def read(file: Path) -> Record:
     try:
         return _record(file.name, content)
     except _Malformed as error:
-        raise LabError(f"{file} is no record of figures: {error}", _MAKES) from error
+        raise LabError(f"{file} is not a record of figures: {error}", _MAKES) from error

@@ -77,7 +77,7 @@ def from_json(content: object) -> Classes:
         for part in parts.values():
             for by in part.values():
                 if not all(isinstance(v, int | float) and is_finite(v) for v in by.values()):
-                    raise ValueError("a class is no number")
+                    raise ValueError("a class is not a number")
         return Classes(levels={k: int(v) for k, v in content["levels"].items()}, **parts)
     except (KeyError, AttributeError, TypeError) as error:
         raise ValueError(f"half of the classes: {error}") from error

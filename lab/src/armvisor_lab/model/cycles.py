@@ -100,5 +100,5 @@ def ratio(of: Amounts, to: Amounts, core: Core) -> Range:
         if below:
             found.append(above / below)
     if not found:
-        raise LabError("what it is compared with takes no cycles")
+        raise LabError("the figure to compare with takes no cycles")
     return Range(min(found), max(found))

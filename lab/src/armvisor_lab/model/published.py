@@ -77,7 +77,7 @@ class Prediction:
 
 def _positive(where: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise LabError(f"{where}: {value!r} is no published value")
+        raise LabError(f"{where}: {value!r} is not a published value")
     return float(value)
 
 

@@ -31,7 +31,7 @@ def read(file: Path) -> list[Figure]:
     if record.schema < records.CLASSES:
         raise LabError(f"{file} has the schema {record.schema}, which has no classes", _AGAIN)
     if not record.revision:
-        raise LabError(f"{file} does not say of which revision it is", _AGAIN)
+        raise LabError(f"{file} names no revision", _AGAIN)
     return [
         Figure(each.name, each.value, record.revision, each.classes, each.traps)
         for each in record.values.values()

@@ -98,12 +98,12 @@ def _whole(name: str, tables: Mapping[str, Any], after: tuple[str, ...] = ()) ->
     """A core's table with what it has from those that it is like."""
     table = tables.get(name)
     if not isinstance(table, dict):
-        raise LabError(f"{FILE.name}: {name} is no table of a core")
+        raise LabError(f"{FILE.name}: {name} is not a table of a core")
     like = table.get("like")
     if like is None:
         return dict(table)
     if like not in tables:
-        raise LabError(f"{FILE.name}: core {name} is like {like!r}, which there is not")
+        raise LabError(f"{FILE.name}: core {name} is like {like!r}, which does not exist")
     if like in (*after, name):
         raise LabError(f"{FILE.name}: core {name} is like itself")
     return {**_whole(like, tables, (*after, name)), **table}

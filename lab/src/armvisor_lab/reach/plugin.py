@@ -131,7 +131,7 @@ def _words(section: Section, words: list[str]) -> None:
 
 
 def parse(text: str) -> list[Section]:
-    """The sections in what the plugin wrote."""
+    """The sections in the plugin's output."""
     found: list[Section] = []
     section: Section | None = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -148,11 +148,11 @@ def parse(text: str) -> list[Section]:
                 raise ValueError
         except (ValueError, IndexError):
             raise LabError(
-                f"line {number} of what the plugin wrote is none that the lab knows: {line!r}",
+                f"line {number} of the plugin's output is unknown: {line!r}",
                 "plugin and lab are of different revisions: run `make plugins`",
             ) from None
     if section is not None:
-        raise LabError("what the plugin wrote has no end: the board ended within a section")
+        raise LabError("the plugin's output has no end: the board ended within a section")
     return found
 
 

@@ -128,7 +128,7 @@ def parse_workload(text: str) -> tuple[str, int]:
     match = re.fullmatch(r"([a-z]+)-(\d+)", text)
     if not match or match[1] not in PATTERNS or not 1 <= int(match[2]) <= _MAX_MIB:
         raise LabError(
-            f"{text!r} is no workload",
+            f"{text!r} is not a workload",
             f"write one of {', '.join(PATTERNS)}, a dash and 1 to {_MAX_MIB} MiB: random-128",
         )
     return match[1], int(match[2])
@@ -152,7 +152,7 @@ def parse_pages(text: str) -> Pages:
     inner, _, outer = text.partition(" in ")
     if inner not in shifts or (outer and outer not in shifts) or text.endswith(" in "):
         raise LabError(
-            f"{text!r} is no choice of pages",
+            f"{text!r} is not a choice of pages",
             f"write {', '.join(shifts)}, or two as in `2M in 4K`: a guest's pages in its host's",
         )
     return shifts[inner], shifts[outer] if outer else 0

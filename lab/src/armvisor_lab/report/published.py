@@ -94,7 +94,7 @@ def _cell(value: object, where: str) -> Cell:
             return value
         case [int() | float() as low, int() | float() as high] if low <= high:
             return float(low), float(high)
-    raise LabError(f"{where}: {value!r} is no published value", "a number, two, or words")
+    raise LabError(f"{where}: {value!r} is not a published value", "a number, two, or words")
 
 
 def _row(table: Mapping[str, Any], columns: int, where: str) -> Row:
