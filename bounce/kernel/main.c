@@ -66,7 +66,7 @@ static int pool_bytes(u64 *bytes)
 	}
 	/* More than half of memory must be a mistake, and would starve the guest. */
 	if (!parse_size(pool, bytes) || !*bytes || *bytes > min(half, AV_POOL_MOST)) {
-		pr_err("pool=%s is no size: give bytes, or a number with K, M or G, of at most half of the memory and %lluM\n",
+		pr_err("pool=%s is not a size: give bytes, or a number with K, M or G, of at most half of the memory and %lluM\n",
 		       pool, AV_POOL_MOST >> 20);
 		return -EINVAL;
 	}
