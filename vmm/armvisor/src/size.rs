@@ -20,7 +20,7 @@ pub const MEMORY_MIN: u64 = 32 * MIB;
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SizeError {
-    #[error("is no size; write a whole number with a unit, such as 512M or 2G")]
+    #[error("is not a size; write a whole number with a unit, such as 512M or 2G")]
     Syntax,
     #[error("is more than 64 bits can count; write a smaller size")]
     Overflow,

@@ -120,7 +120,7 @@ fn parse_tap(name: &str) -> Result<String, String> {
 }
 
 fn parse_mac(text: &str) -> Result<[u8; 6], String> {
-    let wrong = || format!("'{text}' is no MAC; write one as 52:54:00:12:34:56");
+    let wrong = || format!("'{text}' is not a MAC; write one as 52:54:00:12:34:56");
     let mut mac = [0; 6];
     let mut parts = text.split(':');
     for byte in &mut mac {

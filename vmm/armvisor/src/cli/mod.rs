@@ -274,7 +274,7 @@ mod tests {
             (&["--memory", "100000001"], "not a multiple of 2 MiB"),
             (
                 &["--memory", "lots"],
-                "--memory lots: is no size; write a whole number with a unit",
+                "--memory lots: is not a size; write a whole number with a unit",
             ),
             (
                 &["--disk", ""],
@@ -313,7 +313,7 @@ mod tests {
                 &["--net", "mac=52:54:00:12:34:56"],
                 "names no TAP; write tap=NAME[,mac=MAC]",
             ),
-            (&["--net", "tap=x,mac=52:54:00"], "is no MAC"),
+            (&["--net", "tap=x,mac=52:54:00"], "is not a MAC"),
             (
                 &["--net", "tap=x,mac=01:00:5e:00:00:01"],
                 "first byte must be even",
@@ -332,7 +332,7 @@ mod tests {
             (&["--vsock", "cid=3,uds="], "names no socket"),
             (
                 &["--name", "../up"],
-                "--name ../up: is no name for a VM; write ",
+                "--name ../up: is not a name for a VM; write ",
             ),
             (&["--huge-pages", "big"], "write off, thp or hugetlb"),
         ];

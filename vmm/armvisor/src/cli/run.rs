@@ -142,7 +142,7 @@ fn parse_cpus(text: &str) -> Result<u32, String> {
         Ok(0) => Err("a VM needs at least one CPU; write 1 or more".into()),
         Ok(cpus) if cpus <= most => Ok(cpus),
         Ok(_) => Err(format!("a VM has at most {most} CPUs; write fewer")),
-        Err(_) => Err(format!("is no number; write one from 1 to {most}")),
+        Err(_) => Err(format!("is not a number; write one from 1 to {most}")),
     }
 }
 

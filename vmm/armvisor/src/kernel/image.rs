@@ -189,7 +189,7 @@ fn foreign(head: &[u8]) -> String {
     } else if head.len() < HEADER {
         return truncated();
     } else {
-        "is no kernel".into()
+        "is not a kernel".into()
     };
     format!("{what}; {WANTED}")
 }

@@ -147,7 +147,7 @@ fn damaged_payloads_are_refused() {
         refusal(&gzip(
             b"not a kernel at all, but long enough to have a header of 64 bytes....."
         ))
-        .contains("its payload is no kernel")
+        .contains("its payload is not a kernel")
     );
     assert!(refusal(&zboot("gzip", b"")).contains("empty payload"));
     assert!(refusal(&zboot("gzip", &zstd(&image(8192)))).contains("does not unpack"));
@@ -180,7 +180,7 @@ fn other_machines_kernels_are_named() {
         ))
         .contains("ELF")
     );
-    assert!(refusal(&[0; 4096]).contains("is no kernel"));
+    assert!(refusal(&[0; 4096]).contains("is not a kernel"));
     let mut efi = zboot("gzip", b"x");
     efi[68..70].copy_from_slice(&0x8664_u16.to_le_bytes());
     assert!(refusal(&efi).contains("x86-64"));

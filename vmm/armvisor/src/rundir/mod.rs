@@ -62,7 +62,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
         return Err(
-            "is no name for a VM; write 1 to 64 letters, digits, '-', '_' or '.', and no '.' first"
+            "is not a name for a VM; write 1 to 64 letters, digits, '-', '_' or '.', and no '.' first"
                 .into(),
         );
     }

@@ -119,7 +119,7 @@ impl Disk {
     /// The byte offset of `sector`, if `len` bytes from there on are on the disk.
     fn locate(&self, sector: u64, len: u64) -> Result<u64, Failure> {
         if len % SECTOR != 0 {
-            return Err(Failure::Refused("length is no whole number of sectors"));
+            return Err(Failure::Refused("length is not a whole number of sectors"));
         }
         match sector.checked_add(len / SECTOR) {
             Some(end) if end <= self.sectors => Ok(sector * SECTOR),

@@ -59,7 +59,7 @@ fn refused(name: &str, error: io::Error) -> Error {
             "the host has no /dev/net/tun; load its driver with 'sudo modprobe tun'".into()
         }
         Some(libc::EACCES) => {
-            "you may not open /dev/net/tun; make it accessible to you, or run as root".into()
+            "no permission to open /dev/net/tun; make it accessible to you, or run as root".into()
         }
         _ => return Error::host("cannot be attached to", error),
     };

@@ -82,7 +82,7 @@ fn remove_stale(path: &Path) -> Result<(), Error> {
     };
     if !meta.file_type().is_socket() {
         return Err(Error::Config(
-            "there is a file that is no socket; choose another path, or remove it".into(),
+            "a file that is not a socket is there; choose another path, or remove it".into(),
         ));
     }
     match sys::connect_unix(path) {
@@ -192,7 +192,7 @@ mod tests {
             Listener::bind(&path)
                 .unwrap_err()
                 .to_string()
-                .contains("is no socket")
+                .contains("is not a socket")
         );
         assert_eq!(fs::read(&path).unwrap(), b"precious");
         let long = dir.path().join("x".repeat(100));
