@@ -26,7 +26,7 @@
 /* Any pending interrupt ends WFI, masked or not. */
 static bool wfi_over(struct av_vcpu *vcpu)
 {
-	return av_irq_pending(vcpu) || vcpu->cpu->serror_pending || READ_ONCE(vcpu->requests);
+	return av_irq_wakes(vcpu) || vcpu->cpu->serror_pending || READ_ONCE(vcpu->requests);
 }
 
 void av_vcpu_look_around(struct av_vcpu *vcpu)
@@ -75,12 +75,20 @@ static bool poll(struct av_vcpu *vcpu, u64 begun)
 	return false;
 }
 
+/*
+ * Also PSCI CPU_SUSPEND, before which Linux disables group 1: an interrupt of a disabled group ends
+ * it, as on KVM.
+ */
 void av_vcpu_block(struct av_vcpu *vcpu)
 {
+	bool off;
 	u64 begun;
 
 	if (wfi_over(vcpu))
 		return;
+	off = av_irq_group1_off(vcpu);
+	if (unlikely(off))
+		av_irq_suspend(vcpu, true);
 	begun = av_idle_begins(vcpu);
 	if (!poll(vcpu, begun)) {
 		wait_event_interruptible(vcpu->wq, wfi_over(vcpu));
@@ -91,6 +99,8 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 						   poll_limit(vcpu->vm),
 						   ns_to_ticks(AV_HALT_POLL_FIRST_NS));
 	av_idle_ends(vcpu, begun);
+	if (unlikely(off))
+		av_irq_suspend(vcpu, false);
 }
 
 /* A vCPU that has itself yielded its CPU is passed over every other time. */
@@ -176,11 +186,15 @@ int av_vcpu_wait_woken(struct av_vcpu *vcpu)
 {
 	struct kvm_run *run = vcpu->run;
 	u64 begun = av_idle_begins(vcpu);
+	bool woken;
 
-	wait_event_interruptible(vcpu->wq, av_irq_pending(vcpu) || READ_ONCE(vcpu->requests) ||
+	av_irq_suspend(vcpu, true);
+	wait_event_interruptible(vcpu->wq, av_irq_wakes(vcpu) || READ_ONCE(vcpu->requests) ||
 				 !av_vcpu_suspended(vcpu));
+	woken = av_irq_wakes(vcpu);
+	av_irq_suspend(vcpu, false);
 	av_idle_ends(vcpu, begun);
-	if (!av_irq_pending(vcpu))
+	if (!woken)
 		return 1;
 	memset(&run->system_event, 0, sizeof(run->system_event));
 	run->system_event.type = KVM_SYSTEM_EVENT_WAKEUP;

@@ -113,7 +113,8 @@ static bool lease_waits(const struct av_vgic_cpu *cpu)
 	return irq->enabled && av_virq_pending(irq);
 }
 
-u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+/* The outputs, and AV_VGIC_WAITS. */
+static u8 lines(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	const struct av_virq *irq;
 	u32 intid;
@@ -125,6 +126,24 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	if (!irq || !signals(cpu, irq))
 		return AV_VGIC_WAITS;
 	return AV_VGIC_WAITS | (irq->group1 ? AV_VGIC_IRQ : AV_VGIC_FIQ);
+}
+
+/*
+ * Does a candidate wake a suspended vCPU? As in KVM its group need not be enabled: Linux disables
+ * group 1 (ICC_IGRPEN1_EL1) before SYSTEM_SUSPEND.
+ */
+static bool wakes(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
+{
+	u32 levels = cpu->queue[0].levels | cpu->queue[1].levels | cpu->lpi_levels;
+
+	return vgic->enabled && levels && (u32)__ffs64(levels) << AV_VGIC_PRI_SHIFT < cpu->pmr;
+}
+
+u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	u8 out = lines(vgic, cpu);
+
+	return unlikely(cpu->suspended) && wakes(vgic, cpu) ? out | AV_VGIC_WAKES : out;
 }
 
 static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group1)

@@ -87,6 +87,22 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 }
 
 /*
+ * A vCPU waits, in its own thread: suspended by the VMM, or in WFI with group 1 disabled. From true
+ * to false av_irq_wakes() tells what ends the wait, and the vCPU is kicked when that changes.
+ */
+void av_irq_suspend(struct av_vcpu *vcpu, bool suspended);
+
+static inline bool av_irq_group1_off(const struct av_vcpu *vcpu)
+{
+	return !READ_ONCE(vcpu->irq->gic.grpen1);
+}
+
+static inline bool av_irq_wakes(struct av_vcpu *vcpu)
+{
+	return av_irq_pending(vcpu) || READ_ONCE(vcpu->irq->gic.out) & AV_VGIC_WAKES;
+}
+
+/*
  * The CPU interface in the window (cpu/fast.c), which records its actions in srf->icc. For the
  * vCPU's own thread. An IRQ has just been injected: offer its acknowledgement to the guest in the
  * window. Only before an entry, after which av_irq_settle() must follow.

@@ -130,6 +130,19 @@ void av_irq_set_mpidr(struct av_vcpu *vcpu, u64 mpidr)
 	WRITE_ONCE(vcpu->irq->gic.mpidr, affinity);
 }
 
+void av_irq_suspend(struct av_vcpu *vcpu, bool suspended)
+{
+	struct av_vm_irq *irq = vcpu->vm->irq;
+	unsigned long flags;
+
+	if (!READ_ONCE(irq->ready))
+		return;
+	spin_lock_irqsave(&irq->lock, flags);
+	vcpu->irq->gic.suspended = suspended;
+	av_vgic_update_cpu(&irq->chip->vgic, &vcpu->irq->gic);
+	spin_unlock_irqrestore(&irq->lock, flags);
+}
+
 /* Remove a vCPU whose creation failed later; it is always the last one. */
 static void del_vcpu(struct av_vm *vm, struct av_vcpu *vcpu)
 {

@@ -51,6 +51,8 @@
 #define AV_VGIC_LINES		(AV_VGIC_IRQ | AV_VGIC_FIQ)
 /* Not an output: a candidate waits for an end of interrupt or another priority mask. */
 #define AV_VGIC_WAITS		BIT(2)
+/* Not an output: a candidate passes the priority mask, in whichever group. While cpu->suspended. */
+#define AV_VGIC_WAKES		BIT(3)
 
 #define AV_VGIC_NO_LEASE	(~0U)
 
@@ -92,6 +94,7 @@ struct av_vgic_cpu {
 	/* CPU interface */
 	u8 pmr, bpr0, bpr1;
 	bool cbpr, eoimode, grpen0, grpen1;
+	bool suspended;		/* av_irq_suspend(): compute AV_VGIC_WAKES */
 	u32 ap0r, ap1r;		/* active priorities, one bit per preemption level */
 	/* The SPI with ->notify that was deactivated; the caller of av_vgic_icc() clears it. */
 	u32 deactivated;

@@ -310,6 +310,40 @@ static void groups(void)
 	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_FIQ);
 }
 
+/* A vCPU that the VMM suspended is woken by what passes the mask, in a disabled group too. */
+static void suspended(void)
+{
+	unsigned int before;
+
+	boot();
+	dist_set(0x104, 1 << 8);
+	icc_set(0, GRPEN1, 0);
+	line(0, 40, true);
+	CHECK_EQ(cpus[0].out, 0);
+	before = kicks[0];
+	cpus[0].suspended = true;
+	av_vgic_update_cpu(&vgic, &cpus[0]);
+	CHECK_EQ(cpus[0].out, AV_VGIC_WAKES);
+	CHECK_EQ(kicks[0], before + 1);
+	line(0, 40, false);
+	CHECK_EQ(cpus[0].out, 0);
+	line(0, 40, true);
+	CHECK_EQ(kicks[0], before + 2);
+	icc_set(0, PMR, 0xa0);				/* not above the mask */
+	CHECK_EQ(cpus[0].out, 0);
+	icc_set(0, PMR, 0xa8);
+	CHECK_EQ(cpus[0].out, AV_VGIC_WAKES);
+	dist_set(0, 0);					/* the distributor is off */
+	CHECK_EQ(cpus[0].out, 0);
+	dist_set(0, 2);
+	CHECK_EQ(cpus[0].out, AV_VGIC_WAKES);
+	icc_set(0, GRPEN1, 1);
+	CHECK_EQ(cpus[0].out, AV_VGIC_WAKES | AV_VGIC_WAITS | AV_VGIC_IRQ);
+	cpus[0].suspended = false;
+	av_vgic_update_cpu(&vgic, &cpus[0]);
+	CHECK_EQ(cpus[0].out, AV_VGIC_WAITS | AV_VGIC_IRQ);
+}
+
 static void sgis(void)
 {
 	boot();
@@ -459,6 +493,7 @@ int main(void)
 	RUN(eoi_modes);
 	RUN(eoi_elsewhere);
 	RUN(groups);
+	RUN(suspended);
 	RUN(sgis);
 	RUN(routing);
 	RUN(ppis);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "conform.h"
+#include "its_machine.h"
 
 /* A call with the registers that it was given, and its answer to a device; HVC and SMC. */
 GUEST(call, "mov x10, #0x0a000000\n hvc #0\n str x0, [x10]\n b .\n"
@@ -237,6 +238,63 @@ static void suspended(void)
 	free_guest(&g);
 }
 
+#define GICD_CTLR	0
+#define GICD_ISENABLER1	0x104
+#define ICC_PMR		0xc230
+#define ICC_IGRPEN1	0xc667
+#define SPI		40
+
+static void set_gic(int vgic, u32 group, u64 number, u32 value)
+{
+	if (attr_set(vgic, group, number, value))
+		die("vGIC register %#llx", (unsigned long long)number);
+}
+
+/* WFI, then a store to a device. */
+GUEST(wait, "mov x10, #0x0a000000\n wfi\n str x0, [x10]\n b .\n");
+
+/*
+ * Which pending SPIs wake a vCPU that the VMM suspended, or that is in WFI; a signal ends the wait
+ * for the others.
+ */
+static void woken_by_spi(bool suspended)
+{
+	const char *what = suspended ? "suspended" : "wfi";
+	static const struct { const char *name; u32 on, enabled, pmr, group; } rows[] = {
+		{ "all_on", 2, 1, 0xf8, 1 },
+		{ "group_off", 2, 1, 0xf8, 0 },
+		{ "masked", 2, 1, 0, 1 },
+		{ "disabled", 2, 0, 0xf8, 1 },
+		{ "distributor_off", 0, 1, 0xf8, 1 },
+	};
+	struct kvm_mp_state state = { KVM_MP_STATE_SUSPENDED };
+	struct kvm_irq_level irq = {
+		.irq = KVM_ARM_IRQ_TYPE_SPI << KVM_ARM_IRQ_TYPE_SHIFT | SPI, .level = 1,
+	};
+	struct guest g;
+	size_t i;
+	int vgic;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		NEW_GUEST(&g, wait);
+		vgic = ready_vgic(g.vm);
+		set_gic(vgic, KVM_DEV_ARM_VGIC_GRP_DIST_REGS, GICD_CTLR, rows[i].on);
+		set_gic(vgic, KVM_DEV_ARM_VGIC_GRP_DIST_REGS, GICD_ISENABLER1,
+			rows[i].enabled << (SPI - 32));
+		set_gic(vgic, KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS, ICC_PMR, rows[i].pmr);
+		set_gic(vgic, KVM_DEV_ARM_VGIC_GRP_CPU_SYSREGS, ICC_IGRPEN1, rows[i].group);
+		if (suspended)
+			ioctl(g.vcpu, KVM_SET_MP_STATE, &state);
+		ioctl(g.vm, KVM_IRQ_LINE, &irq);
+		alarm(1);
+		say(ioctl(g.vcpu, KVM_RUN, 0), "woken.%s.%s", what, rows[i].name);
+		alarm(0);
+		note(g.run->exit_reason, "woken.%s.%s.exit", what, rows[i].name);
+		close(vgic);
+		free_guest(&g);
+	}
+}
+
 /* The vendor's calls as their bits have them; a PTP call's time is now. */
 static void vendor(void)
 {
@@ -374,6 +432,8 @@ void conform_firmware(void)
 	suspend(false);
 	suspend(true);
 	suspended();
+	woken_by_spi(true);
+	woken_by_spi(false);
 	vendor();
 	stolen();
 }
