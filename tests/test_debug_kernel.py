@@ -147,7 +147,7 @@ def test_boots_debian(disk: str):
 
 def test_bounce_buffers_in_a_guest_with_checkers(tmp_path: Path):
     """An hour by the guest's clock, or ARMVISOR_MIX_SECONDS; the host's kernel is a stock one."""
-    kernel = debugkernel.get(KERNEL, guest=True)
+    kernel = debugkernel.get(KERNEL, kind="guest")
     builder = [sys.executable, TOP / "guests/debian/build.py", "--out", tmp_path]
     subprocess.run(
         [*builder, "--tools", TOP / "build/guests/tools", kernel],

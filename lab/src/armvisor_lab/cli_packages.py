@@ -46,7 +46,15 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     names.set_defaults(run=_list)
     debug = actions.add_parser("debug", help="build a kernel with checkers; prints its folder")
     debug.add_argument("kernel", choices=debugkernel.ROLES, nargs="?", default=kernels.DEFAULT)
-    debug.add_argument("--guest", action="store_true", help="with the drivers of a guest's devices")
+    kinds = debug.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--guest", dest="kind", action="store_const", const="guest", default="board",
+        help="with the drivers of a guest's devices",
+    )  # fmt: skip
+    kinds.add_argument(
+        "--self-test", dest="kind", action="store_const", const="self-test",
+        help="a guest's kernel that runs the kernel's self-tests when it boots",
+    )  # fmt: skip
     debug.set_defaults(run=_debug)
 
 
@@ -88,5 +96,5 @@ def _list(_options: argparse.Namespace) -> int:
 
 
 def _debug(options: argparse.Namespace) -> int:
-    print(debugkernel.get(options.kernel, say, options.guest))
+    print(debugkernel.get(options.kernel, say, options.kind))
     return 0

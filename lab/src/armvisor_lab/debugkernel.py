@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A board kernel with the kernel's own checkers on, built from Debian's linux-source.
+"""Kernels that check themselves, built from Debian's linux-source with a fragment of `lab/kernel/`.
 
-`lab/kernel/debug.config` says which: KASAN, lockdep with PROVE_RCU, kmemleak, object debugging.
-One for guests has the drivers of their devices, too (`debug-guest.config`). The result is a kernel
-folder as `kernels.from_folder` reads it, with the tree that modules are built against beside it:
+`debug.config` is a board's: KASAN, lockdep with PROVE_RCU, kmemleak, object debugging. One for
+guests has the drivers of their devices, too (`debug-guest.config`). `self-test.config` is a guest's
+that runs the kernel's self-tests when it boots. The result is a kernel folder as
+`kernels.from_folder` reads it, with the tree that modules are built against beside it:
 
     CACHE/debug-kernels/SERIES-HASH/{Image,modules/,config,build/}
 
 SERIES is as in `linux-source-6.12`. HASH is over the fragments, so a changed one is a new kernel.
-Building takes about a quarter
-of an hour on two cores.
+Building takes about a quarter of an hour on two cores.
 """
 
 import hashlib
@@ -23,19 +23,29 @@ from armvisor_lab import kernels, linuxsource, paths
 from armvisor_lab.errors import LabError, remedy
 
 ROLES = ("oldstable", "stable")
-FRAGMENTS = Path("lab/kernel/debug.config"), Path("lab/kernel/debug-guest.config")
+# The fragments of each kind of kernel, in the order in which they are merged.
+KINDS = {
+    "board": ("debug.config",),
+    "guest": ("debug.config", "debug-guest.config"),
+    "self-test": ("self-test.config",),
+}
 
 Progress = Callable[[str], None]
 
 
+def fragment_of(kind: str) -> str:
+    """The options of a kind of kernel, as one fragment."""
+    folder = paths.checkout() / "lab/kernel"
+    return "".join((folder / name).read_text() for name in KINDS[kind])
+
+
 def get(
-    role: str = kernels.DEFAULT, progress: Progress = lambda _: None, guest: bool = False
+    role: str = kernels.DEFAULT, progress: Progress = lambda _: None, kind: str = "board"
 ) -> Path:
-    """The folder of a role's kernel with checkers, built on first use; with a guest's drivers."""
+    """The folder of a role's kernel with checkers, of one of `KINDS`, built on first use."""
     if role not in ROLES:
         raise LabError(f"no debug kernel {role!r}", remedy(role, ROLES))
-    files = [paths.checkout() / each for each in FRAGMENTS[: 2 if guest else 1]]
-    fragment = "".join(each.read_text() for each in files)
+    fragment = fragment_of(kind)
     source = linuxsource.package(role, progress)
     stamp = hashlib.sha256(fragment.encode() + source.version.encode()).hexdigest()[:12]
     target = paths.cache() / "debug-kernels" / f"{linuxsource.series(role)}-{stamp}"
@@ -45,7 +55,7 @@ def get(
                 with paths.new_folder(target) as work:
                     progress(f"unpacking {source.name}")
                     linuxsource.unpack(source, work / "build")
-                    _configure(work / "build", fragment)
+                    _configure(work / "build", fragment, KINDS[kind])
                     _build(work / "build", progress)
                     _install(work, target)
     return target
@@ -71,7 +81,7 @@ def options(fragment: str) -> list[str]:
     return list(wanted.values())
 
 
-def _configure(build: Path, fragment: str) -> None:
+def _configure(build: Path, fragment: str, names: tuple[str, ...]) -> None:
     """allnoconfig with the fragment merged; an option that did not take is an error."""
     wanted = options(fragment)
     merged = build / "armvisor-debug.config"
@@ -81,7 +91,7 @@ def _configure(build: Path, fragment: str) -> None:
     if missing := [line for line in wanted if line not in have]:
         raise LabError(
             f"the kernel does not take {', '.join(missing)}",
-            f"mend {' or '.join(map(str, FRAGMENTS))}",
+            f"mend lab/kernel/{' or '.join(names)}",
         )
 
 
