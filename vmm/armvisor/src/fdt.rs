@@ -214,6 +214,7 @@ fn rtc(fdt: &mut FdtWriter) -> Result<(), Error> {
     // Said here, the guest need not read the eight identification registers: eight exits saved.
     fdt.property_u32("arm,primecell-periphid", 0x0004_1031)?;
     fdt.property_array_u64("reg", &[layout::RTC_BASE, layout::RTC_SIZE])?;
+    fdt.property_array_u32("interrupts", &[SPI, layout::RTC_SPI, EDGE_RISING])?;
     fdt.property_u32("clocks", CLOCK_PHANDLE)?;
     fdt.property_string("clock-names", "apb_pclk")?;
     fdt.end_node(node)

@@ -26,6 +26,7 @@ pub const UART_SPI: u32 = 1;
 
 pub const RTC_BASE: u64 = 0x0901_0000;
 pub const RTC_SIZE: u64 = 4 * KIB;
+pub const RTC_SPI: u32 = 2;
 
 pub const VIRTIO_BASE: u64 = 0x0a00_0000;
 /// One page each, so that the registers of two devices never share a page.
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn interrupts_fit_the_gic() {
-        const { assert!(UART_SPI < VIRTIO_FIRST_SPI) };
+        const { assert!(UART_SPI < RTC_SPI && RTC_SPI < VIRTIO_FIRST_SPI) };
         assert!(virtio_spi(VIRTIO_MAX - 1) < SPI_COUNT);
         assert_eq!((SPI_COUNT + SPI_BASE) % 32, 0);
     }

@@ -30,6 +30,7 @@ use crate::console::{Command, ESCAPE_HELP, Keyboard, Screen};
 use crate::control::server::Server;
 use crate::control::{Reply, Request, Stat, State};
 use crate::outcome::End;
+use crate::rtc::RealTimeClock;
 use crate::size::{Size, Unit};
 use crate::sys::kick::kick;
 use crate::sys::signal::EndSignals;
@@ -115,14 +116,16 @@ enum Source {
     Control,
     Screen,
     Input,
+    Clock,
 }
 
-const SOURCES: [Source; 5] = [
+const SOURCES: [Source; 6] = [
     Source::Ended,
     Source::Signals,
     Source::Control,
     Source::Screen,
     Source::Input,
+    Source::Clock,
 ];
 
 /// The ways in which others speak to a VM. They stay when it starts again.
@@ -170,6 +173,7 @@ pub struct MainLoop<'a> {
     pub vcpus: Vec<JoinHandle<()>>,
     pub io: IoThread,
     pub uart: ConsoleUart,
+    pub clock: Arc<RealTimeClock>,
     pub outside: &'a mut Outside,
     /// Whether KVM collects the UART's characters.
     pub coalesced: bool,
@@ -251,6 +255,7 @@ impl MainLoop<'_> {
         if let Some(timer) = timer {
             add(timer, Source::Screen)?;
         }
+        add(self.clock.timer_fd(), Source::Clock)?;
         if let Some(input) = input {
             match add(input.file.as_raw_fd(), Source::Input) {
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => input.pollable = false,
@@ -280,6 +285,7 @@ impl MainLoop<'_> {
                 self.tick(Some(input));
                 input.watch_if_wanted(epoll)?;
             }
+            Some(Source::Clock) => self.clock.alarm(),
             Some(Source::Input) => {
                 let Some(input) = input else { return Ok(()) };
                 self.read_input(input);

@@ -60,6 +60,7 @@ impl Setup {
             vcpus: Vec::new(),
             io: IoThread::spawn().unwrap(),
             uart: Arc::new(Uart::new(Box::new(Silent), screen)),
+            clock: Arc::new(RealTimeClock::new(Box::new(Silent)).unwrap()),
             outside: &mut self.outside,
             coalesced: false,
             handles: Handles {

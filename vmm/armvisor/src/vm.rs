@@ -212,6 +212,7 @@ struct Built {
     bus: Bus,
     io: IoThread,
     uart: ConsoleUart,
+    clock: Arc<RealTimeClock>,
     coalesced: bool,
     virtio: virtio::Attached,
     vm_stats: Option<File>,
@@ -242,8 +243,10 @@ impl Built {
             uart.open_window(Box::new(page));
         }
         bus.insert(layout::UART_BASE, uart::WINDOW, uart.clone())?;
-        let rtc = Arc::new(RealTimeClock::default());
-        bus.insert(layout::RTC_BASE, layout::RTC_SIZE, rtc)?;
+        let interrupt = Irqfd(vm.interrupt(layout::RTC_SPI)?);
+        let clock = RealTimeClock::new(Box::new(interrupt));
+        let clock = Arc::new(clock.map_err(|error| Refusal::host("host", error))?);
+        bus.insert(layout::RTC_BASE, layout::RTC_SIZE, clock.clone())?;
 
         let io = IoThread::spawn().map_err(|error| Refusal::host("host", error))?;
         let virtio = virtio::attach(vm, &mut bus, &io, args, memory)?;
@@ -255,6 +258,7 @@ impl Built {
             bus,
             io,
             uart,
+            clock,
             coalesced,
             virtio,
             vm_stats,
@@ -300,6 +304,7 @@ impl Built {
             vcpus: threads,
             io: self.io,
             uart: self.uart,
+            clock: self.clock,
             outside: &mut standing.outside,
             coalesced: self.coalesced,
             handles: self.virtio.handles,
