@@ -127,7 +127,7 @@ pub fn run<V: Vcpu>(vcpu: &mut V, bus: &Bus, gate: &Gate, counters: &ExitCounter
             VmExit::MmioWrite { address, data, len } => {
                 mmio_write(bus, address, &data[..len.min(8)])
             }
-            VmExit::Interrupted => VmEntry::Run,
+            VmExit::Interrupted | VmExit::Slept => VmEntry::Run,
             VmExit::System(end) => return Some(end),
             VmExit::Stuck(sentence) => {
                 return Some(End::Stuck {
@@ -284,6 +284,14 @@ mod tests {
         );
         assert_eq!(counters.get(Class::Error), 1);
         assert_eq!(counters.get(Class::Signal), 1);
+    }
+
+    #[test]
+    fn a_guest_that_sleeps_goes_on() {
+        let (end, entries, counters) = run_script(vec![VmExit::Slept, VmExit::Slept]);
+        assert_eq!(end, Some(End::PowerOff));
+        assert_eq!(entries, [VmEntry::Run, VmEntry::Run, VmEntry::Run]);
+        assert_eq!(counters.get(Class::SystemEvent), 3);
     }
 
     #[test]

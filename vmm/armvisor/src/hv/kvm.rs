@@ -166,12 +166,29 @@ impl Hypervisor {
             libc::EINVAL if protected => Refusal::host("--protected", NO_PROTECTED_VMS),
             _ => Refusal::host("KVM", format!("cannot make a VM: {error}")),
         })?;
+        if !protected {
+            offer_suspend(&fd);
+        }
         Ok(Vm {
             fd,
             cpus,
             protected,
             slots: Arc::default(),
         })
+    }
+}
+
+/// Has PSCI offer SYSTEM_SUSPEND, where this KVM can, and leave it to us.
+fn offer_suspend(fd: &VmFd) {
+    if fd.check_extension_raw(KVM_CAP_ARM_SYSTEM_SUSPEND.into()) <= 0 {
+        return;
+    }
+    let cap = kvm_enable_cap {
+        cap: KVM_CAP_ARM_SYSTEM_SUSPEND,
+        ..Default::default()
+    };
+    if let Err(error) = fd.enable_cap(&cap) {
+        log::info!("the guest cannot suspend to memory: {error}");
     }
 }
 
@@ -279,6 +296,7 @@ impl Vm {
             fd,
             protected: self.protected,
             immediate,
+            init,
             _slots: Arc::clone(&self.slots),
         })
     }
@@ -408,6 +426,7 @@ pub struct KvmVcpu {
     fd: VcpuFd,
     protected: bool,
     immediate: ImmediateExit,
+    init: kvm_vcpu_init,
     // After the descriptor: what the vCPU can reach stays until it is closed.
     _slots: Arc<Slots>,
 }
@@ -430,13 +449,7 @@ impl KvmVcpu {
 
     /// Sets the registers that the arm64 boot protocol defines.
     pub fn set_boot_state(&self, entry: u64, fdt: u64) -> Result<(), Refusal> {
-        // DAIF masked, EL1 with its own stack pointer.
-        const BOOT_PSTATE: u64 = 0x3c5;
-        for (register, value) in [(PSTATE, BOOT_PSTATE), (PC, entry), (X0, fdt)] {
-            let set = self.fd.set_one_reg(register, &value.to_le_bytes());
-            set.map_err(host("set a vCPU's registers"))?;
-        }
-        Ok(())
+        begin_at(&self.fd, entry, fdt).map_err(host("set a vCPU's registers"))
     }
 
     /// Sets the PMU up, once the interrupt controller is there.
@@ -463,6 +476,8 @@ impl KvmVcpu {
         Running {
             fd: &mut self.fd,
             protected: self.protected,
+            init: self.init,
+            wake_at: None,
             kickable: Kickable::new(self.immediate.flag()),
         }
     }
@@ -474,16 +489,30 @@ fn get(fd: &VcpuFd, register: u64) -> Result<u64, kvm_ioctls::Error> {
     Ok(u64::from_le_bytes(value))
 }
 
+/// Lets a vCPU that has been reset begin at `entry` with `x0`: DAIF masked, EL1 with its own stack pointer.
+fn begin_at(fd: &VcpuFd, entry: u64, x0: u64) -> Result<(), kvm_ioctls::Error> {
+    const BOOT_PSTATE: u64 = 0x3c5;
+    for (register, value) in [(PSTATE, BOOT_PSTATE), (PC, entry), (X0, x0)] {
+        fd.set_one_reg(register, &value.to_le_bytes())?;
+    }
+    Ok(())
+}
+
 /// A vCPU on its thread.
 pub struct Running<'a> {
     fd: &'a mut VcpuFd,
     protected: bool,
+    init: kvm_vcpu_init,
+    /// Where a guest that sleeps goes on, and with which X0.
+    wake_at: Option<(u64, u64)>,
     kickable: Kickable<'a>,
 }
 
 /// An exit that borrows nothing of the vCPU.
 enum Raw {
     Done(VmExit),
+    Suspend,
+    WakeUp,
     Internal,
     NoSyndrome,
 }
@@ -505,6 +534,8 @@ impl Vcpu for Running<'_> {
         };
         match raw {
             Raw::Done(exit) => exit,
+            Raw::Suspend => slept(self.suspend()),
+            Raw::WakeUp => slept(self.wake_up()),
             Raw::Internal => VmExit::Stuck(internal_error(self.fd.get_kvm_run())),
             Raw::NoSyndrome => VmExit::Stuck(no_syndrome(self.fd.get_kvm_run())),
         }
@@ -542,6 +573,37 @@ impl Vcpu for Running<'_> {
     }
 }
 
+impl Running<'_> {
+    /// PSCI's SYSTEM_SUSPEND: from now on the vCPU waits in KVM for an interrupt. The others, all of
+    /// which the guest has to power off first, are not looked at: a guest with one that runs harms
+    /// only itself.
+    fn suspend(&mut self) -> Result<(), kvm_ioctls::Error> {
+        self.wake_at = Some((get(self.fd, X0 + 2)?, get(self.fd, X0 + 4)?));
+        self.fd.set_mp_state(kvm_mp_state {
+            mp_state: KVM_MP_STATE_SUSPENDED,
+        })
+    }
+
+    /// An interrupt is there: the vCPU is reset and begins where the guest said. One that was
+    /// powered off at first is so after its reset.
+    fn wake_up(&mut self) -> Result<(), kvm_ioctls::Error> {
+        self.fd.vcpu_init(&self.init)?;
+        if let Some((entry, context)) = self.wake_at.take() {
+            begin_at(self.fd, entry, context)?;
+        }
+        self.fd.set_mp_state(kvm_mp_state {
+            mp_state: KVM_MP_STATE_RUNNABLE,
+        })
+    }
+}
+
+fn slept(result: Result<(), kvm_ioctls::Error>) -> VmExit {
+    match result {
+        Ok(()) => VmExit::Slept,
+        Err(error) => VmExit::Stuck(format!("KVM cannot let the guest sleep: {error}")),
+    }
+}
+
 fn translate(exit: VcpuExit<'_>) -> Raw {
     Raw::Done(match exit {
         VcpuExit::MmioRead(address, data) => VmExit::MmioRead {
@@ -555,6 +617,8 @@ fn translate(exit: VcpuExit<'_>) -> Raw {
             VmExit::MmioWrite { address, data, len }
         }
         VcpuExit::Intr => VmExit::Interrupted,
+        VcpuExit::SystemEvent(KVM_SYSTEM_EVENT_SUSPEND, _) => return Raw::Suspend,
+        VcpuExit::SystemEvent(KVM_SYSTEM_EVENT_WAKEUP, _) => return Raw::WakeUp,
         VcpuExit::SystemEvent(kind, data) => return Raw::Done(system_event(kind, data)),
         VcpuExit::Shutdown => VmExit::System(End::PowerOff),
         VcpuExit::InternalError => return Raw::Internal,
@@ -577,7 +641,6 @@ fn system_event(kind: u32, data: &[u64]) -> VmExit {
         KVM_SYSTEM_EVENT_CRASH => End::Crash {
             detail: format!("it says {data:x?}"),
         },
-        // A guest may ask to be suspended; there is nothing here that could wake it.
         other => return VmExit::Stuck(format!("a system event of an unknown kind, {other}")),
     })
 }

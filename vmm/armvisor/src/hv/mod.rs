@@ -31,6 +31,8 @@ pub enum VmExit {
         data: [u8; 8],
         len: usize,
     },
+    /// The guest has gone to sleep, or has been woken: go on.
+    Slept,
     /// A signal, or `immediate_exit`: look at what is wanted of this vCPU, then go on.
     Interrupted,
     /// Power-off, reset or crash, as the guest asked.
@@ -45,7 +47,7 @@ impl VmExit {
             VmExit::MmioRead { .. } => Class::MmioRead,
             VmExit::MmioWrite { .. } => Class::MmioWrite,
             VmExit::Interrupted => Class::Signal,
-            VmExit::System(_) => Class::SystemEvent,
+            VmExit::System(_) | VmExit::Slept => Class::SystemEvent,
             VmExit::Stuck(_) => Class::Error,
         }
     }
