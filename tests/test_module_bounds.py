@@ -43,8 +43,7 @@ SPACES = Row("spaces", f"VCPUS={VCPUS}", VCPUS * (PLACES + 1),
 
 IRQFDS = operations("irqfd_many", "assign deassign close resample routes resample_deassign vm")
 
-# Eight times as many as can be dropped in one part of a notifier's call, and twice as many as in all
-# of one, after which it unlinks all tables.
+# A call of the notifier drops 12,288 of these one by one, and then unlinks all tables.
 MANY_BLOCKS = 32768
 BLOCKS = f"ENTRIES={MANY_BLOCKS}"
 
@@ -292,7 +291,7 @@ def test_all_places_have_their_trees():
 
 @pytest.mark.xdist_group(f"bounds-{KERNEL}-blocks")
 def test_blocks_go_with_a_page_and_come_back():
-    """A huge page mapped everywhere: by pages in one eighth of the places, as blocks in the others."""
+    """A huge page mapped at many addresses: one in eight by a page, the others by blocks."""
     row, deleted = (measure(KERNEL, BOARDS["blocks"])[row] for row in BOARDS["blocks"])
     assert row["blocks.mapped"] >= row["blocks.again"] >= MANY_BLOCKS * 7 // 8 - 64, row
     assert row["blocks.logged"] == row["blocks.punched"] == deleted["blocks.left"] == 0, row

@@ -76,7 +76,10 @@ DKMS_STATUS = {
     "": [],
     "armvisor/0.2: added\n": ["0.2"],
     "armvisor/0.10, 6.12.1-arm64, aarch64: installed\narmvisor/0.2-rc1, 6.1.0, aarch64: built\n"
-    "armvisor/0.10, 6.1.0-arm64, aarch64: installed (Original modules exist)\n": ["0.10", "0.2-rc1"],
+    "armvisor/0.10, 6.1.0-arm64, aarch64: installed (Original modules exist)\n": [
+        "0.10",
+        "0.2-rc1",
+    ],
     "armvisor, 0.2, 5.10.0-8-arm64, aarch64: installed\narmvisor, 0.1: added\n": ["0.1", "0.2"],
     "Error! Could not find armvisor\n": [],
 }
@@ -88,7 +91,7 @@ def test_all_versions_that_dkms_has_are_found(tmp_path: Path, status: str):
     fake.write_text(f"#!/bin/sh\n[ \"$*\" = 'status -m armvisor' ] && cat <<'END'\n{status}END\n")
     fake.chmod(0o755)
     function = "/^dkms_versions() {/,/^}/p"
-    script = f'eval "$(sed -n \'{function}\' {TOP}/module/install.sh)"; dkms_versions'
+    script = f"eval \"$(sed -n '{function}' {TOP}/module/install.sh)\"; dkms_versions"
     env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == DKMS_STATUS[status]
