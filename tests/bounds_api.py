@@ -38,7 +38,7 @@ def sources() -> Mapping[str, str]:
     return {
         str(path.relative_to(MODULE)): comment.sub("", path.read_text())
         for folder in FOLDERS
-        for path in sorted((MODULE / folder).glob("*.[ch]"))
+        for path in sorted((MODULE / folder).rglob("*.[ch]"))
     }
 
 
