@@ -482,8 +482,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn only_who_sends_waits_for_a_slow_reader() {
+    /// A UART whose reader is behind: it says when a vCPU waits, and is told when to read on.
+    fn behind() -> (Uart<Stuck>, Count, (Receiver<()>, Sender<()>)) {
         let ((waits, waiting), (read_on, reads)) = (channel(), channel());
         let stuck = Stuck {
             bytes: Vec::new(),
@@ -493,6 +493,12 @@ mod tests {
         };
         let count = Count::default();
         let uart = Uart::new(Box::new(count.clone()), stuck);
+        (uart, count, (waiting, read_on))
+    }
+
+    #[test]
+    fn only_who_sends_waits_for_a_slow_reader() {
+        let (uart, count, (waiting, read_on)) = behind();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 uart.write(IER, &[1]);
@@ -516,14 +522,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_behind_is_given_no_more_by_the_main_thread() {
-        let ((waits, _waiting), (_read_on, reads)) = (channel(), channel());
-        let stuck = Stuck {
-            bytes: Vec::new(),
-            waits,
-            reads,
-            behind: true,
-        };
-        let uart = Uart::new(Box::new(Count::default()), stuck);
+        let (uart, _count, _reader) = behind();
         uart.registers().store(0, b"a"[0]);
         let look = |sink: &mut Stuck, any| (sink.bytes.len(), any);
         assert_eq!(uart.with_sink(look), Some((0, false)));
@@ -533,14 +532,7 @@ mod tests {
 
     #[test]
     fn the_last_characters_reach_a_reader_that_is_behind() {
-        let ((waits, _waiting), (_read_on, reads)) = (channel(), channel());
-        let stuck = Stuck {
-            bytes: Vec::new(),
-            waits,
-            reads,
-            behind: true,
-        };
-        let uart = Uart::new(Box::new(Count::default()), stuck);
+        let (uart, _count, _reader) = behind();
         for byte in b"panic" {
             uart.registers().store(0, *byte);
         }
