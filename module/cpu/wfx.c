@@ -76,8 +76,8 @@ static bool poll(struct av_vcpu *vcpu, u64 begun)
 }
 
 /*
- * Also PSCI CPU_SUSPEND, before which Linux disables group 1: an interrupt of a disabled group ends
- * it, as on KVM.
+ * WFI and PSCI CPU_SUSPEND. As on KVM, an interrupt of a disabled group ends the wait: Linux
+ * disables group 1 before CPU_SUSPEND.
  */
 void av_vcpu_block(struct av_vcpu *vcpu)
 {

@@ -129,8 +129,8 @@ static u8 lines(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 }
 
 /*
- * Does a candidate wake a suspended vCPU? As in KVM its group need not be enabled: Linux disables
- * group 1 (ICC_IGRPEN1_EL1) before SYSTEM_SUSPEND.
+ * Does a pending interrupt wake a suspended vCPU? Its group need not be enabled, as on KVM: Linux
+ * disables group 1 (ICC_IGRPEN1_EL1) before SYSTEM_SUSPEND.
  */
 static bool wakes(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 {

@@ -87,8 +87,8 @@ static inline unsigned int av_irq_pending(struct av_vcpu *vcpu)
 }
 
 /*
- * A vCPU waits, in its own thread: suspended by the VMM, or in WFI with group 1 disabled. From true
- * to false av_irq_wakes() tells what ends the wait, and the vCPU is kicked when that changes.
+ * Begin or end a wait that an interrupt of a disabled group ends too. In between, av_irq_wakes()
+ * counts such interrupts, and each new one kicks the vCPU. For the vCPU's own thread.
  */
 void av_irq_suspend(struct av_vcpu *vcpu, bool suspended);
 

@@ -12,22 +12,24 @@
  *			block.c: 2 MiB at once; fill.h: what they share
  *	host/		what the host does to a VM: memslot.c, notifier.c, shrink.c
  *	tlbi/		ops.c: trapped TLBIs
- *	roots/		the trees that a vCPU runs on. root.c: loads them; places.c: keeps the last
- *			ones; pairs.c: keeps pairs of TTBRs; window.c: moves the window
+ *	roots/		the trees that a vCPU runs on. root.c: loads them; places.c: the last ones,
+ *			with copies of their roots; pairs.c: TTBR0 and TTBR1 to roots and ASID;
+ *			window.c: moves the window
  *	code/		code in copies. copies.c: of pages; annex.c: registers without traps;
  *			sites.c: instructions that are replaced
  *	guest/		reads by the guest's tables. walk_cache.c: the last level-3 tables;
  *			fetch.c: instructions; at.c: AT; renew.c: kept tables compared at once;
  *			shown.c: tables that the window reads
  *	dirty/		dirty.c: logs; dirty_ring.c: rings; protect.c: write protection in parts
- *	memory/		host pages behind guest frames. memory.c: held, loaded, stored; known.c:
- *			found before
+ *	memory/		host pages behind guest frames. memory.c: looks them up, reads and writes
+ *			them; known.c: remembers those that the host has returned
  *	gmem/		guest_memfd. gmem.c: protected VMs'; gmem_plain.c: plain VMs'; private.c:
  *			in slots, sealed, shared; owner.c: whose a page is (pure)
  *	base/		types.h: the state of a VM and a vCPU; base.h: the lock and the sequence
- *			numbers; pool.c, reap.c: tables in stock and given back; regime.c: the
- *			guest's registers; plain.c: without copies; hidden.c: a fault under way
- *	abort/		resolve.c: what an abort means (pure)
+ *			numbers; pool.c: preallocated tables; reap.c: frees tables; regime.c: the
+ *			guest's translation registers; plain.c: runs code in place, without
+ *			copies; hidden.c: the state of a hidden fault
+ *	abort/		resolve.c: classifies an abort (pure)
  *	stub/		patch.h: instructions in copies; stub.c: code of stubs; annex_find.c: where
  *			they fit (pure)
  *	shadow/		the shadow tables. shadow.c, tree.c, rmap.c: filled; invalidate.c, tlbi.c:
