@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# check-symbols.sh <module.ko> <kernel's build folder> <list>: does the kernel
-# export all that the module needs, and does the list have it? And does the
-# window's code, which runs without the kernel, refer to nothing but itself?
-# Its C runs while most registers are still the guest's: SP_EL0, x18, the thread
-# registers and the FP ones. An option of the kernel's build that makes the
-# compiler go through one of these (a stack protector, a shadow call stack, pointer
-# authentication, a tracer) is found in the object.
+# check-symbols.sh <module.ko> <kernel's build folder> <list>: checks that the
+# kernel exports all symbols that the module needs, and that the list has them.
+# Also checks that the window's code, which runs without the kernel, refers to
+# nothing else. Its C code runs while most registers hold the guest's values:
+# SP_EL0, x18, the thread registers and the FP ones. If an option of the kernel's
+# build makes the compiler use one of these (stack protector, shadow call stack,
+# pointer authentication, a tracer), the object shows it.
 #
-# A symbol that the list does not have is an error on a kernel that the list
-# says was reviewed, and a warning on all others: a kernel of another day, whose
-# inline functions may call what those of the reviewed ones do not.
+# A symbol that is not listed is an error on a kernel that the list says was
+# reviewed. On others it is a warning: inline functions of another kernel version
+# may call other symbols.
 set -eu
 
 ko=$1 symvers=$2/Module.symvers name=$2/include/config/kernel.release list=$3
@@ -37,7 +37,7 @@ for s in $needed; do
 		echo "check-symbols: $ko: $s is not in $list: add it there if the module should depend on it" >&2
 		bad=1
 	else
-		echo "check-symbols: WARNING: $ko: $s is not in $list, and $release is a kernel that nobody has reviewed: look at what asks for it, then add it and the line 'reviewed $release'" >&2
+		echo "check-symbols: WARNING: $ko: $s is not in $list, and $release was not reviewed: find out why it is needed, then add it and the line 'reviewed $release'" >&2
 		unlisted=$((unlisted + 1))
 	fi
 done
@@ -65,7 +65,7 @@ foreign=$(awk -F '\t' '
 	END		{ if (!functions) print "(no function of it is seen)" }
 ' "$ko.window" | sort -u)
 if [ -n "$foreign" ]; then
-	echo "check-symbols: $ko: C code of the window uses what is the guest's: $foreign" >&2
+	echo "check-symbols: $ko: C code of the window uses registers of the guest: $foreign" >&2
 	bad=1
 fi
 rm -f "$ko.window"

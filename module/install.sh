@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Install armvisor.ko for one kernel (the running one, if not said), with a
-# udev rule that gives the group kvm the device. With DKMS on the machine the
-# sources are registered there, so that later kernels get the module too.
+# Install armvisor.ko for one kernel (by default the running one), with a udev
+# rule that gives the group kvm the device. Where DKMS is installed, register the
+# sources there, so that later kernels get the module too.
 #
 #	install.sh [KERNEL-RELEASE]
 #	install.sh --uninstall
 #
 # Nothing is replaced or removed before the new module has been built.
-# DESTDIR puts the files below another root and touches nothing else.
+# With DESTDIR, install below another root and change nothing else.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,8 +33,8 @@ copy_sources() {
 
 build() {
 	copy_sources "$work/armvisor"
-	# The compiler need not be the very one that built the kernel (see Makefile).
-	# Extra words for make: for a cross build.
+	# Another compiler than the one that built the kernel will do (see Makefile).
+	# KMAKE_FLAGS: more arguments for make, for a cross build.
 	# shellcheck disable=SC2086
 	make -C "$headers" M="$work/armvisor" CONFIG_DEBUG_INFO_BTF_MODULES= \
 		CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= ${KMAKE_FLAGS:-} modules ||
@@ -68,7 +68,7 @@ install_here() {
 		"$root/lib/modules/$release/updates/armvisor.ko"
 }
 
-# Make the machine itself notice: its module lists and device rules.
+# Update the module lists and reload the device rules.
 refresh() {
 	[ -z "$root" ] || return 0
 	depmod "${1:-$(uname -r)}"

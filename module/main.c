@@ -2,10 +2,9 @@
 /*
  * Module load and unload.
  *
- * All preconditions are checked before anything is created; a failure is one
- * sentence that says what is missing and what to do. The device node comes
- * last: from then on VMs can be created. Open files hold the module, so at
- * unload none is left.
+ * All preconditions are checked before anything is created. A failure is one sentence that says
+ * what is missing and what to do. The device node is created last, because VMs can be created as
+ * soon as it exists. An open file pins the module, so none is open at unload.
  */
 #include <linux/init.h>
 #include <linux/module.h>

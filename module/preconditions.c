@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Can this machine be used at all? One row per obstacle, with a remedy. The
- * switcher depends on the host's translation geometry and interrupt masking, so
- * these must be of the kinds it knows.
+ * Does the module support this machine? One row per obstacle, each with a remedy. The switcher
+ * depends on how the host translates addresses and masks interrupts.
  */
 #include <linux/errno.h>
 #include <linux/mm.h>
@@ -45,13 +44,13 @@ static bool asid_elsewhere(void)
 	return !(read_sysreg(tcr_el1) & HOST_TCR_A1);
 }
 
-/* Spinlocks are taken with interrupts off, just before an entry. */
+/* PREEMPT_RT's spinlocks sleep. The module takes some with interrupts off, just before an entry. */
 static bool realtime(void)
 {
 	return IS_ENABLED(CONFIG_PREEMPT_RT);
 }
 
-/* An interrupt that PSTATE.I does not mask would hit the middle of a switch. */
+/* PSTATE.I does not mask a pseudo-NMI, which could arrive in the middle of a switch. */
 static bool pseudo_nmi(void)
 {
 #ifdef CONFIG_ARM64_PSEUDO_NMI
@@ -68,7 +67,7 @@ static int is_sdei(struct device *dev, void *data)
 	return driver && !strcmp(driver->name, "sdei");
 }
 
-/* Firmware events ignore all masks and run on the kernel's tables. */
+/* SDEI events ignore PSTATE.DAIF and run on the kernel's tables. */
 static bool firmware_events(void)
 {
 	return bus_for_each_dev(&platform_bus_type, NULL, NULL, is_sdei);

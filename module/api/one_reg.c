@@ -203,8 +203,8 @@ static int av_timer_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id)
 }
 
 /*
- * The groups, in the order of KVM_GET_REG_LIST. Each tells its registers one by one, from a
- * position (*at) on, so that the list takes as long as there are registers.
+ * The groups, in the order of KVM_GET_REG_LIST. Each returns its registers one by one, from
+ * position *at on, so that listing n registers takes n steps.
  */
 static int (*const av_reg_next[])(struct av_vcpu *vcpu, unsigned int *at, u64 *id) = {
 	av_core_next,
@@ -300,14 +300,14 @@ int av_vcpu_get_one_reg(struct av_vcpu *vcpu, void __user *argp)
 		-EFAULT : 0;
 }
 
-/* The registers that a VMM may set before the guest starts: measured. */
+/* The core registers that a VMM may set before the guest starts. The measurement covers them. */
 static bool av_core_is_general(u64 off)
 {
 	return off <= AV_CORE(regs.regs[30]) || off == AV_CORE(regs.sp) ||
 	       off == AV_CORE(regs.pc) || off == AV_CORE(regs.pstate);
 }
 
-/* A protected VM's other registers keep their reset values; setting those is allowed. */
+/* Other registers of a protected VM keep their reset values. Setting those values is allowed. */
 static int av_core_set_protected(struct av_vcpu *vcpu, const struct kvm_one_reg *reg)
 {
 	__uint128_t val;

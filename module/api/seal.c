@@ -37,7 +37,7 @@
 #include "stats/stats.h"
 #include "vm/regfile.h"
 
-/* ---- what is allowed ----------------------------------------------------------- */
+/* ---- rules --------------------------------------------------------------------- */
 
 enum when { BEFORE, ALWAYS };
 
@@ -159,7 +159,7 @@ bool av_seal_has_cap(unsigned long cap)
 	return false;
 }
 
-/* These affect how a VM is run, but nothing that guest or VMM can observe. */
+/* These affect how a VM is run, but nothing that the guest or the VMM can observe. */
 bool av_seal_takes_cap(unsigned int cap)
 {
 	return cap == KVM_CAP_HALT_POLL || cap == AV_CAP_CHEAP_TRAPS || cap == AV_CAP_ACCOUNTING;

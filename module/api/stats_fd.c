@@ -124,7 +124,7 @@ static u64 av_class_count(const struct av_vcpu_stats *s, unsigned int cls)
 	return count;
 }
 
-/* What the window completed of other classes than "fast". */
+/* Traps that the window completed and that count in a class other than "fast". */
 static u64 av_window_count(const struct av_vcpu_stats *s)
 {
 	u64 count = 0;
@@ -142,7 +142,7 @@ static u64 av_window_taken(const struct av_vcpu_stats *s)
 	       av_fast_count(s, AV_FAST_DABT) + av_fast_count(s, AV_FAST_PABT);
 }
 
-/* Events that have no counter of their own: in the window, and flushes at entries. */
+/* Counts of events that are kept elsewhere: by the window, and flushes at entry. */
 static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event)
 {
 	switch (event) {
@@ -220,7 +220,7 @@ static void av_vm_gather(void *object, u64 *data)
 	av_mmu_count_leaves(vm, &data[AV_VM_PAGES_4K], &data[AV_VM_PAGES_2M]);
 }
 
-/* How the file of a vCPU and that of a VM differ. */
+/* The differences between a vCPU's file and a VM's. */
 struct av_stats_kind {
 	const struct av_stats_desc *descs;
 	unsigned int n;

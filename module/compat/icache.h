@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Instruction caches that are not looked up by physical address alone. */
+/* Instruction cache maintenance, for aliasing caches too. */
 #ifndef AV_COMPAT_ICACHE_H
 #define AV_COMPAT_ICACHE_H
 
@@ -11,7 +11,7 @@
 
 #define AV_L1IP_PIPT	3
 
-/* Invalidate all CPUs' instruction caches, before any later instruction here. */
+/* Invalidate the instruction caches of all CPUs; completes before any later instruction here. */
 static inline void av_icache_inval_all(void)
 {
 	asm volatile("ic ialluis" : : : "memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What KVM answers differently from stable's (6.12) since: the module follows the KVM of its
- * host's kernel, as VMMs of that kernel's age expect. The host's own headers say what it has.
+ * Changes to KVM's answers since 6.12 (stable). The module follows the KVM of its host's kernel, as
+ * VMMs written for that kernel expect. The host's own headers tell which changes it has.
  */
 #ifndef AV_COMPAT_KVM_LEVEL_H
 #define AV_COMPAT_KVM_LEVEL_H
@@ -32,7 +32,7 @@
 #define AV_VENDOR_HYP_BITS_2	0
 #endif
 
-/* 6.15: a VMM may set what the guest sees of its CPU's implementation (MIDR_EL1 and its kin). */
+/* 6.15: a VMM may set the CPU's identity for its guest (MIDR_EL1, REVIDR_EL1, AIDR_EL1). */
 #ifdef KVM_CAP_ARM_WRITABLE_IMP_ID_REGS
 #define AV_KVM_IMP_IDS	true
 #else
@@ -40,7 +40,7 @@
 #define KVM_CAP_ARM_WRITABLE_IMP_ID_REGS	239
 #endif
 
-/* 6.17: how many counters the guest's PMU has is an attribute of its own. */
+/* 6.17: an attribute sets the number of event counters of the guest's PMU. */
 #ifdef KVM_ARM_VCPU_PMU_V3_SET_NR_COUNTERS
 #define AV_KVM_PMU_NR_COUNTERS	true
 #else
@@ -58,15 +58,15 @@
 /* 6.18: plain VMs may have guest_memfd. */
 #define AV_KVM_GUEST_MEMFD	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0))
 
-/* 7.3: more fields of the ID registers are the VMM's to lower, and ID_AA64PFR0_EL1.GIC is not. */
+/* 7.3: a VMM may lower more fields of the ID registers, but no longer ID_AA64PFR0_EL1.GIC. */
 #define AV_KVM_ID_FIELDS	(LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0))
 
 /* 6.17: a VMM may access GICD_IIDR and GICD_TYPER2 before the vGIC is initialized. */
 #define AV_KVM_VGIC_EARLY_IDS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0))
 
 /*
- * 6.17: an eventfd has one irqfd at most, of any VM. Before, KVM has no limit; this one bounds what
- * the eventfd's last close does with interrupts off. Returns -EBUSY if there is no more room.
+ * 6.17: an eventfd has at most one irqfd, of any VM. Earlier KVMs have no limit; this one bounds
+ * what the eventfd's last close does with interrupts off. Returns -EBUSY at the limit.
  */
 #define AV_EVENTFD_IRQFDS	128
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kvm_run: fields that the VMM writes while the vCPU runs, which kernel headers
- * from 6.10 on mark by name, and other fields that changed.
+ * Fields of struct kvm_run that differ between kernels. Since 6.10 the name of a field says that
+ * the VMM may write it while the vCPU runs.
  */
 #ifndef AV_COMPAT_KVM_RUN_H
 #define AV_COMPAT_KVM_RUN_H

@@ -8,9 +8,9 @@
 #include <linux/thread_info.h>
 
 /*
- * Must the current thread let another task run before it enters the guest? With lazy preemption
- * most requests are a flag of their own. need_resched() does not see it: the tick would turn it
- * into the other one, up to two ticks later.
+ * Must the current thread reschedule before it enters the guest? With lazy preemption most requests
+ * set a separate flag, which need_resched() does not test. The tick would turn that flag into the
+ * ordinary one, up to two ticks later.
  */
 #ifdef TIF_NEED_RESCHED_LAZY
 #define AV_TIF_RESCHED	(_TIF_NEED_RESCHED | BIT(TIF_NEED_RESCHED_LAZY))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The end of TLB maintenance that is broadcast to other CPUs. */
+/* Completion of broadcast TLB maintenance. */
 #ifndef AV_COMPAT_TLB_H
 #define AV_COMPAT_TLB_H
 

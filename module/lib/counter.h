@@ -18,7 +18,7 @@ static __always_inline u64 av_counter(void)
 
 #else
 
-/* A test sets it. */
+/* Set by tests. */
 extern u64 av_test_counter;
 
 static inline u64 av_counter(void)

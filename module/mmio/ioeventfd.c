@@ -2,10 +2,9 @@
 /*
  * KVM_IOEVENTFD: guest writes that signal an eventfd.
  *
- * The bus is an array sorted by address and replaced as a whole: writers hold
- * vm->slots_lock and wait for readers, which are in vm->srcu. Entries for ports
- * and channels (other flags of the ABI) are kept only for the rules of
- * collision: this machine never writes to them.
+ * The bus is an array sorted by address and replaced as a whole: writers hold vm->slots_lock and
+ * wait for readers, which are in vm->srcu. Entries for ports and channels (other flags of the ABI)
+ * are kept only to detect collisions: this machine never writes to them.
  */
 #include <linux/kvm.h>
 #include <linux/overflow.h>

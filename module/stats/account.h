@@ -4,19 +4,19 @@
  *
  * From its first KVM_RUN on, each tick of a vCPU's life belongs to the guest, to the exit being
  * handled (by class), or to a "place": the VMM, idle (waiting for an interrupt or for power), away
- * (the thread waited for a CPU). A mark ends the lap that the previous mark began, and says whose
- * it was:
+ * (the thread waited for a CPU). A mark ends the lap that the previous mark began, and names its
+ * owner:
  *
- *   av_account_run()    KVM_RUN entered          the lap was the VMM's
- *   av_account_enter()  about to enter the guest  … the exit's, by its class
- *   av_account_exit()   back from the guest       … the guest's
- *   av_account_leave()  KVM_RUN left              … the exit's
+ *   av_account_run()    KVM_RUN entered           the VMM
+ *   av_account_enter()  about to enter the guest  the exit, by its class
+ *   av_account_exit()   back from the guest       the guest
+ *   av_account_leave()  KVM_RUN left              the exit
  *
  * av_account_skip() takes idle and away time out of the current lap. So the sum over all owners is
  * the time from the first mark to the last.
  *
- * With histograms (hist) the handling of an exit is one sample, however often KVM_RUN returns
- * meanwhile: av_account_run_long() resumes the sample that av_account_leave() suspended.
+ * With histograms (hist) an exit is one sample, even if KVM_RUN returns while it is handled:
+ * av_account_run_long() resumes the sample that av_account_leave() suspended.
  *
  * One thread makes the marks; others may read at any time. Pure: time is an argument, in any unit
  * that never goes backwards.
@@ -44,11 +44,11 @@ enum av_place { AV_PLACES(X) AV_NR_PLACES };
 
 struct av_account {
 	u64 stamp;		/* start of the current lap; 0: no KVM_RUN yet, or left with hist */
-	u64 scale, bias;	/* nanoseconds per tick; 1, so that no sample is 0 */
+	u64 scale, bias;	/* nanoseconds per tick; bias is 1, so that no sample is 0 */
 	u64 *at;		/* row of the exit being handled */
 	u64 exits;
 	u64 guest;
-	/* KVM_RUN was left with hist: when, and the ticks of its exit that are in its row */
+	/* KVM_RUN was left with hist: the time, and the ticks of its exit that are in its row */
 	u64 left, begun;
 	/*
 	 * Slot 0 of a row is its total of ticks; the others count samples by the number of leading
@@ -139,8 +139,8 @@ static __always_inline void av_account_leave(struct av_account *a, u64 now, bool
 }
 
 /*
- * The first KVM_RUN, or the first after a leave with hist. away: ticks since then that the thread
- * waited for a CPU.
+ * The first KVM_RUN, or the first after a leave with hist. away: the ticks since then in which the
+ * thread waited for a CPU.
  */
 static inline void av_account_run_long(struct av_account *a, u64 now, u64 away)
 {

@@ -11,7 +11,7 @@
 
 static bool accounting;
 module_param(accounting, bool, 0644);
-MODULE_PARM_DESC(accounting, "new VMs have histograms of how long exits take, and the time that their vCPUs wait for a CPU (default off: it costs some instructions an exit)");
+MODULE_PARM_DESC(accounting, "record histograms of exit times, and the time that vCPUs wait for a CPU, in new VMs (default N: costs a few instructions per exit)");
 
 /* Patch back at most once a second, however often a VMM changes its mind. */
 DEFINE_STATIC_KEY_DEFERRED_FALSE(av_accounting_key, HZ);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The classes of exits, as rows: X(CLASS, "name in the statistics file",
- * GROUP).
+ * The classes of exits, as rows: X(CLASS, "name in the statistics file", GROUP).
  *
- * A name is KVM's if KVM has the same statistic. GROUP is the row of ARMvisor's
- * Table 7 that the class belongs to; a group is a statistic too, the sum of its
- * classes. Rows and groups may be added at the end of their kind; names are ABI
- * and never change.
+ * A name is KVM's if KVM has the same statistic. GROUP is the row of ARMvisor's Table 7 that the
+ * class belongs to. A group is a statistic too: the sum of its classes. Add rows and groups at the
+ * end of their kind. Names are ABI and never change.
  */
 #ifndef AV_STATS_CLASSES_H
 #define AV_STATS_CLASSES_H
 
 #define AV_EXIT_CLASSES(X)						\
-	/* An exit before its class is known; and calls, next to it in memory. */ \
+	/* An exit whose class is not known yet; and calls, next to it in memory. */ \
 	X(OTHER,	"other",		OTHER)			\
 	X(HVC,		"hvc_exit_stat",	HYPERCALL)		\
 	/* Sensitive instructions, by what they access. */		\
@@ -85,8 +83,8 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(CONTEXT_RECYCLE, "context_recycle")	/* a host ASID taken from another tree */ \
 	X(SHADOW_FILL,	"shadow_fill")		/* entries written */	\
 	X(SHADOW_RETRY,	"shadow_retry")		/* fills undone by a race */ \
-	X(TLB_FLUSH,	"tlb_flush")		/* of the hardware's TLB, except: */ \
-	X(ENTRY_FLUSH,	"entry_flush")		/* this CPU's, at each entry (switch/enter.S) */ \
+	X(TLB_FLUSH,	"tlb_flush")		/* of the TLB, without entry_flush */ \
+	X(ENTRY_FLUSH,	"entry_flush")		/* of this CPU, at entry (switch/enter.S) */ \
 	X(WALK,		"guest_walk")		/* of the guest's tables */ \
 	X(INSN_FETCH,	"insn_fetch")		/* of a trapped instruction */ \
 	X(HALT_WAKEUP,	"halt_wakeup")					\
@@ -98,12 +96,11 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(COPIES_LEFT,	"copies_left")		/* virtual EL1 left its copies for a while */ \
 	X(INSN_CHANGED,	"insn_changed")		/* the instruction changed since its abort */ \
 	X(BLOCK_FILL,	"shadow_block_fill")	/* 2 MiB blocks written */	\
-	X(EXIT_SHORT,	"exit_short")		/* light exits that the switcher asked about */
+	X(EXIT_SHORT,	"exit_short")		/* light exits by the short switch */
 
 /*
- * The class "fast" by register or instruction: X(REGISTER, "name"). The rows
- * from HVC on count for classes of their own instead: as in KVM for HVC, and for
- * DABT_TRUE and PABT_TRUE.
+ * The class "fast" by register or instruction: X(REGISTER, "name"). The rows from HVC on count in
+ * other classes: HVC, as in KVM, DABT_TRUE and PABT_TRUE.
  */
 #define AV_FAST_TRAPS(X)						\
 	X(SP_EL0,	"fast_sp_el0")					\

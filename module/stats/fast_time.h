@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How long fast traps take, while accounting is on. A clock costs as much as such a trap, so one in
- * AV_TIME_EVERY of each kind is timed: those whose number in fast[] leaves the remainder
- * AV_TIME_PHASE, so that no chance is in it. A time is from the vector's first instructions to the
- * guest's last registers: the hardware's exception and return are not in it.
+ * Times of fast traps, while accounting is on. Reading the clock costs as much as such a trap, so
+ * one in AV_TIME_EVERY of each kind is timed: those with fast[] % AV_TIME_EVERY == AV_TIME_PHASE,
+ * so that sampling is deterministic. A time runs from the vector's first instructions to the load
+ * of the guest's last registers, without exception entry and return.
  *
- * The window (switch/timing.S) logs the times in the register file's first page, as it can reach
- * nothing else; the vCPU's thread takes them from there after the stay. A full log ends the stay,
- * after AV_TIME_LOG * AV_TIME_EVERY traps at least, so that none is lost.
+ * The window (switch/timing.S) logs the times in the register file's first page, the only memory
+ * that it can write. The vCPU's thread collects them after the stay. A full log ends the stay,
+ * after at least AV_TIME_LOG * AV_TIME_EVERY traps, so that none is lost.
  *
- * The log is mapped while the guest runs, out of its reach. A core without CSV3 may show it
- * (switch/private.h): times of the guest's own traps, and when the last one came by the host's
- * counter, from which the guest's own has an offset that is in the same page. Pure.
+ * The log is mapped while the guest runs, but the guest cannot access it. A core without CSV3 may
+ * leak it (switch/private.h): the times of the guest's own traps, and the host's counter at the
+ * last one. The same page has the offset of the guest's counter from that. Pure.
  */
 #ifndef AV_STATS_FAST_TIME_H
 #define AV_STATS_FAST_TIME_H
@@ -24,7 +24,7 @@
 #define AV_TIME_PHASE	32
 #define AV_TIME_LOG	48
 
-/* A log's entry: ticks, and low bits of the counter's address. */
+/* A log entry: ticks, and the low bits of its counter's address. */
 #define AV_TIME_TICKS	GENMASK_ULL(47, 0)
 #define AV_TIME_COUNTER	GENMASK_ULL(59, 48)
 #define AV_TIME_PAGE	4096

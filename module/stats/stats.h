@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Statistics that are always on: every exit has one class, which gets its time.
- * The classes are rows of one table (stats/classes.h), from which the binary
- * statistics and their names and sums are generated.
+ * Statistics that are always on: every exit has one class, which gets its time. The classes are
+ * rows of one table (stats/classes.h), from which the binary statistics and their names and sums
+ * are generated.
  *
- * Time is the counter (CNTVCT) in ticks; readers get nanoseconds. The time
- * between two marks has exactly one owner (stats/account.h), so the sum is the
- * vCPU's life. Between exit and enter, whoever knows the exit's class calls
- * av_count(); the last call's class gets the time. Only the vCPU's own thread
- * calls these functions; readers take what they see (64-bit loads).
+ * Time is the counter (CNTVCT) in ticks; readers get nanoseconds. The time between two marks has
+ * exactly one owner (stats/account.h), so the sum is the vCPU's life. Between exit and enter,
+ * whoever knows the exit's class calls av_count(); the last call's class gets the time. Only the
+ * vCPU's own thread calls these functions; readers take what they see (64-bit loads).
  *
- * Histograms and the thread's waits for a CPU are kept while accounting is on
- * for any VM (stats/accounting.c): a branch that is patched.
+ * Histograms and the thread's waits for a CPU are kept while accounting is on for any VM
+ * (stats/accounting.c, a static key).
  */
 #ifndef AV_STATS_STATS_H
 #define AV_STATS_STATS_H
@@ -77,7 +76,7 @@ static inline void av_vm_stat_add(struct av_vm_stats *s, enum av_vm_figure figur
 	atomic64_add(n, &s->figure[figure]);
 }
 
-/* The same for a figure that is only changed under one lock, which the caller has. */
+/* The same for a figure that only changes under one lock, which the caller holds. */
 static inline void av_vm_stat_add_locked(struct av_vm_stats *s, enum av_vm_figure figure, s64 n)
 {
 	atomic64_set(&s->figure[figure], atomic64_read(&s->figure[figure]) + n);
@@ -94,7 +93,7 @@ static __always_inline void av_stats_exit(struct av_vcpu_stats *s)
 	av_account_exit(&s->account, av_stats_now());
 }
 
-/* False: call av_vcpu_time_begins(): the first run, or accounting was on. */
+/* Returns false if the caller must call av_vcpu_time_begins(): first run, or accounting was on. */
 static __always_inline bool av_stats_run_begin(struct av_vcpu_stats *s)
 {
 	return av_account_run(&s->account, av_stats_now());

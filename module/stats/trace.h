@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Tracepoints: /sys/kernel/tracing/events/armvisor/. One at each step by which
- * a guest can be followed: entry, exit, fault, injection.
- */
+/* Tracepoints in /sys/kernel/tracing/events/armvisor/: entry, exit, fault and injection. */
 #if !defined(AV_STATS_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define AV_STATS_TRACE_H
 

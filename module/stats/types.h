@@ -30,7 +30,9 @@ struct av_vcpu_stats {
 	/* The window's AV_NR_FAST counters, which replace count[AV_EXIT_FAST]. */
 	const u64 *fast;
 	u64 skipped[AV_NR_FAST];	/* to subtract from fast[]: cpu/exit.c */
-	/* The thread that last asked, and how long it had waited for a CPU by then; NULL: none. */
+	/*
+	 * The last thread that accounted its waits for a CPU, and its run delay then; NULL: none.
+	 */
 	const void *waiter;
 	u64 waited;
 	u64 idle_since;			/* 0: not idle */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a folder below cpu/ answers an exit. Only cpu/ injects, skips and counts: av_carry_out()
+ * The answer of a folder below cpu/ to an exit. Only cpu/ injects, skips and counts: av_carry_out()
  * in cpu/abort.c acts on the answer. Pure.
  */
 #ifndef AV_VM_ANSWER_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The death of a VM: one sentence, kept, reported to every vCPU and to the log. */
+/* Kills a VM. One sentence says why; every vCPU and the log report it. */
 #include <linux/kernel.h>
 #include <linux/ratelimit.h>
 #include <linux/string.h>

@@ -85,7 +85,7 @@ enum av_vreg {
 	AV_TPIDRRO_EL0 = AV_VREG(0x1050),
 	AV_FAR_EL1 = AV_VREG(0x1058),
 	AV_CONTEXTIDR_EL1 = AV_VREG(0x1060),
-	/* shared page, for the guest to read, never read back: srf->due, first page's registers */
+	/* shared page: copies for the guest, never read back: srf->due, first page's registers */
 	AV_SHOWN_DUE = AV_VREG(0x1068),
 	AV_SHOWN_TCR_EL1 = AV_VREG(0x1070),
 	AV_SHOWN_TTBR0_EL1 = AV_VREG(0x1078),
@@ -97,7 +97,7 @@ enum av_vreg {
 
 #define AV_SRF_PAGE	4096
 
-/* A row of quick_rows: a register's encoding, its counter, is it writable, its index in sys[]. */
+/* A row of quick_rows: encoding, counter, writable or not, index in sys[]. */
 #define AV_QUICK_ENC		GENMASK(31, 16)
 #define AV_QUICK_COUNTER	GENMASK(15, 11)
 #define AV_QUICK_WRITE		BIT(10)
@@ -108,23 +108,22 @@ enum av_vreg {
 struct av_srf_roots {
 	u64 ttbr0, ttbr1;	/* the guest's values */
 	u64 root0;
-	u64 root1[2];		/* by level, with the ASID; 0: not ready. EL1's 0: unused entry */
+	u64 root1[2];		/* by EL, with the ASID; 0: not ready. [1] is 0: unused entry */
 };
 
 /*
- * The ASID chooses the set of a pair, without its lowest bit: Linux gives only even ASIDs to
- * processes, or two ASIDs to each. It may be in TTBR0 or in TTBR1; the other TTBR's field is 0 or
- * the same.
+ * The ASID, without its lowest bit, selects the set of a pair: Linux gives each process one even
+ * ASID, or two ASIDs (KPTI). TTBR0 or TTBR1 holds it; the field of the other is 0 or the same.
  *
- * One more pair has the TTBR0 that a kernel uses between two processes (av_shadow.idle_base). It
- * is the same for every ASID: that in its ttbr1 means nothing.
+ * One more pair is for the TTBR0 that a kernel uses between two processes (av_shadow.idle_base). It
+ * serves every ASID: ignore the ASID in its ttbr1.
  */
 #define AV_SRF_SETS	8
 #define AV_SRF_WAYS	4
 #define AV_SRF_IDLE	(AV_SRF_SETS * AV_SRF_WAYS)
 #define AV_SRF_ROOTS	(AV_SRF_IDLE + 1)
 
-/* A value that is no TTBR0. */
+/* A value that no TTBR0 has. */
 #define AV_NO_TTBR	(~0ULL)
 
 /* Are two values of TTBR1 the same but for their ASIDs? */
@@ -140,16 +139,16 @@ static __always_inline unsigned int av_srf_set_of(u64 ttbr0, u64 ttbr1)
 }
 
 /*
- * A level-3 table of the guest's that is mapped at tables_at, at its index times a page: for
- * virtual EL0 with low root root0, and addresses with this number of 2 MiB. Other vCPUs' threads
- * may hide it at any time.
+ * A level-3 table of the guest, mapped at tables_at plus its index times the page size. It
+ * translates the addresses with va >> 21 == region, for virtual EL0 with low root root0. Other
+ * vCPUs' threads may hide it at any time.
  */
 struct av_srf_table {
 	u64 region;		/* or AV_NO_REGION */
 	u64 root0;
 };
 
-/* Found by the lowest bits of the region, so that the tables of 8 MiB in a row are neighbours. */
+/* Indexed by the lowest bits of the region, so that neighbouring regions do not collide. */
 #define AV_SRF_TABLES	4
 #define AV_NO_REGION	(~0ULL)
 
@@ -169,7 +168,7 @@ struct av_srf {
 			u64 far;
 			u64 exit;		/* enum av_exception */
 			u64 insn;		/* the unknown instruction, or AV_INSN_UNKNOWN */
-			/* for the way back to the aux tables (switch/private.h) */
+			/* to return to the aux tables (switch/private.h) */
 			u64 ttbr_none, ttbr1_hop, ttbr0_aux, low_private;
 			u64 loops;		/* branch loop's iterations: switch/mitigate.h */
 			u64 unpriv_tlbi;	/* TLBI before ERET to EL0: switch/mitigate.h */
@@ -186,8 +185,8 @@ struct av_srf {
 			u32 el1h;		/* AV_PSR_EL1H */
 			/*
 			 * TPIDR_EL0 and TPIDRRO_EL0 hold virtual EL1's SP_EL0 and TPIDR_EL1
-			 * (mmu/stub/patch.h): in_place: now; copies: whenever virtual EL1 runs.
-			 * Outside the guest all four are in sys[].
+			 * (mmu/stub/patch.h). in_place: they do now. copies: they do whenever
+			 * virtual EL1 runs. Outside the guest all four are in sys[].
 			 */
 			u32 copies;
 			u32 quick_made;		/* av_quick_set() has set quick_on etc. */
@@ -198,7 +197,10 @@ struct av_srf {
 			u64 slow;		/* every trap must exit: av_fast_not_now() */
 			u32 cheap;		/* AV_CHEAP_* of cpu/cheap.h */
 			u32 device_page;	/* device's page number (low): no light exits */
-			/* of roots/root.c, for writes of TTBRn: low root in use, pair's offset in roots[] */
+			/*
+			 * set by roots/root.c for writes of TTBRn: low root, its pair's offset in
+			 * roots[]
+			 */
 			u64 root0;
 			u64 roots_at;
 			u64 ttbr;		/* for switch/quick.S: which TTBR is written */
@@ -213,12 +215,12 @@ struct av_srf {
 			u64 psci_version;	/* answer for window and light exits; 0: none */
 			/* for cpu/fast.c, from irq/: the guest's current interrupt, and more */
 			u64 icc;		/* AV_ICC_* and the INTID; 0: none */
-			u64 icc_waits;		/* one is pending, masked or not, even the same */
+			u64 icc_waits;		/* one is pending, masked or not: AV_VGIC_WAITS */
 			u64 icc_pmr;		/* ICC_PMR_EL1 and AV_ICC_PMR_KNOWN, or 0 */
 			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;
 			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
-			/* of guest/shown.c: the guest's tables that the window may read, and where */
+			/* set by guest/shown.c: the guest's tables that the window may read */
 			u64 tables_at;
 			struct av_srf_table tables[AV_SRF_TABLES];
 		};
@@ -237,9 +239,9 @@ static_assert(offsetof(struct av_srf, tables[AV_SRF_TABLES]) <= AV_SRF_PAGE - 51
 static_assert(offsetof(struct av_srf, modes_same) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 
 /*
- * av_srf.icc. The CPU interface delivers an interrupt with its acknowledgement as an offer to
- * the guest: a read of ICC_IAR1_EL1 in the window takes the offer, and the guest's
- * ICC_EOIR1_EL1 is recorded. Outside KVM_RUN only TAKEN may be set.
+ * av_srf.icc. At an entry the CPU interface may offer an interrupt to the guest. A read of
+ * ICC_IAR1_EL1 in the window takes the offer, and the guest's write of ICC_EOIR1_EL1 is recorded.
+ * Outside KVM_RUN only TAKEN may be set.
  */
 #define AV_ICC_INTID		GENMASK_ULL(23, 0)
 #define AV_ICC_OFFERED		BIT_ULL(32)
@@ -379,7 +381,7 @@ static inline void av_srf_show_regime(struct av_srf *srf)
 	av_srf_show_ttbrs(srf);
 }
 
-/* What the guest reads as MIDR_EL1: of the CPU that it is on, unless the VMM set a value. */
+/* Set MIDR_EL1 as the guest reads it: the current CPU's, or the value that the VMM set. */
 static inline void av_srf_set_midr(struct av_srf *srf, u64 midr)
 {
 	av_srf_set(srf, AV_MIDR_EL1, midr);
@@ -454,7 +456,7 @@ static __always_inline void av_srf_set_x(struct av_srf *srf, unsigned int n, u64
 		srf->regs[n] = val;
 }
 
-/* Where a mode's stack pointer is kept while the mode does not use it. */
+/* The register that holds the stack pointer of a mode that is not the current one. */
 static __always_inline enum av_vreg av_mode_sp(u64 mode)
 {
 	return (mode & AV_PSR_MODE) == AV_PSR_EL1H ? AV_SP_EL1 : AV_SP_EL0;

@@ -2,11 +2,11 @@
 /*
  * Tokens. In a copy of the guest's kernel (mmu/stub/patch.h), the instructions that trap most often
  * are replaced by SVCs whose immediate names the original instruction. The immediate is in the
- * syndrome, so that nothing is fetched, decoded or looked up (switch/quick.S). An SVC of the
- * guest's own with such an immediate is replaced by AV_SYS_COPY_SVC, which is unknown at EL0.
+ * syndrome, so that nothing is fetched, decoded or looked up (switch/quick.S). The guest's own SVC
+ * with such an immediate is replaced by AV_SYS_COPY_SVC, which is unknown at EL0.
  *
- * A token is AV_TOKEN_FIRST + operation * AV_TOKEN_OPERANDS + operand. The operand is the
- * register or, for MSR (immediate), the immediate. The assembler reads this file too. Pure.
+ * A token is AV_TOKEN_FIRST + operation * AV_TOKEN_OPERANDS + operand. The operand is the register
+ * or, for MSR (immediate), the immediate. The assembler reads this file too. Pure.
  */
 #ifndef AV_VM_TOKEN_H
 #define AV_VM_TOKEN_H

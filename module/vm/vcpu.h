@@ -37,7 +37,7 @@ enum av_req {
 	AV_REQ_SLEEP,		/* PSCI stopped this vCPU */
 	AV_REQ_RESET,		/* PSCI CPU_ON left a reset state to be loaded */
 	AV_REQ_PMU,		/* a counter overflowed */
-	AV_REQ_CALLS,		/* firmware calls are to be answered differently */
+	AV_REQ_CALLS,		/* the answers to firmware calls have changed */
 	AV_REQ_RING,		/* the dirty ring is full, or was: av_mmu_ring_full() */
 	AV_REQ_WINDOW,		/* the window has moved: av_mmu_follow_move() */
 	AV_NR_REQS
@@ -111,10 +111,10 @@ static inline bool av_vcpu_take_request(struct av_vcpu *vcpu, enum av_req req)
 }
 
 /*
- * End the VM, because of something that a guest or a VMM did; never because of a host's bug.
- * The first reason given is kept. Every vCPU leaves KVM_RUN with KVM_EXIT_INTERNAL_ERROR, now
- * and at each later KVM_RUN. The exit's 16 words of data are AV_REASON_MAGIC and the sentence.
- * Other ioctls still work, so that a VMM can inspect what is left.
+ * End the VM because of something that its guest or VMM did, never because of a bug of the host.
+ * The first reason given is kept. Every vCPU leaves KVM_RUN with KVM_EXIT_INTERNAL_ERROR, now and
+ * at each later KVM_RUN. The exit's 16 words of data are AV_REASON_MAGIC and the sentence. Other
+ * ioctls still work, so that a VMM can inspect what is left.
  *
  * Fills vcpu->run and returns 0, for "return av_vm_kill(…)".
  */

@@ -2,14 +2,14 @@
 /*
  * A virtual machine: what KVM_CREATE_VM makes.
  *
- * vm/ is the bottom layer: of each folder above it knows only a pointer to that folder's state.
+ * vm/ is the bottom layer. All that it has of a folder above is a pointer to that folder's state.
  *
  * Lifetime. Each file of a VM (the VM's own, a vCPU's, a device's, a statistics file) holds one
- * reference (av_vm_get(), av_vm_put()). The last put destroys vCPUs, devices, memory and
- * irqfds, in the order that they need (api/vm.c). vCPUs are destroyed only with the VM, so a
- * pointer to a vCPU is valid as long as the VM is: vCPUs have no reference count. Guest memory
- * belongs to vm->mm. The VM pins the mm_struct (mmgrab()), not the address space: when the VMM
- * dies, the MMU notifier's release empties the shadow tables.
+ * reference (av_vm_get(), av_vm_put()). The last put destroys vCPUs, devices, memory and irqfds, in
+ * the order that they need (api/vm.c). vCPUs are destroyed only with the VM, so a pointer to a vCPU
+ * is valid as long as the VM is: vCPUs have no reference count. Guest memory belongs to vm->mm. The
+ * VM pins the mm_struct (mmgrab()), not the address space: when the VMM dies, the MMU notifier's
+ * release empties the shadow tables.
  *
  * Locks, outermost first. Take them in this order; skip those that you do not need:
  *
@@ -76,8 +76,8 @@ struct av_vm_mmu;
 struct av_vm_switch;
 
 /*
- * The window's level-3 table has 512 entries: four for code, two per vCPU; what else it has gives
- * way to the last vCPUs (switch/window.c). KVM's limit for a GICv3 is 512 vCPUs; ours is what fits.
+ * The window's level-3 table has 512 entries: four for code and two per vCPU. Its other mappings
+ * give way to the last vCPUs (switch/window.c). KVM allows 512 vCPUs with a GICv3; here, 254 fit.
  */
 #define AV_MAX_VCPUS		254
 #define AV_MAX_VCPU_ID		256
