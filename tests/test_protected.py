@@ -393,7 +393,7 @@ def test_why_a_vm_on_the_module_ended_says_nothing_that_is_the_guests():
     big_endian = image(mrs(0, SCTLR), ORR_EE, msr(SCTLR, 0), LOOP)
     said = run_vmm("module", script, {"/big.img": big_endian})
     assert said.startswith("ended 7\n"), said
-    told = [line for line in said.splitlines() if "turned to big-endian" in line]
+    told = [line for line in said.splitlines() if "switched to big-endian" in line]
     assert len(told) >= 2, said
     assert not any("0x" in line for line in told), told
 

@@ -7,11 +7,13 @@
 
 static int kill(struct av_vcpu *vcpu, const struct av_answer *answer)
 {
-	/* A protected guest's address tells of its registers or tables: keep it from VMM and log. */
+	/*
+	 * The address reveals registers or tables of a protected guest: keep it from VMM and log.
+	 */
 	if (vcpu->vm->protected)
-		return av_vm_kill(vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx",
+		return av_vm_kill(vcpu, "the hardware reports a fault in the shadow tables: ESR %#llx",
 				  answer->iss);
-	return av_vm_kill(vcpu, "the hardware reports a fault in our shadow tables: ESR %#llx at %#llx",
+	return av_vm_kill(vcpu, "the hardware reports a fault in the shadow tables: ESR %#llx at %#llx",
 			  answer->iss, answer->far);
 }
 
@@ -46,7 +48,7 @@ int av_handle_abort(struct av_vcpu *vcpu)
 	    av_mmu_fetch_insn(vcpu, vcpu->srf->pc, &insn, &answer))
 		av_mmio_access(vcpu, insn, &answer);
 	av_count(&vcpu->stats, answer.cls);
-	/* The usual: a hidden fault was filled, or the VMM must emulate the access. */
+	/* Usually a hidden fault was filled, or the VMM must emulate the access. */
 	if (answer.kind == AV_ANSWER_RESUME)
 		return 1;
 	if (answer.kind == AV_ANSWER_USER)

@@ -25,14 +25,14 @@ int av_cpu_enable_accounting(struct av_vm *vm, u64 on)
 
 	if (on > 1)
 		return -EINVAL;
-	/* The waits up to now belong to no lap that is still open. */
+	/* Waits until now belong to no open lap. */
 	if (on && !READ_ONCE(vm->stats.accounting))
 		av_for_each_vcpu(i, vcpu, vm)
 			WRITE_ONCE(vcpu->stats.waiter, NULL);
 	av_stats_set_accounting(&vm->stats, on);
 	if (mutex_lock_killable(&vm->lock))
 		return -EINTR;
-	/* Of two at the same time the later one sees what both came to. */
+	/* Of two concurrent calls, the second to get the lock applies the final setting. */
 	av_for_each_vcpu(i, vcpu, vm)
 		av_cpu_choose_window(vcpu);
 	mutex_unlock(&vm->lock);

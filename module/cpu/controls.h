@@ -2,12 +2,12 @@
 /*
  * The control registers while the guest runs. Pure.
  *
- * The guest runs at EL0 of a CPU with features that its kernel is not shown. So EL0's rights come
- * from lists of allowed bits, each with a rule and a reason (controls.c). Bits without a row are 0:
+ * The guest runs at EL0 of a CPU that may have features hidden from its kernel. So lists of allowed
+ * bits, each with a rule and a reason, say what EL0 may do (controls.c). Bits without a row are 0:
  * a bit that a newer architecture adds stays off until someone lists it. Bits that affect the
  * switcher, which runs at EL1 in the window, keep the host's values.
  *
- * Virtual EL1 gets a kernel's rights, but for CTR_EL0; virtual EL0 gets what its kernel allows.
+ * Virtual EL1 gets a kernel's rights, except for CTR_EL0; virtual EL0 gets what its kernel allows.
  */
 #ifndef AV_CPU_CONTROLS_H
 #define AV_CPU_CONTROLS_H

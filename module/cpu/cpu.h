@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The virtual CPU: its run loop, the meaning of traps, exceptions into the guest.
+ * The virtual CPU: run loop, emulation of trapped instructions, exceptions into the guest.
  *
  * A "stay" lasts from an entry into the guest until the exit. The "window" is the switcher's code
  * that every guest tree maps (switch/window_desc.h); some traps end there, without an exit.
  *
  * Everything here runs in the vCPU's own thread with vcpu->mutex held, unless said otherwise. Exit
  * handlers return
- *	> 0	go on in the guest
- *	  0	go to user space, vcpu->run is filled
- *	< 0	go to user space with this errno
+ *	> 0	continue in the guest
+ *	  0	return to user space, vcpu->run is filled
+ *	< 0	return to user space with this errno
  *
  * Injecting an exception changes the virtual CPU at once: PC is the vector, ELR and SPSR are set.
  * Inject at most one exception per exit, and never skip an instruction that injected one.
@@ -54,12 +54,12 @@ void av_cpu_vm_destroy(struct av_vm *vm);
 /* Set a VM's AV_CHEAP_* bits (cpu/cheap.h). Returns 0, or -EINVAL for unknown bits. */
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which);
 int av_cpu_enable_accounting(struct av_vm *vm, u64 on);
-/* Which copy of the window the vCPU runs with: by its VM's accounting. Under vm->lock. */
+/* Choose the vCPU's copy of the window, by its VM's accounting. Under vm->lock. */
 void av_cpu_choose_window(struct av_vcpu *vcpu);
 /* KVM_CAP_HALT_POLL: the longest time to poll in WFI. Returns 0, or -EINVAL. */
 int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns);
 int av_cpu_enable_imp_ids(struct av_vm *vm);
-/* The VM has a vGIC now: its ID registers say so, where KVM's do. vm->lock is held. */
+/* The VM has a vGIC now. The ID registers show it, where KVM's do. vm->lock is held. */
 void av_cpu_vgic_created(struct av_vm *vm);
 int av_cpu_vcpu_init(struct av_vcpu *vcpu);
 void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
@@ -71,9 +71,9 @@ void av_cpu_vcpu_destroy(struct av_vcpu *vcpu);
  */
 int av_vcpu_run(struct av_vcpu *vcpu);
 /*
- * cpu/light.c: answer an exit of a stay that no debugger takes part in; interrupts off. True: enter
- * again in the state the window left. False: handle the exit with everything allowed (cpu->declined
- * is set). av_vcpu_short() is for av_switch_set_light(), with the vCPU as data.
+ * cpu/light.c: answer an exit of a stay without a debugger; interrupts off. True: enter again in
+ * the state that the window left. False: handle the exit on the full path (cpu->declined is set).
+ * av_vcpu_short() is for av_switch_set_light(), with the vCPU as data.
  */
 bool av_vcpu_light(struct av_vcpu *vcpu);
 bool av_vcpu_short(void *data);
@@ -85,8 +85,8 @@ int av_vcpu_reset(struct av_vcpu *vcpu);	/* target and features are set */
 int av_sysreg_get(struct av_vcpu *vcpu, u64 id, u64 *val);	/* -ENOENT */
 int av_sysreg_set(struct av_vcpu *vcpu, u64 id, u64 val);	/* -ENOENT, -EINVAL, -EBUSY */
 /*
- * The next register ID that a VMM sees, ascending as under KVM. *at, 0 at first, goes past it.
- * -ENOENT: no more.
+ * The next register ID that a VMM sees, ascending as under KVM. *at is 0 at first, and is set past
+ * the ID. -ENOENT: no more.
  */
 int av_sysreg_next(struct av_vcpu *vcpu, unsigned int *at, u64 *id);
 /* KVM_ARM_VCPU_PVTIME_CTRL. */
@@ -126,7 +126,7 @@ void av_inject_serror(struct av_vcpu *vcpu, u64 iss);	/* stays pending while PST
 
 static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 {
-	/* The hardware has not seen that this completes a single step of the instruction. */
+	/* The hardware does not know that this completes a single step. */
 	vcpu->cpu->step_emulated = vcpu->srf->vmode & AV_PSR_SS;
 	av_srf_skip(vcpu->srf);
 }
@@ -151,7 +151,7 @@ int av_handle_wfx(struct av_vcpu *vcpu);	/* EC 0x01 */
 int av_handle_abort(struct av_vcpu *vcpu);
 /* Fetch the instruction at PC. Returns 0, or else the value that the exit handler must return. */
 int av_fetch_insn(struct av_vcpu *vcpu, u32 *insn);
-/* At the start of KVM_RUN: complete an access that the VMM answered. Returns as handlers do. */
+/* At the start of KVM_RUN: complete the access that the VMM answered. Returns as handlers do. */
 int av_complete_mmio(struct av_vcpu *vcpu);
 
 /* psci.c, smccc.c: HVC #0 and SMC #0. */
@@ -184,7 +184,7 @@ void av_vcpu_time_begins(struct av_vcpu *vcpu);
 
 /* The cost of an entry and exit in picoseconds, as measured at module load; 0: unknown. */
 u64 av_cpu_switch_ps(bool short_way);
-/* The same of a fast trap, there and back. */
+/* The same for a fast trap, there and back. */
 u64 av_cpu_fast_ps(void);
 void av_vcpu_wait_started(struct av_vcpu *vcpu);
 int av_vcpu_wait_woken(struct av_vcpu *vcpu);	/* KVM_MP_STATE_SUSPENDED */

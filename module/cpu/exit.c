@@ -37,9 +37,9 @@ static const u8 counter_of[AV_NR_TOKENS] = {
 static_assert(SOON % AV_TIME_EVERY == 0, "what is skipped changes no phase");
 
 /*
- * Have a sample of this kind of token after sample_in[], which doubles with each sample that makes
- * no site: a kind that has no more to make costs next to nothing. Advancing the counter brings the
- * sample forward; skipped[] corrects the count.
+ * Take the next sample of this kind of token after sample_in[] tokens. That number doubles with
+ * each sample that makes no site, so a kind without further sites costs next to nothing. Advancing
+ * the counter brings the sample forward; skipped[] corrects the count.
  */
 static void choose_next_sample(struct av_vcpu *vcpu, unsigned int counter, bool made)
 {
@@ -170,7 +170,7 @@ static int handle_sync(struct av_vcpu *vcpu)
 	return handler ? handler(vcpu) : reflect_undef(vcpu);
 }
 
-/* Of the window itself. Apart, so that the dispatch of frequent exits stays short. */
+/* Exits of the window itself. Not inlined, to keep the dispatch of frequent exits short. */
 static noinline int handle_window(struct av_vcpu *vcpu)
 {
 	const struct av_srf *srf = vcpu->srf;
@@ -182,7 +182,7 @@ static noinline int handle_window(struct av_vcpu *vcpu)
 	}
 	pr_err_ratelimited("armvisor: exception in the window: ESR %#llx FAR %#llx PC %#llx\n",
 			   srf->esr, srf->far, srf->pc);
-	return av_vm_kill(vcpu, "the hypervisor's own switching code took an exception (ESR %#llx, FAR %#llx, PC %#llx); please report it",
+	return av_vm_kill(vcpu, "the world switch took an exception (ESR %#llx, FAR %#llx, PC %#llx); please report it",
 			  srf->esr, srf->far, srf->pc);
 }
 
@@ -200,7 +200,9 @@ int av_handle_exit(struct av_vcpu *vcpu)
 		av_vcpu_look_around(vcpu);
 		return 1;
 	case AV_EXCEPTION_SERROR:
-		/* Masked while the guest runs: the machine did not raise this one. */
+		/*
+		 * SErrors are masked while the guest runs: the machine cannot have raised this one.
+		 */
 		av_count(&vcpu->stats, AV_EXIT_SERROR);
 		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",
 				  srf->esr);

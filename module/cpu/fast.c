@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Traps completed in the window, with the guest's tables in place. This code runs at EL1 with all
- * of DAIF masked, on the rest of the register file's page as stack. It is copied into the window
+ * of DAIF masked; its stack is the rest of the register file's page. It is copied into the window
  * with the switcher, so it must not call functions outside it or use data other than the register
  * file.
  *
@@ -297,8 +297,8 @@ static __always_inline int fast_eret(struct av_srf *srf)
 }
 
 /*
- * SVC and BRK from virtual EL0 are the guest's own whatever its tables say. An abort may be hidden:
- * only the guest's tables tell, of which the window has few (switch/own_abort.S).
+ * SVC and BRK from virtual EL0 are always the guest's own. An abort may be hidden: only the guest's
+ * tables tell, and the window can read few of them (switch/own_abort.S).
  */
 static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 {

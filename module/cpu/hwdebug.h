@@ -53,7 +53,7 @@ struct av_hwdebug_pair {
 #define AV_MDSCR_MDE		BIT_ULL(15)
 #define AV_OSLSR_OSLK		BIT_ULL(1)
 
-/* Is any virtual debug feature enabled, whatever is masked at the moment? */
+/* Is any virtual debug feature enabled, even if masked at the moment? */
 static inline bool av_srf_debugging(const struct av_srf *srf)
 {
 	return av_srf_get(srf, AV_MDSCR_EL1) & (AV_MDSCR_SS | AV_MDSCR_MDE) &&

@@ -27,7 +27,7 @@
 /* The guest's value, given the host's. */
 u64 av_idreg_compose(unsigned int reg, u64 host);
 
-/* Does the guest's value depend on the host's register? Only then is that read. */
+/* Does the guest's value depend on the host's register? Only then is the register read. */
 bool av_idreg_uses_host(unsigned int reg);
 
 /*
@@ -46,7 +46,7 @@ bool av_idreg_is_aarch32(unsigned int reg);
  */
 bool av_idreg_may_be(unsigned int reg, u64 limit, u64 val, bool newer);
 
-/* The newest KVM refuses a guest without AArch64 at EL0 or EL1, whatever the guest has now. */
+/* Does val lack AArch64 at EL0 or EL1? The newest KVM always refuses that. */
 bool av_idreg_lacks_aarch64(unsigned int reg, u64 val);
 
 /*
@@ -55,7 +55,7 @@ bool av_idreg_lacks_aarch64(unsigned int reg, u64 val);
  */
 u64 av_idreg_forget(unsigned int reg, u64 host, u64 val);
 
-/* What identifies a CPU's implementation. */
+/* Registers that identify the implementation of a CPU. */
 enum av_imp_id { AV_IMP_MIDR, AV_IMP_REVIDR, AV_IMP_AIDR, AV_NR_IMP_IDS };
 
 #define AV_NR_CACHES		14	/* seven levels, times CSSELR_EL1.InD */

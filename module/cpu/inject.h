@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Exceptions into the guest, for callers that have few instructions to spend: see inject.c. */
+/* Exceptions into the guest, inlined for light exits: see inject.c. */
 #ifndef AV_CPU_INJECT_H
 #define AV_CPU_INJECT_H
 
@@ -31,7 +31,7 @@ static __always_inline u64 av_abort_syndrome(struct av_vcpu *vcpu, bool insn, u6
 	return FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL | (iss & AV_ESR_ISS);
 }
 
-/* av_inject_abort() for a light exit: only where the window could have changed the level as well. */
+/* av_inject_abort() for a light exit. Call it only where the window could change the level, too. */
 static __always_inline void av_take_abort_light(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss)
 {
 	if (av_take_sync(vcpu, av_abort_syndrome(vcpu, insn, far, iss)))

@@ -16,7 +16,7 @@ enum av_insn_kind {
 	AV_INSN_HVC,
 	AV_INSN_SMC,
 	AV_INSN_ERET,
-	AV_INSN_RUNS,		/* executes at EL0: the guest has overwritten a trapping one */
+	AV_INSN_RUNS,		/* executes at EL0: the guest has overwritten the word */
 	AV_INSN_NR_KINDS
 };
 

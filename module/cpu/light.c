@@ -104,7 +104,7 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 			return false;
 		fallthrough;
 	case AV_EC_DABT_LOW:
-		/* Most device accesses are declined here, or by the window. */
+		/* Most device accesses are declined here or by the window. */
 		return light && (asked || !av_mmu_near_device(vcpu, srf->far)) &&
 		       answer_abort(vcpu);
 	case AV_EC_UNKNOWN:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guest's PMU (PMUv3): its registers, and what its counters count.
+ * The guest's PMU (PMUv3): registers, counters and their events.
  *
  * The host counts: cpu/pmu_events.c has a perf event for each running counter.
  * A counter's value is its value when the event was created (value[]) plus the
  * event's count since (ops->counted()). SW_INCR and CHAIN have no event and are
  * counted here.
  *
- * Pure. The caller keeps the vCPU's thread apart from the host's PMU interrupt,
- * which calls av_pmu_overflowed(), by disabling interrupts.
+ * Pure. The host's PMU interrupt calls av_pmu_overflowed(), so the vCPU's thread calls the others
+ * with interrupts off.
  */
 #ifndef AV_CPU_PMU_H
 #define AV_CPU_PMU_H

@@ -6,7 +6,7 @@
 #include "cpu/types.h"
 #include "vm/vcpu.h"
 
-/* The vCPU is created: it is runnable. */
+/* A new vCPU is runnable. */
 void av_power_init(struct av_vcpu *vcpu);
 bool av_vcpu_stopped(const struct av_vcpu *vcpu);
 bool av_vcpu_suspended(const struct av_vcpu *vcpu);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls by which a protected VM's guest manages its memory: pKVM's, with pKVM's function IDs and
- * results, and one of armvisor's own for the measurement. Other VMs do not have them.
+ * A protected guest's calls about its memory: pKVM's, with pKVM's function IDs and results, and one
+ * of armvisor's own for the measurement. Other VMs do not have them.
  *
  *	HYP_MEMINFO		0; 0; 0		the granule of sharing, 4096; HAS_RANGE
  *	MEM_SHARE		page; n; 0	0, and in x1 how many
  *	MEM_UNSHARE		page; n; 0	0, and in x1 how many
  *	MEASUREMENT		i; 0; 0		0, and in x1 and x2 bytes 16 i to 16 i + 15
  *
- * Ranges are as Android's pKVM has them: n pages, of which the first ones are done, at least one;
- * the caller goes on behind them. n = 0 is one page and x1 = 0, as in Linux.
+ * Ranges are as in Android's pKVM. Of n pages the call handles the first ones, at least one; the
+ * caller continues after them. n = 0 means one page, with x1 = 0, as in Linux.
  *
  * A bad argument or page is INVALID_PARAMETER. Sharing an address without memory counts as an
  * access to it: an external abort at the call.
@@ -64,8 +64,9 @@ static bool others_zero(const struct av_vcpu *vcpu)
 }
 
 /*
- * How many pages were done, or an errno. The pages behind one that is held stay with the host's
- * processes until it is free: they are not taken and given back at each retry.
+ * Returns the number of pages that were done, or an errno. After a page that is held, retry only
+ * that page: otherwise each retry would take the pages behind it from the host's processes and give
+ * them back.
  */
 static __always_inline s64 change(struct av_vcpu *vcpu, u32 fn, bool may_sleep)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Calls by which a protected VM's guest manages its memory: private_calls.c. */
+/* A protected guest's calls about its memory: private_calls.c. */
 #ifndef AV_CPU_PRIVATE_CALLS_H
 #define AV_CPU_PRIVATE_CALLS_H
 

@@ -113,7 +113,7 @@ static int cpu_on(struct av_vcpu *vcpu)
 			    PSCI_RET_INVALID_PARAMS : PSCI_RET_ALREADY_ON);
 }
 
-/* Is any CPU on whose affinity matches down to this level? */
+/* Is any CPU on, of those whose affinity matches down to this level? */
 static int affinity_info(struct av_vcpu *vcpu)
 {
 	u64 affinity = arg(vcpu, 1), level = arg(vcpu, 2);
@@ -179,7 +179,7 @@ static int system_reset2(struct av_vcpu *vcpu)
 	return system_event(vcpu, KVM_SYSTEM_EVENT_RESET, KVM_SYSTEM_EVENT_RESET_FLAG_PSCI_RESET2);
 }
 
-/* Type 0 is the first revision's name of HIBERNATE_OFF. The cookie must be zero. */
+/* Type 0 also means HIBERNATE_OFF, as in the specification's first revision. The cookie is 0. */
 static int system_off2(struct av_vcpu *vcpu)
 {
 	u64 type = arg(vcpu, 1);
@@ -223,8 +223,8 @@ static int cpu_suspend(struct av_vcpu *vcpu)
 static int features(struct av_vcpu *vcpu);
 
 /*
- * A function: handler, first PSCI version that has it, whether it has an SMC64 number too, and
- * what PSCI_FEATURES says of it.
+ * A function: handler, first PSCI version that has it, whether it has an SMC64 number too, and the
+ * answer of PSCI_FEATURES.
  */
 struct psci_call {
 	int (*call)(struct av_vcpu *vcpu);

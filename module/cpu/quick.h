@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Traps completed in the window's assembly (switch/quick.S), at a third of cpu/fast.c's cost: four
- * registers are saved instead of all. Here are the fields that it reads. It may always decline;
- * then cpu/fast.c and the slow path have their turn. Pure.
+ * Traps completed by the window's assembly (switch/quick.S), at a third of cpu/fast.c's cost: it
+ * saves four registers instead of all. This header sets the fields that it reads. It may always
+ * decline; cpu/fast.c and then the slow path come next. Pure.
  */
 #ifndef AV_CPU_QUICK_H
 #define AV_CPU_QUICK_H
@@ -38,9 +38,10 @@ static __always_inline void av_quick_el1h(struct av_srf *srf)
 }
 
 /*
- * Before an entry, and when the window changes the mode: which syndromes does switch/quick.S take,
- * and are registers in place? In virtual EL1 with SP_EL1: quick_on's. In virtual EL0: SVC #0, if
- * nothing is masked and virtual EL1 runs from copies.
+ * Before an entry, and when the window changes the mode: set the syndromes that switch/quick.S
+ * takes, and whether registers are in place. In virtual EL1 with SP_EL1, the syndromes are
+ * quick_on's. In virtual EL0, SVC #0 is the only one, if nothing is masked and virtual EL1 runs
+ * from copies.
  */
 static __always_inline void av_quick_mode(struct av_srf *srf)
 {

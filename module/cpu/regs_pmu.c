@@ -28,8 +28,8 @@ static int set_pmu(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 }
 
 /*
- * The guest's PMU says nothing of the CPU's slots and buses. Linux reads this in the kernel of
- * every CPU with FEAT_PMUv3p4.
+ * The guest's PMU does not describe the CPU's slots and buses. Linux reads PMMIR_EL1 on every CPU
+ * with FEAT_PMUv3p4.
  */
 static bool access_pmmir(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
@@ -44,7 +44,7 @@ static int get_pmmir(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 *val
 	return 0;
 }
 
-/* Of 7.3: what is no field of SLOTS is wrong, and SLOTS is zero. */
+/* As KVM since 7.3: SLOTS is zero and fixed by the first run, and all other bits are invalid. */
 static int set_pmmir(struct av_vcpu *vcpu, const struct av_sysreg *reg, u64 val)
 {
 	if (!val)

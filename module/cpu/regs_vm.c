@@ -51,7 +51,7 @@ static bool access_tcr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool w
 static bool access_sctlr(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	if (write && *val & AV_SCTLR_EE) {
-		av_vm_kill(vcpu, "the guest turned to big-endian, which is not supported here");
+		av_vm_kill(vcpu, "the guest switched to big-endian, which is not supported");
 		return true;
 	}
 	return access_regime(vcpu, reg, write, val);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System registers whose accesses need only the register file: their rows, and
- * what an access does, each once. cpu/regs_*.c puts them in the register table;
- * cpu/fast.c completes their traps in the window. Pure.
+ * System registers whose accesses need only the register file: rows and access functions.
+ * cpu/regs_*.c puts them in the register table; cpu/fast.c completes their traps in the window.
+ * Pure.
  *
- * To be here, an access must have no effect before the next entry but on the
- * guest itself, or on which interrupts PSTATE.DAIF lets in.
+ * A register may be here if, before the next entry, an access affects only the guest itself and the
+ * interrupts that PSTATE.DAIF lets in.
  */
 #ifndef AV_CPU_ROWS_H
 #define AV_CPU_ROWS_H

@@ -81,10 +81,10 @@ static int handle_requests(struct av_vcpu *vcpu)
 }
 
 /*
- * May virtual EL1 run from copies of its code? Not if SP_EL0 is its stack pointer, which copies
- * take for a plain word of the kernel's; nor if the VMM debugs the guest, as it writes breakpoints
- * into the code itself; nor if the guest debugs itself, as its breakpoints depend on PSTATE.D,
- * which stubs change without a trap.
+ * May virtual EL1 run from copies of its code? Not if SP_EL0 is its stack pointer: copies treat
+ * SP_EL0 as a plain word. Not if the VMM debugs the guest: it writes breakpoints into the code
+ * itself. Not if the guest debugs itself: its breakpoints depend on PSTATE.D, which stubs change
+ * without a trap.
  */
 static bool may_copy(const struct av_vcpu *vcpu)
 {
@@ -151,7 +151,7 @@ static int before_entry(struct av_vcpu *vcpu)
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
 }
 
-/* Called with interrupts off. Has anything come up since before_entry()? */
+/* Called with interrupts off. Has anything happened since before_entry() that needs attention? */
 static bool must_wait(struct av_vcpu *vcpu)
 {
 	return READ_ONCE(vcpu->requests) || av_need_resched() || signal_pending(current) ||
@@ -180,7 +180,10 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 	return how;
 }
 
-/* In the page of the last device access? Most device exits are, and none is light. */
+/*
+ * Is it in the page of the last device access? Most device accesses are; no light exit answers
+ * them.
+ */
 static __always_inline bool is_devices(const struct av_vcpu *vcpu, const struct av_srf *srf)
 {
 	return srf->exit == AV_EXCEPTION_SYNC && av_esr_ec(srf->esr) == AV_EC_DABT_LOW &&
@@ -207,7 +210,7 @@ static void stay_and_answer(struct av_vcpu *vcpu, const struct av_entry *entry)
 	}
 }
 
-/* MIDR_EL1, of which the register file has a copy. */
+/* MIDR_EL1; the register file has a copy. */
 static u64 midr_of(const struct av_vm_cpu *cpu)
 {
 	return unlikely(cpu->imp_ids_set) ? READ_ONCE(cpu->imp_ids[AV_IMP_MIDR]) : read_cpuid_id();

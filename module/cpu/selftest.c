@@ -2,9 +2,9 @@
 /*
  * Tests the world switch at module load: a few instructions run at EL0 from a kernel address, and
  * their effect on the registers is checked. A machine where the switch fails is refused before a
- * guest depends on it. Also times entry plus exit, long and short, so that statistics can tell it
- * from the guest's time; and a trap that the window's assembly completes, with the hardware's
- * exception and return, which the window's own clock does not see (stats/fast_time.h).
+ * guest depends on it. It also times entry plus exit, long and short, so that statistics can tell
+ * them from the guest's time. Last, it times a trap that the window's assembly completes, including
+ * exception entry and return, which the window's own times lack (stats/fast_time.h).
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -139,7 +139,7 @@ static bool selftest_enter(struct selftest *t, const struct av_entry *entry)
 	return t->srf->exit == AV_EXCEPTION_SYNC;
 }
 
-/* Did the registers survive that the code preserves or increments, and was C asked as expected? */
+/* Do the registers have the expected values, and was C asked as often as expected? */
 static bool selftest_kept(const struct selftest *t)
 {
 	unsigned int n;
@@ -268,7 +268,7 @@ static u64 time_traps(struct selftest *t)
 	       av_counter() - begun : ~0ULL;
 }
 
-/* After selftest_time(): reads of ESR_EL1 as in a copy, less the one way there and back. */
+/* Call after selftest_time(). Times reads of ESR_EL1 as in a copy, less one entry and exit. */
 static void selftest_time_traps(struct selftest *t)
 {
 	u64 best = ~0ULL, ps = div_u64(1000000000000ULL, read_sysreg(cntfrq_el0)), all;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Firmware calls by the SMC calling convention, and the registers by which a
- * VMM selects them (KVM_REG_ARM_FW*, before the first run). A filter set by the
- * VMM comes first: it denies functions or forwards them to the VMM.
+ * Firmware calls by the SMC calling convention, and the registers with which a VMM selects them
+ * (KVM_REG_ARM_FW*, before the first run). A filter set by the VMM comes first: it denies functions
+ * or forwards them to the VMM.
  *
- * No speculation workarounds are offered. If a CPU needs one from firmware, an
- * exception from the guest's user space to its kernel exits to the host
- * (switch/mitigate.h), which calls the firmware; a call of ours could not do
- * more.
+ * No speculation workarounds are offered. If a CPU needs one from firmware, an exception from the
+ * guest's user space to its kernel exits to the host (switch/mitigate.h), which calls the firmware;
+ * a call here could not do more.
  */
 #include <linux/arm-smccc.h>
 #include <linux/kvm.h>
@@ -304,7 +303,7 @@ bool av_smccc_answer_light(struct av_vcpu *vcpu)
 		if (!av_private_call_light(vcpu, fn))
 			return false;
 	} else if (unlikely(call(vcpu, fn) != 1)) {
-		pr_err_once("armvisor: a call that is no light exit was taken for one; please report it\n");
+		pr_err_once("armvisor: a firmware call was wrongly handled as a light exit; please report it\n");
 	}
 	av_count(&vcpu->stats, AV_EXIT_HVC);
 	av_vcpu_skip_insn(vcpu);

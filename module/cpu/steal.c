@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Stolen time (Arm DEN 0057): how long the vCPU's thread waited for a CPU, in a structure in guest
- * memory at an address that the VMM chose. Once the guest has asked for it, it is updated before
- * each entry that follows a wait. Guest and VMM can corrupt the structure, so the code only adds to
- * it.
+ * memory at an address that the VMM chose. Once the guest has asked for it, the module updates it
+ * before each entry that follows a wait. Guest and VMM can corrupt the structure, so the code only
+ * adds to it.
  *
  * Called by the vCPU's own thread, or under vcpu->mutex.
  */

@@ -16,7 +16,9 @@ static inline bool av_steal_has(const struct av_vcpu *vcpu)
 	return vcpu->cpu->has_steal;
 }
 
-/* The guest asked for it, and the VMM set an address: returns the address. May sleep. */
+/*
+ * The guest asks for stolen time, and the VMM has set an address. Returns the address. May sleep.
+ */
 u64 av_steal_start(struct av_vcpu *vcpu);
 
 /* Before an entry, if the VMM set an address. May sleep. */

@@ -12,7 +12,7 @@ static const struct av_sysreg_table *const tables[] = {
 	&av_regs_pmu,
 };
 
-/* Rows hashed by encoding. The hottest exits look here, so one probe must nearly always do. */
+/* Rows hashed by encoding. The hottest exits look here, so one probe must nearly always suffice. */
 #define HASH_BITS	10
 #define HASH_SIZE	BIT(HASH_BITS)
 

@@ -106,7 +106,10 @@ static int emulate_at(struct av_vcpu *vcpu, const struct av_insn *insn)
 
 	av_count(&vcpu->stats, AV_EXIT_AT);
 	ret = av_mmu_at(vcpu, insn->enc, av_srf_get_x(vcpu->srf, insn->rt), &par);
-	/* The guest's tables are in poisoned memory: the VMM was told, the guest tries again. */
+	/*
+	 * The guest's tables are in poisoned memory. The VMM gets a signal, and the guest tries
+	 * again.
+	 */
 	if (ret)
 		return ret == -EHWPOISON ? 1 : ret;
 	av_srf_set(vcpu->srf, AV_PAR_EL1, par);
@@ -262,7 +265,7 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 	/* Does only the module trap it? Then the register's row has AV_ROW_EL0. */
 	if (kind == AV_INSN_SYSREG) {
 		row = av_sysreg_find(insn.enc);
-		/* The host has this register, the guest's CPU does not. */
+		/* The host has this register; the guest's CPU does not. */
 		if (!row)
 			return undefined(vcpu);
 		if (row->flags & AV_ROW_EL0)

@@ -20,7 +20,7 @@ struct av_vm_cpu {
 	u64 idregs[AV_NR_IDREGS];
 	u64 ctr;			/* CTR_EL0, if it differs from the hardware's: */
 	bool ctr_traps;
-	/* MIDR_EL1 and its kin, as the VMM sees them; imp_ids_set: the guest too. */
+	/* MIDR_EL1, REVIDR_EL1, AIDR_EL1: as the VMM sees them; with imp_ids_set, the guest too. */
 	u64 imp_ids[AV_NR_IMP_IDS];	/* as idregs */
 	bool imp_ids_set;		/* set under vm->lock, while there is no vCPU */
 
@@ -89,7 +89,7 @@ struct av_vcpu_cpu {
 	u32 ccsidr[AV_NR_CACHES];
 
 	/*
-	 * The guest's FP/SIMD state, in memory but for stays with FP;
+	 * The guest's FP/SIMD state, except during a stay with FP, when the registers hold it.
 	 * fp_wanted: the next stay is one.
 	 */
 	struct user_fpsimd_state fp;
@@ -117,7 +117,7 @@ struct av_vcpu_cpu {
 
 	u64 poll_window;		/* poll time (halt_poll.h), in ticks */
 	bool alone;			/* no other task wanted the CPU: av_vcpu_look_around() */
-	bool spins, passed;		/* wfx.c: WFE yields the CPU; another did not yield to this one */
+	bool spins, passed;		/* wfx.c: WFE is yielding the CPU; passed over last time */
 
 	u16 sample_in[AV_NR_FAST];	/* exit.c: tokens until the next sample, by kind */
 

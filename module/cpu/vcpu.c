@@ -23,7 +23,7 @@
 
 static unsigned int cheap_traps = AV_CHEAP_ALL;
 module_param(cheap_traps, uint, 0644);
-MODULE_PARM_DESC(cheap_traps, "what new VMs have of what makes traps cheap: 1 rows, 2 modes, 4 quick ones, 8 patched copies of kernel code, 16 roots by TTBRs, 32 firmware calls, 64 registers without a trap, 128 page faults and TLBI between two stays, 256 a short way to these and calls, 512 the guest's own page faults without leaving its tables (default all)");
+MODULE_PARM_DESC(cheap_traps, "mask of the parts that make traps cheap in new VMs: 1 rows (more registers in the window), 2 modes (SVC and ERET in the window), 4 quick (traps in assembly), 8 copies (patched kernel code), 16 roots (recent TTBR pairs), 32 calls (firmware calls with known answers), 64 stubs (registers without traps), 128 light (aborts and TLBI as light exits), 256 short (light exits save few registers), 512 faults (guest aborts in the window) (default all)");
 
 int av_cpu_enable_cheap(struct av_vm *vm, u64 which)
 {

@@ -36,7 +36,7 @@ void av_vcpu_look_around(struct av_vcpu *vcpu)
 
 static unsigned int halt_poll_ns = AV_HALT_POLL_NS;
 module_param(halt_poll_ns, uint, 0644);
-MODULE_PARM_DESC(halt_poll_ns, "how long a vCPU in WFI polls at most before it sleeps, in nanoseconds (default 500000, 0: never)");
+MODULE_PARM_DESC(halt_poll_ns, "maximum time that a vCPU in WFI polls before it sleeps, in nanoseconds (default 500000, 0: no polling)");
 
 int av_cpu_enable_halt_poll(struct av_vm *vm, u64 ns)
 {
@@ -103,7 +103,7 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 		av_irq_suspend(vcpu, false);
 }
 
-/* A vCPU that has itself yielded its CPU is passed over every other time. */
+/* Passes over a vCPU that is itself yielding, every other time. */
 static bool passed_over(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_cpu *cpu = vcpu->cpu;
@@ -115,8 +115,8 @@ static bool passed_over(struct av_vcpu *vcpu)
 }
 
 /*
- * The thread of a vCPU that seems runnable but without a CPU, or NULL. Virtual EL1 waits for
- * others that were at EL1.
+ * The thread of a vCPU that seems runnable but without a CPU, or NULL. el1: consider only vCPUs at
+ * virtual EL1.
  */
 static struct task_struct *get_waiting(struct av_vcpu *vcpu, bool el1)
 {

@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn text_in_an_internal_error_is_told_as_it_is() {
-        let text = "the guest turned to big-endian";
+        let text = "the guest switched to big-endian";
         assert_eq!(reason_in_words(&data(text.as_bytes())), Some(text.into()));
     }
 
