@@ -128,7 +128,7 @@ void av_asid_shares_put(struct av_asid_share **shares)
 	mutex_unlock(&asid_lock);
 }
 
-/* Without asid_lock: the answer may be old. */
+/* Without asid_lock: the answer may be stale. */
 static bool below(struct av_asid_share *const *shares, unsigned int parts)
 {
 	int i;

@@ -26,11 +26,11 @@
  *	own ASID		none	guest	context's
  *	guest			guest	guest	context's
  *
- * Under H, the host's tree is live only together with aux. Under G, only hop and aux are live, of
- * one VM: they map nothing of a guest's, and never change what they map at an address. Global host
- * entries match under every ASID: if the host has any, SW_FLUSH makes the low code flush the
- * whole TLB once the host's tree is out of TTBR1. Our entries are never global: the way back
- * needs no flush.
+ * Under H, the host's tree is live only together with aux. Under G, only hop and aux of one VM are
+ * live: they map nothing of a guest, and an address in them never changes its mapping. Global host
+ * entries match under every ASID: if the host has any, SW_FLUSH makes the low code flush the whole
+ * TLB once the host's tree is out of TTBR1. Our entries are never global: the way back needs no
+ * flush.
  *
  * Registers. av_switch_enter(priv) is an ordinary C function, called with interrupts off; all
  * of DAIF is masked from its first lines to its last. In the window, SP_EL1 is the high address

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Work on the way back from the guest. The guest does not come back through the host's vectors,
- * so what those do for an exception from EL0, besides saving registers, is done here: clear
- * predictors (mitigate.h), and give PSTATE the kernel's values.
+ * Work on exit from the guest. An exit bypasses the host's vectors. So, besides saving registers,
+ * it must repeat their work for an exception from EL0: clear predictors (mitigate.h), and give
+ * PSTATE the kernel's values.
  *
- * An exception into the window sets PAN, UAO and SSBS as any exception does. It sets TCO and
- * leaves DIT to the guest's value: both are restored here.
+ * An exception into the window sets PAN, UAO and SSBS as any exception does. It sets TCO and leaves
+ * DIT at the guest's value: both are restored here.
  *
  * GCSCRE0_EL1 enables the VMM's own shadow stack, if the VMM asked for one: each call in the
  * guest would push to it. So the register is 0 while the guest runs, and GCS instructions of

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Branch predictors: how a CPU clears, on the way out of the guest, what they learnt there.
+ * How a CPU clears its branch predictors on exit from the guest.
  *
  * The host does this in its vectors, for exceptions from EL0, and when it switches away from a
- * process that branched to kernel addresses. The guest returns to the host by neither way. It
- * runs at EL0 and at kernel addresses, so every exit counts as both. Nothing of the host is
- * reachable until its tables are back, so clearing on the way out of the window is early
- * enough.
+ * process that branched to kernel addresses. The guest takes neither path to the host. It runs at
+ * EL0 and at kernel addresses, so every exit needs both. Nothing of the host is reachable until its
+ * tables are back, so clearing on the way out of the window is early enough.
  *
- * Traps that are finished in the window reach nothing of the host, but SVC takes the guest from
- * its user space to its kernel, which must be protected too. CLRBHB is executed there as well.
- * The loop is the guest kernel's own, chosen by the MIDR_EL1 that it reads, as under KVM.
- * Firmware is called for the guest only at exits (cpu/smccc.c), so where firmware is needed
- * every SVC exits.
+ * A trap that ends in the window reaches nothing of the host, but an SVC takes the guest from its
+ * user space to its kernel, which needs protection too. So the window executes CLRBHB there as
+ * well. As under KVM, the guest's kernel has its own loop, which it chooses by MIDR_EL1. Only exits
+ * call firmware for the guest (cpu/smccc.c), so on a CPU that needs firmware every SVC exits.
  *
  *  - branch history (CVE-2022-23960) is cleared by hardware; by CLRBHB, a hint that the switch
  *    always executes; by a loop of branches; or by firmware;

@@ -105,7 +105,7 @@
 #define TABLE_SHIFT	4
 #define TABLES_BITS	2
 #define TABLE_REGION_SHIFT	21
-/* A page's descriptor: AV_DESC_*, and what may be no address (AV_SHOWN_PA_BITS) */
+/* A page's descriptor: AV_DESC_*; FAR_AWAY: address bits from AV_SHOWN_PA_BITS on */
 #define DESC_VALID_BIT	0
 #define DESC_PAGE_BIT	1
 #define DESC_READ_ONLY_BIT	7

@@ -16,7 +16,7 @@
 struct av_host_pstate;
 struct av_srf;
 
-/* Control registers of what EL0 may do while the guest runs: cpu/controls.h. */
+/* Control registers that limit EL0 while the guest runs: cpu/controls.h. */
 struct av_controls {
 	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
 };

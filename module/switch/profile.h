@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * SPE and TRBE write records to a buffer at a kernel address, as privileged stores through the
- * current tables. In the guest those are not the host's. So both units are stopped and drained
- * on the way in, as KVM does (nVHE's debug-sr.c). Interrupts are off throughout.
+ * current tables, which are not the host's while the guest runs. So both units are stopped and
+ * drained before an entry, as KVM does (nVHE's debug-sr.c). Interrupts are off throughout.
  *
  * No emulated board has either unit: this is untested.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Traps that are finished in the window by assembly (cpu/quick.h): the ones that kernels take
- * most often. switch/vectors.S's vector for synchronous exceptions from EL0 branches here first.
- * This code is linked behind switch/vectors.S and copied with it, so it is position independent.
+ * Assembly that completes the traps that kernels take most often, in the window (cpu/quick.h).
+ * switch/vectors.S's vector for synchronous exceptions from EL0 branches here first. This code is
+ * linked behind switch/vectors.S and copied with it, so it is position independent.
  *
  * In: x0 is ESR_EL1, x0 to x3 are saved, SP_EL1 is the register file; at av_window_tokens x1 is
  * ESR_EL1 less srf->quick. Out: ERET; or av_window_slow with nothing changed: ELR_EL1, SPSR_EL1
@@ -182,7 +182,7 @@ SYM_INNER_LABEL(WINDOW(quick_fetch), SYM_L_GLOBAL)
 .Lresume:
 	resume
 
-	/* The instruction was read: keep it. av_fast() has nothing of CRn 12, CRm 11: SGIs. */
+	/* Keep the instruction that was read. av_fast() does not handle SGIs: CRn 12, CRm 11. */
 .Lno_fetched:
 	mov	w3, #TLBI_LOW			/* SYS with op1 0 and CRn 8 */
 	movk	w3, #TLBI_HIGH, lsl #16

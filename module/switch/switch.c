@@ -17,7 +17,10 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 	struct av_host_pstate pstate;
 	struct av_profiling held;
 
-	/* A light exit would need the call to firmware too. Profilers stay stopped in one. */
+	/*
+	 * A light exit would skip the firmware call that this CPU needs. Profilers stay stopped in
+	 * one.
+	 */
 	if (!leave->light)
 		srf->light = 0;
 	/* quick.S returns to the guest without the workaround's TLBI. */

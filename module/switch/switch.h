@@ -15,9 +15,9 @@ struct av_vm;
 typedef bool av_light_fn(void *data);
 
 /*
- * What to enter with: the physical address of the root for TTBR0; by virtual exception level,
- * TTBR1: its root with the context's ASID (switch/tlb.h). The other level's ttbr1 is 0 if the
- * window must not switch to that level. The roots have the window at the vCPU's position.
+ * The tables to enter with. root0: physical address of the root for TTBR0. ttbr1: by virtual
+ * exception level, the root with the context's ASID (switch/tlb.h); the other level's is 0 if the
+ * window must not switch to that level. The roots map the window at the vCPU's position.
  */
 struct av_entry {
 	u64 root0;
@@ -27,8 +27,8 @@ struct av_entry {
 };
 
 /*
- * The window (switch/window_desc.h): every tree for TTBR1 links the VM's level-3 table, which
- * av_switch_vm_init() makes before mmu/ makes trees, at the position that its vCPUs have.
+ * The window (switch/window_desc.h). av_switch_vm_init() makes the VM's level-3 table before mmu/
+ * makes any tree. Every tree for TTBR1 links it, at the position of the vCPUs that use the tree.
  */
 
 /* Module load and unload. May sleep. */
@@ -42,7 +42,7 @@ void av_window_exit(void);
 struct av_srf *av_srf_alloc(void);
 void av_srf_free(struct av_srf *srf);
 int av_switch_vm_init(struct av_vm_switch *vsw);
-/* No vCPU of the VM will run again: flush once for all, where each by itself would flush much. */
+/* No vCPU of the VM will run again: one flush of everything saves a large flush for each vCPU. */
 void av_switch_vm_end(struct av_vm *vm);
 void av_switch_vm_destroy(struct av_vm_switch *vsw);
 int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
@@ -51,17 +51,17 @@ void av_switch_vcpu_destroy(struct av_vm_switch *vsw, struct av_vcpu_switch *csw
 			    unsigned int idx);
 
 /*
- * Where the window is for a vCPU, from its next entry on: at first AV_WINDOW_HOME. Called by the
- * vCPU's own thread, under mmu_lock. csw->position has it.
+ * Set the window's position for a vCPU (csw->position), from its next entry on. It is
+ * AV_WINDOW_HOME at first. Called by the vCPU's own thread, under mmu_lock.
  */
 void av_switch_set_position(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 			    struct av_srf *srf, unsigned int idx, unsigned int position);
 
 /*
- * Which copy of the window's code a vCPU runs with, from its next entry on: the plain one, or the
- * one that times fast traps (switch/timing.S), once the VM has that mapped. It takes the place of the
- * last vCPUs' register files: false if the VM has these; otherwise they cannot be created any more.
- * Under vm->lock.
+ * av_switch_set_timed() selects the copy of the window's code that a vCPU runs from its next entry
+ * on: the plain one, or the one that times fast traps (switch/timing.S). av_switch_map_timed() must
+ * map the latter for the VM first. That copy takes the place of the last vCPUs' register files:
+ * false if the VM has those vCPUs; otherwise they can no longer be created. Under vm->lock.
  */
 bool av_switch_map_timed(struct av_vm_switch *vsw, unsigned int nr_vcpus);
 void av_switch_set_timed(struct av_vcpu_switch *csw, bool timed);
@@ -80,7 +80,7 @@ void av_switch_run(struct av_vcpu_switch *csw, struct av_srf *srf, const struct 
  * window might have.
  */
 void av_switch_again(struct av_vcpu_switch *csw, struct av_srf *srf);
-/* Call this first if the tables are to be others than the window left, as in av_switch_run(). */
+/* Call this before av_switch_again() to enter with other tables than the window left. */
 void av_switch_set_roots(struct av_vcpu_switch *csw, struct av_srf *srf,
 			 const struct av_entry *entry);
 
@@ -97,16 +97,16 @@ void av_switch_set_roots(struct av_vcpu_switch *csw, struct av_srf *srf,
 void av_switch_set_light(struct av_vcpu_switch *csw, av_light_fn *light, void *data);
 
 /*
- * The window has room for tables of the guest's for so many vCPUs, of a VM with at most this
- * number of vCPUs.
+ * The window has room for guest tables of the first AV_TABLE_VCPUS vCPUs, in a VM with at most
+ * AV_TABLES_MOST_VCPUS vCPUs.
  */
 #define AV_TABLE_VCPUS		64
 #define AV_TABLES_MOST_VCPUS	124
 
 /*
- * Map a page of the guest's as the n'th table of vCPU idx that the window may read; unmap it; and
- * flush it, at every position in use, within av_tlb_flush_begin() and _end(). A table that is
- * mapped must be unmapped and flushed before another takes its place. Under mmu_lock.
+ * Map a page of the guest as vCPU idx's n'th table for the window to read; unmap it; flush it at
+ * every position in use, between av_tlb_flush_begin() and _end(). Unmap and flush a table before
+ * mapping another in its place. Under mmu_lock.
  */
 void av_switch_show_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n, u64 pa);
 void av_switch_hide_table(struct av_vm_switch *vsw, unsigned int idx, unsigned int n);
@@ -114,7 +114,7 @@ void av_switch_flush_table(const struct av_vm_switch *vsw, unsigned int idx, uns
 
 /*
  * Does each entry flush the CPU's TLB (switch/enter.S)? Yes if the host's kernel mappings are
- * global: not on a host that has KPTI, or would use it because of KASLR.
+ * global. They are not on a host that uses KPTI, or would use it because of KASLR.
  */
 bool av_switch_flushes(void);
 

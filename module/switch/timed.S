@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The timed copy of the window's code (switch/timing.S): the same files again, and how a timed trap
- * ends.
+ * The timed copy of the window's code (switch/timing.S): the same files again, and the end of a
+ * timed trap.
  */
 #define AV_TIMED
 #include "switch/vectors.S"
 #include "switch/quick.S"
 
 SYM_CODE_START(WINDOW(log))
-	/* Of switch/quick.S. x0 is the counter's address. */
+	/* A trap of switch/quick.S. x0 is the counter's address. */
 .Llog:
 	log_time .Llog_full
 	ldp	x2, x3, [sp, #SRF_REGS + 16]
@@ -18,8 +18,8 @@ SYM_CODE_START(WINDOW(log))
 	isb
 
 	/*
-	 * Of av_fast(), whose result is x0. As in switch/vectors.S, where a check behind the last
-	 * load would be in the way of light exits, too.
+	 * A trap of av_fast(), whose result is x0. This repeats code of switch/vectors.S, where a
+	 * check behind the last load would slow down light exits too.
 	 */
 .Llog_fast:
 	tbnz	w0, #FAST_DONE_LOW_BIT, .Llog_low
@@ -49,7 +49,10 @@ SYM_CODE_START(WINDOW(log))
 	replace_roots
 	b	.Llog_threads
 
-	/* The trap is done. As for an interrupt: all but x0 to x3 are the guest's, these are saved. */
+	/*
+	 * The trap is done. The state is as for an interrupt: x0 to x3 are saved, the rest is the
+	 * guest's.
+	 */
 .Llog_full:
 	mov	x0, #EXIT_LOG
 	b	WINDOW(exit_from_x4)

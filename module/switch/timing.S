@@ -2,11 +2,11 @@
 /*
  * The window's code exists twice, assembled from the same files (switch/vectors.S, switch/quick.S):
  * the plain copy, and one that also times fast traps (stats/fast_time.h), for VMs with accounting.
- * These macros are what differs. In the plain copy they are empty: it costs nothing there.
+ * These macros are the difference. In the plain copy they are empty and cost nothing.
  *
- * A timed trap: the vector notes when every exception came (timing_begins). A kind's counter that
- * reaches a number to be timed notes the counter (time_this). The way back to the guest sees that
- * one was noted (timing_ends) and logs the time since (log_time).
+ * The vector records the time of every exception (timing_begins). When the counter of a kind of
+ * trap reaches a value to be timed, time_this records that counter's address. The return to the
+ * guest finds it (timing_ends) and logs the time since the exception (log_time).
  */
 #ifndef AV_SWITCH_TIMING_H
 #define AV_SWITCH_TIMING_H
@@ -57,7 +57,7 @@
 	cbnz	\t, \log
 	.endm
 
-	/* x0 is the counter's address. Clobbers x0 to x3. A full log is C's to take. */
+	/* x0 is the counter's address. Clobbers x0 to x3. C empties a full log. */
 	.macro	log_time full
 	isb					/* all of the trap's work is done */
 	mrs	x1, cntvct_el0

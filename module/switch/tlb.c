@@ -94,7 +94,7 @@ int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1, bool reuse)
 		return 0;
 	}
 	if (ret == -ENOSPC)
-		pr_warn_ratelimited("armvisor: VM %u: this program, or its user, or the host has no more ASIDs to give: end other VMs first\n",
+		pr_warn_ratelimited("armvisor: VM %u: no ASIDs are left for this program, its user or the host: end other VMs first\n",
 				    vcpu->vm->serial);
 	return ret;
 }
@@ -138,7 +138,7 @@ static __always_inline bool has_any(const struct av_context *ctx, const u64 *ser
 	return false;
 }
 
-/* Flush, for the contexts that have one of the trees (nr is 0: for all), one page, or all (!va). */
+/* Flush one page, or all (!va), in the contexts that have one of the trees, or in all (nr is 0). */
 static __always_inline unsigned int flush(struct av_vm *vm, const u64 *serials, unsigned int nr,
 					  const u64 *va)
 {

@@ -26,16 +26,16 @@
 #include "vm/vcpu.h"
 
 /*
- * Give these trees, which have none, a context for the vCPU's next entries: a new one if
- * possible, or else, and with reuse, the one that was offered last. May sleep without reuse.
- * Returns 0, -ENOMEM, or -ENOSPC if there is no ASID for the vCPU's first context.
+ * Give these trees, which have none, a context for the vCPU's next entries: a new one if possible;
+ * otherwise, if reuse is set, the one that was offered last. May sleep unless reuse is set. Returns
+ * 0, -ENOMEM, or -ENOSPC if there is no ASID for the vCPU's first context.
  */
 int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1, bool reuse);
 
 /* Has the vCPU all contexts that it can get at present? */
 bool av_tlb_complete(const struct av_vcpu *vcpu);
 
-/* How many contexts a flush of the VM looks at. */
+/* The number of contexts that a flush of the VM looks at. */
 static inline unsigned int av_tlb_nr_contexts(const struct av_vm *vm)
 {
 	return atomic_read(&vm->sw->nr_contexts);
@@ -81,7 +81,7 @@ unsigned int av_tlb_flush_vm(struct av_vm *vm);
 void av_tlb_flush_hops(struct av_vm *vm);
 void av_tlb_flush_end(void);
 
-/* Flush a page of the window, or a private page, from all ASIDs: it is unmapped. */
+/* Flush a page of the window, or a private page, that was unmapped, from all ASIDs. */
 void av_tlb_flush_window(u64 va);
 
 /* ---- asid.c ---------------------------------------------------------------- */

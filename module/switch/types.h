@@ -12,9 +12,10 @@ struct mm_struct;
 struct av_asid_share;
 
 /*
- * Contexts per vCPU: pairs of shadow trees for which it can keep TLB entries at the same time.
- * A guest's process takes two, for virtual EL1 and EL0. A vCPU gets those after the first few
- * only while its VM has less than AV_VM_CONTEXTS: every flush looks at all of the VM's.
+ * Contexts per vCPU: pairs of shadow trees whose TLB entries it can keep at the same time. A
+ * process of the guest takes two, for virtual EL1 and EL0. A vCPU gets more than AV_FIRST_CONTEXTS
+ * only while its VM has less than AV_VM_CONTEXTS, because every flush looks at all contexts of the
+ * VM.
  */
 #define AV_NR_CONTEXTS	64
 #define AV_FIRST_CONTEXTS	8
@@ -52,7 +53,7 @@ struct av_vm_switch {
 	struct av_asid_share *share[AV_NR_ASID_HOLDERS];
 	struct av_asid host_hop;	/* while the host's tree and aux are live */
 	struct av_asid guest_hop;	/* while the hop root and aux are live */
-	atomic64_t changes;		/* of contexts; counted before the vCPU runs with it */
+	atomic64_t changes;		/* of contexts; counted before the vCPU runs with them */
 	atomic_t nr_contexts;		/* of all vCPUs */
 	/* Under mmu_lock: for the trees that were flushed last; the next one to replace. */
 	struct av_tree_contexts found[AV_FOUND_TREES];

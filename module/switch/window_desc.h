@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the window may be, and how tables link it; nothing else knows it. Pure.
+ * The window's positions, and the links to it in tables: no other file knows them. Pure.
  *
  * The window is 2 MiB of the last GiB of the kernel half, at one of 512 positions. Each vCPU has
  * it at one of them. Every tree for TTBR1 that the vCPU runs on maps it there, with the same
