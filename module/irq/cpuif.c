@@ -30,9 +30,9 @@ static unsigned int bpr1_of(const struct av_vgic_cpu *cpu)
 }
 
 /*
- * The group priority, without the subpriority: it decides about preemption.
- * With a binary point of 7 group 0 has no group priority, and with CBPR neither
- * has group 1, although BPR1 then reads as 7, where it would have one bit.
+ * The group priority, without the subpriority, decides about preemption. With a binary point of 7
+ * group 0 has none. With CBPR group 1 has none either: BPR1 then reads as 7, which otherwise leaves
+ * it one bit.
  */
 static u8 group_priority(const struct av_vgic_cpu *cpu, u8 priority, bool group1)
 {

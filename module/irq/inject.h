@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which vGIC a VM has (inject.c): for the rest of irq/. */
+/* A VM's vGIC, for the rest of irq/ (inject.c). */
 #ifndef AV_IRQ_INJECT_H
 #define AV_IRQ_INJECT_H
 

@@ -320,7 +320,7 @@ int av_irq_first_run(struct av_vcpu *vcpu, int other)
 	return r;
 }
 
-/* ---- what the window does ----------------------------------------------------- */
+/* ---- interrupts that the window handled --------------------------------------- */
 
 void av_irq_offer(struct av_vcpu *vcpu)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A VM's vGIC: irqchip.c for the device attributes. */
+/* A VM's vGIC: interface of irqchip.c for the device attributes. */
 #ifndef AV_IRQ_IRQCHIP_H
 #define AV_IRQ_IRQCHIP_H
 

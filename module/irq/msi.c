@@ -10,7 +10,7 @@
 #include "irq/msi.h"
 #include "mmu/mmu.h"
 
-/* ---- what lpi.c and its*.c need -------------------------------------------- */
+/* ---- ops for lpi.c and its*.c ---------------------------------------------- */
 
 /* Charge a guest's mappings to its VMM. */
 static void *msi_zalloc(size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ITSs of a VM: msi.c for irqchip.c and the device attributes.
+ * The ITSs of a VM: interface of msi.c for irqchip.c and the device attributes.
  *
  * vm->irq->msi_lock is the MSI lock of lpi.h: a mutex inside vm->config_lock
  * and outside vm->srcu, because its holder reads and writes the guest's memory

@@ -174,7 +174,7 @@ static bool get_active(const struct av_virq *irq)
 
 static void set_active(struct av_virq *irq, bool on)
 {
-	/* Nobody acknowledged it: it is to be ended where it is routed to now. */
+	/* Nobody acknowledged it: the vCPU that it is routed to now may end it. */
 	if (!irq->active)
 		irq->active_on = irq->target;
 	irq->active = on;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Routes from GSIs, which irqfds name, to interrupts: their readers. set_routes.c has the writers.
+ * Readers of the routes from GSIs, which irqfds name, to interrupts. set_routes.c has the writers.
  */
 #include <linux/kvm.h>
 #include <linux/nospec.h>

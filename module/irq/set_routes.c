@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KVM_SET_GSI_ROUTING, and the routes that a vGIC begins with. Writers of the table (route.h). */
+/* KVM_SET_GSI_ROUTING, and a vGIC's initial routes: writers of the table (route.h). */
 #include <linux/kvm.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>

@@ -241,10 +241,10 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 /* ---- lease.c: interrupts that a vCPU deals with by itself ------------------- */
 
 /*
- * Lease the vCPU's best interrupt to it, which is about to be injected as IRQ: make its
- * acknowledgement in advance, as hardware does with a list register. Returns the INTID for the next
- * read of ICC_IAR1_EL1, whose end may be reported later; or AV_VGIC_SPURIOUS, with nothing done.
- * Never an SPI: others observe its active state.
+ * Lease the vCPU's best interrupt to it, which is about to be injected as IRQ: acknowledge it in
+ * advance, as hardware does with a list register. Returns the INTID for the next read of
+ * ICC_IAR1_EL1, whose end may be reported later; or AV_VGIC_SPURIOUS, with nothing done. Never an
+ * SPI: others observe its active state.
  */
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 

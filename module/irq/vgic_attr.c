@@ -255,7 +255,7 @@ static int access_reg(struct av_device *dev, const struct kvm_device_attr *attr,
 	return -EINVAL;
 }
 
-/* Registers that a VMM may access before the vGIC is initialized: they say what it will be. */
+/* Registers that a VMM may access before the vGIC is initialized: they describe it. */
 static bool is_early(const struct kvm_device_attr *attr)
 {
 	u64 offset = attr->attr & KVM_DEV_ARM_VGIC_OFFSET_MASK;
