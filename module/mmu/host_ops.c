@@ -41,7 +41,7 @@ static void publish(void *ctx)
 
 /*
  * Finding each page or tree of a flush means checking every context of the VM. If that is too much,
- * pages become the few trees that they are in, flushed as a whole in one pass.
+ * flush the few trees that have the pages as a whole instead, in one pass.
  */
 #define FEW_LOOKS	4096
 

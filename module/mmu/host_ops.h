@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the shadow tables need of the host. */
+/* Services of the host for the shadow tables. */
 #ifndef AV_MMU_HOST_OPS_H
 #define AV_MMU_HOST_OPS_H
 

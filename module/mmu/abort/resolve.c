@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an abort means: rules in resolve.h. */
+/* Classifies aborts: rules in resolve.h. */
 #include "mmu/abort/resolve.h"
 #include "mmu/stub/stub.h"
 
@@ -8,7 +8,7 @@ static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av
 {
 	switch (fsc) {
 	case AV_FSC_TLB_CONFLICT:
-		/* If anybody's, our fault: start over. */
+		/* Only the module can have caused a conflict: start over. */
 		return AV_ABORT_FLUSH;
 	case AV_FSC_ALIGNMENT:
 	case AV_FSC_EXTERNAL:

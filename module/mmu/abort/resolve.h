@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What an abort from the guest means.
+ * Classifies an abort from the guest.
  *
  * If the guest's own tables do not map the address, or forbid the access, the abort is a true
  * fault and the guest gets it. If they permit the access and there is memory, it is a hidden
@@ -85,7 +85,7 @@ static inline u8 av_abort_access(u64 esr)
 	return (esr & AV_ESR_WNR) && !(esr & AV_ESR_CM) ? AV_W : AV_R;
 }
 
-/* Begin with the answer to resume. Field by field: a memset() call takes longer. */
+/* Initialize the answer to resume. Field by field: a memset() call takes longer. */
 static inline void av_resolve_begin(u64 esr, u64 far, struct av_answer *answer)
 {
 	bool insn = av_abort_is_insn(esr);
@@ -103,10 +103,10 @@ static inline void av_resolve_begin(u64 esr, u64 far, struct av_answer *answer)
 	answer->rom = false;
 }
 
-/* Then, for a true fault: the answer with this fault status code. */
+/* After av_resolve_begin(), for a true fault: the answer with this fault status code. */
 static inline void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
 {
-	/* Show the guest a stage 1 fault of its own; hide how the hardware came to report it. */
+	/* Show the guest a stage 1 fault of its own; hide how the hardware found it. */
 	u64 keep = answer->insn ? 0 : AV_ESR_WNR | AV_ESR_CM;
 
 	/* Not a fault of any table: the FAR may be invalid. */
@@ -148,9 +148,9 @@ bool av_device_again(const struct av_device_page *d, const struct av_tree *tree,
 		     u64 esr, u64 far, struct av_answer *answer);
 
 /*
- * The rights that a tree grants. With the MMU on, a tree that both exception levels share does
- * not permit execution of pages that EL1 may execute: EL1 with copies must not run there. For
- * all leaves of a table (av_walk_leaf_rights()), and for one.
+ * The rights that a tree grants. With the MMU on, a tree that both exception levels share does not
+ * permit execution of pages that EL1 may execute: EL1 with copies must not run there. The first
+ * function is for all leaves of a table (av_walk_leaf_rights()), the second for one leaf.
  */
 static inline u64 av_tree_leaf_rights(const struct av_tree *tree, u64 el1, u64 el0)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What all rooms of mmu/'s kernel side share: the lock, sequence numbers, tables in stock. */
+/*
+ * The lock, sequence numbers and preallocated tables, for all rooms of mmu/ that call the kernel.
+ */
 #ifndef AV_MMU_BASE_H
 #define AV_MMU_BASE_H
 
@@ -19,7 +21,10 @@ void av_pool_empty(struct av_pool *pool);
 /* Free a table or a tree, or give it to a pool, which may be NULL. */
 void av_pool_give_pt(struct av_pool *pool, struct av_pt *pt);
 void av_pool_give_tree(struct av_pool *pool, struct av_tree *tree);
-/* So many more pages, or fewer, could be freed: tables' and copies'. Any context. The sum. */
+/*
+ * The number of pages, of tables and copies, that the shrinker could free: change it, or read it.
+ * Any context.
+ */
 void av_shrink_count(long pages);
 long av_shrink_counted(void);
 
@@ -35,12 +40,15 @@ static inline unsigned int av_mmu_flush_page(struct av_vm *vm, u64 serial, u64 v
 	return n;
 }
 
-/* reap.c: the VM gets so many vCPUs and guest pages. Under slots_lock. 0 or -ENOMEM. */
+/*
+ * reap.c: raise the limits to those for this many vCPUs and guest pages. Under slots_lock. 0 or
+ * -ENOMEM.
+ */
 int av_mmu_raise_limits(struct av_vm *vm, unsigned int vcpus, u64 npages);
 /* Between two parts of long work, without mmu_lock. av_mmu_offer() may sleep. */
 void av_mmu_offer(void);
 void av_mmu_part_frees(void);
-/* mmu_lock is busy: count that, and try it for a moment. True: it is taken. */
+/* mmu_lock is busy: count that, and try for a moment to take it. True: taken. */
 bool av_mmu_lock_waits(struct av_vcpu *vcpu);
 /* Drop all entries, and trees that no vCPU has loaded, in parts. Takes mmu_lock. */
 void av_mmu_drop_all(struct av_vm *vm);
@@ -58,9 +66,8 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
 int av_mmu_fill_pool(struct av_vcpu *vcpu);
 
 /*
- * The owner of a vCPU's trees for copies. From the first annex on, each vCPU has its own trees.
- * A VM with one vCPU keeps the trees that it has, with owner 0, and later vCPUs never get
- * those.
+ * The owner of a vCPU's trees for copies. From the first annex on, each vCPU has its own trees. A
+ * VM with one vCPU keeps its trees, with owner 0; vCPUs created later never get those.
  */
 static inline u16 av_tree_owner(const struct av_vcpu *vcpu)
 {
@@ -125,10 +132,10 @@ static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av
 }
 
 /*
- * Take mmu_lock for a vCPU's fault or TLBI if it gets free in a moment; count if it was not
- * free. Other vCPUs rarely hold it longer than for a fill or part of a TLBI. Do not queue at
- * once: a queued spinlock is handed over in order, even to a CPU that does not need it yet, so
- * vCPUs that queue for each other go on doing so at each fault.
+ * Take mmu_lock for a vCPU's fault or TLBI if it becomes free within a moment; count it if it was
+ * not free at once. Other vCPUs rarely hold it longer than for a fill or a part of a TLBI. Do not
+ * queue at once: a queued spinlock goes to its waiters in order, even to a CPU that does not need
+ * it yet. So vCPUs that have begun to queue for each other would queue at each fault.
  */
 static inline bool av_mmu_lock_soon(struct av_vcpu *vcpu)
 {

@@ -10,7 +10,7 @@ struct av_hidden {
 	struct av_seq seq;
 	const struct av_resolved *r;
 
-	/* The faulting page first, then its neighbours. An array of the vCPU's. */
+	/* The faulting page first, then its neighbours. An array of the vCPU. */
 	struct av_candidate *at;
 	unsigned int nr;
 };

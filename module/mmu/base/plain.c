@@ -10,7 +10,7 @@
 
 static unsigned int copies_left_for = 4096;
 module_param(copies_left_for, uint, 0644);
-MODULE_PARM_DESC(copies_left_for, "traps at most that a vCPU runs without copies after what they cannot do (default 4096, at least 8)");
+MODULE_PARM_DESC(copies_left_for, "maximum number of traps that a vCPU runs without patched copies of code, after an instruction that they cannot execute (default 4096, minimum 8)");
 
 static u64 ended_in_window(const struct av_srf *srf)
 {

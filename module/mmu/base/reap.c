@@ -76,9 +76,10 @@ int av_mmu_fill_pool(struct av_vcpu *vcpu)
 }
 
 /*
- * The page allocator returns pages to the zone with interrupts off, and at once as many as were
- * freed in a row: two thousand, 700,000 instructions. Each page that is allocated in between
- * halves its count: two, so that a part adds little to the next one's. Does not sleep.
+ * The page allocator returns pages to the zone with interrupts off, all that were freed in a row at
+ * once: up to two thousand, which takes 700,000 instructions. An allocation in between halves that
+ * number. So allocate two pages here: a part then adds little to the next part's number. Does not
+ * sleep.
  */
 void av_mmu_part_frees(void)
 {

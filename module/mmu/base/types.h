@@ -26,7 +26,7 @@
 /* Most IPA bits that the reverse map can name, rounded down to a PARange size. */
 #define AV_IPA_BITS_MAX		42
 
-/* Classes of ASIDs: most are of no place's tree. */
+/* Classes of ASIDs, for place_asids[]: most classes have no place's tree. */
 #define AV_PLACE_ASIDS		64
 
 /* Guest tables that a vCPU remembers. */
@@ -72,13 +72,13 @@ struct av_annex {
 };
 
 /*
- * Sequence numbers of invalidations: the host's; the guest's that reached the tree of an
- * address; the guest's by address in one half, which also reach global entries of trees that
- * had none yet.
+ * Sequence numbers of invalidations. host: by the host. tree: by the guest, in the tree of an
+ * address. va: by the guest, by address in one half; they void global entries even of trees that
+ * had none at the time.
  */
 struct av_seq {
 	u64 host, tree, va;
-	u64 tables;	/* av_tree_seq_tables(): the guest's of more than leaves, in the tree */
+	u64 tables;	/* by the guest, of more than leaves, in the tree: av_tree_seq_tables() */
 };
 
 struct av_vm_mmu {
@@ -104,7 +104,9 @@ struct av_vm_mmu {
 	unsigned int vcpus;		/* that the limits were raised for; under slots_lock */
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
 
-	/* guest/shown.h, under mmu_lock: tables of all vCPUs that are mapped; may any be in use */
+	/*
+	 * guest/shown.h, under mmu_lock: mapped tables of all vCPUs; may any be in use; never again
+	 */
 	u32 nr_shown;
 	bool shown_any, shown_off;
 
@@ -139,9 +141,9 @@ struct av_fetch {
 };
 
 /*
- * A level-3 table of the guest's, with what an abort in its 2 MiB needs
- * (mmu/guest/walk_cache.h). Under mmu_lock, valid for the tree with that serial while the
- * sequence numbers are current and no notifier range is open.
+ * A level-3 table of the guest, with the state that an abort in its 2 MiB needs
+ * (mmu/guest/walk_cache.h). Under mmu_lock, valid for the tree with that serial while the sequence
+ * numbers are current and no notifier range is open.
  */
 struct av_near {
 	u64 serial;
@@ -161,8 +163,8 @@ static_assert(sizeof(struct av_near) == 128);
 
 /*
  * The guest kernel's page that was filled last after an invalidation of the same page, and its
- * entry. Linux does this when it patches its text. Valid as long as near is unchanged since,
- * and only used if the guest's descriptor, the host page and the frame's state are the same
+ * entry. Linux does this when it patches its text. It is valid while near is unchanged, and is used
+ * only if the guest's descriptor, the host page and the frame's state are the same
  * (mmu/fault/near.c).
  */
 struct av_refill {
@@ -177,10 +179,7 @@ struct av_refill {
 	u8 rights;
 };
 
-/*
- * Trees and context that a mode last ran with. Valid until a place or the context is given to
- * others.
- */
+/* Trees and context that a mode last ran with. Valid until a place or the context is reused. */
 struct av_mode_trees {
 	u64 serial[2];			/* of the trees, low and high; 0: none */
 	u8 place[2];			/* of each tree, index in trees[] */
@@ -199,8 +198,8 @@ struct av_ttbr_pair {
 };
 
 /*
- * A context: the pairs that were shown to the window with it, its neighbours in the order of
- * last use, and whether one of its trees has lost its place: such contexts come first.
+ * A context: the pairs that were shown to the window with it, its neighbours in the order of last
+ * use, and whether one of its trees has lost its place. Such contexts are recycled first.
  */
 struct av_mmu_context {
 	u64 pairs;
@@ -249,7 +248,7 @@ struct av_vcpu_mmu {
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
 	struct av_root *root[2];		/* of tree[] */
 	struct av_pool pool;			/* av_pool_fill() */
-	/* Of the current light exit or fault. Not on the stack, which is zeroed each time. */
+	/* Of the current light exit or fault. On the stack they would be zeroed each time. */
 	struct av_gather gather;
 	struct av_zapped zapped;
 	struct av_resolved resolved;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The annex: its place, what is mapped there, and how to leave a stub. Rules in annex.h. */
+/* The annex: its place, its mappings, and leaving a stub. Rules in annex.h. */
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
@@ -250,7 +250,7 @@ bool av_annex_check(struct av_vcpu *vcpu)
 	return presence != AWAY;
 }
 
-/* ---- what is mapped ---- */
+/* ---- mappings ---- */
 
 /* The page for an access to the annex, and its rights. */
 static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
@@ -266,7 +266,7 @@ static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
 	}
 }
 
-/* Does the guest have there what it had when the annex was found? */
+/* Does the guest map the same there as when the annex was found? */
 static bool unchanged(const struct av_annex *annex, const struct av_resolved *r, u64 at)
 {
 	return annex->at.hole ? r->empty : !r->empty && r->walk.ipa == annex->at.ipa + at;

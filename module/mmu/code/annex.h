@@ -9,20 +9,19 @@
  *  - in the hole that Linux leaves in its image when it frees its init sections: it never
  *    reuses the addresses (free_initmem()).
  *
- * The first page maps the shared page of the vCPU's own register file (vm/regfile.h), readable
- * and writable. The other pages hold the VM's stubs (mmu/stub/stub.h), execute-only: a data access
- * there sees what the guest has mapped. A hole is valid while the anchor, a page of the image
+ * The first page maps the shared page of the vCPU's own register file (vm/regfile.h), readable and
+ * writable. The other pages hold the VM's stubs (mmu/stub/stub.h), execute-only: a data access
+ * there reaches the guest's own mapping. A hole is valid while the anchor, a page of the image
  * below it, translates as before and nothing is mapped at the annex. Tables without the anchor,
- * such as a kernel's tables for user space, have no annex. If a guest maps something in the
- * hole later, it does not see that in pages that the annex already uses, until a site next
- * faults there or the annex is checked; then the annex ends. A jump there may continue at a
- * site. Linux does neither.
+ * such as a kernel's tables for user space, have no annex. If a guest maps something in the hole
+ * later, pages that the annex already uses hide it until a site next faults there or the annex is
+ * checked; then the annex ends. A jump there may continue at a site. Linux does neither.
  *
- * A site is an instruction in a copy that is replaced by an access to the register page or a
- * branch to a stub. Sites are found by sampling: each AV_TOKEN_SAMPLE'th token of a kind
- * (vm/token.h) exits, or an earlier one if sites were made lately (cpu/exit.c). The vCPU then
- * changes the instruction in the copy, if no other vCPU may be executing it (sites.c). Otherwise a
- * new copy is made, because a CPU may have fetched what was in memory before.
+ * A site is an instruction in a copy that is replaced by an access to the register page or a branch
+ * to a stub. Sites are found by sampling: each AV_TOKEN_SAMPLE'th token of a kind (vm/token.h)
+ * exits, or an earlier one if sites were made lately (cpu/exit.c). The vCPU then changes the
+ * instruction in the copy, if no other vCPU may be executing it (sites.c). Otherwise a new copy is
+ * made, because a CPU may have fetched the old instruction.
  *
  * The register page differs between vCPUs, so with an annex each vCPU has its own trees for
  * virtual EL1's copies (struct av_tree_key.owner).
@@ -89,7 +88,7 @@ int av_annex_read(struct av_vcpu *vcpu, u64 ipa, u64 *words, unsigned int n);
 
 /* ---- sites.c ---- */
 
-/* Write the sites' words into a frame's patched copy for va. Returns if there are any. */
+/* Write the sites' words into a frame's patched copy for va. Returns whether there are any. */
 bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code);
 
 /* The frame is executed at two addresses, but a branch fits only one: allow no more sites. */

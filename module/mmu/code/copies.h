@@ -4,8 +4,8 @@
  *
  * In a tree of AV_MODE_EL1_COPIES, every executable page is a patched copy of the guest's page
  * (mmu/stub/patch.h), mapped execute-only: none of the guest's own instructions run. Data is
- * accessed in the guest's page. At one address a page is never both; each change is a hidden
- * fault.
+ * accessed in the guest's page. An address never maps both; each change between code and data is a
+ * hidden fault.
  *
  * A copy is made when a frame is first executed, and kept until the frame changes. No shadow
  * entry lets the guest write to a frame that has a copy (AV_FRAME_COPIED), and changes by the
@@ -24,7 +24,7 @@
 /* Most copies per VM: enough for a large kernel's text and modules. Then the oldest is replaced. */
 #define AV_COPIES_MIN		256
 #define AV_COPIES_MAX		8192
-/* One more for so many pages of memory. */
+/* Pages of memory per further copy. */
 #define AV_PAGES_PER_COPY	8
 
 struct av_copy {
@@ -43,8 +43,8 @@ int av_copies_prepare(struct av_vcpu *vcpu);
 void av_copies_unprepare(struct av_vcpu *vcpu);
 
 /*
- * *pa: the frame's copy to be executed at va; made from the page if there is none. 0; -EAGAIN:
- * much was to be done, the guest should fault again.
+ * Get a copy of the frame to execute at va, made from the page if there is none; *pa is its
+ * address. Returns 0, or -EAGAIN if there was much to do: the guest should fault again.
  */
 int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
 		struct page *from, u64 *pa);
@@ -60,7 +60,7 @@ bool av_copied(const struct av_slot *slot, u64 gfn);
 /* Is the frame's copy mapped at va? */
 bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn);
 
-/* The code of the frame's copy, for a site to be put into it; NULL: there is none. */
+/* The code of the frame's copy, to write a site to; NULL: there is no copy. */
 u64 *av_copy_code(struct av_vm *vm, u64 gfn);
 
 /* Drop all entries of a frame, and its copy. True if there is more to do. */

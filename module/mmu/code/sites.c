@@ -182,11 +182,11 @@ static void write_stub(struct av_annex *annex, u64 va, const struct av_pair *pai
 }
 
 /*
- * May the site's word be put into a copy that other vCPUs may be about to execute? All of them
- * must be outside the guest, so that they enter it before they execute the copy or its stubs. An
- * entry is a context synchronization event: it fetches nothing older than what is in memory now.
- * One that enters before the word is written executes the token or the word, if the architecture
- * permits that for these; otherwise there must be no other vCPU. (A new one's first entry needs
+ * May the site's word be written to a copy that other vCPUs may be about to execute? All of them
+ * must be outside the guest, so that each enters it before it executes the copy or its stubs. An
+ * entry is a context synchronization event: no fetch after it returns older memory. A vCPU that
+ * enters before the word is written executes the token or the word, if the architecture permits
+ * that for the two; otherwise there must be no other vCPU. (A new vCPU's first entry needs
  * mmu_lock.)
  */
 static bool may_patch(struct av_vcpu *vcpu, u32 word)
@@ -217,7 +217,7 @@ static bool patch_in_place(struct av_vcpu *vcpu, const struct av_site *site)
 	return true;
 }
 
-/* What became of an instruction that should become a site. */
+/* Result of an attempt to make a site. */
 enum made { NOT_MADE, MADE, MADE_IN_PLACE };
 
 /* Under mmu_lock: make a site and its stub. If only MADE, the copy must be made anew. */

@@ -4,8 +4,8 @@
  * ends with one flush for all of its pages. The first page of a part takes the lock. Until
  * av_protect_end(), the caller must not sleep or touch the VMM's memory.
  *
- * The caller first clears the record that a page was written, then the page's rights. A write
- * between the two, or before the flush, is in what the caller is about to report.
+ * The caller first clears the record that a page was written, then the page's rights. The caller's
+ * report, which comes later, covers a write between the two or before the flush.
  */
 #ifndef AV_MMU_PROTECT_H
 #define AV_MMU_PROTECT_H

@@ -23,11 +23,11 @@ int av_mmu_seal(struct av_vm *vm, av_measure_fn *fn, void *ctx);
 #define AV_SHARE_MOST	64
 
 /*
- * The guest of a sealed VM shares nr pages from gpa on, or takes them back; in constant time a
- * page. Returns how many were done, from the first on, which may be fewer, at least one. Of the
- * first, -EINVAL: not a page, or already in that state; -ENXIO (share): no memory there; -ENOMEM;
- * -EAGAIN: somebody holds the page, as a device's transfer does for a moment; or, without
- * may_sleep, only the full exit path can tell.
+ * The guest of a sealed VM shares nr pages from gpa on, or takes them back, in constant time per
+ * page. Returns the number of pages done, from the first on: at least one, and perhaps fewer than
+ * nr. Errors concern the first page. -EINVAL: not a page, or already in that state; -ENXIO (share):
+ * no memory there; -ENOMEM; -EAGAIN: somebody holds the page, as a device's transfer does for a
+ * moment; or, without may_sleep, only the full exit path can tell.
  */
 s64 av_mmu_share(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep);
 s64 av_mmu_unshare(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A protected VM's memory: a file of the module's (KVM_CREATE_GUEST_MEMFD) that has pages and
- * no page cache. Once the VM is sealed, processes can map only the pages that the guest shares.
- * No other page is in any process's tables, so nothing that works by a process's addresses
- * reaches one: get_user_pages(), ptrace, /proc/PID/mem, vmsplice, core dumps. The pages are on
- * no LRU list: they are not swapped, migrated or merged.
+ * A protected VM's memory: a file of the module (KVM_CREATE_GUEST_MEMFD) that has pages and no page
+ * cache. Once the VM is sealed, processes can map only the pages that the guest shares. No other
+ * page is in any process's tables, so nothing that uses a process's addresses reaches one:
+ * get_user_pages(), ptrace, /proc/PID/mem, vmsplice, core dumps. The pages are on no LRU list: they
+ * are not swapped, migrated or merged.
  *
  * Lifetime. The file owns the state. A slot holds the file; the file does not hold the VM. A
  * page is allocated at its first use, zeroed and charged to the user. It stays where it is
@@ -88,9 +88,9 @@ static inline bool av_gmem_is_bad(const void *page)
 u64 av_gmem_recall(struct av_gmem *gmem, u64 first, u64 nr);
 
 /*
- * Make everything in the file the guest's, with nobody else holding any page. 0; -EBUSY:
- * somebody holds a page; -EHWPOISON: a page is bad; -EINTR. May sleep. The VM must not run,
- * with no ioctl under way.
+ * Give all pages of the file to the guest, with nobody else holding any. 0; -EBUSY: somebody holds
+ * a page; -EHWPOISON: a page is bad; -EINTR. May sleep. The VM must not run, with no ioctl under
+ * way.
  */
 int av_gmem_seal(struct av_gmem *gmem);
 

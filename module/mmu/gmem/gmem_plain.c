@@ -36,7 +36,9 @@ struct plain {
 
 /* ---- pages ------------------------------------------------------------------- */
 
-/* The page at n, locked and held; made if there is none, by the mapping's policy if there is one. */
+/*
+ * The page at n, locked and held. It is allocated if there is none, by the mapping's policy if any.
+ */
 static struct folio *get_folio(struct address_space *mapping, pgoff_t n, struct vm_fault *vmf)
 {
 	struct folio *folio;
@@ -173,7 +175,7 @@ static void free_plain(struct plain *plain)
 	kfree(plain);
 }
 
-/* No process can get at the memory any more: it goes, and with it what a guest has of it. */
+/* No process can reach the memory any more: free it, and unmap it from the guest. */
 static int vmm_release(struct inode *inode, struct file *file)
 {
 	struct plain *plain = file->private_data;

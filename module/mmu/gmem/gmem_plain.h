@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A plain VM's memory as a file (KVM_CREATE_GUEST_MEMFD), as KVM on arm64 has it since 6.18: pages
- * in a page cache that is neither swapped nor read and written by system calls. The VMM may map it
- * if it was made so; pages are punched out by fallocate().
+ * A plain VM's memory as a file (KVM_CREATE_GUEST_MEMFD), as in KVM on arm64 since 6.18. Its pages
+ * are in a page cache. They are not swapped, and system calls neither read nor write them. The VMM
+ * may map the file if it was created for that; fallocate() punches pages out.
  *
- * A slot of it is the guest's memory whatever its userspace_addr is. The module maps the slot's
- * part of the file into the VMM's address space, and the slot is like any other from then on: its
- * pages are found, dropped and found anew by that mapping (mmu/memory/memory.h), and what takes
- * pages from the file (fallocate(), the last close) tells the module by the MMU notifier, as
- * with all memory of the VMM's. The mapping is not inherited by fork(). A VMM that unmaps it
- * harms its own guest: it has no memory there any more, which is EFAULT.
+ * A slot with such a file ignores its userspace_addr. The module maps the slot's part of the file
+ * into the VMM's address space. From then on the slot is like any other: its pages are looked up
+ * through that mapping (mmu/memory/memory.h). If fallocate() or the last close takes pages from the
+ * file, the MMU notifier tells the module. fork() does not inherit the mapping. A VMM that unmaps
+ * it harms only its own guest, which has no memory there any more (EFAULT).
  *
- * Two files have the inode: the VMM's, and one that only slots and their mappings hold. So the
- * end of the VMM's descriptors and mappings is seen, which is the end of the memory, as in KVM.
+ * The inode has two files: the VMM's, and one that only slots and their mappings hold. So the
+ * module sees when the VMM's last descriptor and mapping go. That is the end of the memory, as in
+ * KVM.
  *
  * Locks: slots_lock for bindings; a page's lock, inside mmap_lock.
  */
@@ -32,8 +32,8 @@ struct av_vm;
 int av_gmem_plain_create(struct av_vm *vm, u64 size, u64 flags);
 
 /*
- * Is this a file that a slot of so many pages may have? Returns it, held, or KVM's -EBADF or
- * -EINVAL as ERR_PTR().
+ * Get the file for a slot of npages pages, if a slot may have it. Returns it, held, or KVM's -EBADF
+ * or -EINVAL as ERR_PTR().
  */
 struct file *av_gmem_plain_get(struct av_vm *vm, const struct av_private *from, u64 npages);
 

@@ -3,8 +3,8 @@
  * Who owns a page of a protected VM: one word per page, with the page's physical address in the
  * high bits (0: none yet) and the owner in the low bits. Pure.
  *
- * Each change is one compare-and-exchange of the word, so no lock is needed; any context. If
- * two vCPUs share or take back the same page at a time, one of them succeeds.
+ * Each change is one compare-and-exchange of the word, so no lock is needed; any context. If two
+ * vCPUs share or take back the same page at the same time, one of them succeeds.
  *
  *	GUEST ──share──► SHARED ──lend──► LENT ─recall─► LEAVING ──settle──► GUEST
  *	  ▲               │  │              ▲             ▲  │

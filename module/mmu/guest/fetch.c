@@ -75,7 +75,7 @@ static int fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn)
 		if (ret)
 			return ret;
 	}
-	/* If the slot was removed since, seq has changed, or this reads as if a moment earlier. */
+	/* If the slot has been removed, seq has changed, or this reads as if just before that. */
 	return av_mem_load_insn(fetch->page, offset_in_page(va), insn);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Kept tables that are compared at once (kept.h), with the tables that the guest has now. */
+/* Compares kept tables at once (kept.h) with the guest's current tables. */
 #include <linux/module.h>
 
 #include "mmu/guest/walk_cache.h"
 
 static bool kept_at_once = true;
 module_param(kept_at_once, bool, 0644);
-MODULE_PARM_DESC(kept_at_once, "with kept_tables, a few tables are compared with the guest's by the TLBI itself, and a few of those that a process inherits as it begins (default Y)");
+MODULE_PARM_DESC(kept_at_once, "with kept_tables: compare a few of the tables at the TLBI, and a few at the start of a process that inherits them, instead of at their next faults (default Y)");
 
 bool av_renew_at_once(void)
 {

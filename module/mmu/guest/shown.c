@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The guest's own tables in the window: rules in shown.h. */
+/* Guest tables in the window: rules in shown.h. */
 #include <linux/io.h>
 
 #include "mmu/guest/shown.h"
@@ -38,7 +38,7 @@ static void map(struct av_vcpu *vcpu, unsigned int n, u64 pa)
 	vcpu->vm->mmu->nr_shown++;
 }
 
-/* Only a page by its kernel address: the walk cache forgets it with the notifier. */
+/* Only pages with a kernel address: the walk cache forgets them at the notifier. */
 static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
 {
 	return vcpu->mmu->want_shown && !vcpu->vm->mmu->shown_off && av_cpus_meltdown_safe() &&

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guest's own tables that the window may read, so that it can tell by itself whether an abort
- * from virtual EL0 is the guest's (switch/own_abort.S). A vCPU shows the level-3 tables in which its
- * guest took two faults in a row, a page each, at most AV_SRF_TABLES of them.
+ * Guest tables that the window may read, to tell by itself whether an abort from virtual EL0 is the
+ * guest's own (switch/own_abort.S). A vCPU shows the level-3 tables in which its guest took two
+ * faults in a row: one page each, at most AV_SRF_TABLES.
  *
- * What becomes reachable is memory that the guest has anyway, read-only and for EL1 only. A guest's
- * program could learn from it what its kernel's tables say on a core without CSV3, by the same
- * speculation that KPTI is for: so nothing is shown on a host with such a core.
+ * The window then maps memory that the guest has anyway, read-only and for EL1 only. On a core
+ * without CSV3, a guest's program could use speculation to read its kernel's tables there, as KPTI
+ * is meant to prevent. So nothing is shown on a host with such a core.
  *
- * A table is shown by two things, both under mmu_lock: its page is mapped in the window, and
- * srf->tables[] says for which addresses and root.
- *  - The guest's TLBI of more than leaves, and a change of the vCPU's trees or regime, hide
- *    tables[]: what is mapped may be no table any more, but it is still the guest's page. The
- *    window looks at tables[] once more after it has read a descriptor.
- *  - The host takes memory back: pages are unmapped and flushed, before the host frees any. The
- *    DSB waits for reads that have used the old translation; a later one fails, and the window
- *    lets C answer (switch/vectors.S).
+ * Showing a table takes two steps, both under mmu_lock: its page is mapped in the window, and
+ * srf->tables[] gets its addresses and root.
+ *
+ * The guest's TLBI of more than leaves, and a change of the vCPU's trees or regime, hide tables[].
+ * The mapped page may be no table any more, but it is still the guest's page. The window checks
+ * tables[] again after it has read a descriptor.
+ *
+ * When the host takes memory back, the pages are unmapped and flushed before the host frees any.
+ * The DSB waits for reads that used the old translation; a later read fails, and the window lets C
+ * answer (switch/vectors.S).
  */
 #ifndef AV_MMU_SHOWN_H
 #define AV_MMU_SHOWN_H
 
 #include "mmu/base/base.h"
 
-/* The window takes addresses of so many bits for ones that the guest has (switch/own_abort.S). */
+/* The window leaves descriptors with longer addresses to C (switch/own_abort.S). */
 #define AV_SHOWN_PA_BITS	40
 
 /*
- * The guest has taken a fault at va, from virtual EL0, by near's table. Called by the vCPU's own
- * thread, under mmu_lock, while near is valid.
+ * The guest has taken a fault at va, from virtual EL0, by the table in near. Called by the vCPU's
+ * own thread, under mmu_lock, while near is valid.
  */
 void av_shown_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va);
 
@@ -43,7 +45,10 @@ static inline void av_shown_hide(struct av_vcpu *vcpu)
 /* A guest's TLBI: tables may have changed. Under mmu_lock. */
 void av_shown_hide_all(struct av_vm *vm);
 
-/* The host takes memory back, or changes slots: nothing is mapped when this returns. Under mmu_lock. */
+/*
+ * The host takes memory back, or changes slots: no page is mapped when this returns. Under
+ * mmu_lock.
+ */
 void av_shown_revoke(struct av_vm *vm);
 
 /*
@@ -53,8 +58,8 @@ void av_shown_revoke(struct av_vm *vm);
 void av_shown_make_room(struct av_vm *vm, unsigned int idx);
 
 /*
- * The window is about to be at another position. Each flush of a table names all that are in use:
- * if they are many, no table is shown any more. Under mmu_lock.
+ * The window is about to move. Each flush of a table covers every position in use, so if there are
+ * many, no table is shown any more. Under mmu_lock.
  */
 #define AV_SHOWN_POSITIONS	4
 void av_shown_position(struct av_vm *vm);

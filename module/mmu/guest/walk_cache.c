@@ -34,7 +34,7 @@ static __always_inline unsigned long page_of(struct av_mem_reader *reader, u64 g
 {
 	u64 page;
 
-	/* Most often in the slot of the frame before. */
+	/* Usually in the same slot as the frame before. */
 	if (unlikely(!reader->slot || gfn - reader->slot->base_gfn >= reader->slot->npages)) {
 		reader->slot = av_slot_find(reader->slots, gfn);
 		if (!reader->slot)
@@ -53,7 +53,7 @@ static __always_inline struct av_walk_word load_known(void *reader, u64 ipa)
 	return (struct av_walk_word) { READ_ONCE(*(const u64 *)(page + (ipa & ~PAGE_MASK))), true };
 }
 
-/* The same for walks that av_walk_down() gives up. */
+/* The same for walks that av_walk_down() gives up on. */
 static noinline int find_long(struct av_vcpu *vcpu, struct av_near *near,
 			      const struct av_tree *tree, u64 va)
 {

@@ -3,8 +3,8 @@
  * The walk cache: a vCPU remembers the last few level-3 tables of the guest that it walked
  * through, with all that an abort in their 2 MiB needs (struct av_near).
  *
- * Under mmu_lock. What is remembered is valid as long as its sequence numbers are current and the
- * host is not taking memory back. The lookup is inline: most aborts are handled without a call.
+ * Under mmu_lock. An entry is valid as long as its sequence numbers are current and the host is not
+ * taking memory back. The lookup is inline: most aborts are handled without a call.
  */
 #ifndef AV_MMU_WALK_CACHE_H
 #define AV_MMU_WALK_CACHE_H
@@ -27,7 +27,7 @@ static __always_inline u64 av_near_taken_back(const struct av_vm_mmu *mmu,
 	return (near->seq ^ mmu->seq) | mmu->in_progress;
 }
 
-/* The place for va's table among those that the vCPU remembers. */
+/* The entry of the walk cache for va's table. */
 static __always_inline struct av_near *av_near_of(struct av_vcpu_mmu *mmu,
 						  const struct av_tree *tree, u64 va)
 {
@@ -35,8 +35,8 @@ static __always_inline struct av_near *av_near_of(struct av_vcpu_mmu *mmu,
 }
 
 /*
- * Walk the guest's tables to the one for va. 0; AV_FAULT_CODE(): there is none; AV_WALK_LONG:
- * not to be found at once.
+ * Walk the guest's tables to the one for va. 0; AV_FAULT_CODE(): there is none; AV_WALK_LONG: it
+ * cannot be found without waiting.
  */
 int av_near_walk(struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree, u64 va);
 
@@ -72,7 +72,7 @@ av_near_descriptor(struct av_vcpu *vcpu, struct av_near *near, const struct av_t
 /* av_renew.find() by the regime of the vCPU in arg, which remembers the table for faults. */
 enum av_found_table av_near_find(const struct av_renew *how, u64 va, struct av_fill *f);
 
-/* renew.c: are tables to be compared at once (kept.h), if possible? */
+/* renew.c: may tables be compared at once (kept.h)? */
 bool av_renew_at_once(void);
 /* Under mmu_lock: compare and link tables that a process's new tree has inherited. */
 void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the host does to a VM: for the life of VMs (vm.c). */
+/* Slots, shrinker and MMU notifier, for the life of VMs (vm.c). */
 #ifndef AV_MMU_HOST_H
 #define AV_MMU_HOST_H
 

@@ -167,7 +167,7 @@ static u64 for_part(struct av_vm *vm, const struct av_slot *slot, u64 gfn, u64 e
 	return gfn;
 }
 
-/* Drop a slot's blocks in parts, whatever will be done with its frames. */
+/* Drop a slot's blocks in parts, whatever happens to its frames. */
 static void drop_blocks(struct av_vm *vm, const struct av_slot *slot)
 {
 	u64 gfn = slot->base_gfn, end = gfn + slot->npages;
@@ -315,7 +315,7 @@ static int change_flags(struct av_vm *vm, const struct av_region *req, struct av
 	spin_unlock(&vm->mmu_lock);
 	if (on && !(vm->mmu->manual_protect & KVM_DIRTY_LOG_INITIALLY_SET))
 		for_slot(vm, slot, av_shadow_wrprotect_gfn);
-	/* What logging has split into pages may be mapped by blocks again. */
+	/* Pages that replaced blocks for logging may become blocks again. */
 	if (!on && READ_ONCE(slot->frames.blocks))
 		for_slot(vm, slot, av_shadow_zap_gfn);
 	synchronize_srcu_expedited(&vm->srcu);
@@ -366,7 +366,7 @@ static int create_plain(struct av_vm *vm, const struct av_region *req,
 	return ret;
 }
 
-/* As KVM, in its order: what is wrong with the file comes before what is wrong with the address. */
+/* As in KVM, errors of the file come before errors of the address. */
 static int set_plain(struct av_vm *vm, const struct av_region *req, const struct av_private *from)
 {
 	enum av_slot_change change;

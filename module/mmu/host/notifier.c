@@ -24,7 +24,7 @@
 /* Skipping so many frames without a piece costs as much as looking at one frame. */
 #define PASSED_OVER	(16 * AV_PIECE_FRAMES)
 
-/* So do so many nodes of the tree of slots. */
+/* So does visiting this many nodes of the tree of slots. */
 #define NODES		8
 
 static struct av_vm *vm_of(struct mmu_notifier *mn)
@@ -38,7 +38,7 @@ static struct av_vm *vm_of(struct mmu_notifier *mn)
  */
 #define AGE_FRAMES	600
 
-/* What a step of a walk to the next slot counts. */
+/* The cost of the walk's last step, in looks. */
 static unsigned int slot_looks(struct av_hva_walk *walk)
 {
 	unsigned int looks = 1 + walk->visited / NODES;
@@ -143,8 +143,8 @@ static u64 passed_over(struct unmapping *u, u64 gfn, u64 next)
 }
 
 /*
- * Drop frames in [gfn, end), within this part; returns where to continue. The frames will get
- * other pages, so what is known of the old ones is forgotten.
+ * Drop frames in [gfn, end), within this part; returns where to continue. The frames will get other
+ * pages, so forget the known ones.
  */
 static u64 unmap_some(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 end)
 {

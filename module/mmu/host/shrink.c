@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Under memory pressure the host takes back shadow trees that no vCPU has loaded, least
- * recently used first, one VM at a time. Who is short of memory waits for these calls, and is
- * mostly somebody else: a call does a bounded amount of work, however many VMs there are.
+ * Under memory pressure the host takes back shadow trees that no vCPU has loaded, least recently
+ * used first, one VM at a time. Whoever is short of memory waits for these calls, and is usually
+ * somebody else. So a call does a bounded amount of work, however many VMs there are.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -16,7 +16,7 @@ static LIST_HEAD(vms);
 static DEFINE_MUTEX(vms_lock);	/* outside every mmu_lock */
 static struct shrinker *shrinker;
 
-/* Most VMs that one call looks at; the next one goes on with those behind them. */
+/* Most VMs that one call looks at; the next call continues after them. */
 #define SCAN_VMS	32
 /* Most holds of an mmu_lock in one call, of AV_WORK each. */
 #define SCAN_PARTS	64

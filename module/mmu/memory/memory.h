@@ -4,11 +4,12 @@
  * the functions here use that mapping. They hold pages, load and store words, and keep the
  * state of each frame.
  *
- * So is a plain VM's guest_memfd, which the module maps there (mmu/gmem/gmem_plain.h).
+ * This includes a plain VM's guest_memfd, which the module maps into the VMM
+ * (mmu/gmem/gmem_plain.h).
  *
- * A protected VM's memory is not in any process but in a file of the module's (mmu/gmem/gmem.h). No
- * mapping of the VMM's is used, and changes to them do not matter. Pages are reached by the
- * kernel's own address and exist as long as the slot.
+ * A protected VM's memory is in a file of the module, not in a process (mmu/gmem/gmem.h). The VMM's
+ * mappings are not used, and changes to them do not matter. Pages are accessed by the kernel's own
+ * address and exist as long as the slot.
  *
  * Loads, stores and holds run in the VMM's context and may sleep: the VMM's page faults are
  * handled, unless the caller has disabled them. The caller holds the slot by srcu or
@@ -84,7 +85,7 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 		      struct av_mem_huge *huge);
 
 /*
- * Under mmu_lock: record the pages of the frames around gfn, at most one piece, from what was
+ * Under mmu_lock: record the pages of the frames around gfn, at most one piece, by huge, which was
  * found since seq was read.
  */
 void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
@@ -171,9 +172,9 @@ static inline u64 av_slot_next(const struct av_slot *slot, u64 gfn, u64 end)
 }
 
 /*
- * Clean instructions to the point of unification that the VMM, or a device by the page cache,
- * wrote in a page. For its own writes the guest does cache maintenance, which the hardware
- * carries out.
+ * Clean a page to the point of unification, because the VMM, or a device through the page cache,
+ * may have written instructions to it. For its own writes the guest does the cache maintenance,
+ * which the hardware executes.
  */
 void av_mem_clean_for_execution(const struct av_slot *slot, u64 gfn, struct page *page);
 /* Under mmu_lock: the page was cleaned, and is mapped now. */
@@ -240,7 +241,10 @@ static __always_inline struct av_mem_word av_mem_load_word(struct av_mem_page pa
 	return av_mem_load_word_user(page, offset);
 }
 
-/* n words, for one read of each: in place; or copy, filled from the VMM's address; or NULL. */
+/*
+ * Returns n words, for one read of each: in place, or in copy, filled from the VMM's address. NULL:
+ * they cannot be read.
+ */
 const u64 *av_mem_look(struct av_mem_page page, unsigned int offset, u64 *copy, unsigned int n);
 
 /* ---- bytes ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pairs of TTBRs that a vCPU used recently, their trees and contexts, and what the window
- * may use of them.
+ * The pairs of TTBRs that a vCPU used recently, with their trees and contexts, and the part of them
+ * that the window may use.
  */
 #include "mmu/guest/shown.h"
 #include "mmu/roots/pairs.h"
@@ -15,8 +15,8 @@ static int mode_of(const struct av_vcpu *vcpu, int el)
 }
 
 /*
- * May these trees be used with a pair? The idle pair is for every ASID, but another vCPU may have
- * given up the one or the other tree for that since is_idle() looked.
+ * May these trees be used with a pair? The idle pair needs trees of every ASID, and another vCPU
+ * may have bound one of them to a single ASID since is_idle() looked.
  */
 static bool may_pair(const struct av_vcpu_mmu *mmu, const struct av_ttbr_pair *pair,
 		     const struct av_tree *low, const struct av_tree *high)
@@ -126,7 +126,7 @@ void av_pair_note(struct av_vcpu *vcpu)
 	};
 }
 
-/* What to show of a pair: TTBR1_EL1 by level; 0 as in struct av_srf_roots. */
+/* The values of TTBR1_EL1 to show for a pair, by level; 0 as in struct av_srf_roots. */
 static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -143,7 +143,7 @@ static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1
 	}
 }
 
-/* Has the window less of the current pair than is ready? It was shown before it was complete. */
+/* Is more of the current pair ready than the window has? It was shown before it was complete. */
 static bool shown_less(const struct av_vcpu *vcpu)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -179,8 +179,7 @@ static void show_pair(struct av_vcpu *vcpu, unsigned int i)
 }
 
 /*
- * Show the window the pairs that virtual EL1 may switch to. What it has of a pair is valid
- * until
+ * Show the window the pairs that virtual EL1 may switch to. A pair in the window is valid until
  *  - a place or context in it is given to others: leave_place() and av_pair_context() use
  *    place_pairs[] and contexts[].pairs, which have every pair that was shown with them;
  *  - a mode of the pair is loaded with other trees or another context, or the pair is replaced:
@@ -313,8 +312,8 @@ void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i)
 
 /*
  * Make a new pair in place of the least recently used one of its set. Between two processes,
- * kernels change one TTBR at a time, so the window passes through a pair that has one of the
- * new TTBRs; nobody sees that this pair is used. If the ASID is in TTBR1, it is in the same set.
+ * kernels change one TTBR at a time, so the window passes through a pair that has one of the new
+ * TTBRs; that use goes unnoticed. If the ASID is in TTBR1, that pair is in the same set.
  */
 static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *regime,
 			     unsigned int set)

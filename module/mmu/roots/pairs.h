@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a vCPU runs on: places (places.c), each with a tree and a copy of its root; and pairs of
- * TTBRs (pairs.c), each with the places and context that its modes last ran with. Used only by
- * the vCPU's own thread, outside the guest.
+ * The trees of a vCPU: places (places.c), each with a tree and a copy of its root; and pairs of
+ * TTBRs (pairs.c), each with the places and context that its modes last ran with. Used only by the
+ * vCPU's own thread, outside the guest.
  */
 #ifndef AV_MMU_PAIRS_H
 #define AV_MMU_PAIRS_H
 
 #include "mmu/base/base.h"
 
-/* The key of the tree that a vCPU needs for a half, but for an owner. */
+/* The key of the tree that a vCPU needs for a half, without an owner. */
 static inline void av_vcpu_tree_key(const struct av_vcpu *vcpu, bool high, int el,
 				    struct av_tree_key *key)
 {
@@ -40,7 +40,7 @@ int av_pair_context(struct av_vcpu *vcpu, bool now);
 
 /* The index in pairs[] of the current TTBRs: an existing pair, or a new one without trees. */
 unsigned int av_pair_find(struct av_vcpu *vcpu, const struct av_regime *regime);
-/* Use a pair, and with it the pair through which the guest gets there: new_pair(). */
+/* Use a pair, and count its neighbour (with) as used: see new_pair(). */
 void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i);
 
 /* Would a mode of a pair get the same trees and context as when it last ran? */

@@ -90,8 +90,8 @@ void av_places_behind(struct av_vcpu *vcpu)
 }
 
 /*
- * The next place whose tree is not loaded: of a tree that is behind, or of a process that has
- * exited, or else one that was not loaded since all others were passed over.
+ * The place to empty next. Its tree is not loaded. First come trees that are behind or whose
+ * process has exited, then those not loaded since next_place() last passed over them.
  */
 static int next_place(struct av_vcpu_mmu *mmu)
 {
@@ -124,7 +124,7 @@ static int next_place(struct av_vcpu_mmu *mmu)
 	}
 }
 
-/* A place gets another tree: update what the window has, and the old tree's contexts. */
+/* A place is about to get another tree: update the window's pairs and the old tree's contexts. */
 static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -152,7 +152,7 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 	mmu->trees[i] = NULL;
 }
 
-/* A place that was left has a tree. */
+/* Install a tree in an emptied place. */
 static void take_place(struct av_vcpu_mmu *mmu, unsigned int i, struct av_tree *tree)
 {
 	mmu->trees[i] = tree;

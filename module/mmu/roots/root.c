@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which trees a vCPU runs on, and whether virtual EL1 runs from copies. */
+/* Chooses the trees that a vCPU runs on, and whether virtual EL1 runs from copies. */
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
 #include "mmu/code/annex.h"
@@ -64,7 +64,7 @@ static int load(struct av_vcpu *vcpu, int el, choose_fn *choose, bool now)
 	return ret;
 }
 
-/* So many loads with copies, and the next time without them is half as long (plain.h). */
+/* After this many loads with copies, the next time without them is half as long (plain.h). */
 #define GOOD_LOADS	64
 
 /* With the MMU off there is only one tree, which has no copies. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A TLBI of a page that was named a moment ago (struct av_swept), in few instructions. Pure. */
+/* A repeated TLBI of one page (struct av_swept), in few instructions. Pure. */
 #ifndef AV_MMU_AGAIN_H
 #define AV_MMU_AGAIN_H
 

@@ -20,8 +20,8 @@ struct av_flush {
 };
 
 /*
- * Most work of one call, in entries cleared or tables unlinked, give or take a table: about
- * 100,000 instructions. Then the caller must call again.
+ * Limit of work per call, in entries cleared or tables unlinked, give or take a table: about
+ * 100,000 instructions. At the limit, the caller must call again.
  */
 #define AV_WORK			512
 

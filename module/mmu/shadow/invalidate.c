@@ -2,11 +2,11 @@
 /*
  * The guest's TLBI, applied to the shadow tables, some work per call.
  *
- * A TLBI visits the lists of trees in a fixed order, each list from the oldest tree to the
- * newest. Its position is a serial number, because lists may change while the lock is not held:
- * they gain trees at their ends and lose trees anywhere. Trees made since the TLBI began need
- * no visit: they hold nothing older. Nor do trees that were passed on since (kept.c), but for
- * the host's invalidations, which forbid that meanwhile (av_shadow_forbid_heirs()).
+ * A TLBI visits the lists of trees in a fixed order, each list from the oldest tree to the newest.
+ * Its position is a serial number, because lists may change while the lock is not held: they gain
+ * trees at their ends and lose trees anywhere. Trees made since the TLBI began need no visit: they
+ * hold nothing older. Nor do trees that were passed on since (kept.c); the host's invalidations
+ * forbid passing on meanwhile (av_shadow_forbid_heirs()).
  */
 #include "mmu/shadow/again.h"
 #include "mmu/shadow/kept.h"
@@ -258,8 +258,8 @@ static __always_inline bool page_of_tree(struct av_shadow *sh, struct av_tree *t
 }
 
 /*
- * Note that all trees that op reaches were searched: none has an entry now. In the low half only
- * if the op before named the page, too: most processes have theirs invalidated once.
+ * Note that all trees that op reaches were searched: none has an entry now. In the low half, only
+ * if the op before named the same page: most processes have a page invalidated only once.
  */
 static __always_inline void note_swept(struct av_swept *swept, struct av_tlbi_page op, bool every,
 				       struct av_tree *own)

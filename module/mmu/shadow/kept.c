@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kept tables: what a TLBI by ASID does not discard.
+ * Kept tables: a TLBI by ASID does not discard them.
  *
  * A guest that forks removes the write permission from most pages of the parent, invalidates
  * the parent's ASID, and continues with the same tables. So the shadow tables are kept:
@@ -40,11 +40,11 @@
  * that were not compared or filled for one process are not passed on. No tree is passed on while
  * the host drops everything in parts (av_shadow_forbid_heirs()).
  *
- * At once: where the guest's tables can be walked without waiting, a few tables are compared
- * right away and not at their next faults (av_tree_renew()). In a TLBI these are tables that are
- * linked, which stay so: walkers may use them and entries that are dropped meanwhile, but the TLBI
- * is not over, and mmu_lock not released, before a flush of the whole tree. For a new process they
- * are tables that it inherits, which nobody can reach yet.
+ * At once: where the guest's tables can be walked without waiting, a few tables are compared right
+ * away and not at their next faults (av_tree_renew()). In a TLBI these are linked tables, and they
+ * stay linked. Walkers may use them, and entries that are being dropped, but the whole tree is
+ * flushed before the TLBI ends and mmu_lock is released. For a new process they are tables that it
+ * inherits, which nobody can reach yet.
  */
 #include "mmu/shadow/entry.h"
 #include "mmu/shadow/kept.h"
@@ -242,7 +242,7 @@ static __always_inline bool four_agree(const u64 *desc, const u64 *words, u64 li
 	return !((differ & ~AV_KEY_IGNORED) | (other & (AV_KEY_IGNORED | AV_PTE_VALID)));
 }
 
-/* Bits that four neighbours have all, or at least one, set in. */
+/* The bits that are set in all four neighbours. */
 static __always_inline u64 four_have(const u64 *pte)
 {
 	return pte[0] & pte[1] & pte[2] & pte[3];
@@ -410,15 +410,15 @@ u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 }
 
 /*
- * What av_tree_renew() may do at most, in units of about ten instructions: few enough with
- * interrupts off. A table costs a visit, whatever becomes of it, before any table beside it is
- * looked at; so does a block. A table of pages that is compared costs more, and each entry one.
+ * Limit of av_tree_renew()'s work, in units of about ten instructions: short enough with interrupts
+ * off. Each table, and each block, costs a visit before any table beside it is looked at, even if
+ * nothing is done with it. Comparing a table of pages costs more, and one unit per entry.
  */
 #define RENEW_MOST	1500
 #define RENEW_VISIT	10
 #define RENEW_FIND	60
 
-/* One of AV_WORK is so many of these. */
+/* Units in one unit of AV_WORK. */
 #define RENEW_WORK	20
 
 struct renewal {

@@ -9,8 +9,8 @@
 enum av_found_table { AV_TABLE_FOUND, AV_TABLE_NONE, AV_TABLE_LATER };
 
 /*
- * How to compare tables at once: of which tree, and where the guest has its table for va. find()
- * fills in table and desc, which need only be valid and have the limits. Its walk must be of the
+ * How to compare tables at once: a tree, and find(), which looks up the guest's table for va. It
+ * fills in table and desc; desc need only be valid and have the limits. Its walk must be in the
  * same mmu_lock section.
  */
 struct av_renew {

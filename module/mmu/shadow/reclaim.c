@@ -90,7 +90,8 @@ void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool)
 
 /*
  * A loaded tree that is not empty: they take turns. NULL: there is none, or none was found yet
- * (*more). vCPUs load trees and let them go between two calls, so a tree is known to be counted.
+ * (*more). vCPUs load trees and let them go between two calls, so each tree records the round that
+ * found it empty.
  */
 static struct av_tree *loaded_tree(struct av_shadow *sh, bool *more)
 {

@@ -199,15 +199,15 @@ struct av_shadow_ops {
 };
 
 /*
- * The page of a one-page TLBI, mostly of the last one. Of the trees that it reaches, none but filled
- * has had an entry for it since. These are the trees of every ASID and, where there are trees of
- * single ASIDs too, one of the TLBI's own, or none. filled is the last tree of the half that got any
- * entry since. For kernels that invalidate one page again and again: they write through one of their
- * own, as Linux does when it patches its text, or change a page's protection to and fro.
+ * The page of a one-page TLBI, usually of the last one. Such a TLBI reaches the trees of every ASID
+ * and, where there are trees of single ASIDs too, at most one tree of its own ASID. Since then only
+ * filled, the last tree of the half that got any entry, can have got an entry for the page. This
+ * helps kernels that invalidate one page again and again: Linux patches its text through one of its
+ * own pages, or changes a page's protection back and forth.
  */
 struct av_swept {
 	u64 va;			/* or AV_CLEAN_NONE */
-	u64 named;		/* by the last op that was not noted so */
+	u64 named;		/* the page of the last op that was not recorded in va */
 	bool every;		/* there were only trees of every ASID; else … */
 	u32 asid;		/* … the TLBI's, and its tree, or NULL: none since has this ASID */
 	struct av_tree *own;
@@ -223,11 +223,11 @@ struct av_swept {
 /* Most fixed tables of a tree: the root, and in the high half those that lead to the window. */
 #define AV_TREE_PTS		3
 
-/* What a shadow may have. */
+/* Limits of a shadow. */
 struct av_shadow_limits {
 	u32 trees;		/* a search may look at all of them */
 	u32 pts;		/* tables of all kinds … */
-	u32 loaded_pts;		/* … of which so many are only for loaded trees' fixed tables */
+	u32 loaded_pts;		/* … of which this many are only for fixed tables of loaded trees */
 };
 
 struct av_shadow {
@@ -246,7 +246,7 @@ struct av_shadow {
 	u32 nr_descs;		/* av_pt.desc pages in use */
 	u32 fresh_id;		/* ids from here on were never used */
 	struct av_list doomed;	/* unlinked and flushed tables */
-	/* Of the ops: the frames that rmap() found last, or none. */
+	/* For the ops: the frames that rmap() found last, or none. */
 	struct av_frames_part last_part;
 
 	/* By half and ASID. The last bucket of each half is for AV_ASID_ANY. */
@@ -273,9 +273,9 @@ struct av_shadow {
 	bool high_tagged;
 	/*
 	 * idle_base: the TTBR0 tables whose tree serves every ASID, until a non-global page is
-	 * filled. idle_last, idle_asid: tables and ASID of the tree that a vCPU let go last
-	 * with nothing in it. The same tables twice in a row, with another ASID, become
-	 * idle_base. idle_tries: how often that may still turn out wrong.
+	 * filled. idle_last, idle_asid: tables and ASID of the last tree that a vCPU let go empty.
+	 * If the same tables come twice in a row, with another ASID, they become idle_base.
+	 * idle_tries: how often that may still turn out wrong.
 	 */
 	u64 idle_base, idle_last;
 	u32 idle_asid;
@@ -286,7 +286,7 @@ struct av_shadow {
 #define AV_NO_BASE		(~0ULL)
 #define AV_IDLE_TRIES		8
 
-/* The next round of looking for loaded trees that are empty. */
+/* Start another round of looking for loaded trees that are empty. */
 static inline void av_barren_anew(struct av_shadow *sh)
 {
 	sh->barren_round += !!sh->barren;
@@ -318,7 +318,7 @@ void av_shadow_init(struct av_shadow *sh, const struct av_shadow_ops *ops, void 
 struct av_pt **av_shadow_grow(struct av_shadow *sh, struct av_pt **by_id,
 			      const struct av_shadow_limits *max);
 
-/* The key of a half in a mode, but for owner and window; the ASID is av_regime_asid()'s. */
+/* The key for a half in a mode, without owner and window. Its ASID is that of av_regime_asid(). */
 void av_tree_key(const struct av_shadow *sh, const struct av_regime *r, bool high, int el,
 		 struct av_tree_key *key);
 bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b);
@@ -345,8 +345,8 @@ void av_root_attach(struct av_root *root, struct av_tree *tree);
 void av_root_detach(struct av_root *root, const struct av_tree *tree);
 
 /*
- * Make room: take doomed tables apart, or else drop entries of the least recently used tree,
- * with hard even of one that a vCPU has loaded. Returns the number of tables freed; *more:
+ * Make room: take doomed tables apart, or else drop entries of the least recently used tree; if
+ * hard is set, even of one that a vCPU has loaded. Returns the number of tables freed; *more:
  * another call may free more.
  */
 u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more);
@@ -442,9 +442,9 @@ bool av_shadow_tlbi_page(struct av_shadow *sh, struct av_tlbi_page op, struct av
 struct av_pt *av_swept_table(struct av_shadow *sh, struct av_swept *swept);
 
 /*
- * Is a leaf of 2^span bytes stale, if it was read at va when the sequence number was since?
- * Yes, if an invalidation after that named it, or if not all of these are recorded any more.
- * seq and recent are a tree's, or a half's.
+ * Is a leaf of 2^span bytes stale, if it was read at va when the sequence number was since? Yes, if
+ * an invalidation after that named it, or if not all of these are recorded any more. seq and recent
+ * are those of a tree or of a half.
  */
 bool av_tlbi_voids(u64 seq, const struct av_recent *recent, u64 since, u64 va, u8 span);
 
@@ -484,8 +484,8 @@ bool av_tree_empty(const struct av_tree *tree);
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt);
 
 /*
- * May no more tables be filled? What is left then is for loaded trees. Of max.pts ids, 0 is
- * never used.
+ * May no more tables be filled? The remaining ones are for loaded trees. Of max.pts ids, 0 is never
+ * used.
  */
 static inline bool av_shadow_full(const struct av_shadow *sh)
 {

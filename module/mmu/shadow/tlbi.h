@@ -3,8 +3,8 @@
  * Decoding of the TLBI instructions of the EL1&0 regime. Pure code.
  *
  * Shareability (local, inner, outer) is ignored: a local invalidation is applied to all vCPUs,
- * which is always permitted. Level hints are ignored. "Last level only" makes no difference to
- * the shadow tables, which cache only leaves, but to faults that have walked the guest's tables
+ * which is always permitted. Level hints are ignored. "Last level only" makes no difference to the
+ * shadow tables, which cache only leaves. It matters to a fault that has walked the guest's tables
  * and not yet filled an entry (av_tlbi_voids()).
  */
 #ifndef AV_MMU_TLBI_H

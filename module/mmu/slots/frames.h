@@ -35,9 +35,9 @@
 #define AV_FRAME_YOUNG		BIT(2)	/* filled from the known page since the host last asked */
 
 /*
- * A host page: its address, and may the guest write to it. A known page is as valid as a shadow
- * entry: the MMU notifier drops it with the entries, and entries are filled from it under the
- * same lock. 0: unknown.
+ * A host page: its address, and whether the guest may write to it. A known page is as valid as a
+ * shadow entry: the MMU notifier drops it with the entries, and entries are filled from it under
+ * the same lock. 0: unknown.
  */
 #define AV_FRAME_WRITABLE	BIT_ULL(0)
 #define AV_FRAME_PAGE		GENMASK_ULL(63, 12)

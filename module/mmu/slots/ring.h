@@ -4,10 +4,10 @@
  * (KVM_CAP_DIRTY_LOG_RING_ACQ_REL). The VMM reads the entries in order, marks them as taken,
  * and asks for a reset: then they are free, and their pages are logged again.
  *
- * Pure code. The VMM may write any byte of an entry at any time: read each word once, and take
- * it only as a hint which page to protect, which the caller checks. Two counters outside that
- * memory say what is in the ring. The vCPU's own thread adds entries; a reset is done under a
- * lock (slots_lock).
+ * Pure code. The VMM may write any byte of an entry at any time: read each word once, and use it
+ * only as a hint, which the caller checks, for the page to protect. Two counters outside that
+ * memory say what is in the ring. The vCPU's own thread adds entries; a reset is done under a lock
+ * (slots_lock).
  */
 #ifndef AV_MMU_RING_H
 #define AV_MMU_RING_H
@@ -72,7 +72,7 @@ static inline u32 av_ring_end(const struct av_ring *ring)
 }
 
 /*
- * Reset up to 64 entries that were taken, consecutive, before end, and for pages near each
+ * Reset up to 64 consecutive entries before end that were taken and whose pages are near each
  * other. Returns how many. 0: the next entry was not taken, or end is reached.
  */
 unsigned int av_ring_reset(struct av_ring *ring, u32 end, struct av_ring_run *run);

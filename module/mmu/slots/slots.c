@@ -192,7 +192,7 @@ static u64 top_of(const struct av_slot_node *n)
 	return n ? n->top : 0;
 }
 
-/* What a node has of its children's. */
+/* Compute the fields of a node that depend on its children. */
 static void sum_up(struct av_slot_node *n)
 {
 	n->height = 1 + max(height_of(n->kid[0]), height_of(n->kid[1]));

@@ -38,7 +38,7 @@ struct av_slot {
 	struct av_gmem *gmem;
 	u64 gmem_first;
 	struct file *gmem_file;
-	/* A plain VM's with a file, which is mapped at hva of this address space. */
+	/* A plain VM's slot with a file, which is mapped at hva of this address space. */
 	struct mm_struct *gmem_mm;
 	struct av_frames frames;
 	/* While the log is on: one bit per page; NULL if the VM has no such log. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Finding a place for an annex (mmu/code/annex.h), by what a guest's kernel has around its vectors.
- * Pure code.
- */
+/* Finds a place for an annex (mmu/code/annex.h) around the vectors of a guest's kernel. Pure. */
 #ifndef AV_MMU_ANNEX_FIND_H
 #define AV_MMU_ANNEX_FIND_H
 

@@ -8,7 +8,7 @@
  *	SP_EL0			TPIDR_EL0
  *	TPIDR_EL1, reads	TPIDRRO_EL0
  *	an SVC that is a token	AV_INSN_COPY_SVC
- *	an access like that	UDF
+ *	AV_INSN_COPY_SVC	UDF
  *
  * AV_INSN_COPY_SVC is unknown at EL0: its encoding is in EL1's range, and no version of the
  * architecture has a register there. Pure.

@@ -33,7 +33,7 @@ enum form {
 	FORM_WRITE_DUE,		/* a write that needs the token if anything is due */
 };
 
-/* What a stub has to do. */
+/* The parts of a stub. */
 struct plan {
 	enum form form;
 	u32 copy;	/* the token */

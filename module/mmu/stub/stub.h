@@ -38,8 +38,8 @@
  * After a stub, only the DAIF bits of PSTATE.DAIF's word are defined. A push is at SP - 16:
  * kernels keep nothing below SP. Flags and registers unknown to EL0 do not change.
  *
- * The caller must ensure that virtual EL1 is little-endian; that a stub's fault at SP is not
- * given to the guest, whose instruction could not fault there; that no stub is made for what
+ * The caller must ensure that virtual EL1 is little-endian; that a stub's fault at SP is not given
+ * to the guest, whose instruction could not fault there; that no stub is made for registers that
  * AV_CHEAP_ROWS turns off; and that next is in the site's page. A stub that depends on next
  * (av_stub.next) is valid while both instructions are unchanged: if either changes, the site is
  * removed. A vCPU that is then in the stub, or has left it undone, loses the dead register for

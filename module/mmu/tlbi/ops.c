@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Trapped TLBI instructions, applied to the shadow tables: on the full exit path, or at a light
- * exit (cpu/light.c). At a light exit interrupts are off: a TLBI of one page; of an ASID or a few
- * pages, if that is one short part.
+ * exit (cpu/light.c). A light exit has interrupts off, so it handles only a TLBI of one page, or
+ * one of an ASID or a few pages that is a single short part.
  */
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -14,11 +14,11 @@
 
 static bool kept_tables = true;
 module_param(kept_tables, bool, 0644);
-MODULE_PARM_DESC(kept_tables, "a guest's TLBI of an ASID keeps shadow tables, to be compared with the guest's when they are used again (default Y)");
+MODULE_PARM_DESC(kept_tables, "keep shadow tables at a guest's TLBI of an ASID, and compare them with the guest's tables before they are used again (default Y)");
 
 /*
- * Of trees, the one that the vCPU has loaded for the low half can be compared, if a TLBI of an ASID
- * keeps it.
+ * The only tree that can be compared is the one that the vCPU has loaded for the low half, if a
+ * TLBI of an ASID keeps it.
  */
 static void renew_loaded(struct av_vcpu *vcpu, struct av_renew *renew, struct av_tlbi_walk *walk)
 {
@@ -92,7 +92,7 @@ static noinline bool light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	renew_loaded(vcpu, &renew, &walk);
 	done = !av_shadow_tlbi(sh, &walk, g);
 	av_stat_add(&vcpu->stats, AV_EVENT_TLB_FLUSH, av_gather_finish(g));
-	/* The same, which then has nothing else to do. */
+	/* So are those of this TLBI; the full exit path then has nothing else to do. */
 	done = done && av_list_empty(&sh->doomed);
 	av_mmu_unlock(vcpu);
 	if (done && walk.op.scope == AV_TLBI_ASID)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The walk of walk.c in few instructions, down to a level-3 table, for the tables that Linux has:
- * four levels of 4 KiB. Pure.
+ * A short version of walk.c's walk, down to a level-3 table, for tables like Linux's: four levels,
+ * 4 KiB pages. Pure.
  */
 #ifndef AV_MMU_WALK_DOWN_H
 #define AV_MMU_WALK_DOWN_H
@@ -47,8 +47,8 @@ u8 av_walk_limits(u64 descs);
 void av_walk_set_leaves(const struct av_regime *r, struct av_walk_table *table);
 
 /*
- * Walk for an untagged va. 0: *table is what av_walk_keep() makes of av_walk(); AV_FAULT_CODE():
- * av_walk()'s, of a level above 3, and only table->e0pd is valid; or AV_WALK_LONG.
+ * Walk for an untagged va. Returns 0, with *table as av_walk_keep() makes it after av_walk(); or
+ * av_walk()'s AV_FAULT_CODE() of a level above 3, with only table->e0pd valid; or AV_WALK_LONG.
  */
 static __always_inline int av_walk_down(const struct av_regime *r, u64 va, av_walk_load_fn *load,
 					void *ctx, struct av_walk_table *table)
