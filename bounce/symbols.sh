@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# symbols.sh <module.ko> <kernel's build folder> <nm>: does the kernel export all that the
-# module needs? One that it does not is a module that will not load there.
+# symbols.sh <module.ko> <kernel's build folder> <nm>: checks that the kernel exports
+# all symbols that the module needs. If it lacks one, the module does not load there.
 set -eu
 
 ko=$1 symvers=$2/Module.symvers nm=$3

@@ -241,7 +241,7 @@ REFUSED = {
     "MEM_UNSHARE), so this VM is not a protected one: load with share=never",
 }
 REBOUND = (
-    "is not served: its driver virtio_rng was there before this module; load the module earlier",
+    "is not served: its driver virtio_rng was bound before this module was loaded; load the module earlier",
     "is not served: it does not offer VIRTIO_F_ACCESS_PLATFORM: have the VMM offer it",
 )
 

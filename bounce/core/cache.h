@@ -107,7 +107,7 @@ static inline void av_list_push(struct av_list *list, u32 log, u32 number)
 	WRITE_ONCE(list->free, list->free + 1);
 }
 
-/* The CPU's own list is empty: a buffer of another's. */
+/* The CPU's own list is empty: take a buffer from another CPU's list. */
 u64 av_cache_borrow(struct av_cache *cache, u32 cpu, u32 order, const struct av_ask *ask);
 
 /* Returns a buffer's offset in the cache, or AV_NO_BUFFER if all lists of its size are empty. */

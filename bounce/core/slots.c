@@ -140,7 +140,7 @@ static void give_buffer(struct av_slots *slots, struct av_area *area, u32 first)
 {
 	u32 count = slots_of(slots->slot[first].bytes);
 
-	/* Nothing is found here by a call that no mapping belongs to. */
+	/* From here on, a call without a mapping finds nothing. */
 	WRITE_ONCE(slots->slot[first].bytes, 0);
 	first = give(slots->slot, first, count);
 	area->used -= count;

@@ -105,7 +105,7 @@ static inline u32 av_slots_end(u32 per_area, u8 stay)
 	return per_area / 8 * eighths[stay];
 }
 
-/* Returns the n of a size's class. */
+/* The class of a size. */
 static inline u32 av_size_class(u32 bytes)
 {
 	return fls64(bytes - 1);

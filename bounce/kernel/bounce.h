@@ -7,7 +7,7 @@
  *   the VMM can write. Each byte of a buffer is read once, by the copy.
  * - Data that the kernel itself uses is bounced in every mode: the VMM can write a shared page
  *   while the kernel works on it.
- * - A driver's call with an address that is no mapping's changes nothing, and is counted and
+ * - A driver's call with an address outside all mappings changes nothing, and is counted and
  *   logged: the driver may have read the address from memory that the VMM wrote.
  * - Mapping, unmapping and syncing are allowed in any context.
  */
@@ -35,7 +35,7 @@ struct av_counts {
 	u64 zeroed;		/* bytes cleared in buffers that the device writes */
 	u64 exhausted;		/* mappings refused: no free buffer */
 	u64 too_large;		/* mappings larger than a segment, or of addresses without memory */
-	u64 senseless;		/* calls with addresses that are no mapping's */
+	u64 senseless;		/* calls with addresses outside all mappings */
 	u64 coherent, freed;	/* coherent allocations in the pool */
 	u64 apart;		/* coherent allocations outside the pool */
 };
@@ -55,7 +55,7 @@ struct av_device {
 	u16 number;		/* its owner number in the pool's records */
 	bool disk;		/* a disk: its requests wait for nothing but the device */
 	bool by_length;		/* its driver reads only as many bytes as the device wrote */
-	u8 last;		/* AV_DEVICE_*: were buffers given or got back last? dma.c */
+	u8 last;		/* AV_DEVICE_*: direction and size of the last mappings; dma.c */
 	u32 most;		/* limit of one mapping, in bytes */
 	atomic64_t outside;	/* mappings and coherent pages outside the pool */
 	struct list_head list;

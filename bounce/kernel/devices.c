@@ -2,8 +2,8 @@
 /*
  * Selects the devices that are served: every virtio device, from before its driver binds until
  * after it is unbound. A virtio device does its DMA through its parent (a PCI or platform device),
- * which may have been bound at boot. Rings are allocated by the virtio driver's probe, so the
- * virtio bus is what matters.
+ * which may have been bound at boot. The virtio driver's probe allocates the rings, so this file
+ * watches the virtio bus.
  *
  * Rules: the list of devices and its entries change under the mutex. Each entry holds a reference
  * on the module, so that it cannot be unloaded meanwhile.
@@ -236,7 +236,7 @@ static int say_if_bound(struct device *dev, void *data)
 	device_lock(dev);
 	mutex_lock(&lock);
 	if (dev->driver && !(dev->parent && device_of(dev->parent)))
-		pr_warn("%s is not served: its driver %s was there before this module; load the module earlier, or bind the device again (/sys/bus/virtio/drivers/%s/unbind, …/bind)\n",
+		pr_warn("%s is not served: its driver %s was bound before this module was loaded; load the module earlier, or bind the device again (/sys/bus/virtio/drivers/%s/unbind, …/bind)\n",
 			dev_name(dev), dev->driver->name, dev->driver->name);
 	mutex_unlock(&lock);
 	device_unlock(dev);

@@ -4,9 +4,9 @@
  * whole pages while they are mapped.
  *
  * A buffer that the device writes is cleared first. Swiotlb copies the driver's memory into it
- * instead, so that bytes that the device does not write keep their value; that would show the VMM
- * memory that nobody meant to send. With neither, the driver could get the contents of an earlier
- * mapping, perhaps of another process: a failing disk says only in the request's status that it
+ * instead, so that bytes that the device does not write keep their value. That would show the VMM
+ * memory that nobody meant to send. Without either, the driver could get the contents of an earlier
+ * mapping, perhaps of another process: a failing disk reports only in the request's status that it
  * wrote nothing. Network buffers are not cleared: the driver reads only as many bytes as the device
  * says it wrote, and a VMM that lies about that could as well write what it saw in the pool.
  */
@@ -78,7 +78,7 @@ static void page_is_stuck(void *context, u64 frame)
 
 	get_page(pfn_to_page(frame));
 	atomic64_inc(&region->lost);
-	pr_err("the hypervisor does not take back the page %#llx that was shared: the VMM reads and writes it until the VM ends; once its user frees it, nobody gets it\n",
+	pr_err("the hypervisor does not take back the page %#llx that was shared: the VMM can read and write it until the VM ends; it is not reused after its user frees it\n",
 	       frame);
 }
 
@@ -166,12 +166,12 @@ static void unmap_pages(struct device *dev, dma_addr_t dma, size_t size)
 
 /* ---- buffers of the pool ------------------------------------------------------------ */
 
-/* In av_device.last, beside the way: a large buffer went it. */
+/* A flag of av_device.last: the last buffer in that direction was large. */
 #define LARGE	BIT(7)
 
 /*
- * Has the device had a large buffer the same way just before, and none the other way since? Then
- * more of them come at once. Only a guess, so other CPUs may interfere.
+ * Was the device's last large buffer in the same direction, with no buffer in the other direction
+ * since? Then more of them usually follow. Only a guess, so other CPUs may interfere.
  */
 static __always_inline bool goes_on(struct av_device *device, size_t size, u8 way)
 {

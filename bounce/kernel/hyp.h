@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hypercalls by which a protected VM shares its pages with the VMM (KVM's vendor hypervisor
- * service). One page per call; any context.
+ * Hypercalls of a protected VM to share its pages with the VMM (KVM's vendor hypervisor service).
+ * One page per call; any context.
  */
 #ifndef AV_KERNEL_HYP_H
 #define AV_KERNEL_HYP_H

@@ -155,7 +155,7 @@ static int __init bounce_init(void)
 	if (ret)
 		return ret;
 	if (!av_dma_ops_are_there()) {
-		pr_err("this kernel has no DMA operations of devices: take one with CONFIG_ARCH_HAS_DMA_OPS, as Debian's are\n");
+		pr_err("this kernel has no per-device DMA operations: use one with CONFIG_ARCH_HAS_DMA_OPS, such as Debian's\n");
 		return -EOPNOTSUPP;
 	}
 	av_bounce.meta = kvzalloc(av_pool_meta_bytes(&plan), GFP_KERNEL);

@@ -90,7 +90,7 @@ static int add_segment(struct av_region *region)
 	int ret;
 
 	if (!segment) {
-		pr_err("no memory for a pool of buffers: %u KiB of it were there; load with a smaller pool=\n",
+		pr_err("not enough memory for the pool: only %u KiB are there; load with a smaller pool=\n",
 		       region->segments << (AV_SEGMENT_SHIFT - 10));
 		return -ENOMEM;
 	}

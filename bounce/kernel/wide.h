@@ -2,11 +2,12 @@
 /*
  * Copying and clearing of buffers in fewer instructions than memcpy() and memset() take.
  *
- * A copy through vector registers takes a quarter of memcpy()'s, but kernel_neon_begin() is not
- * allowed with interrupts off, as drivers have them when they map. So a few registers are saved and
- * restored by hand, with interrupts off. A register that is written loses what SVE has above it:
- * not where there is SVE or SME. A hypervisor may load the guest's vector registers only once they
- * are used, so one small copy alone is memcpy()'s.
+ * A copy through vector registers takes a quarter of memcpy()'s instructions, but
+ * kernel_neon_begin() is not allowed with interrupts off, and drivers may map with interrupts off.
+ * So a few registers are saved and restored by hand, with interrupts off. Writing a vector register
+ * clears the part that SVE adds to it, so this is not used on a CPU with SVE or SME. A hypervisor
+ * may load the guest's vector registers only at their first use, so a single small copy is left to
+ * memcpy().
  *
  * Each byte of the source is read once.
  */
@@ -20,13 +21,13 @@
 #include <linux/types.h>
 
 #define AV_WIDE_BYTES	256UL
-/* Of smaller copies not even many pay. */
+/* Smaller copies do not pay, not even many in a row. */
 #define AV_WIDE_LEAST	1024UL
-/* At a time with interrupts off; a copy of more than that pays by itself. */
+/* Most bytes at a time with interrupts off. A single copy of more than that pays. */
 #define AV_WIDE_MOST	4096UL
 #define AV_WIDE_LINE	64UL
 
-/* What these CPUs can. */
+/* What these CPUs support. */
 struct av_wide {
 	bool copy, clear;
 };

@@ -14,7 +14,7 @@ tests += test_pool test_pool_random test_pool_steps test_pool_threads test_pool_
 
 test_pool-src := test_pool.c $(core)
 test_pool_random-src := test_pool_random.c $(core)
-# Instructions of the code itself, not of what checks it.
+# Count instructions of the code without sanitizers.
 test_pool_steps-src := test_pool_steps.c $(core)
 test_pool_steps-cflags := -fno-sanitize=all -O2
 test_pool_threads-src := test_pool_threads.c $(core)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Random numbers that a seed repeats. */
+/* Random numbers from a seed. */
 #ifndef AV_TESTS_DICE_H
 #define AV_TESTS_DICE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The guest and the VMM: dma_world.h. */
+/* The guest and the VMM: see dma_world.h. */
 #include "dma_world.h"
 
 #define DEVICES	4

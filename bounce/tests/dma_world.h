@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A protected guest with devices for tests of dma.c and region.c: its RAM, which pages of it
- * are shared, and a VMM that looks at those and writes to them. Memory that nobody sends is
- * full of SECRET: no shared page may ever hold that byte.
+ * A protected guest with devices, for tests of dma.c and region.c: its RAM, the state of its pages
+ * (shared or not), and a VMM that reads and writes shared pages. Memory that nobody sends is full
+ * of SECRET: no shared page may ever hold that byte.
  */
 #ifndef AV_TESTS_DMA_WORLD_H
 #define AV_TESTS_DMA_WORLD_H

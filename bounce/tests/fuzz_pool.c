@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzz target: any sequence of calls with any sizes, alignments and offsets, as a driver
- * would make them whose private copies of addresses are wrong. The first byte is the mode,
- * the rest are calls of 12 bytes.
+ * Fuzz target: any sequence of calls with any sizes, alignments and offsets, as from a driver whose
+ * private copies of addresses are wrong. The first byte is the mode; the rest are calls of 12
+ * bytes.
  */
 #include "world.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A hypervisor for tests of shares.h, as pKVM answers: a page that is shared already, and
- * one that is not, is refused.
+ * A hypervisor for tests of shares.h. Like pKVM it refuses to share a shared page, or to unshare a
+ * private one.
  */
 #ifndef AV_TESTS_HYP_WORLD_H
 #define AV_TESTS_HYP_WORLD_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which devices are ours, and when: drivers that come and go, that fail, that leave buffers;
- * devices that cannot be served; the module that goes.
+ * Which devices the module serves, and when: drivers that are bound and unbound, that fail, that
+ * leave buffers; devices that cannot be served; unloading the module.
  */
 #include "check.h"
 #include "dma_world.h"

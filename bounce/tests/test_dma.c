@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The DMA operations by hand, in a guest whose VMM looks and writes: what is mapped, synced
- * and given back, and what is not; that what nobody sends is never seen; calls that make no
- * sense.
+ * The DMA operations by hand, in a guest whose VMM reads and writes shared memory: mapping, syncing
+ * and unmapping, and calls that make no sense. The VMM never sees memory that nobody sends.
  */
 #include "check.h"
 #include "dma_world.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pages that mode hybrid shares at run time: whose they are, that they are shared as long as
- * a device has them and no longer, and that the VMM sees nothing beside them.
+ * Pages that mode hybrid shares at run time: only pages of users, only while a device has them
+ * mapped, and the VMM sees nothing beside them.
  */
 #include "check.h"
 #include "dice.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The pool by hand: plans, where a buffer comes from and goes back to, exhaustion, bad calls. */
+/* The pool by hand: plans, where buffers come from and return to, exhaustion, bad calls. */
 #include "check.h"
 #include "dice.h"
 #include "world.h"

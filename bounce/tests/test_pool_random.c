@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random buffers in every mode against the reference of world.h: no two overlap, each is
- * aligned, contiguous and found from each of its bytes, and there is none only if there is
- * no room.
+ * Random buffers in every mode against the reference of world.h. No two overlap. Each is aligned,
+ * contiguous and found from each of its bytes. A request fails only if there is no room.
  */
 #include "check.h"
 #include "dice.h"

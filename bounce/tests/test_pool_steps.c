@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a buffer takes, in instructions of this machine: with the split cache the same in a
- * pool that is empty, nearly used up, small and large; in slots ever more.
+ * The cost of a buffer, in instructions of this machine. With the split cache it is the same in an
+ * empty, a nearly full, a small and a large pool; with slots it grows.
  */
 #include "check.h"
 #include "steps.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that take buffers, write to them without any lock, hand them to each other, and
- * give them back. TSan sees two that get the same byte; so does what they write.
+ * Threads take buffers, write to them without any lock, hand them to each other, and return them.
+ * TSan sees if two get the same byte, and so do the bytes that they write.
  */
 #include "check.h"
 #include "dice.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads that map and unmap the same few pages: who has a mapping finds the page shared,
- * and the hypervisor never sees a page shared or unshared twice.
+ * Threads map and unmap the same few pages. A thread with a mapping finds the page shared, and the
+ * hypervisor never sees a page shared or unshared twice.
  */
 #include "check.h"
 #include "dice.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* wide.S on this machine, and the rules of its callers. */
+/* A version of wide.S for this machine, and checks of its callers' rules. */
 #include "dma_world.h"
 #include "wide.h"
 

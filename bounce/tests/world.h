@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A pool for tests, and what each of its bytes should belong to: a simple reference that
- * every buffer is held against. IDs are from 1 on; 0 is nobody.
+ * A pool for tests, with a simple reference: the owner of each byte. Every buffer is compared with
+ * it. IDs are from 1 on; 0 is nobody.
  */
 #ifndef AV_TESTS_WORLD_H
 #define AV_TESTS_WORLD_H

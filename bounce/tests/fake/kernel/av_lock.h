@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The locks of the pure code in tests: mutexes, so that threads and TSan can try them. */
+/* The locks of the pure code in tests: mutexes, so that threads and TSan can use them. */
 #ifndef AV_LOCK_H
 #define AV_LOCK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Drivers, devices and their bus, for devices.c: guest.h ends with this. */
+/* Drivers, devices and their bus, for devices.c. Included at the end of guest.h. */
 #ifndef AV_FAKE_BUS_H
 #define AV_FAKE_BUS_H
 

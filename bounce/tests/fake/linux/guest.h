@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel that dma.c and region.c are built against in tests: what of it they use, with
- * a machine behind it of RAM_PAGES pages. Each <linux/…> header that they include leads here
- * (core.mk). What the VMM sees of that RAM, and what it does to it, is dma_world.h's.
+ * A fake kernel for tests of dma.c and region.c: the parts that they use, on a machine with
+ * RAM_PAGES pages. All <linux/…> headers that they include lead here (core.mk). dma_world.h has the
+ * VMM: what it sees of that RAM, and does to it.
  */
 #ifndef AV_FAKE_GUEST_H
 #define AV_FAKE_GUEST_H
