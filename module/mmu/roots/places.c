@@ -72,7 +72,7 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
  */
 static bool is_left(const struct av_tree *tree)
 {
-	return READ_ONCE(tree->used_gen) != READ_ONCE(tree->gen);
+	return READ_ONCE(tree->abandoned);
 }
 
 void av_places_behind(struct av_vcpu *vcpu)

@@ -62,6 +62,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_ren
 
 	*next = 0;
 	tree->gen += begin;
+	tree->abandoned |= begin;
 	if (begin && renew && renew->tree == tree && av_tree_renew(g->sh, tree, renew, &g->work))
 		av_gather_tree(g, tree);
 	for (idx = av_pt_next(root, idx); idx < AV_ENTRIES; idx = av_pt_next(root, idx + 1)) {
@@ -529,7 +530,7 @@ bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_r
 		/* Entries may have been woken. */
 		av_tree_fills(sh, tree);
 		tree->filled = true;
-		tree->used_gen = tree->gen;
+		tree->abandoned = false;
 	}
 	sh->shape += r.touched;
 	*work += (RENEW_MOST - r.left) / RENEW_WORK;

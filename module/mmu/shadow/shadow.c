@@ -350,7 +350,7 @@ int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_f
 	/* Also needed if a kept table is only linked again. */
 	av_tree_fills(sh, tree);
 	tree->filled = true;
-	tree->used_gen = tree->gen;
+	tree->abandoned = false;
 	if (f->va < pt->va || f->va - pt->va > GENMASK_ULL(47, 0))
 		return -EINVAL;
 	if (tree->key.asid == AV_ASID_ANY && !f->global) {

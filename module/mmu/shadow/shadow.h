@@ -143,8 +143,7 @@ struct av_tree {
 	struct av_tree_key key;
 	u64 serial;		/* never reused; identifies the tree to switch/tlb.h */
 	u64 gen;		/* counts invalidations that kept the tables … */
-	u64 first_gen;		/* … its value when the tree got its key … */
-	u64 used_gen;		/* … and at the last fill, or when a table was compared at once */
+	u64 first_gen;		/* … its value when the tree got its key */
 	u64 seq;		/* counts invalidations that reached the tree … */
 	struct av_recent recent[AV_RECENT];	/* … and their ranges */
 	u64 seq_tables;		/* counts those of more than leaves: av_tree_seq_tables() */
@@ -158,6 +157,7 @@ struct av_tree {
 	u32 barren_round;	/* the last of av_shadow.barren_round that found it empty */
 	bool has_global;
 	bool filled;		/* an entry was filled since the tree got its key */
+	bool abandoned;		/* gen was incremented, and nothing filled or linked since */
 	u8 split;		/* AV_MODE_SHARED: exception levels that have their own tree */
 	bool dead;		/* dropped: cannot be found any more */
 };

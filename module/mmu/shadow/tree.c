@@ -268,6 +268,7 @@ static struct av_tree *take_spare(struct av_shadow *sh, const struct av_tree_key
 	tree->key = *key;
 	tree->serial = sh->next_serial++;
 	tree->first_gen = ++tree->gen;
+	tree->abandoned = true;
 	tree->clean = AV_CLEAN_NONE;
 	tree->filled = false;
 	av_list_del(&tree->hash);
