@@ -161,6 +161,11 @@ def module_layers() -> list[str]:
     return layers.complaints() + layers.bounce_complaints()
 
 
+def staleness() -> list[str]:
+    """The table of staleness tokens in module/vm/vm.h names the fields that exist."""
+    return run(sys.executable, "tools/stale.py")
+
+
 def kernel_style() -> list[str]:
     folders = ("module/", "bounce/", "guests/", "lab/plugins/")
     sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(folders)]
@@ -228,6 +233,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "shell-lints": shell_lints,
     "kernel-style": kernel_style,
     "layers": module_layers,
+    "staleness": staleness,
     "licences": licences,
     "sizes": sizes,
     "figures": figures_in_documents,

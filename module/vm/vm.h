@@ -52,6 +52,80 @@
  * lock of this list is taken under a spinlock below it.
  *
  * Every ioctl first checks current->mm == vm->mm (-EIO).
+ *
+ * Staleness. Whoever remembers something keeps a copy of a token and compares it before use.
+ * A token is a number of 64 bits that only grows, unless its row says otherwise. mmu_lock
+ * protects it unless its row has a lock. tools/stale.py holds this table against the structs.
+ *
+ *   av_vm_mmu.seq
+ *	grows	a notifier call or a slot change, after the change (av_mmu_bump_seq())
+ *	copies	av_seq.host av_near.seq
+ *	lock	writers: mmu_lock. A fault reads it before its walk (av_mmu_read_seq())
+ *	guards	a host page found without mmu_lock: else the host's next owner of the page
+ *		shares it with the guest
+ *   av_tree.seq
+ *	grows	a TLBI that reaches the tree; av_tree.recent has the last ranges
+ *	copies	av_seq.tree
+ *	lock	as av_vm_mmu.seq
+ *	guards	a descriptor read without mmu_lock: else a mapping survives its TLBI
+ *   av_shadow.seq_va
+ *	grows	a TLBI by address in that half; av_shadow.recent_va has the last ranges
+ *	copies	av_seq.va
+ *	lock	as av_vm_mmu.seq
+ *	guards	the same for a global descriptor, which a TLBI of any ASID voids, also while
+ *		the tree has no global entry yet
+ *   av_tree.seq_tables
+ *	grows	a TLBI of more than leaves that reaches the tree
+ *	copies	av_seq.tables av_near.seq_tables, by av_tree_seq_tables()
+ *	lock	as av_vm_mmu.seq
+ *	guards	the address of a guest table: else a freed guest table is walked
+ *   av_shadow.seq_asids
+ *	grows	a TLBI by ASID. av_tree_seq_tables() adds it for a tree of every ASID
+ *	copies	as av_tree.seq_tables
+ *	lock	as av_vm_mmu.seq
+ *	guards	the same for trees that the TLBI does not reach
+ *   av_tree.gen
+ *	grows	a TLBI by ASID that keeps the tables; a new key for the tree
+ *	copies	av_pt.gen av_tree.first_gen
+ *	guards	a kept table: else entries are used that nobody compared with the guest's
+ *   av_tree.abandoned
+ *	grows	is set where gen grows, cleared by a fill and when a kept table is linked
+ *	lock	writers: mmu_lock. Readers need none: a wrong answer costs only work
+ *	guards	nothing: says which place of a vCPU to give up first
+ *   av_tree.serial
+ *	grows	never: from av_shadow.next_serial for a new tree and for a new key
+ *	copies	av_near.serial av_device_page.serial av_mode_trees.serial av_context.serial0
+ *		av_context.serial1 av_tree_contexts.serial av_flush.serial av_zapped.serial
+ *	lock	a context's: see switch/tlb.h
+ *	guards	all that is remembered of a tree: else another tree at the same address has it
+ *   av_shadow.shape
+ *	grows	a table is unlinked, or gets a guest leaf larger than its entries
+ *	copies	av_near.shape av_swept.shape
+ *	guards	a pointer to a level-3 table: else a freed table is written
+ *   av_tree.clean
+ *	grows	is a page without an entry since its TLBI; AV_CLEAN_NONE from the next fill on
+ *	guards	a TLBI that is skipped: else an entry survives it
+ *   av_shadow.barren_round
+ *	grows	any tree gets a table. 32 bits
+ *	copies	av_tree.barren_round
+ *	guards	reclaim's count of empty trees: else reclaim gives up too soon
+ *   av_vcpu_mmu.regimes
+ *	grows	a register of the regime changes, but for TTBRs; av_mmu_want() changes its mind
+ *	copies	av_ttbr_pair.regimes av_vcpu_mmu.shown_regimes
+ *	lock	the vCPU's own thread
+ *	guards	a TTBR pair: else the guest runs on trees of another regime
+ *   av_vcpu_mmu.stale
+ *	grows	has a bit for each thing that changed since the last load (AV_STALE_*)
+ *	lock	the vCPU's own thread
+ *	guards	the loaded trees: else the guest runs on those of another mode or TTBR
+ *   av_vm_switch.changes
+ *	grows	a context gets other trees, before the vCPU runs with it
+ *	copies	av_tree_contexts.changes
+ *	lock	none; order: see switch/tlb.h
+ *	guards	the contexts found for a tree: else a flush passes one over
+ *
+ * Whole walks are remembered with a struct av_seq: av_hidden.seq for the length of a fault,
+ * av_fetch.seq for the page fetched last, av_vcpu_mmu.device_seq for the last device access.
  */
 #ifndef AV_VM_VM_H
 #define AV_VM_VM_H
