@@ -148,8 +148,8 @@ def suites() -> list[Suite]:
             "-m", "work", quick=False,
         ),
         pytest_suite(
-            "debug", "tests", "the module on a kernel with checkers", "-m", "debug", "-v",
-            quick=False,
+            "debug", "tests", "the module on a kernel with checkers", *side_by_side,
+            "-m", "debug", "-v", quick=False,
         ),
     ]  # fmt: skip
 

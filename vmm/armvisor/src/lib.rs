@@ -19,6 +19,7 @@ pub mod disk;
 pub mod exits;
 pub mod fdt;
 pub mod hv;
+pub mod irqfd;
 pub mod kernel;
 pub mod layout;
 pub mod main_loop;
@@ -38,5 +39,6 @@ pub mod vcpu;
 pub mod virtio;
 #[cfg(target_arch = "aarch64")]
 pub mod vm;
+pub mod watch;
 #[cfg(target_arch = "aarch64")]
 pub mod window;

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, refusal};
-use armvisor::control::{Reply, Request, client, watch};
+use armvisor::control::{Reply, Request, client};
 use armvisor::outcome::{ExitCode, Refusal, printable, refusal_of};
 use armvisor::rundir::Places;
+use armvisor::watch;
 use clap::Parser;
 
 fn main() -> process::ExitCode {

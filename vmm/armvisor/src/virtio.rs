@@ -11,11 +11,11 @@ use crate::bus::Bus;
 use crate::cli::RunArgs;
 use crate::disk;
 use crate::hv::kvm::Vm;
+use crate::irqfd::Irqfd;
 use crate::layout;
 use crate::main_loop::Handles;
 use crate::memory::Memory;
 use crate::outcome::Refusal;
-use crate::vm::Irqfd;
 
 /// The devices of a VM, and the handles of those that take requests.
 pub struct Attached {

@@ -17,7 +17,6 @@ use armvisor_devices::net::random_mac;
 use armvisor_devices::{IoThread, VirtioMmio};
 use kvm_ioctls::DeviceFd;
 use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
-use vmm_sys_util::eventfd::EventFd;
 
 use crate::bus::Bus;
 use crate::cli::{OnReset, RunArgs, check_console, check_nets, check_protected};
@@ -28,6 +27,7 @@ use crate::control::{DeviceStat, Stat, State, VcpuStat};
 use crate::exits::{self, ExitCounters, Histograms, kvm_class};
 use crate::fdt::{self, Machine, Seeds};
 use crate::hv::kvm::{Hypervisor, KvmVcpu, Vm};
+use crate::irqfd::Irqfd;
 use crate::kernel::{self, Loaded};
 use crate::layout;
 use crate::main_loop::{ConsoleUart, Ended, MainLoop, Outside, PATIENCE, Shared};
@@ -44,15 +44,6 @@ use crate::terminal::Raw;
 use crate::uart::{self, Uart};
 use crate::window::RegisterPage;
 use crate::{cmdline, sys, vcpu, virtio};
-
-/// An eventfd that raises an interrupt in the guest.
-pub struct Irqfd(pub EventFd);
-
-impl armvisor_devices::Interrupt for Irqfd {
-    fn trigger(&self) -> io::Result<()> {
-        self.0.write(1)
-    }
-}
 
 /// Runs the VM that the command line describes, until it ends.
 pub fn run(args: &RunArgs) -> anyhow::Result<Report> {

@@ -12,7 +12,6 @@
 
 pub mod client;
 pub mod server;
-pub mod watch;
 
 use std::collections::BTreeMap;
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::client::{ask, heading};
-use super::{Request, Stat};
 use crate::cli::{StatArgs, Switch};
+use crate::control::client::{ask, heading};
+use crate::control::{Request, Stat};
 use crate::cost::{self, Cost};
 use crate::open::{REGULAR_FILE, open};
 use crate::outcome::{ExitCode, Refusal, printable};
