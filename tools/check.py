@@ -101,6 +101,14 @@ def python_lints() -> list[str]:
     )
 
 
+def python_types() -> list[str]:
+    """What mypy says of the lab and of the tools; lab/pyproject.toml says how strict it is."""
+    mypy = str(Path(sys.executable).parent / "mypy")
+    config = ("--config-file=lab/pyproject.toml", f"--cache-dir={TOP / 'build/mypy'}")
+    tools = [str(path) for path in tracked(".py") if path.parts[0] == "tools"]
+    return run(mypy, *config, "--no-error-summary", "lab/src", *tools)
+
+
 def shell_lints() -> list[str]:
     scripts = [
         str(path)
@@ -144,7 +152,9 @@ def checkpatch_script() -> Path:
                     if name in wanted:
                         target = home / name
                         target.parent.mkdir(parents=True, exist_ok=True)
-                        target.write_bytes(inner.extractfile(member).read())
+                        content = inner.extractfile(member)
+                        assert content, f"{member.name} is no file"
+                        target.write_bytes(content.read())
                         wanted.remove(name)
                     if not wanted:
                         break
@@ -230,6 +240,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "rust-format": rust_format,
     "rust-lints": rust_lints,
     "python-lints": python_lints,
+    "python-types": python_types,
     "shell-lints": shell_lints,
     "kernel-style": kernel_style,
     "layers": module_layers,

@@ -35,8 +35,9 @@ import sys
 import threading
 import time
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from progress import Progress, clock
@@ -280,12 +281,12 @@ class Run:
         parts = [list(part) for _, part in itertools.groupby(by_group, lambda m: m.group)]
         for part in sorted(parts, key=len, reverse=True):
             groups.put(part)
-        self._side_by_side([lambda copy=copy: self._worker(copy, groups) for copy in copies])
+        self._side_by_side([partial(self._worker, copy, groups) for copy in copies])
 
-    def _side_by_side(self, jobs: Sequence) -> None:  # type: ignore[type-arg]
+    def _side_by_side(self, jobs: Sequence[Callable[[], None]]) -> None:
         wrong: list[BaseException] = []
 
-        def guarded(job) -> None:  # noqa: ANN001
+        def guarded(job: Callable[[], None]) -> None:
             try:
                 job()
             except BaseException as error:

@@ -6,10 +6,13 @@ It writes lines to the descriptor in ARMVISOR_PROGRESS: `DONE TOTAL` after each 
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
+import pytest
 
-def _reason(report) -> str:  # noqa: ANN001
+
+def _reason(report: pytest.TestReport) -> str:
     """The first line of what went wrong, if pytest knows."""
     crash = getattr(report.longrepr, "reprcrash", None)
     lines = str(getattr(crash, "message", "")).splitlines()
@@ -32,12 +35,12 @@ class Counts:
     def _count(self) -> None:
         self._say(f"{self._done} {self._total}")
 
-    def pytest_collection_finish(self, session) -> None:  # noqa: ANN001
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without xdist: the tests that will run."""
         self._total = max(self._total, len(session.items))
         self._count()
 
-    def pytest_runtest_logreport(self, report) -> None:  # noqa: ANN001
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A part of a test has ended; its tear-down is the last."""
         if report.failed:
             self._say(f"failed {report.nodeid}{_reason(report)}")
@@ -49,13 +52,13 @@ class Counts:
 class Distributed(Counts):
     """The same, where other processes collect."""
 
-    def pytest_xdist_node_collection_finished(self, ids) -> None:  # noqa: ANN001
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """A worker has collected the tests, each the same ones."""
         self._total = len(ids)
         self._count()
 
 
-def pytest_configure(config) -> None:  # noqa: ANN001
+def pytest_configure(config: pytest.Config) -> None:
     """Speak, if somebody listens and this is no worker."""
     descriptor = os.environ.get("ARMVISOR_PROGRESS")
     if descriptor and not hasattr(config, "workerinput"):

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = parser().parse_args(words)
     try:
-        return options.run(options)
+        status: int = options.run(options)
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -87,3 +87,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"lab: {error}", file=sys.stderr)
         return EXIT_USAGE
+    return status

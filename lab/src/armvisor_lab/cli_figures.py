@@ -73,10 +73,11 @@ def _print_classes(figures: list[run.Figure]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if options.compare:
-        return cli_compare.run_records(*options.compare, options.within)
+        old, new = options.compare
+        return cli_compare.run_records(old, new, options.within)
     if options.list:
-        chosen = run.select(options.only)
-        for measurement in run.with_classes(chosen) if options.classes else chosen:
+        selected = run.select(options.only)
+        for measurement in run.with_classes(selected) if options.classes else selected:
             for name in measurement.figures:
                 print(f"{name:32} {measurement.what}")
         return 0

@@ -68,7 +68,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
 
 
 def _sub(
-    what: "argparse._SubParsersAction[Any]",
+    what: "argparse._SubParsersAction[argparse.ArgumentParser]",
     name: str,
     text: str,
     do: Callable[[argparse.Namespace], Done],

@@ -93,10 +93,11 @@ class Packages:
         if not self._records.exists():
             return {}
         try:
-            return json.loads(self._records.read_text())
+            records: dict[str, list[dict[str, str]]] = json.loads(self._records.read_text())
         except ValueError as error:
             remedy = "delete it: the next use records today's versions"
             raise LabError(f"{self._records} is damaged: {error}", remedy) from error
+        return records
 
     def _recorded(self, key: str, version: str = "") -> list[Package]:
         """What is recorded under `key`, of `version` if one is asked for, in the cache or not."""

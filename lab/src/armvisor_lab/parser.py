@@ -15,10 +15,16 @@ class Parser(argparse.ArgumentParser):
     """The parser of the command and of each of its sub-commands."""
 
     def error(self, message: str) -> NoReturn:
+        """As argparse, with the lab's exit status for wrong usage."""
         self.print_usage(sys.stderr)
         self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
 
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[override] # noqa: ANN001, ANN201
+    # The superclass has overloads by the type of the namespace.
+    def parse_known_args(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        namespace: Any = None,  # noqa: ANN401
+    ) -> tuple[Any, list[str]]:
         """As argparse; who has the options that are left over says which of its own are near."""
         found, left = super().parse_known_args(args, namespace)
         if left and self._subparsers is None:
@@ -43,10 +49,11 @@ class Parser(argparse.ArgumentParser):
 class Version(argparse.Action):
     """`--version`: of the lab, and the checkout's revision."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        super().__init__(*args, nargs=0, **kwargs)
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_rest: object) -> None:
+        """Print them and end the program."""
         revision = paths.revision()
         print(f"lab {__version__}{f', revision {revision}' if revision else ''}")
         parser.exit(0)

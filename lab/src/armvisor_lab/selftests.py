@@ -17,6 +17,7 @@ from pathlib import Path
 
 from armvisor_lab import linuxsource, paths
 from armvisor_lab.errors import LabError
+from armvisor_lab.packages import Package
 
 Progress = Callable[[str], None]
 
@@ -44,7 +45,7 @@ def names(programs: Path) -> list[str]:
     return sorted(str(p.relative_to(programs)) for p in programs.rglob("*") if p.is_file())
 
 
-def _make(source: linuxsource.Package, work: Path, progress: Progress) -> None:
+def _make(source: Package, work: Path, progress: Progress) -> None:
     progress(f"building the KVM selftests of {source.name}, {source.version}")
     tree, built = work / "tree", work / "built"
     linuxsource.unpack(source, tree, _PARTS)

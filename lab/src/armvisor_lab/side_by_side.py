@@ -80,7 +80,8 @@ def run(
                 running[pipe] = following[0], process
             if not running:
                 return
-            for pipe in wait(list(running)):
+            ready = wait(list(running))
+            for pipe in [each for each in running if each in ready]:
                 message = _receive(pipe, running[pipe][1])
                 if isinstance(message, str):
                     say(message)

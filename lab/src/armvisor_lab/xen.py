@@ -124,7 +124,7 @@ class _Control:
             self._push("stop")
             self._push("cont")
 
-    def heard(self, console: bytes) -> None:
+    def heard(self, console: bytes | bytearray) -> None:
         """All that the console has said so far."""
         self._booting = self._booting and not _FIRST.search(console)
         if not self._ended and _LAST.search(console):
@@ -337,8 +337,8 @@ def _check(console: str, log: Path, hung: str, errors: str) -> None:
     where = f"console log: {log}"
     if found := trouble(console):
         raise LabError(f"Xen reported: {found}", where)
-    if found := re.search(r"^\(d\d+\) (?:failed|died): .*$", console, re.MULTILINE):
-        raise LabError(f"the second domain under Xen: {found[0]}", where)
+    if ended := re.search(r"^\(d\d+\) (?:failed|died): .*$", console, re.MULTILINE):
+        raise LabError(f"the second domain under Xen: {ended[0]}", where)
     failures = re.search(r"^result \S+\.failures (\d+) count$", console, re.MULTILINE)
     if hung:
         raise LabError(f"Xen's domain did not end within {hung}", where)

@@ -35,8 +35,11 @@ By = dict[str, dict[str, float]]
 
 @dataclass
 class Classes:
-    """One operation of a figure. `by` and its like are by who executed; walks by core, and with
-    them what the core's caches did not have."""
+    """Counts for one operation of a figure.
+
+    `insns`, `tlbi`, `accesses` and `entries` are by who executed. `walks` are by core, with the
+    misses of the core's caches.
+    """
 
     levels: dict[str, int]
     insns: By = field(default_factory=dict)
@@ -60,8 +63,10 @@ class Classes:
 
 
 def is_finite(value: float) -> bool:
-    """Whether a record's number is one to reckon with: JSON has Infinity, and whole ones of any
-    length."""
+    """Whether a number of a record is finite as a float.
+
+    JSON has Infinity, and integers of any length.
+    """
     try:
         return math.isfinite(value)
     except OverflowError:
@@ -171,8 +176,8 @@ def of_spot(spot: Spot, marked: Marked, sections: Sequence[Section]) -> Classes:
     if marked.bare and marked.regime == "armvisor":
         levels["guest-kernel"] = 0
     used = {who: level for who, level in levels.items() if who in of["insns"] and level is not None}
-    walks = [_mean([_walks(each) for each in some]) for some in (taken, empty)]
-    return Classes(used, walks=_per(*walks, spot.loops), **of)
+    walks, less = (_mean([_walks(each) for each in some]) for some in (taken, empty))
+    return Classes(used, walks=_per(walks, less, spot.loops), **of)
 
 
 def _check(spot: Spot, value: float, classes: Classes) -> None:

@@ -246,7 +246,7 @@ def provenance() -> dict[str, Any]:
 
 
 # What most boards run, and where that is; a role's are the stable ones.
-_BUILT = {
+_BUILT: dict[str, Callable[[], Path]] = {
     "armvisor": artefacts.vmm,
     "armvisor.ko": partial(artefacts.module, "stable"),
     "the guest's initrd": lambda: artefacts.guest("stable")["initrd"],

@@ -9,6 +9,7 @@ sums that are linear in each cost.
 """
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -44,7 +45,7 @@ class Range:
     @property
     def middle(self) -> float:
         """As many times the least as the most is of it."""
-        return (self.low * self.high) ** 0.5
+        return math.sqrt(self.low * self.high)
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high

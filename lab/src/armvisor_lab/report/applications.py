@@ -77,7 +77,7 @@ def section(pool: Pool) -> Section:
     heads = [Head("", left=True), *(Head(name, "instructions") for name in VARIANTS)]
     heads += [Head(name, "÷ its plain VM") for _, _, name, _ in _PAIRS]
     missing = [v for v in VARIANTS if not any(f"app.{row}.{v}" in use.found for row in ROWS)]
-    sentences = (f"Not measured yet: {'; '.join(missing)}.",) if missing else ()
+    sentences: tuple[str, ...] = (f"Not measured yet: {'; '.join(missing)}.",) if missing else ()
     if missing and (remedy := use.remedy()):
         sentences += (f"What the lab can measure of it: `{'` and `'.join(remedy)}`.",)
     return Section(

@@ -156,9 +156,9 @@ def _lines(chart: Lines, keys: tuple[Key, ...]) -> Drawing:
         return 6 + (bottom - 6) * (high - value) / (high - low)
 
     shapes: list[Shape] = []
-    for value in marks:
-        shapes.append(Shape("line", begin, down(value), width=end - begin, style="track"))
-        shapes.append(Shape("text", 0, down(value) + 4, text=number(value), style="value"))
+    for mark in marks:
+        shapes.append(Shape("line", begin, down(mark), width=end - begin, style="track"))
+        shapes.append(Shape("text", 0, down(mark) + 4, text=number(mark), style="value"))
     each = math.ceil(len(chart.points) / 6)
     for i, point in enumerate(chart.points):
         if i % each == 0 or i == len(chart.points) - 1:

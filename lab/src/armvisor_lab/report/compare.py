@@ -142,8 +142,8 @@ def elsewhere(a: Record, b: Record) -> list[str]:
             if pair[0] != pair[1]:
                 boards.setdefault(pair, []).append(name)
     for pair, names in boards.items():
-        one, other = (each or "none said" for each in pair)
-        found.append(f"boards differ for {', '.join(names)}: {one}; {other}")
+        on_a, on_b = (each or "none said" for each in pair)
+        found.append(f"boards differ for {', '.join(names)}: {on_a}; {on_b}")
     return found
 
 

@@ -135,8 +135,10 @@ def _mean(ratios: Sequence[float]) -> Cell:
 
 
 def _group_table(group: timetable.Group) -> Table:
-    heads = (Head(group.title, left=True), Head("count"), Head("seconds"), Head("share"))
-    rows = tuple(
+    heads: tuple[Head, ...] = (
+        Head(group.title, left=True), Head("count"), Head("seconds"), Head("share"),
+    )  # fmt: skip
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             Cell(line.label),
             Cell("" if line.count is None else number(line.count), line.count),

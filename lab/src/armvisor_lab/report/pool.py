@@ -48,8 +48,8 @@ def commands(names: Iterable[str]) -> list[str]:
     if any(name.startswith("reach.") for name in names):
         found.append("bin/lab reach")
     models = [name.split(".")[1:3] for name in names if name.startswith("model.")]
-    for what, on in models:
-        found.append(f"bin/lab model {what}{f' --on {on}' if what == 'rows' else ''}")
+    for what, whose in models:
+        found.append(f"bin/lab model {what}{f' --on {whose}' if what == 'rows' else ''}")
     return list(dict.fromkeys(found))
 
 
