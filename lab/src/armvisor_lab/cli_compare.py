@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab compare`: rows on several hypervisors in one run, or two records, which
-`lab figures --compare` also does."""
+"""`lab compare`: rows on several hypervisors in one run, or two records.
+
+`lab figures --compare` also compares two records.
+"""
 
 import argparse
 import json
@@ -69,6 +71,7 @@ def add_within(command: argparse.ArgumentParser) -> None:
 
 
 def percentage(text: str) -> float:
+    """Percent, as an option has it; ValueError if it is negative or no finite number."""
     value = float(text)
     if not math.isfinite(value) or value < 0:
         raise ValueError

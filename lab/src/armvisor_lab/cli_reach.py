@@ -113,6 +113,7 @@ def _modelled(run: runs.Run, core: cores.Core) -> dict[str, Any]:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run what the options ask for; the exit status, or LabError before anything was measured."""
     if options.list:
         return _list()
     if options.json:

@@ -82,7 +82,7 @@ def options(fragment: str) -> list[str]:
 
 
 def _configure(build: Path, fragment: str, names: tuple[str, ...]) -> None:
-    """allnoconfig with the fragment merged; an option that did not take is an error."""
+    """Configure allnoconfig with the fragment merged; an option that did not take is an error."""
     wanted = options(fragment)
     merged = build / "armvisor-debug.config"
     merged.write_text(fragment)

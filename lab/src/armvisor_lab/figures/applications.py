@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the applications of guests/work/apps say: whether the work was done, and what a unit of it
-took in instructions, as a second of a counted board is 1,000,000,000.
+"""Results of the applications of guests/work/apps, in instructions for a unit of work.
 
-A reading is of one round of one program. It raises, with what is wrong in words, where a program
-ended with an error, did less than it was told to, or found something that it did not expect.
+A second of a counted board is 1,000,000,000 instructions. A reading is of one round of one program.
+It raises, with what is wrong in words, where a program ended with an error, did less than it was
+told to, or found something that it did not expect.
 """
 
 import json

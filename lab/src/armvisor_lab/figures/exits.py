@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`hypercall.*`, `hypercall_fast.*`, `mmio_kernel.*`, `mmio_user.*`: an exit, there and back.
+"""Exits and interrupts of a bare-metal guest.
+
+`hypercall.*`, `hypercall_fast.*`, `mmio_kernel.*`, `mmio_user.*`: an exit, there and back.
 `irq_completion.*`, `eoi.*`: an interrupt is acknowledged and ended; one that there is not is ended.
 `timer.*`: the timer's interrupt, from its time until a guest that runs has taken and ended it.
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`ipi.*`, `ipi_running.*`, `lpi.*`, `fault.*`, `fork.*`: what vCPUs cost, on 4 or 8 CPUs.
-`lock.*`: what they cost on one.
+"""The cost of several vCPUs.
+
+`ipi.*`, `ipi_running.*`, `lpi.*`, `fault.*` and `fork.*` have 4 or 8 CPUs; `lock.*` has one.
 
 A counted board lets its CPUs take turns, and its clock is the instructions of all of them
 together, with no time for those that wait. So a figure is all the work that was done, and not how

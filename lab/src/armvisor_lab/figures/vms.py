@@ -154,8 +154,10 @@ def run(
     variant: Variant, appends: Sequence[str], progress: Progress, start: Start = on_board,
     mark: bool = False,
 ) -> tuple[Board, Result, tuple[str, ...]]:  # fmt: skip
-    """Run a guest to its end for each of `appends`, what its command line has beside `SAME`,
-    one after the other on one board; the board, what it did, and the packages that took part.
+    """Run a guest to its end for each of `appends`, one after the other on one board.
+
+    Each is what the guest's command line has beside `SAME`. Returns the board, what it did, and the
+    packages that took part.
 
     The guests' consoles are the result's standard output; what each run took as a whole, the
     VMM's start and end included, is a `count-run.elapsed` on its standard error; with `mark` it is

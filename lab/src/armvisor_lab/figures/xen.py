@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Xen's column: `hypercall.xen`, `hypercall_psci.xen`, `mmio_kernel.xen`, `irq_completion.xen`,
-`eoi.xen`, `ipi_running.xen`, `vm_switch.xen`, `io_out.xen`, `io_in.xen`.
+"""Xen's column.
+
+`hypercall.xen`, `hypercall_psci.xen`, `mmio_kernel.xen`, `irq_completion.xen`, `eoi.xen`,
+`ipi_running.xen`, `vm_switch.xen`, `io_out.xen`, `io_in.xen`.
 
 Exits and IPIs are of the same programs as under KVM and the module, here in Xen's first domain on a
 board with EL2 (the lab's xen.py says which Xen, and how it is set up); in a domU a hypercall takes

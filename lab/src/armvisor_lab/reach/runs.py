@@ -217,7 +217,7 @@ def _check_host(text: str, host: str) -> dict[str, int]:
 
 
 def _check_shadow(found: list[Run]) -> None:
-    """armvisor's tables had blocks where, and only where, guest and host had them."""
+    """Shadow tables had blocks where, and only where, guest and host had them."""
     for run in found:
         filled = run.evidence.get("shadow_blocks_filled")
         wanted = run.row.mib // 2 if run.model("").s1 == HUGE else 0

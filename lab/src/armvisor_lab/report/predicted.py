@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The section of the model's errors: what `lab model` predicted, beside what was published and
-what was counted.
+"""The section of the model's errors: predictions beside published and counted figures.
 
 All that could be predicted is a row here, so what no record has yet is seen to be missing.
 """
