@@ -40,12 +40,12 @@ static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *g
 }
 
 /* These ops take the lock in process context only, with interrupts on. */
-static void vgic_lock(struct av_vgic *vgic)
+static void vgic_lock(struct av_vgic *vgic) __acquires(&av_vgic_vm(vgic)->irq->lock)
 {
 	spin_lock_irq(&av_vgic_vm(vgic)->irq->lock);
 }
 
-static void vgic_unlock(struct av_vgic *vgic)
+static void vgic_unlock(struct av_vgic *vgic) __releases(&av_vgic_vm(vgic)->irq->lock)
 {
 	spin_unlock_irq(&av_vgic_vm(vgic)->irq->lock);
 }

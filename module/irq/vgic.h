@@ -35,7 +35,7 @@
 #define AV_VGIC_NR_DEFAULT	256	/* unless the VMM sets another number */
 #define AV_VGIC_PRI_BITS	5
 #define AV_VGIC_PRI_SHIFT	(8 - AV_VGIC_PRI_BITS)
-#define AV_VGIC_PRI_MASK	((u8)(0xff << AV_VGIC_PRI_SHIFT))
+#define AV_VGIC_PRI_MASK	((u8)(0xff << AV_VGIC_PRI_SHIFT & 0xff))
 #define AV_VGIC_ID_BITS		1	/* ICC_CTLR_EL1.IDbits: 24 */
 #define AV_VGIC_LEVELS		BIT(AV_VGIC_PRI_BITS)
 #define AV_VGIC_MAX_CPUS	256

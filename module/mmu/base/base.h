@@ -131,6 +131,16 @@ static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av
 	       seq.va == READ_ONCE(vcpu->vm->mmu->shadow.seq_va[high]);
 }
 
+/* av_mmu_lock_waits() with an annotation: sparse knows no function that may take a lock. */
+static inline bool av_mmu_lock_waited(struct av_vcpu *vcpu)
+{
+	bool taken = av_mmu_lock_waits(vcpu);
+
+	if (taken)
+		__acquire(&vcpu->vm->mmu_lock);
+	return taken;
+}
+
 /*
  * Take mmu_lock for a vCPU's fault or TLBI if it becomes free within a moment; count it if it was
  * not free at once. Other vCPUs rarely hold it longer than for a fill or a part of a TLBI. Do not
@@ -139,7 +149,7 @@ static inline bool av_mmu_seq_current(struct av_vcpu *vcpu, bool high, struct av
  */
 static inline bool av_mmu_lock_soon(struct av_vcpu *vcpu)
 {
-	return likely(spin_trylock(&vcpu->vm->mmu_lock)) || av_mmu_lock_waits(vcpu);
+	return likely(spin_trylock(&vcpu->vm->mmu_lock)) || av_mmu_lock_waited(vcpu);
 }
 
 /* Take mmu_lock, however long that takes. */

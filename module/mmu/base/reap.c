@@ -19,8 +19,11 @@ noinline bool av_mmu_lock_waits(struct av_vcpu *vcpu)
 	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_CONTENDED);
 	for (n = 0; n < LOCK_LOOKS; n++) {
 		cpu_relax();
-		if (spin_trylock(&vcpu->vm->mmu_lock))
+		if (spin_trylock(&vcpu->vm->mmu_lock)) {
+			/* Sparse: av_mmu_lock_soon() acquires it. */
+			__release(&vcpu->vm->mmu_lock);
 			return true;
+		}
 	}
 	return false;
 }

@@ -7,6 +7,8 @@
 static void begin(struct av_protect *p)
 {
 	spin_lock(&p->vm->mmu_lock);
+	/* Sparse cannot follow a lock that is held while p->begun. */
+	__release(&p->vm->mmu_lock);
 	av_gather_init(&p->g, &p->vm->mmu->shadow);
 	p->looked = 0;
 	p->begun = true;
@@ -17,6 +19,7 @@ void av_protect_end(struct av_protect *p)
 	if (!p->begun)
 		return;
 	av_gather_finish(&p->g);
+	__acquire(&p->vm->mmu_lock);
 	spin_unlock(&p->vm->mmu_lock);
 	p->begun = false;
 	cond_resched();

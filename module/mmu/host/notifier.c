@@ -175,6 +175,7 @@ static bool any_copied(const struct unmapping *u, const struct av_slot *slot, u6
  * handled again, and have at most a copy left.
  */
 static u64 unmap_copies(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 end)
+	__must_hold(&u->vm->mmu_lock)
 {
 	u64 next = unmap_some(u, slot, gfn, end);
 
