@@ -10,10 +10,13 @@ use std::sync::Arc;
 use armvisor_devices::MmioDevice;
 use thiserror::Error;
 
+/// Why a device cannot be put on the bus.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BusError {
+    /// A device of the bus has this guest physical address already.
     #[error("two devices claim the guest address {0:#x}")]
     Overlap(u64),
+    /// The range that starts at this guest physical address is empty, or its end does not fit in 64 bits.
     #[error("a device at {0:#x} has no length or reaches the end of the address space")]
     Range(u64),
 }

@@ -16,6 +16,7 @@ const PANIC_IS_WARM: &str = "reboot=panic_warm";
 /// A kernel's command line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CommandLine {
+    /// The text for `bootargs` in the device tree.
     pub text: String,
     /// Whether a warm reset is the sign of a panic.
     pub panic_is_warm: bool,

@@ -28,8 +28,11 @@ use crate::uart::Sink;
 /// What `--console` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
+    /// Standard input and output.
     Stdio,
+    /// Output to this file or terminal; there is no input.
     File(PathBuf),
+    /// Output is thrown away; there is no input.
     None,
 }
 
@@ -227,7 +230,9 @@ impl Sink for Screen {
 /// What the user wants of armvisor rather than of the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// Stop the VM.
     Quit,
+    /// Print [`ESCAPE_HELP`].
     Help,
 }
 
@@ -235,6 +240,7 @@ const ESCAPE: u8 = 0x01;
 /// As much input as a terminal holds for a program that does not read.
 const FULL: usize = 4096;
 
+/// The keys that [`Command`]s are typed by, for people.
 pub const ESCAPE_HELP: &str =
     "Ctrl-A x stops the VM, Ctrl-A h shows this, Ctrl-A Ctrl-A types Ctrl-A";
 
@@ -288,6 +294,7 @@ impl Keyboard {
         }
     }
 
+    /// Whether the guest has taken all of the input.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

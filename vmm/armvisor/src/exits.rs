@@ -12,20 +12,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Class {
+    /// A load from a device: KVM_EXIT_MMIO with `is_write` 0.
     MmioRead,
+    /// A store to a device: KVM_EXIT_MMIO with `is_write` 1.
     MmioWrite,
+    /// KVM_RUN ended with EINTR: the vCPU was kicked.
     Signal,
+    /// KVM_EXIT_SYSTEM_EVENT: power-off, reset or crash.
     SystemEvent,
+    /// Any other exit, and KVM_RUN's other errors.
     Error,
 }
 
 /// A class that the VMM counts: its name and what it means.
 pub struct ClassRow {
+    /// The class that the row is of.
     pub class: Class,
+    /// Name in `armvisor stat` and in reports.
     pub name: &'static str,
+    /// Meaning, as `armvisor stat --help` has it.
     pub help: &'static str,
 }
 
+/// The rows, one for each [`Class`].
 pub const CLASSES: [ClassRow; 5] = [
     ClassRow {
         class: Class::MmioRead,
@@ -83,6 +92,7 @@ pub fn kvm_class(stat: &str) -> String {
 pub struct ExitCounters([AtomicU64; CLASSES.len()]);
 
 impl ExitCounters {
+    /// Counts one exit. Only the vCPU's own thread may call it.
     pub fn bump(&self, class: Class) {
         // Only the vCPU's own thread writes, so a load and a store do: no locked instruction.
         let counter = &self.0[class as usize];
@@ -92,6 +102,7 @@ impl ExitCounters {
         );
     }
 
+    /// Exits so far, from any thread.
     pub fn get(&self, class: Class) -> u64 {
         self.0[class as usize].load(Ordering::Relaxed)
     }

@@ -22,7 +22,9 @@ const LEVEL_HIGH: u32 = 4;
 /// Which interrupt controller the VM has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gic {
+    /// GICv2: distributor and CPU interface.
     V2,
+    /// GICv3: distributor and redistributors.
     V3,
 }
 
@@ -30,20 +32,27 @@ pub enum Gic {
 pub struct Machine<'a> {
     /// The affinity of each CPU: MPIDR_EL1's Aff fields.
     pub mpidrs: &'a [u64],
+    /// Bytes of memory, from [`crate::layout::RAM_BASE`].
     pub memory: u64,
+    /// The interrupt controller, which also says what timers' interrupts look like.
     pub gic: Gic,
+    /// vCPUs have a PMUv3 (KVM_ARM_VCPU_PMU_V3).
     pub pmu: bool,
+    /// The kernel's command line.
     pub bootargs: &'a str,
+    /// Where the initrd is, if there is one.
     pub initrd: Option<Initrd>,
     /// How many virtio-mmio devices there are; each has its place by its number.
     pub virtio: u32,
-    /// PSCI's version on this KVM: 0.2 or later.
+    /// Randomness for the guest; None without it.
     pub seeds: Option<&'a Seeds>,
 }
 
 /// Randomness for the guest's start.
 pub struct Seeds {
+    /// `kaslr-seed`: the kernel's offset.
     pub kaslr: u64,
+    /// `rng-seed`: the first bytes of the kernel's entropy.
     pub rng: [u8; 64],
 }
 

@@ -50,6 +50,7 @@ const COALESCED_LOOK: Duration = Duration::from_millis(200);
 
 const BUSY_DEVICE: &str = "a device waits for the host, probably for a disk";
 
+/// The VM's UART, shared by vCPUs and the main loop.
 pub type ConsoleUart = Arc<Uart<Screen>>;
 
 /// How a machine ends: what came first of all, and first from outside.
@@ -61,12 +62,14 @@ struct Ends {
 
 /// What the threads of a VM share.
 pub struct Shared {
+    /// Where vCPUs stop for a pause and for the end.
     pub gate: Gate,
     ends: Mutex<Ends>,
     ended: EventFd,
 }
 
 impl Shared {
+    /// Fails if the process has no file descriptor left.
     pub fn new() -> io::Result<Self> {
         let ended = EventFd::new(libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)?;
         Ok(Shared {
@@ -130,7 +133,9 @@ const SOURCES: [Source; 6] = [
 
 /// The ways in which others speak to a VM. They stay when it starts again.
 pub struct Outside {
+    /// SIGHUP, SIGINT and SIGTERM.
     pub signals: EndSignals,
+    /// The control socket.
     pub server: Server,
 }
 
@@ -138,12 +143,15 @@ pub struct Outside {
 pub struct Handles {
     /// None for a protected VM.
     pub balloon: Option<BalloonControl>,
+    /// Takes `power_button`, and presses that `stop` asks for.
     pub button: PowerButton,
 }
 
 /// How a machine ended.
 pub struct Ended {
+    /// The first reason.
     pub end: End,
+    /// The figures at the end.
     pub stat: Stat,
     /// Whether somebody was told that the VM is paused, which the next machine has to be then.
     pub paused: bool,
@@ -169,15 +177,23 @@ impl Ended {
 
 /// A running VM, seen from its main thread.
 pub struct MainLoop<'a> {
+    /// What vCPU threads have in common with this one.
     pub shared: Arc<Shared>,
+    /// A thread for each vCPU.
     pub vcpus: Vec<JoinHandle<()>>,
+    /// The thread of all virtio devices.
     pub io: IoThread,
+    /// The console.
     pub uart: ConsoleUart,
+    /// The real-time clock, whose alarms the main loop delivers.
     pub clock: Arc<RealTimeClock>,
+    /// Signals and requests.
     pub outside: &'a mut Outside,
     /// Whether KVM collects the UART's characters.
     pub coalesced: bool,
+    /// The devices that take requests.
     pub handles: Handles,
+    /// The guest's memory, as given.
     pub memory: Size,
     /// Makes the figures that `armvisor stat` shows.
     pub stat: Box<dyn Fn(State) -> Stat>,
@@ -185,6 +201,7 @@ pub struct MainLoop<'a> {
     pub account: Account,
 }
 
+/// Turns KVM's accounting on or off. The error is a sentence for the user.
 pub type Account = Box<dyn Fn(bool) -> Result<(), String>>;
 
 /// Standard input on its way to the guest.

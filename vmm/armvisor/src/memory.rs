@@ -38,7 +38,9 @@ pub enum HugePages {
 
 /// A VM's memory.
 pub struct Memory {
+    /// The mapping, as devices use it.
     pub guest: Arc<GuestMemory>,
+    /// The memfd behind the mapping.
     pub file: File,
     // After `guest`, which shares it: the mapping goes with its last user.
     region: Arc<Mapping>,

@@ -16,11 +16,13 @@ use crate::outcome::Refusal;
 /// What kinds of file will do, and how to say so.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
+    /// Whether a file of this kind will do.
     pub accepts: fn(FileType) -> bool,
     /// As in "is a FIFO, not a regular file".
     pub name: &'static str,
 }
 
+/// Files with contents of their own, such as kernels.
 pub const REGULAR_FILE: Wanted = Wanted {
     accepts: |kind| kind.is_file(),
     name: "a regular file",
@@ -29,6 +31,7 @@ pub const REGULAR_FILE: Wanted = Wanted {
 /// Why a file was not opened.
 #[derive(Debug)]
 pub enum Problem {
+    /// A system call failed.
     Io(io::Error),
     /// It is not what was wanted; the text is the end of a sentence.
     Kind(String),
@@ -101,10 +104,21 @@ fn name_of(kind: FileType) -> &'static str {
 /// number, any other file by its file system and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
-    File { dev: u64, ino: u64 },
-    BlockDevice { number: u64 },
+    /// Any file but a block device.
+    File {
+        /// The file system's device (`st_dev`).
+        dev: u64,
+        /// The inode (`st_ino`).
+        ino: u64,
+    },
+    /// A block device, which several file systems may name.
+    BlockDevice {
+        /// Major and minor number (`st_rdev`).
+        number: u64,
+    },
 }
 
+/// The identity of a file, from fstat().
 pub fn identity(data: &Metadata) -> Identity {
     if data.file_type().is_block_device() {
         Identity::BlockDevice {

@@ -16,16 +16,27 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExitCode {
+    /// The guest powered off, or the command was carried out.
     Success = 0,
+    /// A fault of armvisor itself, a panic included.
     Internal = 1,
+    /// The command line is wrong.
     Usage = 2,
+    /// A kernel, initrd, disk or other file cannot be used.
     BadFile = 3,
+    /// The host refuses: KVM, memory, a TAP, a lock, permissions.
     Host = 4,
+    /// The guest asked for a reset.
     GuestReset = 5,
+    /// The guest's kernel panicked, or reported a crash.
     GuestCrash = 6,
+    /// KVM could not go on with the guest.
     GuestStuck = 7,
+    /// The user stopped the VM.
     Stopped = 8,
+    /// No VM of that name runs.
     NoSuchVm = 9,
+    /// The guest did not do as it was asked.
     NoAnswer = 10,
 }
 
@@ -58,15 +69,30 @@ pub enum End {
     /// The guest's kernel panicked; `--on-reset` says what follows.
     Panic,
     /// The guest told the hypervisor that it crashed.
-    Crash { detail: String },
-    /// KVM cannot go on; `detail` is the sentence for the user.
-    Stuck { detail: String },
+    Crash {
+        /// What the guest or KVM said of it.
+        detail: String,
+    },
+    /// KVM cannot go on, as a sentence for the user says.
+    Stuck {
+        /// The sentence.
+        detail: String,
+    },
     /// `armvisor stop --force` or the console's escape key.
-    Stopped { by: &'static str },
+    Stopped {
+        /// Who stopped it: a noun.
+        by: &'static str,
+    },
     /// A signal to armvisor.
-    Signal { number: i32 },
+    Signal {
+        /// As signal(7) has it.
+        number: i32,
+    },
     /// armvisor itself failed.
-    Internal { detail: String },
+    Internal {
+        /// The sentence for the user.
+        detail: String,
+    },
 }
 
 impl End {
@@ -84,6 +110,7 @@ impl End {
         matches!(self, End::Reset | End::Panic)
     }
 
+    /// One of [`ExitCode`], or 128 plus the number of the signal.
     pub fn exit_code(&self) -> u8 {
         match self {
             End::PowerOff => ExitCode::Success as u8,
@@ -116,6 +143,7 @@ impl fmt::Display for End {
 /// An error for the user, in the form that the top of this file says, and its exit code.
 #[derive(Debug)]
 pub struct Refusal {
+    /// Exit code of the program.
     pub code: ExitCode,
     subject: String,
     problem: String,
@@ -131,10 +159,12 @@ impl Refusal {
         }
     }
 
+    /// The host cannot or may not do what `subject` needs.
     pub fn host(subject: impl fmt::Display, problem: impl fmt::Display) -> Self {
         Refusal::new(ExitCode::Host, subject, problem)
     }
 
+    /// The command line asks for what cannot be.
     pub fn usage(subject: impl fmt::Display, problem: impl fmt::Display) -> Self {
         Refusal::new(ExitCode::Usage, subject, problem)
     }

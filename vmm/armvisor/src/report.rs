@@ -16,13 +16,17 @@ pub struct Phases {
     steps: Vec<Phase>,
 }
 
+/// A step of a VM's start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
+    /// What was done.
     pub name: &'static str,
+    /// By the host's monotonic clock.
     pub seconds: f64,
 }
 
 impl Phases {
+    /// The first step begins now.
     pub fn start() -> Self {
         Phases {
             last: Instant::now(),
@@ -45,6 +49,7 @@ impl Phases {
         self.last = Instant::now();
     }
 
+    /// The steps, in order.
     pub fn into_steps(self) -> Vec<Phase> {
         self.steps
     }
@@ -53,19 +58,25 @@ impl Phases {
 /// The report that `--json` prints.
 #[derive(Debug, Serialize)]
 pub struct Report {
+    /// Why the VM stopped.
     pub end: End,
+    /// Exit code of the program.
     pub exit_code: u8,
+    /// From the start of the program to the end of the VM, by the host's monotonic clock.
     pub wall_seconds: f64,
     /// Exits to the VMM of all vCPUs, by class.
     pub exits: BTreeMap<String, u64>,
     /// What KVM counted for all vCPUs, by class.
     pub kvm_exits: BTreeMap<String, u64>,
+    /// The steps of the start, in order.
     pub phases: Vec<Phase>,
+    /// The figures at the end.
     #[serde(flatten)]
     pub stat: Stat,
 }
 
 impl Report {
+    /// The report of a VM that has ended; sums are over the vCPUs of `stat`.
     pub fn new(end: End, stat: Stat, phases: Vec<Phase>, wall_seconds: f64) -> Self {
         let exits = exits::sum(stat.vcpus.iter().map(|vcpu| &vcpu.exits));
         let kvm_exits = exits::sum(stat.vcpus.iter().map(|vcpu| &vcpu.kvm));

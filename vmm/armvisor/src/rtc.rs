@@ -29,6 +29,7 @@ const MATCH: u16 = 4;
 const LOAD: u16 = 8;
 const CONTROL: u16 = 0xc;
 
+/// PL031 (Arm DDI 0224) with the host's clock.
 pub struct RealTimeClock {
     registers: Mutex<Rtc<NoEvents>>,
     timer: OwnedFd,

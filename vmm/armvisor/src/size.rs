@@ -6,9 +6,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// 2^10 bytes.
 pub const KIB: u64 = 1 << 10;
+/// 2^20 bytes.
 pub const MIB: u64 = 1 << 20;
+/// 2^30 bytes.
 pub const GIB: u64 = 1 << 30;
+/// 2^40 bytes.
 pub const TIB: u64 = 1 << 40;
 
 /// Guest memory comes in blocks of this size: the mapping, the guest address and the length are all
@@ -18,30 +22,47 @@ pub const MEMORY_BLOCK: u64 = 2 * MIB;
 /// A stock distribution kernel needs 30 MiB for itself before it has run an instruction.
 pub const MEMORY_MIN: u64 = 32 * MIB;
 
+/// Why a text is no size, or no size for a VM's memory: the end of a sentence about the text.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SizeError {
+    /// Not a whole number with a unit.
     #[error("is not a size; write a whole number with a unit, such as 512M or 2G")]
     Syntax,
+    /// More than 64 bits.
     #[error("is more than 64 bits can count; write a smaller size")]
     Overflow,
+    /// A number of bytes, of which megabytes were probably meant.
     #[error("is {0} bytes, for it has no unit; did you mean {0}M?")]
     NoUnit(u64),
+    /// A VM with no memory.
     #[error("no VM runs without memory; give it at least 32M")]
     Zero,
+    /// Less than [`MEMORY_MIN`].
     #[error("is too small for a kernel and its initrd; give it at least 32M (512M suits Debian)")]
     TooSmall,
+    /// Not a multiple of [`MEMORY_BLOCK`].
     #[error("is not a multiple of 2 MiB; the nearest are {below} and {above}")]
-    Unaligned { below: String, above: String },
+    Unaligned {
+        /// The next smaller size that would do.
+        below: String,
+        /// The next larger one.
+        above: String,
+    },
 }
 
 /// A unit that a size is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
+    /// 1.
     Bytes,
+    /// [`KIB`].
     K,
+    /// [`MIB`].
     M,
+    /// [`GIB`].
     G,
+    /// [`TIB`].
     T,
 }
 
@@ -57,7 +78,9 @@ const UNITS: [(Unit, u64, &str); 5] = [
 /// A size as someone wrote it, and as they are shown it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
+    /// The size.
     pub bytes: u64,
+    /// The unit that people are shown it in.
     pub unit: Unit,
 }
 

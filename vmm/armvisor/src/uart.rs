@@ -171,6 +171,7 @@ impl Registers {
 }
 
 impl<S: Sink> Uart<S> {
+    /// The UART after a reset; `interrupt` is its line, and `sink` gets the bytes that the guest sends.
     pub fn new(interrupt: Box<dyn armvisor_devices::Interrupt>, sink: S) -> Self {
         let bytes = Vec::new();
         Uart {

@@ -47,18 +47,22 @@ impl Gate {
         self.changed.notify_all();
     }
 
+    /// vCPUs park at the gate; kick them after this.
     pub fn pause(&self) {
         self.want(PAUSE);
     }
 
+    /// Parked vCPUs go on.
     pub fn resume(&self) {
         self.want(RUN);
     }
 
+    /// vCPU threads end; kick them after this. No later wish counts.
     pub fn quit(&self) {
         self.want(QUIT);
     }
 
+    /// Whether a pause is wanted; vCPUs may not have parked yet.
     pub fn is_paused(&self) -> bool {
         self.wanted.load(Ordering::Acquire) == PAUSE
     }

@@ -19,7 +19,9 @@ use crate::outcome::Refusal;
 
 /// The devices of a VM, and the handles of those that take requests.
 pub struct Attached {
+    /// In the order of their places on the bus.
     pub devices: Vec<VirtioMmio>,
+    /// Those that take requests.
     pub handles: Handles,
 }
 

@@ -11,7 +11,9 @@ use crate::outcome::Refusal;
 /// One `--disk`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskArg {
+    /// The image: a regular file or a block device.
     pub path: PathBuf,
+    /// The guest may only read (VIRTIO_BLK_F_RO).
     pub read_only: bool,
     /// The user says so, whatever it looks like.
     pub raw: bool,
@@ -54,7 +56,9 @@ impl FromStr for DiskArg {
 /// `--net`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetArg {
+    /// Name of the host's tap interface.
     pub tap: String,
+    /// The guest's MAC address. If None, the VMM chooses one.
     pub mac: Option<[u8; 6]>,
 }
 
@@ -144,7 +148,9 @@ fn parse_mac(text: &str) -> Result<[u8; 6], String> {
 /// `--vsock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VsockArg {
+    /// The guest's context ID (virtio 5.10.4).
     pub cid: u32,
+    /// Path of the Unix socket for connections from the host. Connections from the guest go to PATH_PORT.
     pub uds: PathBuf,
 }
 

@@ -10,6 +10,7 @@ mod run;
 
 use std::path::PathBuf;
 
+use clap::builder::Resettable::Reset;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use crate::outcome::EXIT_CODES_HELP;
@@ -30,8 +31,10 @@ pub use run::{OnReset, RunArgs, check_console, check_protected};
     disable_version_flag = true
 )]
 pub struct Cli {
+    /// How much is logged.
     #[command(flatten)]
     pub verbosity: Verbosity,
+    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -54,6 +57,7 @@ pub struct Verbosity {
     version: Option<bool>,
 }
 
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a VM
@@ -91,6 +95,7 @@ fn help() -> String {
     format!("{EXIT_CODES_HELP}\n\n{RUN_DIR_HELP}")
 }
 
+/// Options of a command that names a VM.
 #[derive(Debug, Args)]
 pub struct VmArgs {
     /// Name of the VM, as 'armvisor list' shows it; as root, USER/NAME for another user's VM
@@ -107,8 +112,10 @@ itself counts few classes and no times. Under armvisor's module 'switch' is the 
 cost of one entry and exit, measured when the module was loaded. Fast traps are counted; their time is the
 guest's.";
 
+/// Options of `armvisor stat`.
 #[derive(Debug, Args)]
 pub struct StatArgs {
+    /// Whose figures.
     #[command(flatten)]
     pub vm: VmArgs,
     /// Repeat until the VM ends, each time with the changes since the last; one line each if standard
@@ -124,9 +131,16 @@ pub struct StatArgs {
     pub accounting: Option<Switch>,
 }
 
+/// A switch's value on the command line.
+///
+/// `--help` lists the values with the option, which says what they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Switch {
+    /// Turn it on.
+    #[value(help = Reset)]
     On,
+    /// Turn it off.
+    #[value(help = Reset)]
     Off,
 }
 
@@ -137,8 +151,10 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Options of `armvisor stop`.
 #[derive(Debug, Args)]
 pub struct StopArgs {
+    /// The VM to stop.
     #[command(flatten)]
     pub vm: VmArgs,
     /// End the VM at once, like pulling the plug
@@ -150,8 +166,10 @@ pub struct StopArgs {
     pub timeout: u32,
 }
 
+/// Options of `armvisor balloon`.
 #[derive(Debug, Args)]
 pub struct BalloonArgs {
+    /// Whose guest gives up memory.
     #[command(flatten)]
     pub vm: VmArgs,
     /// Total memory that the guest does without, such as 128M; 0 for none

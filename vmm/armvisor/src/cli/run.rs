@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use armvisor_devices::net::how_to_make_a_tap;
 use clap::Args;
+use clap::builder::Resettable::Reset;
 
 use super::devices::{DiskArg, NetArg, VsockArg};
 use crate::console::{Choice, ESCAPE_HELP};
@@ -16,13 +17,20 @@ use crate::rundir::check_name;
 use crate::size::{self, Size};
 
 /// What follows when the guest asks for a reset.
+///
+/// `--help` lists the values with the option, which says what they do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum OnReset {
+    /// End with the exit code of a reset or of a panic.
     #[default]
+    #[value(help = Reset)]
     Exit,
+    /// Start the VM again, in the same process.
+    #[value(help = Reset)]
     Restart,
 }
 
+/// Options of `armvisor run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
     /// Kernel: an arm64 Image, plain, gzipped or EFI zboot

@@ -23,18 +23,26 @@ use crate::size::Unit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
+    /// Send the VM's [`Stat`].
     Stat,
+    /// Stop the vCPUs and devices until [`Request::Resume`].
     Pause,
+    /// Go on after [`Request::Pause`].
     Resume,
+    /// End the VM at once; the guest is not asked.
     Stop,
+    /// Press the guest's power button.
     PowerButton,
     /// Whether KVM is to keep histograms of exits, and the time that vCPUs wait for a CPU.
     Accounting {
+        /// On or off.
         on: bool,
     },
     /// The guest is to give up this much of its memory, in all.
     Balloon {
+        /// The guest's total, not a difference.
         bytes: u64,
+        /// Unit for sizes in the reply's error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<Unit>,
     },
@@ -43,17 +51,21 @@ pub enum Request {
 /// A request longer than this is not one.
 pub const MAX_REQUEST: usize = 1024;
 
+/// Whether vCPUs run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
+    /// vCPUs run.
     #[default]
     Running,
+    /// A request has stopped the vCPUs and devices.
     Paused,
 }
 
 /// Figures of one vCPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VcpuStat {
+    /// The vCPU's number, from 0.
     pub index: usize,
     /// Exits to the VMM, by class.
     pub exits: BTreeMap<String, u64>,
@@ -64,20 +76,27 @@ pub struct VcpuStat {
 /// Figures of one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStat {
+    /// `virtioN-KIND`; N is the device's place on the bus.
     pub name: String,
+    /// The device model's counters by name, since the VM started.
     pub counters: BTreeMap<String, u64>,
 }
 
 /// What `armvisor stat` shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stat {
+    /// The VM's name in the run directory.
     pub name: String,
     /// Whose VM it is; a list has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The process of the VM.
     pub pid: u32,
+    /// Whether the VM is paused.
     pub state: State,
+    /// Seconds since the VM started, pauses included.
     pub uptime_seconds: f64,
+    /// The guest's memory in bytes, as given; a balloon does not lower it.
     pub memory_bytes: u64,
     /// The same as it was given to the VM, with a unit.
     #[serde(default)]
@@ -88,7 +107,9 @@ pub struct Stat {
     /// How often the VM has started again after a reset. What is counted below begins anew each time.
     #[serde(default)]
     pub resets: u64,
+    /// One for each vCPU, in order.
     pub vcpus: Vec<VcpuStat>,
+    /// One for each virtio device, in the order of the command line.
     pub devices: Vec<DeviceStat>,
     /// The VM's own statistics from KVM.
     pub kvm: BTreeMap<String, u64>,
@@ -98,18 +119,24 @@ pub struct Stat {
     pub histograms: BTreeMap<String, Vec<u64>>,
 }
 
+/// The answer to one [`Request`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
+    /// Whether the VM did what was asked.
     pub ok: bool,
+    /// Why not: a sentence without a full stop, for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The guest has no driver for the device that was to pass the request on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
+    /// The answer to [`Request::Stat`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stat: Option<Stat>,
 }
 
 impl Reply {
+    /// The request was carried out.
     pub fn done() -> Self {
         Reply {
             ok: true,
@@ -117,6 +144,7 @@ impl Reply {
         }
     }
 
+    /// The answer to [`Request::Stat`].
     pub fn stat(stat: Stat) -> Self {
         Reply {
             stat: Some(stat),
@@ -124,6 +152,7 @@ impl Reply {
         }
     }
 
+    /// The guest has no driver that would hear of the request.
     pub fn unheard(sentence: impl Into<String>) -> Self {
         Reply {
             unheard: true,
@@ -131,6 +160,7 @@ impl Reply {
         }
     }
 
+    /// The request was refused, or failed.
     pub fn error(sentence: impl Into<String>) -> Self {
         Reply {
             error: Some(sentence.into()),

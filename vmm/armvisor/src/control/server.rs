@@ -37,6 +37,7 @@ impl AsRawFd for Server {
 }
 
 impl Server {
+    /// Listens on `socket`. Fails if the process has no file descriptor left.
     pub fn new(socket: Socket) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let fd = socket.listener.as_raw_fd();

@@ -25,10 +25,15 @@ use crate::exits::{self, KVM_CLASSES};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
+    /// T_cpu: sensitive instructions, exceptions and hypercalls.
     Cpu,
+    /// T_mem: faults, both the hypervisor's and the guest's.
     Mem,
+    /// T_io: MMIO.
     Io,
+    /// T_suspend: interrupts of the host, signals, and waits.
     Suspend,
+    /// ε: everything else.
     Epsilon,
 }
 
@@ -101,13 +106,18 @@ const KVM_IDLE: [&str; 3] = ["halt_wait_ns", "halt_poll_success_ns", "halt_poll_
 /// A class of exits, a kind of fast trap, or a place where time is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
+    /// The class by the paper's Table 7, the module's name of a class in it, or the place.
     pub name: String,
     /// KVM's statistic, if it has the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kvm: Option<&'static str>,
+    /// Exits. None if this KVM does not count them.
     pub count: Option<u64>,
+    /// `count` by the seconds between the two looks.
     pub per_second: Option<f64>,
+    /// Nanoseconds of all vCPUs.
     pub ns: Option<u64>,
+    /// `ns` by `count`.
     pub mean_ns: Option<f64>,
     /// 99 of 100 took less than this; None without a histogram.
     pub p99_ns: Option<u64>,
@@ -116,6 +126,7 @@ pub struct Row {
     pub timed: Option<u64>,
     /// Of all time of the vCPUs.
     pub share: Option<f64>,
+    /// The classes that the row is the sum of, without empty ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
 }
@@ -123,12 +134,19 @@ pub struct Row {
 /// The model's terms, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Terms {
+    /// T_native: the guest's own instructions.
     pub native: Option<u64>,
+    /// T_cpu; [`Term::Cpu`].
     pub cpu: Option<u64>,
+    /// T_mem; [`Term::Mem`].
     pub mem: Option<u64>,
+    /// T_io: MMIO exits, and the time in the VMM.
     pub io: Option<u64>,
+    /// T_suspend; [`Term::Suspend`], and the time that vCPUs waited for a CPU.
     pub suspend: Option<u64>,
+    /// T_idle: vCPUs in WFI.
     pub idle: Option<u64>,
+    /// ε: time of the vCPUs' life that no class and no place has.
     pub epsilon: Option<u64>,
     /// T_host ÷ T_guest, with T_native for T_host, and idle time on neither side.
     pub guest_performance_ratio: Option<f64>,
@@ -137,17 +155,24 @@ pub struct Terms {
 /// What is mapped for the guest, now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Memory {
+    /// Faults that the hypervisor resolved; the guest did not see them.
     pub hidden_faults: Option<u64>,
+    /// Faults that the hypervisor injected into the guest.
     pub true_faults: Option<u64>,
+    /// Shadow entries of 4 KiB.
     pub pages_4k: Option<u64>,
+    /// Shadow entries of 2 MiB.
     pub pages_2m: Option<u64>,
+    /// Memory of the shadow tables in bytes.
     pub shadow_bytes: Option<u64>,
+    /// Shadow trees, of all address spaces.
     pub shadow_trees: Option<u64>,
 }
 
 /// Where the time of a VM went, from its start or between two looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
+    /// The time that the figures are of, by the host's monotonic clock.
     pub seconds: f64,
     /// Whether there are histograms: the module's accounting. None where KVM has none.
     pub accounting: Option<bool>,
@@ -157,9 +182,13 @@ pub struct Cost {
     /// What one took there and back when the module was loaded, with the hardware's part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_ns: Option<f64>,
+    /// guest, switch, vmm, idle and descheduled: where the vCPUs' time was.
     pub places: Vec<Row>,
+    /// The classes of exit, in the order of the paper's Table 7.
     pub classes: Vec<Row>,
+    /// The sum of the two by the model.
     pub terms: Terms,
+    /// Memory, which has no difference: it is of the later look.
     pub memory: Memory,
 }
 

@@ -205,6 +205,7 @@ fn host(what: &'static str) -> impl Fn(kvm_ioctls::Error) -> Refusal {
 }
 
 impl Vm {
+    /// The VM's file descriptor, for ioctls that have no method here.
     pub fn fd(&self) -> &VmFd {
         &self.fd
     }
@@ -432,6 +433,7 @@ pub struct KvmVcpu {
 }
 
 impl KvmVcpu {
+    /// The vCPU's file descriptor, for ioctls that have no method here.
     pub fn fd(&self) -> &VcpuFd {
         &self.fd
     }

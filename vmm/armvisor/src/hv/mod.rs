@@ -22,13 +22,20 @@ pub enum VmEntry {
 /// Why the vCPU came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmExit {
+    /// A load that no device of KVM has: KVM_EXIT_MMIO.
     MmioRead {
+        /// Guest physical address.
         address: u64,
+        /// 1, 2, 4 or 8 bytes.
         len: usize,
     },
+    /// A store that no device of KVM takes: KVM_EXIT_MMIO.
     MmioWrite {
+        /// Guest physical address.
         address: u64,
+        /// The bytes in memory order; those from `len` on are 0.
         data: [u8; 8],
+        /// 1, 2, 4 or 8 bytes.
         len: usize,
     },
     /// The guest has gone to sleep, or has been woken: go on.
@@ -42,6 +49,7 @@ pub enum VmExit {
 }
 
 impl VmExit {
+    /// The class that the exit counts in.
     pub fn class(&self) -> Class {
         match self {
             VmExit::MmioRead { .. } => Class::MmioRead,

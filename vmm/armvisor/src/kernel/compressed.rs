@@ -9,15 +9,19 @@ use flate2::read::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use vm_memory::{Address, Bytes, GuestAddress};
 
+/// How a kernel's payload is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
+    /// RFC 1952.
     Gzip,
+    /// RFC 8878.
     Zstd,
 }
 
 /// Unpacked bytes are copied to the guest in pieces of this size.
 const PIECE: usize = 256 << 10;
 
+/// Whether a file with this head is gzip's, by its magic number and method (RFC 1952, 2.3.1).
 pub fn is_gzip(head: &[u8]) -> bool {
     head.starts_with(b"\x1f\x8b\x08")
 }
@@ -49,6 +53,7 @@ enum Decoder {
 pub struct Stream(Decoder);
 
 impl Stream {
+    /// Unpacks `len` bytes of `file` from `offset`. The error is the end of a sentence about the file.
     pub fn new(
         file: &File,
         (offset, len): (u64, u64),

@@ -10,13 +10,18 @@ const PE_MACHINE_ARM64: u16 = 0xaa64;
 /// The page size that a kernel was built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
+    /// Old kernels do not say.
     Unknown,
+    /// 4 KiB.
     Kib4,
+    /// 16 KiB.
     Kib16,
+    /// 64 KiB.
     Kib64,
 }
 
 impl PageSize {
+    /// The size in KiB. None if it is unknown.
     pub fn kib(self) -> Option<u32> {
         match self {
             PageSize::Unknown => None,
@@ -38,12 +43,14 @@ impl PageSize {
     }
 }
 
+/// The header of an arm64 Image (Linux, Documentation/arch/arm64/booting.rst).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Where the kernel wants to be, from a 2 MiB boundary.
     pub text_offset: u64,
     /// Memory that it owns from there, zeroed data and all; 0 in old kernels.
     pub image_size: u64,
+    /// Bits 1 and 2 of the header's flags.
     pub page_size: PageSize,
 }
 

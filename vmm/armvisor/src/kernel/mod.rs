@@ -29,6 +29,7 @@ const PAGE: u64 = 4 * KIB;
 /// A kernel in guest memory.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Loaded {
+    /// The header of the Image, once unpacked.
     pub header: Header,
     /// Where it starts to run.
     pub entry: GuestAddress,
@@ -39,7 +40,9 @@ pub struct Loaded {
 /// An initrd in guest memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Initrd {
+    /// Guest physical address of the first byte.
     pub start: GuestAddress,
+    /// Guest physical address behind the last byte.
     pub end: GuestAddress,
 }
 

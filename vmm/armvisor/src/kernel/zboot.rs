@@ -7,6 +7,7 @@
 use super::compressed::Compression;
 use super::image;
 
+/// The compressed Image in a zboot file: its place and its compression.
 pub struct Payload {
     offset: u64,
     size: u64,

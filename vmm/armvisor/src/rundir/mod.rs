@@ -45,6 +45,7 @@ pub struct RunDir(PathBuf);
 
 /// A VM's socket, removed when the VM ends.
 pub struct Socket {
+    /// Accepts connections of `armvisor stat` and others.
     pub listener: UnixListener,
     path: PathBuf,
 }
@@ -77,6 +78,7 @@ impl RunDir {
         RunDir(choose(xdg.as_deref(), euid(), Path::new("/")))
     }
 
+    /// The run directory at `path`, whoever owns it.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         RunDir(path.into())
     }

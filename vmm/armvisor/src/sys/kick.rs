@@ -44,6 +44,7 @@ pub struct Kickable<'a> {
 }
 
 impl<'a> Kickable<'a> {
+    /// Kicks of this thread set `flag` from now on.
     pub fn new(flag: &'a AtomicU8) -> Self {
         FLAG.set(flag);
         Kickable {

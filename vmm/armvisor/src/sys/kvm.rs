@@ -48,6 +48,7 @@ pub struct ImmediateExit {
 unsafe impl Send for ImmediateExit {}
 
 impl ImmediateExit {
+    /// Maps the vCPU's `kvm_run` once more. Fails as mmap() does.
     pub fn map(vcpu: &VcpuFd) -> io::Result<Self> {
         let len = size_of::<kvm_run>();
         let protection = libc::PROT_READ | libc::PROT_WRITE;

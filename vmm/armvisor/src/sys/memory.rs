@@ -15,6 +15,7 @@ use vm_memory::{FileOffset, MmapRegion};
 
 use super::check;
 
+/// madvise() of Linux 6.1 and later (uapi/asm-generic/mman-common.h).
 pub const MADV_COLLAPSE: libc::c_int = 25;
 
 /// A file in memory; with `hugetlb`, of 2 MiB pages from the host's pool.
@@ -152,6 +153,7 @@ pub fn map_aligned(file: File, len: usize, align: usize) -> io::Result<Mapping> 
 /// What [`advise`] may ask for; none of them changes what the memory holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Advice {
+    /// Make huge pages as memory is touched.
     HugePage,
     /// Make huge pages now, whatever the host's setting for shared memory says.
     Collapse,

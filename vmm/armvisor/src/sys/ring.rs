@@ -14,9 +14,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Store {
+    /// Guest physical address.
     pub address: u64,
+    /// 1, 2, 4 or 8 bytes.
     pub len: u32,
+    /// 1 for a port of x86; always 0 here.
     pub port: u32,
+    /// The bytes in memory order; those from `len` on mean nothing.
     pub data: [u8; 8],
 }
 

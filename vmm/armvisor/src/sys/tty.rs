@@ -10,6 +10,7 @@ use super::check;
 #[derive(Clone, Copy)]
 pub struct Attributes(libc::termios);
 
+/// Fails with ENOTTY if it is no terminal (tcgetattr).
 pub fn attributes(terminal: BorrowedFd<'_>) -> io::Result<Attributes> {
     // SAFETY: termios is plain data, for which all zeroes is a valid value.
     let mut attributes: libc::termios = unsafe { std::mem::zeroed() };
@@ -18,6 +19,7 @@ pub fn attributes(terminal: BorrowedFd<'_>) -> io::Result<Attributes> {
     Ok(Attributes(attributes))
 }
 
+/// Takes effect at once (tcsetattr with TCSANOW).
 pub fn set_attributes(terminal: BorrowedFd<'_>, attributes: &Attributes) -> io::Result<()> {
     let attributes: *const libc::termios = &attributes.0;
     // SAFETY: `attributes` is live. TCSANOW: a guest that never reads must not hold us up.
