@@ -15,7 +15,7 @@ from pathlib import Path
 from built import TOP, make
 from guest_runs import MARK
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module

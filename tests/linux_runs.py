@@ -12,11 +12,11 @@ from pathlib import Path
 from built import TOP
 from guest_runs import MARK, Host, results
 
+from armvisor_lab.archive.kmodules import Modules, canonical, plain
 from armvisor_lab.board import Board
 from armvisor_lab.cpio import Cpio
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
-from armvisor_lab.kmodules import Modules, canonical, plain
 
 # Seconds of the lab's, for a board: far more than any needs, on a machine that does much else.
 PATIENCE = 4 * 3600

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from built import module
 
-from armvisor_lab import programs
+from armvisor_lab.archive import programs
+from armvisor_lab.archive.packages import Packages
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
-from armvisor_lab.packages import Packages
 
 KERNEL = "stable"
 # The suite whose QEMU it is.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from guest_runs import MARK
 
-from armvisor_lab import selftests
+from armvisor_lab.archive import selftests
 from armvisor_lab.board import Board
 
 # Statuses of the selftests' own (kselftest.h), and of a time limit.

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from armvisor_lab import initramfs, kernels
+from armvisor_lab import initramfs
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import Board, Disk
 from armvisor_lab.initramfs import Module
 

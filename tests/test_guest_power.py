@@ -14,7 +14,7 @@ from built import module
 from guest_runs import Host
 from linux_runs import Linux, Said, run, with_files
 
-from armvisor_lab import programs
+from armvisor_lab.archive import programs
 from armvisor_lab.figures import artefacts
 
 SUITE = "trixie"

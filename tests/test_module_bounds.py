@@ -15,7 +15,7 @@ from bounds_api import flat, surface, table
 from bounds_runs import BOUND, Row, measure, too_long
 from built import module
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
 
 KERNEL = "stable"
 OTHERS = ("oldstable", "newest")

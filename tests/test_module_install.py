@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from built import TOP, module
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import Board
 
 KERNEL = "stable"

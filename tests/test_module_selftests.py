@@ -15,7 +15,7 @@ from built import TOP
 from built import module as built_module
 from selftest_runs import Outcome, Run, named, outcomes
 
-from armvisor_lab import linuxsource, selftests
+from armvisor_lab.archive import linuxsource, selftests
 
 TABLE = tomllib.loads((TOP / "tests/data/selftests.toml").read_text())
 ROLES = list(TABLE)

@@ -17,12 +17,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from armvisor_lab import kernels, paths
+from armvisor_lab import paths
+from armvisor_lab.archive import kernels
 from armvisor_lab.cpio import Cpio
 from armvisor_lab.errors import LabError
-from armvisor_lab.kernels import Kernel
-from armvisor_lab.kmodules import Modules, canonical, plain
-from armvisor_lab.packages import Package, Packages
+from armvisor_lab.archive.kernels import Kernel
+from armvisor_lab.archive.kmodules import Modules, canonical, plain
+from armvisor_lab.archive.packages import Package, Packages
 
 BUSYBOX_SUITE = "trixie"
 

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, kernels, paths
+from armvisor_lab import cli, paths
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, applications, apps, artefacts, run

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from armvisor_lab import apt, packages
+from armvisor_lab.archive import apt, packages
 from armvisor_lab.errors import LabError
 
 TARGETS = """\

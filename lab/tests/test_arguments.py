@@ -135,7 +135,7 @@ def test_modules_with_parameters():
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("armvisor_lab.kernels.get", lambda *_args: None)
+    monkeypatch.setattr("armvisor_lab.archive.kernels.get", lambda *_args: None)
     monkeypatch.setattr("armvisor_lab.initramfs.build", lambda *_args: [bytes(200 << 20)])
     with pytest.raises(LabError, match="--memory"):
         Board(memory=256).run(["true"])
@@ -147,8 +147,8 @@ def test_a_missing_module_file_is_named(monkeypatch, capsys):
 
 
 def test_json_of_a_result_is_json(monkeypatch, capsys, tmp_path):
+    from armvisor_lab.archive.kernels import Kernel
     from armvisor_lab.board import Result
-    from armvisor_lab.kernels import Kernel
 
     kernel = Kernel("6.12", "cloud", "6.12-x", Path("/k"), ("linux-image=1",))
     result = Result(3, b"text\n", b"\xff", "", tmp_path / "log", None, 1.5, kernel)
@@ -217,7 +217,9 @@ def test_the_version_is_told(capsys):
 
 
 def test_a_log_s_folder_must_be_there_before_anything_boots(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("armvisor_lab.kernels.get", lambda *_: pytest.fail("work was begun"))
+    monkeypatch.setattr(
+        "armvisor_lab.archive.kernels.get", lambda *_: pytest.fail("work was begun")
+    )
     said = said_of(["board", "run", "--log", str(tmp_path / "no/x.log"), "--", "true"], capsys)
     assert f"there is no folder {tmp_path}/no" in said
     said = said_of(["board", "run", "--log", str(tmp_path), "--", "true"], capsys)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from armvisor_lab import board as boards
+from armvisor_lab.archive.kernels import Kernel
 from armvisor_lab.board import Board
-from armvisor_lab.kernels import Kernel
 
 # Finds its channels as QEMU does and plays what $PLAY says: (channel, text) or seconds to wait.
 STAND_IN = """#!{python}
@@ -36,7 +36,7 @@ def play(tmp_path, monkeypatch):
     kernel = Kernel("6.12", "cloud", "6.12-x", Path("/nowhere"), ())
     monkeypatch.setenv("ARMVISOR_QEMU", str(stand_in))
     monkeypatch.setenv("ARMVISOR_CACHE", str(tmp_path))
-    monkeypatch.setattr("armvisor_lab.kernels.get", lambda *_: kernel)
+    monkeypatch.setattr("armvisor_lab.archive.kernels.get", lambda *_: kernel)
     monkeypatch.setattr("armvisor_lab.initramfs.build", lambda *_: [b""])
     monkeypatch.setattr("armvisor_lab.autopsy.SECONDS", 0.2)
 

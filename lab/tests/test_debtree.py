@@ -6,9 +6,9 @@ import tarfile
 
 import pytest
 
-from armvisor_lab.debtree import Tree, Triggers, database_name, place
+from armvisor_lab.archive.debtree import Tree, Triggers, database_name, place
+from armvisor_lab.archive.packages import Package
 from armvisor_lab.errors import LabError
-from armvisor_lab.packages import Package
 
 CONTROL = """\
 Package: {name}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """What a kernel with checkers must have been built with."""
 
-from armvisor_lab import debugkernel
+from armvisor_lab.archive import debugkernel
 
 
 def test_a_later_line_unsets():

@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 
-from armvisor_lab import kimage
+from armvisor_lab.archive import kimage
+from armvisor_lab.archive.kernels import from_folder
+from armvisor_lab.archive.kmodules import Modules, canonical, own_dependencies, plain
 from armvisor_lab.errors import LabError
-from armvisor_lab.kernels import from_folder
-from armvisor_lab.kmodules import Modules, canonical, own_dependencies, plain
 
 IMAGE = bytes(56) + b"ARMd" + bytes(4) + b"kernel text " * 1000
 

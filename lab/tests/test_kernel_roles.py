@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from armvisor_lab import apt, cli, kernels, packages
+from armvisor_lab import cli
+from armvisor_lab.archive import apt, kernels, packages
 from armvisor_lab.board import EXIT_USAGE
 from armvisor_lab.errors import LabError, MissingError
 

@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from armvisor_lab import packages, xen
+from armvisor_lab import xen
+from armvisor_lab.archive import packages
 from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run

@@ -18,12 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armvisor_lab import autopsy, initramfs, kernels, logs, paths, splat
+from armvisor_lab import autopsy, initramfs, logs, paths, splat
+from armvisor_lab.archive import kernels
+from armvisor_lab.archive.kernels import Kernel
 from armvisor_lab.autopsy import Autopsy
 from armvisor_lab.clock import Clock
 from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.initramfs import Module
-from armvisor_lab.kernels import Kernel
 from armvisor_lab.machine import Channel, Deadline, Machine, Receive, descriptor_path
 
 CPUS = ("cortex-a72", "cortex-a76", "neoverse-n1", "max")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import CPUS, Board, Result, forwardable_stdin, tail
 from armvisor_lab.errors import LabError
 

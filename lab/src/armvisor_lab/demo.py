@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import kernels, paths, timetable
+from armvisor_lab import paths, timetable
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import CPUS, Board, Result, tail
 from armvisor_lab.cli_board import describe, kernel_role, say
 from armvisor_lab.cli_report import write_demo

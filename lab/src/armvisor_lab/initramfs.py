@@ -15,11 +15,11 @@ from importlib import resources
 from pathlib import Path
 
 from armvisor_lab import paths
+from armvisor_lab.archive.kernels import Kernel
+from armvisor_lab.archive.kmodules import Modules, canonical, own_dependencies, plain
+from armvisor_lab.archive.packages import Packages
 from armvisor_lab.cpio import Cpio
 from armvisor_lab.errors import LabError
-from armvisor_lab.kernels import Kernel
-from armvisor_lab.kmodules import Modules, canonical, own_dependencies, plain
-from armvisor_lab.packages import Packages
 
 # What the channels need; built into some kernels, modules in others.
 CHANNEL_MODULES = ("virtio_mmio", "virtio_console")

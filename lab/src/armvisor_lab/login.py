@@ -15,13 +15,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import kernels, programs
+from armvisor_lab.archive import kernels, programs
+from armvisor_lab.archive.packages import Packages
 from armvisor_lab.board import CPUS, Board, Disk, Result, tail
 from armvisor_lab.cli_board import kernel_role, say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
 from armvisor_lab.initramfs import Module
-from armvisor_lab.packages import Packages
 
 CLIENTS = ("qemu", "armvisor")
 SUITE = "trixie"

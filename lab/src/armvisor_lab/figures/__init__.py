@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from armvisor_lab.archive.packages import Package
 from armvisor_lab.board import Board, Result
-from armvisor_lab.packages import Package
 
 Progress = Callable[[str], None]
 

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.direct import Boot, boot

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import Board
 from armvisor_lab.errors import LabError, near
 from armvisor_lab.figures import artefacts

@@ -12,7 +12,7 @@ VM the guest's.
 from dataclasses import replace
 from functools import partial
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
 from armvisor_lab.board import CPUS, Board
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from armvisor_lab import kernels, programs
+from armvisor_lab.archive import kernels, programs
+from armvisor_lab.archive.packages import Package
 from armvisor_lab.board import Board, Result
 from armvisor_lab.figures import Progress, Start, artefacts, hosts, names, on_board
 from armvisor_lab.initramfs import Module
-from armvisor_lab.packages import Package
 
 GUEST = kernels.DEFAULT
 GUEST_MIB = 512

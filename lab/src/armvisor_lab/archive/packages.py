@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from armvisor_lab import paths
-from armvisor_lab.apt import SUITES, Apt
+from armvisor_lab.archive.apt import SUITES, Apt
 from armvisor_lab.errors import LabError, MissingError
 
 Progress = Callable[[str], None]

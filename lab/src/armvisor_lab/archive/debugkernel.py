@@ -19,7 +19,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from armvisor_lab import kernels, linuxsource, paths
+from armvisor_lab import paths
+from armvisor_lab.archive import kernels, linuxsource
 from armvisor_lab.errors import LabError, remedy
 
 ROLES = ("oldstable", "stable")

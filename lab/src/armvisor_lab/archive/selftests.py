@@ -15,9 +15,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from armvisor_lab import linuxsource, paths
+from armvisor_lab import paths
+from armvisor_lab.archive import linuxsource
+from armvisor_lab.archive.packages import Package
 from armvisor_lab.errors import LabError
-from armvisor_lab.packages import Package
 
 Progress = Callable[[str], None]
 

@@ -19,10 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from armvisor_lab import kimage, paths
-from armvisor_lab.apt import host_architecture
+from armvisor_lab import paths
+from armvisor_lab.archive import kimage
+from armvisor_lab.archive.apt import host_architecture
+from armvisor_lab.archive.packages import Package, Packages, unpack
 from armvisor_lab.errors import LabError, MissingError, near, remedy
-from armvisor_lab.packages import Package, Packages, unpack
 
 SUITE_OF = {"oldstable": "bookworm", "stable": "trixie", "newest": "trixie-backports"}
 FLAVOURS = ("cloud", "generic", "rt")

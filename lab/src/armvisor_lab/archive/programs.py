@@ -9,8 +9,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from armvisor_lab.archive.packages import Package, Packages, Progress
 from armvisor_lab.errors import LabError
-from armvisor_lab.packages import Package, Packages, Progress
 
 _LIBRARIES = "usr/lib/aarch64-linux-gnu"
 _LOADER = "ld-linux-aarch64.so.1"

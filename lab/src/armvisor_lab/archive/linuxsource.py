@@ -5,9 +5,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from armvisor_lab import kernels
+from armvisor_lab.archive import kernels
+from armvisor_lab.archive.packages import Package, Packages
 from armvisor_lab.errors import LabError
-from armvisor_lab.packages import Package, Packages
 
 CROSS = ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")
 

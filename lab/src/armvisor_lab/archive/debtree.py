@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from armvisor_lab.archive.packages import Package
 from armvisor_lab.errors import LabError
-from armvisor_lab.packages import Package
 
 _DATABASE = "var/lib/dpkg"
 # Links into /usr on every Debian since 12; a package that still has files there means /usr's.
