@@ -15,8 +15,8 @@ from pathlib import Path
 from built import TOP, make, module
 from guest_runs import KPTI, MARK, results
 
-from armvisor_lab.board import Board
-from armvisor_lab.initramfs import Module
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
 
 # Counted instructions that nothing a guest or a VMM asks for may hold a CPU at a stretch.
 BOUND = 200_000

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from guest_runs import MARK, Host, assert_isolated, results
 
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 TOP = Path(__file__).resolve().parents[1]
 FUNCTIONS = f"""

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 MARK = "\x1e"
 # Makes the host's kernel mappings not global, as they are where KASLR is on: a counted board has no

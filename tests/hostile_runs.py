@@ -16,9 +16,9 @@ from built import TOP, make
 from guest_runs import MARK
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 # Parts of module/tests/kvm/hostile.c. Each is one board.
 PARTS = (
@@ -30,7 +30,7 @@ NEWEST_PART = "gmem"
 
 SWAP = "echo 64M >/sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"
 
-# A machine that slept may have lost its channels to the lab (board-init.sh).
+# A machine that slept may have lost its channels to the lab (boards/board-init.sh).
 SLEEPS = """
 status=0; {once} >/tmp/said 2>&1 || status=$?
 if /init reopen; then exec >/dev/lab/stdout 2>/dev/lab/stderr; fi

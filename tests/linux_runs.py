@@ -13,10 +13,10 @@ from built import TOP
 from guest_runs import MARK, Host, results
 
 from armvisor_lab.archive.kmodules import Modules, canonical, plain
-from armvisor_lab.board import Board
-from armvisor_lab.cpio import Cpio
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.cpio import Cpio
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 # Seconds of the lab's, for a board: far more than any needs, on a machine that does much else.
 PATIENCE = 4 * 3600

@@ -11,10 +11,10 @@ from pathlib import Path
 from built import module
 from guest_runs import results
 
-from armvisor_lab.board import Board
-from armvisor_lab.cpio import Cpio
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.cpio import Cpio
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 # The parameters of a round each. The least pool is that of a disk of 254 parts.
 ROWS = (

@@ -19,9 +19,9 @@ from built import module
 
 from armvisor_lab.archive import programs
 from armvisor_lab.archive.packages import Packages
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 KERNEL = "stable"
 # The suite whose QEMU it is.

@@ -14,7 +14,7 @@ from pathlib import Path
 from guest_runs import MARK
 
 from armvisor_lab.archive import selftests
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 
 # Statuses of the selftests' own (kselftest.h), and of a time limit.
 WORDS = {0: "pass", 4: "skip", 137: "hang"}

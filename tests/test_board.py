@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from armvisor_lab import initramfs
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import Board, Disk
-from armvisor_lab.initramfs import Module
+from armvisor_lab.boards import initramfs
+from armvisor_lab.boards.board import Board, Disk
+from armvisor_lab.boards.initramfs import Module
 
 TOP = Path(__file__).resolve().parents[1]
 LAB = str(TOP / "bin/lab")

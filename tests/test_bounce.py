@@ -16,10 +16,10 @@ from built import TOP, bounce, make, module
 from guest_runs import MARK, results
 from mix_runs import mix
 
-from armvisor_lab.board import Board
-from armvisor_lab.cpio import Cpio
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.cpio import Cpio
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 MODES = ("slots", "areas", "split-cache", "hybrid")
 BYTES = 2 << 20

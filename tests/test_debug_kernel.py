@@ -31,7 +31,7 @@ from hostile_runs import (
 from mix_runs import mix
 
 from armvisor_lab.archive import debugkernel
-from armvisor_lab.board import Result
+from armvisor_lab.boards.board import Result
 from armvisor_lab.figures import artefacts
 
 pytestmark = pytest.mark.debug

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from built import module
 
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 MIB = 1 << 20
 MARK = "== "

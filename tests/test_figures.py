@@ -13,9 +13,9 @@ import pytest
 from built import HANGS, TOP, module
 
 from armvisor_lab import records
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.machine import keeps_time
 from armvisor_lab.figures import artefacts
-from armvisor_lab.machine import keeps_time
 from armvisor_lab.report import compare, reference
 from armvisor_lab.report.pool import describe_board
 

@@ -23,7 +23,7 @@ from answers import answers
 from built import TOP, make
 from built import module as built_module
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 
 # One worker runs them all: they share the outputs of boards.
 pytestmark = pytest.mark.xdist_group("module_api")

@@ -12,7 +12,7 @@ import pytest
 from built import TOP, make, module
 from guest_runs import MARK, results
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.figures import artefacts
 
 HOSTS = [(kernel, smp) for kernel in ("stable", "newest") for smp in (1, 2)]

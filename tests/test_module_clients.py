@@ -12,7 +12,7 @@ import pytest
 from built import HANGS, TOP, make, module
 
 from armvisor_lab import login
-from armvisor_lab.board import Result
+from armvisor_lab.boards.board import Result
 
 pytestmark = pytest.mark.conformance
 

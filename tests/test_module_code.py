@@ -11,9 +11,9 @@ import pytest
 from built import TOP, module
 from guest_runs import MARK, results
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 ALL, NO_COPIES = 1023, 1023 & ~8  # module/cpu/cheap.h
 SCRIPT = f"""

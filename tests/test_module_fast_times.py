@@ -11,7 +11,7 @@ import pytest
 from built import TOP, module
 from tiny_guests import HVC, SYSTEM_OFF, image, load, mrs, psci
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.figures import artefacts
 
 pytestmark = pytest.mark.xdist_group("module_fast_times")

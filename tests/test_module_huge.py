@@ -15,7 +15,7 @@ from built import module
 from guest_runs import MARK, results
 from test_module_stale import program, run
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.figures import artefacts
 
 __all__ = ["program"]  # a fixture

@@ -14,7 +14,7 @@ import pytest
 from built import TOP, module
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 
 KERNEL = "stable"
 # What a native build finds by itself.

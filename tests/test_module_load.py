@@ -10,7 +10,7 @@ from built import module
 from debian_runs import run_pairs
 from guest_runs import Guest, Host, run_guests
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 
 REMEDY = "arm64.nolva"
 LOAD = """

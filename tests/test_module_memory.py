@@ -11,7 +11,7 @@ import pytest
 from built import TOP, make, module
 from guest_runs import results
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 
 
 @pytest.fixture(scope="module")

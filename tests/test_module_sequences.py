@@ -18,7 +18,7 @@ from answers import answers
 from built import TOP, make
 from built import module as built_module
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 
 KERNEL = "stable"
 FIRST = int(os.environ.get("ARMVISOR_SEQUENCE_FIRST", "1"))

@@ -8,10 +8,10 @@ from built import TOP, module
 from guest_runs import results
 from tiny_guests import SPIN, image
 
-from armvisor_lab.board import Board
-from armvisor_lab.cpio import Cpio
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.cpio import Cpio
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 KERNEL = "stable"
 CONFORMANCE = pytest.mark.conformance

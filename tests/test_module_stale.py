@@ -15,7 +15,7 @@ from built import TOP, make, module
 from guest_runs import results
 from hostile_runs import SWAP, swap_modules
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 
 CONFORMANCE = pytest.mark.conformance
 PARTS = (

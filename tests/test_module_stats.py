@@ -14,9 +14,9 @@ from built import TOP, module
 from tiny_guests import HVC, ISB, RTC, SYSTEM_OFF, WFI_LOOP, image, ldr, load, msr, psci
 
 from armvisor_lab import records
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 from armvisor_lab.report import build, page
 
 # One worker runs them all, on one board.

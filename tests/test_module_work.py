@@ -19,7 +19,7 @@ import pytest
 from built import module, work_disk
 from guest_runs import results
 
-from armvisor_lab.board import Board, Disk
+from armvisor_lab.boards.board import Board, Disk
 from armvisor_lab.figures import artefacts
 from armvisor_lab.figures.run import provenance
 

@@ -13,9 +13,9 @@ from built import module
 from guest_runs import Guest, Host, results, run_guests
 from tiny_guests import LOOP, SYSTEM_RESET, image, mrs, msr, psci
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 # One worker runs them all: the boards' answers are shared.
 pytestmark = pytest.mark.xdist_group("protected")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from built import HANGS, TOP, make
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
 from armvisor_lab.reach import cores, plugin, runs

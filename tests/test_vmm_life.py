@@ -24,7 +24,7 @@ from tiny_guests import (
     store,
 )
 
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
 from armvisor_lab.figures import artefacts
 
 # One worker runs them all, on one board.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pytest
 from tiny_guests import SYSTEM_OFF, image, psci
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 # One worker runs them all, on one board.
 pytestmark = pytest.mark.xdist_group("vmm_refusals")

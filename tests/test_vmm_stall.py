@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.figures import artefacts
 
 # One worker runs them all, on one board.

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from armvisor_lab import paths
 from armvisor_lab.archive import kernels
-from armvisor_lab.cpio import Cpio
-from armvisor_lab.errors import LabError
 from armvisor_lab.archive.kernels import Kernel
 from armvisor_lab.archive.kmodules import Modules, canonical, plain
 from armvisor_lab.archive.packages import Package, Packages
+from armvisor_lab.boards.cpio import Cpio
+from armvisor_lab.errors import LabError
 
 BUSYBOX_SUITE = "trixie"
 

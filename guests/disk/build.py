@@ -18,10 +18,10 @@ from pathlib import Path
 
 from armvisor_lab import paths
 from armvisor_lab.archive import programs
-from armvisor_lab.board import Board, Disk
 from armvisor_lab.archive.debtree import Tree
-from armvisor_lab.errors import LabError
 from armvisor_lab.archive.packages import Package, Packages
+from armvisor_lab.boards.board import Board, Disk
+from armvisor_lab.errors import LabError
 
 # The essential ones, and what makes a machine of them.
 NAMES = (

@@ -22,8 +22,8 @@ from images import IMAGES, Image
 
 from armvisor_lab import paths
 from armvisor_lab.archive import kernels, linuxsource, programs
-from armvisor_lab.errors import LabError
 from armvisor_lab.archive.packages import Package, Packages
+from armvisor_lab.errors import LabError
 
 # Where the test guest mounts something.
 FOLDERS = ("dev", "proc", "sys", "tmp")

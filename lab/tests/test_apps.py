@@ -7,7 +7,7 @@ import pytest
 
 from armvisor_lab import cli, paths
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, applications, apps, artefacts, run
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from armvisor_lab import cli, machine
-from armvisor_lab.board import EXIT_USAGE, Board, Disk
+from armvisor_lab import cli
+from armvisor_lab.boards import machine
+from armvisor_lab.boards.board import EXIT_USAGE, Board, Disk
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.cli_board import file_pair, memory_size
 from armvisor_lab.errors import LabError
-from armvisor_lab.initramfs import Module
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +137,7 @@ def test_modules_with_parameters():
 
 def test_files_that_do_not_fit_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("armvisor_lab.archive.kernels.get", lambda *_args: None)
-    monkeypatch.setattr("armvisor_lab.initramfs.build", lambda *_args: [bytes(200 << 20)])
+    monkeypatch.setattr("armvisor_lab.boards.initramfs.build", lambda *_args: [bytes(200 << 20)])
     with pytest.raises(LabError, match="--memory"):
         Board(memory=256).run(["true"])
 
@@ -148,7 +149,7 @@ def test_a_missing_module_file_is_named(monkeypatch, capsys):
 
 def test_json_of_a_result_is_json(monkeypatch, capsys, tmp_path):
     from armvisor_lab.archive.kernels import Kernel
-    from armvisor_lab.board import Result
+    from armvisor_lab.boards.board import Result
 
     kernel = Kernel("6.12", "cloud", "6.12-x", Path("/k"), ("linux-image=1",))
     result = Result(3, b"text\n", b"\xff", "", tmp_path / "log", None, 1.5, kernel)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from armvisor_lab import board as boards
 from armvisor_lab.archive.kernels import Kernel
-from armvisor_lab.board import Board
+from armvisor_lab.boards import board as boards
+from armvisor_lab.boards.board import Board
 
 # Finds its channels as QEMU does and plays what $PLAY says: (channel, text) or seconds to wait.
 STAND_IN = """#!{python}
@@ -37,8 +37,8 @@ def play(tmp_path, monkeypatch):
     monkeypatch.setenv("ARMVISOR_QEMU", str(stand_in))
     monkeypatch.setenv("ARMVISOR_CACHE", str(tmp_path))
     monkeypatch.setattr("armvisor_lab.archive.kernels.get", lambda *_: kernel)
-    monkeypatch.setattr("armvisor_lab.initramfs.build", lambda *_: [b""])
-    monkeypatch.setattr("armvisor_lab.autopsy.SECONDS", 0.2)
+    monkeypatch.setattr("armvisor_lab.boards.initramfs.build", lambda *_: [b""])
+    monkeypatch.setattr("armvisor_lab.boards.autopsy.SECONDS", 0.2)
 
     def play(*steps: object, **options: object) -> boards.Result:
         monkeypatch.setenv("PLAY", repr(list(steps)))

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, machine, paths, results
+from armvisor_lab import cli, paths
+from armvisor_lab.boards import machine, results
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import (
     Marked,

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from armvisor_lab.clock import Clock
-from armvisor_lab.machine import Deadline, Machine
+from armvisor_lab.boards.clock import Clock
+from armvisor_lab.boards.machine import Deadline, Machine
 
 BUSY = "while True: pass"
 # So much of a CPU's time, whoever else has it in between.
@@ -65,7 +65,7 @@ def test_without_a_process_it_is_real_time():
 
 
 def test_the_thread_that_waited_longest_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr("armvisor_lab.clock._PROC", tmp_path)
+    monkeypatch.setattr("armvisor_lab.boards.clock._PROC", tmp_path)
     for name, told in {"7": "5 3000000000 1", "8": "9 2000000000 1", "9": "odd"}.items():
         (tmp_path / "7/task" / name).mkdir(parents=True)
         (tmp_path / "7/task" / name / "schedstat").write_text(told)

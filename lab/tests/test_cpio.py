@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from armvisor_lab.cpio import Cpio
+from armvisor_lab.boards.cpio import Cpio
 from armvisor_lab.errors import LabError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armvisor_lab import cli, doctables, paths
-from armvisor_lab.board import EXIT_USAGE
+from armvisor_lab.boards.board import EXIT_USAGE
 from armvisor_lab.errors import LabError
 
 BOARD = {"el2": False, "cpu": "cortex-a72", "kernel_version": "6.12-1"}

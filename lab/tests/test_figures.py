@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, paths, results
+from armvisor_lab import cli, paths
 from armvisor_lab.archive import programs
+from armvisor_lab.boards import results
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, bounds, cheap, lat, run
 

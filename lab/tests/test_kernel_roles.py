@@ -8,7 +8,7 @@ import pytest
 
 from armvisor_lab import cli
 from armvisor_lab.archive import apt, kernels, packages
-from armvisor_lab.board import EXIT_USAGE
+from armvisor_lab.boards.board import EXIT_USAGE
 from armvisor_lab.errors import LabError, MissingError
 
 META = {"image": "linux-image-cloud-arm64", "headers": "linux-headers-cloud-arm64"}

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from armvisor_lab import machine
-from armvisor_lab.machine import Channel, Deadline, Machine
+from armvisor_lab.boards import machine
+from armvisor_lab.boards.machine import Channel, Deadline, Machine
 
 ECHO = """
 import os, socket, sys

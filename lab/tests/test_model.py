@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, cli_model, machine, paths
+from armvisor_lab import cli, cli_model, paths
+from armvisor_lab.boards import machine
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run, units
 from armvisor_lab.figures.classes import Classes

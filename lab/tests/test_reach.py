@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from armvisor_lab import cli, machine, paths
-from armvisor_lab.board import EXIT_USAGE, Board
+from armvisor_lab import cli, paths
+from armvisor_lab.boards import machine
+from armvisor_lab.boards.board import EXIT_USAGE, Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.reach import cores, plugin, runs, table
 from armvisor_lab.reach.plugin import Caches, Counts, Model, Section

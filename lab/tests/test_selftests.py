@@ -8,7 +8,7 @@ import pytest
 
 from armvisor_lab.archive import linuxsource, selftests
 from armvisor_lab.archive.packages import Package, Packages
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.errors import LabError
 
 SOURCE = Package("linux-source-9.8", "9.8.7-6", "all", "linux-source-9.8_9.8.7-6_all.deb")

@@ -3,7 +3,7 @@
 
 import pytest
 
-from armvisor_lab import splat
+from armvisor_lab.boards import splat
 
 TROUBLE = [
     ("panic", "[    5.325744] Kernel panic - not syncing: sysrq triggered crash"),

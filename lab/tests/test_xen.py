@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from armvisor_lab import xen
 from armvisor_lab.archive import packages
-from armvisor_lab.board import Board
+from armvisor_lab.boards import xen
+from armvisor_lab.boards.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run
 from armvisor_lab.figures import xen as figures

@@ -20,7 +20,7 @@ from armvisor_lab import (
     demo,
     login,
 )
-from armvisor_lab.board import EXIT_USAGE
+from armvisor_lab.boards.board import EXIT_USAGE
 from armvisor_lab.errors import LabError
 from armvisor_lab.parser import Parser, Version
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import CPUS, Board, Result, forwardable_stdin, tail
+from armvisor_lab.boards.board import CPUS, Board, Result, forwardable_stdin, tail
 from armvisor_lab.errors import LabError
 
 _STATUSES = """\

@@ -17,11 +17,11 @@ from typing import Any
 
 from armvisor_lab.archive import kernels, programs
 from armvisor_lab.archive.packages import Packages
-from armvisor_lab.board import CPUS, Board, Disk, Result, tail
+from armvisor_lab.boards.board import CPUS, Board, Disk, Result, tail
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.cli_board import kernel_role, say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 CLIENTS = ("qemu", "armvisor")
 SUITE = "trixie"

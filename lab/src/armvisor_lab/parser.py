@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from armvisor_lab import __version__, paths
-from armvisor_lab.board import EXIT_USAGE
+from armvisor_lab.boards.board import EXIT_USAGE
 from armvisor_lab.errors import near, remedy
 
 

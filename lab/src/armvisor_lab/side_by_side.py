@@ -18,8 +18,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
+from armvisor_lab.boards.machine import keeps_time
 from armvisor_lab.errors import LabError
-from armvisor_lab.machine import keeps_time
 
 # What a large board and what runs it take of this machine's memory.
 _BOARD_BYTES = 4 << 30
@@ -34,9 +34,9 @@ def jobs() -> int:
     """How many boards this machine runs side by side; ARMVISOR_JOBS says another number.
 
     One for each processor, as far as memory goes: a counted board has one thread that is busy.
-    Another one moves the clock on; where it may not have priority (machine.py) and has to wait,
-    figures of processes repeat to a percent and no longer to the instruction, so there it is one
-    board for every two processors.
+    Another one moves the clock on; where it may not have priority (boards/machine.py) and has to
+    wait, figures of processes repeat to a percent and no longer to the instruction, so there it is
+    one board for every two processors.
     """
     if wanted := os.environ.get("ARMVISOR_JOBS"):
         return number(wanted)

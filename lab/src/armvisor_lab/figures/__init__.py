@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armvisor_lab.archive.packages import Package
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
 
 Progress = Callable[[str], None]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from armvisor_lab.boards.results import instructions
 from armvisor_lab.errors import LabError
-from armvisor_lab.results import instructions
 
 _SECOND = 1_000_000_000
 

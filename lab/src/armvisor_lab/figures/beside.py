@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armvisor_lab.board import CPUS
+from armvisor_lab.boards.board import CPUS
 from armvisor_lab.errors import LabError, near, remedy
 from armvisor_lab.figures import (
     Measurement,

@@ -22,9 +22,10 @@ from pathlib import Path
 from statistics import fmean
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.direct import Boot, boot
+from armvisor_lab.boards.results import all_instructions, until_power_off
 from armvisor_lab.cli_board import describe
-from armvisor_lab.direct import Boot, boot
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import (
     Marked,
@@ -38,7 +39,6 @@ from armvisor_lab.figures import (
     vms,
 )
 from armvisor_lab.reach.plugin import Section
-from armvisor_lab.results import all_instructions, until_power_off
 
 _END = "guest.end"
 _TIMEOUT = 1800  # of a boot, with the plugin

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Marked, Outcome, Progress, Spot
 from armvisor_lab.reach import plugin

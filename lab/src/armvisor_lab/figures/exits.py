@@ -26,6 +26,7 @@ ready.
 
 from functools import partial
 
+from armvisor_lab.boards.results import count, instructions
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -40,7 +41,6 @@ from armvisor_lab.figures import (
     vms,
 )
 from armvisor_lab.figures.hosts import ACCOUNTING, HOSTS, PROTECTED, Host
-from armvisor_lab.results import count, instructions
 
 _GUESTS = {
     "hypercall": "hypercall.cost",

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.errors import LabError, near
 from armvisor_lab.figures import artefacts
-from armvisor_lab.initramfs import Module
 
 # Bits of the module's parameter `cheap_traps` (module/cpu/cheap.h).
 SWITCHES = {

@@ -17,7 +17,8 @@ all the same, by armvisor_bounce.ko in that mode (`areas` is what the kernel's s
 from functools import partial
 from statistics import fmean, median
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.results import all_instructions, count
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -30,7 +31,6 @@ from armvisor_lab.figures import (
     on_board,
 )
 from armvisor_lab.figures.ways import ADDRESS, Way
-from armvisor_lab.results import all_instructions, count
 
 _LARGE = 256 << 10
 # What `io` prints, and how many of its row are in that.

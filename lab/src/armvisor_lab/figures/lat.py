@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import partial
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.board import CPUS, Board
+from armvisor_lab.boards.board import CPUS, Board
+from armvisor_lab.boards.results import count, instructions
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -26,7 +27,6 @@ from armvisor_lab.figures import (
     on_board,
     vms,
 )
-from armvisor_lab.results import count, instructions
 
 # In the order in which `lat` prints them.
 ROWS = (

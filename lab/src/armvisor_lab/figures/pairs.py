@@ -12,6 +12,7 @@ CPUs, of which some is done side by side on silicon.
 from collections.abc import Sequence
 from functools import partial
 
+from armvisor_lab.boards.results import count, instructions
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -25,7 +26,6 @@ from armvisor_lab.figures import (
 )
 from armvisor_lab.figures.hosts import HOSTS, Host
 from armvisor_lab.reach.plugin import Section
-from armvisor_lab.results import count, instructions
 
 # Of guests/tools/doorbell.c: a section is one signal, out and in by turns, some to warm up.
 WARM = 5

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab import paths, side_by_side
+from armvisor_lab.boards.machine import find_qemu
 from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.figures import (
     Measurement,
@@ -36,7 +37,6 @@ from armvisor_lab.figures import (
     units,
     xen,
 )
-from armvisor_lab.machine import find_qemu
 from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2

@@ -12,7 +12,8 @@ for what must not depend on a VM's size. pKVM does the same in the guest's stage
 from dataclasses import dataclass
 from functools import partial
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.results import count, instructions
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -25,7 +26,6 @@ from armvisor_lab.figures import (
     on_board,
     vms,
 )
-from armvisor_lab.results import count, instructions
 
 # Each figure, and what the guest calls it; in the order in which it measures.
 _OF = {"share": "share.cost", "unshare": "share.unshare", "unshare_used": "share.unshare_used"}

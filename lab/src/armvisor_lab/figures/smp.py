@@ -26,7 +26,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.results import all_counts, all_instructions, count, instructions
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -41,7 +42,6 @@ from armvisor_lab.figures import (
     vms,
 )
 from armvisor_lab.figures.hosts import HOSTS, PROTECTED, Host
-from armvisor_lab.results import all_counts, all_instructions, count, instructions
 
 # The board's CPUs, and the guests'.
 _SIZES = {1: (2, 4, 8), 4: (1, 4), 8: (8,)}

@@ -14,10 +14,10 @@ traps are taken off.
 
 from collections.abc import Mapping, Sequence
 
+from armvisor_lab.boards.results import count
 from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, cheap, lat, vms
-from armvisor_lab.results import count
 
 # Of lat: many, as a boot has some thousand traps more or less than another.
 _ROUNDS = 40

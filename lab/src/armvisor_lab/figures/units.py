@@ -11,6 +11,7 @@ is two writes, to spaces that are in turns, `other-space` the same to one that w
 
 from functools import partial
 
+from armvisor_lab.boards.results import count, instructions
 from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
@@ -23,7 +24,6 @@ from armvisor_lab.figures import (
     on_board,
 )
 from armvisor_lab.figures.hosts import HOSTS, Host
-from armvisor_lab.results import count, instructions
 
 # In the order in which the guest has them; it does all of them twice and prints the second time.
 OPERATIONS = (

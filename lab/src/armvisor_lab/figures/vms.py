@@ -13,9 +13,9 @@ from pathlib import Path
 
 from armvisor_lab.archive import kernels, programs
 from armvisor_lab.archive.packages import Package
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
+from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import Progress, Start, artefacts, hosts, names, on_board
-from armvisor_lab.initramfs import Module
 
 GUEST = kernels.DEFAULT
 GUEST_MIB = 512

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from armvisor_lab.board import Board, Disk
-from armvisor_lab.cpio import Cpio
+from armvisor_lab.boards.board import Board, Disk
+from armvisor_lab.boards.cpio import Cpio
+from armvisor_lab.boards.results import parse
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts, vms
-from armvisor_lab.results import parse
 
 # Whose KVM has protected VMs.
 PKVM_HOST = "newest"

@@ -5,7 +5,7 @@
 `ipi_running.xen`, `vm_switch.xen`, `io_out.xen`, `io_in.xen`.
 
 Exits and IPIs are of the same programs as under KVM and the module, here in Xen's first domain on a
-board with EL2 (the lab's xen.py says which Xen, and how it is set up); in a domU a hypercall takes
+board with EL2 (boards/xen.py says which Xen, and how it is set up); in a domU a hypercall takes
 the same to half a percent. `hypercall.xen` is one of Xen's own, which says its version, as in
 ISCA'16; `hypercall_psci.xen` is what `hypercall.*` is elsewhere: PSCI's MIGRATE_INFO_TYPE.
 
@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from armvisor_lab import xen
-from armvisor_lab.board import Board
+from armvisor_lab.boards import xen
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.results import count, instructions
 from armvisor_lab.figures import Marked, Measurement, Outcome, Progress, Spot, Start, artefacts
 from armvisor_lab.reach.plugin import Section
-from armvisor_lab.results import count, instructions
 
 
 @dataclass(frozen=True)

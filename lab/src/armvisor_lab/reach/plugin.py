@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab.board import Board, Result
+from armvisor_lab.boards.board import Board, Result
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Progress, artefacts, on_board
 from armvisor_lab.reach.cores import Core

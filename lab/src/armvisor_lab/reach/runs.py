@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from armvisor_lab.board import Board
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.initramfs import Module
+from armvisor_lab.boards.results import instructions, parse
 from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Progress, artefacts, vms
-from armvisor_lab.initramfs import Module
 from armvisor_lab.reach import plugin
 from armvisor_lab.reach.cores import Core
 from armvisor_lab.reach.plugin import Model, Section
-from armvisor_lab.results import instructions, parse
 
 SMALL, HUGE = 12, 21
 _PAGES = {"small": SMALL, "huge": HUGE}

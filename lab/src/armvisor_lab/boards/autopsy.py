@@ -11,7 +11,7 @@ here waits for it.
 import json
 from collections.abc import Callable
 
-from armvisor_lab.machine import Channel
+from armvisor_lab.boards.machine import Channel
 
 # Stacks of the running CPUs, and of the tasks that wait in the kernel.
 _KEYS = "lw"

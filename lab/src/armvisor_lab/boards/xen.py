@@ -27,12 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import logs
 from armvisor_lab.archive import kernels, kimage
 from armvisor_lab.archive.packages import Package, Packages, Progress
-from armvisor_lab.board import Board
+from armvisor_lab.boards import logs
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.machine import Channel, Deadline, Machine, find_qemu
 from armvisor_lab.errors import LabError
-from armvisor_lab.machine import Channel, Deadline, Machine, find_qemu
 
 _META, _PATTERN = "xen-system-arm64", r"^xen-hypervisor-\d"
 _OPTIONS = (

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from armvisor_lab import logs, splat
-from armvisor_lab.board import Board
+from armvisor_lab.boards import logs, splat
+from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.machine import Channel, Deadline, Machine
 from armvisor_lab.errors import LabError
-from armvisor_lab.machine import Channel, Deadline, Machine
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from armvisor_lab import paths
 from armvisor_lab.archive.kernels import Kernel
 from armvisor_lab.archive.kmodules import Modules, canonical, own_dependencies, plain
 from armvisor_lab.archive.packages import Packages
-from armvisor_lab.cpio import Cpio
+from armvisor_lab.boards.cpio import Cpio
 from armvisor_lab.errors import LabError
 
 # What the channels need; built into some kernels, modules in others.
@@ -83,7 +83,7 @@ def _identity(path: Path) -> tuple[str, int, int]:
 @lru_cache
 def _base() -> bytes:
     package = Packages(BUSYBOX_SUITE).get("busybox-static")
-    init = resources.files("armvisor_lab").joinpath("board-init.sh").read_bytes()
+    init = resources.files("armvisor_lab.boards").joinpath("board-init.sh").read_bytes()
     key = package.file.encode() + b"\0" + init
     if (data := _cached("base", key)) is not None:
         return data

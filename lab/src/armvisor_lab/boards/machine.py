@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO
 
-from armvisor_lab.clock import Clock
+from armvisor_lab.boards.clock import Clock
 from armvisor_lab.errors import LabError
 
 Receive = Callable[[bytes], None]

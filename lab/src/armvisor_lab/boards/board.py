@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Emulated Arm boards: run a command on a stock kernel, with EL2 or without.
 
-    from armvisor_lab.board import Board
+    from armvisor_lab.boards.board import Board
     result = Board(el2=True, files={"/bin/armvisor": Path("…")}).run(["armvisor", "--version"])
     result.status, result.stdout, result.failure, result.console
 
@@ -18,14 +18,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armvisor_lab import autopsy, initramfs, logs, paths, splat
+from armvisor_lab import paths
 from armvisor_lab.archive import kernels
 from armvisor_lab.archive.kernels import Kernel
-from armvisor_lab.autopsy import Autopsy
-from armvisor_lab.clock import Clock
+from armvisor_lab.boards import autopsy, initramfs, logs, splat
+from armvisor_lab.boards.autopsy import Autopsy
+from armvisor_lab.boards.clock import Clock
+from armvisor_lab.boards.initramfs import Module
+from armvisor_lab.boards.machine import Channel, Deadline, Machine, Receive, descriptor_path
 from armvisor_lab.errors import LabError, remedy
-from armvisor_lab.initramfs import Module
-from armvisor_lab.machine import Channel, Deadline, Machine, Receive, descriptor_path
 
 CPUS = ("cortex-a72", "cortex-a76", "neoverse-n1", "max")
 
