@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.boards.board import CPUS, Board, Result, forwardable_stdin, tail
+from armvisor_lab.boards.board import CPUS, Board, Result, describe, forwardable_stdin, tail
 from armvisor_lab.errors import LabError
 
 _STATUSES = """\
@@ -165,20 +165,4 @@ def _as_json(board: Board, command: list[str], result: Result) -> dict[str, Any]
         "seconds": round(result.seconds, 3),
         "console_log": str(result.log),
         "board": describe(board, result.kernel),
-    }
-
-
-def describe(board: Board, kernel: kernels.Kernel) -> dict[str, Any]:
-    """A board as figures and reports state it."""
-    return {
-        "el2": board.el2,
-        "cpu": board.cpu,
-        "smp": board.smp,
-        "memory_mib": board.memory,
-        "count": board.count,
-        "append": board.append,
-        "kernel": kernel.release,
-        "kernel_role": kernel.role,
-        "kernel_version": kernel.version,
-        "packages": list(kernel.packages),
     }

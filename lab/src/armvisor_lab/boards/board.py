@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from armvisor_lab import paths
 from armvisor_lab.archive import kernels
@@ -372,6 +373,22 @@ def _tee(store: bytearray, also: Receive | None) -> Receive:
             also(data)
 
     return receive
+
+
+def describe(board: Board, kernel: Kernel) -> dict[str, Any]:
+    """A board as figures and reports state it; memory in MiB."""
+    return {
+        "el2": board.el2,
+        "cpu": board.cpu,
+        "smp": board.smp,
+        "memory_mib": board.memory,
+        "count": board.count,
+        "append": board.append,
+        "kernel": kernel.release,
+        "kernel_role": kernel.role,
+        "kernel_version": kernel.version,
+        "packages": list(kernel.packages),
+    }
 
 
 def tail(console: str, lines: int = 30) -> str:

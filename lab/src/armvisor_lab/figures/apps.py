@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 
-from armvisor_lab.boards.board import Board, Disk, Result
-from armvisor_lab.cli_board import describe
+from armvisor_lab.boards.board import Board, Disk, Result, describe
 from armvisor_lab.figures import Measurement, Outcome, Progress, applications, artefacts, vms
 from armvisor_lab.figures.ways import ADDRESS, GUEST_ADDRESS, Way
 

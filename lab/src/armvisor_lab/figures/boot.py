@@ -22,10 +22,9 @@ from pathlib import Path
 from statistics import fmean
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.board import Board, describe
 from armvisor_lab.boards.direct import Boot, boot
 from armvisor_lab.boards.results import all_instructions, until_power_off
-from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import (
     Marked,

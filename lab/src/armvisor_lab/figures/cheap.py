@@ -11,7 +11,7 @@ the classes of the ARMvisor paper's Table 7, all together but the host's own int
 host whose own mappings are global, as the board's are (docs/tlb.md).
 """
 
-from armvisor_lab.cli_board import describe
+from armvisor_lab.boards.board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, lat, vms
 from armvisor_lab.figures.hosts import SWITCHES

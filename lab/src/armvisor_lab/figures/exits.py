@@ -26,8 +26,8 @@ ready.
 
 from functools import partial
 
+from armvisor_lab.boards.board import describe
 from armvisor_lab.boards.results import count, instructions
-from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
     Measurement,

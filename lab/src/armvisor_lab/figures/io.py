@@ -17,9 +17,8 @@ all the same, by armvisor_bounce.ko in that mode (`areas` is what the kernel's s
 from functools import partial
 from statistics import fmean, median
 
-from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.board import Board, describe
 from armvisor_lab.boards.results import all_instructions, count
-from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
     Measurement,

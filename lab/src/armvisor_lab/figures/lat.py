@@ -13,9 +13,8 @@ from dataclasses import replace
 from functools import partial
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.boards.board import CPUS, Board
+from armvisor_lab.boards.board import CPUS, Board, describe
 from armvisor_lab.boards.results import count, instructions
-from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
     Measurement,

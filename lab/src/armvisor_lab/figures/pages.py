@@ -10,8 +10,8 @@ are not the guest's own. Of one board and one VM each, from start to power-off.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from armvisor_lab.boards.board import describe
 from armvisor_lab.boards.results import all_counts
-from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, vms
 

@@ -12,8 +12,8 @@ CPUs, of which some is done side by side on silicon.
 from collections.abc import Sequence
 from functools import partial
 
+from armvisor_lab.boards.board import describe
 from armvisor_lab.boards.results import count, instructions
-from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
     Measurement,

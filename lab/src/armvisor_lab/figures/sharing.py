@@ -12,9 +12,8 @@ for what must not depend on a VM's size. pKVM does the same in the guest's stage
 from dataclasses import dataclass
 from functools import partial
 
-from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.board import Board, describe
 from armvisor_lab.boards.results import count, instructions
-from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
     Measurement,

@@ -26,9 +26,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.board import Board, describe
 from armvisor_lab.boards.results import all_counts, all_instructions, count, instructions
-from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
     Measurement,

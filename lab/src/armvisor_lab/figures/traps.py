@@ -14,8 +14,8 @@ traps are taken off.
 
 from collections.abc import Mapping, Sequence
 
+from armvisor_lab.boards.board import describe
 from armvisor_lab.boards.results import count
-from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, cheap, lat, vms
 

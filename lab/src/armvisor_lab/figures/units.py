@@ -11,8 +11,8 @@ is two writes, to spaces that are in turns, `other-space` the same to one that w
 
 from functools import partial
 
+from armvisor_lab.boards.board import describe
 from armvisor_lab.boards.results import count, instructions
-from armvisor_lab.cli_board import describe
 from armvisor_lab.figures import (
     Marked,
     Measurement,

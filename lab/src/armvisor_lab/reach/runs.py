@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.board import Board, describe
 from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.boards.results import instructions, parse
-from armvisor_lab.cli_board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Progress, artefacts, vms
 from armvisor_lab.reach import plugin
