@@ -11,8 +11,8 @@ import subprocess
 import pytest
 from built import HANGS, TOP, make, module
 
-from armvisor_lab import login
 from armvisor_lab.boards.board import Result
+from armvisor_lab.cli import login
 
 pytestmark = pytest.mark.conformance
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from browser import TOP, Browser
 
-from armvisor_lab.cli_report import write_demo
+from armvisor_lab.cli.report import write_demo
 from armvisor_lab.figures import lat, run
 from armvisor_lab.model import published
 

@@ -12,7 +12,7 @@ from armvisor_lab import cli
 from armvisor_lab.boards import machine
 from armvisor_lab.boards.board import EXIT_USAGE, Board, Disk
 from armvisor_lab.boards.initramfs import Module
-from armvisor_lab.cli_board import file_pair, memory_size
+from armvisor_lab.cli.board import file_pair, memory_size
 from armvisor_lab.errors import LabError
 
 

@@ -5,7 +5,11 @@ import json
 
 import pytest
 
-from armvisor_lab import cli, cli_bench, cli_model, cli_reach, demo, paths
+from armvisor_lab import cli, paths
+from armvisor_lab.cli import bench as cli_bench
+from armvisor_lab.cli import demo
+from armvisor_lab.cli import model as cli_model
+from armvisor_lab.cli import reach as cli_reach
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, exits, run
 

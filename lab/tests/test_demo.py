@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab import cli, paths, records, timetable
-from armvisor_lab.demo import Console, Ran, show, write_page
+from armvisor_lab.cli.demo import Console, Ran, show, write_page
 from armvisor_lab.report import demo as demo_page
 
 CLASSES = (

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from armvisor_lab.login import CLIENTS, Plain, script
+from armvisor_lab.cli.login import CLIENTS, Plain, script
 
 
 def test_a_console_is_shown_without_what_moves_a_cursor():

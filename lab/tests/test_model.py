@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from armvisor_lab import cli, cli_model, paths
+from armvisor_lab import cli, paths
 from armvisor_lab.boards import machine
+from armvisor_lab.cli import model as cli_model
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import run, units
 from armvisor_lab.figures.classes import Classes

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from armvisor_lab import cli_bench, paths, records
+from armvisor_lab import paths, records
+from armvisor_lab.cli import bench as cli_bench
 from armvisor_lab.figures import run
 from armvisor_lab.report import reference
 

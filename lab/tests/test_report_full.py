@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from armvisor_lab import cli_bench, cli_reach, records
+from armvisor_lab import records
+from armvisor_lab.cli import bench as cli_bench
+from armvisor_lab.cli import reach as cli_reach
 from armvisor_lab.figures import lat, run
 from armvisor_lab.model import published as predicted
 from armvisor_lab.model.rows import CONFIGURATIONS

@@ -7,9 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import cli_figures, cli_model, cli_reach, demo, paths, records
-from armvisor_lab.cli_board import say
-from armvisor_lab.cli_report import write_report
+from armvisor_lab import paths, records
+from armvisor_lab.cli import demo
+from armvisor_lab.cli import figures as cli_figures
+from armvisor_lab.cli import model as cli_model
+from armvisor_lab.cli import reach as cli_reach
+from armvisor_lab.cli.board import say
+from armvisor_lab.cli.report import write_report
 from armvisor_lab.errors import LabError
 from armvisor_lab.reach import cores
 from armvisor_lab.report import reference

@@ -18,8 +18,8 @@ from typing import Any
 from armvisor_lab import paths, timetable
 from armvisor_lab.archive import kernels
 from armvisor_lab.boards.board import CPUS, Board, Result, describe, tail
-from armvisor_lab.cli_board import kernel_role, say
-from armvisor_lab.cli_report import write_demo
+from armvisor_lab.cli.board import kernel_role, say
+from armvisor_lab.cli.report import write_demo
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
 from armvisor_lab.figures.run import provenance, write

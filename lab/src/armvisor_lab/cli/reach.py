@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab import paths, side_by_side
-from armvisor_lab.cli_board import say
+from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures.run import provenance, write
 from armvisor_lab.reach import cores, plugin, runs, table

@@ -19,7 +19,7 @@ from armvisor_lab.archive import kernels, programs
 from armvisor_lab.archive.packages import Packages
 from armvisor_lab.boards.board import CPUS, Board, Disk, Result, tail
 from armvisor_lab.boards.initramfs import Module
-from armvisor_lab.cli_board import kernel_role, say
+from armvisor_lab.cli.board import kernel_role, say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts
 
@@ -48,7 +48,7 @@ _DRAWN = re.compile(rb"\x1b(\[[0-9;?=!]*[A-Za-z]|[()][A-Z0-9]|\][0-9;]*(\x07|\x1
 def files(client: str) -> dict[str, Path | bytes]:
     """What a board needs to run the Debian disk under a client."""
     found: dict[str, Path | bytes] = {
-        FUNCTIONS: resources.files("armvisor_lab").joinpath("login.sh").read_bytes(),
+        FUNCTIONS: resources.files("armvisor_lab.cli").joinpath("login.sh").read_bytes(),
         "/root/key": artefacts.disk()["key"],
     }
     wanted = [("openssh-client", "usr/bin/ssh")]

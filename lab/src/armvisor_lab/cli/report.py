@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab import paths, records
-from armvisor_lab.cli_board import say
+from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.report import build, page, reference, text
 from armvisor_lab.report import demo as demo_page

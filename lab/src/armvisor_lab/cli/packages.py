@@ -7,7 +7,7 @@ from typing import Any
 from armvisor_lab.archive import debugkernel, kernels
 from armvisor_lab.archive.apt import SUITES
 from armvisor_lab.archive.packages import Packages, fetched
-from armvisor_lab.cli_board import kernel_role, say
+from armvisor_lab.cli.board import kernel_role, say
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:

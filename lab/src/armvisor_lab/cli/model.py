@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab import paths, side_by_side
-from armvisor_lab.cli_board import say
+from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.figures import run
 from armvisor_lab.model import cycles, published, record, rows, tables

@@ -5,8 +5,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from armvisor_lab import cli_compare, paths, side_by_side
-from armvisor_lab.cli_board import say
+from armvisor_lab import paths, side_by_side
+from armvisor_lab.cli import compare as cli_compare
+from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import bounds, classes, run
 from armvisor_lab.reach import cores, table

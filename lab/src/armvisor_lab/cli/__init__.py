@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The command `lab`: its sub-commands, and what an error looks like."""
+"""The command `lab`: its sub-commands, a module each, and what an error looks like."""
 
 import argparse
 import signal
@@ -7,28 +7,27 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from armvisor_lab import (
-    cli_bench,
-    cli_board,
-    cli_compare,
-    cli_docs,
-    cli_figures,
-    cli_model,
-    cli_packages,
-    cli_reach,
-    cli_report,
-    demo,
-    login,
-)
 from armvisor_lab.boards.board import EXIT_USAGE
+from armvisor_lab.cli import (
+    bench,
+    board,
+    compare,
+    demo,
+    docs,
+    figures,
+    login,
+    model,
+    packages,
+    reach,
+    report,
+)
+from armvisor_lab.cli.arguments import Parser, Version
 from armvisor_lab.errors import LabError
-from armvisor_lab.parser import Parser, Version
 
 EXIT_INTERRUPTED = 130
 
 _COMMANDS = (
-    cli_board, cli_packages, cli_figures, cli_reach, cli_model, cli_bench, cli_report,
-    cli_compare, cli_docs, demo, login,
+    board, packages, figures, reach, model, bench, report, compare, docs, demo, login,
 )  # fmt: skip
 
 _EXAMPLES = """\

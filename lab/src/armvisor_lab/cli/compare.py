@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab import paths, records, side_by_side
-from armvisor_lab.cli_board import say
+from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import beside, hosts, run
 from armvisor_lab.report import columns, compare
