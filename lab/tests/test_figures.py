@@ -286,8 +286,8 @@ def test_libraries_of_a_program_are_found_in_turn(tmp_path, monkeypatch):
 def test_forks_are_as_many_as_the_program_makes():
     """`traps.nothing` divides by them."""
     tools = paths.checkout() / "guests/tools"
-    rounds = re.search(r"^#define ROUNDS (\d+)$", (tools / "lat.c").read_text(), re.MULTILINE)
+    rounds = re.search(r"^#define ROUNDS (\d+)$", (tools / "lat/main.c").read_text(), re.MULTILINE)
     row = r'\{ "fork-exec", NULL, run_exec, NULL, (\d+) \}'
-    loops = re.search(row, (tools / "lat_processes.c").read_text())
+    loops = re.search(row, (tools / "lat/processes.c").read_text())
     assert rounds and loops
     assert int(rounds[1]) * int(loops[1]) + 1 == cheap._FORKS

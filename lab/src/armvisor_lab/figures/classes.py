@@ -22,7 +22,7 @@ from armvisor_lab.reach import plugin
 from armvisor_lab.reach.cores import Core
 from armvisor_lab.reach.plugin import Counts, Model, Section
 
-ROUNDS = Spot.rounds  # of guests/tools/lat.c and guests/bare/cost.c
+ROUNDS = Spot.rounds  # of guests/tools/lat/main.c and guests/bare/cost.c
 _STAGE2 = {"kvm": 21, "xen": 21}
 _WALKS = ("lookups", "l1_misses", "walks", "refs")
 # By how much the clock may differ: a round's own counter reads, in instructions and all, and

@@ -18,7 +18,7 @@ struct lat_row {
 	uint64_t loops;
 };
 
-/* lat_calls.c, lat_processes.c and so on; each ends with a row without name */
+/* calls.c, processes.c and so on; each ends with a row without name */
 extern const struct lat_row lat_calls[];
 extern const struct lat_row lat_processes[];
 extern const struct lat_row lat_context[];

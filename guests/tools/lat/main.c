@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/mark.h"
-#include "counter.h"
-#include "layout.h"
+#include "../../lib/mark.h"
+#include "../counter.h"
+#include "../layout.h"
 
 #define ROUNDS 7
 #define MOST_ROUNDS 1000
