@@ -35,14 +35,14 @@ struct row {
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* private_ways.c and its like; each ends with a row without name. */
+/* ways.c and its like; each ends with a row without name. */
 extern const struct row ways[];
 extern const struct row calls[];
 extern const struct row limits[];
 extern const struct row sharers[];
 extern const struct row sieges[];
 
-/* private_measured.c */
+/* measured.c */
 void try_measured(struct subject *subject, char *said);
 
 /* Makes a VM and its memory, or fails; frees both. */

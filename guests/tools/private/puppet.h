@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kvm_new.h"
+#include "../kvm_new.h"
 
 #define PUPPET_PAGE	4096UL
 #define PUPPET_SIZE	(2UL << 20)	/* of its memory */
