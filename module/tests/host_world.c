@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A host for mmu/'s kernel side: rules in host_world.h. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host_world.h"
+
+/* Single pages first, then blocks. */
+#define SINGLES		12288
+#define BLOCKS		8
+#define PAGES		(SINGLES + BLOCKS * BLOCK_PAGES)
+#define RAM		0x100000000ULL
+#define PTES_OF_PAGE	512
+
+static u8 ram[PAGES][PAGE_SIZE] __aligned(4096);
+static struct page pages[PAGES];
+static unsigned int next_page;
+static struct vmm_page vmm[VMM_PAGES];
+static bool block_used[BLOCKS];
+static struct mmu_notifier *notifier;
+static struct mm_struct mm;
+
+struct task_struct fake_task = { .mm = &mm };
+struct page fake_zero_page;
+struct shrinker fake_shrinker;
+void (*host_others)(void);
+int host_allocs;
+unsigned int host_lock_busy, host_sigbus;
+
+static unsigned int locks, allocated;
+static int faults_disabled;
+static bool others_run;
+
+void fake_failed(const char *file, int line, const char *cond)
+{
+	fprintf(stderr, "%s:%d: required %s\n", file, line, cond);
+	abort();
+}
+
+/* ---- pages ------------------------------------------------------------------- */
+
+u64 fake_page_to_phys(const struct page *page)
+{
+	return RAM + (page - pages) * PAGE_SIZE;
+}
+
+struct page *page_at(u64 pa)
+{
+	return pa - RAM < sizeof(ram) ? &pages[(pa - RAM) / PAGE_SIZE] : NULL;
+}
+
+void *fake_phys_to_virt(u64 pa)
+{
+	REQUIRE(page_at(pa));
+	return (void *)((uintptr_t)&ram[(pa - RAM) / PAGE_SIZE][pa % PAGE_SIZE] | FAKE_KERNEL_HALF);
+}
+
+u64 fake_virt_to_phys(const volatile void *at)
+{
+	u64 offset = (u8 *)fake_kva(at) - ram[0];
+
+	return offset < sizeof(ram) ? RAM + offset : (u64)fake_kva(at);
+}
+
+struct page *fake_virt_to_page(const void *at)
+{
+	return page_at(fake_virt_to_phys(at));
+}
+
+static u8 *memory_of(const struct page *page)
+{
+	return ram[page - pages];
+}
+
+/* The page that is dirty or not for all pages of a block. */
+static struct page *head_of(struct page *page)
+{
+	unsigned int n = page - pages;
+
+	return n < SINGLES ? page : &pages[n - (n - SINGLES) % BLOCK_PAGES];
+}
+
+void fake_set_dirty(struct page *page)
+{
+	head_of(page)->dirty = true;
+}
+
+bool page_dirty(const struct page *page)
+{
+	return head_of((struct page *)page)->dirty;
+}
+
+/* In turn, so that a page that was given back is somebody else's only later. */
+struct page *host_new_page(void)
+{
+	unsigned int n;
+
+	for (n = 0; n < SINGLES; n++) {
+		struct page *page = &pages[next_page++ % SINGLES];
+
+		if (page->used || page->refs)
+			continue;
+		*page = (struct page) { .used = true };
+		memset(memory_of(page), 0, PAGE_SIZE);
+		return page;
+	}
+	return NULL;
+}
+
+void host_give_page(struct page *page)
+{
+	page->used = false;
+}
+
+/* ---- the VMM's address space -------------------------------------------------- */
+
+struct vmm_page *vmm_page(unsigned long hva)
+{
+	unsigned long n = (hva - VMM_BASE) / PAGE_SIZE;
+
+	return hva >= VMM_BASE && n < VMM_PAGES ? &vmm[n] : NULL;
+}
+
+static unsigned long hva_of(const struct vmm_page *v)
+{
+	return VMM_BASE + (v - vmm) * PAGE_SIZE;
+}
+
+void vmm_map(unsigned long hva, u64 npages)
+{
+	u64 i;
+
+	for (i = 0; i < npages; i++)
+		vmm_page(hva + i * PAGE_SIZE)->mapped = true;
+}
+
+/* A change of a range, with the notifier around it. */
+static struct mmu_notifier_range begin(unsigned long hva, u64 npages)
+{
+	struct mmu_notifier_range range = {
+		.start = hva, .end = hva + npages * PAGE_SIZE, .may_block = true,
+	};
+
+	if (notifier)
+		REQUIRE(!notifier->ops->invalidate_range_start(notifier, &range));
+	return range;
+}
+
+static void end(struct mmu_notifier_range range)
+{
+	if (notifier)
+		notifier->ops->invalidate_range_end(notifier, &range);
+}
+
+static void set_page(struct vmm_page *v, struct page *page)
+{
+	if (v->page && page)
+		memcpy(memory_of(page), memory_of(v->page), PAGE_SIZE);
+	if (v->page && v->page - pages < SINGLES)
+		host_give_page(v->page);
+	v->page = page;
+	v->huge = false;
+}
+
+static unsigned long block_of(unsigned long hva)
+{
+	return hva & PMD_MASK;
+}
+
+void vmm_split(unsigned long hva)
+{
+	unsigned long first = block_of(hva), at;
+	struct mmu_notifier_range range;
+	struct page *page, *from;
+
+	if (!vmm_page(hva)->huge)
+		return;
+	range = begin(first, BLOCK_PAGES);
+	block_used[(vmm_page(first)->page - pages - SINGLES) / BLOCK_PAGES] = false;
+	for (at = first; at < first + PMD_SIZE; at += PAGE_SIZE) {
+		from = vmm_page(at)->page;
+		page = host_new_page();
+		REQUIRE(page);
+		page->dirty = page_dirty(from);
+		page->coherent = false;
+		set_page(vmm_page(at), page);
+	}
+	end(range);
+}
+
+void vmm_unmap(unsigned long hva, u64 npages)
+{
+	struct mmu_notifier_range range;
+	u64 i;
+
+	for (i = 0; i < npages; i++)
+		vmm_split(hva + i * PAGE_SIZE);
+	range = begin(hva, npages);
+	for (i = 0; i < npages; i++) {
+		struct vmm_page *v = vmm_page(hva + i * PAGE_SIZE);
+
+		set_page(v, NULL);
+		*v = (struct vmm_page) {};
+	}
+	end(range);
+}
+
+void vmm_migrate(unsigned long hva)
+{
+	struct vmm_page *v = vmm_page(hva);
+	struct mmu_notifier_range range;
+	struct page *page;
+
+	if (!v->present)
+		return;
+	vmm_split(hva);
+	/* Somebody holds it. */
+	if (v->page->refs)
+		return;
+	page = host_new_page();
+	if (!page)
+		return;
+	range = begin(hva, 1);
+	page->dirty = page_dirty(v->page);
+	set_page(v, page);
+	end(range);
+}
+
+void vmm_swap_out(unsigned long hva)
+{
+	struct vmm_page *v = vmm_page(hva);
+	struct mmu_notifier_range range;
+
+	if (!v->present)
+		return;
+	vmm_split(hva);
+	range = begin(hva, 1);
+	v->present = v->writable = false;
+	end(range);
+}
+
+static void change(unsigned long hva, bool clean)
+{
+	struct vmm_page *v = vmm_page(hva);
+	struct mmu_notifier_range range;
+
+	if (!v->present)
+		return;
+	vmm_split(hva);
+	range = begin(hva, 1);
+	v->writable = false;
+	if (clean)
+		v->page->dirty = false;
+	end(range);
+}
+
+void vmm_write_protect(unsigned long hva)
+{
+	change(hva, false);
+}
+
+void vmm_clean(unsigned long hva)
+{
+	change(hva, true);
+}
+
+bool vmm_collapse(unsigned long hva)
+{
+	unsigned long first = block_of(hva), at;
+	struct vmm_page *v = vmm_page(first);
+	struct mmu_notifier_range range;
+	unsigned int b, i;
+
+	for (b = 0; b < BLOCKS && (block_used[b] || pages[SINGLES + b * BLOCK_PAGES].refs); b++)
+		;
+	if (b == BLOCKS || !v || v->huge)
+		return false;
+	for (i = 0; i < BLOCK_PAGES; i++)
+		if (!v[i].mapped || (v[i].page && v[i].page->refs))
+			return false;
+	block_used[b] = true;
+	range = begin(first, BLOCK_PAGES);
+	memset(ram[SINGLES + b * BLOCK_PAGES], 0, PMD_SIZE);
+	for (i = 0, at = first; i < BLOCK_PAGES; i++, at += PAGE_SIZE) {
+		struct page *page = &pages[SINGLES + b * BLOCK_PAGES + i];
+
+		*page = (struct page) { .used = true };
+		set_page(&v[i], page);
+		v[i].huge = v[i].present = v[i].writable = true;
+	}
+	end(range);
+	return true;
+}
+
+bool vmm_age(unsigned long hva, bool clear)
+{
+	if (!clear)
+		return notifier->ops->test_young(notifier, &mm, hva);
+	return notifier->ops->clear_young(notifier, &mm, hva, hva + PAGE_SIZE);
+}
+
+void vmm_poison(unsigned long hva)
+{
+	struct vmm_page *v = vmm_page(hva);
+
+	vmm_swap_out(hva);
+	if (v->page)
+		v->page->bad = true;
+}
+
+/* Make it present, and writable if asked. False: there is nothing, or nothing good. */
+static bool fault_in(struct vmm_page *v, bool write)
+{
+	if (!v || !v->mapped || (v->page && v->page->bad))
+		return false;
+	if (!v->present) {
+		/* From swap, to another page. */
+		struct page *page = host_new_page();
+
+		if (!page)
+			return false;
+		page->dirty = v->page && page_dirty(v->page);
+		set_page(v, page);
+		v->present = true;
+		v->writable = write || (v - vmm) % 3;
+	}
+	if (write && !v->writable) {
+		/* Copied, or made writable where it is. */
+		if ((v - vmm) % 2)
+			vmm_migrate(hva_of(v));
+		v->writable = true;
+	}
+	return true;
+}
+
+void *fake_user(unsigned long hva, bool write)
+{
+	struct vmm_page *v = vmm_page(hva);
+
+	if (faults_disabled ? !v || !v->present || (write && !v->writable) : !fault_in(v, write))
+		return NULL;
+	return memory_of(v->page) + hva % PAGE_SIZE;
+}
+
+u64 *vmm_word(unsigned long hva)
+{
+	struct vmm_page *v = vmm_page(hva);
+
+	return fault_in(v, true) ? (u64 *)(memory_of(v->page) + hva % PAGE_SIZE) : NULL;
+}
+
+const u64 *vmm_peek(unsigned long hva)
+{
+	static const u64 zeroes[PTES_OF_PAGE];
+	const struct vmm_page *v = vmm_page(hva);
+
+	return v && v->page ? (u64 *)(memory_of(v->page) + hva % PAGE_SIZE) :
+			      &zeroes[hva % PAGE_SIZE / 8];
+}
+
+unsigned long copy_from_user(void *to, const void __user *from, unsigned long n)
+{
+	const void *at = fake_user((unsigned long)from, false);
+
+	REQUIRE(offset_in_page(from) + n <= PAGE_SIZE);
+	if (at)
+		memcpy(to, at, n);
+	return at ? 0 : n;
+}
+
+unsigned long copy_to_user(void __user *to, const void *from, unsigned long n)
+{
+	void *at = fake_user((unsigned long)to, true);
+
+	REQUIRE(offset_in_page(to) + n <= PAGE_SIZE);
+	if (at)
+		memcpy(at, from, n);
+	return at ? 0 : n;
+}
+
+int get_user_pages_fast_only(unsigned long hva, int n, unsigned int flags, struct page **to)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		const struct vmm_page *v = vmm_page(hva + i * PAGE_SIZE);
+
+		if (!v || !v->present || (flags & FOLL_WRITE && !v->writable))
+			break;
+		to[i] = v->page;
+		to[i]->refs++;
+	}
+	return i;
+}
+
+long get_user_pages_fast(unsigned long hva, int n, unsigned int flags, struct page **to)
+{
+	REQUIRE(!faults_disabled && !locks && n == 1);
+	fake_meanwhile();
+	if (!fault_in(vmm_page(hva), flags & FOLL_WRITE))
+		return -EFAULT;
+	REQUIRE(get_user_pages_fast_only(hva, n, flags, to) == 1);
+	/* Held, but it need not be there any more. */
+	fake_meanwhile();
+	return 1;
+}
+
+long get_user_pages_unlocked(unsigned long hva, int n, struct page **to, unsigned int flags)
+{
+	const struct vmm_page *v = vmm_page(hva);
+
+	if (v && v->page && v->page->bad)
+		return -EHWPOISON;
+	return get_user_pages_fast(hva, n, 0, to);
+}
+
+void send_sig_mceerr(int code, void __user *at, short shift, struct task_struct *task)
+{
+	host_sigbus++;
+}
+
+pgd_t *fake_table(unsigned long hva)
+{
+	static pgd_t tables[8];
+	static unsigned int next;
+	pgd_t *table = &tables[next++ % ARRAY_SIZE(tables)];
+
+	table->hva = hva;
+	return table;
+}
+
+bool pmd_leaf(pmd_t pmd)
+{
+	const struct vmm_page *v = vmm_page(pmd.hva);
+
+	return v && v->huge;
+}
+
+u64 pmd_pfn(pmd_t pmd)
+{
+	return fake_page_to_phys(vmm_page(pmd.hva)->page) >> PAGE_SHIFT;
+}
+
+bool pmd_access_permitted(pmd_t pmd, bool write)
+{
+	const struct vmm_page *v = vmm_page(pmd.hva);
+
+	return v->present && (v->writable || !write);
+}
+
+void fake_clean_instructions(unsigned long va, size_t size)
+{
+	struct page *page = fake_virt_to_page((void *)va);
+
+	if (page)
+		page->coherent = true;
+}
+
+int mmu_notifier_register(struct mmu_notifier *mn, struct mm_struct *mm)
+{
+	notifier = mn;
+	return 0;
+}
+
+void mmu_notifier_unregister(struct mmu_notifier *mn, struct mm_struct *mm)
+{
+	REQUIRE(notifier == mn);
+	notifier = NULL;
+}
+
+void fake_tlbi(const char *op, ...)
+{
+}
+
+/* ---- allocations ---------------------------------------------------------------- */
+
+void *fake_alloc(size_t size, gfp_t how)
+{
+	void *mem;
+
+	if (how & GFP_KERNEL)
+		fake_may_sleep();
+	if (!host_allocs)
+		return NULL;
+	host_allocs -= host_allocs > 0;
+	mem = aligned_alloc(size % PAGE_SIZE ? 16 : PAGE_SIZE, ALIGN(max(size, 1UL), 16));
+	memset(mem, 0, size);
+	allocated++;
+	return mem;
+}
+
+void fake_free(const void *mem)
+{
+	if (!mem)
+		return;
+	REQUIRE(allocated);
+	allocated--;
+	free((void *)mem);
+}
+
+unsigned long host_shrink(unsigned long wanted)
+{
+	struct shrink_control sc = { .nr_to_scan = wanted };
+	unsigned long freed;
+
+	if (fake_shrinker.count_objects(&fake_shrinker, &sc) == SHRINK_EMPTY)
+		return 0;
+	freed = fake_shrinker.scan_objects(&fake_shrinker, &sc);
+	return freed == SHRINK_STOP ? 0 : freed;
+}
+
+/* ---- threads --------------------------------------------------------------------- */
+
+void fake_meanwhile(void)
+{
+	int disabled = faults_disabled;
+
+	if (!host_others || others_run || locks)
+		return;
+	others_run = true;
+	faults_disabled = 0;
+	host_others();
+	faults_disabled = disabled;
+	others_run = false;
+}
+
+void fake_may_sleep(void)
+{
+	REQUIRE(!locks && !faults_disabled);
+	fake_meanwhile();
+}
+
+void fake_pagefaults(int change)
+{
+	faults_disabled -= change;
+	REQUIRE(faults_disabled >= 0);
+}
+
+bool fake_trylock(spinlock_t *lock)
+{
+	REQUIRE(!lock->held);
+	if (host_lock_busy) {
+		host_lock_busy--;
+		return false;
+	}
+	fake_meanwhile();
+	lock->held = 1;
+	locks++;
+	return true;
+}
+
+void fake_lock(spinlock_t *lock)
+{
+	host_lock_busy = 0;
+	REQUIRE(fake_trylock(lock));
+}
+
+void fake_unlock(spinlock_t *lock)
+{
+	REQUIRE(lock->held);
+	lock->held = 0;
+	locks--;
+	fake_meanwhile();
+}
+
+static struct {
+	bool begun, waits, ended;
+	sem_t go, come;
+	pthread_t thread;
+	void (*fn)(void);
+	struct srcu_struct *srcu;
+} other;
+
+/* Let the thread run until it ends, or waits. */
+static void go_on(void)
+{
+	int disabled = faults_disabled;
+	bool run = others_run;
+
+	/* What others do meanwhile is this thread. */
+	others_run = true;
+	faults_disabled = 0;
+	sem_post(&other.go);
+	sem_wait(&other.come);
+	faults_disabled = disabled;
+	others_run = run;
+	if (!other.ended)
+		return;
+	pthread_join(other.thread, NULL);
+	other.begun = false;
+}
+
+static void *run_other(void *arg)
+{
+	sem_wait(&other.go);
+	other.fn();
+	other.ended = true;
+	sem_post(&other.come);
+	return NULL;
+}
+
+void host_thread(void (*fn)(void))
+{
+	REQUIRE(!other.begun);
+	other.begun = true;
+	other.waits = other.ended = false;
+	other.fn = fn;
+	sem_init(&other.go, 0, 0);
+	sem_init(&other.come, 0, 0);
+	REQUIRE(!pthread_create(&other.thread, NULL, run_other, NULL));
+	go_on();
+}
+
+bool host_thread_waits(void)
+{
+	return other.begun && other.waits;
+}
+
+int fake_read_lock(struct srcu_struct *srcu)
+{
+	srcu->readers++;
+	fake_meanwhile();
+	return 0;
+}
+
+void fake_read_unlock(struct srcu_struct *srcu)
+{
+	REQUIRE(srcu->readers);
+	srcu->readers--;
+	if (!srcu->readers && other.begun && other.waits && other.srcu == srcu)
+		go_on();
+}
+
+void fake_synchronize(struct srcu_struct *srcu)
+{
+	fake_require(!locks && !faults_disabled);
+	if (!srcu->readers)
+		return;
+	/* Only the other thread may have readers to wait for. */
+	REQUIRE(other.begun && pthread_equal(other.thread, pthread_self()));
+	other.waits = true;
+	other.srcu = srcu;
+	sem_post(&other.come);
+	sem_wait(&other.go);
+	other.waits = false;
+	REQUIRE(!srcu->readers);
+}
+
+/* ---- begin and end ----------------------------------------------------------------- */
+
+void host_start(void)
+{
+	memset(pages, 0, sizeof(pages));
+	memset(vmm, 0, sizeof(vmm));
+	memset(block_used, 0, sizeof(block_used));
+	next_page = 0;
+	host_allocs = -1;
+	host_sigbus = host_lock_busy = 0;
+	host_others = NULL;
+}
+
+void host_end(void)
+{
+	unsigned int i;
+
+	REQUIRE(!locks && !faults_disabled && !notifier && !other.begun);
+	REQUIRE(!allocated);
+	for (i = 0; i < PAGES; i++)
+		REQUIRE(!pages[i].refs);
+}

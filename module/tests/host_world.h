@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The host that fake/host/kernel.h declares: its memory, a VMM's address space with an MMU
+ * notifier, and other threads, which run wherever the module's code lets them.
+ */
+#ifndef AV_TESTS_HOST_WORLD_H
+#define AV_TESTS_HOST_WORLD_H
+
+#include "lib/av_types.h"
+
+#define VMM_BASE	0x7000000000ULL
+#define VMM_PAGES	8192
+#define BLOCK_PAGES	512
+
+/* A page of the VMM's address space. */
+struct vmm_page {
+	bool mapped;		/* there is a mapping */
+	bool present, writable;	/* in the host's tables */
+	bool huge;		/* with its whole 2 MiB */
+	struct page *page;	/* or NULL: not used yet */
+};
+
+/* What other threads do; NULL: there are none. */
+extern void (*host_others)(void);
+/* Allocations that succeed until one fails; negative: all do. */
+extern int host_allocs;
+/* mmu_lock is taken by others for so many tries. */
+extern unsigned int host_lock_busy;
+/* SIGBUS was sent so often. */
+extern unsigned int host_sigbus;
+
+void host_start(void);
+/* Nothing is held, and nothing was lost. */
+void host_end(void);
+
+struct vmm_page *vmm_page(unsigned long hva);
+void vmm_map(unsigned long hva, u64 npages);
+/* The notifier is called for each of these, as the host does. */
+void vmm_unmap(unsigned long hva, u64 npages);
+void vmm_migrate(unsigned long hva);
+void vmm_swap_out(unsigned long hva);
+void vmm_write_protect(unsigned long hva);
+/* Write the page back: it is clean, and not writable. */
+void vmm_clean(unsigned long hva);
+/* Make 2 MiB one page, or pages again. False: no memory. */
+bool vmm_collapse(unsigned long hva);
+void vmm_split(unsigned long hva);
+/* Was the page used? clear: ask anew from now on. */
+bool vmm_age(unsigned long hva, bool clear);
+void vmm_poison(unsigned long hva);
+
+/* The VMM's own access. NULL: none is possible. */
+u64 *vmm_word(unsigned long hva);
+/* What is there, in memory or elsewhere; changes nothing. */
+const u64 *vmm_peek(unsigned long hva);
+
+bool page_dirty(const struct page *page);
+struct page *page_at(u64 pa);
+/* The host is short of memory, and takes pages back. Returns how many. */
+unsigned long host_shrink(unsigned long wanted);
+/* A page of a file; NULL: no memory. Its kernel address. */
+struct page *host_new_page(void);
+void host_give_page(struct page *page);
+
+/* Run a function in a thread that may wait for readers; it has ended, or waits, on return. */
+void host_thread(void (*fn)(void));
+/* Does one wait? */
+bool host_thread_waits(void);
+
+#endif /* AV_TESTS_HOST_WORLD_H */
