@@ -8,12 +8,13 @@ A run is a script; what it took from the host must be there again when the modul
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from built import TOP, make
 from guest_runs import MARK
+from shared_board import Part, run_parts
 
 from armvisor_lab.archive import kernels
 from armvisor_lab.boards.board import Board, Result
@@ -106,6 +107,8 @@ CASES = (
     # After all these a guest runs as ever.
     Case("annex-off", append="again=1"),
 )
+# One of those that differ by their seed only.
+FEW_CASES = tuple(case for case in CASES if case.append in ("", "seed=1", "again=1"))
 
 SIGTERM = 143
 
@@ -123,20 +126,22 @@ class Machine:
     timeout: float = 600
     modules: Sequence[str | Module] = field(default_factory=tuple)
 
-    def run(self, script: str, files: dict[str, Path | bytes]) -> Result:
-        """The script with the module loaded before and unloaded after it, if there is one."""
-        lines = ["set -e"]
+    def board(self, files: dict[str, Path | bytes]) -> Board:
         if self.module:
             files = files | {"/armvisor.ko": self.module}
-            lines += ["insmod /armvisor.ko", script, "rmmod armvisor"]
-        else:
-            lines += [script]
-        board = Board(
+        return Board(
             el2=not self.module, kernel=self.kernel, smp=self.smp, count=self.count,
             memory=2048, append=self.append, check_leaks=self.leaks, timeout=self.timeout,
-            modules=self.modules, files=files | {"/script": "\n".join(lines).encode()},
+            modules=self.modules, files=files,
         )  # fmt: skip
-        return board.run(["sh", "/script"])
+
+    def script(self, script: str) -> str:
+        """With the module loaded before and unloaded after it, if there is one."""
+        lines = ["insmod /armvisor.ko", script, "rmmod armvisor"] if self.module else [script]
+        return "\n".join(["set -e", *lines])
+
+    def run(self, script: str, files: dict[str, Path | bytes]) -> Result:
+        return self.board(files | {"/script": self.script(script).encode()}).run(["sh", "/script"])
 
 
 def swap_modules(kernel: str) -> tuple[str, ...]:
@@ -170,6 +175,27 @@ def hostile_vmm(machine: Machine, part: str, settings: str = "") -> Result:
         # Stock kernels can do both; the one with checkers has no sleep.
         assert "no CPU that could go off" not in text and "no clock that could" not in text
     return result
+
+
+def hostile_vmms(machine: Machine, parts: Mapping[str, str]) -> dict[str, Part]:
+    """Run parts of the hostile VMM (with their settings) on one board, each under the bookkeeper.
+
+    The first one runs before that, too: the host's caches then have grown. The module is loaded
+    anew for each.
+    """
+    once = {part: f"{settings} /hostile {part}" for part, settings in parts.items()}
+    scripts = {"before": machine.script(next(iter(once.values())))}
+    for part, line in once.items():
+        lines = [FIGURES, "figures", machine.script(line), "figures"]
+        scripts[part] = "\n".join(lines)
+    return run_parts(machine.board({"/hostile": programs() / "hostile"}), scripts)
+
+
+def assert_no_harm(part: Part) -> None:
+    """The host lived, and has what it had before."""
+    text = part.check()
+    assert text.count("\ndone\n") == 1, text
+    assert_comes_back(text)
 
 
 def fuzz_seconds(otherwise: int) -> int:

@@ -5,43 +5,63 @@ What the kernel's own checkers say to the same is test_debug_kernel.py's matter.
 also run on KVM, where they end alike.
 """
 
+from functools import cache
+
 import pytest
 from built import module
 from hostile_runs import (
     CASES,
+    FEW_CASES,
     NEWEST_PART,
     PARTS,
     Machine,
     assert_comes_back,
+    assert_no_harm,
     hostile_guests,
     hostile_vmm,
+    hostile_vmms,
 )
+from shared_board import Part
 
 HOSTS = [
     "stable",
     pytest.param("oldstable", marks=pytest.mark.conformance),
     pytest.param("newest", marks=pytest.mark.conformance),
 ]
-# The long ones are for `make test-conformance`, and so is the whole of those that `make test` has
-# for a moment.
+# The long ones have a board each, and are for `make test-conformance`; so is the whole of those
+# that `make test` has for a moment.
 LONG = ("processes", "many", "swap", "power")
-MOMENT = {"changed": "EXITS=5000", "protected": "SIEGE_MS=1000 SHARED=32768"}
-PART_ROWS = [
-    *(pytest.param(part, settings, id=f"{part}-for-a-moment") for part, settings in MOMENT.items()),
-    *(
-        pytest.param(
-            part, "", id=part, marks=pytest.mark.conformance if part in (*LONG, *MOMENT) else ()
-        )
-        for part in PARTS
-    ),
-]
+MOMENT = {
+    "memory": "PERCENT=20",
+    "arguments": "PERCENT=20",
+    "guests": "SEEDS=60",
+    "messages": "PERCENT=20",
+    "changed": "EXITS=3000",
+    "protected": "SIEGE_MS=300 SHARED=8192 PERCENT=20",
+}
+# The others share one.
+SHORT = {part: MOMENT.get(part, "") for part in PARTS if part not in LONG}
 
 
+@cache
+def short_parts(kernel: str) -> dict[str, Part]:
+    return hostile_vmms(Machine(kernel, module(kernel)), SHORT)
+
+
+@pytest.mark.xdist_group("hostile")
 @pytest.mark.parametrize("kernel", HOSTS)
-@pytest.mark.parametrize(("part", "settings"), PART_ROWS)
-def test_no_vmm_harms_the_host(part: str, settings: str, kernel: str):
-    """Memory taken away, files closed, processes killed and forked, wild arguments, many VMs."""
-    hostile_vmm(Machine(kernel, module(kernel)), part, settings)
+@pytest.mark.parametrize("part", SHORT)
+def test_no_vmm_harms_the_host(part: str, kernel: str):
+    """Memory taken away, files closed, wild arguments, pages that somebody holds, odd calls."""
+    assert_no_harm(short_parts(kernel)[part])
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("kernel", ("stable", "oldstable", "newest"))
+@pytest.mark.parametrize("part", (*LONG, *MOMENT))
+def test_no_vmm_harms_the_host_for_long(part: str, kernel: str):
+    """Processes killed and forked, many VMs, swap, sleep; a siege of seconds."""
+    hostile_vmm(Machine(kernel, module(kernel)), part)
 
 
 @pytest.mark.conformance
@@ -51,14 +71,14 @@ def test_no_vmm_harms_the_host_by_its_guest_memfd():
     assert "a guest_memfd" in result.text
 
 
-@pytest.mark.parametrize(
-    ("kernel", "seconds"),
-    [("stable", 1),
-     *(pytest.param(kernel, 2, marks=pytest.mark.conformance)
-       for kernel in ("stable", "oldstable", "newest"))],
-)  # fmt: skip
-def test_no_guest_harms_the_host(kernel: str, seconds: int):
-    hostile_guests(Machine(kernel, module(kernel)), CASES, seconds=seconds)
+def test_no_guest_harms_the_host():
+    hostile_guests(Machine("stable", module("stable")), FEW_CASES, seconds=1)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("kernel", ("stable", "oldstable", "newest"))
+def test_no_guest_harms_the_host_with_any_seed(kernel: str):
+    hostile_guests(Machine(kernel, module(kernel)), CASES, seconds=2)
 
 
 @pytest.mark.conformance

@@ -6,6 +6,7 @@
  * checks what it can see; that the host's log stays clean is the lab's to see.
  *
  *	hostile [PART...]	those parts, or all; ends with "done"
+ *	PERCENT=n		of what is done very often, so much
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,6 +21,16 @@
 
 /* Of this process and its children. */
 static int *failures;
+
+/* Until a wait is taken for a hang, on a machine that does much else. */
+#define PATIENCE_MS	600000
+
+int times(int n)
+{
+	int some = n * (int)number_of("PERCENT", 100) / 100;
+
+	return some > 1 ? some : 1;
+}
 
 void expect(bool condition, const char *what, ...)
 {
@@ -130,7 +141,7 @@ bool runner_progress(struct runner *r, unsigned long n)
 	unsigned long from = __atomic_load_n(&r->exits, __ATOMIC_ACQUIRE);
 	int ms;
 
-	for (ms = 0; ms < 30000; ms++) {
+	for (ms = 0; ms < PATIENCE_MS; ms++) {
 		if (__atomic_load_n(&r->exits, __ATOMIC_ACQUIRE) >= from + n)
 			return true;
 		if (__atomic_load_n(&r->error, __ATOMIC_ACQUIRE))
@@ -144,7 +155,7 @@ bool runner_ends(struct runner *r)
 {
 	int ms;
 
-	for (ms = 0; ms < 30000; ms++) {
+	for (ms = 0; ms < PATIENCE_MS; ms++) {
 		if (__atomic_load_n(&r->error, __ATOMIC_ACQUIRE))
 			return true;
 		usleep(1000);

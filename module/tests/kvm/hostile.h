@@ -37,7 +37,7 @@ void run_in_thread(struct runner *r);
 int stop_runner(struct runner *r);
 /* Wait until the guest has gone round n more times; false: it ended. */
 bool runner_progress(struct runner *r, unsigned long n);
-/* Wait at most some seconds for it to end by itself. */
+/* Wait for it to end by itself; false: it hangs. */
 bool runner_ends(struct runner *r);
 
 /* Private memory of GUEST_SIZE at a multiple of it. */
@@ -48,6 +48,9 @@ void *private_memory(void);
  */
 #define DISTURBANCES	8
 void disturb(const char *what, void *memory, void (*act)(char *memory, int round));
+
+/* Of what is usually done n times $PERCENT, or all; some are needed to see anything. */
+int times(int n);
 
 /* Say what went wrong and remember it. */
 __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *what, ...);

@@ -111,7 +111,7 @@ static void random_calls(void)
 	struct guest g;
 	int round;
 
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < times(20); round++) {
 		int raw;
 
 		new_guest(&g, guest_mmio, sizeof(guest_mmio));
@@ -130,7 +130,7 @@ static void random_calls_protected(void)
 	struct siege s;
 	int round, vcpu;
 
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < times(20); round++) {
 		if (!new_siege(&s, GUEST_SIZE))
 			return;
 		add_cpu(&s, guest_mmio, guest_mmio + ARRAY_SIZE(guest_mmio), 0, 0);
@@ -153,7 +153,7 @@ static void random_registers(void)
 	size_t i;
 	int round;
 
-	for (round = 0; round < 50; round++) {
+	for (round = 0; round < times(50); round++) {
 		memset(&r, 0, sizeof(r));
 		new_guest(&r.g, guest_writer, sizeof(guest_writer));
 		list = (void *)words;

@@ -81,7 +81,7 @@ static void punch(void)
 	struct runner r;
 	int file = file_runner(&r), i;
 
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < times(50); i++) {
 		if (fallocate(file, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0x1000,
 			      GUEST_SIZE - 0x1000))
 			die("fallocate");
@@ -101,7 +101,7 @@ static void drop(void)
 	int i;
 
 	start_runner(&r, guest_writer, sizeof(guest_writer));
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < times(100); i++) {
 		madvise((char *)r.g.memory + 0x1000, GUEST_SIZE - 0x1000, MADV_DONTNEED);
 		usleep(500);
 	}
@@ -158,7 +158,7 @@ static void move_slots(void)
 
 	start_runner(&r, guest_writer, sizeof(guest_writer));
 	memory = r.g.memory;
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < times(50); i++) {
 		set_slot(r.g.vm, 0x80000000, GUEST_SIZE, memory, 0);
 		usleep(500);
 		set_slot(r.g.vm, GUEST_BASE, GUEST_SIZE, memory, 0);

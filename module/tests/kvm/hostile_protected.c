@@ -174,7 +174,7 @@ static void sealed_while_written(void)
 	int round;
 	size_t i;
 
-	for (round = 0; round < 10; round++) {
+	for (round = 0; round < times(10); round++) {
 		if (!new_siege(&s, SMALL))
 			return;
 		add_cpu(&s, guest_reader, guest_reader_end, SIEGE_FIRST, 0);
@@ -394,7 +394,7 @@ static void bad_shared_memory(void)
 /* A VM's pages are the host's again when it has gone, whether or not it was sealed or shared. */
 static void nothing_kept(void)
 {
-	const size_t size = 16 << 20, rounds = 24;
+	const size_t size = 16 << 20, rounds = times(24);
 	struct siege s;
 	long before = 0;
 	size_t i;
