@@ -7,7 +7,7 @@
 #ifndef AV_TESTS_KVM_ITS_MACHINE_H
 #define AV_TESTS_KVM_ITS_MACHINE_H
 
-#include "conform.h"
+#include "lib.h"
 
 #define ITS_BASE	0x08080000ULL
 #define RAM		0x40000000ULL

@@ -115,4 +115,17 @@ void free_guest(struct guest *g);
 /* A figure of a statistics file by its name; 0 when there is none (as on KVM). */
 u64 read_stat(int fd, const char *name);
 
+/*
+ * Guest code is assembled into this program; it is position independent. Hidden,
+ * because the linker loses the offset of a local label in a GOT entry.
+ */
+#define GUEST(name, ...)						\
+	extern const u32 guest_##name[] __attribute__((visibility("hidden"))); \
+	extern const u32 guest_##name##_end[] __attribute__((visibility("hidden"))); \
+	__asm__(".pushsection .rodata\n.balign 4\n"			\
+		"guest_" #name ":\n" __VA_ARGS__			\
+		"guest_" #name "_end:\n.popsection\n")
+#define NEW_GUEST(g, name) \
+	new_guest(g, guest_##name, (const char *)guest_##name##_end - (const char *)guest_##name)
+
 #endif /* AV_TESTS_KVM_LIB_H */

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "conform.h"
+#include "lib.h"
 #include "mapper.h"
 #include "self_check.h"
 

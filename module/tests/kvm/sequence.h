@@ -10,7 +10,7 @@
 #ifndef AV_TESTS_KVM_SEQUENCE_H
 #define AV_TESTS_KVM_SEQUENCE_H
 
-#include "conform.h"
+#include "lib.h"
 
 #define NR_VCPUS		2
 #define PAGE		4096UL

@@ -6,7 +6,7 @@
  */
 #include "stale.h"
 
-#define GUEST	__attribute__((section("guest_text"), noinline, used))
+#define GUEST_TEXT	__attribute__((section("guest_text"), noinline, used))
 #define ONCE(x)	(*(volatile __typeof__(x) *)&(x))
 
 #define DEVICE	(STALE_HIGH + GUEST_MMIO)
@@ -102,7 +102,7 @@ static inline void look_at(struct ctl *c, u64 i, bool alone)
 }
 
 /* Pages are invalidated one by one as they are looked at, or all of them first: then they come in groups. */
-GUEST void guest_look(struct ctl *c)
+GUEST_TEXT void guest_look(struct ctl *c)
 {
 	u64 i, strict, n;
 
@@ -148,7 +148,7 @@ static inline void poke(struct ctl *c, u64 i, u64 n, bool rdonly)
  * The same frame some times in a row, with other rights now and then; with nothing in between, and
  * with the entry written over without having been 0.
  */
-GUEST void guest_poke(struct ctl *c)
+GUEST_TEXT void guest_poke(struct ctl *c)
 {
 	volatile u64 *entry = (volatile u64 *)c->l3[0];
 	u64 n, i = 0;
@@ -174,7 +174,7 @@ GUEST void guest_poke(struct ctl *c)
 }
 
 /* Another vCPU, which has the frames by addresses of their own. */
-GUEST void guest_aside(struct ctl *c)
+GUEST_TEXT void guest_aside(struct ctl *c)
 {
 	u64 n, i, seed = 99, since, first;
 
@@ -197,7 +197,7 @@ GUEST void guest_aside(struct ctl *c)
  * Page 1 is made read-only and writable again: c->state says which it is, while
  * c->seq is even. The table of the pages is c->l3[0], its entry for page 0.
  */
-GUEST void guest_toggle(struct ctl *c)
+GUEST_TEXT void guest_toggle(struct ctl *c)
 {
 	volatile u64 *entry = (volatile u64 *)c->l3[0] + 1;
 	u64 delay;
@@ -221,7 +221,7 @@ GUEST void guest_toggle(struct ctl *c)
  * Page 0 is always writable, 2 always read-only, also just when the one between them was filled;
  * the memory of 2 is written elsewhere, so that it is known to be writable.
  */
-GUEST void guest_probe(struct ctl *c)
+GUEST_TEXT void guest_probe(struct ctl *c)
 {
 	u64 n, i, seq, state, no;
 
@@ -270,7 +270,7 @@ static inline u64 garbage(struct ctl *c, u64 i)
  * Two tables of level 3 say the same; level 2 leads to one of them, by turns. Once
  * that is invalidated, the other one is used for something else.
  */
-GUEST void guest_move(struct ctl *c)
+GUEST_TEXT void guest_move(struct ctl *c)
 {
 	u64 n, i, keep;
 
@@ -294,7 +294,7 @@ GUEST void guest_move(struct ctl *c)
 }
 
 /* Each page says its number; what is read of it is invalidated, so that it is looked for again. */
-GUEST void guest_read(struct ctl *c)
+GUEST_TEXT void guest_read(struct ctl *c)
 {
 	u64 n = 0, i, k, seed = 77, got;
 
@@ -317,7 +317,7 @@ GUEST void guest_read(struct ctl *c)
 /* ---- a large leaf ---- */
 
 /* A page of each piece, then one address of the leaf is invalidated. */
-GUEST void guest_leaf(struct ctl *c)
+GUEST_TEXT void guest_leaf(struct ctl *c)
 {
 	u64 at, n;
 
@@ -341,7 +341,7 @@ GUEST void guest_leaf(struct ctl *c)
  * one is written. Before it waits, the pages are invalidated from both ends by turns, so
  * that the two slots' come in alternation.
  */
-GUEST void guest_edge(struct ctl *c)
+GUEST_TEXT void guest_edge(struct ctl *c)
 {
 	u64 i, n;
 
@@ -428,7 +428,7 @@ static inline u64 some_desc(struct ctl *c, u64 i)
  * Entries change, and EL0 looks. Then page 0 is not there, and seen not to be; the VMM has another
  * page in place of the table, in which it is: nothing needs to be invalidated for that.
  */
-GUEST void guest_own(struct ctl *c)
+GUEST_TEXT void guest_own(struct ctl *c)
 {
 	volatile u64 *entry = (volatile u64 *)c->l3[0];
 	u64 n, i, k;
@@ -460,7 +460,7 @@ GUEST void guest_own(struct ctl *c)
 }
 
 /* As guest_read(), from EL0, and of pages that are never there: guest_move()'s garbage has them. */
-GUEST void guest_user_reads(struct ctl *c)
+GUEST_TEXT void guest_user_reads(struct ctl *c)
 {
 	u64 n = 0, i, seed = 77;
 
