@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#include "../../compat/kvm_uapi.h"
+#include "../../../compat/kvm_uapi.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
