@@ -2,8 +2,8 @@
 """No guest and no VMM holds a CPU of the host for long, nor much memory that is not its own.
 
 Counted boards: an instruction is a nanosecond, and figures repeat. What is measured is in
-module/tests/kvm/meter.h: spinning locks, interrupts or preemption off, and on a kernel that is not
-preemptible (6.1, 6.12) all that it does before it offers the CPU. Mutexes do not count.
+module/tests/kvm/bounds/meter.h: spinning locks, interrupts or preemption off, and on a kernel that
+is not preemptible (6.1, 6.12) all that it does before it offers the CPU. Mutexes do not count.
 """
 
 import platform

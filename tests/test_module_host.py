@@ -3,8 +3,8 @@
 
 test_module_bounds.py has how long a CPU is held at a stretch; this is the sum, which somebody else
 pays: who is short of memory, or whose page is next to a VM's. Counted boards, on which a nanosecond
-is an instruction. The figures are module/tests/kvm/bounds_notify.c's, bounds_age.c's and
-bounds_reclaim.c's; beside the module's are KVM's and those of the host's own reverse map.
+is an instruction. The figures are those of module/tests/kvm/bounds: notify.c, age.c and reclaim.c.
+Beside the module's are KVM's and those of the host's own reverse map.
 """
 
 import pytest

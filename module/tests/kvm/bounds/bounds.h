@@ -13,62 +13,62 @@ void result(const char *name, u64 value, const char *unit);
 /* A word into a file of the kernel's, or the end of the program. */
 void must_write(const char *path, const char *word);
 
-/* bounds_age.c */
+/* age.c */
 void bounds_age_page(void);
 void bounds_age_huge(void);
 void bounds_age_apart(void);
 
-/* bounds_api.c */
+/* api.c */
 void bounds_api_pmu(void);
 void bounds_api_system(void);
 void bounds_api_vcpu(void);
 void bounds_api_vm(void);
 
-/* bounds_registers.c */
+/* registers.c */
 void bounds_api_its(void);
 void bounds_api_vgic(void);
 
-/* bounds_asid.c */
+/* asid.c */
 void bounds_asids(void);
 void bounds_contexts(void);
 void bounds_flushes(void);
 
-/* bounds_blocks.c */
+/* blocks.c */
 void bounds_blocks(void);
 void bounds_blocks_slot(void);
 
-/* bounds_calls.c */
+/* calls.c */
 void bounds_calls(void);
 void bounds_traps(void);
 
-/* bounds_copies.c */
+/* copies.c */
 void bounds_copies(void);
 void bounds_copies_aliases(void);
 void bounds_copies_frame(void);
 void bounds_copies_limit(void);
 
-/* bounds_gic.c, bounds_its.c */
+/* gic.c, its.c */
 void bounds_gic(void);
 void bounds_its(void);
 void bounds_routes(void);
 
-/* bounds_gmem.c */
+/* gmem.c */
 void bounds_gmem(void);
 void bounds_gmem_large(void);
 void bounds_gmem_slots(void);
 void bounds_private(void);
 
-/* bounds_irqfd.c */
+/* irqfd.c */
 void bounds_coalesced(void);
 void bounds_ioeventfd(void);
 void bounds_irqfd_many(void);
 void bounds_irqfd_shared(void);
 
-/* bounds_log.c */
+/* log.c */
 void bounds_log(void);
 void bounds_ring(void);
 
-/* bounds_map.c */
+/* map.c */
 void bounds_idle(void);
 void bounds_frame(void);
 void bounds_frame_zap(void);
@@ -87,21 +87,21 @@ void bounds_tables_sparse(void);
 void bounds_tables_trees(void);
 void bounds_tables_unmap(void);
 
-/* bounds_notify.c */
+/* notify.c */
 void bounds_notify_apart(void);
 void bounds_notify_aliases(void);
 void bounds_notify_frame(void);
 void bounds_notify_frames(void);
 void bounds_notify_host(void);
 
-/* bounds_process.c */
+/* process.c */
 void bounds_process_gone(void);
 void bounds_process_changed(void);
 
-/* bounds_reclaim.c */
+/* reclaim.c */
 void bounds_reclaim(void);
 
-/* bounds_slot.c */
+/* slot.c */
 void bounds_slot(void);
 void bounds_slot_among_many(void);
 void bounds_slot_memory(void);
@@ -110,13 +110,13 @@ void bounds_slot_charged(void);
 /* KiB that the memory control group of the program, which is made for it, is charged with. */
 long charged_memory(void);
 
-/* bounds_spaces.c */
+/* spaces.c */
 void bounds_roots(void);
 void bounds_spaces(void);
 void bounds_spaces_bases(void);
 void bounds_spaces_high(void);
 
-/* bounds_window.c */
+/* window.c */
 void bounds_window(void);
 
 #endif /* AV_TESTS_KVM_BOUNDS_H */
