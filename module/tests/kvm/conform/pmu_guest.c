@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conform_pmu.h"
+#include "pmu.h"
 
 /* Where the guest tells: a value, whether it is 0, an exception, the end. */
 enum { VALUE, ANY = 8, EXCEPTION = 16, INTERRUPT = 24, DONE = 32 };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conform_pmu.h"
+#include "pmu.h"
 
 #define IRQ		KVM_ARM_VCPU_PMU_V3_IRQ
 #define INIT		KVM_ARM_VCPU_PMU_V3_INIT

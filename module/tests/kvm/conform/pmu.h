@@ -11,7 +11,7 @@ int new_pmu_vcpu(int vm, int id);
 /* The number of the host's PMU among perf's, or -1. */
 int pmu_type(void);
 
-/* conform_pmu_guest.c: as the guest sees it. */
+/* pmu_guest.c: as the guest sees it. */
 void conform_pmu_guest(void);
 
 #endif /* AV_TESTS_KVM_CONFORM_PMU_H */
