@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The guests of stale.c, in a section of their own that is copied into the
+ * The guests of main.c, in a section of their own that is copied into the
  * guest's memory: they refer to nothing outside of it, and keep what they have to
  * remember in struct ctl.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Vectors of stale_guest.c. With TPIDR_EL1 set an abort is expected: the
+ * Vectors of guest.c. With TPIDR_EL1 set an abort is expected: the
  * instruction is skipped, and TPIDR_EL1 is 0. An exception from EL0 is the end of
  * guest_user(). Any other is told.
  */

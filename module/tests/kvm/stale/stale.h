@@ -4,7 +4,7 @@
  * same few pages again and again, and invalidates each first, while its VMM
  * changes the memory, or another vCPU the tables.
  *
- * Its program (stale_guest.c) runs in the upper half, as kernels do, from its
+ * Its program (guest.c) runs in the upper half, as kernels do, from its
  * first slot at GUEST_BASE: STALE_HIGH shows all memory as it is, by blocks of a
  * GiB. The pages that are looked at are a slot of their own, mapped by tables of
  * level 3, in the lower half for one ASID, in the upper one for all.
@@ -149,13 +149,13 @@ u64 setting(const char *name, u64 usual);
 extern int failures;
 __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *what, ...);
 
-/* stale_host.c */
+/* host.c */
 void stale_replaced(void);
 void stale_kept(void);
 void stale_logged(void);
-/* stale_poke.c */
+/* poke.c */
 void stale_poked(void);
-/* stale_smp.c */
+/* smp.c */
 void stale_rights(void);
 void stale_moved(void);
 void stale_leaf(void);
@@ -164,9 +164,9 @@ u64 *begin_tables(struct machine *m, u64 va, u64 how, u64 pages);
 void end_tables(struct machine *m);
 /* The table with this entry is one of two that take each other's place: guest_move(). */
 void two_tables(struct machine *m, u64 *entry);
-/* stale_slots.c */
+/* slots.c */
 void stale_adjacent(void);
-/* stale_own.c */
+/* own.c */
 void stale_own(void);
 void stale_user(void);
 
