@@ -60,7 +60,7 @@ void end_world(struct world *w);
 long run_vcpu(struct world *w, unsigned int index);
 
 /*
- * sequence_vgic.c: the distributor is on and interrupts are edge-triggered, but
+ * vgic.c: the distributor is on and interrupts are edge-triggered, but
  * those that lines are for. What a guest writes to ISPENDR of a level-sensitive
  * one, KVM forgets only when it is no longer active; and what became pending
  * while the distributor was off, it does not signal later.
@@ -76,10 +76,10 @@ u8 any_priority(struct world *w, u32 intid);
 /* Everything of the vGIC and of the vCPUs' interfaces into a new VM. */
 void migrate(struct world *w);
 
-/* sequence_vm.c: KVM_IRQ_LINE */
+/* vm.c: KVM_IRQ_LINE */
 void irq_line(struct world *w);
 
-/* sequence_guest.c: a program for the guest, run on one vCPU; prints its results. */
+/* guest.c: a program for the guest, run on one vCPU; prints its results. */
 void guest_program(struct world *w);
 /* One that acknowledges interrupts while others are active, and moves the binary points between. */
 void guest_preemption(struct world *w);

@@ -3,7 +3,7 @@
  * A guest that does what a list in its memory says, one operation after the
  * other, and keeps the result of each. What faults gives ESR_EL1 as its result.
  *
- *	x19 next operation	struct guest_op of sequence_guest.c
+ *	x19 next operation	struct guest_op of guest.c
  *	x20 next result		x22 the first
  *	x21 end of the operations
  *

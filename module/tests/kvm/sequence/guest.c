@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs for the guest of sequence_guest.S: what guests do with a vGIC, in an
+ * Programs for the guest of guest.S: what guests do with a vGIC, in an
  * order that no guest has. Interrupts are acknowledged and ended by hand, so
  * that priorities, preemption, both EOI modes and both groups are seen in what
  * the registers read, and nothing depends on time.
@@ -22,7 +22,7 @@
 #define SYS_SCTLR	ARM64_SYS_REG(3, 0, 1, 0, 0)
 #define SYS_VBAR	ARM64_SYS_REG(3, 0, 12, 0, 0)
 
-/* The first numbers of reads and writes are in the order of sequence_guest.S. */
+/* The first numbers of reads and writes are in the order of guest.S. */
 enum guest_kind {
 	LDRB, LDRH, LDRW, LDRX, STRB, STRH, STRW, STRX, CALL,
 	IAR0, IAR1, HPPIR0, HPPIR1, RPR, PMR, BPR0, BPR1, CTLR_R, IGRPEN0, IGRPEN1, AP0R0, AP1R0,
