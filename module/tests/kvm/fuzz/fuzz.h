@@ -126,7 +126,7 @@ void judge(struct actor *a, long ret);
 /* One operation of an actor's: drawn, and carried out unless it is left out. */
 void do_op(struct actor *a, unsigned int step);
 
-/* fuzz_world.c: the child process of a seed; does not return. */
+/* world.c: the child process of a seed; does not return. */
 __attribute__((noreturn)) void live(u64 seed, unsigned int cpus);
 int get_file(const int *file);
 /* Put a file in place of another, which is closed. */
@@ -138,23 +138,23 @@ int new_event(void);
 void pause_runners(struct world *w);
 void resume_runners(struct world *w);
 
-/* fuzz_slots.c: maybe dirty rings for a VM without vCPUs; take what a vCPU's has. */
+/* slots.c: maybe dirty rings for a VM without vCPUs; take what a vCPU's has. */
 void give_ring(int vm, u64 kind);
 bool take_ring(int vcpu, u64 page);
 
-/* fuzz_gmem.c: a protected VM with the guest's memory, and no vCPU; -1 where there is none. */
+/* gmem.c: a protected VM with the guest's memory, and no vCPU; -1 where there is none. */
 void reserve_gmem(struct world *w);
 int new_protected_vm(struct world *w);
 
-/* fuzz_debug.c */
+/* debug.c */
 void keep_perf_hooks(void);
 
-/* fuzz_guest.c */
+/* guest.c */
 void lay_image(struct world *w);
 void start_cpu(struct world *w, int vcpu, unsigned int cpu, u64 *rng);
 void boot_its(struct world *w, u64 *rng);
 
-/* fuzz_memory.c */
+/* memory.c */
 struct area *any_area(struct actor *a);
 /* A part of an area, in pages. */
 char *any_part(struct actor *a, struct area *area, size_t *size);

@@ -13,7 +13,7 @@
 
 extern const u8 fuzz_guest[], fuzz_guest_end[];
 
-/* Tables: two roots, one of the second level, three of the third; fuzz_guest.S knows them. */
+/* Tables: two roots, one of the second level, three of the third; guest.S knows them. */
 #define ROOTS		(GUEST_BASE + 0x200000)
 #define MIDDLE		(GUEST_BASE + 0x202000)
 #define FIRST_PAGES	(GUEST_BASE + 0x203000)
