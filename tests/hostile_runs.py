@@ -21,7 +21,7 @@ from armvisor_lab.boards.board import Board, Result
 from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
-# Parts of module/tests/kvm/hostile.c. Each is one board.
+# Parts of module/tests/kvm/hostile/main.c. Each is one board.
 PARTS = (
     "memory", "files", "processes", "arguments", "many", "odd", "close", "guests", "swap",
     "power", "messages", "changed", "protected",
