@@ -37,25 +37,31 @@ int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 	return -1;
 }
 
-/*
- * Get a tree, and make root a copy of its root. Makes room in parts, releasing mmu_lock in
- * between.
- */
-static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *key,
-				struct av_root *root)
+/* Get a tree under mmu_lock. Makes room in parts, releasing the lock in between. */
+static struct av_tree *find_tree(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
 	struct av_vm *vm = vcpu->vm;
 	struct av_tree *tree;
 	bool more = true;
 
-	av_mmu_lock(vcpu);
 	for (;;) {
 		tree = av_tree_get(&vm->mmu->shadow, key, &vcpu->mmu->pool);
 		if (tree || !more)
-			break;
+			return tree;
 		more = av_mmu_reclaim(vm, &vcpu->mmu->pool);
 		cond_resched_lock(&vm->mmu_lock);
 	}
+}
+
+/* Get a tree, and make root a copy of its root. */
+static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *key,
+				struct av_root *root)
+{
+	struct av_vm *vm = vcpu->vm;
+	struct av_tree *tree;
+
+	av_mmu_lock(vcpu);
+	tree = find_tree(vcpu, key);
 	if (tree) {
 		if (av_tree_inherits(tree))
 			av_renew_inherited(vcpu, tree);
