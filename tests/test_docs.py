@@ -35,6 +35,7 @@ ELSEWHERE = {
     "bin/lab compare OLD.json NEW.json": ("tests/test_bench.py", '"compare"'),
     "bin/lab compare lat.null ": ("tests/test_figures.py", '"compare", "hypercall"'),
     "make -C module KVER=stable": ("tests/built.py", "KVER="),
+    "make -C module KVER=stable sparse": ("tests/test_module_sparse.py", '"sparse"'),
     "make -C module test": ("tools/test.py", '"module", "test"'),
     "bin/lab reach": ("tests/test_reach.py", '"reach"'),
     "bin/lab reach --on ": ("tests/test_reach.py", '"reach", "--on", "native"'),
