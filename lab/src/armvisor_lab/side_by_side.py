@@ -45,7 +45,7 @@ def jobs() -> int:
 
 
 def number(text: str) -> int:
-    """So many boards, as somebody wrote it."""
+    """A number of boards, as a user wrote it; LabError unless it is from 1 to 64."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST:
         raise LabError(f"{text!r} boards side by side", f"write a number from 1 to {_MOST}")
     return int(text)

@@ -48,7 +48,7 @@ SPLAT_SECONDS = 20
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a board is not to be trusted."""
+    """Why a board is not to be trusted; `exit_status` is EXIT_HANG or EXIT_CRASH."""
 
     kind: str
     message: str
@@ -70,7 +70,7 @@ class Result:
 
     @property
     def exit_status(self) -> int:
-        """The command's status, or the lab's own if the board failed."""
+        """The command's status, 0 to 255; EXIT_HANG or EXIT_CRASH if the board failed."""
         if self.failure:
             return self.failure.exit_status
         return EXIT_CRASH if self.status is None else self.status

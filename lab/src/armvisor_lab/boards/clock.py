@@ -27,7 +27,7 @@ class Clock:
         self._tasks = _PROC / str(pid) / "task"
 
     def now(self) -> float:
-        """The time."""
+        """Seconds since some moment, without those that the process waited for a CPU."""
         self._look()
         return time.monotonic() - self._waited
 
@@ -43,7 +43,7 @@ class Clock:
         return real
 
     def deadline(self, seconds: float) -> Callable[[], float]:
-        """`until` for so many seconds from now, as `Machine.run` wants it."""
+        """`until` for this many seconds of the clock from now, as `Machine.run` wants it."""
         limit = self.now() + seconds
         return lambda: self.until(limit)
 

@@ -21,7 +21,7 @@ class Value:
 
 
 def parse(text: str) -> dict[str, Value]:
-    """The results in a program's output; the last of a name counts."""
+    """The results in a program's output by name; of several with one name the last."""
     return dict(_every(text))
 
 
@@ -31,12 +31,12 @@ def _every(text: str) -> list[tuple[str, Value]]:
 
 
 def instructions(text: str, name: str) -> float:
-    """The result `name`, in ticks of the counter, as instructions of a counted board."""
+    """The last result `name` as instructions of a counted board; LabError if there is none."""
     return all_instructions(text, name)[-1]
 
 
 def all_instructions(text: str, name: str) -> list[float]:
-    """Each result `name`, of which there is at least one, in the order of the text."""
+    """Each result `name` as instructions, in the order of the text; LabError if there is none."""
     found = _every(text)
     rate = dict(found).get(f"{name.rpartition('.')[0]}.cntfrq")
     ticks = [each for key, each in found if key == name]
@@ -47,7 +47,7 @@ def all_instructions(text: str, name: str) -> list[float]:
 
 
 def count(text: str, name: str) -> float:
-    """The result `name`, which is a number of something."""
+    """The last result `name` whose unit is count; LabError if there is none."""
     value = parse(text).get(name)
     if value is None or value.unit != "count":
         last = "\n  ".join(text.strip().splitlines()[-8:])
@@ -56,7 +56,7 @@ def count(text: str, name: str) -> float:
 
 
 def all_counts(text: str, name: str) -> list[float]:
-    """Each result `name`, a number of something, of which there is at least one."""
+    """Each result `name` whose unit is count, in order; LabError if there is none."""
     count(text, name)
     return [each.value for key, each in _every(text) if key == name]
 
@@ -66,7 +66,7 @@ _POWER_OFF = re.compile(r"^\[ *(\d+\.\d+)\] reboot: Power down$", re.MULTILINE)
 
 
 def until_power_off(console: str, name: str) -> float:
-    """From the machine's reset to its power-off, in instructions of a counted board.
+    """Instructions of a counted board from reset to power-off; LabError if the console has no end.
 
     What the counter said at `name` stands in the kernel's log with the time of the kernel's
     clock, which is the same counter from a later start; so does the power-off.

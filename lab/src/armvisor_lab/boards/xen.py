@@ -142,7 +142,7 @@ class _Control:
 
 
 def chosen(size: int, options: str, append: str, domu: bool) -> str:
-    """What the device tree's source adds for a program of so many bytes: Xen's and its domains'."""
+    """The tree's `/chosen` for a program of `size` bytes: arguments of Xen and its domains."""
     where = f"mailbox={_MAILBOX:#x} port={_PORT} " if domu else ""
     nodes = _module(_PROGRAMS[0], size, where + append)
     if domu:

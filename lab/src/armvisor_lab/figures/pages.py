@@ -47,7 +47,10 @@ def _on(variant: vms.Variant, host: str) -> vms.Variant:
 
 
 def faults(exits: Mapping[str, int], traced: float | None) -> float:
-    """A VM's faults, by its statistics and, on KVM, by the trace."""
+    """The faults of a VM: by its statistics, and on KVM by the trace without those of devices.
+
+    LabError if the trace has fewer faults than the devices had exits.
+    """
     if traced is None:
         return sum(exits[name] for name in _HIDDEN)
     found = traced - sum(exits[name] for name in _DEVICES)

@@ -32,7 +32,7 @@ Counts = Mapping[str, int]
 
 
 def per_operation(of: Counts, base: Counts, operations: float) -> dict[str, float]:
-    """What an operation has of each statistic; what comes to nothing is left out."""
+    """Counts per operation by statistic, of `of` less `base`; those that are 0 are left out."""
     found = {
         name: (value - base.get(name, 0)) / operations
         for name, value in of.items()
@@ -42,7 +42,7 @@ def per_operation(of: Counts, base: Counts, operations: float) -> dict[str, floa
 
 
 def total(counts: Mapping[str, float], regime: str) -> float:
-    """All ways to leave the guest's code, but for the host's interrupts under armvisor."""
+    """Exits from the guest's code; under armvisor without the host's interrupts."""
     if regime == "armvisor":
         return sum(counts.get(name, 0) for name in cheap.CLASSES)
     return counts.get("total", 0)

@@ -37,21 +37,21 @@ Amounts = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Range:
-    """The least and the most."""
+    """The least and the most, in cycles or as a ratio."""
 
     low: float
     high: float
 
     @property
     def middle(self) -> float:
-        """As many times the least as the most is of it."""
+        """The geometric mean of both."""
         return math.sqrt(self.low * self.high)
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
     def times(self, factor: float) -> "Range":
-        """Both so many times as large."""
+        """Both multiplied by `factor`."""
         return Range(self.low * factor, self.high * factor)
 
 
@@ -86,13 +86,16 @@ def amounts(name: str, classes: Classes, core: Core) -> Amounts:
 
 
 def cost(of: Amounts, core: Core) -> Range:
-    """Cycles of so many of each."""
+    """Cycles for these amounts of each class."""
     pairs = [(number, core.cycles(key)) for key, number in of.items()]
     return Range(sum(n * low for n, (low, _) in pairs), sum(n * high for n, (_, high) in pairs))
 
 
 def ratio(of: Amounts, to: Amounts, core: Core) -> Range:
-    """How many times the cycles of the other it takes: by any costs within the core's bounds."""
+    """The cycles of one by those of the other, for all costs within the core's bounds.
+
+    LabError if the other takes no cycles.
+    """
     keys = [key for key in of if of[key] or to[key]]
     found = []
     for choice in itertools.product(*(set(core.cycles(key)) for key in keys)):

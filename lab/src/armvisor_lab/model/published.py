@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a row is predicted to be."""
+    """A row's prediction in cycles: `counted`, and `scaled` by the other rows of its kind."""
 
     row: Row
     counted: Range
@@ -51,12 +51,12 @@ class Prediction:
 
     @property
     def error(self) -> float:
-        """Of the middle, in percent of what was published."""
+        """The error of the middle, in percent of the published cycles."""
         return (self.counted.middle / self.row.cycles - 1) * 100
 
     @property
     def scaled_error(self) -> float | None:
-        """The same of the other prediction."""
+        """The error of `scaled`, in percent of the published cycles."""
         return None if self.scaled is None else (self.scaled / self.row.cycles - 1) * 100
 
     @property

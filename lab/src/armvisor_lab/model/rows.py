@@ -35,7 +35,10 @@ _EXITS = (
 
 @dataclass(frozen=True)
 class Row:
-    """A row's prediction. `traps` are of each kind, and what they cost in all."""
+    """A row's prediction, in instructions an operation.
+
+    `traps` has for each kind how many there are, and their cost in all.
+    """
 
     name: str
     native: float
@@ -46,17 +49,17 @@ class Row:
 
     @property
     def added(self) -> float:
-        """What all traps are predicted to cost."""
+        """The predicted cost of all traps, in instructions."""
         return sum(cost for _, cost in self.traps.values())
 
     @property
     def predicted(self) -> float:
-        """The row."""
+        """The predicted row: native and its traps, in instructions."""
         return self.native + self.added
 
     @property
     def error(self) -> float:
-        """In percent of what was counted."""
+        """The prediction's error, in percent of the counted instructions."""
         return (self.predicted / self.counted - 1) * 100
 
     def as_json(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Section:
         return sum(self.models[model].values(), Counts())
 
     def instructions(self) -> int:
-        """All that were executed."""
+        """Instructions executed in the section, by all."""
         return sum(sum(each.values()) for each in self.insns.values())
 
     def as_json(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def run(
 
 
 def cycles(core: Core, counts: Counts, unseen: int = 0) -> tuple[float, float]:
-    """What misses and walks take, at the least and at the most.
+    """The least and the most cycles of a core for misses and walks.
 
     `unseen` are invalidations by address. Each may have dropped an entry that the model still
     has: at the most as many walks more, of as many references as the others have.

@@ -32,7 +32,7 @@ def _find(plan: Plan, figures: Figures, row: str, variant: str) -> Figure | None
 
 
 def times(figure: Figure, first: Figure | None) -> float | None:
-    """How many times the first column's it is."""
+    """The ratio to the first column; None if that is 0, missing, or has another unit."""
     if first is None or first.unit != figure.unit or not first.value:
         return None
     return figure.value / first.value
@@ -45,7 +45,7 @@ def elsewhere(figure: Figure, first: Figure | None) -> bool:
 
 
 def chance(figure: Figure, first: Figure | None) -> float | None:
-    """How likely they are so far apart by chance; None where there is nothing to test."""
+    """The p-value of the difference to the first column; None if there is nothing to test."""
     if first is None or first.value == figure.value or first.unit != figure.unit:
         return None
     return compare.chance(_value(first), _value(figure))

@@ -38,7 +38,7 @@ class Difference:
 
     @property
     def percent(self) -> float | None:
-        """By how much B is larger."""
+        """By how much B is larger than A, in percent: infinite if A is 0, None if units differ."""
         if self.a is None or self.b is None or self.a.unit != self.b.unit:
             return None
         if self.a.value == self.b.value:
@@ -46,7 +46,7 @@ class Difference:
         return (self.b.value / self.a.value - 1) * 100 if self.a.value else float("inf")
 
     def verdict(self, limit: float) -> str:
-        """How the figure did, where `limit` percent may lie between."""
+        """One of the words above, if differences up to `limit` percent pass."""
         if self.a is None or self.b is None:
             return ONLY_A if self.b is None else ONLY_B
         if self.percent is None:
@@ -87,7 +87,7 @@ def _spread(value: Value) -> bool:
 
 
 def chance(a: Value, b: Value) -> float | None:
-    """How likely means are so far apart if A's samples and B's are of one kind.
+    """The p-value of a permutation test of the samples' means.
 
     None where there is nothing to test: a figure that repeats to the digit, and samples that are
     too few for any difference of theirs to be unlikely.

@@ -78,7 +78,10 @@ def _published_cell(cell: published.Cell, picture: bool) -> Cell:
 
 
 def combined(form: str, pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Figures over others, by form; of several the geometric mean."""
+    """The geometric mean of figures over others, in a form: a ratio, or percent.
+
+    None if a figure is not positive.
+    """
     if any(over <= 0 or figure <= 0 for figure, over in pairs):
         return None
     mean = math.exp(sum(math.log(figure / over) for figure, over in pairs) / len(pairs))
