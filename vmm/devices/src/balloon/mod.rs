@@ -124,7 +124,7 @@ impl BalloonControl {
     }
 }
 
-/// The device.
+/// A memory balloon (virtio 1.3, 5.5), whose pages the host takes back.
 pub struct Balloon {
     shared: Arc<Shared>,
     release: Box<dyn PageRelease>,

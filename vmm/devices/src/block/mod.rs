@@ -50,7 +50,7 @@ pub struct BlockConfig {
     pub id: String,
 }
 
-/// The device.
+/// A block device (virtio 1.3, 5.2) with a raw image in sectors of 512 bytes.
 #[derive(Debug)]
 pub struct Block {
     shown: Arc<Shown>,
@@ -83,7 +83,9 @@ struct Counters {
 }
 
 impl Block {
-    /// Takes an open image. Locking it against other users is the caller's business.
+    /// Takes an open image; the caller locks it against other users. Fails for what is neither a file
+    /// nor a block device, for less than one sector, and for a file that cannot be written unless the
+    /// device is read-only.
     pub fn new(file: File, config: BlockConfig) -> Result<Self, Error> {
         let mut id = [0; ID_BYTES];
         let len = config.id.len().min(ID_BYTES);

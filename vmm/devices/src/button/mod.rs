@@ -85,13 +85,13 @@ impl PowerButton {
         self.0.driver.load(Ordering::Acquire)
     }
 
-    /// Presses the button and lets it go.
+    /// Presses the button and releases it; from any thread. A press that is under way takes in this one.
     pub fn press(&self) -> io::Result<()> {
         self.0.event.write(1)
     }
 }
 
-/// The device.
+/// An input device (virtio 1.3, 5.8) with the one key KEY_POWER.
 pub struct Button {
     shared: Arc<Shared>,
     watched: Watched,
@@ -100,7 +100,7 @@ pub struct Button {
 }
 
 impl Button {
-    /// A button, and the finger for it.
+    /// A button, and the handle that presses it. Fails if the process has no file descriptor left.
     pub fn new() -> Result<(Self, PowerButton), Error> {
         let event = EventFd::new(EFD_NONBLOCK).map_err(|e| Error::host("no eventfd", e))?;
         let shared = Arc::new(Shared {

@@ -48,11 +48,11 @@ const RX_BUDGET: u32 = 256;
 pub struct NetConfig {
     /// The name of an existing TAP.
     pub tap: String,
-    /// The guest's address; a random one of its own if there is none.
+    /// The guest's MAC address. If None, a random one that is locally administered.
     pub mac: Option<[u8; 6]>,
 }
 
-/// The device.
+/// A network device (virtio 1.3, 5.1) on a TAP of the host.
 pub struct Net {
     tap: Tap,
     shown: Arc<Shown>,
@@ -91,7 +91,8 @@ enum Delivery {
 }
 
 impl Net {
-    /// Attaches to the TAP.
+    /// Attaches to the TAP. Fails if the host has no such TAP, does not permit its use, or has it in
+    /// use, and for a MAC address of a group.
     pub fn new(config: &NetConfig) -> Result<Self, Error> {
         Self::with_tap(Tap::open(&config.tap)?, config.mac)
     }

@@ -26,7 +26,7 @@ const STEP: usize = 4 << 10;
 const RETRY: Duration = Duration::from_millis(100);
 const TIMER: u32 = 0;
 
-/// The device.
+/// An entropy device (virtio 1.3, 5.4) that passes on the host's random numbers.
 pub struct Rng {
     fill: fn(&mut [u8]) -> io::Result<usize>,
     timer: Option<OwnedFd>,

@@ -53,7 +53,7 @@ const FIRST_HOST_PORT: u32 = 1 << 30;
 /// What a vsock device is made with.
 #[derive(Clone, Debug)]
 pub struct VsockConfig {
-    /// The guest's address, 3 or more.
+    /// The guest's context ID, 3 or more (virtio 1.3, 5.10.4).
     pub cid: u64,
     /// The Unix socket for programs of the host.
     pub uds: PathBuf,
@@ -87,7 +87,7 @@ enum Owner {
     Connection(Key),
 }
 
-/// The device.
+/// A socket device (virtio 1.3, 5.10) with streams, between the guest and Unix sockets of the host.
 pub struct Vsock {
     shown: Arc<Shown>,
     host: Box<dyn Host>,
@@ -126,7 +126,7 @@ struct Counters {
 }
 
 impl Vsock {
-    /// Listens on the Unix socket.
+    /// Listens on the Unix socket. Fails for a reserved context ID, and as bind() does.
     pub fn new(config: &VsockConfig) -> Result<Self, Error> {
         if config.cid <= HOST_CID || config.cid >= u64::from(u32::MAX) {
             return Err(Error::Config(format!(
