@@ -54,6 +54,7 @@ class Guest:
     exits: bool = False  # tell the statistics
     options: tuple[str, ...] = ()  # more for `armvisor run`
     name: str = ""
+    before: str = ""  # a line of the board's shell
 
     @property
     def key(self) -> str:
@@ -89,7 +90,7 @@ def _commands(guest: Guest) -> str:
         guest.append,
         *guest.options,
     ]
-    lines = []
+    lines = [guest.before] if guest.before else []
     if guest.pmu:
         words.append("--pmu")
     if guest.exits:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from armvisor_lab.board import Board, Failure, Result
+from armvisor_lab.boards.board import Board, Failure, Result
 
 # Not the one of guest_runs.py, which parts may print themselves.
 BEGIN, END = "\x1d", "\x1c"

@@ -7,10 +7,13 @@ VM and of a plain one on the same host: the plain one shows that each way to mem
 """
 
 import re
+from collections.abc import Sequence
+from functools import cache
 
 import pytest
 from built import module
 from guest_runs import Guest, Host, results, run_guests
+from shared_board import Part, run_parts
 from tiny_guests import LOOP, SYSTEM_RESET, image, mrs, msr, psci
 
 from armvisor_lab.boards.board import Board
@@ -315,7 +318,7 @@ GUESTS = (
     Guest("share", options=PROTECTED),
     Guest("share", disk=True, options=PROTECTED, name="share-disk"),
     Guest("share", disk=True, name="share-plain"),
-    Guest("trap", "sweep=1", disk=True, options=("--access-platform",)),
+    Guest("random", "seed=1 count=5", disk=True, options=("--access-platform",)),
 )
 
 
@@ -325,7 +328,7 @@ HOSTS = {
 }
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", HOST_ROWS)
 def test_bare_guests_run_protected(host):
     outputs = run_guests(HOSTS[host](), GUESTS)
     assert outputs["share"].results["share.protected"] == "1"
@@ -336,106 +339,69 @@ def test_bare_guests_run_protected(host):
     assert with_disk.results["share.disk"] == "1"
     assert with_disk.disk.startswith("what is shared")
     # A disk whose driver goes through the platform, in a VM that is not protected.
-    assert "sweep" in outputs["trap"].disk
+    assert "random 5 " in outputs["random"].disk
 
 
-@pytest.mark.parametrize("host", HOST_ROWS)
-def test_a_stock_debian_guest_boots_protected(host):
-    script = [
-        # The VM is asked while it boots.
-        "armvisor run --protected --name vm --kernel /guest/vmlinuz --initrd /guest/initrd "
-        "--memory 256M --append 'console=ttyS0 quiet' >/tmp/console 2>/tmp/err & vm=$!",
-        "until armvisor stat vm >/tmp/stat 2>/dev/null; do sleep 0.2; done",
-        "cat /tmp/stat; armvisor list --json",
-        "armvisor balloon vm 16M; echo balloon $?",
-        "armvisor pause vm && armvisor resume vm; echo pause $?",
-        "wait $vm; status=$?; cat /tmp/console /tmp/err; exit $status",
-    ]
-    guest = artefacts.guest("newest")
-    board = Board(
-        **BOARDS[host](),
-        timeout=500,
-        files={
-            "/bin/armvisor": artefacts.vmm(),
-            "/guest/vmlinuz": guest["vmlinuz"],
-            "/guest/initrd": guest["initrd"],
-        },
-    )
-    done = board.run(["sh", "-c", "\n".join(script)])
-    said = done.text + done.stderr.decode("utf-8", "replace")
-    assert (done.failure, done.status) == (None, 0), said[-3000:]
-    assert results(done.text)["guest.failures"] == "0"
-    assert "vm: running, protected, pid" in done.text
-    assert '"protected":true' in done.text
-    assert "is a protected VM, whose memory stays its own" in said
-    assert "balloon 4" in done.text
-    assert "pause 0" in done.text
+# ---- armvisor, on a host that makes protected VMs: scripts on one board ---------------------
 
+BIG_ENDIAN = image(mrs(0, SCTLR), ORR_EE, msr(SCTLR, 0), LOOP)
+FILES = {
+    "/reset.img": image(*psci(SYSTEM_RESET)),
+    "/big.img": BIG_ENDIAN,
+    "/loop.img": image(LOOP),
+}
 
-@pytest.mark.parametrize("host", HOST_ROWS)
-def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to(host):
-    script = [
-        "armvisor run --protected --on-reset restart --name vm --kernel /reset.img --memory 64M "
-        ">/tmp/err 2>&1 & vm=$!",
-        "until armvisor stat vm --json 2>/dev/null | grep -q '\"resets\":[1-9][0-9]'; do",
-        "kill -0 $vm || break; sleep 0.1; done",
-        "armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err; exit 0",
-    ]
-    assert "ended 8" in run_vmm(host, script, {"/reset.img": image(*psci(SYSTEM_RESET))})
+DEBIAN = """
+armvisor run --protected --name vm --kernel /guest/vmlinuz --initrd /guest/initrd \\
+    --memory 256M --append 'console=ttyS0 quiet' </dev/null
+"""
 
+ASKED = """
+armvisor run --protected --name vm --kernel /loop.img --memory 64M >/tmp/err 2>&1 & vm=$!
+until armvisor stat vm >/tmp/stat 2>/dev/null; do kill -0 $vm || exit; sleep 0.1; done
+cat /tmp/stat; armvisor list --json
+armvisor balloon vm 16M 2>&1; echo balloon $?
+armvisor pause vm && armvisor resume vm; echo pause $?
+armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err
+"""
 
-def test_why_a_vm_on_the_module_ended_says_nothing_that_is_the_guests():
-    """What is in the guest's registers, as its address, is in neither its VMM nor the log."""
-    script = [
-        "armvisor run --protected --kernel /big.img --memory 64M </dev/null >/tmp/out 2>&1",
-        "echo ended $?; cat /tmp/out; dmesg",
-    ]
-    big_endian = image(mrs(0, SCTLR), ORR_EE, msr(SCTLR, 0), LOOP)
-    said = run_vmm("module", script, {"/big.img": big_endian})
-    assert said.startswith("ended 7\n"), said
-    told = [line for line in said.splitlines() if "switched to big-endian" in line]
-    assert len(told) >= 2, said
-    assert not any("0x" in line for line in told), told
+RESET = """
+armvisor run --protected --on-reset restart --name vm --kernel /reset.img --memory 64M \\
+    >/tmp/err 2>&1 & vm=$!
+until armvisor stat vm --json 2>/dev/null | grep -q '"resets":[1-9][0-9]'; do
+    kill -0 $vm || break; sleep 0.1
+done
+armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err
+"""
 
+BIG = """
+armvisor run --protected --kernel /big.img --memory 64M </dev/null >/tmp/out 2>&1
+echo ended $?; cat /tmp/out; dmesg
+"""
 
-def test_a_vm_whose_memory_is_taken_ends_with_a_sentence():
-    script = [
-        "armvisor run --protected --kernel /loop.img --memory 64M >/tmp/err 2>&1 & vm=$!",
-        # Root reads all of its memory, again and again: the guest may not have begun.
-        "while [ -e /proc/$vm/fd/0 ]; do sleep 0.2; for fd in /proc/$vm/fd/*; do",
-        "case $(readlink $fd) in *deleted*) cat $fd | wc -c >/tmp/size;; esac; done; done",
-        "wait $vm; echo ended $?; cat /tmp/err; ls /run/armvisor 2>/dev/null; exit 0",
-    ]
-    ended, *said = run_vmm("pkvm", script, {"/loop.img": image(LOOP)}).strip().splitlines()
-    assert ended == "ended 7"
-    assert said[0].startswith("armvisor: "), said
-    assert "some program read or wrote the VM's private memory" in said[0], said
-    assert "the VM is protected" in "\n".join(said[1:]), "its registers are not shown"
+# All that root's programs can do with a file of the VMM's: none has a byte.
+READING = """
+armvisor run --protected --name vm --kernel /loop.img --memory 64M >/tmp/err 2>&1 & vm=$!
+until armvisor stat vm --json 2>/dev/null | grep -q running; do sleep 0.1; done
+for fd in /proc/$vm/fd/*; do case $(readlink $fd) in
+    *kvm-gmem*) cat $fd >/tmp/read 2>/tmp/no; echo read $(wc -c </tmp/read);;
+esac; done
+at=$(grep -m1 kvm-gmem /proc/$vm/maps | cut -d- -f1)
+dd if=/proc/$vm/mem bs=4096 skip=$((0x$at / 4096)) count=1 2>/dev/null | wc -c
+armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err
+"""
 
-
-def test_reading_the_memory_of_a_vm_on_the_module_takes_nothing():
-    script = [
-        "armvisor run --protected --name vm --kernel /loop.img --memory 64M >/tmp/err 2>&1 & vm=$!",
-        "until armvisor stat vm --json 2>/dev/null | grep -q running; do sleep 0.1; done",
-        # All that root's programs can do with a file of the VMM's: none has a byte.
-        "for fd in /proc/$vm/fd/*; do case $(readlink $fd) in",
-        "*kvm-gmem*) cat $fd >/tmp/read 2>/tmp/no; echo read $(wc -c </tmp/read);; esac; done",
-        "at=$(grep -m1 kvm-gmem /proc/$vm/maps | cut -d- -f1)",
-        "dd if=/proc/$vm/mem bs=4096 skip=$((0x$at / 4096)) count=1 2>/dev/null | wc -c",
-        "armvisor stop --force vm; wait $vm; echo ended $?; cat /tmp/err; exit 0",
-    ]
-    said = run_vmm("module", script, {"/loop.img": image(LOOP)})
-    # The file, which the VMM has twice; its mapping; and the VM went on until it was stopped.
-    assert said.startswith("read 0\nread 0\n0\nended 8\n"), said
-
-
-def run_vmm(host, script, files) -> str:
-    """What a script with armvisor says on a host that makes protected VMs."""
-    files |= {"/bin/armvisor": artefacts.vmm()}
-    done = Board(**BOARDS[host](), files=files).run(["sh", "-c", "\n".join(script)])
-    assert not done.failure, done.failure
-    return done.text
-
+# Root reads all of its memory, again and again: the guest may not have begun.
+TAKEN = """
+armvisor run --protected --kernel /loop.img --memory 64M >/tmp/err 2>&1 & vm=$!
+while [ -e /proc/$vm/fd/0 ]; do
+    sleep 0.2
+    for fd in /proc/$vm/fd/*; do
+        case $(readlink $fd) in *deleted*) cat $fd | wc -c >/tmp/size;; esac
+    done
+done
+wait $vm; echo ended $?; cat /tmp/err; ls /run/armvisor 2>/dev/null; exit 0
+"""
 
 REFUSALS = (
     ("--pmu", 2, "KVM gives such a VM no PMU; leave --pmu out"),
@@ -449,26 +415,96 @@ NO_SUCH = (
 )
 
 
-@pytest.mark.parametrize(
-    "el2", [pytest.param(True, marks=pytest.mark.conformance), False], ids=["kvm", "module"]
-)
-def test_what_a_protected_vm_cannot_have_is_refused(el2):
-    refusals = (*REFUSALS, NO_SUCH) if el2 else REFUSALS
-    script = []
-    for words, _, _ in refusals:
-        script.append(f"armvisor run --protected --kernel /hello.img --memory 64M {words} 2>&1")
-        script.append(f"printf '%s{MARK}' $?")
-    board = Board(
-        el2=el2,
-        kernel="newest" if el2 else "stable",
-        modules=() if el2 else [Module(str(module("stable")), "")],
-        files={"/bin/armvisor": artefacts.vmm(), "/hello.img": artefacts.bare("hello")},
-    )
-    done = board.run(["sh", "-c", "\n".join([*script, "ls /run/armvisor 2>/dev/null; exit 0"])])
-    assert not done.failure, done.failure
-    *said, left = done.text.split(MARK)
+def refused(rows: Sequence[tuple[str, int, str]]) -> str:
+    lines = []
+    for words, _, _ in rows:
+        lines.append(f"armvisor run --protected --kernel /hello.img --memory 64M {words} 2>&1")
+        lines.append(f"printf '%s{MARK}' $?")
+    return "\n".join([*lines, "ls /run/armvisor 2>/dev/null; exit 0"])
+
+
+SCRIPTS = {"asked": ASKED, "reset": RESET, "refused": refused(REFUSALS)}
+OF_THE_MODULE = {"big-endian": BIG, "reading": READING}
+
+
+def run_vmm(scripts: dict[str, str], **board) -> dict[str, Part]:
+    files = {"/bin/armvisor": artefacts.vmm(), "/hello.img": artefacts.bare("hello")}
+    if DEBIAN in scripts.values():
+        guest = artefacts.guest("newest")
+        files |= {f"/guest/{name}": guest[name] for name in ("vmlinuz", "initrd")}
+    return run_parts(Board(**board, timeout=900, files=FILES | files), scripts)
+
+
+@cache
+def vmm_on(host: str) -> dict[str, Part]:
+    more = OF_THE_MODULE if host == "module" else {}
+    return run_vmm(SCRIPTS | more, **BOARDS[host]())
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("host", BOARDS)
+def test_a_stock_debian_guest_boots_protected(host):
+    """`make test` has one with the module for bounce buffers (test_bounce.py)."""
+    said = run_vmm({"debian": DEBIAN}, **BOARDS[host]())["debian"].check()
+    assert results(said)["guest.failures"] == "0"
+
+
+@pytest.mark.parametrize("host", HOST_ROWS)
+def test_a_protected_vm_can_be_asked(host):
+    said = vmm_on(host)["asked"].check()
+    assert "vm: running, protected, pid" in said
+    assert '"protected":true' in said
+    assert "is a protected VM, whose memory stays its own" in said
+    assert "balloon 4" in said
+    assert "pause 0" in said
+    assert "ended 8" in said
+
+
+@pytest.mark.parametrize("host", HOST_ROWS)
+def test_a_protected_vm_starts_again_and_ends_when_it_is_told_to(host):
+    assert "ended 8" in vmm_on(host)["reset"].check()
+
+
+def test_why_a_vm_on_the_module_ended_says_nothing_that_is_the_guests():
+    """What is in the guest's registers, as its address, is in neither its VMM nor the log."""
+    said = vmm_on("module")["big-endian"].check()
+    assert said.startswith("ended 7\n"), said
+    told = [line for line in said.splitlines() if "turned to big-endian" in line]
+    assert len(told) >= 2, said
+    assert not any("0x" in line for line in told), told
+
+
+def test_reading_the_memory_of_a_vm_on_the_module_takes_nothing():
+    said = vmm_on("module")["reading"].check()
+    # The file, which the VMM has twice; its mapping; and the VM went on until it was stopped.
+    assert said.startswith("read 0\nread 0\n0\nended 8\n"), said
+
+
+@pytest.mark.conformance
+def test_a_vm_whose_memory_is_taken_ends_with_a_sentence():
+    said = run_vmm({"taken": TAKEN}, **BOARDS["pkvm"]())["taken"].check()
+    ended, *said = said.strip().splitlines()
+    assert ended == "ended 7"
+    assert said[0].startswith("armvisor: "), said
+    assert "some program read or wrote the VM's private memory" in said[0], said
+    assert "the VM is protected" in "\n".join(said[1:]), "its registers are not shown"
+
+
+def test_what_a_protected_vm_cannot_have_is_refused():
+    assert_refused(vmm_on("module")["refused"], REFUSALS)
+
+
+@pytest.mark.conformance
+def test_what_kvm_without_protected_vms_refuses():
+    rows = (*REFUSALS, NO_SUCH)
+    parts = run_vmm({"refused": refused(rows)}, el2=True, kernel="newest")
+    assert_refused(parts["refused"], rows)
+
+
+def assert_refused(part: Part, rows: Sequence[tuple[str, int, str]]):
+    *said, left = part.check().split(MARK)
     assert left == "", "a refused VM leaves nothing behind"
-    for (_, code, sentence), answer in zip(refusals, said, strict=True):
+    for (_, code, sentence), answer in zip(rows, said, strict=True):
         text, _, status = answer.strip().rpartition("\n")
         assert (int(status), text.count("\n")) == (code, 0), answer
         assert text.startswith("armvisor: ") and sentence in text, answer

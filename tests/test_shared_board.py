@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from shared_board import run_parts, tell_apart
 
-from armvisor_lab import kernels
-from armvisor_lab.board import Board, Failure, Result
+from armvisor_lab.archive import kernels
+from armvisor_lab.boards.board import Board, Failure, Result
 
 NAMES = ["one", "two", "three"]
 
