@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Rows of module/tests/kvm/bounds on counted boards, and their figures.
 
-A board is booted once for several rows, which are tests of their own: what one of them did is in
-`measure()`'s cache, so rows of a board go to one worker (xdist_group).
+A board is booted once for several rows, which are tests of their own and its parts
+(shared_board.py): what one of them did is in `measure()`'s cache, so rows of a board go to one
+worker (xdist_group).
 """
 
 import fcntl
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from built import TOP, make, module
-from guest_runs import KPTI, MARK, results
+from guest_runs import KPTI, results
+from shared_board import Part, run_parts
 
 from armvisor_lab.boards.board import Board
 from armvisor_lab.boards.initramfs import Module
@@ -52,25 +53,38 @@ def stall(kernel: str) -> Path:
     return built / "tests/stall/stall.ko"
 
 
+class Figures(dict[str, int]):
+    """Figures by name, of a row; none of one whose program failed, but for what it said."""
+
+    def __init__(self, part: Part):
+        good = not part.trouble and part.status == 0 and part.text.endswith("done\n")
+        super().__init__({k: int(v) for k, v in results(part.text).items()} if good else {})
+        self.failure = "" if good else f"{part.trouble}\n{part.text[-1000:]}\n{part.stderr}"
+
+    def __repr__(self) -> str:
+        return self.failure or super().__repr__()
+
+
 @cache
 def measure(
     kernel: str,
     rows: Sequence[Row],
     memory: int = 1024,
-    timeout: float = 900,
+    timeout: float = 1800,
     cpu: str = "cortex-a72",
     el2: bool = False,
     modules: Sequence[str] = (),
     before: str = "",
-) -> dict[Row, dict[str, int]]:
-    """Figures by name, of each row; of one whose program failed there is nothing.
+) -> dict[Row, Figures]:
+    """Figures of each row.
 
     `el2`: on KVM. `before`: a command that comes first, for which the host has these `modules`.
+    The first row makes the host quiet for all of them.
     """
     make(str(TOP / "module/tests/kvm"))
-    lines = ["insmod /stall.ko", before]
-    for row in rows:
-        lines += [f"printf '{MARK}%s\\n' {shlex.quote(row.id)}", f"{row.command} || echo failed"]
+    scripts = {"before": f"set -e\ninsmod /stall.ko\n{before}"}
+    for number, row in enumerate(rows):
+        scripts[f"row{number}"] = f"QUIET={int(number > 0)} {row.command}"
     hypervisor = () if el2 else (Module(str(module(kernel))),)
     board = Board(
         el2=el2, kernel=kernel, cpu=cpu, count=True, append=KPTI, memory=memory, timeout=timeout,
@@ -78,18 +92,11 @@ def measure(
         files={
             "/bounds": TOP / "build/module/kvm/bounds",
             "/stall.ko": stall(kernel),
-            "/script": "\n".join([*lines, ""]).encode(),
         },
     )  # fmt: skip
-    result = board.run(["sh", "/script"])
-    parts = dict(part.split("\n", 1) for part in result.check().text.split(MARK)[1:])
-    for row in rows:
-        if not parts[row.id].endswith("done\n"):
-            parts[row.id] = ""
-            print(result.stderr.decode("utf-8", "replace"))
-    return {
-        row: {name: int(value) for name, value in results(parts[row.id]).items()} for row in rows
-    }
+    parts = run_parts(board, scripts)
+    parts["before"].check()
+    return {row: Figures(parts[f"row{number}"]) for number, row in enumerate(rows)}
 
 
 def too_long(figures: Mapping[str, int]) -> dict[str, int]:

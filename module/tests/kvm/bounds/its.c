@@ -3,6 +3,8 @@
  * The ITS's worst: all LPIs mapped and pending, a full queue of the commands
  * that look at all of them, tables saved and read back, everything off. The
  * VMM's writes do what the guest's do.
+ *
+ *	EVENTS=n	57,344: as many as there are LPIs
  */
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +16,10 @@
 #define BIG_QUEUE	(RAM + 0x200000)
 #define BIG_QUEUE_SIZE	0x100000UL
 #define COMMANDS	(BIG_QUEUE_SIZE / 32)
-#define EVENTS		(65536 - 8192)
 #define FIRST_LPI	8192
+#define MOST_EVENTS	(65536 - FIRST_LPI)
+
+static u32 events;
 
 struct its {
 	struct machine m;
@@ -77,8 +81,8 @@ static void each_event(struct its *s, const char *name, u64 op)
 	u32 event, i;
 
 	meter_begin();
-	for (event = 0; event < EVENTS;) {
-		for (i = 0; i < COMMANDS - 1 && event < EVENTS; i++, event++)
+	for (event = 0; event < events;) {
+		for (i = 0; i < COMMANDS - 1 && event < events; i++, event++)
 			put(s, op, event | (u64)(FIRST_LPI + event) << 32, 0, 0);
 		run(s);
 	}
@@ -145,6 +149,7 @@ void bounds_its(void)
 	struct its s = {};
 	u32 i;
 
+	events = setting("EVENTS", MOST_EVENTS);
 	boot(&s);
 	each_event(&s, "its.map", MAPTI);
 	each_event(&s, "its.raise", INT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Much that the guest has written to is handed out and logged anew: as many pages as
- * a dirty ring of the largest size holds, each of memory of its own.
+ * a dirty ring of the largest size holds, or one of ENTRIES, each of memory of its own.
  */
 #include <sys/mman.h>
 
@@ -12,33 +12,34 @@
 #define SLOT		3
 
 /* KVM_DIRTY_RING_MAX_ENTRIES and KVM_DIRTY_RING_RSVD_ENTRIES, which no header for programs has. */
-#define ENTRIES		65536UL
+#define MOST		65536UL
 #define RESERVED	64UL
-#define PAGES		(ENTRIES - RESERVED)
-#define SIZE		(ENTRIES * PAGE)
 #define APART		64
+
+static u64 entries;
 
 static void new_logged(struct mapper *m, u64 ring)
 {
-	void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+	const u64 size = entries * PAGE;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		die("mmap");
 	new_mapper_with_ring(m, EACH_ITS_OWN, true, ring);
-	mapper_slot(m, SLOT, GPA, memory, SIZE);
+	mapper_slot(m, SLOT, GPA, memory, size);
 	mapper_block(m, 0, GPA);
-	mapper_touch(m, MAPPER_VA, SIZE, PAGE);
+	mapper_touch(m, MAPPER_VA, size, PAGE);
 	meter_begin();
-	mapper_set_slot(m, SLOT, GPA, memory, SIZE, KVM_MEM_LOG_DIRTY_PAGES);
+	mapper_set_slot(m, SLOT, GPA, memory, size, KVM_MEM_LOG_DIRTY_PAGES);
 	meter_end("%s.on", ring ? "ring" : "log");
 }
 
 void bounds_log(void)
 {
-	static u64 bits[ENTRIES / 64];
+	static u64 bits[MOST / 64];
 	struct kvm_clear_dirty_log clear = {
-		.slot = SLOT, .num_pages = ENTRIES, .dirty_bitmap = bits,
+		.slot = SLOT, .dirty_bitmap = bits,
 	};
 	struct kvm_dirty_log log = { .slot = SLOT, .dirty_bitmap = bits };
 	struct kvm_enable_cap cap = {
@@ -47,15 +48,17 @@ void bounds_log(void)
 	struct mapper m;
 	u64 flushes;
 
+	entries = setting("ENTRIES", MOST);
+	clear.num_pages = entries;
 	new_logged(&m, 0);
-	mapper_touch(&m, MAPPER_VA, PAGES * PAGE, PAGE);
+	mapper_touch(&m, MAPPER_VA, (entries - RESERVED) * PAGE, PAGE);
 	meter_begin();
 	if (ioctl(m.g.vm, KVM_GET_DIRTY_LOG, &log))
 		die("KVM_GET_DIRTY_LOG");
 	meter_end("log.read");
 	if (ioctl(m.g.vm, KVM_ENABLE_CAP, &cap))
 		die("KVM_CAP_MANUAL_DIRTY_LOG_PROTECT2");
-	mapper_touch(&m, MAPPER_VA, PAGES * PAGE, PAGE);
+	mapper_touch(&m, MAPPER_VA, (entries - RESERVED) * PAGE, PAGE);
 	result("entries", read_stat(m.vm_stats, "dirty_pages"), "count");
 	flushes = read_stat(m.vm_stats, "remote_tlb_flush_requests");
 	meter_begin();
@@ -73,7 +76,7 @@ static void touch_apart(struct mapper *m)
 	u64 i;
 
 	for (i = 0; i < APART - 1; i++)
-		mapper_touch(m, MAPPER_VA + i * PAGE, SIZE, APART * PAGE);
+		mapper_touch(m, MAPPER_VA + i * PAGE, entries * PAGE, APART * PAGE);
 }
 
 static void reset(struct mapper *m, const char *name)
@@ -94,7 +97,7 @@ static void take(struct kvm_dirty_gfn *ring)
 {
 	unsigned long i;
 
-	for (i = 0; i < ENTRIES; i++)
+	for (i = 0; i < entries; i++)
 		ring[i].flags = KVM_DIRTY_GFN_F_RESET;
 }
 
@@ -103,13 +106,14 @@ void bounds_ring(void)
 	struct kvm_dirty_gfn *ring;
 	struct mapper m;
 
-	new_logged(&m, ENTRIES * sizeof(*ring));
-	ring = map_ring(m.g.vcpu, ENTRIES * sizeof(*ring));
+	entries = setting("ENTRIES", MOST);
+	new_logged(&m, entries * sizeof(*ring));
+	ring = map_ring(m.g.vcpu, entries * sizeof(*ring));
 	meter_begin();
 	if (new_vcpu(m.g.vm, 1) < 0)
 		die("KVM_CREATE_VCPU");
 	meter_end("ring.create");
-	mapper_touch(&m, MAPPER_VA, (PAGES - 1) * PAGE, PAGE);
+	mapper_touch(&m, MAPPER_VA, (entries - RESERVED - 1) * PAGE, PAGE);
 	take(ring);
 	reset(&m, "ring.reset");
 	touch_apart(&m);
