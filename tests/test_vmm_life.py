@@ -6,6 +6,7 @@ control of a VM that runs. The guests are a few instructions each.
 import json
 
 import pytest
+import vmm_board
 from tiny_guests import (
     LOOP,
     MEMORY,
@@ -24,11 +25,7 @@ from tiny_guests import (
     store,
 )
 
-from armvisor_lab.boards.board import Board, Result
-from armvisor_lab.figures import artefacts
-
-# One worker runs them all, on one board.
-pytestmark = pytest.mark.xdist_group("vmm_life")
+pytestmark = vmm_board.on_one_board
 
 MARK = "\x1e"
 
@@ -53,12 +50,12 @@ GUESTS = {
 SCRIPT = """
 part() { printf '\\036%s %s\\n' "$1" "$2"; }
 once() {
-    timeout 60 armvisor run --kernel /g/$1 --memory 32M --json --name $1 $2 >/out 2>/err </dev/null
+    timeout 600 armvisor run --kernel /g/$1 --memory 32M --json --name $1 $2 >/out 2>/err </dev/null
     part $1 $?; cat /out; echo ---; cat /err
 }
 up() {
     armvisor run --kernel /g/$1 --name $1 ${2:---memory=32M} >/out 2>/err </dev/null & vm=$!
-    for try in $(seq 100); do armvisor list | grep -q "^$1 " && return; sleep 0.1; done
+    for try in $(seq 6000); do armvisor list | grep -q "^$1 " && return; sleep 0.1; done
 }
 for guest in off reset pair reads hole hello chatty; do once $guest; done
 
@@ -79,7 +76,7 @@ wait $vm; part stop $?; cat /err
 
 up waiting --memory=32768K
 # Half a line is shown although the guest says no more.
-for try in $(seq 50); do [ "$(cat /out)" = waiting ] && break; sleep 0.1; done
+for try in $(seq 6000); do [ "$(cat /out)" = waiting ] && break; sleep 0.1; done
 part half-line 0; cat /out; echo
 part stat $?; armvisor stat waiting --json
 part list-running $?; armvisor list; armvisor stat waiting
@@ -105,7 +102,7 @@ armvisor run --kernel /g/off --memory 32M --disk /disk 2>&1 </dev/null; part sec
 kill $vm; wait $vm
 armvisor run --kernel /g/off --memory 32M --disk /disk </dev/null; part after-lock $?
 up again '--memory=32M --cpus=2 --on-reset=restart --disk=/disk --vsock=cid=3,uds=/v --console=/c'
-for try in $(seq 100); do
+for try in $(seq 6000); do
     armvisor stat again --json >/stat; grep -q '"resets":[1-9][0-9]' /stat && break; sleep 0.1
 done
 part again $?; cat /stat
@@ -122,15 +119,15 @@ class Parts(dict[str, tuple[int, str]]):
         return json.loads(self[name][1].split("---")[0].splitlines()[-1])
 
 
+def files() -> dict[str, bytes]:
+    return {f"/g/{name}": data for name, data in GUESTS.items()} | {"/resets": RESETS.encode()}
+
+
 @pytest.fixture(scope="module")
 def parts() -> Parts:
-    files = {f"/g/{name}": data for name, data in GUESTS.items()}
-    files |= {"/bin/armvisor": artefacts.vmm(), "/script": SCRIPT.encode()}
-    done: Result = Board(el2=True, smp=2, files=files, timeout=400).run(["sh", "/script"])
-    assert not done.failure, f"{done.failure}\n{done.text}"
     found = Parts()
     before = ""
-    for part in done.text.split(MARK):
+    for part in vmm_board.part("life").text.split(MARK):
         head, _, said = part.partition("\n")
         if not before and not found and " " not in head:
             continue
@@ -167,11 +164,12 @@ def test_a_reset_can_start_the_vm_again_as_at_first(parts):
 
 
 RESETS = """
-for try in $(seq 6); do for told in 'armvisor stop --force vm' 'kill $vm'; do
-    armvisor run --kernel /reset --name vm --memory 32M --on-reset restart </dev/null 2>/err & vm=$!
+for try in 1 2 3; do for told in 'armvisor stop --force vm' 'kill $vm'; do
+    armvisor run --kernel /g/reset --name vm --memory 32M --on-reset restart 2>/err </dev/null &
+    vm=$!
     until armvisor list | grep -q '^vm '; do kill -0 $vm || exit; sleep 0.1; done
     eval "$told" || echo "not told: $?"
-    for look in $(seq 100); do kill -0 $vm 2>/dev/null || break; sleep 0.1; done
+    for look in $(seq 6000); do kill -0 $vm 2>/dev/null || break; sleep 0.1; done
     kill -9 $vm 2>/dev/null; wait $vm; echo $?
 done; done
 """
@@ -179,10 +177,7 @@ done; done
 
 def test_a_vm_that_only_resets_ends_when_it_is_told_to():
     """On one CPU the guest has often just reset its machine when the main thread hears of it."""
-    files = {"/reset": GUESTS["reset"], "/bin/armvisor": artefacts.vmm()}
-    done = Board(el2=True, files=files).run(["sh", "-c", RESETS])
-    assert not done.failure, f"{done.failure}\n{done.text}"
-    assert done.text.split() == ["8", "143"] * 6
+    assert vmm_board.part("resets").text.split() == ["8", "143"] * 3
 
 
 def test_what_kvm_cannot_do_ends_with_a_sentence_and_the_registers(parts):

@@ -201,7 +201,7 @@ def refused() -> dict[str, tuple[int, str]]:
         kernel = "" if own else "--kernel /off.img"
         script.append(f"rm -f /x /y; {row.before}")
         words = f"armvisor {row.command} {kernel} {row.words}"
-        script.append(f"timeout -s KILL 120 {words} >/out 2>/err </dev/null")
+        script.append(f"timeout -s KILL 600 {words} >/out 2>/err </dev/null")
         script.append(f"printf '{MARK}%s %s\\n' {row.name} $?; cat /out /err")
     script.append(f"printf '{MARK}end 0\\n'; armvisor list; ls /run/armvisor 2>/dev/null; exit 0")
     board = Board(

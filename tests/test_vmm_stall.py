@@ -6,20 +6,20 @@ hangs on a clock: the limits below only end a run in which nothing happens.
 """
 
 import json
+from pathlib import Path
 
 import pytest
+import vmm_board
 
-from armvisor_lab.boards.board import Board
 from armvisor_lab.figures import artefacts
 
-# One worker runs them all, on one board.
-pytestmark = pytest.mark.xdist_group("vmm_stall")
+pytestmark = vmm_board.on_one_board
 
 MARK = "\x1e"
 
 SCRIPT = """
 part() { printf '\\036%s %s\\n' "$1" "$2"; }
-await() { for try in $(seq 1800); do eval "$1" && return; sleep 0.1; done; return 1; }
+await() { for try in $(seq 6000); do eval "$1" && return; sleep 0.1; done; return 1; }
 lines() { grep -c 'both CPUs get on' /$1; }
 begin() {
     mkdir /hold-$1
@@ -54,19 +54,15 @@ exit 0
 """
 
 
+def files() -> dict[str, Path]:
+    return {"/bin/hold": artefacts.tool("hold"), "/g/stall": artefacts.bare("stall")}
+
+
 @pytest.fixture(scope="module")
 def parts() -> dict[str, tuple[int, str, str]]:
     """Status of each step, what was printed before its mark, and what after it."""
-    files = {
-        "/bin/armvisor": artefacts.vmm(),
-        "/bin/hold": artefacts.tool("hold"),
-        "/g/stall": artefacts.bare("stall"),
-        "/script": SCRIPT.encode(),
-    }
-    done = Board(el2=True, smp=2, files=files, timeout=2500).run(["sh", "/script"])
-    assert not done.failure, f"{done.failure}\n{done.text}"
     found = {}
-    before, *marked = done.text.split(MARK)
+    before, *marked = vmm_board.part("stall").text.split(MARK)
     for part in marked:
         head, _, said = part.partition("\n")
         name, status = head.split()

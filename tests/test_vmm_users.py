@@ -6,23 +6,20 @@ nobody leads root to anything else.
 import json
 
 import pytest
+import vmm_board
 from tiny_guests import WFI_LOOP, image
 
-from armvisor_lab.boards.board import Board
-from armvisor_lab.figures import artefacts
-
-# One worker runs them all, on one board.
-pytestmark = pytest.mark.xdist_group("vmm_users")
+pytestmark = vmm_board.on_one_board
 
 MARK = "\x1e"
 
 # anna has no directory that the system made, bert has one.
 SCRIPT = """
 part() { printf '\\036%s %s\\n' "$1" "$2"; }
-await() { for try in $(seq 1800); do eval "$1" && return; sleep 0.1; done; return 1; }
+await() { for try in $(seq 6000); do eval "$1" && return; sleep 0.1; done; return 1; }
 as() { su "$1" -c "$2" 2>&1; }
 run() {
-    echo "exec armvisor run --kernel /g --memory 32M --console none --name $2" >/run-$1-$2
+    echo "exec armvisor run --kernel /g/wfi --memory 32M --console none --name $2" >/run-$1-$2
     su $1 -c "sh /run-$1-$2" </dev/null >/out-$1-$2 2>&1 &
     await "armvisor list 2>/dev/null | grep -q '^$2 .* $1\\$'"; part $1-runs-$2 $?
 }
@@ -47,7 +44,8 @@ as anna "armvisor stop --force web"; part her-own $?
 
 # A user's directory may have anything in it.
 ln -s /run/armvisor/roots.sock /run/user/1001/armvisor/trap.sock
-armvisor run --kernel /g --memory 32M --console none --name roots </dev/null >/dev/null 2>&1 & vm=$!
+armvisor run --kernel /g/wfi --memory 32M --console none --name roots </dev/null >/dev/null 2>&1 &
+vm=$!
 await "[ -e /run/armvisor/roots.sock ]"
 armvisor stop --force bert/trap 2>&1; part trap $?
 armvisor stop --force trap 2>&1; part trap-by-name $?
@@ -65,18 +63,16 @@ exit 0
 """
 
 
+def files() -> dict[str, bytes]:
+    return {"/g/wfi": image(*WFI_LOOP)}
+
+
 @pytest.fixture(scope="module")
 def parts() -> dict[str, tuple[int, str, str]]:
     """Status of each step, what was printed before its mark, and what after it."""
-    files = {
-        "/bin/armvisor": artefacts.vmm(),
-        "/g": image(*WFI_LOOP),
-        "/script": SCRIPT.encode(),
-    }
-    done = Board(el2=True, smp=2, files=files, timeout=1500).run(["sh", "/script"])
-    assert not done.failure, f"{done.failure}\n{done.text}"
-    found = {"console": (0, "", done.console)}
-    before, *marked = done.text.split(MARK)
+    users = vmm_board.part("users")
+    found = {"console": (0, "", users.console)}
+    before, *marked = users.text.split(MARK)
     for part in marked:
         head, _, said = part.partition("\n")
         name, status = head.split()
