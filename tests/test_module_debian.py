@@ -2,7 +2,7 @@
 """Stock Debian guests on the module, with all their devices: every host kernel, every guest kernel.
 
 The same runs as on KVM (test_guests_debian.py), with one CPU; and with four, on hosts that have
-fewer. A board's log with a warning fails.
+fewer. `make test` has a pair of test_devices_debian.py's. A board's log with a warning fails.
 Counted boards: a guest's exits take QEMU so long that a board in real time, on a busy machine,
 sees little but its own timer.
 """
@@ -38,10 +38,6 @@ def boots(
         host, guests, cpus=(cpus, cpus), rounds=rounds, count=True, mebibytes=mebibytes,
         timeout=300 + 600 * len(guests) * rounds * cpus,
     )  # fmt: skip
-
-
-def test_boots_and_uses_its_devices():
-    boots("cortex-a72", "stable", ("stable",))
 
 
 @pytest.mark.conformance
