@@ -15,7 +15,7 @@ from built import module
 from guest_runs import Host
 from linux_runs import Linux, Said, module_files, run, with_files
 
-from armvisor_lab import debugkernel, kernels
+from armvisor_lab.archive import debugkernel, kernels
 from armvisor_lab.figures import artefacts
 
 pytestmark = pytest.mark.conformance
