@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the programs that are compared on KVM and on the module print: `name = answer`."""
+"""Output of the programs that are compared on KVM and on the module: `name = answer`."""
 
 from collections import Counter
 
 
 def answers(text: str) -> dict[str, str]:
-    """The lines by name; a name that comes again is numbered."""
+    """The lines by name; repeated names are numbered."""
     seen: Counter[str] = Counter()
     found = {}
     for line in text.splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a VMM or a guest can ask of the module, read from its source.
+"""All that a VMM or a guest can ask of the module, read from the module's source.
 
 The names are those of the kernel's headers, in the code that dispatches by them: the module cannot
 answer a call whose number it does not name. tests/data/bounds_api.toml has a figure for each.
@@ -23,7 +23,7 @@ ATTRIBUTE = re.compile(
     r"KVM_(DEV_ARM_VGIC_(GRP|CTRL|SAVE)_\w+|DEV_ARM_ITS_\w+|VGIC_\w*ADDR_TYPE\w*"
     r"|ARM_VCPU_(TIMER|PMU_V3|PVTIME)_\w+|ARM_VM_SMCCC_\w+)"
 )
-# Function IDs; what calls are made of is none.
+# Function IDs; the parts that IDs are made of are not calls.
 CALL = re.compile(
     r"PSCI_\d_\d_FN_(?!BASE)\w+|KVM_PSCI_FN_\w+|ARM_SMCCC_\w+_FUNC_ID|ARM_SMCCC_(TRNG|HV)_\w+"
     r"|AV_CALL_(HYP|MEM|MEAS)\w+"
@@ -51,7 +51,7 @@ def matching(pattern: re.Pattern, files: Iterable[str]) -> set[str]:
 
 
 def body(path: str, start: str) -> str:
-    """From a line on to the first that closes it."""
+    """The text from a line to the first line that closes it."""
     found = re.search(re.escape(start) + r".*?\n}", sources()[path], re.DOTALL)
     assert found, f"{path} has no {start}"
     return found[0]
@@ -59,7 +59,7 @@ def body(path: str, start: str) -> str:
 
 @cache
 def kernel_header() -> str:
-    """linux/kvm.h of the newest kernel, and what the module adds to older ones."""
+    """linux/kvm.h of the newest kernel, and the module's additions for older ones."""
     lab = [str(TOP / "bin/lab"), "kernel", "path", "newest", "--what", "headers"]
     folder = subprocess.run(lab, capture_output=True, text=True, check=True).stdout.strip()
     source = re.search(r"include (/\S+)/Makefile", (Path(folder) / "Makefile").read_text())
@@ -75,20 +75,20 @@ def ioctls() -> set[str]:
 
 
 def capabilities() -> set[str]:
-    """Those of KVM_ENABLE_CAP: lists of KVM_CHECK_EXTENSION enable nothing."""
+    """Capabilities of KVM_ENABLE_CAP, without the lists of KVM_CHECK_EXTENSION."""
     enabling = [path for path in sources() if path not in ("api/extension.c", "api/seal.c")]
     return matching(re.compile(r"(KVM|AV)_CAP_\w+"), enabling)
 
 
 def attributes() -> dict[str, set[str]]:
-    """By the file that has them; the seal only lists some that a sealed VM keeps."""
+    """By the file that has them. The seal only lists those that a sealed VM keeps."""
     files = [path for path in sources() if path.endswith(".c") and path != "api/seal.c"]
     by_file = {Path(path).stem: matching(ATTRIBUTE, [path]) for path in files}
     return {stem: names for stem, names in by_file.items() if names}
 
 
 def calls() -> set[str]:
-    """The folder switch/ calls the host's own firmware."""
+    """Not of switch/, which calls the host's own firmware."""
     return matching(CALL, [path for path in sources() if path.startswith("cpu/")])
 
 
@@ -110,7 +110,7 @@ def operations(kinds: str) -> set[str]:
 
 
 def surface() -> dict[str, dict]:
-    """All of it, as the table's sections have it."""
+    """All of it, in the table's sections."""
     return {
         "ioctls": ioctls(),
         "capabilities": capabilities(),
@@ -139,6 +139,6 @@ def flat(tree: Mapping | Iterable[str], path: str = "") -> dict[str, object]:
 
 @cache
 def table() -> dict[str, list[str]]:
-    """Figures by what they are for. Of several, the last word says why."""
+    """Figures by their subject. If there are several, the last word says why."""
     rows = flat(tomllib.loads(TABLE.read_text()))
     return {name: row[:-1] if isinstance(row, list) else [row] for name, row in rows.items()}

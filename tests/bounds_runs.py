@@ -19,19 +19,19 @@ from shared_board import Part, run_parts
 from armvisor_lab.boards.board import Board
 from armvisor_lab.boards.initramfs import Module
 
-# Counted instructions that nothing a guest or a VMM asks for may hold a CPU at a stretch.
+# Most counted instructions for which a guest's or VMM's request may hold a CPU at a stretch.
 BOUND = 200_000
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run of module/tests/kvm/bounds: its rows, and what must have come of them."""
+    """One run of module/tests/kvm/bounds: its rows, and their expected results."""
 
     names: str
     settings: str = ""
     # Shadow entries that the guest made first.
     entries: int = 0
-    # Operations that must have been under the meter.
+    # Operations that the meter must have covered.
     measured: tuple[str, ...] = ()
 
     @property
@@ -44,10 +44,10 @@ class Row:
 
 
 def stall(kernel: str) -> Path:
-    """The module that holds a CPU for a known time: `make module` builds none of the tests'."""
+    """The module that holds a CPU for a known time: `make module` does not build those of tests."""
     built = TOP / "build/module" / kernel
     with (built / "stall.lock").open("w") as lock:
-        # Workers come here at the same time.
+        # Several workers may come here at the same time.
         fcntl.flock(lock, fcntl.LOCK_EX)
         make(str(TOP / "module"), f"KVER={kernel}", "stall")
     return built / "tests/stall/stall.ko"
@@ -100,7 +100,7 @@ def measure(
 
 
 def too_long(figures: Mapping[str, int]) -> dict[str, int]:
-    """Of figures of the meter those that are over the bound."""
+    """The meter's figures that exceed the bound."""
     return {
         name: value
         for name, value in figures.items()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A headless browser that shows one page: Debian's chromium-headless-shell, told what to do by its
-DevTools protocol over two pipes, a JSON message each, ended by a zero byte.
+"""A headless browser that shows one page: Debian's chromium-headless-shell, controlled by its
+DevTools protocol over two pipes. Each message is JSON, ended by a zero byte.
 """
 
 import base64
@@ -26,7 +26,7 @@ def install() -> str:
 
 
 class Browser:
-    """One window. What the page asks the network for fails: the browser has none."""
+    """One window. Network requests of the page fail: the browser has no network."""
 
     def __init__(self, profile: Path) -> None:
         with ExitStack() as unwind:
@@ -58,7 +58,7 @@ class Browser:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        # It closes its end when it and its children are done with the profile.
+        # The browser closes its end when it and its children are done with the profile.
         os.close(self._in)
         self._out.read()
         self._out.close()
@@ -100,12 +100,12 @@ class Browser:
             self._events.append(self._message())
 
     def requests(self) -> list[str]:
-        """What the page that is shown has asked for."""
+        """Requests of the page that is shown."""
         sent = [e for e in self._events if e.get("method") == "Network.requestWillBeSent"]
         return [event["params"]["request"]["url"] for event in sent]
 
     def complaints(self) -> list[str]:
-        """What the browser has said against the page."""
+        """The browser's complaints about the page."""
         said = [e["params"]["entry"] for e in self._events if e.get("method") == "Log.entryAdded"]
         return [entry["text"] for entry in said]
 

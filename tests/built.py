@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What tests run, brought up to date first: a test must never judge an older build."""
+"""Brings builds up to date before tests use them: a test must never judge an older build."""
 
 import subprocess
 from functools import cache
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-# Seconds after which a command is taken for hung, on however busy a machine: boards have limits of
-# their own, which leave out what they wait for a CPU.
+# Seconds after which a command counts as hung, even on a busy machine. Boards have their own
+# limits, which exclude waits for a CPU.
 HANGS = 4 * 3600
 
 
@@ -33,7 +33,7 @@ def bounce(kernel: str) -> Path:
 
 @cache
 def work_disk() -> Path:
-    """The disk with what keeps a VM's CPUs busy."""
+    """The disk with the programs of guests/work, which keep a VM's CPUs busy."""
     make(str(TOP / "guests"), "work")
     return TOP / "build/guests/work-trixie/disk.img"
 

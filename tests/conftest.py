@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The order of the tests: those that take longest first.
+"""The order of the tests: the longest first.
 
-`make test` gives them to three workers as each becomes free, in this order; a long one begun last
-would have the other workers wait for it. What shares a board is a group of one worker
-(`xdist_group`), and stands here as a whole.
+`make test` gives each test to the next free one of three workers, in this order; if a long test
+began last, the other workers would wait for it. Tests that share a board are a group for one worker
+(`xdist_group`), and appear here as a whole.
 """
 
 import pytest
 
-# By how much a processor has to do for them, with the most first: 160 s to 20 s.
+# Most CPU time first: from 160 s to 20 s.
 LONGEST = (
     "test_protected.py",
     "test_guests_trap.py",
@@ -30,12 +30,12 @@ LONGEST = (
 
 
 def rank(name: str) -> int:
-    """The place of a test: that of the first row which begins its name, else after all rows."""
+    """A test's rank: the first row that begins its name; without one, after all rows."""
     places = (place for place, start in enumerate(LONGEST) if name.startswith(start))
     return next(places, len(LONGEST))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort; tests of one place stay in their order."""
+    """Sort; tests of the same rank stay in their order."""
     items.sort(key=lambda item: rank(item.nodeid.rpartition("/")[2]))

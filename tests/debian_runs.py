@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The Debian test guest with all its devices in VMs on a board: two VMs, one after the other, for
-each guest kernel.
+"""The Debian test guest with all its devices in VMs on a board: two VMs in turn for each guest
+kernel.
 
-Both come up with the memory and the random layout that they were given and use network and vsock;
-what the first writes to the disk the second reads back. On KVM and on the module alike.
+Both boot with the memory and the random layout that they were given, and use network and vsock. The
+second reads from the disk what the first wrote. The same on KVM and on the module.
 """
 
 import json
@@ -88,7 +88,7 @@ def run_pairs(
 
 
 def assert_content(head: str, console: str, said: str, size: int) -> dict[str, str]:
-    """What a guest told, once it told all that it should."""
+    """The output of a guest, once it is complete."""
     kernel, cpus, status = head.split()
     assert status == "0", f"{console[-3000:]}\n{said}"
     release = json.loads((folder(kernel) / "guest.json").read_text())["release"]

@@ -4,8 +4,8 @@
     outputs = run_guests(Host(cpu="cortex-a72"), [Guest("hello"), Guest("smp", cpus=4)])
     outputs["hello"].results["hello.failures"]
 
-A guest's results are its lines `result NAME VALUE UNIT`; a guest that did not print its last one,
-`result NAME.failures 0 count`, has failed whatever else it said.
+A guest's results are its lines `result NAME VALUE UNIT`. A guest that did not print the last one,
+`result NAME.failures 0 count`, has failed, whatever else it printed.
 """
 
 import json
@@ -19,23 +19,23 @@ from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
 MARK = "\x1e"
-# Makes the host's kernel mappings not global, as they are where KASLR is on: a counted board has no
-# KASLR. The module then switches without flushing the TLB.
+# Makes the host's kernel mappings non-global, as with KASLR, which a counted board does not have.
+# The module then switches without flushing the TLB.
 KPTI = "kpti=1"
 
 
 @dataclass(frozen=True)
 class Host:
-    """The board that is the host: with EL2 and KVM, or without and with a module for it."""
+    """The host board: with EL2 and KVM, or without EL2 and with a module for it."""
 
     cpu: str = "cortex-a72"
     kernel: str = "stable"
     el2: bool = True
     module: Path | None = None
-    parameters: str = ""  # of the module
+    parameters: str = ""  # module parameters
     smp: int = 1
-    count: bool = False  # deterministic, whatever else the machine does; one CPU
-    append: str = ""  # more for the kernel's command line
+    count: bool = False  # deterministic, even on a busy machine; one CPU
+    append: str = ""  # further words for the kernel's command line
 
     def __str__(self) -> str:
         return f"{'kvm' if self.el2 else 'module'}-{self.cpu}-{self.kernel}"
@@ -43,7 +43,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Guest:
-    """A bare-metal program and the VM that it gets."""
+    """A bare-metal program and its VM."""
 
     program: str
     append: str = ""
@@ -51,26 +51,26 @@ class Guest:
     memory: str = "64M"
     disk: bool = False
     pmu: bool = False
-    exits: bool = False  # tell the statistics
-    options: tuple[str, ...] = ()  # more for `armvisor run`
+    exits: bool = False  # read the VM's statistics
+    options: tuple[str, ...] = ()  # further options of `armvisor run`
     name: str = ""
     before: str = ""  # a line of the board's shell
 
     @property
     def key(self) -> str:
-        """What the run is found under."""
+        """The key of the run in run_guests()'s result."""
         return self.name or self.program
 
 
 @dataclass
 class Output:
-    """What one guest left behind."""
+    """Output of one guest."""
 
     status: int = -1
     console: str = ""
     disk: str = ""
     results: dict[str, str] = field(default_factory=dict)
-    exits: dict[str, int] = field(default_factory=dict)  # and the VM's own statistics
+    exits: dict[str, int] = field(default_factory=dict)  # the VM's statistics
 
 
 def results(text: str) -> dict[str, str]:
@@ -129,7 +129,7 @@ def _split(text: str) -> dict[str, Output]:
 
 
 def assert_isolated(host: Host, console: str) -> None:
-    """A host that was told to isolate page tables does."""
+    """If the host was told to isolate page tables, it does."""
     if KPTI in host.append.split():
         assert "detected: Kernel page table isolation (KPTI)" in console
 
@@ -137,7 +137,7 @@ def assert_isolated(host: Host, console: str) -> None:
 def run_guests(
     host: Host, guests: Sequence[Guest], timeout: float = 500, check: bool = True
 ) -> dict[str, Output]:
-    """Run the guests one after the other on one board; with `check` all must have gone well."""
+    """Run the guests in turn on one board; with `check`, all must succeed."""
     script = "\n".join(_commands(guest) for guest in guests) + "\nexit 0\n"
     programs = {guest.program for guest in guests}
     board = Board(
@@ -158,7 +158,7 @@ def run_guests(
     done = board.run(["sh", "/script"])
     said = done.stderr.decode("utf-8", "replace")[-3000:]
     assert not done.failure, f"{done.failure}\n{done.text[-3000:]}\n{said}"
-    # A VM that the module ended says why there.
+    # If the module ended a VM, it says why in the log.
     complaints = [line for line in done.console.splitlines() if "armvisor: VM" in line]
     assert not complaints, "\n".join(complaints)
     assert_isolated(host, done.console)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Hostile VMMs and hostile guests on a board, for the tests of stock hosts and of the one with
+"""Hostile VMMs and hostile guests on a board, for the tests of stock hosts and of the host with
 checkers.
 
-A run is a script; what it took from the host must be there again when the module has been unloaded.
+A run is a script. All that it took from the host must be back when the module has been unloaded.
 """
 
 import os
@@ -38,7 +38,7 @@ if /init reopen; then exec >/dev/lab/stdout 2>/dev/lab/stderr; fi
 cat /tmp/said; [ $status = 0 ]
 """
 
-# KiB that a host's own caches may have grown by meanwhile, of what it holds for itself.
+# KiB by which the host's own caches may have grown meanwhile.
 GROWTH = {"SUnreclaim": 4096, "PageTables": 512, "VmallocUsed": 2048, "Shmem": 512}
 FIGURES = f"""
 figures() {{
@@ -50,23 +50,24 @@ figures() {{
 
 @dataclass(frozen=True)
 class Case:
-    """A guest of guests/hostile, and how it ends."""
+    """A guest of guests/hostile, and its expected end."""
 
     name: str
-    # None: never by itself, it is stopped.
+    # None: it does not end by itself and is stopped.
     status: int | None = 0
-    # What the VMM says.
+    # Expected output of the VMM.
     says: str = ""
-    # More for the guest; another such case has another name.
+    # Further arguments for the guest; a case with the same guest needs another name.
     append: str = ""
-    # It may end as it likes: it harms itself.
+    # It may end in any way: it harms itself.
     any_end: bool = False
-    # Figures that say how much of a hole's page can be read: where there are stubs, all of it.
+    # Figures that show how much of a hole's page the guest can read: all of it, where there are
+    # stubs.
     shown: Sequence[str] = ()
 
     @property
     def stubs(self) -> bool:
-        """It begins when the module has found room for stubs, which KVM has no use for."""
+        """The case begins when the module has found room for stubs; KVM has no stubs."""
         return self.name.startswith("annex-") and self.name != "annex-off"
 
     @property
@@ -104,7 +105,7 @@ CASES = (
     *(Case("annex-words", append=f"seed={seed}", any_end=True) for seed in range(1, 5)),
     *(Case("annex-garbage", append=f"seed={seed}", any_end=True) for seed in range(1, 9)),
     *(Case("annex-jump", append=f"seed={seed}", any_end=True) for seed in range(1, 5)),
-    # After all these a guest runs as ever.
+    # After all these, an ordinary guest still runs.
     Case("annex-off", append="again=1"),
 )
 # One of those that differ by their seed only.
@@ -115,7 +116,7 @@ SIGTERM = 143
 
 @dataclass
 class Machine:
-    """The board that is the host."""
+    """The host board."""
 
     kernel: str
     module: Path | None = None
@@ -145,8 +146,8 @@ class Machine:
 
 
 def swap_modules(kernel: str) -> tuple[str, ...]:
-    """What SWAP needs of a board with that kernel."""
-    # Before Linux 6.12 zram's compressor is a module of its own, which it asks for by name.
+    """Modules for SWAP on a board with that kernel."""
+    # Before Linux 6.12, zram's compressor is a separate module, which zram requests by name.
     its_own = list(kernels.get(kernel).modules.rglob("lzo-rle.ko*"))
     return (*(["lzo-rle"] if its_own else []), "zram")
 
@@ -158,7 +159,7 @@ def programs() -> Path:
 
 
 def hostile_vmm(machine: Machine, part: str, settings: str = "") -> Result:
-    """Run a part of the hostile VMM twice, the second time under the eyes of a bookkeeper."""
+    """Run a part of the hostile VMM twice and compare the host's memory after each."""
     if part == "swap":
         machine.modules = (*machine.modules, *swap_modules(machine.kernel))
     once = f"{settings} /hostile {part}"
@@ -172,7 +173,7 @@ def hostile_vmm(machine: Machine, part: str, settings: str = "") -> Result:
     assert text.count("\ndone\n") == (1 if machine.leaks else 2), text
     if not machine.leaks:
         assert_comes_back(text)
-        # Stock kernels can do both; the one with checkers has no sleep.
+        # Stock kernels can do both; the kernel with checkers has no sleep.
         assert "no CPU that could go off" not in text and "no clock that could" not in text
     return result
 
@@ -199,15 +200,15 @@ def assert_no_harm(part: Part) -> None:
 
 
 def fuzz_seconds(otherwise: int) -> int:
-    """How long the API is fuzzed; `ARMVISOR_FUZZ_SECONDS` says another time."""
+    """How long to fuzz the API; `ARMVISOR_FUZZ_SECONDS` overrides it."""
     return int(os.environ.get("ARMVISOR_FUZZ_SECONDS", otherwise))
 
 
 def fuzzed_api(machine: Machine, seconds: int, settings: str = "") -> Result:
-    """The fuzzer of the API for so long: `ARMVISOR_FUZZ_FIRST` is the first seed.
+    """Fuzz the API for that long: `ARMVISOR_FUZZ_FIRST` is the first seed.
 
-    Half of it goes before the bookkeeper's first look. A board whose log has a failure names the
-    seeds in its output: FIRST and SEEDS run them again.
+    Half of it runs before the bookkeeper's first look. If a board's log has a failure, its output
+    names the seeds: FIRST and SEEDS run them again.
     """
     first = int(os.environ.get("ARMVISOR_FUZZ_FIRST", "1"))
     half = f"SECONDS={max(1, seconds // 2)} {settings} /fuzz_api"
@@ -224,22 +225,22 @@ def fuzzed_api(machine: Machine, seconds: int, settings: str = "") -> Result:
     return result
 
 
-# Accepted seldom: most of what they ask for is wrong, or was asked for before.
+# Rarely accepted: most of these calls are wrong, or repeat an earlier one.
 SELDOM = {
     "any_call", "attribute", "bell_deassign", "counter", "file_exchange", "host_cpu", "its_address",
     "gmem_create", "gmem_slot", "pmu", "ring_enable", "run_too", "slot_odd", "vcpu_create",
     "vgic_address",
 }  # fmt: skip
-# Of protected VMs, which KVM without EL2's protected mode does not make.
+# Operations of protected VMs, which KVM makes only in EL2's protected mode.
 PROTECTED = {
     "gmem_advise", "gmem_create", "gmem_file", "gmem_map", "gmem_slot", "gmem_touch", "gmem_vm",
 }  # fmt: skip
-# Operations in a run in which all others are accepted at least once.
+# After this many operations in a run, each other operation was accepted at least once.
 ENOUGH = 10_000
 
 
 def assert_did_something(text: str, protected: bool = True):
-    """Operations were accepted, in a long run each but some that are so seldom; guests ran."""
+    """Each operation was accepted in a long run, except the rare ones; guests ran."""
     seldom = SELDOM if protected else SELDOM | PROTECTED
     done: dict[str, int] = {}
     tried = 0
@@ -254,7 +255,7 @@ def assert_did_something(text: str, protected: bool = True):
 
 
 def assert_comes_back(text: str):
-    """The host holds no more after the second run than before it."""
+    """The host holds no more memory after the second run than before it."""
     parts = text.split(MARK)
     before, after = (
         {line.split(":")[0]: int(line.split()[1]) for line in part.splitlines()[1:]}
@@ -265,8 +266,8 @@ def assert_comes_back(text: str):
     assert all(grown[name] <= GROWTH[name] for name in GROWTH), f"KiB kept by the host: {grown}"
 
 
-# begin CASE WORDS…: start a guest. await LINE: until it has said so, however long that takes, or
-# has ended. let_run SECONDS: then stop it. end CASE: its status, and all that it said.
+# begin CASE WORDS…: start a guest. await LINE: until the guest has printed it, however long that
+# takes, or has ended. let_run SECONDS: then stop it. end CASE: its status and its whole output.
 GUESTS = f"""
 begin() {{
     printf '{MARK}begin %s\n' "$1"; shift
@@ -292,17 +293,17 @@ def _command(case: Case, seconds: int) -> str:
     words += ["--append", f"case={case.name} {case.append}"]
     lines = [shlex.join(["begin", case.key, *words])]
     if case.status is None or case.any_end:
-        # So long once it has begun: how long that takes is the machine's matter.
+        # Counted from its beginning: the time until then depends on the machine.
         first = "result annex.others" if case.stubs else f"case {case.name}"
         lines += [f"await '{first}'; let_run {seconds}"]
     return "\n".join([*lines, f"end {case.key}"])
 
 
 def hostile_guests(machine: Machine, cases: Sequence[Case], seconds: int = 5) -> Result:
-    """Run the cases one after the other; each must end as it says, after its first line.
+    """Run the cases in turn; each must end as expected, after its first line.
 
-    Those that never end by themselves are let run for so many seconds after it. The others have
-    as long as the board.
+    Cases that never end by themselves run for that many seconds after it. The others have as long
+    as the board.
     """
     files: dict[str, Path | bytes] = {
         "/bin/armvisor": artefacts.vmm(),
@@ -322,7 +323,7 @@ def hostile_guests(machine: Machine, cases: Sequence[Case], seconds: int = 5) ->
         status, said = parts[case.key]
         assert f"case {case.name}\n" in said.replace("\r", ""), said
         if case.stubs:
-            # All words of the page but the header's: registers, and none of them the guest's own.
+            # All words of the page except the header's: registers, none of them the guest's own.
             assert f"result annex.others {504 if machine.module else 0} count" in said, said
         for name in case.shown:
             assert f"result hole.{name} {512 if machine.module else 0} count" in said, said

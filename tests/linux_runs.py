@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Linux guests with a script of the test's own, under `armvisor run`, on KVM and on the module.
+"""Linux guests with a script of the test, under `armvisor run`, on KVM and on the module.
 
-The script is one of guests/debian, which the guest's init reads as `/own`. Boards are counted: a
-slow guest on a busy machine takes as many instructions as ever.
+The script is one of guests/debian, which the guest's init reads as `/own`. Boards are counted, so a
+slow guest on a busy machine takes the same number of instructions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,25 +18,25 @@ from armvisor_lab.boards.cpio import Cpio
 from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
-# Seconds of the lab's, for a board: far more than any needs, on a machine that does much else.
+# The lab's limit for a board, in seconds: far more than any board needs, even on a busy machine.
 PATIENCE = 4 * 3600
 
 
 @dataclass(frozen=True)
 class Linux:
-    """A guest's kernel, its initramfs and what it is told."""
+    """A guest's kernel, initramfs and command line."""
 
     image: Path
     initrd: bytes
     append: str
     cpus: int = 2
     memory: str = "384M"
-    options: Sequence[str] = field(default=())  # more for `armvisor run`
+    options: Sequence[str] = field(default=())  # further options of `armvisor run`
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a run of `armvisor run` left behind."""
+    """Output of an `armvisor run`."""
 
     status: int
     console: str
@@ -48,7 +48,7 @@ class Said:
 
 
 def with_files(initrd: bytes, script: str, files: Mapping[str, bytes] | None = None) -> bytes:
-    """An initramfs with a script of guests/debian as its own, and with `files`, all executable."""
+    """An initramfs with a script of guests/debian as `/own`, and with `files`, all executable."""
     added = Cpio()
     added.file("own", (TOP / "guests/debian" / script).read_bytes(), 0o755)
     for name, data in (files or {}).items():
@@ -68,7 +68,7 @@ def module_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
 
 
 def run(host: Host, guests: Sequence[Linux], before: str = "", memory: int = 2048) -> list[Said]:
-    """Run the guests one after the other on one board, after the shell's line `before`."""
+    """Run the guests in turn on one board, after the shell's line `before`."""
     files: dict[str, Path | bytes] = {"/bin/armvisor": artefacts.vmm()}
     lines = [before]
     for number, guest in enumerate(guests):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A protected Debian guest on the module, with all its devices at work at once, through
+"""A protected Debian guest on the module that uses all its devices at once, through
 armvisor_bounce.ko: random requests of a disk, echoes over network and vsock, random numbers.
 
-In rounds: drivers and bounce module are loaded, in another mode each time, and go again.
+In rounds: drivers and bounce module are loaded, each time in another mode, and unloaded.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from armvisor_lab.boards.cpio import Cpio
 from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
-# The parameters of a round each. The least pool is that of a disk of 254 parts.
+# The parameters of each round. The smallest pool is that of a disk of 254 parts.
 ROWS = (
     "mode=slots", "mode=areas", "mode=split-cache", "mode=hybrid", "mode=split-cache+pool=5120K",
     "mode=hybrid+pool=5120K",
 )  # fmt: skip
-# A quarter of the pace of `make test-work`: one guest of two CPUs has no more ticks to serve.
+# A quarter of the pace of `make test-work`: one guest of two CPUs has fewer ticks to serve.
 PACE_NS = 16
-# With checkers a kernel is minutes of its own time in getting up. What it says once must still be
-# in its log at the end.
+# A kernel with checkers takes minutes of its own time to boot. A message that it prints once must
+# still be in its log at the end.
 PATIENCE = "sysctl.kernel.hung_task_timeout_secs=600 log_buf_len=8M"
 
 SCRIPT = """
@@ -46,9 +46,9 @@ exit $status
 def mix(
     guest: Mapping[str, Path], bounce: Path, seconds: int, memory: int, sectors: int, times: int
 ) -> dict[str, str]:
-    """What a guest (Image, initrd) tells after so many seconds by its clock, on a paced board.
+    """Output of a guest (Image, initrd) after so many seconds of its clock, on a paced board.
 
-    In a round it must have read more than so many sectors whose content it knew, and used each of
+    In each round it must have read more than that many sectors with known content, and used each of
     the other devices so many times.
     """
     added = Cpio()
@@ -69,7 +69,7 @@ def mix(
         },
         memory=768 + memory, smp=2, paced=True, pace_ns=PACE_NS, timeout=1800 + 4 * seconds,
     )  # fmt: skip
-    # As it comes: it may take an hour.
+    # Shown as it comes: it may take an hour.
     done = board.run(
         ["sh", "/script"], on_stdout=lambda data: print(data.decode("latin-1"), end="", flush=True)
     )
@@ -82,7 +82,7 @@ def mix(
     assert int(told["mix.seconds"]) >= seconds
     assert int(told["mix.rounds"]) >= len(ROWS)
     assert int(told["mix.checked"]) > sectors * int(told["mix.rounds"])
-    # While the disk was at work, each of the others, too; stock guests are quick enough for more.
+    # The other devices worked while the disk did; a stock guest is quick enough for more.
     for device in ("net", "vsock", "rng"):
         assert int(told[f"mix.{device}"]) >= times * int(told["mix.rounds"]), (device, told)
     return told

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Debian's QEMU, unmodified, on the board without EL2, with the Debian test guest.
 
-A script of the board's has these functions; `answer` marks what a test looks at.
+A script on the board has these functions; `answer` marks the lines that a test checks.
 
     vm WORD…              a VM of the test guest; more words for QEMU
-    open NAME PORT FD     connect to QEMU's port: lines written to FD go there, what comes is NAME's
+    open NAME PORT FD     connect to QEMU's port: lines written to FD go there; NAME has its output
     say NAME FD LINE…     write them
-    await NAME PATTERN    wait until a line that came begins with it
+    await NAME PATTERN    wait until a line of the output begins with it
     answer WORD…
 
-Boards are counted: in real time, on a busy machine, a board sees little but its own timer.
+Boards are counted: in real time, on a busy machine, a board would serve little but its own timer.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
 KERNEL = "stable"
-# The suite whose QEMU it is.
+# The Debian suite of this QEMU.
 SUITE = "trixie"
 FIRMWARE = "usr/share/qemu-efi-aarch64/QEMU_EFI.fd"
 QEMU = ("qemu-system-arm", "usr/bin/qemu-system-aarch64")
@@ -44,7 +44,7 @@ await() {
     until grep -q "^$2" /tmp/$1; do kill -0 $vm; sleep 1; done
 }
 """
-# A shell on the guest's console, which is a port of the board's. It is ready when it answers.
+# A shell on the guest's console, which is a port of the board. It is ready when it answers.
 SHELL = """
 shell() {
     vm -serial tcp:127.0.0.1:4445,server=on,wait=off "$@" \\
@@ -65,7 +65,7 @@ def run(
 ) -> Result:
     """Run a script on a board with the module, the test guest and QEMU, and `more` programs.
 
-    With `firmware` EDK2 is /firmware.
+    With `firmware`, EDK2 is /firmware.
     """
     made = artefacts.guest(guest)
     files: dict[str, Path | bytes] = {
@@ -86,7 +86,7 @@ def run(
 
 
 def lines(result: Result, word: str) -> list[str]:
-    """The lines that begin with a word, without it, once all went well."""
+    """The lines that begin with a word, without it, if all went well."""
     said = result.stderr.decode("utf-8", "replace")[-3000:]
     assert not result.failure, f"{result.failure}\n{result.text[-3000:]}\n{said}"
     assert result.status == 0, f"status {result.status}\n{result.text[-3000:]}\n{said}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Linux's KVM selftests on a board, one after the other, and how each ended.
+"""Linux's KVM selftests on a board, in turn, and their results.
 
-A board that is paced, so that a time limit means the same on a busy machine. Its CPUs take turns,
-and a broadcast TLBI ends a turn: what flushes much while another CPU is busy is better off alone.
-The programs are those of the board's own kernel (lab/selftests.py).
+The board is paced, so a time limit means the same on a busy machine. Its CPUs take turns, and a
+broadcast TLBI ends a turn: a test that flushes much runs better alone. The programs are those of
+the board's own kernel (lab/selftests.py).
 """
 
 import re
@@ -16,11 +16,11 @@ from guest_runs import MARK
 from armvisor_lab.archive import selftests
 from armvisor_lab.boards.board import Board
 
-# Statuses of the selftests' own (kselftest.h), and of a time limit.
+# Exit statuses of the selftests (kselftest.h), and of a time limit.
 WORDS = {0: "pass", 4: "skip", 137: "hang"}
-# Seconds of board time that a test may take, if the table does not say how many.
+# Seconds of board time for a test, if the table has no number for it.
 SECONDS = 240
-# Of the lab's, for a board: a machine that does several things at once is slow.
+# Seconds of the lab for a board, even on a busy machine.
 BOARD_SECONDS = 5400
 
 ONE = """
@@ -35,7 +35,7 @@ run() {{
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a test ended, and the end of what it said."""
+    """A test's result, and the end of its output."""
 
     result: str
     said: str
@@ -43,7 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """A test's program, and how it is run."""
+    """A test's program and arguments."""
 
     name: str
     arguments: str = ""
@@ -52,7 +52,9 @@ class Run:
 
 
 def outcomes(role: str, module: Path | None, tests: Sequence[Run]) -> dict[str, Outcome]:
-    """The tests on the role's kernel, on its KVM or on the module; a board each number of CPUs."""
+    """The results of the tests on the role's kernel, on its KVM or on the module; one board per
+    number of CPUs.
+    """
     found = {}
     for cpus in sorted({test.cpus for test in tests}):
         found |= _board(role, module, cpus, [test for test in tests if test.cpus == cpus])
@@ -83,5 +85,5 @@ def _board(role: str, module: Path | None, cpus: int, tests: Sequence[Run]) -> d
 
 
 def named(text: str) -> str:
-    """A test's name as any series has it: its folder for arm64 was called aarch64."""
+    """A test's name in all series: the folder for arm64 used to be called aarch64."""
     return re.sub(r"^aarch64/", "arm64/", text)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Applications in a guest on the module: on their own, on a disk, and as servers for the board.
+"""Applications in a guest on the module: alone, on a disk, and as servers for the board.
 
-The whole set is the figures `app.*`; here it is that each piece of the way there works, with bounce
+The figures `app.*` run the whole set; here, each piece of their set-up must work, with bounce
 buffers and without.
 """
 
@@ -40,5 +40,5 @@ def test_an_application_that_there_is_not_fails_the_guest():
     done = apps.board(here).run(["sh", "-c", apps.script(here, ("nosuch", "hackbench"))])
     assert 'there is no application "nosuch"' in done.text
     assert "result guest.failures 1 count" in done.text
-    # What came after it did its work.
+    # The VM still worked after the application.
     assert set(applications.samples(done.text)[0]) == {"hackbench"}

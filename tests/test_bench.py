@@ -17,7 +17,7 @@ pytestmark = pytest.mark.conformance
 LAB = str(TOP / "bin/lab")
 RECORD, PAGE = (TOP / f"build/bench.{end}" for end in ("json", "html"))
 RECORDS = (RECORD, TOP / "build/bench-vm.json", TOP / "build/bench-model.json")
-# What it measures all of, and of what more than nothing.
+# Everything that it measures, and the parts with more than nothing.
 MEASURED = {"armvisor-figure-7", "armvisor-table-7", "armvisor-speedup", "isca16-micro",
             "avf-table-1", "elsewhere-cycles", "elsewhere-ns", "time"}  # fmt: skip
 IN_PART = {"latencies", "model", "armvisor-figure-6"}

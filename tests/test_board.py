@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Boards, end to end: what a command says and returns, and how a board's own trouble is told."""
+"""Boards, end to end: output and status of a command, and reports of a board's own failures."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def lab(*words: str, **rest) -> subprocess.CompletedProcess[bytes]:
 
 
 def boards_of(session: str) -> list[int]:
-    """QEMU processes that were started with the word `session` on their command line."""
+    """QEMU processes with the word `session` on their command line."""
     found = []
     for folder in Path("/proc").iterdir():
         try:
@@ -46,7 +46,7 @@ def boards_of(session: str) -> list[int]:
 
 
 def wait_for(what):
-    """However long the machine takes: what does not come hangs the test."""
+    """Wait, however slow the machine is: an event that never comes hangs the test."""
     while not what():
         time.sleep(0.1)
 
@@ -262,7 +262,7 @@ def test_a_board_that_slept_tells_as_before(kernel):
     ids=["another-device", "another-serial-bus"],
 )  # fmt: skip
 def test_channels_are_the_lab_s_beside_other_devices(devices):
-    """The numbers of ports are those of all virtio devices of the board."""
+    """Port numbers are those of all virtio devices of the board."""
     result = Board(qemu_args=devices).run(["sh", "-c", "cat; echo err >&2; exit 3"], stdin=b"in")
     assert result.failure is None
     assert (result.stdout, result.stderr, result.status) == (b"in", b"err\n", 3)
@@ -280,8 +280,8 @@ def test_boards_run_side_by_side():
 
 
 def test_counted_runs_repeat():
-    # The board's clock counts instructions: the same work takes the same time, in nanoseconds,
-    # but for a few when this machine is so busy that the emulator's threads wait for each other.
+    # The board's clock counts instructions: the same work takes the same time, except for a few
+    # nanoseconds when the emulator's threads wait for each other on a busy machine.
     now = "awk '/^now at/ {print $3}' /proc/timer_list"
     work = "for i in 1 2 3; do ls -lR /proc/sys >/dev/null; done"
     board = Board(count=True, settle=1)
@@ -294,11 +294,11 @@ def test_counted_runs_repeat():
 
 
 def test_a_counted_board_begins_with_random_numbers():
-    """Always the same: to make its own of the clock's jitter takes 2,000,000,000 instructions."""
+    """Always the same: gathering jitter entropy instead takes 2,000,000,000 instructions."""
     board = Board(count=True, settle=1)
     text = board.run(["sh", "-c", "cat /proc/uptime; dmesg"]).check().text
     assert "crng init done" in text
-    # One to boot, one of rest.
+    # One to boot, one as a margin.
     assert float(text.split()[0]) < 3
 
 

@@ -2,8 +2,8 @@
 """armvisor_bounce.ko in Debian's guests: disk, network, vsock and entropy through it in every mode,
 in plain VMs and in protected ones.
 
-Each mode is a VM of its own; the disk that one wrote the next one reads. The module must not go
-while a device is its own, and go when none is.
+Each mode is a separate VM; a VM reads the disk that the one before wrote. The module must not be
+unloaded while it serves a device, and must unload when it serves none.
 """
 
 import re
@@ -71,7 +71,7 @@ class Row:
         return f"{self.guest}-{'protected-' if self.protected else ''}{host}"
 
     def run(self, script: str) -> list[str]:
-        """What each VM of the script had to say."""
+        """Output of each VM of the script."""
         guest = artefacts.guest(self.guest)
         added = Cpio()
         added.file("modules/armvisor_bounce.ko", bounce(self.guest).read_bytes())
@@ -103,7 +103,7 @@ class Row:
 
 
 def counts(told: dict[str, str]) -> dict[str, int]:
-    """What the module counted, and those of its numbers that had to be 0 at the end."""
+    """The module's counters, and those that must be 0 at the end."""
     found = {
         name.removeprefix("bounce."): int(value)
         for name, value in told.items()
@@ -115,7 +115,7 @@ def counts(told: dict[str, str]) -> dict[str, int]:
 
 
 def content(text: str) -> dict[str, str]:
-    """What a guest told that found nothing wrong."""
+    """Output of a guest that found nothing wrong."""
     status, _, console = text.partition("\n")
     told = results(console)
     failures = {name for name, value in told.items() if name.endswith(".failures") and value != "0"}
@@ -124,7 +124,7 @@ def content(text: str) -> dict[str, str]:
 
 
 def assert_everything_went_through(told: dict[str, str], row: Row, mode: str) -> None:
-    """The data is whole, and the module's own numbers say that it had all of it."""
+    """The data is intact, and the module's counters show that all of it went through the module."""
     assert told["bounce.mode"] == mode and told["bounce.sharing"] == str(int(row.protected))
     assert told["send.bytes"] == told["receive.bytes"] == str(BYTES)
     assert told["send.checksum"] == told["receive.checksum"]
@@ -139,18 +139,18 @@ def assert_everything_went_through(told: dict[str, str], row: Row, mode: str) ->
     cached = sum(count for name, count in found.items() if re.fullmatch(r"list\d+\.hits", name))
     assert (cached > 100) == (mode in ("split-cache", "hybrid"))
     if not row.el2:
-        # The board's CPU has vector registers of 16 bytes, and so has the guest.
+        # The board's CPU has 16-byte vector registers, and so has the guest.
         assert found["wide_copy"] == found["wide_clear"] == 1
     assert found["areas"] == (1 if mode == "slots" else row.cpus)
     if mode == "hybrid":
-        # Pages of files, all of them taken back.
+        # Pages of files; all of them were unshared.
         assert found["direct"] > 10
         assert found["pages.shared"] == found["pages.unshared"] > 10
         assert found["pages.failed"] == 0
 
 
 def check(row: Row, modes: Sequence[str]) -> None:
-    """A VM a mode: the first writes the disk, each further one reads and rewrites it."""
+    """One VM per mode: the first writes the disk, each later one reads and rewrites it."""
     script = ""
     for number, mode in enumerate(modes):
         disk = f"{'disk-check,' if number else ''}vectors,disk-write,disk-check"
@@ -189,7 +189,7 @@ def test_a_protected_vm():
 
 @pytest.mark.conformance
 def test_all_devices_at_once():
-    """The hour of it, in a guest with checkers, is of test_debug_kernel.py."""
+    """test_debug_kernel.py does it for an hour, in a guest with checkers."""
     mix(
         artefacts.guest("stable"), bounce("stable"), seconds=60, memory=384, sectors=10_000, times=2
     )
@@ -197,7 +197,7 @@ def test_all_devices_at_once():
 
 @pytest.mark.conformance
 def test_a_small_pool_is_enough():
-    """Lists run empty, and nothing is lost: what a disk may ask for at once follows the pool."""
+    """Lists run empty, and nothing is lost: a disk's requests are limited by the pool's size."""
     parameters = f"mode=split-cache,pool={LEAST},share=never"
     script = f"vm {parameters} disk-write,disk-check,net,vsock,bounce $OPTION\n"
     (text,) = Row("stable", cpus=4).run(script)
@@ -209,7 +209,7 @@ def test_a_small_pool_is_enough():
 
 @pytest.mark.conformance
 def test_a_pool_too_small_for_a_disk_is_refused():
-    """With what to set instead, which is taken then; the disk's requests all come to their end."""
+    """The message says what to set instead; with that, all requests of the disk complete."""
     script = "DEVICES='--disk /tmp/disk --access-platform'\n"
     for size in ("4M", LEAST):
         parameters = f"mode=split-cache,pool={size},share=never"
@@ -222,7 +222,7 @@ def test_a_pool_too_small_for_a_disk_is_refused():
     assert counts(content(taken))["pool_bytes"] == int(LEAST[:-1]) << 10
 
 
-# Parameters, of a plain VM of 384 MiB, and what the module says then.
+# Parameters, on a plain VM of 384 MiB, and the module's message.
 REFUSED = {
     "mode=fast": "mode=fast: give slots, areas, split-cache or hybrid",
     "mode=": "mode=: give slots, areas, split-cache or hybrid",
@@ -241,17 +241,18 @@ REFUSED = {
     "MEM_UNSHARE), so this VM is not a protected one: load with share=never",
 }
 REBOUND = (
-    "is not served: its driver virtio_rng was bound before this module was loaded; load the module earlier",
+    "is not served: its driver virtio_rng was bound before this module was loaded; "
+    "load the module earlier",
     "is not served: it does not offer VIRTIO_F_ACCESS_PLATFORM: have the VMM offer it",
 )
 
 
 def test_what_it_cannot_do_is_refused_in_a_sentence():
-    """Parameters, a VM that is not protected, devices that it cannot serve; then it goes."""
+    """Bad parameters, a VM that is not protected, devices that it cannot serve; then it unloads."""
     script = f"bare armvisor.rows={','.join(REFUSED)} armvisor.test=refusals,rng\n"
     (text,) = Row("stable").run(script)
     content(text)
-    # Once each: errors are on the console as they come, and in the log.
+    # Once each: errors appear on the console at once, and in the log.
     said = dict.fromkeys(
         line.partition("armvisor_bounce: ")[2].strip() for line in text.splitlines()
     )
@@ -265,7 +266,7 @@ def test_what_it_cannot_do_is_refused_in_a_sentence():
 
 
 def test_symbols_that_a_kernel_does_not_export_are_an_error(tmp_path):
-    """`symbols.sh` of a module that needs what is there, and of one that needs more."""
+    """`symbols.sh` for a module that needs only existing symbols, and for one that needs more."""
     kernel = tmp_path / "kernel"
     (kernel / "include/config").mkdir(parents=True)
     (kernel / "include/config/kernel.release").write_text("9.9.9-test\n")

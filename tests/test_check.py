@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What `make check` says of commits' subjects."""
+"""`make check`'s rules for commit subjects."""
 
 import subprocess
 import sys

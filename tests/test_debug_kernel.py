@@ -2,10 +2,10 @@
 """The module on a host kernel with the kernel's own checkers on: `make test-debug`.
 
 KASAN, UBSAN, lockdep with PROVE_RCU, DEBUG_ATOMIC_SLEEP, DEBUG_OBJECTS, DEBUG_LIST, DEBUG_VM and
-kmemleak (lab/kernel/debug.config) watch what the tests of stock kernels do: any line of theirs in
-the log fails the board, and what kmemleak finds after the module's unloading fails it too. Boards
-count instructions, so that a slow kernel on a busy machine is no reason to fail, but where two CPUs
-matter. In the last test it is the guest's kernel that has them.
+kmemleak (lab/kernel/debug.config) watch the tests of stock kernels. Any line of theirs in the log
+fails the board, and so does any leak that kmemleak finds after the module was unloaded. Boards
+count instructions, except where two CPUs matter, so a slow kernel on a busy machine does not fail.
+In the last test the guest's kernel has the checkers.
 """
 
 import os
@@ -37,7 +37,7 @@ from armvisor_lab.figures import artefacts
 pytestmark = pytest.mark.debug
 
 KERNEL = "stable"
-# Races want two CPUs; all else is counted, on one.
+# Races need two CPUs; everything else is counted, on one.
 TWO_CPUS = ("files", "processes", "close", "guests", "power", "protected")
 FEWER = {"guests": "SEEDS=100", "many": "VMS=20", "protected": "SHARED=65536"}
 CYCLES = 20
@@ -68,7 +68,7 @@ def machine(two_cpus: bool = False) -> Machine:
 
 
 def assert_watched(result: Result):
-    """The checkers were there, or their silence would mean nothing."""
+    """The checkers were on; otherwise their silence would mean nothing."""
     assert not [line for line in CHECKERS if line not in result.console], result.log
 
 
@@ -76,7 +76,7 @@ LOCKDEP = "grep debug_locks: /proc/lockdep_stats"
 
 
 def assert_lockdep_to_the_end(result: Result):
-    """Lockdep turns itself off when it has found something, and stays silent from then on."""
+    """Lockdep turns itself off after its first report."""
     assert re.search(r"debug_locks: +1\b", result.text), result.log
 
 
@@ -100,7 +100,7 @@ def test_hostile_guests():
 
 
 def test_fuzzed_api():
-    """An hour of it, or ARMVISOR_FUZZ_SECONDS."""
+    """For an hour, or ARMVISOR_FUZZ_SECONDS."""
     result = fuzzed_api(machine(two_cpus=True), fuzz_seconds(3600), "LIMIT=600")
     assert_watched(result)
 
@@ -114,7 +114,7 @@ def test_every_call_of_the_api():
 
 
 def test_loads_and_unloads():
-    """With a VM in between: nothing of it may stay for the next time."""
+    """With a VM in between: nothing of it may remain for the next load."""
     files = {"/memory": programs() / "memory"}
     again = "rmmod armvisor; insmod /armvisor.ko; /memory >/dev/null"
     result = machine().run(f"for i in $(seq {CYCLES}); do {again}; done; {LOCKDEP}", files)
@@ -146,7 +146,7 @@ def test_boots_debian(disk: str):
 
 
 def test_bounce_buffers_in_a_guest_with_checkers(tmp_path: Path):
-    """An hour by the guest's clock, or ARMVISOR_MIX_SECONDS; the host's kernel is a stock one."""
+    """For an hour by the guest's clock, or ARMVISOR_MIX_SECONDS; the host's kernel is stock."""
     kernel = debugkernel.get(KERNEL, kind="guest")
     builder = [sys.executable, TOP / "guests/debian/build.py", "--out", tmp_path]
     subprocess.run(

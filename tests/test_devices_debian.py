@@ -3,7 +3,7 @@
 read back after another boot, what is sent arrives, what is freed goes back to the host, and none of
 it takes more exits than it should.
 
-Each row is one board; its VMs get all devices at once. The board's script says what it saw in
+Each row is one board; its VMs get all devices at once. The board's script prints its results as
 lines `result NAME VALUE UNIT`, as the guests do.
 """
 
@@ -25,7 +25,7 @@ from armvisor_lab.figures import artefacts
 MIB = 1 << 20
 MARK = "== "
 
-# What a board does, piece by piece; `vm` runs a VM in the background and sets $vm.
+# A board's script, in pieces; `vm` runs a VM in the background and sets $vm.
 PRELUDE = """
 set -e
 vm() { name=$1 tests=$2; shift 2
@@ -99,7 +99,7 @@ armvisor balloon blown 16M; given 4096
 armvisor stop --force blown; wait $vm || true; show blown
 """
 
-# How a VM ends, and what armvisor says of it on standard error.
+# How a VM ends, and armvisor's message on standard error.
 ENDS = """
 vm pressed button --name pressed
 for try in $(seq 6000); do grep -q guest.button /tmp/pressed.out && break; sleep 0.1; done
@@ -148,7 +148,7 @@ def run(
     armvisor: bool = False,
     **more: bytes,
 ) -> dict[str, str]:
-    """What the script showed, by the name of each part; what it said itself is under "".
+    """The script's output by the name of each part; text before the first part is under "".
 
     On KVM, or with `armvisor` on the module.
     """
@@ -202,7 +202,7 @@ def report(text: str) -> dict:
 
 
 def counters(text: str) -> dict[str, dict[str, int]]:
-    """Counters by the kind of device, the first of each kind."""
+    """Counters by kind of device, for the first device of each kind."""
     devices = reversed(report(text)["devices"])
     return {device["name"].split("-")[-1]: device["counters"] for device in devices}
 
@@ -229,7 +229,7 @@ def test_disk_network_vsock_and_entropy(row: Row):
     told = results(first)
     assert told["guest.cpus"] == str(row.cpus)
 
-    # Disk: what the first boot wrote is there in the second, and the image kept its odd size.
+    # Disk: the second boot reads what the first wrote, and the image kept its odd size.
     assert told["disk.checksum"] == results(shown["second"])["disk.checksum"]
     assert own["disk.size"] == "16777516"
     block = counters(first)["block"]
@@ -247,12 +247,12 @@ def test_disk_network_vsock_and_entropy(row: Row):
     net = counters(first)["net"]
     assert net["tx_bytes"] > row.mebibytes * MIB and net["tx_dropped"] == net["rx_dropped"] == 0
 
-    # A second network device is one of its own.
+    # A second network device works independently.
     assert told["net.eth1"] == "52:54:00:12:34:56"
     nets = [device for device in report(first)["devices"] if device["name"].endswith("-net")]
     assert len(nets) == 2 and nets[1]["counters"]["rx_frames"] > 0
 
-    # Vsock, both ways, and nothing left behind.
+    # Vsock, in both directions; nothing is left behind.
     assert told["echo.bytes"] == results(shown["check"])["echo.bytes"] == "1000000"
     vsock = counters(first)["vsock"]
     assert vsock["open"] == vsock["refused"] == vsock["ignored"] == 0
@@ -272,9 +272,9 @@ def test_a_read_only_disk_never_changes():
 
 @pytest.mark.conformance
 def test_a_large_transfer_arrives_and_its_exits_are_bounded():
-    """64 MiB with the right checksum; a MiB costs exits by the dozen, not by the frame.
+    """64 MiB with the right checksum; a MiB costs dozens of exits, not one per frame.
 
-    On a counting board, because TCP cuts its segments by the time that passes.
+    On a counting board, because TCP's segments depend on time.
     """
     row = Row("stable", "cortex-a72", 1, 64)
     script = """
@@ -312,7 +312,7 @@ def test_a_gzipped_kernel_boots_where_only_gicv2_is():
 @pytest.mark.parametrize("armvisor", [False, True], ids=["kvm", "module"])
 def test_power_off_panic_and_reset_are_told_apart(armvisor: bool):
     shown = run(ENDS, Row("stable", "cortex-a72", 1, 1), armvisor=armvisor)
-    # The guest lets the first press of its power button pass.
+    # The guest ignores the first press of its power button.
     sentence, status, stopped = shown["early"].splitlines()
     assert "VM pressed: still runs 2 s after its power button was pressed" in sentence
     assert "'armvisor stop --force pressed'" in sentence

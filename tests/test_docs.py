@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The commands that the documents show: each is run here as it stands there, or by another test.
+"""The commands in the documents: each is run here, or by another test.
 
-A command of a document is a line of a fenced block marked `sh`. One that this file does not know
-fails, and so does a row here that no document has any more.
+A command of a document is a line of a fenced block marked `sh`. A command that this file does not
+know fails, and so does a row here that no document has any more.
 """
 
 import re
@@ -15,7 +15,7 @@ from built import HANGS
 TOP = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", *map(str, sorted(TOP.glob("*/*.md")))]
 
-# Run here, from the checkout's top: what standard output must hold.
+# Run here, from the checkout's top: text that standard output must contain.
 RUN = {
     "make demo": r"This is Debian in a VM: Linux (?s:.*)Where the time went(?s:.*)As a page: /",
     "bin/lab board run -- uname -a": r"^Linux .* aarch64 GNU/Linux$",
@@ -25,7 +25,7 @@ RUN = {
     "make -C module check-symbols": r"^check-symbols: .*/newest/armvisor\.ko: \d+ symbols, ",
 }
 
-# Run by others, as a whole or with other names of files and VMs: where, and what to find there.
+# Run by other tests, perhaps with other names of files and VMs: the test, and text to find there.
 ELSEWHERE = {
     "make test": (".ci/run", "make test"),
     "make login": ("tests/test_module_clients.py", '"make", "login"'),
@@ -79,7 +79,7 @@ ELSEWHERE = {
 
 
 def shown() -> list[str]:
-    """Every command that a document shows, in order, once."""
+    """Every command in a document, in order, once."""
     commands: dict[str, None] = {}
     for document in DOCUMENTS:
         text = (TOP / document).read_text()
@@ -92,7 +92,7 @@ def shown() -> list[str]:
 
 
 def elsewhere(command: str) -> list[str]:
-    """The rows that mean `command`: itself, or where a row ends in a blank, its beginning."""
+    """The rows that cover `command`: itself or, for a row that ends in a blank, its beginning."""
     return [
         known
         for known in ELSEWHERE
@@ -112,7 +112,7 @@ def test_nothing_is_run_that_no_document_shows():
     assert set(ELSEWHERE) == used
 
 
-# Folders that a document's paths begin in.
+# Folders in which a document's paths begin.
 FOLDERS = (
     "",
     "module",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab figures` from end to end, on the cheapest of its rows: lines, JSON, and that they repeat.
+"""`lab figures` from end to end, on its cheapest rows: lines and JSON, and that figures repeat.
 
-That is, that they are what another machine counted: docs/bench.json.
+To repeat means to equal another machine's counts: docs/bench.json.
 """
 
 import json
@@ -32,10 +32,10 @@ def measure(path: Path, *names: str) -> subprocess.CompletedProcess[str]:
 
 
 def assert_repeats(path: Path) -> None:
-    """What was counted is as in docs/bench.json, which is of another machine.
+    """Counts equal those of docs/bench.json, from another machine.
 
-    Only what is of the same emulator, board and bytes can be: of those that are not ours to keep,
-    kernels come from an archive that moves on, and programs from this machine's compilers.
+    That holds only with the same emulator, board and bytes. Some bytes are not ours to keep:
+    kernels come from an archive that changes, and programs from this machine's compilers.
     """
     measured, there = records.read(path), records.read(reference.file())
     other = {name for name, each in there.built.items() if measured.built.get(name) != each}
@@ -53,15 +53,15 @@ def assert_repeats(path: Path) -> None:
 
 
 def test_the_modules_exits_are_within_their_bounds(tmp_path: Path):
-    """A figure over its bound fails the run."""
+    """A figure above its bound fails the run."""
     names = ("hypercall", "hypercall_fast", "mmio_user", "irq_completion", "eoi")
     module("stable")
     wanted = [f"{name}.armvisor" for name in names] + ["hypercall.armvisor-accounting"]
     done = measure(tmp_path / "figures.json", *wanted)
     found = re.findall(r"^(\w+)\.armvisor ([\d.]+) instructions$", done.stdout, re.M)
-    # No fewer than it takes to save what a trap must save.
+    # At least the cost of saving the necessary state.
     assert {name: float(value) > 40 for name, value in found} == dict.fromkeys(names, True)
-    # With accounting it is dearer, and by no more than the bound has.
+    # Accounting makes it dearer, by no more than the bound allows.
     judged = re.search(r"within its bound: hypercall\.armvisor-accounting (\S+) times", done.stderr)
     assert judged and 1 < float(judged[1]) <= 1.02
     assert_repeats(tmp_path / "figures.json")
@@ -73,14 +73,14 @@ def test_what_takes_two_is_within_its_bounds(tmp_path: Path):
     names = ("vm_switch", "io_out", "io_in")
     done = measure(tmp_path / "figures.json", *(f"{name}.armvisor" for name in names))
     found = dict(re.findall(r"^(\w+)\.armvisor (\d+) instructions$", done.stdout, re.M))
-    # Each has a change of threads in it.
+    # Each includes a switch of threads.
     assert {name: int(found[name]) > 2000 for name in names} == dict.fromkeys(names, True)
     assert done.stderr.count("within its bound") == len(names)
     assert_repeats(tmp_path / "figures.json")
 
 
 def test_sharing_a_page_is_within_its_bounds(tmp_path: Path):
-    """Of a protected VM of 64 MiB, and the same of one of 16 GiB."""
+    """For a protected VM of 64 MiB, and for one of 16 GiB."""
     module("stable")
     variants = ("armvisor-pvm", "armvisor-pvm-16g")
     rows = ("share", "unshare", "unshare_used")
@@ -97,9 +97,11 @@ def test_sharing_a_page_is_within_its_bounds(tmp_path: Path):
 
 @pytest.mark.parametrize("program", ("lat fork-exit", "forks 1"))
 def test_what_forks_is_counted_without_randomization(program: str):
-    """With it, fork-exit natively is 153,000, 160,000 or 166,000: by the tables a fork copies."""
+    """With it, native fork-exit takes 153,000, 160,000 or 166,000, depending on the tables that a
+    fork copies.
+    """
     name = program.split()[0]
-    # Until it has begun again; the file of a process that has ended cannot be read.
+    # Until it has started again; the file of a process that has ended cannot be read.
     script = f"""{program} >/dev/null &
         while read -r has </proc/$!/personality && [ $has != 00040000 ]; do :; done
         echo layout $has; wait"""
@@ -108,7 +110,7 @@ def test_what_forks_is_counted_without_randomization(program: str):
 
 
 def test_rows_are_measured_side_by_side(tmp_path: Path):
-    """On what no figure is always measured on: the module with options."""
+    """On hosts for which figures are not always measured: the module with options."""
     module("stable")
     record = tmp_path / "compare.json"
     on = ["armvisor", "armvisor:cheap_traps=0+accounting=1"]
@@ -117,7 +119,7 @@ def test_rows_are_measured_side_by_side(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     full, none = json.loads(done.stdout)["compare"]["rows"]
     assert [full["variant"], none["variant"]] == on
-    # Without what makes traps cheap, a call takes more than twice as many.
+    # Without the parts that make traps cheap, a call takes more than twice as many.
     assert 40 < full["value"] < 420 and none["times_first"] > 2
     names = {figure["name"] for figure in json.loads(record.read_text())["figures"]}
     assert names == {f"hypercall.{variant}" for variant in on}
@@ -132,6 +134,6 @@ def test_a_figure_is_a_line_and_json(tmp_path: Path):
     assert str(figures).count(NAME) == 1
     for key in ("revision", "board", "kernel"):
         assert key in path.read_text(), figures
-    # Counted on QEMU's cortex-a76: no hypervisor needs fewer, and KVM not ten times more.
+    # Counted on QEMU's cortex-a76: no hypervisor needs fewer, and KVM at most ten times as many.
     assert 200 < int(line[1]) < 15000
     assert_repeats(path)

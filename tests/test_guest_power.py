@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Debian guests that start another kernel, crash into one, sleep, and hibernate: on KVM and on the
+"""Debian guests that kexec, crash into another kernel, sleep, and hibernate: on KVM and on the
 module, with two vCPUs.
 
-Each ends a kernel's use of the MMU, the interrupt controller and the other CPU in a way that
-a boot and a power-off do not: tables of its own that map next to nothing, CPUs that are parked for
-ever or powered off and on, all of memory read and overwritten beneath the code that does it.
+Each ends a kernel's use of the MMU, the interrupt controller and the other CPU in a way that a boot
+and a power-off do not: tables of its own that map next to nothing, CPUs that are parked for ever or
+powered off and on, and all of memory read and overwritten beneath the code that does it.
 """
 
 from functools import cache
@@ -38,7 +38,7 @@ def kexec_tools() -> dict[str, bytes]:
 
 
 def plain(row: str, append: str = "", options: tuple[str, ...] = ()) -> Linux:
-    """The guest that does what a row says, and has no other kernel."""
+    """A guest that does one row's work, without another kernel."""
     made = artefacts.guest("stable")
     initrd = with_files(made["initrd"].read_bytes(), "power")
     words = f"quiet {append} armvisor.test=own armvisor.rows={row}"
@@ -46,7 +46,7 @@ def plain(row: str, append: str = "", options: tuple[str, ...] = ()) -> Linux:
 
 
 def with_another(row: str, other: str, append: str = "") -> Linux:
-    """The guest with another kernel, the same as its own, whose command line has `other`."""
+    """A guest with a second kernel, the same as its own, whose command line has `other`."""
     made = artefacts.guest("stable")
     tool = artefacts.tool("vmcore").read_bytes()
     inner = with_files(made["initrd"].read_bytes(), "power", {"bin/vmcore": tool})
@@ -62,7 +62,7 @@ def with_another(row: str, other: str, append: str = "") -> Linux:
 
 
 def assert_ended(said: Said, banners: int) -> dict[str, str]:
-    """A guest whose last kernel powered off, after so many had come up."""
+    """The guest's last kernel powered off, after so many kernels had booted."""
     told = said.results
     assert said.status == 0, said.console[-4000:]
     assert told.get("guest.failures") == "0", said.console[-4000:]
@@ -92,9 +92,9 @@ def test_kdump(el2: bool):
 @pytest.mark.conformance
 @HOSTS
 def test_hibernation(el2: bool):
-    """The second boot finds what the first had in memory, and both CPUs go on.
+    """The second boot finds the first one's state in memory, and both CPUs continue.
 
-    Compression would take most of the time, and uses nothing of a hypervisor.
+    Compression would take most of the time, and exercises nothing of a hypervisor.
     """
     disk = ("--disk", "/tmp/disk")
     guests = [plain(row, "hibernate=nocompress", disk) for row in ("hibernate", "resume")]

@@ -20,7 +20,7 @@ PROGRAMS = [
     Guest("pmu", pmu=True),
     Guest("smp", cpus=1, name="smp-alone"),
     Guest("smp", cpus=64, name="smp-64"),
-    # To a CPU that runs, too, is the figures' (test_figures.py): on one CPU of the host it spins.
+    # To a running CPU: see the figures (test_figures.py); on one host CPU it would spin.
     Guest("ipi", cpus=2, append="loops=20 running=0"),
     Guest("irq", append="loops=20"),
     Guest("touch", cpus=2, append="mebibytes=8"),
@@ -34,7 +34,7 @@ PROGRAMS = [
 ]
 
 
-# What guests/bare/top.c says of its faults, in their order: exception class, and level and kind.
+# Output of guests/bare/top.c about its faults, in order: exception class, and level and kind.
 TOP_FAULTS = [
     "EL1 reads nothing: esr 96000007",
     "EL1 executes data: esr 8600000f",
@@ -67,7 +67,7 @@ def without_el2(cpu: str) -> Host:
 )
 def test_programs(where: str):
     hypervisor, _, cpu = where.partition("-")
-    # Counted, for costs are compared: on a busy machine the difference of two times may be none.
+    # Counted, because costs are compared: on a busy machine, differences of times mean nothing.
     host = Host(cpu, KERNEL, count=True) if hypervisor == "kvm" else without_el2(cpu)
     outputs = run_guests(host, PROGRAMS)
 
@@ -76,7 +76,7 @@ def test_programs(where: str):
     assert hello.results["hello.memory"] == str(96 * MIB)
     assert "some=thing" in hello.console
 
-    # What a hypervisor answers itself is cheaper than what user space does.
+    # Calls that a hypervisor answers itself are cheaper than calls for user space.
     assert outputs["hypercall"].results["hypercall.version"] in (
         "65536",
         "65537",
@@ -85,7 +85,7 @@ def test_programs(where: str):
     hypercall = float(outputs["hypercall"].results["hypercall.cost"])
     assert 0 < hypercall < float(outputs["mmio"].results["mmio.read"])
 
-    # All memory but the image, the device tree and what they share a page with.
+    # All memory except the image, the device tree and their pages.
     verified = int(outputs["memory"].results["memory.verified"])
     assert 126 * MIB < verified < 128 * MIB
 
@@ -98,12 +98,12 @@ def test_programs(where: str):
     assert float(outputs["irq"].results["irq.completion"]) > 0
     assert float(outputs["touch"].results["touch.page"]) > 0
     assert outputs["lock"].results["lock.turns"] == "40"
-    # The one operation of these that every hypervisor traps.
+    # The only one of these operations that every hypervisor traps.
     assert float(outputs["units"].results["units.id-register"]) > 0
     # In the sequences, and at so many places of them.
     assert int(outputs["annex"].results["annex.interrupts"]) > 1000
     assert int(outputs["annex"].results["annex.places"]) > 40
-    # The same faults, with the same syndromes, on all of them.
+    # The same faults, with the same syndromes, on all hosts.
     for name, parts in (("top", 512), ("top-small", 16)):
         assert TOP_FAULTS[: 9 if parts == 512 else 10] == syndromes(outputs[name].console)
         assert outputs[name].results["top.parts"] == str(parts)
@@ -112,7 +112,7 @@ def test_programs(where: str):
 
 @pytest.mark.parametrize("hypervisor", ["kvm", "module"])
 def test_a_pmu_of_a_newer_cpu(hypervisor: str):
-    """PMMIR_EL1, which Linux reads on CPUs with FEAT_PMUv3p4, says nothing and is there."""
+    """PMMIR_EL1, which Linux reads on CPUs with FEAT_PMUv3p4, exists and reads as zero."""
     host = Host("max", KERNEL, count=True)
     if hypervisor == "module":
         # Its guests have 48 bits of address.
@@ -121,7 +121,7 @@ def test_a_pmu_of_a_newer_cpu(hypervisor: str):
     assert output.results["pmu.slots"] == "0"
 
 
-# Instructions that end in a trap are the guest's on one host and the hypervisor's on another.
+# Instructions that end in a trap belong to the guest on one host and to the hypervisor on another.
 TRAPS = 100
 
 
@@ -133,7 +133,7 @@ def test_pmu_counts_the_guests_instructions():
     for output in (kvm, module):
         assert output.console.count(" instructions\n") == 6
     assert kvm.results["pmu.counters"] == module.results["pmu.counters"]
-    # What the VMM does for an exit is not counted.
+    # The VMM's work for an exit is not counted.
     exits = [int(output.results["pmu.exits"]) for output in (kvm, module)]
     assert abs(exits[0] - exits[1]) < TRAPS and 40_000 < min(exits) < 45_000
 
@@ -150,7 +150,7 @@ TOP = [
 @pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
 @pytest.mark.parametrize("append", ["", KPTI])
 def test_the_last_gib_is_the_guests(kernel: str, append: str):
-    """Where the window is it comes into no guest's way, with CPUs of the host that run at once."""
+    """The window is in no guest's way, wherever it is, with host CPUs that run at the same time."""
     host = Host("cortex-a72", kernel, el2=False, module=module(kernel), smp=2, append=append)
     outputs = run_guests(host, TOP, timeout=1500)
     kvm = run_guests(Host("cortex-a72", kernel, smp=2), TOP, timeout=1500)
@@ -159,7 +159,7 @@ def test_the_last_gib_is_the_guests(kernel: str, append: str):
 
 
 def test_the_last_gib_is_a_protected_guests():
-    """Its VMM does nothing else than for a plain one."""
+    """Its VMM does the same as for a plain VM."""
     host = without_el2("cortex-a72")
     plain, protected = (
         run_guests(host, [Guest("top", append="rounds=1", options=options)])["top"]

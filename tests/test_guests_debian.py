@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The Debian test guest: every kernel, one CPU and four, KVM without VHE and with it.
 
-On each board two VMs run, the first with one CPU and the second with four. Both come up with the
-memory and the random layout that they were given and use network and vsock; what the first writes
-to the disk the second reads back. The devices' own behaviour is test_devices_debian.py's matter.
+On each board two VMs run, the first with one CPU and the second with four. Both boot with the
+memory and the random layout that they were given, and use network and vsock. The second reads from
+the disk what the first wrote. test_devices_debian.py tests the devices themselves.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Trap tests and random sequences: what a guest sees of exceptions must not hang on who runs it.
+"""Trap tests and random sequences: a guest must see the same exceptions on every hypervisor.
 
-Real KVM is the oracle, without VHE (cortex-a72) and with it (cortex-a76), which must agree. The
-module, on the board without EL2, is compared with KVM on the same CPU: the sequences must end the
-same, and the trap tests must print the same lines but for those that `data/module_traps.toml`
-declares with a reason. A declaration that no difference needs any more fails too.
+Real KVM is the oracle, without VHE (cortex-a72) and with it (cortex-a76); the two must agree. The
+module, on the board without EL2, is compared with KVM on the same CPU. The sequences must end the
+same. The trap tests must print the same lines, except those that `data/module_traps.toml` declares
+with a reason. A declaration that no difference needs any more fails too.
 """
 
 import fnmatch
@@ -29,9 +29,8 @@ KERNEL = "stable"
 NO_SHORT = 1023 & ~256  # module/cpu/cheap.h
 CPUS = ["cortex-a72", "neoverse-n1"]
 
-# `make test-conformance` compares so many once, and a tenth of them wherever it is only to be seen
-# that nothing depends on the CPU or the host's kernel; so does `make test`.
-# By hand any others: ARMVISOR_SEQUENCES=50000 ARMVISOR_FIRST_SEED=10001 on pytest's environment.
+# `make test-conformance` compares this many once, and a tenth of them where only the CPU or the
+# host's kernel differs, like `make test`.
 SEQUENCES = int(os.environ.get("ARMVISOR_SEQUENCES", "10000"))
 FIRST = int(os.environ.get("ARMVISOR_FIRST_SEED", "1"))
 FEW = min(1_000, SEQUENCES)
@@ -46,12 +45,12 @@ def kvm(cpu: str) -> Host:
 
 
 def without_el2(cpu: str, kernel: str = KERNEL) -> Host:
-    """On one CPU the kernel's mappings are global, on the other not."""
+    """On one CPU the kernel's mappings are global, on the other they are not."""
     append = KPTI if cpu == "neoverse-n1" else ""
     return Host(cpu, kernel, el2=False, module=module(kernel), count=True, append=append)
 
 
-# Seeds that are run alone, too, and what such a run is called.
+# Seeds that also run alone, and the name of such a run.
 ALONE = {f"seed-{seed}": seed for seed in (FIRST, FIRST + FEW // 7, FIRST + FEW - 1)}
 
 
@@ -61,13 +60,13 @@ def sequences(count: int) -> Guest:
 
 @cache
 def outputs_of(host: Host) -> dict[str, Output]:
-    """All programs on one board; a host that several tests want is run once."""
+    """Output of all programs on one board; each host runs once, also for several tests."""
     guests = [
         Guest("trap", disk=True, exits=True),
         sequences(FEW),
     ]
     if host in (kvm(QUICK[0]), without_el2(*QUICK)):
-        # A PMU's registers, which it has for a guest with one.
+        # A PMU's registers, for a guest with a PMU.
         guests.append(Guest("trap", append="sweep=1", disk=True, pmu=True, name="sweep-pmu"))
     if host.el2:
         guests += [
@@ -89,7 +88,7 @@ def hashes(output: Output) -> dict[int, str]:
 
 
 def assert_same_sequences(a: Output, b: Output, count: int):
-    """The first `count` of both are there and the same."""
+    """Both have the first `count` sequences, and they are the same."""
     left, right = (
         {seed: rest for seed, rest in hashes(output).items() if seed < FIRST + count}
         for output in (a, b)
@@ -111,7 +110,7 @@ def declared_by(name: str) -> list[str]:
 
 
 def differences(cpu: str, kernel: str = KERNEL) -> dict[str, str]:
-    """Between KVM and the module: of the trap tests, by name."""
+    """Differences of the trap tests between KVM and the module, by name."""
     oracle, ours = (outputs_of(host)["trap"].disk for host in (kvm(cpu), without_el2(cpu, kernel)))
     result = compare.compare(oracle, ours, strict=True)
     # The tables hold thousands of rows: fewer mean that a run was cut short.
@@ -120,7 +119,7 @@ def differences(cpu: str, kernel: str = KERNEL) -> dict[str, str]:
 
 
 def test_one_worker_runs_them_all(request):
-    """Else each worker runs the longest boards of all again."""
+    """Otherwise each worker would run the longest boards again."""
     together = request.config.getoption("loadgroup", default=False)
     assert not together or request.node.nodeid.endswith("@trap"), "see pytest in lab/pyproject.toml"
 
@@ -135,7 +134,7 @@ def test_kvm_with_and_without_vhe_trap_alike():
 
 
 HOSTS = [(cpu, kernel) for kernel in (KERNEL, "oldstable", "newest") for cpu in CPUS]
-# What `make test` runs of the matrix; the rest is for `make test-conformance`.
+# The part of the matrix for `make test`; the rest is for `make test-conformance`.
 QUICK = ("cortex-a72", KERNEL)
 MATRIX = [
     pytest.param(*host, marks=() if host == QUICK else pytest.mark.conformance) for host in HOSTS
@@ -160,15 +159,15 @@ def test_module_runs_many_sequences_as_kvm():
     assert_same_sequences(oracle, ours, SEQUENCES)
 
 
-# A newer CPU has more to put back: DIT, tag checks, pointer authentication.
+# A newer CPU has more to restore: DIT, tag checks, pointer authentication.
 @pytest.mark.parametrize(
     ("cpu", "append"),
     [("cortex-a72", ""), pytest.param("max", "arm64.nolva", marks=pytest.mark.conformance)],
 )
 def test_the_short_way_is_the_whole_one(cpu: str, append: str):
-    """Light exits leave most of the host's and the guest's registers as they are: the short way.
+    """Light exits leave most registers of host and guest as they are: the short way.
 
-    Without it they go the whole way out and in, and a guest cannot tell.
+    Without it they take the full way, and a guest cannot tell.
     """
     host = replace(without_el2(cpu), append=append)
     whole = outputs_of(replace(host, parameters=f"cheap_traps={NO_SHORT}"))
@@ -179,12 +178,12 @@ def test_the_short_way_is_the_whole_one(cpu: str, append: str):
 
 
 @pytest.mark.conformance
-# None; each alone that can be; each off in turn.
+# None; each part that can be on alone; each part off in turn.
 @pytest.mark.parametrize(
     "cheap", [0, *(1 << bit for bit in range(10)), *(1023 & ~(1 << bit) for bit in range(10))]
 )
 def test_what_makes_traps_cheap_can_be_off(cheap: int):
-    """What is on or off of module/cpu/cheap.h, the guest cannot tell."""
+    """The guest cannot tell which parts of module/cpu/cheap.h are on."""
     host = replace(without_el2("cortex-a72"), parameters=f"cheap_traps={cheap}")
     oracle, outputs = outputs_of(kvm("cortex-a72")), outputs_of(host)
     result = compare.compare(oracle["trap"].disk, outputs["trap"].disk, strict=True)
@@ -206,7 +205,7 @@ def test_the_short_way_is_the_long_one_in_a_hundred_million_states():
 
 @pytest.mark.conformance
 def test_sequences_run_as_well_from_copies():
-    """Their probe is in the lower half, which leaves copies: it comes back to them at once."""
+    """Their probe is in the lower half, where copies are not used; they are used again at once."""
     host = replace(without_el2("cortex-a72"), parameters="copies_left_for=8")
     oracle, outputs = outputs_of(kvm("cortex-a72")), outputs_of(host)
     result = compare.compare(oracle["trap"].disk, outputs["trap"].disk, strict=True)
@@ -224,7 +223,7 @@ def test_declared_differences_are_there_and_have_reasons():
 
 
 def test_a_seed_runs_alone_as_among_others():
-    """What a failing seed prints can be looked into: alone it does the same, in every detail."""
+    """A failing seed can be debugged: alone it does the same, in every detail."""
     outputs = outputs_of(kvm("cortex-a72"))
     among = hashes(outputs["random"])
     for name, seed in ALONE.items():
@@ -236,9 +235,10 @@ def test_a_seed_runs_alone_as_among_others():
 
 
 def test_a_pmu_is_where_kvms_is():
-    """Which of a PMU's registers are there for a guest that has one, of all encodings, at EL1.
+    """The registers of a PMU that a guest with one has, of all encodings, at EL1.
 
-    At EL0 KVM's answers are QEMU 7.2's, which does not trap there what PMUSERENR_EL0 allows.
+    At EL0 KVM's answers are those of QEMU 7.2, which does not trap accesses that PMUSERENR_EL0
+    denies.
     """
     hosts = (kvm("cortex-a72"), without_el2("cortex-a72"))
     there = [
@@ -246,7 +246,7 @@ def test_a_pmu_is_where_kvms_is():
         for output in (outputs_of(host)["sweep-pmu"] for host in hosts)
     ]
     assert there[0] == there[1]
-    # Six counters, and all that is not numbered.
+    # Six counters, and all registers without a number.
     assert len(there[0]) > 20
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The check of the module's layers (`make check`): clean here, and it sees what it is there for."""
+"""The check of the module's layers (`make check`) passes here, and finds violations."""
 
 import importlib.util
 import shutil
@@ -18,7 +18,7 @@ _spec.loader.exec_module(layers)
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A copy of the module to spoil."""
+    """A copy of the module to modify."""
     return Path(shutil.copytree(TOP / "module", tmp_path / "module"))
 
 
@@ -79,7 +79,7 @@ def test_a_pure_file_takes_the_kernel_in(module: Path, header: str):
 
 
 def add_call(path: Path, name: str, callee: str) -> None:
-    """Add a function that calls another without a header: an include cannot tell."""
+    """Add a function that calls another without a header: includes do not show that."""
     path.write_text(f"{path.read_text()}\nvoid {name}(void)\n{{\n\t{callee}();\n}}\n")
 
 
@@ -92,7 +92,7 @@ def test_a_call_that_points_up(module: Path):
 
 
 def test_a_call_that_makes_a_circle_of_the_mmus_rooms(module: Path):
-    """code/ calls memory/: not the other way round, and nobody calls what is at the top."""
+    """code/ calls memory/, not the other way round, and nobody calls functions at the top."""
     add_call(module / "mmu/memory/memory.c", "av_up", "av_copy_written")
     add_call(module / "mmu/code/copies.c", "av_top", "av_gpa_read")
     assert layers.complaints(module) == [
@@ -111,7 +111,7 @@ def test_an_include_between_the_mmus_rooms_that_points_up(module: Path):
 
 
 def test_rooms_are_layers_too(module: Path):
-    """Includes and calls between two rooms that a folder is given, and a room nobody knows."""
+    """Includes and calls between two rooms of a folder, and an unknown room."""
     for room in ("upper", "lower", "other"):
         (module / "vm" / room).mkdir()
     (module / "vm/upper/upper.c").write_text('#include "vm/lower/lower.h"\n')

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A folder's Makefile, called as the front door calls it, makes all of what the others use.
+"""A folder's Makefile, called as the top Makefile calls it, makes everything that other folders
+use.
 
-What goes onto a board has no path of where it was made in it: all of it is in the board's memory,
-where a byte more moves what comes behind, and a count by it.
+Files for a board contain no path of this machine: they are in the board's memory, where one more
+byte moves everything behind it, and so changes counts.
 """
 
 import os
@@ -16,7 +17,7 @@ from built import HANGS, TOP, bounce, module
 from armvisor_lab import paths
 from armvisor_lab.figures import artefacts
 
-# By folder: names of products, of which a run from nothing must make each.
+# By folder: names of products, all of which a build from scratch must make.
 PRODUCTS = {
     "guests": [
         *(f"/bare/{name}.img" for name in ("hello", "hypercall", "mmio", "memory", "timer", "smp")),
@@ -41,7 +42,7 @@ def test_plain_make_makes_every_product(folder: str, tmp_path: Path):
 
 
 def test_guests_are_made_by_several_at_once(tmp_path: Path):
-    """Tests that run side by side each call make: none finds what another has just taken."""
+    """Parallel tests each call make: none finds a file that another one has just removed."""
     file = tmp_path / "debian-stable/version"
     command = ["make", "-s", "-C", "guests", f"out={tmp_path}", str(file)]
     for before in ("", "an older one\n"):
@@ -58,7 +59,7 @@ def test_guests_are_made_by_several_at_once(tmp_path: Path):
 
 @pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
 def test_modules_do_not_tell_where_they_were_made(kernel: str):
-    # Newer kernels are built with checks that name the header of an inline function, whose path
+    # Newer kernels are built with checks that name the header of an inline function, in a path that
     # GCC does not map.
     headers = [] if kernel == "newest" else [paths.cache() / "headers"]
     for file in (module(kernel), bounce(kernel)):

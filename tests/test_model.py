@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab figures --classes` and `lab model` from end to end, on the cheapest of their rows."""
+"""`lab figures --classes` and `lab model` from end to end, on their cheapest rows."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def lab(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of one board with one CPU."""
+    """For one board with one CPU."""
     file = tmp_path_factory.mktemp("model") / "counts.json"
     cores = ("--core", "cortex-a72", "--core", "x-gene")
     said = lab("figures", "--classes", *cores, "--only", "hypercall.kvm-nvhe", "--json", str(file))
@@ -39,11 +39,11 @@ def test_a_hypercall_is_what_kvm_without_vhe_must_do(counts: Path):
     [figure] = json.loads(counts.read_text())["figures"]
     classes = figure["classes"]
     insns = classes["insns"]
-    # The guest's call leads to EL2 and to the host; the host's leads to EL2 and to the guest.
+    # The guest's call leads to EL2 and to the host; the host's call, to EL2 and to the guest.
     assert insns["guest-kernel"]["call"] == 1 and insns["host-kernel"]["call"] == 1
     assert insns["hypervisor"]["eret"] == 2
     assert classes["levels"] == {"host-kernel": 1, "hypervisor": 2, "guest-kernel": 1}
-    # No hypervisor keeps a guest apart with fewer.
+    # No hypervisor isolates a guest with fewer.
     assert insns["hypervisor"]["sysreg-write"] > 20 and insns["hypervisor"]["sysreg-read"] > 20
     assert abs(classes["instructions"] - figure["value"]) <= 3
 
@@ -54,7 +54,7 @@ def test_counts_become_cycles_of_a_core(counts: Path, tmp_path: Path):
     line = re.search(r"^hypercall\.kvm-nvhe +(\d+) +(\d+) - (\d+) +-$", said, re.M)
     assert line, said
     instructions, low, high = map(int, line.groups())
-    # Between an instruction that takes nothing but its place, and one that takes ten cycles.
+    # Between the cost of an instruction that takes one issue slot and of one that takes ten cycles.
     assert instructions / 4 < low < high < instructions * 10
     [found] = json.loads(out.read_text())["predictions"]
     assert found["core"] == "x-gene" and found["cycles"][0] < found["cycles"][1]
@@ -70,7 +70,7 @@ def test_a_published_row_is_predicted_and_the_others_are_missed(counts: Path):
 
 @pytest.mark.conformance
 def test_a_row_is_measured_and_predicted():
-    """The one that a guest does as the board itself does."""
+    """The row in which a guest does the same as the board."""
     said = lab("model", "rows", "--on", "kvm", "--row", "arithmetic")
     line = re.search(r"^arithmetic +(\d+) +(\d+) +(\S+) +(\S+) +(\d+) +(\d+) +(\S+)$", said, re.M)
     assert line, said
@@ -80,7 +80,7 @@ def test_a_row_is_measured_and_predicted():
 
 @pytest.mark.conformance
 def test_several_cpus_are_counted_together(tmp_path: Path):
-    """What the plugin counts is compared with the clock: `figures` fails where they differ."""
+    """The plugin's counts are compared with the clock: `figures` fails where they differ."""
     file = tmp_path / "ipi.json"
     lab("figures", "--classes", "--only", "ipi_running.kvm-nvhe", "--json", str(file))
     [figure] = json.loads(file.read_text())["figures"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Instructions that the module does without a trap (module/mmu/code/annex.h), under guests/annex.
+"""Instructions that the module emulates without a trap (module/mmu/code/annex.h), under
+guests/annex.
 
-What they do is checked by the guest itself, on KVM too (test_guests_bare.py); here it is that
-they are done so.
+The guest checks their effects itself, on KVM too (test_guests_bare.py). Here, the counters must
+show that they do not trap.
 """
 
 from functools import cache
@@ -11,7 +12,7 @@ import pytest
 from built import module
 from guest_runs import Guest, Host, Output, run_guests
 
-# One worker runs them all: the boards' answers are shared.
+# One worker runs them all: they share the boards' output.
 pytestmark = pytest.mark.xdist_group("annex")
 
 # Bits of cheap_traps: all, and all but stubs (module/cpu/cheap.h).
@@ -35,7 +36,7 @@ ALONE = (
     guest("long-hole", LONG, "hole=1"),
     guest("long-used", LONG, "used=1"),
 )
-# Older kernels begin so: their code is mapped with the header, and right behind it.
+# Older kernels begin like this: their code is mapped with the header, right behind it.
 STARTS = (
     guest("start-used", "rounds=200 shots=50", "used=1"),
     guest("start-hole", "rounds=200 shots=50", "hole=1"),
@@ -56,19 +57,19 @@ def traps(output: Output) -> int:
 
 
 def test_what_traps_often_does_not_trap_any_more():
-    """While no other CPU is in the guest, a place is changed in the copy that there is."""
+    """While no other CPU is in the guest, a site is changed in the existing copy."""
     stubs, none = run()["long"], run(NO_STUBS)["long"]
     assert stubs.exits["code_sites"] > 200 and not none.exits["code_sites"]
     more = stubs.exits["code_copies_made"] - none.exits["code_copies_made"]
     assert more < stubs.exits["code_sites"] / 4, more
     assert traps(stubs) < traps(none) * 0.4, (traps(stubs), traps(none))
-    # The last runs are those of code that has its stubs.
+    # The last runs execute code that has its stubs.
     costs = [int(output.results["annex.last"]) for output in (stubs, none)]
     assert costs[0] < costs[1], costs
 
 
 def test_older_kernels_have_a_place_too():
-    """As Linux leaves its image when it gives back the memory of its init sections."""
+    """In the hole that Linux leaves in its image when it frees its init sections."""
     hole, none = run()["long-hole"], run()["long-used"]
     assert hole.exits["code_sites"] > 200 and not none.exits["code_sites"]
     assert traps(hole) < traps(none) * 0.4, (traps(hole), traps(none))

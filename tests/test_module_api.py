@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""KVM's API, call by call: the module's answers are real KVM's, or declared with a reason.
+"""KVM's API, call by call: the module answers as real KVM, or the difference is declared with a
+reason.
 
 `module/tests/kvm/conform` makes several thousand calls, right and wrong ones, and prints a line for
-each. It runs on the board with EL2, on its KVM, and on the board without, on the module; the lines
-must agree but for those that `data/module_api.toml` declares. A declaration that no difference
-needs any more fails too.
+each. It runs on KVM, on the board with EL2, and on the module, on the board without. The lines must
+agree, except those that `data/module_api.toml` declares. A declaration that no difference needs any
+more fails too.
 
-The KVM to be like is stable's. On a host with another kernel an answer may also be the one that
-KVM gives on that kernel: it is then the kernel's own (no file like a vCPU's may be mapped to be
-executed any more), and not the hypervisor's. What the module does on purpose as a newer KVM does is
-declared there, too.
+The reference is stable's KVM. On a host with another kernel, KVM's answer on that kernel is right
+too: such differences are the kernel's, not the hypervisor's (a file like a vCPU's may no longer be
+mapped executable). Where the module follows a newer KVM on purpose, the same file declares it.
 """
 
 import fnmatch
@@ -25,7 +25,7 @@ from built import module as built_module
 
 from armvisor_lab.boards.board import Board
 
-# One worker runs them all: they share the outputs of boards.
+# One worker runs them all: they share the boards' output.
 pytestmark = pytest.mark.xdist_group("module_api")
 
 BUILD = TOP / "build/module"
@@ -33,7 +33,7 @@ TABLE = tomllib.loads((TOP / "tests/data/module_api.toml").read_text())
 DECLARED, NEWER = TABLE["difference"], TABLE["newer"]
 KERNEL = "stable"
 CPU = "cortex-a72"
-# What `make test` leaves to `make test-conformance`.
+# Left to `make test-conformance`.
 LATER = pytest.mark.conformance
 HOSTS = [KERNEL, pytest.param("newest", marks=LATER), pytest.param("oldstable", marks=LATER)]
 MOST_OF_THE_KERNELS_OWN = 10
@@ -68,7 +68,7 @@ def patterns(cpu: str = CPU) -> list[str]:
 
 
 def is_newer(name: str) -> bool:
-    """Is it declared that a newer KVM answers this otherwise?"""
+    """Is it declared that a newer KVM answers differently?"""
     return any(fnmatch.fnmatch(name, pattern) for row in NEWER for pattern in row["lines"])
 
 
@@ -86,7 +86,7 @@ def test_answers_are_kvms(programs: Path, kernel: str):
         ours, of_kernel = answers(without), answers(on_kvm(program, kernel))
         same = {name for name in undeclared if ours.get(name) == of_kernel.get(name)}
         undeclared = {name: text for name, text in undeclared.items() if name not in same}
-        # Most of what is the kernel's own is the same on each; else KVM is not what it was.
+        # Most of the kernel's own answers are the same on both; otherwise KVM has changed.
         rest = {name for name in same if not is_newer(name)}
         assert len(rest) <= MOST_OF_THE_KERNELS_OWN, sorted(rest)
     assert not undeclared, f"{len(undeclared)} answers differ:\n" + "\n".join(undeclared.values())
@@ -95,20 +95,20 @@ def test_answers_are_kvms(programs: Path, kernel: str):
 
 @pytest.mark.parametrize("cpu", [CPU, pytest.param("cortex-a76", marks=LATER)])
 def test_beside_kvm(programs: Path, cpu: str):
-    """Where the host has KVM (nVHE, VHE), the module is /dev/armvisor, and answers all the same."""
+    """Where the host has KVM (nVHE, VHE), the module is /dev/armvisor and answers the same."""
     files = {"/program": programs / "conform", "/armvisor.ko": built_module(KERNEL)}
     board = Board(el2=True, cpu=cpu, kernel=KERNEL, files=files, timeout=600)
     script = "insmod /armvisor.ko && KVM_DEVICE=/dev/armvisor /program && "
     script += "rmmod armvisor && ! test -e /dev/armvisor && test -e /dev/kvm"
     ours = board.run(["sh", "-c", script]).check().text
     assert ours.endswith("done\n")
-    # Of what is declared for another CPU some is the same here: not all need be used.
+    # Some declarations for another CPU do not apply here: not all need be used.
     undeclared, _unused = compare(on_kvm(programs / "conform", KERNEL, cpu), ours, cpu)
     assert not undeclared, f"{len(undeclared)} answers differ:\n" + "\n".join(undeclared.values())
 
 
 def compare(with_el2: str, without: str, cpu: str = CPU) -> tuple[dict[str, str], set[str]]:
-    """The differences that are not declared, by name, and the declarations that nothing needs."""
+    """Undeclared differences by name, and declarations that nothing needs."""
     kvm, ours = answers(with_el2), answers(without)
     assert len(kvm) > 3000
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Debian guests with more vCPUs than the host has CPUs, booted many times in a row on the module.
 
-Counted boards: how long a boot takes is a number of instructions. None may take much longer than
-the others, as one does whose vCPUs wait for each other: the one that runs for one that does not.
-A counted board does the same each time, so no two are alike here.
+Boards are counted, so the length of a boot is a number of instructions. No boot may take much
+longer than the others: it would if its vCPUs waited for each other while the host ran the waiting
+ones. A counted board does the same each time, so all boots here differ.
 """
 
 import statistics
@@ -37,7 +37,7 @@ rmmod armvisor
 
 
 def boot(guest: str, kernel: str, smp: int, cpus: int, count: int) -> None:
-    """Boot so many times; tell how long that took; none may have taken twice as long as another."""
+    """Boot so many times and print how long it took; no boot may take twice as long as another."""
     folder = TOP / f"build/guests/debian-{guest}"
     files = {f"/g/{name}": folder / name for name in ("Image", "initrd")}
     files |= {"/bin/armvisor": artefacts.vmm(), "/armvisor.ko": module(kernel)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""No guest and no VMM holds a CPU of the host for long, nor much memory that is not its own.
+"""No guest and no VMM holds a CPU of the host for long, or takes much memory that is not its own.
 
 Counted boards: an instruction is a nanosecond, and figures repeat. What is measured is in
 module/tests/kvm/bounds/meter.h: spinning locks, interrupts or preemption off, and on a kernel that
@@ -37,8 +37,8 @@ TABLES_ENTRIES = 48_000
 WINDOW = Row("window", "TABLES=3000", 3000, operations("window", "moves close"))
 KEPT = Row("tables_kept", TABLES, TABLES_ENTRIES, operations("tables", "kept kept_not"))
 
-# More address spaces than the vCPUs keep trees for: a run in each. `make test-conformance` has the
-# largest VM.
+# More address spaces than the vCPUs keep trees for, with a run in each. `make test-conformance` has
+# the largest VM.
 VCPUS, PLACES = 130, 32
 SPACES = Row("spaces", f"VCPUS={VCPUS}", VCPUS * (PLACES + 1),
              operations("spaces", "run vaa all close"))  # fmt: skip
@@ -116,7 +116,7 @@ TOPICS = {
         SPACES,
         Row("roots", "", 30 * 480, ("roots.close",)),
     ),
-    # The rest of what can be asked for: data/bounds_api.toml.
+    # The rest of the API: data/bounds_api.toml.
     "api": (
         Row("api_system", "", 0,
             operations("api", "get_api_version get_vcpu_mmap_size check_extension create_vm")),
@@ -179,7 +179,7 @@ BOARDS = {
 }
 # Boards of another CPU.
 CPUS = {"pmu": "cortex-a76"}
-# With as much as a host can stand, a board each.
+# With as much load as a host can stand, one board each.
 LONG = (
     Row("tables_all tables_asid", "", 512000, operations("tables", "all asid")),
     Row("tables_exit tables_shrink", "", 512000, operations("tables", "exit shrink")),
@@ -198,7 +198,7 @@ LONG = (
     Row("frame_slot", "", 2 << 20, ("frame.slot_deleted",)),
     Row("blocks", "", 65536, operations("blocks", "count log_on log_read log_off punch")),
     Row("copies_aliases", "", 65536, ("copies_aliases.forgotten",)),
-    # With as many free pages on the host's lists as it likes.
+    # With any number of free pages on the host's lists.
     Row(
         "copies copies_limit",
         "LISTS=1",
@@ -218,10 +218,10 @@ LONG = (
     Row("spaces_high", "SPACES=40", 10160, operations("spaces_high", "run vaa all close")),
 )
 
-# Where the host may not sleep only a preemptible kernel offers the CPU. In blocks, and in pages.
+# Where the host may not sleep, only a preemptible kernel offers the CPU. In blocks, and in pages.
 REAPS = (Row("reap", "", 128, ("reap",)), Row("reap", "PAGES=1", 65536, ("reap",)))
 
-# Of a board for what has no bound, or another one.
+# For rows on a board without a bound, or with a different one.
 IDLE = Row("idle")
 MEMORY = Row("slot_memory")
 CHARGED = Row("slot_charged")
@@ -278,7 +278,7 @@ def test_all_that_can_be_asked_for_has_a_figure():
 
 
 def test_figures_are_measured():
-    """Each figure of the table is one that some row must have."""
+    """Some row measures each figure of the table."""
     boards = [row for rows in BOARDS.values() for row in rows]
     measured = {name for row in (*boards, *LONG) for name in row.measured}
     named = {figure for figures in table().values() for figure in figures}
@@ -295,7 +295,7 @@ def test_kept_tables_were_compared():
     figures = figures_of(KEPT)
     assert figures["tables.kept_agreed"] >= 512, figures
     assert figures["tables.kept_agreed_then"] == figures["tables.kept_agreed"], figures
-    # Each time the program's own table, too.
+    # The program's own table each time, too.
     assert figures["tables.kept_relinked"] == 4, figures
 
 
@@ -364,7 +364,7 @@ def test_a_host_at_rest_is_far_from_the_bound(kernel: str):
 @pytest.mark.xdist_group("bounds-others")
 @pytest.mark.parametrize("kernel", ALL_KERNELS)
 def test_the_meter_sees_what_holds_a_cpu(kernel: str):
-    """A lock held and interrupts off for so long; the same work in parts it does not mind."""
+    """A lock held and interrupts off for a known time; the same work in parts does not count."""
     figures = measure(kernel, OTHER_ROWS)
     for way in ("lock", "irq"):
         assert 300_000 < figures[STALLS[way, 300]][f"{way}.longest"] < 350_000, figures
@@ -376,32 +376,32 @@ def test_the_meter_sees_what_holds_a_cpu(kernel: str):
 
 @pytest.mark.xdist_group("bounds-others")
 def test_empty_slots_take_no_memory():
-    """Of 512 GiB of slots, KVM takes nothing that can be seen."""
+    """For 512 GiB of slots, KVM takes no measurable memory."""
     figures = measure(KERNEL, OTHER_ROWS)[MEMORY]
     assert figures["slot.memory"] < 16 << 10, figures
 
 
 @pytest.mark.xdist_group("bounds-others")
 def test_what_a_vm_takes_is_its_groups():
-    """All that a guest makes the host allocate is charged to the VMM's memory control group."""
+    """All memory that the host allocates for a guest is charged to the VMM's memory cgroup."""
     figures = measure(KERNEL, OTHER_ROWS)[CHARGED]
     assert 32 << 10 < figures["slot.taken"] < figures["slot.charged"] + 1024, figures
 
 
 @pytest.mark.xdist_group("bounds-others")
 def test_one_user_does_not_take_all_asids():
-    """32 VMs run 65,536 contexts; others' VMs run, and processes switch as fast as before."""
+    """32 VMs run 65,536 contexts; other users' VMs run, and processes switch as fast as before."""
     figures = measure(KERNEL, OTHER_ROWS)[ASIDS]
     assert figures["asids.other_user"] == 0, figures
     assert figures["asids.after.total"] < 1.1 * figures["asids.before.total"], figures
-    # A program has a quarter of them at most.
+    # A program has at most a quarter of them.
     assert 0 < figures["asids.contexts"] <= 1 << 14 and not too_long(figures), figures
 
 
 @pytest.mark.xdist_group("bounds-others")
 @pytest.mark.parametrize("act", ["va", "asid", "all"])
 def test_one_vms_tlbi_is_no_others(act: str):
-    """By the statistics: a VM of four vCPUs flushes, the VM beside it keeps all that it has."""
+    """By the statistics: a VM of four vCPUs flushes, and the VM beside it loses nothing."""
     figures = measure(KERNEL, OTHER_ROWS)[FLUSHES]
     assert figures[f"flushes.{act}.asked"] > 0, figures
     assert figures[f"flushes.{act}.others"] == figures[f"flushes.{act}.filled"] == 0, figures

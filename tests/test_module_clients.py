@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Stock clients of KVM's API on the module, with a Debian disk made of Debian's packages: systemd
-to a login, and SSH into it.
+to a login, and SSH.
 
-Under Debian's QEMU the disk is booted as any machine's: EDK2, GRUB, kernel; under `armvisor`, with
-kernel and initrd from its /boot.
+Debian's QEMU boots the disk as any machine does: EDK2, GRUB, kernel. `armvisor` boots kernel and
+initrd from the disk's /boot.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ from armvisor_lab.cli import login
 
 pytestmark = pytest.mark.conformance
 
-# What is asked of a VM: whether all of systemd's units run, on what, and that it writes its disk.
+# Questions to a VM: do all of systemd's units run, what is it, and can it write its disk?
 ASK = """
 systemctl is-system-running --wait; systemctl --failed --no-legend; uname -sm; nproc
 dd if=/dev/urandom of=/root/file bs=1M count=4 2>/dev/null && sync
@@ -36,7 +36,7 @@ def run(client: str, words: str = "") -> Result:
 
 
 def answers(result: Result) -> list[str]:
-    """The VM's answers, once all went well."""
+    """The VM's answers, if all went well."""
     said = result.stderr.decode("utf-8", "replace")[-3000:]
     assert not result.failure, f"{result.failure}\n{result.text[-3000:]}\n{said}"
     assert result.status == 0, f"status {result.status}\n{result.text[-3000:]}\n{said}"
@@ -46,7 +46,7 @@ def answers(result: Result) -> list[str]:
     return [line.removeprefix("answer ") for line in lines if line.startswith("answer ")]
 
 
-# What `make login` asks.
+# The questions of `make login`.
 LOGIN = (
     "systemctl is-system-running --wait; systemctl --failed --no-legend; uname -sm; nproc; "
     "systemd-analyze"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A kernel that reads and changes its own code, while it runs from patched copies of it.
+"""A kernel that reads and changes its own code while it runs from patched copies of the code.
 
-Function tracing, static keys, kprobes, uprobes, modules that come and go and compiled packet
-filters in a stock Debian guest; and a read of its text, which shows no patch.
+Function tracing, static keys, kprobes, uprobes, loading and unloading of modules, and compiled
+packet filters in a stock Debian guest; and a read of its text, which shows no patch.
 """
 
 import json
@@ -28,7 +28,7 @@ KERNELS = ("oldstable", "stable", "newest")
 
 
 def runs(guest: str, *cheap: int) -> list[str]:
-    """What each guest had to say, and then its VMM in JSON."""
+    """The output of each guest, and then its VMM's in JSON."""
     folder = TOP / f"build/guests/debian-{guest}"
     board = Board(
         el2=False, cpu="cortex-a72", count=True, memory=1536, timeout=1200,
@@ -66,8 +66,8 @@ def test_a_kernel_changes_its_code_in_copies():
 def test_a_kernel_changes_its_code_as_without_copies(guest: str):
     said = runs(guest, ALL, NO_COPIES)
     in_copies, plain = map(results, said)
-    # Its accesses are seen as they are. A checksum is of one boot: kernels put addresses, which
-    # differ from boot to boot, and random numbers in their text.
+    # Its accesses are seen as they are. A checksum is valid for one boot: kernels put addresses,
+    # which differ from boot to boot, and random numbers in their text.
     assert in_copies["code.sp_el0"] == plain["code.sp_el0"]
     assert int(plain["code.sp_el0"]) > 1000
     assert in_copies["code.unknown"] == plain["code.unknown"] == "0"

@@ -13,11 +13,11 @@ from debian_runs import run_pairs
 from guest_runs import KPTI, Host
 
 KERNELS = ("oldstable", "stable", "newest")
-# Of the two CPUs one has kernel mappings that are global, and the other not.
+# One of the two CPUs has global kernel mappings, the other does not.
 HOSTS = [(cpu, kernel) for kernel in reversed(KERNELS) for cpu in ("cortex-a72", "neoverse-n1")]
 ISOLATED = {"neoverse-n1": KPTI}
-# Boots in a row on all hosts together: 6 hosts, 3 kernels, 2 boots a pair, 3 rounds: 108. They are
-# about booting: little goes over their network.
+# Boots in a row on all hosts together: 6 hosts, 3 kernels, 2 boots a pair, 3 rounds: 108. They test
+# booting, so little goes over their network.
 ROUNDS = 3
 
 

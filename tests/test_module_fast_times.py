@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""How long fast traps take: of each kind the module times those whose number leaves a remainder.
+"""Times of fast traps: of each kind the module times those with count % 64 == 32.
 
-So how many are timed is known exactly, of any guest: all there is to see of it must agree.
+So for any guest the number of samples is known exactly, and all figures must agree.
 """
 
 import json
@@ -30,7 +30,7 @@ MASKS, VERSIONS = 2000, 96
 
 
 def times(count: int, *words: int) -> list[int]:
-    """So often these, with x4 as the counter."""
+    """Execute these so many times, with x4 as the counter."""
     return [*load(4, count), *words, 0xF100_0484, 0xB500_0004 | (-len(words) - 1 & 0x7FFFF) << 5]
 
 
@@ -98,14 +98,14 @@ def test_one_in_so_many_of_each_kind_is_timed_and_none_is_lost(told, guest: str)
     for name, count in counts.items():
         timed = report["histograms"].get(f"{name}_hist", [])
         assert sum(timed) == (count + EVERY - PHASE) // EVERY, (name, count, timed)
-        # Bucket n is from 2^(n-1) to 2^n ns: the samples are those that the time is the sum of.
+        # Bucket n is from 2^(n-1) to 2^n ns; the total time is the sum of the samples.
         ns = report["kvm_exits"][f"{name}_timed_ns"]
         least = sum(n * (2 ** (i - 1) if i else 0) for i, n in enumerate(timed))
         assert least <= ns <= sum(n * 2**i for i, n in enumerate(timed)), (name, ns, timed)
 
 
 def test_a_full_log_ends_the_stay(told):
-    """Of which these guests have no other end: no interrupt comes in a thousand traps' time."""
+    """Nothing else ends the stay of these guests: no interrupt comes during a thousand traps."""
     for guest in ("hypercall", "units", "units-slow"):
         timed = sum((n + EVERY - PHASE) // EVERY for n in kinds(told[guest]).values())
         assert timed > ROOM
@@ -128,7 +128,7 @@ def test_a_kinds_times_are_those_of_its_way(told, guest: str, quick: bool):
     # A nanosecond is an instruction; the counter's ticks are 16 of them.
     for name in ("esr_el1", "daif", "hvc"):
         assert 25 < mean(name) < 70 if quick else 100 < mean(name) < 220, name
-    # These are av_fast()'s in both.
+    # In both, av_fast() handles these.
     for name in ("midr_el1", "currentel"):
         assert 130 < mean(name) < 260, name
     assert "fast_ttbr1_el1_hist" not in report["histograms"]

@@ -10,7 +10,7 @@ import pytest
 from built import module
 from hostile_runs import Machine, assert_did_something, fuzz_seconds, fuzzed_api
 
-# A moment of it in `make test`: less than it takes until all operations must have been accepted.
+# A moment in `make test`: too short to require that all operations were accepted.
 HOSTS = [
     ("stable", 10),
     *(
@@ -27,16 +27,16 @@ def test_no_calls_at_once_harm_the_host(kernel: str, seconds: int):
 
 @pytest.mark.conformance
 def test_kvm_lives_too():
-    """No hang and no complaint is the fuzzer's own.
+    """The fuzzer itself causes no hang and no complaint.
 
-    The host's CPUs stay on. If they go off and come back, KVM without VHE (6.12, on the emulated
+    The host's CPUs stay on: if they go off and come back, KVM without VHE (6.12, on the emulated
     core) reaches a BUG in EL2, or a CPU that came back hangs.
     """
     fuzzed_api(Machine("stable"), fuzz_seconds(60), "NOT=host_cpu")
 
 
 def test_idleness_is_found():
-    """A fuzzer whose operations are all refused finds nothing."""
+    """A fuzzer whose operations are all refused finds nothing: the check notices."""
 
     def said(done: int, exits: int, more: str = "") -> str:
         rows = "".join(f"op o{i}: 9 tried, {done} done, 1 ms\n" for i in range(60))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the host does for a VM in all, when it looks at the VMM's memory or takes it back.
+"""The host's total work for a VM when it looks at the VMM's memory or takes it back.
 
 test_module_bounds.py has how long a CPU is held at a stretch; this is the sum, which somebody else
 pays: who is short of memory, or whose page is next to a VM's. Counted boards, on which a nanosecond
@@ -14,13 +14,13 @@ from hostile_runs import SWAP, swap_modules
 KERNEL = "stable"
 OTHERS = ("oldstable", "newest")
 
-# What a page in no slot costs more with a VM than without one, and a page in a slot more than that.
+# The extra cost, with a VM, of a page in no slot, and the extra cost of a page in a slot.
 BESIDE = 5000 - 3296
 IN_SLOT = 3000
-# For each of the slots on one page that the guest has mapped by all of them: KVM takes 1,333.
+# For each of the slots on one page that the guest has mapped through all of them: KVM takes 1,333.
 SLOT = 900
-# However many entries there are: of one frame, and of frames that are one page of the host's, which
-# is split off from a huge one. Linux takes 1,650 for each mapping of a page.
+# Whatever the number of entries: of one frame, and of frames of one host page that is split off
+# from a huge one. Linux takes 1,650 for each mapping of a page.
 ENTRIES = 2_000_000
 ENTRIES_OF_FRAMES = 3_300_000
 
@@ -33,7 +33,7 @@ GONE = Row("process_gone", "", 28672, ("process.gone",))
 CHANGED = Row("process_changed", "SLOTS=2000", 4096, ("process.changed",))
 ROWS = (APART, ALIASES[12284], FRAME, FRAMES, AGE, GONE, CHANGED)
 
-# With as much as there may be.
+# With the largest number possible.
 LONG = (
     Row("notify_apart"),
     ALIASES[32760],
@@ -48,14 +48,14 @@ board = pytest.mark.xdist_group(f"host-{KERNEL}")
 
 
 def assert_apart(figures: dict[str, int]):
-    """No figure depends on how many slots there are elsewhere."""
+    """No figure depends on the number of slots elsewhere."""
     assert figures["notify.no_slot"] - figures["notify.no_vm"] <= BESIDE, figures
     for name in ("slot", "mapped"):
         assert figures[f"notify.{name}"] - figures["notify.no_slot"] <= IN_SLOT, figures
 
 
 def assert_aliases(slots: int, figures: dict[str, int], no_vm: int):
-    """Each is visited, as by KVM; a page beside them costs what any other does."""
+    """Each is visited, as by KVM; a page beside them costs the same as any other."""
     assert figures["notify.beside_aliases"] - no_vm <= BESIDE, figures
     assert figures["notify.unused_aliases"] < figures["notify.aliases"] <= SLOT * slots, figures
 
@@ -130,7 +130,7 @@ def test_as_many_as_there_may_be():
 
 @pytest.mark.conformance
 def test_no_more_than_kvm_and_the_host_take():
-    """The same row on KVM, and a page of the host's that a process has mapped very often."""
+    """The same row on KVM, and a page of the host that a process has mapped very often."""
     kvm = measure(KERNEL, (ALIASES[12284], HOST), el2=True)
     ours = measure(KERNEL, ROWS)
     many = "notify.aliases"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The host survives hostile VMMs and hostile guests on stock kernels, and gets everything back.
 
-What the kernel's own checkers say to the same is test_debug_kernel.py's matter. The hostile guests
-also run on KVM, where they end alike.
+test_debug_kernel.py runs them under the kernel's own checkers. The hostile guests also run on KVM,
+where they must end the same.
 """
 
 from functools import cache
@@ -66,7 +66,7 @@ def test_no_vmm_harms_the_host_for_long(part: str, kernel: str):
 
 @pytest.mark.conformance
 def test_no_vmm_harms_the_host_by_its_guest_memfd():
-    """Pages punched out, files closed and slots that come and go while the guest runs."""
+    """Pages punched out, files closed, slots created and deleted while the guest runs."""
     result = hostile_vmm(Machine("newest", module("newest")), NEWEST_PART)
     assert "a guest_memfd" in result.text
 
@@ -87,7 +87,7 @@ def test_hostile_guests_on_kvm():
 
 
 def test_what_a_host_kept_is_found():
-    """The bookkeeper itself: so much is within what caches grow by, and so much is not."""
+    """A test of the bookkeeper: growth within that of caches passes, more fails."""
 
     def figures(unreclaimable: int) -> str:
         names = {"SUnreclaim": unreclaimable, "PageTables": 9, "VmallocUsed": 9, "Shmem": 9}

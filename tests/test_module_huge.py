@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Huge pages: what guest and host map as one 2 MiB is one entry of the shadow tables.
+"""Huge pages: 2 MiB that guest and host both map as a block is one entry of the shadow tables.
 
 `guests/bare/touch` writes to every page of 64 MiB, which it maps by blocks. `stale` of
 `module/tests/kvm` has its pages in a block, which the VMM replaces, punches, protects, shares,
-swaps, merges, logs and collapses, while the guest looks at it. That very many blocks hold up nobody
-is tests/test_module_bounds.py's.
+swaps, merges, logs and collapses while the guest reads it. tests/test_module_bounds.py tests that
+very many blocks delay nobody.
 """
 
 import json

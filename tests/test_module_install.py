@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`make install` below another root: the module where modprobe looks for it, and the udev rule.
 
-Built with the boards' headers and loaded on a board by `modprobe`, as a user would.
+The module is built with the boards' headers and loaded on a board by `modprobe`, as a user would.
 """
 
 import os
@@ -17,7 +17,7 @@ from armvisor_lab.archive import kernels
 from armvisor_lab.boards.board import Board
 
 KERNEL = "stable"
-# What a native build finds by itself.
+# Settings that a native build finds by itself.
 CROSS = "ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- CC=aarch64-linux-gnu-gcc"
 
 
@@ -49,7 +49,7 @@ def test_installed_it_loads_by_name(tmp_path: Path):
     assert Board(kernel=KERNEL, files=files).run(["sh", "-c", script]).check().text == "/dev/kvm\n"
 
 
-# What DKMS does: the sources as install.sh copies them, and the words of dkms.conf.
+# The steps of DKMS: the sources as install.sh copies them, and the commands of dkms.conf.
 DKMS = """
 here=$1/module kernel_source_dir=$2 dkms_tree=$3
 eval "$(sed -n '/^copy_sources() {/,/^}/p' "$here/install.sh")"
@@ -107,7 +107,7 @@ def test_without_headers_it_says_what_to_install(tmp_path: Path):
 
 
 def test_an_upgrade_that_does_not_build_keeps_what_was_there(tmp_path: Path):
-    """Also it says so; and `--uninstall` then leaves no file."""
+    """It also says so; `--uninstall` then leaves no file."""
     old = tmp_path / "root/lib/modules/9.9/updates/armvisor.ko"
     rule = tmp_path / "root/usr/lib/udev/rules.d/99-armvisor.rules"
     for file in (old, rule):
@@ -143,7 +143,7 @@ def test_what_it_cannot_do_is_said(tmp_path: Path, what: str, flags: str, says: 
 
 
 def test_the_module_and_the_vmm_are_of_one_version():
-    """What `modinfo -F version`, DKMS and `armvisor --version` say."""
+    """The version of `modinfo -F version`, DKMS and `armvisor --version`."""
     told = re.findall(rb"\0version=([^\0]*)\0", module(KERNEL).read_bytes())
     dkms = re.search('^PACKAGE_VERSION="(.*)"$', (TOP / "module/dkms.conf").read_text(), re.M)
     cargo = tomllib.loads((TOP / "vmm/Cargo.toml").read_text())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Linux guests that isolate their page tables, and where their kernels are in the address space.
+"""Linux guests that isolate their page tables, at various places in the address space.
 
 With kpti=1 Linux turns KPTI on after it has booted: it rewrites its tables through the last 2 MiB
-of the address space, from code in the lower half, with the other CPUs waiting there.
+of the address space, from code in the lower half, while the other CPUs wait there.
 """
 
 import pytest
@@ -24,7 +24,7 @@ printf '{mark}%s\\n' $?; cat /tmp/console
 
 
 def boots(host: str, guests: tuple[str, ...], words: tuple[str, ...], cpus: int, smp: int = 1):
-    """Boot each guest with each of these words on its command line, one after the other."""
+    """Boot the guest once with each of these words on its command line."""
     rows = [(guest, word) for guest in guests for word in words]
     script = "".join(
         RUN.format(guest=guest, words=word, cpus=cpus, mark=MARK) for guest, word in rows
@@ -48,7 +48,7 @@ def boots(host: str, guests: tuple[str, ...], words: tuple[str, ...], cpus: int,
         )
         assert told["guest.cpus"] == str(cpus)
         assert told["guest.kaslr"] == str(int("nokaslr" not in word))
-        # KASLR turns it on as well, but from the start; the emulated core does not ask for it.
+        # KASLR turns it on too, but from the start; the emulated core does not need it.
         if "kpti" in word:
             assert (ISOLATED in console) == ("kpti=1" in word), console[-3000:]
 

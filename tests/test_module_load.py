@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Where the module cannot run it refuses to load, with a sentence and a remedy; the remedy helps.
+"""Where the module cannot run, it refuses to load, with a sentence and a remedy; the remedy works.
 
-The machine is QEMU's `max`, which has nearly all that newer CPUs have: Debian's kernels use 52 bits
-of address there, pointer authentication, BTI, SVE and more.
+The machine is QEMU's `max`, which has nearly all features of newer CPUs: Debian's kernels use 52
+bits of address there, pointer authentication, BTI, SVE and more.
 """
 
 import pytest

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Memory slots under a running guest: moved, deleted, read-only, shared, logged; dirty rings.
 
-`module/tests/kvm/memory` and `rings` check themselves; real KVM must pass them too, or they ask
-for the wrong thing.
+`module/tests/kvm/memory` and `rings` check themselves. Real KVM must pass them too, or they test
+the wrong thing.
 """
 
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_rings_on_kvm(rings: Path):
 
 @pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
 def test_rings_on_module(rings: Path, kernel: str):
-    """Two vCPUs write, another thread copies what their rings have: in the end it has it all."""
+    """Two vCPUs write, another thread copies the pages in their rings: it ends up with all."""
     files = {"/rings": rings, "/armvisor.ko": module(kernel)}
     board = Board(kernel=kernel, smp=2, paced=True, files=files, timeout=300)
     script = "insmod /armvisor.ko && /rings && rmmod armvisor"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Debian's own QEMU on the module: an unmodified program that speaks KVM's API.
+"""Debian's own QEMU on the module: an unmodified program that uses KVM's API.
 
-It boots the Debian test guest with its devices where QEMU and the host's kernel have them: disks
-on virtio-mmio and PCI, user networking, vhost-net, vhost-vsock, a folder over 9p; on four CPUs,
+It boots the Debian test guest with its devices where QEMU and the host's kernel have them: disks on
+virtio-mmio and PCI, user networking, vhost-net, vhost-vsock, a folder over 9p; on four CPUs,
 without the ITS; saved and loaded; under gdb.
 """
 
@@ -12,8 +12,8 @@ import pytest
 import qemu_runs
 from built import TOP, make
 
-# Where the disk of each of the two runs is. The second one's interrupts are MSI-X: messages to the
-# ITS, which QEMU sends by irqfds or by KVM_SIGNAL_MSI.
+# The disk of each of the two runs. The second one's interrupts are MSI-X: messages to the ITS,
+# which QEMU sends by irqfds or by KVM_SIGNAL_MSI.
 RUNS = (
     ("virtio-blk-device", "disk-write,interrupts"),
     ("virtio-blk-pci,romfile=", "disk-check,interrupts"),
@@ -22,7 +22,7 @@ DISK = "-drive file=/tmp/disk,format=raw,if=none,id=disk -device virtio-blk-pci,
 
 
 def guest(test: str, words: str) -> str:
-    """A VM that runs tests of the guest's, its console on standard output."""
+    """A VM that runs tests of the guest, with its console on standard output."""
     line = f"console=ttyAMA0 quiet armvisor.bytes={1 << 20} armvisor.test={test}"
     return f"vm -serial stdio -monitor none {words} -append {shlex.quote(line)} </dev/null"
 
@@ -54,7 +54,7 @@ def test_debian_boots_with_its_disk():
 
 
 def interrupts(lines: list[str]) -> tuple[list[list[str]], list[list[str]]]:
-    """Lines of /proc/interrupts: number, a count a CPU, chip, …, device; by a line, by messages."""
+    """Lines of /proc/interrupts (number, counts by CPU, chip, …, device): of lines, of messages."""
     wired = [line.split() for line in lines if "ITS" not in line]
     messages = [line.split() for line in lines if "ITS" in line]
     assert wired or messages
@@ -180,12 +180,12 @@ def test_savevm_and_loadvm():
     done = qemu_runs.run(SAVE, more=[("qemu-utils", "usr/bin/qemu-img")])
     told = [line.split() for line in qemu_runs.lines(done, "answer")]
     seen = {words[1]: words[2:] for words in told if words[0] == "up"}
-    # A shell's variable is that of the time of saving, in the same QEMU and in another.
+    # A shell variable has its value from the time of saving, in the same QEMU and in another.
     assert [seen[n][1] for n in "1234"] == ["before", "after", "before", "before"]
-    # The guest's clock goes on from there: no time of the host's in between is seen.
+    # The guest's clock continues from there: host time in between is not visible.
     up = {n: float(words[0]) for n, words in seen.items()}
     assert up["1"] <= up["3"] < up["1"] + 5 and up["1"] <= up["4"] < up["1"] + 15, up
-    # It goes on: timers and the disk's interrupts come.
+    # It continues: timers and the disk's interrupts arrive.
     assert ["reads", "written"] in told and ["slept", "0"] in told
 
 
@@ -232,9 +232,10 @@ grep '^name ' /tmp/serial | sed 's/^/answer /'
 
 @pytest.mark.conformance
 def test_gdb_stops_and_steps_a_kernel():
-    """Breakpoints of both kinds, steps, a watchpoint on what a system call writes.
+    """Breakpoints of both kinds, steps, a watchpoint on memory that a system call writes.
 
-    Steps where interrupts are masked: elsewhere one may end in an interrupt's vector, as on KVM.
+    Steps are where interrupts are masked: elsewhere a step may end in an interrupt's vector, as on
+    KVM.
     """
     done = qemu_runs.run(GDB, more=[("gdb", "usr/bin/gdb")])
     told = [line.strip() for line in qemu_runs.lines(done, "answer")]

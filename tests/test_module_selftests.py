@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Linux's own KVM selftests, unmodified: the module passes what KVM passes.
 
-`data/selftests.toml` has a row a test: how it ends on KVM, how on the module, and why where that
-is not the same. An end that the table does not say fails, also a better one: the table then
-shrinks by a difference.
+`data/selftests.toml` has a row for each test: its result on KVM and on the module, and a reason
+where these differ. A result that is not the table's fails, even a better one: the table then loses
+a difference.
 """
 
 import tomllib
@@ -20,7 +20,7 @@ from armvisor_lab.archive import linuxsource, selftests
 TABLE = tomllib.loads((TOP / "tests/data/selftests.toml").read_text())
 ROLES = list(TABLE)
 ENDS = {"pass", "skip", "fail", "hang"}
-# Of the tests that pass on KVM so many pass on the module: all but that of 32-bit guests.
+# Of the tests that pass on KVM, this many pass on the module: all but that of 32-bit guests.
 AT_LEAST = 0.95
 
 Row = dict[str, Any]
@@ -31,13 +31,13 @@ def rows(role: str) -> dict[str, Row]:
 
 
 def ends(row: Row) -> tuple[str, str]:
-    """KVM's and the module's."""
+    """The results on KVM and on the module."""
     return row.get("kvm", "pass"), row.get("module", row.get("kvm", "pass"))
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_table(role: str):
-    """A reason for each difference, no end that is none, nothing that hangs here only."""
+    """A reason for each difference, valid results only, and nothing that hangs only here."""
     for name, row in rows(role).items():
         kvm, ours = ends(row)
         assert kvm in ENDS | {"varies"} and ours in ENDS, name
@@ -58,7 +58,7 @@ def run(role: str, names: list[str], module: Path | None) -> dict[str, Outcome]:
 
 
 def judge(role: str, found: dict[str, Outcome], column: int) -> list[str]:
-    """What is not as the table says."""
+    """Results that are not the table's."""
     wrong = []
     for name, outcome in found.items():
         row = rows(role).get(named(name))
@@ -68,7 +68,7 @@ def judge(role: str, found: dict[str, Outcome], column: int) -> list[str]:
 
 
 def test_a_row_is_judged_both_ways():
-    """A worse end than the table's is wrong, and so is a better one; other tests are not judged."""
+    """A result worse or better than the table's is wrong; other tests are not judged."""
     failed, passed = Outcome("fail", "why"), Outcome("pass", "")
     found = {"aarch64/psci_test": failed, "steal_time": passed, "no_such_test": failed}
     assert judge("stable", found, 1) == ["aarch64/psci_test: fail, not pass:\nwhy"]
@@ -78,7 +78,7 @@ def test_a_row_is_judged_both_ways():
 
 @pytest.mark.parametrize("role", ROLES)
 def test_quick_ones(role: str):
-    """Those that take a moment, on the module; of the newest, what stable's KVM has not."""
+    """The short tests, on the module; of the newest kernel's, those that stable's KVM lacks."""
     names = selftests.names(selftests.get(role))
     quick = [name for name in names if rows(role).get(named(name), {}).get("quick")]
     assert len(quick) > (10 if role == "stable" else 2)
@@ -96,7 +96,7 @@ def test_as_on_kvm(role: str):
     kvm = run(role, names, None)
     ours = run(role, names, built_module(role))
     wrong = [f"on KVM: {line}" for line in judge(role, kvm, 0)] + judge(role, ours, 1)
-    # Of a series that the table does not know: what is new is as on KVM.
+    # A series that the table does not know: new tests must have the result of KVM.
     for name in names:
         if named(name) not in rows(role) and kvm[name].result != ours[name].result:
             wrong.append(f"{name}, new: {kvm[name].result} on KVM, {ours[name].result} here:")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""KVM's API in any order: random sequences of calls answer on the module as they do on KVM.
+"""KVM's API in any order: random sequences of calls have the same answers on the module as on KVM.
 
-`module/tests/kvm/sequence` draws calls of VMs, vCPUs and the vGIC, and programs for a guest that
-meet the vGIC's registers as no guest does: states, priorities, preemption, both EOI modes, both
-groups, and all of it carried into a new VM in between. What a seed draws is the same on every host.
-A failure names its seeds: `sequence SEED 1` on a board makes those calls again, and
-`ARMVISOR_SEQUENCE_FIRST` says where this test begins.
+`module/tests/kvm/sequence` generates calls of VMs, vCPUs and the vGIC, and guest programs that use
+the vGIC's registers as no real guest does: states, priorities, preemption, both EOI modes, both
+groups, and all of it carried over to a new VM in between. A seed gives the same sequence on every
+host. A failure names its seeds: `sequence SEED 1` on a board makes those calls again, and
+`ARMVISOR_SEQUENCE_FIRST` sets the first seed of this test.
 """
 
 import gzip
@@ -23,17 +23,17 @@ from armvisor_lab.boards.board import Board
 KERNEL = "stable"
 FIRST = int(os.environ.get("ARMVISOR_SEQUENCE_FIRST", "1"))
 SEEDS = 300
-# A conformance run: so many more, in runs of a size that a board's output stays handy.
+# A conformance run: so many more, in runs that keep a board's output small enough.
 RUNS = [pytest.param(n, marks=pytest.mark.conformance) for n in range(1, 4)]
 SEEDS_A_RUN = 1000
-# A thousand lines of answers come from so many seeds at most.
+# At most so many seeds give a thousand lines of answers.
 SEEDS_A_THOUSAND_LINES = 20
 
 
 def lines_of(first: int, seeds: int, el2: bool) -> dict[str, str]:
     """The answers of KVM, or of the module, by name."""
     files = {"/program": TOP / "build/module/kvm/sequence"}
-    # Megabytes of text: packed, they are read before the board goes off.
+    # Megabytes of text: compressed, they are read before the board powers off.
     script = f"/program {first} {seeds} >/tmp/lines && gzip -c /tmp/lines"
     if not el2:
         files["/armvisor.ko"] = built_module(KERNEL)
@@ -45,7 +45,7 @@ def lines_of(first: int, seeds: int, el2: bool) -> dict[str, str]:
 
 
 def differences(kvm: dict[str, str], ours: dict[str, str]) -> list[str]:
-    """The first one of each seed: what follows it follows from it."""
+    """The first difference of each seed: later ones follow from it."""
     found: dict[str, str] = {}
     for name in dict.fromkeys([*kvm, *ours]):
         if kvm.get(name) != ours.get(name):
@@ -55,7 +55,7 @@ def differences(kvm: dict[str, str], ours: dict[str, str]) -> list[str]:
 
 
 def assert_did_something(lines: dict[str, str]):
-    """Each call was made, and most of them succeeded at times; interrupts were acknowledged."""
+    """Each call was made, and most succeeded at times; interrupts were acknowledged."""
     tried: Counter[str] = Counter()
     done: Counter[str] = Counter()
     for name, answer in lines.items():
@@ -85,7 +85,9 @@ def test_sequences(run: int):
 
 
 def test_a_difference_is_found():
-    """The comparison itself: the first line of each seed, on either side."""
+    """A test of the comparison: it reports the first line of each seed that differs, on either
+    side.
+    """
     kvm = {"s1.0.a": "0", "s1.1.b": "EINVAL", "s1.2.c": "1", "s2.0.a": "0"}
     assert differences(kvm, dict(kvm)) == []
     wrong = differences(kvm, {"s1.0.a": "0", "s1.1.b": "0", "s1.2.c": "2", "s2.0.a": "0"})

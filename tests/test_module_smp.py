@@ -28,7 +28,7 @@ run
 
 
 def test_vcpus_that_wait_for_each_other_poll_first():
-    """Where nobody else wants the CPU; and not at all where the host's owner does not want it."""
+    """If no other task wants the CPU; and not at all if the host's owner disables polling."""
     files = {"/g/ipi": artefacts.bare("ipi"), "/bin/armvisor": artefacts.vmm()}
     files |= {"/armvisor.ko": module(KERNEL), "/script": f"insmod /armvisor.ko\n{IPI}".encode()}
     done = Board(files=files, count=True, smp=2, timeout=400).run(["sh", "/script"])
@@ -36,12 +36,12 @@ def test_vcpus_that_wait_for_each_other_poll_first():
     parts = done.text.split(MARK)
     costs = [float(results(part)["ipi.cost"]) for part in parts]
     polling, sleeping = (json.loads(part.splitlines()[-1])["kvm_exits"] for part in parts)
-    # An interrupt that is there before the WFI ends it at once: how many are depends on where
-    # the board's CPUs take turns, and so on the size of what the board runs.
+    # An interrupt that is pending before the WFI ends it at once. The number of those depends on
+    # when the board's CPUs take turns, and so on the size of the board's files.
     assert polling["halt_successful_poll"] > polling["wfi"] / 2 > 500
     assert polling["halt_attempted_poll"] >= polling["halt_successful_poll"]
-    # Threads that begin on one CPU cannot poll for each other before the scheduler parts them:
-    # as a rule 3 of 1,400 waits sleep, on a busy machine 287 of 1,326 were seen to.
+    # Threads that begin on one CPU cannot poll for each other before the scheduler separates them:
+    # usually 3 of 1,400 waits sleep; on a busy machine, 287 of 1,326 did.
     assert polling["halt_wakeup"] < sleeping["halt_wakeup"] / 2
     assert sleeping["halt_attempted_poll"] == 0
     assert sleeping["halt_wakeup"] > sleeping["wfi"] / 2 > 500
@@ -124,8 +124,8 @@ def test_no_cpu_uses_a_translation_that_is_gone(guest: str, el2: bool, rounds: i
             exits[name] for name in ("inject_irq", "fast_icc_iar1_el1", "fast_icc_eoir1_el1")
         )
         assert exits["fast_svc"] > 500
-        # SPIs, and what comes just before another exit, are acknowledged by one: the busier the
-        # machine, the more of them.
+        # SPIs, and interrupts that come just before another exit, are acknowledged by an exit: the
+        # busier the machine, the more of them.
         assert irqs > 200 and acknowledged > irqs / 4 and ended > acknowledged / 4, (
             f"{irqs} interrupts, in the window {acknowledged} acknowledged and {ended} ended"
         )
@@ -149,7 +149,7 @@ echo "result host.times $times count"
 @pytest.mark.conformance
 @pytest.mark.parametrize("kernel", ("oldstable", "stable", "newest"))
 def test_cpus_of_the_host_go_and_come(kernel: str):
-    """A vCPU's thread moves in the middle of its work, as does what others send it."""
+    """A vCPU's thread moves in the middle of its work, and so do messages from others."""
     folder = TOP / f"build/guests/debian-{KERNEL}"
     files = {f"/g/{name}": folder / name for name in ("Image", "initrd")}
     files |= {"/bin/armvisor": artefacts.vmm(), "/armvisor.ko": module(kernel)}

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A guest never sees what is no more, though most of its faults are answered from what is known.
+"""A guest never sees stale memory, although most of its faults are answered from cached state.
 
 `module/tests/kvm/stale` checks itself: pages that the VMM replaces, protects, shares, swaps, merges
-and logs, a page that leads to one frame after the other, rights and tables that another vCPU
-changes, leaves of a GiB, slots whose frames are adjacent, faults of EL0 by tables that others
-change or replace. Real KVM must pass it too,
-or it asks for the wrong thing.
+and logs; a page that leads to several frames in turn; rights and tables that another vCPU changes;
+leaves of a GiB; slots whose frames are adjacent; faults of EL0 by tables that others change or
+replace. Real KVM must pass it too, or it tests the wrong thing.
 """
 
 from collections.abc import Mapping
@@ -24,8 +23,8 @@ CONFORMANCE = pytest.mark.conformance
 PARTS = (
     "replaced", "kept", "logged", "poked", "rights", "moved", "leaf", "adjacent", "own", "user",
 )  # fmt: skip
-# Without light exits or their short way, without copies, without these, without the guest's own
-# aborts in the window, with nothing (module/cpu/cheap.h).
+# Without light exits or their short way, without copies, without both, without guest aborts in the
+# window, with nothing (module/cpu/cheap.h).
 NO_FAULTS = 511
 CHEAP = (895, 767, 1015, 887, NO_FAULTS, 0)
 

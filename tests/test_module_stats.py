@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the module tells of itself: counts, times, histograms by class of exit, and tracepoints.
+"""The module's statistics: counts, times, histograms by class of exit, and tracepoints.
 
 The guests are a few instructions each, so counts are known exactly.
 """
@@ -29,7 +29,7 @@ SCTLR, TTBR0, TCR, MAIR = (3, 0, 1, 0, 0), (3, 0, 2, 0, 0), (3, 0, 2, 0, 2), (3,
 
 
 def contexts() -> bytes:
-    """A guest that runs itself under many ASIDs, by a table of one block, and then waits."""
+    """A guest that runs itself under many ASIDs, with a table of one block, and then waits."""
     start, table, block = 0x4000_0000, 0x4000_1000, 0x4000_0701
     words = [*load(2, 0xFF), msr(MAIR, 2), *load(2, 0x0080_3519), msr(TCR, 2)]
     words += [*load(1, table), msr(TTBR0, 1), ISB, *load(2, 0x00C5_0079), msr(SCTLR, 2), ISB]
@@ -46,7 +46,7 @@ CALLS, IDS, FASTS = 41, 37, 23
 
 
 def known(*end: int) -> bytes:
-    """A guest that traps so many times of each kind, and then ends so."""
+    """A guest with a known number of traps of each kind, and a known end."""
     words = [*load(1, RTC), *[ldr(2, 1)] * READS]
     words += [*load(0, MIGRATE_INFO_TYPE), HVC] * CALLS
     words += [READ_ID] * IDS + [READ_ESR] * FASTS
@@ -94,7 +94,7 @@ wait $vm
 printf '\\036'; armvisor stat known 2>&1; echo "status $?"
 printf '\\036'; armvisor run --kernel /g/known-off --memory 32M --json </dev/null; exit
 """
-# What armvisor calls them (vmm/armvisor/src/exits.rs).
+# armvisor's names for them (vmm/armvisor/src/exits.rs).
 NAMES = {"hvc_exit_stat": "hvc", "wfi_exit_stat": "wfi", "wfe_exit_stat": "wfe"}
 NAMES |= {"mmio_exit_user": "mmio_user", "mmio_exit_kernel": "mmio_kernel"}
 NAMES |= {"signal_exits": "signal"}
@@ -112,7 +112,7 @@ def told() -> list[str]:
 
 
 def groups() -> dict[str, list[str]]:
-    """The statistics that each group is the sum of."""
+    """The statistics that add up to each group."""
     text = (TOP / "module/stats/classes.h").read_text()
     members: dict[str, list[str]] = {}
     for name, group in re.findall(r'X\(\w+,\s+"(\w+)",\s+([A-Z_]+)\)', text):
@@ -126,7 +126,7 @@ def assert_adds_up(exits: dict[str, int]):
     for group, classes in groups().items():
         for unit in ("", "_ns"):
             assert exits[group + unit] == sum(exits[name + unit] for name in classes), group
-        # What was before the first exit is "other"; an exit not yet over has no time.
+        # Time before the first exit is "other"; an exit that is not over has no time yet.
         for name in set(classes) - {"other"}:
             assert exits[name] or not exits[f"{name}_ns"], name
 
@@ -143,7 +143,7 @@ def test_exits_are_counted_by_class_with_their_time(told):
 
 
 def test_an_entry_flushes_where_the_host_has_global_mappings(told):
-    """The board has: no KASLR, no KPTI. With KPTI it has none (docs/tlb.md)."""
+    """The board has them: no KASLR, no KPTI. With KPTI it has none (docs/tlb.md)."""
     exits = json.loads(told[1].splitlines()[-1])["kvm_exits"]
     assert exits["entry_flush"] == exits["total"] >= READS
     board = Board(
@@ -166,7 +166,7 @@ def test_stat_shows_a_running_vms_exits(told):
 def test_a_host_short_of_memory_gets_shadow_tables_back(told):
     before, after = (json.loads(text.splitlines()[0])["kvm"] for text in told[4:6])
     assert before["shadow_trees"] >= CONTEXTS and before["shadow_reclaim"] == 0
-    # What the vCPU has at hand stays: 32 trees.
+    # The vCPU keeps its recent trees: 32.
     assert 0 < after["shadow_trees"] <= CONTEXTS // 4
     assert after["shadow_pages"] <= before["shadow_pages"] // 4
     assert after["shadow_reclaim"] > 0
@@ -182,13 +182,13 @@ def test_tracepoints_tell_of_entry_exit_fault_and_injection(told):
 
 
 def classes(stat: dict) -> dict[str, dict]:
-    """The rows of `armvisor stat --json` by name, those within others too."""
+    """The rows of `armvisor stat --json` by name, including those within others."""
     rows = stat["cost"]["classes"] + stat["cost"]["places"]
     return {row["name"]: row for each in rows for row in (each, *each.get("rows", ()))}
 
 
 def p99(buckets: list[int]) -> int:
-    """The upper end of the bucket with the sample that 99 of 100 are not above."""
+    """The upper end of the bucket that holds the 99th percentile."""
     samples = [2**i for i, number in enumerate(buckets) for _ in range(number)]
     return samples[-(-len(samples) * 99 // 100) - 1]
 
@@ -200,12 +200,12 @@ def test_stat_is_right_for_a_guest_that_traps_a_known_number_of_times(told):
         "mmio_user": READS, "hvc": CALLS, "id_reg": IDS, "esr_el1": FASTS,
     }  # fmt: skip
     assert rows["fast_trap"]["count"] == FASTS
-    # One sample an exit; all that is not a fast trap is timed.
+    # One sample per exit; everything except fast traps is timed.
     for name, count in (("mmio_user", READS), ("hvc", CALLS), ("id_reg", IDS)):
         buckets = stat["histograms"][f"{name}_hist"]
         assert sum(buckets) == count
         assert rows[name]["p99_ns"] == p99(buckets)
-        # Bucket n is from 2^(n-1) to 2^n: the samples are those that the time is the sum of.
+        # Bucket n is from 2^(n-1) to 2^n; the total time is the sum of the samples.
         least = sum(n * (2 ** (i - 1) if i else 0) for i, n in enumerate(buckets))
         assert least <= rows[name]["ns"] <= sum(n * 2**i for i, n in enumerate(buckets))
     assert sum(stat["histograms"]["vmm_hist"]) == READS
@@ -219,7 +219,7 @@ def test_the_page_is_right_for_a_guest_that_traps_a_known_number_of_times(told, 
     made = build.report([records.read(file)])
     time = next(each for each in made.sections if each.id == "time")
     shown = {row[0].text: row[1].text for table in time.tables for row in table.rows}
-    # It ends by one more call.
+    # The guest ends with one more call.
     wanted = {"hypercall": CALLS + 1, "mmio": READS, "fast_trap": FASTS, "mmio_user_read": READS}
     assert {name: int(shown[name]) for name in wanted} == wanted
     assert vm["kvm_exits"]["id_reg"] == IDS and vm["kvm_exits"]["hvc"] == CALLS + 1

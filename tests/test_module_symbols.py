@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`make -C module check-symbols`: a host symbol that the list does not have, on which kernel.
+"""`make -C module check-symbols`: host symbols that are not listed, by kernel.
 
-The list says which kernels were reviewed. There such a symbol is an error; on a kernel of another
-day, which may need one that nobody could know of, it is a warning. What the kernel does not export
-is an error everywhere: the module would not load.
+The list names the kernels that were reviewed. On those an unlisted symbol is an error; on another
+version of a kernel it is a warning, because that version may need symbols that nobody could
+foresee. A symbol that the kernel does not export is an error everywhere: the module would not load.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ LISTED, OTHER = "kfree", "new_inline_helper"
 
 
 def check(folder: Path, *, exported: tuple[str, ...], reviewed: str = "") -> tuple[int, str]:
-    """The script's status and words, for a module that needs LISTED and OTHER."""
+    """The script's status and output, for a module that needs LISTED and OTHER."""
     kernel = folder / "kernel"
     (kernel / "include/config").mkdir(parents=True)
     (kernel / "include/config/kernel.release").write_text(f"{RELEASE}\n")
@@ -40,7 +40,7 @@ def check(folder: Path, *, exported: tuple[str, ...], reviewed: str = "") -> tup
 @pytest.mark.parametrize("reviewed", ["", "9.9", "9.9.9", "9.9.9-test2"])
 def test_on_a_kernel_that_nobody_reviewed_it_is_a_warning(tmp_path: Path, reviewed: str):
     status, said = check(tmp_path, exported=(LISTED, OTHER), reviewed=reviewed)
-    # What is printed where is no matter of order.
+    # The two streams have no common order.
     last, warning = sorted(said.splitlines(), key=lambda line: "WARNING" in line)
     assert status == 0, said
     assert warning.startswith(f"check-symbols: WARNING: module.ko: {OTHER} is not in list")

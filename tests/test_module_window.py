@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What `check-symbols.sh` says of C in the window, where most registers are still the guest's."""
+"""`check-symbols.sh` on C code of the window, where most registers hold the guest's values."""
 
 import platform
 import subprocess
@@ -14,7 +14,7 @@ PROTECTOR += ["-mstack-protector-guard-reg=sp_el0", "-mstack-protector-guard-off
 
 
 def check(folder: Path, ko: Path) -> subprocess.CompletedProcess[str]:
-    """Of the window's code only: a list and a kernel without symbols."""
+    """The status and output for the window's code only: list and kernel have no symbols."""
     (folder / "include/config").mkdir(parents=True)
     (folder / "include/config/kernel.release").write_text("9.9.9-test\n")
     (folder / "Module.symvers").write_text("")
@@ -61,7 +61,7 @@ def test_what_goes_through_the_guests_registers_is_refused(tmp_path, body, optio
     ],
 )
 def test_no_copy_of_the_window_refers_to_the_other(tmp_path, section, function, other, passes):
-    """They are at other distances in the window than in the module."""
+    """Their distance in the window differs from that in the module."""
     source = tmp_path / "fast.c"
     source.write_text(
         f'long {other}(long); __attribute__((section("{section}"))) long {function}(long n)'
@@ -77,7 +77,9 @@ COPIES = (".av_window.text", ".av_timed.text")
 
 
 def test_both_copies_are_entered_at_the_same_offsets():
-    """The plain copy's low alias goes to either's high one, which begins by setting VBAR_EL1."""
+    """The plain copy's low alias enters the high alias of either copy, which begins by setting
+    VBAR_EL1.
+    """
     entries = []
     for section in COPIES:
         lines = code(module("stable"), "-j", section)
@@ -99,7 +101,7 @@ def code(ko: Path, *options: str) -> list[list[str]]:
     return [line.split("\t")[1:] for line in text.splitlines() if line.count("\t") >= 1]
 
 
-# Where a number of a guest or VMM indexes an array behind a branch, and how many arrays.
+# Functions where a number of a guest or VMM indexes an array behind a branch, and how many arrays.
 NUMBERS = {
     "av_vgic_irq": 2,
     "av_vgic_cpu_by_id": 1,
@@ -111,14 +113,14 @@ NUMBERS = {
 
 @pytest.mark.parametrize(("function", "arrays"), NUMBERS.items())
 def test_numbers_index_arrays_behind_a_speculation_barrier(function: str, arrays: int):
-    """array_index_nospec(), of which nothing else can be seen than its instructions."""
+    """array_index_nospec() is visible only by its instructions."""
     names = [words[0] for words in code(module("stable"), f"--disassemble={function}")]
     assert "ret" in names, f"{function}() is not in the module"
     assert names.count("csdb") >= arrays, names
 
 
 def test_the_vmms_shadow_stack_is_off_in_the_guest():
-    """GCSCRE0_EL1, by encoding or, for newer tools, by name: no emulator at hand has it."""
+    """GCSCRE0_EL1, by encoding or, for newer tools, by name: no available emulator has it."""
     lines = (" ".join(words[:2]) for words in code(module("stable")))
     lines = (line.replace("gcscre0_el1", "s3_0_c2_c5_2") for line in lines)
     words = [line for line in lines if "s3_0_c2_c5_2" in line]
@@ -133,7 +135,7 @@ def test_the_vmms_shadow_stack_is_off_in_the_guest():
 
 @pytest.mark.parametrize("section", COPIES)
 def test_nothing_is_read_between_the_workaround_and_eret(section: str):
-    """Errata 2966298 and 3117295: their TLBI is worth nothing with a load behind it."""
+    """Errata 2966298 and 3117295: a load after their TLBI would defeat it."""
     lines = code(module("stable"), "-j", section)
     at = [i for i, words in enumerate(lines) if words[:2] == ["tlbi", "vale1, xzr"]]
     assert len(at) == 1, lines
@@ -141,7 +143,9 @@ def test_nothing_is_read_between_the_workaround_and_eret(section: str):
 
 
 def test_the_modules_own_is_looked_at(tmp_path):
-    """This kernel exports nothing, so the module's symbols are complained of, and nothing else."""
+    """This kernel exports nothing, so the script complains of the module's symbols, and nothing
+    else.
+    """
     done = check(tmp_path, module("stable"))
     assert done.returncode == 1 and "9.9.9-test does not export" in done.stderr
     assert "of the window" not in done.stderr

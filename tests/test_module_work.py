@@ -2,13 +2,14 @@
 """Debian guests on the module that are busy on all their CPUs for ten minutes.
 
 Four VMs, of 1, 2, 4 and 8 CPUs, share a board and do the same work at the same time: stress-ng's
-classes, hackbench, or a parallel compile (guests/work). Nothing may go wrong in what they compute,
-in their kernels' logs or in the host's; the host then unloads the module and has its memory back.
+classes, hackbench, or a parallel compile (guests/work). Their results must be right, and their
+kernels' logs and the host's must be clean. The host then unloads the module and has its memory
+back.
 
-Paced boards: ten minutes are 150,000,000,000 instructions of all CPUs together, on any machine.
-In real time a guest's exits take so long on a busy machine that its kernel, KVM's too, complains.
+Boards are paced: ten minutes are 150,000,000,000 instructions of all CPUs together, on any machine.
+In real time a guest's exits take so long on a busy machine that its kernel complains, on KVM too.
 
-A run that held closes with its line of docs/work.md.
+A successful run ends with its line of docs/work.md.
 """
 
 import hashlib
@@ -23,18 +24,18 @@ from armvisor_lab.boards.board import Board, Disk
 from armvisor_lab.figures import artefacts
 from armvisor_lab.figures.run import provenance
 
-# For a trial; a run says in its output how long it was.
+# For a trial; a run prints how long it was.
 SECONDS = int(os.environ.get("ARMVISOR_WORK_SECONDS", "600"))
 CPUS = (1, 2, 4, 8)
 VM_MIB = 384
-# At eight, with 15 vCPUs, the kernel of the largest VM has little left when its ticks are done.
+# At eight, with 15 vCPUs, the largest VM's kernel has little time left after its ticks.
 PACE_NS = 4
 WORKS = ("stress", "hackbench", "compile")
 CLASSES = ("cpu", "vm", "fork", "futex", "timer", "sigq", "sigsegv", "switch")
-# Of what the host had free: less than a VM's memory by far.
+# Compared with the host's free memory before: far less than a VM's memory.
 LOST_KIB = 48 << 10
 
-# What a VM says comes at once, so that one that hangs has told how far it is.
+# A VM's output appears at once, so a VM that hangs has shown its progress.
 SCRIPT = """
 available() {{
     echo 3 >/proc/sys/vm/drop_caches
@@ -78,7 +79,7 @@ def run(kernel: str, smp: int, work: str, cpus: tuple[int, ...], seconds: int) -
         timeout=3600 + 30 * seconds,
     )  # fmt: skip
     begin = time.monotonic()
-    # As it comes: a run takes half an hour and more.
+    # Shown as it comes: a run takes half an hour or more.
     done = board.run(
         ["sh", "/script"], on_stdout=lambda data: print(data.decode("latin-1"), end="", flush=True)
     )
@@ -107,7 +108,7 @@ def line_of(kernel: str, smp: int, work: str, told: dict[int, dict[str, str]], m
 
 
 def of_vm(text: str, cpus: int) -> dict[str, str]:
-    """What the VM of so many CPUs told."""
+    """The output of the VM with so many CPUs."""
     parts = (line.split(" ", 2) for line in text.splitlines() if line.startswith(f"vm{cpus} "))
     return results("\n".join(rest for _mark, _time, rest in parts))
 

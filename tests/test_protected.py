@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Protected VMs, on real pKVM, a board with EL2 whose kernel has kvm-arm.mode=protected, and on
+"""Protected VMs on real pKVM, on a board with EL2 whose kernel has kvm-arm.mode=protected, and on
 the module.
 
-What KVM itself gives and refuses is asked by `private` (guests/tools), row by row, of a protected
-VM and of a plain one on the same host: the plain one shows that each way to memory is one.
+`private` (guests/tools) tests, row by row, what KVM itself permits and refuses, with a protected VM
+and with a plain one on the same host. The plain one shows that each way to memory works.
 """
 
 import re
@@ -20,7 +20,7 @@ from armvisor_lab.boards.board import Board
 from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
-# One worker runs them all: the boards' answers are shared.
+# One worker runs them all: they share the boards' output.
 pytestmark = pytest.mark.xdist_group("protected")
 
 MODE = "kvm-arm.mode=protected"
@@ -31,9 +31,9 @@ MARK = "\x1e"
 KINDS = ("protected", "plain", "module")
 GROUPS = ("ways", "calls", "limits", "sharers")
 
-# What the host came to, and what the guest has. On pKVM accesses through the host's kernel see
-# zeroes, and cost the guest its page: KVM_RUN then ends with EFAULT. On the module a private page
-# is in no process's tables, and no access costs anything.
+# The host's result, and what the guest has. On pKVM accesses through the host's kernel see zeroes,
+# and cost the guest its page: KVM_RUN then ends with EFAULT. On the module no process's tables have
+# a private page, and no access costs anything.
 WAYS = {
     "load": ("SIGSEGV/2 kept", "secret kept", "SIGBUS/2 kept"),
     "store": ("SIGSEGV/2 kept", "done lost", "SIGBUS/2 kept"),
@@ -62,9 +62,9 @@ CALLS = {
     "uid": ("b66fb428-e911c52e-564bcaa9-743a004d",) * 3,
     "features": ("29", "3", "29"),
     "meminfo": ("4096 -3", "-1 -1", "4096 -3"),
-    # Of the module only; what it is of, the fixture has.
+    # Only on the module; the fixture knows what it measures.
     "measurement": ("-1 -1 -1 -1 sha256:", "-1 -1 -1 -1 sha256:", "0 0 -3 -3 sha256:SUM"),
-    # All that a VMM can choose before the first run changes it.
+    # Everything that a VMM can choose before the first run changes it.
     "measured": ("-", "-", "62 differ, again same"),
     "mmio-guard": ("-1", "-1", "-1"),
     "share": ("0 -3 0 -3 0 7", "-1 -1 -1 -1 -1 7", "0 -3 0 -3 0 7"),
@@ -82,13 +82,13 @@ CALLS = {
 NOTHING_4 = "esr:96000010 esr:96000010 esr:96000010 esr:96000010"
 NO_8 = "-1 -1 -1 -1 -1 -1 -1 -1"
 
-# A hostile sharer. The page behind the last address of 40 bits: see `types`.
+# A guest that shares in a hostile way. The page behind the last address of 40 bits: see `types`.
 SHARERS = {
     "share-others": (f"{NOTHING_4} esr:96000010 -3 -3 -3", NO_8, f"{NOTHING_4} -3 -3 -3 -3"),
     "unshare-others": ("-3 -3 -3 -3 -3 -3 -3 -3", NO_8, "-3 -3 -3 -3 -3 -3 -3 -3"),
     "code": ("0 -3 seen 0 -3", "-1 -1 seen -1 -1", "0 -3 seen 0 -3"),
     "twice": ("0 448 0 448", "448 448 448 448", "0 448 0 448"),
-    # On the module the call waits until the pipe is empty; on pKVM the pipe's reader has nothing.
+    # On the module the call waits until the pipe is empty; on pKVM the pipe's reader gets nothing.
     "in-use": ("0 0 no-secret", "-1 -1 secret", "0 0 no-secret"),
     # Linux's pKVM has no calls for ranges; the module's are Android's.
     "range": (
@@ -96,7 +96,7 @@ SHARERS = {
         NO_8,
         "0 of:2 0 of:3 -3 0 of:5 0 of:1 0 of:1 esr:96000010 -3",
     ),
-    # Of the module only.
+    # Only on the module.
     "range-of-slots": (
         "-",
         "-",
@@ -109,12 +109,12 @@ SHARERS = {
 REFUSED = "EPERM KVM_SET_USER_MEMORY_REGION"
 INVALID_4 = "EINVAL EINVAL EINVAL EINVAL"
 
-# What armvisor relies on, and what it leaves out.
+# Features that armvisor relies on, and those that it leaves out.
 LIMITS = {
     "slots": ("EPERM EPERM EPERM 0 0", "0 0 0 0 0", "EPERM EPERM EPERM 0 EPERM"),
     "slots-later": ("0 EPERM EPERM EPERM", "0 0 0 0", "EPERM EPERM EPERM EPERM"),
     "target": ("0", "0", "0"),
-    # Of pKVM's a capability of 0 is not refused: what is used without asking for it works.
+    # pKVM does not refuse a capability that it reports as 0: it works without asking.
     "capabilities": (
         "irqfd:1 ioeventfd:0 coalesced:1 readonly:0 immediate:0 pmu:0 debug:0 psci:1 one-reg:0 "
         "vcpus:1",
@@ -135,7 +135,7 @@ LIMITS = {
     "huge-pool": ("EIO", "0", REFUSED),
     "locked": ("ENOMEM", "0", REFUSED),
     "end": ("private:zero shared:left", "private:left shared:left", "private:zero shared:left"),
-    # A KVM with pKVM does not look at the size of a VM's addresses.
+    # A KVM with pKVM ignores the size of a VM's address space.
     "types": (
         f"0 0 0 0 {INVALID_4}",
         f"0 0 0 0 {INVALID_4}",
@@ -163,7 +163,7 @@ BOARDS = {
 HOST_KINDS = {"pkvm": {"protected": "", "plain": "plain"}, "module": {"module": "gmem"}}
 
 
-# A million calls of a guest, and as many as `make test` has of them.
+# A million calls of a guest, and the number in `make test`.
 ROUNDS, FEW = 1200, 60
 CALLS_A_ROUND = 2 * 448  # so many pages are shared, and taken back
 
@@ -171,7 +171,7 @@ CALLS_A_ROUND = 2 * 448  # so many pages are shared, and taken back
 def try_rows(
     board: Board, kinds: dict[str, str], rounds: int = ROUNDS
 ) -> dict[tuple[str, str, str], str]:
-    """What `private` says on a board: the answer of each group's rows, of each kind of VM."""
+    """The output of `private` on a board: the answer of each group's rows, for each kind of VM."""
     script = [*PREPARE, f"export ROUNDS={rounds}"]
     for group in GROUPS:
         for kind, word in kinds.items():
@@ -186,7 +186,7 @@ def try_rows(
         kind, _, said = part.partition("\n")
         for line in said.splitlines():
             _, group, row, answer = line.split(" ", 3)
-            # What the guest is told is the sum that the host's own program makes of it.
+            # The guest's measurement is the one that the host's own program computes.
             answer = answer.replace(f"sha256:{measured}", "sha256:SUM")
             answers[group, row, kind] = answer.replace(f"of {rounds * CALLS_A_ROUND} ", "of ALL ")
     return answers
@@ -209,7 +209,7 @@ def tried_on_module() -> dict[tuple[str, str, str], str]:
     return try_on("module")
 
 
-# KVM's own answers, which the module's are put beside, change with KVM only.
+# KVM's own answers, to compare with the module's, change with KVM only.
 HOST_ROWS = [pytest.param("pkvm", marks=pytest.mark.conformance), "module"]
 
 
@@ -226,7 +226,7 @@ def rows(table: dict[str, tuple[str, str, str]]) -> list:
 
 @pytest.fixture
 def answer_to(request):
-    """What a group's row answered to a kind of VM; only that kind's board is run."""
+    """A group's answer for one kind of VM; only that kind's board is run."""
 
     def answer(group: str, row: str, kind: str) -> str:
         host = "module" if kind == "module" else "pkvm"
@@ -276,8 +276,8 @@ def test_other_hosts_answer_the_same(kernel):
     assert try_rows(board, {"module": "gmem"}) == wanted
 
 
-# Who looks all the time, while the guest shares its pages and takes them back, and as its VMM is
-# killed. On the plain VM of the same host each of them sees the secret.
+# Programs that look all the time, while the guest shares its pages and takes them back, and while
+# its VMM is killed. On the plain VM of the same host each of them sees the secret.
 UNSEEN = "calls-ok unharmed no-secret public"
 BESIEGED = {
     "siege": UNSEEN,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""QEMU's plugin on a board: a program's known instructions, accesses and pages are what it counts.
+"""QEMU's plugin on a board: it counts a program's known instructions, accesses and pages.
 
-`guests/tools/reach` reads a word of each 4 KiB of 8 MiB in turn, 2^20 times, by a loop of six
-instructions. 2,048 pages of 4 KiB are more than a Cortex-A72's L2 TLB has entries, four blocks of
-2 MiB fewer than its first level.
+`guests/tools/reach` reads a word of each 4 KiB of 8 MiB in turn, 2^20 times, in a loop of six
+instructions. 2,048 pages of 4 KiB are more than a Cortex-A72's L2 TLB has entries; four blocks of 2
+MiB are fewer than its first level has.
 """
 
 import subprocess
@@ -64,7 +64,7 @@ def test_pages_of_2_mib_take_a_hundredth_of_the_walks(counted: list[runs.Run]):
 
 
 def refusal(config: str, folder: Path) -> str:
-    """What QEMU is left with that is told to take the plugin with this configuration."""
+    """QEMU's message for the plugin with this configuration."""
     file = folder / "config"
     file.write_text(config)
     option = f"{artefacts.plugin()},config={file}"
@@ -100,7 +100,7 @@ def test_the_program_refuses_what_is_no_row(row: str):
 
 
 def test_the_command(tmp_path: Path):
-    """`bin/lab reach` from end to end is the documents': here, that its record is written."""
+    """The documents' test runs `bin/lab reach` from end to end: here, its record is written."""
     file = tmp_path / "reach.json"
     command = [str(TOP / "bin/lab"), "reach", "--on", "native", "--workload", "fresh-1"]
     command += ["--core", "cortex-a72", "--json", str(file)]

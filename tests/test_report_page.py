@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The report's page in a real browser: each section is there to see, nothing is wider than the
-window, light and dark, wide and narrow; it asks for nothing but itself.
+"""The report's page in a real browser: each section is visible, nothing is wider than the window,
+light and dark, wide and narrow; and it requests nothing from the network.
 
-Pictures of all four are left in build/test/report/ for people to look at.
+Screenshots of all four are left in build/test/report/.
 """
 
 import json
@@ -31,9 +31,10 @@ SCHEMES = {"light": "rgb(252, 252, 251)", "dark": "rgb(21, 24, 28)"}
 
 
 def records(folder: Path) -> list[Path]:
-    """Every figure that the lab measures in two records, what models say, and a VM's report.
+    """Every figure that the lab measures in two records, the models' predictions, and a VM's
+    report.
 
-    The values are made up: the page is looked at, not they.
+    The values are made up: the test is about the page.
     """
     names = [name for each in run.registry() for name in each.figures]
     exits = {f"{name}_ns": 10**8 for name in EXITS} | dict.fromkeys(EXITS, 1234)
@@ -76,7 +77,7 @@ def records(folder: Path) -> list[Path]:
     return [folder / f"{name}.json" for name in contents]
 
 
-# The page of a whole report, and that of a demo, with how many sections each has at least.
+# The page of a whole report, and that of a demo, with the least number of sections of each.
 PAGES = {"report": 15, "demo": 8}
 
 
@@ -101,7 +102,7 @@ def browser(tmp_path_factory):
         yield browser
 
 
-# Of each section: its name, and how much of it there is to see.
+# For each section: its name, and how much of it is visible.
 SEEN = """[...document.querySelectorAll("section")].map(section => {
     section.scrollIntoView();
     const box = section.getBoundingClientRect(), head = section.querySelector("h2");
@@ -111,18 +112,18 @@ SEEN = """[...document.querySelectorAll("section")].map(section => {
             head: head === hit || head.contains(hit)};
 })"""
 
-# What stands out of the window, but for what scrolls by itself.
+# Elements wider than the window, except those that scroll by themselves.
 WIDER = """[...document.querySelectorAll("body *")].filter(each => !each.closest(".scroll")
     && each.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
     .map(each => each.outerHTML.slice(0, 120))"""
 
-# Tables that have less room than they take: a reader sees a part of them.
+# Tables with less room than they need: a reader sees only a part.
 CUT_TABLES = """[...document.querySelectorAll("details")].map(each => each.open = true) &&
     [...document.querySelectorAll(".scroll")]
     .filter(each => each.scrollWidth > each.clientWidth + 1)
     .map(each => each.closest("section").id + ": " + each.innerText.slice(0, 40))"""
 
-# Words of a drawing that it cuts off, or that stand on one another.
+# Labels of a drawing that it cuts off, or that overlap.
 CUT = """[...document.querySelectorAll("svg.chart")].flatMap(svg => {
     const box = svg.getBoundingClientRect();
     const words = [...svg.querySelectorAll("text")].filter(each => each.textContent)
@@ -160,7 +161,7 @@ def test_each_section_is_seen_and_nothing_is_too_wide(browser, page, width, sche
         assert browser.evaluate(CUT_TABLES) == []
 
 
-# The least contrast of words with what is behind them that readers can be asked to bear (WCAG AA).
+# The least contrast of text with its background (WCAG AA).
 CONTRAST = """(() => {
     const light = colour => { const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map(Number)
         .map(c => c / 255).map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
@@ -184,7 +185,7 @@ def test_words_can_be_read(browser, page, scheme):
 
 
 def test_the_checks_see_what_they_look_for(browser, page, tmp_path):
-    """On a page that is spoilt, each of them finds it."""
+    """On a page with errors, each check finds its own."""
     spoilt = tmp_path / "spoilt.html"
     style = "p { color: #ddd } h1 { width: 2000px } svg.chart { width: 60px }"
     spoilt.write_text(page.read_text().replace("</style>", f"{style}</style>"))

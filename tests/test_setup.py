@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""tools/setup: instant and offline once done, and plain about what fails."""
+"""tools/setup: immediate and offline once done, and clear about failures."""
 
 import os
 import pwd
@@ -38,7 +38,7 @@ def test_a_second_run_is_quiet_and_offline():
     done = subprocess.run(["unshare", "-n", SETUP], capture_output=True, text=True, check=False)
     after = os.times()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    # Processor time, for the machine may be busy with something else.
+    # CPU time, because the machine may be busy.
     used = (after.children_user - before.children_user) + (
         after.children_system - before.children_system
     )
@@ -111,7 +111,7 @@ def test_an_unknown_part_is_refused(tmp_path):
 
 @pytest.fixture
 def toolchain(tmp_path) -> Path:
-    """Programs that stand for a rustup that has all; `cargo` builds unless there is a `broken`."""
+    """Programs that stand for a complete rustup; `cargo` builds unless there is a `broken`."""
     programs = tmp_path / "bin"
     write_program(programs, "rustc", "echo 'rustc 1.90.0 (0)'")
     listed = "aarch64-unknown-linux-musl\\nrustfmt\\nclippy"
@@ -138,7 +138,7 @@ def run_at(folder: Path, program: str, *words: str, programs: Path | None = None
 def test_a_relative_cache_is_one_of_the_caller_s_folder(tmp_path, toolchain):
     done = run_at(tmp_path, "tools/setup-rust", programs=toolchain, ARMVISOR_CACHE="rel",
                   HOME=str(tmp_path))  # fmt: skip
-    # The folder is set-up's to make, and this is its part only.
+    # Set-up makes the folder, and this is the only part of it here.
     assert done.returncode == 1 and "failed" in done.stderr
     (tmp_path / "rel").mkdir()
     done = run_at(tmp_path, "tools/setup-rust", programs=toolchain, ARMVISOR_CACHE="rel",

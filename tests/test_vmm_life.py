@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A VM's life on a board with KVM: how it ends and what armvisor says then, exact exit counts, and
-control of a VM that runs. The guests are a few instructions each.
+"""A VM's life on a board with KVM: its ends and armvisor's messages, exact exit counts, and control
+of a running VM. The guests are a few instructions each.
 """
 
 import json
@@ -29,7 +29,7 @@ pytestmark = vmm_board.on_one_board
 
 MARK = "\x1e"
 
-# Resets as long as it finds its memory as it was at first.
+# Resets as long as its memory is as it was at first.
 FIRST_TIME = [*load(2, 0x5A5A), store(2, 1), *say("boot\n"), *psci(SYSTEM_RESET)]
 AGAIN = [*load(1, MEMORY), ldr(2, 1), cbnz(2, len(FIRST_TIME) + 1), *FIRST_TIME, *psci(SYSTEM_OFF)]
 
@@ -113,7 +113,7 @@ exit 0
 
 
 class Parts(dict[str, tuple[int, str]]):
-    """What the script printed under each mark, with the status; text before the mark is its own."""
+    """The script's output under each mark, with the status; text before the mark is separate."""
 
     def report(self, name: str) -> dict:
         return json.loads(self[name][1].split("---")[0].splitlines()[-1])
@@ -153,7 +153,7 @@ def test_a_reset_can_start_the_vm_again_as_at_first(parts):
     assert status == 0
     stat = json.loads(said)
     assert stat["name"] == "again" and stat["resets"] >= 10 and len(stat["vcpus"]) == 2
-    # Guest memory, and what two vCPUs share with KVM: once, not once a reset.
+    # Guest memory, and the pages that two vCPUs share with KVM: once, not once per reset.
     assert int(parts["again-shares"][1]) <= 10
     # The kernel is read anew each time. The guest would have powered off on seeing its own mark.
     status, said = parts["again-gone"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What armvisor refuses, on a board with KVM: one clear sentence, the right exit code, no VM.
+"""Things that armvisor refuses, on a board with KVM: one clear sentence, the right exit code, no
+VM.
 
-A row is a case: what is made first, what is added to the command line, the exit code, and words of
-the sentence. One board runs all rows. None may wait: what does not end by itself is killed.
+A row is a case: its set-up, its additions to the command line, the exit code, and words of the
+sentence. One board runs all rows. None may wait: a case that does not end by itself is killed.
 """
 
 import re

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """A disk whose sync does not end: what a guest's other CPUs, and the VM's user, can do meanwhile.
 
-`hold` keeps armvisor's fdatasync() waiting until the script has seen what it waits for. No verdict
-hangs on a clock: the limits below only end a run in which nothing happens.
+`hold` keeps armvisor's fdatasync() waiting until the script has seen the expected event. No verdict
+depends on a clock: the limits below only end a run in which nothing happens.
 """
 
 import json

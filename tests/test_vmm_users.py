@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""VMs of several users on one board with KVM: root sees and stops them, users see their own, and
-nobody leads root to anything else.
+"""VMs of several users on one board with KVM: root sees and stops them, users see only their own,
+and nobody can trick root into anything else.
 """
 
 import json

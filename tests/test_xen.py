@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Xen's figures from end to end: they come out, are what they say, and repeat, then by class."""
+"""Xen's figures from end to end: they exist, are plausible, and repeat, then by class."""
 
 import json
 import re
@@ -28,14 +28,14 @@ def test_xen_s_figures_come_out_and_repeat(tmp_path: Path):
     far = {name: (value, again[name]) for name, value in first.items()
            if abs(value - again[name]) > 0.005 * value}  # fmt: skip
     assert not far
-    # An exit saves and restores what a guest has; an end of no interrupt is none.
+    # An exit saves and restores a guest's state; an EOI without an interrupt does not.
     assert 100 < first["hypercall.xen"] < 5000
     assert first["eoi.xen"] < 100
-    # With another domain or CPU in it, it is more than an exit.
+    # With another domain or CPU involved, it is more than an exit.
     for name in ("ipi_running", "vm_switch", "io_out", "io_in"):
         assert first[f"{name}.xen"] > first["hypercall.xen"]
     for figure in json.loads((tmp_path / "again.json").read_text())["figures"]:
         levels = figure["classes"]["levels"]
-        # The end of no interrupt is the guest's alone.
+        # The EOI without an interrupt is the guest's alone.
         assert levels.get("hypervisor") == (None if figure["name"] == "eoi.xen" else 2)
         assert levels["guest-kernel"] == 1 and set(levels) <= {"hypervisor", "guest-kernel"}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Guests of a few instructions, put together here: an arm64 Image header and words of code.
+"""Guests of a few instructions, built here: an arm64 Image header and words of code.
 
-What such a guest does to its VMM is known to the instruction, so tests can ask for exact counts.
+What such a guest makes its VMM do is known to the instruction, so tests can check exact counts.
 """
 
 import struct
@@ -9,7 +9,7 @@ import struct
 UART = 0x0900_0000
 RTC = 0x0901_0000
 NOTHING = 0x0B00_0000
-# Memory that no image here reaches to.
+# Memory beyond all images here.
 MEMORY = 0x4010_0000
 
 SYSTEM_OFF = 0x8400_0008
@@ -81,7 +81,7 @@ WFI_LOOP = [0xD503_207F, 0x17FF_FFFF]  # wfi; b .-4
 
 
 def say(text: str) -> list[int]:
-    """Store each character to the UART, asking it nothing."""
+    """Store each character to the UART, without asking it anything."""
     words = load(1, UART)
     for character in text.encode():
         words += [*load(2, character), strb(2, 1)]

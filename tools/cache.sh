@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 # shellcheck shell=bash
-# Where downloads and what is made of them stand, for scripts and Makefiles to source: $cache, and
-# ARMVISOR_CACHE for what they start. A relative folder is one of the caller's current folder. Without
-# HOME the home is the user's own by the system's list of users.
+# For scripts and Makefiles to source: sets $cache, the folder of downloads and of files made from
+# them, and exports ARMVISOR_CACHE. A relative path is relative to the current folder. Without HOME,
+# the home is that of the user database.
 
 if [ -z "${HOME:-}" ]; then
 	unset HOME

@@ -23,11 +23,11 @@ from armvisor_lab import paths  # noqa: E402
 
 CACHE = paths.cache()
 
-# Longest file and function that pass; what is over the soft bound is only shown.
+# Longest file and function that pass. Sizes above the soft bound are only printed.
 FILE_LINES = (600, 800)
 FUNCTION_LINES = (60, 100)
 
-# Longest subject of a commit, of those after this revision.
+# Longest subject of a commit, for commits after this revision.
 SUBJECT = 72
 SUBJECTS_SINCE = "496f5f2"
 
@@ -38,8 +38,8 @@ SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
 WORKERS = os.cpu_count() or 1
 
-# What checkpatch says of code outside the kernel's own tree, or of style that it knows less well
-# than the kernel's newest files; a reason each.
+# Types of checkpatch's complaints to ignore, each with the reason: this code is not in the kernel's
+# tree, or checkpatch does not know the style of the kernel's newest files.
 CHECKPATCH_IGNORE = {
     "FILE_PATH_CHANGES": "there is no MAINTAINERS file here",
     "SPDX_LICENSE_TAG": "licence lines are checked above, for every language",
@@ -75,7 +75,7 @@ def run(*command: str, cwd: Path = TOP, **env: str) -> list[str]:
 
 
 def tracked(*suffixes: str) -> list[Path]:
-    """The files of those endings that git tracks or would, relative to the top."""
+    """Files with those endings, tracked by git or not ignored, relative to the top."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=TOP, check=True, capture_output=True, text=True,
@@ -132,7 +132,7 @@ def licences() -> list[str]:
 
 
 def checkpatch_script() -> Path:
-    """Where checkpatch.pl of Debian's kernel source stands; fetched at the first use."""
+    """The path of checkpatch.pl from Debian's kernel source, which is fetched at the first use."""
     home = CACHE / "checkpatch"
     script = home / "scripts" / "checkpatch.pl"
     if script.exists():
@@ -190,7 +190,7 @@ def kernel_style() -> list[str]:
 
 
 def sizes() -> list[str]:
-    """Files and functions over the hard bounds; prints those over the soft ones."""
+    """Files and functions above the hard bounds; prints those above the soft bounds."""
     import lizard
 
     paths = tracked(*SOURCES)
@@ -210,12 +210,12 @@ def sizes() -> list[str]:
 
 
 def figures_in_documents() -> list[str]:
-    """Tables of figures in documents that are not what the records in docs/ have."""
+    """Tables of figures in documents that differ from the records in docs/."""
     return run("bin/lab", "docs", "--check")
 
 
 def commit_subjects() -> list[str]:
-    """Subjects of commits that are too long, since the first revision that this is asked of."""
+    """Commit subjects that are too long, since the first revision to which the bound applies."""
     span = f"{SUBJECTS_SINCE}..HEAD"
     if run("git", "cat-file", "-e", f"{SUBJECTS_SINCE}^{{commit}}"):
         span = "-1"  # a shallow clone

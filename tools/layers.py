@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The module's layers: who includes and who calls whom, held against `module/layers.toml`.
+"""Checks includes and calls in the module against its layers, `module/layers.toml`.
 
     tools/layers.py             complaints, one a line; exit status 1 if there are any
     tools/layers.py --picture   the layers as docs/architecture.md shows them
 
-A folder is a layer. A folder with rooms has layers inside, one a subfolder. An include or a call
-that points up or aside is forbidden, so no folder and no room stands in a circle with another. A
-pure file includes pure headers only.
+A folder is a layer. In a folder with rooms, each subfolder is a layer. An include or a call that
+points up or aside is forbidden, so folders and rooms form no circles. A pure file includes pure
+headers only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FUNCTION = re.compile(
 )
 WORD = re.compile(r"\b[a-z_]\w+\b")
 
-# What lib/av_types.h takes of the kernel, when it is built there, it takes for all pure code.
+# Kernel headers that lib/av_types.h includes in the kernel's build are allowed for all pure code.
 PURE_ROOT = "lib/av_types.h"
 
 
@@ -80,7 +80,7 @@ class Layers:
 
 
 def _circles(table: Mapping[str, list[str]], what: str) -> list[str]:
-    """A table itself must point down only: each entry after those that may use it."""
+    """A table itself must point down only: each entry stands after those that may use it."""
     order = list(table)
     return [
         f"layers.toml: {what}{one} may include {other}, which is not below it"
@@ -99,7 +99,7 @@ def circles(layers: Layers) -> list[str]:
 
 
 def sources(module: Path, layers: Layers) -> list[Path]:
-    """Every source of a folder; files at the module's top put folders together and may all."""
+    """Every source of a folder. Files at the module's top connect the folders and may use all."""
     folders = [*layers.folders, *layers.below]
     return sorted(p for f in folders for p in (module / f).rglob("*.[chS]"))
 
@@ -121,12 +121,12 @@ def unknown_folders(module: Path, layers: Layers) -> list[str]:
 
 
 def includes(path: Path) -> list[tuple[bool, str]]:
-    """What a source includes: is it in quotes, and its name."""
+    """The includes of a source: whether in quotes, and the name."""
     return [(quote == '"', name) for quote, name in INCLUDE.findall(path.read_text())]
 
 
 def complaints_of(path: Path, module: Path, layers: Layers) -> list[str]:
-    """What a source includes and may not."""
+    """Includes of a source that are not allowed."""
     name = path.relative_to(module).as_posix()
     found = []
     for ours, header in includes(path):
@@ -156,9 +156,9 @@ def functions(path: Path, module: Path) -> Iterator[Function]:
 
 
 def calls(module: Path, layers: Layers) -> list[str]:
-    """Functions that use one that is defined where their own file may not look.
+    """Functions that use a function of a room that their own file may not use.
 
-    An include alone does not tell: a room below can declare what a room above defines. A word
+    Includes alone do not show that: a room below can declare a function of a room above. A word
     that is a function's name counts as its use, called or passed on.
     """
     every = [f for p in sources(module, layers) if p.suffix != ".S" for f in functions(p, module)]
@@ -178,12 +178,14 @@ def calls(module: Path, layers: Layers) -> list[str]:
     return found
 
 
-# What core/ of bounce/ may include of others: types, and the locks that each side brings.
+# Headers outside bounce/core/ that it may include: types, and the locks that each side defines.
 BOUNCE_BELOW = ("av_types.h", "av_lock.h")
 
 
 def bounce_complaints(bounce: Path = BOUNCE) -> list[str]:
-    """core/ is pure: its own headers and those below it only, so that it builds on a PC."""
+    """core/ is pure: it includes only its own headers and those below it, so that it builds on a
+    PC.
+    """
     return [
         f'{path.relative_to(bounce).as_posix()}: is pure, and "{header}" is not'
         for path in sorted((bounce / "core").glob("*.[ch]"))
@@ -193,7 +195,7 @@ def bounce_complaints(bounce: Path = BOUNCE) -> list[str]:
 
 
 def complaints(module: Path = MODULE) -> list[str]:
-    """All that is wrong with the module's layers."""
+    """All complaints about the module's layers."""
     layers = Layers.load(module / "layers.toml")
     missing = sorted(
         f"layers.toml: there is no {n}"

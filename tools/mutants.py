@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`make test-mutants`: change the code on purpose, and see the unit tests notice.
+"""`make test-mutants`: change the code on purpose, and check that the unit tests notice.
 
-The mutants are data, in the files of LISTS; a mutant has these keys:
+The mutants are data, in the files of LISTS. A mutant has these keys:
 
-    name     of its own
+    name     its own name
     file     the source, relative to the top
     find     text that the file has exactly once
-    replace  what stands there instead
+    replace  the text to put there
     why      what goes wrong then
-    tests    who must notice, each of them: programs of module/tests or bounce/tests, files of
-             lab/tests, or PACKAGE:FILTER for `cargo test`
+    tests    tests that must fail, all of them: programs of module/tests or bounce/tests, files
+             of lab/tests, or PACKAGE:FILTER for `cargo test`
 
-A run first passes all of these tests on the code as it is. Then it mutates copies of the tree,
-never the tree, side by side. Copies stay in build/mutants, so that only what differs is built
-again. It fails if a mutant is alive, does not build or has no place, or if its tests fail without
-it.
+A run first checks that all these tests pass on the unchanged code. Then it mutates copies of the
+tree in parallel, never the tree itself. Copies stay in build/mutants, so that only differences are
+built again. The run fails if a mutant survives, does not build or has no place, or if its tests
+fail without it.
 
     tools/mutants.py [--jobs N] [NAME or PATTERN…]
     tools/mutants.py --check    does each mutant have its place? (no test is run)
@@ -50,14 +50,14 @@ LISTS = (
     "lab/tests/mutants.toml",
     "vmm/mutants.toml",
 )
-# CPU seconds of a test with a mutant in it: many times what it takes without, and some.
+# CPU seconds of a test with a mutant: many times what it takes without one, plus a margin.
 TIMES, MORE = 20, 60
-# Real seconds after which a test that takes no CPU is given up, which is no verdict.
+# Real seconds after which a test that uses no CPU is given up. That is no verdict.
 HANGS = 3600
 
 
 class Bad(Exception):
-    """A list that cannot be used, or a mutant that says nothing."""
+    """A list that cannot be used, or an incomplete mutant."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class Mutant:
 
     @property
     def group(self) -> str:
-        """What one worker mutates one after the other: what is built for the next is least."""
+        """Mutants that one worker handles in turn, so that the next one needs little building."""
         return self.suite if self.suite == "vmm" else self.file
 
     def text(self, top: Path = TOP) -> str:
-        """The file with the mutant in it; Bad if it has no place."""
+        """The file with the mutant applied; Bad if it has no place."""
         try:
             source = (top / self.file).read_text()
         except OSError as error:
@@ -113,7 +113,7 @@ class Mutant:
 
 
 def read(lists: Iterable[str] = LISTS, top: Path = TOP) -> list[Mutant]:
-    """All mutants, in order; Bad if a list is none or two mutants have one name."""
+    """All mutants, in order; Bad if a list is invalid or two mutants have the same name."""
     mutants: dict[str, Mutant] = {}
     for name in lists:
         with (top / name).open("rb") as file:
@@ -140,19 +140,19 @@ def misplaced(mutants: Iterable[Mutant], top: Path = TOP) -> list[str]:
 # ---- suites --------------------------------------------------------------------------------
 
 
-# From a suite's tests, so that what is built in one copy, and what it depends on, holds in another.
+# Defined by a suite's tests, so that builds and dependencies of one copy are valid in another.
 _OUT = "../../build/{}"
 
 
 def _make(copy: Path, suite: str, jobs: int, tests: Iterable[str]) -> list[str]:
-    """make of the C suites. What a mutant no longer uses is no error."""
+    """make of the C suites. Code that a mutant leaves unused is no error."""
     out = _OUT.format(suite)
     command = ["make", "-s", f"-j{jobs}", "-C", str(copy / suite / "tests"), f"OUT={out}"]
     return [*command, "MORE_CFLAGS=-Wno-error", *(f"{out}/tests/{test}" for test in tests)]
 
 
 def build_commands(copy: Path, suite: str, tests: Sequence[str], jobs: int) -> list[list[str]]:
-    """What builds tests of a suite in a copy."""
+    """The command that builds a suite's tests in a copy."""
     if suite in ("module", "bounce"):
         return [_make(copy, suite, jobs, tests)]
     if suite == "vmm":
@@ -163,7 +163,7 @@ def build_commands(copy: Path, suite: str, tests: Sequence[str], jobs: int) -> l
 
 
 def run_command(copy: Path, suite: str, test: str) -> list[str]:
-    """What runs a built test."""
+    """The command that runs a built test."""
     if suite in ("module", "bounce"):
         return _make(copy, suite, 1, [f"{test}.passed"])
     if suite == "vmm":
@@ -175,9 +175,9 @@ def run_command(copy: Path, suite: str, test: str) -> list[str]:
 def environment() -> dict[str, str]:
     own = {
         "ARMVISOR_TARGET": "host",
-        # What the VMM depends on is built once, for the tree and its copies.
+        # The VMM's dependencies are built once, for the tree and its copies.
         "CARGO_TARGET_DIR": str(TOP / "vmm/target"),
-        # A mutant that asks for memory without end ends here.
+        # A mutant that allocates without end stops here.
         "ASAN_OPTIONS": "hard_rss_limit_mb=4096",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -229,7 +229,7 @@ def files_of_the_tree() -> list[str]:
 
 
 def bring_up_to_date(copy: Path) -> None:
-    """Make the copy's sources those of the tree, and leave those alone that are."""
+    """Update the copy's sources from the tree, but leave unchanged files alone."""
     names = files_of_the_tree()
     kept = {copy / name for name in names}
     for name in names:
@@ -246,7 +246,7 @@ def bring_up_to_date(copy: Path) -> None:
 
 
 def clone(first: Path, copy: Path) -> None:
-    """Another copy like the first, with what was built there: make goes by times."""
+    """Make another copy, with the first one's builds: make compares times."""
     shutil.rmtree(copy, ignore_errors=True)
     subprocess.run(["cp", "-a", "--reflink=auto", str(first), str(copy)], check=True)
 

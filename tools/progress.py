@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""How far a run is: one line, rewritten in place on a terminal, written now and then elsewhere.
+"""Progress of a run: one line, rewritten in place on a terminal, and printed now and then
+elsewhere.
 
-Output of what runs goes through `show`, so that the line never stands in the middle of it. A
-thread keeps the line's time going; everything that prints holds the lock.
+Output of suites goes through `show`, so that the line never ends up in the middle of it. A thread
+updates the line's time; everything that prints holds the lock.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def clock(seconds: float) -> str:
 
 
 class Progress:
-    """The line of one suite. `expected` is how many tests it had last time, if that is known."""
+    """The line of one suite. `expected`: number of tests of its last run, if known."""
 
     def __init__(
         self, name: str, begin: float, expected: int = 0, out: TextIO = sys.stdout,
@@ -50,7 +51,7 @@ class Progress:
             self._out.flush()
 
     def line(self, now: float) -> str:
-        """Which suite, how many of how many, and the time of the suite and of the run."""
+        """The suite, the numbers of tests done and in all, the times of the suite and the run."""
         if self._total:
             of = f" of {self._total}"
         else:
@@ -61,19 +62,19 @@ class Progress:
         return f"{self._name}: {self._done}{of} {self._what}{bad}, {took} (run: {run})"
 
     def reached(self, done: int, total: int = 0) -> None:
-        """So many tests have ended, of so many."""
+        """This many tests have ended, of this many."""
         with self._lock:
             self._done, self._total = done, total
             self._rewrite()
 
     def failed(self, name: str) -> None:
-        """A test has failed: said at once."""
+        """A test has failed: print it at once."""
         with self._lock:
             self._failed += 1
             self._print(f"FAILED {name}\n")
 
     def show(self, text: str) -> None:
-        """Pass output on."""
+        """Print output of a suite."""
         with self._lock:
             self._print(text)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A pytest plugin for tools/test.py: tells how far a run is, and each failure when it happens.
+"""A pytest plugin for tools/test.py: reports progress, and each failure as it happens.
 
-It writes lines to the descriptor in ARMVISOR_PROGRESS: `DONE TOTAL` after each test, and
-`failed NAME: REASON`. With pytest-xdist only the process that gives out the tests speaks.
+It writes lines to the descriptor in ARMVISOR_PROGRESS: `DONE TOTAL` after each test, and `failed
+NAME: REASON`. With pytest-xdist only the process that distributes the tests writes.
 """
 
 import os
@@ -20,7 +20,7 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 class Counts:
-    """What was collected and what has ended."""
+    """Numbers of collected and of finished tests."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -28,7 +28,7 @@ class Counts:
         self._done = 0
 
     def _say(self, line: str) -> None:
-        # Nobody may listen any more: no reason for a test to fail.
+        # The reader may be gone: no reason for a test to fail.
         with suppress(OSError):
             os.write(self._descriptor, f"{line}\n".encode())
 
@@ -50,7 +50,7 @@ class Counts:
 
 
 class Distributed(Counts):
-    """The same, where other processes collect."""
+    """The same for the process that distributes tests, which does not collect them itself."""
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """A worker has collected the tests, each the same ones."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`make test`: run every suite, then close with one line that counts the tests of all of them.
+"""`make test`: runs every suite and closes with one line that counts the tests of all of them.
 
-A suite is a row: its name, its command, and how its output counts. Every suite runs even when an
-earlier one failed; the exit status is 1 if any test failed, or if a suite ended badly or ran no
-test at all. `tools/test.py NAME…` runs only those suites, also those that are not quick. While a
-suite runs a line says how far it is (progress.py).
+A suite is a row: name, command, and how to count its output. Every suite runs, even after an
+earlier one failed. The exit status is 1 if a test failed, a suite ended badly, or a suite ran no
+test. `tools/test.py NAME…` runs only those suites, even if they are not quick. While a suite runs,
+a line shows the progress (progress.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from progress import Progress
 
 TOP = Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "test"
-# How many tests each suite had when it last ran, for those that do not know before they end.
+# Numbers of tests at the suites' last runs, for suites that do not know theirs in advance.
 TOTALS = OUT / "totals.json"
 
 
@@ -67,7 +67,7 @@ class Suite:
 
 
 def count_junit(suite: Suite, _output: str) -> Counts:
-    """Counts of a pytest run, from the JUnit file that it wrote."""
+    """Counts of a pytest run, from its JUnit file."""
     if not suite.junit.exists():
         return Counts()
     counts = Counts()
@@ -81,9 +81,9 @@ def count_junit(suite: Suite, _output: str) -> Counts:
 
 
 def count_lines(pattern: str, last: bool = False) -> Callable[[Suite, str], Counts]:
-    """Counts from a run's closing lines, whose numbers are `pattern`'s named groups.
+    """Counts from a run's closing lines; the numbers are `pattern`'s named groups.
 
-    `last`: the run sums up by itself, and only its last such line counts.
+    `last`: the run sums up by itself, so only its last such line counts.
     """
     compiled = re.compile(pattern, re.M)
 
@@ -101,7 +101,7 @@ def count_lines(pattern: str, last: bool = False) -> Callable[[Suite, str], Coun
 CARGO = (
     r"^test result: .*? (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored"
 )
-# A named line is one test that looked at so many inputs, but where a suite names itself.
+# A line with a name is one test on that many inputs, unless it has the suite's own name.
 UNNAMED = r"^(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$"
 PLAIN = r"^(?:\w+: )?(?P<passed>\d+) passed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$"
 
@@ -131,7 +131,7 @@ def suites() -> list[Suite]:
         Suite("plugins", plugins, count_lines(UNNAMED), {}, "the unit tests of QEMU's plugin"),
         Suite("guests", guests, count_lines(PLAIN, last=True), {}, "the guests' unit tests"),
         pytest_suite(
-            # Boards wait, too, for a timer or for make: three of them keep two CPUs busy.
+            # Boards also wait, for timers or for make: three of them keep two CPUs busy.
             "boards", "tests", "end to end, on emulated boards", "-n", "3", *in_order,
             "--durations=15", "-m", "not conformance and not soak and not work and not debug",
         ),
@@ -154,12 +154,12 @@ def suites() -> list[Suite]:
     ]  # fmt: skip
 
 
-# pytest's points, which the line of progress says better.
+# pytest's dots, which the line of progress replaces.
 POINTS = re.compile(r"[.FEsxX]*( *\[ *\d+%\])?\n")
 
 
 def follow(descriptor: int, progress: Progress) -> None:
-    """Read what pytest_counts.py tells until a suite has ended."""
+    """Read the reports of pytest_counts.py until the suite has ended."""
     with os.fdopen(descriptor) as told:
         for line in told:
             word, _, rest = line.strip().partition(" ")
@@ -170,7 +170,7 @@ def follow(descriptor: int, progress: Progress) -> None:
 
 
 def output(suite: Suite, progress: Progress) -> tuple[str, int]:
-    """Run a suite's command: what it printed, shown as it came, and its status."""
+    """Run a suite's command, showing its output; returns output and status."""
     told, telling = os.pipe()
     listener = threading.Thread(target=follow, args=(told, progress))
     listener.start()
@@ -194,7 +194,7 @@ def output(suite: Suite, progress: Progress) -> tuple[str, int]:
 
 
 def run(suite: Suite, begin: float, expected: int) -> tuple[Counts, str]:
-    """Run one suite, showing its output as it comes: its counts, and why it is bad, if so."""
+    """Run one suite, showing its output; returns its counts and, if it is bad, the reason."""
     print(f"\n== {suite.name}: {suite.what}", flush=True)
     suite.junit.unlink(missing_ok=True)
     with Progress(suite.name, begin, expected) as progress:
@@ -210,7 +210,7 @@ def run(suite: Suite, begin: float, expected: int) -> tuple[Counts, str]:
 
 
 def kernels() -> str:
-    """The versions that the names of kernels stood for in this run."""
+    """The versions of the kernels in this run, by role."""
     done = subprocess.run(
         [str(TOP / "bin/lab"), "kernel", "list"], capture_output=True, text=True, check=False
     )
