@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A test program is a list of functions run by RUN(); CHECK() says what was
- * expected, counts, and goes on. TESTS_DONE() is main()'s return value.
+ * A test program is a list of functions run by RUN(). CHECK() states an expectation, counts it, and
+ * continues after a failure. TESTS_DONE() is main()'s return value.
  */
 #ifndef AV_TESTS_CHECK_H
 #define AV_TESTS_CHECK_H

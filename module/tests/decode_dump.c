@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Instruction words (32 bits, little endian) on standard input, what the
- * decoder makes of each on standard output, a line a word, for comparison
- * with another decoder (decode_capstone.py reads the format).
+ * Reads instruction words (32 bits, little endian) from standard input and prints what the decoder
+ * finds in each, one line a word, to compare with another decoder (decode_capstone.py reads the
+ * format).
  */
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Random numbers of a test, the same for the same seed. */
+/* Random numbers for a test, from a seed. */
 #ifndef AV_TESTS_DRAW_H
 #define AV_TESTS_DRAW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What ends in the window, by number, as the register table must have it. */
+/* Registers whose traps end in the window, by number: the register table must agree. */
 #ifndef AV_TESTS_FAST_REGS_H
 #define AV_TESTS_FAST_REGS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The guest in which a place for the annex is looked for: see find_world.h. */
+/* A guest for tests of the search for the annex's place: see find_world.h. */
 #include "find_world.h"
 #include "require.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A guest in which a place for the annex is looked for: its tables, of 4 KiB granules,
- * and memory that is one word over and over, but for a few. Its kernel's image lies in
- * memory as it does in the address space. By numbers of 64 KiB from there, an area each:
+ * A guest for tests of the search for the annex's place: tables of 4 KiB granules, and memory that
+ * repeats one word, with a few exceptions. Its kernel's image has the same layout in memory as in
+ * the address space. In units of 64 KiB from its start:
  *
  *	0		the Image's header, and the gap behind it
  *	1		the vectors
- *	2...		code, and what is only read
+ *	2...		code and read-only data
  *
- * Each search is also checked for its bounds: it offers the CPU after each
- * AV_ANNEX_STEPS of its walks and reads, and makes at most MOST_STEPS.
+ * Each search is also checked for its bounds: it offers the CPU after each AV_ANNEX_STEPS of its
+ * walks and reads, and makes at most MOST_STEPS.
  */
 #ifndef AV_TESTS_FIND_WORLD_H
 #define AV_TESTS_FIND_WORLD_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzz target of the load/store decoder: any words, any register values.
- * What it must not do: read outside x0 to x30, shift or overflow undefined
- * (the sanitizers see those), or describe a transfer that cannot be.
+ * Fuzz target of the load/store decoder: any words, any register values. The decoder must not read
+ * outside x0 to x30, must have no undefined shift or overflow (the sanitizers see those), and must
+ * not describe an impossible transfer.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs a fuzz target over the files of a corpus, where there is no libFuzzer,
- * then over as many random inputs from a fixed seed. Arguments: directories.
+ * Runs a fuzz target on the files of a corpus where there is no libFuzzer, then on as many random
+ * inputs from a fixed seed. Arguments: directories.
  */
 #include <dirent.h>
 #include <stdint.h>

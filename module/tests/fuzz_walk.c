@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzz target: any registers, any tables. The input is the registers, an
- * address, and then guest memory, repeated without end from its own bytes, so
- * that tables point anywhere, at holes and at themselves.
+ * Fuzz target of the walker: any registers, any tables. The input is the registers, an address, and
+ * guest memory. Memory repeats the input's bytes without end, so tables point anywhere: to holes
+ * and to themselves.
  */
 #include <stdlib.h>
 

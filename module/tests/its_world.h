@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A vGIC of two vCPUs with an ITS, and 2 MiB of guest memory, for tests. The
- * ops check the rules of lpi.h: memory is not touched under the vGIC's lock,
- * and what is allocated is counted.
+ * A vGIC of two vCPUs with an ITS, and 2 MiB of guest memory, for tests. The ops check the rules of
+ * lpi.h: nobody accesses memory under the vGIC's lock. They count allocations.
  */
 #ifndef AV_TESTS_ITS_WORLD_H
 #define AV_TESTS_ITS_WORLD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What must be true of a vCPU's trees, contexts and window, and of the TLB, in test_pairs.c. */
+/* Invariants of a vCPU's trees, contexts and window, and of the TLB, in test_pairs.c. */
 #ifndef AV_TESTS_PAIRS_CHECKS_H
 #define AV_TESTS_PAIRS_CHECKS_H
 

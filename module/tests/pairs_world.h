@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two vCPUs of a VM for tests of the pairs of TTBRs, and the kernel around them: memory and ASIDs
- * that run out now and then, and a TLB that remembers what it may have by each ASID.
+ * Two vCPUs of a VM for tests of the pairs of TTBRs, and a fake kernel: memory and ASIDs that
+ * sometimes run out, and a TLB that records what each ASID may have cached.
  */
 #ifndef AV_TESTS_PAIRS_WORLD_H
 #define AV_TESTS_PAIRS_WORLD_H

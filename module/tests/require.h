@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* For the worlds that tests run in, which check nothing themselves. */
+/* Checks for the worlds of tests, which have no tests of their own. */
 #ifndef AV_TESTS_REQUIRE_H
 #define AV_TESTS_REQUIRE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A world for the meaning of aborts to be tested in: a guest with one table a
- * level, in each half, its slots, and its trees.
+ * A world for tests of the classification of aborts: a guest with one table per level in each half,
+ * its slots, and its trees.
  */
 #ifndef AV_TESTS_RESOLVE_WORLD_H
 #define AV_TESTS_RESOLVE_WORLD_H

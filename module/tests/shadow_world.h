@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A world for the shadow tables to be tested in. A fake TLB caches whatever is
- * looked up with touch() until it is flushed, so that it can be checked that
- *  - the TLB holds nothing that the shadow does not grant any more (check_tlb);
+ * A world for tests of the shadow tables. A fake TLB caches every lookup with touch() until it is
+ * flushed. The checks are:
+ *  - the TLB holds nothing that the shadow no longer grants (check_tlb);
  *  - every leaf is on its frame's reverse map, and nothing else is (check_rmap);
- *  - no table is given back while a walker may know the way to it, or with
- *    entries left;
- *  - everything is given back in the end (teardown).
+ *  - no table is returned while a walker may reach it, or with entries left;
+ *  - everything is returned in the end (teardown).
  */
 #ifndef AV_TESTS_SHADOW_WORLD_H
 #define AV_TESTS_SHADOW_WORLD_H

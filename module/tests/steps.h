@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * steps_of(fn): how many instructions fn() executes, exactly, on any PC: a
- * child runs it under ptrace, one instruction at a time. What fn() changes is
- * the child's.
+ * steps_of(fn): the exact number of instructions that fn() executes, on any PC: a child runs it
+ * under ptrace, one instruction at a time. Changes that fn() makes stay in the child.
  */
 #ifndef AV_TESTS_STEPS_H
 #define AV_TESTS_STEPS_H

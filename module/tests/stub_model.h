@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model of a CPU at EL0 for test_stub.c and test_stub_pairs.c: the few instructions
- * that stubs are made of, written from the manual's encodings; it shares nothing with
- * mmu/stub/stub.c. What stubs have no business to do is STRAY. And what the instructions
- * mean that stubs stand for.
+ * A model of a CPU at EL0 for test_stub.c and test_stub_pairs.c: the few instructions that stubs
+ * use, written from the manual's encodings. It shares nothing with mmu/stub/stub.c. Anything that a
+ * stub must not do is STRAY. It also models the instructions that stubs stand for.
  */
 #ifndef AV_TESTS_STUB_MODEL_H
 #define AV_TESTS_STUB_MODEL_H

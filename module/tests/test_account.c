@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A vCPU's time (stats/account.h), against a model that gives each tick to whoever
- * has it when it passes: kinds, their sum, histograms.
+ * A vCPU's time (stats/account.h), against a model that gives each tick to its owner as it passes:
+ * kinds, their sum, histograms.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where an annex may be: in front of the code of a kernel that has reserved that. Each
- * condition by one step from what holds. In a hole: test_annex_find_hole.c.
+ * Places for an annex: in front of the code of a kernel that has reserved them. Each condition is
+ * tested one step beyond. For places in a hole: test_annex_find_hole.c.
  */
 #include "check.h"
 #include "find_world.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where an annex may be: in the hole of a kernel's image, as Linux leaves one. Each
- * condition by one step from what holds.
+ * Places for an annex: in the hole of a kernel's image, as Linux leaves one. Each condition is
+ * tested one step beyond.
  */
 #include "check.h"
 #include "find_world.h"

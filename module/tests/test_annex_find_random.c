@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where an annex may be, in random address spaces: what is found is what the rules say,
- * stated here again without any care for time. And what a search costs at most.
+ * Places for an annex in random address spaces: the result must follow the rules, which are
+ * implemented here a second time without regard for speed. Also the maximum cost of a search.
  */
 #include "check.h"
 #include "find_world.h"

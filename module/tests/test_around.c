@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is filled along with a page: which neighbours there are already, which of the
- * others the guest maps alike, and with which rights they may be filled.
+ * Fault-around: which neighbours are already filled, which of the others the guest maps alike, and
+ * with which rights they may be filled.
  */
 #include "resolve_world.h"
 

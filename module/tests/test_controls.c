@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What EL0 may do while the guest runs (cpu/controls.c): each bit of each
- * register, for each of the host's and of the guest's, at both virtual levels,
- * against a picture of the register that was written by itself.
+ * EL0's rights while the guest runs (cpu/controls.c): each bit of each register, for each value of
+ * the host's and the guest's bit, at both virtual levels, against a separate description of the
+ * register.
  */
 #include "check.h"
 #include "cpu/controls.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The load/store decoder by hand: one instruction of each form, the address
- * and the value that it leaves, and properties over many words. The encoding
- * space as a whole is compared with Capstone (decode_capstone.py).
+ * The load/store decoder by hand: one instruction of each form, its address and its result, and
+ * properties over many words. decode_capstone.py compares the whole encoding space with Capstone.
  */
 #include "check.h"
 #include "mmio/decode.c"	/* for its table */

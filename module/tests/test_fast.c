@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Traps that end in the window (cpu/fast.c) against the long way (cpu/trap.c
- * and the register table): on random register files and instructions, they
- * leave the same, or the window declines and has changed nothing.
+ * Traps that end in the window (cpu/fast.c) against the slow path (cpu/trap.c and the register
+ * table). On random register files and instructions, both have the same effect, or the window
+ * declines and has changed nothing.
  *
  *	test_fast [states [seed]]
  */

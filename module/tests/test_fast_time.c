@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The log of timed traps (stats/fast_time.h): kinds, times, room, and what nobody should write. */
+/* The log of timed traps (stats/fast_time.h): kinds, times, a full log, and bad contents. */
 #include <stdlib.h>
 
 #include "check.h"

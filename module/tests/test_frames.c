@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pieces: a slot costs what is mapped of it, all that is made is found and given
- * back, and what is not there is passed over at once.
+ * Pieces: a slot costs memory only for its mapped frames, every piece is found and freed, and
+ * missing ones are skipped at once.
  */
 #include <stdlib.h>
 

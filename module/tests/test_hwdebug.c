@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which of the guest's breakpoints and watchpoints the hardware gets: cpu/hwdebug.c. */
+/* The guest's breakpoints and watchpoints that the hardware gets: cpu/hwdebug.c. */
 #include "check.h"
 #include "cpu/hwdebug.h"
 

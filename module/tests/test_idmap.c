@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The map of numbers against a plain array that holds the same: single steps,
- * the ends, memory that runs out at each point, and a long random sequence.
+ * The map of numbers against a plain array with the same contents: single steps, the ends, memory
+ * that runs out at each point, and a long random sequence.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the guest sees of the CPU: cpu/idregs.c. */
+/* The CPU features that the guest sees: cpu/idregs.c. */
 #include "check.h"
 #include "cpu/idregs.h"
 

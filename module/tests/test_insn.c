@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The instructions that trap as unknown, told apart: cpu/insn.h. */
+/* Decoding of instructions that trap as unknown: cpu/insn.h. */
 #include "check.h"
 #include "cpu/insn.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ITS and LPIs as software sees them: registers, commands right and wrong,
- * messages to the CPU interface, and what a hostile guest does with all of it
- * (its tables: test_its_tables.c). The world checks the rules of locks and memory.
+ * The ITS and LPIs as software sees them: registers, right and wrong commands, messages up to the
+ * CPU interface, and hostile use of all of it (for tables: test_its_tables.c). The world checks the
+ * rules of locks and memory.
  */
 #include "check.h"
 #include "its_world.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the largest ITS does for one access: as many steps as it has mappings,
- * with a rest after each, and no more; a message, whatever is mapped and
- * pending, in a fixed number of instructions.
+ * The cost of the largest ITS. One access takes as many steps as there are mappings, with a rest
+ * after each, and no more. A message takes a fixed number of instructions, whatever is mapped and
+ * pending.
  */
 #include "check.h"
 #include "its_world.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Long random sequences on an ITS: commands with fields that are right, nearly
- * right and junk, registers, messages, acknowledgements, tables saved and
- * restored, memory that runs out and memory scribbled over. After each step
- * what is derived must be what the state says.
+ * Long random sequences on an ITS: commands with right, nearly right and junk fields, registers,
+ * messages, acknowledgements, tables saved and restored, memory that runs out and memory that is
+ * overwritten. After each step the derived state must match the state.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ITS's tables in the guest's memory (irq/its_table.c), and the vCPUs' of
- * pending LPIs: what is saved is what is restored, and wrong tables are refused.
+ * The ITS's tables in the guest's memory (irq/its_table.c), and the vCPUs' tables of pending LPIs:
+ * saved state is restored unchanged, and wrong tables are refused.
  */
 #include "check.h"
 #include "its_world.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The instruction that was read against the syndrome of the fault: only the
- * access that faulted is emulated, whatever another vCPU wrote there since.
+ * The instruction that was read against the syndrome of the fault: only the access that faulted is
+ * emulated, whatever another vCPU has written there since.
  */
 #include "check.h"
 #include "mmio/match.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is done against which CPU's predictors: switch/mitigate.c. */
+/* The mitigation for the branch predictors of each CPU: switch/mitigate.c. */
 #include "check.h"
 #include "switch/mitigate.h"
 

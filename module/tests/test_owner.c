@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who has a page of a protected VM: every change from every owner, and threads that share,
- * take back, lend and put pages in at the same time, held against what nobody may ever see.
+ * The owner of a protected VM's page: every change from every owner, and threads that share, take
+ * back, lend and put pages in at the same time, checked against forbidden states.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the window is told of the pairs of TTBRs (mmu/roots/pairs.c, places.c, root.c), at
- * random: two vCPUs of a VM change their registers, levels and copies, some of it in the
- * window, run out of ASIDs and of memory, and have their trees split and dropped. After
- * each load, all that a vCPU's window has leads to trees of the registers that it has it
- * for, under an ASID that is theirs; and whatever the guest runs on has nothing of
- * others' in the TLB.
+ * The pairs of TTBRs that the window gets (mmu/roots/pairs.c, places.c, root.c), at random. Two
+ * vCPUs of a VM change their registers, levels and copies, partly in the window, run out of ASIDs
+ * and of memory, and have their trees split and dropped. After each load, every pair in a vCPU's
+ * window leads to trees for the registers of that pair, under their ASID, and the TLB has nothing
+ * of others for the trees that the guest runs on.
  *
  *	test_pairs [stays [seed]]
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Code of virtual EL1 as it stands in a copy: mmu/stub/patch.h. */
+/* Code of virtual EL1 in a copy: mmu/stub/patch.h. */
 #include "check.h"
 #include "mmu/stub/patch.h"
 

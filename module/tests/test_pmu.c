@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The guest's PMU: cpu/pmu.c, with events that count what a test says. */
+/* The guest's PMU: cpu/pmu.c, with event counts that the test sets. */
 #include <stdlib.h>
 
 #include "check.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the window moves (mmu/shadow/position.c): away from what the guest touches and maps, and,
- * whatever many vCPUs do, so that each of them gets on.
+ * Moves of the window (mmu/shadow/position.c): to a position that the guest neither touches nor
+ * maps, so that each vCPU makes progress whatever the others do.
  */
 #include "check.h"
 #include "draw.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The meaning of aborts, a row a case: which are the guest's, with which
- * syndrome; which are hidden, with which rights; which are devices.
+ * Classification of aborts, one row a case: the guest's own, with their syndrome; hidden ones, with
+ * their rights; devices.
  */
 #include "resolve_world.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which aborts are the annex's: where the guest has reserved what it has mapped,
- * and in a hole. All others are what they are without an annex.
+ * Aborts that belong to the annex: in pages that the guest has reserved and mapped, and in a hole.
+ * All others are classified as without an annex.
  */
 #include "resolve_world.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Dirty rings: what goes in comes out once and in order, entries are reset as far as
- * they were taken and no further, and nothing in the memory that the VMM shares is
- * believed.
+ * Dirty rings: each page comes out once and in order, exactly the taken entries are reset, and
+ * nothing in the memory that the VMM shares is trusted.
  */
 #include <stdlib.h>
 

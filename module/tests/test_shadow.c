@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The shadow tables, case by case: what an operation drops, and what it leaves. */
+/* The shadow tables, case by case: the entries that an operation drops, and those that it keeps. */
 #include <stdlib.h>
 
 #include "check.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TLBI of the page that was named before (av_shadow_tlbi_again()): when it is done, what it drops and
- * flushes, and what makes it be left to av_shadow_tlbi_page().
+ * A repeated TLBI of the same page (av_shadow_tlbi_again()): when it applies, what it drops and
+ * flushes, and when it leaves the work to av_shadow_tlbi_page().
  */
 #include "mmu/shadow/again.h"
 #include "check.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What one call on the shadow tables does at most, whatever a guest has made of
- * them, and that what is done in parts is whole in the end: also where others
- * fill, make trees or drop them between two parts.
+ * The maximum work of one call on the shadow tables, whatever a guest has made of them. Work in
+ * parts is complete in the end, even if others fill, make trees or drop them between two parts.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is kept for longer (mmu/shadow/kept.c): entries that are asleep in a table that is linked,
- * and trees whose process is gone, for the next one.
+ * State that is kept for longer (mmu/shadow/kept.c): sleeping entries in a linked table, and trees
+ * of processes that have exited, for the next process.
  */
 #include "check.h"
 #include "mmu/shadow/kept.h"

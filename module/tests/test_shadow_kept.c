@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that a TLBI of an ASID keeps (mmu/shadow/kept.c): out of reach, they are on the reverse
- * map and are freed as others are; and with a fault come back the entries that the guest
- * still has, and no other.
+ * Tables that a TLBI of an ASID keeps (mmu/shadow/kept.c): walkers cannot reach them, they are on
+ * the reverse map, and they are freed like others. A fault restores exactly the entries that the
+ * guest still has.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kept tables against a model, at random: guests change their descriptors, fault,
- * invalidate by ASID, by address and all, and end and begin processes; the host drops frames
- * and protects them. What the shadow translates was filled or found to agree since the last
- * invalidation that reached it, and is as it was then.
+ * Kept tables against a model, at random: guests change their descriptors, fault, invalidate by
+ * ASID, by address and all, and end and begin processes; the host drops frames and protects them.
+ * Every translation of the shadow was filled, or found to agree, since the last invalidation that
+ * reached it, and has not changed since.
  */
 #include "check.h"
 #include "require.h"

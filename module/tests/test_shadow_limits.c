@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tables and trees of a VM: each vCPU can load as many trees as it has places, whatever else. */
+/* Limits of a VM's tables and trees: each vCPU can always load as many trees as it has places. */
 #include <stdlib.h>
 
 #include "check.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TLBI of one page, which guests make by the million: what else it drops, what it
- * says to walks that are under way or kept, and that it reaches all that it must of
- * thousands of trees, a part a call.
+ * TLBI of one page, which guests issue by the million: what else it drops, its effect on walks
+ * under way and on remembered ones, and that it reaches all necessary trees among thousands, in
+ * parts.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The shadow tables against a model. Random fills, invalidations and reclaims
- * are made on the tables and on a model that remembers, for each tree and
- * page, what was filled and not yet invalidated: what the shadow translates,
- * the model has, with the same page and rights. What an operation need not
- * drop is checked by name in test_shadow.c, here only that most is kept.
+ * The shadow tables against a model. Random fills, invalidations and reclaims are applied to both.
+ * The model remembers, for each tree and page, what was filled and not yet invalidated: every
+ * translation of the shadow must be in the model, with the same page and rights. test_shadow.c
+ * checks by name that entries are kept; here, only that most are.
  */
 #include "mmu/shadow/entry.h"
 #include "check.h"

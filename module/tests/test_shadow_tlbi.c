@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TLBI: every encoding of op1, CRm and op2, and what operands name. */
+/* TLBI: every encoding of op1, CRm and op2, and the addresses and ASIDs that operands name. */
 #include "check.h"
 #include "mmu/shadow/tlbi.h"
 

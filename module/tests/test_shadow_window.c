@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The window in the shadow tables: at its position for life, and which trees go when it has moved. */
+/*
+ * The window in the shadow tables: a tree has it at one position for life; which trees go after a
+ * move.
+ */
 #include <stdlib.h>
 
 #include "check.h"

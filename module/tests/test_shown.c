@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which guest tables the window may read (mmu/guest/shown.c): those with two faults in a row,
- * no more than there is room for, none that must not be seen; what takes another's place was
- * flushed; and nothing is mapped any more when the host takes memory back.
+ * Guest tables that the window may read (mmu/guest/shown.h): only those with two faults in a row,
+ * no more than there is room for, and none that must not be shown. A table is flushed before
+ * another takes its place, and nothing is mapped when the host takes memory back.
  */
 #include "check.h"
 #include "draw.h"

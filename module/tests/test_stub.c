@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Stubs (mmu/stub/stub.h) against the instructions that they stand for: a model of a CPU
- * (stub_model.h) runs what stands at the site and in the stub.
+ * (stub_model.h) runs the site's word and the stub.
  */
 #include "stub_model.h"
 

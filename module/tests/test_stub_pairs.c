@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stubs that know the instruction behind their site: two writes in one, and dead
- * registers. stub_model.h runs them; what is dead is said by lists, as an assembler
- * writes them.
+ * Stubs that depend on the instruction behind their site: two writes in one stub, and dead
+ * registers. stub_model.h runs them; lists of instructions, as an assembler writes them, say which
+ * registers are dead.
  */
 #include "stub_model.h"
 

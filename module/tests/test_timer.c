@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The generic timer's registers, around the ends of its numbers. */
+/* The generic timer's registers, near the ends of their range. */
 #include "check.h"
 #include "irq/timer.h"
 

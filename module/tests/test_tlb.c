@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose TLB entries a flush names (switch/tlb.c). Two VMs of two vCPUs each
- * have trees of the same serial numbers, and ASIDs that lie among each other
- * and among the host's. What is flushed is held against a model of who has
- * which trees under which ASID: all of what was named, and nothing else. The
- * same TLBI are carried out on a TLB in which the host and both VMs have
- * entries: those of others stay.
+ * The TLB entries that a flush names (switch/tlb.c). Two VMs of two vCPUs each have trees with the
+ * same serial numbers, and ASIDs interleaved with each other's and the host's. Flushes are compared
+ * with a model of the trees under each ASID: all entries that were named, and no others. The same
+ * TLBIs are applied to a TLB in which the host and both VMs have entries: entries of others must
+ * stay.
  *
  *	test_tlb [operations [seed]]
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the largest vGIC does in one hold of its lock, 256 vCPUs and 988 SPIs:
- * the same number of instructions whether one interrupt is pending or all of
- * them are, and a bounded number of vCPUs woken.
+ * The work of the largest vGIC, 256 vCPUs and 988 SPIs, in one hold of its lock: the number of
+ * instructions does not depend on the number of pending interrupts, and a bounded number of vCPUs
+ * is woken.
  */
 #include "check.h"
 #include "irq/vgic.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KVM's rules for placing a vGICv3's frames, and finding them again. */
+/* KVM's rules for placing a vGICv3's frames, and the lookup of frames. */
 #include "check.h"
 #include "irq/layout.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts that a vCPU deals with by itself (irq/lease.c): from random states, with
- * random events meanwhile, all is as if it had made each access as it came.
+ * Interrupts that a vCPU handles by itself (irq/lease.c): from random states, with random events in
+ * between, the result is the same as if each access had trapped.
  *
  *	test_vgic_lease [sequences [seed]]
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A long random sequence of all that can be done to a vGIC. After each step the
- * candidate bitmaps and the output lines must follow from the interrupts' state.
+ * A long random sequence of all operations on a vGIC. After each step the candidate bitmaps and the
+ * output lines must match the state of the interrupts.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A machine for switch/tlb.c: two VMs of two vCPUs each, the ASIDs that they and
- * the host's processes have, a TLB that carries TLBI out, and a record of every
- * TLBI and barrier. No check is made here: what must not be is in the record.
+ * A machine for switch/tlb.c: two VMs of two vCPUs each, their ASIDs and those of the host's
+ * processes, a TLB that carries out TLBIs, and a record of every TLBI and barrier. It checks
+ * nothing: tests examine the record.
  */
 #ifndef AV_TESTS_TLB_WORLD_H
 #define AV_TESTS_TLB_WORLD_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What switch/quick.S has: the instructions of tokens. */
+/* The table of switch/quick.S: the instructions of tokens. */
 #include "vm/token.h"
 
 #define TOKEN_OTHER(name)	AV_WORD_##name,

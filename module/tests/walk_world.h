@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Guest tables for the walker's tests, built in memory of the test's own, and a walk of them that
- * is checked against the walker's other ways: a table that is kept, and the short way down.
+ * Guest tables for tests of the walker, in the test's memory, and a walk of them that is compared
+ * with the walker's other ways: a kept table, and the short way down.
  */
 #ifndef AV_TESTS_WALK_WORLD_H
 #define AV_TESTS_WALK_WORLD_H

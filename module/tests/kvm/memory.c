@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory slots as a running guest sees them: moved, deleted, read-only,
- * logged, two at one memory. The guest does one access at a time as it is
- * told and says what it read; real KVM must pass all of it too.
+ * Memory slots as a running guest sees them: moved, deleted, read-only, logged, two slots on the
+ * same memory. The guest makes one access at a time on command and reports what it read. Real KVM
+ * must pass all of it too.
  *
- *	memory		prints a line for each check that fails, then "done"
+ *	memory		prints a line for each failed check, then "done"
  */
 #include <errno.h>
 #include <signal.h>

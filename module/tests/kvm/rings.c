@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Dirty rings as a VMM uses them that copies a guest's memory while it runs: what is
- * in no ring is as it was copied. Real KVM must pass all of it too; it logs pages one
- * by one where there is a bitmap beside the rings, and else by what it maps at a time.
+ * Dirty rings, used by a VMM that copies a guest's memory while it runs: a page that is in no ring
+ * must equal its copy. Real KVM must pass all of it too. It logs single pages where there is a
+ * bitmap beside the rings; otherwise it logs everything that it maps at a time.
  *
- *	rings		a line for each check that fails; figures; then "done"
+ *	rings		a line for each failed check; figures; then "done"
  */
 #include <pthread.h>
 #include <sched.h>

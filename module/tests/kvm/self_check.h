@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* For programs of one file that check themselves, and go on after a failure. */
+/* For programs of one file that check themselves and continue after a failure. */
 #ifndef AV_TESTS_KVM_SELF_CHECK_H
 #define AV_TESTS_KVM_SELF_CHECK_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Holds the CPU for a known time, for the meter of tests/kvm to see it: writing
- * microseconds to /sys/module/stall/parameters/NAME does it in the way of that
- * name. A microsecond of a counted board is 1,000 instructions.
+ * Holds the CPU for a known time, to test the meter of tests/kvm: writing a number of microseconds
+ * to /sys/module/stall/parameters/NAME does it in the way of that name. A microsecond of a counted
+ * board is 1,000 instructions.
  */
 #include <linux/delay.h>
 #include <linux/module.h>

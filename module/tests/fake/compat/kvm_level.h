@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The newest KVM: the VMM sees PMMIR_EL1, may set MIDR_EL1 and its kin, and more fields of the
- * ID registers. The last can be turned off.
+ * The newest KVM: the VMM sees PMMIR_EL1, and may set MIDR_EL1, REVIDR_EL1, AIDR_EL1 and more
+ * fields of the ID registers. The fields can be turned off.
  */
 #define AV_KVM_PMMIR		true
 #define AV_KVM_IMP_IDS		true

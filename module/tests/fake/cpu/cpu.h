@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel and the hypervisor around the register table, as far as its rows
- * need them: on a development machine cpu/sysreg.c and cpu/regs_*.c find this
- * for every header of theirs that is not pure.
+ * A fake kernel and hypervisor for the register table. On a PC, every header that is not pure leads
+ * cpu/sysreg.c and cpu/regs_*.c here.
  */
 #ifndef AV_TESTS_FAKE_CPU_H
 #define AV_TESTS_FAKE_CPU_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernel and the rest of mmu/ are to its trees' users (root.c, pairs.c,
- * places.c), beside fake/tlb/kernel.h: memory that the test may refuse, a lock that
- * is checked to be held once, no copies and no annex but the test's.
+ * A fake kernel and mmu/ for the code that uses trees (root.c, pairs.c, places.c), beside
+ * fake/tlb/kernel.h. The test may refuse memory. The lock checks that it is held once. There are no
+ * copies and no annex except the test's.
  */
 #ifndef AV_TESTS_FAKE_PAIRS_H
 #define AV_TESTS_FAKE_PAIRS_H

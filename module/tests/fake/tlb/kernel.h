@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel and the VM around switch/tlb.c, and what mmu/ does with it
- * (fake/pairs): on a development machine it finds this for every header that is
- * not pure. TLBI and barriers are told to the test, in order. A way to flush that
- * is not here does not build, so that none goes by unseen.
+ * A fake kernel and VM for switch/tlb.c and for mmu/'s use of it (fake/pairs). On a PC, every
+ * header that is not pure leads here. The test gets each TLBI and barrier, in order. A way to flush
+ * that is missing here does not build, so the test misses none.
  */
 #ifndef AV_TESTS_FAKE_TLB_KERNEL_H
 #define AV_TESTS_FAKE_TLB_KERNEL_H

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The host asks whether memory was used, and takes it away, while very many
- * slots lie on it. Who asks is DAMON: reclaim does it by the same calls, but
- * to swap a page takes it longer than the bound without any VM.
+ * The host asks whether memory was used, and takes it back, while very many slots map it. DAMON
+ * asks; reclaim makes the same calls, but swapping a page exceeds the bound even without a VM.
  *
- *	SLOTS=n		so many, where 2,000 are usual; apart, 8,000
- *	FILLED=n	of which the guest has touched so many
- *	FLUSHED=1	and then invalidated: what is kept of their frames stays
+ *	SLOTS=n		number of slots (default 2,000; apart: 8,000)
+ *	FILLED=n	number of slots that the guest has touched
+ *	FLUSHED=1	and then invalidated: the state of their frames remains
  */
 #include <stdio.h>
 #include <sys/mman.h>

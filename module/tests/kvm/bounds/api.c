@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls of the API that no other row makes at their worst, each under the meter: figures are
- * api.NAME, and tests/data/bounds_api.toml says which call each one stands for. The VM has as many
- * vCPUs as it may have, as many calls look at all of them.
+ * Calls of the API that no other row makes in their worst case, each under the meter. Figures are
+ * api.NAME; tests/data/bounds_api.toml says which call each one stands for. The VM has the maximum
+ * number of vCPUs, because many calls visit all of them.
  *
  *	VCPUS=n		254
  */

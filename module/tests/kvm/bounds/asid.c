@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What VMs share: the numbers that tell their TLB entries apart. One program
- * takes as many as it is given; others must find some, and the host's own
- * processes go on as before. One VM's TLBI is no other's.
+ * ASIDs, which VMs share. One program takes as many as it can get; others must find some, and the
+ * host's own processes must run as before. A TLBI in one VM must not affect another.
  *
- *	VMS=n VCPUS=n CONTEXTS=n	32, 256 and 8: 65,536 numbers, all that there are
- *					(contexts: 254 and 8, one VM's)
+ *	VMS=n VCPUS=n CONTEXTS=n	32, 256 and 8: all 65,536 ASIDs
+ *					(contexts: 254 and 8, of one VM)
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A huge page of the host's that a guest has mapped everywhere, as a block here and
- * by pages there: logged, read, punched, its slot deleted.
+ * A huge page of the host that a guest has mapped at many addresses, by blocks and by pages:
+ * logged, read, punched, and its slot deleted.
  *
- *	ENTRIES=n	so many times 2 MiB, where 65,536 are usual
+ *	ENTRIES=n	number of 2 MiB mappings (default 65,536)
  */
 #include <sys/mman.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a guest can ask for, each under the meter: every firmware call, by HVC, and every instruction
+ * Requests of a guest, each under the meter: every firmware call, by HVC, and every instruction
  * that traps. Figures are calls.NAME and traps.NAME; tests/data/bounds_api.toml says what each
- * stands for. There are as many vCPUs as there may be; most have never run.
+ * stands for. The VM has the maximum number of vCPUs; most have never run.
  *
  *	VCPUS=n		254
  */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies of code are dropped: many of them at once, or one that very many
- * entries map. Without copies (cheap_traps) or under KVM the same is done to
- * memory that was executed.
+ * Copies of code are dropped: many at once, or one that very many entries map. Without copies
+ * (cheap_traps), or on KVM, the same is done to memory that was executed.
  *
- *	COPIES=n	where 8,192 are usual, as many as a VM has
- *	ENTRIES=n	of one copy, where 65,536 are usual
+ *	COPIES=n	number of copies (default 8,192, a VM's maximum)
+ *	ENTRIES=n	number of entries of one copy (default 65,536)
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The vGIC's worst writes: every interrupt that there may be is enabled and
- * pending, all SPIs at one vCPU, and words of them are changed, by the VMM
- * (attributes) and by the guest (stores to the frames, ICC_SGI1R_EL1).
+ * The worst writes to the vGIC: all interrupts are enabled and pending, all SPIs at one vCPU, and
+ * words of them change, by the VMM (attributes) and by the guest (stores to the frames,
+ * ICC_SGI1R_EL1).
  *
- *	VCPUS=n		where 64 are usual; 240 are the most before GUEST_MMIO
+ *	VCPUS=n		number of vCPUs (default 64; 240 at most, below GUEST_MMIO)
  */
 #include <unistd.h>
 

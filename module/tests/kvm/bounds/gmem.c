@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A protected VM's memory, in files as large as they come and in as many slots: to make it, to
- * seal it, which measures it, and to zero it at its end.
+ * A protected VM's memory, in the largest files and in the largest number of slots: its creation,
+ * its sealing, which measures it, and its zeroing at the end.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Eventfds: one that is the irqfd of many VMs, and a VM with as many irqfds, with and without
- * resampling, and as many ioeventfds as there may be.
+ * Eventfds: one that is the irqfd of many VMs; and a VM with the maximum number of irqfds, with and
+ * without resampling, and of ioeventfds.
  *
  *	VMS=n		1,200 (irqfd_shared)
  *	IRQFDS=n	8,192 (irqfd_many)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ITS's worst: all LPIs mapped and pending, a full queue of the commands
- * that look at all of them, tables saved and read back, everything off. The
- * VMM's writes do what the guest's do.
+ * The ITS's worst case: all LPIs mapped and pending, a queue full of commands that visit all of
+ * them, tables saved and restored, everything turned off. The VMM's writes do the same as the
+ * guest's.
  *
  *	EVENTS=n	57,344: as many as there are LPIs
  */

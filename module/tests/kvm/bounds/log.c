@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Much that the guest has written to is handed out and logged anew: as many pages as
- * a dirty ring of the largest size holds, or one of ENTRIES, each of memory of its own.
+ * Many pages that the guest has written are reported and logged anew: as many as the largest dirty
+ * ring holds, or ENTRIES of them, each with memory of its own.
  */
 #include <sys/mman.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long the host's CPU is held at a stretch by the worst that guests and
- * VMMs are known to ask for (meter.h says what that means), on a counted board.
+ * Measures how long the host's CPU is held at a stretch (meter.h) by the worst known requests of
+ * guests and VMMs, on a counted board.
  *
- *	bounds ROW...		those rows; ends with "done"
+ *	bounds ROW...		runs those rows; ends with "done"
  *	PAGES=1			the module maps nothing as blocks
- *	LISTS=1			with the host's lists of free pages as they are: quiet_host()
+ *	LISTS=1			leaves the host's lists of free pages as they are: quiet_host()
  *	QUIET=1			the host is quiet: a run before this one made it so
  *
- * Each row makes its state, then does its operation under the meter. The bound
- * is tests/test_module_bounds.py's.
+ * Each row makes its state, then does its operation under the meter. tests/test_module_bounds.py
+ * has the bound.
  */
 #include <stdio.h>
 #include <stdlib.h>

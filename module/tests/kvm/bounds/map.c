@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a guest has mapped is dropped, write-protected, taken away: all of many
- * tables, or one frame that very many entries map.
+ * Mappings of a guest are dropped, write-protected and taken back: those of many tables, or those
+ * of one frame that very many entries map.
  *
- *	ENTRIES=n	of one frame, where 2,097,152 are usual
- *	TABLES=n	of level 3, where 32,000 are usual: 32,768 are the most
+ *	ENTRIES=n	number of entries of one frame (default 2,097,152)
+ *	TABLES=n	number of level-3 tables (default 32,000, at most 32,768)
  */
 #include <sched.h>
 #include <signal.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the host does for a VM in all when it takes a page of the VMM's back: the
- * VM may have very many slots, all of them or none on that page, and its guest may
- * have mapped the page very often. No meter: it would count, too. Beside it what
- * the host's own reverse map takes. The rows run on KVM as well.
+ * The host's total work for a VM when it takes back a page of the VMM. The VM may have very many
+ * slots, all or none of them on that page, and its guest may have mapped the page very often. There
+ * is no meter, whose work would count too. For comparison, it measures the host's own reverse map.
+ * The rows run on KVM as well.
  *
- *	SLOTS=n		of one page each, where 32,760 are usual
- *	ENTRIES=n	that map one page, where 262,144 are usual
- *	MAPS=n		of one page in one process, where 60,000 are usual
+ *	SLOTS=n		number of slots of one page each (default 32,760)
+ *	ENTRIES=n	number of entries that map one page (default 262,144)
+ *	MAPS=n		number of mappings of one page in one process (default 60,000)
  */
 #include <fcntl.h>
 #include <stdio.h>

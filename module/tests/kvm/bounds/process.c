@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A guest's process invalidates its ASID, and its shadow tables are kept: what is
- * done with them at once, maybe with interrupts off.
+ * A guest's process invalidates its ASID, and its shadow tables are kept. This measures the work on
+ * them at once, perhaps with interrupts off.
  *
- *	GIBS=n		of blocks that it had, where 56 are usual
- *	SLOTS=n		that the guest has besides, where 8,000 are usual
+ *	GIBS=n		GiB of blocks that the process had (default 56)
+ *	SLOTS=n		number of further slots (default 8,000)
  */
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The host is short of memory, and a process that has two VMs has most of it: what
- * others wait for a few pages. It needs swap space.
+ * The host is short of memory, and a process with two VMs has most of it. This measures how long
+ * other processes wait for a few pages. It needs swap space.
  *
- *	SLOTS=n		of each VM, a page each, where 4,000 are usual; 0: no VM
+ *	SLOTS=n		number of one-page slots of each VM (default 4,000; 0: no VM)
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every register of a vGIC and of an ITS, by its device's attributes: looked for, read and written
- * back. And where they lie, in as many parts as there may be.
+ * Every register of a vGIC and of an ITS, by the attributes of its device: it is tested for, read
+ * and written back. Also their addresses, in the maximum number of regions.
  *
  *	VCPUS=n		240 (api_vgic)
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Slots with nothing in them, as large as they come: what they hold the host's
- * CPU for, and what they take of its memory.
+ * The largest slots, with nothing in them: how long they hold the host's CPU, and how much of its
+ * memory they take.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * As many vCPUs as a VM may have, and more address spaces on each than it keeps trees for:
- * each run is in another one. None may fail, and what the whole VM has at once is bounded.
+ * The maximum number of vCPUs, and on each more address spaces than it keeps trees for: each run is
+ * in another one. No run may fail, and the VM's memory is bounded.
  *
  *	VCPUS=n SPACES=n	254 and 33
  *	AGAIN=1			all of it twice

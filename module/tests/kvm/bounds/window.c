@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The window moves (mmu/shadow/position.h), of a guest whose kernel half has many tables: to each
- * of its positions in turn. Then the VM ends.
+ * The window of a guest whose kernel half has many tables moves (mmu/shadow/position.h): to each of
+ * its positions in turn. Then the VM ends.
  *
- *	TABLES=n	of level 3, where 16,000 are usual
+ *	TABLES=n	number of level-3 tables (default 16,000)
  */
 #include "bounds.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Coalesced MMIO: its zones, its ring, and what a VMM may do to the ring. */
+/* Coalesced MMIO: its zones, its ring, and a VMM's writes to the ring. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>

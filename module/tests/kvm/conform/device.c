@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KVM_CREATE_DEVICE, and the vGICv3's attributes by their rules. */
+/* KVM_CREATE_DEVICE, and the rules of the vGICv3's attributes. */
 #include <string.h>
 #include <unistd.h>
 

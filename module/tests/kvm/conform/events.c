@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts and events as a guest with a vGICv3 sees them: irqfds with and
- * without resampling, routes, lines, wake-ups from WFI, and ioeventfds. The
- * guest tells each interrupt by a store to GUEST_MMIO + 8, and that it has
- * ended it by a load from GUEST_MMIO + 16.
+ * Interrupts and events as a guest with a vGICv3 sees them: irqfds with and without resampling,
+ * routes, lines, wake-ups from WFI, and ioeventfds. The guest reports each interrupt by a store to
+ * GUEST_MMIO + 8, and its end by a load from GUEST_MMIO + 16.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Firmware calls, as the VMM set the firmware up: versions, filters, events. */
+/* Firmware calls with the VMM's settings: versions, filters, events. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

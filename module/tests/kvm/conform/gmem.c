@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * guest_memfd of a plain VM: the files, the slots that may have them, and what the guest finds
- * there while the VMM writes, punches holes and closes. A KVM that has none says so to each.
+ * guest_memfd of a plain VM: the files, the slots that may have them, and the guest's view while
+ * the VMM writes, punches holes and closes. A KVM without it answers so to each call.
  */
 #include <fcntl.h>
 #include <linux/falloc.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which ID registers and caches a VMM may write: the masks that say so, each
- * field up and down, and what the guest then reads.
+ * ID registers and caches that a VMM may write: the masks, each field raised and lowered, and the
+ * values that the guest then reads.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a signal of an irqfd does to its interrupt: line, pending state, afterwards. */
+/*
+ * The effect of an irqfd's signal on its interrupt: line, pending state, and the state afterwards.
+ */
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The ITS's attributes and registers, and the redistributors' of LPIs. */
+/* The ITS's attributes and registers, and the LPI registers of the redistributors. */
 #include <unistd.h>
 
 #include "its_machine.h"

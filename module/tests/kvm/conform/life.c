@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Files that outlive others, other processes' memory, and limits on files. */
+/* Files that outlive other files, other processes' memory, and limits on files. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several hundred calls of KVM's API, right and wrong ones, each with its
- * answer as a line of text. On two hosts the lines must be the same, but for
- * those that tests/data/module_api.toml declares, with a reason.
+ * Several thousand calls of KVM's API, right and wrong ones, each with its answer as a line of
+ * text. Two hosts must print the same lines, except those that tests/data/module_api.toml declares
+ * with a reason.
  *
- *	conform [GROUP...]	those groups, or all
+ *	conform [GROUP...]	runs those groups, or all
  */
 #include <stdio.h>
 #include <stdlib.h>

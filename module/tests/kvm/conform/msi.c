@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages and the ITS's commands. What became of a command is read from what
- * KVM_SIGNAL_MSI answers, and from the tables that the ITS saves.
+ * Messages and the ITS's commands. The answers of KVM_SIGNAL_MSI and the tables that the ITS saves
+ * show a command's result.
  */
 #include <string.h>
 #include <sys/eventfd.h>

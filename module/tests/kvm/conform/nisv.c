@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accesses to no memory that end as an abort: the VMM says so, of one that it was
- * given, or of those that the hardware does not describe: pairs, write-back,
- * SIMD, exclusive, DC ZVA. KVM_RUN has an errno for them, or, with
- * KVM_CAP_ARM_NISV_TO_USER, an exit, after which it may inject an abort.
+ * Accesses without memory that end as an abort: of those that the VMM was given, and of those that
+ * the hardware does not describe (pairs, write-back, SIMD, exclusives, DC ZVA). For the latter
+ * KVM_RUN returns an errno or, with KVM_CAP_ARM_NISV_TO_USER, an exit, after which the VMM may
+ * inject an abort.
  */
 #include <errno.h>
 #include <string.h>

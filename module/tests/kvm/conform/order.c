@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registers that a VMM reads and writes back around each change of its VM, in
- * the order in which QEMU, Firecracker, Cloud Hypervisor and kvmtool do it. Which
- * registers there are, and their values, other groups compare: here it is what
- * can be written back as it was read, and what changed by itself in between.
+ * The registers that a VMM reads and writes back around each change of its VM, in the order of
+ * QEMU, Firecracker, Cloud Hypervisor and kvmtool. Other groups compare the set of registers and
+ * their values. This one compares which can be written back as read, and which changed by
+ * themselves in between.
  */
 #include <errno.h>
 #include <stdlib.h>

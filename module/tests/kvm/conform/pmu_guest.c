@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The PMU as the guest sees it. What hardware counts is not the same twice: of cycles
- * it is only said whether there were any. Software increments are exact.
+ * The PMU as the guest sees it. Hardware counts do not repeat, so for cycles the output says only
+ * whether there were any. Software increments are exact.
  */
 #include <pthread.h>
 #include <signal.h>

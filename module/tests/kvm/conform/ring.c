@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Dirty rings: who may have one, how it is mapped, what is in it and when. */
+/* Dirty rings: who may have one, how it is mapped, and its contents over time. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KVM_RUN with guests of a few instructions: MMIO in all sizes, hypercalls,
- * system events, signals. No interrupt controller: not needed here.
+ * KVM_RUN with guests of a few instructions: MMIO in all sizes, hypercalls, system events, signals.
+ * There is no interrupt controller.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The statistics files: the format's rules, not the figures. */
+/* The statistics files: the rules of the format, not the figures. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * System registers by id: reset values, what may be written, and the list of
- * all registers with its order.
- */
+/* System registers by id: reset values, writable values, and the ordered list of all registers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Counters and timers that the VMM writes: what it reads back, and what the guest sees. */
+/*
+ * Counters and timers that the VMM writes: the values that it reads back, and those that the guest
+ * sees.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>

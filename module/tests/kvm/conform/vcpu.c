@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A vCPU's ioctls but for its registers: initialisation, states, events, attributes. */
+/* A vCPU's ioctls, without registers: initialisation, states, events, attributes. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

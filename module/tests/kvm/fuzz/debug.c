@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a host does to look into itself while guests run: tracepoints, the
- * hardware's watchpoints on addresses that guests use, a debugger on a vCPU's
- * thread; and an attempt to take the module away.
+ * The host's debugging facilities while guests run: tracepoints, hardware watchpoints on addresses
+ * that guests use, a debugger on a vCPU's thread; and an attempt to unload the module.
  */
 #include <elf.h>
 #include <errno.h>

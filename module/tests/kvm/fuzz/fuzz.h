@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A fuzzer of KVM's API with vCPUs running. One seed is one world: a process
- * of its own with a VM, threads that run its vCPUs, and actors, threads that
- * carry out operations drawn from the tables below. What is drawn depends on
- * the seed only; when it happens is the scheduler's.
+ * A fuzzer of KVM's API with vCPUs running. One seed is one world: a process with a VM, threads
+ * that run its vCPUs, and actors: threads that carry out operations drawn from the tables below.
+ * The seed determines the operations; the scheduler determines when they happen.
  *
- * Every file number in a world may be closed, exchanged or reused at any time
- * by another thread: a call on it may fail or meet another file. The world's
- * own memory and that of the areas are never touched directly by threads but
- * through system calls, which answer EFAULT where nothing is mapped.
+ * Every file number in a world may be closed, exchanged or reused at any time by another thread: a
+ * call on it may fail or reach another file. Threads access the world's own memory and the areas
+ * only through system calls, which return EFAULT where nothing is mapped.
  */
 #ifndef AV_TESTS_KVM_FUZZ_H
 #define AV_TESTS_KVM_FUZZ_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Protected VMs: a world's own, whose guest shares pages and takes them back, and others that
- * pass, plain ones among them; files of memory of the right sizes and of wrong ones, in slots and out of them.
- * What a VMM does with a page by its mapping goes through system calls: it may be private.
+ * Protected VMs: a world's own, whose guest shares pages and takes them back, and short-lived
+ * others, some of them plain; memory files of right and wrong sizes, in slots and outside. A VMM
+ * accesses a page of its mapping only through system calls: the page may be private.
  */
 #include <fcntl.h>
 #include <string.h>

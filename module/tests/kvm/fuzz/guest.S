@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fuzzer's guest: a kernel of sorts that draws from x28 and does, over and
- * over, one of sixteen things that trap or that the hypervisor has to follow.
- * It lies at GUEST_BASE, vectors at 0x800, the program at 0x1000, user code in
- * a page of its own at 0x2000; guest.c has the tables. It runs with the
- * MMU on or off, with a vGIC or without: what is not there is skipped.
+ * The fuzzer's guest: a small kernel that draws from x28 and forever does one of sixteen things
+ * that trap or that the hypervisor has to follow. It is at GUEST_BASE, with vectors at 0x800, the
+ * program at 0x1000, and user code in a separate page at 0x2000; guest.c has the tables. It
+ * runs with the MMU on or off, with a vGIC or without: it skips operations on parts that do not
+ * exist.
  *
  * x26 = GUEST_MMIO, x27 = GUEST_BASE; x20 to x24 are the handlers'.
  */

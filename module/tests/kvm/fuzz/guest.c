@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a world's guest finds in its memory: code, page tables, an ITS's tables
- * and commands. It is laid into a file, from which it is read into the slot:
- * also again later, when a vCPU starts anew.
+ * The memory of a world's guest: code, page tables, an ITS's tables and commands. It is written to
+ * a file and read from there into the slot, again whenever a vCPU restarts.
  */
 #include <string.h>
 #include <sys/mman.h>

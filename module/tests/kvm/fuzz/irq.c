@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Interrupts from outside, and what guests ring: lines, eventfds, routes, messages. */
+/* Interrupts from outside, and signals of guests: lines, eventfds, routes, messages. */
 #include <string.h>
 #include <unistd.h>
 

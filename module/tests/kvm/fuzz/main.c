@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fuzzer's supervisor: a process for each seed, ended with all that it
- * started, and looked after by a watchdog. That the host's log stays clean is
- * the lab's to see.
+ * The fuzzer's supervisor: one process for each seed, ended with everything that it started, under
+ * a watchdog. The lab checks that the host's log stays clean.
  *
- *	fuzz_api		until SECONDS (default 30) have passed, 20 seeds at least
+ *	fuzz_api		until SECONDS (default 30) have passed, at least 20 seeds
  *	FIRST=n SEEDS=n		those seeds, however long they take
- *	CPUS=n			vCPUs that a VM has at most (default 4)
- *	LIMIT=s			seconds without an operation's end that are a hang (default 120)
- *	OPS=name,name		only these operations; the others are drawn and left out
+ *	CPUS=n			most vCPUs of a VM (default 4)
+ *	LIMIT=s			hang: seconds without the end of an operation (default 120)
+ *	OPS=name,name		only these operations; others are drawn and left out
  *	NOT=name,name		all but these
- *	TRACE=1			each operation is said before it is done
+ *	TRACE=1			prints each operation before it starts
  *
- * Ends with "done", or with what failed and the seed that shows it.
+ * Ends with "done", or with the failure and its seed.
  */
 #include <dirent.h>
 #include <errno.h>

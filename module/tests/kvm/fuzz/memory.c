@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a VMM does to the memory behind its slots while guests use it. A page
- * that was taken from the guest is the host's: what the guest writes to it
- * after that is a failure, which canary() and frozen() look for.
+ * A VMM's changes to the memory behind its slots while guests use it. A page that was taken from
+ * the guest belongs to the host: if the guest still writes to it, that is a failure, which canary()
+ * and frozen() detect.
  */
 #include <errno.h>
 #include <fcntl.h>

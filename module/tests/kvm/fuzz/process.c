@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Other processes in the game: children with copies of the memory and of the
- * files, processes on the same memory that are killed alone, a process that is
- * stopped, a program that is executed, CPUs of the host that go away.
+ * Other processes: children with copies of the memory and of the files, processes on the same
+ * memory that are killed alone, a process that is stopped, a program that is executed, CPUs of the
+ * host that go offline.
  *
- * A child of fork() in a program of many threads calls the kernel and nothing
- * else. Each child is waited for; the supervisor ends those of a world that
- * was killed.
+ * A child of fork() in a program of many threads only calls the kernel. Each child is waited for;
+ * the supervisor ends those of a world that was killed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory slots, the dirty log and dirty rings. A slot has a place, a size and memory of its
- * own, by the seed and its number, so that moves, changes of flags and
- * deletions meet what an earlier operation made.
+ * Memory slots, the dirty log and dirty rings. The seed and its number determine a slot's place,
+ * size and memory, so that moves, changes of flags and deletions meet the result of an earlier
+ * operation.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls on vCPUs that other threads run. Each waits for the vCPU's turn, which
- * the ticker sees to; a signal mask must not keep the ticker's signal out.
+ * Calls on vCPUs that other threads run. Each waits for the vCPU, which the ticker interrupts; a
+ * signal mask must not block the ticker's signal.
  */
 #include <signal.h>
 #include <string.h>

@@ -2,9 +2,8 @@
 /*
  * A world: its memory, its VM, the threads that run it, and its end.
  *
- * A runner is a thread that runs whatever vCPU has its number now. The ticker
- * interrupts runners and actors now and then, so that a call which waits for a
- * vCPU's turn gets it.
+ * A runner is a thread that runs the vCPU with its number, whichever that is. The ticker interrupts
+ * runners and actors from time to time, so that a call that waits for a vCPU succeeds.
  */
 #include <errno.h>
 #include <fcntl.h>

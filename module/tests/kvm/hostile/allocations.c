@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each allocation fails once: a VM with all that it can have is made and run,
- * again and again, with the first allocation of the kernel's failing, then the
- * second, and so on until none does. Any call may fail for it; nothing may be
- * left behind, which the kernel's own checkers see to. Needs a kernel with
+ * Each allocation fails once: a VM with every feature is made and run again and again, first with
+ * the kernel's first allocation failing, then with the second, and so on until none fails. Any call
+ * may fail. Nothing may be left behind; the kernel's own checkers verify that. Needs a kernel with
  * fault injection.
  */
 #include <errno.h>

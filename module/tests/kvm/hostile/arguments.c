@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ioctls with random numbers and contents, from a fixed seed, on every kind of
- * file at once with a guest that runs. Nothing is expected but to live.
+ * Ioctls with random numbers and contents, from a fixed seed, on every kind of file while a guest
+ * runs. The only expectation is survival.
  */
 #include <errno.h>
 #include <signal.h>

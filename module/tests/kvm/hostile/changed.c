@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An instruction that is another one when the hypervisor looks: a load from a
- * device that the guest may only read is changed, by another CPU, to a store
- * of the same operands between its fault and its emulation. The VMM must see no
- * write: the store itself is a permission fault, the guest's own.
+ * An instruction that changes before the hypervisor reads it. The guest may only read a device;
+ * another CPU changes the load to a store with the same operands between the fault and the
+ * emulation. The VMM must see no write: the store itself would be a permission fault of the guest.
  *
- *	EXITS=n		so many reads, where 20,000 are usual
+ *	EXITS=n		number of reads (default 20,000)
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Any file closed at any time: a VM with all kinds of them, two vCPUs that run,
- * a thread that makes calls on whatever has these numbers now, and the files
- * closed one after the other in an order that a seed says.
+ * Any file closed at any time: a VM with all kinds of files, two running vCPUs, a thread that makes
+ * calls on whatever has these file numbers, and the files closed in an order that the seed
+ * determines.
  */
 #include <errno.h>
 #include <signal.h>

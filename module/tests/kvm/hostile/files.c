@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Files closed under a running vCPU, and many threads at one. */
+/* Files closed under a running vCPU, and many threads on one vCPU. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

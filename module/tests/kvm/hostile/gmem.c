@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A plain VM whose memory is a guest_memfd: pages punched out, files closed and the module's own
- * mapping taken away while the guest runs; slots and files that come and go in several threads.
- * A host whose KVM has none of it has nothing to test.
+ * A plain VM whose memory is a guest_memfd. While the guest runs, pages are punched out, files are
+ * closed, and the module's own mapping is unmapped; several threads create and delete slots and
+ * files. A host whose KVM lacks guest_memfd has nothing to test.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Guests at random: code, registers, page tables and system registers from a
- * seed, on two CPUs that share memory, so that one changes the tables that the
- * other is walked through. Each runs for a moment. What it does is its own
- * business; KVM_RUN must come back when asked, with an exit or an errno that
- * KVM has, and a VM that the module gives up must say why.
+ * Random guests: code, registers, page tables and system registers from a seed, on two CPUs that
+ * share memory, so that one changes the tables that the other uses. Each runs for a moment and may
+ * do anything. KVM_RUN must return when asked to, with an exit or an errno of KVM's, and if the
+ * module ends a VM it must say why.
  *
  *	SEEDS=n FIRST=n		other seeds than the first hundreds
  */

@@ -7,7 +7,7 @@
 #include "lib.h"
 #include "random_guest.h"
 
-/* A guest whose vCPU runs in a thread of its own until stopped or failing. */
+/* A guest whose vCPU runs in a separate thread until it is stopped or fails. */
 struct runner {
 	struct guest g;
 	pthread_t thread;

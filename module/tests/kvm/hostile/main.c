@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a VMM must be able to do without harm to the host: take guest memory
- * away, close files, die, fork, pass junk and let its devices talk while its
- * vCPUs run. Each part
- * checks what it can see; that the host's log stays clean is the lab's to see.
+ * Actions of a VMM that must not harm the host: take guest memory away, close files, die, fork,
+ * pass junk, and let its devices signal while its vCPUs run. Each part checks what it can see. The
+ * lab checks that the host's log stays clean.
  *
- *	hostile [PART...]	those parts, or all; ends with "done"
- *	PERCENT=n		of what is done very often, so much
+ *	hostile [PART...]	runs those parts, or all; ends with "done"
+ *	PERCENT=n		repeats frequent actions only so often
  */
 #include <errno.h>
 #include <signal.h>

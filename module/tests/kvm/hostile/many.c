@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many VMs and vCPUs: all that they took comes back.
+ * Many VMs and vCPUs: all their resources come back.
  *
- *	VMS=n		so many VMs, where 60 take too long
+ *	VMS=n		number of VMs, where 60 take too long
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An ITS under everybody at once: a guest that gives it commands and turns it
- * off and on without end, while threads scribble over its queue and tables,
- * take the memory under them away, send messages by all ways there are, and
- * change routes. Nothing is expected but to live, and then to work as new.
+ * An ITS that everybody uses at once: a guest sends it commands and turns it off and on without
+ * end, while threads overwrite its queue and tables, take away the memory under them, send messages
+ * in every way, and change routes. It must survive, and then work as if new.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that is not what memory slots are made of: device pages, the vCPU's
- * own page, secret pages, files, nothing at all. Runs or is refused: EFAULT
- * from KVM_RUN, as KVM says it, or a sentence of the module's.
+ * Memory of unusual kinds in slots: device pages, the vCPU's own page, secret pages, files, nothing
+ * at all. It works or is refused: EFAULT from KVM_RUN, as in KVM, or a sentence of the module's.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPUs that go and come, and a machine that sleeps, under a running guest that
- * counts. What a board cannot do is said and passed over.
+ * CPU hotplug and suspend of the host under a running guest that counts. Actions that a board does
+ * not support are reported and skipped.
  */
 #include <dirent.h>
 #include <sched.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A protected VM's memory and registers against who may not have them: while the guest shares
- * and takes back, while somebody holds a page, when a VMM dies, and when a page goes bad.
+ * Attempts to access a protected VM's memory and registers: while the guest shares pages and takes
+ * them back, while somebody holds a page, when a VMM dies, and when a page goes bad.
  *
- *	SHARED=n	so many pages, where a guest takes too long for 2^18
+ *	SHARED=n	number of pages, where 2^18 take a guest too long
  */
 #include <errno.h>
 #include <fcntl.h>

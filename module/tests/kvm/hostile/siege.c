@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A protected VM under siege, and its guests: siege.h. */
+/* A protected VM under siege, and its guests: see siege.h. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

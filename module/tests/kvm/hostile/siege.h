@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A protected VM under siege. Its guest has a secret, a word, in its pages and registers, and
- * shares one page after the other, cleaned, for a moment. Who besieges it looks for the word
- * wherever a program may look, and writes another one wherever it may write; the guest looks
- * whether what it did not share is as it left it.
+ * A protected VM under siege. Its guest has a secret word in its pages and registers. It shares one
+ * page after the other, cleared, for a moment. Attackers look for the word wherever a program may
+ * read, and write another one wherever it may write. The guest checks that memory that it did not
+ * share is unchanged.
  *
- * The VMM and its children share the guest_memfd and its mapping. Where the host makes no such
- * VMs, as KVM without pKVM, the part says so and is done.
+ * The VMM and its children share the guest_memfd and its mapping. Where the host makes no such VMs,
+ * such as KVM without pKVM, the part says so and ends.
  */
 #ifndef AV_TESTS_KVM_SIEGE_H
 #define AV_TESTS_KVM_SIEGE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Guests of the siege (siege.h). They run at EL1 with the MMU off; x1 is their first page and
- * x2 how many they have. A store at GUEST_MMIO is a round done, one at GUEST_BAD is a failure.
- * The secret is made in a register: nothing that a VMM has loaded holds it.
+ * Guests of the siege (siege.h). They run at EL1 with the MMU off; x1 is their first page and x2
+ * the number of their pages. A store to GUEST_MMIO means a completed round, one to GUEST_BAD a
+ * failure. The secret is made in a register: nothing that a VMM has loaded holds it.
  */
 	.section .rodata
 	.macro	guest name

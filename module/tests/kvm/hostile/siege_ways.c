@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ways to a page of a protected VM, for its VMM and for other processes. What they answer is
- * nobody's matter here: the page is shared at one moment and private at the next.
+ * Ways to a page of a protected VM, for its VMM and for other processes. Their results are ignored:
+ * the page may be shared at one moment and private at the next.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The host's memory management at work under a running guest: swap, aging,
- * merged pages, huge pages made and split, compaction, shrinkers. The guest
- * counts in all of its memory and tells when a count is not what it left.
+ * The host's memory management under a running guest: swap, aging, merged pages, huge pages formed
+ * and split, compaction, shrinkers. The guest counts in all of its memory and reports a count that
+ * has changed.
  */
 #include <errno.h>
 #include <stdio.h>

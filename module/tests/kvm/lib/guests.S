@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Guests of a few instructions, each from its name to its name with _end. They
- * run from GUEST_BASE, the last one excepted with the MMU off, and say what they
- * found at GUEST_MMIO: a store there is a round done, one at GUEST_BAD (8 behind)
- * is a failure.
+ * Guests of a few instructions, each from its name to its name with _end. They run from GUEST_BASE,
+ * all but the last with the MMU off, and report to GUEST_MMIO: a store there means a completed
+ * round, a store to GUEST_BAD (8 bytes on) means a failure.
  */
 	.section .rodata
 	.macro	guest name

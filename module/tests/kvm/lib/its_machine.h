@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A VM without a program, for its ITS: two vCPUs, a vGIC, memory in a slot. Its
- * registers are attributes, its queue and tables are in the slot, so that every
- * command can be given, right and wrong.
+ * A VM without a program, for tests of its ITS: two vCPUs, a vGIC, memory in a slot. Registers are
+ * attributes, and queue and tables are in the slot, so that any command can be given, right or
+ * wrong.
  */
 #ifndef AV_TESTS_KVM_ITS_MACHINE_H
 #define AV_TESTS_KVM_ITS_MACHINE_H

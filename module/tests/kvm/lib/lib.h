@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the programs share: opening the device, and saying what a call answered
- * in a form that two hosts can be compared by: one line a call, the group, the
- * name, and the value or the errno's name.
+ * Functions that the programs share: opening the device, and printing a call's answer in a form
+ * that can be compared between two hosts: one line a call, with the group, the name, and the value
+ * or the errno's name.
  *
  *	vm.create_vcpu_twice = EEXIST
  *	system.api_version = 12

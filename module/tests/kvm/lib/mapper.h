@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A guest with page tables that the VMM wrote for it, one vCPU, which touches
- * addresses and invalidates as it is told: a few pages of tables lead to one
- * table of level 3 from everywhere, so that gigabytes of addresses cost nothing
- * but what a hypervisor keeps for them.
+ * A guest with one vCPU and page tables that the VMM wrote for it. It touches and invalidates
+ * addresses on command. A few pages of tables lead from everywhere to one level-3 table, so
+ * gigabytes of addresses cost nothing except the hypervisor's state for them.
  *
- *	0x4000 0000	the guest's program, its tables and its frames, as they are
+ *	0x4000 0000	the guest's program, its tables and its frames, mapped 1:1
  *	MAPPER_VA	2 MiB that repeat up to MAPPER_VA + MAPPER_SPAN
  *
- * All pages of the 2 MiB are one frame, or 512 different ones. The frames are
- * private memory: one frame is a page, 512 are a huge page.
+ * All pages of the 2 MiB are one frame, or 512 different ones. The frames are private memory: one
+ * frame is a page, 512 are a huge page.
  */
 #ifndef AV_TESTS_KVM_MAPPER_H
 #define AV_TESTS_KVM_MAPPER_H

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Guests made of random numbers: code, page tables, registers.
- */
+/* Guests from random numbers: code, page tables, registers. */
 #ifndef AV_TESTS_KVM_RANDOM_GUEST_H
 #define AV_TESTS_KVM_RANDOM_GUEST_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A guest that does what a list in its memory says, one operation after the
- * other, and keeps the result of each. What faults gives ESR_EL1 as its result.
+ * A guest that executes a list of operations from its memory and stores the result of each. An
+ * operation that faults has ESR_EL1 as its result.
  *
  *	x19 next operation	struct guest_op of guest.c
  *	x20 next result		x22 the first
  *	x21 end of the operations
  *
- * Lies at GUEST_BASE; its vectors are 2 KiB further on. The MMU is off and
- * interrupts are masked. The end is a store outside all memory.
+ * It is at GUEST_BASE, with its vectors at 2 KiB. The MMU is off and interrupts are masked. It ends
+ * with a store outside all memory.
  */
 	.macro	sysreg_read reg
 	mrs	x0, \reg

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs for the guest of guest.S: what guests do with a vGIC, in an
- * order that no guest has. Interrupts are acknowledged and ended by hand, so
- * that priorities, preemption, both EOI modes and both groups are seen in what
- * the registers read, and nothing depends on time.
+ * Programs for the guest of guest.S: accesses of a guest to a vGIC, in an order that no
+ * real guest uses. Interrupts are acknowledged and ended by hand, so the values of registers show
+ * priorities, preemption, both EOI modes and both groups, and nothing depends on time.
  */
 #include <stdio.h>
 #include <string.h>

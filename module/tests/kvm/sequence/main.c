@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random sequences of calls, for two hosts to be compared by:
+ * Random sequences of calls, to compare two hosts:
  *
  *	sequence FIRST COUNT	the worlds of seeds FIRST to FIRST + COUNT - 1
  *
- * A line is "sSEED.STEP.CALL… = ANSWER"; `sequence SEED 1` makes a seed's again.
+ * A line is "sSEED.STEP.CALL… = ANSWER". `sequence SEED 1` repeats one seed.
  */
 #include <errno.h>
 #include <signal.h>

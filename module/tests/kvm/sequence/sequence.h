@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sequences of calls of KVM's API that are drawn at random, each with its answer
- * as a line of text: on two hosts the lines of a seed must be the same.
+ * Random sequences of calls of KVM's API, each with its answer as a line of text. Two hosts must
+ * print the same lines for a seed.
  *
- * What a step draws depends on the seed and the step's number only, never on an
- * answer, so that two hosts that differ once still make the same calls. What may
- * differ with time is not asked. A world is one VM; no two threads are in it.
+ * The seed and the step's number determine a step, never an answer, so two hosts whose answers
+ * differ once still make the same calls. Values that may vary with time are not printed. A world is
+ * one VM with one thread.
  */
 #ifndef AV_TESTS_KVM_SEQUENCE_H
 #define AV_TESTS_KVM_SEQUENCE_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequences: the vGIC. Its attributes, right and wrong ones; all of its state,
- * shown; and all of it carried into a new VM, as a migration does.
+ * Sequences: the vGIC. Its attributes, right and wrong ones; all of its state, printed; and all of
+ * it carried over to a new VM, as in a migration.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The guests of main.c, in a section of their own that is copied into the
- * guest's memory: they refer to nothing outside of it, and keep what they have to
- * remember in struct ctl.
+ * The guests of main.c, in a separate section that is copied into the guest's memory: they refer
+ * to nothing outside of it, and keep their state in struct ctl.
  */
 #include "stale.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The VMM's memory changes under a guest that looks at it. The first word of each
- * page is a number that only grows: once the VMM's call has returned, and it has
- * said so, no page holds less. The second one is a counter of the guest's, which
- * must be there where the memory only moves, is shared, or protected.
+ * The VMM's memory changes under a guest that reads it. The first word of each page is a number
+ * that only grows: once the VMM's call has returned and the VMM has announced it, no page may hold
+ * less. The second word is the guest's own counter, which must survive where memory only moves, is
+ * shared, or is protected.
  *
- * With swap space and KSM these are used too: SWAP=may, or must where the kernel
- * swaps what it is told to, KSM=1. HUGE=1: the pages are of one block of 2 MiB, which
- * guest and VMM map as one, the VMM as long and as soon again as it can; =must: it is to
- * be seen in the statistics of the module that it is mapped so. =pages: the guest maps pages.
+ * With swap space and KSM, these are used too: SWAP=may, or must where the kernel swaps on request;
+ * KSM=1. HUGE=1: the pages are of one block of 2 MiB, which guest and VMM map as a block, the VMM
+ * whenever it can; HUGE=must: the module's statistics must show the block; HUGE=pages: the guest
+ * maps pages.
  */
 #include <stdio.h>
 #include <stdlib.h>

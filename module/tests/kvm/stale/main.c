@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does a guest ever see what is no more? See stale.h; real KVM must pass all of
- * it, too.
+ * Does a guest ever see stale memory? See stale.h. Real KVM must pass all of it too.
  *
- *	stale [PART...]		those parts, or all; ends with "done"
+ *	stale [PART...]		runs those parts, or all; ends with "done"
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of EL0 that are the guest's own, by tables that change: the guest changes entries, the
- * VMM puts another page in a table's place, another vCPU another table.
+ * Faults of EL0 that are the guest's own, with tables that change: the guest changes entries, the
+ * VMM replaces the page of a table, another vCPU replaces the table.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One page of the guest's kernel that leads to another frame time after time, as Linux patches its
- * text: mapped, used, unmapped, invalidated. What it was filled with the last time is remembered
- * (mmu/fault/near.c), and must not be used where the guest or the VMM has changed anything since.
+ * One page of the guest's kernel that leads to another frame each time, as when Linux patches its
+ * text: mapped, used, unmapped, invalidated. The module remembers the last entry of the page
+ * (mmu/fault/near.c), and must not reuse it if the guest or the VMM has changed anything since.
  *
- * The VMM replaces the memory behind the frames, protects and logs it meanwhile; another vCPU goes
- * through the frames by other addresses, and invalidates these.
+ * Meanwhile the VMM replaces the memory behind the frames, protects and logs it, and another vCPU
+ * accesses the frames by other addresses, which it invalidates.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two slots, the second one's frames right behind the first one's, with memory of their
- * own each. The module keeps the state of a slot's frames in pieces of 315
- * (module/mmu/slots/frames.h), and the first slot ends within one: a frame of the second slot
- * must not be taken for one of those that this piece has room for beyond the end.
+ * Two slots, the second one's frames right behind the first one's, with separate memory. The module
+ * keeps the state of a slot's frames in pieces of 315 (module/mmu/slots/frames.h), and the first
+ * slot ends within one. A frame of the second slot must not use the rest of that piece.
  *
- * The guest comes through the first slot's last pages to the second's, all of them new to
- * it. Then the VMM changes the second slot's memory, and the guest looks again: of itself it
- * has invalidated nothing meanwhile.
+ * The guest goes through the first slot's last pages to the second slot's, all for the first time.
+ * Then the VMM changes the second slot's memory, and the guest reads it again, without an
+ * invalidation in between.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Does a guest ever see what is no more? A guest with page tables looks at the
- * same few pages again and again, and invalidates each first, while its VMM
- * changes the memory, or another vCPU the tables.
+ * Does a guest ever see stale memory? A guest with page tables reads the same few pages again and
+ * again, and invalidates each first, while its VMM changes the memory, or another vCPU changes the
+ * tables.
  *
- * Its program (guest.c) runs in the upper half, as kernels do, from its
- * first slot at GUEST_BASE: STALE_HIGH shows all memory as it is, by blocks of a
- * GiB. The pages that are looked at are a slot of their own, mapped by tables of
- * level 3, in the lower half for one ASID, in the upper one for all.
+ * Its program (guest.c) runs in the upper half, as kernels do, from its first slot at
+ * GUEST_BASE: STALE_HIGH maps all memory linearly, by blocks of a GiB. The pages that it reads are
+ * a separate slot, mapped by level-3 tables, in the lower half for one ASID, in the upper one for
+ * all.
  */
 #ifndef AV_TESTS_KVM_STALE_H
 #define AV_TESTS_KVM_STALE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Vectors of guest.c. With TPIDR_EL1 set an abort is expected: the
- * instruction is skipped, and TPIDR_EL1 is 0. An exception from EL0 is the end of
- * guest_user(). Any other is told.
+ * Vectors of guest.c. If TPIDR_EL1 is set, an abort is expected: the instruction is skipped,
+ * and TPIDR_EL1 becomes 0. An exception from EL0 ends guest_user(). Any other exception is
+ * reported.
  */
 	.section guest_text, "ax"
 	.balign	2048

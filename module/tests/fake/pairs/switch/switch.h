@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What mmu/guest/shown.c uses of the window. */
+/* The window, as far as mmu/guest/shown.c uses it. */
 #ifndef AV_TESTS_FAKE_SWITCH_H
 #define AV_TESTS_FAKE_SWITCH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* mmu/base/base.h, as far as trees' users go. */
+/* The parts of mmu/base/base.h for the code that uses trees. */
 #ifndef AV_TESTS_FAKE_MMU_INTERNAL_H
 #define AV_TESTS_FAKE_MMU_INTERNAL_H
 
