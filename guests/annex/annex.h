@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sequences of the instructions that kernels use most, run thousands of times each in
- * the upper half, with all registers given and an interrupt at any place, against a
- * model of them: registers, masks, memory and the interrupt's own PC must be exact.
+ * Sequences of the instructions that kernels use most. Each runs thousands of times in the upper
+ * half, with given values in all registers and an interrupt at any place. A model must predict
+ * registers, masks, memory and the interrupt's PC exactly.
  *
- * A hypervisor that has traps replaced where they are frequent must not be seen.
+ * The guest must not notice a hypervisor that replaces frequent traps.
  */
 #ifndef GUESTS_ANNEX_H
 #define GUESTS_ANNEX_H

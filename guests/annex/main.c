@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs of the sequences, on one CPU or on two at the same addresses:
+ * Runs the sequences, on one CPU, or on two CPUs at the same addresses:
  *
- *	rounds=N	of each sequence, undisturbed
- *	shots=N		of each, with the timer's interrupt somewhere in it
- *	used=1		the vectors are in an Image that uses its first 64 KiB, as old kernels do
- *	hole=1		that too, and behind it there is a hole where the init sections were
- *	seed=N		of the sequences and of what the registers hold
+ *	rounds=N	undisturbed runs of each sequence
+ *	shots=N		runs of each with the timer's interrupt somewhere in it
+ *	used=1		the vectors are in an Image that uses its first 64 KiB, as in old kernels
+ *	hole=1		that too, and behind it a hole where the init sections were
+ *	seed=N		of the sequences and of the values in registers
  *
- * One CPU alone writes other sequences to the same places then, and the first ones
- * again. With two the first CPU changes NOPs to branches and back all the time, which
- * is what the architecture allows where another CPU executes.
+ * A single CPU then writes other sequences to the same places, and the first ones again. With two
+ * CPUs the first one changes NOPs to branches and back all the time, which the architecture allows
+ * while another CPU executes them.
  */
 #include "annex.h"
 

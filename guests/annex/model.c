@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the architecture says of a sequence: registers, flags, masks, and the interrupt. */
+/* A model of a sequence by the architecture: registers, flags, masks, and the interrupt. */
 #include "annex.h"
 
 #define NO_PLACE	-1

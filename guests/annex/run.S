@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * annex_run() and the interrupt's vector. Interrupt state: all masked, in and out; the
- * code in between does as it likes. TPIDR_EL1 is the CPU's struct state for ever, and
- * SP_EL0 is scratch. Nothing here uses the stack: what is below SP stays.
+ * annex_run() and the interrupt's vector. Interrupt state: all masked, in and out; the code in
+ * between may change it. TPIDR_EL1 always holds the CPU's struct state, and SP_EL0 is scratch.
+ * Nothing here uses the stack, so memory below SP is unchanged.
  */
 #include "annex.h"
 #include "frame.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sequences: drawn by a seed, so that all kinds stand side by side, and written as code. */
+/* Sequences: drawn from a seed, so that all kinds occur next to each other, and written as code. */
 #include "annex.h"
 
 #define NOP		0xd503201fU

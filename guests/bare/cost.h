@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What one operation costs, by the virtual counter: the best of several rounds,
- * less what the empty loop takes. A tick is 1 / CNTFRQ_EL0 seconds; on a counted
- * board (62.5 MHz, one instruction a nanosecond) it is 16 instructions. The lab's
- * plugin counts the rounds of the operation, then as many of the empty loop.
+ * The cost of one operation by the virtual counter: the best of several rounds, less the cost of an
+ * empty loop. A tick is 1 / CNTFRQ_EL0 seconds; on a counted board (62.5 MHz, one instruction a
+ * nanosecond) it is 16 instructions. The lab's plugin counts the rounds of the operation, then as
+ * many of the empty loop.
  */
 #ifndef GUESTS_COST_H
 #define GUESTS_COST_H

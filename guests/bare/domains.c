@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What takes two domains under Xen: this program is both, dom0 and a domU, which are told
- * apart by `domu=1` on the domU's command line. Both are told where the domU's `mailbox` is,
- * a page of its memory that dom0 maps. With `io=1` each has a CPU of its own and they signal
- * each other by an event channel; otherwise they share a CPU and yield to each other.
+ * Measurements with two domains under Xen. This program is both: dom0, and a domU, which has
+ * `domu=1` on its command line. Both know the address of the domU's `mailbox`, a page of its memory
+ * that dom0 maps. With `io=1` each has its own CPU and they signal each other by an event channel;
+ * otherwise they share a CPU and yield to each other.
  *
- * A switch is from one domain's yield to the other's return from its own. A signal is from
- * before the hypercall that sends it until the other domain, which waits in WFI, is at its
- * vector. The clock is the physical counter, which is the same for all domains.
+ * A switch is from one domain's yield to the return of the other domain's own yield. A signal is
+ * from just before the hypercall that sends it until the other domain, which waits in WFI, is at
+ * its vector. The clock is the physical counter, which is the same for all domains.
  */
 #include "cost.h"
 #include "mark.h"

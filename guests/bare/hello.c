@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Says what machine it finds, with the MMU off: the least that a VMM must give. */
+/* Prints the machine that it finds, with the MMU off: the least that a VMM must provide. */
 #include "guest.h"
 
 void guest_main(void)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of an interrupt from one CPU to another that waits in WFI, and of the
- * answer to the first one, which waits too: a round trip is two interrupts and
- * two wake-ups. And that of an interrupt to a CPU that runs, as literature has it:
- * until it has been taken there. Where there is an ITS, also of an LPI that it sends,
- * as kvm-unit-tests' micro-bench has it. With `running=0` there is only the first.
+ * The cost of an interrupt from one CPU to another that waits in WFI, and of the answer to the
+ * first CPU, which waits too: a round trip is two interrupts and two wake-ups. Also that of an
+ * interrupt to a running CPU, until it is taken there, as in the literature. With an ITS, also of
+ * an LPI that the ITS sends, as in kvm-unit-tests' micro-bench. With `running=0` only the first.
  */
 #include "cost.h"
 #include "its.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a guest pays to complete an interrupt: to acknowledge it, and to end it. The
- * CPU sends it to itself, with interrupts masked, and what sending takes is measured
- * beside and taken off: one that stays pending all the time. `eoi` is the end alone, of
- * no interrupt, as kvm-unit-tests' micro-bench has it.
+ * The cost of completing an interrupt: acknowledge and end. The CPU sends it to itself with
+ * interrupts masked; the cost of sending is measured separately, with one that stays pending, and
+ * subtracted. `eoi` is the end alone, without an interrupt, as in kvm-unit-tests' micro-bench.
  */
 #include "cost.h"
 

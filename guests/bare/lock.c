@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of a ticket lock that all CPUs want all the time, as Linux's spinning locks: the next in
- * turn waits with WFE. Where they share a CPU of the host's, the one whose turn it is has to run.
+ * The cost of a ticket lock, like Linux's spinlocks, for which all CPUs contend all the time: the
+ * next owner waits with WFE. If the CPUs share one CPU of the host, the next owner has to run.
  */
 #include "together.h"
 

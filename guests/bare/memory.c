@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fills all RAM but the image and the device tree with a pattern that names each
- * address, then reads all of it back: a page that is missing, doubled or lost on
- * the way is a failure, and is named.
+ * Fills all RAM except the image and the device tree with a pattern that names each address, then
+ * reads it back. A page that is missing, duplicated or lost is a failure, and is named.
  */
 #include "guest.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of a device register that user space answers for, read and write, and of
- * one that the kernel does: the distributor's GICD_IIDR.
+ * The cost of a device register that user space emulates, read and write, and of one that the
+ * kernel emulates: the distributor's GICD_IIDR.
  */
 #include "cost.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The PMU counts the guest's instructions: those of a loop, at EL1 and at EL0, as
- * PMEVTYPER<n>_EL0 filters them, and none of who runs the guest. A counter that
- * overflows interrupts. Instructions are counted where PMCEID0_EL0 says so (on an
- * emulated machine, where it counts its own), cycles everywhere.
+ * The PMU counts the guest's instructions, and not the hypervisor's: those of a loop, at EL1 and at
+ * EL0, as PMEVTYPER<n>_EL0 filters them. A counter that overflows raises an interrupt. Instructions
+ * are counted where PMCEID0_EL0 has them (on an emulated machine that counts its own), cycles
+ * everywhere.
  */
 #include "guest.h"
 

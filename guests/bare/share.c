@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a guest shares with its host, by KVM's hypercalls. In a protected VM pages are
- * shared and taken back, with every mistake that the calls tell; with a disk it is used
- * on memory that is not shared, then on memory that is. In another VM there is nothing
- * to be shared, and the calls say so. `measure=1` says what the calls cost: of pages that
- * nobody has touched since, and, with a disk, of pages that its host has just written out;
- * a page at a time, and as ranges where the hypervisor takes them (as Android's pKVM does).
+ * Memory that a guest shares with its host, by KVM's hypercalls. In a protected VM pages are shared
+ * and taken back, with every error that the calls report; with a disk, it is used on memory that is
+ * not shared, then on memory that is. In other VMs there is nothing to share, and the calls must
+ * say so. `measure=1` prints the cost of the calls: for pages that nobody has touched since and,
+ * with a disk, for pages that the host has just written out; page by page, and as ranges where the
+ * hypervisor takes them (as Android's pKVM does).
  */
 #include "cost.h"
 #include "guest.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Switches on every CPU, has each of them count under one lock, and switches them
- * off again. The PSCI refusals that the specification demands are asked for too.
+ * Turns on every CPU, makes each of them count under one lock, and turns them off again. Also tests
+ * the errors that the PSCI specification demands.
  */
 #include "guest.h"
 

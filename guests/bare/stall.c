@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two CPUs and a disk that takes its time. While a write is under way, CPU 0 reads the
- * disk's configuration and status, and CPU 1 does what an interrupt handler does: it
- * reads and acknowledges the interrupt status, and notifies. Each time that both have
- * got on CPU 1 says so. A hypervisor in which one of them waits for the disk, or for the
- * other, says nothing until the disk has answered.
+ * Two CPUs and a slow disk. While a write is under way, CPU 0 reads the disk's configuration and
+ * status. CPU 1 acts as an interrupt handler: it reads and acknowledges the interrupt status, and
+ * notifies. Each time that both have made progress, CPU 1 reports it. If a hypervisor makes one of
+ * them wait for the disk, or for the other CPU, there is no report until the disk has answered.
  */
 #include "guest.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtual timer through the GICv3: interrupts arrive, each with its number,
- * none before its time, and WFI wakes for a pending one even while it is masked. And
- * what one costs a guest that runs until it comes, as kvm-unit-tests' micro-bench has
- * it: from its time until it is taken, acknowledged and ended.
+ * The virtual timer through the GICv3: interrupts arrive with the right number, none early, and WFI
+ * wakes for a pending one even while it is masked. Also the cost of one to a running guest, as in
+ * kvm-unit-tests' micro-bench: from its time until it is taken, acknowledged and ended.
  */
 #include "cost.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Uses the last GiB of the address space, where the module has its window: each 2 MiB of it, a
- * part, in turn and in both directions, so that every part is one day the one that is in the way.
- * On one CPU with every register known: instructions of EL1 and EL0 there that access three other
- * parts, faults that are the guest's own, AT, TLBI, cache maintenance, a device. Then on all CPUs
- * at once. t1sz=N is TCR_EL1.T1SZ, rounds=N how often all CPUs go around.
+ * Uses the last GiB of the address space, where the module has its window: each part of 2 MiB in
+ * turn, in both directions, so that every part is in the window's place at some time. First on one
+ * CPU with every register known: instructions of EL1 and EL0 there that access three other parts,
+ * faults that are the guest's own, AT, TLBI, cache maintenance, a device. Then on all CPUs at once.
+ * t1sz=N is TCR_EL1.T1SZ; rounds=N is the number of rounds of all CPUs.
  */
 #include "mmu.h"
 #include "probe.h"

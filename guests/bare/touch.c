@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of memory that is touched for the first time, by all CPUs at once:
- * each writes to every page of a part of its own, `mebibytes` large.
+ * The cost of the first touch of memory by all CPUs at once: each writes to every page of its own
+ * part, `mebibytes` large.
  */
 #include "together.h"
 

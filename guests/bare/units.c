@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What each kind of trap costs that a kernel's work is full of under a hypervisor
- * without EL2: for the lab's model, which adds them up. Run where none of this traps,
- * the same operations say what the guest's own instructions take.
+ * The cost of each kind of trap that a kernel's work causes under a hypervisor without EL2; the
+ * lab's model adds them up. Where none of this traps, the same operations give the cost of the
+ * guest's own instructions.
  *
- * As a kernel has it: code and stack are in the upper half, the lower half has user
- * pages alone, user code runs at EL0 with interrupts on, and exceptions from there
- * come back through vectors.
+ * As in a kernel, code and stack are in the upper half, the lower half has user pages only, user
+ * code runs at EL0 with interrupts on, and its exceptions go through vectors.
  */
 #include "cost.h"
 #include "kernel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Unit tests on the development machine: count what is wrong, say where. */
+/* Unit tests on the development machine: counts failures and prints their places. */
 #ifndef GUESTS_CHECK_H
 #define GUESTS_CHECK_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device-tree reader on QEMU's own trees, and on every truncation and many
- * damaged copies of them. Run with the address sanitizer: a read outside the blob,
- * which lies at the very end of its allocation, ends the test.
+ * The device-tree reader on QEMU's own trees, and on every truncation and many damaged copies of
+ * them. Run with the address sanitizer: the blob is at the very end of its allocation, so a read
+ * beyond it ends the test.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The generator of random sequences: the same seed the same code, always within bounds. */
+/* The generator of random sequences: a seed always gives the same code, within bounds. */
 #include "check.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=dash
 #
-# Runs on a board, as root: makes a Debian disk of an empty one and a tar of unpacked packages.
-# The disks are found by their serial numbers, `target` and `tree`. The packages' own scripts do
-# the installing. The last thing printed is the key that root logs in with.
+# Runs on a board, as root: makes a Debian disk from an empty one and a tar of unpacked packages.
+# It finds the disks by their serial numbers, `target` and `tree`. The packages' own scripts do the
+# installation. It prints the key for root's login last.
 
 set -e
 umask 022

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is between a kernel's Image header and its code is nobody's, so a hypervisor may
- * come to use it where the kernel's own instructions are frequent. These cases make them
- * frequent, and then look there, write there, jump there, and take it away.
+ * Nobody uses the space between a kernel's Image header and its code, so a hypervisor may use it if
+ * certain instructions of the kernel are frequent. These cases make them frequent, and then read
+ * that space, write to it, jump there, and unmap it.
  */
 #include "hostile.h"
 #include "kernel.h"

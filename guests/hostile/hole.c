@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where Linux has given its init sections back its image has a hole, which a hypervisor
- * may come to use as annex.c's cases say of another place. Here they look, write and
- * jump into the hole, and all around it.
+ * Where Linux has freed its init sections, its image has a hole, which a hypervisor may use like
+ * the space of annex.c. These cases read, write and jump into the hole and around it.
  */
 #include "hole.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A kernel with a hole in its image, and what its cases share: hole.c has those that
- * look, write and jump there, hole_tables.c those that change its tables.
+ * A kernel with a hole in its image, and code that its cases share. The cases of hole.c read, write
+ * and jump there; those of hole_tables.c change its tables.
  *
- * A hypervisor may show a CPU its own registers in the first page of a unit of the
- * hole, where the guest has nothing, and have code in the other pages of the unit.
+ * A hypervisor may map a CPU's own registers in the first page of a unit of the hole, where the
+ * guest has nothing, and code in the other pages of the unit.
  */
 #ifndef GUESTS_HOLE_H
 #define GUESTS_HOLE_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A guest that changes its tables in and around the hole of its image: what it maps
- * there is its own, what it does not map is nothing, and its frequent instructions do
- * what they should all the time.
+ * A guest that changes its tables in and around the hole of its image. Pages that it maps there
+ * must be its own, pages that it does not map must not exist, and its frequent instructions must
+ * always work.
  */
 #include "hole.h"
 

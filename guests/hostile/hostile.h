@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Cases of a hostile guest. One that comes back has checked what it got; one that
- * does not hangs or is ended by the hypervisor, and says so before.
+ * Cases of a hostile guest. A case that returns has checked its results. One that does not return
+ * hangs or is ended by the hypervisor, and announces that first.
  */
 #ifndef GUESTS_HOSTILE_H
 #define GUESTS_HOSTILE_H

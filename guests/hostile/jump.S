@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Jumps to where somebody else's code may be, which goes on anywhere. */
+/* Jumps to places where foreign code may be; that code may continue anywhere. */
 #include "frame.h"
 #include "hole.h"
 

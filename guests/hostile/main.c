@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A guest that does what no guest should: case=NAME says what. With a case that
- * comes back the last line is the usual count of failures.
+ * A guest that does forbidden things: case=NAME selects one. If the case returns, the last line is
+ * the usual count of failures.
  */
 #include "hostile.h"
 #include "mmu.h"

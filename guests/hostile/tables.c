@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Page tables where none can be, in circles, and changed under the walker by another CPU. */
+/* Page tables where there is no memory, in circles, and changed by another CPU during a walk. */
 #include "hostile.h"
 #include "mmu.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The places that probed code runs at and works on: fixed virtual addresses in both
- * halves, whatever RAM the image stands in, so that registers come out the same on
- * every machine. 39-bit addresses in each half, 4 KiB pages.
+ * The places that probed code runs at and works on: fixed virtual addresses in both halves,
+ * wherever the image is in RAM, so that registers have the same values on every machine. 39-bit
+ * addresses in each half, 4 KiB pages.
  *
- * Each page exists once in RAM; what the same letter names in the two halves is the
- * same memory (CODE is CODE, DATA is DATA), with the permissions given here.
+ * Each page exists once in RAM. Pages with the same name in the two halves are the same memory
+ * (CODE is CODE, DATA is DATA), with the permissions given here.
  */
 #ifndef GUESTS_ARENA_H
 #define GUESTS_ARENA_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The serial port. Under a hypervisor each access is an exit, so the transmit
- * state is asked for once a FIFO load and not once a character.
+ * The serial port. Under a hypervisor each access is an exit, so the transmit state is read once
+ * per FIFO load, not once per character.
  */
 #include "format.h"
 #include "guest.h"

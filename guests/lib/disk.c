@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A virtio-mmio block device, version 2, one request at a time, polled. Text is
- * gathered in a buffer and written a buffer at a time: one notification each.
+ * A virtio-mmio block device, version 2, one request at a time, polled. Text is collected in a
+ * buffer and written a buffer at a time: one notification each.
  */
 #include "guest.h"
 

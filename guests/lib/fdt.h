@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A reader for flattened device trees, as the boot protocol hands one over in x0.
- * It never writes, never allocates, and believes no offset or length in the blob
- * that it has not checked: a damaged tree is an error, not a fault. Free of the
- * machine, so that it is tested on the development machine.
+ * A reader for flattened device trees, which the boot protocol passes in x0. It never writes, never
+ * allocates, and checks every offset and length in the blob: a damaged tree is an error, not a
+ * fault. It does not depend on the machine, so it is tested on the development machine.
  */
 #ifndef GUESTS_FDT_H
 #define GUESTS_FDT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A printf of a page: %s %c %d %u %x with 'l' for 64 bits, '0' and a width.
- * Free of the machine, so that it is tested on the development machine.
+ * A small printf: %s %c %d %u %x with 'l' for 64 bits, '0' and a width. It does not depend on the
+ * machine, so it is tested on the development machine.
  */
 #ifndef GUESTS_FORMAT_H
 #define GUESTS_FORMAT_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a bare-metal guest program is given.
+ * The interface for bare-metal guest programs.
  *
- * A program defines guest_main(). It starts on the boot CPU at EL1 with the MMU
- * and caches off, interrupts masked, and a console. When it returns, the number
- * of failures is reported and the machine is switched off through PSCI.
+ * A program defines guest_main(). It starts on the boot CPU at EL1 with the MMU and caches off,
+ * interrupts masked, and a console. When it returns, the number of failures is reported and the
+ * machine is powered off through PSCI.
  *
  * Results are lines on the serial port:
  *	result NAME VALUE UNIT
- * The last one is always "result PROGRAM.failures N count"; a run without it
- * has died on the way, whatever else it printed.
+ * The last one is always "result PROGRAM.failures N count". A run without it has died, whatever
+ * else it printed.
  */
 #ifndef GUESTS_GUEST_H
 #define GUESTS_GUEST_H

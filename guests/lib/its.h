@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* its.c: an interrupt controller's ITS, for programs that it is linked to (Makefile). */
+/* its.c: a GIC's ITS, for the programs that link it (Makefile). */
 #ifndef GUESTS_ITS_H
 #define GUESTS_ITS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a kernel's Image has in front of its code: the header, and 64 KiB in all that
- * nothing uses; from the second page on there is what linkers fill gaps of code with.
- * Then the vectors, by which the Image is found.
+ * The part of a kernel's Image before its code: the header, and 64 KiB in all that nothing uses.
+ * From the second page on it is filled like linkers fill gaps in code. Then come the vectors, which
+ * lead a hypervisor to the Image.
  */
 #include "kernel.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The upper half: 39 bits, the image at KERNEL_BASE by pages, and what programs add. */
+/*
+ * The upper half: 39 bits, the image at KERNEL_BASE by pages, and the mappings that programs add.
+ */
 #include "kernel.h"
 
 #define PAGE 4096UL

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A program that runs as Linux does: in the upper half, where its image is mapped,
- * with its vectors behind an Image header and 64 KiB that nothing uses. Addresses
- * that it takes are those of the half it runs in; those in static data are the
- * identity map's, which stays.
+ * A program that runs as Linux does: in the upper half, where its image is mapped, with its vectors
+ * behind an Image header and 64 KiB that nothing uses. Addresses taken in its code are those of the
+ * half it runs in; addresses in static data are those of the identity map, which remains.
  */
 #ifndef GUESTS_KERNEL_H
 #define GUESTS_KERNEL_H

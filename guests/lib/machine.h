@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the device tree says about the machine: guests hold no address of their
- * own, so that they run on armvisor, on QEMU's virt machine and on what comes next.
+ * The machine by its device tree: guests have no addresses of their own, so they run on armvisor,
+ * on QEMU's virt machine and on others.
  */
 #ifndef GUESTS_MACHINE_H
 #define GUESTS_MACHINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Marks for the lab's plugin (lab/plugins/count.c), which counts between them. They
- * are hints that do nothing anywhere else.
+ * Marks for the lab's plugin (lab/plugins/count.c), which counts between them. They are hints that
+ * do nothing elsewhere.
  */
 #ifndef GUESTS_MARK_H
 #define GUESTS_MARK_H

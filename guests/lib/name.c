@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Compiled once a program: the name that its results carry. */
+/* Compiled once per program: the name in its results. */
 #include "guest.h"
 
 const char guest_name[] = GUEST_NAME;

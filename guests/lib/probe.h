@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Runs a piece of code at EL1 or EL0 with every register given, until the first
- * exception, and gives back every register as the exception found it.
+ * Runs a piece of code at EL1 or EL0 with given values in every register, until the first
+ * exception, and returns every register as the exception found it.
  *
- * Rules: the code may do anything that leaves the identity map of the image
- * usable at EL1 (the vectors run there before anything is put back). It must not
- * count on TPIDRRO_EL0 across an exception: the vectors have no other scratch.
- * One CPU only.
+ * Rules: the code may do anything that leaves the identity map of the image usable at EL1 (the
+ * vectors run there before anything is restored). It must not rely on TPIDRRO_EL0 across an
+ * exception: the vectors have no other scratch. One CPU only.
  */
 #ifndef GUESTS_PROBE_H
 #define GUESTS_PROBE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The arm64 boot protocol (Image header, device tree in x0) and the way to C.
- * The image runs wherever it was put: it is linked at 0 and relocates itself.
- * Nothing before guest_start() may use an absolute address.
+ * The arm64 boot protocol (Image header, device tree in x0) and the call of C code. The image runs
+ * wherever it was loaded: it is linked at 0 and relocates itself. Nothing before guest_start() may
+ * use an absolute address.
  */
 
 	.section .head, "ax"

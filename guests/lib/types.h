@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The fixed-width names every guest uses; nothing else belongs here. */
+/* The fixed-width type names of all guests, and nothing else. */
 #ifndef GUESTS_TYPES_H
 #define GUESTS_TYPES_H
 

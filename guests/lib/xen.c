@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Hypercalls of Xen's on arm64: the number is in x16, what they take from x0 on. */
+/* Xen's hypercalls on arm64: the number is in x16, arguments are from x0 on. */
 #include "guest.h"
 
 #define CONSOLE_WRITE 0

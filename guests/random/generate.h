@@ -2,14 +2,15 @@
 /*
  * Random sequences of privileged instructions and memory-management operations.
  *
- * A seed gives one sequence, always the same. What it does is determined by the
- * architecture alone: nothing in it depends on time, on where the image stands, on a
- * feature that Armv8.0 leaves open, or on an entry that a TLB may or may not hold.
+ * A seed always gives the same sequence. The architecture alone determines its effects: they do not
+ * depend on time, on the address of the image, on a feature that is optional in Armv8.0, or on an
+ * entry that a TLB may or may not hold.
  *
- * Registers: x0 to x15 are data, x16 to x18 scratch, x20 an address, x30 a link.
- * Given by the runner and never changed: x22 the interrupt distributor, x23 the clock, both
- * devices; x24, x25 the two vector tables, x26 the data page's entry without attributes, x28 and x29 where the entries of K_CHANGE and
- * U_CHANGE are. Free of the machine, so that it is tested on the development machine.
+ * Registers: x0 to x15 are data, x16 to x18 scratch, x20 an address, x30 a link. Given by the
+ * runner and never changed: x22 the interrupt distributor, x23 the clock, both devices; x24, x25
+ * the two vector tables; x26 the data page's entry without attributes; x28 and x29 the addresses of
+ * the entries of K_CHANGE and U_CHANGE. The code does not depend on the machine, so it is tested on
+ * the development machine.
  */
 #ifndef GUESTS_RANDOM_GENERATE_H
 #define GUESTS_RANDOM_GENERATE_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs random sequences: count=N of them (1,000) from seed=N (1) on. Each gives a hash of
- * all its exceptions and of its final state: registers, system registers, memory. Two
- * machines that follow the architecture give the same hashes.
+ * Runs random sequences: count=N of them (1,000) from seed=N (1) on. Each gives a hash of all its
+ * exceptions and of its final state: registers, system registers, memory. Two machines that follow
+ * the architecture give the same hashes.
  *
- * With a disk every sequence's hash is written to it, "random SEED HASH EVENTS". With
- * trace=1 the code, each exception and the final state are told too.
+ * With a disk every sequence's hash is written to it, "random SEED HASH EVENTS". With trace=1 the
+ * code, each exception and the final state are printed too.
  */
 #include "arena.h"
 #include "format.h"

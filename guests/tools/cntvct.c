@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints the virtual counter: how long this machine has run, at this very moment.
+ * Prints the virtual counter: the current time since the machine's start.
  *
- * With -k it goes to the kernel's log too, at a level that every console shows. The
- * kernel's clock is the same counter from another start, so that what this line and
- * a later one of the kernel's own say of time tells the counter at the later one.
+ * With -k it goes to the kernel's log too, at a level that every console shows. The kernel's clock
+ * is the same counter with another start, so the time stamps of this line and of a later line of
+ * the kernel give the counter at the later one.
  */
 #include <fcntl.h>
 #include <inttypes.h>

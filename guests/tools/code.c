@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kernel code that is read, and code that is made while the kernel runs.
+ * Kernel code that is read, and code that is generated while the kernel runs.
  *
- *	code text	a checksum of the kernel's text, read at its own address; how many
- *			accesses to SP_EL0 stand in it, and to what no register is
- *	code filters N	make a packet filter, which the kernel compiles, N times, each another
- *			one; each must let through what it says and nothing else
+ *	code text	prints a checksum of the kernel's text, read at its own address; the
+ *			number of accesses to SP_EL0 in it, and of those to no register
+ *	code filters N	makes N different packet filters, which the kernel compiles; each must
+ *			pass exactly the packets that it describes
  *
  * Results are lines "result NAME VALUE UNIT".
  */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs a command and prints the ticks that it took, from before it is started to
- * after it has gone; exits as the command did. The figures go to file descriptor
- * 2 with -e, so that they do not mix with what the command prints. With -m the run is
- * marked for the lab's plugin.
+ * Runs a command and prints the ticks that it took, from before its start to after its end; exits
+ * with its status. With -e the figures go to file descriptor 2, so that they do not mix with the
+ * command's output. With -m the run is marked for the lab's plugin.
  */
 #include <inttypes.h>
 #include <spawn.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a device's signals take, as with vhost: out, from a guest's store to a register
- * that an eventfd is for, until a thread that waits for it on another CPU runs; in, from
- * that thread's write to an eventfd that an interrupt follows, until the guest, which
- * waits in WFI, is at its vector. The clock is the counter, which both sides read. On a
- * counted board, whose CPUs take turns, that is the work of all of them.
+ * The cost of a device's signals, as with vhost. Out: from a guest's store to a register with an
+ * eventfd until a thread that waits for the eventfd on another CPU runs. In: from that thread's
+ * write to an eventfd with an interrupt until the guest, which waits in WFI, is at its vector. The
+ * clock is the counter, which both sides read. On a counted board, whose CPUs take turns, that is
+ * the work of all of them.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

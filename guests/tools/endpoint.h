@@ -2,10 +2,10 @@
 /*
  * Byte streams by name:
  *	tcp:ADDRESS:PORT	IPv4; listening, the address to listen on
- *	vsock:CID:PORT		listening, the CID is not looked at
+ *	vsock:CID:PORT		listening, the CID is ignored
  *	unix:PATH		a Unix stream socket
- *	vsock-uds:PATH:PORT	connecting only: PORT of a VM whose vsock device stands
- *				behind the Unix socket PATH (CONNECT PORT, OK …)
+ *	vsock-uds:PATH:PORT	connecting only: PORT of a VM whose vsock device is behind the
+ *				Unix socket PATH (CONNECT PORT, OK …)
  */
 #ifndef GUESTS_TOOLS_ENDPOINT_H
 #define GUESTS_TOOLS_ENDPOINT_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes that fork at the same time, one on each CPU: what a fork, the child's
- * end and the wait for it take, by the virtual counter. On a counted board that is
- * the instructions of all CPUs together, divided by the forks of all.
+ * Processes that fork at the same time, one on each CPU: the cost of a fork, the child's end and
+ * the wait for it, by the virtual counter. On a counted board that is the instructions of all CPUs
+ * together, divided by the forks of all.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

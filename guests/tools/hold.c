@@ -2,9 +2,9 @@
 /*
  * hold FOLDER COMMAND...: runs a command whose fdatasync() does not end.
  *
- * A thread of it that calls fdatasync() waits in the kernel, as for a disk that hangs.
- * FOLDER/held is made when one waits. Once FOLDER/go is there each goes on, and makes
- * the call. The command's status is this program's.
+ * A thread that calls fdatasync() waits in the kernel, as for a disk that hangs. FOLDER/held is
+ * created when one waits. Once FOLDER/go exists, each thread continues and makes the call. This
+ * program exits with the command's status.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a request and a byte of a disk and of a network take, by the counter: a line for each of
- * ROUNDS, once all has been done before. The disk is read and written past the page cache, in
- * requests of two sizes, and loses what it held; over the network goes a stream each way, and
- * single bytes there and back.
+ * The cost of a request and of a byte of a disk and of a network, by the counter: one line for each
+ * of ROUNDS, after everything has been done once. The disk is read and written with O_DIRECT, in
+ * requests of two sizes, and loses its contents. Over the network goes a stream in each direction,
+ * and single bytes back and forth.
  */
 #define _GNU_SOURCE
 #include "io.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The parts of `io`: io.c the program and the disk, io_net.c the network. */
+/* The parts of `io`: io.c has the program and the disk, io_net.c the network. */
 #ifndef GUESTS_TOOLS_IO_H
 #define GUESTS_TOOLS_IO_H
 

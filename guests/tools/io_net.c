@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The network's part of `io`. Whoever connected asks for one thing after the other: to take
- * so many bytes and say when it has them, to send so many, or to send each byte back.
+ * The network's part of `io`. A client makes one request after the other: receive this many bytes
+ * and confirm, send this many bytes, or echo each byte.
  */
 #include "io.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Of KVM's ABI, what headers older than the host may lack. */
+/* Parts of KVM's ABI that older headers may lack. */
 #ifndef GUESTS_TOOLS_KVM_NEW_H
 #define GUESTS_TOOLS_KVM_NEW_H
 

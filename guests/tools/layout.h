@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One layout of a program's address space. Where its stack and mappings lie decides
- * how many page tables a fork copies, 4 % of a fork natively and more under a
- * hypervisor with shadow page tables. A program whose forks are counted begins again
- * without randomization, so that systems are compared by the same work.
+ * One layout of a program's address space. The places of its stack and mappings determine how many
+ * page tables a fork copies: 4 % of a fork natively, more under a hypervisor with shadow page
+ * tables. A program whose forks are counted executes itself again without randomization, so that
+ * systems are compared on the same work.
  */
 #ifndef GUESTS_TOOLS_LAYOUT_H
 #define GUESTS_TOOLS_LAYOUT_H

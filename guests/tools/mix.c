@@ -4,10 +4,9 @@
  *
  *	mix DEVICE SECONDS SEED [THREADS]
  *
- * A thread has a part of the device to itself, whose content is lost, and knows how
- * often it wrote each sector; that and the sector's number are what the sector must
- * hold. Every other thread goes past the page cache. Requests are of one sector to
- * 256 KiB, in up to eight pieces that begin anywhere in memory.
+ * A thread has its own part of the device, whose contents are lost, and knows how often it wrote
+ * each sector. A sector must hold that number and its own. Every other thread uses O_DIRECT.
+ * Requests are of one sector to 256 KiB, in up to eight pieces that begin anywhere in memory.
  *
  * Results are lines "result NAME VALUE UNIT".
  */

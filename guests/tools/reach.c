@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How far TLBs reach: memory read in a known way, between marks for the lab's plugin
- * (lab/plugins/count.c), which do nothing anywhere else.
+ * The reach of TLBs: memory read in a known way, between marks for the lab's plugin
+ * (lab/plugins/count.c), which do nothing elsewhere.
  *
- * A row is PATTERN-MEBIBYTES-PAGES. Patterns: `random` words of the memory are read;
- * `stride` reads a word of each 4 KiB in turn; `fresh` maps memory, writes to each
- * 4 KiB of it and unmaps it, again and again, with small pages only. Pages: `small`,
- * or `huge` where the kernel has 2 MiB pages for programs; how much it gave is printed.
+ * A row is PATTERN-MEBIBYTES-PAGES. Patterns: `random` reads random words of the memory; `stride`
+ * reads a word of each 4 KiB in turn; `fresh` maps memory, writes to each 4 KiB of it and unmaps
+ * it, again and again, with small pages only. Pages: `small`, or `huge` where the kernel has 2 MiB
+ * pages for programs; it prints how many it got.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What several CPUs do to each other's translations, all at once:
+ * Several CPUs change each other's translations at the same time:
  *
  *	storm [REPLACEMENTS [READERS]]
  *
- * A mapper replaces the pages of a window one after the other, each time by one that
- * holds a larger number, and says so once the old page is gone: by mremap(), by a
- * mapping of nothing in between, by mprotect() that takes the right to write away. Readers,
- * which move from CPU to CPU, read and write these pages all the time. Who still sees
- * a page that is gone, or writes to one after the right was taken away, has an old
- * entry in its CPU's TLB. Signals interrupt all of them, and a process forks, so that
- * pages are shared and copied meanwhile.
+ * A mapper replaces the pages of a window one after the other, each time by a page that holds a
+ * larger number, and announces it once the old page is gone: by mremap(), by unmapping in between,
+ * or by mprotect() without write permission. Readers, which move from CPU to CPU, read and write
+ * these pages all the time. If a reader still sees an old page, or writes after the permission was
+ * removed, its CPU's TLB has an old entry. Signals interrupt all of them, and a process forks, so
+ * that pages are shared and copied meanwhile.
  *
  * Results are lines "result NAME VALUE UNIT".
  */

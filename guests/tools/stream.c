@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moves bytes over a stream and checks them: over TCP, vsock, or the Unix socket
- * that a vsock device has on its host's side. Each side works out a checksum of
- * what passed; whoever runs both compares.
+ * Moves bytes over a stream and checks them: over TCP, vsock, or the Unix socket that a vsock
+ * device has on its host's side. Each side computes a checksum of the data; the caller of both
+ * compares.
  */
 #include <errno.h>
 #include <inttypes.h>

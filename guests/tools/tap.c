@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes a TAP interface that stays, gives it an IPv4 address and brings it up:
- * what a board's host needs before a VM can have a network.
+ * Creates a persistent TAP interface, gives it an IPv4 address and brings it up: a board's host
+ * needs it before a VM can have a network.
  */
 #include <arpa/inet.h>
 #include <errno.h>

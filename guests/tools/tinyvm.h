@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A VM of one vCPU for programs that measure what takes more than one guest and its
- * VMM: with a few instructions for a guest, and this program for a VMM. What fails is
- * said, and the program ends: no figure is better than a wrong one.
+ * A VM of one vCPU for measurements that involve more than one guest and its VMM: a few
+ * instructions as the guest, and this program as the VMM. On a failure it prints the cause and
+ * exits: no figure is better than a wrong one.
  *
- * The guest starts at TINYVM_RAM, where its code is, with its MMU off. TINYVM_TABLE is
- * a page of translation tables for TCR_EL1 = TINYVM_TCR and MAIR_EL1 = TINYVM_MAIR:
- * the first GiB is device memory, the second, which has its memory, normal.
- * TINYVM_SHARED is a page that both sides may use.
+ * The guest starts at TINYVM_RAM, where its code is, with its MMU off. TINYVM_TABLE is a page of
+ * translation tables for TCR_EL1 = TINYVM_TCR and MAIR_EL1 = TINYVM_MAIR: the first GiB is device
+ * memory; the second, which has the guest's memory, is normal. TINYVM_SHARED is a page that both
+ * sides may use.
  */
 #ifndef GUESTS_TOOLS_TINYVM_H
 #define GUESTS_TOOLS_TINYVM_H

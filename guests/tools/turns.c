@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a switch from a VM to another on the same CPU takes. Each guest does nothing but
- * leave to its VMM, a thread of this program, which lets the other thread run; these two
- * are the CPU's only ones, first come, first served, so each turn of one is followed by
- * one of the other. A switch is a guest's exit to its VMM, the host's change of thread,
- * and the other VMM's entry into the other guest.
+ * The cost of a switch from one VM to another on the same CPU. Each guest does nothing but exit to
+ * its VMM, a thread of this program, which yields to the other thread. These two are the CPU's only
+ * threads, first come, first served, so they alternate. A switch is a guest's exit to its VMM, the
+ * host's switch of threads, and the other VMM's entry into the other guest.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

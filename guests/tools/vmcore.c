@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Marks in memory, and a crashed kernel's memory looked through for them.
+ * Marks in memory, and a search for them in a crashed kernel's memory.
  *
- *	vmcore write FILE MARK	fill a file (of a tmpfs: pages of memory) with them
- *	vmcore check FILE MARK	look for each in FILE, an ELF core as /proc/vmcore is
+ *	vmcore write FILE MARK	fills a file (of a tmpfs: pages of memory) with them
+ *	vmcore check FILE MARK	looks for each in FILE, an ELF core like /proc/vmcore
  *
- * MARK is a number of 16 hexadecimal digits, from which the pages are made: no page of
- * them is anywhere but where `write` put it.
+ * MARK is a number of 16 hexadecimal digits, from which the pages are made: each page exists only
+ * where `write` put it.
  */
 #include <elf.h>
 #include <errno.h>

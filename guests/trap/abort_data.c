@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Data aborts: each kind of access to each kind of place. Registers that the access
- * would have written, its base among them, must be as they were.
+ * Data aborts: each kind of access to each kind of place. Registers that the access would have
+ * written, including its base, must be unchanged.
  */
 #include "trap.h"
 #include "mmu.h"

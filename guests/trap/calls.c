@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Calls, breakpoints and what is no instruction at all. */
+/* Calls, breakpoints and undefined instructions. */
 #include "trap.h"
 
 TRAP("call.svc.0", ALL, "svc #0");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Translation control: MMU off and on, WXN, EPD, T1SZ, TBI, tables that change under
- * the code, and a second set of vectors. All of it leaves the image's identity map.
+ * Translation control: MMU off and on, WXN, EPD, T1SZ, TBI, tables that change under the code, and
+ * a second set of vectors. The image's identity map remains in all cases.
  */
 #include "trap.h"
 #include "mmu.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* FP and SIMD: trapped as CPACR_EL1 says, and their state where they are not. */
+/* FP and SIMD: traps as CPACR_EL1 says, and the FP state where they do not trap. */
 #include "trap.h"
 
 SETUP fp_el1(struct probe_state *state)

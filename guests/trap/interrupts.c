@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts taken at EL1 and EL0, by vector and number. When one arrives depends on
- * the machine, so the code waits on one instruction: where it is taken does not.
+ * Interrupts taken at EL1 and EL0, by vector and number. The time of an interrupt depends on the
+ * machine, so the code waits on one instruction: the place where it is taken does not.
  */
 #include "trap.h"
 

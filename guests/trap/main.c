@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs all groups, or with `sweep=1` only the sweep over all registers; says how many
- * lines there were, and a hash over all of them.
+ * Runs all groups, or with `sweep=1` only the sweep over all registers; prints the number of lines,
+ * and a hash over all of them.
  */
 #include "trap.h"
 

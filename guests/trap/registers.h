@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One row a system register: what EL1 may do with it, and which bits are defined. */
+/* One row per system register: EL1's permitted accesses, and the defined bits. */
 #ifndef GUESTS_TRAP_REGISTERS_H
 #define GUESTS_TRAP_REGISTERS_H
 

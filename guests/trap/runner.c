@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Runs the table that the groups have laid out, each test in each of its modes. */
+/* Runs the table that the groups have filled, each test in each of its modes. */
 #include "trap.h"
 
 #define MAX_EVENTS 8

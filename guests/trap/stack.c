@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The alignment of stack and program counter, which is checked when they are used. */
+/* Alignment of stack pointer and PC, which is checked when they are used. */
 #include "trap.h"
 #include "mmu.h"
 

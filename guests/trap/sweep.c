@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every encoding of the system register space, read at EL1 and at EL0, and at EL1
- * written with zero where reading it is undefined. Only what is not undefined is
- * printed. What an encoding stands for may hang on a feature that one machine has
- * and the other has not: such lines carry the feature's name.
+ * Every encoding of the system register space, read at EL1 and at EL0, and, if reading it at EL1 is
+ * undefined, written there with zero. Only encodings that are not undefined are printed. Some
+ * encodings depend on a feature that only one of two machines may have: such lines carry the
+ * feature's name.
  */
 #include "trap.h"
 #include "registers.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every TLB invalidation executes at EL1 and is refused at EL0; and each kind makes a
- * changed entry take effect. The entry of the CHANGE pages is rewritten through its
- * address in the identity map, which setup() puts into x10 and x11.
+ * Every TLB invalidation executes at EL1 and is refused at EL0, and each kind makes a changed entry
+ * take effect. The entry of the CHANGE pages is rewritten through its address in the identity map,
+ * which setup() puts into x10 and x11.
  */
 #include "trap.h"
 #include "mmu.h"

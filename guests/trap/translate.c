@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* AT: what a walk answers, for each place and each kind of access. */
+/* AT: the result of a walk, for each place and each kind of access. */
 #include "trap.h"
 
 #define AT_ROW(place, address, op) \

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The trap tests: what happens on each sensitive instruction and exception, in a text
- * that must come out the same on KVM and on any other hypervisor of the same machine.
+ * The trap tests: the effect of each sensitive instruction and exception, as a text that must be
+ * the same on KVM and on any other hypervisor of the same machine.
  *
  * A test is a few instructions at K_CODE (EL1) or U_CODE (EL0), run with known registers
  * until they reach their end or take an exception. It prints one line:
  *
  *	trap NAME MODE: EVENT; EVENT; … x0=… sp=…
  *
- * An event is an exception, with the vector it came through, ESR, the offset of ELR
- * into the code, SPSR, and FAR where the architecture defines it; or "end", with PSTATE.
- * Then come the registers that differ from what the code was given. Nothing printed
- * depends on where in RAM the image stands, on time, or on chance.
+ * An event is an exception, with the vector it came through, ESR, the offset of ELR into the code,
+ * SPSR, and FAR where the architecture defines it; or "end", with PSTATE. Then come the registers
+ * that differ from their initial values. The output does not depend on the image's address in RAM,
+ * on time, or on chance.
  *
- * A test that a feature decides carries the feature and its level: "trap NAME?pan=1".
- * Two runs are compared by name: lines with the same name must be the same; a name with
- * a feature may be in one of them only, another name must be in both.
+ * A test whose result depends on a feature carries the feature and its level: "trap NAME?pan=1".
+ * Two runs are compared by name: lines with the same name must be the same; a name with a feature
+ * may be in one of them only, another name must be in both.
  */
 #ifndef GUESTS_TRAP_H
 #define GUESTS_TRAP_H

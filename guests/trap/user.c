@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What EL0 may do, as SCTLR_EL1, CNTKCTL_EL1 and CPACR_EL1 allow it or not. */
+/* EL0's permitted accesses, as SCTLR_EL1, CNTKCTL_EL1 and CPACR_EL1 allow or deny them. */
 #include "trap.h"
 #include "mmu.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Context switches as LMBench's lat_ctx has them: processes in a ring pass a token by
- * pipes, and each reads memory of its own, a line of a cache at a time, before it passes
- * the token on. An operation is one passing: a write, a switch, a read, the memory.
+ * Context switches as in LMBench's lat_ctx: processes in a ring pass a token by pipes. Each reads
+ * its own memory, one cache line at a time, before it passes the token on. An operation is one
+ * pass: a write, a switch, a read, the memory.
  */
 #include "lat.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Latencies of what programs ask of a kernel. A row is a name and a function that
- * does the operation `loops` times; rows are measured best of ROUNDS and printed
- * together at the end, when nothing is timed any more.
+ * Latencies of a kernel's services. A row is a name and a function that does the operation `loops`
+ * times. Rows are measured best of ROUNDS and printed together at the end, when nothing is timed
+ * any more.
  */
 #ifndef GUESTS_TOOLS_LAT_H
 #define GUESTS_TOOLS_LAT_H

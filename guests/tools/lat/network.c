@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two processes talking by the network's protocols, on the machine itself. */
+/* Two processes that talk by network protocols on the machine itself. */
 #include "lat.h"
 
 #include <arpa/inet.h>

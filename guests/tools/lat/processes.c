@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two processes talking, and processes coming and going. */
+/* Two processes that talk, and processes that start and exit. */
 #include "lat.h"
 
 #include <signal.h>

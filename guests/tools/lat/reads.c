@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that is there: reading, writing and copying a MiB, and loads of which each needs
- * the one before. A counted board knows no caches: of a machine's bandwidth this says
- * nothing, but what a VM's memory costs more than a machine's own.
+ * Memory that is present: reading, writing and copying a MiB, and dependent loads. A counted board
+ * has no caches: this does not measure a machine's bandwidth, only the extra cost of a VM's memory.
  */
 #include "lat.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a guest's hypercalls for its memory answer. A line has the answer of each call of
- * the row: x0 in decimal, or `esr` with the syndrome of the exception that the call took
- * instead; words say what an access saw.
+ * The answers of a guest's hypercalls for its memory. A line has the answer of each call of the
+ * row: x0 in decimal, or `esr` with the syndrome of the exception that the call took instead; words
+ * describe the result of an access.
  */
 #include "private.h"
 

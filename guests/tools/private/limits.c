@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What KVM lets a VMM do with a VM, before its guest has run and after. A line has the
- * errno of each attempt, 0 where it was taken; a row that says more says so.
+ * Calls that KVM permits a VMM on a VM, before its guest has run and after. A line has the errno of
+ * each attempt, 0 if it was accepted; a row that prints more says so.
  */
 #define _GNU_SOURCE
 #include "private.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Is all measured that a VMM can choose before a guest first runs, and the guest then finds?
- * One VM after the other, each with another choice: no two may have the same measurement.
+ * Does the measurement cover everything that a VMM can choose before the first run and the guest
+ * can then see? VMs in turn, each with another choice: no two may have the same measurement.
  */
 #include "private.h"
 

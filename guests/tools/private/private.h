@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a VMM can do to a VM, by trying: `private GROUP [plain | gmem]`, as root on a host
- * whose KVM makes protected VMs. A group's rows are tried one after the other, each on a VM
- * of its own: protected, plain, or protected on memory of a guest_memfd; and each is a line:
+ * Attempts of a VMM on a VM: `private GROUP [plain | gmem]`, as root on a host whose KVM makes
+ * protected VMs. The rows of a group are tried in turn, each on its own VM (protected, plain, or
+ * protected on memory of a guest_memfd), and each prints a line:
  *
  *     private GROUP ROW ANSWER…
  *
- * Whether an answer is good is for the reader to know.
+ * The reader decides whether an answer is good.
  */
 #ifndef GUESTS_TOOLS_PRIVATE_H
 #define GUESTS_TOOLS_PRIVATE_H

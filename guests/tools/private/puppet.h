@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A VM of one vCPU or two whose guest does what it is told, for programs that look at what a
- * VMM can do to a guest, above all to a protected one.
+ * A VM of one vCPU or two whose guest follows orders, for programs that test a VMM's influence on a
+ * guest, above all on a protected one.
  *
- * The guest runs with its MMU off and takes each order, and gives its answer, by device
- * accesses, so nothing that is said goes through its memory. Its memory is one slot at
- * PUPPET_RAM; its code is in the first page, which the guest keeps for itself.
+ * The guest runs with its MMU off. It receives each order and returns its answer by device
+ * accesses, so neither goes through its memory. Its memory is one slot at PUPPET_RAM; its code is
+ * in the first page, which the guest keeps for itself.
  */
 #ifndef GUESTS_TOOLS_PUPPET_H
 #define GUESTS_TOOLS_PUPPET_H

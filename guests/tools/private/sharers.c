@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A guest that shares and takes back hostilely: what is not its own, what is so already, what
- * its host uses at that moment, and without end. A line has x0 of each call, or how many calls
- * of a series were refused; words say what else was seen.
+ * A guest that shares and takes back in hostile ways: pages that are not its own, pages that are in
+ * that state already, pages that its host uses at that moment, and without end. A line has x0 of
+ * each call, or the number of refused calls of a series; words describe anything else.
  */
 #define _GNU_SOURCE
 #include "private.h"

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who looks at a guest's pages all the time, while the guest shares them and takes them back:
- * threads of the VMM's and other processes, each in a way of its own, and who moves, locks, ages
- * or protects the mapping meanwhile. A shared page holds a public word, a private one a secret.
+ * Attackers read a guest's pages all the time, while the guest shares pages and takes them back:
+ * threads of the VMM and other processes, each in its own way; others move, lock, age or protect
+ * the mapping meanwhile. A shared page holds a public word, a private one a secret.
  *
- *     calls-ok     all calls were answered with 0      calls-refused   some were not
- *     unharmed     each secret was there still         changed         some were not
- *     no-secret    nobody has seen one                 secret:NAME     who has
- *     public       each looker has seen a public word  no-public:NAME  who has not
+ *     calls-ok     all calls returned 0              calls-refused   some did not
+ *     unharmed     each secret was still there       changed         some were not
+ *     no-secret    nobody has seen one               secret:NAME     this attacker has
+ *     public       each attacker has seen a public   no-public:NAME  this one has not
+ *                  word
  *
  * On pKVM an access by the host's kernel costs the guest its page, and then the VM its life: there
- * only the processor looks.
+ * only the CPU reads.
  */
 #define _GNU_SOURCE
 #include "private.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ways to a guest's memory. The guest puts a secret into a page; the way is tried; the
- * guest reads its page. The line says what the host came to, and what the guest has:
+ * Ways to a guest's memory. The guest puts a secret into a page, the host tries the way, and the
+ * guest reads its page. The line has the host's result, and the guest's:
  *
- *     secret   the host has read it       SIGSEGV, EFAULT, …   what it got instead
+ *     secret   the host has read it       SIGSEGV, EFAULT, …   its error instead
  *     zero     the host has read zeroes   other                something else
- *     done     the host's write was taken
+ *     done     the host's write succeeded
  *
  *     kept   the guest reads its secret   lost   it reads something else
- *     ERRNO  the guest cannot go on: KVM_RUN's errno
+ *     ERRNO  the guest cannot continue: KVM_RUN's errno
  *
- * Nothing but the guest's page holds the secret as it is looked for.
+ * Only the guest's page holds the secret during the search.
  */
 #define _GNU_SOURCE
 #include "private.h"
