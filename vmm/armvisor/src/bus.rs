@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The MMIO bus: which device answers at an address.
+//! The MMIO bus: the device at each address.
 //!
-//! Filled before the first vCPU runs and never changed after: neither a look-up nor an access takes a
-//! lock here. All vCPUs may be in one device at once, and one that waits there holds up no other. No
-//! device calls back into the bus.
+//! It is filled before the first vCPU runs and never changes after that: look-ups and accesses take
+//! no lock here. All vCPUs may be in one device at once, and one that waits there delays no other.
+//! No device calls back into the bus.
 
 use std::sync::Arc;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The host's side of the guest's console.
 //!
-//! Output: the UART writes to a [`Screen`], which gathers lines, so that a terminal, pipe or file
-//! sees one write a line. It holds a guest up only when a slow reader is far behind, and even then a
-//! kick of the vCPU's thread gets through: nothing here may keep a VM from being stopped.
-//! Input: the main loop feeds [`Keyboard`] what is typed, and the UART what comes out of it.
+//! Output: the UART writes to a [`Screen`], which collects lines, so that a terminal, pipe or file
+//! gets one write per line. It delays a guest only when a slow reader is far behind, and even then
+//! a kick of the vCPU's thread gets through: nothing here may keep a VM from being stopped.
 //!
-//! Locks: a Screen is inside its UART and has a lock there, which no load from the UART takes. The
-//! main loop only tries for it.
+//! Input: the main loop passes typed bytes to [`Keyboard`], and [`Keyboard`]'s output to the UART.
+//!
+//! Locks: a Screen is inside its UART and has its own lock there, which no load from the UART
+//! takes. The main loop only tries to take it.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};

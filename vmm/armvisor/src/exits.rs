@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The classes of exit, in one table. `armvisor stat`, the final report, the module's statistics and
-//! the cost model use these names; nothing else in the program spells one.
+//! The classes of exit, in one table. `armvisor stat`, the final report, the module's statistics
+//! and the cost model use these names; they appear nowhere else in the program.
 //!
-//! Two sources count: this program counts the exits that reach it, where it dispatches them; and KVM
-//! counts what it handles by itself and tells through its binary statistics (`KVM_GET_STATS_FD`).
+//! There are two sources of counts. This program counts the exits that reach it, where it
+//! dispatches them. KVM counts those that it handles itself, in its binary statistics
+//! (`KVM_GET_STATS_FD`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

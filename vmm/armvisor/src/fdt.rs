@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The device tree that tells the guest what machine it runs on.
+//! The device tree that describes the machine to the guest.
 //!
-//! Everything here is a function of [`Machine`]: no host is asked, so that the tree can be tested
-//! anywhere and is the same for the same machine.
+//! Everything here is a function of [`Machine`] and does not depend on the host, so the tree can be
+//! tested anywhere and is the same for the same machine.
 
 use vm_fdt::{Error, FdtWriter};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Where things are in the guest's physical address space. The guest learns all of it from the device
-//! tree; the addresses follow QEMU's `virt` machine where both have the device, for people's habit.
+//! The guest's physical address space. The guest learns all of it from the device tree. The
+//! addresses follow QEMU's `virt` machine where both have the device.
 
 use crate::size::{GIB, KIB};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The `armvisor` program: reads the command line, does what it says, and turns the outcome into a
-//! sentence and an exit code.
+//! The `armvisor` program: parses the command line, executes the command, and turns the outcome
+//! into a sentence and an exit code.
 #![forbid(unsafe_code)]
 
 use std::io::{IsTerminal, Write};

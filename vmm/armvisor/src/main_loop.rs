@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The main thread of a running VM: console, control socket, signals, and the end.
 //!
-//! Threads: this one; one a vCPU, named `vcpuN`; one for the devices. The first vCPU (or signal, or
-//! user) that says how the VM ends decides it; then all vCPUs are told to quit, kicked until their
-//! threads are gone, and the devices stop.
+//! Threads: this one; one per vCPU, named `vcpuN`; one for the devices. The first vCPU, signal or
+//! user that ends the VM decides how it ends. Then all vCPUs are told to quit and kicked until
+//! their threads are gone, and the devices stop.
 //!
-//! A VM that restarts at a reset is one machine after the other, each with a main loop of its own. A
-//! guest may reset before its machine's loop has begun, again and again: signals and requests are
-//! looked at once more when the machine has ended, so that they are heard within a machine's life.
+//! A VM that restarts at a reset is a series of machines, each with its own main loop. A guest may
+//! reset again and again before its machine's loop has begun. So signals and requests are checked
+//! once more when the machine has ended, and are always handled within a machine's life.
 //!
-//! This thread waits neither for the console's screen, which a vCPU may have while a slow reader
-//! catches up, nor without a limit for the devices' thread, which waits for the host's storage. So a
-//! VM whose disk hangs can still be looked at, and ended.
+//! This thread does not wait for the console's screen, which a vCPU may hold while a slow reader
+//! catches up. It waits only for a limited time for the devices' thread, which may wait for the
+//! host's storage. So a VM whose disk hangs can still be inspected, and ended.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};

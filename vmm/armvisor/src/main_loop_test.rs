@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The main loop of a machine without vCPUs: what others ask of one that its guest resets at once.
+//! The main loop of a machine without vCPUs: requests to a machine that its guest resets at once.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Guest memory: one memfd, mapped once, at 2 MiB boundaries on both sides.
 //!
-//! A page of guest memory costs the host a fault when the guest first touches it. With 4 KiB pages a
-//! Debian boot takes 17,000 such faults; with 2 MiB pages a hundred. That is what `--huge-pages` is
-//! about; a hypervisor without EL2 maps such a page at once too, where the guest does. For `thp` there are three ways, the first that works is taken:
+//! A page of guest memory costs the host a fault when the guest first touches it. With 4 KiB pages
+//! a Debian boot takes 17,000 such faults; with 2 MiB pages, a hundred. `--huge-pages` selects the
+//! latter. A hypervisor without EL2 maps such a page as a block too, where the guest does. For
+//! `thp` the first of three ways that works is taken:
 //! 1. memfd, where the host's setting for shared memory (shmem_enabled) allows huge pages;
 //! 2. a file on a private tmpfs with huge pages on, where this process may mount one;
-//! 3. memfd, with huge pages made at once for the part that the kernel and initrd are loaded to.
+//! 3. memfd, with huge pages allocated at once for the part that the kernel and initrd are loaded
+//!    to.
 //!
-//! Making them at once for all of it would take memory that the guest may never use.
+//! Allocating them at once for all of it would take memory that the guest may never use.
 
 use std::fs::File;
 use std::io;

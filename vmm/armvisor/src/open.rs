@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Opening a file that the user named: it is looked at before it is opened, so that a FIFO nobody
-//! writes to is refused and not waited for, and a device that does something when it is opened is left
-//! alone. Who puts another file in its place meanwhile gains nothing: the open does not wait either,
-//! and what it has got is looked at again.
+//! Opens a file that the user named. The file is checked before it is opened, so that a FIFO
+//! without a writer is refused instead of waited for, and a device that acts on being opened is
+//! left alone. Replacing the file in between gains nothing: the open does not wait either, and the
+//! opened file is checked again.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io;

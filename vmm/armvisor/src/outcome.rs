@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! How a run ends, what is said of it, and the exit codes. The codes are an interface: scripts test
-//! them, so a code is added but never changed.
+//! The outcomes of a run, their messages, and the exit codes. The codes are an interface: scripts
+//! test them, so a code is added but never changed.
 //!
-//! Every refusal is one line: `SUBJECT: what is wrong; what to do`. The subject is what the user named
-//! (an option, a file, a VM) or the host. What is wrong has no capital letter and no full stop; what to
-//! do may be missing where there is nothing to do. A command to type stands in single quotes.
+//! Every refusal is one line: `SUBJECT: what is wrong; what to do`. The subject is what the user
+//! named (an option, a file, a VM) or the host. The second part has no capital letter and no full
+//! stop; the third may be missing if there is nothing to do. A command to type is in single quotes.
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! What a run says when it is over: one line for a person, one object for a program.
+//! The report at the end of a run: one line for a person, one JSON object for a program.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The PL031 real-time clock on the MMIO bus, with the alarm that wakes a sleeping guest.
 //!
-//! The alarm is a timer on the host's real-time clock. The main loop waits for it. It stays right when
-//! somebody sets the host's clock.
+//! The alarm is a timer on the host's real-time clock, so it stays right when somebody sets that
+//! clock. The main loop waits for it.
 //!
-//! `registers` is held for what a register does, which includes setting the timer and sending the
-//! interrupt: system calls that wait for nobody. So the timer and the match register never differ, and
-//! each alarm is one edge. A timer that has fired is taken before it is set anew: the alarm that the
-//! guest moves too late is an alarm, though the main loop has not seen it.
+//! `registers` is held during an access, which includes setting the timer and sending the
+//! interrupt: system calls that wait for nobody. So the timer and the match register never differ,
+//! and each alarm is one edge. A timer that has fired is handled before it is set anew: if the
+//! guest moves the alarm too late, it still gets it, even if the main loop has not seen it yet.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Sizes as people write them: `512M`, `2G`, `1.5G` is refused. Binary units, any case.
+//! Sizes as people write them: `512M`, `2G`; `1.5G` is refused. Binary units, any case.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The user's terminal in raw mode, and back on every way out.
+//! The user's terminal in raw mode, and its restoration on every way out.
 //!
-//! The attributes to restore are in a static, so that a panic hook gets at them too. Signals that end
-//! the program are read by the main loop, which leaves in order; SIGKILL is the only way out that
-//! leaves a terminal raw (`reset` helps then).
+//! The attributes to restore are in a static, so that a panic hook can use them too. The main loop
+//! reads the signals that end the program, and leaves in order. Only SIGKILL leaves a terminal raw
+//! (`reset` helps then).
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;

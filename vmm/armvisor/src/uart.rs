@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The 16550 on the MMIO bus, and how few exits its output takes.
+//! The 16550 on the MMIO bus, with few exits for output.
 //!
-//! An exit costs thousands of instructions, so what a character costs is what the console costs.
-//! - KVM takes down stores to the transmit register by itself where it can ("coalesced MMIO"); they
-//!   wait in a ring. Whoever touches the UART empties the ring first, so the order of a CPU's stores
-//!   to it is kept. The console thread also empties it from time to time, for a guest that stores
-//!   characters and never touches the UART otherwise.
-//! - Before the guest uses interrupts, it asks for the line status before each character. Until then
+//! An exit costs thousands of instructions, so exits per character determine the cost of the
+//! console.
+//! - Where it can, KVM records stores to the transmit register itself ("coalesced MMIO"), in a
+//!   ring. Each access to the UART empties the ring first, so the order of a CPU's stores to it is
+//!   kept. The console thread also empties it from time to time, for a guest that only stores
+//!   characters.
+//! - Before the guest uses interrupts, it reads the line status before each character. Until then
 //!   the registers are memory that the guest can read and not write (a [`Window`]): reads cost
-//!   nothing, and stores exit as ever. This is exact as long as reading a register changes nothing,
-//!   which [`Uart::window_is_exact`] decides after each store; when it no longer is, the window
-//!   closes for good.
-//! - The device tree promises a long FIFO, so that Linux with interrupts asks once in 256 characters.
+//!   nothing, and stores exit as usual. This is exact as long as reading a register changes
+//!   nothing, which [`Uart::window_is_exact`] decides after each store; when it no longer is, the
+//!   window closes for good.
+//! - The device tree promises a long FIFO, so that Linux with interrupts asks once in 256
+//!   characters.
 //!
 //! The transmitter is always empty: characters go to a [`Sink`] that takes all of them.
 //!
-//! Locks: `registers` is held for what a register does, never while anybody waits. `sink` may be held
-//! while a slow reader catches up. Order: `sink`, then `registers`. A load takes `registers` only, so
-//! that an interrupt handler gets its answer whatever the reader does. A store that has characters to
-//! pass on takes both, one after the other: a guest that is far ahead of its reader waits there, and
-//! nowhere else. Where much waits already, loads leave KVM's ring as it is; it fills, and the guest's
-//! next character exits.
+//! Locks: `registers` is held during an access, never while anybody waits. `sink` may be held while
+//! a slow reader catches up. Order: `sink`, then `registers`. A load takes only `registers`, so an
+//! interrupt handler gets its answer whatever the reader does. A store that has characters to pass
+//! on takes both, one after the other: a guest that is far ahead of its reader waits there, and
+//! nowhere else. If much output waits already, loads leave KVM's ring as it is; it fills, and the
+//! guest's next character exits.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};

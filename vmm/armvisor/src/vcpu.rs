@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The exit loop of a vCPU, and the gate at which vCPUs are stopped.
+//! The exit loop of a vCPU, and the gate that stops vCPUs.
 //!
-//! The gate holds what is wanted of all vCPUs of a VM. A vCPU looks at it before each entry. Whoever
-//! changes it then kicks the vCPU threads (a signal whose handler sets `immediate_exit`), so that a
-//! vCPU inside KVM comes back and looks: set first, kick after, in this order.
+//! The gate holds requests to all vCPUs of a VM. A vCPU checks it before each entry. After changing
+//! it, kick the vCPU threads (a signal whose handler sets `immediate_exit`), so that a vCPU inside
+//! KVM returns and checks. Set first, kick second.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

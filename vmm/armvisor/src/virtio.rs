@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The VM's virtio devices: made from the command line, put on the bus, wired to KVM.
+//! The VM's virtio devices: created from the command line, put on the bus, wired to KVM.
 
 use std::fmt::Display;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Putting a VM together, and running it.
+//! Assembles a VM, and runs it.
 //!
-//! What can be refused is refused before the first vCPU runs, in the order in which a person would
-//! look for it: host, memory, kernel, devices.
+//! All refusals come before the first vCPU runs, in the order in which a person would look for
+//! errors: host, memory, kernel, devices.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! `armvisor stat`: a look at a VM, or one after the other.
+//! `armvisor stat`: shows a VM once, or repeatedly.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};

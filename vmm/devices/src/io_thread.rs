@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The one thread that serves every device's queues, off the vCPU threads.
 //!
-//! An epoll loop of its own rather than event-manager's: there, what is watched can only be changed
-//! from inside a callback, and a reset has to take a device's sources out from a vCPU thread.
+//! It has its own epoll loop instead of event-manager's: there, the set of sources can only change
+//! inside a callback, but a reset has to remove a device's sources from a vCPU thread.
 //!
 //! An event carries the device's number and a token: queues count from 0, a device's own sources
-//! have `SOURCE` set. Level-triggered throughout, so a stale event (its source was removed after
-//! epoll returned it) finds nothing to do. The thread parks while paused.
+//! have `SOURCE` set. All sources are level-triggered, so a stale event (its source was removed
+//! after epoll returned it) finds nothing to do. The thread parks while paused.
 //!
-//! The host's storage may keep the thread for any time. Who waits for it says for how long.
+//! The host's storage may block the thread for any time. Callers that wait for it pass a limit.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

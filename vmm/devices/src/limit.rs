@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! A budget for log lines that a guest can cause: `BURST` lines, then one for every `REFILL` that
-//! passed. What is left out is counted by the caller's own counters, not here.
+//! A budget for log lines that a guest can cause: `BURST` lines, then one per `REFILL`. The
+//! caller's own counters count omitted lines.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

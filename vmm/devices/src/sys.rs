@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The only unsafe code of the crate: system calls that std has no safe form of. Each function is
-//! safe to call with any arguments; what the kernel refuses comes back as an error.
+//! The only unsafe code of the crate: system calls without a safe form in std. Each function is
+//! safe to call with any arguments; a refusal of the kernel is returned as an error.
 //!
-//! Vectored calls hand guest memory to the kernel. The slices were checked when they were made and
-//! borrow the mapping, so it cannot go away during the call; the guest may change the bytes at any
-//! time, which only the kernel sees.
+//! Vectored calls pass guest memory to the kernel. The slices were checked when they were made and
+//! borrow the mapping, so it cannot go away during the call. The guest may change the bytes at any
+//! time, but only the kernel reads them.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! A driver for tests and fuzzing: it speaks to a device through MMIO and guest memory, as a guest
-//! would, and stands in for the event loop and the interrupt line.
+//! A driver for tests and fuzzing: it accesses a device through MMIO and guest memory, as a guest
+//! would, and replaces the event loop and the interrupt line.
 //!
-//! Memory is two regions without a gap, so that a buffer can lie across both. Queue `i` sits at
-//! `BASE + i * QUEUE_STRIDE`; buffers start at `BUFFERS`.
+//! Memory is two adjacent regions, so that a buffer can lie across both. Queue `i` is at `BASE + i
+//! * QUEUE_STRIDE`; buffers start at `BUFFERS`.
 // A panic is how a test, or the fuzzer, says that the harness is wrong.
 #![allow(clippy::expect_used, dead_code)]
 

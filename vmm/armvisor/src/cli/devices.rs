@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! How a disk, a network and a socket device are written on the command line.
+//! The syntax of disks, networks and socket devices on the command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;

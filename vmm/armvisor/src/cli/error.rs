@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! What the parser refuses, in the form of all other refusals (`outcome`).
+//! Errors of the parser, in the form of all other refusals (`outcome`).
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The command line: commands and options, those that are used most first. `run` has the options of a
-//! VM, `devices` how disks, networks and sockets are written, `error` what is said of a wrong line.
+//! The command line: commands and options, the most frequent first. `run` has the options of a VM,
+//! `devices` the syntax of disks, networks and sockets, `error` the messages about a wrong line.
 //!
-//! What it refuses, it refuses before anything is opened, with exit code 2.
+//! Refusals come before anything is opened, with exit code 2.
 
 mod devices;
 mod error;

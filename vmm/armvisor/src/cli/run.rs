@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The options of `armvisor run`, those that are used most first, and what does not go together.
+//! The options of `armvisor run`, the most frequent first, and combinations that are refused.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! `armvisor stat|pause|resume|stop|list`: asking running VMs.
+//! `armvisor stat|pause|resume|stop|list`: requests to running VMs.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};

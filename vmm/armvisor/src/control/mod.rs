@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Talking to a running VM: one JSON object a line, on the VM's socket in the run directory.
+//! Communication with a running VM: one JSON object a line, on the VM's socket in the run
+//! directory.
 //!
-//! Request: `{"command": "stat" | "pause" | "resume" | "stop" | "power_button"}` (stop ends the VM at
-//! once, the power button asks its guest to power off),
-//! `{"command": "accounting", "on": true | false}` or
-//! `{"command": "balloon", "bytes": N, "unit": "bytes" | "k" | "m" | "g" | "t"}`, where the unit, which may
-//! be left out, is what sizes in an error are told in. Reply: `{"ok": true, ...}` with
-//! `"stat"` where that was asked for, or `{"ok": false, "error": "..."}`, with `"unheard": true` where
-//! the guest has nothing that would do what was asked. What is not a request gets
-//! an error reply and the connection is closed.
+//! Request: `{"command": "stat" | "pause" | "resume" | "stop" | "power_button"}` (stop ends the VM
+//! at once, the power button asks its guest to power off), `{"command": "accounting", "on": true |
+//! false}` or `{"command": "balloon", "bytes": N, "unit": "bytes" | "k" | "m" | "g" | "t"}`. The
+//! unit is optional; error messages give sizes in it. Reply: `{"ok": true, ...}`, with `"stat"` if
+//! the request was for it, or `{"ok": false, "error": "..."}`, with `"unheard": true` if nothing in
+//! the guest would act on the request. Anything that is not a request gets an error reply, and the
+//! connection is closed.
 
 pub mod client;
 pub mod server;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The VM's end of the control socket, driven by the main loop.
 //!
-//! Clients cannot hurt: few at a time, requests of bounded length, and nobody is waited for. A client
-//! that does not take its reply is dropped.
+//! Clients can do no harm: they are few at a time, requests have bounded length, and the VM waits
+//! for nobody. A client that does not read its reply is dropped.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Fast traps by register: all are counted, and while the module's accounting is on one in so many of
-//! each kind is timed.
+//! Fast traps by register: all are counted. While the module's accounting is on, it times one in
+//! `fast_timed_every` of each kind.
 
 use super::{Counted, Row, percentile};
 use crate::exits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! A VM's costs for a person: a table, or a line.
+//! A VM's costs for a reader: a table, or a line.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Image formats that are not raw, told by their first bytes, and the command that makes each raw.
+//! Image formats other than raw, recognized by their first bytes, and the command that converts
+//! each to raw.
 //!
-//! A guest that is given such a file as a raw disk sees the format's own tables, and its first write
-//! destroys the image. File systems and partition tables are not here: a raw disk begins with them.
+//! A guest that got such a file as a raw disk would see the format's own tables, and its first
+//! write would destroy the image. File systems and partition tables are not listed: raw disks begin
+//! with them.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

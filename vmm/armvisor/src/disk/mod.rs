@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Opening disk images: the file is what it should be, raw above all, and nobody else writes it.
+//! Opens disk images: the file must be of the right kind, above all raw, and nobody else may write
+//! it.
 //!
-//! The lock is on the open file description, so it goes with the process, however that ends. Two
-//! readers share; a writer is alone.
+//! The lock is on the open file description, so it ends with the process in any case. Readers share
+//! it; a writer is alone.
 
 mod format;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The hypervisor through KVM's API, on arm64.
 //!
-//! Nothing here depends on whose KVM it is: what is used is asked for with KVM_CHECK_EXTENSION, and
-//! what is missing is named. The order of creation is KVM's: VM, memory, vCPUs, interrupt controller
-//! (which counts the vCPUs), then what is wired to it.
+//! Nothing here depends on the implementation of KVM: features are tested with KVM_CHECK_EXTENSION,
+//! and errors name a missing one. The order of creation is KVM's: VM, memory, vCPUs, interrupt
+//! controller (which counts the vCPUs), then everything wired to it.
 
 use std::fs::File;
 use std::io;

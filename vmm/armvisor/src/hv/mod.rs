@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The hypervisor behind one trait, so that the exit loop can be tested with a scripted vCPU.
 //!
-//! An exit is a value that [`Vcpu::run`] returns; what to go on with is a value that goes into the
-//! next call. Nothing calls back.
+//! An exit is a value that [`Vcpu::run`] returns; the response is a value that goes into the next
+//! call. There are no callbacks.
 
 #[cfg(target_arch = "aarch64")]
 pub mod kvm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Unpacking a kernel into guest memory, with a bound on what comes out.
+//! Decompresses a kernel into guest memory, with a bound on the output.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Take};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The header of an arm64 kernel `Image` (Documentation/arch/arm64/booting.rst), and names for what
-//! is not one.
+//! The header of an arm64 kernel `Image` (Documentation/arch/arm64/booting.rst), and names for
+//! other formats.
 
 /// Old kernels (before 3.17) leave the size out and mean this offset.
 const OLD_TEXT_OFFSET: u64 = 0x8_0000;

@@ -2,7 +2,7 @@
 //! Kernels and initrds: from a file into guest memory, each byte once.
 //!
 //! Accepted kernels: the arm64 `Image`, the same in gzip, and the EFI "zboot" form with a gzip or
-//! zstd payload. What else people pass by mistake is named in the refusal.
+//! zstd payload. The refusal of any other file names its format.
 
 pub mod compressed;
 pub mod image;

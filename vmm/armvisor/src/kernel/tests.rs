@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Kernels of every kind that people pass, made here byte by byte.
+//! Kernels of every kind that people pass, built here byte by byte.
 
 use std::io::Write;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The run directory: one socket a running VM, for `armvisor stat` and its like. Here a VM's own side
-//! of it; `places` is where others look for VMs, `reach` how they speak to one.
+//! The run directory: one socket per running VM, for `armvisor stat` and similar commands. This
+//! file is a VM's own side; `places` finds other VMs, `reach` connects to them.
 //!
-//! A socket that nobody listens on is of a VM that was killed; its user's next look removes it. Or of
-//! one that is just being made: who makes or removes one has the directory's lock.
+//! A socket without a listener belongs to a VM that was killed, and its user's next look removes
+//! it; or it is just being created: whoever creates or removes one holds the directory's lock.
 //!
-//! The directory must be its user's alone: who can write there can pose as a VM. In /tmp anyone may have
-//! made it first, so that it is looked at before a socket in it is made or spoken to.
+//! The directory must belong to its user alone: anyone who can write there can pose as a VM. In
+//! /tmp anyone may have created it first, so it is checked before a socket in it is created or
+//! used.
 
 mod places;
 mod reach;

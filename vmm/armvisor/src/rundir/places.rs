@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Where VMs are looked for: in every directory that this user's VMs may have their sockets in,
-//! whatever the environment was when they were started, and for root in those of all users.
+//! The places of VMs: every directory that may hold sockets of this user's VMs, whatever the
+//! environment was when they were started, and for root those of all users.
 //!
-//! Only what is its user's alone is looked into. Root waits for each place no longer than for one VM:
-//! somebody may have put any number of deaf sockets there.
+//! Only directories that belong to their user alone are searched. Root waits for each place no
+//! longer than for one VM: somebody may have put any number of deaf sockets there.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Looking for VMs in others' directories. Whoever runs the tests stands in for the other user: this
-//! user is one who is not there.
+//! The search for VMs in other users' directories. The user who runs the tests plays the other
+//! user: this user is one who does not exist.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Connecting to a VM's socket.
+//! Connects to a VM's socket.
 //!
-//! What is in another user's directory is that user's doing: root looks at a socket before it connects,
-//! through a descriptor that no renaming leads elsewhere, and asks the kernel who listens there.
+//! Another user controls the files in that user's directory. So root checks a socket before it
+//! connects, through a descriptor that renaming cannot redirect, and asks the kernel who listens
+//! there.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Users by name and number, as /etc/passwd has them; others are known by their number.
+//! Users by name and number, from /etc/passwd; others are known by their number.
 
 use std::fs;
 

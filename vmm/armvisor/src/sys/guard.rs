@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Guest memory that this program may not touch: a protected VM's, but for what its guest shares.
+//! Guest memory that this program may not access: a protected VM's, except for pages that its guest
+//! shares.
 //!
-//! The host's answer to a load or store there is SIGSEGV, from pKVM, or SIGBUS, from a file of the
-//! hypervisor's (guest_memfd). A guest decides what addresses its devices are
-//! given, so that must not end the program. The handler puts a page of zeroes of this program's own in
-//! the place of the one that is not to be had, and the access is done again, on that: what is read is
-//! zero, what is written is lost. The thread is told by [`Guard::met`], which puts guest memory back. Until
-//! then its device works on zeroes, as it would for a guest that wrote these; so do other devices that use
-//! the same page meanwhile. It is this guest's doing, and what comes of it is this guest's.
+//! On a load or store there, the host sends SIGSEGV (pKVM) or SIGBUS (a file of the hypervisor's,
+//! guest_memfd). The guest chooses the addresses for its devices, so that must not end the program.
+//! The handler replaces the inaccessible page by a page of zeroes of this program, and the access
+//! is repeated there: reads return zero, writes are lost. [`Guard::met`] tells the thread, and puts
+//! guest memory back. Until then its device works on zeroes, as for a guest that wrote zeroes, and
+//! so do other devices that use the same page meanwhile. The guest causes this, and only the guest
+//! is affected.
 //!
-//! A thread that meets more pages than it can note puts the one that it noted first back, so that the
-//! number of mappings stays small whatever a guest thinks of. No other page is ever replaced: KVM would give
-//! a guest that touches it for the first time the page of zeroes for its own.
+//! A thread that meets more pages than it can record puts the first one back, so the number of
+//! mappings stays small whatever a guest does. No other page is ever replaced: KVM would give the
+//! page of zeroes to a guest that touches its page for the first time.
 //!
-//! Rules of the handler: it calls mmap, madvise, sigaction, raise and, at last, write and _exit; its state
-//! is atomics and thread-local words without destructors. A fault elsewhere goes to who handled them
-//! before, and a SIGSEGV that somebody sent ends the process.
+//! Rules of the handler: it calls mmap, madvise, sigaction, raise and, at last, write and _exit;
+//! its state is atomics and thread-local words without destructors. A fault elsewhere goes to the
+//! previous handler, and a SIGSEGV that somebody sent ends the process.
 
 use std::cell::Cell;
 use std::io;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! What kvm-ioctls leaves to its user: parts of a vCPU's `kvm_run` page, and the memory that a VM has.
+//! Parts of KVM that kvm-ioctls leaves to its user: fields of a vCPU's `kvm_run` page, and a VM's
+//! memory.
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! KVM's ring of coalesced MMIO stores: stores that KVM took down without an exit.
+//! KVM's ring of coalesced MMIO stores, which KVM records without an exit.
 //!
 //! The ring is one page that KVM writes and we read: `first` is ours, `last` is KVM's. A store that
 //! finds it full exits as usual, so nothing is lost. Readers must be serialized, and must empty the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Copying from file to file inside the host's kernel, where neither is mapped.
+//! Copies from file to file inside the host's kernel; neither file is mapped.
 //!
-//! Pages of the source go through a pipe by reference; the one copy is the write to the target. Of a
-//! piece that covers a huge page of the target the host clears nothing first.
+//! Pages of the source go through a pipe by reference; the only copy is the write to the target. If
+//! a piece covers a huge page of the target, the host does not clear that page first.
 
 use std::fs::File;
 use std::io;

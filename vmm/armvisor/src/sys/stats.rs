@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! KVM's binary statistics: a file with a header, descriptors with names, and numbers.
 //!
-//! The format describes itself; what does not fit its own description is left out.
+//! The format describes itself; entries that contradict their description are left out.
 
 use std::fs::File;
 use std::io;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! virtio-balloon: inflate, deflate, statistics, free-page reporting.
 //!
-//! Everything a driver names is checked against guest memory before the host is asked to release it:
-//! a frame number outside is counted and skipped, a reported range was checked with its chain. Ranges
-//! shrink to whole host pages, so that on a host with larger pages nothing is released that the
-//! guest did not give away.
+//! Every address from a driver is checked against guest memory before the host is asked to release
+//! it: a frame number outside is counted and skipped, and a reported range was checked with its
+//! chain. Ranges are reduced to whole host pages, so that a host with larger pages releases nothing
+//! that the guest did not give away.
 //!
-//! PAGE_POISON is not offered: a driver that poisons free pages then does not report them, which is
-//! what keeps the poison intact.
+//! PAGE_POISON is not offered: a driver that poisons free pages then does not report them, and the
+//! poison stays intact.
 //!
 //! Queues are numbered as Linux does, without those whose feature was not negotiated.
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Giving guest pages back to the host.
+//! Returns guest pages to the host.
 //!
-//! Ranges come checked: in guest memory, whole host pages. After a release the guest reads zeroes
-//! there, and its next write takes a new page; the hypervisor's own mappings go with the page.
+//! Ranges have been checked: in guest memory, whole host pages. After a release the guest reads
+//! zeroes there, and its next write allocates a new page; the hypervisor's own mappings go with the
+//! page.
 
 use std::io;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! What vCPUs and the VMM can do while the disk's sync does not end. The sync is held until the test
-//! has seen the others get on, so that no clock decides.
+//! Actions of vCPUs and the VMM while the disk's sync does not end. The test holds the sync until
+//! it has seen the others make progress, so no clock decides.
 
 use std::io;
 use std::sync::mpsc::{Receiver, channel};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! A power button: a virtio-input device with the one key KEY_POWER.
 //!
-//! Chosen over a GPIO line with gpio-keys, as other machines without ACPI have it, because Debian's
-//! cloud kernels have a driver for this and none for that. What the key does is up to the guest's user
-//! space: systemd-logind and acpid power off.
+//! Other machines without ACPI have a GPIO line with gpio-keys; Debian's cloud kernels have a
+//! driver for virtio-input but none for that. The guest's user space decides on the effect of the
+//! key: systemd-logind and acpid power off.
 //!
-//! A press is four events, each in a buffer of its own: key down, end of report, key up, end of
-//! report. Where the driver has no buffer left the rest waits for the next one. Presses while one is
-//! under way are that one.
+//! A press is four events, each in its own buffer: key down, end of report, key up, end of report.
+//! If the driver has no buffer left, the rest waits for the next one. Presses during a press are
+//! part of it.
 //!
-//! The device tells what it is through a configuration space of queries: the driver writes which
-//! piece it wants (`select`, `subsel`), and reads its size and bytes.
+//! The device describes itself through a configuration space of queries: the driver writes the item
+//! it wants (`select`, `subsel`), and reads its size and bytes.
 
 use std::collections::VecDeque;
 use std::io;

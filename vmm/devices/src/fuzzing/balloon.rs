@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Balloon: nothing is ever released but whole host pages inside guest memory.
+//! Balloon: only whole host pages inside guest memory are ever released.
 
 use std::io;
 

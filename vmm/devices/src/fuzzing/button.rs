@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Power button: the driver gets whole presses, in order, an event a buffer, whatever it does with its
-//! queues and with the queries of the configuration space.
+//! Power button: the driver gets whole presses, in order, one event per buffer, whatever it does
+//! with its queues and with the queries of the configuration space.
 
 use super::{Script, run, start};
 use crate::MmioDevice;

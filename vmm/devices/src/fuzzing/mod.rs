@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! What the fuzz targets in `vmm/fuzz` run: bytes become a driver's doings, good and bad, against one
-//! device, and each target checks what must hold whatever a guest does.
+//! Code of the fuzz targets in `vmm/fuzz`: bytes become a driver's actions, good and bad, on one
+//! device, and each target checks invariants that hold whatever a guest does.
 //!
 //! An input is a script: a byte for the step, then its operands. It begins with the features that
-//! are negotiated. Addresses are one byte that picks an interesting place, so that inputs stay small
-//! and mutations meaningful. Bytes that are missing read as zero, and step 0 ends the script.
+//! are negotiated. Addresses are one byte that selects an interesting place, so that inputs stay
+//! small and mutations meaningful. Missing bytes read as zero, and step 0 ends the script.
 //!
-//! Checked by all: no panic (arithmetic included), no endless loop, no source left behind after a
-//! reset. The corpus is replayed by the ordinary tests.
+//! All targets check: no panic (arithmetic included), no endless loop, no source left behind after
+//! a reset. The ordinary tests replay the corpus.
 
 mod balloon;
 mod block;

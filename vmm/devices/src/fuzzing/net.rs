@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Network: whatever leaves has a header that asks for negotiated offloads only, and is a frame.
+//! Network: each outgoing packet has a header with negotiated offloads only, and is a frame.
 
 use super::{Script, run, start};
 use crate::net;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Vsock: host programs come, go, talk and stop reading while the guest says anything at all. What is
-//! kept for it stays bounded, and nothing spins.
+//! Vsock: host programs connect, disconnect, send and stop reading while the guest sends anything
+//! at all. Memory kept for it stays bounded, and nothing spins.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

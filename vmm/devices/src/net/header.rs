@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! `struct virtio_net_hdr_v1` from the driver: copied once, and passed on to the TAP only with the
-//! offloads that were negotiated. What the header says about offsets within the frame is for the
-//! host kernel to check, which has to do so anyway.
+//! negotiated offloads. The host kernel checks the header's offsets within the frame, which it has
+//! to do anyway.
 
 use virtio_bindings::virtio_net::{
     VIRTIO_NET_F_CSUM, VIRTIO_NET_F_HOST_ECN, VIRTIO_NET_F_HOST_TSO4, VIRTIO_NET_F_HOST_TSO6,

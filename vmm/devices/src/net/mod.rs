@@ -2,13 +2,13 @@
 //! virtio-net on a TAP, one queue pair.
 //!
 //! Sending: each chain is one frame behind its header. A frame that the host does not take (link
-//! down, its queue full, a header that asks for what was not negotiated) is dropped and counted, as
-//! hardware would; a chain too short for a header, or with writable parts, breaks the ring.
+//! down, its queue full, offloads that were not negotiated) is dropped and counted, as hardware
+//! would. A chain too short for a header, or with writable parts, breaks the ring.
 //!
-//! Receiving: a frame is read from the TAP only when the one before it was delivered. When the
-//! driver has no room for it, it waits here and the TAP is not watched, so that the host's queue
-//! fills and its senders see it: nothing is dropped, nothing spins. The driver's next buffers wake
-//! us. The one frame that no room can ever hold is dropped and counted.
+//! Receiving: a frame is read from the TAP only when the one before it was delivered. If the driver
+//! has no room for it, it waits here and the TAP is not watched, so that the host's queue fills and
+//! its senders notice: nothing is dropped, nothing spins. The driver's next buffers resume
+//! reception. Only a frame for which there can never be room is dropped and counted.
 
 mod header;
 mod tap;

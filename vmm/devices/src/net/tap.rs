@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! A TAP of the host: one frame a read or write, each behind a virtio-net header, nonblocking.
+//! A TAP of the host: one frame per read or write, each behind a virtio-net header, nonblocking.
 //!
-//! The TAP must exist: the kernel would make one with the caller's typing error as its name, which
-//! then leads nowhere. Tests put a datagram socket in its place.
+//! The TAP must exist: otherwise the kernel would create one, perhaps with a mistyped name, that
+//! leads nowhere. Tests use a datagram socket instead.
 
 use std::ffi::CString;
 use std::io;

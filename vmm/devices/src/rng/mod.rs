@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! virtio-entropy from the host kernel's generator.
 //!
-//! A request gets at most `MAX_REQUEST` bytes, so that a guest that asks for gigabytes cannot hold up
-//! the other devices; drivers must cope with fewer bytes than they asked for. Before the host's own
-//! pool is seeded there is nothing to give: the request stays on the ring, and is looked at again
-//! when the driver notifies or the retry timer fires.
+//! A request gets at most `MAX_REQUEST` bytes, so that a guest that asks for gigabytes cannot delay
+//! the other devices; drivers must accept fewer bytes than they asked for. Before the host's own
+//! pool is seeded there are no bytes: the request stays on the ring, and is retried when the driver
+//! notifies or the retry timer fires.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

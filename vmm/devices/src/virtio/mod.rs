@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! What is common to all virtio devices: the trait they implement, what they are given to work
-//! with, and the loop that serves a queue.
+//! Code that all virtio devices share: the trait that they implement, the context of their calls,
+//! and the loop that serves a queue.
 //!
 //! Rules for a device:
 //! * It owns its backend; the transport owns rings, features and status, and lends them as a
 //!   [`Context`] for the length of one call.
 //! * `handle` never blocks on anything but the host's storage, and never waits for the guest.
-//! * What others may look at meanwhile (configuration space, counters) is in its [`Face`], as atomics.
-//! * `Err` from `handle` means that the ring cannot be trusted; the transport then calls `reset` and
-//!   leaves the device dead until the driver resets it. A request that is well-formed but cannot be
+//! * State that other threads may read meanwhile (configuration space, counters) is in its
+//!   [`Face`], as atomics.
+//! * `Err` from `handle` means that the ring cannot be trusted; the transport then calls `reset`
+//!   and leaves the device dead until the driver resets it. A well-formed request that cannot be
 //!   done is answered in the request.
-//! * `reset` gives back what came from the guest and takes its sources out of the event loop. It may
-//!   be called at any time, more than once.
+//! * `reset` returns everything that came from the guest and removes its sources from the event
+//!   loop. It may be called at any time, more than once.
 
 pub mod chain;
 pub mod mmio;

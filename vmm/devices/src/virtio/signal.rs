@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! What a device tells its driver outside the rings: InterruptStatus, ConfigGeneration and the
-//! interrupt itself. All atomics, because the driver's interrupt handler reads and acknowledges the
-//! status on a vCPU thread while the I/O thread serves a long request.
+//! A device's messages to its driver outside the rings: InterruptStatus, ConfigGeneration and the
+//! interrupt itself. All are atomics, because the driver's interrupt handler reads and acknowledges
+//! the status on a vCPU thread while the I/O thread serves a long request.
 //!
 //! Order: publish (used ring or config), set the status bit, then trigger. The driver acknowledges,
-//! then looks; so a bit set between the two is followed by its own edge and nothing is lost.
+//! then looks. So a bit set in between is followed by its own edge, and nothing is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

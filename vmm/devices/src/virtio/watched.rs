@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! A file descriptor that a device has watched for input at some times only.
+//! A file descriptor that a device watches for input only at some times.
 
 use std::io;
 use std::os::fd::BorrowedFd;

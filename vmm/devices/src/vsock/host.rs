@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The host's side of connecting: a Unix socket where programs ask for a port of the guest, with
-//! Firecracker's protocol, and where the guest's own connections go.
+//! Firecracker's protocol, and the target of the guest's own connections.
 //!
 //! * A program connects to `PATH`, sends `CONNECT <port>\n`, and gets `OK <host port>\n` when the
-//!   guest accepts, or end of file when it does not. From there on it is the stream.
+//!   guest accepts, or end of file when it does not. From there on the socket is the stream.
 //! * The guest's connection to port N goes to the Unix socket `PATH_N`, if something listens there.
 //!
-//! The socket can be used by its owner only. A stale one is replaced; one in use is not.
+//! Only its owner can use the socket. A stale one is replaced; one in use is not.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read};

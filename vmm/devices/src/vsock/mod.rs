@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! virtio-vsock, streams between Unix sockets of the host and ports of the guest.
 //!
-//! A guest can open connections and answer or not as it likes, so everything it can make us keep is
-//! bounded: connections by `MAX_CONNECTIONS`, each one's backlog by its credit, refusals by
-//! `MAX_REPLIES` (then its packets wait on the ring until it takes them). So are the host programs
-//! that did not finish their `CONNECT` line.
+//! A guest can open connections and answer or not as it likes, so all state for it is bounded:
+//! connections by `MAX_CONNECTIONS`, each one's backlog by its credit, refusals by `MAX_REPLIES`
+//! (then its packets wait on the ring until it takes the refusals). So are host programs that did
+//! not finish their `CONNECT` line.
 //!
-//! After anything happens to a connection, `settle` decides from its state alone what its socket is
-//! watched for and whether it has something for the guest.
+//! After any event of a connection, `settle` decides from its state alone which events of its
+//! socket to watch and whether it has data for the guest.
 
 mod connection;
 #[cfg(any(test, feature = "fuzzing"))]
