@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What all of the lab's unit tests have."""
+"""Fixtures of all of the lab's unit tests."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`app.*`: what applications said is read, and what did not do its work has no value."""
+"""`app.*`: the output of applications is read, and one that did not do its work has no value."""
 
 import re
 

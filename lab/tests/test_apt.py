@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The private apt's configuration, from what a machine's apt says about itself."""
+"""The private apt's configuration, made from the configuration of the machine's apt."""
 
 import json
 

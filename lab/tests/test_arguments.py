@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The command line: what it accepts, and that what is wrong is refused before QEMU starts."""
+"""The command line: accepted words, and errors that are refused before QEMU starts."""
 
 import argparse
 import json

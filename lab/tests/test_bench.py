@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab bench`: what it selects, and that record and page are of the run that wrote them."""
+"""`lab bench`: its selection, and that record and page belong to the run that wrote them."""
 
 import json
 

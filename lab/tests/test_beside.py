@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab compare ROW --on VARIANT`: which figures it takes, hosts by their names, what it prints."""
+"""`lab compare ROW --on VARIANT`: its figures, hosts by their names, its output."""
 
 import json
 from functools import partial

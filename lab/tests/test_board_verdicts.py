@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a board's end is judged to be, with a stand-in for QEMU that plays the board."""
+"""The verdict on a board's end, with a stand-in for QEMU that plays the board."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Classes of figures: from the plugin's sections to one operation, and what does not agree."""
+"""Classes of figures: from the plugin's sections to one operation, and disagreements."""
 
 import json
 import re

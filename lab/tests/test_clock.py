@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The clock of an emulator's limits, on a CPU that others keep busy."""
+"""The clock for an emulator's time limits, on a CPU that others keep busy."""
 
 import os
 import subprocess

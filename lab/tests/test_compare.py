@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab compare`: what counts as a difference, and its exit status."""
+"""`lab compare`: differences that count, and its exit status."""
 
 import itertools
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The tar of unpacked packages: files where a Debian has them, and a database that dpkg reads."""
+"""The tar of unpacked packages: files in Debian's places, and a database that dpkg reads."""
 
 import subprocess
 import tarfile

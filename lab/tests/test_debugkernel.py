@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a kernel with checkers must have been built with."""
+"""Options that a kernel with checkers must have been built with."""
 
 from armvisor_lab.archive import debugkernel
 

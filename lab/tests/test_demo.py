@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The demo's table and its handling of the console, from reports as the VMM writes them."""
+"""The demo's table and its handling of the console, on reports as the VMM writes them."""
 
 import re
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab docs`: documents' tables are what the records have, and the check says when they are not."""
+"""`lab docs`: documents' tables equal the records, and the check fails when they do not."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Figures: reading of results, the registry, and what a run prints and records."""
+"""Figures: reading of results, the registry, and a run's output and record."""
 
 import json
 import re

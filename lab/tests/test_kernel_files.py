@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Kernel images in all their wrappings, and modules with their dependencies."""
+"""Kernel images in all their forms, and modules with their dependencies."""
 
 import gzip
 import lzma

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Kernels by their roles: whatever version the archive has today, and whatever is recorded."""
+"""Kernels by their roles, for any version in the archive and any record."""
 
 import json
 from types import SimpleNamespace

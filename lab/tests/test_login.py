@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What `lab login` makes of a console and of a command."""
+"""`lab login`: its reading of a console and of a command."""
 
 import subprocess
 

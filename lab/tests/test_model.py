@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The cost model: cycles, rows from unit costs, published values, and records that are none."""
+"""The cost model: cycles, rows from unit costs, published values, and invalid records."""
 
 import json
 import re

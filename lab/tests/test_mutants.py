@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The mutation run itself: what it takes for killed, alive and bad, on a small tree of its own."""
+"""The mutation run itself: killed, surviving and bad mutants, on a small tree."""
 
 import shutil
 import subprocess

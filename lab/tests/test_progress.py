@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""How far `make test` is: what the suites' runner shows, on a terminal and elsewhere."""
+"""The progress of `make test`: the runner's output, on a terminal and elsewhere."""
 
 import io
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""TLB reach: profiles of cores, what the plugin is told and tells, tables, and bad input."""
+"""TLB reach: profiles of cores, the plugin's configuration and output, tables, and bad input."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""docs/bench.json, the record of another machine, and what a run says beside it."""
+"""docs/bench.json, the record of another machine, and a run's output about it."""
 
 from pathlib import Path
 

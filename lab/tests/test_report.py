@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lab report`: what it reads and refuses, what it puts together, and the three ways to show it."""
+"""`lab report`: records that it reads and refuses, its sections, and the three ways to show it."""
 
 import json
 import re

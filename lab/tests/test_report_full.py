@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The page of `make bench-full`: what the lab measures leaves no section without its values."""
+"""The page of `make bench-full`: with all of the lab's measurements no section lacks values."""
 
 import json
 from pathlib import Path

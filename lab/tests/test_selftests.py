@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The selftests of a kernel's source: which source, what is built, and boards of an even pace."""
+"""The selftests of a kernel's source: the source, the programs, and paced boards."""
 
 from pathlib import Path
 from types import SimpleNamespace

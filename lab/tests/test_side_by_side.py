@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Tasks side by side: what they return, how they fail, and that none outlives its caller."""
+"""Tasks in parallel: their results, their failures, and that none outlives its caller."""
 
 import json
 import os

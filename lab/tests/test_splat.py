@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The console scanner, on what kernels really print."""
+"""The console scanner, on real kernel output."""
 
 import pytest
 

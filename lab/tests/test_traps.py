@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""How often guests leave their code: by the difference of two guests, and by the host's pages."""
+"""The number of exits from guests: by the difference of two guests, and by the host's pages."""
 
 import json
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Xen's board: the hypervisor in its package, the device tree, the console, and what is refused."""
+"""Xen's board: the hypervisor in its package, the device tree, the console, and refusals."""
 
 import re
 import shutil

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The tables of figures in the project's documents, written from the records in docs/.
 
-docs/tables.toml has the tables: which records they are made from, and for each table its rows,
-its columns and the figure of each cell. A document has a table between two lines,
+docs/tables.toml defines the tables: their records and, for each table, its rows, its columns and
+the figure of each cell. In a document a table is between two lines,
 
     <!-- table: NAME -->
     <!-- end of table -->
 
-and `bin/lab docs` writes what stands between them. `make check` fails where a document has
-something else there, so no figure in a table was typed by hand.
+and `bin/lab docs` writes the text between them. `make check` fails if a document has another text
+there, so no figure in a table is typed by hand.
 """
 
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the lab says when it cannot go on: what failed, and what to do about it."""
+"""Errors of the lab: each says what failed, and what to do about it."""
 
 import difflib
 from collections.abc import Iterable

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Where the lab keeps things.
+"""The lab's folders.
 
-Downloads and what is made from them live in the cache, outside the checkout, and may be
-deleted at any time. Writers work beside their target and rename into place, so a reader
-never sees half a file; `locked` keeps two writers of one thing apart.
+Downloads and files made from them are in the cache, outside the checkout, and may be deleted at any
+time. Writers work beside their target and rename into place, so a reader never sees half a file;
+`locked` keeps two writers of one thing apart.
 """
 
 import contextlib

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Reading records: what `lab figures`, `reach`, `model` and `demo` wrote, all as named values.
+"""Reads records: the output of `lab figures`, `reach`, `model` and `demo`, all as named values.
 
 A record is JSON that begins with `schema`, revision, time and emulator, and has one of `figures`
 (values with a name each), `runs` (of `lab reach`) and `predictions` (of `lab model`), whose values
-get names of their own here, and `demo` (the report of one VM). What is no such file is refused
-with a sentence.
+get their names here, and `demo` (the report of one VM). Any other file is refused with a sentence.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Tasks side by side, each in a process of its own: boards that count keep one processor busy.
+"""Tasks in parallel, each in its own process: boards that count keep one CPU busy.
 
-A process, not a thread: what a task has open or started is taken down with it, when it fails and
-when the run is interrupted.
+Processes, not threads: all that a task has opened or started is cleaned up with it, when it fails
+and when the run is interrupted.
 """
 
 import multiprocessing

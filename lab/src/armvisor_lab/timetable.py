@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Where a VM's time went: the report that `armvisor run --json` ends with, in groups of lines.
+"""Where a VM's time went: the final report of `armvisor run --json`, in groups of lines.
 
-On the module every class of exits has its time, and what is left is the guest's; on KVM exits are
-counted only. Raises ValueError, KeyError, TypeError, AttributeError or ArithmeticError for what is
-no such report.
+On the module every class of exits has its time, and the rest is the guest's; on KVM exits are only
+counted. Raises ValueError, KeyError, TypeError, AttributeError or ArithmeticError for an invalid
+report.
 """
 
 import math

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A private apt, one a suite, under the cache.
+"""A private apt, one per suite, under the cache.
 
-Own lists, own archives, own sources, own (empty) status, arm64 as the architecture: nothing
-of the machine's apt is changed, and root is not needed. What is taken over from the
-machine is where Debian's archive is (from its own apt's index targets) and how to reach it
-(its `Acquire` options: proxies, certificates). apt checks the archive's signatures with
-Debian's keyring and every package against the signed lists.
+It has its own lists, archives, sources and (empty) status, and arm64 as its architecture. It
+changes nothing of the machine's apt and needs no root. From the machine it takes the address of
+Debian's archive (from its apt's index targets) and the way to reach it (its `Acquire` options:
+proxies, certificates). apt checks the archive's signatures with Debian's keyring, and every package
+against the signed lists.
 """
 
 import os

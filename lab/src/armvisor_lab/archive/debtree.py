@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """A Debian system's files as one tar: packages unpacked, not yet configured.
 
-What dpkg would have written while unpacking, made on this machine without root: owners and modes
-are as the packages have them, and `var/lib/dpkg` says "unpacked" of each. `dpkg --configure` on
-a machine of the packages' architecture does the rest.
+It equals the result of dpkg's unpacking, but is made on this machine without root: owners and modes
+are those of the packages, and `var/lib/dpkg` says "unpacked" for each. `dpkg --configure` on a
+machine of the packages' architecture does the rest.
 """
 
 import hashlib

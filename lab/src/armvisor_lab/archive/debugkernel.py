@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Kernels that check themselves, built from Debian's linux-source with a fragment of `lab/kernel/`.
 
-`debug.config` is a board's: KASAN, lockdep with PROVE_RCU, kmemleak, object debugging. One for
-guests has the drivers of their devices, too (`debug-guest.config`). `self-test.config` is a guest's
-that runs the kernel's self-tests when it boots. The result is a kernel folder as
-`kernels.from_folder` reads it, with the tree that modules are built against beside it:
+`debug.config` is for boards: KASAN, lockdep with PROVE_RCU, kmemleak, object debugging.
+`debug-guest.config`, for guests, has the drivers of their devices, too. `self-test.config` is for a
+guest that runs the kernel's self-tests when it boots. The result is a kernel folder as
+`kernels.from_folder` reads it, with the tree to build modules against beside it:
 
     CACHE/debug-kernels/SERIES-HASH/{Image,modules/,config,build/}
 
-SERIES is as in `linux-source-6.12`. HASH is over the fragments, so a changed one is a new kernel.
+SERIES is as in `linux-source-6.12`. HASH covers the fragments, so a changed one gives a new kernel.
 Building takes about a quarter of an hour on two cores.
 """
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Stock Debian arm64 kernels, ready for a board: image, modules and headers.
 
-A kernel is named by its role: `oldstable`, `stable` and `newest` are suites of the archive, and
-which version each has is a matter of the day. The version found is recorded (packages.py), and
-image and headers of a role are of one version, whenever each was fetched. Where a version was
-recorded, it may be said instead of the role: `6.12`, `6.12.117`.
+A kernel is named by its role: `oldstable`, `stable` and `newest` are suites of the archive, whose
+versions change over time. The version found is recorded (packages.py), so image and headers of a
+role are of one version, whenever each was fetched. A recorded version can be used instead of the
+role: `6.12`, `6.12.117`.
 
-A kernel's folder in the cache holds `vmlinuz` (as shipped), `Image` (what QEMU loads),
-`config`, `modules` and `kernel.json`, which says from which packages it came.
+A kernel's folder in the cache holds `vmlinuz` (as shipped), `Image` (which QEMU loads), `config`,
+`modules` and `kernel.json`, which names the packages that it came from.
 """
 
 import json

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""arm64 kernel files: from what a distribution ships to the raw Image that QEMU loads.
+"""arm64 kernel files: from the form that a distribution ships to the raw Image that QEMU loads.
 
-Three forms are in use: the raw Image, the Image compressed with gzip, and the EFI "zboot"
-file, a PE executable that carries a compressed Image and says so in its header (`zimg` at
-offset 4, then payload offset and size, then the compression's name at offset 24).
+Three forms are in use: the raw Image, the Image compressed with gzip, and the EFI "zboot" file, a
+PE executable that carries a compressed Image and says so in its header (`zimg` at offset 4, then
+payload offset and size, then the compression's name at offset 24).
 """
 
 import lzma

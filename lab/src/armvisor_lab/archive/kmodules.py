@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Kernel modules: which others one needs, in which order they load, their plain bytes.
+"""Kernel modules: their dependencies, their load order, their uncompressed bytes.
 
-Names are compared as the kernel does, with `-` and `_` the same. What is built into the
-kernel needs no loading and drops out.
+Names are compared as in the kernel, with `-` and `_` the same. Modules that are built into the
+kernel need no loading and drop out.
 """
 
 import lzma

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Debian's linux-source of the series that a role's kernel is of, and parts of it unpacked."""
+"""Debian's linux-source for the series of a role's kernel, and parts of it unpacked."""
 
 import subprocess
 from collections.abc import Sequence

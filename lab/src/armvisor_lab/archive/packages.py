@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Debian packages for the boards, by name, from the cache or the archive.
 
-What a name was resolved to is recorded beside the packages. As long as the record stands,
-nothing is asked of the network: a second run works offline and gives the same versions
-until `lab packages update`, which alone forgets records. A recorded version whose file is gone
-is fetched again, that version and no other; the archive keeps few of them, and one that it has
-no more is said.
+The version found for a name is recorded beside the packages. As long as the record exists, the
+network is not used: a second run works offline and gives the same versions until `lab packages
+update`, which alone deletes records. If the file of a recorded version is gone, exactly that
+version is fetched again; the archive keeps few versions, and an error says if it has that one no
+more.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Dynamically linked Debian arm64 programs for boards: the program and what it loads.
+"""Dynamically linked Debian arm64 programs for boards: the program and the libraries that it loads.
 
-Whole packages would fill a board's memory. What a program needs to run is its loader and
-the libraries that it names, in turn; those are picked from the packages it depends on.
+Whole packages would fill a board's memory. A program needs its loader and the libraries that it
+names, and those that they name; these are picked from the packages it depends on.
 """
 
 import re

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Linux's KVM selftests, built from Debian's linux-source as they are.
+"""Linux's KVM selftests, built unmodified from Debian's linux-source.
 
-What is built is all that their own Makefile lists for arm64, static, so that a board needs no
+All tests that their own Makefile lists for arm64 are built, statically, so that a board needs no
 library:
 
     CACHE/selftests/SERIES-HASH/programs/{arm64/psci_test,dirty_log_test,…}
 
-SERIES is as in `linux-source-6.12`, HASH over the package's version and the recipe below.
+SERIES is as in `linux-source-6.12`; HASH covers the package's version and the recipe below.
 """
 
 import hashlib

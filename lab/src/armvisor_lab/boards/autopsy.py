@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a hung board's CPUs and tasks are doing, asked of its kernel before it is killed.
+"""State of a hung board's CPUs and tasks, requested from its kernel before the board is killed.
 
-The questions are magic SysRq keys, which a serial console takes after a break; QEMU sends
-breaks by command of its control channel (QMP). The answers appear in the console log, and
-the next question waits for the answer to the last: a break on its way sooner could overtake
-the key, which takes another channel. A board too dead to answer stays silent, and nothing
-here waits for it.
+The requests are magic SysRq keys, which a serial console accepts after a break; QEMU sends breaks
+by command of its control channel (QMP). The answers appear in the console log, and each request
+waits for the answer to the one before: a break sent earlier could overtake the key, which uses
+another channel. A board that is too dead to answer stays silent, and nothing here waits for it.
 """
 
 import json

@@ -5,9 +5,9 @@
     result = Board(el2=True, files={"/bin/armvisor": Path("…")}).run(["armvisor", "--version"])
     result.status, result.stdout, result.failure, result.console
 
-A board that crashes, hangs or complains is a `Failure` in the result, not an exception;
-`LabError` is raised for what is wrong on this side (a missing file, no such kernel).
-Boards have nothing in common and may run side by side, in threads or processes.
+A board that crashes, hangs or complains is a `Failure` in the result, not an exception. `LabError`
+is raised for errors on this side (a missing file, no such kernel). Boards have nothing in common
+and may run in parallel, in threads or processes.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The clock of an emulator's limits: real time, without what a busy machine kept it waiting.
+"""The clock for an emulator's time limits: real time, without the time that it waited for a CPU.
 
-A limit ends the wait for a machine that hangs; it must not end one whose processors are given to
-other work. So the time that a thread of the emulator was ready to run and had no CPU does not
-count. Of several threads the one that waited longest is taken: it held the others up at most so
+A limit ends the wait for a machine that hangs. It must not end one whose host CPUs are busy with
+other work. So the time in which a thread of the emulator was ready to run and had no CPU does not
+count. Of several threads the one that waited longest counts: it delayed the others at most that
 long.
 """
 

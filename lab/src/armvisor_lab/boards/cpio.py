@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Writing of "newc" cpio archives, the format of Linux initramfs images.
+"""Writes "newc" cpio archives, the format of Linux initramfs images.
 
-Archives are deterministic: times are zero, everything belongs to root, inode numbers count
-from one, and entries keep the order they were added in. The kernel unpacks concatenated
-archives one after the other, so pieces can be cached and joined.
+Archives are deterministic: times are zero, everything belongs to root, inode numbers count from
+one, and entries keep their order. The kernel unpacks concatenated archives in turn, so pieces can
+be cached and joined.
 """
 
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Booting a kernel and its initramfs on the bare board, with nothing of the lab in it.
+"""Boots a kernel and its initramfs on the bare board, with nothing of the lab in it.
 
-The console is all there is: its text is the result. The machine is a `Board`'s.
+The only output is the console: its text is the result. The machine is that of a `Board`.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A board's initramfs: concatenated pieces, the unchanging ones cached by content.
+"""A board's initramfs: concatenated pieces; constant ones are cached by content.
 
-The pieces are the base (busybox and our init), the kernel's modules, and what this one
-run brings: files, command and settings.
+The pieces are the base (busybox and our init), the kernel's modules, and the files, command and
+settings of this run.
 """
 
 import contextlib

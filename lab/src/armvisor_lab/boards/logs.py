@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Console logs of boards, kept in the cache so that a failure can be looked at afterwards."""
+"""Console logs of boards, kept in the cache for a later look at a failure."""
 
 import contextlib
 import itertools

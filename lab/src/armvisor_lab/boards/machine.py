@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """One QEMU process and the byte channels to it.
 
-QEMU gets each channel as one end of a socket pair, so there are no names in the file system
-to collide or to be left over. QEMU is a session of its own, dies with this process by the
-kernel's doing (PR_SET_PDEATHSIG, set by setpriv), and is killed on every way out of
-`Machine.run`. One thread serves everything; nothing here outlives the call.
+QEMU gets each channel as one end of a socket pair, so no names in the file system can collide or be
+left over. QEMU has its own session. The kernel kills it when this process dies (PR_SET_PDEATHSIG,
+set by setpriv), and so does every way out of `Machine.run`. One thread serves everything; nothing
+here outlives the call.
 """
 
 import contextlib

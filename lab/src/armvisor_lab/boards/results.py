@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Lines `result NAME VALUE UNIT`, which guests and tools print what they measured with."""
+"""Lines `result NAME VALUE UNIT`, which guests and tools print for their measurements."""
 
 import re
 from dataclasses import dataclass

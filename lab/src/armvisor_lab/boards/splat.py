@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Finding out from a kernel's console that something went wrong.
+"""Finds errors in a kernel's console output.
 
-Only lines with a kernel time stamp count, so that what a program or a VM's guest prints to
-the console is not taken for the board's own trouble.
+Only lines with a kernel time stamp count, so that output of a program or a VM's guest on the
+console is not mistaken for a failure of the board.
 """
 
 import re

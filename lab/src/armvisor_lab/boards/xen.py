@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Xen on a board with EL2: Debian's hypervisor, with a bare-metal program as its domains.
 
-The hypervisor is the one that stable's `xen-system-arm64` stands for on that day, started by QEMU
-as its arm64 Image, without firmware. It is as Debian builds it, with its own scheduler (credit2)
-and security module (SILO). Its command line gives it a console, and the first domain, dom0, memory
-and as many vCPUs as the board has CPUs, each of which stays on its own, as the ISCA'16 paper had
-them. Memory is not scrubbed: that is the work of CPUs that idle, and would be counted among the
-guest's. What the domains are, Xen reads in the device tree: the board's own, with what `chosen`
-adds. A second domain, a domU that Xen itself starts (dom0less), has one vCPU, as dom0 then has, the
-same program, and an event channel to dom0; what it prints is shown, which is not so by default.
+The hypervisor is that of stable's `xen-system-arm64`, started by QEMU as its arm64 Image, without
+firmware. It is as Debian builds it, with its own scheduler (credit2) and security module (SILO).
+Its command line sets up a console, and gives the first domain, dom0, memory and as many vCPUs as
+the board has CPUs, each pinned to one, as in the ISCA'16 paper. Memory is not scrubbed: idle CPUs
+do that, and it would be counted with the guest's work. Xen reads its domains from the device tree:
+the board's own, with additions in `chosen`. A second domain, a domU that Xen itself starts
+(dom0less), has one vCPU, as dom0 then has, the same program, and an event channel to dom0. Its
+output is shown, which is not the default.
 
-A counted board's CPUs take turns. One that spins and says so (YIELD, WFE) gives its turn away;
-Xen's own spins as it boots and halts do not say so, and QEMU 7.2, whose turns end at the earliest
-timer, gives the next turn to the first CPU again, for ever. So the board is paused and continued
-while Xen boots, upon which the next CPU has its turn. From the program's first line on nothing of
-the kind is done: what is measured is the same every time. With its last line the board is gone.
+A counted board's CPUs take turns. A CPU that spins and says so (YIELD, WFE) gives its turn away.
+Xen's own spins while it boots and halts do not say so, and QEMU 7.2, whose turns end at the
+earliest timer, gives the next turn to the first CPU again, forever. So the board is paused and
+continued while Xen boots, after which the next CPU has its turn. From the program's first line on
+the board runs undisturbed, so measurements are the same every time. It is killed after the
+program's last line.
 """
 
 import json

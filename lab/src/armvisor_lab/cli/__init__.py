@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The command `lab`: its sub-commands, a module each, and what an error looks like."""
+"""The command `lab`: its sub-commands, and the format of errors."""
 
 import argparse
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""argparse as the lab has it: its own exit status, and a hint for a word that is misspelt."""
+"""argparse with the lab's exit status, and a hint for a misspelt word."""
 
 import argparse
 import sys

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`lab demo`: an emulated Arm machine without EL2, a Debian VM in it, and where the time went.
 
-With `--el2` the machine has EL2, and the same VM runs on the kernel's own KVM. The guest's
-console is shown as it comes. The last line that `armvisor run --json` writes is its report; it
-is kept from the console and made into a table.
+With `--el2` the machine has EL2, and the same VM runs on the kernel's own KVM. The guest's console
+is shown as it comes. The last line of `armvisor run --json` is its report, which is not shown on
+the console but made into a table.
 """
 
 import argparse

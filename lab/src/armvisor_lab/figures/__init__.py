@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Figures: what is measured, and the registry of it.
+"""Figures: measurements, and their registry.
 
-A family of figures is a module of this package with `measurements()`. A measurement is one
-board run and yields one figure or several; it declares their names, so that a selection is
-known before anything runs. Each figure is `name value unit`; names are
-`WHAT[.ROW].VARIANT`, for example `boot.kvm` or `lat.null.native`. A variant is who runs the
-guest: native, kvm, kvm-vhe, kvm-nvhe, xen, armvisor, qemu-kvm, qemu-tcg.
+A family of figures is a module of this package with `measurements()`. A measurement is one board
+run and yields one or more figures. It declares their names, so that a selection is known before
+anything runs. Each figure is `name value unit`; names are `WHAT[.ROW].VARIANT`, for example
+`boot.kvm` or `lat.null.native`. A variant is the way to run the guest: native, kvm, kvm-vhe,
+kvm-nvhe, xen, armvisor, qemu-kvm, qemu-tcg.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`app.ROW.*`: Debian's own programs in plain VMs and in protected ones, on KVM, pKVM and armvisor.
 
-Values are instructions of all who take part (guest, hypervisor, VMM, and the program at the other
-end on the board) for a unit of work: a message of hackbench, a build of some of the kernel's
-objects, a request of 4 KiB or a byte of fio, a turn or a byte of netperf, a byte of iperf3, a
-request of nginx, memcached and redis, a transaction of SQLite. The servers nginx, memcached and
-redis are in the guest and the board loads them; netperf's and iperf3's are on the board. All of a
-variant is one guest's life, and a value the median of a program's rounds but the first.
+Values are instructions of all participants (guest, hypervisor, VMM, and the program at the other
+end on the board) per unit of work: a message of hackbench, a build of some of the kernel's objects,
+a request of 4 KiB or a byte of fio, a turn or a byte of netperf, a byte of iperf3, a request of
+nginx, memcached and redis, a transaction of SQLite. The servers nginx, memcached and redis are in
+the guest, and the board loads them; those of netperf and iperf3 are on the board. All values of a
+variant are from one guest's life; a value is the median of a program's rounds without the first.
 
 `kvm`, `kvm-protected` and `armvisor` are plain VMs with zero copy. `kvm-pvm` and `armvisor-pvm` are
-protected VMs with bounce buffers as the kernel's swiotlb was before it had an area a CPU (mode
+protected VMs with bounce buffers like the kernel's swiotlb before it had one area per CPU (mode
 `slots`, as in the kernels that the AVF paper measured); `-opt` is mode `split-cache`, the paper's
-SWIOTLB-opt. `native` is the board itself, without what needs a device.
+SWIOTLB-opt. `native` is the board itself, without rows that need a device.
 """
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the measurements run: the VMM, the module, the guests and tools that the project builds."""
+"""The programs that measurements run: the VMM, the module, the guests and tools of the project."""
 
 from pathlib import Path
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Rows of figures on several variants, side by side: the measurements, and each cell's figure.
 
-A figure's name is `ROW.VARIANT`. What no family has always is made here for a host that `hosts` or
-`vms` can make: any row of a family on the module with any options, on each kind of KVM.
+A figure's name is `ROW.VARIANT`. Combinations that no family has by default are made here, for any
+host that `hosts` or `vms` can make: any row of a family on the module with any options, on each
+kind of KVM.
 """
 
 import fnmatch

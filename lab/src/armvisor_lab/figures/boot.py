@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`boot.*`: the Debian test guest from start to power-off, 512 MiB, one CPU.
 
-The same kernel, initramfs and command line each time, but for the console, which is the
-serial port that the machine has. Natively the count is from the board's reset to the kernel's
-power-off, on the board with EL2 that KVM runs on; under a VMM it is the VMM's whole run, from
-before it is started to after it has gone.
+Kernel, initramfs and command line are the same each time, except for the console, which is the
+machine's serial port. Natively the count is from the board's reset to the kernel's power-off, on
+the board with EL2 that KVM runs on. Under a VMM it is the VMM's whole run, from before its start to
+after its end.
 
-A boot is no fixed piece of work. The kernel's self-tests of its cryptography go on in the
-background until the power-off, on random numbers, and take 1 to 3 % more or less for no other
-reason. So a figure is the mean of several boots, each with a word of its own on the command
-line, which the kernel stirs into its random numbers.
+A boot is no fixed piece of work. The kernel's self-tests of its cryptography continue in the
+background until the power-off, on random numbers, which alone changes a boot by 1 to 3 %. So a
+figure is the mean of several boots. Each has a different word on the command line, which the kernel
+mixes into its random numbers.
 
-A VMM gives its guest random numbers to begin with. `boot.native` is of a kernel that gets none
-and makes some of its clock's jitter, some 130 M instructions of hashing; bounds and goals are set
-by it. `boot.native-seeded` is of a kernel that gets them, like a guest.
+A VM gets an RNG seed from its VMM. The kernel of `boot.native` gets none and gathers jitter entropy
+instead, some 130 M instructions of hashing; bounds and goals refer to it. The kernel of
+`boot.native-seeded` gets a seed, like a guest.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What figures may be at most: a run that measures one and finds more has failed.
+"""Upper bounds of figures: a run that measures a figure above its bound fails.
 
-A bound is instructions, or so many times another figure of the same run.
+A bound is a number of instructions, or a multiple of another figure of the same run.
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lat.ROW.armvisor-no-SWITCH`, `traps.nothing.*`: what each way to make traps cheap is worth.
+"""`lat.ROW.armvisor-no-SWITCH`, `traps.nothing.*`: the gain of each part that makes traps cheap.
 
-The module's parameter `cheap_traps` has a bit for each (module/cpu/cheap.h). `lat`'s rows with one
-of them off, the others on; `armvisor-no-cheap` has none. `traps.nothing` is how often the guest
-leaves its code when a process forks, executes a program that does nothing, and waits for it: by
-the classes of the ARMvisor paper's Table 7, all together but the host's own interrupts.
-`armvisor-no-cheap` is then what that paper has as simple, and `armvisor` its full-opt. Of these two
-`traps.nothing-CLASS` is each class of the table by itself, with the host's interrupts.
-`flushes.nothing` is how many of them flush the CPU's TLB on the way back into the guest, on a
-host whose own mappings are global, as the board's are (docs/tlb.md).
+The module's parameter `cheap_traps` has a bit for each part (module/cpu/cheap.h). `lat`'s rows are
+measured with one of them off and the others on; `armvisor-no-cheap` has none. `traps.nothing` is
+the number of exits from the guest's code when a process forks, executes a program that does
+nothing, and waits for it: all classes of the ARMvisor paper's Table 7 together, without the host's
+own interrupts. So `armvisor-no-cheap` corresponds to that paper's simple variant, and `armvisor` to
+its full-opt. For these two, `traps.nothing-CLASS` is each class of the table, including the host's
+interrupts. `flushes.nothing` is the number of them that flush the CPU's TLB on the way back into
+the guest, on a host whose own mappings are global, like the board's (docs/tlb.md).
 """
 
 from armvisor_lab.boards.board import describe

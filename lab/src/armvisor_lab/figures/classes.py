@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """A figure by classes of instructions, exception levels, modelled page walks and cache misses.
 
-The measurement runs with QEMU's plugin (lab/plugins), which changes nothing of what is executed:
-the figure is the same. Programs mark each round of what they repeat (guests/lib/mark.h); as the
-figure is the best round's, or of all of them, so are its classes, those of the empty loop taken off
-where the figure has it taken off. They are checked against the figure, which is the clock's.
+The measurement runs with QEMU's plugin (lab/plugins), which does not change execution: the figure
+is the same. Programs mark each round of the operation that they repeat (guests/lib/mark.h). The
+classes are of the same rounds as the figure, the best or all, and without the empty loop where the
+figure excludes it. Their sum is checked against the figure, which is the clock's.
 
-Models take all memory to have pages of 4 KiB at stage 1, and a guest's of 2 MiB at stage 2, which
-is what the VMM asks for. A board with several CPUs has no models.
+Models assume pages of 4 KiB at stage 1 for all memory, and of 2 MiB at stage 2 for a guest's, which
+is what the VMM requests. A board with several CPUs has no models.
 """
 
 import math

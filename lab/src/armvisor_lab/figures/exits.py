@@ -8,20 +8,19 @@
 A bare-metal guest makes the same exit many times and prints the best average: a call that the
 hypervisor answers (PSCI's MIGRATE_INFO_TYPE), one that the module answers with the guest's tables
 in place (PSCI_VERSION), a read of the interrupt controller's GICD_IIDR, which the kernel answers,
-and a read that the VMM answers. The empty loop is taken off, of an interrupt's completion the
-sending of one that is never taken, of a timer's the wait for its time: what is done to set it is
-done within the wait, instead of waiting. The board has settled. `*.armvisor-accounting` is with
-histograms and all else that `armvisor stat` can show, `*.kvm-protected` a plain VM of a KVM that
-has protected ones, `*-pvm` are protected VMs. `*.qemu-tcg` is Debian's QEMU that emulates on a
-board without EL2, where nothing is an exit: what the same instruction takes a guest there.
+and a read that the VMM answers. Subtracted: an empty loop; for `irq_completion` also an SGI that is
+never taken; for `timer` the wait for its time, which includes the work to set it. The board has
+settled. `*.armvisor-accounting` is with histograms and everything else that `armvisor stat` can
+show, `*.kvm-protected` a plain VM of a KVM that has protected ones, `*-pvm` are protected VMs.
+`*.qemu-tcg` is Debian's QEMU that emulates on a board without EL2, where nothing is an exit: it is
+the cost of the same instruction there.
 
-What that leaves out is what others may have counted. A hypercall under KVM does not leave KVM
-and costs the same with one call as with a thousand, on the cloud and the generic kernel, with
-KASLR and KPTI, on a board that has not settled, and but for 30 instructions under Debian's QEMU.
-An exit to the VMM does enter user space: on a board that has not settled the same read takes
+Others may have counted work that these figures leave out. A hypercall under KVM does not leave KVM
+and costs the same with one call as with a thousand, on the cloud and the generic kernel, with KASLR
+and KPTI, on a board that has not settled, and up to 30 instructions more or less under Debian's
+QEMU. An exit to the VMM does enter user space: on a board that has not settled the same read takes
 11,400 instructions under KVM on cortex-a76 where it takes 7,000 afterwards, and 42,000 if the
-kernel, too, draws a random offset of its stack for each system call from a pool that is not
-ready.
+kernel also draws a random stack offset for each system call from a pool that is not ready.
 """
 
 from functools import partial

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Hosts: a board's CPU and kernel, and what runs VMs on it. A host's name is a variant of figures.
+"""Hosts: a board's CPU and kernel, and its hypervisor. A host's name is a variant of figures.
 
-`HOSTS` are those that figures are always measured on. `find()` also knows hosts by what they are
-made of, for `lab compare`: the module with any of its parameters, as `armvisor:cheap_traps=0`, with
-some of the ways to make traps cheap off, as `armvisor-no-rows` or `armvisor:no-rows+no-stubs`, or
-both.
+`HOSTS` are those of all standard figures. For `lab compare`, `find()` also knows hosts by their
+parts: the module with any of its parameters, as `armvisor:cheap_traps=0`, without some of the parts
+that make traps cheap, as `armvisor-no-rows` or `armvisor:no-rows+no-stubs`, or both.
 """
 
 import re

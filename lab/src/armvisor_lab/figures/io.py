@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`io.ROW.*`: a disk and a network in plain VMs and in protected ones, on KVM, pKVM and armvisor.
 
-The program `io` (guests/tools) measures in the Debian test guest, and the count is of all who take
-part: the guest, the hypervisor, the VMM, and the host's program at the other end of the connection.
-Requests read and write a disk past the page cache; its file is in the host's memory. A row in
-`-byte` is of requests of 256 KiB, or of a stream; one in `-request` of 4 KiB, or of a byte there
-and back. A disk's rows are the mean of rounds of the same requests. How many packets an interrupt
-finds differs from round to round: a network's are the median.
+The program `io` (guests/tools) measures in the Debian test guest. The count covers all
+participants: the guest, the hypervisor, the VMM, and the host's program at the other end of the
+connection. Requests read and write a disk with O_DIRECT; its file is in the host's memory. A row in
+`-byte` has requests of 256 KiB, or a stream; one in `-request` has 4 KiB, or a byte there and back.
+A disk's rows are the mean of rounds of the same requests. The number of packets that an interrupt
+finds differs from round to round, so a network's rows are the median.
 
 `kvm` is a plain VM with zero copy on the newest kernel, `kvm-protected` the same where that kernel
-has pKVM, `armvisor` on the module; `kvm-protected-MODE` and `armvisor-MODE` have bounce buffers
-all the same, by armvisor_bounce.ko in that mode (`areas` is what the kernel's swiotlb does);
+has pKVM, `armvisor` on the module; `kvm-protected-MODE` and `armvisor-MODE` nevertheless have
+bounce buffers, by armvisor_bounce.ko in that mode (`areas` does the same as the kernel's swiotlb);
 `kvm-pvm-MODE` and `armvisor-pvm-MODE` are protected VMs with it.
 """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`lat.ROW.*`: system calls, signals, processes and memory, each repeated, the best taken.
 
-The program `lat` measures with the counter, which a guest reads without leaving, and
-prints at its end. Natively it runs on a settled board. Its processes have one layout, without
-randomization, natively and in every guest: a fork copies as many tables everywhere.
+The program `lat` measures with the counter, which a guest reads without an exit, and prints at its
+end. Natively it runs on a settled board. Its processes have one layout, without randomization,
+natively and in every guest: a fork copies the same number of tables everywhere.
 
 `*-n1` is another core, `*-oldstable` and `*-newest` are other kernels: natively the board's, in a
 VM the guest's.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`hidden_faults.4k.*`, `hidden_faults.2m.*`: faults of a VM's memory that its guest does not see.
 
-A Debian guest boots, and reads in 128 MiB as `lab reach` has it, all with pages of 4 KiB; once the
-host's pages are of 4 KiB, too, once of 2 MiB. On KVM these are the faults of stage 2, which its
-tracepoint kvm_guest_fault tells, less those of devices; on the module those of its one stage that
-are not the guest's own. Of one board and one VM each, from start to power-off.
+A Debian guest boots, and reads random words in 128 MiB like `lab reach`, all with pages of 4 KiB;
+once the host's pages are of 4 KiB, too, once of 2 MiB. On KVM these are the stage 2 faults, by its
+tracepoint kvm_guest_fault, without those of devices; on the module those of its one stage that are
+not the guest's own. Each is of one board and one VM, from start to power-off.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`vm_switch.*`, `io_out.*`, `io_in.*`: what takes two: VMs on one CPU, a guest and a device.
+"""`vm_switch.*`, `io_out.*`, `io_in.*`: measurements with two parties: VMs on one CPU, a guest and
+a device.
 
 Programs on the board are VMMs of guests of a few instructions (guests/tools/tinyvm.h). `vm_switch`
-is from one VM's guest to another's on the same CPU: an exit to its VMM, the host's change of
-thread, the other's entry. `io_out` is from a guest's store to a device's register, for which there
-is an eventfd, until a thread runs that waits for it on another CPU, and `io_in` from that thread's
-signal until the guest, which waits in WFI, is at its vector: on a counted board all work of both
-CPUs, of which some is done side by side on silicon.
+is from one VM's guest to another's on the same CPU: an exit to its VMM, the host's switch of
+threads, the other's entry. `io_out` is from a guest's store to a device register with an eventfd
+until the thread that waits for it on another CPU runs, and `io_in` from that thread's signal until
+the guest, which waits in WFI, is at its vector: on a counted board all work of both CPUs, some of
+which overlaps on silicon.
 """
 
 from collections.abc import Sequence

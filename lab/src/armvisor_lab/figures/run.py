@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Running measurements: one line a figure on standard output, and the record as JSON."""
+"""Runs measurements: one line per figure on standard output, and the record as JSON."""
 
 import contextlib
 import datetime

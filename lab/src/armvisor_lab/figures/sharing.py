@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`share.*`, `unshare.*`, `unshare_used.*`: a page of a protected VM, shared and taken back.
 
-`*_range`: the same by calls for many pages, of which the figure is one's part.
+`*_range`: the same by calls for many pages; the figure is per page.
 
-A bare-metal guest (guests/bare/share.c) shares pages that it has touched, one call each, and
-takes them back: first such as nobody has had meanwhile, then such as its disk has just been
-written from, which the VMM has mapped by then. `armvisor-pvm-16g` is the same in a VM of 16 GiB,
-for what must not depend on a VM's size. pKVM does the same in the guest's stage 2 and the host's.
+A bare-metal guest (guests/bare/share.c) shares pages that it has touched, one call each, and takes
+them back: first pages that nobody has had meanwhile, then pages that its disk has just been written
+from, which the VMM has mapped by then. `armvisor-pvm-16g` is the same in a VM of 16 GiB, for costs
+that must not depend on a VM's size. pKVM does the same in the guest's stage 2 and the host's.
 """
 
 from dataclasses import dataclass

@@ -3,23 +3,22 @@
 
 `ipi.*`, `ipi_running.*`, `lpi.*`, `fault.*` and `fork.*` have 4 or 8 CPUs; `lock.*` has one.
 
-A counted board lets its CPUs take turns, and its clock is the instructions of all of them
-together, with no time for those that wait. So a figure is all the work that was done, and not how
-long it took: CPUs that spin for each other add to it, CPUs that work side by side do not halve it.
-What a CPU spins for ends as soon as the other one has its turn, which a yield or a WFE gives it:
-a long queue for a contended lock costs more on silicon.
+A counted board lets its CPUs take turns. Its clock is the instructions of all of them together;
+waiting takes no time. So a figure is all work that was done, not how long it took: CPUs that spin
+for each other add to it, CPUs that work in parallel do not halve it. A CPU stops spinning as soon
+as the other one has its turn, which a yield or a WFE gives it: a long queue for a contended lock
+costs more on silicon.
 
-`ipi` is an interrupt from one vCPU to one that waits in WFI, and the answer; `ipi_running` one to a
-vCPU that runs, until it is taken there: all work of both sides, of which some is done side by side
-on silicon; `lpi` the same of an interrupt that the first vCPU has the ITS send, by a command that
-it waits for, as kvm-unit-tests' micro-bench does: Debian's QEMU is the VMM there, as `armvisor run`
-gives its VMs no ITS, and has no part in it; `fault` a page that is touched for the first time, 64
-MiB on each vCPU; `fork` a process that begins and ends, where each
-vCPU has one that forks. `1cpu` and `4cpu` are guests with as many vCPUs on the same board, `8cpu`
-one on a board with eight CPUs.
+`ipi` is an interrupt from one vCPU to one that waits in WFI, and the answer. `ipi_running` is one
+to a running vCPU, until it is taken there: all work of both sides, some of which overlaps on
+silicon. `lpi` is the same for an interrupt that the first vCPU has the ITS send, by a command that
+it waits for, as in kvm-unit-tests' micro-bench; Debian's QEMU is the VMM there, because `armvisor
+run` gives its VMs no ITS, and has no part in the cost. `fault` is the first touch of a page, 64 MiB
+on each vCPU. `fork` is a process that starts and exits, where each vCPU has one that forks. `1cpu`
+and `4cpu` are guests with as many vCPUs on the same board, `8cpu` one on a board with eight CPUs.
 
-`lock` is a turn with a ticket lock that all vCPUs want all the time, 500 loops with it and 250
-without it, on a board with one CPU: what it costs that a vCPU waits for one that has no CPU.
+`lock` is one hand-over of a ticket lock for which all vCPUs contend, with 500 loops inside and 250
+outside, on a board with one CPU: the cost if a vCPU waits for one that has no CPU.
 """
 
 from collections.abc import Callable

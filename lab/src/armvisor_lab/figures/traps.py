@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`traps.ROW.*`: how often an operation of `lat` leaves the guest's code, by the VM's statistics.
+"""`traps.ROW.*`: the number of exits from the guest's code per operation of `lat`, by the VM's
+statistics.
 
 A guest does the operations of a row some thousand times, and another one prepares the row in the
-same way and does a single one. What the first has more than the second, boot and all, is of the
-operations: what they need beforehand, as a buffer's first touch, is in both. The record has them by
-statistic: the module's classes of exits and kinds of fast traps, KVM's exits.
+same way and does a single one. The difference, boot included, belongs to the operations: their
+preparation, such as a buffer's first touch, is in both. The record has them by statistic: the
+module's classes of exits and kinds of fast traps, KVM's exits.
 
-A guest does one row, `lat` all of them in one process, which matters to rows of many processes:
-where it has forked before, its ASID is none beside its children's, and they do not all find room
-among the pairs of TTBRs that the window knows. So before these rows a guest does another one, whose
-traps are taken off.
+A guest does one row; `lat` does all of them in one process, which matters to rows of many
+processes: where that process has forked before, its ASID differs from its children's, and they do
+not all find room among the pairs of TTBRs that the window knows. So before these rows a guest does
+another one, whose traps are subtracted.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`units.OPERATION.*`: what traps cost that a kernel's work is full of, each by itself.
+"""`units.OPERATION.*`: the cost of each kind of trap that a kernel's work causes.
 
-A bare-metal guest does what Linux does (guests/bare/units.c). Under armvisor it traps, under KVM
-it does not, but for reads of ID registers: the difference is the traps'. `refill` begins with the
-TLBI of the page, `refill-code`, `refill-many` and `refill-places` with that of the ASID; `ttbr0`
-is two writes, to spaces that are in turns, `other-space` the same to one that was not lately, and
-`other-pair` one write, to a space of too many that the window keeps in the same set.
+A bare-metal guest does the same as Linux (guests/bare/units.c). Under armvisor it traps; under KVM
+it does not, except for reads of ID registers: the difference is the cost of the traps. `refill`
+begins with the TLBI of the page, `refill-code`, `refill-many` and `refill-places` with that of the
+ASID; `ttbr0` is two writes, to alternating spaces, `other-space` the same to one that was not used
+lately, and `other-pair` one write, to a space of more than the window keeps in the same set.
 `refill-places` reads a page at each place where a process has its memory. lab's model adds them up.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The Debian test guest under each way to run a VM, on counted boards.
 
-A variant is a row: which board, which files and modules beside the guest, which command.
-Families of figures run their guest through it, so a new way to run VMs is one more row here.
+A variant is a row: the board, the files and modules beside the guest, the command. Families of
+figures run their guest through it, so a new way to run VMs is one more row here.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Plain VMs and protected ones, and how their devices get at their memory: rows for figures.
+"""Plain VMs and protected ones, and their devices' access to memory: rows for figures.
 
 `kvm` is a plain VM with zero copy on the newest kernel, `kvm-protected` the same where that kernel
-has pKVM, `armvisor` on the module; with a mode they have bounce buffers all the same, by
+has pKVM, `armvisor` on the module; with a mode they nevertheless have bounce buffers, by
 armvisor_bounce.ko. `kvm-pvm` and `armvisor-pvm` are protected VMs.
 """
 

@@ -9,11 +9,11 @@ board with EL2 (boards/xen.py says which Xen, and how it is set up); in a domU a
 the same to half a percent. `hypercall.xen` is one of Xen's own, which says its version, as in
 ISCA'16; `hypercall_psci.xen` is what `hypercall.*` is elsewhere: PSCI's MIGRATE_INFO_TYPE.
 
-What takes two is of two domains, dom0 and a domU (guests/bare/domains.c), without a kernel or VMM
-in between. `vm_switch` is from one's yield to the other's return from its own, on one CPU; `io_out`
-is from a domU's hypercall that signals an event channel until dom0, which waits in WFI on another
-CPU, is at its vector, and `io_in` the way back: all work of both CPUs, of which the sender's way to
-its own wait is a part.
+Measurements with two parties use two domains, dom0 and a domU (guests/bare/domains.c), without a
+kernel or VMM in between. `vm_switch` is from one domain's yield to the return of the other's own
+yield, on one CPU. `io_out` is from a domU's hypercall that signals an event channel until dom0,
+which waits in WFI on another CPU, is at its vector, and `io_in` the way back: all work of both
+CPUs, including the sender's way to its own wait.
 """
 
 from collections.abc import Mapping, Sequence

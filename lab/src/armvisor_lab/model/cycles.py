@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Counts by class times a core's cycles.
 
-Each class has a least and a most on a core (reach/cores.toml), so a figure has, too: the sums of
-all least and of all most. The ratio of two figures on one core is not between one's least and
-the other's most: both have the same costs. Its range is the smallest and largest ratio that any
-choice of costs between their bounds gives; that is found at the bounds, as the ratio is of two
+Each class has a minimum and a maximum on a core (reach/cores.toml), so a figure has both, too: the
+sums of all minima and of all maxima. Two figures on one core have the same costs, so their ratio is
+not between one's minimum and the other's maximum. Its range is the smallest and the largest ratio
+over all choices of costs within their bounds. These are at the bounds, because the ratio is of two
 sums that are linear in each cost.
 """
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What KVM costs on machines that others have measured: predicted, and what was published.
+"""The cost of KVM on machines that others have measured: predictions and published values.
 
-Two predictions, neither with anything that is fitted to the row it predicts:
+There are two predictions; neither is fitted to the row that it predicts:
 
-`counted`  the counts by class of the same operation here, times the core's cycles: least and most.
-           Its error is that of the middle; whether the published value is between them is said.
-`scaled`   the middle, times what the other published rows of this core and this way to run a
-           hypervisor are of theirs (the median; this row is left out). A core of one row has none.
+`counted`  the counts by class of the same operation here, times the core's cycles: minimum and
+           maximum. Its error is that of the middle; it also says if the published value is between
+           them.
+`scaled`   the middle, times the median ratio of the other published rows, of this core and this
+           way to run a hypervisor, to their own middles. A core with one row has none.
 
 Both are of the kernel that was counted, which is not the one that was measured.
 """

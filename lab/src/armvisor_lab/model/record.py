@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the model is fed: figures of `lab figures` with classes and traps, of several records."""
+"""The model's input: figures of `lab figures` with classes and traps, from several records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

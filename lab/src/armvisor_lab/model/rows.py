@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A row of `lat` in another configuration: native, and its traps at what each kind costs.
+"""A row of `lat` in another configuration: native, and its traps at the cost of each kind.
 
-How often a row traps, by kind, is of the VM's statistics (`traps.ROW.*`); what a trap of a kind
-costs is of a bare-metal guest that does nothing else (`units.*`, and `hypercall.*` for an exit
-that is answered at once). Nothing is fitted: neither knows what the row takes. Kinds without a
-cost are taken to cost nothing, and are named.
+The VM's statistics give the number of a row's traps by kind (`traps.ROW.*`). A bare-metal guest
+that does nothing else gives the cost of a trap of each kind (`units.*`, and `hypercall.*` for an
+exit that is answered at once). Nothing is fitted: neither depends on the cost of the row. Kinds
+without a cost count as free, and are named.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Predictions as text for people."""
+"""Predictions as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Profiles of cores, from cores.toml: their TLBs and caches, and what instructions of a class take.
+"""Profiles of cores, from cores.toml: their TLBs and caches, and the cycles of an instruction by
+class.
 
-Each value names its source. A core that is like another has the other's values where it has none.
+Each value names its source. A core that is like another one inherits missing values from it.
 """
 
 import tomllib

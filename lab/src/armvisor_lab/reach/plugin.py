@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A board with QEMU's plugin (lab/plugins): what it is told, and what it tells of each section.
+"""A board with QEMU's plugin (lab/plugins): the plugin's configuration, and its output for each
+section.
 
-A section is what a program did between two marks. In it all is by who executed: the host's
+A section is the work of a program between two marks. Its values are by executor: the host's
 programs and kernel, the hypervisor (EL2, or armvisor's window), the guest's programs and kernel.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Which boards run the program, with which pages, and which model is the one of each run."""
+"""The boards that run the program, their page sizes, and the model for each run."""
 
 import itertools
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Runs as text for people."""
+"""Runs as text."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A report from records: all its sections in their order, and it as JSON."""
+"""A report from records: all its sections in order, and its JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Charts as shapes: where each bar, dot, line and word of an inline SVG stands.
+"""Charts as shapes: the places of bars, dots, lines and words of an inline SVG.
 
-Across, all is in percent of the drawing's width, down in pixels: a drawing is as wide as the page
-lets it be, and its words stay as large as the page's. matplotlib's SVG has fixed widths and
-colours instead, which neither a narrow nor a dark page suits. Colours are classes of the page's
-style, one a tone; where two series have one tone, the second is paler.
+Horizontal positions are in percent of the drawing's width, vertical ones in pixels: a drawing is as
+wide as the page allows, and its words stay as large as the page's. matplotlib's SVG has fixed
+widths and colours, which suit neither a narrow nor a dark page. Colours are classes of the page's
+style, one per tone; if two series have the same tone, the second is paler.
 """
 
 import math

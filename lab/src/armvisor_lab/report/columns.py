@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Rows by variants as a table: each value, and how many times the first column's it is.
+"""Rows by variants as a table: each value, and its ratio to the first column.
 
-Where both figures are means of samples that differ among themselves, a permutation test says
-how likely they are so far apart by chance alone.
+If both figures are means of samples that differ among themselves, a permutation test gives the
+probability that they differ that much by chance.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Two records side by side: A against B, figure by figure.
 
-Figures of one revision, on boards that count, should agree: what differs by more than the limit
-is a change, or a figure that means less than its digits say. Where a figure is the mean of samples
-that differ among themselves, a permutation test says how likely as large a difference is by chance
-alone; where that is likely, the figure does not count as different.
+Figures of one revision, on boards that count, should agree. A difference above the limit is a
+change, or a figure that is less precise than its digits. If a figure is the mean of samples that
+differ among themselves, a permutation test gives the probability of as large a difference by
+chance; if that is likely, the figure does not count as different.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The page of `lab demo`: what booted and where its time went, then the figures that are shipped.
 
-The figures are docs/bench.json's, measured elsewhere: their revision and date stand above them.
-Nothing that is empty is drawn.
+The figures are those of docs/bench.json, measured elsewhere: their revision and date are above
+them. Empty parts are left out.
 """
 
 from armvisor_lab import timetable

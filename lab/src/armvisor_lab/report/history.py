@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The history of figures over revisions: what several records have in common, in their order."""
+"""The history of figures over revisions: the figures that several records share, in order."""
 
 import math
 from collections.abc import Sequence

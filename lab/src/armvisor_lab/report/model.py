@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a report is made of: sections with tables and charts, as data, the report's JSON too.
+"""The parts of a report: sections with tables and charts, as data, and as the report's JSON.
 
-Numbers are kept beside the text that shows them. A cell without a value is a dash where a value
-could be, and `note` says why.
+Numbers are kept beside the text that shows them. A cell without a value is a dash if there could be
+one, and `note` says why there is none.
 """
 
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The sections of a report that have no published kin: latencies, where time went, all figures."""
+"""A report's sections without published counterparts: latencies, where time went, all figures."""
 
 import math
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A report as one HTML page: style and drawings within, no script, nothing from elsewhere.
+"""A report as one HTML page: style and drawings are inside, there is no script, and nothing is
+loaded.
 
-The page forbids itself to load anything, by its own security policy. What a record says is text
-wherever it comes: Jinja2 escapes all that is put in.
+The page's own security policy forbids loading. Text from a record is always text: Jinja2 escapes
+everything that is inserted.
 """
 
 import re

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""All records of a report together: the newest value of each name, and where it is from.
+"""All records of a report together: the newest value of each name, and its origin.
 
-A `Use` collects what a section took: the commands that made it, and revision, boards and
-packages; and what it looked for in vain, with the command that would measure it if there is one.
+A `Use` collects what a section used: the commands that made its values, and revision, boards and
+packages. It also has the values that the section did not find, with the command that would measure
+them if there is one.
 """
 
 import shlex

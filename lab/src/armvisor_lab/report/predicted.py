@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The section of the model's errors: predictions beside published and counted figures.
 
-All that could be predicted is a row here, so what no record has yet is seen to be missing.
+Every possible prediction is a row, so a missing one is visible.
 """
 
 from collections.abc import Sequence

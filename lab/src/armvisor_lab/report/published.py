@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Published values: what each work printed, from published/*.toml, and which figure is its kin.
+"""Published values: those that each work printed, from published/*.toml, and their counterparts
+here.
 
-A work has sections, a table or a figure each. A section's `columns` are the work's and a row's
+A work has sections, one per table or figure. A section's `columns` are the work's, and a row's
 `published` has a value for each: a number, a range of two, "" where the text has none (then
-`picture` says what a picture alone shows), or words as printed ("NA", "over 80"). `unit` is the
-work's: cycles, ns, %, times.
+`picture` has the value that only a picture shows), or words as printed ("NA", "over 80"). `unit` is
+the work's: cycles, ns, %, times.
 
-`ours` are our columns. `figure` names a figure, `{}` in it being the row's `ours`; a row without
-has no kin. With `over` a column is made of two figures by the section's `form`: `ratio` figure /
-over, `change` (figure / over - 1) in percent, `less` (1 - figure / over) in percent, `speed` the
-change of performance, figures being what a thing takes: (over / figure - 1) in percent. A row with
-several `ours` is the geometric mean of their ratios. `not_on` names those of our columns of which
-a row can have no value, as there is no such thing there. `tone` is who it is, for the chart's
-colour.
+`ours` are our columns. `figure` names a figure; `{}` in it is replaced by the row's `ours`. A row
+without it has no counterpart. With `over`, a column is computed from two figures by the section's
+`form`: `ratio` figure / over, `change` (figure / over - 1) in percent, `less` (1 - figure / over)
+in percent, `speed` the change of performance if figures are costs: (over / figure - 1) in percent.
+A row with several `ours` is the geometric mean of their ratios. `not_on` names our columns that
+cannot have a value in a row. `tone` names the hypervisor, for the chart's colour.
 """
 
 import tomllib

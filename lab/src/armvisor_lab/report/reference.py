@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A run's figures beside those that the checkout has: docs/bench.json, of `make bench` elsewhere.
+"""A run's figures next to those of the checkout: docs/bench.json, of `make bench` elsewhere.
 
 Boards that count repeat on any machine, so figures of the same sources, kernels and emulator agree.
-What is further apart is told with what else is not the same, and is no failure: a change may be
-meant to move figures, and Debian's archive moves on.
+A larger difference is printed with the other inputs that differ, and is no failure: a change may be
+meant to move figures, and Debian's archive changes.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The sections of a report that have a published kin: its values, ours beside, charts of both."""
+"""A report's sections with published counterparts: their values, ours, and charts of both."""
 
 import math
 import re

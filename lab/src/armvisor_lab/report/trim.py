@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A report without what is empty: for readers who are to see what there is, not what is not.
+"""A report without its empty parts, for readers who want to see results only.
 
-A section goes that has nothing measured here; of a table go the columns and the rows that have
-nothing of ours, and of a section the sentences about what is missing.
+Sections without measurements here are removed; so are tables' columns and rows without a value of
+ours, and sentences about missing values.
 """
 
 from collections.abc import Iterable
