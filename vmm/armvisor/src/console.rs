@@ -163,7 +163,7 @@ impl Screen {
     /// The timer has fired: shows what is there.
     pub fn tick(&mut self) {
         if self.due.take().is_some() {
-            // Readable, so this does not wait; the number of expirations says nothing.
+            // Readable, so this does not wait; the number of expirations does not matter.
             let _ = self.timer.wait();
         }
         self.show(0);

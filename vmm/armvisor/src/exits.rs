@@ -95,7 +95,7 @@ pub struct ExitCounters([AtomicU64; CLASSES.len()]);
 impl ExitCounters {
     /// Counts one exit. Only the vCPU's own thread may call it.
     pub fn bump(&self, class: Class) {
-        // Only the vCPU's own thread writes, so a load and a store do: no locked instruction.
+        // Only the vCPU's own thread writes, so a load and a store suffice: nothing atomic.
         let counter = &self.0[class as usize];
         counter.store(
             counter.load(Ordering::Relaxed).wrapping_add(1),

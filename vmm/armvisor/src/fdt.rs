@@ -220,7 +220,7 @@ fn rtc(fdt: &mut FdtWriter) -> Result<(), Error> {
         "compatible",
         vec!["arm,pl031".into(), "arm,primecell".into()],
     )?;
-    // Said here, the guest need not read the eight identification registers: eight exits saved.
+    // So the guest need not read the eight identification registers: this saves eight exits.
     fdt.property_u32("arm,primecell-periphid", 0x0004_1031)?;
     fdt.property_array_u64("reg", &[layout::RTC_BASE, layout::RTC_SIZE])?;
     fdt.property_array_u32("interrupts", &[SPI, layout::RTC_SPI, EDGE_RISING])?;

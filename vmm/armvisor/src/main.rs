@@ -16,7 +16,7 @@ use armvisor::watch;
 use clap::Parser;
 
 fn main() -> process::ExitCode {
-    // A panic has said what it was; the code is that of any other fault of ours.
+    // The panic has printed its message; the code is that of any other internal error.
     let code = std::panic::catch_unwind(|| {
         let cli = match parse() {
             Ok(cli) => cli,

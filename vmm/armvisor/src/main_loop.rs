@@ -239,7 +239,7 @@ impl MainLoop<'_> {
                 other => other?,
             };
             for event in &events[..count] {
-                // What is typed may be a command; other input is the next machine's.
+                // Typed input may be a command; other input is for the next machine.
                 let input = input.as_mut().filter(|it| end.is_none() || it.commands);
                 self.handle(event.data(), &epoll, input)?;
             }
@@ -418,7 +418,7 @@ impl MainLoop<'_> {
         } = self;
         shared.gate.quit();
         let limit = Instant::now() + PATIENCE;
-        // A kick may find a thread in a wait that is no KVM_RUN; the next one may not.
+        // A kick is lost on a thread that waits outside of KVM_RUN: kick again.
         let gone = loop {
             vcpus.iter().for_each(kick);
             if shared.gate.wait_gone(vcpus.len(), KICK_AGAIN) {

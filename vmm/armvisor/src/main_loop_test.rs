@@ -111,7 +111,7 @@ fn a_stop_stands_against_a_reset_that_came_first() {
     let client = setup.ask(Request::Stop);
     setup.shared.end(End::Reset);
     let mut ended = setup.run_machine();
-    // Where a reset ends the VM anyway, it came first.
+    // If a reset ends the VM anyway, the reset counts: it came first.
     assert_eq!(ended.end, End::Reset);
     assert!(!ended.may_restart(), "it was told to end");
     let by = "armvisor stop --force";

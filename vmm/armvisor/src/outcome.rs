@@ -118,7 +118,7 @@ impl End {
             End::Panic | End::Crash { .. } => ExitCode::GuestCrash as u8,
             End::Stuck { .. } => ExitCode::GuestStuck as u8,
             End::Stopped { .. } => ExitCode::Stopped as u8,
-            // What a shell reports for a program that the signal killed.
+            // The status that a shell reports for a program killed by the signal.
             End::Signal { number } => u8::try_from(128 + number).unwrap_or(u8::MAX),
             End::Internal { .. } => ExitCode::Internal as u8,
         }

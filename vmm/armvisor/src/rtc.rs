@@ -252,7 +252,7 @@ mod tests {
         wait_for_alarm(&rtc);
         assert!(read(&rtc, 0) >= second);
         assert_eq!((read(&rtc, 0x18), line.edges()), (1, before + 1));
-        // Nothing more comes of it, and the next alarm is another one.
+        // It has no further effect, and the next alarm is a new one.
         rtc.alarm();
         write(&rtc, 0x1c, 1);
         assert_eq!((read(&rtc, 0x14), line.edges()), (0, before + 1));
@@ -279,7 +279,7 @@ mod tests {
         write(&rtc, 0x10, 1);
         let now = read(&rtc, 0);
         write(&rtc, 4, now + 500_000);
-        // The time goes on, and comes to a past second once it has come to all others.
+        // Time reaches a match value in the past only after it has wrapped around.
         write(&rtc, 4, now.wrapping_sub(50));
         rtc.alarm();
         write(&rtc, 4, now + 1_000_000);
@@ -298,7 +298,7 @@ mod tests {
         wait_for_timer(&rtc);
         write(&rtc, 4, second.wrapping_add(1_000_000));
         assert_eq!((read(&rtc, 0x18), line.edges()), (1, before + 1));
-        // It finds nothing that has not been seen to.
+        // It finds nothing left to do.
         rtc.alarm();
         write(&rtc, 0x1c, 1);
         rtc.alarm();

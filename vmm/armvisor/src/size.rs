@@ -97,7 +97,7 @@ impl Size {
         if rest == 0 {
             return format!("{whole}{name}");
         }
-        // Rounded down: who is told how much is left must not be told too much.
+        // Rounded down: a message must not promise more than is left.
         format!(
             "{whole}.{}{name}",
             u128::from(rest) * 10 / u128::from(factor)
@@ -161,7 +161,7 @@ pub fn parse_memory(text: &str) -> Result<Size, SizeError> {
     }
     if size.bytes % MEMORY_BLOCK != 0 {
         let below = size.bytes - size.bytes % MEMORY_BLOCK;
-        // Written so that it can be typed: in whole units.
+        // In whole units, so that a user can type it.
         let typed = |bytes: u64| {
             let units = UNITS.iter().skip_while(|(unit, ..)| *unit != size.unit);
             let mut whole = units.filter(|(_, factor, _)| bytes % factor == 0);

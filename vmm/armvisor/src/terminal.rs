@@ -49,7 +49,7 @@ pub fn restore() {
         return;
     };
     if let Some(attributes) = saved.take() {
-        // There is nobody left to tell.
+        // Nobody is left to report an error to.
         let _ = set_attributes(io::stdin().as_fd(), &attributes);
     }
 }

@@ -143,7 +143,7 @@ impl Registers {
     /// Carries out the stores that KVM took down.
     fn drain(&mut self) {
         while let Some(store) = self.ring.as_mut().and_then(CoalescedRing::pop) {
-            // The zone is the transmit register; what else KVM may ever put here is not ours.
+            // The zone is the transmit register; ignore anything else that KVM may put here.
             if store.address == UART_BASE {
                 self.store(0, store.data[0]);
             }
@@ -158,7 +158,7 @@ impl Registers {
     }
 
     fn store(&mut self, register: u8, value: u8) {
-        // The writer and the line have no errors to tell.
+        // The writer and the line cannot fail.
         let _ = self.serial.write(register, value);
         match register {
             IER if !self.divisor_latch => self.interrupts = value,

@@ -329,7 +329,7 @@ mod tests {
         assert!(gate.is_paused() && !thread.is_finished());
         gate.resume();
         assert_eq!(thread.join().unwrap(), Some(End::PowerOff));
-        // A vCPU that is gone holds up nobody's pause.
+        // A vCPU that is gone does not delay a pause.
         gate.pause();
         assert!(gate.wait_parked(1, Duration::from_secs(10)));
     }

@@ -345,7 +345,7 @@ fn coalesce(vm: &Vm, vcpu: &KvmVcpu, uart: &Uart<Screen>) -> bool {
             true
         }
         Err(error) => {
-            // KVM would go on collecting what nobody reads, and exit when its ring is full.
+            // KVM would still collect stores that nobody reads, and exit when its ring is full.
             log::warn!("console: KVM's ring of stores cannot be read, so it may lag: {error}");
             false
         }
@@ -420,7 +420,7 @@ struct StatSources {
     vcpus: Vec<(Arc<ExitCounters>, Option<File>)>,
     virtio: Vec<VirtioMmio>,
     vm: Option<File>,
-    // Closing it would take the interrupt controller's device out of KVM's hands for the user.
+    // Keep it open: nobody can access the interrupt controller once it is closed.
     _gic: DeviceFd,
 }
 
@@ -442,7 +442,7 @@ impl StatSources {
                 }
             })
             .collect();
-        // Two looks are compared: the clock belongs beside the vCPUs' own times.
+        // Readers compare two samples, so the clock must match the vCPUs' times.
         let uptime = (start + self.start.elapsed()) / 2;
         let devices = self
             .virtio

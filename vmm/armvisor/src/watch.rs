@@ -65,7 +65,7 @@ pub fn stat(places: &Places, args: &StatArgs, out: &mut impl Write) -> anyhow::R
             Err(refusal) if refusal.code == ExitCode::NoSuchVm => return Ok(()),
             other => other?,
         };
-        // Another machine, or another VM of the name: its own beginning is the last look.
+        // After a reset, or for another VM of that name: compare with its own start.
         before = is_same(&now, &next).then_some(now);
         now = next;
     }
@@ -113,7 +113,7 @@ fn read(path: &Path) -> Result<Stat, Refusal> {
     file.take(MAX_FILE)
         .read_to_string(&mut text)
         .map_err(|error| Refusal::file("--since", path, error.to_string()))?;
-    // Of several, as --watch prints them, the last.
+    // The last one of several, as --watch prints them.
     let last = text.trim_end().lines().next_back().unwrap_or_default();
     serde_json::from_str(last).map_err(|_| {
         Refusal::file(

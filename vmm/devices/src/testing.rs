@@ -4,7 +4,7 @@
 //!
 //! Memory is two adjacent regions, so that a buffer can lie across both. Queue `i` is at `BASE + i
 //! * QUEUE_STRIDE`; buffers start at `BUFFERS`.
-// A panic is how a test, or the fuzzer, says that the harness is wrong.
+// A test, or the fuzzer, reports a wrong harness by a panic.
 #![allow(clippy::expect_used, dead_code)]
 
 use std::collections::HashMap;

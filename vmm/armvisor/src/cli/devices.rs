@@ -24,7 +24,7 @@ impl FromStr for DiskArg {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const FORM: &str = "write PATH[,ro][,raw]";
-        // As other programs have it.
+        // The syntax of other programs.
         if let Some((key @ ("path" | "file"), path)) = text.split_once('=') {
             return Err(format!(
                 "has no '{key}='; write '{path}' (a file of that name is './{text}')"

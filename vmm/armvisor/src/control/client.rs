@@ -146,7 +146,7 @@ pub fn list(places: &Places) -> Result<Vec<Stat>, Refusal> {
     places.visit(|name, user, mut stream| {
         match ask_on(&mut stream, name, Request::Stat) {
             Ok(reply) => stats.extend(reply.stat.map(|stat| Stat {
-                // What it is called here, whatever it says of itself.
+                // Its name here, not the one that it reports.
                 name: name.to_owned(),
                 user: Some(user.to_owned()),
                 ..stat
@@ -325,7 +325,7 @@ mod tests {
         let run = Places::from(run);
         let serve = std::thread::spawn(move || {
             let mut presses = 0;
-            // The guest heeds the button when it is pressed for the third time.
+            // The guest reacts to the third press of the button.
             while presses < 3 {
                 let answer = |request| {
                     assert_eq!(request, Request::PowerButton);

@@ -157,7 +157,7 @@ fn the_time_of_fast_traps_is_none_of_the_guests_own() {
     let terms = |cost: &Cost| (cost.terms.native.unwrap(), cost.terms.cpu.unwrap());
     let ((native, cpu), (native_with, cpu_with)) = (terms(&without), terms(&with));
     assert_eq!((native - native_with, cpu_with - cpu), (ns, ns));
-    // More than there is of the guest's time: a mean of few may be too high.
+    // More than the guest's time: the mean of few samples may be too high.
     let mut odd = timed();
     for vcpu in &mut odd.vcpus {
         vcpu.kvm.insert("fast_svc_timed_ns".into(), 100_000_000_000);
@@ -198,14 +198,14 @@ fn since_an_earlier_look_only_what_came_counts() {
     let calls = find(&cost.classes, "hypercall");
     assert_eq!((calls.count, calls.per_second), (Some(10), Some(5.0)));
     assert_eq!(calls.p99_ns, Some(512));
-    // Nobody has the two seconds of two vCPUs that were between, but for the calls' time.
+    // The two seconds of two vCPUs in between belong to nobody, except the calls' time.
     let terms = cost.terms;
     assert_eq!(terms.native, Some(0));
     assert!(
         terms.epsilon.unwrap().abs_diff(4_000_000_000) < 10_000,
         "{terms:?}"
     );
-    // A number that went back, as of another VM, is no rate.
+    // A number that has decreased, as for another VM, gives no rate.
     assert_eq!(
         find(&Cost::new(&before, Some(&now)).classes, "hypercall").count,
         Some(0)

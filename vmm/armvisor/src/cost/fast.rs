@@ -31,7 +31,7 @@ impl Counted {
             timed += row.timed.unwrap_or(0);
         }
         let any = timed > 0;
-        // It is part of the guest's time, and no estimate is more than that.
+        // It is part of the guest's time, so an estimate must not exceed that.
         ns = ns.min(self.get("guest_ns").unwrap_or(ns));
         Row {
             mean_ns: any.then(|| ns as f64 / of as f64),

@@ -428,7 +428,7 @@ pub struct KvmVcpu {
     protected: bool,
     immediate: ImmediateExit,
     init: kvm_vcpu_init,
-    // After the descriptor: what the vCPU can reach stays until it is closed.
+    // After the descriptor: memory that the vCPU can reach stays until it is closed.
     _slots: Arc<Slots>,
 }
 

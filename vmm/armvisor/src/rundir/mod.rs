@@ -259,7 +259,7 @@ mod tests {
     fn the_socket_of_a_killed_vm_is_cleaned_up() {
         let (_parent, run) = dir();
         for clean in [true, false] {
-            // Forgotten, so that the file stays; shut down, so that nobody listens: as after a kill.
+            // As after a kill: the file stays (forget), and nobody listens (shutdown).
             let socket = std::mem::ManuallyDrop::new(run.listen("dead").unwrap());
             let listener = socket.listener.as_fd().try_clone_to_owned().unwrap();
             UnixStream::from(listener)
@@ -364,7 +364,7 @@ mod tests {
         let uid = euid();
         assert_eq!(at(Some("/x"), uid), "/x/armvisor");
         assert_eq!(at(None, 0), "run/armvisor");
-        // Nobody's number: the directory that the system makes is not there, or not theirs.
+        // A number of no user: the system's directory is missing, or not theirs.
         let other = 4_000_000;
         assert_eq!(at(None, other), format!("tmp/armvisor-{other}"));
         let made = root.path().join(format!("run/user/{other}"));

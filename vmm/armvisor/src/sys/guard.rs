@@ -165,7 +165,7 @@ extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut 
     }
     if let Some(Before(actions)) = BEFORE.get() {
         let action = &actions[usize::from(signal == SIGNALS[1])];
-        // The access is done again, and what is then to be done is not ours.
+        // The access is repeated, and the previous action handles it.
         // SAFETY: it is the action that the kernel gave out.
         unsafe { libc::sigaction(signal, action, ptr::null_mut()) };
     }
@@ -223,7 +223,7 @@ fn put_back(at: usize) -> bool {
         unsafe { libc::madvise(at, PAGE.load(Ordering::Relaxed), advice) == 0 }
     };
     if HUGE.load(Ordering::Relaxed) {
-        // The host that has none said so before.
+        // A host without huge pages has reported that already.
         advise(libc::MADV_HUGEPAGE);
     }
     mapped && advise(libc::MADV_DONTDUMP) && advise(libc::MADV_DONTFORK)
@@ -236,8 +236,8 @@ fn map_page(at: usize, flags: libc::c_int, file: libc::c_int, offset: libc::off_
         ptr::without_provenance_mut(at),
         PAGE.load(Ordering::Relaxed),
     );
-    // SAFETY: the page is guest memory's, which anybody may write at any time: what it changes to is
-    // nothing that this program could not see otherwise.
+    // SAFETY: the page is guest memory, which anybody may write at any time: any new contents are
+    // possible without this call, too.
     let mapped = unsafe { libc::mmap(at, page, protection, flags | libc::MAP_FIXED, file, offset) };
     mapped != libc::MAP_FAILED
 }
@@ -303,7 +303,7 @@ mod tests {
         let page = page_size().unwrap() as u64;
         assert_eq!(guard.met(), Some(0x4000_0000 + 4 * page));
         assert_eq!(guard.met(), None);
-        // What was there is there, and what was written is not.
+        // The old contents are there, and the written value is not.
         assert_eq!((get(&mapping, 3), get(&mapping, 4)), (4, 5));
     }
 
@@ -321,7 +321,7 @@ mod tests {
         let mapping = memory();
         let advices = [Advice::DontDump, Advice::DontFork, Advice::HugePage];
         for advice in &advices[..if huge { 3 } else { 2 }] {
-            // A host without huge pages has nothing to ask for.
+            // On a host without huge pages this fails.
             let _ = advise(&mapping, 0, mapping.size(), *advice);
         }
         let guard = Guard::new(mapping.clone(), 0, huge).unwrap();

@@ -228,7 +228,7 @@ fn transfer(
     let mut first = 0;
     while first < slices.len() {
         let mut moved = match step(&slices[first..], offset) {
-            // The file was cut shorter behind our back.
+            // Somebody has truncated the file.
             Ok(0) => return Err(Failure::Io(io::ErrorKind::UnexpectedEof.into())),
             Ok(moved) => moved,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,

@@ -299,7 +299,7 @@ impl Face for Shown {
         let writeback = data[0] != 0;
         // First the mode, then the sync: a write that still took the old mode is in the file by then.
         if self.writeback.swap(writeback, Ordering::SeqCst) && !writeback {
-            // What was written so far must be as durable as what comes.
+            // Earlier writes must be as durable as later ones.
             if let Err(failure) = self.disk.flush() {
                 self.failed(VIRTIO_BLK_T_FLUSH, &failure);
             }

@@ -11,7 +11,7 @@ pub fn mmio(data: &[u8]) {
     let mut script = Script(data);
     let mut rig = Rig::new(Box::<Rng>::default());
     run(&mut rig, &mut script, |rig, step, script| {
-        // One-byte operands for the registers of a bring-up, which random words would never do.
+        // One-byte operands for the registers of a bring-up, which random words would never reach.
         match step % 4 {
             0 => rig.set(0x70, u32::from(script.u8())),
             1 => {

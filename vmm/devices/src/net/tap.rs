@@ -91,7 +91,7 @@ impl Tap {
         }
         check_kind(name, &kind_of(name))?;
         let file = sys::open_tap(&c_name, HEADER).map_err(|error| refused(name, error))?;
-        // Ask once what this kernel's TAP can do; each activation sets what is wanted.
+        // Query the features of this kernel's TAP once; each activation sets those that it needs.
         let can = [OFFLOAD_ALL, OFFLOAD_CSUM, 0].into_iter();
         let offloads = can
             .clone()

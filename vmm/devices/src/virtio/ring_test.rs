@@ -222,7 +222,7 @@ fn a_chain_has_at_most_as_many_descriptors_as_the_queue() {
     fill(SIZE);
     let direct_first = [(BUFFERS, 1, NEXT, 1), indirect(SIZE)[0]];
     assert_eq!(bench.load(&direct_first).unwrap_err(), RingError::TooLong);
-    // As many direct ones as there are is no loop.
+    // The maximum number of direct descriptors is no loop.
     let all: Vec<_> = (0..SIZE)
         .map(|i| (BUFFERS, 1, if i + 1 < SIZE { NEXT } else { 0 }, i + 1))
         .collect();

@@ -243,7 +243,7 @@ impl Connection {
     pub(super) fn shut_down(&mut self, flags: u32) {
         self.shutdown_got |= flags & SHUTDOWN_BOTH;
         if flags & SHUTDOWN_RECEIVE != 0 {
-            // Fails when the other end is gone, which is what it is for.
+            // Fails if the other end is gone, as intended.
             let _ = self.stream.shutdown(Shutdown::Read);
         }
         self.finish_shutdown();

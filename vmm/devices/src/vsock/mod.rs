@@ -272,7 +272,7 @@ impl Vsock {
         if connection.queued {
             self.queue.retain(|&queued| queued != key);
         }
-        // Descriptors may have been what stopped us from listening.
+        // A lack of descriptors may have stopped us from listening.
         self.listen(sources, true);
     }
 
@@ -411,7 +411,7 @@ impl Vsock {
                 Ok(stream) => stream,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) => {
-                    // No descriptors, most likely: watching on would spin.
+                    // Most likely no descriptors are left: to keep watching would spin.
                     warn!("vsock: not listening until a connection closes: {e}");
                     return self.listen(sources, false);
                 }
