@@ -4,7 +4,8 @@
 import difflib
 from collections.abc import Iterable
 
-# So many names are listed where none is near; of more it is said where they are listed.
+# This many names are listed where none is similar; for more, the message says where they are
+# listed.
 _LISTED = 24
 _NEAR = 3
 

@@ -17,9 +17,9 @@ from armvisor_lab.errors import LabError
 from armvisor_lab.figures import classes, run
 from armvisor_lab.figures.classes import Classes
 
-# Of what a report and a comparison are as JSON.
+# Schemas of a report and of a comparison as JSON.
 SCHEMA = 1
-# Of records, those that have what is read here; figures have classes and traps from CLASSES on.
+# Schemas of records whose contents are read here; figures have classes and traps from CLASSES on.
 READS = (1, run.SCHEMA)
 CLASSES = 2
 _LEAST, _MOST = 1e-18, 1e18
@@ -30,7 +30,7 @@ KINDS = {
     "demo": "make demo",
 }
 
-# Of what `lab reach` models, by core: the unit of each that becomes a value.
+# Values that `lab reach` models, by core, with their units.
 _MODELLED = {"walks": "walks", "walk_references": "loads", "l1_misses": "misses"}
 
 
@@ -71,11 +71,11 @@ class Record:
     values: Mapping[str, Value]
     failures: tuple[str, ...]
     groups: tuple[timetable.Group, ...] = ()  # where a VM's time went
-    board: Value | None = None  # what that VM was on
-    guest: Guest | None = None  # and what was in it, where it said so
-    counts_of: tuple[str, ...] = ()  # the revisions that a model's counts are of
+    board: Value | None = None  # the board of that VM
+    guest: Guest | None = None  # and the guest in it, if named
+    counts_of: tuple[str, ...] = ()  # the revisions of a model's counts
     schema: int = READS[0]
-    built: Mapping[str, str] = field(default_factory=dict)  # checksums, by what they are of
+    built: Mapping[str, str] = field(default_factory=dict)  # checksums, by file
 
     @property
     def label(self) -> str:
@@ -95,7 +95,7 @@ class _Malformed(Exception):
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _Malformed(f"{where} is not a number: {str(value)[:40]!r}")
-    # Nothing that the lab counts is near these; ratios of what is within have room in a float.
+    # No value of the lab is near these bounds; ratios of values within them fit in a float.
     if not (value == 0 or _LEAST < abs(value) < _MOST):
         raise _Malformed(f"{where} is not a measurable number")
     return float(value)

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from armvisor_lab.boards.machine import keeps_time
 from armvisor_lab.errors import LabError
 
-# What a large board and what runs it take of this machine's memory.
+# The memory of this machine that a large board and its QEMU take.
 _BOARD_BYTES = 4 << 30
 _MOST = 64
 _AGAIN_SECONDS = 0.2
@@ -94,7 +94,7 @@ def run(
         for _number, process in running.values():
             process.terminate()
         for pipe, (_number, process) in running.items():
-            # What it has to say may stand in its way.
+            # Its output may block it: close the pipe.
             pipe.close()
             _join(process)
 
@@ -118,10 +118,10 @@ def _outcome(task: Task, say: Say) -> Any:  # noqa: ANN401
 
 
 def _start(task: Task) -> tuple[Any, Connection]:
-    # Forked: tasks are closures, and what is loaded need not be loaded again.
+    # Forked: tasks are closures, and modules need not be loaded again.
     ours, theirs = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
-    # Opened here, not by the process: there the caller may be gone, and another have its number.
+    # Opened here, not by the process: by then the caller may be gone, and another have its number.
     caller = os.pidfd_open(os.getpid())
     process = context.Process(target=_in_process, args=(task, ours, theirs, caller), daemon=True)
     process.start()
@@ -147,15 +147,15 @@ def _end_with(caller: int) -> None:
 
 
 def _in_process(task: Task, ours: Connection, theirs: Connection, caller: int) -> None:
-    # A terminal sends SIGINT to all processes at once; who is interrupted is the caller.
+    # A terminal sends SIGINT to all processes at once; only the caller handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminated)
-    # A signal is for the thread that works: it is what has to come out of a system call.
+    # A signal must reach the working thread, to interrupt its system call.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     ours.close()
-    # The caller may be gone, or have no use for more.
+    # The caller may be gone, or may not need more.
     with suppress(BrokenPipeError):
         theirs.send((_outcome(task, theirs.send),))
 

@@ -16,7 +16,7 @@ _CLASSES = ("sen_inst_trap", "irq", "fast_trap", "dat_trans", "protection", "mmi
             "pabt_kvm", "pabt_true", "mem_pv", "guest_exc", "hypercall", "suspend",
             "other_trap")  # fmt: skip
 
-# Counters of time or of polling, which say nothing about where exits went.
+# Counters of time or of polling, which do not show where exits went.
 _NOT_EXITS = ("_ns", "_poll", "_invalid", "_wakeup")
 
 
@@ -81,7 +81,7 @@ def _classes(exits: Mapping[str, int], wall: float) -> Group:
 
     def line(label: str, count: int | None, nanoseconds: int) -> Line:
         seconds = _finite(nanoseconds / 1e9)
-        # A fast trap's time is within the guest's: it is not worth reading a clock for.
+        # A fast trap's time is part of the guest's: it is not worth reading a clock for.
         return Line(label, count, seconds or None, seconds / wall if wall else 0)
 
     some = sorted(((exits[f"{name}_ns"], name) for name in _CLASSES if exits[name]), reverse=True)

@@ -21,8 +21,8 @@ from armvisor_lab.errors import LabError, MissingError, remedy
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
-# A suite's lists, the suite it is named after last. Backports are preferred where they have
-# a package and need the suite below for everything else.
+# A suite's lists, its own last. Backports are preferred where they have a package; for everything
+# else they need the suite below.
 SUITES = {
     "bookworm": ("bookworm",),
     "trixie": ("trixie",),
@@ -30,7 +30,7 @@ SUITES = {
 }
 
 _TARGET_FORMAT = "$(LABEL)|$(REPO_URI)"
-# What apt says of a package, or of a version of one, that its lists do not have.
+# apt's messages about a package, or a version of one, that is not in its lists.
 _NOT_LISTED = re.compile(
     r"Unable to locate package|Version '.*' for '.*' was not found|No packages found|"
     r"Can't find a source to download|has no installation candidate"

@@ -20,7 +20,7 @@ from armvisor_lab.archive.packages import Package
 from armvisor_lab.errors import LabError
 
 _DATABASE = "var/lib/dpkg"
-# Links into /usr on every Debian since 12; a package that still has files there means /usr's.
+# Links into /usr on every Debian since 12; files that a package still has there are /usr's.
 _MERGED = re.compile(r"^(bin|sbin|lib)(?=/)")
 
 

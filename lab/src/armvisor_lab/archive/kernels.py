@@ -29,9 +29,9 @@ SUITE_OF = {"oldstable": "bookworm", "stable": "trixie", "newest": "trixie-backp
 FLAVOURS = ("cloud", "generic", "rt")
 DEFAULT = "stable"
 
-# What Debian's meta packages of a kernel's image and of its headers stand for.
+# The packages behind Debian's meta packages of a kernel's image and of its headers.
 _PATTERN = {"image": r"^linux-(image|binary|modules|base)-\d", "headers": r"^linux-headers-\d"}
-# Part of a headers folder's name: a new number here makes new folders, not half old ones.
+# Part of a headers folder's name: a new number makes new folders instead of mixed ones.
 _RECIPE = 2
 
 Progress = Callable[[str], None]
@@ -190,7 +190,7 @@ def headers(name: str, flavour: str = "cloud", progress: Progress = lambda _: No
     stem = f"{flavour}-{main.version.replace(':', '_')}-{_RECIPE}"
     target = paths.cache() / "headers" / stem
     if not target.exists():
-        # Not asked for again once they are unpacked: what the archive lacks has no record.
+        # Not requested again once they are unpacked: there is no record for what the archive lacks.
         tools = [_kbuild(packages, main, progress), packages.get(f"libc6:{host_architecture()}")]
         with paths.locked("kernels"):
             if not target.exists():

@@ -143,7 +143,7 @@ class Packages:
         try:
             return self._download(wanted())
         except LabError as first:
-            # The archive replaces packages; lists of another day may name gone ones.
+            # The archive replaces packages, so old lists may name packages that are gone.
             if fresh:
                 raise
             try:

@@ -33,7 +33,7 @@ def _libraries(folders: list[Path]) -> dict[str, Path]:
             for inside in (_LIBRARIES, _LIBRARIES.removeprefix("usr/"), "usr/lib", "lib"):
                 for file in (folder / inside).glob(pattern):
                     found.setdefault(file.name, file)
-    # What a package keeps for its own programs and libraries, which say where (their RUNPATH).
+    # The folder in which a package keeps libraries for its own programs, which name it (RUNPATH).
     for folder in folders:
         for file in (folder / _LIBRARIES).glob("*/lib*.so*"):
             found.setdefault(file.name, file)
@@ -62,7 +62,7 @@ def with_libraries(
         seen.add(name)
         if name not in libraries:
             raise LabError(f"{path} needs {name}, which none of its packages has")
-        # Followed: the name that is asked for must lead to the file itself.
+        # Followed: the requested name must lead to the file itself.
         target = libraries[name].resolve()
         files[f"/{_LIBRARIES}/{name}"] = target
         queue += needed(target)

@@ -15,7 +15,7 @@ from armvisor_lab.boards.machine import Channel
 # Stacks of the running CPUs, and of the tasks that wait in the kernel.
 _KEYS = "lw"
 
-# What the kernel says first in answer to any of them.
+# The kernel's first line in answer to any of them.
 _ANSWER = b"sysrq: "
 
 SECONDS = 8.0

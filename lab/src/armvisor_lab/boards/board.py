@@ -31,7 +31,7 @@ from armvisor_lab.errors import LabError, remedy
 
 CPUS = ("cortex-a72", "cortex-a76", "neoverse-n1", "max")
 
-# Exit statuses of the lab's own, as `timeout`, `env` and shells use them.
+# The lab's own exit statuses, as in `timeout`, `env` and shells.
 EXIT_HANG = 124
 EXIT_USAGE = 125
 EXIT_CRASH = 126
@@ -42,7 +42,7 @@ SEED = 1
 BOOT_SECONDS = 180
 POWER_OFF_SECONDS = 60
 SETTLE_SECONDS = 4
-# After an oops the command may still end, and the kernel has more to say.
+# After an oops the command may still end, and the kernel may print more.
 SPLAT_SECONDS = 20
 
 
@@ -85,7 +85,7 @@ class Result:
         if self.failure:
             raise LabError(str(self.failure.message), f"console log: {self.log}")
         if self.status != 0:
-            # Programs that say nothing there said it at the end of their output.
+            # Programs that print nothing there have printed it at the end of their output.
             said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")[-2000:]
             raise LabError(f"the command returned {self.status}: {said}", f"log: {self.log}")
         return self
@@ -126,12 +126,12 @@ class Board:
     memory: int = 1024  # MiB
     count: bool = False
     paced: bool = False
-    pace_ns: int = 8  # of a paced board, an instruction: a power of two
+    pace_ns: int = 8  # an instruction of a paced board takes this: a power of two
     files: Mapping[str, Path | bytes] = field(default_factory=dict)
     modules: Sequence[str | Module] = ()
-    disks: Sequence[Disk] = ()  # the module for them, virtio_blk, comes with them
+    disks: Sequence[Disk] = ()  # their module, virtio_blk, is loaded with them
     append: str = ""
-    timeout: float = 300  # for the command, by clock.py
+    timeout: float = 300  # limit for the command, by clock.py
     log: Path | None = None
     settle: float | None = None
     check_leaks: bool = False
@@ -167,8 +167,8 @@ class Board:
             arguments += ["-seed", str(SEED), "-icount", "shift=0,sleep=off"]
             arguments += ["-rtc", f"base={COUNT_EPOCH},clock=vm"]
         elif self.paced:
-            # So many nanoseconds an instruction of whichever CPU has its turn: eight are about as
-            # fast as boards are, and what takes a second here does so on a busy machine, too.
+            # An instruction of the CPU that has its turn takes this many nanoseconds: eight are
+            # about as fast as boards are, and so a second here means the same on a busy machine.
             shift = self.pace_ns.bit_length() - 1
             arguments += ["-accel", "tcg,thread=single", "-icount", f"shift={shift},sleep=off"]
         else:
@@ -183,9 +183,9 @@ class Board:
     def command_line(self) -> str:
         """The board kernel's command line."""
         words = ["console=ttyAMA0", "panic=-1", "rdinit=/init", "sysrq_always_enabled"]
-        # Trouble is told from other text by its time stamp, which a kernel may be built without.
+        # Errors are told from other text by their time stamp, which a kernel may be built without.
         words += ["printk.time=1"]
-        # Several boards may share a processor: what is slow for that reason is no lock-up.
+        # Several boards may share a CPU: slowness for that reason is no lock-up.
         words += ["watchdog_thresh=30", "rcupdate.rcu_cpu_stall_timeout=60"]
         if self.count:
             words += ["nokaslr", "randomize_kstack_offset=off"]

@@ -52,7 +52,7 @@ class Clock:
         if self._tasks is None:
             return
         waits = [self._waited]
-        # The process, or one of its threads, has gone: what it waited is known from before.
+        # The process, or one of its threads, has ended: its waits are known from the last look.
         with contextlib.suppress(OSError):
             for task in self._tasks.iterdir():
                 with contextlib.suppress(OSError, ValueError, IndexError):

@@ -21,7 +21,7 @@ from armvisor_lab.archive.packages import Packages
 from armvisor_lab.boards.cpio import Cpio
 from armvisor_lab.errors import LabError
 
-# What the channels need; built into some kernels, modules in others.
+# Modules for the channels; built into some kernels.
 CHANNEL_MODULES = ("virtio_mmio", "virtio_console")
 
 BUSYBOX_SUITE = "trixie"
@@ -59,7 +59,7 @@ def _piece(kind: str, key: bytes, cpio: Cpio) -> bytes:
     file = _file(kind, key)
     data = cpio.finish()
     paths.write_atomically(file, data)
-    # Every build of a module of one's own makes a piece: drop those of long ago.
+    # Every build of the module makes a piece: drop old ones.
     with contextlib.suppress(FileNotFoundError):
         pieces = sorted(file.parent.glob("*.cpio"), key=lambda path: path.stat().st_mtime)
         for old in pieces[:-KEEP]:
@@ -179,7 +179,7 @@ def build(
             own.file(name, source, 0o755 if source[:2] == b"#!" else 0o644)
         else:
             own.copy_following(source, name)
-    # Followed to the bytes: quoting by shlex, so that every word arrives as it was given.
+    # Followed to the bytes; quoted by shlex, so that every word arrives unchanged.
     own.file("lab/command", f"exec {shlex.join(command)}\n".encode())
     text = "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items())
     own.file("lab/settings", text.encode())

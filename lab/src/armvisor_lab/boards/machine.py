@@ -153,7 +153,7 @@ class Machine:
         self._files = list(files)
         self.clock = Clock()  # of QEMU, once it runs
         self.seconds = 0.0
-        self.errors = ""  # what QEMU itself printed
+        self.errors = ""  # QEMU's own output
 
     def run(self, deadline: Callable[[], float]) -> int:
         """Run to the end and return QEMU's exit status.
@@ -227,7 +227,7 @@ class Machine:
                 process.kill()
                 process.wait()
         for channel in self._channels:
-            # What QEMU left behind in its end.
+            # The output that QEMU left in its end.
             while channel.open and channel.take():
                 pass
             channel.close()
@@ -250,7 +250,7 @@ def keeps_time() -> bool:
     """Whether this process may give an emulator's main thread priority."""
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
-        # Not reset on fork, which not everybody may take back.
+        # Not reset on fork: not everybody may undo it.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError:
         return False

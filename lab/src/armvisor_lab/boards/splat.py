@@ -11,7 +11,7 @@ from dataclasses import dataclass
 # [    1.234567], or with the caller when printk.caller is on: [    1.234567][    T1]
 _STAMP = re.compile(r"^\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ?(.*)$")
 
-# Kind and pattern; the first that matches names the trouble.
+# Kind and pattern; the first match names the error.
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (

@@ -41,12 +41,12 @@ _OPTIONS = (
 )
 # Where QEMU puts the program, above Xen, once for each domain.
 _PROGRAMS = (0x4900_0000, 0x4A00_0000)
-# The second domain's memory, where Xen has it of all domains but the first, and its last page.
+# The second domain's memory, where Xen puts that of all domains but the first, and its last page.
 _DOMU_KIB = 64 << 10
 _MAILBOX = 0x4000_0000 + (_DOMU_KIB << 10) - 4096
 _PORT = 10  # both domains' end of the event channel between them
 
-# What Xen prints when it, or a domain, is in trouble; a stamp may stand before it.
+# Xen's messages when it, or a domain, fails; a stamp may precede them.
 _TROUBLE = re.compile(
     r"^\(XEN\) (?:\[[^]]*\] ?)?("
     r"(?:Panic on CPU \d+|Xen BUG at |Xen WARN at |Assertion '.*' failed|CPU\d+: Unexpected Trap|"
@@ -54,12 +54,12 @@ _TROUBLE = re.compile(
     re.MULTILINE,
 )
 
-# A program's first line, and its last; that of a domU, which ends only in failure, is marked.
+# A program's first line, and its last; a domU's last line, which only a failure prints, is marked.
 _FIRST = re.compile(rb"^result ", re.MULTILINE)
 _LAST = re.compile(rb"^(?:\(d\d+\) )?(result \S+\.failures \d+ count|died: .*)\r?\n", re.MULTILINE)
 
 
-# Lines of Xen's own, and of what is not dom0.
+# Xen's own lines, and those of other domains than dom0.
 _OTHERS = re.compile(r"\((?:XEN|d\d+)\) ")
 
 
@@ -236,7 +236,7 @@ class XenBoard:
     program: Path
     smp: int = 1
     domu: bool = False
-    append: str = ""  # the program's own
+    append: str = ""  # the program's own words
     timeout: float = 120
     cpu: str = "cortex-a72"
     memory: int = 1024  # MiB

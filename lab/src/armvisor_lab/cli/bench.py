@@ -18,8 +18,9 @@ from armvisor_lab.errors import LabError
 from armvisor_lab.reach import cores
 from armvisor_lab.report import reference
 
-# Those that repeat to the digit or nearly so, of a quarter of an hour: no boot, which is random
-# numbers to a hundredth part, and no emulator in the board, which takes longer than all the rest.
+# Figures that repeat to the digit or nearly so, in a quarter of an hour: no boots, which vary by
+# one percent with random numbers, and no emulator in the board, which takes longer than all the
+# rest.
 PATTERNS = (
     *(f"{row}.[!q]*" for row in ("hypercall", "hypercall_fast", "mmio_*", "irq_completion", "eoi",
                                  "ipi", "ipi_running", "lpi", "timer")),
@@ -57,12 +58,12 @@ def _run(options: argparse.Namespace) -> int:
     reach, lat = file("-reach.json"), file("-lat.json")
     models = [cli_model.defaults("published", file("-model.json"))]
     if options.full:
-        # What these take is among the figures, but for the classes of one kind of VM.
+        # These costs are among the figures, except for the classes of one kind of VM.
         models += [
             cli_model.defaults("rows", file("-rows.json"), "armvisor", [figures, lat]),
             cli_model.defaults("rows", file("-rows-kvm.json"), "kvm", [figures]),
         ]
-    # No older run's record may stand in for what this one could not measure.
+    # An older run's record must not replace figures that this run could not measure.
     records_ = (figures, lat, vm, reach, *(model.json for model in models))
     for each in (page, *records_):
         each.unlink(missing_ok=True)

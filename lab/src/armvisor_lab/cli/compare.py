@@ -104,7 +104,7 @@ def _list(on: list[str]) -> int:
     for variant in on:
         have = beside.rows(variant)
         if not have:
-            beside.plan(["*"], [variant])  # says what there is
+            beside.plan(["*"], [variant])  # prints those that exist
         print("\n".join(f"{row} {variant}" for row in have))
     return 0
 

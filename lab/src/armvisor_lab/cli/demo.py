@@ -26,7 +26,7 @@ from armvisor_lab.figures.run import provenance, write
 
 RUN = ("armvisor", "run", "--kernel", "/guest/vmlinuz", "--initrd", "/guest/initrd")
 
-# What the module says of itself, then the VM.
+# The module's messages, then the VM's.
 LOAD = "insmod /armvisor.ko && dmesg | grep 'armvisor: ' && ls -l /dev/kvm && exec \"$@\""
 
 REPORT = b'{"end":'
@@ -52,7 +52,7 @@ def defaults() -> argparse.Namespace:
     return argparse.Namespace(cpu="cortex-a72", kernel=kernels.DEFAULT, el2=False, page=None)
 
 
-# What the guest says of itself, and when its kernel, by its own clock, comes to these points.
+# The guest's messages, and by its own clock the time at which its kernel reaches these points.
 _SYSTEM = re.compile(rb"This is Debian in a VM: (.{1,200}?)\r?$")
 _POINTS = {
     "init": re.compile(rb"\[ *(\d+\.\d+)\] Run /init as init process"),
@@ -145,8 +145,8 @@ def _board(options: argparse.Namespace) -> Board:
     }
     if not options.el2:
         files["/armvisor.ko"] = artefacts.module(options.kernel)
-    # Counted without EL2: the board's clock then runs by what the guest does, not by how long
-    # QEMU takes for it, and two demos show the same.
+    # Counted without EL2: the board's clock then advances by the guest's work, not by QEMU's time
+    # for it, and two demos show the same.
     return Board(
         el2=options.el2, cpu=options.cpu, kernel=options.kernel, memory=1536, files=files,
         count=not options.el2,
@@ -174,7 +174,7 @@ def run_vm(options: argparse.Namespace, out: Callable[[bytes], None]) -> Ran:
 def _run(options: argparse.Namespace) -> int:
     if options.page:
         paths.check_output(options.page)
-    _board(options)  # says what is not built before anything else is said
+    _board(options)  # reports missing builds before anything else is printed
     el2 = "with" if options.el2 else "without"
     kernel = kernels.get(options.kernel, progress=say)
     say(f"booting an emulated Arm machine {el2} EL2 ({options.cpu}, Debian {kernel})")

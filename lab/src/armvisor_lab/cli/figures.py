@@ -13,7 +13,7 @@ from armvisor_lab.figures import bounds, classes, run
 from armvisor_lab.reach import cores, table
 from armvisor_lab.reach.cores import Core
 
-# Of the models' counts those of caches, in words.
+# The models' counts of caches, in words.
 _CACHES = {"l1i_cache_misses": "L1I", "l1d_cache_misses": "L1D", "l2_cache_misses": "L2"}
 
 
@@ -66,7 +66,7 @@ def _print_classes(figures: list[run.Figure]) -> None:
             print(f"page walks on {core} (modelled): {walks.get('walks', 0):.3f}, "
                   f"{walks.get('refs', 0):.3f} loads")  # fmt: skip
             if "cache_lookups" in walks:
-                # Of a difference of two rounds, a little less than nothing may be left.
+                # A difference of two rounds may be slightly negative.
                 some = {word: max(walks.get(name, 0), 0) for name, word in _CACHES.items()}
                 misses = ", ".join(f"{number:.3f} in {word}" for word, number in some.items())
                 print(f"cache misses on {core} (modelled): {misses}")

@@ -28,7 +28,7 @@ SUITE = "trixie"
 FIRMWARE = "usr/share/qemu-efi-aarch64/QEMU_EFI.fd"
 FUNCTIONS = "/login.sh"
 
-# What the board says and does with a command, which is one word of the shell's.
+# The board's lines about a command, which is one word of the shell.
 _SCRIPT = """\
 set -e
 . {functions}

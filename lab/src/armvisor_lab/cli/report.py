@@ -12,7 +12,7 @@ from armvisor_lab.errors import LabError
 from armvisor_lab.report import build, page, reference, text
 from armvisor_lab.report import demo as demo_page
 
-# What is made into a report where no record is named: those of these that there are.
+# Inputs of a report if no record is named: those of these that exist.
 _DEFAULT = (
     "bench.json", "bench-model.json", "figures.json", "compare.json", "reach.json",
     "model-published.json", "model-rows.json", "demo.json",

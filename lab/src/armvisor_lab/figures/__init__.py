@@ -17,10 +17,10 @@ from armvisor_lab.boards.board import Board, Result
 
 Progress = Callable[[str], None]
 
-# Of a quiet processor, for most of those that take a guest minutes, and for the others.
+# On a quiet CPU, for most of those that take a guest minutes, and for the others.
 _QUICK, _SLOW = 13, 40
 
-# How a command is run on a board: by itself, or with the plugin that counts classes.
+# Ways to run a command on a board: alone, or with the plugin that counts classes.
 Start = Callable[[Board, Sequence[str], Progress], Any]
 
 

@@ -17,13 +17,13 @@ from armvisor_lab.errors import LabError
 
 _SECOND = 1_000_000_000
 
-# What guests/work/apps tells the programs to do.
+# The sizes of work in guests/work/apps.
 MESSAGES = 2 * 8 * 8 * 200  # of hackbench: groups, senders of each, receivers of each, loops
 OBJECTS = 6  # of the kernel's
 FIO_CHECK_KIB = 8 << 10
 FIO_REQUESTS = {"randread": 4 << 10, "randwrite": 4 << 10}
 FIO_BYTES = {f"{verb}-{i}": 128 << 20 for verb in ("read", "write") for i in (1, 2, 3)}
-TRANSACTIONS = 200  # of sqlite, of so many rows each
+TRANSACTIONS = 200  # of sqlite, with this many rows each
 ROWS = 10
 NETPERF_TURNS = 2000
 NETPERF_BYTES = 64 << 20
@@ -90,7 +90,7 @@ def kernbench(text: str) -> Values:
     return {"kernbench": _each(instructions(text, "count-run.elapsed"), 1)}
 
 
-# Of a line of fio's terse output, version 3: where what was read begins, and what was written.
+# In a line of fio's terse output, version 3: the first fields of reads and of writes.
 _FIO_ERROR, _FIO_READ, _FIO_WRITTEN = 4, 5, 46
 _FIO_RUNTIME = 3
 
@@ -217,7 +217,7 @@ def redis_counts(text: str) -> Values:
     return {}
 
 
-# By the name that a round has.
+# By the name of the round.
 READINGS: dict[str, Callable[[str], Values]] = {
     "hackbench": hackbench,
     "kernbench": kernbench,
@@ -260,7 +260,7 @@ def samples(text: str) -> tuple[dict[str, list[float]], list[str]]:
         for reading in found[1:] or found:
             for row, value in reading.items():
                 values.setdefault(row, []).append(value)
-    # What `redis` found wrong is so of redis-set, too.
+    # Errors that `redis` found hold for redis-set, too.
     bad = tuple(f"{name}-" for name in wrong)
     sound = {row: some for row, some in values.items() if not f"{row}-".startswith(bad)}
     return sound, [f"{name}: {why}" for name, why in wrong.items()]

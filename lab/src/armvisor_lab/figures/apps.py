@@ -23,7 +23,7 @@ from armvisor_lab.boards.board import Board, Disk, Result, describe
 from armvisor_lab.figures import Measurement, Outcome, Progress, applications, artefacts, vms
 from armvisor_lab.figures.ways import ADDRESS, GUEST_ADDRESS, Way
 
-# In the order in which they run: what reads the guest's memory most comes last.
+# In the order in which they run: those that read most of the guest's memory come last.
 PROGRAMS = {
     "hackbench": ("hackbench",),
     "netperf": ("netperf-rr", "netperf-stream", "netperf-maerts"),
@@ -36,7 +36,7 @@ PROGRAMS = {
     "kernbench": ("kernbench",),
 }  # fmt: skip
 ROWS = tuple(row for rows in PROGRAMS.values() for row in rows)
-# What asks nothing of a device.
+# Rows that need no device.
 _NATIVE = ("hackbench", "kernbench")
 
 WAYS = (
@@ -51,7 +51,7 @@ WAYS = (
 
 VARIANTS = ("native", *(way.name for way in WAYS))
 
-# Packages whose programs are measured: what a record names of the disk's.
+# Packages of the measured programs: a record names these of the disk's.
 MEASURED = (
     "apache2-utils", "fio", "gcc-14-aarch64-linux-gnu", "iperf3", "libmemcached-tools", "memcached",
     "netperf", "nginx", "redis-tools", "rt-tests", "sqlite3",
@@ -62,7 +62,7 @@ _GUEST_MIB = 768
 _BOARD_MIB = 3072
 _SCRATCH_MIB = 64
 
-# The disk is read once before: what waited for the board's own would be measured, too.
+# The disk is read once before: otherwise waits for the board's own disk would be measured, too.
 _MOUNT = """
 mkdir -p /mnt && mount -t ext4 -o ro /dev/vda /mnt && mount -t proc proc /mnt/proc &&
     mount -t tmpfs tmpfs /mnt/tmp && mount --bind /dev /mnt/dev || exit
@@ -136,7 +136,7 @@ def _in_vm(way: Way, programs: Sequence[str] = tuple(PROGRAMS)) -> Measurement:
         machine = board(way)
         result = machine.run(["sh", "-c", script(way, programs)], progress=progress).check()
         outcome = _outcome(machine, result, way.name, rows)
-        # Where a program failed the guest did, too, and that is said of the program.
+        # If a program failed, the guest failed too; the message is about the program.
         if outcome.values and outcome.missing:
             way.check_mode(result.text)
         else:

@@ -40,8 +40,8 @@ from armvisor_lab.figures import (
 from armvisor_lab.reach.plugin import Section
 
 _END = "guest.end"
-_TIMEOUT = 1800  # of a boot, with the plugin
-# The boot from reset, by figure, and what QEMU is told; by itself a counted board has a seed.
+_TIMEOUT = 1800  # for a boot with the plugin
+# The boot from reset, by figure, and QEMU's options; by itself a counted board has a seed.
 _NATIVE = {
     "boot.native": ("the bare board", ("-M", "dtb-randomness=off")),
     "boot.native-seeded": ("the bare board, with random numbers to begin with", ()),
@@ -94,7 +94,7 @@ def _in_vm(variant: vms.Variant) -> Measurement:
     def measure(start: Start, progress: Progress) -> Outcome:
         words = _words(variant.boots)
         board, result, packages = vms.run(variant, words, progress, start, mark=True)
-        # Each guest got to its own end, or the figure is one of a failure.
+        # Each guest reached its own end; otherwise the figure would be that of a failure.
         ends = all_instructions(result.text, f"{_END}.ticks")
         samples = all_instructions(result.stderr.decode(errors="replace"), "count-run.elapsed")
         if not len(ends) == len(samples) == len(words):

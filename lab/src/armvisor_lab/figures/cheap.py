@@ -23,9 +23,9 @@ CLASSES = (
     "sen_inst_trap", "fast_trap", "dat_trans", "protection", "mmio", "dabt_true", "pabt_kvm",
     "pabt_true", "mem_pv", "guest_exc", "hypercall", "suspend", "other_trap",
 )  # fmt: skip
-# `lat fork-exec` does so many: seven rounds of ten, and one before. More of them tell better.
+# `lat fork-exec` does this many: seven rounds of ten, and one before. More of them are more exact.
 _FORKS = 71
-# Of these the classes are figures too: the rows of the paper's table.
+# For these the classes are figures too: the rows of the paper's table.
 _BY_CLASS = ("armvisor", "armvisor-no-cheap")
 _TABLE = ("irq", *CLASSES)
 _TIMES = 6

@@ -25,8 +25,8 @@ from armvisor_lab.reach.plugin import Counts, Model, Section
 ROUNDS = Spot.rounds  # of guests/tools/lat/main.c and guests/bare/cost.c
 _STAGE2 = {"kvm": 21, "xen": 21}
 _WALKS = ("lookups", "l1_misses", "walks", "refs")
-# By how much the clock may differ: a round's own counter reads, in instructions and all, and
-# what part of a figure.
+# Permitted difference from the clock: in instructions, for a round's own counter reads, and as a
+# part of the figure.
 _AROUND = 64
 _PART = 0.005
 

@@ -50,7 +50,7 @@ _GUESTS = {
     "eoi": "irq.eoi",
     "timer": "timer.cost",
 }
-# What each image marks, in order; what is no figure is "".
+# The sections that each image marks, in order; "" is no figure.
 _IMAGES = {
     "hypercall": ("hypercall", "hypercall_fast"),
     "mmio": ("mmio_user", "", "mmio_kernel"),

@@ -28,7 +28,7 @@ ALL = sum(SWITCHES.values())
 _CHEAP = "cheap_traps"
 
 _PKVM = "kvm-arm.mode=protected"
-# Whose KVM has protected VMs.
+# Hosts whose KVM has protected VMs.
 _PKVM_KERNEL = "newest"
 
 
@@ -89,10 +89,10 @@ PROTECTED = {
     )
 }  # fmt: skip
 
-# With histograms and all else that `armvisor stat` can show.
+# With histograms and everything else that `armvisor stat` can show.
 ACCOUNTING = replace(HOSTS["armvisor"], name="armvisor-accounting", parameters="accounting=1")
 
-# What some families call a host, and others another name.
+# Other names that some families have for a host.
 SAME = {"kvm": "kvm-nvhe", "kvm-nvhe": "kvm"}
 HOW = (
     "armvisor:OPTION+OPTION…, where an OPTION is no-SWITCH, of the switches "

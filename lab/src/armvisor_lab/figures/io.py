@@ -32,7 +32,7 @@ from armvisor_lab.figures import (
 from armvisor_lab.figures.ways import ADDRESS, Way
 
 _LARGE = 256 << 10
-# What `io` prints, and how many of its row are in that.
+# The row of `io` for each of ours, and the number of our units in it.
 _ROWS = {
     "read-request": ("read-small", 1),
     "read-byte": ("read-large", _LARGE),

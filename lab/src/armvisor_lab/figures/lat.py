@@ -36,7 +36,7 @@ ROWS = (
     "memory-read", "memory-write", "memory-copy", "memory-latency",
 )  # fmt: skip
 
-# Debian's QEMU on KVM would show the guest that armvisor shows on KVM.
+# Debian's QEMU on KVM would show its guest the same as armvisor on KVM.
 _VARIANTS = ("kvm", "armvisor", "qemu-tcg")
 _ELSEWHERE = (
     ("n1", "neoverse-n1", kernels.DEFAULT),

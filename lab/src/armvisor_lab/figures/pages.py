@@ -21,7 +21,7 @@ _HIDDEN = ("dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden")
 _DEVICES = ("mmio_user", "mmio_kernel")
 _VARIANTS = ("kvm", "armvisor")
 
-# What the ring buffer has, and what it had to overwrite, is what was traced.
+# The number of traced events: those in the ring buffer, and those that it had to overwrite.
 _TRACED = """
 at=/sys/kernel/tracing
 echo >$at/trace && echo 1 >$at/events/kvm/kvm_guest_fault/enable || exit

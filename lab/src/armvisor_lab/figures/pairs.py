@@ -28,7 +28,8 @@ from armvisor_lab.figures import (
 from armvisor_lab.figures.hosts import HOSTS, Host
 from armvisor_lab.reach.plugin import Section
 
-# Of guests/tools/doorbell.c: a section is one signal, out and in by turns, some to warm up.
+# Of guests/tools/doorbell.c: a section is one signal, alternately out and in, the first ones to
+# warm up.
 WARM = 5
 
 

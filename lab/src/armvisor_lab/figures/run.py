@@ -245,13 +245,13 @@ def provenance() -> dict[str, Any]:
     }
 
 
-# What most boards run, and where that is; a role's are the stable ones.
+# Files of most boards, and their builders; those of a role are stable's.
 _BUILT: dict[str, Callable[[], Path]] = {
     "armvisor": artefacts.vmm,
     "armvisor.ko": partial(artefacts.module, "stable"),
     "the guest's initrd": lambda: artefacts.guest("stable")["initrd"],
 }
-# Of the bare-metal guests, those that `lab bench` measures by.
+# The bare-metal guests that `lab bench` uses.
 _BARE = ("hypercall", "mmio", "irq", "ipi", "timer", "share", "touch", "domains")
 
 

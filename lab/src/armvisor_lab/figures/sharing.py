@@ -26,7 +26,7 @@ from armvisor_lab.figures import (
     vms,
 )
 
-# Each figure, and what the guest calls it; in the order in which it measures.
+# Each figure, and the guest's name for it, in the order of measurement.
 _OF = {"share": "share.cost", "unshare": "share.unshare", "unshare_used": "share.unshare_used"}
 # Linux's KVM has no calls for many pages.
 _RANGES = {
@@ -34,7 +34,7 @@ _RANGES = {
     "unshare_range": "share.unshare_range",
     "unshare_used_range": "share.unshare_used_range",
 }
-# What the guest prints: rounds of how many, or how many pages a round's call has.
+# The guest's names for the repetitions of a round, or for the pages of a round's call.
 _LOOPS = {
     "share": "share.loops",
     "unshare": "share.loops",

@@ -20,11 +20,11 @@ from armvisor_lab.boards.results import count
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, cheap, lat, vms
 
-# Of lat: many, as a boot has some thousand traps more or less than another.
+# For `lat`: many, because a boot has some thousand traps more or less than another.
 _ROUNDS = 40
 # Two guests for each row.
 _SECONDS = 24
-NONE = "arithmetic"  # has no traps but the timer's
+NONE = "arithmetic"  # has no traps except the timer's
 _VARIANTS = ("kvm", "armvisor")
 _MANY = ("ctx-16p-16k", "ctx-16p-64k")
 _BEFORE = "pipe"
@@ -68,7 +68,7 @@ def _of(row: str, reports: Sequence[Counts], text: str) -> dict[str, float]:
     """An operation's, by the reports of a row's guests."""
     prepared, done = reports[-2:]
     if len(reports) > 2:
-        # Of what is done before, the guest that prepared it has less by as much.
+        # The guest that prepares the row lacks part of the row before: add the traps of that part.
         prepared = {
             name: prepared.get(name, 0) + reports[1].get(name, 0) - reports[0].get(name, 0)
             for name, value in done.items()

@@ -25,14 +25,14 @@ from armvisor_lab.figures import (
 )
 from armvisor_lab.figures.hosts import HOSTS, Host
 
-# In the order in which the guest has them; it does all of them twice and prints the second time.
+# In the guest's order; it does all of them twice and prints the second time.
 OPERATIONS = (
     "svc", "user-abort", "kernel-abort", "tlbi-va", "refill", "tlbi-asid", "refill-code",
     "refill-many", "ttbr0", "refill-places", "other-space", "other-pair", "timer",
     "id-register",
 )  # fmt: skip
-PAGES = 16  # that a fault of `refill-many` and of `refill-places` finds
-PLACES = 3  # of `refill-places`, as a process of Linux has them
+PAGES = 16  # pages that a fault of `refill-many` and of `refill-places` finds
+PLACES = 3  # of `refill-places`, like a process of Linux
 _VARIANTS = ("kvm-nvhe", "armvisor")
 
 

@@ -19,11 +19,11 @@ from armvisor_lab.figures import Progress, Start, artefacts, hosts, names, on_bo
 
 GUEST = kernels.DEFAULT
 GUEST_MIB = 512
-# `quiet` is what Debian boots with. The others would make two runs differ, and cost what no
-# real machine pays (see docs).
+# `quiet` is Debian's default. Without the others two runs would differ, with costs that no real
+# machine has (see docs).
 SAME = "quiet nokaslr randomize_kstack_offset=off"
 QEMU_SUITE = "trixie"
-# One boot is up to 3 % longer than another (boot.py); the mean of so many is known to half of one.
+# Boots vary by up to 3 % (boot.py); the mean of this many is exact to half a percent.
 BOOTS = 20
 
 Files = tuple[dict[str, Path], list[Package]]
@@ -41,11 +41,11 @@ class Variant:
     command: Callable[[str], list[str]]
     modules: Callable[[], tuple[Module, ...]] = tuple
     memory: int = 2048
-    timeout: float = 600  # of one guest
-    boots: int = 1  # that `boot.*` takes the mean of
+    timeout: float = 600  # for one guest
+    boots: int = 1  # number whose mean `boot.*` takes
     guest: str = GUEST  # the kernel in the VM
     regime: str = ""  # the plugin's
-    marks: bool = True  # whether a guest's hints are ones of the board's CPU
+    marks: bool = True  # the guest's hints are hints of the board's CPU
     host: str = kernels.DEFAULT  # the board's kernel
     host_append: str = ""  # and more of its command line
 

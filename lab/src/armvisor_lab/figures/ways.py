@@ -16,10 +16,10 @@ from armvisor_lab.boards.results import parse
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import artefacts, vms
 
-# Whose KVM has protected VMs.
+# Ways whose KVM has protected VMs.
 PKVM_HOST = "newest"
 ADDRESS = "10.0.2.1"
-GUEST_ADDRESS = "10.0.2.2"  # that the guest's init takes
+GUEST_ADDRESS = "10.0.2.2"  # the address that the guest's init takes
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from armvisor_lab.figures.classes import Classes
 from armvisor_lab.reach import cores
 from armvisor_lab.reach.cores import Core
 
-# The plugin's classes by what they cost as. A call is an instruction that ends in an exception,
-# and each exception is counted by the return from it.
+# The plugin's classes by kind of cost. A call is an instruction that ends in an exception, and the
+# return from an exception counts each one.
 _AS = {
     "ordinary": "ordinary",
     "barrier": "barrier",
@@ -81,7 +81,7 @@ def amounts(name: str, classes: Classes, core: Core) -> Amounts:
     for what, number in _walks(name, classes, core).items():
         if what in _WALKS:
             found[_WALKS[what]] += number
-    # What is left of a difference of two rounds may be a little less than nothing.
+    # A difference of two rounds may be slightly negative.
     return {key: max(number, 0.0) for key, number in found.items()}
 
 

@@ -19,14 +19,14 @@ WITHIN = 10.0  # percent
 
 Costs = Mapping[str, float]
 
-# Registers that the window reaches by its general way.
+# Registers that the window handles in its general way.
 _WINDOW = (
     "daif", "tcr_el1", "far_el1", "esr_el1", "elr_el1", "spsr_el1", "cntv_ctl_el0",
     "cntv_cval_el0", "icc_iar1_el1", "icc_eoir1_el1", "icc_pmr_el1", "midr_el1", "tpidr_el0",
     "tpidr_el1", "tpidrro_el0", "contextidr_el1", "sp_el0", "par_el1", "vbar_el1", "spsel",
     "currentel", "cntvct_el0",
 )  # fmt: skip
-# Exits that the module's C answers without more ado.
+# Exits that the module's C code answers at once.
 _EXITS = (
     "sysreg", "id_reg", "pstate", "cache_op", "gic_reg", "timer_reg", "fp_first_use", "svc",
     "eret", "undef", "hvc", "exception_reg", "translation_reg", "wfi", "wfe",
@@ -45,7 +45,7 @@ class Row:
     counted: float
     traps: Mapping[str, tuple[float, float]]
     unknown: Mapping[str, float] = field(default_factory=dict)
-    own: float | None = None  # the guest's own instructions, where they were counted
+    own: float | None = None  # the guest's own instructions, if counted
 
     @property
     def added(self) -> float:
@@ -83,14 +83,14 @@ def _armvisor(record: Record) -> Costs:
     half = _unit(record, "svc") / 2
     hidden = _unit(record, "refill") - _unit(record, "tlbi-va")
     asid = _unit(record, "tlbi-asid")
-    # All pages of the first place, and one of each other.
+    # All pages of the first place, and one of each other place.
     many = _unit(record, "refill-many")
     place = (_unit(record, "refill-places") - many) / (units.PLACES - 1) - hidden
     fetch = _unit(record, "refill-code") - asid - 2 * half - place
     fill = (many - asid - hidden - place) / (units.PAGES - 1)
     ttbr = _unit(record, "ttbr0") / 2
     space = _unit(record, "other-space") - ttbr - 2 * half
-    # One that is answered in the window, and one of virtual EL1, which never is.
+    # One that the window answers, and one of virtual EL1, which it never answers.
     window, true = (_unit(record, f"{level}-abort") - half for level in ("user", "kernel"))
     costs = {
         "fast_svc": half, "fast_eret_el0": half, "fast_eret": half,
@@ -115,10 +115,10 @@ _ARMVISOR_TRAPS = (
     "dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden", "tree_miss",
     "mmio_user", "mmio_kernel", *_EXITS,
 )  # fmt: skip
-# Kinds that a statistic counts and no row above does.
+# Kinds that have a statistic but no row above.
 _ARMVISOR_OTHERS = ("sp_el0", "tpidr", "at", "debug", "alignment", "smc_exit_stat", "other")
-# Classes and kinds that are no trap of a row's: the host's interrupts, what is counted as `hvc`,
-# the sum of the fast kinds, and TLBIs, which are told apart by what the plugin saw.
+# Classes and kinds that are no trap of a row: the host's interrupts, those counted as `hvc`, the
+# sum of the fast kinds, and TLBIs, which the plugin's counts tell apart.
 ELSEWHERE = ("host_irq", "serror", "signal", "fast_hvc", "fast", "tlbi")
 ARMVISOR_KINDS = (*_ARMVISOR_TRAPS, *_ARMVISOR_OTHERS)
 
@@ -126,7 +126,7 @@ ARMVISOR_KINDS = (*_ARMVISOR_TRAPS, *_ARMVISOR_OTHERS)
 def _armvisor_kinds(record: Record, row: str, counts: Costs) -> dict[str, float]:
     """A row's traps by kind: TLBIs as the guest executed them, entries beside a fault's own."""
     found = {name: counts.get(name, 0.0) for name in ARMVISOR_KINDS}
-    # The cost of a new root has the exit in it that writes its address.
+    # The cost of a new root includes the exit that writes its address.
     found["translation_reg"] -= found["tree_miss"]
     for name in ("dabt", "pabt"):
         found[f"{name}_guest"] -= found[f"fast_{name}"]
@@ -135,7 +135,7 @@ def _armvisor_kinds(record: Record, row: str, counts: Costs) -> dict[str, float]
     by = record.classes(f"lat.{row}.armvisor").tlbi.get("guest-kernel", {})
     asid = by.get("asid", 0.0)
     found["tlbi_asid"] = asid
-    # After it a process finds the tables of each of its places anew, if it comes there at all.
+    # After it a process finds the tables of each of its places anew, if it uses that place at all.
     found["place"] = min(asid * units.PLACES, faults)
     found["tlbi_va"] = max(counts.get("tlbi", 0.0) - asid, 0.0)
     return found
@@ -188,7 +188,7 @@ def predict(configuration: Configuration, record: Record, row: str) -> Row:
     if record.figure(name).value <= 0:
         raise LabError(f"the record has nothing counted of {name}", "measure it again")
     kinds = configuration.kinds(record, row, counts)
-    # A difference of two guests' boots that is less than nothing is none of the row's.
+    # A negative difference of two guests' boots does not belong to the row.
     there = {kind: times for kind, times in kinds.items() if times > 0}
     return Row(
         row,

@@ -24,7 +24,7 @@ COSTS = (
 )  # fmt: skip
 _CYCLES = ("l2_hit", "reference", *COSTS)
 _OPTIONAL = ("ghz",)
-# What is beside a value's `source` and `estimated`.
+# Keys of a value besides `source` and `estimated`.
 _KEYS = (
     dict.fromkeys(_SHAPES, ("entries", "ways"))
     | dict.fromkeys(_SHIFTS, ("shift",))

@@ -20,7 +20,7 @@ from armvisor_lab.reach.cores import Core
 WHOS = ("host-user", "host-kernel", "hypervisor", "guest-user", "guest-kernel")
 CLASSES = ("ordinary", "barrier", "call", "eret", "sysreg-read", "sysreg-write", "tlbi", "cache")
 
-# At which exception level each of WHOS runs.
+# The exception level of each of WHOS.
 LEVELS = {
     "native": (0, 1, None, None, None),
     "kvm": (0, 1, 2, 0, 1),
@@ -48,7 +48,7 @@ class Model:
         return f"{inner} in {SHIFTS[self.s2]}" if self.s2 else inner
 
 
-# What the plugin is told: the regime, the cores, the models.
+# The plugin's configuration: the regime, the cores, the models.
 Told = tuple[str, Sequence[Core], Sequence[Model]]
 
 

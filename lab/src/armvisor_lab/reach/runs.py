@@ -22,7 +22,7 @@ SMALL, HUGE = 12, 21
 _PAGES = {"small": SMALL, "huge": HUGE}
 _HOST_PAGES = {"off": SMALL, "thp": HUGE}
 
-# Linux has huge pages for programs by default where it has 512 MiB or more.
+# Linux enables huge pages for programs by default on machines with 512 MiB or more.
 GUEST_MIB = 768
 PATTERNS = ("random", "stride", "fresh")
 _MAX_MIB = 512
@@ -48,7 +48,7 @@ SETUPS = {
         Setup("kvm", "armvisor on KVM (nVHE)", "kvm", el2=True),
         Setup("armvisor", "armvisor on its module, without EL2; entries flush the TLB", "armvisor",
               modules=vms.module),
-        # Without KASLR a host's own mappings are global but for KPTI; see docs/tlb.md.
+        # Without KASLR a host's own mappings are global, unless it uses KPTI; see docs/tlb.md.
         Setup("armvisor-kpti", "armvisor on its module, without EL2; entries flush nothing",
               "armvisor", modules=vms.module, append="kpti=1"),
     )
@@ -80,7 +80,7 @@ class Run:
 
     setup: Setup
     row: Row
-    host: str  # the host's pages, "" where there is no guest
+    host: str  # the host's pages, "" without a guest
     section: Section
     board: dict[str, Any]
     evidence: dict[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Run:
         s2 = _HOST_PAGES[self.host]
         if self.setup.regime == "kvm":
             return Model(core, s1, s2)
-        # A shadow entry is as large as what both have in one piece.
+        # A shadow entry is as large as the part that both map in one piece.
         return Model(core, min(s1, s2), 0)
 
     def invalidations(self, kind: str) -> int:

@@ -20,7 +20,7 @@ from armvisor_lab.report.own import GROUP
 from armvisor_lab.report.pool import Pool, Use
 from armvisor_lab.report.sections import bars
 
-# A unit of the work of each row.
+# The unit of work of each row.
 UNITS = {
     "hackbench": "hackbench, a message",
     "netperf-rr": "netperf TCP_RR, a turn",
@@ -41,7 +41,7 @@ UNITS = {
     "kernbench": "six objects of the kernel",
 }
 
-# A protected VM, and the plain one that it is compared with.
+# A protected VM, and the plain one to compare it with.
 _PAIRS = (
     ("kvm-pvm", "kvm-protected", "KVM protected, pVM", "kvm"),
     ("kvm-pvm-opt", "kvm-protected", "KVM protected, pVM, split-cache", "other"),

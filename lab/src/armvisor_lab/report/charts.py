@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from armvisor_lab.report.model import Bars, Chart, Layers, Lines, Series, Whole, number
 
 _LABEL, _BAR, _GAP, _BETWEEN = 18, 13, 4, 10
-# What is right of the longest bar is for its value.
+# The space to the right of the longest bar is for its value.
 _BARS_END, _DOTS = 74.0, (3.0, 94.0)
 _LINES, _LINES_HEIGHT = (9.0, 96.0), 200
 _DOT = 7

@@ -73,7 +73,7 @@ def table(plan: Plan, figures: Sequence[Figure]) -> list[str]:
         units = [f.unit for v in plan.variants if (f := _find(plan, by_name, row, v))]
         cells = [word for v in plan.variants for word in _cell(plan, by_name, row, v)]
         lines.append([row, units[0] if units else "", *cells])
-    # The first column has no ratios, so no room for them.
+    # The first column has no ratios, and so no space for them.
     found = aligned([line[:3] + line[4:] for line in lines], 2)
     return [*found, OTHER] if any(_OTHER in word for line in lines for word in line) else found
 

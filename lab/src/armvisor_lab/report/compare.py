@@ -23,7 +23,8 @@ SAME, NOISE, DIFFERS, ONLY_A, ONLY_B, UNITS = (
     "same", "chance", "differs", "only in A", "only in B", "units differ",
 )  # fmt: skip
 
-# So many ways to deal samples out are tried all; of more, so many at random, always the same ones.
+# Up to this many divisions of the samples all are tried; otherwise this many random ones, always
+# the same.
 _WAYS = 9999
 
 

@@ -26,13 +26,13 @@ from armvisor_lab.report.pool import describe_board
 from armvisor_lab.report.sections import bars
 
 GROUP = "this run"
-# A part of the whole that is less is too small to be seen.
+# A smaller part of the whole is not visible.
 _LEAST = 0.005
-# Letters of a line in a narrow drawing.
+# Characters of a line in a narrow drawing.
 _ROOM = 54
 _TONES = ("armvisor", "kvm", "native", "emulator", "other", "p0", "p1", "p2", "p3")
 
-# What the classes of exits are, for who has not read the ARMvisor paper.
+# The classes of exits, explained for readers who do not know the ARMvisor paper.
 CLASSES = {
     "sen_inst_trap": "an instruction that only EL1 may execute",
     "irq": "an interrupt or signal for the host",

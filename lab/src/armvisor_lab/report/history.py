@@ -20,7 +20,7 @@ from armvisor_lab.report.model import (
 from armvisor_lab.report.own import GROUP
 from armvisor_lab.report.pool import Pool
 
-# The families whose course the chart shows, of the module with all that it has.
+# The families that the chart shows over time, for the module with all its parts.
 _COURSES = (
     ("lat (geometric mean)", "lat.*", "armvisor"),
     ("hypercall", "hypercall", "kvm"),
@@ -28,7 +28,7 @@ _COURSES = (
     ("ipi", "ipi", "other"),
     ("boot", "boot", "native"),
 )
-# Of a figure's variants: those that are no switch, no other core and no other kernel.
+# A figure's variants that are no switch, no other core and no other kernel.
 _MAIN = ("native", "kvm", "kvm-vhe", "kvm-nvhe", "xen", "armvisor", "qemu-kvm", "qemu-tcg")
 
 

@@ -27,7 +27,7 @@ from armvisor_lab.report.sections import bars
 
 GROUP = "armvisor"
 
-# What each row of `lat` does; a row that is not here stands under its own name.
+# The operation of each row of `lat`; a row that is missing here has its own name.
 OPERATIONS = {
     "null": "null system call (getppid)",
     "read": "read 1 byte of /dev/zero",

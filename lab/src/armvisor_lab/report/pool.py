@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from armvisor_lab.figures import apps, beside, run
 from armvisor_lab.records import Record, Value
 
-# What `lab reach` says of each run and core, as records.py names it.
+# Values of `lab reach` for each run and core, by the names of records.py.
 _REACH = ("walks", "walk_references", "l1_misses", "cycles_least", "cycles_most")
 
 
@@ -23,7 +23,7 @@ def patterns(names: Sequence[str]) -> list[str]:
     for name in names:
         words = name.split(".")
         if len(words) == 3:
-            # A program that does nothing is measured apart from the rows of `lat`.
+            # A program that does nothing has its own rows, apart from those of `lat`.
             rows = "nothing*" if words[1].startswith("nothing") else "*"
             found[f"{words[0]}.{rows}.{words[2]}"] = None
         elif sum(other.split(".")[0] == words[0] for other in names) > 1:

@@ -59,7 +59,7 @@ def _prediction(use: Use, row: published.Row) -> Prediction | None:
     least, most = use.get(f"{start}.least"), use.get(f"{start}.most")
     if least is None or most is None:
         return None
-    # A machine of one row has none: that is nothing to be missed.
+    # A core with one row has none, so it is not missing.
     scaled = use.get(f"{start}.scaled") if use.pool.find(f"{start}.scaled") else None
     return Prediction(row, Range(least.value, most.value), scaled.value if scaled else None)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from armvisor_lab import paths, records
 from armvisor_lab.report import compare
 
-# Of what is apart, so much is told; `lab compare` has all of it.
+# Number of differences to print; `lab compare` has all.
 _MOST = 12
 
 

@@ -24,11 +24,11 @@ from armvisor_lab.report.model import (
 )
 from armvisor_lab.report.pool import Pool, Use
 
-# From which ratio of the largest to the smallest on a chart's bars would say nothing.
+# The ratio of largest to smallest value above which a chart's bars would show nothing.
 _SPREAD = 20
 
 NOT_APPLICABLE = "NA"
-# Over the columns of our values in a table that has others', too.
+# The heading over our columns in a table that also has others'.
 HERE = "here"
 
 
@@ -86,7 +86,7 @@ def combined(form: str, pairs: Sequence[tuple[float, float]]) -> float | None:
         return None
     mean = math.exp(sum(math.log(figure / over) for figure, over in pairs) / len(pairs))
     forms = {"ratio": mean, "change": (mean - 1) * 100, "less": (1 - mean) * 100}
-    # What takes more is slower.
+    # A higher cost is slower.
     forms["speed"] = (1 / mean - 1) * 100
     return forms[form]
 

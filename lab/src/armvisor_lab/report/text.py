@@ -28,7 +28,7 @@ def _table(table: Table) -> list[str]:
     keep = [i for i in range(len(table.heads)) if i not in drawn]
     heads = [table.heads[i] for i in keep]
     names = [f"{head.group}: {head.name}" if head.group else head.name for head in heads]
-    # Long names of columns stand above, by letter, or the table would be wider than any terminal.
+    # Long names of columns are above the table, by letter, or it would be wider than any terminal.
     lines = [table.title] if table.title else []
     if sum(map(len, names)) > _WIDTH:
         letters = [chr(ord("A") + i) if name else "" for i, name in enumerate(names)]
@@ -61,6 +61,6 @@ def render(report: Report) -> str:
     lines += ["", "", "Sources", "-------"]
     for group, source in report.works.items():
         lines += textwrap.wrap(f"{group}: {source}", _WIDTH)
-    # What a record says is printed, but it moves no cursor.
+    # A record's text is printed, but must not move the cursor.
     text = "\n".join(line.rstrip() for line in lines) + "\n"
     return "".join(c if c == "\n" or c.isprintable() else "�" for c in text)
