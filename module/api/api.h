@@ -10,7 +10,7 @@
  *   vcpu_ioctl.c a vCPU's ioctls
  *   one_reg.c    KVM_GET/SET_ONE_REG, KVM_GET_REG_LIST
  *   device.c     in-kernel devices
- *   seal.c       what the VMM of a protected VM may do (seal.h)
+ *   seal.c       permitted ioctls of a protected VM's VMM (seal.h)
  *   stats_fd.c   the files of KVM_GET_STATS_FD
  */
 #ifndef AV_API_API_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the VMM of a protected VM may do: rules in seal.h.
+ * The ioctls that a protected VM's VMM may use: rules in seal.h.
  *
- * The lists name what is allowed, so a new ioctl is refused until someone has thought about it.
+ * The lists name allowed ioctls, so a new one is refused until someone has thought about it.
  * vm->seal is the outermost lock: ioctls of a VM that is not sealed yet hold it for reading,
  * sealing holds it for writing. A sealed VM stays sealed, so its ioctls skip the lock.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a VMM may do with a protected VM, before and after its guest runs: seal.c.
+ * The ioctls that a protected VM's VMM may use, before and after its guest runs: seal.c.
  *
  * The first KVM_RUN seals the VM. From then on every ioctl is -EPERM, except those that carry the
  * signals of its devices or look at state that the guest does not own.

@@ -72,7 +72,7 @@ static const struct file_operations av_vcpu_fops = {
 	.llseek		= noop_llseek,
 };
 
-/* These first check what the VMM may do (api/seal.h). Separate, so that other VMs pay nothing. */
+/* These first check the VMM's permission (api/seal.h). Separate, so that other VMs pay nothing. */
 static const struct file_operations av_vcpu_protected_fops = {
 	.owner		= THIS_MODULE,
 	.release	= av_vcpu_release,

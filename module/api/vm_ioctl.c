@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A VM's file. Handlers copy their argument, check what belongs to the ABI
- * (reserved fields, sizes) and pass it on to the folder that implements it.
+ * A VM's file. Handlers copy their argument, check the rules of the ABI (reserved fields, sizes),
+ * and pass it to the folder that implements the ioctl.
  */
 #include <linux/fs.h>
 #include <linux/module.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Firmware calls with a known answer: it depends only on the arguments and on
- * what the VMM set up. One of them completes in the window (cpu/fast.c), the
- * others are light exits (cpu/light.c). Pure.
+ * Firmware calls with a known answer, which depends only on the arguments and the VMM's settings.
+ * One of them completes in the window (cpu/fast.c), the others are light exits (cpu/light.c). Pure.
  */
 #ifndef AV_CPU_CALLS_H
 #define AV_CPU_CALLS_H

@@ -7,7 +7,8 @@
  * a bit that a newer architecture adds stays off until someone lists it. Bits that affect the
  * switcher, which runs at EL1 in the window, keep the host's values.
  *
- * Virtual EL1 gets a kernel's rights, except for CTR_EL0; virtual EL0 gets what its kernel allows.
+ * Virtual EL1 gets a kernel's rights, except for CTR_EL0; virtual EL0 gets the rights that its
+ * kernel allows.
  */
 #ifndef AV_CPU_CONTROLS_H
 #define AV_CPU_CONTROLS_H

@@ -38,7 +38,7 @@ static __always_inline bool av_insn_runs(u32 insn)
 	       (insn & 0xfffff0ff) == 0xd50330df || (insn & 0xfffff01f) == 0xd503201f;
 }
 
-/* Of MRS, MSR, SYS and SYSL: what is accessed, as AV_SYS(), and the number of Rt. */
+/* MRS, MSR, SYS and SYSL: the accessed register or operation, as AV_SYS(), and the number of Rt. */
 static __always_inline u16 av_insn_sys(u32 insn)
 {
 	return insn >> 5;

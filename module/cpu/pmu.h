@@ -99,7 +99,7 @@ bool av_pmu_access(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc
 u64 av_pmu_get(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc);
 void av_pmu_set(struct av_pmu *pmu, const struct av_pmu_model *model, u16 enc, u64 val);
 
-/* Before a vCPU's first run: apply what the VMM wrote. */
+/* Before a vCPU's first run: apply the VMM's writes. */
 void av_pmu_reload(struct av_pmu *pmu, const struct av_pmu_model *model);
 
 struct av_pmu_plan av_pmu_plan(const struct av_pmu *pmu, const struct av_pmu_model *model,

@@ -26,7 +26,10 @@ static inline unsigned int av_quick_hash(u16 enc)
 	return (enc ^ enc >> 6) & (AV_QUICK_ROWS - 1);
 }
 
-/* Fill quick_rows with what srf->cheap enables (cpu/cheap.h). False: two rows share a slot. */
+/*
+ * Fill quick_rows with the rows that srf->cheap enables (cpu/cheap.h). False: two rows share a
+ * slot.
+ */
 bool av_quick_rows(struct av_srf *srf);
 
 /* Now in virtual EL1 with SP_EL1. */
@@ -86,7 +89,10 @@ static inline void av_quick_set(struct av_srf *srf, bool on)
 	}
 }
 
-/* Before an entry with copies: set where an SVC of virtual EL0 goes, and what stubs read. */
+/*
+ * Before an entry with copies: set where an SVC of virtual EL0 goes, and the values that stubs
+ * read.
+ */
 static __always_inline void av_quick_show(struct av_srf *srf)
 {
 	u64 sctlr = av_srf_get(srf, AV_SCTLR_EL1);

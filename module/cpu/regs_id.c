@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ID registers of the guest: what identifies its CPU, and its features (cpu/idregs.c).
+ * ID registers of the guest: the identity of its CPU, and its features (cpu/idregs.c).
  *
  * MIDR_EL1, REVIDR_EL1 and AIDR_EL1 are those of the CPU that the guest is on, as under KVM, and
- * the VMM sees those of the host's first CPU. A VMM that asks for it (KVM_CAP_ARM_WRITABLE_IMP_ID_REGS)
- * sets what all vCPUs of the VM see, wherever they are.
+ * the VMM sees those of the host's first CPU. With KVM_CAP_ARM_WRITABLE_IMP_ID_REGS, a VMM sets the
+ * values of all vCPUs of the VM, on any CPU.
  */
 #include <linux/smp.h>
 #include <asm/cpu.h>
@@ -132,7 +132,7 @@ static u64 idreg_value(struct av_vcpu *vcpu, unsigned int n)
 
 	if (n == AV_ID_PFR0 && !av_irq_has_icc(vcpu->vm))
 		val &= ~AV_ID_PFR0_GIC;
-	/* The first run undoes what the VMM wrote there. */
+	/* The first run undoes the VMM's write there. */
 	else if (n == AV_ID_PFR0 && AV_KVM_ID_FIELDS && READ_ONCE(vcpu->vm->has_run))
 		val = with_gic(val);
 	return val;

@@ -12,7 +12,7 @@
  * 5. Enter the guest. Host interrupts end the stay. A light exit is answered here and the guest is
  *    entered again; anyone who wants the vCPU has sent an IPI, which ends the next stay at once.
  * 6. Enable interrupts: the host takes the one that ended the stay.
- * 7. Tell the vGIC what the guest did with the offer, or withdraw it. Then handle the exit, with
+ * 7. Tell the vGIC whether the guest took the offer, or withdraw it. Then handle the exit, with
  *    everything allowed.
  *
  * Host work due on return to user space (TIF_NOTIFY_RESUME: task work, memory.high throttling)

@@ -2,10 +2,9 @@
 /*
  * System registers as table rows.
  *
- * A row has a register's name, encoding, reset value, who may access it, and
- * the effect of an access by virtual EL1. A register that is plain memory needs
- * no function. An encoding without a row is UNDEFINED for the guest and does
- * not exist for the VMM.
+ * A row has a register's name, encoding, reset value, permitted accesses, and the effect of an
+ * access by virtual EL1. A register that is plain memory needs no function. An encoding without a
+ * row is UNDEFINED for the guest and does not exist for the VMM.
  *
  * Each regs_*.c is a table for one subject, in ascending order of encoding; no
  * encoding is in two tables. av_sysreg_init() checks that at load.
@@ -52,7 +51,7 @@ void av_idregs_init(struct av_vm *vm);
 /* The VM's vCPUs get a PMU. config_lock is held and no vCPU has read the register yet. */
 void av_idregs_set_pmu(struct av_vm *vm);
 
-/* Called once per vCPU: a reset keeps what the VMM wrote. In regs_id.c and regs_cache.c. */
+/* Called once per vCPU: a reset keeps the VMM's values. In regs_id.c and regs_cache.c. */
 void av_mpidr_init(struct av_vcpu *vcpu);
 void av_caches_init(struct av_vcpu *vcpu);
 

@@ -84,9 +84,9 @@ u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 }
 
 /*
- * Does @irq preempt what is active? Both priorities are grouped by the binary
- * point that @irq has now; what is active was acknowledged under another one if
- * the guest has changed it since (CanSignalVirtualInt()).
+ * Does @irq preempt the active interrupts? Both priorities are grouped by the binary point that
+ * @irq has now. The active priority was acknowledged under another one if the guest has changed it
+ * since (CanSignalVirtualInt()).
  */
 static bool preempts(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 {
@@ -96,7 +96,7 @@ static bool preempts(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 				  group_priority(cpu, running, irq->group1);
 }
 
-/* Does @irq pass the priority mask, and preempt what is active? */
+/* Does @irq pass the priority mask, and preempt the active interrupts? */
 static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 {
 	return irq->priority < cpu->pmr && preempts(cpu, irq);

@@ -109,7 +109,7 @@ static inline bool av_irq_wakes(struct av_vcpu *vcpu)
  */
 void av_irq_offer(struct av_vcpu *vcpu);
 
-/* After a stay, and before a run ends: tell the vGIC what the guest did. */
+/* After a stay, and before a run ends: report the guest's actions to the vGIC. */
 void av_irq_settle(struct av_vcpu *vcpu);
 
 static inline bool av_irq_unsettled(const struct av_vcpu *vcpu)
@@ -135,7 +135,7 @@ static inline void av_irq_show(struct av_vcpu *vcpu)
 bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val);
 /*
  * Does the VM have the GIC's system registers (ID_AA64PFR0_EL1.GIC)? Before the first run yes: it
- * may still get a vGIC, and a VMM writes back what it read.
+ * may still get a vGIC, and a VMM writes back the value that it read.
  */
 bool av_irq_has_icc(struct av_vm *vm);
 

@@ -51,7 +51,7 @@
 #define AV_VGIC_LINES		(AV_VGIC_IRQ | AV_VGIC_FIQ)
 /* Not an output: a candidate waits for an end of interrupt or another priority mask. */
 #define AV_VGIC_WAITS		BIT(2)
-/* Not an output: a candidate passes the priority mask, in whichever group. While cpu->suspended. */
+/* Not an output: a candidate of any group passes the priority mask. While cpu->suspended. */
 #define AV_VGIC_WAKES		BIT(3)
 
 #define AV_VGIC_NO_LEASE	(~0U)
@@ -238,7 +238,7 @@ u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
 /* Compute cpu->out from all other state. */
 u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 
-/* ---- lease.c: interrupts that a vCPU deals with by itself ------------------- */
+/* ---- lease.c: interrupts that a vCPU handles by itself --------------------- */
 
 /*
  * Lease the vCPU's best interrupt to it, which is about to be injected as IRQ: acknowledge it in

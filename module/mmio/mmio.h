@@ -6,8 +6,8 @@
  * instruction completes (register written, PC advanced) only when the VMM calls KVM_RUN again,
  * which does that before anything else, even before it looks at immediate_exit.
  *
- * Only what the hardware would describe to KVM is emulated: one general-purpose register, without
- * write-back.
+ * Only accesses that the hardware would describe to KVM are emulated: one general-purpose register,
+ * without write-back.
  */
 #ifndef AV_MMIO_MMIO_H
 #define AV_MMIO_MMIO_H
@@ -26,7 +26,7 @@ void av_mmio_vm_destroy(struct av_vm *vm);
 /*
  * The instruction at the vCPU's PC accessed an address without memory, or wrote to read-only
  * memory. answer comes as AV_ANSWER_DEVICE with the syndrome of the external abort that a bus
- * without a device would give, and is replaced by what to do. May sleep.
+ * without a device would give, and is replaced by the action to take. May sleep.
  */
 void av_mmio_access(struct av_vcpu *vcpu, u32 insn, struct av_answer *answer);
 

@@ -5,12 +5,12 @@
  *
  *	vm.c		life of a VM's and a vCPU's state
  *	access.c	guest memory by physical address, for devices and the VMM
- *	host_ops.c	what the shadow tables need of the host
+ *	host_ops.c	services of the host for the shadow tables
  *
  *	fault/		fills hidden faults. near.c: by the walk cache; light.c: by a walk, with
  *			interrupts off; fault.c: on the full exit path; *_around.c: neighbours;
- *			block.c: 2 MiB at once; fill.h: what they share
- *	host/		what the host does to a VM: memslot.c, notifier.c, shrink.c
+ *			block.c: 2 MiB at once; fill.h: shared code
+ *	host/		the host's side of a VM's memory: memslot.c, notifier.c, shrink.c
  *	tlbi/		ops.c: trapped TLBIs
  *	roots/		the trees that a vCPU runs on. root.c: loads them; places.c: the last ones,
  *			with copies of their roots; pairs.c: TTBR0 and TTBR1 to roots and ASID;
@@ -24,7 +24,7 @@
  *	memory/		host pages behind guest frames. memory.c: looks them up, reads and writes
  *			them; known.c: remembers those that the host has returned
  *	gmem/		guest_memfd. gmem.c: protected VMs'; gmem_plain.c: plain VMs'; private.c:
- *			in slots, sealed, shared; owner.c: whose a page is (pure)
+ *			in slots, sealed, shared; owner.c: the owner of a page (pure)
  *	base/		types.h: the state of a VM and a vCPU; base.h: the lock and the sequence
  *			numbers; pool.c: preallocated tables; reap.c: frees tables; regime.c: the
  *			guest's translation registers; plain.c: runs code in place, without
@@ -36,7 +36,7 @@
  *			by TLBI; kept.c: compared again; gather.c, reclaim.c: flushed and given
  *			back; position.c: of the window (pure)
  *	slots/		slots.c: sets of slots; frames.c: state of frames; ring.c: dirty rings (pure)
- *	walk/		walk.c: what the guest's tables say (pure)
+ *	walk/		walk.c: walks the guest's tables (pure)
  *
  * The run loop, for each entry:
  *

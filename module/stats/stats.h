@@ -7,7 +7,7 @@
  * Time is the counter (CNTVCT) in ticks; readers get nanoseconds. The time between two marks has
  * exactly one owner (stats/account.h), so the sum is the vCPU's life. Between exit and enter,
  * whoever knows the exit's class calls av_count(); the last call's class gets the time. Only the
- * vCPU's own thread calls these functions; readers take what they see (64-bit loads).
+ * vCPU's own thread calls these functions; readers use 64-bit loads without a lock.
  *
  * Histograms and the thread's waits for a CPU are kept while accounting is on for any VM
  * (stats/accounting.c, a static key).

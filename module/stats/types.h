@@ -37,7 +37,7 @@ struct av_vcpu_stats {
 	u64 waited;
 	u64 idle_since;			/* 0: not idle */
 	struct av_account account;
-	/* Large and rarely used, so last: what is in front has short offsets. */
+	/* Large and rarely used, so last: the fields before it have short offsets. */
 	struct av_fast_log *log;	/* the window's, of the times of fast traps */
 	struct av_fast_times times;
 };

@@ -4,7 +4,7 @@
  * with a guest. arm64_mm_context_get() takes an mm_struct and uses only its context (from 6.1
  * to the newest), so an empty mm_struct serves as a token. One token gives one ASID.
  *
- * The host's processes share what the module leaves them. So the module takes at most half of
+ * The host's processes share the ASIDs that the module leaves. So the module takes at most half of
  * the ASIDs, one user at most half of that, and one program at most half of a user's.
  *
  * Locks: asid_lock, a mutex, nests inside every sleeping lock of a VM.

@@ -59,7 +59,7 @@ static inline const struct av_leave *av_leave_here(void)
 #define AV_REG_TCO	sys_reg(3, 3, 4, 2, 7)
 #define AV_REG_GCSCRE0	sys_reg(3, 0, 2, 5, 2)
 
-/* Save what the guest may change of this CPU's PSTATE, and turn the VMM's GCS off. */
+/* Save the bits of this CPU's PSTATE that the guest may change, and turn the VMM's GCS off. */
 static inline void av_host_pstate_save(const struct av_leave *leave, struct av_host_pstate *p)
 {
 	if (leave->dit)

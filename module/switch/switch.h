@@ -118,7 +118,7 @@ void av_switch_flush_table(const struct av_vm_switch *vsw, unsigned int idx, uns
  */
 bool av_switch_flushes(void);
 
-/* switch/enter.S, and what it calls at a light exit */
+/* switch/enter.S, and the functions that it calls at a light exit */
 asmlinkage void av_switch_enter(struct av_private *priv);
 asmlinkage void av_switch_light_pstate(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[], av_switch_light[];

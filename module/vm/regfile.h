@@ -126,7 +126,7 @@ struct av_srf_roots {
 /* A value that no TTBR0 has. */
 #define AV_NO_TTBR	(~0ULL)
 
-/* Are two values of TTBR1 the same but for their ASIDs? */
+/* Are two values of TTBR1 the same except for their ASIDs? */
 static __always_inline bool av_srf_same_base(u64 a, u64 b)
 {
 	return !((a ^ b) << 16);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A virtual machine: what KVM_CREATE_VM makes.
+ * A virtual machine, made by KVM_CREATE_VM.
  *
  * vm/ is the bottom layer. All that it has of a folder above is a pointer to that folder's state.
  *
@@ -197,10 +197,9 @@ struct av_vm {
 	struct list_head devices;	/* struct av_device, under lock */
 
 	/*
-	 * A protected VM (KVM_VM_TYPE_ARM_PROTECTED) is sealed at its first run, once, with
-	 * seal held for writing. From then on its memory belongs to the guest, nobody can
-	 * change its registers and devices, and measurement has the SHA-256 of what it started
-	 * with.
+	 * A protected VM (KVM_VM_TYPE_ARM_PROTECTED) is sealed at its first run, once, with seal
+	 * held for writing. From then on its memory belongs to the guest, nobody can change its
+	 * registers and devices, and measurement has the SHA-256 of its initial state.
 	 */
 	bool protected;
 	bool sealed;

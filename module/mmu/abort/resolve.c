@@ -61,7 +61,7 @@ static enum av_abort_work hidden(const struct av_view *view, struct av_resolved 
 
 	r->tree = view->tree[r->walk.high];
 	rights = av_tree_rights(r->tree, &r->walk);
-	/* A shared tree grants only what both exception levels may do. */
+	/* A shared tree grants only rights that both exception levels have. */
 	if (r->access & ~rights)
 		return AV_ABORT_SPLIT;
 	r->copy = false;

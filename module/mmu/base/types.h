@@ -239,7 +239,7 @@ struct av_vcpu_mmu {
 	struct av_tree *tree[2];	/* loaded, low and high; trees[] has the references */
 
 	struct av_tree *trees[AV_VCPU_TREES];
-	u8 place_asids[AV_PLACE_ASIDS];	/* how many of trees[], by ASID modulo this */
+	u8 place_asids[AV_PLACE_ASIDS];	/* number of trees[], by ASID modulo this */
 	unsigned int next_tree;
 	u32 place_tagged;		/* a bit per tree of a single ASID … */
 	u32 place_behind;		/* … and per tree that is behind (shadow/position.h) */
@@ -270,9 +270,9 @@ struct av_vcpu_mmu {
 
 	struct av_copy *spare_copy;
 	/*
-	 * Running without copies (plain.h): plain, for so many more traps; plain_next, half of
-	 * the number for the next time; plain_since, the count of traps handled in the window
-	 * when plain was last updated.
+	 * Running without copies (plain.h): plain, the number of traps for which that continues;
+	 * plain_next, half of the number for the next time; plain_since, the count of traps handled
+	 * in the window when plain was last updated.
 	 */
 	u64 plain_since;
 	bool want_copies, copies;	/* virtual EL1 may run from copies; does so */

@@ -128,8 +128,8 @@ static void begin(struct av_vm *vm, const struct av_annex_place *place)
 }
 
 /*
- * The guest has another kernel. Copies must go before what their sites need. A vCPU that is in
- * a stub is moved out of it by its exit (av_annex.stubs).
+ * The guest has another kernel. Drop copies before the stubs that their sites need. A vCPU that is
+ * in a stub is moved out of it by its exit (av_annex.stubs).
  */
 static void end(struct av_vm *vm, u64 va)
 {
@@ -225,7 +225,7 @@ bool av_annex_have(struct av_vcpu *vcpu)
 	return READ_ONCE(annex->ready);
 }
 
-/* After so many checks in a row without the annex, another kernel must run, as after a kexec. */
+/* After this many checks in a row without the annex, another kernel must run, as after a kexec. */
 #define AWAYS		16
 
 bool av_annex_check(struct av_vcpu *vcpu)

@@ -220,7 +220,7 @@ static bool patch_in_place(struct av_vcpu *vcpu, const struct av_site *site)
 /* Result of an attempt to make a site. */
 enum made { NOT_MADE, MADE, MADE_IN_PLACE };
 
-/* Under mmu_lock: make a site and its stub. If only MADE, the copy must be made anew. */
+/* Under mmu_lock: make a site and its stub. If only MADE, a new copy must be made. */
 static enum made add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair *pair,
 			  struct av_site *site)
 {

@@ -361,8 +361,8 @@ static struct file_system_type gmem_fs = {
 };
 
 /*
- * Avoid huge pages, whose clearing takes long, unless the page allocator would not clear so
- * much at once anyway: then mapping is what takes long, and huge pages need little of it.
+ * Avoid huge pages, whose clearing takes long, unless the page allocator would not clear so much at
+ * once anyway: then mapping takes long, and huge pages need little of it.
  */
 static u64 **alloc_tables(u64 n)
 {

@@ -82,8 +82,9 @@ static inline bool av_gmem_is_bad(const void *page)
 }
 
 /*
- * Unmap pages that are leaving their processes. Returns how many of them, from the first on,
- * nobody holds any more: no device's transfer, pipe or ring. May sleep. 0 if the caller is killed.
+ * Unmap pages that are leaving their processes. Returns the number of pages, from the first on,
+ * that nobody holds any more: no device's transfer, pipe or ring. May sleep. 0 if the caller is
+ * killed.
  */
 u64 av_gmem_recall(struct av_gmem *gmem, u64 first, u64 nr);
 

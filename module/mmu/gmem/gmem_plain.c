@@ -29,7 +29,7 @@
 struct plain {
 	u64 flags;		/* GUEST_MEMFD_FLAG_* */
 	unsigned int vm;	/* serial number of the VM that it belongs to */
-	bool closed;		/* the VMM has it no more: no page is made */
+	bool closed;		/* the VMM has closed the file: no page is made */
 	struct maple_tree bound;	/* pages in slots, under the VM's slots_lock */
 	struct file *guest;	/* until the VMM's file is released */
 };

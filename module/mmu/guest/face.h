@@ -8,8 +8,8 @@
 struct av_vcpu;
 
 /*
- * Fetch the instruction at va as the guest's current mode would. False: it cannot be fetched,
- * and *answer says what to do. May sleep.
+ * Fetch the instruction at va as the guest's current mode would. False: it cannot be fetched, and
+ * *answer has the action to take. May sleep.
  */
 bool av_mmu_fetch_insn(struct av_vcpu *vcpu, u64 va, u32 *insn, struct av_answer *answer);
 

@@ -21,7 +21,7 @@
 /* Slots and frames looked at before others may take mmu_lock. */
 #define BATCH	128
 
-/* Skipping so many frames without a piece costs as much as looking at one frame. */
+/* Skipping this many frames without a piece costs as much as looking at one frame. */
 #define PASSED_OVER	(16 * AV_PIECE_FRAMES)
 
 /* So does visiting this many nodes of the tree of slots. */
@@ -66,17 +66,17 @@ static void offer_lock(struct av_vm *vm, bool may_block)
  * An invalidation by the host, in parts: mmu_lock is released after each part, with everything
  * flushed.
  *
- * Entries are dropped one by one up to a limit, so that the host does not pay for what a guest or
- * a VMM has made: millions of entries may map a frame, and tens of thousands of slots may have the
- * same memory. At the limit the tables of all trees are unlinked, in few steps. vCPUs free these
- * tables, and fill what their guests use again.
+ * Entries are dropped one by one up to a limit, so that the host does not pay for a guest or a VMM:
+ * millions of entries may map a frame, and tens of thousands of slots may have the same memory. At
+ * the limit the tables of all trees are unlinked, in few steps. vCPUs free these tables, and refill
+ * the entries that their guests use.
  */
 struct unmapping {
 	struct av_vm *vm;
 	bool may_block;
 	bool revoked;		/* no guest's table is shown any more */
 	bool all;		/* all tables were unlinked … */
-	u64 left;		/* … or so many entries may still be dropped */
+	u64 left;		/* … or the number of entries that may still be dropped */
 	unsigned int looks;	/* slots and frames of this part */
 	struct av_gather g;	/* of this part */
 };
@@ -181,7 +181,7 @@ static u64 unmap_copies(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 
 
 	finish_part(u);
 	next = av_copies_forget(u->vm, slot, gfn, next);
-	/* Copies are freed one after the other: av_mmu_part_frees(). */
+	/* Copies are freed one at a time: av_mmu_part_frees(). */
 	spin_unlock(&u->vm->mmu_lock);
 	av_mmu_part_frees();
 	if (u->may_block)
@@ -290,7 +290,7 @@ static void range_end(struct mmu_notifier *mn, const struct mmu_notifier_range *
 	spin_unlock(&vm->mmu_lock);
 }
 
-/* A call of ageing: how much more it may look at, and its result so far. */
+/* A call of ageing: its remaining budget, and its result so far. */
 struct ageing {
 	struct av_gather g;
 	bool clear, young;

@@ -42,7 +42,7 @@ static unsigned long count(struct shrinker *s, struct shrink_control *sc)
 	return n > 0 ? n : SHRINK_EMPTY;
 }
 
-/* A call: what it has freed, and how much more it may do. */
+/* A call: its result, and its remaining budget. */
 struct scan {
 	unsigned long wanted, freed;	/* pages */
 	unsigned int parts;

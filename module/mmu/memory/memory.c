@@ -12,9 +12,8 @@
 #include "mmu/memory/memory.h"
 
 /*
- * The slot was found by the address. A CPU that speculates past the search must not reach
- * memory outside the slot: the guest chooses the address and, by its tables, what happens to
- * the word there.
+ * The slot was found by the address. A CPU that speculates past the search must not reach memory
+ * outside the slot: the guest chooses the address and, by its tables, the use of the word there.
  */
 static unsigned long hva_of(const struct av_slot *slot, u64 gpa)
 {
@@ -291,7 +290,7 @@ void av_mem_set_executed(const struct av_slot *slot, u64 gfn)
 
 /* ---- words ------------------------------------------------------------------- */
 
-/* A walk allocates the page, so that nobody who caches its address must be told later. */
+/* A walk allocates the page, so that cached addresses of it never change. */
 static noinline int load64_gmem(const struct av_slot *slot, u64 gpa, u64 *val)
 {
 	const u64 *at = gmem_make_at(slot, gpa);

@@ -63,7 +63,7 @@ static inline void av_pair_changed(struct av_vcpu_mmu *mmu, unsigned int i)
 	mmu->to_show |= BIT(i);
 }
 
-/* End of a load: show the window what has changed of the pairs that virtual EL1 may use. */
+/* End of a load: update the window's pairs that virtual EL1 may use. */
 void av_pairs_show(struct av_vcpu *vcpu);
 
 #endif /* AV_MMU_PAIRS_H */

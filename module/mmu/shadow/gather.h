@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Work done by an operation on the shadow tables, and what it must flush. Pure. */
+/* Work done by an operation on the shadow tables, and its pending flushes. Pure. */
 #ifndef AV_MMU_GATHER_H
 #define AV_MMU_GATHER_H
 

@@ -2,11 +2,11 @@
 /*
  * Kept tables: a TLBI by ASID does not discard them.
  *
- * A guest that forks removes the write permission from most pages of the parent, invalidates
- * the parent's ASID, and continues with the same tables. So the shadow tables are kept:
- * unlinked and flushed, not cleared. At the first fault in its 2 MiB, a kept table is compared
- * with the guest's table and linked again with the entries that agree. So the cost depends on
- * what the guest uses again, not on what it had mapped.
+ * A guest that forks removes the write permission from most pages of the parent, invalidates the
+ * parent's ASID, and continues with the same tables. So the shadow tables are kept: unlinked and
+ * flushed, not cleared. At the first fault in its 2 MiB, a kept table is compared with the guest's
+ * table and linked again with the entries that agree. So the cost depends on the memory that the
+ * guest uses again, not on all that it had mapped.
  *
  * Kept: the entry above the table has the table's address, but not AV_PTE_VALID. Entries below
  * stay unchanged: the TLBI increments the tree's generation, and a table of an older generation
@@ -229,8 +229,9 @@ static noinline void compare_other(struct av_shadow *sh, struct av_pt *pt, u32 i
 }
 
 /*
- * Does the guest have the leaves of four neighbours? limits is av_walk_key()'s field. Nothing but the
- * answer depends on what is read here: if it is no, each descriptor is read once more, and decides.
+ * Does the guest have the leaves of four neighbours? limits is av_walk_key()'s field. The words
+ * read here decide only the answer: if it is no, each descriptor is read once more, and that one
+ * counts.
  */
 static __always_inline bool four_agree(const u64 *desc, const u64 *words, u64 limits)
 {

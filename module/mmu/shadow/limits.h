@@ -17,7 +17,7 @@
 #define AV_MIN_TREES		4096
 
 /*
- * The limits of a VM with so many vCPUs and guest pages. They never keep a vCPU from loading a
+ * The limits of a VM with this many vCPUs and guest pages. They never keep a vCPU from loading a
  * tree: if all vCPUs load as many as they can, each tree still has its fixed tables, there is a
  * table for each to fill, and there are trees left that nobody loads, which can be dropped.
  */

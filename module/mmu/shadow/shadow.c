@@ -143,7 +143,7 @@ static bool zap_pages(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next);
 
-/* The same for a table of a higher level, and what is below it. */
+/* The same for a table of a higher level, and the tables below it. */
 static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
 {
 	int shift = av_level_shift(pt->level);

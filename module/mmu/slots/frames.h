@@ -62,7 +62,7 @@ struct av_frames_ops {
 	void (*free)(void *mem, size_t size);
 };
 
-/* Another CPU may set these pointers: read each once, before what it points to. */
+/* Another CPU may set these pointers: read each once, before the memory that it points to. */
 static inline struct av_piece **av_frames_table(const struct av_frames *frames, u64 i)
 {
 	struct av_piece ***top = READ_ONCE(frames->top);

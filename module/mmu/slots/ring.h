@@ -6,8 +6,8 @@
  *
  * Pure code. The VMM may write any byte of an entry at any time: read each word once, and use it
  * only as a hint, which the caller checks, for the page to protect. Two counters outside that
- * memory say what is in the ring. The vCPU's own thread adds entries; a reset is done under a lock
- * (slots_lock).
+ * memory define the contents of the ring. The vCPU's own thread adds entries; a reset is done under
+ * a lock (slots_lock).
  */
 #ifndef AV_MMU_RING_H
 #define AV_MMU_RING_H
@@ -16,7 +16,7 @@
 
 /* KVM's limits. */
 #define AV_RING_MAX		65536	/* entries */
-#define AV_RING_RESERVED	64	/* of these, for what one exit adds to a full ring */
+#define AV_RING_RESERVED	64	/* of these, for the additions of one exit to a full ring */
 #define AV_RING_MIN_BYTES	4096
 
 /* KVM_DIRTY_GFN_F_* */

@@ -40,7 +40,7 @@ static bool read_words(struct av_annex_search *s, u64 ipa, u64 *words, unsigned 
 	return !s->words(s->ctx, ipa, words, n);
 }
 
-/* Not in the last GiB, where the window may come to be. */
+/* Not in the last GiB, where the window may move to. */
 static bool may_be_at(u64 va)
 {
 	return !(va % AV_STUB_AREA) && va < AV_WINDOW_GIB;

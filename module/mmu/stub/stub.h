@@ -66,7 +66,7 @@
 
 struct av_stub {
 	u32 site;	/* the word to put at the site */
-	u32 next;	/* what must follow the site; 0: anything */
+	u32 next;	/* the required instruction after the site; 0: any */
 	u32 nr;		/* words of the stub; 0: none needed */
 	u32 word[AV_STUB_GRANULES * AV_STUB_GRANULE];	/* written in whole granules */
 };

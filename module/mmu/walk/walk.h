@@ -82,7 +82,7 @@ static inline bool av_walk_empty(int ret)
 /* The guest's leaf for one address. */
 struct av_walk {
 	u64 va;		/* canonical: without the tag */
-	u64 ipa;	/* what va translates to */
+	u64 ipa;	/* the translation of va */
 	u64 desc_ipa;	/* address of the leaf descriptor; 0 with the MMU off */
 	u64 desc;	/* the leaf descriptor, after a successful walk */
 	u8 level;	/* of the leaf */
