@@ -83,7 +83,7 @@ void sequence_write(const struct sequence *sequence);
 /* Turn the NOP into a branch or back, as a kernel does under other CPUs. */
 void sequence_flip(const struct sequence *sequence);
 
-/* Below and above SP: what a sequence may see of the stack. */
+/* Below and above SP: the part of the stack that a sequence may see. */
 #define STACK_WORDS	1024
 #define BELOW_WORDS	64
 

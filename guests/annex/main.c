@@ -21,7 +21,7 @@
 #define SHOTS		200
 #define WAITING		8	/* runs that begin with an interrupt that waits */
 #define CPUS		2
-#define TIMED		64	/* runs whose cost is told */
+#define TIMED		64	/* runs whose cost is printed */
 #define FLIPS		16	/* runs between two */
 #define CTL_ENABLE	1UL
 #define ISR_I		0x80UL

@@ -28,14 +28,14 @@
 #define ROUNDS 7
 #define WARM 5
 #define TIMES 20
-#define APART 2000		/* ticks, in which the other side comes to its WFI */
+#define APART 2000		/* ticks for the other side to reach its WFI */
 
 /* Where the domains meet. */
 struct mailbox {
 	volatile u64 turns;	/* yields of the domU */
 	volatile u64 rang;	/* when it rang */
 	volatile u64 told;	/* when dom0 answered */
-	volatile u64 in;	/* what that took, of the last time */
+	volatile u64 in;	/* the ticks of the last time */
 	volatile u64 times;	/* that it was told */
 };
 

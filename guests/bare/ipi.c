@@ -34,8 +34,8 @@ static void wait_for_interrupt(void)
 }
 
 /*
- * As a kernel takes an interrupt: what a function may change is saved, and where to
- * return to. Every other exception is the library's.
+ * A kernel's way to take an interrupt: it saves the registers that a function may change, and the
+ * return address. All other exceptions are the library's.
  */
 asm(".pushsection .text\n"
     ".balign 2048\n"
@@ -84,7 +84,7 @@ asm(".pushsection .text\n"
 extern char ipi_vectors[];
 void on_interrupt(void);
 
-/* Which CPU this is, is in TPIDR_EL1, where kernels have it. */
+/* TPIDR_EL1 holds the CPU's number, as in kernels. */
 static void set_up(unsigned int cpu)
 {
 	write_sysreg(tpidr_el1, cpu);

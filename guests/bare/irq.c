@@ -30,7 +30,7 @@ static void complete(void)
 	others += irq != TAKEN;
 }
 
-/* With interrupts masked: pending already, but for the first time. */
+/* With interrupts masked: already pending, except the first time. */
 static void leave(void)
 {
 	send(LEFT);

@@ -14,7 +14,7 @@ static volatile unsigned int next, serving;
 static volatile u64 inside;
 static u64 turns;
 
-/* A store to what LDAXR has read ends the WFE. */
+/* A store to the location that LDAXR has read ends the WFE. */
 static void wait_for(volatile unsigned int *word, unsigned int value)
 {
 	unsigned int now;

@@ -33,7 +33,7 @@ static u64 measured[MEASURED][PAGE / sizeof(u64)] __attribute__((aligned(4096)))
 static struct disk_memory memory;
 static u64 syndrome, next;
 
-/* A share of what is no memory ends with an abort at the call: goes on behind it. */
+/* Sharing an address without memory ends with an abort at the call: continue behind it. */
 static bool note_abort(struct frame *frame)
 {
 	syndrome = frame->esr;

@@ -5,7 +5,7 @@
 
 #include "guest.h"
 
-/* Add one to what other CPUs add to as well: what it was before. */
+/* Add one to a value that other CPUs add to as well. Returns the old value. */
 unsigned int fetch_add_one(volatile unsigned int *to);
 
 /*

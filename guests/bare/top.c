@@ -108,7 +108,7 @@ static void use_upper(void)
 	flush();
 }
 
-/* The table that a walk begins with, for addresses of so many bits. */
+/* The table where a walk begins, for addresses of this many bits. */
 static void choose_half(unsigned int t1sz)
 {
 	unsigned int bits = 64 - t1sz;
@@ -146,7 +146,7 @@ static void set_registers(unsigned int part, bool el0)
 	before.sp_el1 = 0x2222222222222220UL;
 	before.x[1] = at(after(part, 1), page);
 	before.x[3] = at(after(part, 2), page) + 8;
-	/* Behind the last part there is nothing. EL0 may not read what is first in the next one. */
+	/* There is nothing behind the last part. EL0 may not read the beginning of the next one. */
 	if (el0 || across == PARTS - 1)
 		before.x[6] = at(across, LAST);
 	else

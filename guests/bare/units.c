@@ -113,7 +113,7 @@ static void refill(void)
 	(void)*(volatile u64 *)DATA;
 }
 
-/* Of the space that is in use: what it takes along is not touched in between. */
+/* The TLBI of the space in use; its neighbours are not touched in between. */
 static void tlbi_asid(void)
 {
 	asm volatile("dsb ishst\n\ttlbi aside1is, %0\n\tdsb ish\n\tisb"
@@ -147,8 +147,8 @@ static void refill_many(void)
 }
 
 /*
- * A process's memory is at three places, as Linux has it: the program with its data,
- * what is mapped, and the stack. Each has tables of its own, which come back one by one.
+ * A process's memory is at three places, as in Linux: the program with its data, mappings, and the
+ * stack. Each has its own tables, which are restored one by one.
  */
 static void refill_places(void)
 {

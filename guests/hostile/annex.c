@@ -62,7 +62,7 @@ void hot(unsigned int times, const char *when)
 	check(!wrong, "%s: %u of %u rounds read other values than they wrote", when, wrong, times);
 }
 
-/* How much of the first page is not the kernel's own: none where the area is nobody's. */
+/* How much of the first page is not the kernel's own: nothing where nobody uses the area. */
 static unsigned int others_in_first_page(void)
 {
 	volatile u64 *words = (volatile u64 *)kernel_va(kernel_image);

@@ -134,7 +134,7 @@ void check_nothing_in_units(const char *when)
 
 /* ---- read and written ------------------------------------------------------------------ */
 
-/* An address translation says what the guest's tables do. */
+/* An address translation gives the result of the guest's tables. */
 static void check_translation(u64 at)
 {
 	u64 par;

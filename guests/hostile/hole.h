@@ -34,10 +34,10 @@ extern bool lent;
 /* Make the hole and run this in the upper half, when a hypervisor has found the hole. */
 void in_hole(void (*run)(void), bool warm);
 
-/* Run what is frequent until a hypervisor has found it, and say what it shows there. */
+/* Run frequent instructions until a hypervisor has noticed, and print what it maps there. */
 void find_again(const char *name);
 
-/* May what is at this address, where the guest has nothing, be a register? Or be code? */
+/* The guest has nothing at this address: may it show a register, or code? */
 bool may_show(u64 at);
 bool may_run(u64 at);
 

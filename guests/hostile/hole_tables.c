@@ -24,7 +24,7 @@ static void set_pattern(void)
 		low[i] = next_random();
 }
 
-/* The page is the frame: what is there is read, and what is written is there. */
+/* The page is the frame: reads see its contents, and writes arrive there. */
 static void check_own(const char *when, u64 at)
 {
 	volatile u64 *low = (volatile u64 *)kernel_pa(frame);
@@ -142,7 +142,7 @@ void case_hole_code(void)
 	in_hole(code, true);
 }
 
-/* ---- what is below it ---------------------------------------------------------------------- */
+/* ---- below the hole ------------------------------------------------------------------------ */
 
 static u64 low_part[LOW_PAGES];
 

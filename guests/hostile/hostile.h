@@ -36,7 +36,7 @@ static inline unsigned int class_of(u64 esr)
 	return esr >> 26 & 0x3f;
 }
 
-/* Around code that has where to go on in x19; caught_frame is what the exception found. */
+/* Around code with its continuation address in x19; caught_frame has the exception's state. */
 extern struct frame caught_frame;
 void begin_try(void);
 struct outcome end_try(u64 value);
@@ -44,7 +44,7 @@ struct outcome end_try(u64 value);
 struct outcome try_read(u64 address);
 struct outcome try_write(u64 address, u64 value);
 struct outcome try_call(u64 address);
-/* Run one instruction with x0; SKIP: what it raises is passed over. */
+/* Run one instruction with x0; SKIP: skip an instruction that faults. */
 struct outcome try_instruction(u32 instruction, u64 x0);
 
 u64 next_random(void);
@@ -76,7 +76,7 @@ void case_annex_remap_first(void);
 void case_annex_move(void);
 void case_annex_off(void);
 
-/* Frequent instructions of many kinds: each reads what it has written. */
+/* Frequent instructions of many kinds: each reads the value that it has written. */
 #define ENOUGH		6000	/* times: each is frequent then */
 #define TURNS		8	/* of so many: who looks for something there has found it */
 void hot(unsigned int times, const char *when);

@@ -12,7 +12,10 @@ hole_jump_run:
 	callers	stp, x0, JUMP_CALLER
 	mov	x1, sp
 	str	x1, [x0, #JUMP_CALLER + 96]
-	/* Who takes registers from the stack, as the library's vectors do, goes on there too. */
+	/*
+	 * Code that takes registers from the stack, as the library's vectors do, continues there
+	 * too.
+	 */
 	adr	x19, jumped
 	add	x1, x0, #JUMP_STACK
 	mov	x2, #JUMP_STACK_SIZE

@@ -171,7 +171,7 @@ static void case_wfe(void)
 		asm volatile("wfe");
 }
 
-/* Registers whose change ends what runs now are the random sequences' matter. */
+/* Registers whose change would end this code: the random sequences test them. */
 static bool deadly(u32 sys)
 {
 	switch (sys) {

@@ -67,7 +67,7 @@ u64 *arena_entry(u64 address);
 /* The entry of the table above that, for an address of K_BASE's gigabyte. */
 u64 *arena_table_entry(u64 address);
 
-/* Physical addresses of what the names stand for, and a name for one of them. */
+/* Physical addresses by name, and a name for each of them. */
 u64 arena_data_physical(void);
 const char *arena_physical_name(u64 physical);
 

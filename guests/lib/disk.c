@@ -127,7 +127,7 @@ bool disk_open(void)
 	if (*reg(R_QUEUE_MAX) < QUEUE_SIZE)
 		return false;
 	*reg(R_QUEUE_SIZE) = QUEUE_SIZE;
-	/* It starts anew, whatever it was used for before. */
+	/* Resets the device, whatever it was used for before. */
 	dma.queue.available.index = 0;
 	dma.queue.used.index = 0;
 	dsb();

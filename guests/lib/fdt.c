@@ -58,7 +58,7 @@ bool fdt_open(struct fdt *fdt, const void *blob, size_t limit)
 	return true;
 }
 
-/* One token: its offset in, the offset behind it out. END for what is damaged. */
+/* One token: takes its offset, and returns the offset behind it. END for a damaged tree. */
 static enum token read_token(const struct fdt *fdt, u32 at, u32 *next)
 {
 	const char *end = (const char *)fdt->structs + fdt->structs_size;

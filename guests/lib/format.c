@@ -147,7 +147,7 @@ static void string_put(struct sink *sink, char c)
 	string->length++;
 }
 
-/* Returns the length that the whole text has; what does not fit is cut. */
+/* Returns the length of the whole text; text that does not fit is cut off. */
 int format_string(char *buffer, size_t size, const char *text, ...)
 {
 	struct string_sink string = {

@@ -47,7 +47,7 @@ void print(const char *text, ...) __attribute__((format(printf, 1, 2)));
 void result(const char *name, u64 value, const char *unit);
 /* A value of three decimals: `thousandths` / 1000. */
 void result_milli(const char *name, u64 thousandths, const char *unit);
-/* Counts a failure and says what was expected of what. */
+/* Counts a failure and prints the expectation. */
 bool check(bool good, const char *text, ...) __attribute__((format(printf, 2, 3)));
 unsigned int failures(void);
 
@@ -62,7 +62,7 @@ unsigned int failures(void);
 #define PSCI_FEATURES 0x8400000aUL
 s64 psci(u64 function, u64 a, u64 b, u64 c);
 _Noreturn void power_off(void);
-/* Starts a CPU at `entry` on a stack of its own, MMU as the boot CPU has it. */
+/* Starts a CPU at `entry` on its own stack, with the boot CPU's MMU state. */
 typedef void (*cpu_main)(unsigned int cpu);
 s64 cpu_start(unsigned int cpu, cpu_main entry);
 
@@ -84,14 +84,14 @@ u32 gic_acknowledge(void);
 void gic_end(u32 irq);
 
 /*
- * disk.c: a virtio disk to write to, for output that is too long for a serial port
- * where every character is an exit. Both are false when there is none or it fails.
- * disk_append() writes text behind what was written before; disk_flush() the rest.
+ * disk.c: a virtio disk for output that is too long for a serial port, where every character is an
+ * exit. Both return false if there is none or it fails. disk_append() writes text behind earlier
+ * text; disk_flush() writes the rest.
  */
 bool disk_open(void);
 void disk_append(const char *text, size_t size);
 bool disk_flush(void);
-/* Whether the device has given up what it was told; disk_open() starts it anew. */
+/* Has the device stopped after a bad request? disk_open() resets it. */
 bool disk_needs_reset(void);
 /* Has `size` bytes written, a multiple of 512; virtio's status, -1 for no answer. */
 s64 disk_try(const volatile void *from, size_t size);
@@ -111,7 +111,7 @@ void disk_memory(struct disk_memory *memory);
 /* start.S and the linker script */
 extern char image_start[], image_end[];
 
-/* vectors.S: registers at an exception that nobody claims, and who may claim it. */
+/* vectors.S: registers at an exception that nobody handles, and the hooks to handle one. */
 struct frame {
 	u64 x[31];
 	u64 elr;

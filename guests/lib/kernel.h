@@ -14,7 +14,7 @@
 /* What is there: in the first page this and its offset, at each 8 bytes; then two NOPs. */
 #define KERNEL_PATTERN	0x5eed0000
 #define KERNEL_GAP	0xd503201fd503201f
-/* kernel_make_hole(): bytes of the hole, and of what is mapped on both sides. */
+/* kernel_make_hole(): bytes of the hole, and of the mappings on both sides. */
 #define KERNEL_HOLE	0x100000
 #define KERNEL_PART	0x90000
 
@@ -26,20 +26,23 @@
 #define KERNEL_PAGE	(PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL | PTE_UXN)
 
 /*
- * kernel.S: the header; vectors for exception(), and for what of these a program has:
+ * kernel.S: the header; vectors for exception(), and for the handlers that a program has:
  * kernel_sync and kernel_irq from EL1, kernel_user_sync from EL0.
  */
 extern char kernel_image[], kernel_vectors[];
 /* The same vectors in an Image whose first 64 KiB are code: the program's own. */
 extern char kernel_first_vectors[];
 
-/* What an Image has at so many bytes from its start, behind the header. */
+/* The contents of an Image at an offset from its start, behind the header. */
 static inline u64 kernel_filler(u64 at)
 {
 	return at < 4096 ? KERNEL_PATTERN + at : KERNEL_GAP;
 }
 
-/* Build the tables: once, in the identity map. Nothing executes what nothing uses. False when the image is too large. */
+/*
+ * Build the tables: once, in the identity map. The unused part is not executable. False if the
+ * image is too large.
+ */
 bool kernel_init(void);
 
 /* On each CPU, in the identity map: call main() in the upper half, with kernel_vectors. */

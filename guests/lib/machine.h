@@ -42,7 +42,7 @@ struct machine {
 	const char *bootargs;
 };
 
-/* False when the blob is no device tree; what it does not name stays zero. */
+/* Returns false if the blob is no device tree; fields that it does not name stay zero. */
 bool machine_from_fdt(struct machine *machine, const void *blob, size_t limit);
 
 /* The value of `name=` on the kernel command line, or the fallback. */

@@ -46,7 +46,7 @@ static void map(const struct region *region, u64 attributes)
 	}
 }
 
-/* What was written with the caches off must not be hidden by what they hold. */
+/* Data written with the caches off must not be hidden by their contents. */
 static void clean_image(void)
 {
 	u64 line = 4UL << (read_sysreg(ctr_el0) >> 16 & 15);

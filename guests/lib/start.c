@@ -29,7 +29,7 @@ void exception(struct frame *frame)
 	power_off();
 }
 
-/* The compiler may call these whatever it is told. */
+/* The compiler may call these, whatever its options. */
 void *memset(void *to, int value, size_t size);
 void *memcpy(void *to, const void *from, size_t size);
 

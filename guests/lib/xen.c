@@ -19,7 +19,7 @@ s64 xen_call(u64 function, u64 a, u64 b, u64 c)
 	return (s64)x0;
 }
 
-/* Xen reads with its caches on what may have been written with the guest's off. */
+/* Xen reads, with its caches on, memory that the guest may have written with its own off. */
 static void clean_line(void)
 {
 	u64 size = 4UL << (read_sysreg(ctr_el0) >> 16 & 15);

@@ -95,7 +95,7 @@ static const struct toggled toggled[] = {
 	{ 3, 0, 2, 0, 0, 0x0007000000000000 },		/* TTBR0_EL1, the ASID */
 	{ 3, 0, 2, 0, 1, 0x0007000000000000 },		/* TTBR1_EL1, the ASID */
 	{ 3, 0, 2, 0, 2, 0x0000007000400000 },		/* TCR_EL1: TBI0, TBI1, AS, A1 */
-	{ 3, 0, 10, 2, 0, 0xffffffff00000000 },		/* MAIR_EL1, what no entry uses */
+	{ 3, 0, 10, 2, 0, 0xffffffff00000000 },		/* MAIR_EL1, fields that no entry uses */
 	{ 3, 0, 14, 1, 0, 0x303 },			/* CNTKCTL_EL1 */
 	{ 3, 0, 4, 0, 0, 0xf00003c0 },			/* SPSR_EL1 */
 	{ 3, 0, 4, 0, 1, 0xffffffffffffffff },		/* ELR_EL1 */
@@ -156,7 +156,7 @@ static void read_register(struct sequence *s)
 	emit(s, encode_system(true, r->op0, r->op1, r->crn, r->crm, r->op2, data_register(s)));
 }
 
-/* Read and thrown away: whether it may be read is known, what it holds is not. */
+/* Read and ignored: the access must be permitted, the value is unknown. */
 static void peek_register(struct sequence *s)
 {
 	static const struct readable peeked[] = {
@@ -456,7 +456,7 @@ static void call(struct sequence *s)
 		emit_constant(s, 0, 0x8400ff00 + choose(s, 256));
 		emit(s, encode_call(ENCODE_HVC, 0));
 		break;
-	default:	/* the runner goes on at EL1 */
+	default:	/* the runner continues at EL1 */
 		emit(s, encode_call(ENCODE_SVC, choose(s, 0x10000)));
 		break;
 	}

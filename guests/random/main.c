@@ -18,7 +18,7 @@
 #define END_IMMEDIATE 0xe0d
 #define CLASS_ILLEGAL 0x0e
 #define CLASS_SVC 0x15
-#define CLASS_NONE 0x3f	/* of an interrupt: it goes on where it was */
+#define CLASS_NONE 0x3f	/* after an interrupt: continue in place */
 #define PSTATE_IL (1UL << 20)
 #define PSTATE_MODE 0x1fUL
 #define GICR_SGI 0x10000
@@ -171,7 +171,7 @@ static bool far_is_defined(u64 esr)
 	return class == 0x20 || class == 0x21 || class == 0x22 || class == 0x24 || class == 0x25;
 }
 
-/* Addresses within the image are told from its start. */
+/* Addresses within the image are printed relative to its start. */
 static u64 placeless(u64 address)
 {
 	if (address >= (u64)image_start && address < (u64)image_end)
@@ -219,8 +219,8 @@ static bool is_end(const struct probe_state *state)
 }
 
 /*
- * Where to go on behind an exception; false when there is no such place. All branches
- * lead forward: what would lead back is a sequence that has lost its way, and ends.
+ * The address to continue at after an exception; false if there is none. All branches lead forward:
+ * a sequence that would go back has lost its way, and ends.
  */
 static bool resume(struct probe_state *state, u64 *reached)
 {

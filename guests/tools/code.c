@@ -92,7 +92,7 @@ static int text(void)
 	return 0;
 }
 
-/* Let through what begins with this byte. */
+/* Pass packets that begin with this byte. */
 static int filter(int sock, unsigned char byte)
 {
 	struct sock_filter insns[] = {
@@ -118,7 +118,7 @@ static int filters(unsigned long n)
 			return fail("no sockets");
 		if (filter(sock[1], pass))
 			return fail("no filter");
-		/* What a filter drops, its sender is told was sent. */
+		/* The sender of a packet that a filter drops is told that it was sent. */
 		if (send(sock[0], &stop, 1, 0) < 0 || send(sock[0], &pass, 1, 0) < 0)
 			return fail("a datagram is not sent");
 		if (recv(sock[1], got, 2, 0) != 1 || got[0] != pass || recv(sock[1], got, 2, 0) >= 0)

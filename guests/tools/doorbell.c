@@ -23,7 +23,7 @@
 
 #define WARM 5
 #define TIMES 20
-#define APART 100000		/* ns, in which the guest comes to its WFI */
+#define APART 100000		/* ns for the guest to reach its WFI */
 
 /* In the shared page. */
 enum { RANG, TAKEN, COUNT, WORDS };
@@ -64,7 +64,7 @@ TINYVM_MMU_ON
 "	isb\n"
 "	ldr	x10, =" TINYVM_WORD(TINYVM_SHARED) "\n"
 "	ldr	x11, =" TINYVM_WORD(TINYVM_DEVICE) "\n"
-"	ldr	x12, =40000\n"	/* ticks, in which the other side comes to its wait */
+"	ldr	x12, =40000\n"	/* ticks for the other side to reach its wait */
 "	mov	x13, #0\n"
 "1:	isb\n"
 "	mrs	x0, cntvct_el0\n"

@@ -86,7 +86,7 @@ static void requests(void *argument)
 	}
 }
 
-/* Each piece has a number of its own: what comes back must be it. */
+/* Each piece has its own number, which must come back. */
 static void fill(unsigned char *buffer, uint32_t at, uint64_t round)
 {
 	uint32_t i;

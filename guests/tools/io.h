@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <stdnoreturn.h>
 
-/* Says what failed, with errno's text, and exits: no figure is better than a wrong one. */
+/*
+ * Prints the failed operation, with errno's text, and exits: no figure is better than a wrong one.
+ */
 noreturn void io_fail(const char *what);
 
 /* Ticks of one of `loops` operations, which a run does all of; of each round. */

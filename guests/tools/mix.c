@@ -96,7 +96,7 @@ static bool holds(struct worker *w, const uint64_t *words, uint32_t sector)
 	return false;
 }
 
-/* Cuts so many bytes up, with gaps between; the number of pieces. */
+/* Cuts this many bytes into pieces with gaps; returns the number of pieces. */
 static int cut(struct worker *w, struct iovec *pieces, size_t bytes)
 {
 	size_t unit = w->direct ? SECTOR : 1, at = 0, part;

@@ -38,7 +38,7 @@ struct page {
 	_Atomic uint64_t number, written;
 };
 
-/* What is said of each place once it is so. */
+/* The state of each place, announced once it is reached. */
 struct said {
 	_Atomic uint64_t number;	/* pages with less are gone */
 	_Atomic uint64_t closed;	/* nobody may write to pages with no more */
@@ -112,7 +112,7 @@ static bool number_of(struct page *page, bool write, uint64_t *is)
 	return true;
 }
 
-/* A new page has its number before it comes to its place. */
+/* A new page gets its number before it is put into place. */
 static void look(unsigned int place)
 {
 	uint64_t least = atomic_load(&said[place].number), is;
@@ -192,7 +192,7 @@ static void replace(unsigned int place, uint64_t number, uint64_t drawn)
 			sched_yield();
 	}
 	if (drawn & 4) {
-		/* No munmap(): another thread's pages may come to its address. */
+		/* No munmap(): another thread's pages might be mapped at its address. */
 		if (mmap(page, SIZE, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 		    MAP_FAILED)
 			die("storm: mmap");
@@ -269,7 +269,7 @@ static void start(pthread_t *thread, void *(*run)(void *), uintptr_t argument)
 		die("storm: cannot start a thread");
 }
 
-/* Signals come to any thread, 500 a second, until so many pages have been replaced. */
+/* Signals arrive at any thread, 500 a second, until this many pages have been replaced. */
 static void wait_for(uint64_t pages)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };

@@ -150,7 +150,7 @@ int tinyvm_ioeventfd(struct tinyvm *tiny)
 	return bell.fd;
 }
 
-/* KVM has its guests' counters begin at 0, unless told; what cannot be told leaves them alone. */
+/* KVM's guest counters begin at 0 unless set; a KVM that cannot set them leaves them alone. */
 void tinyvm_share_counter(struct tinyvm *tiny)
 {
 	struct kvm_arm_counter_offset offset = { 0 };

@@ -54,7 +54,7 @@ TRAP("abort.k-old.str", EL1, TO(K_OLD) "str x1, [x20]");
 TRAP("abort.u-old.ldr", ALL, TO(U_OLD) "ldr x0, [x20]");
 TRAP("abort.u-old.str", ALL, TO(U_OLD) "str x1, [x20]");
 
-/* Not canonical, and canonical but for the top byte. */
+/* Not canonical, and canonical except for the top byte. */
 TRAP("abort.hole.ldr", ALL, TO(0x0010000000000000) "ldr x0, [x20]");
 TRAP("abort.hole.str", ALL, TO(0xff0fffffffffff00) "str x0, [x20]");
 TRAP("abort.tagged.upper", EL1, TO(0x12ffff8000202000) "ldr x0, [x20]");

@@ -86,7 +86,7 @@ static void taken_again(const char *name, void (*fire)(void), unsigned int mode)
 	line_add("trap interrupt.again.%s %s:", name, mode_name(mode));
 	for (i = 0; i < 3; i++) {
 		default_state(&state, mode);
-		/* By what SPSR_EL1 says; by the instruction, twice. */
+		/* By the value of SPSR_EL1; by the instruction, twice. */
 		state.pstate &= i ? ~0UL : ~IRQ_MASK;
 		state.pc += i ? 0 : 4;
 		probe_run(&state);

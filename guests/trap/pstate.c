@@ -53,7 +53,7 @@ TRAP_IF("pstate.dit.set", ALL, FEATURE_DIT, ".inst 0xd503415f\n\tmrs x0, s3_3_c4
 TRAP_IF("pstate.ssbs.set", ALL, FEATURE_SSBS, ".inst 0xd503413f\n\tmrs x0, s3_3_c4_c2_6");
 TRAP_IF("pstate.cfinv", ALL, FEATURE_FLAGM, ".inst 0xd500401f");
 
-/* Flags survive what traps. */
+/* Flags survive a trap. */
 TRAP_F("flags.over-refusal", ALL, SKIP, "cmp xzr, xzr\n\tudf #0\n\tcset x0, eq");
 TRAP("flags.over-system-register", EL1, "cmp xzr, xzr\n\tmsr tpidr_el1, x1\n\tmrs x2, tpidr_el1\n\t"
      "cset x0, eq");

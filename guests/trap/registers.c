@@ -25,7 +25,7 @@ static const u32 *write_code(const struct register_row *row, size_t *size)
 	return code;
 }
 
-/* No test: what a machine is may differ where what it does may not. */
+/* No test: the identity of a machine may differ where its behaviour may not. */
 static void show_identity(const struct register_row *row, u64 value)
 {
 	line_add("id %s %lx", row->name, value);

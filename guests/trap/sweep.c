@@ -34,7 +34,7 @@ static unsigned int crm(u32 e)
 	return e >> 3 & 15;
 }
 
-/* What a KVM guest is given depends on what was asked for; a name for each of those. */
+/* The features of a KVM guest depend on its VMM; a name for each of those. */
 static const char *family(u32 e)
 {
 	bool system = e >> 14 == 3;
@@ -119,7 +119,10 @@ static void sweep_page(enum sweep sweep, const u16 *encodings, unsigned int coun
 	}
 }
 
-/* What can be read is written in registers.c; what the implementation adds, nowhere. */
+/*
+ * registers.c writes the registers that can be read; no test writes those that the implementation
+ * adds.
+ */
 static bool left_out(enum sweep sweep, u32 e)
 {
 	return sweep == WRITE_EL1 && (!is_undefined(e) || crn(e) == 15 || crn(e) == 11);

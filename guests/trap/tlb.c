@@ -120,7 +120,7 @@ TRAP_SETUP("tlb.add.lower", EL1, 0, change_pages,
 	   IMM("x20", U_CHANGE) "ldr x2, [x11]\n\tstr xzr, [x11]\n\tdsb ish\n\ttlbi vmalle1\n\t"
 	   "dsb ish\n\tisb\n\tstr x2, [x11]\n\tdsb ish\n\tisb\n\tldr x1, [x20]\n\tmov x2, #0");
 
-/* Permissions taken away; and what breaks before it makes. */
+/* Permissions removed; and break-before-make. */
 #define CHANGE(name, half, entry, change, invalidate, use)			\
 	TRAP_SETUP("tlb.change." name, EL1, 0, change_pages,			\
 		   IMM("x20", half) "ldr x0, [x20]\n\tldr x2, [" entry "]\n\t"	\
@@ -175,7 +175,7 @@ DEVICE("all", "", "mov x2, #0\n\tstr xzr, [x10]\n\tdsb ishst\n\ttlbi vmalle1\n\t
        "ldr w5, [x20, " ID "]");
 DEVICE("to-user", "orr x15, x15, #0x40", "mov x2, #0\n\t", "ldtr w5, [x20, #0xf8]");
 
-/* Another ASID does not see what is not global; coming back needs no invalidation. */
+/* Another ASID does not see non-global entries; the return needs no invalidation. */
 #define ASID(n) "mrs x2, ttbr0_el1\n\tand x2, x2, #0x0000ffffffffffff\n\tmov x3, #" #n "\n\t" \
 	"orr x3, x2, x3, lsl #48\n\tmsr ttbr0_el1, x3\n\tisb\n\tmov x2, #0\n\tmov x3, #0\n\t"
 TRAP_SETUP("tlb.asid.other", EL1, 0, change_pages,

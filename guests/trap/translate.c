@@ -36,7 +36,10 @@ AT_ROWS("hole", 0x0010000000000000);
 
 TRAP_F("at.refused", EL0, SKIP, "at s1e1r, x0\n\tat s1e1w, x0\n\tat s1e0r, x0\n\tat s1e0w, x0");
 TRAP_F("at.el2", EL1H, SKIP, "at s1e2r, x0\n\tat s1e2w, x0\n\tat s12e1r, x0\n\tat s12e0w, x0");
-/* A translation that fails is told in PAR_EL1 only: no exception, ESR and FAR kept. */
+/*
+ * A failed translation is reported in PAR_EL1 only: no exception, and ESR and FAR keep their
+ * values.
+ */
 TRAP_F("at.quiet", EL1H, PAR,
        "mov x2, #0x77\n\tmsr far_el1, x2\n\tmsr esr_el1, x2\n\t" IMM("x20", K_UNMAPPED)
        "at s1e1r, x20\n\tisb\n\tmrs x1, par_el1\n\tmrs x3, far_el1\n\tmrs x4, esr_el1");

@@ -31,9 +31,9 @@
 
 /* Flags of a test. */
 #define SKIP 1		/* go on behind an instruction that was refused */
-#define NO_ESR 2	/* the syndrome is the implementation's to choose */
+#define NO_ESR 2	/* the implementation chooses the syndrome */
 #define INTERRUPTS 4	/* IRQs are not masked */
-#define NO_X0 8		/* what x0 holds is the implementation's to choose */
+#define NO_X0 8		/* the implementation chooses the value in x0 */
 #define PAR 16		/* x1 holds PAR_EL1: print it without the physical address */
 
 /* What a machine may or may not have; numbers for the assembler. */
@@ -122,7 +122,7 @@ const char *mode_name(unsigned int mode);
 u64 code_base(unsigned int mode);
 /* Registers as every test starts with them. */
 void default_state(struct probe_state *state, unsigned int mode);
-/* Adds what happened to the line; false when it was the end of the code. */
+/* Adds the event to the line; false if it was the end of the code. */
 bool describe_event(const struct probe_state *state, unsigned int mode, unsigned int flags);
 void describe_registers(const struct probe_state *before, const struct probe_state *after,
 			unsigned int flags);

@@ -45,7 +45,7 @@
 #define PXN		BIT_ULL(53)
 #define UXN		BIT_ULL(54)
 
-/* What a kernel has: pages' descriptors but for the address. */
+/* A kernel's descriptors of pages, without the address. */
 #define RX		(TABLE | AF | UXN | RDONLY)
 #define R		(TABLE | AF | UXN | RDONLY | PXN)
 #define RW		(TABLE | AF | UXN | PXN)
@@ -88,7 +88,7 @@ void put_header(u64 ipa, u64 size);
 
 bool find(struct av_annex_place *place);
 
-/* The same without being counted: what the guest has. */
+/* The same without being counted: the guest's own tables. */
 int look(u64 va, struct av_walk *at);
 bool peek(u64 ipa, u64 *word);
 

@@ -69,7 +69,7 @@ static void run_stat(uint64_t loops)
 			lat_fail("cannot stat /dev/null");
 }
 
-/* Descriptors that a select() waits for, all of which are ready. */
+/* Descriptors for a select(); all of them are ready. */
 #define MOST_SELECTED 100
 static int selected[MOST_SELECTED];
 static int nr_selected;
@@ -153,7 +153,7 @@ static void run_catch(uint64_t loops)
 		lat_fail("signals were lost");
 }
 
-/* Arithmetic that no compiler can shorten: what a trap-free loop costs. */
+/* Arithmetic that no compiler can shorten: the cost of a loop without traps. */
 static void run_loop(uint64_t loops)
 {
 	uint64_t a = loops, b = 3;

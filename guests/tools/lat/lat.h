@@ -26,7 +26,9 @@ extern const struct lat_row lat_network[];
 extern const struct lat_row lat_memory[];
 extern const struct lat_row lat_reads[];
 
-/* Says what failed, with errno's text, and exits: no figure is better than a wrong one. */
+/*
+ * Prints the failed operation, with errno's text, and exits: no figure is better than a wrong one.
+ */
 noreturn void lat_fail(const char *what);
 
 /* What "fork + exec" executes: this program, told to end at once. */

@@ -95,7 +95,7 @@ static void try_meminfo(struct subject *subject, char *said)
 	call(subject, said, CALL_MEMINFO, 1, 0);
 }
 
-/* The measurement, and in a file what it is of; beyond its end; and with an argument too many. */
+/* The measurement, and in a file its inputs; beyond its end; and with an argument too many. */
 static void try_measurement(struct subject *subject, char *said)
 {
 	struct puppet_answer half[2];
@@ -168,7 +168,9 @@ static void try_no_memory(struct subject *subject, char *said)
 	share(subject, said, -PUPPET_PAGE);
 }
 
-/* The host reads and writes what is shared; both see it, and it stays when it is no more shared. */
+/*
+ * The host reads and writes shared memory; both see it, and it stays after it is no longer shared.
+ */
 static void try_contents(struct subject *subject, char *said)
 {
 	volatile uint64_t *word = (volatile uint64_t *)(subject->ram + OFFSET);

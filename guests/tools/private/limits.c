@@ -139,7 +139,7 @@ static void try_others(struct subject *subject, char *said)
 	add_result(said, ioctl(subject->puppet.vm, KVM_SET_MEMORY_ATTRIBUTES, &private));
 }
 
-/* A slot of a guest_memfd's memory, and what a guest comes to at its first access. */
+/* A slot of a guest_memfd's memory, and the result of the guest's first access. */
 static void try_guest_memfd(struct subject *subject, char *said)
 {
 	struct puppet_answer answer;
@@ -215,7 +215,7 @@ static void try_pmu(struct subject *subject, char *said)
 	close(vm);
 }
 
-/* What a guest's access to a page that its host has taken comes to, and what KVM says with it. */
+/* The result of a guest's access to a page that its host has taken, and KVM's report of it. */
 static void try_taken(struct subject *subject, char *said)
 {
 	struct puppet_answer answer;
@@ -230,7 +230,7 @@ static void try_taken(struct subject *subject, char *said)
 	add(said, word);
 }
 
-/* What a guest on memory of another kind comes to at its first access. */
+/* The result of a guest's first access to memory of another kind. */
 static void try_kind(struct subject *subject, char *said, enum memory_kind kind)
 {
 	struct puppet_answer answer;
@@ -375,7 +375,7 @@ static void bind(struct subject *subject, char *said, struct kvm_userspace_memor
 	add_result(said, ioctl(subject->puppet.vm, KVM_SET_USER_MEMORY_REGION2, &region));
 }
 
-/* A page of a file as slot 1, but for what is set then. */
+/* A page of a file as slot 1, except for the fields set below. */
 static struct kvm_userspace_memory_region2 page_of(int file)
 {
 	return (struct kvm_userspace_memory_region2){

@@ -56,7 +56,7 @@ static bool nothing(UNUSED struct puppet *puppet, UNUSED unsigned int n)
 
 static bool general(struct puppet *puppet, unsigned int n)
 {
-	/* What the guest's first instruction puts into it, for what follows. */
+	/* The register that the guest's first instruction loads, for the code that follows. */
 	return set_core(puppet, CORE_X(n), PUPPET_DEVICE);
 }
 
@@ -213,7 +213,7 @@ struct measured {
 	uint64_t half[4];
 };
 
-/* What a VM's guest is told; false: nothing. */
+/* The guest's orders of a VM; false: there is none. */
 static bool measure(struct puppet *puppet, struct measured *to)
 {
 	struct puppet_answer answer;
@@ -228,7 +228,7 @@ static bool measure(struct puppet *puppet, struct measured *to)
 	return true;
 }
 
-/* Of a VM with the n'th choice of this kind: NULL, or what was wrong. */
+/* For a VM with the n'th choice of this kind: NULL, or the error. */
 static const char *make(unsigned int choice, unsigned int n, struct measured *to)
 {
 	const char *wrong = NULL;

@@ -13,7 +13,7 @@
 
 #include "puppet.h"
 
-/* Where a VM's memory comes from, and what it is. */
+/* The origin and kind of a VM's memory. */
 enum kind { PROTECTED, PLAIN, GMEM };
 
 /* A VM, and its memory, which is a file's. */
@@ -27,7 +27,7 @@ struct subject {
 
 struct row {
 	const char *name;
-	/* Writes what came of it, some words, to `said`. */
+	/* Writes the result, some words, to `said`. */
 	void (*run)(struct subject *subject, char *said);
 };
 
@@ -56,7 +56,7 @@ const char *error_name(int error);
 enum memory_kind { SHARED_FILE, ANONYMOUS, HUGE_POOL };
 char *map_memory(enum memory_kind kind, int *file);
 
-/* Says what is wrong with the program itself, or the host, and exits. */
+/* Prints an error of the program itself, or of the host, and exits. */
 __attribute__((noreturn)) void fail(const char *what);
 
 #endif

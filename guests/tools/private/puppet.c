@@ -139,7 +139,7 @@ asm("	.pushsection .rodata\n"
 "2:	subs	x0, x0, #1\n"
 "	b.ne	2b\n"
 "	ret\n"
-/* The same with x2 pages at a time, by calls for ranges, each of which may do fewer. */
+/* The same with x2 pages at a time, by calls for ranges; each call may do fewer. */
 "puppet_ranges:\n"
 "	mov	x10, x0\n"
 "	mov	x11, x1\n"

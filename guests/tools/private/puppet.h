@@ -24,7 +24,7 @@
 struct puppet {
 	int kvm, vm, vcpu;
 	struct kvm_run *run;
-	char *ram;	/* PUPPET_SIZE of this program's memory, kept by who gave it */
+	char *ram;	/* PUPPET_SIZE of this program's memory, owned by the caller */
 };
 
 /* What an order came to. */
@@ -38,7 +38,7 @@ struct puppet_answer {
 /* Of KVM_ARM_VCPU_INIT, for VMs that are made from now on. */
 extern uint32_t puppet_features;
 
-/* Makes the VM, with `ram` as its memory; 0, or the errno of what was refused (`what`). */
+/* Makes the VM, with `ram` as its memory; 0, or the errno of the failed call (`what`). */
 int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **what);
 
 /*
@@ -47,7 +47,7 @@ int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **wh
  */
 int puppet_new_on_gmem(struct puppet *puppet, int *file, char **ram, const char **what);
 
-/* A guest_memfd for the VM, of so many bytes, or -1 with errno. */
+/* A guest_memfd for the VM, of this many bytes, or -1 with errno. */
 int puppet_gmem(struct puppet *puppet, uint64_t size, const char **what);
 
 /* Makes it, mapped at `ram`, memory of the VM: 0 or an errno. */
@@ -58,9 +58,9 @@ int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, 
 void puppet_write_measured(const struct puppet *puppet, const char *name);
 
 /*
- * Another vCPU of the VM that puppet_new() made, with the same code, for another thread to give
- * orders to; before the VM's first order. 0 or an errno. puppet_free() of it, before the VM's,
- * frees what is its own.
+ * Another vCPU of the VM that puppet_new() made, with the same code, for orders from another
+ * thread. Call it before the VM's first order. 0 or an errno. Call puppet_free() for it before the
+ * VM's; it frees only the vCPU's own parts.
  */
 int puppet_add_vcpu(const struct puppet *puppet, struct puppet *second, const char **what);
 
@@ -70,27 +70,27 @@ void puppet_free(struct puppet *puppet);
 /* HVC with a function number and three arguments. */
 struct puppet_answer puppet_call(struct puppet *puppet, uint64_t function, uint64_t a,
 				 uint64_t b, uint64_t c);
-/* The same call with each of so many pages: x[0] says how many answers were not 0. */
+/* The same call for each of this many pages: x[0] is the number of answers other than 0. */
 struct puppet_answer puppet_calls(struct puppet *puppet, uint64_t function, uint64_t first,
 				  uint64_t pages);
 
 /*
- * Each of so many pages holds `word`, is shared, is taken back, and holds `word` + 1, for a while
- * each (as puppet_store() keeps a word): x[0] says how many calls were refused, and x[1] how many
- * pages did not hold it at the end. By a call a page, or by calls for so many at a time, which
- * divides their number.
+ * Each of this many pages holds `word`, is shared, is taken back, and holds `word` + 1, for a while
+ * each (puppet_store() has the form of a word). x[0] is the number of refused calls, and x[1] the
+ * number of pages that did not hold it at the end. By one call per page, or by calls for this many
+ * at a time, which divides their number.
  */
 struct puppet_answer puppet_flip(struct puppet *puppet, uint64_t first, uint64_t pages,
 				 uint64_t range, uint64_t word);
 
 /*
- * An access of 64 bits to `address`, guest physical. In memory the guest keeps a value with
- * all its bits inverted: what is found so can only have come out of its memory.
+ * An access of 64 bits to `address`, guest physical. In memory the guest keeps a value with all its
+ * bits inverted, so such a value can only come from its memory.
  */
 struct puppet_answer puppet_load(struct puppet *puppet, uint64_t address);
 struct puppet_answer puppet_store(struct puppet *puppet, uint64_t address, uint64_t value);
 
-/* A load that is no order: by what its VMM puts into its registers, it finds itself there. */
+/* A load without an order: the guest reaches it by the registers that its VMM sets. */
 struct puppet_answer puppet_force_load(struct puppet *puppet, uint64_t address);
 
 #endif

@@ -140,7 +140,7 @@ static void try_in_use(struct subject *subject, char *said)
 	close(ends[1]);
 }
 
-/* x0, and of how many pages, as x1 has it. True if there were any. */
+/* x0, and the number of pages, which is in x1. True if there were any. */
 static bool range(struct subject *subject, char *said, uint64_t function, uint64_t at,
 		  uint64_t pages)
 {
@@ -172,7 +172,7 @@ static void try_range(struct subject *subject, char *said)
 #define BEHIND	(PUPPET_RAM + PUPPET_SIZE)
 #define LAST	(BEHIND + (TABLE - 1) * PUPPET_PAGE)
 
-/* How many of so many pages the host's kernel can read. */
+/* The number of pages, of this many, that the host's kernel can read. */
 static void add_readable(char *said, const char *first, unsigned int pages)
 {
 	unsigned int readable = 0, i;

@@ -43,7 +43,7 @@
 #define OFFSET		(64 * PUPPET_PAGE)
 #define PAGES		64UL
 #define RANGE		8UL
-#define WORD		0x50b1cUL		/* as the guest is told it: public, and + 1 secret */
+#define WORD		0x50b1cUL		/* the word for the guest: public, and + 1 secret */
 #define PUBLIC		(~WORD)
 #define SECRET		(~(WORD + 1))
 #define LEAST		60			/* rounds of all pages, and as many until all have looked */
@@ -85,7 +85,7 @@ static bool look_load(char *page, uint64_t *word)
 	return true;
 }
 
-/* Stores, which must not come to a private page; what is read then is its own. */
+/* Stores, which must not reach a private page; a later read there returns its own contents. */
 static bool look_store(char *page, uint64_t *word)
 {
 	if (sigsetjmp(back, 1))
@@ -410,7 +410,7 @@ static void try_siege_of_ranges(struct subject *subject, char *said)
 		say(said, "no-ranges", "");
 }
 
-/* A vCPU that flips pages of which some are another vCPU's at that moment, too. */
+/* A vCPU that flips pages, some of which another vCPU flips at the same time. */
 struct flipper {
 	struct puppet *puppet;
 	uint64_t first, pages, range;
@@ -447,8 +447,8 @@ static void report_secrets(struct subject *subject, char *said)
 }
 
 /*
- * Two vCPUs at once, whose ranges begin at other pages. What either of them shares, the other has
- * a secret in now and then, so what is seen meanwhile says nothing: all is looked at afterwards.
+ * Two vCPUs at once, whose ranges begin at different pages. The pages that one of them shares may
+ * hold a secret of the other, so reads meanwhile prove nothing: everything is checked afterwards.
  */
 static void try_siege_of_two(struct subject *subject, char *said)
 {
@@ -531,7 +531,7 @@ static void look_at_all(char *ram, struct tally *tally)
 	}
 }
 
-/* Killed at some moment, and what is left of its VM then. False: it did not run until then. */
+/* Killed at some moment; then look at the rest of its VM. False: it did not run until then. */
 static bool kill_one(enum kind kind, struct tally *tally, unsigned int looks)
 {
 	struct vmm vmm = { .file = shared_page() };
@@ -560,7 +560,10 @@ static bool kill_one(enum kind kind, struct tally *tally, unsigned int looks)
 	return ram && WIFSIGNALED(status) && tally->public > before;
 }
 
-/* The VMM is killed while its guest shares and takes back; who mapped its memory looks on. */
+/*
+ * The VMM is killed while its guest shares and takes back; processes that mapped its memory look
+ * on.
+ */
 static void try_killed(struct subject *subject, char *said)
 {
 	struct tally tally = { 0 };

@@ -36,11 +36,11 @@
 #define CORE_FILE	"/tmp/private.core"
 
 struct sight {
-	int error;	/* errno of what was tried */
+	int error;	/* errno of the attempt */
 	int signal;	/* or the signal that it ended with */
 	int code;	/* si_code of that */
 	bool wrote;	/* it was a write, and it was taken */
-	uint64_t word;	/* else what was read */
+	uint64_t word;	/* else the value that was read */
 };
 
 static sigjmp_buf back;
@@ -102,7 +102,7 @@ static struct sight of_result(ssize_t result, uint64_t word)
 	return sight;
 }
 
-/* Reads what is in a pipe; `result` is of what put it there. */
+/* Reads the contents of a pipe; `result` is that of the call that filled it. */
 static struct sight through_pipe(int *ends, ssize_t result)
 {
 	struct sight sight = of_result(result, 0);
@@ -211,7 +211,7 @@ static struct sight way_splice(struct subject *subject)
 	return through_pipe(ends, splice(subject->file, &offset, ends[1], NULL, 8, 0));
 }
 
-/* What a child of this program saw; it says so by its exit, through shared memory. */
+/* The result of a child of this program; it reports by its exit, through shared memory. */
 static struct sight in_child(struct subject *subject, struct sight (*look)(struct subject *))
 {
 	struct sight *shared = mmap(NULL, PUPPET_PAGE, PROT_READ | PROT_WRITE,

@@ -106,7 +106,7 @@ static void create_move_delete(void)
 	memory[0] = 11;
 	CHECK(load(OTHER, &missed) == 11 && !missed);
 	CHECK(store(OTHER + 8, 12) && memory[1] == 12);
-	/* Moved by a page: what was there is there no more. */
+	/* Moved by a page: the old contents are gone from the old address. */
 	CHECK(!slot(1, OTHER + PAGE, 16 * PAGE, memory, 0));
 	CHECK(load(OTHER, &missed) == 0xdead && missed);
 	CHECK(load(OTHER + PAGE + 8, &missed) == 12 && !missed);

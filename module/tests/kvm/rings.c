@@ -141,7 +141,7 @@ static void start_vcpu(unsigned int i)
 	set_reg(vcpus[i], REG_X(6), i * sizeof(u64));
 }
 
-/* One round: take all that there is, have it reset, copy it. */
+/* One round: take all entries, have them reset, copy the pages. */
 static u64 collect(struct collected *c, u64 *twice)
 {
 	static unsigned long pages[CPUS * BYTES / sizeof(struct kvm_dirty_gfn)];

@@ -53,7 +53,7 @@ struct av_vm {
 /* Is the KVM to follow the newest? (compat/kvm_level.h) */
 extern bool fake_id_fields;
 
-/* Is the host's CPU one that keeps EL0 from reading what is EL1's? */
+/* Does the host's CPU keep EL0 from reading EL1's memory by speculation? */
 extern bool fake_meltdown_safe;
 
 struct av_vcpu {

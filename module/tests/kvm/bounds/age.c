@@ -62,7 +62,7 @@ static u64 damon_time(void)
 	return first_number(path);
 }
 
-/* Three looks, of 50 ms each. Returns what they took. */
+/* Three looks, of 50 ms each. Returns their cost. */
 static u64 damon(void *memory)
 {
 	u64 took;
@@ -118,7 +118,9 @@ void bounds_age_huge(void)
 	age("age_huge", MADV_HUGEPAGE, 2048);
 }
 
-/* Slots of a page each, none of them on the memory: what the looks take in all, without the meter. */
+/*
+ * Slots of a page each, none of them on the memory: the total cost of the looks, without the meter.
+ */
 void bounds_age_apart(void)
 {
 	u32 n = setting("SLOTS", 8000), i;

@@ -61,7 +61,10 @@ void bounds_blocks(void)
 	if (madvise((char *)m.frames + 300 * PAGE, PAGE, MADV_DONTNEED))
 		die("MADV_DONTNEED");
 	meter_end("blocks.punch");
-	/* vCPUs free what the notifier has unlinked, and map what they use again by pages. */
+	/*
+	 * vCPUs free the tables that the notifier has unlinked, and map the pages that they use
+	 * again.
+	 */
 	touch_all(&m);
 	result("blocks.punched", read_stat(m.vm_stats, "pages_2m"), "count");
 	free_mapper(&m);

@@ -116,7 +116,7 @@ static void run(struct caller *c, u32 insn)
 #define HVC	0xd4000002
 #define SMC	0xd4000003
 
-/* Arguments are what makes it long, or any. */
+/* The arguments make it long, or any arguments do. */
 static const struct call {
 	const char *name;
 	u64 args[4];
@@ -173,7 +173,7 @@ static void call(struct caller *c, const struct call *how)
 	run(c, HVC);
 	meter_end("calls.%s", how->name);
 	alarm_in(0);
-	/* Where the call answers by a value, it is in x0 and not what was asked. */
+	/* If the call returns a value, that is in x0 instead of the function. */
 	if (c->g.run->exit_reason == KVM_EXIT_MMIO && get_reg(c->g.vcpu, REG_X(0)) == how->args[0])
 		die("%s was not called", how->name);
 }

@@ -29,7 +29,7 @@ static void set_slot(struct code *c, size_t size)
 	mapper_slot(&c->m, SLOT, CODE, c->memory, size);
 }
 
-/* Functions of a page each, in a slot large enough for so many copies. */
+/* Functions of a page each, in a slot large enough for this many copies. */
 static void new_code(struct code *c)
 {
 	int fd = memfd_create("code", 0);

@@ -16,7 +16,7 @@
 #include "bounds.h"
 
 #define PAGE	0x1000UL
-#define TABLE	0x200000UL	/* what one of level 3 maps */
+#define TABLE	0x200000UL	/* the span of a level-3 table */
 
 void bounds_idle(void)
 {
@@ -49,7 +49,7 @@ static void set_flags(struct mapper *m, u64 size, u32 flags)
 		die("KVM_SET_USER_MEMORY_REGION");
 }
 
-/* Logged, the log read, not logged any more, deleted: what a migration does. */
+/* Logged, the log read, no longer logged, deleted: the steps of a migration. */
 void bounds_frame(void)
 {
 	static u64 bits[MAPPER_FRAMES_SIZE / PAGE / 64];
@@ -126,8 +126,8 @@ void bounds_tables_asid(void)
 }
 
 /*
- * Tables that an ASID's invalidation keeps, at the first fault in them: many on each level,
- * and a full one below, with what the guest still has, or with nothing of it.
+ * Tables that an ASID's invalidation keeps, at the first fault in them: many on each level, and a
+ * full one below, with the same entries as the guest, or with none of them.
  */
 void bounds_tables_kept(void)
 {

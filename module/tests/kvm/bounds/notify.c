@@ -22,7 +22,7 @@
 #define SLOTS	32760
 #define FIRST	3		/* slot that is not the mapper's */
 
-/* What an operation takes is the least of so many: the others have a timer's tick in them. */
+/* The cost of an operation is the least of this many: the others include a timer tick. */
 #define TIMES	9
 
 static u64 now(void)

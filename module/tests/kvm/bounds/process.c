@@ -38,8 +38,8 @@ void bounds_process_gone(void)
 }
 
 /*
- * It has other pages everywhere now: what the tables have is compared and dropped, and each frame
- * is in a slot of its own among very many.
+ * It has other pages everywhere now: the tables' entries are compared and dropped, and each frame
+ * is in a separate slot among very many.
  */
 void bounds_process_changed(void)
 {

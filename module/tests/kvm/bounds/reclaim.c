@@ -17,7 +17,7 @@
 #define PAGE	0x1000UL
 #define KIB	1024UL
 #define LEFT	(16UL << 10)	/* KiB that the process leaves */
-#define OVER	(8UL << 10)	/* KiB that somebody wants beyond what is free */
+#define OVER	(8UL << 10)	/* KiB that another process needs beyond the free memory */
 
 static u64 now(void)
 {
@@ -67,7 +67,7 @@ static void make_slots(u32 n)
 	}
 }
 
-/* The process: its slots, then all memory but for a little. */
+/* The process: its slots, then nearly all memory. */
 static void be_the_vmm(int ready)
 {
 	u32 n = setting("SLOTS", 4000);

@@ -41,7 +41,7 @@ static void set(int vm, u32 slot, u64 gpa, u64 size, void *memory, u32 flags)
 		die("slot %u, %llu GiB", slot, (unsigned long long)(size / GIB));
 }
 
-/* All that is done to a slot, under the meter one after the other. */
+/* All operations on a slot, in turn under the meter. */
 void bounds_slot(void)
 {
 	int kvm = open_kvm(), vm = new_vm(kvm);
@@ -208,8 +208,7 @@ static void add_many(int vm, u32 n, void *memory)
 }
 
 /*
- * As many slots as there may be: one more, one less, and what the host does to
- * other memory of the VMM.
+ * The maximum number of slots: one more, one less, and the host's work on other memory of the VMM.
  */
 void bounds_slots_many(void)
 {

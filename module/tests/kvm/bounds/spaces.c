@@ -99,7 +99,7 @@ static void run_all(struct machine *s, const char *name)
 	result("entries", runs, "count");
 }
 
-/* What is worst with so many trees, and the end. */
+/* The worst operations with so many trees, and the end. */
 static void finish(struct machine *s, const char *name)
 {
 	char label[32];
@@ -162,7 +162,7 @@ void bounds_spaces_high(void)
 	finish(&s, "spaces_high");
 }
 
-#define ROOT_ENTRY	(1ULL << 39)	/* what one of level 0 maps */
+#define ROOT_ENTRY	(1ULL << 39)	/* the span of a level-0 entry */
 #define TABLE		0x200000UL
 
 /*

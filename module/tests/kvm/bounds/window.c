@@ -8,7 +8,7 @@
 #include "bounds.h"
 
 #define PAGE		0x1000UL
-#define TABLE		0x200000UL	/* what one of level 3 maps */
+#define TABLE		0x200000UL	/* the span of a level-3 table */
 #define POSITIONS	512
 #define LAST_GIB	(-(u64)POSITIONS * TABLE)
 

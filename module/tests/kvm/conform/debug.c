@@ -137,7 +137,7 @@ static void software(void)
 	}
 }
 
-/* Every instruction, with a debugger that steps over what it finds at BRK. */
+/* Every instruction, with a debugger that steps over a BRK. */
 static void steps(void)
 {
 	struct guest g;
@@ -182,7 +182,7 @@ static void interrupted(void)
 	free_guest(&g);
 }
 
-/* CPU_ON of the vCPU with id 1 at x2, which says so to a device; or nothing but the latter. */
+/* CPU_ON of the vCPU with id 1 at x2, which reports to a device; or only the report. */
 extern const u32 guest_starts[] __attribute__((visibility("hidden")));
 extern const u32 guest_starts_end[] __attribute__((visibility("hidden")));
 __asm__(".pushsection .rodata\n.balign 4\n"

@@ -156,7 +156,7 @@ static void irq_numbers(int vgic)
 	say(set(vgic, KVM_DEV_ARM_VGIC_GRP_NR_IRQS, 0, WILD_LOW), "nr_irqs.wild");
 }
 
-/* Registers of distributor and redistributor: value, and what a write leaves. */
+/* Registers of distributor and redistributor: value, and value after a write. */
 static void gic_registers(int vgic, const char *when)
 {
 	static const struct { const char *name; u32 group; u64 attr; u32 value; } rows[] = {

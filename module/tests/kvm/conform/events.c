@@ -81,7 +81,7 @@ static void new_gic(int vm)
 	close(create.fd);
 }
 
-/* Run to the next exit: the address that the guest touched, and what it stored. */
+/* Run to the next exit: the address that the guest accessed, and the value that it stored. */
 static u64 next(struct guest *g, u64 *value)
 {
 	*value = 0;
@@ -311,8 +311,8 @@ static void stores(void)
 }
 
 /*
- * A restored counter: what the guest reads and what its timers compare with.
- * With a vGIC: without one, KVM takes an expired timer away from the guest.
+ * A restored counter: the guest's reads and the values that its timers compare with. With a vGIC:
+ * without one, KVM takes an expired timer away from the guest.
  */
 static void counter(void)
 {

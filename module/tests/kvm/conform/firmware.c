@@ -203,7 +203,7 @@ static void on_alarm(int number)
 {
 }
 
-/* A vCPU that the VMM suspended: what would wake it ends KVM_RUN, again and again. */
+/* A vCPU that the VMM suspended: a wakeup event ends KVM_RUN, again and again. */
 static void suspended(void)
 {
 	struct kvm_mp_state state = { KVM_MP_STATE_SUSPENDED };

@@ -192,7 +192,7 @@ static void slots(int kvm, int vm)
 	munmap(memory, PAGES * PAGE);
 }
 
-/* Tells what it finds in the file's second page, and leaves something there. */
+/* Reports the contents of the file's second page, and stores something there. */
 GUEST(finds, "mov x10, #0x0a000000\n mov x11, #0x80000000\n add x11, x11, #0x1000\n"
       "mov x12, #0x77\n"
       "1: ldr x0, [x11]\n str x0, [x10]\n str x12, [x11, #8]\n add x12, x12, #1\n b 1b\n");

@@ -60,7 +60,7 @@ static void masks(int vm, u64 *mask)
 	munmap(edge, 4096);
 }
 
-/* A field of a register one up and one down: what is taken, by the mask's word. */
+/* A field of a register one up and one down: accepted values, according to the mask. */
 static void fields(int vcpu, const u64 *mask, int crm, int op2)
 {
 	u64 id = ARM64_SYS_REG(3, 0, 0, crm, op2), value, now, m = mask[crm * 8 + op2];
@@ -151,7 +151,7 @@ static void cache_registers(int vcpu)
 	say(try_set_reg(vcpu, CCSIDR(14), 2), "ccsidr.14");
 	say(try_set_reg(vcpu, CCSIDR(0x100), 2), "ccsidr.0x100");
 	say(try_get_reg(vcpu, CCSIDR(0) ^ KVM_REG_SIZE_U32 ^ KVM_REG_SIZE_U64, &value), "ccsidr.u64");
-	/* They are not the reset's to change. */
+	/* A reset must not change them. */
 	init_vcpu(vcpu);
 	try_get_reg(vcpu, CLIDR, &value);
 	note(value, "clidr.reset");
@@ -197,7 +197,7 @@ static void ctr(bool changed)
 
 #define CAP_WRITABLE_IMP_ID_REGS	239
 
-/* What identifies the CPU: the machine's own, so only what changes is said. */
+/* The CPU's identity: it is the machine's own, so only changes are printed. */
 static void set_implementation(int vcpu, const char *when)
 {
 	static const struct { const char *name; u64 id, too_much; } regs[] = {

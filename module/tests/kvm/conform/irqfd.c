@@ -36,7 +36,7 @@ static void say_state(int vgic, const char *when)
 		.addr = (u64)&line,
 	};
 
-	/* KVM injects what was signalled early from a work queue. */
+	/* KVM injects early signals from a work queue. */
 	usleep(100000);
 	say(ioctl(vgic, KVM_GET_DEVICE_ATTR, &attr), "%s.level_info", when);
 	note(line, "%s.lines", when);

@@ -79,7 +79,7 @@ static void registers(void)
 			     (long long)rows[i].offset, v);
 		}
 	}
-	/* On, with tables: what cannot be changed then. */
+	/* On, with tables: the registers that cannot change then. */
 	boot_machine(&m);
 	note(its_get(&m, CTLR), "on.ctlr");
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -40,7 +40,7 @@ static const struct region regions[] = {
 	{ "flags_memfd", 0, 1U << 2, 0x40000000, K, 0, 0 },
 	{ "flags_all", 0, ~0U, 0x40000000, K, 0, 0 },
 	{ "delete_missing", 0, 0, 0x40000000, 0, 0, 0 },
-	/* A slot, and what may then be done to it. */
+	/* A slot, and the permitted changes to it. */
 	{ "create", 0, 0, 0x40000000, 16 * K, 0, 0 },
 	{ "again", 0, 0, 0x40000000, 16 * K, 0, 0 },
 	{ "grow", 0, 0, 0x40000000, 32 * K, 0, 0 },
@@ -223,7 +223,7 @@ static void memory_comes_and_goes(char *memory)
 	free_guest(&g);
 }
 
-/* Another slot id is limited by what the host says, whatever that is. */
+/* The host reports the limit of slot ids: use it, whatever it is. */
 static void slot_limit(int kvm, int vm, char *memory)
 {
 	int limit = ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_NR_MEMSLOTS);

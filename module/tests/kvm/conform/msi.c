@@ -112,7 +112,7 @@ static const struct { const char *name; u64 words[4]; } wrong_commands[] = {
 	{ "mapd_off_beyond", { MAPD | 8192ULL << 32, 0, 0 } },
 };
 
-/* The saved tables say what became of each. */
+/* The saved tables show the result of each. */
 static void commands(void)
 {
 	struct machine m;
@@ -289,7 +289,7 @@ static void wrong_tables(void)
 	}
 }
 
-/* ---- what no one would think of ---------------------------------------------------------- */
+/* ---- absurd commands ---------------------------------------------------------------------- */
 
 static u64 seed;
 

@@ -39,8 +39,8 @@ enum { VALUE, ANY = 8, EXCEPTION = 16, INTERRUPT = 24, DONE = 32 };
 #define LOOP		"mov x1, #2000\n 9: subs x1, x1, #1\n b.ne 9b\n"
 
 /*
- * Vectors: an exception tells its syndrome, and goes on behind the instruction, or, for
- * SVC from EL0, behind the ERET. An interrupt tells what overflowed, and clears it.
+ * Vectors: an exception reports its syndrome and continues behind the instruction or, for SVC from
+ * EL0, behind the ERET. An interrupt reports the overflow and clears it.
  */
 #define VECTORS(name)								\
 	"b .\n .ltorg\n"							\
@@ -152,8 +152,8 @@ PROGRAM(cycles,
 	"msr daifset, #2\n" WRITE(PMCR, "0x40"));
 
 /*
- * Cycles of EL0 alone. What PMUSERENR_EL0 allows there is not asked: QEMU 7.2 does not
- * trap to EL2 what it allows, and KVM then has no say.
+ * Cycles of EL0 alone. Accesses that PMUSERENR_EL0 allows there are not tested: QEMU 7.2 does not
+ * trap them to EL2, so KVM has no influence on them.
  */
 PROGRAM(user,
 	WRITE(CNTENCLR, "0xffffffffffffffff") WRITE(PMCR, "0x47")

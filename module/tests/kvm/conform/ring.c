@@ -16,7 +16,7 @@
 #define SLOT		9
 #define LOG		KVM_MEM_LOG_DIRTY_PAGES
 
-/* A word into each page from x11 to x12, then one to a device; x11 is where it goes on. */
+/* A word into each page from x11 to x12, then one to a device; x11 is the next page. */
 GUEST(pages, "1: cmp x11, x12\n b.hs 2f\n str x11, [x11]\n add x11, x11, #1, lsl #12\n b 1b\n"
       "2: str x11, [x10]\n b 1b\n");
 /* PV_TIME_ST by HVC, its answer to a device. */
@@ -205,12 +205,12 @@ static void executed(void)
 	close(kvm);
 }
 
-/* ---- what is in it ----------------------------------------------------------- */
+/* ---- contents ---------------------------------------------------------------- */
 
 struct ringed {
 	struct guest g;
 	struct kvm_dirty_gfn *ring;
-	u32 next;		/* of the VMM's: what it takes next */
+	u32 next;		/* the VMM's: the entry that it takes next */
 	void *memory;
 };
 
@@ -245,7 +245,7 @@ static void run_pages(struct ringed *r, u64 first, u64 n, const char *name)
 	run_on(r, name);
 }
 
-/* Say what is new in the ring, and a sum when that is much; take it if so wanted. */
+/* Print new entries of the ring, or a sum if there are many; take them if requested. */
 static void look(struct ringed *r, bool take, const char *name)
 {
 	struct kvm_dirty_gfn *at;

@@ -42,7 +42,7 @@ struct area {
 	char *at;
 	enum area_kind kind;
 	int file;
-	/* Written: what is there must stay as it is meanwhile, but for the guest. */
+	/* Written: until then only the guest may change its contents. */
 	pthread_rwlock_t lock;
 };
 
@@ -69,12 +69,12 @@ struct world {
 	/* Memory of protected VMs, of the world's own first; MAIN_SIZE of each may be mapped here. */
 	int gmem[NR_GMEMS];
 	char *private;
-	char *odd;		/* MAX_CPUS pages, for what does not belong into a slot */
-	int image;		/* what the first slot holds at the start */
+	char *odd;		/* MAX_CPUS pages, for data that does not belong in a slot */
+	int image;		/* the initial contents of the first slot */
 	int junk;		/* JUNK_SIZE of numbers */
 	pthread_t runner[MAX_CPUS], actor[MAX_ACTORS], ticker;
 	int tid[MAX_CPUS];	/* of runners */
-	/* Set when a thread is there: what a signal may be sent to. */
+	/* Set when a thread exists that a signal may be sent to. */
 	bool runs[MAX_CPUS], acts[MAX_ACTORS];
 };
 

@@ -166,7 +166,7 @@ static void gmem_vm(struct actor *a)
 		put_file(&a->w->spare[pick(a, NR_SPARES)], dup(vm));
 }
 
-/* ---- what a VMM does with it ------------------------------------------------------- */
+/* ---- a VMM's accesses -------------------------------------------------------------- */
 
 static char *any_page(struct actor *a)
 {
@@ -176,7 +176,7 @@ static char *any_page(struct actor *a)
 	return a->w->private + page * PAGE;
 }
 
-/* Read and written; what a pipe has of it is let go after a while. */
+/* Read and written; pages in a pipe are released after a while. */
 static void gmem_touch(struct actor *a)
 {
 	char *at = any_page(a);

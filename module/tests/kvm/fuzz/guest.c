@@ -117,7 +117,7 @@ void lay_image(struct world *w)
 	lay_junk(w, &rng);
 }
 
-/* At the program's start, as a reset leaves it but for what a boot loader sets. */
+/* At the program's start, in the reset state plus a boot loader's settings. */
 void start_cpu(struct world *w, int vcpu, unsigned int cpu, u64 *rng)
 {
 	if (w->random_code) {

@@ -216,8 +216,8 @@ static void show_threads(pid_t pid)
 }
 
 /*
- * Wait for a process, or for any with pid -1; false when no operation has been
- * finished for so many seconds.
+ * Wait for a process, or for any with pid -1; false if no operation has ended for this many
+ * seconds.
  */
 static bool wait_for(pid_t pid, int *status, double limit)
 {
@@ -377,7 +377,7 @@ int main(int argc, char **argv)
 	struct rlimit files = { 400, 400 }, core = { 0, 0 };
 
 	if (argc > 1)
-		return 0;	/* what a world executes */
+		return 0;	/* the code of a world */
 	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (tally == MAP_FAILED)

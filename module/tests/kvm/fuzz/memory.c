@@ -29,7 +29,7 @@ char *any_part(struct actor *a, struct area *area, size_t *size)
 	static const size_t sizes[] = { 1, 1, 1, 2, 4, 8, 16, 16, 32, 64, 64, 512 };
 	size_t pages = sizes[pick(a, ARRAY_SIZE(sizes))], first = pick(a, AREA_SIZE / PAGE);
 
-	/* Mostly what guests use all the time. */
+	/* Mostly memory that guests use all the time. */
 	if (!one_in(a, 4))
 		first = first % HOT_PAGES + (area == &a->w->area[0] ? HOT_FIRST : 0);
 	if (first + pages > AREA_SIZE / PAGE)
@@ -98,7 +98,7 @@ static void unmap(struct actor *a)
 	unsigned int delay = pick(a, 2) * pick(a, 2000);
 
 	pthread_rwlock_wrlock(&area->lock);
-	/* Nobody else's mapping may come to lie here meanwhile. */
+	/* Nobody else's mapping may be placed here meanwhile. */
 	judge(a, mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 		 MAP_FAILED ? -1 : 0);
 	usleep(delay);
@@ -257,7 +257,7 @@ unlock:
 	pthread_rwlock_unlock(&area->lock);
 }
 
-/* A sum of what lies there; false where it cannot be read. */
+/* A sum over the contents; false if they cannot be read. */
 static bool sum_of(const char *at, size_t size, u64 *sum)
 {
 	static __thread u64 page[PAGE / 8];

@@ -34,7 +34,7 @@ static void wait_child(struct actor *a, pid_t child)
 	a->done = true;
 }
 
-/* The child's copy is its own: what the guest writes meanwhile is not in it. */
+/* The child has its own copy: the guest's later writes are not in it. */
 static void look_at_copy(struct actor *a, const struct area *area)
 {
 	size_t size;

@@ -175,7 +175,7 @@ void renew_vm(struct world *w, u64 *rng)
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* KVM_RUN has come back. What a VMM does now: answer, or start the vCPU anew. */
+/* KVM_RUN has returned. Act as a VMM does: answer, or restart the vCPU. */
 static void after_run(struct world *w, unsigned int cpu, int vcpu, struct kvm_run *run, u64 *rng)
 {
 	u32 reason = run->exit_reason % 64;
@@ -358,7 +358,7 @@ static void start(pthread_t *thread, bool *there, void *(*body)(void *), unsigne
 		__atomic_store_n(there, true, __ATOMIC_RELEASE);
 }
 
-/* One may wait for a vCPU that another runs: all are told until all have ended. */
+/* One may wait for a vCPU that another runs: tell all of them until all have ended. */
 static void join_runners(struct world *w)
 {
 	unsigned int i, left = MAX_CPUS;

@@ -184,7 +184,10 @@ static int enable(int vm, u32 which, u32 flags, u64 arg)
 	return ioctl(vm, KVM_ENABLE_CAP, &cap) ? errno : 0;
 }
 
-/* What makes traps cheap goes on and off while the guest runs; bits that are not there do not. */
+/*
+ * The parts that make traps cheap are turned on and off while the guest runs; unknown bits are
+ * refused.
+ */
 static void cheap_traps(void)
 {
 	struct runner r = { 0 };

@@ -151,7 +151,7 @@ static void *find_mapping(const void *ours)
 	return (void *)at;
 }
 
-/* A VMM that takes it away has a guest without memory, and keeps what it puts there. */
+/* A VMM that unmaps it has a guest without memory, and keeps anything that it maps there. */
 static void unmapped(void)
 {
 	struct holder h;

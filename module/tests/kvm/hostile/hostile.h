@@ -49,10 +49,10 @@ void *private_memory(void);
 #define DISTURBANCES	8
 void disturb(const char *what, void *memory, void (*act)(char *memory, int round));
 
-/* Of what is usually done n times $PERCENT, or all; some are needed to see anything. */
+/* $PERCENT of n repetitions, or all; at least enough to see a fault. */
 int times(int n);
 
-/* Say what went wrong and remember it. */
+/* Print an error and remember it. */
 __attribute__((format(printf, 2, 3))) void expect(bool condition, const char *what, ...);
 
 void hostile_memory(void);

@@ -42,7 +42,7 @@ static void one_vm(void)
 	free_guest(&g);
 }
 
-/* Where a checker keeps what was freed for a while, there is nothing to measure. */
+/* Where a checker holds on to freed memory, there is nothing to measure. */
 static bool measurable(void)
 {
 	return access("/sys/kernel/debug/kmemleak", F_OK);

@@ -75,7 +75,7 @@ static void truncate_file(void)
 	close(file);
 }
 
-/* Holes are filled with zeroes: the guest goes on. */
+/* Holes are filled with zeroes: the guest continues. */
 static void punch(void)
 {
 	struct runner r;
@@ -128,7 +128,7 @@ static void protect(void)
 	finish(&r);
 }
 
-/* Other memory at the same address: what the guest writes must land there. */
+/* Other memory at the same address: the guest's writes must arrive there. */
 static void replace(void)
 {
 	struct runner r;

@@ -125,7 +125,7 @@ static void start(struct scene *s)
 	expect(!ioctl(s->m.vm, KVM_IRQFD, &irqfd), "KVM_IRQFD: %s", strerror(errno));
 }
 
-/* After all that: off, and set up anew, it does what an ITS does. */
+/* After all that: off, and set up again, it works as an ITS. */
 static void works_as_new(struct scene *s)
 {
 	its_control(&s->m, KVM_DEV_ARM_ITS_CTRL_RESET);
@@ -164,7 +164,7 @@ static void attributes(void)
 	free_machine(&s.m);
 }
 
-/* 65,536 devices, all with the same 65,536 empty events: hours, for who reads them all. */
+/* 65,536 devices, all with the same 65,536 empty events: hours of work to read them all. */
 static void endless_tables(struct machine *m)
 {
 	const u64 table = RAM + 0x200000;

@@ -85,7 +85,7 @@ static void orphaned(void)
 		self = getpid();
 		child = fork();
 		if (!child) {
-			/* Until the parent is gone, and then look at what is left. */
+			/* Wait until the parent is gone, and then look at the rest. */
 			while (getppid() == self)
 				usleep(1000);
 			usleep(20000);

@@ -144,7 +144,7 @@ static void held(void)
 
 /* ---- sealing ---------------------------------------------------------------------- */
 
-/* The guest tells one word, again and again: what it was sealed with. */
+/* The guest reports one word, again and again: the one that it was sealed with. */
 static void tells_one_word(struct siege *s, unsigned int times)
 {
 	struct guest *g = &s->cpu[0].g;
@@ -195,7 +195,7 @@ static void sealed_while_written(void)
 	}
 }
 
-/* Nothing is sealed of which a page is in a pipe; once it has left it, all is. */
+/* A VM with a page in a pipe cannot be sealed; once the page has left the pipe, it can. */
 static void sealed_while_held(void)
 {
 	u64 page[SIEGE_PAGE / 8];
@@ -272,7 +272,7 @@ static void kill_and_look(pid_t vmm, int its_file, unsigned int delay)
 	close(pidfd);
 }
 
-/* A VMM is killed at any moment; who has its file finds nothing that was not shared. */
+/* A VMM is killed at any moment; another holder of its file finds only shared memory. */
 static void killed_in_siege(void)
 {
 	unsigned int round;

@@ -46,7 +46,7 @@ __attribute__((format(printf, 2, 3))) int say_fd(int fd, const char *name, ...);
 /* A line that is not an ioctl's answer. */
 __attribute__((format(printf, 2, 3))) void note(u64 value, const char *name, ...);
 
-/* Stop the program: the machine is not what the test needs. */
+/* Stop the program: the machine does not meet the test's needs. */
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...);
 
 /* Is the part called name among a program's arguments? Without any all parts are wanted. */
@@ -74,7 +74,7 @@ u64 get_reg(int vcpu, u64 id);
 #define CAP_CHEAP_TRAPS	0x61760001
 #define CAP_ACCOUNTING	0x61760002
 
-/* The same, and what KVM says; what is not there reads as 0. */
+/* The same, with KVM's answer; missing registers read as 0. */
 long try_set_reg(int vcpu, u64 id, u64 value);
 long try_get_reg(int vcpu, u64 id, u64 *value);
 /* A register that older kernels lack: 0 there. */
@@ -105,7 +105,7 @@ struct guest {
 #define GUEST_REDIST	0x080a0000ULL
 
 void new_guest(struct guest *g, const u32 *code, size_t size);
-/* The same, with a dirty ring of so many bytes; 0: none. The flag: and a bitmap beside it. */
+/* The same, with a dirty ring of this many bytes; 0: none. The flag: and a bitmap beside it. */
 #define RING_WITH_BITMAP	(1ULL << 63)
 void new_guest_with_ring(struct guest *g, const u32 *code, size_t size, u64 ring);
 /* The same of a VM that there is, without vCPUs and memory. */

@@ -42,7 +42,7 @@ enum mapper_frames { ONE_FRAME, EACH_ITS_OWN };
  * the more memory it has.
  */
 void new_mapper(struct mapper *m, enum mapper_frames frames, bool budget);
-/* The same, whose vCPUs have a dirty ring of so many bytes. */
+/* The same, with a dirty ring of this many bytes for each vCPU. */
 void new_mapper_with_ring(struct mapper *m, enum mapper_frames frames, bool budget, u64 ring);
 /* MAPPER_FRAMES_SIZE of private memory, present, with this advice on huge pages. */
 void *mapper_memory(int advice);

@@ -5,7 +5,7 @@
 
 #include "lib.h"
 
-/* Each CPU has so many instructions, one CPU after the other from GUEST_BASE. */
+/* Each CPU has this many instructions; the CPUs' code is consecutive from GUEST_BASE. */
 #define CODE_WORDS	1024
 #define TABLES		(GUEST_BASE + 0x100000)
 #define NR_TABLES	16

@@ -39,7 +39,7 @@ struct guest_op {
 struct program {
 	struct guest_op op[3 * MOST_OPS];
 	unsigned int nr;
-	u32 acknowledged;	/* as in from: what the last IAR read, if there was one */
+	u32 acknowledged;	/* as in from: the value of the last IAR, if there was one */
 };
 
 extern const u8 sequence_guest[], sequence_guest_end[];

@@ -56,7 +56,7 @@ void keep_vcpu(struct world *w, unsigned int index, int fd);
 void new_world(struct world *w, unsigned int nr, bool ready);
 void end_world(struct world *w);
 
-/* KVM_RUN, which ends after a while in any case; completes what is to be completed. */
+/* KVM_RUN, which always ends after a while; it completes pending exits. */
 long run_vcpu(struct world *w, unsigned int index);
 
 /*

@@ -56,7 +56,7 @@ static const u64 registers[] = {
 	ARM64_SYS_REG(3, 7, 15, 15, 7), 0, ~0ULL,
 };
 
-/* Set and read back: what is there before it is set may be anything. */
+/* Set and read back: the value before that may be anything. */
 static void set_one(struct world *w)
 {
 	static const u64 values[] = { 0, 1, 2, 3, 0x10000, 0x10001, 0x10003, 0x80000000,
