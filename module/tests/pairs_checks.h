@@ -36,7 +36,7 @@ static int place_of(const struct av_vcpu_mmu *mmu, u64 pa)
 	return -1;
 }
 
-/* Root tables and ASID, as the CPU has them: whose are they? False: nobody's. */
+/* The trees of root tables and ASID, as the CPU has them. False: nobody's. */
 static bool whose(const struct av_vcpu *vcpu, u64 root0, u64 root1, const struct av_tree **tree)
 {
 	int low = place_of(vcpu->mmu, root0), high = place_of(vcpu->mmu, root1 & ROOT_PA);
@@ -69,7 +69,7 @@ static void check_roots(const struct av_vcpu *vcpu, const struct av_regime *regi
 	CHECK(av_tlb_holds(vcpu->sw, c, tree[0]->serial, tree[1]->serial));
 }
 
-/* For which tree, and by which registers, the window may read a table of the guest's. */
+/* The tree and registers for which the window may read a table of the guest. */
 static struct {
 	u64 serial, regimes;
 } noted[FAKE_VCPUS][AV_SRF_TABLES];

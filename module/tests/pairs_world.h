@@ -47,7 +47,7 @@ static bool races;		/* other vCPUs do something meanwhile */
 static unsigned int asids_left;
 static u16 next_asid;
 
-/* By ASID: what the TLB may have of it. */
+/* By ASID: the entries that the TLB may have. */
 static struct { u64 serial[2]; } cached[1 + 2 * AV_NR_CONTEXTS + FAKE_VCPUS];
 
 unsigned long get_zeroed_page(int how)

@@ -71,7 +71,7 @@
 #define AREA		0x20000ULL
 
 static u64 tables[9][AV_ENTRIES];
-static int broken = -EFAULT;	/* what comes of reading BROKEN */
+static int broken = -EFAULT;	/* the result of reading BROKEN */
 
 static int read64(void *ctx, u64 ipa, u64 *val)
 {
@@ -95,7 +95,7 @@ static void map(u64 va, u64 desc)
 	tables[3][va >> 12 & (AV_ENTRIES - 1)] = desc;
 }
 
-/* All of it, but for a hole as large as the annex. */
+/* All of it, except a hole as large as the annex. */
 static void build_image(void)
 {
 	unsigned int i;

@@ -115,7 +115,7 @@ static void forget(unsigned int i)
 	memset(&tlb[i], 0, sizeof(tlb[i]));
 }
 
-/* A leaf goes by its address, and with it, as on hardware, what led to it. */
+/* A leaf is dropped by its address, together with the cached walk to it, as on hardware. */
 static void flush_page(u64 serial, u64 va)
 {
 	unsigned int i;
@@ -192,7 +192,7 @@ struct av_pool *full_pool(void)
 	return &pool;
 }
 
-/* The bound on what one call does: a table over what it may begin with. */
+/* The bound on one call's work: a table more than the limit at which it stops. */
 static void finish(struct av_gather *g)
 {
 	most_work = max(most_work, g->work);
@@ -310,8 +310,8 @@ void check_tlb(void)
 }
 
 /*
- * The entries of a table and of all below it: counts agree, and what is linked is of the
- * table's generation or a later one; returns the leaves.
+ * The entries of a table and of all tables below it: counts agree, and linked tables have the
+ * table's generation or a later one. Returns the number of leaves.
  */
 static unsigned long asleep_seen;
 
@@ -358,7 +358,7 @@ static unsigned long check_chain(u32 head, u32 gfn, int level)
 	return named;
 }
 
-/* What is counted a part a time is what was found by looking at everything. */
+/* The counts by parts must equal the counts over everything. */
 static void check_count(u64 pages, u64 blocks)
 {
 	struct av_leaves n = {};

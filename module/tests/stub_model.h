@@ -183,7 +183,7 @@ static enum step execute(const struct world *w, struct machine *m, u32 word)
 	return step;
 }
 
-/* ==== what stubs stand for ==== */
+/* ==== the instructions that stubs stand for ==== */
 
 static u64 rnd(void)
 {
@@ -196,7 +196,7 @@ static u64 rnd(void)
 	return x ^ x >> 31;
 }
 
-/* All that have stubs, with register 0, and what they mean. */
+/* All instructions with stubs, with register 0, and their meanings. */
 enum what { READS, READS_DAIF, WRITES, WRITES_DAIF, SETS_DAIF, CLEARS_DAIF };
 
 static const struct kind {
@@ -288,7 +288,7 @@ static bool is_nop(const struct kind *kind, u32 insn)
 	return kind->what <= READS_DAIF && (insn & 31) == 31;
 }
 
-/* ==== what the instruction means ==== */
+/* ==== the instruction's meaning ==== */
 
 static void effect(const struct kind *kind, u32 insn, struct machine *m)
 {
@@ -314,7 +314,7 @@ static void effect(const struct kind *kind, u32 insn, struct machine *m)
 	}
 }
 
-/* All but what nobody may see: DAIF's other bits, the stack below SP, and what is lost. */
+/* Everything except invisible state: DAIF's other bits, the stack below SP, and lost registers. */
 static bool same(const struct world *w, const struct machine *got, const struct machine *want)
 {
 	struct machine a = *got, b = *want;
@@ -379,7 +379,7 @@ static bool pop(const struct world *w, struct machine *m, u32 reg)
 	return true;
 }
 
-/* Leave the stub as av_stub_rest() says: what it is then, or NULL. */
+/* Leave the stub as av_stub_rest() says. Returns an error, or NULL. */
 static const struct machine *leave(const struct world *w, struct machine *m)
 {
 	struct av_stub_rest rest = av_stub_rest(w->insn, w->next, (m->pc - w->at) / 4);

@@ -31,7 +31,7 @@ static u64 samples(const struct av_account *a, unsigned int row)
 	return n;
 }
 
-/* The bucket that one sample of so many ticks is in. */
+/* The bucket of one sample of this many ticks. */
 static unsigned int bucket_of(u64 hz, u64 ticks)
 {
 	struct av_account *a = fresh(hz);
@@ -150,7 +150,7 @@ static unsigned int class_of(const struct av_account *a)
 	return (a->at - a->row[0]) / AV_ROW_SLOTS;
 }
 
-/* Up to the last mark: what has gone to its kind. */
+/* Up to the last mark: the ticks of each kind. */
 static void compare(const struct av_account *a, const struct model *m)
 {
 	unsigned int i;
@@ -217,7 +217,7 @@ static void step(struct av_account *a, struct model *m, bool hist)
 		m->place[AV_PLACE_AWAY] += away;
 		m->place[AV_PLACE_VMM] += took - away;
 		m->samples[AV_ROW_OF(AV_PLACE_VMM)] += was;
-		/* With a sample that goes on, its time so far is not yet told. */
+		/* During an unfinished sample, its time so far is not reported. */
 		if (was)
 			m->ticks[class_of(a)] -= m->exit;
 		else

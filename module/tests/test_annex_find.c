@@ -62,7 +62,7 @@ static void test_front(void)
 	/* Memory's own alignment does not matter. */
 	build_front_at(IMAGE, IMAGE_IPA + 0x3000);
 	check_front();
-	/* By blocks: what is reserved is all of the first one. */
+	/* By blocks: all of the first one is reserved. */
 	reset(IMAGE, IMAGE_IPA);
 	*block_of(area(0)) = (w.ipa | R) & ~2ULL;
 	*block_of(area(32)) = (area_ipa(32) | RX) & ~2ULL;
@@ -266,7 +266,7 @@ static void test_front_va(void)
 	check_front();
 }
 
-/* The header, and what is between it and the vectors; then each page of the gap. */
+/* The header, and the space between it and the vectors; then each page of the gap. */
 static void test_unreadable(void)
 {
 	unsigned int all, i;

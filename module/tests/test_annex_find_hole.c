@@ -6,7 +6,7 @@
 #include "check.h"
 #include "find_world.h"
 
-/* The kernel: so many areas that are only read, that are not there, that are written. */
+/* The kernel: numbers of areas that are read-only, missing, and writable. */
 #define BELOW		16
 #define HOLE		16
 #define ABOVE		16
@@ -189,7 +189,7 @@ static void test_elsewhere(void)
 				check_this_hole();
 		}
 	}
-	/* Nobody asks where other pages are, or what is below the vectors. */
+	/* No other page is looked up, and nothing below the vectors. */
 	build_hole();
 	*page_of(area(0)) ^= AREA;
 	*page_of(area(LAST) + AV_PAGE_SIZE) ^= AREA;
@@ -197,7 +197,7 @@ static void test_elsewhere(void)
 	check_this_hole();
 }
 
-/* What is between both parts: the hole is next to what is written. */
+/* The space between both parts: the hole is next to the writable part. */
 static void test_islands(void)
 {
 	static const u64 all[] = { RX, R, RW, RWX };
@@ -212,14 +212,14 @@ static void test_islands(void)
 		}
 	}
 	for (nr = 1; nr <= 12; nr++) {
-		/* More of what is read. */
+		/* More read-only areas. */
 		build(BELOW, hole, ABOVE, IMAGE);
 		map_areas(HOLE_AT + 12, nr, R);
 		if (nr >= FEW)
 			check_hole(HOLE_AT + 12 + nr, HOLE_AT + 12 + nr - 1);
 		else
 			check_none();
-		/* More of what is written. */
+		/* More writable areas. */
 		build(BELOW, hole, ABOVE, IMAGE);
 		map_areas(HOLE_AT + 12, nr, RW);
 		if (nr >= FEW)
@@ -252,7 +252,7 @@ static void spoil(u64 va, u64 ipa, enum spoil how)
 		break_desc(desc, -EFAULT);
 }
 
-/* In the first page of an area, what is mapped ends the hole. */
+/* A mapping in the first page of an area ends the hole. */
 static bool is_seen(enum spoil how, unsigned int page)
 {
 	return !page && (how == MAPPED || how == ELSEWHERE);
@@ -292,7 +292,7 @@ static void test_empty(void)
 	for (i = 0; i < 4; i++)
 		spoil(area(HOLE_AT + i) + AV_PAGE_SIZE, 0, NO_AF);
 	check_none();
-	/* Only what is tried is looked at. */
+	/* Only the places that are tried are looked up. */
 	build_hole();
 	for (i = HOLE_AT + 1; i < ABOVE_AT; i++)
 		spoil(area(i) + AV_PAGE_SIZE, area_ipa(i), MAPPED);

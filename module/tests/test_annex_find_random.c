@@ -207,7 +207,7 @@ static enum found check(void)
 
 static const u64 kinds[] = { R, 0, RW, RX, RWX };
 
-/* One page of an area is not what the others are. */
+/* One page of an area differs from the others. */
 static void random_page(unsigned int n, unsigned int page)
 {
 	u64 ipa = area_ipa(n) + page * AV_PAGE_SIZE, rights = kinds[rnd(ARRAY_SIZE(kinds))];
@@ -244,7 +244,7 @@ static void random_part(unsigned int first, unsigned int nr, u64 kind, unsigned 
 				random_page(n, page);
 }
 
-/* What is only read, nothing, what is written: mostly in turns. */
+/* Read-only, missing, writable: mostly in turns. */
 static void random_parts(void)
 {
 	static const unsigned int many[] = { 0, 0, 16, 64, 256 };
@@ -303,14 +303,14 @@ static void test_kernels(void)
 		random_kernel();
 		found[check()]++;
 	}
-	/* Each of them is often enough what is tested. */
+	/* Each of them is often enough the one under test. */
 	for (i = 0; i < FOUNDS; i++)
 		CHECK(found[i] > LAYOUTS / 10);
 }
 
 /* ---- random tables ---- */
 
-/* Any bits, but for the address, which is a table's, or memory's; often there is none. */
+/* Any bits, except the address, which is a table's or memory's; often there is none. */
 static u64 random_desc(unsigned int empty)
 {
 	u64 to = rnd(8) ? TABLES + (2 + rnd(NR_TABLES - 2)) * AV_PAGE_SIZE :

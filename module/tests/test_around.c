@@ -183,7 +183,7 @@ static const struct row rows[] = {
 	  .want = AV_R | AV_W },
 	{ "both's, to be executed only", AV_MODE_SHARED, .at = IN(ram, 1), .el1 = AV_X, .el0 = AV_X },
 	{ "both's, EL1's alone", AV_MODE_SHARED, .at = IN(ram, 1), .el1 = RWX },
-	/* Every ASID's tree holds what is global. */
+	/* Every ASID's tree holds global pages. */
 	{ "global, of all", AV_MODE_EL1, .any = true, .at = IN(ram, 1), .el1 = RWX, .want = RWX },
 	{ "one ASID's, of all", AV_MODE_EL1, .any = true, .at = IN(ram, 1), .el1 = RWX, .ng = true },
 	{ "one ASID's, of it", AV_MODE_EL1, .at = IN(ram, 1), .el1 = RWX, .ng = true, .want = RWX },

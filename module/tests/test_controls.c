@@ -88,7 +88,7 @@ static void run(struct av_controls *c, const struct state *s, unsigned int bit)
 	av_srf_set(&srf, AV_CPACR_EL1, guest);
 	av_srf_set(&srf, AV_MDSCR_EL1, guest);
 	srf.pstate = guest;
-	/* A step that is to come: what the virtual PSTATE has is passed on. */
+	/* A pending step: the virtual PSTATE's bit is passed on. */
 	srf.vmode |= AV_PSR_SS;
 	av_controls(c, &srf, &hc, s->stay);
 }
@@ -144,7 +144,7 @@ static void test_each_bit(void)
 		}
 }
 
-/* All of the host's at once: what a newer architecture adds does not come through. */
+/* All bits of the host at once: those of a newer architecture do not get through. */
 static void test_everything_on(void)
 {
 	struct av_host_controls hc = { ~0ULL, ~0ULL, ~0ULL, false };

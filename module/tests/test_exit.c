@@ -37,7 +37,7 @@ static void test_no_class_kills(void)
 
 static void test_unlisted_class_is_undefined(void)
 {
-	/* PAC failure, memory copies, GCS, and what nobody has allocated. */
+	/* PAC failure, memory copies, GCS, and unallocated classes. */
 	static const u8 classes[] = { 0x1c, 0x27, 0x2d, 0x3f };
 	unsigned int i;
 
@@ -60,7 +60,7 @@ static void test_what_kills(void)
 	CHECK(vcpu.killed);
 }
 
-/* Instructions of virtual EL1 that the window does and counts, but for a sample of them. */
+/* Instructions of virtual EL1 that the window completes and counts, except samples. */
 static const u32 sampled[] = {
 	0xd50342df,	/* msr daifset, #2 */
 	0xd50342ff,	/* msr daifclr, #2 */
@@ -102,8 +102,8 @@ static void leave_again(u32 insn)
 }
 
 /*
- * The sample was counted as done: it is not counted again, and a stub is asked for. If
- * there is one the next sample comes sooner, otherwise later; readers get what was counted.
+ * The window has counted the sample as done: it is not counted again, and a stub is requested. If
+ * there is one, the next sample comes sooner, otherwise later; readers get the true count.
  */
 static void sample(u32 insn, bool stubs, bool made, unsigned int until_next)
 {
@@ -208,7 +208,7 @@ static void test_vmm_debugs(void)
 	}
 }
 
-/* ---- what comes with an exception ------------------------------------------- */
+/* ---- state that comes with an exception ------------------------------------- */
 
 /* Those that have an address tell the guest, and only they. */
 static void test_addresses(void)
@@ -245,7 +245,7 @@ static void test_stub_that_failed(void)
 	CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), 0);
 }
 
-/* CPACR_EL1.FPEN decides who has FP registers. */
+/* CPACR_EL1.FPEN decides who may use FP registers. */
 static void test_fp(void)
 {
 	unsigned int fpen, el1;

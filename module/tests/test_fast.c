@@ -83,7 +83,7 @@ static u32 draw_insn(void)
 	}
 }
 
-/* The syndrome of a trapped one, as the hardware has it, or QEMU of old. */
+/* The syndrome of a trapped one, from hardware or from old QEMU. */
 static u64 iss_of(u32 insn)
 {
 	u64 op0 = insn >> 19 & 3, op1 = insn >> 16 & 7, crn = insn >> 12 & 15;
@@ -188,7 +188,7 @@ static void test_quick_syndromes(void)
 	CHECK(!srf.quick_on && !srf.quick_on_nr && !srf.quick_el0[0]);
 }
 
-/* What an SVC of virtual EL0's comes to: registers that do not change in the window. */
+/* The result of an SVC of virtual EL0: registers that do not change in the window. */
 static void test_quick_svc(void)
 {
 	struct av_srf srf = { .due = 1 };
@@ -286,7 +286,7 @@ static void draw_trap(u32 insn)
 
 u64 av_test_counter;
 
-/* What irq/ has told the window, and what it says itself. */
+/* State from irq/ for the window, and the window's record. */
 static void draw_irq(u32 rt)
 {
 	static const u64 states[] = {
@@ -391,7 +391,7 @@ static bool is_write(const struct av_srf *srf)
 	return av_esr_ec(srf->esr) == AV_EC_SYS64 ? !(srf->esr & 1) : !(srf->insn & BIT(21));
 }
 
-/* The roots that it goes on with are those of the guest's registers. */
+/* The roots that it continues with are those of the guest's registers. */
 static void check_roots(int ret)
 {
 	const struct av_srf_roots *roots = &before.roots[av_srf_pair(&fast)];
@@ -416,7 +416,7 @@ static void check_roots(int ret)
 	slow.quick_modes = fast.quick_modes;
 }
 
-/* What is written down for irq/ is what the long way has told it. */
+/* The record for irq/ equals the calls of the slow path. */
 static void check_irq(unsigned int n)
 {
 	u64 icc = before.icc, intid = icc & AV_ICC_INTID;
@@ -452,7 +452,7 @@ static void check_irq(unsigned int n)
 	slow.icc_pmr = fast.icc_pmr;
 }
 
-/* The short way was taken: all that it left is what the long way leaves. */
+/* The fast path was taken: its result equals the slow path's. */
 static void compare(int ret)
 {
 	unsigned int n = register_taken();
@@ -469,7 +469,7 @@ static void compare(int ret)
 	CHECK_EQ(vcpu.stats.event[AV_EVENT_MODE_SWITCH], av_srf_el1(&before) != av_srf_el1(&slow));
 	CHECK(!vcpu.killed);
 	check_irq(n);
-	/* Nothing is due that would have come before the guest goes on. */
+	/* Nothing is due that would have been taken before the guest continues. */
 	CHECK(!av_inject_due(&vcpu));
 	CHECK(!av_srf_offered(&slow) || av_srf_daif(&slow) & AV_PSR_I);
 	CHECK_EQ(vcpu.stats.count[regs[n].cls], 1);
@@ -542,7 +542,7 @@ static void one(void)
 	check_timed(&at_trap, ret, register_taken());
 	if (ret) {
 		compare(ret);
-		/* Both know where it goes on, and modes changed only where they may. */
+		/* Both agree on where to continue, and modes changed only where they may. */
 		if (av_srf_el1(&fast) != av_srf_el1(&before)) {
 			CHECK_EQ(ret, av_srf_el1(&fast) ? AV_FAST_TO_EL1 : AV_FAST_TO_EL0);
 			CHECK(before.modes);

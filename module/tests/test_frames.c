@@ -129,7 +129,7 @@ static u64 next_piece(const struct av_frames *frames, u64 from, u64 end)
 	return from;
 }
 
-/* One call passes over so much and no more, and the next one goes on there. */
+/* One call skips this much and no more, and the next one continues there. */
 static void test_bound(void)
 {
 	const u64 most = AV_FRAMES_LOOKS, far = AV_SLOT_PAGES_MAX - 1;
@@ -150,7 +150,7 @@ static void test_bound(void)
 	end(&frames);
 }
 
-/* Against a plain list of what was made: random frames, random ranges. */
+/* Against a plain list of existing pieces: random frames, random ranges. */
 static void test_next(void)
 {
 	enum { MADE = 40 };
@@ -183,7 +183,7 @@ static void test_next(void)
 	end(&frames);
 }
 
-/* Each allocation fails once: nothing is lost, and the next try goes on. */
+/* Each allocation fails once: nothing is lost, and the next attempt succeeds. */
 static void test_no_memory(void)
 {
 	struct av_frames frames;
@@ -247,7 +247,7 @@ static void test_blocks(void)
 		CHECK_EQ(*av_frames_block(&frames, last), 7);
 		CHECK_EQ(next_block(&frames, 0, nr), 0);
 		CHECK_EQ(next_block(&frames, 1, nr), last);
-		/* One call looks at so many. */
+		/* One call looks at this many. */
 		CHECK(av_frames_next_block(&frames, 1, nr) <=
 		      1 + (u64)AV_FRAMES_LOOKS * AV_PIECE_BLOCKS);
 		end(&frames);
@@ -279,7 +279,7 @@ static void test_any(void)
 	}
 }
 
-/* A part ends with its piece, and with its slot: what follows is another slot's. */
+/* A part ends with its piece, and with its slot: the following frames are another slot's. */
 static void test_parts(void)
 {
 	static const u64 sizes[] = { 1, 314, 315, 316, 16384, 5 * 315 };

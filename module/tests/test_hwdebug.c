@@ -13,7 +13,7 @@
 #define ADDRESS		0xffff800080123458ULL
 #define CONTEXT		0x1234
 
-/* Six, the last two of which know the context; the hardware runs under another one. */
+/* Six, the last two of which are context-aware; the hardware runs under another context. */
 static const struct av_hwdebug hw = {
 	.breakpoints = 6, .watchpoints = 4, .context_aware = 2, .contextidr = 0x77,
 };
@@ -162,7 +162,7 @@ static void test_written(void)
 	CHECK_EQ(av_dbgwcr_written(~0ULL), 0x1f1fffff);
 }
 
-/* A VMM's own: no mask of the guest's matters, and no context. */
+/* A VMM's own: the guest's masks and the context do not matter. */
 static void test_vmms(void)
 {
 	struct av_srf *srf = reset(AV_PSR_EL1H | AV_PSR_DAIF, 0);

@@ -52,7 +52,7 @@ static void test_narrowing(void)
 	CHECK(av_idreg_may_be(AV_ID_ISAR0, isar0, 0, false));
 	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 + (1ULL << 20), false));
 	CHECK(!av_idreg_may_be(AV_ID_ISAR0, isar0, isar0 | 1ULL << 60, false));
-	/* FP is not the VMM's to take away. */
+	/* The VMM cannot remove FP. */
 	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 | 0xffULL << 16, false));
 	CHECK(av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 & ~(15ULL << 24), false));
 	CHECK(!av_idreg_may_be(AV_ID_PFR0, pfr0, pfr0 + (1ULL << 24), false));
@@ -92,7 +92,7 @@ static void test_newer(void)
 		CHECK(!av_idreg_may_be(AV_ID_MMFR0, mmfr0, mmfr0 | 2ULL << lsb, true));
 		CHECK(av_idreg_may_be(AV_ID_MMFR0, 2ULL << lsb, 2ULL << lsb, true));
 	}
-	/* TWED, of which the guest has none. */
+	/* TWED, which the guest does not have. */
 	CHECK(av_idreg_writable(AV_ID_MMFR1, true) & 15ULL << 32);
 	CHECK(!av_idreg_may_be(AV_ID_MMFR1, 0, 1ULL << 32, true));
 	CHECK(!av_idreg_lacks_aarch64(AV_ID_PFR0, pfr0));

@@ -275,7 +275,7 @@ static void unmapping(void)
 	CHECK_EQ(w.vgic.nr_events, 0);
 	mapd(5, ITT, 5, true);
 	mapti(5, 4, 8200, 1);
-	mapd(5, ITT, 5, true);				/* again: what it had is forgotten */
+	mapd(5, ITT, 5, true);				/* again: its old mappings are forgotten */
 	CHECK_EQ(msi(5, 4), 0);
 	CHECK(consistent());
 	mapti(5, 4, 8200, 1);

@@ -19,7 +19,7 @@ static void pending_tables(void)
 	msi(5, 4);
 	CHECK_EQ(av_lpi_save_pending(&w.vgic), 0);
 	CHECK(pending_bit(0, 8200) && pending_bit(0, 8201) && !pending_bit(0, 8202));
-	redist_lpi_set(0, 0, 4, 0);			/* off: what is pending is lost */
+	redist_lpi_set(0, 0, 4, 0);			/* off: pending LPIs are lost */
 	CHECK_EQ(w.cpus[0].out & AV_VGIC_LINES, 0);
 	CHECK_EQ(msi(5, 3), -EBUSY);
 	redist_lpi_set(0, 0, 4, 1);			/* on: the table says */
@@ -74,7 +74,7 @@ static void save_and_restore(void)
 	CHECK_EQ(msi(5, 31), 0);
 	CHECK_EQ(av_its_save(&w.its), 0);
 	CHECK(!memcmp(before, w.ram, sizeof(before)));
-	CHECK_EQ(av_its_restore(&w.its), -EEXIST);	/* onto what is there */
+	CHECK_EQ(av_its_restore(&w.its), -EEXIST);	/* onto existing mappings */
 	CHECK(world_end());
 }
 
@@ -120,7 +120,7 @@ static void wrong_tables(void)
 	CHECK(world_end());
 }
 
-/* A thread that is to die does not finish what a VMM's tables ask for: nothing stays. */
+/* A thread with a fatal signal does not finish the work of a VMM's tables: nothing remains. */
 static void dying(void)
 {
 	int r, life;

@@ -113,7 +113,7 @@ static void test_tags(void)
 	srf.regs[1] = x1;
 }
 
-/* Whatever is read: what is emulated makes the access of the syndrome, and no other. */
+/* Whatever was read: the emulated access is that of the syndrome, and no other. */
 static void test_any_word(void)
 {
 	struct av_regime regime = { .sctlr = AV_SCTLR_M };

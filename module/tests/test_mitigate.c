@@ -40,7 +40,7 @@ static const struct {
 	{ { N2, CSV2(3), 0, 0, false, true }, 0, AV_FIRMWARE_NONE },
 	{ { N2, CSV2(2), ECBHB, 0, false, true }, 0, AV_FIRMWARE_NONE },
 	{ { N2, CSV2(2), 0, CLRBHB, false, true }, 0, AV_FIRMWARE_NONE },
-	/* Unknown ones: what their firmware offers. */
+	/* Unknown models: the mitigation that their firmware offers. */
 	{ { OTHER, CSV2(1), 0, 0, false, false }, 0, AV_FIRMWARE_NONE },
 	{ { OTHER, CSV2(1), 0, 0, false, true }, 0, AV_FIRMWARE_WORKAROUND_3 },
 	{ { OTHER, 0, 0, 0, true, false }, 0, AV_FIRMWARE_WORKAROUND_1 },

@@ -94,9 +94,9 @@ static void test_a_page_is_put_once(void)
 #define ROUNDS	200000
 
 /*
- * Two vCPUs share and take one page back, two processes borrow it. A borrower notes that it
- * has the page, as a mapping of it does; who recalls it takes all of these away, as the
- * host's rmap does, under the lock that stands for the page's own.
+ * Two vCPUs share and take one page back, two processes borrow it. A borrower records that it has
+ * the page, as a mapping does. A recall removes all of these records, as the host's rmap does,
+ * under the lock that stands for the page's own.
  */
 static u64 word;
 static pthread_mutex_t page_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -106,7 +106,7 @@ static unsigned long shares, takes, recalls, loans, wrong;
 /* Under the page's lock, where neither a fault nor a recall of it is half done. */
 static void look(void)
 {
-	/* A page that is the guest's again is in nobody's tables. */
+	/* A page that is the guest's again is in no process's tables. */
 	if (av_owner_of(READ_ONCE(word)) == AV_OWNER_GUEST && mappings)
 		wrong++;
 }
@@ -175,7 +175,7 @@ static void test_threads(void)
 		pthread_join(thread[i], NULL);
 	CHECK_EQ(wrong, 0);
 	CHECK(shares > ROUNDS / 100 && takes && recalls && loans);
-	/* Each share was ended once, but for one that is not yet. */
+	/* Each share was ended once, except one that still lasts. */
 	left = av_owner_of(word) != AV_OWNER_GUEST;
 	CHECK_EQ(shares, takes + recalls + left);
 	CHECK((word & AV_OWNER_PAGE) == PA << 4 || (word & AV_OWNER_PAGE) == PA << 5);

@@ -133,7 +133,7 @@ static void stay(struct av_vcpu *vcpu)
 	}
 }
 
-/* A page of the half in use, as a fault would have it. */
+/* A page of the half in use, as after a fault. */
 static void fill(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;

@@ -32,7 +32,7 @@ static const struct {
 	{ 0xd41f0001, AV_INSN_COPY_SVC },	/* svc #0xf800 */
 	{ 0xd41effe1, 0xd41effe1 },	/* svc #0xf7ff */
 	{ 0xd41fffe1, 0xd41fffe1 },	/* svc #0xffff */
-	{ 0xd5384120, AV_INSN_UDF },	/* what the copy means by it */
+	{ 0xd5384120, AV_INSN_UDF },	/* its meaning in the copy */
 	{ 0xd5184121, AV_INSN_UDF },
 	{ 0xd5384240, 0xd5384240 },	/* mrs x0, currentel */
 	{ 0xd50041bf, 0xd50041bf },	/* msr spsel, #1 */

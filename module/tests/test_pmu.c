@@ -49,7 +49,7 @@ static void fresh(unsigned int version)
 	el1 = true;
 }
 
-/* As the caller does after each access: the events of these begin anew. */
+/* As the caller does after each access: recreate the events of these. */
 static void begin_anew(void)
 {
 	unsigned int n;
@@ -143,7 +143,7 @@ static void test_counters_read_what_was_counted(void)
 	CHECK_EQ(reads(CNTR(1)), 0x11);
 	CHECK(writes(CNTR(1), 0));
 	CHECK_EQ(reads(CNTR(1)), 0);
-	/* Twice before the event begins anew: what it has counted is added once. */
+	/* Twice before the event is recreated: its count is added once. */
 	events[1] = 4;
 	CHECK(av_pmu_access(&pmu, &model, TYPER(1), el1, true, &type));
 	CHECK(av_pmu_access(&pmu, &model, TYPER(1), el1, true, &type));
@@ -230,7 +230,7 @@ static void test_software_increments(void)
 	writes(SWINC, 1);
 	CHECK_EQ(reads(CNTR(0)), 0);
 	CHECK_EQ(reads(OVSSET), 1);
-	/* 64 bits wide, but for LP it overflows at 32. */
+	/* 64 bits wide, but with LP it overflows at 32. */
 	model.version = AV_PMU_V3P5;
 	writes(OVSCLR, ~0ULL);
 	writes(CNTR(0), LOW);
@@ -321,7 +321,7 @@ static void test_periods(void)
 	writes(PMCR, AV_PMCR_LP);
 	CHECK_EQ(av_pmu_period(&pmu, &model, 0, ~LOW), LOW + 1);
 	CHECK_EQ(av_pmu_period(&pmu, &model, 0, ~LOW - 5), LOW + 6);
-	/* LP changes where the counters overflow: their events begin anew. */
+	/* LP changes where the counters overflow: their events are recreated. */
 	events[0] = 7;
 	CHECK(av_pmu_access(&pmu, &model, PMCR, true, true, &(u64){ 0 }));
 	CHECK_EQ(pmu.anew, 0x3f);
@@ -369,7 +369,7 @@ static void test_plans(void)
 	CHECK(!av_pmu_plan(&pmu, &model, 1).counts);
 	pmu.type[1] |= AV_PMTYPE_NSK | AV_PMTYPE_NSU;
 	CHECK(av_pmu_plan(&pmu, &model, 1).counts);
-	/* No PMU in the ID registers: no events, but for the cycle counter's. */
+	/* No PMU in the ID registers: no events, except the cycle counter's. */
 	model.version = 0;
 	CHECK_EQ(av_pmu_plan(&pmu, &model, 1).event, 0);
 	CHECK(!av_pmu_plan(&pmu, &model, 1).counts);
@@ -446,7 +446,7 @@ static void test_ceid(void)
 	CHECK_EQ(reads(CEID1), 0x0000000500000001);
 }
 
-/* Which bits of PMUSERENR_EL0 allow what: read, write, 0: none does. */
+/* The bits of PMUSERENR_EL0 that allow an access: read, write; 0: none. */
 static void test_user(void)
 {
 	static const struct { u16 enc; u64 read, write; } rows[] = {

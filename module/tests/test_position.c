@@ -55,12 +55,12 @@ static void test_choose(void)
 	begin();
 	CHECK_EQ(choose(5), 4);
 	CHECK_EQ(choose(0), LAST);
-	/* Not what is touched, or mapped. */
+	/* Not a touched or mapped position. */
 	av_window_touched(&sh, 4);
 	has[3] = has[2] = true;
 	CHECK_EQ(choose(5), 1);
 	CHECK_EQ(looks, 3);
-	/* All is mapped: what is not touched, after a few looks. */
+	/* All are mapped: an untouched one, after a few looks. */
 	memset(has, 1, sizeof(has));
 	CHECK_EQ(choose(5), 3);
 	CHECK_EQ(looks, AV_WINDOW_LOOKS);
@@ -97,7 +97,7 @@ static void test_move(void)
 	CHECK_EQ(av_window_move(&sh, 100, 7), 7);
 	CHECK_EQ(sh.window, 7);
 	CHECK_EQ(sh.touched[100 / 64], BIT_ULL(100 % 64));
-	/* A vCPU that has it elsewhere follows, and it stays away from there. */
+	/* A vCPU that has it elsewhere follows, and avoids that position. */
 	CHECK_EQ(av_window_move(&sh, 200, 9), 7);
 	CHECK_EQ(sh.window, 7);
 	CHECK_EQ(nr_touched(), 2);
@@ -115,7 +115,7 @@ static void test_move(void)
 
 /* ---- vCPUs ------------------------------------------------------------------ */
 
-/* A KVM limit, all of which execute instructions that access three positions each. */
+/* KVM's limit of vCPUs; each executes instructions that access three positions. */
 #define VCPUS	254
 #define NEEDS	3
 #define DONE	20

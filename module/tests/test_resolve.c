@@ -18,7 +18,7 @@ struct row {
 	bool high_copies;	/* and so in the high half */
 	u64 pc, far;
 	struct av_annex_place annex;
-	/* what is to come of it */
+	/* the expected result */
 	enum av_answer_kind kind;
 	enum av_abort_work work;
 	enum av_exit_class cls;
@@ -88,7 +88,7 @@ static const struct row rows[] = {
 	  IN_ANNEX(PABT_HIDDEN) },
 	{ "a load where stubs are", .iss = P, TRY_ANNEX(HIGH, AV_STUB_FIRST),
 	  HIDDEN(DABT_PERM, AV_R | AV_W) },
-	/* The guest's rights do not matter, but what it has mapped does. */
+	/* The guest's rights do not matter, but its mappings do. */
 	{ "a store to a register in a page for reading", .iss = T | W, TRY_ANNEX(HIGH_RO, 0),
 	  IN_ANNEX(DABT_TRANS) },
 	{ "a stub in what is not executed", FETCH, .iss = T, TRY_ANNEX(HIGH_RO, AV_STUB_FIRST),
@@ -321,7 +321,7 @@ static bool again_of(const struct av_device_page *d, const struct av_view *v,
 			       answer);
 }
 
-/* After any access to a device: what is answered without the tables is what they would say. */
+/* After any access to a device: an answer without the tables equals the answer by the tables. */
 static void test_device_again(void)
 {
 	struct av_answer first, answer, again;
@@ -359,7 +359,7 @@ static void test_device_again(void)
 	av_tree_put(&sh, halves[2][0]);
 }
 
-/* Loads were seen to be allowed, then stores too; another page begins anew. */
+/* Loads were seen to be allowed, then stores too; another page starts over. */
 static void test_device_note(void)
 {
 	struct av_tree *tree[2] = { load(false, 0, 0), load(true, 0, 0) };

@@ -21,7 +21,7 @@ static u64 esr_of(enum how how)
 	       (how == STORE ? W : 0) | T;
 }
 
-/* ---- what is mapped ---- */
+/* ---- mappings ---- */
 
 /* What is there belongs to EL1 on copies, by page; all else is as if there were no annex. */
 static void check_annex(struct av_view view, u64 block, int page, int pages)
@@ -89,7 +89,7 @@ static void test_annex(void)
 /* Of EL1 on copies, who has an annex. */
 static struct av_tree *on_copies[2];
 
-/* Where there is nothing, and the level that says so. */
+/* An address without a mapping, and the level that shows it. */
 static const struct hole {
 	u64 va;
 	u8 level;
@@ -187,7 +187,7 @@ static void check_hole_at(const struct av_view *view, const struct hole *hole, e
 		check_as_without(*view, &answer);
 }
 
-/* Each page, and its neighbours, of an annex of so many pages. */
+/* Each page, and its neighbours, of an annex of this many pages. */
 static void check_hole(const struct hole *hole, enum how how, int pages)
 {
 	unsigned int offset;
@@ -223,7 +223,7 @@ static void test_hole(void)
 	check_in_hole(&tagged);
 }
 
-/* By what a hole may be known, and an address space that has no annex. */
+/* Marks of a hole, and an address space that has no annex. */
 struct anchor {
 	u64 va, ipa;
 };
@@ -323,7 +323,7 @@ static void check_mapped_anchor(u64 block, const struct anchor *anchor, bool hol
 	}
 }
 
-/* In an address space without the anchor, what is mapped there is not the annex's to see. */
+/* In an address space without the anchor, the annex does not see the mapping there. */
 static void test_mapped_anchor(void)
 {
 	static const u64 blocks[] = { HIGH, HIGH_RO, HIGH_USER, HIGH_NG };
@@ -341,7 +341,7 @@ static void test_mapped_anchor(void)
 	}
 }
 
-/* The guest has something there, if not what it can use: that ends the annex too. */
+/* The guest has a mapping there, even if an unusable one: that ends the annex too. */
 static void test_other_faults(void)
 {
 	static const struct {

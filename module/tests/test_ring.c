@@ -23,7 +23,7 @@ static void stored(void);
 #define BYTES	4096
 #define SIZE	(BYTES / sizeof(struct av_ring_entry))
 
-/* As large as the ring, so that the sanitizer sees what is beyond it. */
+/* As large as the ring, so that the sanitizer sees accesses beyond it. */
 static void begin(struct av_ring *ring, u32 bytes)
 {
 	av_ring_init(ring, calloc(1, bytes), bytes);
@@ -40,7 +40,7 @@ static void take(struct av_ring *ring, u32 first, u32 n)
 		ring->at[first++ % ring->size].flags = AV_RING_TAKEN;
 }
 
-/* Reset all that was taken; how many runs that made, and the sum of what was reset. */
+/* Reset all taken entries; returns the number of runs, and the sum of the reset entries. */
 static unsigned int reset_all(struct av_ring *ring, unsigned int *entries)
 {
 	u32 to = av_ring_end(ring), used = av_ring_used(ring);
@@ -140,7 +140,7 @@ static void test_wrap(void)
 	end(&ring);
 }
 
-/* What was taken out of order waits for what is before it. */
+/* An entry that was taken out of order waits for those before it. */
 static void test_gap(void)
 {
 	struct av_ring ring;
@@ -252,7 +252,7 @@ static void test_clip(void)
 	CHECK(!av_ring_clip(&run, 1));
 }
 
-/* An empty ring of which all is marked as taken: nothing is reset, nothing is lost. */
+/* An empty ring with all entries marked as taken: nothing is reset, nothing is lost. */
 static void test_nothing_was_put(void)
 {
 	struct av_ring ring;
@@ -271,7 +271,7 @@ static void test_nothing_was_put(void)
 	end(&ring);
 }
 
-/* A VMM that writes anything anywhere, against a count of what is in the ring. */
+/* A VMM that writes anything anywhere, against a count of the ring's entries. */
 static void test_random(void)
 {
 	u64 rng = 12345, round;
@@ -306,7 +306,10 @@ static void test_random(void)
 static struct av_ring *watched;
 static unsigned int seen, late;
 
-/* The VMM, between any two stores of the vCPU's thread: takes what it sees and has it reset. */
+/*
+ * The VMM, between any two stores of the vCPU's thread: takes the entries that it sees and has them
+ * reset.
+ */
 static void stored(void)
 {
 	struct av_ring *ring = watched;

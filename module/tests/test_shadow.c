@@ -70,7 +70,7 @@ static void test_present(void)
 	fill(tree, 0x410000, 7, 3, AV_R, 12, false);
 	CHECK_EQ(av_shadow_present(tree, 0x400000, 16), 0x8001);
 	CHECK_EQ(av_shadow_present(tree, 0x410000, 16), 1);
-	/* A neighbour does not replace what is there. */
+	/* A neighbour does not replace an existing entry. */
 	fill(tree, 0x405000, 9, 3, AV_R | AV_W, 12, false);
 	touch(tree, 0x405000);
 	CHECK_EQ(av_shadow_fill(&sh, tree, &f, full_pool()), 0);
@@ -231,7 +231,7 @@ static void test_idle_tables(void)
 	teardown();
 }
 
-/* A guest that goes on using what was idle has a tree for each ASID in the end. */
+/* A guest that keeps using idle tables gets a tree for each ASID in the end. */
 static void test_idle_tries(void)
 {
 	unsigned int i;
@@ -498,7 +498,7 @@ static void test_owners(void)
 	check_tlb();
 	zap(5, 6);
 	CHECK(touch(tree[1], KVA));
-	/* The guest knows of one tree only: what it invalidates goes from all. */
+	/* The guest knows of one tree only: its invalidations apply to all. */
 	tlbi(AV_TLBI_VAA, KVA, KVA + 0xfff, 0);
 	for (i = 0; i < 3; i++)
 		CHECK_EQ(touch(tree[i], KVA), 0);

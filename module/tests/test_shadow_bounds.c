@@ -8,7 +8,7 @@
 #include "check.h"
 #include "shadow_world.h"
 
-/* A call may end a table after it has come to its bound: that much over it. */
+/* A call may finish a table after it has reached its bound: this much more. */
 #define MOST	(AV_WORK + 2 * AV_ENTRIES)
 
 #define L3_BYTES	(1ULL << 21)

@@ -132,7 +132,7 @@ static void test_sleep_and_wake(void)
 	teardown();
 }
 
-/* Other pages are filled over those that are asleep, also where only what is new is to be. */
+/* Other pages are filled over sleeping ones, also with only_new. */
 static void test_filled_over(void)
 {
 	struct av_fill f = {
@@ -150,7 +150,10 @@ static void test_filled_over(void)
 	teardown();
 }
 
-/* What the host takes back or protects meanwhile does not come back, or not as it was. */
+/*
+ * Pages that the host takes back or protects meanwhile do not come back, or not with the same
+ * rights.
+ */
 static void test_host_and_sleep(void)
 {
 	unsigned int i;

@@ -165,11 +165,11 @@ static void test_write_protected(void)
 	keep();
 	words[1] |= RDONLY;
 	fault(0);
-	/* Who may execute it may depend on who may write it. */
+	/* Permission to execute may depend on permission to write. */
 	CHECK(touch(tree, PAGE) & AV_PTE_RDONLY && touch(tree, PAGE) & AV_PTE_UXN);
 	CHECK(!(touch(tree, PAGE) & AV_PTE_DBM));
 	CHECK(touch(tree, PAGE) & AV_PTE_USER);
-	/* Once more: it is what its descriptor says now. */
+	/* Once more: the entry follows its current descriptor. */
 	keep();
 	fault(0);
 	CHECK(touch(tree, PAGE) & AV_PTE_RDONLY);
@@ -240,7 +240,7 @@ static void test_descriptors_from_later_on(void)
 	teardown();
 }
 
-/* Tables far from each other, of all levels: a fault makes good what is on its way. */
+/* Tables far from each other, of all levels: a fault restores those on its way. */
 static void test_levels(void)
 {
 	static const u64 at[] = { 0, L3_BYTES, GIB, 512 * GIB, 700 * GIB };
@@ -293,7 +293,7 @@ static void test_by_frame(void)
 	teardown();
 }
 
-/* By address, they are let be, but for tables that go whole. */
+/* By address, they are skipped, except tables that are dropped as a whole. */
 static void test_by_address(void)
 {
 	u32 tables;
@@ -367,7 +367,7 @@ static void test_given_back(void)
 			CHECK_EQ(sh.nr_pts, 1);
 			break;
 		case 2:
-			/* Nobody has it loaded. */
+			/* No vCPU has it loaded. */
 			av_tree_put(&sh, tree);
 			keep();
 			CHECK_EQ(sh.nr_trees, 0);

@@ -45,13 +45,13 @@ static u32 rnd(u32 n)
 	return (seed >> 33) % n;
 }
 
-/* Most of what happens is at the tables' beginnings. */
+/* Most events are at the tables' beginnings. */
 static int random_page(void)
 {
 	return rnd(NR_TABLES) * AV_ENTRIES + rnd(rnd(4) ? 48 : AV_ENTRIES);
 }
 
-/* Tables of a tree are far from each other, but for the first two. */
+/* Tables of a tree are far from each other, except the first two. */
 static u64 address(int p)
 {
 	static const u64 base[NR_TABLES] = { 0x40000000, 0x40200000, 0x7000000000, 0x700000000000 };
@@ -99,7 +99,7 @@ static void random_change(void)
 	}
 }
 
-/* A page's entry is compared with the guest's: linked, or what it is when the guest has none. */
+/* A page's entry is compared with the guest's: linked, or its fate if the guest has none. */
 static void compare(int t, int p, enum state otherwise)
 {
 	typeof(&model[t].page[p]) page = &model[t].page[p];
@@ -117,7 +117,7 @@ static void compare(int t, int p, enum state otherwise)
 	page->state = LINKED;
 }
 
-/* The table is linked once more: what of it is there? */
+/* The table is linked once more: which of its entries are there? */
 static void relink(int t, int table, u64 key)
 {
 	int p;
@@ -312,7 +312,7 @@ static void random_process(void)
 	if (rnd(4) == 0)
 		while (av_shadow_reap(&sh, &pool))
 			;
-	/* Sometimes it is the same one that goes on. */
+	/* Sometimes the same process continues. */
 	model[t].base += rnd(8) ? 0x10000 : 0;
 	model[t].tree = get(model[t].base, false, 1, t + 1);
 	REQUIRE(model[t].tree);

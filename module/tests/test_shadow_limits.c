@@ -91,7 +91,7 @@ static void test_all_places(void)
 	teardown();
 }
 
-/* Trees that no vCPU has loaded fill what there is. They go for those that one loads. */
+/* Trees that no vCPU has loaded fill the limit. They are dropped for those that a vCPU loads. */
 static void test_unloaded_make_room(void)
 {
 	struct av_tree *tree;

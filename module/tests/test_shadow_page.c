@@ -60,7 +60,9 @@ static bool gone(struct av_tree *tree, u64 va)
 	return !av_shadow_lookup(tree, va, NULL);
 }
 
-/* One page of one ASID, with what is global: what it drops, and what it leaves. */
+/*
+ * One page of one ASID, with global entries: the entries that it drops, and those that it leaves.
+ */
 static void test_at_once(void)
 {
 	const u64 va = 0x5000;
@@ -444,7 +446,7 @@ static void check_many(int scope, u16 asid)
 
 		step(&w, &more);
 		CHECK(came_by(&before, &w) <= MOST_PASSED);
-		/* It goes on, and never back. */
+		/* It advances, and never goes back. */
 		CHECK(w.place > before.place || w.done >= before.done);
 		CHECK(!more || w.place > before.place || w.done > before.done);
 	}

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "shadow_world.h"
 
-/* The model: what was filled at page p of tree t, 0 when it may not be there. */
+/* The model: the page that was filled at page p of tree t, 0 if it may not be there. */
 #define NR_TREES	6
 #define NR_PAGES	2560	/* five level 3 tables, the last one most often a block */
 #define BLOCK		2048	/* its first page */
@@ -202,10 +202,9 @@ static void random_protect(void)
 }
 
 /*
- * What an invalidation must drop is gone; what is there is as it was filled.
- * Over-invalidation within a tree's neighbours is allowed, so a page that the
- * model has may be missing, but not always: *kept counts. A block goes with each of
- * its frames.
+ * An invalidation has dropped all that it must; existing entries are as they were filled.
+ * Over-invalidation within a tree's neighbours is allowed, so a page of the model may be missing,
+ * but not always: *kept counts. A block is dropped with each of its frames.
  */
 static unsigned long in_blocks;
 

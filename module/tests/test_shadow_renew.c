@@ -124,7 +124,7 @@ static void test_stays_linked(void)
 	words[0][3] = desc_of(3);
 	invalidate();
 	CHECK(has(0, 3));
-	/* It was used since: its process goes on. */
+	/* It was used since: its process lives. */
 	CHECK(!tree->abandoned);
 	teardown();
 }

@@ -88,7 +88,7 @@ static void test_positions(void)
 	}
 }
 
-/* A tree with the window elsewhere goes first, once nobody has it, whatever is in it. */
+/* A tree with the window elsewhere is dropped first, once no vCPU has it, whatever is in it. */
 static void test_behind(void)
 {
 	struct av_tree *tree, *cold, *low;

@@ -44,7 +44,7 @@ void fake_unlock(int *lock)
 
 /* ---- the window ------------------------------------------------------------ */
 
-/* What is mapped, and what a TLB may still have; a flush is complete when it was waited for. */
+/* The mapped pages, and those that a TLB may still have; a flush is complete after the wait. */
 static struct { u64 mapped, cached; bool flushed; } window[AV_TABLE_VCPUS][AV_SRF_TABLES];
 static unsigned int flushes;
 
@@ -91,7 +91,7 @@ static unsigned int nr_mapped(void)
 	for (i = 0; i < AV_TABLE_VCPUS; i++) {
 		for (n = 0; n < AV_SRF_TABLES; n++) {
 			mapped += !!window[i][n].mapped;
-			/* Nothing but what is mapped is reached. */
+			/* Only mapped pages are reached. */
 			CHECK_EQ(window[i][n].cached, window[i][n].mapped);
 		}
 	}
@@ -181,7 +181,7 @@ static void test_places(void)
 		CHECK_EQ(nr_mapped(), min(i + 1, (unsigned int)AV_SRF_TABLES));
 	}
 	CHECK(!sees(0, 0) && sees(0, NR_NEARS - AV_SRF_TABLES));
-	/* The same page again is not mapped anew. */
+	/* The same page is not mapped again. */
 	hide_all();
 	flushes = 0;
 	fault(0, NR_NEARS - 1);

@@ -384,7 +384,7 @@ static void test_hva(void)
 	clear();
 }
 
-/* The VMM's highest addresses, and what a caller takes for the end of everything. */
+/* The VMM's highest addresses, and a caller's "end of everything". */
 static void test_hva_ends(void)
 {
 	const u64 top = 1ULL << 52;

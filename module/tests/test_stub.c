@@ -27,7 +27,7 @@ static void test_random(void)
 		}
 }
 
-/* Past a stub's end, and of what has none, there is no place in it. */
+/* There is no place beyond a stub's end, or for an instruction without a stub. */
 static void test_nowhere(void)
 {
 	static const u32 none[] = { 0xd69f03e0, 0xd4000002, 0xd5182040, 0xd5384100, 0xd50342df, 0 };

@@ -6,7 +6,7 @@
  */
 #include "stub_model.h"
 
-/* ==== what is behind ==== */
+/* ==== the instruction behind ==== */
 
 #define X(n)	BIT(n)
 

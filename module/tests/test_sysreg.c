@@ -261,7 +261,9 @@ static void test_identification(void)
 	vm.icc = false;
 	CHECK(!(reads(PFR0) & AV_ID_PFR0_GIC));
 	vm.icc = true;
-	/* Cores need not have CSV3 to be safe; a guest on one that is not is told, for its KPTI. */
+	/*
+	 * Cores without CSV3 may be safe; a guest on one that is not must see that, for its KPTI.
+	 */
 	CHECK_EQ(FIELD_GET(AV_ID_PFR0_CSV3, reads(PFR0)), 1);
 	fake_meltdown_safe = false;
 	fresh();

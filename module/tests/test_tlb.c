@@ -26,7 +26,7 @@ static bool is_pair(const struct av_vcpu_switch *csw, unsigned int i, u64 serial
 	return csw->context[i].serial0 == serial0 && csw->context[i].serial1 == serial1;
 }
 
-/* Every vCPU of every VM has what the model says. */
+/* Every vCPU of every VM agrees with the model. */
 static void check_contexts(void)
 {
 	unsigned int m, v, i;
@@ -45,7 +45,7 @@ static void check_contexts(void)
 		}
 }
 
-/* Whole before it is counted; seen by who flushes before the vCPU runs under it. */
+/* Complete before it is counted; visible to flushes before the vCPU runs under it. */
 static void check_new(const struct av_vcpu_switch *before, u64 serial0, u64 serial1)
 {
 	unsigned int i = before->nr_contexts;

@@ -259,7 +259,7 @@ static void eoi_modes(void)
 	CHECK_EQ(icc(0, RPR), 0xff);
 }
 
-/* As KVM has it: elsewhere than where it was acknowledged an SPI is not ended by EOIR. */
+/* As in KVM, EOIR on another vCPU than the acknowledging one does not end an SPI. */
 static void eoi_elsewhere(void)
 {
 	boot();
@@ -310,7 +310,9 @@ static void groups(void)
 	CHECK_EQ(cpus[0].out & AV_VGIC_LINES, AV_VGIC_FIQ);
 }
 
-/* A vCPU that the VMM suspended is woken by what passes the mask, in a disabled group too. */
+/*
+ * An interrupt that passes the mask wakes a vCPU that the VMM suspended, in a disabled group too.
+ */
 static void suspended(void)
 {
 	unsigned int before;

@@ -49,7 +49,7 @@ static void forget_places(struct av_virq *irq, unsigned int n)
 	}
 }
 
-/* Nothing is leased; what a lease had to know is over. */
+/* Nothing is leased; the lease's state is void. */
 static bool is_now(struct world *was)
 {
 	unsigned int i;
@@ -66,7 +66,7 @@ static bool is_now(struct world *was)
 	return !memcmp(was->cpus, cpus, sizeof(cpus)) && !memcmp(was->spis, spis, sizeof(spis));
 }
 
-/* ---- what others do ---------------------------------------------------------------- */
+/* ---- actions of others -------------------------------------------------------------- */
 
 struct event {
 	u32 what, intid;
@@ -82,7 +82,7 @@ static struct event draw_event(void)
 	};
 }
 
-/* Lines, SGIs, and what the frames' registers say of interrupts. */
+/* Lines, SGIs, and writes to the frames' registers. */
 static void do_event(const struct event *e)
 {
 	u8 was = cpus[0].out;
@@ -220,7 +220,7 @@ static void random_leases(void)
 	CHECK(quiet > sequences / 500);
 }
 
-/* ---- what is not leased --------------------------------------------------------------- */
+/* ---- interrupts that are not leased --------------------------------------------------- */
 
 static void raise(u32 intid)
 {

@@ -196,7 +196,7 @@ static void test_empty(void)
 		CHECK(!av_walk_empty(err));
 }
 
-/* IPS is bounded by what the guest was told; blocks only where the granule has them. */
+/* IPS is limited to the guest's PARange; there are blocks only where the granule has them. */
 static void test_sizes_and_blocks(void)
 {
 	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(5));

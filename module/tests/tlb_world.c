@@ -17,7 +17,7 @@ unsigned int nr_events, acquires, looks;
 
 static const struct av_vcpu_switch *watched;
 
-/* The ends of both halves, and what lies between. */
+/* The ends of both halves, and addresses in between. */
 const u64 pages[NR_PAGES] = {
 	0, 0x1000, 0x400000, 0x0000fffffffff000, 0xffff000000000000, 0xffff800010203000,
 	0xffffffffffe00000, 0xfffffffffffff000,
@@ -55,7 +55,7 @@ void add_entry(unsigned int owner, u16 asid, u64 serial)
 	};
 }
 
-/* Arm's rules for entries that are not global; what is not known here drops all. */
+/* Arm's rules for non-global entries; an unknown operation drops all. */
 static bool drops(const struct event *e, const struct entry *t)
 {
 	bool asid = e->operand >> 48 == t->asid;

@@ -28,7 +28,7 @@ extern struct world {
 	struct av_vm_switch sw;
 	struct av_vcpu vcpu[FAKE_VCPUS];
 	struct av_vcpu_switch csw[FAKE_VCPUS];
-	struct model model[FAKE_VCPUS];		/* what the contexts must be: the test's */
+	struct model model[FAKE_VCPUS];		/* the expected contexts: the test's */
 	/* The trees whose contexts were looked for last, none changed since. */
 	u64 found[AV_FOUND_TREES];
 	unsigned int next_found;
@@ -38,8 +38,8 @@ extern struct world {
 #define NR_ASIDS	400
 
 extern struct world_asid { u16 asid; unsigned int owner; } asids[NR_ASIDS];
-extern int asid_error;			/* what av_asid_get() answers, if not 0 */
-extern bool asid_spare;			/* what av_asid_spare() answers */
+extern int asid_error;			/* av_asid_get()'s result, if not 0 */
+extern bool asid_spare;			/* av_asid_spare()'s result */
 extern u16 asid_given;			/* the last one */
 extern unsigned int asids_given, warnings;
 
@@ -61,7 +61,7 @@ extern const u64 pages[NR_PAGES];
 
 void add_entry(unsigned int owner, u16 asid, u64 serial);
 
-/* The record: order has a letter for each event, FAKE_*; '?' for what must not be. */
+/* The record: order has a letter for each event, FAKE_*; '?' for a forbidden one. */
 #define NR_EVENTS	256
 
 extern struct event {

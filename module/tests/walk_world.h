@@ -140,7 +140,7 @@ static struct av_regime regime(u64 tcr)
 
 static struct av_walk walked;
 
-/* What a kept table says of a descriptor at once is what its walk does: whatever its rights. */
+/* A kept table's answer for a descriptor equals that of its walk, whatever its rights. */
 static void check_permits(const struct av_regime *r, const struct av_walk_table *table, u64 va,
 			  u64 desc)
 {

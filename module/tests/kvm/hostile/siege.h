@@ -44,12 +44,12 @@ bool new_siege(struct siege *s, size_t size);
 void add_cpu(struct siege *s, const u32 *code, const u32 *end, u64 first, u64 pages);
 /* The usual ones: two that share and one that contends. */
 void add_garrison(struct siege *s);
-/* Have them run until they are told to stop; false: one said that something was wrong. */
+/* Let them run until they are told to stop; false: one reported an error. */
 void start_cpus(struct siege *s);
 bool stop_cpus(struct siege *s);
 void free_siege(struct siege *s);
 
-/* Is the word in what was read? Then it is a failure, of this way. */
+/* Was the word read? Then this way has failed. */
 void look_for_secret(const char *way, const void *what, size_t size);
 
 /* siege_ways.c: besiege by all ways in turn, until told to stop. rng is the caller's own. */

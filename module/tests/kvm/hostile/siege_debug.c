@@ -87,7 +87,7 @@ void debug_siege(struct siege *s, pid_t vmm, const bool *stop)
 	}
 }
 
-/* What is told of user mode is the guest's, if it is told at all. */
+/* User mode in a trace is the guest's, if it is traced at all. */
 static int open_profile(int tid, u32 type, u64 config)
 {
 	struct perf_event_attr attr = {

@@ -101,8 +101,8 @@
 guest_sharer_end:
 
 /*
- * Calls for pages that others share too, for what is no page and no memory, twice, and by
- * itself: the answer is 0 or -3, or an abort where there is no memory.
+ * Calls for pages that others share too, for bad addresses and addresses without memory, twice, and
+ * alone: the answer is 0 or -3, or an abort where there is no memory.
  */
 	guest	guest_contender
 	mov	x20, #0x0a000000

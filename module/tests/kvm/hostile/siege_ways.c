@@ -35,7 +35,7 @@ struct view {
 	u64 offset;		/* in the file */
 	pid_t vmm;		/* its mapping is at the same addresses */
 	u64 rng;
-	u64 page[SIEGE_PAGE / 8];	/* what was read, and what is written */
+	u64 page[SIEGE_PAGE / 8];	/* the value read, and the value to write */
 };
 
 static __thread sigjmp_buf back;
@@ -224,7 +224,7 @@ static void way_map(struct view *v)
 	expect(at == MAP_FAILED, "a guest_memfd is mapped as a process's own");
 }
 
-/* Advice and calls that move, merge, lock, drop, collapse or swap what a mapping has. */
+/* Advice and calls that move, merge, lock, drop, collapse or swap the pages of a mapping. */
 static void way_advise(struct view *v)
 {
 	static const int advice[] = {

@@ -42,7 +42,10 @@ u8 any_priority(struct world *w, u32 intid)
 	return (pick(w, 32 / NR_INTIDS) * NR_INTIDS + i) << 3;
 }
 
-/* No more than a small CPU interface has list registers: KVM does not signal what has none. */
+/*
+ * A small CPU interface has at most this many list registers: KVM does not signal an interrupt
+ * without one.
+ */
 void draw_intids(struct world *w)
 {
 	static const u32 intids[] = { 0, 1, 5, 15, 20, 22, 31, 32, 33, 40, 63 };
@@ -63,7 +66,7 @@ static u32 intid_bits(const struct world *w, u32 first, bool level)
 	return bits;
 }
 
-/* ICFGR for sixteen interrupts: edge-triggered but for those of lines. */
+/* ICFGR for sixteen interrupts: edge-triggered, except those of lines. */
 static u32 config_of(u32 first)
 {
 	u32 bits = 0, i;
@@ -353,7 +356,7 @@ static void has(struct world *w)
 	    (unsigned long long)number);
 }
 
-/* The first VGIC_ONLY are what a world that is all about the vGIC has. */
+/* The first VGIC_ONLY are the rows of a world that tests the vGIC only. */
 const struct op vgic_ops[] = {
 	{ "program", 24, guest_program },
 	{ "preemption", 8, guest_preemption },

@@ -121,7 +121,7 @@ GUEST_TEXT void guest_look(struct ctl *c)
 
 /* ---- one page that leads to a frame after the other ---- */
 
-/* A frame through the page: what it holds, whether a store is refused, and where that is to be seen. */
+/* A frame through the page: its contents, whether a store is refused, and where that shows. */
 static inline void poke(struct ctl *c, u64 i, u64 n, bool rdonly)
 {
 	volatile u64 *page = (volatile u64 *)(c->va + POKED * PAGE);
@@ -241,7 +241,7 @@ GUEST_TEXT void guest_probe(struct ctl *c)
 			complain(BAD_RIGHTS, 0, 1, 0);
 		if (n % 16 == 0)
 			*(volatile u64 *)(c->va + ALIAS * PAGE + 16) = n;
-		/* One of them anew, or all of them. */
+		/* Map one of them again, or all of them. */
 		if (n % 4 == 0)
 			tlbi(HOW_LAST, c->va + random(&c->seed) % 3 * PAGE);
 		for (i = 0; i < 3 && n % 2; i++)
@@ -292,7 +292,10 @@ GUEST_TEXT void guest_move(struct ctl *c)
 	}
 }
 
-/* Each page says its number; what is read of it is invalidated, so that it is looked for again. */
+/*
+ * Each page holds its number. A page that was read is invalidated, so that the next read walks
+ * again.
+ */
 GUEST_TEXT void guest_read(struct ctl *c)
 {
 	u64 n = 0, i, k, seed = 77, got;
@@ -379,7 +382,7 @@ struct user_access guest_user(u64 va, u64 write, u64 text);
 #define FSC_ACCESS	0x0bULL
 #define FSC_PERMISSION	0x0fULL
 
-/* What an access by a descriptor comes to. */
+/* The result of an access by a descriptor. */
 static inline u64 answer(u64 desc, u64 write)
 {
 	u64 fault = ESR_ABORT | (write ? ESR_WRITE : 0);

@@ -50,7 +50,7 @@ static bool is_leaf(void)
 	return huge() && strcmp(getenv("HUGE"), "pages");
 }
 
-/* The pages' block, as the host has it: a huge page if there is one. */
+/* The pages' block on the host: a huge page if there is one. */
 static char *block_of(char *frames)
 {
 	return frames - IN_BLOCK * PAGE;
@@ -313,7 +313,10 @@ void stale_replaced(void)
 #define MADV_COLLAPSE	25
 #endif
 
-/* As one again, where the kernel can: what is shared with a child or merged stays small. */
+/*
+ * As one block again, where the kernel can: pages that are shared with a child or merged stay
+ * small.
+ */
 static void collapse(struct machine *m)
 {
 	int i;
@@ -325,7 +328,7 @@ static void collapse(struct machine *m)
 			expect_block(m);
 }
 
-/* What is protected is not written, though it just was: the VMM is told instead. */
+/* A protected page is not written, even if it just was: the VMM is told instead. */
 static void protect(struct machine *m)
 {
 	static char before[SIZE];

@@ -27,7 +27,7 @@ extern const char __start_guest_text[], __stop_guest_text[], guest_vectors[];
 #define CNTKCTL	ARM64_SYS_REG(3, 0, 14, 1, 0)
 
 #define SCTLR_RES1	0x30d00800ULL
-/* What EL0 may do by itself is as kernels have it: UCI, nTWE, nTWI, UCT, DZE, SA0, SA, C, M; EL0VCTEN. */
+/* EL0's rights are those of common kernels: UCI, nTWE, nTWI, UCT, DZE, SA0, SA, C, M; EL0VCTEN. */
 #define SCTLR_VALUE	(SCTLR_RES1 | 1 << 26 | 1 << 18 | 1 << 16 | 1 << 15 | 1 << 14 | 1 << 4 | 1 << 3 | \
 			 1 << 2 | 1)
 #define CNTKCTL_VALUE	2
@@ -39,7 +39,7 @@ extern const char __start_guest_text[], __stop_guest_text[], guest_vectors[];
 #define L0_LOW	(GUEST_BASE + TABLES)
 #define L0_HIGH	(L0_LOW + PAGE)
 
-/* Seconds until a guest that makes no progress has come to an end. */
+/* Seconds after which a guest without progress counts as hung. */
 #define PATIENCE	60
 
 int failures;
@@ -200,7 +200,7 @@ static void *run_vcpu(void *arg)
 	bool may_fault;
 
 	while (!__atomic_load_n(&m->stop, __ATOMIC_ACQUIRE)) {
-		/* Allowed before or after it was seen: it changes meanwhile. */
+		/* Allowed before or after it was read: it changes meanwhile. */
 		may_fault = __atomic_load_n(&m->may_fault, __ATOMIC_ACQUIRE);
 		if (!ioctl(v->fd, KVM_RUN, 0)) {
 			if (!handle(v))

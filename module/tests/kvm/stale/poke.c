@@ -51,7 +51,7 @@ static void end(struct machine *m)
 	munmap(m->frames, SIZE);
 }
 
-/* Until its end, what the guest writes may be lost. */
+/* Until its end, the guest's writes may be lost. */
 static void change(struct machine *m, bool begins)
 {
 	__atomic_store_n(&m->ctl->seq, m->ctl->seq + 1, __ATOMIC_SEQ_CST);

@@ -15,7 +15,7 @@
 
 #include "stale.h"
 
-/* The guest's pages: so many at the first slot's end, and all of the second slot. */
+/* The guest's pages: this many at the first slot's end, and all of the second slot. */
 #define BEFORE	8
 #define AFTER	(STALE_PAGES - BEFORE)
 #define CHANGED	24			/* of those, if not all are changed */
@@ -28,7 +28,7 @@ struct pair {
 	char *first, *second;		/* the VMM's mappings */
 	u64 pages;			/* of the first one */
 	u64 number;			/* the first words of new pages count up from it */
-	u64 wanted[STALE_PAGES];	/* what the guest must find there */
+	u64 wanted[STALE_PAGES];	/* the value that the guest must find there */
 };
 
 /* The first one's pages are no multiple of a piece's; the slots meet in a group of pages, or between two. */
@@ -103,7 +103,7 @@ static void want(struct pair *p, u64 from, u64 pages, u64 number)
 		p->wanted[from + i] = number + i;
 }
 
-/* The guest waits while all its pages become new ones, then goes through them one after the other. */
+/* The guest waits while all its pages are replaced, then goes through them in order. */
 static void renew(struct pair *p, u32 flags)
 {
 	struct ctl *c = p->m.ctl;
@@ -122,7 +122,7 @@ static void renew(struct pair *p, u32 flags)
 	progress(&p->m, 0, 2);
 }
 
-/* The guest sees what is there now, and writes to what the VMM has there. */
+/* The guest sees the current contents, and writes to the VMM's current memory. */
 static void check(struct pair *p)
 {
 	u64 last[STALE_PAGES], i;
@@ -140,7 +140,7 @@ static void check(struct pair *p)
 		       (unsigned long long)i);
 }
 
-/* ---- what the VMM does ---- */
+/* ---- the VMM's changes ---- */
 
 static void dont_need(struct pair *p)
 {

@@ -133,7 +133,7 @@ u64 *map_leaf(struct machine *m, u64 va, u64 desc, int shift);
 #define DESC_AF		0x400ULL
 #define DESC_NG		0x800ULL
 #define DESC_CONT	(1ULL << 52)
-/* Data: what may be executed is filled by itself. */
+/* Data: pages that may be executed are filled alone. */
 #define DESC_XN		(3ULL << 53)
 #define DESC_PXN	(1ULL << 53)
 
@@ -159,7 +159,10 @@ void stale_poked(void);
 void stale_rights(void);
 void stale_moved(void);
 void stale_leaf(void);
-/* Two vCPUs' tables, so many pages mapped, and memory with their numbers in it. Returns page 0's entry. */
+/*
+ * Two vCPUs' tables, with this many pages mapped, and memory with their numbers in it. Returns page
+ * 0's entry.
+ */
 u64 *begin_tables(struct machine *m, u64 va, u64 how, u64 pages);
 void end_tables(struct machine *m);
 /* The table with this entry is one of two that take each other's place: guest_move(). */
