@@ -71,7 +71,7 @@ void caches_empty(struct caches *c)
 	empty(&c->l2);
 }
 
-/* Was it there? It is now, as the one used last; the one that was used first may be gone. */
+/* Was it there? It is now, as the most recently used; the least recently used may be evicted. */
 static bool touch(struct caches_level *level, uint64_t line)
 {
 	uint64_t *set = level->lines + line % level->sets * level->ways;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /*
- * A model of a core's caches: two first-level ones and a unified second level. It is told
- * which lines are touched, and counts what each level has not.
+ * A model of a core's caches: two first-level ones and a unified second level. Its input is the
+ * accessed lines; it counts the misses of each level.
  *
- * Nothing here knows QEMU: lab/plugins/tests runs it on hand-made streams.
+ * Nothing here depends on QEMU: lab/plugins/tests runs it on hand-made streams.
  *
- * What it takes for granted:
- * - Every cache is least recently used, and found by the memory's address.
- * - A store is as a load: its line is brought in.
- * - An access is of the line of its first byte, and a block of code of all of its lines.
- * - Levels keep what they have until they need the room: the second includes nothing of
- *   the first, maintenance by instructions takes nothing out, and nothing is fetched ahead.
- * - Page walks go past them: the model of TLBs counts these loads.
+ * Assumptions:
+ * - Every cache evicts the least recently used line, and is indexed by physical address.
+ * - A store acts as a load: its line is brought in.
+ * - A data access touches the line of its first byte; a block of code touches all of its lines.
+ * - Lines leave a level only for lack of room: the second level includes nothing of the first,
+ *   maintenance instructions evict nothing, and nothing is prefetched.
+ * - Page walks bypass the caches: the model of TLBs counts their loads.
  */
 #ifndef LAB_PLUGINS_CACHES_H
 #define LAB_PLUGINS_CACHES_H
@@ -27,7 +27,7 @@ struct caches_shape {
 
 struct caches_level {
 	unsigned int sets, ways;
-	uint64_t *lines;	/* of each set the one that was used last comes first; 0: empty */
+	uint64_t *lines;	/* in each set the most recently used comes first; 0: empty */
 };
 
 struct caches_counts {
@@ -46,7 +46,7 @@ int caches_init(struct caches *caches, unsigned int line, struct caches_shape l1
 void caches_free(struct caches *caches);
 void caches_empty(struct caches *caches);
 
-/* `at` is an address of memory, anyone's whose low 21 bits are the memory's. */
+/* `at`: an address, virtual or physical; its low 21 bits must be those of the memory. */
 void caches_access(struct caches *caches, uint64_t at, unsigned int who, bool fetch);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /*
- * What the plugin is to do: a text file of lines that the lab writes.
+ * The plugin's configuration: a text file of lines that the lab writes.
  *
  *	regime native|kvm|vhe|armvisor
  *	out FILE
@@ -8,10 +8,10 @@
  *	core NAME L1I WAYS L1D WAYS L2 WAYS WALK WAYS IPA WAYS L1-LARGEST IPA-SMALLEST
  *	caches CORE LINE L1I-KIB WAYS L1D-KIB WAYS L2-KIB WAYS
  *	model CORE S1 S2	shifts of page sizes; S2 0: one stage
- *	whole			counting begins with the machine, and ends with it
+ *	whole			counts from the machine's start to its end
  *
- * A walk or IPA cache of no entries shares the L2 TLB. Models, of caches
- * and others, may be missing, and the last.
+ * A walk or IPA cache without entries shares the L2 TLB. `caches`, `model` and `whole` are
+ * optional.
  */
 #ifndef LAB_PLUGINS_CONFIG_H
 #define LAB_PLUGINS_CONFIG_H
@@ -38,7 +38,7 @@ struct config {
 	unsigned int nr_cores, nr_models;
 };
 
-/* Returns 0, or -1 with a sentence in `error`. What was made is freed by the other. */
+/* Returns 0, or -1 with a sentence in `error`. The other function frees the result. */
 int config_read(struct config *config, FILE *file, char *error, size_t size);
 void config_free(struct config *config);
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 /*
- * QEMU's plugin: counts what a board's programs execute between two marks, by class of
- * instruction and by who executes it, and gives their accesses to models of TLBs and caches.
+ * QEMU's plugin: counts the instructions that a board's programs execute between two marks, by
+ * class and by who executes them, and passes their accesses to models of TLBs and caches.
  *
- * A program marks what is counted by hints that do nothing anywhere else:
+ * A program marks sections by hints that do nothing elsewhere:
  *
  *	HINT #0x70	the models begin, empty
  *	HINT #0x71	counting begins
- *	HINT #0x72	counting ends: a section is written, the models rest
+ *	HINT #0x72	counting ends: a section is written, the models pause
  *	HINT #0x73	the next two instructions load the first and last byte of memory
  *			that has the models' page sizes; all other memory has 4 KiB
- *	HINT #0x74	counting ends: a section is written, the models go on
+ *	HINT #0x74	counting ends: a section is written, the models continue
  *
- * or all of a machine's life is counted, from its reset to its end.
+ * Alternatively, a machine's whole life is counted, from its reset to its end.
  *
- * The board's CPUs take turns on one thread, as they do where instructions are counted:
- * nothing here is locked. What is counted is of all of them; models follow one CPU, so
- * there are none where a board has several. What is kept of a block stays until QEMU ends.
+ * The board's CPUs take turns on one thread, as in any board that counts instructions, so there are
+ * no locks. Counts cover all CPUs; models follow one CPU, so a board with several has none. Records
+ * of blocks stay until QEMU ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ struct insns {
 	uint64_t pages[2];		/* code */
 	uint64_t frames[2];
 	unsigned int nr_pages;
-	uint64_t memory[2];		/* where code begins in each page, as QEMU has it */
+	uint64_t memory[2];		/* where code begins in each page, by QEMU's addresses */
 	unsigned int bytes[2];
 	uint8_t classes[];
 };
@@ -86,7 +86,7 @@ static void feed(uint64_t va, uint64_t frame, bool fetch)
 		.fetch = fetch,
 		.large = (follow->now == user || follow->now == kernel) &&
 			 va >= range[0] && va <= range[1],
-		/* What is native runs as it would in a guest, where a model has two stages. */
+		/* Native code is treated as in a guest, if a model has two stages. */
 		.staged = follow->now == user || follow->now == kernel,
 	};
 	unsigned int i;
@@ -121,7 +121,7 @@ static void touch_code(const struct insns *block)
 	}
 }
 
-/* `data` is where the address is to be kept, of the two that tell a range. */
+/* `data` is where to store the address, one of the two that mark a range. */
 static void on_memory(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va, void *data)
 {
 	struct qemu_plugin_hwaddr *at;
@@ -139,7 +139,7 @@ static void on_memory(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 		touch(qemu_plugin_hwaddr_phys_addr(at));
 }
 
-/* What the last block began of its instructions, since counting began, is whose it was. */
+/* Instructions of the last block since counting began belong to its executor. */
 static void account(struct cpu *cpu)
 {
 	uint64_t i;
@@ -159,7 +159,7 @@ static void on_block(unsigned int vcpu, void *data)
 	const struct insns *next = data;
 	unsigned int i;
 
-	/* Whichever CPU ran until now has come to the end of its block. */
+	/* The CPU that ran until now has reached the end of its block. */
 	account(running);
 	running = cpu;
 	follow_step(&cpu->follow, cpu->last ? &cpu->last->block : NULL, cpu->done, &next->block);
@@ -291,11 +291,11 @@ static void on_mark(unsigned int vcpu, void *data)
 }
 
 /*
- * Whose translations a TLBI reaches; spaces are follow_space()'s. What it names, an
- * address, an ASID or an IPA, is in a register and not seen. By address nothing is
- * dropped here: a page that was mapped anew is told by its memory. By ASID go all
- * that may be meant: the low half, under armvisor, which has no global entries, both
- * halves of its guests too.
+ * The executor whose translations a TLBI reaches; spaces are those of follow_space(). The operand
+ * (an address, an ASID or an IPA) is in a register and not visible. By address nothing is dropped
+ * here: the memory of a page shows that it was mapped anew. By ASID, everything that may be meant
+ * is dropped: the low half; under armvisor, which has no global entries, both halves of its guests
+ * too.
  */
 static void drop(struct tlb_model *m, enum insn_tlbi tlbi)
 {
@@ -337,7 +337,7 @@ static void on_tlbi(unsigned int vcpu, void *data)
 	unsigned int i;
 
 	tlbis_of[running->follow.now][tlbi] += counting;
-	/* Under armvisor a guest's traps, and what is executed for it is seen as that. */
+	/* Under armvisor a guest's TLBIs trap, and the ones executed for it are seen instead. */
 	if (!feeding || (config.regime == REGIME_ARMVISOR && who_is_guest(running->follow.now)))
 		return;
 	for (i = 0; i < config.nr_models; i++)
@@ -407,7 +407,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, at);
 }
 
-/* The machine is gone: what began with it has no other end. */
+/* The machine has ended, and so has everything that began with it. */
 static void on_exit_of_all(qemu_plugin_id_t id, void *data)
 {
 	if (counting) {

@@ -13,13 +13,13 @@ const char *const follow_regime_names[NR_REGIMES] = { "native", "kvm", "vhe",
 #define WINDOW_SIZE	(2ULL << 20)
 
 /*
- * armvisor's VMM has its guests' memory there (vmm/armvisor/src/layout.rs), and no program is; the
- * board has its own memory there, of which Xen gives domains their part.
+ * Memory of guests of armvisor's VMM (vmm/armvisor/src/layout.rs); no program is there. The board
+ * has its own memory there, too, and Xen gives domains their part of it.
  */
 #define GUEST_RAM	(1ULL << 30)
 #define GUEST_RAM_END	(2ULL << 30)
 
-/* How far hypervisor code may be from where an HVC leads to. */
+/* How far hypervisor code may be from the target of an HVC. */
 #define HYP_REACH	(16ULL << 20)
 
 /* Vectors of exceptions from a lower EL in AArch64: one of four slots of 128 bytes. */
@@ -28,7 +28,7 @@ const char *const follow_regime_names[NR_REGIMES] = { "native", "kvm", "vhe",
 #define LOWER_EL	0x400
 #define LOWER_EL_END	0x600
 
-/* Blocks from a vector's slot to the code that all of its kind share. */
+/* Blocks from a vector's slot to the code that all exceptions of its kind share. */
 #define SLOT_AGE	4
 
 static bool upper(uint64_t pc)
@@ -57,8 +57,8 @@ static bool ends(const struct block *prev, uint32_t done, enum block_end end)
 }
 
 /*
- * Nothing of the host or a guest is where the window is. It may move: the way from its low alias
- * leads to where it is, or to the host, which has no code in the last GiB.
+ * Nothing of the host or a guest is at the window's place. The window may move: the way from its
+ * low alias leads to its current place, or to the host, which has no code in the last GiB.
  */
 static enum who step_armvisor(struct follow *f, const struct block *prev, uint32_t done,
 			      const struct block *next)
@@ -110,9 +110,8 @@ static bool near_hyp(const struct follow *f, uint64_t pc)
 }
 
 /*
- * Vectors that are far from the other code of EL2, as mitigations have them, are
- * learned from what follows them: the first exit of a guest has a few instructions
- * counted as the guest's.
+ * Vectors that are far from the other code of EL2, as with mitigations, are learned from the code
+ * that follows them: at the first exit of a guest a few instructions count as the guest's.
  */
 static enum who step_in_guest(struct follow *f, const struct block *next)
 {
@@ -161,7 +160,7 @@ static enum who step_vhe(const struct block *next)
 	return half(next->pc, next->pc >= GUEST_RAM && next->pc < GUEST_RAM_END);
 }
 
-/* The programs that are its domains have their memory one to one, Xen itself is elsewhere. */
+/* The programs in its domains have 1:1 memory; Xen itself is elsewhere. */
 static enum who step_xen(const struct block *next)
 {
 	return next->pc >= GUEST_RAM && next->pc < GUEST_RAM_END ? WHO_GUEST_KERNEL : WHO_HYP;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /*
- * Who is executing: a board's CPU followed from block to block of instructions.
+ * The executor: a board's CPU followed from block to block of instructions.
  *
- * QEMU's plugins of API version 1 see no registers, so what a block runs as is told
- * from where it is and from how the one before it ended. That is enough for what is
- * run here: Linux, as host and as guest, has its kernel in the upper half and its
- * programs in the lower, once it has its tables; armvisor's guests are entered by an
- * ERET in the window and left by its vectors; KVM without VHE is entered by HVC and
- * by exceptions of its guest, and left by ERET. Under KVM with VHE, whose code is the
- * host kernel's, a guest is where armvisor's VMM has its memory, and maps it one to one:
- * a bare-metal guest. Xen's domains are bare-metal, too: what is not theirs is Xen, once
- * it has left its boot behind.
+ * QEMU's plugins of API version 1 cannot read registers. So a block's executor is derived from its
+ * address and from the end of the block before it. That is enough for the software here. Linux, as
+ * host and as guest, has its kernel in the upper half and its programs in the lower, once it has
+ * its tables. armvisor's guests are entered by an ERET in the window and left by its vectors. KVM
+ * without VHE is entered by HVC and by exceptions of its guest, and left by ERET. KVM with VHE runs
+ * in the host kernel: a guest is code at the addresses of armvisor's VM memory, mapped 1:1, so it
+ * must be bare-metal. Xen's domains are bare-metal, too: all other code is Xen, once it has
+ * finished booting.
  *
- * The limits: before a kernel has its tables, and for bare-metal guests, kernel and
- * program are not told apart; Linux guests of KVM with VHE are not known.
+ * Limits: before a kernel has its tables, and in bare-metal guests, kernel and program are not
+ * distinguished; Linux guests of KVM with VHE are not recognized.
  */
 #ifndef LAB_PLUGINS_FOLLOW_H
 #define LAB_PLUGINS_FOLLOW_H
@@ -62,8 +61,8 @@ struct follow {
 void follow_init(struct follow *follow, enum regime regime);
 
 /*
- * `prev` has begun `done` of its instructions, then `next` begins: who executes that.
- * The first block of all has no `prev`.
+ * `prev` has begun `done` of its instructions, then `next` begins: returns its executor. The first
+ * block of all has no `prev`.
  */
 enum who follow_step(struct follow *follow, const struct block *prev, uint32_t done,
 		     const struct block *next);
@@ -73,7 +72,7 @@ static inline bool who_is_guest(enum who who)
 	return who == WHO_GUEST_USER || who == WHO_GUEST_KERNEL;
 }
 
-/* The model's address space of whoever executes: what has a VMID or an ASID of its own. */
+/* The model's address space of an executor: one per VMID or ASID. */
 uint8_t follow_space(const struct follow *follow);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /*
- * What an A64 instruction is to whoever counts what virtualization costs. An
- * instruction is of its class wherever it is executed, and also if it traps there.
+ * Classes of A64 instructions for counting the cost of virtualization. An instruction has its class
+ * wherever it is executed, even if it traps there.
  */
 #ifndef LAB_PLUGINS_INSN_H
 #define LAB_PLUGINS_INSN_H
@@ -25,7 +25,7 @@ extern const char *const insn_class_names[NR_INSN_CLASSES];
 
 enum insn_class insn_class(uint32_t insn);
 
-/* What a TLBI reaches: what its operand names cannot be seen from outside of QEMU. */
+/* The reach of a TLBI; its operand is not visible from outside of QEMU. */
 #define INSN_TLBIS(X)							\
 	X(NONE, "none")							\
 	X(VA, "va")			/* a page, or a range of them */	\

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /*
- * What this plugin uses of QEMU's API for plugins, version 1, declared by hand after
- * its documentation (docs/devel/tcg-plugins.rst): Debian has no package with the
- * header. QEMU 4.2 to 8.2 take version 1; 9.0 begins with version 2, which has other
- * counters, and refuses this one with a sentence.
+ * The parts of QEMU's plugin API, version 1, that this plugin uses, declared by hand after its
+ * documentation (docs/devel/tcg-plugins.rst): no package of Debian has the header. QEMU 4.2 to 8.2
+ * accept version 1; 9.0 requires version 2, which has other counters, and refuses this plugin with
+ * a sentence.
  */
 #ifndef LAB_PLUGINS_QEMU_API_H
 #define LAB_PLUGINS_QEMU_API_H

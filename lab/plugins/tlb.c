@@ -12,8 +12,8 @@
 #define LEVEL_SHIFT(level)	(39 - 9 * (level))
 
 /*
- * What an entry is, beside its page number: space, kind, and of a 4 KiB page which
- * memory it is, so that a page that was mapped anew is not found under its old entry.
+ * An entry's key besides its page number: space, kind, and for a 4 KiB page its memory, so that a
+ * page that was mapped anew does not match its old entry.
  */
 #define WHAT_SPACE(space)	((uint64_t)(space) << 56)
 #define WHAT_KIND(kind)		((uint64_t)(kind) << 48)
@@ -21,7 +21,7 @@
 #define WHAT_FRAME(frame)	((frame) & ((1ULL << 47) - 1))
 #define SPACE_OF(what)		((uint8_t)((what) >> 56))
 
-/* Leaves are kinds by their shift; so much is added for the entries that lead to them. */
+/* Leaves are kinds by their shift; entries that lead to them add this. */
 #define KIND_WALK	64
 #define KIND_IPA	128	/* leaves of stage 2 */
 #define KIND_IPA_WALK	192
@@ -43,7 +43,7 @@ static struct tlb_entry *set_of(const struct tlb_cache *cache, uint64_t page)
 	return cache->entries + page % cache->sets * cache->ways;
 }
 
-/* Is it there? What is found is the most recently used from now on. */
+/* Is it there? A hit becomes the most recently used entry. */
 static bool cache_find(struct tlb_cache *cache, uint64_t page, uint64_t what)
 {
 	struct tlb_entry *e = set_of(cache, page);
@@ -111,8 +111,8 @@ static bool find_or_fill(struct tlb_cache *cache, uint64_t page, uint64_t what)
 }
 
 /*
- * The references of a stage-2 walk. From the deepest entry that is kept it goes on to
- * the leaf; what it passes is kept.
+ * The references of a stage-2 walk. It continues from the deepest cached entry to the leaf, and
+ * caches the entries on its way.
  */
 static unsigned int stage2(struct tlb_model *m, uint64_t ipa, unsigned int shift)
 {
@@ -145,11 +145,14 @@ static uint64_t table_ipa(struct tlb_model *m, const struct tlb_access *a, unsig
 			break;
 		}
 	}
-	/* Beyond all spaces' memory. When none is left they share: only how often stage 2 hits. */
+	/*
+	 * Beyond all spaces' memory. When none is left they share: this affects only stage 2's
+	 * hits.
+	 */
 	return 1ULL << 48 | m->tables[2 * at + 1] << TLB_4K;
 }
 
-/* Where the memory of an address is in the IPA space. */
+/* The place of an address's memory in the IPA space. */
 static uint64_t data_ipa(const struct tlb_access *a)
 {
 	return (uint64_t)a->space << 40 | (a->va & ((1ULL << 40) - 1));

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /*
- * A model of a core's TLBs: two first-level ones, a unified second level, a cache of
- * table entries above the last level (the walk cache) and one of stage 2's results
- * (IPA to PA). It is told of accesses and of what is invalidated, and counts lookups,
- * misses, walks and the walks' memory references. Granule 4 KiB, 48-bit addresses.
+ * A model of a core's TLBs: two first-level ones, a unified second level, a cache of table entries
+ * above the last level (the walk cache) and one of stage 2's results (IPA to PA). Its input is
+ * accesses and invalidations; it counts lookups, misses, walks and the walks' memory references.
+ * Granule 4 KiB, 48-bit addresses.
  *
- * Nothing here knows QEMU: lab/plugins/tests runs it on hand-made streams.
+ * Nothing here depends on QEMU: lab/plugins/tests runs it on hand-made streams.
  *
- * What it takes for granted:
- * - Every cache is least recently used, and looked up by the size that the page has.
- * - A translation is kept whole, VA to PA, as large as the smaller of its two pages.
+ * Assumptions:
+ * - Every cache evicts the least recently used entry, and is looked up by the page's size.
+ * - A translation is cached whole, VA to PA, as large as the smaller of its two pages.
  * - A walk-cache entry leads to the PA of the next table, stage 2 done.
- * - Stage 1's tables lie one after the other in the IPA space, in the order of their
- *   first use, and the memory of an address space as in the VA space: stage 2 never
- *   has it easier than that.
- * - A walk is over before the next access: none are made side by side, and nothing is
- *   fetched by speculation or ahead of time.
+ * - Stage 1's tables are consecutive in the IPA space, in the order of their first use; the memory
+ *   of an address space has the same layout as in the VA space. Stage 2 never has it easier than
+ *   that.
+ * - A walk is complete before the next access: none overlap, and nothing is fetched speculatively
+ *   or in advance.
  */
 #ifndef LAB_PLUGINS_TLB_H
 #define LAB_PLUGINS_TLB_H
@@ -35,7 +35,7 @@ struct tlb_shape {
 	unsigned int entries, ways;
 };
 
-/* What a core has. A walk or IPA cache without entries shares the second level. */
+/* A core's entries. A walk or IPA cache without entries shares the second level. */
 struct tlb_core {
 	char name[TLB_NAME];
 	struct tlb_shape l1i, l1d, l2, walk, ipa;
@@ -71,7 +71,7 @@ struct tlb_model {
 
 struct tlb_access {
 	uint64_t va;
-	uint64_t frame;		/* what tells the 4 KiB page's memory from any other */
+	uint64_t frame;		/* distinguishes the 4 KiB page's memory from any other */
 	uint8_t space;		/* 1 to 255: VMID and ASID in one */
 	uint8_t who;		/* whose counts */
 	bool fetch;

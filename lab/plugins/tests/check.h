@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /*
- * A test program is functions run by RUN(); EQUAL() says what was expected and goes
- * on. END() is main()'s return value, and prints the line that tools/test.py counts.
+ * A test program is functions run by RUN(). EQUAL() states an expectation and continues after a
+ * failure. END() is main()'s return value, and prints the line that tools/test.py counts.
  */
 #ifndef LAB_PLUGINS_TESTS_CHECK_H
 #define LAB_PLUGINS_TESTS_CHECK_H
@@ -22,7 +22,7 @@ static unsigned long made, wrong, passed, failed;
 	}									\
 } while (0)
 
-/* A test has failed if it found something wrong, or looked at nothing. */
+/* A test has failed if it found an error, or checked nothing. */
 #define RUN(test) do {								\
 	unsigned long run_made = made, run_wrong = wrong;			\
 										\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-/* The model of caches on streams made by hand, whose misses can be told on paper. */
+/* The model of caches on hand-made streams, whose misses can be derived on paper. */
 #include "caches.h"
 #include "check.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-/* Configurations: what is read of a good one, and what is said of a bad one. */
+/* Configurations: the values of a good one, and the messages about bad ones. */
 #include "check.h"
 #include "config.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-/* Who executes, on sequences of blocks as boards have them. */
+/* The executor, on sequences of blocks as on boards. */
 #include "check.h"
 #include "follow.h"
 
@@ -47,7 +47,7 @@ static void test_native(void)
 	WALK(REGIME_NATIVE, rows);
 }
 
-/* Xen is wherever its domains' memory is not, be it built for low addresses or for high ones. */
+/* Xen is outside of its domains' memory, whether built for low addresses or for high ones. */
 static void test_xen(void)
 {
 	static const struct row rows[] = {
@@ -61,7 +61,7 @@ static void test_xen(void)
 	WALK(REGIME_XEN, rows);
 }
 
-/* A guest's memory begins where programs of the host are not. */
+/* A guest's memory begins where the host has no programs. */
 static void test_vhe(void)
 {
 	static const struct row rows[] = {
@@ -97,7 +97,7 @@ static void test_armvisor(void)
 		{ { KERNEL + 64, 4, BLOCK_ERET }, 0, WHO_KERNEL },
 		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
 		{ { KERNEL, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
-		/* The window has moved: where it was is the guest's. */
+		/* The window has moved: its old place is the guest's. */
 		{ { 0x7fc0400000, 4, BLOCK_PLAIN }, 0, WHO_HYP },
 		{ { MOVED + 0x1000, 9, BLOCK_ERET }, 0, WHO_HYP },
 		{ { WINDOW, 4, BLOCK_PLAIN }, 0, WHO_GUEST_KERNEL },

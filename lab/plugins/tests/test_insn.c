@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-/* Classes of instructions, by the words that an assembler makes of them. */
+/* Classes of instructions, by the words that an assembler generates. */
 #include "check.h"
 #include "insn.h"
 

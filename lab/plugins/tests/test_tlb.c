@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-/* The model on streams made by hand, whose misses, walks and references can be told on paper. */
+/* The model on hand-made streams, whose misses, walks and references can be derived on paper. */
 #include "check.h"
 #include "tlb.h"
 
@@ -139,7 +139,7 @@ static void test_references_of_one_stage(void)
 	end();
 }
 
-/* Caches of one entry, which the last result of another kind has taken: the architecture's worst. */
+/* Caches of one entry, which the last result of another kind has taken: the worst case. */
 static void test_references_of_two_stages_without_caches(void)
 {
 	static const struct tlb_core none = {
