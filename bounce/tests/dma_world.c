@@ -80,7 +80,7 @@ static void *take_pages(u32 count, u32 align)
 	return NULL;
 }
 
-/* Whoever gets them next finds nothing of the VMM's there, and the VMM none of it. */
+/* The next owner finds nothing of the VMM's there, and the VMM nothing of the owner's. */
 static void give_pages(void *pages, u32 count)
 {
 	u32 at = ((u8 *)pages - ram) / PAGE_SIZE, i;

@@ -20,27 +20,27 @@ struct device;
 
 /* The VMM's view. */
 extern bool seen[RAM_PAGES];
-/* Before the last access is taken from it: does it write the page once more? */
+/* Just before the page is taken back: does the VMM write it once more? */
 extern bool writes_late;
-/* A page that is not shared; one that is not taken back. Frames, or 0. */
+/* A page whose sharing fails; one whose unsharing fails. Frames, or 0. */
 extern u64 never_shared, never_back;
 extern u32 refused;	/* hypercalls that had no right to come */
 
-/* Bytes that wide.S would have copied and cleared. Whether it may is av_wide's, which no world sets. */
+/* Bytes that wide.S would have copied and cleared. av_wide permits it; no world sets that. */
 extern u64 wide_copied, wide_cleared;
 
 void world_begin(enum av_mode mode, u64 pool, bool sharing);
-/* All that was given is back, and nothing is shared any more. */
+/* All buffers are free, and nothing is shared any more. */
 void world_end(void);
 
-/* A device that is ours, with addresses of so many bits. */
+/* A device that the module serves, with addresses of this many bits. */
 struct device *world_device(u32 number, u64 mask);
 struct av_device *world_owner(struct device *dev);
 
 /* Pages of the driver's, full of a byte. */
 void *world_pages(u32 count, u8 byte);
 
-/* What the device reads or writes: the address must lie in shared memory. */
+/* The device's accesses: the address must be in shared memory. */
 void *world_seen(dma_addr_t dma, size_t size);
 
 /* The VMM writes everywhere it can. */

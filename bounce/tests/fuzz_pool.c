@@ -16,7 +16,7 @@ struct call {
 
 #define KEPT	8
 
-/* Buffers that the input means by small offsets. */
+/* Buffers that the input names by small offsets. */
 static u64 kept[KEPT];
 
 static u64 offset_of(const struct call *call)
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!worlds[mode])
 		worlds[mode] = world_new(mode, WORLD_BYTES / 4, 3);
 	pool = &worlds[mode]->pool;
-	/* Every input begins with a pool of which nothing is used. */
+	/* Every input begins with an unused pool. */
 	memset(worlds[mode]->meta, 0, av_pool_meta_bytes(&pool->plan));
 	plan = pool->plan;
 	av_pool_init(pool, &plan, worlds[mode]->meta);

@@ -141,7 +141,7 @@ static void drivers_come_and_go(void)
 	end();
 }
 
-/* Mappings that nobody can give back any more are free again; the next driver has them. */
+/* Mappings that nobody can return any more are free again; the next driver can use them. */
 static void a_driver_that_leaves_mappings(void)
 {
 	u8 *page;
@@ -160,7 +160,7 @@ static void a_driver_that_leaves_mappings(void)
 	end();
 }
 
-/* What it left may be in use by the kernel: the device stays ours, and the module there. */
+/* The kernel may still use the rest: the device stays served, and the module loaded. */
 static void a_driver_that_leaves_memory(void)
 {
 	const struct dma_map_ops *ops;
@@ -177,7 +177,7 @@ static void a_driver_that_leaves_memory(void)
 		CHECK(parent.dma_ops == ops);
 		CHECK_EQ(module_refs, 1);
 		CHECK_EQ(parent.refs, 1);
-		/* The parent's driver goes, too, and the core takes the operations; they come again. */
+		/* The parent loses its driver too, and the core removes the ops; they come back. */
 		parent.dma_ops = NULL;
 		happens(BUS_NOTIFY_BIND_DRIVER);
 		CHECK(parent.dma_ops == ops);
@@ -244,7 +244,7 @@ static void devices_that_cannot_be_served(void)
 	end();
 }
 
-/* The pool has a MiB: half of it are slots, half of which are disks'. */
+/* The pool has a MiB: half of it are slots, half of which only disks may use. */
 static void disks_that_need_more(void)
 {
 	static const struct {
@@ -271,7 +271,7 @@ static void disks_that_need_more(void)
 			CHECK_EQ(owner()->by_length, rows[i].id == VIRTIO_ID_NET);
 		}
 		happens(BUS_NOTIFY_UNBOUND_DRIVER);
-		/* One that is there already is a reason not to be loaded, but for who has a driver. */
+		/* A device that exists already is a reason not to load, unless it has a driver. */
 		av_devices_end();
 		CHECK_EQ(av_devices_begin(), rows[i].most ? 0 : -ENOSPC);
 		if (!rows[i].most) {
@@ -286,7 +286,7 @@ static void disks_that_need_more(void)
 	}
 }
 
-/* Two devices never have the same number, however often drivers come. */
+/* Two devices never have the same number, however often drivers are bound. */
 static void numbers(void)
 {
 	static struct device another;
@@ -313,7 +313,7 @@ static void numbers(void)
 	end();
 }
 
-/* A driver that was there before has mapped what it has without us. */
+/* A driver that was bound before has its mappings without the module. */
 static void a_driver_that_was_there(void)
 {
 	begin(true);
@@ -327,7 +327,7 @@ static void a_driver_that_was_there(void)
 	end();
 }
 
-/* The core refuses devices that would be given private memory: where there is some. */
+/* The core refuses devices that would be given private memory, if there is any. */
 static void the_core_refuses_others(void)
 {
 	begin(true);

@@ -37,7 +37,9 @@ static bool bounced(dma_addr_t dma)
 	return av_region_offset(&av_bounce.region, dma_to_phys(NULL, dma)) != AV_NO_BUFFER;
 }
 
-/* Sizes around all borders, on an odd place of the driver's: data arrives, and nothing else. */
+/*
+ * Sizes around all boundaries, at an odd address of the driver's: data arrives, and nothing else.
+ */
 static void there_and_back(enum av_mode mode)
 {
 	static const u32 sizes[] = {
@@ -106,7 +108,7 @@ static void send(struct device *dev, void *virt, size_t size)
 	unmap(dev, map(dev, virt, size, DMA_TO_DEVICE), size, DMA_TO_DEVICE);
 }
 
-/* Vector registers are for what pays: much at a time, or one of many. */
+/* Vector registers are used where they pay: for much at a time, or one of many. */
 static void what_is_copied_wide(void)
 {
 	struct device *dev;
@@ -135,7 +137,7 @@ static void what_is_copied_wide(void)
 		unmap(dev, dma[i], PAGE_SIZE, DMA_BIDIRECTIONAL);
 	}
 	CHECK_EQ(wide_copied, wide += 2 * PAGE_SIZE);
-	/* So is each that comes when something small has gone the other way. */
+	/* So does each one after a small one in the other direction. */
 	for (i = 0; i < 3; i++)
 		dma[i] = map(dev, pages + i * PAGE_SIZE, PAGE_SIZE, DMA_FROM_DEVICE);
 	for (i = 0; i < 3; i++) {
@@ -167,7 +169,7 @@ static void sizes_and_directions_that_cannot_be(void)
 	world_end();
 }
 
-/* A part from the middle, over the border of two slots, and not a byte more. */
+/* A part from the middle, over the boundary of two slots, and not a byte more. */
 static void syncs(void)
 {
 	struct device *dev;
@@ -205,7 +207,7 @@ static void syncs(void)
 	world_end();
 }
 
-/* A mapping is for what its driver said first: reading gives the VMM no way to write. */
+/* The driver's first direction counts: a mapping for reading gives the VMM no way to write. */
 static void the_direction_is_the_mappings(void)
 {
 	struct device *dev;
@@ -231,7 +233,7 @@ static void the_direction_is_the_mappings(void)
 	world_end();
 }
 
-/* Who syncs by itself says later what is for the device: until then nothing is. */
+/* A driver that syncs itself releases data to the device later: until then nothing. */
 static void what_is_synced_later_is_not_sent_before(void)
 {
 	struct device *dev;
@@ -276,7 +278,7 @@ static void unmapping_what_is_not_mapped(void)
 	CHECK_EQ(av_counts.senseless, 7);
 	CHECK_EQ(av_pool_use(&av_bounce.pool).used, 1);
 	CHECK_EQ(others(page, 4 * PAGE_SIZE, SECRET), 0);
-	/* More than was mapped: what was is copied, and all of it is free. */
+	/* More than was mapped: the mapped part is copied, and all of it is free. */
 	unmap(dev, dma, 4 * PAGE_SIZE, DMA_FROM_DEVICE);
 	CHECK_EQ(others(page, 10000, ANSWER), 0);
 	CHECK_EQ(others(page + 10000, 4 * PAGE_SIZE - 10000, SECRET), 0);
@@ -330,7 +332,7 @@ static void a_list_that_does_not_fit(void)
 	world_end();
 }
 
-/* From the pool, or larger: zero, whole pages, given back by what was said at first. */
+/* From the pool, or larger: zeroed, whole pages, returned by the size of the allocation. */
 static void coherent_memory(void)
 {
 	static const size_t sizes[] = { 1, 4096, 12000, AV_SEGMENT_BYTES, AV_SEGMENT_BYTES + 1 };
@@ -386,7 +388,9 @@ static void masks(void)
 	world_end();
 }
 
-/* A network's buffers are left as the VMM saw them last, never as the driver's memory is; a disk's are zero. */
+/*
+ * A network's buffers hold the VMM's last contents, never the driver's memory; a disk's are zero.
+ */
 static void what_is_not_zeroed(void)
 {
 	struct device *dev;
@@ -410,7 +414,7 @@ static void what_is_not_zeroed(void)
 	}
 }
 
-/* What others wait with takes nothing of what is for disks' requests. */
+/* Other waiting buffers take nothing of the part for disks' requests. */
 static void disks_have_room(void)
 {
 	struct device *net, *disk;
@@ -443,7 +447,7 @@ static void disks_have_room(void)
 	world_end();
 }
 
-/* Of user space's, whole pages of coherent memory only. */
+/* User memory, and only whole pages of coherent memory. */
 static void coherent_memory_of_user_space(void)
 {
 	struct vm_area_struct vma = { .vm_start = 0x10000, .vm_end = 0x12000 };
@@ -467,7 +471,7 @@ static void coherent_memory_of_user_space(void)
 	world_end();
 }
 
-/* The VMM writes until the last moment: nobody gets that, give_pages() would not have it. */
+/* The VMM writes until the last moment: nobody gets that page, and give_pages() would notice. */
 static void what_the_vmm_wrote_is_nobodys(void)
 {
 	struct device *dev;
@@ -484,7 +488,7 @@ static void what_the_vmm_wrote_is_nobodys(void)
 	world_end();
 }
 
-/* Some pages of a block are not shared, or not taken back: then nobody gets any of it. */
+/* Some pages of a block cannot be shared, or unshared: then nobody gets any of it. */
 static void blocks_that_are_not_shared(void)
 {
 	struct device *dev;

@@ -63,7 +63,7 @@ static void whose_pages(void)
 		world_seen(dma, PAGE_SIZE);
 		ops->unmap_phys(dev, dma, PAGE_SIZE, DMA_TO_DEVICE, 0);
 		CHECK_EQ(world_shared(), pool_pages);
-		/* An object of the kernel's in a page that was a user's. */
+		/* A kernel object in a page that was a user's. */
 		virt_to_page(page)->folio.slab = true;
 		dma = map(dev, page, PAGE_SIZE, DMA_TO_DEVICE);
 		CHECK(!in_place(dma, page));
@@ -122,7 +122,7 @@ static void whole_pages_only(void)
 	dma = map(dev, pages, 3 * PAGE_SIZE, DMA_TO_DEVICE);
 	CHECK(!in_place(dma, pages));
 	ops->unmap_phys(dev, dma, 3 * PAGE_SIZE, DMA_TO_DEVICE, 0);
-	/* The driver goes on with it while it is mapped. */
+	/* The driver keeps using it while it is mapped. */
 	dma = ops->map_phys(dev, virt_to_phys(pages), PAGE_SIZE, DMA_TO_DEVICE,
 			    DMA_ATTR_SKIP_CPU_SYNC);
 	CHECK(!in_place(dma, pages));
@@ -131,7 +131,7 @@ static void whole_pages_only(void)
 	world_end();
 }
 
-/* What the page held is not the VMM's, if the device is only to write it. */
+/* The VMM must not see the page's contents if the device only writes it. */
 static void a_page_to_be_written(void)
 {
 	struct device *dev = begin();
@@ -149,7 +149,9 @@ static void a_page_to_be_written(void)
 	world_end();
 }
 
-/* Shared until the last of two devices is done; what one sends stays when another is to write. */
+/*
+ * Shared until the last of two devices is done; data that one sends stays when another is to write.
+ */
 static void a_page_that_two_devices_have(void)
 {
 	struct device *dev = begin(), *other = world_device(1, MASK);
@@ -168,7 +170,7 @@ static void a_page_that_two_devices_have(void)
 	world_end();
 }
 
-/* Twice, too many, by a device that has none: no page of another mapping's becomes private. */
+/* Twice, too many, by a device without mappings: no page of another mapping becomes private. */
 static void unmapping_what_is_not_mapped(void)
 {
 	struct device *dev = begin(), *other = world_device(1, MASK);

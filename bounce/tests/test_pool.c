@@ -28,7 +28,7 @@ static void modes_have_names(void)
 	CHECK_EQ(av_mode_of(""), -EINVAL);
 }
 
-/* A power of two, of a page to a segment, and less for more parts; 0 where there is no room. */
+/* A power of two, from a page to a segment, and less for more parts; 0 if there is no room. */
 static void max_mapping(const struct av_plan *plan)
 {
 	static const u32 counts[] = { 1, 14, 126, 254, 1022, 16382, 16383, ~0U };
@@ -38,7 +38,7 @@ static void max_mapping(const struct av_plan *plan)
 		u32 most = av_plan_max_mapping(plan, counts[i]);
 
 		CHECK(!most || (most >= 4096 && most <= last && !(most & (most - 1))));
-		/* Whole requests of such parts fit into what is the disks'. */
+		/* Whole requests of such parts fit into the disks' part. */
 		CHECK((u64)most * min_t(u64, counts[i], (4 << 20) / max(1U, most)) <=
 		      (u64)plan->areas * plan->per_area * AV_SLOT_BYTES / 2);
 		last = most ?: last;
@@ -79,7 +79,7 @@ static void plans(void)
 	CHECK(plan.bytes <= BIT_ULL(40));
 }
 
-/* Buffers of one kind until there are no more: how many there were. */
+/* Buffers of one kind until none is left: returns their number. */
 static u32 fill(struct world *w, u32 bytes, enum av_stay stay)
 {
 	struct av_ask ask = ask_of(bytes);
@@ -91,7 +91,7 @@ static u32 fill(struct world *w, u32 bytes, enum av_stay stay)
 	return count;
 }
 
-/* A request of so many parts of up to `most` bytes; at the end all of it is free again. */
+/* A request of this many parts of up to `most` bytes; at the end all of it is free again. */
 static void request(struct world *w, struct dice *dice, u32 parts, u32 most)
 {
 	u64 *at = calloc(parts + 3, sizeof(*at)), total = 0;
@@ -129,7 +129,7 @@ static void the_largest_request_fits(void)
 				for (n = 0; most && n < 50; n++, tried++)
 					request(w, &dice, parts[i], most);
 			}
-			/* All of it was theirs to have, and no more than that. */
+			/* All of it was theirs, and no more than that. */
 			CHECK_EQ(fill(w, 2048, AV_REQUEST) +
 				 w->pool.slots.areas * av_slots_end(w->pool.slots.per_area, AV_SENT),
 				 world_slots(w));
@@ -139,7 +139,7 @@ static void the_largest_request_fits(void)
 	CHECK(tried >= 1000);
 }
 
-/* With a cache before them slots are given again as they come back; swiotlb goes on round the area. */
+/* With a cache before them, freed slots are reused at once; swiotlb continues round the area. */
 static void slots_are_reused(void)
 {
 	u32 mode, i;
@@ -155,7 +155,7 @@ static void slots_are_reused(void)
 			CHECK_EQ(again == second, mode >= AV_MODE_SPLIT_CACHE);
 			second = again;
 		}
-		/* At the begin of the run of free slots: both of these. */
+		/* At the beginning of the run of free slots: both of these. */
 		CHECK_EQ(av_pool_put(&w->pool, first), 0);
 		CHECK_EQ(av_pool_put(&w->pool, second), 0);
 		CHECK_EQ(get(w, 0, 20000) == first, mode >= AV_MODE_SPLIT_CACHE);
@@ -177,7 +177,7 @@ static void the_least_pool(void)
 			CHECK(av_plan_make(&plan, mode, least - AV_SEGMENT_BYTES, 2) ||
 			      !av_plan_max_mapping(&plan, parts));
 		}
-		/* Even a table of that many is none that could be mapped. */
+		/* Even a table of that many cannot be mapped. */
 		CHECK_EQ(av_plan_least(mode, 2, 16383), 0);
 		CHECK_EQ(av_plan_least(mode, 2, ~0U), 0);
 	}
@@ -206,7 +206,7 @@ static void sizes_that_cannot_be(void)
 	world_free(w);
 }
 
-/* Own list, then another CPU's, then the pool; each goes back to where it was. */
+/* The own list, then another CPU's, then the pool; each buffer returns to its origin. */
 static void lists_then_others_then_slots(void)
 {
 	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 2);
@@ -238,7 +238,7 @@ static void lists_then_others_then_slots(void)
 	world_free(w);
 }
 
-/* What a class is for: sizes above half of its buffers' up to theirs, or alignments. */
+/* The requests of a class: sizes above half of its buffers' up to theirs, or alignments. */
 static void classes(void)
 {
 	u32 order;
@@ -278,7 +278,7 @@ static void areas_help_each_other(void)
 	world_free(w);
 }
 
-/* Swiotlb's search: on from where the last one ended, slot by slot. */
+/* Swiotlb's search: from where the last one ended, slot by slot. */
 static void a_search_looks_at_each_slot(void)
 {
 	struct world *w = world_new(AV_MODE_SLOTS, WORLD_BYTES, 4);
@@ -335,7 +335,7 @@ static void freed_twice_or_from_the_middle(void)
 	world_free(w);
 }
 
-/* Coherent buffers stand for no memory, anywhere in them, and never come from the cache. */
+/* Coherent buffers stand for no memory, at any offset, and never come from the cache. */
 static void coherent_buffers(void)
 {
 	struct world *w = world_new(AV_MODE_SPLIT_CACHE, WORLD_BYTES, 1);
@@ -352,7 +352,7 @@ static void coherent_buffers(void)
 	world_free(w);
 }
 
-/* What a driver left, in lists and slots; not another's, nor what is coherent, nor what is free. */
+/* A driver's leftovers, in lists and slots; not another driver's, not coherent or free ones. */
 static void what_a_driver_left(void)
 {
 	static const u32 sizes[] = { 1, 64, 4096, 5000, 70000, AV_SEGMENT_BYTES };

@@ -38,7 +38,7 @@ static void check_new(struct world *w, const struct av_ask *ask, u64 offset, u16
 	w->live[w->count++] = (struct world_buffer){ offset, ask->bytes, id };
 }
 
-/* None, so there is none: neither in the cache, nor among the slots. */
+/* No buffer: there is none in the cache, nor among the slots. */
 static void check_none(struct world *w, const struct av_ask *ask)
 {
 	u32 order = av_size_class(ask->bytes > ask->align ? ask->bytes : ask->align);
@@ -89,7 +89,7 @@ static void step_put(struct world *w, struct dice *d)
 	w->live[n] = w->live[--w->count];
 }
 
-/* Any offset: what the pool says of it is what the reference says. */
+/* Any offset: the pool's answer equals the reference's. */
 static void step_find(struct world *w, struct dice *d)
 {
 	u64 offset = dice_below(d, w->pool.plan.bytes);
@@ -139,7 +139,7 @@ static void random_buffers(enum av_mode mode, u64 bytes, u32 cpus, u64 seed)
 	u32 none = 0, i;
 
 	for (i = 0; i < STEPS; i++) {
-		/* Fuller and emptier by turns, to the very ends. */
+		/* Fuller and emptier in turns, to both extremes. */
 		bool filling = i / 4000 % 2 == 0;
 
 		if (w->count && dice_below(&d, 10) < (filling ? 3 : 7))

@@ -14,7 +14,7 @@
 
 static struct av_pool *pool;
 static u8 memory[WORLD_BYTES];
-/* Buffers that one thread leaves and any other takes. */
+/* Buffers that one thread leaves for any other. */
 static u64 exchange[EXCHANGE];
 
 struct worker {
@@ -34,7 +34,7 @@ static void leave(struct worker *w, u64 offset)
 	}
 	w->wrong += found.orig != WORLD_ORIG(found.owner);
 	w->wrong += found.begin != offset;
-	/* Still what was written when it was taken. */
+	/* It still has the contents from when it was taken. */
 	w->wrong += memory[offset] != (u8)found.left;
 	w->wrong += memory[offset + found.left - 1] != (u8)found.left;
 	w->wrong += !!av_pool_put_found(pool, &found);
@@ -69,7 +69,7 @@ static void *work(void *arg)
 		if (*slot != AV_NO_BUFFER) {
 			u64 *shelf = &exchange[dice_below(&d, EXCHANGE)];
 
-			/* Acquire and release: what was written goes along. */
+			/* Acquire and release: the contents go along. */
 			if (dice_below(&d, 2))
 				*slot = __atomic_exchange_n(shelf, *slot, __ATOMIC_ACQ_REL);
 			if (*slot != AV_NO_BUFFER)

@@ -33,7 +33,7 @@ static void first_shares_and_last_unshares(void)
 	CHECK_EQ(av_shares_get(&shares, 5, 1, true), 0);
 	CHECK_EQ(hyp.wiped, 1);
 	CHECK(hyp.shared[5] && av_shares_has(&shares, 5));
-	/* The page is read by a device meanwhile: it keeps what it holds. */
+	/* A device reads the page meanwhile: it keeps its contents. */
 	CHECK_EQ(av_shares_get(&shares, 5, 1, true), 0);
 	CHECK_EQ(hyp.wiped, 1);
 	CHECK_EQ(av_shares_put(&shares, 5, 1), 0);
@@ -82,7 +82,7 @@ static void a_full_table_says_so(void)
 	CHECK_EQ(shared_now(), 0);
 }
 
-/* Nobody may take the page for private, and a later mapping of it works. */
+/* Nobody may treat the page as private, and a later mapping of it works. */
 static void a_page_that_stays_shared(void)
 {
 	fresh();

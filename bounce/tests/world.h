@@ -13,7 +13,7 @@
 
 #define WORLD_BYTES	(4UL << 20)
 #define WORLD_LIVE	60000
-/* Where the drivers' memory lies; each ID has a MiB. */
+/* The address of the drivers' memory; each ID has a MiB. */
 #define WORLD_ORIG(id)	(0x100000000ULL + ((u64)(id) << 20))
 
 struct world_buffer {
@@ -58,7 +58,7 @@ static inline u32 world_slots(const struct world *w)
 	return w->pool.slots.areas * w->pool.slots.per_area;
 }
 
-/* Is there room for the ask among the slots, looked for in the simplest way? */
+/* Is there room for the ask among the slots, by the simplest search? */
 static inline bool world_has_room(const struct world *w, const struct av_ask *ask)
 {
 	u32 need = (ask->bytes + AV_SLOT_BYTES - 1) / AV_SLOT_BYTES;

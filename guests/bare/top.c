@@ -299,7 +299,7 @@ static void check_names(unsigned int part)
 
 /* ---- all CPUs ----------------------------------------------------------------------- */
 
-/* Up, down, or to and fro between the halves of the range. */
+/* Up, down, or back and forth between the halves of the range. */
 static unsigned int part_of(unsigned int cpu, unsigned int i)
 {
 	unsigned int parts = PARTS - first;
@@ -368,7 +368,7 @@ void guest_main(void)
 		check_piece(part, false);
 		check_piece(part, true);
 	}
-	/* Down: one part after the other is the one to which the window has just moved. */
+	/* Down: each part in turn is the one that the window has just moved to. */
 	for (part = PARTS; part-- > first && failures() < MANY; ) {
 		check_piece(part, part & 1);
 		check_faults(part);

@@ -248,14 +248,14 @@ static const struct {
 
 #define NR_UNITS ARRAY_SIZE(units)
 
-/* A hypervisor that changes how code traps as it sees it run has done so after a first time. */
+/* A hypervisor that changes trapping code after it has run has done so by the second time. */
 static void measure_all(unsigned int cpu)
 {
 	u64 up = kernel_va(image_start) - kernel_pa(image_start), costs[NR_UNITS];
 	unsigned int i;
 
 	(void)cpu;
-	/* As Linux has them: otherwise the module changes modes in the long way. */
+	/* As in Linux: otherwise the module changes modes by the slow path. */
 	write_sysreg(cpacr_el1, CPACR_FPEN);
 	write_sysreg(cntkctl_el1, CNTKCTL_EL0VCT);
 	write_sysreg(sctlr_el1, SCTLR_MMU_ON | SCTLR_SA0 | SCTLR_DZE | SCTLR_UCT | SCTLR_NTWI |

@@ -93,14 +93,14 @@ void disk_append(const char *text, size_t size);
 bool disk_flush(void);
 /* Has the device stopped after a bad request? disk_open() resets it. */
 bool disk_needs_reset(void);
-/* Has `size` bytes written, a multiple of 512; virtio's status, -1 for no answer. */
+/* Writes `size` bytes, a multiple of 512; returns virtio's status, or -1 without an answer. */
 s64 disk_try(const volatile void *from, size_t size);
-/* Asks for the same and does not wait; whether the device has answered. */
+/* The same without waiting; the next function tells whether the device has answered. */
 void disk_ask(const volatile void *from, size_t size);
 bool disk_answered(void);
 /* A register of the transport, by the specification's offset. */
 volatile u32 *disk_register(u64 offset);
-/* What the device uses: whole pages, the buffer the last of them. */
+/* The device's memory: whole pages, the buffer last. */
 struct disk_memory {
 	u64 base;
 	u64 size;
@@ -121,7 +121,7 @@ struct frame {
 	u64 vector;
 };
 
-/* Set by a program: returns true when it has dealt with the exception. */
+/* Set by a program: returns true if it has handled the exception. */
 extern bool (*exception_hook)(struct frame *frame);
 
 #endif

@@ -7,9 +7,9 @@
 
 #define FIRST_LPI 8192
 
-/* What its_send() sends is this LPI, at this CPU, whose gic_init() has been. */
+/* its_send() sends this LPI to this CPU, whose gic_init() has been called. */
 bool its_init(unsigned int cpu, u32 lpi);
-/* Has the ITS send it, by a command, and waits until the command is done. */
+/* Makes the ITS send it, by a command, and waits until the command is done. */
 void its_send(void);
 
 #endif

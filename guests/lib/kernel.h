@@ -49,9 +49,8 @@ bool kernel_init(void);
 void kernel_run(void (*main)(unsigned int cpu), unsigned int cpu);
 
 /*
- * Also in the identity map: behind the image pages that are only read, nothing, and
- * pages that are written, as Linux leaves them where its init sections were. The
- * address of the first 64 KiB of nothing.
+ * Also in the identity map: behind the image, read-only pages, a hole, and writable pages, as Linux
+ * leaves them where its init sections were. Returns the address of the hole's first 64 KiB.
  */
 u64 kernel_make_hole(void);
 
@@ -59,7 +58,7 @@ u64 kernel_make_hole(void);
 u64 *kernel_entry(u64 va);
 void kernel_flush(void);
 
-/* What is in the image: its address in the upper half, and in the identity map. */
+/* An address in the image: in the upper half, and in the identity map. */
 u64 kernel_va(const void *at);
 u64 kernel_pa(const void *at);
 

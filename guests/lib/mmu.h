@@ -35,7 +35,7 @@
 #define TCR_EPD1	(1UL << 23)
 #define TCR_WALK0	(1UL << 8 | 1UL << 10 | 3UL << 12)
 #define TCR_WALK1	(1UL << 24 | 1UL << 26 | 3UL << 28 | 2UL << 30)
-/* As Linux has them: without these the module's light exits go the long way. */
+/* As in Linux: without these the module's light exits take the full way. */
 #define TCR_TBI		(3UL << 37)
 #define TCR_VALUE	(TCR_T0SZ(25) | TCR_T1SZ(25) | TCR_WALK0 | TCR_WALK1 | TCR_TBI)
 
@@ -57,7 +57,7 @@
 #define SCTLR_RES1	(1UL << 11 | 1UL << 20 | 1UL << 22 | SCTLR_SPAN | 3UL << 28)
 #define SCTLR_MMU_ON	(SCTLR_RES1 | SCTLR_M | SCTLR_C | SCTLR_I | SCTLR_SA)
 
-/* The output size that the CPU has, as TCR_EL1.IPS wants it (48 bits at most). */
+/* The CPU's output size, as a value of TCR_EL1.IPS (48 bits at most). */
 static inline u64 mmu_tcr_ips(void)
 {
 	u64 range = read_sysreg(id_aa64mmfr0_el1) & 15;

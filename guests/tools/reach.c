@@ -28,7 +28,7 @@
 #define ROUNDS		8		/* of `fresh` */
 
 struct memory {
-	char *mapped, *at;	/* as it was got, and from its first 2 MiB boundary on */
+	char *mapped, *at;	/* as allocated, and from its first 2 MiB boundary on */
 	size_t size;
 };
 
@@ -38,7 +38,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* Tells where the memory is that has pages of the size in question. */
+/* Marks the address range of the memory that has pages of the selected size. */
 static void mark_range(const struct memory *memory)
 {
 	asm volatile("hint #0x73\n\tldrb wzr, [%0]\n\tldrb wzr, [%1]"

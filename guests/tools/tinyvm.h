@@ -54,7 +54,9 @@ struct tinyvm {
 /* The instructions from `code` to `end` are copied. */
 void tinyvm_new(struct tinyvm *tiny, const char *code, const char *end);
 
-/* Before it runs: a GICv3, an eventfd that TINYVM_SPI follows, one that TINYVM_DEVICE writes. */
+/*
+ * Call before it runs: a GICv3, an eventfd that drives TINYVM_SPI, one that TINYVM_DEVICE signals.
+ */
 void tinyvm_add_gic(struct tinyvm *tiny);
 int tinyvm_irqfd(struct tinyvm *tiny);
 int tinyvm_ioeventfd(struct tinyvm *tiny);
@@ -62,10 +64,10 @@ int tinyvm_ioeventfd(struct tinyvm *tiny);
 /* The vCPU's counter is this program's, or the program ends. */
 void tinyvm_share_counter(struct tinyvm *tiny);
 
-/* KVM_RUN until the guest leaves for user space; it is to be by a store to TINYVM_DEVICE. */
+/* KVM_RUN until the guest exits to user space, which must be by a store to TINYVM_DEVICE. */
 void tinyvm_run(struct tinyvm *tiny);
 
-/* This thread on that CPU from now on; `first` is before all others that would run there. */
+/* Pin this thread to that CPU; with `first`, it runs before all others there. */
 void tinyvm_run_on(unsigned int cpu, int first);
 
 noreturn void tinyvm_fail(const char *what);

@@ -51,7 +51,7 @@ TRAP_F("call.hvc.trng-version", EL1, 0, IMM("x0", 0x84000050) "hvc #0");
 TRAP_F("call.hvc.trng-features", EL1, 0,
        IMM("x0", 0x84000051) IMM("x1", 0xc4000053) "hvc #0");
 TRAP_F("call.hvc.vendor-uid", EL1, 0, IMM("x0", 0x8600ff01) "hvc #0");
-/* 64-bit forms that there are not, an immediate, flags, and one after the other. */
+/* 64-bit forms that do not exist, an immediate, flags, and calls in a row. */
 TRAP_F("call.hvc.psci-version-64", EL1, 0, IMM("x0", 0xc4000000) "hvc #0");
 TRAP_F("call.hvc.migrate-info-type-64", EL1, 0, IMM("x0", 0xc4000006) "hvc #0");
 TRAP_F("call.hvc.immediate", EL1, 0, IMM("x0", 0x84000006) "hvc #0x1234");

@@ -5,7 +5,7 @@
  */
 #include "trap.h"
 
-/* What of a PMU hangs on other registers of it, whose reset values are unknown. */
+/* PMU values that depend on other registers of it, whose reset values are unknown. */
 static void settle_pmu(void)
 {
 	if (!(read_sysreg(id_aa64dfr0_el1) >> 8 & 15))

@@ -361,7 +361,7 @@ void puppet_write_measured(const struct puppet *puppet, const char *name)
 	fwrite(title, sizeof(title), 1, file);
 	put_word(file, IPA_BITS);
 	put_word(file, puppet_features);
-	/* Its counters are the host's, and it has no vGIC and no ITS, of which none has a place. */
+	/* Its counters are the host's. It has no vGIC and no ITS, so no addresses of these. */
 	put_word(file, 0);
 	put_word(file, VIRTUAL_TIMER);
 	put_word(file, PHYSICAL_TIMER);
@@ -474,7 +474,7 @@ struct puppet_answer puppet_force_load(struct puppet *puppet, uint64_t address)
 	const uint64_t nothing[WORDS] = { 0 };
 	struct puppet_answer answer = { 0 };
 
-	/* What it waits for is finished, and it comes back before it goes on. */
+	/* The order that it waits for is finished, and it returns before it continues. */
 	puppet->run->immediate_exit = 1;
 	ioctl(puppet->vcpu, KVM_RUN, 0);
 	puppet->run->immediate_exit = 0;

@@ -29,21 +29,21 @@ struct puppet {
 
 /* What an order came to. */
 struct puppet_answer {
-	int error;		/* errno of KVM_RUN, after which no order is taken any more; else 0 */
+	int error;		/* errno of KVM_RUN, after which it takes no more orders; else 0 */
 	uint32_t exit;		/* with error: the exit reason that came with it */
 	uint64_t x[4];		/* of a call; x[0] of a load */
 	uint64_t esr, elr, far;	/* of the exception that the order ended with; else 0 */
 };
 
-/* Of KVM_ARM_VCPU_INIT, for VMs that are made from now on. */
+/* Features of KVM_ARM_VCPU_INIT, for VMs that are made from now on. */
 extern uint32_t puppet_features;
 
 /* Makes the VM, with `ram` as its memory; 0, or the errno of the failed call (`what`). */
 int puppet_new(struct puppet *puppet, bool protected, char *ram, const char **what);
 
 /*
- * The same, of a protected VM on memory of a guest_memfd, which is made with it: its file and
- * where it is mapped, for the caller to close and unmap.
+ * The same, for a protected VM on memory of a guest_memfd, which is created with it. The caller
+ * closes its file and unmaps it.
  */
 int puppet_new_on_gmem(struct puppet *puppet, int *file, char **ram, const char **what);
 
@@ -54,7 +54,7 @@ int puppet_gmem(struct puppet *puppet, uint64_t size, const char **what);
 int puppet_add_gmem(struct puppet *puppet, unsigned int slot, uint64_t address, uint64_t size,
 		    int file, const char *ram);
 
-/* What the VM starts with, as armvisor measures it, to a file. */
+/* Writes the VM's initial state, in the order of armvisor's measurement, to a file. */
 void puppet_write_measured(const struct puppet *puppet, const char *name);
 
 /*
@@ -64,7 +64,7 @@ void puppet_write_measured(const struct puppet *puppet, const char *name);
  */
 int puppet_add_vcpu(const struct puppet *puppet, struct puppet *second, const char **what);
 
-/* Takes the VM apart; its memory stays with the caller. */
+/* Frees the VM; its memory stays with the caller. */
 void puppet_free(struct puppet *puppet);
 
 /* HVC with a function number and three arguments. */

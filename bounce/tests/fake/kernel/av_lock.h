@@ -7,7 +7,7 @@
 
 #include "av_types.h"
 
-/* What is read without a lock is an atomic access here, or TSan would complain of it. */
+/* Reads without a lock are atomic accesses here, or TSan would complain. */
 #undef READ_ONCE
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #undef WRITE_ONCE

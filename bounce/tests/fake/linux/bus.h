@@ -47,7 +47,7 @@ static inline void mutex_unlock(struct mutex *m)
 
 #define THIS_MODULE	NULL
 
-/* References on the module; it takes no more once it is going. */
+/* References on the module; it takes no more while it is being unloaded. */
 extern u32 module_refs;
 extern bool module_goes;
 

@@ -50,7 +50,7 @@ static inline s64 atomic64_read(const atomic64_t *v)
 	return v->counter;
 }
 
-/* ---- pages: each is a folio of its own ------------------------------------------------ */
+/* ---- pages: each is a separate folio -------------------------------------------------- */
 
 #define RAM_PAGES	8192UL
 #define RAM_PHYS	0x40000000ULL
@@ -75,7 +75,7 @@ struct page {
 
 extern u8 *ram;
 extern struct page ram_pages[RAM_PAGES];
-/* Sections of readers now, and what happens just before the next one begins. */
+/* Current RCU readers, and an event just before the next section begins. */
 extern u32 rcu_depth;
 extern void (*rcu_before)(void);
 
@@ -168,7 +168,7 @@ static inline void kvfree(void *p)
 	free(p);
 }
 
-/* ---- what is said, CPUs ----------------------------------------------------------------- */
+/* ---- messages, CPUs ------------------------------------------------------------------ */
 
 static inline void fake_say(const char *format, ...)
 {
@@ -240,7 +240,7 @@ static inline const struct dma_map_ops *get_dma_ops(struct device *dev)
 	return dev->dma_ops;
 }
 
-/* Devices have addresses of their own, so that nobody takes the one kind for the other. */
+/* Device addresses differ from physical ones, so that nobody confuses them. */
 #define DMA_OFFSET	0x1000000000ULL
 
 static inline dma_addr_t phys_to_dma(struct device *dev, phys_addr_t phys)
