@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`vm_switch.*`, `io_out.*`, `io_in.*`: measurements with two parties: VMs on one CPU, a guest and
-a device.
+"""`vm_switch.*`, `io_out.*`, `io_in.*`: two VMs on one CPU; a guest and its device.
 
 Programs on the board are VMMs of guests of a few instructions (guests/tools/tinyvm.h). `vm_switch`
 is from one VM's guest to another's on the same CPU: an exit to its VMM, the host's switch of

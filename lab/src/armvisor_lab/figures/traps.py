@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`traps.ROW.*`: the number of exits from the guest's code per operation of `lat`, by the VM's
-statistics.
+"""`traps.ROW.*`: exits from the guest's code per operation of `lat`, by the VM's statistics.
 
 A guest does the operations of a row some thousand times, and another one prepares the row in the
 same way and does a single one. The difference, boot included, belongs to the operations: their

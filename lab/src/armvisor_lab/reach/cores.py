@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Profiles of cores, from cores.toml: their TLBs and caches, and the cycles of an instruction by
-class.
+"""Profiles of cores, from cores.toml: TLBs, caches, and the cycles of each class of instruction.
 
 Each value names its source. A core that is like another one inherits missing values from it.
 """

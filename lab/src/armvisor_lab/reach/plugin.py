@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A board with QEMU's plugin (lab/plugins): the plugin's configuration, and its output for each
-section.
+"""A board with QEMU's plugin (lab/plugins): its configuration, and its output for each section.
 
 A section is the work of a program between two marks. Its values are by executor: the host's
 programs and kernel, the hypervisor (EL2, or armvisor's window), the guest's programs and kernel.

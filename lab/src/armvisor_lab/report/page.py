@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A report as one HTML page: style and drawings are inside, there is no script, and nothing is
-loaded.
+"""A report as one HTML page: it contains style and drawings, has no script, and loads nothing.
 
 The page's own security policy forbids loading. Text from a record is always text: Jinja2 escapes
 everything that is inserted.

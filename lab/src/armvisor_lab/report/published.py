@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Published values: those that each work printed, from published/*.toml, and their counterparts
-here.
+"""Values that each work published, from published/*.toml, and their counterparts here.
 
 A work has sections, one per table or figure. A section's `columns` are the work's, and a row's
 `published` has a value for each: a number, a range of two, "" where the text has none (then
