@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Work on exit from the guest. An exit bypasses the host's vectors. So, besides saving registers,
- * it must repeat their work for an exception from EL0: clear predictors (mitigate.h), and give
+ * this code repeats their work for an exception from EL0: clear predictors (mitigate.h), and give
  * PSTATE the kernel's values.
  *
  * An exception into the window sets PAN, UAO and SSBS as any exception does. It sets TCO and leaves
