@@ -2,12 +2,16 @@
 """The bare-metal guests under `armvisor run`: on KVM, nVHE and VHE, and on the module."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from built import module
-from guest_runs import KPTI, Guest, Host, run_guests
+from guest_runs import KPTI, Guest, Host, Output, run_guests
 
 KERNEL = "stable"
+CONFORMANCE = pytest.mark.conformance
+# Of one board.
+together = pytest.mark.xdist_group("guests_bare")
 
 MIB = 1 << 20
 PROGRAMS = [
@@ -57,20 +61,31 @@ def without_el2(cpu: str) -> Host:
     return Host(cpu, KERNEL, el2=False, module=module(KERNEL), count=True)
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        "module-cortex-a72",
-        "kvm-cortex-a72",
-        pytest.param("kvm-cortex-a76", marks=pytest.mark.conformance),
-    ],
-)
-def test_programs(where: str):
-    hypervisor, _, cpu = where.partition("-")
-    # Counted, because costs are compared: on a busy machine, differences of times mean nothing.
-    host = Host(cpu, KERNEL, count=True) if hypervisor == "kvm" else without_el2(cpu)
-    outputs = run_guests(host, PROGRAMS)
+# A guest and its protected twin, for which the VMM does nothing else.
+LAST_GIB = [
+    Guest("top", append="rounds=1", options=options, name=name)
+    for name, options in (("last-gib", ()), ("last-gib-protected", ("--protected",)))
+]
 
+
+@cache
+def on_module() -> dict[str, Output]:
+    return run_guests(without_el2("cortex-a72"), [*PROGRAMS, *LAST_GIB])
+
+
+@together
+def test_programs_on_the_module():
+    assert_programs(on_module())
+
+
+@CONFORMANCE
+@pytest.mark.parametrize("cpu", ["cortex-a72", "cortex-a76"])
+def test_programs_on_kvm(cpu: str):
+    # Counted, for costs are compared: on a busy machine the difference of two times may be none.
+    assert_programs(run_guests(Host(cpu, KERNEL, count=True), PROGRAMS))
+
+
+def assert_programs(outputs: dict[str, Output]):
     hello = outputs["hello"]
     assert hello.results["hello.cpus"] == "3"
     assert hello.results["hello.memory"] == str(96 * MIB)
@@ -110,6 +125,7 @@ def test_programs(where: str):
         assert outputs[name].results["top.accesses"] == str(2 * 2 * parts)
 
 
+@CONFORMANCE
 @pytest.mark.parametrize("hypervisor", ["kvm", "module"])
 def test_a_pmu_of_a_newer_cpu(hypervisor: str):
     """PMMIR_EL1, which Linux reads on CPUs with FEAT_PMUv3p4, exists and reads as zero."""
@@ -125,6 +141,7 @@ def test_a_pmu_of_a_newer_cpu(hypervisor: str):
 TRAPS = 100
 
 
+@CONFORMANCE
 def test_pmu_counts_the_guests_instructions():
     """On counted boards, whose emulated PMU counts them: the same on KVM and on the module."""
     hosts = [Host("cortex-a72", KERNEL, count=True), without_el2("cortex-a72")]
@@ -146,7 +163,7 @@ TOP = [
 ]  # fmt: skip
 
 
-@pytest.mark.conformance
+@CONFORMANCE
 @pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
 @pytest.mark.parametrize("append", ["", KPTI])
 def test_the_last_gib_is_the_guests(kernel: str, append: str):
@@ -158,11 +175,8 @@ def test_the_last_gib_is_the_guests(kernel: str, append: str):
         assert outputs[guest.key].console == kvm[guest.key].console
 
 
+@together
 def test_the_last_gib_is_a_protected_guests():
-    """Its VMM does the same as for a plain VM."""
-    host = without_el2("cortex-a72")
-    plain, protected = (
-        run_guests(host, [Guest("top", append="rounds=1", options=options)])["top"]
-        for options in ((), ("--protected",))
-    )
+    """Its VMM does nothing else than for a plain one."""
+    plain, protected = (on_module()[guest.key] for guest in LAST_GIB)
     assert plain.console == protected.console
