@@ -4,6 +4,25 @@
 
 #include "lib.h"
 
+/*
+ * Guest code is assembled into this program; it is position independent. Hidden,
+ * because the linker loses the offset of a local label in a GOT entry.
+ */
+#define GUEST(name, ...)						\
+	extern const u32 guest_##name[] __attribute__((visibility("hidden"))); \
+	extern const u32 guest_##name##_end[] __attribute__((visibility("hidden"))); \
+	__asm__(".pushsection .rodata\n.balign 4\n"			\
+		"guest_" #name ":\n" __VA_ARGS__			\
+		"guest_" #name "_end:\n.popsection\n")
+#define NEW_GUEST(g, name) \
+	new_guest(g, guest_##name, (const char *)guest_##name##_end - (const char *)guest_##name)
+
+/*
+ * alarm() for a guest that spins. The board is paced: so much of its time is so many
+ * instructions, on a busy machine too.
+ */
+void alarm_ms(unsigned int ms);
+
 /* One function a group of calls; each starts from a new VM. */
 void conform_system(void);
 void conform_vm(void);

@@ -342,9 +342,9 @@ static void levels(void)
 		regs.dbg_bvr[3] = GUEST_BASE + USER + 4;
 		regs.dbg_bcr[3] = how[i].bcr;
 		debug(g.vcpu, HW, &regs);
-		alarm(2);
+		alarm_ms(200);
 		run(&g, how[i].name, 0);
-		alarm(0);
+		alarm_ms(0);
 		free_guest(&g);
 	}
 }
@@ -367,7 +367,7 @@ static void watchpoints(void)
 		regs.dbg_wvr[2] = how[i].at;
 		regs.dbg_wcr[2] = how[i].wcr;
 		debug(g.vcpu, HW, &regs);
-		alarm(3);
+		alarm_ms(300);
 		for (n = 0; n < 6; n++) {
 			run(&g, how[i].name, n);
 			if (g.run->exit_reason != KVM_EXIT_DEBUG)
@@ -377,7 +377,7 @@ static void watchpoints(void)
 			else
 				debug(g.vcpu, ON, NULL);
 		}
-		alarm(0);
+		alarm_ms(0);
 		free_guest(&g);
 	}
 }

@@ -8,8 +8,17 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 #include "conform.h"
+
+void alarm_ms(unsigned int ms)
+{
+	struct itimerval in = { .it_value = { .tv_usec = ms * 1000 } };
+
+	if (setitimer(ITIMER_REAL, &in, NULL))
+		die("setitimer");
+}
 
 static const struct {
 	const char *name;
