@@ -22,8 +22,8 @@ from armvisor_lab.boards.board import Board
 
 KERNEL = "stable"
 FIRST = int(os.environ.get("ARMVISOR_SEQUENCE_FIRST", "1"))
-SEEDS = 300
-# A conformance run: so many more, in runs that keep a board's output small enough.
+SEEDS = 80
+# A conformance run: so many more, in runs of a size that a board's output stays handy.
 RUNS = [pytest.param(n, marks=pytest.mark.conformance) for n in range(1, 4)]
 SEEDS_A_RUN = 1000
 # At most so many seeds give a thousand lines of answers.
