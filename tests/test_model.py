@@ -10,6 +10,8 @@ import pytest
 from built import HANGS, TOP, make
 
 LAB = str(TOP / "bin/lab")
+# One worker runs them all: they share what was counted.
+pytestmark = pytest.mark.xdist_group("model")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -20,6 +20,8 @@ from armvisor_lab.reach import cores, plugin, runs
 READS = 1 << 20
 LOOP = 6
 CORES = cores.choose(["cortex-a72"])
+# One worker runs them all: they share what was counted.
+pytestmark = pytest.mark.xdist_group("reach")
 
 
 @pytest.fixture(scope="module", autouse=True)
