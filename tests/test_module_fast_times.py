@@ -52,7 +52,7 @@ run known && run units || exit
 echo 0 >accounting; run known || exit
 echo 1023 >cheap_traps
 armvisor run --kernel /g/endless --memory 32M --name endless >/out 2>&1 </dev/null & vm=$!
-for try in $(seq 100); do armvisor list | grep -q '^endless ' && break; sleep 0.1; done
+for try in $(seq 6000); do armvisor list | grep -q '^endless ' && break; sleep 0.1; done
 for time in 1 2 3; do
 	armvisor stat endless --accounting on --json >/out || exit
 	armvisor stat endless --accounting off --json >/out || exit
@@ -73,7 +73,7 @@ def text() -> str:
     files = {f"/g/{name}": artefacts.bare(name) for name in ("hypercall", "units")}
     files |= {"/g/known": known(), "/g/endless": ENDLESS, "/bin/armvisor": artefacts.vmm()}
     files |= {"/armvisor.ko": module("stable"), "/script": SCRIPT.encode()}
-    done = Board(files=files, count=True, timeout=120).run(["sh", "/script"])
+    done = Board(files=files, count=True, timeout=1200).run(["sh", "/script"])
     assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
     return done.text
 

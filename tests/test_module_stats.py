@@ -68,13 +68,13 @@ echo 0 >events/armvisor/enable
 printf '\\036'; grep -o ' av_[a-z]*: .*' trace | sort -u -k1,1
 printf '\\036'; armvisor run --kernel /g/reads --memory 32M --json </dev/null || exit
 armvisor run --kernel /g/waiting --memory 32M --name waiting >/out 2>&1 </dev/null & vm=$!
-for try in $(seq 100); do armvisor list | grep -q '^waiting ' && break; sleep 0.1; done
+for try in $(seq 6000); do armvisor list | grep -q '^waiting ' && break; sleep 0.1; done
 sleep 1
 printf '\\036'; armvisor stat waiting --json || exit
 printf '\\036'; armvisor stat waiting || exit
 armvisor stop --force waiting; wait $vm
 armvisor run --kernel /g/contexts --memory 32M --name contexts >/out 2>&1 </dev/null & vm=$!
-for try in $(seq 100); do armvisor list | grep -q '^contexts ' && break; sleep 0.1; done
+for try in $(seq 6000); do armvisor list | grep -q '^contexts ' && break; sleep 0.1; done
 sleep 1
 printf '\\036'; armvisor stat contexts --json || exit
 echo 2 >/proc/sys/vm/drop_caches
@@ -82,7 +82,7 @@ printf '\\036'; armvisor stat contexts --json || exit
 armvisor stop --force contexts; wait $vm
 echo 1 >/sys/module/armvisor/parameters/accounting
 armvisor run --kernel /g/known --memory 32M --name known >/out 2>&1 </dev/null & vm=$!
-for try in $(seq 100); do armvisor list | grep -q '^known ' && break; sleep 0.1; done
+for try in $(seq 6000); do armvisor list | grep -q '^known ' && break; sleep 0.1; done
 sleep 1
 printf '\\036'; armvisor stat known --json | tee /before || exit
 printf '\\036'; armvisor stat known || exit
@@ -106,7 +106,7 @@ def told() -> list[str]:
     files |= {"/g/timer": artefacts.bare("timer"), "/bin/armvisor": artefacts.vmm()}
     files |= {"/armvisor.ko": module("stable")}
     files |= {"/script": f"insmod /armvisor.ko\n{SCRIPT}".encode()}
-    done = Board(files=files, count=True, timeout=120).run(["sh", "/script"])
+    done = Board(files=files, count=True, timeout=1200).run(["sh", "/script"])
     assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
     return done.text.split(MARK)[1:]
 
