@@ -247,6 +247,7 @@ REBOUND = (
 )
 
 
+@pytest.mark.conformance
 def test_what_it_cannot_do_is_refused_in_a_sentence():
     """Bad parameters, a VM that is not protected, devices that it cannot serve; then it unloads."""
     script = f"bare armvisor.rows={','.join(REFUSED)} armvisor.test=refusals,rng\n"
