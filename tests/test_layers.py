@@ -56,8 +56,8 @@ def test_the_picture_has_every_folder():
 @pytest.mark.parametrize(
     ("source", "header"),
     [
-        ("mmu/fault/fault.c", "cpu/cpu.h"),
-        ("mmu/fault/fault.c", "mmio/mmio.h"),
+        ("mmu/fault/slow.c", "cpu/cpu.h"),
+        ("mmu/fault/slow.c", "mmio/mmio.h"),
         ("mmio/access.c", "cpu/cpu.h"),
         ("irq/vgic.h", "cpu/cpu.h"),
         ("switch/enter.S", "mmu/mmu.h"),
@@ -74,8 +74,8 @@ def test_an_include_that_points_up_or_aside(module: Path, source: str, header: s
 
 @pytest.mark.parametrize("header", ["<linux/mm.h>", '"switch/tlb.h"'])
 def test_a_pure_file_takes_the_kernel_in(module: Path, header: str):
-    add_include(module / "mmu/abort/resolve.c", f"#include {header}")
-    assert layers.complaints(module) == [f"mmu/abort/resolve.c: is pure, and {header[1:-1]} is not"]
+    add_include(module / "mmu/abort/classify.c", f"#include {header}")
+    assert layers.complaints(module) == [f"mmu/abort/classify.c: is pure, and {header[1:-1]} is not"]
 
 
 def add_call(path: Path, name: str, callee: str) -> None:
@@ -153,5 +153,5 @@ def test_a_folder_that_the_table_does_not_know(module: Path):
 
 
 def test_a_pure_file_that_is_gone(module: Path):
-    (module / "mmu/abort/resolve.c").unlink()
-    assert layers.complaints(module) == ["layers.toml: there is no mmu/abort/resolve.c"]
+    (module / "mmu/abort/classify.c").unlink()
+    assert layers.complaints(module) == ["layers.toml: there is no mmu/abort/classify.c"]

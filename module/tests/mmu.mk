@@ -41,9 +41,9 @@ test_shown-src := test_shown.c ../mmu/guest/shown.c
 test_shown-cflags := $(test_pairs-cflags)
 test_ring-src := test_ring.c
 test_frames-src := test_frames.c ../mmu/slots/frames.c
-test_around-src := test_around.c ../mmu/abort/resolve.c ../mmu/slots/slots.c $(shadow-src)
-test_resolve-src := test_resolve.c ../mmu/abort/resolve.c ../mmu/slots/slots.c $(shadow-src)
-test_resolve_annex-src := test_resolve_annex.c ../mmu/abort/resolve.c ../mmu/slots/slots.c $(shadow-src)
+test_around-src := test_around.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
+test_resolve-src := test_resolve.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
+test_resolve_annex-src := test_resolve_annex.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
 # mmu/'s kernel side, on a host of the tests' (host_world.h). What is not here only calls the kernel.
 tests += test_fault test_fault_random
 host-src := host_world.c guest_world.c ../switch/tlb.c $(filter-out ../mmu/gmem/gmem%.c ../mmu/gmem/private.c, \

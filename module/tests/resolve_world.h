@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/abort/resolve.h"
+#include "mmu/abort/classify.h"
 #include "mmu/stub/stub.h"
 #include "shadow_world.h"
 

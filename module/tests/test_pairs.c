@@ -159,7 +159,7 @@ static void fill(struct av_vcpu *vcpu)
 	}
 }
 
-/* fault.c: the level gets a tree of its own. */
+/* slow.c: the level gets a tree of its own. */
 static void split(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;

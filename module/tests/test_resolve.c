@@ -172,7 +172,7 @@ static const struct row rows[] = {
 	  .kind = AV_ANSWER_ERROR, .cls = AV_EXIT_DABT_TRANS, .err = -EFAULT },
 };
 
-/* What mmu/fault/near.c makes of it by the descriptor, if there is a table: no more, no less. */
+/* What mmu/fault/fast.c makes of it by the descriptor, if there is a table: no more, no less. */
 static void check_near(const struct av_view *view, const struct av_resolved *r,
 		       const struct av_answer *answer)
 {

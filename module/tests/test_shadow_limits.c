@@ -34,7 +34,7 @@ static struct av_tree *load(bool high)
 	return tree;
 }
 
-/* As fault.c. The entry is there, or there is no room. */
+/* As slow.c. The entry is there, or there is no room. */
 static bool fill_one(struct av_tree *tree, u64 va)
 {
 	bool more = true;

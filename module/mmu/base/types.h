@@ -8,7 +8,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
-#include "mmu/abort/resolve.h"
+#include "mmu/abort/classify.h"
 #include "mmu/shadow/limits.h"
 #include "mmu/shadow/shadow.h"
 #include "mmu/slots/ring.h"
@@ -165,7 +165,7 @@ static_assert(sizeof(struct av_near) == 128);
  * The guest kernel's page that was filled last after an invalidation of the same page, and its
  * entry. Linux does this when it patches its text. It is valid while near is unchanged, and is used
  * only if the guest's descriptor, the host page and the frame's state are the same
- * (mmu/fault/near.c).
+ * (mmu/fault/fast.c).
  */
 struct av_refill {
 	const struct av_near *near;	/* or NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Filling hidden faults: fault.c, light.c, near.c, and the files that fill neighbours. */
+/* Filling hidden faults: slow.c, fast_walk.c, fast.c, and the files that fill neighbours. */
 #ifndef AV_MMU_FILL_H
 #define AV_MMU_FILL_H
 
@@ -100,7 +100,7 @@ static inline bool av_light_current(struct av_vcpu *vcpu, bool high, struct av_s
 	return seq.tables == av_mmu_seq_tables(vcpu, high) && av_mmu_seq_current(vcpu, high, seq);
 }
 
-/* light.c: av_mmu_fault_light() for aborts that near.c cannot handle. */
+/* fast_walk.c: av_mmu_fault_light() for aborts that fast.c cannot handle. */
 bool av_light_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		    struct av_answer *answer);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Neighbours of a page that light.c has filled: those that the guest maps alike and whose host
+ * Neighbours of a page that fast_walk.c has filled: those that the guest maps alike and whose host
  * pages are known, because they were used before. Others are left to their own faults. Under
  * mmu_lock, with interrupts off and page faults disabled.
  */

@@ -22,7 +22,7 @@
 #ifndef AV_MMU_MEMORY_H
 #define AV_MMU_MEMORY_H
 
-#include "mmu/abort/resolve.h"
+#include "mmu/abort/classify.h"
 #include "mmu/base/base.h"
 
 /* ---- frames ---- */

@@ -2,7 +2,7 @@
 /*
  * One page of the guest's kernel that leads to another frame each time, as when Linux patches its
  * text: mapped, used, unmapped, invalidated. The module remembers the last entry of the page
- * (mmu/fault/near.c), and must not reuse it if the guest or the VMM has changed anything since.
+ * (mmu/fault/fast.c), and must not reuse it if the guest or the VMM has changed anything since.
  *
  * Meanwhile the VMM replaces the memory behind the frames, protects and logs it, and another vCPU
  * accesses the frames by other addresses, which it invalidates.

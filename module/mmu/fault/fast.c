@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts where the guest has 4 KiB pages, by light.c's rules and by the tables that the vCPU
- * remembers (mmu/guest/walk_cache.h). Whatever does not fit is left to light.c.
+ * Aborts where the guest has 4 KiB pages, by fast_walk.c's rules and by the tables that the vCPU
+ * remembers (mmu/guest/walk_cache.h). Whatever does not fit is left to fast_walk.c.
  *
  * Everything is done under mmu_lock. Nothing that is read or filled here can be invalidated
  * before the lock is released.

@@ -9,8 +9,8 @@
  *
  * Pure code: looks at registers, slots and trees, and changes nothing.
  */
-#ifndef AV_MMU_RESOLVE_H
-#define AV_MMU_RESOLVE_H
+#ifndef AV_MMU_CLASSIFY_H
+#define AV_MMU_CLASSIFY_H
 
 #include "mmu/shadow/shadow.h"
 #include "mmu/slots/slots.h"
@@ -59,7 +59,7 @@ struct av_resolved {
 /* Fill in *answer, and *r as far as its work needs. */
 void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
 
-/* ---- parts for callers that walk themselves (mmu/fault/near.c) ---- */
+/* ---- parts for callers that walk themselves (mmu/fault/fast.c) ---- */
 
 /* A fault status code without its level. */
 #define AV_FSC_TYPE		GENMASK(5, 2)
@@ -191,4 +191,4 @@ static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool writ
  */
 u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, u64 annex);
 
-#endif /* AV_MMU_RESOLVE_H */
+#endif /* AV_MMU_CLASSIFY_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts from the guest, on the full exit path: mmu/abort/resolve.h classifies them, this
+ * Aborts from the guest, on the full exit path: mmu/abort/classify.h classifies them, this
  * file fills hidden faults.
  *
  * A hidden fault: read the sequence numbers; walk the guest's tables (reads guest memory, may

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Classifies aborts: rules in resolve.h. */
-#include "mmu/abort/resolve.h"
+/* Classifies aborts: rules in classify.h. */
+#include "mmu/abort/classify.h"
 #include "mmu/stub/stub.h"
 
 /* Pass on faults that have nothing to do with the shadow tables. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Neighbours of a page that near.c has filled: those that the guest's table maps and whose host
- * pages are known. light_around.c does the same for light.c. Under mmu_lock, held since the
+ * Neighbours of a page that fast.c has filled: those that the guest's table maps and whose host
+ * pages are known. light_around.c does the same for fast_walk.c. Under mmu_lock, held since the
  * table was found to be the guest's.
  */
 #include <linux/uaccess.h>

@@ -2,7 +2,7 @@
 /*
  * Aborts that need little work, handled at light exits (cpu/light.c): between two stays in the
  * guest, with interrupts off. Nothing sleeps, and no lock is waited for longer than a moment.
- * Everything else is declined and done on the full exit path (fault.c) from its beginning; work
+ * Everything else is declined and done on the full exit path (slow.c) from its beginning; work
  * done here is then done twice.
  *
  *  - an abort that is the guest's own fault by its tables;
