@@ -8,7 +8,7 @@
  *	host_ops.c	services of the host for the shadow tables
  *
  *	fault/		fills hidden faults. fast.c: by the walk cache; fast_walk.c: by a walk, with
- *			interrupts off; slow.c: on the full exit path; *_around.c: neighbours;
+ *			interrupts off; slow.c: on the full exit path; around.c: neighbours;
  *			block.c: 2 MiB at once; fill.h: shared code
  *	host/		the host's side of a VM's memory: memslot.c, notifier.c, shrink.c
  *	tlbi/		ops.c: trapped TLBIs
@@ -29,7 +29,7 @@
  *			numbers; pool.c: preallocated tables; reap.c: frees tables; regime.c: the
  *			guest's translation registers; plain.c: runs code in place, without
  *			copies; hidden.c: the state of a hidden fault
- *	abort/		classify.c: classifies an abort (pure)
+ *	abort/		classify.c: what an abort means; plan.h: what a hidden fault fills (pure)
  *	stub/		patch.h: instructions in copies; stub.c: code of stubs; annex_find.c: where
  *			they fit (pure)
  *	shadow/		the shadow tables. shadow.c, tree.c, rmap.c: filled; invalidate.c, tlbi.c:

@@ -59,19 +59,19 @@ static void check_sibling(const struct av_regime *r, const struct memory *m,
 			  const struct av_walk *w)
 {
 	struct memory again = *m;
+	struct av_walk_table table;
 	struct av_walk walked, sibling;
 	u64 desc, va = w->va ^ 0x3000;
 	int ret;
 
 	/* Pages of 4 KiB only, where an address and its descriptor go together. */
-	if (!w->desc_ipa || w->level != 3 || (w->span != 12 && w->span != 16) ||
-	    r->tcr & (w->high ? AV_TCR_TG1 & ~BIT_ULL(31) : AV_TCR_TG0))
+	if (!w->desc_ipa || !av_walk_keep(r, w, &table))
 		return;
 	again.reads = 0;
 	REQUIRE(!read64(&again, w->desc_ipa ^ 0x18, &desc));
 	again.reads = 0;
 	ret = av_walk(r, &ops, &again, va, &walked);
-	REQUIRE(av_walk_sibling(r, w, va, desc, &sibling) == ret);
+	REQUIRE(av_walk_page(r, &table, va, desc, &sibling) == ret);
 	if (ret)
 		return;
 	REQUIRE(sibling.ipa == walked.ipa && sibling.el0 == walked.el0);

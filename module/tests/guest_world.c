@@ -21,8 +21,8 @@ static struct av_vcpu_mmu mmus[2];
 static struct av_vcpu_switch csws[2];
 static struct av_srf srfs[2];
 static u64 window[PTES] __aligned(4096);
-static struct guest_how how;
-static unsigned int running[2];	/* a process by vCPU */
+struct guest_how guest_how;
+unsigned int guest_running[2];
 
 /* ---- what mmu/ needs of other folders ------------------------------------------- */
 
@@ -119,7 +119,7 @@ void guest_set_slot(unsigned int n)
 		.slot = n, .guest_phys_addr = slot->gfn << PAGE_SHIFT,
 		.memory_size = slot->there ? slot->npages << PAGE_SHIFT : 0,
 		.userspace_addr = slot->hva,
-		.flags = how.protected && slot->there ? KVM_MEM_GUEST_MEMFD : slot->flags,
+		.flags = guest_how.protected && slot->there ? KVM_MEM_GUEST_MEMFD : slot->flags,
 		.guest_memfd_offset = slot->hva - VMM_BASE,
 	};
 
@@ -149,7 +149,7 @@ u64 *guest_word(u64 gpa)
 
 	if (!slot)
 		return NULL;
-	if (!how.protected)
+	if (!guest_how.protected)
 		return vmm_word(slot->hva + gpa - (slot->gfn << PAGE_SHIFT));
 	return fake_kva((u8 *)av_gmem_make_page(&gmem, file_page(slot, gpa >> PAGE_SHIFT)) +
 			gpa % PAGE_SIZE);
@@ -162,20 +162,20 @@ static u64 peek(u64 gpa)
 
 	if (!slot)
 		return 0;
-	if (!how.protected)
+	if (!guest_how.protected)
 		return *vmm_peek(slot->hva + gpa - (slot->gfn << PAGE_SHIFT));
 	page = file[file_page(slot, gpa >> PAGE_SHIFT)];
 	return page ? *(u64 *)((u8 *)page_address(page) + gpa % PAGE_SIZE) : 0;
 }
 
 /* The host's page of a frame now, or NULL. */
-static struct page *host_page(u64 gfn, bool *writable)
+struct page *guest_host_page(u64 gfn, bool *writable)
 {
 	const struct guest_slot *slot = guest_slot_of(gfn);
 	const struct vmm_page *v = guest_page(gfn);
 
-	*writable = how.protected || (v && v->writable);
-	if (how.protected)
+	*writable = guest_how.protected || (v && v->writable);
+	if (guest_how.protected)
 		return slot ? file[file_page(slot, gfn)] : NULL;
 	return v && v->present ? v->page : NULL;
 }
@@ -193,9 +193,9 @@ u64 guest_table(unsigned int space, unsigned int region)
 	return table_gpa(space, 3 + region);
 }
 
-static u64 space_base(unsigned int space)
+u64 guest_space_base(unsigned int space)
 {
-	return table_gpa(space, how.short_walk ? 1 : 0);
+	return table_gpa(space, guest_how.short_walk ? 1 : 0);
 }
 
 u16 space_asid(unsigned int space)
@@ -206,7 +206,7 @@ u16 space_asid(unsigned int space)
 u64 region_va(unsigned int space, unsigned int region)
 {
 	static const u64 at[REGIONS] = { 0x400000, 0x600000, 0x3fe00000 };
-	u64 high = how.short_walk ? 0xffffff8000000000ULL : 0xffff000000000000ULL;
+	u64 high = guest_how.short_walk ? 0xffffff8000000000ULL : 0xffff000000000000ULL;
 
 	return at[region] + (space == KERNEL ? high : 0);
 }
@@ -250,25 +250,16 @@ struct leaf guest_leaf(unsigned int space, unsigned int region, unsigned int idx
 	return leaf;
 }
 
-/*
- * What each page may translate to, by what the tables have said since the last TLBI. The kernel's
- * pages by process: those that are not global have an ASID.
- */
-#define HISTORY		8
-#define VIEWS		4
-static struct past {
-	struct leaf leaf[HISTORY];
-	unsigned int nr;
-} past[VIEWS][REGIONS][USED];
+struct past guest_past[VIEWS][REGIONS][USED];
 
-static unsigned int view_of(unsigned int space, unsigned int proc)
+unsigned int guest_view_of(unsigned int space, unsigned int proc)
 {
 	return space == KERNEL ? 2 + proc : space;
 }
 
-static unsigned int view_space(unsigned int view)
+unsigned int guest_view_space(unsigned int view)
 {
-	return min(view, (unsigned int)KERNEL);
+	return view < KERNEL ? view : KERNEL;
 }
 
 static bool same_leaf(const struct leaf *a, const struct leaf *b)
@@ -293,16 +284,16 @@ static void note(unsigned int space, unsigned int region, unsigned int first, un
 	unsigned int view, n;
 
 	for (view = 0; view < VIEWS; view++) {
-		if (view_space(view) != space)
+		if (guest_view_space(view) != space)
 			continue;
 		for (n = first; n < end; n++)
-			if (!note_leaf(&past[view][region][n],
+			if (!note_leaf(&guest_past[view][region][n],
 				       guest_leaf(space, region, used_idx(n))))
 				guest_tlbi_all(1);
 	}
 }
 
-static unsigned int used_nr(unsigned int idx)
+unsigned int guest_used_nr(unsigned int idx)
 {
 	unsigned int n = idx < 32 ? idx : idx - (PTES - USED);
 
@@ -313,7 +304,7 @@ static unsigned int used_nr(unsigned int idx)
 void guest_map(unsigned int space, unsigned int region, unsigned int idx, u64 desc)
 {
 	*guest_word(guest_table(space, region) + idx * 8) = desc;
-	note(space, region, used_nr(idx), used_nr(idx) + 1);
+	note(space, region, guest_used_nr(idx), guest_used_nr(idx) + 1);
 }
 
 void guest_set_region(unsigned int space, unsigned int region, u64 desc)
@@ -346,22 +337,22 @@ static void forget(struct past *p, unsigned int view, unsigned int region, unsig
 		if (!gone(&p->leaf[i], view, asid))
 			p->leaf[kept++] = p->leaf[i];
 	p->nr = kept;
-	REQUIRE(note_leaf(p, guest_leaf(view_space(view), region, used_idx(n))));
+	REQUIRE(note_leaf(p, guest_leaf(guest_view_space(view), region, used_idx(n))));
 }
 
-static u16 view_asid(unsigned int view)
+u16 guest_view_asid(unsigned int view)
 {
 	return space_asid(view % 2);
 }
 
 static bool gone_by_va(const struct leaf *leaf, unsigned int view, u16 asid)
 {
-	return !leaf->ng || view_asid(view) == asid;
+	return !leaf->ng || guest_view_asid(view) == asid;
 }
 
 static bool gone_by_asid(const struct leaf *leaf, unsigned int view, u16 asid)
 {
-	return leaf->ng && view_asid(view) == asid;
+	return leaf->ng && guest_view_asid(view) == asid;
 }
 
 static bool gone_block_by_va(const struct leaf *leaf, unsigned int view, u16 asid)
@@ -381,7 +372,7 @@ static void forget_everywhere(gone_fn *gone, u16 asid)
 	for (view = 0; view < VIEWS; view++)
 		for (region = 0; region < REGIONS; region++)
 			for (n = 0; n < USED; n++)
-				forget(&past[view][region][n], view, region, n, gone, asid);
+				forget(&guest_past[view][region][n], view, region, n, gone, asid);
 }
 
 static void issue(unsigned int vcpu, unsigned int op2, u64 xt)
@@ -397,19 +388,19 @@ static void forget_page(unsigned int view, unsigned int region, u64 offset, u16 
 	unsigned int n;
 
 	for (n = 0; n < USED; n++)
-		forget(&past[view][region][n], view, region, n,
+		forget(&guest_past[view][region][n], view, region, n,
 		       used_idx(n) == offset >> PAGE_SHIFT ? gone_by_va : gone_block_by_va, asid);
 }
 
 void guest_tlbi_page(unsigned int vcpu, unsigned int space, u64 va, bool leaf)
 {
-	u16 asid = space_asid(space == KERNEL ? running[vcpu] : space);
+	u16 asid = space_asid(space == KERNEL ? guest_running[vcpu] : space);
 	unsigned int view, region;
 
 	issue(vcpu, leaf ? 5 : 1, (u64)asid << 48 | (va >> 12 & GENMASK_ULL(43, 0)));
 	for (view = 0; view < VIEWS; view++)
 		for (region = 0; region < REGIONS; region++) {
-			u64 offset = va - region_va(view_space(view), region);
+			u64 offset = va - region_va(guest_view_space(view), region);
 
 			if (offset < PTES * PAGE_SIZE)
 				forget_page(view, region, offset, asid);
@@ -433,7 +424,7 @@ void guest_tlbi_all(unsigned int vcpu)
 static void start_vcpu(unsigned int i)
 {
 	struct av_vcpu *vcpu = &vcpus[i];
-	unsigned int bits = how.short_walk ? 25 : 16;
+	unsigned int bits = guest_how.short_walk ? 25 : 16;
 
 	*vcpu = (struct av_vcpu) {
 		.vm = &vm, .id = i, .idx = i, .srf = &srfs[i], .sw = &csws[i], .mmu = &mmus[i],
@@ -446,7 +437,7 @@ static void start_vcpu(unsigned int i)
 	av_srf_set(&srfs[i], AV_TCR_EL1, bits | bits << 16 | FIELD_PREP(AV_TCR_TG1, 2) | AV_TCR_AS |
 		   FIELD_PREP(AV_TCR_IPS, 2));
 	av_srf_set(&srfs[i], AV_MAIR_EL1, 0xff);
-	av_srf_set(&srfs[i], AV_TTBR1_EL1, space_base(KERNEL));
+	av_srf_set(&srfs[i], AV_TTBR1_EL1, guest_space_base(KERNEL));
 	srfs[i].pc = 0x1000;
 	srfs[i].vmode = AV_PSR_EL1H;
 	srfs[i].roots[AV_SRF_IDLE].ttbr0 = AV_NO_TTBR;
@@ -460,7 +451,7 @@ void guest_start(const struct guest_how *with)
 	unsigned int i;
 
 	host_start();
-	how = *with;
+	guest_how = *with;
 	memset(&vm, 0, sizeof(vm));
 	memset(&vm_mmu, 0, sizeof(vm_mmu));
 	memset(&vm_sw, 0, sizeof(vm_sw));
@@ -468,20 +459,20 @@ void guest_start(const struct guest_how *with)
 	memset(csws, 0, sizeof(csws));
 	memset(srfs, 0, sizeof(srfs));
 	memset(file, 0, sizeof(file));
-	memset(past, 0, sizeof(past));
+	memset(guest_past, 0, sizeof(guest_past));
 	next_asid = 1;
 	vm.mm = current->mm;
 	vm.mmu = &vm_mmu;
 	vm.sw = &vm_sw;
 	vm.ipa_bits = vm.pa_bits = 40;
-	vm.protected = how.protected;
+	vm.protected = guest_how.protected;
 	vm_sw.l3 = window;
 	REQUIRE(!av_mmu_init() && !av_mmu_vm_init(&vm));
 	memcpy(guest_slots, all_slots, sizeof(guest_slots));
 	for (i = 0; i < NR_SLOTS; i++) {
 		guest_slots[i].there = true;
 		/* Neither read-only nor logged. */
-		if (how.protected)
+		if (guest_how.protected)
 			guest_slots[i].flags = 0;
 		vmm_map(guest_slots[i].hva, guest_slots[i].npages);
 		guest_set_slot(i);
@@ -511,7 +502,7 @@ void guest_end(void)
 void guest_run(unsigned int i, unsigned int proc, int el)
 {
 	struct av_vcpu *vcpu = &vcpus[i];
-	u64 ttbr0 = space_base(proc) | (u64)space_asid(proc) << 48;
+	u64 ttbr0 = guest_space_base(proc) | (u64)space_asid(proc) << 48;
 
 	av_mmu_follow(vcpu);
 	if (av_srf_get(vcpu->srf, AV_TTBR0_EL1) != ttbr0) {
@@ -522,8 +513,8 @@ void guest_run(unsigned int i, unsigned int proc, int el)
 		vcpu->srf->vmode = el ? AV_PSR_EL1H : AV_PSR_EL0T;
 		av_mmu_mode_changed(vcpu);
 	}
-	running[i] = proc;
-	av_mmu_want(vcpu, how.copies, false, false);
+	guest_running[i] = proc;
+	av_mmu_want(vcpu, guest_how.copies, false, false);
 	while (vcpu->mmu->stale & AV_STALE_REGS || vcpu->mmu->el != el || vcpu->mmu->stale)
 		REQUIRE(!av_mmu_load(vcpu));
 }
@@ -557,7 +548,7 @@ bool guest_fault(unsigned int i, enum way way, u64 va, u64 esr, struct av_answer
 		return done;
 	case LIGHT:
 		return !vcpu->mmu->plain && !vcpu->mmu->stale &&
-		       av_light_abort(vcpu, esr, va, true, answer);
+		       av_fast_walk(vcpu, esr, va, true, answer);
 	default:
 		av_mmu_fault(vcpu, esr, va, answer);
 		return true;
@@ -580,256 +571,4 @@ bool guest_allows(unsigned int i, u64 va, u8 access)
 	u64 pte = guest_entry(i, va);
 
 	return pte & AV_PTE_VALID && !(access & ~pte_rights(pte));
-}
-
-/* ---- what is right --------------------------------------------------------------------- */
-
-const char *guest_wrong;
-
-/* The rights that a tree may grant of a leaf. */
-static u8 tree_rights(const struct av_tree *tree, const struct leaf *leaf)
-{
-	switch (tree->key.mode) {
-	case AV_MODE_EL0:
-		return leaf->el0;
-	case AV_MODE_SHARED:
-		return leaf->el1 & AV_X ? leaf->el0 & ~AV_X : leaf->el0;
-	default:
-		return leaf->el1;
-	}
-}
-
-static struct av_slot *module_slot(u64 gfn)
-{
-	struct av_slot *slot;
-
-	vm.srcu.readers++;
-	slot = av_vm_slot(&vm, gfn);
-	vm.srcu.readers--;
-	return slot;
-}
-
-static bool logged_dirty(u64 gfn)
-{
-	const struct av_slot *slot = module_slot(gfn);
-
-	return slot && slot->dirty && test_bit(gfn - slot->base_gfn, slot->dirty);
-}
-
-static const struct av_copy *copy_of(u64 gfn)
-{
-	struct av_copy *copy;
-
-	hash_for_each_possible(vm_mmu.copies, copy, hash, gfn)
-		if (copy->gfn == gfn)
-			return copy;
-	return NULL;
-}
-
-/* What is wrong with rights to the memory of a frame; NULL: nothing. */
-static const char *frame_wrong(u64 gfn, u64 pa, u8 rights)
-{
-	const struct guest_slot *slot = guest_slot_of(gfn);
-	bool writable;
-	struct page *page = host_page(gfn, &writable);
-
-	if (!slot)
-		return "no slot";
-	if (!page || page_to_phys(page) != pa)
-		return "not the host's page";
-	if (page->bad)
-		return "bad memory";
-	if (rights & AV_X && !page->coherent)
-		return "executable, not cleaned";
-	if (!(rights & AV_W))
-		return NULL;
-	if (slot->flags & AV_SLOT_READONLY)
-		return "read-only slot";
-	if (slot->flags & AV_SLOT_LOG_DIRTY && !logged_dirty(gfn))
-		return "not logged";
-	if (!writable)
-		return "the host writes no more";
-	if (!page_dirty(page) && !how.protected)
-		return "page not marked dirty";
-	return copy_of(gfn) ? "has a copy" : NULL;
-}
-
-static const char *copy_wrong(const struct leaf *leaf, u64 pa, u8 rights)
-{
-	const struct av_copy *copy = copy_of(leaf->gfn);
-
-	if (!copy || virt_to_phys(copy->code) != pa)
-		return "not the frame's copy";
-	if (rights != AV_X)
-		return "a copy that is data";
-	return guest_slot_of(leaf->gfn) ? NULL : "no slot";
-}
-
-static const char *leaf_wrong(const struct av_tree *tree, u16 asid, const struct leaf *leaf, u64 pa,
-			      u8 rights)
-{
-	if (!leaf->valid)
-		return "nothing mapped";
-	if (rights & ~tree_rights(tree, leaf))
-		return "rights of the guest";
-	if (leaf->ng && tree->key.asid != asid)
-		return "of another ASID";
-	if (tree->key.mode == AV_MODE_EL1_COPIES && rights & AV_X)
-		return copy_wrong(leaf, pa, rights);
-	return frame_wrong(leaf->gfn, pa, rights);
-}
-
-#define PTE_FIXED	(AV_PTE_AF | AV_PTE_NG | AV_PTE_PXN | AV_PTE_SH_INNER)
-
-/* An entry for one page; of a block, its part. */
-static const char *entry_wrong(const struct av_tree *tree, unsigned int view, const struct past *p,
-			       u64 pte, u64 pa)
-{
-	const char *wrong = "nothing mapped";
-	u8 rights = pte_rights(pte);
-	unsigned int i;
-
-	if ((pte & PTE_FIXED) != PTE_FIXED || pte & AV_PTE_ATTR || !rights ||
-	    !(pte & AV_PTE_RDONLY) != !!(pte & AV_PTE_DBM))
-		return "attributes";
-	for (i = 0; i < p->nr && wrong; i++)
-		wrong = leaf_wrong(tree, view_asid(view), &p->leaf[i], pa, rights);
-	return wrong;
-}
-
-static unsigned int count_leaves(const struct av_pt *pt)
-{
-	unsigned int idx, n = 0;
-
-	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + 1)) {
-		const struct av_pt *below = av_pt_child(pt, idx);
-
-		if (av_pte_is_leaf(pt, idx))
-			n++;
-		else if (below)
-			n += count_leaves(below);
-	}
-	return n;
-}
-
-static void show_past(const struct past *p)
-{
-	unsigned int i;
-
-	for (i = 0; i < p->nr; i++) {
-		const struct leaf *leaf = &p->leaf[i];
-		bool writable;
-		const struct page *page = host_page(leaf->gfn, &writable);
-
-		fprintf(stderr, "  maps frame %#llx%s, rights %u and %u%s%s; page %#llx\n",
-			(unsigned long long)leaf->gfn, leaf->valid ? "" : " (no)", leaf->el1,
-			leaf->el0, leaf->ng ? ", nG" : "", leaf->block ? ", block" : "",
-			page ? (unsigned long long)page_to_phys(page) : 0ULL);
-	}
-}
-
-static void complain(const struct av_tree *tree, u64 va, u64 pte, const char *wrong,
-		     const struct past *p)
-{
-	guest_wrong = wrong;
-	fprintf(stderr, "tree of mode %u, ASID %#x: %#llx has %#llx: %s\n", tree->key.mode,
-		tree->key.asid, (unsigned long long)va, (unsigned long long)pte, wrong);
-	if (p)
-		show_past(p);
-}
-
-static unsigned int check_region(const struct av_tree *tree, unsigned int view, unsigned int region)
-{
-	unsigned int n, found = 0;
-	bool block = false;
-
-	for (n = 0; n < USED; n++) {
-		u64 va = region_va(view_space(view), region) + used_idx(n) * PAGE_SIZE;
-		int level = 3;
-		u64 pte = av_shadow_lookup(tree, va, &level);
-		u64 pa = (pte & AV_PTE_ADDR) + (level == 2 ? va & ~PMD_MASK : 0);
-		const char *wrong;
-
-		if (!(pte & AV_PTE_VALID))
-			continue;
-		wrong = entry_wrong(tree, view, &past[view][region][n], pte, pa);
-		if (wrong)
-			complain(tree, va, pte, wrong, &past[view][region][n]);
-		found += level == 3 || !block;
-		block |= level == 2;
-	}
-	return found;
-}
-
-static unsigned int check_tree(const struct av_tree *tree)
-{
-	unsigned int proc = tree->key.asid == space_asid(PROC_B) ? PROC_B : PROC_A, space, region;
-	unsigned int found = 0, all = count_leaves(tree->root);
-
-	for (space = 0; space < NR_SPACES && tree->key.base != space_base(space); space++)
-		;
-	if (space == NR_SPACES)
-		return 0;
-	for (region = 0; region < REGIONS; region++)
-		found += check_region(tree, view_of(space, proc), region);
-	if (found != all)
-		complain(tree, 0, all - found, "entries where nothing was mapped", NULL);
-	return all;
-}
-
-unsigned int guest_check(void)
-{
-	struct av_tree *tree, *tmp;
-	unsigned int half, i, n = 0;
-
-	guest_wrong = NULL;
-	for (half = 0; half < 2; half++)
-		for (i = 0; i <= AV_TREE_BUCKETS; i++)
-			av_list_for_each(tree, tmp, &vm_mmu.shadow.trees[half][i], hash)
-				n += check_tree(tree);
-	return n;
-}
-
-/* The answer by one reading of the guest's tables; and what kind of fault it is, or 0. */
-static enum av_answer_kind answer_by(const struct leaf *leaf, int el, u8 access, u32 *fsc)
-{
-	const struct guest_slot *slot = guest_slot_of(leaf->gfn);
-
-	*fsc = leaf->valid ? AV_FSC_PERMISSION : 0;
-	if (!leaf->valid || access & ~(el ? leaf->el1 : leaf->el0))
-		return AV_ANSWER_ABORT;
-	*fsc = AV_FSC_EXTERNAL;
-	if (!slot)
-		return access & AV_X ? AV_ANSWER_ABORT : AV_ANSWER_DEVICE;
-	if (access & AV_W && slot->flags & AV_SLOT_READONLY)
-		return AV_ANSWER_DEVICE;
-	*fsc = 0;
-	return AV_ANSWER_RESUME;
-}
-
-bool guest_may_answer(unsigned int i, u64 va, u8 access, const struct av_answer *answer)
-{
-	unsigned int space = va >> 55 & 1 ? KERNEL : running[i], region, n;
-	const struct past *p;
-	u32 fsc;
-
-	if (answer->kind == AV_ANSWER_RESUME)
-		return true;
-	for (region = 0; va - region_va(space, region) >= PTES * PAGE_SIZE; region++)
-		;
-	p = &past[view_of(space, running[i])][region]
-		 [used_nr((va - region_va(space, region)) >> PAGE_SHIFT)];
-	for (n = 0; n < p->nr; n++) {
-		if (answer_by(&p->leaf[n], mmus[i].el, access, &fsc) != answer->kind)
-			continue;
-		if (answer->kind == AV_ANSWER_ABORT ?
-		    (answer->iss & 0x3c) == fsc || (!fsc && (answer->iss & 0x3c) < AV_FSC_PERMISSION) :
-		    answer->ipa >> PAGE_SHIFT == p->leaf[n].gfn)
-			return true;
-	}
-	fprintf(stderr, "at EL%d, access %u of %#llx: answer %u, syndrome %#llx, address %#llx\n",
-		mmus[i].el, access, (unsigned long long)va, answer->kind,
-		(unsigned long long)answer->iss, (unsigned long long)answer->ipa);
-	show_past(p);
-	return false;
 }

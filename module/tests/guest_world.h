@@ -122,4 +122,30 @@ bool guest_may_answer(unsigned int vcpu, u64 va, u8 access, const struct av_answ
 /* Of guest_check(), what is wrong; NULL: nothing. */
 extern const char *guest_wrong;
 
+/* ---- between guest_world.c and guest_check.c ---------------------------------------- */
+
+/*
+ * What each page may translate to, by what the tables have said since the last TLBI. The kernel's
+ * pages by process: those that are not global have an ASID.
+ */
+#define HISTORY		8
+#define VIEWS		4
+struct past {
+	struct leaf leaf[HISTORY];
+	unsigned int nr;
+};
+
+extern struct past guest_past[VIEWS][REGIONS][USED];
+
+extern struct guest_how guest_how;
+extern unsigned int guest_running[2];	/* a process by vCPU */
+
+unsigned int guest_view_of(unsigned int space, unsigned int proc);
+unsigned int guest_view_space(unsigned int view);
+u16 guest_view_asid(unsigned int view);
+u64 guest_space_base(unsigned int space);
+unsigned int guest_used_nr(unsigned int idx);
+/* The host's page of a frame now, or NULL. */
+struct page *guest_host_page(u64 gfn, bool *writable);
+
 #endif /* AV_TESTS_GUEST_WORLD_H */

@@ -45,12 +45,16 @@ test_around-src := test_around.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(
 test_resolve-src := test_resolve.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
 test_resolve_annex-src := test_resolve_annex.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
 # mmu/'s kernel side, on a host of the tests' (host_world.h). What is not here only calls the kernel.
-tests += test_fault test_fault_random
-host-src := host_world.c guest_world.c ../switch/tlb.c $(filter-out ../mmu/gmem/gmem%.c ../mmu/gmem/private.c, \
+tests += test_fault test_fault_block test_fault_race test_fault_random
+host-src := host_world.c guest_world.c guest_check.c ../switch/tlb.c $(filter-out ../mmu/gmem/gmem%.c ../mmu/gmem/private.c, \
 	$(wildcard ../mmu/*.c ../mmu/*/*.c))
 host-cflags := -include fake/host/kernel.h -iquote fake/host -isystem $(out)/host -pthread -Wno-sign-compare
 test_fault-src := test_fault.c $(host-src)
 test_fault-cflags := $(host-cflags)
+test_fault_block-src := test_fault_block.c $(host-src)
+test_fault_block-cflags := $(host-cflags)
+test_fault_race-src := test_fault_race.c $(host-src)
+test_fault_race-cflags := $(host-cflags)
 test_fault_random-src := test_fault_random.c $(host-src)
 test_fault_random-cflags := $(host-cflags)
 

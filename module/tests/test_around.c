@@ -3,6 +3,7 @@
  * Fault-around: which neighbours are already filled, which of the others the guest maps alike, and
  * with which rights they may be filled.
  */
+#include "mmu/walk/walk_down.h"
 #include "resolve_world.h"
 
 #define RWX	(AV_R | AV_W | AV_X)
@@ -138,179 +139,143 @@ static void test_frame_rights(void)
 		}
 }
 
-#define IN(s, n)	{ .slot = &(s), .frame = (n) }
-#define LAST		((SLOT_SIZE >> 12) - 1)
-#define FROM_RAM(ipa)	{ .slot = &ram, .frame = ((ipa) >> 12) - (RAM >> 12) }
-
-/* A neighbour of a page at fault. */
+/* A neighbour of a page at fault, in its table. */
 struct row {
 	const char *name;
 	enum av_mode mode;
-	bool any;		/* the tree serves all ASIDs */
 	bool copy;		/* the page at fault is filled with a copy */
-	struct {
-		struct av_slot *slot;	/* of the page at fault */
-		u64 frame;		/* of the neighbour, from the slot's first */
-	} at;
-	u8 el1, el0;
-	bool ng;
-	u64 annex;
+	const struct av_slot *slot;
+	u64 limits;		/* of the table */
+	u64 at, desc;		/* of the page at fault, and of the neighbour */
 	u8 want;
 };
 
-#define VA	(HIGH + 0x5000)
+#define DATA	(PAGE | USER | UXN | PXN)
+#define CODE	(PAGE | RDONLY | UXN)		/* EL1's */
+#define ALL	(PAGE | USER | RDONLY)
 
 static const struct row rows[] = {
-	/* The slot of the page at fault, from its first page to its last. */
-	{ "the first page", AV_MODE_EL1, .at = IN(ram, 0), .el1 = RWX, .want = RWX },
-	{ "the last page", AV_MODE_EL1, .at = IN(ram, LAST), .el1 = RWX, .want = RWX },
-	{ "one behind it", AV_MODE_EL1, .at = IN(ram, LAST + 1), .el1 = RWX },
-	{ "one before it", AV_MODE_EL1, .at = IN(ram, -1ULL), .el1 = RWX },
-	{ "another slot's", AV_MODE_EL1, .at = FROM_RAM(ROM), .el1 = RWX },
-	{ "no slot's", AV_MODE_EL1, .at = FROM_RAM(DEVICE), .el1 = RWX },
-	{ "beyond all", AV_MODE_EL1, .at = FROM_RAM(GENMASK_ULL(47, 12)), .el1 = RWX },
+	{ "data", AV_MODE_EL1, .at = DATA, .desc = DATA, .want = AV_R | AV_W },
+	{ "code", AV_MODE_EL1, .at = DATA, .desc = CODE, .want = AV_R | AV_X },
+	{ "not accessed", AV_MODE_EL1, .at = DATA, .desc = DATA & ~AF },
+	{ "an address of no memory", AV_MODE_EL1, .at = DATA, .desc = DATA | BIT_ULL(40) },
+	{ "the last address", AV_MODE_EL1, .at = DATA, .desc = DATA | GENMASK_ULL(39, 12),
+	  .want = AV_R | AV_W },
+	/* What the page at fault is like, the neighbour is. */
+	{ "of one ASID", AV_MODE_EL1, .at = DATA, .desc = DATA | NG },
+	{ "of every ASID", AV_MODE_EL1, .at = DATA | NG, .desc = DATA },
+	{ "of one ASID, like it", AV_MODE_EL1, .at = DATA | NG, .desc = DATA | NG,
+	  .want = AV_R | AV_W },
+	{ "in a run of 16", AV_MODE_EL1, .at = DATA, .desc = DATA | AV_DESC_CONT },
+	{ "in one, like it", AV_MODE_EL1, .at = DATA | AV_DESC_CONT, .desc = DATA | AV_DESC_CONT,
+	  .want = AV_R | AV_W },
 	/* What the slot allows: the fault may have been a store, the neighbour was not stored to. */
-	{ "a read-only slot", AV_MODE_EL1, .at = IN(rom, 3), .el1 = RWX, .want = AV_R | AV_X },
-	{ "to be written only", AV_MODE_EL1, .at = IN(rom, 3), .el1 = AV_W },
-	{ "logged", AV_MODE_EL1, .at = IN(logged, 3), .el1 = RWX, .want = AV_R | AV_X },
-	{ "logged, for reading", AV_MODE_EL1, .at = IN(logged, 3), .el1 = AV_R, .want = AV_R },
+	{ "a read-only slot", AV_MODE_EL1, .slot = &rom, .at = DATA, .desc = DATA, .want = AV_R },
+	{ "logged", AV_MODE_EL1, .slot = &logged, .at = DATA, .desc = DATA, .want = AV_R },
+	{ "logged code", AV_MODE_EL1, .slot = &logged, .at = DATA, .desc = CODE,
+	  .want = AV_R | AV_X },
 	/* The level that the tree is for. */
-	{ "EL0's rights", AV_MODE_EL0, .at = IN(ram, 1), .el1 = RWX, .el0 = AV_R, .want = AV_R },
-	{ "EL1's alone", AV_MODE_EL0, .at = IN(ram, 1), .el1 = RWX },
-	{ "EL1's rights", AV_MODE_EL1, .at = IN(ram, 1), .el1 = AV_R, .el0 = RWX, .want = AV_R },
-	{ "both's", AV_MODE_SHARED, .at = IN(ram, 1), .el1 = AV_R | AV_W, .el0 = RWX, .want = RWX },
-	{ "both's, to be executed by both", AV_MODE_SHARED, .at = IN(ram, 1), .el1 = RWX, .el0 = RWX,
-	  .want = AV_R | AV_W },
-	{ "both's, to be executed only", AV_MODE_SHARED, .at = IN(ram, 1), .el1 = AV_X, .el0 = AV_X },
-	{ "both's, EL1's alone", AV_MODE_SHARED, .at = IN(ram, 1), .el1 = RWX },
-	/* Every ASID's tree holds global pages. */
-	{ "global, of all", AV_MODE_EL1, .any = true, .at = IN(ram, 1), .el1 = RWX, .want = RWX },
-	{ "one ASID's, of all", AV_MODE_EL1, .any = true, .at = IN(ram, 1), .el1 = RWX, .ng = true },
-	{ "one ASID's, of it", AV_MODE_EL1, .at = IN(ram, 1), .el1 = RWX, .ng = true, .want = RWX },
+	{ "EL0's", AV_MODE_EL0, .at = DATA, .desc = DATA | RDONLY, .want = AV_R },
+	{ "EL1's, for EL0", AV_MODE_EL0, .at = DATA, .desc = CODE },
+	{ "both's", AV_MODE_SHARED, .at = DATA, .desc = DATA, .want = AV_R | AV_W },
+	{ "to be executed by both", AV_MODE_SHARED, .at = DATA, .desc = ALL, .want = AV_R },
+	{ "to be executed by EL0", AV_MODE_SHARED, .at = DATA, .desc = ALL | PXN,
+	  .want = AV_R | AV_X },
+	{ "EL1's alone, for both", AV_MODE_SHARED, .at = DATA, .desc = CODE },
+	{ "not to be written, by its table", AV_MODE_EL1, .limits = BIT_ULL(62), .at = DATA,
+	  .desc = DATA, .want = AV_R },
 	/* From copies: data beside data, code beside code. */
-	{ "data beside data", AV_MODE_EL1_COPIES, .at = IN(ram, 1), .el1 = AV_R | AV_W,
-	  .want = AV_R | AV_W },
-	{ "code beside data", AV_MODE_EL1_COPIES, .at = IN(ram, 1), .el1 = RWX },
-	{ "code for reading beside data", AV_MODE_EL1_COPIES, .at = IN(ram, 1), .el1 = AV_R | AV_X },
-	{ "code beside code", AV_MODE_EL1_COPIES, .copy = true, .at = IN(ram, 1), .el1 = RWX,
+	{ "data beside data", AV_MODE_EL1_COPIES, .at = DATA, .desc = DATA, .want = AV_R | AV_W },
+	{ "code beside data", AV_MODE_EL1_COPIES, .at = DATA, .desc = CODE },
+	{ "code beside code", AV_MODE_EL1_COPIES, .copy = true, .at = CODE, .desc = CODE,
 	  .want = AV_X },
-	{ "data beside code", AV_MODE_EL1_COPIES, .copy = true, .at = IN(ram, 1), .el1 = AV_R | AV_W },
-	{ "code of another slot", AV_MODE_EL1_COPIES, .copy = true, .at = FROM_RAM(ROM), .el1 = RWX },
-	{ "logged data beside data", AV_MODE_EL1_COPIES, .at = IN(logged, 1), .el1 = AV_R | AV_W,
+	{ "data beside code", AV_MODE_EL1_COPIES, .copy = true, .at = CODE, .desc = DATA },
+	{ "logged data beside data", AV_MODE_EL1_COPIES, .slot = &logged, .at = DATA, .desc = DATA,
 	  .want = AV_R },
-	/* Registers. */
-	{ "the annex", AV_MODE_EL1, .at = IN(ram, 1), .el1 = RWX, .annex = VA },
-	{ "the annex, anywhere in it", AV_MODE_EL1, .at = IN(ram, 1), .el1 = RWX, .annex = VA + 0xff8 },
-	{ "one before the annex", AV_MODE_EL1, .at = IN(ram, 1), .el1 = RWX, .annex = VA + 0x1000,
-	  .want = RWX },
-	{ "one behind the annex", AV_MODE_EL1, .at = IN(ram, 1), .el1 = RWX, .annex = VA - 0x1000,
-	  .want = RWX },
 };
 
-static void test_neighbour_rights(void)
+static void test_neighbours(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct row *row = &rows[i];
-		struct av_tree tree = {
-			.key = { .mode = row->mode, .sctlr = 1, .asid = row->any ? AV_ASID_ANY : 1 },
+		const struct av_tree tree = { .key = { .mode = row->mode, .sctlr = 1, .asid = 1 } };
+		struct av_walk_table table = {
+			.beyond = av_walk_beyond(&guest), .limits = av_walk_limits(row->limits),
 		};
-		struct av_resolved r = {
-			.tree = &tree, .slot = row->at.slot, .copy = row->copy, .access = AV_W,
-		};
-		struct av_walk walk = {
-			.va = VA, .ipa = (r.slot->base_gfn + row->at.frame) << 12, .el1 = row->el1, .el0 = row->el0,
-			.global = !row->ng, .level = 3, .span = 12,
+		struct av_plan plan = {
+			.tree = &tree, .slot = row->slot ?: &ram, .table = &table,
+			.desc = row->at, .copy = row->copy,
 		};
 		unsigned long before = check_failed;
 
-		CHECK_EQ(av_neighbour_rights(&r, &walk, row->annex), row->want);
+		av_walk_set_leaves(&guest, &table);
+		plan.rights = av_plan_table(&tree, &table);
+		CHECK_EQ(av_plan_neighbour(&plan, row->desc), row->want);
 		if (check_failed > before)
 			fprintf(stderr, "  in the row: %s\n", row->name);
 	}
 }
 
-/* ---- mapped alike ---- */
-
-static struct av_regime with_ips(unsigned int ips)
+/* Whatever is filled, a walk of its own says so. */
+static void test_neighbours_are_what_a_walk_says(void)
 {
-	struct av_regime r = guest;
-
-	r.tcr = (r.tcr & ~AV_TCR_IPS) | FIELD_PREP(AV_TCR_IPS, ips);
-	return r;
-}
-
-/* The walk of RW, as it is when it has been walked to. */
-static struct av_walk walk_of(u64 va)
-{
+	const struct av_tree tree = { .key = { .mode = AV_MODE_EL1, .sctlr = 1 } };
+	struct av_walk_table table = { .beyond = av_walk_beyond(&guest), .va = HIGH };
+	struct av_plan plan = { .tree = &tree, .slot = &ram, .table = &table, .desc = DATA };
+	unsigned int bit, bit2, filled = 0;
 	struct av_walk walk;
 
-	CHECK_EQ(av_walk(&guest, &mem, NULL, va, &walk), 0);
-	return walk;
+	av_walk_set_leaves(&guest, &table);
+	plan.rights = av_plan_table(&tree, &table);
+	for (bit = 0; bit < 64; bit++)
+		for (bit2 = 0; bit2 < 64; bit2++) {
+			u64 desc = (DATA ^ BIT_ULL(bit) ^ BIT_ULL(bit2)) | AV_DESC_PAGE;
+			u8 rights = av_plan_neighbour(&plan, desc);
+
+			if (!rights)
+				continue;
+			filled++;
+			CHECK_EQ(av_walk_page(&guest, &table, HIGH, desc, &walk), 0);
+			CHECK_EQ(walk.el1, rights);
+			CHECK(walk.global && walk.span == AV_PAGE_SHIFT);
+		}
+	CHECK(filled > 1000);
 }
 
-/* Every bit but the address's is an attribute; every bit of the address is none. */
-static void test_alike(void)
+/* Which pages of the group, by the entries that there are and the register page. */
+static void test_wanted(void)
 {
-	struct av_walk walk = walk_of(RW);
-	u64 desc = tables[3][RW >> 12];
-	unsigned int bit;
+	const u64 first = HIGH + 0x30000, all = GENMASK(AV_AROUND - 1, 0);
+	unsigned int i;
 
-	CHECK_EQ(walk.desc, desc);
-	CHECK(av_walk_alike(&guest, &walk, desc));
-	for (bit = 0; bit < 64; bit++) {
-		bool address = bit >= 12 && bit < 40;
-
-		CHECK_EQ(av_walk_alike(&guest, &walk, desc ^ BIT_ULL(bit)), address);
-	}
-	CHECK(!av_walk_alike(&guest, &walk, 0));
-	CHECK(!av_walk_alike(&guest, &walk, ~0ULL));
-	/* The last page that there may be, and the first that may not. */
-	CHECK(av_walk_alike(&guest, &walk, desc | GENMASK_ULL(39, 12)));
-	CHECK(!av_walk_alike(&guest, &walk, (desc & ~GENMASK_ULL(47, 12)) | BIT_ULL(40)));
+	CHECK_EQ(av_around(first + 0xffff), first);
+	CHECK_EQ(av_around(first - 1), first - 0x10000);
+	CHECK_EQ(av_plan_wanted(first, 0, 0), all);
+	CHECK_EQ(av_plan_wanted(first, 0x8001, 0), 0x7ffe);
+	CHECK_EQ(av_plan_wanted(first, all, 0), 0);
+	for (i = 0; i < AV_AROUND; i++)
+		CHECK_EQ(av_plan_wanted(first, 0, first + i * 0x1000), all & ~BIT(i));
+	CHECK_EQ(av_plan_wanted(first, 0, first - 0x1000), all);
+	CHECK_EQ(av_plan_wanted(first, 0, first + 0x10000), all);
 }
 
-static void test_alike_within_output_size(void)
+/* Known pages for an access: what is missing or logged is left to the slow way. */
+static void test_known(void)
 {
-	static const u8 bits[] = { 32, 36, 40, 40, 40, 40, 40, 40 };
-	struct av_walk walk = walk_of(RW);
-	unsigned int ips, bit;
+	static struct av_piece piece = {
+		.page = { 0x5000 | AV_FRAME_WRITABLE, 0x6000 },
+		.state = { AV_FRAME_EXECUTED },
+	};
 
-	for (ips = 0; ips < ARRAY_SIZE(bits); ips++) {
-		struct av_regime r = with_ips(ips);
-
-		for (bit = 12; bit < 48; bit++)
-			CHECK_EQ(av_walk_alike(&r, &walk, walk.desc ^ BIT_ULL(bit)), bit < bits[ips]);
-	}
-}
-
-/* Whatever is alike is walked to with the same rights, span and memory. */
-static void test_alike_is_what_a_walk_says(void)
-{
-	static const u64 from[] = { RW, RO, KERNEL, NO_EXEC, DEV, BOTH, HIGH_IMAGE };
-	unsigned int i, bit, bit2, alike = 0;
-	struct av_walk other;
-
-	for (i = 0; i < ARRAY_SIZE(from); i++) {
-		struct av_walk walk = walk_of(from[i]);
-
-		for (bit = 0; bit < 64; bit++)
-			for (bit2 = 0; bit2 < 64; bit2++) {
-				u64 desc = walk.desc ^ BIT_ULL(bit) ^ BIT_ULL(bit2);
-				u64 va = walk.va ^ 0x1000;
-
-				if (!av_walk_alike(&guest, &walk, desc))
-					continue;
-				alike++;
-				CHECK_EQ(av_walk_sibling(&guest, &walk, va, desc, &other), 0);
-				CHECK_EQ(other.ipa, desc & GENMASK_ULL(47, 12));
-				CHECK(other.el1 == walk.el1 && other.el0 == walk.el0);
-				CHECK(other.global == walk.global && other.span == walk.span);
-				CHECK(other.attr == walk.attr && other.sh == walk.sh);
-			}
-	}
-	CHECK(alike > 1000);
+	CHECK_EQ(av_plan_known(&ram, &piece, 0, RWX, AV_W), RWX);
+	CHECK_EQ(av_plan_known(&ram, &piece, 0, AV_R, AV_W), 0);
+	CHECK_EQ(av_plan_known(&ram, &piece, 1, AV_R | AV_W, AV_R), AV_R);
+	CHECK_EQ(av_plan_known(&ram, &piece, 1, AV_R | AV_W, AV_W), 0);
+	CHECK_EQ(av_plan_known(&ram, &piece, 1, AV_R | AV_X, AV_R), 0);
+	CHECK_EQ(av_plan_known(&logged, &piece, 0, AV_R, AV_R), AV_R);
+	CHECK_EQ(av_plan_known(&logged, &piece, 0, AV_R | AV_W, AV_W), 0);
 }
 
 int main(void)
@@ -320,10 +285,10 @@ int main(void)
 	RUN(test_group);
 	RUN(test_frame_rights);
 	build_world();
-	RUN(test_neighbour_rights);
-	RUN(test_alike);
-	RUN(test_alike_within_output_size);
-	RUN(test_alike_is_what_a_walk_says);
+	RUN(test_neighbours);
+	RUN(test_neighbours_are_what_a_walk_says);
+	RUN(test_wanted);
+	RUN(test_known);
 	free_world();
 	return TESTS_DONE();
 }

@@ -341,19 +341,21 @@ static void test_siblings(void)
 		0x80004000 | PAGE | AF | CONT | RDONLY | PXN,
 	};
 	struct av_regime r = regime(TG_4K | TSZ(16) | IPS(2));
+	struct av_walk_table table;
 	struct av_walk base, sibling;
 	unsigned int i;
 
 	map(&r, 0x8040200000, 0x80000000 | PAGE | AF, 3, UXN_TABLE | NOUSER_TABLE);
 	CHECK_EQ(walk(&r, 0x8040200123), 0);
 	base = walked;
+	CHECK(av_walk_keep(&r, &base, &table));
 	for (i = 0; i < ARRAY_SIZE(leaves); i++) {
 		u64 va = 0x8040201000 + i * 0x1000;
 		int want;
 
 		map(&r, va, leaves[i], 3, 0);
 		want = walk(&r, va);
-		CHECK_EQ(av_walk_sibling(&r, &base, va, leaves[i], &sibling), want);
+		CHECK_EQ(av_walk_page(&r, &table, va, leaves[i], &sibling), want);
 		if (want)
 			continue;
 		CHECK_EQ(sibling.va, va);

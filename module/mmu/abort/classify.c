@@ -69,7 +69,7 @@ static enum av_abort_work hidden(const struct av_view *view, struct av_resolved 
 		if (r->access & AV_X)
 			return in_copy(r);
 		/* An instruction that accesses its own page: it would have to be code and data. */
-		if ((r->walk.va ^ view->pc) < AV_PAGE_SIZE)
+		if (av_plan_own_page(r->tree, r->walk.va, view->pc))
 			return AV_ABORT_PLAIN;
 		rights &= ~AV_X;
 	}
@@ -159,23 +159,6 @@ void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_ans
 		r->work = look(view, r, answer);
 	else
 		r->work = pass_on(view, FIELD_GET(AV_ESR_FSC, view->esr), answer);
-}
-
-u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, u64 annex)
-{
-	u64 frame = (walk->ipa >> AV_PAGE_SHIFT) - r->slot->base_gfn;
-	const struct av_tree *tree = r->tree;
-
-	/* Register pages are filled only by their own faults. */
-	if (annex && !((walk->va ^ annex) & AV_PAGE_MASK))
-		return 0;
-	/* Copies are only for code. Code with copies is executed and rarely read. */
-	if (tree->key.mode == AV_MODE_EL1_COPIES && !(walk->el1 & AV_X) == r->copy)
-		return 0;
-	if (frame >= r->slot->npages || (!walk->global && tree->key.asid == AV_ASID_ANY) ||
-	    !av_tree_rights(tree, walk))
-		return 0;
-	return r->copy ? AV_X : av_slot_rights(r->slot, av_tree_rights(tree, walk), false);
 }
 
 void av_device_note(struct av_device_page *d, const struct av_view *view,

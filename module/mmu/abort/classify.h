@@ -12,6 +12,7 @@
 #ifndef AV_MMU_CLASSIFY_H
 #define AV_MMU_CLASSIFY_H
 
+#include "mmu/abort/plan.h"
 #include "mmu/shadow/shadow.h"
 #include "mmu/slots/slots.h"
 #include "mmu/stub/annex_find.h"
@@ -146,49 +147,5 @@ static inline bool av_device_near(const struct av_device_page *d, u64 far)
  */
 bool av_device_again(const struct av_device_page *d, const struct av_tree *tree, int el,
 		     u64 esr, u64 far, struct av_answer *answer);
-
-/*
- * The rights that a tree grants. With the MMU on, a tree that both exception levels share does not
- * permit execution of pages that EL1 may execute: EL1 with copies must not run there. The first
- * function is for all leaves of a table (av_walk_leaf_rights()), the second for one leaf.
- */
-static inline u64 av_tree_leaf_rights(const struct av_tree *tree, u64 el1, u64 el0)
-{
-	switch (tree->key.mode) {
-	case AV_MODE_EL1:
-	case AV_MODE_EL1_COPIES:
-		return el1;
-	case AV_MODE_EL0:
-		return el0;
-	default:
-		return tree->key.sctlr ? el0 & ~(el1 & AV_LEAVES * AV_X) : el0;
-	}
-}
-
-static inline u8 av_tree_rights(const struct av_tree *tree, const struct av_walk *walk)
-{
-	return av_tree_leaf_rights(tree, walk->el1, walk->el0);
-}
-
-/*
- * Rights for an entry of a slot's page. Read-only slots are never writable; logged pages become
- * writable one by one, when they are written.
- */
-static inline u8 av_slot_rights(const struct av_slot *slot, u8 rights, bool written)
-{
-	u32 flags = READ_ONCE(slot->flags);
-
-	if (unlikely(flags) && (flags & AV_SLOT_READONLY ||
-				(flags & AV_SLOT_LOG_DIRTY && !written)))
-		rights &= ~AV_W;
-	return rights;
-}
-
-/*
- * Rights for a neighbour of a hidden fault's page, by the neighbour's own walk. 0: do not fill
- * it, because it is in another slot, has registers (annex), or, with copies, is code and the
- * page is data, or the reverse.
- */
-u8 av_neighbour_rights(const struct av_resolved *r, const struct av_walk *walk, u64 annex);
 
 #endif /* AV_MMU_CLASSIFY_H */

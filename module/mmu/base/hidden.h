@@ -15,7 +15,10 @@ struct av_hidden {
 	unsigned int nr;
 };
 
-/* Under mmu_lock: has the guest invalidated the candidate's leaf since f->seq? */
-bool av_hidden_voided(const struct av_hidden *f, const struct av_candidate *c);
+/*
+ * Under mmu_lock: has the guest invalidated a leaf of 2^span bytes at va since f->seq? Like the
+ * faulting page's, it is global or not.
+ */
+bool av_hidden_voided(const struct av_hidden *f, u64 va, u8 span);
 
 #endif /* AV_MMU_HIDDEN_H */

@@ -32,9 +32,6 @@
 /* Guest tables that a vCPU remembers. */
 #define AV_NEARS		8
 
-/* Guest pages filled at one fault: the aligned group around the page. */
-#define AV_AROUND		16
-
 /* A guest page and the host page behind it. */
 struct av_candidate {
 	u64 va;
@@ -42,8 +39,6 @@ struct av_candidate {
 	u64 desc;		/* for av_fill.desc */
 	struct page *page;
 	u8 rights;		/* that the tree may grant; AV_W only if the host permits */
-	u8 span;
-	bool global;
 };
 
 struct av_copy;

@@ -287,8 +287,8 @@ static int fill_locked(struct av_hidden *f, u64 *gone)
 	int ret;
 
 	/* Invalidated, or a different annex since the walk: the guest faults again. */
-	if (av_hidden_voided(f, &f->at[0]) || !av_annex_same(&annex->at, &f->r->annex) ||
-	    at >= (annex->pages + 1) * PAGE_SIZE)
+	if (av_hidden_voided(f, fill.va, fill.gspan) ||
+	    !av_annex_same(&annex->at, &f->r->annex) || at >= (annex->pages + 1) * PAGE_SIZE)
 		return 0;
 	if (!unchanged(annex, f->r, at)) {
 		*gone = annex->at.va;
@@ -308,7 +308,6 @@ static int fill_locked(struct av_hidden *f, u64 *gone)
 
 int av_annex_fill(struct av_hidden *f)
 {
-	const struct av_walk *walk = &f->r->walk;
 	struct av_vcpu *vcpu = f->vcpu;
 	u64 gone = 0;
 	int ret;
@@ -321,9 +320,6 @@ int av_annex_fill(struct av_hidden *f)
 	ret = av_mmu_fill_pool(vcpu);
 	if (ret)
 		return ret;
-	f->at[0] = (struct av_candidate) {
-		.va = walk->va & PAGE_MASK, .span = walk->span, .global = walk->global,
-	};
 	av_mmu_lock(vcpu);
 	ret = fill_locked(f, &gone);
 	av_mmu_unlock(vcpu);

@@ -65,14 +65,15 @@ static int fill_locked(struct av_hidden *f, u64 pa)
 		.head = av_slot_block_head(f->r->slot, c->gfn),
 		.level = 2,
 		.rights = c->rights,
-		.gspan = c->span,
-		.global = c->global,
+		.gspan = max_t(u8, f->r->walk.span, AV_BLOCK_SHIFT),
+		.global = f->r->walk.global,
 	};
 	int ret;
 
 	if (f->r->slot->dying)
 		return -EAGAIN;
-	if (av_mem_block_raced(f->vcpu->vm, f->r->slot, c->gfn, f->seq) || av_hidden_voided(f, c)) {
+	if (av_mem_block_raced(f->vcpu->vm, f->r->slot, c->gfn, f->seq) ||
+	    av_hidden_voided(f, c->va, fill.gspan)) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return -EAGAIN;
 	}
@@ -114,7 +115,6 @@ static int fill(struct av_hidden *f)
 	ret = AV_BLOCK_NONE;
 	if (host_block(f, &pa)) {
 		c->va &= AV_BLOCK_MASK;
-		c->span = max_t(u8, c->span, AV_BLOCK_SHIFT);
 		c->gfn = block_gfn(f);
 		av_mmu_lock(f->vcpu);
 		ret = fill_locked(f, pa);

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts where the guest has 4 KiB pages, by fast_walk.c's rules and by the tables that the vCPU
- * remembers (mmu/guest/walk_cache.h). Whatever does not fit is left to fast_walk.c.
+ * Aborts that need little work, handled at light exits (cpu/light.c): between two stays in the
+ * guest, with interrupts off. Nothing sleeps, and no lock is waited for longer than a moment.
+ * Everything else is declined and done on the full exit path (slow.c) from its beginning; work
+ * done here is then done twice.
+ *
+ *  - an abort that is the guest's own fault by its tables;
+ *  - a hidden fault of a page that was filled before, so that the host page is known
+ *    (mmu/slots/frames.h). Neighbours that were filled before are filled too.
+ *
+ * This file is for guests with 4 KiB pages, by the tables that the vCPU remembers
+ * (mmu/guest/walk_cache.h). Whatever does not fit is left to fast_walk.c.
  *
  * Everything is done under mmu_lock. Nothing that is read or filled here can be invalidated
  * before the lock is released.
@@ -43,12 +52,6 @@ static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct
 	return near->pt;
 }
 
-/* With copies: an instruction accesses its own page. No entry can permit that. */
-static __always_inline bool own_page(const struct av_vcpu *vcpu, const struct av_tree *tree, u64 va)
-{
-	return tree->key.mode == AV_MODE_EL1_COPIES && (va ^ vcpu->srf->pc) < PAGE_SIZE;
-}
-
 /*
  * The tree's rights for the page, as in av_resolve(). Rights that the access needs are missing
  * if the page must not be filled here.
@@ -56,9 +59,17 @@ static __always_inline bool own_page(const struct av_vcpu *vcpu, const struct av
 static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_near *near,
 				    const struct av_tree *tree, u64 va, u64 desc, u8 access)
 {
-	if (own_page(vcpu, tree, va))
+	if (av_plan_own_page(tree, va, vcpu->srf->pc))
 		return 0;
 	return av_slot_rights(near->slot, av_walk_leaf_rights(near->rights, desc), access & AV_W);
+}
+
+/* Under mmu_lock: was this page the last that the guest invalidated, to map another one there? */
+static inline bool remapped(const struct av_shadow *sh, const struct av_tree *tree, u64 va)
+{
+	const struct av_recent *r = &sh->recent_va[1][sh->seq_va[1] % AV_RECENT];
+
+	return tree->key.high && r->start == va && r->last == (va | ~PAGE_MASK);
 }
 
 /* Would av_shadow_fill() only add an entry? */
@@ -74,19 +85,10 @@ static __always_inline bool fits(const struct av_tree *tree, const struct av_pt 
 static noinline bool fill_long(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
 			       u64 va, u64 desc, unsigned int n, u8 rights)
 {
-	struct av_piece *piece = near->part.piece;
 	struct av_walk *walk = &vcpu->mmu->resolved.walk;
-	struct av_fill fill;
 
 	av_walk_page(&vcpu->mmu->regime, &near->at, va, desc, walk);
-	fill = (struct av_fill) {
-		.va = va & PAGE_MASK, .pa = piece->page[n] & AV_FRAME_PAGE,
-		.gfn = near->part.gfn + n, .head = &piece->head[n],
-		.desc = walk->high ? 0 : av_walk_key(desc, near->at.limits),
-		.table = near->at.ipa, .level = 3, .rights = rights,
-		.gspan = walk->span, .global = walk->global,
-	};
-	return !av_shadow_fill(&vcpu->vm->mmu->shadow, tree, &fill, &vcpu->mmu->pool);
+	return av_fast_install(vcpu, tree, walk, near->part.piece, n, rights);
 }
 
 /* Fill the page's neighbours too. */
@@ -97,7 +99,7 @@ static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near,
 
 	/* The window has no table of ours. */
 	if (likely(pt))
-		av_near_around(vcpu, near, tree, pt, va, desc);
+		av_fast_around(vcpu, near, tree, pt, va, desc);
 }
 
 /* Does an entry permit an access? */
@@ -159,7 +161,8 @@ static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *n
 	struct av_pt *pt = near->pt;
 
 	if (likely(last->va != (va & PAGE_MASK)) || last->near != near || last->desc != desc ||
-	    sh->swept[1].va != last->va || access & ~last->rights || own_page(vcpu, tree, va))
+	    sh->swept[1].va != last->va || access & ~last->rights ||
+	    av_plan_own_page(tree, va, vcpu->srf->pc))
 		return false;
 	if (unlikely(READ_ONCE(last->slot->flags) || last->piece->page[last->n] != last->page ||
 		     last->piece->state[last->n] != last->state))
@@ -194,12 +197,12 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	vcpu->mmu->resolved.walk.ipa = gfn << PAGE_SHIFT | (va & ~PAGE_MASK);
 	n = array_index_nospec(gfn - near->part.gfn, near->part.nr);
 	piece = near->part.piece;
-	rights = av_known_rights(near->slot, piece, n,
-				 rights_of(vcpu, near, tree, va, desc, access), access);
+	rights = av_plan_known(near->slot, piece, n,
+			       rights_of(vcpu, near, tree, va, desc, access), access);
 	if (unlikely(!rights))
 		return false;
 	alone = (pt && av_pt_present(pt, av_around(va), AV_AROUND)) ||
-		av_light_remapped(sh, tree, va & PAGE_MASK);
+		remapped(sh, tree, va & PAGE_MASK);
 	if (likely(fits(tree, pt, idx, desc))) {
 		av_shadow_add(sh, pt, idx, gfn, &piece->head[n],
 			      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),
@@ -284,7 +287,7 @@ static noinline u64 far_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_i
 {
 	struct av_answer *answer = &vcpu->mmu->answer;
 
-	if (!av_light_abort(vcpu, esr, far, may_inject, answer))
+	if (!av_fast_walk(vcpu, esr, far, may_inject, answer))
 		return 0;
 	return AV_LIGHT_DONE | FIELD_PREP(AV_LIGHT_CLASS, answer->cls) |
 	       FIELD_PREP(AV_LIGHT_ISS, answer->iss) |

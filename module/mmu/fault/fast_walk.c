@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Aborts that need little work, handled at light exits (cpu/light.c): between two stays in the
- * guest, with interrupts off. Nothing sleeps, and no lock is waited for longer than a moment.
- * Everything else is declined and done on the full exit path (slow.c) from its beginning; work
- * done here is then done twice.
- *
- *  - an abort that is the guest's own fault by its tables;
- *  - a hidden fault of a page that was filled before, so that the host page is known
- *    (mmu/slots/frames.h). Neighbours that were filled before are filled too.
+ * Aborts at light exits by a walk of the guest's tables, by fast.c's rules: where the guest's
+ * leaf is a block or has another granule, with the MMU off, or while the host takes memory back.
+ * Fills the page alone.
  *
  * The guest's tables are read through the VMM's mapping with page faults disabled.
  */
@@ -17,56 +12,68 @@
 #include "mmu/fault/fill.h"
 #include "stats/stats.h"
 
-/* Under mmu_lock: fill the entry with the known host page. False: it is not known any more. */
-static bool install(struct av_hidden *f)
+bool av_fast_install(struct av_vcpu *vcpu, struct av_tree *tree, const struct av_walk *walk,
+		     struct av_piece *piece, unsigned int n, u8 rights)
 {
-	const struct av_candidate *c = f->at;
-	struct av_slot *slot = f->r->slot;
-	u64 frame = array_index_nospec(c->gfn - slot->base_gfn, slot->npages);
-	struct av_piece *piece = av_frames_piece(&slot->frames, frame);
-	unsigned int n = frame % AV_PIECE_FRAMES;
 	struct av_fill fill = {
-		.va = c->va,
+		.va = walk->va & PAGE_MASK,
 		.pa = piece->page[n] & AV_FRAME_PAGE,
-		.desc = c->desc,
-		.table = f->r->walk.desc_ipa & PAGE_MASK,
-		.gfn = c->gfn,
+		.desc = av_hidden_desc(tree, walk),
+		.table = walk->desc_ipa & PAGE_MASK,
+		.gfn = walk->ipa >> PAGE_SHIFT,
 		.head = &piece->head[n],
 		.level = 3,
-		.rights = av_known_rights(slot, piece, n, c->rights, f->r->access),
-		.gspan = c->span,
-		.global = c->global,
+		.rights = rights,
+		.gspan = walk->span,
+		.global = walk->global,
 	};
 
-	if (slot->dying || !fill.rights ||
-	    f->seq.tables != av_tree_seq_tables(&f->vcpu->vm->mmu->shadow, f->r->tree) ||
-	    av_mem_raced(f->vcpu->vm, slot, c->gfn, f->seq) || av_hidden_voided(f, c) ||
-	    av_hidden_install(f, &fill))
+	return !av_shadow_fill(&vcpu->vm->mmu->shadow, tree, &fill, &vcpu->mmu->pool);
+}
+
+/* Under mmu_lock: fill the entry with the known host page. False: it is not known any more. */
+static bool fill_locked(struct av_hidden *f)
+{
+	const struct av_walk *walk = &f->r->walk;
+	struct av_slot *slot = f->r->slot;
+	u64 gfn = walk->ipa >> PAGE_SHIFT;
+	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages);
+	struct av_piece *piece = av_frames_piece(&slot->frames, frame);
+	unsigned int n = frame % AV_PIECE_FRAMES;
+	u8 rights;
+
+	/* A block may be possible: leave it to the full path. Pages would stay in its way. */
+	if (unlikely(av_block_leaf(walk)) && av_block_wanted(f))
+		return false;
+	rights = av_plan_known(slot, piece, n, f->r->rights, f->r->access);
+	if (slot->dying || !rights || av_mem_raced(f->vcpu->vm, slot, gfn, f->seq) ||
+	    av_hidden_voided(f, walk->va & PAGE_MASK, walk->span) ||
+	    !av_fast_install(f->vcpu, f->r->tree, walk, piece, n, rights))
 		return false;
 	piece->state[n] |= AV_FRAME_YOUNG;
+	av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
+	av_mmu_publish();
 	return true;
 }
 
 static bool fill(struct av_hidden *f)
 {
-	bool filled, alone;
+	bool filled;
 
-	av_hidden_candidate(f);
-	if (f->r->copy || !av_mem_known_page(f->r->slot, f->at[0].gfn) || !av_mmu_lock_soon(f->vcpu))
+	if (f->r->copy || !av_mem_known_page(f->r->slot, f->r->walk.ipa >> PAGE_SHIFT) ||
+	    !av_mmu_lock_soon(f->vcpu))
 		return false;
-	/* A block may be possible: leave it to the full path. Pages would stay in its way. */
-	if (unlikely(av_block_leaf(&f->r->walk)) && av_block_wanted(f)) {
-		av_mmu_unlock(f->vcpu);
-		return false;
-	}
-	alone = av_shadow_present(f->r->tree, av_around(f->at[0].va), AV_AROUND) ||
-		av_light_remapped(&f->vcpu->vm->mmu->shadow, f->r->tree, f->at[0].va);
-	filled = install(f);
-	if (filled && !alone)
-		av_light_around(f);
-	av_shadow_publish(&f->vcpu->vm->mmu->shadow);
+	filled = fill_locked(f);
 	av_mmu_unlock(f->vcpu);
 	return filled;
+}
+
+/* Is everything that a walk since seq has read still valid? */
+static bool is_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
+{
+	/* Read the sequence numbers after the tables. */
+	smp_rmb();
+	return seq.tables == av_mmu_seq_tables(vcpu, high) && av_mmu_seq_current(vcpu, high, seq);
 }
 
 /* Fill the page, or answer that the guest's fault may be injected. */
@@ -79,7 +86,6 @@ static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		.vcpu = vcpu,
 		.seq = av_mmu_read_seq(vcpu, high),
 		.r = r,
-		.at = vcpu->mmu->candidates,
 	};
 	struct av_mem_reader reader = {};
 	struct av_view view;
@@ -94,11 +100,11 @@ static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	if (r->work == AV_ABORT_FILL)
 		return fill(&f);
 	return r->work == AV_ABORT_ANSWERED && answer->kind == AV_ANSWER_ABORT && may_inject &&
-	       av_light_current(vcpu, high, f.seq);
+	       is_current(vcpu, high, f.seq);
 }
 
-bool av_light_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-		    struct av_answer *answer)
+bool av_fast_walk(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
+		  struct av_answer *answer)
 {
 	bool done;
 	int idx;

@@ -57,20 +57,13 @@ static int write_or_copy(struct av_hidden *f, const struct av_candidate *c, stru
 	return av_copy_drop(f->vcpu->vm, f->r->slot, c->gfn) ? -EAGAIN : 0;
 }
 
-int av_hidden_install(struct av_hidden *f, const struct av_fill *fill)
+int av_hidden_fill(struct av_hidden *f, const struct av_fill *fill)
 {
 	int ret = av_shadow_fill(&f->vcpu->vm->mmu->shadow, f->r->tree, fill,
 				 &f->vcpu->mmu->pool);
 
 	if (!ret)
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_FILL);
-	return ret;
-}
-
-int av_hidden_fill(struct av_hidden *f, const struct av_fill *fill)
-{
-	int ret = av_hidden_install(f, fill);
-
 	/* The guest faults again, and finds the room that was made. */
 	if (ret == -ENOSPC && av_mmu_reclaim(f->vcpu->vm, &f->vcpu->mmu->pool))
 		return -EAGAIN;
@@ -93,13 +86,13 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 		.gfn = c->gfn,
 		.level = 3,
 		.rights = c->rights,
-		.gspan = c->span,
-		.global = c->global,
+		.gspan = f->r->walk.span,
+		.global = f->r->walk.global,
 		.only_new = only_new,
 	};
 	int ret;
 
-	if (av_mem_raced(vm, f->r->slot, c->gfn, f->seq) || av_hidden_voided(f, c)) {
+	if (av_mem_raced(vm, f->r->slot, c->gfn, f->seq) || av_hidden_voided(f, c->va, fill.gspan)) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return -EAGAIN;
 	}
@@ -151,19 +144,6 @@ static int prepare(struct av_hidden *f)
 	       av_mem_hold(f->r->slot, c->gfn, f->r->access, &c->rights, &c->page);
 }
 
-void av_hidden_candidate(struct av_hidden *f)
-{
-	struct av_candidate *c = &f->at[0];
-
-	c->va = f->r->walk.va & PAGE_MASK;
-	c->gfn = f->r->walk.ipa >> PAGE_SHIFT;
-	c->rights = f->r->rights;
-	c->desc = av_hidden_desc(f, &f->r->walk);
-	c->span = f->r->walk.span;
-	c->global = f->r->walk.global;
-	f->nr = 1;
-}
-
 /* Fill a hidden fault. 0: the entry is there, or the guest faults again. */
 static int fill(struct av_hidden *f)
 {
@@ -182,7 +162,7 @@ static int fill(struct av_hidden *f)
 		return ret;
 	if (c->rights & AV_X && !f->r->copy)
 		av_mem_clean_for_execution(f->r->slot, c->gfn, c->page);
-	av_fault_around(f);
+	av_slow_around(f);
 	around = av_mem_find_huge(f->r->slot, c->gfn, c->page, c->rights, &huge);
 	av_mmu_lock(vcpu);
 	ret = fill_locked(f);

@@ -9,10 +9,7 @@
 static __always_inline void note_table(struct av_near *near, const struct av_tree *tree,
 				       struct av_mem_page words)
 {
-	near->rights = av_tree_leaf_rights(tree, near->at.rights[1], near->at.rights[0]);
-	/* Instructions come from copies: no AV_X. */
-	if (tree->key.mode == AV_MODE_EL1_COPIES)
-		near->rights &= ~(AV_LEAVES * AV_X);
+	near->rights = av_plan_table(tree, &near->at);
 	near->words = words;
 }
 

@@ -241,12 +241,6 @@ int av_walk(const struct av_regime *r, const struct av_mem_ops *ops, void *ctx, 
 	return walk_tables(r, &h, ops, ctx, out);
 }
 
-u64 av_walk_alike_bits(const struct av_regime *r)
-{
-	/* All but the address; and those bits of the address that must be 0. */
-	return ~GENMASK_ULL(output_bits(r) - 1, 12);
-}
-
 /* The leaves, by their four bits, that have one of these bits set. */
 #define LEAVES_USER	0x1010101010101010ULL
 #define LEAVES_RDONLY	0x1100110011001100ULL
@@ -318,18 +312,4 @@ int av_walk_permits(const struct av_walk *walk, int ret, int el, u8 access)
 	if (access & ~rights)
 		return AV_FAULT_CODE(AV_FSC_PERMISSION, walk->level);
 	return 0;
-}
-
-int av_walk_sibling(const struct av_regime *r, const struct av_walk *walk, u64 va, u64 desc,
-		    struct av_walk *out)
-{
-	struct half h;
-
-	/* Most neighbours of a lone page are invalid, and fault-around asks for many. */
-	if (!(desc & DESC_VALID))
-		return AV_FAULT_CODE(AV_FSC_TRANSLATION, 3);
-	h = half_of(r, walk->high);
-	*out = *walk;
-	out->va = va;
-	return classify(&h, 3, desc, output_bits(r)) ?: leaf(r, h.granule, 3, desc, out);
 }

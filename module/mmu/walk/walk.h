@@ -174,23 +174,6 @@ int av_walk_page(const struct av_regime *regime, const struct av_walk_table *tab
 		 u64 desc, struct av_walk *out);
 
 /*
- * av_walk() for a va whose descriptor the caller has read from the level-3 table of a
- * successful walk.
- */
-int av_walk_sibling(const struct av_regime *regime, const struct av_walk *walk, u64 va, u64 desc,
-		    struct av_walk *out);
-
-/* Two valid level-3 descriptors map their pages alike if they agree in these bits. */
-u64 av_walk_alike_bits(const struct av_regime *regime);
-
-/* Does the descriptor, of the same table, map its page like the walk's own? */
-static inline bool av_walk_alike(const struct av_regime *regime, const struct av_walk *walk,
-				 u64 desc)
-{
-	return !((desc ^ walk->desc) & av_walk_alike_bits(regime));
-}
-
-/*
  * All that a leaf of a level-3 table of 4 KiB pages takes from the guest's tables: its
  * descriptor, and the limits of the tables above in bits that the walker ignores. In one
  * regime, leaves with the same key are the same. Never 0 for a valid descriptor.

@@ -110,9 +110,12 @@ static inline void bitmap_set(unsigned long *bits, unsigned long from, unsigned 
 		set_bit(from++, bits);
 }
 
-typedef struct { int counter; } atomic_t;
-typedef struct { s64 counter; } atomic64_t;
-typedef struct { long counter; } atomic_long_t;
+struct fake_atomic { int counter; };
+struct fake_atomic64 { s64 counter; };
+struct fake_atomic_long { long counter; };
+#define atomic_t		struct fake_atomic
+#define atomic64_t		struct fake_atomic64
+#define atomic_long_t		struct fake_atomic_long
 #define ATOMIC_LONG_INIT(n)	{ n }
 #define atomic_read(v)		((v)->counter)
 #define atomic_inc(v)		((void)(v)->counter++)
@@ -132,12 +135,12 @@ static inline long atomic_long_fetch_andnot(unsigned long mask, atomic_long_t *v
 	return was;
 }
 
-#define smp_mb()		__sync_synchronize()
-#define smp_rmb()		smp_mb()
-#define smp_wmb()		smp_mb()
-#define smp_mb__after_atomic()	smp_mb()
-#define dsb(domain)		smp_mb()
-#define barrier()		smp_mb()
+#define fake_barrier()		__sync_synchronize()
+#define smp_mb			fake_barrier
+#define smp_rmb			fake_barrier
+#define smp_wmb			fake_barrier
+#define smp_mb__after_atomic	fake_barrier
+#define dsb(domain)		fake_barrier()
 
 /* ---- lists -------------------------------------------------------------------- */
 
@@ -219,7 +222,8 @@ static inline void hash_del(struct hlist_node *node)
 /* Other threads run, unless one does so already. */
 void fake_meanwhile(void);
 
-typedef struct { int held; } spinlock_t;
+struct fake_spinlock { int held; };
+#define spinlock_t		struct fake_spinlock
 void fake_lock(spinlock_t *lock);
 bool fake_trylock(spinlock_t *lock);
 void fake_unlock(spinlock_t *lock);
@@ -272,7 +276,7 @@ void fake_pagefaults(int change);
 
 /* ---- allocations --------------------------------------------------------------- */
 
-typedef unsigned int gfp_t;
+#define gfp_t			unsigned int
 #define GFP_KERNEL		1U
 #define GFP_KERNEL_ACCOUNT	1U
 #define GFP_NOWAIT		0U
@@ -305,8 +309,6 @@ void fake_free(const void *mem);
 #define PUD_MASK		(~(BIT(30) - 1))
 #define PAGE_ALIGNED(x)		IS_ALIGNED((unsigned long)(x), PAGE_SIZE)
 #define offset_in_page(p)	((unsigned long)(p) & ~PAGE_MASK)
-
-typedef u64 phys_addr_t;
 
 struct page {
 	int refs;		/* held by the module */
@@ -342,7 +344,8 @@ void fake_clean_instructions(unsigned long va, size_t size);
 
 struct mm_struct { int unused; };
 struct file { int unused; };
-struct file_operations;
+#define file_operations		fake_file_operations
+struct fake_file_operations;
 struct maple_tree { int unused; };
 struct task_struct { struct mm_struct *mm; };
 extern struct task_struct fake_task;
@@ -360,13 +363,11 @@ void *fake_user(unsigned long hva, bool write);
 		_from ? 0 : -EFAULT;						\
 	})
 #define __get_user(val, at)	fake_get_user(val, at, fake_user((unsigned long)(at), false))
-#define user_access_begin(at, n)	((void)(at), true)
+/* Within a page: all of it can be read, or nothing. */
+#define user_access_begin(at, n)	(!!fake_user((unsigned long)(at), false))
 #define user_access_end()	((void)0)
-#define unsafe_get_user(val, at, label)						\
-	do {									\
-		if (__get_user(val, at))					\
-			goto label;						\
-	} while (0)
+#define unsafe_get_user(val, at, label)	\
+	((void)&&label, (val) = *(typeof(at))fake_user((unsigned long)(at), false))
 #define access_ok(at, n)	(((u64)(at) | ((u64)(at) + (n))) < BIT_ULL(47))
 #define untagged_addr(at)	(at)
 /* Return what was not copied, within a page. */
@@ -385,7 +386,11 @@ long get_user_pages_unlocked(unsigned long hva, int n, struct page **pages, unsi
 void send_sig_mceerr(int code, void __user *at, short shift, struct task_struct *task);
 
 /* The VMM's tables: of four levels, only the last but one says anything. */
-typedef struct { unsigned long hva; } pgd_t, p4d_t, pud_t, pmd_t;
+struct fake_entry { unsigned long hva; };
+#define pgd_t			struct fake_entry
+#define p4d_t			struct fake_entry
+#define pud_t			struct fake_entry
+#define pmd_t			struct fake_entry
 pgd_t *fake_table(unsigned long hva);
 #define pgd_offset(mm, hva)	fake_table(hva)
 #define pgd_none(pgd)		((void)(pgd), false)
@@ -444,7 +449,8 @@ void fake_tlbi(const char *op, ...);
 #define __tlbi(op, ...)		fake_tlbi(#op, ## __VA_ARGS__)
 #define __repeat_tlbi_sync(op, ...)	fake_tlbi(#op, ## __VA_ARGS__)
 #define pr_warn_ratelimited(...)	((void)0)
-typedef struct { int unused; } wait_queue_head_t;
+struct fake_wait_queue { int unused; };
+#define wait_queue_head_t	struct fake_wait_queue
 #define asmlinkage
 #define ____cacheline_aligned
 #define trace_av_fault(...)	((void)0)
