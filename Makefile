@@ -70,6 +70,7 @@ bench: vmm guests plugins module ## what repeats on any machine, under 15 minute
 	@$(LAB) bench
 
 bench-full: vmm guests plugins module bounce apps ## all that the lab measures, and a page of it (two hours)
+	@$(MAKE) -C module parts >/dev/null
 	@$(LAB) bench --full
 
 install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule

@@ -75,7 +75,9 @@ def test_an_include_that_points_up_or_aside(module: Path, source: str, header: s
 @pytest.mark.parametrize("header", ["<linux/mm.h>", '"switch/tlb.h"'])
 def test_a_pure_file_takes_the_kernel_in(module: Path, header: str):
     add_include(module / "mmu/abort/classify.c", f"#include {header}")
-    assert layers.complaints(module) == [f"mmu/abort/classify.c: is pure, and {header[1:-1]} is not"]
+    assert layers.complaints(module) == [
+        f"mmu/abort/classify.c: is pure, and {header[1:-1]} is not"
+    ]
 
 
 def add_call(path: Path, name: str, callee: str) -> None:

@@ -2,6 +2,7 @@
 """`lab compare ROW --on VARIANT`: its figures, hosts by their names, its output."""
 
 import json
+import re
 from functools import partial
 from statistics import fmean
 
@@ -18,7 +19,7 @@ def module(tmp_path, monkeypatch):
     """A built module that says what parameters it has, as modules do."""
     path = tmp_path / "armvisor.ko"
     path.write_bytes(b"\0parmtype=cheap_traps:uint\0parmtype=huge_pages:bool\0parmtype=ns:uint\0")
-    monkeypatch.setattr(artefacts, "module", lambda _role: path)
+    monkeypatch.setattr(artefacts, "module", lambda _role, _without=(): path)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,8 @@ def module(tmp_path, monkeypatch):
         ("armvisor:cheap_traps=12+no-quick", "cheap_traps=8"),
         ("armvisor:huge_pages=N+ns=0", "huge_pages=N ns=0"),
         ("armvisor:no-rows+huge_pages=0", "cheap_traps=1022 huge_pages=0"),
+        ("armvisor-no-kept-at-once", "kept_at_once=0"),
+        ("armvisor:no-blocks+no-quick", "cheap_traps=1019 huge_pages=0"),
     ],
 )
 @pytest.mark.usefixtures("module")
@@ -42,6 +45,26 @@ def test_the_module_has_the_options_that_its_name_says(name, parameters):
     assert [each.parameters for each in host.modules()] == [parameters]
     assert vms.find(name).regime == "armvisor"
     assert [each.parameters for each in vms.find(name).modules()] == [parameters]
+
+
+def test_a_part_that_only_a_build_leaves_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "checkout", lambda: tmp_path)
+    folder = tmp_path / "build/module/stable-no-leases-no-refill"
+    host = hosts.find("armvisor:no-refill+no-leases")
+    with pytest.raises(LabError) as caught:
+        host.modules()
+    assert caught.value.remedy == "run `make -C module KVER=stable WITHOUT='leases refill'`"
+    folder.mkdir(parents=True)
+    (folder / "armvisor.ko").write_bytes(b"")
+    (module,) = host.modules()
+    assert (module.name, module.parameters) == (str(folder / "armvisor.ko"), "")
+    assert host.what.endswith(", no refill, no leases")
+
+
+def test_the_modules_makefile_builds_without_each_of_them():
+    makefile = (paths.checkout() / "module/Makefile").read_text()
+    (line,) = re.findall(r"^parts := (.*)$", makefile, re.MULTILINE)
+    assert line.split() == list(hosts.BUILT)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +157,7 @@ def test_half_of_a_command_is_a_sentence(words, capsys, monkeypatch):
 
 def test_rows_and_variants_are_listed(capsys):
     assert cli.main(["compare", "--list"]) == 0
-    assert "\nkvm-protected\n" in (said := capsys.readouterr().out) and "no-SWITCH" in said
+    assert "\nkvm-protected\n" in (said := capsys.readouterr().out) and "no-PART" in said
     assert cli.main(["compare", "--list", "--on", "kvm-vhe,native"]) == 0
     assert "hypercall kvm-vhe\n" in (said := capsys.readouterr().out) and "lat.null native" in said
     assert cli.main(["compare", "--list", "--on", "nosuch"]) == 125

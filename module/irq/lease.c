@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Leases of interrupts to a vCPU. Pure; rules in vgic.h. */
 #include "irq/lpi.h"
+#include "lib/parts.h"
 
 static bool may_lease(u32 intid)
 {
-	return intid < AV_VGIC_PRIVATE || intid >= AV_LPI_MIN;
+	return AV_HAS(leases) && (intid < AV_VGIC_PRIVATE || intid >= AV_LPI_MIN);
 }
 
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)

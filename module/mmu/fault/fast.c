@@ -17,6 +17,7 @@
  *
  * Most aborts are handled without a function call; rare cases are functions of their own.
  */
+#include "lib/parts.h"
 #include "mmu/code/annex.h"
 #include "mmu/fault/face.h"
 #include "mmu/fault/fill.h"
@@ -160,7 +161,7 @@ static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *n
 	unsigned int idx = av_pt_index(va, 3);
 	struct av_pt *pt = near->pt;
 
-	if (likely(last->va != (va & PAGE_MASK)) || last->near != near || last->desc != desc ||
+	if (!AV_HAS(refill) || likely(last->va != (va & PAGE_MASK)) || last->near != near || last->desc != desc ||
 	    sh->swept[1].va != last->va || access & ~last->rights ||
 	    av_plan_own_page(tree, va, vcpu->srf->pc))
 		return false;
@@ -207,14 +208,14 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 		av_shadow_add(sh, pt, idx, gfn, &piece->head[n],
 			      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),
 			      av_walk_key(desc, near->at.limits));
-		if (sh->swept[1].va == (va & PAGE_MASK))
+		if (sh->swept[1].va == (va & PAGE_MASK) && AV_HAS(refill))
 			note_refill(vcpu, near, pt, va, desc, n, rights);
 	} else if (!fill_long(vcpu, near, tree, va, desc, n, rights)) {
 		return false;
 	}
 	piece->state[n] |= AV_FRAME_YOUNG;
 	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_FILL);
-	if (unlikely(!alone))
+	if (unlikely(!alone) && AV_HAS(around))
 		fill_around(vcpu, near, tree, va, desc);
 	av_mmu_publish();
 	return true;
@@ -275,7 +276,7 @@ static __always_inline u64 near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *
 {
 	u64 done = 0;
 
-	if (!av_abort_walked(esr) || !av_mmu_lock_soon(vcpu))
+	if (!AV_HAS(near) || !av_abort_walked(esr) || !av_mmu_lock_soon(vcpu))
 		return done;
 	if (!av_annex_holds(vcpu->vm, far))
 		done = resolve(vcpu, mmu, esr, far, may_inject);
@@ -287,7 +288,7 @@ static noinline u64 far_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_i
 {
 	struct av_answer *answer = &vcpu->mmu->answer;
 
-	if (!av_fast_walk(vcpu, esr, far, may_inject, answer))
+	if (!AV_HAS(walk) || !av_fast_walk(vcpu, esr, far, may_inject, answer))
 		return 0;
 	return AV_LIGHT_DONE | FIELD_PREP(AV_LIGHT_CLASS, answer->cls) |
 	       FIELD_PREP(AV_LIGHT_ISS, answer->iss) |

@@ -10,6 +10,7 @@
  */
 #include <linux/mm.h>
 
+#include "lib/parts.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
 #include "mmu/code/annex.h"
@@ -162,7 +163,8 @@ static int fill(struct av_hidden *f)
 		return ret;
 	if (c->rights & AV_X && !f->r->copy)
 		av_mem_clean_for_execution(f->r->slot, c->gfn, c->page);
-	av_slow_around(f);
+	if (AV_HAS(around))
+		av_slow_around(f);
 	around = av_mem_find_huge(f->r->slot, c->gfn, c->page, c->rights, &huge);
 	av_mmu_lock(vcpu);
 	ret = fill_locked(f);

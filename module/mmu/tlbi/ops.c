@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 
+#include "lib/parts.h"
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/face.h"
 #include "mmu/shadow/again.h"
@@ -126,7 +127,7 @@ bool av_mmu_tlbi_light(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	if (!av_mmu_lock_soon(vcpu))
 		return false;
 	op = av_tlbi_page(sys, xt, av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS);
-	serial = av_shadow_tlbi_again(&vcpu->vm->mmu->shadow, op);
+	serial = AV_HAS(swept) ? av_shadow_tlbi_again(&vcpu->vm->mmu->shadow, op) : AV_NOT_SWEPT;
 	if (unlikely(serial == AV_NOT_SWEPT))
 		n = tlbi_page(vcpu, op);
 	else if (serial)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """The programs that measurements run: the VMM, the module, the guests and tools of the project."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from armvisor_lab import paths
@@ -46,10 +47,12 @@ def apps() -> dict[str, Path]:
     return {name: _built(folder / name, "make apps") for name in ("disk.img", "apps.json")}
 
 
-def module(role: str) -> Path:
-    """armvisor.ko for the kernel of a role."""
-    path = paths.checkout() / f"build/module/{role}/armvisor.ko"
-    return _built(path, f"make -C module KVER={role}")
+def module(role: str, without: Sequence[str] = ()) -> Path:
+    """armvisor.ko for the kernel of a role; `without`: parts that its build leaves out."""
+    folder = role + "".join(f"-no-{part}" for part in without)
+    words = f" WITHOUT='{' '.join(without)}'" if without else ""
+    path = paths.checkout() / f"build/module/{folder}/armvisor.ko"
+    return _built(path, f"make -C module KVER={role}{words}")
 
 
 def bounce(role: str) -> Path:

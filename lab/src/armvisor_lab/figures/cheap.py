@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`lat.ROW.armvisor-no-SWITCH`, `traps.nothing.*`: the gain of each part that makes traps cheap.
+"""`lat.ROW.armvisor-no-PART`, `traps.nothing.*`: the gain of each part of the module.
 
-The module's parameter `cheap_traps` has a bit for each part (module/cpu/cheap.h). `lat`'s rows are
-measured with one of them off and the others on; `armvisor-no-cheap` has none. `traps.nothing` is
+`lat`'s rows are measured with one part off and the others on. A part is a bit of the parameter
+`cheap_traps` (module/cpu/cheap.h), has a parameter of its own, or is left out of a build
+(module/lib/parts.h). `armvisor-no-cheap` has none of the first kind. `traps.nothing` is
 the number of exits from the guest's code when a process forks, executes a program that does
 nothing, and waits for it: all classes of the ARMvisor paper's Table 7 together, without the host's
 own interrupts. So `armvisor-no-cheap` corresponds to that paper's simple variant, and `armvisor` to
@@ -14,7 +15,7 @@ the guest, on a host whose own mappings are global, like the board's (docs/tlb.m
 from armvisor_lab.boards.board import describe
 from armvisor_lab.errors import LabError
 from armvisor_lab.figures import Measurement, Outcome, Progress, lat, vms
-from armvisor_lab.figures.hosts import SWITCHES
+from armvisor_lab.figures.hosts import PARTS
 
 _ARMVISOR = next(each for each in vms.VARIANTS if each.name == "armvisor")
 
@@ -32,7 +33,7 @@ _TIMES = 6
 
 
 def _variants() -> list[vms.Variant]:
-    found = [vms.find(f"armvisor-no-{name}") for name in (*SWITCHES, "cheap")]
+    found = [vms.find(f"armvisor-no-{name}") for name in (*PARTS, "cheap")]
     return [each for each in found if each is not None]
 
 

@@ -2,8 +2,8 @@
 """Hosts: a board's CPU and kernel, and its hypervisor. A host's name is a variant of figures.
 
 `HOSTS` are those of all standard figures. For `lab compare`, `find()` also knows hosts by their
-parts: the module with any of its parameters, as `armvisor:cheap_traps=0`, without some of the parts
-that make traps cheap, as `armvisor-no-rows` or `armvisor:no-rows+no-stubs`, or both.
+parts: the module with any of its parameters, as `armvisor:cheap_traps=0`, without some of its
+parts, as `armvisor-no-rows` or `armvisor:no-rows+no-stubs`, or both.
 """
 
 import re
@@ -25,6 +25,11 @@ SWITCHES = {
     "light": 128, "short": 256, "faults": 512,
 }  # fmt: skip
 ALL = sum(SWITCHES.values())
+# Parts with a parameter of their own.
+PARAMETERS = {"kept": "kept_tables", "kept-at-once": "kept_at_once", "blocks": "huge_pages"}
+# Parts that only a build can leave out (module/lib/parts.h).
+BUILT = ("around", "near", "walk", "refill", "swept", "leases")
+PARTS = (*SWITCHES, *PARAMETERS, *BUILT)
 _CHEAP = "cheap_traps"
 
 _PKVM = "kvm-arm.mode=protected"
@@ -36,7 +41,8 @@ _PKVM_KERNEL = "newest"
 class Host:
     """What runs VMs: KVM, with EL2, or the module, without.
 
-    `protected`: VMs whose memory the host cannot access. `regime` is the plugin's.
+    `protected`: VMs whose memory the host cannot access. `regime` is the plugin's. `without`: parts
+    that the module's build leaves out.
     """
 
     name: str
@@ -48,12 +54,13 @@ class Host:
     append: str = ""
     parameters: str = ""
     protected: bool = False
+    without: tuple[str, ...] = ()
 
     def modules(self) -> tuple[Module, ...]:
         """The module for the board's kernel, where it is that which runs VMs."""
         if self.el2:
             return ()
-        return (Module(str(artefacts.module(self.kernel)), self.parameters),)
+        return (Module(str(artefacts.module(self.kernel, self.without)), self.parameters),)
 
     def board(self, files: Mapping[str, Any], **more: Any) -> Board:  # noqa: ANN401
         """A board of it that counts."""
@@ -95,8 +102,9 @@ ACCOUNTING = replace(HOSTS["armvisor"], name="armvisor-accounting", parameters="
 # Other names that some families have for a host.
 SAME = {"kvm": "kvm-nvhe", "kvm-nvhe": "kvm"}
 HOW = (
-    "armvisor:OPTION+OPTION…, where an OPTION is no-SWITCH, of the switches "
-    f"{', '.join(SWITCHES)} or cheap for all, or PARAMETER=NUMBER, of the module's parameters"
+    "armvisor:OPTION+OPTION…, where an OPTION is no-PART, of the parts "
+    f"{', '.join(PARTS)}, or cheap for the first {len(SWITCHES)}, or PARAMETER=NUMBER, of the "
+    "module's parameters"
 )
 
 
@@ -107,17 +115,27 @@ def _parameters(path: Path) -> frozenset[str]:
     return frozenset(name.decode() for name in found)
 
 
-def _option(name: str, word: str, bits: int, others: dict[str, str]) -> int:
-    """One option of a host's name: what it leaves of the switches; parameters go to `others`."""
-    if word == "no-cheap":
+def _option(name: str, word: str, bits: int, others: dict[str, str], without: list[str]) -> int:
+    """One option of a host's name: the switches that it leaves on.
+
+    Parameters go to `others`, parts that a build leaves out to `without`.
+    """
+    part = word.removeprefix("no-") if word.startswith("no-") else ""
+    if part == "cheap":
         return 0
-    if word.startswith("no-") and word[3:] in SWITCHES:
-        return bits & ~SWITCHES[word[3:]]
+    if part in SWITCHES:
+        return bits & ~SWITCHES[part]
+    if part in PARAMETERS:
+        others[PARAMETERS[part]] = "0"
+        return bits
+    if part in BUILT:
+        without.append(part)
+        return bits
     key, equals, value = word.partition("=")
     known = _parameters(artefacts.module(kernels.DEFAULT))
     if not equals or key not in known:
-        switches = (f"no-{switch}" for switch in SWITCHES)
-        close = near(word if word.startswith("no-") else key, [*switches, *known])
+        parts = (f"no-{part}" for part in PARTS)
+        close = near(word if word.startswith("no-") else key, [*parts, *known])
         words = f"{HOW}: {', '.join(sorted(known))}"
         if close:
             words = f"did you mean {' or '.join(close)}? {words}"
@@ -134,13 +152,14 @@ def _option(name: str, word: str, bits: int, others: dict[str, str]) -> int:
 
 def _with_options(name: str, words: list[str]) -> Host:
     """The module with some of its parameters as they are asked for."""
-    bits, others = ALL, dict[str, str]()
+    bits, others, without = ALL, dict[str, str](), list[str]()
     for word in words:
-        bits = _option(name, word, bits, others)
+        bits = _option(name, word, bits, others, without)
     some = {_CHEAP: str(bits), **others} if bits != ALL else others
     text = " ".join(f"{key}={value}" for key, value in some.items())
     host = HOSTS["armvisor"]
-    return replace(host, name=name, parameters=text, what=f"{host.what}, {text}")
+    what = ", ".join([host.what, *([text] if text else []), *(f"no {part}" for part in without)])
+    return replace(host, name=name, parameters=text, what=what, without=tuple(sorted(without)))
 
 
 def find(name: str) -> Host | None:
@@ -153,6 +172,6 @@ def find(name: str) -> Host | None:
     if kind == "armvisor" and colon:
         return _with_options(name, options.split("+"))
     start = "armvisor-"
-    if name.startswith(f"{start}no-") and name.removeprefix(f"{start}no-") in (*SWITCHES, "cheap"):
+    if name.startswith(f"{start}no-") and name.removeprefix(f"{start}no-") in (*PARTS, "cheap"):
         return _with_options(name, [name.removeprefix(start)])
     return None
