@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """A kernel that reads and changes its own code while it runs from patched copies of the code.
 
-Function tracing, static keys, kprobes, uprobes, loading and unloading of modules, and compiled
-packet filters in a stock Debian guest; and a read of its text, which shows no patch.
+Function tracing, static keys, kprobes, uprobes, modules that come and go and compiled packet
+filters in a stock Debian guest; and a read of its text, which shows no patch. In `make test` the
+guest of test_module_smp.py's storm has the tracer patch its text all the time.
 """
 
 import json
@@ -52,13 +53,6 @@ def runs(guest: str, *cheap: int) -> list[str]:
 def copies_made(text: str) -> int:
     [vm] = [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
     return vm["kvm"]["code_copies_made"]
-
-
-def test_a_kernel_changes_its_code_in_copies():
-    [text] = runs("stable", ALL)
-    found = results(text)
-    assert int(found["code.sp_el0"]) > 1000 and found["code.unknown"] == "0"
-    assert copies_made(text) > 500
 
 
 @pytest.mark.conformance

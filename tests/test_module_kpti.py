@@ -53,7 +53,9 @@ def boots(host: str, guests: tuple[str, ...], words: tuple[str, ...], cpus: int,
             assert (ISOLATED in console) == ("kpti=1" in word), console[-3000:]
 
 
+@pytest.mark.conformance
 def test_a_guest_isolates_its_page_tables():
+    """`make test` has one that does, and is then a storm's (test_module_smp.py)."""
     boots("stable", ("stable",), ("kpti=1",), cpus=2)
 
 

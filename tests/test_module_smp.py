@@ -6,6 +6,7 @@ import json
 import pytest
 from built import TOP, module
 from guest_runs import results
+from test_module_kpti import ISOLATED
 from tiny_guests import SPIN, image
 
 from armvisor_lab.boards.board import Board
@@ -83,14 +84,14 @@ def test_who_wakes_has_the_cpu_of_a_busy_guest_at_once(kernel: str, el2: bool):
 
 STORM = """
 armvisor run --json --kernel /g/Image --initrd /g/initrd --cpus 4 --memory 512M \\
-    --append 'quiet nokaslr armvisor.test=storm armvisor.rounds={rounds}' </dev/null
+    --append '{words} nokaslr armvisor.test=storm armvisor.rounds={rounds}' </dev/null
 """
 
 
 @pytest.mark.parametrize(
     ("guest", "el2", "rounds"),
     [
-        (KERNEL, False, 40),
+        (KERNEL, False, 25),
         pytest.param(KERNEL, False, 400, marks=CONFORMANCE),
         pytest.param(KERNEL, True, 400, marks=CONFORMANCE),
         pytest.param("oldstable", False, 400, marks=CONFORMANCE),
@@ -98,7 +99,13 @@ armvisor run --json --kernel /g/Image --initrd /g/initrd --cpus 4 --memory 512M 
     ids=("stable-module-short", "stable-module", "stable-kvm", "oldstable-module"),
 )
 def test_no_cpu_uses_a_translation_that_is_gone(guest: str, el2: bool, rounds: int):
-    """Four vCPUs on two CPUs; the kernel's text is patched at the same time."""
+    """Four vCPUs on two CPUs; the kernel's text is patched at the same time.
+
+    The short one is on a paced board: on a slow one in real time the storm's timers, of 2 ms, take
+    most of what a busy machine has. Its kernel has isolated its page tables before
+    (test_module_kpti.py).
+    """
+    short = rounds < 400
     folder = TOP / f"build/guests/debian-{guest}"
     program = Cpio()
     program.file("bin/storm", artefacts.tool("storm").read_bytes(), 0o755)
@@ -106,20 +113,24 @@ def test_no_cpu_uses_a_translation_that_is_gone(guest: str, el2: bool, rounds: i
     files["/g/initrd"] = (folder / "initrd").read_bytes() + program.finish()
     modules = () if el2 else (Module(str(module(KERNEL))),)
     board = Board(
-        el2=el2, files=files, modules=modules, smp=2, memory=1536, timeout=900,
+        el2=el2, files=files, modules=modules, smp=2, memory=1536, timeout=900, paced=short,
     )  # fmt: skip
-    done = board.run(["sh", "-c", STORM.format(rounds=rounds)])
+    words = "kpti=1" if short else "quiet"
+    done = board.run(["sh", "-c", STORM.format(rounds=rounds, words=words)])
     assert not done.failure and done.status == 0, f"{done.failure}\n{done.text}\n{done.stderr}"
     found = results(done.text)
     assert found.get("guest.storm.failures") == found["storm.stale"] == "0", done.text[-3000:]
     least = {"reads": 500, "faults": 2, "replaced": rounds - 1, "forks": 2, "signals": 5}
-    least |= {"traced": 0}
+    least |= {"traced": 0, "forks": 0} if short else {"traced": 0}
     few = {
         name: found[f"storm.{name}"] for name in least if int(found[f"storm.{name}"]) <= least[name]
     }
     assert not few, done.text[-3000:]
+    assert (ISOLATED in done.text) == short
     if not el2:
-        exits = json.loads(done.text.splitlines()[-1])["kvm_exits"]
+        report = json.loads(done.text.splitlines()[-1])
+        assert report["kvm"]["code_copies_made"] > 500
+        exits = report["kvm_exits"]
         irqs, acknowledged, ended = (
             exits[name] for name in ("inject_irq", "fast_icc_iar1_el1", "fast_icc_eoir1_el1")
         )
