@@ -5,53 +5,57 @@
 the wrong thing.
 """
 
-from pathlib import Path
+from functools import cache
 
 import pytest
 from built import TOP, make, module
 from guest_runs import results
+from shared_board import Part, run_parts
 
 from armvisor_lab.boards.board import Board
 
+CONFORMANCE = pytest.mark.conformance
+KERNELS = [
+    "stable",
+    pytest.param("oldstable", marks=CONFORMANCE),
+    pytest.param("newest", marks=CONFORMANCE),
+]
+PROGRAMS = ("memory", "rings")
 
-@pytest.fixture(scope="module")
-def program() -> Path:
+pytestmark = pytest.mark.xdist_group("module_memory")
+
+
+@cache
+def programs_on(kernel: str, el2: bool = False) -> dict[str, Part]:
+    """Both on one board: on its KVM, or on the module, which is loaded anew for each."""
     make(str(TOP / "module/tests/kvm"))
-    return TOP / "build/module/kvm/memory"
+    files = {f"/{name}": TOP / "build/module/kvm" / name for name in PROGRAMS}
+    line = "/{}" if el2 else "insmod /armvisor.ko && /{} && rmmod armvisor"
+    files |= {} if el2 else {"/armvisor.ko": module(kernel)}
+    board = Board(el2=el2, kernel=kernel, smp=2, paced=True, files=files, timeout=500)
+    return run_parts(board, {name: line.format(name) for name in PROGRAMS})
 
 
-def test_on_kvm(program: Path):
-    board = Board(el2=True, kernel="stable", files={"/memory": program}, timeout=200)
-    assert board.run(["/memory"]).check().text.endswith("done\n")
-
-
-@pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
-def test_on_module(program: Path, kernel: str):
-    files = {"/memory": program, "/armvisor.ko": module(kernel)}
-    board = Board(kernel=kernel, files=files, timeout=300)
-    script = "insmod /armvisor.ko && /memory && rmmod armvisor"
-    assert board.run(["sh", "-c", script]).check().text.endswith("done\n")
-
-
-@pytest.fixture(scope="module")
-def rings(program: Path) -> Path:
-    return program.with_name("rings")
-
-
-def test_rings_on_kvm(rings: Path):
-    board = Board(
-        el2=True, kernel="stable", smp=2, paced=True, files={"/rings": rings}, timeout=200
-    )
-    assert board.run(["/rings"]).check().text.endswith("done\n")
-
-
-@pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
-def test_rings_on_module(rings: Path, kernel: str):
-    """Two vCPUs write, another thread copies the pages in their rings: it ends up with all."""
-    files = {"/rings": rings, "/armvisor.ko": module(kernel)}
-    board = Board(kernel=kernel, smp=2, paced=True, files=files, timeout=300)
-    script = "insmod /armvisor.ko && /rings && rmmod armvisor"
-    text = board.run(["sh", "-c", script]).check().text
+def passed(parts: dict[str, Part], name: str) -> str:
+    text = parts[name].check()
     assert text.endswith("done\n"), text
+    return text
+
+
+@CONFORMANCE
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_on_kvm(name: str):
+    passed(programs_on("stable", el2=True), name)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_on_module(kernel: str):
+    passed(programs_on(kernel), "memory")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rings_on_module(kernel: str):
+    """Two vCPUs write, another thread copies what their rings have: in the end it has it all."""
+    text = passed(programs_on(kernel), "rings")
     # KVM may have a page in both rings.
     assert results(text)["rings.twice"] == "0", text
