@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`make check`'s rules for commit subjects."""
+"""What `make check` says of commits' subjects and of types."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from built import TOP
@@ -22,3 +24,11 @@ def test_a_long_subject_is_told(monkeypatch: pytest.MonkeyPatch):
     assert check.commit_subjects() == []
     monkeypatch.setattr(check, "SUBJECT", len(subject) - 1)
     assert [line.partition(":")[0] for line in check.commit_subjects()] == [commit]
+
+
+def test_a_wrong_type_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "wrong.py").write_text('count: int = "one"\n')
+    wrong = Path("tools") / os.path.relpath(tmp_path / "wrong.py", TOP / "tools")
+    monkeypatch.setattr(check, "tracked", lambda *_: [wrong])
+    told = check.python_types()
+    assert len(told) == 1 and "wrong.py:1: error: Incompatible types" in told[0]

@@ -241,7 +241,7 @@ const ESCAPE: u8 = 0x01;
 /// As much input as a terminal holds for a program that does not read.
 const FULL: usize = 4096;
 
-/// The keys that [`Command`]s are typed by, for people.
+/// The keys for each [`Command`], as shown to the user.
 pub const ESCAPE_HELP: &str =
     "Ctrl-A x stops the VM, Ctrl-A h shows this, Ctrl-A Ctrl-A types Ctrl-A";
 

@@ -34,7 +34,7 @@ pub struct Machine<'a> {
     pub mpidrs: &'a [u64],
     /// Bytes of memory, from [`crate::layout::RAM_BASE`].
     pub memory: u64,
-    /// The interrupt controller, which also says what timers' interrupts look like.
+    /// The interrupt controller. With a GICv2, a PPI has a mask of CPUs.
     pub gic: Gic,
     /// vCPUs have a PMUv3 (KVM_ARM_VCPU_PMU_V3).
     pub pmu: bool,
@@ -50,9 +50,9 @@ pub struct Machine<'a> {
 
 /// Randomness for the guest's start.
 pub struct Seeds {
-    /// `kaslr-seed`: the kernel's offset.
+    /// `kaslr-seed`, which the kernel's offset comes from.
     pub kaslr: u64,
-    /// `rng-seed`: the first bytes of the kernel's entropy.
+    /// `rng-seed`, the kernel's first entropy.
     pub rng: [u8; 64],
 }
 

@@ -143,7 +143,7 @@ pub struct Outside {
 pub struct Handles {
     /// None for a protected VM.
     pub balloon: Option<BalloonControl>,
-    /// Takes `power_button`, and presses that `stop` asks for.
+    /// The power button, for `power_button` requests.
     pub button: PowerButton,
 }
 
@@ -177,7 +177,7 @@ impl Ended {
 
 /// A running VM, seen from its main thread.
 pub struct MainLoop<'a> {
-    /// What vCPU threads have in common with this one.
+    /// State shared with the vCPU threads.
     pub shared: Arc<Shared>,
     /// A thread for each vCPU.
     pub vcpus: Vec<JoinHandle<()>>,

@@ -22,7 +22,7 @@ pub struct Wanted {
     pub name: &'static str,
 }
 
-/// Files with contents of their own, such as kernels.
+/// Regular files, such as kernels.
 pub const REGULAR_FILE: Wanted = Wanted {
     accepts: |kind| kind.is_file(),
     name: "a regular file",
@@ -111,14 +111,14 @@ pub enum Identity {
         /// The inode (`st_ino`).
         ino: u64,
     },
-    /// A block device, which several file systems may name.
+    /// A block device, whichever node names it.
     BlockDevice {
         /// Major and minor number (`st_rdev`).
         number: u64,
     },
 }
 
-/// The identity of a file, from fstat().
+/// The identity of the file with this metadata.
 pub fn identity(data: &Metadata) -> Identity {
     if data.file_type().is_block_device() {
         Identity::BlockDevice {

@@ -18,7 +18,7 @@ use serde::Serialize;
 pub enum ExitCode {
     /// The guest powered off, or the command was carried out.
     Success = 0,
-    /// A fault of armvisor itself, a panic included.
+    /// A fault of armvisor itself.
     Internal = 1,
     /// The command line is wrong.
     Usage = 2,
@@ -73,24 +73,24 @@ pub enum End {
         /// What the guest or KVM said of it.
         detail: String,
     },
-    /// KVM cannot go on, as a sentence for the user says.
+    /// KVM cannot go on.
     Stuck {
-        /// The sentence.
+        /// Why, as a sentence for the user.
         detail: String,
     },
     /// `armvisor stop --force` or the console's escape key.
     Stopped {
-        /// Who stopped it: a noun.
+        /// The command or the key, as a noun.
         by: &'static str,
     },
     /// A signal to armvisor.
     Signal {
-        /// As signal(7) has it.
+        /// Its number, as signal(7) has it.
         number: i32,
     },
     /// armvisor itself failed.
     Internal {
-        /// The sentence for the user.
+        /// What failed, as a sentence for the user.
         detail: String,
     },
 }
@@ -159,12 +159,12 @@ impl Refusal {
         }
     }
 
-    /// The host cannot or may not do what `subject` needs.
+    /// The host refuses `subject`.
     pub fn host(subject: impl fmt::Display, problem: impl fmt::Display) -> Self {
         Refusal::new(ExitCode::Host, subject, problem)
     }
 
-    /// The command line asks for what cannot be.
+    /// The command line is wrong.
     pub fn usage(subject: impl fmt::Display, problem: impl fmt::Display) -> Self {
         Refusal::new(ExitCode::Usage, subject, problem)
     }

@@ -26,7 +26,7 @@ pub struct Phase {
 }
 
 impl Phases {
-    /// The first step begins now.
+    /// Starts the clock of the first step.
     pub fn start() -> Self {
         Phases {
             last: Instant::now(),

@@ -22,7 +22,7 @@ pub const MEMORY_BLOCK: u64 = 2 * MIB;
 /// A stock distribution kernel needs 30 MiB for itself before it has run an instruction.
 pub const MEMORY_MIN: u64 = 32 * MIB;
 
-/// Why a text is no size, or no size for a VM's memory: the end of a sentence about the text.
+/// Why a size is refused. Its text ends a sentence that begins with what the user wrote.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SizeError {
     /// Not a whole number with a unit.
@@ -31,10 +31,10 @@ pub enum SizeError {
     /// More than 64 bits.
     #[error("is more than 64 bits can count; write a smaller size")]
     Overflow,
-    /// A number of bytes, of which megabytes were probably meant.
+    /// A number without a unit; the user probably meant MiB.
     #[error("is {0} bytes, for it has no unit; did you mean {0}M?")]
     NoUnit(u64),
-    /// A VM with no memory.
+    /// No memory at all.
     #[error("no VM runs without memory; give it at least 32M")]
     Zero,
     /// Less than [`MEMORY_MIN`].
@@ -54,7 +54,7 @@ pub enum SizeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
-    /// 1.
+    /// 1 byte.
     Bytes,
     /// [`KIB`].
     K,
@@ -80,7 +80,7 @@ const UNITS: [(Unit, u64, &str); 5] = [
 pub struct Size {
     /// The size.
     pub bytes: u64,
-    /// The unit that people are shown it in.
+    /// The unit in which it is shown.
     pub unit: Unit,
 }
 

@@ -57,7 +57,7 @@ impl Gate {
         self.want(RUN);
     }
 
-    /// vCPU threads end; kick them after this. No later wish counts.
+    /// vCPU threads end; kick them after this. Later calls change nothing.
     pub fn quit(&self) {
         self.want(QUIT);
     }

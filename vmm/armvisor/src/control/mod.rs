@@ -51,7 +51,7 @@ pub enum Request {
 /// A request longer than this is not one.
 pub const MAX_REQUEST: usize = 1024;
 
-/// Whether vCPUs run.
+/// Whether a VM runs or is paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -127,7 +127,7 @@ pub struct Reply {
     /// Why not: a sentence without a full stop, for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The guest has no driver for the device that was to pass the request on.
+    /// The guest has no driver for the device that passes the request on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
     /// The answer to [`Request::Stat`].
@@ -152,7 +152,7 @@ impl Reply {
         }
     }
 
-    /// The guest has no driver that would hear of the request.
+    /// The guest has no driver for the device that passes the request on.
     pub fn unheard(sentence: impl Into<String>) -> Self {
         Reply {
             unheard: true,

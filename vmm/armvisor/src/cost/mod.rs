@@ -106,18 +106,18 @@ const KVM_IDLE: [&str; 3] = ["halt_wait_ns", "halt_poll_success_ns", "halt_poll_
 /// A class of exits, a kind of fast trap, or a place where time is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
-    /// The class by the paper's Table 7, the module's name of a class in it, or the place.
+    /// A class of the paper's Table 7, a class of the module, or a place.
     pub name: String,
     /// KVM's statistic, if it has the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kvm: Option<&'static str>,
     /// Exits. None if this KVM does not count them.
     pub count: Option<u64>,
-    /// `count` by the seconds between the two looks.
+    /// `count` for each second between the two looks.
     pub per_second: Option<f64>,
-    /// Nanoseconds of all vCPUs.
+    /// Time of all vCPUs. None if this KVM does not measure it.
     pub ns: Option<u64>,
-    /// `ns` by `count`.
+    /// `ns` for each of `count`.
     pub mean_ns: Option<f64>,
     /// 99 of 100 took less than this; None without a histogram.
     pub p99_ns: Option<u64>,
@@ -126,7 +126,7 @@ pub struct Row {
     pub timed: Option<u64>,
     /// Of all time of the vCPUs.
     pub share: Option<f64>,
-    /// The classes that the row is the sum of, without empty ones.
+    /// The row's parts that are not 0.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
 }
@@ -146,7 +146,7 @@ pub struct Terms {
     pub suspend: Option<u64>,
     /// T_idle: vCPUs in WFI.
     pub idle: Option<u64>,
-    /// ε: time of the vCPUs' life that no class and no place has.
+    /// ε: the rest of the vCPUs' time.
     pub epsilon: Option<u64>,
     /// T_host ÷ T_guest, with T_native for T_host, and idle time on neither side.
     pub guest_performance_ratio: Option<f64>,
@@ -172,7 +172,7 @@ pub struct Memory {
 /// Where the time of a VM went, from its start or between two looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// The time that the figures are of, by the host's monotonic clock.
+    /// Length of the time that the figures cover, by the host's monotonic clock.
     pub seconds: f64,
     /// Whether there are histograms: the module's accounting. None where KVM has none.
     pub accounting: Option<bool>,
@@ -186,9 +186,9 @@ pub struct Cost {
     pub places: Vec<Row>,
     /// The classes of exit, in the order of the paper's Table 7.
     pub classes: Vec<Row>,
-    /// The sum of the two by the model.
+    /// The time of places and classes by the terms of the model.
     pub terms: Terms,
-    /// Memory, which has no difference: it is of the later look.
+    /// Faults between the two looks, and memory at the later one.
     pub memory: Memory,
 }
 

@@ -18,7 +18,7 @@ pub struct Store {
     pub address: u64,
     /// 1, 2, 4 or 8 bytes.
     pub len: u32,
-    /// 1 for a port of x86; always 0 here.
+    /// 1 for an x86 port; always 0 on arm64.
     pub port: u32,
     /// The bytes in memory order; those from `len` on mean nothing.
     pub data: [u8; 8],
