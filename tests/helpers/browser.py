@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-TOP = Path(__file__).resolve().parents[1]
+TOP = Path(__file__).resolve().parents[2]
 PROGRAM = "chromium-headless-shell"
 
 

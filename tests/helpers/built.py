@@ -5,7 +5,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[1]
+TOP = Path(__file__).resolve().parents[2]
 # Seconds after which a command counts as hung, even on a busy machine. Boards have their own
 # limits, which exclude waits for a CPU.
 HANGS = 4 * 3600

@@ -16,7 +16,7 @@ from armvisor_lab.boards.board import Board, Result
 from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
-TOP = Path(__file__).resolve().parents[1]
+TOP = Path(__file__).resolve().parents[2]
 FUNCTIONS = f"""
 tap tap0 10.0.2.1/24
 vm() {{

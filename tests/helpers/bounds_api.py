@@ -16,7 +16,7 @@ from built import TOP
 
 MODULE = TOP / "module"
 FOLDERS = ("api", "cpu", "irq", "mmio", "mmu", "stats", "switch", "vm")
-TABLE = Path(__file__).parent / "data/bounds_api.toml"
+TABLE = Path(__file__).parents[1] / "data/bounds_api.toml"
 
 # Names of attributes and groups, without masks and shifts.
 ATTRIBUTE = re.compile(
