@@ -337,6 +337,12 @@ static bool fault_in(struct vmm_page *v, bool write)
 
 void *fake_user(unsigned long hva, bool write)
 {
+	fake_meanwhile();
+	return fake_user_now(hva, write);
+}
+
+void *fake_user_now(unsigned long hva, bool write)
+{
 	struct vmm_page *v = vmm_page(hva);
 
 	if (faults_disabled ? !v || !v->present || (write && !v->writable) : !fault_in(v, write))

@@ -382,6 +382,9 @@ static void test_code_is_data(void)
 	guest_start(&(struct guest_how) { .copies = true });
 	gfn = guest_slots[ODD].gfn;
 	code = region_va(KERNEL, 0);
+	/* The host lets the guest write both pages. */
+	guest_word(gfn << PAGE_SHIFT);
+	guest_word((gfn + 1) << PAGE_SHIFT);
 	guest_map(KERNEL, 0, 0, gfn << PAGE_SHIFT | D_PAGE | D_AF | D_UXN);
 	access_page(PROC_A, code, AV_X, 1);
 	guest_map(PROC_A, 0, AT, gfn << PAGE_SHIFT | DATA);

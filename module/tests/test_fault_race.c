@@ -77,6 +77,14 @@ static void guest_frees_the_table(void)
 		*guest_word(guest_table(PROC_A, 0) + i * 8) = DATA | guest_slots[ROM].gfn << PAGE_SHIFT;
 }
 
+/* The walk of one page may be on its way to what is no table any more. */
+static void guest_reuses_the_table(void)
+{
+	guest_set_region(PROC_A, 0, 0);
+	guest_tlbi_page(1, PROC_A, page_va(MET), false);
+	*guest_word(guest_table(PROC_A, 0) + AT * 8) = DATA | (guest_slots[ODD].gfn + 300) << PAGE_SHIFT;
+}
+
 static unsigned int changed_slot;
 
 static void set_changed(void)
@@ -125,7 +133,7 @@ static void (*const block_actions[])(void) = {
 static void (*const actions[])(void) = {
 	host_moves_it, host_moves_neighbour, host_protects_it, host_protects_neighbour,
 	host_moves_the_table, guest_remaps_it, guest_remaps_neighbour, guest_unmaps_by_asid,
-	guest_frees_the_table, slot_goes, slot_is_logged,
+	guest_frees_the_table, guest_reuses_the_table, slot_goes, slot_is_logged,
 };
 
 static void known_group(void)

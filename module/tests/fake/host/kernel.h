@@ -354,6 +354,8 @@ extern struct task_struct fake_task;
 
 /* A page's memory by the VMM's address; NULL: it cannot be accessed. Faults it in if allowed. */
 void *fake_user(unsigned long hva, bool write);
+/* The same, with nothing in between since the last one. */
+void *fake_user_now(unsigned long hva, bool write);
 
 #define fake_get_user(val, at, from)						\
 	({									\
@@ -367,7 +369,7 @@ void *fake_user(unsigned long hva, bool write);
 #define user_access_begin(at, n)	(!!fake_user((unsigned long)(at), false))
 #define user_access_end()	((void)0)
 #define unsafe_get_user(val, at, label)	\
-	((void)&&label, (val) = *(typeof(at))fake_user((unsigned long)(at), false))
+	((void)&&label, (val) = *(typeof(at))fake_user_now((unsigned long)(at), false))
 #define access_ok(at, n)	(((u64)(at) | ((u64)(at) + (n))) < BIT_ULL(47))
 #define untagged_addr(at)	(at)
 /* Return what was not copied, within a page. */
