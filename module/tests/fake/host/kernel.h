@@ -42,6 +42,9 @@ static inline void *fake_kva(const volatile void *p)
 
 #define __rcu
 #define __user
+#define __acquire(lock)		((void)0)
+#define __release(lock)		((void)0)
+#define __must_hold(lock)
 #define __cold
 #define noinline_for_stack	noinline
 #define U16_MAX			0xffff
