@@ -22,7 +22,7 @@
  *			shown.c: tables that the window reads
  *	dirty/		dirty.c: logs; dirty_ring.c: rings; protect.c: write protection in parts
  *	memory/		host pages behind guest frames. memory.c: looks them up, reads and writes
- *			them; known.c: remembers those that the host has returned
+ *			them; pfn_cache.c: remembers those that the host has returned
  *	gmem/		guest_memfd. gmem.c: protected VMs'; gmem_plain.c: plain VMs'; private.c:
  *			in slots, sealed, shared; owner.c: the owner of a page (pure)
  *	base/		types.h: the state of a VM and a vCPU; base.h: the lock and the sequence

@@ -60,7 +60,7 @@ static bool fill(struct av_hidden *f)
 {
 	bool filled;
 
-	if (f->r->copy || !av_mem_known_page(f->r->slot, f->r->walk.ipa >> PAGE_SHIFT) ||
+	if (f->r->copy || !av_pfn_cache_page(f->r->slot, f->r->walk.ipa >> PAGE_SHIFT) ||
 	    !av_mmu_lock_soon(f->vcpu))
 		return false;
 	filled = fill_locked(f);

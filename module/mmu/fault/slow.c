@@ -105,7 +105,7 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 		return ret;
 	if (fill.rights & AV_X)
 		av_mem_set_executed(f->r->slot, c->gfn);
-	av_mem_know_page(f->r->slot, c->gfn, fill.pa, c->rights & AV_W);
+	av_pfn_cache_note(f->r->slot, c->gfn, fill.pa, c->rights & AV_W);
 	if (fill.rights & AV_W)
 		av_slot_mark_dirty(vm, f->vcpu, f->r->slot, c->gfn);
 	return 0;
@@ -169,7 +169,7 @@ static int fill(struct av_hidden *f)
 	av_mmu_lock(vcpu);
 	ret = fill_locked(f);
 	if (around)
-		av_mem_know_huge(vcpu->vm, f->r->slot, c->gfn, &huge, f->seq);
+		av_pfn_cache_note_huge(vcpu->vm, f->r->slot, c->gfn, &huge, f->seq);
 	av_mmu_unlock(vcpu);
 	release(f);
 	return ret == -EAGAIN ? 0 : ret;

@@ -37,7 +37,7 @@ static __always_inline unsigned long page_of(struct av_mem_reader *reader, u64 g
 		if (!reader->slot)
 			return 0;
 	}
-	page = av_mem_known_page(reader->slot, gfn) & AV_FRAME_PAGE;
+	page = av_pfn_cache_page(reader->slot, gfn) & AV_FRAME_PAGE;
 	return likely(page) ? (unsigned long)phys_to_virt(page) : 0;
 }
 

@@ -427,7 +427,7 @@ struct av_mem_page av_mem_page(const struct av_slot *slot, u64 gpa)
 
 struct av_mem_page av_mem_words(const struct av_slot *slot, u64 gpa)
 {
-	u64 pa = av_mem_known_page(slot, gpa >> PAGE_SHIFT) & AV_FRAME_PAGE;
+	u64 pa = av_pfn_cache_page(slot, gpa >> PAGE_SHIFT) & AV_FRAME_PAGE;
 
 	if (pa)
 		return (struct av_mem_page) { .hva = (unsigned long)phys_to_virt(pa) };

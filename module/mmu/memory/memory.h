@@ -60,7 +60,7 @@ static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 pr
  * The known host page of a frame: its address and AV_FRAME_WRITABLE; 0: unknown. Valid under
  * mmu_lock, otherwise only a hint.
  */
-static inline u64 av_mem_known_page(const struct av_slot *slot, u64 gfn)
+static inline u64 av_pfn_cache_page(const struct av_slot *slot, u64 gfn)
 {
 	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages);
 	const u64 *page = av_frames_page(&slot->frames, frame);
@@ -69,7 +69,7 @@ static inline u64 av_mem_known_page(const struct av_slot *slot, u64 gfn)
 }
 
 /* Under mmu_lock, after av_mem_raced(): record the host page of a frame. */
-void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable);
+void av_pfn_cache_note(const struct av_slot *slot, u64 gfn, u64 pa, bool writable);
 
 /* Memory that the host maps as one: PMD_SIZE from hva on. pa includes AV_FRAME_WRITABLE. */
 struct av_mem_huge {
@@ -88,7 +88,7 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
  * Under mmu_lock: record the pages of the frames around gfn, at most one piece, by huge, which was
  * found since seq was read.
  */
-void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
+void av_pfn_cache_note_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 		      const struct av_mem_huge *huge, struct av_seq seq);
 
 /* Under mmu_lock: was the frame filled from its known page since the last call with clear? */

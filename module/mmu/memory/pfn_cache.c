@@ -12,7 +12,7 @@
 
 #include "mmu/memory/memory.h"
 
-void av_mem_know_page(const struct av_slot *slot, u64 gfn, u64 pa, bool writable)
+void av_pfn_cache_note(const struct av_slot *slot, u64 gfn, u64 pa, bool writable)
 {
 	u64 *page = av_frames_page(&slot->frames, gfn - slot->base_gfn);
 
@@ -29,7 +29,7 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 		      struct av_mem_huge *huge)
 {
 	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages), pa;
-	u64 known = av_mem_known_page(slot, gfn);
+	u64 known = av_pfn_cache_page(slot, gfn);
 	unsigned long hva = slot->hva + (frame << PAGE_SHIFT);
 	bool writable;
 
@@ -45,7 +45,7 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 	return true;
 }
 
-void av_mem_know_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
+void av_pfn_cache_note_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 		      const struct av_mem_huge *huge, struct av_seq seq)
 {
 	struct av_frames_part part;
