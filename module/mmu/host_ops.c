@@ -115,8 +115,8 @@ static u32 *find_head(struct av_vm *vm, u32 gfn)
 
 	if (!slot)
 		return NULL;
-	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &vm->mmu->shadow.last_part);
-	return av_frames_part_head(&vm->mmu->shadow.last_part, gfn);
+	av_gfn_info_find_part(&slot->frames, slot->base_gfn, gfn, &vm->mmu->shadow.last_part);
+	return av_gfn_info_part_head(&vm->mmu->shadow.last_part, gfn);
 }
 
 static u32 *rmap_head(void *ctx, u32 gfn, int level)

@@ -35,7 +35,7 @@
  *	shadow/		the shadow tables. shadow.c, tree.c, rmap.c: filled; invalidate.c, tlbi.c:
  *			by TLBI; kept.c: compared again; gather.c, reclaim.c: flushed and given
  *			back; position.c: of the window (pure)
- *	slots/		slots.c: sets of slots; frames.c: state of frames; ring.c: dirty rings (pure)
+ *	slots/		slots.c: sets of slots; gfn_info.c: state of frames; ring.c: dirty rings (pure)
  *	walk/		walk.c: walks the guest's tables (pure)
  *
  * The run loop, for each entry:

@@ -146,7 +146,7 @@ struct av_near {
 	struct av_walk_table at;
 	u64 rights;			/* rights of the table's leaves that the tree may grant */
 	struct av_mem_page words;	/* the table: av_mem_words(); 0: a block instead */
-	struct av_frames_part part;	/* frames of the page filled last, or none … */
+	struct av_gfn_info_part part;	/* frames of the page filled last, or none … */
 	struct av_slot *slot;		/* … and their slot */
 	/* The shadow table for the same 2 MiB while shape is the shadow's; or NULL. */
 	u64 shape;

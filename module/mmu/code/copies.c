@@ -53,14 +53,14 @@ void av_copies_unprepare(struct av_vcpu *vcpu)
 
 bool av_copied(const struct av_slot *slot, u64 gfn)
 {
-	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+	const u8 *state = av_gfn_info_state(&slot->frames, gfn - slot->base_gfn);
 
 	return state && READ_ONCE(*state) & AV_FRAME_COPIED;
 }
 
 static void set_copied(const struct av_slot *slot, u64 gfn, bool copied)
 {
-	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+	u8 *state = av_gfn_info_state(&slot->frames, gfn - slot->base_gfn);
 
 	WRITE_ONCE(*state, (*state & ~AV_FRAME_COPIED) | (copied ? AV_FRAME_COPIED : 0));
 }

@@ -30,7 +30,7 @@ struct around {
 	struct av_plan plan;
 	struct av_shadow *sh;
 	struct av_pt *pt;
-	struct av_frames_part part;	/* of the last frame */
+	struct av_gfn_info_part part;	/* of the last frame */
 	u8 last;			/* rights of the last entry, 0: none … */
 	u64 pte;			/* … and its descriptor without the address */
 };
@@ -40,7 +40,7 @@ static noinline bool find_part(struct around *a, u64 gfn)
 {
 	const struct av_slot *slot = a->plan.slot;
 
-	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &a->part);
+	av_gfn_info_find_part(&slot->frames, slot->base_gfn, gfn, &a->part);
 	return a->part.nr;
 }
 

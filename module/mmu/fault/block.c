@@ -51,7 +51,7 @@ static bool alike(const struct av_hidden *f, const struct av_candidate *c)
 
 	return !over_annex(f, c->va) &&
 	       (!f->vcpu->vm->mmu->nr_copies ||
-		!av_frames_any(&slot->frames, c->gfn - slot->base_gfn, AV_BLOCK_PAGES,
+		!av_gfn_info_any(&slot->frames, c->gfn - slot->base_gfn, AV_BLOCK_PAGES,
 			       AV_FRAME_COPIED));
 }
 

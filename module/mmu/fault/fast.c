@@ -7,7 +7,7 @@
  *
  *  - an abort that is the guest's own fault by its tables;
  *  - a hidden fault of a page that was filled before, so that the host page is known
- *    (mmu/slots/frames.h). Neighbours that were filled before are filled too.
+ *    (mmu/slots/gfn_info.h). Neighbours that were filled before are filled too.
  *
  * This file is for guests with 4 KiB pages, by the tables that the vCPU remembers
  * (mmu/guest/walk_cache.h). Whatever does not fit is left to fast_walk.c.
@@ -38,7 +38,7 @@ static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 g
 	if (!slot || slot->dying)
 		return false;
 	near->slot = slot;
-	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &near->part);
+	av_gfn_info_find_part(&slot->frames, slot->base_gfn, gfn, &near->part);
 	return near->part.nr;
 }
 

@@ -38,7 +38,7 @@ static bool fill_locked(struct av_hidden *f)
 	struct av_slot *slot = f->r->slot;
 	u64 gfn = walk->ipa >> PAGE_SHIFT;
 	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages);
-	struct av_piece *piece = av_frames_piece(&slot->frames, frame);
+	struct av_piece *piece = av_gfn_info_piece(&slot->frames, frame);
 	unsigned int n = frame % AV_PIECE_FRAMES;
 	u8 rights;
 

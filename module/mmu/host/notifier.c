@@ -166,7 +166,7 @@ static u64 unmap_some(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 en
 static bool any_copied(const struct unmapping *u, const struct av_slot *slot, u64 gfn, u64 end)
 {
 	return u->vm->mmu->nr_copies &&
-	       av_frames_any(&slot->frames, gfn - slot->base_gfn, min_t(u64, end - gfn, BATCH),
+	       av_gfn_info_any(&slot->frames, gfn - slot->base_gfn, min_t(u64, end - gfn, BATCH),
 			     AV_FRAME_COPIED);
 }
 

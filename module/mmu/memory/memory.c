@@ -93,24 +93,24 @@ static void free_piece(void *mem, size_t size)
 	cond_resched();
 }
 
-static const struct av_frames_ops frames_ops = {
+static const struct av_gfn_info_ops frames_ops = {
 	.alloc = alloc_piece,
 	.free = free_piece,
 };
 
 int av_mem_prepare(struct av_slot *slot, u64 gfn)
 {
-	return av_frames_make(&slot->frames, gfn - slot->base_gfn, &frames_ops);
+	return av_gfn_info_make(&slot->frames, gfn - slot->base_gfn, &frames_ops);
 }
 
 int av_mem_prepare_block(struct av_slot *slot, u64 gfn)
 {
-	return av_frames_make_block(&slot->frames, av_slot_block(slot, gfn), &frames_ops);
+	return av_gfn_info_make_block(&slot->frames, av_slot_block(slot, gfn), &frames_ops);
 }
 
 void av_mem_free_frames(struct av_slot *slot)
 {
-	av_frames_free(&slot->frames, &frames_ops);
+	av_gfn_info_free(&slot->frames, &frames_ops);
 }
 
 /* All rights cost nothing here: nobody write-protects the page. */
@@ -282,7 +282,7 @@ void av_mem_clean_for_execution(const struct av_slot *slot, u64 gfn, struct page
 
 void av_mem_set_executed(const struct av_slot *slot, u64 gfn)
 {
-	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+	u8 *state = av_gfn_info_state(&slot->frames, gfn - slot->base_gfn);
 
 	if (state)
 		WRITE_ONCE(*state, *state | AV_FRAME_EXECUTED);

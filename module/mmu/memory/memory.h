@@ -63,7 +63,7 @@ static inline bool av_mem_same_piece(const struct av_slot *slot, u64 gfn, u64 pr
 static inline u64 av_pfn_cache_page(const struct av_slot *slot, u64 gfn)
 {
 	u64 frame = array_index_nospec(gfn - slot->base_gfn, slot->npages);
-	const u64 *page = av_frames_page(&slot->frames, frame);
+	const u64 *page = av_gfn_info_page(&slot->frames, frame);
 
 	return page ? READ_ONCE(*page) : 0;
 }
@@ -97,7 +97,7 @@ bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear);
 /* Were the page's instructions made coherent since the host mapped it? */
 static inline bool av_mem_executed(const struct av_slot *slot, u64 gfn)
 {
-	const u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+	const u8 *state = av_gfn_info_state(&slot->frames, gfn - slot->base_gfn);
 
 	return state && READ_ONCE(*state) & AV_FRAME_EXECUTED;
 }
@@ -132,7 +132,7 @@ static inline bool av_slot_unused(const struct av_slot *slot)
 
 static inline u32 *av_slot_head(const struct av_slot *slot, u64 gfn)
 {
-	return av_frames_head(&slot->frames, gfn - slot->base_gfn);
+	return av_gfn_info_head(&slot->frames, gfn - slot->base_gfn);
 }
 
 /* Index of the block that a frame is in. */
@@ -143,7 +143,7 @@ static inline u64 av_slot_block(const struct av_slot *slot, u64 gfn)
 
 static inline u32 *av_slot_block_head(const struct av_slot *slot, u64 gfn)
 {
-	return av_frames_block(&slot->frames, av_slot_block(slot, gfn));
+	return av_gfn_info_block(&slot->frames, av_slot_block(slot, gfn));
 }
 
 /*
@@ -156,7 +156,7 @@ static inline u64 av_slot_next_block(const struct av_slot *slot, u64 gfn, u64 en
 
 	if (!READ_ONCE(slot->frames.blocks) || gfn >= end)
 		return end;
-	next = av_frames_next_block(&slot->frames, av_slot_block(slot, gfn),
+	next = av_gfn_info_next_block(&slot->frames, av_slot_block(slot, gfn),
 				    av_slot_block(slot, end - 1) + 1);
 	return min((slot->base_gfn / AV_BLOCK_FRAMES + next) * AV_BLOCK_FRAMES, end);
 }
@@ -167,7 +167,7 @@ static inline u64 av_slot_next_block(const struct av_slot *slot, u64 gfn, u64 en
  */
 static inline u64 av_slot_next(const struct av_slot *slot, u64 gfn, u64 end)
 {
-	return slot->base_gfn + av_frames_next(&slot->frames, gfn - slot->base_gfn,
+	return slot->base_gfn + av_gfn_info_next(&slot->frames, gfn - slot->base_gfn,
 					       end - slot->base_gfn);
 }
 

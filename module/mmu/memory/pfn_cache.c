@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The known host pages behind a slot's frames (mmu/slots/frames.h). Under mmu_lock. A known page is
+ * The known host pages behind a slot's frames (mmu/slots/gfn_info.h). Under mmu_lock. A known page is
  * as good as one just returned by the host, so that its hidden faults take few instructions
  * (mmu/fault/fast.c, fast_walk.c).
  *
@@ -14,7 +14,7 @@
 
 void av_pfn_cache_note(const struct av_slot *slot, u64 gfn, u64 pa, bool writable)
 {
-	u64 *page = av_frames_page(&slot->frames, gfn - slot->base_gfn);
+	u64 *page = av_gfn_info_page(&slot->frames, gfn - slot->base_gfn);
 
 	if (!page)
 		return;
@@ -48,13 +48,13 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 void av_pfn_cache_note_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
 		      const struct av_mem_huge *huge, struct av_seq seq)
 {
-	struct av_frames_part part;
+	struct av_gfn_info_part part;
 	u64 first, last, *page, now;
 
 	if (slot->dying || av_mmu_raced_within(vm, seq, huge->hva, PMD_SIZE) ||
 	    !av_mem_frames(slot, huge->hva, huge->hva + PMD_SIZE, &first, &last))
 		return;
-	av_frames_find_part(&slot->frames, slot->base_gfn, gfn, &part);
+	av_gfn_info_find_part(&slot->frames, slot->base_gfn, gfn, &part);
 	if (!part.nr)
 		return;
 	last = min_t(u64, last, part.gfn + part.nr - 1);
@@ -69,7 +69,7 @@ void av_pfn_cache_note_huge(struct av_vm *vm, const struct av_slot *slot, u64 gf
 
 bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear)
 {
-	u8 *state = av_frames_state(&slot->frames, gfn - slot->base_gfn);
+	u8 *state = av_gfn_info_state(&slot->frames, gfn - slot->base_gfn);
 
 	if (!state || !(*state & AV_FRAME_YOUNG))
 		return false;
@@ -83,7 +83,7 @@ void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end)
 	u64 frame = gfn - slot->base_gfn, last = end - slot->base_gfn;
 
 	for (; frame < last; frame++) {
-		struct av_piece *piece = av_frames_piece(&slot->frames, frame);
+		struct av_piece *piece = av_gfn_info_piece(&slot->frames, frame);
 		unsigned int i = frame % AV_PIECE_FRAMES;
 
 		if (!piece)

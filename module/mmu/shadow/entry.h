@@ -22,7 +22,7 @@ static inline void av_rmap_add(struct av_shadow *sh, struct av_pt *pt, u32 idx, 
 /* The reverse map head of a frame, or of a block. */
 static inline u32 *av_rmap_head(struct av_shadow *sh, u32 gfn, int level)
 {
-	u32 *head = level == 3 ? av_frames_part_head(&sh->last_part, gfn) : NULL;
+	u32 *head = level == 3 ? av_gfn_info_part_head(&sh->last_part, gfn) : NULL;
 
 	return head ?: sh->ops->rmap(sh->ctx, gfn, level);
 }

@@ -47,7 +47,7 @@
 #include "lib/list.h"
 #include "mmu/shadow/gather.h"
 #include "mmu/shadow/tlbi.h"
-#include "mmu/slots/frames.h"
+#include "mmu/slots/gfn_info.h"
 #include "mmu/walk/walk.h"
 #include "switch/window_desc.h"
 
@@ -247,7 +247,7 @@ struct av_shadow {
 	u32 fresh_id;		/* ids from here on were never used */
 	struct av_list doomed;	/* unlinked and flushed tables */
 	/* For the ops: the frames that rmap() found last, or none. */
-	struct av_frames_part last_part;
+	struct av_gfn_info_part last_part;
 
 	/* By half and ASID. The last bucket of each half is for AV_ASID_ANY. */
 	struct av_list trees[2][AV_TREE_BUCKETS + 1];	/* oldest first */

@@ -12,7 +12,7 @@
 #define AV_MMU_SLOTS_H
 
 #include "lib/av_types.h"
-#include "mmu/slots/frames.h"
+#include "mmu/slots/gfn_info.h"
 
 /* KVM's limits for arm64. */
 #define AV_SLOTS_MAX		32767
@@ -40,7 +40,7 @@ struct av_slot {
 	struct file *gmem_file;
 	/* A plain VM's slot with a file, which is mapped at hva of this address space. */
 	struct mm_struct *gmem_mm;
-	struct av_frames frames;
+	struct av_gfn_info frames;
 	/* While the log is on: one bit per page; NULL if the VM has no such log. */
 	unsigned long *dirty;	/* written, and not reported since */
 	unsigned long *ringed;	/* in a vCPU's dirty ring */

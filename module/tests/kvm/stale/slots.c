@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Two slots, the second one's frames right behind the first one's, with separate memory. The module
- * keeps the state of a slot's frames in pieces of 315 (module/mmu/slots/frames.h), and the first
+ * keeps the state of a slot's frames in pieces of 315 (module/mmu/slots/gfn_info.h), and the first
  * slot ends within one. A frame of the second slot must not use the rest of that piece.
  *
  * The guest goes through the first slot's last pages to the second slot's, all for the first time.

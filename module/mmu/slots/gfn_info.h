@@ -15,15 +15,15 @@
  * Several threads may allocate pieces at once. A piece stays where it is and is found without a
  * lock. Heads are under mmu_lock.
  */
-#ifndef AV_MMU_FRAMES_H
-#define AV_MMU_FRAMES_H
+#ifndef AV_MMU_GFN_INFO_H
+#define AV_MMU_GFN_INFO_H
 
 #include "lib/av_types.h"
 #include "mmu/walk/walk.h"
 
 #define AV_PIECE_FRAMES		315
 /* Pieces per table of the second level. */
-#define AV_FRAMES_FANOUT	512
+#define AV_GFN_INFO_FANOUT	512
 
 #define AV_BLOCK_FRAMES		512
 /* Heads of blocks per piece. */
@@ -50,20 +50,20 @@ struct av_piece {
 
 static_assert(sizeof(struct av_piece) <= 4096 && sizeof(struct av_piece) > 4080, "a page");
 
-struct av_frames {
+struct av_gfn_info {
 	u64 nr;				/* frames of the slot */
-	struct av_piece ***top;		/* NULL, or tables of AV_FRAMES_FANOUT pieces */
+	struct av_piece ***top;		/* NULL, or tables of AV_GFN_INFO_FANOUT pieces */
 	u32 **blocks;			/* NULL, or a pointer for each piece of blocks */
 };
 
-struct av_frames_ops {
+struct av_gfn_info_ops {
 	/* Zeroed memory, or NULL. */
 	void *(*alloc)(size_t size);
 	void (*free)(void *mem, size_t size);
 };
 
 /* Another CPU may set these pointers: read each once, before the memory that it points to. */
-static inline struct av_piece **av_frames_table(const struct av_frames *frames, u64 i)
+static inline struct av_piece **av_gfn_info_table(const struct av_gfn_info *frames, u64 i)
 {
 	struct av_piece ***top = READ_ONCE(frames->top);
 
@@ -71,41 +71,41 @@ static inline struct av_piece **av_frames_table(const struct av_frames *frames, 
 }
 
 /* Frames are counted from the slot's first frame, and have 31 bits: division is short. */
-static inline struct av_piece *av_frames_piece(const struct av_frames *frames, u64 frame)
+static inline struct av_piece *av_gfn_info_piece(const struct av_gfn_info *frames, u64 frame)
 {
 	u32 piece = (u32)frame / AV_PIECE_FRAMES;
-	struct av_piece **table = av_frames_table(frames, piece / AV_FRAMES_FANOUT);
+	struct av_piece **table = av_gfn_info_table(frames, piece / AV_GFN_INFO_FANOUT);
 
-	return table ? READ_ONCE(table[piece % AV_FRAMES_FANOUT]) : NULL;
+	return table ? READ_ONCE(table[piece % AV_GFN_INFO_FANOUT]) : NULL;
 }
 
 /* Make sure that a frame has a piece. 0 or -ENOMEM. */
-int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_ops *ops);
+int av_gfn_info_make(struct av_gfn_info *frames, u64 frame, const struct av_gfn_info_ops *ops);
 /* The same for a block, counted from the block that contains the slot's first frame. */
-int av_frames_make_block(struct av_frames *frames, u64 block, const struct av_frames_ops *ops);
-void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops);
+int av_gfn_info_make_block(struct av_gfn_info *frames, u64 block, const struct av_gfn_info_ops *ops);
+void av_gfn_info_free(struct av_gfn_info *frames, const struct av_gfn_info_ops *ops);
 
-/* Most pieces, or tables of pieces, that one av_frames_next() looks at. */
-#define AV_FRAMES_LOOKS		4096
+/* Most pieces, or tables of pieces, that one av_gfn_info_next() looks at. */
+#define AV_GFN_INFO_LOOKS		4096
 
 /*
  * The first frame in [frame, end) that has a piece; end if there is none. Callers may hold
- * mmu_lock, so after AV_FRAMES_LOOKS steps this returns the frame where to continue, which may
+ * mmu_lock, so after AV_GFN_INFO_LOOKS steps this returns the frame where to continue, which may
  * have no piece.
  */
-u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end);
+u64 av_gfn_info_next(const struct av_gfn_info *frames, u64 frame, u64 end);
 
 /*
  * The first block in [block, end) with an entry on its head, or end; or where to continue, as
  * above.
  */
-u64 av_frames_next_block(const struct av_frames *frames, u64 block, u64 end);
+u64 av_gfn_info_next_block(const struct av_gfn_info *frames, u64 block, u64 end);
 
 /* Does any of n frames from this one on have a bit of the state byte set? */
-bool av_frames_any(const struct av_frames *frames, u64 frame, u64 n, u8 bit);
+bool av_gfn_info_any(const struct av_gfn_info *frames, u64 frame, u64 n, u8 bit);
 
 /* NULL: no piece. */
-static inline u32 *av_frames_block(const struct av_frames *frames, u64 block)
+static inline u32 *av_gfn_info_block(const struct av_gfn_info *frames, u64 block)
 {
 	u32 **blocks = READ_ONCE(frames->blocks);
 	u32 *piece = blocks ? READ_ONCE(blocks[block / AV_PIECE_BLOCKS]) : NULL;
@@ -114,16 +114,16 @@ static inline u32 *av_frames_block(const struct av_frames *frames, u64 block)
 }
 
 /* NULL: no piece. */
-static inline u32 *av_frames_head(const struct av_frames *frames, u64 frame)
+static inline u32 *av_gfn_info_head(const struct av_gfn_info *frames, u64 frame)
 {
-	struct av_piece *piece = av_frames_piece(frames, frame);
+	struct av_piece *piece = av_gfn_info_piece(frames, frame);
 
 	return piece ? &piece->head[(u32)frame % AV_PIECE_FRAMES] : NULL;
 }
 
-static inline u8 *av_frames_state(const struct av_frames *frames, u64 frame)
+static inline u8 *av_gfn_info_state(const struct av_gfn_info *frames, u64 frame)
 {
-	struct av_piece *piece = av_frames_piece(frames, frame);
+	struct av_piece *piece = av_gfn_info_piece(frames, frame);
 
 	return piece ? &piece->state[(u32)frame % AV_PIECE_FRAMES] : NULL;
 }
@@ -132,15 +132,15 @@ static inline u8 *av_frames_state(const struct av_frames *frames, u64 frame)
  * Consecutive frames of one piece and one slot (the piece may extend beyond the slot). A cached
  * part is found faster than the piece.
  */
-struct av_frames_part {
+struct av_gfn_info_part {
 	struct av_piece *piece;
 	u32 gfn;			/* first frame of the piece */
 	u32 nr;				/* 0: no part */
 };
 
 /* The part that contains gfn, of a slot whose first frame is base. nr is 0 without a piece. */
-static inline void av_frames_find_part(const struct av_frames *frames, u64 base, u64 gfn,
-				       struct av_frames_part *part)
+static inline void av_gfn_info_find_part(const struct av_gfn_info *frames, u64 base, u64 gfn,
+				       struct av_gfn_info_part *part)
 {
 	u64 frame = gfn - base, first;
 
@@ -148,14 +148,14 @@ static inline void av_frames_find_part(const struct av_frames *frames, u64 base,
 	if (frame >= frames->nr)
 		return;
 	first = frame - (u32)frame % AV_PIECE_FRAMES;
-	part->piece = av_frames_piece(frames, frame);
+	part->piece = av_gfn_info_piece(frames, frame);
 	part->gfn = base + first;
 	if (part->piece)
 		part->nr = min_t(u64, AV_PIECE_FRAMES, frames->nr - first);
 }
 
 /* NULL: the part does not contain gfn. */
-static inline u32 *av_frames_part_head(const struct av_frames_part *part, u64 gfn)
+static inline u32 *av_gfn_info_part_head(const struct av_gfn_info_part *part, u64 gfn)
 {
 	u64 n = gfn - part->gfn;
 
@@ -174,11 +174,11 @@ static inline u8 av_frame_rights(const struct av_piece *piece, unsigned int n, u
 	return piece->page[n] & AV_FRAME_WRITABLE ? rights : rights & ~AV_W;
 }
 
-static inline u64 *av_frames_page(const struct av_frames *frames, u64 frame)
+static inline u64 *av_gfn_info_page(const struct av_gfn_info *frames, u64 frame)
 {
-	struct av_piece *piece = av_frames_piece(frames, frame);
+	struct av_piece *piece = av_gfn_info_piece(frames, frame);
 
 	return piece ? &piece->page[(u32)frame % AV_PIECE_FRAMES] : NULL;
 }
 
-#endif /* AV_MMU_FRAMES_H */
+#endif /* AV_MMU_GFN_INFO_H */

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Host pages, reverse map heads and state bytes of a slot's frames: rules in frames.h. */
-#include "mmu/slots/frames.h"
+/* Host pages, reverse map heads and state bytes of a slot's frames: rules in gfn_info.h. */
+#include "mmu/slots/gfn_info.h"
 
-static u64 pieces_of(const struct av_frames *frames)
+static u64 pieces_of(const struct av_gfn_info *frames)
 {
 	return (frames->nr + AV_PIECE_FRAMES - 1) / AV_PIECE_FRAMES;
 }
 
-static u64 nr_tables(const struct av_frames *frames)
+static u64 nr_tables(const struct av_gfn_info *frames)
 {
-	return (pieces_of(frames) + AV_FRAMES_FANOUT - 1) / AV_FRAMES_FANOUT;
+	return (pieces_of(frames) + AV_GFN_INFO_FANOUT - 1) / AV_GFN_INFO_FANOUT;
 }
 
 /* Pieces in the i'th table; the table of a small slot is small. */
-static u64 table_size(const struct av_frames *frames, u64 i)
+static u64 table_size(const struct av_gfn_info *frames, u64 i)
 {
-	return min(pieces_of(frames) - i * AV_FRAMES_FANOUT, (u64)AV_FRAMES_FANOUT);
+	return min(pieces_of(frames) - i * AV_GFN_INFO_FANOUT, (u64)AV_GFN_INFO_FANOUT);
 }
 
 /* Set *where to zeroed memory if it is NULL. If two threads do so, one frees its own again. */
-static int make(void **where, size_t size, const struct av_frames_ops *ops)
+static int make(void **where, size_t size, const struct av_gfn_info_ops *ops)
 {
 	void *mem;
 
@@ -33,13 +33,13 @@ static int make(void **where, size_t size, const struct av_frames_ops *ops)
 	return 0;
 }
 
-int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_ops *ops)
+int av_gfn_info_make(struct av_gfn_info *frames, u64 frame, const struct av_gfn_info_ops *ops)
 {
-	u64 piece = frame / AV_PIECE_FRAMES, i = piece / AV_FRAMES_FANOUT;
+	u64 piece = frame / AV_PIECE_FRAMES, i = piece / AV_GFN_INFO_FANOUT;
 	struct av_piece **table;
 	int ret;
 
-	if (likely(av_frames_piece(frames, frame)))
+	if (likely(av_gfn_info_piece(frames, frame)))
 		return 0;
 	ret = make((void **)&frames->top, nr_tables(frames) * sizeof(*frames->top), ops);
 	if (!ret)
@@ -47,32 +47,32 @@ int av_frames_make(struct av_frames *frames, u64 frame, const struct av_frames_o
 	if (ret)
 		return ret;
 	table = frames->top[i];
-	return make((void **)&table[piece % AV_FRAMES_FANOUT], sizeof(struct av_piece), ops);
+	return make((void **)&table[piece % AV_GFN_INFO_FANOUT], sizeof(struct av_piece), ops);
 }
 
 /* Upper bound, wherever the slot begins. */
-static u64 nr_blocks(const struct av_frames *frames)
+static u64 nr_blocks(const struct av_gfn_info *frames)
 {
 	return frames->nr / AV_BLOCK_FRAMES + 2;
 }
 
-static u64 block_pieces(const struct av_frames *frames)
+static u64 block_pieces(const struct av_gfn_info *frames)
 {
 	return (nr_blocks(frames) + AV_PIECE_BLOCKS - 1) / AV_PIECE_BLOCKS;
 }
 
 /* Blocks in the i'th piece. */
-static u64 piece_size(const struct av_frames *frames, u64 i)
+static u64 piece_size(const struct av_gfn_info *frames, u64 i)
 {
 	return min(nr_blocks(frames) - i * AV_PIECE_BLOCKS, (u64)AV_PIECE_BLOCKS);
 }
 
-int av_frames_make_block(struct av_frames *frames, u64 block, const struct av_frames_ops *ops)
+int av_gfn_info_make_block(struct av_gfn_info *frames, u64 block, const struct av_gfn_info_ops *ops)
 {
 	u64 i = block / AV_PIECE_BLOCKS;
 	int ret;
 
-	if (likely(av_frames_block(frames, block)))
+	if (likely(av_gfn_info_block(frames, block)))
 		return 0;
 	ret = make((void **)&frames->blocks, block_pieces(frames) * sizeof(*frames->blocks), ops);
 	if (ret)
@@ -80,7 +80,7 @@ int av_frames_make_block(struct av_frames *frames, u64 block, const struct av_fr
 	return make((void **)&frames->blocks[i], piece_size(frames, i) * sizeof(u32), ops);
 }
 
-static void free_blocks(struct av_frames *frames, const struct av_frames_ops *ops)
+static void free_blocks(struct av_gfn_info *frames, const struct av_gfn_info_ops *ops)
 {
 	u64 i;
 
@@ -92,7 +92,7 @@ static void free_blocks(struct av_frames *frames, const struct av_frames_ops *op
 	frames->blocks = NULL;
 }
 
-void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops)
+void av_gfn_info_free(struct av_gfn_info *frames, const struct av_gfn_info_ops *ops)
 {
 	u64 i, n, size;
 
@@ -112,32 +112,32 @@ void av_frames_free(struct av_frames *frames, const struct av_frames_ops *ops)
 	free_blocks(frames, ops);
 }
 
-u64 av_frames_next(const struct av_frames *frames, u64 frame, u64 end)
+u64 av_gfn_info_next(const struct av_gfn_info *frames, u64 frame, u64 end)
 {
 	u64 piece = frame / AV_PIECE_FRAMES;
 	unsigned int n;
 
 	if (!READ_ONCE(frames->top))
 		return end;
-	for (n = 0; n < AV_FRAMES_LOOKS && frame < end; n++) {
-		struct av_piece **table = av_frames_table(frames, piece / AV_FRAMES_FANOUT);
+	for (n = 0; n < AV_GFN_INFO_LOOKS && frame < end; n++) {
+		struct av_piece **table = av_gfn_info_table(frames, piece / AV_GFN_INFO_FANOUT);
 
-		if (table && READ_ONCE(table[piece % AV_FRAMES_FANOUT]))
+		if (table && READ_ONCE(table[piece % AV_GFN_INFO_FANOUT]))
 			return frame;
-		piece = table ? piece + 1 : ALIGN_DOWN(piece, AV_FRAMES_FANOUT) + AV_FRAMES_FANOUT;
+		piece = table ? piece + 1 : ALIGN_DOWN(piece, AV_GFN_INFO_FANOUT) + AV_GFN_INFO_FANOUT;
 		frame = piece * AV_PIECE_FRAMES;
 	}
 	return min(frame, end);
 }
 
-u64 av_frames_next_block(const struct av_frames *frames, u64 block, u64 end)
+u64 av_gfn_info_next_block(const struct av_gfn_info *frames, u64 block, u64 end)
 {
 	unsigned int n;
 
 	if (!READ_ONCE(frames->blocks))
 		return end;
-	for (n = 0; n < AV_FRAMES_LOOKS && block < end; n++) {
-		const u32 *head = av_frames_block(frames, block);
+	for (n = 0; n < AV_GFN_INFO_LOOKS && block < end; n++) {
+		const u32 *head = av_gfn_info_block(frames, block);
 
 		if (head && READ_ONCE(*head))
 			return block;
@@ -146,12 +146,12 @@ u64 av_frames_next_block(const struct av_frames *frames, u64 block, u64 end)
 	return min(block, end);
 }
 
-bool av_frames_any(const struct av_frames *frames, u64 frame, u64 n, u8 bit)
+bool av_gfn_info_any(const struct av_gfn_info *frames, u64 frame, u64 n, u8 bit)
 {
 	const u64 end = frame + n;
 
 	while (frame < end) {
-		const struct av_piece *piece = av_frames_piece(frames, frame);
+		const struct av_piece *piece = av_gfn_info_piece(frames, frame);
 		u64 i = frame % AV_PIECE_FRAMES, last = min(i + (end - frame), (u64)AV_PIECE_FRAMES);
 
 		frame += last - i;
