@@ -18,7 +18,7 @@
  *	code/		code in copies. copies.c: of pages; annex.c: registers without traps;
  *			sites.c: instructions that are replaced
  *	guest/		reads by the guest's tables. walk_cache.c: the last level-3 tables;
- *			fetch.c: instructions; at.c: AT; renew.c: kept tables compared at once;
+ *			fetch.c: instructions; at.c: AT; resync_loaded.c: kept tables compared at once;
  *			shown.c: tables that the window reads
  *	dirty/		dirty.c: logs; dirty_ring.c: rings; protect.c: write protection in parts
  *	memory/		host pages behind guest frames. memory.c: looks them up, reads and writes
@@ -33,7 +33,7 @@
  *	stub/		patch.h: instructions in copies; stub.c: code of stubs; annex_find.c: where
  *			they fit (pure)
  *	shadow/		the shadow tables. shadow.c, tree.c, rmap.c: filled; invalidate.c, tlbi.c:
- *			by TLBI; kept.c: compared again; gather.c, reclaim.c: flushed and given
+ *			by TLBI; resync.c: compared again; gather.c, reclaim.c: flushed and given
  *			back; position.c: of the window (pure)
  *	slots/		slots.c: sets of slots; gfn_info.c: state of frames; ring.c: dirty rings (pure)
  *	walk/		walk.c: walks the guest's tables (pure)

@@ -13,7 +13,7 @@ tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk/walk.c
 trees-src := ../mmu/shadow/shadow.c ../mmu/shadow/tree.c ../mmu/shadow/rmap.c ../mmu/shadow/gather.c ../mmu/shadow/invalidate.c \
-	../mmu/shadow/reclaim.c ../mmu/shadow/kept.c ../mmu/walk/walk.c
+	../mmu/shadow/reclaim.c ../mmu/shadow/resync.c ../mmu/walk/walk.c
 shadow-src := shadow_world.c $(trees-src)
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)

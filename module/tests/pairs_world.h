@@ -13,7 +13,7 @@
 #include "mmu/roots/pairs.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "mmu/roots/face.h"
 #include "mmu/guest/shown.h"
 #include "mmu/guest/walk_cache.h"
@@ -212,17 +212,17 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 }
 
 /* What is in tables plays no part here: none can be compared. */
-static enum av_found_table no_table(const struct av_renew *how, u64 va, struct av_fill *f)
+static enum av_found_table no_table(const struct av_resync *how, u64 va, struct av_fill *f)
 {
 	return AV_TABLE_NONE;
 }
 
-void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree)
+void av_resync_inherited(struct av_vcpu *vcpu, struct av_tree *tree)
 {
-	const struct av_renew renew = { .tree = tree, .kept = true, .find = no_table };
+	const struct av_resync renew = { .tree = tree, .kept = true, .find = no_table };
 	u32 work = 0;
 
-	CHECK(!av_tree_renew(&vcpu->vm->mmu->shadow, tree, &renew, &work));
+	CHECK(!av_tree_resync(&vcpu->vm->mmu->shadow, tree, &renew, &work));
 }
 
 #endif /* AV_TESTS_PAIRS_WORLD_H */

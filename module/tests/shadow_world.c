@@ -16,7 +16,7 @@ bool tlbi_leaves;
 unsigned int tables_relinked, entries_agreed, tables_were_gone;
 static unsigned int looks;	/* for words that are at hand */
 guest_words_fn *guest_words;
-const struct av_renew *renewing;
+const struct av_resync *renewing;
 bool keep_tables;
 static unsigned int allocated, trees_allocated;
 

@@ -26,7 +26,7 @@ extern unsigned int swept_again;
 extern unsigned int most_work;	/* that one call did, in the units of AV_WORK */
 extern unsigned int tables_relinked, entries_agreed, tables_were_gone;
 extern bool keep_tables;	/* tlbi() of an ASID keeps them; setup() says no … */
-extern const struct av_renew *renewing;	/* … and compares those in use by this: or NULL */
+extern const struct av_resync *renewing;	/* … and compares those in use by this: or NULL */
 extern struct av_pool pool;
 
 /* The guest's memory, for tables that are compared; setup() takes it away. 0 or an error. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * State that is kept for longer (mmu/shadow/kept.c): sleeping entries in a linked table, and trees
+ * State that is kept for longer (mmu/shadow/resync.c): sleeping entries in a linked table, and trees
  * of processes that have exited, for the next process.
  */
 #include "check.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "shadow_world.h"
 
 #define PAGE		0x1000ULL
@@ -74,7 +74,7 @@ static struct av_pt *table_at(unsigned int table)
 
 static unsigned int wake(unsigned int table, unsigned int n)
 {
-	unsigned int woken = av_kept_wake(&sh, table_at(table), address(table, n), 16,
+	unsigned int woken = av_resync_wake(&sh, table_at(table), address(table, n), 16,
 					  &words[table][n], 0);
 
 	check_tlb();

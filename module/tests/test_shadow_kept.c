@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that a TLBI of an ASID keeps (mmu/shadow/kept.c): walkers cannot reach them, they are on
+ * Tables that a TLBI of an ASID keeps (mmu/shadow/resync.c): walkers cannot reach them, they are on
  * the reverse map, and they are freed like others. A fault restores exactly the entries that the
  * guest still has.
  */

@@ -7,7 +7,7 @@
  */
 #include "check.h"
 #include "require.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "shadow_world.h"
 
 #define NR_TREES	3
@@ -148,7 +148,7 @@ static void wake(int t, int p)
 	if (!pt)
 		return;
 	live = pt->live;
-	woken = av_kept_wake(&sh, pt, address(p), 16, &memory[t][p],
+	woken = av_resync_wake(&sh, pt, address(p), 16, &memory[t][p],
 			     model[t].limits[p / AV_ENTRIES]);
 	CHECK_EQ(pt->live, live + woken);
 	entries_woken += woken;
@@ -207,8 +207,8 @@ static void keep(int t, bool kept)
 		model[t].kept[p] |= kept;
 }
 
-/* For av_tree_renew(): some of the guest's tables are not found. */
-static enum av_found_table find(const struct av_renew *how, u64 va, struct av_fill *f)
+/* For av_tree_resync(): some of the guest's tables are not found. */
+static enum av_found_table find(const struct av_resync *how, u64 va, struct av_fill *f)
 {
 	int t = (typeof(&model[0]))how->arg - model, table;
 
@@ -221,9 +221,9 @@ static enum av_found_table find(const struct av_renew *how, u64 va, struct av_fi
 	return rnd(6) ? AV_TABLE_FOUND : rnd(2) ? AV_TABLE_NONE : AV_TABLE_LATER;
 }
 
-static struct av_renew renewal(int t, bool kept)
+static struct av_resync renewal(int t, bool kept)
 {
-	return (struct av_renew) {
+	return (struct av_resync) {
 		.tree = model[t].tree, .kept = kept, .find = find, .arg = &model[t],
 	};
 }
@@ -243,7 +243,7 @@ static void renewed(int t, bool kept)
 /* A TLBI of the ASID, by a vCPU that may or may not walk the guest's tables. */
 static void invalidate(int t)
 {
-	struct av_renew how = renewal(t, false);
+	struct av_resync how = renewal(t, false);
 
 	renewing = rnd(2) ? &how : NULL;
 	unreadable = rnd(50) == 0;
@@ -329,11 +329,11 @@ static void random_process(void)
 	memset(model[t].used, 0, sizeof(model[t].used));
 	/* The module renews nothing while the host takes pages away. */
 	if (!sh.no_heirs && rnd(2)) {
-		struct av_renew how = renewal(t, true);
+		struct av_resync how = renewal(t, true);
 		u32 work = 0;
 
 		CHECK(av_tree_inherits(model[t].tree) == !!model[t].tree->root->live);
-		av_tree_renew(&sh, model[t].tree, &how, &work);
+		av_tree_resync(&sh, model[t].tree, &how, &work);
 		CHECK(work <= AV_ENTRIES);
 		renewed(t, true);
 	}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that are compared at once (av_tree_renew() in kept.c): at a TLBI of the ASID, where they
+ * Tables that are compared at once (av_tree_resync() in resync.c): at a TLBI of the ASID, where they
  * stay linked, and for a process that inherits them.
  */
 #include <stdlib.h>
 
 #include "check.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "shadow_world.h"
 
 #define PAGE		0x1000ULL
@@ -25,7 +25,7 @@ static bool gone[NR_TABLES];	/* the guest has no such table any more */
 static bool later;		/* none can be found at once */
 static unsigned int looked;
 static struct av_tree *tree;
-static struct av_renew how;
+static struct av_resync how;
 
 /* The last table is far from the others. */
 static u64 address(unsigned int table, unsigned int n)
@@ -43,7 +43,7 @@ static int read_words(u64 ipa, u64 *to, unsigned int n)
 	return 0;
 }
 
-static enum av_found_table find(const struct av_renew *renew, u64 va, struct av_fill *f)
+static enum av_found_table find(const struct av_resync *renew, u64 va, struct av_fill *f)
 {
 	unsigned int i;
 
@@ -66,7 +66,7 @@ static void begin(void)
 	guest_words = read_words;
 	keep_tables = true;
 	tree = get(0x1000, false, 1, 1);
-	how = (struct av_renew) { .tree = tree, .find = find };
+	how = (struct av_resync) { .tree = tree, .find = find };
 	renewing = &how;
 	looked = 0;
 }
@@ -315,8 +315,8 @@ static void test_inherited(void)
 	gone[0] = gone[3] = false;
 	words[0][4] = desc_of(77);
 	words[3][0] = 0;
-	how = (struct av_renew) { .tree = tree, .kept = true, .find = find };
-	CHECK(av_tree_renew(&sh, tree, &how, &work));
+	how = (struct av_resync) { .tree = tree, .kept = true, .find = find };
+	CHECK(av_tree_resync(&sh, tree, &how, &work));
 	CHECK(!av_tree_inherits(tree));
 	CHECK(work >= 40 / 8);
 	CHECK(has(0, 3) && !has(0, 4) && !has(1, 0) && !has(3, 0) && has(3, 1));

@@ -14,7 +14,7 @@
 #include "mmu/code/copies.h"
 #include "mmu/fault/fill.h"
 #include "mmu/shadow/entry.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "stats/stats.h"
 
 #define DESC_FRAME(desc)	(((desc) & GENMASK_ULL(47, 12)) >> PAGE_SHIFT)
@@ -110,7 +110,7 @@ void av_fast_around(struct av_vcpu *vcpu, const struct av_near *near, const stru
 	if (!words)
 		return;
 	if (unlikely(pt->asleep))
-		av_kept_wake(sh, pt, first, AV_AROUND, words, near->at.limits);
+		av_resync_wake(sh, pt, first, AV_AROUND, words, near->at.limits);
 	n = fill_group(vcpu, &a, first, words);
 	av_stat_add(&vcpu->stats, AV_EVENT_SHADOW_FILL, n);
 }

@@ -25,7 +25,7 @@
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/face.h"
 #include "mmu/shadow/entry.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "stats/stats.h"
 #include "stats/trace.h"
 
@@ -124,7 +124,7 @@ static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, stru
 	words = av_mem_look(near->words, av_walk_desc_ipa(&near->at, first) & ~PAGE_MASK,
 			    vcpu->mmu->words, AV_AROUND);
 	if (words)
-		woken = av_kept_wake(&vcpu->vm->mmu->shadow, pt, first, AV_AROUND, words,
+		woken = av_resync_wake(&vcpu->vm->mmu->shadow, pt, first, AV_AROUND, words,
 				     near->at.limits);
 	pagefault_enable();
 	if (!woken)

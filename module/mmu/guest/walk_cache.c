@@ -102,7 +102,7 @@ noinline int av_near_walk(struct av_vcpu *vcpu, struct av_near *near, const stru
 	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;
 }
 
-enum av_found_table av_near_find(const struct av_renew *how, u64 va, struct av_fill *f)
+enum av_found_table av_near_find(const struct av_resync *how, u64 va, struct av_fill *f)
 {
 	struct av_vcpu *vcpu = how->arg;
 	struct av_near *near = av_near_of(vcpu->mmu, how->tree, va);

@@ -10,7 +10,7 @@
 #define AV_MMU_WALK_CACHE_H
 
 #include "mmu/memory/memory.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 
 /* Is near va's table, and not invalidated by the guest? (For the host: av_near_taken_back().) */
 static __always_inline bool av_near_current(const struct av_vm_mmu *mmu, const struct av_near *near,
@@ -69,12 +69,12 @@ av_near_descriptor(struct av_vcpu *vcpu, struct av_near *near, const struct av_t
 	return av_mem_load_word(words, av_walk_desc_ipa(&near->at, va) & ~PAGE_MASK);
 }
 
-/* av_renew.find() by the regime of the vCPU in arg, which remembers the table for faults. */
-enum av_found_table av_near_find(const struct av_renew *how, u64 va, struct av_fill *f);
+/* av_resync.find() by the regime of the vCPU in arg, which remembers the table for faults. */
+enum av_found_table av_near_find(const struct av_resync *how, u64 va, struct av_fill *f);
 
-/* renew.c: may tables be compared at once (kept.h)? */
-bool av_renew_at_once(void);
+/* resync_loaded.c: may tables be compared at once (resync.h)? */
+bool av_resync_at_once(void);
 /* Under mmu_lock: compare and link tables that a process's new tree has inherited. */
-void av_renew_inherited(struct av_vcpu *vcpu, struct av_tree *tree);
+void av_resync_inherited(struct av_vcpu *vcpu, struct av_tree *tree);
 
 #endif /* AV_MMU_WALK_CACHE_H */

@@ -16,7 +16,7 @@
 #include "mmu/guest/shown.h"
 #include "mmu/host/host.h"
 #include "mmu/memory/memory.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 
 /* Slots and frames looked at before others may take mmu_lock. */
 #define BATCH	128

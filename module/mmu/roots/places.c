@@ -14,7 +14,7 @@
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/pairs.h"
 #include "mmu/shadow/position.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "switch/tlb.h"
 
 /* The vCPU's place of a tree, or -1. Starts with the loaded tree: the high half rarely changes. */
@@ -64,7 +64,7 @@ static struct av_tree *get_tree(struct av_vcpu *vcpu, const struct av_tree_key *
 	tree = find_tree(vcpu, key);
 	if (tree) {
 		if (av_tree_inherits(tree))
-			av_renew_inherited(vcpu, tree);
+			av_resync_inherited(vcpu, tree);
 		av_root_attach(root, tree);
 		av_shadow_publish(&vm->mmu->shadow);
 	}
@@ -299,7 +299,7 @@ int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	tree = av_tree_get(sh, key, &mmu->pool);
 	if (tree) {
 		if (av_tree_inherits(tree))
-			av_renew_inherited(vcpu, tree);
+			av_resync_inherited(vcpu, tree);
 		av_root_attach(&mmu->roots[i], tree);
 		av_shadow_publish(sh);
 		take_place(mmu, i, tree);

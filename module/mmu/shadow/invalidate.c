@@ -5,11 +5,11 @@
  * A TLBI visits the lists of trees in a fixed order, each list from the oldest tree to the newest.
  * Its position is a serial number, because lists may change while the lock is not held: they gain
  * trees at their ends and lose trees anywhere. Trees made since the TLBI began need no visit: they
- * hold nothing older. Nor do trees that were passed on since (kept.c); the host's invalidations
+ * hold nothing older. Nor do trees that were passed on since (resync.c); the host's invalidations
  * forbid passing on meanwhile (av_shadow_forbid_heirs()).
  */
 #include "mmu/shadow/again.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "mmu/shadow/shadow.h"
 
 #define LISTS		(AV_TREE_BUCKETS + 1)

@@ -8,7 +8,7 @@
  * MiB of frames.
  */
 #include "mmu/shadow/entry.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 
 static struct av_pt *pt_of(struct av_shadow *sh, u32 name)
 {
@@ -35,7 +35,7 @@ static bool zap_from(struct av_shadow *sh, u32 name, struct av_gather *g)
 			av_shadow_clear(pt, idx, g);
 			continue;
 		}
-		av_kept_forget(sh, pt, idx);
+		av_resync_forget(sh, pt, idx);
 		g->work++;
 	}
 	return name;

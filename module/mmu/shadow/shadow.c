@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Shadow tables: filling entries, and dropping them by address. */
 #include "mmu/shadow/entry.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "mmu/shadow/position.h"
 
 void av_pt_set(struct av_pt *pt, u32 idx, u64 val)
@@ -236,7 +236,7 @@ static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struc
 
 	if (child) {
 		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID))) {
-			*work += av_kept_refresh(sh, child, f);
+			*work += av_resync_refresh(sh, child, f);
 			sh->ops->publish(sh->ctx);
 			av_pt_set(pt, idx, pt->pte[idx] | AV_PTE_VALID);
 		}
@@ -293,7 +293,7 @@ static void set_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx, const stru
 	u64 old = pt->pte[idx], new = av_leaf_desc(sh, f->level, f->rights) | (f->pa & AV_PTE_ADDR);
 
 	if (unlikely(av_pte_is_asleep(pt, idx))) {
-		av_kept_forget(sh, pt, idx);
+		av_resync_forget(sh, pt, idx);
 		old = 0;
 	}
 	if (old && f->only_new)

@@ -23,7 +23,7 @@
  *    others take the lock and calls again.
  *  - Every flush names the trees that it is for (struct av_flush).
  *  - A TLBI by ASID may keep tables. Walkers cannot reach a kept table, and it is compared with
- *    the guest's table before it is linked again (kept.c). Its entries stay on the reverse map,
+ *    the guest's table before it is linked again (resync.c). Its entries stay on the reverse map,
  *    so that operations by frame find them. Single entries may be kept in the same way
  *    (asleep).
  *
@@ -91,7 +91,7 @@ struct av_tree_key {
 };
 
 struct av_pt;
-struct av_renew;
+struct av_resync;
 
 /* For each entry of a table: the table below, or the entry's links on the reverse map. */
 union av_aux {
@@ -332,7 +332,7 @@ void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 /*
  * Call this for a tree that no vCPU has loaded. If all of its tables are kept, its process has
  * probably exited: the tree waits for the next process that needs one of its kind, and passes
- * on its kept tables (kept.c). One tree waits, if it is not large; others' tables are doomed.
+ * on its kept tables (resync.c). One tree waits, if it is not large; others' tables are doomed.
  */
 void av_tree_retire(struct av_shadow *sh, struct av_tree *tree);
 
@@ -411,7 +411,7 @@ u32 av_shadow_present(const struct av_tree *tree, u64 va, unsigned int n);
 struct av_tlbi_walk {
 	struct av_tlbi op;
 	bool keep;		/* by ASID: keep the tables of loaded trees */
-	const struct av_renew *renew;	/* and compare those in use (kept.h), or NULL */
+	const struct av_resync *renew;	/* and compare those in use (resync.h), or NULL */
 	u64 newest;		/* trees with this serial or later hold nothing that op names */
 	u16 place;		/* index of the current list in av_shadow.trees[][] */
 	u64 done;		/* trees in that list up to this serial are done */
@@ -519,7 +519,7 @@ static inline bool av_pte_is_leaf(const struct av_pt *pt, u32 idx)
 	return pte & AV_PTE_VALID && (pt->level == 3 || !(pte & AV_PTE_TABLE));
 }
 
-/* Is it a sleeping level-3 leaf: its table keeps it, but no walker can use it (kept.c)? */
+/* Is it a sleeping level-3 leaf: its table keeps it, but no walker can use it (resync.c)? */
 static inline bool av_pte_is_asleep(const struct av_pt *pt, u32 idx)
 {
 	u64 pte = pt->pte[idx];

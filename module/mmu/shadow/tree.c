@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trees: keys, search, creation and removal, and vCPUs' copies of their roots. */
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 #include "mmu/shadow/position.h"
 
 /* Fields of TCR_EL1 that affect the translation of a half. */
@@ -397,7 +397,7 @@ void av_tree_retire(struct av_shadow *sh, struct av_tree *tree)
 
 	if (tree->users || tree == before || !all_kept(tree->root))
 		return;
-	if (!sh->no_heirs && may_serve_another(tree) && av_kept_prune(sh, tree)) {
+	if (!sh->no_heirs && may_serve_another(tree) && av_resync_prune(sh, tree)) {
 		sh->spare = tree;
 		if (!before)
 			return;

@@ -21,14 +21,14 @@ MODULE_PARM_DESC(kept_tables, "keep shadow tables at a guest's TLBI of an ASID, 
  * The only tree that can be compared is the one that the vCPU has loaded for the low half, if a
  * TLBI of an ASID keeps it.
  */
-static void renew_loaded(struct av_vcpu *vcpu, struct av_renew *renew, struct av_tlbi_walk *walk)
+static void renew_loaded(struct av_vcpu *vcpu, struct av_resync *renew, struct av_tlbi_walk *walk)
 {
-	if (walk->op.scope != AV_TLBI_ASID || !walk->keep || !av_renew_at_once())
+	if (walk->op.scope != AV_TLBI_ASID || !walk->keep || !av_resync_at_once())
 		return;
 	av_mmu_follow(vcpu);
 	if (vcpu->mmu->stale)
 		return;
-	*renew = (struct av_renew) {
+	*renew = (struct av_resync) {
 		.tree = vcpu->mmu->tree[0], .find = av_near_find, .arg = vcpu,
 	};
 	walk->renew = renew;
@@ -39,7 +39,7 @@ bool av_mmu_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	struct av_vm *vm = vcpu->vm;
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS;
 	struct av_tlbi_walk walk = { .keep = READ_ONCE(kept_tables) };
-	struct av_renew renew;
+	struct av_resync renew;
 	struct av_gather g;
 	bool more;
 
@@ -78,7 +78,7 @@ static noinline bool light_tlbi(struct av_vcpu *vcpu, u32 sys, u64 xt)
 	bool asid16 = av_srf_get(vcpu->srf, AV_TCR_EL1) & AV_TCR_AS, done;
 	struct av_tlbi_walk walk = { .keep = READ_ONCE(kept_tables) };
 	struct av_gather *g = &vcpu->mmu->gather;
-	struct av_renew renew;
+	struct av_resync renew;
 
 	if (!av_tlbi_decode(sys, xt, asid16, AV_TLBI_HAS_RANGE | AV_TLBI_HAS_OUTER, &walk.op) ||
 	    !may_be_short(&walk.op) || !av_mmu_lock_soon(vcpu))

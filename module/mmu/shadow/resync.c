@@ -30,7 +30,7 @@
  * Asleep: a leaf that is kept in a linked table. It has its address, but not AV_PTE_VALID.
  * Entries fall asleep if the guest has nothing there when the table is compared: a child gets
  * its parent's file pages one by one. A fault compares the sleeping entries around it again
- * (av_kept_wake()). When the table is next compared, entries still asleep are dropped. Sleeping
+ * (av_resync_wake()). When the table is next compared, entries still asleep are dropped. Sleeping
  * entries are correct for the same reasons: no walker has reached them since the flush, and
  * they are on the reverse map.
  *
@@ -41,20 +41,20 @@
  * the host drops everything in parts (av_shadow_forbid_heirs()).
  *
  * At once: where the guest's tables can be walked without waiting, a few tables are compared right
- * away and not at their next faults (av_tree_renew()). In a TLBI these are linked tables, and they
+ * away and not at their next faults (av_tree_resync()). In a TLBI these are linked tables, and they
  * stay linked. Walkers may use them, and entries that are being dropped, but the whole tree is
  * flushed before the TLBI ends and mmu_lock is released. For a new process they are tables that it
  * inherits, which nobody can reach yet.
  */
 #include "mmu/shadow/entry.h"
-#include "mmu/shadow/kept.h"
+#include "mmu/shadow/resync.h"
 
 static void keep_entry(struct av_pt *pt, u32 idx)
 {
 	av_pt_set(pt, idx, pt->pte[idx] & ~AV_PTE_VALID);
 }
 
-bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_renew *renew,
+bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_resync *renew,
 		  bool begin, u64 *next)
 {
 	struct av_pt *root = tree->root;
@@ -63,7 +63,7 @@ bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_ren
 	*next = 0;
 	tree->gen += begin;
 	tree->abandoned |= begin;
-	if (begin && renew && renew->tree == tree && av_tree_renew(g->sh, tree, renew, &g->work))
+	if (begin && renew && renew->tree == tree && av_tree_resync(g->sh, tree, renew, &g->work))
 		av_gather_tree(g, tree);
 	for (idx = av_pt_next(root, idx); idx < AV_ENTRIES; idx = av_pt_next(root, idx + 1)) {
 		const struct av_pt *child = av_pt_child(root, idx);
@@ -124,7 +124,7 @@ static bool prune(struct av_shadow *sh, struct av_pt *pt, u64 since, u32 *most)
 	return true;
 }
 
-bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree)
+bool av_resync_prune(struct av_shadow *sh, struct av_tree *tree)
 {
 	u32 most = PRUNE_MOST;
 
@@ -137,7 +137,7 @@ static void forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_shadow_take(sh, pt, idx);
 }
 
-void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
+void av_resync_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 {
 	av_shadow_take(sh, pt, idx);
 	pt->live++;
@@ -215,7 +215,7 @@ static __always_inline bool compare_asleep(struct av_shadow *sh, struct av_pt *p
 		return true;
 	}
 	if (once || key & AV_PTE_VALID)
-		av_kept_forget(sh, pt, idx);
+		av_resync_forget(sh, pt, idx);
 	return false;
 }
 
@@ -308,7 +308,7 @@ static __always_inline void compare_used(struct av_shadow *sh, struct av_pt *pt,
 	pt->live -= slept;
 }
 
-unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
+unsigned int av_resync_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits)
 {
 	u32 first = av_pt_index(va, 3), left = av_pt_group(pt, va, n);
@@ -347,7 +347,7 @@ static void compare_none(struct av_shadow *sh, struct av_pt *pt)
 
 	for (idx = av_pt_next(pt, 0); idx < AV_ENTRIES; idx = av_pt_next(pt, idx + 1)) {
 		if (av_pte_is_asleep(pt, idx))
-			av_kept_forget(sh, pt, idx);
+			av_resync_forget(sh, pt, idx);
 		else
 			forget(sh, pt, idx);
 	}
@@ -390,7 +390,7 @@ static void compare(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 	}
 }
 
-u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
+u32 av_resync_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f)
 {
 	u32 before = pt->live;
 
@@ -412,7 +412,7 @@ u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 }
 
 /*
- * Limit of av_tree_renew()'s work, in units of about ten instructions: short enough with interrupts
+ * Limit of av_tree_resync()'s work, in units of about ten instructions: short enough with interrupts
  * off. Each table, and each block, costs a visit before any table beside it is looked at, even if
  * nothing is done with it. Comparing a table of pages costs more, and one unit per entry.
  */
@@ -425,7 +425,7 @@ u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill
 
 struct renewal {
 	struct av_shadow *sh;
-	const struct av_renew *how;
+	const struct av_resync *how;
 	u32 left;		/* units */
 	bool found;		/* the guest has a table … */
 	bool over;		/* … or not even the first in use: its process exits */
@@ -451,7 +451,7 @@ static bool renew_pages(struct renewal *r, struct av_pt *pt)
 	switch (r->how->find(r->how, pt->va, &f)) {
 	case AV_TABLE_FOUND:
 		r->found = true;
-		av_kept_refresh(r->sh, pt, &f);
+		av_resync_refresh(r->sh, pt, &f);
 		return true;
 	case AV_TABLE_NONE:
 		r->over = !r->found && !r->how->kept;
@@ -522,7 +522,7 @@ static bool renew_root(struct renewal *r, struct av_pt *root)
 	return linked;
 }
 
-bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
+bool av_tree_resync(struct av_shadow *sh, struct av_tree *tree, const struct av_resync *how,
 		   u32 *work)
 {
 	struct renewal r = { .sh = sh, .how = how, .left = RENEW_MOST };

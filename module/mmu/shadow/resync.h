@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kept tables: kept.c has the rules. Pure, under mmu_lock. */
-#ifndef AV_MMU_KEPT_H
-#define AV_MMU_KEPT_H
+/* Kept tables: resync.c has the rules. Pure, under mmu_lock. */
+#ifndef AV_MMU_RESYNC_H
+#define AV_MMU_RESYNC_H
 
 #include "mmu/shadow/shadow.h"
 
@@ -13,10 +13,10 @@ enum av_found_table { AV_TABLE_FOUND, AV_TABLE_NONE, AV_TABLE_LATER };
  * fills in table and desc; desc need only be valid and have the limits. Its walk must be in the
  * same mmu_lock section.
  */
-struct av_renew {
+struct av_resync {
 	struct av_tree *tree;
 	bool kept;		/* kept tables, too */
-	enum av_found_table (*find)(const struct av_renew *how, u64 va, struct av_fill *f);
+	enum av_found_table (*find)(const struct av_resync *how, u64 va, struct av_fill *f);
 	void *arg;
 };
 
@@ -32,7 +32,7 @@ static inline bool av_tree_inherits(const struct av_tree *tree)
  * anything was changed: if walkers may be in the tree, it must be flushed before mmu_lock is
  * released.
  */
-bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_renew *how,
+bool av_tree_resync(struct av_shadow *sh, struct av_tree *tree, const struct av_resync *how,
 		   u32 *work);
 
 /*
@@ -41,7 +41,7 @@ bool av_tree_renew(struct av_shadow *sh, struct av_tree *tree, const struct av_r
  * which the guest has nothing stay asleep; those for which it has another page are dropped. The
  * caller publishes. Returns how many entries were added.
  */
-unsigned int av_kept_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
+unsigned int av_resync_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
 			  const u64 *words, u8 limits);
 
 /*
@@ -70,13 +70,13 @@ static inline bool av_tree_keepable(const struct av_tree *tree)
 }
 
 /* Keep some of a tree's tables, as av_tree_drop() drops them. */
-bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_renew *renew,
+bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_resync *renew,
 		  bool begin, u64 *next);
 /* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
-u32 av_kept_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
+u32 av_resync_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
 /* Doom an all-kept tree's tables that were not used since it got its key. False: too many entries. */
-bool av_kept_prune(struct av_shadow *sh, struct av_tree *tree);
+bool av_resync_prune(struct av_shadow *sh, struct av_tree *tree);
 /* Drop a sleeping entry. */
-void av_kept_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
+void av_resync_forget(struct av_shadow *sh, struct av_pt *pt, u32 idx);
 
-#endif /* AV_MMU_KEPT_H */
+#endif /* AV_MMU_RESYNC_H */
