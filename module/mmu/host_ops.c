@@ -5,7 +5,7 @@
  */
 #include <linux/uaccess.h>
 
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/host_ops.h"
 #include "mmu/memory/memory.h"
 #include "switch/tlb.h"
@@ -140,7 +140,7 @@ static void relinked(void *ctx, unsigned int entries)
 
 static void tables_gone(void *ctx)
 {
-	av_shown_hide_all(ctx);
+	av_sw_tables_hide_all(ctx);
 }
 
 /* In a vCPU's own thread, for a fault. Does not wait for words that cannot be read at once. */

@@ -19,7 +19,7 @@
  *			sites.c: instructions that are replaced
  *	guest/		reads by the guest's tables. walk_cache.c: the last level-3 tables;
  *			fetch.c: instructions; at.c: AT; resync_loaded.c: kept tables compared at once;
- *			shown.c: tables that the window reads
+ *			switcher_tables.c: tables that the window reads
  *	dirty/		dirty.c: logs; dirty_ring.c: rings; protect.c: write protection in parts
  *	memory/		host pages behind guest frames. memory.c: looks them up, reads and writes
  *			them; pfn_cache.c: remembers those that the host has returned

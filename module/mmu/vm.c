@@ -9,7 +9,7 @@
 #include "mmu/code/annex.h"
 #include "mmu/code/copies.h"
 #include "mmu/dirty/dirty.h"
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/host/host.h"
 #include "mmu/host_ops.h"
 #include "mmu/mmu.h"
@@ -122,7 +122,7 @@ int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 	vcpu->mmu->stale = AV_STALE_REGS;
 	vcpu->mmu->regimes = 1;
 	av_pairs_init(vcpu->mmu);
-	av_shown_make_room(vcpu->vm, vcpu->idx);
+	av_sw_tables_make_room(vcpu->vm, vcpu->idx);
 	/* If the window has moved, follow. */
 	av_vcpu_request(vcpu, AV_REQ_WINDOW);
 	return av_ring_create(vcpu);
@@ -134,7 +134,7 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 	struct av_vm *vm = vcpu->vm;
 	int i;
 
-	av_shown_end(vcpu);
+	av_sw_tables_end(vcpu);
 	/* The vCPU's contexts were flushed with its ASIDs: no walker has its roots. */
 	for (i = 0; i < AV_VCPU_TREES; i++) {
 		if (mmu->trees[i]) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Aborts of virtual EL0 that belong to the guest, found by those of its tables that the window can
- * read (mmu/guest/shown.h). Part of switch/quick.S, whose rules apply.
+ * read (mmu/guest/switcher_tables.h). Part of switch/quick.S, whose rules apply.
  */
 #define ESR_EC		0xfc000000
 #define ESR_DATA_BIT	28			/* EC: a data abort, not an instruction abort */
@@ -13,7 +13,7 @@
 
 	/*
 	 * An abort from virtual EL0, while an SVC could be taken to a copy. If the guest's table
-	 * for the address is mapped here (mmu/guest/shown.h), its descriptor tells whether the
+	 * for the address is mapped here (mmu/guest/switcher_tables.h), its descriptor tells whether the
 	 * guest takes this abort: it is no page, lacks the access flag, or is read-only on a write.
 	 * C handles aborts on execution. x2 is FAR_EL1.
 	 */

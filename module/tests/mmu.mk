@@ -37,7 +37,7 @@ test_pairs-src := test_pairs.c ../mmu/roots/root.c ../mmu/roots/pairs.c ../mmu/r
 	../mmu/base/plain.c ../switch/tlb.c $(trees-src)
 test_pairs-cflags := -iquote fake/pairs -iquote fake/tlb -isystem fake/pairs/system \
 	-isystem fake/tlb/system
-test_shown-src := test_shown.c ../mmu/guest/shown.c
+test_shown-src := test_shown.c ../mmu/guest/switcher_tables.c
 test_shown-cflags := $(test_pairs-cflags)
 test_ring-src := test_ring.c
 test_frames-src := test_frames.c ../mmu/slots/gfn_info.c

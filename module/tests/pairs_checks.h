@@ -74,7 +74,7 @@ static struct {
 	u64 serial, regimes;
 } noted[FAKE_VCPUS][AV_SRF_TABLES];
 
-/* As mmu/guest/shown.c. */
+/* As mmu/guest/switcher_tables.c. */
 static void show_table(struct av_vcpu *vcpu)
 {
 	unsigned int n = below(AV_SRF_TABLES);

@@ -15,7 +15,7 @@
 #include "mmu/base/regime.h"
 #include "mmu/shadow/resync.h"
 #include "mmu/roots/face.h"
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/guest/walk_cache.h"
 #include "require.h"
 #include "switch/tlb.h"

@@ -324,7 +324,7 @@ static void begin(void)
 		csws[v].nr_contexts = 1;
 		csws[v].position = vm_mmu.shadow.window;
 		av_pairs_init(&mmus[v]);
-		av_shown_hide(&vcpus[v]);
+		av_sw_tables_hide(&vcpus[v]);
 		srfs[v].roots[AV_SRF_IDLE].ttbr0 = AV_NO_TTBR;
 		if (below(2))
 			own_all_pages(&mmus[v]);
@@ -439,7 +439,7 @@ static void test_tables_of_a_place(void)
 	asids_left = 2 * AV_NR_CONTEXTS;
 	for (round = 0; round < 8; round++) {
 		switch_to(vcpu, 0);
-		av_shown_hide(vcpu);
+		av_sw_tables_hide(vcpu);
 		show_table(vcpu);
 		for (i = 1; i < 2 * AV_VCPU_TREES; i++) {
 			switch_to(vcpu, i);

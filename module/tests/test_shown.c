@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Guest tables that the window may read (mmu/guest/shown.h): only those with two faults in a row,
+ * Guest tables that the window may read (mmu/guest/switcher_tables.h): only those with two faults in a row,
  * no more than there is room for, and none that must not be shown. A table is flushed before
  * another takes its place, and nothing is mapped when the host takes memory back.
  */
 #include "check.h"
 #include "draw.h"
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
 
@@ -117,7 +117,7 @@ static void begin(void)
 		vm.vcpus[i] = &vcpus[i];
 		mmus[i].want_shown = true;
 		mmus[i].root[0] = &root;
-		av_shown_hide(&vcpus[i]);
+		av_sw_tables_hide(&vcpus[i]);
 	}
 	for (i = 0; i < NR_NEARS; i++)
 		nears[i] = (struct av_near){ .words.hva = PAGE(1 + i) };
@@ -127,7 +127,7 @@ static void begin(void)
 static void fault(unsigned int v, unsigned int i)
 {
 	fake_lock(&vm.mmu_lock);
-	av_shown_note(&vcpus[v], &nears[i], ((u64)i << AV_BLOCK_SHIFT) + 0x3456);
+	av_sw_tables_note(&vcpus[v], &nears[i], ((u64)i << AV_BLOCK_SHIFT) + 0x3456);
 	fake_unlock(&vm.mmu_lock);
 }
 
@@ -143,14 +143,14 @@ static bool sees(unsigned int v, unsigned int i)
 static void revoke(void)
 {
 	fake_lock(&vm.mmu_lock);
-	av_shown_revoke(&vm);
+	av_sw_tables_revoke(&vm);
 	fake_unlock(&vm.mmu_lock);
 }
 
 static void hide_all(void)
 {
 	fake_lock(&vm.mmu_lock);
-	av_shown_hide_all(&vm);
+	av_sw_tables_hide_all(&vm);
 	fake_unlock(&vm.mmu_lock);
 }
 
@@ -195,7 +195,7 @@ static void test_hidden(void)
 	fault(0, 1);
 	fault(1, 2);
 	fault(1, 2);
-	av_shown_hide(&vcpus[0]);
+	av_sw_tables_hide(&vcpus[0]);
 	CHECK(!sees(0, 1) && sees(1, 2));
 	hide_all();
 	CHECK(!sees(1, 2) && nr_mapped() == 2);
@@ -209,7 +209,7 @@ static void test_hidden(void)
 	CHECK_EQ(flushes, 0);
 	fault(1, 2);
 	CHECK(sees(1, 2));
-	av_shown_end(&vcpus[1]);
+	av_sw_tables_end(&vcpus[1]);
 	CHECK(!nr_mapped());
 }
 
@@ -244,7 +244,7 @@ static void test_forbidden(void)
 			nears[1].words.hva = 0x7f0000001000;
 			break;
 		case 7:
-			av_shown_make_room(&vm, AV_TABLES_MOST_VCPUS);
+			av_sw_tables_make_room(&vm, AV_TABLES_MOST_VCPUS);
 			break;
 		}
 		fault(0, 1);
@@ -252,9 +252,9 @@ static void test_forbidden(void)
 		CHECK_EQ(nr_mapped(), i == 8);
 		CHECK_EQ(srfs[0].tables[1].region, i == 8 ? 1 : AV_NO_REGION);
 	}
-	av_shown_make_room(&vm, AV_TABLES_MOST_VCPUS - 1);
+	av_sw_tables_make_room(&vm, AV_TABLES_MOST_VCPUS - 1);
 	CHECK(sees(0, 1));
-	av_shown_make_room(&vm, AV_TABLES_MOST_VCPUS);
+	av_sw_tables_make_room(&vm, AV_TABLES_MOST_VCPUS);
 	CHECK(!nr_mapped() && !sees(0, 1));
 }
 
@@ -268,7 +268,7 @@ static void test_positions(void)
 		fault(0, 1);
 		CHECK(sees(0, 1));
 		fake_lock(&vm.mmu_lock);
-		av_shown_position(&vm);
+		av_sw_tables_position(&vm);
 		fake_unlock(&vm.mmu_lock);
 		CHECK_EQ(nr_mapped(), vm_sw.nr_positions < AV_SHOWN_POSITIONS);
 	}
@@ -294,7 +294,7 @@ static void test_random(void)
 			hide_all();
 			break;
 		case 2:
-			av_shown_hide(&vcpus[v]);
+			av_sw_tables_hide(&vcpus[v]);
 			break;
 		case 3:
 			mmus[v].last_true = NULL;

@@ -13,7 +13,7 @@
  * per value, and trust it no more than any other guest memory.
  *
  * While the vCPU is outside the guest, only its own thread touches either page, except that
- * others may hide tables[] (mmu/guest/shown.h).
+ * others may hide tables[] (mmu/guest/switcher_tables.h).
  *
  * Virtual state is separate from physical state:
  *  - vmode and sys[AV_DAIF] are the guest's view, in SPSR's layout. NZCV and the other bits
@@ -220,7 +220,7 @@ struct av_srf {
 			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;
 			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
-			/* set by guest/shown.c: the guest's tables that the window may read */
+			/* set by guest/switcher_tables.c: the guest's tables that the window may read */
 			u64 tables_at;
 			struct av_srf_table tables[AV_SRF_TABLES];
 		};

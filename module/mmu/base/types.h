@@ -100,7 +100,7 @@ struct av_vm_mmu {
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
 
 	/*
-	 * guest/shown.h, under mmu_lock: mapped tables of all vCPUs; may any be in use; never again
+	 * guest/switcher_tables.h, under mmu_lock: mapped tables of all vCPUs; may any be in use; never again
 	 */
 	u32 nr_shown;
 	bool shown_any, shown_off;
@@ -221,7 +221,7 @@ struct av_vcpu_mmu {
 	 * regimes and copies at the last call; pairs shown with a place, and with a context.
 	 */
 	bool want_roots, shown_copies;
-	bool want_shown;		/* may the window read the guest's tables: guest/shown.h */
+	bool want_shown;		/* may the window read the guest's tables: guest/switcher_tables.h */
 	u64 to_show;
 	u64 shown_regimes;
 	u64 place_pairs[AV_VCPU_TREES];
@@ -254,7 +254,7 @@ struct av_vcpu_mmu {
 
 	struct av_near near[AV_NEARS];
 	struct av_refill refill;
-	/* guest/shown.h, under mmu_lock: where the guest took its last fault; pages in the window */
+	/* guest/switcher_tables.h, under mmu_lock: where the guest took its last fault; pages in the window */
 	const struct av_near *last_true;
 	u64 shown[AV_SRF_TABLES];
 	struct av_answer answer;		/* of a light exit */

@@ -21,7 +21,7 @@
 #include "mmu/code/annex.h"
 #include "mmu/fault/face.h"
 #include "mmu/fault/fill.h"
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/face.h"
 #include "mmu/shadow/entry.h"
@@ -266,7 +266,7 @@ static __always_inline u64 resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu
 	if (!may_inject || (!mmu->el && near->at.e0pd))
 		return 0;
 	if (!mmu->el && !fault && !tree->key.high)
-		av_shown_note(vcpu, near, va);
+		av_sw_tables_note(vcpu, near, va);
 	mmu->resolved.walk.ipa = 0;
 	return guests(esr, far, ret);
 }

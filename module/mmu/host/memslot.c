@@ -17,7 +17,7 @@
 #include "mmu/code/copies.h"
 #include "mmu/gmem/gmem_plain.h"
 #include "mmu/gmem/private.h"
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/host/face.h"
 #include "mmu/host/host.h"
 #include "mmu/memory/memory.h"
@@ -275,7 +275,7 @@ static int publish(struct av_vm *vm, struct av_slot *old, struct av_slot *slot)
 	vm->mmu->last_slot = NULL;
 	vm->mmu->shadow.last_part.nr = 0;
 	av_mmu_bump_seq(vm);
-	av_shown_revoke(vm);
+	av_sw_tables_revoke(vm);
 	spin_unlock(&vm->mmu_lock);
 	/* Expedited, as in KVM: a VMM may add thousands of slots. */
 	synchronize_srcu_expedited(&vm->srcu);

@@ -13,7 +13,7 @@
 
 #include "compat/mm.h"
 #include "mmu/code/copies.h"
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/host/host.h"
 #include "mmu/memory/memory.h"
 #include "mmu/shadow/resync.h"
@@ -212,7 +212,7 @@ static void unmap_slot(struct unmapping *u, struct av_slot *slot, u64 gfn, u64 e
 {
 	/* Before any page goes. While in_progress is set, no other page is shown. */
 	if (!u->revoked)
-		av_shown_revoke(u->vm);
+		av_sw_tables_revoke(u->vm);
 	u->revoked = true;
 	unmap_blocks(u, slot, gfn, end);
 	for (;;) {
@@ -394,7 +394,7 @@ static void release(struct mmu_notifier *mn, struct mm_struct *mm)
 
 	spin_lock(&vm->mmu_lock);
 	av_mmu_bump_seq(vm);
-	av_shown_revoke(vm);
+	av_sw_tables_revoke(vm);
 	spin_unlock(&vm->mmu_lock);
 	av_mmu_drop_all(vm);
 }

@@ -41,7 +41,7 @@ void av_mmu_follow_move(struct av_vcpu *vcpu);
 
 /*
  * Before av_mmu_load(): may virtual EL1 run from copies of its code (mmu/code/copies.h), may the
- * window switch trees itself, and may it read the guest's tables (mmu/guest/shown.h)?
+ * window switch trees itself, and may it read the guest's tables (mmu/guest/switcher_tables.h)?
  */
 static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots, bool shown)
 {

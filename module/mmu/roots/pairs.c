@@ -3,7 +3,7 @@
  * The pairs of TTBRs that a vCPU used recently, with their trees and contexts, and the part of them
  * that the window may use.
  */
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/roots/pairs.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
@@ -200,7 +200,7 @@ void av_pairs_show(struct av_vcpu *vcpu)
 	pairs = mmu->to_show;
 	if (unlikely(mmu->shown_regimes != mmu->regimes || mmu->shown_copies != mmu->copies)) {
 		pairs = GENMASK(AV_SRF_ROOTS - 1, 0);
-		av_shown_hide(vcpu);
+		av_sw_tables_hide(vcpu);
 	}
 	for_each_set_bit(i, &pairs, AV_SRF_ROOTS)
 		show_pair(vcpu, i);

@@ -10,7 +10,7 @@
 #include <linux/gfp.h>
 #include <linux/io.h>
 
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/guest/walk_cache.h"
 #include "mmu/roots/pairs.h"
 #include "mmu/shadow/position.h"
@@ -139,7 +139,7 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 
 	mmu->to_show |= mmu->place_pairs[i];
 	mmu->place_pairs[i] = 0;
-	av_shown_hide(vcpu);
+	av_sw_tables_hide(vcpu);
 	if (!tree->key.high && tree->key.asid != AV_ASID_ANY) {
 		/* The last of each mode; an older one is recycled in its turn. */
 		for (mode = 0; mode < AV_PAIR_MODES; mode++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The window moves out of the guest's way: rules in position.h. */
 #include "mmu/base/regime.h"
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "mmu/memory/memory.h"
 #include "mmu/roots/face.h"
 #include "mmu/roots/pairs.h"
@@ -31,7 +31,7 @@ static void go_to(struct av_vcpu *vcpu, unsigned int position)
 
 	if (position == vcpu->sw->position)
 		return;
-	av_shown_position(vm);
+	av_sw_tables_position(vm);
 	av_switch_set_position(vm->sw, vcpu->sw, vcpu->srf, vcpu->idx, position);
 	av_places_behind(vcpu);
 	av_mmu_regime_changed(vcpu);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The window, as far as mmu/guest/shown.c uses it. */
+/* The window, as far as mmu/guest/switcher_tables.c uses it. */
 #ifndef AV_TESTS_FAKE_SWITCH_H
 #define AV_TESTS_FAKE_SWITCH_H
 

@@ -19,8 +19,8 @@
  * The DSB waits for reads that used the old translation; a later read fails, and the window lets C
  * answer (switch/vectors.S).
  */
-#ifndef AV_MMU_SHOWN_H
-#define AV_MMU_SHOWN_H
+#ifndef AV_MMU_SWITCHER_TABLES_H
+#define AV_MMU_SWITCHER_TABLES_H
 
 #include "mmu/base/base.h"
 
@@ -31,10 +31,10 @@
  * The guest has taken a fault at va, from virtual EL0, by the table in near. Called by the vCPU's
  * own thread, under mmu_lock, while near is valid.
  */
-void av_shown_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va);
+void av_sw_tables_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va);
 
 /* The vCPU's trees or its regime change. Called by its own thread. */
-static inline void av_shown_hide(struct av_vcpu *vcpu)
+static inline void av_sw_tables_hide(struct av_vcpu *vcpu)
 {
 	unsigned int n;
 
@@ -43,28 +43,28 @@ static inline void av_shown_hide(struct av_vcpu *vcpu)
 }
 
 /* A guest's TLBI: tables may have changed. Under mmu_lock. */
-void av_shown_hide_all(struct av_vm *vm);
+void av_sw_tables_hide_all(struct av_vm *vm);
 
 /*
  * The host takes memory back, or changes slots: no page is mapped when this returns. Under
  * mmu_lock.
  */
-void av_shown_revoke(struct av_vm *vm);
+void av_sw_tables_revoke(struct av_vm *vm);
 
 /*
  * vCPU idx is about to be created: does the window still have room for tables? If not, none is shown
  * any more, even if the vCPU is not created after all. Takes mmu_lock.
  */
-void av_shown_make_room(struct av_vm *vm, unsigned int idx);
+void av_sw_tables_make_room(struct av_vm *vm, unsigned int idx);
 
 /*
  * The window is about to move. Each flush of a table covers every position in use, so if there are
  * many, no table is shown any more. Under mmu_lock.
  */
 #define AV_SHOWN_POSITIONS	4
-void av_shown_position(struct av_vm *vm);
+void av_sw_tables_position(struct av_vm *vm);
 
 /* A vCPU is being destroyed: nothing of it is mapped when this returns. Takes mmu_lock. */
-void av_shown_end(struct av_vcpu *vcpu);
+void av_sw_tables_end(struct av_vcpu *vcpu);
 
-#endif /* AV_MMU_SHOWN_H */
+#endif /* AV_MMU_SWITCHER_TABLES_H */

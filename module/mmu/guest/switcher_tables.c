@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Guest tables in the window: rules in shown.h. */
+/* Guest tables in the window: rules in switcher_tables.h. */
 #include <linux/io.h>
 
-#include "mmu/guest/shown.h"
+#include "mmu/guest/switcher_tables.h"
 #include "switch/leave.h"
 #include "switch/offsets.h"
 #include "switch/switch.h"
@@ -47,7 +47,7 @@ static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
 	       !vcpu->vm->protected && (long)near->words.hva < 0;
 }
 
-void av_shown_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va)
+void av_sw_tables_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	u64 region = va >> AV_BLOCK_SHIFT, pa;
@@ -69,7 +69,7 @@ void av_shown_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va)
 	WRITE_ONCE(table->region, region);
 }
 
-void av_shown_hide_all(struct av_vm *vm)
+void av_sw_tables_hide_all(struct av_vm *vm)
 {
 	struct av_vcpu *vcpu;
 	unsigned int i;
@@ -78,7 +78,7 @@ void av_shown_hide_all(struct av_vm *vm)
 	if (!vm->mmu->shown_any)
 		return;
 	av_for_each_vcpu(i, vcpu, vm)
-		av_shown_hide(vcpu);
+		av_sw_tables_hide(vcpu);
 	vm->mmu->shown_any = false;
 }
 
@@ -100,7 +100,7 @@ static void unmap_all(struct av_vcpu *vcpu)
 		av_switch_flush_table(vcpu->vm->sw, vcpu->idx, n);
 }
 
-void av_shown_revoke(struct av_vm *vm)
+void av_sw_tables_revoke(struct av_vm *vm)
 {
 	struct av_vcpu *vcpu;
 	unsigned int i;
@@ -117,10 +117,10 @@ void av_shown_revoke(struct av_vm *vm)
 static void stop(struct av_vm *vm)
 {
 	vm->mmu->shown_off = true;
-	av_shown_revoke(vm);
+	av_sw_tables_revoke(vm);
 }
 
-void av_shown_make_room(struct av_vm *vm, unsigned int idx)
+void av_sw_tables_make_room(struct av_vm *vm, unsigned int idx)
 {
 	if (idx < AV_TABLES_MOST_VCPUS)
 		return;
@@ -129,13 +129,13 @@ void av_shown_make_room(struct av_vm *vm, unsigned int idx)
 	spin_unlock(&vm->mmu_lock);
 }
 
-void av_shown_position(struct av_vm *vm)
+void av_sw_tables_position(struct av_vm *vm)
 {
 	if (vm->sw->nr_positions >= AV_SHOWN_POSITIONS)
 		stop(vm);
 }
 
-void av_shown_end(struct av_vcpu *vcpu)
+void av_sw_tables_end(struct av_vcpu *vcpu)
 {
 	spin_lock(&vcpu->vm->mmu_lock);
 	unmap_all(vcpu);
