@@ -12,7 +12,7 @@
  *			block.c: 2 MiB at once; fill.h: shared code
  *	host/		the host's side of a VM's memory: memslot.c, notifier.c, shrink.c
  *	tlbi/		ops.c: trapped TLBIs
- *	roots/		the trees that a vCPU runs on. root.c: loads them; places.c: the last ones,
+ *	roots/		the trees that a vCPU runs on. root.c: loads them; root_cache.c: the last ones,
  *			with copies of their roots; pairs.c: TTBR0 and TTBR1 to roots and ASID;
  *			window.c: moves the window
  *	code/		code in copies. copies.c: of pages; annex.c: registers without traps;

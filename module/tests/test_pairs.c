@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pairs of TTBRs that the window gets (mmu/roots/pairs.c, places.c, root.c), at random. Two
+ * The pairs of TTBRs that the window gets (mmu/roots/pairs.c, root_cache.c, root.c), at random. Two
  * vCPUs of a VM change their registers, levels and copies, partly in the window, run out of ASIDs
  * and of memory, and have their trees split and dropped. After each load, every pair in a vCPU's
  * window leads to trees for the registers of that pair, under their ASID, and the TLB has nothing
@@ -216,7 +216,7 @@ static void move_window(struct av_vcpu *vcpu)
 	if (vcpu->sw->position == sh->window)
 		return;
 	vcpu->sw->position = sh->window;
-	av_places_behind(vcpu);
+	av_root_cache_behind(vcpu);
 	av_mmu_regime_changed(vcpu);
 	tried.moved++;
 }

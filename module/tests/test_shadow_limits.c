@@ -23,7 +23,7 @@ static void begin(void)
 	base = PAGE;
 }
 
-/* As places.c: make room until there is some. */
+/* As root_cache.c: make room until there is some. */
 static struct av_tree *load(bool high)
 {
 	struct av_tree *tree;

@@ -271,7 +271,7 @@ static int find_el0(struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 
 	if (likely(last && av_tree_key_equal(&last->key, key)))
 		return mmu->el0_place;
-	i = av_place_find(mmu, key);
+	i = av_root_cache_find(mmu, key);
 	if (i >= 0)
 		mmu->el0_place = i;
 	return i;

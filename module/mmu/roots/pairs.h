@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The trees of a vCPU: places (places.c), each with a tree and a copy of its root; and pairs of
+ * The trees of a vCPU: places (root_cache.c), each with a tree and a copy of its root; and pairs of
  * TTBRs (pairs.c), each with the places and context that its modes last ran with. Used only by the
  * vCPU's own thread, outside the guest.
  */
@@ -19,14 +19,14 @@ static inline void av_vcpu_tree_key(const struct av_vcpu *vcpu, bool high, int e
 }
 
 /* The place of a tree, or -1. */
-int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key);
+int av_root_cache_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key);
 /* The same, but makes a place for a tree that has none. -ENOMEM. May sleep. */
-int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key);
+int av_root_cache_choose(struct av_vcpu *vcpu, const struct av_tree_key *key);
 /* The same with interrupts off, if it takes little work; otherwise -EAGAIN. */
-int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key);
+int av_root_cache_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key);
 
 /* The vCPU's window has moved: its trees of the high half are the first to lose their places. */
-void av_places_behind(struct av_vcpu *vcpu);
+void av_root_cache_behind(struct av_vcpu *vcpu);
 
 /* Set up a vCPU's list of contexts: it has one. */
 void av_pairs_init(struct av_vcpu_mmu *mmu);

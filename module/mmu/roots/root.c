@@ -12,7 +12,7 @@ static u8 el1_mode(const struct av_vcpu *vcpu)
 	return vcpu->mmu->copies ? AV_MODE_EL1_COPIES : AV_MODE_EL1;
 }
 
-/* How to find the place for a tree: av_place_choose(), or its variant with interrupts off. */
+/* How to find the place for a tree: av_root_cache_choose(), or its variant with interrupts off. */
 typedef int choose_fn(struct av_vcpu *vcpu, const struct av_tree_key *key);
 
 static int load_half(struct av_vcpu *vcpu, bool high, int el, choose_fn *choose)
@@ -137,7 +137,7 @@ int av_mmu_load(struct av_vcpu *vcpu)
 	if (av_pair_at_hand(vcpu, pair, el)) {
 		av_pair_take(vcpu, el);
 	} else {
-		ret = load(vcpu, el, av_place_choose, false);
+		ret = load(vcpu, el, av_root_cache_choose, false);
 		if (ret)
 			return ret;
 	}
@@ -150,7 +150,7 @@ int av_mmu_load(struct av_vcpu *vcpu)
 /* Two contexts are used, and none is made: that may have to wait for an ASID. */
 static bool load_now(struct av_vcpu *vcpu)
 {
-	return vcpu->sw->nr_contexts > 1 && !load(vcpu, 1, av_place_choose_now, true);
+	return vcpu->sw->nr_contexts > 1 && !load(vcpu, 1, av_root_cache_choose_now, true);
 }
 
 bool av_mmu_load_now(struct av_vcpu *vcpu)

@@ -33,7 +33,7 @@ static void go_to(struct av_vcpu *vcpu, unsigned int position)
 		return;
 	av_sw_tables_position(vm);
 	av_switch_set_position(vm->sw, vcpu->sw, vcpu->srf, vcpu->idx, position);
-	av_places_behind(vcpu);
+	av_root_cache_behind(vcpu);
 	av_mmu_regime_changed(vcpu);
 }
 

@@ -18,7 +18,7 @@
 #include "switch/tlb.h"
 
 /* The vCPU's place of a tree, or -1. Starts with the loaded tree: the high half rarely changes. */
-int av_place_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
+int av_root_cache_find(const struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
 {
 	const struct av_root *loaded = mmu->root[key->high];
 	int i = loaded ? loaded - mmu->roots : 0;
@@ -81,7 +81,7 @@ static bool is_left(const struct av_tree *tree)
 	return READ_ONCE(tree->abandoned);
 }
 
-void av_places_behind(struct av_vcpu *vcpu)
+void av_root_cache_behind(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	unsigned int i;
@@ -271,18 +271,18 @@ static int adopt(struct av_vcpu *vcpu, const struct av_tree_key *key)
 	return i;
 }
 
-int av_place_choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
+int av_root_cache_choose(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
-	int i = av_place_find(vcpu->mmu, key);
+	int i = av_root_cache_find(vcpu->mmu, key);
 
 	return i >= 0 ? i : adopt(vcpu, key);
 }
 
-int av_place_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key)
+int av_root_cache_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
-	int i = av_place_find(mmu, key);
+	int i = av_root_cache_find(mmu, key);
 	struct av_tree *tree;
 
 	if (i >= 0)
