@@ -13,7 +13,7 @@
  *	host/		the host's side of a VM's memory: memslot.c, notifier.c, shrink.c
  *	tlbi/		ops.c: trapped TLBIs
  *	roots/		the trees that a vCPU runs on. root.c: loads them; root_cache.c: the last ones,
- *			with copies of their roots; pairs.c: TTBR0 and TTBR1 to roots and ASID;
+ *			with copies of their roots; ttbr_cache.c: TTBR0 and TTBR1 to roots and ASID;
  *			window.c: moves the window
  *	code/		code in copies. copies.c: of pages; annex.c: registers without traps;
  *			sites.c: instructions that are replaced

@@ -13,7 +13,7 @@
 #include "mmu/host/host.h"
 #include "mmu/host_ops.h"
 #include "mmu/mmu.h"
-#include "mmu/roots/pairs.h"
+#include "mmu/roots/ttbr_cache.h"
 
 int av_mmu_vm_init(struct av_vm *vm)
 {
@@ -121,7 +121,7 @@ int av_mmu_vcpu_init(struct av_vcpu *vcpu)
 	av_list_init(&vcpu->mmu->pool.pts);
 	vcpu->mmu->stale = AV_STALE_REGS;
 	vcpu->mmu->regimes = 1;
-	av_pairs_init(vcpu->mmu);
+	av_ttbr_cache_init(vcpu->mmu);
 	av_sw_tables_make_room(vcpu->vm, vcpu->idx);
 	/* If the window has moved, follow. */
 	av_vcpu_request(vcpu, AV_REQ_WINDOW);

@@ -8,7 +8,7 @@
 #include "mmu/fault/fill.h"
 #include "mmu/gmem/private.h"
 #include "mmu/host/host.h"
-#include "mmu/roots/pairs.h"
+#include "mmu/roots/ttbr_cache.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
 

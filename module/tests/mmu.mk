@@ -33,7 +33,7 @@ test_position-src := test_position.c ../mmu/shadow/position.c
 test_owner-cflags := -pthread
 test_stub-src := test_stub.c ../mmu/stub/stub.c
 test_stub_pairs-src := test_stub_pairs.c ../mmu/stub/stub.c
-test_pairs-src := test_pairs.c ../mmu/roots/root.c ../mmu/roots/pairs.c ../mmu/roots/root_cache.c ../mmu/base/regime.c \
+test_pairs-src := test_pairs.c ../mmu/roots/root.c ../mmu/roots/ttbr_cache.c ../mmu/roots/root_cache.c ../mmu/base/regime.c \
 	../mmu/base/plain.c ../switch/tlb.c $(trees-src)
 test_pairs-cflags := -iquote fake/pairs -iquote fake/tlb -isystem fake/pairs/system \
 	-isystem fake/tlb/system

@@ -10,7 +10,7 @@
 
 #include "check.h"
 #include "draw.h"
-#include "mmu/roots/pairs.h"
+#include "mmu/roots/ttbr_cache.h"
 #include "mmu/base/plain.h"
 #include "mmu/base/regime.h"
 #include "mmu/shadow/resync.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pairs of TTBRs that the window gets (mmu/roots/pairs.c, root_cache.c, root.c), at random. Two
+ * The pairs of TTBRs that the window gets (mmu/roots/ttbr_cache.c, root_cache.c, root.c), at random. Two
  * vCPUs of a VM change their registers, levels and copies, partly in the window, run out of ASIDs
  * and of memory, and have their trees split and dropped. After each load, every pair in a vCPU's
  * window leads to trees for the registers of that pair, under their ASID, and the TLB has nothing
@@ -323,7 +323,7 @@ static void begin(void)
 		csws[v].context[0].asid.asid = next_asid++;
 		csws[v].nr_contexts = 1;
 		csws[v].position = vm_mmu.shadow.window;
-		av_pairs_init(&mmus[v]);
+		av_ttbr_cache_init(&mmus[v]);
 		av_sw_tables_hide(&vcpus[v]);
 		srfs[v].roots[AV_SRF_IDLE].ttbr0 = AV_NO_TTBR;
 		if (below(2))

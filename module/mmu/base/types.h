@@ -217,7 +217,7 @@ struct av_vcpu_mmu {
 	unsigned int pair;		/* index of the pair in use */
 	u64 uses;			/* counts uses of pairs */
 	/*
-	 * For av_pairs_show(): does the window want pairs; pairs to show again, a bit each;
+	 * For av_ttbr_cache_show(): does the window want pairs; pairs to show again, a bit each;
 	 * regimes and copies at the last call; pairs shown with a place, and with a context.
 	 */
 	bool want_roots, shown_copies;
@@ -238,7 +238,7 @@ struct av_vcpu_mmu {
 	unsigned int next_tree;
 	u32 place_tagged;		/* a bit per tree of a single ASID … */
 	u32 place_behind;		/* … and per tree that is behind (shadow/position.h) */
-	u8 el0_place;			/* of the tree that av_pair_foresee_el0() found last */
+	u8 el0_place;			/* of the tree that av_ttbr_cache_foresee_el0() found last */
 	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
 	struct av_root *root[2];		/* of tree[] */

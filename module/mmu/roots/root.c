@@ -4,7 +4,7 @@
 #include "mmu/base/regime.h"
 #include "mmu/code/annex.h"
 #include "mmu/roots/face.h"
-#include "mmu/roots/pairs.h"
+#include "mmu/roots/ttbr_cache.h"
 
 /* The mode of EL1's own trees: with or without copies. */
 static u8 el1_mode(const struct av_vcpu *vcpu)
@@ -49,18 +49,18 @@ static int load(struct av_vcpu *vcpu, int el, choose_fn *choose, bool now)
 
 	/* If this fails half-way, trees that were ready may be gone. */
 	mmu->ttbr1[0] = mmu->ttbr1[1] = 0;
-	av_pair_changed(mmu, mmu->pair);
+	av_ttbr_cache_changed(mmu, mmu->pair);
 	mmu->fetch.valid = false;
 	mmu->el = el;
 	ret = load_half(vcpu, false, el, choose);
 	if (!ret)
 		ret = load_half(vcpu, true, el, choose);
 	if (!ret && el)
-		av_pair_foresee_el0(vcpu, now);
+		av_ttbr_cache_foresee_el0(vcpu, now);
 	if (!ret)
-		ret = av_pair_context(vcpu, now);
+		ret = av_ttbr_cache_context(vcpu, now);
 	if (!ret)
-		av_pair_note(vcpu);
+		av_ttbr_cache_note(vcpu);
 	return ret;
 }
 
@@ -101,19 +101,19 @@ static void choose_pair(struct av_vcpu *vcpu)
 	unsigned int i;
 
 	av_vcpu_regime(vcpu, &mmu->regime);
-	i = av_pair_find(vcpu, &mmu->regime);
+	i = av_ttbr_cache_find(vcpu, &mmu->regime);
 	if (i != mmu->pair)
 		mmu->fetch.valid = false;
-	av_pair_use(mmu, i);
+	av_ttbr_cache_use(mmu, i);
 }
 
 static void loaded(struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
-	mmu->ttbr1[el] = av_pair_ttbr1(vcpu, pair, el);
-	mmu->ttbr1[!el] = av_pair_ttbr1_of_other(vcpu, pair, el);
-	av_pairs_show(vcpu);
+	mmu->ttbr1[el] = av_ttbr_cache_ttbr1(vcpu, pair, el);
+	mmu->ttbr1[!el] = av_ttbr_cache_ttbr1_of_other(vcpu, pair, el);
+	av_ttbr_cache_show(vcpu);
 	av_srf_set_pair(vcpu->srf, mmu->pair);
 	av_srf_show_regime(vcpu->srf);
 }
@@ -134,8 +134,8 @@ int av_mmu_load(struct av_vcpu *vcpu)
 		come_back(vcpu);
 	choose_copies(vcpu);
 	pair = &mmu->pairs[mmu->pair];
-	if (av_pair_at_hand(vcpu, pair, el)) {
-		av_pair_take(vcpu, el);
+	if (av_ttbr_cache_at_hand(vcpu, pair, el)) {
+		av_ttbr_cache_take(vcpu, el);
 	} else {
 		ret = load(vcpu, el, av_root_cache_choose, false);
 		if (ret)
@@ -164,8 +164,8 @@ bool av_mmu_load_now(struct av_vcpu *vcpu)
 	choose_pair(vcpu);
 	choose_copies(vcpu);
 	pair = &mmu->pairs[mmu->pair];
-	if (av_pair_at_hand(vcpu, pair, 1)) {
-		av_pair_take(vcpu, 1);
+	if (av_ttbr_cache_at_hand(vcpu, pair, 1)) {
+		av_ttbr_cache_take(vcpu, 1);
 	} else if (!load_now(vcpu)) {
 		/* Trees of the window's pair may be gone: make sure that nothing returns to it. */
 		av_srf_set_pair(vcpu->srf, mmu->pair);
@@ -181,13 +181,13 @@ void av_mmu_follow_window(struct av_vcpu *vcpu, int el)
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
 	if (!av_srf_at_pair(vcpu->srf, mmu->pair)) {
-		av_pair_use(mmu, av_srf_pair(vcpu->srf));
+		av_ttbr_cache_use(mmu, av_srf_pair(vcpu->srf));
 		mmu->fetch.valid = false;
 	}
 	/* The ASID may have changed without the pair: AV_SRF_IDLE. */
 	mmu->regime.ttbr0 = av_srf_get(vcpu->srf, AV_TTBR0_EL1);
 	mmu->regime.ttbr1 = av_srf_get(vcpu->srf, AV_TTBR1_EL1);
-	av_pair_take(vcpu, el);
+	av_ttbr_cache_take(vcpu, el);
 	if (unlikely(mmu->back))
 		mmu->stale |= AV_STALE_MODE;
 	mmu->ttbr1[0] = vcpu->srf->ttbr1[0];

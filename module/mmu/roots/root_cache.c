@@ -12,7 +12,7 @@
 
 #include "mmu/guest/switcher_tables.h"
 #include "mmu/guest/walk_cache.h"
-#include "mmu/roots/pairs.h"
+#include "mmu/roots/ttbr_cache.h"
 #include "mmu/shadow/position.h"
 #include "mmu/shadow/resync.h"
 #include "switch/tlb.h"
@@ -145,12 +145,12 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 		for (mode = 0; mode < AV_PAIR_MODES; mode++) {
 			c = mmu->place_context[i][mode];
 			if (c < vcpu->sw->nr_contexts && av_tlb_has(vcpu->sw, c, tree->serial))
-				av_pair_leave_context(mmu, c);
+				av_ttbr_cache_leave_context(mmu, c);
 		}
 	} else {
 		for (c = 0; c < vcpu->sw->nr_contexts; c++)
 			if (av_tlb_has(vcpu->sw, c, tree->serial))
-				av_pair_leave_context(mmu, c);
+				av_ttbr_cache_leave_context(mmu, c);
 	}
 	mmu->place_asids[tree->key.asid % AV_PLACE_ASIDS]--;
 	mmu->place_tagged &= ~BIT(i);

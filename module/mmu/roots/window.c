@@ -4,7 +4,7 @@
 #include "mmu/guest/switcher_tables.h"
 #include "mmu/memory/memory.h"
 #include "mmu/roots/face.h"
-#include "mmu/roots/pairs.h"
+#include "mmu/roots/ttbr_cache.h"
 #include "mmu/roots/roots.h"
 #include "mmu/shadow/position.h"
 #include "switch/switch.h"

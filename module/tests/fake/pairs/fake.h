@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A fake kernel and mmu/ for the code that uses trees (root.c, pairs.c, root_cache.c), beside
+ * A fake kernel and mmu/ for the code that uses trees (root.c, ttbr_cache.c, root_cache.c), beside
  * fake/tlb/kernel.h. The test may refuse memory. The lock checks that it is held once. There are no
  * copies and no annex except the test's.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The trees of a vCPU: places (root_cache.c), each with a tree and a copy of its root; and pairs of
- * TTBRs (pairs.c), each with the places and context that its modes last ran with. Used only by the
+ * TTBRs (ttbr_cache.c), each with the places and context that its modes last ran with. Used only by the
  * vCPU's own thread, outside the guest.
  */
-#ifndef AV_MMU_PAIRS_H
-#define AV_MMU_PAIRS_H
+#ifndef AV_MMU_TTBR_CACHE_H
+#define AV_MMU_TTBR_CACHE_H
 
 #include "mmu/base/base.h"
 
@@ -29,41 +29,41 @@ int av_root_cache_choose_now(struct av_vcpu *vcpu, const struct av_tree_key *key
 void av_root_cache_behind(struct av_vcpu *vcpu);
 
 /* Set up a vCPU's list of contexts: it has one. */
-void av_pairs_init(struct av_vcpu_mmu *mmu);
+void av_ttbr_cache_init(struct av_vcpu_mmu *mmu);
 /* A context's tree has lost its place: recycle the context before others. */
-void av_pair_leave_context(struct av_vcpu_mmu *mmu, unsigned int c);
+void av_ttbr_cache_leave_context(struct av_vcpu_mmu *mmu, unsigned int c);
 /*
  * Load the context of the loaded trees. May sleep, unless now is set. Errors as for
  * av_tlb_load(), and with now -EAGAIN if a context should be made.
  */
-int av_pair_context(struct av_vcpu *vcpu, bool now);
+int av_ttbr_cache_context(struct av_vcpu *vcpu, bool now);
 
 /* The index in pairs[] of the current TTBRs: an existing pair, or a new one without trees. */
-unsigned int av_pair_find(struct av_vcpu *vcpu, const struct av_regime *regime);
+unsigned int av_ttbr_cache_find(struct av_vcpu *vcpu, const struct av_regime *regime);
 /* Use a pair, and count its neighbour (with) as used: see new_pair(). */
-void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i);
+void av_ttbr_cache_use(struct av_vcpu_mmu *mmu, unsigned int i);
 
 /* Would a mode of a pair get the same trees and context as when it last ran? */
-bool av_pair_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
-/* TTBR1_EL1 for a mode of a pair that is ready (av_pair_at_hand()). */
-u64 av_pair_ttbr1(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
+bool av_ttbr_cache_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
+/* TTBR1_EL1 for a mode of a pair that is ready (av_ttbr_cache_at_hand()). */
+u64 av_ttbr_cache_ttbr1(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
 /* The same for the other mode, if it is ready and has the same TTBR0_EL1; else 0. */
-u64 av_pair_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
+u64 av_ttbr_cache_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
 
 /* Load the trees and context that a mode of the current pair last ran with. */
-void av_pair_take(struct av_vcpu *vcpu, int el);
+void av_ttbr_cache_take(struct av_vcpu *vcpu, int el);
 /* Record the trees and context that were just loaded. */
-void av_pair_note(struct av_vcpu *vcpu);
+void av_ttbr_cache_note(struct av_vcpu *vcpu);
 /* Virtual EL1 has its trees, and gets its context next: prepare EL0's context for later. */
-void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now);
+void av_ttbr_cache_foresee_el0(struct av_vcpu *vcpu, bool now);
 
 /* The window may have outdated roots of this pair. */
-static inline void av_pair_changed(struct av_vcpu_mmu *mmu, unsigned int i)
+static inline void av_ttbr_cache_changed(struct av_vcpu_mmu *mmu, unsigned int i)
 {
 	mmu->to_show |= BIT(i);
 }
 
 /* End of a load: update the window's pairs that virtual EL1 may use. */
-void av_pairs_show(struct av_vcpu *vcpu);
+void av_ttbr_cache_show(struct av_vcpu *vcpu);
 
-#endif /* AV_MMU_PAIRS_H */
+#endif /* AV_MMU_TTBR_CACHE_H */

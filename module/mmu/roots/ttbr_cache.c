@@ -4,7 +4,7 @@
  * that the window may use.
  */
 #include "mmu/guest/switcher_tables.h"
-#include "mmu/roots/pairs.h"
+#include "mmu/roots/ttbr_cache.h"
 #include "stats/stats.h"
 #include "switch/tlb.h"
 
@@ -25,7 +25,7 @@ static bool may_pair(const struct av_vcpu_mmu *mmu, const struct av_ttbr_pair *p
 	       (low->key.asid == AV_ASID_ANY && high->key.asid == AV_ASID_ANY);
 }
 
-bool av_pair_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+bool av_ttbr_cache_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
 	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
@@ -38,18 +38,18 @@ bool av_pair_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair
 	       av_tlb_holds(vcpu->sw, m->context, m->serial[0], m->serial[1]);
 }
 
-u64 av_pair_ttbr1(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+u64 av_ttbr_cache_ttbr1(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	const struct av_mode_trees *m = &pair->mode[mode_of(vcpu, el)];
 
 	return vcpu->mmu->roots[m->place[1]].pa | av_tlb_asid_of(vcpu->sw, m->context);
 }
 
-u64 av_pair_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+u64 av_ttbr_cache_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
 {
 	bool same = pair->mode[0].serial[0] == pair->mode[mode_of(vcpu, 1)].serial[0];
 
-	return same && av_pair_at_hand(vcpu, pair, !el) ? av_pair_ttbr1(vcpu, pair, !el) : 0;
+	return same && av_ttbr_cache_at_hand(vcpu, pair, !el) ? av_ttbr_cache_ttbr1(vcpu, pair, !el) : 0;
 }
 
 static void unlink_context(struct av_vcpu_mmu *mmu, unsigned int c)
@@ -70,7 +70,7 @@ static void link_context(struct av_vcpu_mmu *mmu, unsigned int c, unsigned int b
 	mmu->contexts[before].after = c;
 }
 
-void av_pairs_init(struct av_vcpu_mmu *mmu)
+void av_ttbr_cache_init(struct av_vcpu_mmu *mmu)
 {
 	unsigned int c;
 
@@ -90,14 +90,14 @@ static void use_context(struct av_vcpu_mmu *mmu, unsigned int c)
 	link_context(mmu, c, mmu->contexts[AV_NR_CONTEXTS].before);
 }
 
-void av_pair_leave_context(struct av_vcpu_mmu *mmu, unsigned int c)
+void av_ttbr_cache_leave_context(struct av_vcpu_mmu *mmu, unsigned int c)
 {
 	mmu->contexts[c].left = true;
 	unlink_context(mmu, c);
 	link_context(mmu, c, AV_NR_CONTEXTS);
 }
 
-void av_pair_take(struct av_vcpu *vcpu, int el)
+void av_ttbr_cache_take(struct av_vcpu *vcpu, int el)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	const struct av_ttbr_pair *pair = &mmu->pairs[mmu->pair];
@@ -115,7 +115,7 @@ void av_pair_take(struct av_vcpu *vcpu, int el)
 	use_context(mmu, m->context);
 }
 
-void av_pair_note(struct av_vcpu *vcpu)
+void av_ttbr_cache_note(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 
@@ -137,9 +137,9 @@ static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1
 		return;
 	if (i == mmu->pair && mmu->el && may_pair(mmu, pair, mmu->tree[0], mmu->tree[1])) {
 		memcpy(root1, mmu->ttbr1, sizeof(mmu->ttbr1));
-	} else if (av_pair_at_hand(vcpu, pair, 1)) {
-		root1[0] = av_pair_ttbr1_of_other(vcpu, pair, 1);
-		root1[1] = av_pair_ttbr1(vcpu, pair, 1);
+	} else if (av_ttbr_cache_at_hand(vcpu, pair, 1)) {
+		root1[0] = av_ttbr_cache_ttbr1_of_other(vcpu, pair, 1);
+		root1[1] = av_ttbr_cache_ttbr1(vcpu, pair, 1);
 	}
 }
 
@@ -180,23 +180,23 @@ static void show_pair(struct av_vcpu *vcpu, unsigned int i)
 
 /*
  * Show the window the pairs that virtual EL1 may switch to. A pair in the window is valid until
- *  - a place or context in it is given to others: leave_place() and av_pair_context() use
+ *  - a place or context in it is given to others: leave_place() and av_ttbr_cache_context() use
  *    place_pairs[] and contexts[].pairs, which have every pair that was shown with them;
  *  - a mode of the pair is loaded with other trees or another context, or the pair is replaced:
- *    av_pair_changed();
+ *    av_ttbr_cache_changed();
  *  - other registers, or copies, or want_roots change: all pairs are shown again here. All of
  *    this happens before or causes a load, and each load, even after others that failed, ends
  *    here before the guest is entered. If the window lacks a pair that could be ready, the next
  *    load of the pair shows it.
  */
-void av_pairs_show(struct av_vcpu *vcpu)
+void av_ttbr_cache_show(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	unsigned long pairs;
 	unsigned int i;
 
 	if (shown_less(vcpu))
-		av_pair_changed(mmu, mmu->pair);
+		av_ttbr_cache_changed(mmu, mmu->pair);
 	pairs = mmu->to_show;
 	if (unlikely(mmu->shown_regimes != mmu->regimes || mmu->shown_copies != mmu->copies)) {
 		pairs = GENMASK(AV_SRF_ROOTS - 1, 0);
@@ -256,7 +256,7 @@ static int load_context(struct av_vcpu *vcpu, unsigned int mode, u64 high, bool 
 	return 0;
 }
 
-int av_pair_context(struct av_vcpu *vcpu, bool now)
+int av_ttbr_cache_context(struct av_vcpu *vcpu, bool now)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;
 
@@ -282,7 +282,7 @@ static int find_el0(struct av_vcpu_mmu *mmu, const struct av_tree_key *key)
  * between two processes: make that possible in the window. EL0's context is loaded before EL1's
  * own, which may have to be loaded again.
  */
-void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now)
+void av_ttbr_cache_foresee_el0(struct av_vcpu *vcpu, bool now)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	struct av_ttbr_pair *pair = &mmu->pairs[mmu->pair];
@@ -291,7 +291,7 @@ void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now)
 	int i;
 
 	if (low->key.mode != AV_MODE_SHARED || low->key.asid == AV_ASID_ANY ||
-	    READ_ONCE(low->split) & BIT(0) || av_pair_at_hand(vcpu, pair, 0))
+	    READ_ONCE(low->split) & BIT(0) || av_ttbr_cache_at_hand(vcpu, pair, 0))
 		return;
 	av_vcpu_tree_key(vcpu, true, 0, &key);
 	i = find_el0(mmu, &key);
@@ -304,7 +304,7 @@ void av_pair_foresee_el0(struct av_vcpu *vcpu, bool now)
 	};
 }
 
-void av_pair_use(struct av_vcpu_mmu *mmu, unsigned int i)
+void av_ttbr_cache_use(struct av_vcpu_mmu *mmu, unsigned int i)
 {
 	mmu->pair = i;
 	mmu->pairs[i].used = mmu->pairs[mmu->pairs[i].with].used = ++mmu->uses;
@@ -326,7 +326,7 @@ static unsigned int new_pair(struct av_vcpu_mmu *mmu, const struct av_regime *re
 	for (n = set, with = i; n < set + AV_SRF_WAYS; n++)
 		if (n != i && mmu->pairs[n].ttbr1 == regime->ttbr1)
 			with = n;
-	av_pair_changed(mmu, i);
+	av_ttbr_cache_changed(mmu, i);
 	mmu->pairs[i] = (struct av_ttbr_pair) {
 		.ttbr0 = regime->ttbr0, .ttbr1 = regime->ttbr1, .regimes = mmu->regimes,
 		.with = with,
@@ -342,7 +342,7 @@ static unsigned int idle_pair(struct av_vcpu_mmu *mmu, const struct av_regime *r
 
 	if (pair->ttbr0 != regime->ttbr0 || !av_srf_same_base(pair->ttbr1, regime->ttbr1) ||
 	    pair->regimes != mmu->regimes) {
-		av_pair_changed(mmu, AV_SRF_IDLE);
+		av_ttbr_cache_changed(mmu, AV_SRF_IDLE);
 		*pair = (struct av_ttbr_pair) {
 			.ttbr0 = regime->ttbr0, .ttbr1 = regime->ttbr1,
 			.regimes = mmu->regimes, .with = AV_SRF_IDLE,
@@ -358,7 +358,7 @@ static bool is_idle(const struct av_shadow *sh, const struct av_regime *regime)
 	       av_regime_mmu_on(regime);
 }
 
-unsigned int av_pair_find(struct av_vcpu *vcpu, const struct av_regime *regime)
+unsigned int av_ttbr_cache_find(struct av_vcpu *vcpu, const struct av_regime *regime)
 {
 	unsigned int set = av_srf_set_of(regime->ttbr0, regime->ttbr1), i;
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
