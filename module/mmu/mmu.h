@@ -16,7 +16,7 @@
  *			with copies of their roots; ttbr_cache.c: TTBR0 and TTBR1 to roots and ASID;
  *			window.c: moves the window
  *	code/		code in copies. copies.c: of pages; annex.c: registers without traps;
- *			sites.c: instructions that are replaced
+ *			patch_sites.c: instructions that are replaced
  *	guest/		reads by the guest's tables. walk_cache.c: the last level-3 tables;
  *			fetch.c: instructions; at.c: AT; resync_loaded.c: kept tables compared at once;
  *			switcher_tables.c: tables that the window reads

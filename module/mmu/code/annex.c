@@ -147,7 +147,7 @@ static void end(struct av_vm *vm, u64 va)
 	spin_unlock(&vm->mmu_lock);
 	if (!ends)
 		return;
-	av_sites_forget(vm);
+	av_patch_sites_forget(vm);
 	av_mmu_forget_copies(vm);
 	spin_lock(&vm->mmu_lock);
 	WRITE_ONCE(annex->at.va, 0);
@@ -385,7 +385,7 @@ void av_mmu_settle(struct av_vcpu *vcpu)
 	struct av_stub_rest rest;
 	u64 site;
 
-	if (!av_sites_rest(vcpu->vm, vcpu->mmu->stubs, srf->pc, &site, &rest))
+	if (!av_patch_sites_rest(vcpu->vm, vcpu->mmu->stubs, srf->pc, &site, &rest))
 		return;
 	switch (rest.how) {
 	case AV_STUB_POP_UNDO:
@@ -420,7 +420,7 @@ void av_annex_free(struct av_vm *vm)
 	struct av_annex *annex = &vm->mmu->annex;
 	unsigned int i;
 
-	av_sites_free(vm);
+	av_patch_sites_free(vm);
 	for (i = 0; i < ARRAY_SIZE(annex->code); i++)
 		free_page((unsigned long)annex->code[i]);
 }

@@ -20,7 +20,7 @@
  * A site is an instruction in a copy that is replaced by an access to the register page or a branch
  * to a stub. Sites are found by sampling: each AV_TOKEN_SAMPLE'th token of a kind (vm/token.h)
  * exits, or an earlier one if sites were made lately (cpu/exit.c). The vCPU then changes the
- * instruction in the copy, if no other vCPU may be executing it (sites.c). Otherwise a new copy is
+ * instruction in the copy, if no other vCPU may be executing it (patch_sites.c). Otherwise a new copy is
  * made, because a CPU may have fetched the old instruction.
  *
  * The register page differs between vCPUs, so with an annex each vCPU has its own trees for
@@ -86,20 +86,20 @@ bool av_annex_failed(struct av_vcpu *vcpu, u64 far);
 bool av_annex_translate(struct av_vcpu *vcpu, u64 va, u64 *ipa);
 int av_annex_read(struct av_vcpu *vcpu, u64 ipa, u64 *words, unsigned int n);
 
-/* ---- sites.c ---- */
+/* ---- patch_sites.c ---- */
 
 /* Write the sites' words into a frame's patched copy for va. Returns whether there are any. */
-bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code);
+bool av_patch_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code);
 
 /* The frame is executed at two addresses, but a branch fits only one: allow no more sites. */
-void av_sites_none(struct av_vm *vm, u64 gfn);
+void av_patch_sites_none(struct av_vm *vm, u64 gfn);
 
 /* Forget all sites, but leave copies unchanged. Takes mmu_lock, may sleep. */
-void av_sites_forget(struct av_vm *vm);
+void av_patch_sites_forget(struct av_vm *vm);
 
 /* Find the stub that contains pc, its site, and how to leave it. False: pc is in none. No lock. */
-bool av_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stub_rest *rest);
+bool av_patch_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stub_rest *rest);
 
-void av_sites_free(struct av_vm *vm);
+void av_patch_sites_free(struct av_vm *vm);
 
 #endif /* AV_MMU_ANNEX_H */

@@ -225,7 +225,7 @@ static u32 limit(struct av_vm *vm)
 static int alias(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
 {
 	copy->aliased = true;
-	av_sites_none(vm, copy->gfn);
+	av_patch_sites_none(vm, copy->gfn);
 	if (!copy->has_sites)
 		return 0;
 	/* The drop may be incomplete. Next time the copy is still aliased and has sites. */
@@ -258,7 +258,7 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
 	copy->va = va;
 	copy->nr = ++vm->mmu->copies_made;
 	av_patch_copy(copy->code, page_address(from), PAGE_SIZE / AV_INSN_SIZE);
-	copy->has_sites = av_sites_patch(vm, gfn, va, copy->code);
+	copy->has_sites = av_patch_sites_patch(vm, gfn, va, copy->code);
 	av_sync_icache_aliases((unsigned long)copy->code, PAGE_SIZE);
 	hash_add(vm->mmu->copies, &copy->hash, gfn);
 	list_add_tail(&copy->node, &vm->mmu->copies_by_age);

@@ -18,13 +18,13 @@
 #define MAX_SITES	4096
 #define MAX_IN_LIST	128
 
-struct av_site {
+struct av_patch_site {
 	struct hlist_node hash;		/* by gfn */
 	u64 gfn, va;
 	u32 copied;			/* the instruction after av_patch(); 0: no sites allowed */
 	u32 behind;			/* av_stub.next after av_patch(); 0: any */
 	u32 word;			/* to put at the site */
-	bool fits;			/* for av_sites_patch() */
+	bool fits;			/* for av_patch_sites_patch() */
 };
 
 /* The guest's instruction at a site, and the next one; 0: unknown. */
@@ -42,10 +42,10 @@ struct av_granule {
 
 /* ---- sites ---- */
 
-void av_sites_none(struct av_vm *vm, u64 gfn)
+void av_patch_sites_none(struct av_vm *vm, u64 gfn)
 {
 	struct av_annex *annex = &vm->mmu->annex;
-	struct av_site *site;
+	struct av_patch_site *site;
 
 	hash_for_each_possible(annex->sites, site, hash, gfn)
 		if (site->gfn == gfn)
@@ -55,7 +55,7 @@ void av_sites_none(struct av_vm *vm, u64 gfn)
 /* May a site be made here, and is there none yet? */
 static bool wanted(const struct av_annex *annex, u64 gfn, u64 va)
 {
-	const struct av_site *site;
+	const struct av_patch_site *site;
 	unsigned int n = 0;
 
 	if (annex->nr_sites >= MAX_SITES)
@@ -68,7 +68,7 @@ static bool wanted(const struct av_annex *annex, u64 gfn, u64 va)
 }
 
 /* Does the code have the instructions that the site was made for? */
-static bool fits(const struct av_site *site, u64 gfn, u64 va, const u32 *words)
+static bool fits(const struct av_patch_site *site, u64 gfn, u64 va, const u32 *words)
 {
 	unsigned int i = offset_in_page(site->va) / AV_INSN_SIZE;
 
@@ -77,11 +77,11 @@ static bool fits(const struct av_site *site, u64 gfn, u64 va, const u32 *words)
 	       (!site->behind || words[i + 1] == site->behind);
 }
 
-bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code)
+bool av_patch_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code)
 {
 	struct av_annex *annex = &vm->mmu->annex;
 	u32 *words = (u32 *)code;
-	struct av_site *site;
+	struct av_patch_site *site;
 	bool any = false;
 
 	/* Check all sites before replacing any: the word after a site may be a site too. */
@@ -100,7 +100,7 @@ bool av_sites_patch(struct av_vm *vm, u64 gfn, u64 va, u64 *code)
 static bool forget_some(struct av_vm *vm)
 {
 	struct av_annex *annex = &vm->mmu->annex;
-	struct av_site *site;
+	struct av_patch_site *site;
 	struct hlist_node *tmp;
 	unsigned int i, n = 0;
 
@@ -115,7 +115,7 @@ static bool forget_some(struct av_vm *vm)
 	return false;
 }
 
-void av_sites_forget(struct av_vm *vm)
+void av_patch_sites_forget(struct av_vm *vm)
 {
 	bool more;
 
@@ -204,7 +204,7 @@ static bool may_patch(struct av_vcpu *vcpu, u32 word)
 }
 
 /* Put the site's word into the copy that the guest runs from. The stub has been written. */
-static bool patch_in_place(struct av_vcpu *vcpu, const struct av_site *site)
+static bool patch_in_place(struct av_vcpu *vcpu, const struct av_patch_site *site)
 {
 	u32 *words = (u32 *)av_copy_code(vcpu->vm, site->gfn);
 	u32 *word;
@@ -222,7 +222,7 @@ enum made { NOT_MADE, MADE, MADE_IN_PLACE };
 
 /* Under mmu_lock: make a site and its stub. If only MADE, a new copy must be made. */
 static enum made add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av_pair *pair,
-			  struct av_site *site)
+			  struct av_patch_site *site)
 {
 	struct av_annex *annex = &vcpu->vm->mmu->annex;
 	unsigned int first = next_granule(annex);
@@ -237,7 +237,7 @@ static enum made add_site(struct av_vcpu *vcpu, u64 gfn, u64 va, const struct av
 		return NOT_MADE;
 	if (stub.nr)
 		write_stub(annex, va, pair, &stub);
-	*site = (struct av_site) {
+	*site = (struct av_patch_site) {
 		.gfn = gfn, .va = va, .copied = av_patch(pair->insn),
 		.behind = stub.next ? av_patch(stub.next) : 0, .word = stub.site,
 	};
@@ -251,7 +251,7 @@ static bool make_site(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 v
 		      const struct av_pair *pair)
 {
 	struct av_vm *vm = vcpu->vm;
-	struct av_site *site = kzalloc(sizeof(*site), GFP_KERNEL_ACCOUNT);
+	struct av_patch_site *site = kzalloc(sizeof(*site), GFP_KERNEL_ACCOUNT);
 	enum made made = NOT_MADE;
 
 	if (!site || prepare_page(vcpu)) {
@@ -317,7 +317,7 @@ bool av_mmu_want_stub(struct av_vcpu *vcpu, u64 va, u32 insn)
 	return made;
 }
 
-bool av_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stub_rest *rest)
+bool av_patch_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stub_rest *rest)
 {
 	const struct av_annex *annex = &vm->mmu->annex;
 	const struct av_granule *rows = READ_ONCE(annex->rows), *row;
@@ -334,8 +334,8 @@ bool av_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct av_stu
 }
 
 /* Nobody can run the VM any more. */
-void av_sites_free(struct av_vm *vm)
+void av_patch_sites_free(struct av_vm *vm)
 {
-	av_sites_forget(vm);
+	av_patch_sites_forget(vm);
 	kvfree(vm->mmu->annex.rows);
 }
