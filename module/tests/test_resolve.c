@@ -173,17 +173,17 @@ static const struct row rows[] = {
 };
 
 /* What mmu/fault/fast.c makes of it by the descriptor, if there is a table: no more, no less. */
-static void check_near(const struct av_view *view, const struct av_resolved *r,
+static void check_near(const struct av_view *view, const struct av_classified *r,
 		       const struct av_answer *answer)
 {
 	struct av_walk_table table;
-	struct av_resolved near;
+	struct av_classified near;
 	struct av_answer again;
 	u64 desc;
 	int ret;
 
 	near.access = av_abort_access(view->esr);
-	av_resolve_begin(view->esr, view->far, &again);
+	av_classify_begin(view->esr, view->far, &again);
 	if (!r->walked || r->work == AV_ABORT_ANNEX || !av_walk_keep(&guest, &r->walk, &table) ||
 	    mem.read64(NULL, r->walk.desc_ipa, &desc))
 		return;
@@ -196,7 +196,7 @@ static void check_near(const struct av_view *view, const struct av_resolved *r,
 		CHECK(!memcmp(&near.walk, &r->walk, sizeof(near.walk)));
 		return;
 	}
-	av_resolve_guests(view->esr, AV_FAULT_FSC(ret), &again);
+	av_classify_guests(view->esr, AV_FAULT_FSC(ret), &again);
 	CHECK(same_answer(answer, &again));
 }
 
@@ -213,10 +213,10 @@ static void check_row(const struct row *row)
 		.pc = row->pc, .annex = row->annex, .annex_size = AV_STUB_AREA,
 		.ipa_bits = IPA_BITS,
 	};
-	struct av_resolved r = { .work = 99 };
+	struct av_classified r = { .work = 99 };
 	struct av_answer answer;
 
-	av_resolve(&view, &r, &answer);
+	av_classify(&view, &r, &answer);
 	check_near(&view, &r, &answer);
 	CHECK_EQ(answer.kind, row->kind);
 	CHECK_EQ(r.work, row->work);
@@ -261,7 +261,7 @@ static void test_every_syndrome(void)
 {
 	struct av_tree *tree[2] = { load(false, 0, false), load(true, 0, false) };
 	u64 far[] = { RW, RO, KERNEL, NO_EXEC, DEV, ROM_RW, LOG, NO_AF, NONE, WINDOW };
-	struct av_resolved r;
+	struct av_classified r;
 	struct av_answer answer;
 	unsigned int i, bits;
 
@@ -276,7 +276,7 @@ static void test_every_syndrome(void)
 			u8 wants = bits & 512 ? AV_X : bits & W && !(bits & CM) ? AV_W : AV_R;
 
 			memset(&r, 0xff, sizeof(r));
-			av_resolve(&view, &r, &answer);
+			av_classify(&view, &r, &answer);
 			CHECK(answer.kind <= AV_ANSWER_KILL && r.work <= AV_ABORT_WINDOW);
 			CHECK(r.work != AV_ABORT_ANNEX);
 			CHECK(r.work == AV_ABORT_ANSWERED || answer.kind == AV_ANSWER_RESUME);
@@ -326,7 +326,7 @@ static void test_device_again(void)
 {
 	struct av_answer first, answer, again;
 	unsigned int i, j, hits = 0;
-	struct av_resolved r;
+	struct av_classified r;
 
 	halves[0][0] = halves[1][0] = load(false, 0, 0);
 	halves[2][0] = load(false, 1, AV_MODE_EL1);
@@ -336,7 +336,7 @@ static void test_device_again(void)
 		struct av_view before = draw_device_view(i);
 		struct av_device_page page = {};
 
-		av_resolve(&before, &r, &first);
+		av_classify(&before, &r, &first);
 		if (first.kind != AV_ANSWER_DEVICE)
 			continue;
 		av_device_note(&page, &before, &r, &first);
@@ -347,7 +347,7 @@ static void test_device_again(void)
 
 			if (!again_of(&page, &view, &again))
 				continue;
-			av_resolve(&view, &r, &answer);
+			av_classify(&view, &r, &answer);
 			CHECK(same_answer(&again, &answer));
 			hits++;
 		}
@@ -371,19 +371,19 @@ static void test_device_note(void)
 	struct av_view store = load_view, other = load_view;
 	struct av_device_page page = {};
 	struct av_answer answer;
-	struct av_resolved r;
+	struct av_classified r;
 
 	store.esr |= W;
 	other.far = DEV_RO;
-	av_resolve(&load_view, &r, &answer);
+	av_classify(&load_view, &r, &answer);
 	av_device_note(&page, &load_view, &r, &answer);
 	CHECK(again_of(&page, &load_view, &answer));
 	CHECK(!again_of(&page, &store, &answer));
-	av_resolve(&store, &r, &answer);
+	av_classify(&store, &r, &answer);
 	av_device_note(&page, &store, &r, &answer);
 	CHECK(again_of(&page, &load_view, &answer));
 	CHECK(again_of(&page, &store, &answer));
-	av_resolve(&other, &r, &answer);
+	av_classify(&other, &r, &answer);
 	av_device_note(&page, &other, &r, &answer);
 	CHECK(!again_of(&page, &load_view, &answer));
 	CHECK_EQ(page.access, AV_R);

@@ -29,23 +29,23 @@ static void check_annex(struct av_view view, u64 block, int page, int pages)
 	bool copies = view.tree[1]->key.mode == AV_MODE_EL1_COPIES && block != HIGH_NONE;
 	bool fetch = av_esr_ec(view.esr) == AV_EC_IABT_LOW;
 	struct av_answer answer, without;
-	struct av_resolved r;
+	struct av_classified r;
 	enum av_abort_work work;
 
 	view.far = block + AREA + page * AV_PAGE_SIZE + (fetch ? 0xffc : 0xfff) * (page & 1);
-	av_resolve(&view, &r, &without);
+	av_classify(&view, &r, &without);
 	work = r.work;
 	CHECK(work != AV_ABORT_ANNEX);
 	view.annex.va = block + AREA;
 	view.annex_size = pages * AV_PAGE_SIZE;
-	av_resolve(&view, &r, &answer);
+	av_classify(&view, &r, &answer);
 	if (copies && (fetch ? page >= 1 && page < pages : !page)) {
 		/* An instruction there that reads its own page. */
 		view.pc = view.far ^ 4;
-		av_resolve(&view, &r, &answer);
+		av_classify(&view, &r, &answer);
 		CHECK_EQ(r.work == AV_ABORT_ANNEX, fetch);
 		view.pc = 0;
-		av_resolve(&view, &r, &answer);
+		av_classify(&view, &r, &answer);
 		CHECK(r.work == AV_ABORT_ANNEX && answer.kind == AV_ANSWER_RESUME);
 		CHECK(r.tree == view.tree[1]);
 		CHECK(av_annex_same(&r.annex, &view.annex));
@@ -118,16 +118,16 @@ static bool is_for(enum how how, int page, int pages)
 	return how == FETCH ? page >= 1 && page < pages : !page;
 }
 
-static void resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer)
+static void resolve(const struct av_view *view, struct av_classified *r, struct av_answer *answer)
 {
 	memset(r, 0, sizeof(*r));
-	av_resolve(view, r, answer);
+	av_classify(view, r, answer);
 }
 
 static void check_filled(const struct av_view *view, bool empty, u8 span, bool global)
 {
 	struct av_answer answer;
-	struct av_resolved r;
+	struct av_classified r;
 
 	resolve(view, &r, &answer);
 	CHECK_EQ(r.work, AV_ABORT_ANNEX);
@@ -150,7 +150,7 @@ static void check_in_hole(const struct av_view *view)
 /* As if there were no annex, to the last bit. */
 static void check_as_without(struct av_view view, struct av_answer *answer)
 {
-	struct av_resolved r, without_r;
+	struct av_classified r, without_r;
 	struct av_answer without;
 
 	resolve(&view, &r, answer);

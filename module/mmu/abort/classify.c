@@ -15,7 +15,7 @@ static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av
 	case AV_FSC_LOCKDOWN:
 	case AV_FSC_EXCLUSIVE:
 	case AV_FSC_ATOMIC_UPDATE:
-		av_resolve_guests(view->esr, fsc, answer);
+		av_classify_guests(view->esr, fsc, answer);
 		if (fsc == AV_FSC_ALIGNMENT)
 			answer->cls = AV_EXIT_ALIGN;
 		break;
@@ -28,7 +28,7 @@ static enum av_abort_work pass_on(const struct av_view *view, u32 fsc, struct av
 
 static enum av_abort_work device(const struct av_view *view, u64 ipa, struct av_answer *answer)
 {
-	av_resolve_guests(view->esr, AV_FSC_EXTERNAL, answer);
+	av_classify_guests(view->esr, AV_FSC_EXTERNAL, answer);
 	answer->iss &= ~(AV_ESR_FNV | AV_ESR_EA);
 	answer->ipa = ipa;
 	/* Device memory cannot be executed. */
@@ -45,7 +45,7 @@ static enum av_abort_work device(const struct av_view *view, u64 ipa, struct av_
 }
 
 /* Low half: only rare EL1 code (identity map, firmware's services), not worth copies. */
-static enum av_abort_work in_copy(struct av_resolved *r)
+static enum av_abort_work in_copy(struct av_classified *r)
 {
 	if (!r->walk.high)
 		return AV_ABORT_PLAIN;
@@ -55,7 +55,7 @@ static enum av_abort_work in_copy(struct av_resolved *r)
 }
 
 /* There is memory, and the guest may access it. */
-static enum av_abort_work hidden(const struct av_view *view, struct av_resolved *r)
+static enum av_abort_work hidden(const struct av_view *view, struct av_classified *r)
 {
 	u8 rights;
 
@@ -91,7 +91,7 @@ static bool anchored(const struct av_view *view)
  * and mapped, or in a hole? Whoever fills them checks that this is still so. The guest's rights
  * do not matter: it does not know of the annex.
  */
-static bool in_annex(const struct av_view *view, const struct av_resolved *r, int ret)
+static bool in_annex(const struct av_view *view, const struct av_classified *r, int ret)
 {
 	u64 at = r->walk.va - view->annex.va;
 
@@ -107,7 +107,7 @@ static bool in_annex(const struct av_view *view, const struct av_resolved *r, in
 }
 
 /* Translation, access flag and permission faults: walk the guest's tables. */
-static enum av_abort_work look(const struct av_view *view, struct av_resolved *r,
+static enum av_abort_work look(const struct av_view *view, struct av_classified *r,
 			       struct av_answer *answer)
 {
 	int ret = av_walk(view->regime, view->mem, view->ctx, view->far, &r->walk);
@@ -131,7 +131,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		return AV_ABORT_ANSWERED;
 	}
 	if (ret) {
-		av_resolve_guests(view->esr, AV_FAULT_FSC(ret), answer);
+		av_classify_guests(view->esr, AV_FAULT_FSC(ret), answer);
 		return AV_ABORT_ANSWERED;
 	}
 	/* For a device's page too, or each access would be a walk (device_again()). */
@@ -140,7 +140,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 		return AV_ABORT_WINDOW;
 	/* Beyond the VM's physical addresses: as KVM does, treat it as beyond PARange. */
 	if (ipa >> view->ipa_bits) {
-		av_resolve_guests(view->esr, AV_FSC_ADDRESS_SIZE, answer);
+		av_classify_guests(view->esr, AV_FSC_ADDRESS_SIZE, answer);
 		return AV_ABORT_ANSWERED;
 	}
 	r->slot = av_slot_find(view->slots, ipa >> AV_PAGE_SHIFT);
@@ -150,9 +150,9 @@ static enum av_abort_work look(const struct av_view *view, struct av_resolved *r
 	return hidden(view, r);
 }
 
-void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer)
+void av_classify(const struct av_view *view, struct av_classified *r, struct av_answer *answer)
 {
-	av_resolve_begin(view->esr, view->far, answer);
+	av_classify_begin(view->esr, view->far, answer);
 	r->access = av_abort_access(view->esr);
 	r->walked = av_abort_walked(view->esr);
 	if (r->walked)
@@ -162,7 +162,7 @@ void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_ans
 }
 
 void av_device_note(struct av_device_page *d, const struct av_view *view,
-		    const struct av_resolved *r, const struct av_answer *answer)
+		    const struct av_classified *r, const struct av_answer *answer)
 {
 	struct av_device_page page = {
 		.serial = view->tree[r->walk.high]->serial,

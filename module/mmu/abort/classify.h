@@ -18,7 +18,7 @@
 #include "mmu/stub/annex_find.h"
 #include "vm/answer.h"
 
-/* Input of av_resolve(); av_hidden_view() sets every field. */
+/* Input of av_classify(); av_hidden_view() sets every field. */
 struct av_view {
 	const struct av_regime *regime;
 	struct av_tree *const *tree;	/* loaded, low and high */
@@ -44,7 +44,7 @@ enum av_abort_work {
 	AV_ABORT_WINDOW,	/* move the window, which is at walk.va */
 };
 
-struct av_resolved {
+struct av_classified {
 	enum av_abort_work work;
 	bool walked;		/* walk is valid, as far as the guest's tables go */
 	bool empty;		/* the guest has nothing mapped there */
@@ -58,7 +58,7 @@ struct av_resolved {
 };
 
 /* Fill in *answer, and *r as far as its work needs. */
-void av_resolve(const struct av_view *view, struct av_resolved *r, struct av_answer *answer);
+void av_classify(const struct av_view *view, struct av_classified *r, struct av_answer *answer);
 
 /* ---- parts for callers that walk themselves (mmu/fault/fast.c) ---- */
 
@@ -87,7 +87,7 @@ static inline u8 av_abort_access(u64 esr)
 }
 
 /* Initialize the answer to resume. Field by field: a memset() call takes longer. */
-static inline void av_resolve_begin(u64 esr, u64 far, struct av_answer *answer)
+static inline void av_classify_begin(u64 esr, u64 far, struct av_answer *answer)
 {
 	bool insn = av_abort_is_insn(esr);
 
@@ -104,8 +104,8 @@ static inline void av_resolve_begin(u64 esr, u64 far, struct av_answer *answer)
 	answer->rom = false;
 }
 
-/* After av_resolve_begin(), for a true fault: the answer with this fault status code. */
-static inline void av_resolve_guests(u64 esr, u32 fsc, struct av_answer *answer)
+/* After av_classify_begin(), for a true fault: the answer with this fault status code. */
+static inline void av_classify_guests(u64 esr, u32 fsc, struct av_answer *answer)
 {
 	/* Show the guest a stage 1 fault of its own; hide how the hardware found it. */
 	u64 keep = answer->insn ? 0 : AV_ESR_WNR | AV_ESR_CM;
@@ -131,9 +131,9 @@ struct av_device_page {
 	u8 access;		/* AV_R, AV_W: seen to be permitted by the guest's tables */
 };
 
-/* av_resolve() found a device access: remember the page. */
+/* av_classify() found a device access: remember the page. */
 void av_device_note(struct av_device_page *d, const struct av_view *view,
-		    const struct av_resolved *r, const struct av_answer *answer);
+		    const struct av_classified *r, const struct av_answer *answer);
 
 /* Quick check of the address: most aborts are elsewhere. */
 static inline bool av_device_near(const struct av_device_page *d, u64 far)
@@ -143,7 +143,7 @@ static inline bool av_device_near(const struct av_device_page *d, u64 far)
 
 /*
  * Is the abort, in that tree and at that exception level, another access to the page? Then
- * *answer is as av_resolve() would make it.
+ * *answer is as av_classify() would make it.
  */
 bool av_device_again(const struct av_device_page *d, const struct av_tree *tree, int el,
 		     u64 esr, u64 far, struct av_answer *answer);

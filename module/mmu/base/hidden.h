@@ -8,7 +8,7 @@
 struct av_hidden {
 	struct av_vcpu *vcpu;
 	struct av_seq seq;
-	const struct av_resolved *r;
+	const struct av_classified *r;
 
 	/* The faulting page first, then its neighbours. An array of the vCPU. */
 	struct av_candidate *at;

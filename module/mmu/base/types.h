@@ -246,7 +246,7 @@ struct av_vcpu_mmu {
 	/* Of the current light exit or fault. On the stack they would be zeroed each time. */
 	struct av_gather gather;
 	struct av_zapped zapped;
-	struct av_resolved resolved;
+	struct av_classified resolved;
 	struct av_candidate candidates[1 + AV_AROUND];
 	u64 words[AV_AROUND];		/* descriptors of a group, copied by av_mem_look() */
 

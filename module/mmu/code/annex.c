@@ -267,7 +267,7 @@ static void page_of(struct av_vcpu *vcpu, u64 at, struct av_fill *fill)
 }
 
 /* Does the guest map the same there as when the annex was found? */
-static bool unchanged(const struct av_annex *annex, const struct av_resolved *r, u64 at)
+static bool unchanged(const struct av_annex *annex, const struct av_classified *r, u64 at)
 {
 	return annex->at.hole ? r->empty : !r->empty && r->walk.ipa == annex->at.ipa + at;
 }

@@ -126,7 +126,7 @@ struct leaf {
 /* One leaf covers the group, or the MMU is off. */
 static struct leaf same_leaf(const struct av_hidden *f, u64 va)
 {
-	const struct av_resolved *r = f->r;
+	const struct av_classified *r = f->r;
 
 	if (av_plan_other_kind(r->tree, r->walk.el1, r->copy))
 		return (struct leaf) {};
@@ -176,7 +176,7 @@ static bool read_table(struct av_hidden *f, struct av_walk_table *table)
 
 static void want_all(struct av_hidden *f, u64 first, unsigned long wanted)
 {
-	const struct av_resolved *r = f->r;
+	const struct av_classified *r = f->r;
 	struct av_walk_table table;
 	struct av_plan plan = {
 		.tree = r->tree, .slot = r->slot, .table = &table, .desc = r->walk.desc,

@@ -54,7 +54,7 @@ static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct
 }
 
 /*
- * The tree's rights for the page, as in av_resolve(). Rights that the access needs are missing
+ * The tree's rights for the page, as in av_classify(). Rights that the access needs are missing
  * if the page must not be filled here.
  */
 static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_near *near,
@@ -221,12 +221,12 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, str
 	return true;
 }
 
-/* The answer to a hidden fault. What av_resolve_*() write of it is not stored. */
+/* The answer to a hidden fault. What av_classify_*() write of it is not stored. */
 static __always_inline u64 hidden(u64 esr, u64 far)
 {
 	struct av_answer answer;
 
-	av_resolve_begin(esr, far, &answer);
+	av_classify_begin(esr, far, &answer);
 	return AV_LIGHT_DONE | FIELD_PREP(AV_LIGHT_CLASS, answer.cls);
 }
 
@@ -235,8 +235,8 @@ static __always_inline u64 guests(u64 esr, u64 far, int fault)
 {
 	struct av_answer answer;
 
-	av_resolve_begin(esr, far, &answer);
-	av_resolve_guests(esr, AV_FAULT_FSC(fault), &answer);
+	av_classify_begin(esr, far, &answer);
+	av_classify_guests(esr, AV_FAULT_FSC(fault), &answer);
 	return AV_LIGHT_DONE | AV_LIGHT_INJECT | FIELD_PREP(AV_LIGHT_CLASS, answer.cls) |
 	       FIELD_PREP(AV_LIGHT_ISS, answer.iss);
 }

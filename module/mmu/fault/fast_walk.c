@@ -80,7 +80,7 @@ static bool is_current(struct av_vcpu *vcpu, bool high, struct av_seq seq)
 static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		    struct av_answer *answer)
 {
-	struct av_resolved *r = &vcpu->mmu->resolved;
+	struct av_classified *r = &vcpu->mmu->resolved;
 	bool high = far & BIT_ULL(55);
 	struct av_hidden f = {
 		.vcpu = vcpu,
@@ -94,7 +94,7 @@ static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	view.mem = &av_mem_reader_now_ops;
 	if (av_annex_holds(vcpu->vm, far))
 		return false;
-	av_resolve(&view, r, answer);
+	av_classify(&view, r, answer);
 	if (!r->walked)
 		return false;
 	if (r->work == AV_ABORT_FILL)

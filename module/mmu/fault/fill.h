@@ -77,7 +77,7 @@ bool av_fast_walk(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 bool av_fast_install(struct av_vcpu *vcpu, struct av_tree *tree, const struct av_walk *walk,
 		     struct av_piece *piece, unsigned int n, u8 rights);
 
-/* Fill in the input of av_resolve() for an abort. Use reader in one srcu section. */
+/* Fill in the input of av_classify() for an abort. Use reader in one srcu section. */
 void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
 		    struct av_view *view);
 

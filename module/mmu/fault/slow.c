@@ -182,7 +182,7 @@ static void flush(struct av_vm *vm)
 	spin_unlock(&vm->mmu_lock);
 }
 
-/* Do the work that av_resolve() asked for. */
+/* Do the work that av_classify() asked for. */
 static noinline_for_stack int work(struct av_vcpu *vcpu, struct av_seq seq)
 {
 	struct av_hidden f = {
@@ -279,7 +279,7 @@ static void recheck(struct av_vcpu *vcpu, bool high, struct av_seq seq, struct a
 /* Resolve an abort from the guest's tables and the slots. */
 static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *answer)
 {
-	struct av_resolved *r = &vcpu->mmu->resolved;
+	struct av_classified *r = &vcpu->mmu->resolved;
 	bool high = far & BIT_ULL(55);
 	struct av_seq seq = av_mmu_read_seq(vcpu, high);
 	int idx = srcu_read_lock(&vcpu->vm->srcu);
@@ -287,7 +287,7 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 	struct av_view view;
 
 	av_hidden_view(vcpu, esr, far, &reader, &view);
-	av_resolve(&view, r, answer);
+	av_classify(&view, r, answer);
 	if (r->walked) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 		recheck(vcpu, high, seq, answer);
