@@ -24,7 +24,7 @@
  *	memory/		host pages behind guest frames. memory.c: looks them up, reads and writes
  *			them; pfn_cache.c: remembers those that the host has returned
  *	gmem/		guest_memfd. gmem.c: protected VMs'; gmem_plain.c: plain VMs'; private.c:
- *			in slots, sealed, shared; owner.c: the owner of a page (pure)
+ *			in slots, sealed, shared; page_state.c: the owner of a page (pure)
  *	base/		types.h: the state of a VM and a vCPU; base.h: the lock and the sequence
  *			numbers; pool.c: preallocated tables; reap.c: frees tables; regime.c: the
  *			guest's translation registers; plain.c: runs code in place, without

@@ -7,45 +7,45 @@
 #include <sched.h>
 
 #include "check.h"
-#include "mmu/gmem/owner.h"
+#include "mmu/gmem/page_state.h"
 
 #define PA	0x12345000ULL
 
-static const enum av_owner owners[] = {
+static const enum av_page_state owners[] = {
 	AV_OWNER_GUEST, AV_OWNER_SHARED, AV_OWNER_LENT, AV_OWNER_LEAVING,
 };
 
 static void settle_alone(u64 *word)
 {
-	av_owner_settle(word, true);
+	av_page_state_settle(word, true);
 }
 
 static void settle_held(u64 *word)
 {
-	av_owner_settle(word, false);
+	av_page_state_settle(word, false);
 }
 
 /* What each call makes of each owner; the same owner where it changes nothing. */
 static const struct {
 	bool (*ask)(u64 *word);
 	void (*tell)(u64 *word);
-	enum av_owner to[4];
+	enum av_page_state to[4];
 	bool said[4];
 } calls[] = {
 	{
-		.ask = av_owner_share,
+		.ask = av_page_state_share,
 		.to = { AV_OWNER_SHARED, AV_OWNER_SHARED, AV_OWNER_LENT, AV_OWNER_LEAVING },
 		.said = { true, false, false, false },
 	}, {
-		.ask = av_owner_take,
+		.ask = av_page_state_take,
 		.to = { AV_OWNER_GUEST, AV_OWNER_GUEST, AV_OWNER_LENT, AV_OWNER_LEAVING },
 		.said = { false, true, false, false },
 	}, {
-		.ask = av_owner_recall,
+		.ask = av_page_state_recall,
 		.to = { AV_OWNER_GUEST, AV_OWNER_LEAVING, AV_OWNER_LEAVING, AV_OWNER_LEAVING },
 		.said = { false, true, true, false },
 	}, {
-		.ask = av_owner_lend,
+		.ask = av_page_state_lend,
 		.to = { AV_OWNER_GUEST, AV_OWNER_LENT, AV_OWNER_LENT, AV_OWNER_LEAVING },
 		.said = { false, true, true, false },
 	}, {
@@ -82,9 +82,9 @@ static void test_a_page_is_put_once(void)
 	for (i = 0; i < ARRAY_SIZE(owners); i++) {
 		u64 word = owners[i];
 
-		CHECK_EQ(av_owner_put(&word, PA), PA);
+		CHECK_EQ(av_page_state_put(&word, PA), PA);
 		CHECK_EQ(word, PA | owners[i]);
-		CHECK_EQ(av_owner_put(&word, 2 * PA), PA);
+		CHECK_EQ(av_page_state_put(&word, 2 * PA), PA);
 		CHECK_EQ(word, PA | owners[i]);
 	}
 }
@@ -107,7 +107,7 @@ static unsigned long shares, takes, recalls, loans, wrong;
 static void look(void)
 {
 	/* A page that is the guest's again is in no process's tables. */
-	if (av_owner_of(READ_ONCE(word)) == AV_OWNER_GUEST && mappings)
+	if (av_page_state_of(READ_ONCE(word)) == AV_OWNER_GUEST && mappings)
 		wrong++;
 }
 
@@ -116,13 +116,13 @@ static void *vcpu(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		if (av_owner_share(&word))
+		if (av_page_state_share(&word))
 			__atomic_add_fetch(&shares, 1, __ATOMIC_RELAXED);
 		if (i % 7 == 0)
 			sched_yield();
-		if (av_owner_take(&word)) {
+		if (av_page_state_take(&word)) {
 			__atomic_add_fetch(&takes, 1, __ATOMIC_RELAXED);
-		} else if (av_owner_recall(&word)) {
+		} else if (av_page_state_recall(&word)) {
 			bool alone = i % 3;
 
 			pthread_mutex_lock(&page_lock);
@@ -133,7 +133,7 @@ static void *vcpu(void *arg)
 				__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 			if (alone)
 				__atomic_add_fetch(&recalls, 1, __ATOMIC_RELAXED);
-			av_owner_settle(&word, alone);
+			av_page_state_settle(&word, alone);
 		}
 	}
 	return arg;
@@ -145,7 +145,7 @@ static void *process(void *arg)
 
 	for (i = 0; i < ROUNDS; i++) {
 		pthread_mutex_lock(&page_lock);
-		if (av_owner_lend(&word)) {
+		if (av_page_state_lend(&word)) {
 			mappings++;
 			loans++;
 		}
@@ -159,7 +159,7 @@ static void *host(void *arg)
 {
 	u64 pa = (u64)(unsigned long)arg;
 
-	av_owner_put(&word, pa);
+	av_page_state_put(&word, pa);
 	return arg;
 }
 
@@ -176,7 +176,7 @@ static void test_threads(void)
 	CHECK_EQ(wrong, 0);
 	CHECK(shares > ROUNDS / 100 && takes && recalls && loans);
 	/* Each share was ended once, except one that still lasts. */
-	left = av_owner_of(word) != AV_OWNER_GUEST;
+	left = av_page_state_of(word) != AV_OWNER_GUEST;
 	CHECK_EQ(shares, takes + recalls + left);
 	CHECK((word & AV_OWNER_PAGE) == PA << 4 || (word & AV_OWNER_PAGE) == PA << 5);
 }

@@ -81,7 +81,7 @@ void *av_gmem_make_page(struct av_gmem *gmem, u64 page)
 	if (!va)
 		return NULL;
 	pa = virt_to_phys((void *)va);
-	kept = av_owner_put(word, pa);
+	kept = av_page_state_put(word, pa);
 	if (kept != pa)
 		free_page(va);
 	return phys_to_virt(kept);
@@ -210,8 +210,8 @@ static int wipe(u64 *word, struct page *page)
 {
 	if (PageHWPoison(page))
 		return 0;
-	if (av_owner_of(READ_ONCE(*word)) == AV_OWNER_GUEST ||
-	    av_owner_of(READ_ONCE(*word)) == AV_OWNER_LEAVING)
+	if (av_page_state_of(READ_ONCE(*word)) == AV_OWNER_GUEST ||
+	    av_page_state_of(READ_ONCE(*word)) == AV_OWNER_LEAVING)
 		clear_highpage(page);
 	return 0;
 }
@@ -232,7 +232,7 @@ void av_gmem_unseal(struct av_gmem *gmem)
 static bool may_map(struct av_gmem *gmem, u64 page)
 {
 	if (READ_ONCE(gmem->sealed))
-		return av_owner_lend(av_gmem_word(gmem, page));
+		return av_page_state_lend(av_gmem_word(gmem, page));
 	return gmem->flags & GUEST_MEMFD_FLAG_INIT_SHARED;
 }
 
@@ -242,7 +242,7 @@ static bool could_map(const struct av_gmem *gmem, u64 page)
 	const u64 *word = av_gmem_word(gmem, page);
 
 	if (READ_ONCE(gmem->sealed))
-		return word && av_owner_of(READ_ONCE(*word)) != AV_OWNER_GUEST;
+		return word && av_page_state_of(READ_ONCE(*word)) != AV_OWNER_GUEST;
 	return gmem->flags & GUEST_MEMFD_FLAG_INIT_SHARED;
 }
 

@@ -23,7 +23,7 @@
 #include <linux/maple_tree.h>
 #include <linux/mm.h>
 
-#include "mmu/gmem/owner.h"
+#include "mmu/gmem/page_state.h"
 
 struct av_vm;
 

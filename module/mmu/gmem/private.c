@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A protected VM's memory: binding to slots, sealing at the first run, measuring, and sharing
- * by the guest. Rules in face.h and private.h; owners of pages in owner.h and gmem.h.
+ * by the guest. Rules in face.h and private.h; owners of pages in page_state.h and gmem.h.
  *
  * The slots of a sealed VM do not change: they are read without srcu.
  */
@@ -189,7 +189,7 @@ static __always_inline int share_one(const struct av_slot *slot, u64 gpa, u64 i,
 
 	if (!word)
 		return may_sleep ? -ENOMEM : -EAGAIN;
-	return av_owner_share(word) ? 0 : -EINVAL;
+	return av_page_state_share(word) ? 0 : -EINVAL;
 }
 
 s64 av_mmu_share(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep)
@@ -226,14 +226,14 @@ static s64 recall(const struct av_slot *slot, u64 gpa, u64 nr)
 	for (leaving = 0; leaving < nr; leaving++) {
 		u64 *word = word_of(slot, gpa, leaving);
 
-		if (!word || !av_owner_recall(word))
+		if (!word || !av_page_state_recall(word))
 			break;
 	}
 	if (!leaving)
 		return -EINVAL;
 	free = av_gmem_recall(slot->gmem, page_of(slot, gpa, 0), leaving);
 	for (i = 0; i < leaving; i++)
-		av_owner_settle(word_of(slot, gpa, i), i < free);
+		av_page_state_settle(word_of(slot, gpa, i), i < free);
 	return free ?: -EAGAIN;
 }
 
@@ -241,7 +241,7 @@ static __always_inline bool take_one(const struct av_slot *slot, u64 gpa, u64 i)
 {
 	u64 *word = word_of(slot, gpa, i);
 
-	return word && av_owner_take(word);
+	return word && av_page_state_take(word);
 }
 
 s64 av_mmu_unshare(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep)
