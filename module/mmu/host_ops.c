@@ -22,16 +22,16 @@ static void used(void *ctx, int pages, int trees)
 		av_vm_stat_add(&vm->stats, AV_VM_SHADOW_TREES, trees);
 }
 
-static void give_pt(void *ctx, struct av_pt *pt, struct av_pool *pool)
+static void give_pt(void *ctx, struct av_pt *pt, struct av_memcache *pool)
 {
 	used(ctx, pt->desc ? -AV_PT_PAGES - 1 : -AV_PT_PAGES, 0);
-	av_pool_give_pt(pool, pt);
+	av_memcache_give_pt(pool, pt);
 }
 
-static void give_tree(void *ctx, struct av_tree *tree, struct av_pool *pool)
+static void give_tree(void *ctx, struct av_tree *tree, struct av_memcache *pool)
 {
 	used(ctx, 0, -1);
-	av_pool_give_tree(pool, tree);
+	av_memcache_give_tree(pool, tree);
 }
 
 static void publish(void *ctx)

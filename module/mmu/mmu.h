@@ -26,7 +26,7 @@
  *	gmem/		guest_memfd. gmem.c: protected VMs'; gmem_plain.c: plain VMs'; private.c:
  *			in slots, sealed, shared; page_state.c: the owner of a page (pure)
  *	base/		types.h: the state of a VM and a vCPU; base.h: the lock and the sequence
- *			numbers; pool.c: preallocated tables; reap.c: frees tables; regime.c: the
+ *			numbers; memcache.c: preallocated tables; reap.c: frees tables; regime.c: the
  *			guest's translation registers; plain.c: runs code in place, without
  *			copies; hidden.c: the state of a hidden fault
  *	abort/		classify.c: what an abort means; plan.h: what a hidden fault fills (pure)

@@ -146,7 +146,7 @@ void av_mmu_vcpu_destroy(struct av_vcpu *vcpu)
 		}
 		free_page((unsigned long)mmu->roots[i].pte);
 	}
-	av_pool_empty(&mmu->pool);
+	av_memcache_empty(&mmu->pool);
 	av_copies_unprepare(vcpu);
 	av_ring_destroy(vcpu);
 }

@@ -113,14 +113,14 @@ bool av_annex_check(struct av_vcpu *vcpu)
 
 /* ---- the shadow's memory --------------------------------------------------- */
 
-static void free_pt(void *ctx, struct av_pt *pt, struct av_pool *to)
+static void free_pt(void *ctx, struct av_pt *pt, struct av_memcache *to)
 {
 	free(pt->pte);
 	free(pt->aux);
 	free(pt);
 }
 
-static void free_tree(void *ctx, struct av_tree *tree, struct av_pool *to)
+static void free_tree(void *ctx, struct av_tree *tree, struct av_memcache *to)
 {
 	REQUIRE(av_list_empty(&tree->copies));
 	free(tree);
@@ -162,9 +162,9 @@ static const struct av_shadow_ops ops = {
 	.tables_gone = tables_gone, .look = look, .publish = publish, .flush = flush, .rmap = rmap_head,
 };
 
-int av_mmu_fill_pool(struct av_vcpu *vcpu)
+int av_mmu_fill_memcache(struct av_vcpu *vcpu)
 {
-	struct av_pool *pool = &vcpu->mmu->pool;
+	struct av_memcache *pool = &vcpu->mmu->pool;
 
 	/* Sometimes only until the vCPU has given back a few places. */
 	if (no_memory && !refusals && !below(8))
@@ -197,13 +197,13 @@ void av_mmu_offer(void)
 {
 }
 
-void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
+void av_mmu_reap(struct av_vm *vm, struct av_memcache *pool)
 {
 	while (av_shadow_reap(&vm->mmu->shadow, NULL))
 		;
 }
 
-bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
+bool av_mmu_reclaim(struct av_vm *vm, struct av_memcache *pool)
 {
 	bool more;
 

@@ -8,7 +8,7 @@
 #define TLB_SIZE	4096
 
 struct av_shadow sh;
-struct av_pool pool;
+struct av_memcache pool;
 static u32 rmap[NR_GFNS], block_rmap[NR_GFNS / AV_BLOCK_PAGES];
 int spare;
 unsigned int flush_alls, flush_pages, flush_trees, most_work, swept_again;
@@ -49,7 +49,7 @@ static void delete_pt(struct av_pt *pt)
 	allocated--;
 }
 
-static void free_pt(void *ctx, struct av_pt *pt, struct av_pool *to)
+static void free_pt(void *ctx, struct av_pt *pt, struct av_memcache *to)
 {
 	unsigned int i, j;
 
@@ -66,7 +66,7 @@ static void free_pt(void *ctx, struct av_pt *pt, struct av_pool *to)
 	delete_pt(pt);
 }
 
-static void free_tree(void *ctx, struct av_tree *tree, struct av_pool *to)
+static void free_tree(void *ctx, struct av_tree *tree, struct av_memcache *to)
 {
 	unsigned int i;
 
@@ -164,7 +164,7 @@ static const struct av_shadow_ops ops = {
 };
 
 /* What a vCPU sets aside before it fills, as far as there is. */
-struct av_pool *full_pool(void)
+struct av_memcache *full_pool(void)
 {
 	while (pool.nr < 8 && (spare < 0 || (int)pool.nr < spare)) {
 		av_list_add_tail(&alloc_pt()->node, &pool.pts);

@@ -27,7 +27,7 @@ extern unsigned int most_work;	/* that one call did, in the units of AV_WORK */
 extern unsigned int tables_relinked, entries_agreed, tables_were_gone;
 extern bool keep_tables;	/* tlbi() of an ASID keeps them; setup() says no … */
 extern const struct av_resync *renewing;	/* … and compares those in use by this: or NULL */
-extern struct av_pool pool;
+extern struct av_memcache pool;
 
 /* The guest's memory, for tables that are compared; setup() takes it away. 0 or an error. */
 typedef int guest_words_fn(u64 ipa, u64 *words, unsigned int n);
@@ -58,7 +58,7 @@ void zap(u32 gfn, u32 end);
 void wrprotect(u32 gfn);
 bool age(u32 gfn, bool clear);
 void reclaim_all(void);
-struct av_pool *full_pool(void);
+struct av_memcache *full_pool(void);
 
 /* As the module carries out an op of the page that was named before. */
 bool tlbi_again(struct av_tlbi_page op);

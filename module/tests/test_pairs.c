@@ -145,7 +145,7 @@ static void fill(struct av_vcpu *vcpu)
 	};
 	int ret;
 
-	if (vcpu->mmu->stale || av_mmu_fill_pool(vcpu))
+	if (vcpu->mmu->stale || av_mmu_fill_memcache(vcpu))
 		return;
 	if (tidy && high)
 		f.global = true;

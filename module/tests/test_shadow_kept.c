@@ -218,7 +218,7 @@ static void test_descriptors_from_later_on(void)
 {
 	struct av_fill f = { .va = 0, .pa = 0x100005000, .gfn = 5, .level = 3, .rights = AV_R,
 			     .gspan = 12, .table = TABLE };
-	struct av_pool *p;
+	struct av_memcache *p;
 	u32 had;
 
 	begin();

@@ -15,12 +15,12 @@
 #include "vm/regfile.h"
 #include "vm/vcpu.h"
 
-/* pool.c: preallocated tables. Fill up a pool from the host's memory. May sleep. 0 or -ENOMEM. */
-int av_pool_fill(struct av_pool *pool);
-void av_pool_empty(struct av_pool *pool);
+/* memcache.c: preallocated tables. Fill up a pool from the host's memory. May sleep. 0 or -ENOMEM. */
+int av_memcache_fill(struct av_memcache *pool);
+void av_memcache_empty(struct av_memcache *pool);
 /* Free a table or a tree, or give it to a pool, which may be NULL. */
-void av_pool_give_pt(struct av_pool *pool, struct av_pt *pt);
-void av_pool_give_tree(struct av_pool *pool, struct av_tree *tree);
+void av_memcache_give_pt(struct av_memcache *pool, struct av_pt *pt);
+void av_memcache_give_tree(struct av_memcache *pool, struct av_tree *tree);
 /*
  * The number of pages, of tables and copies, that the shrinker could free: change it, or read it.
  * Any context.
@@ -53,17 +53,17 @@ bool av_mmu_lock_waits(struct av_vcpu *vcpu);
 /* Drop all entries, and trees that no vCPU has loaded, in parts. Takes mmu_lock. */
 void av_mmu_drop_all(struct av_vm *vm);
 /* Take all doomed tables apart, in parts. Takes mmu_lock; pool may be NULL. */
-void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
+void av_mmu_reap(struct av_vm *vm, struct av_memcache *pool);
 /*
  * Make some room when a limit is reached, if necessary from loaded trees. Under mmu_lock.
  * False: there is none.
  */
-bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
+bool av_mmu_reclaim(struct av_vm *vm, struct av_memcache *pool);
 /*
  * Fill up a vCPU's pool before mmu_lock is taken; if the host has no memory, from tables of the
  * VM, those of trees that no vCPU has loaded first. May sleep. 0 or -ENOMEM.
  */
-int av_mmu_fill_pool(struct av_vcpu *vcpu);
+int av_mmu_fill_memcache(struct av_vcpu *vcpu);
 
 /*
  * The owner of a vCPU's trees for copies. From the first annex on, each vCPU has its own trees. A

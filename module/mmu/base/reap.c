@@ -52,7 +52,7 @@ int av_mmu_raise_limits(struct av_vm *vm, unsigned int vcpus, u64 npages)
 	return 0;
 }
 
-bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
+bool av_mmu_reclaim(struct av_vm *vm, struct av_memcache *pool)
 {
 	bool more;
 
@@ -61,11 +61,11 @@ bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool)
 	return more;
 }
 
-int av_mmu_fill_pool(struct av_vcpu *vcpu)
+int av_mmu_fill_memcache(struct av_vcpu *vcpu)
 {
-	struct av_pool *pool = &vcpu->mmu->pool;
+	struct av_memcache *pool = &vcpu->mmu->pool;
 	struct av_vm *vm = vcpu->vm;
-	int ret = av_pool_fill(pool);
+	int ret = av_memcache_fill(pool);
 	bool more = true;
 
 	while (unlikely(ret) && more && !fatal_signal_pending(current)) {
@@ -73,7 +73,7 @@ int av_mmu_fill_pool(struct av_vcpu *vcpu)
 		more = av_mmu_reclaim(vm, pool);
 		spin_unlock(&vm->mmu_lock);
 		cond_resched();
-		ret = av_pool_fill(pool);
+		ret = av_memcache_fill(pool);
 	}
 	return ret;
 }
@@ -112,7 +112,7 @@ void av_mmu_drop_all(struct av_vm *vm)
 	} while (more);
 }
 
-void av_mmu_reap(struct av_vm *vm, struct av_pool *pool)
+void av_mmu_reap(struct av_vm *vm, struct av_memcache *pool)
 {
 	bool more;
 

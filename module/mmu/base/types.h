@@ -242,7 +242,7 @@ struct av_vcpu_mmu {
 	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
 	struct av_root *root[2];		/* of tree[] */
-	struct av_pool pool;			/* av_pool_fill() */
+	struct av_memcache pool;			/* av_memcache_fill() */
 	/* Of the current light exit or fault. On the stack they would be zeroed each time. */
 	struct av_gather gather;
 	struct av_zapped zapped;

@@ -317,7 +317,7 @@ int av_annex_fill(struct av_hidden *f)
 		av_mmu_regime_changed(vcpu);
 		return 0;
 	}
-	ret = av_mmu_fill_pool(vcpu);
+	ret = av_mmu_fill_memcache(vcpu);
 	if (ret)
 		return ret;
 	av_mmu_lock(vcpu);

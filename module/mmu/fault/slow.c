@@ -155,7 +155,7 @@ static int fill(struct av_hidden *f)
 	int ret;
 
 	av_hidden_candidate(f);
-	ret = av_mmu_fill_pool(vcpu) ?: av_block_fill(f);
+	ret = av_mmu_fill_memcache(vcpu) ?: av_block_fill(f);
 	if (ret != AV_BLOCK_NONE)
 		return ret == -EAGAIN ? 0 : ret;
 	ret = prepare(f);

@@ -179,7 +179,7 @@ static void empty_place(struct av_vcpu *vcpu, unsigned int i, struct av_tree *tr
 }
 
 /* Drop trees that are behind (mmu/shadow/position.h) and that no vCPU has loaded, in parts. */
-static void drop_behind(struct av_vm *vm, struct av_pool *pool)
+static void drop_behind(struct av_vm *vm, struct av_memcache *pool)
 {
 	bool more;
 
@@ -241,11 +241,11 @@ static int spare_place(const struct av_vcpu_mmu *mmu)
 /* Fill the pool, if the host has no memory at the cost of the vCPU's other places. */
 static int fill_pool(struct av_vcpu *vcpu)
 {
-	int ret = av_mmu_fill_pool(vcpu), i;
+	int ret = av_mmu_fill_memcache(vcpu), i;
 
 	while (ret == -ENOMEM && (i = spare_place(vcpu->mmu)) >= 0) {
 		give_back(vcpu, i);
-		ret = av_mmu_fill_pool(vcpu);
+		ret = av_mmu_fill_memcache(vcpu);
 	}
 	return ret;
 }

@@ -54,6 +54,6 @@ static inline bool av_window_behind(const struct av_shadow *sh, const struct av_
  * Drop some entries of a tree that is behind and that no vCPU has loaded. False: the list of trees
  * does not begin with one.
  */
-bool av_shadow_drop_behind(struct av_shadow *sh, struct av_pool *pool);
+bool av_shadow_drop_behind(struct av_shadow *sh, struct av_memcache *pool);
 
 #endif /* AV_MMU_POSITION_H */

@@ -47,7 +47,7 @@ static u32 take_apart(struct av_shadow *sh, struct av_pt *pt)
 	return n;
 }
 
-static void free_doomed(struct av_shadow *sh, struct av_pt *pt, struct av_pool *pool)
+static void free_doomed(struct av_shadow *sh, struct av_pt *pt, struct av_memcache *pool)
 {
 	struct av_tree *tree = pt->tree;
 
@@ -57,7 +57,7 @@ static void free_doomed(struct av_shadow *sh, struct av_pt *pt, struct av_pool *
 		sh->ops->free_tree(sh->ctx, tree, pool);
 }
 
-static bool reap(struct av_shadow *sh, struct av_pool *pool, u32 most)
+static bool reap(struct av_shadow *sh, struct av_memcache *pool, u32 most)
 {
 	u32 work = 0;
 
@@ -75,12 +75,12 @@ static bool reap(struct av_shadow *sh, struct av_pool *pool, u32 most)
 }
 
 /* Half a part: the page allocator adds as much when it returns the pages that were freed. */
-bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool)
+bool av_shadow_reap(struct av_shadow *sh, struct av_memcache *pool)
 {
 	return reap(sh, pool, AV_WORK / 2);
 }
 
-void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool)
+void av_shadow_reap_few(struct av_shadow *sh, struct av_memcache *pool)
 {
 	reap(sh, pool, AV_WORK / 4);
 }
@@ -126,7 +126,7 @@ static struct av_tree *coldest(struct av_shadow *sh, bool hard, bool *more)
 	return NULL;
 }
 
-u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more)
+u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_memcache *pool, bool *more)
 {
 	u32 before = sh->nr_pts;
 	struct av_tree *tree;
@@ -148,7 +148,7 @@ u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, boo
 	return before - sh->nr_pts;
 }
 
-bool av_shadow_drop_behind(struct av_shadow *sh, struct av_pool *pool)
+bool av_shadow_drop_behind(struct av_shadow *sh, struct av_memcache *pool)
 {
 	const struct av_tree *tree = av_list_entry(sh->lru.next, struct av_tree, lru);
 	bool more;

@@ -228,7 +228,7 @@ static void drop_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 
 /* The table below idx on the way to an entry; made if it is missing. */
 static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
-			     struct av_pool *pool, u32 *work)
+			     struct av_memcache *pool, u32 *work)
 {
 	u32 idx = av_pt_index(f->va, pt->level);
 	struct av_pt *child = av_pt_below(pt, idx);
@@ -275,7 +275,7 @@ static bool only_adds(u64 old, u64 new)
 }
 
 /* Without desc, the table cannot be compared after it was kept. */
-static void take_desc(struct av_shadow *sh, struct av_pt *pt, struct av_pool *pool)
+static void take_desc(struct av_shadow *sh, struct av_pt *pt, struct av_memcache *pool)
 {
 	if (!pool->nr_descs)
 		return;
@@ -340,7 +340,7 @@ static noinline bool is_window(struct av_shadow *sh, const struct av_tree *tree,
 }
 
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
-		   struct av_pool *pool)
+		   struct av_memcache *pool)
 {
 	struct av_pt *pt = tree->root;
 	u32 work = 0;

@@ -163,7 +163,7 @@ struct av_tree {
 };
 
 /* Tables and trees preallocated for a call. The caller owns the pool. */
-struct av_pool {
+struct av_memcache {
 	struct av_list pts;
 	u32 nr;
 	u64 *descs;		/* pages for av_pt.desc, linked by their first words */
@@ -173,8 +173,8 @@ struct av_pool {
 
 struct av_shadow_ops {
 	/* Take back a table, with all entries clear, or a tree. pool may be NULL. */
-	void (*free_pt)(void *ctx, struct av_pt *pt, struct av_pool *pool);
-	void (*free_tree)(void *ctx, struct av_tree *tree, struct av_pool *pool);
+	void (*free_pt)(void *ctx, struct av_pt *pt, struct av_memcache *pool);
+	void (*free_tree)(void *ctx, struct av_tree *tree, struct av_memcache *pool);
 	/* Pages (of the pool) and trees were used. */
 	void (*used)(void *ctx, int pages, int trees);
 	/* av_tree_seq_tables() has changed for some tree. */
@@ -327,7 +327,7 @@ bool av_tree_key_equal(const struct av_tree_key *a, const struct av_tree_key *b)
  * more tables or trees are allowed (av_shadow_reclaim() helps).
  */
 struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
-			    struct av_pool *pool);
+			    struct av_memcache *pool);
 void av_tree_put(struct av_shadow *sh, struct av_tree *tree);
 /*
  * Call this for a tree that no vCPU has loaded. If all of its tables are kept, its process has
@@ -349,12 +349,12 @@ void av_root_detach(struct av_root *root, const struct av_tree *tree);
  * hard is set, even of one that a vCPU has loaded. Returns the number of tables freed; *more:
  * another call may free more.
  */
-u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_pool *pool, bool *more);
+u32 av_shadow_reclaim(struct av_shadow *sh, bool hard, struct av_memcache *pool, bool *more);
 
 /* Take doomed tables apart, a bounded number per call. True if there are more. */
-bool av_shadow_reap(struct av_shadow *sh, struct av_pool *pool);
+bool av_shadow_reap(struct av_shadow *sh, struct av_memcache *pool);
 /* The same for very few tables, for callers with interrupts off. */
-void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool);
+void av_shadow_reap_few(struct av_shadow *sh, struct av_memcache *pool);
 
 /*
  * Install an entry. The caller calls av_shadow_publish() after the last one. 0; -ENOMEM: the
@@ -363,7 +363,7 @@ void av_shadow_reap_few(struct av_shadow *sh, struct av_pool *pool);
  * load again; -EINVAL: the tree has the window there.
  */
 int av_shadow_fill(struct av_shadow *sh, struct av_tree *tree, const struct av_fill *f,
-		   struct av_pool *pool);
+		   struct av_memcache *pool);
 
 /*
  * Counts invalidations of guest tables that a walk for this tree may have used. A TLBI by ASID
@@ -477,7 +477,7 @@ void av_pt_set(struct av_pt *pt, u32 idx, u64 val);
  */
 bool av_shadow_zap_range(struct av_tree *tree, u64 start, u64 last, struct av_gather *g, u64 *next);
 struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va,
-			struct av_pool *pool);
+			struct av_memcache *pool);
 /* Drop some of a tree's entries, as av_shadow_zap_range(); at last the tree, if it is unused. */
 bool av_tree_drop(struct av_shadow *sh, struct av_tree *tree, struct av_gather *g, u64 *next);
 bool av_tree_empty(const struct av_tree *tree);

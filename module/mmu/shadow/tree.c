@@ -111,7 +111,7 @@ bool av_shadow_count(const struct av_shadow *sh, struct av_leaves *n)
 }
 
 struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u64 va,
-			struct av_pool *pool)
+			struct av_memcache *pool)
 {
 	struct av_pt *pt = av_list_entry(pool->pts.next, struct av_pt, node);
 
@@ -177,7 +177,7 @@ static u32 fixed_tables(const struct av_tree_key *key)
 }
 
 /* A tree of the high half maps the window, from the start and for life. */
-static void build_root(struct av_shadow *sh, struct av_tree *tree, struct av_pool *pool)
+static void build_root(struct av_shadow *sh, struct av_tree *tree, struct av_memcache *pool)
 {
 	unsigned int window = tree->key.window;
 	struct av_pt *l1, *l2;
@@ -203,7 +203,7 @@ void av_tree_set_global(struct av_shadow *sh, struct av_tree *tree, bool global)
 }
 
 static struct av_tree *new_tree(struct av_shadow *sh, const struct av_tree_key *key,
-				struct av_pool *pool)
+				struct av_memcache *pool)
 {
 	struct av_tree *tree = pool->tree;
 	u32 tables = fixed_tables(key);
@@ -277,7 +277,7 @@ static struct av_tree *take_spare(struct av_shadow *sh, const struct av_tree_key
 }
 
 struct av_tree *av_tree_get(struct av_shadow *sh, const struct av_tree_key *key,
-			    struct av_pool *pool)
+			    struct av_memcache *pool)
 {
 	struct av_tree *tree = find(sh, key) ?: take_spare(sh, key) ?: new_tree(sh, key, pool);
 

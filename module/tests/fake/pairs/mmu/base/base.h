@@ -6,10 +6,10 @@
 #include "fake.h"
 #include "mmu/base/types.h"
 
-int av_mmu_fill_pool(struct av_vcpu *vcpu);
-void av_mmu_reap(struct av_vm *vm, struct av_pool *pool);
+int av_mmu_fill_memcache(struct av_vcpu *vcpu);
+void av_mmu_reap(struct av_vm *vm, struct av_memcache *pool);
 void av_mmu_offer(void);
-bool av_mmu_reclaim(struct av_vm *vm, struct av_pool *pool);
+bool av_mmu_reclaim(struct av_vm *vm, struct av_memcache *pool);
 
 static inline void av_mmu_lock(struct av_vcpu *vcpu)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory for shadow tables. A vCPU preallocates tables before it takes mmu_lock
- * (av_pool_fill()), because nothing may be allocated under the lock.
+ * (av_memcache_fill()), because nothing may be allocated under the lock.
  */
 #include <linux/atomic.h>
 #include <linux/gfp.h>
@@ -35,14 +35,14 @@ static struct av_pt *pt_alloc(void)
 	return pt;
 }
 
-static void put_desc(struct av_pool *pool, u64 *desc)
+static void put_desc(struct av_memcache *pool, u64 *desc)
 {
 	desc[0] = (u64)(uintptr_t)pool->descs;
 	pool->descs = desc;
 	pool->nr_descs++;
 }
 
-static u64 *take_desc(struct av_pool *pool)
+static u64 *take_desc(struct av_memcache *pool)
 {
 	u64 *desc = pool->descs;
 
@@ -51,7 +51,7 @@ static u64 *take_desc(struct av_pool *pool)
 	return desc;
 }
 
-int av_pool_fill(struct av_pool *pool)
+int av_memcache_fill(struct av_memcache *pool)
 {
 	while (pool->nr < AV_POOL_PTS) {
 		struct av_pt *pt = pt_alloc();
@@ -73,7 +73,7 @@ int av_pool_fill(struct av_pool *pool)
 	return pool->tree ? 0 : -ENOMEM;
 }
 
-void av_pool_empty(struct av_pool *pool)
+void av_memcache_empty(struct av_memcache *pool)
 {
 	struct av_pt *pt, *tmp;
 
@@ -88,7 +88,7 @@ void av_pool_empty(struct av_pool *pool)
 }
 
 /* Give the table to the pool if it has room: empty tables are as good as new. */
-void av_pool_give_pt(struct av_pool *pool, struct av_pt *pt)
+void av_memcache_give_pt(struct av_memcache *pool, struct av_pt *pt)
 {
 	if (!pool || pool->nr >= AV_POOL_MAX) {
 		pt_free(pt);
@@ -104,7 +104,7 @@ void av_pool_give_pt(struct av_pool *pool, struct av_pt *pt)
 	pool->nr++;
 }
 
-void av_pool_give_tree(struct av_pool *pool, struct av_tree *tree)
+void av_memcache_give_tree(struct av_memcache *pool, struct av_tree *tree)
 {
 	if (pool && !pool->tree)
 		pool->tree = tree;
