@@ -21,7 +21,7 @@ static struct av_vcpu vcpus[FAKE_VCPUS];
 static struct av_vcpu_mmu mmus[FAKE_VCPUS];
 static struct av_srf srfs[FAKE_VCPUS];
 static struct av_root root = { .pa = ROOT };
-static struct av_near nears[NR_NEARS];
+static struct av_walk_cache nears[NR_NEARS];
 
 static bool safe;
 
@@ -120,7 +120,7 @@ static void begin(void)
 		av_sw_tables_hide(&vcpus[i]);
 	}
 	for (i = 0; i < NR_NEARS; i++)
-		nears[i] = (struct av_near){ .words.hva = PAGE(1 + i) };
+		nears[i] = (struct av_walk_cache){ .words.hva = PAGE(1 + i) };
 }
 
 /* A fault of the i'th table, which is for the i'th 2 MiB. */

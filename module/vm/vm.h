@@ -59,7 +59,7 @@
  *
  *   av_vm_mmu.seq
  *	grows	a notifier call or a slot change, after the change (av_mmu_bump_seq())
- *	copies	av_seq.host av_near.seq
+ *	copies	av_seq.host av_walk_cache.seq
  *	lock	writers: mmu_lock. A fault reads it before its walk (av_mmu_read_seq())
  *	guards	a host page found without mmu_lock: else the host's next owner of the page
  *		shares it with the guest
@@ -76,7 +76,7 @@
  *		the tree has no global entry yet
  *   av_tree.seq_tables
  *	grows	a TLBI of more than leaves that reaches the tree
- *	copies	av_seq.tables av_near.seq_tables, by av_tree_seq_tables()
+ *	copies	av_seq.tables av_walk_cache.seq_tables, by av_tree_seq_tables()
  *	lock	as av_vm_mmu.seq
  *	guards	the address of a guest table: else a freed guest table is walked
  *   av_shadow.seq_asids
@@ -94,13 +94,13 @@
  *	guards	nothing: says which place of a vCPU to give up first
  *   av_tree.serial
  *	grows	never: from av_shadow.next_serial for a new tree and for a new key
- *	copies	av_near.serial av_device_page.serial av_mode_trees.serial av_context.serial0
+ *	copies	av_walk_cache.serial av_device_page.serial av_mode_trees.serial av_context.serial0
  *		av_context.serial1 av_tree_contexts.serial av_flush.serial av_zapped.serial
  *	lock	a context's: see switch/tlb.h
  *	guards	all that is remembered of a tree: else another tree at the same address has it
  *   av_shadow.shape
  *	grows	a table is unlinked, or gets a guest leaf larger than its entries
- *	copies	av_near.shape av_swept.shape
+ *	copies	av_walk_cache.shape av_swept.shape
  *	guards	a pointer to a level-3 table: else a freed table is written
  *   av_tree.clean
  *	grows	is a page without an entry since its TLBI; AV_CLEAN_NONE from the next fill on

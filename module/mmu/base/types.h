@@ -30,7 +30,7 @@
 #define AV_PLACE_ASIDS		64
 
 /* Guest tables that a vCPU remembers. */
-#define AV_NEARS		8
+#define AV_WALK_CACHES		8
 
 /* A guest page and the host page behind it. */
 struct av_candidate {
@@ -140,7 +140,7 @@ struct av_fetch {
  * (mmu/guest/walk_cache.h). Under mmu_lock, valid for the tree with that serial while the sequence
  * numbers are current and no notifier range is open.
  */
-struct av_near {
+struct av_walk_cache {
 	u64 serial;
 	u64 seq_tables, seq;
 	struct av_walk_table at;
@@ -154,7 +154,7 @@ struct av_near {
 };
 
 /* Small size: found by a shift. */
-static_assert(sizeof(struct av_near) == 128);
+static_assert(sizeof(struct av_walk_cache) == 128);
 
 /*
  * The guest kernel's page that was filled last after an invalidation of the same page, and its
@@ -163,7 +163,7 @@ static_assert(sizeof(struct av_near) == 128);
  * (mmu/fault/fast.c).
  */
 struct av_refill {
-	const struct av_near *near;	/* or NULL */
+	const struct av_walk_cache *near;	/* or NULL */
 	u64 va, desc;
 	struct av_slot *slot;
 	struct av_piece *piece;		/* n is the frame's index in it */
@@ -252,10 +252,10 @@ struct av_vcpu_mmu {
 
 	struct av_ring ring;		/* pages written by this vCPU */
 
-	struct av_near near[AV_NEARS];
+	struct av_walk_cache near[AV_WALK_CACHES];
 	struct av_refill refill;
 	/* guest/switcher_tables.h, under mmu_lock: where the guest took its last fault; pages in the window */
-	const struct av_near *last_true;
+	const struct av_walk_cache *last_true;
 	u64 shown[AV_SRF_TABLES];
 	struct av_answer answer;		/* of a light exit */
 

@@ -30,7 +30,7 @@
 #include "stats/trace.h"
 
 /* Find the part of the frames that gfn is in, if it is not the last page's. */
-static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 gfn)
+static noinline bool find_part(struct av_vcpu *vcpu, struct av_walk_cache *near, u64 gfn)
 {
 	struct av_slot *slot = av_vm_slot(vcpu->vm, gfn);
 
@@ -43,7 +43,7 @@ static noinline bool find_part(struct av_vcpu *vcpu, struct av_near *near, u64 g
 }
 
 /* The shadow table for near's 2 MiB, or NULL. */
-static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct av_near *near,
+static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct av_walk_cache *near,
 					      const struct av_tree *tree)
 {
 	if (unlikely(!near->pt || near->shape != sh->shape)) {
@@ -57,7 +57,7 @@ static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct
  * The tree's rights for the page, as in av_classify(). Rights that the access needs are missing
  * if the page must not be filled here.
  */
-static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_near *near,
+static __always_inline u8 rights_of(const struct av_vcpu *vcpu, const struct av_walk_cache *near,
 				    const struct av_tree *tree, u64 va, u64 desc, u8 access)
 {
 	if (av_plan_own_page(tree, va, vcpu->srf->pc))
@@ -83,7 +83,7 @@ static __always_inline bool fits(const struct av_tree *tree, const struct av_pt 
 }
 
 /* Fill the part's n'th frame if more than adding an entry is needed, for example new tables. */
-static noinline bool fill_long(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
+static noinline bool fill_long(struct av_vcpu *vcpu, struct av_walk_cache *near, struct av_tree *tree,
 			       u64 va, u64 desc, unsigned int n, u8 rights)
 {
 	struct av_walk *walk = &vcpu->mmu->resolved.walk;
@@ -93,7 +93,7 @@ static noinline bool fill_long(struct av_vcpu *vcpu, struct av_near *near, struc
 }
 
 /* Fill the page's neighbours too. */
-static noinline void fill_around(struct av_vcpu *vcpu, struct av_near *near,
+static noinline void fill_around(struct av_vcpu *vcpu, struct av_walk_cache *near,
 				 const struct av_tree *tree, u64 va, u64 desc)
 {
 	struct av_pt *pt = table_of(&vcpu->vm->mmu->shadow, near, tree);
@@ -111,7 +111,7 @@ static bool allows(u64 pte, u8 access)
 }
 
 /* Validate the page's sleeping entry and those around it. False: the page must be filled. */
-static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, struct av_pt *pt,
+static noinline bool wake(struct av_vcpu *vcpu, const struct av_walk_cache *near, struct av_pt *pt,
 			  u64 va, u8 access)
 {
 	unsigned int idx = av_pt_index(va, 3), woken = 0;
@@ -135,7 +135,7 @@ static noinline bool wake(struct av_vcpu *vcpu, const struct av_near *near, stru
 }
 
 /* Remember the entry that a page was just filled with, for refill(). */
-static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *near,
+static noinline void note_refill(struct av_vcpu *vcpu, const struct av_walk_cache *near,
 				 const struct av_pt *pt, u64 va, u64 desc, unsigned int n,
 				 u8 rights)
 {
@@ -153,7 +153,7 @@ static noinline void note_refill(struct av_vcpu *vcpu, const struct av_near *nea
  * A page that was invalidated a moment ago is mapped as before: fill it with the same entry.
  * near has not been looked up again since, so slot and piece still exist.
  */
-static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *near,
+static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_walk_cache *near,
 				   const struct av_tree *tree, u64 va, u64 desc, u8 access)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
@@ -178,7 +178,7 @@ static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_near *n
 }
 
 /* Fill the entry with the known host page, if there is one. */
-static __always_inline bool fill(struct av_vcpu *vcpu, struct av_near *near, struct av_tree *tree,
+static __always_inline bool fill(struct av_vcpu *vcpu, struct av_walk_cache *near, struct av_tree *tree,
 				 u64 va, u64 desc, u8 access)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
@@ -247,14 +247,14 @@ static __always_inline u64 resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu
 {
 	u64 va = av_untag(&mmu->regime, far);
 	struct av_tree *tree = mmu->tree[far >> 55 & 1];
-	struct av_near *near = av_near_of(mmu, tree, va);
+	struct av_walk_cache *near = av_walk_cache_of(mmu, tree, va);
 	u8 access = av_abort_access(esr);
 	struct av_mem_word desc;
 	int ret, fault;
 
 	/* Keep one pointer in a register: the offset in *mmu is a large one. */
 	OPTIMIZER_HIDE_VAR(near);
-	desc = av_near_descriptor(vcpu, near, tree, va, &fault);
+	desc = av_walk_cache_descriptor(vcpu, near, tree, va, &fault);
 	if (!desc.loaded)
 		return 0;
 	ret = unlikely(fault) ? fault :

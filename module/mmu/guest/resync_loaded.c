@@ -16,7 +16,7 @@ bool av_resync_at_once(void)
 void av_resync_inherited(struct av_vcpu *vcpu, struct av_tree *tree)
 {
 	const struct av_resync renew = {
-		.tree = tree, .kept = true, .find = av_near_find, .arg = vcpu,
+		.tree = tree, .kept = true, .find = av_walk_cache_find, .arg = vcpu,
 	};
 	u32 work = 0;
 

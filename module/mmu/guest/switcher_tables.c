@@ -39,7 +39,7 @@ static void map(struct av_vcpu *vcpu, unsigned int n, u64 pa)
 }
 
 /* Only pages with a kernel address: the walk cache forgets them at the notifier. */
-static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
+static bool may_show(const struct av_vcpu *vcpu, const struct av_walk_cache *near)
 {
 	return vcpu->mmu->want_shown && !vcpu->vm->mmu->shown_off && av_cpus_meltdown_safe() &&
 	       vcpu->idx < AV_TABLE_VCPUS &&
@@ -47,7 +47,7 @@ static bool may_show(const struct av_vcpu *vcpu, const struct av_near *near)
 	       !vcpu->vm->protected && (long)near->words.hva < 0;
 }
 
-void av_sw_tables_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va)
+void av_sw_tables_note(struct av_vcpu *vcpu, const struct av_walk_cache *near, u64 va)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
 	u64 region = va >> AV_BLOCK_SHIFT, pa;

@@ -31,7 +31,7 @@
  * The guest has taken a fault at va, from virtual EL0, by the table in near. Called by the vCPU's
  * own thread, under mmu_lock, while near is valid.
  */
-void av_sw_tables_note(struct av_vcpu *vcpu, const struct av_near *near, u64 va);
+void av_sw_tables_note(struct av_vcpu *vcpu, const struct av_walk_cache *near, u64 va);
 
 /* The vCPU's trees or its regime change. Called by its own thread. */
 static inline void av_sw_tables_hide(struct av_vcpu *vcpu)

@@ -6,7 +6,7 @@
 #include "mmu/walk/walk_down.h"
 
 /* near->at is the table, and words its page. */
-static __always_inline void note_table(struct av_near *near, const struct av_tree *tree,
+static __always_inline void note_table(struct av_walk_cache *near, const struct av_tree *tree,
 				       struct av_mem_page words)
 {
 	near->rights = av_plan_table(tree, &near->at);
@@ -14,7 +14,7 @@ static __always_inline void note_table(struct av_near *near, const struct av_tre
 }
 
 /* Remember the table that a walk used, or that there is a block. */
-static void remember(const struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree,
+static void remember(const struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree,
 		     const struct av_slot *slot, const struct av_walk *walk, int ret)
 {
 	near->words.hva = 0;
@@ -51,7 +51,7 @@ static __always_inline struct av_walk_word load_known(void *reader, u64 ipa)
 }
 
 /* The same for walks that av_walk_down() gives up on. */
-static noinline int find_long(struct av_vcpu *vcpu, struct av_near *near,
+static noinline int find_long(struct av_vcpu *vcpu, struct av_walk_cache *near,
 			      const struct av_tree *tree, u64 va)
 {
 	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
@@ -67,7 +67,7 @@ static noinline int find_long(struct av_vcpu *vcpu, struct av_near *near,
 }
 
 /* The same by known pages only. */
-static __always_inline int find_known(struct av_vcpu *vcpu, struct av_near *near,
+static __always_inline int find_known(struct av_vcpu *vcpu, struct av_walk_cache *near,
 				      const struct av_tree *tree, u64 va)
 {
 	struct av_mem_reader reader = { .slots = av_vm_slots(vcpu->vm) };
@@ -85,7 +85,7 @@ static __always_inline int find_known(struct av_vcpu *vcpu, struct av_near *near
 	return 0;
 }
 
-noinline int av_near_walk(struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree,
+noinline int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree,
 			  u64 va)
 {
 	struct av_vm_mmu *mmu = vcpu->vm->mmu;
@@ -102,12 +102,12 @@ noinline int av_near_walk(struct av_vcpu *vcpu, struct av_near *near, const stru
 	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;
 }
 
-enum av_found_table av_near_find(const struct av_resync *how, u64 va, struct av_fill *f)
+enum av_found_table av_walk_cache_find(const struct av_resync *how, u64 va, struct av_fill *f)
 {
 	struct av_vcpu *vcpu = how->arg;
-	struct av_near *near = av_near_of(vcpu->mmu, how->tree, va);
+	struct av_walk_cache *near = av_walk_cache_of(vcpu->mmu, how->tree, va);
 	int ret = vcpu->vm->mmu->in_progress ? AV_WALK_LONG :
-					       av_near_walk(vcpu, near, how->tree, va);
+					       av_walk_cache_refill(vcpu, near, how->tree, va);
 
 	if (ret)
 		return ret > 0 ? AV_TABLE_NONE : AV_TABLE_LATER;

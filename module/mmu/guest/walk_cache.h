@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The walk cache: a vCPU remembers the last few level-3 tables of the guest that it walked
- * through, with all that an abort in their 2 MiB needs (struct av_near).
+ * through, with all that an abort in their 2 MiB needs (struct av_walk_cache).
  *
  * Under mmu_lock. An entry is valid as long as its sequence numbers are current and the host is not
  * taking memory back. The lookup is inline: most aborts are handled without a call.
@@ -12,8 +12,8 @@
 #include "mmu/memory/memory.h"
 #include "mmu/shadow/resync.h"
 
-/* Is near va's table, and not invalidated by the guest? (For the host: av_near_taken_back().) */
-static __always_inline bool av_near_current(const struct av_vm_mmu *mmu, const struct av_near *near,
+/* Is near va's table, and not invalidated by the guest? (For the host: av_walk_cache_taken_back().) */
+static __always_inline bool av_walk_cache_current(const struct av_vm_mmu *mmu, const struct av_walk_cache *near,
 					    const struct av_tree *tree, u64 va)
 {
 	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
@@ -21,44 +21,44 @@ static __always_inline bool av_near_current(const struct av_vm_mmu *mmu, const s
 }
 
 /* Not 0: the host has taken memory back since, or is about to. */
-static __always_inline u64 av_near_taken_back(const struct av_vm_mmu *mmu,
-					      const struct av_near *near)
+static __always_inline u64 av_walk_cache_taken_back(const struct av_vm_mmu *mmu,
+					      const struct av_walk_cache *near)
 {
 	return (near->seq ^ mmu->seq) | mmu->in_progress;
 }
 
 /* The entry of the walk cache for va's table. */
-static __always_inline struct av_near *av_near_of(struct av_vcpu_mmu *mmu,
+static __always_inline struct av_walk_cache *av_walk_cache_of(struct av_vcpu_mmu *mmu,
 						  const struct av_tree *tree, u64 va)
 {
-	return &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_NEARS];
+	return &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_WALK_CACHES];
 }
 
 /*
  * Walk the guest's tables to the one for va. 0; AV_FAULT_CODE(): there is none; AV_WALK_LONG: it
  * cannot be found without waiting.
  */
-int av_near_walk(struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree, u64 va);
+int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree, u64 va);
 
 /*
  * Read the descriptor for va, from the remembered table or after a walk. If there is no table,
  * *fault is the walk's AV_FAULT_CODE().
  */
 static __always_inline struct av_mem_word
-av_near_descriptor(struct av_vcpu *vcpu, struct av_near *near, const struct av_tree *tree, u64 va,
+av_walk_cache_descriptor(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree, u64 va,
 		   int *fault)
 {
 	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
-	u64 gone = av_near_taken_back(mmu, near);
+	u64 gone = av_walk_cache_taken_back(mmu, near);
 	/* A CPU that speculates must not read the page either: it may belong to anybody by now. */
 	unsigned long mask = array_index_mask_nospec(gone, 1);
 	struct av_mem_page words;
 
 	*fault = 0;
-	if (unlikely(gone || !av_near_current(mmu, near, tree, va))) {
+	if (unlikely(gone || !av_walk_cache_current(mmu, near, tree, va))) {
 		if (mmu->in_progress)
 			return (struct av_mem_word) {};
-		*fault = av_near_walk(vcpu, near, tree, va);
+		*fault = av_walk_cache_refill(vcpu, near, tree, va);
 		if (unlikely(*fault))
 			return (struct av_mem_word) { 0, *fault > 0 };
 		mask = ~0UL;
@@ -70,7 +70,7 @@ av_near_descriptor(struct av_vcpu *vcpu, struct av_near *near, const struct av_t
 }
 
 /* av_resync.find() by the regime of the vCPU in arg, which remembers the table for faults. */
-enum av_found_table av_near_find(const struct av_resync *how, u64 va, struct av_fill *f);
+enum av_found_table av_walk_cache_find(const struct av_resync *how, u64 va, struct av_fill *f);
 
 /* resync_loaded.c: may tables be compared at once (resync.h)? */
 bool av_resync_at_once(void);

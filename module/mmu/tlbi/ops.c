@@ -29,7 +29,7 @@ static void renew_loaded(struct av_vcpu *vcpu, struct av_resync *renew, struct a
 	if (vcpu->mmu->stale)
 		return;
 	*renew = (struct av_resync) {
-		.tree = vcpu->mmu->tree[0], .find = av_near_find, .arg = vcpu,
+		.tree = vcpu->mmu->tree[0], .find = av_walk_cache_find, .arg = vcpu,
 	};
 	walk->renew = renew;
 }
