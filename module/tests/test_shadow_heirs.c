@@ -75,7 +75,7 @@ static struct av_pt *table_at(unsigned int table)
 static unsigned int wake(unsigned int table, unsigned int n)
 {
 	unsigned int woken = av_resync_wake(&sh, table_at(table), address(table, n), 16,
-					  &words[table][n], 0);
+					    &words[table][n], 0);
 
 	check_tlb();
 	check_rmap();

@@ -149,7 +149,7 @@ static void wake(int t, int p)
 		return;
 	live = pt->live;
 	woken = av_resync_wake(&sh, pt, address(p), 16, &memory[t][p],
-			     model[t].limits[p / AV_ENTRIES]);
+			       model[t].limits[p / AV_ENTRIES]);
 	CHECK_EQ(pt->live, live + woken);
 	entries_woken += woken;
 	for (i = p; i < p + 16; i++)

@@ -52,7 +52,7 @@ static bool alike(const struct av_hidden *f, const struct av_candidate *c)
 	return !over_annex(f, c->va) &&
 	       (!f->vcpu->vm->mmu->nr_copies ||
 		!av_gfn_info_any(&slot->frames, c->gfn - slot->base_gfn, AV_BLOCK_PAGES,
-			       AV_FRAME_COPIED));
+				 AV_FRAME_COPIED));
 }
 
 static int fill_locked(struct av_hidden *f, u64 pa)

@@ -125,7 +125,7 @@ static noinline bool wake(struct av_vcpu *vcpu, const struct av_walk_cache *near
 			    vcpu->mmu->words, AV_AROUND);
 	if (words)
 		woken = av_resync_wake(&vcpu->vm->mmu->shadow, pt, first, AV_AROUND, words,
-				     near->at.limits);
+				       near->at.limits);
 	pagefault_enable();
 	if (!woken)
 		return false;
@@ -161,8 +161,8 @@ static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_walk_ca
 	unsigned int idx = av_pt_index(va, 3);
 	struct av_pt *pt = near->pt;
 
-	if (!AV_HAS(refill) || likely(last->va != (va & PAGE_MASK)) || last->near != near || last->desc != desc ||
-	    sh->swept[1].va != last->va || access & ~last->rights ||
+	if (!AV_HAS(refill) || likely(last->va != (va & PAGE_MASK)) || last->near != near ||
+	    last->desc != desc || sh->swept[1].va != last->va || access & ~last->rights ||
 	    av_plan_own_page(tree, va, vcpu->srf->pc))
 		return false;
 	if (unlikely(READ_ONCE(last->slot->flags) || last->piece->page[last->n] != last->page ||

@@ -86,7 +86,7 @@ static __always_inline int find_known(struct av_vcpu *vcpu, struct av_walk_cache
 }
 
 noinline int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree,
-			  u64 va)
+				  u64 va)
 {
 	struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	int ret;

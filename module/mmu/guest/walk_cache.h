@@ -14,7 +14,7 @@
 
 /* Is near va's table, and not invalidated by the guest? (For the host: av_walk_cache_taken_back().) */
 static __always_inline bool av_walk_cache_current(const struct av_vm_mmu *mmu, const struct av_walk_cache *near,
-					    const struct av_tree *tree, u64 va)
+						  const struct av_tree *tree, u64 va)
 {
 	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
 	       near->seq_tables == av_tree_seq_tables(&mmu->shadow, tree);
@@ -22,14 +22,14 @@ static __always_inline bool av_walk_cache_current(const struct av_vm_mmu *mmu, c
 
 /* Not 0: the host has taken memory back since, or is about to. */
 static __always_inline u64 av_walk_cache_taken_back(const struct av_vm_mmu *mmu,
-					      const struct av_walk_cache *near)
+						    const struct av_walk_cache *near)
 {
 	return (near->seq ^ mmu->seq) | mmu->in_progress;
 }
 
 /* The entry of the walk cache for va's table. */
 static __always_inline struct av_walk_cache *av_walk_cache_of(struct av_vcpu_mmu *mmu,
-						  const struct av_tree *tree, u64 va)
+							      const struct av_tree *tree, u64 va)
 {
 	return &mmu->near[(va >> AV_BLOCK_SHIFT ^ tree->serial) % AV_WALK_CACHES];
 }
@@ -46,7 +46,7 @@ int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near, const
  */
 static __always_inline struct av_mem_word
 av_walk_cache_descriptor(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree, u64 va,
-		   int *fault)
+			 int *fault)
 {
 	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	u64 gone = av_walk_cache_taken_back(mmu, near);

@@ -167,7 +167,7 @@ static bool any_copied(const struct unmapping *u, const struct av_slot *slot, u6
 {
 	return u->vm->mmu->nr_copies &&
 	       av_gfn_info_any(&slot->frames, gfn - slot->base_gfn, min_t(u64, end - gfn, BATCH),
-			     AV_FRAME_COPIED);
+			       AV_FRAME_COPIED);
 }
 
 /*

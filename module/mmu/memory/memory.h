@@ -89,7 +89,7 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
  * found since seq was read.
  */
 void av_pfn_cache_note_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
-		      const struct av_mem_huge *huge, struct av_seq seq);
+			    const struct av_mem_huge *huge, struct av_seq seq);
 
 /* Under mmu_lock: was the frame filled from its known page since the last call with clear? */
 bool av_mem_age(const struct av_slot *slot, u64 gfn, bool clear);
@@ -157,7 +157,7 @@ static inline u64 av_slot_next_block(const struct av_slot *slot, u64 gfn, u64 en
 	if (!READ_ONCE(slot->frames.blocks) || gfn >= end)
 		return end;
 	next = av_gfn_info_next_block(&slot->frames, av_slot_block(slot, gfn),
-				    av_slot_block(slot, end - 1) + 1);
+				      av_slot_block(slot, end - 1) + 1);
 	return min((slot->base_gfn / AV_BLOCK_FRAMES + next) * AV_BLOCK_FRAMES, end);
 }
 
@@ -168,7 +168,7 @@ static inline u64 av_slot_next_block(const struct av_slot *slot, u64 gfn, u64 en
 static inline u64 av_slot_next(const struct av_slot *slot, u64 gfn, u64 end)
 {
 	return slot->base_gfn + av_gfn_info_next(&slot->frames, gfn - slot->base_gfn,
-					       end - slot->base_gfn);
+						 end - slot->base_gfn);
 }
 
 /*

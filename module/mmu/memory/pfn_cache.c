@@ -46,7 +46,7 @@ bool av_mem_find_huge(const struct av_slot *slot, u64 gfn, const struct page *pa
 }
 
 void av_pfn_cache_note_huge(struct av_vm *vm, const struct av_slot *slot, u64 gfn,
-		      const struct av_mem_huge *huge, struct av_seq seq)
+			    const struct av_mem_huge *huge, struct av_seq seq)
 {
 	struct av_gfn_info_part part;
 	u64 first, last, *page, now;

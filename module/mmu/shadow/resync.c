@@ -309,7 +309,7 @@ static __always_inline void compare_used(struct av_shadow *sh, struct av_pt *pt,
 }
 
 unsigned int av_resync_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
-			  const u64 *words, u8 limits)
+			    const u64 *words, u8 limits)
 {
 	u32 first = av_pt_index(va, 3), left = av_pt_group(pt, va, n);
 	unsigned int woken = 0;
@@ -523,7 +523,7 @@ static bool renew_root(struct renewal *r, struct av_pt *root)
 }
 
 bool av_tree_resync(struct av_shadow *sh, struct av_tree *tree, const struct av_resync *how,
-		   u32 *work)
+		    u32 *work)
 {
 	struct renewal r = { .sh = sh, .how = how, .left = RENEW_MOST };
 

@@ -33,7 +33,7 @@ static inline bool av_tree_inherits(const struct av_tree *tree)
  * released.
  */
 bool av_tree_resync(struct av_shadow *sh, struct av_tree *tree, const struct av_resync *how,
-		   u32 *work);
+		    u32 *work);
 
 /*
  * Validate the sleeping entries of a group in a linked table for which the guest has the same
@@ -42,7 +42,7 @@ bool av_tree_resync(struct av_shadow *sh, struct av_tree *tree, const struct av_
  * caller publishes. Returns how many entries were added.
  */
 unsigned int av_resync_wake(struct av_shadow *sh, struct av_pt *pt, u64 va, unsigned int n,
-			  const u64 *words, u8 limits);
+			    const u64 *words, u8 limits);
 
 /*
  * Around an invalidation of everything by the host, in parts. A guest's invalidation may skip a tree

@@ -140,7 +140,7 @@ struct av_gfn_info_part {
 
 /* The part that contains gfn, of a slot whose first frame is base. nr is 0 without a piece. */
 static inline void av_gfn_info_find_part(const struct av_gfn_info *frames, u64 base, u64 gfn,
-				       struct av_gfn_info_part *part)
+					 struct av_gfn_info_part *part)
 {
 	u64 frame = gfn - base, first;
 
