@@ -20,7 +20,7 @@ enum {
 	AV_CHEAP_STUBS	= BIT(6),	/* hot register accesses do not trap (mmu/code/annex.h) */
 	AV_CHEAP_LIGHT	= BIT(7),	/* aborts and TLBI between two stays (cpu/light.c) */
 	AV_CHEAP_SHORT	= BIT(8),	/* light exits save few registers (switch/switch.h) */
-	AV_CHEAP_FAULTS	= BIT(9),	/* guest aborts end in the window (mmu/guest/switcher_tables.h) */
+	AV_CHEAP_FAULTS	= BIT(9),	/* guest aborts (mmu/guest/switcher_tables.h) */
 	AV_CHEAP_ALL	= GENMASK(9, 0),
 };
 

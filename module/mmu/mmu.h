@@ -12,22 +12,22 @@
  *			block.c: 2 MiB at once; fill.h: shared code
  *	host/		the host's side of a VM's memory: memslot.c, notifier.c, shrink.c
  *	tlbi/		ops.c: trapped TLBIs
- *	roots/		the trees that a vCPU runs on. root.c: loads them; root_cache.c: the last ones,
- *			with copies of their roots; ttbr_cache.c: TTBR0 and TTBR1 to roots and ASID;
- *			window.c: moves the window
+ *	roots/		the trees that a vCPU runs on. root.c: loads them; root_cache.c: the last
+ *			ones, with copies of their roots; ttbr_cache.c: TTBR0 and TTBR1 to roots and
+ *			ASID; window.c: moves the window
  *	code/		code in copies. copies.c: of pages; annex.c: registers without traps;
  *			patch_sites.c: instructions that are replaced
  *	guest/		reads by the guest's tables. walk_cache.c: the last level-3 tables;
- *			fetch.c: instructions; at.c: AT; resync_loaded.c: kept tables compared at once;
- *			switcher_tables.c: tables that the window reads
+ *			fetch.c: instructions; at.c: AT; resync_loaded.c: kept tables compared at
+ *			once; switcher_tables.c: tables that the window reads
  *	dirty/		dirty.c: logs; dirty_ring.c: rings; protect.c: write protection in parts
  *	memory/		host pages behind guest frames. memory.c: looks them up, reads and writes
  *			them; pfn_cache.c: remembers those that the host has returned
  *	gmem/		guest_memfd. gmem.c: protected VMs'; gmem_plain.c: plain VMs'; private.c:
  *			in slots, sealed, shared; page_state.c: the owner of a page (pure)
  *	base/		types.h: the state of a VM and a vCPU; base.h: the lock and the sequence
- *			numbers; memcache.c: preallocated tables; reap.c: frees tables; regime.c: the
- *			guest's translation registers; plain.c: runs code in place, without
+ *			numbers; memcache.c: preallocated tables; reap.c: frees tables; regime.c:
+ *			the guest's translation registers; plain.c: runs code in place, without
  *			copies; hidden.c: the state of a hidden fault
  *	abort/		classify.c: what an abort means; plan.h: what a hidden fault fills (pure)
  *	stub/		patch.h: instructions in copies; stub.c: code of stubs; annex_find.c: where
@@ -35,7 +35,8 @@
  *	shadow/		the shadow tables. shadow.c, tree.c, rmap.c: filled; invalidate.c, tlbi.c:
  *			by TLBI; resync.c: compared again; gather.c, reclaim.c: flushed and given
  *			back; position.c: of the window (pure)
- *	slots/		slots.c: sets of slots; gfn_info.c: state of frames; ring.c: dirty rings (pure)
+ *	slots/		slots.c: sets of slots; gfn_info.c: state of frames; ring.c: dirty rings
+ *			(pure)
  *	walk/		walk.c: walks the guest's tables (pure)
  *
  * The run loop, for each entry:

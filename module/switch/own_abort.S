@@ -13,9 +13,9 @@
 
 	/*
 	 * An abort from virtual EL0, while an SVC could be taken to a copy. If the guest's table
-	 * for the address is mapped here (mmu/guest/switcher_tables.h), its descriptor tells whether the
-	 * guest takes this abort: it is no page, lacks the access flag, or is read-only on a write.
-	 * C handles aborts on execution. x2 is FAR_EL1.
+	 * for the address is mapped here (mmu/guest/switcher_tables.h), its descriptor tells
+	 * whether the guest takes this abort: it is no page, lacks the access flag, or is read-only
+	 * on a write. C handles aborts on execution. x2 is FAR_EL1.
 	 */
 .Labort_of_el0:
 	and	w1, w0, #FSC

@@ -4,11 +4,11 @@
  *
  * They have the host's geometry: 4 KiB pages, four levels. One level-3 table maps the window: the
  * code, then the vCPUs' register files by index, then for each of the first vCPUs a few of the
- * guest's tables, to be read (mmu/guest/switcher_tables.h). Each guest tree for TTBR1 links that table at one
- * position. A level-2 table of the VM links it at all positions that its vCPUs have used. The last
- * entry of the hop root and the first entry of the aux root lead there, so a low alias is the low
- * 39 bits of the window's address. EL0 can access nothing in the window. The vCPUs' private pages
- * are linked only from the second entry of the aux root.
+ * guest's tables, to be read (mmu/guest/switcher_tables.h). Each guest tree for TTBR1 links that
+ * table at one position. A level-2 table of the VM links it at all positions that its vCPUs have
+ * used. The last entry of the hop root and the first entry of the aux root lead there, so a low
+ * alias is the low 39 bits of the window's address. EL0 can access nothing in the window. The
+ * vCPUs' private pages are linked only from the second entry of the aux root.
  *
  * vCPUs with the window at different positions may run at the same time: the tables that they
  * share map the same page at every address of the window.

@@ -207,7 +207,8 @@ static void test_no_memory(void)
 /* To the end, by as many calls as it takes. */
 static u64 next_block(const struct av_gfn_info *frames, u64 from, u64 end)
 {
-	while (from < end && !(av_gfn_info_block(frames, from) && *av_gfn_info_block(frames, from))) {
+	while (from < end &&
+	       !(av_gfn_info_block(frames, from) && *av_gfn_info_block(frames, from))) {
 		u64 next = av_gfn_info_next_block(frames, from, end);
 
 		CHECK(next > from && next <= end);
@@ -306,7 +307,8 @@ static void test_parts(void)
 		for (gfn = last + 1; gfn < last + 2 * AV_PIECE_FRAMES; gfn++)
 			CHECK(!av_gfn_info_part_head(&part, gfn));
 		av_gfn_info_find_part(&frames, base, last + 1, &part);
-		CHECK(!av_gfn_info_part_head(&part, last + 1) && !av_gfn_info_part_head(&part, last));
+		CHECK(!av_gfn_info_part_head(&part, last + 1));
+		CHECK(!av_gfn_info_part_head(&part, last));
 		av_gfn_info_free(&frames, &ops);
 	}
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pairs of TTBRs that the window gets (mmu/roots/ttbr_cache.c, root_cache.c, root.c), at random. Two
- * vCPUs of a VM change their registers, levels and copies, partly in the window, run out of ASIDs
- * and of memory, and have their trees split and dropped. After each load, every pair in a vCPU's
- * window leads to trees for the registers of that pair, under their ASID, and the TLB has nothing
- * of others for the trees that the guest runs on.
+ * The pairs of TTBRs that the window gets (mmu/roots/ttbr_cache.c, root_cache.c, root.c), at
+ * random. Two vCPUs of a VM change their registers, levels and copies, partly in the window, run
+ * out of ASIDs and of memory, and have their trees split and dropped. After each load, every pair
+ * in a vCPU's window leads to trees for the registers of that pair, under their ASID, and the TLB
+ * has nothing of others for the trees that the guest runs on.
  *
  *	test_pairs [stays [seed]]
  */

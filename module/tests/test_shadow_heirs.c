@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * State that is kept for longer (mmu/shadow/resync.c): sleeping entries in a linked table, and trees
- * of processes that have exited, for the next process.
+ * State that is kept for longer (mmu/shadow/resync.c): sleeping entries in a linked table, and
+ * trees of processes that have exited, for the next process.
  */
 #include "check.h"
 #include "mmu/shadow/resync.h"

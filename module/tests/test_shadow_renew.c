@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables that are compared at once (av_tree_resync() in resync.c): at a TLBI of the ASID, where they
- * stay linked, and for a process that inherits them.
+ * Tables that are compared at once (av_tree_resync() in resync.c): at a TLBI of the ASID, where
+ * they stay linked, and for a process that inherits them.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Guest tables that the window may read (mmu/guest/switcher_tables.h): only those with two faults in a row,
- * no more than there is room for, and none that must not be shown. A table is flushed before
- * another takes its place, and nothing is mapped when the host takes memory back.
+ * Guest tables that the window may read (mmu/guest/switcher_tables.h): only those with two faults
+ * in a row, no more than there is room for, and none that must not be shown. A table is flushed
+ * before another takes its place, and nothing is mapped when the host takes memory back.
  */
 #include "check.h"
 #include "draw.h"

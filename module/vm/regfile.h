@@ -220,7 +220,7 @@ struct av_srf {
 			u64 cntv_ctl;		/* valid if AV_CNTV_KNOWN is set */
 			u64 cntv_cval;
 			u64 cntvoff;		/* CNTVCT_EL0 is the host's count less this */
-			/* set by guest/switcher_tables.c: the guest's tables that the window may read */
+			/* guest/switcher_tables.c: guest tables that the window may read */
 			u64 tables_at;
 			struct av_srf_table tables[AV_SRF_TABLES];
 		};

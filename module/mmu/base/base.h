@@ -15,7 +15,7 @@
 #include "vm/regfile.h"
 #include "vm/vcpu.h"
 
-/* memcache.c: preallocated tables. Fill up a pool from the host's memory. May sleep. 0 or -ENOMEM. */
+/* memcache.c: preallocated tables. Fill up one from the host's memory. May sleep. 0 or -ENOMEM. */
 int av_memcache_fill(struct av_memcache *pool);
 void av_memcache_empty(struct av_memcache *pool);
 /* Free a table or a tree, or give it to a pool, which may be NULL. */

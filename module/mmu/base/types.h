@@ -100,7 +100,8 @@ struct av_vm_mmu {
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
 
 	/*
-	 * guest/switcher_tables.h, under mmu_lock: mapped tables of all vCPUs; may any be in use; never again
+	 * guest/switcher_tables.h, under mmu_lock: mapped tables of all vCPUs; may any be in use;
+	 * never again
 	 */
 	u32 nr_shown;
 	bool shown_any, shown_off;
@@ -221,7 +222,7 @@ struct av_vcpu_mmu {
 	 * regimes and copies at the last call; pairs shown with a place, and with a context.
 	 */
 	bool want_roots, shown_copies;
-	bool want_shown;		/* may the window read the guest's tables: guest/switcher_tables.h */
+	bool want_shown;		/* for guest/switcher_tables.h */
 	u64 to_show;
 	u64 shown_regimes;
 	u64 place_pairs[AV_VCPU_TREES];
@@ -238,7 +239,7 @@ struct av_vcpu_mmu {
 	unsigned int next_tree;
 	u32 place_tagged;		/* a bit per tree of a single ASID … */
 	u32 place_behind;		/* … and per tree that is behind (shadow/position.h) */
-	u8 el0_place;			/* of the tree that av_ttbr_cache_foresee_el0() found last */
+	u8 el0_place;			/* of av_ttbr_cache_foresee_el0()'s last tree */
 	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
 	struct av_root *root[2];		/* of tree[] */
@@ -254,7 +255,10 @@ struct av_vcpu_mmu {
 
 	struct av_walk_cache near[AV_WALK_CACHES];
 	struct av_refill refill;
-	/* guest/switcher_tables.h, under mmu_lock: where the guest took its last fault; pages in the window */
+	/*
+	 * guest/switcher_tables.h, under mmu_lock: where the guest took its last fault; pages in
+	 * the window
+	 */
 	const struct av_walk_cache *last_true;
 	u64 shown[AV_SRF_TABLES];
 	struct av_answer answer;		/* of a light exit */

@@ -20,8 +20,8 @@
  * A site is an instruction in a copy that is replaced by an access to the register page or a branch
  * to a stub. Sites are found by sampling: each AV_TOKEN_SAMPLE'th token of a kind (vm/token.h)
  * exits, or an earlier one if sites were made lately (cpu/exit.c). The vCPU then changes the
- * instruction in the copy, if no other vCPU may be executing it (patch_sites.c). Otherwise a new copy is
- * made, because a CPU may have fetched the old instruction.
+ * instruction in the copy, if no other vCPU may be executing it (patch_sites.c). Otherwise a new
+ * copy is made, because a CPU may have fetched the old instruction.
  *
  * The register page differs between vCPUs, so with an annex each vCPU has its own trees for
  * virtual EL1's copies (struct av_tree_key.owner).

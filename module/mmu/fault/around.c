@@ -88,8 +88,8 @@ static unsigned int fill_group(struct av_vcpu *vcpu, struct around *a, u64 first
 	return n;
 }
 
-void av_fast_around(struct av_vcpu *vcpu, const struct av_walk_cache *near, const struct av_tree *tree,
-		    struct av_pt *pt, u64 va, u64 desc)
+void av_fast_around(struct av_vcpu *vcpu, const struct av_walk_cache *near,
+		    const struct av_tree *tree, struct av_pt *pt, u64 va, u64 desc)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	struct around a = {

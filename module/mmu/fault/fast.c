@@ -43,7 +43,8 @@ static noinline bool find_part(struct av_vcpu *vcpu, struct av_walk_cache *near,
 }
 
 /* The shadow table for near's 2 MiB, or NULL. */
-static __always_inline struct av_pt *table_of(const struct av_shadow *sh, struct av_walk_cache *near,
+static __always_inline struct av_pt *table_of(const struct av_shadow *sh,
+					      struct av_walk_cache *near,
 					      const struct av_tree *tree)
 {
 	if (unlikely(!near->pt || near->shape != sh->shape)) {
@@ -83,8 +84,8 @@ static __always_inline bool fits(const struct av_tree *tree, const struct av_pt 
 }
 
 /* Fill the part's n'th frame if more than adding an entry is needed, for example new tables. */
-static noinline bool fill_long(struct av_vcpu *vcpu, struct av_walk_cache *near, struct av_tree *tree,
-			       u64 va, u64 desc, unsigned int n, u8 rights)
+static noinline bool fill_long(struct av_vcpu *vcpu, struct av_walk_cache *near,
+			       struct av_tree *tree, u64 va, u64 desc, unsigned int n, u8 rights)
 {
 	struct av_walk *walk = &vcpu->mmu->resolved.walk;
 
@@ -178,8 +179,8 @@ static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_walk_ca
 }
 
 /* Fill the entry with the known host page, if there is one. */
-static __always_inline bool fill(struct av_vcpu *vcpu, struct av_walk_cache *near, struct av_tree *tree,
-				 u64 va, u64 desc, u8 access)
+static __always_inline bool fill(struct av_vcpu *vcpu, struct av_walk_cache *near,
+				 struct av_tree *tree, u64 va, u64 desc, u8 access)
 {
 	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
 	u64 gfn = (desc & GENMASK_ULL(47, 12)) >> PAGE_SHIFT;

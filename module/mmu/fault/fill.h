@@ -63,8 +63,8 @@ void av_slow_around(struct av_hidden *f);
  * filled, whose host pages are known. desc is the page's descriptor, pt the shadow table in which
  * it was filled.
  */
-void av_fast_around(struct av_vcpu *vcpu, const struct av_walk_cache *near, const struct av_tree *tree,
-		    struct av_pt *pt, u64 va, u64 desc);
+void av_fast_around(struct av_vcpu *vcpu, const struct av_walk_cache *near,
+		    const struct av_tree *tree, struct av_pt *pt, u64 va, u64 desc);
 
 /* fast_walk.c: av_mmu_fault_light() for aborts that fast.c cannot handle. */
 bool av_fast_walk(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,

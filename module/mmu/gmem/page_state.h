@@ -32,7 +32,8 @@ static inline enum av_page_state av_page_state_of(u64 word)
 }
 
 /* Change the owner. False: the owner is not from. */
-static __always_inline bool av_page_state_change(u64 *word, enum av_page_state from, enum av_page_state to)
+static __always_inline bool av_page_state_change(u64 *word, enum av_page_state from,
+						 enum av_page_state to)
 {
 	u64 old = READ_ONCE(*word), seen;
 

@@ -14,8 +14,9 @@ static __always_inline void note_table(struct av_walk_cache *near, const struct 
 }
 
 /* Remember the table that a walk used, or that there is a block. */
-static void remember(const struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree,
-		     const struct av_slot *slot, const struct av_walk *walk, int ret)
+static void remember(const struct av_vcpu *vcpu, struct av_walk_cache *near,
+		     const struct av_tree *tree, const struct av_slot *slot,
+		     const struct av_walk *walk, int ret)
 {
 	near->words.hva = 0;
 	near->at.va = walk->va & ~AV_TABLE_SPAN;
@@ -85,8 +86,8 @@ static __always_inline int find_known(struct av_vcpu *vcpu, struct av_walk_cache
 	return 0;
 }
 
-noinline int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree,
-				  u64 va)
+noinline int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near,
+				  const struct av_tree *tree, u64 va)
 {
 	struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	int ret;

@@ -12,8 +12,9 @@
 #include "mmu/memory/memory.h"
 #include "mmu/shadow/resync.h"
 
-/* Is near va's table, and not invalidated by the guest? (For the host: av_walk_cache_taken_back().) */
-static __always_inline bool av_walk_cache_current(const struct av_vm_mmu *mmu, const struct av_walk_cache *near,
+/* Is near va's table, and not invalidated by the guest? For the host: av_walk_cache_taken_back() */
+static __always_inline bool av_walk_cache_current(const struct av_vm_mmu *mmu,
+						  const struct av_walk_cache *near,
 						  const struct av_tree *tree, u64 va)
 {
 	return !((va ^ near->at.va) & ~AV_TABLE_SPAN) && near->serial == tree->serial &&
@@ -38,15 +39,16 @@ static __always_inline struct av_walk_cache *av_walk_cache_of(struct av_vcpu_mmu
  * Walk the guest's tables to the one for va. 0; AV_FAULT_CODE(): there is none; AV_WALK_LONG: it
  * cannot be found without waiting.
  */
-int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree, u64 va);
+int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *near,
+			 const struct av_tree *tree, u64 va);
 
 /*
  * Read the descriptor for va, from the remembered table or after a walk. If there is no table,
  * *fault is the walk's AV_FAULT_CODE().
  */
 static __always_inline struct av_mem_word
-av_walk_cache_descriptor(struct av_vcpu *vcpu, struct av_walk_cache *near, const struct av_tree *tree, u64 va,
-			 int *fault)
+av_walk_cache_descriptor(struct av_vcpu *vcpu, struct av_walk_cache *near,
+			 const struct av_tree *tree, u64 va, int *fault)
 {
 	const struct av_vm_mmu *mmu = vcpu->vm->mmu;
 	u64 gone = av_walk_cache_taken_back(mmu, near);

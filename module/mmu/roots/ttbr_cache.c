@@ -45,11 +45,14 @@ u64 av_ttbr_cache_ttbr1(const struct av_vcpu *vcpu, const struct av_ttbr_pair *p
 	return vcpu->mmu->roots[m->place[1]].pa | av_tlb_asid_of(vcpu->sw, m->context);
 }
 
-u64 av_ttbr_cache_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el)
+u64 av_ttbr_cache_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair,
+				 int el)
 {
 	bool same = pair->mode[0].serial[0] == pair->mode[mode_of(vcpu, 1)].serial[0];
 
-	return same && av_ttbr_cache_at_hand(vcpu, pair, !el) ? av_ttbr_cache_ttbr1(vcpu, pair, !el) : 0;
+	if (!same || !av_ttbr_cache_at_hand(vcpu, pair, !el))
+		return 0;
+	return av_ttbr_cache_ttbr1(vcpu, pair, !el);
 }
 
 static void unlink_context(struct av_vcpu_mmu *mmu, unsigned int c)

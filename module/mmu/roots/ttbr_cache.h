@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The trees of a vCPU: places (root_cache.c), each with a tree and a copy of its root; and pairs of
- * TTBRs (ttbr_cache.c), each with the places and context that its modes last ran with. Used only by the
- * vCPU's own thread, outside the guest.
+ * The trees of a vCPU: the root cache (root_cache.c), whose places have a tree and a copy of its
+ * root each; and the TTBR cache (ttbr_cache.c), whose pairs of TTBRs have the places and the
+ * context that their modes last ran with. Used only by the vCPU's own thread, outside the guest.
  */
 #ifndef AV_MMU_TTBR_CACHE_H
 #define AV_MMU_TTBR_CACHE_H
@@ -48,7 +48,8 @@ bool av_ttbr_cache_at_hand(const struct av_vcpu *vcpu, const struct av_ttbr_pair
 /* TTBR1_EL1 for a mode of a pair that is ready (av_ttbr_cache_at_hand()). */
 u64 av_ttbr_cache_ttbr1(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
 /* The same for the other mode, if it is ready and has the same TTBR0_EL1; else 0. */
-u64 av_ttbr_cache_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair, int el);
+u64 av_ttbr_cache_ttbr1_of_other(const struct av_vcpu *vcpu, const struct av_ttbr_pair *pair,
+				 int el);
 
 /* Load the trees and context that a mode of the current pair last ran with. */
 void av_ttbr_cache_take(struct av_vcpu *vcpu, int el);

@@ -412,9 +412,10 @@ u32 av_resync_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fi
 }
 
 /*
- * Limit of av_tree_resync()'s work, in units of about ten instructions: short enough with interrupts
- * off. Each table, and each block, costs a visit before any table beside it is looked at, even if
- * nothing is done with it. Comparing a table of pages costs more, and one unit per entry.
+ * Limit of av_tree_resync()'s work, in units of about ten instructions: short enough with
+ * interrupts off. Each table, and each block, costs a visit before any table beside it is looked
+ * at, even if nothing is done with it. Comparing a table of pages costs more, and one unit per
+ * entry.
  */
 #define RENEW_MOST	1500
 #define RENEW_VISIT	10

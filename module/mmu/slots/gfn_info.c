@@ -124,7 +124,8 @@ u64 av_gfn_info_next(const struct av_gfn_info *frames, u64 frame, u64 end)
 
 		if (table && READ_ONCE(table[piece % AV_GFN_INFO_FANOUT]))
 			return frame;
-		piece = table ? piece + 1 : ALIGN_DOWN(piece, AV_GFN_INFO_FANOUT) + AV_GFN_INFO_FANOUT;
+		piece = table ? piece + 1 :
+				ALIGN_DOWN(piece, AV_GFN_INFO_FANOUT) + AV_GFN_INFO_FANOUT;
 		frame = piece * AV_PIECE_FRAMES;
 	}
 	return min(frame, end);

@@ -82,7 +82,8 @@ static inline struct av_piece *av_gfn_info_piece(const struct av_gfn_info *frame
 /* Make sure that a frame has a piece. 0 or -ENOMEM. */
 int av_gfn_info_make(struct av_gfn_info *frames, u64 frame, const struct av_gfn_info_ops *ops);
 /* The same for a block, counted from the block that contains the slot's first frame. */
-int av_gfn_info_make_block(struct av_gfn_info *frames, u64 block, const struct av_gfn_info_ops *ops);
+int av_gfn_info_make_block(struct av_gfn_info *frames, u64 block,
+			   const struct av_gfn_info_ops *ops);
 void av_gfn_info_free(struct av_gfn_info *frames, const struct av_gfn_info_ops *ops);
 
 /* Most pieces, or tables of pieces, that one av_gfn_info_next() looks at. */
