@@ -469,7 +469,7 @@ def test_why_a_vm_on_the_module_ended_says_nothing_that_is_the_guests():
     """What is in the guest's registers, as its address, is in neither its VMM nor the log."""
     said = vmm_on("module")["big-endian"].check()
     assert said.startswith("ended 7\n"), said
-    told = [line for line in said.splitlines() if "turned to big-endian" in line]
+    told = [line for line in said.splitlines() if "switched to big-endian" in line]
     assert len(told) >= 2, said
     assert not any("0x" in line for line in told), told
 
