@@ -41,9 +41,8 @@ INITCALLS = {
     "events": "event_trace_self_tests_init",
     "ring-buffer": "test_ringbuffer",
 }
-# Single steps over a function and then forks with a breakpoint each; the kernel's own choice is
-# 1,000 and 100, all alike.
-KGDB = "V1F10I10"
+# Single steps over a function, and then forks with a breakpoint each.
+KGDB = "V1F100I1000"
 # What the log must have of each.
 PASSED = {
     "tracers": (
@@ -56,7 +55,7 @@ PASSED = {
     ),
     "ring-buffer": ("Ring buffer PASSED!",),
     "kgdb": (
-        "kgdbts:RUN singlestep [0/10]", "kgdbts:RUN kernel_clone for 10 breakpoints",
+        "kgdbts:RUN singlestep [0/1000]", "kgdbts:RUN kernel_clone for 100 breakpoints",
         "KGDB: Unregistered I/O driver kgdbts",
     ),
     "kunit": ("ok 1 kasan", "ok 2 kprobes_test", "atomic64_test: passed"),
