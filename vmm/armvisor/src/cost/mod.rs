@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Where a VM's time goes: its statistics by the classes and terms of ARMvisor's cost model.
 //!
-//! The model (ARMvisor, section 4): T_guest = T_native + T_virt, and T_virt = T_cpu + T_mem + T_io
-//! + T_suspend + T_idle + ε. Counts and times are sums over all vCPUs; a value that this KVM does
-//! not count is None. Time is in nanoseconds of vCPUs.
+//! The model (ARMvisor, section 4): T_guest = T_native + T_virt, and T_virt = T_cpu + T_mem +
+//! T_io + T_suspend + T_idle + ε. Counts and times are sums over all vCPUs; a value that this KVM
+//! does not count is None. Time is in nanoseconds of vCPUs.
 //!
 //! Traps that end in the module's window (`fast_trap`) are timed by samples (`fast_timed_every`),
 //! and only while accounting is on, because reading a clock takes as long as they do. The time of a
