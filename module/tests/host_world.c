@@ -266,6 +266,17 @@ void vmm_clean(unsigned long hva)
 	change(hva, true);
 }
 
+/* Of a block that was split, the module may still hold a page. */
+static bool block_free(unsigned int b)
+{
+	unsigned int i;
+
+	for (i = 0; i < BLOCK_PAGES; i++)
+		if (pages[SINGLES + b * BLOCK_PAGES + i].refs)
+			return false;
+	return !block_used[b];
+}
+
 bool vmm_collapse(unsigned long hva)
 {
 	unsigned long first = block_of(hva), at;
@@ -273,7 +284,7 @@ bool vmm_collapse(unsigned long hva)
 	struct mmu_notifier_range range;
 	unsigned int b, i;
 
-	for (b = 0; b < BLOCKS && (block_used[b] || pages[SINGLES + b * BLOCK_PAGES].refs); b++)
+	for (b = 0; b < BLOCKS && !block_free(b); b++)
 		;
 	if (b == BLOCKS || !v || v->huge)
 		return false;
