@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`make check`: formatting, lints, licences, sizes, figures in documents; under two minutes.
+"""`make check`: formatting, lints, licences, sizes, figures in documents.
 
 A check is a row: a name and a function that returns the complaints it has. All run; the exit status
 is 1 if any complained. `tools/check.py NAME…` runs only those checks.
