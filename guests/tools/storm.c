@@ -4,6 +4,9 @@
  *
  *	storm [REPLACEMENTS [READERS]]
  *
+ * It ends after so many replacements, and not before each kind of event has happened often enough
+ * to mean something: how much happens beside a replacement differs from machine to machine.
+ *
  * A mapper replaces the pages of a window one after the other, each time by a page that holds a
  * larger number, and announces it once the old page is gone: by mremap(), by unmapping in between,
  * or by mprotect() without write permission. Readers, which move from CPU to CPU, read and write
@@ -32,6 +35,9 @@
 #define SIZE 4096
 #define MAX_READERS 64
 #define REPLACEMENTS 400
+/* Events without which a run has tested nothing. */
+#define LEAST_READS 501
+#define LEAST_EVENTS 6
 
 /* A page: its number, and a word that readers write while they may. */
 struct page {
@@ -269,6 +275,13 @@ static void start(pthread_t *thread, void *(*run)(void *), uintptr_t argument)
 		die("storm: cannot start a thread");
 }
 
+static bool enough(uint64_t pages)
+{
+	return atomic_load(&replaced) >= pages && atomic_load(&reads) >= LEAST_READS &&
+	       atomic_load(&faults) >= LEAST_EVENTS && atomic_load(&forks) >= LEAST_EVENTS &&
+	       atomic_load(&signals) >= LEAST_EVENTS;
+}
+
 /* Signals arrive at any thread, 500 a second, until this many pages have been replaced. */
 static void wait_for(uint64_t pages)
 {
@@ -279,7 +292,7 @@ static void wait_for(uint64_t pages)
 
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &every, NULL))
 		die("storm: timer");
-	while (atomic_load(&replaced) < pages)
+	while (!enough(pages))
 		nanosleep(&a_while, NULL);
 	timer_delete(timer);
 }
