@@ -26,9 +26,9 @@
 #include "vm/vcpu.h"
 
 /*
- * Give these trees, which have none, a context for the vCPU's next entries: a new one if possible;
- * otherwise, if reuse is set, the one that was offered last. May sleep unless reuse is set. Returns
- * 0, -ENOMEM, or -ENOSPC if there is no ASID for the vCPU's first context.
+ * Give these trees, which have none, a context for the vCPU's next entries: unless reuse is set, a
+ * new one if possible; otherwise the one that was offered last. May sleep unless reuse is set.
+ * Returns 0, -ENOMEM, or -ENOSPC if there is no ASID for the vCPU's first context.
  */
 int av_tlb_load(struct av_vcpu *vcpu, u64 serial0, u64 serial1, bool reuse);
 
