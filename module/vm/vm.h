@@ -64,7 +64,8 @@
  *	guards	a host page found without mmu_lock: else the host's next owner of the page
  *		shares it with the guest
  *   av_tree.seq
- *	grows	a TLBI that reaches the tree; av_tree.recent has the last ranges
+ *	grows	a TLBI that reaches the tree; av_tree.recent has the last ranges. Not by one of a
+ *		page for a tree of every ASID: av_shadow.seq_va counts those
  *	copies	av_seq.tree
  *	lock	as av_vm_mmu.seq
  *	guards	a descriptor read without mmu_lock: else a mapping survives its TLBI
@@ -110,7 +111,8 @@
  *	copies	av_tree.barren_round
  *	guards	reclaim's count of empty trees: else reclaim gives up too soon
  *   av_vcpu_mmu.regimes
- *	grows	a register of the regime changes, but for TTBRs; av_mmu_want() changes its mind
+ *	grows	a register of the regime changes, but for TTBRs; av_mmu_want() changes its mind;
+ *		a tree no longer fits: it was split, needs an ASID or an owner, or the window moved
  *	copies	av_ttbr_pair.regimes av_vcpu_mmu.shown_regimes
  *	lock	the vCPU's own thread
  *	guards	a TTBR pair: else the guest runs on trees of another regime
