@@ -57,6 +57,16 @@ def test_guests_are_made_by_several_at_once(tmp_path: Path):
     assert [found.name for found in file.parent.iterdir()] == ["version"]
 
 
+def test_a_part_that_the_module_does_not_have(tmp_path: Path):
+    """A misspelt part would be measured as the whole module."""
+    done = subprocess.run(
+        ["make", "-n", "-C", "module", "KDIR=/none", f"OUT={tmp_path}", "WITHOUT=refill nears"],
+        cwd=TOP, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "no such part: nears (lib/parts.h)" in done.stderr
+
+
 @pytest.mark.parametrize("kernel", ["oldstable", "stable", "newest"])
 def test_modules_do_not_tell_where_they_were_made(kernel: str):
     # Newer kernels are built with checks that name the header of an inline function, in a path that
