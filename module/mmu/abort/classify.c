@@ -134,7 +134,7 @@ static enum av_abort_work look(const struct av_view *view, struct av_classified 
 		av_classify_guests(view->esr, AV_FAULT_FSC(ret), answer);
 		return AV_ABORT_ANSWERED;
 	}
-	/* For a device's page too, or each access would be a walk (device_again()). */
+	/* For a device's page too, or each access would need a walk (av_device_again()). */
 	if (unlikely(r->walk.va >= AV_WINDOW_GIB) &&
 	    av_window_holds(view->tree[1]->key.window, r->walk.va))
 		return AV_ABORT_WINDOW;

@@ -120,8 +120,8 @@ static inline void av_classify_guests(u64 esr, u32 fsc, struct av_answer *answer
 
 /*
  * The page of the last device access, with the rights seen so far: a translation cached as in a
- * TLB, for one tree and one exception level. The caller drops it when the tree's sequence
- * number changes (mmu/shadow/tlbi.h), when a register of the regime other than a TTBR changes, and
+ * TLB, for one tree and one exception level. The caller drops it when a sequence number of struct
+ * av_seq changes (mmu/base/types.h), when a register of the regime other than a TTBR changes, and
  * when memory is added or removed.
  */
 struct av_device_page {

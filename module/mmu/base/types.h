@@ -26,7 +26,7 @@
 /* Most IPA bits that the reverse map can name, rounded down to a PARange size. */
 #define AV_IPA_BITS_MAX		42
 
-/* Classes of ASIDs, for place_asids[]: most classes have no place's tree. */
+/* Size of place_asids[]. Most entries are 0, so most searches for a tree end there. */
 #define AV_PLACE_ASIDS		64
 
 /* Guest tables that a vCPU remembers. */
@@ -100,8 +100,8 @@ struct av_vm_mmu {
 	const struct av_slot *shared_last;	/* sealed VM: slot of the last shared page */
 
 	/*
-	 * guest/switcher_tables.h, under mmu_lock: mapped tables of all vCPUs; may any be in use;
-	 * never again
+	 * guest/switcher_tables.h, under mmu_lock: the number of mapped tables of all vCPUs; may a
+	 * vCPU use one; no table is mapped any more
 	 */
 	u32 nr_shown;
 	bool shown_any, shown_off;
@@ -194,8 +194,9 @@ struct av_ttbr_pair {
 };
 
 /*
- * A context: the pairs that were shown to the window with it, its neighbours in the order of last
- * use, and whether one of its trees has lost its place. Such contexts are recycled first.
+ * A context: the pairs that were shown to the window with it, a bit each; its neighbours in the
+ * order of last use; and whether one of its trees has lost its place: then it is recycled before
+ * others.
  */
 struct av_mmu_context {
 	u64 pairs;
@@ -218,11 +219,11 @@ struct av_vcpu_mmu {
 	unsigned int pair;		/* index of the pair in use */
 	u64 uses;			/* counts uses of pairs */
 	/*
-	 * For av_ttbr_cache_show(): does the window want pairs; pairs to show again, a bit each;
-	 * regimes and copies at the last call; pairs shown with a place, and with a context.
+	 * For av_ttbr_cache_show(): may the window use pairs; pairs to show again, a bit each;
+	 * regimes and copies at the last call; for each place, the pairs shown with it, a bit each.
 	 */
 	bool want_roots, shown_copies;
-	bool want_shown;		/* for guest/switcher_tables.h */
+	bool want_shown;		/* may the window read guest tables? */
 	u64 to_show;
 	u64 shown_regimes;
 	u64 place_pairs[AV_VCPU_TREES];
@@ -240,7 +241,7 @@ struct av_vcpu_mmu {
 	u32 place_tagged;		/* a bit per tree of a single ASID … */
 	u32 place_behind;		/* … and per tree that is behind (shadow/position.h) */
 	u8 el0_place;			/* of av_ttbr_cache_foresee_el0()'s last tree */
-	u32 in_use;		/* a bit per tree: loaded since it was last passed over */
+	u32 in_use;		/* a bit per tree: loaded since next_place() last passed over it */
 	struct av_root roots[AV_VCPU_TREES];	/* of trees[]; a page each, from its first use */
 	struct av_root *root[2];		/* of tree[] */
 	struct av_memcache pool;			/* av_memcache_fill() */
@@ -256,8 +257,8 @@ struct av_vcpu_mmu {
 	struct av_walk_cache near[AV_WALK_CACHES];
 	struct av_refill refill;
 	/*
-	 * guest/switcher_tables.h, under mmu_lock: where the guest took its last fault; pages in
-	 * the window
+	 * guest/switcher_tables.h, under mmu_lock: the table by which the guest took its last true
+	 * fault; the pages that the window maps
 	 */
 	const struct av_walk_cache *last_true;
 	u64 shown[AV_SRF_TABLES];

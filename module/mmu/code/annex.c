@@ -402,7 +402,7 @@ void av_mmu_settle(struct av_vcpu *vcpu)
 	vcpu->mmu->settled_pc = srf->pc;
 }
 
-/* If PC differs, it was an earlier stay that ended in a stub. */
+/* If PC differs, an earlier stay in the guest ended in the stub, not this one. */
 bool av_mmu_stub_failed(struct av_vcpu *vcpu)
 {
 	bool failed = vcpu->mmu->settled && vcpu->mmu->settled_pc == vcpu->srf->pc;

@@ -75,7 +75,7 @@ static struct av_copy *find(struct av_vm *vm, u64 gfn)
 	return NULL;
 }
 
-/* No entry maps the copy. */
+/* Free a copy that no entry maps. */
 static void forget(struct av_vm *vm, struct av_slot *slot, struct av_copy *copy)
 {
 	set_copied(slot, copy->gfn, false);

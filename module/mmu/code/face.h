@@ -29,7 +29,7 @@ static inline bool av_mmu_in_stub(const struct av_vcpu *vcpu)
 	       unlikely(vcpu->srf->pc - vcpu->mmu->stubs < AV_STUB_AREA - AV_STUB_FIRST);
 }
 
-/* After a stay: if PC is in a stub, move it before or after the guest's instruction. */
+/* After a stay in the guest: if PC is in a stub, move it before or after the guest's instruction. */
 static inline void av_mmu_leave_stub(struct av_vcpu *vcpu)
 {
 	if (av_mmu_in_stub(vcpu))
@@ -37,8 +37,8 @@ static inline void av_mmu_leave_stub(struct av_vcpu *vcpu)
 }
 
 /*
- * Did the stub's own code end the last stay, for example by a fault of its push? The guest's
- * instruction cannot do that. If so, the guest runs without stubs for a while.
+ * Did the stub's own code end the last stay in the guest, for example by a fault of its push? The
+ * guest's instruction cannot do that. If so, the guest runs without stubs for a while.
  */
 bool av_mmu_stub_failed(struct av_vcpu *vcpu);
 

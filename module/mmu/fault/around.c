@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault-around: a hidden fault costs an exit, a walk and a look at the host's tables, and its
- * neighbours cost little more at the same time. mmu/abort/plan.h says which are filled; none that
- * has an entry is.
+ * Fault-around: a hidden fault costs an exit, a walk and a look at the host's tables. To fill the
+ * neighbours at the same time costs little more. mmu/abort/plan.h says which neighbours are
+ * filled. Those that have an entry are left alone.
  *
- * The fast way has the guest's table at hand and fills neighbours whose host pages are known,
- * under mmu_lock, held since the table was found to be the guest's. The slow way reads the
+ * The fast way has the guest's table at hand, and fills neighbours whose host pages are known. It
+ * has held mmu_lock since it found the table to be the guest's. The slow way reads the
  * descriptors, and holds those pages that the host has present.
  */
 #include <linux/mm.h>
@@ -117,7 +117,7 @@ void av_fast_around(struct av_vcpu *vcpu, const struct av_walk_cache *near,
 
 /* ---- the slow way ---------------------------------------------------------------- */
 
-/* A neighbour's leaf, as far as it is not the faulting page's. */
+/* Fields in which a neighbour's leaf differs from the faulting page's. */
 struct leaf {
 	u64 gfn, desc;
 	u8 rights;
@@ -164,7 +164,7 @@ static void want(struct av_hidden *f, u64 va, struct leaf leaf)
 		f->nr++;
 }
 
-/* Read the group's descriptors. With larger granules, one is not for one 4 KiB page: false. */
+/* Read the group's descriptors. False also with larger granules: a leaf is no 4 KiB page then. */
 static bool read_table(struct av_hidden *f, struct av_walk_table *table)
 {
 	u64 ipa = f->r->walk.desc_ipa & ~(sizeof(f->vcpu->mmu->words) - 1);

@@ -2,8 +2,8 @@
 /*
  * Aborts that need little work, handled at light exits (cpu/light.c): between two stays in the
  * guest, with interrupts off. Nothing sleeps, and no lock is waited for longer than a moment.
- * Everything else is declined and done on the full exit path (slow.c) from its beginning; work
- * done here is then done twice.
+ * This file declines everything else. The full exit path (slow.c) then starts over, and repeats
+ * work that was done here.
  *
  *  - an abort that is the guest's own fault by its tables;
  *  - a hidden fault of a page that was filled before, so that the host page is known
@@ -222,7 +222,7 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_walk_cache *nea
 	return true;
 }
 
-/* The answer to a hidden fault. What av_classify_*() write of it is not stored. */
+/* The answer to a hidden fault. The compiler drops the stores of fields that nobody reads. */
 static __always_inline u64 hidden(u64 esr, u64 far)
 {
 	struct av_answer answer;

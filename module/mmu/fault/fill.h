@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the ways to fill a hidden fault share: fast.c, slow.c, block.c, around.c. */
+/* Shared by the ways to fill a hidden fault: fast.c, fast_walk.c, slow.c, block.c, around.c. */
 #ifndef AV_MMU_FILL_H
 #define AV_MMU_FILL_H
 
@@ -7,8 +7,8 @@
 #include "mmu/memory/memory.h"
 
 /*
- * av_fill.desc for a leaf. Only for 4 KiB pages of the low half: only there are tables kept,
- * and there are no copies and no annex.
+ * av_fill.desc for a leaf: only for 4 KiB pages of the low half. Tables of the high half are never
+ * kept, and it has copies and the annex.
  */
 static inline u64 av_hidden_desc(const struct av_tree *tree, const struct av_walk *walk)
 {
@@ -59,8 +59,8 @@ bool av_block_wanted(const struct av_hidden *f);
 void av_slow_around(struct av_hidden *f);
 
 /*
- * Under mmu_lock, must not sleep: fill the neighbours of a page of a remembered table, just
- * filled, whose host pages are known. desc is the page's descriptor, pt the shadow table in which
+ * Under mmu_lock, must not sleep: after a page was filled, fill those of its neighbours whose host
+ * pages are known. near has the page's table, desc is its descriptor, pt the shadow table in which
  * it was filled.
  */
 void av_fast_around(struct av_vcpu *vcpu, const struct av_walk_cache *near,
@@ -71,8 +71,8 @@ bool av_fast_walk(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 		  struct av_answer *answer);
 
 /*
- * Under mmu_lock, must not sleep: fill a walk's page with the known host page of a piece's n'th
- * frame, its own, if more than adding an entry is needed. False: the pool is short, for example.
+ * Under mmu_lock, must not sleep: fill a walk's page where more than adding an entry is needed. Its
+ * frame is the piece's n'th, whose host page is known. False: the pool is short, for example.
  */
 bool av_fast_install(struct av_vcpu *vcpu, struct av_tree *tree, const struct av_walk *walk,
 		     struct av_piece *piece, unsigned int n, u8 rights);

@@ -361,8 +361,8 @@ static struct file_system_type gmem_fs = {
 };
 
 /*
- * Avoid huge pages, whose clearing takes long, unless the page allocator would not clear so much at
- * once anyway: then mapping takes long, and huge pages need little of it.
+ * An array that kmalloc() could not provide may have huge pages: mapping it by 4 KiB pages would
+ * take long. Smaller arrays get 4 KiB pages, because clearing a huge page takes long.
  */
 static u64 **alloc_tables(u64 n)
 {

@@ -216,8 +216,8 @@ s64 av_mmu_share(struct av_vm *vm, u64 gpa, u64 nr, bool may_sleep)
 }
 
 /*
- * Take back pages that processes may have. Until all are settled they are nobody's, so that no
- * other vCPU's call comes between: those behind one that is held stay shared.
+ * Take back pages that processes may have. Until all are settled nobody owns them, so no call of
+ * another vCPU can come in between. Pages behind one that is held stay shared.
  */
 static s64 recall(const struct av_slot *slot, u64 gpa, u64 nr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A protected VM's memory slots, for the other files of mmu/; mmu.h has the rest. */
+/* A protected VM's memory slots, for the other rooms of mmu/; face.h has the rest. */
 #ifndef AV_MMU_PRIVATE_H
 #define AV_MMU_PRIVATE_H
 

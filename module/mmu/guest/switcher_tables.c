@@ -82,7 +82,7 @@ void av_sw_tables_hide_all(struct av_vm *vm)
 	vm->mmu->shown_any = false;
 }
 
-/* Unmap and flush all that a vCPU shows. The caller waits for the flush. */
+/* Unmap and flush all tables that a vCPU shows. The caller waits for the flush. */
 static void unmap_all(struct av_vcpu *vcpu)
 {
 	unsigned long bits = 0;

@@ -12,7 +12,7 @@
 #include "mmu/memory/memory.h"
 #include "mmu/shadow/resync.h"
 
-/* Is near va's table, and not invalidated by the guest? For the host: av_walk_cache_taken_back() */
+/* Is near the table for va, and still the guest's? The host may have taken back its page. */
 static __always_inline bool av_walk_cache_current(const struct av_vm_mmu *mmu,
 						  const struct av_walk_cache *near,
 						  const struct av_tree *tree, u64 va)

@@ -113,7 +113,7 @@ void av_mem_free_frames(struct av_slot *slot)
 	av_gfn_info_free(&slot->frames, &frames_ops);
 }
 
-/* All rights cost nothing here: nobody write-protects the page. */
+/* *rights stays as it is: nobody write-protects the page. */
 static noinline int hold_gmem(const struct av_slot *slot, u64 gfn, struct page **page)
 {
 	void *va = gmem_make_at(slot, gfn << PAGE_SHIFT);

@@ -59,7 +59,7 @@ static inline void av_mmu_want(struct av_vcpu *vcpu, bool copies, bool roots, bo
 	}
 }
 
-/* After a stay: follow if the window switched to the other exception level or to other TTBRs. */
+/* After a stay in the guest: the window may have switched the exception level or the TTBRs. */
 void av_mmu_follow_window(struct av_vcpu *vcpu, int el);
 
 static inline void av_mmu_follow(struct av_vcpu *vcpu)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The places of a vCPU: references on the trees that it used last, so that switching between
- * virtual EL1 and EL0, or a few processes, takes no lock.
+ * The root cache (prev_roots in KVM for x86): a vCPU's references on the trees that it used last,
+ * so that switching between virtual EL1 and EL0, or a few processes, takes no lock. A place is an
+ * entry of the cache, with a reference and a copy of the tree's root.
  *
  * A place keeps the page of its root copy for life. When the place gets another tree, the page
  * is refilled: it is in no TTBR then, and TLB entries of the old tree, under that tree's
@@ -141,7 +142,7 @@ static void leave_place(struct av_vcpu *vcpu, unsigned int i)
 	mmu->place_pairs[i] = 0;
 	av_sw_tables_hide(vcpu);
 	if (!tree->key.high && tree->key.asid != AV_ASID_ANY) {
-		/* The last of each mode; an older one is recycled in its turn. */
+		/* The last context of each mode; older ones are recycled in their turn. */
 		for (mode = 0; mode < AV_PAIR_MODES; mode++) {
 			c = mmu->place_context[i][mode];
 			if (c < vcpu->sw->nr_contexts && av_tlb_has(vcpu->sw, c, tree->serial))
@@ -238,7 +239,7 @@ static int spare_place(const struct av_vcpu_mmu *mmu)
 	return -1;
 }
 
-/* Fill the pool, if the host has no memory at the cost of the vCPU's other places. */
+/* Fill the pool. If the host has no memory, give back the vCPU's other places for it. */
 static int fill_pool(struct av_vcpu *vcpu)
 {
 	int ret = av_mmu_fill_memcache(vcpu), i;

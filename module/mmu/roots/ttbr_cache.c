@@ -129,7 +129,7 @@ void av_ttbr_cache_note(struct av_vcpu *vcpu)
 	};
 }
 
-/* The values of TTBR1_EL1 to show for a pair, by level; 0 as in struct av_srf_roots. */
+/* The values of TTBR1_EL1 to show for a pair, as in av_srf_roots.root1. */
 static void roots_of_pair(const struct av_vcpu *vcpu, unsigned int i, u64 *root1)
 {
 	const struct av_vcpu_mmu *mmu = vcpu->mmu;

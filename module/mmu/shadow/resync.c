@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kept tables: a TLBI by ASID does not discard them.
+ * Kept tables: a TLBI by ASID does not discard them. They are compared with the guest's tables
+ * before they are used again, as KVM for x86 does with its unsync pages.
  *
  * A guest that forks removes the write permission from most pages of the parent, invalidates the
  * parent's ASID, and continues with the same tables. So the shadow tables are kept: unlinked and
@@ -429,7 +430,7 @@ struct renewal {
 	const struct av_resync *how;
 	u32 left;		/* units */
 	bool found;		/* the guest has a table … */
-	bool over;		/* … or not even the first in use: its process exits */
+	bool over;		/* … or lacks even the first that was in use: its process exits */
 	bool touched;		/* tables were compared or unlinked, or entries dropped */
 };
 

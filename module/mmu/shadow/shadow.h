@@ -456,7 +456,7 @@ bool av_shadow_zap_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 bool av_shadow_wrprotect_gfn(struct av_shadow *sh, u32 gfn, struct av_gather *g);
 /* Drop the blocks over gfn's 2 MiB, as av_shadow_zap_gfn(). */
 bool av_shadow_zap_blocks(struct av_shadow *sh, u32 gfn, struct av_gather *g);
-/* Does any entry have AF set? clear: clear it. Looks at a limited number of entries. */
+/* Does any entry have AF set? clear: clear AF. Looks at a limited number of entries. */
 bool av_shadow_age_gfn(struct av_shadow *sh, u32 gfn, bool clear, struct av_gather *g);
 /* In two steps, for callers that have the frame's head: its pages, and the blocks over it. */
 bool av_shadow_age_head(struct av_shadow *sh, u32 head, bool clear, struct av_gather *g);
