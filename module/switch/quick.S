@@ -4,8 +4,8 @@
  * switch/vectors.S's vector for synchronous exceptions from EL0 branches here first. This code is
  * linked behind switch/vectors.S and copied with it, so it is position independent.
  *
- * In: x0 is ESR_EL1, x0 to x3 are saved, SP_EL1 is the register file; at av_window_tokens x1 is
- * ESR_EL1 less srf->quick. Out: ERET; or av_window_slow with nothing changed: ELR_EL1, SPSR_EL1
+ * In: x0 is ESR_EL1, x0 to x3 are saved, SP_EL1 is the register file; at WINDOW(tokens) x1 is
+ * ESR_EL1 less srf->quick. Out: ERET; or WINDOW(slow) with nothing changed: ELR_EL1, SPSR_EL1
  * and ESR_EL1 are still the guest's.
  *
  * Virtual state is where C keeps it, except that PC, PSTATE and the stack pointer in use stay

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The answer of a folder below cpu/ to an exit. Only cpu/ injects, skips and counts: av_carry_out()
- * in cpu/abort.c acts on the answer. Pure.
+ * The answer of a folder below cpu/ to an exit. Only cpu/ injects, skips and counts: carry_out() in
+ * cpu/abort.c acts on the answer. Pure.
  */
 #ifndef AV_VM_ANSWER_H
 #define AV_VM_ANSWER_H

@@ -55,7 +55,7 @@
  *
  * Staleness. Whoever remembers something keeps a copy of a token and compares it before use.
  * A token is a number of 64 bits that only grows, unless its row says otherwise. mmu_lock
- * protects it unless its row has a lock. tools/stale.py holds this table against the structs.
+ * protects it unless its row has a lock. tools/stale.py compares this table with the structs.
  *
  *   av_vm_mmu.seq
  *	grows	a notifier call or a slot change, after the change (av_mmu_bump_seq())
