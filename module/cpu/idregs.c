@@ -107,13 +107,14 @@ bool av_idreg_uses_host(unsigned int reg)
 
 /*
  * The fields that a VMM may write, as under KVM: those of features that can be hidden from a
- * guest. The second mask is the newest KVM's, which leaves out bits that no feature has.
+ * guest. The second mask is the newest KVM's, which leaves out bits that no feature has. A comment
+ * names the fields of both masks and, behind a semicolon, those in which they differ.
  */
 static const struct {
 	u8 reg;
 	u64 mask, newer;
 } writable[] = {
-	/* All but FP, AdvSIMD, SVE, MPAM, AMU; before, RAS. */
+	/* All but FP, AdvSIMD, SVE, MPAM, AMU; RAS only in the newest. */
 	{ AV_ID_PFR0,		0xffff00f00f00ffff, 0xffff00f0ff00ffff },
 	/* BT, SSBS, CSV2_frac; RAS_frac, DF2. */
 	{ AV_ID_PFR1,		0x0000000f000000ff, 0x0f00000f0000f0ff },
@@ -132,9 +133,9 @@ static const struct {
 	{ AV_IDREG(6, 2),	0xffff0fffffff00ff, 0xffffffffffff00ff },
 	/* FAMINMAX, LSFE, LSUI, FPRCVT. */
 	{ AV_IDREG(6, 3),	0,		    0x00000000ff0f00f0 },
-	/* All but ASIDBits; before, stage 2 granules. */
+	/* All but ASIDBits; stage 2 granules only in the newest. */
 	{ AV_ID_MMFR0,		0xff00f000ffffff0f, 0xff00ffffffffff0f },
-	/* All but VMIDBits, VH, XNX; before, TWED, HCX. */
+	/* All but VMIDBits, VH, XNX; TWED, HCX only in the newest. */
 	{ AV_ID_MMFR1,		0xfffff0f00ffff00f, 0xffffffff0ffff00f },
 	/* All but CCIDX, NV, IDS, FWB, EVT. */
 	{ AV_ID_MMFR2,		0xf0ff000ff00fffff, 0xf0ff000ff00fffff },

@@ -20,9 +20,9 @@ static const struct {
 };
 
 /*
- * The word for row i, or 0 for none; only for use without copies. TPIDR_EL0
- * does not trap then; writing TPIDRRO_EL0 must change the hardware; MIDR_EL1's
- * slot is taken: cpu/fast.c has these.
+ * The word for row i, for use without copies; 0: none. TPIDR_EL0 does not trap
+ * without copies, a write of TPIDRRO_EL0 must change the hardware, and another
+ * row has MIDR_EL1's slot: cpu/fast.c handles these.
  */
 static u32 row_of(const struct av_srf *srf, unsigned int i)
 {

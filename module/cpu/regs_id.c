@@ -22,7 +22,7 @@
 
 #define MPIDR_RES1		BIT_ULL(31)
 
-/* The host's first CPU's. */
+/* The values of the host's first CPU. */
 static u64 host_imp_ids[AV_NR_IMP_IDS];
 
 static u64 imp_id_here(enum av_imp_id n)

@@ -5,8 +5,8 @@
  * They trap as "unknown" (EC 0x00), with the instruction fetched by the
  * switcher, or as a trapped system instruction (EC 0x18), with the instruction
  * in the syndrome. From virtual EL0 the guest's kernel gets them: UNDEFINED for
- * an unknown one, else reflected. Those that it allows its user space, and only
- * the module traps, are emulated.
+ * an unknown one, else reflected. An instruction that the kernel allows its
+ * user space, and that only the module traps, is emulated.
  */
 #include "compat/icache.h"
 #include "cpu/cpu.h"

@@ -18,7 +18,7 @@
 struct av_vm_cpu {
 	/* The guest's ID registers. Changed under config_lock, and only before the first run. */
 	u64 idregs[AV_NR_IDREGS];
-	u64 ctr;			/* CTR_EL0, if it differs from the hardware's: */
+	u64 ctr;			/* CTR_EL0 as the VMM set it; only with ctr_traps */
 	bool ctr_traps;
 	/* MIDR_EL1, REVIDR_EL1, AIDR_EL1: as the VMM sees them; with imp_ids_set, the guest too. */
 	u64 imp_ids[AV_NR_IMP_IDS];	/* as idregs */

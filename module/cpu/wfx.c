@@ -103,7 +103,7 @@ void av_vcpu_block(struct av_vcpu *vcpu)
 		av_irq_suspend(vcpu, false);
 }
 
-/* Passes over a vCPU that is itself yielding, every other time. */
+/* A vCPU that is itself yielding is passed over every other time. */
 static bool passed_over(struct av_vcpu *vcpu)
 {
 	struct av_vcpu_cpu *cpu = vcpu->cpu;

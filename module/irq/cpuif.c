@@ -85,8 +85,8 @@ u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu)
 
 /*
  * Does @irq preempt the active interrupts? Both priorities are grouped by the binary point that
- * @irq has now. The active priority was acknowledged under another one if the guest has changed it
- * since (CanSignalVirtualInt()).
+ * @irq has now, even if the guest has changed it since the active one was acknowledged
+ * (CanSignalVirtualInt()).
  */
 static bool preempts(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 {

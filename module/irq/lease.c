@@ -37,8 +37,8 @@ static bool may_be_pending(const struct av_vgic *vgic, const struct av_virq *irq
 }
 
 /*
- * Undo the acknowledgement. The interrupt may have been deleted or routed elsewhere since; where
- * register writes made it not pending, or active, these win.
+ * Undo the acknowledgement. The interrupt may have been deleted or routed elsewhere since. If a
+ * register write has made it active, or no longer pending, it stays so.
  */
 static void take_back(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 {
