@@ -36,7 +36,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                          help="also instructions by class and exception level, and modelled page "
                          "walks and cache misses; they go into the record")  # fmt: skip
     figures.add_argument("--core", action="append", default=[], metavar="NAME",
-                         help="cores to model the TLBs and caches of; repeatable, default "
+                         help="cores whose TLBs and caches to model; repeatable, default "
                          f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
     figures.add_argument("--jobs", type=_number, metavar="N",
                          help="boards to run side by side; default ARMVISOR_JOBS, or one per CPU "

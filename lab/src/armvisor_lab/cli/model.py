@@ -58,7 +58,7 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                      "lat.null.* without one")  # fmt: skip
     one.add_argument("--core", action="append", default=[], metavar="NAME",
                      help="repeatable, default all with page walks in the record")  # fmt: skip
-    one = _sub(what, "rows", "rows of lat: native, and traps at the cost of single ones", _rows)
+    one = _sub(what, "rows", "rows of lat from native figures and the cost of a trap", _rows)
     one.add_argument("--row", action="append", default=[], metavar="ROW",
                      help="a row of lat; repeatable, default all")  # fmt: skip
     one.add_argument("--on", choices=rows.CONFIGURATIONS, default="armvisor",

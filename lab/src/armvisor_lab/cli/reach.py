@@ -43,12 +43,13 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     option("--on", action="append", default=[], choices=runs.SETUPS, metavar="WHERE",
            help=f"{', '.join(runs.SETUPS)}; repeatable, default all")  # fmt: skip
     option("--core", action="append", default=[], metavar="NAME",
-           help=f"whose TLBs; repeatable, default {' and '.join(cores.DEFAULT)}")  # fmt: skip
+           help="cores whose TLBs to model; repeatable, default "
+           f"{' and '.join(cores.DEFAULT)}")  # fmt: skip
     option("--workload", action="append", default=[], metavar="NAME-MIB",
            help=f"{', '.join(runs.PATTERNS)} with so many MiB; repeatable, default "
            f"{' and '.join(WORKLOADS)}")  # fmt: skip
     option("--as-if", action="append", default=[], metavar="PAGES",
-           help="also what the native run's accesses cost with other pages, as in 64K or "
+           help="also the cost of the native run's accesses with other pages, such as 64K or "
            "'2M in 1G'; repeatable")  # fmt: skip
     option("--classes", action="store_true",
            help="also instructions by class and exception level")  # fmt: skip

@@ -43,7 +43,7 @@ pub struct Cli {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "General")]
 pub struct Verbosity {
-    /// Log more: -v the choices made, -vv also the guest's mistakes
+    /// Log more: -v armvisor's own choices, -vv also the guest's mistakes
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
     /// Log errors only
@@ -115,7 +115,7 @@ guest's.";
 /// Options of `armvisor stat`.
 #[derive(Debug, Args)]
 pub struct StatArgs {
-    /// Whose figures.
+    /// The VM to show.
     #[command(flatten)]
     pub vm: VmArgs,
     /// Repeat until the VM ends, each time with the changes since the last; one line each if standard
@@ -169,10 +169,10 @@ pub struct StopArgs {
 /// Options of `armvisor balloon`.
 #[derive(Debug, Args)]
 pub struct BalloonArgs {
-    /// Whose guest gives up memory.
+    /// The VM whose guest gives up memory.
     #[command(flatten)]
     pub vm: VmArgs,
-    /// Total memory that the guest does without, such as 128M; 0 for none
+    /// Memory that the guest is to give up in all, such as 128M; 0 for none
     #[arg(value_parser = size::parse_part)]
     pub size: Size,
 }

@@ -97,7 +97,7 @@ pub struct RunArgs {
     /// Allow more guest memory than the host has
     #[arg(long, help_heading = "Host")]
     pub overcommit: bool,
-    /// Give the guest a PMU, so that perf counts in it; it counts the host's events
+    /// Give the guest a PMU with the events of the host's, so that perf works in the guest
     #[arg(long, help_heading = "Host")]
     pub pmu: bool,
     /// The KVM device
