@@ -4,7 +4,7 @@
  * half, with given values in all registers and an interrupt at any place. A model must predict
  * registers, masks, memory and the interrupt's PC exactly.
  *
- * The guest must not notice a hypervisor that replaces frequent traps.
+ * So the guest tests a hypervisor that replaces instructions that trap often.
  */
 #ifndef GUESTS_ANNEX_H
 #define GUESTS_ANNEX_H
@@ -33,7 +33,7 @@ enum reg {
 };
 #define NR_WRITTEN (REG_TPIDR + 1)
 
-/* What a CPU holds before a sequence, and after it. */
+/* The state of a CPU before a sequence, and after it. */
 struct state {
 	u64 x[31];
 	u64 sp;
@@ -51,9 +51,9 @@ extern char annex_end[];
 
 enum kind {
 	OP_MRS, OP_MSR, OP_DAIFSET, OP_DAIFCLR,
-	/* what overwrites a register, or does not quite */
+	/* instructions that overwrite a register, or nearly do */
 	OP_MOVZ, OP_MOV, OP_ADD, OP_SUBS, OP_LDR,
-	OP_SLOT,	/* a NOP, or a branch to what is behind it */
+	OP_SLOT,	/* a NOP, or a branch to the next instruction */
 };
 
 struct op {
@@ -68,7 +68,7 @@ struct sequence {
 	struct op op[MAX_OPS];
 	unsigned int nr;
 	u64 va;
-	u32 *words;	/* where it is written */
+	u32 *words;	/* the address that it is written to */
 };
 
 /* Registers that no sequence overwrites: of 32 bits, and values for SPSR. */
@@ -89,7 +89,7 @@ void sequence_flip(const struct sequence *sequence);
 
 enum wrong {
 	RIGHT,
-	WRONG_IRQ_PLACE,	/* no place where there could be one */
+	WRONG_IRQ_PLACE,	/* PC is at no instruction of the sequence */
 	WRONG_IRQ_MASKED,
 	WRONG_IRQ_LATE,
 	WRONG_IRQ_COUNT,
@@ -109,8 +109,8 @@ struct finding {
 };
 
 /*
- * model.c: run the sequence from before, and compare with after. pending: an interrupt
- * waited when it began, and so must be taken as soon as it is not masked.
+ * model.c: run the sequence from before, and compare with after. pending: an interrupt was
+ * pending at the start, so it must be taken as soon as it is unmasked.
  */
 struct finding model_compare(const struct sequence *sequence, const struct state *before,
 			     const struct state *after, const u64 *stack, bool pending);

@@ -3,9 +3,9 @@
  * Runs the sequences, on one CPU, or on two CPUs at the same addresses:
  *
  *	rounds=N	undisturbed runs of each sequence
- *	shots=N		runs of each with the timer's interrupt somewhere in it
+ *	shots=N		runs of each with a timer interrupt somewhere in it
  *	used=1		the vectors are in an Image that uses its first 64 KiB, as in old kernels
- *	hole=1		that too, and behind it a hole where the init sections were
+ *	hole=1		used=1, and after the Image a hole in place of the init sections
  *	seed=N		of the sequences and of the values in registers
  *
  * A single CPU then writes other sequences to the same places, and the first ones again. With two
@@ -19,10 +19,10 @@
 #define FAR		(100UL << 20)
 #define ROUNDS		2000
 #define SHOTS		200
-#define WAITING		8	/* runs that begin with an interrupt that waits */
+#define WAITING		8	/* runs that begin with a pending interrupt */
 #define CPUS		2
 #define TIMED		64	/* runs whose cost is printed */
-#define FLIPS		16	/* runs between two */
+#define FLIPS		16	/* runs between two flips */
 #define CTL_ENABLE	1UL
 #define ISR_I		0x80UL
 
@@ -55,7 +55,7 @@ static const char *const complaints[NR_WRONG] = {
 	[WRONG_STACK] = "the stack",
 };
 
-/* Code of the sequence's place: near the Image, far above it, or far below. */
+/* Write the sequences: code near the Image, far above it, or far below. */
 static void make_sequences(u64 seed)
 {
 	static const u64 away[PLACES] = { 0, FAR, -FAR };
@@ -67,7 +67,7 @@ static void make_sequences(u64 seed)
 		at = i / PLACES * SLOT_WORDS;
 		sequences[i].words = (u32 *)kernel_pa(&code[place][at]);
 		sequences[i].va = kernel_va(&code[place][at]) + away[place];
-		/* To be executed at one address only. */
+		/* A copy with sites must be executed at one address only. */
 		*kernel_entry(kernel_va(code[place])) |= PTE_PXN;
 		*kernel_entry(sequences[i].va) = kernel_pa(code[place]) | KERNEL_PAGE;
 		sequence_make(&sequences[i], &seed);
@@ -126,7 +126,7 @@ static void shoot(struct cpu *cpu, enum how how)
 	isb();
 	while (how == PENDING && !(read_sysreg(isr_el1) & ISR_I))
 		;
-	/* A tick is some instructions long: not always the same one. */
+	/* A tick has several instructions: vary the one at which the interrupt comes. */
 	for (i = 0; i < (n >> 8 & 15); i++)
 		asm volatile("nop");
 }
@@ -151,7 +151,7 @@ static void after_shot(struct cpu *cpu, unsigned int number, enum how how)
 		cpu->delay -= 3;
 }
 
-/* What may be written is below SP, and no more than 16 bytes of it. */
+/* Only the 16 bytes below SP may be written. */
 static struct finding check_stack(struct cpu *cpu)
 {
 	u64 *stack = cpu->stack;
@@ -249,7 +249,7 @@ static void runs(unsigned int number)
 	run_all(cpu, WAITING, PENDING);
 }
 
-/* Others at the same places, and the same again. */
+/* Other sequences at the same addresses, then the first ones again. */
 static void rewritten(u64 seed)
 {
 	unsigned int i;

@@ -77,7 +77,7 @@ static struct finding found(enum wrong what, unsigned int at, u64 is, u64 should
 	return (struct finding){ what, at, is, should };
 }
 
-/* At the place where it was taken: may it have been? Then these are its registers. */
+/* The interrupt was taken after `at` instructions: may that be, and are its registers right? */
 static struct finding interrupt(struct model *m, const struct state *after, unsigned int at)
 {
 	u64 spsr = m->nzcv | m->daif | EL1H;

@@ -53,7 +53,7 @@ annex_end:
 	mov	x1, sp
 	mrs	x2, nzcv
 	stp	x1, x2, [x0, #STATE_SP]
-	/* Each next to another kind, as kernels have them. */
+	/* Reads of different registers next to each other, as in kernels. */
 	mrs	x1, elr_el1
 	mrs	x2, spsr_el1
 	stp	x1, x2, [x0, #STATE_SYS]

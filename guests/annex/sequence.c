@@ -20,7 +20,7 @@ static const u16 encodings[NR_REGS + 1] = {
 	[REG_TPIDR_EL1] = SYS(3, 0, 13, 0, 4), [REG_DAIF] = SYS(3, 3, 4, 2, 1),
 };
 
-/* What is drawn in turn, so that none is left out. */
+/* Operations drawn in turn, so that none is left out. */
 #define READ(name)	{ { .kind = OP_MRS, .reg = REG_##name } }
 #define WRITE(name)	{ { .kind = OP_MSR, .reg = REG_##name } }
 #define PAIR(a, b)	{ { .kind = OP_MSR, .reg = REG_##a }, { .kind = OP_MSR, .reg = REG_##b } }
@@ -42,7 +42,7 @@ u64 next_random(u64 *seed)
 	return *seed * 0x2545f4914f6cdd1dUL >> 16;
 }
 
-/* Those that stubs might take for their own come often. */
+/* The registers that stubs use as scratch come often. */
 static u8 any_register(u64 *seed)
 {
 	static const u8 often[] = { 30, 29, 28, 0 };
@@ -104,7 +104,7 @@ void sequence_make(struct sequence *sequence, u64 *seed)
 		if (sequence->nr > FIRST_OPS / 2 && sequence->nr < FIRST_OPS / 2 + 4)
 			add(sequence, (struct op){ .kind = OP_SLOT });
 	}
-	/* What the masks are at the end is in a register too. */
+	/* The final masks are in a register, too. */
 	add(sequence, (struct op){ .kind = OP_MRS, .reg = REG_DAIF, .d = 16 });
 }
 

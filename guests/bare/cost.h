@@ -13,10 +13,10 @@
 /* Thousandths of a tick for one call of operation(). */
 u64 cost_of(void (*operation)(void), u64 loops);
 
-/* The same of operations that are done once: prepare() comes before each round, uncounted. */
+/* The same for operations that can be done only once: prepare() runs before each round, uncounted. */
 u64 cost_after(void (*prepare)(void), void (*operation)(void), u64 loops);
 
-/* By how much one of operation() is more than one of less(), which takes the empty loop's place. */
+/* The cost of operation() beyond that of less(), which is subtracted in place of the empty loop. */
 u64 cost_beyond(void (*operation)(void), void (*less)(void), u64 loops);
 
 #endif

@@ -33,13 +33,13 @@
 /* Where the domains meet. */
 struct mailbox {
 	volatile u64 turns;	/* yields of the domU */
-	volatile u64 rang;	/* when it rang */
+	volatile u64 rang;	/* when the domU sent its signal */
 	volatile u64 told;	/* when dom0 answered */
-	volatile u64 in;	/* the ticks of the last time */
-	volatile u64 times;	/* that it was told */
+	volatile u64 in;	/* ticks of the last answer's way to the domU */
+	volatile u64 times;	/* number of answers that the domU took */
 };
 
-/* Xen's struct shared_info, as far as it is of use here; a page. */
+/* The fields of Xen's struct shared_info that are used here; a page. */
 struct shared {
 	volatile u8 pending, mask;
 	volatile u64 words;
@@ -56,7 +56,7 @@ static u32 port;
 
 _Static_assert(sizeof(struct shared) == sizeof(foreign), "Xen's page takes the place of one");
 
-/* Waits with interrupts on until there is one, and says when it was taken. */
+/* Waits with interrupts on until one is taken, and returns the time. */
 u64 wait_taken(void);
 extern char domains_vectors[];
 
@@ -147,7 +147,7 @@ static void send(void)
 	xen_call(XEN_EVENT, EVENT_SEND, (u64)&port, 0);
 }
 
-/* When the event was taken that is waited for. */
+/* Waits for the event, and returns the time when it was taken. */
 static u64 wait_event(void)
 {
 	u64 taken, bit = 1UL << port % 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Prints the machine that it finds, with the MMU off: the least that a VMM must provide. */
+/* Prints the machine from the device tree, with the MMU off. It needs the least from a VMM. */
 #include "guest.h"
 
 void guest_main(void)

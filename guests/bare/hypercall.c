@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The cost of a hypercall that the hypervisor completes: MIGRATE_INFO_TYPE, and PSCI_VERSION, for
- * which a hypervisor may have a shortcut. Under Xen also one of its own, which returns its version.
+ * which a hypervisor may have a shortcut. Under Xen also Xen's own hypercall for its version.
  */
 #include "cost.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of an interrupt from one CPU to another that waits in WFI, and of the answer to the
- * first CPU, which waits too: a round trip is two interrupts and two wake-ups. Also that of an
- * interrupt to a running CPU, until it is taken there, as in the literature. With an ITS, also of
- * an LPI that the ITS sends, as in kvm-unit-tests' micro-bench. With `running=0` only the first.
+ * The cost of an IPI to a CPU that waits in WFI, and of the answer to the first CPU, which waits
+ * too: a round trip is two interrupts and two wake-ups. Also the cost of an IPI to a running CPU,
+ * until that CPU takes it, as in the literature. With an ITS, also the cost of an LPI that the ITS
+ * sends, as in kvm-unit-tests' micro-bench. With `running=0` only the first.
  */
 #include "cost.h"
 #include "its.h"
@@ -27,7 +27,7 @@ static void send_ipi(unsigned int cpu)
 	isb();
 }
 
-/* With interrupts masked before and after, so that none is missed. */
+/* Interrupts are masked before and after, so that none is missed. */
 static void wait_for_interrupt(void)
 {
 	asm volatile("wfi\n\tmsr daifclr, #2\n\tisb\n\tmsr daifset, #2" : : : "memory");
@@ -98,7 +98,7 @@ void on_interrupt(void)
 	u32 irq = gic_acknowledge();
 
 	gic_end(irq);
-	/* Of what is enabled here none is any other's. */
+	/* Only the IPI and the LPI are enabled, so every other INTID is one of these. */
 	if (irq == SPURIOUS)
 		return;
 	if (!read_sysreg(tpidr_el1)) {

@@ -11,7 +11,7 @@
 #define LEFT 2
 #define SPURIOUS 1023
 
-static u64 others;	/* acknowledged, which nobody sent */
+static u64 others;	/* interrupts acknowledged that nobody sent */
 
 /* To this CPU, which is the boot CPU. */
 static void send(u32 irq)
@@ -56,7 +56,7 @@ void guest_main(void)
 	result_milli("irq.eoi", cost_of(end_none, loops), "ticks");
 	check(!others, "%lu times another interrupt was there", others);
 	irq = gic_acknowledge();
-	/* SGIs may be enabled without anybody's doing, and are under KVM. */
+	/* SGIs may be enabled from reset on, and are under KVM. */
 	if (irq == LEFT) {
 		gic_end(irq);
 		irq = gic_acknowledge();

@@ -9,7 +9,7 @@
 #define HELD	500	/* loops with the lock … */
 #define FREE	250	/* … and without it */
 
-/* next: the ticket that comes next. serving: whose turn it is. */
+/* next: the next ticket to give out. serving: the ticket whose holder has the lock. */
 static volatile unsigned int next, serving;
 static volatile u64 inside;
 static u64 turns;

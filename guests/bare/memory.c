@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Fills all RAM except the image and the device tree with a pattern that names each address, then
- * reads it back. A page that is missing, duplicated or lost is a failure, and is named.
+ * reads it back. A page that is missing, duplicated or lost is a failure; its address is printed.
  */
 #include "guest.h"
 

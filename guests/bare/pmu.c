@@ -17,7 +17,7 @@
 #define PMCR_LC (1UL << 6)
 #define COUNTER 1UL
 #define LOOPS 20000UL
-/* Of two instructions each; and what stands around them, an exception at most. */
+/* A loop has two instructions; the code around the loops adds an exception at most. */
 #define INSTRUCTIONS (2 * LOOPS)
 #define AROUND 128UL
 
@@ -26,7 +26,7 @@ static volatile unsigned int taken;
 static volatile u64 overflowed;
 static volatile u32 last_irq;
 
-/* x1 holds the way back from EL0, which SVC goes to. */
+/* x1 holds the address to continue at after an SVC from EL0. */
 static bool on_exception(struct frame *frame)
 {
 	if (frame->vector == 0x400 && frame->esr >> 26 == 0x15) {
@@ -110,7 +110,7 @@ static void overflow(void)
 	write_sysreg(pmintenset_el1, COUNTER);
 	start(0, (u32)-(INSTRUCTIONS / 2));
 	asm volatile("msr daifclr, #2");
-	/* A busy machine's emulated PMU is late where cycles go by its clock. */
+	/* If the emulated PMU counts cycles by the machine's clock, it is late on a busy machine. */
 	for (i = 0; i < 10000 && !taken; i++)
 		loop();
 	asm volatile("msr daifset, #2");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that a guest shares with its host, by KVM's hypercalls. In a protected VM pages are shared
- * and taken back, with every error that the calls report; with a disk, it is used on memory that is
- * not shared, then on memory that is. In other VMs there is nothing to share, and the calls must
- * say so. `measure=1` prints the cost of the calls: for pages that nobody has touched since and,
- * with a disk, for pages that the host has just written out; page by page, and as ranges where the
- * hypervisor takes them (as Android's pKVM does).
+ * Memory that a guest shares with its host, by KVM's hypercalls. In a protected VM it shares pages
+ * and takes them back, with every error that the calls report. If there is a disk, the disk uses
+ * memory that is not shared, then memory that is. In other VMs there is nothing to share, and the
+ * calls must say so. `measure=1` prints the cost of the calls: for pages that nobody has touched
+ * since they were shared and, with a disk, for pages that the host has just written out; page by
+ * page, and as ranges if the hypervisor accepts them (as Android's pKVM does).
  */
 #include "cost.h"
 #include "guest.h"
@@ -17,7 +17,7 @@
 #define MEM_SHARE 0xc6000003UL
 #define MEM_UNSHARE 0xc6000004UL
 #define FEATURE_BITS (1 << 2 | 1 << 3 | 1 << 4)	/* of the three */
-#define HAS_RANGE 1	/* MEMINFO's x1: the others' x2 is a number of pages */
+#define HAS_RANGE 1	/* MEMINFO's x1: x2 of the other calls is a number of pages */
 
 #define NOT_SUPPORTED (-1)
 #define INVALID_PARAMETER (-3)
@@ -41,7 +41,7 @@ static bool note_abort(struct frame *frame)
 	return true;
 }
 
-/* *more: x1, the second answer. Answers x0. */
+/* Returns x0; *more is x1, the second answer. */
 static s64 call(u64 function, u64 a, u64 b, u64 *more)
 {
 	register u64 x0 asm("x0") = function;
@@ -117,7 +117,7 @@ static void expect_range(const char *what, u64 function, u64 at, u64 pages, u64 
 	      got, done, expected, wanted);
 }
 
-/* Where it is shared already, or not any more, a range ends; and at the most that a call does. */
+/* A range ends before a page that has the wanted state already, and at the limit of one call. */
 static void test_ranges(void)
 {
 	u64 at = (u64)measured;
@@ -170,7 +170,7 @@ static void test_disk(void)
 	result("share.disk", 1, "bool");
 }
 
-/* What comes next is written by no answer: a call that fails is seen by the next round's. */
+/* Ignores the answers here: if a call failed, the next round's call fails too. */
 static void share_next(void)
 {
 	psci(MEM_SHARE, next, 0, 0);
@@ -214,7 +214,7 @@ static void begin_used_range(void)
 	check(!disk_try(measured, sizeof(measured)), "the disk does not write a range");
 }
 
-/* The pages of a range; again, it is one call. */
+/* The pages of a range, for measuring one call. */
 static u64 range_at, range_pages;
 
 static void share_range(void)

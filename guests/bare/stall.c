@@ -2,8 +2,8 @@
 /*
  * Two CPUs and a slow disk. While a write is under way, CPU 0 reads the disk's configuration and
  * status. CPU 1 acts as an interrupt handler: it reads and acknowledges the interrupt status, and
- * notifies. Each time that both have made progress, CPU 1 reports it. If a hypervisor makes one of
- * them wait for the disk, or for the other CPU, there is no report until the disk has answered.
+ * notifies. Each time that both CPUs have made progress, CPU 1 reports it. If a hypervisor makes
+ * one CPU wait for the disk, or for the other CPU, there is no report until the disk has answered.
  */
 #include "guest.h"
 

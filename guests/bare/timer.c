@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtual timer through the GICv3: interrupts arrive with the right number, none early, and WFI
- * wakes for a pending one even while it is masked. Also the cost of one to a running guest, as in
- * kvm-unit-tests' micro-bench: from its time until it is taken, acknowledged and ended.
+ * The virtual timer through the GICv3: interrupts arrive with the right INTID, none early, and WFI
+ * ends for a pending interrupt even if it is masked. Also the cost of a timer interrupt to a running
+ * guest, as in kvm-unit-tests' micro-bench: from its due time until the guest has ended it.
  */
 #include "cost.h"
 
@@ -77,7 +77,7 @@ static bool on_cost(struct frame *frame)
 	return true;
 }
 
-/* With interrupts unmasked, until one was taken, or until this time. */
+/* Run with interrupts unmasked until one was taken, or until this time. */
 static void run_until(u64 due, unsigned int before)
 {
 	asm volatile("msr daifclr, #2");
@@ -94,7 +94,7 @@ static void until_taken(void)
 	run_until(~0UL, before);
 }
 
-/* The same, of a timer that is not to interrupt: until its time. */
+/* The same for a timer that must not interrupt: run until its due time. */
 static void until_due(void)
 {
 	u64 due = read_sysreg(cntvct_el0) + wait;

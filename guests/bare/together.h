@@ -9,9 +9,9 @@
 unsigned int fetch_add_one(volatile unsigned int *to);
 
 /*
- * Have every CPU of the machine do work(cpu), this one too, which waits until all are done. The
- * others have been started and wait before the count begins. Ticks of the counter that it took.
- * May be called once.
+ * Run work(cpu) on every CPU of the machine, and wait until all are done. The other CPUs are
+ * started, and wait, before the count begins. Returns the ticks that the work took. May be called
+ * once.
  */
 u64 together(void (*work)(unsigned int cpu));
 

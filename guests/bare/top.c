@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Uses the last GiB of the address space, where the module has its window: each part of 2 MiB in
- * turn, in both directions, so that every part is in the window's place at some time. First on one
- * CPU with every register known: instructions of EL1 and EL0 there that access three other parts,
- * faults that are the guest's own, AT, TLBI, cache maintenance, a device. Then on all CPUs at once.
+ * turn, in both directions, so that every part is at the window's position at some time. First on
+ * one CPU with every register known: instructions of EL1 and EL0 there that access three other
+ * parts, the guest's own faults, AT, TLBI, cache maintenance, a device. Then on all CPUs at once.
  * t1sz=N is TCR_EL1.T1SZ; rounds=N is the number of rounds of all CPUs.
  */
 #include "mmu.h"
@@ -18,7 +18,7 @@
 #define KERNEL		(PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL | PTE_UXN)
 #define USER		(PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL | PTE_USER | PTE_PXN)
 #define SPREAD		64U
-#define MANY		20	/* failures, after which no more are looked for */
+#define MANY		20	/* failures, after which the tests stop */
 
 /* Pages of a part; all parts have the same table for them. */
 enum {
@@ -27,7 +27,7 @@ enum {
 	LAST = 511,
 };
 
-/* The tables for the last addresses begin where those of a smaller half would: none is moved. */
+/* Tables of all levels, so that a half of any size can begin its walk at one of them. */
 static u64 level_0[512] __attribute__((aligned(4096)));
 static u64 level_1[512] __attribute__((aligned(4096)));
 static u64 level_2[512] __attribute__((aligned(4096)));
@@ -56,7 +56,7 @@ static u64 at(unsigned int part, unsigned int page)
 	return GIB + ((u64)part << PART_SHIFT) + ((u64)page << 12);
 }
 
-/* The part that is n further, of those that there are. */
+/* The n'th part after this one, wrapping around to the first. */
 static unsigned int after(unsigned int part, unsigned int n)
 {
 	return first + (part - first + n) % (PARTS - first);
@@ -146,7 +146,7 @@ static void set_registers(unsigned int part, bool el0)
 	before.sp_el1 = 0x2222222222222220UL;
 	before.x[1] = at(after(part, 1), page);
 	before.x[3] = at(after(part, 2), page) + 8;
-	/* There is nothing behind the last part. EL0 may not read the beginning of the next one. */
+	/* The last part has no next one, and EL0 may not read the beginning of the next one. */
 	if (el0 || across == PARTS - 1)
 		before.x[6] = at(across, LAST);
 	else
@@ -202,7 +202,7 @@ static void check_piece(unsigned int part, bool el0)
 	      "%s, part %u: across: %lx, %lx", what, part, now.x[4], now.x[5]);
 }
 
-/* A fault that the guest's tables say: the syndrome is the same in all parts. */
+/* The guest's own fault: the syndrome is the same in all parts. */
 static void check_fault(const char *what, unsigned int part, u64 far, u64 *esr)
 {
 	run();
@@ -215,7 +215,7 @@ static void check_fault(const char *what, unsigned int part, u64 far, u64 *esr)
 	check_kept(what, part, false);
 }
 
-/* Clear the flags that say what came before: the store of check_piece(). */
+/* Faults of EL1 and EL0: in the next part, where a table is missing, and in the part itself. */
 static void check_faults(unsigned int part)
 {
 	static u64 esr[10];
@@ -235,7 +235,7 @@ static void check_faults(unsigned int part)
 	check_fault("EL0 reads nothing", part, before.x[1], &esr[4]);
 	before.pc = at(part, CODE);
 	check_fault("EL0 executes EL1's", part, before.pc, &esr[5]);
-	/* The part's own: where nothing else is accessed before. */
+	/* A fault in the part itself, with no access to another part before. */
 	set_registers(part, false);
 	before.x[1] = at(part, UNMAPPED);
 	check_fault("EL1 reads nothing where it runs", part, before.x[1], &esr[6]);
@@ -368,7 +368,7 @@ void guest_main(void)
 		check_piece(part, false);
 		check_piece(part, true);
 	}
-	/* Down: each part in turn is the one that the window has just moved to. */
+	/* Down: each part is the position that the window has just moved to. */
 	for (part = PARTS; part-- > first && failures() < MANY; ) {
 		check_piece(part, part & 1);
 		check_faults(part);

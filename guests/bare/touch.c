@@ -10,7 +10,7 @@
 
 static u64 size;
 
-/* Parts lie behind the image and the device tree, which are in the first one's room. */
+/* The parts begin after the image and the device tree, which take the room of the first part. */
 static u64 part(unsigned int cpu)
 {
 	return machine.ram[0].base + size * (cpu + 1);

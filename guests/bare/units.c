@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of each kind of trap that a kernel's work causes under a hypervisor without EL2; the
- * lab's model adds them up. Where none of this traps, the same operations give the cost of the
- * guest's own instructions.
+ * The cost of each kind of trap that a kernel's work causes under a hypervisor without EL2. The
+ * lab's model adds them up. On a hypervisor where none of them traps, the same operations give the
+ * cost of the guest's own instructions.
  *
  * As in a kernel, code and stack are in the upper half, the lower half has user pages only, user
  * code runs at EL0 with interrupts on, and its exceptions go through vectors.
@@ -18,12 +18,12 @@
 #define NOTHING		0xffffff8014000000UL	/* never mapped */
 #define USER_DATA	0x440000UL		/* that many pages */
 #define USER_PAGES	16
-#define USER_MAPPED	0x2000000000UL		/* a page each, far from all else */
+#define USER_MAPPED	0x2000000000UL		/* one page here and one at USER_STACK */
 #define USER_STACK	0x7f00000000UL
 #define TABLES		7	/* of a space: the first level's, two for each place */
-#define SPACES		40	/* more than a vCPU's recent ones */
-#define RING		6	/* more than a set has of pairs … */
-#define RING_ASID	16	/* … for ASIDs so far apart */
+#define SPACES		40	/* more than the trees that the module keeps for a vCPU */
+#define RING		6	/* more than the TTBR pairs of one set … */
+#define RING_ASID	16	/* … for ASIDs with this distance */
 #define ASID(n)		((u64)(n) << 48)
 #define CPACR_FPEN	(3UL << 20)
 #define CNTKCTL_EL0VCT	(1UL << 1)
@@ -39,11 +39,11 @@ static u64 data_page[512] __attribute__((aligned(4096)));
 /* Address spaces of users: tables of three levels. */
 static u64 spaces[SPACES][TABLES][512] __attribute__((aligned(4096)));
 
-/* What a call keeps is kept on the stack; EL0 begins with x0 and ends by an exception. */
+/* Saves callee-saved registers on the stack; EL0 begins with x0 and ends by an exception. */
 void to_user(u64 pc, u64 x0);
-/* A load that faults: the vectors go on behind it. */
+/* A load that faults: the vectors continue after it. */
 void load_nothing(u64 va);
-/* cost_of() on the stack's other address, `up` bytes from here, and with this TTBR0. */
+/* cost_of() in the upper half: the stack is `up` bytes higher, and TTBR0_EL1 is ttbr0. */
 u64 in_kernel(void (*operation)(void), u64 loops, u64 ttbr0, u64 up);
 
 asm(".pushsection .text\n"
@@ -113,14 +113,14 @@ static void refill(void)
 	(void)*(volatile u64 *)DATA;
 }
 
-/* The TLBI of the space in use; its neighbours are not touched in between. */
+/* TLBI of the current ASID; no neighbouring page is touched before the next one. */
 static void tlbi_asid(void)
 {
 	asm volatile("dsb ishst\n\ttlbi aside1is, %0\n\tdsb ish\n\tisb"
 		     : : "r" (ASID(1)) : "memory");
 }
 
-/* User code is fetched from a page that is not there. */
+/* The page of user code has no shadow entry. */
 static void refill_code(void)
 {
 	tlbi_asid();
@@ -132,14 +132,14 @@ static u64 ttbr0_of(unsigned int space)
 	return kernel_pa(spaces[space]) | ASID(space + 1);
 }
 
-/* There and back: two of them. */
+/* Two writes of TTBR0_EL1, there and back. */
 static void ttbr0(void)
 {
 	asm volatile("msr ttbr0_el1, %0\n\tisb\n\tmsr ttbr0_el1, %1\n\tisb"
 		     : : "r" (ttbr0_of(1)), "r" (ttbr0_of(0)) : "memory");
 }
 
-/* One page of sixteen neighbours is loaded when none of them is there. */
+/* Load from one page of a group of sixteen that has no shadow entries. */
 static void refill_many(void)
 {
 	tlbi_asid();
@@ -158,7 +158,7 @@ static void refill_places(void)
 	(void)*(volatile u64 *)USER_STACK;
 }
 
-/* A process whose turn it has not been for long runs until a system call; and back. */
+/* A process that has not run for long runs until a system call; then back. */
 static void other_space(void)
 {
 	static unsigned int space;
@@ -172,8 +172,8 @@ static void other_space(void)
 }
 
 /*
- * A process that was here lately, and that the window does not know any more: one of more than
- * share a set of its pairs, which the ASID chooses.
+ * A process that ran lately, but whose TTBR pair the window has lost: more processes take turns
+ * than a set has pairs. The ASID selects the set.
  */
 static void other_pair(void)
 {
@@ -194,7 +194,7 @@ static void id_register(void)
 	(void)read_sysreg(id_aa64mmfr1_el1);
 }
 
-/* The entry for a page, whose two lower tables are those at `below`. */
+/* The entry of a user page; `below` are its tables of levels 2 and 3. */
 static u64 *user_entry(u64 tables[TABLES][512], u64 below[2][512], u64 va)
 {
 	tables[0][va >> 30 & 511] = kernel_pa(below[0]) | PTE_TABLE;
@@ -248,14 +248,14 @@ static const struct {
 
 #define NR_UNITS ARRAY_SIZE(units)
 
-/* A hypervisor that changes trapping code after it has run has done so by the second time. */
+/* Run everything twice: a hypervisor may patch trapping code after its first execution. */
 static void measure_all(unsigned int cpu)
 {
 	u64 up = kernel_va(image_start) - kernel_pa(image_start), costs[NR_UNITS];
 	unsigned int i;
 
 	(void)cpu;
-	/* As in Linux: otherwise the module changes modes by the slow path. */
+	/* As in Linux. With FP traps, the window cannot change the mode. */
 	write_sysreg(cpacr_el1, CPACR_FPEN);
 	write_sysreg(cntkctl_el1, CNTKCTL_EL0VCT);
 	write_sysreg(sctlr_el1, SCTLR_MMU_ON | SCTLR_SA0 | SCTLR_DZE | SCTLR_UCT | SCTLR_NTWI |
@@ -268,7 +268,7 @@ static void measure_all(unsigned int cpu)
 		result_milli(units[i].name, costs[i], "ticks");
 }
 
-/* A system call; a load and one. */
+/* Two programs: a system call; a load and a system call. */
 static void write_code(u32 *code)
 {
 	static const u32 user_code[] = { SVC, LOAD_X0, SVC };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nobody uses the space between a kernel's Image header and its code, so a hypervisor may use it if
- * certain instructions of the kernel are frequent. These cases make them frequent, and then read
+ * Linux does not use the space between its Image header and its code, so a hypervisor may use it
+ * once certain instructions of the kernel trap often. These cases execute them often, and then read
  * that space, write to it, jump there, and unmap it.
  */
 #include "hostile.h"
@@ -42,7 +42,7 @@ static void exchange(struct values *v)
 		     : "=r" (tcr), "=r" (table0), "=r" (table1), "=r" (esr), "=r" (far));
 }
 
-/* Wherever this runs, in either half. */
+/* May be called in either half. */
 void hot(unsigned int times, const char *when)
 {
 	unsigned int i, wrong = 0;
@@ -62,7 +62,7 @@ void hot(unsigned int times, const char *when)
 	check(!wrong, "%s: %u of %u rounds read other values than they wrote", when, wrong, times);
 }
 
-/* How much of the first page is not the kernel's own: nothing where nobody uses the area. */
+/* Number of words in the first page that are not the kernel's: 0 if the hypervisor has no annex. */
 static unsigned int others_in_first_page(void)
 {
 	volatile u64 *words = (volatile u64 *)kernel_va(kernel_image);
@@ -149,7 +149,7 @@ static void deny_all(void)
 	}
 }
 
-/* And where the kernel lets user space read it, that is the kernel's memory. */
+/* If the kernel lets user space read the area, user space reads the kernel's memory. */
 static void allow_reads(void)
 {
 	u64 start = kernel_va(kernel_image), at;
@@ -186,7 +186,7 @@ void case_annex_user(void)
 
 /* ---- virtual EL1 -------------------------------------------------------------------------- */
 
-/* All but the first page. */
+/* All pages but the first have the kernel's own bytes. */
 static void own_bytes(u64 start, const char *when)
 {
 	u64 at, wrong = 0;
@@ -205,7 +205,7 @@ static void kernel(unsigned int cpu)
 	(void)cpu;
 	make_hot();
 	own_bytes(start, "read");
-	/* Writes go where they should. */
+	/* Writes reach the kernel's memory. */
 	for (at = PAGE; at < KERNEL_UNUSED; at += 504) {
 		*(volatile u64 *)(start + at) = at;
 		check(low[at / 8] == at, "written at %lx: %lx", at, low[at / 8]);
@@ -213,7 +213,7 @@ static void kernel(unsigned int cpu)
 	}
 	hot(ENOUGH, "after writes");
 	own_bytes(start, "after writes");
-	/* What is executed in the first page is the guest's. */
+	/* Code in the first page is the guest's. */
 	*kernel_entry(start) &= ~PTE_PXN;
 	kernel_flush();
 	((volatile u32 *)low)[0x800 / 4] = 0xd65f03c0;	/* ret */
@@ -275,7 +275,7 @@ static void words_back(unsigned int cpu)
 	result("annex.written", i, "count");
 }
 
-/* One after the other, each for a moment only. */
+/* Garbage in one word after the other, each for a moment. */
 void case_annex_words(void)
 {
 	in_kernel(words_back);
@@ -312,7 +312,7 @@ static void jump(unsigned int cpu)
 		try_call(kernel_va(kernel_image) + PAGE + next_random() % 0x1000 * 4);
 }
 
-/* Into whatever is there. */
+/* Jump to words of the area, whatever they are. */
 void case_annex_jump(void)
 {
 	in_kernel(jump);
@@ -323,7 +323,7 @@ void case_annex_jump(void)
 static u64 other_page[512] __attribute__((aligned(4096)));
 static char other_image[2 * KERNEL_UNUSED] __attribute__((aligned(65536)));
 
-/* Nothing there, another frame, and the own one again. */
+/* Map nothing there, then another frame, then the kernel's own again. */
 static void remap_page(u64 at)
 {
 	u64 own = *kernel_entry(at);
@@ -381,7 +381,7 @@ void case_annex_remap(void)
 /* The same header and vectors elsewhere: another kernel. */
 static void make_other_kernel(void)
 {
-	/* The vectors branch to the library by distance: these only to themselves. */
+	/* A copy of the vectors could not reach the library, so these branch to themselves. */
 	u64 *to = (u64 *)kernel_pa(other_image);
 	const u64 *from = (const u64 *)kernel_pa(kernel_image);
 	unsigned int i;
@@ -433,7 +433,7 @@ static void once_more(unsigned int cpu)
 	hot(ENOUGH, "in the upper half");
 }
 
-/* Without translation, and without memory: nothing but registers. */
+/* With the MMU off: uses registers only, no memory. */
 static void off(void)
 {
 	u64 n = ENOUGH, wrong = 0, is, was;

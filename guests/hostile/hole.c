@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where Linux has freed its init sections, its image has a hole, which a hypervisor may use like
+ * Linux's image has a hole after it has freed its init sections, which a hypervisor may use like
  * the space of annex.c. These cases read, write and jump into the hole and around it.
  */
 #include "hole.h"
@@ -8,7 +8,7 @@
 #define FAR_CODE	(KERNEL_BASE + (40UL << 20))
 #define FAR_ROUNDS	(2 * ENOUGH)
 #define SPSR_MASKED	0x3c5UL
-#define FIRST_WORDS	256	/* that are jumped to one by one */
+#define FIRST_WORDS	256	/* jump to each of these */
 
 u64 gap;
 bool lent;
@@ -27,7 +27,7 @@ void flush_page(u64 va)
 		     : : "r" (va >> 12 & 0xfffffffffffUL) : "memory");
 }
 
-/* How many words of a page can be read where there is nothing. */
+/* The number of readable words in a page that the guest does not map. */
 static unsigned int words_shown(u64 at)
 {
 	unsigned int i, shown = 0;
@@ -143,7 +143,7 @@ static void check_translation(u64 at)
 	check((par & 1) && (par >> 1 & 0x3c) == FSC_TRANSLATION, "AT of %lx: %lx", at, par);
 }
 
-/* Its own, below; above, and far into it, there is nothing. */
+/* Below the hole and above it are the guest's own pages; in the hole nothing is mapped. */
 static void check_around(void)
 {
 	volatile u64 *low = (volatile u64 *)kernel_pa((void *)(gap - PAGE));
@@ -273,7 +273,7 @@ static struct outcome jump_to(u64 at)
 	return end_try(0);
 }
 
-/* Nothing was done. */
+/* The jump faulted before it executed anything. */
 static void check_refused(u64 at, const struct outcome *o)
 {
 	const u64 *x = caught_frame.x;
@@ -288,7 +288,7 @@ static void check_refused(u64 at, const struct outcome *o)
 	      o->sp);
 }
 
-/* The whole of an instruction was done: from its first word, if the first is true. */
+/* One instruction was done completely; first: the jump was to the first word of its stub. */
 static void check_done(u64 at, const struct outcome *o, unsigned int number, bool first)
 {
 	u64 off = o->sp - ((u64)hole_jump.stack + JUMP_STACK_SIZE - JUMP_ABOVE);
@@ -348,7 +348,7 @@ static void jump_once(u64 at, bool runs, struct jumps *jumps)
 	jumps->done++;
 }
 
-/* What may run first: a hypervisor may leave that for a while where other jumps fail. */
+/* Jump to stubs first: after jumps that fail, a hypervisor may do without stubs for a while. */
 static void jump_all(u64 unit)
 {
 	u64 at = unit + PAGE, end = at + FIRST_WORDS * 4;
@@ -368,9 +368,9 @@ static void jump_all(u64 unit)
 }
 
 /*
- * What may be executed there is what stands for instructions of the guest's, and then
- * the guest goes on behind them. Only the far page's and those of the vectors are
- * frequent here; each of the former has an end behind it.
+ * Only stubs of the guest's instructions may be executed there; each returns to the instruction
+ * after its own. Only instructions of the far page and of the vectors trap often here; in the far
+ * page a BRK follows each.
  */
 static void jump(void)
 {

@@ -15,7 +15,7 @@
 #define JUMP_CALLER	72
 #define JUMP_STACK	192
 #define JUMP_STACK_SIZE	4096
-#define JUMP_ABOVE	1024	/* of it */
+#define JUMP_ABOVE	1024	/* bytes of scratch above its middle */
 #define JUMP_SCRATCH	4288
 #define JUMP_SCRATCH_SIZE 8192
 
@@ -44,17 +44,17 @@ bool may_run(u64 at);
 /* A fault of this type at this address. */
 void check_fault(const char *when, const char *what, u64 at, const struct outcome *o,
 		 unsigned int class, unsigned int type);
-/* The page cannot be read or written, and if it can that is where it may. */
+/* The page cannot be read or written, unless may_show() says so. */
 void check_nothing(const char *when, u64 at);
 void check_nothing_in_units(const char *when);
 
-/* A word written, DSB and ISB; then TLBIs for the page. */
+/* Write an entry, then DSB and ISB; the same with TLBIs for the page. */
 void set_entry(u64 va, u64 entry);
 void flush_page(u64 va);
 
-/* jump.S: from hole_far on, position independent, with a NOP behind each but the last. */
+/* jump.S: from hole_far on, position-independent code with a NOP after each instruction. */
 extern u32 hole_far[], hole_far_end[];
-/* Put it at to, which va shows, and call it so often: does it read what it has written? */
+/* Write the code to `to`, which va maps; call it often: does it read what it has written? */
 void far_write(u32 *to, u64 va);
 void far_call(u64 va, unsigned int times, const char *when);
 

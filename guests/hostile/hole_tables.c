@@ -9,7 +9,7 @@
 #define LOW_PAGES	(KERNEL_PART / PAGE)
 #define ASID(n)		((u64)(n) << 48)
 #define TCR_A1		(1UL << 22)
-#define MINE		(1UL << 55)	/* of a descriptor: software's */
+#define MINE		(1UL << 55)	/* a software bit of a descriptor */
 #define FAR_TABLES	34
 #define FAR_UNITS	1024		/* 64 MiB */
 
@@ -24,7 +24,7 @@ static void set_pattern(void)
 		low[i] = next_random();
 }
 
-/* The page is the frame: reads see its contents, and writes arrive there. */
+/* The page maps the frame: reads return its contents, and writes reach it. */
 static void check_own(const char *when, u64 at)
 {
 	volatile u64 *low = (volatile u64 *)kernel_pa(frame);
@@ -34,7 +34,7 @@ static void check_own(const char *when, u64 at)
 	for (i = 0; i < 32; i++) {
 		u64 value = next_random();
 
-		/* The first ones are those that are registers. */
+		/* The first words are those that could be registers. */
 		n = i < 18 ? i : next_random() % 512;
 		o = try_read(at + n * 8);
 		check(!o.taken && o.value == low[n], "%s: %lx: taken %u, esr %lx, %lx, not %lx",
@@ -111,7 +111,7 @@ void case_hole_map(void)
 	in_hole(map, true);
 }
 
-/* Code of the guest's that is frequent, where the hole was, and the hole again. */
+/* Map frequent code of the guest in place of the hole, then the hole again. */
 static void code(void)
 {
 	static const u16 pages[] = { 1, 0, 16, 17, 3 };
@@ -122,7 +122,7 @@ static void code(void)
 
 		set_entry(at, kernel_pa(frame) | KERNEL_PAGE);
 		flush_page(at);
-		/* Jumps there may be somebody else's until that has been found to be gone. */
+		/* Jumps there may run stubs until the hypervisor finds the new page. */
 		hot(ENOUGH / 4, "with a page mapped");
 		far_write((u32 *)frame, at);
 		far_call(at, ENOUGH, "code in the hole");
@@ -163,7 +163,7 @@ static void low_back(unsigned int pages)
 		set_entry(at, low_part[LOW_PAGES - (gap - at) / PAGE]);
 }
 
-/* There is no image around the hole, so it is nobody's but the guest's: nothing is shown. */
+/* Without an image around it, the hole may not be used: nothing is mapped there. */
 static void check_bare(const char *when)
 {
 	bool was = lent;
@@ -211,7 +211,7 @@ static void all_elsewhere(void)
 	hot(ENOUGH / 2, "with the own part below");
 }
 
-/* The hole begins earlier, and then it does not any more. */
+/* The hole begins at a lower address, then at its first address again. */
 static void larger(void)
 {
 	u64 at;
@@ -276,7 +276,7 @@ static void copy_table(u64 *to, const u64 *from)
 		to[i] = from[i];
 }
 
-/* The same, but for pages in the hole, of their ASID only; its units lie in one leaf. */
+/* A copy of root, with non-global pages in the hole, whose units share one level-3 table. */
 static u64 make_other_root(u64 root)
 {
 	u64 *to = (u64 *)kernel_pa(other_root), *middle = (u64 *)kernel_pa(other_middle);
@@ -306,7 +306,7 @@ static void use_root(u64 root, bool flush)
 	check(now == root, "TTBR1_EL1 is %lx, not %lx", now, root);
 }
 
-/* Often enough that this is done without leaving the guest, if that can be. */
+/* Switch often enough for the hypervisor to do it without an exit, if it can. */
 static void switch_often(u64 a, u64 b, unsigned int times)
 {
 	u64 *low = (u64 *)kernel_pa(frame), at;
@@ -331,7 +331,7 @@ static void switch_often(u64 a, u64 b, unsigned int times)
 	}
 }
 
-/* flush: the two have one ASID, so that TLBIs are needed. */
+/* flush: both roots have the same ASID, so TLBIs are needed. */
 static void in_both(u64 a, u64 b, bool flush)
 {
 	use_root(b, flush);
@@ -398,7 +398,7 @@ static void without_flag(u64 from, u64 end, bool flush)
 	}
 	hot(ENOUGH / 4, "without the access flag, and faults");
 	kernel_flush();
-	/* From no access to one there is no TLBI. */
+	/* Setting the access flag needs no TLBI. */
 	set_pattern();
 	for (at = from; at < end; at += PAGE) {
 		set_entry(at, kernel_pa(frame) | KERNEL_PAGE);
@@ -449,7 +449,7 @@ static u64 *far_entry(u64 va)
 	return table_of(*entry) + (va >> 12 & 511);
 }
 
-/* One page of each unit above the vectors, where none is, as it lies in memory. */
+/* Map one page of each unmapped unit above the vectors, at the image's distance from memory. */
 static void map_far(unsigned int page, u64 attributes)
 {
 	u64 first = kernel_va(kernel_first_vectors) & ~(UNIT - 1);
@@ -485,7 +485,7 @@ static void search_for(const char *name)
 	result(name, read_sysreg(cntvct_el0) - start, "ticks");
 }
 
-/* Before anybody has found a place: there is none, or it takes long to see that there is. */
+/* The hypervisor has no place yet: there is none, or the search for it is long. */
 static void search(void)
 {
 	static u64 upper_part[LOW_PAGES];

@@ -8,7 +8,7 @@
 
 #include "guest.h"
 
-/* What an access brought about: an exception's syndrome and address, if one was taken. */
+/* The result of an access: syndrome and address of its exception, if it took one. */
 struct outcome {
 	bool taken;
 	u64 esr;
@@ -49,10 +49,10 @@ struct outcome try_instruction(u32 instruction, u64 x0);
 
 u64 next_random(void);
 
-/* An address where the machine has nothing. */
+/* A physical address without memory or device. */
 u64 hole(void);
 
-/* tables.c: two pages of the upper half, 39 bits of it, on tables to play with. */
+/* tables.c: two pages of the upper half (39 bits), with tables that the cases change. */
 #define UPPER 0xffffff8000000000UL
 extern u64 upper_root[512], upper_middle[512], upper_leaf[512];
 void upper_init(void);
@@ -78,11 +78,11 @@ void case_annex_off(void);
 
 /* Frequent instructions of many kinds: each reads the value that it has written. */
 #define ENOUGH		6000	/* times: each is frequent then */
-#define TURNS		8	/* of so many: who looks for something there has found it */
+#define TURNS		8	/* rounds of ENOUGH: then the hypervisor has found a place */
 void hot(unsigned int times, const char *when);
-/* What leaves the guest, and changes what its registers mean to the hypervisor. */
+/* Execute instructions that exit: reads of an ID register and ISR_EL1, a write of CNTV_CTL_EL0. */
 void leave(void);
-/* All kinds of values. */
+/* A random value: all ones, a small number, or any 64 bits. */
 u64 garbage(void);
 
 /* One instruction in user space, until its exception, which may be SVC. */

@@ -40,7 +40,7 @@ jumped:
 	mov	sp, x1
 	ret
 
-	/* Call x0 with X0 to X7 from the words at x1, and what they are then to them. */
+	/* Call x0 with X0 to X7 from the words at x1, and store them there after the call. */
 	.globl	hole_call
 hole_call:
 	stp	x29, x30, [sp, #-32]!

@@ -27,7 +27,7 @@ static bool on_exception(struct frame *frame)
 	caught.far = frame->far;
 	caught.sp = (u64)(frame + 1);
 	caught_frame = *frame;
-	/* x19 is where to go on: every try below puts it there. */
+	/* x19 is the address to continue at: every try below sets it. */
 	frame->elr = frame->x[19];
 	frame->spsr = SPSR_EL1H;
 	return true;
@@ -97,7 +97,7 @@ u64 next_random(void)
 	return random_state;
 }
 
-/* Behind all of RAM. */
+/* After the end of RAM. */
 u64 hole(void)
 {
 	u64 end = 0;
@@ -171,7 +171,7 @@ static void case_wfe(void)
 		asm volatile("wfe");
 }
 
-/* Registers whose change would end this code: the random sequences test them. */
+/* A change of these registers would crash this code: the random sequences test them. */
 static bool deadly(u32 sys)
 {
 	switch (sys) {
@@ -205,7 +205,7 @@ static void case_calls(void)
 			       0x84000020 + next_random() % 0x7fe0;
 
 		if ((function & 0xbfffffff) >= 0x84000000 && (function & 0xbfffffff) < 0x84000020)
-			continue;	/* PSCI's own, which may well be obeyed */
+			continue;	/* a PSCI call, which may power the machine off */
 		unknown += psci(function, next_random(), next_random(), next_random()) == -1;
 	}
 	check(unknown > CALLS / 2, "only %u calls are unknown", unknown);

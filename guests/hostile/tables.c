@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Page tables where there is no memory, in circles, and changed by another CPU during a walk. */
+/* Page tables without memory, with cycles, and changed by another CPU during a walk. */
 #include "hostile.h"
 #include "mmu.h"
 
@@ -32,14 +32,14 @@ void upper_flush(void)
 	asm volatile("dsb ish\n\ttlbi vmalle1is\n\tdsb ish\n\tisb" : : : "memory");
 }
 
-/* KVM of many kernels does not say that an external abort came of a walk. */
+/* KVM of many kernels does not report that an external abort was on a walk. */
 static bool as_expected(const struct outcome *o, unsigned int type)
 {
 	return o->taken && (FSC_TYPE(o->esr) == type ||
 			    (type == FSC_EXTERNAL_WALK && FSC(o->esr) == FSC_EXTERNAL));
 }
 
-/* A table that is no memory: the walk of a read, a write and a jump ends there. */
+/* A table without memory: the walk of a read, a write and a jump ends there. */
 static void table_at(const char *what, u64 place, unsigned int type)
 {
 	u64 *entries[] = { &upper_root[1], &upper_middle[1] };
@@ -84,21 +84,21 @@ void case_tables_beyond(void)
 	table_at("a table beyond all addresses", 0x0000800000000000UL, FSC_ADDRESS_SIZE);
 }
 
-/* The root as a table of its own, at each level: its entries are memory at known addresses. */
+/* The root is also a table of each lower level: its entries are memory at known addresses. */
 void case_tables_self(void)
 {
 	u64 window = UPPER + (SELF << 30) + (SELF << 21);	/* the root, as a leaf of itself */
 	struct outcome o;
 
 	upper_init();
-	/* What is a page's entry at level 3 is a table's at the others. */
+	/* The same bits are a page at level 3 and a table at the other levels. */
 	upper_root[SELF] = (u64)upper_root | LEAF;
 	upper_middle[0] = (u64)upper_leaf | LEAF;
 	upper_flush();
 	o = try_read(window + SELF * 4096 + SELF * 8);
 	check(!o.taken && o.value == upper_root[SELF], "the root in itself: taken %u, %lx, not %lx",
 	      o.taken, o.value, upper_root[SELF]);
-	/* Map a page by a write through the map that it is part of. */
+	/* Map a page by a write through the self-mapping. */
 	page_a[0] = A_VALUE;
 	o = try_write(UPPER + (SELF << 30), (u64)page_a | LEAF);
 	check(!o.taken, "the leaf table in itself: esr %lx", o.esr);
@@ -106,7 +106,7 @@ void case_tables_self(void)
 	o = try_read(UPPER);
 	check(!o.taken && o.value == A_VALUE, "mapped through itself: taken %u, %lx", o.taken,
 	      o.value);
-	/* And a circle that never ends in anything but itself. */
+	/* And an entry whose walk only ever reaches the root. */
 	upper_root[2] = (u64)upper_root | LEAF;
 	upper_flush();
 	o = try_write(UPPER + (2UL << 30) + (2UL << 21) + 2 * 4096 + 3 * 8, 0);
@@ -146,7 +146,7 @@ static void change_tables(unsigned int cpu)
 	psci(PSCI_CPU_OFF, 0, 0, 0);
 }
 
-/* What is read is one of the pages or a table's entries, or an exception; nothing else. */
+/* A read returns a word of one of the pages or of a table, or takes an exception. */
 void case_tables_race(void)
 {
 	unsigned int i, taken = 0, a = 0, b = 0, j;
@@ -162,7 +162,7 @@ void case_tables_race(void)
 	check(!cpu_start(1, change_tables), "the other CPU does not start");
 	while (!changes)
 		;
-	/* Longer where the host lets the other CPU run but now and then. */
+	/* More rounds if the host rarely runs the other CPU. */
 	for (i = 0; i < ROUNDS || (i < 100 * ROUNDS && !(taken && a && b)); i++) {
 		o = i % 8 ? try_read(UPPER + 64) : try_write(UPPER + 128, A_VALUE);
 		taken += o.taken;
@@ -196,7 +196,7 @@ static void use_last_gib(void)
 	upper_flush();
 }
 
-/* Each access is where the window has just moved to: down by one CPU, and up by the other. */
+/* Each access is at the window's new position: downwards on one CPU, upwards on the other. */
 static void go_through(unsigned int cpu)
 {
 	unsigned int round, i;

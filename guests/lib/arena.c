@@ -93,7 +93,7 @@ static void build_upper(void)
 	strict_3[0][index_3(K_TABLE_RO)] = (u64)data_page | KERNEL_RW;
 	strict_3[1][index_3(K_TABLE_XN)] = (u64)code_page | KERNEL_RX;
 	strict_3[2][index_3(K_TABLE_USER)] = (u64)data_page | USER_RW;
-	/* What a test may have put behind these. */
+	/* A test may have written into the unused entries after these. */
 	for (i = 0; i < ARRAY_SIZE(strict_3); i++)
 		strict_3[i][1] = 0;
 }
@@ -188,7 +188,7 @@ void arena_load_code(const void *code, size_t size)
 		to[i] = from[i];
 	for (at = (u64)code_page; at < (u64)code_page + size; at += line)
 		asm volatile("dc cvau, %0" : : "r" (at) : "memory");
-	/* By address would miss the other names of the page. */
+	/* IC by address would miss the other aliases of the page. */
 	asm volatile("dsb ish\n\tic iallu\n\tdsb nsh\n\tisb" : : : "memory");
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The places that probed code runs at and works on: fixed virtual addresses in both halves,
- * wherever the image is in RAM, so that registers have the same values on every machine. 39-bit
- * addresses in each half, 4 KiB pages.
+ * The pages of probed code and its data: fixed virtual addresses in both halves, wherever the image
+ * is in RAM, so that registers have the same values on every machine. 39-bit addresses in each
+ * half, 4 KiB pages.
  *
  * Each page exists once in RAM. Pages with the same name in the two halves are the same memory
  * (CODE is CODE, DATA is DATA), with the permissions given here.
@@ -40,7 +40,7 @@
 #define U_UNMAPPED_2	0x7000600000
 #define U_UNMAPPED_1	0x70c0000000
 #define U_OUTSIDE	0x0000008000000000
-/* A page whose entry in the table tests may rewrite; starts as DATA for both. */
+/* Pages whose table entries tests may rewrite; initially DATA in both halves. */
 #define U_CHANGE	0x7000208000
 #define K_CHANGE	0xffffff8000208000
 
@@ -53,18 +53,18 @@
 /* Builds the tables, turns the MMU on with both halves. */
 void arena_init(void);
 
-/* Everything that decides how memory and exceptions behave, back as arena_init() left it. */
+/* Restores all registers that control memory and exceptions to arena_init()'s values. */
 void arena_restore(void);
 
-/* Page contents back to their first pattern, tables to their first entries. */
+/* Restores the first contents of all pages and tables. */
 void arena_reset_memory(void);
 
-/* Makes `size` bytes the code at K_CODE and U_CODE. */
+/* Copies `size` bytes of code to K_CODE and U_CODE. */
 void arena_load_code(const void *code, size_t size);
 
-/* The level 3 entry of a page of K_BASE's or U_BASE's 2 MiB, as memory. */
+/* The address of the level-3 entry of a page in K_BASE's or U_BASE's 2 MiB. */
 u64 *arena_entry(u64 address);
-/* The entry of the table above that, for an address of K_BASE's gigabyte. */
+/* The same of the level-2 entry, for an address in K_BASE's GiB. */
 u64 *arena_table_entry(u64 address);
 
 /* Physical addresses by name, and a name for each of them. */

@@ -59,7 +59,7 @@ struct request {
 	u64 sector;
 };
 
-/* All that the device uses, whole pages: a guest may have to share them with it. */
+/* All memory that the device uses, in whole pages: a guest may have to share them. */
 static struct {
 	volatile struct queue queue;
 	struct request request;
@@ -99,7 +99,7 @@ static bool find_device(void)
 	return false;
 }
 
-/* What stands between it and memory is not hidden from a device here: addresses are physical. */
+/* Accepts VIRTIO_F_ACCESS_PLATFORM: the device gets physical addresses in any case. */
 static bool negotiate(void)
 {
 	u32 features;
@@ -127,7 +127,7 @@ bool disk_open(void)
 	if (*reg(R_QUEUE_MAX) < QUEUE_SIZE)
 		return false;
 	*reg(R_QUEUE_SIZE) = QUEUE_SIZE;
-	/* Resets the device, whatever it was used for before. */
+	/* Resets the device, which may have been used before. */
 	dma.queue.available.index = 0;
 	dma.queue.used.index = 0;
 	dsb();
@@ -173,7 +173,7 @@ void disk_ask(const volatile void *from, size_t size)
 	describe(0, &dma.request, sizeof(dma.request), DESCRIPTOR_NEXT);
 	describe(1, from, (u32)size, DESCRIPTOR_NEXT);
 	describe(2, &dma.status, 1, DESCRIPTOR_WRITE);
-	queue->available.flags = 1;	/* no interrupt: this waits */
+	queue->available.flags = 1;	/* no interrupt: this code polls */
 	queue->available.ring[index % QUEUE_SIZE] = 0;
 	dsb();
 	queue->available.index = (u16)(index + 1);

@@ -182,7 +182,7 @@ fdt_node fdt_device_type(const struct fdt *fdt, fdt_node after, const char *type
 	return find(fdt, after, "device_type", type);
 }
 
-/* `count` cells from cell `first` as one number; cells that are not there are 0. */
+/* `count` cells from cell `first` as one number; missing cells are 0. */
 u64 fdt_cells(const struct fdt_property *property, u32 first, u32 count)
 {
 	u64 value = 0;

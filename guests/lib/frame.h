@@ -3,7 +3,7 @@
 #ifndef GUESTS_FRAME_H
 #define GUESTS_FRAME_H
 
-	/* What a function keeps for its caller, and LR. */
+	/* The callee-saved registers, and LR. */
 	.macro	callers op, base, at
 	\op	x19, x20, [\base, #\at]
 	\op	x21, x22, [\base, #\at + 16]
@@ -13,7 +13,7 @@
 	\op	x29, x30, [\base, #\at + 80]
 	.endm
 
-	/* X2 to X29, of registers that are one behind the other. */
+	/* X2 to X29, of all registers in consecutive words. */
 	.macro	high op, base
 	\op	x2, x3, [\base, #16]
 	\op	x4, x5, [\base, #32]

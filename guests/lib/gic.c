@@ -22,7 +22,7 @@ static volatile u32 *reg32(u64 base, u64 offset)
 	return (volatile u32 *)(base + offset);
 }
 
-/* Each CPU's frame names it by the affinity in the upper half of its TYPER. */
+/* The upper half of a frame's GICR_TYPER has the affinity of its CPU. */
 u64 gic_redistributor(unsigned int cpu)
 {
 	u64 mpidr = machine.mpidr[cpu];

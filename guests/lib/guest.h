@@ -38,7 +38,7 @@ static inline void dsb(void)
 extern struct machine machine;
 extern const char guest_name[];
 
-/* The program's own. */
+/* Defined by the program. */
 void guest_main(void);
 
 /* console.c */
@@ -111,7 +111,7 @@ void disk_memory(struct disk_memory *memory);
 /* start.S and the linker script */
 extern char image_start[], image_end[];
 
-/* vectors.S: registers at an exception that nobody handles, and the hooks to handle one. */
+/* vectors.S: the registers at an exception, and the hook by which a program handles it. */
 struct frame {
 	u64 x[31];
 	u64 elr;

@@ -9,7 +9,7 @@
 
 /* its_send() sends this LPI to this CPU, whose gic_init() has been called. */
 bool its_init(unsigned int cpu, u32 lpi);
-/* Makes the ITS send it, by a command, and waits until the command is done. */
+/* Makes the ITS send the LPI by a command, and waits until the command is done. */
 void its_send(void);
 
 #endif

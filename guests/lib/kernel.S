@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The part of a kernel's Image before its code: the header, and 64 KiB in all that nothing uses.
- * From the second page on it is filled like linkers fill gaps in code. Then come the vectors, which
- * lead a hypervisor to the Image.
+ * The part of a kernel's Image before its code: the header, and unused space up to 64 KiB. From the
+ * second page on it is filled like linkers fill gaps in code. Then come the vectors, by which a
+ * hypervisor finds the Image.
  */
 #include "kernel.h"
 
@@ -33,7 +33,7 @@ kernel_image:
 	.long	0
 	.set	filled, . - kernel_image
 	.rept	(4096 - filled) / 8
-	.quad	KERNEL_PATTERN + . - kernel_image	/* to be told from anything else */
+	.quad	KERNEL_PATTERN + . - kernel_image	/* a value that nothing else has */
 	.endr
 	.rept	(KERNEL_UNUSED - 4096) / 8
 	.quad	KERNEL_GAP

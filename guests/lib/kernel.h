@@ -9,9 +9,9 @@
 
 /* Where image_start is; a branch reaches no further than 128 MiB from it. */
 #define KERNEL_BASE	0xffffff8008200000
-/* Bytes that nothing uses, from kernel_image on. */
+/* Unused bytes, from kernel_image on. */
 #define KERNEL_UNUSED	0x10000
-/* What is there: in the first page this and its offset, at each 8 bytes; then two NOPs. */
+/* Their contents: in the first page every 8 bytes have this plus their offset; then NOPs. */
 #define KERNEL_PATTERN	0x5eed0000
 #define KERNEL_GAP	0xd503201fd503201f
 /* kernel_make_hole(): bytes of the hole, and of the mappings on both sides. */
@@ -22,7 +22,7 @@
 #include "guest.h"
 #include "mmu.h"
 
-/* To read, write and execute, for EL1. */
+/* Attributes of a page that EL1 may read, write and execute. */
 #define KERNEL_PAGE	(PTE_PAGE | PTE_AF | PTE_INNER | PTE_NORMAL | PTE_UXN)
 
 /*

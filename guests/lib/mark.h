@@ -10,7 +10,7 @@
 
 #define MARK_FEED	mark(0x70)	/* the models of TLBs begin, empty */
 #define MARK_COUNT	mark(0x71)	/* a section begins */
-#define MARK_END	mark(0x72)	/* it ends, if there is one, and the models rest */
-#define MARK_PAUSE	mark(0x74)	/* it ends, the models go on */
+#define MARK_END	mark(0x72)	/* the section, if any, ends; the models pause */
+#define MARK_PAUSE	mark(0x74)	/* the section ends; the models continue */
 
 #endif

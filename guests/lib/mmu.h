@@ -35,7 +35,7 @@
 #define TCR_EPD1	(1UL << 23)
 #define TCR_WALK0	(1UL << 8 | 1UL << 10 | 3UL << 12)
 #define TCR_WALK1	(1UL << 24 | 1UL << 26 | 3UL << 28 | 2UL << 30)
-/* As in Linux: without these the module's light exits take the full way. */
+/* As in Linux: without TBI the module's light exits switch all registers. */
 #define TCR_TBI		(3UL << 37)
 #define TCR_VALUE	(TCR_T0SZ(25) | TCR_T1SZ(25) | TCR_WALK0 | TCR_WALK1 | TCR_TBI)
 

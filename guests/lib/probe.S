@@ -2,8 +2,8 @@
 /*
  * probe_run() and its vectors. Interrupt state: all masked, in and out.
  *
- * probe_run: x0 holds the state. C's registers go to `caller`; `current` remembers
- * the state. A vector saves x0 in TPIDRRO_EL0 and finds everything from there.
+ * probe_run: x0 holds the state. C's registers go to `caller`, the state's address to `current`.
+ * A vector saves x0 in TPIDRRO_EL0, then finds the state by `current`.
  */
 #include "frame.h"
 #include "probe.h"

@@ -51,7 +51,7 @@ static inline unsigned int esr_class(u64 esr)
 	return esr >> 26 & 0x3f;
 }
 
-/* Whether the vector is one of the four for synchronous exceptions. */
+/* Is the vector one of the four for synchronous exceptions? */
 static inline bool is_synchronous(u64 vector)
 {
 	return !(vector & 0x180);

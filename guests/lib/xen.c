@@ -3,7 +3,7 @@
 #include "guest.h"
 
 #define CONSOLE_WRITE 0
-#define LINE 120	/* Xen copies so much at once */
+#define LINE 120	/* bytes that Xen copies at once */
 
 static char line[LINE] __attribute__((aligned(64)));
 static unsigned int used;
@@ -19,7 +19,7 @@ s64 xen_call(u64 function, u64 a, u64 b, u64 c)
 	return (s64)x0;
 }
 
-/* Xen reads, with its caches on, memory that the guest may have written with its own off. */
+/* Xen reads this memory with caches on; the guest may have written it with caches off. */
 static void clean_line(void)
 {
 	u64 size = 4UL << (read_sysreg(ctr_el0) >> 16 & 15);

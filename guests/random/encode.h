@@ -52,7 +52,7 @@ static inline u32 encode_flip_bit0(unsigned int rd, unsigned int rn)
 	return 0xd2400000U | rn << 5 | rd;
 }
 
-/* The address of what is `words` instructions further on. */
+/* ADR: the address `words` instructions ahead. */
 static inline u32 encode_adr(unsigned int rd, u32 words)
 {
 	return 0x10000000U | words << 5 | rd;
@@ -63,13 +63,13 @@ static inline u32 encode_branch_to(unsigned int rn)
 	return 0xd61f0000U | rn << 5;
 }
 
-/* Rd = Rn & 0xfffffffff000: of PAR_EL1, the page. */
+/* Rd = Rn & 0xfffffffff000: the page address of a PAR_EL1. */
 static inline u32 encode_and_page(unsigned int rd, unsigned int rn)
 {
 	return 0x92748c00U | rn << 5 | rd;
 }
 
-/* Branch on a condition, over `words` instructions. */
+/* B.cond over `words` instructions. */
 static inline u32 encode_branch_if(unsigned int condition, u32 words)
 {
 	return 0x54000000U | words << 5 | condition;

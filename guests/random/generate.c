@@ -15,7 +15,7 @@
 #define LINK 30
 #define ZERO_REGISTER 31
 #define END_BRK 0xe0d
-#define MOST_WORDS 32	/* that one operation takes */
+#define MOST_WORDS 32	/* of one operation */
 
 u64 random_next(u64 *state)
 {
@@ -88,7 +88,7 @@ struct toggled {
 	u64 mask;
 };
 
-/* Written by turning over bits of the mask: everything else keeps its value. */
+/* Written by inverting bits of the mask: all other bits keep their values. */
 static const struct toggled toggled[] = {
 	{ 3, 0, 1, 0, 0, 0x0405c212 },			/* SCTLR_EL1 */
 	{ 3, 0, 1, 0, 2, 0x00300000 },			/* CPACR_EL1 */
@@ -127,7 +127,7 @@ static void toggle_register(struct sequence *s)
 	emit(s, encode_alu(0xca000000, SCRATCH, SCRATCH, SCRATCH + 1));
 	emit(s, encode_system(false, t->op0, t->op1, t->crn, t->crm, t->op2, SCRATCH));
 	emit(s, ENCODE_ISB);
-	/* At EL0 the reads and writes were refused; what is in the scratch stays known. */
+	/* At EL0 the accesses were UNDEFINED: give the scratch register a known value again. */
 	emit(s, encode_move(false, SCRATCH, 0, 0));
 }
 
@@ -135,7 +135,7 @@ struct readable {
 	u8 op0, op1, crn, crm, op2;
 };
 
-/* What they hold is known: nothing of time, of the image's place, or of the model. */
+/* Registers with a known value, which depends on no time, image address or CPU model. */
 static const struct readable readable[] = {
 	{ 3, 0, 1, 0, 2 }, { 3, 0, 10, 2, 0 }, { 3, 0, 14, 1, 0 }, { 3, 0, 4, 0, 0 },
 	{ 3, 0, 4, 0, 1 }, { 3, 0, 4, 1, 0 }, { 3, 0, 5, 2, 0 }, { 3, 0, 13, 0, 1 },
@@ -156,7 +156,7 @@ static void read_register(struct sequence *s)
 	emit(s, encode_system(true, r->op0, r->op1, r->crn, r->crm, r->op2, data_register(s)));
 }
 
-/* Read and ignored: the access must be permitted, the value is unknown. */
+/* Read, with the value ignored: the access must be permitted, the value is unknown. */
 static void peek_register(struct sequence *s)
 {
 	static const struct readable peeked[] = {
@@ -267,7 +267,7 @@ static const u32 device_words[] = {
 static const u32 device_bytes[] = { 0x39400000, 0x39000000 };
 static const u32 device_others[] = { 0x79400000, 0xf9400000 };
 
-/* User space's: the PL031's match, mask and identity registers, and some that are none. */
+/* Registers that user space emulates: the PL031's match, mask and ID registers, and gaps. */
 static void access_clock(struct sequence *s)
 {
 	static const u16 offsets[] = { 0x4, 0x4, 0x10, 0x10, 0xfe0, 0xfe8, 0xff0, 0xff8, 0x20, 0x800 };
@@ -280,7 +280,7 @@ static void access_clock(struct sequence *s)
 	}
 }
 
-/* The kernel's: shared interrupts 32 to 63, which nothing turns on. */
+/* Registers that the kernel emulates: SPIs 32 to 63, which nothing enables. */
 static void access_distributor(struct sequence *s)
 {
 	static const u16 offsets[] = {
@@ -303,8 +303,8 @@ static void access_distributor(struct sequence *s)
 }
 
 /*
- * An interrupt to this CPU. When it comes is known: it is pending with the write, and
- * taken before the next instruction that PSTATE and the CPU interface let it in at.
+ * An SGI to this CPU. Its time is known: it is pending at the write, and taken before the first
+ * instruction at which PSTATE and the CPU interface permit it.
  */
 static void interrupt_self(struct sequence *s)
 {
@@ -316,8 +316,8 @@ static void interrupt_self(struct sequence *s)
 }
 
 /*
- * Over to the code's physical address, MMU off, an access or two, MMU on, and back. What
- * both states touch is cleaned first. At EL0 it goes wrong at the jump, and on behind it.
+ * Jump to the code's physical address, MMU off, an access or two, MMU on, and back. Memory that
+ * both states access is cleaned first. At EL0 the jump faults, and the sequence continues after it.
  */
 static void turn_mmu_off(struct sequence *s)
 {
@@ -378,7 +378,7 @@ static void translate(struct sequence *s)
 	emit(s, encode_and_low12(rd, rd));
 }
 
-/* ---- translation tables: always so that no stale entry can be used ---- */
+/* ---- translation tables: with the TLBIs that the architecture requires ---- */
 
 static void emit_tlbi(struct sequence *s, bool lower)
 {
@@ -386,7 +386,7 @@ static void emit_tlbi(struct sequence *s, bool lower)
 	u32 crm = choose(s, 2) ? 7 : 3;	/* this CPU, inner shareable */
 	u32 op = CHOOSE_OF(s, ops);
 
-	/* An entry that was not global may be held under any ASID: by address for all. */
+	/* The TLB may hold a non-global entry under any ASID: invalidate by address for all. */
 	if (lower && (op == 1 || op == 5))
 		op += 2;
 	emit_constant(s, SCRATCH, (lower ? U_CHANGE : K_CHANGE) >> 12 & 0xfffffffffffUL);
@@ -452,7 +452,7 @@ static void call(struct sequence *s)
 	case 1:
 		emit(s, ENCODE_UDF | choose(s, 0x10000));
 		break;
-	case 2:	/* a function that nobody has: x0 to x3 are the callee's */
+	case 2:	/* a function that no firmware has; it may change x0 to x3 */
 		emit_constant(s, 0, 0x8400ff00 + choose(s, 256));
 		emit(s, encode_call(ENCODE_HVC, 0));
 		break;
@@ -468,7 +468,7 @@ static void jump(struct sequence *s)
 	emit(s, 0xd63f0000U | ADDRESS << 5);	/* BLR */
 }
 
-/* To the next instruction, in this mode or another, or to none that there is. */
+/* ERET to the next instruction, in this mode, another, or one that does not exist. */
 static void return_to_mode(struct sequence *s)
 {
 	static const u16 modes[] = { 0, 0, 0, 4, 5, 5, 9, 1 };
@@ -478,7 +478,7 @@ static void return_to_mode(struct sequence *s)
 
 	emit_constant(s, SCRATCH, spsr);
 	emit(s, encode_system(false, 3, 0, 4, 0, 0, SCRATCH));
-	/* Behind an address of four words at most, MSR and ERET. */
+	/* After an address of at most four words, MSR and ERET. */
 	at = s->length + 4 + 2;
 	emit_constant(s, SCRATCH, (mode ? K_CODE : U_CODE) + 4UL * at);
 	while (s->length < at - 2)
@@ -510,7 +510,7 @@ static void barrier(struct sequence *s)
 	emit(s, CHOOSE_OF(s, barriers));
 }
 
-/* How often each comes, of the sum. */
+/* The relative frequency of each operation. */
 static const struct {
 	void (*make)(struct sequence *s);
 	unsigned int weight;

@@ -3,8 +3,8 @@
  * Random sequences of privileged instructions and memory-management operations.
  *
  * A seed always gives the same sequence. The architecture alone determines its effects: they do not
- * depend on time, on the address of the image, on a feature that is optional in Armv8.0, or on an
- * entry that a TLB may or may not hold.
+ * depend on time, on the address of the image, on an optional feature, or on an entry that a TLB
+ * may or may not hold.
  *
  * Registers: x0 to x15 are data, x16 to x18 scratch, x20 an address, x30 a link. Given by the
  * runner and never changed: x22 the interrupt distributor, x23 the clock, both devices; x24, x25
@@ -17,7 +17,7 @@
 
 #include "../lib/types.h"
 
-#define SEQUENCE_MAX 1000	/* words, the end included */
+#define SEQUENCE_MAX 1000	/* words, including the end */
 #define SEQUENCE_UNITS 48	/* operations, at most */
 #define SEQUENCE_SGIS 4		/* software interrupts that it sends itself: 0 to 3 */
 

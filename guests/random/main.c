@@ -18,7 +18,7 @@
 #define END_IMMEDIATE 0xe0d
 #define CLASS_ILLEGAL 0x0e
 #define CLASS_SVC 0x15
-#define CLASS_NONE 0x3f	/* after an interrupt: continue in place */
+#define CLASS_NONE 0x3f	/* an interrupt: continue at ELR */
 #define PSTATE_IL (1UL << 20)
 #define PSTATE_MODE 0x1fUL
 #define GICR_SGI 0x10000
@@ -67,13 +67,13 @@ static void clear_fp(void)
 	isb();
 }
 
-/* In a form that hardware describes to a hypervisor; a compiler may choose another. */
+/* By an instruction that hardware describes to a hypervisor; a compiler may choose another. */
 static void device_write(u64 address, u32 value)
 {
 	asm volatile("str %w0, [%1]" : : "r" (value), "r" (address) : "memory");
 }
 
-/* Nothing pending, nothing active, everything let through. */
+/* No interrupt is pending or active, and all priorities pass. */
 static void reset_interrupts(void)
 {
 	u64 sgi = machine.gic_redistributor.base + GICR_SGI;
@@ -91,7 +91,7 @@ static void reset_interrupts(void)
 	isb();
 }
 
-/* Priorities of their own: which of two equal ones comes first is anybody's choice. */
+/* Each SGI has its own priority: the order of equal ones is IMPLEMENTATION DEFINED. */
 static void enable_interrupts(void)
 {
 	u64 sgi = machine.gic_redistributor.base + GICR_SGI;
@@ -105,7 +105,7 @@ static void enable_interrupts(void)
 	dsb();
 }
 
-/* What sequences may leave in devices and in the interrupt controller's registers. */
+/* Undo the changes that sequences may make in devices and in the GIC's registers. */
 static void reset_devices(void)
 {
 	u64 gic = machine.gic_distributor.base;
@@ -197,7 +197,7 @@ static void note_event(const struct probe_state *state)
 #define NO_INTERRUPT 1020
 #define ICC_CTLR_EOIMODE 2
 
-/* A sequence may have acknowledged it itself, and another one before. */
+/* The sequence itself may have acknowledged this interrupt, or another one before. */
 static void take_interrupt(void)
 {
 	u32 irq = gic_acknowledge();
@@ -233,13 +233,13 @@ static bool resume(struct probe_state *state, u64 *reached)
 	}
 	state->pstate &= ~PSTATE_IL;
 	if (!in_code(pc) || pc & 3)
-		pc = state->x[30];	/* a jump that went wrong: behind it */
+		pc = state->x[30];	/* a jump that failed: continue after it */
 	else if (class != CLASS_ILLEGAL && class != CLASS_SVC && class != CLASS_NONE)
 		pc += 4;
 	if (!in_code(pc) || (pc & CODE_OFFSET) < *reached)
 		return false;
 	*reached = pc & CODE_OFFSET;
-	/* A call from EL0 is an operation of its own: the kernel may go on behind it. */
+	/* A call from EL0 is an operation: EL1 continues after it. */
 	if (class == CLASS_SVC && !(state->pstate & PSTATE_MODE))
 		state->pstate |= PSTATE_EL1H & PSTATE_MODE;
 	state->pc = (state->pstate & PSTATE_MODE ? K_CODE : U_CODE) + *reached;

@@ -16,7 +16,7 @@
 
 static int kernel_log = -1;
 
-/* The log is open before the counter is read: a write is all that lies between. */
+/* The log is opened before the counter is read, so that only the write comes in between. */
 static int tell_kernel(const char *name, uint64_t now)
 {
 	char line[128];

@@ -81,7 +81,7 @@ static int text(void)
 			hash = (hash ^ words[i]) * 0x100000001b3;
 			/* MRS and MSR, any register. */
 			sp_el0 += (words[i] & 0xffdfffe0) == 0xd5184100;
-			/* The same of its two neighbours, which no register has. */
+			/* The next encoding, which no register has. */
 			unknown += (words[i] & 0xffdfffe0) == 0xd5184120;
 			unknown += (words[i] & 0xffdfffe0) == 0xd5184140;
 		}
@@ -118,7 +118,7 @@ static int filters(unsigned long n)
 			return fail("no sockets");
 		if (filter(sock[1], pass))
 			return fail("no filter");
-		/* The sender of a packet that a filter drops is told that it was sent. */
+		/* send() succeeds even if the filter drops the packet. */
 		if (send(sock[0], &stop, 1, 0) < 0 || send(sock[0], &pass, 1, 0) < 0)
 			return fail("a datagram is not sent");
 		if (recv(sock[1], got, 2, 0) != 1 || got[0] != pass || recv(sock[1], got, 2, 0) >= 0)

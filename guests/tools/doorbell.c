@@ -116,13 +116,13 @@ static void *guest(void *unused)
 {
 	(void)unused;
 	tinyvm_run_on(0, 0);
-	/* It never leaves for user space. */
+	/* The guest never exits to user space, so this does not return. */
 	tinyvm_run(&tiny);
 	fprintf(stderr, "doorbell: the guest's store came to its VMM\n");
 	exit(1);
 }
 
-/* When the guest rang, and this thread knows it. */
+/* Wait for the guest's signal; returns the time at which this thread runs. */
 static uint64_t wait_for(int bell)
 {
 	struct pollfd early = { .fd = bell, .events = POLLIN };

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK 10		/* ms between two looks for the file and the command's end */
+#define LOOK 10		/* ms between two checks for the file and for the command's end */
 
 static void fail(const char *what)
 {
@@ -32,7 +32,7 @@ static void fail(const char *what)
 	exit(125);
 }
 
-/* From now on this process and its children tell the descriptor of each fdatasync(). */
+/* From now on each fdatasync() of this process and its children notifies the descriptor. */
 static int install(void)
 {
 	struct sock_filter code[] = {

@@ -86,7 +86,7 @@ static void requests(void *argument)
 	}
 }
 
-/* Each piece has its own number, which must come back. */
+/* Each piece has its own number, which a later read must return. */
 static void fill(unsigned char *buffer, uint32_t at, uint64_t round)
 {
 	uint32_t i;
@@ -95,7 +95,7 @@ static void fill(unsigned char *buffer, uint32_t at, uint64_t round)
 		*(uint64_t *)(buffer + i) = (at + i) * 0x9e3779b97f4a7c15UL + round;
 }
 
-/* The system call, with `before` in vector registers, which are in `after` then. */
+/* The system call with `before` in vector registers; `after` gets their values after it. */
 static long call_with_vectors(long call, const struct disk *disk, uint32_t at, const void *before,
 			      void *after)
 {
@@ -122,7 +122,7 @@ static long call_with_vectors(long call, const struct disk *disk, uint32_t at, c
 	return x0;
 }
 
-/* pread() or pwrite(). A kernel that copies by vector registers must give them back as they were. */
+/* pread() or pwrite(). A kernel that copies by vector registers must restore them. */
 static ssize_t transfer(long call, const struct disk *disk, uint32_t at)
 {
 	unsigned char before[128], after[128];

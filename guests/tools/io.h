@@ -11,7 +11,7 @@
  */
 noreturn void io_fail(const char *what);
 
-/* Ticks of one of `loops` operations, which a run does all of; of each round. */
+/* Prints the ticks of one of `loops` operations; the same for each round, which runs all of them. */
 void io_report(const char *name, uint64_t ticks, uint64_t loops);
 void io_rounds(const char *name, uint64_t loops, void (*run)(void *), void *argument);
 

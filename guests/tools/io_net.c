@@ -125,7 +125,7 @@ static void serve_one(int fd, const struct order *order)
 	}
 }
 
-/* No byte waits for more to come. */
+/* TCP_NODELAY: send each byte at once. */
 static void at_once(int fd)
 {
 	const int on = 1;

@@ -14,7 +14,7 @@
 
 #define PERSONALITY_AS_IT_IS 0xffffffffUL
 
-/* The program's children have that layout, too. Returns true once it is so, false with errno. */
+/* The program's children have that layout, too. Returns true if it has it, false with errno. */
 static inline bool have_one_layout(char **argv)
 {
 	int now = personality(PERSONALITY_AS_IT_IS);

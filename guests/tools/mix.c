@@ -38,7 +38,7 @@ struct worker {
 	bool direct, failed;
 	uint64_t seed;
 	uint32_t first, sectors;	/* its part of the device */
-	uint32_t *written;		/* of each sector, how often; 0: not known yet */
+	uint32_t *written;		/* writes of each sector so far; 0: unknown */
 	uint64_t *linear;		/* a request's sectors in one piece */
 	char *buffer;
 	uint64_t reads, writes, checked;
@@ -53,7 +53,7 @@ static uint64_t hash(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* Below n. */
+/* A random number below n. */
 static uint32_t draw(struct worker *w, uint32_t n)
 {
 	return (uint32_t)(hash(w->seed++) % n);
@@ -112,7 +112,7 @@ static int cut(struct worker *w, struct iovec *pieces, size_t bytes)
 	return (int)i;
 }
 
-/* Between the pieces and their bytes in one: 'out' to the pieces. */
+/* Copy between `linear` and the pieces; out: to the pieces. */
 static void move(const struct worker *w, const struct iovec *pieces, int n, bool out)
 {
 	char *at = (char *)w->linear;
@@ -164,7 +164,7 @@ static bool request(struct worker *w)
 	first = w->first + draw(w, w->sectors - count + 1);
 	switch (draw(w, 16)) {
 	case 0:
-		/* What was written is read again from the device, not from the cache. */
+		/* The next read comes from the device, not from the cache. */
 		return !fdatasync(w->fd) &&
 		       !posix_fadvise(w->fd, (off_t)w->first * SECTOR,
 				      (off_t)w->sectors * SECTOR, POSIX_FADV_DONTNEED);
@@ -209,7 +209,7 @@ static void start(struct worker *w, const char *device, unsigned int number, uin
 		perror(device);
 		exit(1);
 	}
-	/* A part begins where no page of the cache is another's. */
+	/* Parts are whole pages of the cache, so that no two share a page. */
 	w->sectors = part < MAX_PART ? part / 8 * 8 : MAX_PART;
 	w->first = number * w->sectors;
 	w->written = memory(w->sectors * sizeof(*w->written));

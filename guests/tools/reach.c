@@ -114,7 +114,7 @@ static void read_stride(const struct memory *memory, uint64_t reads)
 	}
 }
 
-/* Each returns the counter's value for its work. */
+/* Each returns the ticks of its work. */
 
 static uint64_t random_row(const struct memory *memory)
 {

@@ -39,7 +39,7 @@
 #define LEAST_READS 501
 #define LEAST_EVENTS 6
 
-/* A page: its number, and a word that readers write while they may. */
+/* A page: its number, and a word that readers write while they have permission. */
 struct page {
 	_Atomic uint64_t number, written;
 };
@@ -102,7 +102,7 @@ static void found_stale(const char *what, unsigned int place, uint64_t is, uint6
 
 /* ---- readers ---------------------------------------------------------------- */
 
-/* The page's number, after a write to it if that is wanted. False: there is none, or no right. */
+/* The page's number, after a write if `write` is set. False: not mapped, or not writable. */
 static bool number_of(struct page *page, bool write, uint64_t *is)
 {
 	if (sigsetjmp(back, 1)) {
@@ -130,7 +130,7 @@ static void look(unsigned int place)
 		found_stale("read", place, is, least);
 }
 
-/* The page may be replaced between the write and the look, by a larger one: no harm. */
+/* A page with a larger number may replace it between the write and the look: no harm. */
 static void touch(unsigned int place)
 {
 	uint64_t closed = atomic_load(&said[place].closed), is;

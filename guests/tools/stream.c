@@ -33,7 +33,7 @@ static void add(struct sum *sum, const void *data, size_t size)
 	const unsigned char *p = data;
 	uint64_t word;
 
-	/* Word boundaries are the stream's, however it was cut into pieces. */
+	/* Words are aligned to the stream, however it was cut into pieces. */
 	while (size && sum->bytes % 8) {
 		sum->hash ^= (uint64_t)*p++ << 8 * (sum->bytes % 8);
 		if (++sum->bytes % 8 == 0)

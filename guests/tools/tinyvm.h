@@ -61,7 +61,7 @@ void tinyvm_add_gic(struct tinyvm *tiny);
 int tinyvm_irqfd(struct tinyvm *tiny);
 int tinyvm_ioeventfd(struct tinyvm *tiny);
 
-/* The vCPU's counter is this program's, or the program ends. */
+/* Makes the vCPU's counter equal to this program's; exits on failure. */
 void tinyvm_share_counter(struct tinyvm *tiny);
 
 /* KVM_RUN until the guest exits to user space, which must be by a store to TINYVM_DEVICE. */

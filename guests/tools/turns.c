@@ -18,7 +18,7 @@
 #include "tinyvm.h"
 
 #define ROUNDS 7
-#define TURNS 200	/* of each, in a round */
+#define TURNS 200	/* exits of each guest, per round */
 
 extern const char turns_code[], turns_end[];
 

@@ -21,7 +21,7 @@
 #define PAGE 4096
 #define WORDS (PAGE / sizeof(uint64_t))
 #define PAGES 512
-/* As many pages as are read at once. */
+/* Pages read at once. */
 #define CHUNK 64
 #define NOTES_MAX (1 << 20)
 
@@ -107,7 +107,7 @@ static bool look_through(int fd, const Elf64_Phdr *part)
 	return true;
 }
 
-/* CPUs whose registers were saved, and whether the kernel described itself. */
+/* Counts the CPUs with saved registers, and looks for the kernel's VMCOREINFO. */
 static bool count_notes(int fd, const Elf64_Phdr *part)
 {
 	static char notes[NOTES_MAX];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Instruction aborts: jumps to each kind of place. ELR and FAR are the place. */
+/* Instruction aborts: jumps to each kind of place. ELR and FAR hold its address. */
 #include "trap.h"
 
 #define JUMP(place, address, modes) \
@@ -30,9 +30,9 @@ JUMP("null", 0, ALL);
 JUMP("hole", 0x0010000000000000, ALL);
 JUMP("hole-high", 0xff0fffffffffff00, ALL);
 
-/* The same code by its other name that may be executed and not read. */
+/* The same code at its other address, which EL0 may execute but not read. */
 TRAP("jump.u-execute", EL0, IMM("x20", U_EXECUTE)
      "adr x21, 1f\n\tand x21, x21, #0xfff\n\tadd x20, x20, x21\n\tbr x20\n1:\tadr x22, .");
-/* Falling off the end of a page into one that may not be executed. */
+/* The PC moves from the end of a page to a page that is not executable. */
 TRAP("jump.data-from-code", ALL, "adr x20, .\n\tadd x20, x20, #0x2000\n\tand x20, x20, #~0xfff\n\t"
      "br x20");

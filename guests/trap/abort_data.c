@@ -48,7 +48,7 @@ ACCESS_ROWS("u-unmapped-1", U_UNMAPPED_1, EL0);
 ACCESS_ROWS("u-outside", U_OUTSIDE, ALL);
 ACCESS_ROWS("u-execute", U_EXECUTE, EL0);
 
-/* Whether hardware sets the access flag is TCR_EL1.HA's choice, and that is off. */
+/* TCR_EL1.HA is 0, so hardware does not set the access flag. */
 TRAP("abort.k-old.ldr", EL1, TO(K_OLD) "ldr x0, [x20]");
 TRAP("abort.k-old.str", EL1, TO(K_OLD) "str x1, [x20]");
 TRAP("abort.u-old.ldr", ALL, TO(U_OLD) "ldr x0, [x20]");

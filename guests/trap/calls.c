@@ -10,7 +10,7 @@ TRAP("call.brk.ffff", ALL, "brk #0xffff");
 TRAP("call.hlt", ALL, "hlt #0x55");
 TRAP("call.hvc.el0", EL0, "hvc #0");
 TRAP("call.smc.el0", EL0, "smc #0");
-/* A function that no firmware has: not supported, and nothing else is touched. */
+/* A function that no firmware has: NOT_SUPPORTED, and no other register changes. */
 TRAP_F("call.hvc.unknown", EL1, 0, IMM("x0", 0x8400ff00) "hvc #0");
 TRAP_F("call.hvc.psci-version", EL1, NO_X0, IMM("x0", 0x84000000) "hvc #0");
 TRAP_F("call.hvc.psci-features", EL1, 0,
@@ -43,7 +43,7 @@ TRAP_F("call.hvc.psci-features-smccc", EL1, 0,
        IMM("x0", 0x8400000a) IMM("x1", 0x80000000) "hvc #0");
 TRAP_F("call.hvc.psci-features-last", EL1, 0,
        IMM("x0", 0x8400000a) IMM("x1", 0x8400001f) "hvc #0");
-/* Not PSCI's: of the calling convention, random numbers, the hypervisor itself. */
+/* Calls other than PSCI's: of the calling convention, TRNG, the hypervisor itself. */
 TRAP_F("call.hvc.smccc-version", EL1, 0, IMM("x0", 0x80000000) "hvc #0");
 TRAP_F("call.hvc.arch-features-pv-time", EL1, 0,
        IMM("x0", 0x80000001) IMM("x1", 0xc5000020) "hvc #0");
@@ -75,7 +75,7 @@ TRAP("undefined.drps", ALL, "drps");
 TRAP("undefined.flags-kept", ALL, "mov x0, #-1\n\tcmn x0, #1\n\tudf #1");
 TRAP_F("undefined.skipped", ALL, SKIP, "udf #0\n\tadd x0, x0, #1\n\tudf #1\n\tadd x0, x0, #2");
 
-/* Hints do nothing, whatever they hint at. */
+/* Hints change no register. */
 TRAP("hint.nop", ALL, "nop");
 TRAP("hint.yield", ALL, "yield");
 TRAP("hint.sev", ALL, "sev");

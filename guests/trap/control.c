@@ -6,7 +6,7 @@
 #include "trap.h"
 #include "mmu.h"
 
-/* x10: RAM by its physical address, which is its address with the MMU off too. */
+/* x10: the physical address of RAM, which is also its address with the MMU off. */
 SETUP physical_data(struct probe_state *state)
 {
 	state->x[10] = arena_data_physical();
@@ -18,8 +18,8 @@ SETUP physical_data(struct probe_state *state)
 }
 
 /*
- * With the MMU off code must run at its physical address: jump there and back. What
- * was written with the MMU on is cleaned first, and seen through device accesses.
+ * With the MMU off code must run at its physical address: jump there and back. Data
+ * written with the MMU on is cleaned first, because accesses then are Device accesses.
  */
 #define CODE_PHYSICAL								\
 	"adr x16, 1f\n\tat s1e1r, x16\n\tisb\n\tmrs x17, par_el1\n\t"		\
@@ -41,7 +41,7 @@ TRAP_SETUP("tcr.tbi1-fault", EL1, 0, physical_data,
 	   IMM("x20", 0x56ffff8000207000) "orr x19, x14, #0x4000000000\n\tmsr tcr_el1, x19\n\tisb\n\t"
 	   "mov x19, #0\n\tldr x0, [x20]");
 
-/* Entries of other kinds, put into the table that the CHANGE pages have. */
+/* Entries of other kinds, put into the table of the CHANGE pages. */
 #define ENTRY(name, change, use)						\
 	TRAP_SETUP("entry." name, EL1, 0, physical_data,			\
 		   IMM("x20", K_CHANGE) "ldr x19, [x11]\n\tstr xzr, [x11]\n\tdsb ish\n\t" \
@@ -61,7 +61,7 @@ ENTRY("not-shared", "and x19, x19, #~0x300", "ldr x0, [x20]");
 ENTRY("software-bits", "orr x19, x19, #0x0780000000000000", "ldr x0, [x20]");
 ENTRY("old-store", "and x19, x19, #~0x400", "str x0, [x20]");
 
-/* A store through one name is seen through the others. */
+/* A store to one alias of a page is visible through the others. */
 TRAP("alias.store", EL1, IMM("x20", K_DATA) IMM("x21", U_DATA) IMM("x22", K_USER)
      "mov x0, #0x77\n\tstr x0, [x20, #64]\n\tldr x1, [x21, #64]\n\tstr x2, [x22, #72]\n\t"
      "ldr x3, [x20, #72]");
@@ -84,7 +84,7 @@ TRAP_SETUP("vectors.second.abort", ALL, 0, second_vectors, IMM("x20", K_UNMAPPED
 TRAP("exception.registers", EL1,
      "mov x0, #0x55\n\tmsr esr_el1, x0\n\tmsr far_el1, x0\n\tmrs x1, esr_el1\n\tmrs x2, far_el1");
 TRAP("exception.far-kept", EL1, "mov x0, #0x55\n\tmsr far_el1, x0\n\tsvc #0");
-/* Self-modifying code, made visible as the architecture asks. */
+/* Self-modifying code, with the cache maintenance that the architecture requires. */
 TRAP_SETUP("code.changed", EL1, 0, physical_data,
 	   "adr x20, 1f\n\tat s1e1r, x20\n\tisb\n\tmrs x21, par_el1\n\t"
 	   "and x21, x21, #0xfffffffff000\n\tand x22, x20, #0xfff\n\tadd x21, x21, x22\n\t"

@@ -72,7 +72,7 @@ SETUP break_kernel(struct probe_state *state)
 	state->pstate &= ~PSTATE_D;
 }
 
-/* D masks them at EL1, the OS lock everywhere. */
+/* PSTATE.D masks breakpoints and watchpoints at EL1, the OS lock masks them everywhere. */
 SETUP break_masked(struct probe_state *state)
 {
 	break_kernel(state);
@@ -86,7 +86,7 @@ SETUP break_locked(struct probe_state *state)
 	isb();
 }
 
-/* Only in the context that breakpoint 5 names; the last ones know contexts. */
+/* Match only in the context of breakpoint 5; the last breakpoints are context-aware. */
 static void break_in_context(u64 context)
 {
 	write_sysreg(dbgbvr5_el1, context);

@@ -4,7 +4,7 @@
 
 #define RETURN(spsr, elr) \
 	IMM("x20", elr) "mov x21, #" #spsr "\n\tmsr elr_el1, x20\n\tmsr spsr_el1, x21\n\teret"
-/* To the label 1 of this code, in this half. */
+/* Return to label 1 of this code, in this half. */
 #define RETURN_HERE(spsr) \
 	"adr x20, 1f\n\tmov x21, #" #spsr "\n\tmsr elr_el1, x20\n\tmsr spsr_el1, x21\n\teret\n1:\t" \
 	"mov x20, #0"
@@ -15,7 +15,7 @@ TRAP("eret.stack", EL1, "add sp, sp, #16\n\t" RETURN_HERE(0x3c4) "\n\tmov x1, sp
 TRAP("eret.daif-clear", EL1, RETURN_HERE(0x205));
 TRAP("eret.flags", EL1, "mov x21, #0x3c5\n\tmovk x21, #0xa000, lsl #16\n\tadr x20, 1f\n\t"
      "msr elr_el1, x20\n\tmsr spsr_el1, x21\n\teret\n1:\tcset x0, mi\n\tcset x1, cs");
-/* To EL0: at U_CODE stands the same code; its first instruction there is a trap. */
+/* To EL0: U_CODE has the same code, whose first instruction traps there. */
 TRAP("eret.el0", EL1, "b 1f\n\tsvc #0x33\n1:\t" RETURN(0x3c0, 0x7000200004));
 TRAP("eret.el0.masked", EL1, "b 1f\n\tsvc #0x33\n1:\t" RETURN(0x0, 0x7000200004));
 TRAP("eret.el0.flags", EL1, "b 1f\n\tsvc #0x33\n1:\tmov x21, #0xf0000000\n\t" IMM("x20", 0x7000200004)
@@ -39,7 +39,7 @@ TRAP("eret.illegal.flags", EL1, "mov x21, #0x3c9\n\tmovk x21, #0x6000, lsl #16\n
      "msr elr_el1, x20\n\tmsr spsr_el1, x21\n\teret\n1:\tnop");
 TRAP_IF("eret.illegal.aa32-svc", EL1, FEATURE_AA32_EL1, RETURN_HERE(0x1d3));
 TRAP("eret.illegal.aa32-bad", EL1, RETURN_HERE(0x1dc));
-/* PSTATE.IL given by SPSR is taken over. */
+/* SPSR.IL is copied to PSTATE.IL. */
 TRAP("eret.il", EL1, "mov x21, #0x3c5\n\tmovk x21, #0x10, lsl #16\n\tadr x20, 1f\n\t"
      "msr elr_el1, x20\n\tmsr spsr_el1, x21\n\teret\n1:\tnop");
 TRAP("eret.il.el0", EL1, "mov x21, #0x3c0\n\tmovk x21, #0x10, lsl #16\n\t" IMM("x20", U_CODE)

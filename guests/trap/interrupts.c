@@ -74,7 +74,7 @@ static u64 interface_now(void)
 	       read_sysreg(s3_0_c4_c6_0);		/* ICC_PMR */
 }
 
-/* An interrupt that is not acknowledged comes again as soon as it may, and again. */
+/* An interrupt that is not acknowledged is taken again whenever it is unmasked. */
 static void taken_again(const char *name, void (*fire)(void), unsigned int mode)
 {
 	u32 code[] = { DAIFCLR_I, BRANCH_TO_SELF, BRK_END };
@@ -104,7 +104,7 @@ static void taken_again(const char *name, void (*fire)(void), unsigned int mode)
 	arena_restore();
 }
 
-/* Acknowledged at once, and another end, another mask and another interrupt before its own end. */
+/* Acknowledged at once; before its EOI come another EOI, another mask and another interrupt. */
 static void ended_late(const char *name, void (*fire)(void), bool other)
 {
 	u32 code[] = { BRANCH_TO_SELF, BRK_END }, irq;
@@ -134,7 +134,7 @@ static void ended_late(const char *name, void (*fire)(void), bool other)
 	arena_restore();
 }
 
-/* Waiting with the interrupt pending and masked is over at once; ISR_EL1 shows it. */
+/* A wait ends at once if the interrupt is pending, even masked; ISR_EL1 shows the interrupt. */
 static void masked_wait(const char *how, const char *name, void (*fire)(void), const u32 *code,
 			u64 size)
 {

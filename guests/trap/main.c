@@ -5,7 +5,7 @@
  */
 #include "trap.h"
 
-/* PMU values that depend on other registers of it, whose reset values are unknown. */
+/* PMU registers whose values depend on other PMU registers with an unknown reset value. */
 static void settle_pmu(void)
 {
 	if (!(read_sysreg(id_aa64dfr0_el1) >> 8 & 15))

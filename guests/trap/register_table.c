@@ -7,7 +7,7 @@
 #define R(name, op0, op1, crn, crm, op2, kind, mask) \
 	{ name, REGISTER_ENCODING(op0, op1, crn, crm, op2), kind, mask }
 
-/* What decides translation is toggled only in bits that keep the running code mapped. */
+/* Of the translation registers only bits are toggled that keep the running code mapped. */
 const struct register_row register_rows[] = {
 	R("sctlr_el1", 3, 0, 1, 0, 0, TOGGLE, 0x0405c210),	/* UCI nTWE nTWI UCT DZE UMA SA0 */
 	R("cpacr_el1", 3, 0, 1, 0, 2, READ_WRITE, 0x00300000),

@@ -8,7 +8,7 @@
 #define MOV_X1_X3 0xaa0303e1U
 #define BRK_END (0xd4200000U | END_IMMEDIATE << 5)
 
-/* read_code: x0 = R. write_code: x0 = R; R = x3 (or turned over by it); x2 = R; R = x0. */
+/* read_code: x0 = R. write_code: x0 = R; R = x3 (TOGGLE: x0 ^ x3); x2 = R; R = x0. */
 static const u32 *write_code(const struct register_row *row, size_t *size)
 {
 	static u32 code[8];
@@ -25,7 +25,7 @@ static const u32 *write_code(const struct register_row *row, size_t *size)
 	return code;
 }
 
-/* No test: the identity of a machine may differ where its behaviour may not. */
+/* This only prints: two machines may differ in their ID registers, but not in behaviour. */
 static void show_identity(const struct register_row *row, u64 value)
 {
 	line_add("id %s %lx", row->name, value);
@@ -73,7 +73,7 @@ static const u64 patterns[] = {
 	0, ~0UL, 0x5555555555555555UL, 0xaaaaaaaaaaaaaaaaUL, 0x0123456789abcdefUL,
 };
 
-/* Under a narrow mask patterns look the same: once is enough. */
+/* Under a narrow mask patterns may be equal: use each value once. */
 static bool is_repeated(unsigned int pattern, u64 mask)
 {
 	unsigned int i;

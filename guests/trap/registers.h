@@ -7,10 +7,10 @@
 
 enum register_kind {
 	READ_WRITE,	/* patterns are written and must read back */
-	TOGGLE,		/* the bits of the mask are turned over and must read back */
+	TOGGLE,		/* the bits of the mask are inverted and must read back */
 	READ_ONLY,	/* reads; a write is tried, and its effect is printed */
 	WRITE_ONLY,	/* zero is written; a read is tried */
-	IDENTITY,	/* as READ_ONLY, and its value is shown apart */
+	IDENTITY,	/* as READ_ONLY; its value is printed on a line of its own */
 	VOLATILE,	/* reads; writes are not tried */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Alignment of stack pointer and PC, which is checked when they are used. */
+/* SP and PC alignment faults, which come when the register is used. */
 #include "trap.h"
 #include "mmu.h"
 

@@ -34,7 +34,7 @@ static unsigned int crm(u32 e)
 	return e >> 3 & 15;
 }
 
-/* The features of a KVM guest depend on its VMM; a name for each of those. */
+/* The name of the feature that an encoding belongs to: a VMM chooses its guest's features. */
 static const char *family(u32 e)
 {
 	bool system = e >> 14 == 3;
@@ -87,7 +87,7 @@ static void show(enum sweep sweep, u32 e, const struct probe_state *state)
 	line_end();
 }
 
-/* One page of instructions: `encodings` of them, each of which may be refused. */
+/* One page of instructions, one for each of `encodings`; each may be UNDEFINED. */
 static void sweep_page(enum sweep sweep, const u16 *encodings, unsigned int count)
 {
 	static u32 code[PER_PAGE + 1];
@@ -120,8 +120,7 @@ static void sweep_page(enum sweep sweep, const u16 *encodings, unsigned int coun
 }
 
 /*
- * registers.c writes the registers that can be read; no test writes those that the implementation
- * adds.
+ * registers.c writes the registers that can be read; no test writes IMPLEMENTATION DEFINED ones.
  */
 static bool left_out(enum sweep sweep, u32 e)
 {

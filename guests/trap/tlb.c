@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every TLB invalidation executes at EL1 and is refused at EL0, and each kind makes a changed entry
- * take effect. The entry of the CHANGE pages is rewritten through its address in the identity map,
+ * Every TLBI executes at EL1 and is UNDEFINED at EL0, and each kind makes a changed entry take
+ * effect. Tests write the entries of the CHANGE pages through their addresses in the identity map,
  * which setup() puts into x10 and x11.
  */
 #include "trap.h"
@@ -28,7 +28,7 @@ TRAP_F("tlbi.el2", EL1H, SKIP, "tlbi alle1\n\ttlbi alle2\n\ttlbi vmalls12e1\n\tt
        "tlbi ipas2e1, x0\n\ttlbi alle3");
 TRAP_ROW("tlbi.range", ALL, SKIP, FEATURE_TLBIRANGE, ".", "mov x1, xzr\n\t.inst 0xd5088621\n\t.inst 0xd5088221");
 
-/* x10, x11: where the entries of K_CHANGE and U_CHANGE are; x12: the addresses' operand. */
+/* x10, x11: the addresses of the entries of K_CHANGE and U_CHANGE; x12: the TLBI operand. */
 SETUP change_pages(struct probe_state *state)
 {
 	state->x[10] = (u64)arena_entry(K_CHANGE);
@@ -58,7 +58,7 @@ REMOVE("lower.vaale1is", U_CHANGE, "x11", "tlbi vaale1is, x13");
 REMOVE("lower.aside1", U_CHANGE, "x11", "tlbi aside1, x14");
 REMOVE("lower.aside1is", U_CHANGE, "x11", "tlbi aside1is, x14");
 
-/* The operand in another register: from x19 on, they are saved by other code than those below. */
+/* The operand in another register: a hypervisor may save x19 and above by other code. */
 #define REMOVE_BY(reg, half, entry, op, operand)				\
 	REMOVE("by." op "." reg, half, entry, "mov " reg ", " operand "\n\ttlbi " op ", " reg	\
 	       "\n\tmov " reg ", xzr")
@@ -75,8 +75,8 @@ REMOVE_BY("x23", U_CHANGE, "x11", "vae1is", "x13");
 REMOVE_BY("x24", U_CHANGE, "x11", "aside1is", "x14");
 
 /*
- * x10: the entry that leads to a table of the upper half; x16: the table's second entry;
- * x17: one for it. The table goes, and its memory is used for something else.
+ * x10: the address of the entry that leads to a table of the upper half; x16: the address of the
+ * table's second entry; x17: a descriptor for it. The table is unlinked and its memory reused.
  */
 static void table_pages(struct probe_state *state, u64 address)
 {
@@ -112,7 +112,7 @@ TABLE("ro.vmalle1is", table_ro, K_TABLE_RO, "vmalle1is");
 TABLE("xn.aside1is", table_xn, K_TABLE_XN, "aside1is, x14");
 TABLE("xn.aside1", table_xn, K_TABLE_XN, "aside1, x14");
 
-/* From nothing to something needs no invalidation. */
+/* An invalid entry may become valid without a TLBI. */
 TRAP_SETUP("tlb.add.upper", EL1, 0, change_pages,
 	   IMM("x20", K_CHANGE) "ldr x2, [x10]\n\tstr xzr, [x10]\n\tdsb ish\n\ttlbi vmalle1\n\t"
 	   "dsb ish\n\tisb\n\tstr x2, [x10]\n\tdsb ish\n\tisb\n\tldr x1, [x20]\n\tmov x2, #0");
@@ -134,8 +134,8 @@ CHANGE("lower.kernel", U_CHANGE, "x11", "and x2, x2, #~0x40", "tlbi vae1is, x13"
 CHANGE("lower.global", U_CHANGE, "x11", "and x2, x2, #~0x800", "tlbi vae1is, x13", "ldr x1, [x20]");
 
 /*
- * A page of the interrupt controller's, where a register says which one it is. x15: an
- * entry for it. The page is left to another, or to none, after it was read or written.
+ * A page of the GIC, with a register that identifies it. x15: a descriptor for the page. After an
+ * access to it, another page or none is mapped in its place.
  */
 #define ID "#0xfe8"
 
@@ -161,7 +161,7 @@ DEVICE("removed", "", "mov x2, #0\n\tstr xzr, [x10]\n\t" INVALIDATE, "ldr w5, [x
 DEVICE("to-memory", "", TO_MEMORY, "ldr w5, [x20]");
 DEVICE("to-memory-written", "", "str wzr, [x20, " ID "]\n\t" TO_MEMORY,
        "ldr x5, [x20]\n\tstr x5, [x20]\n\tldr x6, [x20]");
-/* One ASID's only: the upper half, too, forgets it with that ASID, and has none under another. */
+/* A non-global page of the upper half: a TLBI of its ASID drops it, other ASIDs do not have it. */
 DEVICE("one-asids", "orr x15, x15, #0x800",
        "mov x2, #0\n\tstr xzr, [x10]\n\tdsb ishst\n\ttlbi aside1is, x14\n\tdsb ish\n\tisb\n\t",
        "ldr w5, [x20, " ID "]");
@@ -184,7 +184,7 @@ TRAP_SETUP("tlb.asid.other", EL1, 0, change_pages,
 TRAP_SETUP("tlb.asid.same-page", EL1, 0, change_pages,
 	   IMM("x20", U_CHANGE) "ldr x0, [x20]\n\t" ASID(7) "ldr x1, [x20]\n\t" ASID(1)
 	   "ldr x4, [x20]");
-/* A call to firmware between: it may be answered with no more than the tables of the moment. */
+/* With a firmware call in between, which a hypervisor may answer on the current tables. */
 TRAP_SETUP("tlb.asid.call", EL1, 0, change_pages,
 	   IMM("x20", U_CHANGE) "ldr x5, [x20]\n\t" ASID(7) IMM("x0", 0x84000006) "hvc #0\n\t"
 	   "mov x6, x0\n\tldr x7, [x20]\n\t" ASID(1) IMM("x0", 0x84000050) "hvc #0\n\t"

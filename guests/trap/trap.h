@@ -30,13 +30,13 @@
 #define ALL 7
 
 /* Flags of a test. */
-#define SKIP 1		/* go on behind an instruction that was refused */
+#define SKIP 1		/* continue after an instruction that took an exception */
 #define NO_ESR 2	/* the implementation chooses the syndrome */
 #define INTERRUPTS 4	/* IRQs are not masked */
 #define NO_X0 8		/* the implementation chooses the value in x0 */
 #define PAR 16		/* x1 holds PAR_EL1: print it without the physical address */
 
-/* What a machine may or may not have; numbers for the assembler. */
+/* Optional features; numbers for the assembler. */
 #define FEATURE_PAN		1
 #define FEATURE_UAO		2
 #define FEATURE_LSE		3
@@ -54,10 +54,10 @@
 #define FEATURE_HPDS		15
 #define FEATURE_COUNT	16
 
-/* May change registers, tables and the code's first registers before it runs, at EL1. */
+/* Runs at EL1 before the test: may change registers, tables and the test's initial registers. */
 typedef void (*trap_setup)(struct probe_state *state);
 
-/* As the assembler lays it out: everything is relative to its own place. */
+/* As the assembler lays it out: each address is relative to its field. */
 struct trap_test {
 	s32 name;
 	s32 code;
@@ -76,8 +76,8 @@ struct trap_test {
 #define END "\n\tbrk #0xe0d\n"
 
 /*
- * A row: C has no way to assemble into a table's field, the assembler has. `setup_symbol`
- * is the name of a function marked __used, or "." for none; numbers are plain numbers.
+ * A row, made by the assembler, because C cannot put instructions into a field of a table.
+ * `setup_symbol` is the name of a function marked __used, or "." for none; numbers are plain.
  */
 #define TRAP_ROW(name, modes, flags, feature, setup_symbol, text)		\
 	asm(".pushsection .snippets, \"a\"\n\t.balign 4\n771:\n\t"		\
@@ -106,7 +106,7 @@ struct trap_test {
 
 /*
  * report.c: one line at a time, hashed when it ends, and printed: to the disk if there
- * is one, for a hypervisor takes an exit for each character of a serial port.
+ * is one, because each character of a serial port is an exit.
  */
 void report_open(void);
 void report_close(void);

@@ -39,7 +39,7 @@ SETUP user_debug(struct probe_state *state)
 	isb();
 }
 
-/* Each once as it is at first, with everything refused, and once with it allowed. */
+/* Each row twice: with the initial values, which deny everything, and with the access allowed. */
 #define BOTH(name, text)						\
 	TRAP("user." name ".refused", EL0, text);			\
 	TRAP_SETUP("user." name ".allowed", EL0, 0, allow_all, text)
@@ -93,7 +93,7 @@ TRAP_F("user.registers", EL0, SKIP,
 TRAP_F("user.el1-only-immediates", EL0, SKIP,
        "msr spsel, #0\n\tmsr spsel, #1\n\t.inst 0xd500419f\n\t.inst 0xd500417f");
 
-/* What EL1 may always do, whatever the bits say. */
+/* Accesses that EL1 may always make, whatever the bits are. */
 TRAP("kernel.ctr", EL1, "mrs x0, ctr_el0\n\tmov x0, #0");
 TRAP("kernel.dc-zva", EL1, IMM("x1", K_DATA) "dc zva, x1\n\tldr x0, [x1]");
 TRAP("kernel.dc-isw", EL1, "mov x1, #0\n\tdc isw, x1");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* WFE and WFI where they must not wait, and where EL0 may not use them. */
+/* WFE and WFI that must not wait, and that EL0 may not use. */
 #include "trap.h"
 #include "mmu.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Latencies of a kernel's services. A row is a name and a function that does the operation `loops`
- * times. Rows are measured best of ROUNDS and printed together at the end, when nothing is timed
- * any more.
+ * times. A row's value is the best of ROUNDS. All are printed at the end, after the last timing.
  */
 #ifndef GUESTS_TOOLS_LAT_H
 #define GUESTS_TOOLS_LAT_H

@@ -36,7 +36,7 @@ noreturn void lat_fail(const char *what)
 	exit(1);
 }
 
-/* What is counted of a round begins before the clock is read and ends behind that. */
+/* The plugin's section begins before the clock is read and ends after that. */
 static uint64_t best_of(const struct lat_row *row)
 {
 	uint64_t best = UINT64_MAX;

@@ -10,7 +10,7 @@
 
 #define PAGES 64
 #define PAGE 4096
-/* Of a file: pages, and what mapping it touches one page in. */
+/* Pages of the file, and the distance of the pages that `mmap` writes. */
 #define FILE_PAGES 256
 #define FILE_STEP 4
 
@@ -97,7 +97,7 @@ static volatile char *map_file(void)
 	return at;
 }
 
-/* A loop is a page, 97 pages behind the one before it, around the file. */
+/* Each loop touches the page 97 pages after the last one, wrapping around in the file. */
 static void run_page_fault(uint64_t loops)
 {
 	volatile char *at;

@@ -15,7 +15,7 @@
 static pid_t partner;
 static int ours = -1;
 
-/* Whoever starts a machine for this alone has not set up its loopback device. */
+/* The machine's init may not have set up the loopback device. */
 static void loopback_up(void)
 {
 	struct ifreq request = { .ifr_name = "lo" };
@@ -106,7 +106,7 @@ static void start_udp(void)
 	start_partner(theirs, ours);
 }
 
-/* A datagram socket does not tell the other side that it is closed. */
+/* Closing a datagram socket does not end the other side, so kill it. */
 static void stop(void)
 {
 	if (write(ours, "", 0) < 0)

@@ -11,7 +11,7 @@
 #define MIB (1UL << 20)
 #define CHAIN (8 * MIB)
 #define STRIDE 128
-#define WORDS 8		/* of a step */
+#define WORDS 8		/* per step */
 
 static uint64_t *from, *to;
 static void **chain;
@@ -70,7 +70,7 @@ static void run_copy(uint64_t loops)
 	}
 }
 
-/* Each place has the address of one that lies before it, as LMBench has them. */
+/* Each word has the address of a lower one, as in LMBench. */
 static void prepare_chain(void)
 {
 	char *memory = get(CHAIN);

@@ -95,7 +95,7 @@ static void try_meminfo(struct subject *subject, char *said)
 	call(subject, said, CALL_MEMINFO, 1, 0);
 }
 
-/* The measurement, and in a file its inputs; beyond its end; and with an argument too many. */
+/* The measurement, with its inputs in a file; an index beyond its end; a nonzero unused argument. */
 static void try_measurement(struct subject *subject, char *said)
 {
 	struct puppet_answer half[2];
@@ -169,7 +169,8 @@ static void try_no_memory(struct subject *subject, char *said)
 }
 
 /*
- * The host reads and writes shared memory; both see it, and it stays after it is no longer shared.
+ * The host reads and writes shared memory; both sides see the writes, and the contents stay after
+ * the guest has taken the page back.
  */
 static void try_contents(struct subject *subject, char *said)
 {

@@ -78,7 +78,7 @@ static void try_target(struct subject *subject, char *said)
 	add_result(said, ioctl(subject->puppet.vm, KVM_ARM_PREFERRED_TARGET, &init));
 }
 
-/* What KVM_CHECK_EXTENSION says of the VM. */
+/* The VM's capabilities by KVM_CHECK_EXTENSION. */
 static void try_capabilities(struct subject *subject, char *said)
 {
 	static const struct {
@@ -123,7 +123,7 @@ static void try_wires(struct subject *subject, char *said)
 	close(ioevent.fd);
 }
 
-/* Statistics of the VM, and attributes of its memory, which is how other KVMs share. */
+/* Statistics of the VM, and memory attributes, by which other KVMs share. */
 static void try_others(struct subject *subject, char *said)
 {
 	struct kvm_memory_attributes private = {
@@ -139,7 +139,7 @@ static void try_others(struct subject *subject, char *said)
 	add_result(said, ioctl(subject->puppet.vm, KVM_SET_MEMORY_ATTRIBUTES, &private));
 }
 
-/* A slot of a guest_memfd's memory, and the result of the guest's first access. */
+/* A slot with a guest_memfd, and the result of the guest's first access. */
 static void try_guest_memfd(struct subject *subject, char *said)
 {
 	struct puppet_answer answer;
@@ -202,7 +202,7 @@ static void try_init_again(struct subject *subject, char *said)
 	add_result(said, ioctl(subject->puppet.vcpu, KVM_ARM_VCPU_INIT, &init));
 }
 
-/* A vCPU that is to have a PMU. */
+/* A vCPU with the PMU feature. */
 static void try_pmu(struct subject *subject, char *said)
 {
 	struct kvm_vcpu_init init = { .target = 5, .features = { 1 << KVM_ARM_VCPU_PMU_V3 } };
@@ -215,7 +215,7 @@ static void try_pmu(struct subject *subject, char *said)
 	close(vm);
 }
 
-/* The result of a guest's access to a page that its host has taken, and KVM's report of it. */
+/* The guest accesses a page that its host has taken away: the result, and KVM's report. */
 static void try_taken(struct subject *subject, char *said)
 {
 	struct puppet_answer answer;
@@ -291,7 +291,7 @@ static void try_locked(struct subject *subject, char *said)
 	munmap(shared, PUPPET_PAGE);
 }
 
-/* What is left of a private page, and of a shared one, when the VM is gone. */
+/* The contents of a private and of a shared page after the VM's end. */
 static void try_end(struct subject *subject, char *said)
 {
 	volatile uint64_t *word = (volatile uint64_t *)(subject->ram + OFFSET);
@@ -308,10 +308,10 @@ static void try_end(struct subject *subject, char *said)
 
 /* ---- wrong numbers ---------------------------------------------------------- */
 
-/* KVM takes no other for a slot. */
+/* KVM accepts only files with these flags for a slot. */
 #define MAPPED	(GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED)
 
-/* KVM_CREATE_VM with IPA sizes and bits that there are not. */
+/* KVM_CREATE_VM with invalid IPA sizes and unknown bits. */
 static void try_types(struct subject *subject, char *said)
 {
 	unsigned long type = subject->protected ? KVM_VM_TYPE_ARM_PROTECTED : 0;
@@ -392,7 +392,7 @@ static struct kvm_userspace_memory_region2 page_of(int file)
 		bind(subject, said, r);						\
 	} while (0)
 
-/* Slots of four pages that are not those of the file; then two that are, of one page. */
+/* Slots of four pages beyond the file or misaligned; then two valid slots of one page. */
 static void try_memfd_offsets(struct subject *subject, char *said)
 {
 	int file = new_file(subject, 4 * PUPPET_PAGE, MAPPED);
@@ -410,13 +410,13 @@ static void try_memfd_offsets(struct subject *subject, char *said)
 	BIND(r.memory_size = 8 * PUPPET_PAGE);
 	BIND();
 	BIND(r.slot = 2; r.guest_phys_addr = 2 * OTHER_AT);
-	/* The first one again, and as it is not. */
+	/* The first slot again, then with other fields. */
 	BIND();
 	BIND(r.guest_phys_addr = 2 * OTHER_AT);
 	close(file);
 }
 
-/* Flags, and files that are none or another's. */
+/* Flags; descriptors that are no guest_memfd, or another VM's. */
 static void try_memfd_files(struct subject *subject, char *said)
 {
 	int file = new_file(subject, PUPPET_PAGE, MAPPED);

@@ -39,7 +39,7 @@ char *map_memory(enum memory_kind kind, int *file)
 	*file = open_file(kind);
 	if (kind != ANONYMOUS && (*file < 0 || ftruncate(*file, PUPPET_SIZE)))
 		return NULL;
-	/* The room around it stays reserved until the program ends. */
+	/* The address space around it stays reserved until the program ends. */
 	room = mmap(NULL, 2 * PUPPET_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (room == MAP_FAILED)
 		return NULL;

@@ -35,7 +35,7 @@ struct kvm_arm_counter_offset {
 #define KVM_ARM_SET_COUNTER_OFFSET	_IOW(KVMIO, 0xb5, struct kvm_arm_counter_offset)
 #endif
 
-/* One thing that is as it is not in other VMs; false: the host refuses it. */
+/* Makes the n'th choice of one kind, which no other VM has; false: the host refuses it. */
 typedef bool choose(struct puppet *puppet, unsigned int n);
 #define UNUSED	__attribute__((unused))
 
@@ -60,7 +60,7 @@ static bool general(struct puppet *puppet, unsigned int n)
 	return set_core(puppet, CORE_X(n), PUPPET_DEVICE);
 }
 
-/* With its first instruction done already. */
+/* PC is past the first instruction. */
 static bool pc(struct puppet *puppet, UNUSED unsigned int n)
 {
 	return general(puppet, 20) && set_core(puppet, CORE_PC, PUPPET_RAM + 4);
@@ -71,7 +71,7 @@ static bool stack(struct puppet *puppet, UNUSED unsigned int n)
 	return set_core(puppet, CORE_SP_EL0, PUPPET_RAM);
 }
 
-/* Set where it is in use, and then it is not. */
+/* Set a stack pointer while it is in use, then select the other one. */
 static bool stack_in_use(struct puppet *puppet, UNUSED unsigned int n)
 {
 	return set_core(puppet, CORE_PSTATE, BOOT_PSTATE - 1) &&
@@ -152,7 +152,7 @@ static bool vgic(struct puppet *puppet, unsigned int n)
 	return made;
 }
 
-/* Only where there is a vGIC. */
+/* Only with a vGIC. */
 static bool timer(struct puppet *puppet, unsigned int n)
 {
 	int irq = TIMER_IRQ;
@@ -177,7 +177,7 @@ static bool slot(struct puppet *puppet, unsigned int n)
 	return made;
 }
 
-/* A bit of the memory: at its end; behind the code. */
+/* Another byte of memory: at its end; after the code. */
 static bool memory(struct puppet *puppet, unsigned int n)
 {
 	puppet->ram[n ? PUPPET_PAGE - 1 : PUPPET_SIZE - 1] ^= 1;
@@ -213,7 +213,7 @@ struct measured {
 	uint64_t half[4];
 };
 
-/* The guest's orders of a VM; false: there is none. */
+/* The guest reads its measurement; false: there is none. */
 static bool measure(struct puppet *puppet, struct measured *to)
 {
 	struct puppet_answer answer;
@@ -274,7 +274,7 @@ void try_measured(struct subject *subject, char *said)
 			nr++;
 		}
 	}
-	/* The same again is the same. */
+	/* Two VMs with the same choices have the same measurement. */
 	wrong = make(0, 0, &all[MOST - 1]);
 	snprintf(said, SAID_SIZE, "%u differ, again %s", nr,
 		 wrong ?: memcmp(all[0].half, all[MOST - 1].half, sizeof(all[0].half)) ? "other" :

@@ -70,7 +70,7 @@ asm("	.pushsection .rodata\n"
 "2:	ldr	x0, [x0]\n"
 "	mvn	x0, x0\n"
 "	b	4f\n"
-"3:	mvn	x7, x1\n"	/* said to nobody */
+"3:	mvn	x7, x1\n"	/* stays in the register */
 "	str	x7, [x0]\n"
 "4:	str	x0, [x20, #8]\n"
 "	str	x1, [x20, #16]\n"
@@ -474,7 +474,7 @@ struct puppet_answer puppet_force_load(struct puppet *puppet, uint64_t address)
 	const uint64_t nothing[WORDS] = { 0 };
 	struct puppet_answer answer = { 0 };
 
-	/* The order that it waits for is finished, and it returns before it continues. */
+	/* KVM_RUN completes the load of the next order and returns before the guest runs. */
 	puppet->run->immediate_exit = 1;
 	ioctl(puppet->vcpu, KVM_RUN, 0);
 	puppet->run->immediate_exit = 0;

@@ -59,7 +59,7 @@ static void calls_of_all(struct subject *subject, char *said, uint64_t function)
 	add_answer(said, puppet_calls(&subject->puppet, function, AT, PAGES));
 }
 
-/* Before the first page of its memory, behind the last, nothing's, and where no address is. */
+/* Before the first page of its memory, after the last, in no slot, and beyond the IPA size. */
 static const uint64_t not_its_own[] = {
 	PUPPET_RAM - PUPPET_PAGE, PUPPET_RAM + PUPPET_SIZE, 0, 1UL << 39, 1UL << 40, 1UL << 47,
 	1UL << 52, 1UL << 63,
@@ -81,7 +81,7 @@ static void try_unshare_others(struct subject *subject, char *said)
 		call(subject, said, CALL_UNSHARE, not_its_own[i]);
 }
 
-/* The page that it runs in; its host then looks at it, or does not. */
+/* The page that the guest runs in; the host then reads it, or does not. */
 static void try_code(struct subject *subject, char *said)
 {
 	call(subject, said, CALL_SHARE, PUPPET_RAM);
@@ -91,7 +91,7 @@ static void try_code(struct subject *subject, char *said)
 	call(subject, said, CALL_UNSHARE, PUPPET_RAM);
 }
 
-/* Each page of a range twice, and then each twice back. */
+/* Share each page of a range twice, then take each back twice. */
 static void try_twice(struct subject *subject, char *said)
 {
 	calls_of_all(subject, said, CALL_SHARE);
@@ -115,7 +115,7 @@ static void *read_later(void *arg)
 	return NULL;
 }
 
-/* A page that is in a pipe of the host's is taken back, and a secret is put there. */
+/* The guest takes back a page that is in a pipe of the host, and writes a secret to it. */
 static void try_in_use(struct subject *subject, char *said)
 {
 	struct iovec from = { subject->ram + OFFSET, PUPPET_PAGE };
@@ -155,7 +155,7 @@ static bool range(struct subject *subject, char *said, uint64_t function, uint64
 	return true;
 }
 
-/* Up to a page that is shared; up to one that is not; more than there are; and with a page held. */
+/* Ranges up to a shared page, up to a private one, beyond the memory, and with a held page. */
 static void try_range(struct subject *subject, char *said)
 {
 	range(subject, said, CALL_SHARE, AT + 3 * PUPPET_PAGE, 2);
@@ -189,7 +189,7 @@ static void add_readable(char *said, const char *first, unsigned int pages)
 	add(said, word);
 }
 
-/* A range ends with a slot, and with a table of owners only while the next is not there. */
+/* A range ends at the end of a slot, and before a table of owners that does not exist yet. */
 static void try_range_of_slots(struct subject *subject, char *said)
 {
 	const char *what = "a slot", *ram;
@@ -267,7 +267,7 @@ static unsigned int rounds_of(const struct subject *subject)
 	return !subject->protected ? FEW_ROUNDS : rounds ? (unsigned int)atoi(rounds) : ROUNDS;
 }
 
-/* A million calls; then a page is as any other. */
+/* A million calls; afterwards the page behaves like any other. */
 static void try_millions(struct subject *subject, char *said)
 {
 	unsigned int rounds = rounds_of(subject);

@@ -46,12 +46,12 @@
 #define WORD		0x50b1cUL		/* the word for the guest: public, and + 1 secret */
 #define PUBLIC		(~WORD)
 #define SECRET		(~(WORD + 1))
-#define LEAST		60			/* rounds of all pages, and as many until all have looked */
+#define LEAST		60			/* rounds of all pages; more until every attacker has looked */
 #define MOST		6000
 #define LOOKERS		16
 #define KILLS		20
 
-/* Of processes, too. */
+/* The results of an attacker, thread or process. */
 struct tally {
 	_Atomic uint64_t public, secret;
 };
@@ -152,7 +152,7 @@ static bool look_ptrace(char *page, uint64_t *word)
 	return !errno;
 }
 
-/* Looks through a mapping that is moved, protected and advised of, as far as it is let. */
+/* Looks after mremap(), mprotect() and madvise() of the mapping, as far as they succeed. */
 static bool look_moved(char *page, uint64_t *word)
 {
 	static const int advice[] = {
@@ -177,7 +177,7 @@ static bool look_moved(char *page, uint64_t *word)
 	return seen;
 }
 
-/* By a child that has just come from a process which asked for the page to be locked. */
+/* A child looks, forked by a process that has called mlock() for the page. */
 static bool look_locked_child(char *page, uint64_t *word)
 {
 	pid_t child;
@@ -267,7 +267,7 @@ static void begin(struct post *post)
 	}
 }
 
-/* All have seen public words; and of a plain VM, which shows that they can, secrets, too. */
+/* All have seen public words; of a plain VM also secrets, which proves that they could. */
 static bool all_have_seen(const struct siege *siege, struct puppet_answer sum)
 {
 	bool plain = !siege->subject->protected;
@@ -401,7 +401,7 @@ static bool has_ranges(struct subject *subject)
 	return answer.x[0] == PUPPET_PAGE && answer.x[1] & 1;
 }
 
-/* Of pages that the guest shares and takes back as ranges, where the hypervisor has that. */
+/* The guest shares and takes back pages as ranges, if the hypervisor supports ranges. */
 static void try_siege_of_ranges(struct subject *subject, char *said)
 {
 	if (has_ranges(subject))
@@ -428,7 +428,7 @@ static void *flip(void *argument)
 	return NULL;
 }
 
-/* Each page, taken back if it is not yet, has a secret, which nobody sees and the guest does. */
+/* Takes back pages that are still shared: each has a secret that only the guest can read. */
 static void report_secrets(struct subject *subject, char *said)
 {
 	unsigned int seen = 0, lost = 0;
@@ -500,7 +500,7 @@ static void run_vmm(const struct vmm *vmm, enum kind kind)
 	_exit(1);
 }
 
-/* Its memory, which this process maps, too, and no more of the VM; NULL if it cannot. */
+/* This process maps the VM's memory, and nothing else of the VM; NULL if it cannot. */
 static char *memory_of(const struct vmm *vmm)
 {
 	int process = pidfd_open(vmm->process, 0), file;
@@ -531,7 +531,7 @@ static void look_at_all(char *ram, struct tally *tally)
 	}
 }
 
-/* Killed at some moment; then look at the rest of its VM. False: it did not run until then. */
+/* Kill the VMM at some moment, then look at its VM's memory. False: it had ended before. */
 static bool kill_one(enum kind kind, struct tally *tally, unsigned int looks)
 {
 	struct vmm vmm = { .file = shared_page() };

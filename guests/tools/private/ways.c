@@ -304,7 +304,7 @@ static struct sight way_punch(struct subject *subject)
 	return way_load(subject);
 }
 
-/* Gives the subject's memory to another VM, as it gives its own: 0 or an errno. */
+/* Makes the subject's memory a slot of another VM: 0 or an errno. */
 static int give_memory(struct subject *subject, struct subject *other)
 {
 	struct kvm_userspace_memory_region region = {
@@ -326,7 +326,7 @@ static struct sight other_vm(struct subject *subject, enum kind kind)
 	struct puppet_answer answer;
 	struct subject other;
 
-	/* Of code of its own, and the subject's memory after it. */
+	/* The other VM has code of its own, and after it the subject's memory. */
 	make_subject(&other, kind);
 	sight.error = give_memory(subject, &other);
 	if (!sight.error) {
@@ -351,7 +351,7 @@ static struct sight way_protected_vm(struct subject *subject)
 static struct sight way_register(struct subject *subject)
 {
 	struct sight sight = { 0 };
-	/* The puppet's x7, where it had the secret last. */
+	/* The guest's x7, which had the secret last. */
 	struct kvm_one_reg reg = {
 		.id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | (2 * 7),
 		.addr = (uintptr_t)&sight.word,
@@ -362,7 +362,7 @@ static struct sight way_register(struct subject *subject)
 	return sight;
 }
 
-/* The guest is made to read its secret, and to say it. */
+/* The VMM makes the guest load its secret and store it to a device. */
 static struct sight way_set_registers(struct subject *subject)
 {
 	struct puppet_answer answer = puppet_force_load(&subject->puppet, SECRET_AT);
