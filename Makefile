@@ -15,7 +15,7 @@ export HOME := $(shell . tools/cache.sh; echo "$$HOME")
 CACHE := $(ARMVISOR_CACHE)
 VENV := $(CACHE)/venv/bin
 LAB := bin/lab
-# What the archive has under these names is a matter of the day: bin/lab kernel list.
+# The cache records the version of each: bin/lab kernel list.
 KERNELS := oldstable stable newest
 DEMO_KERNEL := stable
 LOGIN := systemctl is-system-running --wait; systemctl --failed --no-legend; uname -sm; nproc; systemd-analyze

@@ -2,8 +2,8 @@
 """KVM's API fuzzed with vCPUs running, on the module, and on KVM as a check of the fuzzer.
 
 Some seeds, or a minute of it; an hour on a kernel with checkers is in test_debug_kernel.py. A
-seed that failed runs again with `FIRST=seed SEEDS=1 fuzz_api` on a board (module/tests/kvm/fuzz.c
-has the other settings).
+seed that failed runs again with `FIRST=seed SEEDS=1 fuzz_api` on a board (the top of
+module/tests/kvm/fuzz/main.c has the other settings).
 """
 
 import pytest

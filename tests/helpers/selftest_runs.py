@@ -3,7 +3,7 @@
 
 The board is paced, so a time limit means the same on a busy machine. Its CPUs take turns, and a
 broadcast TLBI ends a turn: a test that flushes much runs better alone. The programs are those of
-the board's own kernel (lab/selftests.py).
+the board's own kernel (armvisor_lab/archive/selftests.py).
 """
 
 import re
