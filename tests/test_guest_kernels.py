@@ -66,7 +66,7 @@ BAD = ("FAILED", "not ok", "kgdbts: ERROR", "SingleStep failed", "BUG:", "WARNIN
 SECTION = re.compile(r"^== (\S+) (\d+)$", re.MULTILINE)
 STAMP = re.compile(r"^\[ *\d+\.\d+\] ", re.MULTILINE)
 # Verdicts that each right machine gives.
-VERDICT = re.compile(r"Testing [^:]+:|(?:not )?ok \d+ .*|kgdbts:RUN .*")
+VERDICT = re.compile(r"Testing [^:]+:|\b(?:not )?ok \d+ .*|kgdbts:RUN .*")
 # Lines of a fault that say what it is. Addresses, hashed in some lines, differ from boot to boot.
 FAULT = re.compile(
     r"lkdtm:|ESR = |EC = |FSC = |Internal error|Unable to handle|BUG|WARNING:|usercopy|refcount_t:"
