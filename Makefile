@@ -102,7 +102,7 @@ test-debug: vmm guests ## survival tests with KASAN, lockdep, kmemleak… (build
 	@$(LAB) kernel debug --guest >/dev/null
 	@$(VENV)/python tools/test.py debug
 
-check: setup ## formatting, lints, types, licence headers, sizes (some minutes)
+check: setup ## formatting, lints, types, licence headers, sizes (at first some minutes)
 	@$(VENV)/python tools/check.py
 
 fmt: setup ## rewrite the sources in the project's format

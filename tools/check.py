@@ -8,6 +8,8 @@ is 1 if any complained. `tools/check.py NAME…` runs only those checks.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import hashlib
 import os
 import subprocess
 import sys
@@ -37,6 +39,9 @@ LICENCES = {"module/": GPL, "bounce/": GPL, "guests/": GPL}
 SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
 WORKERS = os.cpu_count() or 1
+
+# Files without a complaint that checkpatch's cache remembers: those of some checkouts.
+CLEAN_FILES = 5000
 
 # Types of checkpatch's complaints to ignore, each with the reason: this code is not in the kernel's
 # tree, or checkpatch does not know the style of the kernel's newest files.
@@ -176,17 +181,55 @@ def staleness() -> list[str]:
     return run(sys.executable, "tools/stale.py")
 
 
+def clean_marks(script: Path, options: list[str], sources: list[str]) -> dict[str, Path]:
+    """For each source, the file that is there if checkpatch has found nothing in it before.
+
+    Its name is of all that a verdict depends on: checkpatch, its options, the source.
+    """
+    rules = hashlib.sha256(repr(options).encode())
+    for path in sorted(script.parent.iterdir()):
+        rules.update(hashlib.sha256(path.read_bytes()).digest())
+    marks = {}
+    for name in sources:
+        content = hashlib.sha256((TOP / name).read_bytes()).hexdigest()
+        key = hashlib.sha256(f"{rules.hexdigest()} {content} {name}".encode()).hexdigest()
+        marks[name] = CACHE / "checkpatch/clean" / key
+    return marks
+
+
+def mark_clean(marks: list[Path]) -> None:
+    """Remember these, and forget those that no check asked for the longest."""
+    folder = CACHE / "checkpatch/clean"
+    folder.mkdir(parents=True, exist_ok=True)
+    for mark in marks:
+        mark.touch()
+    # Another checkout may do the same.
+    with contextlib.suppress(FileNotFoundError):
+        known = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+        for old in known[:-CLEAN_FILES]:
+            old.unlink()
+
+
 def kernel_style() -> list[str]:
+    """What checkpatch says of the C sources; of those in which it found nothing before, nothing."""
     folders = ("module/", "bounce/", "guests/", "lab/plugins/")
     sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(folders)]
-    if not sources:
-        return []
+    script = checkpatch_script()
     options = ["--no-tree", "--no-summary", "--terse", "--max-line-length=100", "--show-types"]
-    ignore = ",".join(CHECKPATCH_IGNORE)
-    command = ["perl", str(checkpatch_script()), *options, f"--ignore={ignore}", "-f"]
+    options.append(f"--ignore={','.join(CHECKPATCH_IGNORE)}")
+    marks = clean_marks(script, options, sources)
+    unknown = [name for name in sources if not marks[name].exists()]
+    parts = [names for n in range(WORKERS) if (names := unknown[n::WORKERS])]
     with ThreadPoolExecutor(WORKERS) as pool:
-        parts = pool.map(lambda n: run(*command, *sources[n::WORKERS]), range(WORKERS))
-        return sorted(line for part in parts for line in part)
+        told = pool.map(lambda names: run("perl", str(script), *options, "-f", *names), parts)
+        complaints = sorted(line for lines in told for line in lines)
+    guilty = {line.partition(":")[0] for line in complaints}
+    # A line of no source is checkpatch's own trouble, of which any source may be the cause.
+    good = set(sources) - guilty if guilty <= set(sources) else set(sources) - set(unknown)
+    # A source that has changed meanwhile was perhaps not what checkpatch read.
+    now = clean_marks(script, options, sorted(good))
+    mark_clean([mark for name, mark in now.items() if mark == marks[name]])
+    return complaints
 
 
 def sizes() -> list[str]:
