@@ -69,7 +69,7 @@ struct page *fake_virt_to_page(const void *at)
 	return page_at(fake_virt_to_phys(at));
 }
 
-static u8 *memory_of(const struct page *page)
+u8 *host_memory_of(const struct page *page)
 {
 	return ram[page - pages];
 }
@@ -103,7 +103,7 @@ struct page *host_new_page(void)
 		if (page->used || page->refs)
 			continue;
 		*page = (struct page) { .used = true };
-		memset(memory_of(page), 0, PAGE_SIZE);
+		memset(host_memory_of(page), 0, PAGE_SIZE);
 		return page;
 	}
 	return NULL;
@@ -112,6 +112,39 @@ struct page *host_new_page(void)
 void host_give_page(struct page *page)
 {
 	page->used = false;
+}
+
+/* Of a block that was split, the module may still hold a page. */
+static bool block_free(unsigned int b)
+{
+	unsigned int i;
+
+	for (i = 0; i < BLOCK_PAGES; i++)
+		if (pages[SINGLES + b * BLOCK_PAGES + i].refs)
+			return false;
+	return !block_used[b];
+}
+
+struct page *host_new_block(void)
+{
+	struct page *first;
+	unsigned int b, i;
+
+	for (b = 0; b < BLOCKS && !block_free(b); b++)
+		;
+	if (b == BLOCKS)
+		return NULL;
+	block_used[b] = true;
+	first = &pages[SINGLES + b * BLOCK_PAGES];
+	for (i = 0; i < BLOCK_PAGES; i++)
+		first[i] = (struct page) { .used = true };
+	memset(host_memory_of(first), 0, PMD_SIZE);
+	return first;
+}
+
+void host_give_block(struct page *first)
+{
+	block_used[(first - pages - SINGLES) / BLOCK_PAGES] = false;
 }
 
 /* ---- the VMM's address space -------------------------------------------------- */
@@ -157,8 +190,9 @@ static void end(struct mmu_notifier_range range)
 static void set_page(struct vmm_page *v, struct page *page)
 {
 	if (v->page && page)
-		memcpy(memory_of(page), memory_of(v->page), PAGE_SIZE);
-	if (v->page && v->page - pages < SINGLES)
+		memcpy(host_memory_of(page), host_memory_of(v->page), PAGE_SIZE);
+	/* A block goes as a whole. */
+	if (v->page && !v->huge)
 		host_give_page(v->page);
 	v->page = page;
 	v->huge = false;
@@ -178,7 +212,7 @@ void vmm_split(unsigned long hva)
 	if (!vmm_page(hva)->huge)
 		return;
 	range = begin(first, BLOCK_PAGES);
-	block_used[(vmm_page(first)->page - pages - SINGLES) / BLOCK_PAGES] = false;
+	host_give_block(vmm_page(first)->page);
 	for (at = first; at < first + PMD_SIZE; at += PAGE_SIZE) {
 		from = vmm_page(at)->page;
 		page = host_new_page();
@@ -266,39 +300,25 @@ void vmm_clean(unsigned long hva)
 	change(hva, true);
 }
 
-/* Of a block that was split, the module may still hold a page. */
-static bool block_free(unsigned int b)
-{
-	unsigned int i;
-
-	for (i = 0; i < BLOCK_PAGES; i++)
-		if (pages[SINGLES + b * BLOCK_PAGES + i].refs)
-			return false;
-	return !block_used[b];
-}
-
 bool vmm_collapse(unsigned long hva)
 {
-	unsigned long first = block_of(hva), at;
+	unsigned long first = block_of(hva);
 	struct vmm_page *v = vmm_page(first);
 	struct mmu_notifier_range range;
-	unsigned int b, i;
+	struct page *block;
+	unsigned int i;
 
-	for (b = 0; b < BLOCKS && !block_free(b); b++)
-		;
-	if (b == BLOCKS || !v || v->huge)
+	if (!v || v->huge)
 		return false;
 	for (i = 0; i < BLOCK_PAGES; i++)
 		if (!v[i].mapped || (v[i].page && v[i].page->refs))
 			return false;
-	block_used[b] = true;
+	block = host_new_block();
+	if (!block)
+		return false;
 	range = begin(first, BLOCK_PAGES);
-	memset(ram[SINGLES + b * BLOCK_PAGES], 0, PMD_SIZE);
-	for (i = 0, at = first; i < BLOCK_PAGES; i++, at += PAGE_SIZE) {
-		struct page *page = &pages[SINGLES + b * BLOCK_PAGES + i];
-
-		*page = (struct page) { .used = true };
-		set_page(&v[i], page);
+	for (i = 0; i < BLOCK_PAGES; i++) {
+		set_page(&v[i], &block[i]);
 		v[i].huge = v[i].present = v[i].writable = true;
 	}
 	end(range);
@@ -356,16 +376,17 @@ void *fake_user_now(unsigned long hva, bool write)
 {
 	struct vmm_page *v = vmm_page(hva);
 
-	if (faults_disabled ? !v || !v->present || (write && !v->writable) : !fault_in(v, write))
+	if (host_may_fault() ? !fault_in(v, write) :
+			       !v || !v->present || (write && !v->writable))
 		return NULL;
-	return memory_of(v->page) + hva % PAGE_SIZE;
+	return host_memory_of(v->page) + hva % PAGE_SIZE;
 }
 
 u64 *vmm_word(unsigned long hva)
 {
 	struct vmm_page *v = vmm_page(hva);
 
-	return fault_in(v, true) ? (u64 *)(memory_of(v->page) + hva % PAGE_SIZE) : NULL;
+	return fault_in(v, true) ? (u64 *)(host_memory_of(v->page) + hva % PAGE_SIZE) : NULL;
 }
 
 const u64 *vmm_peek(unsigned long hva)
@@ -373,7 +394,7 @@ const u64 *vmm_peek(unsigned long hva)
 	static const u64 zeroes[PTES_OF_PAGE];
 	const struct vmm_page *v = vmm_page(hva);
 
-	return v && v->page ? (u64 *)(memory_of(v->page) + hva % PAGE_SIZE) :
+	return v && v->page ? (u64 *)(host_memory_of(v->page) + hva % PAGE_SIZE) :
 			      &zeroes[hva % PAGE_SIZE / 8];
 }
 
@@ -414,8 +435,8 @@ int get_user_pages_fast_only(unsigned long hva, int n, unsigned int flags, struc
 
 long get_user_pages_fast(unsigned long hva, int n, unsigned int flags, struct page **to)
 {
-	REQUIRE(!faults_disabled && !locks && n == 1);
-	fake_meanwhile();
+	REQUIRE(n == 1);
+	fake_may_sleep();
 	if (!fault_in(vmm_page(hva), flags & FOLL_WRITE))
 		return -EFAULT;
 	REQUIRE(get_user_pages_fast_only(hva, n, flags, to) == 1);
@@ -549,6 +570,11 @@ void fake_may_sleep(void)
 	fake_meanwhile();
 }
 
+bool host_may_fault(void)
+{
+	return !faults_disabled;
+}
+
 void fake_pagefaults(int change)
 {
 	faults_disabled -= change;
@@ -667,23 +693,33 @@ void fake_synchronize(struct srcu_struct *srcu)
 
 /* ---- begin and end ----------------------------------------------------------------- */
 
-void host_start(void)
+static void start_memory(void)
 {
 	memset(pages, 0, sizeof(pages));
-	memset(vmm, 0, sizeof(vmm));
 	memset(block_used, 0, sizeof(block_used));
 	next_page = 0;
 	host_allocs = -1;
+}
+
+static void end_memory(void)
+{
+	unsigned int i;
+
+	REQUIRE(!allocated);
+	for (i = 0; i < PAGES; i++)
+		REQUIRE(!pages[i].refs);
+}
+
+void host_start(void)
+{
+	start_memory();
+	memset(vmm, 0, sizeof(vmm));
 	host_sigbus = host_lock_busy = 0;
 	host_others = NULL;
 }
 
 void host_end(void)
 {
-	unsigned int i;
-
 	REQUIRE(!locks && !faults_disabled && !notifier && !other.begun);
-	REQUIRE(!allocated);
-	for (i = 0; i < PAGES; i++)
-		REQUIRE(!pages[i].refs);
+	end_memory();
 }

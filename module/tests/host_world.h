@@ -58,7 +58,7 @@ bool page_dirty(const struct page *page);
 struct page *page_at(u64 pa);
 /* The host is short of memory, and takes pages back. Returns how many. */
 unsigned long host_shrink(unsigned long wanted);
-/* A page of a file; NULL: no memory. Its kernel address. */
+/* A page of a file; NULL: no memory. */
 struct page *host_new_page(void);
 void host_give_page(struct page *page);
 
@@ -66,5 +66,14 @@ void host_give_page(struct page *page);
 void host_thread(void (*fn)(void));
 /* Does one wait? */
 bool host_thread_waits(void);
+
+/* ---- between the host's files -------------------------------------------------- */
+
+u8 *host_memory_of(const struct page *page);
+/* BLOCK_PAGES in a row. NULL: no memory. */
+struct page *host_new_block(void);
+void host_give_block(struct page *first);
+/* May an access to the VMM's memory wait for the host? */
+bool host_may_fault(void);
 
 #endif /* AV_TESTS_HOST_WORLD_H */
