@@ -69,6 +69,10 @@ bool host_thread_waits(void);
 
 /* ---- between the host's files -------------------------------------------------- */
 
+void host_memory_start(void);
+void host_memory_end(void);
+void host_vmm_start(void);
+void host_vmm_end(void);
 u8 *host_memory_of(const struct page *page);
 /* BLOCK_PAGES in a row. NULL: no memory. */
 struct page *host_new_block(void);

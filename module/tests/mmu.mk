@@ -46,7 +46,7 @@ test_resolve-src := test_resolve.c ../mmu/abort/classify.c ../mmu/slots/slots.c 
 test_resolve_annex-src := test_resolve_annex.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
 # mmu/'s kernel side, on a host of the tests' (host_world.h). What is not here only calls the kernel.
 tests += test_fault test_fault_block test_fault_race test_fault_random
-host-src := host_world.c guest_world.c guest_check.c ../switch/tlb.c $(filter-out ../mmu/gmem/gmem%.c ../mmu/gmem/private.c, \
+host-src := host_world.c host_memory.c host_vmm.c guest_world.c guest_check.c ../switch/tlb.c $(filter-out ../mmu/gmem/gmem%.c ../mmu/gmem/private.c, \
 	$(wildcard ../mmu/*.c ../mmu/*/*.c))
 host-cflags := -include fake/host/kernel.h -iquote fake/host -isystem $(out)/host -pthread -Wno-sign-compare
 test_fault-src := test_fault.c $(host-src)
