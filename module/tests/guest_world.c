@@ -79,37 +79,22 @@ struct guest_slot guest_slots[NR_SLOTS];
 
 /* A protected VM's memory. */
 #define FILE_PAGES	8192
-static struct page *file[FILE_PAGES];
-static struct av_gmem gmem;
+static int gmem_fd;
+static struct av_gmem *gmem;
 
 static u64 file_page(const struct guest_slot *slot, u64 gfn)
 {
 	return (slot->hva - VMM_BASE) / PAGE_SIZE + gfn - slot->gfn;
 }
 
-int av_private_bind(struct av_vm *vm, struct av_slot *slot, const struct av_private *from)
+static void open_file(void)
 {
-	slot->gmem = &gmem;
-	slot->gmem_first = from->offset >> PAGE_SHIFT;
-	return 0;
-}
+	struct file *file;
 
-void av_private_unbind(struct av_slot *slot)
-{
-}
-
-void *av_gmem_page(const struct av_gmem *gmem, u64 page)
-{
-	REQUIRE(page < FILE_PAGES);
-	return file[page] ? phys_to_virt(page_to_phys(file[page])) : NULL;
-}
-
-void *av_gmem_make_page(struct av_gmem *gmem, u64 page)
-{
-	fake_may_sleep();
-	if (!file[page])
-		file[page] = host_new_page();
-	return av_gmem_page(gmem, page);
+	gmem_fd = av_mmu_create_gmem(&vm, FILE_PAGES * PAGE_SIZE, 0);
+	REQUIRE(gmem_fd >= 0 && !av_gmem_get(&vm, gmem_fd, &file, &gmem));
+	/* Its slots hold it. */
+	fput(file);
 }
 
 void guest_set_slot(unsigned int n)
@@ -120,7 +105,7 @@ void guest_set_slot(unsigned int n)
 		.memory_size = slot->there ? slot->npages << PAGE_SHIFT : 0,
 		.userspace_addr = slot->hva,
 		.flags = guest_how.protected && slot->there ? KVM_MEM_GUEST_MEMFD : slot->flags,
-		.guest_memfd_offset = slot->hva - VMM_BASE,
+		.guest_memfd = gmem_fd, .guest_memfd_offset = slot->hva - VMM_BASE,
 	};
 
 	REQUIRE(!av_mmu_set_slot(&vm, &mem));
@@ -151,21 +136,21 @@ u64 *guest_word(u64 gpa)
 		return NULL;
 	if (!guest_how.protected)
 		return vmm_word(slot->hva + gpa - (slot->gfn << PAGE_SHIFT));
-	return fake_kva((u8 *)av_gmem_make_page(&gmem, file_page(slot, gpa >> PAGE_SHIFT)) +
+	return fake_kva((u8 *)av_gmem_make_page(gmem, file_page(slot, gpa >> PAGE_SHIFT)) +
 			gpa % PAGE_SIZE);
 }
 
 static u64 peek(u64 gpa)
 {
 	const struct guest_slot *slot = guest_slot_of(gpa >> PAGE_SHIFT);
-	const struct page *page;
+	const u8 *page;
 
 	if (!slot)
 		return 0;
 	if (!guest_how.protected)
 		return *vmm_peek(slot->hva + gpa - (slot->gfn << PAGE_SHIFT));
-	page = file[file_page(slot, gpa >> PAGE_SHIFT)];
-	return page ? *(u64 *)((u8 *)page_address(page) + gpa % PAGE_SIZE) : 0;
+	page = fake_kva(av_gmem_page(gmem, file_page(slot, gpa >> PAGE_SHIFT)));
+	return page ? *(u64 *)(page + gpa % PAGE_SIZE) : 0;
 }
 
 /* The host's page of a frame now, or NULL. */
@@ -175,9 +160,9 @@ struct page *guest_host_page(u64 gfn, bool *writable)
 	const struct vmm_page *v = guest_page(gfn);
 
 	*writable = guest_how.protected || (v && v->writable);
-	if (guest_how.protected)
-		return slot ? file[file_page(slot, gfn)] : NULL;
-	return v && v->present ? v->page : NULL;
+	if (!guest_how.protected)
+		return v && v->present ? v->page : NULL;
+	return slot ? virt_to_page(av_gmem_page(gmem, file_page(slot, gfn))) : NULL;
 }
 
 /* ---- tables ------------------------------------------------------------------------- */
@@ -458,7 +443,6 @@ void guest_start(const struct guest_how *with)
 	memset(mmus, 0, sizeof(mmus));
 	memset(csws, 0, sizeof(csws));
 	memset(srfs, 0, sizeof(srfs));
-	memset(file, 0, sizeof(file));
 	memset(guest_past, 0, sizeof(guest_past));
 	next_asid = 1;
 	vm.mm = current->mm;
@@ -469,6 +453,8 @@ void guest_start(const struct guest_how *with)
 	vm_sw.l3 = window;
 	REQUIRE(!av_mmu_init() && !av_mmu_vm_init(&vm));
 	memcpy(guest_slots, all_slots, sizeof(guest_slots));
+	if (guest_how.protected)
+		open_file();
 	for (i = 0; i < NR_SLOTS; i++) {
 		guest_slots[i].there = true;
 		/* Neither read-only nor logged. */
@@ -490,6 +476,8 @@ void guest_end(void)
 	unsigned int i;
 
 	host_others = NULL;
+	if (guest_how.protected)
+		process_close(gmem_fd);
 	av_mmu_vm_stop(&vm);
 	for (i = 0; i < 2; i++)
 		av_mmu_vcpu_destroy(&vcpus[i]);

@@ -23,20 +23,55 @@ static unsigned int allocated;
 
 /* ---- pages ------------------------------------------------------------------- */
 
-u64 fake_page_to_phys(const struct page *page)
+/* A page of the module's: its address is its physical address, so that sanitizers watch it. */
+struct own_page {
+	struct page page;
+	u8 *at;
+	struct own_page *next;
+};
+
+static struct own_page *own_pages[1024];
+
+/* What points to the module's page at an address, or to NULL. */
+static struct own_page **find_own(u64 at)
 {
-	return RAM + (page - pages) * PAGE_SIZE;
+	struct own_page **own = &own_pages[at / PAGE_SIZE % ARRAY_SIZE(own_pages)];
+
+	while (*own && (u64)(*own)->at != (at & PAGE_MASK))
+		own = &(*own)->next;
+	return own;
 }
 
-struct page *page_at(u64 pa)
+static bool is_ram(const struct page *page)
 {
-	return pa - RAM < sizeof(ram) ? &pages[(pa - RAM) / PAGE_SIZE] : NULL;
+	return page >= pages && page < pages + PAGES;
+}
+
+u8 *host_memory_of(const struct page *page)
+{
+	return is_ram(page) ? ram[page - pages] : container_of(page, struct own_page, page)->at;
+}
+
+u64 fake_page_to_phys(const struct page *page)
+{
+	return is_ram(page) ? RAM + (page - pages) * PAGE_SIZE : (u64)host_memory_of(page);
+}
+
+struct page *fake_phys_to_page(u64 pa)
+{
+	struct own_page *own;
+
+	if (pa - RAM < sizeof(ram))
+		return &pages[(pa - RAM) / PAGE_SIZE];
+	own = *find_own(pa);
+	return own ? &own->page : NULL;
 }
 
 void *fake_phys_to_virt(u64 pa)
 {
-	REQUIRE(page_at(pa));
-	return (void *)((uintptr_t)&ram[(pa - RAM) / PAGE_SIZE][pa % PAGE_SIZE] | FAKE_KERNEL_HALF);
+	REQUIRE(fake_phys_to_page(pa));
+	return (void *)((uintptr_t)(host_memory_of(fake_phys_to_page(pa)) + pa % PAGE_SIZE) |
+			FAKE_KERNEL_HALF);
 }
 
 u64 fake_virt_to_phys(const volatile void *at)
@@ -48,12 +83,7 @@ u64 fake_virt_to_phys(const volatile void *at)
 
 struct page *fake_virt_to_page(const void *at)
 {
-	return page_at(fake_virt_to_phys(at));
-}
-
-u8 *host_memory_of(const struct page *page)
-{
-	return ram[page - pages];
+	return fake_phys_to_page(fake_virt_to_phys(at));
 }
 
 /* The page that is dirty or not for all pages of a block. */
@@ -61,7 +91,7 @@ static struct page *head_of(struct page *page)
 {
 	unsigned int n = page - pages;
 
-	return n < SINGLES ? page : &pages[n - (n - SINGLES) % BLOCK_PAGES];
+	return !is_ram(page) || n < SINGLES ? page : &pages[n - (n - SINGLES) % BLOCK_PAGES];
 }
 
 void fake_set_dirty(struct page *page)
@@ -153,6 +183,44 @@ void fake_free(const void *mem)
 	REQUIRE(allocated);
 	allocated--;
 	free((void *)mem);
+}
+
+unsigned long fake_alloc_page(gfp_t how)
+{
+	struct own_page *own = fake_alloc(sizeof(*own), how), **to;
+
+	if (!own)
+		return 0;
+	/* Its parts do not fail one by one: as for the module, there is one allocation. */
+	own->at = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
+	memset(own->at, 0, PAGE_SIZE);
+	own->page.module = true;
+	to = find_own((u64)own->at);
+	*to = own;
+	return (unsigned long)own->at;
+}
+
+void fake_free_page(unsigned long va)
+{
+	struct own_page **from, *own;
+
+	if (!va)
+		return;
+	from = find_own(va);
+	own = *from;
+	REQUIRE(own && va == (unsigned long)own->at && !own->page.refs && !own->page.locked);
+	*from = own->next;
+	free(own->at);
+	fake_free(own);
+}
+
+void fake_put_page(struct page *page)
+{
+	REQUIRE(page->refs || page->module);
+	if (page->refs)
+		page->refs--;
+	else
+		fake_free_page(fake_page_to_phys(page));
 }
 
 unsigned long host_shrink(unsigned long wanted)

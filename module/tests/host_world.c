@@ -9,6 +9,7 @@
 
 void (*host_others)(void);
 unsigned int host_lock_busy;
+bool fake_killed;
 
 static unsigned int locks;
 static int faults_disabled;
@@ -165,6 +166,7 @@ void host_start(void)
 	host_memory_start();
 	host_vmm_start();
 	host_lock_busy = 0;
+	fake_killed = false;
 	host_others = NULL;
 }
 
@@ -172,5 +174,6 @@ void host_end(void)
 {
 	REQUIRE(!locks && !faults_disabled && !other.begun);
 	host_vmm_end();
+	host_file_end();
 	host_memory_end();
 }

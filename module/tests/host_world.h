@@ -55,7 +55,6 @@ u64 *vmm_word(unsigned long hva);
 const u64 *vmm_peek(unsigned long hva);
 
 bool page_dirty(const struct page *page);
-struct page *page_at(u64 pa);
 /* The host is short of memory, and takes pages back. Returns how many. */
 unsigned long host_shrink(unsigned long wanted);
 /* A page of a file; NULL: no memory. */
@@ -67,12 +66,29 @@ void host_thread(void (*fn)(void));
 /* Does one wait? */
 bool host_thread_waits(void);
 
+/* ---- a process that maps a file of the module's ---------------------------------- */
+
+/* Map the whole file, as mmap() with these flags would. 0 or its errno. */
+int process_map(int fd, unsigned long vm_flags);
+/* The process accesses a page of it. 0, or VM_FAULT_*. */
+vm_fault_t process_access(u64 page);
+/* The same in two parts, so that others may run in between. */
+vm_fault_t process_fault(u64 page);
+void process_fault_ends(u64 page);
+bool process_has(u64 page);
+/* A device transfers from or to a page that the process has. */
+void process_pin(u64 page);
+void process_unpin(u64 page);
+void process_unmap(void);
+void process_close(int fd);
+
 /* ---- between the host's files -------------------------------------------------- */
 
 void host_memory_start(void);
 void host_memory_end(void);
 void host_vmm_start(void);
 void host_vmm_end(void);
+void host_file_end(void);
 u8 *host_memory_of(const struct page *page);
 /* BLOCK_PAGES in a row. NULL: no memory. */
 struct page *host_new_block(void);

@@ -76,6 +76,7 @@ static inline bool fake_is_err(const void *p)
 
 #define ERR_PTR(err)		((void *)(long)(err))
 #define PTR_ERR(p)		((long)(p))
+#define ERR_CAST(p)		((void *)(p))
 #define IS_ERR(p)		fake_is_err(p)
 #define PTR_ERR_OR_ZERO(p)	(fake_is_err(p) ? (int)(long)(p) : 0)
 
@@ -248,6 +249,7 @@ static inline void fake_require(bool cond)
 }
 
 #define mutex_lock(m)		(fake_may_sleep(), fake_require(!(m)->held), (void)((m)->held = 1))
+#define mutex_lock_killable(m)	(fake_killed ? -EINTR : (mutex_lock(m), 0))
 #define mutex_unlock(m)		((void)((m)->held = 0))
 
 #define DEFINE_MUTEX(name)	struct mutex name
@@ -263,7 +265,7 @@ void fake_synchronize(struct srcu_struct *srcu);
 #define synchronize_srcu_expedited(s)	fake_synchronize(s)
 #define srcu_dereference_check(p, s, held)	\
 	(fake_require((s)->readers || (held)), READ_ONCE(p))
-#define rcu_dereference_protected(p, cond)	(p)
+#define rcu_dereference_protected(p, cond)	(fake_require(cond), (p))
 #define rcu_assign_pointer(p, v)	WRITE_ONCE(p, v)
 #define RCU_INIT_POINTER(p, v)	((p) = (v))
 
@@ -289,18 +291,20 @@ void fake_pagefaults(int change);
 /* Zeroed, aligned to a page if it is one; may sleep with GFP_KERNEL. NULL: now and then. */
 void *fake_alloc(size_t size, gfp_t how);
 void fake_free(const void *mem);
+#define KMALLOC_MAX_SIZE	BIT(22)
 #define kmalloc(size, how)	fake_alloc(size, how)
 #define kzalloc(size, how)	fake_alloc(size, how)
 #define kvzalloc(size, how)	fake_alloc(size, how)
 #define kcalloc(n, size, how)	fake_alloc((n) * (size), how)
 #define kvcalloc(n, size, how)	fake_alloc((n) * (size), how)
 #define __vcalloc(n, size, how)	fake_alloc((n) * (size), how)
-#define get_zeroed_page(how)	((unsigned long)fake_alloc(PAGE_SIZE, how))
-#define __get_free_page(how)	get_zeroed_page(how)
+unsigned long fake_alloc_page(gfp_t how);
+void fake_free_page(unsigned long va);
+#define get_zeroed_page(how)	fake_alloc_page(how)
 #define kfree(p)		fake_free(p)
 #define kvfree(p)		fake_free(p)
 #define vfree(p)		fake_free(p)
-#define free_page(p)		fake_free((const void *)(p))
+#define free_page(va)		fake_free_page(va)
 
 /* ---- memory --------------------------------------------------------------------- */
 
@@ -314,16 +318,20 @@ void fake_free(const void *mem);
 #define offset_in_page(p)	((unsigned long)(p) & ~PAGE_MASK)
 
 struct page {
-	int refs;		/* held by the module */
+	int refs;		/* held, beside the owner's reference */
 	bool dirty;
 	bool coherent;		/* instruction caches have what is in it */
-	bool used;		/* by the VMM or a file */
+	bool used;		/* by the VMM */
+	bool module;		/* the module has allocated it, and is the owner */
 	bool bad;
+	bool locked;
 };
 
 void fake_set_dirty(struct page *page);
 u64 fake_page_to_phys(const struct page *page);
 struct page *fake_virt_to_page(const void *at);
+struct page *fake_phys_to_page(u64 pa);
+void fake_put_page(struct page *page);
 void *fake_phys_to_virt(u64 pa);
 u64 fake_virt_to_phys(const volatile void *at);
 #define page_to_phys(page)	fake_page_to_phys(page)
@@ -332,7 +340,10 @@ u64 fake_virt_to_phys(const volatile void *at);
 #define phys_to_virt(pa)	fake_phys_to_virt(pa)
 #define virt_to_phys(at)	fake_virt_to_phys(at)
 #define get_page(page)		((void)(page)->refs++)
-#define put_page(page)		(fake_require((page)->refs > 0), (void)(page)->refs--)
+#define put_page(page)		fake_put_page(page)
+#define page_count(page)	((page)->refs + 1)
+#define phys_to_page(pa)	fake_phys_to_page(pa)
+#define clear_highpage(page)	memset(page_address(page), 0, PAGE_SIZE)
 #define SetPageDirty(page)	fake_set_dirty(page)
 #define PageHWPoison(page)	((page)->bad)
 #define vmalloc_to_page(at)	fake_virt_to_page(at)
@@ -346,14 +357,13 @@ void fake_clean_instructions(unsigned long va, size_t size);
 /* ---- the VMM's address space ------------------------------------------------------ */
 
 struct mm_struct { int unused; };
-struct file { int unused; };
-#define file_operations		fake_file_operations
-struct fake_file_operations;
-struct maple_tree { int unused; };
+struct file;
 struct task_struct { struct mm_struct *mm; };
 extern struct task_struct fake_task;
 #define current			(&fake_task)
-#define fatal_signal_pending(t)	false
+/* The thread was sent SIGKILL. */
+extern bool fake_killed;
+#define fatal_signal_pending(t)	((void)(t), fake_killed)
 
 /* A page's memory by the VMM's address; NULL: it cannot be accessed. Faults it in if allowed. */
 void *fake_user(unsigned long hva, bool write);
@@ -430,7 +440,6 @@ struct mmu_notifier_ops {
 };
 int mmu_notifier_register(struct mmu_notifier *mn, struct mm_struct *mm);
 void mmu_notifier_unregister(struct mmu_notifier *mn, struct mm_struct *mm);
-#define fput(file)		((void)(file))
 
 struct shrink_control { unsigned long nr_to_scan; };
 struct shrinker {
@@ -456,8 +465,21 @@ void fake_tlbi(const char *op, ...);
 #define pr_warn_ratelimited(...)	((void)0)
 struct fake_wait_queue { int unused; };
 #define wait_queue_head_t	struct fake_wait_queue
+#define min3(a, b, c)		min(min(a, b), c)
 #define asmlinkage
 #define ____cacheline_aligned
 #define trace_av_fault(...)	((void)0)
+
+static inline const void *memchr_inv(const void *at, int c, size_t n)
+{
+	const u8 *byte = fake_kva(at);
+
+	for (; n--; byte++)
+		if (*byte != c)
+			return byte;
+	return NULL;
+}
+
+#include "file.h"
 
 #endif /* AV_TESTS_FAKE_HOST_H */
