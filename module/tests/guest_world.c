@@ -78,9 +78,8 @@ static const struct guest_slot all_slots[NR_SLOTS] = {
 struct guest_slot guest_slots[NR_SLOTS];
 
 /* A protected VM's memory. */
-#define FILE_PAGES	8192
-static int gmem_fd;
-static struct av_gmem *gmem;
+int guest_fd;
+struct av_gmem *guest_gmem;
 
 static u64 file_page(const struct guest_slot *slot, u64 gfn)
 {
@@ -91,8 +90,8 @@ static void open_file(void)
 {
 	struct file *file;
 
-	gmem_fd = av_mmu_create_gmem(&vm, FILE_PAGES * PAGE_SIZE, 0);
-	REQUIRE(gmem_fd >= 0 && !av_gmem_get(&vm, gmem_fd, &file, &gmem));
+	guest_fd = av_mmu_create_gmem(&vm, GUEST_FILE_PAGES * PAGE_SIZE, guest_how.file_flags);
+	REQUIRE(guest_fd >= 0 && !av_gmem_get(&vm, guest_fd, &file, &guest_gmem));
 	/* Its slots hold it. */
 	fput(file);
 }
@@ -105,7 +104,7 @@ void guest_set_slot(unsigned int n)
 		.memory_size = slot->there ? slot->npages << PAGE_SHIFT : 0,
 		.userspace_addr = slot->hva,
 		.flags = guest_how.protected && slot->there ? KVM_MEM_GUEST_MEMFD : slot->flags,
-		.guest_memfd = gmem_fd, .guest_memfd_offset = slot->hva - VMM_BASE,
+		.guest_memfd = guest_fd, .guest_memfd_offset = slot->hva - VMM_BASE,
 	};
 
 	REQUIRE(!av_mmu_set_slot(&vm, &mem));
@@ -136,7 +135,7 @@ u64 *guest_word(u64 gpa)
 		return NULL;
 	if (!guest_how.protected)
 		return vmm_word(slot->hva + gpa - (slot->gfn << PAGE_SHIFT));
-	return fake_kva((u8 *)av_gmem_make_page(gmem, file_page(slot, gpa >> PAGE_SHIFT)) +
+	return fake_kva((u8 *)av_gmem_make_page(guest_gmem, file_page(slot, gpa >> PAGE_SHIFT)) +
 			gpa % PAGE_SIZE);
 }
 
@@ -149,7 +148,7 @@ static u64 peek(u64 gpa)
 		return 0;
 	if (!guest_how.protected)
 		return *vmm_peek(slot->hva + gpa - (slot->gfn << PAGE_SHIFT));
-	page = fake_kva(av_gmem_page(gmem, file_page(slot, gpa >> PAGE_SHIFT)));
+	page = fake_kva(av_gmem_page(guest_gmem, file_page(slot, gpa >> PAGE_SHIFT)));
 	return page ? *(u64 *)(page + gpa % PAGE_SIZE) : 0;
 }
 
@@ -162,7 +161,7 @@ struct page *guest_host_page(u64 gfn, bool *writable)
 	*writable = guest_how.protected || (v && v->writable);
 	if (!guest_how.protected)
 		return v && v->present ? v->page : NULL;
-	return slot ? virt_to_page(av_gmem_page(gmem, file_page(slot, gfn))) : NULL;
+	return slot ? virt_to_page(av_gmem_page(guest_gmem, file_page(slot, gfn))) : NULL;
 }
 
 /* ---- tables ------------------------------------------------------------------------- */
@@ -471,19 +470,24 @@ void guest_start(const struct guest_how *with)
 	}
 }
 
-void guest_end(void)
+void guest_stop(void)
 {
 	unsigned int i;
 
 	host_others = NULL;
 	if (guest_how.protected)
-		process_close(gmem_fd);
+		process_close(guest_fd);
 	av_mmu_vm_stop(&vm);
 	for (i = 0; i < 2; i++)
 		av_mmu_vcpu_destroy(&vcpus[i]);
 	av_mmu_vm_destroy(&vm);
 	av_mmu_exit();
 	REQUIRE(!av_shrink_counted());
+}
+
+void guest_end(void)
+{
+	guest_stop();
 	host_end();
 }
 

@@ -32,6 +32,11 @@ struct vmm_page *guest_page(u64 gfn);
 /* In a page of the guest's, for it or the VMM to write. */
 u64 *guest_word(u64 gpa);
 
+/* A protected VM's file, where a slot has the pages that it would have of the VMM's. */
+#define GUEST_FILE_PAGES	8192
+extern int guest_fd;
+extern struct av_gmem *guest_gmem;
+
 /* ---- tables --------------------------------------------------------------------- */
 
 enum { PROC_A, PROC_B, KERNEL, NR_SPACES };
@@ -87,6 +92,7 @@ void guest_tlbi_all(unsigned int vcpu);
 
 struct guest_how {
 	bool protected;		/* memory of a file, all slots alike */
+	u64 file_flags;		/* GUEST_MEMFD_FLAG_* of that file */
 	bool short_walk;	/* 39 bits of addresses */
 	bool copies;		/* virtual EL1 runs from copies */
 };
@@ -96,6 +102,8 @@ extern struct av_vcpu vcpus[2];
 
 void guest_start(const struct guest_how *how);
 void guest_end(void);
+/* The first half of guest_end(): the VM is gone, and the host not yet. */
+void guest_stop(void);
 
 /* Run a process, or its kernel, at an exception level: loads its trees. */
 void guest_run(unsigned int vcpu, unsigned int proc, int el);

@@ -45,7 +45,7 @@ test_around-src := test_around.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(
 test_resolve-src := test_resolve.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
 test_resolve_annex-src := test_resolve_annex.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
 # mmu/'s kernel side, on a host of the tests' (host_world.h). gmem_plain.c only calls the kernel.
-tests += test_fault test_fault_block test_fault_race test_fault_random
+tests += test_fault test_fault_block test_fault_race test_fault_random test_private test_private_random
 host-src := host_world.c host_memory.c host_vmm.c host_file.c guest_world.c guest_check.c ../switch/tlb.c \
 	$(filter-out %/gmem_plain.c, $(wildcard ../mmu/*.c ../mmu/*/*.c))
 host-cflags := -include fake/host/kernel.h -iquote fake/host -isystem $(out)/host -pthread -Wno-sign-compare
@@ -57,6 +57,10 @@ test_fault_race-src := test_fault_race.c $(host-src)
 test_fault_race-cflags := $(host-cflags)
 test_fault_random-src := test_fault_random.c $(host-src)
 test_fault_random-cflags := $(host-cflags)
+test_private-src := test_private.c $(host-src)
+test_private-cflags := $(host-cflags)
+test_private_random-src := test_private_random.c $(host-src)
+test_private_random-cflags := $(host-cflags)
 
 # The kernel's headers, all of them empty.
 host-headers := $(addprefix asm/,barrier.h memory.h tlbflush.h) $(addprefix linux/,atomic.h bits.h \
