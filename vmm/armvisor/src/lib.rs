@@ -16,6 +16,7 @@ pub mod console;
 pub mod control;
 pub mod cost;
 pub mod disk;
+pub mod doctor;
 pub mod exits;
 pub mod fdt;
 pub mod hv;

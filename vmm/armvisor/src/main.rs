@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, refusal};
 use armvisor::control::{Reply, Request, client};
+use armvisor::doctor;
 use armvisor::outcome::{ExitCode, Refusal, printable, refusal_of};
 use armvisor::rundir::Places;
 use armvisor::watch;
@@ -84,6 +85,17 @@ fn carry_out(cli: &Cli) -> Result<u8> {
                 unit: Some(args.size.unit),
             };
             simple(&places, &args.vm, request)?;
+        }
+        Command::Doctor(args) => {
+            let Some(report) = doctor::doctor(args)? else {
+                return Ok(done);
+            };
+            print(&if args.json {
+                json(&report)?
+            } else {
+                doctor::text(&report)
+            })?;
+            return Ok(report.exit_code() as u8);
         }
         Command::List { json: as_json } => {
             let stats = client::list(&places)?;

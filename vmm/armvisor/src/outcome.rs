@@ -38,6 +38,8 @@ pub enum ExitCode {
     NoSuchVm = 9,
     /// The guest did not do as it was asked.
     NoAnswer = 10,
+    /// No VM runs on this machine before the doctor's steps are taken.
+    NotYet = 11,
 }
 
 /// What `armvisor --help` prints below the options.
@@ -54,6 +56,7 @@ Exit codes:
   8    its user stopped the VM: 'armvisor stop --force', or Ctrl-A x on the console
   9    no such VM runs
   10   the guest did not do what it was asked: no driver (balloon, stop), or not in time (stop)
+  11   no VM runs here before the steps that 'armvisor doctor' names; 4 if none helps with this kernel
   129  SIGHUP ended armvisor      130  SIGINT did      143  SIGTERM did";
 
 /// Why a VM stopped running.
@@ -302,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_help_has_every_exit_code() {
-        for code in 0..=ExitCode::NoAnswer as u8 {
+        for code in 0..=ExitCode::NotYet as u8 {
             let line = format!("\n  {code} ");
             assert!(EXIT_CODES_HELP.contains(&line), "{code}");
         }

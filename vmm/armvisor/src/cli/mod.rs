@@ -80,6 +80,9 @@ pub enum Command {
     Resume(VmArgs),
     /// Ask a guest to return memory to the host, or to take it back
     Balloon(BalloonArgs),
+    /// Say whether VMs run on this machine, with armvisor's module or without, and what to do
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorArgs),
 }
 
 /// The names of the commands.
@@ -175,6 +178,31 @@ pub struct BalloonArgs {
     /// Memory that the guest is to give up in all, such as 128M; 0 for none
     #[arg(value_parser = size::parse_part)]
     pub size: Size,
+}
+
+const DOCTOR_HELP: &str = "\
+It reads files and opens /dev/kvm. It runs no program, changes nothing, and needs neither root nor the
+module. As root it can read the kernel's log, which tells more.
+
+Exit codes:
+  0    this user can run VMs now (or the machine is recorded)
+  3    FILE cannot be used
+  4    no VM runs here: the machine is not an arm64 one, or needs another kernel or other settings at boot
+  11   not yet: take the steps that are named";
+
+/// Options of `armvisor doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Only write what was read to FILE, a new file, for a report or for --machine. It has the kernel's
+    /// command line and the user's numbers: read it before you publish it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "json"])]
+    pub record: Option<PathBuf>,
+    /// Judge the machine that was recorded in FILE, not this one
+    #[arg(long, value_name = "FILE")]
+    pub machine: Option<PathBuf>,
 }
 
 #[cfg(test)]
@@ -461,7 +489,9 @@ mod tests {
         let help = Cli::try_parse_from(["armvisor", "--help"])
             .unwrap_err()
             .to_string();
-        let commands = ["run", "list", "stat", "stop", "pause", "resume", "balloon"];
+        let commands = [
+            "run", "list", "stat", "stop", "pause", "resume", "balloon", "doctor",
+        ];
         let places: Vec<_> = commands
             .iter()
             .map(|name| help.find(&format!("\n  {name} ")).unwrap())

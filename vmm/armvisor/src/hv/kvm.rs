@@ -90,7 +90,7 @@ impl Hypervisor {
         let refuse = |problem: String| Refusal::host(path.display(), problem);
         let opened = open(path, File::options().read(true).write(true), KVM_DEVICE);
         let (file, _) = opened.map_err(|problem| refuse(cannot_open(&problem)))?;
-        match sys::kvm::api_version(&file) {
+        match sys::host::kvm_api_version(&file) {
             Ok(version) if version == KVM_API_VERSION as i32 => {}
             Ok(version) => {
                 return Err(refuse(format!(

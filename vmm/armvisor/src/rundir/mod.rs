@@ -11,7 +11,7 @@
 
 mod places;
 mod reach;
-mod users;
+pub(crate) mod users;
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};

@@ -18,9 +18,13 @@ fn entries(passwd: &str) -> impl Iterator<Item = (&str, u32)> {
 
 /// What a user is called.
 pub(super) fn name_of(uid: u32) -> String {
-    let passwd = passwd();
-    let found = entries(&passwd).find(|(_, number)| *number == uid);
-    found.map_or_else(|| uid.to_string(), |(name, _)| name.to_owned())
+    name_in(&passwd(), uid).map_or_else(|| uid.to_string(), str::to_owned)
+}
+
+/// The name that these lines of /etc/passwd give a user.
+pub(crate) fn name_in(passwd: &str, uid: u32) -> Option<&str> {
+    let found = entries(passwd).find(|(_, number)| *number == uid);
+    found.map(|(name, _)| name)
 }
 
 /// The number of a user who is called so, or has it for a name.

@@ -88,14 +88,6 @@ pub fn from_owned(fd: OwnedFd) -> Kvm {
     unsafe { Kvm::from_raw_fd(fd.into_raw_fd()) }
 }
 
-/// _IO(KVMIO, 0x00): -1 with ENOTTY where `fd` is not KVM.
-pub fn api_version(fd: &impl AsRawFd) -> io::Result<i32> {
-    const KVM_GET_API_VERSION: u32 = 0xae00;
-    // SAFETY: the ioctl takes no argument; on a device that is not KVM it fails or does what that
-    // device does for an ioctl of no argument.
-    super::check(unsafe { libc::ioctl(fd.as_raw_fd(), KVM_GET_API_VERSION as _, 0) })
-}
-
 /// GUEST_MEMFD_FLAG_MMAP and GUEST_MEMFD_FLAG_INIT_SHARED: the memory can be mapped, and holds what
 /// is put there until the guest runs.
 const GUEST_MEMFD_FLAGS: u64 = 0b11;

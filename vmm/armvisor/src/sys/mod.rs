@@ -4,6 +4,7 @@
 //! Each function here is safe to call, or is not exported. Each block says why it is sound.
 
 pub mod guard;
+pub mod host;
 pub mod kick;
 #[cfg(target_arch = "aarch64")]
 pub mod kvm;
