@@ -6,7 +6,8 @@
 #ifndef AV_TESTS_FAKE_FILE_H
 #define AV_TESTS_FAKE_FILE_H
 
-typedef unsigned int vm_fault_t;
+/* A type of the kernel's. */
+#define vm_fault_t		unsigned int
 #define VM_FAULT_OOM		1U
 #define VM_FAULT_SIGBUS		2U
 #define VM_FAULT_HWPOISON	4U
@@ -97,7 +98,10 @@ void fput(struct file *file);
 
 /* ---- a page's lock, and signals ------------------------------------------------------ */
 
-struct folio { struct page page; };
+struct folio {
+	struct page page;
+};
+
 #define page_folio(page)	((struct folio *)(page))
 #define PageLocked(page)	((page)->locked)
 #define unlock_page(page)	(fake_require((page)->locked), (void)((page)->locked = false))
