@@ -124,15 +124,23 @@ void vmm_migrate(unsigned long hva)
 	end(range);
 }
 
+/* A change of one page, out of its block. Returns false if the page is not present. */
+static bool begin_page(unsigned long hva, struct mmu_notifier_range *range)
+{
+	if (!vmm_page(hva)->present)
+		return false;
+	vmm_split(hva);
+	*range = begin(hva, 1);
+	return true;
+}
+
 void vmm_swap_out(unsigned long hva)
 {
 	struct vmm_page *v = vmm_page(hva);
 	struct mmu_notifier_range range;
 
-	if (!v->present)
+	if (!begin_page(hva, &range))
 		return;
-	vmm_split(hva);
-	range = begin(hva, 1);
 	v->present = v->writable = false;
 	end(range);
 }
@@ -142,10 +150,8 @@ static void change(unsigned long hva, bool clean)
 	struct vmm_page *v = vmm_page(hva);
 	struct mmu_notifier_range range;
 
-	if (!v->present)
+	if (!begin_page(hva, &range))
 		return;
-	vmm_split(hva);
-	range = begin(hva, 1);
 	v->writable = false;
 	if (clean)
 		v->page->dirty = false;
