@@ -64,7 +64,7 @@ ELSEWHERE = {
         "guests/debian/init",
         "/sys/kernel/debug/armvisor_bounce/stats",
     ),
-    "armvisor doctor": ("tests/test_doctor.py", "armvisor doctor"),
+    "target/release/armvisor doctor": ("tests/test_doctor.py", "armvisor doctor"),
     "armvisor list": ("tests/test_vmm_life.py", "armvisor list"),
     "armvisor stat VM --json": ("tests/test_vmm_life.py", "armvisor stat"),
     "armvisor stat VM --accounting on --watch": (
