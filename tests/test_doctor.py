@@ -7,17 +7,15 @@ Recorded machines of other kinds are in vmm/armvisor/tests/machines.
 import json
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-from built import module
+from built import TOP, module
 from shared_board import Part, run_parts
 
 from armvisor_lab.boards.board import Board
 from armvisor_lab.figures import artefacts
 
-TOP = Path(__file__).resolve().parents[1]
 READY, NO, NOT_YET = 0, 4, 11
 DOCTOR = "armvisor doctor --json; echo $?"
 AS_USER = f"""

@@ -65,6 +65,8 @@ pub const MODULE: [Precondition; 7] = [
 
 /// The oldest kernel that the module builds for (module/dkms.conf).
 const OLDEST: (u32, u32) = (6, 1);
+/// The kernels in the README's table.
+const TRIED: [(u32, u32); 3] = [(6, 1), (6, 12), (7, 3)];
 /// The only page size that the module supports.
 const PAGE_SIZE: u64 = 4096;
 /// The only width of the kernel's half that the module supports.
@@ -87,11 +89,20 @@ pub(super) fn config(m: &Machine) -> Answer {
     }
 }
 
+/// Whether the module is tested with this kernel: it is one of Debian's. A container's os-release says
+/// nothing of its host's kernel.
+pub(super) fn is_tried(m: &Machine) -> bool {
+    m.version.contains(" Debian ") && m.kernel().is_some_and(|version| TRIED.contains(&version))
+}
+
 pub(super) fn release(m: &Machine) -> Answer {
     let release = &m.release;
     match m.kernel() {
         None => Answer::unknown(format!("cannot tell the version of kernel '{release}'")),
-        Some(version) if version >= OLDEST => Answer::ok(format!("the kernel is {release}")),
+        Some(_) if is_tried(m) => Answer::ok(format!("the kernel is {release}")),
+        Some(version) if version >= OLDEST => Answer::warn(format!(
+            "the kernel is {release}, and the module was not tried with it"
+        )),
         Some(_) => Answer::bad(format!(
             "the kernel is {release}, and the module builds for 6.1 and later"
         ))

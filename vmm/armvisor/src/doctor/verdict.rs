@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::machine::{Machine, Owner};
 use super::place::is_level_known;
+use super::preconditions::is_tried;
 use super::rows::{Finding, Group, Verdict, findings};
 use crate::outcome::ExitCode;
 
@@ -92,10 +93,14 @@ fn ready(machine: &Machine) -> String {
 }
 
 fn not_yet(machine: &Machine, steps: &[String]) -> String {
-    let yes = if machine.owner().is_some() || is_level_known(machine) {
+    let yes = if machine.owner().is_some() {
         "Yes"
-    } else {
+    } else if !is_level_known(machine) {
         "Perhaps (if Linux started at EL1)"
+    } else if !is_tried(machine) {
+        "Perhaps (the module was not tried with this kernel)"
+    } else {
+        "Yes"
     };
     match steps {
         [] => format!("{yes}, but not yet: see below"),

@@ -12,6 +12,13 @@ const WHAT_THE_MODULE_REFUSES: &[Case] = &[
         "builds for 6.1 and later",
     ),
     ("release", |m| m.release = "6.1.0".into(), Fine, ""),
+    ("release", |m| m.release = "6.8.0".into(), Warn, "not tried"),
+    (
+        "release",
+        |m| m.version = "#6-Ubuntu SMP".into(),
+        Warn,
+        "not tried",
+    ),
     ("release", |m| m.release = "odd".into(), Unknown, ""),
     ("asid", |m| m.release = "4.19.0".into(), Bad, "TTBR0"),
     ("asid", |m| m.release = "5.0.0".into(), Fine, ""),

@@ -164,6 +164,12 @@ fn verdicts_have_codes_and_steps() {
             .says
             .starts_with("Perhaps (if Linux started at EL1)")
     );
+    let mut untried = good();
+    untried.version = "#6-Ubuntu SMP".into();
+    assert_eq!(
+        report(&untried).says,
+        "Perhaps (the module was not tried with this kernel): load the module with 'sudo modprobe armvisor'"
+    );
 }
 
 #[test]
