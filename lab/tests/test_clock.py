@@ -29,10 +29,15 @@ def one_cpu():
 
 @pytest.fixture
 def rivals(one_cpu):
-    """Others that want that CPU all the time."""
+    """Others that want that CPU all the time.
+
+    Each is a session of its own, as the machine is: the scheduler may share a CPU out by sessions
+    (autogroup).
+    """
     with ExitStack() as stack:
         for _ in range(RIVALS):
-            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", BUSY]))
+            rival = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
+            process = stack.enter_context(rival)
             stack.callback(process.kill)
         yield
 
