@@ -49,16 +49,16 @@ def test_the_module_has_the_options_that_its_name_says(name, parameters):
 
 def test_a_part_that_only_a_build_leaves_out(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "checkout", lambda: tmp_path)
-    folder = tmp_path / "build/module/stable-no-leases-no-refill"
-    host = hosts.find("armvisor:no-refill+no-leases")
+    folder = tmp_path / "build/module/stable-no-leases-no-swept"
+    host = hosts.find("armvisor:no-swept+no-leases")
     with pytest.raises(LabError) as caught:
         host.modules()
-    assert caught.value.remedy == "run `make -C module KVER=stable WITHOUT='leases refill'`"
+    assert caught.value.remedy == "run `make -C module KVER=stable WITHOUT='leases swept'`"
     folder.mkdir(parents=True)
     (folder / "armvisor.ko").write_bytes(b"")
     (module,) = host.modules()
     assert (module.name, module.parameters) == (str(folder / "armvisor.ko"), "")
-    assert host.what.endswith(", no refill, no leases")
+    assert host.what.endswith(", no swept, no leases")
 
 
 def test_the_modules_makefile_builds_without_each_of_them():

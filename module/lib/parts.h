@@ -2,7 +2,7 @@
 /*
  * Parts that a build can leave out, to measure what each is worth:
  *
- *	make -C module KVER=stable WITHOUT="refill leases"
+ *	make -C module KVER=stable WITHOUT="swept leases"
  *
  * A part is a shortcut: without it, the module does the same by the longer way. Parts that can be
  * off at run time have a bit in cpu/cheap.h or a module parameter instead. Pure.
@@ -10,7 +10,6 @@
  *	around	a fault also fills neighbours of its page		mmu/fault/
  *	near	aborts answered by the walk cache			mmu/fault/
  *	walk	aborts answered by a walk with interrupts off		mmu/fault/
- *	refill	a page filled again just after its TLBI			mmu/fault/
  *	swept	a TLBI of the same page again				mmu/tlbi/
  *	leases	the window acknowledges interrupts			irq/lease.c
  */

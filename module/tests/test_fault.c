@@ -323,7 +323,7 @@ static void guest_moves(u64 gfn)
 }
 
 /* A page that the kernel maps and invalidates again and again, as to patch its text through it. */
-static void test_refill(void)
+static void test_mapped_again(void)
 {
 	static void (*const changes[])(u64 gfn) = {
 		nothing_changes, host_moves, host_protects, guest_protects, guest_moves,
@@ -444,7 +444,7 @@ int main(void)
 	RUN(test_young);
 	RUN(test_own_page);
 	RUN(test_sleepers);
-	RUN(test_refill);
+	RUN(test_mapped_again);
 	RUN(test_no_memory);
 	RUN(test_code_is_data);
 	RUN(test_first_of_an_asid);

@@ -157,24 +157,6 @@ struct av_walk_cache {
 /* Small size: found by a shift. */
 static_assert(sizeof(struct av_walk_cache) == 128);
 
-/*
- * The guest kernel's page that was filled last after an invalidation of the same page, and its
- * entry. Linux does this when it patches its text. It is valid while near is unchanged, and is used
- * only if the guest's descriptor, the host page and the frame's state are the same
- * (mmu/fault/fast.c).
- */
-struct av_refill {
-	const struct av_walk_cache *near;	/* or NULL */
-	u64 va, desc;
-	struct av_slot *slot;
-	struct av_piece *piece;		/* n is the frame's index in it */
-	u64 page;			/* piece->page[n] at the time … */
-	u64 pte, key;			/* the entry; av_walk_key() of desc */
-	u32 n, gfn;
-	u8 state;			/* … and piece->state[n] */
-	u8 rights;
-};
-
 /* Trees and context that a mode last ran with. Valid until a place or the context is reused. */
 struct av_mode_trees {
 	u64 serial[2];			/* of the trees, low and high; 0: none */
@@ -255,7 +237,6 @@ struct av_vcpu_mmu {
 	struct av_ring ring;		/* pages written by this vCPU */
 
 	struct av_walk_cache near[AV_WALK_CACHES];
-	struct av_refill refill;
 	/*
 	 * guest/switcher_tables.h, under mmu_lock: the table by which the guest took its last true
 	 * fault; the pages that the window maps

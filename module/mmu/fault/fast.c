@@ -135,49 +135,6 @@ static noinline bool wake(struct av_vcpu *vcpu, const struct av_walk_cache *near
 	return allows(pt->pte[idx], access);
 }
 
-/* Remember the entry that a page was just filled with, for refill(). */
-static noinline void note_refill(struct av_vcpu *vcpu, const struct av_walk_cache *near,
-				 const struct av_pt *pt, u64 va, u64 desc, unsigned int n,
-				 u8 rights)
-{
-	struct av_piece *piece = near->part.piece;
-
-	vcpu->mmu->refill = (struct av_refill) {
-		.near = near, .va = va & PAGE_MASK, .desc = desc, .slot = near->slot,
-		.piece = piece, .n = n, .gfn = near->part.gfn + n, .page = piece->page[n],
-		.state = piece->state[n] | AV_FRAME_YOUNG, .rights = rights,
-		.pte = pt->pte[av_pt_index(va, 3)], .key = av_walk_key(desc, near->at.limits),
-	};
-}
-
-/*
- * A page that was invalidated a moment ago is mapped as before: fill it with the same entry.
- * near has not been looked up again since, so slot and piece still exist.
- */
-static __always_inline bool refill(struct av_vcpu *vcpu, const struct av_walk_cache *near,
-				   const struct av_tree *tree, u64 va, u64 desc, u8 access)
-{
-	struct av_shadow *sh = &vcpu->vm->mmu->shadow;
-	const struct av_refill *last = &vcpu->mmu->refill;
-	unsigned int idx = av_pt_index(va, 3);
-	struct av_pt *pt = near->pt;
-
-	if (!AV_HAS(refill) || likely(last->va != (va & PAGE_MASK)) || last->near != near ||
-	    last->desc != desc || sh->swept[1].va != last->va || access & ~last->rights ||
-	    av_plan_own_page(tree, va, vcpu->srf->pc))
-		return false;
-	if (unlikely(READ_ONCE(last->slot->flags) || last->piece->page[last->n] != last->page ||
-		     last->piece->state[last->n] != last->state))
-		return false;
-	if (unlikely(!pt || near->shape != sh->shape || pt->asleep || av_pt_has(pt, idx)))
-		return false;
-	vcpu->mmu->resolved.walk.ipa = (u64)last->gfn << PAGE_SHIFT | (va & ~PAGE_MASK);
-	av_shadow_add(sh, pt, idx, last->gfn, &last->piece->head[last->n], last->pte, last->key);
-	av_stat_inc(&vcpu->stats, AV_EVENT_SHADOW_FILL);
-	av_mmu_publish();
-	return true;
-}
-
 /* Fill the entry with the known host page, if there is one. */
 static __always_inline bool fill(struct av_vcpu *vcpu, struct av_walk_cache *near,
 				 struct av_tree *tree, u64 va, u64 desc, u8 access)
@@ -209,8 +166,6 @@ static __always_inline bool fill(struct av_vcpu *vcpu, struct av_walk_cache *nea
 		av_shadow_add(sh, pt, idx, gfn, &piece->head[n],
 			      av_leaf_desc(sh, 3, rights) | (piece->page[n] & AV_FRAME_PAGE),
 			      av_walk_key(desc, near->at.limits));
-		if (sh->swept[1].va == (va & PAGE_MASK) && AV_HAS(refill))
-			note_refill(vcpu, near, pt, va, desc, n, rights);
 	} else if (!fill_long(vcpu, near, tree, va, desc, n, rights)) {
 		return false;
 	}
@@ -261,9 +216,7 @@ static __always_inline u64 resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu
 	ret = unlikely(fault) ? fault :
 				av_walk_table_permits(&near->at, desc.val, mmu->el, access);
 	if (!ret)
-		return refill(vcpu, near, tree, va, desc.val, access) ||
-		       fill(vcpu, near, tree, va, desc.val, access) ?
-			       hidden(esr, far) : 0;
+		return fill(vcpu, near, tree, va, desc.val, access) ? hidden(esr, far) : 0;
 	if (!may_inject || (!mmu->el && near->at.e0pd))
 		return 0;
 	if (!mmu->el && !fault && !tree->key.high)

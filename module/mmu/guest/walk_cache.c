@@ -97,7 +97,6 @@ noinline int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *ne
 	near->seq = mmu->seq;
 	near->part.nr = 0;
 	near->pt = NULL;
-	vcpu->mmu->refill.near = NULL;
 	vcpu->mmu->last_true = NULL;
 	ret = find_known(vcpu, near, tree, va);
 	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;

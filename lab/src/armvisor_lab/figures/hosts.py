@@ -28,7 +28,7 @@ ALL = sum(SWITCHES.values())
 # Parts with a parameter of their own.
 PARAMETERS = {"kept": "kept_tables", "kept-at-once": "kept_at_once", "blocks": "huge_pages"}
 # Parts that only a build can leave out (module/lib/parts.h).
-BUILT = ("around", "near", "walk", "refill", "swept", "leases")
+BUILT = ("around", "near", "walk", "swept", "leases")
 PARTS = (*SWITCHES, *PARAMETERS, *BUILT)
 _CHEAP = "cheap_traps"
 
