@@ -36,6 +36,7 @@ class Host:
     smp: int = 1
     count: bool = False  # deterministic, even on a busy machine; one CPU
     append: str = ""  # further words for the kernel's command line
+    newest_qemu: bool = False
 
     def __str__(self) -> str:
         return f"{'kvm' if self.el2 else 'module'}-{self.cpu}-{self.kernel}"
@@ -147,6 +148,7 @@ def run_guests(
         smp=host.smp,
         count=host.count,
         append=host.append,
+        newest_qemu=host.newest_qemu,
         timeout=timeout,
         modules=[Module(str(host.module), host.parameters)] if host.module else (),
         files={

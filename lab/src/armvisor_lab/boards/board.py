@@ -26,10 +26,20 @@ from armvisor_lab.boards import autopsy, initramfs, logs, splat
 from armvisor_lab.boards.autopsy import Autopsy
 from armvisor_lab.boards.clock import Clock
 from armvisor_lab.boards.initramfs import Module
-from armvisor_lab.boards.machine import Channel, Deadline, Machine, Receive, descriptor_path
+from armvisor_lab.boards.machine import (
+    Channel,
+    Deadline,
+    Machine,
+    Receive,
+    descriptor_path,
+    find_qemu,
+)
 from armvisor_lab.errors import LabError, remedy
 
-CPUS = ("cortex-a72", "cortex-a76", "neoverse-n1", "max")
+# Cores of QEMU 7.2, and those that only a newer one has (archive/emulator.py).
+_OLDER = ("cortex-a72", "cortex-a76", "neoverse-n1", "max", "cortex-a53", "cortex-a57")
+_NEWER = ("cortex-a55", "cortex-a710", "neoverse-v1", "neoverse-n2")
+CPUS = (*_OLDER, *_NEWER)
 
 # The lab's own exit statuses, as in `timeout`, `env` and shells.
 EXIT_HANG = 124
@@ -136,6 +146,7 @@ class Board:
     settle: float | None = None
     check_leaks: bool = False
     qemu_args: Sequence[str] = ()
+    newest_qemu: bool = False  # also for a core that this machine's QEMU has
 
     def validate(self) -> None:
         """Refuse what no board can be."""
@@ -151,6 +162,10 @@ class Board:
             paths.check_output(self.log)
         if self.timeout <= 0:
             raise LabError(f"a time limit of {self.timeout} s is over before it begins")
+
+    def qemu(self, progress: kernels.Progress = lambda _: None) -> str:
+        """The path of the emulator that has this board's core."""
+        return find_qemu(self.newest_qemu or self.cpu in _NEWER, progress)
 
     def machine_arguments(self) -> list[str]:
         """QEMU's arguments for the hardware."""
@@ -211,6 +226,7 @@ class Board:
         if not command:
             raise LabError("no command to run on the board")
         kernel = kernels.get(self.kernel, self.flavour, progress)
+        qemu = self.qemu(progress)
         modules = [
             Module.parse(module) if isinstance(module, str) else module
             for module in [*(["virtio_blk"] if self.disks else []), *self.modules]
@@ -230,7 +246,7 @@ class Board:
             initrd.writelines(pieces)
             initrd.flush()
             run = _Run(self, log, stdin, on_stdout, on_stderr)
-            return run.go(kernel, initrd.fileno())
+            return run.go(kernel, initrd.fileno(), qemu)
 
 
 class _Run:
@@ -285,9 +301,9 @@ class _Run:
             arguments += ["-device", port]
         return [*arguments, *self._board.qemu_args]
 
-    def go(self, kernel: Kernel, initrd: int) -> Result:
+    def go(self, kernel: Kernel, initrd: int, qemu: str) -> Result:
         channels = [*self._channels, self._autopsy.channel]
-        machine = Machine(self._arguments(kernel, initrd), channels, [initrd])
+        machine = Machine(self._arguments(kernel, initrd), channels, [initrd], program=qemu)
         self._clock = machine.clock
         self._allow(BOOT_SECONDS)
         try:

@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO
 
+from armvisor_lab.archive import emulator
+from armvisor_lab.archive.packages import Progress
 from armvisor_lab.boards.clock import Clock
 from armvisor_lab.errors import LabError
 
@@ -122,10 +124,12 @@ class Channel:
         self.theirs.close()
 
 
-def find_qemu() -> str:
-    """The emulator's path."""
+def find_qemu(newest: bool = False, progress: Progress = lambda _: None) -> str:
+    """The emulator's path: this machine's own, or one that is fetched (archive/emulator.py)."""
     if own := os.environ.get("ARMVISOR_QEMU"):
         return own
+    if newest:
+        return str(emulator.newest(progress))
     if qemu := shutil.which("qemu-system-aarch64"):
         return qemu
     raise LabError("qemu-system-aarch64 is missing", "run tools/setup")
@@ -141,13 +145,15 @@ class Machine:
 
     def __init__(
         self, arguments: Sequence[str], channels: Sequence[Channel], files: Sequence[int] = (),
-        tick: Callable[[], None] | None = None,
+        tick: Callable[[], None] | None = None, program: str = "",
     ) -> None:  # fmt: skip
         """`files` are descriptors that `arguments` name as `descriptor_path` does.
 
+        `program` is QEMU's path, by default that of `find_qemu`.
         `tick` is called every `TICK_SECONDS` or a little more.
         """
         self._arguments = list(arguments)
+        self._program = program
         self._tick = tick
         self._channels = list(channels)
         self._files = list(files)
@@ -177,7 +183,7 @@ class Machine:
         if not (setpriv := shutil.which("setpriv")):
             raise LabError("setpriv is missing", "apt-get install util-linux")
         process = subprocess.Popen(
-            [setpriv, "--pdeathsig", "KILL", "--", find_qemu(), *self._arguments],
+            [setpriv, "--pdeathsig", "KILL", "--", self._program or find_qemu(), *self._arguments],
             stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
             pass_fds=[*self._files, *(channel.theirs.fileno() for channel in self._channels)],
             start_new_session=True,

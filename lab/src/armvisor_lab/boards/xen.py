@@ -32,7 +32,7 @@ from armvisor_lab.archive import kernels, kimage
 from armvisor_lab.archive.packages import Package, Packages, Progress
 from armvisor_lab.boards import logs
 from armvisor_lab.boards.board import Board
-from armvisor_lab.boards.machine import Channel, Deadline, Machine, find_qemu
+from armvisor_lab.boards.machine import Channel, Deadline, Machine
 from armvisor_lab.errors import LabError
 
 _META, _PATTERN = "xen-system-arm64", r"^xen-hypervisor-\d"
@@ -221,7 +221,7 @@ def _tree_of(board: Board) -> bytes:
     """The device tree that QEMU makes for a board."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "board.dtb"
-        command = [find_qemu(), *board.machine_arguments(), "-M", f"dumpdtb={_escaped(str(file))}"]
+        command = [board.qemu(), *board.machine_arguments(), "-M", f"dumpdtb={_escaped(str(file))}"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=60, check=False)  # fmt: skip
         if done.returncode != 0 or not file.exists():

@@ -70,6 +70,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     option = run.add_argument
     option("--el2", action="store_true", help="a CPU with EL2: KVM works on this board")
     option("--cpu", choices=CPUS, default="cortex-a72", help="default %(default)s")
+    option("--newest-qemu", action="store_true",
+           help="Debian's newest QEMU, fetched into the cache; a core that this machine's does not "
+                "have gets it in any case")  # fmt: skip
     option("--kernel", default=kernels.DEFAULT, metavar="KERNEL",
            help=f"{', '.join(kernels.SUITE_OF)}, or a folder with Image and modules; "
                 "default %(default)s")  # fmt: skip
@@ -111,6 +114,7 @@ def _board(options: argparse.Namespace) -> Board:
         log=options.log,
         check_leaks=options.check_leaks,
         qemu_args=options.qemu_arg,
+        newest_qemu=options.newest_qemu,
     )
 
 
