@@ -140,6 +140,30 @@ static int handle_fp(struct av_vcpu *vcpu)
 	return 1;
 }
 
+/*
+ * SVE. The guest's CPU lacks it, as under KVM: UNDEFINED, where CPACR_EL1 does not trap it, which
+ * comes first.
+ */
+static int handle_sve(struct av_vcpu *vcpu)
+{
+	bool permitted = av_srf_cpacr_permits(vcpu->srf, AV_CPACR_ZEN_LSB);
+
+	if (permitted && av_srf_fp_allowed(vcpu->srf))
+		return reflect_undef(vcpu);
+	av_count(&vcpu->stats, AV_EXIT_FP);
+	av_inject_sync(vcpu, permitted ? AV_ESR_FP : vcpu->srf->esr);
+	return 1;
+}
+
+/* SME: the same; FPEN does not trap SMSTART and SMSTOP. */
+static int handle_sme(struct av_vcpu *vcpu)
+{
+	if (av_srf_cpacr_permits(vcpu->srf, AV_CPACR_SMEN_LSB))
+		return reflect_undef(vcpu);
+	av_count(&vcpu->stats, AV_EXIT_FP);
+	return reflect(vcpu);
+}
+
 typedef int (*exit_handler)(struct av_vcpu *vcpu);
 
 static const exit_handler handlers[64] = {
@@ -149,8 +173,8 @@ static const exit_handler handlers[64] = {
 	[0x0d]			= reflect_undef,	/* BTI, hidden from the guest */
 	[AV_EC_SVC64]		= reflect_svc,
 	[AV_EC_SYS64]		= av_handle_sys64,
-	[AV_EC_SVE]		= reflect_undef,
-	[0x1d]			= reflect_undef,	/* SME */
+	[AV_EC_SVE]		= handle_sve,
+	[AV_EC_SME]		= handle_sme,
 	[AV_EC_IABT_LOW]	= av_handle_abort,
 	[AV_EC_DABT_LOW]	= av_handle_abort,
 	[AV_EC_PC_ALIGN]	= reflect_align,

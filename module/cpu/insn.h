@@ -99,4 +99,21 @@ static __always_inline enum av_insn_kind av_insn_from_iss(u64 iss, struct av_ins
 	return AV_INSN_MSR_IMM;
 }
 
+/* The syndrome (ISS) of a trapped MSR, MRS or system instruction. */
+static inline u64 av_insn_iss(const struct av_insn *insn)
+{
+	return FIELD_GET(AV_SYS_OP0, insn->enc) << 20 | FIELD_GET(AV_SYS_OP2, insn->enc) << 17 |
+	       FIELD_GET(AV_SYS_OP1, insn->enc) << 14 | FIELD_GET(AV_SYS_CRN, insn->enc) << 10 |
+	       insn->rt << 5 | FIELD_GET(AV_SYS_CRM, insn->enc) << 1 | !insn->write;
+}
+
+/* The feature ID space, a read of which says what it is also where there is no such register. */
+static inline bool av_insn_reads_id_space(const struct av_insn *insn)
+{
+	unsigned int op1 = FIELD_GET(AV_SYS_OP1, insn->enc);
+
+	return !insn->write && FIELD_GET(AV_SYS_OP0, insn->enc) == 3 && op1 <= 3 && op1 != 2 &&
+	       !FIELD_GET(AV_SYS_CRN, insn->enc) && FIELD_GET(AV_SYS_CRM, insn->enc) < 8;
+}
+
 #endif /* AV_CPU_INSN_H */

@@ -18,6 +18,14 @@ static bool raz_wi(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write
 	return true;
 }
 
+/* The debug channel's registers. The guest's kernel may deny them to its user space. */
+static bool access_dcc(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
+{
+	if (!av_srf_el1(vcpu->srf) && av_srf_get(vcpu->srf, AV_MDSCR_EL1) & AV_MDSCR_TDCC)
+		return false;
+	return raz_wi(vcpu, reg, write, val);
+}
+
 static bool access_oslar(struct av_vcpu *vcpu, const struct av_sysreg *reg, bool write, u64 *val)
 {
 	av_srf_set(vcpu->srf, AV_OSLSR_EL1, OSLSR_OSLM | (*val & 1 ? OSLSR_OSLK : 0));
@@ -113,9 +121,9 @@ static const struct av_sysreg rows[] = {
 	AV_FN(AV_SYS(2, 0, 7, 9, 6), AV_ROW_RW, SYSREG, "DBGCLAIMCLR_EL1", raz_wi),
 	AV_FN(AV_SYS(2, 0, 7, 14, 6), AV_ROW_READ, SYSREG, "DBGAUTHSTATUS_EL1",
 	      access_authstatus),
-	AV_FN(AV_SYS(2, 3, 0, 1, 0), AV_ROW_READ, SYSREG, "MDCCSR_EL0", raz_wi),
-	AV_FN(AV_SYS(2, 3, 0, 4, 0), AV_ROW_RW, SYSREG, "DBGDTR_EL0", raz_wi),
-	AV_FN(AV_SYS(2, 3, 0, 5, 0), AV_ROW_RW, SYSREG, "DBGDTRTX_EL0", raz_wi),
+	AV_FN(AV_SYS(2, 3, 0, 1, 0), AV_ROW_READ | AV_ROW_EL0, SYSREG, "MDCCSR_EL0", access_dcc),
+	AV_FN(AV_SYS(2, 3, 0, 4, 0), AV_ROW_RW | AV_ROW_EL0, SYSREG, "DBGDTR_EL0", access_dcc),
+	AV_FN(AV_SYS(2, 3, 0, 5, 0), AV_ROW_RW | AV_ROW_EL0, SYSREG, "DBGDTRTX_EL0", access_dcc),
 	/* AArch32 at EL1; see also regs_vm.c. */
 	AV_MEM(AV_SYS(2, 4, 0, 7, 0), AV_ROW_VMM, SYSREG, DBGVCR32_EL2, 0),
 };

@@ -32,6 +32,68 @@ static int reflect(struct av_vcpu *vcpu)
 	return 1;
 }
 
+#define AV_SYS_ZCR_EL1		AV_SYS(3, 0, 1, 2, 0)
+#define AV_SYS_SMCR_EL1		AV_SYS(3, 0, 1, 2, 6)
+#define AV_SYS_CCSIDR2_EL1	AV_SYS(3, 1, 0, 0, 2)
+#define AV_SYS_TPIDR2_EL0	AV_SYS(3, 3, 13, 0, 5)
+#define AV_SYS_SCXTNUM_EL0	AV_SYS(3, 3, 13, 0, 7)
+
+static bool host_has(unsigned int idreg, u64 field)
+{
+	return av_host_idreg(idreg) & field;
+}
+
+/* ZCR_EL1 and SMCR_EL1, at EL1: EL0 cannot have trapped by the class of a system register. */
+static int vector_length(struct av_vcpu *vcpu, unsigned int ec, unsigned int cpacr_lsb)
+{
+	if (!av_srf_el1(vcpu->srf) || av_srf_cpacr_permits(vcpu->srf, cpacr_lsb))
+		return undefined(vcpu);
+	av_count(&vcpu->stats, AV_EXIT_FP);
+	av_inject_sync(vcpu, FIELD_PREP(AV_ESR_EC, ec) | AV_ESR_IL);
+	return 1;
+}
+
+/* Does SCTLR_EL1 trap this register for EL0? One of its bits denies it, or one permits it. */
+static bool denied_el0(const struct av_srf *srf, u16 enc)
+{
+	u64 sctlr = av_srf_get(srf, AV_SCTLR_EL1);
+
+	switch (enc) {
+	case AV_SYS_SCXTNUM_EL0:
+		return sctlr & AV_SCTLR_TSCXT;
+	case AV_SYS_TPIDR2_EL0:
+		return !(sctlr & AV_SCTLR_ENTP2);
+	default:
+		return false;
+	}
+}
+
+/*
+ * A register that the guest's CPU does not have. It may be in the hardware, whose controls at EL1
+ * then come before KVM's at EL2: the guest's kernel gets the trap that it has asked for.
+ */
+static int no_register(struct av_vcpu *vcpu, const struct av_insn *insn)
+{
+	const struct av_srf *srf = vcpu->srf;
+	u64 trapped = FIELD_PREP(AV_ESR_EC, AV_EC_SYS64) | AV_ESR_IL | av_insn_iss(insn);
+
+	/* KVM itself traps CCSIDR2_EL1. */
+	if (av_insn_reads_id_space(insn) && host_has(AV_ID_MMFR2, AV_ID_MMFR2_IDS) &&
+	    !(insn->enc == AV_SYS_CCSIDR2_EL1 && av_srf_el1(srf))) {
+		av_count(&vcpu->stats, AV_EXIT_SYSREG);
+		av_inject_sync(vcpu, trapped);
+		return 1;
+	}
+	if (insn->enc == AV_SYS_ZCR_EL1 && host_has(AV_ID_PFR0, AV_ID_PFR0_SVE))
+		return vector_length(vcpu, AV_EC_SVE, AV_CPACR_ZEN_LSB);
+	if (insn->enc == AV_SYS_SMCR_EL1 && host_has(AV_ID_PFR1, AV_ID_PFR1_SME))
+		return vector_length(vcpu, AV_EC_SME, AV_CPACR_SMEN_LSB);
+	/* The hardware has it: otherwise the class of the exception is another. */
+	if (!av_srf_el1(srf) && av_esr_ec(srf->esr) == AV_EC_SYS64 && denied_el0(srf, insn->enc))
+		return reflect(vcpu);
+	return undefined(vcpu);
+}
+
 static bool access_row(struct av_vcpu *vcpu, const struct av_sysreg *row, bool write, u64 *val)
 {
 	if (!(row->flags & (write ? AV_ROW_WRITE : AV_ROW_READ)))
@@ -53,7 +115,7 @@ static int emulate_sysreg(struct av_vcpu *vcpu, const struct av_insn *insn)
 	u64 val = 0;
 
 	if (!row)
-		return undefined(vcpu);
+		return no_register(vcpu, insn);
 	av_count(&vcpu->stats, row->cls);
 	if (insn->write)
 		val = av_srf_get_x(srf, insn->rt);
@@ -265,9 +327,8 @@ int av_handle_sys64(struct av_vcpu *vcpu)
 	/* Does only the module trap it? Then the register's row has AV_ROW_EL0. */
 	if (kind == AV_INSN_SYSREG) {
 		row = av_sysreg_find(insn.enc);
-		/* The host has this register; the guest's CPU does not. */
 		if (!row)
-			return undefined(vcpu);
+			return no_register(vcpu, &insn);
 		if (row->flags & AV_ROW_EL0)
 			return emulate(vcpu, kind, &insn);
 	}

@@ -264,6 +264,96 @@ static void test_fp(void)
 	}
 }
 
+/* The guest's CPU has neither SVE nor SME, but CPACR_EL1 traps them first where the core has them. */
+static void test_vectors(void)
+{
+	static const struct { u8 ec, lsb; } kinds[] = {
+		{ AV_EC_SVE, AV_CPACR_ZEN_LSB }, { AV_EC_SME, AV_CPACR_SMEN_LSB },
+	};
+	unsigned int i, enable, fpen, el1;
+
+	for (i = 0; i < 2 * 4 * 4 * 2; i++) {
+		u64 esr = FIELD_PREP(AV_ESR_EC, kinds[i & 1].ec) | AV_ESR_IL | (i & 1);
+		u64 seen = AV_ESR_IL;
+
+		enable = i >> 1 & 3;
+		fpen = i >> 3 & 3;
+		el1 = i >> 5;
+		if (el1 ? !(enable & 1) : enable != 3)
+			seen = esr;
+		else if (!(i & 1) && (el1 ? !(fpen & 1) : fpen != 3))
+			seen = 0x1fe00000;
+		leave_with(el1 ? AV_PSR_EL1H : AV_PSR_EL0T, AV_EXCEPTION_SYNC, esr);
+		av_srf_set(&srf, AV_CPACR_EL1, (u64)enable << kinds[i & 1].lsb |
+						       FIELD_PREP(AV_CPACR_FPEN, fpen));
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), seen);
+	}
+}
+
+/* The syndrome that a guest gets for an instruction of the given level, with CPACR_EL1. */
+static u64 syndrome_of(u64 mode, u32 word, u64 cpacr)
+{
+	leave_with(mode, AV_EXCEPTION_SYNC, FIELD_PREP(AV_ESR_EC, AV_EC_UNKNOWN) | AV_ESR_IL);
+	srf.insn = word;
+	av_srf_set(&srf, AV_CPACR_EL1, cpacr);
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
+	return av_srf_get(&srf, AV_ESR_EL1);
+}
+
+/* Registers that the guest's CPU lacks: the core's own traps at EL1 come first. */
+static void test_absent_registers(void)
+{
+	/* The ID space, whose reads tell what they are: CRn 0, CRm 0 to 7 of op1 0, 1 and 3. */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd5380027, 0), 0x623200e1);	/* mrs x7, s3_0_c0_c0_1 */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd53900a0, 0), 0x623a4001);	/* mrs x0, s3_1_c0_c0_5 */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd53b07e3, 0), 0x623ec06f);	/* mrs x3, s3_3_c0_c7_7 */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd5390040, 0), AV_ESR_IL);	/* mrs x0, ccsidr2_el1 */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd51b07e3, 0), AV_ESR_IL);	/* msr s3_3_c0_c7_7, x3 */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd53b0803, 0), AV_ESR_IL);	/* mrs x3, s3_3_c0_c8_0 */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd53a0023, 0), AV_ESR_IL);	/* mrs x3, s3_2_c0_c0_1 */
+	/* ZCR_EL1 and SMCR_EL1. */
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd5381200, 0), 0x66000000);
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd5381200, 1 << 16), AV_ESR_IL);
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd51812c0, 2 << 24), 0x76000000);
+	CHECK_EQ(syndrome_of(AV_PSR_EL1H, 0xd51812c0, 3 << 24), AV_ESR_IL);
+}
+
+/* The same for programs, which trap with the syndrome of a system register. */
+static void test_absent_for_programs(void)
+{
+	u64 sys = FIELD_PREP(AV_ESR_EC, AV_EC_SYS64) | AV_ESR_IL;
+	u64 scxtnum = sys | 3 << 20 | 7 << 17 | 3 << 14 | 13 << 10 | 1;
+	u64 tpidr2 = sys | 3 << 20 | 5 << 17 | 3 << 14 | 13 << 10;
+	u64 mdccsr = sys | 2 << 20 | 3 << 14 | 9 << 5 | 1 << 1 | 1;
+	u64 id = sys | 3 << 20 | 3 << 14 | 1;
+	unsigned int denied;
+
+	leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, id);
+	CHECK_EQ(av_handle_exit(&vcpu), 1);
+	CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), id);
+	for (denied = 0; denied < 2; denied++) {
+		leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, scxtnum);
+		av_srf_set(&srf, AV_SCTLR_EL1, denied ? AV_SCTLR_TSCXT : 0);
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), denied ? scxtnum : AV_ESR_IL);
+
+		leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, tpidr2);
+		av_srf_set(&srf, AV_SCTLR_EL1, denied ? 0 : AV_SCTLR_ENTP2);
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), denied ? tpidr2 : AV_ESR_IL);
+
+		/* The debug channel, which only the module traps otherwise. */
+		leave_with(AV_PSR_EL0T, AV_EXCEPTION_SYNC, mdccsr);
+		srf.regs[9] = 1;
+		av_srf_set(&srf, AV_MDSCR_EL1, denied ? BIT(12) : 0);
+		CHECK_EQ(av_handle_exit(&vcpu), 1);
+		CHECK_EQ(av_srf_get(&srf, AV_ESR_EL1), denied ? mdccsr : 0);
+		CHECK_EQ(srf.regs[9], denied);
+		CHECK_EQ(av_srf_mode(&srf), denied ? AV_PSR_EL1H : AV_PSR_EL0T);
+	}
+}
+
 /* As KVM: with an immediate SMC is an unknown function, whatever X0 asks for. */
 static void test_smc(void)
 {
@@ -331,6 +421,9 @@ int main(void)
 	RUN(test_addresses);
 	RUN(test_stub_that_failed);
 	RUN(test_fp);
+	RUN(test_vectors);
+	RUN(test_absent_registers);
+	RUN(test_absent_for_programs);
 	RUN(test_smc);
 	RUN(test_serror);
 	RUN(test_trapped_for_programs);

@@ -94,6 +94,8 @@ static void test_syndromes(void)
 		CHECK_EQ(a.rt, b.rt);
 		CHECK_EQ(a.write, b.write);
 		CHECK_EQ(a.imm, b.imm);
+		if (kind != AV_INSN_MSR_IMM)
+			CHECK_EQ(av_insn_iss(&a), iss_of(cases[i].word));
 	}
 }
 

@@ -298,6 +298,7 @@ static_assert(offsetof(struct av_srf, modes_same) + sizeof(u64) <= AV_CPACR_EL1 
 #define AV_EC_SMC64		0x17
 #define AV_EC_SYS64		0x18
 #define AV_EC_SVE		0x19
+#define AV_EC_SME		0x1d
 #define AV_EC_IABT_LOW		0x20
 #define AV_EC_IABT_CUR		0x21
 #define AV_EC_PC_ALIGN		0x22
@@ -317,6 +318,12 @@ static_assert(offsetof(struct av_srf, modes_same) + sizeof(u64) <= AV_CPACR_EL1 
 /* CPACR_EL1: at which EL an FP access traps */
 #define AV_CPACR_FPEN		GENMASK_ULL(21, 20)
 #define AV_CPACR_FPEN_NONE	3
+/* An FP access that it traps: EC_FP, CV 1, COND 14 */
+#define AV_ESR_FP		(FIELD_PREP(AV_ESR_EC, AV_EC_FP) | AV_ESR_IL | 0x1eULL << 20)
+/* Likewise for SVE and SME; the number of the lower of two bits. */
+#define AV_CPACR_ZEN_LSB	16
+#define AV_CPACR_FPEN_LSB	20
+#define AV_CPACR_SMEN_LSB	24
 
 /* Offset from VBAR_EL1 of the vectors for exceptions from a lower EL. */
 #define AV_VECTOR_LOWER		0x400
@@ -335,11 +342,13 @@ static_assert(offsetof(struct av_srf, modes_same) + sizeof(u64) <= AV_CPACR_EL1 
 #define AV_SCTLR_NTWI		BIT_ULL(16)
 #define AV_SCTLR_NTWE		BIT_ULL(18)
 #define AV_SCTLR_WXN		BIT_ULL(19)
+#define AV_SCTLR_TSCXT		BIT_ULL(20)
 #define AV_SCTLR_SPAN		BIT_ULL(23)
 #define AV_SCTLR_E0E		BIT_ULL(24)
 #define AV_SCTLR_EE		BIT_ULL(25)
 #define AV_SCTLR_UCI		BIT_ULL(26)
 #define AV_SCTLR_DSSBS		BIT_ULL(44)
+#define AV_SCTLR_ENTP2		BIT_ULL(60)
 
 static inline u32 av_esr_ec(u64 esr)
 {
@@ -470,12 +479,21 @@ static __always_inline void av_srf_set_mode(struct av_srf *srf, u64 mode)
 	srf->sp = av_srf_get(srf, av_mode_sp(mode));
 }
 
-/* May the guest use FP now? CPACR_EL1.FPEN: bit 0 permits EL1, both bits permit EL0 too. */
+/*
+ * CPACR_EL1: does the guest permit the current level what two bits of it control? The lower bit
+ * permits EL1, both bits permit EL0 too.
+ */
+static inline bool av_srf_cpacr_permits(const struct av_srf *srf, unsigned int lsb)
+{
+	u64 enable = av_srf_get(srf, AV_CPACR_EL1) >> lsb & 3;
+
+	return av_srf_el1(srf) ? enable & 1 : enable == 3;
+}
+
+/* May the guest use FP now? */
 static inline bool av_srf_fp_allowed(const struct av_srf *srf)
 {
-	u64 fpen = FIELD_GET(AV_CPACR_FPEN, av_srf_get(srf, AV_CPACR_EL1));
-
-	return av_srf_el1(srf) ? fpen & 1 : fpen == AV_CPACR_FPEN_NONE;
+	return av_srf_cpacr_permits(srf, AV_CPACR_FPEN_LSB);
 }
 
 /* The whole PSTATE, as SPSR would show it to the guest. */
