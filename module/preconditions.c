@@ -13,10 +13,9 @@
 
 #include "lib/av_types.h"
 #include "preconditions.h"
+#include "switch/wide.h"
 
-#define HOST_TCR_T1SZ	GENMASK_ULL(21, 16)
 #define HOST_TCR_A1		BIT_ULL(22)
-#define HOST_TCR_DS		BIT_ULL(59)
 #define HOST_SCTLR_NMI	BIT_ULL(61)
 #define HOST_MMFR0_TGRAN4	GENMASK_ULL(31, 28)
 
@@ -30,12 +29,13 @@ static bool no_granule(void)
 	return FIELD_GET(HOST_MMFR0_TGRAN4, read_sysreg(id_aa64mmfr0_el1)) == 15;
 }
 
-/* The window and the shadow trees assume 48 bits and four levels. */
+/* Shadow entries hold 48 bits of a physical address, whatever the host's hold. */
 static bool address_space_wrong(void)
 {
-	u64 tcr = read_sysreg(tcr_el1);
+	struct av_host_tables host;
 
-	return FIELD_GET(HOST_TCR_T1SZ, tcr) != 16 || tcr & HOST_TCR_DS;
+	return !av_host_tables_of(read_sysreg(tcr_el1), &host) ||
+	       virt_to_phys(high_memory - 1) >> AV_PA_BITS;
 }
 
 /* The switcher needs the ASID in TTBR1, whose tables map the window. */
@@ -82,7 +82,7 @@ static const struct precondition {
 	{ no_granule,
 	  "this CPU cannot translate in 4 KiB granules; there is no remedy on this machine" },
 	{ address_space_wrong,
-	  "the kernel half of this kernel is not 48 bits wide; boot with arm64.nolva (or a kernel built with ARM64_VA_BITS=48)" },
+	  "this kernel's addresses have neither 39, 48 nor 52 bits, or memory is above 256 TiB; boot one built with ARM64_VA_BITS=48" },
 	{ asid_elsewhere,
 	  "this kernel keeps its ASIDs in TTBR0, which no kernel from 5.0 on does; boot a newer one" },
 	{ realtime,

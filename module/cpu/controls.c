@@ -48,6 +48,8 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 	X(AV_SCTLR_SA0,		OTHER)	/* stack alignment check of the virtual level */ \
 	X(SCTLR_TIDCP,		OTHER)	/* IMPLEMENTATION DEFINED: trapped if the CPU can */
 
+#define TCR_T0SZ	GENMASK_ULL(5, 0)
+#define TCR_T1SZ	GENMASK_ULL(21, 16)
 #define TCR_BITS(X)								\
 	X(BIT_ULL(4),		ON)	/* T0SZ, T1SZ: 48 bits in both halves */	\
 	X(BIT_ULL(20),		ON)						\
@@ -61,6 +63,7 @@ enum { RULE_HOST, RULE_ON, RULE_GUEST, RULE_USER, RULE_OTHER };
 	X(GENMASK_ULL(40, 39),	HOST)	/* HA, HD: shadow entries work with either */ \
 	X(GENMASK_ULL(42, 41),	HOST)	/* HPD: also used for the host's tables */ \
 	X(GENMASK_ULL(58, 57),	HOST)	/* TCMA: memory tags at EL1 */		\
+	X(BIT_ULL(59),		HOST)	/* DS: the format of all tables that are walked */ \
 	X(GENMASK_ULL(38, 37),	GUEST)	/* TBI */
 
 #define CPACR_FPEN_EL1	BIT_ULL(20)
@@ -118,6 +121,14 @@ static u64 guest_tcr(const struct av_srf *srf, const struct av_host_controls *ho
 	       (av_srf_get(srf, AV_TCR_EL1) & (0 TCR_BITS(BITS_GUEST)));
 }
 
+/* TTBR1 has the guest's size already, or still; TTBR0 the host's. 0: they do not differ. */
+static u64 mid_tcr(u64 guest, u64 host)
+{
+	if (!((guest ^ host) & (TCR_T0SZ | TCR_T1SZ)))
+		return 0;
+	return (guest & ~TCR_T0SZ) | (host & TCR_T0SZ);
+}
+
 static u64 guest_cntkctl(const struct av_srf *srf, const struct av_host_controls *host,
 			 unsigned int stay)
 {
@@ -170,6 +181,8 @@ void av_controls(struct av_controls *controls, struct av_srf *srf,
 	av_controls_pstate(srf, stay);
 	controls->sctlr = guest_sctlr(srf, host, stay);
 	controls->tcr = guest_tcr(srf, host);
+	controls->tcr_mid = mid_tcr(controls->tcr, host->tcr);
+	srf->tcr_mid = controls->tcr_mid;
 	controls->cpacr = cpacr;
 	controls->cntkctl = guest_cntkctl(srf, host, stay);
 	controls->mdscr = mdscr;

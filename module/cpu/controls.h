@@ -50,7 +50,8 @@ void av_controls(struct av_controls *controls, struct av_srf *srf,
 static __always_inline bool av_controls_suit_host(const struct av_controls *controls,
 						  const struct av_host_controls *host)
 {
-	return !((controls->tcr ^ host->tcr) & ~AV_TCR_NOT_KERNELS) &&
+	/* With other sizes TCR_EL1 is switched in the window. */
+	return (controls->tcr_mid || !((controls->tcr ^ host->tcr) & ~AV_TCR_NOT_KERNELS)) &&
 	       !((controls->sctlr ^ host->sctlr) & AV_SCTLR_A);
 }
 

@@ -28,8 +28,8 @@
 #define TEST_SP		0x1234567890abcdef
 #define TEST_SVC	0x2a
 #define TEST_INSN	0xd538d083
-#define TEST_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_PXN | PTE_USER | \
-			 PTE_RDONLY | PTE_ATTRINDX(MT_NORMAL))
+#define TEST_DESC	(PTE_TYPE_PAGE | PTE_AF | av_host_tables.shareable | PTE_NG | PTE_PXN | \
+			 PTE_USER | PTE_RDONLY | PTE_ATTRINDX(MT_NORMAL))
 
 /* add xN, xN, #1 */
 #define ADD_1(n)	(0x91000400 | (n) << 5 | (n))

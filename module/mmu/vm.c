@@ -31,7 +31,7 @@ int av_mmu_vm_init(struct av_vm *vm)
 	av_copies_init(vm);
 	av_annex_init(vm);
 	mmu->shadow.window_pa = virt_to_phys(vm->sw->l3);
-	mmu->shadow.attr_normal = MT_NORMAL;
+	mmu->shadow.memory = FIELD_PREP(AV_PTE_ATTR, MT_NORMAL) | av_host_tables.shareable;
 	RCU_INIT_POINTER(mmu->slots, slots);
 	ret = av_notifier_register(vm);
 	if (ret)

@@ -32,6 +32,12 @@
  * TLB once the host's tree is out of TTBR1. Our entries are never global: the way back needs no
  * flush.
  *
+ * Sizes. The guest's tables are for 48 bits in both halves. Where the host's are for other sizes
+ * (39 or 52 bits), TCR_EL1 changes with the tables: T1SZ while TTBR1 has the hop root and the code
+ * runs from aux, T0SZ while TTBR0 is empty and the code runs from hop. So no table is ever live
+ * under another size than its own, but the hop root for a moment, which then maps nothing. The
+ * copy of the window's code is patched for that (switch/vectors.S, wide_sites).
+ *
  * Registers. av_switch_enter(priv) is an ordinary C function, called with interrupts off; all
  * of DAIF is masked from its first lines to its last. In the window, SP_EL1 is the high address
  * of the register file; av_fast()'s stack is the rest of the file's first page.
@@ -135,6 +141,8 @@ SYM_FUNC_START(av_switch_enter)
 	ldp	x16, x4, [x0, #SW_LOW_CODE]	/* and the private page's low address */
 	cmp	x1, x2
 	b.eq	1f
+	ldr	x1, [x0, #SW_TCR_MID]
+	cbnz	x1, 1f				/* the window does it */
 	msr	tcr_el1, x2
 1:	isb
 	msr	ttbr0_el1, x3

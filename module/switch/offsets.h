@@ -65,6 +65,7 @@
 /* the guest's tables that the window may read */
 #define SRF_TABLES_AT	0xd40
 #define SRF_TABLES	0xd48
+#define SRF_TCR_MID	0xd88
 /* virtual registers in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -134,24 +135,25 @@
 #define SW_CPACR	0x68
 #define SW_CNTKCTL	0x70
 #define SW_MDSCR	0x78
-#define SW_FLUSH	0x80
-#define SW_H_TTBR0	0x88
-#define SW_H_TTBR1	0x90
-#define SW_H_VBAR	0x98
-#define SW_H_SP		0xa0
-#define SW_H_SP_EL0	0xa8
-#define SW_H_RET	0xb0
-#define SW_H_SCTLR	0xb8
-#define SW_H_TCR	0xc0
-#define SW_H_CPACR	0xc8
-#define SW_H_CNTKCTL	0xd0
-#define SW_H_MDSCR	0xd8
-#define SW_H_TPIDR	0xe0
-#define SW_H_TPIDRRO	0xe8
-#define SW_H_TTBR1_HOP	0xf0
-#define SW_H_LIGHT	0xf8
-#define SW_LIGHT	0x100
-#define SW_LIGHT_PSTATE	0x110
+#define SW_TCR_MID	0x80
+#define SW_FLUSH	0x88
+#define SW_H_TTBR0	0x90
+#define SW_H_TTBR1	0x98
+#define SW_H_VBAR	0xa0
+#define SW_H_SP		0xa8
+#define SW_H_SP_EL0	0xb0
+#define SW_H_RET	0xb8
+#define SW_H_SCTLR	0xc0
+#define SW_H_TCR	0xc8
+#define SW_H_CPACR	0xd0
+#define SW_H_CNTKCTL	0xd8
+#define SW_H_MDSCR	0xe0
+#define SW_H_TPIDR	0xe8
+#define SW_H_TPIDRRO	0xf0
+#define SW_H_TTBR1_HOP	0xf8
+#define SW_H_LIGHT	0x100
+#define SW_LIGHT	0x108
+#define SW_LIGHT_PSTATE	0x118
 
 /* A low alias is the low bits of the high address. */
 #define LOW_MASK	0x7fffffffff

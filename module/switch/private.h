@@ -19,6 +19,8 @@ struct av_srf;
 /* Control registers that limit EL0 while the guest runs: cpu/controls.h. */
 struct av_controls {
 	u64 sctlr, tcr, cpacr, cntkctl, mdscr;
+	/* In between, where the host's addresses have other sizes than the guest's; else 0. */
+	u64 tcr_mid;
 };
 
 /* switch/offsets.h has the offsets for assembly. */

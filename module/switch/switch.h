@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 #include "switch/types.h"
+#include "switch/wide.h"
 
 struct av_private;
 struct av_srf;
@@ -123,5 +124,8 @@ asmlinkage void av_switch_enter(struct av_private *priv);
 asmlinkage void av_switch_light_pstate(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[], av_switch_light[];
 extern const char av_window_timed_code[], av_window_timed_code_end[];	/* switch/timed.S */
+
+extern const struct av_wide_site av_window_wide_sites[AV_WIDE_SITES];
+extern const struct av_wide_site av_window_timed_wide_sites[AV_WIDE_SITES];
 
 #endif /* AV_SWITCH_SWITCH_H */

@@ -45,9 +45,9 @@ struct av_vm_switch {
 	/*
 	 * aux[0] and the last entry of hop lead to l1, then by its last entry to l2, then by the
 	 * entry of each position in use to l3, the window. aux[1] leads to p1, then by first
-	 * entries to p3, the private pages.
+	 * entries to p3, the private pages. On hosts with other tables: av_aux_fill().
 	 */
-	u64 *aux, *hop, *l1, *l2, *l3;
+	u64 *aux, *top, *hop, *l1, *l2, *l3;
 	u64 *p1, *p2, *p3;
 	bool timed;			/* the window's timed copy is mapped; under vm->lock */
 	struct av_asid_share *share[AV_NR_ASID_HOLDERS];

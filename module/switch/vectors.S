@@ -106,7 +106,7 @@ SYM_CODE_START(WINDOW(code))
 	 * Runs in the low alias of the plain copy; x4 is the private page's low address. The
 	 * high alias may be the timed copy's, where the two labels are at the same offsets.
 	 */
-	.macro	low_entry high
+	.macro	low_entry high, name
 	ldr	x6, [x4, #SW_FLUSH]
 	ldr	x7, [x4, #SW_TTBR_NONE]
 	ldp	x2, x8, [x4, #SW_TTBR1_HOP]
@@ -114,31 +114,33 @@ SYM_CODE_START(WINDOW(code))
 	ldp	x3, x5, [x4, #SW_HIGH_CODE]
 	msr	ttbr1_el1, x2
 	isb
-	cbz	x6, .Lkeep\@
+.Lin_low_\name:
+	cbz	x6, .Lkeep_\name
 	tlbi	vmalle1
 	dsb	nsh
 	isb
-.Lkeep\@:
+.Lkeep_\name:
 	add	x16, x3, #(\high - WINDOW(code))
 	br	x16
 	.endm
 
 	/* Runs in the high alias: x3 its address, x5 the register file's, x7 to x9 tables. */
-	.macro	high_entry
+	.macro	high_entry name
 	msr	vbar_el1, x3
 	mov	sp, x5
 	msr	ttbr0_el1, x7
 	isb
+.Lin_high_\name:
 	msr	ttbr1_el1, x9
 	isb
 	msr	ttbr0_el1, x8
 	.endm
 
 .Llow_again:
-	low_entry .Lhigh_again
+	low_entry .Lhigh_again, again
 	/* x19 to x28 still hold the guest's values. */
 .Lhigh_again:
-	high_entry
+	high_entry again
 	load_threads sp
 	ldr	x5, [sp, #SRF_SP]
 	ldr	x18, [sp, #SRF_REGS + 144]
@@ -173,9 +175,9 @@ SYM_CODE_START(WINDOW(code))
 	.endm
 
 .Llow_entry:
-	low_entry .Lhigh_entry
+	low_entry .Lhigh_entry, first
 .Lhigh_entry:
-	high_entry
+	high_entry first
 .Lresume_all:
 	load_high
 	/* av_fast() did not touch SP and x18 to x29: they still hold the guest's values. */
@@ -299,6 +301,7 @@ SYM_INNER_LABEL(WINDOW(exit_from_x4), SYM_L_GLOBAL)
 	and	x16, x16, #LOW_MASK
 	msr	ttbr0_el1, x1
 	isb
+.Lout_high:
 	msr	ttbr1_el1, x2
 	isb
 	msr	ttbr0_el1, x3
@@ -349,8 +352,52 @@ SYM_INNER_LABEL(WINDOW(light), SYM_L_GLOBAL)
 	b	1f
 .Llow_exit:
 	ldr	x17, [x0, #SW_H_RET]
-1:	ldr	x4, [x0, #SW_H_TTBR1_HOP]
+1:
+.Lout_low:
+	ldr	x4, [x0, #SW_H_TTBR1_HOP]
 	msr	ttbr1_el1, x4
 	isb
 	br	x17
+
+	/*
+	 * For a host with addresses of other sizes, a branch replaces the instruction at each of
+	 * wide_sites; what stood there is repeated here. x6 takes TCR_EL1 from low to high.
+	 */
+	.irp	name, again, first
+.Lwide_in_low_\name:
+	cbz	x6, 2f
+	tlbi	vmalle1
+	dsb	nsh
+	isb
+2:	ldr	x10, [x4, #SW_TCR_MID]
+	ldr	x6, [x4, #SW_TCR]
+	msr	tcr_el1, x10
+	isb
+	b	.Lkeep_\name
+.Lwide_in_high_\name:
+	msr	ttbr1_el1, x9
+	msr	tcr_el1, x6
+	b	.Lin_high_\name + 4
+	.endr
+.Lwide_out_high:
+	ldr	x1, [sp, #SRF_TCR_MID]
+	msr	ttbr1_el1, x2
+	msr	tcr_el1, x1
+	b	.Lout_high + 4
+.Lwide_out_low:
+	ldr	x4, [x0, #SW_H_TCR]
+	msr	tcr_el1, x4
+	isb
+	ldr	x4, [x0, #SW_H_TTBR1_HOP]
+	b	.Lout_low + 4
 SYM_CODE_END(WINDOW(code))
+
+	/* Offsets in the code: what is replaced, and where the branch goes. */
+	.section .rodata, "a"
+	.balign	4
+SYM_DATA_START(WINDOW(wide_sites))
+	.irp	name, in_low_again, in_low_first, in_high_again, in_high_first, out_high, out_low
+	.long	.L\name - WINDOW(code), .Lwide_\name - WINDOW(code)
+	.endr
+SYM_DATA_END(WINDOW(wide_sites))
+	.section WINDOW_SECTION, "ax"

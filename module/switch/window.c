@@ -2,13 +2,14 @@
 /*
  * The window's tables.
  *
- * They have the host's geometry: 4 KiB pages, four levels. One level-3 table maps the window: the
+ * They have the guest's geometry: 4 KiB pages, four levels. One level-3 table maps the window: the
  * code, then the vCPUs' register files by index, then for each of the first vCPUs a few of the
  * guest's tables, to be read (mmu/guest/switcher_tables.h). Each guest tree for TTBR1 links that
  * table at one position. A level-2 table of the VM links it at all positions that its vCPUs have
  * used. The last entry of the hop root and the first entry of the aux root lead there, so a low
  * alias is the low 39 bits of the window's address. EL0 can access nothing in the window. The
- * vCPUs' private pages are linked only from the second entry of the aux root.
+ * vCPUs' private pages are linked only from the second entry of the aux root. The aux root is
+ * walked with the host's geometry: switch/wide.h.
  *
  * vCPUs with the window at different positions may run at the same time: the tables that they
  * share map the same page at every address of the window.
@@ -32,7 +33,6 @@
 #define TIMED_SLOT	(SLOTS - CODE_PAGES)
 
 #define LOW_ALIAS	GENMASK_ULL(38, 0)
-#define PRIVATE_LOW	BIT_ULL(39)
 
 #define SRF_PAGES	(sizeof(struct av_srf) / PAGE_SIZE)
 
@@ -46,7 +46,7 @@ static_assert(CODE_PAGES % SRF_PAGES == 0);
 static_assert(AV_WINDOW_SIZE % sizeof(struct av_srf) == 0);
 static_assert(AV_WINDOW_SIZE == SLOTS * PAGE_SIZE);
 
-#define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | PTE_SHARED | PTE_NG | PTE_UXN | \
+#define PAGE_DESC	(PTE_TYPE_PAGE | PTE_AF | av_host_tables.shareable | PTE_NG | PTE_UXN | \
 			 PTE_ATTRINDX(MT_NORMAL))
 #define CODE_DESC	(PAGE_DESC | PTE_RDONLY)
 /* PTE_DBM makes the page writable with indirect permissions (S1PIE). */
@@ -54,8 +54,15 @@ static_assert(AV_WINDOW_SIZE == SLOTS * PAGE_SIZE);
 #define TABLE_DESC	(PAGE_DESC | PTE_PXN | PTE_RDONLY)
 
 static void *window_code[2];		/* plain, timed */
+struct av_host_tables av_host_tables;
 
-static int copy_code(void **code, const char *from, const char *end)
+void av_host_tables_init(void)
+{
+	av_host_tables_of(read_sysreg(tcr_el1), &av_host_tables);
+}
+
+static int copy_code(void **code, const char *from, const char *end,
+		     const struct av_wide_site *sites)
 {
 	size_t size = end - from;
 
@@ -67,16 +74,21 @@ static int copy_code(void **code, const char *from, const char *end)
 	if (!*code)
 		return -ENOMEM;
 	memcpy(*code, from, size);
+	av_wide_patch(&av_host_tables, *code, sites);
 	av_sync_icache_aliases((unsigned long)*code, CODE_PAGES * PAGE_SIZE);
 	return 0;
 }
 
 int av_window_init(void)
 {
-	int ret = copy_code(&window_code[0], av_window_code, av_window_code_end);
+	int ret;
 
+	av_host_tables_init();
+	ret = copy_code(&window_code[0], av_window_code, av_window_code_end,
+			av_window_wide_sites);
 	if (!ret)
-		ret = copy_code(&window_code[1], av_window_timed_code, av_window_timed_code_end);
+		ret = copy_code(&window_code[1], av_window_timed_code, av_window_timed_code_end,
+				av_window_timed_wide_sites);
 	if (ret)
 		av_window_exit();
 	return ret;
@@ -118,16 +130,23 @@ static int tables_init(struct av_vm_switch *vsw)
 {
 	u64 **tables[] = {
 		&vsw->aux, &vsw->hop, &vsw->l1, &vsw->l2, &vsw->l3, &vsw->p1, &vsw->p2, &vsw->p3,
+		&vsw->top,	/* last: only for hosts with 52 bits */
 	};
+	struct av_aux_tables aux;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(tables); i++) {
+	for (i = 0; i < ARRAY_SIZE(tables) - (av_host_tables.t0sz != AV_TSZ_52); i++) {
 		*tables[i] = (u64 *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 		if (!*tables[i])
 			return -ENOMEM;
 	}
-	vsw->aux[0] = av_table_desc(virt_to_phys(vsw->l1));
-	vsw->aux[1] = av_table_desc(virt_to_phys(vsw->p1));
+	aux = (struct av_aux_tables) {
+		.aux = vsw->aux, .top = vsw->top,
+		.top_pa = vsw->top ? virt_to_phys(vsw->top) : 0,
+		.window1_pa = virt_to_phys(vsw->l1), .window2_pa = virt_to_phys(vsw->l2),
+		.private1_pa = virt_to_phys(vsw->p1), .private2_pa = virt_to_phys(vsw->p2),
+	};
+	av_aux_fill(&av_host_tables, &aux);
 	vsw->p1[0] = av_table_desc(virt_to_phys(vsw->p2));
 	vsw->p2[0] = av_table_desc(virt_to_phys(vsw->p3));
 	vsw->hop[AV_WINDOW_INDEX] = av_table_desc(virt_to_phys(vsw->l1));
@@ -144,6 +163,7 @@ void av_switch_vm_destroy(struct av_vm_switch *vsw)
 	av_asid_put(&vsw->guest_hop);
 	av_asid_shares_put(vsw->share);
 	free_page((unsigned long)vsw->aux);
+	free_page((unsigned long)vsw->top);
 	free_page((unsigned long)vsw->hop);
 	free_page((unsigned long)vsw->l1);
 	free_page((unsigned long)vsw->l2);
@@ -227,7 +247,7 @@ static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 	av_tlb_flush_begin();
 	for (i = 0; i < SRF_PAGES; i++)
 		flush_slot(vsw, slot + i);
-	av_tlb_flush_window(PRIVATE_LOW + (u64)idx * PAGE_SIZE);
+	av_tlb_flush_window(av_host_tables.private_low + (u64)idx * PAGE_SIZE);
 	av_tlb_flush_end();
 }
 
@@ -301,7 +321,7 @@ static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 	priv->ttbr1_hop = virt_to_phys(vsw->hop) | (u64)vsw->guest_hop.asid << 48;
 	priv->asid_host_hop = vsw->host_hop.asid;
 	priv->flush = av_switch_flushes();
-	priv->low_private = PRIVATE_LOW + (u64)idx * PAGE_SIZE;
+	priv->low_private = av_host_tables.private_low + (u64)idx * PAGE_SIZE;
 	priv->h_light = av_switch_light;
 	srf->ttbr_none = priv->ttbr_none;
 	srf->ttbr1_hop = priv->ttbr1_hop;

@@ -219,7 +219,7 @@ void setup(void)
 	renewing = NULL;
 	av_shadow_init(&sh, &ops, NULL, calloc(MAX_PTS, sizeof(struct av_pt *)), &max);
 	sh.window_pa = WINDOW_PA;
-	sh.attr_normal = 0;
+	sh.memory = AV_PTE_SH_INNER;
 }
 
 void unload(struct av_tree *tree)

@@ -15,7 +15,7 @@
  */
 #define SCTLR	"t000_0000_0000_0000_000h_h0hh_00hh_0000_" \
 		"00hh_0uh0_hhh1_hw00_cu0h_h00h_hhhs_hhgh"
-#define TCR	"0000_0hh0_0000_0000_0000_0hhh_hggh_0hhh_" \
+#define TCR	"0000_hhh0_0000_0000_0000_0hhh_hggh_0hhh_" \
 		"hhhh_hhhh_0h01_0000_hhhh_hhhh_0001_0000"
 #define CPACR	"0000_0000_0000_0000_0000_0000_0000_0000_" \
 		"0001_0000_00f1_0000_0000_0000_0000_0000"
@@ -154,8 +154,8 @@ static void test_everything_on(void)
 	av_controls(&c, &srf, &hc, 0);
 	/* Pointer authentication, UMA, traps of WFI and WFE, E0E, BT0, TCF0, MOPS, FPMR, ATA0, LS64, TPIDR2. */
 	CHECK_EQ(c.sctlr & 0x1dc004cecd054200ULL, 0);
-	/* EPD, TBI, HWU, TBID, NFD, E0PD, DS. */
-	CHECK_EQ(c.tcr & 0x09fff86000800080ULL, 0);
+	/* EPD, TBI, HWU, TBID, NFD, E0PD. */
+	CHECK_EQ(c.tcr & 0x01fff86000800080ULL, 0);
 	CHECK_EQ(c.cntkctl & 3, 0);
 }
 
@@ -198,11 +198,36 @@ static void test_suits_host(void)
 	}
 }
 
+/* On a host of other sizes TTBR0 keeps the host's until it is empty, and TTBR1 has the guest's. */
+static void test_sizes(void)
+{
+	static const u8 sizes[] = { 12, 16, 25 };
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		for (j = 0; j < ARRAY_SIZE(sizes); j++) {
+			bool same = sizes[i] == 16 && sizes[j] == 16;
+			u64 size = sizes[i] | (u64)sizes[j] << 16, others = BIT_ULL(22) | BIT_ULL(59);
+			struct av_host_controls host = { .tcr = size | others };
+			struct av_controls c;
+
+			memset(&srf, 0, sizeof(srf));
+			/* TBI1: the host's code may not run with it. */
+			av_srf_set(&srf, AV_TCR_EL1, BIT_ULL(38));
+			av_controls(&c, &srf, &host, 0);
+			CHECK_EQ(c.tcr, others | BIT_ULL(38) | 16 | 16 << 16);
+			CHECK_EQ(c.tcr_mid, same ? 0 : others | BIT_ULL(38) | sizes[i] | 16 << 16);
+			CHECK_EQ(srf.tcr_mid, c.tcr_mid);
+			CHECK_EQ(av_controls_suit_host(&c, &host), !same);
+		}
+}
+
 int main(void)
 {
 	RUN(test_each_bit);
 	RUN(test_everything_on);
 	RUN(test_wfe_and_modes);
 	RUN(test_suits_host);
+	RUN(test_sizes);
 	return TESTS_DONE();
 }

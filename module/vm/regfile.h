@@ -223,6 +223,7 @@ struct av_srf {
 			/* guest/switcher_tables.c: guest tables that the window may read */
 			u64 tables_at;
 			struct av_srf_table tables[AV_SRF_TABLES];
+			u64 tcr_mid;		/* as in struct av_controls */
 		};
 	};
 } __aligned(AV_SRF_PAGE);
@@ -234,7 +235,7 @@ struct av_srf {
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
 static_assert(offsetof(struct av_srf, log) == AV_SRF_USED);
-static_assert(offsetof(struct av_srf, tables[AV_SRF_TABLES]) <= AV_SRF_PAGE - 512,
+static_assert(offsetof(struct av_srf, tcr_mid) < AV_SRF_PAGE - 512,
 	      "its page is cpu/fast.c's stack too");
 static_assert(offsetof(struct av_srf, modes_same) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 

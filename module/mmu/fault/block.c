@@ -93,7 +93,7 @@ static bool host_block(struct av_hidden *f, u64 *pa)
 	u64 page = page_to_phys(c->page);
 	bool writable;
 
-	if (!av_mem_block(f->r->slot, block_gfn(f), pa, &writable) ||
+	if (!av_mem_block(f->r->slot, block_gfn(f), pa, &writable) || *pa & ~AV_PTE_ADDR ||
 	    *pa != (page & AV_BLOCK_MASK))
 		return false;
 	if (!writable)

@@ -93,6 +93,9 @@ static int fill_one(struct av_hidden *f, const struct av_candidate *c, bool only
 	};
 	int ret;
 
+	/* Memory that was added after the module was loaded. */
+	if (unlikely(fill.pa & ~AV_PTE_ADDR))
+		return -EFAULT;
 	if (av_mem_raced(vm, f->r->slot, c->gfn, f->seq) || av_hidden_voided(f, c->va, fill.gspan)) {
 		av_stat_inc(&f->vcpu->stats, AV_EVENT_SHADOW_RETRY);
 		return -EAGAIN;

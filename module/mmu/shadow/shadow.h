@@ -237,7 +237,7 @@ struct av_shadow {
 	/* mmu/shadow/position.h: the window's position, and which positions the guest uses */
 	u16 window;
 	u64 touched[AV_WINDOW_POSITIONS / 64];
-	u8 attr_normal;		/* AttrIndx of Normal write-back memory */
+	u64 memory;		/* of leaves: AttrIndx of Normal write-back memory, and SH */
 
 	struct av_shadow_limits max;
 	struct av_pt **by_id;	/* [max.pts]; free places form a list of free ids */
@@ -598,8 +598,8 @@ static inline u32 av_pt_present(const struct av_pt *pt, u64 va, unsigned int n)
 /* A leaf's descriptor without its address. */
 static inline u64 av_leaf_desc(const struct av_shadow *sh, u8 level, u8 rights)
 {
-	return AV_PTE_VALID | AV_PTE_AF | AV_PTE_NG | AV_PTE_PXN | AV_PTE_SH_INNER |
-	       FIELD_PREP(AV_PTE_ATTR, sh->attr_normal) | (level == 3 ? AV_PTE_TABLE : 0) |
+	return AV_PTE_VALID | AV_PTE_AF | AV_PTE_NG | AV_PTE_PXN | sh->memory |
+	       (level == 3 ? AV_PTE_TABLE : 0) |
 	       (rights & AV_R ? AV_PTE_USER : 0) | (rights & AV_W ? AV_PTE_DBM : AV_PTE_RDONLY) |
 	       (rights & AV_X ? 0 : AV_PTE_UXN);
 }

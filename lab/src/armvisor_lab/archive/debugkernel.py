@@ -26,9 +26,11 @@ from armvisor_lab.errors import LabError, remedy
 ROLES = ("oldstable", "stable")
 # The fragments of each kind of kernel, in the order in which they are merged.
 KINDS = {
-    "board": ("debug.config",),
-    "guest": ("debug.config", "debug-guest.config"),
+    "board": ("board.config", "debug.config"),
+    "guest": ("board.config", "debug.config", "debug-guest.config"),
     "self-test": ("self-test.config",),
+    "phone": ("board.config", "phone.config"),
+    "distribution": ("board.config", "distribution.config"),
 }
 
 Progress = Callable[[str], None]

@@ -55,6 +55,14 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
         "--self-test", dest="kind", action="store_const", const="self-test",
         help="a guest's kernel that runs the kernel's self-tests when it boots",
     )  # fmt: skip
+    kinds.add_argument(
+        "--phone", dest="kind", action="store_const", const="phone",
+        help="a host's kernel with 39-bit addresses and a shadow call stack, without checkers",
+    )  # fmt: skip
+    kinds.add_argument(
+        "--distribution", dest="kind", action="store_const", const="distribution",
+        help="a host's kernel with what Ubuntu, Fedora and RHEL turn on and Debian does not",
+    )  # fmt: skip
     debug.set_defaults(run=_debug)
 
 

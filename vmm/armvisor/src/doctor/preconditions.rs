@@ -34,8 +34,8 @@ pub const MODULE: [Precondition; 7] = [
     Precondition {
         function: "address_space_wrong",
         row: "address_bits",
-        says: "the kernel half of this kernel is not 48 bits wide",
-        remedy: "boot with arm64.nolva (or a kernel built with ARM64_VA_BITS=48)",
+        says: "this kernel's addresses have neither 39, 48 nor 52 bits, or memory is above 256 TiB",
+        remedy: "boot one built with ARM64_VA_BITS=48",
     },
     Precondition {
         function: "asid_elsewhere",
@@ -69,8 +69,8 @@ const OLDEST: (u32, u32) = (6, 1);
 const TRIED: [(u32, u32); 3] = [(6, 1), (6, 12), (7, 3)];
 /// The only page size that the module supports.
 const PAGE_SIZE: u64 = 4096;
-/// The only width of the kernel's half that the module supports.
-const ADDRESS_BITS: u32 = 48;
+/// The widths of a kernel's addresses that the module supports.
+const ADDRESS_BITS: [u32; 3] = [39, 48, 52];
 
 /// The module's refusal, with what was found here in parentheses.
 fn refused(row: &str, found: &str) -> Answer {
@@ -137,13 +137,14 @@ pub(super) fn granule(m: &Machine) -> Answer {
 }
 
 pub(super) fn address_bits(m: &Machine) -> Answer {
-    let configured = m.config.as_ref().and_then(|config| {
-        let bits = config.set.get("ARM64_VA_BITS")?.parse::<u32>().ok()?;
-        // A kernel for 52 bits uses 48 on a CPU without them.
-        (bits != 52).then_some(bits)
-    });
+    let configured = m
+        .config
+        .as_ref()
+        .and_then(|config| config.set.get("ARM64_VA_BITS")?.parse::<u32>().ok());
     match m.address_bits.or(configured) {
-        Some(ADDRESS_BITS) => Answer::ok("addresses are 48 bits wide"),
+        Some(bits) if ADDRESS_BITS.contains(&bits) => {
+            Answer::ok(&format!("addresses are {bits} bits wide"))
+        }
         Some(bits) => refused("address_bits", &format!("{bits} bits")),
         None => Answer::unknown("cannot tell how wide the kernel's addresses are")
             .do_this("look for ARM64_VA_BITS in the kernel's configuration"),

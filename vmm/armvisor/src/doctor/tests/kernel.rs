@@ -35,11 +35,12 @@ const WHAT_THE_MODULE_REFUSES: &[Case] = &[
     ("address_bits", |_| {}, Fine, ""),
     (
         "address_bits",
-        |m| m.address_bits = Some(52),
+        |m| m.address_bits = Some(42),
         Bad,
-        "(52 bits) / boot with arm64.nolva",
+        "(42 bits) / boot one built with ARM64_VA_BITS=48",
     ),
-    ("address_bits", |m| m.address_bits = Some(39), Bad, "39"),
+    ("address_bits", |m| m.address_bits = Some(39), Fine, "39"),
+    ("address_bits", |m| m.address_bits = Some(52), Fine, "52"),
     (
         "address_bits",
         |m| m.address_bits = None,
@@ -52,7 +53,7 @@ const WHAT_THE_MODULE_REFUSES: &[Case] = &[
             m.address_bits = None;
             set(m, "ARM64_VA_BITS", "52");
         },
-        Unknown,
+        Fine,
         "",
     ),
     (

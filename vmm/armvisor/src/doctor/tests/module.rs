@@ -52,7 +52,7 @@ fn a_refusal_foreseen_has_the_modules_sentence_and_remedy() {
     type Change = fn(&mut Machine);
     let changes: [(&str, Change); 6] = [
         ("page_size", |m| m.page_size = 16384),
-        ("address_bits", |m| m.address_bits = Some(52)),
+        ("address_bits", |m| m.address_bits = Some(42)),
         ("asid", |m| m.release = "4.4.0".into()),
         ("realtime", |m| set(m, "PREEMPT_RT", "y")),
         ("pseudo_nmi", |m| {
