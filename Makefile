@@ -51,7 +51,7 @@ apps: guests ## a disk of Debian's applications for the figures app.* (250 MB of
 	@$(MAKE) -C guests apps
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo disk login figures bench bench-full install uninstall
+.PHONY: demo disk login figures bench bench-full packages install uninstall
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went (build/demo.html too)
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
@@ -73,7 +73,13 @@ bench-full: vmm guests plugins module bounce apps ## all that the lab measures, 
 	@$(MAKE) -C module parts >/dev/null
 	@$(LAB) bench --full
 
-install: ## armvisor.ko for the running kernel (by DKMS where there is one), and its udev rule
+packages: setup ## Debian packages and RPMs of the VMM and of the module, in build/packages (docs/packages.md)
+	@tools/setup packages
+	@packages/build.sh deb
+	@lintian --fail-on=error,warning $$([ $$(id -u) != 0 ] || echo --allow-root) build/packages/*.deb
+	@packages/build.sh rpm
+
+install: ## armvisor.ko for the running kernel (by DKMS where there is one), its udev rule and its unit
 	@module/install.sh
 
 uninstall: ## remove what `make install` installed

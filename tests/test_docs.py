@@ -44,6 +44,12 @@ ELSEWHERE = {
     "bin/lab model rows ": ("tests/test_model.py", '"model", "rows"'),
     "bin/lab model cycles ": ("tests/test_model.py", '"model", "cycles"'),
     "bin/lab model published": ("tests/test_model.py", '"model", "published"'),
+    "apt install ./armvisor*.deb": (
+        "tests/test_packages_debian.py",
+        "apt-get install -y ./armvisor",
+    ),
+    "adduser USER kvm": ("tests/test_packages_debian.py", "useradd -m -G kvm user"),
+    "make packages": ("tests/helpers/made_packages.py", "packages/build.sh"),
     "make install": ("tests/test_module_install.py", "module/install.sh"),
     "modprobe armvisor": ("tests/test_module_install.py", "modprobe armvisor"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),

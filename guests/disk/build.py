@@ -4,10 +4,15 @@
 packages, installed by their own scripts on an emulated board.
 
     build.py --out FOLDER SUITE
+    build.py --out FOLDER --host SUITE
 
 writes FOLDER/disk-SUITE/{disk.img,key,disk.json}: a raw disk with an EFI partition and an ext4 one,
 the private key that root logs in with, and the packages. What is there and of the recorded
 packages stays.
+
+With `--host` it is FOLDER/host-SUITE, a disk for a board itself: it also has apt, DKMS, a compiler
+and the kernel's headers, and at boot it carries out the orders on the board's disk of that name
+(orders.sh).
 """
 
 import argparse
@@ -30,26 +35,36 @@ NAMES = (
     "linux-image-cloud-arm64", "grub-efi-arm64", "kmod", "zstd",
     "iproute2", "netbase", "e2fsprogs", "dosfstools",
 )  # fmt: skip
+# What builds modules for it, and installs packages.
+HOST_NAMES = ("apt", "dkms", "linux-headers-cloud-arm64", "gcc", "make", "patch", "mokutil")
 # What makes partitions and file systems, before there is a disk to run it from.
 TOOLS = (("fdisk", "sfdisk"), ("dosfstools", "mkfs.fat"), ("e2fsprogs", "mke2fs"))
-SIZE = 2 << 30
+SIZE = {"disk": 2 << 30, "host": 4 << 30}
 INSTALL = Path(__file__).with_name("install.sh")
+# Files of a host's disk only, by their places on the board that installs it.
+ORDERS = {f"/{name}": Path(__file__).with_name(name) for name in ("orders.sh", "orders.service")}
 
 
 def progress(message: str) -> None:
     print(f"disk: {message}", file=sys.stderr)
 
 
-def recipe(packages: list[Package]) -> dict[str, object]:
+def extra_files(kind: str) -> dict[str, Path]:
+    """The recipe's own files for a disk."""
+    return ORDERS if kind == "host" else {}
+
+
+def recipe(kind: str, packages: list[Package]) -> dict[str, object]:
     """What a disk is made of."""
-    sources = INSTALL.read_bytes() + Path(__file__).read_bytes()
+    own = [INSTALL, Path(__file__), *extra_files(kind).values()]
+    sources = b"".join(file.read_bytes() for file in own)
     return {
         "recipe": hashlib.sha256(sources).hexdigest(),
         "packages": sorted(f"{package.name}={package.version}" for package in packages),
     }
 
 
-def install(suite: str, packages: list[Package], work: Path) -> None:
+def install(kind: str, suite: str, packages: list[Package], work: Path) -> None:
     """Make the disk and its key in `work`."""
     progress(f"unpacking {len(packages)} packages")
     tree, target = work / "tree.tar", work / "disk.img"
@@ -59,8 +74,8 @@ def install(suite: str, packages: list[Package], work: Path) -> None:
         tar.package(package)
     tar.finish()
     with target.open("wb") as file:
-        file.truncate(SIZE)
-    files: dict[str, Path | bytes] = {"/install": INSTALL.read_bytes()}
+        file.truncate(SIZE[kind])
+    files: dict[str, Path | bytes] = {"/install": INSTALL.read_bytes()} | extra_files(kind)
     for package, program in TOOLS:
         files |= programs.with_libraries(package, f"usr/sbin/{program}", suite, progress)[0]
     board = Board(
@@ -83,17 +98,18 @@ def tell(data: bytes) -> None:
             progress(line.removeprefix("install: "))
 
 
-def build(suite: str, out: Path) -> Path:
+def build(kind: str, suite: str, out: Path) -> Path:
     """Bring one disk up to date; the folder that it is in."""
-    folder = out / f"disk-{suite}"
-    packages = Packages(suite, progress).closure(*NAMES)
-    wanted = recipe(packages)
+    folder = out / f"{kind}-{suite}"
+    names = NAMES + HOST_NAMES if kind == "host" else NAMES
+    packages = Packages(suite, progress).closure(*names)
+    wanted = recipe(kind, packages)
     described = folder / "disk.json"
-    with paths.locked(f"disk-{suite}"):
+    with paths.locked(f"{kind}-{suite}"):
         if described.exists() and json.loads(described.read_text()) == wanted:
             return folder
         with paths.new_folder(folder) as work:
-            install(suite, packages, work)
+            install(kind, suite, packages, work)
             (work / "disk.json").write_text(json.dumps(wanted, indent=1))
     return folder
 
@@ -101,10 +117,14 @@ def build(suite: str, out: Path) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--host", action="store_true", help="a disk for a board that builds modules"
+    )
     parser.add_argument("suite", metavar="SUITE")
     arguments = parser.parse_args()
     try:
-        print(build(arguments.suite, arguments.out))
+        kind = "host" if arguments.host else "disk"
+        print(build(kind, arguments.suite, arguments.out))
     except (LabError, OSError) as error:
         print(f"disk: {error}", file=sys.stderr)
         return 1

@@ -87,6 +87,11 @@ rm "$mnt/usr/sbin/policy-rc.d"
 
 say "boot loader"
 inside systemctl enable systemd-networkd >&2
+if [ -e /orders.sh ]; then
+	install -D -m 755 /orders.sh "$mnt/usr/local/sbin/orders"
+	install -D -m 644 /orders.service "$mnt/etc/systemd/system/orders.service"
+	inside systemctl enable orders >&2
+fi
 inside grub-install --target=arm64-efi --efi-directory=/boot/efi --removable --no-nvram >&2
 # Without udev there is no link by which update-grub sees that a name would do.
 mkdir -p /dev/disk/by-uuid

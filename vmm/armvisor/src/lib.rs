@@ -43,3 +43,10 @@ pub mod vm;
 pub mod watch;
 #[cfg(target_arch = "aarch64")]
 pub mod window;
+
+/// This program's version. A package's build sets ARMVISOR_VERSION, which has the revision (tools/version);
+/// without that it is the number alone, so that commits do not change the program.
+pub const VERSION: &str = match option_env!("ARMVISOR_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};

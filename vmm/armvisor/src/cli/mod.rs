@@ -24,7 +24,7 @@ pub use run::{OnReset, RunArgs, check_console, check_protected};
 /// A small virtual machine monitor for KVM on arm64.
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    version = crate::VERSION,
     after_help = help(),
     propagate_version = true,
     disable_help_flag = true,

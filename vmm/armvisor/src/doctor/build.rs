@@ -5,9 +5,12 @@ use super::distro::{self, Product};
 use super::machine::*;
 use super::place::container_kind;
 use super::rows::Answer;
+use crate::VERSION as OWN;
 
-/// This program's version, which is also the module's.
-const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What a version says of compatibility: `0.1.0` of `0.1.0~git20261129.223313.ef277299a`.
+fn number(version: &str) -> &str {
+    version.split(['~', '+']).next().unwrap_or(version)
+}
 
 fn by_clang(m: &Machine) -> bool {
     let named = m
@@ -199,12 +202,14 @@ fn is_installed(m: &Machine) -> bool {
 pub(super) fn module(m: &Machine) -> Answer {
     if m.is_loaded() {
         return match m.word(MODULE_VERSION) {
-            Some(version) if version != OWN_VERSION => {
-                let says =
-                    format!("the module is version {version}, and this program is {OWN_VERSION}");
+            Some(version) if number(version) != number(OWN) => {
+                let says = format!("the module is version {version}, and this program is {OWN}");
                 Answer::warn(says).do_this("install both of one version")
             }
-            _ => Answer::ok(format!("armvisor's module {OWN_VERSION} is loaded")),
+            version => Answer::ok(format!(
+                "armvisor's module {} is loaded",
+                version.unwrap_or(OWN)
+            )),
         };
     }
     if container_kind(m).is_some() {

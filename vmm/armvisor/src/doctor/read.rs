@@ -133,7 +133,7 @@ impl Reader {
             self.keep(&mut files, &path, Keep::All);
         }
         Machine {
-            source: format!("recorded by armvisor {}", env!("CARGO_PKG_VERSION")),
+            source: format!("recorded by armvisor {}", crate::VERSION),
             arch: text(system.machine()),
             version: text(system.version()),
             page_size: sys::page_size().map_or(0, |size| size as u64),

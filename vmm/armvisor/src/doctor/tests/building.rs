@@ -200,6 +200,19 @@ const BUILDING: &[Case] = &[
         Warn,
         "0.0.1",
     ),
+    (
+        "module",
+        |m| {
+            names(m, MODULE, &[]);
+            put(
+                m,
+                MODULE_VERSION,
+                concat!(env!("CARGO_PKG_VERSION"), "~git1.abc\n"),
+            );
+        },
+        Fine,
+        "~git1.abc is loaded",
+    ),
 ];
 
 #[test]
