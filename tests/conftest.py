@@ -13,6 +13,7 @@ LONGEST = (
     "test_module_bounds.py",
     "test_guests_trap.py",
     "test_module_api.py",
+    "test_packages.py",
     "test_module_smp.py",
     "test_devices_debian.py",
     "test_bounce.py",
