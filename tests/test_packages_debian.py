@@ -5,6 +5,7 @@ The board starts from a disk with firmware and GRUB; each run of a script is one
 the module there with Debian's own compiler, which takes an emulated board many minutes each time.
 """
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,7 +154,9 @@ def new_kernel() -> dict[str, Path]:
     """Another kernel of Debian's with its headers, and all that these need."""
     names = ("linux-image-cloud-arm64", "linux-headers-cloud-arm64")
     packages = Packages("trixie-backports").closure(*names)
-    kernel = [package for package in packages if package.name.startswith("linux-")]
+    # What else they depend on is on the disk.
+    new = re.compile(r"linux-.*|.*-for-host")
+    kernel = [package for package in packages if new.fullmatch(package.name)]
     return {f"kernel/{package.name}.deb": package.deb for package in kernel}
 
 
