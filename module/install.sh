@@ -87,7 +87,8 @@ copy_sources() {
 	rm -rf "$1"
 	mkdir -p "$1"
 	(cd "$here" && find . -name tests -prune -o -type f \
-		\( -name '*.[chS]' -o -name Kbuild -o -name objs -o -name dkms.conf \) -print0 |
+		\( -name '*.[chS]' -o -path './compat/*.sh' -o -name Kbuild -o -name objs -o -name dkms.conf \) \
+		-print0 |
 		tar --null -T - -cf -) | tar --no-same-owner -C "$1" -xf -
 	sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"${2:-$version}\"/" "$1/dkms.conf"
 }

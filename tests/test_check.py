@@ -90,3 +90,22 @@ def test_checkpatch_that_does_not_work_says_nothing_good(
     assert style.check(BAD) == style.check(BAD) == (1, 1)
     style.script.write_text(working)
     assert style.check(BAD) == (1, 1)
+
+
+def test_a_question_for_the_version_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    source = tmp_path / "one.c"
+    name = Path("module") / os.path.relpath(source, TOP / "module")
+    every = check.own(".c", ".h", ".S")
+    monkeypatch.setattr(check, "own", lambda *_: [*every, name])
+    source.write_text("#if AV_HAS_VM_FLAGS_SET\n#endif\n")
+    assert check.kernel_versions() == []
+    source.write_text(
+        "#include <linux/version.h>\n#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)\n"
+    )
+    told = [line.removeprefix(f"{name}:") for line in check.kernel_versions()]
+    assert [line.partition(": see")[0] for line in told] == [
+        "1: linux/version.h",
+        "2: LINUX_VERSION_CODE",
+    ]
+    source.write_text("#if AV_HAS_NO_TEST\n#endif\n")
+    assert check.kernel_versions() == ["module/compat/feature_tests.h: no test of NO_TEST"]

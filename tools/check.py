@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -35,7 +36,14 @@ SUBJECTS_SINCE = "496f5f2"
 
 GPL = "GPL-2.0"
 PERMISSIVE = "Apache-2.0 OR BSD-3-Clause"
-LICENCES = {"module/": GPL, "bounce/": GPL, "guests/": GPL}
+# Headers of Linux, as they are there.
+CARRIED = "module/uapi/"
+LICENCES = {
+    CARRIED: "GPL-2.0 WITH Linux-syscall-note",
+    "module/": GPL,
+    "bounce/": GPL,
+    "guests/": GPL,
+}
 SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
 WORKERS = os.cpu_count() or 1
@@ -49,7 +57,7 @@ CHECKPATCH_IGNORE = {
     "FILE_PATH_CHANGES": "there is no MAINTAINERS file here",
     "SPDX_LICENSE_TAG": "licence lines are checked above, for every language",
     "EMBEDDED_FILENAME": "a file's first comment may name the manual's section of that name",
-    "LINUX_VERSION_CODE": "an out-of-tree module must ask, in module/compat only",
+    "LINUX_VERSION_CODE": "bounce/compat may ask; module/ must not, by a check of its own",
     "CONSTANT_CONVERSION": "code that also builds outside the kernel has no cpu_to_le*",
     "PREFER_KERNEL_TYPES": "the same",
     "VOLATILE": "bare-metal guests have no READ_ONCE",
@@ -124,6 +132,11 @@ def shell_lints() -> list[str]:
     return run("shellcheck", "-x", *scripts)
 
 
+def own(*suffixes: str) -> list[Path]:
+    """As tracked(), without what is carried from elsewhere."""
+    return [path for path in tracked(*suffixes) if not str(path).startswith(CARRIED)]
+
+
 def licences() -> list[str]:
     """Every source's first two lines name the licence of its folder."""
     wrong = []
@@ -181,6 +194,27 @@ def staleness() -> list[str]:
     return run(sys.executable, "tools/stale.py")
 
 
+VERSIONS = re.compile(r"\b(?:LINUX_VERSION_\w+|KERNEL_VERSION|RHEL_RELEASE_\w+)\b|linux/version\.h")
+FEATURE_TEST = re.compile(r"^#ifdef AV_TEST_(\w+)$", re.M)
+
+
+def kernel_versions() -> list[str]:
+    """The module asks what a kernel has, never its version, and has no idle or missing question."""
+    wrong = []
+    sources = {p: (TOP / p).read_text() for p in own(".c", ".h", ".S") if p.parts[0] == "module"}
+    for path, text in sources.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := VERSIONS.search(line):
+                wrong.append(f"{path}:{number}: {found[0]}: see module/compat/feature_tests.h")
+    asked = set(FEATURE_TEST.findall((TOP / "module/compat/feature_tests.h").read_text()))
+    used = {name for text in sources.values() for name in re.findall(r"\bAV_HAS_([A-Z]\w*)", text)}
+    wrong += [
+        f"module/compat/feature_tests.h: no code uses {name}" for name in sorted(asked - used)
+    ]
+    wrong += [f"module/compat/feature_tests.h: no test of {name}" for name in sorted(used - asked)]
+    return wrong
+
+
 def clean_marks(script: Path, options: list[str], sources: list[str]) -> dict[str, Path]:
     """For each source, the file that is there if checkpatch has found nothing in it before.
 
@@ -213,7 +247,7 @@ def mark_clean(marks: list[Path]) -> None:
 def kernel_style() -> list[str]:
     """What checkpatch says of the C sources; of those in which it found nothing before, nothing."""
     folders = ("module/", "bounce/", "guests/", "lab/plugins/")
-    sources = [str(p) for p in tracked(".c", ".h", ".S") if str(p).startswith(folders)]
+    sources = [str(p) for p in own(".c", ".h", ".S") if str(p).startswith(folders)]
     script = checkpatch_script()
     options = ["--no-tree", "--no-summary", "--terse", "--max-line-length=100", "--show-types"]
     options.append(f"--ignore={','.join(CHECKPATCH_IGNORE)}")
@@ -236,7 +270,7 @@ def sizes() -> list[str]:
     """Files and functions above the hard bounds; prints those above the soft bounds."""
     import lizard
 
-    paths = tracked(*SOURCES)
+    paths = own(*SOURCES)
     rows = [(len((TOP / p).read_bytes().splitlines()), f"{p}", FILE_LINES) for p in paths]
     for info in lizard.analyze_files(
         [str(TOP / p) for p in paths if p.suffix in (".c", ".rs", ".py")]
@@ -286,6 +320,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "python-types": python_types,
     "shell-lints": shell_lints,
     "kernel-style": kernel_style,
+    "kernel-versions": kernel_versions,
     "layers": module_layers,
     "staleness": staleness,
     "licences": licences,
@@ -310,7 +345,7 @@ def main() -> int:
         for name, job in jobs.items():
             complaints = job.result()
             state = f"{len(complaints)} lines of complaint" if complaints else "ok"
-            print(f"{name:13} {state}  (at {time.monotonic() - start:.0f} s)", flush=True)
+            print(f"{name:15} {state}  (at {time.monotonic() - start:.0f} s)", flush=True)
             for line in complaints:
                 print(f"   {line}")
             failed += [name] * bool(complaints)

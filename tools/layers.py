@@ -106,7 +106,7 @@ def sources(module: Path, layers: Layers) -> list[Path]:
 
 def unknown_folders(module: Path, layers: Layers) -> list[str]:
     """Folders with sources that the tables do not have."""
-    known = {*layers.folders, *layers.below, "tests"}
+    known = {*layers.folders, *layers.below, "tests", "uapi"}
     found = [
         f"{folder.name}/: not a layer of layers.toml"
         for folder in sorted(module.iterdir())

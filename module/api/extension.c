@@ -4,12 +4,12 @@
  * added only when all of it works.
  */
 #include <linux/cpumask.h>
+#include <linux/kvm.h>
 #include <linux/sched/stat.h>
 
 #include "api/api.h"
 #include "api/seal.h"
 #include "compat/kvm_level.h"
-#include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "cpu/pmu_host.h"

@@ -29,7 +29,6 @@
 
 #include "api/api.h"
 #include "api/seal.h"
-#include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"

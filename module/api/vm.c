@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A VM's creation and destruction. vm/vm.h has the rules of references and locks. */
 #include <linux/err.h>
+#include <linux/kvm.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -9,7 +10,6 @@
 
 #include "api/api.h"
 #include "api/seal.h"
-#include "compat/kvm_uapi.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"
 #include "mmio/mmio.h"

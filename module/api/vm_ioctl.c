@@ -4,6 +4,7 @@
  * and pass it to the folder that implements the ioctl.
  */
 #include <linux/fs.h>
+#include <linux/kvm.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -13,7 +14,6 @@
 #include "api/api.h"
 #include "api/seal.h"
 #include "compat/kvm_level.h"
-#include "compat/kvm_uapi.h"
 #include "cpu/cheap.h"
 #include "cpu/cpu.h"
 #include "irq/irq.h"

@@ -5,10 +5,9 @@
 
 #include <linux/eventfd.h>
 #include <linux/hrtimer.h>
-#include <linux/version.h>
 
 /* Add one to an eventfd, from any context. Since 6.8 there is no count argument. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#if AV_HAS_EVENTFD_SIGNAL_ONE
 static inline void av_eventfd_signal(struct eventfd_ctx *ctx)
 {
 	eventfd_signal(ctx);
@@ -21,7 +20,7 @@ static inline void av_eventfd_signal(struct eventfd_ctx *ctx)
 #endif
 
 /* Since 6.13 hrtimers get their function at set-up. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#if AV_HAS_HRTIMER_SETUP
 static inline void av_hrtimer_setup(struct hrtimer *timer,
 				    enum hrtimer_restart (*expired)(struct hrtimer *timer),
 				    clockid_t clock, enum hrtimer_mode mode)

@@ -8,17 +8,16 @@
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/types.h>
-#include <linux/version.h>
 
 /* The return type of an MMU notifier's young callbacks. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#if AV_HAS_YOUNG_BOOL
 #define av_young_t	bool
 #else
 #define av_young_t	int
 #endif
 
 /* Since 6.3 a function sets the flags of a mapping. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#if AV_HAS_VM_FLAGS_SET
 #define av_vma_set_flags(vma, flags)	vm_flags_set(vma, flags)
 #else
 #define av_vma_set_flags(vma, flags)	((vma)->vm_flags |= (flags))
@@ -39,7 +38,7 @@ static inline short av_mapping_shift(unsigned long addr)
 }
 
 /* Since 6.7 shrinkers are allocated. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#if AV_HAS_SHRINKER_ALLOC
 
 static inline struct shrinker *av_shrinker_alloc(const char *name)
 {

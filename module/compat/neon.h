@@ -3,11 +3,10 @@
 #ifndef AV_COMPAT_NEON_H
 #define AV_COMPAT_NEON_H
 
-#include <linux/version.h>
 #include <asm/neon.h>
 #include <asm/ptrace.h>
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#if AV_HAS_NEON_STATE
 #define av_neon_begin(state)	kernel_neon_begin(state)
 #define av_neon_end(state)	kernel_neon_end(state)
 #else

@@ -7,7 +7,6 @@
 #include <linux/cpumask.h>
 #include <linux/perf_event.h>
 #include <linux/perf/arm_pmu.h>
-#include <linux/version.h>
 
 #if !IS_ENABLED(CONFIG_ARM_PMU)
 static inline bool av_pmu_of_event(const struct perf_event *event, unsigned int *counters,
@@ -18,7 +17,7 @@ static inline bool av_pmu_of_event(const struct perf_event *event, unsigned int 
 #else
 
 /* The number of a PMU's event counters, without the cycle counter. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#if AV_HAS_PMU_CNTR_MASK
 static inline unsigned int av_pmu_event_counters(const struct arm_pmu *pmu)
 {
 	/* Event counters come first; bit 31 is the cycle counter. */

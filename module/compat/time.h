@@ -6,10 +6,9 @@
 #include <linux/clocksource_ids.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
-#include <linux/version.h>
 
 /* Returns false if the host's clock does not use the architecture's counter. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#if AV_HAS_SNAPSHOT_ID
 static inline bool av_real_time(u64 *real, u64 *counter)
 {
 	struct system_time_snapshot now;

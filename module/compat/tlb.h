@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Completion of broadcast TLB maintenance. */
+/* asm/tlbflush.h, and completion of broadcast TLB maintenance. */
 #ifndef AV_COMPAT_TLB_H
 #define AV_COMPAT_TLB_H
 
+/* First: 6.8's asm/tlbflush.h needs it and does not include it. */
+#include <linux/mm.h>
 #include <asm/barrier.h>
 #include <asm/tlbflush.h>
 

@@ -23,7 +23,6 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
-#include "compat/kvm_run.h"
 #include "compat/sched.h"
 #include "cpu/away.h"
 #include "cpu/cheap.h"
@@ -358,7 +357,7 @@ static int complete_and_run(struct av_vcpu *vcpu)
 
 	if (ret <= 0)
 		return ret;
-	if (av_run_immediate_exit(vcpu->run))
+	if (READ_ONCE(vcpu->run->immediate_exit__unsafe))
 		return -EINTR;
 
 	vcpu->run->exit_reason = KVM_EXIT_UNKNOWN;

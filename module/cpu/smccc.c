@@ -15,8 +15,6 @@
 #include <uapi/linux/psci.h>
 
 #include "compat/kvm_level.h"
-#include "compat/kvm_run.h"
-#include "compat/kvm_uapi.h"
 #include "compat/time.h"
 #include "cpu/calls.h"
 #include "cpu/cheap.h"
@@ -208,7 +206,7 @@ static int forward(struct av_vcpu *vcpu, u32 fn, bool smc)
 
 	memset(&run->hypercall, 0, sizeof(run->hypercall));
 	run->hypercall.nr = fn;
-	av_run_set_hypercall_flags(run, smc ? KVM_HYPERCALL_EXIT_SMC : 0);
+	run->hypercall.flags = smc ? KVM_HYPERCALL_EXIT_SMC : 0;
 	run->exit_reason = KVM_EXIT_HYPERCALL;
 	return 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Contexts, and every TLBI except those of ASIDs that change hands (asid.c). Rules in tlb.h. */
 #include <linux/ratelimit.h>
-#include <asm/tlbflush.h>
 
 #include "compat/tlb.h"
 #include "stats/stats.h"

@@ -3,9 +3,10 @@
  * A protected VM's memory (mmu/gmem/private.c and gmem.c): files in slots, sealing and measuring,
  * and pages that the guest shares and takes back while a process and devices use them.
  */
+#include <linux/kvm.h>
+
 #include "check.h"
 #include "guest_world.h"
-#include "compat/kvm_uapi.h"
 #include "mmu/gmem/gmem.h"
 
 #define SHARED_FILE	(GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED)

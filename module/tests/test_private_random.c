@@ -5,12 +5,12 @@
  *
  *	test_private_random [seed]
  */
+#include <linux/kvm.h>
 #include <stdlib.h>
 
 #include "check.h"
 #include "draw.h"
 #include "guest_world.h"
-#include "compat/kvm_uapi.h"
 #include "mmu/gmem/gmem.h"
 
 #define ROUNDS		40

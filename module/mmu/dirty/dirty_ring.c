@@ -13,11 +13,11 @@
  * The vCPU's own thread owns ring->put; ring->reset is under slots_lock. The ring lives as long
  * as the vCPU; a page of it may live longer in somebody's pipe.
  */
+#include <linux/kvm.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 
-#include "compat/kvm_uapi.h"
 #include "mmu/dirty/dirty.h"
 #include "mmu/dirty/face.h"
 #include "mmu/dirty/protect.h"

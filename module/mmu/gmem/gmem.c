@@ -4,6 +4,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/kvm.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mount.h>
@@ -14,7 +15,6 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "compat/kvm_uapi.h"
 #include "compat/mm.h"
 #include "mmu/gmem/face.h"
 #include "mmu/gmem/gmem.h"

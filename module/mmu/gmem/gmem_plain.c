@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A plain VM's memory as a file: rules in gmem_plain.h. */
+#include <linux/kvm.h>
 #include <linux/types.h>
 #include <linux/falloc.h>
 #include <linux/file.h>
@@ -13,7 +14,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "compat/kvm_uapi.h"
 #include "mmu/gmem/gmem_plain.h"
 #include "vm/vm.h"
 

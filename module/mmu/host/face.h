@@ -5,7 +5,6 @@
 
 #include <linux/kvm.h>
 
-#include "compat/kvm_uapi.h"
 
 struct av_vm;
 

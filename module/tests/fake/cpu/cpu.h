@@ -6,6 +6,7 @@
 #ifndef AV_TESTS_FAKE_CPU_H
 #define AV_TESTS_FAKE_CPU_H
 
+#include <linux/kvm.h>
 #include <stdio.h>
 
 #include "cpu/calls.h"
@@ -14,18 +15,6 @@
 #include "cpu/pmu.h"
 #include "mmu/walk/walk.h"
 #include "stats/classes.h"
-
-#define KVM_REG_ARM64_SYSREG	(0x13ULL << 16)
-#define KVM_REG_ARM64		0x6000000000000000ULL
-#define KVM_REG_SIZE_U32	0x0020000000000000ULL
-#define KVM_REG_SIZE_MASK	0x00f0000000000000ULL
-#define KVM_REG_ARCH_MASK	0xff00000000000000ULL
-#define KVM_REG_ARM_COPROC_MASK	0x0fff0000ULL
-#define KVM_REG_ARM_DEMUX	(0x11ULL << 16)
-#define KVM_REG_ARM_DEMUX_ID_MASK	0xff00ULL
-#define KVM_REG_ARM_DEMUX_ID_CCSIDR	0ULL
-#define KVM_REG_ARM_DEMUX_VAL_MASK	0xffULL
-#define KVM_REG_ARM_DEMUX_VAL_SHIFT	0
 
 #define X(event, name)		AV_EVENT_##event,
 enum av_event { AV_EVENTS(X) AV_NR_EVENTS };

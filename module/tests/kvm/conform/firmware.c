@@ -45,8 +45,8 @@ static void say_answer(struct guest *g, const char *name)
 		note(run->hypercall.nr, "%s.nr", name);
 		note(run->hypercall.args[0] | run->hypercall.args[5], "%s.args", name);
 		note(run->hypercall.ret, "%s.ret", name);
-		note(run->hypercall.longmode, "%s.flags", name);
-		note(run->hypercall.pad, "%s.flags_high", name);
+		note((u32)run->hypercall.flags, "%s.flags", name);
+		note(run->hypercall.flags >> 32, "%s.flags_high", name);
 	}
 	for (i = 0; i < 4; i++)
 		note(get_reg(g->vcpu, REG_X(i)), "%s.x%d", name, i);

@@ -17,8 +17,6 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#include "../../../compat/kvm_uapi.h"
-
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Addresses that no program has mapped. */

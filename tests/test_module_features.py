@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What a kernel's headers have: module/compat/features.sh asks them, never the kernel's version."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from built import TOP, module
+
+from armvisor_lab.archive import kernels
+
+SCRIPT = TOP / "module/compat/features.sh"
+TESTS = TOP / "module/compat/feature_tests.h"
+COMPILER = "aarch64-linux-gnu-gcc"
+# Debian's kernels by role.
+VERSIONS = {"oldstable": (6, 1), "stable": (6, 12), "newest": (7, 3)}
+# The first of Linux's versions that has it.
+SINCE = {
+    "EVENTFD_SIGNAL_ONE": (6, 8),
+    "HRTIMER_SETUP": (6, 13),
+    "WAIT_PRIORITY_EXCLUSIVE": (6, 17),
+    "SNAPSHOT_ID": (7, 2),
+    "YOUNG_BOOL": (7, 1),
+    "VM_FLAGS_SET": (6, 3),
+    "SHRINKER_ALLOC": (6, 7),
+    "NEON_STATE": (6, 19),
+    "PMU_CNTR_MASK": (6, 12),
+    "KVM_VENDOR_HYP_BMAP_2": (6, 15),
+    "KVM_IMP_IDS": (6, 15),
+    "KVM_PMU_NR_COUNTERS": (6, 17),
+    "KVM_GUEST_MEMFD_MMAP": (6, 18),
+    "KVM_PMU_STRICT": (7, 3),
+}
+
+
+def answers(header: Path) -> dict[str, int]:
+    found = re.findall(r"^#define AV_HAS_(\w+) ([01])$", header.read_text(), re.M)
+    return {name: int(value) for name, value in found}
+
+
+@pytest.mark.parametrize("kernel", VERSIONS)
+def test_a_kernel_has_what_its_version_has(kernel: str):
+    """Of Debian's kernels, which take no such change over from newer ones."""
+    told = answers(module(kernel).parent / "features.h")
+    assert told == {name: VERSIONS[kernel] >= since for name, since in SINCE.items()}
+
+
+def test_each_test_is_of_a_change_between_kernels_that_are_tested():
+    asked = set(re.findall(r"^#ifdef AV_TEST_(\w+)$", TESTS.read_text(), re.M))
+    assert asked == set(SINCE)
+
+
+def ask(folder: Path, tests: str, *compiler: str) -> subprocess.CompletedProcess[str]:
+    (folder / "tests.h").write_text(tests)
+    words = [str(SCRIPT), str(folder / "out.h"), str(folder / "tests.h"), *compiler]
+    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=folder)
+
+
+HAS = "void call(int number);\nenum names {{ ONE }};\n#ifdef AV_TEST_IT\n{}\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("block", "has"),
+    [
+        ("void test(void) { call(1); }", 1),
+        ("void test(void) { call(1, 2); }", 0),
+        ("void test(void) { other(1); }", 0),
+        ("int test = ONE;", 1),
+        ("int test = TWO;", 0),
+        ("void (*test)(int number) = call;", 1),
+        ("void (*test)(const char *number) = call;", 0),
+        ("#include <no/such/header.h>", 0),
+        # Only a warning.
+        ("int test(void) { int unused; return 0; }", 1),
+    ],
+)
+def test_what_compiles_is_there(tmp_path: Path, block: str, has: int):
+    """Also with the flags of a kernel whose warnings are errors."""
+    done = ask(tmp_path, HAS.format(block), COMPILER, "-Wall", "-Werror", "-Wp,-MMD,x.d")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert answers(tmp_path / "out.h") == {"IT": has}
+    assert not (tmp_path / "x.d").exists()
+
+
+def test_each_of_many_is_asked_by_itself(tmp_path: Path):
+    blocks = [f"#ifdef AV_TEST_N{n}\nint same = {'n' * (n % 3 == 0)}0;\n#endif\n" for n in range(9)]
+    assert ask(tmp_path, "".join(blocks), COMPILER).returncode == 0
+    assert answers(tmp_path / "out.h") == {f"N{n}": int(n % 3 != 0) for n in range(9)}
+
+
+@pytest.mark.parametrize(
+    ("compiler", "says"),
+    [
+        (["no-such-compiler"], "not found"),
+        ([COMPILER, "-include", "no_such_header.h"], "no_such_header.h: No such file"),
+    ],
+)
+def test_where_nothing_compiles_it_says_so(tmp_path: Path, compiler: list[str], says: str):
+    """A kernel that seems to have nothing would be built for as if it were the oldest."""
+    done = ask(tmp_path, HAS.format("int test;"), *compiler)
+    assert done.returncode == 1 and not (tmp_path / "out.h").exists()
+    assert done.stderr.startswith("armvisor: the compiler cannot use this kernel's headers: ")
+    assert says in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_it_asks_again_only_after_a_change(tmp_path: Path):
+    """Of the tests, or of the compiler's flags."""
+    ignored = shutil.ignore_patterns("tests")
+    copy = Path(shutil.copytree(TOP / "module", tmp_path / "module", ignore=ignored))
+    words = ["make", "-C", str(copy), "KVER=stable", f"KDIR={kernels.headers('stable')}"]
+    words += [f"OUT={tmp_path}/out", "sparse", "OF=switch/layout.o"]
+
+    def asked(**env: str) -> bool:
+        done = subprocess.run(
+            words, env=os.environ | env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return "TEST" in (tmp_path / "out/stable/sparse.log").read_text()
+
+    assert asked()
+    header = tmp_path / "out/stable/features.h"
+    first = header.read_text()
+    assert not asked()
+    assert asked(KCFLAGS="-DOTHER")
+    assert not asked(KCFLAGS="-DOTHER")
+    assert header.read_text() == first
+    tests = copy / "compat/feature_tests.h"
+    tests.write_text(tests.read_text() + "\n#ifdef AV_TEST_NEW\nint test;\n#endif\n")
+    assert asked(KCFLAGS="-DOTHER")
+    assert header.read_text() == first + "#define AV_HAS_NEW 1\n"
