@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a kernel's headers have: module/compat/features.sh asks them, never the kernel's version."""
+"""Kernels that the module is built for: module/compat/headers.sh judges their headers, and
+features.sh asks what they have, never which version they are.
+"""
 
 import os
 import re
@@ -17,7 +19,7 @@ TESTS = TOP / "module/compat/feature_tests.h"
 COMPILER = "aarch64-linux-gnu-gcc"
 # Debian's kernels by role.
 VERSIONS = {"oldstable": (6, 1), "stable": (6, 12), "newest": (7, 3)}
-# The first of Linux's versions that has it.
+# The first of Linux's versions that has it; UNTIL: the first that has it no more.
 SINCE = {
     "EVENTFD_SIGNAL_ONE": (6, 8),
     "HRTIMER_SETUP": (6, 13),
@@ -26,6 +28,8 @@ SINCE = {
     "YOUNG_BOOL": (7, 1),
     "VM_FLAGS_SET": (6, 3),
     "SHRINKER_ALLOC": (6, 7),
+    "SHRINKER_NAME": (6, 0),
+    "FOLIO_LOCK_KILLABLE": (5, 16),
     "NEON_STATE": (6, 19),
     "PMU_CNTR_MASK": (6, 12),
     "KVM_VENDOR_HYP_BMAP_2": (6, 15),
@@ -34,6 +38,7 @@ SINCE = {
     "KVM_GUEST_MEMFD_MMAP": (6, 18),
     "KVM_PMU_STRICT": (7, 3),
 }
+UNTIL = {"SHRINKER_NAME": (6, 7)}
 
 
 def answers(header: Path) -> dict[str, int]:
@@ -45,7 +50,10 @@ def answers(header: Path) -> dict[str, int]:
 def test_a_kernel_has_what_its_version_has(kernel: str):
     """Of Debian's kernels, which take no such change over from newer ones."""
     told = answers(module(kernel).parent / "features.h")
-    assert told == {name: VERSIONS[kernel] >= since for name, since in SINCE.items()}
+    version = VERSIONS[kernel]
+    assert told == {
+        name: since <= version < UNTIL.get(name, (99, 0)) for name, since in SINCE.items()
+    }
 
 
 def test_each_test_is_of_a_change_between_kernels_that_are_tested():

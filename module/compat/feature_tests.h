@@ -5,8 +5,10 @@
  * where Linux has changed; it decides nothing, because distributions take changes over.
  *
  * A block ends at its #endif, and the name stands in its #ifdef only. A declaration that differs
- * from the kernel's does not compile, nor does a call of something that is not declared.
+ * from the kernel's does not compile, nor does a call of something that is not declared. Some headers
+ * do not include what they need: mm.h has most of it.
  */
+#include <linux/mm.h>
 
 /* ---- timers, eventfds ------------------------------------------------------------------ */
 
@@ -58,7 +60,6 @@ const struct mmu_notifier_ops ops = { .test_young = young };
 
 /* 6.3 */
 #ifdef AV_TEST_VM_FLAGS_SET
-#include <linux/mm.h>
 void test(struct vm_area_struct *vma)
 {
 	vm_flags_set(vma, VM_DONTCOPY);
@@ -71,6 +72,24 @@ void test(struct vm_area_struct *vma)
 struct shrinker *test(void)
 {
 	return shrinker_alloc(0, "%s", "name");
+}
+#endif
+
+/* 6.0 to 6.6: shrinkers have names. */
+#ifdef AV_TEST_SHRINKER_NAME
+#include <linux/shrinker.h>
+int test(struct shrinker *shrinker)
+{
+	return register_shrinker(shrinker, "%s", "name");
+}
+#endif
+
+/* 5.16 */
+#ifdef AV_TEST_FOLIO_LOCK_KILLABLE
+#include <linux/pagemap.h>
+int test(struct page *page)
+{
+	return folio_lock_killable(page_folio(page));
 }
 #endif
 

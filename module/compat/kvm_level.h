@@ -20,6 +20,12 @@
 #define PSCI_1_3_OFF_TYPE_HIBERNATE_OFF		BIT(0)
 #endif
 
+/* 5.19 names the types of SYSTEM_RESET2. */
+#ifndef PSCI_1_1_RESET_TYPE_SYSTEM_WARM_RESET
+#define PSCI_1_1_RESET_TYPE_SYSTEM_WARM_RESET	0
+#define PSCI_1_1_RESET_TYPE_VENDOR_START	0x80000000U
+#endif
+
 /* 6.15: a bitmap of vendor hypercalls 64 to 127, which the VMM answers itself. */
 #define AV_KVM_VENDOR_HYP_BMAP_2	AV_HAS_KVM_VENDOR_HYP_BMAP_2
 #define AV_VENDOR_HYP_BITS_2 \

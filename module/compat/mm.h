@@ -5,9 +5,12 @@
 
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/pagemap.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/types.h>
+#include <linux/vmalloc.h>
 
 /* The return type of an MMU notifier's young callbacks. */
 #if AV_HAS_YOUNG_BOOL
@@ -21,6 +24,19 @@
 #define av_vma_set_flags(vma, flags)	vm_flags_set(vma, flags)
 #else
 #define av_vma_set_flags(vma, flags)	((vma)->vm_flags |= (flags))
+#endif
+
+/* As vcalloc() with flags, which is of 5.18. */
+static inline void *av_vcalloc(size_t n, size_t size, gfp_t how)
+{
+	return __vmalloc(array_size(n, size), how | __GFP_ZERO);
+}
+
+/* Lock a page, unless the caller is killed meanwhile. */
+#if AV_HAS_FOLIO_LOCK_KILLABLE
+#define av_lock_page_killable(page)	folio_lock_killable(page_folio(page))
+#else
+#define av_lock_page_killable(page)	lock_page_killable(page)
 #endif
 
 /* Returns log2 of the mapping's page size at addr, as KVM reports it for a poisoned page. */
@@ -64,6 +80,13 @@ static inline void av_shrinker_discard(struct shrinker *shrinker)
 
 #else
 
+/* Since 6.0 shrinkers have names. */
+#if AV_HAS_SHRINKER_NAME
+#define av_register_shrinker(shrinker, name)	register_shrinker(shrinker, "%s", name)
+#else
+#define av_register_shrinker(shrinker, name)	register_shrinker(shrinker)
+#endif
+
 static inline struct shrinker *av_shrinker_alloc(const char *name)
 {
 	return kzalloc(sizeof(struct shrinker), GFP_KERNEL);
@@ -71,7 +94,7 @@ static inline struct shrinker *av_shrinker_alloc(const char *name)
 
 static inline int av_shrinker_register(struct shrinker *shrinker, const char *name)
 {
-	return register_shrinker(shrinker, "%s", name);
+	return av_register_shrinker(shrinker, name);
 }
 
 static inline void av_shrinker_free(struct shrinker *shrinker)

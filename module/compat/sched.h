@@ -20,7 +20,7 @@
 
 static __always_inline bool av_need_resched(void)
 {
-	return unlikely(read_thread_flags() & AV_TIF_RESCHED);
+	return unlikely(READ_ONCE(current_thread_info()->flags) & AV_TIF_RESCHED);
 }
 
 /* How long this thread has waited for a CPU, in nanoseconds; 0 without statistics. */

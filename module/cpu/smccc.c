@@ -46,7 +46,6 @@ static const u32 vendor_uid[4] = { 0xb66fb428, 0xe911c52e, 0x564bcaa9, 0x743a004
 
 void av_smccc_vm_init(struct av_vm *vm)
 {
-	mt_init(&vm->cpu->smccc_filter);
 	vm->cpu->smccc_std = STD_BITS;
 	vm->cpu->smccc_std_hyp = STD_HYP_BITS;
 	vm->cpu->smccc_vendor_hyp = VENDOR_BITS;
@@ -54,7 +53,7 @@ void av_smccc_vm_init(struct av_vm *vm)
 
 void av_smccc_vm_destroy(struct av_vm *vm)
 {
-	mtree_destroy(&vm->cpu->smccc_filter);
+	av_ranges_clear(&vm->cpu->smccc_filter);
 }
 
 static int answer(struct av_vcpu *vcpu, u64 a0, u64 a1, u64 a2, u64 a3)
@@ -250,11 +249,12 @@ static int call(struct av_vcpu *vcpu, u32 fn)
 /* Most VMs have no filter. */
 static unsigned long filtered(const struct av_vm *vm, u32 fn)
 {
-	struct maple_tree *filter = &vm->cpu->smccc_filter;
+	const struct av_range *range;
 
 	if (likely(!READ_ONCE(vm->cpu->smccc_ranges)))
 		return KVM_SMCCC_FILTER_HANDLE;
-	return xa_to_value(mtree_load(filter, fn));
+	range = av_ranges_find(&vm->cpu->smccc_filter, fn);
+	return range ? range->value : KVM_SMCCC_FILTER_HANDLE;
 }
 
 int av_handle_smccc(struct av_vcpu *vcpu, bool smc)
@@ -316,8 +316,7 @@ static int insert_range(struct av_vm *vm, u32 first, u32 last, u8 action)
 
 	if (vm->cpu->smccc_ranges >= MAX_RANGES)
 		return -ENOSPC;
-	ret = mtree_insert_range(&vm->cpu->smccc_filter, first, last, xa_mk_value(action),
-				 GFP_KERNEL_ACCOUNT);
+	ret = av_ranges_insert(&vm->cpu->smccc_filter, first, last, action, GFP_KERNEL_ACCOUNT);
 	if (!ret)
 		vm->cpu->smccc_ranges++;
 	return ret;

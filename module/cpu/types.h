@@ -6,7 +6,6 @@
 #define AV_CPU_TYPES_H
 
 #include <linux/kvm.h>
-#include <linux/maple_tree.h>
 #include <linux/ptrace.h>
 #include <linux/spinlock_types.h>
 
@@ -14,6 +13,7 @@
 #include "cpu/hwdebug.h"
 #include "cpu/idregs.h"
 #include "cpu/pmu.h"
+#include "vm/ranges.h"
 
 struct av_vm_cpu {
 	/* The guest's ID registers. Changed under config_lock, and only before the first run. */
@@ -27,7 +27,7 @@ struct av_vm_cpu {
 	/* Firmware state that KVM_REG_ARM_FW* set before the first run. */
 	u32 psci_version;
 	u64 smccc_std, smccc_std_hyp, smccc_vendor_hyp, smccc_vendor_hyp_2;
-	struct maple_tree smccc_filter;	/* actions by function; config_lock, fixed after a run */
+	struct av_ranges smccc_filter;	/* actions by function; config_lock, fixed after a run */
 	unsigned int smccc_ranges;
 	bool suspend_enabled;		/* KVM_CAP_ARM_SYSTEM_SUSPEND */
 

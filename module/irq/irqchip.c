@@ -6,6 +6,7 @@
  * vm->irq->lock, always with interrupts off. Only av_vcpu_kick() is called
  * under it. LPIs and ITSs have another lock: msi.h.
  */
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>

@@ -3,6 +3,7 @@
  * Readers of the routes from GSIs, which irqfds name, to interrupts. set_routes.c has the writers.
  */
 #include <linux/kvm.h>
+#include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>

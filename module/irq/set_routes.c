@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* KVM_SET_GSI_ROUTING, and a vGIC's initial routes: writers of the table (route.h). */
 #include <linux/kvm.h>
+#include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/slab.h>

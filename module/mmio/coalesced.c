@@ -12,6 +12,7 @@
  */
 #include <linux/gfp.h>
 #include <linux/kvm.h>
+#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>

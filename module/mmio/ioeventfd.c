@@ -7,6 +7,7 @@
  * are kept only to detect collisions: this machine never writes to them.
  */
 #include <linux/kvm.h>
+#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>

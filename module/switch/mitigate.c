@@ -2,12 +2,12 @@
 /* Which mitigation a CPU needs on the way out of the guest. Pure: see mitigate.h. */
 #include "switch/mitigate.h"
 
-#define MIDR_MODEL		(GENMASK_ULL(31, 24) | GENMASK_ULL(15, 4))
+#define AV_MIDR_MODEL		(GENMASK_ULL(31, 24) | GENMASK_ULL(15, 4))
 #define MODEL(implementer, part)	((u32)(implementer) << 24 | (u32)(part) << 4)
 #define ARM(part)		MODEL(0x41, part)
 
-#define MIDR_REVISION		GENMASK_ULL(3, 0)
-#define MIDR_VARIANT		GENMASK_ULL(23, 20)
+#define AV_MIDR_REVISION	GENMASK_ULL(3, 0)
+#define AV_MIDR_VARIANT		GENMASK_ULL(23, 20)
 
 #define PFR0_CSV3		GENMASK_ULL(63, 60)
 #define PFR0_CSV2		GENMASK_ULL(59, 56)
@@ -59,7 +59,7 @@ static u16 loops_of(u32 midr)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(models); i++)
-		if (models[i].model == (midr & MIDR_MODEL))
+		if (models[i].model == (midr & AV_MIDR_MODEL))
 			return models[i].loops;
 	return 0;
 }
@@ -94,11 +94,11 @@ struct av_mitigation av_mitigation_for(const struct av_cpu_facts *cpu)
 
 bool av_unpriv_load_leaks(u32 midr)
 {
-	switch (midr & MIDR_MODEL) {
+	switch (midr & AV_MIDR_MODEL) {
 	case ARM(0xd46):	/* Cortex-A510 */
 		return true;
 	case ARM(0xd80):	/* Cortex-A520 r0p0, r0p1 */
-		return !FIELD_GET(MIDR_VARIANT, midr) && FIELD_GET(MIDR_REVISION, midr) <= 1;
+		return !FIELD_GET(AV_MIDR_VARIANT, midr) && FIELD_GET(AV_MIDR_REVISION, midr) <= 1;
 	default:
 		return false;
 	}
@@ -130,7 +130,7 @@ bool av_meltdown_safe(u32 midr, u64 pfr0)
 	if (FIELD_GET(PFR0_CSV3, pfr0))
 		return true;
 	for (i = 0; i < ARRAY_SIZE(kpti_needless); i++)
-		if (kpti_needless[i] == (midr & MIDR_MODEL))
+		if (kpti_needless[i] == (midr & AV_MIDR_MODEL))
 			return true;
 	return false;
 }

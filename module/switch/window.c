@@ -288,7 +288,7 @@ static void set_high_code(struct av_private *priv, u64 mask, u64 bits)
 {
 	u64 old = READ_ONCE(priv->high_code);
 
-	while (!try_cmpxchg64(&priv->high_code, &old, (old & ~mask) | bits))
+	while (!try_cmpxchg(&priv->high_code, &old, (old & ~mask) | bits))
 		;
 }
 

@@ -127,43 +127,39 @@ void process_close(int fd)
 
 /* ---- ranges ------------------------------------------------------------------------ */
 
-int mtree_insert_range(struct maple_tree *tree, unsigned long first, unsigned long last,
-		       void *entry, gfp_t how)
+static struct interval_tree_node **find_node(struct rb_root_cached *root,
+					     struct interval_tree_node *node)
 {
-	struct fake_range *range, *to = NULL;
+	int i;
 
-	for (range = tree->range; range < tree->range + FAKE_RANGES; range++) {
-		if (!range->node)
-			to = range;
-		else if (first <= range->last && last >= range->first)
-			return -EEXIST;
-	}
-	REQUIRE(to && first <= last);
-	to->node = fake_alloc(1, how);
-	to->first = first;
-	to->last = last;
-	return to->node ? 0 : -ENOMEM;
+	for (i = 0; i < FAKE_RANGES; i++)
+		if (root->node[i] == node)
+			return &root->node[i];
+	REQUIRE(!"a range of the tree, or a free place");
+	return NULL;
 }
 
-void mtree_erase(struct maple_tree *tree, unsigned long index)
+void interval_tree_insert(struct interval_tree_node *node, struct rb_root_cached *root)
 {
-	struct fake_range *range;
-
-	for (range = tree->range; range < tree->range + FAKE_RANGES; range++)
-		if (range->node && index >= range->first && index <= range->last) {
-			fake_free(range->node);
-			range->node = NULL;
-		}
+	REQUIRE(node->start <= node->last);
+	*find_node(root, NULL) = node;
 }
 
-void mtree_destroy(struct maple_tree *tree)
+void interval_tree_remove(struct interval_tree_node *node, struct rb_root_cached *root)
 {
-	struct fake_range *range;
+	*find_node(root, node) = NULL;
+}
 
-	for (range = tree->range; range < tree->range + FAKE_RANGES; range++) {
-		fake_free(range->node);
-		range->node = NULL;
-	}
+struct interval_tree_node *interval_tree_iter_first(struct rb_root_cached *root,
+						    unsigned long start, unsigned long last)
+{
+	int i;
+
+	REQUIRE(start <= last);
+	for (i = 0; i < FAKE_RANGES; i++)
+		if (root->node[i] && start <= root->node[i]->last && last >= root->node[i]->start)
+			return root->node[i];
+	return NULL;
 }
 
 /* ---- pages in processes ------------------------------------------------------------- */
@@ -181,7 +177,7 @@ void unmap_mapping_range(struct address_space *mapping, u64 start, u64 len, bool
 	}
 }
 
-int folio_lock_killable(struct folio *folio)
+int av_lock_page_killable(struct page *page)
 {
 	unsigned int tries;
 
@@ -189,8 +185,8 @@ int folio_lock_killable(struct folio *folio)
 		fake_may_sleep();
 		if (fake_killed)
 			return -EINTR;
-		if (!folio->page.locked) {
-			folio->page.locked = true;
+		if (!page->locked) {
+			page->locked = true;
 			return 0;
 		}
 	}

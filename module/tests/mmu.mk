@@ -46,7 +46,7 @@ test_resolve-src := test_resolve.c ../mmu/abort/classify.c ../mmu/slots/slots.c 
 test_resolve_annex-src := test_resolve_annex.c ../mmu/abort/classify.c ../mmu/slots/slots.c $(shadow-src)
 # mmu/'s kernel side, on a host of the tests' (host_world.h). gmem_plain.c only calls the kernel.
 tests += test_fault test_fault_block test_fault_race test_fault_random test_private test_private_random
-host-src := host_world.c host_memory.c host_vmm.c host_file.c guest_world.c guest_check.c ../switch/tlb.c \
+host-src := host_world.c host_memory.c host_vmm.c host_file.c guest_world.c guest_check.c ../switch/tlb.c ../vm/ranges.c \
 	$(filter-out %/gmem_plain.c, $(wildcard ../mmu/*.c ../mmu/*/*.c))
 host-cflags := -include fake/host/kernel.h -iquote fake/host -isystem $(out)/host -pthread -Wno-sign-compare
 test_fault-src := test_fault.c $(host-src)
@@ -64,7 +64,7 @@ test_private_random-cflags := $(host-cflags)
 
 # The kernel's headers, all of them empty.
 host-headers := $(addprefix asm/,barrier.h memory.h tlbflush.h) $(addprefix linux/,atomic.h bits.h \
-	compiler.h delay.h file.h fs.h gfp.h hashtable.h highmem.h io.h kref.h linkage.h list.h maple_tree.h minmax.h \
+	compiler.h delay.h file.h fs.h gfp.h hashtable.h highmem.h interval_tree.h io.h kref.h linkage.h list.h minmax.h \
 	mm.h mm_types.h mmu_notifier.h module.h mount.h mutex.h nospec.h pagemap.h pseudo_fs.h ratelimit.h rcupdate.h \
 	rwsem.h sched.h sched/signal.h signal_types.h slab.h spinlock.h srcu.h uaccess.h vmalloc.h wait.h)
 generated += $(host-headers:%=$(out)/host/%)

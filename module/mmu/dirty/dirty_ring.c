@@ -18,6 +18,7 @@
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 
+#include "compat/mm.h"
 #include "mmu/dirty/dirty.h"
 #include "mmu/dirty/face.h"
 #include "mmu/dirty/protect.h"
@@ -63,7 +64,7 @@ int av_ring_create(struct av_vcpu *vcpu)
 	if (!bytes)
 		return 0;
 	/* The VMM chooses the size: a failure is an errno and needs no log. */
-	at = __vcalloc(bytes / PAGE_SIZE, PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	at = av_vcalloc(bytes / PAGE_SIZE, PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!at)
 		return -ENOMEM;
 	av_ring_init(&vcpu->mmu->ring, at, bytes);

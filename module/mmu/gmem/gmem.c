@@ -13,7 +13,6 @@
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "compat/mm.h"
 #include "mmu/gmem/face.h"
@@ -36,12 +35,12 @@
 
 int av_gmem_bind(struct av_gmem *gmem, u64 first, u64 npages)
 {
-	return mtree_insert_range(&gmem->bound, first, first + npages - 1, gmem, GFP_GMEM);
+	return av_ranges_insert(&gmem->bound, first, first + npages - 1, 0, GFP_GMEM);
 }
 
 void av_gmem_unbind(struct av_gmem *gmem, u64 first)
 {
-	mtree_erase(&gmem->bound, first);
+	av_ranges_remove(&gmem->bound, first);
 }
 
 u64 *av_gmem_make_word(struct av_gmem *gmem, u64 page)
@@ -109,7 +108,7 @@ static void unmap(struct av_gmem *gmem, u64 page, u64 n)
  */
 static int wait_for_faults(struct page *page)
 {
-	if (folio_lock_killable(page_folio(page)))
+	if (av_lock_page_killable(page))
 		return -EINTR;
 	unlock_page(page);
 	return 0;
@@ -263,7 +262,7 @@ static vm_fault_t gmem_fault(struct vm_fault *vmf)
 		return VM_FAULT_OOM;
 	page = virt_to_page(va);
 	/* If the process is killed, the result of its access does not matter. */
-	if (folio_lock_killable(page_folio(page)))
+	if (av_lock_page_killable(page))
 		return VM_FAULT_SIGBUS;
 	if (av_gmem_is_bad(va)) {
 		/* The kernel would search the page cache for other mappings. */
@@ -319,7 +318,7 @@ static void free_tables(struct av_gmem *gmem)
 		free_page((unsigned long)table);
 		cond_resched();
 	}
-	mtree_destroy(&gmem->bound);
+	av_ranges_clear(&gmem->bound);
 	kvfree(gmem->tables);
 	kfree(gmem);
 }
@@ -368,7 +367,7 @@ static u64 **alloc_tables(u64 n)
 {
 	if (n * sizeof(u64 *) > KMALLOC_MAX_SIZE)
 		return kvcalloc(n, sizeof(u64 *), GFP_GMEM);
-	return __vcalloc(n, sizeof(u64 *), GFP_GMEM);
+	return av_vcalloc(n, sizeof(u64 *), GFP_GMEM);
 }
 
 static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
@@ -380,7 +379,6 @@ static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)
 	gmem->nr = size >> PAGE_SHIFT;
 	gmem->flags = flags;
 	gmem->vm = vm->serial;
-	mt_init(&gmem->bound);
 	gmem->tables = alloc_tables(DIV_ROUND_UP(gmem->nr, AV_GMEM_FANOUT));
 	if (gmem->tables)
 		return gmem;

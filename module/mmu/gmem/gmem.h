@@ -20,10 +20,10 @@
 #define AV_MMU_GMEM_H
 
 #include <linux/fs.h>
-#include <linux/maple_tree.h>
 #include <linux/mm.h>
 
 #include "mmu/gmem/page_state.h"
+#include "vm/ranges.h"
 
 struct av_vm;
 
@@ -34,7 +34,7 @@ struct av_gmem {
 	u64 **tables;		/* each NULL, or AV_GMEM_FANOUT words; freed with the file */
 	u64 nr;			/* pages */
 	u64 flags;		/* GUEST_MEMFD_FLAG_* */
-	struct maple_tree bound;	/* pages in slots, under the VM's slots_lock */
+	struct av_ranges bound;	/* pages in slots, under the VM's slots_lock */
 	unsigned int vm;	/* serial number of the VM that it belongs to */
 	bool sealed;		/* pages are the guest's unless it shares them */
 	struct address_space *mapping;	/* for its mappings in processes */

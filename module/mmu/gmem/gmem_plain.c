@@ -30,7 +30,7 @@ struct plain {
 	u64 flags;		/* GUEST_MEMFD_FLAG_* */
 	unsigned int vm;	/* serial number of the VM that it belongs to */
 	bool closed;		/* the VMM has closed the file: no page is made */
-	struct maple_tree bound;	/* pages in slots, under the VM's slots_lock */
+	struct av_ranges bound;	/* pages in slots, under the VM's slots_lock */
 	struct file *guest;	/* until the VMM's file is released */
 };
 
@@ -171,7 +171,7 @@ static long vmm_fallocate(struct file *file, int mode, loff_t offset, loff_t len
 
 static void free_plain(struct plain *plain)
 {
-	mtree_destroy(&plain->bound);
+	av_ranges_clear(&plain->bound);
 	kfree(plain);
 }
 
@@ -297,7 +297,6 @@ int av_gmem_plain_create(struct av_vm *vm, u64 size, u64 flags)
 	}
 	plain->flags = flags;
 	plain->vm = vm->serial;
-	mt_init(&plain->bound);
 	file = open_plain(plain, size);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
@@ -339,13 +338,13 @@ int av_gmem_plain_bind(struct av_slot *slot, struct file *file, u64 offset)
 
 	if (!(plain->flags & GUEST_MEMFD_FLAG_MMAP))
 		return -EINVAL;
-	ret = mtree_insert_range(&plain->bound, first, first + slot->npages - 1, plain, GFP_STATE);
+	ret = av_ranges_insert(&plain->bound, first, first + slot->npages - 1, 0, GFP_STATE);
 	if (ret)
 		return ret;
 	hva = vm_mmap(plain->guest, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		      offset);
 	if (IS_ERR_VALUE(hva)) {
-		mtree_erase(&plain->bound, first);
+		av_ranges_remove(&plain->bound, first);
 		return hva;
 	}
 	slot->hva = hva;
@@ -389,7 +388,7 @@ void av_gmem_plain_unbind(struct av_slot *slot)
 		for (; find_part(slot, &start, &end); start = end)
 			vm_munmap(start, end - start);
 	plain = slot->gmem_file->private_data;
-	mtree_erase(&plain->bound, slot->gmem_first);
+	av_ranges_remove(&plain->bound, slot->gmem_first);
 	fput(slot->gmem_file);
 }
 

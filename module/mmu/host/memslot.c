@@ -14,6 +14,7 @@
 #include <linux/vmalloc.h>
 #include <asm/tlbflush.h>
 
+#include "compat/mm.h"
 #include "mmu/code/copies.h"
 #include "mmu/gmem/gmem_plain.h"
 #include "mmu/gmem/private.h"
@@ -82,9 +83,9 @@ static int alloc_logs(const struct av_vm *vm, u64 npages, struct logs *logs)
 
 	/* Page by page: huge pages would be cleared in one go. */
 	if (bitmap)
-		logs->dirty = __vcalloc(2 * words, sizeof(long), GFP_SLOT);
+		logs->dirty = av_vcalloc(2 * words, sizeof(long), GFP_SLOT);
 	if (ring)
-		logs->ringed = __vcalloc(words, sizeof(long), GFP_SLOT);
+		logs->ringed = av_vcalloc(words, sizeof(long), GFP_SLOT);
 	if ((bitmap && !logs->dirty) || (ring && !logs->ringed)) {
 		free_logs(logs);
 		*logs = (struct logs) {};

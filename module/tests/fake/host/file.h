@@ -98,32 +98,27 @@ void fput(struct file *file);
 
 /* ---- a page's lock, and signals ------------------------------------------------------ */
 
-struct folio {
-	struct page page;
-};
-
-#define page_folio(page)	((struct folio *)(page))
 #define PageLocked(page)	((page)->locked)
 #define unlock_page(page)	(fake_require((page)->locked), (void)((page)->locked = false))
 /* Waits for others to unlock it. -EINTR: the process is killed. */
-int folio_lock_killable(struct folio *folio);
+int av_lock_page_killable(struct page *page);
 #define usleep_range(from, to)	fake_may_sleep()
 
 /* ---- ranges of a file in slots --------------------------------------------------------- */
 
 #define FAKE_RANGES		16
-struct maple_tree {
-	struct fake_range {
-		unsigned long first, last;
-		void *node;		/* or NULL */
-	} range[FAKE_RANGES];
+struct interval_tree_node {
+	unsigned long start, last;
 };
 
-#define mt_init(tree)		memset(tree, 0, sizeof(*(tree)))
-int mtree_insert_range(struct maple_tree *tree, unsigned long first, unsigned long last,
-		       void *entry, gfp_t how);
-/* Erase the range that index is in. */
-void mtree_erase(struct maple_tree *tree, unsigned long index);
-void mtree_destroy(struct maple_tree *tree);
+struct rb_root_cached {
+	struct interval_tree_node *node[FAKE_RANGES];
+};
+
+void interval_tree_insert(struct interval_tree_node *node, struct rb_root_cached *root);
+void interval_tree_remove(struct interval_tree_node *node, struct rb_root_cached *root);
+/* A range with something between start and last. */
+struct interval_tree_node *interval_tree_iter_first(struct rb_root_cached *root,
+						    unsigned long start, unsigned long last);
 
 #endif /* AV_TESTS_FAKE_FILE_H */

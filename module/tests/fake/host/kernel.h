@@ -14,6 +14,7 @@
 #define AV_TESTS_FAKE_HOST_H
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/select.h>		/* sigset_t */
 
 #include <linux/types.h>
@@ -297,7 +298,7 @@ void fake_free(const void *mem);
 #define kvzalloc(size, how)	fake_alloc(size, how)
 #define kcalloc(n, size, how)	fake_alloc((n) * (size), how)
 #define kvcalloc(n, size, how)	fake_alloc((n) * (size), how)
-#define __vcalloc(n, size, how)	fake_alloc((n) * (size), how)
+#define av_vcalloc(n, size, how)	fake_alloc((n) * (size), how)
 unsigned long fake_alloc_page(gfp_t how);
 void fake_free_page(unsigned long va);
 #define get_zeroed_page(how)	fake_alloc_page(how)
