@@ -5,6 +5,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from armvisor_lab.archive import kernels
+
 TOP = Path(__file__).resolve().parents[2]
 # Seconds after which a command counts as hung, even on a busy machine. Boards have their own
 # limits, which exclude waits for a CPU.
@@ -18,10 +20,14 @@ def make(*words: str) -> None:
 
 
 @cache
-def module(kernel: str) -> Path:
+def module(kernel: str, flavour: str = "cloud") -> Path:
     """armvisor.ko for the kernel of a role."""
-    make(str(TOP / "module"), f"KVER={kernel}")
-    return TOP / "build/module" / kernel / "armvisor.ko"
+    if flavour == "cloud":
+        make(str(TOP / "module"), f"KVER={kernel}")
+        return TOP / "build/module" / kernel / "armvisor.ko"
+    name = f"{kernel}-{flavour}"
+    make(str(TOP / "module"), f"KVER={name}", f"KDIR={kernels.headers(kernel, flavour)}")
+    return TOP / "build/module" / name / "armvisor.ko"
 
 
 @cache

@@ -26,7 +26,7 @@ from armvisor_lab.archive.packages import Package, Packages, unpack
 from armvisor_lab.errors import LabError, MissingError, near, remedy
 
 SUITE_OF = {"oldstable": "bookworm", "stable": "trixie", "newest": "trixie-backports"}
-FLAVOURS = ("cloud", "generic", "rt")
+FLAVOURS = ("cloud", "generic", "rt", "16k")
 DEFAULT = "stable"
 
 # The packages behind Debian's meta packages of a kernel's image and of its headers.
@@ -73,7 +73,8 @@ class Kernel:
 
 
 def _meta(kind: str, flavour: str) -> str:
-    return f"linux-{kind}-arm64" if flavour == "generic" else f"linux-{kind}-{flavour}-arm64"
+    names = {"generic": "arm64", "16k": "arm64-16k"}
+    return f"linux-{kind}-{names.get(flavour, f'{flavour}-arm64')}"
 
 
 def recorded(role: str, flavour: str = "cloud") -> str:
@@ -186,7 +187,7 @@ def headers(name: str, flavour: str = "cloud", progress: Progress = lambda _: No
     role = role_of(name)
     packages = Packages(SUITE_OF[role], progress)
     parts = _parts("headers", role, flavour, progress)
-    main = next(part for part in parts if not part.name.endswith("-common"))
+    main = next(part for part in parts if "-common" not in part.name)
     stem = f"{flavour}-{main.version.replace(':', '_')}-{_RECIPE}"
     target = paths.cache() / "headers" / stem
     if not target.exists():
